@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# One makefile for all of nbar; each folder adds its own *.mk. `make help` lists what it can do.
+#
+# V=1             show the commands
+# SAN=LIST        build with -fsanitize=LIST (address,undefined or thread), in a folder of its own
+# CC=clang        any C11 compiler; DEBUG=1 for -O0 -g
+# PREFIX= DESTDIR= for install
+
+VERSION  := 0.1.0
+PREFIX   ?= /usr/local
+DESTDIR  ?=
+SAN      ?=
+DEBUG    ?=
+comma    := ,
+BUILD    ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(DEBUG),-debug)
+
+ifeq ($(origin CC),default)
+CC       := gcc
+endif
+AR       ?= ar
+CXX      ?= g++
+CFLAGS   ?= $(if $(DEBUG),-O0,-O2) -g
+WARN     := -Wall -Wextra -Wpedantic -Wconversion -Wmissing-prototypes -Wstrict-prototypes -Wvla
+ALL_CFLAGS = -std=c11 $(WARN) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) \
+             -MMD -MP
+ALL_LDFLAGS = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
+V        ?=
+Q        := $(if $(V),,@)
+say       = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(2)')
+
+.DEFAULT_GOAL := all
+.SECONDEXPANSION:
+.DELETE_ON_ERROR:
+
+# Each folder appends: ALL (things to build), OBJS (for dependencies), INSTALL (targets), CLEAN.
+ALL :=
+OBJS :=
+INSTALL :=
+
+include firmware/firmware.mk
+include hostlib/hostlib.mk
+include tools/tools.mk
+include testbed/testbed.mk
+
+all: $(ALL) ## build everything (the default)
+
+# Objects: flags of a folder are in CFLAGS_<unit>; an object belongs to the unit its path names.
+# build/<unit>/path.o from path.c
+define unit_rules
+$(BUILD)/$(1)/%.o: %.c Makefile $$(wildcard */*.mk)
+	$$(call say,CC,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(ALL_CFLAGS) $$(CFLAGS_$(1)) -c $$< -o $$@
+endef
+$(foreach u,$(UNITS),$(eval $(call unit_rules,$(u))))
+
+-include $(OBJS:.o=.d)
+
+deps: ## install the Debian packages that are missing (as root or through sudo)
+	$(Q)testbed/deps.sh
+
+demo: deps ## N nodes synchronise through soft NICs: NIC-based against host-based
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(BUILD)/nbar bench --nodes 2,4,8,16 --where nic,host --alg dissemination:1 --wire ring -i 2000 -x 200 --launches 3
+
+check: deps ## all tests that need no privileges
+	$(Q)$(MAKE) --no-print-directory check-nodeps
+
+check-nodeps: all $(TESTS)
+	$(Q)BUILD=$(BUILD) SAN=$(SAN) testbed/run $(TEST_LIST)
+
+bench: all ## latency of barriers, NIC-based against host-based, sizes 2 to 32, five launches
+	$(Q)$(BUILD)/nbar bench --nodes 2,4,8,16,32 --where nic,host --alg pairwise,dissemination:1,dissemination:3 --wire ring -i 10000 -x 1000 --launches 5
+
+install: $(INSTALL) ## install into $(DESTDIR)$(PREFIX)
+
+format: ## clang-format all sources
+	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean: ## remove what was built
+	$(Q)rm -rf build build-*
+
+help: ## this text
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: all deps demo check check-nodeps bench install format clean help

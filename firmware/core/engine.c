@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * engine.c - the barrier protocol, as one pure step function.
+ *
+ * Called by the NIC loop for each doorbell, frame and timeout; by the host-based baseline for the
+ * same three. Must never block, allocate, read a clock or look past the plan. The rules R1.. named
+ * here are those of PROTOCOL.md.
+ */
+#include "engine.h"
+#include "plan.h"
+
+enum { SET_HEARD = 2 };
+
+static uint32_t *set_of(struct nbfw_state *s, uint32_t set)
+{
+	return s->bits + set * s->words;
+}
+
+static bool has(const struct nbfw_state *s, uint32_t set, uint32_t slot)
+{
+	return s->bits[set * s->words + slot / 32] >> (slot % 32) & 1;
+}
+
+static void put(struct nbfw_state *s, uint32_t set, uint32_t slot)
+{
+	set_of(s, set)[slot / 32] |= UINT32_C(1) << (slot % 32);
+}
+
+static void clear(struct nbfw_state *s, uint32_t set)
+{
+	for (uint32_t i = 0; i < s->words; i++)
+		set_of(s, set)[i] = 0;
+}
+
+void nbfw_init(struct nbfw_state *s, const struct nbar_plan *p, uint32_t epoch)
+{
+	*s = (struct nbfw_state){
+		.epoch = epoch,
+		.culprit = NBAR_RANK_NONE,
+		.late = NBAR_RANK_NONE,
+		.words = (uint8_t)((p->nrecv + 31) / 32),
+	};
+	for (uint32_t set = 0; set < 3; set++)
+		clear(s, set);
+}
+
+static uint32_t step_end(const struct nbfw_state *s, const struct nbar_plan *p)
+{
+	const struct nbar_step *st = &nbfw_plan_steps(p)[s->step];
+
+	return st->first_slot + st->nslot;
+}
+
+/* Sends of barrier `epoch` that are out: all those of the steps entered. */
+static uint32_t sends_released(const struct nbfw_state *s, const struct nbar_plan *p,
+			       uint32_t epoch)
+{
+	if (epoch != s->epoch)
+		return (int32_t)(epoch - s->epoch) < 0 ? p->nsend : 0;
+	if (!s->running)
+		return p->nsend;
+	const struct nbar_step *st = &nbfw_plan_steps(p)[s->step];
+
+	return st->first_send + st->nsend;
+}
+
+bool nbfw_missing(const struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot)
+{
+	return s->running && slot >= s->want && slot < step_end(s, p) &&
+	       !has(s, s->epoch & 1, slot);
+}
+
+/* Goes as far as the tokens at hand allow. Sends lie in step order, so what is released by the
+ * way is one range, which the caller has begun. */
+static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a)
+{
+	const struct nbar_step *steps = nbfw_plan_steps(p);
+	uint32_t set = s->epoch & 1;
+
+	while (s->step < p->nstep) {
+		uint32_t end = step_end(s, p);
+
+		while (s->want < end && has(s, set, s->want))
+			s->want++;
+		if (s->want < end)
+			return;
+		s->step++;
+		s->tries = 0;
+		s->late = NBAR_RANK_NONE;
+		a->timer = NBFW_ARM;
+		if (s->step < p->nstep)
+			a->send_end = steps[s->step].first_send + steps[s->step].nsend;
+	}
+	/* R2: nobody sends for epoch + 2 before this member has started epoch + 1, so the set of
+	 * this parity is free for it from here on. */
+	clear(s, set);
+	s->running = 0;
+	a->complete = true;
+	a->timer = NBFW_DISARM;
+}
+
+/* R6: a failure is final, is reported once, and is passed on to all who would wait for us. */
+static void fail(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a,
+		 uint8_t cause, uint32_t culprit)
+{
+	uint32_t epoch = s->running ? s->epoch : s->epoch + 1;
+
+	a->send_type = NBFW_ABORT;
+	a->send_first = sends_released(s, p, epoch);
+	a->send_end = p->nsend;
+	a->send_epoch = epoch;
+	a->failed = true;
+	a->timer = NBFW_DISARM;
+	s->cause = cause;
+	s->culprit = culprit;
+}
+
+static void on_start(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a)
+{
+	if (s->running || s->cause != NBAR_STATUS_OK) {
+		a->verdict = s->running ? NBFW_BAD : NBFW_STALE;
+		return;
+	}
+	s->epoch++;
+	s->running = 1;
+	s->step = 0;
+	s->want = 0;
+	s->tries = 0;
+	s->late = NBAR_RANK_NONE;
+	clear(s, SET_HEARD);
+	a->timer = NBFW_ARM;
+	a->send_epoch = s->epoch;
+	a->send_end = p->nstep ? nbfw_plan_steps(p)[0].nsend : 0;
+	advance(s, p, a);
+}
+
+/* True if slot is one that the sender of t fills. */
+static bool from_source(const struct nbar_plan *p, const struct nbfw_token *t)
+{
+	return t->slot < p->nrecv && nbfw_plan_recvs(p)[t->slot].src == t->src;
+}
+
+static void on_token(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_token *t,
+		     struct nbfw_action *a)
+{
+	uint32_t ahead = t->epoch - s->epoch;
+
+	if (!from_source(p, t)) {
+		a->verdict = NBFW_BAD;
+		return;
+	}
+	/* R2: the running and the next epoch, nothing else. */
+	if (ahead > 1 || (ahead == 0 && !s->running) || s->cause != NBAR_STATUS_OK) {
+		a->verdict = (int32_t)ahead > 1 ? NBFW_BAD : NBFW_STALE;
+		return;
+	}
+	if (has(s, t->epoch & 1, t->slot)) {
+		a->verdict = NBFW_DUPLICATE;
+		return;
+	}
+	put(s, t->epoch & 1, t->slot);
+	if (ahead == 0 && t->slot == s->want) {
+		const struct nbar_step *st = &nbfw_plan_steps(p)[s->step];
+
+		a->send_first = a->send_end = st->first_send + st->nsend;
+		a->send_epoch = s->epoch;
+		advance(s, p, a);
+	}
+}
+
+/* The send that fills this slot of the sender of t, or nsend. Rare path: a linear search. */
+static uint32_t send_to(const struct nbar_plan *p, const struct nbfw_token *t)
+{
+	const struct nbar_send *send = nbfw_plan_sends(p);
+	uint32_t i = 0;
+
+	while (i < p->nsend && (send[i].dst != t->src || send[i].slot != t->slot))
+		i++;
+	return i;
+}
+
+/* R4: what is out is sent again; what can never come is ABORT; what will come is LATER. */
+static void on_pull(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_token *t,
+		    struct nbfw_action *a)
+{
+	int32_t ahead = (int32_t)(t->epoch - s->epoch);
+	uint32_t i = send_to(p, t);
+
+	if (i == p->nsend || ahead > 1) {
+		a->verdict = NBFW_BAD;
+	} else if (ahead < -1) {
+		a->verdict = NBFW_STALE;
+	} else if (i < sends_released(s, p, t->epoch)) {
+		a->reply = NBFW_TOKEN;
+		a->reply_arg = NBAR_RANK_NONE;
+	} else if (s->cause != NBAR_STATUS_OK) {
+		a->reply = NBFW_ABORT;
+		a->reply_arg = s->culprit;
+		a->reply_info = s->cause;
+	} else {
+		/* R5: name whom we wait for, followed as far as we know; or ourselves. */
+		a->reply = NBFW_LATER;
+		if (!s->running)
+			a->reply_arg = p->rank;
+		else if (s->late != NBAR_RANK_NONE)
+			a->reply_arg = s->late;
+		else
+			a->reply_arg = nbfw_plan_recvs(p)[s->want].src;
+		a->reply_info = s->running ? s->step : 0;
+	}
+}
+
+static void on_later(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_token *t,
+		     struct nbfw_action *a)
+{
+	if (!from_source(p, t) || t->arg >= p->size) {
+		a->verdict = NBFW_BAD;
+	} else if (s->cause != NBAR_STATUS_OK || t->epoch != s->epoch ||
+		   !nbfw_missing(s, p, t->slot)) {
+		a->verdict = NBFW_STALE;
+	} else {
+		put(s, SET_HEARD, t->slot);
+		/* Our own host has arrived: an answer that names us is out of date. */
+		s->late = t->arg == p->rank ? t->src : t->arg;
+	}
+}
+
+static void on_abort(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_token *t,
+		     struct nbfw_action *a)
+{
+	uint32_t ahead = t->epoch - s->epoch;
+
+	if (!from_source(p, t) || t->arg >= p->size || t->info == NBAR_STATUS_OK ||
+	    t->info >= NBAR_STATUS_END)
+		a->verdict = NBFW_BAD;
+	/* R6: the barrier it is about must be the one under way, or else the next one. */
+	else if (s->cause != NBAR_STATUS_OK || ahead != (s->running ? 0 : 1) ||
+		 has(s, t->epoch & 1, t->slot))
+		a->verdict = NBFW_STALE;
+	else
+		fail(s, p, a, (uint8_t)t->info, t->arg);
+}
+
+static void on_timeout(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a)
+{
+	if (!s->running || s->cause != NBAR_STATUS_OK) {
+		a->verdict = NBFW_STALE;
+		return;
+	}
+	uint32_t end = step_end(s, p);
+
+	s->tries++;
+	if (s->tries % NBFW_WINDOW == 0) {
+		/* R5: a window without one word from a source ends it; a LATER buys a window. */
+		s->tries = NBFW_WINDOW;
+		for (uint32_t slot = s->want; slot < end; slot++) {
+			if (nbfw_missing(s, p, slot) && !has(s, SET_HEARD, slot)) {
+				fail(s, p, a, NBAR_STATUS_SILENT, nbfw_plan_recvs(p)[slot].src);
+				return;
+			}
+		}
+		clear(s, SET_HEARD);
+	}
+	a->pull_first = s->want;
+	a->pull_end = end;
+	a->timer = NBFW_ARM;
+}
+
+static void on_leave(struct nbfw_state *s, const struct nbar_plan *p, uint8_t cause,
+		     struct nbfw_action *a)
+{
+	bool orderly = cause == NBAR_STATUS_CLOSED && !s->running;
+
+	if (s->cause != NBAR_STATUS_OK) {
+		a->verdict = NBFW_STALE;
+		return;
+	}
+	if (cause == NBAR_STATUS_OK || cause >= NBAR_STATUS_END) {
+		a->verdict = NBFW_BAD;
+		return;
+	}
+	fail(s, p, a, cause, p->rank);
+	/* R7: everybody closes sooner or later; only who still waits asks, and is told then. */
+	if (orderly)
+		a->send_first = a->send_end;
+}
+
+void nbfw_step(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_event *ev,
+	       struct nbfw_action *a)
+{
+	*a = (struct nbfw_action){ .verdict = NBFW_USED, .send_type = NBFW_TOKEN };
+	switch (ev->type) {
+	case NBFW_EV_START:
+		on_start(s, p, a);
+		return;
+	case NBFW_EV_TIMEOUT:
+		on_timeout(s, p, a);
+		return;
+	case NBFW_EV_LEAVE:
+		on_leave(s, p, ev->cause, a);
+		return;
+	case NBFW_EV_TOKEN:
+		break;
+	}
+	const struct nbfw_token *t = &ev->token;
+
+	switch (ev->type == NBFW_EV_TOKEN ? t->type : 0) {
+	case NBFW_TOKEN:
+		on_token(s, p, t, a);
+		return;
+	case NBFW_PULL:
+		on_pull(s, p, t, a);
+		return;
+	case NBFW_LATER:
+		on_later(s, p, t, a);
+		return;
+	case NBFW_ABORT:
+		on_abort(s, p, t, a);
+		return;
+	}
+	a->verdict = NBFW_BAD;
+}
+
+/* I1..I8 as in PROTOCOL.md. */
+int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p)
+{
+	uint32_t now = s->epoch & 1;
+
+	if (s->running > 1 || s->words != (uint8_t)((p->nrecv + 31) / 32))
+		return 1;
+	/* I2: a running member stands in a step and lacks the token it wants. */
+	if (s->running && (s->step >= p->nstep || s->want < nbfw_plan_steps(p)[s->step].first_slot ||
+			   s->want >= step_end(s, p) || has(s, now, s->want)))
+		return 2;
+	/* I3: and has every token before it. */
+	for (uint32_t slot = 0; s->running && slot < s->want; slot++)
+		if (!has(s, now, slot))
+			return 3;
+	/* I4: a completed epoch leaves no token behind. */
+	for (uint32_t i = 0; !s->running && i < s->words; i++)
+		if (s->bits[now * s->words + i])
+			return 4;
+	/* I5: no token, and no word heard, of a slot that is not there. */
+	for (uint32_t slot = p->nrecv; slot < 32u * s->words; slot++)
+		if (has(s, 0, slot) || has(s, 1, slot) || has(s, SET_HEARD, slot))
+			return 5;
+	/* I6: a cause and a culprit come together. */
+	if (s->cause >= NBAR_STATUS_END ||
+	    (s->cause == NBAR_STATUS_OK) != (s->culprit == NBAR_RANK_NONE) ||
+	    (s->culprit != NBAR_RANK_NONE && s->culprit >= p->size))
+		return 6;
+	/* I7: tries never leave their two windows. */
+	if (s->tries >= 2 * NBFW_WINDOW)
+		return 7;
+	/* I8: whoever is late is another member. */
+	if (s->late != NBAR_RANK_NONE && (s->late >= p->size || s->late == p->rank))
+		return 8;
+	return 0;
+}

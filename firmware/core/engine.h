@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * engine.h - the barrier protocol: state and event in, actions out.
+ *
+ * The only place where barrier protocol lives (PROTOCOL.md says why each rule holds). Pure: no
+ * clock, no memory, no I/O, no globals. The same object runs in the NIC, in the host-based
+ * baseline, and under every test. A state belongs to one caller at a time.
+ */
+#ifndef NBFW_ENGINE_H
+#define NBFW_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nbar_abi.h"
+#include "token.h"
+
+/* TIMEOUTs in one window of the retry budget; see nbfw_state.tries. */
+#define NBFW_WINDOW 16u
+
+/* State of one member. No pointers: two states can be compared with memcmp. */
+struct nbfw_state {
+	uint32_t epoch;   /* last barrier started */
+	uint16_t step;    /* of the plan, while running */
+	uint16_t want;    /* lowest slot of the step without a token, while running */
+	uint32_t culprit; /* rank named when cause is not OK */
+	uint32_t late;    /* rank known to hold up this step, or NBAR_RANK_NONE */
+	uint8_t running;  /* 1: barrier `epoch` is under way; 0: it is completed */
+	uint8_t cause;    /* enum nbar_status; not OK: this member has failed, for ever */
+	uint8_t tries;    /* TIMEOUTs of this step: 0..15 first window, 16..31 every later one */
+	uint8_t words;    /* length of each of the three bit sets */
+	uint32_t bits[];  /* received in even epochs, in odd epochs; heard of in this window */
+};
+
+enum nbfw_event_type {
+	NBFW_EV_START,   /* the host arrived */
+	NBFW_EV_TOKEN,   /* a frame of type TOKEN, PULL, LATER or ABORT for this member */
+	NBFW_EV_TIMEOUT, /* the time that an ARM asked for has passed without a DISARM */
+	NBFW_EV_LEAVE    /* the host is gone: `cause` says how */
+};
+
+struct nbfw_event {
+	enum nbfw_event_type type;
+	uint8_t cause;           /* LEAVE: CLOSED, HOST_DIED or NIC_DOWN */
+	struct nbfw_token token; /* TOKEN: handle and cookie are the caller's to check */
+};
+
+enum nbfw_verdict {
+	NBFW_USED,
+	NBFW_DUPLICATE, /* a token that was there already */
+	NBFW_STALE,     /* of an epoch, step or state that is over */
+	NBFW_BAD        /* no correct member or host does this; changed nothing */
+};
+
+enum nbfw_timer {
+	NBFW_KEEP,
+	NBFW_ARM, /* anew, for the interval of state.tries; the caller owns the clock */
+	NBFW_DISARM
+};
+
+/*
+ * What to do, written in full by each nbfw_step, in the order of the fields: a host must learn of
+ * its end before the NIC spends time on others.
+ */
+struct nbfw_action {
+	enum nbfw_verdict verdict;
+	enum nbfw_timer timer;
+	bool complete;       /* barrier state.epoch is done: tell the host */
+	bool failed;         /* state.cause and state.culprit: tell the host; comes out once */
+	uint8_t send_type;   /* TOKEN or ABORT */
+	uint32_t send_first; /* frames to sends [send_first, send_end) of the plan ... */
+	uint32_t send_end;
+	uint32_t send_epoch; /* ... for this barrier; an ABORT also carries culprit and cause */
+	uint32_t pull_first; /* PULL each slot in [pull_first, pull_end) that nbfw_missing() */
+	uint32_t pull_end;
+	uint8_t reply;         /* 0, or type of one frame back to the sender of a PULL: */
+	uint32_t reply_arg;    /*   its epoch and slot are those of the PULL */
+	uint32_t reply_info;
+};
+
+/* Bytes of the state of a member with this plan; at most 64 with up to 96 slots. */
+static inline size_t nbfw_state_size(const struct nbar_plan *p)
+{
+	return sizeof(struct nbfw_state) + 3 * ((p->nrecv + 31) / 32) * sizeof(uint32_t);
+}
+
+/* Makes a member that has completed `epoch` (0 for a new group; any value for tests). The plan
+ * must have passed nbfw_plan_check or come from nbfw_plan_generate. */
+void nbfw_init(struct nbfw_state *s, const struct nbar_plan *p, uint32_t epoch);
+
+/* One event. Total: every event in every state has a defined outcome; *a is written in full. */
+void nbfw_step(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_event *ev,
+	       struct nbfw_action *a);
+
+/* True if the running step still lacks the token of this slot. */
+bool nbfw_missing(const struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot);
+
+/* Number of the first invariant of PROTOCOL.md that does not hold, or 0. */
+int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p);
+
+#endif

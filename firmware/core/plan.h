@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan.h - barriers as data: generators, and the check of a plan from elsewhere.
+ *
+ * Pure functions over one flat block (struct nbar_plan of nbar_abi.h). Called when a group is
+ * opened; never on the path from token to completion. Errors are negative errno, as numbers,
+ * because this code has no libc.
+ */
+#ifndef NBFW_PLAN_H
+#define NBFW_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nbar_abi.h"
+
+#define NBFW_EINVAL 22
+#define NBFW_ENOSPC 28
+#define NBFW_ERANGE 34
+
+enum nbfw_alg_kind {
+	NBFW_ALG_PAIRWISE,      /* Buntinas, Panda, Sadayappan: exchange among 2^k, S' joins before */
+	NBFW_ALG_DISSEMINATION, /* Hoefler, Mehlan, Mietke, Rehm: n-way; n = 1 is the classic one */
+	NBFW_ALG_CUSTOM,        /* the host uploads the plan */
+	NBFW_ALG_SIGNAL         /* no plan: raw messages, the protocol runs elsewhere */
+};
+
+struct nbfw_alg {
+	enum nbfw_alg_kind kind;
+	uint32_t n; /* ways of a dissemination, 1..NBFW_WAYS_MAX; else 0 */
+};
+#define NBFW_WAYS_MAX 16u
+
+/*
+ * Reads "pairwise", "dissemination", "dissemination:N", "custom", "signal" or "auto" from a
+ * zero-terminated text. "auto" becomes the kind this NIC thinks best. 0 or -EINVAL, -ERANGE (N).
+ */
+int nbfw_alg_parse(const char *text, struct nbfw_alg *out);
+
+/*
+ * Writes the plan of one rank into block, if it fits into capacity bytes, and returns its length
+ * in bytes; with a capacity that is too small nothing is written, so a first call with 0 asks for
+ * the length. -EINVAL: kind has no generator or ways out of range; -ERANGE: rank or size is. block
+ * must be aligned for uint32_t.
+ */
+int32_t nbfw_plan_generate(struct nbfw_alg alg, uint32_t size, uint32_t rank, void *block,
+			   size_t capacity);
+
+/*
+ * Checks a block of unknown origin: 0 if every index in it stays inside it and inside the group,
+ * ranges are contiguous and cover all sends and slots, nobody signals himself, no signal goes to
+ * the same slot twice. Otherwise -EINVAL, or -ENOSPC if a limit of nbar_abi.h is exceeded, and
+ * *why is a constant text. That the plans of all ranks together make a barrier is not checked
+ * here: nobody has them all.
+ */
+int nbfw_plan_check(const void *block, size_t length, const char **why);
+
+/* Length in bytes that the header implies. 64 bits: a hostile header cannot overflow it. */
+static inline uint64_t nbfw_plan_length(const struct nbar_plan *p)
+{
+	return sizeof(*p) + (uint64_t)p->nstep * sizeof(struct nbar_step) +
+	       (uint64_t)p->nsend * sizeof(struct nbar_send) +
+	       (uint64_t)p->nrecv * sizeof(struct nbar_recv);
+}
+
+static inline const struct nbar_step *nbfw_plan_steps(const struct nbar_plan *p)
+{
+	return (const struct nbar_step *)(p + 1);
+}
+
+static inline const struct nbar_send *nbfw_plan_sends(const struct nbar_plan *p)
+{
+	return (const struct nbar_send *)(nbfw_plan_steps(p) + p->nstep);
+}
+
+static inline const struct nbar_recv *nbfw_plan_recvs(const struct nbar_plan *p)
+{
+	return (const struct nbar_recv *)(nbfw_plan_sends(p) + p->nsend);
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * token.h - what NICs say to each other: one frame of 48 bytes, little-endian (WIRE.md).
+ *
+ * Wires that stay in one address space pass struct nbfw_token itself; all others pack it.
+ */
+#ifndef NBFW_TOKEN_H
+#define NBFW_TOKEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nbar_abi.h"
+
+#define NBFW_FRAME_SIZE 48u
+#define NBFW_FRAME_VERSION 1u
+
+enum nbfw_type {
+	NBFW_TOKEN = 1,  /* the signal of one slot */
+	NBFW_PULL = 2,   /* send me slot again: nothing came */
+	NBFW_LATER = 3,  /* answer to PULL: alive, not there yet; arg = rank known to be late */
+	NBFW_ABORT = 4,  /* this barrier cannot complete; arg = culprit, info = nbar_status */
+	NBFW_SIGNAL = 5, /* raw message of the signal service */
+	NBFW_TYPE_END
+};
+
+struct nbfw_token {
+	uint8_t type;
+	uint32_t handle; /* of the receiving member, at its NIC */
+	uint64_t cookie; /* of the receiving member */
+	uint32_t src;    /* rank of the sender */
+	union {
+		struct {
+			uint32_t epoch;
+			uint32_t slot; /* in the plan of whoever waits for it, in all four types */
+			uint32_t arg;  /* a rank, or NBAR_RANK_NONE */
+			uint32_t info; /* LATER: step of the sender; ABORT: nbar_status */
+			uint32_t reply_handle; /* PULL: of the member that asks, with reply_cookie */
+		};
+		uint32_t word[NBAR_SIGNAL_WORDS]; /* SIGNAL */
+	};
+	uint64_t reply_cookie;
+};
+
+/* Writes the NBFW_FRAME_SIZE bytes of t. */
+void nbfw_token_pack(const struct nbfw_token *t, uint8_t frame[NBFW_FRAME_SIZE]);
+
+/*
+ * Reads a frame. False, with *t unspecified, if it is shorter than NBFW_FRAME_SIZE, of another
+ * version, of an unknown type, or has a reserved bit set. Bytes after the frame are padding.
+ */
+bool nbfw_token_unpack(const uint8_t *frame, size_t length, struct nbfw_token *t);
+
+#endif

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# libnbfw.a: the firmware, freestanding. nbar-nicd: the soft NIC around it.
+
+UNITS += fw nicd
+# Only the compiler's own headers, the ABI, and the firmware's: whatever else is included fails.
+FW_SYSTEM_INCLUDE := -nostdinc -isystem $(shell $(CC) -print-file-name=include)
+CFLAGS_fw = -ffreestanding $(FW_SYSTEM_INCLUDE) -Ifirmware/include -Ifirmware/core -Ifirmware/nic
+
+FW_SRC := $(wildcard firmware/core/*.c) $(wildcard firmware/nic/*.c)
+FW_OBJ := $(FW_SRC:%.c=$(BUILD)/fw/%.o)
+$(BUILD)/libnbfw.a: $(FW_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+# Lazily expanded: pkg-config is not there yet when `make deps` runs on a fresh machine.
+DPDK_CFLAGS = $(shell pkg-config --cflags libdpdk 2>/dev/null)
+DPDK_LIBS = $(shell pkg-config --libs libdpdk 2>/dev/null)
+CFLAGS_nicd = -D_GNU_SOURCE -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/include -Ifirmware/core \
+              -Ifirmware/nic -Ifirmware/port
+# The files that see DPDK's headers; these are not as strict as ours.
+NICD_DPDK_SRC := $(wildcard firmware/port/softnic.c firmware/port/wire_ring.c firmware/port/wire_dpdk.c)
+NICD_SRC := $(wildcard firmware/port/*.c)
+NICD_OBJ := $(NICD_SRC:%.c=$(BUILD)/nicd/%.o)
+$(NICD_DPDK_SRC:%.c=$(BUILD)/nicd/%.o): CFLAGS_nicd += $(subst -I/,-isystem /,$(DPDK_CFLAGS))
+$(BUILD)/nbar-nicd: $(NICD_OBJ) $(BUILD)/libnbfw.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(DPDK_LIBS) -lpthread
+
+ALL += $(BUILD)/libnbfw.a $(BUILD)/nbar-nicd
+OBJS += $(FW_OBJ) $(NICD_OBJ)
+
+INSTALL += install-nicd
+install-nicd: $(BUILD)/nbar-nicd
+	$(Q)install -D -m 755 $(BUILD)/nbar-nicd $(DESTDIR)$(PREFIX)/bin/nbar-nicd
+	$(Q)install -D -m 644 firmware/nbar-nicd.8 $(DESTDIR)$(PREFIX)/share/man/man8/nbar-nicd.8
+.PHONY: install-nicd

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nbar_abi.h - everything a host and its NIC share, and nothing else.
+ *
+ * Three things cross the line between them: plans (a barrier as data), one page of memory a port
+ * (doorbells, completions, signal rings) and the messages of the control socket. WIRE.md explains
+ * each bit. All fields are in the machine's own byte order: host and NIC sit in one machine.
+ *
+ * This header includes <stdint.h> only and compiles as C11 and as C++17. It holds no code.
+ */
+#ifndef NBAR_ABI_H
+#define NBAR_ABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define NBAR_ABI_ASSERT(cond, msg) static_assert(cond, msg)
+#else
+#define NBAR_ABI_ASSERT(cond, msg) _Static_assert(cond, msg)
+#endif
+
+#define NBAR_ABI_MAGIC 0x7261626eu /* "nbar" as bytes in memory */
+#define NBAR_ABI_VERSION 1u
+
+/* Limits. Each is checked where the thing is made, with a message that names it. */
+#define NBAR_NICS_MAX 64u      /* NICs a daemon */
+#define NBAR_PORTS_MAX 64u     /* ports a NIC */
+#define NBAR_GROUPS_MAX 1024u  /* open groups a NIC, and so cells a port */
+#define NBAR_SIZE_MAX 1048576u /* ranks a group */
+#define NBAR_STEPS_MAX 256u    /* steps a plan */
+#define NBAR_SENDS_MAX 4096u   /* sends a plan */
+#define NBAR_SLOTS_MAX 4096u   /* receive slots a plan */
+#define NBAR_PEERS_MAX 4096u   /* distinct peers a group */
+#define NBAR_POSTED_MAX 1024u  /* barriers a host may post ahead of the last one completed */
+#define NBAR_SIGNALS_MAX 1024u /* entries in each signal ring of a port; a power of two */
+#define NBAR_MESSAGE_MAX 65536u /* bytes of one message on the control socket */
+#define NBAR_NAME_MAX 32u      /* bytes of a NIC's or an algorithm's name, with its final zero */
+
+#define NBAR_RANK_NONE 0xffffffffu
+
+/*
+ * A plan: what one rank does in one barrier. One flat block: this header, then nstep steps, nsend
+ * sends, nrecv receives. Step by step, in order: send the signals of the step, then wait for its
+ * slots. A slot is the place of one signal in its receiver's plan.
+ */
+struct nbar_plan {
+	uint32_t magic; /* NBAR_PLAN_MAGIC */
+	uint32_t rank, size;
+	uint32_t nstep, nsend, nrecv;
+};
+#define NBAR_PLAN_MAGIC 0x6e616c70u /* "plan" */
+
+/* Ranges are contiguous: each begins where that of the step before ends; the first begins at 0. */
+struct nbar_step {
+	uint32_t first_send, nsend;
+	uint32_t first_slot, nslot;
+};
+
+struct nbar_send {
+	uint32_t dst;  /* rank */
+	uint32_t slot; /* in the plan of dst */
+};
+
+struct nbar_recv {
+	uint32_t src; /* whose signal this slot takes: one from anybody else is bad */
+};
+
+NBAR_ABI_ASSERT(sizeof(struct nbar_plan) == 24, "plan header");
+NBAR_ABI_ASSERT(sizeof(struct nbar_step) == 16, "plan step");
+NBAR_ABI_ASSERT(sizeof(struct nbar_send) == 8, "plan send");
+NBAR_ABI_ASSERT(sizeof(struct nbar_recv) == 4, "plan receive");
+
+/*
+ * The address of a member, as its NIC gave it out. Members exchange these 96 bytes by any means;
+ * only NICs look inside.
+ */
+#define NBAR_BLOB_SIZE 96u
+struct nbar_blob {
+	uint8_t byte[NBAR_BLOB_SIZE];
+};
+NBAR_ABI_ASSERT(sizeof(struct nbar_blob) == NBAR_BLOB_SIZE, "blob");
+
+/* What became of a group; the upper half of a completion word. 0 is well, all others are final. */
+enum nbar_status {
+	NBAR_STATUS_OK = 0,
+	NBAR_STATUS_SILENT = 1,    /* a member's NIC did not answer for the whole retry budget */
+	NBAR_STATUS_HOST_DIED = 2, /* a member's process ended without closing the group */
+	NBAR_STATUS_CLOSED = 3,    /* a member closed the group; others still wait for it */
+	NBAR_STATUS_NIC_DOWN = 4,  /* a member's NIC was stopped */
+	NBAR_STATUS_END = 5        /* the first value that is none */
+};
+
+/*
+ * The page of a port: the fast path. A cell is the index of a group within its port. The host
+ * writes doorbells, the NIC writes completions; neither ever waits for the other.
+ */
+
+/* The start token. Both words are counters that only the host advances. */
+struct nbar_doorbell {
+	uint32_t posted; /* epoch up to which this host has arrived; one store posts a barrier */
+	uint32_t asked;  /* bumped by a waiter before it sleeps: "wake me by the futex" */
+};
+
+struct nbar_completion {
+	uint64_t word;    /* nbar_status << 32 | last epoch completed: one store, cannot tear */
+	uint32_t wake;    /* futex: the NIC bumps it, and wakes all, when someone asked */
+	uint32_t culprit; /* rank that a status other than OK names; written before word */
+	uint32_t nlate;   /* ranks known to be missing from the running barrier; advisory */
+	uint32_t late[11];
+};
+#define NBAR_LATE_MAX 11u
+
+/* One raw message of the signal service. seq is the entry's turn: see WIRE.md, "signal rings". */
+#define NBAR_SIGNAL_WORDS 5u
+struct nbar_signal {
+	uint32_t seq;
+	uint32_t cell;
+	uint32_t peer; /* sending: index of the peer in connect order; receiving: rank of the source */
+	uint32_t word[NBAR_SIGNAL_WORDS];
+};
+
+struct nbar_page {
+	uint32_t magic, version; /* NBAR_ABI_MAGIC, NBAR_ABI_VERSION */
+	uint32_t port;
+	uint32_t reserved0[29];
+	uint32_t sends_taken; /* NIC: entries of send[] consumed so far */
+	uint32_t reserved1[31];
+	uint32_t recvs_taken; /* host: entries of recv[] consumed so far */
+	uint32_t reserved2[31];
+	struct nbar_doorbell doorbell[NBAR_GROUPS_MAX];
+	struct nbar_completion completion[NBAR_GROUPS_MAX];
+	struct nbar_signal send[NBAR_SIGNALS_MAX]; /* host to NIC */
+	struct nbar_signal recv[NBAR_SIGNALS_MAX]; /* NIC to host */
+};
+
+NBAR_ABI_ASSERT(sizeof(struct nbar_doorbell) == 8, "doorbell");
+NBAR_ABI_ASSERT(sizeof(struct nbar_completion) == 64, "a completion is one cache line");
+NBAR_ABI_ASSERT(sizeof(struct nbar_signal) == 32, "signal");
+NBAR_ABI_ASSERT(sizeof(struct nbar_page) == 384 + 8192 + 65536 + 2 * 32768, "page");
+
+/*
+ * Control socket (Unix domain, SOCK_SEQPACKET): one message a request, one a reply, in turn.
+ * A request is nbar_request and then the body of its op; a reply is nbar_reply and then its body.
+ */
+enum nbar_op {
+	NBAR_OP_PORT_OPEN = 1,     /* nbar_req_port_open -> nbar_rep_port_open, page as SCM_RIGHTS */
+	NBAR_OP_GROUP_OPEN = 2,    /* nbar_req_group_open [+ plan] -> nbar_rep_group_open + peer ranks */
+	NBAR_OP_GROUP_CONNECT = 3, /* nbar_req_group_connect + blobs -> nbar_rep_group_connect */
+	NBAR_OP_GROUP_CLOSE = 4,   /* nbar_req_group_close -> nothing */
+	NBAR_OP_NIC_STAT = 5,      /* nothing -> nbar_rep_nic_stat; needs no port */
+	NBAR_OP_GROUP_STAT = 6     /* nbar_req_group_stat -> nbar_rep_group_stat + infos; no port */
+};
+
+struct nbar_request {
+	uint32_t magic;   /* NBAR_ABI_MAGIC */
+	uint16_t version; /* NBAR_ABI_VERSION */
+	uint16_t op;
+	uint32_t length; /* of the whole message */
+	uint32_t reserved; /* 0 */
+};
+
+struct nbar_reply {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t op;
+	uint32_t length;
+	int32_t status; /* 0 or negative errno; if negative there is no body and text says why */
+	char text[240]; /* for people, zero-terminated */
+};
+
+struct nbar_req_port_open {
+	uint32_t port; /* the port wanted, or NBAR_PORT_ANY */
+	uint32_t reserved;
+};
+#define NBAR_PORT_ANY 0xffffffffu
+
+struct nbar_rep_port_open {
+	uint32_t port;
+	uint32_t page_size; /* sizeof(struct nbar_page) at the NIC */
+	uint32_t pid;       /* of the daemon */
+	uint32_t reserved;
+	char nic[NBAR_NAME_MAX];
+};
+
+struct nbar_req_group_open {
+	char alg[NBAR_NAME_MAX]; /* "auto", "dissemination:3", ..., "custom", or "signal" */
+	uint32_t rank, size;
+	uint32_t tag;         /* any number; members with another tag are refused at connect */
+	uint32_t plan_length; /* bytes of the plan that follows; 0 unless alg is "custom" */
+};
+
+struct nbar_rep_group_open {
+	uint32_t cell;
+	uint32_t npeer; /* ranks that follow: those whose blobs connect must bring, in this order */
+	struct nbar_blob blob;
+};
+
+struct nbar_req_group_connect {
+	uint32_t cell;
+	uint32_t nblob; /* blobs that follow; a large group connects in several calls, in order */
+};
+
+struct nbar_rep_group_connect {
+	uint32_t missing; /* peers not named yet; 0: the group runs ("signal" groups: always 0) */
+	uint32_t reserved;
+};
+
+struct nbar_req_group_close {
+	uint32_t cell;
+	uint32_t reserved;
+};
+
+/* Counters of a NIC, in the order of nbar_rep_nic_stat.counter[]. X(name, what it counts) */
+#define NBAR_COUNTERS(X)                                                                           \
+	X(barriers_completed, "barriers completed")                                                \
+	X(barriers_failed, "groups that failed")                                                   \
+	X(tokens_sent, "tokens sent, answers to pulls included")                                   \
+	X(tokens_received, "tokens accepted")                                                      \
+	X(tokens_duplicate, "tokens received once more")                                           \
+	X(tokens_stale, "frames of an epoch that is over")                                         \
+	X(pulls_sent, "tokens asked for again after a timeout")                                    \
+	X(pulls_received, "pulls accepted")                                                        \
+	X(laters_sent, "answers: alive, not there yet")                                            \
+	X(laters_received, "such answers received")                                                \
+	X(aborts_sent, "failures passed on")                                                       \
+	X(aborts_received, "failures learned from others")                                         \
+	X(signals_sent, "messages of the signal service sent")                                     \
+	X(signals_received, "messages of the signal service delivered")                            \
+	X(signals_dropped, "messages dropped because the host's receive ring was full")            \
+	X(frames_malformed, "frames too short, of another version or of an unknown type")          \
+	X(frames_stranger, "frames with an old handle or a wrong cookie")                          \
+	X(frames_bad, "frames that no correct member sends: wrong source, slot or epoch")          \
+	X(doorbells_bad, "doorbells out of range, or of no group")                                 \
+	X(entries_bad, "entries of a send ring that name no group or peer")                        \
+	X(wakes, "futex wakes")                                                                    \
+	X(wire_errors, "frames the wire did not take")                                             \
+	X(linger_cut, "closed groups forgotten early to make room")
+
+enum nbar_counter {
+#define NBAR_COUNTER_ID(name, text) NBAR_COUNTER_##name,
+	NBAR_COUNTERS(NBAR_COUNTER_ID)
+#undef NBAR_COUNTER_ID
+	NBAR_COUNTER_END
+};
+
+struct nbar_rep_nic_stat {
+	char nic[NBAR_NAME_MAX];
+	char wire[NBAR_NAME_MAX];
+	char address[64]; /* for people */
+	uint32_t pid;     /* of the daemon */
+	uint32_t nport, ngroup, nlinger;
+	uint64_t counter[64]; /* NBAR_COUNTER_END of them used, the others 0 */
+};
+NBAR_ABI_ASSERT(NBAR_COUNTER_END <= 64, "counters fit their message");
+
+struct nbar_req_group_stat {
+	uint32_t first; /* first group index wanted; start with 0 */
+	uint32_t reserved;
+};
+
+struct nbar_rep_group_stat {
+	uint32_t ninfo; /* infos that follow */
+	uint32_t next;  /* ask again from here; 0: that was all */
+};
+
+enum nbar_group_life {
+	NBAR_LIFE_OPEN = 1, /* not connected yet */
+	NBAR_LIFE_CONNECTED = 2,
+	NBAR_LIFE_LINGER = 3 /* closed, still answering pulls */
+};
+
+struct nbar_group_info {
+	char alg[NBAR_NAME_MAX];
+	uint32_t index, port, cell, life;
+	uint32_t pid, uid; /* owner of the port */
+	uint32_t rank, size;
+	uint32_t epoch;  /* last one started */
+	uint32_t posted; /* last one posted by the host */
+	uint32_t step, nstep;
+	uint32_t running; /* 1: a barrier is under way */
+	uint32_t status;  /* nbar_status */
+	uint32_t culprit;
+	uint32_t nmissing;   /* slots of the step that have no token yet */
+	uint32_t waits_for;  /* source of the first of them, or NBAR_RANK_NONE */
+	uint32_t nlate;      /* ranks known to be late, followed from member to member */
+	uint32_t late[NBAR_LATE_MAX];
+	uint32_t reserved;
+};
+NBAR_ABI_ASSERT(sizeof(struct nbar_request) == 16, "request");
+NBAR_ABI_ASSERT(sizeof(struct nbar_reply) == 256, "reply");
+NBAR_ABI_ASSERT(sizeof(struct nbar_req_port_open) == 8, "port open");
+NBAR_ABI_ASSERT(sizeof(struct nbar_rep_port_open) == 48, "port opened");
+NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_open) == 48, "group open");
+NBAR_ABI_ASSERT(sizeof(struct nbar_rep_group_open) == 104, "group opened");
+NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_connect) == 8, "group connect");
+NBAR_ABI_ASSERT(sizeof(struct nbar_rep_group_connect) == 8, "group connected");
+NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_close) == 8, "group close");
+NBAR_ABI_ASSERT(sizeof(struct nbar_rep_nic_stat) == 656, "NIC statistics");
+NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_stat) == 8, "group statistics wanted");
+NBAR_ABI_ASSERT(sizeof(struct nbar_rep_group_stat) == 8, "group statistics");
+NBAR_ABI_ASSERT(sizeof(struct nbar_group_info) == 152, "group information");
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nic.h - the NIC: groups around the engine, as one reactive object.
+ *
+ * A port (a folder up: DPDK, UDP, a simulator, bare metal) feeds it doorbells, frames and the
+ * clock, and carries out what it asks through struct nbnic_ops. It allocates nothing, reads no
+ * clock and keeps no globals. One thread at a time may call into one NIC; ops are called from
+ * inside these calls and must not call back.
+ *
+ * Times are nanoseconds of any clock that never goes back.
+ */
+#ifndef NBNIC_NIC_H
+#define NBNIC_NIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine.h"
+#include "nbar_abi.h"
+#include "plan.h"
+#include "token.h"
+
+#define NBNIC_HANDLES 4096u /* open and lingering groups together; a power of two */
+#define NBNIC_ADDR_SIZE 48u
+
+/* Where a NIC is on its wire; the wire alone knows what is inside. Unused bytes are 0. */
+struct nbnic_addr {
+	uint8_t byte[NBNIC_ADDR_SIZE];
+};
+
+/* What a blob holds, packed little-endian: see nbnic_blob_pack. */
+struct nbnic_member {
+	uint16_t wire; /* kind: both ends must have the same */
+	uint32_t handle;
+	uint32_t rank, size;
+	uint32_t digest; /* of algorithm, size and tag: both ends must have the same */
+	uint64_t cookie;
+	struct nbnic_addr addr;
+};
+
+struct nbnic_peer {
+	uint32_t rank;
+	uint32_t handle; /* 0: not connected yet (no handle is 0) */
+	uint64_t cookie;
+	struct nbnic_addr addr;
+};
+
+struct nbnic_late {
+	uint32_t rank;
+	uint32_t tick; /* timeouts of the group when last heard of */
+};
+
+/* One member of a group. Lives in a block that the port gave to nbnic_group_open. */
+struct nbnic_group {
+	uint32_t handle;
+	uint32_t port, cell;
+	uint8_t life;   /* enum nbar_group_life */
+	bool is_signal; /* raw messages: no plan, no state */
+	bool armed;
+	uint32_t posted; /* epoch up to which the host has arrived */
+	uint32_t rank, size, digest;
+	uint64_t cookie;
+	uint64_t deadline; /* of the armed timer, or of the lingering */
+	uint32_t timeouts; /* that have fired in this barrier; clock of late[] */
+	uint32_t nlate;
+	struct nbnic_late late[NBAR_LATE_MAX];
+	char alg[NBAR_NAME_MAX];
+	uint32_t npeer, npeer_max, nconnected;
+	struct nbnic_peer *peer;      /* sorted by rank, but "signal": in connect order */
+	uint16_t *send_peer;          /* peer of each send of the plan */
+	const struct nbar_plan *plan; /* NULL: "signal" */
+	struct nbfw_state *state;     /* NULL: "signal" */
+};
+
+struct nbnic_ops {
+	/* Sends one token; it may be lost, but must leave at once: no batching. */
+	void (*transmit)(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t);
+	/* Tells the host: status of its group, last epoch completed, and the rank to name. */
+	void (*complete)(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
+			 uint32_t culprit);
+	/* Tells the host which ranks hold up the running barrier; n = 0: none known any more. */
+	void (*late)(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *late,
+		     uint32_t n);
+	/* Gives the host a message; false: its ring is full. */
+	bool (*deliver)(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
+			const uint32_t word[NBAR_SIGNAL_WORDS]);
+	/* The block of a group is no longer in use. */
+	void (*release)(void *ctx, struct nbnic_group *block);
+};
+
+struct nbnic_config {
+	uint64_t pull_ns;   /* first interval without a token after which it is asked for again */
+	uint64_t budget_ns; /* silence after which a peer is given up; also how long groups linger */
+};
+#define NBNIC_PULL_NS_DEFAULT UINT64_C(1000000)
+#define NBNIC_BUDGET_NS_DEFAULT UINT64_C(4000000000)
+
+struct nbnic {
+	const struct nbnic_ops *ops;
+	void *ctx;
+	uint16_t wire;
+	struct nbnic_addr addr;
+	uint64_t interval[NBFW_WINDOW]; /* of the timer, by tries; the last for all windows after */
+	uint64_t budget_ns;
+	uint32_t nopen, nlinger;
+	uint32_t next; /* where the search for a free handle begins: the longest unused first */
+	uint32_t high; /* one beyond the highest index ever used: ticks look no further */
+	uint64_t counter[NBAR_COUNTER_END];
+	uint16_t generation[NBNIC_HANDLES];
+	struct nbnic_group *group[NBNIC_HANDLES];
+};
+
+/* Prepares a NIC that has no groups. wire and addr go into every blob it gives out. -EINVAL: a
+ * budget that is not at least 32 first intervals. */
+int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16_t wire,
+	       const struct nbnic_addr *addr, const struct nbnic_config *config);
+
+/* Bytes of the block that nbnic_group_open needs; plan is NULL for "signal". */
+size_t nbnic_group_size(const struct nbar_plan *plan);
+
+struct nbnic_open {
+	uint32_t port, cell;
+	uint32_t rank, size;
+	uint32_t tag;
+	uint64_t cookie;              /* random, fresh for each group */
+	const char *alg;              /* as the host wrote it; its canonical form is `kind` */
+	struct nbfw_alg kind;
+	const struct nbar_plan *plan; /* copied; checked by the caller; NULL for "signal" */
+};
+
+/*
+ * Makes a group in block (nbnic_group_size bytes, aligned for uint64_t), which belongs to the NIC
+ * until ops.release. Frames for it are taken from here on. -ENOSPC: NBAR_GROUPS_MAX are open.
+ */
+int nbnic_group_open(struct nbnic *nic, const struct nbnic_open *arg, void *block,
+		     struct nbnic_group **out);
+
+/* The group's own blob. */
+void nbnic_group_blob(const struct nbnic *nic, const struct nbnic_group *g, struct nbar_blob *out);
+
+/*
+ * Names peers: for a plan, in the order of g->peer, going on where the last call ended; for
+ * "signal", any, appended. When the last is named, the group runs. A blob that is refused names
+ * no peer: nothing of the call takes effect, *bad is its index and *why a constant text; -EPROTO.
+ */
+int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g, const struct nbar_blob *blob,
+			uint32_t n, uint64_t now, uint32_t *bad, const char **why);
+
+/*
+ * The host is done with the group (CLOSED), has died (HOST_DIED), or the NIC stops (NIC_DOWN). The
+ * group leaves its cell and lingers: it answers pulls until the retry budget has passed.
+ */
+void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, uint64_t now);
+
+/* Closes all groups of a port, likewise. */
+void nbnic_port_close(struct nbnic *nic, uint32_t port, uint8_t cause, uint64_t now);
+
+/* Releases every group without a word; for the end of a NIC. */
+void nbnic_fini(struct nbnic *nic);
+
+/* The host's start token: it has arrived at all barriers up to epoch `posted`. */
+void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, uint64_t now);
+
+/* The host sends a raw message to a peer of a "signal" group. */
+void nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
+		  const uint32_t word[NBAR_SIGNAL_WORDS]);
+
+/* A frame from the wire. `from` is where it came from: answers to pulls go there. */
+void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struct nbfw_token *t,
+		   uint64_t now);
+
+/* Fires timers that are due and ends lingering; call it about every pull_ns / 2. */
+void nbnic_tick(struct nbnic *nic, uint64_t now);
+
+/* Fills what the NIC knows of a group; pid and uid are left to the port. */
+void nbnic_group_info(const struct nbnic_group *g, struct nbar_group_info *out);
+
+static inline void nbnic_count(struct nbnic *nic, enum nbar_counter c)
+{
+	nic->counter[c]++;
+}
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wire.h - what a soft NIC asks of a wire. A new wire is one file and one line in wires[].
+ *
+ * All calls come from the polling thread, except open and close, which come before it starts and
+ * after it ends.
+ */
+#ifndef NBAR_PORT_WIRE_H
+#define NBAR_PORT_WIRE_H
+
+#include "nbar_abi.h"
+#include "nic.h"
+
+/* Wire kinds as they stand in blobs. Never reuse a number. */
+enum wire_kind { WIRE_RING = 1, WIRE_DPDK = 2, WIRE_UDP = 3, WIRE_TEST = 255 };
+
+struct wire; /* each wire has its own; it begins with struct wire_base */
+
+struct wire_base {
+	const struct wire_ops *ops;
+	struct nbnic_addr addr; /* set by open */
+	char text[64];          /* address for people; set by open */
+	uint64_t errors;        /* frames the wire did not take; the loop moves it to the counters */
+	uint64_t malformed;     /* frames that did not unpack */
+};
+
+struct wire_ops {
+	const char *name;
+	enum wire_kind kind;
+	/*
+	 * nic: its name. Options come one by one from --nic: value of key, or NULL if not given.
+	 * Errors are reported by log_error(), with what to do; returns 0 or negative errno.
+	 */
+	int (*open)(const char *nic, const char *(*option)(void *args, const char *key), void *args,
+		    struct wire_base **out);
+	void (*close)(struct wire_base *w);
+	/* Takes what has come in, up to a burst, and calls nbnic_receive for each frame; how many. */
+	unsigned (*poll)(struct wire_base *w, struct nbnic *nic, uint64_t now);
+	void (*transmit)(struct wire_base *w, const struct nbnic_addr *to,
+			 const struct nbfw_token *t);
+	const char *const *options; /* keys that open understands, NULL-terminated */
+};
+
+extern const struct wire_ops wire_ring_ops, wire_dpdk_ops, wire_udp_ops;
+
+#endif

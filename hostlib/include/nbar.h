@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nbar.h - barriers that a NIC runs: the host's API.
+ *
+ * A process opens a port of a NIC, opens a group on it, exchanges blobs with the other members by
+ * any means it has, and connects. From then on a barrier is one store (nbar_post) and one word to
+ * poll (nbar_test, nbar_wait); the NICs do the rest while the host computes.
+ *
+ * Functions return 0 or a positive answer, or a negative errno; then nbar_error() says in words
+ * what went wrong, where, and what to do next. Outputs are set only on success.
+ *
+ * Threads: calls on different ports may run at once, and so may post, test, wait and missing on
+ * different groups of one port. One thread at a time posts on a group; any number may test or wait
+ * for it. Open, connect and close of anything on a port: one thread at a time.
+ *
+ * Memory: writes before a barrier on any thread of a member are visible after it to all threads of
+ * the same node that took part. It does not flush RDMA or MPI traffic.
+ */
+#ifndef NBAR_H
+#define NBAR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nbar_abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NBAR_VERSION_MAJOR 0
+#define NBAR_VERSION_MINOR 1
+
+struct nbar_port;  /* a port of a NIC, opened by this process */
+struct nbar_group; /* this process's member of a group */
+
+/* Text of the last error in this thread; never NULL; valid until the next call into nbar. */
+const char *nbar_error(void);
+
+/*
+ * Opens a port. nic: "n0" (a NIC of the daemon whose run directory is $NBAR_RUN_DIR, or else the
+ * default one), "n0:3" (port 3 of it), a path of a control socket, or NULL: $NBAR_NIC, or else
+ * "n0". Errors: -ENOENT, -ECONNREFUSED no such NIC, no daemon; -EACCES; -EPROTO it speaks another
+ * version; -EBUSY that port has another owner; -ENOSPC no port is free.
+ */
+int nbar_open(const char *nic, struct nbar_port **out);
+
+/* Closes a port and all groups still open on it. Members that wait for them get an error. */
+void nbar_close(struct nbar_port *port);
+
+struct nbar_group_attr {
+	uint32_t rank, size;
+	const char *alg;              /* NULL: "auto"; "pairwise", "dissemination:N", "custom", "signal" */
+	uint32_t tag;                 /* any number the members agree on; others are refused */
+	const struct nbar_plan *plan; /* "custom": the plan of this rank; copied */
+	size_t plan_length;           /* bytes of it */
+};
+
+/*
+ * Opens a group and yields the blob that the other members need. From here on the NIC keeps what
+ * others send. Errors: -EINVAL, -ERANGE bad attributes or plan; -ENOSPC the NIC is full; -ENETDOWN
+ * the NIC is gone.
+ */
+int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
+		    struct nbar_group **out, struct nbar_blob *blob);
+
+/*
+ * Connects a group: blobs[r] is the blob of rank r, for all r below size (the NIC gets just those
+ * it needs; the rest may be anything). For "signal" groups all ranks but its own become peers, and
+ * the index of peer r is r, or r - 1 beyond its own rank. -EPROTO: a blob is of another group,
+ * version, wire or algorithm; the text names its rank.
+ */
+int nbar_group_connect(struct nbar_group *g, const struct nbar_blob *blobs);
+
+/* Ranks whose blobs nbar_group_connect reads, for those who would rather not gather all: sets
+ * *ranks to an array that lives as long as the group, and returns its length. */
+int nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks);
+
+/* Closes a group. The NIC goes on answering for its last barrier. */
+void nbar_group_close(struct nbar_group *g);
+
+/* How a thread waits: it spins for spin_us, then yields for yield_us, then sleeps if block is not
+ * 0 (the NIC wakes it), or goes on yielding. */
+struct nbar_wait_policy {
+	uint32_t spin_us, yield_us;
+	int block;
+};
+
+/* Sets the policy of a group; the default is from $NBAR_WAIT ("spin", "yield", "block", or
+ * "SPIN_US,YIELD_US,BLOCK"), or else 20 us, 200 us, block; with one processor it never spins. */
+void nbar_group_set_wait(struct nbar_group *g, const struct nbar_wait_policy *policy);
+
+/*
+ * Arrives: posts the next barrier of the group and returns at once. *ticket (may be NULL) is what
+ * test and wait take. Up to NBAR_POSTED_MAX may be under way; they complete in order. Errors:
+ * -EAGAIN too many are under way; -ENOTCONN not connected; else as nbar_test.
+ */
+int nbar_post(struct nbar_group *g, uint32_t *ticket);
+
+/*
+ * 1: the barrier of ticket is complete; 0: not yet. Errors, final for the group: -ETIMEDOUT a
+ * member's NIC is silent; -ECONNRESET a member's process died; -ESHUTDOWN a member closed the
+ * group; -ENETDOWN a NIC was stopped, or ours is gone. nbar_error() names the rank.
+ */
+int nbar_test(struct nbar_group *g, uint32_t ticket);
+
+#define NBAR_FOREVER UINT64_MAX
+
+/*
+ * Waits for it. 0: complete. -ETIME: timeout_ns have passed; the barrier stays posted, so wait
+ * again or go on with other work; nbar_error() and nbar_missing() tell who is missing. Else as
+ * nbar_test.
+ */
+int nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns);
+
+/* Post and wait for ever. */
+int nbar_barrier(struct nbar_group *g);
+
+/*
+ * Ranks that hold up the barrier under way, or that broke it, as far as the NIC knows: writes up
+ * to n of them and returns how many there are (0: nobody known; the NIC begins to ask a
+ * millisecond after it starts to wait).
+ */
+int nbar_missing(const struct nbar_group *g, uint32_t *ranks, uint32_t n);
+
+/* What this process has done on a group. */
+struct nbar_group_stats {
+	uint64_t posted, completed;
+	uint64_t yields, sleeps; /* of waiting threads */
+};
+void nbar_group_get_stats(const struct nbar_group *g, struct nbar_group_stats *out);
+
+/* Counters of a NIC by name or path (as in nbar_open, without port), for monitors. */
+int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out);
+
+/* Its groups: calls visit for each; a return other than 0 ends it and is returned. */
+int nbar_nic_groups(const char *nic, int (*visit)(void *arg, const struct nbar_group_info *info),
+		    void *arg);
+
+/*
+ * Signal service: raw messages of 20 bytes between members of a "signal" group, unordered and
+ * possibly lost. peer: index as at connect. -EAGAIN: the NIC has not taken earlier ones yet.
+ * One thread at a time a port.
+ */
+int nbar_signal_send(struct nbar_group *g, uint32_t peer, const uint32_t word[NBAR_SIGNAL_WORDS]);
+
+struct nbar_signal_in {
+	struct nbar_group *group;
+	uint32_t src; /* rank */
+	uint32_t word[NBAR_SIGNAL_WORDS];
+};
+
+/* 1: *out is the next message of any group of the port; 0: there is none. */
+int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out);
+
+/*
+ * Team: threads of one process that arrive together. Sense-reverse (Mellor-Crummey and Scott 1991,
+ * section 3.1): each counts down by one fetch-and-sub; the last to arrive posts the start token;
+ * all poll the completion word themselves, so there is no second, local release. With group NULL
+ * the team is the whole barrier.
+ *
+ * The memory is the caller's, and padded: put it where you like, free it when you like.
+ */
+struct nbar_team {
+	uint32_t count; /* threads still to arrive */
+	uint32_t reserved0[31];
+	uint64_t word; /* completion word of a team without a group */
+	uint32_t wake; /* its futex ... */
+	uint32_t sleepers; /* ... and who may sleep on it */
+	uint32_t reserved1[28];
+	uint32_t size;
+	uint32_t reserved2;
+	struct nbar_group *group;
+	struct nbar_wait_policy wait;
+	uint32_t reserved3[25];
+}
+#if defined(__GNUC__)
+__attribute__((aligned(128)))
+#endif
+;
+
+/* Prepares a team of size threads over group (or NULL). While a team uses a group, nobody else
+ * posts on it. -EINVAL: size 0. -EBUSY: the group has a barrier under way. */
+int nbar_team_init(struct nbar_team *team, uint32_t size, struct nbar_group *group);
+
+/* Waits for all threads of the team, and for all members of the group. 0, or as nbar_wait (for
+ * every thread). Called by exactly `size` threads at a time. */
+int nbar_team_barrier(struct nbar_team *team);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

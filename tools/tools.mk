@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# nbar: one command with subcommands. Links libnbar, and libnbfw.a for the host-based baseline.
+
+UNITS += tools
+CFLAGS_tools = -D_GNU_SOURCE -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ihostlib/include -Ifirmware/include \
+               -Ifirmware/core -Itools
+TOOLS_SRC := $(wildcard tools/*.c)
+TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o)
+$(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbar.a $(BUILD)/libnbfw.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -ljansson -lm
+
+ALL += $(BUILD)/nbar
+OBJS += $(TOOLS_OBJ)
