@@ -70,6 +70,11 @@ bool nbfw_missing(const struct nbfw_state *s, const struct nbar_plan *p, uint32_
 	       !has(s, s->epoch & 1, slot);
 }
 
+bool nbfw_silent(const struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot)
+{
+	return nbfw_missing(s, p, slot) && !has(s, SET_HEARD, slot);
+}
+
 /* Goes as far as the tokens at hand allow. Sends lie in step order, so what is released by the
  * way is one range, which the caller has begun. */
 static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a)
@@ -254,7 +259,7 @@ static void on_timeout(struct nbfw_state *s, const struct nbar_plan *p, struct n
 		/* R5: a window without one word from a source ends it; a LATER buys a window. */
 		s->tries = NBFW_WINDOW;
 		for (uint32_t slot = s->want; slot < end; slot++) {
-			if (nbfw_missing(s, p, slot) && !has(s, SET_HEARD, slot)) {
+			if (nbfw_silent(s, p, slot)) {
 				fail(s, p, a, NBAR_STATUS_SILENT, nbfw_plan_recvs(p)[slot].src);
 				return;
 			}

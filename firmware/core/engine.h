@@ -96,6 +96,9 @@ void nbfw_step(struct nbfw_state *s, const struct nbar_plan *p, const struct nbf
 /* True if the running step still lacks the token of this slot. */
 bool nbfw_missing(const struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot);
 
+/* True if, besides, its source has not said a word in this window. */
+bool nbfw_silent(const struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot);
+
 /* Number of the first invariant of PROTOCOL.md that does not hold, or 0. */
 int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p);
 

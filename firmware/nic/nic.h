@@ -23,6 +23,7 @@
 
 #define NBNIC_HANDLES 4096u /* open and lingering groups together; a power of two */
 #define NBNIC_ADDR_SIZE 48u
+#define NBNIC_EPROTO 71
 
 /* Where a NIC is on its wire; the wire alone knows what is inside. Unused bytes are 0. */
 struct nbnic_addr {
@@ -104,8 +105,7 @@ struct nbnic {
 	uint64_t interval[NBFW_WINDOW]; /* of the timer, by tries; the last for all windows after */
 	uint64_t budget_ns;
 	uint32_t nopen, nlinger;
-	uint32_t next; /* where the search for a free handle begins: the longest unused first */
-	uint32_t high; /* one beyond the highest index ever used: ticks look no further */
+	uint32_t high; /* one beyond the highest index in use: ticks look no further */
 	uint64_t counter[NBAR_COUNTER_END];
 	uint16_t generation[NBNIC_HANDLES];
 	struct nbnic_group *group[NBNIC_HANDLES];
@@ -116,8 +116,9 @@ struct nbnic {
 int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16_t wire,
 	       const struct nbnic_addr *addr, const struct nbnic_config *config);
 
-/* Bytes of the block that nbnic_group_open needs; plan is NULL for "signal". */
-size_t nbnic_group_size(const struct nbar_plan *plan);
+/* Bytes of the block that nbnic_group_open needs; plan is NULL for "signal", where size (of the
+ * group) gives room for as many peers, NBAR_PEERS_MAX at most. */
+size_t nbnic_group_size(const struct nbar_plan *plan, uint32_t size);
 
 struct nbnic_open {
 	uint32_t port, cell;
@@ -170,7 +171,8 @@ void nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struct nbfw_token *t,
 		   uint64_t now);
 
-/* Fires timers that are due and ends lingering; call it about every pull_ns / 2. */
+/* Fires timers that are due and ends lingering; call it about every pull_ns / 2. Looks at every
+ * group, so not more often. */
 void nbnic_tick(struct nbnic *nic, uint64_t now);
 
 /* Fills what the NIC knows of a group; pid and uid are left to the port. */
