@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plan.c - writes the plans of the known algorithms, and checks plans from elsewhere.
+ *
+ * Called when a group is opened. Integers only: a logarithm in floating point counts one round too
+ * many for sizes such as 125 = 5^3. Must never trust a word of a plan before it is checked.
+ */
+#include "plan.h"
+
+/* A plan in the making. Without a block (step is NULL) it only counts. */
+struct writer {
+	uint32_t nstep, nsend, nrecv;
+	struct nbar_step *step;
+	struct nbar_send *send;
+	struct nbar_recv *recv;
+};
+
+static void add_step(struct writer *w)
+{
+	if (w->step)
+		w->step[w->nstep] = (struct nbar_step){ w->nsend, 0, w->nrecv, 0 };
+	w->nstep++;
+}
+
+static void add_send(struct writer *w, uint32_t dst, uint32_t slot)
+{
+	if (w->step) {
+		w->send[w->nsend] = (struct nbar_send){ dst, slot };
+		w->step[w->nstep - 1].nsend++;
+	}
+	w->nsend++;
+}
+
+static void add_recv(struct writer *w, uint32_t src)
+{
+	if (w->step) {
+		w->recv[w->nrecv] = (struct nbar_recv){ src };
+		w->step[w->nstep - 1].nslot++;
+	}
+	w->nrecv++;
+}
+
+/*
+ * half is the largest power of two that is not above size. The ranks below it exchange in pairs;
+ * each rank beyond it signals the one half below before, and is released by it after.
+ */
+static void pairwise(struct writer *w, uint32_t size, uint32_t rank)
+{
+	uint32_t half = 1, extra, joined;
+
+	while (half <= size / 2)
+		half *= 2;
+	extra = size - half;
+	joined = rank < extra; /* a rank of the extra ones joins here, in slot 0 */
+	if (rank >= half) {
+		add_step(w);
+		add_send(w, rank - half, 0);
+		add_recv(w, rank - half);
+		return;
+	}
+	if (joined) {
+		add_step(w);
+		add_recv(w, rank + half);
+	}
+	for (uint32_t round = 0; UINT32_C(1) << round < half; round++) {
+		uint32_t peer = rank ^ UINT32_C(1) << round;
+
+		add_step(w);
+		add_send(w, peer, round + (peer < extra));
+		add_recv(w, peer);
+	}
+	if (joined) {
+		add_step(w);
+		add_send(w, rank + half, 0);
+	}
+}
+
+/*
+ * Each rank does the same, so a signal has the same slot on all ranks. An offset of size or more
+ * would only say again what is known (or signal oneself): it is left out.
+ */
+static void dissemination(struct writer *w, uint32_t size, uint32_t rank, uint32_t ways)
+{
+	for (uint32_t distance = 1; distance < size; distance *= ways + 1) {
+		add_step(w);
+		for (uint32_t i = 1; i <= ways && i * distance < size; i++) {
+			uint32_t up = i * distance, down = size - up;
+
+			add_send(w, rank < down ? rank + up : rank - down, w->nrecv);
+			add_recv(w, rank < up ? rank + down : rank - up);
+		}
+	}
+}
+
+static void generate(struct writer *w, struct nbfw_alg alg, uint32_t size, uint32_t rank)
+{
+	if (alg.kind == NBFW_ALG_PAIRWISE)
+		pairwise(w, size, rank);
+	else
+		dissemination(w, size, rank, alg.n);
+}
+
+int32_t nbfw_plan_generate(struct nbfw_alg alg, uint32_t size, uint32_t rank, void *block,
+			   size_t capacity)
+{
+	struct nbar_plan *p = block;
+	struct writer w = { 0 };
+
+	if (alg.kind != NBFW_ALG_PAIRWISE &&
+	    (alg.kind != NBFW_ALG_DISSEMINATION || alg.n == 0 || alg.n > NBFW_WAYS_MAX))
+		return -NBFW_EINVAL;
+	if (size == 0 || size > NBAR_SIZE_MAX || rank >= size)
+		return -NBFW_ERANGE;
+	generate(&w, alg, size, rank);
+
+	const struct nbar_plan head = { NBAR_PLAN_MAGIC, rank, size, w.nstep, w.nsend, w.nrecv };
+	int32_t length = (int32_t)nbfw_plan_length(&head);
+
+	if (capacity < (size_t)length)
+		return length;
+	*p = head;
+	w = (struct writer){ .step = (struct nbar_step *)(p + 1) };
+	w.send = (struct nbar_send *)(w.step + head.nstep);
+	w.recv = (struct nbar_recv *)(w.send + head.nsend);
+	generate(&w, alg, size, rank);
+	return length;
+}
+
+static int check_head(const struct nbar_plan *p, size_t length, const char **why)
+{
+	if (length < sizeof(*p) || p->magic != NBAR_PLAN_MAGIC) {
+		*why = "this is no plan: it is too short or its magic number is wrong";
+		return -NBFW_EINVAL;
+	}
+	if (p->size > NBAR_SIZE_MAX || p->nstep > NBAR_STEPS_MAX || p->nsend > NBAR_SENDS_MAX ||
+	    p->nrecv > NBAR_SLOTS_MAX) {
+		*why = "the plan has more ranks, steps, sends or slots than this NIC takes";
+		return -NBFW_ENOSPC;
+	}
+	if (p->rank >= p->size || length != nbfw_plan_length(p)) {
+		*why = "the rank is not below the size, or the length is not what the counts imply";
+		return -NBFW_EINVAL;
+	}
+	return 0;
+}
+
+/* True if the ranges of the steps follow each other and cover all sends and slots. */
+static bool steps_cover(const struct nbar_plan *p)
+{
+	const struct nbar_step *st = nbfw_plan_steps(p);
+	uint32_t send = 0, slot = 0;
+
+	for (uint32_t i = 0; i < p->nstep; i++) {
+		if (st[i].first_send != send || st[i].nsend > p->nsend - send ||
+		    st[i].first_slot != slot || st[i].nslot > p->nrecv - slot)
+			return false;
+		send += st[i].nsend;
+		slot += st[i].nslot;
+	}
+	return send == p->nsend && slot == p->nrecv;
+}
+
+/* 1 if the plan has the peer of entry i (sends, then receives) in an entry before it as well. */
+static uint32_t known_before(const struct nbar_plan *p, uint32_t i)
+{
+	const struct nbar_send *send = nbfw_plan_sends(p);
+	const struct nbar_recv *recv = nbfw_plan_recvs(p);
+	uint32_t rank = i < p->nsend ? send[i].dst : recv[i - p->nsend].src;
+
+	for (uint32_t j = 0; j < i; j++)
+		if ((j < p->nsend ? send[j].dst : recv[j - p->nsend].src) == rank)
+			return 1;
+	return 0;
+}
+
+int nbfw_plan_check(const void *block, size_t length, const char **why)
+{
+	const struct nbar_plan *p = block;
+	int rc = check_head(p, length, why);
+	uint32_t npeer = 0;
+
+	if (rc < 0)
+		return rc;
+	if (!steps_cover(p)) {
+		*why = "the steps do not cover the sends and slots in order, each once";
+		return -NBFW_EINVAL;
+	}
+	const struct nbar_send *send = nbfw_plan_sends(p);
+	const struct nbar_recv *recv = nbfw_plan_recvs(p);
+
+	for (uint32_t i = 0; i < p->nsend; i++) {
+		bool bad = send[i].dst >= p->size || send[i].dst == p->rank ||
+			   send[i].slot >= NBAR_SLOTS_MAX;
+
+		for (uint32_t j = 0; j < i && !bad; j++)
+			bad = send[j].dst == send[i].dst && send[j].slot == send[i].slot;
+		if (bad) {
+			*why = "a send names no other rank, no possible slot, or one named before";
+			return -NBFW_EINVAL;
+		}
+	}
+	for (uint32_t i = 0; i < p->nrecv; i++) {
+		if (recv[i].src >= p->size || recv[i].src == p->rank) {
+			*why = "a slot waits for a rank outside the group or for its own";
+			return -NBFW_EINVAL;
+		}
+	}
+	for (uint32_t i = 0; i < p->nsend + p->nrecv; i++)
+		npeer += 1 - known_before(p, i);
+	if (npeer > NBAR_PEERS_MAX) {
+		*why = "the plan talks to more peers than this NIC takes";
+		return -NBFW_ENOSPC;
+	}
+	return 0;
+}
+
+/* What follows word in text, or NULL if text begins otherwise. */
+static const char *after(const char *text, const char *word)
+{
+	while (*word)
+		if (*text++ != *word++)
+			return NULL;
+	return text;
+}
+
+static bool same(const char *text, const char *word)
+{
+	const char *rest = after(text, word);
+
+	return rest && *rest == 0;
+}
+
+static int parse_ways(const char *text, uint32_t *out)
+{
+	uint32_t n = 0;
+
+	if (*text == 0)
+		return -NBFW_EINVAL;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9')
+			return -NBFW_EINVAL;
+		if (n <= NBFW_WAYS_MAX)
+			n = n * 10 + (uint32_t)(*text - '0');
+	}
+	if (n == 0 || n > NBFW_WAYS_MAX)
+		return -NBFW_ERANGE;
+	*out = n;
+	return 0;
+}
+
+int nbfw_alg_parse(const char *text, struct nbfw_alg *out)
+{
+	const char *ways = after(text, "dissemination:");
+	struct nbfw_alg alg = { NBFW_ALG_DISSEMINATION, 1 };
+	int rc = 0;
+
+	if (ways)
+		rc = parse_ways(ways, &alg.n);
+	else if (same(text, "pairwise"))
+		alg = (struct nbfw_alg){ NBFW_ALG_PAIRWISE, 0 };
+	else if (same(text, "custom"))
+		alg = (struct nbfw_alg){ NBFW_ALG_CUSTOM, 0 };
+	else if (same(text, "signal"))
+		alg = (struct nbfw_alg){ NBFW_ALG_SIGNAL, 0 };
+	else if (!same(text, "auto") && !same(text, "dissemination"))
+		rc = -NBFW_EINVAL;
+	if (rc == 0)
+		*out = alg;
+	return rc;
+}
