@@ -92,7 +92,7 @@ struct nbnic_ops {
 
 struct nbnic_config {
 	uint64_t pull_ns;   /* first interval without a token after which it is asked for again */
-	uint64_t budget_ns; /* silence after which a peer is given up; also how long groups linger */
+	uint64_t budget_ns; /* silence after which a peer is given up; how long groups linger */
 };
 #define NBNIC_PULL_NS_DEFAULT UINT64_C(1000000)
 #define NBNIC_BUDGET_NS_DEFAULT UINT64_C(4000000000)
@@ -102,8 +102,8 @@ struct nbnic {
 	void *ctx;
 	uint16_t wire;
 	struct nbnic_addr addr;
-	uint64_t interval[NBFW_WINDOW]; /* of the timer, by tries; the last for all windows after */
-	uint64_t budget_ns;
+	uint64_t interval[NBFW_WINDOW]; /* of the timer in the first window, by tries; sum: budget */
+	uint64_t budget_ns;             /* later windows share it out evenly */
 	uint32_t nopen, nlinger;
 	uint32_t high; /* one beyond the highest index in use: ticks look no further */
 	uint64_t counter[NBAR_COUNTER_END];
@@ -111,8 +111,8 @@ struct nbnic {
 	struct nbnic_group *group[NBNIC_HANDLES];
 };
 
-/* Prepares a NIC that has no groups. wire and addr go into every blob it gives out. -EINVAL: a
- * budget that is not at least 32 first intervals. */
+/* Prepares a NIC that has no groups. wire and addr go into every blob it gives out. -EINVAL:
+ * pull_ns is 0, or budget_ns less than 16 times as long. */
 int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16_t wire,
 	       const struct nbnic_addr *addr, const struct nbnic_config *config);
 
