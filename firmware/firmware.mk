@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# libnbfw.a: the firmware, freestanding. nbar-nicd: the soft NIC around it.
+# libnbfw.a: the core (plans, engine). libnbnic.a: the NIC loop. Both freestanding. nbar-nicd: the
+# soft NIC around them.
 
 UNITS += fw nicd
 # Only the compiler's own headers, the ABI, and the firmware's: whatever else is included fails.
 FW_SYSTEM_INCLUDE := -nostdinc -isystem $(shell $(CC) -print-file-name=include)
 CFLAGS_fw = -ffreestanding $(FW_SYSTEM_INCLUDE) -Ifirmware/include -Ifirmware/core -Ifirmware/nic
 
-FW_SRC := $(wildcard firmware/core/*.c) $(wildcard firmware/nic/*.c)
-FW_OBJ := $(FW_SRC:%.c=$(BUILD)/fw/%.o)
-$(BUILD)/libnbfw.a: $(FW_OBJ)
+FW_CORE_OBJ := $(patsubst %.c,$(BUILD)/fw/%.o,$(wildcard firmware/core/*.c))
+FW_NIC_OBJ := $(patsubst %.c,$(BUILD)/fw/%.o,$(wildcard firmware/nic/*.c))
+FW_OBJ := $(FW_CORE_OBJ) $(FW_NIC_OBJ)
+$(BUILD)/libnbfw.a: $(FW_CORE_OBJ)
+$(BUILD)/libnbnic.a: $(FW_NIC_OBJ)
+$(BUILD)/libnbfw.a $(BUILD)/libnbnic.a:
 	$(call say,AR,$@)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
@@ -23,11 +27,11 @@ NICD_DPDK_SRC := $(wildcard firmware/port/softnic.c firmware/port/wire_ring.c fi
 NICD_SRC := $(wildcard firmware/port/*.c)
 NICD_OBJ := $(NICD_SRC:%.c=$(BUILD)/nicd/%.o)
 $(NICD_DPDK_SRC:%.c=$(BUILD)/nicd/%.o): CFLAGS_nicd += $(subst -I/,-isystem /,$(DPDK_CFLAGS))
-$(BUILD)/nbar-nicd: $(NICD_OBJ) $(BUILD)/libnbfw.a
+$(BUILD)/nbar-nicd: $(NICD_OBJ) $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(DPDK_LIBS) -lpthread
 
-ALL += $(BUILD)/libnbfw.a $(BUILD)/nbar-nicd
+ALL += $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/nbar-nicd
 OBJS += $(FW_OBJ) $(NICD_OBJ)
 
 INSTALL += install-nicd

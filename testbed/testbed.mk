@@ -10,7 +10,8 @@ CFLAGS_test = -D_GNU_SOURCE -Ihostlib/include -Ihostlib/src -Ifirmware/include -
 UNIT_SRC := $(wildcard testbed/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:testbed/unit/%.c=$(BUILD)/%)
 UNIT_OBJ := $(UNIT_SRC:%.c=$(BUILD)/test/%.o)
-$(UNIT_BIN): $(BUILD)/%: $(BUILD)/test/testbed/unit/%.o $(BUILD)/libnbfw.a $(BUILD)/libnbar.a
+$(UNIT_BIN): $(BUILD)/%: $(BUILD)/test/testbed/unit/%.o $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a \
+             $(BUILD)/libnbar.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o %.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
 
