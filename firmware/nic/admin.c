@@ -189,8 +189,14 @@ static uint32_t get32(const uint8_t *at)
 void nbnic_group_blob(const struct nbnic *nic, const struct nbnic_group *g, struct nbar_blob *out)
 {
 	const uint32_t word[] = {
-		BLOB_MAGIC, NBFW_FRAME_VERSION | (uint32_t)nic->wire << 16, g->handle, g->rank,
-		g->size,    g->digest, (uint32_t)g->cookie, (uint32_t)(g->cookie >> 32),
+		BLOB_MAGIC,
+		NBFW_FRAME_VERSION | (uint32_t)nic->wire << 16,
+		g->handle,
+		g->rank,
+		g->size,
+		g->digest,
+		(uint32_t)g->cookie,
+		(uint32_t)(g->cookie >> 32),
 	};
 
 	*out = (struct nbar_blob){ { 0 } };
@@ -219,7 +225,8 @@ static const char *blob_refused(const struct nbnic *nic, const struct nbnic_grou
 		.cookie = get32(b + 24) | (uint64_t)get32(b + 28) << 32,
 	};
 	__builtin_memcpy(out->addr.byte, b + 32, NBNIC_ADDR_SIZE);
-	return out->rank < g->size && out->rank != g->rank ? NULL : "its rank is not that of a peer";
+	return out->rank < g->size && out->rank != g->rank ? NULL
+							   : "its rank is not that of a peer";
 }
 
 int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g, const struct nbar_blob *blob,

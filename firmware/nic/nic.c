@@ -17,8 +17,7 @@ static uint64_t interval_of(const struct nbnic *nic, const struct nbfw_state *s)
 	return s->tries < NBFW_WINDOW ? nic->interval[s->tries] : nic->budget_ns / NBFW_WINDOW;
 }
 
-static void send_range(struct nbnic *nic, const struct nbnic_group *g,
-		       const struct nbfw_action *a)
+static void send_range(struct nbnic *nic, const struct nbnic_group *g, const struct nbfw_action *a)
 {
 	const struct nbar_send *send = nbfw_plan_sends(g->plan);
 	bool abort = a->send_type == NBFW_ABORT;
@@ -83,7 +82,7 @@ static void send_reply(struct nbnic *nic, const struct nbnic_group *g, const str
 	};
 
 	nic->ops->transmit(nic->ctx, from, &t);
-	nbnic_count(nic, a->reply == NBFW_TOKEN  ? NBAR_COUNTER_tokens_sent
+	nbnic_count(nic, a->reply == NBFW_TOKEN	  ? NBAR_COUNTER_tokens_sent
 			 : a->reply == NBFW_LATER ? NBAR_COUNTER_laters_sent
 						  : NBAR_COUNTER_aborts_sent);
 }
@@ -133,11 +132,13 @@ static void tell_completion(struct nbnic *nic, struct nbnic_group *g)
 
 static void tell_failure(struct nbnic *nic, const struct nbnic_group *g)
 {
-	nbnic_count(nic, NBAR_COUNTER_barriers_failed);
+	const struct nbfw_state *s = g->state;
+
+	if (s->running || s->cause != NBAR_STATUS_CLOSED)
+		nbnic_count(nic, NBAR_COUNTER_barriers_failed);
 	if (g->life != NBAR_LIFE_LINGER)
-		nic->ops->complete(nic->ctx, g->port, g->cell,
-				   g->state->epoch - g->state->running, g->state->cause,
-				   g->state->culprit);
+		nic->ops->complete(nic->ctx, g->port, g->cell, s->epoch - s->running, s->cause,
+				   s->culprit);
 }
 
 void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_event *ev,
