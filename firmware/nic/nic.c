@@ -82,7 +82,7 @@ static void send_reply(struct nbnic *nic, const struct nbnic_group *g, const str
 	};
 
 	nic->ops->transmit(nic->ctx, from, &t);
-	nbnic_count(nic, a->reply == NBFW_TOKEN	  ? NBAR_COUNTER_tokens_sent
+	nbnic_count(nic, a->reply == NBFW_TOKEN   ? NBAR_COUNTER_tokens_sent
 			 : a->reply == NBFW_LATER ? NBAR_COUNTER_laters_sent
 						  : NBAR_COUNTER_aborts_sent);
 }

@@ -56,7 +56,7 @@ struct nbnic_late {
 struct nbnic_group {
 	uint32_t handle;
 	uint32_t port, cell;
-	uint8_t life;	/* enum nbar_group_life */
+	uint8_t life;   /* enum nbar_group_life */
 	bool is_signal; /* raw messages: no plan, no state */
 	bool armed;
 	uint32_t posted; /* epoch up to which the host has arrived */
@@ -69,7 +69,7 @@ struct nbnic_group {
 	char alg[NBAR_NAME_MAX];
 	uint32_t npeer, npeer_max, nconnected;
 	struct nbnic_peer *peer;      /* sorted by rank, but "signal": in connect order */
-	uint16_t *send_peer;	      /* peer of each send of the plan */
+	uint16_t *send_peer;          /* peer of each send of the plan */
 	const struct nbar_plan *plan; /* NULL: "signal" */
 	struct nbfw_state *state;     /* NULL: "signal" */
 };
@@ -103,8 +103,8 @@ struct nbnic {
 	uint16_t wire;
 	struct nbnic_addr addr;
 	uint64_t
-		interval[NBFW_WINDOW]; /* of the timer in the first window, by tries; sum: budget */
-	uint64_t budget_ns;	       /* later windows share it out evenly */
+		interval[NBFW_WINDOW]; /* of the timer, by tries in the first window; sum: budget */
+	uint64_t budget_ns;            /* later windows share it out evenly */
 	uint32_t nopen, nlinger;
 	uint32_t high; /* one beyond the highest index in use: ticks look no further */
 	uint64_t counter[NBAR_COUNTER_END];

@@ -15,17 +15,17 @@
 /* A port of a soft NIC. */
 struct port {
 	struct nbar_page *page;
-	int fd;		 /* of the page's memory; sealed, so that no client can shrink it */
+	int fd;          /* of the page's memory; sealed, so that no client can shrink it */
 	uint32_t number; /* at its NIC */
 	uint32_t pid, uid;
-	uint32_t ncell;	  /* one beyond the highest cell in use */
+	uint32_t ncell;   /* one beyond the highest cell in use */
 	uint32_t nsignal; /* "signal" groups: without one, the send ring is not read */
 	uint32_t sends_taken;
 	uint32_t recvs_given, recvs_taken;
 	struct nbnic_group *group[NBAR_GROUPS_MAX];
 	struct nbar_doorbell seen[NBAR_GROUPS_MAX]; /* doorbells as last read */
-	bool asked[NBAR_GROUPS_MAX];		    /* wake at the next completion */
-	bool unwoken[NBAR_GROUPS_MAX];		    /* completed since the last wake */
+	bool asked[NBAR_GROUPS_MAX];                /* wake at the next completion */
+	bool unwoken[NBAR_GROUPS_MAX];              /* completed since the last wake */
 };
 
 /* Makes the memory of a port. 0 or negative errno. */
