@@ -102,9 +102,8 @@ struct nbnic {
 	void *ctx;
 	uint16_t wire;
 	struct nbnic_addr addr;
-	uint64_t
-		interval[NBFW_WINDOW]; /* of the timer, by tries in the first window; sum: budget */
-	uint64_t budget_ns;            /* later windows share it out evenly */
+	uint64_t interval[NBFW_WINDOW]; /* first window's, by tries; their sum is the budget */
+	uint64_t budget_ns;             /* later windows share it out evenly */
 	uint32_t nopen, nlinger;
 	uint32_t high; /* one beyond the highest index in use: ticks look no further */
 	uint64_t counter[NBAR_COUNTER_END];
