@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs the Debian packages that building and testing nbar need: only those that are missing.
+# deps.sh [PACKAGE...]: installs the Debian packages that building and testing nbar need, and those
+# named: only what is missing.
 set -eu
 
-want="gcc g++ make pkg-config libc6-dev libdpdk-dev libcmocka-dev libjansson-dev iproute2"
+want="gcc g++ make pkg-config libc6-dev libdpdk-dev libcmocka-dev libjansson-dev iproute2 $*"
 missing=
 for package in $want; do
 	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)

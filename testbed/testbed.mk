@@ -18,3 +18,24 @@ $(UNIT_BIN): $(BUILD)/%: $(BUILD)/test/testbed/unit/%.o $(BUILD)/libnbnic.a $(BU
 TESTS += $(UNIT_BIN)
 TEST_LIST += $(UNIT_BIN)
 OBJS += $(UNIT_OBJ)
+
+# End-to-end: scripts that start real daemons. The oracle is the program most of them use.
+$(BUILD)/oracle: $(BUILD)/test/testbed/e2e/oracle.o $(BUILD)/libnbar.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
+E2E_SCRIPT := $(filter-out testbed/e2e/lib.sh,$(wildcard testbed/e2e/*.sh))
+TESTS += $(BUILD)/oracle
+TEST_LIST += $(E2E_SCRIPT)
+OBJS += $(BUILD)/test/testbed/e2e/oracle.o
+
+check-unit: $(UNIT_BIN) ## the unit tests alone
+	$(Q)BUILD=$(BUILD) testbed/run $(UNIT_BIN)
+
+THREAD_BIN := $(BUILD)/test_team $(BUILD)/test_hostlib
+check-threads: $(THREAD_BIN) ## what has threads; for SAN=thread
+	$(Q)BUILD=$(BUILD) testbed/run $(THREAD_BIN)
+
+check-install: all ## install into a folder, and build and run the example from there
+	$(Q)BUILD=$(BUILD) testbed/run testbed/install.sh
+
+.PHONY: check-unit check-threads check-install
