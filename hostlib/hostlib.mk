@@ -2,7 +2,7 @@
 # libnbar: what a program links. Sees nbar.h, the ABI and libc; no firmware, no DPDK.
 
 UNITS += lib
-CFLAGS_lib = -D_GNU_SOURCE -fPIC -fvisibility=hidden -Ihostlib/include -Ihostlib/src -Ifirmware/include
+CFLAGS_lib = -D_GNU_SOURCE -fPIC -Ihostlib/include -Ihostlib/src -Ifirmware/include
 LIB_SRC := $(wildcard hostlib/src/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/lib/%.o)
 LIB_SO := libnbar.so.$(firstword $(subst ., ,$(VERSION)))

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * barrier.c - post, test, wait: the fast path.
+ *
+ * Posting is one store and completion one load; no system call, lock or allocation while all goes
+ * well. Knows nothing of what the NICs do in between.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "internal.h"
+#include "order.h"
+
+#define TESTS_A_LOOK 256u /* tests in vain of a thread between two looks at the control socket */
+
+int nblib_group_failed(const struct nbar_group *g, uint64_t word)
+{
+	uint32_t rank = order_culprit_read(&g->completion->culprit);
+	uint32_t epoch = (uint32_t)word + 1;
+	const char *nic = g->port->link.nic;
+
+	switch ((enum nbar_status)(word >> 32)) {
+	case NBAR_STATUS_SILENT:
+		return nblib_fail(-ETIMEDOUT,
+				  "barrier %u of the group failed: the NIC of rank %u does not "
+				  "answer: look whether its daemon runs and the wire to it is up",
+				  epoch, rank);
+	case NBAR_STATUS_HOST_DIED:
+		return nblib_fail(-ECONNRESET,
+				  "barrier %u of the group failed: the process of rank %u ended "
+				  "without closing it: look there for what went wrong",
+				  epoch, rank);
+	case NBAR_STATUS_CLOSED:
+		return nblib_fail(-ESHUTDOWN,
+				  "barrier %u of the group failed: rank %u has closed it: all "
+				  "members must call the same number of barriers",
+				  epoch, rank);
+	case NBAR_STATUS_NIC_DOWN:
+		if (rank == g->rank)
+			return nblib_fail(-ENETDOWN,
+					  "barrier %u of the group failed: NIC %s was stopped: "
+					  "start its daemon again, then open ports and groups anew",
+					  epoch, nic);
+		return nblib_fail(-ENETDOWN,
+				  "barrier %u of the group failed: the NIC of rank %u was stopped",
+				  epoch, rank);
+	case NBAR_STATUS_OK:
+	case NBAR_STATUS_END:
+		break;
+	}
+	return nblib_fail(
+		-EPROTO,
+		"barrier %u of the group failed, rank %u: NIC %s gives a reason that this "
+		"program does not know (%u): install the same nbar for both",
+		epoch, rank, nic, (uint32_t)(word >> 32));
+}
+
+/* Why nbar_post cannot go ahead. */
+static int post_refused(const struct nbar_group *g, uint64_t word)
+{
+	if (g->is_signal)
+		return nblib_fail(-EINVAL, "a \"signal\" group has no barriers: use "
+					   "nbar_signal_send and nbar_signal_recv");
+	if (!g->connected)
+		return nblib_fail(-ENOTCONN, "the group is not connected: call "
+					     "nbar_group_connect with the blobs of its members");
+	if (word >> 32)
+		return nblib_group_failed(g, word);
+	if (order_down_read(&g->port->link.down) != NBLIB_UP)
+		return nblib_link_lost(&g->port->link);
+	return nblib_fail(-EAGAIN,
+			  "%u barriers of the group are under way, more cannot be: wait for some",
+			  NBAR_POSTED_MAX);
+}
+
+int nbar_post(struct nbar_group *g, uint32_t *ticket)
+{
+	uint64_t word = order_completion_read(&g->completion->word);
+	uint64_t posted = order_posted_read(&g->posted);
+	uint32_t ahead = (uint32_t)posted - (uint32_t)word;
+
+	if (!g->runs || word >> 32 || ahead >= NBAR_POSTED_MAX ||
+	    order_down_read(&g->port->link.down) != NBLIB_UP)
+		return post_refused(g, word);
+	order_posted_write(&g->posted, posted + 1);
+	if (ticket)
+		*ticket = (uint32_t)(posted + 1);
+	order_post(&g->doorbell->posted, (uint32_t)(posted + 1));
+	return 0;
+}
+
+/* What becomes of a ticket that is not complete: an error, or 0. */
+static int test_again(struct nbar_group *g, uint64_t word, uint32_t ticket)
+{
+	static _Thread_local uint32_t in_vain;
+	struct nblib_link *link = &g->port->link;
+
+	if (word >> 32)
+		return nblib_group_failed(g, word);
+	if (!nblib_reached(order_posted_read(&g->posted), ticket))
+		return nblib_fail(-EINVAL, "barrier %u of the group has not been posted", ticket);
+	if (order_down_read(&link->down) == NBLIB_UP &&
+	    (++in_vain % TESTS_A_LOOK != 0 || !nblib_link_look(link)))
+		return 0;
+	/* The barrier may have completed just before the daemon ended. */
+	word = order_completion_read(&g->completion->word);
+	if (nblib_reached(word, ticket))
+		return 1;
+	return word >> 32 ? nblib_group_failed(g, word) : nblib_link_lost(link);
+}
+
+int nbar_test(struct nbar_group *g, uint32_t ticket)
+{
+	uint64_t word = order_completion_read(&g->completion->word);
+
+	return nblib_reached(word, ticket) ? 1 : test_again(g, word, ticket);
+}
+
+/* "ranks 3, 5 and 7 have" */
+static void say_ranks(char *out, size_t size, const uint32_t *rank, int n)
+{
+	size_t at = (size_t)snprintf(out, size, n == 1 ? "rank" : "ranks");
+
+	for (int i = 0; i < n && at < size; i++) {
+		const char *before = i == 0 ? " " : i == n - 1 ? " and " : ", ";
+
+		at += (size_t)snprintf(out + at, size - at, "%s%u", before, rank[i]);
+	}
+	if (at < size)
+		snprintf(out + at, size - at, n == 1 ? " has" : " have");
+}
+
+static int timed_out(const struct nbar_group *g, uint32_t ticket)
+{
+	uint32_t rank[NBAR_LATE_MAX];
+	int n = nbar_missing(g, rank, NBAR_LATE_MAX);
+	char who[256];
+
+	if (n == 0)
+		return nblib_fail(-ETIME,
+				  "barrier %u is not complete yet; NIC %s does not know of anybody "
+				  "missing: wait again",
+				  ticket, g->port->link.nic);
+	say_ranks(who, sizeof(who), rank, n);
+	return nblib_fail(-ETIME,
+			  "barrier %u is not complete yet: %s not arrived, as far as NIC %s knows: "
+			  "wait again, or look there",
+			  ticket, who, g->port->link.nic);
+}
+
+int nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns)
+{
+	uint64_t word = order_completion_read(&g->completion->word);
+
+	if (nblib_reached(word, ticket))
+		return 0;
+	if (word >> 32)
+		return nblib_group_failed(g, word);
+	if (!nblib_reached(order_posted_read(&g->posted), ticket))
+		return nblib_fail(-EINVAL, "barrier %u of the group has not been posted", ticket);
+	switch (nblib_wait_group(g, &g->wait, ticket, timeout_ns)) {
+	case NBLIB_DONE:
+		return 0;
+	case NBLIB_FAILED:
+		return nblib_group_failed(g, order_completion_read(&g->completion->word));
+	case NBLIB_LOST:
+		return nblib_link_lost(&g->port->link);
+	case NBLIB_TIMEOUT:
+		break;
+	}
+	return timed_out(g, ticket);
+}
+
+int nbar_barrier(struct nbar_group *g)
+{
+	uint32_t ticket;
+	int err = nbar_post(g, &ticket);
+
+	return err < 0 ? err : nbar_wait(g, ticket, NBAR_FOREVER);
+}
+
+int nbar_missing(const struct nbar_group *g, uint32_t *ranks, uint32_t n)
+{
+	uint64_t word = order_completion_read(&g->completion->word);
+	uint32_t nlate;
+
+	if (word >> 32) {
+		if (n > 0)
+			ranks[0] = order_culprit_read(&g->completion->culprit);
+		return 1;
+	}
+	if ((uint32_t)word == (uint32_t)order_posted_read(&g->posted))
+		return 0;
+	nlate = order_late_read(&g->completion->nlate);
+	if (nlate > NBAR_LATE_MAX)
+		nlate = NBAR_LATE_MAX;
+	for (uint32_t i = 0; i < nlate && i < n; i++)
+		ranks[i] = order_late_rank_read(&g->completion->late[i]);
+	return (int)nlate;
+}
+
+void nbar_group_get_stats(const struct nbar_group *g, struct nbar_group_stats *out)
+{
+	uint64_t word = order_completion_read(&g->completion->word);
+	uint64_t posted = order_posted_read(&g->posted);
+
+	*out = (struct nbar_group_stats){
+		.posted = posted,
+		.completed = posted - ((uint32_t)posted - (uint32_t)word),
+		.yields = order_stat_read(&g->yields),
+		.sleeps = order_stat_read(&g->sleeps),
+	};
+}

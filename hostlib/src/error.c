@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * error.c - the text of the last error of a thread.
+ *
+ * Called where something failed, never on the path of a barrier that goes well.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "internal.h"
+
+static _Thread_local char text[512] = "no error";
+
+int nblib_fail(int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	return err;
+}
+
+const char *nbar_error(void)
+{
+	return text;
+}

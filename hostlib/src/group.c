@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * group.c - groups: open, connect, close, and how their threads wait.
+ *
+ * Called when a group is made and ended, by one thread at a time a port. Knows no algorithm: that
+ * is a text which the NIC reads; only "signal", which is none, differs here.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "order.h"
+
+#define BLOBS_A_MESSAGE                                    \
+	((NBAR_MESSAGE_MAX - sizeof(struct nbar_request) - \
+	  sizeof(struct nbar_req_group_connect)) /         \
+	 sizeof(struct nbar_blob))
+
+static int check_attr(const struct nbar_group_attr *attr)
+{
+	const char *alg = attr->alg;
+
+	if (alg && (!*alg || strlen(alg) >= NBAR_NAME_MAX))
+		return nblib_fail(-EINVAL, "algorithm \"%.40s\": a name has 1 to %u characters",
+				  alg, NBAR_NAME_MAX - 1);
+	if (attr->size == 0 || attr->size > NBAR_SIZE_MAX)
+		return nblib_fail(-ERANGE, "size %u: a group has 1 to %u ranks", attr->size,
+				  NBAR_SIZE_MAX);
+	if (attr->rank >= attr->size)
+		return nblib_fail(-ERANGE, "rank %u: a group of %u has ranks 0 to %u", attr->rank,
+				  attr->size, attr->size - 1);
+	if (!attr->plan != !attr->plan_length)
+		return nblib_fail(-EINVAL, "plan and plan_length go together");
+	return 0;
+}
+
+/* "signal": every rank but our own is a peer, in order of rank. */
+static void peer_all(struct nbar_group *g)
+{
+	for (uint32_t rank = 0; rank < g->size; rank++)
+		if (rank != g->rank)
+			g->peer[g->npeer++] = rank;
+}
+
+/* Takes what the NIC said of the new group. */
+static int take_reply(struct nbar_group *g, const struct nbar_rep_group_open *reply, size_t nrest)
+{
+	const char *nic = g->port->link.nic;
+
+	if (reply->cell >= NBAR_GROUPS_MAX || g->port->group[reply->cell] ||
+	    nrest != (uint64_t)reply->npeer * sizeof(*g->peer))
+		return nblib_fail(-EPROTO, "NIC %s: its word on the new group makes no sense", nic);
+	for (uint32_t i = 0; i < reply->npeer; i++)
+		if (g->peer[i] >= g->size || g->peer[i] == g->rank)
+			return nblib_fail(-EPROTO,
+					  "NIC %s: names rank %u as a peer of rank %u of %u", nic,
+					  g->peer[i], g->rank, g->size);
+	g->cell = reply->cell;
+	g->npeer = reply->npeer;
+	if (g->is_signal && g->npeer == 0)
+		peer_all(g);
+	g->doorbell = &g->port->page->doorbell[g->cell];
+	g->completion = &g->port->page->completion[g->cell];
+	return 0;
+}
+
+/* Entries of the receive ring that are there now are for an earlier group of the cell. */
+static uint32_t first_signal(const struct nbar_port *port)
+{
+	uint32_t at = port->recvs_taken;
+
+	while (order_signal_ready(&port->page->recv[at % NBAR_SIGNALS_MAX].seq, at + 1))
+		at++;
+	return at;
+}
+
+static void group_free(struct nbar_group *g)
+{
+	free(g->peer);
+	free(g);
+}
+
+static struct nbar_group *group_alloc(struct nbar_port *port, const struct nbar_group_attr *attr)
+{
+	bool is_signal = attr->alg && strcmp(attr->alg, "signal") == 0;
+	/* The NIC sends NBAR_PEERS_MAX at most; fewer only if there are fewer ranks. */
+	uint32_t most = attr->size < NBAR_PEERS_MAX || is_signal ? attr->size : NBAR_PEERS_MAX;
+	/* Cache lines of its own: groups are used by different threads. */
+	struct nbar_group *g = aligned_alloc(128, (sizeof(*g) + 127) & ~(size_t)127);
+
+	if (!g)
+		return NULL;
+	*g = (struct nbar_group){
+		.port = port,
+		.is_signal = is_signal,
+		.rank = attr->rank,
+		.size = attr->size,
+		.peer = malloc(most * sizeof(*g->peer)),
+	};
+	if (g->peer)
+		return g;
+	free(g);
+	return NULL;
+}
+
+int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
+		    struct nbar_group **out, struct nbar_blob *blob)
+{
+	const char *alg = attr->alg ? attr->alg : "auto";
+	struct nbar_req_group_open request = {
+		.rank = attr->rank,
+		.size = attr->size,
+		.tag = attr->tag,
+		.plan_length = (uint32_t)attr->plan_length,
+	};
+	struct nbar_rep_group_open reply;
+	struct nblib_call call = {
+		.op = NBAR_OP_GROUP_OPEN,
+		.body = { { &request, sizeof(request) },
+			  { (void *)(uintptr_t)attr->plan, attr->plan_length } },
+		.fixed = { &reply, sizeof(reply) },
+	};
+	struct nbar_wait_policy wait;
+	struct nbar_group *g;
+	int err = check_attr(attr);
+
+	if (err == 0)
+		err = nblib_wait_default(&wait);
+	if (err < 0)
+		return err;
+	memcpy(request.alg, alg, strlen(alg));
+	g = group_alloc(port, attr);
+	if (!g)
+		return nblib_fail(-ENOMEM, "no memory for a group of %u", attr->size);
+	call.rest = (struct iovec){ g->peer, sizeof(*g->peer) * (attr->size < NBAR_PEERS_MAX
+									 ? attr->size
+									 : NBAR_PEERS_MAX) };
+	err = nblib_link_call(&port->link, &call);
+	if (err == 0)
+		err = take_reply(g, &reply, call.nrest);
+	if (err < 0) {
+		group_free(g);
+		return err;
+	}
+	if (g->is_signal)
+		g->first_signal = first_signal(port);
+	nbar_group_set_wait(g, &wait);
+	port->group[g->cell] = g;
+	*out = g;
+	*blob = reply.blob;
+	return 0;
+}
+
+int nbar_group_connect(struct nbar_group *g, const struct nbar_blob *blobs)
+{
+	struct nbar_req_group_connect request = { .cell = g->cell };
+	struct nbar_rep_group_connect reply;
+	struct nblib_call call = {
+		.op = NBAR_OP_GROUP_CONNECT,
+		.fixed = { &reply, sizeof(reply) },
+	};
+	struct nbar_blob *some;
+	int err = 0;
+
+	if (g->connected)
+		return nblib_fail(-EISCONN, "the group is connected already");
+	some = malloc(BLOBS_A_MESSAGE * sizeof(*some));
+	if (!some)
+		return nblib_fail(-ENOMEM, "no memory for a message");
+	/* What a call before this one named stays named: go on from there. */
+	do {
+		uint32_t n = 0;
+
+		while (n < BLOBS_A_MESSAGE && g->nconnected + n < g->npeer) {
+			some[n] = blobs[g->peer[g->nconnected + n]];
+			n++;
+		}
+		request.nblob = n;
+		call.body[0] = (struct iovec){ &request, sizeof(request) };
+		call.body[1] = (struct iovec){ some, n * sizeof(*some) };
+		err = nblib_link_call(&g->port->link, &call);
+		if (err == 0)
+			g->nconnected += n;
+	} while (err == 0 && g->nconnected < g->npeer);
+	free(some);
+	if (err == 0 && reply.missing != 0)
+		err = nblib_fail(-EPROTO, "NIC %s: misses %u peers that it did not ask for",
+				 g->port->link.nic, reply.missing);
+	g->connected = err == 0;
+	g->runs = g->connected && !g->is_signal;
+	return err;
+}
+
+int nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks)
+{
+	*ranks = g->peer;
+	return (int)g->npeer;
+}
+
+void nbar_group_close(struct nbar_group *g)
+{
+	if (!g)
+		return;
+	struct nbar_req_group_close request = { .cell = g->cell };
+	struct nblib_call call = {
+		.op = NBAR_OP_GROUP_CLOSE,
+		.body = { { &request, sizeof(request) } },
+	};
+
+	/* An error here means that the NIC is gone, and the group with it. */
+	if (order_down_read(&g->port->link.down) == NBLIB_UP)
+		nblib_link_call(&g->port->link, &call);
+	g->port->group[g->cell] = NULL;
+	group_free(g);
+}
+
+void nbar_group_set_wait(struct nbar_group *g, const struct nbar_wait_policy *policy)
+{
+	g->wait = *policy;
+	/* Whoever is waited for needs the one processor. */
+	if (nblib_cpus() == 1)
+		g->wait.spin_us = 0;
+}

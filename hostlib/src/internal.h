@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * internal.h - what the files of the host library share.
+ *
+ * Names that leave a file but not the library begin with nblib_, so that the static library claims
+ * no other names of a program.
+ */
+#ifndef NBAR_INTERNAL_H
+#define NBAR_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+
+#include "nbar.h"
+
+/* error.c: keeps the text for nbar_error() and returns err, a negative errno. */
+int nblib_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* --- link.c: the control socket ------------------------------------------------------------ */
+
+enum nblib_down { NBLIB_UP, NBLIB_GONE, NBLIB_FORKED };
+
+struct nblib_link {
+	int sock;
+	uint32_t down; /* enum nblib_down; by order.h */
+	char nic[NBAR_NAME_MAX];
+	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+};
+
+struct nblib_call {
+	enum nbar_op op;
+	struct iovec body[2]; /* of the request */
+	struct iovec fixed;   /* of the reply: all of it must come */
+	struct iovec rest;    /* of the reply: room for what may follow; nrest bytes came */
+	size_t nrest;
+	int *fd; /* NULL, or where a descriptor goes; -1 if none came */
+};
+
+/* Connects to the NIC that a name in the sense of nbar_open means; *port: the one it asks for. */
+int nblib_link_open(struct nblib_link *l, const char *name, uint32_t *port);
+void nblib_link_close(struct nblib_link *l);
+
+/* One request and its reply. 0 or negative errno with a text, be it ours or the NIC's. */
+int nblib_link_call(struct nblib_link *l, struct nblib_call *call);
+
+/* Looks whether the daemon still holds its end; a system call. True also once it did not. */
+bool nblib_link_look(struct nblib_link *l);
+
+/* -ENETDOWN, and why. */
+int nblib_link_lost(const struct nblib_link *l);
+
+/* --- open.c: ports ------------------------------------------------------------------------- */
+
+struct nbar_port {
+	struct nblib_link link;
+	uint32_t number;
+	struct nbar_page *page;
+	struct nbar_port *next;                    /* all ports of the process, for fork */
+	uint32_t sends_put, sends_taken;           /* sends_taken: as last read */
+	uint32_t recvs_taken, recvs_told;          /* recvs_told: as last published */
+	struct nbar_group *group[NBAR_GROUPS_MAX]; /* by cell */
+};
+
+/* --- group.c ------------------------------------------------------------------------------- */
+
+struct nbar_group {
+	struct nbar_port *port;
+	struct nbar_doorbell *doorbell;
+	struct nbar_completion *completion;
+	uint64_t posted; /* its lower half is the epoch; by order.h */
+	bool connected, is_signal;
+	bool runs; /* connected, and has barriers */
+	uint32_t cell, rank, size;
+	uint32_t npeer, nconnected;
+	uint32_t first_signal; /* older entries of recv[] are not for this group */
+	uint32_t *peer;        /* ranks */
+	struct nbar_wait_policy wait;
+	uint64_t yields, sleeps; /* by order.h */
+};
+
+/* --- barrier.c ----------------------------------------------------------------------------- */
+
+/* Why the ticket cannot complete, from a completion word whose status is not OK. */
+int nblib_group_failed(const struct nbar_group *g, uint64_t word);
+
+static inline bool nblib_reached(uint64_t word, uint32_t ticket)
+{
+	return (int32_t)((uint32_t)word - ticket) >= 0;
+}
+
+/* --- wait.c -------------------------------------------------------------------------------- */
+
+enum nblib_end { NBLIB_DONE, NBLIB_FAILED, NBLIB_LOST, NBLIB_TIMEOUT };
+
+/* Waits until the group's completion word, or that of a team without a group, reaches ticket. */
+enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_policy *policy,
+				uint32_t ticket, uint64_t timeout_ns);
+void nblib_wait_team(uint64_t *word, const struct nbar_wait_policy *policy, uint32_t ticket);
+
+/* Wakes those who sleep in nblib_wait_team. */
+void nblib_wake_team(uint64_t *word);
+#define NBLIB_TEAM_SLEEPS (UINT64_C(1) << 32) /* flag in a team's own word: wake me */
+
+/* Processors that this thread may run on. */
+uint32_t nblib_cpus(void);
+
+/* $NBAR_WAIT, or the default. -EINVAL if it makes no sense. */
+int nblib_wait_default(struct nbar_wait_policy *out);
+
+#endif

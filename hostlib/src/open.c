@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * open.c - ports: open, map the page, close; and what a fork leaves of them.
+ *
+ * Called when a program begins and ends. Trusts the NIC for what is in the page, but not that the
+ * page is one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "order.h"
+
+static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct nbar_port *ports;
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&ports_lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&ports_lock);
+}
+
+/*
+ * A port stays with the parent. The child must not hold its socket, or the NIC would not see the
+ * parent die; and must not write to its page, so it gets an empty one of its own in that place.
+ */
+static void fork_child(void)
+{
+	for (struct nbar_port *p = ports; p; p = p->next) {
+		order_down_write(&p->link.down, NBLIB_FORKED);
+		nblib_link_close(&p->link);
+		mmap(p->page, sizeof(*p->page), PROT_READ | PROT_WRITE,
+		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	}
+	pthread_mutex_unlock(&ports_lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+static void remember(struct nbar_port *port)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
+	pthread_mutex_lock(&ports_lock);
+	port->next = ports;
+	ports = port;
+	pthread_mutex_unlock(&ports_lock);
+}
+
+static void forget(struct nbar_port *port)
+{
+	struct nbar_port **at = &ports;
+
+	pthread_mutex_lock(&ports_lock);
+	while (*at && *at != port)
+		at = &(*at)->next;
+	if (*at)
+		*at = port->next;
+	pthread_mutex_unlock(&ports_lock);
+}
+
+static int map_page(struct nbar_port *port, uint32_t page_size, int fd)
+{
+	const char *nic = port->link.nic;
+	struct stat st;
+	int seals;
+
+	if (fd < 0)
+		return nblib_fail(-EPROTO, "NIC %s: it passed no memory for the port", nic);
+	if (page_size != sizeof(*port->page) || fstat(fd, &st) < 0 ||
+	    st.st_size < (off_t)sizeof(*port->page))
+		return nblib_fail(-EPROTO,
+				  "NIC %s: its page has %u bytes, this program knows one of %zu: "
+				  "install the same nbar for both, and start the daemon again",
+				  nic, page_size, sizeof(*port->page));
+	/* Memory that could shrink would kill this process with SIGBUS one day. */
+	seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || !(seals & F_SEAL_SHRINK))
+		return nblib_fail(-EPROTO, "NIC %s: the memory it passed is not sealed", nic);
+	port->page = mmap(NULL, sizeof(*port->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (port->page == MAP_FAILED)
+		return nblib_fail(-errno, "NIC %s: cannot map its page: %s", nic, strerror(errno));
+	if (port->page->magic == NBAR_ABI_MAGIC && port->page->version == NBAR_ABI_VERSION)
+		return 0;
+	munmap(port->page, sizeof(*port->page));
+	return nblib_fail(-EPROTO,
+			  "NIC %s: its page is of another version: install the same nbar for both, "
+			  "and start the daemon again",
+			  nic);
+}
+
+int nbar_open(const char *nic, struct nbar_port **out)
+{
+	struct nbar_req_port_open request = { .port = NBAR_PORT_ANY };
+	struct nbar_rep_port_open reply;
+	int fd = -1, err;
+	struct nblib_call call = {
+		.op = NBAR_OP_PORT_OPEN,
+		.body = { { &request, sizeof(request) } },
+		.fixed = { &reply, sizeof(reply) },
+		.fd = &fd,
+	};
+	struct nbar_port *port = calloc(1, sizeof(*port));
+
+	if (!port)
+		return nblib_fail(-ENOMEM, "no memory for a port");
+	err = nblib_link_open(&port->link, nic, &request.port);
+	if (err < 0)
+		goto fail;
+	err = nblib_link_call(&port->link, &call);
+	if (err == 0) {
+		port->number = reply.port;
+		memcpy(port->link.nic, reply.nic, sizeof(reply.nic) - 1);
+		err = map_page(port, reply.page_size, fd);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (err < 0)
+		goto fail;
+	remember(port);
+	*out = port;
+	return 0;
+fail:
+	nblib_link_close(&port->link);
+	free(port);
+	return err;
+}
+
+void nbar_close(struct nbar_port *port)
+{
+	if (!port)
+		return;
+	for (uint32_t cell = 0; cell < NBAR_GROUPS_MAX; cell++)
+		nbar_group_close(port->group[cell]);
+	forget(port);
+	nblib_link_close(&port->link);
+	munmap(port->page, sizeof(*port->page));
+	free(port);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * order.h - all the ordering of the host library, one named function a use.
+ *
+ * Every function names its partner: the access on the other side without which it orders nothing.
+ * Partners are in firmware/port/page.c (the NIC), or here, where one thread of this process meets
+ * another. No other file of the library uses atomics. What is not promised: nothing here flushes
+ * stores to devices, and nothing orders RDMA or MPI traffic.
+ */
+#ifndef NBAR_ORDER_H
+#define NBAR_ORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* --- this host and its NIC ---------------------------------------------------------------- */
+
+/* Posts every barrier up to epoch. Release, pairs with the acquire of `posted` in scan_doorbell:
+ * what this host wrote before it arrived comes before all that its NIC does for the barrier. */
+static inline void order_post(uint32_t *posted, uint32_t epoch)
+{
+	__atomic_store_n(posted, epoch, __ATOMIC_RELEASE);
+}
+
+/* Reads a completion word. Acquire, pairs with the release in page_complete, and for a team
+ * without a group with that in order_team_release: who sees the barrier complete sees what the
+ * members wrote before it. */
+static inline uint64_t order_completion_read(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+/* Reads the rank that a failure names. Relaxed: it was written before the completion word, which
+ * the caller has read by order_completion_read. */
+static inline uint32_t order_culprit_read(const uint32_t *culprit)
+{
+	return __atomic_load_n(culprit, __ATOMIC_RELAXED);
+}
+
+/* Reads the futex word before a sleep. Acquire, pairs with the release in the NIC's wake(): a
+ * sleeper that finds the new value also finds the completion that it was bumped for. */
+static inline uint32_t order_wake_read(const uint32_t *wake)
+{
+	return __atomic_load_n(wake, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Asks to be woken. Pairs with the read of `asked` in scan_doorbell. Release, so that the bump
+ * comes after order_wake_read: the answer to it is never taken for an older one. Acquire, so that
+ * the completion word is read after it. The NIC may see the bump late, but it sees it, and then
+ * wakes for any completion since its last wake: no store-load fence is needed on either side.
+ */
+static inline void order_ask(uint32_t *asked)
+{
+	__atomic_fetch_add(asked, 1, __ATOMIC_ACQ_REL);
+}
+
+/* Reads how many ranks are late. Acquire, pairs with the release in page_late: that many entries
+ * have been written. */
+static inline uint32_t order_late_read(const uint32_t *nlate)
+{
+	return __atomic_load_n(nlate, __ATOMIC_ACQUIRE);
+}
+
+/* Reads one of them. Relaxed: after order_late_read; the list is advisory. */
+static inline uint32_t order_late_rank_read(const uint32_t *late)
+{
+	return __atomic_load_n(late, __ATOMIC_RELAXED);
+}
+
+/* --- signal rings ------------------------------------------------------------------------- */
+
+/* Hands an entry to the NIC. Release, pairs with the acquire of `seq` in scan_sends: the entry is
+ * whole. */
+static inline void order_signal_publish(uint32_t *seq, uint32_t turn)
+{
+	__atomic_store_n(seq, turn, __ATOMIC_RELEASE);
+}
+
+/* True if the NIC has filled the entry for this turn. Acquire, pairs with the release of `seq` in
+ * page_deliver. */
+static inline bool order_signal_ready(const uint32_t *seq, uint32_t turn)
+{
+	return __atomic_load_n(seq, __ATOMIC_ACQUIRE) == turn;
+}
+
+/* Fields of an entry. Relaxed: its seq orders them. Atomic, because a NIC reads entries that its
+ * host may be spoiling, and a host should not trust its NIC more than that. */
+static inline void order_signal_put(uint32_t *field, uint32_t value)
+{
+	__atomic_store_n(field, value, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t order_signal_get(const uint32_t *field)
+{
+	return __atomic_load_n(field, __ATOMIC_RELAXED);
+}
+
+/* Reads how many entries the NIC has taken. Acquire, pairs with the release of `sends_taken` in
+ * scan_sends: those may be overwritten. */
+static inline uint32_t order_taken_read(const uint32_t *taken)
+{
+	return __atomic_load_n(taken, __ATOMIC_ACQUIRE);
+}
+
+/* Tells the NIC how many entries this host has taken. Release, pairs with the acquire of
+ * `recvs_taken` in page_deliver: they have been read. */
+static inline void order_taken_write(uint32_t *taken, uint32_t count)
+{
+	__atomic_store_n(taken, count, __ATOMIC_RELEASE);
+}
+
+/* --- threads of this process -------------------------------------------------------------- */
+
+/* Counts a thread of a team down; true for the last one. Release, pairs with the acquire of the
+ * same operation by the last thread: it has seen what the others wrote, and its order_post or
+ * order_team_release hands that on. */
+static inline bool order_team_arrive(uint32_t *count)
+{
+	return __atomic_fetch_sub(count, 1, __ATOMIC_ACQ_REL) == 1;
+}
+
+/* The last thread sets the count for the next barrier. Relaxed: nobody arrives there before he has
+ * seen the release of this one, which follows. */
+static inline void order_team_reset(uint32_t *count, uint32_t size)
+{
+	__atomic_store_n(count, size, __ATOMIC_RELAXED);
+}
+
+/*
+ * Releases a team without a group: writes its completion word, and says what was there. Release,
+ * pairs with the acquire in order_completion_read. One exchange, because a sleeper sets its flag
+ * in the same word (order_team_ask): whichever comes second sees the other.
+ */
+static inline uint64_t order_team_release(uint64_t *word, uint32_t epoch)
+{
+	return __atomic_exchange_n(word, epoch, __ATOMIC_ACQ_REL);
+}
+
+/* A thread sets the flag that asks order_team_release for a wake, and reads the word. Acquire,
+ * pairs with the release there, as in order_completion_read. */
+static inline uint64_t order_team_ask(uint64_t *word, uint64_t flag)
+{
+	return __atomic_fetch_or(word, flag, __ATOMIC_ACQ_REL) | flag;
+}
+
+/* Last epoch posted on a group: the one thread that posts writes it, others look at it to check
+ * their tickets. Relaxed: it orders nothing. */
+static inline void order_posted_write(uint64_t *posted, uint64_t count)
+{
+	__atomic_store_n(posted, count, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t order_posted_read(const uint64_t *posted)
+{
+	return __atomic_load_n(posted, __ATOMIC_RELAXED);
+}
+
+/* A port that is down stays down: any thread may find out, all others may be late to see it.
+ * Relaxed: it orders nothing. */
+static inline void order_down_write(uint32_t *down, uint32_t why)
+{
+	__atomic_store_n(down, why, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t order_down_read(const uint32_t *down)
+{
+	return __atomic_load_n(down, __ATOMIC_RELAXED);
+}
+
+/* Statistics. Relaxed: they order nothing. */
+static inline void order_stat_add(uint64_t *stat, uint64_t n)
+{
+	__atomic_fetch_add(stat, n, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t order_stat_read(const uint64_t *stat)
+{
+	return __atomic_load_n(stat, __ATOMIC_RELAXED);
+}
+
+/* Tells the processor that this is a loop that waits. Orders nothing. */
+static inline void order_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__ARM_ARCH_7A__)
+	__asm__("yield" ::: "memory");
+#endif
+}
+
+#endif

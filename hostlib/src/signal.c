@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * signal.c - the signal service: raw messages through the rings of a port's page.
+ *
+ * Entry k of an endless stream lies at k % NBAR_SIGNALS_MAX and carries seq = k + 1, written last.
+ * The producer is at most NBAR_SIGNALS_MAX ahead of the count that the consumer publishes. No
+ * system call while the NIC keeps up. One thread at a time a port.
+ */
+#include <errno.h>
+
+#include "internal.h"
+#include "order.h"
+
+#define TAKEN_A_TELL 64u  /* entries taken before the NIC is told */
+#define FULLS_A_LOOK 256u /* times full between two looks at the control socket */
+
+/* Room for one more, or an error. */
+static int send_room(struct nbar_port *port)
+{
+	static _Thread_local uint32_t full;
+
+	if (port->sends_put - port->sends_taken < NBAR_SIGNALS_MAX)
+		return 0;
+	port->sends_taken = order_taken_read(&port->page->sends_taken);
+	if (port->sends_put - port->sends_taken < NBAR_SIGNALS_MAX)
+		return 0;
+	if (++full % FULLS_A_LOOK == 0 && nblib_link_look(&port->link))
+		return nblib_link_lost(&port->link);
+	return nblib_fail(-EAGAIN, "NIC %s has not taken the last %u messages yet: try again",
+			  port->link.nic, NBAR_SIGNALS_MAX);
+}
+
+int nbar_signal_send(struct nbar_group *g, uint32_t peer, const uint32_t word[NBAR_SIGNAL_WORDS])
+{
+	struct nbar_port *port = g->port;
+	struct nbar_signal *e = &port->page->send[port->sends_put % NBAR_SIGNALS_MAX];
+	int err;
+
+	if (!g->is_signal)
+		return nblib_fail(-EINVAL, "only a \"signal\" group sends messages");
+	if (!g->connected)
+		return nblib_fail(-ENOTCONN, "the group is not connected: call "
+					     "nbar_group_connect with the blobs of its members");
+	if (peer >= g->npeer)
+		return nblib_fail(-EINVAL, "peer %u: the group has peers 0 to %u", peer,
+				  g->npeer - 1);
+	if (order_down_read(&port->link.down) != NBLIB_UP)
+		return nblib_link_lost(&port->link);
+	err = send_room(port);
+	if (err < 0)
+		return err;
+	order_signal_put(&e->cell, g->cell);
+	order_signal_put(&e->peer, peer);
+	for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
+		order_signal_put(&e->word[i], word[i]);
+	order_signal_publish(&e->seq, ++port->sends_put);
+	return 0;
+}
+
+static void tell_taken(struct nbar_port *port)
+{
+	port->recvs_told = port->recvs_taken;
+	order_taken_write(&port->page->recvs_taken, port->recvs_taken);
+}
+
+int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out)
+{
+	for (;;) {
+		uint32_t turn = port->recvs_taken;
+		const struct nbar_signal *e = &port->page->recv[turn % NBAR_SIGNALS_MAX];
+
+		if (!order_signal_ready(&e->seq, turn + 1)) {
+			if (port->recvs_told != turn)
+				tell_taken(port);
+			return 0;
+		}
+		uint32_t cell = order_signal_get(&e->cell);
+		struct nbar_group *g = cell < NBAR_GROUPS_MAX ? port->group[cell] : NULL;
+		/* A message for a group that was closed meanwhile is dropped. */
+		bool wanted = g && g->is_signal && (int32_t)(turn - g->first_signal) >= 0;
+
+		if (wanted) {
+			out->group = g;
+			out->src = order_signal_get(&e->peer);
+			for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
+				out->word[i] = order_signal_get(&e->word[i]);
+		}
+		port->recvs_taken = turn + 1;
+		if (port->recvs_taken - port->recvs_told >= TAKEN_A_TELL)
+			tell_taken(port);
+		if (wanted)
+			return 1;
+	}
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wait.c - how a thread waits: it spins, then yields, then sleeps until it is woken.
+ *
+ * Called when a barrier was not complete at first sight. Groups sleep on the futex of their
+ * completion, which the NIC bumps if asked; teams without a group sleep on the word itself. A
+ * sleep on a NIC is bounded, because a daemon that was killed wakes nobody.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "order.h"
+
+#define SPIN_ROUND 64u                      /* looks at the word between two looks at the clock */
+#define LOOK_NS UINT64_C(10000000)          /* between two looks at the control socket */
+#define SLEEP_NS UINT64_C(50000000)         /* the longest sleep without such a look */
+#define STATUS UINT64_C(0xffffffff00000000) /* of a group's completion word */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* Returns when it is woken, when *word is not seen, after ns, or for no reason at all. */
+static void futex_sleep(const uint32_t *word, int op, uint32_t seen, uint64_t ns)
+{
+	struct timespec t = {
+		.tv_sec = (time_t)(ns / UINT64_C(1000000000)),
+		.tv_nsec = (long)(ns % UINT64_C(1000000000)),
+	};
+
+	syscall(SYS_futex, word, op, seen, ns == NBAR_FOREVER ? NULL : &t, NULL, 0);
+}
+
+uint32_t nblib_cpus(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return 2; /* more processors than a cpu_set_t has bits */
+	return (uint32_t)CPU_COUNT(&set);
+}
+
+int nblib_wait_default(struct nbar_wait_policy *out)
+{
+	const char *text = getenv("NBAR_WAIT");
+	struct nbar_wait_policy p = { .spin_us = 20, .yield_us = 200, .block = 1 };
+	unsigned spin, yield, block;
+	char end;
+
+	if (!text || !*text) {
+		*out = p;
+		return 0;
+	}
+	if (strcmp(text, "spin") == 0)
+		p = (struct nbar_wait_policy){ .spin_us = UINT32_MAX };
+	else if (strcmp(text, "yield") == 0)
+		p = (struct nbar_wait_policy){ .yield_us = UINT32_MAX };
+	else if (strcmp(text, "block") == 0)
+		p = (struct nbar_wait_policy){ .block = 1 };
+	else if (!strchr(text, '-') &&
+		 sscanf(text, "%u,%u,%u%c", &spin, &yield, &block, &end) == 3 && block <= 1)
+		p = (struct nbar_wait_policy){ spin, yield, (int)block };
+	else
+		return nblib_fail(-EINVAL,
+				  "NBAR_WAIT is \"%s\": it must be spin, yield, block, or "
+				  "SPIN_US,YIELD_US,BLOCK as in 20,200,1",
+				  text);
+	*out = p;
+	return 0;
+}
+
+/* What the two kinds of waiting have in common. */
+struct waiter {
+	const uint64_t *word;
+	uint64_t failed; /* bits of the word that say that it will never come */
+	uint32_t ticket;
+	uint64_t start, now, spin_ns, yield_ns;
+	uint64_t yields, sleeps;
+};
+
+static bool over(const struct waiter *w)
+{
+	uint64_t word = order_completion_read(w->word);
+
+	return nblib_reached(word, w->ticket) || (word & w->failed);
+}
+
+static void spin_round(const struct waiter *w)
+{
+	for (uint32_t i = 0; i < SPIN_ROUND && !over(w); i++)
+		order_pause();
+}
+
+static struct waiter begin(const uint64_t *word, uint64_t failed, uint32_t ticket,
+			   const struct nbar_wait_policy *policy)
+{
+	struct waiter w = {
+		.word = word,
+		.failed = failed,
+		.ticket = ticket,
+		.spin_ns = policy->spin_us * UINT64_C(1000),
+		.yield_ns = policy->block ? policy->yield_us * UINT64_C(1000) : NBAR_FOREVER,
+	};
+
+	if (w.spin_ns)
+		spin_round(&w);
+	w.start = w.now = now_ns();
+	return w;
+}
+
+/* One round of spinning or yielding. False if it is time to sleep. */
+static bool stay_awake(struct waiter *w)
+{
+	uint64_t waited = w->now - w->start;
+
+	if (waited < w->spin_ns) {
+		spin_round(w);
+	} else if (waited - w->spin_ns < w->yield_ns) {
+		sched_yield();
+		w->yields++;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void sleep_group(struct nbar_group *g, struct waiter *w, uint64_t ns)
+{
+	const uint32_t *wake = &g->completion->wake;
+	uint32_t seen = order_wake_read(wake);
+
+	order_ask(&g->doorbell->asked);
+	if (over(w))
+		return;
+	w->sleeps++;
+	futex_sleep(wake, FUTEX_WAIT, seen, ns);
+}
+
+enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_policy *policy,
+				uint32_t ticket, uint64_t timeout_ns)
+{
+	struct waiter w = begin(&g->completion->word, STATUS, ticket, policy);
+	uint64_t looked = w.start;
+	enum nblib_end end = NBLIB_DONE;
+
+	while (!over(&w)) {
+		uint64_t waited = w.now - w.start;
+
+		if (waited >= timeout_ns)
+			end = NBLIB_TIMEOUT;
+		else if (order_down_read(&g->port->link.down) != NBLIB_UP)
+			end = NBLIB_LOST;
+		else if (w.now - looked >= LOOK_NS && nblib_link_look(&g->port->link))
+			end = NBLIB_LOST;
+		if (end != NBLIB_DONE)
+			break;
+		if (w.now - looked >= LOOK_NS)
+			looked = w.now;
+		if (!stay_awake(&w)) {
+			uint64_t left = timeout_ns - waited;
+
+			sleep_group(g, &w, left < SLEEP_NS ? left : SLEEP_NS);
+		}
+		w.now = now_ns();
+	}
+	if (w.yields)
+		order_stat_add(&g->yields, w.yields);
+	if (w.sleeps)
+		order_stat_add(&g->sleeps, w.sleeps);
+	/* The last barrier may have completed just before the end that we saw. */
+	uint64_t word = order_completion_read(w.word);
+
+	if (nblib_reached(word, ticket))
+		return NBLIB_DONE;
+	return word & STATUS ? NBLIB_FAILED : end;
+}
+
+/* The futex of a team without a group is the epoch in its completion word. */
+static const uint32_t *epoch_half(const uint64_t *word)
+{
+	return (const uint32_t *)word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+}
+
+void nblib_wait_team(uint64_t *word, const struct nbar_wait_policy *policy, uint32_t ticket)
+{
+	struct waiter w = begin(word, 0, ticket, policy);
+
+	while (!over(&w)) {
+		if (!stay_awake(&w)) {
+			uint64_t seen = order_team_ask(word, NBLIB_TEAM_SLEEPS);
+
+			if (nblib_reached(seen, ticket))
+				return;
+			futex_sleep(epoch_half(word), FUTEX_WAIT_PRIVATE, (uint32_t)seen,
+				    NBAR_FOREVER);
+		}
+		w.now = now_ns();
+	}
+}
+
+void nblib_wake_team(uint64_t *word)
+{
+	syscall(SYS_futex, epoch_half(word), FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
