@@ -12,22 +12,27 @@ FW_NIC_OBJ := $(patsubst %.c,$(BUILD)/fw/%.o,$(wildcard firmware/nic/*.c))
 FW_OBJ := $(FW_CORE_OBJ) $(FW_NIC_OBJ)
 $(BUILD)/libnbfw.a: $(FW_CORE_OBJ)
 $(BUILD)/libnbnic.a: $(FW_NIC_OBJ)
-$(BUILD)/libnbfw.a $(BUILD)/libnbnic.a:
-	$(call say,AR,$@)
-	$(Q)rm -f $@
-	$(Q)$(AR) rcs $@ $^
 
 # Lazily expanded: pkg-config is not there yet when `make deps` runs on a fresh machine.
 DPDK_CFLAGS = $(shell pkg-config --cflags libdpdk 2>/dev/null)
 DPDK_LIBS = $(shell pkg-config --libs libdpdk 2>/dev/null)
 CFLAGS_nicd = -D_GNU_SOURCE -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/include -Ifirmware/core \
               -Ifirmware/nic -Ifirmware/port
-# The files that see DPDK's headers; these are not as strict as ours.
-NICD_DPDK_SRC := $(wildcard firmware/port/softnic.c firmware/port/wire_ring.c firmware/port/wire_dpdk.c)
-NICD_SRC := $(wildcard firmware/port/*.c)
-NICD_OBJ := $(NICD_SRC:%.c=$(BUILD)/nicd/%.o)
-$(NICD_DPDK_SRC:%.c=$(BUILD)/nicd/%.o): CFLAGS_nicd += $(subst -I/,-isystem /,$(DPDK_CFLAGS))
-$(BUILD)/nbar-nicd: $(NICD_OBJ) $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
+# The files that see DPDK's headers; these are not as strict as ours. All others make libnbnicd.a:
+# the daemon without its main(), for tests that run it in threads of their own.
+NICD_DPDK_SRC := $(addprefix firmware/port/,softnic.c options.c wire_ring.c wire_dpdk.c)
+NICD_DPDK_OBJ := $(NICD_DPDK_SRC:%.c=$(BUILD)/nicd/%.o)
+NICD_LIB_SRC := $(filter-out $(NICD_DPDK_SRC),$(wildcard firmware/port/*.c))
+NICD_LIB_OBJ := $(NICD_LIB_SRC:%.c=$(BUILD)/nicd/%.o)
+NICD_OBJ := $(NICD_DPDK_OBJ) $(NICD_LIB_OBJ)
+$(NICD_DPDK_OBJ): CFLAGS_nicd += $(subst -I/,-isystem /,$(DPDK_CFLAGS))
+$(BUILD)/libnbnicd.a: $(NICD_LIB_OBJ)
+$(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/libnbnicd.a:
+	$(call say,AR,$@)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(BUILD)/nbar-nicd: $(NICD_DPDK_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(DPDK_LIBS) -lpthread
 

@@ -10,10 +10,18 @@ CFLAGS_test = -D_GNU_SOURCE -Ihostlib/include -Ihostlib/src -Ifirmware/include -
 UNIT_SRC := $(wildcard testbed/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:testbed/unit/%.c=$(BUILD)/%)
 UNIT_OBJ := $(UNIT_SRC:%.c=$(BUILD)/test/%.o)
-$(UNIT_BIN): $(BUILD)/%: $(BUILD)/test/testbed/unit/%.o $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a \
-             $(BUILD)/libnbar.a
+$(UNIT_BIN): $(BUILD)/%: $(BUILD)/test/testbed/unit/%.o $(BUILD)/libinproc.a $(BUILD)/libnbnicd.a \
+             $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a $(BUILD)/libnbar.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o %.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
+
+# A NIC daemon inside a test program.
+INPROC_OBJ := $(BUILD)/test/testbed/unit/inproc.o
+$(BUILD)/libinproc.a: $(INPROC_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+OBJS += $(INPROC_OBJ)
 
 TESTS += $(UNIT_BIN)
 TEST_LIST += $(UNIT_BIN)

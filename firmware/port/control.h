@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * control.h - the control sockets of a daemon's NICs, served by a thread of their own.
+ *
+ * All that is slow happens in that thread: sockets, checks, memory, plans. What touches a NIC is
+ * handed to the polling thread (mailbox.h). Knows no DPDK.
+ */
+#ifndef NBAR_PORT_CONTROL_H
+#define NBAR_PORT_CONTROL_H
+
+#include <sched.h>
+#include <sys/types.h>
+
+#include "nicd.h"
+
+struct control;
+
+struct control_config {
+	const char *run_dir;   /* taken with rundir_take */
+	mode_t mode;           /* of the sockets: who may use these NICs */
+	gid_t group;           /* of the sockets; (gid_t)-1: that of the process */
+	int stop_fd;           /* when this can be read, everything is stopped in good order */
+	const cpu_set_t *cpus; /* for the thread; NULL: as the caller */
+};
+
+/* Makes a socket RUN_DIR/NAME.sock for each NIC and starts the thread; the polling thread must
+ * run for it to get anywhere. 0, or negative errno after log_error(). */
+int control_start(struct nicd *d, const struct control_config *config, struct control **out);
+
+/* Waits for the thread to end, when nicd_run has returned, and gives everything back. */
+void control_end(struct control *k);
+
+/* Path of the socket of NIC i. */
+const char *control_path(const struct control *k, uint32_t i);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * control_internal.h - what control.c (sockets, clients) and request*.c (what they ask for) share.
+ * Everything here belongs to the control thread.
+ */
+#ifndef NBAR_PORT_CONTROL_INTERNAL_H
+#define NBAR_PORT_CONTROL_INTERNAL_H
+
+#include <pthread.h>
+#include <sys/un.h>
+
+#include "control.h"
+
+/* Twice the ports: those who only look at statistics always find room. */
+#define CONTROL_CLIENTS_MAX (2 * NBAR_PORTS_MAX)
+
+enum control_source { CONTROL_STOP, CONTROL_LISTENER, CONTROL_CLIENT };
+
+struct control_client {
+	enum control_source source; /* first: what an epoll event points to */
+	int fd;
+	struct control_nic *at;
+	struct control_client *next;
+	struct port *port; /* NULL: none open. Only number, pid and uid are ours to read. */
+	uint32_t ngroup;   /* open on it */
+	uint32_t pid, uid;
+	uint64_t heard_at; /* control.nheard when it last said something */
+};
+
+struct control_nic {
+	enum control_source source;
+	int fd;
+	struct control *control;
+	struct nicd_nic *nic; /* only name and wire are ours to read, all else by control_call */
+	uint32_t nclient;
+	struct control_client *client;
+	struct control_client *owner[NBAR_PORTS_MAX];
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+};
+
+struct control {
+	enum control_source source; /* of the stop descriptor */
+	struct nicd *nicd;
+	pthread_t thread;
+	int epoll, stop_fd;
+	int spare_fd; /* given up to answer one more client when there are no descriptors left */
+	uint64_t nheard;
+	uint32_t nblock; /* blocks of groups that the NICs have */
+	uint32_t ngroup; /* open groups: all other blocks linger and will be released */
+	uint32_t nnic;
+	struct control_nic nic[NBAR_NICS_MAX];
+	/* The request at hand and its reply. */
+	union {
+		struct nbar_request head;
+		uint8_t byte[NBAR_MESSAGE_MAX];
+	} in;
+	union {
+		struct nbar_reply head;
+		uint8_t byte[NBAR_MESSAGE_MAX];
+	} out;
+	int out_fd; /* goes along as SCM_RIGHTS; -1: none */
+};
+
+/* Has fn(arg, now) run by the polling thread, and frees what the NICs have released. */
+void control_call(struct control *k, mailbox_fn *fn, void *arg);
+
+/* Answers the request of length bytes in control.in (if truncated, its beginning): writes
+ * control.out and out_fd. */
+void request_answer(struct control_client *c, size_t length, bool truncated);
+
+/* Parts of request_answer: each returns 0 or what request_fail returned. */
+int request_group_open(struct control_client *c, const void *body, size_t length);
+int request_group_connect(struct control_client *c, const void *body, size_t length);
+int request_group_close(struct control_client *c, const void *body);
+int request_group_stat(struct control_client *c, const void *body);
+
+/* Makes the reply one of failure, for people too: what, where, and what to do next. */
+__attribute__((format(printf, 3, 4))) int request_fail(struct control *k, int error,
+						       const char *format, ...);
+
+/* Adds size zero bytes to the reply and returns where. */
+void *request_reply(struct control *k, size_t size);
+
+/* Closes the port of a client: cause is for those who wait for its groups. */
+void request_port_close(struct control_client *c, uint8_t cause);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * log.c - the one way to stderr. A line is written whole, so lines of two threads do not mix.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "log.h"
+
+void log_error(const char *format, ...)
+{
+	char line[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	fprintf(stderr, "nbar-nicd: %s\n", line);
+}

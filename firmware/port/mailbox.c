@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mailbox.c - one slot between the control thread and the polling thread.
+ *
+ * With page.c the only file of the firmware with atomics. mailbox_serve is on the path of every
+ * turn: with an empty slot it costs one load.
+ */
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mailbox.h"
+
+void mailbox_call(struct mailbox *m, mailbox_fn *fn, void *arg)
+{
+	m->fn = fn;
+	m->arg = arg;
+	/* Pairs with the acquire in mailbox_serve: it sees fn, arg and what they point to. */
+	__atomic_store_n(&m->full, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &m->full, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	/* Pairs with the release in mailbox_serve: we see what the call did. */
+	while (__atomic_load_n(&m->full, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, &m->full, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
+}
+
+bool mailbox_serve(struct mailbox *m, uint64_t now)
+{
+	/* Pairs with the release in mailbox_call. */
+	if (!__atomic_load_n(&m->full, __ATOMIC_ACQUIRE))
+		return false;
+	m->fn(m->arg, now);
+	/* Pairs with the acquire in mailbox_call. */
+	__atomic_store_n(&m->full, 0, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &m->full, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	return true;
+}
+
+void mailbox_doze(struct mailbox *m, uint64_t ns)
+{
+	const struct timespec t = {
+		.tv_sec = (time_t)(ns / 1000000000u),
+		.tv_nsec = (long)(ns % 1000000000u),
+	};
+
+	/* Returns at once if a call is there already. */
+	syscall(SYS_futex, &m->full, FUTEX_WAIT_PRIVATE, 0, &t, NULL, 0);
+}

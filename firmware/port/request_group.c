@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * request_group.c - what clients ask for groups: open, connect, close, and their state.
+ *
+ * As request.c. Memory and plans are made here, in the control thread; the polling thread gets them
+ * ready to use.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "control_internal.h"
+
+struct open_call {
+	struct control *control;
+	struct nicd_nic *nic;
+	struct port *port;
+	struct nbnic_open open;
+	void *block;
+	int rc;
+};
+
+static void run_group_open(void *arg, uint64_t now)
+{
+	struct open_call *call = arg;
+	struct nbar_rep_group_open *rep;
+	struct nbnic_group *g;
+	uint32_t cell = 0;
+
+	(void)now;
+	/* A NIC has as many groups as a port has cells: if there is no cell, it is full. */
+	while (cell < NBAR_GROUPS_MAX && call->port->group[cell])
+		cell++;
+	call->open.port = call->port->number;
+	call->open.cell = cell;
+	call->rc = nbnic_group_open(&call->nic->nic, &call->open, call->block, &g);
+	if (call->rc < 0)
+		return;
+	page_cell_begin(call->port, cell, g);
+	rep = request_reply(call->control, sizeof(*rep));
+	rep->cell = cell;
+	rep->npeer = g->npeer;
+	nbnic_group_blob(&call->nic->nic, g, &rep->blob);
+	uint32_t *rank = request_reply(call->control, g->npeer * sizeof(*rank));
+
+	for (uint32_t i = 0; i < g->npeer; i++)
+		rank[i] = g->peer[i].rank;
+}
+
+/* What a client sent as a name, fit to be shown. */
+static const char *shown(const char name[NBAR_NAME_MAX], char out[NBAR_NAME_MAX])
+{
+	uint32_t i = 0;
+
+	for (; i < NBAR_NAME_MAX - 1 && name[i]; i++)
+		out[i] = (char)(isprint((unsigned char)name[i]) ? name[i] : '?');
+	out[i] = '\0';
+	return out;
+}
+
+static int check_open(struct control *k, const struct nbar_req_group_open *req, size_t length,
+		      struct nbfw_alg *kind)
+{
+	char name[NBAR_NAME_MAX];
+	int rc;
+
+	if (length != sizeof(*req) + (uint64_t)req->plan_length)
+		return request_fail(k, -EBADMSG, "a plan of %u bytes was announced, %zu came",
+				    req->plan_length, length - sizeof(*req));
+	if (req->size == 0 || req->size > NBAR_SIZE_MAX)
+		return request_fail(k, -ERANGE, "size %u: a group has 1 to %u ranks", req->size,
+				    NBAR_SIZE_MAX);
+	if (req->rank >= req->size)
+		return request_fail(k, -ERANGE, "rank %u: a group of %u has ranks 0 to %u",
+				    req->rank, req->size, req->size - 1);
+	shown(req->alg, name);
+	if (!memchr(req->alg, '\0', sizeof(req->alg)))
+		return request_fail(k, -EINVAL,
+				    "the name of an algorithm has at most %u characters; "
+				    "this one begins with \"%s\"",
+				    NBAR_NAME_MAX - 1, name);
+	rc = nbfw_alg_parse(req->alg, kind);
+	if (rc == -ERANGE)
+		return request_fail(k, rc, "algorithm \"%s\": its number goes from 1 to %u", name,
+				    NBFW_WAYS_MAX);
+	if (rc < 0)
+		return request_fail(k, rc,
+				    "unknown algorithm \"%s\"; this NIC knows auto, pairwise, "
+				    "dissemination, dissemination:N, custom and signal",
+				    name);
+	if (req->plan_length > 0 && kind->kind != NBFW_ALG_CUSTOM)
+		return request_fail(k, -EINVAL,
+				    "algorithm \"%s\" makes its own plan, but one came "
+				    "along; ask for \"custom\" to have it used",
+				    name);
+	return 0;
+}
+
+static int check_plan(struct control *k, const struct nbar_req_group_open *req)
+{
+	const struct nbar_plan *plan = (const void *)(req + 1);
+	const char *why;
+	int rc = nbfw_plan_check(plan, req->plan_length, &why);
+
+	if (rc < 0)
+		return request_fail(k, rc, "the plan of rank %u is refused: %s", req->rank, why);
+	if (plan->rank != req->rank || plan->size != req->size)
+		return request_fail(k, -EINVAL,
+				    "the plan is that of rank %u of %u, the group is opened "
+				    "as rank %u of %u",
+				    plan->rank, plan->size, req->rank, req->size);
+	return 0;
+}
+
+/* Yields the plan of a group: that of the request, a new one to be freed, or NULL ("signal"). */
+static int make_plan(struct control *k, const struct nbar_req_group_open *req, struct nbfw_alg kind,
+		     const struct nbar_plan **plan, void **to_free)
+{
+	int32_t n;
+
+	*plan = NULL;
+	*to_free = NULL;
+	if (kind.kind == NBFW_ALG_SIGNAL)
+		return 0;
+	if (kind.kind == NBFW_ALG_CUSTOM) {
+		*plan = (const void *)(req + 1);
+		return check_plan(k, req);
+	}
+	n = nbfw_plan_generate(kind, req->size, req->rank, NULL, 0);
+	if (n < 0)
+		return request_fail(k, n, "no plan of this algorithm for rank %u of %u", req->rank,
+				    req->size);
+	*to_free = malloc((size_t)n);
+	if (!*to_free)
+		return request_fail(k, -ENOMEM, "no memory for a plan of %d bytes", n);
+	nbfw_plan_generate(kind, req->size, req->rank, *to_free, (size_t)n);
+	*plan = *to_free;
+	return 0;
+}
+
+static int open_with(struct control_client *c, const struct nbar_req_group_open *req,
+		     struct nbfw_alg kind, const struct nbar_plan *plan)
+{
+	struct control *k = c->at->control;
+	struct open_call call = {
+		.control = k,
+		.nic = c->at->nic,
+		.port = c->port,
+		.open = {
+			.rank = req->rank,
+			.size = req->size,
+			.tag = req->tag,
+			.alg = req->alg,
+			.kind = kind,
+			.plan = plan,
+		},
+		.block = malloc(nbnic_group_size(plan, req->size)),
+	};
+
+	if (!call.block)
+		return request_fail(k, -ENOMEM, "no memory for a group of %u", req->size);
+	if (getrandom(&call.open.cookie, sizeof(call.open.cookie), 0) != sizeof(call.open.cookie)) {
+		free(call.block);
+		return request_fail(k, -EIO, "the kernel gives no random numbers for a cookie");
+	}
+	k->nblock++;
+	k->ngroup++;
+	control_call(k, run_group_open, &call);
+	if (call.rc == 0) {
+		c->ngroup++;
+		return 0;
+	}
+	k->nblock--;
+	k->ngroup--;
+	free(call.block);
+	if (plan && plan->nsend + plan->nrecv > NBAR_PEERS_MAX)
+		return request_fail(k, call.rc,
+				    "%s has room for %u groups with %u peers each; close "
+				    "some, or use a plan with fewer peers",
+				    c->at->nic->name, NBAR_GROUPS_MAX, NBAR_PEERS_MAX);
+	return request_fail(k, call.rc,
+			    "%s is full: it has %u groups open; close some, or use "
+			    "another NIC",
+			    c->at->nic->name, NBAR_GROUPS_MAX);
+}
+
+int request_group_open(struct control_client *c, const void *body, size_t length)
+{
+	struct control *k = c->at->control;
+	const struct nbar_req_group_open *req = body;
+	const struct nbar_plan *plan;
+	struct nbfw_alg kind;
+	void *to_free;
+	int rc = check_open(k, req, length, &kind);
+
+	if (rc < 0)
+		return rc;
+	rc = make_plan(k, req, kind, &plan, &to_free);
+	if (rc == 0)
+		rc = open_with(c, req, kind, plan);
+	free(to_free);
+	return rc;
+}
+
+struct connect_call {
+	struct nicd_nic *nic;
+	struct port *port;
+	const struct nbar_req_group_connect *req;
+	enum { CONNECT_DONE, CONNECT_NO_CELL, CONNECT_TWICE, CONNECT_MANY, CONNECT_REFUSED } end;
+	uint32_t missing; /* before and, if it went well, after */
+	uint32_t bad, rank;
+	const char *why;
+};
+
+static struct nbnic_group *group_in(const struct port *p, uint32_t cell)
+{
+	return cell < NBAR_GROUPS_MAX ? p->group[cell] : NULL;
+}
+
+static void run_group_connect(void *arg, uint64_t now)
+{
+	struct connect_call *call = arg;
+	const struct nbar_blob *blob = (const void *)(call->req + 1);
+	struct nbnic_group *g = group_in(call->port, call->req->cell);
+
+	call->end = CONNECT_NO_CELL;
+	if (!g)
+		return;
+	call->missing = (g->is_signal ? g->npeer_max : g->npeer) - g->nconnected;
+	call->end = CONNECT_TWICE;
+	if (call->missing == 0 && call->req->nblob > 0)
+		return;
+	call->end = CONNECT_MANY;
+	if (call->req->nblob > call->missing)
+		return;
+	call->end = CONNECT_REFUSED;
+	if (nbnic_group_connect(&call->nic->nic, g, blob, call->req->nblob, now, &call->bad,
+				&call->why) < 0) {
+		call->rank =
+			g->is_signal ? NBAR_RANK_NONE : g->peer[g->nconnected + call->bad].rank;
+		return;
+	}
+	call->end = CONNECT_DONE;
+	call->missing = g->npeer - g->nconnected;
+}
+
+int request_group_connect(struct control_client *c, const void *body, size_t length)
+{
+	struct control *k = c->at->control;
+	struct connect_call call = { .nic = c->at->nic, .port = c->port, .req = body };
+	struct nbar_rep_group_connect *rep;
+
+	if (length != sizeof(*call.req) + (uint64_t)call.req->nblob * NBAR_BLOB_SIZE)
+		return request_fail(k, -EBADMSG, "%u blobs were announced, %zu bytes came",
+				    call.req->nblob, length - sizeof(*call.req));
+	control_call(k, run_group_connect, &call);
+	switch (call.end) {
+	case CONNECT_NO_CELL:
+		return request_fail(k, -ENOENT,
+				    "there is no group in cell %u of port %u; open one "
+				    "first",
+				    call.req->cell, c->port->number);
+	case CONNECT_TWICE:
+		return request_fail(k, -EISCONN, "the group in cell %u is connected already",
+				    call.req->cell);
+	case CONNECT_MANY:
+		return request_fail(k, -ERANGE,
+				    "the group in cell %u lacks %u peers, but %u blobs "
+				    "came",
+				    call.req->cell, call.missing, call.req->nblob);
+	case CONNECT_REFUSED:
+		if (call.rank == NBAR_RANK_NONE)
+			return request_fail(k, -EPROTO,
+					    "blob %u is refused: %s; open all members with "
+					    "the same size and tag",
+					    call.bad, call.why);
+		return request_fail(k, -EPROTO,
+				    "the blob of rank %u is refused: %s; open all members "
+				    "with the same algorithm, size and tag",
+				    call.rank, call.why);
+	case CONNECT_DONE:
+		break;
+	}
+	rep = request_reply(k, sizeof(*rep));
+	rep->missing = call.missing;
+	return 0;
+}
+
+struct close_call {
+	struct nicd_nic *nic;
+	struct port *port;
+	uint32_t cell;
+	bool found;
+};
+
+static void run_group_close(void *arg, uint64_t now)
+{
+	struct close_call *call = arg;
+	struct nbnic_group *g = group_in(call->port, call->cell);
+
+	call->found = g;
+	if (!g)
+		return;
+	page_cell_end(call->port, call->cell);
+	nbnic_group_close(&call->nic->nic, g, NBAR_STATUS_CLOSED, now);
+}
+
+int request_group_close(struct control_client *c, const void *body)
+{
+	struct control *k = c->at->control;
+	const struct nbar_req_group_close *req = body;
+	struct close_call call = { .nic = c->at->nic, .port = c->port, .cell = req->cell };
+
+	k->ngroup--;
+	c->ngroup--;
+	control_call(k, run_group_close, &call);
+	if (call.found)
+		return 0;
+	k->ngroup++;
+	c->ngroup++;
+	return request_fail(k, -ENOENT,
+			    "there is no group in cell %u of port %u; was it closed "
+			    "before?",
+			    req->cell, c->port->number);
+}
+
+/* So many that the polling thread is not kept for long. */
+#define INFOS_A_CALL 32u
+
+struct info_call {
+	struct nicd_nic *nic;
+	uint32_t first, next, ninfo;
+	struct nbar_group_info info[INFOS_A_CALL];
+};
+
+static void run_group_stat(void *arg, uint64_t now)
+{
+	struct info_call *call = arg;
+	const struct nbnic *nic = &call->nic->nic;
+	uint32_t i = call->first;
+
+	(void)now;
+	for (; i < nic->high && call->ninfo < INFOS_A_CALL; i++) {
+		const struct nbnic_group *g = nic->group[i];
+		struct nbar_group_info *info = &call->info[call->ninfo];
+		const struct port *p = g ? call->nic->port[g->port] : NULL;
+
+		if (!g)
+			continue;
+		nbnic_group_info(g, info);
+		/* The port of a group that lingers may have another owner by now. */
+		if (p && g->life != NBAR_LIFE_LINGER) {
+			info->pid = p->pid;
+			info->uid = p->uid;
+		}
+		call->ninfo++;
+	}
+	call->next = i < nic->high ? i : 0;
+}
+
+int request_group_stat(struct control_client *c, const void *body)
+{
+	struct control *k = c->at->control;
+	const struct nbar_req_group_stat *req = body;
+	struct info_call call = { .nic = c->at->nic, .first = req->first };
+	struct nbar_rep_group_stat *rep;
+
+	control_call(k, run_group_stat, &call);
+	rep = request_reply(k, sizeof(*rep));
+	rep->ninfo = call.ninfo;
+	rep->next = call.next;
+	memcpy(request_reply(k, call.ninfo * sizeof(call.info[0])), call.info,
+	       call.ninfo * sizeof(call.info[0]));
+	return 0;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rundir.c - the run directory and its lock.
+ *
+ * Called once, at start. The lock is a flock() on a file, so it ends with the process however that
+ * ends. The file stays: removing it would let two daemons lock two files of the same name.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "rundir.h"
+
+#define LOCK_NAME "nicd.lock"
+#define OTHER_DIR "give another one with --run-dir"
+
+int rundir_default(char *path, size_t size)
+{
+	const char *set = getenv("NBAR_RUN_DIR"), *xdg = getenv("XDG_RUNTIME_DIR");
+	int n;
+
+	if (set && *set)
+		n = snprintf(path, size, "%s", set);
+	else if (geteuid() == 0)
+		n = snprintf(path, size, "/run/nbar");
+	else if (xdg && *xdg)
+		n = snprintf(path, size, "%s/nbar", xdg);
+	else
+		n = snprintf(path, size, "/tmp/nbar-%u", (unsigned)geteuid());
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+/* Whoever may write to the directory may put a socket of his own in the place of ours. */
+static int check_owner(const char *path, int dir)
+{
+	struct stat st;
+
+	if (fstat(dir, &st) < 0) {
+		log_error("run directory %s: %s", path, strerror(errno));
+		return -EIO;
+	}
+	if (st.st_uid != geteuid()) {
+		log_error(
+			"run directory %s belongs to uid %u, not to uid %u who runs this; " OTHER_DIR,
+			path, (unsigned)st.st_uid, (unsigned)geteuid());
+		return -EPERM;
+	}
+	if (st.st_mode & (S_IWGRP | S_IWOTH)) {
+		log_error(
+			"run directory %s: others may write to it (mode %04o); chmod go-w, or " OTHER_DIR,
+			path, (unsigned)(st.st_mode & 07777));
+		return -EPERM;
+	}
+	return 0;
+}
+
+static int open_dir(const char *path)
+{
+	/* Names in /tmp are anybody's to guess: there, nobody else gets in. */
+	mode_t mode = strncmp(path, "/tmp/", 5) == 0 ? 0700 : 0755;
+	int dir, rc;
+
+	if (mkdir(path, mode) < 0 && errno != EEXIST) {
+		rc = -errno;
+		log_error("run directory %s: cannot make it: %s; make it yourself, or " OTHER_DIR,
+			  path, strerror(errno));
+		return rc;
+	}
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0) {
+		rc = -errno;
+		log_error("run directory %s: %s; " OTHER_DIR, path,
+			  errno == ELOOP || errno == ENOTDIR ? "a link or a file, not a directory"
+							     : strerror(errno));
+		return rc;
+	}
+	rc = check_owner(path, dir);
+	if (rc < 0) {
+		close(dir);
+		return rc;
+	}
+	return dir;
+}
+
+static int take_lock(const char *path, int dir)
+{
+	char pid[16] = "";
+	int lock = openat(dir, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644), rc;
+	ssize_t n;
+
+	if (lock < 0) {
+		rc = -errno;
+		log_error("%s/" LOCK_NAME ": %s", path, strerror(errno));
+		return rc;
+	}
+	if (flock(lock, LOCK_EX | LOCK_NB) < 0) {
+		n = pread(lock, pid, sizeof(pid) - 1, 0);
+		log_error("another nbar-nicd, process %d, runs on %s; stop it, or " OTHER_DIR,
+			  n > 0 ? atoi(pid) : 0, path);
+		close(lock);
+		return -EBUSY;
+	}
+	n = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+	if (ftruncate(lock, 0) < 0 || pwrite(lock, pid, (size_t)n, 0) != n) {
+		log_error("%s/" LOCK_NAME ": %s", path, strerror(errno));
+		close(lock);
+		return -EIO;
+	}
+	return lock;
+}
+
+/* We hold the lock, so no socket in here has a daemon. */
+static void remove_stale(int dir)
+{
+	DIR *d = fdopendir(dup(dir));
+
+	if (!d)
+		return;
+	for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+		size_t n = strlen(e->d_name);
+		struct stat st;
+
+		if (n > 5 && strcmp(e->d_name + n - 5, ".sock") == 0 &&
+		    fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode))
+			unlinkat(dir, e->d_name, 0);
+	}
+	closedir(d);
+}
+
+int rundir_take(const char *path)
+{
+	int dir = open_dir(path), lock;
+
+	if (dir < 0)
+		return dir;
+	lock = take_lock(path, dir);
+	if (lock >= 0)
+		remove_stale(dir);
+	close(dir);
+	return lock;
+}

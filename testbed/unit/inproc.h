@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * inproc.h - a whole NIC daemon inside a test program: the real control and polling threads, real
+ * sockets and pages, and a wire in memory. No DPDK, no second process, so every sanitizer sees all
+ * of it.
+ *
+ * The NIC and the host library map a page at two addresses. ThreadSanitizer therefore does not see
+ * that a completion orders one thread's writes before another's reads: tests that run under it
+ * keep what a barrier protects in atomics.
+ */
+#ifndef NBAR_TEST_INPROC_H
+#define NBAR_TEST_INPROC_H
+
+#include <stdint.h>
+
+#include "nic.h"
+
+struct inproc;
+
+/*
+ * Starts nnic NICs "n0", "n1", ... with a run directory of their own in /tmp, and points
+ * $NBAR_RUN_DIR at it. config NULL: the defaults of the daemon. If it cannot, the program ends.
+ */
+struct inproc *inproc_start(uint32_t nnic, const struct nbnic_config *config);
+
+/* Path of its run directory; sockets are NAME.sock in there. */
+const char *inproc_run_dir(const struct inproc *p);
+
+/* From now on the wire loses so many frames of a hundred, at random; 0 when started. */
+void inproc_set_loss(struct inproc *p, uint32_t percent);
+
+/* Stops it as SIGTERM stops the daemon, and removes the run directory. */
+void inproc_stop(struct inproc *p);
+
+#endif
