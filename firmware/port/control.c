@@ -63,6 +63,8 @@ static void client_drop(struct control_client *c)
 		at = &(*at)->next;
 	*at = c->next;
 	c->at->nclient--;
+	/* close() alone leaves it in the set while a child of a fork holds it too. */
+	epoll_ctl(c->at->control->epoll, EPOLL_CTL_DEL, c->fd, NULL);
 	close(c->fd);
 	free(c);
 }
