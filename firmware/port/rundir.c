@@ -53,9 +53,9 @@ static int check_owner(const char *path, int dir)
 		return -EPERM;
 	}
 	if (st.st_mode & (S_IWGRP | S_IWOTH)) {
-		log_error(
-			"run directory %s: others may write to it (mode %04o); chmod go-w, or " OTHER_DIR,
-			path, (unsigned)(st.st_mode & 07777));
+		log_error("run directory %s: others may write to it (mode %04o) and put sockets of "
+			  "their own there; " OTHER_DIR,
+			  path, (unsigned)(st.st_mode & 07777));
 		return -EPERM;
 	}
 	return 0;

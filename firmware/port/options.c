@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * options.c - the command line of nbar-nicd.
+ *
+ * Called by main() before anything else. What is wrong is named, with what would be right.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_kvargs.h>
+
+#include "log.h"
+#include "options.h"
+#include "rundir.h"
+
+enum { EXIT_USAGE = 2 };
+
+/* A new wire is one file and one line here. */
+static const struct wire_ops *const wires[] = { &wire_ring_ops, &wire_udp_ops, &wire_dpdk_ops };
+#define NWIRE (sizeof(wires) / sizeof(wires[0]))
+
+static const char help[] =
+	"usage: nbar-nicd [options] --nic name=NAME,wire=WIRE[,KEY=VALUE...] [--nic ...] [-- EAL...]\n"
+	"Runs soft NICs that carry out barriers. Stays in the foreground; SIGTERM or SIGINT ends it.\n"
+	"  --nic ...          a NIC: wire=ring | wire=udp,bind=ADDRESS:PORT[,address=ADDRESS]\n"
+	"                     | wire=dpdk,dev=NAME | wire=dpdk,port=INDEX\n"
+	"  --nics N           short for N NICs n0, n1, ... on the wire ring\n"
+	"  --run-dir DIR      control sockets are DIR/NAME.sock (default: $NBAR_RUN_DIR, or else\n"
+	"                     /run/nbar for root, $XDG_RUNTIME_DIR/nbar, /tmp/nbar-UID)\n"
+	"  --cpu N            the one processor that polls (default: the first allowed)\n"
+	"  --idle POLICY      spin: for a processor of its own; yield: let others run in between;\n"
+	"                     sleep: up to 1 ms at a time (default: spin if --cpu is given and four\n"
+	"                     processors are allowed, else yield)\n"
+	"  --pull-us N        wait for a token before it is asked for again (default 1000)\n"
+	"  --budget-ms N      silence after which a peer is given up (default 4000)\n"
+	"  --mode MODE        permissions of the sockets (default 0600)\n"
+	"  --group GROUP      group of the sockets\n"
+	"  --huge auto|yes|no hugepages (default auto: where enough are free)\n"
+	"  --list-wires       the wires and their keys;  --version;  --help\n"
+	"EAL arguments are DPDK's, for example: -- --vdev=net_af_packet0,iface=eth1\n"
+	"A client finds the NICs by itself: try `nbar stat n0`. More: man nbar-nicd\n";
+
+static int usage(const char *what)
+{
+	log_error("%s; see nbar-nicd --help", what);
+	return EXIT_USAGE;
+}
+
+/* A whole number in [low, high]. */
+static int number(const char *option, const char *text, int base, unsigned long low,
+		  unsigned long high, unsigned long *out)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, base);
+	if (errno || end == text || *end || *text == '-' || n < low || n > high) {
+		log_error(base == 8 ? "--%s %s: not an octal number from %lo to %lo"
+				    : "--%s %s: not a number from %lu to %lu",
+			  option, text, low, high);
+		return EXIT_USAGE;
+	}
+	*out = n;
+	return -1;
+}
+
+/* Position of text among n words. */
+static int choice(const char *option, const char *text, const char *const *word, int n, int *out)
+{
+	for (int i = 0; i < n; i++) {
+		if (strcmp(text, word[i]) == 0) {
+			*out = i;
+			return -1;
+		}
+	}
+	log_error("--%s %s: it is one of %s, %s, %s", option, text, word[0], word[1], word[2]);
+	return EXIT_USAGE;
+}
+
+static int group_parse(const char *text, gid_t *out)
+{
+	const struct group *g = getgrnam(text);
+	unsigned long n;
+
+	if (g) {
+		*out = g->gr_gid;
+		return -1;
+	}
+	if (*text < '0' || *text > '9') {
+		log_error("--group %s: there is no such group", text);
+		return EXIT_USAGE;
+	}
+	if (number("group", text, 10, 0, 0xfffffffeul, &n) != -1)
+		return EXIT_USAGE;
+	*out = (gid_t)n;
+	return -1;
+}
+
+static int list_wires(void)
+{
+	for (size_t i = 0; i < NWIRE; i++) {
+		printf("%-6s", wires[i]->name);
+		for (const char *const *key = wires[i]->options; *key; key++)
+			printf(" %s=", *key);
+		printf("%s\n", *wires[i]->options ? "" : " (no keys)");
+	}
+	return EXIT_SUCCESS;
+}
+
+static int name_check(const struct options *o, const char *name)
+{
+	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				      "0123456789_.-";
+	size_t n = strlen(name);
+
+	if (n == 0 || n >= NBAR_NAME_MAX || strspn(name, allowed) != n || name[0] == '.') {
+		log_error(
+			"--nic name=%s: a name has 1 to %u letters, digits, '_', '.' or '-', and does "
+			"not begin with '.'",
+			name, NBAR_NAME_MAX - 1);
+		return EXIT_USAGE;
+	}
+	for (uint32_t i = 0; i < o->nnic; i++) {
+		if (strcmp(name, o->nic[i].name) == 0) {
+			log_error("--nic name=%s: two NICs have this name", name);
+			return EXIT_USAGE;
+		}
+	}
+	return -1;
+}
+
+static int wire_find(const char *name, const struct wire_ops **out)
+{
+	for (size_t i = 0; i < NWIRE; i++) {
+		if (strcmp(name, wires[i]->name) == 0) {
+			*out = wires[i];
+			return -1;
+		}
+	}
+	log_error("--nic wire=%s: there is no such wire; see --list-wires", name);
+	return EXIT_USAGE;
+}
+
+/* Every key is name, wire or one of the wire's, has a value, and comes once. */
+static int keys_check(const struct rte_kvargs *args, const struct wire_ops *wire)
+{
+	char known[128];
+	size_t used = (size_t)snprintf(known, sizeof(known), "name, wire");
+
+	for (const char *const *key = wire->options; *key; key++)
+		used += (size_t)snprintf(known + used, sizeof(known) - used, ", %s", *key);
+	for (unsigned i = 0; i < args->count; i++) {
+		const char *key = args->pairs[i].key, *value = args->pairs[i].value;
+		bool found = strcmp(key, "name") == 0 || strcmp(key, "wire") == 0;
+
+		for (const char *const *k = wire->options; *k; k++)
+			found |= strcmp(key, *k) == 0;
+		if (!found) {
+			log_error("--nic: unknown key \"%s\"; a NIC on wire %s has: %s", key,
+				  wire->name, known);
+			return EXIT_USAGE;
+		}
+		if (!value || !*value || rte_kvargs_count(args, key) > 1) {
+			log_error("--nic: key \"%s\" needs one value: %s=VALUE", key, key);
+			return EXIT_USAGE;
+		}
+	}
+	return -1;
+}
+
+const char *options_value(void *args, const char *key)
+{
+	const struct option_nic *n = args;
+
+	return n->args ? rte_kvargs_get(n->args, key) : NULL;
+}
+
+static int nic_add(struct options *o, const char *text)
+{
+	struct option_nic n = { .wire = wires[0] };
+	char name[NBAR_NAME_MAX];
+	const char *value;
+	int rc;
+
+	if (o->nnic == NBAR_NICS_MAX) {
+		log_error("--nic %s: one daemon has at most %u NICs; start another with its own "
+			  "--run-dir",
+			  text ? text : "", NBAR_NICS_MAX);
+		return EXIT_USAGE;
+	}
+	snprintf(name, sizeof(name), "n%u", o->nnic);
+	if (text) {
+		n.args = rte_kvargs_parse(text, NULL);
+		if (!n.args) {
+			log_error("--nic %s: not a list of KEY=VALUE, as name=n0,wire=ring", text);
+			return EXIT_USAGE;
+		}
+		value = rte_kvargs_get(n.args, "wire");
+		rc = value ? wire_find(value, &n.wire) : -1;
+		if (rc == -1)
+			rc = keys_check(n.args, n.wire);
+		if (rc != -1)
+			return rc;
+	}
+	value = options_value(&n, "name");
+	rc = name_check(o, value ? value : name);
+	if (rc != -1)
+		return rc;
+	snprintf(n.name, sizeof(n.name), "%s", value ? value : name);
+	o->nic[o->nnic++] = n;
+	return -1;
+}
+
+static int nics_add(struct options *o, const char *text)
+{
+	unsigned long n;
+	int rc = number("nics", text, 10, 1, NBAR_NICS_MAX, &n);
+
+	for (; rc == -1 && n > 0; n--)
+		rc = nic_add(o, NULL);
+	return rc;
+}
+
+/* Options whose default depends on others. */
+struct given {
+	bool cpu, idle;
+};
+
+/* What several options together must keep to, and defaults that depend on others. */
+static int finish(struct options *o, const struct given *given)
+{
+	if (o->nnic == 0)
+		return usage("no NIC to run; name some with --nic name=n0,wire=ring, or --nics 4");
+	if (o->config.budget_ns < NBFW_WINDOW * o->config.pull_ns) {
+		log_error("--budget-ms must be at least %u times --pull-us", NBFW_WINDOW);
+		return EXIT_USAGE;
+	}
+	if (!o->run_dir[0] && rundir_default(o->run_dir, sizeof(o->run_dir)) < 0)
+		return usage("the default run directory has too long a name; give --run-dir");
+	while (!given->cpu && o->cpu < CPU_SETSIZE - 1 && !CPU_ISSET(o->cpu, &o->allowed))
+		o->cpu++;
+	if (!CPU_ISSET(o->cpu, &o->allowed)) {
+		log_error("--cpu %u: this process may not use that processor (see taskset -p $$)",
+			  o->cpu);
+		return EXIT_USAGE;
+	}
+	if (!given->idle)
+		o->idle = given->cpu && o->nallowed >= 4 ? NICD_IDLE_SPIN : NICD_IDLE_YIELD;
+	return -1;
+}
+
+enum {
+	OPT_NIC = 1,
+	OPT_NICS,
+	OPT_RUN_DIR,
+	OPT_CPU,
+	OPT_IDLE,
+	OPT_PULL,
+	OPT_BUDGET,
+	OPT_MODE,
+	OPT_GROUP,
+	OPT_HUGE,
+	OPT_LIST,
+	OPT_VERSION,
+	OPT_HELP
+};
+
+static const struct option long_options[] = {
+	{ "nic", required_argument, NULL, OPT_NIC },
+	{ "nics", required_argument, NULL, OPT_NICS },
+	{ "run-dir", required_argument, NULL, OPT_RUN_DIR },
+	{ "cpu", required_argument, NULL, OPT_CPU },
+	{ "idle", required_argument, NULL, OPT_IDLE },
+	{ "pull-us", required_argument, NULL, OPT_PULL },
+	{ "budget-ms", required_argument, NULL, OPT_BUDGET },
+	{ "mode", required_argument, NULL, OPT_MODE },
+	{ "group", required_argument, NULL, OPT_GROUP },
+	{ "huge", required_argument, NULL, OPT_HUGE },
+	{ "list-wires", no_argument, NULL, OPT_LIST },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int run_dir_set(struct options *o, const char *text)
+{
+	if (*text == '\0' || strlen(text) >= sizeof(o->run_dir)) {
+		log_error("--run-dir: the name has 1 to %zu bytes", sizeof(o->run_dir) - 1);
+		return EXIT_USAGE;
+	}
+	snprintf(o->run_dir, sizeof(o->run_dir), "%s", text);
+	return -1;
+}
+
+/* One option. -1: go on; else the exit status. */
+static int option_take(struct options *o, int which, const char *arg, struct given *given)
+{
+	static const char *const idles[] = { "spin", "yield", "sleep" };
+	static const char *const huges[] = { "auto", "yes", "no" };
+	unsigned long n = 0;
+	int i = 0, rc = -1;
+
+	switch (which) {
+	case OPT_NIC:
+		return nic_add(o, arg);
+	case OPT_NICS:
+		return nics_add(o, arg);
+	case OPT_RUN_DIR:
+		return run_dir_set(o, arg);
+	case OPT_CPU:
+		rc = number("cpu", arg, 10, 0, CPU_SETSIZE - 1, &n);
+		o->cpu = (unsigned)n;
+		given->cpu = true;
+		return rc;
+	case OPT_IDLE:
+		rc = choice("idle", arg, idles, 3, &i);
+		o->idle = (enum nicd_idle)i;
+		given->idle = true;
+		return rc;
+	case OPT_PULL:
+		rc = number("pull-us", arg, 10, 1, 60000000, &n);
+		o->config.pull_ns = n * UINT64_C(1000);
+		return rc;
+	case OPT_BUDGET:
+		rc = number("budget-ms", arg, 10, 1, 86400000, &n);
+		o->config.budget_ns = n * UINT64_C(1000000);
+		return rc;
+	case OPT_MODE:
+		rc = number("mode", arg, 8, 0, 0777, &n);
+		o->mode = (mode_t)n;
+		return rc;
+	case OPT_GROUP:
+		return group_parse(arg, &o->group);
+	case OPT_HUGE:
+		rc = choice("huge", arg, huges, 3, &i);
+		o->huge = (enum option_huge)i;
+		return rc;
+	case OPT_LIST:
+		return list_wires();
+	case OPT_VERSION:
+		printf("nbar-nicd " NBAR_VERSION_TEXT "\n");
+		return EXIT_SUCCESS;
+	case OPT_HELP:
+		fputs(help, stdout);
+		return EXIT_SUCCESS;
+	}
+	return EXIT_USAGE; /* getopt has said why */
+}
+
+int options_parse(int argc, char **argv, struct options *o)
+{
+	struct given given = { false, false };
+	int which, rc = -1;
+
+	*o = (struct options){
+		.config = { NBNIC_PULL_NS_DEFAULT, NBNIC_BUDGET_NS_DEFAULT },
+		.mode = 0600,
+		.group = (gid_t)-1,
+	};
+	if (sched_getaffinity(0, sizeof(o->allowed), &o->allowed) < 0)
+		CPU_SET(0, &o->allowed);
+	o->nallowed = CPU_COUNT(&o->allowed);
+	while (rc == -1 && (which = getopt_long(argc, argv, "+", long_options, NULL)) != -1)
+		rc = option_take(o, which, optarg, &given);
+	if (rc != -1)
+		return rc;
+	if (optind < argc && strcmp(argv[optind - 1], "--") != 0) {
+		log_error("unexpected argument \"%s\"; EAL arguments stand behind \"--\"",
+			  argv[optind]);
+		return EXIT_USAGE;
+	}
+	o->eal_argc = argc - optind;
+	o->eal_argv = argv + optind;
+	return finish(o, &given);
+}

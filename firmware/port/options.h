@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * options.h - the command line of nbar-nicd, read and checked.
+ */
+#ifndef NBAR_PORT_OPTIONS_H
+#define NBAR_PORT_OPTIONS_H
+
+#include <sched.h>
+#include <sys/types.h>
+
+#include "nicd.h"
+
+enum option_huge { OPTION_HUGE_AUTO, OPTION_HUGE_YES, OPTION_HUGE_NO };
+
+struct rte_kvargs;
+
+struct option_nic {
+	char name[NBAR_NAME_MAX];
+	const struct wire_ops *wire;
+	struct rte_kvargs *args; /* NULL: none were given */
+};
+
+struct options {
+	char run_dir[108]; /* what follows must fit the path of a socket, too */
+	unsigned cpu;
+	cpu_set_t allowed; /* processors that the process may use */
+	int nallowed;
+	enum nicd_idle idle;
+	struct nbnic_config config;
+	mode_t mode;
+	gid_t group;
+	enum option_huge huge;
+	uint32_t nnic;
+	struct option_nic nic[NBAR_NICS_MAX];
+	int eal_argc; /* what stood behind "--" */
+	char **eal_argv;
+};
+
+/* Reads the command line. -1: go on; else this is the exit status. Wrong use is reported. */
+int options_parse(int argc, char **argv, struct options *o);
+
+/* What a wire calls to look up a key of its NIC; args is a struct option_nic. */
+const char *options_value(void *args, const char *key);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * softnic.c - nbar-nicd, the soft NIC daemon: DPDK, wires, one polled processor.
+ *
+ * main() reads the command line, takes the run directory, starts DPDK, opens the wires and then is
+ * the polling thread until somebody stops it. What a NIC does is in nicd.c, what clients ask for in
+ * control.c.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+
+#include "control.h"
+#include "log.h"
+#include "options.h"
+#include "rundir.h"
+
+#define EAL_ARGS_MAX 256
+/* What DPDK gets: rings and queues of all NICs fit in. Without hugepages it is not resident until
+ * it is used. */
+#define MEMORY_MB 32u
+#define MEMORY_MB_A_DEVICE 8u
+
+static uint32_t memory_mb(const struct options *o)
+{
+	uint32_t mb = MEMORY_MB;
+
+	for (uint32_t i = 0; i < o->nnic; i++)
+		mb += o->nic[i].wire->kind == WIRE_DPDK ? MEMORY_MB_A_DEVICE : 0;
+	return mb;
+}
+
+/* Megabytes of free hugepages of all sizes. */
+static uint64_t huge_free_mb(void)
+{
+	DIR *d = opendir("/sys/kernel/mm/hugepages");
+	uint64_t mb = 0;
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+		char path[512];
+		unsigned long kb = 0, n = 0;
+		FILE *f;
+
+		if (sscanf(e->d_name, "hugepages-%lukB", &kb) != 1)
+			continue;
+		snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/%s/free_hugepages",
+			 e->d_name);
+		f = fopen(path, "r");
+		if (f && fscanf(f, "%lu", &n) == 1)
+			mb += (uint64_t)n * kb / 1024;
+		if (f)
+			fclose(f);
+	}
+	if (d)
+		closedir(d);
+	return mb;
+}
+
+static bool starts_with_any(const char *text, const char *const *word)
+{
+	for (; *word; word++)
+		if (strncmp(text, *word, strlen(*word)) == 0)
+			return true;
+	return false;
+}
+
+/* True if an EAL argument of the user begins with one of these words. */
+static bool user_gave(const struct options *o, const char *const *word)
+{
+	for (int i = 0; i < o->eal_argc; i++)
+		if (starts_with_any(o->eal_argv[i], word))
+			return true;
+	return false;
+}
+
+/* Our arguments, unless the user's say otherwise, then the user's. */
+static int eal_start(const struct options *o)
+{
+	static const char *const cores[] = { "-l", "-c", "--lcores", NULL };
+	static const char *const pci[] = { "-a", "--allow", "-b", "--block", NULL };
+	static const char *const memory[] = { "-m", "--socket-mem", NULL };
+	static char name[] = "nbar-nicd", no_telemetry[] = "--no-telemetry",
+		    level[] = "--log-level=3", no_pci[] = "--no-pci", no_huge[] = "--no-huge",
+		    no_shconf[] = "--no-shconf", in_memory[] = "--in-memory", m[] = "-m";
+	static char lcores[32], mb[16];
+	static char *argv[EAL_ARGS_MAX + 1];
+	int argc = 0;
+	bool huge = o->huge == OPTION_HUGE_YES ||
+		    (o->huge == OPTION_HUGE_AUTO && huge_free_mb() >= memory_mb(o));
+
+	if (user_gave(o, cores) || o->eal_argc > EAL_ARGS_MAX - 16) {
+		log_error(
+			"EAL arguments: the polled processor is chosen by --cpu, not by -l, -c or "
+			"--lcores");
+		return 2;
+	}
+	snprintf(lcores, sizeof(lcores), "--lcores=0@%u", o->cpu);
+	snprintf(mb, sizeof(mb), "%u", memory_mb(o));
+	argv[argc++] = name;
+	argv[argc++] = lcores;
+	argv[argc++] = no_telemetry;
+	argv[argc++] = level;
+	if (!user_gave(o, pci))
+		argv[argc++] = no_pci;
+	if (huge) {
+		argv[argc++] = in_memory;
+	} else {
+		argv[argc++] = no_huge;
+		argv[argc++] = no_shconf;
+	}
+	if (!user_gave(o, memory)) {
+		argv[argc++] = m;
+		argv[argc++] = mb;
+	}
+	for (int i = 0; i < o->eal_argc; i++)
+		argv[argc++] = o->eal_argv[i];
+	if (rte_eal_init(argc, argv) >= 0)
+		return 0;
+	log_error("DPDK does not start: %s; %s", rte_strerror(rte_errno),
+		  o->eal_argc ? "check the EAL arguments behind \"--\""
+			      : "try --huge no, or another --cpu");
+	return 1;
+}
+
+static int nics_open(const struct options *o, struct nicd *d)
+{
+	for (uint32_t i = 0; i < o->nnic; i++) {
+		struct option_nic n = o->nic[i];
+		struct wire_base *wire;
+		int rc = n.wire->open(n.name, options_value, &n, &wire);
+
+		if (rc < 0)
+			return rc;
+		rc = nicd_add(d, n.name, wire);
+		if (rc < 0) {
+			log_error("nic %s: %s", n.name, strerror(-rc));
+			wire->ops->close(wire);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+/* SIGTERM and SIGINT come as something to read, so nothing runs in a signal handler. All threads
+ * inherit the mask. */
+static int signals_open(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP,
+	       SIG_IGN); /* there is nothing to load again, and barriers outlive a terminal */
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void limits_raise(void)
+{
+	struct rlimit limit;
+
+	/* A client needs two descriptors. */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	(void)prctl(PR_SET_TIMERSLACK, 1000ul); /* short sleeps are to be short */
+}
+
+static int serve(const struct options *o, struct nicd *d, int stop_fd)
+{
+	struct control_config config = {
+		.run_dir = o->run_dir,
+		.mode = o->mode,
+		.group = o->group,
+		.stop_fd = stop_fd,
+	};
+	cpu_set_t others = o->allowed;
+	struct control *control;
+
+	CPU_CLR(o->cpu, &others);
+	config.cpus = CPU_COUNT(&others) > 0 ? &others : &o->allowed;
+	if (control_start(d, &config, &control) < 0)
+		return 1;
+	for (uint32_t i = 0; i < d->nnic; i++)
+		printf("nic %s ready: wire %s, address %s, socket %s\n", d->nic[i]->name,
+		       d->nic[i]->wire->ops->name, d->nic[i]->wire->text, control_path(control, i));
+	fflush(stdout);
+	nicd_run(d, o->idle, o->nallowed > 1 ? NICD_SPIN_NS_DEFAULT : 0);
+	control_end(control);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct options o;
+	static struct nicd d;
+	int rc = options_parse(argc, argv, &o), lock, stop_fd;
+
+	if (rc != -1)
+		return rc;
+	lock = rundir_take(o.run_dir);
+	if (lock < 0)
+		return 1;
+	stop_fd = signals_open();
+	limits_raise();
+	rc = eal_start(&o);
+	if (rc)
+		return rc;
+	nicd_init(&d, &o.config);
+	rc = nics_open(&o, &d);
+	if (rc < 0)
+		rc = rc == -EINVAL ? 2 : 1;
+	else
+		rc = serve(&o, &d, stop_fd);
+	nicd_fini(&d);
+	rte_eal_cleanup();
+	close(stop_fd);
+	close(lock);
+	return rc;
+}

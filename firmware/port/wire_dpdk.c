@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wire_dpdk.c - frames on Ethernet, through any ethdev of DPDK: one receive and one transmit queue,
+ * an EtherType of our own, each frame sent at once.
+ *
+ * Called by the polling thread. Which devices there are is said by the EAL arguments.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+#include <rte_mbuf.h>
+
+#include "log.h"
+#include "wire.h"
+
+#define ETHER_TYPE 0x88B5u /* IEEE 802: for local experiments */
+#define BURST 32u
+#define DESCRIPTORS 256u
+#define SEND_TRIES \
+	8u /* a full queue may be emptied meanwhile; then the frame is lost, as frames are */
+
+#define LOOP 1024u /* frames on the way from a NIC to itself; a power of two */
+
+#define FRAME_LENGTH (RTE_ETHER_HDR_LEN + NBFW_FRAME_SIZE)
+
+struct dpdk_wire {
+	struct wire_base base;
+	uint16_t port;
+	struct rte_ether_addr mac;
+	/* Two ports of one NIC may be members of one group, and no switch sends a frame back. */
+	uint32_t loop_head, loop_tail;
+	struct nbfw_token loop[LOOP];
+};
+
+static struct rte_mempool *pool; /* of all NICs */
+static uint32_t nwire;
+static bool taken[RTE_MAX_ETHPORTS];
+
+static int pool_make(void)
+{
+	uint32_t n = rte_eth_dev_count_avail() * (2 * DESCRIPTORS + 2 * BURST) + BURST;
+
+	if (!pool)
+		pool = rte_pktmbuf_pool_create("frames", n, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
+					       SOCKET_ID_ANY);
+	return pool ? 0 : -ENOMEM;
+}
+
+/* The ethdev that port= or dev= names. */
+static int find_port(const char *nic, const char *index, const char *name, uint16_t *out)
+{
+	char *end = NULL;
+	unsigned long n;
+
+	if (!index == !name) {
+		log_error("nic %s: wire dpdk needs port=INDEX or dev=NAME of an ethdev", nic);
+		return -EINVAL;
+	}
+	if (index) {
+		n = strtoul(index, &end, 10);
+		*out = (uint16_t)n;
+		if (*index && !*end && n < RTE_MAX_ETHPORTS && rte_eth_dev_is_valid_port(*out))
+			return 0;
+	} else if (rte_eth_dev_get_port_by_name(name, out) == 0) {
+		return 0;
+	}
+	log_error(
+		"nic %s: DPDK has no ethdev %s (it has %u in all); name one in the EAL arguments, for "
+		"example -- --vdev=net_af_packet0,iface=eth1, or -- -a 0000:01:00.0",
+		nic, index ? index : name, rte_eth_dev_count_avail());
+	return -ENODEV;
+}
+
+static int port_start(uint16_t port)
+{
+	const struct rte_eth_conf conf = { 0 };
+	unsigned socket = (unsigned)rte_eth_dev_socket_id(port);
+	uint16_t nrx = DESCRIPTORS, ntx = DESCRIPTORS;
+	int rc = rte_eth_dev_configure(port, 1, 1, &conf);
+
+	if (rc == 0)
+		rc = rte_eth_dev_adjust_nb_rx_tx_desc(port, &nrx, &ntx);
+	if (rc == 0)
+		rc = rte_eth_rx_queue_setup(port, 0, nrx, socket, NULL, pool);
+	if (rc == 0)
+		rc = rte_eth_tx_queue_setup(port, 0, ntx, socket, NULL);
+	if (rc == 0)
+		rc = rte_eth_dev_start(port);
+	if (rc == 0)
+		(void)rte_eth_promiscuous_disable(port); /* some cannot, and never are */
+	return rc;
+}
+
+static void describe(struct dpdk_wire *w)
+{
+	char name[RTE_ETH_NAME_MAX_LEN] = "?", mac[RTE_ETHER_ADDR_FMT_SIZE];
+	struct rte_eth_link link;
+	bool up = rte_eth_link_get_nowait(w->port, &link) == 0 && link.link_status;
+
+	(void)rte_eth_dev_get_name_by_port(w->port, name);
+	rte_ether_format_addr(mac, sizeof(mac), &w->mac);
+	snprintf(w->base.text, sizeof(w->base.text), "%.28s %s link %s", name, mac,
+		 up ? "up" : "down");
+}
+
+static int dpdk_open(const char *nic, const char *(*option)(void *args, const char *key),
+		     void *args, struct wire_base **out)
+{
+	struct dpdk_wire *w;
+	uint16_t port;
+	int rc = find_port(nic, option(args, "port"), option(args, "dev"), &port);
+
+	if (rc < 0)
+		return rc;
+	if (taken[port]) {
+		log_error("nic %s: another NIC has ethdev %u already; each needs its own", nic,
+			  port);
+		return -EBUSY;
+	}
+	w = calloc(1, sizeof(*w));
+	rc = w ? pool_make() : -ENOMEM;
+	if (rc == 0)
+		rc = port_start(port);
+	if (rc == 0)
+		rc = rte_eth_macaddr_get(port, &w->mac);
+	if (rc < 0) {
+		log_error("nic %s: ethdev %u does not start: %s%s", nic, port, strerror(-rc),
+			  rc == -ENOMEM ? "; give DPDK more memory, for example -- -m 256" : "");
+		free(w);
+		return rc;
+	}
+	taken[port] = true;
+	nwire++;
+	w->port = port;
+	w->base.ops = &wire_dpdk_ops;
+	memcpy(w->base.addr.byte, w->mac.addr_bytes, RTE_ETHER_ADDR_LEN);
+	describe(w);
+	*out = &w->base;
+	return 0;
+}
+
+static void dpdk_close(struct wire_base *base)
+{
+	struct dpdk_wire *w = (struct dpdk_wire *)base;
+
+	(void)rte_eth_dev_stop(w->port);
+	(void)rte_eth_dev_close(w->port);
+	taken[w->port] = false;
+	free(w);
+	if (--nwire == 0) {
+		rte_mempool_free(pool);
+		pool = NULL;
+	}
+}
+
+/* One frame from the wire. What is not of our type, or for somebody else, is none of our
+ * business. */
+static void take(struct dpdk_wire *w, struct rte_mbuf *m, struct nbnic *nic, uint64_t now)
+{
+	uint8_t copy[FRAME_LENGTH];
+	uint32_t length = rte_pktmbuf_pkt_len(m);
+	uint32_t n = length < FRAME_LENGTH ? length : FRAME_LENGTH;
+	const uint8_t *frame = rte_pktmbuf_read(m, 0, n, copy);
+	const struct rte_ether_hdr *eth = (const struct rte_ether_hdr *)frame;
+	struct nbnic_addr from = { { 0 } };
+	struct nbfw_token t;
+
+	if (!frame || n < RTE_ETHER_HDR_LEN || eth->ether_type != rte_cpu_to_be_16(ETHER_TYPE) ||
+	    !rte_is_same_ether_addr(&eth->dst_addr, &w->mac))
+		return;
+	if (!nbfw_token_unpack(frame + RTE_ETHER_HDR_LEN, n - RTE_ETHER_HDR_LEN, &t)) {
+		w->base.malformed++;
+		return;
+	}
+	memcpy(from.byte, eth->src_addr.addr_bytes, RTE_ETHER_ADDR_LEN);
+	nbnic_receive(nic, &from, &t, now);
+}
+
+static unsigned dpdk_poll(struct wire_base *base, struct nbnic *nic, uint64_t now)
+{
+	struct dpdk_wire *w = (struct dpdk_wire *)base;
+	struct rte_mbuf *m[BURST];
+	uint16_t n = rte_eth_rx_burst(w->port, 0, m, BURST);
+
+	for (uint16_t i = 0; i < n; i++) {
+		take(w, m[i], nic, now);
+		rte_pktmbuf_free(m[i]);
+	}
+	for (uint32_t end = w->loop_tail; w->loop_head != end; n++) {
+		struct nbfw_token t = w->loop[w->loop_head++ % LOOP];
+
+		nbnic_receive(nic, &w->base.addr, &t, now);
+	}
+	return n;
+}
+
+static void to_itself(struct dpdk_wire *w, const struct nbfw_token *t)
+{
+	if (w->loop_tail - w->loop_head == LOOP)
+		w->base.errors++;
+	else
+		w->loop[w->loop_tail++ % LOOP] = *t;
+}
+
+static void dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
+			  const struct nbfw_token *t)
+{
+	struct dpdk_wire *w = (struct dpdk_wire *)base;
+	struct rte_ether_hdr *eth;
+	struct rte_mbuf *m;
+
+	if (memcmp(to->byte, w->mac.addr_bytes, RTE_ETHER_ADDR_LEN) == 0) {
+		to_itself(w, t);
+		return;
+	}
+	m = rte_pktmbuf_alloc(pool);
+	if (!m) {
+		w->base.errors++;
+		return;
+	}
+	eth = (void *)rte_pktmbuf_append(m, FRAME_LENGTH); /* a new mbuf has the room */
+	memcpy(eth->dst_addr.addr_bytes, to->byte, RTE_ETHER_ADDR_LEN);
+	eth->src_addr = w->mac;
+	eth->ether_type = rte_cpu_to_be_16(ETHER_TYPE);
+	nbfw_token_pack(t, (uint8_t *)(eth + 1));
+	for (unsigned i = 0; i < SEND_TRIES; i++)
+		if (rte_eth_tx_burst(w->port, 0, &m, 1) == 1)
+			return;
+	rte_pktmbuf_free(m);
+	w->base.errors++;
+}
+
+static const char *const dpdk_options[] = { "port", "dev", NULL };
+
+const struct wire_ops wire_dpdk_ops = {
+	.name = "dpdk",
+	.kind = WIRE_DPDK,
+	.open = dpdk_open,
+	.close = dpdk_close,
+	.poll = dpdk_poll,
+	.transmit = dpdk_transmit,
+	.options = dpdk_options,
+};

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wire_udp.c - frames in UDP datagrams, by plain sockets: for where nothing else runs.
+ *
+ * Called by the polling thread. Never blocks. Knows no DPDK.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "wire.h"
+
+#define BURST 32u
+#define ROOM (NBFW_FRAME_SIZE + 16) /* of a datagram that is too long, the beginning is enough */
+#define RECEIVE_BUFFER (4 << 20)    /* wanted; the kernel gives what it allows */
+
+union udp_name {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+struct udp_wire {
+	struct wire_base base;
+	int fd;
+	uint32_t scope; /* of a link-local address */
+	sa_family_t family;
+	struct mmsghdr msg[BURST];
+	struct iovec iov[BURST];
+	union udp_name from[BURST];
+	uint8_t frame[BURST][ROOM];
+};
+
+/* An address: 4 or 6, 0, port (2 bytes), IP address (4 or 16), as they stand on the wire. */
+static void addr_pack(const union udp_name *n, struct nbnic_addr *out)
+{
+	*out = (struct nbnic_addr){ { 0 } };
+	out->byte[0] = n->any.sa_family == AF_INET ? 4 : 6;
+	if (n->any.sa_family == AF_INET) {
+		memcpy(out->byte + 2, &n->in.sin_port, 2);
+		memcpy(out->byte + 4, &n->in.sin_addr, 4);
+	} else {
+		memcpy(out->byte + 2, &n->in6.sin6_port, 2);
+		memcpy(out->byte + 4, &n->in6.sin6_addr, 16);
+	}
+}
+
+/* Length of the name; 0: no address that this socket can send to. */
+static socklen_t addr_unpack(const struct udp_wire *w, const struct nbnic_addr *a,
+			     union udp_name *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (a->byte[0] == 4 && w->family == AF_INET) {
+		out->in.sin_family = AF_INET;
+		memcpy(&out->in.sin_port, a->byte + 2, 2);
+		memcpy(&out->in.sin_addr, a->byte + 4, 4);
+		return sizeof(out->in);
+	}
+	if (a->byte[0] == 6 && w->family == AF_INET6) {
+		out->in6.sin6_family = AF_INET6;
+		memcpy(&out->in6.sin6_port, a->byte + 2, 2);
+		memcpy(&out->in6.sin6_addr, a->byte + 4, 16);
+		if (IN6_IS_ADDR_LINKLOCAL(&out->in6.sin6_addr))
+			out->in6.sin6_scope_id = w->scope;
+		return sizeof(out->in6);
+	}
+	return 0;
+}
+
+/* getaddrinfo takes 65537 for 1. */
+static bool port_valid(const char *text)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	return *text >= '0' && *text <= '9' && *end == '\0' && n <= 65535;
+}
+
+/* Reads "ADDRESS" or, if port is not NULL, "ADDRESS:PORT"; an IPv6 address in brackets or not. */
+static int name_parse(const char *text, const char *port, union udp_name *out, socklen_t *length)
+{
+	const struct addrinfo hint = {
+		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+		.ai_socktype = SOCK_DGRAM,
+	};
+	struct addrinfo *info;
+	char host[64];
+	int n = (int)(port ? port - text : (ptrdiff_t)strlen(text));
+
+	if (n >= 2 && text[0] == '[' && text[n - 1] == ']') {
+		text++;
+		n -= 2;
+	}
+	if (n == 0 || n >= (int)sizeof(host) || (port && !port_valid(port + 1)))
+		return -EINVAL;
+	snprintf(host, sizeof(host), "%.*s", n, text);
+	if (getaddrinfo(host, port ? port + 1 : NULL, &hint, &info))
+		return -EINVAL;
+	memset(out, 0, sizeof(*out));
+	memcpy(out, info->ai_addr, info->ai_addrlen);
+	*length = info->ai_addrlen;
+	freeaddrinfo(info);
+	return 0;
+}
+
+static bool is_wildcard(const union udp_name *n)
+{
+	if (n->any.sa_family == AF_INET)
+		return n->in.sin_addr.s_addr == htonl(INADDR_ANY);
+	return IN6_IS_ADDR_UNSPECIFIED(&n->in6.sin6_addr);
+}
+
+static void name_show(const union udp_name *n, char *text, size_t size)
+{
+	char ip[INET6_ADDRSTRLEN];
+
+	if (n->any.sa_family == AF_INET)
+		snprintf(text, size, "%s:%u", inet_ntop(AF_INET, &n->in.sin_addr, ip, sizeof(ip)),
+			 ntohs(n->in.sin_port));
+	else
+		snprintf(text, size, "[%s]:%u",
+			 inet_ntop(AF_INET6, &n->in6.sin6_addr, ip, sizeof(ip)),
+			 ntohs(n->in6.sin6_port));
+}
+
+/* Binds the socket and finds out what peers are to be told. */
+static int udp_bind(struct udp_wire *w, const char *nic, const char *bind_to, const char *address)
+{
+	const char *port = strrchr(bind_to, ':');
+	union udp_name self, told;
+	socklen_t length, told_length;
+	int one = 1, buffer = RECEIVE_BUFFER, rc;
+
+	if (!port || name_parse(bind_to, port, &self, &length) < 0) {
+		log_error("nic %s: bind=%s is not ADDRESS:PORT, for example bind=192.0.2.1:7000 or "
+			  "bind=[2001:db8::1]:7000",
+			  nic, bind_to);
+		return -EINVAL;
+	}
+	w->family = self.any.sa_family;
+	w->fd = socket(w->family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (w->fd >= 0 && w->family == AF_INET6)
+		(void)setsockopt(w->fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	if (w->fd < 0 || bind(w->fd, &self.any, length) < 0 ||
+	    getsockname(w->fd, &self.any, &length) < 0) {
+		rc = -errno;
+		log_error("nic %s: bind=%s: %s", nic, bind_to, strerror(-rc));
+		return rc;
+	}
+	(void)setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+	if (!address && is_wildcard(&self)) {
+		log_error(
+			"nic %s: bind=%s is every address of this machine; say which one peers are to "
+			"send to, for example address=192.0.2.1",
+			nic, bind_to);
+		return -EINVAL;
+	}
+	if (address) {
+		if (name_parse(address, NULL, &told, &told_length) < 0 ||
+		    told.any.sa_family != w->family || is_wildcard(&told)) {
+			log_error(
+				"nic %s: address=%s is not the address of a machine, of the kind that "
+				"bind=%s is",
+				nic, address, bind_to);
+			return -EINVAL;
+		}
+		if (w->family == AF_INET)
+			self.in.sin_addr = told.in.sin_addr;
+		else
+			self.in6 = (struct sockaddr_in6){
+				.sin6_family = AF_INET6,
+				.sin6_port = self.in6.sin6_port,
+				.sin6_addr = told.in6.sin6_addr,
+				.sin6_scope_id = told.in6.sin6_scope_id,
+			};
+	}
+	if (w->family == AF_INET6)
+		w->scope = self.in6.sin6_scope_id;
+	addr_pack(&self, &w->base.addr);
+	name_show(&self, w->base.text, sizeof(w->base.text));
+	return 0;
+}
+
+static void udp_close(struct wire_base *base)
+{
+	struct udp_wire *w = (struct udp_wire *)base;
+
+	if (w->fd >= 0)
+		close(w->fd);
+	free(w);
+}
+
+static int udp_open(const char *nic, const char *(*option)(void *args, const char *key), void *args,
+		    struct wire_base **out)
+{
+	const char *bind_to = option(args, "bind");
+	struct udp_wire *w;
+	int rc;
+
+	if (!bind_to) {
+		log_error("nic %s: wire udp needs bind=ADDRESS:PORT", nic);
+		return -EINVAL;
+	}
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	w->base.ops = &wire_udp_ops;
+	w->fd = -1;
+	rc = udp_bind(w, nic, bind_to, option(args, "address"));
+	if (rc < 0) {
+		udp_close(&w->base);
+		return rc;
+	}
+	for (uint32_t i = 0; i < BURST; i++) {
+		w->iov[i] = (struct iovec){ .iov_base = w->frame[i], .iov_len = ROOM };
+		w->msg[i].msg_hdr.msg_iov = &w->iov[i];
+		w->msg[i].msg_hdr.msg_iovlen = 1;
+		w->msg[i].msg_hdr.msg_name = &w->from[i];
+	}
+	*out = &w->base;
+	return 0;
+}
+
+static unsigned udp_poll(struct wire_base *base, struct nbnic *nic, uint64_t now)
+{
+	struct udp_wire *w = (struct udp_wire *)base;
+	struct nbnic_addr from;
+	struct nbfw_token t;
+	int n;
+
+	for (uint32_t i = 0; i < BURST; i++)
+		w->msg[i].msg_hdr.msg_namelen = sizeof(w->from[i]);
+	n = recvmmsg(w->fd, w->msg, BURST, MSG_DONTWAIT, NULL);
+	for (int i = 0; i < n; i++) {
+		if (!nbfw_token_unpack(w->frame[i], w->msg[i].msg_len, &t)) {
+			w->base.malformed++;
+			continue;
+		}
+		addr_pack(&w->from[i], &from);
+		nbnic_receive(nic, &from, &t, now);
+	}
+	return n > 0 ? (unsigned)n : 0;
+}
+
+static void udp_transmit(struct wire_base *base, const struct nbnic_addr *to,
+			 const struct nbfw_token *t)
+{
+	struct udp_wire *w = (struct udp_wire *)base;
+	uint8_t frame[NBFW_FRAME_SIZE];
+	union udp_name name;
+	socklen_t length = addr_unpack(w, to, &name);
+
+	nbfw_token_pack(t, frame);
+	if (length == 0 || sendto(w->fd, frame, sizeof(frame), MSG_DONTWAIT, &name.any, length) < 0)
+		w->base.errors++;
+}
+
+static const char *const udp_options[] = { "bind", "address", NULL };
+
+const struct wire_ops wire_udp_ops = {
+	.name = "udp",
+	.kind = WIRE_UDP,
+	.open = udp_open,
+	.close = udp_close,
+	.poll = udp_poll,
+	.transmit = udp_transmit,
+	.options = udp_options,
+};
