@@ -12,3 +12,6 @@ $(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbar.a $(BUILD)/libnbfw.a
 
 ALL += $(BUILD)/nbar
 OBJS += $(TOOLS_OBJ)
+
+# The tests of the tools are linked with those of their files that need no NIC.
+$(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,hist.o stats.o tool.o bench_opt.o)

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_tools.c - the parts of the tools that need no NIC: histogram, statistics, numbers, lists,
+ * options of `nbar bench`.
+ */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "bench.h"
+#include "hist.h"
+#include "stats.h"
+#include "tool.h"
+
+static void hist_of_nothing(void **state)
+{
+	struct hist *h = calloc(1, sizeof(*h)), *other = calloc(1, sizeof(*other));
+
+	(void)state;
+	assert_int_equal(hist_quantile(h, 0.5), 0);
+	hist_add(other, 7);
+	hist_merge(other, h);
+	assert_int_equal(other->total, 1);
+	assert_int_equal(other->min, 7);
+	hist_merge(h, other);
+	assert_int_equal(h->min, 7);
+	assert_int_equal(h->max, 7);
+	free(h);
+	free(other);
+}
+
+static void hist_is_exact_below_128(void **state)
+{
+	struct hist *h = calloc(1, sizeof(*h));
+
+	(void)state;
+	for (uint64_t v = 1; v <= 100; v++)
+		hist_add(h, v);
+	assert_int_equal(hist_quantile(h, 0), 1);
+	assert_int_equal(hist_quantile(h, 0.01), 1);
+	assert_int_equal(hist_quantile(h, 0.50), 50);
+	assert_int_equal(hist_quantile(h, 0.501), 51);
+	assert_int_equal(hist_quantile(h, 0.99), 99);
+	assert_int_equal(hist_quantile(h, 1), 100);
+	assert_int_equal(h->sum, 5050);
+	free(h);
+}
+
+/* The promise of hist.h, at every edge of a bucket and at random, for all of 64 bits. */
+static void hist_keeps_its_error(void **state)
+{
+	struct hist *h = calloc(1, sizeof(*h));
+	uint64_t random = 1;
+
+	(void)state;
+	for (uint32_t i = 0; i < 20000; i++) {
+		uint64_t v = stats_random(&random) >> (i % 64);
+
+		if (i % 3 == 0)
+			v &= ~UINT64_C(0) << (63 - i % 64) / 2;
+		memset(h, 0, sizeof(*h));
+		/* Two outliers, so that the limits do not correct the answer. */
+		hist_add(h, 0);
+		hist_add(h, v);
+		hist_add(h, UINT64_MAX);
+		uint64_t got = hist_quantile(h, 0.5);
+		uint64_t off = got > v ? got - v : v - got;
+
+		assert_true(off <= v / 128);
+	}
+	free(h);
+}
+
+static void hist_merges(void **state)
+{
+	struct hist *a = calloc(1, sizeof(*a)), *b = calloc(1, sizeof(*b));
+	struct hist *all = calloc(1, sizeof(*all));
+	uint64_t random = 2;
+
+	(void)state;
+	for (uint32_t i = 0; i < 5000; i++) {
+		uint64_t v = stats_random(&random) >> 40;
+
+		hist_add(i % 3 ? a : b, v);
+		hist_add(all, v);
+	}
+	hist_merge(a, b);
+	assert_memory_equal(a, all, sizeof(*a));
+	free(a);
+	free(b);
+	free(all);
+}
+
+static void median_of_odd_even_and_one(void **state)
+{
+	double odd[] = { 5, 1, 9 }, even[] = { 4, 1, 9, 2 }, one[] = { 3 };
+
+	(void)state;
+	assert_true(stats_median(odd, 3) == 5);
+	assert_true(stats_median(even, 4) == 3);
+	assert_true(stats_median(one, 1) == 3);
+}
+
+static void shuffle_is_a_permutation(void **state)
+{
+	uint32_t order[40], again[40], seen[40] = { 0 }, moved = 0;
+	uint64_t a = 7, b = 7;
+
+	(void)state;
+	stats_shuffle(order, 40, &a);
+	stats_shuffle(again, 40, &b);
+	assert_memory_equal(order, again, sizeof(order));
+	for (uint32_t i = 0; i < 40; i++) {
+		assert_true(order[i] < 40);
+		seen[order[i]]++;
+		moved += order[i] != i;
+	}
+	for (uint32_t i = 0; i < 40; i++)
+		assert_int_equal(seen[i], 1);
+	assert_true(moved > 20);
+	stats_shuffle(again, 40, &b);
+	assert_memory_not_equal(order, again, sizeof(order));
+}
+
+static void numbers(void **state)
+{
+	uint64_t v = 99;
+
+	(void)state;
+	assert_true(tool_number("12", 1, 12, &v));
+	assert_int_equal(v, 12);
+	assert_true(tool_number("18446744073709551615", 0, UINT64_MAX, &v));
+	assert_true(v == UINT64_MAX);
+	assert_false(tool_number("", 0, 9, &v));
+	assert_false(tool_number(" 1", 0, 9, &v));
+	assert_false(tool_number("-1", 0, UINT64_MAX, &v));
+	assert_false(tool_number("+1", 0, 9, &v));
+	assert_false(tool_number("1x", 0, 9, &v));
+	assert_false(tool_number("0", 1, 9, &v));
+	assert_false(tool_number("10", 1, 9, &v));
+	assert_false(tool_number("18446744073709551616", 0, UINT64_MAX, &v));
+	assert_true(v == UINT64_MAX);
+}
+
+static int collect(void *arg, const char *item)
+{
+	strcat(strcat(arg, "<"), item);
+	return strcmp(item, "stop") ? 0 : 5;
+}
+
+static void lists(void **state)
+{
+	char text[256] = "";
+
+	(void)state;
+	assert_int_equal(tool_list("a,bc,,d", collect, text), 0);
+	assert_string_equal(text, "<a<bc<<d");
+	text[0] = '\0';
+	assert_int_equal(tool_list("", collect, text), 0);
+	assert_string_equal(text, "<");
+	text[0] = '\0';
+	assert_int_equal(tool_list("a,stop,b", collect, text), 5);
+	assert_string_equal(text, "<a<stop");
+	text[0] = '\0';
+	assert_int_equal(
+		tool_list("0123456789012345678901234567890123456789012345678901234567890123"
+			  "4567,x",
+			  collect, text),
+		0);
+	assert_string_equal(text, "<012345678901234567890123456789012345678901234567890123456789012"
+				  "<x");
+}
+
+/* Parses a command line given as one string. Messages go nowhere. */
+static int parse(const char *line, struct bench_options *opt)
+{
+	char copy[512], *argv[40] = { NULL }, *save = NULL;
+	int argc = 0, err = dup(STDERR_FILENO), r;
+	bool help;
+
+	snprintf(copy, sizeof(copy), "bench %s", line);
+	for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save))
+		argv[argc++] = w;
+	assert_non_null(freopen("/dev/null", "w", stderr));
+	r = bench_options_parse(argc, argv, opt, &help);
+	fflush(stderr);
+	dup2(err, STDERR_FILENO);
+	close(err);
+	return r;
+}
+
+static void options_usual(void **state)
+{
+	struct bench_options opt;
+
+	(void)state;
+	assert_int_equal(parse("", &opt), 0);
+	assert_int_equal(opt.nnodes, 4);
+	assert_int_equal(opt.nodes[3], 16);
+	assert_int_equal(opt.nwhere, 2);
+	assert_string_equal(opt.alg[0], "dissemination:1");
+	assert_string_equal(opt.wire, "ring");
+	assert_false(opt.one_driver);
+}
+
+static void options_all(void **state)
+{
+	struct bench_options opt;
+
+	(void)state;
+	assert_int_equal(
+		parse("-i 5 -x 0 -f --nodes 3,64 --where host --alg "
+		      "pairwise,dissemination:16 --wire udp --launches 7 --drivers 1 "
+		      "--json - --csv file --idle sleep --cpu 1 --nicd /x --seed 9 --check",
+		      &opt),
+		0);
+	assert_int_equal(opt.iters, 5);
+	assert_int_equal(opt.warmup, 0);
+	assert_true(opt.full && opt.one_driver && opt.check);
+	assert_int_equal(opt.nnodes, 2);
+	assert_int_equal(opt.nodes[0], 3);
+	assert_int_equal(opt.nodes[1], 64);
+	assert_int_equal(opt.nwhere, 1);
+	assert_int_equal(opt.where[0], BENCH_HOST);
+	assert_int_equal(opt.nalg, 2);
+	assert_string_equal(opt.alg[1], "dissemination:16");
+	assert_string_equal(opt.wire, "udp");
+	assert_int_equal(opt.launches, 7);
+	assert_string_equal(opt.json, "-");
+	assert_string_equal(opt.csv, "file");
+	assert_string_equal(opt.idle, "sleep");
+	assert_int_equal(opt.cpu, 1);
+	assert_string_equal(opt.nicd, "/x");
+	assert_int_equal(opt.seed, 9);
+	assert_int_equal(parse("--nic a --nic b --nodes 128", &opt), 0);
+	assert_int_equal(opt.nnic, 2);
+	assert_string_equal(opt.nic[1], "b");
+}
+
+static void options_refused(void **state)
+{
+	static const char *const wrong[] = {
+		"--nodes 0",
+		"--nodes 1025",
+		"--nodes 2,,4",
+		"--nodes x",
+		"--nodes 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17",
+		"-i 0",
+		"-i -3",
+		"-i 100000001",
+		"-i",
+		"-x y",
+		"--where nowhere",
+		"--where nic,nic",
+		"--alg fastest",
+		"--alg dissemination:0",
+		"--alg dissemination:17",
+		"--alg custom",
+		"--alg signal",
+		"--alg pairwise,",
+		"--wire dpdk",
+		"--wire rin",
+		"--idle now",
+		"--launches 0",
+		"--drivers 2",
+		"--cpu -1",
+		"--seed s",
+		"--json - --csv -",
+		"--nic n0 --wire ring",
+		"--nic n0 --nodes 65",
+		"--unknown",
+		"-q",
+		"word",
+	};
+	struct bench_options opt;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		if (parse(wrong[i], &opt) != TOOL_USAGE)
+			fail_msg("accepted: %s", wrong[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hist_of_nothing),
+		cmocka_unit_test(hist_is_exact_below_128),
+		cmocka_unit_test(hist_keeps_its_error),
+		cmocka_unit_test(hist_merges),
+		cmocka_unit_test(median_of_odd_even_and_one),
+		cmocka_unit_test(shuffle_is_a_permutation),
+		cmocka_unit_test(numbers),
+		cmocka_unit_test(lists),
+		cmocka_unit_test(options_usual),
+		cmocka_unit_test(options_all),
+		cmocka_unit_test(options_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench_host.c - what a host process of a run does: open, connect, barriers, figures.
+ *
+ * One loop for both wheres and for one node or all of them, so that nothing but the place of the
+ * protocol differs. Called in a forked child; leaves its figures in shared memory.
+ */
+#include "bench_host.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "hostbar.h"
+
+/* A node and where it stands. */
+struct member {
+	uint32_t rank;
+	struct nbar_port *port;
+	struct nbar_group *group; /* one of these two is not NULL */
+	struct hostbar *hostbar;
+	uint32_t ticket;
+	uint32_t left;    /* barriers to go, warm-up included */
+	uint64_t started; /* end of the warm-up */
+	uint64_t last;    /* exit of the barrier before */
+	struct bench_node *out;
+	uint64_t *exit;
+};
+
+static size_t lines(size_t bytes)
+{
+	return (bytes + 127) / 128 * 128;
+}
+
+int bench_shared_create(struct bench_shared *s, uint32_t nodes, uint32_t nskew)
+{
+	const size_t length[] = {
+		lines(STAGE_END * sizeof(*s->stage)),
+		lines(nodes * sizeof(*s->entered)),
+		lines(nodes * sizeof(*s->blob)),
+		lines(nodes * sizeof(*s->node)),
+		lines((size_t)nodes * nskew * sizeof(*s->exit)),
+	};
+	size_t at = 0;
+	char *base;
+
+	*s = (struct bench_shared){ .nodes = nodes, .nskew = nskew };
+	for (size_t i = 0; i < sizeof(length) / sizeof(length[0]); i++)
+		s->length += length[i];
+	base = mmap(NULL, s->length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	s->memory = base;
+	s->stage = (void *)(base + at);
+	s->entered = (void *)(base + (at += length[0]));
+	s->blob = (void *)(base + (at += length[1]));
+	s->node = (void *)(base + (at += length[2]));
+	s->exit = (void *)(base + (at += length[3]));
+	return 0;
+}
+
+void bench_shared_destroy(struct bench_shared *s)
+{
+	munmap(s->memory, s->length);
+}
+
+/* Pairs with the acquire in passed(): what a node wrote before, all may read after. */
+static void pass(const struct bench_host *h, enum bench_stage stage)
+{
+	__atomic_add_fetch(&h->shared->stage[stage].value, h->count, __ATOMIC_RELEASE);
+}
+
+static bool passed(const struct bench_host *h, enum bench_stage stage)
+{
+	/* Pairs with the release in pass(). */
+	return __atomic_load_n(&h->shared->stage[stage].value, __ATOMIC_ACQUIRE) ==
+	       h->shared->nodes;
+}
+
+__attribute__((format(printf, 2, 3))) static int fail(const struct member *m, const char *format,
+						      ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(m->out->error, sizeof(m->out->error), format, args);
+	va_end(args);
+	m->out->failed_at = tool_now_ns();
+	return TOOL_FAILED;
+}
+
+static int open_member(const struct bench_host *h, struct member *m)
+{
+	const char *nic = h->nics->name[m->rank % h->nics->n];
+	const struct nbar_group_attr attr = {
+		.rank = m->rank,
+		.size = h->config->nodes,
+		.alg = h->config->alg,
+		.tag = h->config->where,
+	};
+	struct nbar_blob *blob = &h->shared->blob[m->rank];
+	int r = nbar_open(nic, &m->port);
+
+	if (r)
+		return fail(m, "%s", nbar_error());
+	r = h->config->where == BENCH_NIC ? nbar_group_open(m->port, &attr, &m->group, blob)
+					  : hostbar_open(m->port, &attr, NULL, &m->hostbar, blob);
+	return r ? fail(m, "%s", nbar_error()) : 0;
+}
+
+static int connect_member(const struct bench_host *h, struct member *m)
+{
+	if (m->group)
+		return nbar_group_connect(m->group, h->shared->blob) ? fail(m, "%s", nbar_error())
+								     : 0;
+	return hostbar_connect(m->hostbar, h->shared->blob)
+		       ? fail(m, "%s", hostbar_error(m->hostbar))
+		       : 0;
+}
+
+static void close_member(struct member *m)
+{
+	if (m->group)
+		nbar_group_close(m->group);
+	if (m->hostbar)
+		hostbar_close(m->hostbar);
+	nbar_close(m->port);
+}
+
+static int post(struct member *m)
+{
+	return m->group ? nbar_post(m->group, &m->ticket) : hostbar_post(m->hostbar, &m->ticket);
+}
+
+static int test(struct member *m)
+{
+	return m->group ? nbar_test(m->group, m->ticket) : hostbar_test(m->hostbar, m->ticket);
+}
+
+static const char *error_of(const struct member *m)
+{
+	return m->group ? nbar_error() : hostbar_error(m->hostbar);
+}
+
+/* The oracle of --check. Relaxed is enough: it is the barrier that must order these words. */
+static void enter(const struct bench_host *h, const struct member *m, uint32_t barrier)
+{
+	if (h->opt->check)
+		__atomic_store_n(&h->shared->entered[m->rank].value, barrier, __ATOMIC_RELAXED);
+}
+
+/* After barrier n all have entered n, and nobody can have passed n + 1. */
+static int check(const struct bench_host *h, const struct member *m, uint32_t barrier)
+{
+	for (uint32_t r = 0; r < h->shared->nodes; r++) {
+		uint32_t entered = __atomic_load_n(&h->shared->entered[r].value, __ATOMIC_RELAXED);
+
+		if (entered - barrier > 1)
+			return fail(m, "it left barrier %u while rank %u had entered barrier %u",
+				    barrier, r, entered);
+	}
+	return 0;
+}
+
+static int start(const struct bench_host *h, struct member *m)
+{
+	uint32_t all = h->opt->warmup + h->opt->iters;
+
+	enter(h, m, all - m->left + 1);
+	return post(m) ? fail(m, "%s", error_of(m)) : 0;
+}
+
+/* A barrier is complete: notes its time and enters the next. */
+static int finish(const struct bench_host *h, struct member *m)
+{
+	uint32_t iters = h->opt->iters;
+	uint64_t now = tool_now_ns();
+	int r = h->opt->check ? check(h, m, h->opt->warmup + iters - m->left + 1) : 0;
+
+	if (m->left <= iters) {
+		uint32_t i = iters - m->left;
+
+		hist_add(&m->out->hist, now - m->last);
+		if (i < h->shared->nskew)
+			m->exit[i] = now;
+	} else {
+		m->started = now;
+	}
+	m->last = now;
+	m->left--;
+	if (!m->left)
+		m->out->total_ns = now - m->started;
+	return r || !m->left ? r : start(h, m);
+}
+
+static void idle(const struct bench_host *h)
+{
+	if (h->yield)
+		sched_yield();
+#if defined(__x86_64__) || defined(__i386__)
+	else
+		__builtin_ia32_pause();
+#endif
+}
+
+static int drive(const struct bench_host *h, struct member *member)
+{
+	uint32_t running = h->count;
+	uint64_t now = tool_now_ns();
+	int r = 0;
+
+	for (uint32_t i = 0; i < h->count && !r; i++) {
+		member[i].started = member[i].last = now;
+		r = start(h, &member[i]);
+	}
+	while (running && !r) {
+		bool moved = false;
+
+		for (uint32_t i = 0; i < h->count && !r; i++) {
+			struct member *m = &member[i];
+			int done = m->left ? test(m) : 0;
+
+			if (!done)
+				continue;
+			moved = true;
+			r = done > 0 ? finish(h, m) : fail(m, "%s", error_of(m));
+			running -= !m->left;
+		}
+		if (!moved)
+			idle(h);
+	}
+	return r;
+}
+
+/* Waits for all hosts; those that run the protocol go on answering. */
+static void meet(const struct bench_host *h, struct member *member, enum bench_stage stage)
+{
+	pass(h, stage);
+	while (!passed(h, stage)) {
+		for (uint32_t i = 0; i < h->count && stage == STAGE_FINISHED; i++)
+			(void)test(&member[i]);
+		sched_yield();
+	}
+}
+
+static int run(const struct bench_host *h, struct member *member)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < h->count && !r; i++)
+		r = open_member(h, &member[i]);
+	if (r)
+		return r;
+	meet(h, member, STAGE_OPENED);
+	for (uint32_t i = 0; i < h->count && !r; i++)
+		r = connect_member(h, &member[i]);
+	if (r)
+		return r;
+	meet(h, member, STAGE_CONNECTED);
+	r = drive(h, member);
+	if (r)
+		return r;
+	meet(h, member, STAGE_FINISHED);
+	for (uint32_t i = 0; i < h->count; i++)
+		close_member(&member[i]);
+	return 0;
+}
+
+int bench_host_run(const struct bench_host *h)
+{
+	struct member *member = calloc(h->count, sizeof(*member));
+	int r = TOOL_FAILED;
+
+	if (h->cpu >= 0) {
+		cpu_set_t set;
+
+		CPU_ZERO(&set);
+		CPU_SET((unsigned)h->cpu, &set);
+		(void)sched_setaffinity(0, sizeof(set), &set);
+	}
+	if (member) {
+		for (uint32_t i = 0; i < h->count; i++) {
+			struct member *m = &member[i];
+
+			m->rank = h->first + i;
+			m->left = h->opt->warmup + h->opt->iters;
+			m->out = &h->shared->node[m->rank];
+			m->exit = h->shared->exit + (size_t)m->rank * h->shared->nskew;
+			/* No page of them shall be touched first while the clock runs. */
+			memset(m->exit, 0, h->shared->nskew * sizeof(*m->exit));
+			memset(m->out, 0, sizeof(*m->out));
+		}
+		r = run(h, member);
+	}
+	free(member);
+	return r;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench_machine.c - what machine a bench runs on, and which cores it uses.
+ */
+#include "bench.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static void read_cpu_model(char *out, size_t size)
+{
+	FILE *f = fopen("/proc/cpuinfo", "r");
+	char line[256];
+
+	snprintf(out, size, "unknown");
+	while (f && fgets(line, sizeof(line), f)) {
+		char *value = strchr(line, ':');
+
+		if (!value || strncmp(line, "model name", 10))
+			continue;
+		value += 1 + strspn(value + 1, " \t");
+		value[strcspn(value, "\n")] = '\0';
+		snprintf(out, size, "%s", value);
+		break;
+	}
+	if (f)
+		fclose(f);
+}
+
+/* The core of a running daemon, if it has but one. */
+static int cpu_of(pid_t pid)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(pid, sizeof(set), &set) || CPU_COUNT(&set) != 1)
+		return -1;
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET((unsigned)i, &set))
+			return i;
+	return -1;
+}
+
+void bench_machine_read(struct bench_machine *m, const struct bench_options *opt)
+{
+	struct nbar_rep_nic_stat stat;
+	struct utsname name;
+	cpu_set_t set;
+
+	*m = (struct bench_machine){ .daemon_cpu = opt->cpu };
+	read_cpu_model(m->cpu_model, sizeof(m->cpu_model));
+	if (!uname(&name)) {
+		snprintf(m->kernel, sizeof(m->kernel), "%s %s %s", name.sysname, name.release,
+			 name.machine);
+		snprintf(m->host, sizeof(m->host), "%s", name.nodename);
+	}
+	if (sched_getaffinity(0, sizeof(set), &set))
+		CPU_ZERO(&set);
+	m->ncpu = (uint32_t)CPU_COUNT(&set);
+	for (int i = 0; i < CPU_SETSIZE && m->daemon_cpu < 0 && !opt->nnic; i++)
+		if (CPU_ISSET((unsigned)i, &set))
+			m->daemon_cpu = i;
+	if (opt->nnic && !nbar_nic_stat(opt->nic[0], &stat))
+		m->daemon_cpu = cpu_of((pid_t)stat.pid);
+	for (int i = 0; i < CPU_SETSIZE && m->nhost_cpu < 64; i++)
+		if (CPU_ISSET((unsigned)i, &set) && (i != m->daemon_cpu || m->ncpu == 1))
+			m->host_cpu[m->nhost_cpu++] = i;
+	snprintf(m->idle, sizeof(m->idle), "%s",
+		 opt->nnic     ? "attached"
+		 : opt->idle   ? opt->idle
+		 : m->ncpu > 1 ? "spin"
+			       : "yield");
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench_nicd.c - the daemon that a bench starts for itself, in a folder of its own.
+ *
+ * Called with the signals of bench_signals_begin blocked. Whatever happens in between,
+ * bench_nicd_stop leaves neither process nor folder.
+ */
+#include "bench.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define START_SECONDS 20u /* hugepages of a busy machine take their time */
+#define STOP_SECONDS 5u
+#define POLL_NS 5000000l
+
+/* The program: named, or beside this one, or to be found in $PATH. */
+static void find_program(const struct bench_options *opt, char *out, size_t size)
+{
+	char self[BENCH_PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	snprintf(out, size, "%s", opt->nicd ? opt->nicd : "nbar-nicd");
+	if (opt->nicd || n <= 0)
+		return;
+	self[n] = '\0';
+	char *slash = strrchr(self, '/');
+	char beside[BENCH_PATH_MAX + 16];
+
+	if (!slash)
+		return;
+	snprintf(beside, sizeof(beside), "%.*s/nbar-nicd", (int)(slash - self), self);
+	if (!access(beside, X_OK))
+		snprintf(out, size, "%s", beside);
+}
+
+/* The command line of the daemon, as execvp wants it. The last string is NULL. */
+struct command {
+	char *argv[2 * NBAR_NICS_MAX + 16];
+	char nic[NBAR_NICS_MAX][80];
+	char program[BENCH_PATH_MAX + 16], cpu[16], idle[16], dir[BENCH_PATH_MAX];
+};
+
+static void make_command(struct command *c, const struct bench_nics *nics,
+			 const struct bench_options *opt, const struct bench_machine *machine)
+{
+	static char run_dir[] = "--run-dir", cpu[] = "--cpu", idle[] = "--idle", nic[] = "--nic";
+	uint32_t n = 0;
+
+	find_program(opt, c->program, sizeof(c->program));
+	snprintf(c->dir, sizeof(c->dir), "%s", nics->dir);
+	snprintf(c->cpu, sizeof(c->cpu), "%d", machine->daemon_cpu);
+	snprintf(c->idle, sizeof(c->idle), "%s", machine->idle);
+	c->argv[n++] = c->program;
+	c->argv[n++] = run_dir;
+	c->argv[n++] = c->dir;
+	c->argv[n++] = idle;
+	c->argv[n++] = c->idle;
+	c->argv[n++] = cpu;
+	c->argv[n++] = c->cpu;
+	for (uint32_t i = 0; i < nics->n; i++) {
+		snprintf(c->nic[i], sizeof(c->nic[i]), "name=n%u,wire=%s%s", i, opt->wire,
+			 strcmp(opt->wire, "udp") ? "" : ",bind=127.0.0.1:0");
+		c->argv[n++] = nic;
+		c->argv[n++] = c->nic[i];
+	}
+	c->argv[n] = NULL;
+}
+
+/* In the child: becomes the daemon. */
+static void become_daemon(const struct command *c, const char *log, pid_t parent)
+{
+	int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	bench_die_with(parent);
+	bench_signals_unblock();
+	if (in >= 0)
+		dup2(in, STDIN_FILENO);
+	if (out >= 0) {
+		dup2(out, STDOUT_FILENO);
+		dup2(out, STDERR_FILENO);
+	}
+	execvp(c->program, c->argv);
+	fprintf(stderr, "cannot run %s: %s; name the daemon by --nicd\n", c->program,
+		strerror(errno));
+	fflush(stderr);
+	_exit(127);
+}
+
+static void log_path(const struct bench_nics *nics, char *out, size_t size)
+{
+	snprintf(out, size, "%s/nicd.log", nics->dir);
+}
+
+/* The last lines that the daemon wrote. */
+static void show_log(const struct bench_nics *nics)
+{
+	char path[BENCH_PATH_MAX + 16], text[1024];
+	FILE *f;
+	size_t n;
+
+	log_path(nics, path, sizeof(path));
+	f = fopen(path, "r");
+	if (!f)
+		return;
+	if (fseek(f, -(long)(sizeof(text) - 1), SEEK_END))
+		rewind(f);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	while (n && text[n - 1] == '\n')
+		n--;
+	text[n] = '\0';
+	if (n)
+		fprintf(stderr, "%s\n", text);
+}
+
+void bench_nicd_died(struct bench_nics *nics, int status)
+{
+	nics->pid = 0;
+	if (WIFSIGNALED(status))
+		tool_error("nbar-nicd was killed by signal %d (%s); it last said:",
+			   WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		tool_error("nbar-nicd ended with status %d; it last said:", WEXITSTATUS(status));
+	show_log(nics);
+}
+
+static void nap(void)
+{
+	const struct timespec t = { .tv_nsec = POLL_NS };
+
+	nanosleep(&t, NULL);
+}
+
+/* Waits until every NIC answers. */
+static int wait_ready(struct bench_nics *nics)
+{
+	uint64_t end = tool_now_ns() + START_SECONDS * UINT64_C(1000000000);
+	struct nbar_rep_nic_stat stat;
+	uint32_t ready = 0;
+	int status;
+
+	while (ready < nics->n) {
+		if (waitpid(nics->pid, &status, WNOHANG) == nics->pid) {
+			bench_nicd_died(nics, status);
+			return TOOL_FAILED;
+		}
+		if (bench_interrupted())
+			return TOOL_FAILED;
+		if (!nbar_nic_stat(nics->name[ready], &stat)) {
+			ready++;
+			continue;
+		}
+		if (tool_now_ns() > end) {
+			tool_error("NIC %s does not answer after %u s: %s\nnbar-nicd last said:",
+				   nics->name[ready], START_SECONDS, nbar_error());
+			show_log(nics);
+			return TOOL_FAILED;
+		}
+		nap();
+	}
+	return 0;
+}
+
+int bench_nicd_start(struct bench_nics *nics, const struct bench_options *opt,
+		     const struct bench_machine *machine, uint32_t n)
+{
+	const char *tmp = getenv("TMPDIR");
+	char log[BENCH_PATH_MAX + 16];
+	struct command *c = calloc(1, sizeof(*c));
+	pid_t parent = getpid();
+	int r = TOOL_FAILED;
+
+	snprintf(nics->dir, sizeof(nics->dir), "%.200s/nbar-bench-XXXXXX",
+		 tmp && *tmp ? tmp : "/tmp");
+	if (!c || !mkdtemp(nics->dir)) {
+		tool_error("cannot make a folder %s: %s; set TMPDIR to one that can be written",
+			   nics->dir, strerror(errno));
+		nics->dir[0] = '\0';
+		free(c);
+		return TOOL_FAILED;
+	}
+	nics->n = n;
+	for (uint32_t i = 0; i < n; i++) {
+		snprintf(nics->text[i], sizeof(nics->text[i]), "%s/n%u.sock", nics->dir, i);
+		nics->name[i] = nics->text[i];
+	}
+	log_path(nics, log, sizeof(log));
+	make_command(c, nics, opt, machine);
+	nics->pid = fork();
+	if (nics->pid == 0)
+		become_daemon(c, log, parent);
+	if (nics->pid > 0)
+		r = wait_ready(nics);
+	else
+		tool_error("cannot start the daemon: %s", strerror(errno));
+	free(c);
+	return r;
+}
+
+static void remove_folder(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			(void)unlinkat(dirfd(d), e->d_name, 0);
+	if (d)
+		closedir(d);
+	if (rmdir(dir))
+		tool_error("cannot remove %s: %s", dir, strerror(errno));
+}
+
+void bench_nicd_stop(struct bench_nics *nics)
+{
+	uint64_t end = tool_now_ns() + STOP_SECONDS * UINT64_C(1000000000);
+
+	if (nics->pid > 0) {
+		kill(nics->pid, SIGTERM);
+		while (waitpid(nics->pid, NULL, WNOHANG) == 0) {
+			if (tool_now_ns() > end)
+				kill(nics->pid, SIGKILL);
+			nap();
+		}
+	}
+	if (nics->dir[0])
+		remove_folder(nics->dir);
+	nics->pid = 0;
+	nics->dir[0] = '\0';
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench_opt.c - the options of `nbar bench`.
+ *
+ * Everything that can be known to be wrong from the command line alone is refused here.
+ */
+#include "bench.h"
+
+#include <getopt.h>
+#include <string.h>
+
+#include "plan.h"
+
+const char *const bench_where_name[BENCH_WHERE_END] = { "nic", "host" };
+
+enum {
+	OPT_NODES = 256,
+	OPT_WHERE,
+	OPT_ALG,
+	OPT_WIRE,
+	OPT_LAUNCHES,
+	OPT_DRIVERS,
+	OPT_NIC,
+	OPT_JSON,
+	OPT_CSV,
+	OPT_IDLE,
+	OPT_CPU,
+	OPT_NICD,
+	OPT_SEED,
+	OPT_CHECK
+};
+
+static const struct option long_options[] = {
+	{ "iterations", required_argument, NULL, 'i' },
+	{ "warmup", required_argument, NULL, 'x' },
+	{ "full", no_argument, NULL, 'f' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "nodes", required_argument, NULL, OPT_NODES },
+	{ "where", required_argument, NULL, OPT_WHERE },
+	{ "alg", required_argument, NULL, OPT_ALG },
+	{ "wire", required_argument, NULL, OPT_WIRE },
+	{ "launches", required_argument, NULL, OPT_LAUNCHES },
+	{ "drivers", required_argument, NULL, OPT_DRIVERS },
+	{ "nic", required_argument, NULL, OPT_NIC },
+	{ "json", required_argument, NULL, OPT_JSON },
+	{ "csv", required_argument, NULL, OPT_CSV },
+	{ "idle", required_argument, NULL, OPT_IDLE },
+	{ "cpu", required_argument, NULL, OPT_CPU },
+	{ "nicd", required_argument, NULL, OPT_NICD },
+	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "check", no_argument, NULL, OPT_CHECK },
+	{ 0 },
+};
+
+void bench_usage(FILE *to)
+{
+	fputs("usage: nbar bench [OPTION]...\n"
+	      "Latency of barriers run by NICs, and of the same barriers run by their hosts.\n"
+	      "Starts a daemon and the hosts by itself; leaves nothing behind.\n\n"
+	      "  --nodes LIST      node counts (2,4,8,16)\n"
+	      "  --where LIST      who runs the barrier: nic, host (nic,host)\n"
+	      "  --alg LIST        pairwise, dissemination:1 .. dissemination:16 (dissemination:1)\n"
+	      "  -i, --iterations N  barriers measured a run (10000)\n"
+	      "  -x, --warmup N      barriers before them (1000)\n"
+	      "  --launches N      runs of each configuration, in random order; medians are shown (1)\n"
+	      "  --drivers 1       one process drives all nodes, instead of a process a node\n"
+	      "  --check           every barrier is checked: nobody leaves before all have entered\n"
+	      "  -f, --full        also least, mean and greatest mean over the nodes\n"
+	      "  --json FILE       results as JSON; - is stdout, and then there is no table\n"
+	      "  --csv FILE        the same as CSV\n"
+	      "  --seed N          of the random order (1)\n"
+	      "\nThe daemon:\n"
+	      "  --wire ring|udp   between its NICs (ring)\n"
+	      "  --idle POLICY     spin, yield or sleep (spin; yield if there is one core)\n"
+	      "  --cpu N           its core (the first allowed); hosts get the others\n"
+	      "  --nicd PATH       the program (nbar-nicd beside this one, or in $PATH)\n"
+	      "  --nic NIC         attach to a running NIC instead, by name or path of its socket;\n"
+	      "                    given several times, the nodes are spread over the NICs\n"
+	      "\nTimes are microseconds. mean: greatest over the nodes, of a node's mean over all\n"
+	      "barriers. skew: last exit - first exit of a barrier, median. Exit status: 0 done,\n"
+	      "1 failed, 2 wrong usage.\n",
+	      to);
+}
+
+static int add_nodes(void *arg, const char *item)
+{
+	struct bench_options *opt = arg;
+	uint64_t n;
+
+	if (!tool_number(item, 1, BENCH_NODES_MAX, &n))
+		return tool_usage("--nodes: '%s' is not a number from 1 to %u", item,
+				  BENCH_NODES_MAX);
+	if (opt->nnodes == BENCH_LIST_MAX)
+		return tool_usage("--nodes: at most %u numbers", BENCH_LIST_MAX);
+	opt->nodes[opt->nnodes++] = (uint32_t)n;
+	return 0;
+}
+
+static int add_where(void *arg, const char *item)
+{
+	struct bench_options *opt = arg;
+	uint32_t w = 0;
+
+	while (w < BENCH_WHERE_END && strcmp(item, bench_where_name[w]))
+		w++;
+	if (w == BENCH_WHERE_END)
+		return tool_usage("--where: '%s' is neither nic nor host", item);
+	for (uint32_t i = 0; i < opt->nwhere; i++)
+		if (opt->where[i] == w)
+			return tool_usage("--where: '%s' stands there twice", item);
+	opt->where[opt->nwhere++] = (enum bench_where)w;
+	return 0;
+}
+
+static int add_alg(void *arg, const char *item)
+{
+	struct bench_options *opt = arg;
+	struct nbfw_alg alg;
+
+	if (strlen(item) >= NBAR_NAME_MAX || nbfw_alg_parse(item, &alg) ||
+	    alg.kind == NBFW_ALG_CUSTOM || alg.kind == NBFW_ALG_SIGNAL)
+		return tool_usage("--alg: '%s' is none of auto, pairwise, dissemination:1 .. "
+				  "dissemination:%u",
+				  item, NBFW_WAYS_MAX);
+	if (opt->nalg == BENCH_LIST_MAX)
+		return tool_usage("--alg: at most %u algorithms", BENCH_LIST_MAX);
+	strcpy(opt->alg[opt->nalg++], item);
+	return 0;
+}
+
+/* One of the words in `words`, separated by spaces; or usage error. */
+static int check_word(const char *option, const char *text, const char *words)
+{
+	size_t n = strlen(text);
+
+	for (const char *w = words; *w; w += strspn(w, " ")) {
+		size_t length = strcspn(w, " ");
+
+		if (length == n && !memcmp(w, text, n))
+			return 0;
+		w += length;
+	}
+	return tool_usage("%s: '%s' is none of: %s", option, text, words);
+}
+
+static int read_u32(const char *option, const char *text, uint32_t min, uint32_t max, uint32_t *out)
+{
+	uint64_t value;
+
+	if (!tool_number(text, min, max, &value))
+		return tool_usage("%s: '%s' is not a number from %u to %u", option, text, min, max);
+	*out = (uint32_t)value;
+	return 0;
+}
+
+/* Options of the daemon that bench starts. */
+static int read_daemon_option(struct bench_options *opt, int c, const char *arg)
+{
+	uint32_t cpu = 0;
+	int r;
+
+	switch (c) {
+	case OPT_WIRE:
+		r = check_word("--wire", arg, "ring udp");
+		if (!r)
+			strcpy(opt->wire, arg);
+		return r;
+	case OPT_IDLE:
+		opt->idle = arg;
+		return check_word("--idle", arg, "spin yield sleep");
+	case OPT_CPU:
+		r = read_u32("--cpu", arg, 0, 1023, &cpu);
+		if (!r)
+			opt->cpu = (int)cpu;
+		return r;
+	case OPT_NICD:
+		opt->nicd = arg;
+		return 0;
+	}
+	return tool_usage("it cannot be read");
+}
+
+static int read_option(struct bench_options *opt, int c, const char *arg)
+{
+	uint32_t one;
+
+	switch (c) {
+	case 'i':
+		return read_u32("-i", arg, 1, BENCH_ITERS_MAX, &opt->iters);
+	case 'x':
+		return read_u32("-x", arg, 0, BENCH_ITERS_MAX, &opt->warmup);
+	case 'f':
+		opt->full = true;
+		return 0;
+	case OPT_NODES:
+		opt->nnodes = 0;
+		return tool_list(arg, add_nodes, opt);
+	case OPT_WHERE:
+		opt->nwhere = 0;
+		return tool_list(arg, add_where, opt);
+	case OPT_ALG:
+		opt->nalg = 0;
+		return tool_list(arg, add_alg, opt);
+	case OPT_LAUNCHES:
+		return read_u32("--launches", arg, 1, BENCH_LAUNCHES_MAX, &opt->launches);
+	case OPT_DRIVERS:
+		opt->one_driver = true;
+		return read_u32("--drivers", arg, 1, 1, &one);
+	case OPT_NIC:
+		if (opt->nnic == NBAR_NICS_MAX)
+			return tool_usage("--nic: at most %u NICs", NBAR_NICS_MAX);
+		opt->nic[opt->nnic++] = arg;
+		return 0;
+	case OPT_JSON:
+		opt->json = arg;
+		return 0;
+	case OPT_CSV:
+		opt->csv = arg;
+		return 0;
+	case OPT_SEED:
+		return tool_number(arg, 0, UINT64_MAX, &opt->seed)
+			       ? 0
+			       : tool_usage("--seed: '%s' is not a number", arg);
+	case OPT_CHECK:
+		opt->check = true;
+		return 0;
+	}
+	return read_daemon_option(opt, c, arg);
+}
+
+/* What only all options together can tell. */
+static int check_together(const struct bench_options *opt, bool daemon_options)
+{
+	uint32_t room = (opt->nnic ? opt->nnic : NBAR_NICS_MAX) * NBAR_PORTS_MAX;
+
+	if (opt->nnic && daemon_options)
+		return tool_usage("--nic attaches to running NICs: --wire, --idle, --cpu and "
+				  "--nicd are for a daemon that bench starts");
+	if (opt->json && opt->csv && !strcmp(opt->json, "-") && !strcmp(opt->csv, "-"))
+		return tool_usage("--json - and --csv - cannot both go to stdout");
+	for (uint32_t i = 0; i < opt->nnodes; i++)
+		if (opt->nodes[i] > room)
+			return tool_usage("--nodes: %u nodes need more than the %u ports of %u "
+					  "NIC%s",
+					  opt->nodes[i], room, opt->nnic,
+					  opt->nnic == 1 ? "" : "s");
+	return 0;
+}
+
+int bench_options_parse(int argc, char **argv, struct bench_options *opt, bool *help)
+{
+	bool daemon_options = false;
+	int c, r;
+
+	*opt = (struct bench_options){
+		.iters = 10000,
+		.warmup = 1000,
+		.launches = 1,
+		.nodes = { 2, 4, 8, 16 },
+		.nnodes = 4,
+		.where = { BENCH_NIC, BENCH_HOST },
+		.nwhere = 2,
+		.alg = { "dissemination:1" },
+		.nalg = 1,
+		.wire = "ring",
+		.cpu = -1,
+		.seed = 1,
+	};
+	*help = false;
+	optind = 1;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":i:x:fh", long_options, NULL)) != -1) {
+		if (c == 'h') {
+			*help = true;
+			return 0;
+		}
+		if (c == ':')
+			return tool_usage("%s wants a value", argv[optind - 1]);
+		if (c == '?')
+			return tool_usage("unknown option %s", argv[optind - 1]);
+		daemon_options |= c == OPT_WIRE || c == OPT_IDLE || c == OPT_CPU || c == OPT_NICD;
+		r = read_option(opt, c, optarg);
+		if (r)
+			return r;
+	}
+	if (optind < argc)
+		return tool_usage("what is '%s'? All arguments are options", argv[optind]);
+	return check_together(opt, daemon_options);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench_run.c - one run: starts the hosts, watches them, gathers what they measured.
+ *
+ * Signals are blocked and fetched, so there are no handlers and no races: whatever happens, every
+ * host is ended and reaped before bench_run returns.
+ */
+#include "bench.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench_host.h"
+#include "stats.h"
+
+static bool interrupted;
+
+static sigset_t ending_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	return set;
+}
+
+void bench_signals_begin(void)
+{
+	sigset_t set = ending_signals();
+
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+void bench_signals_unblock(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+bool bench_interrupted(void)
+{
+	sigset_t set = ending_signals();
+	struct timespec zero = { 0 };
+
+	if (sigtimedwait(&set, NULL, &zero) > 0)
+		interrupted = true;
+	return interrupted;
+}
+
+void bench_die_with(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(TOOL_FAILED);
+}
+
+/* The host processes of a run. */
+struct crew {
+	pid_t *pid; /* 0: reaped */
+	uint32_t n, alive;
+	uint32_t culprit; /* process that failed first, if any has */
+	int status;       /* of the culprit */
+	bool failed, killed;
+};
+
+static void crew_kill(struct crew *c)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->pid[i])
+			kill(c->pid[i], SIGKILL);
+	c->killed = true;
+}
+
+static void crew_ended(struct crew *c, uint32_t i, int status)
+{
+	c->pid[i] = 0;
+	c->alive--;
+	/* One that a signal killed explains the errors of the others. */
+	if (c->killed || !status || (c->failed && !WIFSIGNALED(status)))
+		return;
+	c->failed = true;
+	c->culprit = i;
+	c->status = status;
+}
+
+/* Reaps all that have ended. False if the daemon was among them; its status is in *status. */
+static bool reap(struct crew *c, pid_t daemon, int *status)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, status, WNOHANG)) > 0) {
+		if (pid == daemon)
+			return false;
+		for (uint32_t i = 0; i < c->n; i++)
+			if (c->pid[i] == pid)
+				crew_ended(c, i, *status);
+	}
+	return true;
+}
+
+/* Waits for the end of all hosts, and makes it come when something is wrong. */
+static int watch(struct crew *c, struct bench_nics *nics)
+{
+	sigset_t set = ending_signals();
+	int r = 0, status;
+
+	sigaddset(&set, SIGCHLD);
+	while (c->alive) {
+		if (!reap(c, nics->pid, &status)) {
+			crew_kill(c);
+			bench_nicd_died(nics, status);
+			r = TOOL_FAILED;
+		}
+		if (c->failed && !c->killed)
+			crew_kill(c);
+		if (!c->alive)
+			break;
+		int sig = sigwaitinfo(&set, NULL);
+
+		if (sig > 0 && sig != SIGCHLD) {
+			interrupted = true;
+			crew_kill(c);
+		}
+	}
+	return interrupted || c->failed ? TOOL_FAILED : r;
+}
+
+/* Says what went wrong: a host that was killed, or else the first to report an error. */
+static void explain(const struct crew *c, const struct bench_shared *s, uint32_t per_process,
+		    const struct bench_config *config)
+{
+	const struct bench_node *first = NULL;
+
+	if (!c->failed)
+		return;
+	if (WIFSIGNALED(c->status)) {
+		tool_error("the host process of node %u was killed by signal %d (%s)",
+			   c->culprit * per_process, WTERMSIG(c->status),
+			   strsignal(WTERMSIG(c->status)));
+		return;
+	}
+	for (uint32_t i = 0; i < s->nodes; i++)
+		if (s->node[i].failed_at && (!first || s->node[i].failed_at < first->failed_at))
+			first = &s->node[i];
+	if (first)
+		tool_error("node %u of %u (%s, %s): %s", (unsigned)(first - s->node), s->nodes,
+			   bench_where_name[config->where], config->alg, first->error);
+	else
+		tool_error("the host process of node %u ended with status %d",
+			   c->culprit * per_process, WEXITSTATUS(c->status));
+}
+
+/* Median over the barriers of last exit - first exit; skew has room for all. */
+static double skew_us(const struct bench_shared *s, double *skew)
+{
+	for (uint32_t i = 0; i < s->nskew; i++) {
+		uint64_t first = s->exit[i], last = s->exit[i];
+
+		for (uint32_t n = 1; n < s->nodes; n++) {
+			uint64_t t = s->exit[(size_t)n * s->nskew + i];
+
+			first = t < first ? t : first;
+			last = t > last ? t : last;
+		}
+		skew[i] = (double)(last - first) / 1e3;
+	}
+	return stats_median(skew, s->nskew);
+}
+
+static int gather(const struct bench_shared *s, uint32_t iters, struct bench_figures *out)
+{
+	struct hist *all = calloc(1, sizeof(*all));
+	double *skew = calloc(s->nskew, sizeof(*skew));
+
+	if (!all || !skew) {
+		tool_error("no memory for the figures");
+		free(all);
+		free(skew);
+		return TOOL_FAILED;
+	}
+	*out = (struct bench_figures){ 0 };
+	for (uint32_t n = 0; n < s->nodes; n++) {
+		double mean = (double)s->node[n].total_ns / iters / 1e3;
+
+		hist_merge(all, &s->node[n].hist);
+		out->mean_us = mean > out->mean_us ? mean : out->mean_us;
+		out->mean_min_us = !n || mean < out->mean_min_us ? mean : out->mean_min_us;
+		out->mean_avg_us += mean / s->nodes;
+	}
+	out->p50_us = (double)hist_quantile(all, 0.50) / 1e3;
+	out->p99_us = (double)hist_quantile(all, 0.99) / 1e3;
+	out->max_us = (double)all->max / 1e3;
+	out->skew_us = skew_us(s, skew);
+	free(all);
+	free(skew);
+	return 0;
+}
+
+static int start_hosts(struct crew *c, struct bench_host *h, const struct bench_machine *m)
+{
+	pid_t parent = getpid();
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		h->first = i * h->count;
+		h->cpu = m->nhost_cpu ? m->host_cpu[i % m->nhost_cpu] : -1;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			bench_die_with(parent);
+			bench_signals_unblock();
+			_exit(bench_host_run(h));
+		}
+		if (pid < 0) {
+			tool_error("cannot start host process %u of %u: %s", i + 1, c->n,
+				   strerror(errno));
+			return TOOL_FAILED;
+		}
+		c->pid[i] = pid;
+		c->alive++;
+	}
+	return 0;
+}
+
+int bench_run(const struct bench_options *opt, const struct bench_config *config,
+	      const struct bench_machine *machine, struct bench_nics *nics,
+	      struct bench_figures *out)
+{
+	uint32_t nprocess = opt->one_driver ? 1 : config->nodes;
+	struct bench_shared shared;
+	struct bench_host host = {
+		.opt = opt,
+		.config = config,
+		.nics = nics,
+		.shared = &shared,
+		.count = config->nodes / nprocess,
+		.yield = nprocess > machine->nhost_cpu || machine->ncpu == 1,
+	};
+	struct crew crew = { .n = nprocess, .pid = calloc(nprocess, sizeof(pid_t)) };
+	int r = bench_shared_create(&shared, config->nodes,
+				    opt->iters < BENCH_SKEW_MAX ? opt->iters : BENCH_SKEW_MAX);
+
+	if (r || !crew.pid) {
+		tool_error("no memory for %u nodes", config->nodes);
+		free(crew.pid);
+		return TOOL_FAILED;
+	}
+	r = start_hosts(&crew, &host, machine);
+	if (r)
+		crew_kill(&crew);
+	int ended = watch(&crew, nics);
+
+	if (!r && !ended)
+		r = gather(&shared, opt->iters, out);
+	else if (!r && !interrupted)
+		explain(&crew, &shared, host.count, config);
+	bench_shared_destroy(&shared);
+	free(crew.pid);
+	return r ? r : ended;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tool.c - see tool.h. Called by all subcommands; must never exit by itself.
+ */
+#include "tool.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *who = "nbar";
+
+void tool_begin(const char *name)
+{
+	who = name;
+}
+
+static void say(const char *format, va_list args, const char *end)
+{
+	char line[1024];
+
+	vsnprintf(line, sizeof(line), format, args);
+	fprintf(stderr, "%s: %s\n%s", who, line, end);
+}
+
+void tool_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args, "");
+	va_end(args);
+}
+
+int tool_usage(const char *format, ...)
+{
+	char hint[80];
+	va_list args;
+
+	snprintf(hint, sizeof(hint), "try `%s --help`\n", who);
+	va_start(args, format);
+	say(format, args, hint);
+	va_end(args);
+	return TOOL_USAGE;
+}
+
+bool tool_number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	unsigned long long value = strtoull(text, &end, 10);
+
+	if (errno || *end || value < min || value > max)
+		return false;
+	*out = value;
+	return true;
+}
+
+int tool_list(const char *text, int (*each)(void *arg, const char *item), void *arg)
+{
+	for (;;) {
+		size_t n = strcspn(text, ",");
+		char item[64];
+		int r;
+
+		snprintf(item, sizeof(item), "%.*s", n < sizeof(item) ? (int)n : 63, text);
+		r = each(arg, item);
+		if (r || !text[n])
+			return r;
+		text += n + 1;
+	}
+}
