@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * planset.h - the plans of all ranks of a group together, and the proof that they make a barrier.
+ *
+ * For tests only. Reads plans by the structs of the ABI, not by the code under test.
+ */
+#ifndef TESTBED_PLANSET_H
+#define TESTBED_PLANSET_H
+
+#include "plan.h"
+#include "unit/unit.h"
+
+struct planset {
+	uint32_t size;
+	struct nbar_plan **plan; /* of each rank, one after the other in one block */
+	void *block;
+	uint32_t *first_slot; /* of each rank, in sent_step[]; and the total */
+	uint16_t *sent_step;  /* of each slot: the step in which its sender sends; see match */
+};
+
+/* One signal: src sends it on entering src_step, dst waits for it in dst_step. */
+struct edge {
+	uint32_t src, src_step;
+	uint32_t dst, dst_step;
+};
+
+#define PLANSET_BYTES_A_RANK 1280u /* the longest plan of a generator has 1,064 */
+
+static inline void planset_free(struct planset *set)
+{
+	free(set->plan);
+	free(set->block);
+	free(set->first_slot);
+	free(set->sent_step);
+	*set = (struct planset){ 0 };
+}
+
+static inline struct planset planset_new(uint32_t size, size_t capacity)
+{
+	struct planset set = { .size = size };
+
+	set.plan = calloc(size, sizeof(set.plan[0]));
+	set.block = calloc(1, capacity);
+	set.first_slot = calloc(size + 1, sizeof(set.first_slot[0]));
+	return set;
+}
+
+/* Counts the slots before each rank; call it when the plans are there. */
+static inline void planset_index(struct planset *set)
+{
+	for (uint32_t r = 0; r < set->size; r++)
+		set->first_slot[r + 1] = set->first_slot[r] + set->plan[r]->nrecv;
+	set->sent_step = calloc(set->first_slot[set->size] + 1, sizeof(set->sent_step[0]));
+}
+
+static inline struct planset planset_generate(struct nbfw_alg alg, uint32_t size)
+{
+	size_t capacity = (size_t)size * PLANSET_BYTES_A_RANK, used = 0;
+	struct planset set = planset_new(size, capacity);
+
+	for (uint32_t r = 0; r < size; r++) {
+		void *at = (char *)set.block + used;
+		int32_t length = nbfw_plan_generate(alg, size, r, at, capacity - used);
+
+		require(length > 0, "kind %d n %u size %u rank %u", (int)alg.kind, alg.n, size, r);
+		set.plan[r] = at;
+		used += (size_t)length;
+	}
+	planset_index(&set);
+	return set;
+}
+
+/* Plans from a list of signals. Slots are numbered by step, then by place in the list. */
+static inline struct planset planset_from_edges(uint32_t size, const struct edge *edge, uint32_t n)
+{
+	size_t most = sizeof(struct nbar_plan) + (2 * (size_t)n + 1) * sizeof(struct nbar_step) +
+		      n * (sizeof(struct nbar_send) + sizeof(struct nbar_recv));
+	struct planset set = planset_new(size, size * most);
+	uint32_t *slot = calloc(n + 1, sizeof(slot[0]));
+
+	for (uint32_t r = 0; r < size; r++) {
+		struct nbar_plan *p = (void *)((char *)set.block + r * most);
+
+		*p = (struct nbar_plan){ .magic = NBAR_PLAN_MAGIC, .rank = r, .size = size };
+		set.plan[r] = p;
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t step = edge[i].src == r ? edge[i].src_step : 0;
+
+			p->nsend += edge[i].src == r;
+			if (edge[i].dst == r) {
+				step = edge[i].dst_step > step ? edge[i].dst_step : step;
+				for (uint32_t j = 0; j < n; j++)
+					if (edge[j].dst == r &&
+					    (edge[j].dst_step < edge[i].dst_step ||
+					     (edge[j].dst_step == edge[i].dst_step && j < i)))
+						slot[i]++;
+				p->nrecv++;
+			}
+			if ((edge[i].src == r || edge[i].dst == r) && step >= p->nstep)
+				p->nstep = step + 1;
+		}
+	}
+	for (uint32_t r = 0; r < size; r++) {
+		struct nbar_plan *p = set.plan[r];
+		struct nbar_step *step = (struct nbar_step *)(p + 1);
+		struct nbar_send *send = (struct nbar_send *)(step + p->nstep);
+		struct nbar_recv *recv = (struct nbar_recv *)(send + p->nsend);
+		uint32_t nsend = 0, nrecv = 0;
+
+		for (uint32_t s = 0; s < p->nstep; s++) {
+			step[s] = (struct nbar_step){ nsend, 0, nrecv, 0 };
+			for (uint32_t i = 0; i < n; i++) {
+				if (edge[i].src == r && edge[i].src_step == s)
+					send[nsend++] = (struct nbar_send){ edge[i].dst, slot[i] };
+				if (edge[i].dst == r && edge[i].dst_step == s)
+					recv[nrecv++] = (struct nbar_recv){ edge[i].src };
+			}
+			step[s].nsend = nsend - step[s].first_send;
+			step[s].nslot = nrecv - step[s].first_slot;
+		}
+	}
+	free(slot);
+	planset_index(&set);
+	return set;
+}
+
+/*
+ * True if every send goes to a slot that waits for its sender, and every slot is sent to exactly
+ * once. Fills sent_step[].
+ */
+static inline bool planset_match(struct planset *set)
+{
+	uint32_t nslot = set->first_slot[set->size], nsend = 0;
+
+	for (uint32_t i = 0; i < nslot; i++)
+		set->sent_step[i] = UINT16_MAX;
+	for (uint32_t r = 0; r < set->size; r++) {
+		const struct nbar_plan *p = set->plan[r];
+		const struct nbar_step *step = (const struct nbar_step *)(p + 1);
+		const struct nbar_send *send = (const struct nbar_send *)(step + p->nstep);
+
+		for (uint32_t s = 0; s < p->nstep; s++) {
+			for (uint32_t i = 0; i < step[s].nsend; i++, send++, nsend++) {
+				const struct nbar_plan *q =
+					send->dst < set->size ? set->plan[send->dst] : p;
+				uint16_t *sent = &set->sent_step[set->first_slot[q->rank]];
+
+				if (q == p || send->slot >= q->nrecv ||
+				    nbfw_plan_recvs(q)[send->slot].src != r ||
+				    sent[send->slot] != UINT16_MAX)
+					return false;
+				sent[send->slot] = (uint16_t)s;
+			}
+		}
+	}
+	return nsend == nslot;
+}
+
+/* Stages of the test below: where each rank stands, and what it knew on entering each step. */
+struct spread {
+	uint32_t *at;      /* step that each rank is in */
+	size_t *first_row; /* of each rank, in row[]; rows of a rank are in the order of its steps
+			    */
+	uint64_t *row;     /* one bit a column */
+	size_t words;      /* of a row */
+};
+
+/* Takes rank r over the step it is in, if all the signals it waits for there are out. */
+static inline bool spread_step(const struct planset *set, struct spread *k, uint32_t r)
+{
+	const struct nbar_plan *p = set->plan[r];
+	const struct nbar_step *step = &nbfw_plan_steps(p)[k->at[r]];
+	const struct nbar_recv *recv = nbfw_plan_recvs(p) + step->first_slot;
+	const uint16_t *sent = set->sent_step + set->first_slot[r] + step->first_slot;
+	uint64_t *row = k->row + (k->first_row[r] + k->at[r]) * k->words;
+	uint64_t *next = row + k->words;
+
+	for (uint32_t i = 0; i < step->nslot; i++)
+		if (k->at[recv[i].src] < sent[i])
+			return false;
+	memcpy(next, row, k->words * sizeof(row[0]));
+	for (uint32_t i = 0; i < step->nslot; i++) {
+		const uint64_t *of = k->row + (k->first_row[recv[i].src] + sent[i]) * k->words;
+
+		for (size_t w = 0; w < k->words; w++)
+			next[w] |= of[w];
+	}
+	k->at[r]++;
+	return true;
+}
+
+/*
+ * The knowledge-matrix test: K_0 = I + S_0, K_a = K_(a-1) + K_(a-1) S_a, and the plans are a
+ * barrier if and only if nothing in the last K is zero. Steps of different ranks need not be in
+ * line, so a stage is whatever steps can end next, and a signal carries what its sender knew when
+ * it entered the step that sends it, not what it learned since. False, too, if ranks wait for each
+ * other in a circle. Needs planset_match. column: the ranks whose arrival is followed; NULL for
+ * all.
+ */
+static inline bool planset_spreads(const struct planset *set, const uint32_t *column,
+				   uint32_t ncolumn)
+{
+	uint32_t ncol = column ? ncolumn : set->size, done = 0;
+	struct spread k = { .words = (ncol + 63) / 64 };
+	bool moved = true, full = true;
+
+	k.at = calloc(set->size, sizeof(k.at[0]));
+	k.first_row = calloc(set->size + 1, sizeof(k.first_row[0]));
+	for (uint32_t r = 0; r < set->size; r++)
+		k.first_row[r + 1] = k.first_row[r] + set->plan[r]->nstep + 1;
+	k.row = calloc(k.first_row[set->size], k.words * sizeof(k.row[0]));
+	for (uint32_t c = 0; c < ncol; c++)
+		k.row[k.first_row[column ? column[c] : c] * k.words + c / 64] |= UINT64_C(1)
+										 << c % 64;
+	while (moved) {
+		moved = false;
+		for (uint32_t r = 0; r < set->size; r++)
+			if (k.at[r] < set->plan[r]->nstep && spread_step(set, &k, r))
+				moved = true;
+	}
+	for (uint32_t r = 0; r < set->size; r++) {
+		const uint64_t *last = k.row + (k.first_row[r] + k.at[r]) * k.words;
+
+		done += k.at[r] == set->plan[r]->nstep;
+		for (uint32_t w = 0; w < k.words && full; w++)
+			full = last[w] ==
+			       (w < ncol / 64 ? UINT64_MAX : (UINT64_C(1) << ncol % 64) - 1);
+	}
+	free(k.at);
+	free(k.first_row);
+	free(k.row);
+	return full && done == set->size;
+}
+
+static inline bool planset_is_barrier(struct planset *set)
+{
+	return planset_match(set) && planset_spreads(set, NULL, 0);
+}
+
+/* The signals of a set that matches, as a list; *n of them. */
+static inline struct edge *planset_edges(const struct planset *set, uint32_t *n)
+{
+	struct edge *edge = calloc(set->first_slot[set->size] + 1, sizeof(edge[0]));
+
+	*n = 0;
+	for (uint32_t r = 0; r < set->size; r++) {
+		const struct nbar_plan *p = set->plan[r];
+
+		for (uint32_t s = 0; s < p->nstep; s++) {
+			const struct nbar_step *step = &nbfw_plan_steps(p)[s];
+
+			for (uint32_t i = step->first_slot; i < step->first_slot + step->nslot; i++)
+				edge[(*n)++] =
+					(struct edge){ nbfw_plan_recvs(p)[i].src,
+						       set->sent_step[set->first_slot[r] + i], r,
+						       s };
+		}
+	}
+	return edge;
+}
+
+/* All signal the root, which signals all. */
+static inline struct planset planset_linear(uint32_t size, uint32_t root)
+{
+	struct edge *edge = calloc(2 * (size_t)size, sizeof(edge[0]));
+	uint32_t n = 0;
+
+	for (uint32_t r = 0; r < size; r++) {
+		if (r != root) {
+			edge[n++] = (struct edge){ r, 0, root, 0 };
+			edge[n++] = (struct edge){ root, 1, r, 0 };
+		}
+	}
+	struct planset set = planset_from_edges(size, edge, n);
+
+	free(edge);
+	return set;
+}
+
+/* Random signals, stage by stage, until everybody knows of everybody. size is 2 or more. */
+static inline struct planset planset_random(uint32_t size, struct rng *rng)
+{
+	struct edge edge[4096];
+	struct planset set = { 0 };
+	uint32_t n = 0;
+
+	for (uint32_t stage = 0; n < 4000; stage++) {
+		for (uint32_t i = 1 + rng_below(rng, 2 * size); i > 0; i--) {
+			uint32_t src = rng_below(rng, size);
+			uint32_t dst = (src + 1 + rng_below(rng, size - 1)) % size;
+
+			edge[n++] = (struct edge){ src, stage, dst, stage };
+		}
+		planset_free(&set);
+		set = planset_from_edges(size, edge, n);
+		if (planset_is_barrier(&set))
+			break;
+	}
+	return set;
+}
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_token.c - a frame as bytes: exactly those of WIRE.md, there and back, and what is refused.
+ */
+#include "token.h"
+#include "unit/unit.h"
+
+/* Every field has bytes of its own, so that none can change places unseen. */
+static const struct nbfw_token known = {
+	.type = NBFW_PULL,
+	.handle = 0x13121110,
+	.cookie = UINT64_C(0x2726252423222120),
+	.src = 0x33323130,
+	.epoch = 0x43424140,
+	.slot = 0x53525150,
+	.arg = 0x63626160,
+	.info = 0x73727170,
+	.reply_handle = 0x83828180,
+	.reply_cookie = UINT64_C(0x9796959493929190),
+};
+static const uint8_t known_frame[NBFW_FRAME_SIZE] = {
+	0x01, 0x02, 0x00, 0x00, 0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23,
+	0x24, 0x25, 0x26, 0x27, 0x30, 0x31, 0x32, 0x33, 0x40, 0x41, 0x42, 0x43,
+	0x50, 0x51, 0x52, 0x53, 0x60, 0x61, 0x62, 0x63, 0x70, 0x71, 0x72, 0x73,
+	0x80, 0x81, 0x82, 0x83, 0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97,
+};
+
+static void require_same(const struct nbfw_token *a, const struct nbfw_token *b)
+{
+	assert_int_equal(a->type, b->type);
+	assert_int_equal(a->handle, b->handle);
+	assert_true(a->cookie == b->cookie);
+	assert_int_equal(a->src, b->src);
+	assert_memory_equal(a->word, b->word, sizeof(a->word));
+	assert_true(a->reply_cookie == b->reply_cookie);
+}
+
+static void test_known_bytes(void **state)
+{
+	uint8_t frame[NBFW_FRAME_SIZE + 2];
+	struct nbfw_token t;
+
+	(void)state;
+	memset(frame, 0xee, sizeof(frame));
+	nbfw_token_pack(&known, frame + 1); /* any address will do */
+	assert_memory_equal(frame + 1, known_frame, NBFW_FRAME_SIZE);
+	assert_int_equal(frame[0], 0xee);
+	assert_int_equal(frame[NBFW_FRAME_SIZE + 1], 0xee);
+	assert_true(nbfw_token_unpack(known_frame, NBFW_FRAME_SIZE, &t));
+	require_same(&t, &known);
+}
+
+/* The five words of a raw message are the same bytes as epoch .. reply_handle. */
+static void test_signal_words(void **state)
+{
+	struct nbfw_token t = known;
+	uint8_t frame[NBFW_FRAME_SIZE];
+
+	(void)state;
+	t.type = NBFW_SIGNAL;
+	for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
+		t.word[i] = 0x43424140 + 0x10101010 * i;
+	nbfw_token_pack(&t, frame);
+	assert_int_equal(frame[1], 5);
+	assert_memory_equal(frame + 2, known_frame + 2, NBFW_FRAME_SIZE - 2);
+}
+
+static void test_there_and_back(void **state)
+{
+	struct rng rng = { unit_seed() };
+
+	(void)state;
+	for (uint32_t i = 0; i < 100000; i++) {
+		uint8_t frame[NBFW_FRAME_SIZE], again[NBFW_FRAME_SIZE];
+		struct nbfw_token t;
+
+		for (uint32_t j = 4; j < NBFW_FRAME_SIZE; j++)
+			frame[j] = (uint8_t)rng_next(&rng);
+		frame[0] = 1;
+		frame[1] = (uint8_t)(1 + rng_below(&rng, 5));
+		frame[2] = frame[3] = 0;
+		assert_true(nbfw_token_unpack(frame, sizeof(frame), &t));
+		nbfw_token_pack(&t, again);
+		assert_memory_equal(frame, again, sizeof(frame));
+	}
+}
+
+/* From a block of exactly this length, so that a sanitizer sees a look beyond. */
+static bool unpacks(const uint8_t *frame, size_t length)
+{
+	uint8_t *block = malloc(length ? length : 1);
+	struct nbfw_token t;
+
+	memcpy(block, frame, length);
+	bool ok = nbfw_token_unpack(block, length, &t);
+
+	free(block);
+	return ok;
+}
+
+static void test_refused(void **state)
+{
+	uint8_t frame[64] = { 0 };
+
+	(void)state;
+	memcpy(frame, known_frame, NBFW_FRAME_SIZE);
+	for (size_t length = 0; length < NBFW_FRAME_SIZE; length++)
+		assert_false(unpacks(frame, length));
+	for (size_t length = NBFW_FRAME_SIZE; length <= sizeof(frame); length++)
+		assert_true(unpacks(frame, length)); /* Ethernet pads */
+	for (uint32_t v = 0; v < 256; v++) {
+		frame[0] = (uint8_t)v;
+		assert_int_equal(unpacks(frame, NBFW_FRAME_SIZE), v == 1);
+	}
+	frame[0] = 1;
+	for (uint32_t v = 0; v < 256; v++) {
+		frame[1] = (uint8_t)v;
+		assert_int_equal(unpacks(frame, NBFW_FRAME_SIZE), v >= 1 && v <= 5);
+	}
+	frame[1] = 1;
+	for (uint32_t bit = 0; bit < 16; bit++) {
+		frame[2 + bit / 8] = (uint8_t)(1 << bit % 8);
+		assert_false(unpacks(frame, NBFW_FRAME_SIZE));
+		frame[2 + bit / 8] = 0;
+	}
+	assert_true(unpacks(frame, NBFW_FRAME_SIZE));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_known_bytes),
+		cmocka_unit_test(test_signal_words),
+		cmocka_unit_test(test_there_and_back),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests_name("token", tests, NULL, NULL);
+}

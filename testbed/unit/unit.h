@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * unit.h - what the unit tests share: cmocka with the headers it wants, and random numbers from a
+ * seed that a failing test prints.
+ */
+#ifndef TESTBED_UNIT_H
+#define TESTBED_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* cmocka's own asserts are calls with long texts; in loops of millions this one is cheaper, and it
+ * says where the loop stood. */
+#define require(cond, ...)                                                     \
+	do {                                                                   \
+		if (!(cond)) {                                                 \
+			print_error("%s:%d: %s: ", __FILE__, __LINE__, #cond); \
+			print_error(__VA_ARGS__);                              \
+			print_error("\n");                                     \
+			fail();                                                \
+		}                                                              \
+	} while (0)
+
+/* SplitMix64: any seed is a good one. */
+struct rng {
+	uint64_t state;
+};
+
+static inline uint64_t rng_next(struct rng *r)
+{
+	uint64_t z = r->state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+/* 0..n-1; n is not 0. */
+static inline uint32_t rng_below(struct rng *r, uint32_t n)
+{
+	return (uint32_t)((rng_next(r) >> 32) * n >> 32);
+}
+
+static inline bool rng_percent(struct rng *r, uint32_t percent)
+{
+	return rng_below(r, 100) < percent;
+}
+
+/*
+ * Seed of this run: NBAR_SEED, or 1, so that two runs are alike. A test of many random cases takes
+ * seed, seed + 1, ... and prints the one that failed: NBAR_SEED=that runs the case first.
+ */
+static inline uint64_t unit_seed(void)
+{
+	const char *text = getenv("NBAR_SEED");
+
+	return text && *text ? strtoull(text, NULL, 0) : 1;
+}
+
+#endif
