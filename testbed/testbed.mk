@@ -46,7 +46,7 @@ OBJS += $(BUILD)/test/testbed/e2e/oracle.o
 check-unit: $(UNIT_BIN) ## the unit tests alone
 	$(Q)BUILD=$(BUILD) testbed/run $(UNIT_BIN)
 
-THREAD_BIN := $(BUILD)/test_team $(BUILD)/test_hostlib
+THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_hostlib%,$(UNIT_BIN))
 check-threads: $(THREAD_BIN) ## what has threads; for SAN=thread
 	$(Q)BUILD=$(BUILD) testbed/run $(THREAD_BIN)
 

@@ -43,6 +43,9 @@ struct nblib_call {
 int nblib_link_open(struct nblib_link *l, const char *name, uint32_t *port);
 void nblib_link_close(struct nblib_link *l);
 
+/* Closes it when the daemon has seen that we are done: what it held for us is free then. */
+void nblib_link_end(struct nblib_link *l);
+
 /* One request and its reply. 0 or negative errno with a text, be it ours or the NIC's. */
 int nblib_link_call(struct nblib_link *l, struct nblib_call *call);
 

@@ -18,6 +18,7 @@
 #include "order.h"
 
 #define ANSWER_S 30 /* a daemon that does not answer for so long is given up */
+#define END_S 1     /* and one that does not see us off */
 
 static const char *variable(const char *name)
 {
@@ -152,6 +153,20 @@ void nblib_link_close(struct nblib_link *l)
 	if (l->sock >= 0)
 		close(l->sock);
 	l->sock = -1;
+}
+
+void nblib_link_end(struct nblib_link *l)
+{
+	const struct timeval limit = { .tv_sec = END_S };
+	char byte[64];
+	ssize_t n = 1;
+
+	if (order_down_read(&l->down) == NBLIB_UP && shutdown(l->sock, SHUT_WR) == 0) {
+		setsockopt(l->sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+		while (n > 0 || (n < 0 && errno == EINTR))
+			n = recv(l->sock, byte, sizeof(byte), 0);
+	}
+	nblib_link_close(l);
 }
 
 int nblib_link_lost(const struct nblib_link *l)

@@ -147,7 +147,7 @@ void nbar_close(struct nbar_port *port)
 	for (uint32_t cell = 0; cell < NBAR_GROUPS_MAX; cell++)
 		nbar_group_close(port->group[cell]);
 	forget(port);
-	nblib_link_close(&port->link);
+	nblib_link_end(&port->link);
 	munmap(port->page, sizeof(*port->page));
 	free(port);
 }

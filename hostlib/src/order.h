@@ -137,11 +137,11 @@ static inline uint64_t order_team_release(uint64_t *word, uint32_t epoch)
 	return __atomic_exchange_n(word, epoch, __ATOMIC_ACQ_REL);
 }
 
-/* A thread sets the flag that asks order_team_release for a wake, and reads the word. Acquire,
- * pairs with the release there, as in order_completion_read. */
+/* A thread sets the flag that asks order_team_release for a wake, and reads the word. Relaxed: that
+ * both are one operation on one word is all it takes (see there); order_completion_read follows. */
 static inline uint64_t order_team_ask(uint64_t *word, uint64_t flag)
 {
-	return __atomic_fetch_or(word, flag, __ATOMIC_ACQ_REL) | flag;
+	return __atomic_fetch_or(word, flag, __ATOMIC_RELAXED) | flag;
 }
 
 /* Last epoch posted on a group: the one thread that posts writes it, others look at it to check

@@ -202,10 +202,9 @@ void nblib_wait_team(uint64_t *word, const struct nbar_wait_policy *policy, uint
 		if (!stay_awake(&w)) {
 			uint64_t seen = order_team_ask(word, NBLIB_TEAM_SLEEPS);
 
-			if (nblib_reached(seen, ticket))
-				return;
-			futex_sleep(epoch_half(word), FUTEX_WAIT_PRIVATE, (uint32_t)seen,
-				    NBAR_FOREVER);
+			if (!nblib_reached(seen, ticket))
+				futex_sleep(epoch_half(word), FUTEX_WAIT_PRIVATE, (uint32_t)seen,
+					    NBAR_FOREVER);
 		}
 		w.now = now_ns();
 	}
