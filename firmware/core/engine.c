@@ -123,7 +123,7 @@ static void fail(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_ac
 static void on_start(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a)
 {
 	if (s->running || s->cause != NBAR_STATUS_OK) {
-		a->verdict = s->running ? NBFW_BAD : NBFW_STALE;
+		a->verdict = s->cause != NBAR_STATUS_OK ? NBFW_STALE : NBFW_BAD;
 		return;
 	}
 	s->epoch++;
