@@ -43,6 +43,16 @@ TESTS += $(BUILD)/oracle
 TEST_LIST += $(E2E_SCRIPT)
 OBJS += $(BUILD)/test/testbed/e2e/oracle.o
 
+# Bad clients, hosts and frames against a running daemon: libc and the ABI header alone.
+ADVERSARY_SRC := $(wildcard testbed/e2e/adversary*.c) testbed/e2e/raw.c
+ADVERSARY_OBJ := $(ADVERSARY_SRC:%.c=$(BUILD)/test/%.o)
+$(BUILD)/adversary: $(ADVERSARY_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
+TESTS += $(BUILD)/adversary
+TEST_LIST += $(BUILD)/adversary
+OBJS += $(ADVERSARY_OBJ)
+
 check-unit: $(UNIT_BIN) ## the unit tests alone
 	$(Q)BUILD=$(BUILD) testbed/run $(UNIT_BIN)
 

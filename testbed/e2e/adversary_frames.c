@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * adversary_frames.c - frames that no NIC sent. The layouts are those of firmware/WIRE.md, written
+ * down here once more so that a change there does not go unseen.
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "adversary.h"
+
+#define FRAME 48u
+enum { TOKEN = 1, PULL, LATER, ABORT, SIGNAL };
+
+static struct sockaddr_in target; /* of the wire of n0 */
+static int wire;
+
+static void find_target(struct raw *r)
+{
+	struct nbar_rep_nic_stat stat;
+
+	raw_ask(r, NBAR_OP_NIC_STAT, NULL, 0);
+	memcpy(&stat, r->reply.body, sizeof(stat));
+	target = (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		.sin_port = htons((uint16_t)atoi(strchr(stat.address, ':') + 1)),
+	};
+	wire = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
+static void throw(const void *bytes, size_t n)
+{
+	(void)sendto(wire, bytes, n, 0, (const struct sockaddr *)&target, sizeof(target));
+}
+
+/* Throws the same n times, one by one, and waits each time until the counter goes up: exactly as
+ * often it must. */
+static bool counted(struct raw *r, enum nbar_counter which, const void *bytes, size_t size,
+		    uint32_t n)
+{
+	uint64_t before = raw_counter(r, which), now = before;
+
+	for (uint32_t i = 0; i < n; i++) {
+		throw(bytes, size);
+		now = raw_await_counter(r, which, before + i + 1);
+	}
+	if (now != before + n)
+		printf("# the counter went from %llu to %llu, not up by %u\n",
+		       (unsigned long long)before, (unsigned long long)now, n);
+	return now == before + n;
+}
+
+static void put32(uint8_t *at, uint32_t v)
+{
+	for (int i = 0; i < 4; i++)
+		at[i] = (uint8_t)(v >> (8 * i));
+}
+
+/* A frame to the member with this blob, whose handle and cookie make it heard. */
+static void frame_to(const struct nbar_blob *blob, uint8_t type, uint32_t src, uint32_t epoch,
+		     uint32_t slot, uint8_t frame[FRAME])
+{
+	memset(frame, 0, FRAME);
+	frame[0] = 1;
+	frame[1] = type;
+	memcpy(frame + 4, blob->byte + 8, 4);  /* handle */
+	memcpy(frame + 8, blob->byte + 24, 8); /* cookie */
+	put32(frame + 16, src);
+	put32(frame + 20, epoch);
+	put32(frame + 24, slot);
+}
+
+static void no_frames(struct raw *r)
+{
+	uint8_t frame[FRAME], big[2000];
+
+	for (size_t i = 0; i < sizeof(big); i++)
+		big[i] = (uint8_t)adversary_random();
+	big[0] = 77;
+	frame_to(&adversary_blob[0], TOKEN, 1, 1, 0, frame);
+	ok(counted(r, NBAR_COUNTER_frames_malformed, big, 0, 2), "frame: empty");
+	ok(counted(r, NBAR_COUNTER_frames_malformed, frame, FRAME - 1, 2), "frame: cut off");
+	ok(counted(r, NBAR_COUNTER_frames_malformed, big, sizeof(big), 2), "frame: long garbage");
+	frame[0] = 2;
+	ok(counted(r, NBAR_COUNTER_frames_malformed, frame, FRAME, 2), "frame: another version");
+	frame[0] = 1;
+	frame[1] = 99;
+	ok(counted(r, NBAR_COUNTER_frames_malformed, frame, FRAME, 2), "frame: unknown type");
+	frame[1] = TOKEN;
+	frame[3] = 1;
+	ok(counted(r, NBAR_COUNTER_frames_malformed, frame, FRAME, 2), "frame: a reserved bit");
+	ok(others_work(), "all goes on");
+}
+
+static void strangers(struct raw *r)
+{
+	uint8_t frame[FRAME];
+
+	frame_to(&adversary_blob[0], TOKEN, 1, 1, 0, frame);
+	frame[8] ^= 1;
+	ok(counted(r, NBAR_COUNTER_frames_stranger, frame, FRAME, 2), "frame: wrong cookie");
+	frame_to(&adversary_blob[0], TOKEN, 1, 1, 0, frame);
+	frame[6]++;
+	ok(counted(r, NBAR_COUNTER_frames_stranger, frame, FRAME, 2), "frame: old handle");
+	put32(frame + 4, 0xffffffff);
+	ok(counted(r, NBAR_COUNTER_frames_stranger, frame, FRAME, 2), "frame: no handle at all");
+	ok(others_work(), "all goes on");
+}
+
+/* The cookie is known: as if a member itself were bad. */
+static void insiders(struct raw *r)
+{
+	const struct nbar_blob *to = &adversary_blob[0];
+	uint8_t frame[FRAME];
+
+	frame_to(to, TOKEN, 0, 2, 0, frame);
+	ok(counted(r, NBAR_COUNTER_frames_bad, frame, FRAME, 2),
+	   "frame: of a rank that sends nothing");
+	frame_to(to, TOKEN, 1, 2, 4000000, frame);
+	ok(counted(r, NBAR_COUNTER_frames_bad, frame, FRAME, 2), "frame: slot out of range");
+	frame_to(to, TOKEN, 1, 100000, 0, frame);
+	ok(counted(r, NBAR_COUNTER_frames_bad, frame, FRAME, 2), "frame: an epoch far ahead");
+	frame_to(to, TOKEN, 1, 0, 0, frame);
+	ok(counted(r, NBAR_COUNTER_tokens_stale, frame, FRAME, 2), "frame: an epoch that is over");
+	frame_to(to, PULL, 77, 1, 0, frame);
+	ok(counted(r, NBAR_COUNTER_frames_bad, frame, FRAME, 2), "frame: a pull of nobody's slot");
+	frame_to(to, LATER, 1, 1, 0, frame);
+	put32(frame + 28, 2);
+	ok(counted(r, NBAR_COUNTER_frames_bad, frame, FRAME, 2), "frame: a late rank that is none");
+	frame_to(to, ABORT, 1, 1, 0, frame);
+	ok(counted(r, NBAR_COUNTER_frames_bad, frame, FRAME, 2), "frame: an abort without a cause");
+	frame_to(to, SIGNAL, 1, 1, 0, frame);
+	ok(counted(r, NBAR_COUNTER_frames_bad, frame, FRAME, 2),
+	   "frame: a raw message for a barrier");
+	ok(others_work(), "all goes on");
+}
+
+/* Frames of noise, most with a good head; some reach a victim, whose barriers may well fail. */
+static void frame_noise(struct raw *r)
+{
+	struct nbar_blob blob[2];
+	struct raw a, b;
+	uint8_t frame[FRAME];
+
+	dial(&a, "n0");
+	dial(&b, "n1");
+	if (!ok(pair(&a, &b, 99, blob), "a victim"))
+		return;
+	for (int i = 0; i < 20000; i++) {
+		frame_to(&blob[0], (uint8_t)(adversary_random() % 7), adversary_random() % 3,
+			 adversary_random() % 4, adversary_random() % 3, frame);
+		frame[28 + adversary_random() % 20] = (uint8_t)adversary_random();
+		if (i % 4 == 0)
+			frame[adversary_random() % FRAME] ^= (uint8_t)adversary_random();
+		throw(frame, adversary_random() % 8 ? FRAME : adversary_random() % FRAME);
+		if (i % 64 == 0)
+			raw_post(&a, 0, (uint32_t)i / 64);
+	}
+	ok(raw_counter(r, NBAR_COUNTER_frames_bad) < UINT64_MAX && others_work(),
+	   "20,000 frames of noise, and all goes on");
+	raw_close(&a);
+	raw_close(&b);
+}
+
+void adversary_frames(void)
+{
+	struct raw r;
+
+	dial(&r, "n0");
+	find_target(&r);
+	no_frames(&r);
+	strangers(&r);
+	insiders(&r);
+	frame_noise(&r);
+	close(wire);
+	raw_close(&r);
+}

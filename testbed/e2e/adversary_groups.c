@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * adversary_groups.c - groups and plans that cannot be, blobs that do not fit, and a full NIC.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "adversary.h"
+
+static void bad_groups(void)
+{
+	struct raw r;
+
+	dial(&r, "n0");
+	raw_port_open(&r, NBAR_PORT_ANY);
+	ok(refused(&r, raw_group_open(&r, "auto", 0, 0, 0), -ERANGE, "1 to 1048576"), "size 0");
+	ok(refused(&r, raw_group_open(&r, "auto", 0, NBAR_SIZE_MAX + 1, 0), -ERANGE, "1048577"),
+	   "a size out of range");
+	ok(refused(&r, raw_group_open(&r, "auto", 4, 4, 0), -ERANGE, "ranks 0 to 3"),
+	   "a rank out of range");
+	ok(refused(&r, raw_group_open(&r, "magic\n", 0, 2, 0), -EINVAL, "\"magic?\""),
+	   "an unknown algorithm");
+	ok(refused(&r, raw_group_open(&r, "dissemination:17", 0, 2, 0), -ERANGE, "1 to 16"),
+	   "a number out of range");
+	ok(refused(&r, raw_group_open(&r, "0123456789abcdef0123456789abcdef", 0, 2, 0), -EINVAL,
+		   "at most 31"),
+	   "a name without an end");
+	ok(refused(&r, raw_group_close(&r, 0), -ENOENT, "no group in cell 0"),
+	   "close, but nothing is open");
+	ok(refused(&r, raw_group_close(&r, 0xffffffff), -ENOENT, "no group"), "close far outside");
+	ok(others_work(), "all goes on");
+	raw_close(&r);
+}
+
+/* A plan of rank 0 of 2 that is right: sends to 1, waits for 1. */
+struct plan {
+	struct nbar_plan head;
+	struct nbar_step step;
+	struct nbar_send send;
+	struct nbar_recv recv;
+};
+
+struct plan_request {
+	struct nbar_req_group_open open;
+	struct plan plan;
+};
+
+static const struct plan_request right_plan = {
+	.open = { .alg = "custom", .rank = 0, .size = 2, .plan_length = sizeof(struct plan) },
+	.plan = {
+		.head = { NBAR_PLAN_MAGIC, 0, 2, 1, 1, 1 },
+		.step = { 0, 1, 0, 1 },
+		.send = { 1, 0 },
+		.recv = { 1 },
+	},
+};
+
+static void bad_plans(void)
+{
+	struct plan_request x;
+	struct raw r;
+
+	dial(&r, "n0");
+	raw_port_open(&r, NBAR_PORT_ANY);
+#define PLAN(change)             \
+	(x = right_plan, change, \
+	 refused(&r, raw_ask(&r, NBAR_OP_GROUP_OPEN, &x, sizeof(x)), -EINVAL, "plan"))
+#define HUGE_PLAN(change)        \
+	(x = right_plan, change, \
+	 refused(&r, raw_ask(&r, NBAR_OP_GROUP_OPEN, &x, sizeof(x)), -ENOSPC, "plan"))
+	ok(PLAN(x.plan.head.magic = 0), "plan: wrong magic");
+	ok(PLAN(x.plan.head.nsend = 2), "plan: shorter than it says");
+	ok(PLAN(x.plan.head.rank = 1), "plan: of another rank");
+	ok(PLAN(x.plan.head.size = 3), "plan: of another size");
+	ok(HUGE_PLAN(x.plan.head.nstep = 0x10000000), "plan: 2^28 steps");
+	ok(HUGE_PLAN(x.plan.head.nrecv = 0xffffffff), "plan: 2^32 - 1 slots");
+	ok(PLAN(x.plan.step.first_send = 1), "plan: a step begins outside");
+	ok(PLAN(x.plan.step.nsend = 0xffffffff), "plan: a step ends outside");
+	ok(PLAN(x.plan.step.nslot = 0), "plan: a slot that no step waits for");
+	ok(PLAN(x.plan.send.dst = 2), "plan: a send outside the group");
+	ok(PLAN(x.plan.send.dst = 0), "plan: a send to oneself");
+	ok(PLAN(x.plan.send.slot = NBAR_SLOTS_MAX), "plan: a slot out of range");
+	ok(PLAN(x.plan.recv.src = 0x80000000), "plan: a source outside the group");
+	ok(PLAN(strcpy(x.open.alg, "pairwise")), "plan: for an algorithm that has its own");
+	x = right_plan;
+	ok(refused(&r, raw_ask(&r, NBAR_OP_GROUP_OPEN, &x, sizeof(x) - 4), -EBADMSG, "plan"),
+	   "plan: cut off");
+	ok(raw_ask(&r, NBAR_OP_GROUP_OPEN, &right_plan, sizeof(right_plan)) == 0,
+	   "plan: the right one is taken");
+	ok(others_work(), "all goes on");
+	raw_close(&r);
+#undef PLAN
+#undef HUGE_PLAN
+}
+
+static void bad_blobs(void)
+{
+	struct nbar_rep_group_open own, other;
+	struct nbar_blob blob[2];
+	struct raw a, b;
+
+	dial(&a, "n0");
+	dial(&b, "n1");
+	raw_port_open(&a, NBAR_PORT_ANY);
+	raw_port_open(&b, NBAR_PORT_ANY);
+	raw_group_open(&a, "pairwise", 0, 2, 7);
+	memcpy(&own, a.reply.body, sizeof(own));
+	raw_group_open(&b, "pairwise", 1, 2, 8);
+	memcpy(&other, b.reply.body, sizeof(other));
+#define CONNECT(cell, n) raw_group_connect(&a, cell, blob, n)
+	memset(blob, 0x5a, sizeof(blob));
+	ok(refused(&a, CONNECT(0, 1), -EPROTO, "rank 1 is refused: this is no blob"),
+	   "blob: garbage");
+	blob[0] = own.blob;
+	ok(refused(&a, CONNECT(0, 1), -EPROTO, "rank 1 is refused"), "blob: one's own");
+	blob[0] = other.blob;
+	ok(refused(&a, CONNECT(0, 1), -EPROTO, "tag"), "blob: of a group with another tag");
+	ok(refused(&a, CONNECT(5, 1), -ENOENT, "no group in cell 5"),
+	   "blob: for a cell that is empty");
+	ok(refused(&a, CONNECT(0xffffffff, 1), -ENOENT, "no group"),
+	   "blob: for a cell that is none");
+	ok(refused(&a, CONNECT(0, 2), -ERANGE, "lacks 1"), "blob: one too many");
+	raw_group_close(&b, 0);
+	raw_group_open(&b, "pairwise", 1, 2, 7);
+	memcpy(&other, b.reply.body, sizeof(other));
+	blob[0] = other.blob;
+	ok(CONNECT(0, 1) == 0, "blob: the right one is taken");
+	ok(refused(&a, CONNECT(0, 1), -EISCONN, "connected already"), "blob: once more");
+#undef CONNECT
+	ok(others_work(), "all goes on");
+	raw_close(&a);
+	raw_close(&b);
+}
+
+/* One group of the good member is there already. */
+static void full_nic(void)
+{
+	struct raw r;
+	uint32_t n = 0;
+
+	dial(&r, "n0");
+	raw_port_open(&r, NBAR_PORT_ANY);
+	while (n < NBAR_GROUPS_MAX && raw_group_open(&r, "dissemination:3", 5, 64, n) == 0)
+		n++;
+	ok(n == NBAR_GROUPS_MAX - 1, "1,024 groups in all can be open");
+	ok(refused(&r, r.reply.head.status, -ENOSPC, "full: it has 1024 groups"),
+	   "one more is refused");
+	ok(others_work(), "all goes on");
+	while (n > 0 && raw_group_close(&r, n - 1) == 0)
+		n--;
+	ok(n == 0 && raw_group_open(&r, "auto", 0, 2, 0) == 0,
+	   "after they are closed there is room");
+	raw_close(&r);
+}
+
+void adversary_groups(void)
+{
+	bad_groups();
+	bad_plans();
+	bad_blobs();
+	full_nic();
+}

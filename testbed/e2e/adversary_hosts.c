@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * adversary_hosts.c - hosts that write garbage into their pages, and hosts that die.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "adversary.h"
+
+/* Rings a doorbell with this and waits until it is counted as bad. */
+static bool rings_bad(struct raw *r, uint32_t cell, uint32_t posted)
+{
+	uint64_t before = raw_counter(r, NBAR_COUNTER_doorbells_bad);
+
+	raw_post(r, cell, posted);
+	return raw_await_counter(r, NBAR_COUNTER_doorbells_bad, before + 1) == before + 1;
+}
+
+static void doorbells(void)
+{
+	struct nbar_blob blob[2];
+	struct raw a, b;
+
+	dial(&a, "n0");
+	dial(&b, "n1");
+	if (!ok(pair(&a, &b, 2, blob), "a victim"))
+		return;
+	raw_group_open(&a, "pairwise", 0, 2, 3);
+	raw_group_open(&a, "pairwise", 0, 2, 4);
+	raw_group_close(&a, 1); /* cell 1 is empty, between two that are not */
+	ok(rings_bad(&a, 0, NBAR_POSTED_MAX + 2), "doorbell: too far ahead");
+	ok(rings_bad(&a, 0, 0xffffffff), "doorbell: backwards");
+	ok(rings_bad(&a, 1, 1), "doorbell: of a cell without a group");
+	raw_post(&a, 0, 1);
+	raw_post(&b, 0, 1);
+	ok(raw_await(&a, 0, 1) == 1 && raw_await(&b, 0, 1) == 1,
+	   "doorbell: after all that a good one counts");
+	ok(others_work(), "all goes on");
+	raw_close(&a);
+	raw_close(&b);
+}
+
+static void put_entry(struct raw *r, uint32_t i, uint32_t cell, uint32_t peer)
+{
+	struct nbar_signal *e = &r->page->send[i % NBAR_SIGNALS_MAX];
+
+	e->cell = cell;
+	e->peer = peer;
+	__atomic_store_n(&e->seq, i + 1, __ATOMIC_RELEASE);
+}
+
+static void send_ring(void)
+{
+	struct raw r;
+	uint64_t before;
+
+	dial(&r, "n0");
+	raw_port_open(&r, NBAR_PORT_ANY);
+	raw_group_open(&r, "signal", 0, 4, 0);
+	before = raw_counter(&r, NBAR_COUNTER_entries_bad);
+	put_entry(&r, 0, 0, 0); /* not connected: it has no peer yet */
+	put_entry(&r, 1, 1, 0);
+	put_entry(&r, 2, 0xffffffff, 0);
+	put_entry(&r, 3, 0, 0xffffffff);
+	ok(raw_await_counter(&r, NBAR_COUNTER_entries_bad, before + 4) == before + 4,
+	   "send ring: entries without a group or a peer");
+	ok(others_work(), "all goes on");
+	raw_close(&r);
+}
+
+/* Everything that a host can write, and again while the NIC reads it. */
+static void page_noise(void)
+{
+	struct nbar_blob blob[2];
+	struct raw a, b;
+
+	dial(&a, "n0");
+	dial(&b, "n1");
+	if (!ok(pair(&a, &b, 5, blob) && raw_group_open(&a, "signal", 0, 4, 0) == 0, "a victim"))
+		return;
+	for (int round = 0; round < 100; round++) {
+		uint32_t *word = (uint32_t *)a.page;
+
+		for (size_t i = 0; i < sizeof(*a.page) / sizeof(*word); i++)
+			__atomic_store_n(&word[i], adversary_random() >> adversary_random() % 32,
+					 __ATOMIC_RELAXED);
+		for (uint32_t i = 0; i < NBAR_SIGNALS_MAX; i++)
+			put_entry(&a, (uint32_t)round * NBAR_SIGNALS_MAX + i,
+				  adversary_random() % 3, adversary_random() % 5);
+	}
+	ok(raw_ask(&a, NBAR_OP_NIC_STAT, NULL, 0) == 0 && others_work(),
+	   "a page full of noise, a hundred times, and all goes on");
+	raw_close(&a);
+	raw_close(&b);
+}
+
+/* In a process of its own: rank 1 of a group of two. Says its blob, hears that of rank 0. */
+static void victim(int in, int out)
+{
+	struct nbar_rep_group_open rep;
+	struct nbar_blob blob;
+	struct raw r;
+
+	dial(&r, "n1");
+	raw_port_open(&r, NBAR_PORT_ANY);
+	raw_group_open(&r, "pairwise", 1, 2, 6);
+	memcpy(&rep, r.reply.body, sizeof(rep));
+	if (write(out, &rep.blob, sizeof(blob)) != sizeof(blob) ||
+	    read(in, &blob, sizeof(blob)) != sizeof(blob) ||
+	    raw_group_connect(&r, rep.cell, &blob, 1) != 0 || write(out, "k", 1) != 1)
+		_exit(1);
+	pause();
+}
+
+static void killed_host(void)
+{
+	struct nbar_rep_group_open rep;
+	struct nbar_blob blob;
+	struct raw r;
+	int to[2], from[2];
+	char byte;
+
+	if (pipe(to) < 0 || pipe(from) < 0)
+		return;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		victim(to[0], from[1]);
+	dial(&r, "n0");
+	raw_port_open(&r, NBAR_PORT_ANY);
+	raw_group_open(&r, "pairwise", 0, 2, 6);
+	memcpy(&rep, r.reply.body, sizeof(rep));
+	bool met = read(from[0], &blob, sizeof(blob)) == sizeof(blob) &&
+		   write(to[1], &rep.blob, sizeof(blob)) == sizeof(blob) &&
+		   read(from[0], &byte, 1) == 1 && raw_group_connect(&r, 0, &blob, 1) == 0;
+
+	raw_post(&r, 0, 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	uint64_t word = raw_await(&r, 0, 1);
+
+	ok(met && word >> 32 == NBAR_STATUS_HOST_DIED && r.page->completion[0].culprit == 1,
+	   "a host killed in a barrier: its peer is told, and who it was");
+	ok(others_work(), "all goes on");
+	raw_close(&r);
+	close(to[0]), close(to[1]), close(from[0]), close(from[1]);
+}
+
+void adversary_hosts(void)
+{
+	doorbells();
+	send_ring();
+	page_noise();
+	killed_host();
+}

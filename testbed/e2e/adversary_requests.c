@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * adversary_requests.c - messages that are no requests, requests at the wrong time, and crowds.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "adversary.h"
+
+static void bad_heads(void)
+{
+	static uint8_t long_one[NBAR_MESSAGE_MAX + 100];
+	struct nbar_request q = { NBAR_ABI_MAGIC, NBAR_ABI_VERSION, NBAR_OP_NIC_STAT, sizeof(q),
+				  0 },
+			    x;
+	struct raw r;
+
+#define SAY(change) (x = q, change, raw_say(&r, &x, sizeof(x)), raw_hear(&r))
+	dial(&r, "n0");
+	ok(refused(&r, SAY(x.magic = 0x47455420), -EPROTO, "no request of nbar"), "wrong magic");
+	ok(refused(&r, SAY(x.version = 99), -EPROTO, "version 99"), "another ABI version");
+	ok(refused(&r, SAY(x.op = 77), -EOPNOTSUPP, "unknown op 77"), "unknown op");
+	ok(refused(&r, SAY(x.length = 999), -EBADMSG, "999"), "a length that is not its own");
+	ok(refused(&r, SAY(x.reserved = 1), -EINVAL, "reserved"), "reserved bits");
+	ok(refused(&r, SAY(x.op = NBAR_OP_PORT_OPEN), -EBADMSG, "body"), "a body is missing");
+#undef SAY
+	raw_say(&r, &q, 7);
+	ok(refused(&r, raw_hear(&r), -EBADMSG, "shorter"), "half a request");
+	memcpy(long_one, &q, sizeof(q));
+	raw_say(&r, long_one, sizeof(long_one));
+	ok(refused(&r, raw_hear(&r), -EMSGSIZE, "longer"), "a message that is too long");
+	ok(raw_ask(&r, NBAR_OP_NIC_STAT, NULL, 0) == 0 && others_work(), "all goes on");
+	raw_close(&r);
+}
+
+static void noise(void)
+{
+	uint8_t bytes[512];
+	struct raw r;
+	int answered = 0;
+
+	dial(&r, "n0");
+	for (int i = 0; i < 5000; i++) {
+		const struct nbar_request q = {
+			.magic = NBAR_ABI_MAGIC,
+			.version = NBAR_ABI_VERSION,
+			.op = (uint16_t)(adversary_random() % 8),
+			.length = (uint32_t)(sizeof(q) + adversary_random() % 120),
+		};
+
+		for (size_t j = 0; j < sizeof(bytes); j++)
+			bytes[j] =
+				(uint8_t)(adversary_random() >> (adversary_random() % 2 ? 24 : 30));
+		memcpy(bytes, &q, sizeof(q));
+		if (raw_say(&r, bytes, q.length) == 0 && raw_hear(&r) != RAW_NO_REPLY)
+			answered++;
+	}
+	raw_close(&r);
+	ok(answered == 5000, "5,000 requests of noise: %d answered", answered);
+	ok(others_work(), "all goes on");
+}
+
+static void ports(void)
+{
+	static struct raw r[NBAR_PORTS_MAX];
+	struct raw extra;
+	char pid[32];
+	int n = 0;
+
+	dial(&extra, "n0");
+	ok(refused(&extra, raw_group_open(&extra, "auto", 0, 2, 0), -ENXIO, "no port"),
+	   "a group before a port");
+	ok(refused(&extra, raw_port_open(&extra, NBAR_PORTS_MAX), -ERANGE, "ports 0 to 63"),
+	   "a port out of range");
+	snprintf(pid, sizeof(pid), "process %d", (int)getpid());
+	ok(refused(&extra, raw_port_open(&extra, adversary_good[0].port), -EBUSY, pid),
+	   "two clients for one port: the owner is named");
+	for (; n < (int)NBAR_PORTS_MAX - 1; n++)
+		if (!dial(&r[n], "n0") || raw_port_open(&r[n], NBAR_PORT_ANY) != 0)
+			break;
+	ok(n == (int)NBAR_PORTS_MAX - 1, "64 ports in all can be open");
+	ok(refused(&extra, raw_port_open(&extra, NBAR_PORT_ANY), -ENOSPC, "all 64 ports"),
+	   "one more is refused");
+	ok(refused(&r[0], raw_port_open(&r[0], NBAR_PORT_ANY), -EALREADY, "already"),
+	   "a second port on one connection");
+	ok(others_work(), "all goes on");
+	raw_close(&r[0]);
+	int rc = RAW_NO_REPLY;
+
+	/* The daemon learns of the end when it looks. */
+	for (int i = 0; i < 10000 && rc != 0; i++)
+		rc = raw_port_open(&extra, NBAR_PORT_ANY);
+	ok(rc == 0, "a port given back is free again");
+	while (n > 1)
+		raw_close(&r[--n]);
+	raw_close(&extra);
+}
+
+/* Idle connections must not keep others out; who does not read must not stop the daemon. */
+static void crowds(void)
+{
+	static struct raw r[300];
+	const struct nbar_request q = { NBAR_ABI_MAGIC, NBAR_ABI_VERSION, NBAR_OP_NIC_STAT,
+					sizeof(q), 0 };
+	struct raw last;
+	int n = 0, sent = 0;
+
+	while (n < 300 && raw_dial(&r[n], adversary_run_dir, "n0"))
+		n++;
+	dial(&last, "n0");
+	ok(n == 300 && raw_ask(&last, NBAR_OP_NIC_STAT, NULL, 0) == 0,
+	   "300 idle connections keep nobody out");
+	raw_close(&last);
+	while (n > 0)
+		raw_close(&r[--n]);
+
+	dial(&last, "n0");
+	while (sent < 100000 && raw_say(&last, &q, sizeof(q)) == 0)
+		sent++;
+	ok(sent < 100000, "a client that never reads is dropped (after %d requests)", sent);
+	ok(others_work(), "all goes on");
+	raw_close(&last);
+}
+
+void adversary_requests(void)
+{
+	bad_heads();
+	noise();
+	ports();
+	crowds();
+}

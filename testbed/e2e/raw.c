@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * raw.c - a client of nbar-nicd made by hand.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "raw.h"
+
+#define PATIENCE_S 20 /* a hang, not a slow machine */
+
+int raw_dial(struct raw *r, const char *run_dir, const char *nic)
+{
+	const struct timeval patience = { .tv_sec = PATIENCE_S };
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+
+	memset(r, 0, sizeof(*r));
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%.80s/%.20s.sock", run_dir, nic);
+	r->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (r->fd < 0 ||
+	    setsockopt(r->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0)
+		return 0;
+	if (connect(r->fd, (const struct sockaddr *)&sun, sizeof(sun)) == 0)
+		return 1;
+	close(r->fd);
+	return 0;
+}
+
+void raw_close(struct raw *r)
+{
+	if (r->page)
+		munmap(r->page, sizeof(*r->page));
+	close(r->fd);
+}
+
+int raw_say(struct raw *r, const void *bytes, size_t n)
+{
+	return send(r->fd, bytes, n, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* A page that came along is mapped. */
+static void take_page(struct raw *r, struct msghdr *msg)
+{
+	struct cmsghdr *cm = CMSG_FIRSTHDR(msg);
+	int fd;
+
+	if (!cm || cm->cmsg_type != SCM_RIGHTS)
+		return;
+	memcpy(&fd, CMSG_DATA(cm), sizeof(fd));
+	r->page = mmap(NULL, sizeof(*r->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (r->page == MAP_FAILED)
+		r->page = NULL;
+	close(fd);
+}
+
+int raw_hear(struct raw *r)
+{
+	struct iovec iov = { .iov_base = &r->reply, .iov_len = sizeof(r->reply) };
+	union {
+		struct cmsghdr align;
+		char byte[CMSG_SPACE(sizeof(int))];
+	} rights;
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = rights.byte,
+		.msg_controllen = sizeof(rights.byte),
+	};
+	ssize_t n = recvmsg(r->fd, &msg, MSG_CMSG_CLOEXEC);
+	const struct nbar_reply *h = &r->reply.head;
+
+	if (n < (ssize_t)sizeof(*h) || h->magic != NBAR_ABI_MAGIC ||
+	    h->version != NBAR_ABI_VERSION || h->length != (size_t)n || h->status > 0 ||
+	    !memchr(h->text, '\0', sizeof(h->text)) ||
+	    (h->status < 0 && (h->length != sizeof(*h) || !h->text[0])))
+		return RAW_NO_REPLY;
+	take_page(r, &msg);
+	return h->status;
+}
+
+int raw_ask(struct raw *r, enum nbar_op op, const void *body, size_t n)
+{
+	uint8_t bytes[NBAR_MESSAGE_MAX];
+	const struct nbar_request head = {
+		.magic = NBAR_ABI_MAGIC,
+		.version = NBAR_ABI_VERSION,
+		.op = (uint16_t)op,
+		.length = (uint32_t)(sizeof(head) + n),
+	};
+
+	memcpy(bytes, &head, sizeof(head));
+	if (n > 0)
+		memcpy(bytes + sizeof(head), body, n);
+	return raw_say(r, bytes, sizeof(head) + n) < 0 ? RAW_NO_REPLY : raw_hear(r);
+}
+
+int raw_port_open(struct raw *r, uint32_t port)
+{
+	const struct nbar_req_port_open req = { .port = port };
+	int rc = raw_ask(r, NBAR_OP_PORT_OPEN, &req, sizeof(req));
+
+	if (rc == 0)
+		memcpy(&r->port, r->reply.body, sizeof(r->port));
+	return rc == 0 && !r->page ? RAW_NO_REPLY : rc;
+}
+
+int raw_group_open(struct raw *r, const char *alg, uint32_t rank, uint32_t size, uint32_t tag)
+{
+	struct nbar_req_group_open req = { .rank = rank, .size = size, .tag = tag };
+
+	/* Without its zero, if it is that long. */
+	memcpy(req.alg, alg, strnlen(alg, sizeof(req.alg)));
+	return raw_ask(r, NBAR_OP_GROUP_OPEN, &req, sizeof(req));
+}
+
+int raw_group_connect(struct raw *r, uint32_t cell, const struct nbar_blob *blob, uint32_t n)
+{
+	uint8_t body[NBAR_MESSAGE_MAX];
+	const struct nbar_req_group_connect req = { .cell = cell, .nblob = n };
+
+	memcpy(body, &req, sizeof(req));
+	memcpy(body + sizeof(req), blob, n * sizeof(*blob));
+	return raw_ask(r, NBAR_OP_GROUP_CONNECT, body, sizeof(req) + n * sizeof(*blob));
+}
+
+int raw_group_close(struct raw *r, uint32_t cell)
+{
+	const struct nbar_req_group_close req = { .cell = cell };
+
+	return raw_ask(r, NBAR_OP_GROUP_CLOSE, &req, sizeof(req));
+}
+
+uint64_t raw_counter(struct raw *r, enum nbar_counter which)
+{
+	struct nbar_rep_nic_stat stat;
+
+	if (raw_ask(r, NBAR_OP_NIC_STAT, NULL, 0) != 0)
+		return UINT64_MAX;
+	memcpy(&stat, r->reply.body, sizeof(stat));
+	return stat.counter[which];
+}
+
+uint64_t raw_await_counter(struct raw *r, enum nbar_counter which, uint64_t least)
+{
+	time_t end = time(NULL) + PATIENCE_S;
+	uint64_t now;
+
+	do
+		now = raw_counter(r, which);
+	while (now < least && time(NULL) < end && !sched_yield());
+	return now;
+}
+
+void raw_post(struct raw *r, uint32_t cell, uint32_t epoch)
+{
+	__atomic_store_n(&r->page->doorbell[cell].posted, epoch, __ATOMIC_RELEASE);
+}
+
+uint64_t raw_await(struct raw *r, uint32_t cell, uint32_t epoch)
+{
+	time_t end = time(NULL) + PATIENCE_S;
+	uint64_t word;
+
+	do {
+		word = __atomic_load_n(&r->page->completion[cell].word, __ATOMIC_ACQUIRE);
+		if (word >> 32 || (int32_t)((uint32_t)word - epoch) >= 0)
+			break;
+		sched_yield();
+	} while (time(NULL) < end);
+	return word;
+}
+
+pid_t raw_daemon_start(const char *run_dir, uint32_t nnic, const char *const *args)
+{
+	const char *build = getenv("BUILD"), *argv[32] = { "nbar-nicd", "--run-dir", run_dir };
+	char path[256], line[256];
+	int pipe_fd[2], argc = 3;
+	uint32_t ready = 0;
+
+	snprintf(path, sizeof(path), "%s/nbar-nicd", build ? build : "build");
+	while (*args && argc < 31)
+		argv[argc++] = *args++;
+	if (pipe(pipe_fd) < 0)
+		return 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		dup2(pipe_fd[1], STDOUT_FILENO);
+		close(pipe_fd[0]);
+		close(pipe_fd[1]);
+		execv(path, (char *const *)argv);
+		perror(path);
+		_exit(127);
+	}
+	close(pipe_fd[1]);
+	FILE *out = fdopen(pipe_fd[0], "r");
+
+	while (out && ready < nnic && fgets(line, sizeof(line), out))
+		ready += strstr(line, " ready: ") != NULL;
+	if (out)
+		fclose(out); /* it says nothing more */
+	if (ready == nnic)
+		return pid;
+	raw_daemon_end(pid, SIGKILL);
+	return 0;
+}
+
+int raw_daemon_end(pid_t pid, int sig)
+{
+	int status = -1;
+
+	if (sig)
+		kill(pid, sig);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * raw.h - a client of nbar-nicd made by hand: it says what it is told to, right or wrong. Knows the
+ * ABI header and libc, and nothing of libnbar or the firmware.
+ */
+#ifndef NBAR_TEST_RAW_H
+#define NBAR_TEST_RAW_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "nbar_abi.h"
+
+#define RAW_NO_REPLY (-10000) /* the daemon closed the connection, or says nothing */
+
+struct raw {
+	int fd;
+	struct nbar_page *page; /* NULL: no port */
+	uint32_t port;
+	struct {
+		struct nbar_reply head;
+		uint8_t body[NBAR_MESSAGE_MAX];
+	} reply;
+};
+
+/* Connects to RUN_DIR/NIC.sock; a reply is waited for at most 20 s. False: it cannot. */
+int raw_dial(struct raw *r, const char *run_dir, const char *nic);
+void raw_close(struct raw *r);
+
+/* Sends these bytes as one message. 0 or negative errno. */
+int raw_say(struct raw *r, const void *bytes, size_t n);
+
+/* Receives a reply: its status, or RAW_NO_REPLY, also if it is not well-formed. */
+int raw_hear(struct raw *r);
+
+/* A correct request of op with this body, and its reply. */
+int raw_ask(struct raw *r, enum nbar_op op, const void *body, size_t n);
+
+/* Opens a port and maps its page. */
+int raw_port_open(struct raw *r, uint32_t port);
+
+/* Opens a group without a plan of its own; the reply is in r->reply. */
+int raw_group_open(struct raw *r, const char *alg, uint32_t rank, uint32_t size, uint32_t tag);
+
+int raw_group_connect(struct raw *r, uint32_t cell, const struct nbar_blob *blob, uint32_t n);
+int raw_group_close(struct raw *r, uint32_t cell);
+
+/* A counter of the NIC that r is connected to. */
+uint64_t raw_counter(struct raw *r, enum nbar_counter which);
+
+/* The same, but waits for at most 20 s until it is at least so much. */
+uint64_t raw_await_counter(struct raw *r, enum nbar_counter which, uint64_t least);
+
+/* Arrives at barrier `epoch` in a cell. */
+void raw_post(struct raw *r, uint32_t cell, uint32_t epoch);
+
+/* Waits, for at most 20 s, until the cell has completed `epoch` or failed: its completion word. */
+uint64_t raw_await(struct raw *r, uint32_t cell, uint32_t epoch);
+
+/* The daemon of $BUILD with these arguments behind --run-dir; returns when nnic NICs are ready. 0:
+ * it did not start. */
+pid_t raw_daemon_start(const char *run_dir, uint32_t nnic, const char *const *args);
+
+/* Sends it a signal (0: none) and waits for its end: the status of waitpid. */
+int raw_daemon_end(pid_t pid, int sig);
+
+#endif
