@@ -2,7 +2,8 @@
 /*
  * admin.c - the life of groups at a NIC: open, connect, close, linger.
  *
- * Called by a port's slow path, in the polling thread. Never on the path from token to completion.
+ * Called by a port's slow path, in the polling thread (nbnic_group_build: in any). Never on the
+ * path from token to completion.
  */
 #include "nic.h"
 #include "nic_internal.h"
@@ -135,13 +136,10 @@ static uint32_t take_index(struct nbnic *nic)
 	return oldest;
 }
 
-int nbnic_group_open(struct nbnic *nic, const struct nbnic_open *arg, void *block,
-		     struct nbnic_group **out)
+int nbnic_group_build(const struct nbnic_open *arg, void *block, struct nbnic_group **out)
 {
 	struct nbnic_group *g = block;
 
-	if (nic->nopen == NBAR_GROUPS_MAX)
-		return -NBFW_ENOSPC;
 	*g = (struct nbnic_group){
 		.port = arg->port,
 		.cell = arg->cell,
@@ -160,7 +158,14 @@ int nbnic_group_open(struct nbnic *nic, const struct nbnic_open *arg, void *bloc
 		return -NBFW_ENOSPC;
 	if (arg->plan && g->npeer == 0) /* alone: nobody to connect */
 		g->life = NBAR_LIFE_CONNECTED;
+	*out = g;
+	return 0;
+}
 
+int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g)
+{
+	if (nic->nopen == NBAR_GROUPS_MAX)
+		return -NBFW_ENOSPC;
 	uint32_t index = take_index(nic);
 
 	if (++nic->generation[index] == 0) /* a handle is never 0 */
@@ -170,7 +175,6 @@ int nbnic_group_open(struct nbnic *nic, const struct nbnic_open *arg, void *bloc
 	nic->nopen++;
 	if (nic->high <= index)
 		nic->high = index + 1;
-	*out = g;
 	return 0;
 }
 

@@ -52,7 +52,7 @@ struct nbnic_late {
 	uint32_t tick; /* timeouts of the group when last heard of */
 };
 
-/* One member of a group. Lives in a block that the port gave to nbnic_group_open. */
+/* One member of a group. Lives in a block that the port gave to nbnic_group_build. */
 struct nbnic_group {
 	uint32_t handle;
 	uint32_t port, cell;
@@ -116,7 +116,7 @@ struct nbnic {
 int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16_t wire,
 	       const struct nbnic_addr *addr, const struct nbnic_config *config);
 
-/* Bytes of the block that nbnic_group_open needs; plan is NULL for "signal", where size (of the
+/* Bytes of the block that nbnic_group_build needs; plan is NULL for "signal", where size (of the
  * group) gives room for as many peers, NBAR_PEERS_MAX at most. */
 size_t nbnic_group_size(const struct nbar_plan *plan, uint32_t size);
 
@@ -131,11 +131,17 @@ struct nbnic_open {
 };
 
 /*
- * Makes a group in block (nbnic_group_size bytes, aligned for uint64_t), which belongs to the NIC
- * until ops.release. Frames for it are taken from here on. -ENOSPC: NBAR_GROUPS_MAX are open.
+ * Makes a group in block (nbnic_group_size bytes, aligned for uint64_t). With a large plan that
+ * takes long, so it touches no NIC: any thread may do it. -ENOSPC: the plan has more than
+ * NBAR_PEERS_MAX distinct peers.
  */
-int nbnic_group_open(struct nbnic *nic, const struct nbnic_open *arg, void *block,
-		     struct nbnic_group **out);
+int nbnic_group_build(const struct nbnic_open *arg, void *block, struct nbnic_group **out);
+
+/*
+ * Opens it: frames for it are taken from here on, and its block belongs to the NIC until
+ * ops.release. -ENOSPC: NBAR_GROUPS_MAX are open.
+ */
+int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g);
 
 /* The group's own blob. */
 void nbnic_group_blob(const struct nbnic *nic, const struct nbnic_group *g, struct nbar_blob *out);

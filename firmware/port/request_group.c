@@ -17,25 +17,23 @@ struct open_call {
 	struct control *control;
 	struct nicd_nic *nic;
 	struct port *port;
-	struct nbnic_open open;
-	void *block;
+	struct nbnic_group *group;
 	int rc;
 };
 
 static void run_group_open(void *arg, uint64_t now)
 {
 	struct open_call *call = arg;
+	struct nbnic_group *g = call->group;
 	struct nbar_rep_group_open *rep;
-	struct nbnic_group *g;
 	uint32_t cell = 0;
 
 	(void)now;
 	/* A NIC has as many groups as a port has cells: if there is no cell, it is full. */
 	while (cell < NBAR_GROUPS_MAX && call->port->group[cell])
 		cell++;
-	call->open.port = call->port->number;
-	call->open.cell = cell;
-	call->rc = nbnic_group_open(&call->nic->nic, &call->open, call->block, &g);
+	g->cell = cell;
+	call->rc = nbnic_group_open(&call->nic->nic, g);
 	if (call->rc < 0)
 		return;
 	page_cell_begin(call->port, cell, g);
@@ -140,46 +138,54 @@ static int make_plan(struct control *k, const struct nbar_req_group_open *req, s
 	return 0;
 }
 
+/* Makes the group, but opens it nowhere yet. */
+static int build(struct control_client *c, const struct nbar_req_group_open *req,
+		 struct nbfw_alg kind, const struct nbar_plan *plan, struct nbnic_group **out)
+{
+	struct control *k = c->at->control;
+	struct nbnic_open open = {
+		.port = c->port->number,
+		.rank = req->rank,
+		.size = req->size,
+		.tag = req->tag,
+		.alg = req->alg,
+		.kind = kind,
+		.plan = plan,
+	};
+	void *block;
+
+	if (getrandom(&open.cookie, sizeof(open.cookie), 0) != sizeof(open.cookie))
+		return request_fail(k, -EIO, "the kernel gives no random numbers for a cookie");
+	block = malloc(nbnic_group_size(plan, req->size));
+	if (!block)
+		return request_fail(k, -ENOMEM, "no memory for a group of %u", req->size);
+	if (nbnic_group_build(&open, block, out) == 0)
+		return 0;
+	free(block);
+	return request_fail(k, -ENOSPC,
+			    "the plan has more than %u different peers; use one with fewer",
+			    NBAR_PEERS_MAX);
+}
+
 static int open_with(struct control_client *c, const struct nbar_req_group_open *req,
 		     struct nbfw_alg kind, const struct nbar_plan *plan)
 {
 	struct control *k = c->at->control;
-	struct open_call call = {
-		.control = k,
-		.nic = c->at->nic,
-		.port = c->port,
-		.open = {
-			.rank = req->rank,
-			.size = req->size,
-			.tag = req->tag,
-			.alg = req->alg,
-			.kind = kind,
-			.plan = plan,
-		},
-		.block = malloc(nbnic_group_size(plan, req->size)),
-	};
+	struct open_call call = { .control = k, .nic = c->at->nic, .port = c->port };
+	int rc = build(c, req, kind, plan, &call.group);
 
-	if (!call.block)
-		return request_fail(k, -ENOMEM, "no memory for a group of %u", req->size);
-	if (getrandom(&call.open.cookie, sizeof(call.open.cookie), 0) != sizeof(call.open.cookie)) {
-		free(call.block);
-		return request_fail(k, -EIO, "the kernel gives no random numbers for a cookie");
-	}
+	if (rc < 0)
+		return rc;
 	k->nblock++;
 	k->ngroup++;
+	c->ngroup++;
 	control_call(k, run_group_open, &call);
-	if (call.rc == 0) {
-		c->ngroup++;
+	if (call.rc == 0)
 		return 0;
-	}
 	k->nblock--;
 	k->ngroup--;
-	free(call.block);
-	if (plan && plan->nsend + plan->nrecv > NBAR_PEERS_MAX)
-		return request_fail(k, call.rc,
-				    "%s has room for %u groups with %u peers each; close "
-				    "some, or use a plan with fewer peers",
-				    c->at->nic->name, NBAR_GROUPS_MAX, NBAR_PEERS_MAX);
+	c->ngroup--;
+	free(call.group);
 	return request_fail(k, call.rc,
 			    "%s is full: it has %u groups open; close some, or use "
 			    "another NIC",

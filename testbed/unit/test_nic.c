@@ -136,8 +136,10 @@ static int open_group(struct member *m, const char *alg, uint32_t size, uint32_t
 	arg.plan = p;
 
 	void *block = malloc(nbnic_group_size(p, size));
-	int rc = nbnic_group_open(&m->nic, &arg, block, out);
+	int rc = nbnic_group_build(&arg, block, out);
 
+	if (rc == 0)
+		rc = nbnic_group_open(&m->nic, *out);
 	if (rc < 0)
 		free(block);
 	return rc;
