@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # libnbar: what a program links. Sees nbar.h, the ABI and libc; no firmware, no DPDK.
 
-UNITS += lib
+UNITS += lib example
 CFLAGS_lib = -D_GNU_SOURCE -fPIC -Ihostlib/include -Ihostlib/src -Ifirmware/include
 LIB_SRC := $(wildcard hostlib/src/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/lib/%.o)
@@ -20,3 +20,36 @@ $(BUILD)/$(LIB_SO): $(LIB_OBJ) hostlib/libnbar.map
 
 ALL += $(BUILD)/libnbar.a $(BUILD)/$(LIB_SO)
 OBJS += $(LIB_OBJ)
+
+# Examples: programs of users, so they see the public headers alone. That of OpenMP is left out
+# where the compiler has none.
+HAS_OPENMP := $(shell echo 'int main(void) { return 0; }' | \
+                $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo yes)
+CFLAGS_example = -D_DEFAULT_SOURCE -Ihostlib/include -Ifirmware/include
+EXAMPLE_SRC := hostlib/examples/hello.c $(if $(HAS_OPENMP),hostlib/examples/openmp.c)
+EXAMPLE_OBJ := $(EXAMPLE_SRC:%.c=$(BUILD)/example/%.o)
+EXAMPLES := $(EXAMPLE_SRC:hostlib/examples/%.c=$(BUILD)/examples/%)
+$(EXAMPLES): $(BUILD)/examples/%: $(BUILD)/example/hostlib/examples/%.o $(BUILD)/libnbar.a
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -lpthread
+$(BUILD)/examples/openmp: ALL_LDFLAGS += -fopenmp
+$(BUILD)/example/hostlib/examples/openmp.o: CFLAGS_example += -fopenmp
+
+ALL += $(EXAMPLES)
+OBJS += $(EXAMPLE_OBJ)
+
+LIBDIR ?= $(PREFIX)/lib
+LIB_HEADER := hostlib/include/nbar.h firmware/include/nbar_abi.h
+INSTALL += install-lib
+install-lib: $(BUILD)/libnbar.a $(BUILD)/$(LIB_SO)
+	$(Q)install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig \
+		$(DESTDIR)$(PREFIX)/share/man/man3
+	$(Q)install -m 644 $(LIB_HEADER) $(DESTDIR)$(PREFIX)/include
+	$(Q)install -m 644 $(BUILD)/libnbar.a $(DESTDIR)$(LIBDIR)
+	$(Q)install -m 755 $(BUILD)/$(LIB_SO) $(DESTDIR)$(LIBDIR)
+	$(Q)ln -sf $(LIB_SO) $(DESTDIR)$(LIBDIR)/libnbar.so
+	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+		hostlib/nbar.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/nbar.pc
+	$(Q)install -m 644 hostlib/man/*.3 $(DESTDIR)$(PREFIX)/share/man/man3
+.PHONY: install-lib

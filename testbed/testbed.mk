@@ -63,4 +63,15 @@ check-threads: $(THREAD_BIN) ## what has threads; for SAN=thread
 check-install: all ## install into a folder, and build and run the example from there
 	$(Q)BUILD=$(BUILD) testbed/run testbed/install.sh
 
-.PHONY: check-unit check-threads check-install
+# The thread barrier next to OpenMP's and POSIX's; it needs a compiler that has OpenMP.
+BENCH_TEAM_OBJ := $(BUILD)/test/testbed/bench/team.o
+$(BENCH_TEAM_OBJ): CFLAGS_test += -fopenmp
+$(BUILD)/bench-team: $(BENCH_TEAM_OBJ) $(BUILD)/libnbar.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -fopenmp $^ -o $@ -lpthread
+OBJS += $(BENCH_TEAM_OBJ)
+
+bench-team: $(BUILD)/bench-team ## thread barriers: nbar_team, OpenMP, pthread
+	$(Q)$(BUILD)/bench-team
+
+.PHONY: bench-team check-unit check-threads check-install

@@ -159,20 +159,21 @@ int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out);
  * all poll the completion word themselves, so there is no second, local release. With group NULL
  * the team is the whole barrier.
  *
- * The memory is the caller's, and padded: put it where you like, free it when you like.
+ * The memory is the caller's, and padded: put it where you like, and free it when no thread is in
+ * it. The fields are the library's, but for wait, which you may set before the team begins.
  */
 struct nbar_team {
 	uint32_t count; /* threads still to arrive */
-	uint32_t reserved0[31];
-	uint64_t word; /* completion word of a team without a group */
-	uint32_t wake; /* its futex ... */
-	uint32_t sleepers; /* ... and who may sleep on it */
+	uint32_t reserved0;
+	uint64_t near_word; /* completion word of a small team without a group */
 	uint32_t reserved1[28];
+	uint64_t far_word; /* that of a larger one, away from the line that threads count on */
+	uint32_t reserved2[30];
 	uint32_t size;
-	uint32_t reserved2;
+	uint32_t reserved3;
 	struct nbar_group *group;
 	struct nbar_wait_policy wait;
-	uint32_t reserved3[25];
+	uint32_t reserved4[25];
 }
 #if defined(__GNUC__)
 __attribute__((aligned(128)))
@@ -184,7 +185,7 @@ __attribute__((aligned(128)))
 int nbar_team_init(struct nbar_team *team, uint32_t size, struct nbar_group *group);
 
 /* Waits for all threads of the team, and for all members of the group. 0, or as nbar_wait (for
- * every thread). Called by exactly `size` threads at a time. */
+ * every thread; final). Called by exactly `size` threads at a time. */
 int nbar_team_barrier(struct nbar_team *team);
 
 #ifdef __cplusplus

@@ -12,6 +12,15 @@
 #include "internal.h"
 #include "order.h"
 
+/*
+ * Where the completion word lies. On the line of the count, the last thread has it when it has
+ * counted: one transfer between cores less, which halves the time of two threads. But those who
+ * poll it are in the way of those who still count, the more the larger the team.
+ */
+#define NEAR_MAX 4u
+
+_Static_assert(sizeof(struct nbar_team) == 384, "three pairs of cache lines");
+
 int nbar_team_init(struct nbar_team *team, uint32_t size, struct nbar_group *group)
 {
 	struct nbar_wait_policy wait;
@@ -40,16 +49,17 @@ int nbar_team_init(struct nbar_team *team, uint32_t size, struct nbar_group *gro
 
 static int barrier_alone(struct nbar_team *team)
 {
-	uint32_t ticket = (uint32_t)order_completion_read(&team->word) + 1;
+	uint64_t *word = team->size <= NEAR_MAX ? &team->near_word : &team->far_word;
+	uint32_t ticket = (uint32_t)order_completion_read(word) + 1;
 
 	if (!order_team_arrive(&team->count)) {
-		if (!nblib_reached(order_completion_read(&team->word), ticket))
-			nblib_wait_team(&team->word, &team->wait, ticket);
+		if (!nblib_reached(order_completion_read(word), ticket))
+			nblib_wait_team(word, &team->wait, ticket);
 		return 0;
 	}
 	order_team_reset(&team->count, team->size);
-	if (order_team_release(&team->word, ticket) & NBLIB_TEAM_SLEEPS)
-		nblib_wake_team(&team->word);
+	if (order_team_release(word, ticket) & NBLIB_TEAM_SLEEPS)
+		nblib_wake_team(word);
 	return 0;
 }
 

@@ -99,7 +99,7 @@ static void run_members(uint32_t size, const char *alg, const struct nbar_wait_p
 
 static void orders_memory(void **state)
 {
-	const struct nbar_wait_policy spin = { 1000, 1000, 0 }, yield = { 0, 0, 0 },
+	const struct nbar_wait_policy spin = { 50, 1000, 0 }, yield = { 0, 0, 0 },
 				      block = { 0, 0, 1 };
 
 	(void)state;
@@ -112,8 +112,8 @@ static void orders_memory(void **state)
 static void loses_nothing_on_a_bad_wire(void **state)
 {
 	(void)state;
-	inproc_set_loss(nics, 20);
-	run_members(6, "dissemination", NULL, 60);
+	inproc_set_loss(nics, 10);
+	run_members(6, "dissemination", NULL, 40);
 	inproc_set_loss(nics, 0);
 }
 

@@ -111,14 +111,15 @@ static void epochs_wrap(void **state)
 	struct nbar_team team;
 
 	(void)state;
-	require_ok(nbar_team_init(&team, 3, NULL));
-	team.word = UINT32_MAX - 100;
-	run_teams(&team, 1, 3, 300);
-	assert_int_equal((uint32_t)team.word, 199);
-	require_ok(nbar_team_init(&team, 3, NULL));
-	team.word = UINT32_MAX - 100;
-	team.wait = (struct nbar_wait_policy){ 0, 0, 1 };
-	run_teams(&team, 1, 3, 300);
+	for (uint32_t size = 3; size <= 6; size += 3) {
+		for (int block = 0; block <= 1; block++) {
+			require_ok(nbar_team_init(&team, size, NULL));
+			team.wait.yield_us = block ? 0 : 200;
+			team.near_word = team.far_word = UINT32_MAX - 100;
+			run_teams(&team, 1, size, 300);
+			assert_int_equal((uint32_t)(team.near_word + team.far_word), 98);
+		}
+	}
 }
 
 /* One team a member. */

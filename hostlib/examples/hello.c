@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hello.c - processes that meet in a barrier, and compute while the NICs run it.
+ *
+ * Usage: hello NIC FOLDER RANK SIZE, once for each rank from 0 to SIZE - 1. FOLDER is one that all
+ * of them see: there they leave their blobs for each other.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <nbar.h>
+
+static void blob_path(char *path, size_t size, const char *folder, unsigned rank)
+{
+	snprintf(path, size, "%s/rank-%u", folder, rank);
+}
+
+/* Under another name first: nobody must read half a blob. */
+static int blob_put(const char *folder, unsigned rank, const struct nbar_blob *blob)
+{
+	char path[4096], part[4100];
+	FILE *f;
+
+	blob_path(path, sizeof(path), folder, rank);
+	snprintf(part, sizeof(part), "%s.new", path);
+	f = fopen(part, "wb");
+	if (!f)
+		return -1;
+	if (fwrite(blob, sizeof(*blob), 1, f) != 1) {
+		fclose(f);
+		return -1;
+	}
+	return fclose(f) == 0 ? rename(part, path) : -1;
+}
+
+static void blob_get(const char *folder, unsigned rank, struct nbar_blob *blob)
+{
+	char path[4096];
+	size_t n = 0;
+
+	blob_path(path, sizeof(path), folder, rank);
+	while (n != 1) {
+		FILE *f = fopen(path, "rb");
+
+		if (f) {
+			n = fread(blob, sizeof(*blob), 1, f);
+			fclose(f);
+		} else {
+			usleep(1000); /* it has not come yet */
+		}
+	}
+}
+
+static int fail(const char *what)
+{
+	fprintf(stderr, "hello: %s: %s\n", what, nbar_error());
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 5) {
+		fprintf(stderr, "usage: %s NIC FOLDER RANK SIZE\n", argv[0]);
+		return 2;
+	}
+	unsigned rank = (unsigned)atoi(argv[3]), size = (unsigned)atoi(argv[4]);
+	struct nbar_group_attr attr = { .rank = rank, .size = size };
+	struct nbar_port *port;
+	struct nbar_group *group;
+	struct nbar_blob blob, *blobs = calloc(size, sizeof(*blobs));
+	double sum = 0;
+
+	/* A member: a port of a NIC, a group on it, and the blobs of the others. */
+	if (!blobs || nbar_open(argv[1], &port) < 0)
+		return fail("open");
+	if (nbar_group_open(port, &attr, &group, &blob) < 0)
+		return fail("group");
+	if (blob_put(argv[2], rank, &blob) < 0) {
+		perror(argv[2]);
+		return 1;
+	}
+	for (unsigned r = 0; r < size; r++)
+		blob_get(argv[2], r, &blobs[r]);
+	if (nbar_group_connect(group, blobs) < 0)
+		return fail("connect");
+
+	/* Arrive, compute while the NICs run the barrier, and wait for the others. */
+	for (int i = 1; i <= 1000; i++) {
+		uint32_t ticket;
+
+		if (nbar_post(group, &ticket) < 0)
+			return fail("post");
+		sum += 1.0 / i;
+		if (nbar_wait(group, ticket, NBAR_FOREVER) < 0)
+			return fail("wait");
+	}
+	printf("rank %u of %u: hello after 1000 barriers, and %.3f by the way\n", rank, size, sum);
+
+	char path[4096];
+
+	blob_path(path, sizeof(path), argv[2], rank);
+	unlink(path);
+	free(blobs);
+	nbar_close(port);
+	return 0;
+}

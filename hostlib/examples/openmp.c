@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * openmp.c - OpenMP threads that meet in a team.
+ *
+ * Usage: openmp [NIC]. Without a NIC, the threads are one team. With one, they are two teams, each
+ * a member of a group of two on a port of its own: as two processes would, they meet through it.
+ */
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <nbar.h>
+
+#define TEAM 4u
+#define ROUNDS 1000u
+
+static struct nbar_team team[2];
+static struct nbar_port *port[2];
+static struct nbar_group *group[2];
+
+/* Two members in one process pass their blobs in memory. */
+static int meet(const char *nic)
+{
+	struct nbar_blob blob[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct nbar_group_attr attr = { .rank = i, .size = 2 };
+
+		if (nbar_open(nic, &port[i]) < 0 ||
+		    nbar_group_open(port[i], &attr, &group[i], &blob[i]) < 0)
+			return -1;
+	}
+	for (unsigned i = 0; i < 2; i++)
+		if (nbar_group_connect(group[i], blob) < 0)
+			return -1;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned nteam = argc > 1 ? 2 : 1, failed = 0;
+	unsigned long at[2 * TEAM] = { 0 }, early = 0;
+	double start, took = 0;
+
+	if (argc > 1 && meet(argv[1]) < 0) {
+		fprintf(stderr, "openmp: %s\n", nbar_error());
+		return 1;
+	}
+	for (unsigned i = 0; i < nteam; i++) {
+		if (nbar_team_init(&team[i], TEAM, group[i]) < 0) {
+			fprintf(stderr, "openmp: %s\n", nbar_error());
+			return 1;
+		}
+	}
+	omp_set_dynamic(0);
+	start = omp_get_wtime();
+#pragma omp parallel num_threads((int)(nteam * TEAM)) reduction(+ : early, failed)
+	{
+		unsigned me = (unsigned)omp_get_thread_num();
+		struct nbar_team *mine = &team[me / TEAM];
+
+		for (unsigned i = 1; i <= ROUNDS && !failed; i++) {
+			at[me] = i;
+			failed += nbar_team_barrier(mine) < 0;
+			for (unsigned t = 0; t < nteam * TEAM; t++)
+				early += at[t] < i;
+			/* Nobody goes on before all have looked. */
+			failed += nbar_team_barrier(mine) < 0;
+		}
+		if (failed)
+			fprintf(stderr, "openmp: %s\n", nbar_error());
+	}
+	took = omp_get_wtime() - start;
+	printf("%u threads in %u team%s, %u barriers, %.2f us each; %lu came early\n", nteam * TEAM,
+	       nteam, nteam > 1 ? "s" : "", 2 * ROUNDS, took * 1e6 / (2 * ROUNDS), early);
+	nbar_close(port[0]);
+	nbar_close(port[1]);
+	return early || failed;
+}
