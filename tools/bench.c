@@ -90,22 +90,31 @@ static void show_progress(uint32_t done, uint32_t all, const struct bench_config
 	fflush(stderr);
 }
 
-/* One launch: pairs of node count and algorithm in random order; nic and host next to each other,
- * in random order too, so that whatever drifts on the machine meets both. */
+/*
+ * One launch: pairs of node count and algorithm in random order; nic and host next to each other,
+ * in random order too, so that whatever drifts on the machine meets both. Ranks are dealt to the
+ * nodes at random, the same for both: where nodes take turns on a core, in the order of their
+ * ranks, a signal to a higher rank would always find its receiver next in line.
+ */
 static int run_launch(const struct bench_report *rep, struct bench_result *result,
 		      struct bench_nics *nics, uint32_t launch, uint64_t *random)
 {
 	const struct bench_options *opt = rep->opt;
 	uint32_t npair = rep->nresult / opt->nwhere, done = launch * rep->nresult;
 	uint32_t pair[BENCH_LIST_MAX * BENCH_LIST_MAX], where[BENCH_WHERE_END];
+	uint32_t rank[BENCH_NODES_MAX];
 
 	stats_shuffle(pair, npair, random);
 	for (uint32_t p = 0; p < npair; p++) {
 		stats_shuffle(where, opt->nwhere, random);
+		stats_shuffle(rank, result[pair[p] * opt->nwhere].config.nodes, random);
+		for (uint32_t i = 0; opt->sorted && i < BENCH_NODES_MAX; i++)
+			rank[i] = i;
 		for (uint32_t w = 0; w < opt->nwhere; w++) {
 			struct bench_result *res = &result[pair[p] * opt->nwhere + where[w]];
 			int r;
 
+			res->config.rank = rank;
 			show_progress(done++, rep->nresult * opt->launches, &res->config);
 			r = bench_run(opt, &res->config, rep->machine, nics, &res->launch[launch]);
 			if (r || bench_interrupted())

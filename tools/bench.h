@@ -47,6 +47,7 @@ struct bench_options {
 	int cpu;                /* of the daemon; -1: the first allowed */
 	uint64_t seed;
 	bool one_driver, full, check;
+	bool sorted; /* node i has rank i */
 };
 
 /* 0, or the exit code to end with; *help is set if that is what was wanted. */
@@ -68,6 +69,7 @@ struct bench_config {
 	uint32_t nodes;
 	enum bench_where where;
 	const char *alg;
+	const uint32_t *rank; /* of each node, in this launch */
 };
 
 /* ... and what came of it, in microseconds. */

@@ -18,7 +18,7 @@
 
 /* A node and where it stands. */
 struct member {
-	uint32_t rank;
+	uint32_t node, rank;
 	struct nbar_port *port;
 	struct nbar_group *group; /* one of these two is not NULL */
 	struct hostbar *hostbar;
@@ -94,7 +94,7 @@ __attribute__((format(printf, 2, 3))) static int fail(const struct member *m, co
 
 static int open_member(const struct bench_host *h, struct member *m)
 {
-	const char *nic = h->nics->name[m->rank % h->nics->n];
+	const char *nic = h->nics->name[m->node % h->nics->n];
 	const struct nbar_group_attr attr = {
 		.rank = m->rank,
 		.size = h->config->nodes,
@@ -173,27 +173,36 @@ static int start(const struct bench_host *h, struct member *m)
 	return post(m) ? fail(m, "%s", error_of(m)) : 0;
 }
 
-/* A barrier is complete: notes its time and enters the next. */
-static int finish(const struct bench_host *h, struct member *m)
+/* Notes the time of the barrier that ended at `now`, with `left` to go after it. */
+static void note(const struct bench_host *h, struct member *m, uint32_t left, uint64_t now)
 {
 	uint32_t iters = h->opt->iters;
-	uint64_t now = tool_now_ns();
-	int r = h->opt->check ? check(h, m, h->opt->warmup + iters - m->left + 1) : 0;
 
-	if (m->left <= iters) {
-		uint32_t i = iters - m->left;
+	if (left < iters) {
+		uint32_t i = iters - left - 1;
 
 		hist_add(&m->out->hist, now - m->last);
 		if (i < h->shared->nskew)
 			m->exit[i] = now;
-	} else {
+	} else if (left == iters) {
 		m->started = now;
 	}
 	m->last = now;
-	m->left--;
-	if (!m->left)
+	if (!left)
 		m->out->total_ns = now - m->started;
-	return r || !m->left ? r : start(h, m);
+}
+
+/* A barrier is complete: enters the next at once, then notes the time of this one. */
+static int finish(const struct bench_host *h, struct member *m, uint64_t now)
+{
+	uint32_t all = h->opt->warmup + h->opt->iters;
+	int r = h->opt->check ? check(h, m, all - m->left + 1) : 0;
+
+	m->left--;
+	if (m->left && !r)
+		r = start(h, m);
+	note(h, m, m->left, now);
+	return r;
 }
 
 static void idle(const struct bench_host *h)
@@ -217,19 +226,21 @@ static int drive(const struct bench_host *h, struct member *member)
 		r = start(h, &member[i]);
 	}
 	while (running && !r) {
-		bool moved = false;
-
+		/* One look at the clock a round: it makes the processor wait for all stores and
+		 * loads under way, which nodes that are driven one after the other should not. */
+		now = 0;
 		for (uint32_t i = 0; i < h->count && !r; i++) {
 			struct member *m = &member[i];
 			int done = m->left ? test(m) : 0;
 
 			if (!done)
 				continue;
-			moved = true;
-			r = done > 0 ? finish(h, m) : fail(m, "%s", error_of(m));
+			if (!now)
+				now = tool_now_ns();
+			r = done > 0 ? finish(h, m, now) : fail(m, "%s", error_of(m));
 			running -= !m->left;
 		}
-		if (!moved)
+		if (!now)
 			idle(h);
 	}
 	return r;
@@ -285,7 +296,8 @@ int bench_host_run(const struct bench_host *h)
 		for (uint32_t i = 0; i < h->count; i++) {
 			struct member *m = &member[i];
 
-			m->rank = h->first + i;
+			m->node = h->first + i;
+			m->rank = h->config->rank[m->node];
 			m->left = h->opt->warmup + h->opt->iters;
 			m->out = &h->shared->node[m->rank];
 			m->exit = h->shared->exit + (size_t)m->rank * h->shared->nskew;

@@ -24,12 +24,12 @@ struct bench_node {
 };
 
 struct bench_shared {
-	uint32_t nodes, nskew;
+	uint32_t nodes, nskew;         /* arrays below are by rank */
 	struct bench_counter *stage;   /* hosts that have passed: STAGE_END counters */
-	struct bench_counter *entered; /* one a node: barriers entered */
-	struct nbar_blob *blob;        /* one a node */
+	struct bench_counter *entered; /* barriers entered */
+	struct nbar_blob *blob;
 	struct bench_node *node;
-	uint64_t *exit; /* nskew a node */
+	uint64_t *exit; /* nskew a rank */
 	void *memory;
 	size_t length;
 };

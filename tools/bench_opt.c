@@ -27,6 +27,7 @@ enum {
 	OPT_CPU,
 	OPT_NICD,
 	OPT_SEED,
+	OPT_RANKS,
 	OPT_CHECK
 };
 
@@ -48,6 +49,7 @@ static const struct option long_options[] = {
 	{ "cpu", required_argument, NULL, OPT_CPU },
 	{ "nicd", required_argument, NULL, OPT_NICD },
 	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "ranks", required_argument, NULL, OPT_RANKS },
 	{ "check", no_argument, NULL, OPT_CHECK },
 	{ 0 },
 };
@@ -65,10 +67,11 @@ void bench_usage(FILE *to)
 	      "  --launches N      runs of each configuration, in random order; medians are shown (1)\n"
 	      "  --drivers 1       one process drives all nodes, instead of a process a node\n"
 	      "  --check           every barrier is checked: nobody leaves before all have entered\n"
-	      "  -f, --full        also least, mean and greatest mean over the nodes\n"
+	      "  -f, --full        also the least and the average of the means of the nodes\n"
 	      "  --json FILE       results as JSON; - is stdout, and then there is no table\n"
 	      "  --csv FILE        the same as CSV\n"
-	      "  --seed N          of the random order (1)\n"
+	      "  --ranks ORDER     random: ranks are dealt to the nodes at random; sorted (random)\n"
+	      "  --seed N          of all that is random (1)\n"
 	      "\nThe daemon:\n"
 	      "  --wire ring|udp   between its NICs (ring)\n"
 	      "  --idle POLICY     spin, yield or sleep (spin; yield if there is one core)\n"
@@ -221,6 +224,9 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 		return tool_number(arg, 0, UINT64_MAX, &opt->seed)
 			       ? 0
 			       : tool_usage("--seed: '%s' is not a number", arg);
+	case OPT_RANKS:
+		opt->sorted = !strcmp(arg, "sorted");
+		return check_word("--ranks", arg, "random sorted");
 	case OPT_CHECK:
 		opt->check = true;
 		return 0;

@@ -73,6 +73,7 @@ static json_t *machine_json(const struct bench_report *r)
 	set_number(o, "launches", r->opt->launches);
 	set_number(o, "warmup", r->opt->warmup);
 	set_number(o, "seed", r->opt->seed);
+	set_text(o, "ranks", r->opt->sorted ? "sorted" : "random");
 	json_object_set_new(o, "checked", json_boolean(r->opt->check));
 	return o;
 }

@@ -146,8 +146,8 @@ static void explain(const struct crew *c, const struct bench_shared *s, uint32_t
 	if (!c->failed)
 		return;
 	if (WIFSIGNALED(c->status)) {
-		tool_error("the host process of node %u was killed by signal %d (%s)",
-			   c->culprit * per_process, WTERMSIG(c->status),
+		tool_error("the host process of rank %u was killed by signal %d (%s)",
+			   config->rank[c->culprit * per_process], WTERMSIG(c->status),
 			   strsignal(WTERMSIG(c->status)));
 		return;
 	}
@@ -155,11 +155,11 @@ static void explain(const struct crew *c, const struct bench_shared *s, uint32_t
 		if (s->node[i].failed_at && (!first || s->node[i].failed_at < first->failed_at))
 			first = &s->node[i];
 	if (first)
-		tool_error("node %u of %u (%s, %s): %s", (unsigned)(first - s->node), s->nodes,
+		tool_error("rank %u of %u (%s, %s): %s", (unsigned)(first - s->node), s->nodes,
 			   bench_where_name[config->where], config->alg, first->error);
 	else
-		tool_error("the host process of node %u ended with status %d",
-			   c->culprit * per_process, WEXITSTATUS(c->status));
+		tool_error("the host process of rank %u ended with status %d",
+			   config->rank[c->culprit * per_process], WEXITSTATUS(c->status));
 }
 
 /* Median over the barriers of last exit - first exit; skew has room for all. */

@@ -122,11 +122,10 @@ static void print_counters(const struct snapshot *s, const struct snapshot *befo
 /* What a group is doing, in words: "waits for 3; late: 5, 6". */
 static void print_state(const struct nbar_group_info *g)
 {
-	bool left = g->life == NBAR_LIFE_LINGER && g->culprit == g->rank;
-
 	if (g->status != NBAR_STATUS_OK) {
 		/* A group whose host has left in good order has not failed. */
-		if (left && g->status == NBAR_STATUS_CLOSED)
+		if (g->life == NBAR_LIFE_LINGER && g->culprit == g->rank &&
+		    g->status == NBAR_STATUS_CLOSED)
 			printf("closed");
 		else
 			printf("failed: rank %u: %s", g->culprit, status_of(g));

@@ -216,12 +216,13 @@ static void options_all(void **state)
 	assert_int_equal(
 		parse("-i 5 -x 0 -f --nodes 3,64 --where host --alg "
 		      "pairwise,dissemination:16 --wire udp --launches 7 --drivers 1 "
-		      "--json - --csv file --idle sleep --cpu 1 --nicd /x --seed 9 --check",
+		      "--json - --csv file --idle sleep --cpu 1 --nicd /x --seed 9 --check "
+		      "--ranks sorted",
 		      &opt),
 		0);
 	assert_int_equal(opt.iters, 5);
 	assert_int_equal(opt.warmup, 0);
-	assert_true(opt.full && opt.one_driver && opt.check);
+	assert_true(opt.full && opt.one_driver && opt.check && opt.sorted);
 	assert_int_equal(opt.nnodes, 2);
 	assert_int_equal(opt.nodes[0], 3);
 	assert_int_equal(opt.nodes[1], 64);
@@ -270,6 +271,7 @@ static void options_refused(void **state)
 		"--drivers 2",
 		"--cpu -1",
 		"--seed s",
+		"--ranks upward",
 		"--json - --csv -",
 		"--nic n0 --wire ring",
 		"--nic n0 --nodes 65",
