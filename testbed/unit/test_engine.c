@@ -313,18 +313,20 @@ static void test_r5_silent_and_late(void **state)
 static void test_r5_windows(void **state)
 {
 	(void)state;
-	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
-		      "later @1 slot 0 from 3 rank 3 => stale\n"
-		      "start => tokens @1 to 1.0, arm\n"
-		      "later @1 slot 1 from 2 rank 3 => stale\n"
-		      "later @0 slot 0 from 3 rank 3 => stale\n"
-		      "later @2 slot 0 from 3 rank 3 => stale\n"
-		      "later @1 slot 0 from 3 rank 3 => -\n"
-		      "15 x timeout => pull 0, arm\n"
-		      "token @1 slot 0 from 3 => tokens @1 to 2.1, arm\n"
-		      "later @1 slot 0 from 3 rank 3 => stale\n"
-		      "15 x timeout => pull 1, arm\n"
-		      "timeout => failed silent 2, disarm\n");
+	run_trace_alg(
+		NBFW_ALG_DISSEMINATION, 1, 4, 0,
+		"later @1 slot 0 from 3 rank 3 => stale\n"
+		"start => tokens @1 to 1.0, arm\n"
+		"later @1 slot 1 from 2 rank 3 => stale\n"
+		"later @0 slot 0 from 3 rank 3 => stale\n"
+		"later @2 slot 0 from 3 rank 3 => stale\n"
+		"later @1 slot 0 from 3 rank 3 => -\n"
+		"15 x timeout => pull 0, arm\n"
+		"token @1 slot 0 from 3 => tokens @1 to 2.1, arm\n"
+		"later @1 slot 0 from 3 rank 3 => stale\n"
+		"pull @2 slot 0 from 1 => reply later rank 2\n" /* no word of rank 3 any more */
+		"15 x timeout => pull 1, arm\n"
+		"timeout => failed silent 2, disarm\n");
 	/* One source that answers does not speak for another. */
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 3, 4, 0,
 		      "start => tokens @1 to 1.0 2.1 3.2, arm\n"
@@ -332,7 +334,7 @@ static void test_r5_windows(void **state)
 		      "later @1 slot 2 from 1 rank 3 => -\n"
 		      "15 x timeout => pull 0 1 2, arm\n"
 		      "timeout => failed silent 2, disarm\n");
-	/* Each window asks anew. */
+	/* Each window asks anew, and each barrier. */
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 2, 0,
 		      "start => tokens @1 to 1.0, arm\n"
 		      "15 x timeout => pull 0, arm\n"
@@ -340,6 +342,7 @@ static void test_r5_windows(void **state)
 		      "16 x timeout => pull 0, arm\n"
 		      "later @1 slot 0 from 1 rank 1 => -\n"
 		      "16 x timeout => pull 0, arm\n"
+		      "later @1 slot 0 from 1 rank 1 => -\n"
 		      "token @1 slot 0 from 1 => complete @1, disarm\n"
 		      "start => tokens @2 to 1.0, arm\n"
 		      "15 x timeout => pull 0, arm\n"
