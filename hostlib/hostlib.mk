@@ -52,4 +52,8 @@ install-lib: $(BUILD)/libnbar.a $(BUILD)/$(LIB_SO)
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 		hostlib/nbar.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/nbar.pc
 	$(Q)install -m 644 hostlib/man/*.3 $(DESTDIR)$(PREFIX)/share/man/man3
+	$(Q)for f in $$(sed -n 's/^[a-z].*[ *]\(nbar_[a-z_]*\)(.*/\1/p' hostlib/include/nbar.h); do \
+		case $$f in nbar_team_*) page=nbar_team ;; *) page=nbar ;; esac; \
+		ln -sf $$page.3 $(DESTDIR)$(PREFIX)/share/man/man3/$$f.3; \
+	done
 .PHONY: install-lib
