@@ -15,7 +15,7 @@ flags() {
 
 no_firmware_inside() { # the library must depend on libc alone
 	! readelf -d "$prefix"/lib*/libnbar.so* "$prefix"/lib/*/libnbar.so* 2>/dev/null |
-		grep NEEDED | grep -v libc.so
+		grep NEEDED | grep -vE "libc\.so|ld-linux"
 }
 
 only_our_symbols() {
