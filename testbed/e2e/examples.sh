@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The examples of the library run, against a real daemon.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. testbed/e2e/lib.sh
+within=
+NBAR_RUN_DIR=$work/run
+export NBAR_RUN_DIR
+
+hello() { # three processes
+	local i members=
+	mkdir -p "$work/meet"
+	for i in 0 1 2; do
+		"$BUILD/examples/hello" n$i "$work/meet" $i 3 &
+		members="$members $!"
+	done
+	for i in $members; do
+		wait "$i" || return 1
+	done
+	[ -z "$(ls "$work/meet")" ]
+}
+
+no_daemon() { # says what to do
+	! "$BUILD/examples/hello" n9 "$work/meet" 0 1 >"$work/told" 2>&1 &&
+		grep -q 'nbar-nicd --nic name=n9,wire=ring' "$work/told"
+}
+
+ok "a daemon starts" daemon "$NBAR_RUN_DIR" --nics 3
+ok "hello: three processes meet" hello
+ok "hello: without its NIC it says what to do" no_daemon
+if [ ! -x "$BUILD/examples/openmp" ]; then
+	skip "openmp: the threads of a process" "this compiler has no OpenMP"
+elif [[ ${SAN:-} == *thread* ]]; then
+	skip "openmp: the threads of a process" "ThreadSanitizer does not know OpenMP's own barriers"
+else
+	ok "openmp: threads in one team, no NIC" "$BUILD/examples/openmp"
+	ok "openmp: threads in two teams, through a NIC" "$BUILD/examples/openmp" n1
+fi
+finish
