@@ -53,6 +53,18 @@ TESTS += $(BUILD)/adversary
 TEST_LIST += $(BUILD)/adversary
 OBJS += $(ADVERSARY_OBJ)
 
+# What the firmware may need and include; the script asks for the flags of the units themselves.
+TEST_LIST += testbed/firmware-check.sh
+export CFLAGS_FW = $(CFLAGS_fw)
+export CFLAGS_LIB = $(CFLAGS_lib)
+check-firmware: ## the firmware without libc, for six machines; and who may include whom
+	$(Q)mkdir -p $(BUILD)
+	$(Q)CC=$(CC) testbed/firmware-check.sh | tee $(BUILD)/firmware-check.log
+	$(Q)! grep -q '^not ok' $(BUILD)/firmware-check.log
+
+check-mutations: ## breaks the core in many ways and sees the unit tests fail; takes minutes
+	$(Q)CC=$(CC) testbed/mutate/run
+
 check-unit: $(UNIT_BIN) ## the unit tests alone
 	$(Q)BUILD=$(BUILD) testbed/run $(UNIT_BIN)
 
@@ -74,4 +86,6 @@ OBJS += $(BENCH_TEAM_OBJ)
 bench-team: $(BUILD)/bench-team ## thread barriers: nbar_team, OpenMP, pthread
 	$(Q)$(BUILD)/bench-team
 
-.PHONY: bench-team check-unit check-threads check-install
+.PHONY: bench-team check-firmware check-mutations check-unit check-threads check-install
+
+include testbed/cluster/cluster.mk

@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the firmware needs from the world, and who may include whom: builds core and NIC loop for
+# several machines without a libc and looks at the objects. Speaks TAP; needs no root. Called by
+# make check-firmware, which gives the flags of the units in CFLAGS_FW and CFLAGS_LIB.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+top=$PWD
+: "${CFLAGS_FW:?is not set: run make check-firmware}" "${CFLAGS_LIB:?is not set: run make check-firmware}"
+TEXT_MAX=8192 # bytes of code and constants, of each library
+FRAME_MAX=512 # bytes of stack, of each function
+WARN="-Wall -Wextra -Wpedantic -Wconversion -Wmissing-prototypes -Wstrict-prototypes -Wvla -Werror"
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+n=0
+
+# result NAME COMMAND...: one line of TAP; what the command printed follows if it failed.
+result() {
+	local name=$1
+	shift
+	n=$((n + 1))
+	if "$@" >"$work/out" 2>&1; then
+		echo "ok $n - $name"
+	else
+		echo "not ok $n - $name"
+		sed 's/^/# /' "$work/out"
+	fi
+}
+
+skip() {
+	n=$((n + 1))
+	echo "ok $n - $1 # SKIP $2"
+}
+
+build() {
+	local cc=$1
+	shift
+	# Without unwind tables: firmware has nobody to unwind to.
+	(cd "$work/o" &&
+		$cc -std=c11 -Os "$@" $WARN -ffreestanding -fno-asynchronous-unwind-tables -nostdinc \
+			-isystem "$($cc -print-file-name=include)" -I"$top/firmware/include" \
+			-I"$top/firmware/core" -I"$top/firmware/nic" -c \
+			"$top"/firmware/core/*.c "$top"/firmware/nic/*.c)
+}
+
+# Names that are used and not defined. readelf, as it reads the objects of any machine.
+undefined() {
+	readelf -sW "$work"/o/*.o | awk '$5 == "GLOBAL" && $7 == "UND" { used[$8] }
+		$5 == "GLOBAL" && $7 != "UND" { defined[$8] }
+		END { for (name in used) if (!(name in defined)) print name }'
+}
+
+# __aeabi_mem*: what the ARM ABI calls memcpy, memmove and memset.
+only_mem() {
+	! undefined | grep -vE '^(__aeabi_)?mem(cpy|move|set|clr|cmp)[48]?$'
+}
+
+# section_bytes PATTERN OBJECT...: the sizes of all sections whose name matches, added up.
+section_bytes() {
+	local pattern=$1
+	shift
+	readelf -SW "$@" | sed -n 's/^ *\[ *[0-9]*\] *//p' | awk -v p="$pattern" '$1 ~ p { print $5 }' |
+		{ sum=0; while read -r hex; do sum=$((sum + 0x$hex)); done; echo $sum; }
+}
+
+at_most() {
+	echo "$1 bytes, at most $2"
+	[ "$1" -gt 0 ] && [ "$1" -le "$2" ]
+}
+
+no_data() {
+	local bytes
+	bytes=$(section_bytes '^[.](s?data|s?bss|tdata|tbss)' "$work"/o/*.o)
+	echo "$bytes bytes"
+	[ "$bytes" = 0 ]
+}
+
+no_dynamic() {
+	! grep -h dynamic "$work"/o/*.su
+}
+
+objects() {
+	for f in "$top/firmware/$1"/*.c; do
+		echo "$work/o/$(basename "$f" .c).o"
+	done
+}
+
+# target NAME COMPILER FLAG...
+target() {
+	local name=$1 cc=$2 text frame
+	shift 2
+	if ! command -v "$cc" >/dev/null; then
+		skip "$name" "$cc is not installed: apt-get install $cc"
+		return
+	fi
+	rm -rf "$work/o"
+	mkdir "$work/o"
+	if [ "$cc" = gcc ]; then
+		result "$name: builds without a warning" build "$cc" "$@" -fstack-usage
+		frame=$(cut -f 2 "$work"/o/*.su | sort -n | tail -n 1)
+		result "$name: the largest stack frame has $frame bytes (at most $FRAME_MAX)" \
+			at_most "$frame" $FRAME_MAX
+		result "$name: no frame grows at run time" no_dynamic
+	else
+		result "$name: builds without a warning, no stack frame above $FRAME_MAX bytes" \
+			build "$cc" "$@" -Wframe-larger-than=$FRAME_MAX
+	fi
+	result "$name: needs nothing but mem*" only_mem
+	result "$name: no .data, no .bss" no_data
+	for part in core nic; do
+		text=$(section_bytes '^[.](text|rodata)' $(objects $part))
+		result "$name: $part has $text bytes of text (at most $TEXT_MAX)" at_most "$text" $TEXT_MAX
+	done
+}
+
+target "x86-64 gcc" gcc
+target "x86-64 clang" clang
+target "riscv32 clang" clang --target=riscv32-unknown-elf -march=rv32imac -mabi=ilp32
+target "riscv64 clang" clang --target=riscv64-unknown-elf -march=rv64imac -mabi=lp64
+target "armv7m clang" clang --target=armv7m-none-eabi -mthumb
+target "aarch64 clang" clang --target=aarch64-none-elf
+
+# compiles HEADER COMPILER FLAG...: a file that has nothing but the header.
+compiles() {
+	local header=$1
+	shift
+	echo "#include \"$header\"" | "$@" -Ifirmware/include -Ihostlib/include -Wall -Wextra \
+		-Wpedantic -Werror -fsyntax-only -
+}
+
+for cc in "gcc -std=c11 -x c" "clang -std=c11 -x c" "g++ -std=c++17 -x c++" "clang++ -std=c++17 -x c++"; do
+	for header in nbar_abi.h nbar.h; do
+		if command -v ${cc%% *} >/dev/null; then
+			result "$header alone: $cc" compiles $header $cc
+		else
+			skip "$header alone: $cc" "${cc%% *} is not installed: apt-get install gcc g++ clang"
+		fi
+	done
+done
+only_stdint() {
+	grep '#include' firmware/include/nbar_abi.h
+	[ "$(grep '#include' firmware/include/nbar_abi.h)" = "#include <stdint.h>" ]
+}
+result "nbar_abi.h includes stdint.h and nothing else" only_stdint
+
+# includes FLAGS HEADER: whether a file of the unit with these flags may include it.
+includes() {
+	echo "#include $2" | ${CC:-gcc} -std=c11 $1 -x c -fsyntax-only -
+}
+
+refused() {
+	local out
+	out=$(includes "$@" 2>&1) && return 1
+	echo "$out"
+	# It must be this header that is missing, and nothing else.
+	[[ $out == *"No such file"* || $out == *"file not found"* ]]
+}
+
+result "the core may include engine.h" includes "$CFLAGS_FW" '"engine.h"'
+result "the core may not include nbar.h" refused "$CFLAGS_FW" '"nbar.h"'
+result "the core may not include stdio.h" refused "$CFLAGS_FW" '<stdio.h>'
+result "the host library may include nbar.h" includes "$CFLAGS_LIB" '"nbar.h"'
+result "the host library may not include engine.h" refused "$CFLAGS_LIB" '"engine.h"'
+result "the host library may not include nic.h" refused "$CFLAGS_LIB" '"nic.h"'
+echo "1..$n"
