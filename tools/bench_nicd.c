@@ -125,6 +125,9 @@ static void show_log(const struct bench_nics *nics)
 void bench_nicd_died(struct bench_nics *nics, int status)
 {
 	nics->pid = 0;
+	/* Ctrl-C is for all processes of a terminal. */
+	if (bench_interrupted())
+		return;
 	if (WIFSIGNALED(status))
 		tool_error("nbar-nicd was killed by signal %d (%s); it last said:",
 			   WTERMSIG(status), strsignal(WTERMSIG(status)));

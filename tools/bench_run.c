@@ -134,7 +134,7 @@ static int watch(struct crew *c, struct bench_nics *nics)
 			crew_kill(c);
 		}
 	}
-	return interrupted || c->failed ? TOOL_FAILED : r;
+	return bench_interrupted() || c->failed ? TOOL_FAILED : r;
 }
 
 /* Says what went wrong: a host that was killed, or else the first to report an error. */

@@ -1,0 +1,200 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The command nbar: bench and stat as a user meets them. What they measure is not looked at, only
+# that they measure, say what is wrong, and leave nothing behind.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. testbed/e2e/lib.sh
+nbar=$BUILD/nbar
+within=
+export TMPDIR=$work/tmp
+mkdir -p "$TMPDIR"
+run="-i 200 -x 20"
+
+# Exit status and words on stderr are as expected: wants STATUS WORDS COMMAND...
+wants() {
+	local status=$1 words=$2 got
+	shift 2
+	"$@" >"$work/out" 2>"$work/err"
+	got=$?
+	cat "$work/out" "$work/err"
+	[ $got = "$status" ] && grep -q -e "$words" "$work/err"
+}
+
+# Children of a process, in the order in which they were started.
+children() {
+	local file pid name state parent rest
+	for file in /proc/[0-9]*/stat; do
+		{ read -r pid name state parent rest <"$file"; } 2>/dev/null || continue
+		[ "$parent" = "$1" ] && echo "$pid"
+	done | sort -n
+}
+
+# Daemons and hosts of a bench.
+started() {
+	grep -lsz -e "^$TMPDIR/nbar-bench" -e "^$work/long.json" /proc/[0-9]*/cmdline
+}
+
+# No process and no folder of a bench is left. A process that was told to end may take a moment.
+nothing_left() {
+	local i
+	for i in $(seq 50); do
+		[ -z "$(ls -A "$TMPDIR")" ] && [ -z "$(started)" ] && return 0
+		sleep 0.1
+	done
+	ls -A "$TMPDIR"
+	started
+	return 1
+}
+
+table() {
+	"$nbar" bench $run --nodes 2,5 -f --check --launches 2 >"$work/out" || return 1
+	cat "$work/out"
+	grep -q '^nodes where algorithm .* mean .* p50 .* p99 .* max .* skew .* host/nic' "$work/out" &&
+		[ "$(grep -cE '^ +[25] (nic|host) +dissemination:1( +[0-9]+\.[0-9]+){7,8}$' "$work/out")" = 4 ]
+}
+
+csv() {
+	"$nbar" bench $run --nodes 3 --alg pairwise,dissemination:2 --drivers 1 --check --csv - \
+		>"$work/out" || return 1
+	cat "$work/out"
+	grep -q '^#@version=' "$work/out" && grep -q '^#@cpu=' "$work/out" &&
+		grep -q '^nodes,where,alg,wire,iters,mean_us,p50_us,p99_us,max_us,skew_us,' "$work/out" &&
+		[ "$(grep -cE '^3,(nic|host),(pairwise|dissemination:2),ring,200(,[0-9]+\.[0-9]+){7},' \
+			"$work/out")" = 4 ] &&
+		! grep -q algorithm "$work/out"
+}
+
+json() {
+	local key
+	"$nbar" bench $run --nodes 2 --json "$work/result.json" || return 1
+	cat "$work/result.json"
+	for key in version command machine results nodes where alg wire iters mean_us p50_us p99_us \
+		max_us skew_us factor launches; do
+		grep -q "\"$key\":" "$work/result.json" || return 1
+	done
+}
+
+udp() {
+	"$nbar" bench $run --nodes 2 --wire udp --check
+}
+
+# A bench in the background that would run for hours; $bench is its process.
+start_long() {
+	"$nbar" bench -i 100000000 --nodes 3 --where "$1" --json "$work/long.json" \
+		>"$work/long.out" 2>"$work/long.err" &
+	bench=$!
+	pids="$pids $bench"
+	for i in $(seq 100); do
+		# The daemon first, then three hosts.
+		[ "$(children $bench | wc -l)" = 4 ] && sleep 0.2 && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# It ends by itself, says so, and leaves nothing: ends STATUS WORDS
+ends() {
+	local status
+	wait "$bench"
+	status=$?
+	cat "$work/long.err"
+	[ $status = "$1" ] && grep -q "$2" "$work/long.err" && [ ! -e "$work/long.json" ] &&
+		nothing_left
+}
+
+interrupted() {
+	start_long nic && kill -INT "$bench" && ends 1 interrupted
+}
+
+terminated() {
+	start_long host && kill -TERM "$bench" && ends 1 interrupted
+}
+
+host_killed() {
+	start_long "$1" && kill -KILL "$(children "$bench" | tail -n 1)" &&
+		ends 1 'the host process of rank [0-2] was killed by signal 9'
+}
+
+daemon_killed() {
+	start_long "$1" && kill -KILL "$(children "$bench" | head -n 1)" &&
+		ends 1 'nbar-nicd was killed by signal 9'
+}
+
+# An older result outlives a bench that fails.
+keeps_old() {
+	echo old >"$work/old.json"
+	wants 1 'ended with status' "$nbar" bench $run --nicd /bin/false --json "$work/old.json" &&
+		[ "$(cat "$work/old.json")" = old ]
+}
+
+attached() {
+	"$nbar" bench $run --nodes 2,3 --nic "$work/d/n0.sock" --nic "$work/d/n1.sock" --check
+}
+
+stat_text() {
+	"$nbar" stat --run-dir "$work/d" >"$work/out" || return 1
+	cat "$work/out"
+	[ "$(grep -c '^NIC n[01]: wire ring' "$work/out")" = 2 ] &&
+		grep -qE '^  barriers_completed +[1-9]' "$work/out" &&
+		grep -q 'dissemination:1 .* linger' "$work/out" &&
+		! grep -q '^  frames_malformed' "$work/out" &&
+		"$nbar" stat -a "$work/d/n1.sock" | grep -qE '^  frames_malformed +0'
+}
+
+stat_json() {
+	"$nbar" stat --json --run-dir "$work/d" n0 >"$work/out" || return 1
+	cat "$work/out"
+	grep -q '"barriers_completed": [1-9]' "$work/out" && grep -q '"waits_for": null' "$work/out"
+}
+
+# A member that does not arrive is named by the NIC of the one who waits for it.
+stat_names_the_late() {
+	local i
+	start_long nic || return 1
+	local dir=$(echo "$TMPDIR"/nbar-bench-*) host=$(children "$bench" | tail -n 1)
+	for i in $(seq 50); do
+		"$nbar" stat --run-dir "$dir" >"$work/out"
+		[ "$(grep -cE ' connected +[1-9]' "$work/out")" = 3 ] && break
+		sleep 0.1
+	done
+	kill -STOP "$host"
+	for i in $(seq 50); do
+		"$nbar" stat --run-dir "$dir" >"$work/out"
+		grep -qE 'waits for [0-2]; late: [0-2]' "$work/out" && break
+		sleep 0.1
+	done
+	cat "$work/out"
+	kill -INT "$bench"
+	ends 1 interrupted && grep -qE 'waits for [0-2]; late: [0-2]' "$work/out"
+}
+
+ok "bench: a table, every barrier checked" table
+ok "bench: CSV, one driver, two algorithms" csv
+ok "bench: JSON" json
+ok "bench: over udp" udp
+ok "bench: leaves nothing behind" nothing_left
+ok "bench: SIGINT ends it and all it started" interrupted
+ok "bench: so does SIGTERM" terminated
+ok "bench: a host that is killed is named (nic)" host_killed nic
+ok "bench: a host that is killed is named (host)" host_killed host
+ok "bench: a daemon that is killed is reported" daemon_killed host
+ok "bench: a failure keeps the results of an earlier run" keeps_old
+for wrong in "--nodes 0" "--nodes 2000" "-i 0" "--alg fastest" "--where there" "--drivers 2" "--what"; do
+	ok "bench: $wrong is wrong usage" wants 2 'nbar bench --help' "$nbar" bench $wrong
+done
+ok "bench: an output that cannot be written is refused first" \
+	wants 1 "cannot write $work/none/x" "$nbar" bench -i 100000000 --json "$work/none/x"
+ok "bench: no such daemon" wants 1 'cannot run /nowhere/nicd' "$nbar" bench --nicd /nowhere/nicd
+ok "bench: no such NIC" wants 1 '--nic .*none.sock: .' "$nbar" bench --nic "$work/none.sock"
+ok "nbar: an unknown subcommand" wants 2 'nbar --help' "$nbar" brew
+ok "nbar: help" sh -c "$nbar help && $nbar help bench && $nbar stat --help && $nbar --version"
+ok "a daemon with two NICs" daemon "$work/d" --nics 2
+ok "bench: attached to running NICs, two ports on one of them" attached
+ok "stat: counters and groups of all NICs" stat_text
+ok "stat: JSON" stat_json
+ok "stat: the late are named" stat_names_the_late
+ok "stat: no such run directory" wants 1 'start nbar-nicd' "$nbar" stat --run-dir "$work/none"
+ok "stat: wrong usage" wants 2 'nbar stat --help' "$nbar" stat --watch 0
+ok "nothing is left behind" nothing_left
+finish
