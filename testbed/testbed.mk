@@ -86,6 +86,15 @@ OBJS += $(BENCH_TEAM_OBJ)
 bench-team: $(BUILD)/bench-team ## thread barriers: nbar_team, OpenMP, pthread
 	$(Q)$(BUILD)/bench-team
 
-.PHONY: bench-team check-firmware check-mutations check-unit check-threads check-install
+BENCH_ENGINE_OBJ := $(BUILD)/test/testbed/bench/engine.o
+$(BUILD)/bench-engine: $(BENCH_ENGINE_OBJ) $(BUILD)/libnbfw.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
+OBJS += $(BENCH_ENGINE_OBJ)
+
+bench-engine: $(BUILD)/bench-engine ## the engine alone: ns a token
+	$(Q)$(BUILD)/bench-engine
+
+.PHONY: bench-engine bench-team check-firmware check-mutations check-unit check-threads check-install
 
 include testbed/cluster/cluster.mk
