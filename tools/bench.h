@@ -94,7 +94,7 @@ struct bench_nics {
 	uint32_t n;
 	pid_t pid;                /* of our daemon; 0: none */
 	char dir[BENCH_PATH_MAX]; /* its run directory; empty: none */
-	char text[NBAR_NICS_MAX][BENCH_PATH_MAX + 16];
+	char text[NBAR_NICS_MAX][BENCH_PATH_MAX + 24];
 };
 
 /* Starts a daemon with n NICs and waits until it answers. 0 or an exit code, the message is out. */

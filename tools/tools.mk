@@ -8,10 +8,17 @@ TOOLS_SRC := $(wildcard tools/*.c)
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o)
 $(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbar.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -ljansson -lm
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -ljansson -lpthread
 
 ALL += $(BUILD)/nbar
 OBJS += $(TOOLS_OBJ)
 
-# The tests of the tools are linked with those of their files that need no NIC.
+# What the unit tests of the tools are linked with.
 $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,hist.o stats.o tool.o bench_opt.o)
+$(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,hostbar.o stats.o)
+
+INSTALL += install-tools
+install-tools: $(BUILD)/nbar
+	$(Q)install -D -m 755 $(BUILD)/nbar $(DESTDIR)$(PREFIX)/bin/nbar
+	$(Q)install -D -m 644 tools/nbar.1 $(DESTDIR)$(PREFIX)/share/man/man1/nbar.1
+.PHONY: install-tools
