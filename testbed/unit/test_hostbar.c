@@ -82,15 +82,15 @@ static void run(struct member *m, uint32_t n, uint32_t count, uint64_t *random)
 	while (done < n) {
 		struct member *one = &m[stats_random(random) % n];
 
-		if (one->left == count)
-			sched_yield();
 		if (one->left == one->ticket && one->left < count)
 			enter(one);
 		int r = hostbar_test(one->hb, one->ticket);
 
 		assert_in_range(r, 0, 1);
-		if (!r || one->left == one->ticket)
+		if (!r || one->left == one->ticket) {
+			sched_yield();
 			continue;
+		}
 		one->left = one->ticket;
 		for (uint32_t i = 0; i < n; i++)
 			assert_in_range(m[i].ticket, one->left, one->left + 1);
@@ -119,11 +119,11 @@ static void barriers(void **state)
 static void barriers_despite_loss(void **state)
 {
 	static const struct hostbar_config quick = { 50000, HOSTBAR_BUDGET_NS };
-	static const char *const alg[] = { "pairwise", "dissemination:1", "dissemination:2" };
+	static const char *const alg[] = { "pairwise", "dissemination:2" };
 	uint64_t random = 2;
 
 	(void)state;
-	for (uint32_t a = 0; a < 3; a++) {
+	for (uint32_t a = 0; a < 2; a++) {
 		struct member m[SIZE_MAX_HERE];
 
 		open_all(m, 5, alg[a], &quick);
