@@ -13,16 +13,19 @@
 
 #include <rte_errno.h>
 #include <rte_ring.h>
-#include <rte_ring_elem.h>
 
 #include "log.h"
 #include "wire.h"
 
 #define RING_SIZE 2048u /* frames that may be on their way to one NIC */
 #define BURST 32u
+/* A frame is in use while it is on the ring or in a burst; so the oldest one is always free. */
+#define FRAMES (2 * RING_SIZE)
+
+struct ring_wire;
 
 struct ring_frame {
-	uint32_t src; /* index of the NIC that sent it */
+	const struct ring_wire *src;
 	struct nbfw_token token;
 };
 
@@ -34,8 +37,10 @@ struct ring_addr {
 
 struct ring_wire {
 	struct wire_base base;
-	struct rte_ring *ring;
+	struct rte_ring *ring; /* of pointers to frames */
 	uint32_t index;
+	uint32_t next; /* frame to be used */
+	struct ring_frame frame[FRAMES];
 };
 
 static uint64_t daemon_id;
@@ -75,8 +80,7 @@ static int ring_open(const char *nic, const char *(*option)(void *args, const ch
 		return -EIO;
 	}
 	snprintf(name, sizeof(name), "wire%u", nwire);
-	w->ring = rte_ring_create_elem(name, sizeof(struct ring_frame), RING_SIZE, SOCKET_ID_ANY,
-				       RING_F_SP_ENQ | RING_F_SC_DEQ);
+	w->ring = rte_ring_create(name, RING_SIZE, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	if (!w->ring) {
 		log_error("nic %s: no memory for a ring: %s; give DPDK more, for example -- -m 128",
 			  nic, rte_strerror(rte_errno));
@@ -97,17 +101,21 @@ static int ring_open(const char *nic, const char *(*option)(void *args, const ch
 static unsigned ring_poll(struct wire_base *base, struct nbnic *nic, uint64_t now)
 {
 	struct ring_wire *w = (struct ring_wire *)base;
-	struct ring_frame frame[BURST];
-	unsigned left;
-	unsigned n = rte_ring_sc_dequeue_burst_elem(w->ring, frame, sizeof(frame[0]), BURST, &left);
+	void *at[BURST];
+	unsigned n = rte_ring_sc_dequeue_burst(w->ring, at, BURST, NULL);
 
 	if (n == 0)
 		return 0;
-	/* Begin at the front again: so a ring of which little is in use stays in the cache. */
-	if (left == 0)
+	for (unsigned i = 0; i < n; i++) {
+		const struct ring_frame *f = at[i];
+
+		nbnic_receive(nic, &f->src->base.addr, &f->token, now);
+	}
+	/* Begin at the front again: so what little is in use stays in the cache. */
+	if (rte_ring_empty(w->ring)) {
 		rte_ring_reset(w->ring);
-	for (unsigned i = 0; i < n; i++)
-		nbnic_receive(nic, &wires[frame[i].src]->base.addr, &frame[i].token, now);
+		w->next = 0;
+	}
 	return n;
 }
 
@@ -116,11 +124,21 @@ static void ring_transmit(struct wire_base *base, const struct nbnic_addr *to,
 {
 	struct ring_wire *w = (struct ring_wire *)base;
 	struct ring_addr addr = addr_of(to);
-	struct ring_frame frame = { .src = w->index, .token = *t };
+	struct ring_wire *peer = addr.index < nwire ? wires[addr.index] : NULL;
 
-	if (addr.daemon != daemon_id || addr.index >= nwire ||
-	    rte_ring_sp_enqueue_elem(wires[addr.index]->ring, &frame, sizeof(frame)) < 0)
+	if (addr.daemon != daemon_id || !peer) {
 		w->base.errors++;
+		return;
+	}
+	struct ring_frame *f = &peer->frame[peer->next % FRAMES];
+
+	if (rte_ring_sp_enqueue(peer->ring, f) < 0) {
+		w->base.errors++;
+		return;
+	}
+	peer->next++;
+	f->src = w;
+	f->token = *t;
 }
 
 static const char *const ring_options[] = { NULL };
