@@ -75,7 +75,7 @@ bool nbfw_silent(const struct nbfw_state *s, const struct nbar_plan *p, uint32_t
 	return nbfw_missing(s, p, slot) && !has(s, SET_HEARD, slot);
 }
 
-/* Goes as far as the tokens at hand allow. Sends lie in step order, so what is released by the
+/* R3: goes as far as the tokens at hand allow. Sends lie in step order, so what is released by the
  * way is one range, which the caller has begun. */
 static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a)
 {
@@ -100,6 +100,7 @@ static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw
 	 * this parity is free for it from here on. */
 	clear(s, set);
 	s->running = 0;
+	/* R1: the sends of a last, send-only step are in the range, but after this. */
 	a->complete = true;
 	a->timer = NBFW_DISARM;
 }
@@ -266,6 +267,7 @@ static void on_timeout(struct nbfw_state *s, const struct nbar_plan *p, struct n
 		}
 		clear(s, SET_HEARD);
 	}
+	/* R4: who lacks a token asks for it. */
 	a->pull_first = s->want;
 	a->pull_end = end;
 	a->timer = NBFW_ARM;
@@ -334,8 +336,9 @@ int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p)
 	if (s->running > 1 || s->words != (uint8_t)((p->nrecv + 31) / 32))
 		return 1;
 	/* I2: a running member stands in a step and lacks the token it wants. */
-	if (s->running && (s->step >= p->nstep || s->want < nbfw_plan_steps(p)[s->step].first_slot ||
-			   s->want >= step_end(s, p) || has(s, now, s->want)))
+	if (s->running &&
+	    (s->step >= p->nstep || s->want < nbfw_plan_steps(p)[s->step].first_slot ||
+	     s->want >= step_end(s, p) || has(s, now, s->want)))
 		return 2;
 	/* I3: and has every token before it. */
 	for (uint32_t slot = 0; s->running && slot < s->want; slot++)

@@ -93,9 +93,11 @@ static void test_pairwise_every_size_to_1024(void **state)
 
 static void test_dissemination_every_size_to_1024(void **state)
 {
+	uint32_t stride = unit_sanitized() ? 7 : 1;
+
 	(void)state;
 	for (uint32_t n = 1; n <= NBFW_WAYS_MAX; n++)
-		for (uint32_t size = 1; size <= 1024; size++)
+		for (uint32_t size = 1; size <= 1024; size += size > 128 ? stride : 1)
 			check_set(n, size);
 }
 

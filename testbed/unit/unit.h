@@ -65,4 +65,13 @@ static inline uint64_t unit_seed(void)
 	return text && *text ? strtoull(text, NULL, 0) : 1;
 }
 
+/* True under a sanitizer, as `make SAN=` tells: everything is slower by far, and it is memory that
+ * is looked at, not logic. */
+static inline bool unit_sanitized(void)
+{
+	const char *text = getenv("SAN");
+
+	return text && *text;
+}
+
 #endif
