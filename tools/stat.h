@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stat.h - what the files of `nbar stat` share: stat.c asks, stat_out.c prints.
+ */
+#ifndef NBAR_TOOLS_STAT_H
+#define NBAR_TOOLS_STAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nbar.h"
+
+struct stat_options {
+	const char *nic; /* NULL: all of the run directory */
+	bool json, all;
+	uint32_t watch; /* seconds; 0: once */
+};
+
+/* What one NIC said. */
+struct stat_nic {
+	struct nbar_rep_nic_stat nic;
+	struct nbar_group_info *group;
+	uint32_t ngroup, room;
+};
+
+/* The NICs to show. */
+struct stat_targets {
+	char *name[NBAR_NICS_MAX];
+	struct stat_nic now[NBAR_NICS_MAX], before[NBAR_NICS_MAX];
+	uint32_t n;
+};
+
+/* Prints what all said; first: there is nothing from before to compare with. */
+void stat_print(const struct stat_targets *t, const struct stat_options *opt, bool first);
+
+#endif
