@@ -53,7 +53,11 @@ install-lib: $(BUILD)/libnbar.a $(BUILD)/$(LIB_SO)
 		hostlib/nbar.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/nbar.pc
 	$(Q)install -m 644 hostlib/man/*.3 $(DESTDIR)$(PREFIX)/share/man/man3
 	$(Q)for f in $$(sed -n 's/^[a-z].*[ *]\(nbar_[a-z_]*\)(.*/\1/p' hostlib/include/nbar.h); do \
-		case $$f in nbar_team_*) page=nbar_team ;; *) page=nbar ;; esac; \
+		case $$f in \
+		nbar_team_*) page=nbar_team ;; \
+		nbar_crew_* | nbar_attach | nbar_group_attach | nbar_group_share) page=nbar_crew ;; \
+		*) page=nbar ;; \
+		esac; \
 		ln -sf $$page.3 $(DESTDIR)$(PREFIX)/share/man/man3/$$f.3; \
 	done
 .PHONY: install-lib

@@ -24,7 +24,7 @@ $(BUILD)/libinproc.a: $(INPROC_OBJ)
 OBJS += $(INPROC_OBJ)
 
 # These see a NIC's page at one address only: see onemap.c.
-ONEMAP_BIN := $(BUILD)/test_hostlib $(BUILD)/test_team
+ONEMAP_BIN := $(BUILD)/test_hostlib $(BUILD)/test_team $(BUILD)/test_crew
 ONEMAP_OBJ := $(BUILD)/test/testbed/unit/onemap.o
 $(ONEMAP_BIN): $(ONEMAP_OBJ)
 $(ONEMAP_BIN): ALL_LDFLAGS += -Wl,--wrap=mmap,--wrap=munmap

@@ -25,6 +25,7 @@
 /* Limits. Each is checked where the thing is made, with a message that names it. */
 #define NBAR_NICS_MAX 64u      /* NICs a daemon */
 #define NBAR_PORTS_MAX 64u     /* ports a NIC */
+#define NBAR_ATTACHED_MAX 512u /* processes a NIC that are attached to the ports of others */
 #define NBAR_GROUPS_MAX 1024u  /* open groups a NIC, and so cells a port */
 #define NBAR_SIZE_MAX 1048576u /* ranks a group */
 #define NBAR_STEPS_MAX 256u    /* steps a plan */
@@ -148,7 +149,9 @@ enum nbar_op {
 	NBAR_OP_GROUP_CONNECT = 3, /* nbar_req_group_connect + blobs -> nbar_rep_group_connect */
 	NBAR_OP_GROUP_CLOSE = 4,   /* nbar_req_group_close -> nothing */
 	NBAR_OP_NIC_STAT = 5,      /* nothing -> nbar_rep_nic_stat; needs no port */
-	NBAR_OP_GROUP_STAT = 6     /* nbar_req_group_stat -> nbar_rep_group_stat + infos; no port */
+	NBAR_OP_GROUP_STAT = 6,    /* nbar_req_group_stat -> nbar_rep_group_stat + infos; no port */
+	NBAR_OP_PORT_ATTACH = 7,   /* nbar_req_port_attach -> nbar_rep_port_open, page as above */
+	NBAR_OP_GROUP_ATTACH = 8   /* nbar_req_group_attach -> nothing */
 };
 
 struct nbar_request {
@@ -179,7 +182,23 @@ struct nbar_rep_port_open {
 	uint32_t page_size; /* sizeof(struct nbar_page) at the NIC */
 	uint32_t pid;       /* of the daemon */
 	uint32_t reserved;
+	uint64_t secret[2]; /* who knows it, and has the same user, may attach to the port */
 	char nic[NBAR_NAME_MAX];
+};
+
+/* Another process comes to a port that is open. It may look at everything in the page, post for
+ * the groups it attaches to, and close these for itself (NBAR_OP_GROUP_CLOSE). */
+struct nbar_req_port_attach {
+	uint32_t port;
+	uint32_t reserved;
+	uint64_t secret[2];
+};
+
+/* From here until it closes the group for itself, its end is that of the group. */
+struct nbar_req_group_attach {
+	uint32_t cell;
+	uint32_t reserved;
+	struct nbar_blob blob; /* of the group: the cell may have another one by now */
 };
 
 struct nbar_req_group_open {
@@ -289,7 +308,9 @@ struct nbar_group_info {
 NBAR_ABI_ASSERT(sizeof(struct nbar_request) == 16, "request");
 NBAR_ABI_ASSERT(sizeof(struct nbar_reply) == 256, "reply");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_port_open) == 8, "port open");
-NBAR_ABI_ASSERT(sizeof(struct nbar_rep_port_open) == 48, "port opened");
+NBAR_ABI_ASSERT(sizeof(struct nbar_rep_port_open) == 64, "port opened");
+NBAR_ABI_ASSERT(sizeof(struct nbar_req_port_attach) == 24, "port attach");
+NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_attach) == 104, "group attach");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_open) == 48, "group open");
 NBAR_ABI_ASSERT(sizeof(struct nbar_rep_group_open) == 104, "group opened");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_connect) == 8, "group connect");

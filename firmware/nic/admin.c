@@ -298,6 +298,14 @@ void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, 
 	g->deadline = now + nic->budget_ns;
 }
 
+void nbnic_group_fail(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, uint64_t now)
+{
+	const struct nbfw_event leave = { .type = NBFW_EV_LEAVE, .cause = cause };
+
+	if (!g->is_signal)
+		nbnic_feed(nic, g, &leave, NULL, now);
+}
+
 void nbnic_port_close(struct nbnic *nic, uint32_t port, uint8_t cause, uint64_t now)
 {
 	for (uint32_t i = 0; i < nic->high; i++) {

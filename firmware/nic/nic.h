@@ -160,6 +160,10 @@ int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g, const struct n
  */
 void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, uint64_t now);
 
+/* A part of the host has died, but not the one that opened the group: it fails, all are told, and
+ * it stays until it is closed. Nothing happens to "signal" groups. */
+void nbnic_group_fail(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, uint64_t now);
+
 /* Closes all groups of a port, likewise. */
 void nbnic_port_close(struct nbnic *nic, uint32_t port, uint8_t cause, uint64_t now);
 

@@ -59,6 +59,8 @@ static void client_drop(struct control_client *c)
 
 	if (c->port)
 		request_port_close(c, NBAR_STATUS_HOST_DIED);
+	if (c->owner)
+		request_detach(c);
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
@@ -113,7 +115,8 @@ static void on_client(struct control_client *c)
 }
 
 /* Somebody who connects and then does nothing must not keep others out: the client without a port
- * that has been quiet longest makes room. There is one, as a port has one owner. */
+ * that has been quiet longest makes room. There is one, as a port has one owner, and those who are
+ * attached are counted. */
 static void make_room(struct control_nic *at)
 {
 	struct control_client *oldest = NULL;
@@ -121,7 +124,7 @@ static void make_room(struct control_nic *at)
 	if (at->nclient < CONTROL_CLIENTS_MAX)
 		return;
 	for (struct control_client *c = at->client; c; c = c->next)
-		if (!c->port && (!oldest || c->heard_at < oldest->heard_at))
+		if (!c->port && !c->owner && (!oldest || c->heard_at < oldest->heard_at))
 			oldest = c;
 	client_drop(oldest);
 }

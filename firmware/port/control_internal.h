@@ -11,8 +11,9 @@
 
 #include "control.h"
 
-/* Twice the ports: those who only look at statistics always find room. */
-#define CONTROL_CLIENTS_MAX (2 * NBAR_PORTS_MAX)
+/* Room for more than can have or be attached to a port: who only looks at statistics always finds
+ * some. */
+#define CONTROL_CLIENTS_MAX (2 * NBAR_PORTS_MAX + NBAR_ATTACHED_MAX)
 
 enum control_source { CONTROL_STOP, CONTROL_LISTENER, CONTROL_CLIENT };
 
@@ -23,6 +24,9 @@ struct control_client {
 	struct control_client *next;
 	struct port *port; /* NULL: none open. Only number, pid and uid are ours to read. */
 	uint32_t ngroup;   /* open on it */
+	uint64_t secret[2]; /* of it */
+	struct control_client *owner; /* NULL: not attached. Whose port it is attached to ... */
+	uint64_t held[NBAR_GROUPS_MAX / 64]; /* ... and to which cells, a bit each */
 	uint32_t pid, uid;
 	uint64_t heard_at; /* control.nheard when it last said something */
 };
@@ -32,7 +36,7 @@ struct control_nic {
 	int fd;
 	struct control *control;
 	struct nicd_nic *nic; /* only name and wire are ours to read, all else by control_call */
-	uint32_t nclient;
+	uint32_t nclient, nattached;
 	struct control_client *client;
 	struct control_client *owner[NBAR_PORTS_MAX];
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -80,6 +84,21 @@ __attribute__((format(printf, 3, 4))) int request_fail(struct control *k, int er
 
 /* Adds size zero bytes to the reply and returns where. */
 void *request_reply(struct control *k, size_t size);
+
+int request_port_attach(struct control_client *c, const void *body);
+int request_group_attach(struct control_client *c, const void *body);
+
+/* What the owner of a port gets when it has opened it, and what one does who attaches. */
+void request_port_reply(struct control_client *c, const struct control_client *owner);
+
+/* An attached client closes a group for itself. */
+int request_group_let_go(struct control_client *c, const void *body);
+
+/* An attached client ends, and the groups that it still holds with it. */
+void request_detach(struct control_client *c);
+
+/* Whoever is attached to the port of c no longer is. */
+void request_detach_all(struct control_client *c);
 
 /* Closes the port of a client: cause is for those who wait for its groups. */
 void request_port_close(struct control_client *c, uint8_t cause);

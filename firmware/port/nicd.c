@@ -185,6 +185,10 @@ void nicd_port_begin(struct nicd_nic *n, struct port *p)
 
 void nicd_port_end(struct nicd_nic *n, struct port *p, uint8_t cause, uint64_t now)
 {
+	/* Processes that are attached to it stay, and are told. */
+	for (uint32_t cell = 0; cell < p->ncell; cell++)
+		if (p->group[cell] && p->held[cell])
+			nbnic_group_fail(&n->nic, p->group[cell], cause, now);
 	nbnic_port_close(&n->nic, p->number, cause, now);
 	n->port[p->number] = NULL;
 	for (uint32_t i = 0; i < n->nopen; i++) {

@@ -26,6 +26,7 @@ struct port {
 	struct nbar_doorbell seen[NBAR_GROUPS_MAX]; /* doorbells as last read */
 	bool asked[NBAR_GROUPS_MAX];                /* wake at the next completion */
 	bool unwoken[NBAR_GROUPS_MAX];              /* completed since the last wake */
+	uint16_t held[NBAR_GROUPS_MAX]; /* attached processes that still look at the cell */
 };
 
 /* Makes the memory of a port. 0 or negative errno. */

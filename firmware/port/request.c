@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "control_internal.h"
@@ -66,10 +67,24 @@ void request_port_close(struct control_client *c, uint8_t cause)
 	k->ngroup -= c->ngroup;
 	c->ngroup = 0;
 	control_call(k, run_port_close, &call);
+	request_detach_all(c);
 	c->at->owner[c->port->number] = NULL;
 	page_destroy(c->port);
 	free(c->port);
 	c->port = NULL;
+}
+
+void request_port_reply(struct control_client *c, const struct control_client *owner)
+{
+	struct control *k = c->at->control;
+	struct nbar_rep_port_open *rep = request_reply(k, sizeof(*rep));
+
+	rep->port = owner->port->number;
+	rep->page_size = sizeof(struct nbar_page);
+	rep->pid = (uint32_t)getpid();
+	memcpy(rep->secret, owner->secret, sizeof(rep->secret));
+	memcpy(rep->nic, c->at->nic->name, sizeof(rep->nic));
+	k->out_fd = owner->port->fd;
 }
 
 /* The port wanted, if it is free, or any. */
@@ -79,11 +94,11 @@ static int port_choose(struct control_client *c, uint32_t wanted, uint32_t *out)
 	const char *nic = c->at->nic->name;
 	uint32_t number = 0;
 
-	if (c->port)
+	if (c->port || c->owner)
 		return request_fail(k, -EALREADY,
 				    "this connection has port %u of %s already; open "
 				    "another connection for another port",
-				    c->port->number, nic);
+				    c->port ? c->port->number : c->owner->port->number, nic);
 	if (wanted != NBAR_PORT_ANY && wanted >= NBAR_PORTS_MAX)
 		return request_fail(k, -ERANGE, "port %u: %s has ports 0 to %u", wanted, nic,
 				    NBAR_PORTS_MAX - 1);
@@ -107,12 +122,13 @@ static int port_open(struct control_client *c, const struct nbar_req_port_open *
 {
 	struct control *k = c->at->control;
 	struct port_call call = { .nic = c->at->nic };
-	struct nbar_rep_port_open *rep;
 	uint32_t number = 0;
 	int rc = port_choose(c, req->port, &number);
 
 	if (rc < 0)
 		return rc;
+	if (getrandom(c->secret, sizeof(c->secret), 0) != sizeof(c->secret))
+		return request_fail(k, -EIO, "the kernel gives no random numbers for a secret");
 	call.port = calloc(1, sizeof(*call.port));
 	rc = call.port ? page_create(call.port, number) : -ENOMEM;
 	if (rc < 0) {
@@ -125,13 +141,7 @@ static int port_open(struct control_client *c, const struct nbar_req_port_open *
 	control_call(k, run_port_open, &call);
 	c->port = call.port;
 	c->at->owner[number] = c;
-
-	rep = request_reply(k, sizeof(*rep));
-	rep->port = number;
-	rep->page_size = sizeof(struct nbar_page);
-	rep->pid = (uint32_t)getpid();
-	memcpy(rep->nic, c->at->nic->name, sizeof(rep->nic));
-	k->out_fd = call.port->fd;
+	request_port_reply(c, c);
 	return 0;
 }
 
@@ -183,6 +193,10 @@ static bool body_fits(enum nbar_op op, size_t length)
 		return length == 0;
 	case NBAR_OP_GROUP_STAT:
 		return length == sizeof(struct nbar_req_group_stat);
+	case NBAR_OP_PORT_ATTACH:
+		return length == sizeof(struct nbar_req_port_attach);
+	case NBAR_OP_GROUP_ATTACH:
+		return length == sizeof(struct nbar_req_group_attach);
 	}
 	return false;
 }
@@ -198,6 +212,13 @@ static int dispatch(struct control_client *c, enum nbar_op op, const void *body,
 				    "op %u with a body of %zu bytes: that is not its "
 				    "length; is the client of another version?",
 				    op, length);
+	if (c->owner && op == NBAR_OP_GROUP_CLOSE)
+		return request_group_let_go(c, body);
+	if (c->owner && needs_port)
+		return request_fail(k, -EPERM,
+				    "this process is only attached to port %u of %s; groups "
+				    "are opened by the one that opened the port",
+				    c->owner->port->number, c->at->nic->name);
 	if (needs_port && !c->port)
 		return request_fail(k, -ENXIO,
 				    "no port of %s is open on this connection; open one "
@@ -216,6 +237,10 @@ static int dispatch(struct control_client *c, enum nbar_op op, const void *body,
 		return nic_stat(c);
 	case NBAR_OP_GROUP_STAT:
 		return request_group_stat(c, body);
+	case NBAR_OP_PORT_ATTACH:
+		return request_port_attach(c, body);
+	case NBAR_OP_GROUP_ATTACH:
+		return request_group_attach(c, body);
 	}
 	return 0;
 }
@@ -249,9 +274,9 @@ static int check_head(struct control *k, size_t length, bool truncated)
 				    "a request that says it has %u bytes came with %zu; "
 				    "send each request whole, as one message",
 				    q->length, length);
-	if (q->op < NBAR_OP_PORT_OPEN || q->op > NBAR_OP_GROUP_STAT)
+	if (q->op < NBAR_OP_PORT_OPEN || q->op > NBAR_OP_GROUP_ATTACH)
 		return request_fail(k, -EOPNOTSUPP, "unknown op %u: there are %u to %u", q->op,
-				    NBAR_OP_PORT_OPEN, NBAR_OP_GROUP_STAT);
+				    NBAR_OP_PORT_OPEN, NBAR_OP_GROUP_ATTACH);
 	if (q->reserved != 0)
 		return request_fail(k, -EINVAL, "the reserved word of the request is not 0");
 	return 0;

@@ -29,11 +29,11 @@ static void run_group_open(void *arg, uint64_t now)
 	uint32_t cell = 0;
 
 	(void)now;
-	/* A NIC has as many groups as a port has cells: if there is no cell, it is full. */
-	while (cell < NBAR_GROUPS_MAX && call->port->group[cell])
+	/* Attached processes may still look at a cell whose group is closed. */
+	while (cell < NBAR_GROUPS_MAX && (call->port->group[cell] || call->port->held[cell]))
 		cell++;
 	g->cell = cell;
-	call->rc = nbnic_group_open(&call->nic->nic, g);
+	call->rc = cell < NBAR_GROUPS_MAX ? nbnic_group_open(&call->nic->nic, g) : -ENOSPC;
 	if (call->rc < 0)
 		return;
 	page_cell_begin(call->port, cell, g);
@@ -309,6 +309,8 @@ static void run_group_close(void *arg, uint64_t now)
 	call->found = g;
 	if (!g)
 		return;
+	if (call->port->held[call->cell])
+		nbnic_group_fail(&call->nic->nic, g, NBAR_STATUS_CLOSED, now);
 	page_cell_end(call->port, call->cell);
 	nbnic_group_close(&call->nic->nic, g, NBAR_STATUS_CLOSED, now);
 }

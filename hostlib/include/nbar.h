@@ -79,6 +79,27 @@ int nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks);
 /* Closes a group. The NIC goes on answering for its last barrier. */
 void nbar_group_close(struct nbar_group *g);
 
+/*
+ * Several processes of a node may share one member of a group: one opens port and group, the
+ * others attach to both and then test and wait as the first does; they arrive through a crew (see
+ * below). A share tells what to attach to. Whoever has it, and is of the same user, may do so.
+ */
+struct nbar_share {
+	uint64_t secret[2];
+	uint32_t port, cell, rank, size;
+	struct nbar_blob blob;
+};
+void nbar_group_share(const struct nbar_group *g, struct nbar_share *out);
+
+/* Attaches to the port of a share. nic: as in nbar_open, but for a port's number. Closed by
+ * nbar_close. Errors: -ENOENT, -EACCES that port is not shared with us; else as nbar_open. */
+int nbar_attach(const char *nic, const struct nbar_share *share, struct nbar_port **out);
+
+/* Attaches to the group of a share, through any share's port that is the same. Close it by
+ * nbar_group_close; the others go on. A process that ends without that is dead to all members. */
+int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
+		      struct nbar_group **out);
+
 /* How a thread waits: it spins for spin_us, then yields for yield_us, then sleeps if block is not
  * 0 (the NIC wakes it), or goes on yielding. */
 struct nbar_wait_policy {
@@ -187,6 +208,38 @@ int nbar_team_init(struct nbar_team *team, uint32_t size, struct nbar_group *gro
 /* Waits for all threads of the team, and for all members of the group. 0, or as nbar_wait (for
  * every thread; final). Called by exactly `size` threads at a time. */
 int nbar_team_barrier(struct nbar_team *team);
+
+/*
+ * Crew: as a team, but of processes, and split in phases. It lies in memory that they share, one
+ * of them prepares it, and each counts its own barriers: 1, 2, 3, ... With g NULL the crew is the
+ * whole barrier; else g is this process's handle of the group they share, which is fresh: no
+ * barrier has been posted on it.
+ */
+#define NBAR_CREW_POSTED_MAX 8u
+struct nbar_crew {
+	uint32_t arrived[NBAR_CREW_POSTED_MAX]; /* by ticket */
+	uint64_t near_word;                     /* as in a team */
+	uint32_t reserved0[22];
+	uint64_t far_word;
+	uint32_t reserved1[30];
+	uint32_t size;
+	uint32_t reserved2[31];
+}
+#if defined(__GNUC__)
+__attribute__((aligned(128)))
+#endif
+;
+
+/* Prepares a crew of size processes, before any of them uses it. -EINVAL: size 0. */
+int nbar_crew_init(struct nbar_crew *crew, uint32_t size);
+
+/* Arrives at barrier `ticket`. -EAGAIN: NBAR_CREW_POSTED_MAX are under way; else as nbar_post. */
+int nbar_crew_post(struct nbar_crew *crew, struct nbar_group *g, uint32_t ticket);
+
+/* As nbar_test and nbar_wait. policy NULL: that of the group, or else the default. */
+int nbar_crew_test(struct nbar_crew *crew, struct nbar_group *g, uint32_t ticket);
+int nbar_crew_wait(struct nbar_crew *crew, struct nbar_group *g, uint32_t ticket,
+		   const struct nbar_wait_policy *policy, uint64_t timeout_ns);
 
 #ifdef __cplusplus
 }

@@ -62,6 +62,9 @@ static int post_refused(const struct nbar_group *g, uint64_t word)
 	if (g->is_signal)
 		return nblib_fail(-EINVAL, "a \"signal\" group has no barriers: use "
 					   "nbar_signal_send and nbar_signal_recv");
+	if (g->attached)
+		return nblib_fail(-EPERM, "this process is only attached to the group: its "
+					  "processes arrive together, by nbar_crew_post");
 	if (!g->connected)
 		return nblib_fail(-ENOTCONN, "the group is not connected: call "
 					     "nbar_group_connect with the blobs of its members");
@@ -80,7 +83,7 @@ int nbar_post(struct nbar_group *g, uint32_t *ticket)
 	uint64_t posted = order_posted_read(&g->posted);
 	uint32_t ahead = (uint32_t)posted - (uint32_t)word;
 
-	if (!g->runs || word >> 32 || ahead >= NBAR_POSTED_MAX ||
+	if (!g->runs || g->attached || word >> 32 || ahead >= NBAR_POSTED_MAX ||
 	    order_down_read(&g->port->link.down) != NBLIB_UP)
 		return post_refused(g, word);
 	order_posted_write(&g->posted, posted + 1);
@@ -149,7 +152,8 @@ static int timed_out(const struct nbar_group *g, uint32_t ticket)
 			  ticket, who, g->port->link.nic);
 }
 
-int nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns)
+int nblib_group_wait(struct nbar_group *g, uint32_t ticket, const struct nbar_wait_policy *policy,
+		     uint64_t timeout_ns)
 {
 	uint64_t word = order_completion_read(&g->completion->word);
 
@@ -159,7 +163,7 @@ int nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns)
 		return nblib_group_failed(g, word);
 	if (!nblib_reached(order_posted_read(&g->posted), ticket))
 		return nblib_fail(-EINVAL, "barrier %u of the group has not been posted", ticket);
-	switch (nblib_wait_group(g, &g->wait, ticket, timeout_ns)) {
+	switch (nblib_wait_group(g, policy, ticket, timeout_ns)) {
 	case NBLIB_DONE:
 		return 0;
 	case NBLIB_FAILED:
@@ -170,6 +174,11 @@ int nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns)
 		break;
 	}
 	return timed_out(g, ticket);
+}
+
+int nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns)
+{
+	return nblib_group_wait(g, ticket, &g->wait, timeout_ns);
 }
 
 int nbar_barrier(struct nbar_group *g)

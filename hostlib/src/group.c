@@ -147,6 +147,7 @@ int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 		g->first_signal = first_signal(port);
 	nbar_group_set_wait(g, &wait);
 	port->group[g->cell] = g;
+	g->blob = reply.blob;
 	*out = g;
 	*blob = reply.blob;
 	return 0;
@@ -196,6 +197,61 @@ int nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks)
 {
 	*ranks = g->peer;
 	return (int)g->npeer;
+}
+
+void nbar_group_share(const struct nbar_group *g, struct nbar_share *out)
+{
+	*out = (struct nbar_share){
+		.secret = { g->port->secret[0], g->port->secret[1] },
+		.port = g->port->number,
+		.cell = g->cell,
+		.rank = g->rank,
+		.size = g->size,
+		.blob = g->blob,
+	};
+}
+
+int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
+		      struct nbar_group **out)
+{
+	const struct nbar_group_attr attr = { .rank = share->rank, .size = share->size };
+	struct nbar_req_group_attach request = { .cell = share->cell, .blob = share->blob };
+	struct nblib_call call = {
+		.op = NBAR_OP_GROUP_ATTACH,
+		.body = { { &request, sizeof(request) } },
+	};
+	struct nbar_wait_policy wait;
+	struct nbar_group *g;
+	int err = check_attr(&attr);
+
+	if (err == 0)
+		err = nblib_wait_default(&wait);
+	if (err == 0 && share->cell >= NBAR_GROUPS_MAX)
+		err = nblib_fail(-EINVAL, "cell %u: a port has cells 0 to %u", share->cell,
+				 NBAR_GROUPS_MAX - 1);
+	if (err < 0)
+		return err;
+	if (port->group[share->cell])
+		return nblib_fail(-EALREADY, "this process has the group in cell %u already",
+				  share->cell);
+	g = group_alloc(port, &attr);
+	if (!g)
+		return nblib_fail(-ENOMEM, "no memory for a group of %u", attr.size);
+	err = nblib_link_call(&port->link, &call);
+	if (err < 0) {
+		group_free(g);
+		return err;
+	}
+	g->cell = share->cell;
+	g->blob = share->blob;
+	g->doorbell = &port->page->doorbell[g->cell];
+	g->completion = &port->page->completion[g->cell];
+	/* Connecting is up to the one that opened it; what is posted before waits for that. */
+	g->attached = g->connected = g->runs = true;
+	nbar_group_set_wait(g, &wait);
+	port->group[g->cell] = g;
+	*out = g;
+	return 0;
 }
 
 void nbar_group_close(struct nbar_group *g)

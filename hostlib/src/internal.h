@@ -60,6 +60,8 @@ int nblib_link_lost(const struct nblib_link *l);
 struct nbar_port {
 	struct nblib_link link;
 	uint32_t number;
+	bool attached; /* another process has opened it */
+	uint64_t secret[2];
 	struct nbar_page *page;
 	struct nbar_port *next;                    /* all ports of the process, for fork */
 	uint32_t sends_put, sends_taken;           /* sends_taken: as last read */
@@ -76,6 +78,8 @@ struct nbar_group {
 	uint64_t posted; /* its lower half is the epoch; by order.h */
 	bool connected, is_signal;
 	bool runs; /* connected, and has barriers */
+	bool attached; /* another process has opened it */
+	struct nbar_blob blob;
 	uint32_t cell, rank, size;
 	uint32_t npeer, nconnected;
 	uint32_t first_signal; /* older entries of recv[] are not for this group */
@@ -89,6 +93,10 @@ struct nbar_group {
 /* Why the ticket cannot complete, from a completion word whose status is not OK. */
 int nblib_group_failed(const struct nbar_group *g, uint64_t word);
 
+/* nbar_wait with another policy. */
+int nblib_group_wait(struct nbar_group *g, uint32_t ticket, const struct nbar_wait_policy *policy,
+		     uint64_t timeout_ns);
+
 static inline bool nblib_reached(uint64_t word, uint32_t ticket)
 {
 	return (int32_t)((uint32_t)word - ticket) >= 0;
@@ -101,10 +109,14 @@ enum nblib_end { NBLIB_DONE, NBLIB_FAILED, NBLIB_LOST, NBLIB_TIMEOUT };
 /* Waits until the group's completion word, or that of a team without a group, reaches ticket. */
 enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_policy *policy,
 				uint32_t ticket, uint64_t timeout_ns);
-void nblib_wait_team(uint64_t *word, const struct nbar_wait_policy *policy, uint32_t ticket);
+
+/* False: timeout_ns have passed. scope: who else may sleep on it, threads or processes. */
+enum nblib_scope { NBLIB_THREADS, NBLIB_PROCESSES };
+bool nblib_wait_team(uint64_t *word, const struct nbar_wait_policy *policy, uint32_t ticket,
+		     enum nblib_scope scope, uint64_t timeout_ns);
 
 /* Wakes those who sleep in nblib_wait_team. */
-void nblib_wake_team(uint64_t *word);
+void nblib_wake_team(uint64_t *word, enum nblib_scope scope);
 #define NBLIB_TEAM_SLEEPS (UINT64_C(1) << 32) /* flag in a team's own word: wake me */
 
 /* Processors that this thread may run on. */

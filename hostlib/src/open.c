@@ -103,14 +103,15 @@ static int map_page(struct nbar_port *port, uint32_t page_size, int fd)
 			  nic);
 }
 
-int nbar_open(const char *nic, struct nbar_port **out)
+/* Opens a connection and gets a page by it. *port_wanted is part of the request. */
+static int port_begin(const char *nic, enum nbar_op op, void *request, size_t size,
+		      uint32_t *port_wanted, struct nbar_port **out)
 {
-	struct nbar_req_port_open request = { .port = NBAR_PORT_ANY };
 	struct nbar_rep_port_open reply;
 	int fd = -1, err;
 	struct nblib_call call = {
-		.op = NBAR_OP_PORT_OPEN,
-		.body = { { &request, sizeof(request) } },
+		.op = op,
+		.body = { { request, size } },
 		.fixed = { &reply, sizeof(reply) },
 		.fd = &fd,
 	};
@@ -118,12 +119,13 @@ int nbar_open(const char *nic, struct nbar_port **out)
 
 	if (!port)
 		return nblib_fail(-ENOMEM, "no memory for a port");
-	err = nblib_link_open(&port->link, nic, &request.port);
+	err = nblib_link_open(&port->link, nic, port_wanted);
 	if (err < 0)
 		goto fail;
 	err = nblib_link_call(&port->link, &call);
 	if (err == 0) {
 		port->number = reply.port;
+		memcpy(port->secret, reply.secret, sizeof(port->secret));
 		memcpy(port->link.nic, reply.nic, sizeof(reply.nic) - 1);
 		err = map_page(port, reply.page_size, fd);
 	}
@@ -137,6 +139,27 @@ int nbar_open(const char *nic, struct nbar_port **out)
 fail:
 	nblib_link_close(&port->link);
 	free(port);
+	return err;
+}
+
+int nbar_open(const char *nic, struct nbar_port **out)
+{
+	struct nbar_req_port_open request = { .port = NBAR_PORT_ANY };
+
+	return port_begin(nic, NBAR_OP_PORT_OPEN, &request, sizeof(request), &request.port, out);
+}
+
+int nbar_attach(const char *nic, const struct nbar_share *share, struct nbar_port **out)
+{
+	struct nbar_req_port_attach request = {
+		.port = share->port,
+		.secret = { share->secret[0], share->secret[1] },
+	};
+	uint32_t named;
+	int err = port_begin(nic, NBAR_OP_PORT_ATTACH, &request, sizeof(request), &named, out);
+
+	if (err == 0)
+		(*out)->attached = true;
 	return err;
 }
 

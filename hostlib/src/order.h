@@ -144,6 +144,26 @@ static inline uint64_t order_team_ask(uint64_t *word, uint64_t flag)
 	return __atomic_fetch_or(word, flag, __ATOMIC_RELAXED) | flag;
 }
 
+/* --- processes of this node ------------------------------------------------------------------ */
+
+/*
+ * Counts a process of a crew in at a barrier; true for the last of size. Acquire and release, as
+ * order_team_arrive; the last one hands on what it has seen by order_post or order_team_release.
+ * These come in the order of the barriers, although each may come from another process: whoever is
+ * last at a barrier has seen all others arrive there, and they had first finished the one before.
+ */
+static inline bool order_crew_arrive(uint32_t *arrived, uint32_t size)
+{
+	return __atomic_add_fetch(arrived, 1, __ATOMIC_ACQ_REL) == size;
+}
+
+/* The last one empties the count for a later barrier. Relaxed: nobody arrives there before he has
+ * seen this barrier complete, which follows. */
+static inline void order_crew_reset(uint32_t *arrived)
+{
+	__atomic_store_n(arrived, 0, __ATOMIC_RELAXED);
+}
+
 /* Last epoch posted on a group: the one thread that posts writes it, others look at it to check
  * their tickets. Relaxed: it orders nothing. */
 static inline void order_posted_write(uint64_t *posted, uint64_t count)

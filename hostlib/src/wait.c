@@ -188,29 +188,39 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 	return word & STATUS ? NBLIB_FAILED : end;
 }
 
-/* The futex of a team without a group is the epoch in its completion word. */
+/* The futex of a team or crew without a group is the epoch in its completion word. */
 static const uint32_t *epoch_half(const uint64_t *word)
 {
 	return (const uint32_t *)word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
 
-void nblib_wait_team(uint64_t *word, const struct nbar_wait_policy *policy, uint32_t ticket)
+bool nblib_wait_team(uint64_t *word, const struct nbar_wait_policy *policy, uint32_t ticket,
+		     enum nblib_scope scope, uint64_t timeout_ns)
 {
 	struct waiter w = begin(word, 0, ticket, policy);
+	int op = scope == NBLIB_THREADS ? FUTEX_WAIT_PRIVATE : FUTEX_WAIT;
 
 	while (!over(&w)) {
+		uint64_t waited = w.now - w.start;
+
+		if (waited >= timeout_ns)
+			return false;
 		if (!stay_awake(&w)) {
 			uint64_t seen = order_team_ask(word, NBLIB_TEAM_SLEEPS);
+			uint64_t left =
+				timeout_ns == NBAR_FOREVER ? timeout_ns : timeout_ns - waited;
 
 			if (!nblib_reached(seen, ticket))
-				futex_sleep(epoch_half(word), FUTEX_WAIT_PRIVATE, (uint32_t)seen,
-					    NBAR_FOREVER);
+				futex_sleep(epoch_half(word), op, (uint32_t)seen, left);
 		}
 		w.now = now_ns();
 	}
+	return true;
 }
 
-void nblib_wake_team(uint64_t *word)
+void nblib_wake_team(uint64_t *word, enum nblib_scope scope)
 {
-	syscall(SYS_futex, epoch_half(word), FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	int op = scope == NBLIB_THREADS ? FUTEX_WAKE_PRIVATE : FUTEX_WAKE;
+
+	syscall(SYS_futex, epoch_half(word), op, INT_MAX, NULL, NULL, 0);
 }
