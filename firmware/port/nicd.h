@@ -59,11 +59,11 @@ int nicd_add(struct nicd *d, const char *name, struct wire_base *wire);
 /* One look at every wire, doorbell, timer and at the mailbox. True if there was work. */
 bool nicd_turn(struct nicd *d, uint64_t now);
 
-/* Turns until asked to stop. spin_ns: how long after the last work any idle policy begins; a
- * barrier is likely to go on, but with one processor for NIC and hosts it cannot while the NIC
- * spins. */
+/* Turns until asked to stop. spin_ns: how long after the last work any idle policy begins. The
+ * next frame of a barrier under way comes within microseconds; but on a processor that NIC and
+ * hosts share, no host runs while the NIC spins. */
 void nicd_run(struct nicd *d, enum nicd_idle idle, uint64_t spin_ns);
-#define NICD_SPIN_NS_DEFAULT UINT64_C(50000)
+#define NICD_SPIN_NS_DEFAULT UINT64_C(4000)
 
 /* Polling thread: closes all ports with NIC_DOWN; nicd_run ends a little later, so that peers who
  * missed that can ask. */
