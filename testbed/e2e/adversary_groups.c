@@ -132,6 +132,54 @@ static void bad_blobs(void)
 	raw_close(&b);
 }
 
+static int attach(struct raw *r, const struct nbar_req_port_attach *req)
+{
+	return raw_ask(r, NBAR_OP_PORT_ATTACH, req, sizeof(*req));
+}
+
+static void bad_attachments(void)
+{
+	struct nbar_req_port_attach port = { 0 };
+	struct nbar_req_group_attach group = { 0 };
+	struct nbar_rep_port_open opened;
+	struct nbar_rep_group_open own;
+	struct raw owner, r;
+
+	dial(&owner, "n0");
+	dial(&r, "n0");
+	raw_port_open(&owner, NBAR_PORT_ANY);
+	memcpy(&opened, owner.reply.body, sizeof(opened));
+	raw_group_open(&owner, "pairwise", 0, 2, 9);
+	memcpy(&own, owner.reply.body, sizeof(own));
+	port.port = opened.port;
+#define ATTACH_GROUP() raw_ask(&r, NBAR_OP_GROUP_ATTACH, &group, sizeof(group))
+	ok(refused(&r, attach(&r, &port), -ENOENT, "nobody shares"), "attach: without the secret");
+	ok(refused(&r, ATTACH_GROUP(), -ENXIO, "not attached"), "attach: to a group before a port");
+	memcpy(port.secret, opened.secret, sizeof(port.secret));
+	port.port = 0xffffffff;
+	ok(refused(&r, attach(&r, &port), -ENOENT, "nobody shares"), "attach: to no port");
+	port.port = opened.port;
+	ok(attach(&r, &port) == 0 && r.page, "attach: with the secret");
+	ok(refused(&r, attach(&r, &port), -EALREADY, "already"), "attach: twice");
+	ok(refused(&r, raw_group_open(&r, "auto", 0, 2, 0), -EPERM, "only attached"),
+	   "attached: opens a group");
+	ok(refused(&r, raw_group_close(&r, 0), -ENOENT, "not attached"),
+	   "attached: closes a group of others");
+	ok(refused(&r, ATTACH_GROUP(), -ENOENT, "not in cell 0"),
+	   "attach: to a group of another blob");
+	group.cell = 0xffffffff;
+	ok(refused(&r, ATTACH_GROUP(), -ENOENT, "not in cell"), "attach: to no cell");
+	group.cell = own.cell;
+	group.blob = own.blob;
+	ok(ATTACH_GROUP() == 0, "attach: to the right group");
+	raw_close(&r);
+	ok(raw_await(&owner, 0, 1) >> 32 == NBAR_STATUS_HOST_DIED,
+	   "an attached process that ends: the group has failed");
+#undef ATTACH_GROUP
+	ok(others_work(), "all goes on");
+	raw_close(&owner);
+}
+
 /* One group of the good member is there already. */
 static void full_nic(void)
 {
@@ -158,5 +206,6 @@ void adversary_groups(void)
 	bad_groups();
 	bad_plans();
 	bad_blobs();
+	bad_attachments();
 	full_nic();
 }
