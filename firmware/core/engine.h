@@ -17,7 +17,7 @@
 #include "token.h"
 
 /* TIMEOUTs in one window of the retry budget; see nbfw_state.tries. */
-#define NBFW_WINDOW 16u
+#define NBFW_WINDOW 64u
 
 /* State of one member. No pointers: two states can be compared with memcmp. */
 struct nbfw_state {
@@ -28,7 +28,7 @@ struct nbfw_state {
 	uint32_t late;    /* rank known to hold up this step, or NBAR_RANK_NONE */
 	uint8_t running;  /* 1: barrier `epoch` is under way; 0: it is completed */
 	uint8_t cause;    /* enum nbar_status; not OK: this member has failed, for ever */
-	uint8_t tries;    /* TIMEOUTs of this step: 0..15 first window, 16..31 every later one */
+	uint8_t tries;    /* TIMEOUTs of this step: below NBFW_WINDOW: first window, then later ones */
 	uint8_t words;    /* length of each of the three bit sets */
 	uint32_t bits[];  /* received in even epochs, in odd epochs; heard of in this window */
 };

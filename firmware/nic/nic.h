@@ -112,7 +112,7 @@ struct nbnic {
 };
 
 /* Prepares a NIC that has no groups. wire and addr go into every blob it gives out. -EINVAL:
- * pull_ns is 0, or budget_ns less than 16 times as long. */
+ * pull_ns is 0, or budget_ns less than NBFW_WINDOW times as long. */
 int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16_t wire,
 	       const struct nbnic_addr *addr, const struct nbnic_config *config);
 

@@ -4,7 +4,7 @@
  *
  * A trace is text, a line an event: what happens => what the engine asks for. @1 is the first
  * barrier of the trace; "tokens @1 to 3.0" are tokens for slot 0 of rank 3. Each trace runs from
- * several epochs, so that it crosses the wrap of 2^32 as well. "15 x timeout" are 15 timeouts.
+ * several epochs, so that it crosses the wrap of 2^32 as well. "63 x timeout" are 63 timeouts.
  */
 #include "engine.h"
 #include "unit/planset.h"
@@ -292,20 +292,20 @@ static void test_r5_silent_and_late(void **state)
 	(void)state;
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
 		      "start => tokens @1 to 1.0, arm\n"
-		      "15 x timeout => pull 0, arm\n"
+		      "63 x timeout => pull 0, arm\n"
 		      "timeout => failed silent 3, aborts @1 to 2.1, disarm\n"
 		      "timeout => stale\n"
 		      "token @1 slot 0 from 3 => stale\n");
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
 		      "start => tokens @1 to 1.0, arm\n"
-		      "15 x timeout => pull 0, arm\n"
+		      "63 x timeout => pull 0, arm\n"
 		      "later @1 slot 0 from 3 rank 1 => -\n"
 		      "timeout => pull 0, arm\n"
 		      /* The name is passed on; but the late one cannot be we. */
 		      "pull @1 slot 1 from 2 => reply later rank 1\n"
 		      "later @1 slot 0 from 3 rank 0 => -\n"
 		      "pull @1 slot 1 from 2 => reply later rank 3\n"
-		      "31 x timeout => pull 0, arm\n"
+		      "127 x timeout => pull 0, arm\n"
 		      "timeout => failed silent 3, aborts @1 to 2.1, disarm\n");
 }
 
@@ -321,31 +321,31 @@ static void test_r5_windows(void **state)
 		"later @0 slot 0 from 3 rank 3 => stale\n"
 		"later @2 slot 0 from 3 rank 3 => stale\n"
 		"later @1 slot 0 from 3 rank 3 => -\n"
-		"15 x timeout => pull 0, arm\n"
+		"63 x timeout => pull 0, arm\n"
 		"token @1 slot 0 from 3 => tokens @1 to 2.1, arm\n"
 		"later @1 slot 0 from 3 rank 3 => stale\n"
 		"pull @2 slot 0 from 1 => reply later rank 2\n" /* no word of rank 3 any more */
-		"15 x timeout => pull 1, arm\n"
+		"63 x timeout => pull 1, arm\n"
 		"timeout => failed silent 2, disarm\n");
 	/* One source that answers does not speak for another. */
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 3, 4, 0,
 		      "start => tokens @1 to 1.0 2.1 3.2, arm\n"
 		      "later @1 slot 0 from 3 rank 3 => -\n"
 		      "later @1 slot 2 from 1 rank 3 => -\n"
-		      "15 x timeout => pull 0 1 2, arm\n"
+		      "63 x timeout => pull 0 1 2, arm\n"
 		      "timeout => failed silent 2, disarm\n");
 	/* Each window asks anew, and each barrier. */
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 2, 0,
 		      "start => tokens @1 to 1.0, arm\n"
-		      "15 x timeout => pull 0, arm\n"
+		      "63 x timeout => pull 0, arm\n"
 		      "later @1 slot 0 from 1 rank 1 => -\n"
-		      "16 x timeout => pull 0, arm\n"
+		      "64 x timeout => pull 0, arm\n"
 		      "later @1 slot 0 from 1 rank 1 => -\n"
-		      "16 x timeout => pull 0, arm\n"
+		      "64 x timeout => pull 0, arm\n"
 		      "later @1 slot 0 from 1 rank 1 => -\n"
 		      "token @1 slot 0 from 1 => complete @1, disarm\n"
 		      "start => tokens @2 to 1.0, arm\n"
-		      "15 x timeout => pull 0, arm\n"
+		      "63 x timeout => pull 0, arm\n"
 		      "timeout => failed silent 1, disarm\n");
 }
 

@@ -631,8 +631,8 @@ static void lossy_wire_only_costs_time(void **state)
 
 static void budget_too_short_is_refused(void **state)
 {
-	static const struct nbnic_config wrong[] = { { 0, 1000 }, { 100, 1599 } };
-	static const struct nbnic_config right = { 100, 1600 };
+	static const struct nbnic_config wrong[] = { { 0, 1000 }, { 100, 64 * 100 - 1 } };
+	static const struct nbnic_config right = { 100, 64 * 100 };
 	struct nbnic_addr addr = { { 0 } };
 	struct nbnic nic;
 	uint64_t sum = 0;
