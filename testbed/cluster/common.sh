@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# common.sh - what cluster and hub share: where things are, and how to end with a text. Sourced,
+# with $here and $name set.
+
+root=$(cd "$here/../.." && pwd)
+build=${BUILD:-build}
+case $build in
+/*) ;;
+*) build=$root/$build ;;
+esac
+export BUILD=$build
+NICD=$build/nbar-nicd
+[ -x "$NICD" ] || NICD=$(command -v nbar-nicd || echo "$NICD")
+HOLD=$build/cluster-hold
+FINALIZE=$build/libcluster-finalize.so
+
+die() {
+	echo "$name: $*" >&2
+	exit "$failure"
+}
+
+wrong() {
+	echo "$name: $*; see cluster --help" >&2
+	exit 2
+}
+
+# When a process started, in ticks: with its number it names the process and no later one. Fails if
+# there is none, or nothing of it but its exit status.
+started() {
+	local stat
+	{ read -r -d '' stat <"/proc/$1/stat"; } 2>/dev/null
+	[ -n "${stat:-}" ] || return 1
+	set -- ${stat##*) }
+	[ "$1" != Z ] && echo "${20}"
+}

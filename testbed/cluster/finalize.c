@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * finalize.c - libcluster-finalize.so: programs of MPICH before 4.2 over UCX come to their end.
+ *
+ * Preloaded by cluster mpiexec. In MPI_Finalize these releases flush every connection, which needs
+ * an answer of the peer; but a peer that is done with its own no longer answers (see
+ * openucx/ucx#8738). Ranks that share processors hang there every second time. Here all meet
+ * before, as MPICH does from 4.2 on: then nothing that anybody waits for is under way, and the
+ * flush can be left out. It changes nothing else.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+void *ucp_disconnect_nb(void *ep);
+
+/* As UCX says "done at once"; the connection goes when its worker does. */
+void *ucp_disconnect_nb(void *ep)
+{
+	(void)ep;
+	return NULL;
+}
+
+/* Other libraries may stand between the program and the MPI, and call on by either name. */
+static int meet_and_go_on(const char *name)
+{
+	static bool met;
+	int (*next)(void) = NULL;
+
+	if (!met) {
+		met = true;
+		PMPI_Barrier(MPI_COMM_WORLD);
+	}
+	*(void **)&next = dlsym(RTLD_NEXT, name);
+	if (!next) {
+		fprintf(stderr, "libcluster-finalize: there is no %s here; is this MPICH?\n", name);
+		return MPI_ERR_INTERN;
+	}
+	return next();
+}
+
+int MPI_Finalize(void)
+{
+	return meet_and_go_on("MPI_Finalize");
+}
+
+int PMPI_Finalize(void)
+{
+	return meet_and_go_on("PMPI_Finalize");
+}
