@@ -20,7 +20,7 @@ struct hostbar;
 
 struct hostbar_config {
 	uint64_t pull_ns;   /* first interval without a token after which it is asked for again */
-	uint64_t budget_ns; /* silence after which a peer is given up; at least at least NBFW_WINDOW times that */
+	uint64_t budget_ns; /* silence after which a peer is given up; NBFW_WINDOW pulls or more */
 };
 #define HOSTBAR_PULL_NS UINT64_C(1000000)
 #define HOSTBAR_BUDGET_NS UINT64_C(4000000000)
