@@ -201,7 +201,7 @@ void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_even
 
 void nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 {
-	const struct nbfw_event start = { .type = NBFW_EV_START };
+	static const struct nbfw_event start = { .type = NBFW_EV_START };
 
 	while (g->life == NBAR_LIFE_CONNECTED && !g->state->running &&
 	       g->state->cause == NBAR_STATUS_OK && g->state->epoch != g->posted) {
@@ -274,7 +274,7 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 
 void nbnic_tick(struct nbnic *nic, uint64_t now)
 {
-	const struct nbfw_event timeout = { .type = NBFW_EV_TIMEOUT };
+	static const struct nbfw_event timeout = { .type = NBFW_EV_TIMEOUT };
 
 	for (uint32_t i = 0; i < nic->high; i++) {
 		struct nbnic_group *g = nic->group[i];

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire_ring.c - the wire between the NICs of one daemon: a DPDK ring for each NIC, on which all
- * others put what they send to it.
+ * wire_ring.c - the wire between the NICs of one daemon: one DPDK ring, on which all put what they
+ * send, whomever it is for.
  *
- * Called by the polling thread alone. Both ends of every ring are in that thread.
+ * One ring and not one a NIC: frames lie next to each other in the order in which they are used, so
+ * the ring stays in the nearest cache, and an idle NIC costs nothing. Called by the polling thread
+ * alone: both ends are there.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,19 +15,17 @@
 
 #include <rte_errno.h>
 #include <rte_ring.h>
+#include <rte_ring_elem.h>
+#include <rte_ring_peek_zc.h>
 
 #include "log.h"
 #include "wire.h"
 
-#define RING_SIZE 2048u /* frames that may be on their way to one NIC */
-#define BURST 32u
-/* A frame is in use while it is on the ring or in a burst; so the oldest one is always free. */
-#define FRAMES (2 * RING_SIZE)
-
-struct ring_wire;
+#define RING_SIZE 65536u /* frames that may be on their way */
+#define BURST 64u
 
 struct ring_frame {
-	const struct ring_wire *src;
+	uint16_t src, dst; /* indices of NICs */
 	struct nbfw_token token;
 };
 
@@ -37,14 +37,13 @@ struct ring_addr {
 
 struct ring_wire {
 	struct wire_base base;
-	struct rte_ring *ring; /* of pointers to frames */
+	struct nbnic *nic; /* known since the first poll */
 	uint32_t index;
-	uint32_t next; /* frame to be used */
-	struct ring_frame frame[FRAMES];
 };
 
 static uint64_t daemon_id;
-static uint32_t nwire;
+static struct rte_ring *ring;
+static uint32_t nwire, nopen;
 static struct ring_wire *wires[NBAR_NICS_MAX];
 
 static struct ring_addr addr_of(const struct nbnic_addr *a)
@@ -60,8 +59,11 @@ static void ring_close(struct wire_base *base)
 	struct ring_wire *w = (struct ring_wire *)base;
 
 	wires[w->index] = NULL;
-	rte_ring_free(w->ring);
 	free(w);
+	if (--nopen == 0) {
+		rte_ring_free(ring);
+		ring = NULL;
+	}
 }
 
 static int ring_open(const char *nic, const char *(*option)(void *args, const char *key),
@@ -69,7 +71,6 @@ static int ring_open(const char *nic, const char *(*option)(void *args, const ch
 {
 	struct ring_wire *w = calloc(1, sizeof(*w));
 	struct ring_addr addr;
-	char name[RTE_RING_NAMESIZE];
 
 	(void)option;
 	(void)args;
@@ -79,14 +80,16 @@ static int ring_open(const char *nic, const char *(*option)(void *args, const ch
 		free(w);
 		return -EIO;
 	}
-	snprintf(name, sizeof(name), "wire%u", nwire);
-	w->ring = rte_ring_create(name, RING_SIZE, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-	if (!w->ring) {
+	if (!ring)
+		ring = rte_ring_create_elem("wire", sizeof(struct ring_frame), RING_SIZE,
+					    SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	if (!ring) {
 		log_error("nic %s: no memory for a ring: %s; give DPDK more, for example -- -m 128",
 			  nic, rte_strerror(rte_errno));
 		free(w);
 		return -ENOMEM;
 	}
+	nopen++;
 	memset(&addr, 0, sizeof(addr));
 	addr.daemon = daemon_id;
 	addr.index = w->index = nwire;
@@ -98,24 +101,33 @@ static int ring_open(const char *nic, const char *(*option)(void *args, const ch
 	return 0;
 }
 
+static void ring_receive(const struct ring_frame *f, uint64_t now)
+{
+	struct ring_wire *to = wires[f->dst], *from = wires[f->src];
+
+	if (to && to->nic && from)
+		nbnic_receive(to->nic, &from->base.addr, &f->token, now);
+}
+
+/* Takes frames for all NICs: whichever is polled first serves the others too. */
 static unsigned ring_poll(struct wire_base *base, struct nbnic *nic, uint64_t now)
 {
 	struct ring_wire *w = (struct ring_wire *)base;
-	void *at[BURST];
-	unsigned n = rte_ring_sc_dequeue_burst(w->ring, at, BURST, NULL);
+	struct rte_ring_zc_data at;
+	unsigned n;
 
-	if (n == 0)
+	w->nic = nic;
+	if (rte_ring_empty(ring))
 		return 0;
-	for (unsigned i = 0; i < n; i++) {
-		const struct ring_frame *f = at[i];
-
-		nbnic_receive(nic, &f->src->base.addr, &f->token, now);
-	}
+	n = rte_ring_dequeue_zc_burst_elem_start(ring, sizeof(struct ring_frame), BURST, &at, NULL);
+	for (unsigned i = 0; i < n; i++)
+		ring_receive(i < at.n1 ? (const struct ring_frame *)at.ptr1 + i
+				       : (const struct ring_frame *)at.ptr2 + (i - at.n1),
+			     now);
+	rte_ring_dequeue_zc_finish(ring, n);
 	/* Begin at the front again: so what little is in use stays in the cache. */
-	if (rte_ring_empty(w->ring)) {
-		rte_ring_reset(w->ring);
-		w->next = 0;
-	}
+	if (rte_ring_empty(ring))
+		rte_ring_reset(ring);
 	return n;
 }
 
@@ -124,21 +136,19 @@ static void ring_transmit(struct wire_base *base, const struct nbnic_addr *to,
 {
 	struct ring_wire *w = (struct ring_wire *)base;
 	struct ring_addr addr = addr_of(to);
-	struct ring_wire *peer = addr.index < nwire ? wires[addr.index] : NULL;
+	struct rte_ring_zc_data at;
+	struct ring_frame *f;
 
-	if (addr.daemon != daemon_id || !peer) {
+	if (addr.daemon != daemon_id || addr.index >= nwire ||
+	    rte_ring_enqueue_zc_bulk_elem_start(ring, sizeof(*f), 1, &at, NULL) == 0) {
 		w->base.errors++;
 		return;
 	}
-	struct ring_frame *f = &peer->frame[peer->next % FRAMES];
-
-	if (rte_ring_sp_enqueue(peer->ring, f) < 0) {
-		w->base.errors++;
-		return;
-	}
-	peer->next++;
-	f->src = w;
+	f = at.ptr1;
+	f->src = (uint16_t)w->index;
+	f->dst = (uint16_t)addr.index;
 	f->token = *t;
+	rte_ring_enqueue_zc_finish(ring, 1);
 }
 
 static const char *const ring_options[] = { NULL };
