@@ -61,7 +61,7 @@ deps: ## install the Debian packages that are missing (as root or through sudo)
 
 demo: deps ## N nodes synchronise through soft NICs: NIC-based against host-based
 	$(Q)$(MAKE) --no-print-directory all
-	$(Q)$(BUILD)/nbar bench --nodes 2,4,8,16 --where nic,host --alg dissemination:1 --wire ring -i 2000 -x 200 --launches 3
+	$(Q)$(BUILD)/nbar bench --nodes 2,4,8,16 --where nic,host --alg pairwise --wire ring -i 2000 -x 200 --launches 3
 
 check: deps ## all tests that need no privileges
 	$(Q)$(MAKE) --no-print-directory check-nodeps
