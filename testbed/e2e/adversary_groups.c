@@ -111,6 +111,8 @@ static void bad_blobs(void)
 	memset(blob, 0x5a, sizeof(blob));
 	ok(refused(&a, CONNECT(0, 1), -EPROTO, "rank 1 is refused: this is no blob"),
 	   "blob: garbage");
+	ok(refused(&a, CONNECT(NBAR_GROUPS_MAX, 1), -ENOENT, "no group"),
+	   "blob: for a cell beyond");
 	blob[0] = own.blob;
 	ok(refused(&a, CONNECT(0, 1), -EPROTO, "rank 1 is refused"), "blob: one's own");
 	blob[0] = other.blob;

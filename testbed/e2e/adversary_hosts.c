@@ -53,21 +53,33 @@ static void put_entry(struct raw *r, uint32_t i, uint32_t cell, uint32_t peer)
 	__atomic_store_n(&e->seq, i + 1, __ATOMIC_RELEASE);
 }
 
+/* Two groups on one port, of which the first may send to the second. */
 static void send_ring(void)
 {
+	struct nbar_rep_group_open rep;
 	struct raw r;
 	uint64_t before;
 
 	dial(&r, "n0");
 	raw_port_open(&r, NBAR_PORT_ANY);
-	raw_group_open(&r, "signal", 0, 4, 0);
+	raw_group_open(&r, "signal", 0, 2, 0);
+	raw_group_open(&r, "signal", 1, 2, 0);
+	memcpy(&rep, r.reply.body, sizeof(rep));
+	raw_group_connect(&r, 0, &rep.blob, 1);
 	before = raw_counter(&r, NBAR_COUNTER_entries_bad);
-	put_entry(&r, 0, 0, 0); /* not connected: it has no peer yet */
-	put_entry(&r, 1, 1, 0);
-	put_entry(&r, 2, 0xffffffff, 0);
-	put_entry(&r, 3, 0, 0xffffffff);
-	ok(raw_await_counter(&r, NBAR_COUNTER_entries_bad, before + 4) == before + 4,
+	put_entry(&r, 0, 1, 0); /* it has no peer */
+	put_entry(&r, 1, 2, 0); /* there is no group */
+	put_entry(&r, 2, NBAR_GROUPS_MAX, 0);
+	put_entry(&r, 3, 0xffffffff, 0);
+	put_entry(&r, 4, 0, 1);
+	put_entry(&r, 5, 0, 0xffffffff);
+	ok(raw_await_counter(&r, NBAR_COUNTER_entries_bad, before + 6) == before + 6,
 	   "send ring: entries without a group or a peer");
+	before = raw_counter(&r, NBAR_COUNTER_signals_received);
+	put_entry(&r, 6, 0, 0);
+	ok(raw_await_counter(&r, NBAR_COUNTER_signals_received, before + 1) == before + 1 &&
+		   r.page->recv[0].cell == 1 && r.page->recv[0].peer == 0,
+	   "send ring: after all that a good one arrives");
 	ok(others_work(), "all goes on");
 	raw_close(&r);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -25,7 +26,7 @@ int raw_dial(struct raw *r, const char *run_dir, const char *nic)
 	const struct timeval patience = { .tv_sec = PATIENCE_S };
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 
-	memset(r, 0, sizeof(*r));
+	r->page = NULL;
 	snprintf(sun.sun_path, sizeof(sun.sun_path), "%.80s/%.20s.sock", run_dir, nic);
 	r->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (r->fd < 0 ||
@@ -193,9 +194,13 @@ pid_t raw_daemon_start(const char *run_dir, uint32_t nnic, const char *const *ar
 		argv[argc++] = *args++;
 	if (pipe(pipe_fd) < 0)
 		return 0;
-	pid_t pid = fork();
+	pid_t self = getpid(), pid = fork();
 
 	if (pid == 0) {
+		/* If the test is killed, its daemon goes, too. */
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		if (getppid() != self)
+			_exit(0);
 		dup2(pipe_fd[1], STDOUT_FILENO);
 		close(pipe_fd[0]);
 		close(pipe_fd[1]);
