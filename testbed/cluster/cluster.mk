@@ -26,7 +26,8 @@ $(BUILD)/cluster-hello.%: testbed/cluster/hello.c
 $(BUILD)/libcluster-finalize.so: testbed/cluster/finalize.c
 	$(call say,MPICC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(MPICC_mpich) -std=c11 $(WARN) $(CFLAGS) -shared -fPIC $< -o $@
+	$(Q)$(MPICC_mpich) -std=c11 $(WARN) $(CFLAGS) -fPIC -c $< -o $@.o
+	$(Q)$(CC) -shared -Wl,-z,lazy $@.o -o $@
 
 check-cluster: deps ## tests on test hosts, made of namespaces: needs root or user namespaces
 	$(Q)testbed/deps.sh nftables iputils-ping openmpi-bin libopenmpi-dev mpich libmpich-dev
