@@ -215,26 +215,27 @@ int nbar_team_barrier(struct nbar_team *team);
  * whole barrier; else g is this process's handle of the group they share, which is fresh: no
  * barrier has been posted on it.
  */
-#define NBAR_CREW_POSTED_MAX 8u
+#define NBAR_CREW_MAX 1024u
 struct nbar_crew {
-	uint32_t arrived[NBAR_CREW_POSTED_MAX]; /* by ticket */
-	uint64_t near_word;                     /* as in a team */
-	uint32_t reserved0[22];
-	uint64_t far_word;
-	uint32_t reserved1[30];
 	uint32_t size;
+	uint32_t reserved0[31];
+	uint32_t sleepers, wake; /* who sleeps without a group, and the futex */
+	uint32_t reserved1[30];
+	uint32_t done; /* a large crew's last barrier complete */
 	uint32_t reserved2[31];
+	uint32_t arrived[NBAR_CREW_MAX]; /* the last ticket of each process */
 }
 #if defined(__GNUC__)
 __attribute__((aligned(128)))
 #endif
 ;
 
-/* Prepares a crew of size processes, before any of them uses it. -EINVAL: size 0. */
+/* Prepares a crew of size processes, before any of them uses it. -ERANGE: not 1 to
+ * NBAR_CREW_MAX. */
 int nbar_crew_init(struct nbar_crew *crew, uint32_t size);
 
-/* Arrives at barrier `ticket`. -EAGAIN: NBAR_CREW_POSTED_MAX are under way; else as nbar_post. */
-int nbar_crew_post(struct nbar_crew *crew, struct nbar_group *g, uint32_t ticket);
+/* Process `me` of the crew (0 to size - 1) arrives at barrier `ticket`. As nbar_post. */
+int nbar_crew_post(struct nbar_crew *crew, struct nbar_group *g, uint32_t me, uint32_t ticket);
 
 /* As nbar_test and nbar_wait. policy NULL: that of the group, or else the default. */
 int nbar_crew_test(struct nbar_crew *crew, struct nbar_group *g, uint32_t ticket);

@@ -2,78 +2,94 @@
 /*
  * crew.c - the barrier among processes of a node, alone or in front of a group they share.
  *
- * As a team (team.c), but split in phases, so several barriers may be under way: each has its own
- * count, the last process to arrive empties it and posts the barrier, and all look at the
- * completion word themselves. The memory is the callers'; the others are trusted as far as they
- * share it.
+ * Each process writes the ticket of its last barrier where the others can read it, so any number
+ * of barriers may be under way. Who finds, having arrived, that all others have too, posts the
+ * barrier of the group; without a group, those of a small crew just look at all tickets, which lie
+ * in one cache line. The memory is the callers'; the others are trusted as far as they share it.
  */
 #include <errno.h>
 
 #include "internal.h"
 #include "order.h"
 
-#define NEAR_MAX 4u /* as in team.c */
+#define SMALL 16u /* tickets in a cache line */
 
-_Static_assert(sizeof(struct nbar_crew) == 384, "three pairs of cache lines");
-_Static_assert((NBAR_CREW_POSTED_MAX & (NBAR_CREW_POSTED_MAX - 1)) == 0, "tickets wrap");
+_Static_assert(sizeof(struct nbar_crew) == 384 + 4 * NBAR_CREW_MAX, "lines of their own");
 
 int nbar_crew_init(struct nbar_crew *crew, uint32_t size)
 {
-	if (size == 0)
-		return nblib_fail(-EINVAL, "a crew has at least one process");
+	if (size == 0 || size > NBAR_CREW_MAX)
+		return nblib_fail(-ERANGE, "a crew of %u: it has 1 to %u processes", size,
+				  NBAR_CREW_MAX);
 	*crew = (struct nbar_crew){ .size = size };
 	return 0;
 }
 
-static uint64_t *word_of(struct nbar_crew *crew, struct nbar_group *g)
+/* Whether all have arrived. */
+static bool all_arrived(const struct nbar_crew *crew, uint32_t ticket)
 {
-	if (g)
-		return &g->completion->word;
-	return crew->size <= NEAR_MAX ? &crew->near_word : &crew->far_word;
+	for (uint32_t i = 0; i < crew->size; i++)
+		if (!nblib_reached(order_crew_read(&crew->arrived[i]), ticket))
+			return false;
+	return true;
+}
+
+bool nblib_crew_reached(const struct nbar_crew *crew, uint32_t ticket)
+{
+	if (crew->size <= SMALL)
+		return all_arrived(crew, ticket);
+	return nblib_reached(order_crew_done(&crew->done), ticket);
 }
 
 /* Why nbar_crew_post cannot go ahead with a group. */
-static int group_down(struct nbar_group *g, uint64_t word)
+static int group_refuses(struct nbar_group *g, uint32_t ticket)
 {
+	uint64_t word = order_completion_read(&g->completion->word);
+
 	if (!g->runs)
 		return nblib_fail(-ENOTCONN, "the group is not connected: call "
 					     "nbar_group_connect with the blobs of its members");
 	if (word >> 32)
 		return nblib_group_failed(g, word);
-	return order_down_read(&g->port->link.down) == NBLIB_UP ? 0
-								: nblib_link_lost(&g->port->link);
+	if (order_down_read(&g->port->link.down) != NBLIB_UP)
+		return nblib_link_lost(&g->port->link);
+	if (ticket - (uint32_t)word <= NBAR_POSTED_MAX)
+		return 0;
+	return nblib_fail(-EAGAIN,
+			  "%u barriers of the group are under way, more cannot be: wait for some",
+			  NBAR_POSTED_MAX);
 }
 
-int nbar_crew_post(struct nbar_crew *crew, struct nbar_group *g, uint32_t ticket)
+int nbar_crew_post(struct nbar_crew *crew, struct nbar_group *g, uint32_t me, uint32_t ticket)
 {
-	uint64_t *at = word_of(crew, g), word = order_completion_read(at);
-	uint32_t *arrived = &crew->arrived[ticket % NBAR_CREW_POSTED_MAX];
-	int err = g ? group_down(g, word) : 0;
+	int err = g ? group_refuses(g, ticket) : 0;
 
 	if (err < 0)
 		return err;
-	if (ticket - (uint32_t)word > NBAR_CREW_POSTED_MAX)
-		return nblib_fail(-EAGAIN,
-				  "%u barriers of the crew are under way, more cannot be: wait for "
-				  "some",
-				  NBAR_CREW_POSTED_MAX);
+	if (me >= crew->size)
+		return nblib_fail(-ERANGE, "process %u: a crew of %u has processes 0 to %u", me,
+				  crew->size, crew->size - 1);
 	if (g)
 		order_posted_write(&g->posted, ticket);
-	if (!order_crew_arrive(arrived, crew->size))
+	order_crew_arrive(&crew->arrived[me], ticket);
+	if (!all_arrived(crew, ticket))
 		return 0;
-	order_crew_reset(arrived);
-	if (g)
+	/* Others may find the same and do the same once more: that harms nothing, as nobody
+	 * arrives at the next barrier before he is done with this one. */
+	if (g) {
 		order_post(&g->doorbell->posted, ticket);
-	else if (order_team_release(at, ticket) & NBLIB_TEAM_SLEEPS)
-		nblib_wake_team(at, NBLIB_PROCESSES);
+		return 0;
+	}
+	if (crew->size > SMALL)
+		order_crew_release(&crew->done, ticket);
+	if (order_crew_any_sleeps(&crew->sleepers))
+		nblib_wake_crew(crew);
 	return 0;
 }
 
 int nbar_crew_test(struct nbar_crew *crew, struct nbar_group *g, uint32_t ticket)
 {
-	if (g)
-		return nbar_test(g, ticket);
-	return nblib_reached(order_completion_read(word_of(crew, g)), ticket);
+	return g ? nbar_test(g, ticket) : nblib_crew_reached(crew, ticket);
 }
 
 int nbar_crew_wait(struct nbar_crew *crew, struct nbar_group *g, uint32_t ticket,
@@ -90,7 +106,7 @@ int nbar_crew_wait(struct nbar_crew *crew, struct nbar_group *g, uint32_t ticket
 			return err;
 		policy = &wait;
 	}
-	if (nblib_wait_team(word_of(crew, g), policy, ticket, NBLIB_PROCESSES, timeout_ns))
+	if (nblib_wait_crew(crew, policy, ticket, timeout_ns))
 		return 0;
 	return nblib_fail(-ETIME, "barrier %u of the crew is not complete yet: wait again", ticket);
 }

@@ -109,15 +109,19 @@ enum nblib_end { NBLIB_DONE, NBLIB_FAILED, NBLIB_LOST, NBLIB_TIMEOUT };
 /* Waits until the group's completion word, or that of a team without a group, reaches ticket. */
 enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_policy *policy,
 				uint32_t ticket, uint64_t timeout_ns);
-
-/* False: timeout_ns have passed. scope: who else may sleep on it, threads or processes. */
-enum nblib_scope { NBLIB_THREADS, NBLIB_PROCESSES };
-bool nblib_wait_team(uint64_t *word, const struct nbar_wait_policy *policy, uint32_t ticket,
-		     enum nblib_scope scope, uint64_t timeout_ns);
+void nblib_wait_team(uint64_t *word, const struct nbar_wait_policy *policy, uint32_t ticket);
 
 /* Wakes those who sleep in nblib_wait_team. */
-void nblib_wake_team(uint64_t *word, enum nblib_scope scope);
+void nblib_wake_team(uint64_t *word);
 #define NBLIB_TEAM_SLEEPS (UINT64_C(1) << 32) /* flag in a team's own word: wake me */
+
+/* The same for a crew without a group. False: timeout_ns have passed. */
+bool nblib_wait_crew(struct nbar_crew *crew, const struct nbar_wait_policy *policy, uint32_t ticket,
+		     uint64_t timeout_ns);
+void nblib_wake_crew(struct nbar_crew *crew);
+
+/* crew.c: whether the barrier of a crew without a group is complete. */
+bool nblib_crew_reached(const struct nbar_crew *crew, uint32_t ticket);
 
 /* Processors that this thread may run on. */
 uint32_t nblib_cpus(void);

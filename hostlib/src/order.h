@@ -147,21 +147,50 @@ static inline uint64_t order_team_ask(uint64_t *word, uint64_t flag)
 /* --- processes of this node ------------------------------------------------------------------ */
 
 /*
- * Counts a process of a crew in at a barrier; true for the last of size. Acquire and release, as
- * order_team_arrive; the last one hands on what it has seen by order_post or order_team_release.
- * These come in the order of the barriers, although each may come from another process: whoever is
- * last at a barrier has seen all others arrive there, and they had first finished the one before.
+ * A process of a crew arrives: writes its last ticket, then reads those of the others (by
+ * order_crew_read). Sequentially consistent, both: of those who arrive at a barrier, the last one
+ * in that order sees all the others. Release and acquire with it: who sees a process arrive sees
+ * what it wrote before.
  */
-static inline bool order_crew_arrive(uint32_t *arrived, uint32_t size)
+static inline void order_crew_arrive(uint32_t *arrived, uint32_t ticket)
 {
-	return __atomic_add_fetch(arrived, 1, __ATOMIC_ACQ_REL) == size;
+	__atomic_exchange_n(arrived, ticket, __ATOMIC_SEQ_CST);
 }
 
-/* The last one empties the count for a later barrier. Relaxed: nobody arrives there before he has
- * seen this barrier complete, which follows. */
-static inline void order_crew_reset(uint32_t *arrived)
+static inline uint32_t order_crew_read(const uint32_t *arrived)
 {
-	__atomic_store_n(arrived, 0, __ATOMIC_RELAXED);
+	return __atomic_load_n(arrived, __ATOMIC_SEQ_CST);
+}
+
+/* The last barrier of a large crew that is complete. Release, pairs with the acquire in
+ * order_crew_done: it hands on what the writer saw by order_crew_read. Never goes back: nobody
+ * writes a barrier before all have done with writing the one before. */
+static inline void order_crew_release(uint32_t *done, uint32_t ticket)
+{
+	__atomic_store_n(done, ticket, __ATOMIC_RELEASE);
+}
+
+static inline uint32_t order_crew_done(const uint32_t *done)
+{
+	return __atomic_load_n(done, __ATOMIC_ACQUIRE);
+}
+
+/* A process says that it will sleep, and then looks again; the last to arrive looks who sleeps
+ * after it has arrived. Sequentially consistent: one of the two sees the other. */
+static inline void order_crew_sleeps(uint32_t *sleepers, int n)
+{
+	__atomic_fetch_add(sleepers, (uint32_t)n, __ATOMIC_SEQ_CST);
+}
+
+static inline bool order_crew_any_sleeps(const uint32_t *sleepers)
+{
+	return __atomic_load_n(sleepers, __ATOMIC_SEQ_CST) != 0;
+}
+
+/* The futex of a crew: bumped before sleepers are woken. Release, pairs with order_wake_read. */
+static inline void order_crew_wake(uint32_t *wake)
+{
+	__atomic_fetch_add(wake, 1, __ATOMIC_RELEASE);
 }
 
 /* Last epoch posted on a group: the one thread that posts writes it, others look at it to check

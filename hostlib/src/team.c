@@ -54,12 +54,12 @@ static int barrier_alone(struct nbar_team *team)
 
 	if (!order_team_arrive(&team->count)) {
 		if (!nblib_reached(order_completion_read(word), ticket))
-			nblib_wait_team(word, &team->wait, ticket, NBLIB_THREADS, NBAR_FOREVER);
+			nblib_wait_team(word, &team->wait, ticket);
 		return 0;
 	}
 	order_team_reset(&team->count, team->size);
 	if (order_team_release(word, ticket) & NBLIB_TEAM_SLEEPS)
-		nblib_wake_team(word, NBLIB_THREADS);
+		nblib_wake_team(word);
 	return 0;
 }
 

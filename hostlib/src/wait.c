@@ -82,10 +82,11 @@ int nblib_wait_default(struct nbar_wait_policy *out)
 	return 0;
 }
 
-/* What the two kinds of waiting have in common. */
+/* What the kinds of waiting have in common. */
 struct waiter {
 	const uint64_t *word;
-	uint64_t failed; /* bits of the word that say that it will never come */
+	const struct nbar_crew *crew; /* or this instead */
+	uint64_t failed;              /* bits of the word that say that it will never come */
 	uint32_t ticket;
 	uint64_t start, now, spin_ns, yield_ns;
 	uint64_t yields, sleeps;
@@ -93,6 +94,8 @@ struct waiter {
 
 static bool over(const struct waiter *w)
 {
+	if (w->crew)
+		return nblib_crew_reached(w->crew, w->ticket);
 	uint64_t word = order_completion_read(w->word);
 
 	return nblib_reached(word, w->ticket) || (word & w->failed);
@@ -104,11 +107,12 @@ static void spin_round(const struct waiter *w)
 		order_pause();
 }
 
-static struct waiter begin(const uint64_t *word, uint64_t failed, uint32_t ticket,
-			   const struct nbar_wait_policy *policy)
+static struct waiter begin(const uint64_t *word, const struct nbar_crew *crew, uint64_t failed,
+			   uint32_t ticket, const struct nbar_wait_policy *policy)
 {
 	struct waiter w = {
 		.word = word,
+		.crew = crew,
 		.failed = failed,
 		.ticket = ticket,
 		.spin_ns = policy->spin_us * UINT64_C(1000),
@@ -152,7 +156,7 @@ static void sleep_group(struct nbar_group *g, struct waiter *w, uint64_t ns)
 enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_policy *policy,
 				uint32_t ticket, uint64_t timeout_ns)
 {
-	struct waiter w = begin(&g->completion->word, STATUS, ticket, policy);
+	struct waiter w = begin(&g->completion->word, NULL, STATUS, ticket, policy);
 	uint64_t looked = w.start;
 	enum nblib_end end = NBLIB_DONE;
 
@@ -188,17 +192,37 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 	return word & STATUS ? NBLIB_FAILED : end;
 }
 
-/* The futex of a team or crew without a group is the epoch in its completion word. */
+/* The futex of a team without a group is the epoch in its completion word. */
 static const uint32_t *epoch_half(const uint64_t *word)
 {
 	return (const uint32_t *)word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
 
-bool nblib_wait_team(uint64_t *word, const struct nbar_wait_policy *policy, uint32_t ticket,
-		     enum nblib_scope scope, uint64_t timeout_ns)
+void nblib_wait_team(uint64_t *word, const struct nbar_wait_policy *policy, uint32_t ticket)
 {
-	struct waiter w = begin(word, 0, ticket, policy);
-	int op = scope == NBLIB_THREADS ? FUTEX_WAIT_PRIVATE : FUTEX_WAIT;
+	struct waiter w = begin(word, NULL, 0, ticket, policy);
+
+	while (!over(&w)) {
+		if (!stay_awake(&w)) {
+			uint64_t seen = order_team_ask(word, NBLIB_TEAM_SLEEPS);
+
+			if (!nblib_reached(seen, ticket))
+				futex_sleep(epoch_half(word), FUTEX_WAIT_PRIVATE, (uint32_t)seen,
+					    NBAR_FOREVER);
+		}
+		w.now = now_ns();
+	}
+}
+
+void nblib_wake_team(uint64_t *word)
+{
+	syscall(SYS_futex, epoch_half(word), FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+bool nblib_wait_crew(struct nbar_crew *crew, const struct nbar_wait_policy *policy, uint32_t ticket,
+		     uint64_t timeout_ns)
+{
+	struct waiter w = begin(NULL, crew, 0, ticket, policy);
 
 	while (!over(&w)) {
 		uint64_t waited = w.now - w.start;
@@ -206,21 +230,22 @@ bool nblib_wait_team(uint64_t *word, const struct nbar_wait_policy *policy, uint
 		if (waited >= timeout_ns)
 			return false;
 		if (!stay_awake(&w)) {
-			uint64_t seen = order_team_ask(word, NBLIB_TEAM_SLEEPS);
 			uint64_t left =
 				timeout_ns == NBAR_FOREVER ? timeout_ns : timeout_ns - waited;
+			uint32_t seen = order_wake_read(&crew->wake);
 
-			if (!nblib_reached(seen, ticket))
-				futex_sleep(epoch_half(word), op, (uint32_t)seen, left);
+			order_crew_sleeps(&crew->sleepers, 1);
+			if (!over(&w))
+				futex_sleep(&crew->wake, FUTEX_WAIT, seen, left);
+			order_crew_sleeps(&crew->sleepers, -1);
 		}
 		w.now = now_ns();
 	}
 	return true;
 }
 
-void nblib_wake_team(uint64_t *word, enum nblib_scope scope)
+void nblib_wake_crew(struct nbar_crew *crew)
 {
-	int op = scope == NBLIB_THREADS ? FUTEX_WAKE_PRIVATE : FUTEX_WAKE;
-
-	syscall(SYS_futex, epoch_half(word), op, INT_MAX, NULL, NULL, 0);
+	order_crew_wake(&crew->wake);
+	syscall(SYS_futex, &crew->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

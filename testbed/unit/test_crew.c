@@ -28,7 +28,8 @@ struct mate {
 	struct nbar_group *g;
 	struct nbar_wait_policy wait;
 	uint64_t (*seen)[ALL_MAX]; /* by parity of the barrier, then by number */
-	uint32_t me, all;
+	uint32_t me, all;          /* me: among all; in the crew it is mine */
+	uint32_t mine;
 	uint32_t first; /* ticket before the first barrier */
 	uint32_t rounds, bad;
 	pthread_t id;
@@ -40,7 +41,7 @@ static void *mate_main(void *arg)
 
 	for (uint32_t i = 1; i <= m->rounds; i++) {
 		m->seen[i % 2][m->me] = i;
-		if (nbar_crew_post(m->crew, m->g, m->first + i) != 0 ||
+		if (nbar_crew_post(m->crew, m->g, m->mine, m->first + i) != 0 ||
 		    nbar_crew_wait(m->crew, m->g, m->first + i, &m->wait, NBAR_FOREVER) != 0)
 			m->bad++;
 		for (uint32_t n = 0; n < m->all; n++)
@@ -73,16 +74,18 @@ static const struct nbar_wait_policy asleep = { .block = 1 };
 static void alone(void **state)
 {
 	(void)state;
-	for (uint32_t size = 1; size <= MATES_MAX; size++) {
-		struct nbar_crew crew;
-		struct mate mate[MATES_MAX] = { 0 };
+	/* 20: too many for one cache line. */
+	for (uint32_t size = 1; size <= 20; size = size < 5 ? size + 1 : size + 15) {
+		static struct nbar_crew crew;
+		struct mate mate[20] = { 0 };
 
 		require_ok(nbar_crew_init(&crew, size));
 		for (uint32_t i = 0; i < size; i++) {
 			mate[i].crew = &crew;
+			mate[i].mine = i;
 			mate[i].wait = i % 2 ? awake : asleep;
 		}
-		run(mate, size, 2000);
+		run(mate, size, size < 5 ? 2000 : 300);
 	}
 }
 
@@ -93,9 +96,10 @@ static void tickets_wrap(void **state)
 
 	(void)state;
 	require_ok(nbar_crew_init(&crew, 3));
-	crew.near_word = UINT32_MAX - 500;
 	for (uint32_t i = 0; i < 3; i++) {
+		crew.arrived[i] = UINT32_MAX - 500;
 		mate[i].crew = &crew;
+		mate[i].mine = i;
 		mate[i].wait = awake;
 		mate[i].first = UINT32_MAX - 500;
 	}
@@ -107,21 +111,19 @@ static void several_under_way(void **state)
 	struct nbar_crew crew;
 
 	(void)state;
-	require_ok(nbar_crew_init(&crew, 2));
-	for (uint32_t round = 0; round < 5; round++) {
-		uint32_t base = round * NBAR_CREW_POSTED_MAX;
-
-		for (uint32_t t = 1; t <= NBAR_CREW_POSTED_MAX; t++)
-			require_ok(nbar_crew_post(&crew, NULL, base + t));
-		assert_int_equal(nbar_crew_post(&crew, NULL, base + NBAR_CREW_POSTED_MAX + 1),
-				 -EAGAIN);
-		for (uint32_t t = 1; t <= NBAR_CREW_POSTED_MAX; t++) {
-			assert_int_equal(nbar_crew_test(&crew, NULL, base + t), 0);
-			require_ok(nbar_crew_post(&crew, NULL, base + t));
-			assert_int_equal(nbar_crew_test(&crew, NULL, base + t), 1);
+	for (uint32_t size = 2; size <= 20; size += 18) {
+		require_ok(nbar_crew_init(&crew, size));
+		for (uint32_t i = 0; i < size; i++) {
+			assert_int_equal(nbar_crew_test(&crew, NULL, 1), 0);
+			for (uint32_t t = 1; t <= 3000; t++)
+				require_ok(nbar_crew_post(&crew, NULL, i, t));
 		}
+		assert_int_equal(nbar_crew_test(&crew, NULL, 3000), 1);
+		assert_int_equal(nbar_crew_test(&crew, NULL, 3001), 0);
 	}
-	assert_int_equal(nbar_crew_init(&crew, 0), -EINVAL);
+	assert_int_equal(nbar_crew_post(&crew, NULL, 20, 3001), -ERANGE);
+	assert_int_equal(nbar_crew_init(&crew, 0), -ERANGE);
+	assert_int_equal(nbar_crew_init(&crew, NBAR_CREW_MAX + 1), -ERANGE);
 }
 
 static void a_wait_can_time_out(void **state)
@@ -130,10 +132,10 @@ static void a_wait_can_time_out(void **state)
 
 	(void)state;
 	require_ok(nbar_crew_init(&crew, 2));
-	require_ok(nbar_crew_post(&crew, NULL, 1));
+	require_ok(nbar_crew_post(&crew, NULL, 0, 1));
 	assert_int_equal(nbar_crew_wait(&crew, NULL, 1, &asleep, 1000000), -ETIME);
 	assert_int_equal(nbar_crew_wait(&crew, NULL, 1, NULL, 0), -ETIME);
-	require_ok(nbar_crew_post(&crew, NULL, 1));
+	require_ok(nbar_crew_post(&crew, NULL, 1, 1));
 	require_ok(nbar_crew_wait(&crew, NULL, 1, &asleep, 0));
 }
 
@@ -166,6 +168,7 @@ static void hosts_start(struct hosts *h, uint32_t ncrew)
 			h->mate[n].crew = &h->crew[host];
 			h->mate[n].wait = n % 2 ? awake : asleep;
 			h->mate[n].g = h->c.g[host];
+			h->mate[n].mine = i;
 			if (i == 0)
 				continue;
 			require_ok(nbar_attach(name, &share, &h->port[n]));
@@ -196,7 +199,7 @@ static void with_a_group(void **state)
 static void several_under_way_with_a_group(void **state)
 {
 	static struct hosts h;
-	const uint32_t max = NBAR_CREW_POSTED_MAX;
+	const uint32_t max = NBAR_POSTED_MAX;
 
 	(void)state;
 	hosts_start(&h, 2);
@@ -204,12 +207,12 @@ static void several_under_way_with_a_group(void **state)
 		struct mate *m = &h.mate[n];
 
 		for (uint32_t t = 1; t <= max; t++) {
-			require_ok(nbar_crew_post(m->crew, m->g, t));
+			require_ok(nbar_crew_post(m->crew, m->g, m->mine, t));
 			require(nbar_crew_test(m->crew, m->g, t) == 0 || n == 2 * NICS - 1,
 				"ticket %u of process %u", t, n);
 		}
 		if (n < 2 * NICS - 1)
-			assert_int_equal(nbar_crew_post(m->crew, m->g, max + 1), -EAGAIN);
+			assert_int_equal(nbar_crew_post(m->crew, m->g, m->mine, max + 1), -EAGAIN);
 	}
 	for (uint32_t n = 0; n < 2 * NICS; n++)
 		require_ok(nbar_crew_wait(h.mate[n].crew, h.mate[n].g, max, NULL, NBAR_FOREVER));
@@ -292,8 +295,8 @@ static void a_cell_stays_while_somebody_looks_at_it(void **state)
 	require_ok(nbar_attach("n0", &share, &other));
 	require_ok(nbar_group_attach(other, &share, &theirs));
 	require_ok(nbar_crew_init(&crew, 2));
-	require_ok(nbar_crew_post(&crew, mine, 1));
-	require_ok(nbar_crew_post(&crew, theirs, 1));
+	require_ok(nbar_crew_post(&crew, mine, 0, 1));
+	require_ok(nbar_crew_post(&crew, theirs, 1, 1));
 	require_ok(nbar_crew_wait(&crew, mine, 1, NULL, NBAR_FOREVER));
 	nbar_group_close(mine);
 	require_ok(nbar_group_open(port, &attr, &mine, &blob));
@@ -302,7 +305,7 @@ static void a_cell_stays_while_somebody_looks_at_it(void **state)
 	assert_int_equal(nbar_crew_test(&crew, theirs, 1), 1);
 	/* The barrier after that can never be: its owner is gone. */
 	require_ok(nbar_crew_init(&crew, 1));
-	assert_int_equal(nbar_crew_post(&crew, theirs, 2), -ESHUTDOWN);
+	assert_int_equal(nbar_crew_post(&crew, theirs, 0, 2), -ESHUTDOWN);
 	nbar_group_close(theirs);
 	nbar_group_close(mine);
 	require_ok(nbar_group_open(port, &attr, &mine, &blob));
@@ -414,7 +417,7 @@ static void an_owner_that_dies_is_missed(void **state)
 	require_ok(nbar_attach("n0", &share, &port));
 	require_ok(nbar_group_attach(port, &share, &g));
 	require_ok(nbar_crew_init(&crew, 2));
-	require_ok(nbar_crew_post(&crew, g, 1));
+	require_ok(nbar_crew_post(&crew, g, 1, 1));
 	kill(child, SIGKILL);
 	assert_int_equal(nbar_crew_wait(&crew, g, 1, NULL, NBAR_FOREVER), -ECONNRESET);
 	waitpid(child, NULL, 0);
