@@ -3,7 +3,8 @@
  * hello.c - processes that meet in a barrier, and compute while the NICs run it.
  *
  * Usage: hello NIC FOLDER RANK SIZE, once for each rank from 0 to SIZE - 1. FOLDER is one that all
- * of them see: there they leave their blobs for each other.
+ * of them see, and empty: there they leave their blobs for each other. What a run that was stopped
+ * has left there must go before the next one.
  */
 #include <stdio.h>
 #include <stdlib.h>
