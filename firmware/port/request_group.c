@@ -279,12 +279,12 @@ int request_group_connect(struct control_client *c, const void *body, size_t len
 	case CONNECT_REFUSED:
 		if (call.rank == NBAR_RANK_NONE)
 			return request_fail(k, -EPROTO,
-					    "blob %u is refused: %s; open all members with "
-					    "the same size and tag",
+					    "blob %u is refused: %s; all members need the "
+					    "same size and tag, and one kind of wire",
 					    call.bad, call.why);
 		return request_fail(k, -EPROTO,
-				    "the blob of rank %u is refused: %s; open all members "
-				    "with the same algorithm, size and tag",
+				    "the blob of rank %u is refused: %s; all members need the "
+				    "same algorithm, size and tag, and one kind of wire",
 				    call.rank, call.why);
 	case CONNECT_DONE:
 		break;

@@ -70,7 +70,8 @@ static int find_port(const char *nic, const char *index, const char *name, uint1
 	}
 	log_error(
 		"nic %s: DPDK has no ethdev %s (it has %u in all); name one in the EAL arguments, for "
-		"example -- --vdev=net_af_packet0,iface=eth1, or -- -a 0000:01:00.0",
+		"example -- --vdev=net_af_packet0,iface=eth1, or -- -a 0000:01:00.0; if one is named, DPDK "
+		"could not open it: --log-level=8 behind the -- says why",
 		nic, index ? index : name, rte_eth_dev_count_avail());
 	return -ENODEV;
 }
@@ -95,16 +96,17 @@ static int port_start(uint16_t port)
 	return rc;
 }
 
-static void describe(struct dpdk_wire *w)
+static void describe(struct dpdk_wire *w, const char *nic)
 {
 	char name[RTE_ETH_NAME_MAX_LEN] = "?", mac[RTE_ETHER_ADDR_FMT_SIZE];
 	struct rte_eth_link link;
-	bool up = rte_eth_link_get_nowait(w->port, &link) == 0 && link.link_status;
 
 	(void)rte_eth_dev_get_name_by_port(w->port, name);
 	rte_ether_format_addr(mac, sizeof(mac), &w->mac);
-	snprintf(w->base.text, sizeof(w->base.text), "%.28s %s link %s", name, mac,
-		 up ? "up" : "down");
+	snprintf(w->base.text, sizeof(w->base.text), "%.40s %s", name, mac);
+	if (rte_eth_link_get_nowait(w->port, &link) == 0 && !link.link_status)
+		log_error("nic %s: the link of %s is not up yet; until it is, frames are lost", nic,
+			  name);
 }
 
 static int dpdk_open(const char *nic, const char *(*option)(void *args, const char *key),
@@ -138,7 +140,7 @@ static int dpdk_open(const char *nic, const char *(*option)(void *args, const ch
 	w->port = port;
 	w->base.ops = &wire_dpdk_ops;
 	memcpy(w->base.addr.byte, w->mac.addr_bytes, RTE_ETHER_ADDR_LEN);
-	describe(w);
+	describe(w, nic);
 	*out = &w->base;
 	return 0;
 }
