@@ -96,6 +96,12 @@ static int find_nics(struct stat_targets *t)
 
 	find_run_dir(dir, sizeof(dir));
 	d = opendir(dir);
+	if (!d && errno == EACCES) {
+		tool_error("no permission for %s: ask its owner for access, or name another run "
+			   "directory by --run-dir",
+			   dir);
+		return TOOL_FAILED;
+	}
 	while (d && (e = readdir(d)) && t->n < NBAR_NICS_MAX) {
 		size_t n = strlen(e->d_name);
 
