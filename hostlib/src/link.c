@@ -119,6 +119,28 @@ static int connect_failed(const struct nblib_link *l, int err)
 	return nblib_fail(-err, "NIC %s: cannot connect to %s: %s", l->nic, l->path, strerror(err));
 }
 
+/* Anybody can be first to make a directory in /tmp: whoever listens in the one that this user's
+ * daemon would have must be this user, or root. */
+static int check_owner(const struct nblib_link *l)
+{
+	struct ucred who;
+	socklen_t size = sizeof(who);
+	char dir[32];
+	int n = snprintf(dir, sizeof(dir), "/tmp/nbar-%u/", (unsigned)geteuid());
+
+	if (strncmp(l->path, dir, (size_t)n) != 0)
+		return 0;
+	if (getsockopt(l->sock, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
+		return nblib_fail(-errno, "NIC %s: cannot tell who listens at %s: %s", l->nic,
+				  l->path, strerror(errno));
+	if (who.uid == 0 || who.uid == geteuid())
+		return 0;
+	return nblib_fail(-EACCES,
+			  "NIC %s: %s belongs to uid %u, not to uid %u who runs this: start a "
+			  "daemon of your own in another directory, and set NBAR_RUN_DIR to it",
+			  l->nic, l->path, (unsigned)who.uid, (unsigned)geteuid());
+}
+
 int nblib_link_open(struct nblib_link *l, const char *name, uint32_t *port)
 {
 	const struct timeval limit = { .tv_sec = ANSWER_S };
@@ -145,7 +167,10 @@ int nblib_link_open(struct nblib_link *l, const char *name, uint32_t *port)
 		nblib_link_close(l);
 		return err;
 	}
-	return 0;
+	err = check_owner(l);
+	if (err < 0)
+		nblib_link_close(l);
+	return err;
 }
 
 void nblib_link_close(struct nblib_link *l)
@@ -243,8 +268,9 @@ static int check_reply(const struct nblib_link *l, struct nblib_call *call,
 			"NIC %s speaks version %u of the host interface, this program %u: "
 			"install the same nbar for both, and start the daemon again",
 			l->nic, reply->version, NBAR_ABI_VERSION);
-	if (n >= sizeof(*reply) && reply->length == n && reply->op == (uint16_t)call->op &&
-	    reply->status < 0) {
+	/* Op 0: from a daemon that has not even read the request. */
+	if (n >= sizeof(*reply) && reply->length == n &&
+	    (reply->op == (uint16_t)call->op || reply->op == 0) && reply->status < 0) {
 		reply->text[sizeof(reply->text) - 1] = 0;
 		return nblib_fail(reply->status, "NIC %s: %s", l->nic, reply->text);
 	}
@@ -279,7 +305,23 @@ static int send_request(struct nblib_link *l, struct nblib_call *call)
 	do
 		n = sendmsg(l->sock, &msg, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
-	return n < 0 ? lost(l) : 0;
+	/* A daemon that hung up before may have said why: its reply is still there to read. */
+	return n < 0 && errno != EPIPE && errno != ECONNRESET ? lost(l) : 0;
+}
+
+/* Receives the reply. If the daemon hung up with a request unread, that comes first, as an error,
+ * and then what it had said. */
+static ssize_t receive_reply(struct nblib_link *l, struct msghdr *msg)
+{
+	bool reset = false;
+
+	for (;;) {
+		ssize_t n = recvmsg(l->sock, msg, MSG_CMSG_CLOEXEC);
+
+		if (n >= 0 || (errno != EINTR && (errno != ECONNRESET || reset)))
+			return n;
+		reset |= errno == ECONNRESET;
+	}
 }
 
 int nblib_link_call(struct nblib_link *l, struct nblib_call *call)
@@ -305,9 +347,7 @@ int nblib_link_call(struct nblib_link *l, struct nblib_call *call)
 	err = send_request(l, call);
 	if (err < 0)
 		return err;
-	do
-		n = recvmsg(l->sock, &msg, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	n = receive_reply(l, &msg);
 	if (n <= 0)
 		return lost(l);
 	take_descriptors(&msg, call->fd);

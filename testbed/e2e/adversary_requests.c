@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "adversary.h"
@@ -128,10 +130,35 @@ static void crowds(void)
 	raw_close(&last);
 }
 
+#define NFILE 80 /* more than the daemon has open by itself */
+
+static void no_descriptors(void)
+{
+	static struct raw r[NFILE];
+	struct rlimit usual, few;
+	struct ucred daemon;
+	socklen_t size = sizeof(daemon);
+	int n = 0;
+
+	getsockopt(adversary_good[0].fd, SOL_SOCKET, SO_PEERCRED, &daemon, &size);
+	prlimit(daemon.pid, RLIMIT_NOFILE, NULL, &usual);
+	few = (struct rlimit){ NFILE, usual.rlim_max };
+	prlimit(daemon.pid, RLIMIT_NOFILE, &few, NULL);
+	while (n < NFILE && raw_dial(&r[n], adversary_run_dir, "n0"))
+		n++;
+	ok(n == NFILE && refused(&r[n - 1], raw_hear(&r[n - 1]), -EMFILE, "ulimit -n"),
+	   "a daemon without descriptors says so");
+	ok(others_work(), "all goes on");
+	prlimit(daemon.pid, RLIMIT_NOFILE, &usual, NULL);
+	while (n > 0)
+		raw_close(&r[--n]);
+}
+
 void adversary_requests(void)
 {
 	bad_heads();
 	noise();
 	ports();
 	crowds();
+	no_descriptors();
 }

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,6 +111,38 @@ static void what_is_no_daemon_is_told(void **state)
 	close(fd);
 	unlink(path);
 	expect(nbar_open(path, &port), -ENOENT, path);
+}
+
+/* Who is first to make /tmp/nbar-UID must not become the NIC of that user. */
+static void another_user_is_no_nic_of_ours(void **state)
+{
+	enum { THIEF = 54320, VICTIM };
+	struct nbar_port *port = NULL;
+	char dir[32], path[48];
+	int fd, rc;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip(); /* it takes two other users */
+	snprintf(dir, sizeof(dir), "/tmp/nbar-%u", VICTIM);
+	snprintf(path, sizeof(path), "%s/n0.sock", dir);
+	unlink(path);
+	rmdir(dir);
+	unsetenv("NBAR_RUN_DIR");
+	assert_int_equal(seteuid(THIEF), 0);
+	assert_int_equal(mkdir(dir, 0755), 0);
+	fd = socket_at(path, SOCK_SEQPACKET, true);
+	assert_int_equal(chmod(path, 0666), 0);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(seteuid(VICTIM), 0);
+	rc = nbar_open("n0", &port);
+	assert_int_equal(seteuid(0), 0);
+	expect(rc, -EACCES, "belongs to uid 54320, not to uid 54321");
+	assert_null(port);
+	close(fd);
+	unlink(path);
+	rmdir(dir);
+	setenv("NBAR_RUN_DIR", inproc_run_dir(nics), 1);
 }
 
 /* --- ports --------------------------------------------------------------------------------- */
@@ -319,6 +352,7 @@ int main(void)
 		cmocka_unit_test(names_are_checked),
 		cmocka_unit_test(the_run_directory_has_a_rule),
 		cmocka_unit_test(what_is_no_daemon_is_told),
+		cmocka_unit_test(another_user_is_no_nic_of_ours),
 		cmocka_unit_test(a_port_has_one_owner),
 		cmocka_unit_test(a_port_stays_with_the_parent),
 		cmocka_unit_test(bad_groups_are_refused),

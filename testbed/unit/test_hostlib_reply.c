@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -35,6 +36,9 @@ static struct answer answer[4];
 static uint32_t nanswer;
 static int at_start; /* open descriptors */
 
+/* What the daemon does with a request. */
+static enum { READS, LEAVES_UNREAD, DOES_NOT_WAIT } manner;
+
 static void answer_one(int fd, struct answer *a)
 {
 	union {
@@ -64,9 +68,14 @@ static void *daemon_main(void *arg)
 {
 	char request[NBAR_MESSAGE_MAX];
 	int fd = accept(listener, NULL, NULL);
+	struct pollfd request_there = { .fd = fd, .events = POLLIN };
 	uint32_t n = 0;
 
-	while (recv(fd, request, sizeof(request), 0) > 0 && n < nanswer && answer[n].length)
+	if (manner == LEAVES_UNREAD)
+		poll(&request_there, 1, -1);
+	if (manner != READS)
+		answer_one(fd, &answer[n]);
+	while (manner == READS && recv(fd, request, sizeof(request), 0) > 0 && n < nanswer && answer[n].length)
 		answer_one(fd, &answer[n++]);
 	close(fd);
 	return arg;
@@ -191,6 +200,19 @@ static void a_refusal_is_passed_on(void **state)
 	a->length = a->head.length = sizeof(a->head);
 	a->head.status = -ENOSPC;
 	expect_open(-ENOSPC, "");
+}
+
+/* A daemon without descriptors says so and hangs up, whatever the client is at. */
+static void whoever_is_turned_away_learns_why(void **state)
+{
+	(void)state;
+	for (manner = DOES_NOT_WAIT; manner != READS; manner--) {
+		struct answer *a = say((enum nbar_op)0, 0);
+
+		a->head.status = -EMFILE;
+		strcpy(a->head.text, "the inn is full");
+		expect_open(-EMFILE, "the inn is full");
+	}
 }
 
 static void pages_are_checked(void **state)
@@ -371,6 +393,7 @@ int main(void)
 		cmocka_unit_test(a_good_answer_opens),
 		cmocka_unit_test(replies_are_checked),
 		cmocka_unit_test(a_refusal_is_passed_on),
+		cmocka_unit_test(whoever_is_turned_away_learns_why),
 		cmocka_unit_test(pages_are_checked),
 		cmocka_unit_test(groups_are_checked),
 		cmocka_unit_test(a_connect_that_lacks_peers_is_an_error),
