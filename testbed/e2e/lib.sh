@@ -44,8 +44,8 @@ skip() {
 daemon() {
 	local dir=$1 wanted i
 	shift
-	mkdir -p "$dir"
-	$within "$BUILD/nbar-nicd" --run-dir "$dir" "$@" >"$dir.out" 2>"$dir.err" &
+	mkdir -p -m 700 "$dir" # whatever the umask: a daemon wants it for itself
+	${within:-} "$BUILD/nbar-nicd" --run-dir "$dir" "$@" >"$dir.out" 2>"$dir.err" &
 	pids="$pids $!"
 	last_pid=$!
 	wanted=1
