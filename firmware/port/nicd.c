@@ -15,6 +15,7 @@
 
 #define YIELD_NS UINT64_C(200000) /* idle policy "sleep": from the last work to the first sleep */
 #define DOZE_MIN_NS UINT64_C(10000)
+#define CLOSES_A_CALL 16u         /* each may send frames to many peers: others come in between */
 #define STOP_NS UINT64_C(5000000) /* that peers have left to ask: some pull intervals */
 
 uint64_t nicd_clock(void)
@@ -183,13 +184,20 @@ void nicd_port_begin(struct nicd_nic *n, struct port *p)
 	n->open[n->nopen++] = p;
 }
 
-void nicd_port_end(struct nicd_nic *n, struct port *p, uint8_t cause, uint64_t now)
+bool nicd_port_end(struct nicd_nic *n, struct port *p, uint8_t cause, uint64_t now)
 {
-	/* Processes that are attached to it stay, and are told. */
-	for (uint32_t cell = 0; cell < p->ncell; cell++)
-		if (p->group[cell] && p->held[cell])
-			nbnic_group_fail(&n->nic, p->group[cell], cause, now);
-	nbnic_port_close(&n->nic, p->number, cause, now);
+	for (uint32_t i = 0; i < CLOSES_A_CALL && p->ncell > 0; i++) {
+		uint32_t cell = p->ncell - 1; /* the highest in use */
+		struct nbnic_group *g = p->group[cell];
+
+		/* Processes that are attached to it stay, and are told. */
+		if (p->held[cell])
+			nbnic_group_fail(&n->nic, g, cause, now);
+		page_cell_end(p, cell);
+		nbnic_group_close(&n->nic, g, cause, now);
+	}
+	if (p->ncell > 0)
+		return false;
 	n->port[p->number] = NULL;
 	for (uint32_t i = 0; i < n->nopen; i++) {
 		if (n->open[i] == p) {
@@ -197,6 +205,7 @@ void nicd_port_end(struct nicd_nic *n, struct port *p, uint8_t cause, uint64_t n
 			break;
 		}
 	}
+	return true;
 }
 
 struct nicd_released *nicd_take_released(struct nicd *d)

@@ -69,9 +69,10 @@ void nicd_run(struct nicd *d, enum nicd_idle idle, uint64_t spin_ns);
  * missed that can ask. */
 void nicd_stop(struct nicd *d, uint64_t now);
 
-/* Polling thread: a port begins and ends. Its memory belongs to the caller before and after. */
+/* Polling thread: a port begins and ends. Its memory belongs to the caller before and after. An
+ * end may take several calls, until it returns true. */
 void nicd_port_begin(struct nicd_nic *n, struct port *p);
-void nicd_port_end(struct nicd_nic *n, struct port *p, uint8_t cause, uint64_t now);
+bool nicd_port_end(struct nicd_nic *n, struct port *p, uint8_t cause, uint64_t now);
 
 /* Polling thread: moves what the wire has counted to the counters of the NIC. */
 void nicd_count_wire(struct nicd_nic *n);

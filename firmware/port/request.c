@@ -42,6 +42,7 @@ struct port_call {
 	struct nicd_nic *nic;
 	struct port *port;
 	uint8_t cause;
+	bool done;
 };
 
 static void run_port_open(void *arg, uint64_t now)
@@ -56,7 +57,7 @@ static void run_port_close(void *arg, uint64_t now)
 {
 	struct port_call *call = arg;
 
-	nicd_port_end(call->nic, call->port, call->cause, now);
+	call->done = nicd_port_end(call->nic, call->port, call->cause, now);
 }
 
 void request_port_close(struct control_client *c, uint8_t cause)
@@ -66,7 +67,8 @@ void request_port_close(struct control_client *c, uint8_t cause)
 
 	k->ngroup -= c->ngroup;
 	c->ngroup = 0;
-	control_call(k, run_port_close, &call);
+	while (!call.done)
+		control_call(k, run_port_close, &call);
 	request_detach_all(c);
 	c->at->owner[c->port->number] = NULL;
 	page_destroy(c->port);

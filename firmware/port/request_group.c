@@ -335,7 +335,7 @@ int request_group_close(struct control_client *c, const void *body)
 }
 
 /* So many that the polling thread is not kept for long. */
-#define INFOS_A_CALL 32u
+#define INFOS_A_CALL 8u
 
 struct info_call {
 	struct nicd_nic *nic;
