@@ -12,6 +12,10 @@
 /* Timeouts without news after which a rank is no longer called late. */
 #define LATE_FRESH 3u
 
+/* Barriers that one event may start. A group of one completes each at once: without a bound, hosts
+ * that post far ahead on many such groups would keep the NIC from all others. */
+#define STARTS_A_CALL 16u
+
 static uint64_t interval_of(const struct nbnic *nic, const struct nbfw_state *s)
 {
 	return s->tries < NBFW_WINDOW ? nic->interval[s->tries] : nic->budget_ns / NBFW_WINDOW;
@@ -199,12 +203,17 @@ void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_even
 	}
 }
 
+static bool may_start(const struct nbnic_group *g)
+{
+	return g->life == NBAR_LIFE_CONNECTED && !g->state->running &&
+	       g->state->cause == NBAR_STATUS_OK && g->state->epoch != g->posted;
+}
+
 void nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 {
 	static const struct nbfw_event start = { .type = NBFW_EV_START };
 
-	while (g->life == NBAR_LIFE_CONNECTED && !g->state->running &&
-	       g->state->cause == NBAR_STATUS_OK && g->state->epoch != g->posted) {
+	for (uint32_t i = 0; i < STARTS_A_CALL && may_start(g); i++) {
 		g->timeouts = 0;
 		nbnic_feed(nic, g, &start, NULL, now);
 	}
@@ -285,5 +294,7 @@ void nbnic_tick(struct nbnic *nic, uint64_t now)
 			nbnic_group_release(nic, i);
 		else if (g->armed)
 			nbnic_feed(nic, g, &timeout, NULL, now);
+		else if (!g->is_signal)
+			nbnic_start_posted(nic, g, now); /* what STARTS_A_CALL left over */
 	}
 }

@@ -175,7 +175,8 @@ void page_complete(struct port *p, struct nbnic *nic, uint32_t cell, uint32_t ep
 	/* Pairs with the acquire in order_completion_read: whoever sees the barrier complete sees
 	 * what the members of this node wrote before it, and the culprit. */
 	__atomic_store_n(&c->word, (uint64_t)status << 32 | epoch, __ATOMIC_RELEASE);
-	if (p->asked[cell])
+	/* After a failure the cell may end before we see who asks: all are woken. */
+	if (p->asked[cell] || status != NBAR_STATUS_OK)
 		wake(p, nic, cell);
 	else
 		p->unwoken[cell] = true;

@@ -305,6 +305,20 @@ static void posts_ahead_complete_in_order(void **state)
 	world_close(w);
 }
 
+static void one_event_starts_a_bounded_number(void **state)
+{
+	struct world *w = world_connected(1, "pairwise");
+	uint32_t before;
+
+	(void)state;
+	post(w, 0, NBAR_POSTED_MAX);
+	before = w->member[0].completions;
+	assert_in_range(before, 1, NBAR_POSTED_MAX / 8);
+	pass_time(w, NBAR_POSTED_MAX * MS); /* the clock does the rest */
+	assert_int_equal(w->member[0].completions, NBAR_POSTED_MAX);
+	world_close(w);
+}
+
 static void posts_before_connect_wait_for_it(void **state)
 {
 	struct world *w = world_open(4, "pairwise");
@@ -652,6 +666,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(barriers_without_one_extra_frame),
 		cmocka_unit_test(posts_ahead_complete_in_order),
+		cmocka_unit_test(one_event_starts_a_bounded_number),
 		cmocka_unit_test(posts_before_connect_wait_for_it),
 		cmocka_unit_test(late_host_is_named_and_nobody_fails),
 		cmocka_unit_test(silent_nic_is_named_within_two_budgets),
