@@ -22,8 +22,8 @@ struct control_client {
 	int fd;
 	struct control_nic *at;
 	struct control_client *next;
-	struct port *port; /* NULL: none open. Only number, pid and uid are ours to read. */
-	uint32_t ngroup;   /* open on it */
+	struct port *port;  /* NULL: none open. Only number, pid and uid are ours to read. */
+	uint32_t ngroup;    /* open on it */
 	uint64_t secret[2]; /* of it */
 	struct control_client *owner; /* NULL: not attached. Whose port it is attached to ... */
 	uint64_t held[NBAR_GROUPS_MAX / 64]; /* ... and to which cells, a bit each */

@@ -20,8 +20,8 @@ struct wire_base {
 	const struct wire_ops *ops;
 	struct nbnic_addr addr; /* set by open */
 	char text[64];          /* address for people; set by open */
-	uint64_t errors;        /* frames the wire did not take; the loop moves it to the counters */
-	uint64_t malformed;     /* frames that did not unpack */
+	uint64_t errors;    /* frames the wire did not take; the loop moves it to the counters */
+	uint64_t malformed; /* frames that did not unpack */
 };
 
 struct wire_ops {
@@ -34,7 +34,8 @@ struct wire_ops {
 	int (*open)(const char *nic, const char *(*option)(void *args, const char *key), void *args,
 		    struct wire_base **out);
 	void (*close)(struct wire_base *w);
-	/* Takes what has come in, up to a burst, and calls nbnic_receive for each frame; how many. */
+	/* Takes what has come in, up to a burst, and calls nbnic_receive for each frame; how many.
+	 */
 	unsigned (*poll)(struct wire_base *w, struct nbnic *nic, uint64_t now);
 	void (*transmit)(struct wire_base *w, const struct nbnic_addr *to,
 			 const struct nbfw_token *t);
