@@ -61,7 +61,8 @@ void bench_usage(FILE *to)
 	      "Starts a daemon and the hosts by itself; leaves nothing behind.\n\n"
 	      "  --nodes LIST      node counts (2,4,8,16)\n"
 	      "  --where LIST      who runs the barrier: nic, host (nic,host)\n"
-	      "  --alg LIST        pairwise, dissemination:1 .. dissemination:16 (dissemination:1)\n"
+	      "  --alg LIST        pairwise, dissemination:1 .. dissemination:16, mcs, tournament,\n"
+	      "                    binomial, linear (dissemination:1)\n"
 	      "  -i, --iterations N  barriers measured a run (10000)\n"
 	      "  -x, --warmup N      barriers before them (1000)\n"
 	      "  --launches N      runs of each configuration, in random order; medians are shown (1)\n"
@@ -123,7 +124,7 @@ static int add_alg(void *arg, const char *item)
 	if (strlen(item) >= NBAR_NAME_MAX || nbfw_alg_parse(item, &alg) ||
 	    alg.kind == NBFW_ALG_CUSTOM || alg.kind == NBFW_ALG_SIGNAL)
 		return tool_usage("--alg: '%s' is none of auto, pairwise, dissemination:1 .. "
-				  "dissemination:%u",
+				  "dissemination:%u, mcs, tournament, binomial, linear",
 				  item, NBFW_WAYS_MAX);
 	if (opt->nalg == BENCH_LIST_MAX)
 		return tool_usage("--alg: at most %u algorithms", BENCH_LIST_MAX);

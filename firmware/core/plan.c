@@ -92,12 +92,95 @@ static void dissemination(struct writer *w, uint32_t size, uint32_t rank, uint32
 	}
 }
 
+/* In a tree of this many ways, the children of a rank begin at rank * ways + 1; how many it has. */
+static uint32_t children(uint32_t size, uint32_t rank, uint32_t ways)
+{
+	uint32_t first = rank * ways + 1, most = first < size ? size - first : 0;
+
+	return most < ways ? most : ways;
+}
+
+/*
+ * Arrival climbs a tree of `up` ways to rank 0, the release goes down another of `down` ways. The
+ * slots of a rank: its children on the way up, then its parent on the way down.
+ */
+static void trees(struct writer *w, uint32_t size, uint32_t rank, uint32_t up, uint32_t down)
+{
+	uint32_t arrive = children(size, rank, up), wake = children(size, rank, down);
+
+	if (arrive)
+		add_step(w);
+	for (uint32_t i = 1; i <= arrive; i++)
+		add_recv(w, rank * up + i);
+	if (rank) {
+		add_step(w);
+		add_send(w, (rank - 1) / up, (rank - 1) % up);
+		add_recv(w, (rank - 1) / down);
+	}
+	if (wake)
+		add_step(w);
+	for (uint32_t i = 1; i <= wake; i++)
+		add_send(w, rank * down + i, children(size, rank * down + i, up));
+}
+
+/*
+ * In round k a rank without the lowest k + 1 bits wins over the one 2^k above, if there is one;
+ * who has lost waits for the release, which goes back from the last round to the first. In a
+ * tournament each round won is a step; in a binomial tree, where the same ranks signal each other,
+ * one step waits for all. An opponent of round k has won all its rounds before, so that the slot of
+ * its loser is k; but the loser itself may have had none to win over in some.
+ */
+static void knockout(struct writer *w, uint32_t size, uint32_t rank, bool rounds)
+{
+	uint32_t bit = 1, round = 0;
+
+	for (; bit < size && !(rank & bit); bit *= 2, round++) {
+		if (rank + bit < size) {
+			if (rounds || round == 0)
+				add_step(w);
+			add_recv(w, rank + bit);
+		}
+	}
+	if (rank) {
+		add_step(w);
+		add_send(w, rank - bit, round);
+		add_recv(w, rank - bit);
+	}
+	if (rank + 1 < size && bit > 1)
+		add_step(w);
+	while ((bit /= 2) > 0) {
+		uint32_t won = 0;
+
+		while (UINT32_C(1) << won < bit && rank + bit + (UINT32_C(1) << won) < size)
+			won++;
+		if (rank + bit < size)
+			add_send(w, rank + bit, won);
+	}
+}
+
 static void generate(struct writer *w, struct nbfw_alg alg, uint32_t size, uint32_t rank)
 {
-	if (alg.kind == NBFW_ALG_PAIRWISE)
+	switch (alg.kind) {
+	case NBFW_ALG_PAIRWISE:
 		pairwise(w, size, rank);
-	else
+		break;
+	case NBFW_ALG_DISSEMINATION:
 		dissemination(w, size, rank, alg.n);
+		break;
+	case NBFW_ALG_MCS:
+		trees(w, size, rank, 4, 2);
+		break;
+	case NBFW_ALG_LINEAR:
+		trees(w, size, rank, size, size);
+		break;
+	case NBFW_ALG_TOURNAMENT:
+	case NBFW_ALG_BINOMIAL:
+		knockout(w, size, rank, alg.kind == NBFW_ALG_TOURNAMENT);
+		break;
+	case NBFW_ALG_CUSTOM:
+	case NBFW_ALG_SIGNAL:
+		break;
+	}
 }
 
 int32_t nbfw_plan_generate(struct nbfw_alg alg, uint32_t size, uint32_t rank, void *block,
@@ -106,10 +189,12 @@ int32_t nbfw_plan_generate(struct nbfw_alg alg, uint32_t size, uint32_t rank, vo
 	struct nbar_plan *p = block;
 	struct writer w = { 0 };
 
-	if (alg.kind != NBFW_ALG_PAIRWISE &&
-	    (alg.kind != NBFW_ALG_DISSEMINATION || alg.n == 0 || alg.n > NBFW_WAYS_MAX))
+	if (alg.kind > NBFW_ALG_LINEAR || alg.kind == NBFW_ALG_CUSTOM ||
+	    alg.kind == NBFW_ALG_SIGNAL ||
+	    (alg.kind == NBFW_ALG_DISSEMINATION && (alg.n == 0 || alg.n > NBFW_WAYS_MAX)))
 		return -NBFW_EINVAL;
-	if (size == 0 || size > NBAR_SIZE_MAX || rank >= size)
+	if (size == 0 || rank >= size ||
+	    size > (alg.kind == NBFW_ALG_LINEAR ? NBFW_LINEAR_MAX : NBAR_SIZE_MAX))
 		return -NBFW_ERANGE;
 	generate(&w, alg, size, rank);
 
@@ -250,21 +335,30 @@ static int parse_ways(const char *text, uint32_t *out)
 
 int nbfw_alg_parse(const char *text, struct nbfw_alg *out)
 {
+	/* Not pointers: they would have to be relocated. */
+	static const char names[][16] = {
+		[NBFW_ALG_PAIRWISE] = "pairwise", [NBFW_ALG_DISSEMINATION] = "dissemination",
+		[NBFW_ALG_CUSTOM] = "custom",     [NBFW_ALG_SIGNAL] = "signal",
+		[NBFW_ALG_MCS] = "mcs",           [NBFW_ALG_TOURNAMENT] = "tournament",
+		[NBFW_ALG_BINOMIAL] = "binomial", [NBFW_ALG_LINEAR] = "linear",
+	};
 	const char *ways = after(text, "dissemination:");
 	struct nbfw_alg alg = { NBFW_ALG_DISSEMINATION, 1 };
-	int rc = 0;
 
-	if (ways)
-		rc = parse_ways(ways, &alg.n);
-	else if (same(text, "pairwise"))
-		alg = (struct nbfw_alg){ NBFW_ALG_PAIRWISE, 0 };
-	else if (same(text, "custom"))
-		alg = (struct nbfw_alg){ NBFW_ALG_CUSTOM, 0 };
-	else if (same(text, "signal"))
-		alg = (struct nbfw_alg){ NBFW_ALG_SIGNAL, 0 };
-	else if (!same(text, "auto") && !same(text, "dissemination"))
-		rc = -NBFW_EINVAL;
-	if (rc == 0)
-		*out = alg;
-	return rc;
+	if (ways) {
+		int rc = parse_ways(ways, &alg.n);
+
+		if (rc < 0)
+			return rc;
+	} else if (!same(text, "auto")) {
+		uint32_t kind = 0;
+
+		while (kind <= NBFW_ALG_LINEAR && !same(text, names[kind]))
+			kind++;
+		if (kind > NBFW_ALG_LINEAR)
+			return -NBFW_EINVAL;
+		alg = (struct nbfw_alg){ (enum nbfw_alg_kind)kind, kind == NBFW_ALG_DISSEMINATION };
+	}
+	*out = alg;
+	return 0;
 }

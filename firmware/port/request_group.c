@@ -86,8 +86,14 @@ static int check_open(struct control *k, const struct nbar_req_group_open *req, 
 	if (rc < 0)
 		return request_fail(k, rc,
 				    "unknown algorithm \"%s\"; this NIC knows auto, pairwise, "
-				    "dissemination, dissemination:N, custom and signal",
+				    "dissemination, dissemination:N, mcs, tournament, binomial, "
+				    "linear, custom and signal",
 				    name);
+	if (kind->kind == NBFW_ALG_LINEAR && req->size > NBFW_LINEAR_MAX)
+		return request_fail(k, -ERANGE,
+				    "size %u: a linear barrier has at most %u ranks, as its root "
+				    "talks to all; use mcs, tournament or binomial",
+				    req->size, NBFW_LINEAR_MAX);
 	if (req->plan_length > 0 && kind->kind != NBFW_ALG_CUSTOM)
 		return request_fail(k, -EINVAL,
 				    "algorithm \"%s\" makes its own plan, but one came "

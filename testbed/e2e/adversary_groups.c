@@ -22,6 +22,8 @@ static void bad_groups(void)
 	   "an unknown algorithm");
 	ok(refused(&r, raw_group_open(&r, "dissemination:17", 0, 2, 0), -ERANGE, "1 to 16"),
 	   "a number out of range");
+	ok(refused(&r, raw_group_open(&r, "linear", 0, 4098, 0), -ERANGE, "at most 4097"),
+	   "a linear barrier out of range");
 	ok(refused(&r, raw_group_open(&r, "0123456789abcdef0123456789abcdef", 0, 2, 0), -EINVAL,
 		   "at most 31"),
 	   "a name without an end");

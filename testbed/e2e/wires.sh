@@ -9,6 +9,11 @@ cd "$(dirname "$0")/../.." || exit 1
 oracle=$BUILD/oracle
 within=
 
+# both ALGORITHM RUN_DIR
+both() {
+	"$oracle" -i 5000 -a "$1" "$2"/n{0,1,2,3}.sock && "$oracle" -i 5000 -a "$1" "$2"/n{0,1,2}.sock
+}
+
 ring() {
 	local d=$work/ring
 	ok "ring: four NICs of one daemon start" daemon "$d" --nics 4
@@ -17,6 +22,9 @@ ring() {
 	ok "ring: 20,000 barriers of 3, pairwise" "$oracle" -i 20000 -a pairwise "$d"/n{0,1,2}.sock
 	ok "ring: 20,000 barriers of 4, dissemination:3" \
 		"$oracle" -i 20000 -a dissemination:3 "$d"/n{0,1,2,3}.sock
+	for alg in mcs tournament binomial linear; do
+		ok "ring: 5,000 barriers of 4 and of 3, $alg" both "$alg" "$d"
+	done
 	ok "ring: each member in turn comes late" "$oracle" -i 8 -d 50 "$d"/n{0,1,2,3}.sock
 }
 

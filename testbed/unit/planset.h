@@ -24,7 +24,26 @@ struct edge {
 	uint32_t dst, dst_step;
 };
 
-#define PLANSET_BYTES_A_RANK 1280u /* the longest plan of a generator has 1,064 */
+#define PLANSET_BYTES_A_RANK 1280u /* the longest plan but for a linear root's has 1,064 */
+
+/* All that has a generator, by number: 0 is pairwise, n is the n-way dissemination, then these. */
+enum {
+	PLANSET_MCS = NBFW_WAYS_MAX + 1,
+	PLANSET_TOURNAMENT,
+	PLANSET_BINOMIAL,
+	PLANSET_LINEAR,
+	PLANSET_NALG
+};
+
+static inline struct nbfw_alg planset_alg(uint32_t i)
+{
+	static const enum nbfw_alg_kind tree[] = { NBFW_ALG_MCS, NBFW_ALG_TOURNAMENT,
+						   NBFW_ALG_BINOMIAL, NBFW_ALG_LINEAR };
+
+	if (i >= PLANSET_MCS)
+		return (struct nbfw_alg){ tree[i - PLANSET_MCS], 0 };
+	return (struct nbfw_alg){ i ? NBFW_ALG_DISSEMINATION : NBFW_ALG_PAIRWISE, i };
+}
 
 static inline void planset_free(struct planset *set)
 {

@@ -253,6 +253,95 @@ static void test_closes_early(void **state)
 	in_worlds(300, 2, UINT32_MAX, closes_early);
 }
 
+/* Members without a clock, on a wire that loses nothing: all do what the engine asks for at once.
+ */
+struct quick {
+	struct planset set;
+	struct nbfw_state **s;
+	uint32_t *ndone;
+	struct {
+		uint32_t to;
+		struct nbfw_token token;
+	} * frame;
+	uint32_t first, end; /* of the frames under way */
+};
+
+static void quick_step(struct quick *q, uint32_t rank, const struct nbfw_event *ev)
+{
+	const struct nbar_plan *p = q->set.plan[rank];
+	struct nbfw_action a;
+
+	nbfw_step(q->s[rank], p, ev, &a);
+	require(a.verdict == NBFW_USED, "size %u rank %u", q->set.size, rank);
+	q->ndone[rank] += a.complete;
+	for (uint32_t i = a.send_first; i < a.send_end; i++) {
+		const struct nbar_send *to = &nbfw_plan_sends(p)[i];
+
+		q->frame[q->end].to = to->dst;
+		q->frame[q->end++].token = (struct nbfw_token){
+			.type = NBFW_TOKEN, .src = rank, .slot = to->slot, .epoch = a.send_epoch
+		};
+	}
+}
+
+/* A host arrives, and all that follows. */
+static void quick_start(struct quick *q, uint32_t rank)
+{
+	struct nbfw_event ev = { .type = NBFW_EV_START };
+
+	quick_step(q, rank, &ev);
+	ev.type = NBFW_EV_TOKEN;
+	for (; q->first < q->end; q->first++) {
+		ev.token = q->frame[q->first].token;
+		quick_step(q, q->frame[q->first].to, &ev);
+	}
+}
+
+/* As many barriers as there are ranks; in each, another comes when all others have arrived long
+ * ago: nobody is done before, and all are after. */
+static void delay(uint32_t alg, uint32_t size)
+{
+	struct quick q = { .set = planset_generate(planset_alg(alg), size) };
+
+	require(planset_match(&q.set), "alg %u size %u", alg, size);
+	q.s = calloc(size, sizeof(q.s[0]));
+	q.ndone = calloc(size, sizeof(q.ndone[0]));
+	q.frame = calloc(q.set.first_slot[size] + 1, sizeof(q.frame[0]));
+	for (uint32_t r = 0; r < size; r++) {
+		q.s[r] = malloc(nbfw_state_size(q.set.plan[r]));
+		nbfw_init(q.s[r], q.set.plan[r], UINT32_MAX - size / 2);
+	}
+	for (uint32_t last = 0; last < size; last++) {
+		q.first = q.end = 0;
+		for (uint32_t r = 0; r < size; r++)
+			if (r != last)
+				quick_start(&q, r);
+		for (uint32_t r = 0; r < size; r++)
+			require(q.ndone[r] == last, "alg %u size %u late %u", alg, size, last);
+		quick_start(&q, last);
+		for (uint32_t r = 0; r < size; r++)
+			require(q.ndone[r] == last + 1, "alg %u size %u late %u", alg, size, last);
+	}
+	for (uint32_t r = 0; r < size; r++)
+		free(q.s[r]);
+	free(q.s);
+	free(q.ndone);
+	free(q.frame);
+	planset_free(&q.set);
+}
+
+static void test_delay_every_size_to_256(void **state)
+{
+	static const uint32_t algs[] = {
+		0, 1, 3, PLANSET_MCS, PLANSET_TOURNAMENT, PLANSET_BINOMIAL, PLANSET_LINEAR
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(algs) / sizeof(algs[0]); i++)
+		for (uint32_t size = 1; size <= 256; size += unit_sanitized() && size > 32 ? 7 : 1)
+			delay(algs[i], size);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +354,7 @@ int main(void)
 		cmocka_unit_test(test_late_member),
 		cmocka_unit_test(test_closing),
 		cmocka_unit_test(test_closes_early),
+		cmocka_unit_test(test_delay_every_size_to_256),
 	};
 
 	return cmocka_run_group_tests_name("cluster", tests, NULL, NULL);

@@ -5,14 +5,6 @@
 #include "engine.h"
 #include "unit/planset.h"
 
-#define NALG (NBFW_WAYS_MAX + 1)
-
-/* Algorithm 0 is pairwise, n is the n-way dissemination. */
-static struct nbfw_alg alg_number(uint32_t i)
-{
-	return (struct nbfw_alg){ i ? NBFW_ALG_DISSEMINATION : NBFW_ALG_PAIRWISE, i };
-}
-
 /* Rounds by repeated multiplication: smallest k with base^k >= size. */
 static uint32_t rounds(uint64_t base, uint64_t size)
 {
@@ -32,24 +24,83 @@ static uint32_t largest_power_of_two(uint32_t size)
 	return half;
 }
 
+/* Ranks that this one beats in a tournament: one a round, up to the round it loses. */
+static uint32_t wins(uint32_t size, uint32_t rank)
+{
+	uint32_t n = 0;
+
+	for (uint32_t bit = 1; bit < size && rank % (2 * bit) == 0; bit *= 2)
+		n += rank + bit < size;
+	return n;
+}
+
+/* Steps of a rank; and whether it releases others, in a last step that waits for nobody. */
+static uint32_t steps_of(uint32_t alg, uint32_t size, uint32_t rank, bool *releases)
+{
+	uint32_t half = largest_power_of_two(size), won = wins(size, rank);
+
+	uint32_t climbs = rank > 0; /* a step to signal a parent and hear of it */
+
+	*releases = won > 0;
+	switch (alg) {
+	case 0:
+		*releases = rank < size - half;
+		return rank >= half ? 1 : rounds(2, half) + (*releases ? 2 : 0);
+	case PLANSET_MCS:
+		*releases = 2 * rank + 1 < size;
+		return climbs + (4 * rank + 1 < size) + *releases;
+	case PLANSET_TOURNAMENT:
+		return climbs + won + *releases;
+	case PLANSET_BINOMIAL:
+		return climbs + (won > 0) + *releases;
+	case PLANSET_LINEAR:
+		*releases = rank == 0 && size > 1;
+		return rank > 0 ? 1 : *releases ? 2 : 0;
+	}
+	*releases = false;
+	return rounds(alg + 1, size);
+}
+
+/* The host learns of the end before the last step, if that only sends: in one action with it. */
+static void check_release(const struct nbar_plan *p, bool releases)
+{
+	const struct nbar_step *last = nbfw_plan_steps(p) + p->nstep - 1;
+	struct nbfw_state *s = malloc(nbfw_state_size(p));
+	struct nbfw_event ev = { .type = NBFW_EV_START };
+	struct nbfw_action a;
+
+	nbfw_init(s, p, 0);
+	nbfw_step(s, p, &ev, &a);
+	ev.type = NBFW_EV_TOKEN;
+	for (uint32_t slot = 0; slot < p->nrecv; slot++) {
+		require(!a.complete, "size %u rank %u", p->size, p->rank);
+		ev.token = (struct nbfw_token){ .type = NBFW_TOKEN, .slot = slot, .epoch = 1 };
+		ev.token.src = nbfw_plan_recvs(p)[slot].src;
+		nbfw_step(s, p, &ev, &a);
+	}
+	require(a.complete && a.send_end == (p->nrecv || p->nsend ? p->nsend : 0),
+		"size %u rank %u", p->size, p->rank);
+	require(p->nstep == 0 || (releases ? a.send_first == last->first_send && last->nsend > 0
+					   : last->nslot > 0),
+		"size %u rank %u", p->size, p->rank);
+	free(s);
+}
+
 /* What must hold for the plan of one rank: no self-send, no peer twice in a step, the number of
  * steps, the size of a state, and that the check takes it. */
 static void check_plan(uint32_t alg, const struct nbar_plan *p, uint32_t size, uint32_t rank)
 {
 	const struct nbar_send *send = nbfw_plan_sends(p);
 	const struct nbar_recv *recv = nbfw_plan_recvs(p);
-	uint32_t half = largest_power_of_two(size), steps;
+	bool releases;
+	uint32_t steps = steps_of(alg, size, rank, &releases);
 	const char *why = "";
 
-	if (alg != 0)
-		steps = rounds(alg + 1, size);
-	else if (rank >= half)
-		steps = 1;
-	else
-		steps = rounds(2, half) + (rank < size - half ? 2 : 0);
 	require(p->rank == rank && p->size == size && p->nstep == steps,
 		"alg %u size %u rank %u: %u steps, want %u", alg, size, rank, p->nstep, steps);
-	require(nbfw_state_size(p) <= 64, "alg %u size %u rank %u", alg, size, rank);
+	require(alg == PLANSET_LINEAR || nbfw_state_size(p) <= 64, "alg %u size %u rank %u", alg,
+		size, rank);
+	check_release(p, releases);
 	if (size <= 128 || rank % 16 == 0) /* it takes longer than all the rest */
 		require(nbfw_plan_check(p, (size_t)nbfw_plan_length(p), &why) == 0,
 			"alg %u size %u rank %u: %s", alg, size, rank, why);
@@ -75,12 +126,14 @@ static void check_plan(uint32_t alg, const struct nbar_plan *p, uint32_t size, u
 
 static void check_set(uint32_t alg, uint32_t size)
 {
-	struct planset set = planset_generate(alg_number(alg), size);
+	struct planset set = planset_generate(planset_alg(alg), size);
 
 	for (uint32_t r = 0; r < size; r++)
 		check_plan(alg, set.plan[r], size, r);
 	require(planset_match(&set), "alg %u size %u", alg, size);
 	require(planset_spreads(&set, NULL, 0), "alg %u size %u", alg, size);
+	require(alg < PLANSET_MCS || set.first_slot[size] == 2 * (size - 1), "alg %u size %u", alg,
+		size);
 	planset_free(&set);
 }
 
@@ -101,6 +154,16 @@ static void test_dissemination_every_size_to_1024(void **state)
 			check_set(n, size);
 }
 
+static void test_trees_every_size_to_1024(void **state)
+{
+	uint32_t stride = unit_sanitized() ? 7 : 1;
+
+	(void)state;
+	for (uint32_t alg = PLANSET_MCS; alg < PLANSET_NALG; alg++)
+		for (uint32_t size = 1; size <= 1024; size += size > 256 ? stride : 1)
+			check_set(alg, size);
+}
+
 /* Larger groups: all plans, but only the arrival of 64 ranks is followed. */
 static void test_large_sets(void **state)
 {
@@ -109,8 +172,11 @@ static void test_large_sets(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		for (uint32_t alg = 0; alg < NALG; alg += 1 + alg % 5) {
-			struct planset set = planset_generate(alg_number(alg), sizes[i]);
+		for (uint32_t alg = 0; alg < PLANSET_NALG;
+		     alg += alg < PLANSET_MCS ? 1 + alg % 5 : 1) {
+			if (alg == PLANSET_LINEAR && sizes[i] > NBFW_LINEAR_MAX)
+				continue;
+			struct planset set = planset_generate(planset_alg(alg), sizes[i]);
 			uint32_t column[64] = { 0, sizes[i] - 1 };
 
 			for (uint32_t c = 2; c < 64; c++)
@@ -125,7 +191,7 @@ static void test_large_sets(void **state)
 static struct nbar_plan *plan_of(uint32_t alg, uint32_t size, uint32_t rank, void *block)
 {
 	int32_t length =
-		nbfw_plan_generate(alg_number(alg), size, rank, block, PLANSET_BYTES_A_RANK);
+		nbfw_plan_generate(planset_alg(alg), size, rank, block, PLANSET_BYTES_A_RANK);
 
 	require(length > 0, "alg %u size %u rank %u", alg, size, rank);
 	return block;
@@ -160,7 +226,7 @@ static void test_sizes_to_a_million(void **state)
 	struct rng rng = { unit_seed() };
 
 	(void)state;
-	for (uint32_t alg = 0; alg < NALG; alg++) {
+	for (uint32_t alg = 0; alg < PLANSET_LINEAR; alg++) {
 		for (uint32_t i = 0; i < 60; i++) {
 			uint32_t two = UINT32_C(1) << (11 + i / 6);
 			uint32_t size = i % 6 < 3 ? two - 1 + i % 6 : 1 + rng_below(&rng, 1u << 20);
@@ -240,12 +306,22 @@ static void test_rounds_are_exact(void **state)
 /* The matrix test must bite: in these sets every signal is needed, so each is missed. */
 static void test_missing_signal_is_no_barrier(void **state)
 {
-	static const uint32_t sets[][2] = { { 0, 8 },  { 0, 13 }, { 0, 16 }, { 1, 8 },
-					    { 1, 16 }, { 2, 9 },  { 2, 27 }, { 3, 16 } };
+	static const uint32_t sets[][2] = { { 0, 8 },
+					    { 0, 13 },
+					    { 0, 16 },
+					    { 1, 8 },
+					    { 1, 16 },
+					    { 2, 9 },
+					    { 2, 27 },
+					    { 3, 16 },
+					    { PLANSET_MCS, 23 },
+					    { PLANSET_TOURNAMENT, 13 },
+					    { PLANSET_BINOMIAL, 13 },
+					    { PLANSET_LINEAR, 6 } };
 
 	(void)state;
 	for (uint32_t k = 0; k < sizeof(sets) / sizeof(sets[0]); k++) {
-		struct planset set = planset_generate(alg_number(sets[k][0]), sets[k][1]);
+		struct planset set = planset_generate(planset_alg(sets[k][0]), sets[k][1]);
 		uint32_t n;
 
 		assert_true(planset_is_barrier(&set));
@@ -292,7 +368,7 @@ static void test_other_broken_sets(void **state)
 	assert_false(edges_are_barrier(2, pair, 1));
 	assert_false(edges_are_barrier(3, pair, 2)); /* rank 2 takes no part */
 
-	struct planset set = planset_generate(alg_number(1), 8);
+	struct planset set = planset_generate(planset_alg(1), 8);
 	struct nbar_send *send = (struct nbar_send *)nbfw_plan_sends(set.plan[3]);
 
 	assert_true(planset_match(&set));
@@ -329,6 +405,12 @@ static void test_capacity_and_arguments(void **state)
 		{ { NBFW_ALG_CUSTOM, 0 }, 8, 0, -NBFW_EINVAL },
 		{ { NBFW_ALG_SIGNAL, 0 }, 8, 0, -NBFW_EINVAL },
 		{ { (enum nbfw_alg_kind)77, 0 }, 8, 0, -NBFW_EINVAL },
+		{ { (enum nbfw_alg_kind)(NBFW_ALG_LINEAR + 1), 0 }, 8, 0, -NBFW_EINVAL },
+		{ { NBFW_ALG_LINEAR, 0 }, NBFW_LINEAR_MAX + 1, 0, -NBFW_ERANGE },
+		{ { NBFW_ALG_LINEAR, 0 }, NBFW_LINEAR_MAX + 1, 7, -NBFW_ERANGE },
+		{ { NBFW_ALG_LINEAR, 0 }, NBAR_SIZE_MAX, 0, -NBFW_ERANGE },
+		{ { NBFW_ALG_MCS, 0 }, NBAR_SIZE_MAX + 1, 0, -NBFW_ERANGE },
+		{ { NBFW_ALG_TOURNAMENT, 0 }, 8, 8, -NBFW_ERANGE },
 		{ good, 0, 0, -NBFW_ERANGE },
 		{ good, 8, 8, -NBFW_ERANGE },
 		{ good, 8, UINT32_MAX, -NBFW_ERANGE },
@@ -353,6 +435,10 @@ static void test_alg_names(void **state)
 		{ "dissemination", 0, { NBFW_ALG_DISSEMINATION, 1 } },
 		{ "dissemination:1", 0, { NBFW_ALG_DISSEMINATION, 1 } },
 		{ "dissemination:16", 0, { NBFW_ALG_DISSEMINATION, 16 } },
+		{ "mcs", 0, { NBFW_ALG_MCS, 0 } },
+		{ "tournament", 0, { NBFW_ALG_TOURNAMENT, 0 } },
+		{ "binomial", 0, { NBFW_ALG_BINOMIAL, 0 } },
+		{ "linear", 0, { NBFW_ALG_LINEAR, 0 } },
 		{ "custom", 0, { NBFW_ALG_CUSTOM, 0 } },
 		{ "signal", 0, { NBFW_ALG_SIGNAL, 0 } },
 		{ "dissemination:0", -NBFW_ERANGE, { 0 } },
@@ -367,6 +453,9 @@ static void test_alg_names(void **state)
 		{ "dissemination3", -NBFW_EINVAL, { 0 } },
 		{ "pairwise:2", -NBFW_EINVAL, { 0 } },
 		{ "pair", -NBFW_EINVAL, { 0 } },
+		{ "mcs:4", -NBFW_EINVAL, { 0 } },
+		{ "linear ", -NBFW_EINVAL, { 0 } },
+		{ "MCS", -NBFW_EINVAL, { 0 } },
 		{ "", -NBFW_EINVAL, { 0 } },
 		{ "AUTO", -NBFW_EINVAL, { 0 } },
 	};
@@ -387,6 +476,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pairwise_every_size_to_1024),
 		cmocka_unit_test(test_dissemination_every_size_to_1024),
+		cmocka_unit_test(test_trees_every_size_to_1024),
 		cmocka_unit_test(test_large_sets),
 		cmocka_unit_test(test_sizes_to_a_million),
 		cmocka_unit_test(test_dissemination_spreads_to_a_million),

@@ -217,8 +217,8 @@ static void test_mutated_plans(void **state)
 	(void)state;
 	for (uint64_t seed = unit_seed(), last = seed + 100000; seed != last; seed++) {
 		struct rng rng = { seed };
-		uint32_t n = rng_below(&rng, 6), size = 1 + rng_below(&rng, 40);
-		struct nbfw_alg alg = { n ? NBFW_ALG_DISSEMINATION : NBFW_ALG_PAIRWISE, n };
+		uint32_t size = 1 + rng_below(&rng, 40);
+		struct nbfw_alg alg = planset_alg(rng_below(&rng, PLANSET_NALG));
 		uint32_t block[PLANSET_BYTES_A_RANK / 4];
 		size_t length = (size_t)nbfw_plan_generate(alg, size, rng_below(&rng, size), block,
 							   sizeof(block));

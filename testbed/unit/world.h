@@ -220,13 +220,14 @@ static inline void world_pass(struct world *w, uint64_t time)
 
 /*
  * A group of random size, at least `least`, with a random algorithm: pairwise, dissemination of 1
- * to 5 ways, linear, or random stages. 10 % of the frames are lost, 10 % come twice.
+ * to 5 ways, the trees, linear with any root, or random stages. 10 % of the frames are lost, 10 %
+ * come twice.
  */
 static inline struct world world_new(uint64_t seed, uint32_t least, uint32_t goal)
 {
 	struct world w = { .seed = seed, .rng = { seed }, .goal = goal };
-	uint32_t kind = rng_below(&w.rng, 9);
-	struct nbfw_alg alg = { kind ? NBFW_ALG_DISSEMINATION : NBFW_ALG_PAIRWISE, kind };
+	uint32_t kind = rng_below(&w.rng, 13);
+	struct nbfw_alg alg = planset_alg(kind < 9 ? kind : PLANSET_MCS + kind - 9);
 	static const uint32_t bases[] = { 0, UINT32_MAX, UINT32_MAX - 2, INT32_MAX - 1 };
 
 	w.size = least + rng_below(&w.rng, 21 - least);
@@ -234,7 +235,7 @@ static inline struct world world_new(uint64_t seed, uint32_t least, uint32_t goa
 	w.drop = w.repeat = w.slow = 10;
 	w.stray = 2;
 	w.delay = 60;
-	if (kind < 6)
+	if (kind < 6 || kind >= 9)
 		w.set = planset_generate(alg, w.size);
 	else if (kind < 8 && w.size > 1)
 		w.set = planset_random(w.size, &w.rng);
