@@ -55,7 +55,7 @@ worse_wire() {
 
 recovered() { # what was lost was asked for again, what came twice was counted
 	"$BUILD/nbar" stat --json "$work/b/n1.sock" >"$work/stat"
-	grep -qE '"pulls_sent": [1-9]' "$work/stat" && grep -qE '"tokens_duplicate": [1-9]' "$work/stat"
+	grep -qE '"pulls_sent": [1-9]' "$work/stat" && grep -qE '"tokens_(duplicate|stale)": [1-9]' "$work/stat"
 }
 
 ok "dpdk: two network namespaces joined by veth" other_namespace
