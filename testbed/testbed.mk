@@ -95,4 +95,4 @@ bench-engine: $(BUILD)/bench-engine ## the engine alone: ns a token
 
 .PHONY: bench-engine bench-team check-firmware check-mutations check-unit check-threads check-install
 
-include $(wildcard testbed/cluster/cluster.mk)
+include $(wildcard testbed/cluster/cluster.mk) testbed/mpi/mpi.mk

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * comm.h - barriers of a communicator, by NIC or by MPI: what both glues share.
+ *
+ * A communicator begins undecided. Its first barriers are collectives of the MPI at hand which
+ * carry what is needed to decide: all members gather each other's records (first barrier), each
+ * then joins the group, and a minimum over their votes (a later barrier) tells everybody whether
+ * all have. Both are barriers themselves, so the set-up costs the program nothing but them. From
+ * then on all barriers of the communicator go one way. README.md says why it is done so.
+ *
+ * Knows no MPI: that is behind struct nbmpi_ops. Barriers of one communicator are called by one
+ * thread at a time, as MPI demands; anything else may run at once.
+ */
+#ifndef NBMPI_COMM_H
+#define NBMPI_COMM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+
+#define NBMPI_VERSION 1u /* of records and of the order of collectives */
+
+/* Why a communicator uses the barriers of the MPI. X(name, what to say) */
+#define NBMPI_WHYS(X)                                                              \
+	X(none, "")                                                                \
+	X(disabled, "nbar is not enabled")                                         \
+	X(inter, "it is an intercommunicator")                                     \
+	X(alone, "it has one rank")                                                \
+	X(few, "it is over fewer hosts than the minimum")                          \
+	X(foreign, "not all of its processes belong to one world that has nbar")   \
+	X(terms, "its processes have different settings or versions of nbar")      \
+	X(nic, "no port of a NIC could be opened")                                 \
+	X(group, "a NIC has no group for it")                                      \
+	X(memory, "the processes of a host could not share memory")                \
+	X(attach, "a process could not attach to the NIC of its host")             \
+	X(connect, "the NICs could not be connected")                              \
+	X(opening, "its first barriers carry the set-up")
+
+enum nbmpi_why {
+#define NBMPI_WHY_ID(name, text) NBMPI_WHY_##name,
+	NBMPI_WHYS(NBMPI_WHY_ID)
+#undef NBMPI_WHY_ID
+	NBMPI_WHY_END
+};
+
+/* What a process has done. */
+struct nbmpi_counters {
+	uint64_t by_nic;              /* barriers run by NICs */
+	uint64_t by_host;             /* by the processes of one host, without a NIC */
+	uint64_t by_mpi;              /* by the MPI's own barrier, for any reason ... */
+	uint64_t why[NBMPI_WHY_END];  /* ... and for each */
+	uint64_t failed;              /* communicators whose barriers failed */
+	uint64_t comms;               /* communicators that have called a barrier */
+};
+
+/* Collectives of the MPI at hand on communicator `mpi`, and its progress. */
+struct nbmpi_ops {
+	/* Starts one at this place of the communicator's order. 0, or the MPI's error code. */
+	int (*gather)(void *mpi, const void *in, void *out, uint32_t size, void **coll);
+	int (*minimum)(void *mpi, const uint64_t *in, uint64_t *out, void **coll);
+	/* Sets *done; when it is, the collective is gone. 0, or the MPI's error code; then too. */
+	int (*test)(void **coll, bool *done);
+	/* Lets the MPI go on with everything else that is pending. */
+	void (*progress)(void);
+	/* An error code of the MPI for a failure that the text describes. */
+	int (*error)(const char *text);
+};
+
+struct nbmpi_start {
+	struct nbmpi_config config;
+	const struct nbmpi_ops *ops;
+	uint32_t rank; /* in the world */
+	bool crowded;  /* there are more ranks on this machine than processors */
+};
+
+/* Begins; and ends, with all communicators that are still open: no barrier is under way then. */
+void nbmpi_start(const struct nbmpi_start *start);
+void nbmpi_stop(void);
+
+/* Sums up what all communicators, and those that are gone, have counted. */
+void nbmpi_counters_read(struct nbmpi_counters *out);
+
+/* Text of a reason, for people. */
+const char *nbmpi_why_text(enum nbmpi_why why);
+
+struct nbmpi_comm;
+
+/*
+ * A communicator met for the first time. host[r]: number of rank r's host, any numbering; copied.
+ * why: a reason that all members know already, or NBMPI_WHY_none. NULL: no memory.
+ */
+struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, const uint32_t *host,
+				   enum nbmpi_why why);
+
+/* The communicator is freed. Requests on it stay good. */
+void nbmpi_comm_close(struct nbmpi_comm *c);
+
+/* What a barrier came to, other than 0. */
+#define NBMPI_BY_MPI 1      /* call the MPI's own barrier now */
+#define NBMPI_FAILED (-1)   /* nbmpi_comm_code(): what the MPI's error handler should get */
+#define NBMPI_MPI_FAILED (-2) /* the same, but the handler has had it */
+
+/* The blocking barrier: 0 when it is complete, or one of the above. */
+int nbmpi_barrier(struct nbmpi_comm *c);
+
+/* A barrier under way; plain data. */
+enum nbmpi_kind { NBMPI_GATHER, NBMPI_VOTE, NBMPI_TICKET };
+struct nbmpi_request {
+	struct nbmpi_comm *comm; /* held until nbmpi_test has returned other than 0 */
+	enum nbmpi_kind kind;
+	uint32_t ticket;
+	int code;     /* set when it has failed: as nbmpi_comm_code(), ... */
+	bool orphan;  /* ... and whether the communicator has been freed */
+};
+
+/* Starts a barrier: 0 and *out, or one of the above. */
+int nbmpi_ibarrier(struct nbmpi_comm *c, struct nbmpi_request *out);
+
+/* 1: complete; 0: not yet, or another thread, or this one further up, is at the communicator;
+ * negative: failed. After other than 0 the request is gone. Never waits: fit for progress
+ * functions. */
+int nbmpi_test(struct nbmpi_request *r);
+
+/* Goes on with what waits for room, on any communicator. For those who wait by nbmpi_test. */
+void nbmpi_progress(void);
+
+/* Lets other processes run if the policy is to; round counts from 0 since waiting began. For those
+ * who wait by nbmpi_test. Never sleeps. */
+void nbmpi_yield(uint32_t round);
+
+/* Error code of the failure of this communicator's barriers. */
+int nbmpi_comm_code(const struct nbmpi_comm *c);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * comm_internal.h - what comm.c, barrier.c, join.c (set-up), wait.c and tell.c share.
+ */
+#ifndef NBMPI_COMM_INTERNAL_H
+#define NBMPI_COMM_INTERNAL_H
+
+#include <pthread.h>
+
+#include "comm.h"
+
+/* What a rank tells the others about itself; of the leader of a host, what the host needs. */
+struct nbmpi_record {
+	uint32_t version;        /* NBMPI_VERSION */
+	uint32_t why;            /* NBMPI_WHY_none: this rank is ready */
+	int32_t pid, fd;         /* where the crew's memory is open */
+	uint64_t crew;           /* random: says that it is the right one */
+	struct nbar_share share; /* of the host's member */
+};
+
+/* The three ways of a communicator's barriers. Never back. */
+enum nbmpi_path { NBMPI_OPENING, NBMPI_OFFLOADED, NBMPI_PLAIN };
+
+struct nbmpi_comm {
+	void *mpi;
+	uint32_t rank, size;
+	pthread_mutex_t lock; /* over all that follows but what never changes once offloaded */
+	enum nbmpi_path path;
+	enum nbmpi_why why; /* it is NBMPI_PLAIN, ... */
+	uint32_t why_rank;  /* ... and who brought it about, or NBAR_RANK_NONE */
+	bool closed;
+	uint32_t nrequest;               /* that hold it */
+	struct nbmpi_comm *next, **link; /* all of this process */
+
+	uint32_t nhost, host, nlocal;
+	uint32_t mate;     /* my number among the ranks of my host */
+	uint32_t leader;   /* of my host: its lowest rank here */
+	uint32_t *leaders; /* by host, in the order of these ranks */
+
+	uint32_t calls; /* barriers begun while opening */
+	struct nbmpi_record mine, *records;
+	void *gather, *vote; /* under way, or NULL */
+	bool gathered;
+	uint32_t nvote, nvoted; /* begun, ended */
+	uint64_t my_vote, sent_vote, votes;
+
+	struct nbar_group *group; /* NULL: all on one host */
+	struct nbmpi_memory
+		*memory;         /* shared with the other ranks of this host; NULL: alone there */
+	int memory_fd;           /* until all have opened it; -1: closed */
+	uint32_t wanted, posted; /* tickets */
+	bool behind;             /* some were wanted that there was no room for */
+	int error;               /* NBMPI_FAILED or NBMPI_MPI_FAILED: final */
+	int code;                /* of the MPI, for it */
+	uint64_t offloaded, failed, by_mpi[NBMPI_WHY_END]; /* barriers; by nbmpi_bump */
+};
+
+/* The crew of a host, in memory of its own. */
+struct nbmpi_memory {
+	uint64_t id; /* as in the record of its leader */
+	uint64_t reserved[15];
+	struct nbar_crew crew;
+};
+
+/* This process. */
+struct nbmpi_self {
+	struct nbmpi_start start;
+	char nic[NBMPI_NIC_SIZE]; /* the name for nbar_open; empty: NULL */
+	pthread_mutex_t lock; /* over ports and the list; opening and closing anything on a port */
+	struct nbmpi_comm *comm;
+	int nbehind;                /* communicators that are; relaxed, it orders nothing */
+	struct nbmpi_counters gone; /* of communicators that are gone */
+	struct nbar_port *port;     /* our own, once we have led a host */
+	struct nbmpi_attached *attached;
+};
+extern struct nbmpi_self nbmpi_self;
+
+/* Counters: written by the one thread that calls barriers, read by any. Relaxed: they order
+ * nothing. */
+static inline void nbmpi_bump(uint64_t *counter)
+{
+	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+}
+
+/* comm.c: ends a communicator that is closed and has no requests. */
+void nbmpi_comm_free(struct nbmpi_comm *c);
+
+/* --- join.c, with the communicator's lock ---------------------------------------------------- */
+
+/* Fills my record: opens what the leader of a host opens. */
+void nbmpi_record_make(struct nbmpi_comm *c);
+
+/* All records are here: joins if all are ready; my vote is NBMPI_VOTE_YES or who is to blame. */
+void nbmpi_join(struct nbmpi_comm *c);
+
+/* All have joined. */
+void nbmpi_joined(struct nbmpi_comm *c);
+
+/* Gives back group and memory, if any. */
+void nbmpi_leave(struct nbmpi_comm *c);
+
+/* Closes all ports. */
+void nbmpi_ports_close(void);
+
+/* A vote: the least one counts. */
+#define NBMPI_VOTE_YES UINT64_MAX
+#define NBMPI_VOTE_LATER (UINT64_MAX - 1) /* my records are not here yet */
+static inline uint64_t nbmpi_vote_no(enum nbmpi_why why, uint32_t rank)
+{
+	return (uint64_t)rank << 32 | (uint32_t)why;
+}
+
+/* --- wait.c ---------------------------------------------------------------------------------- */
+
+/* Waits for r, with progress of the MPI. 1 or negative, as nbmpi_test. The caller holds no lock. */
+int nbmpi_wait(struct nbmpi_request *r);
+
+/* --- tell.c ---------------------------------------------------------------------------------- */
+
+/* One line on stderr at this verbosity or above. */
+void nbmpi_tell(int verbose, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Rank 0 says how the barriers of the communicator are run, at level 1 if by MPI. */
+void nbmpi_tell_path(const struct nbmpi_comm *c);
+
+/* Barriers of c have failed, for the reason in nbar_error(): makes an error code whose text names
+ * the ranks to look at. Returns NBMPI_FAILED. */
+int nbmpi_fail(struct nbmpi_comm *c);
+
+/* Says whom a barrier has waited for so long, at level 1. */
+void nbmpi_tell_missing(const struct nbmpi_comm *c, double seconds);
+
+/* Adds what c has counted to *out. */
+void nbmpi_count(const struct nbmpi_comm *c, struct nbmpi_counters *out);
+
+/* The counters, at level 1. */
+void nbmpi_tell_counters(void);
+
+#endif

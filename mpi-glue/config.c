@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * config.c - settings of the glue: defaults, environment, names of NICs.
+ *
+ * Called once, when MPI starts. Knows no MPI.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "config.h"
+
+void nbmpi_config_init(struct nbmpi_config *out)
+{
+	*out = (struct nbmpi_config){
+		.enable = true,
+		.alg = "auto",
+		.min_hosts = 1,
+		.wait = NBMPI_WAIT_AUTO,
+	};
+}
+
+bool nbmpi_wait_parse(const char *text, enum nbmpi_wait *out)
+{
+	static const char *const name[] = {
+		[NBMPI_WAIT_AUTO] = "auto",
+		[NBMPI_WAIT_SPIN] = "spin",
+		[NBMPI_WAIT_YIELD] = "yield",
+		[NBMPI_WAIT_BLOCK] = "block",
+	};
+
+	for (unsigned i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+		if (strcmp(text, name[i]) == 0) {
+			*out = (enum nbmpi_wait)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The value of a variable, or NULL if it is not set or empty. */
+static const char *variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+/* Reads a number up to max; leaves *out alone if the variable is not set. */
+static bool number(const char *name, unsigned long max, unsigned long *out)
+{
+	const char *text = variable(name);
+	unsigned long value;
+	char *end;
+
+	if (!text)
+		return true;
+	value = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || value > max) {
+		fprintf(stderr, "nbar: %s is \"%s\": it must be a number from 0 to %lu\n", name,
+			text, max);
+		return false;
+	}
+	*out = value;
+	return true;
+}
+
+static bool text_of(const char *name, char *out, size_t size)
+{
+	const char *text = variable(name);
+
+	if (!text)
+		return true;
+	if (strlen(text) >= size) {
+		fprintf(stderr, "nbar: %s is too long: %zu characters at most\n", name, size - 1);
+		return false;
+	}
+	memcpy(out, text, strlen(text) + 1);
+	return true;
+}
+
+void nbmpi_config_env(struct nbmpi_config *out)
+{
+	unsigned long enable = 1, min_hosts, verbose;
+	const char *wait = variable("NBAR_MPI_WAIT");
+	bool good;
+
+	nbmpi_config_init(out);
+	min_hosts = out->min_hosts;
+	verbose = 0;
+	good = number("NBAR_MPI_ENABLE", 1, &enable);
+	good &= number("NBAR_MPI_MIN_HOSTS", NBAR_SIZE_MAX, &min_hosts);
+	good &= number("NBAR_MPI_VERBOSE", 9, &verbose);
+	good &= text_of("NBAR_MPI_ALG", out->alg, sizeof(out->alg));
+	good &= text_of("NBAR_MPI_NIC", out->nic, sizeof(out->nic));
+	if (wait && !nbmpi_wait_parse(wait, &out->wait)) {
+		fprintf(stderr,
+			"nbar: NBAR_MPI_WAIT is \"%s\": it must be auto, spin, yield or "
+			"block\n",
+			wait);
+		good = false;
+	}
+	if (!good)
+		fprintf(stderr, "nbar: all barriers are left to MPI until that is put right\n");
+	out->enable = good && enable;
+	out->min_hosts = (uint32_t)min_hosts;
+	out->verbose = (int)verbose;
+}
+
+void nbmpi_config_check(struct nbmpi_config *config, uint32_t rank)
+{
+	char nic[NBMPI_NIC_SIZE];
+
+	if (nbmpi_nic_name(config, rank, nic, sizeof(nic)))
+		return;
+	fprintf(stderr,
+		"nbar: \"%s\" is no name of a NIC: after %% comes r (rank) or h (host's "
+		"name), and it has at most %u characters; all barriers are left to MPI\n",
+		config->nic, NBMPI_NIC_SIZE - 1);
+	config->enable = false;
+}
+
+bool nbmpi_nic_name(const struct nbmpi_config *config, uint32_t rank, char *out, size_t size)
+{
+	struct utsname host;
+	size_t at = 0;
+
+	if (uname(&host) < 0)
+		host.nodename[0] = '\0';
+	for (const char *p = config->nic; *p && at < size; p++) {
+		int n;
+
+		if (*p != '%')
+			n = snprintf(out + at, size - at, "%c", *p);
+		else if (p[1] == 'r')
+			n = snprintf(out + at, size - at, "%u", rank);
+		else if (p[1] == 'h')
+			n = snprintf(out + at, size - at, "%s", host.nodename);
+		else
+			return false;
+		at += (size_t)n;
+		p += *p == '%';
+	}
+	if (at >= size)
+		return false;
+	out[at] = '\0';
+	return true;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * config.h - what a user can set, wherever it comes from.
+ *
+ * The PMPI library reads the environment (nbmpi_config_env), the Open MPI component its own
+ * parameters; the core takes this struct and looks nowhere else.
+ */
+#ifndef NBMPI_CONFIG_H
+#define NBMPI_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nbar.h"
+
+/* What a rank does between two looks at a barrier that is not complete. */
+enum nbmpi_wait {
+	NBMPI_WAIT_AUTO,  /* spin where there is a processor for every rank, else yield */
+	NBMPI_WAIT_SPIN,  /* look again */
+	NBMPI_WAIT_YIELD, /* let others run */
+	NBMPI_WAIT_BLOCK  /* sleep until woken, but get up in between for MPI's progress */
+};
+
+struct nbmpi_config {
+	bool enable;
+	char alg[NBAR_NAME_MAX];
+	uint32_t min_hosts; /* communicators over fewer hosts use the MPI's own barrier */
+	enum nbmpi_wait wait;
+	char nic[256]; /* as nbar_open takes it, with %r for the world rank, %h for the host's name;
+			* empty: nbar's default */
+	int verbose;   /* 0: nothing; 1: fall-backs, counters; 2: each communicator, each reason */
+};
+
+/* The defaults. */
+void nbmpi_config_init(struct nbmpi_config *out);
+
+/* From NBAR_MPI_ENABLE, _ALG, _MIN_HOSTS, _WAIT, _NIC and _VERBOSE. A value that makes no sense is
+ * said on stderr, and turns enable off. */
+void nbmpi_config_env(struct nbmpi_config *out);
+
+/* "auto", "spin", "yield" or "block". False: it is none of these. */
+bool nbmpi_wait_parse(const char *text, enum nbmpi_wait *out);
+
+/* Turns enable off, and says why, if the NIC's name makes no sense for this rank of the world. */
+void nbmpi_config_check(struct nbmpi_config *config, uint32_t rank);
+
+/* Writes the NIC's name with %r and %h filled in. False: it is too long, or has another %. */
+#define NBMPI_NIC_SIZE 320u
+bool nbmpi_nic_name(const struct nbmpi_config *config, uint32_t rank, char *out, size_t size);
+
+#endif

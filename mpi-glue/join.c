@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * join.c - how the members of a communicator become those of a group: port, group, shared memory.
+ *
+ * Called by comm.c while a communicator opens, and when it is gone. The lowest rank of a host (its
+ * leader) opens the host's member of the group and the memory of its crew; the others of that host
+ * attach to both. What fails is a reason that comes back, never an end of the program.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "comm_internal.h"
+
+#define TAG UINT32_C(0x4d504931) /* groups of MPI programs: no others join them by mistake */
+
+/* A port of another process that this one has attached to. */
+struct nbmpi_attached {
+	struct nbmpi_attached *next;
+	struct nbar_share share; /* of some group of it */
+	struct nbar_port *port;
+};
+
+static const char *nic(void)
+{
+	return nbmpi_self.nic[0] ? nbmpi_self.nic : NULL;
+}
+
+/* --- memory of a crew ------------------------------------------------------------------------ */
+
+static enum nbmpi_why memory_failed(const char *what)
+{
+	nbmpi_tell(2, "memory for the ranks of a host: cannot %s: %s", what, strerror(errno));
+	return NBMPI_WHY_memory;
+}
+
+static struct nbmpi_memory *map(int fd)
+{
+	void *at =
+		mmap(NULL, sizeof(struct nbmpi_memory), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* Memory without a name: nothing is left behind however the ranks end. */
+static enum nbmpi_why memory_make(struct nbmpi_comm *c)
+{
+	uint64_t id;
+
+	if (getrandom(&id, sizeof(id), 0) != sizeof(id))
+		return memory_failed("draw a number");
+	c->memory_fd = memfd_create("nbar-crew", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (c->memory_fd < 0)
+		return memory_failed("make it");
+	if (ftruncate(c->memory_fd, sizeof(*c->memory)) < 0 ||
+	    fcntl(c->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return memory_failed("size it");
+	c->memory = map(c->memory_fd);
+	if (!c->memory)
+		return memory_failed("map it");
+	if (nbar_crew_init(&c->memory->crew, c->nlocal) < 0) {
+		nbmpi_tell(2, "%s", nbar_error());
+		return NBMPI_WHY_memory;
+	}
+	c->memory->id = id;
+	c->mine.crew = id;
+	c->mine.pid = (int32_t)getpid();
+	c->mine.fd = c->memory_fd;
+	return NBMPI_WHY_none;
+}
+
+static enum nbmpi_why memory_join(struct nbmpi_comm *c, const struct nbmpi_record *leader)
+{
+	char path[64];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", leader->pid, leader->fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return memory_failed("open that of the first rank of this host");
+	if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(*c->memory))
+		c->memory = map(fd);
+	close(fd);
+	if (c->memory && c->memory->id == leader->crew)
+		return NBMPI_WHY_none;
+	errno = ESTALE;
+	return memory_failed("use that of the first rank of this host");
+}
+
+static void memory_leave(struct nbmpi_comm *c)
+{
+	if (c->memory)
+		munmap(c->memory, sizeof(*c->memory));
+	c->memory = NULL;
+	if (c->memory_fd >= 0)
+		close(c->memory_fd);
+	c->memory_fd = -1;
+}
+
+/* --- port and group, with nbmpi_self.lock ---------------------------------------------------- */
+
+static enum nbmpi_why nic_failed(enum nbmpi_why why)
+{
+	nbmpi_tell(2, "%s", nbar_error());
+	return why;
+}
+
+static enum nbmpi_why group_make(struct nbmpi_comm *c)
+{
+	const struct nbar_group_attr attr = {
+		.rank = c->host,
+		.size = c->nhost,
+		.alg = nbmpi_self.start.config.alg,
+		.tag = TAG,
+	};
+	const struct nbar_wait_policy sleep = { .block = 1 };
+	struct nbar_blob blob;
+
+	if (!nbmpi_self.port && nbar_open(nic(), &nbmpi_self.port) < 0)
+		return nic_failed(NBMPI_WHY_nic);
+	if (nbar_group_open(nbmpi_self.port, &attr, &c->group, &blob) < 0)
+		return nic_failed(NBMPI_WHY_group);
+	/* How a rank waits is up to wait.c; when it calls nbar_wait, it is to sleep. */
+	nbar_group_set_wait(c->group, &sleep);
+	nbar_group_share(c->group, &c->mine.share);
+	return NBMPI_WHY_none;
+}
+
+/* The port that the share is of; attached to once. */
+static struct nbar_port *port_of(const struct nbar_share *share)
+{
+	struct nbmpi_attached *a = nbmpi_self.attached;
+
+	while (a && memcmp(a->share.secret, share->secret, sizeof(share->secret)) != 0)
+		a = a->next;
+	if (a)
+		return a->port;
+	a = malloc(sizeof(*a));
+	if (!a)
+		return NULL;
+	if (nbar_attach(nic(), share, &a->port) < 0) {
+		nbmpi_tell(2, "%s", nbar_error());
+		free(a);
+		return NULL;
+	}
+	a->share = *share;
+	a->next = nbmpi_self.attached;
+	nbmpi_self.attached = a;
+	return a->port;
+}
+
+static enum nbmpi_why group_attach(struct nbmpi_comm *c, const struct nbmpi_record *leader)
+{
+	struct nbar_port *port = port_of(&leader->share);
+
+	if (!port)
+		return NBMPI_WHY_attach;
+	if (nbar_group_attach(port, &leader->share, &c->group) < 0)
+		return nic_failed(NBMPI_WHY_attach);
+	return NBMPI_WHY_none;
+}
+
+static enum nbmpi_why group_connect(struct nbmpi_comm *c)
+{
+	struct nbar_blob *blob = malloc(c->nhost * sizeof(*blob));
+	int rc;
+
+	if (!blob)
+		return NBMPI_WHY_connect;
+	for (uint32_t host = 0; host < c->nhost; host++)
+		blob[host] = c->records[c->leaders[host]].share.blob;
+	rc = nbar_group_connect(c->group, blob);
+	free(blob);
+	return rc < 0 ? nic_failed(NBMPI_WHY_connect) : NBMPI_WHY_none;
+}
+
+/* --- what comm.c calls ----------------------------------------------------------------------- */
+
+void nbmpi_record_make(struct nbmpi_comm *c)
+{
+	enum nbmpi_why why = NBMPI_WHY_none;
+
+	c->mine = (struct nbmpi_record){ .version = NBMPI_VERSION };
+	if (c->rank == c->leader && c->nlocal > 1)
+		why = memory_make(c);
+	if (c->rank == c->leader && c->nhost > 1 && why == NBMPI_WHY_none) {
+		pthread_mutex_lock(&nbmpi_self.lock);
+		why = group_make(c);
+		pthread_mutex_unlock(&nbmpi_self.lock);
+	}
+	c->mine.why = why;
+}
+
+/* What stands in the records against it; all members read the same. */
+static uint64_t read_records(const struct nbmpi_comm *c)
+{
+	for (uint32_t r = 0; r < c->size; r++) {
+		if (c->records[r].version != NBMPI_VERSION)
+			return nbmpi_vote_no(NBMPI_WHY_terms, r);
+		if (c->records[r].why != NBMPI_WHY_none)
+			return nbmpi_vote_no((enum nbmpi_why)c->records[r].why, r);
+	}
+	return NBMPI_VOTE_YES;
+}
+
+static enum nbmpi_why join(struct nbmpi_comm *c)
+{
+	const struct nbmpi_record *leader = &c->records[c->leader];
+	enum nbmpi_why why = NBMPI_WHY_none;
+
+	if (c->rank != c->leader)
+		why = memory_join(c, leader);
+	if (c->nhost == 1 || why != NBMPI_WHY_none)
+		return why;
+	pthread_mutex_lock(&nbmpi_self.lock);
+	why = c->rank == c->leader ? group_connect(c) : group_attach(c, leader);
+	pthread_mutex_unlock(&nbmpi_self.lock);
+	return why;
+}
+
+void nbmpi_join(struct nbmpi_comm *c)
+{
+	enum nbmpi_why why;
+
+	c->my_vote = read_records(c);
+	if (c->my_vote == NBMPI_VOTE_YES && !c->closed) {
+		why = join(c);
+		if (why != NBMPI_WHY_none)
+			c->my_vote = nbmpi_vote_no(why, c->rank);
+	}
+	if (c->my_vote != NBMPI_VOTE_YES)
+		nbmpi_leave(c);
+	free(c->records);
+	c->records = NULL;
+}
+
+void nbmpi_joined(struct nbmpi_comm *c)
+{
+	if (c->memory_fd >= 0)
+		close(c->memory_fd);
+	c->memory_fd = -1;
+}
+
+void nbmpi_leave(struct nbmpi_comm *c)
+{
+	if (c->group) {
+		pthread_mutex_lock(&nbmpi_self.lock);
+		nbar_group_close(c->group);
+		pthread_mutex_unlock(&nbmpi_self.lock);
+	}
+	c->group = NULL;
+	memory_leave(c);
+}
+
+void nbmpi_ports_close(void)
+{
+	while (nbmpi_self.attached) {
+		struct nbmpi_attached *a = nbmpi_self.attached;
+
+		nbmpi_self.attached = a->next;
+		nbar_close(a->port);
+		free(a);
+	}
+	nbar_close(nbmpi_self.port);
+	nbmpi_self.port = NULL;
+}

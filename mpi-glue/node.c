@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * node.c - what makes a host, and a table of hosts.
+ *
+ * Called when MPI starts, and by the component when it first meets a process. Knows no MPI.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "comm.h"
+#include "node.h"
+
+/* FNV-1a; mixed with the length, so that two texts in a row do not run into each other. */
+static uint64_t mix(uint64_t hash, const void *data, size_t size)
+{
+	const unsigned char *byte = data;
+
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
+	return (hash ^ size) * UINT64_C(0x100000001b3);
+}
+
+static uint64_t mix_file(uint64_t hash, const char *path)
+{
+	char text[128];
+	ssize_t n = -1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text));
+		close(fd);
+	}
+	return mix(hash, text, n > 0 ? (size_t)n : 0);
+}
+
+/* A namespace is told by the inode of its file. */
+static uint64_t mix_inode(uint64_t hash, const char *path)
+{
+	struct stat st = { 0 };
+
+	if (stat(path, &st) < 0)
+		st.st_ino = 0;
+	return mix(mix(hash, &st.st_ino, sizeof(st.st_ino)), &st.st_dev, sizeof(st.st_dev));
+}
+
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+	return mix(hash, text ? text : "", text ? strlen(text) : 0);
+}
+
+static uint64_t boot_of(uint64_t seed)
+{
+	struct utsname host;
+	uint64_t hash = mix_file(seed, "/proc/sys/kernel/random/boot_id");
+
+	/* Where there is no such file, the name of the host has to do. */
+	if (access("/proc/sys/kernel/random/boot_id", R_OK) < 0 && uname(&host) == 0)
+		hash = mix_text(hash, host.nodename);
+	return hash;
+}
+
+static uint64_t host_of(const struct nbmpi_config *config, uint32_t rank, uint64_t seed)
+{
+	char nic[NBMPI_NIC_SIZE];
+	struct utsname host;
+	uint64_t hash = mix_inode(seed, "/proc/self/ns/pid");
+
+	hash = mix_inode(hash, "/proc/self/ns/net");
+	if (uname(&host) == 0)
+		hash = mix_text(hash, host.nodename);
+	if (nbmpi_nic_name(config, rank, nic, sizeof(nic)))
+		hash = mix_text(hash, nic);
+	hash = mix_text(hash, getenv("NBAR_NIC"));
+	return mix_text(hash, getenv("NBAR_RUN_DIR"));
+}
+
+static void cpus_of(uint64_t out[NBMPI_CPU_WORDS])
+{
+	cpu_set_t set;
+
+	memset(out, 0, NBMPI_CPU_WORDS * sizeof(*out));
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return;
+	for (uint32_t i = 0; i < 64 * NBMPI_CPU_WORDS && i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &set))
+			out[i / 64] |= UINT64_C(1) << (i % 64);
+}
+
+void nbmpi_node_self(const struct nbmpi_config *config, uint32_t rank, struct nbmpi_node *out)
+{
+	const uint64_t seed[2] = { UINT64_C(0xcbf29ce484222325), UINT64_C(0x9ae16a3b2f90404f) };
+	const uint32_t terms[] = {
+		NBMPI_VERSION,
+		NBAR_ABI_VERSION,
+		config->enable,
+		config->min_hosts,
+	};
+
+	for (int i = 0; i < 2; i++) {
+		out->boot[i] = boot_of(seed[i]);
+		out->host[i] = host_of(config, rank, seed[i]);
+	}
+	out->terms = mix_text(mix(seed[0], terms, sizeof(terms)), config->alg);
+	cpus_of(out->cpu);
+}
+
+void nbmpi_crowd_begin(struct nbmpi_crowd *crowd, const struct nbmpi_node *self)
+{
+	*crowd = (struct nbmpi_crowd){ .boot = { self->boot[0], self->boot[1] } };
+}
+
+void nbmpi_crowd_add(struct nbmpi_crowd *crowd, const struct nbmpi_node *node)
+{
+	if (node->boot[0] != crowd->boot[0] || node->boot[1] != crowd->boot[1])
+		return;
+	crowd->n++;
+	for (uint32_t i = 0; i < NBMPI_CPU_WORDS; i++)
+		crowd->cpu[i] |= node->cpu[i];
+}
+
+bool nbmpi_crowd_full(const struct nbmpi_crowd *crowd)
+{
+	uint32_t cpus = 0;
+
+	for (uint32_t i = 0; i < NBMPI_CPU_WORDS; i++)
+		cpus += (uint32_t)__builtin_popcountll(crowd->cpu[i]);
+	return crowd->n > cpus;
+}
+
+static uint32_t *bucket_of(const struct nbmpi_nodes *nodes, const struct nbmpi_node *node)
+{
+	uint32_t at = (uint32_t)(node->host[0] ^ node->boot[0]) & (nodes->room - 1);
+
+	while (nodes->bucket[at] && !nbmpi_node_same(&nodes->node[nodes->bucket[at] - 1], node))
+		at = (at + 1) & (nodes->room - 1);
+	return &nodes->bucket[at];
+}
+
+/* Twice the room; half of it at most is ever used. */
+static bool grow(struct nbmpi_nodes *nodes)
+{
+	struct nbmpi_nodes wider = { .n = nodes->n, .room = nodes->room ? 2 * nodes->room : 64 };
+
+	wider.node = realloc(nodes->node, wider.room / 2 * sizeof(*wider.node));
+	if (!wider.node)
+		return false;
+	nodes->node = wider.node;
+	wider.bucket = calloc(wider.room, sizeof(*wider.bucket));
+	if (!wider.bucket)
+		return false;
+	for (uint32_t i = 0; i < wider.n; i++)
+		*bucket_of(&wider, &wider.node[i]) = i + 1;
+	free(nodes->bucket);
+	*nodes = wider;
+	return true;
+}
+
+bool nbmpi_nodes_number(struct nbmpi_nodes *nodes, const struct nbmpi_node *node, uint32_t *out)
+{
+	uint32_t *bucket;
+
+	if (nodes->n == nodes->room / 2 && !grow(nodes))
+		return false;
+	bucket = bucket_of(nodes, node);
+	if (!*bucket) {
+		nodes->node[nodes->n] = *node;
+		*bucket = ++nodes->n;
+	}
+	*out = *bucket - 1;
+	return true;
+}
+
+void nbmpi_nodes_free(struct nbmpi_nodes *nodes)
+{
+	free(nodes->node);
+	free(nodes->bucket);
+	*nodes = (struct nbmpi_nodes){ 0 };
+}

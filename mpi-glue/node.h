@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * node.h - where a process is: what each publishes once, and which of them are on one host.
+ *
+ * Two processes are on one host if they can share memory and use the same NIC: same kernel, same
+ * namespaces, same NIC. Containers of one machine with a NIC each are hosts of their own.
+ */
+#ifndef NBMPI_NODE_H
+#define NBMPI_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+
+#define NBMPI_CPU_WORDS 16u
+
+/* What a process tells the others when MPI starts. Plain bytes, compared as such. */
+struct nbmpi_node {
+	uint64_t boot[2];              /* the kernel: all of one boot share the processors */
+	uint64_t host[2];              /* within it: namespaces, host's name, NIC */
+	uint64_t terms;                /* what all members must agree on: version, settings */
+	uint64_t cpu[NBMPI_CPU_WORDS]; /* a bit for each processor that it may run on */
+};
+
+/* Describes this process. rank: in its world, for the NIC's name. */
+void nbmpi_node_self(const struct nbmpi_config *config, uint32_t rank, struct nbmpi_node *out);
+
+static inline bool nbmpi_node_same(const struct nbmpi_node *a, const struct nbmpi_node *b)
+{
+	return a->boot[0] == b->boot[0] && a->boot[1] == b->boot[1] && a->host[0] == b->host[0] &&
+	       a->host[1] == b->host[1];
+}
+
+/* Who shares the processors of this machine with this process. */
+struct nbmpi_crowd {
+	uint64_t boot[2];
+	uint64_t cpu[NBMPI_CPU_WORDS];
+	uint32_t n;
+};
+
+void nbmpi_crowd_begin(struct nbmpi_crowd *crowd, const struct nbmpi_node *self);
+void nbmpi_crowd_add(struct nbmpi_crowd *crowd, const struct nbmpi_node *node);
+
+/* True if they are more than the processors that they may run on. */
+bool nbmpi_crowd_full(const struct nbmpi_crowd *crowd);
+
+/* The hosts met so far, numbered from 0 in the order of meeting. */
+struct nbmpi_nodes {
+	uint32_t n, room; /* room is a power of two */
+	struct nbmpi_node *node;
+	uint32_t *bucket; /* number + 1; 0: empty */
+};
+
+/* Number of the host, new or known. False: no memory. */
+bool nbmpi_nodes_number(struct nbmpi_nodes *nodes, const struct nbmpi_node *node, uint32_t *out);
+void nbmpi_nodes_free(struct nbmpi_nodes *nodes);
+
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pmpi.c - the PMPI library: barriers by NIC for any program, by LD_PRELOAD.
+ *
+ * Built once for MPICH and once for Open MPI. Takes the place of MPI_Barrier and MPI_Ibarrier, and
+ * of the calls that begin and end MPI; all else is the MPI's own. State hangs on communicators as
+ * an attribute, so it goes when they are freed. Never ends the program: failures go to the error
+ * handler of the communicator.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "comm.h"
+#include "node.h"
+#include "pmpi.h"
+
+static struct {
+	bool ready;
+	int keyval;
+	int error_class;
+	int size;       /* of MPI_COMM_WORLD */
+	uint32_t *host; /* of each rank of it; NULL: they do not agree on the settings */
+	MPI_Group group;
+} world;
+
+static void *from_comm(MPI_Comm comm)
+{
+	return (void *)(uintptr_t)comm;
+}
+
+static MPI_Comm to_comm(void *mpi)
+{
+	return (MPI_Comm)(uintptr_t)mpi;
+}
+
+/* --- what the core asks of MPI --------------------------------------------------------------- */
+
+/* A collective under way. */
+static int coll_begun(int code, MPI_Request *request, void **coll)
+{
+	if (code == MPI_SUCCESS)
+		*coll = request;
+	else
+		free(request);
+	return code;
+}
+
+static int coll_gather(void *mpi, const void *in, void *out, uint32_t size, void **coll)
+{
+	MPI_Request *request = malloc(sizeof(*request));
+
+	if (!request)
+		return MPI_ERR_NO_MEM;
+	return coll_begun(PMPI_Iallgather(in, (int)size, MPI_BYTE, out, (int)size, MPI_BYTE,
+					  to_comm(mpi), request),
+			  request, coll);
+}
+
+static int coll_minimum(void *mpi, const uint64_t *in, uint64_t *out, void **coll)
+{
+	MPI_Request *request = malloc(sizeof(*request));
+
+	if (!request)
+		return MPI_ERR_NO_MEM;
+	return coll_begun(PMPI_Iallreduce(in, out, 1, MPI_UINT64_T, MPI_MIN, to_comm(mpi), request),
+			  request, coll);
+}
+
+static int coll_test(void **coll, bool *done)
+{
+	MPI_Request *request = *coll;
+	int flag = 0;
+	int code = PMPI_Test(request, &flag, MPI_STATUS_IGNORE);
+
+	*done = flag;
+	if (flag || code != MPI_SUCCESS)
+		free(request);
+	return code;
+}
+
+static int error_code(const char *text)
+{
+	char string[MPI_MAX_ERROR_STRING];
+	int code;
+
+	snprintf(string, sizeof(string), "%s", text);
+	if (PMPI_Add_error_code(world.error_class, &code) != MPI_SUCCESS)
+		return MPI_ERR_OTHER;
+	PMPI_Add_error_string(code, string);
+	return code;
+}
+
+static const struct nbmpi_ops ops = {
+	.gather = coll_gather,
+	.minimum = coll_minimum,
+	.test = coll_test,
+	.progress = pmpi_progress,
+	.error = error_code,
+};
+
+/* --- communicators --------------------------------------------------------------------------- */
+
+static int on_delete(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+	(void)comm;
+	(void)keyval;
+	(void)extra;
+	if (world.ready)
+		nbmpi_comm_close(value);
+	return MPI_SUCCESS;
+}
+
+/* Hosts of the members, by rank. NULL: no memory. */
+static uint32_t *hosts_of(MPI_Comm comm, int size, enum nbmpi_why *why)
+{
+	int *all = malloc(2 * (size_t)size * sizeof(*all));
+	uint32_t *host = malloc((size_t)size * sizeof(*host));
+	MPI_Group group;
+
+	if (!all || !host || PMPI_Comm_group(comm, &group) != MPI_SUCCESS) {
+		free(all);
+		free(host);
+		return NULL;
+	}
+	for (int i = 0; i < size; i++)
+		all[i] = i;
+	PMPI_Group_translate_ranks(group, size, all, world.group, all + size);
+	PMPI_Group_free(&group);
+	for (int i = 0; i < size; i++) {
+		int rank = all[size + i];
+
+		/* A process of another world sees ours as strangers too: all decide alike. */
+		if (rank == MPI_UNDEFINED)
+			*why = NBMPI_WHY_foreign;
+		host[i] = rank == MPI_UNDEFINED ? 0 : world.host[rank];
+	}
+	free(all);
+	return host;
+}
+
+/* NULL: there is no memory, or no such communicator. */
+static struct nbmpi_comm *comm_open(MPI_Comm comm)
+{
+	enum nbmpi_why why = world.host ? NBMPI_WHY_none : NBMPI_WHY_terms;
+	struct nbmpi_comm *c = NULL;
+	uint32_t *host = NULL;
+	int rank, size, inter;
+
+	if (PMPI_Comm_rank(comm, &rank) != MPI_SUCCESS ||
+	    PMPI_Comm_size(comm, &size) != MPI_SUCCESS ||
+	    PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS)
+		return NULL;
+	why = inter ? NBMPI_WHY_inter : why;
+	if (why == NBMPI_WHY_none)
+		host = hosts_of(comm, size, &why);
+	if (host || why != NBMPI_WHY_none)
+		c = nbmpi_comm_open(from_comm(comm), (uint32_t)rank, (uint32_t)size, host, why);
+	free(host);
+	if (c && PMPI_Comm_set_attr(comm, world.keyval, c) != MPI_SUCCESS) {
+		nbmpi_comm_close(c);
+		c = NULL;
+	}
+	return c;
+}
+
+/* The state of a communicator; NULL: as comm_open. */
+static struct nbmpi_comm *comm_of(MPI_Comm comm)
+{
+	void *value;
+	int found;
+
+	if (PMPI_Comm_get_attr(comm, world.keyval, &value, &found) != MPI_SUCCESS)
+		return NULL;
+	return found ? value : comm_open(comm);
+}
+
+/* --- failures -------------------------------------------------------------------------------- */
+
+/* Tells the error handler of the communicator, if MPI has not done so. */
+static int failed(MPI_Comm comm, const struct nbmpi_comm *c, int rc)
+{
+	int code = nbmpi_comm_code(c);
+
+	if (rc == NBMPI_FAILED)
+		PMPI_Comm_call_errhandler(comm, code);
+	return code;
+}
+
+void pmpi_request_fails(MPI_Comm comm)
+{
+	MPI_Errhandler handler;
+
+	if (PMPI_Comm_get_errhandler(comm, &handler) != MPI_SUCCESS)
+		return;
+	PMPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+	PMPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+	PMPI_Errhandler_free(&handler);
+}
+
+static int no_memory(MPI_Comm comm)
+{
+	PMPI_Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
+	return MPI_ERR_NO_MEM;
+}
+
+/* --- MPI's own names ------------------------------------------------------------------------- */
+
+int MPI_Barrier(MPI_Comm comm)
+{
+	struct nbmpi_comm *c;
+	int rc;
+
+	if (!world.ready || comm == MPI_COMM_NULL)
+		return PMPI_Barrier(comm);
+	c = comm_of(comm);
+	if (!c)
+		return no_memory(comm);
+	rc = nbmpi_barrier(c);
+	if (rc == NBMPI_BY_MPI)
+		return PMPI_Barrier(comm);
+	return rc < 0 ? failed(comm, c, rc) : MPI_SUCCESS;
+}
+
+int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
+{
+	struct nbmpi_request r;
+	struct nbmpi_comm *c;
+	int rc;
+
+	if (!world.ready || comm == MPI_COMM_NULL)
+		return PMPI_Ibarrier(comm, request);
+	c = comm_of(comm);
+	if (!c)
+		return no_memory(comm);
+	rc = nbmpi_ibarrier(c, &r);
+	if (rc == NBMPI_BY_MPI)
+		return PMPI_Ibarrier(comm, request);
+	return rc < 0 ? failed(comm, c, rc) : pmpi_request_start(&r, comm, request);
+}
+
+/* --- begin and end --------------------------------------------------------------------------- */
+
+/* Hosts of the world. False: no memory. Leaves world.host NULL if not all have the same terms. */
+static bool number_hosts(const struct nbmpi_node *node, const struct nbmpi_node *self,
+			 bool *crowded)
+{
+	uint32_t *host = malloc((size_t)world.size * sizeof(*host));
+	struct nbmpi_nodes nodes = { .n = 0 };
+	struct nbmpi_crowd crowd;
+	bool good = host, same = true;
+
+	nbmpi_crowd_begin(&crowd, self);
+	for (int r = 0; r < world.size && good; r++) {
+		good = nbmpi_nodes_number(&nodes, &node[r], &host[r]);
+		same = same && node[r].terms == self->terms;
+		nbmpi_crowd_add(&crowd, &node[r]);
+	}
+	nbmpi_nodes_free(&nodes);
+	*crowded = nbmpi_crowd_full(&crowd);
+	if (good && same)
+		world.host = host;
+	else
+		free(host);
+	return good;
+}
+
+/* All processes of the world learn where the others are. */
+static int begin(void)
+{
+	struct nbmpi_start start = { .ops = &ops };
+	struct nbmpi_node self, *node;
+	int rank, rc;
+
+	nbmpi_config_env(&start.config);
+	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	PMPI_Comm_size(MPI_COMM_WORLD, &world.size);
+	start.rank = (uint32_t)rank;
+	nbmpi_config_check(&start.config, start.rank);
+	if (!pmpi_request_begin())
+		start.config.enable = false;
+	nbmpi_node_self(&start.config, start.rank, &self);
+	node = malloc((size_t)world.size * sizeof(*node));
+	if (!node)
+		return no_memory(MPI_COMM_WORLD);
+	rc = PMPI_Allgather(&self, sizeof(self), MPI_BYTE, node, sizeof(self), MPI_BYTE,
+			    MPI_COMM_WORLD);
+	if (rc == MPI_SUCCESS && !number_hosts(node, &self, &start.crowded))
+		rc = no_memory(MPI_COMM_WORLD);
+	free(node);
+	if (rc == MPI_SUCCESS)
+		rc = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &world.keyval, NULL);
+	if (rc == MPI_SUCCESS)
+		rc = PMPI_Add_error_class(&world.error_class);
+	if (rc == MPI_SUCCESS)
+		rc = PMPI_Comm_group(MPI_COMM_WORLD, &world.group);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	nbmpi_start(&start);
+	world.ready = true;
+	return MPI_SUCCESS;
+}
+
+int MPI_Init(int *argc, char ***argv)
+{
+	int rc = PMPI_Init(argc, argv);
+
+	return rc == MPI_SUCCESS ? begin() : rc;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	int rc = PMPI_Init_thread(argc, argv, required, provided);
+
+	return rc == MPI_SUCCESS ? begin() : rc;
+}
+
+int MPI_Finalize(void)
+{
+	if (world.ready) {
+		/* Attributes that MPI finds on its own communicators from here on mean nothing. */
+		world.ready = false;
+		nbmpi_stop();
+		pmpi_request_end();
+		PMPI_Group_free(&world.group);
+		PMPI_Comm_free_keyval(&world.keyval);
+		free(world.host);
+		world.host = NULL;
+	}
+	return PMPI_Finalize();
+}
+
+void nbar_mpi_counters(struct nbmpi_counters *out)
+{
+	nbmpi_counters_read(out);
+}

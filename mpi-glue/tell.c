@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tell.c - what the glue says to people: lines on stderr, texts of failures, counters.
+ *
+ * Called when a communicator is decided, when a barrier fails or waits for long, and at the end.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "comm_internal.h"
+
+void nbmpi_tell(int verbose, const char *format, ...)
+{
+	char text[600];
+	va_list args;
+
+	if (nbmpi_self.start.config.verbose < verbose)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	/* One call, so that lines of different ranks do not mix. */
+	fprintf(stderr, "nbar: %s\n", text);
+}
+
+const char *nbmpi_why_text(enum nbmpi_why why)
+{
+	static const char *const text[] = {
+#define WHY_TEXT(name, text) [NBMPI_WHY_##name] = text,
+		NBMPI_WHYS(WHY_TEXT)
+#undef WHY_TEXT
+	};
+
+	return why < NBMPI_WHY_END ? text[why] : "an unknown reason";
+}
+
+void nbmpi_tell_path(const struct nbmpi_comm *c)
+{
+	char who[48] = "";
+
+	if (c->rank != 0)
+		return;
+	if (c->path == NBMPI_OFFLOADED) {
+		if (c->group)
+			nbmpi_tell(2, "communicator of %u ranks on %u hosts: barriers by NIC, %s",
+				   c->size, c->nhost, nbmpi_self.start.config.alg);
+		else
+			nbmpi_tell(2, "communicator of %u ranks on one host: barriers by its ranks",
+				   c->size);
+		return;
+	}
+	/* A rank of its own has nothing to wait for: not worth a line. */
+	if (c->why_rank != NBAR_RANK_NONE)
+		snprintf(who, sizeof(who), "rank %u: ", c->why_rank);
+	nbmpi_tell(c->why == NBMPI_WHY_alone ? 2 : 1,
+		   "communicator of %u ranks: barriers by MPI: %s%s", c->size, who,
+		   nbmpi_why_text(c->why));
+}
+
+/* "rank 3", or what else sits on that host. */
+static int host_text(const struct nbmpi_comm *c, uint32_t host, char *out, size_t size)
+{
+	if (host >= c->nhost)
+		return snprintf(out, size, "an unknown rank");
+	if (c->nhost == c->size)
+		return snprintf(out, size, "rank %u", c->leaders[host]);
+	return snprintf(out, size, "the host of rank %u", c->leaders[host]);
+}
+
+static void missing_text(const struct nbmpi_comm *c, char *out, size_t size)
+{
+	uint32_t host[NBAR_LATE_MAX];
+	int n = c->group ? nbar_missing(c->group, host, NBAR_LATE_MAX) : 0;
+	size_t at = 0;
+
+	snprintf(out, size, "nobody known");
+	for (int i = 0; i < n && i < (int)NBAR_LATE_MAX && at + 2 < size; i++) {
+		if (i > 0)
+			at += (size_t)snprintf(out + at, size - at, ", ");
+		at += (size_t)host_text(c, host[i], out + at, size - at);
+	}
+}
+
+int nbmpi_fail(struct nbmpi_comm *c)
+{
+	char text[800], cause[512], missing[160];
+
+	snprintf(cause, sizeof(cause), "%s", nbar_error());
+	missing_text(c, missing, sizeof(missing));
+	/* The library counts hosts where MPI counts ranks. */
+	snprintf(text, sizeof(text), "nbar: barrier over %u ranks failed; missing: %s (%s%s)",
+		 c->size, missing, c->nhost == c->size ? "" : "by number of host: ", cause);
+	c->code = nbmpi_self.start.ops->error(text);
+	c->error = NBMPI_FAILED;
+	nbmpi_bump(&c->failed);
+	return c->error;
+}
+
+void nbmpi_tell_missing(const struct nbmpi_comm *c, double seconds)
+{
+	char missing[200];
+
+	missing_text(c, missing, sizeof(missing));
+	nbmpi_tell(1, "rank %u of %u has waited %.0f s in a barrier; missing: %s", c->rank, c->size,
+		   seconds, missing);
+}
+
+static uint64_t count_of(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+void nbmpi_count(const struct nbmpi_comm *c, struct nbmpi_counters *out)
+{
+	uint64_t offloaded = count_of(&c->offloaded);
+
+	if (c->nhost > 1)
+		out->by_nic += offloaded;
+	else
+		out->by_host += offloaded;
+	for (int i = 0; i < NBMPI_WHY_END; i++) {
+		uint64_t n = count_of(&c->by_mpi[i]);
+
+		out->why[i] += n;
+		out->by_mpi += n;
+	}
+	out->failed += count_of(&c->failed);
+	out->comms++;
+}
+
+void nbmpi_counters_read(struct nbmpi_counters *out)
+{
+	pthread_mutex_lock(&nbmpi_self.lock);
+	*out = nbmpi_self.gone;
+	for (const struct nbmpi_comm *c = nbmpi_self.comm; c; c = c->next)
+		nbmpi_count(c, out);
+	pthread_mutex_unlock(&nbmpi_self.lock);
+}
+
+void nbmpi_tell_counters(void)
+{
+	struct nbmpi_counters n;
+
+	nbmpi_counters_read(&n);
+	nbmpi_tell(1,
+		   "%llu barriers by NIC, %llu within the host, %llu by MPI, %llu failed, on %llu "
+		   "communicators",
+		   (unsigned long long)n.by_nic, (unsigned long long)n.by_host,
+		   (unsigned long long)n.by_mpi, (unsigned long long)n.failed,
+		   (unsigned long long)n.comms);
+	for (int i = 1; i < NBMPI_WHY_END; i++)
+		if (n.why[i])
+			nbmpi_tell(1, "%llu barriers by MPI: %s", (unsigned long long)n.why[i],
+				   nbmpi_why_text((enum nbmpi_why)i));
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wait.c - how a rank waits for a barrier: it looks, lets MPI go on, and then spins, yields or
+ * sleeps.
+ *
+ * While a rank waits here its other operations must go on (MPI's rule of progress), so no wait is
+ * longer than a few milliseconds without a call into the MPI.
+ */
+#include <sched.h>
+#include <time.h>
+
+#include "comm_internal.h"
+
+#define LOOKS 32u          /* in a row, where there is a processor for every rank */
+#define SPINS 200u         /* rounds before "auto" yields, there */
+#define SLEEP_NS 50000u    /* the first sleep; each is twice as long as the one before, ... */
+#define SLEEP_DOUBLES 6u   /* ... so many times: 3.2 ms at most */
+#define CLOCK_ROUNDS 1024u /* rounds between two looks at the clock */
+#define TELL_S 10.0
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Sleeps until the barrier completes, but not long. */
+static void sleep_a_little(struct nbmpi_comm *c, const struct nbmpi_request *r, uint64_t ns)
+{
+	const struct nbar_wait_policy sleep = { .block = 1 };
+	struct timespec t = { .tv_nsec = (long)ns };
+	bool posted;
+
+	pthread_mutex_lock(&c->lock);
+	posted = r->kind == NBMPI_TICKET && (int32_t)(c->posted - r->ticket) >= 0;
+	pthread_mutex_unlock(&c->lock);
+	/* What comes of it, the next look will tell. */
+	if (posted && c->memory)
+		nbar_crew_wait(&c->memory->crew, c->group, r->ticket, &sleep, ns);
+	else if (posted)
+		nbar_wait(c->group, r->ticket, ns);
+	else
+		nanosleep(&t, NULL);
+}
+
+void nbmpi_yield(uint32_t round)
+{
+	switch (nbmpi_self.start.config.wait) {
+	case NBMPI_WAIT_SPIN:
+		break;
+	case NBMPI_WAIT_AUTO:
+		if (round >= SPINS || nbmpi_self.start.crowded)
+			sched_yield();
+		break;
+	case NBMPI_WAIT_YIELD:
+	case NBMPI_WAIT_BLOCK:
+		sched_yield();
+		break;
+	}
+}
+
+/* What is done between two looks. */
+static void idle(const struct nbmpi_request *r, uint32_t round)
+{
+	uint32_t doubles = round < SLEEP_DOUBLES ? round : SLEEP_DOUBLES;
+
+	if (nbmpi_self.start.config.wait == NBMPI_WAIT_BLOCK)
+		sleep_a_little(r->comm, r, (uint64_t)SLEEP_NS << doubles);
+	else
+		nbmpi_yield(round);
+}
+
+int nbmpi_wait(struct nbmpi_request *r)
+{
+	enum nbmpi_wait wait = nbmpi_self.start.config.wait;
+	uint32_t looks = nbmpi_self.start.crowded || wait >= NBMPI_WAIT_YIELD ? 1 : LOOKS;
+	double since = 0, told = TELL_S;
+
+	for (uint32_t round = 0;; round++) {
+		for (uint32_t i = 0; i < looks; i++) {
+			int rc = nbmpi_test(r);
+
+			if (rc != 0)
+				return rc;
+		}
+		nbmpi_self.start.ops->progress();
+		nbmpi_progress();
+		idle(r, round);
+		if (round % CLOCK_ROUNDS != CLOCK_ROUNDS - 1)
+			continue;
+		if (since == 0)
+			since = now_s();
+		if (now_s() - since >= told) {
+			nbmpi_tell_missing(r->comm, told);
+			told *= 2;
+		}
+	}
+}

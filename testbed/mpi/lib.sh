@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# lib.sh - what the tests of the glues share. Sourced, with `glue` set to what is tested (for
+# people) and `mpi` to openmpi or mpich. Whoever sources it defines ranks_command: it prints the
+# words that start the MPI oracle on the cluster, with the glue.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+. testbed/e2e/lib.sh
+case $BUILD in
+/*) bin=$BUILD ;;
+*) bin=$PWD/$BUILD ;;
+esac
+unset NBAR_RUN_DIR NBAR_NIC NBAR_CLUSTER_DIR NBAR_WAIT
+dir=$work/cluster
+cluster="testbed/cluster/cluster --run-dir $dir"
+trap '$cluster down 2>/dev/null; cleanup' EXIT
+oracle=$bin/mpi-oracle.$mpi
+limit=150
+
+up() {
+	$cluster up "$@" >"$work/up" 2>&1
+	local rc=$?
+	[ $rc = 0 ] || sed 's/^/# /' "$work/up"
+	return $rc
+}
+
+down() {
+	$cluster down
+}
+
+# Skips all if this machine cannot do it.
+need() {
+	if [ ! -x "$oracle" ] || [ ! -e "$1" ]; then
+		skip "$glue" "no $mpi here"
+		finish
+	fi
+	up 4
+	if [ $? = 77 ]; then
+		skip "$glue" "$(head -n 1 "$work/up")"
+		finish
+	fi
+}
+
+# ranks NP [OPTIONS OF THE MPI] -- ARGUMENTS: runs the oracle.
+ranks() {
+	local options=()
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	timeout -k 5 "$limit" $(ranks_command "${options[@]}") "$@"
+}
+
+# Each line that the oracle reports is a test here.
+report() {
+	local name=$1 rc line
+	shift
+	"$@" >"$work/out" 2>"$work/err"
+	rc=$?
+	while read -r line; do
+		count=$((count + 1))
+		case $line in
+		"not ok "*) failures=$((failures + 1)); echo "not ok $count - $glue, $name: ${line#* - }" ;;
+		"ok "*) echo "ok $count - $glue, $name: ${line#* - }" ;;
+		*) count=$((count - 1)); echo "$line" ;;
+		esac
+	done < <(grep -E '^(ok|not ok|#) ' "$work/out")
+	if [ $rc != 0 ]; then
+		count=$((count + 1)) failures=$((failures + 1))
+		echo "not ok $count - $glue, $name: ended with status $rc"
+		tail -n 20 "$work/out" "$work/err" | sed 's/^/# /'
+	fi
+}
+
+# The oracle with tests, barriers being run as `expect` says.
+oracle() { # NAME NP EXPECT TESTS...
+	local name=$1 np=$2 expect=$3
+	shift 3
+	report "$name" ranks "$np" -- -s "$work/share.$np" -e "$expect" "$@"
+}

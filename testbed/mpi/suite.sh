@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# suite.sh - what every glue must pass. Sourced by its test, with a cluster of four hosts up; `slow`
+# is set where the MPI's own collectives are.
+
+few() { # N: fewer of them if slow
+	[ -n "${slow:-}" ] && echo $((($1 + 4) / 5)) || echo "$1"
+}
+
+basic="blocking=$(few 20000) nonblocking=$(few 5000) mixed=$(few 2000) outstanding=$(few 20)"
+comms="split=$(few 40) storm=$(few 500) freed=$(few 50) order=$(few 60) inter=6"
+going="rendezvous=8 probe=8"
+one_sided=
+[ $mpi = openmpi ] && one_sided="--mca osc pt2pt" # its default cannot do it between these hosts
+
+# told NAME TEXT COMMAND...: the command ends well, and its messages have this text in them.
+told() {
+	"${@:2}" >"$work/told" 2>&1
+	local rc=$?
+	cat "$work/told"
+	[ $rc = 0 ] && grep -q -- "$1" "$work/told"
+}
+
+one_a_host() {
+	oracle "4 hosts" 4 nic $basic $comms $going late
+	report "4 hosts" ranks 4 $one_sided -- -s "$work/share.4" one-sided
+	oracle "4 hosts, threads" 4 nic threads="$(few 100)"
+	export NBAR_MPI_WAIT=block OMPI_MCA_coll_nbar_wait=block
+	oracle "4 hosts, block" 4 nic idle blocking=500
+	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait
+}
+
+several_a_host() {
+	oracle "4 hosts, 6 ranks" 6 nic blocking="$(few 5000)" nonblocking="$(few 1000)" \
+		mixed="$(few 500)" outstanding="$(few 10)" split="$(few 20)" storm="$(few 100)" \
+		order="$(few 20)" freed="$(few 20)" $going late
+	oracle "4 hosts, 6 ranks, threads" 6 nic threads="$(few 25)"
+}
+
+# More at once than a NIC has groups: those beyond fall back, together.
+many_alive() {
+	oracle "2 hosts" 2 nic alive=1100
+}
+
+# Without a NIC on one host, all communicators over it are left to MPI, and rank 0 says so.
+one_without() {
+	$cluster exec 2 mv /run/nbar/n0.sock /run/nbar/away.sock
+	oracle "4 hosts, one has no NIC" 4 mpi blocking=50 nonblocking=50 mixed=50 outstanding=3 order=20
+	export NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1
+	ok "$glue, 4 hosts: who has no NIC is named" \
+		told "^nbar: communicator of 4 ranks: barriers by MPI: rank 2: no port of a NIC" \
+		ranks 4 -- -s "$work/share.4" blocking=3
+	unset NBAR_MPI_VERBOSE OMPI_MCA_coll_nbar_verbose
+	$cluster exec 2 mv /run/nbar/away.sock /run/nbar/n0.sock
+}
+
+# waiting COMMAND...: while a program runs barriers for ever, this command does something to it.
+# The program's exit status comes back.
+waiting() {
+	local pid
+	ranks 4 -- -s "$work/share.4" fails \
+		>"$work/out" 2>"$work/err" &
+	pid=$!
+	for _ in $(seq 600); do
+		grep -q "waiting to fail" "$work/out" && break
+		kill -0 $pid 2>/dev/null || break
+		sleep 0.1
+	done
+	"$@"
+	wait $pid
+}
+
+# The daemon ends: all ranks get an error that says what happened, and can go on.
+daemon_ends() { # SIGNAL
+	waiting $cluster exec head kill "-$1" "$(cat "$dir/nicd.head.pid")"
+	local rc=$?
+	cat "$work/out" "$work/err"
+	[ $rc = 0 ] && [ "$(grep -c '^# rank [0-3]: nbar: barrier over 4 ranks failed; missing: ' "$work/out")" = 4 ]
+}
+
+# A rank is killed: the launcher ends the others, and the NICs have all their ports back.
+rank_ends() {
+	local k
+	waiting $cluster exec 1 pkill -KILL -f "^$oracle" && return 1
+	for k in 0 1 2 3; do
+		for _ in $(seq 100); do
+			$cluster exec $k "$bin/nbar" stat n0 >"$work/stat"
+			grep -q 'ports 0, groups 0' "$work/stat" && continue 2
+			sleep 0.1
+		done
+		cat "$work/out" "$work/err" "$work/stat"
+		return 1
+	done
+}
+
+bad_network() {
+	up 3 --wire af_packet --loss 5 --duplicate 5 --reorder 5 >/dev/null
+	case $? in
+	0) ;;
+	*) skip "$glue, bad network" "$(tail -n 1 "$work/up")"; return ;;
+	esac
+	oracle "3 hosts, 5 % loss, duplicates and reordering" 3 nic blocking=300 nonblocking=100 \
+		outstanding=2 split=5
+	down
+}
+
+suite() {
+	one_a_host
+	several_a_host
+	many_alive
+	one_without
+	ok "$glue: a rank that is killed leaves nothing at the NICs" rank_ends
+	ok "$glue: a daemon that is stopped is an error to all ranks" daemon_ends TERM
+	down && up 4
+	ok "$glue: so is one that is killed" daemon_ends KILL
+	down && up 1
+	oracle "1 host, 4 ranks" 4 host blocking="$(few 20000)" nonblocking="$(few 2000)" \
+		outstanding="$(few 20)" split="$(few 20)" freed="$(few 20)" order="$(few 20)" $going late
+	export NBAR_MPI_WAIT=block OMPI_MCA_coll_nbar_wait=block
+	oracle "1 host, block" 3 host idle blocking=500
+	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait
+	down
+	bad_network
+}
