@@ -33,7 +33,7 @@ check-cluster: deps ## tests on test hosts, made of namespaces: needs root or us
 	$(Q)testbed/deps.sh nftables iputils-ping openmpi-bin libopenmpi-dev mpich libmpich-dev
 	$(Q)$(MAKE) --no-print-directory check-cluster-nodeps
 
-check-cluster-nodeps: all $(BUILD)/oracle $(CLUSTER_BIN)
+check-cluster-nodeps: all $(BUILD)/oracle $$(CLUSTER_BIN)
 	$(Q)BUILD=$(BUILD) TEST_TIMEOUT=600 testbed/run $(CLUSTER_LIST)
 
 .PHONY: check-cluster check-cluster-nodeps
