@@ -74,6 +74,9 @@ struct nbmpi_start {
 	bool crowded;  /* there are more ranks on this machine than processors */
 };
 
+/* There are more ranks on this machine than processors: found out late. */
+void nbmpi_crowded(void);
+
 /* Begins; and ends, with all communicators that are still open: no barrier is under way then. */
 void nbmpi_start(const struct nbmpi_start *start);
 void nbmpi_stop(void);

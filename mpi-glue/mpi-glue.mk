@@ -7,7 +7,7 @@ MPICC_OPENMPI ?= mpicc.openmpi
 HAVE_MPICH := $(shell command -v $(MPICC_MPICH) 2>/dev/null)
 HAVE_OPENMPI := $(shell command -v $(MPICC_OPENMPI) 2>/dev/null)
 
-UNITS += glue mpich openmpi
+UNITS += glue mpich openmpi ompi
 GLUE_FLAGS := -D_GNU_SOURCE -fPIC -Impi-glue -Ihostlib/include -Ifirmware/include
 CFLAGS_glue = $(GLUE_FLAGS)
 # Headers of an MPI are not as strict as ours.
@@ -15,6 +15,8 @@ MPI_SYSTEM = $(subst -I,-isystem ,$(filter -I%,$(1)))
 CFLAGS_mpich = $(GLUE_FLAGS) $(call MPI_SYSTEM,$(shell $(MPICC_MPICH) -compile_info 2>/dev/null))
 CFLAGS_openmpi = $(GLUE_FLAGS) \
                  $(call MPI_SYSTEM,$(shell $(MPICC_OPENMPI) --showme:compile 2>/dev/null))
+# The component sees Open MPI's own headers, too.
+CFLAGS_ompi = $(CFLAGS_openmpi) -Wno-sign-conversion
 MPICH_LIBS = $(filter -L% -l%,$(shell $(MPICC_MPICH) -link_info 2>/dev/null))
 OPENMPI_LIBS = $(shell $(MPICC_OPENMPI) --showme:link 2>/dev/null)
 
@@ -34,16 +36,39 @@ $(BUILD)/libnbar-mpi-mpich.so $(BUILD)/libnbar-mpi-openmpi.so: $(GLUE_OBJ) $(BUI
 	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=mpi-glue/pmpi.map \
 		$(filter %.o,$^) $(filter %.a,$^) -o $@ $(MPI_LIBS) -lpthread -ldl
 
+# The component. Open MPI's own names are there when it loads it.
+OMPI_SRC := $(wildcard mpi-glue/ompi/*.c)
+OMPI_OBJ := $(OMPI_SRC:%.c=$(BUILD)/ompi/%.o)
+COMPONENT := $(BUILD)/components/mca_coll_nbar.so
+$(COMPONENT): $(OMPI_OBJ) $(GLUE_OBJ) $(BUILD)/libnbar.a mpi-glue/ompi/coll_nbar.map
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,--version-script=mpi-glue/ompi/coll_nbar.map \
+		$(filter %.o,$^) $(filter %.a,$^) -o $@ $(OPENMPI_LIBS) -lopen-pal -lpthread
+
 GLUE_SO := $(if $(HAVE_MPICH),$(BUILD)/libnbar-mpi-mpich.so) \
            $(if $(HAVE_OPENMPI),$(BUILD)/libnbar-mpi-openmpi.so)
-ALL += $(GLUE_SO) glue-left-out
+ALL += $(GLUE_SO) $(if $(HAVE_OPENMPI),$(COMPONENT)) glue-left-out
 glue-left-out:
 	@$(if $(HAVE_MPICH),:,echo "  no $(MPICC_MPICH): libnbar-mpi-mpich.so is left out")
 	@$(if $(HAVE_OPENMPI),:,echo "  no $(MPICC_OPENMPI): libnbar-mpi-openmpi.so is left out")
-OBJS += $(GLUE_OBJ) $(if $(HAVE_MPICH),$(MPICH_OBJ)) $(if $(HAVE_OPENMPI),$(OPENMPI_OBJ))
+OBJS += $(GLUE_OBJ) $(if $(HAVE_MPICH),$(MPICH_OBJ))
+OBJS += $(if $(HAVE_OPENMPI),$(OPENMPI_OBJ) $(OMPI_OBJ))
+
+# Where mpirun looks for components: in Open MPI's own folder, if that is where things are installed
+# to; and always in ~/.openmpi/components.
+OMPI_FOLDER = $(shell ompi_info --path pkglibdir --parsable 2>/dev/null | cut -d : -f 3)
+OMPI_COMPONENTS ?= $(if $(filter /usr /usr/local,$(PREFIX)),$(OMPI_FOLDER),$(LIBDIR)/openmpi)
 
 INSTALL += install-glue
-install-glue: $(GLUE_SO)
+install-glue: $(GLUE_SO) $(if $(HAVE_OPENMPI),install-component)
 	$(Q)install -d $(DESTDIR)$(LIBDIR)
 	$(Q)$(if $(strip $(GLUE_SO)),install -m 755 $(GLUE_SO) $(DESTDIR)$(LIBDIR))
-.PHONY: install-glue glue-left-out
+
+install-component: $(COMPONENT)
+	$(Q)install -D -m 755 $< $(DESTDIR)$(OMPI_COMPONENTS)/$(<F)
+
+install-component-user: $(COMPONENT) ## put the Open MPI component into ~/.openmpi/components
+	$(Q)install -D -m 755 $< $(HOME)/.openmpi/components/$(<F)
+
+.PHONY: install-glue install-component install-component-user glue-left-out

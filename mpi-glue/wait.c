@@ -45,13 +45,24 @@ static void sleep_a_little(struct nbmpi_comm *c, const struct nbmpi_request *r, 
 		nanosleep(&t, NULL);
 }
 
+/* Any thread may find it out, and all others be late to see it. Relaxed: it orders nothing. */
+void nbmpi_crowded(void)
+{
+	__atomic_store_n(&nbmpi_self.start.crowded, true, __ATOMIC_RELAXED);
+}
+
+static bool crowded(void)
+{
+	return __atomic_load_n(&nbmpi_self.start.crowded, __ATOMIC_RELAXED);
+}
+
 void nbmpi_yield(uint32_t round)
 {
 	switch (nbmpi_self.start.config.wait) {
 	case NBMPI_WAIT_SPIN:
 		break;
 	case NBMPI_WAIT_AUTO:
-		if (round >= SPINS || nbmpi_self.start.crowded)
+		if (round >= SPINS || crowded())
 			sched_yield();
 		break;
 	case NBMPI_WAIT_YIELD:
@@ -75,7 +86,7 @@ static void idle(const struct nbmpi_request *r, uint32_t round)
 int nbmpi_wait(struct nbmpi_request *r)
 {
 	enum nbmpi_wait wait = nbmpi_self.start.config.wait;
-	uint32_t looks = nbmpi_self.start.crowded || wait >= NBMPI_WAIT_YIELD ? 1 : LOOKS;
+	uint32_t looks = crowded() || wait >= NBMPI_WAIT_YIELD ? 1 : LOOKS;
 	double since = 0, told = TELL_S;
 
 	for (uint32_t round = 0;; round++) {

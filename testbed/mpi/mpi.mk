@@ -9,4 +9,5 @@ $(BUILD)/mpi-oracle.%: $(ORACLE_SRC) testbed/mpi/oracle.h
 	$(Q)$(MPICC_$*) -std=c11 -D_GNU_SOURCE $(WARN) -Wno-stringop-overflow \
 		$(CFLAGS) $(filter %.c,$^) -o $@ -lpthread -ldl
 CLUSTER_BIN += $(MPI_ORACLE)
-CLUSTER_LIST += testbed/mpi/test-pmpi-openmpi.sh testbed/mpi/test-pmpi-mpich.sh
+CLUSTER_LIST += testbed/mpi/test-pmpi-openmpi.sh testbed/mpi/test-pmpi-mpich.sh \
+                testbed/mpi/test-component.sh

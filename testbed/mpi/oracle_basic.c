@@ -7,6 +7,10 @@
 
 #include "oracle.h"
 
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
+
 #define UNDER_WAY 100 /* more than a crew or a plan of set-up has room for */
 
 static void one_blocking(MPI_Comm comm, uint64_t step, const int *ranks, int n)
@@ -131,6 +135,40 @@ void test_outstanding(int n)
 	MPI_Comm_free(&comm[0]);
 	MPI_Comm_free(&comm[1]);
 	free(ranks);
+}
+
+#if MPI_VERSION >= 4
+#define BARRIER_INIT MPI_Barrier_init
+#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#define BARRIER_INIT MPIX_Barrier_init
+#endif
+
+void test_persistent(int n)
+{
+#ifdef BARRIER_INIT
+	int members, *ranks = oracle_members(MPI_COMM_WORLD, &members);
+	MPI_Request request;
+	MPI_Comm comm;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	BARRIER_INIT(comm, MPI_INFO_NULL, &request);
+	for (int i = 1; i <= n; i++) {
+		int flag = 0;
+
+		oracle_enter(0, (uint64_t)i);
+		MPI_Start(&request);
+		while (i % 2 && !flag)
+			MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+		if (i % 2 == 0)
+			MPI_Wait(&request, MPI_STATUS_IGNORE);
+		oracle_leave(0, (uint64_t)i, ranks, members);
+	}
+	MPI_Request_free(&request);
+	MPI_Comm_free(&comm);
+	free(ranks);
+#else
+	(void)n;
+#endif
 }
 
 void test_late(int n)

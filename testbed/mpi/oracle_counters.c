@@ -29,7 +29,7 @@ static bool pvar_read(const char *name, unsigned long long *out)
 	MPI_T_pvar_handle handle;
 	int index, count, rc;
 
-	if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS ||
+	if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_GENERIC, &index) != MPI_SUCCESS ||
 	    MPI_T_pvar_session_create(&session) != MPI_SUCCESS)
 		return false;
 	rc = MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);

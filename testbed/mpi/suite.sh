@@ -6,7 +6,8 @@ few() { # N: fewer of them if slow
 	[ -n "${slow:-}" ] && echo $((($1 + 4) / 5)) || echo "$1"
 }
 
-basic="blocking=$(few 20000) nonblocking=$(few 5000) mixed=$(few 2000) outstanding=$(few 20)"
+basic="blocking=$(few 20000) nonblocking=$(few 5000) mixed=$(few 2000) outstanding=$(few 20)
+       persistent=$(few 500)"
 comms="split=$(few 40) storm=$(few 500) freed=$(few 50) order=$(few 60) inter=6"
 going="rendezvous=8 probe=8"
 one_sided=

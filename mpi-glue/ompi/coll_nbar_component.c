@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * coll_nbar_component.c - the component as Open MPI sees it: parameters, counters, start and end.
+ *
+ * Called by Open MPI in MPI_Init and MPI_Finalize. Unless it is enabled it does nothing at all.
+ */
+#include "coll_nbar.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "opal/mca/base/mca_base_pvar.h"
+#include "opal/mca/base/mca_base_var.h"
+
+static int component_register(void);
+static int component_open(void);
+static int component_close(void);
+static int component_init_query(bool progress_threads, bool threads);
+
+static struct nbmpi_config config;
+static bool started;
+
+struct mca_coll_nbar_component_t mca_coll_nbar_component = {
+	.super = {
+		.collm_version = {
+			COLL_NBAR_BASE_VERSION,
+			.mca_component_name = "nbar",
+			MCA_BASE_MAKE_VERSION(component, NBAR_VERSION_MAJOR, NBAR_VERSION_MINOR, 0),
+			.mca_open_component = component_open,
+			.mca_close_component = component_close,
+			.mca_register_component_params = component_register,
+		},
+		.collm_data = { .param_field = MCA_BASE_METADATA_PARAM_NONE },
+		.collm_init_query = component_init_query,
+		.collm_comm_query = coll_nbar_comm_query,
+	},
+};
+COLL_NBAR_INIT
+
+#define SELF mca_coll_nbar_component
+#define VERSION &mca_coll_nbar_component.super.collm_version
+
+static void param(const char *name, const char *text, mca_base_var_type_t type, void *storage)
+{
+	mca_base_component_var_register(VERSION, name, text, type, NULL, 0, 0, OPAL_INFO_LVL_5,
+					MCA_BASE_VAR_SCOPE_READONLY, storage);
+}
+
+/* Where in struct nbmpi_counters a performance variable is: ctx is its offset. */
+static int counter_value(const struct mca_base_pvar_t *pvar, void *value, void *object)
+{
+	struct nbmpi_counters counters;
+
+	(void)object;
+	nbmpi_counters_read(&counters);
+	*(unsigned long long *)value =
+		*(const uint64_t *)((const char *)&counters + (size_t)pvar->ctx);
+	return OMPI_SUCCESS;
+}
+
+/* Of no class that MPI_T counts from when a handle is made: a tool sees all barriers of the run,
+ * whenever it looks. */
+static void counter(const char *name, const char *text, size_t offset)
+{
+	mca_base_component_pvar_register(
+		VERSION, name, text, OPAL_INFO_LVL_4, MCA_BASE_PVAR_CLASS_GENERIC,
+		MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL, MCA_BASE_VAR_BIND_NO_OBJECT,
+		MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, counter_value, NULL,
+		NULL, (void *)offset);
+}
+
+static void register_counters(void)
+{
+	counter("barriers_by_nic", "barriers run by NICs", offsetof(struct nbmpi_counters, by_nic));
+	counter("barriers_by_host", "barriers run by the ranks of one host, without a NIC",
+		offsetof(struct nbmpi_counters, by_host));
+	counter("barriers_by_mpi", "barriers run by other components, for any reason",
+		offsetof(struct nbmpi_counters, by_mpi));
+	counter("failed", "communicators whose barriers failed",
+		offsetof(struct nbmpi_counters, failed));
+	counter("communicators", "communicators that have called a barrier",
+		offsetof(struct nbmpi_counters, comms));
+#define WHY(name, text)                                                             \
+	if (NBMPI_WHY_##name != NBMPI_WHY_none)                                     \
+		counter("by_mpi_" #name, "barriers run by other components: " text, \
+			offsetof(struct nbmpi_counters, why) +                      \
+				NBMPI_WHY_##name * sizeof(uint64_t));
+	NBMPI_WHYS(WHY)
+#undef WHY
+}
+
+static int component_register(void)
+{
+	SELF.priority = 95;
+	SELF.min_nodes = 1;
+	SELF.algorithm = "auto";
+	SELF.wait = "auto";
+	SELF.nic = "";
+	param("enable", "Run barriers by NIC where it can be done (default: 0)",
+	      MCA_BASE_VAR_TYPE_BOOL, &SELF.enable);
+	param("priority", "Priority among the collective components (default: 95)",
+	      MCA_BASE_VAR_TYPE_INT, &SELF.priority);
+	param("algorithm", "Algorithm, a text for the NIC: see nbar(3) (default: auto)",
+	      MCA_BASE_VAR_TYPE_STRING, &SELF.algorithm);
+	param("min_nodes",
+	      "Communicators over fewer nodes are left to other components (default: 1)",
+	      MCA_BASE_VAR_TYPE_INT, &SELF.min_nodes);
+	param("wait", "How ranks wait: auto, spin, yield or block (default: auto)",
+	      MCA_BASE_VAR_TYPE_STRING, &SELF.wait);
+	param("nic",
+	      "NIC, or path of its socket; %r is the rank, %h the host (default: nbar's own)",
+	      MCA_BASE_VAR_TYPE_STRING, &SELF.nic);
+	param("verbose", "1: fall-backs and counters; 2: every communicator (default: 0)",
+	      MCA_BASE_VAR_TYPE_INT, &SELF.verbose);
+	register_counters();
+	return OMPI_SUCCESS;
+}
+
+/* False, and a line on stderr: a parameter makes no sense. */
+static bool configure(void)
+{
+	nbmpi_config_init(&config);
+	config.min_hosts = SELF.min_nodes > 0 ? (uint32_t)SELF.min_nodes : 0;
+	config.verbose = SELF.verbose;
+	if (!nbmpi_wait_parse(SELF.wait, &config.wait)) {
+		fprintf(stderr,
+			"nbar: coll_nbar_wait is \"%s\": it must be auto, spin, yield or block\n",
+			SELF.wait);
+		return false;
+	}
+	if (strlen(SELF.algorithm) >= sizeof(config.alg) ||
+	    strlen(SELF.nic) >= sizeof(config.nic)) {
+		fprintf(stderr, "nbar: coll_nbar_algorithm or coll_nbar_nic is too long\n");
+		return false;
+	}
+	strcpy(config.alg, SELF.algorithm);
+	strcpy(config.nic, SELF.nic);
+	nbmpi_config_check(&config, coll_nbar_rank());
+	return config.enable;
+}
+
+/* Before the processes meet: what is to be published must be so now. A process that says nothing
+ * has no nbar, and all others find that out. */
+static int component_open(void)
+{
+	if (!SELF.enable || !configure())
+		return OMPI_ERR_NOT_AVAILABLE;
+	return coll_nbar_publish(&config);
+}
+
+static int component_init_query(bool progress_threads, bool threads)
+{
+	(void)progress_threads;
+	(void)threads;
+	coll_nbar_start(&config);
+	started = true;
+	return OMPI_SUCCESS;
+}
+
+static int component_close(void)
+{
+	if (started)
+		coll_nbar_stop();
+	started = false;
+	return OMPI_SUCCESS;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * coll_nbar_module.c - communicators of Open MPI, and their barriers.
+ *
+ * Called by Open MPI for each communicator, and for each barrier on it. Where a process is, others
+ * learn from what it published in MPI_Init; so a communicator's hosts are known without a message.
+ */
+#include "coll_nbar.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/mca/coll/base/base.h"
+#include "ompi/mca/rte/rte.h"
+#include "opal/runtime/opal_progress.h"
+
+#include "node.h"
+
+/* What this process knows of the others of its job. */
+static struct {
+	pthread_mutex_t lock;
+	struct nbmpi_node self;
+	struct nbmpi_nodes nodes;
+	struct nbmpi_crowd crowd;
+	uint32_t nrank;
+	uint32_t *host; /* number + 1 of each rank's host; 0: not asked for yet */
+} job = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+#define COMPONENT &mca_coll_nbar_component.super.collm_version
+
+uint32_t coll_nbar_rank(void)
+{
+	return OMPI_PROC_MY_NAME->vpid;
+}
+
+int coll_nbar_publish(const struct nbmpi_config *config)
+{
+	int rc;
+
+	nbmpi_node_self(config, coll_nbar_rank(), &job.self);
+	OPAL_MODEX_SEND(rc, COLL_NBAR_GLOBAL, COMPONENT, &job.self, sizeof(job.self));
+	return rc;
+}
+
+/* --- what the core asks of MPI ------------------------------------------------------------- */
+
+static int coll_gather(void *mpi, const void *in, void *out, uint32_t size, void **coll)
+{
+	ompi_communicator_t *comm = mpi;
+	ompi_request_t *request;
+	int rc =
+		comm->c_coll->coll_iallgather(in, (int)size, MPI_BYTE, out, (int)size, MPI_BYTE,
+					      comm, &request, comm->c_coll->coll_iallgather_module);
+
+	if (rc == OMPI_SUCCESS)
+		*coll = request;
+	return rc;
+}
+
+static int coll_minimum(void *mpi, const uint64_t *in, uint64_t *out, void **coll)
+{
+	ompi_communicator_t *comm = mpi;
+	ompi_request_t *request;
+	int rc = comm->c_coll->coll_iallreduce(in, out, 1, MPI_UINT64_T, MPI_MIN, comm, &request,
+					       comm->c_coll->coll_iallreduce_module);
+
+	if (rc == OMPI_SUCCESS)
+		*coll = request;
+	return rc;
+}
+
+static int coll_test(void **coll, bool *done)
+{
+	ompi_request_t *request = *coll;
+	int code;
+
+	*done = REQUEST_COMPLETE(request);
+	if (!*done)
+		return OMPI_SUCCESS;
+	opal_atomic_rmb();
+	code = request->req_status.MPI_ERROR;
+	ompi_request_free(&request);
+	return code;
+}
+
+static int error_code(const char *text)
+{
+	char string[MPI_MAX_ERROR_STRING];
+	int class, code;
+
+	snprintf(string, sizeof(string), "%s", text);
+	if (PMPI_Add_error_class(&class) != MPI_SUCCESS ||
+	    PMPI_Add_error_code(class, &code) != MPI_SUCCESS)
+		return MPI_ERR_OTHER;
+	PMPI_Add_error_string(code, string);
+	return code;
+}
+
+static const struct nbmpi_ops ops = {
+	.gather = coll_gather,
+	.minimum = coll_minimum,
+	.test = coll_test,
+	.progress = opal_progress,
+	.error = error_code,
+};
+
+void coll_nbar_start(const struct nbmpi_config *config)
+{
+	const struct nbmpi_start start = {
+		.config = *config,
+		.ops = &ops,
+		.rank = coll_nbar_rank(),
+		.crowded = opal_progress_yield_when_idle,
+	};
+
+	nbmpi_crowd_begin(&job.crowd, &job.self);
+	nbmpi_start(&start);
+}
+
+void coll_nbar_stop(void)
+{
+	coll_nbar_request_stop();
+	nbmpi_stop();
+	nbmpi_nodes_free(&job.nodes);
+	free(job.host);
+	job.host = NULL;
+	job.nrank = 0;
+}
+
+/* --- hosts --------------------------------------------------------------------------------- */
+
+/* Room for another rank of the job. */
+static bool grow(uint32_t rank)
+{
+	uint32_t n = job.nrank ? job.nrank : 64;
+	uint32_t *wider;
+
+	while (n <= rank)
+		n *= 2;
+	wider = realloc(job.host, n * sizeof(*wider));
+	if (!wider)
+		return false;
+	memset(wider + job.nrank, 0, (n - job.nrank) * sizeof(*wider));
+	job.host = wider;
+	job.nrank = n;
+	return true;
+}
+
+/* Asks what a process has published. With job.lock. */
+static enum nbmpi_why ask(opal_process_name_t *name, uint32_t *out)
+{
+	enum nbmpi_why why = NBMPI_WHY_foreign;
+	struct nbmpi_node node;
+	void *data = NULL;
+	size_t size = 0;
+	int rc;
+
+	OPAL_MODEX_RECV(rc, COMPONENT, name, &data, &size);
+	if (rc == OMPI_SUCCESS && data && size == sizeof(node)) {
+		memcpy(&node, data, sizeof(node));
+		why = node.terms == job.self.terms ? NBMPI_WHY_none : NBMPI_WHY_terms;
+	}
+	free(data);
+	if (why != NBMPI_WHY_none || !nbmpi_nodes_number(&job.nodes, &node, out))
+		return why;
+	nbmpi_crowd_add(&job.crowd, &node);
+	if (nbmpi_crowd_full(&job.crowd))
+		nbmpi_crowded();
+	return NBMPI_WHY_none;
+}
+
+/* Number of the host of a process, or why there is none: all members find the same. */
+static enum nbmpi_why host_of(opal_process_name_t name, uint32_t *out)
+{
+	enum nbmpi_why why = NBMPI_WHY_none;
+
+	if (name.jobid != OMPI_PROC_MY_NAME->jobid)
+		return NBMPI_WHY_foreign;
+	if (name.vpid >= job.nrank && !grow(name.vpid))
+		return NBMPI_WHY_memory;
+	if (job.host[name.vpid] == 0) {
+		why = ask(&name, out);
+		if (why != NBMPI_WHY_none)
+			return why;
+		job.host[name.vpid] = *out + 1;
+	}
+	*out = job.host[name.vpid] - 1;
+	return NBMPI_WHY_none;
+}
+
+/* Hosts of the members, by rank. NULL: no memory. */
+static uint32_t *hosts_of(ompi_communicator_t *comm, int size, enum nbmpi_why *why)
+{
+	uint32_t *host = malloc((size_t)size * sizeof(*host));
+
+	if (!host)
+		return NULL;
+	pthread_mutex_lock(&job.lock);
+	for (int r = 0; r < size && *why == NBMPI_WHY_none; r++)
+		*why = host_of(ompi_group_get_proc_name(comm->c_local_group, r), &host[r]);
+	pthread_mutex_unlock(&job.lock);
+	return host;
+}
+
+struct nbmpi_comm *coll_nbar_comm(mca_coll_nbar_module_t *module, ompi_communicator_t *comm)
+{
+	enum nbmpi_why why = NBMPI_WHY_none;
+	int size = ompi_comm_size(comm);
+	uint32_t *host = NULL;
+
+	if (module->comm)
+		return module->comm;
+	if (OMPI_COMM_IS_INTER(comm))
+		why = NBMPI_WHY_inter;
+	if (why == NBMPI_WHY_none)
+		host = hosts_of(comm, size, &why);
+	if (host || why != NBMPI_WHY_none)
+		module->comm = nbmpi_comm_open(comm, (uint32_t)ompi_comm_rank(comm), (uint32_t)size,
+					       host, why);
+	free(host);
+	return module->comm;
+}
+
+/* --- a communicator ------------------------------------------------------------------------ */
+
+static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *base)
+{
+	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
+	struct nbmpi_comm *c = coll_nbar_comm(module, comm);
+
+	if (!c)
+		return OMPI_ERR_OUT_OF_RESOURCE;
+	switch (nbmpi_barrier(c)) {
+	case 0:
+		return OMPI_SUCCESS;
+	case NBMPI_BY_MPI:
+		return module->barrier(comm, module->barrier_module);
+	}
+	return nbmpi_comm_code(c);
+}
+
+static int ibarrier(ompi_communicator_t *comm, ompi_request_t **out, mca_coll_base_module_t *base)
+{
+	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
+	struct nbmpi_comm *c = coll_nbar_comm(module, comm);
+	struct nbmpi_request request;
+
+	if (!c)
+		return OMPI_ERR_OUT_OF_RESOURCE;
+	switch (nbmpi_ibarrier(c, &request)) {
+	case 0:
+		return coll_nbar_request_start(&request, comm, out);
+	case NBMPI_BY_MPI:
+		return module->ibarrier(comm, out, module->ibarrier_module);
+	}
+	return nbmpi_comm_code(c);
+}
+
+/* Keeps what would have run without us: it stays loaded as long as we may call it. */
+static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
+{
+	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
+
+	if (!comm->c_coll->coll_barrier || !comm->c_coll->coll_ibarrier)
+		return OMPI_ERR_NOT_FOUND;
+	module->barrier = comm->c_coll->coll_barrier;
+	module->barrier_module = comm->c_coll->coll_barrier_module;
+	module->ibarrier = comm->c_coll->coll_ibarrier;
+	module->ibarrier_module = comm->c_coll->coll_ibarrier_module;
+	OBJ_RETAIN(module->barrier_module);
+	OBJ_RETAIN(module->ibarrier_module);
+	return OMPI_SUCCESS;
+}
+
+mca_coll_base_module_t *coll_nbar_comm_query(ompi_communicator_t *comm, int *priority)
+{
+	mca_coll_nbar_module_t *module;
+
+	/* Alone there is nothing to wait for: what is there is best. */
+	if (!OMPI_COMM_IS_INTER(comm) && ompi_comm_size(comm) < 2)
+		return NULL;
+	module = OBJ_NEW(mca_coll_nbar_module_t);
+	if (!module)
+		return NULL;
+	module->super.coll_module_enable = module_enable;
+	module->super.coll_barrier = barrier;
+	module->super.coll_ibarrier = ibarrier;
+	module->super.coll_barrier_init = coll_nbar_barrier_init;
+	*priority = mca_coll_nbar_component.priority;
+	return &module->super;
+}
+
+static void module_construct(mca_coll_nbar_module_t *module)
+{
+	module->comm = NULL;
+	module->barrier_module = NULL;
+	module->ibarrier_module = NULL;
+}
+
+static void module_destruct(mca_coll_nbar_module_t *module)
+{
+	if (module->comm)
+		nbmpi_comm_close(module->comm);
+	if (module->barrier_module)
+		OBJ_RELEASE(module->barrier_module);
+	if (module->ibarrier_module)
+		OBJ_RELEASE(module->ibarrier_module);
+}
+
+OBJ_CLASS_INSTANCE(mca_coll_nbar_module_t, mca_coll_base_module_t, module_construct,
+		   module_destruct);
