@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "hist.h"
+#include "machine.h"
 #include "nbar.h"
 #include "tool.h"
 
@@ -56,7 +57,7 @@ void bench_usage(FILE *to);
 
 /* The machine, and what of it this bench uses. */
 struct bench_machine {
-	char cpu_model[128], kernel[208], host[72];
+	struct tool_machine machine;
 	uint32_t ncpu;
 	int daemon_cpu; /* -1: not known */
 	int host_cpu[64];

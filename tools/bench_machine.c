@@ -5,29 +5,7 @@
 #include "bench.h"
 
 #include <sched.h>
-#include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
-
-static void read_cpu_model(char *out, size_t size)
-{
-	FILE *f = fopen("/proc/cpuinfo", "r");
-	char line[256];
-
-	snprintf(out, size, "unknown");
-	while (f && fgets(line, sizeof(line), f)) {
-		char *value = strchr(line, ':');
-
-		if (!value || strncmp(line, "model name", 10))
-			continue;
-		value += 1 + strspn(value + 1, " \t");
-		value[strcspn(value, "\n")] = '\0';
-		snprintf(out, size, "%s", value);
-		break;
-	}
-	if (f)
-		fclose(f);
-}
+#include <stdio.h>
 
 /* The core of a running daemon, if it has but one. */
 static int cpu_of(pid_t pid)
@@ -45,16 +23,10 @@ static int cpu_of(pid_t pid)
 void bench_machine_read(struct bench_machine *m, const struct bench_options *opt)
 {
 	struct nbar_rep_nic_stat stat;
-	struct utsname name;
 	cpu_set_t set;
 
 	*m = (struct bench_machine){ .daemon_cpu = opt->cpu };
-	read_cpu_model(m->cpu_model, sizeof(m->cpu_model));
-	if (!uname(&name)) {
-		snprintf(m->kernel, sizeof(m->kernel), "%s %s %s", name.sysname, name.release,
-			 name.machine);
-		snprintf(m->host, sizeof(m->host), "%s", name.nodename);
-	}
+	m->machine = tool_machine();
 	if (sched_getaffinity(0, sizeof(set), &set))
 		CPU_ZERO(&set);
 	m->ncpu = (uint32_t)CPU_COUNT(&set);

@@ -61,10 +61,10 @@ static json_t *machine_json(const struct bench_report *r)
 
 	for (uint32_t i = 0; i < m->nhost_cpu; i++)
 		json_array_append_new(cpus, json_integer(m->host_cpu[i]));
-	set_text(o, "host", m->host);
-	set_text(o, "cpu", m->cpu_model);
+	set_text(o, "host", m->machine.host);
+	set_text(o, "cpu", m->machine.cpu);
 	set_number(o, "cores", m->ncpu);
-	set_text(o, "kernel", m->kernel);
+	set_text(o, "kernel", m->machine.kernel);
 	set_text(o, "idle", m->idle);
 	json_object_set_new(o, "daemon_cpu",
 			    m->daemon_cpu < 0 ? json_null() : json_integer(m->daemon_cpu));
