@@ -12,6 +12,8 @@
 #include "comm_internal.h"
 
 #define LOOKS 32u          /* in a row, where there is a processor for every rank */
+#define TURNS 4u           /* rounds before the first call into MPI, where there is not: a barrier
+			    * is mostly complete at the next turn, and MPI costs as much as that */
 #define SPINS 200u         /* rounds before "auto" yields, there */
 #define SLEEP_NS 50000u    /* the first sleep; each is twice as long as the one before, ... */
 #define SLEEP_DOUBLES 6u   /* ... so many times: 3.2 ms at most */
@@ -87,6 +89,7 @@ int nbmpi_wait(struct nbmpi_request *r)
 {
 	enum nbmpi_wait wait = nbmpi_self.start.config.wait;
 	uint32_t looks = crowded() || wait >= NBMPI_WAIT_YIELD ? 1 : LOOKS;
+	uint32_t before_mpi = looks == 1 && wait != NBMPI_WAIT_BLOCK ? TURNS : 0;
 	double since = 0, told = TELL_S;
 
 	for (uint32_t round = 0;; round++) {
@@ -96,8 +99,10 @@ int nbmpi_wait(struct nbmpi_request *r)
 			if (rc != 0)
 				return rc;
 		}
-		nbmpi_self.start.ops->progress();
-		nbmpi_progress();
+		if (round >= before_mpi) {
+			nbmpi_self.start.ops->progress();
+			nbmpi_progress();
+		}
 		idle(r, round);
 		if (round % CLOCK_ROUNDS != CLOCK_ROUNDS - 1)
 			continue;
