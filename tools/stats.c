@@ -4,6 +4,7 @@
  */
 #include "stats.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static int by_value(const void *a, const void *b)
@@ -17,6 +18,41 @@ double stats_median(double *value, size_t n)
 {
 	qsort(value, n, sizeof(*value), by_value);
 	return n % 2 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2;
+}
+
+double stats_percentile(double *value, size_t n, double q)
+{
+	double exact = q * (double)n;
+	size_t at = (size_t)exact;
+
+	qsort(value, n, sizeof(*value), by_value);
+	if ((double)at < exact || !at)
+		at++;
+	return value[(at < n ? at : n) - 1];
+}
+
+/*
+ * The k-th least and the k-th greatest of n values (k from 1) miss the median if fewer than k of
+ * them lie on one side of it: 2 P(B < k), B binomial with n and 1/2.
+ */
+double stats_median_interval(double *value, size_t n, double level, double *low, double *high)
+{
+	double term = exp((double)n * log(0.5)), below = 0, covered = 1 - 2 * term;
+	size_t k = 1;
+
+	qsort(value, n, sizeof(*value), by_value);
+	for (size_t next = 1; 2 * next <= n; next++) {
+		/* term = P(B = next - 1) */
+		below += term;
+		if (1 - 2 * below < level)
+			break;
+		k = next;
+		covered = 1 - 2 * below;
+		term *= (double)(n - next + 1) / (double)next;
+	}
+	*low = value[k - 1];
+	*high = value[n - k];
+	return covered > 0 ? covered : 0;
 }
 
 /* SplitMix64 (Steele, Lea, Flood 2014). */

@@ -8,13 +8,24 @@ TOOLS_SRC := $(wildcard tools/*.c)
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o)
 $(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbar.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -ljansson -lpthread
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -ljansson -lm -lpthread
 
 ALL += $(BUILD)/nbar
 OBJS += $(TOOLS_OBJ)
 
+# The commit goes into results. The file changes only when that does.
+COMMIT_TEXT := $(shell git describe --always --dirty --abbrev=12 2>/dev/null)
+$(BUILD)/tools/commit.h: commit-always
+	$(Q)mkdir -p $(@D); echo '#define NBAR_COMMIT_TEXT "$(COMMIT_TEXT)"' >$@.new; \
+	 if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+$(BUILD)/tools/tools/result.o: $(BUILD)/tools/commit.h
+$(BUILD)/tools/tools/result.o: CFLAGS_tools += -I$(BUILD)/tools
+.PHONY: commit-always
+
 # What the unit tests of the tools are linked with.
 $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,hist.o stats.o tool.o bench_opt.o)
+$(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/,experiment.o journal.o machine.o output.o \
+                       progress.o result.o result_out.o stats.o tool.o)
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,hostbar.o stats.o)
 
 INSTALL += install-tools

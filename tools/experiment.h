@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * experiment.h - the life of an experiment, whatever it measures: outputs are opened first, each
+ * point is kept as soon as it is measured, results are written last.
+ *
+ *	result = result_new(...); settings
+ *	experiment_begin(&e, &options, result, amount)
+ *	for each point, in any order that depends on nothing but the settings:
+ *		if (!experiment_known(&e, key, value, n))
+ *			measure; experiment_keep(&e, key, value, n)
+ *	rows into the result
+ *	return experiment_end(&e, status)
+ */
+#ifndef NBAR_TOOLS_EXPERIMENT_H
+#define NBAR_TOOLS_EXPERIMENT_H
+
+#include "journal.h"
+#include "output.h"
+#include "progress.h"
+#include "result.h"
+
+struct experiment_options {
+	const char *json, *csv; /* path, "-", or NULL */
+	const char *raw;        /* path or NULL */
+	bool resume;
+};
+
+struct experiment {
+	const struct experiment_options *opt;
+	struct result *result;
+	struct journal *journal;
+	struct output json, csv, raw;
+	bool raw_begun;
+	struct progress progress;
+};
+
+/*
+ * Takes the result over, which has machine and settings but no rows yet. amount: see progress.h.
+ * The journal is beside the JSON file, or else the CSV file, or else in memory. 0 or an exit code,
+ * the message is out; then there is nothing to end.
+ */
+int experiment_begin(struct experiment *e, const struct experiment_options *opt,
+		     struct result *result, double amount);
+
+/* True, and values set, if the point has been measured by the run that is resumed; part is its
+ * part of the amount. */
+bool experiment_known(struct experiment *e, const char *point, double part, double *value,
+		      uint32_t n);
+
+/* Keeps a point. 0 or an exit code, the message is out. */
+int experiment_keep(struct experiment *e, const char *point, double part, const double *value,
+		    uint32_t n);
+
+/* Where --raw goes; NULL: not wanted. CSV: point,rank,index,ns. */
+FILE *experiment_raw(struct experiment *e);
+
+/*
+ * Ends it. status 0: the rows are complete, and are written. Else what is there is printed (to a
+ * file nothing is written), and the journal stays. Returns the exit code.
+ */
+int experiment_end(struct experiment *e, int status);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * progress.h - a line on a terminal's stderr: how much is done and how long the rest takes.
+ */
+#ifndef NBAR_TOOLS_PROGRESS_H
+#define NBAR_TOOLS_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress {
+	bool on;
+	double all, done; /* in any unit that is about proportional to time */
+	double measured;  /* done in this run, not read from a journal */
+	uint64_t started; /* when the first was */
+};
+
+/* all: see above. */
+void progress_begin(struct progress *p, double all);
+
+/* Shows what is measured next. */
+__attribute__((format(printf, 2, 3))) void progress_show(struct progress *p, const char *format,
+							 ...);
+
+/* A part is done; known: it was in the journal, and took no time. */
+void progress_add(struct progress *p, double part, bool known);
+
+/* Takes the line away. */
+void progress_end(struct progress *p);
+
+/* Time in words: "47 s", "3 m 20 s", "2 h 5 m". */
+void progress_time(double seconds, char *out, unsigned size);
+
+#endif

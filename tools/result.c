@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * result.c - see result.h: making a result. It is a JSON object from the start; result_out.c
+ * writes it in other forms, too. Called by every experiment; must never look at values.
+ */
+#include "result.h"
+
+#include <assert.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "commit.h"
+#include "machine.h"
+#include "result_internal.h"
+
+static void set(json_t *o, const char *key, json_t *value)
+{
+	(void)json_object_set_new(o, key, value);
+}
+
+/* A command line may be no UTF-8. */
+static json_t *text_of(const char *text)
+{
+	json_t *value = json_string(text);
+
+	return value ? value : json_string("?");
+}
+
+static json_t *column_json(const struct result_column *column)
+{
+	static const char *const type[] = { "text", "count", "real" };
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s", column->name);
+	for (char *c = strchr(name, ' '); c; c = strchr(c, ' '))
+		*c = '_';
+	return json_pack("{s:s, s:s, s:s}", "name", name, "unit", column->unit, "type",
+			 type[column->type]);
+}
+
+static json_t *now_text(void)
+{
+	char text[32];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+	return json_string(text);
+}
+
+struct result *result_new(const char *experiment, const struct result_column *column,
+			  uint32_t ncolumn)
+{
+	struct result *r = calloc(1, sizeof(*r));
+	struct tool_machine machine = tool_machine();
+	cpu_set_t set;
+
+	assert(ncolumn && ncolumn <= RESULT_COLUMNS_MAX);
+	if (!r)
+		return NULL;
+	r->column = column;
+	r->ncolumn = ncolumn;
+	r->root = json_object();
+	r->machine = json_object();
+	r->settings = json_object();
+	r->rows = json_array();
+	r->notes = json_array();
+	r->published = json_array();
+	set(r->root, "experiment", text_of(experiment));
+	set(r->root, "version", json_string(NBAR_VERSION_TEXT));
+	set(r->root, "commit", *NBAR_COMMIT_TEXT ? json_string(NBAR_COMMIT_TEXT) : json_null());
+	set(r->root, "started", now_text());
+	set(r->root, "command", json_string("nbar"));
+	set(r->root, "complete", json_true());
+	set(r->root, "machine", r->machine);
+	set(r->root, "settings", r->settings);
+	json_t *columns = json_array();
+
+	for (uint32_t i = 0; i < ncolumn; i++)
+		json_array_append_new(columns, column_json(&column[i]));
+	set(r->root, "columns", columns);
+	set(r->root, "rows", r->rows);
+	set(r->root, "notes", r->notes);
+	set(r->root, "published", r->published);
+	result_machine_text(r, "host", machine.host);
+	result_machine_text(r, "cpu", machine.cpu);
+	if (!sched_getaffinity(0, sizeof(set), &set))
+		result_machine_number(r, "cores", CPU_COUNT(&set));
+	result_machine_text(r, "kernel", machine.kernel);
+	return r;
+}
+
+void result_free(struct result *r)
+{
+	if (!r)
+		return;
+	json_decref(r->row);
+	json_decref(r->root);
+	free(r);
+}
+
+void result_command(struct result *r, int argc, char **argv)
+{
+	char line[1024];
+	size_t at = (size_t)snprintf(line, sizeof(line), "nbar");
+
+	for (int i = 0; i < argc && at < sizeof(line); i++)
+		at += (size_t)snprintf(line + at, sizeof(line) - at, " %s", argv[i]);
+	set(r->root, "command", text_of(line));
+}
+
+void result_machine_text(struct result *r, const char *key, const char *text)
+{
+	set(r->machine, key, text_of(text));
+}
+
+void result_machine_number(struct result *r, const char *key, int64_t value)
+{
+	set(r->machine, key, json_integer((json_int_t)value));
+}
+
+void result_setting_text(struct result *r, const char *key, const char *text)
+{
+	set(r->settings, key, text_of(text));
+}
+
+void result_setting_number(struct result *r, const char *key, double value)
+{
+	bool whole = value > -1e15 && value < 1e15 && value == (double)(int64_t)value;
+
+	set(r->settings, key, whole ? json_integer((json_int_t)value) : json_real(value));
+}
+
+static void add_value(struct result *r, enum result_type type, json_t *value)
+{
+	size_t at;
+
+	if (!r->row)
+		r->row = json_array();
+	at = json_array_size(r->row);
+	assert(json_is_null(value) || r->column[at].type == type);
+	json_array_append_new(r->row, value);
+	if (at + 1 < r->ncolumn)
+		return;
+	json_array_append_new(r->rows, r->row);
+	r->row = NULL;
+}
+
+void result_text(struct result *r, const char *text)
+{
+	add_value(r, RESULT_TEXT, text_of(text));
+}
+
+void result_count(struct result *r, uint64_t value)
+{
+	add_value(r, RESULT_COUNT, json_integer((json_int_t)value));
+}
+
+void result_real(struct result *r, double value)
+{
+	json_t *real = json_real(value); /* NULL: infinite or no number */
+
+	add_value(r, RESULT_REAL, real ? real : json_null());
+}
+
+void result_none(struct result *r)
+{
+	add_value(r, RESULT_TEXT, json_null());
+}
+
+void result_note(struct result *r, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	json_array_append_new(r->notes, text_of(text));
+}
+
+void result_publish(struct result *r, const struct result_published *p)
+{
+	json_array_append_new(r->published,
+			      json_pack("{s:s, s:s, s:f, s:s, s:s, s:s}", "what", p->what,
+					"setting", p->setting, "value", p->value, "unit", p->unit,
+					"source", p->source, "hardware", p->hardware));
+}
+
+void result_incomplete(struct result *r)
+{
+	set(r->root, "complete", json_false());
+}
+
+json_t *result_identity(const struct result *r)
+{
+	json_t *o = json_object();
+	static const char *const key[] = { "experiment", "version", "machine", "settings" };
+
+	for (size_t i = 0; i < sizeof(key) / sizeof(key[0]); i++)
+		set(o, key[i], json_deep_copy(json_object_get(r->root, key[i])));
+	return o;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * result_internal.h - what result.c and result_out.c share. For nobody else.
+ */
+#ifndef NBAR_TOOLS_RESULT_INTERNAL_H
+#define NBAR_TOOLS_RESULT_INTERNAL_H
+
+#include "result.h"
+
+struct result {
+	const struct result_column *column;
+	uint32_t ncolumn;
+	json_t *root;                                          /* all of it */
+	json_t *machine, *settings, *rows, *notes, *published; /* parts of root */
+	json_t *row;                                           /* begun; NULL: none is */
+};
+
+#endif
