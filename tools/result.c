@@ -56,7 +56,7 @@ struct result *result_new(const char *experiment, const struct result_column *co
 {
 	struct result *r = calloc(1, sizeof(*r));
 	struct tool_machine machine = tool_machine();
-	cpu_set_t set;
+	cpu_set_t cpus;
 
 	assert(ncolumn && ncolumn <= RESULT_COLUMNS_MAX);
 	if (!r)
@@ -87,8 +87,8 @@ struct result *result_new(const char *experiment, const struct result_column *co
 	set(r->root, "published", r->published);
 	result_machine_text(r, "host", machine.host);
 	result_machine_text(r, "cpu", machine.cpu);
-	if (!sched_getaffinity(0, sizeof(set), &set))
-		result_machine_number(r, "cores", CPU_COUNT(&set));
+	if (!sched_getaffinity(0, sizeof(cpus), &cpus))
+		result_machine_number(r, "cores", CPU_COUNT(&cpus));
 	result_machine_text(r, "kernel", machine.kernel);
 	return r;
 }
