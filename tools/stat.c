@@ -208,10 +208,12 @@ int tool_stat(int argc, char **argv)
 		tool_error("no memory");
 		return TOOL_FAILED;
 	}
-	if (opt.nic)
-		t->name[t->n++] = strdup(opt.nic);
-	else
+	if (!opt.nic)
 		r = find_nics(t);
+	else if ((t->name[0] = strdup(opt.nic)))
+		t->n = 1;
+	else
+		r = TOOL_FAILED, tool_error("no memory");
 	if (!r)
 		r = show(t, &opt);
 	for (uint32_t i = 0; i < t->n; i++) {

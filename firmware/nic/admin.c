@@ -117,23 +117,29 @@ static uint32_t digest_of(const struct nbnic_open *arg)
 	return hash;
 }
 
-/* A free index; if all are taken, that of the group that has lingered longest. */
-static uint32_t take_index(struct nbnic *nic)
+/* Forgets the group that has lingered longest; there is one. Returns its index. */
+static uint32_t forget_oldest(struct nbnic *nic)
 {
 	uint32_t oldest = NBNIC_HANDLES;
 
-	for (uint32_t i = 0; i < NBNIC_HANDLES; i++) {
+	for (uint32_t i = 0; i < nic->high; i++) {
 		const struct nbnic_group *g = nic->group[i];
 
-		if (!g)
-			return i;
-		if (g->life == NBAR_LIFE_LINGER &&
+		if (g && g->life == NBAR_LIFE_LINGER &&
 		    (oldest == NBNIC_HANDLES || g->deadline < nic->group[oldest]->deadline))
 			oldest = i;
 	}
 	nbnic_group_release(nic, oldest);
 	nbnic_count(nic, NBAR_COUNTER_linger_cut);
 	return oldest;
+}
+
+static uint32_t take_index(struct nbnic *nic)
+{
+	for (uint32_t i = 0; i < NBNIC_HANDLES; i++)
+		if (!nic->group[i])
+			return i;
+	return forget_oldest(nic);
 }
 
 int nbnic_group_build(const struct nbnic_open *arg, void *block, struct nbnic_group **out)
@@ -145,6 +151,7 @@ int nbnic_group_build(const struct nbnic_open *arg, void *block, struct nbnic_gr
 		.cell = arg->cell,
 		.life = NBAR_LIFE_OPEN,
 		.is_signal = !arg->plan,
+		.bytes = (uint32_t)nbnic_group_size(arg->plan, arg->size),
 		.rank = arg->rank,
 		.size = arg->size,
 		.digest = digest_of(arg),
@@ -267,10 +274,12 @@ void nbnic_group_release(struct nbnic *nic, uint32_t index)
 {
 	struct nbnic_group *g = nic->group[index];
 
-	if (g->life == NBAR_LIFE_LINGER)
+	if (g->life == NBAR_LIFE_LINGER) {
 		nic->nlinger--;
-	else
+		nic->linger_bytes -= g->bytes;
+	} else {
 		nic->nopen--;
+	}
 	nic->group[index] = NULL;
 	while (nic->high > 0 && !nic->group[nic->high - 1])
 		nic->high--;
@@ -296,6 +305,10 @@ void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, 
 	nbnic_feed(nic, g, &leave, NULL, now);
 	g->armed = false;
 	g->deadline = now + nic->budget_ns;
+	nic->linger_bytes += g->bytes;
+	/* A client may open and close large groups in turn. */
+	while (nic->linger_bytes > NBNIC_LINGER_BYTES)
+		forget_oldest(nic);
 }
 
 void nbnic_group_fail(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, uint64_t now)

@@ -22,6 +22,7 @@
 #include "token.h"
 
 #define NBNIC_HANDLES 4096u /* open and lingering groups together; a power of two */
+#define NBNIC_LINGER_BYTES (UINT32_C(32) << 20) /* memory that lingering groups may hold */
 #define NBNIC_ADDR_SIZE 48u
 #define NBNIC_EPROTO 71
 
@@ -59,6 +60,7 @@ struct nbnic_group {
 	uint8_t life;   /* enum nbar_group_life */
 	bool is_signal; /* raw messages: no plan, no state */
 	bool armed;
+	uint32_t bytes;  /* of the block */
 	uint32_t posted; /* epoch up to which the host has arrived */
 	uint32_t rank, size, digest;
 	uint64_t cookie;
@@ -105,6 +107,7 @@ struct nbnic {
 	uint64_t interval[NBFW_WINDOW]; /* first window's, by tries; their sum is the budget */
 	uint64_t budget_ns;             /* later windows share it out evenly */
 	uint32_t nopen, nlinger;
+	uint32_t linger_bytes;
 	uint32_t high; /* one beyond the highest index in use: ticks look no further */
 	uint64_t counter[NBAR_COUNTER_END];
 	uint16_t generation[NBNIC_HANDLES];

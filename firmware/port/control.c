@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "control_internal.h"
@@ -137,7 +138,10 @@ static void turn_away(struct control_nic *at)
 
 	close(k->spare_fd);
 	c.fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC);
-	if (c.fd >= 0) {
+	if (c.fd < 0) {
+		/* The system has none either. He stays at the door: no reason to spin here. */
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	} else {
 		k->out_fd = -1;
 		k->out.head = (struct nbar_reply){
 			.magic = NBAR_ABI_MAGIC,

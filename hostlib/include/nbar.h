@@ -50,7 +50,9 @@ void nbar_close(struct nbar_port *port);
 
 struct nbar_group_attr {
 	uint32_t rank, size;
-	const char *alg;              /* NULL: "auto"; "pairwise", "dissemination:N", "custom", "signal" */
+	/* NULL: "auto"; "pairwise", "dissemination:N", "mcs", "tournament", "binomial", "linear",
+	 * "custom", "signal" */
+	const char *alg;
 	uint32_t tag;                 /* any number the members agree on; others are refused */
 	const struct nbar_plan *plan; /* "custom": the plan of this rank; copied */
 	size_t plan_length;           /* bytes of it */

@@ -125,7 +125,7 @@ static int open_group(struct member *m, const char *alg, uint32_t size, uint32_t
 				  .size = size,
 				  .alg = alg,
 				  .cookie = (uint64_t)rand() << 32 | (uint64_t)rand() };
-	uint32_t plan[4096];
+	static uint32_t plan[32768];
 	const struct nbar_plan *p = NULL;
 
 	assert_int_equal(nbfw_alg_parse(alg, &arg.kind), 0);
@@ -533,6 +533,29 @@ static void full_nic_says_so(void **state)
 	world_close(w);
 }
 
+/* Whoever opens and closes large groups in turn gets a bounded part of the NIC's memory. */
+static void lingering_has_a_limit(void **state)
+{
+	struct world *w = world_open(2, "pairwise");
+	struct member *m = &w->member[0];
+	struct nbnic_group *g;
+	uint32_t last = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 500; i++) {
+		assert_int_equal(open_group(m, "linear", NBFW_LINEAR_MAX, 0, &g), 0);
+		last = g->handle & 0xffff;
+		nbnic_group_close(&m->nic, g, NBAR_STATUS_CLOSED, w->now + i);
+	}
+	assert_true(m->nic.linger_bytes <= NBNIC_LINGER_BYTES);
+	assert_true(m->nic.nlinger > 10);
+	assert_int_equal(m->nic.counter[NBAR_COUNTER_linger_cut], 500 - m->nic.nlinger);
+	assert_non_null(m->nic.group[last]); /* the oldest go first */
+	pass_time(w, config.budget_ns + MS);
+	assert_int_equal(m->nic.linger_bytes, 0);
+	world_close(w);
+}
+
 static void refused_blobs_change_nothing(void **state)
 {
 	static const struct {
@@ -675,6 +698,7 @@ int main(void)
 		cmocka_unit_test(orderly_close_sends_nothing),
 		cmocka_unit_test(strangers_are_dropped),
 		cmocka_unit_test(full_nic_says_so),
+		cmocka_unit_test(lingering_has_a_limit),
 		cmocka_unit_test(refused_blobs_change_nothing),
 		cmocka_unit_test(bad_doorbells_are_counted),
 		cmocka_unit_test(signals_go_through_or_are_counted),
