@@ -2,8 +2,10 @@
 /*
  * openmp.c - OpenMP threads that meet in a team.
  *
- * Usage: openmp [NIC]. Without a NIC, the threads are one team. With one, they are two teams, each
- * a member of a group of two on a port of its own: as two processes would, they meet through it.
+ * Usage: openmp [KIND [NIC]]. KIND is how the threads of a team meet: sense-reverse, mcs,
+ * tournament, dissemination:N. Without a NIC, the threads are one team. With one, they are two
+ * teams, each a member of a group of two on a port of its own: as two processes would, they meet
+ * through it.
  */
 #include <omp.h>
 #include <stdio.h>
@@ -14,7 +16,7 @@
 #define TEAM 4u
 #define ROUNDS 1000u
 
-static struct nbar_team team[2];
+static struct nbar_team *team[2];
 static struct nbar_port *port[2];
 static struct nbar_group *group[2];
 
@@ -36,18 +38,33 @@ static int meet(const char *nic)
 	return 0;
 }
 
+/* A team's memory is ours; how much it is depends on the kind. */
+static int prepare(unsigned i, const char *kind)
+{
+	struct nbar_team_attr attr = { .size = TEAM, .kind = kind, .group = group[i] };
+	size_t bytes;
+
+	if (nbar_team_size(kind, TEAM, &bytes) < 0)
+		return -1;
+	team[i] = aligned_alloc(128, bytes);
+	if (!team[i])
+		return -1;
+	return nbar_team_setup(team[i], bytes, &attr);
+}
+
 int main(int argc, char **argv)
 {
-	unsigned nteam = argc > 1 ? 2 : 1, failed = 0;
+	const char *kind = argc > 1 ? argv[1] : "sense-reverse";
+	unsigned nteam = argc > 2 ? 2 : 1, failed = 0;
 	unsigned long at[2 * TEAM] = { 0 }, early = 0;
 	double start, took = 0;
 
-	if (argc > 1 && meet(argv[1]) < 0) {
+	if (argc > 2 && meet(argv[2]) < 0) {
 		fprintf(stderr, "openmp: %s\n", nbar_error());
 		return 1;
 	}
 	for (unsigned i = 0; i < nteam; i++) {
-		if (nbar_team_init(&team[i], TEAM, group[i]) < 0) {
+		if (prepare(i, kind) < 0) {
 			fprintf(stderr, "openmp: %s\n", nbar_error());
 			return 1;
 		}
@@ -57,23 +74,26 @@ int main(int argc, char **argv)
 #pragma omp parallel num_threads((int)(nteam * TEAM)) reduction(+ : early, failed)
 	{
 		unsigned me = (unsigned)omp_get_thread_num();
-		struct nbar_team *mine = &team[me / TEAM];
+		struct nbar_team *mine = team[me / TEAM];
 
 		for (unsigned i = 1; i <= ROUNDS && !failed; i++) {
 			at[me] = i;
-			failed += nbar_team_barrier(mine) < 0;
+			failed += nbar_team_barrier_as(mine, me % TEAM) < 0;
 			for (unsigned t = 0; t < nteam * TEAM; t++)
 				early += at[t] < i;
 			/* Nobody goes on before all have looked. */
-			failed += nbar_team_barrier(mine) < 0;
+			failed += nbar_team_barrier_as(mine, me % TEAM) < 0;
 		}
 		if (failed)
 			fprintf(stderr, "openmp: %s\n", nbar_error());
 	}
 	took = omp_get_wtime() - start;
-	printf("%u threads in %u team%s, %u barriers, %.2f us each; %lu came early\n", nteam * TEAM,
-	       nteam, nteam > 1 ? "s" : "", 2 * ROUNDS, took * 1e6 / (2 * ROUNDS), early);
+	printf("%s: %u threads in %u team%s, %u barriers, %.2f us each; %lu came early\n", kind,
+	       nteam * TEAM, nteam, nteam > 1 ? "s" : "", 2 * ROUNDS, took * 1e6 / (2 * ROUNDS),
+	       early);
 	nbar_close(port[0]);
 	nbar_close(port[1]);
+	free(team[0]);
+	free(team[1]);
 	return early || failed;
 }

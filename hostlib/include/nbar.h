@@ -177,39 +177,83 @@ struct nbar_signal_in {
 int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out);
 
 /*
- * Team: threads of one process that arrive together. Sense-reverse (Mellor-Crummey and Scott 1991,
- * section 3.1): each counts down by one fetch-and-sub; the last to arrive posts the start token;
- * all poll the completion word themselves, so there is no second, local release. With group NULL
- * the team is the whole barrier.
+ * Team: threads of one process that arrive together, alone or in front of a group. In front of a
+ * group, one of them posts the start token when all have arrived, and all poll the completion word
+ * themselves, so there is no second, local release. Kinds:
  *
- * The memory is the caller's, and padded: put it where you like, and free it when no thread is in
- * it. The fields are the library's, but for wait, which you may set before the team begins.
+ * "sense-reverse"    each thread counts down by one fetch-and-sub, the last one releases all; the
+ *                    epoch beside the count is the sense (Mellor-Crummey and Scott, Algorithms for
+ *                    Scalable Synchronization on Shared-Memory Multiprocessors, 1991: centralized)
+ * "mcs"              arrival up a tree of four children a thread, wake-up down one of two (the same
+ *                    paper: its new tree-based barrier)
+ * "tournament"       pairs climb a binary tree, the loser signals the winner; thread 0 wins, and
+ *                    wakes down the same tree (Hensgen, Finkel and Manber, Two Algorithms for Barrier
+ *                    Synchronization, 1988; with a wake-up tree as in the paper above)
+ * "dissemination:N"  in round r each thread signals the N that are i * (N + 1)^r further, i = 1..N,
+ *                    for N from 1 to NBAR_TEAM_WAYS_MAX (Hensgen, Finkel and Manber for N = 1;
+ *                    Hoefler, Mehlan, Mietke and Rehm, 2006, for more)
+ *
+ * Each flag that a thread waits for lies on a cache line of its own. The memory is the caller's,
+ * and padded: free it when no thread is in it. The fields are the library's, but for wait, which
+ * you may set before the team begins.
  */
+#define NBAR_TEAM_MAX 65536u
+#define NBAR_TEAM_WAYS_MAX 16u
 struct nbar_team {
-	uint32_t count; /* threads still to arrive */
-	uint32_t reserved0;
-	uint64_t near_word; /* completion word of a small team without a group */
-	uint32_t reserved1[28];
-	uint64_t far_word; /* that of a larger one, away from the line that threads count on */
-	uint32_t reserved2[30];
-	uint32_t size;
-	uint32_t reserved3;
+	uint64_t arrived; /* sense-reverse: threads still to arrive, and the epoch */
+	uint64_t reserved0[15];
+	uint64_t released; /* completion word without a group, away from the line of the count */
+	uint64_t reserved1[15];
+	uint32_t size, kind, ways, lines;
+	uint32_t local, joined;
+	uint64_t broken;
 	struct nbar_group *group;
 	struct nbar_wait_policy wait;
-	uint32_t reserved4[25];
+	uint32_t reserved2[17];
 }
 #if defined(__GNUC__)
 __attribute__((aligned(128)))
 #endif
 ;
 
-/* Prepares a team of size threads over group (or NULL). While a team uses a group, nobody else
- * posts on it. -EINVAL: size 0. -EBUSY: the group has a barrier under way. */
+/* Prepares a team of size threads over group (or NULL), of kind "sense-reverse". While a team uses
+ * a group, nobody else posts on it. -EINVAL: size 0. -EBUSY: the group has a barrier under way. */
 int nbar_team_init(struct nbar_team *team, uint32_t size, struct nbar_group *group);
 
 /* Waits for all threads of the team, and for all members of the group. 0, or as nbar_wait (for
- * every thread; final). Called by exactly `size` threads at a time. */
+ * every thread; final). Called by exactly `size` threads at a time. -EINVAL: the kind wants to know
+ * which thread it is. */
 int nbar_team_barrier(struct nbar_team *team);
+
+struct nbar_team_attr {
+	uint32_t size;
+	const char *kind; /* NULL: "sense-reverse" */
+	struct nbar_group *group;
+	int local; /* of a group: not 0: its poster alone polls, and then wakes as the kind does */
+};
+
+/* Bytes of memory that a team of a kind takes: struct nbar_team, and what lies behind it. */
+int nbar_team_size(const char *kind, uint32_t size, size_t *bytes);
+
+/* Prepares a team of any kind in length bytes at team, aligned to 128. Errors: as nbar_team_init;
+ * -EINVAL no such kind, not aligned; -ERANGE beyond NBAR_TEAM_MAX; -ENOSPC length is too small. */
+int nbar_team_setup(struct nbar_team *team, size_t length, const struct nbar_team_attr *attr);
+
+/* The number of this thread, for those who have none: 0, 1, 2, ... -ENOSPC: all are given out. */
+int nbar_team_join(struct nbar_team *team);
+
+/* nbar_team_barrier of any kind, by thread `me`: 0 to size - 1, each one at a time. -ERANGE: there
+ * is no such thread. */
+int nbar_team_barrier_as(struct nbar_team *team, uint32_t me);
+
+/*
+ * The same in two halves, for a team without a group and something of one's own between them: all
+ * threads arrive; the one that gets 1 knows that all have, and must release; those that get 0 must
+ * wait. ticket: from arrive, as it is.
+ */
+int nbar_team_arrive(struct nbar_team *team, uint32_t me, uint32_t *ticket);
+int nbar_team_release(struct nbar_team *team, uint32_t me, uint32_t ticket);
+int nbar_team_wait(struct nbar_team *team, uint32_t me, uint32_t ticket);
 
 /*
  * Crew: as a team, but of processes, and split in phases. It lies in memory that they share, one

@@ -102,18 +102,41 @@ static inline bool nblib_reached(uint64_t word, uint32_t ticket)
 	return (int32_t)((uint32_t)word - ticket) >= 0;
 }
 
+/* --- team_kind.c: how the threads of a team meet --------------------------------------------- */
+
+enum nblib_kind { NBLIB_SENSE_REVERSE, NBLIB_MCS, NBLIB_TOURNAMENT, NBLIB_DISSEMINATION };
+
+/* Sets kind, ways and lines of a team, of which size is set. -EINVAL: no such kind. */
+int nblib_kind_parse(struct nbar_team *team, const char *kind);
+
+/* Bytes of a team, of which size and lines are set. */
+uint64_t nblib_kind_bytes(const struct nbar_team *team);
+
+/* Prepares all words of a team for the barrier that follows epoch. */
+void nblib_kind_begin(struct nbar_team *team, uint32_t epoch);
+
+/* 1: all have arrived, and this thread is the one to go on; 0: another one is; -1: the team's
+ * group has failed. */
+int nblib_kind_arrive(struct nbar_team *team, uint32_t me, uint32_t *ticket);
+
+/* The way out: that one releases, the others wait (false: the team's group has failed). */
+void nblib_kind_release(struct nbar_team *team, uint32_t me, uint32_t ticket);
+bool nblib_kind_wait(struct nbar_team *team, uint32_t me, uint32_t ticket);
+
 /* --- wait.c -------------------------------------------------------------------------------- */
 
 enum nblib_end { NBLIB_DONE, NBLIB_FAILED, NBLIB_LOST, NBLIB_TIMEOUT };
 
-/* Waits until the group's completion word, or that of a team without a group, reaches ticket. */
+/* Waits until the group's completion word reaches ticket. */
 enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_policy *policy,
 				uint32_t ticket, uint64_t timeout_ns);
-void nblib_wait_team(uint64_t *word, const struct nbar_wait_policy *policy, uint32_t ticket);
+
+/* The same for a word of a team; false if its group has failed with that ticket. */
+bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t ticket);
 
 /* Wakes those who sleep in nblib_wait_team. */
 void nblib_wake_team(uint64_t *word);
-#define NBLIB_TEAM_SLEEPS (UINT64_C(1) << 32) /* flag in a team's own word: wake me */
+#define NBLIB_TEAM_SLEEPS (UINT64_C(1) << 63) /* flag in a team's own word: wake me */
 
 /* The same for a crew without a group. False: timeout_ns have passed. */
 bool nblib_wait_crew(struct nbar_crew *crew, const struct nbar_wait_policy *policy, uint32_t ticket,

@@ -23,7 +23,7 @@ static inline void order_post(uint32_t *posted, uint32_t epoch)
 }
 
 /* Reads a completion word. Acquire, pairs with the release in page_complete, and for a team
- * without a group with that in order_team_release: who sees the barrier complete sees what the
+ * without a group with that in order_team_signal: who sees the barrier complete sees what the
  * members wrote before it. */
 static inline uint64_t order_completion_read(const uint64_t *word)
 {
@@ -112,36 +112,63 @@ static inline void order_taken_write(uint32_t *taken, uint32_t count)
 
 /* --- threads of this process -------------------------------------------------------------- */
 
-/* Counts a thread of a team down; true for the last one. Release, pairs with the acquire of the
- * same operation by the last thread: it has seen what the others wrote, and its order_post or
- * order_team_release hands that on. */
-static inline bool order_team_arrive(uint32_t *count)
+/*
+ * Words of a team: the epoch is in the lower half, so that order_completion_read reads them as it
+ * does the NIC's. Counts a thread down in the upper half, and returns the word as it was. Release,
+ * pairs with the acquire of the same operation by the last thread: it has seen what the others
+ * wrote, and its order_post or order_team_signal hands that on.
+ */
+static inline uint64_t order_team_arrive(uint64_t *word)
 {
-	return __atomic_fetch_sub(count, 1, __ATOMIC_ACQ_REL) == 1;
+	return __atomic_fetch_sub(word, UINT64_C(1) << 32, __ATOMIC_ACQ_REL);
 }
 
 /* The last thread sets the count for the next barrier. Relaxed: nobody arrives there before he has
  * seen the release of this one, which follows. */
-static inline void order_team_reset(uint32_t *count, uint32_t size)
+static inline void order_team_reset(uint64_t *word, uint64_t value)
 {
-	__atomic_store_n(count, size, __ATOMIC_RELAXED);
+	__atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 
 /*
- * Releases a team without a group: writes its completion word, and says what was there. Release,
- * pairs with the acquire in order_completion_read. One exchange, because a sleeper sets its flag
- * in the same word (order_team_ask): whichever comes second sees the other.
+ * Writes a word that threads of a team wait for, and returns what was there. Release, pairs with
+ * the acquire in order_completion_read. One exchange, because a sleeper sets its flag in the same
+ * word (order_team_ask): whichever comes second sees the other.
  */
-static inline uint64_t order_team_release(uint64_t *word, uint32_t epoch)
+static inline uint64_t order_team_signal(uint64_t *word, uint64_t value)
 {
-	return __atomic_exchange_n(word, epoch, __ATOMIC_ACQ_REL);
+	return __atomic_exchange_n(word, value, __ATOMIC_ACQ_REL);
 }
 
-/* A thread sets the flag that asks order_team_release for a wake, and reads the word. Relaxed: that
+/* A thread sets the flag that asks order_team_signal for a wake, and reads the word. Relaxed: that
  * both are one operation on one word is all it takes (see there); order_completion_read follows. */
 static inline uint64_t order_team_ask(uint64_t *word, uint64_t flag)
 {
 	return __atomic_fetch_or(word, flag, __ATOMIC_RELAXED) | flag;
+}
+
+/* A thread says with which barrier the team's group has failed, to those who wait within the team:
+ * 1 << 32 | ticket. Relaxed: it orders nothing; what there is to know of the failure is in the
+ * group. */
+static inline void order_team_break(uint64_t *broken, uint32_t ticket)
+{
+	__atomic_store_n(broken, UINT64_C(1) << 32 | ticket, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t order_team_broken(const uint64_t *broken)
+{
+	return __atomic_load_n(broken, __ATOMIC_RELAXED);
+}
+
+/* Draws the next number below size; size if there is none. Relaxed: it orders nothing. */
+static inline uint32_t order_team_join(uint32_t *joined, uint32_t size)
+{
+	uint32_t n = __atomic_load_n(joined, __ATOMIC_RELAXED);
+
+	while (n < size && !__atomic_compare_exchange_n(joined, &n, n + 1, true, __ATOMIC_RELAXED,
+							__ATOMIC_RELAXED))
+		;
+	return n;
 }
 
 /* --- processes of this node ------------------------------------------------------------------ */

@@ -3,8 +3,8 @@
  * wait.c - how a thread waits: it spins, then yields, then sleeps until it is woken.
  *
  * Called when a barrier was not complete at first sight. Groups sleep on the futex of their
- * completion, which the NIC bumps if asked; teams without a group sleep on the word itself. A
- * sleep on a NIC is bounded, because a daemon that was killed wakes nobody.
+ * completion, which the NIC bumps if asked; threads that wait for others of their team sleep on the
+ * word itself. A sleep on a NIC is bounded, because a daemon that was killed wakes nobody.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -101,10 +101,15 @@ static bool over(const struct waiter *w)
 	return nblib_reached(word, w->ticket) || (word & w->failed);
 }
 
-static void spin_round(const struct waiter *w)
+/* True if it is over. */
+static bool spin_round(const struct waiter *w)
 {
-	for (uint32_t i = 0; i < SPIN_ROUND && !over(w); i++)
+	for (uint32_t i = 0; i < SPIN_ROUND; i++) {
+		if (over(w))
+			return true;
 		order_pause();
+	}
+	return false;
 }
 
 static struct waiter begin(const uint64_t *word, const struct nbar_crew *crew, uint64_t failed,
@@ -119,9 +124,9 @@ static struct waiter begin(const uint64_t *word, const struct nbar_crew *crew, u
 		.yield_ns = policy->block ? policy->yield_us * UINT64_C(1000) : NBAR_FOREVER,
 	};
 
-	if (w.spin_ns)
-		spin_round(&w);
-	w.start = w.now = now_ns();
+	/* The clock takes as long as the fastest barriers: those are over without it. */
+	if (!w.spin_ns || !spin_round(&w))
+		w.start = w.now = now_ns();
 	return w;
 }
 
@@ -192,26 +197,38 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 	return word & STATUS ? NBLIB_FAILED : end;
 }
 
-/* The futex of a team without a group is the epoch in its completion word. */
+/* The futex of a team's own word is the epoch in it. */
 static const uint32_t *epoch_half(const uint64_t *word)
 {
 	return (const uint32_t *)word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
 
-void nblib_wait_team(uint64_t *word, const struct nbar_wait_policy *policy, uint32_t ticket)
+/* True if the group of a team has failed, and with it the barrier of ticket. */
+static bool broken(const struct nbar_team *team, uint32_t ticket)
 {
-	struct waiter w = begin(word, NULL, 0, ticket, policy);
+	uint64_t word = order_team_broken(&team->broken);
+
+	return word && (int32_t)(ticket - (uint32_t)word) >= 0;
+}
+
+bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t ticket)
+{
+	struct waiter w = begin(word, NULL, 0, ticket, &team->wait);
 
 	while (!over(&w)) {
+		if (broken(team, ticket))
+			return false;
 		if (!stay_awake(&w)) {
 			uint64_t seen = order_team_ask(word, NBLIB_TEAM_SLEEPS);
 
+			/* Bounded with a group: who finds that it has failed wakes nobody. */
 			if (!nblib_reached(seen, ticket))
 				futex_sleep(epoch_half(word), FUTEX_WAIT_PRIVATE, (uint32_t)seen,
-					    NBAR_FOREVER);
+					    team->group ? SLEEP_NS : NBAR_FOREVER);
 		}
 		w.now = now_ns();
 	}
+	return true;
 }
 
 void nblib_wake_team(uint64_t *word)

@@ -26,6 +26,10 @@ no_daemon() { # says what to do
 		grep -q 'nbar-nicd --nic name=n9,wire=ring' "$work/told"
 }
 
+bad_kind() {
+	! "$BUILD/examples/openmp" senseless >"$work/told" 2>&1 && grep -q '"senseless"' "$work/told"
+}
+
 ok "a daemon starts" daemon "$NBAR_RUN_DIR" --nics 3
 ok "hello: three processes meet" hello
 ok "hello: without its NIC it says what to do" no_daemon
@@ -34,7 +38,10 @@ if [ ! -x "$BUILD/examples/openmp" ]; then
 elif [[ ${SAN:-} == *thread* ]]; then
 	skip "openmp: the threads of a process" "ThreadSanitizer does not know OpenMP's own barriers"
 else
-	ok "openmp: threads in one team, no NIC" "$BUILD/examples/openmp"
-	ok "openmp: threads in two teams, through a NIC" "$BUILD/examples/openmp" n1
+	for kind in sense-reverse mcs tournament dissemination:1 dissemination:3; do
+		ok "openmp: $kind: threads in one team, no NIC" "$BUILD/examples/openmp" $kind
+		ok "openmp: $kind: threads in two teams, through a NIC" "$BUILD/examples/openmp" $kind n1
+	done
+	ok "openmp: an unknown kind is refused in words" bad_kind
 fi
 finish

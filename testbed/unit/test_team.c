@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_team.c - the thread stage, alone and in front of a group.
+ * test_team.c - the thread stage, alone and in front of a group. Kinds alone: test_team_kinds.c.
  *
  * The oracle: nobody is in barrier i + 1 before all have entered i. What it looks at is plain
  * memory, so that ThreadSanitizer proves that a team orders it.
@@ -25,7 +25,7 @@ struct oracle {
 struct thread {
 	struct nbar_team *team;
 	struct oracle *oracle;
-	uint32_t me;
+	uint32_t me, size;
 	uint64_t rounds, bad;
 	pthread_t id;
 };
@@ -38,7 +38,9 @@ static void *thread_main(void *arg)
 		uint64_t *entered = t->oracle->entered[i % 2];
 
 		entered[t->me] = i;
-		if (nbar_team_barrier(t->team) != 0)
+		/* Both ways in, where there are two. */
+		if ((t->team->lines || i % 2 ? nbar_team_barrier_as(t->team, t->me % t->size)
+					     : nbar_team_barrier(t->team)) != 0)
 			t->bad++;
 		for (uint32_t n = 0; n < t->oracle->nthread; n++)
 			t->bad += entered[n] != i;
@@ -47,7 +49,7 @@ static void *thread_main(void *arg)
 }
 
 /* nteam teams of size threads, all under one oracle. */
-static void run_teams(struct nbar_team *team, uint32_t nteam, uint32_t size, uint64_t rounds)
+static void run_teams(struct nbar_team **team, uint32_t nteam, uint32_t size, uint64_t rounds)
 {
 	static struct oracle oracle;
 	static struct thread thread[CLUSTER_MAX * THREADS];
@@ -56,9 +58,10 @@ static void run_teams(struct nbar_team *team, uint32_t nteam, uint32_t size, uin
 	oracle.nthread = nteam * size;
 	for (uint32_t n = 0; n < oracle.nthread; n++) {
 		thread[n] = (struct thread){
-			.team = &team[n / size],
+			.team = team[n / size],
 			.oracle = &oracle,
 			.me = n,
+			.size = size,
 			.rounds = rounds,
 		};
 		require(pthread_create(&thread[n].id, NULL, thread_main, &thread[n]) == 0,
@@ -71,6 +74,11 @@ static void run_teams(struct nbar_team *team, uint32_t nteam, uint32_t size, uin
 	}
 }
 
+static void run_team(struct nbar_team *team, uint32_t size, uint64_t rounds)
+{
+	run_teams(&team, 1, size, rounds);
+}
+
 static void alone(void **state)
 {
 	struct nbar_team team;
@@ -78,7 +86,7 @@ static void alone(void **state)
 	(void)state;
 	for (uint32_t size = 1; size <= 8; size++) {
 		require_ok(nbar_team_init(&team, size, NULL));
-		run_teams(&team, 1, size, 1000);
+		run_team(&team, size, 1000);
 	}
 }
 
@@ -88,10 +96,10 @@ static void more_threads_than_processors(void **state)
 
 	(void)state;
 	require_ok(nbar_team_init(&team, THREADS, NULL));
-	run_teams(&team, 1, THREADS, 300);
+	run_team(&team, THREADS, 300);
 	/* Also when nobody told it so. */
 	team.wait.spin_us = 5;
-	run_teams(&team, 1, THREADS, 300);
+	run_team(&team, THREADS, 300);
 }
 
 static void sleepers_are_woken(void **state)
@@ -102,7 +110,7 @@ static void sleepers_are_woken(void **state)
 	for (uint32_t size = 2; size <= 6; size += 2) {
 		require_ok(nbar_team_init(&team, size, NULL));
 		team.wait = (struct nbar_wait_policy){ 0, 0, 1 };
-		run_teams(&team, 1, size, 1000);
+		run_team(&team, size, 1000);
 	}
 }
 
@@ -115,25 +123,35 @@ static void epochs_wrap(void **state)
 		for (int block = 0; block <= 1; block++) {
 			require_ok(nbar_team_init(&team, size, NULL));
 			team.wait.yield_us = block ? 0 : 200;
-			team.near_word = team.far_word = UINT32_MAX - 100;
-			run_teams(&team, 1, size, 300);
-			assert_int_equal((uint32_t)(team.near_word + team.far_word), 98);
+			team.arrived += UINT32_MAX - 100, team.released = UINT32_MAX - 100;
+			run_team(&team, size, 300);
+			assert_int_equal((uint32_t)team.arrived, 199);
 		}
 	}
 }
 
+static const char *const kinds[] = { "sense-reverse", "mcs", "tournament", "dissemination:1",
+				     "dissemination:3" };
+#define NKIND (sizeof(kinds) / sizeof(kinds[0]))
+
 /* One team a member. */
-static void run_group(uint32_t members, uint32_t size, const struct nbar_wait_policy *policy,
-		      uint64_t rounds)
+static void run_group(const char *kind, bool local, uint32_t members, uint32_t size,
+		      const struct nbar_wait_policy *policy, uint64_t rounds)
 {
-	struct nbar_team team[CLUSTER_MAX];
+	struct nbar_team *team[CLUSTER_MAX];
 	struct cluster c;
 
 	cluster_start(&c, members, NICS, NULL);
 	for (uint32_t r = 0; r < members; r++) {
+		struct nbar_team_attr attr = { .size = size, .kind = kind, .local = local };
+		size_t bytes;
+
 		if (policy)
 			nbar_group_set_wait(c.g[r], policy);
-		require_ok(nbar_team_init(&team[r], size, c.g[r]));
+		attr.group = c.g[r];
+		require_ok(nbar_team_size(kind, size, &bytes));
+		team[r] = aligned_alloc(_Alignof(struct nbar_team), bytes);
+		require_ok(nbar_team_setup(team[r], bytes, &attr));
 	}
 	run_teams(team, members, size, rounds);
 	for (uint32_t r = 0; r < members; r++) {
@@ -142,6 +160,7 @@ static void run_group(uint32_t members, uint32_t size, const struct nbar_wait_po
 		nbar_group_get_stats(c.g[r], &stats);
 		assert_int_equal(stats.posted, rounds);
 		assert_int_equal(stats.completed, rounds);
+		free(team[r]);
 	}
 	cluster_end(&c);
 }
@@ -150,8 +169,17 @@ static void with_a_group(void **state)
 {
 	(void)state;
 	for (uint32_t size = 1; size <= 8; size++)
-		run_group(1 + size % 4, size, NULL, 200);
-	run_group(8, 4, NULL, 100);
+		for (size_t k = 0; k < NKIND; k++)
+			run_group(kinds[k], false, 1 + size % 4, size, NULL, 200);
+	run_group("sense-reverse", false, 8, 4, NULL, 100);
+}
+
+static void with_a_group_and_a_local_release(void **state)
+{
+	(void)state;
+	for (uint32_t size = 1; size <= 6; size++)
+		for (size_t k = 0; k < NKIND; k++)
+			run_group(kinds[k], true, 1 + size % 3, size, NULL, 200);
 }
 
 static void with_a_group_asleep(void **state)
@@ -159,8 +187,12 @@ static void with_a_group_asleep(void **state)
 	const struct nbar_wait_policy block = { 0, 0, 1 };
 
 	(void)state;
-	run_group(2, 3, &block, 300);
-	run_group(4, 2, &block, 300);
+	for (int local = 0; local <= 1; local++) {
+		for (size_t k = 0; k < NKIND; k++) {
+			run_group(kinds[k], local, 2, 3, &block, 200);
+			run_group(kinds[k], local, 4, 2, &block, 100);
+		}
+	}
 }
 
 static void bad_teams_are_refused(void **state)
@@ -184,9 +216,54 @@ static void bad_teams_are_refused(void **state)
 	cluster_end(&c);
 }
 
+struct failing {
+	struct nbar_team *team;
+	uint32_t me;
+	pthread_t id;
+	int rc;
+};
+
 static void *failing_main(void *arg)
 {
-	return (void *)(intptr_t)nbar_team_barrier(arg);
+	struct failing *f = arg;
+
+	f->rc = nbar_team_barrier_as(f->team, f->me);
+	return NULL;
+}
+
+/* Threads below `before` are in the barrier when the group fails, the others come later. */
+static void fail_group(const char *kind, bool local, uint32_t size, uint32_t before)
+{
+	struct nbar_team_attr attr = { .size = size, .kind = kind, .local = local };
+	struct failing thread[8];
+	struct nbar_team *team;
+	struct cluster c;
+	size_t bytes;
+
+	cluster_start(&c, 2, 2, NULL);
+	attr.group = c.g[0];
+	require_ok(nbar_team_size(kind, size, &bytes));
+	team = aligned_alloc(_Alignof(struct nbar_team), bytes);
+	require_ok(nbar_team_setup(team, bytes, &attr));
+	for (uint32_t i = 0; i < size; i++) {
+		if (i == before)
+			nbar_group_close(c.g[1]);
+		thread[i] = (struct failing){ .team = team, .me = i };
+		require(pthread_create(&thread[i].id, NULL, failing_main, &thread[i]) == 0,
+			"thread");
+	}
+	if (before == size)
+		nbar_group_close(c.g[1]);
+	for (uint32_t i = 0; i < size; i++) {
+		pthread_join(thread[i].id, NULL);
+		require(thread[i].rc == -ESHUTDOWN, "%s: thread %u of %u: %d", kind, i, size,
+			thread[i].rc);
+	}
+	for (uint32_t i = 0; i < size; i++)
+		assert_int_equal(nbar_team_barrier_as(team, i), -ESHUTDOWN);
+	assert_non_null(strstr(nbar_error(), "closed"));
+	free(team);
+	cluster_end(&c);
 }
 
 /* Every thread gets the error: those who wait, those who come later, and the last one. */
@@ -194,25 +271,33 @@ static void a_failure_reaches_every_thread(void **state)
 {
 	struct nbar_team team;
 	struct cluster c;
-	pthread_t thread[3];
-	void *rc;
 
 	(void)state;
-	cluster_start(&c, 2, 2, NULL);
-	require_ok(nbar_team_init(&team, 3, c.g[0]));
-	for (uint32_t i = 0; i < 3; i++)
-		require(pthread_create(&thread[i], NULL, failing_main, &team) == 0, "thread");
-	nbar_group_close(c.g[1]);
-	for (uint32_t i = 0; i < 3; i++) {
-		pthread_join(thread[i], &rc);
-		assert_int_equal((intptr_t)rc, -ESHUTDOWN);
-	}
-	assert_int_equal(nbar_team_barrier(&team), -ESHUTDOWN);
-	cluster_end(&c);
+	for (int local = 0; local <= 1; local++)
+		for (size_t k = 0; k < NKIND; k++)
+			for (uint32_t before = 0; before <= 6; before += 2)
+				fail_group(kinds[k], local, 6, before);
 
 	cluster_open(&c, 2, 2, NULL);
 	require_ok(nbar_team_init(&team, 3, c.g[0]));
 	assert_int_equal(nbar_team_barrier(&team), -ENOTCONN);
+	cluster_end(&c);
+}
+
+/* A team with a group posts by itself: its halves are not for others. */
+static void halves_are_refused(void **state)
+{
+	struct nbar_team team;
+	struct cluster c;
+	uint32_t ticket;
+
+	(void)state;
+	cluster_start(&c, 1, 1, NULL);
+	require_ok(nbar_team_init(&team, 1, c.g[0]));
+	assert_int_equal(nbar_team_arrive(&team, 0, &ticket), -EINVAL);
+	assert_int_equal(nbar_team_release(&team, 0, 1), -EINVAL);
+	assert_int_equal(nbar_team_wait(&team, 0, 1), -EINVAL);
+	require_ok(nbar_team_barrier(&team));
 	cluster_end(&c);
 }
 
@@ -238,9 +323,11 @@ int main(void)
 		cmocka_unit_test(sleepers_are_woken),
 		cmocka_unit_test(epochs_wrap),
 		cmocka_unit_test(with_a_group),
+		cmocka_unit_test(with_a_group_and_a_local_release),
 		cmocka_unit_test(with_a_group_asleep),
 		cmocka_unit_test(bad_teams_are_refused),
 		cmocka_unit_test(a_failure_reaches_every_thread),
+		cmocka_unit_test(halves_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);
