@@ -5,8 +5,13 @@
  * oracle [-i ITERATIONS] [-a ALG] [-d MS] NIC NIC ...: one process a NIC, rank 0 first. Nobody may
  * leave barrier i before all have entered it, and nobody may be more than one ahead. With -d,
  * every member in turn comes MS late. Used by the end-to-end scripts; exit status 0 if all held.
+ *
+ * -m FILE -k RUN -n SIZE -r FIRST: the ranks from FIRST on of a group of SIZE; the others are run
+ * by oracles of other machines, which have FILE, memory that begins as zeros, in common. RUN counts
+ * what it has been used for.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,8 +26,10 @@
 #include <unistd.h>
 
 #include "nbar.h"
+#include "nbar_abi.h"
 
 #define RANKS_MAX 64
+#define SHARED_SIZE 16384 /* of one run in FILE: whole pages */
 
 struct shared {
 	uint32_t opened, connected, finished, broken;
@@ -32,10 +39,11 @@ struct shared {
 		uint32_t reserved[31];
 	} rank[RANKS_MAX];
 };
+_Static_assert(sizeof(struct shared) <= SHARED_SIZE, "a run has room");
 
 static struct shared *shared;
-static uint32_t size, iterations = 1000, delay_ms;
-static const char *alg = "auto";
+static uint32_t size, here, first, iterations = 1000, delay_ms, file_run;
+static const char *alg = "auto", *file;
 
 static _Noreturn __attribute__((format(printf, 1, 2))) void die(const char *format, ...)
 {
@@ -86,12 +94,48 @@ static void one_barrier(struct nbar_group *g, uint32_t rank, uint32_t i)
 	}
 }
 
+/* A plan of our own, "custom": rank 0 waits for all, then tells all. */
+static struct {
+	struct nbar_plan head;
+	struct nbar_step step[2];
+	uint32_t rest[3 * RANKS_MAX];
+} star;
+
+static uint32_t star_make(uint32_t rank)
+{
+	struct nbar_send *send;
+	uint32_t *recv, others = size - 1, root = rank == 0;
+
+	star.head = (struct nbar_plan){
+		.magic = NBAR_PLAN_MAGIC,
+		.rank = rank,
+		.size = size,
+		.nstep = 2,
+		.nsend = root ? others : 1,
+		.nrecv = root ? others : 1,
+	};
+	star.step[0] = (struct nbar_step){ 0, root ? 0 : 1, 0, root ? others : 0 };
+	star.step[1] = (struct nbar_step){ root ? 0 : 1, root ? others : 0, root ? others : 0,
+					   root ? 0 : 1 };
+	send = (struct nbar_send *)star.rest;
+	recv = star.rest + 2 * star.head.nsend;
+	for (uint32_t i = 0; i < star.head.nsend; i++) {
+		send[i] = (struct nbar_send){ root ? i + 1 : 0, root ? 0 : rank - 1 };
+		recv[i] = root ? i + 1 : 0;
+	}
+	return (uint32_t)sizeof(star.head) + (uint32_t)sizeof(star.step) + 12 * star.head.nsend;
+}
+
 static void member(uint32_t rank, const char *nic)
 {
 	struct nbar_group_attr attr = { .rank = rank, .size = size, .alg = alg };
 	struct nbar_port *port;
 	struct nbar_group *g;
 
+	if (strcmp(alg, "custom") == 0) {
+		attr.plan_length = star_make(rank);
+		attr.plan = &star.head;
+	}
 	if (nbar_open(nic, &port) < 0 || nbar_group_open(port, &attr, &g, &shared->blob[rank]) < 0)
 		die("rank %u: %s", rank, nbar_error());
 	meet(&shared->opened);
@@ -105,24 +149,65 @@ static void member(uint32_t rank, const char *nic)
 	nbar_close(port);
 }
 
+static uint32_t number(const char *text)
+{
+	return (uint32_t)strtoul(text, NULL, 10);
+}
+
 static void read_options(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "i:a:d:")) != -1) {
-		if (option == 'i')
-			iterations = (uint32_t)strtoul(optarg, NULL, 10);
-		else if (option == 'a')
+	while ((option = getopt(argc, argv, "i:a:d:m:k:n:r:")) != -1) {
+		switch (option) {
+		case 'i':
+			iterations = number(optarg);
+			break;
+		case 'a':
 			alg = optarg;
-		else if (option == 'd')
-			delay_ms = (uint32_t)strtoul(optarg, NULL, 10);
-		else
+			break;
+		case 'd':
+			delay_ms = number(optarg);
+			break;
+		case 'm':
+			file = optarg;
+			break;
+		case 'k':
+			file_run = number(optarg);
+			break;
+		case 'n':
+			size = number(optarg);
+			break;
+		case 'r':
+			first = number(optarg);
+			break;
+		default:
 			exit(2);
+		}
 	}
-	size = (uint32_t)(argc - optind);
-	if (size == 0 || size > RANKS_MAX) {
-		fprintf(stderr, "usage: oracle [-i ITERATIONS] [-a ALG] [-d MS] NIC NIC ...\n");
+	here = (uint32_t)(argc - optind);
+	size = size ? size : here;
+	if (here == 0 || size > RANKS_MAX || first > size || here > size - first) {
+		fprintf(stderr, "usage: oracle [-i ITERATIONS] [-a ALG] [-d MS] "
+				"[-m FILE -k RUN -n SIZE -r FIRST] NIC NIC ...\n");
 		exit(2);
+	}
+}
+
+static void map_shared(void)
+{
+	int fd = file ? open(file, O_RDWR | O_CLOEXEC) : -1;
+
+	if (file && fd < 0) {
+		perror(file);
+		exit(1);
+	}
+	shared = mmap(NULL, SHARED_SIZE, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | (file ? 0 : MAP_ANONYMOUS), fd,
+		      file ? (off_t)file_run * SHARED_SIZE : 0);
+	if (shared == MAP_FAILED) {
+		perror("oracle: mmap");
+		exit(1);
 	}
 }
 
@@ -132,21 +217,16 @@ int main(int argc, char **argv)
 	int failed = 0;
 
 	read_options(argc, argv);
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	if (shared == MAP_FAILED) {
-		perror("oracle: mmap");
-		return 1;
-	}
-	for (uint32_t r = 0; r < size; r++) {
+	map_shared();
+	for (uint32_t r = 0; r < here; r++) {
 		pid[r] = fork();
 		if (pid[r] == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			member(r, argv[optind + (int)r]);
+			member(first + r, argv[optind + (int)r]);
 			return 0;
 		}
 	}
-	for (uint32_t r = 0; r < size; r++) {
+	for (uint32_t r = 0; r < here; r++) {
 		int status;
 
 		waitpid(pid[r], &status, 0);
