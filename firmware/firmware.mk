@@ -21,11 +21,17 @@ CFLAGS_nicd = -D_GNU_SOURCE -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/includ
 # The files that see DPDK's headers; these are not as strict as ours. All others make libnbnicd.a:
 # the daemon without its main(), for tests that run it in threads of their own.
 NICD_DPDK_SRC := $(addprefix firmware/port/,softnic.c options.c wire_ring.c wire_dpdk.c)
+# The wire "verbs" is built where libibverbs is; VERBS= leaves it out.
+VERBS ?= $(shell pkg-config --exists libibverbs 2>/dev/null && echo yes)
+VERBS_SRC := firmware/port/wire_verbs.c $(wildcard firmware/port/verbs_*.c)
+NICD_LEFT_OUT := $(if $(VERBS),,$(VERBS_SRC))
+NICD_LIBS = $(if $(VERBS),$(shell pkg-config --libs libibverbs))
 NICD_DPDK_OBJ := $(NICD_DPDK_SRC:%.c=$(BUILD)/nicd/%.o)
-NICD_LIB_SRC := $(filter-out $(NICD_DPDK_SRC),$(wildcard firmware/port/*.c))
+NICD_LIB_SRC := $(filter-out $(NICD_DPDK_SRC) $(NICD_LEFT_OUT),$(wildcard firmware/port/*.c))
 NICD_LIB_OBJ := $(NICD_LIB_SRC:%.c=$(BUILD)/nicd/%.o)
 NICD_OBJ := $(NICD_DPDK_OBJ) $(NICD_LIB_OBJ)
 $(NICD_DPDK_OBJ): CFLAGS_nicd += $(subst -I/,-isystem /,$(DPDK_CFLAGS))
+$(BUILD)/nicd/firmware/port/options.o: CFLAGS_nicd += $(if $(VERBS),-DNBAR_VERBS)
 $(BUILD)/libnbnicd.a: $(NICD_LIB_OBJ)
 $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/libnbnicd.a:
 	$(call say,AR,$@)
@@ -34,7 +40,7 @@ $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/libnbnicd.a:
 
 $(BUILD)/nbar-nicd: $(NICD_DPDK_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(DPDK_LIBS) -lpthread
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(DPDK_LIBS) $(NICD_LIBS) -lpthread
 
 ALL += $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/nbar-nicd
 OBJS += $(FW_OBJ) $(NICD_OBJ)

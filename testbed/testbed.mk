@@ -66,7 +66,7 @@ check-mutations: ## breaks the core in many ways and sees the unit tests fail; t
 check-unit: $(UNIT_BIN) ## the unit tests alone
 	$(Q)BUILD=$(BUILD) testbed/run $(UNIT_BIN)
 
-THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_team_kinds $(BUILD)/test_crew $(BUILD)/test_hostlib%,$(UNIT_BIN))
+THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_crew $(BUILD)/test_hostlib%,$(UNIT_BIN))
 check-threads: $(THREAD_BIN) ## what has threads; for SAN=thread
 	$(Q)BUILD=$(BUILD) testbed/run $(THREAD_BIN)
 
@@ -95,4 +95,4 @@ bench-engine: $(BUILD)/bench-engine ## the engine alone: ns a token
 
 .PHONY: bench-engine bench-team check-firmware check-mutations check-unit check-threads check-install
 
-include $(wildcard testbed/cluster/cluster.mk) testbed/mpi/mpi.mk
+include $(wildcard testbed/cluster/cluster.mk) testbed/mpi/mpi.mk testbed/verbs/verbs.mk

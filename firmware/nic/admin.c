@@ -216,6 +216,17 @@ void nbnic_group_blob(const struct nbnic *nic, const struct nbnic_group *g, stru
 	__builtin_memcpy(out->byte + 32, nic->addr.byte, NBNIC_ADDR_SIZE);
 }
 
+bool nbnic_blob_addr(const struct nbar_blob *blob, uint16_t wire, struct nbnic_addr *out,
+		     uint32_t *rank)
+{
+	if (get32(blob->byte) != BLOB_MAGIC ||
+	    get32(blob->byte + 4) != (NBFW_FRAME_VERSION | (uint32_t)wire << 16))
+		return false;
+	__builtin_memcpy(out->byte, blob->byte + 32, NBNIC_ADDR_SIZE);
+	*rank = get32(blob->byte + 12);
+	return true;
+}
+
 /* Reads the blob of another member into *out, or says why it is none of ours. */
 static const char *blob_refused(const struct nbnic *nic, const struct nbnic_group *g,
 				const struct nbar_blob *blob, struct nbnic_peer *out)

@@ -149,6 +149,11 @@ int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g);
 /* The group's own blob. */
 void nbnic_group_blob(const struct nbnic *nic, const struct nbnic_group *g, struct nbar_blob *out);
 
+/* The address of the NIC that gave out the blob, and the rank it is of; false: it is no blob, or of
+ * another wire or version. Needs no NIC: any thread may ask. */
+bool nbnic_blob_addr(const struct nbar_blob *blob, uint16_t wire, struct nbnic_addr *out,
+		     uint32_t *rank);
+
 /*
  * Names peers: for a plan, in the order of g->peer, going on where the last call ended; for
  * "signal", any, appended. When the last is named, the group runs. A blob that is refused names

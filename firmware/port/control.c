@@ -44,7 +44,7 @@ void control_call(struct control *k, mailbox_fn *fn, void *arg)
 	struct call c = { .nicd = k->nicd, .fn = fn, .arg = arg };
 
 	mailbox_call(&k->nicd->mailbox, run_call, &c);
-	k->nblock -= nicd_free_released(c.released);
+	k->nblock -= nicd_free_released(c.released, !k->stopped);
 }
 
 static int watch(struct control *k, int fd, void *source)
@@ -192,6 +192,11 @@ static void on_listener(struct control_nic *at)
 	at->nclient++;
 }
 
+static void on_wire(struct control_wire *at)
+{
+	at->wire->ops->serve(at->wire);
+}
+
 /* Polling thread. */
 static void run_stop(void *arg, uint64_t now)
 {
@@ -225,6 +230,8 @@ static void *control_main(void *arg)
 		switch (*(enum control_source *)ev.data.ptr) {
 		case CONTROL_STOP:
 			listeners_close(k);
+			k->stopped =
+				true; /* the polling thread may end before it has another call */
 			control_call(k, run_stop, k->nicd);
 			return NULL;
 		case CONTROL_LISTENER:
@@ -232,6 +239,9 @@ static void *control_main(void *arg)
 			break;
 		case CONTROL_CLIENT:
 			on_client(ev.data.ptr);
+			break;
+		case CONTROL_WIRE:
+			on_wire(ev.data.ptr);
 			break;
 		}
 	}
@@ -317,8 +327,12 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 		k->nic[i].control = k;
 		k->nic[i].nic = d->nic[i];
 		k->nic[i].fd = -1;
+		k->nic[i].from_wire.source = CONTROL_WIRE;
+		k->nic[i].from_wire.wire = d->nic[i]->wire;
 		k->nnic++;
 		rc = listener_open(k, &k->nic[i], config);
+		if (rc == 0 && d->nic[i]->wire->ops->serve)
+			rc = watch(k, d->nic[i]->wire->fd, &k->nic[i].from_wire);
 	}
 	if (rc == 0)
 		rc = thread_start(k, config->cpus);

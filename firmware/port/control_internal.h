@@ -15,7 +15,7 @@
  * some. */
 #define CONTROL_CLIENTS_MAX (2 * NBAR_PORTS_MAX + NBAR_ATTACHED_MAX)
 
-enum control_source { CONTROL_STOP, CONTROL_LISTENER, CONTROL_CLIENT };
+enum control_source { CONTROL_STOP, CONTROL_LISTENER, CONTROL_CLIENT, CONTROL_WIRE };
 
 struct control_client {
 	enum control_source source; /* first: what an epoll event points to */
@@ -31,11 +31,17 @@ struct control_client {
 	uint64_t heard_at; /* control.nheard when it last said something */
 };
 
+struct control_wire {
+	enum control_source source;
+	struct wire_base *wire;
+};
+
 struct control_nic {
 	enum control_source source;
 	int fd;
 	struct control *control;
 	struct nicd_nic *nic; /* only name and wire are ours to read, all else by control_call */
+	struct control_wire from_wire;
 	uint32_t nclient, nattached;
 	struct control_client *client;
 	struct control_client *owner[NBAR_PORTS_MAX];
@@ -47,6 +53,7 @@ struct control {
 	struct nicd *nicd;
 	pthread_t thread;
 	int epoll, stop_fd;
+	bool stopped;
 	int spare_fd; /* given up to answer one more client when there are no descriptors left */
 	uint64_t nheard;
 	uint32_t nblock; /* blocks of groups that the NICs have */
@@ -77,6 +84,12 @@ int request_group_open(struct control_client *c, const void *body, size_t length
 int request_group_connect(struct control_client *c, const void *body, size_t length);
 int request_group_close(struct control_client *c, const void *body);
 int request_group_stat(struct control_client *c, const void *body);
+
+/* Polling thread: the group in a cell of a port, or NULL. */
+static inline struct nbnic_group *request_group_in(const struct port *p, uint32_t cell)
+{
+	return cell < NBAR_GROUPS_MAX ? p->group[cell] : NULL;
+}
 
 /* Makes the reply one of failure, for people too: what, where, and what to do next. */
 __attribute__((format(printf, 3, 4))) int request_fail(struct control *k, int error,

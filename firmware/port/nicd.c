@@ -57,12 +57,23 @@ static bool on_deliver(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
 	return page_deliver(n->port[port], cell, src, word);
 }
 
+/* The wire may have something for each of the peers. */
+static void peers_end(const struct nicd_released *r)
+{
+	const struct nbnic_group *g = (const void *)r;
+	struct wire_base *w = r->nic->wire;
+
+	for (uint32_t i = 0; w->ops->peer_end && i < g->nconnected; i++)
+		w->ops->peer_end(w, &g->peer[i].addr);
+}
+
 /* free() can take long: blocks wait on a list until the control thread takes them. */
 static void on_release(void *ctx, struct nbnic_group *block)
 {
 	struct nicd_nic *n = ctx;
 	struct nicd_released *r = (void *)block;
 
+	r->nic = n;
 	r->next = n->nicd->released;
 	n->nicd->released = r;
 }
@@ -97,6 +108,7 @@ int nicd_add(struct nicd *d, const char *name, struct wire_base *wire)
 	}
 	strncpy(n->name, name, sizeof(n->name) - 1);
 	n->wire = wire;
+	wire->mailbox = &d->mailbox;
 	n->nicd = d;
 	d->nic[d->nnic++] = n;
 	return 0;
@@ -216,13 +228,15 @@ struct nicd_released *nicd_take_released(struct nicd *d)
 	return list;
 }
 
-uint32_t nicd_free_released(struct nicd_released *list)
+uint32_t nicd_free_released(struct nicd_released *list, bool polled)
 {
 	uint32_t n = 0;
 
 	for (; list; n++) {
 		struct nicd_released *next = list->next;
 
+		if (polled)
+			peers_end(list);
 		free(list);
 		list = next;
 	}
@@ -239,5 +253,5 @@ void nicd_fini(struct nicd *d)
 		free(n);
 	}
 	d->nnic = 0;
-	nicd_free_released(nicd_take_released(d));
+	nicd_free_released(nicd_take_released(d), false);
 }

@@ -36,10 +36,12 @@ struct nicd {
 	struct nicd_released *released; /* blocks that the NICs are done with */
 };
 
-/* Lies at the start of a block that is no longer in use. */
+/* Lies at the start of a block that is no longer in use; its peers can still be read. */
 struct nicd_released {
 	struct nicd_released *next;
+	struct nicd_nic *nic;
 };
+_Static_assert(sizeof(struct nicd_released) <= offsetof(struct nbnic_group, npeer), "peers stay");
 
 /* What the polling thread does when there is nothing to do. */
 enum nicd_idle {
@@ -80,8 +82,9 @@ void nicd_count_wire(struct nicd_nic *n);
 /* Polling thread: yields the blocks that are no longer in use. Free them elsewhere. */
 struct nicd_released *nicd_take_released(struct nicd *d);
 
-/* Frees such blocks; how many there were. */
-uint32_t nicd_free_released(struct nicd_released *list);
+/* Frees such blocks; how many there were. While the polling thread runs (polled), wires are told of
+ * the peers that go with them; the caller then is the control thread. */
+uint32_t nicd_free_released(struct nicd_released *list, bool polled);
 
 /* Ends all NICs and closes their wires, when neither thread runs any more. */
 void nicd_fini(struct nicd *d);

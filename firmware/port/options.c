@@ -20,7 +20,14 @@
 enum { EXIT_USAGE = 2 };
 
 /* A new wire is one file and one line here. */
-static const struct wire_ops *const wires[] = { &wire_ring_ops, &wire_udp_ops, &wire_dpdk_ops };
+static const struct wire_ops *const wires[] = {
+	&wire_ring_ops,
+	&wire_udp_ops,
+	&wire_dpdk_ops,
+#ifdef NBAR_VERBS
+	&wire_verbs_ops,
+#endif
+};
 #define NWIRE (sizeof(wires) / sizeof(wires[0]))
 
 static const char help[] =
@@ -28,6 +35,12 @@ static const char help[] =
 	"Runs soft NICs that carry out barriers. Stays in the foreground; SIGTERM or SIGINT ends it.\n"
 	"  --nic ...          a NIC: wire=ring | wire=udp,bind=ADDRESS:PORT[,address=ADDRESS]\n"
 	"                     | wire=dpdk,dev=NAME | wire=dpdk,port=INDEX\n"
+#ifdef NBAR_VERBS
+	"                     | wire=verbs[,mode=ud][,device=NAME][,port=N][,gid=INDEX][,sl=N]\n"
+	"                     [,mtu=BYTES]\n"
+#else
+	"                     (wire=verbs: not in this build, as it was made without libibverbs)\n"
+#endif
 	"  --nics N           short for N NICs n0, n1, ... on the wire ring\n"
 	"  --run-dir DIR      control sockets are DIR/NAME.sock (default: $NBAR_RUN_DIR, or else\n"
 	"                     /run/nbar for root, $XDG_RUNTIME_DIR/nbar, /tmp/nbar-UID)\n"
@@ -112,6 +125,15 @@ static int list_wires(void)
 	return EXIT_SUCCESS;
 }
 
+static int version(void)
+{
+	printf("nbar-nicd " NBAR_VERSION_TEXT "\nwires:");
+	for (size_t i = 0; i < NWIRE; i++)
+		printf(" %s", wires[i]->name);
+	printf("\n");
+	return EXIT_SUCCESS;
+}
+
 static int name_check(const struct options *o, const char *name)
 {
 	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -142,7 +164,7 @@ static int wire_find(const char *name, const struct wire_ops **out)
 			return -1;
 		}
 	}
-	log_error("--nic wire=%s: there is no such wire; see --list-wires", name);
+	log_error("--nic wire=%s: this build has no such wire; see --list-wires", name);
 	return EXIT_USAGE;
 }
 
@@ -343,8 +365,7 @@ static int option_take(struct options *o, int which, const char *arg, struct giv
 	case OPT_LIST:
 		return list_wires();
 	case OPT_VERSION:
-		printf("nbar-nicd " NBAR_VERSION_TEXT "\n");
-		return EXIT_SUCCESS;
+		return version();
 	case OPT_HELP:
 		fputs(help, stdout);
 		return EXIT_SUCCESS;

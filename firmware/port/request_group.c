@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request_group.c - what clients ask for groups: open, connect, close, and their state.
+ * request_group.c - what clients ask for groups: open, close, and their state.
  *
  * As request.c. Memory and plans are made here, in the control thread; the polling thread gets them
  * ready to use.
@@ -216,90 +216,6 @@ int request_group_open(struct control_client *c, const void *body, size_t length
 	return rc;
 }
 
-struct connect_call {
-	struct nicd_nic *nic;
-	struct port *port;
-	const struct nbar_req_group_connect *req;
-	enum { CONNECT_DONE, CONNECT_NO_CELL, CONNECT_TWICE, CONNECT_MANY, CONNECT_REFUSED } end;
-	uint32_t missing; /* before and, if it went well, after */
-	uint32_t bad, rank;
-	const char *why;
-};
-
-static struct nbnic_group *group_in(const struct port *p, uint32_t cell)
-{
-	return cell < NBAR_GROUPS_MAX ? p->group[cell] : NULL;
-}
-
-static void run_group_connect(void *arg, uint64_t now)
-{
-	struct connect_call *call = arg;
-	const struct nbar_blob *blob = (const void *)(call->req + 1);
-	struct nbnic_group *g = group_in(call->port, call->req->cell);
-
-	call->end = CONNECT_NO_CELL;
-	if (!g)
-		return;
-	call->missing = (g->is_signal ? g->npeer_max : g->npeer) - g->nconnected;
-	call->end = CONNECT_TWICE;
-	if (call->missing == 0 && call->req->nblob > 0)
-		return;
-	call->end = CONNECT_MANY;
-	if (call->req->nblob > call->missing)
-		return;
-	call->end = CONNECT_REFUSED;
-	if (nbnic_group_connect(&call->nic->nic, g, blob, call->req->nblob, now, &call->bad,
-				&call->why) < 0) {
-		call->rank =
-			g->is_signal ? NBAR_RANK_NONE : g->peer[g->nconnected + call->bad].rank;
-		return;
-	}
-	call->end = CONNECT_DONE;
-	call->missing = g->npeer - g->nconnected;
-}
-
-int request_group_connect(struct control_client *c, const void *body, size_t length)
-{
-	struct control *k = c->at->control;
-	struct connect_call call = { .nic = c->at->nic, .port = c->port, .req = body };
-	struct nbar_rep_group_connect *rep;
-
-	if (length != sizeof(*call.req) + (uint64_t)call.req->nblob * NBAR_BLOB_SIZE)
-		return request_fail(k, -EBADMSG, "%u blobs were announced, %zu bytes came",
-				    call.req->nblob, length - sizeof(*call.req));
-	control_call(k, run_group_connect, &call);
-	switch (call.end) {
-	case CONNECT_NO_CELL:
-		return request_fail(k, -ENOENT,
-				    "there is no group in cell %u of port %u; open one "
-				    "first",
-				    call.req->cell, c->port->number);
-	case CONNECT_TWICE:
-		return request_fail(k, -EISCONN, "the group in cell %u is connected already",
-				    call.req->cell);
-	case CONNECT_MANY:
-		return request_fail(k, -ERANGE,
-				    "the group in cell %u lacks %u peers, but %u blobs "
-				    "came",
-				    call.req->cell, call.missing, call.req->nblob);
-	case CONNECT_REFUSED:
-		if (call.rank == NBAR_RANK_NONE)
-			return request_fail(k, -EPROTO,
-					    "blob %u is refused: %s; all members need the "
-					    "same size and tag, and one kind of wire",
-					    call.bad, call.why);
-		return request_fail(k, -EPROTO,
-				    "the blob of rank %u is refused: %s; all members need the "
-				    "same algorithm, size and tag, and one kind of wire",
-				    call.rank, call.why);
-	case CONNECT_DONE:
-		break;
-	}
-	rep = request_reply(k, sizeof(*rep));
-	rep->missing = call.missing;
-	return 0;
-}
-
 struct close_call {
 	struct nicd_nic *nic;
 	struct port *port;
@@ -310,7 +226,7 @@ struct close_call {
 static void run_group_close(void *arg, uint64_t now)
 {
 	struct close_call *call = arg;
-	struct nbnic_group *g = group_in(call->port, call->cell);
+	struct nbnic_group *g = request_group_in(call->port, call->cell);
 
 	call->found = g;
 	if (!g)

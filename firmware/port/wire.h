@@ -3,16 +3,17 @@
  * wire.h - what a soft NIC asks of a wire. A new wire is one file and one line in wires[].
  *
  * All calls come from the polling thread, except open and close, which come before it starts and
- * after it ends.
+ * after it ends, and those that are said to come from the control thread.
  */
 #ifndef NBAR_PORT_WIRE_H
 #define NBAR_PORT_WIRE_H
 
+#include "mailbox.h"
 #include "nbar_abi.h"
 #include "nic.h"
 
 /* Wire kinds as they stand in blobs. Never reuse a number. */
-enum wire_kind { WIRE_RING = 1, WIRE_DPDK = 2, WIRE_UDP = 3, WIRE_TEST = 255 };
+enum wire_kind { WIRE_RING = 1, WIRE_DPDK = 2, WIRE_UDP = 3, WIRE_VERBS = 4, WIRE_TEST = 255 };
 
 struct wire; /* each wire has its own; it begins with struct wire_base */
 
@@ -22,6 +23,8 @@ struct wire_base {
 	char text[64];          /* address for people; set by open */
 	uint64_t errors;    /* frames the wire did not take; the loop moves it to the counters */
 	uint64_t malformed; /* frames that did not unpack */
+	struct mailbox *mailbox; /* set by nicd_add: from the control thread to the polling one */
+	int fd;                  /* with ops->serve: readable when it is to be called */
 };
 
 struct wire_ops {
@@ -40,8 +43,16 @@ struct wire_ops {
 	void (*transmit)(struct wire_base *w, const struct nbnic_addr *to,
 			 const struct nbfw_token *t);
 	const char *const *options; /* keys that open understands, NULL-terminated */
+	/*
+	 * Control thread; all NULL, or none. A group is about to have this peer, or has it no more:
+	 * what takes long is done here, so that transmit has only to send. As many ends as begins.
+	 * Refused: negative errno, and *why is a constant text that says what to do.
+	 */
+	int (*peer_begin)(struct wire_base *w, const struct nbnic_addr *a, const char **why);
+	void (*peer_end)(struct wire_base *w, const struct nbnic_addr *a);
+	void (*serve)(struct wire_base *w); /* base.fd is readable */
 };
 
-extern const struct wire_ops wire_ring_ops, wire_dpdk_ops, wire_udp_ops;
+extern const struct wire_ops wire_ring_ops, wire_dpdk_ops, wire_udp_ops, wire_verbs_ops;
 
 #endif

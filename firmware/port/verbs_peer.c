@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * verbs_peer.c - NICs that the wire "verbs" sends to, and the repair of its queue pair.
+ *
+ * Called by the control thread, as all this takes system calls. What the polling thread owns it
+ * changes only through the mailbox.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "verbs.h"
+
+struct peer_call {
+	struct verbs_wire *w;
+	struct verbs_peer *peer;
+	struct verbs_peer *other;
+	struct verbs_addr want;
+	bool wanted, broken;
+};
+
+static void run_insert(void *arg, uint64_t now)
+{
+	struct peer_call *c = arg;
+
+	(void)now;
+	verbs_peer_insert(c->w, c->peer);
+}
+
+static void run_remove(void *arg, uint64_t now)
+{
+	struct peer_call *c = arg;
+
+	(void)now;
+	verbs_peer_remove(c->w, c->peer);
+}
+
+/* The same NIC in the table, of which more is known now. */
+static void run_rename(void *arg, uint64_t now)
+{
+	struct peer_call *c = arg;
+
+	(void)now;
+	memcpy(c->peer->addr.byte, &c->want, sizeof(c->want));
+}
+
+static bool is_self(const struct verbs_wire *w, const struct verbs_addr *a)
+{
+	return a->qpn == w->self.qpn && memcmp(a->gid, w->self.gid, sizeof(a->gid)) == 0;
+}
+
+static bool is_v4(const uint8_t gid[16])
+{
+	static const uint8_t v4[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+
+	return memcmp(gid, v4, sizeof(v4)) == 0;
+}
+
+/* Why frames between the two NICs cannot go, or NULL. */
+static const char *mismatch(const struct verbs_addr *mine, const struct verbs_addr *its)
+{
+	if (its->link != mine->link)
+		return "one of the two NICs is on InfiniBand, the other on Ethernet; use ports of one "
+		       "network (device=, port=)";
+	if (its->gid_type != mine->gid_type)
+		return "the two NICs use different versions of RoCE; choose GIDs of one type (gid=, and "
+		       "see ibv_devinfo -v)";
+	if (its->gid_type == 1 + IBV_GID_TYPE_ROCE_V2 && is_v4(its->gid) != is_v4(mine->gid))
+		return "one of the two NICs has an IPv4 address, the other IPv6; choose GIDs of one kind "
+		       "(gid=)";
+	if (its->mode != mine->mode)
+		return "the two NICs are in different modes; give all the same mode=";
+	if (its->mtu != mine->mtu)
+		return "the two NICs have different MTUs; make the ports' MTUs equal, or give all the same "
+		       "mtu=";
+	return NULL;
+}
+
+static struct ibv_ah *handle_of(const struct verbs_wire *w, const struct verbs_addr *a)
+{
+	struct ibv_ah_attr attr = {
+		.is_global = 1,
+		.grh = { .sgid_index = w->gid_index, .hop_limit = 64 },
+		.dlid = a->lid,
+		.sl = w->sl,
+		.port_num = w->port,
+	};
+
+	memcpy(attr.grh.dgid.raw, a->gid, sizeof(a->gid));
+	return ibv_create_ah(w->pd, &attr);
+}
+
+/* Makes a peer and puts it into the table. */
+static struct verbs_peer *peer_make(struct verbs_wire *w, const struct verbs_addr *a)
+{
+	struct verbs_peer *p = calloc(1, sizeof(*p));
+	struct peer_call call = { .w = w, .peer = p };
+
+	if (!p)
+		return NULL;
+	memcpy(p->addr.byte, a, sizeof(*a));
+	p->qpn = a->qpn;
+	p->made_at = w->nmade++;
+	p->ah = handle_of(w, a);
+	if (!p->ah) {
+		int err = errno;
+
+		free(p);
+		errno = err;
+		return NULL;
+	}
+	mailbox_call(w->base.mailbox, run_insert, &call);
+	return p;
+}
+
+static void peer_free(struct verbs_peer *p)
+{
+	ibv_destroy_ah(p->ah);
+	free(p);
+}
+
+static void peer_drop(struct verbs_wire *w, struct verbs_peer *p)
+{
+	struct peer_call call = { .w = w, .peer = p };
+
+	mailbox_call(w->base.mailbox, run_remove, &call);
+	peer_free(p);
+}
+
+int verbs_peer_begin(struct wire_base *base, const struct nbnic_addr *addr, const char **why)
+{
+	struct verbs_wire *w = (struct verbs_wire *)base;
+	struct peer_call call = { .w = w, .want = verbs_addr_of(addr) };
+
+	if (is_self(w, &call.want))
+		return 0;
+	*why = mismatch(&w->self, &call.want);
+	if (*why)
+		return -EPROTO;
+	call.peer = verbs_peer_find(w, &call.want);
+	if (!call.peer) {
+		call.peer = peer_make(w, &call.want);
+		*why = errno == ENOMEM
+			       ? "no memory for an address handle"
+			       : "its address cannot be reached from here; try ping, and gid=";
+		if (!call.peer)
+			return errno ? -errno : -EHOSTUNREACH;
+	} else if (call.peer->users == 0) {
+		w->nstranger--;
+		mailbox_call(base->mailbox, run_rename, &call);
+	}
+	call.peer->users++;
+	return 0;
+}
+
+void verbs_peer_end(struct wire_base *base, const struct nbnic_addr *addr)
+{
+	struct verbs_wire *w = (struct verbs_wire *)base;
+	struct verbs_addr a = verbs_addr_of(addr);
+	struct verbs_peer *p = is_self(w, &a) ? NULL : verbs_peer_find(w, &a);
+
+	if (p && p->users > 0 && --p->users == 0)
+		peer_drop(w, p);
+}
+
+/* Somebody asked whom no group here has as a peer, perhaps not yet: he is to get an answer when he
+ * asks again. Only so many are remembered. */
+static void stranger_make(struct verbs_wire *w, const struct verbs_addr *a)
+{
+	struct verbs_peer *oldest = NULL;
+
+	if (verbs_peer_find(w, a) || is_self(w, a))
+		return;
+	for (uint32_t i = 0; w->nstranger == VERBS_STRANGERS_MAX && i < VERBS_BUCKETS; i++)
+		for (struct verbs_peer *p = w->bucket[i]; p; p = p->next)
+			if (p->users == 0 && (!oldest || p->made_at < oldest->made_at))
+				oldest = p;
+	if (oldest) {
+		w->nstranger--;
+		peer_drop(w, oldest);
+	}
+	if (peer_make(w, a))
+		w->nstranger++;
+}
+
+static void run_take(void *arg, uint64_t now)
+{
+	struct peer_call *c = arg;
+
+	(void)now;
+	c->want = c->w->want;
+	c->wanted = c->w->wanted;
+	c->broken = c->w->broken;
+	c->w->wanted = false;
+}
+
+static void run_repaired(void *arg, uint64_t now)
+{
+	struct peer_call *c = arg;
+	struct verbs_wire *w = c->w;
+	struct ibv_wc wc;
+
+	(void)now;
+	while (ibv_poll_cq(w->recv_cq, 1, &wc) > 0 || ibv_poll_cq(w->send_cq, 1, &wc) > 0)
+		;
+	w->posted = w->done = 0;
+	verbs_post_all(w);
+	w->broken = false;
+}
+
+/* The queue pair went into an error: it begins anew, with the number that it has. What was under
+ * way is lost, and asked for again. */
+static void repair(struct verbs_wire *w)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct peer_call call = { .w = w };
+
+	if (ibv_modify_qp(w->qp, &attr, IBV_QP_STATE) || verbs_qp_start(w) < 0) {
+		log_error("nic %s: the queue pair is in an error and cannot be started again: %s; "
+			  "restart the daemon",
+			  w->nic, strerror(errno));
+		return;
+	}
+	log_error("nic %s: the queue pair was in an error and has been started again", w->nic);
+	mailbox_call(w->base.mailbox, run_repaired, &call);
+}
+
+void verbs_serve(struct wire_base *base)
+{
+	struct verbs_wire *w = (struct verbs_wire *)base;
+	struct peer_call call = { .w = w };
+	uint64_t n;
+
+	if (read(w->wake_fd, &n, sizeof(n)) < 0)
+		return;
+	mailbox_call(base->mailbox, run_take, &call);
+	if (call.broken)
+		repair(w);
+	if (call.wanted)
+		stranger_make(w, &call.want);
+}
+
+void verbs_peers_free(struct verbs_wire *w)
+{
+	for (uint32_t i = 0; i < VERBS_BUCKETS; i++) {
+		while (w->bucket[i]) {
+			struct verbs_peer *p = w->bucket[i];
+
+			w->bucket[i] = p->next;
+			peer_free(p);
+		}
+	}
+}

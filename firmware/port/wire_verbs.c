@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wire_verbs.c - frames in unreliable datagrams of an RDMA device: InfiniBand or RoCE.
+ *
+ * Called by the polling thread. Never blocks, registers or creates nothing: memory, queue pair and
+ * address handles were made before (verbs_device.c, verbs_peer.c). What no peer has been made for
+ * is not sent; the control thread is asked for one.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "verbs.h"
+
+#define BURST 32
+#define LOOK_NS UINT64_C(1000000)
+
+static uint32_t hash_of(const struct verbs_addr *a)
+{
+	uint64_t low;
+
+	memcpy(&low, a->gid + 8, sizeof(low));
+	low = (low ^ a->qpn) * UINT64_C(0x9e3779b97f4a7c15);
+	return (uint32_t)(low >> 32) % VERBS_BUCKETS;
+}
+
+/* A frame tells GID and queue pair of its sender, no more: so these name a peer. */
+struct verbs_peer *verbs_peer_find(const struct verbs_wire *w, const struct verbs_addr *a)
+{
+	struct verbs_peer *p = w->bucket[hash_of(a)];
+
+	for (; p; p = p->next) {
+		struct verbs_addr b = verbs_addr_of(&p->addr);
+
+		if (p->qpn == a->qpn && memcmp(b.gid, a->gid, sizeof(a->gid)) == 0)
+			return p;
+	}
+	return NULL;
+}
+
+void verbs_peer_insert(struct verbs_wire *w, struct verbs_peer *p)
+{
+	struct verbs_addr a = verbs_addr_of(&p->addr);
+	struct verbs_peer **at = &w->bucket[hash_of(&a)];
+
+	p->next = *at;
+	*at = p;
+}
+
+void verbs_peer_remove(struct verbs_wire *w, struct verbs_peer *p)
+{
+	struct verbs_addr a = verbs_addr_of(&p->addr);
+	struct verbs_peer **at = &w->bucket[hash_of(&a)];
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+}
+
+/* The rare things that the control thread has to do: it then asks what. */
+void verbs_wake(const struct verbs_wire *w)
+{
+	uint64_t one = 1;
+
+	if (write(w->wake_fd, &one, sizeof(one)) < 0)
+		return; /* it is awake already */
+}
+
+static void post_one(struct verbs_wire *w, uint64_t i)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)(w->room + i * VERBS_ROOM),
+		.length = VERBS_ROOM,
+		.lkey = w->mr->lkey,
+	};
+	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	if (ibv_post_recv(w->qp, &wr, &bad))
+		w->base.errors++;
+}
+
+void verbs_post_all(struct verbs_wire *w)
+{
+	for (uint64_t i = 0; i < VERBS_RECVS; i++)
+		post_one(w, i);
+}
+
+static void gone_wrong(struct verbs_wire *w)
+{
+	w->base.errors++;
+	if (w->broken)
+		return;
+	w->broken = true;
+	verbs_wake(w);
+}
+
+static void look_for_completions(struct verbs_wire *w)
+{
+	struct ibv_wc wc[4];
+	int n = ibv_poll_cq(w->send_cq, 4, wc);
+
+	for (int i = 0; i < n; i++) {
+		if (wc[i].status != IBV_WC_SUCCESS)
+			gone_wrong(w);
+		w->done += VERBS_SIGNALLED;
+	}
+}
+
+bool verbs_send(struct verbs_wire *w, const struct verbs_peer *p, const void *data, uint32_t length)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)data, .length = length };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_INLINE,
+		.wr.ud = { .ah = p->ah, .remote_qpn = p->qpn, .remote_qkey = VERBS_QKEY },
+	};
+	struct ibv_send_wr *bad;
+
+	if (w->posted - w->done >= VERBS_SENDS - VERBS_SIGNALLED)
+		look_for_completions(w);
+	if (w->broken || w->posted - w->done >= VERBS_SENDS)
+		return false;
+	if ((w->posted + 1) % VERBS_SIGNALLED == 0)
+		wr.send_flags |= IBV_SEND_SIGNALED;
+	if (ibv_post_send(w->qp, &wr, &bad))
+		return false;
+	w->posted++;
+	return true;
+}
+
+static void to_itself(struct verbs_wire *w, const struct nbfw_token *t)
+{
+	if (w->loop_tail - w->loop_head == VERBS_LOOP)
+		w->base.errors++;
+	else
+		w->loop[w->loop_tail++ % VERBS_LOOP] = *t;
+}
+
+static void verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
+			   const struct nbfw_token *t)
+{
+	struct verbs_wire *w = (struct verbs_wire *)base;
+	struct verbs_addr a = verbs_addr_of(to);
+	const struct verbs_peer *p;
+	uint8_t frame[NBFW_FRAME_SIZE];
+
+	if (a.qpn == w->self.qpn && memcmp(a.gid, w->self.gid, sizeof(a.gid)) == 0) {
+		to_itself(w, t);
+		return;
+	}
+	p = verbs_peer_find(w, &a);
+	if (!p) {
+		/* The answer to a PULL of a NIC that no group here knows yet. It will ask again. */
+		w->base.errors++;
+		if (w->wanted)
+			return;
+		w->want = a;
+		w->wanted = true;
+		verbs_wake(w);
+		return;
+	}
+	nbfw_token_pack(t, frame);
+	if (!verbs_send(w, p, frame, sizeof(frame)))
+		w->base.errors++;
+}
+
+/* Where a datagram came from, by its GRH; with RoCE over IPv4 that is an IPv4 header, at its end.
+ */
+static bool source_of(const struct ibv_wc *wc, const uint8_t *grh, struct verbs_addr *out)
+{
+	static const uint8_t v4[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+
+	if (!(wc->wc_flags & IBV_WC_GRH))
+		return false;
+	*out = (struct verbs_addr){ .qpn = wc->src_qp, .lid = wc->slid };
+	if (grh[0] >> 4 == 6) {
+		memcpy(out->gid, grh + 8, 16);
+	} else if (grh[20] >> 4 == 4) {
+		memcpy(out->gid, v4, 12);
+		memcpy(out->gid + 12, grh + 32, 4);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void receive(struct verbs_wire *w, struct nbnic *nic, const struct ibv_wc *wc, uint64_t now)
+{
+	const uint8_t *room = w->room + wc->wr_id * VERBS_ROOM;
+	size_t length = wc->byte_len > VERBS_GRH ? wc->byte_len - VERBS_GRH : 0;
+	const struct verbs_peer *p;
+	struct verbs_addr a;
+	struct nbnic_addr stranger = { { 0 } };
+	struct nbfw_token t;
+
+	if (!source_of(wc, room, &a) || !nbfw_token_unpack(room + VERBS_GRH, length, &t)) {
+		w->base.malformed++;
+		return;
+	}
+	p = verbs_peer_find(w, &a);
+	if (!p)
+		memcpy(stranger.byte, &a, sizeof(a));
+	nbnic_receive(nic, p ? &p->addr : &stranger, &t, now);
+}
+
+static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t now)
+{
+	struct verbs_wire *w = (struct verbs_wire *)base;
+	struct ibv_wc wc[BURST];
+	int n = w->broken ? 0 : ibv_poll_cq(w->recv_cq, BURST, wc);
+	unsigned own = w->loop_tail - w->loop_head;
+
+	if (now >= w->look_at) {
+		w->look_at = now + LOOK_NS;
+		look_for_completions(w);
+	}
+	for (unsigned i = 0; i < own; i++)
+		nbnic_receive(nic, &base->addr, &w->loop[w->loop_head++ % VERBS_LOOP], now);
+	for (int i = 0; i < n; i++) {
+		if (wc[i].status != IBV_WC_SUCCESS) {
+			gone_wrong(w);
+			continue;
+		}
+		receive(w, nic, &wc[i], now);
+		post_one(w, wc[i].wr_id);
+	}
+	return own + (n > 0 ? (unsigned)n : 0);
+}
+
+static void verbs_close(struct wire_base *base)
+{
+	struct verbs_wire *w = (struct verbs_wire *)base;
+
+	verbs_peers_free(w);
+	verbs_device_close(w);
+	free(w);
+}
+
+static int verbs_open(const char *nic, const char *(*option)(void *args, const char *key),
+		      void *args, struct wire_base **out)
+{
+	struct verbs_wire *w = calloc(1, sizeof(*w));
+	int rc;
+
+	if (!w)
+		return -ENOMEM;
+	strncpy(w->nic, nic, sizeof(w->nic) - 1);
+	w->base.ops = &wire_verbs_ops;
+	w->wake_fd = -1;
+	w->base.fd = -1;
+	rc = verbs_device_open(w, option, args);
+	if (rc < 0) {
+		verbs_close(&w->base);
+		return rc;
+	}
+	verbs_post_all(w);
+	*out = &w->base;
+	return 0;
+}
+
+static const char *const verbs_options[] = { "mode", "device", "port", "gid", "sl", "mtu", NULL };
+
+const struct wire_ops wire_verbs_ops = {
+	.name = "verbs",
+	.kind = WIRE_VERBS,
+	.open = verbs_open,
+	.close = verbs_close,
+	.poll = verbs_poll,
+	.transmit = verbs_transmit,
+	.options = verbs_options,
+	.peer_begin = verbs_peer_begin,
+	.peer_end = verbs_peer_end,
+	.serve = verbs_serve,
+};

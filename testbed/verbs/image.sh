@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# image.sh DIR - makes what a guest boots: DIR/vmlinuz, the kernel of Debian's package, unpacked and
+# not installed, and DIR/initrd, busybox with the modules of that kernel that guests need.
+#
+# Called by guest. Exit status 77: this machine cannot have them, and why. What is there stays.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+dir=$1
+# crc32_generic: rxe does not ask for it, but adds no link without it.
+modules="virtio_pci virtio_net 9pnet_virtio 9p crc32_generic ib_uverbs rdma_ucm rdma_rxe sch_netem veth"
+
+cannot() {
+	echo "guest: $*" >&2
+	exit 77
+}
+
+# Sets kernel to the folder of the unpacked package.
+fetch() {
+	local package
+	package=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/^ *Depends: //p' | head -n 1)
+	[ -n "$package" ] || cannot "no package linux-image-amd64 is known here: run apt-get update, or" \
+		"give a folder with vmlinuz and initrd by NBAR_GUEST_IMAGE"
+	kernel=$work/kernel
+	(cd "$work" && apt-get download "$package") >"$work/log" 2>&1 && dpkg -x "$work/$package"_*.deb "$kernel" ||
+		cannot "$package cannot be had: $(tail -n 1 "$work/log")"
+}
+
+# Copies the modules in the order in which they have to go in, as 00.ko, 01.ko, ...
+copy_modules() {
+	local version m path n=0
+	version=$(ls "$kernel/lib/modules")
+	depmod -b "$kernel" "$version" || return
+	for m in $modules; do
+		modprobe -d "$kernel" -S "$version" --show-depends "$m" || echo "missing $m"
+	done >"$work/order" 2>>"$work/log"
+	! grep -q ^missing "$work/order" || cannot "that kernel lacks modules: $(grep ^missing "$work/order")"
+	while read -r path; do
+		cp "$path" "$work/root/$(printf '%02d' $n).ko" || return
+		n=$((n + 1))
+	done < <(awk '$1 == "insmod" && !seen[$2]++ { print $2 }' "$work/order")
+}
+
+mkdir -p "$dir" || exit 1
+work=$(mktemp -d "$dir/making.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+for c in busybox cpio depmod modprobe; do
+	command -v $c >/dev/null || cannot "no $c here; on Debian: apt-get install busybox-static cpio kmod"
+done
+ldd "$(command -v busybox)" >/dev/null 2>&1 && cannot "busybox is not static; apt-get install busybox-static"
+fetch
+mkdir -p "$work/root/bin"
+cp "$(command -v busybox)" "$work/root/bin/busybox" && install -m 755 "$here/init" "$work/root/init" && copy_modules &&
+	(cd "$work/root" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initrd" &&
+	cp "$kernel"/boot/vmlinuz-* "$work/vmlinuz" && mv "$work/vmlinuz" "$work/initrd" "$dir" ||
+	{ echo "guest: cannot make $dir: $(tail -n 1 "$work/log")" >&2; exit 1; }

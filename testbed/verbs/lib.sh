@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# lib.sh - what the tests of the wire "verbs" share. Sourced with `guests` set to how many the test
+# wants. On the machine it starts the guests, which run the test again: what follows there is inside.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+if [ -z "${NBAR_GUESTS:-}" ]; then
+	testbed/verbs/guest run ${NBAR_NATIVE:+--native} -n "$guests" --limit "${TEST_LIMIT:-280}" -- "$0"
+	rc=$?
+	if [ $rc = 77 ]; then
+		echo "ok 1 - $(basename "$0") # SKIP no guests: see above"
+		echo "1..1"
+		exit 0
+	fi
+	exit $rc
+fi
+TMPDIR=/tmp
+. testbed/e2e/lib.sh
+oracle=$BUILD/oracle
+within=
+run=0 # how often the guests' shared memory has been used
+# A guest is slow: what is asked for again too soon only keeps others from answering.
+times="--idle sleep --pull-us 20000 --budget-ms 4000"
+device=$(rdma link 2>/dev/null | awk '$1 == "link" { sub("/.*", "", $2); print $2; exit }')
+if [ -z "$device" ]; then
+	skip "$(basename "$0")" "this machine has no RDMA device"
+	finish
+fi
+
+at() { # K COMMAND...: in guest K
+	"$NBAR_AGENT" "$@"
+}
+
+# nics NAME WORDS...: a daemon here, in $work/NAME, on the wire with the further keys of each word
+# ("-": none); its NICs are n0, n1, ...
+nics() {
+	local name=$1 word i=0 args=()
+	shift
+	for word; do
+		args+=(--nic "name=n$i,wire=verbs,mode=$mode$([ "$word" = - ] || echo ",$word")")
+		i=$((i + 1))
+	done
+	first_nic=n0 daemon "$work/$name" $times "${args[@]}"
+}
+
+statistic() { # COUNTER: of the device
+	rdma statistic show link "$device/1" | grep -o "$1 [0-9]*" | cut -d ' ' -f 2
+}
+
+count_of() { # NIC COUNTER
+	"$BUILD/nbar" stat --json "$1" | grep -o "\"$2\": [0-9]*" | cut -d ' ' -f 2
+}
+
+resource() { # KIND: how many the device has of "qp", "mr", "cq", "pd", "ctx"
+	rdma resource show "$device" | grep -o " $1 [0-9]*" | head -n 1 | cut -d ' ' -f 3
+}
+
+# soon COMMAND...: it succeeds within ten seconds.
+soon() {
+	local i
+	for i in $(seq 100); do
+		"$@" && return
+		sleep 0.1
+	done
+	return 1
+}
+
+# Ends the daemons that this script started.
+cleanup_daemons() {
+	local pid
+	kill $pids 2>/dev/null
+	for pid in $pids; do
+		wait "$pid" 2>/dev/null
+	done
+	pids=
+}

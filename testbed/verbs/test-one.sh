@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The wire "verbs" on one machine: NICs of two daemons on one RDMA device. Each barrier is checked by
+# the oracle.
+set -u
+guests=1
+. "$(dirname "$0")/lib.sh"
+
+a() {
+	printf "$work/$mode-a/n%s.sock " "$@"
+}
+
+b() {
+	printf "$work/$mode-b/n%s.sock " "$@"
+}
+
+sizes() {
+	local all=($(a 0) $(b 0) $(a 1) $(b 1) $(a 2) $(b 2) $(a 3) $(b 3)) n
+	for n in 2 3 4 5 6 7 8; do
+		"$oracle" -i 50 "${all[@]:0:$n}" || return
+	done
+}
+
+algorithms() {
+	local alg
+	for alg in pairwise dissemination:1 dissemination:3 mcs tournament binomial linear custom; do
+		"$oracle" -i 100 -a $alg $(a 0 1) $(b 0 1) && "$oracle" -i 50 -a $alg $(a 0) $(b 0 1) || return
+	done
+}
+
+# Barriers of two, and the device's own count of what it carried.
+by_rdma() {
+	local before after
+	before=$(statistic sent_pkts)
+	"$oracle" -i 500 $(a 0) $(b 0) || return
+	after=$(statistic sent_pkts)
+	echo "packets of the device: $before before, $after after 500 barriers of 2"
+	[ $((after - before)) -ge 1000 ]
+}
+
+unchanged() { # QPS MRS
+	[ "$(resource qp)" = "$1" ] && [ "$(resource mr)" = "$2" ]
+}
+
+suite() {
+	ok "$mode: a daemon with four NICs starts" nics $mode-a - - - -
+	ok "$mode: another" nics $mode-b - - - -
+	qps=$(resource qp) mrs=$(resource mr)
+	ok "$mode: 50 barriers of 2 to 8 members" sizes
+	ok "$mode: 100 barriers of 4 and 50 of 3, by each algorithm" algorithms
+	ok "$mode: several members at one NIC" "$oracle" -i 100 $(a 0 0 0) $(b 0)
+	ok "$mode: each member in turn comes late" "$oracle" -i 8 -d 50 $(a 0 1) $(b 0 1)
+	ok "$mode: the device carried every signal" by_rdma
+	ok "$mode: what closed groups had is given back" soon unchanged "$qps" "$mrs"
+}
+
+for mode in ${MODES:-ud}; do
+	suite
+	cleanup_daemons
+done
+finish

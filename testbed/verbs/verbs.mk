@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Tests on a kernel's RDMA stack, in guests (see verbs/README.md). A test is added to VERBS_LIST, the
+# programs it needs to VERBS_BIN. NBAR_NATIVE=1 runs them on this machine's own RDMA device.
+
+VERBS_BIN += $(BUILD)/oracle
+VERBS_LIST += testbed/verbs/test-one.sh
+
+check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: takes minutes
+	$(Q)testbed/deps.sh qemu-system-x86 cpio busybox-static kmod iproute2 libibverbs-dev \
+		ibverbs-providers rdma-core
+	$(Q)$(MAKE) --no-print-directory check-verbs-nodeps
+
+check-verbs-nodeps: all $$(VERBS_BIN)
+	$(Q)BUILD=$(BUILD) TEST_TIMEOUT=600 testbed/run $(VERBS_LIST)
+
+.PHONY: check-verbs check-verbs-nodeps
