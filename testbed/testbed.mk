@@ -66,7 +66,7 @@ check-mutations: ## breaks the core in many ways and sees the unit tests fail; t
 check-unit: $(UNIT_BIN) ## the unit tests alone
 	$(Q)BUILD=$(BUILD) testbed/run $(UNIT_BIN)
 
-THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_crew $(BUILD)/test_hostlib%,$(UNIT_BIN))
+THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_team_kinds $(BUILD)/test_crew $(BUILD)/test_hostlib%,$(UNIT_BIN))
 check-threads: $(THREAD_BIN) ## what has threads; for SAN=thread
 	$(Q)BUILD=$(BUILD) testbed/run $(THREAD_BIN)
 
