@@ -3,27 +3,29 @@
  * bench.h - what the files of `nbar bench` share.
  *
  * bench.c       the command: options in, runs in random order, results out
- * bench_opt.c   options
+ * bench_opt.c   options; of the sweeps, too
+ * bench_session.c  what every experiment with nodes does: daemon, runs, journal, results
  * bench_nicd.c  the daemon it starts, and the folder for it
  * bench_run.c   one run: starts the hosts, watches them, gathers what they measured
  * bench_host.c  what a host does in a run
- * bench_out.c   table, JSON, CSV
  */
 #ifndef NBAR_TOOLS_BENCH_H
 #define NBAR_TOOLS_BENCH_H
 
+#include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "experiment.h"
 #include "hist.h"
 #include "machine.h"
 #include "nbar.h"
 #include "tool.h"
 
 #define BENCH_NODES_MAX 1024u
-#define BENCH_LIST_MAX 16u /* node counts, algorithms */
+#define BENCH_LIST_MAX 64u /* node counts, algorithms */
 #define BENCH_LAUNCHES_MAX 1000u
 #define BENCH_ITERS_MAX 100000000u
 #define BENCH_SKEW_MAX 16384u /* barriers of a run whose exits are kept, for the skew */
@@ -31,6 +33,9 @@
 
 enum bench_where { BENCH_NIC, BENCH_HOST, BENCH_WHERE_END };
 extern const char *const bench_where_name[BENCH_WHERE_END];
+
+/* Processes that drive the nodes. AUTO: one a node where each has a core of its own, else one. */
+enum bench_drivers { BENCH_DRIVERS_NODES, BENCH_DRIVERS_ONE, BENCH_DRIVERS_AUTO };
 
 struct bench_options {
 	uint32_t iters, warmup, launches;
@@ -42,18 +47,35 @@ struct bench_options {
 	char wire[NBAR_NAME_MAX];
 	const char *nic[NBAR_NICS_MAX]; /* attach to these instead of starting a daemon */
 	uint32_t nnic;
-	const char *json, *csv; /* path, "-", or NULL */
-	const char *idle;       /* policy of the daemon; NULL: by the number of cores */
-	const char *nicd;       /* path; NULL: beside this program, then $PATH */
-	int cpu;                /* of the daemon; -1: the first allowed */
+	struct experiment_options out;
+	const char *idle; /* policy of the daemon; NULL: by the number of cores */
+	const char *nicd; /* path; NULL: beside this program, then $PATH */
+	int cpu;          /* of the daemon; -1: the first allowed */
 	uint64_t seed;
-	bool one_driver, full, check;
+	enum bench_drivers drivers;
+	bool full, check;
 	bool sorted; /* node i has rank i */
 };
 
-/* 0, or the exit code to end with; *help is set if that is what was wanted. */
-int bench_options_parse(int argc, char **argv, struct bench_options *opt, bool *help);
+/* What a bench is without options. */
+struct bench_options bench_options_default(void);
+
+/* More options, of one experiment. read gets what getopt_long returned and the value. */
+struct bench_more {
+	const struct option *option; /* ends with { 0 }; values from BENCH_OPT_MORE */
+	int (*read)(void *arg, int c, const char *value);
+	void *arg;
+};
+#define BENCH_OPT_MORE 512
+
+/* 0, or the exit code to end with; *help is set if that is what was wanted. *opt: the defaults
+ * before, what was wanted after. more: may be NULL. */
+int bench_options_parse(int argc, char **argv, struct bench_options *opt,
+			const struct bench_more *more, bool *help);
 void bench_usage(FILE *to);
+
+/* The options that all experiments with nodes have, for their --help. */
+void bench_usage_common(FILE *to);
 
 /* The machine, and what of it this bench uses. */
 struct bench_machine {
@@ -65,12 +87,35 @@ struct bench_machine {
 	char idle[16];
 };
 
-/* One line of the output: what was run ... */
+/*
+ * What a host does before each barrier: it computes for a step, and after the last step begins
+ * with the first again. Each host varies each step at random, evenly, by up to the fraction `vary`
+ * of it; the times follow from seed, rank and barrier alone, so NIC- and host-based runs see the
+ * same.
+ *
+ * To compute is to do nothing for the library until a time of the clock: a host that runs the
+ * protocol lets it stand meanwhile, as it would if it computed. Nodes that share a core share it in
+ * that time, so that they compute side by side, as on cores of their own.
+ */
+struct bench_work {
+	const uint32_t *step_ns;
+	uint32_t nstep;
+	double vary;
+	uint64_t seed;
+};
+
+/* The time that a host computes before barrier i (from 0). */
+uint64_t bench_work_ns(const struct bench_work *w, uint32_t rank, uint32_t i);
+
+/* What is run ... */
 struct bench_config {
 	uint32_t nodes;
 	enum bench_where where;
 	const char *alg;
-	const uint32_t *rank; /* of each node, in this launch */
+	uint32_t iters, warmup;        /* barriers; with work, full rounds of its steps */
+	const struct bench_work *work; /* NULL: none */
+	const uint32_t *rank;          /* of each node; set by bench_session_run */
+	uint32_t launch;
 };
 
 /* ... and what came of it, in microseconds. */
@@ -79,15 +124,9 @@ struct bench_figures {
 	double mean_min_us, mean_avg_us; /* least and mean over the hosts, of the same */
 	double p50_us, p99_us, max_us;   /* over all barriers of all hosts */
 	double skew_us;                  /* median over the barriers of last exit - first exit */
+	double late_us; /* mean over hosts and barriers: how much longer than wanted it computed */
 };
 #define BENCH_NFIGURES (sizeof(struct bench_figures) / sizeof(double))
-
-struct bench_result {
-	struct bench_config config;
-	struct bench_figures median;  /* over the launches, figure by figure */
-	struct bench_figures *launch; /* one a launch */
-	double factor;                /* host mean / NIC mean; 0: not both were run */
-};
 
 /* NICs of a bench: our own daemon's, or those named by --nic. */
 struct bench_nics {
@@ -108,10 +147,16 @@ void bench_nicd_stop(struct bench_nics *nics);
 /* Says how our daemon ended, if status is that of its end, and shows the end of its log. */
 void bench_nicd_died(struct bench_nics *nics, int status);
 
+/* Where the samples of a run go, and what it is called there. */
+struct bench_raw {
+	FILE *to; /* NULL: nowhere */
+	const char *point;
+};
+
 /* One run. 0 or an exit code, the message is out. */
 int bench_run(const struct bench_options *opt, const struct bench_config *config,
 	      const struct bench_machine *machine, struct bench_nics *nics,
-	      struct bench_figures *out);
+	      const struct bench_raw *raw, struct bench_figures *out);
 
 /* Signals that end the bench are blocked from begin on; children undo it by unblock. */
 void bench_signals_begin(void);
@@ -125,16 +170,72 @@ void bench_die_with(pid_t parent);
 
 void bench_machine_read(struct bench_machine *m, const struct bench_options *opt);
 
-struct bench_report {
-	const struct bench_options *opt;
-	const struct bench_machine *machine;
-	const struct bench_result *result;
-	uint32_t nresult;
-	char command[1024];
+/* An experiment with nodes, from the options to the end. */
+struct bench_session {
+	struct bench_options *opt;
+	struct bench_machine machine;
+	struct bench_nics nics;
+	struct experiment e;
+	bool started; /* there are NICs */
+	uint64_t random;
 };
 
-void bench_table(const struct bench_report *r, FILE *to);
-void bench_json(const struct bench_report *r, FILE *to);
-void bench_csv(const struct bench_report *r, FILE *to);
+/*
+ * Begins it: looks at the NICs and the machine, adds to the result what all such experiments say,
+ * opens outputs. The result is taken over; settings of one's own are in it. amount: seconds that
+ * all runs take, about. 0 or an exit code, the message is out; then there is nothing to end.
+ */
+int bench_session_begin(struct bench_session *s, struct bench_options *opt, struct result *result,
+			double amount);
+
+/* About how many seconds a run takes. */
+double bench_session_cost(const struct bench_config *c);
+
+/*
+ * One run, or what the journal has of it. name: tells it from the others of the same nodes, where,
+ * algorithm and launch. The ranks are dealt to the nodes by seed and launch: the same for nic and
+ * host. 0 or an exit code, the message is out.
+ */
+int bench_session_run(struct bench_session *s, const struct bench_config *config, const char *name,
+		      struct bench_figures *out);
+
+/* Writes the results and stops what was started. Returns the exit code. */
+int bench_session_end(struct bench_session *s, int status);
+
+/* A line or a pair of lines of the results, and where its figures go: one a launch. */
+struct bench_point {
+	struct bench_config config; /* but where, rank and launch */
+	char name[48];
+	struct bench_figures *launch[BENCH_WHERE_END];
+};
+
+/* Room for the figures of n points; point[i].config is set by the caller. NULL: no memory. */
+struct bench_point *bench_points_new(const struct bench_options *opt, uint32_t n);
+double bench_points_cost(const struct bench_options *opt, const struct bench_point *point,
+			 uint32_t n);
+
+/*
+ * Every point, as often as there are launches: points in random order, but nic and host of a point
+ * next to each other, in random order too, so that whatever drifts on the machine meets both.
+ */
+int bench_points_run(struct bench_session *s, const struct bench_point *point, uint32_t n);
+
+/* The median of a figure (its place in struct bench_figures) over launches, and an interval that
+ * covers it; low and high are no numbers (NAN) if there is but one launch. */
+struct bench_median {
+	double median, low, high, covered;
+};
+struct bench_median bench_median(const struct bench_figures *launch, uint32_t n, size_t figure);
+#define BENCH_FIGURE(name) (offsetof(struct bench_figures, name) / sizeof(double))
+
+/* The mean of a point: median over the launches, low, high. */
+struct bench_median bench_point_mean(const struct bench_options *opt,
+				     const struct bench_point *point, enum bench_where where);
+
+/* Host mean / NIC mean; NAN if not both were run. */
+double bench_point_factor(const struct bench_options *opt, const struct bench_point *point);
+
+/* The notes that all results of runs need. */
+void bench_session_notes(const struct bench_options *opt, struct result *r);
 
 #endif

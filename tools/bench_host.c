@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 
 #include "hostbar.h"
+#include "stats.h"
 
 /* A node and where it stands. */
 struct member {
@@ -26,6 +27,7 @@ struct member {
 	uint32_t left;    /* barriers to go, warm-up included */
 	uint64_t started; /* end of the warm-up */
 	uint64_t last;    /* exit of the barrier before */
+	uint64_t until;   /* computes until then; 0: does not */
 	struct bench_node *out;
 	uint64_t *exit;
 };
@@ -167,7 +169,7 @@ static int check(const struct bench_host *h, const struct member *m, uint32_t ba
 
 static int start(const struct bench_host *h, struct member *m)
 {
-	uint32_t all = h->opt->warmup + h->opt->iters;
+	uint32_t all = h->config->warmup + h->config->iters;
 
 	enter(h, m, all - m->left + 1);
 	return post(m) ? fail(m, "%s", error_of(m)) : 0;
@@ -176,7 +178,7 @@ static int start(const struct bench_host *h, struct member *m)
 /* Notes the time of the barrier that ended at `now`, with `left` to go after it. */
 static void note(const struct bench_host *h, struct member *m, uint32_t left, uint64_t now)
 {
-	uint32_t iters = h->opt->iters;
+	uint32_t iters = h->config->iters;
 
 	if (left < iters) {
 		uint32_t i = iters - left - 1;
@@ -192,15 +194,41 @@ static void note(const struct bench_host *h, struct member *m, uint32_t left, ui
 		m->out->total_ns = now - m->started;
 }
 
+uint64_t bench_work_ns(const struct bench_work *w, uint32_t rank, uint32_t i)
+{
+	double step = w->step_ns[i % w->nstep];
+	uint64_t state = w->seed ^ (uint64_t)rank << 32;
+
+	if (w->vary <= 0)
+		return w->step_ns[i % w->nstep];
+	state = stats_random(&state) + i;
+	/* 53 random bits: from -1 to 1. */
+	double unit = (double)(stats_random(&state) >> 11) / 4503599627370496.0 - 1;
+
+	return (uint64_t)(step * (1 + w->vary * unit) + 0.5);
+}
+
+/* Goes on to the next barrier, or to what is computed before it. */
+static int go_on(const struct bench_host *h, struct member *m, uint64_t now)
+{
+	const struct bench_work *w = h->config->work;
+	uint32_t all = h->config->warmup + h->config->iters;
+
+	if (!w)
+		return start(h, m);
+	m->until = now + bench_work_ns(w, m->rank, all - m->left);
+	return 0;
+}
+
 /* A barrier is complete: enters the next at once, then notes the time of this one. */
 static int finish(const struct bench_host *h, struct member *m, uint64_t now)
 {
-	uint32_t all = h->opt->warmup + h->opt->iters;
+	uint32_t all = h->config->warmup + h->config->iters;
 	int r = h->opt->check ? check(h, m, all - m->left + 1) : 0;
 
 	m->left--;
 	if (m->left && !r)
-		r = start(h, m);
+		r = go_on(h, m, now);
 	note(h, m, m->left, now);
 	return r;
 }
@@ -215,6 +243,53 @@ static void idle(const struct bench_host *h)
 #endif
 }
 
+/* One look at a member that computes. True if it has done so long enough and went on. */
+static bool computed(const struct bench_host *h, struct member *m, uint64_t now, int *r)
+{
+	if (now < m->until)
+		return false;
+	if (m->left <= h->config->iters)
+		m->out->late_ns += now - m->until;
+	m->until = 0;
+	*r = start(h, m);
+	return true;
+}
+
+/*
+ * A round over all members. One look at the clock a round, and only if it is needed: it makes the
+ * processor wait for all stores and loads under way, which nodes that are driven one after the
+ * other should not. Those that compute need it, and then once more after whatever takes its time.
+ * True if something has happened.
+ */
+static bool drive_round(const struct bench_host *h, struct member *member, uint32_t *running,
+			int *r)
+{
+	bool work = h->config->work, busy = false;
+	uint64_t now = work ? tool_now_ns() : 0;
+
+	for (uint32_t i = 0; i < h->count && !*r; i++) {
+		struct member *m = &member[i];
+
+		if (m->until) {
+			if (!computed(h, m, now, r))
+				continue;
+			busy = true;
+			now = tool_now_ns();
+			continue;
+		}
+		int done = m->left ? test(m) : 0;
+
+		if (!done)
+			continue;
+		busy = true;
+		if (!now || work)
+			now = tool_now_ns();
+		*r = done > 0 ? finish(h, m, now) : fail(m, "%s", error_of(m));
+		*running -= !m->left;
+	}
+	return busy;
+}
+
 static int drive(const struct bench_host *h, struct member *member)
 {
 	uint32_t running = h->count;
@@ -223,26 +298,11 @@ static int drive(const struct bench_host *h, struct member *member)
 
 	for (uint32_t i = 0; i < h->count && !r; i++) {
 		member[i].started = member[i].last = now;
-		r = start(h, &member[i]);
+		r = go_on(h, &member[i], now);
 	}
-	while (running && !r) {
-		/* One look at the clock a round: it makes the processor wait for all stores and
-		 * loads under way, which nodes that are driven one after the other should not. */
-		now = 0;
-		for (uint32_t i = 0; i < h->count && !r; i++) {
-			struct member *m = &member[i];
-			int done = m->left ? test(m) : 0;
-
-			if (!done)
-				continue;
-			if (!now)
-				now = tool_now_ns();
-			r = done > 0 ? finish(h, m, now) : fail(m, "%s", error_of(m));
-			running -= !m->left;
-		}
-		if (!now)
+	while (running && !r)
+		if (!drive_round(h, member, &running, &r))
 			idle(h);
-	}
 	return r;
 }
 
@@ -298,7 +358,7 @@ int bench_host_run(const struct bench_host *h)
 
 			m->node = h->first + i;
 			m->rank = h->config->rank[m->node];
-			m->left = h->opt->warmup + h->opt->iters;
+			m->left = h->config->warmup + h->config->iters;
 			m->out = &h->shared->node[m->rank];
 			m->exit = h->shared->exit + (size_t)m->rank * h->shared->nskew;
 			/* No page of them shall be touched first while the clock runs. */

@@ -20,7 +20,8 @@ struct bench_node {
 	uint64_t failed_at; /* 0: it has not; clock of tool_now_ns */
 	char error[320];
 	uint64_t total_ns; /* of the barriers measured */
-	struct hist hist;  /* of each of them, ns */
+	uint64_t late_ns;  /* how much longer than wanted it computed, in all */
+	struct hist hist;  /* of each barrier measured, ns; computing included */
 };
 
 struct bench_shared {

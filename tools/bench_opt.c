@@ -28,8 +28,11 @@ enum {
 	OPT_NICD,
 	OPT_SEED,
 	OPT_RANKS,
-	OPT_CHECK
+	OPT_CHECK,
+	OPT_RAW,
+	OPT_RESUME
 };
+_Static_assert(OPT_RESUME < BENCH_OPT_MORE, "options of experiments come after these");
 
 static const struct option long_options[] = {
 	{ "iterations", required_argument, NULL, 'i' },
@@ -51,52 +54,69 @@ static const struct option long_options[] = {
 	{ "seed", required_argument, NULL, OPT_SEED },
 	{ "ranks", required_argument, NULL, OPT_RANKS },
 	{ "check", no_argument, NULL, OPT_CHECK },
+	{ "raw", required_argument, NULL, OPT_RAW },
+	{ "resume", no_argument, NULL, OPT_RESUME },
 	{ 0 },
 };
 
-void bench_usage(FILE *to)
+void bench_usage_common(FILE *to)
 {
-	fputs("usage: nbar bench [OPTION]...\n"
-	      "Latency of barriers run by NICs, and of the same barriers run by their hosts.\n"
-	      "Starts a daemon and the hosts by itself; leaves nothing behind.\n\n"
-	      "  --nodes LIST      node counts (2,4,8,16)\n"
-	      "  --where LIST      who runs the barrier: nic, host (nic,host)\n"
-	      "  --alg LIST        pairwise, dissemination:1 .. dissemination:16, mcs, tournament,\n"
-	      "                    binomial, linear (dissemination:1)\n"
-	      "  -i, --iterations N  barriers measured a run (10000)\n"
-	      "  -x, --warmup N      barriers before them (1000)\n"
-	      "  --launches N      runs of each configuration, in random order; medians are shown (1)\n"
-	      "  --drivers 1       one process drives all nodes, instead of a process a node\n"
+	fputs("  -x, --warmup N    barriers of a run before those that are measured\n"
+	      "  --drivers 1|nodes one process drives all nodes, or a process a node\n"
 	      "  --check           every barrier is checked: nobody leaves before all have entered\n"
-	      "  -f, --full        also the least and the average of the means of the nodes\n"
-	      "  --json FILE       results as JSON; - is stdout, and then there is no table\n"
-	      "  --csv FILE        the same as CSV\n"
 	      "  --ranks ORDER     random: ranks are dealt to the nodes at random; sorted (random)\n"
 	      "  --seed N          of all that is random (1)\n"
-	      "\nThe daemon:\n"
+	      "Results:\n"
+	      "  --json FILE, --csv FILE  - is stdout, and then there is no table\n"
+	      "  --resume          goes on with a run that was interrupted: FILE.journal has it\n"
+	      "  --raw FILE        every barrier of every node, as CSV\n"
+	      "The daemon that is started for the runs:\n"
 	      "  --wire ring|udp   between its NICs (ring)\n"
 	      "  --idle POLICY     spin, yield or sleep (spin; yield if there is one core)\n"
 	      "  --cpu N           its core (the first allowed); hosts get the others\n"
 	      "  --nicd PATH       the program (nbar-nicd beside this one, or in $PATH)\n"
 	      "  --nic NIC         attach to a running NIC instead, by name or path of its socket;\n"
 	      "                    given several times, the nodes are spread over the NICs\n"
-	      "\nTimes are microseconds. mean: greatest over the nodes, of a node's mean over all\n"
-	      "barriers. skew: last exit - first exit of a barrier, median. Exit status: 0 done,\n"
-	      "1 failed, 2 wrong usage.\n",
+	      "Exit status: 0 done, 1 failed or interrupted, 2 wrong usage.\n",
 	      to);
 }
 
+void bench_usage(FILE *to)
+{
+	fputs("usage: nbar bench [OPTION]...\n"
+	      "Latency of barriers run by NICs, and of the same barriers run by their hosts.\n"
+	      "Starts a daemon and the hosts by itself; leaves nothing behind. Times are\n"
+	      "microseconds. mean: of the node with the greatest; skew: last exit - first exit.\n\n"
+	      "  --nodes LIST      node counts, and ranges such as 2-32 (2,4,8,16)\n"
+	      "  --where LIST      who runs the barrier: nic, host (nic,host)\n"
+	      "  --alg LIST        pairwise, dissemination:1 .. dissemination:16, mcs, tournament,\n"
+	      "                    binomial, linear; all: one of each, dissemination with 1 to 3\n"
+	      "                    (dissemination:1)\n"
+	      "  -i, --iterations N  barriers measured a run (10000)\n"
+	      "  --launches N      runs of each configuration, in random order; medians are shown (1)\n"
+	      "  -f, --full        also the least and the average of the means of the nodes\n",
+	      to);
+	bench_usage_common(to);
+}
+
+/* "8", or "2-32". */
 static int add_nodes(void *arg, const char *item)
 {
 	struct bench_options *opt = arg;
-	uint64_t n;
+	const char *to = strchr(item, '-');
+	char from[64];
+	uint64_t first, last;
 
-	if (!tool_number(item, 1, BENCH_NODES_MAX, &n))
-		return tool_usage("--nodes: '%s' is not a number from 1 to %u", item,
-				  BENCH_NODES_MAX);
-	if (opt->nnodes == BENCH_LIST_MAX)
+	snprintf(from, sizeof(from), "%.*s", to ? (int)(to - item) : 63, item);
+	if (!tool_number(from, 1, BENCH_NODES_MAX, &first) ||
+	    !tool_number(to ? to + 1 : from, 1, BENCH_NODES_MAX, &last) || first > last)
+		return tool_usage("--nodes: '%s' is neither a number from 1 to %u nor a range of "
+				  "them",
+				  item, BENCH_NODES_MAX);
+	if (opt->nnodes + (last - first) >= BENCH_LIST_MAX)
 		return tool_usage("--nodes: at most %u numbers", BENCH_LIST_MAX);
-	opt->nodes[opt->nnodes++] = (uint32_t)n;
+	for (; first <= last; first++)
+		opt->nodes[opt->nnodes++] = (uint32_t)first;
 	return 0;
 }
 
@@ -121,10 +141,14 @@ static int add_alg(void *arg, const char *item)
 	struct bench_options *opt = arg;
 	struct nbfw_alg alg;
 
+	if (!strcmp(item, "all"))
+		return tool_list("pairwise,dissemination:1,dissemination:2,dissemination:3,mcs,"
+				 "tournament,binomial,linear",
+				 add_alg, opt);
 	if (strlen(item) >= NBAR_NAME_MAX || nbfw_alg_parse(item, &alg) ||
 	    alg.kind == NBFW_ALG_CUSTOM || alg.kind == NBFW_ALG_SIGNAL)
 		return tool_usage("--alg: '%s' is none of auto, pairwise, dissemination:1 .. "
-				  "dissemination:%u, mcs, tournament, binomial, linear",
+				  "dissemination:%u, mcs, tournament, binomial, linear, all",
 				  item, NBFW_WAYS_MAX);
 	if (opt->nalg == BENCH_LIST_MAX)
 		return tool_usage("--alg: at most %u algorithms", BENCH_LIST_MAX);
@@ -186,8 +210,6 @@ static int read_daemon_option(struct bench_options *opt, int c, const char *arg)
 
 static int read_option(struct bench_options *opt, int c, const char *arg)
 {
-	uint32_t one;
-
 	switch (c) {
 	case 'i':
 		return read_u32("-i", arg, 1, BENCH_ITERS_MAX, &opt->iters);
@@ -208,18 +230,18 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 	case OPT_LAUNCHES:
 		return read_u32("--launches", arg, 1, BENCH_LAUNCHES_MAX, &opt->launches);
 	case OPT_DRIVERS:
-		opt->one_driver = true;
-		return read_u32("--drivers", arg, 1, 1, &one);
+		opt->drivers = !strcmp(arg, "1") ? BENCH_DRIVERS_ONE : BENCH_DRIVERS_NODES;
+		return check_word("--drivers", arg, "1 nodes");
 	case OPT_NIC:
 		if (opt->nnic == NBAR_NICS_MAX)
 			return tool_usage("--nic: at most %u NICs", NBAR_NICS_MAX);
 		opt->nic[opt->nnic++] = arg;
 		return 0;
 	case OPT_JSON:
-		opt->json = arg;
+		opt->out.json = arg;
 		return 0;
 	case OPT_CSV:
-		opt->csv = arg;
+		opt->out.csv = arg;
 		return 0;
 	case OPT_SEED:
 		return tool_number(arg, 0, UINT64_MAX, &opt->seed)
@@ -230,6 +252,12 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 		return check_word("--ranks", arg, "random sorted");
 	case OPT_CHECK:
 		opt->check = true;
+		return 0;
+	case OPT_RAW:
+		opt->out.raw = arg;
+		return 0;
+	case OPT_RESUME:
+		opt->out.resume = true;
 		return 0;
 	}
 	return read_daemon_option(opt, c, arg);
@@ -243,8 +271,13 @@ static int check_together(const struct bench_options *opt, bool daemon_options)
 	if (opt->nnic && daemon_options)
 		return tool_usage("--nic attaches to running NICs: --wire, --idle, --cpu and "
 				  "--nicd are for a daemon that bench starts");
-	if (opt->json && opt->csv && !strcmp(opt->json, "-") && !strcmp(opt->csv, "-"))
-		return tool_usage("--json - and --csv - cannot both go to stdout");
+	const char *const out[] = { opt->out.json, opt->out.csv, opt->out.raw };
+	uint32_t std = 0;
+
+	for (uint32_t i = 0; i < 3; i++)
+		std += out[i] && !strcmp(out[i], "-");
+	if (std > 1)
+		return tool_usage("--json -, --csv - and --raw - cannot go to stdout together");
 	for (uint32_t i = 0; i < opt->nnodes; i++)
 		if (opt->nodes[i] > room)
 			return tool_usage("--nodes: %u nodes need more than the %u ports of %u "
@@ -254,12 +287,9 @@ static int check_together(const struct bench_options *opt, bool daemon_options)
 	return 0;
 }
 
-int bench_options_parse(int argc, char **argv, struct bench_options *opt, bool *help)
+struct bench_options bench_options_default(void)
 {
-	bool daemon_options = false;
-	int c, r;
-
-	*opt = (struct bench_options){
+	return (struct bench_options){
 		.iters = 10000,
 		.warmup = 1000,
 		.launches = 1,
@@ -273,10 +303,31 @@ int bench_options_parse(int argc, char **argv, struct bench_options *opt, bool *
 		.cpu = -1,
 		.seed = 1,
 	};
+}
+
+/* The options of all, and then those of one experiment. */
+static void merge_options(struct option *all, size_t room, const struct bench_more *more)
+{
+	size_t n = sizeof(long_options) / sizeof(long_options[0]) - 1;
+
+	memcpy(all, long_options, n * sizeof(*all));
+	for (size_t i = 0; more && more->option[i].name && n + 1 < room; i++)
+		all[n++] = more->option[i];
+	all[n] = (struct option){ 0 };
+}
+
+int bench_options_parse(int argc, char **argv, struct bench_options *opt,
+			const struct bench_more *more, bool *help)
+{
+	struct option all[64];
+	bool daemon_options = false;
+	int c, r;
+
+	merge_options(all, sizeof(all) / sizeof(all[0]), more);
 	*help = false;
 	optind = 1;
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":i:x:fh", long_options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":i:x:fh", all, NULL)) != -1) {
 		if (c == 'h') {
 			*help = true;
 			return 0;
@@ -286,7 +337,8 @@ int bench_options_parse(int argc, char **argv, struct bench_options *opt, bool *
 		if (c == '?')
 			return tool_usage("unknown option %s", argv[optind - 1]);
 		daemon_options |= c == OPT_WIRE || c == OPT_IDLE || c == OPT_CPU || c == OPT_NICD;
-		r = read_option(opt, c, optarg);
+		r = c >= BENCH_OPT_MORE ? more->read(more->arg, c, optarg)
+					: read_option(opt, c, optarg);
 		if (r)
 			return r;
 	}

@@ -8,6 +8,7 @@
 #include "bench.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,6 +180,18 @@ static double skew_us(const struct bench_shared *s, double *skew)
 	return stats_median(skew, s->nskew);
 }
 
+/* Times from exit to exit of each rank; the first barrier measured has none before it. */
+static void write_raw(const struct bench_shared *s, const struct bench_raw *raw)
+{
+	for (uint32_t n = 0; n < s->nodes && raw->to; n++) {
+		const uint64_t *exit = s->exit + (size_t)n * s->nskew;
+
+		for (uint32_t i = 1; i < s->nskew; i++)
+			fprintf(raw->to, "%s,%u,%u,%" PRIu64 "\n", raw->point, n, i,
+				exit[i] - exit[i - 1]);
+	}
+}
+
 static int gather(const struct bench_shared *s, uint32_t iters, struct bench_figures *out)
 {
 	struct hist *all = calloc(1, sizeof(*all));
@@ -198,6 +211,7 @@ static int gather(const struct bench_shared *s, uint32_t iters, struct bench_fig
 		out->mean_us = mean > out->mean_us ? mean : out->mean_us;
 		out->mean_min_us = !n || mean < out->mean_min_us ? mean : out->mean_min_us;
 		out->mean_avg_us += mean / s->nodes;
+		out->late_us += (double)s->node[n].late_ns / iters / 1e3 / s->nodes;
 	}
 	out->p50_us = (double)hist_quantile(all, 0.50) / 1e3;
 	out->p99_us = (double)hist_quantile(all, 0.99) / 1e3;
@@ -235,9 +249,9 @@ static int start_hosts(struct crew *c, struct bench_host *h, const struct bench_
 
 int bench_run(const struct bench_options *opt, const struct bench_config *config,
 	      const struct bench_machine *machine, struct bench_nics *nics,
-	      struct bench_figures *out)
+	      const struct bench_raw *raw, struct bench_figures *out)
 {
-	uint32_t nprocess = opt->one_driver ? 1 : config->nodes;
+	uint32_t nprocess = opt->drivers == BENCH_DRIVERS_ONE ? 1 : config->nodes;
 	struct bench_shared shared;
 	struct bench_host host = {
 		.opt = opt,
@@ -249,7 +263,8 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 	};
 	struct crew crew = { .n = nprocess, .pid = calloc(nprocess, sizeof(pid_t)) };
 	int r = bench_shared_create(&shared, config->nodes,
-				    opt->iters < BENCH_SKEW_MAX ? opt->iters : BENCH_SKEW_MAX);
+				    config->iters < BENCH_SKEW_MAX ? config->iters
+								   : BENCH_SKEW_MAX);
 
 	if (r || !crew.pid) {
 		tool_error("no memory for %u nodes", config->nodes);
@@ -262,9 +277,11 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 	int ended = watch(&crew, nics);
 
 	if (!r && !ended)
-		r = gather(&shared, opt->iters, out);
+		r = gather(&shared, config->iters, out);
 	else if (!r && !interrupted)
 		explain(&crew, &shared, host.count, config);
+	if (!r && !ended)
+		write_raw(&shared, raw);
 	bench_shared_destroy(&shared);
 	free(crew.pid);
 	return r ? r : ended;

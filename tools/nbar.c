@@ -12,6 +12,9 @@ static const struct subcommand {
 	int (*run)(int argc, char **argv);
 } subcommands[] = {
 	{ "bench", "nbar bench", "latency of barriers, run by NICs and by hosts", tool_bench },
+	{ "sweep", "nbar sweep", "experiments that compare NIC- and host-based barriers",
+	  tool_sweep },
+	{ "app", "nbar app", "synthetic applications, NIC- and host-based", tool_app },
 	{ "stat", "nbar stat", "counters and groups of NICs", tool_stat },
 };
 #define NSUBCOMMAND (sizeof(subcommands) / sizeof(subcommands[0]))

@@ -38,7 +38,7 @@ static int width_of(const char *text)
 
 static void print_cell(FILE *to, const char *text, int width, bool left, bool last)
 {
-	int pad = width - width_of(text);
+	int pad = last && !*text ? 0 : width - width_of(text);
 
 	if (left)
 		fprintf(to, "%s%*s", text, last ? 0 : pad, "");

@@ -15,6 +15,8 @@
 enum tool_exit { TOOL_OK = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
 
 int tool_bench(int argc, char **argv);
+int tool_sweep(int argc, char **argv);
+int tool_app(int argc, char **argv);
 int tool_stat(int argc, char **argv);
 
 /* The name in front of every message: "nbar bench". */

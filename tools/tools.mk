@@ -26,10 +26,12 @@ $(BUILD)/tools/tools/result.o: CFLAGS_tools += -I$(BUILD)/tools
 $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,hist.o stats.o tool.o bench_opt.o)
 $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/,experiment.o journal.o machine.o output.o \
                        progress.o result.o result_out.o stats.o tool.o)
+$(BUILD)/test_sweep: $(addprefix $(BUILD)/tools/tools/,sweep_math.o stats.o tool.o)
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,hostbar.o stats.o)
 
 INSTALL += install-tools
 install-tools: $(BUILD)/nbar
 	$(Q)install -D -m 755 $(BUILD)/nbar $(DESTDIR)$(PREFIX)/bin/nbar
-	$(Q)install -D -m 644 tools/nbar.1 $(DESTDIR)$(PREFIX)/share/man/man1/nbar.1
+	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	$(Q)install -m 644 $(wildcard tools/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
 .PHONY: install-tools

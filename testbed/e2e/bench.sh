@@ -50,8 +50,8 @@ nothing_left() {
 table() {
 	"$nbar" bench $run --nodes 2,5 -f --check --launches 2 >"$work/out" || return 1
 	cat "$work/out"
-	grep -q '^nodes where algorithm .* mean .* p50 .* p99 .* max .* skew .* host/nic' "$work/out" &&
-		[ "$(grep -cE '^ +[25] (nic|host) +dissemination:1( +[0-9]+\.[0-9]+){7,8}$' "$work/out")" = 4 ]
+	grep -qE '^nodes +where +alg +mean +low +high +p50 +p99 +max +skew +factor' "$work/out" &&
+		[ "$(grep -cE '^ +[25] +(nic|host) +dissemination:1( +([0-9]+\.[0-9]+|-)){10}$' "$work/out")" = 4 ]
 }
 
 csv() {
@@ -59,19 +59,24 @@ csv() {
 		>"$work/out" || return 1
 	cat "$work/out"
 	grep -q '^#@version=' "$work/out" && grep -q '^#@cpu=' "$work/out" &&
-		grep -q '^nodes,where,alg,wire,iters,mean_us,p50_us,p99_us,max_us,skew_us,' "$work/out" &&
-		[ "$(grep -cE '^3,(nic|host),(pairwise|dissemination:2),ring,200(,[0-9]+\.[0-9]+){7},' \
+		grep -q '^#@wire=ring' "$work/out" && grep -q '^#@iterations=200' "$work/out" &&
+		grep -q '^nodes,where,alg,mean_us,low_us,high_us,p50_us,p99_us,max_us,skew_us,factor' \
+			"$work/out" &&
+		[ "$(grep -cE '^3,(nic|host),(pairwise|dissemination:2),[0-9.]+,,(,[0-9.]+){4},[0-9.]*$' \
 			"$work/out")" = 4 ] &&
-		! grep -q algorithm "$work/out"
+		! grep -q '^nodes  ' "$work/out"
 }
 
 json() {
 	local key
 	"$nbar" bench $run --nodes 2 --json "$work/result.json" || return 1
 	cat "$work/result.json"
-	for key in version command machine results nodes where alg wire iters mean_us p50_us p99_us \
-		max_us skew_us factor launches; do
+	for key in experiment version commit command machine settings columns rows notes wire \
+		iterations launches; do
 		grep -q "\"$key\":" "$work/result.json" || return 1
+	done
+	for key in nodes where alg mean p50 p99 max skew factor; do
+		grep -q "\"name\": \"$key\"" "$work/result.json" || return 1
 	done
 }
 

@@ -183,11 +183,12 @@ static int parse(const char *line, struct bench_options *opt)
 	int argc = 0, err = dup(STDERR_FILENO), r;
 	bool help;
 
+	*opt = bench_options_default();
 	snprintf(copy, sizeof(copy), "bench %s", line);
 	for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
 	assert_non_null(freopen("/dev/null", "w", stderr));
-	r = bench_options_parse(argc, argv, opt, &help);
+	r = bench_options_parse(argc, argv, opt, NULL, &help);
 	fflush(stderr);
 	dup2(err, STDERR_FILENO);
 	close(err);
@@ -205,7 +206,7 @@ static void options_usual(void **state)
 	assert_int_equal(opt.nwhere, 2);
 	assert_string_equal(opt.alg[0], "dissemination:1");
 	assert_string_equal(opt.wire, "ring");
-	assert_false(opt.one_driver);
+	assert_int_equal(opt.drivers, BENCH_DRIVERS_NODES);
 }
 
 static void options_all(void **state)
@@ -217,12 +218,14 @@ static void options_all(void **state)
 		parse("-i 5 -x 0 -f --nodes 3,64 --where host --alg "
 		      "pairwise,dissemination:16 --wire udp --launches 7 --drivers 1 "
 		      "--json - --csv file --idle sleep --cpu 1 --nicd /x --seed 9 --check "
-		      "--ranks sorted",
+		      "--ranks sorted --raw r --resume",
 		      &opt),
 		0);
 	assert_int_equal(opt.iters, 5);
 	assert_int_equal(opt.warmup, 0);
-	assert_true(opt.full && opt.one_driver && opt.check && opt.sorted);
+	assert_true(opt.full && opt.check && opt.out.resume && opt.sorted);
+	assert_int_equal(opt.drivers, BENCH_DRIVERS_ONE);
+	assert_string_equal(opt.out.raw, "r");
 	assert_int_equal(opt.nnodes, 2);
 	assert_int_equal(opt.nodes[0], 3);
 	assert_int_equal(opt.nodes[1], 64);
@@ -232,12 +235,19 @@ static void options_all(void **state)
 	assert_string_equal(opt.alg[1], "dissemination:16");
 	assert_string_equal(opt.wire, "udp");
 	assert_int_equal(opt.launches, 7);
-	assert_string_equal(opt.json, "-");
-	assert_string_equal(opt.csv, "file");
+	assert_string_equal(opt.out.json, "-");
+	assert_string_equal(opt.out.csv, "file");
 	assert_string_equal(opt.idle, "sleep");
 	assert_int_equal(opt.cpu, 1);
 	assert_string_equal(opt.nicd, "/x");
 	assert_int_equal(opt.seed, 9);
+	assert_int_equal(parse("--nodes 2-32,64 --alg all --drivers nodes", &opt), 0);
+	assert_int_equal(opt.drivers, BENCH_DRIVERS_NODES);
+	assert_int_equal(opt.nnodes, 32);
+	assert_int_equal(opt.nodes[30], 32);
+	assert_int_equal(opt.nodes[31], 64);
+	assert_int_equal(opt.nalg, 8);
+	assert_string_equal(opt.alg[7], "linear");
 	assert_int_equal(parse("--nic a --nic b --nodes 128", &opt), 0);
 	assert_int_equal(opt.nnic, 2);
 	assert_string_equal(opt.nic[1], "b");
@@ -250,7 +260,11 @@ static void options_refused(void **state)
 		"--nodes 1025",
 		"--nodes 2,,4",
 		"--nodes x",
-		"--nodes 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17",
+		"--nodes 1-65",
+		"--nodes 4-2",
+		"--nodes 0-2",
+		"--nodes 2-",
+		"--nodes -2",
 		"-i 0",
 		"-i -3",
 		"-i 100000001",
@@ -273,6 +287,7 @@ static void options_refused(void **state)
 		"--seed s",
 		"--ranks upward",
 		"--json - --csv -",
+		"--json - --raw -",
 		"--nic n0 --wire ring",
 		"--nic n0 --nodes 65",
 		"--unknown",

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The experiments as a user meets them: each runs, its JSON and CSV can be read, it can be interrupted
+# and resumed, and it says what is wrong. What they measure is not looked at.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. testbed/e2e/lib.sh
+nbar=$BUILD/nbar
+export TMPDIR=$work/tmp
+mkdir -p "$TMPDIR"
+
+# Exit status and words on stderr are as expected: wants STATUS WORDS COMMAND...
+wants() {
+	local status=$1 words=$2 got
+	shift 2
+	"$@" >"$work/out" 2>"$work/err"
+	got=$?
+	cat "$work/out" "$work/err"
+	[ $got = "$status" ] && grep -q -e "$words" "$work/err"
+}
+
+# The JSON of an experiment is whole: as many values in each row as there are columns, and the
+# settings and machine beside them. reads FILE EXPERIMENT ROWS
+reads() {
+	python3 - "$@" <<'END'
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["experiment"] == sys.argv[2], r["experiment"]
+assert len(r["rows"]) == int(sys.argv[3]), len(r["rows"])
+assert r["complete"] is True
+for row in r["rows"]:
+    assert len(row) == len(r["columns"]), row
+names = [c["name"] for c in r["columns"]]
+assert names[:3] == ["nodes", "where", "alg"], names
+for key in "cpu", "cores", "kernel", "wire", "idle":
+    assert key in r["machine"], key
+for key in "launches", "seed", "drivers":
+    assert key in r["settings"], key
+END
+}
+
+# experiment NAME ROWS COMMAND...: runs it with all outputs.
+experiment() {
+	local name=$1 rows=$2
+	shift 2
+	"$nbar" "$@" --check --json "$work/$name.json" --csv "$work/$name.csv" \
+		--raw "$work/$name.raw" || return 1
+	reads "$work/$name.json" "$name" "$rows" || return 1
+	[ "$(grep -vc '^#@' "$work/$name.csv")" = $((rows + 1)) ] &&
+		grep -q '^#@experiment='"$name" "$work/$name.csv" &&
+		[ "$(grep -cE ',[0-9]+,[0-9]+,[0-9]+$' "$work/$name.raw")" -gt "$rows" ] &&
+		[ ! -e "$work/$name.json.journal" ]
+}
+
+# Ctrl-C after the first points: they are kept, printed, and not measured again.
+resumes() {
+	local file=$work/long.json args="sweep granularity --nodes 2 -i 50 -x 1 --launches 10 --points 4 --idle yield"
+	local i kept left
+	"$nbar" $args --json "$file" >"$work/out" 2>"$work/err" &
+	local pid=$!
+	pids="$pids $pid"
+	for i in $(seq 200); do
+		[ "$(wc -l 2>/dev/null <"$file.journal")" -ge 4 ] && break
+		sleep 0.05
+	done
+	kill -INT $pid
+	wait $pid
+	[ $? = 1 ] || return 1
+	cat "$work/out" "$work/err"
+	[ -e "$file.journal" ] && [ ! -e "$file" ] && grep -q '^    2  nic' "$work/out" &&
+		grep -q 'with --resume goes on' "$work/err" || return 1
+	kept=$(($(wc -l <"$file.journal") - 1))
+	cp "$file.journal" "$work/before"
+	# Not with other settings, and not as if nothing had been.
+	wants 1 'settings seed is 1, and here it is 2' "$nbar" $args --seed 2 --json "$file" --resume &&
+		wants 1 'go on with --resume' "$nbar" $args --json "$file" &&
+		cmp "$file.journal" "$work/before" || return 1
+	# Not another machine's results.
+	sed '1s/"cpu":"/"cpu":"another /' "$work/before" >"$file.journal"
+	wants 1 'its machine cpu is "another' "$nbar" $args --json "$file" --resume || return 1
+	grep -q another "$file.journal" || return 1
+	cp "$work/before" "$file.journal"
+	"$nbar" $args --json "$file" --resume --raw "$work/rest" >/dev/null || return 1
+	left=$(grep -v ^point "$work/rest" | cut -d, -f1 | sort -u | wc -l)
+	echo "$kept kept, $left measured"
+	[ $((kept + left)) = 80 ] && reads "$file" granularity 8 && [ ! -e "$file.journal" ]
+}
+
+nothing_left() {
+	ls -A "$TMPDIR"
+	[ -z "$(ls -A "$TMPDIR")" ]
+}
+
+few="--idle yield -i 20 -x 2 --nodes 2,3 --launches 2"
+ok "bench: every plan, a range of sizes" experiment bench 32 bench -i 20 -x 2 --nodes 3-4 --alg all
+ok "granularity" experiment granularity 24 sweep granularity $few --compute 1-20 --points 6
+ok "granularity: a list, a process a node, MCS" experiment granularity 4 sweep granularity -i 20 -x 2 \
+	--nodes 3 --compute 0.5,10 --drivers nodes --alg mcs
+ok "efficiency" experiment efficiency 8 sweep efficiency $few --efficiency 0.3,0.6
+ok "arrival" experiment arrival 16 sweep arrival $few --compute 50,100 --vary 0,20
+ok "app: two of the literature and two of one's own" experiment app 16 app -i 2 --nodes 2,3 --launches 1 \
+	--app 1,2 --steps 5 --steps 1,2.5 --scale 0.1
+ok "app: NIC alone" experiment app 1 app -i 2 --nodes 2 --launches 1 --app 1 --where nic
+ok "interrupted, refused to others, resumed" resumes
+while read -r words; do
+	ok "wrong usage: $words" wants 2 'nbar .*--help' "$nbar" $words
+done <<'END'
+sweep
+sweep everything
+sweep granularity --nodes 0
+sweep granularity --compute 0
+sweep granularity --compute 9-3
+sweep granularity --points 1
+sweep efficiency --efficiency 1
+sweep efficiency --efficiency 0.5,,0.9
+sweep arrival --vary 101
+sweep arrival --alg fastest
+sweep arrival --resume
+app --app 4
+app --steps 1,x
+app --vary 1,2
+app --scale 0
+app --what
+END
+for what in "sweep granularity" "sweep efficiency" "sweep arrival" app; do
+	ok "$what: a folder that cannot be written is refused first" \
+		wants 1 "cannot write /proc/none/x" "$nbar" $what -i 100000000 --json /proc/none/x
+	ok "$what: help" sh -c "$nbar $what --help | grep -q '^usage: nbar $what'"
+done
+ok "nothing is left behind" nothing_left
+finish

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench_session.c - what every experiment with nodes does: NICs, runs, journal, results; see
+ * bench.h. Called by bench, the sweeps and app; must know of none of them.
+ */
+#include "bench.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stats.h"
+
+/* For running NICs: that they answer, and the name of their wire. */
+static int look_at_nics(struct bench_options *opt)
+{
+	struct nbar_rep_nic_stat stat;
+
+	for (uint32_t i = 0; i < opt->nnic; i++) {
+		if (nbar_nic_stat(opt->nic[i], &stat)) {
+			tool_error("--nic %s: %s", opt->nic[i], nbar_error());
+			return TOOL_FAILED;
+		}
+		if (i == 0)
+			memcpy(opt->wire, stat.wire, sizeof(opt->wire));
+		opt->wire[sizeof(opt->wire) - 1] = '\0';
+	}
+	return 0;
+}
+
+static uint32_t most_nodes(const struct bench_options *opt)
+{
+	uint32_t most = 1;
+
+	for (uint32_t i = 0; i < opt->nnodes; i++)
+		most = opt->nodes[i] > most ? opt->nodes[i] : most;
+	return most;
+}
+
+static void describe(const struct bench_session *s, struct result *r)
+{
+	const struct bench_options *opt = s->opt;
+	const struct bench_machine *m = &s->machine;
+	char list[64 * NBAR_NAME_MAX] = "";
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < m->nhost_cpu && at < sizeof(list); i++)
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%d", i ? "," : "",
+				       m->host_cpu[i]);
+	result_machine_text(r, "wire", opt->wire);
+	result_machine_text(r, "idle", m->idle);
+	result_machine_number(r, "daemon_cpu", m->daemon_cpu);
+	result_machine_text(r, "host_cpus", list);
+	at = 0;
+	for (uint32_t i = 0; i < opt->nnodes && at < sizeof(list); i++)
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%u", i ? "," : "",
+				       opt->nodes[i]);
+	result_setting_text(r, "nodes", list);
+	at = 0;
+	for (uint32_t i = 0; i < opt->nalg && at < sizeof(list); i++)
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? "," : "",
+				       opt->alg[i]);
+	result_setting_text(r, "alg", list);
+	result_setting_text(r, "where",
+			    opt->nwhere > 1 ? "nic,host" : bench_where_name[opt->where[0]]);
+	result_setting_number(r, "iterations", opt->iters);
+	result_setting_number(r, "warmup", opt->warmup);
+	result_setting_number(r, "launches", opt->launches);
+	result_setting_text(r, "drivers",
+			    opt->drivers == BENCH_DRIVERS_ONE ? "one for all nodes" : "one a node");
+	result_setting_number(r, "seed", (double)opt->seed);
+	result_setting_text(r, "ranks", opt->sorted ? "sorted" : "random");
+	result_setting_text(r, "checked", opt->check ? "yes" : "no");
+}
+
+int bench_session_begin(struct bench_session *s, struct bench_options *opt, struct result *result,
+			double amount)
+{
+	int r = look_at_nics(opt);
+
+	if (r) {
+		result_free(result);
+		return r;
+	}
+	*s = (struct bench_session){ .opt = opt, .random = opt->seed };
+	bench_machine_read(&s->machine, opt);
+	if (opt->drivers == BENCH_DRIVERS_AUTO)
+		opt->drivers = most_nodes(opt) > s->machine.nhost_cpu || s->machine.ncpu == 1
+				       ? BENCH_DRIVERS_ONE
+				       : BENCH_DRIVERS_NODES;
+	if (result)
+		describe(s, result);
+	r = experiment_begin(&s->e, &opt->out, result, amount);
+	if (!r)
+		bench_signals_begin();
+	return r;
+}
+
+/* Not before the first run: there may be nothing left to run. */
+static int start_nics(struct bench_session *s)
+{
+	uint32_t most = most_nodes(s->opt);
+
+	if (s->started)
+		return 0;
+	s->started = true;
+	if (!s->opt->nnic)
+		return bench_nicd_start(&s->nics, s->opt, &s->machine,
+					most < NBAR_NICS_MAX ? most : NBAR_NICS_MAX);
+	memcpy(s->nics.name, s->opt->nic, sizeof(s->nics.name));
+	s->nics.n = s->opt->nnic;
+	return 0;
+}
+
+double bench_session_cost(const struct bench_config *c)
+{
+	double step_us = 0, start_s = 0.05 + 0.005 * c->nodes;
+
+	for (uint32_t i = 0; c->work && i < c->work->nstep; i++)
+		step_us += c->work->step_ns[i] / 1e3 / c->work->nstep;
+	return start_s + (c->iters + c->warmup) * (step_us + 2 + 2 * c->nodes) / 1e6;
+}
+
+/*
+ * Ranks are dealt to the nodes at random, the same for nic and host: where nodes take turns on a
+ * core, in the order of their ranks, a signal to a higher rank would always find its receiver next
+ * in line.
+ */
+static void deal_ranks(const struct bench_options *opt, const struct bench_config *c,
+		       uint32_t *rank)
+{
+	uint64_t random = opt->seed ^ (uint64_t)c->nodes << 48 ^ (uint64_t)c->launch << 32;
+
+	stats_shuffle(rank, c->nodes, &random);
+	for (uint32_t i = 0; opt->sorted && i < c->nodes; i++)
+		rank[i] = i;
+}
+
+int bench_session_run(struct bench_session *s, const struct bench_config *config, const char *name,
+		      struct bench_figures *out)
+{
+	struct bench_config c = *config;
+	double part = bench_session_cost(&c);
+	uint32_t rank[BENCH_NODES_MAX];
+	char key[160];
+	int r;
+
+	snprintf(key, sizeof(key), "%s%s%u nodes %s %s %u launch %u", name, *name ? " " : "",
+		 c.nodes, c.alg, bench_where_name[c.where], c.iters, c.launch);
+	if (experiment_known(&s->e, key, part, (double *)out, BENCH_NFIGURES))
+		return 0;
+	const struct bench_raw raw = { .to = experiment_raw(&s->e), .point = key };
+
+	progress_show(&s->e.progress, "%s%s%u nodes, %s, %s", name, *name ? ", " : "", c.nodes,
+		      bench_where_name[c.where], c.alg);
+	deal_ranks(s->opt, &c, rank);
+	c.rank = rank;
+	r = start_nics(s);
+	if (!r)
+		r = bench_run(s->opt, &c, &s->machine, &s->nics, &raw, out);
+	if (!r)
+		r = experiment_keep(&s->e, key, part, (double *)out, BENCH_NFIGURES);
+	return !r && bench_interrupted() ? TOOL_FAILED : r;
+}
+
+int bench_session_end(struct bench_session *s, int status)
+{
+	bench_nicd_stop(&s->nics);
+	progress_end(&s->e.progress);
+	if (bench_interrupted()) {
+		tool_error("interrupted");
+		status = TOOL_FAILED;
+	}
+	return experiment_end(&s->e, status);
+}
+
+struct bench_point *bench_points_new(const struct bench_options *opt, uint32_t n)
+{
+	struct bench_point *point;
+	struct bench_figures *launch;
+
+	point = calloc(1, n * (sizeof(*point) + BENCH_WHERE_END * opt->launches * sizeof(*launch)));
+	launch = (void *)(point + n);
+	for (uint32_t i = 0; point && i < n; i++)
+		for (uint32_t w = 0; w < BENCH_WHERE_END; w++, launch += opt->launches)
+			point[i].launch[w] = launch;
+	if (!point)
+		tool_error("no memory for %u points", n);
+	return point;
+}
+
+double bench_points_cost(const struct bench_options *opt, const struct bench_point *point,
+			 uint32_t n)
+{
+	double all = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		all += bench_session_cost(&point[i].config) * opt->nwhere * opt->launches;
+	return all;
+}
+
+static int run_point(struct bench_session *s, const struct bench_point *p, uint32_t launch)
+{
+	uint32_t where[BENCH_WHERE_END];
+	struct bench_work work;
+	int r = 0;
+
+	stats_shuffle(where, s->opt->nwhere, &s->random);
+	for (uint32_t w = 0; w < s->opt->nwhere && !r; w++) {
+		struct bench_config c = p->config;
+
+		c.where = s->opt->where[where[w]];
+		c.launch = launch;
+		if (c.work) {
+			work = *c.work;
+			work.seed = s->opt->seed + launch;
+			c.work = &work;
+		}
+		r = bench_session_run(s, &c, p->name, &p->launch[c.where][launch]);
+	}
+	return r;
+}
+
+int bench_points_run(struct bench_session *s, const struct bench_point *point, uint32_t n)
+{
+	uint32_t *order = calloc(n, sizeof(*order));
+	int r = order ? 0 : TOOL_FAILED;
+
+	for (uint32_t l = 0; l < s->opt->launches && !r; l++) {
+		stats_shuffle(order, n, &s->random);
+		for (uint32_t i = 0; i < n && !r; i++)
+			r = run_point(s, &point[order[i]], l);
+	}
+	free(order);
+	return r;
+}
+
+struct bench_median bench_median(const struct bench_figures *launch, uint32_t n, size_t figure)
+{
+	struct bench_median m = { NAN, NAN, NAN, 0 };
+	double *value = calloc(n, sizeof(*value));
+	uint32_t have = 0;
+
+	/* Those that an interrupted run has not come to are all 0. */
+	for (uint32_t i = 0; value && i < n; i++)
+		if (launch[i].mean_us > 0)
+			value[have++] = ((const double *)&launch[i])[figure];
+	if (have)
+		m.median = stats_median(value, have);
+	if (have > 1)
+		m.covered = stats_median_interval(value, have, 0.95, &m.low, &m.high);
+	free(value);
+	return m;
+}
+
+struct bench_median bench_point_mean(const struct bench_options *opt,
+				     const struct bench_point *point, enum bench_where where)
+{
+	return bench_median(point->launch[where], opt->launches, BENCH_FIGURE(mean_us));
+}
+
+double bench_point_factor(const struct bench_options *opt, const struct bench_point *point)
+{
+	return bench_point_mean(opt, point, BENCH_HOST).median /
+	       bench_point_mean(opt, point, BENCH_NIC).median;
+}
+
+void bench_session_notes(const struct bench_options *opt, struct result *r)
+{
+	double value[BENCH_LAUNCHES_MAX] = { 0 }, low, high;
+
+	result_note(r, "%s; wire %s; %s%u launch%s",
+		    opt->drivers == BENCH_DRIVERS_ONE ? "one process drives all nodes"
+						      : "a process a node",
+		    opt->wire, opt->launches > 1 ? "medians of " : "", opt->launches,
+		    opt->launches > 1 ? "es" : "");
+	if (opt->launches > 1)
+		result_note(r, "low, high: cover the median with %.1f %% confidence",
+			    100 * stats_median_interval(value, opt->launches, 0.95, &low, &high));
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sweep_arrival.c - `nbar sweep arrival`: what is left of the advantage when hosts arrive at
+ * different times.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "sweep.h"
+
+static const struct result_column columns[] = {
+	{ "nodes", "", RESULT_COUNT, 0 },     { "where", "", RESULT_TEXT, 0 },
+	{ "alg", "", RESULT_TEXT, 0 },        { "compute", "us", RESULT_REAL, 1 },
+	{ "variation", "%", RESULT_REAL, 1 }, { "total variation", "us", RESULT_REAL, 1 },
+	{ "loop", "us", RESULT_REAL, 2 },     { "low", "us", RESULT_REAL, 2 },
+	{ "high", "us", RESULT_REAL, 2 },     { "difference", "us", RESULT_REAL, 2 },
+	{ "factor", "", RESULT_REAL, 2 },
+};
+
+struct options {
+	struct bench_options bench;
+	struct sweep_list compute, vary;
+};
+
+enum { OPT_COMPUTE = BENCH_OPT_MORE, OPT_VARY };
+
+static const struct option more_options[] = {
+	{ "compute", required_argument, NULL, OPT_COMPUTE },
+	{ "vary", required_argument, NULL, OPT_VARY },
+	{ 0 },
+};
+
+static int read_more(void *arg, int c, const char *value)
+{
+	struct options *o = arg;
+
+	return c == OPT_COMPUTE ? sweep_list_read("--compute", value, 0.1, 1e6, &o->compute)
+				: sweep_list_read("--vary", value, 0, 100, &o->vary);
+}
+
+static void usage(void)
+{
+	fputs("usage: nbar sweep arrival [OPTION]...\n"
+	      "Loops of compute + barrier in which every host varies what it computes at random,\n"
+	      "the same in NIC- and host-based runs. total variation: from the least to the most\n"
+	      "that a host may compute. difference: host - NIC. Times are microseconds.\n\n"
+	      "  --compute LIST    (64,128,256,512,1024,2048,4096)\n"
+	      "  --vary LIST       by up to so many percent, up and down (0,5,10,15,20)\n"
+	      "  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (16; pairwise; nic,host)\n"
+	      "  -i, --iterations N  loops measured a run (200)\n"
+	      "  --launches N      runs of each point, in random order; medians are shown (3)\n",
+	      stdout);
+	bench_usage_common(stdout);
+}
+
+static void add_row(const struct bench_options *opt, struct result *r, const struct sweep_points *p,
+		    uint32_t i, enum bench_where where)
+{
+	const struct bench_point *point = &p->point[i];
+	struct bench_median m = bench_point_mean(opt, point, where);
+
+	result_count(r, point->config.nodes);
+	result_text(r, bench_where_name[where]);
+	result_text(r, point->config.alg);
+	result_real(r, p->compute_us[i]);
+	result_real(r, p->vary_percent[i]);
+	result_real(r, p->compute_us[i] * p->vary_percent[i] * 2 / 100);
+	result_real(r, m.median);
+	result_real(r, m.low);
+	result_real(r, m.high);
+	if (where == BENCH_NIC) {
+		result_real(r, bench_point_mean(opt, point, BENCH_HOST).median - m.median);
+		result_real(r, bench_point_factor(opt, point));
+	} else {
+		result_none(r);
+		result_none(r);
+	}
+}
+
+static void describe(const struct options *o, struct result *r, int argc, char **argv)
+{
+	char list[SWEEP_LIST_MAX * 14];
+
+	result_command(r, argc, argv);
+	sweep_list_text(&o->compute, list, sizeof(list));
+	result_setting_text(r, "compute_us", list);
+	sweep_list_text(&o->vary, list, sizeof(list));
+	result_setting_text(r, "vary_percent", list);
+}
+
+static int run(struct options *o, int argc, char **argv)
+{
+	struct result *result =
+		result_new("arrival", columns, sizeof(columns) / sizeof(columns[0]));
+	const struct bench_options *opt = &o->bench;
+	struct bench_session s;
+	struct sweep_points p;
+	int r = sweep_points_make(&p, opt, &o->compute, &o->vary);
+
+	if (r) {
+		result_free(result);
+		return r;
+	}
+	if (result)
+		describe(o, result, argc, argv);
+	r = bench_session_begin(&s, &o->bench, result, bench_points_cost(opt, p.point, p.n));
+	if (!r) {
+		r = bench_points_run(&s, p.point, p.n);
+		for (uint32_t i = 0; i < p.n; i++)
+			for (uint32_t w = 0; w < opt->nwhere; w++)
+				add_row(opt, result, &p, i, opt->where[w]);
+		result_note(result, "%s", sweep_compute_text);
+		bench_session_notes(opt, result);
+		r = bench_session_end(&s, r);
+	}
+	sweep_points_free(&p);
+	return r;
+}
+
+int sweep_arrival(int argc, char **argv)
+{
+	struct options o = {
+		.bench = bench_options_default(),
+		.compute = { { 64, 128, 256, 512, 1024, 2048, 4096 }, 7 },
+		.vary = { { 0, 5, 10, 15, 20 }, 5 },
+	};
+	const struct bench_more more = { more_options, read_more, &o };
+	bool help;
+	int r;
+
+	o.bench.nodes[0] = 16;
+	o.bench.nnodes = 1;
+	strcpy(o.bench.alg[0], "pairwise");
+	o.bench.iters = 200;
+	o.bench.warmup = 20;
+	o.bench.launches = 3;
+	o.bench.drivers = BENCH_DRIVERS_AUTO;
+	r = bench_options_parse(argc - 1, argv + 1, &o.bench, &more, &help);
+	if (help)
+		usage();
+	return r || help ? r : run(&o, argc, argv);
+}

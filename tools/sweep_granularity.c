@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sweep_granularity.c - `nbar sweep granularity`: the time of a loop of compute + barrier over the
+ * compute, and where it does not grow with it.
+ */
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "sweep.h"
+
+static const struct result_column columns[] = {
+	{ "nodes", "", RESULT_COUNT, 0 }, { "where", "", RESULT_TEXT, 0 },
+	{ "alg", "", RESULT_TEXT, 0 },    { "compute", "us", RESULT_REAL, 2 },
+	{ "loop", "us", RESULT_REAL, 2 }, { "low", "us", RESULT_REAL, 2 },
+	{ "high", "us", RESULT_REAL, 2 }, { "barrier", "us", RESULT_REAL, 2 },
+	{ "late", "us", RESULT_REAL, 2 }, { "factor", "", RESULT_REAL, 2 },
+};
+
+struct options {
+	struct bench_options bench;
+	struct sweep_list compute;
+	double range[2];
+	uint32_t points;
+};
+
+enum { OPT_COMPUTE = BENCH_OPT_MORE, OPT_POINTS };
+
+static const struct option more_options[] = {
+	{ "compute", required_argument, NULL, OPT_COMPUTE },
+	{ "points", required_argument, NULL, OPT_POINTS },
+	{ 0 },
+};
+
+static int read_more(void *arg, int c, const char *value)
+{
+	struct options *o = arg;
+	uint64_t n;
+
+	if (c == OPT_COMPUTE)
+		return sweep_range_read("--compute", value, 0.1, 1e6, &o->compute, o->range);
+	if (!tool_number(value, 2, SWEEP_LIST_MAX, &n))
+		return tool_usage("--points: '%s' is not a number from 2 to %u", value,
+				  SWEEP_LIST_MAX);
+	o->points = (uint32_t)n;
+	return 0;
+}
+
+static void usage(void)
+{
+	fputs("usage: nbar sweep granularity [OPTION]...\n"
+	      "Loops of compute + barrier: the time of a loop, over the compute. While the last\n"
+	      "messages of a barrier are still leaving, computing may cost nothing: that flat spot\n"
+	      "is looked for. barrier: loop - compute. late: by how much longer than wanted a\n"
+	      "host computed; it is in the loop. Times are microseconds.\n\n"
+	      "  --compute A-B|LIST  from A to B, or these (1.5-130)\n"
+	      "  --points N        so many from A to B, each by the same factor greater (16)\n"
+	      "  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (8; pairwise; nic,host)\n"
+	      "  -i, --iterations N  loops measured a run (1000)\n"
+	      "  --launches N      runs of each point, in random order; medians are shown (6)\n",
+	      stdout);
+	bench_usage_common(stdout);
+}
+
+static void add_row(const struct bench_options *opt, struct result *r, const struct bench_point *p,
+		    double compute, enum bench_where where)
+{
+	struct bench_median m = bench_point_mean(opt, p, where);
+	size_t late = BENCH_FIGURE(late_us);
+
+	result_count(r, p->config.nodes);
+	result_text(r, bench_where_name[where]);
+	result_text(r, p->config.alg);
+	result_real(r, compute);
+	result_real(r, m.median);
+	result_real(r, m.low);
+	result_real(r, m.high);
+	result_real(r, m.median - compute);
+	result_real(r, bench_median(p->launch[where], opt->launches, late).median);
+	if (where == BENCH_NIC)
+		result_real(r, bench_point_factor(opt, p));
+	else
+		result_none(r);
+}
+
+/* One curve: the points of one node count and algorithm. */
+static void note_flat(const struct options *o, struct result *r, const struct sweep_points *p,
+		      uint32_t first, enum bench_where where)
+{
+	const struct bench_config *c = &p->point[first].config;
+	double time[SWEEP_LIST_MAX];
+	uint32_t n = o->compute.n;
+
+	for (uint32_t i = 0; i < n; i++)
+		time[i] = bench_point_mean(&o->bench, &p->point[first + i], where).median;
+	double noise = sweep_points_noise(&o->bench, &p->point[first], n, where);
+	struct sweep_flat flat = sweep_flat_find(p->compute_us + first, time, n, noise);
+
+	if (flat.found)
+		result_note(r,
+			    "flat spot: %u nodes, %s, %s: up to %.2f us (loops of %.2f us, noise "
+			    "%.2f us)",
+			    c->nodes, c->alg, bench_where_name[where], flat.until, flat.level,
+			    noise);
+	else
+		result_note(r, "flat spot: %u nodes, %s, %s: none (noise %.2f us)", c->nodes,
+			    c->alg, bench_where_name[where], noise);
+}
+
+static void add_results(const struct options *o, struct result *r, const struct sweep_points *p,
+			bool complete)
+{
+	const struct bench_options *opt = &o->bench;
+
+	for (uint32_t i = 0; i < p->n; i++)
+		for (uint32_t w = 0; w < opt->nwhere; w++)
+			add_row(opt, r, &p->point[i], p->compute_us[i], opt->where[w]);
+	for (uint32_t i = 0; complete && i < p->n; i += o->compute.n)
+		for (uint32_t w = 0; w < opt->nwhere; w++)
+			note_flat(o, r, p, i, opt->where[w]);
+	result_note(r, "%s", sweep_compute_text);
+	bench_session_notes(opt, r);
+}
+
+static int run(struct options *o, int argc, char **argv)
+{
+	static const struct sweep_list steady = { { 0 }, 1 };
+	struct result *result =
+		result_new("granularity", columns, sizeof(columns) / sizeof(columns[0]));
+	char list[SWEEP_LIST_MAX * 14];
+	struct bench_session s;
+	struct sweep_points p;
+	int r = sweep_points_make(&p, &o->bench, &o->compute, &steady);
+
+	if (r) {
+		result_free(result);
+		return r;
+	}
+	if (result) {
+		result_command(result, argc, argv);
+		sweep_list_text(&o->compute, list, sizeof(list));
+		result_setting_text(result, "compute_us", list);
+	}
+	r = bench_session_begin(&s, &o->bench, result, bench_points_cost(&o->bench, p.point, p.n));
+	if (!r) {
+		r = bench_points_run(&s, p.point, p.n);
+		add_results(o, result, &p, !r);
+		r = bench_session_end(&s, r);
+	}
+	sweep_points_free(&p);
+	return r;
+}
+
+int sweep_granularity(int argc, char **argv)
+{
+	struct options o = { .bench = bench_options_default(),
+			     .range = { 1.5, 130 },
+			     .points = 16 };
+	const struct bench_more more = { more_options, read_more, &o };
+	bool help;
+	int r;
+
+	o.bench.nodes[0] = 8;
+	o.bench.nnodes = 1;
+	strcpy(o.bench.alg[0], "pairwise");
+	o.bench.iters = 1000;
+	o.bench.warmup = 100;
+	o.bench.launches = 6;
+	o.bench.drivers = BENCH_DRIVERS_AUTO;
+	r = bench_options_parse(argc - 1, argv + 1, &o.bench, &more, &help);
+	if (help)
+		usage();
+	if (r || help)
+		return r;
+	if (!o.compute.n)
+		sweep_list_spread(&o.compute, o.range[0], o.range[1], o.points);
+	return run(&o, argc, argv);
+}

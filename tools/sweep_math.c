@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sweep_math.c - see sweep.h. Pure: the unit tests give it times of known shape.
+ */
+#include "sweep.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stats.h"
+#include "tool.h"
+
+struct reading {
+	const char *option;
+	double min, max;
+	struct sweep_list *out;
+};
+
+static int read_item(void *arg, const char *item)
+{
+	const struct reading *r = arg;
+	char *end;
+	double value = strtod(item, &end);
+
+	if (item[0] < '0' || item[0] > '9' || *end || !(value >= r->min && value <= r->max))
+		return tool_usage("%s: '%s' is not a number from %g to %g", r->option, item, r->min,
+				  r->max);
+	if (r->out->n == SWEEP_LIST_MAX)
+		return tool_usage("%s: at most %u numbers", r->option, SWEEP_LIST_MAX);
+	r->out->value[r->out->n++] = value;
+	return 0;
+}
+
+int sweep_list_read(const char *option, const char *text, double min, double max,
+		    struct sweep_list *out)
+{
+	struct reading r = { option, min, max, out };
+
+	out->n = 0;
+	return tool_list(text, read_item, &r);
+}
+
+int sweep_range_read(const char *option, const char *text, double min, double max,
+		     struct sweep_list *out, double range[2])
+{
+	const char *to = strchr(text, '-');
+	struct sweep_list end;
+	char from[64];
+	int r;
+
+	if (!to)
+		return sweep_list_read(option, text, min, max, out);
+	snprintf(from, sizeof(from), "%.*s", (int)(to - text), text);
+	out->n = 0;
+	for (uint32_t i = 0; i < 2; i++) {
+		r = sweep_list_read(option, i ? to + 1 : from, min, max, &end);
+		if (r)
+			return r;
+		range[i] = end.value[0];
+	}
+	if (range[0] < range[1] && end.n == 1 && !strchr(from, ','))
+		return 0;
+	return tool_usage("%s: '%s' is no range", option, text);
+}
+
+void sweep_list_spread(struct sweep_list *out, double first, double last, uint32_t n)
+{
+	out->n = n;
+	for (uint32_t i = 0; i < n; i++)
+		out->value[i] = first * pow(last / first, n > 1 ? (double)i / (n - 1) : 0);
+}
+
+void sweep_list_text(const struct sweep_list *list, char *out, uint32_t size)
+{
+	size_t at = 0;
+
+	*out = '\0';
+	for (uint32_t i = 0; i < list->n && at < size; i++)
+		at += (size_t)snprintf(out + at, size - at, "%s%.6g", i ? "," : "", list->value[i]);
+}
+
+/* Sum of how far the points are from max(level, base + compute). */
+static double misses(const double *compute, const double *time, uint32_t n, double level,
+		     double base)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += fabs(time[i] - fmax(level, base + compute[i]));
+	return sum;
+}
+
+/* Medians, so that a point that was disturbed does not bend the line. */
+static double level_of(const double *time, uint32_t n)
+{
+	double value[SWEEP_LIST_MAX];
+
+	memcpy(value, time, n * sizeof(*value));
+	return stats_median(value, n);
+}
+
+static double base_of(const double *compute, const double *time, uint32_t first, uint32_t n)
+{
+	double value[SWEEP_LIST_MAX];
+
+	for (uint32_t i = first; i < n; i++)
+		value[i - first] = time[i] - compute[i];
+	return stats_median(value, n - first);
+}
+
+struct sweep_flat sweep_flat_find(const double *compute, const double *time, uint32_t n,
+				  double noise)
+{
+	struct sweep_flat best = { 0 };
+	double line, least;
+
+	if (n < 3)
+		return best;
+	best.base = base_of(compute, time, 0, n);
+	line = least = misses(compute, time, n, -INFINITY, best.base);
+	for (uint32_t flat = 2; flat < n; flat++) {
+		double level = level_of(time, flat), base = base_of(compute, time, flat, n);
+		double off = misses(compute, time, n, level, base);
+
+		if (off >= least || level - base <= compute[1])
+			continue;
+		least = off;
+		best = (struct sweep_flat){ .until = level - base, .level = level, .base = base };
+		best.found = level - (base + compute[0]) > noise && line - off > 3 * noise;
+	}
+	return best;
+}
+
+void sweep_bisect_begin(struct sweep_bisect *b, double guess, double target, double tolerance)
+{
+	*b = (struct sweep_bisect){ .target = target, .tolerance = tolerance, .next = guess };
+}
+
+/* Far from the target by steps that grow, then by halves. */
+static void choose_next(struct sweep_bisect *b)
+{
+	double step = 1 + 0.1 * (double)(1u << (b->steps < 8 ? b->steps : 8)) / 2;
+
+	if (b->have_low && b->have_high)
+		b->next = sqrt(b->low * b->high);
+	else
+		b->next = b->have_low ? b->low * step : b->high / step;
+}
+
+void sweep_bisect_tell(struct sweep_bisect *b, double median, double low, double high)
+{
+	double x = b->next;
+
+	b->steps++;
+	if (median >= b->target) {
+		b->high = x;
+		b->have_high = true;
+	} else {
+		b->low = x;
+		b->have_low = true;
+	}
+	if (low >= b->target && (b->sure_high <= 0 || x < b->sure_high))
+		b->sure_high = x;
+	if (high < b->target && x > b->sure_low)
+		b->sure_low = x;
+	choose_next(b);
+}
+
+bool sweep_bisect_done(const struct sweep_bisect *b)
+{
+	return b->have_low && b->have_high && b->high <= b->low * (1 + b->tolerance);
+}
