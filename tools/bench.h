@@ -8,6 +8,7 @@
  * bench_nicd.c  the daemon it starts, and the folder for it
  * bench_run.c   one run: starts the hosts, watches them, gathers what they measured
  * bench_host.c  what a host does in a run
+ * bench_threads.c  the same, where it is several threads
  */
 #ifndef NBAR_TOOLS_BENCH_H
 #define NBAR_TOOLS_BENCH_H
@@ -31,7 +32,9 @@
 #define BENCH_SKEW_MAX 16384u /* barriers of a run whose exits are kept, for the skew */
 #define BENCH_PATH_MAX 256u
 
-enum bench_where { BENCH_NIC, BENCH_HOST, BENCH_WHERE_END };
+/* Who runs the barrier. NIC_RELEASE, for nodes of several threads alone: the NIC, but the threads
+ * do not poll its completion word: one does, and then releases the others. */
+enum bench_where { BENCH_NIC, BENCH_HOST, BENCH_NIC_RELEASE, BENCH_WHERE_END };
 extern const char *const bench_where_name[BENCH_WHERE_END];
 
 /* Processes that drive the nodes. AUTO: one a node where each has a core of its own, else one. */
@@ -54,6 +57,7 @@ struct bench_options {
 	uint64_t seed;
 	enum bench_drivers drivers;
 	bool full, check;
+	bool teams;  /* nodes are of several threads */
 	bool sorted; /* node i has rank i */
 };
 
@@ -114,6 +118,8 @@ struct bench_config {
 	const char *alg;
 	uint32_t iters, warmup;        /* barriers; with work, full rounds of its steps */
 	const struct bench_work *work; /* NULL: none */
+	uint32_t threads;              /* of a node, as a team; 0: no team */
+	const char *kind;              /* of the team */
 	const uint32_t *rank;          /* of each node; set by bench_session_run */
 	uint32_t launch;
 };

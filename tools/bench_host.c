@@ -17,31 +17,16 @@
 #include "hostbar.h"
 #include "stats.h"
 
-/* A node and where it stands. */
-struct member {
-	uint32_t node, rank;
-	struct nbar_port *port;
-	struct nbar_group *group; /* one of these two is not NULL */
-	struct hostbar *hostbar;
-	uint32_t ticket;
-	uint32_t left;    /* barriers to go, warm-up included */
-	uint64_t started; /* end of the warm-up */
-	uint64_t last;    /* exit of the barrier before */
-	uint64_t until;   /* computes until then; 0: does not */
-	struct bench_node *out;
-	uint64_t *exit;
-};
-
 static size_t lines(size_t bytes)
 {
 	return (bytes + 127) / 128 * 128;
 }
 
-int bench_shared_create(struct bench_shared *s, uint32_t nodes, uint32_t nskew)
+int bench_shared_create(struct bench_shared *s, uint32_t nodes, uint32_t threads, uint32_t nskew)
 {
 	const size_t length[] = {
 		lines(STAGE_END * sizeof(*s->stage)),
-		lines(nodes * sizeof(*s->entered)),
+		lines((size_t)nodes * threads * sizeof(*s->entered)),
 		lines(nodes * sizeof(*s->blob)),
 		lines(nodes * sizeof(*s->node)),
 		lines((size_t)nodes * nskew * sizeof(*s->exit)),
@@ -49,7 +34,7 @@ int bench_shared_create(struct bench_shared *s, uint32_t nodes, uint32_t nskew)
 	size_t at = 0;
 	char *base;
 
-	*s = (struct bench_shared){ .nodes = nodes, .nskew = nskew };
+	*s = (struct bench_shared){ .nodes = nodes, .threads = threads, .nskew = nskew };
 	for (size_t i = 0; i < sizeof(length) / sizeof(length[0]); i++)
 		s->length += length[i];
 	base = mmap(NULL, s->length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -82,8 +67,7 @@ static bool passed(const struct bench_host *h, enum bench_stage stage)
 	       h->shared->nodes;
 }
 
-__attribute__((format(printf, 2, 3))) static int fail(const struct member *m, const char *format,
-						      ...)
+int bench_host_fail(const struct bench_member *m, const char *format, ...)
 {
 	va_list args;
 
@@ -94,7 +78,7 @@ __attribute__((format(printf, 2, 3))) static int fail(const struct member *m, co
 	return TOOL_FAILED;
 }
 
-static int open_member(const struct bench_host *h, struct member *m)
+static int open_member(const struct bench_host *h, struct bench_member *m)
 {
 	const char *nic = h->nics->name[m->node % h->nics->n];
 	const struct nbar_group_attr attr = {
@@ -107,23 +91,24 @@ static int open_member(const struct bench_host *h, struct member *m)
 	int r = nbar_open(nic, &m->port);
 
 	if (r)
-		return fail(m, "%s", nbar_error());
-	r = h->config->where == BENCH_NIC ? nbar_group_open(m->port, &attr, &m->group, blob)
-					  : hostbar_open(m->port, &attr, NULL, &m->hostbar, blob);
-	return r ? fail(m, "%s", nbar_error()) : 0;
+		return bench_host_fail(m, "%s", nbar_error());
+	r = h->config->where != BENCH_HOST ? nbar_group_open(m->port, &attr, &m->group, blob)
+					   : hostbar_open(m->port, &attr, NULL, &m->hostbar, blob);
+	return r ? bench_host_fail(m, "%s", nbar_error()) : 0;
 }
 
-static int connect_member(const struct bench_host *h, struct member *m)
+static int connect_member(const struct bench_host *h, struct bench_member *m)
 {
 	if (m->group)
-		return nbar_group_connect(m->group, h->shared->blob) ? fail(m, "%s", nbar_error())
-								     : 0;
+		return nbar_group_connect(m->group, h->shared->blob)
+			       ? bench_host_fail(m, "%s", nbar_error())
+			       : 0;
 	return hostbar_connect(m->hostbar, h->shared->blob)
-		       ? fail(m, "%s", hostbar_error(m->hostbar))
+		       ? bench_host_fail(m, "%s", hostbar_error(m->hostbar))
 		       : 0;
 }
 
-static void close_member(struct member *m)
+static void close_member(struct bench_member *m)
 {
 	if (m->group)
 		nbar_group_close(m->group);
@@ -132,51 +117,57 @@ static void close_member(struct member *m)
 	nbar_close(m->port);
 }
 
-static int post(struct member *m)
+static int post(struct bench_member *m)
 {
 	return m->group ? nbar_post(m->group, &m->ticket) : hostbar_post(m->hostbar, &m->ticket);
 }
 
-static int test(struct member *m)
+static int test(struct bench_member *m)
 {
 	return m->group ? nbar_test(m->group, m->ticket) : hostbar_test(m->hostbar, m->ticket);
 }
 
-static const char *error_of(const struct member *m)
+const char *bench_host_error(const struct bench_member *m)
 {
 	return m->group ? nbar_error() : hostbar_error(m->hostbar);
 }
 
-/* The oracle of --check. Relaxed is enough: it is the barrier that must order these words. */
-static void enter(const struct bench_host *h, const struct member *m, uint32_t barrier)
+/* Relaxed is enough: it is the barrier that must order these words. */
+void bench_host_enter(const struct bench_host *h, const struct bench_member *m, uint32_t thread,
+		      uint32_t barrier)
 {
+	struct bench_counter *c = &h->shared->entered[m->rank * h->shared->threads + thread];
+
 	if (h->opt->check)
-		__atomic_store_n(&h->shared->entered[m->rank].value, barrier, __ATOMIC_RELAXED);
+		__atomic_store_n(&c->value, barrier, __ATOMIC_RELAXED);
 }
 
 /* After barrier n all have entered n, and nobody can have passed n + 1. */
-static int check(const struct bench_host *h, const struct member *m, uint32_t barrier)
+int bench_host_check(const struct bench_host *h, const struct bench_member *m, uint32_t barrier)
 {
-	for (uint32_t r = 0; r < h->shared->nodes; r++) {
-		uint32_t entered = __atomic_load_n(&h->shared->entered[r].value, __ATOMIC_RELAXED);
+	uint32_t all = h->opt->check ? h->shared->nodes * h->shared->threads : 0;
+
+	for (uint32_t i = 0; i < all; i++) {
+		uint32_t entered = __atomic_load_n(&h->shared->entered[i].value, __ATOMIC_RELAXED);
 
 		if (entered - barrier > 1)
-			return fail(m, "it left barrier %u while rank %u had entered barrier %u",
-				    barrier, r, entered);
+			return bench_host_fail(
+				m, "it left barrier %u while rank %u had entered barrier %u",
+				barrier, i / h->shared->threads, entered);
 	}
 	return 0;
 }
 
-static int start(const struct bench_host *h, struct member *m)
+static int start(const struct bench_host *h, struct bench_member *m)
 {
 	uint32_t all = h->config->warmup + h->config->iters;
 
-	enter(h, m, all - m->left + 1);
-	return post(m) ? fail(m, "%s", error_of(m)) : 0;
+	bench_host_enter(h, m, 0, all - m->left + 1);
+	return post(m) ? bench_host_fail(m, "%s", bench_host_error(m)) : 0;
 }
 
-/* Notes the time of the barrier that ended at `now`, with `left` to go after it. */
-static void note(const struct bench_host *h, struct member *m, uint32_t left, uint64_t now)
+void bench_host_note(const struct bench_host *h, struct bench_member *m, uint32_t left,
+		     uint64_t now)
 {
 	uint32_t iters = h->config->iters;
 
@@ -209,7 +200,7 @@ uint64_t bench_work_ns(const struct bench_work *w, uint32_t rank, uint32_t i)
 }
 
 /* Goes on to the next barrier, or to what is computed before it. */
-static int go_on(const struct bench_host *h, struct member *m, uint64_t now)
+static int go_on(const struct bench_host *h, struct bench_member *m, uint64_t now)
 {
 	const struct bench_work *w = h->config->work;
 	uint32_t all = h->config->warmup + h->config->iters;
@@ -221,19 +212,19 @@ static int go_on(const struct bench_host *h, struct member *m, uint64_t now)
 }
 
 /* A barrier is complete: enters the next at once, then notes the time of this one. */
-static int finish(const struct bench_host *h, struct member *m, uint64_t now)
+static int finish(const struct bench_host *h, struct bench_member *m, uint64_t now)
 {
 	uint32_t all = h->config->warmup + h->config->iters;
-	int r = h->opt->check ? check(h, m, all - m->left + 1) : 0;
+	int r = bench_host_check(h, m, all - m->left + 1);
 
 	m->left--;
 	if (m->left && !r)
 		r = go_on(h, m, now);
-	note(h, m, m->left, now);
+	bench_host_note(h, m, m->left, now);
 	return r;
 }
 
-static void idle(const struct bench_host *h)
+void bench_host_idle(const struct bench_host *h)
 {
 	if (h->yield)
 		sched_yield();
@@ -244,7 +235,7 @@ static void idle(const struct bench_host *h)
 }
 
 /* One look at a member that computes. True if it has done so long enough and went on. */
-static bool computed(const struct bench_host *h, struct member *m, uint64_t now, int *r)
+static bool computed(const struct bench_host *h, struct bench_member *m, uint64_t now, int *r)
 {
 	if (now < m->until)
 		return false;
@@ -261,14 +252,14 @@ static bool computed(const struct bench_host *h, struct member *m, uint64_t now,
  * other should not. Those that compute need it, and then once more after whatever takes its time.
  * True if something has happened.
  */
-static bool drive_round(const struct bench_host *h, struct member *member, uint32_t *running,
+static bool drive_round(const struct bench_host *h, struct bench_member *member, uint32_t *running,
 			int *r)
 {
 	bool work = h->config->work, busy = false;
 	uint64_t now = work ? tool_now_ns() : 0;
 
 	for (uint32_t i = 0; i < h->count && !*r; i++) {
-		struct member *m = &member[i];
+		struct bench_member *m = &member[i];
 
 		if (m->until) {
 			if (!computed(h, m, now, r))
@@ -284,13 +275,13 @@ static bool drive_round(const struct bench_host *h, struct member *member, uint3
 		busy = true;
 		if (!now || work)
 			now = tool_now_ns();
-		*r = done > 0 ? finish(h, m, now) : fail(m, "%s", error_of(m));
+		*r = done > 0 ? finish(h, m, now) : bench_host_fail(m, "%s", bench_host_error(m));
 		*running -= !m->left;
 	}
 	return busy;
 }
 
-static int drive(const struct bench_host *h, struct member *member)
+static int drive(const struct bench_host *h, struct bench_member *member)
 {
 	uint32_t running = h->count;
 	uint64_t now = tool_now_ns();
@@ -302,12 +293,12 @@ static int drive(const struct bench_host *h, struct member *member)
 	}
 	while (running && !r)
 		if (!drive_round(h, member, &running, &r))
-			idle(h);
+			bench_host_idle(h);
 	return r;
 }
 
 /* Waits for all hosts; those that run the protocol go on answering. */
-static void meet(const struct bench_host *h, struct member *member, enum bench_stage stage)
+static void meet(const struct bench_host *h, struct bench_member *member, enum bench_stage stage)
 {
 	pass(h, stage);
 	while (!passed(h, stage)) {
@@ -317,7 +308,7 @@ static void meet(const struct bench_host *h, struct member *member, enum bench_s
 	}
 }
 
-static int run(const struct bench_host *h, struct member *member)
+static int run(const struct bench_host *h, struct bench_member *member)
 {
 	int r = 0;
 
@@ -331,7 +322,7 @@ static int run(const struct bench_host *h, struct member *member)
 	if (r)
 		return r;
 	meet(h, member, STAGE_CONNECTED);
-	r = drive(h, member);
+	r = h->config->threads ? bench_threads_drive(h, member) : drive(h, member);
 	if (r)
 		return r;
 	meet(h, member, STAGE_FINISHED);
@@ -342,7 +333,7 @@ static int run(const struct bench_host *h, struct member *member)
 
 int bench_host_run(const struct bench_host *h)
 {
-	struct member *member = calloc(h->count, sizeof(*member));
+	struct bench_member *member = calloc(h->count, sizeof(*member));
 	int r = TOOL_FAILED;
 
 	if (h->cpu >= 0) {
@@ -354,7 +345,7 @@ int bench_host_run(const struct bench_host *h)
 	}
 	if (member) {
 		for (uint32_t i = 0; i < h->count; i++) {
-			struct member *m = &member[i];
+			struct bench_member *m = &member[i];
 
 			m->node = h->first + i;
 			m->rank = h->config->rank[m->node];

@@ -25,9 +25,9 @@ struct bench_node {
 };
 
 struct bench_shared {
-	uint32_t nodes, nskew;         /* arrays below are by rank */
-	struct bench_counter *stage;   /* hosts that have passed: STAGE_END counters */
-	struct bench_counter *entered; /* barriers entered */
+	uint32_t nodes, threads, nskew; /* arrays below are by rank */
+	struct bench_counter *stage;    /* hosts that have passed: STAGE_END counters */
+	struct bench_counter *entered;  /* barriers entered, by each thread of each rank */
 	struct nbar_blob *blob;
 	struct bench_node *node;
 	uint64_t *exit; /* nskew a rank */
@@ -35,8 +35,8 @@ struct bench_shared {
 	size_t length;
 };
 
-/* 0 or negative errno. */
-int bench_shared_create(struct bench_shared *s, uint32_t nodes, uint32_t nskew);
+/* threads: of a node. 0 or negative errno. */
+int bench_shared_create(struct bench_shared *s, uint32_t nodes, uint32_t threads, uint32_t nskew);
 void bench_shared_destroy(struct bench_shared *s);
 
 struct bench_host {
@@ -46,10 +46,48 @@ struct bench_host {
 	struct bench_shared *shared;
 	uint32_t first, count; /* nodes that this process drives */
 	int cpu;               /* -1: any */
-	bool yield;            /* its core is shared: give it up whenever there is nothing to do */
+	const struct bench_machine *machine;
+	bool yield; /* its core is shared: give it up whenever there is nothing to do */
 };
 
 /* The life of a host process; returns its exit code. */
 int bench_host_run(const struct bench_host *h);
+
+/* A node and where it stands. */
+struct bench_member {
+	uint32_t node, rank;
+	struct nbar_port *port;
+	struct nbar_group *group; /* one of these two is not NULL */
+	struct hostbar *hostbar;
+	uint32_t ticket;
+	uint32_t left;    /* barriers to go, warm-up included */
+	uint64_t started; /* end of the warm-up */
+	uint64_t last;    /* exit of the barrier before */
+	uint64_t until;   /* computes until then; 0: does not */
+	struct bench_node *out;
+	uint64_t *exit;
+};
+
+/* What bench_host.c and bench_threads.c share. Each returns 0 or an exit code; the message is with
+ * the node's figures. */
+__attribute__((format(printf, 2, 3))) int bench_host_fail(const struct bench_member *m,
+							  const char *format, ...);
+const char *bench_host_error(const struct bench_member *m);
+
+/* The oracle of --check, for one thread of a rank: enters a barrier (from 1), and looks at all
+ * when it has left it. */
+void bench_host_enter(const struct bench_host *h, const struct bench_member *m, uint32_t thread,
+		      uint32_t barrier);
+int bench_host_check(const struct bench_host *h, const struct bench_member *m, uint32_t barrier);
+
+/* Notes the time of the barrier that ended at `now`, with `left` to go after it. */
+void bench_host_note(const struct bench_host *h, struct bench_member *m, uint32_t left,
+		     uint64_t now);
+
+/* Nothing to do. */
+void bench_host_idle(const struct bench_host *h);
+
+/* All barriers of a node of several threads. */
+int bench_threads_drive(const struct bench_host *h, struct bench_member *m);
 
 #endif

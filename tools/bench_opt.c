@@ -11,7 +11,7 @@
 
 #include "plan.h"
 
-const char *const bench_where_name[BENCH_WHERE_END] = { "nic", "host" };
+const char *const bench_where_name[BENCH_WHERE_END] = { "nic", "host", "nic-release" };
 
 enum {
 	OPT_NODES = 256,
@@ -127,8 +127,9 @@ static int add_where(void *arg, const char *item)
 
 	while (w < BENCH_WHERE_END && strcmp(item, bench_where_name[w]))
 		w++;
-	if (w == BENCH_WHERE_END)
-		return tool_usage("--where: '%s' is neither nic nor host", item);
+	if (w == BENCH_WHERE_END || (w == BENCH_NIC_RELEASE && !opt->teams))
+		return tool_usage("--where: '%s' is none of nic, host%s", item,
+				  opt->teams ? ", nic-release" : "");
 	for (uint32_t i = 0; i < opt->nwhere; i++)
 		if (opt->where[i] == w)
 			return tool_usage("--where: '%s' stands there twice", item);

@@ -259,10 +259,13 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 		.nics = nics,
 		.shared = &shared,
 		.count = config->nodes / nprocess,
-		.yield = nprocess > machine->nhost_cpu || machine->ncpu == 1,
+		.machine = machine,
+		.yield = nprocess * (config->threads ? config->threads : 1) > machine->nhost_cpu ||
+			 machine->ncpu == 1,
 	};
 	struct crew crew = { .n = nprocess, .pid = calloc(nprocess, sizeof(pid_t)) };
-	int r = bench_shared_create(&shared, config->nodes,
+	uint32_t threads = config->threads ? config->threads : 1;
+	int r = bench_shared_create(&shared, config->nodes, threads,
 				    config->iters < BENCH_SKEW_MAX ? config->iters
 								   : BENCH_SKEW_MAX);
 

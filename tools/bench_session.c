@@ -62,8 +62,11 @@ static void describe(const struct bench_session *s, struct result *r)
 		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? "," : "",
 				       opt->alg[i]);
 	result_setting_text(r, "alg", list);
-	result_setting_text(r, "where",
-			    opt->nwhere > 1 ? "nic,host" : bench_where_name[opt->where[0]]);
+	at = 0;
+	for (uint32_t i = 0; i < opt->nwhere; i++)
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? "," : "",
+				       bench_where_name[opt->where[i]]);
+	result_setting_text(r, "where", list);
 	result_setting_number(r, "iterations", opt->iters);
 	result_setting_number(r, "warmup", opt->warmup);
 	result_setting_number(r, "launches", opt->launches);

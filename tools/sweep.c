@@ -18,6 +18,8 @@ static const struct sweep {
 	{ "efficiency", "nbar sweep efficiency", "least compute for an efficiency",
 	  sweep_efficiency },
 	{ "arrival", "nbar sweep arrival", "hosts that arrive at different times", sweep_arrival },
+	{ "combined", "nbar sweep combined", "nodes x threads: a team in front of each group",
+	  sweep_combined },
 };
 #define NSWEEP (sizeof(sweeps) / sizeof(sweeps[0]))
 

@@ -6,6 +6,7 @@
  * sweep_granularity.c  compute + barrier, over the compute
  * sweep_efficiency.c   least compute for an efficiency
  * sweep_arrival.c      hosts that arrive at different times
+ * sweep_combined.c     nodes of several threads
  * sweep_points.c       points of compute and variation
  * sweep_math.c         flat spot and bisection: pure, no measuring
  * app.c                `nbar app`: synthetic applications
@@ -21,6 +22,7 @@
 int sweep_granularity(int argc, char **argv);
 int sweep_efficiency(int argc, char **argv);
 int sweep_arrival(int argc, char **argv);
+int sweep_combined(int argc, char **argv);
 
 #define SWEEP_LIST_MAX 64u
 

@@ -101,6 +101,10 @@ ok "arrival" experiment arrival 16 sweep arrival $few --compute 50,100 --vary 0,
 ok "app: two of the literature and two of one's own" experiment app 16 app -i 2 --nodes 2,3 --launches 1 \
 	--app 1,2 --steps 5 --steps 1,2.5 --scale 0.1
 ok "app: NIC alone" experiment app 1 app -i 2 --nodes 2 --launches 1 --app 1 --where nic
+ok "combined: two kinds, every barrier of every thread checked" experiment combined 24 sweep combined \
+	$few --threads 1,3 --kind sense-reverse,mcs
+ok "combined: over udp, all kinds" experiment combined 12 sweep combined -i 20 -x 0 --idle yield --nodes 3 \
+	--launches 1 --threads 2 --kind all --alg tournament --wire udp
 ok "interrupted, refused to others, resumed" resumes
 while read -r words; do
 	ok "wrong usage: $words" wants 2 'nbar .*--help' "$nbar" $words
@@ -116,13 +120,20 @@ sweep efficiency --efficiency 0.5,,0.9
 sweep arrival --vary 101
 sweep arrival --alg fastest
 sweep arrival --resume
+sweep combined --threads 0
+sweep combined --threads 1025
+sweep combined --kind fastest
+sweep combined --kind dissemination:0
+sweep combined --where threads
+sweep combined --drivers 1
+bench --where nic-release
 app --app 4
 app --steps 1,x
 app --vary 1,2
 app --scale 0
 app --what
 END
-for what in "sweep granularity" "sweep efficiency" "sweep arrival" app; do
+for what in "sweep granularity" "sweep efficiency" "sweep arrival" "sweep combined" app; do
 	ok "$what: a folder that cannot be written is refused first" \
 		wants 1 "cannot write /proc/none/x" "$nbar" $what -i 100000000 --json /proc/none/x
 	ok "$what: help" sh -c "$nbar $what --help | grep -q '^usage: nbar $what'"

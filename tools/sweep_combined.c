@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sweep_combined.c - `nbar sweep combined`: nodes of several threads; what polling the completion
+ * word saves against a release stage of the threads.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sweep.h"
+
+#define THREADS_MAX 1024u
+
+static const struct result_column columns[] = {
+	{ "nodes", "", RESULT_COUNT, 0 },   { "where", "", RESULT_TEXT, 0 },
+	{ "alg", "", RESULT_TEXT, 0 },      { "kind", "", RESULT_TEXT, 0 },
+	{ "threads", "", RESULT_COUNT, 0 }, { "mean", "us", RESULT_REAL, 2 },
+	{ "low", "us", RESULT_REAL, 2 },    { "high", "us", RESULT_REAL, 2 },
+	{ "factor", "", RESULT_REAL, 2 },   { "release", "", RESULT_REAL, 2 },
+};
+
+struct options {
+	struct bench_options bench;
+	uint32_t threads[BENCH_LIST_MAX], nthreads;
+	char kind[BENCH_LIST_MAX][NBAR_NAME_MAX];
+	uint32_t nkind;
+};
+
+enum { OPT_THREADS = BENCH_OPT_MORE, OPT_KIND };
+
+static const struct option more_options[] = {
+	{ "threads", required_argument, NULL, OPT_THREADS },
+	{ "kind", required_argument, NULL, OPT_KIND },
+	{ 0 },
+};
+
+static int add_threads(void *arg, const char *item)
+{
+	struct options *o = arg;
+	uint64_t n;
+
+	if (!tool_number(item, 1, THREADS_MAX, &n))
+		return tool_usage("--threads: '%s' is not a number from 1 to %u", item,
+				  THREADS_MAX);
+	if (o->nthreads == BENCH_LIST_MAX)
+		return tool_usage("--threads: at most %u numbers", BENCH_LIST_MAX);
+	o->threads[o->nthreads++] = (uint32_t)n;
+	return 0;
+}
+
+static int add_kind(void *arg, const char *item)
+{
+	struct options *o = arg;
+	size_t bytes;
+
+	if (!strcmp(item, "all"))
+		return tool_list("sense-reverse,mcs,tournament,dissemination:1", add_kind, o);
+	if (strlen(item) >= NBAR_NAME_MAX || nbar_team_size(item, 1, &bytes))
+		return tool_usage("--kind: '%s' is none of sense-reverse, mcs, tournament, "
+				  "dissemination:1 .. dissemination:%u, all",
+				  item, NBAR_TEAM_WAYS_MAX);
+	if (o->nkind == BENCH_LIST_MAX)
+		return tool_usage("--kind: at most %u kinds", BENCH_LIST_MAX);
+	strcpy(o->kind[o->nkind++], item);
+	return 0;
+}
+
+static int read_more(void *arg, int c, const char *value)
+{
+	struct options *o = arg;
+
+	if (c == OPT_THREADS) {
+		o->nthreads = 0;
+		return tool_list(value, add_threads, o);
+	}
+	o->nkind = 0;
+	return tool_list(value, add_kind, o);
+}
+
+static void usage(void)
+{
+	fputs("usage: nbar sweep combined [OPTION]...\n"
+	      "Nodes of several threads: they meet as a team, and then the nodes do. nic: all\n"
+	      "threads poll the NIC's completion word. nic-release: one does, and then releases the\n"
+	      "others. host: the thread that arrived last runs the protocol, and releases.\n"
+	      "factor: host / nic; release: nic-release / nic. Times are microseconds.\n\n"
+	      "  --threads LIST    of a node (1,2,4,8)\n"
+	      "  --kind LIST       of team: sense-reverse, mcs, tournament, dissemination:1 ..\n"
+	      "                    dissemination:16; all: one of each (sense-reverse)\n"
+	      "  --where LIST      nic, nic-release, host (nic,nic-release,host)\n"
+	      "  --nodes LIST, --alg LIST  as of nbar bench (2,4,8; dissemination:1)\n"
+	      "  -i, --iterations N  barriers measured a run (500)\n"
+	      "  --launches N      runs of each point, in random order; medians are shown (6)\n",
+	      stdout);
+	bench_usage_common(stdout);
+}
+
+/* Nodes x algorithms x kinds x threads, in that order. */
+static struct bench_point *make_points(const struct options *o, uint32_t *n)
+{
+	const struct bench_options *opt = &o->bench;
+	uint32_t inner = opt->nalg * o->nkind * o->nthreads;
+	struct bench_point *point = bench_points_new(opt, opt->nnodes * inner);
+
+	*n = opt->nnodes * inner;
+	for (uint32_t i = 0; point && i < *n; i++) {
+		uint32_t threads = o->threads[i % o->nthreads];
+		const char *kind = o->kind[i / o->nthreads % o->nkind];
+
+		point[i].config = (struct bench_config){
+			.nodes = opt->nodes[i / inner],
+			.alg = opt->alg[i / o->nthreads / o->nkind % opt->nalg],
+			.iters = opt->iters,
+			.warmup = opt->warmup,
+			.threads = threads,
+			.kind = kind,
+		};
+		snprintf(point[i].name, sizeof(point[i].name), "%u threads %s", threads, kind);
+	}
+	return point;
+}
+
+static double ratio(const struct bench_options *opt, const struct bench_point *p,
+		    enum bench_where a, enum bench_where b)
+{
+	return bench_point_mean(opt, p, a).median / bench_point_mean(opt, p, b).median;
+}
+
+static void add_row(const struct bench_options *opt, struct result *r, const struct bench_point *p,
+		    enum bench_where where)
+{
+	struct bench_median m = bench_point_mean(opt, p, where);
+
+	result_count(r, p->config.nodes);
+	result_text(r, bench_where_name[where]);
+	result_text(r, p->config.alg);
+	result_text(r, p->config.kind);
+	result_count(r, p->config.threads);
+	result_real(r, m.median);
+	result_real(r, m.low);
+	result_real(r, m.high);
+	if (where == BENCH_NIC) {
+		result_real(r, ratio(opt, p, BENCH_HOST, BENCH_NIC));
+		result_real(r, ratio(opt, p, BENCH_NIC_RELEASE, BENCH_NIC));
+	} else {
+		result_none(r);
+		result_none(r);
+	}
+}
+
+/* At how many points polling is faster; and at how many so much that the intervals are apart. A
+ * team of one thread has nobody to release. */
+static void note_release(const struct bench_options *opt, struct result *r,
+			 const struct bench_point *point, uint32_t n)
+{
+	uint32_t faster = 0, apart = 0, all = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct bench_median poll = bench_point_mean(opt, &point[i], BENCH_NIC);
+		struct bench_median release = bench_point_mean(opt, &point[i], BENCH_NIC_RELEASE);
+
+		if (point[i].config.threads < 2 || !(poll.median > 0 && release.median > 0))
+			continue;
+		all++;
+		faster += poll.median < release.median;
+		apart += poll.high < release.low;
+	}
+	if (all)
+		result_note(r,
+			    "polling is faster than the release stage at %u of %u points of two "
+			    "threads or more, at %u of them with intervals apart",
+			    faster, all, apart);
+}
+
+static void describe(const struct options *o, struct result *r, int argc, char **argv)
+{
+	struct sweep_list threads = { .n = o->nthreads };
+	char list[BENCH_LIST_MAX * (NBAR_NAME_MAX + 1)] = "";
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < o->nthreads; i++)
+		threads.value[i] = o->threads[i];
+	result_command(r, argc, argv);
+	sweep_list_text(&threads, list, sizeof(list));
+	result_setting_text(r, "threads", list);
+	for (uint32_t i = 0; i < o->nkind; i++)
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? "," : "",
+				       o->kind[i]);
+	result_setting_text(r, "kind", list);
+}
+
+static int run(struct options *o, int argc, char **argv)
+{
+	struct result *result =
+		result_new("combined", columns, sizeof(columns) / sizeof(columns[0]));
+	struct bench_options *opt = &o->bench;
+	struct bench_session s;
+	uint32_t n;
+	struct bench_point *point = make_points(o, &n);
+	int r;
+
+	if (!point) {
+		result_free(result);
+		return TOOL_FAILED;
+	}
+	if (result)
+		describe(o, result, argc, argv);
+	r = bench_session_begin(&s, opt, result, bench_points_cost(opt, point, n));
+	if (!r) {
+		r = bench_points_run(&s, point, n);
+		for (uint32_t i = 0; i < n; i++)
+			for (uint32_t w = 0; w < opt->nwhere; w++)
+				add_row(opt, result, &point[i], opt->where[w]);
+		note_release(opt, result, point, n);
+		bench_session_notes(opt, result);
+		r = bench_session_end(&s, r);
+	}
+	free(point);
+	return r;
+}
+
+int sweep_combined(int argc, char **argv)
+{
+	static struct options o; /* large */
+	const struct bench_more more = { more_options, read_more, &o };
+	bool help;
+	int r;
+
+	o = (struct options){
+		.bench = bench_options_default(),
+		.threads = { 1, 2, 4, 8 },
+		.nthreads = 4,
+		.kind = { "sense-reverse" },
+		.nkind = 1,
+	};
+	o.bench.teams = true;
+	o.bench.nnodes = 3;
+	o.bench.where[1] = BENCH_NIC_RELEASE;
+	o.bench.where[2] = BENCH_HOST;
+	o.bench.nwhere = 3;
+	o.bench.iters = 500;
+	o.bench.warmup = 50;
+	o.bench.launches = 6;
+	r = bench_options_parse(argc - 1, argv + 1, &o.bench, &more, &help);
+	if (help)
+		usage();
+	if (!r && !help && o.bench.drivers == BENCH_DRIVERS_ONE)
+		r = tool_usage("--drivers 1: a node of threads is a process");
+	return r || help ? r : run(&o, argc, argv);
+}
