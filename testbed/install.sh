@@ -38,7 +38,7 @@ run_example() {
 }
 
 man_pages() {
-	for page in nbar.1 nbar.3 nbar_team.3 nbar_crew.3 nbar-nicd.8; do
+	for page in nbar.1 nbar-mpi-bench.1 nbar.3 nbar_team.3 nbar_crew.3 nbar-nicd.8; do
 		[ -s "$(find "$root" -name "$page")" ] || { echo "no $page"; return 1; }
 	done
 }

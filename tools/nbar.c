@@ -15,6 +15,8 @@ static const struct subcommand {
 	{ "sweep", "nbar sweep", "experiments that compare NIC- and host-based barriers",
 	  tool_sweep },
 	{ "app", "nbar app", "synthetic applications, NIC- and host-based", tool_app },
+	{ "mpi-bench", "nbar mpi-bench", "barriers of MPI programs, by nbar and by the MPI",
+	  tool_mpi_bench },
 	{ "stat", "nbar stat", "counters and groups of NICs", tool_stat },
 };
 #define NSUBCOMMAND (sizeof(subcommands) / sizeof(subcommands[0]))
@@ -23,8 +25,8 @@ static void help(FILE *to)
 {
 	fputs("usage: nbar SUBCOMMAND [OPTION]...\n\n", to);
 	for (size_t i = 0; i < NSUBCOMMAND; i++)
-		fprintf(to, "  %-8s %s\n", subcommands[i].name, subcommands[i].text);
-	fputs("  help     this text, or that of a subcommand\n"
+		fprintf(to, "  %-9s  %s\n", subcommands[i].name, subcommands[i].text);
+	fputs("  help       this text, or that of a subcommand\n"
 	      "\n`nbar SUBCOMMAND --help` lists its options; `nbar --version` prints the version.\n",
 	      to);
 }

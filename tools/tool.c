@@ -11,16 +11,24 @@
 #include <string.h>
 
 static const char *who = "nbar";
+static bool quiet;
 
 void tool_begin(const char *name)
 {
 	who = name;
 }
 
+void tool_quiet(bool on)
+{
+	quiet = on;
+}
+
 static void say(const char *format, va_list args, const char *end)
 {
 	char line[1024];
 
+	if (quiet)
+		return;
 	vsnprintf(line, sizeof(line), format, args);
 	fprintf(stderr, "%s: %s\n%s", who, line, end);
 }

@@ -17,10 +17,14 @@ enum tool_exit { TOOL_OK = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
 int tool_bench(int argc, char **argv);
 int tool_sweep(int argc, char **argv);
 int tool_app(int argc, char **argv);
+int tool_mpi_bench(int argc, char **argv);
 int tool_stat(int argc, char **argv);
 
 /* The name in front of every message: "nbar bench". */
 void tool_begin(const char *name);
+
+/* true: nothing is said from here on, as by all ranks of an MPI program but one. */
+void tool_quiet(bool on);
 
 /* A line on stderr. */
 __attribute__((format(printf, 1, 2))) void tool_error(const char *format, ...);

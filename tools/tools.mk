@@ -4,7 +4,7 @@
 UNITS += tools
 CFLAGS_tools = -D_GNU_SOURCE -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ihostlib/include -Ifirmware/include \
                -Ifirmware/core -Itools
-TOOLS_SRC := $(wildcard tools/*.c)
+TOOLS_SRC := $(wildcard tools/*.c) tools/mpi/options.c
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o)
 $(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbar.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
@@ -35,3 +35,5 @@ install-tools: $(BUILD)/nbar
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	$(Q)install -m 644 $(wildcard tools/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
 .PHONY: install-tools
+
+include tools/mpi/mpi.mk

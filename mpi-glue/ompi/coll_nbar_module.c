@@ -15,6 +15,7 @@
 #include "ompi/mca/coll/base/base.h"
 #include "ompi/mca/rte/rte.h"
 #include "opal/runtime/opal_progress.h"
+#include "opal/util/info.h"
 
 #include "node.h"
 
@@ -274,12 +275,25 @@ static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm
 	return OMPI_SUCCESS;
 }
 
+/* Whether the program wants this communicator left alone. All members say the same. */
+static bool unwanted(ompi_communicator_t *comm)
+{
+	bool enable = true;
+	int found = 0;
+
+	if (comm->super.s_info)
+		opal_info_get_bool(comm->super.s_info, "nbar_enable", &enable, &found);
+	return found && !enable;
+}
+
 mca_coll_base_module_t *coll_nbar_comm_query(ompi_communicator_t *comm, int *priority)
 {
 	mca_coll_nbar_module_t *module;
 
 	/* Alone there is nothing to wait for: what is there is best. */
 	if (!OMPI_COMM_IS_INTER(comm) && ompi_comm_size(comm) < 2)
+		return NULL;
+	if (unwanted(comm))
 		return NULL;
 	module = OBJ_NEW(mca_coll_nbar_module_t);
 	if (!module)

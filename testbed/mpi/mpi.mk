@@ -10,4 +10,4 @@ $(BUILD)/mpi-oracle.%: $(ORACLE_SRC) testbed/mpi/oracle.h
 		$(CFLAGS) $(filter %.c,$^) -o $@ -lpthread -ldl
 CLUSTER_BIN += $(MPI_ORACLE)
 CLUSTER_LIST += testbed/mpi/test-pmpi-openmpi.sh testbed/mpi/test-pmpi-mpich.sh \
-                testbed/mpi/test-component.sh
+                testbed/mpi/test-component.sh testbed/mpi/test-bench.sh

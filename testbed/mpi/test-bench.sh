@@ -1,0 +1,169 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# `nbar mpi-bench` on test hosts, with each MPI that is here: its columns and formats, what it
+# refuses, and that the methods are what they say. No time is asserted.
+set -u
+glue="mpi-bench"
+mpi=openmpi
+. "$(dirname "$0")/lib.sh"
+nbar=$bin/nbar
+path=$bin/components:$(ompi_info --path pkglibdir --parsable 2>/dev/null | cut -d : -f 3)
+# The words that start the command on the cluster; how: component, openmpi, mpich or plain.
+command_of() { # HOW NP
+	case $1 in
+	component) echo "$cluster mpirun -np $2 --mca mca_base_component_path $path --mca coll_nbar_enable 1" ;;
+	openmpi) echo "$cluster mpirun -np $2 -x LD_PRELOAD=$bin/libnbar-mpi-openmpi.so" ;;
+	mpich) echo "$cluster mpiexec -np $2 -genv LD_PRELOAD $bin/libnbar-mpi-mpich.so" ;;
+	plain) echo "$cluster mpirun -np $2" ;;
+	esac
+}
+
+# bench HOW NP ARGUMENTS...: its exit status; out and err are kept.
+bench() {
+	local how=$1 np=$2
+	shift 2
+	timeout -k 5 100 $(command_of "$how" "$np") "$nbar" mpi-bench "$@" >"$work/out" 2>"$work/err"
+}
+
+# says HOW NP STATUS TEXT ARGUMENTS...: ends so, with this text on one of the two, once.
+says() {
+	local how=$1 np=$2 status=$3 text=$4 rc
+	shift 4
+	bench "$how" "$np" "$@"
+	rc=$?
+	cat "$work/out" "$work/err"
+	[ $rc = "$status" ] && [ "$(cat "$work/out" "$work/err" | grep -c -- "$text")" = 1 ]
+}
+
+# table HOW NP COLUMNS METHODS ARGUMENTS...: a row of numbers for each method.
+table() {
+	local how=$1 np=$2 columns=$3 methods=$4 m rc
+	shift 4
+	bench "$how" "$np" --method "$methods" "$@"
+	rc=$?
+	cat "$work/out" "$work/err"
+	[ $rc = 0 ] && grep -q "^method *$columns\$" "$work/out" || return 1
+	for m in ${methods//,/ }; do
+		[ "$(grep -cE "^$m( +[0-9]+\.[0-9]+)+( +-)?\$" "$work/out")" = 1 ] || return 1
+	done
+}
+
+json() { # HOW NP METHODS ARGUMENTS...
+	local how=$1 np=$2 methods=$3
+	shift 3
+	bench "$how" "$np" --method "$methods" --json - "$@" || { cat "$work/err"; return 1; }
+	python3 - "$work/out" "$methods" "$np" <<'PY'
+import json, sys
+got = json.load(open(sys.argv[1]))
+assert [r["method"] for r in got["results"]] == sys.argv[2].split(","), got
+assert got["setting"]["ranks"] == int(sys.argv[3]), got["setting"]
+assert got["setting"]["mpi"] and got["setting"]["kernel"] and got["setting"]["nbar"], got["setting"]
+for r in got["results"]:
+    assert len(r["blocks"]) == got["setting"]["blocks"], r
+    numbers = [v for k, v in r.items() if k.endswith("_us")]
+    assert len(numbers) >= 3 and all(v > 0 for v in numbers), r
+PY
+}
+
+csv() { # HOW NP FILE
+	bench "$1" "$2" -i 20 -x 5 --csv "$3" || { cat "$work/err"; return 1; }
+	cat "$3"
+	grep -q '^#@mpi=.*[0-9]' "$3" && grep -q '^method,avg_us,min_us,max_us,p50_us,p99_us,skew_us,factor$' "$3" &&
+		[ "$(grep -cE '^(mpi|nbar)(,[0-9.]+){6},[0-9.]*$' "$3")" = 2 ]
+}
+
+# What the methods are called must be what runs: the glue's own line at the end tells.
+counts() { # HOW NP METHOD PATTERN
+	export NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1
+	bench "$1" "$2" --method "$3" -i 100 -x 0 --blocks 1
+	local rc=$?
+	unset NBAR_MPI_VERBOSE OMPI_MCA_coll_nbar_verbose
+	cat "$work/err"
+	[ $rc = 0 ] && [ "$(grep -cE "^nbar: $4" "$work/err")" = "$2" ]
+}
+
+columns="avg *min *max *p50 *p99 *skew *factor"
+
+# What differs from glue to glue.
+with_glue() { # HOW
+	ok "$glue, $1: latency" table "$1" 4 "$columns" mpi,nbar,lib -i 20 -x 5
+	ok "$glue, $1: one is busy" table "$1" 4 "wait *p50 *p99 *max *% of mpi" mpi,nbar,lib --test busy -i 4 -x 1
+	ok "$glue, $1: method nbar goes by NIC" counts "$1" 3 nbar "10[0-9] barriers by NIC"
+	ok "$glue, $1: method mpi does not" counts "$1" 3 mpi "0 barriers by NIC, 0 within the host, 0 by MPI"
+	export NBAR_MPI_MIN_HOSTS=9 OMPI_MCA_coll_nbar_min_nodes=9
+	ok "$glue, $1: who falls back is told so" says "$1" 3 1 "left to the MPI: it is over fewer hosts"
+	unset NBAR_MPI_MIN_HOSTS OMPI_MCA_coll_nbar_min_nodes
+}
+
+# What differs from MPI to MPI.
+with_mpi() { # HOW
+	ok "$glue, $1: plans over messages, where ranks share hosts and are no power of two" table "$1" 5 \
+		"$columns" nbar,lib,p2p:pairwise,p2p:dissemination:3,p2p:mcs,p2p:tournament,p2p:binomial,p2p:linear \
+		-i 10 -x 1 --blocks 2
+	ok "$glue, $1: overlap" table "$1" 3 "overall *compute *pure *overlap% *factor" mpi,nbar,lib,p2p:mcs \
+		--test ibarrier -i 20 -x 2
+	ok "$glue, $1: JSON" json "$1" 3 nbar,mpi -i 20 -x 5 --blocks 4
+	ok "$glue, $1: CSV" csv "$1" 3 "$work/$1.csv"
+	ok "$glue, $1: wrong options" says "$1" 3 2 "mpi-bench: --test: 'x' is none of" --test x
+	ok "$glue, $1: help" says "$1" 3 0 "^usage: " --help
+}
+
+# What is the same everywhere.
+refuses() {
+	ok "$glue: always the same one is busy, and spins" table "$1" 3 \
+		"wait *p50 *p99 *max *fastest *slowest *% of mpi" mpi,nbar -f --test busy --busy-rank 1 \
+		--compute-by spin --compute 1000 -i 4 -x 1 --blocks 2
+	ok "$glue: JSON of the busy test" json "$1" 3 mpi,nbar --test busy -i 4 -x 1 --blocks 2
+	ok "$glue: what MPI adds is told" says "$1" 2 0 "MPI adds" --method nbar,lib -i 20 -x 5
+	ok "$glue: no such rank" says "$1" 3 2 "there are ranks 0 to 2" --test busy --busy-rank 3
+	ok "$glue: one rank" says "$1" 1 2 "start two or more"
+	ok "$glue: a folder that is not there" says "$1" 3 1 "cannot write $work/no/file" --json "$work/no/file"
+}
+
+alone() { # STATUS TEXT ARGUMENTS...
+	local status=$1 text=$2 rc
+	shift 2
+	env -u OMPI_COMM_WORLD_RANK -u PMI_RANK -u PMIX_RANK "$nbar" mpi-bench "$@" >"$work/out" 2>&1
+	rc=$?
+	cat "$work/out"
+	[ $rc = "$status" ] && grep -q -- "$text" "$work/out"
+}
+
+help_fits() {
+	"$nbar" mpi-bench --help >"$work/out" && [ "$(wc -l <"$work/out")" -le 40 ] &&
+		! grep -E '.{81}' "$work/out"
+}
+
+ok "$glue: help fits a screen, without an MPI" help_fits
+ok "$glue: without a launcher it says what to do" alone 2 "mpirun --mca coll_nbar_enable 1 -np 4 nbar mpi-bench"
+ok "$glue: an unknown method" alone 2 "'x' is none of mpi, nbar, lib, p2p:ALG" --method mpi,x
+ok "$glue: an unknown plan" alone 2 "none of pairwise" --method p2p:custom
+ok "$glue: a method twice" alone 2 "stands there twice" --method mpi,mpi
+ok "$glue: options of another test" alone 2 "are for --test ibarrier" --compute 5
+if [ ! -x "$bin/nbar-mpi-bench-openmpi" ] && [ ! -x "$bin/nbar-mpi-bench-mpich" ]; then
+	skip "$glue" "no MPI here"
+	finish
+fi
+up 4
+if [ $? = 77 ]; then
+	skip "$glue" "$(head -n 1 "$work/up")"
+	finish
+fi
+if [ -x "$bin/nbar-mpi-bench-openmpi" ]; then
+	with_glue component
+	with_mpi component
+	refuses component
+	with_glue openmpi
+	ok "$glue: without nbar it says so" says plain 2 1 "this program runs without nbar"
+	ok "$glue: the other methods need no nbar in MPI" table plain 2 "$columns" \
+		mpi,lib,p2p:linear -i 20 -x 5
+else
+	skip "$glue, Open MPI" "no Open MPI here"
+fi
+if [ -x "$bin/nbar-mpi-bench-mpich" ]; then
+	with_glue mpich
+	with_mpi mpich
+else
+	skip "$glue, MPICH" "no MPICH here"
+fi
+finish

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench.h - what the files of the program behind `nbar mpi-bench` share.
+ *
+ * main.c     begin and end
+ * options.c  options; the command reads them, too
+ * world.c    ranks, hosts, communicators; what the run is recorded with
+ * glue.c     whether nbar runs the barriers of this program, by its counters
+ * method.c   the MPI's own barrier, and nbar's
+ * lib.c      nbar's library without MPI
+ * p2p.c      the engine over messages of the MPI
+ * run.c      the tests, in blocks
+ * out.c      table, JSON, CSV
+ *
+ * Built once with each MPI. Of all ranks rank 0 speaks.
+ */
+#ifndef NBAR_TOOLS_MPI_BENCH_H
+#define NBAR_TOOLS_MPI_BENCH_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "comm.h"
+#include "machine.h"
+#include "options.h"
+#include "tool.h"
+
+#define MPIB_NFIGURE 8u
+#define MPIB_SKEW_MAX 16384u /* barriers whose exits are kept, for the skew */
+
+enum mpib_glue { MPIB_NO_GLUE, MPIB_PMPI, MPIB_COMPONENT };
+
+struct mpib_world {
+	int rank, size;
+	MPI_Comm off, on;            /* nbar keeps out of the first, and may run the second */
+	uint32_t *host;              /* number, by rank */
+	uint32_t nhost, least, most; /* ranks of a host */
+	bool one_clock;              /* all ranks on one machine: their clocks are one */
+	bool crowded;                /* more ranks on a machine than processors, anywhere */
+	bool sleep;                  /* who computes sleeps */
+	enum mpib_glue glue;
+	struct nbmpi_config config; /* of nbar, as the glue has it */
+	char library[64];           /* name and version of the MPI */
+	char wire[NBAR_NAME_MAX];   /* of rank 0's NIC; empty: it has none */
+	struct tool_machine machine;
+};
+
+/* 0 or an exit code, the same on all ranks; the message is out. */
+int mpib_world_begin(struct mpib_world *w, const struct mpib_options *opt);
+void mpib_world_end(struct mpib_world *w);
+
+/* Ends all ranks: this one alone knows what is wrong. */
+_Noreturn __attribute__((format(printf, 1, 2))) void mpib_fatal(const char *format, ...);
+
+/* All that is allocated here is small. */
+void *mpib_alloc(size_t n, size_t size);
+
+/* --- glue.c ---------------------------------------------------------------------------------- */
+
+enum mpib_glue mpib_glue_find(void);
+extern const char *const mpib_glue_name[];
+
+/* Settings of nbar as this glue has them. */
+void mpib_glue_config(enum mpib_glue glue, struct nbmpi_config *out);
+
+/* True if it always yields: the component does so where Open MPI is told to. */
+bool mpib_glue_yields(enum mpib_glue glue);
+
+/* What this rank has counted; all 0 without a glue. */
+void mpib_glue_counters(enum mpib_glue glue, struct nbmpi_counters *out);
+
+/* --- methods --------------------------------------------------------------------------------- */
+
+struct mpib_method {
+	const struct mpib_choice *choice;
+	const struct mpib_ops *ops;
+	struct mpib_world *world;
+	void *state;
+};
+
+/* A barrier, whole or in two parts. Who fails ends all. */
+struct mpib_ops {
+	int (*open)(struct mpib_method *m); /* as mpib_world_begin */
+	void (*close)(struct mpib_method *m);
+	void (*barrier)(struct mpib_method *m);
+	void (*start)(struct mpib_method *m);
+	void (*finish)(struct mpib_method *m);
+};
+extern const struct mpib_ops mpib_mpi, mpib_nbar, mpib_lib, mpib_p2p;
+
+const struct mpib_ops *mpib_ops_of(enum mpib_kind kind);
+
+/* --- run.c ----------------------------------------------------------------------------------- */
+
+/* What came of a method, at rank 0; figures as mpib_columns says, in microseconds. */
+struct mpib_result {
+	const struct mpib_choice *choice;
+	double figure[MPIB_NFIGURE];
+	double low, high; /* the first figure in the fastest and slowest block */
+	double factor;    /* see out.c; 0: there is none */
+	double (*block)[MPIB_NFIGURE];
+};
+
+/* Runs all blocks of all methods. */
+void mpib_run(const struct mpib_options *opt, struct mpib_world *w, struct mpib_method *method,
+	      struct mpib_result *result);
+
+/* --- out.c ----------------------------------------------------------------------------------- */
+
+struct mpib_report {
+	const struct mpib_options *opt;
+	const struct mpib_world *world;
+	const struct mpib_result *result;
+	double mpi_adds; /* nbar - lib, median over the blocks */
+	bool both;       /* ... both were run */
+	char command[512];
+};
+
+void mpib_table(const struct mpib_report *r, FILE *to);
+void mpib_json(const struct mpib_report *r, FILE *to);
+void mpib_csv(const struct mpib_report *r, FILE *to);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * glue.c - whether nbar runs the barriers of this program: from the counters of the PMPI library,
+ * or from the performance variables of the Open MPI component.
+ *
+ * Called before and after barriers, never between those that are measured.
+ */
+#include "bench.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const mpib_glue_name[] = {
+	[MPIB_NO_GLUE] = "none",
+	[MPIB_PMPI] = "PMPI library",
+	[MPIB_COMPONENT] = "component coll/nbar",
+};
+
+typedef void (*read_fn)(struct nbmpi_counters *);
+
+static read_fn library(void)
+{
+	read_fn read = NULL;
+
+	*(void **)&read = dlsym(RTLD_DEFAULT, "nbar_mpi_counters");
+	return read;
+}
+
+static bool pvar_index(const char *name, int *out)
+{
+	return MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_GENERIC, out) == MPI_SUCCESS;
+}
+
+static uint64_t pvar_read(MPI_T_pvar_session session, const char *name)
+{
+	MPI_T_pvar_handle handle;
+	unsigned long long value = 0;
+	int index, count;
+
+	if (!pvar_index(name, &index) ||
+	    MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) != MPI_SUCCESS)
+		return 0;
+	MPI_T_pvar_read(session, handle, &value);
+	MPI_T_pvar_handle_free(session, &handle);
+	return value;
+}
+
+static void component_counters(struct nbmpi_counters *out)
+{
+	MPI_T_pvar_session session;
+
+	if (MPI_T_pvar_session_create(&session) != MPI_SUCCESS)
+		return;
+	out->by_nic = pvar_read(session, "coll_nbar_barriers_by_nic");
+	out->by_host = pvar_read(session, "coll_nbar_barriers_by_host");
+	out->by_mpi = pvar_read(session, "coll_nbar_barriers_by_mpi");
+	out->comms = pvar_read(session, "coll_nbar_communicators");
+#define WHY(name, text) out->why[NBMPI_WHY_##name] = pvar_read(session, "coll_nbar_by_mpi_" #name);
+	NBMPI_WHYS(WHY)
+#undef WHY
+	MPI_T_pvar_session_free(&session);
+}
+
+enum mpib_glue mpib_glue_find(void)
+{
+	enum mpib_glue glue = library() ? MPIB_PMPI : MPIB_NO_GLUE;
+	int threads, index;
+
+	if (glue != MPIB_NO_GLUE || MPI_T_init_thread(MPI_THREAD_SINGLE, &threads) != MPI_SUCCESS)
+		return glue;
+	if (pvar_index("coll_nbar_barriers_by_nic", &index))
+		glue = MPIB_COMPONENT;
+	MPI_T_finalize();
+	return glue;
+}
+
+void mpib_glue_counters(enum mpib_glue glue, struct nbmpi_counters *out)
+{
+	int threads;
+
+	*out = (struct nbmpi_counters){ 0 };
+	switch (glue) {
+	case MPIB_NO_GLUE:
+		break;
+	case MPIB_PMPI:
+		library()(out);
+		break;
+	case MPIB_COMPONENT:
+		if (MPI_T_init_thread(MPI_THREAD_SINGLE, &threads) != MPI_SUCCESS)
+			break;
+		component_counters(out);
+		MPI_T_finalize();
+		break;
+	}
+}
+
+/* mpirun passes a component's parameters on as variables. */
+static const char *param(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text ? text : "";
+}
+
+void mpib_glue_config(enum mpib_glue glue, struct nbmpi_config *out)
+{
+	const char *alg = param("OMPI_MCA_coll_nbar_algorithm");
+
+	if (glue != MPIB_COMPONENT) {
+		nbmpi_config_env(out);
+		return;
+	}
+	nbmpi_config_init(out);
+	if (*alg)
+		snprintf(out->alg, sizeof(out->alg), "%s", alg);
+	snprintf(out->nic, sizeof(out->nic), "%s", param("OMPI_MCA_coll_nbar_nic"));
+	(void)nbmpi_wait_parse(param("OMPI_MCA_coll_nbar_wait"), &out->wait);
+}
+
+bool mpib_glue_yields(enum mpib_glue glue)
+{
+	const char *yield = param("OMPI_MCA_mpi_yield_when_idle");
+
+	return glue == MPIB_COMPONENT && *yield && strcmp(yield, "0") != 0 &&
+	       strcmp(yield, "false") != 0;
+}

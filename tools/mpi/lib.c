@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lib.c - a method: nbar's library by itself, on a group of its own.
+ *
+ * MPI only carries what is needed to open the group; the set-up is the glue's (join.c), so that
+ * hosts, crews and NICs are those of the barriers that it is compared with. Waits as the glue does,
+ * but without the MPI's progress.
+ */
+#include "bench.h"
+
+#include <stdlib.h>
+
+#include "comm_internal.h"
+
+struct lib {
+	struct nbmpi_comm *comm;
+	struct nbar_wait_policy wait;
+	uint32_t ticket;
+};
+
+static struct nbar_wait_policy policy_of(const struct mpib_world *w)
+{
+	const struct nbar_wait_policy yield = { 0 };
+	struct nbar_wait_policy policy = yield;
+
+	switch (w->config.wait) {
+	case NBMPI_WAIT_AUTO:
+		policy.spin_us = w->crowded || mpib_glue_yields(w->glue) ? 0 : 20;
+		break;
+	case NBMPI_WAIT_SPIN:
+		policy.spin_us = UINT32_MAX;
+		break;
+	case NBMPI_WAIT_YIELD:
+		break;
+	case NBMPI_WAIT_BLOCK:
+		policy.block = 1;
+		break;
+	}
+	return policy;
+}
+
+/* All ranks exchange what they have opened, join, and vote. Returns the vote that counts. */
+static uint64_t join(struct nbmpi_comm *c)
+{
+	uint64_t votes = 0;
+
+	nbmpi_record_make(c);
+	c->records = mpib_alloc(c->size, sizeof(*c->records));
+	PMPI_Allgather(&c->mine, sizeof(c->mine), MPI_BYTE, c->records, sizeof(c->mine), MPI_BYTE,
+		       MPI_COMM_WORLD);
+	nbmpi_join(c);
+	PMPI_Allreduce(&c->my_vote, &votes, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
+	if (votes == NBMPI_VOTE_YES)
+		nbmpi_joined(c);
+	return votes;
+}
+
+static int lib_open(struct mpib_method *m)
+{
+	struct mpib_world *w = m->world;
+	struct nbmpi_start start = { .config = w->config, .rank = (uint32_t)w->rank };
+	struct lib *lib = mpib_alloc(1, sizeof(*lib));
+	uint64_t votes;
+
+	m->state = lib;
+	lib->wait = policy_of(w);
+	/* Reasons come out in words. */
+	start.config.verbose = 2;
+	start.config.enable = true;
+	start.config.min_hosts = 1;
+	nbmpi_start(&start);
+	lib->comm = nbmpi_comm_open(NULL, start.rank, (uint32_t)w->size, w->host, NBMPI_WHY_none);
+	if (!lib->comm)
+		mpib_fatal("lib: no memory");
+	votes = join(lib->comm);
+	if (votes != NBMPI_VOTE_YES) {
+		tool_error("lib: rank %u: %s", (uint32_t)(votes >> 32),
+			   nbmpi_why_text((enum nbmpi_why)(uint32_t)votes));
+		return TOOL_FAILED;
+	}
+	if (lib->comm->group)
+		nbar_group_set_wait(lib->comm->group, &lib->wait);
+	return 0;
+}
+
+static void lib_close(struct mpib_method *m)
+{
+	struct lib *lib = m->state;
+
+	nbmpi_comm_close(lib->comm);
+	nbmpi_ports_close();
+	free(lib);
+	m->state = NULL;
+}
+
+static void lib_start(struct mpib_method *m)
+{
+	struct lib *lib = m->state;
+	struct nbmpi_comm *c = lib->comm;
+	int rc;
+
+	lib->ticket++;
+	rc = c->memory ? nbar_crew_post(&c->memory->crew, c->group, c->mate, lib->ticket)
+		       : nbar_post(c->group, NULL);
+	if (rc < 0)
+		mpib_fatal("lib: %s", nbar_error());
+}
+
+static void lib_finish(struct mpib_method *m)
+{
+	struct lib *lib = m->state;
+	struct nbmpi_comm *c = lib->comm;
+	int rc = c->memory ? nbar_crew_wait(&c->memory->crew, c->group, lib->ticket, &lib->wait,
+					    NBAR_FOREVER)
+			   : nbar_wait(c->group, lib->ticket, NBAR_FOREVER);
+
+	if (rc < 0)
+		mpib_fatal("lib: %s", nbar_error());
+}
+
+static void lib_barrier(struct mpib_method *m)
+{
+	lib_start(m);
+	lib_finish(m);
+}
+
+const struct mpib_ops mpib_lib = { lib_open, lib_close, lib_barrier, lib_start, lib_finish };

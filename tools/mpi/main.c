@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * main.c - the program behind `nbar mpi-bench`: opens the methods, runs the test, writes results.
+ *
+ * The command becomes this when an MPI's launcher has started it. Ends with the same exit code on
+ * all ranks.
+ */
+#include "bench.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output.h"
+#include "stats.h"
+
+/* 0 or an exit code; *n methods are open then, in both cases. */
+static int open_methods(const struct mpib_options *opt, struct mpib_world *w,
+			struct mpib_method *method, uint32_t *n)
+{
+	int r = 0;
+
+	for (*n = 0; *n < opt->nmethod && r == 0; *n += r == 0) {
+		struct mpib_method *m = &method[*n];
+
+		*m = (struct mpib_method){
+			.choice = &opt->method[*n],
+			.ops = mpib_ops_of(opt->method[*n].kind),
+			.world = w,
+		};
+		r = m->ops->open(m);
+	}
+	return r;
+}
+
+static void close_methods(const struct mpib_world *w, struct mpib_method *method, uint32_t n)
+{
+	/* Who leaves first would be missed by the others. */
+	PMPI_Barrier(w->off);
+	for (uint32_t k = 0; k < n; k++)
+		method[k].ops->close(&method[k]);
+}
+
+static const struct mpib_result *find(const struct mpib_options *opt,
+				      const struct mpib_result *result, enum mpib_kind kind)
+{
+	for (uint32_t k = 0; k < opt->nmethod; k++)
+		if (opt->method[k].kind == kind)
+			return &result[k];
+	return NULL;
+}
+
+/* What compares methods with each other. */
+static void compare(struct mpib_report *rep, struct mpib_result *result)
+{
+	const struct mpib_options *opt = rep->opt;
+	const struct mpib_result *mpi = find(opt, result, MPIB_MPI);
+	const struct mpib_result *nbar = find(opt, result, MPIB_NBAR);
+	const struct mpib_result *lib = find(opt, result, MPIB_LIB);
+	double value[MPIB_BLOCKS_MAX];
+
+	for (uint32_t k = 0; mpi && k < opt->nmethod; k++) {
+		double factor = mpi->figure[0] / result[k].figure[0];
+
+		if (&result[k] != mpi)
+			result[k].factor = opt->test == MPIB_BUSY ? 100 / factor : factor;
+	}
+	if (opt->test != MPIB_BARRIER || !nbar || !lib)
+		return;
+	for (uint32_t b = 0; b < opt->blocks; b++)
+		value[b] = nbar->block[b][0] - lib->block[b][0];
+	rep->mpi_adds = stats_median(value, opt->blocks);
+	rep->both = true;
+}
+
+/* True at all ranks if it is so at rank 0. */
+static int agree_with_first(int r)
+{
+	PMPI_Bcast(&r, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	return r;
+}
+
+static int write_results(const struct mpib_report *rep, struct output *json, struct output *csv)
+{
+	int r = 0;
+
+	if (!json->is_std && !csv->is_std)
+		mpib_table(rep, stdout);
+	if (json->file)
+		r = output_begin(json);
+	if (json->file && !r)
+		mpib_json(rep, json->file);
+	if (csv->file && !r)
+		r = output_begin(csv);
+	if (csv->file && !r)
+		mpib_csv(rep, csv->file);
+	if (fflush(stdout)) {
+		tool_error("cannot write to stdout: %s", strerror(errno));
+		r = TOOL_FAILED;
+	}
+	return r;
+}
+
+static void measure(struct mpib_report *rep, struct mpib_world *w, struct mpib_method *method,
+		    struct mpib_result *result)
+{
+	for (uint32_t k = 0; k < rep->opt->nmethod; k++) {
+		result[k].choice = &rep->opt->method[k];
+		result[k].block = mpib_alloc(rep->opt->blocks, sizeof(*result[k].block));
+	}
+	mpib_run(rep->opt, w, method, result);
+	compare(rep, result);
+}
+
+/* The life of all ranks between MPI_Init and MPI_Finalize. */
+static int run(struct mpib_report *rep, struct mpib_world *w)
+{
+	const struct mpib_options *opt = rep->opt;
+	struct mpib_method method[MPIB_METHODS_MAX];
+	struct mpib_result result[MPIB_METHODS_MAX] = { 0 };
+	struct output json = { 0 }, csv = { 0 };
+	uint32_t nopen = 0;
+	bool written = false;
+	int r = mpib_world_begin(w, opt);
+
+	if (!r && opt->busy_rank >= w->size)
+		r = tool_usage("--busy-rank: there are ranks 0 to %d", w->size - 1);
+	if (r)
+		return r;
+	if (w->rank == 0) {
+		r = output_open(&json, "--json", opt->json);
+		r = r ? r : output_open(&csv, "--csv", opt->csv);
+	}
+	r = agree_with_first(r);
+	r = r ? r : open_methods(opt, w, method, &nopen);
+	rep->result = result;
+	if (!r)
+		measure(rep, w, method, result);
+	close_methods(w, method, nopen);
+	if (!r && w->rank == 0) {
+		r = write_results(rep, &json, &csv);
+		written = true;
+	}
+	r |= output_close(&json, written);
+	r |= output_close(&csv, written);
+	for (uint32_t k = 0; k < opt->nmethod; k++)
+		free(result[k].block);
+	return agree_with_first(r);
+}
+
+/* All ranks read the same options; rank 0 says what is wrong with them. */
+static int begin(int argc, char **argv, struct mpib_options *opt)
+{
+	bool help;
+	int rank, r;
+
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	tool_begin("nbar mpi-bench");
+	tool_quiet(rank != 0);
+	r = mpib_options_parse(argc, argv, opt, &help);
+	if (help && rank == 0)
+		mpib_usage(stdout);
+	return help ? -1 : r;
+}
+
+int main(int argc, char **argv)
+{
+	struct mpib_options opt;
+	struct mpib_world world = { 0 };
+	struct mpib_report rep = { .opt = &opt, .world = &world };
+	size_t at = (size_t)snprintf(rep.command, sizeof(rep.command), "nbar");
+	int r;
+
+	for (int i = 0; i < argc && at < sizeof(rep.command); i++)
+		at += (size_t)snprintf(rep.command + at, sizeof(rep.command) - at, " %s", argv[i]);
+	MPI_Init(NULL, NULL);
+	r = begin(argc, argv, &opt);
+	if (r == 0)
+		r = run(&rep, &world);
+	mpib_world_end(&world);
+	MPI_Finalize();
+	return r < 0 ? TOOL_OK : r;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * method.c - two methods that are calls of MPI: the MPI's own barrier, and nbar's.
+ *
+ * The MPI's own goes by PMPI and on a communicator that nbar keeps out of; nbar's goes as any
+ * program's does. Each must be what it says: the counters of nbar tell.
+ */
+#include "bench.h"
+
+#include <stdlib.h>
+
+struct call {
+	MPI_Comm comm;
+	MPI_Request request;
+};
+
+static struct call *call_new(MPI_Comm comm)
+{
+	struct call *c = mpib_alloc(1, sizeof(*c));
+
+	c->comm = comm;
+	c->request = MPI_REQUEST_NULL;
+	return c;
+}
+
+static void call_close(struct mpib_method *m)
+{
+	free(m->state);
+	m->state = NULL;
+}
+
+/* True if all ranks find it true. */
+static bool agreed(bool mine)
+{
+	int in = mine, all = 0;
+
+	PMPI_Allreduce(&in, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	return all;
+}
+
+static void check_call(int code)
+{
+	/* The error handler has ended us before, unless it is one that returns. */
+	if (code != MPI_SUCCESS)
+		mpib_fatal("a barrier has failed with code %d of the MPI", code);
+}
+
+/* --- mpi ------------------------------------------------------------------------------------- */
+
+static void mpi_barrier(struct mpib_method *m)
+{
+	struct call *c = m->state;
+
+	check_call(PMPI_Barrier(c->comm));
+}
+
+static void mpi_start(struct mpib_method *m)
+{
+	struct call *c = m->state;
+
+	check_call(PMPI_Ibarrier(c->comm, &c->request));
+}
+
+static void mpi_finish(struct mpib_method *m)
+{
+	struct call *c = m->state;
+
+	check_call(PMPI_Wait(&c->request, MPI_STATUS_IGNORE));
+}
+
+static int mpi_open(struct mpib_method *m)
+{
+	struct nbmpi_counters before, after;
+
+	m->state = call_new(m->world->off);
+	mpib_glue_counters(m->world->glue, &before);
+	mpi_barrier(m);
+	mpib_glue_counters(m->world->glue, &after);
+	if (agreed(after.by_nic + after.by_host + after.by_mpi ==
+		   before.by_nic + before.by_host + before.by_mpi))
+		return 0;
+	tool_error("mpi: nbar does not keep out of a communicator made with nbar_enable=false; "
+		   "is the component older than this program?");
+	return TOOL_FAILED;
+}
+
+/* --- nbar ------------------------------------------------------------------------------------ */
+
+static void nbar_barrier_(struct mpib_method *m)
+{
+	struct call *c = m->state;
+
+	check_call(MPI_Barrier(c->comm));
+}
+
+static void nbar_start(struct mpib_method *m)
+{
+	struct call *c = m->state;
+
+	check_call(MPI_Ibarrier(c->comm, &c->request));
+}
+
+static void nbar_finish(struct mpib_method *m)
+{
+	struct call *c = m->state;
+
+	check_call(MPI_Wait(&c->request, MPI_STATUS_IGNORE));
+}
+
+/* Why nbar does not run these barriers. */
+static const char *why_not(const struct nbmpi_counters *before, const struct nbmpi_counters *after)
+{
+	if (after->comms == before->comms)
+		return "it is not enabled (Open MPI: --mca coll_nbar_enable 1)";
+	for (int why = NBMPI_WHY_none + 1; why < NBMPI_WHY_opening; why++)
+		if (after->why[why] != before->why[why])
+			return nbmpi_why_text((enum nbmpi_why)why);
+	return "for a reason that it has not counted";
+}
+
+static int nbar_open_(struct mpib_method *m)
+{
+	struct nbmpi_counters first, before, after;
+	struct mpib_world *w = m->world;
+
+	if (!agreed(w->glue != MPIB_NO_GLUE)) {
+		tool_error("nbar: this program runs without nbar: start it with --mca "
+			   "coll_nbar_enable 1 (Open MPI's component), or with LD_PRELOAD set to "
+			   "the libnbar-mpi-*.so of this MPI");
+		return TOOL_FAILED;
+	}
+	m->state = call_new(w->on);
+	mpib_glue_counters(w->glue, &first);
+	nbar_barrier_(m); /* decides it, together */
+	mpib_glue_counters(w->glue, &before);
+	nbar_barrier_(m);
+	mpib_glue_counters(w->glue, &after);
+	if (agreed(after.by_nic + after.by_host > before.by_nic + before.by_host))
+		return 0;
+	tool_error("nbar: these barriers are left to the MPI: %s; NBAR_MPI_VERBOSE=2 (component: "
+		   "--mca coll_nbar_verbose 2) says more",
+		   why_not(&first, &after));
+	return TOOL_FAILED;
+}
+
+const struct mpib_ops mpib_mpi = { mpi_open, call_close, mpi_barrier, mpi_start, mpi_finish };
+const struct mpib_ops mpib_nbar = { nbar_open_, call_close, nbar_barrier_, nbar_start,
+				    nbar_finish };
+
+const struct mpib_ops *mpib_ops_of(enum mpib_kind kind)
+{
+	switch (kind) {
+	case MPIB_MPI:
+		return &mpib_mpi;
+	case MPIB_NBAR:
+		return &mpib_nbar;
+	case MPIB_LIB:
+		return &mpib_lib;
+	case MPIB_P2P:
+		return &mpib_p2p;
+	}
+	return NULL;
+}

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The programs that `nbar mpi-bench` becomes: one for each MPI there is. See mpi-glue/mpi-glue.mk.
+
+UNITS += bench-openmpi bench-mpich
+MPIB_FLAGS = -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/core -Itools -Itools/mpi
+CFLAGS_bench-openmpi = $(CFLAGS_openmpi) $(MPIB_FLAGS)
+CFLAGS_bench-mpich = $(CFLAGS_mpich) $(MPIB_FLAGS)
+
+MPIB_SRC := $(wildcard tools/mpi/*.c)
+MPIB_OPENMPI_OBJ := $(MPIB_SRC:%.c=$(BUILD)/bench-openmpi/%.o)
+MPIB_MPICH_OBJ := $(MPIB_SRC:%.c=$(BUILD)/bench-mpich/%.o)
+MPIB_TOOL_OBJ := $(patsubst %,$(BUILD)/tools/tools/%.o,hist machine output stats tool)
+$(BUILD)/nbar-mpi-bench-openmpi: $(MPIB_OPENMPI_OBJ)
+$(BUILD)/nbar-mpi-bench-openmpi: MPI_LIBS = $(OPENMPI_LIBS)
+$(BUILD)/nbar-mpi-bench-mpich: $(MPIB_MPICH_OBJ)
+$(BUILD)/nbar-mpi-bench-mpich: MPI_LIBS = $(MPICH_LIBS)
+$(BUILD)/nbar-mpi-bench-openmpi $(BUILD)/nbar-mpi-bench-mpich: $(GLUE_OBJ) $(MPIB_TOOL_OBJ) \
+		$(BUILD)/libnbar.a $(BUILD)/libnbfw.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -o $@ $(MPI_LIBS) -ljansson -lm \
+		-lpthread -ldl
+
+MPIB_BIN := $(if $(HAVE_OPENMPI),$(BUILD)/nbar-mpi-bench-openmpi) \
+            $(if $(HAVE_MPICH),$(BUILD)/nbar-mpi-bench-mpich)
+ALL += $(MPIB_BIN)
+OBJS += $(if $(HAVE_OPENMPI),$(MPIB_OPENMPI_OBJ)) $(if $(HAVE_MPICH),$(MPIB_MPICH_OBJ))
+
+INSTALL += install-mpi-bench
+install-mpi-bench: $(MPIB_BIN)
+	$(Q)install -d $(DESTDIR)$(PREFIX)/libexec/nbar
+	$(Q)$(if $(strip $(MPIB_BIN)),install -m 755 $(MPIB_BIN) $(DESTDIR)$(PREFIX)/libexec/nbar)
+.PHONY: install-mpi-bench

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * options.c - options of `nbar mpi-bench`. What can be known to be wrong without an MPI is refused
+ * here.
+ */
+#include "options.h"
+
+#include <getopt.h>
+#include <string.h>
+
+#include "tool.h"
+
+const char *const mpib_test_name[MPIB_TEST_END] = { "barrier", "ibarrier", "busy" };
+const char *const mpib_compute_name[MPIB_COMPUTE_END] = { "auto", "spin", "sleep" };
+
+enum {
+	OPT_TEST = 256,
+	OPT_METHOD,
+	OPT_BLOCKS,
+	OPT_COMPUTE,
+	OPT_BUSY_RANK,
+	OPT_COMPUTE_BY,
+	OPT_SEED,
+	OPT_JSON,
+	OPT_CSV,
+	OPT_MPI
+};
+
+static const struct option long_options[] = {
+	{ "iterations", required_argument, NULL, 'i' },
+	{ "warmup", required_argument, NULL, 'x' },
+	{ "full", no_argument, NULL, 'f' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "test", required_argument, NULL, OPT_TEST },
+	{ "method", required_argument, NULL, OPT_METHOD },
+	{ "blocks", required_argument, NULL, OPT_BLOCKS },
+	{ "compute", required_argument, NULL, OPT_COMPUTE },
+	{ "busy-rank", required_argument, NULL, OPT_BUSY_RANK },
+	{ "compute-by", required_argument, NULL, OPT_COMPUTE_BY },
+	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "json", required_argument, NULL, OPT_JSON },
+	{ "csv", required_argument, NULL, OPT_CSV },
+	{ "mpi", required_argument, NULL, OPT_MPI },
+	{ 0 },
+};
+
+void mpib_usage(FILE *to)
+{
+	fputs("usage: mpirun [OPTION OF THE MPI]... nbar mpi-bench [OPTION]...\n"
+	      "Barriers of an MPI program side by side: the MPI's own, nbar's, and others.\n"
+	      "Their iterations are interleaved, in blocks; what is shown are medians.\n\n"
+	      "  mpirun --mca coll_nbar_enable 1 -np 4 nbar mpi-bench        # Open MPI\n"
+	      "  mpiexec -genv LD_PRELOAD .../libnbar-mpi-mpich.so -np 4 nbar mpi-bench\n\n"
+	      "  --test barrier    latency (the default)\n"
+	      "  --test ibarrier   how much of a computation MPI_Ibarrier overlaps with\n"
+	      "  --test busy       one rank computes in the barrier: how long the others wait\n"
+	      "  --method LIST     (mpi,nbar)\n"
+	      "       mpi          the MPI's own\n"
+	      "       nbar         MPI_Barrier and MPI_Ibarrier as nbar runs them\n"
+	      "       lib          nbar's library by itself, without MPI\n"
+	      "       p2p:ALG      by MPI_Isend, MPI_Irecv: pairwise, dissemination:1 to :16,\n"
+	      "                    mcs, tournament, binomial, linear\n"
+	      "  -i, --iterations N  of each method (1000; busy: 100)\n"
+	      "  -x, --warmup N      before them (200; busy: 10)\n"
+	      "  -f, --full        also the fastest and the slowest block\n"
+	      "  --blocks N        the iterations are cut into so many (10)\n"
+	      "  --compute US      computation (busy: 10000; ibarrier: as long as the barrier)\n"
+	      "  --compute-by HOW  spin, sleep, or auto: sleep where ranks share processors, so\n"
+	      "                    that the others wait for the barrier, not for one (auto)\n"
+	      "  --busy-rank N     always the same rank computes (each in turn)\n"
+	      "  --json FILE       results as JSON; - is stdout, and then there is no table\n"
+	      "  --csv FILE        the same as CSV\n"
+	      "  --seed N          of the order of the blocks (1)\n"
+	      "  --mpi NAME        openmpi or mpich, where it cannot be found out\n"
+	      "\nTimes are microseconds. skew: last exit - first exit. Exit status: 0 done,\n"
+	      "1 failed, 2 wrong usage.\n",
+	      to);
+}
+
+static int set_test(struct mpib_options *opt, const char *name)
+{
+	for (int t = 0; t < MPIB_TEST_END; t++) {
+		if (!strcmp(name, mpib_test_name[t])) {
+			opt->test = (enum mpib_test)t;
+			return 0;
+		}
+	}
+	return tool_usage("--test: '%s' is none of barrier, ibarrier, busy", name);
+}
+
+static int set_compute(struct mpib_options *opt, const char *name)
+{
+	for (int c = 0; c < MPIB_COMPUTE_END; c++) {
+		if (!strcmp(name, mpib_compute_name[c])) {
+			opt->compute = (enum mpib_compute)c;
+			return 0;
+		}
+	}
+	return tool_usage("--compute-by: '%s' is none of auto, spin, sleep", name);
+}
+
+static int set_p2p(struct mpib_choice *choice, const char *alg)
+{
+	choice->kind = MPIB_P2P;
+	if (nbfw_alg_parse(alg, &choice->alg) || choice->alg.kind == NBFW_ALG_CUSTOM ||
+	    choice->alg.kind == NBFW_ALG_SIGNAL)
+		return tool_usage("--method: p2p:'%s' is none of pairwise, dissemination:1 .. "
+				  "dissemination:%u, mcs, tournament, binomial, linear",
+				  alg, NBFW_WAYS_MAX);
+	return 0;
+}
+
+static int add_method(void *arg, const char *item)
+{
+	struct mpib_options *opt = arg;
+	struct mpib_choice *choice = &opt->method[opt->nmethod];
+
+	if (opt->nmethod == MPIB_METHODS_MAX)
+		return tool_usage("--method: at most %u methods", MPIB_METHODS_MAX);
+	for (uint32_t i = 0; i < opt->nmethod; i++)
+		if (!strcmp(opt->method[i].name, item))
+			return tool_usage("--method: '%s' stands there twice", item);
+	opt->nmethod++;
+	snprintf(choice->name, sizeof(choice->name), "%s", item);
+	if (!strncmp(item, "p2p:", 4))
+		return set_p2p(choice, item + 4);
+	if (!strcmp(item, "mpi"))
+		choice->kind = MPIB_MPI;
+	else if (!strcmp(item, "nbar"))
+		choice->kind = MPIB_NBAR;
+	else if (!strcmp(item, "lib"))
+		choice->kind = MPIB_LIB;
+	else
+		return tool_usage("--method: '%s' is none of mpi, nbar, lib, p2p:ALG", item);
+	return 0;
+}
+
+static int read_u32(const char *option, const char *text, uint32_t min, uint32_t max, uint32_t *out)
+{
+	uint64_t value;
+
+	if (!tool_number(text, min, max, &value))
+		return tool_usage("%s: '%s' is not a number from %u to %u", option, text, min, max);
+	*out = (uint32_t)value;
+	return 0;
+}
+
+static int read_option(struct mpib_options *opt, int c, const char *arg)
+{
+	uint32_t rank = 0;
+	int r;
+
+	switch (c) {
+	case 'i':
+		return read_u32("-i", arg, 1, MPIB_ITERS_MAX, &opt->iters);
+	case 'x':
+		return read_u32("-x", arg, 0, MPIB_ITERS_MAX, &opt->warmup);
+	case 'f':
+		opt->full = true;
+		return 0;
+	case OPT_TEST:
+		return set_test(opt, arg);
+	case OPT_METHOD:
+		memset(opt->method, 0, sizeof(opt->method));
+		opt->nmethod = 0;
+		return tool_list(arg, add_method, opt);
+	case OPT_BLOCKS:
+		return read_u32("--blocks", arg, 1, MPIB_BLOCKS_MAX, &opt->blocks);
+	case OPT_COMPUTE:
+		return read_u32("--compute", arg, 1, 60000000, &opt->compute_us);
+	case OPT_BUSY_RANK:
+		r = read_u32("--busy-rank", arg, 0, INT32_MAX, &rank);
+		opt->busy_rank = (int)rank;
+		return r;
+	case OPT_COMPUTE_BY:
+		return set_compute(opt, arg);
+	case OPT_SEED:
+		return tool_number(arg, 0, UINT64_MAX, &opt->seed)
+			       ? 0
+			       : tool_usage("--seed: '%s' is not a number", arg);
+	case OPT_JSON:
+		opt->json = arg;
+		return 0;
+	case OPT_CSV:
+		opt->csv = arg;
+		return 0;
+	case OPT_MPI:
+		opt->mpi = arg;
+		return strcmp(arg, "openmpi") && strcmp(arg, "mpich")
+			       ? tool_usage("--mpi: '%s' is neither openmpi nor mpich", arg)
+			       : 0;
+	}
+	return tool_usage("it cannot be read");
+}
+
+/* What only all options together can tell. */
+static int check_together(struct mpib_options *opt)
+{
+	bool busy = opt->test == MPIB_BUSY;
+
+	if (!opt->iters)
+		opt->iters = busy ? 100 : 1000;
+	if (opt->warmup == UINT32_MAX)
+		opt->warmup = busy ? 10 : 200;
+	if (!opt->compute_us && busy)
+		opt->compute_us = 10000;
+	if (opt->blocks > opt->iters)
+		opt->blocks = opt->iters;
+	if (opt->json && opt->csv && !strcmp(opt->json, "-") && !strcmp(opt->csv, "-"))
+		return tool_usage("--json - and --csv - cannot both go to stdout");
+	if (opt->test == MPIB_BARRIER && (opt->compute_us || opt->compute))
+		return tool_usage("--compute and --compute-by are for --test ibarrier and busy");
+	if (!busy && opt->busy_rank >= 0)
+		return tool_usage("--busy-rank is for --test busy");
+	return 0;
+}
+
+int mpib_options_parse(int argc, char **argv, struct mpib_options *opt, bool *help)
+{
+	int c, r;
+
+	*opt = (struct mpib_options){
+		.method = { { "mpi", MPIB_MPI, { 0 } }, { "nbar", MPIB_NBAR, { 0 } } },
+		.nmethod = 2,
+		.warmup = UINT32_MAX,
+		.blocks = 10,
+		.busy_rank = -1,
+		.seed = 1,
+	};
+	*help = false;
+	optind = 1;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":i:x:fh", long_options, NULL)) != -1) {
+		if (c == 'h') {
+			*help = true;
+			return 0;
+		}
+		if (c == ':')
+			return tool_usage("%s wants a value", argv[optind - 1]);
+		if (c == '?')
+			return tool_usage("unknown option %s", argv[optind - 1]);
+		r = read_option(opt, c, optarg);
+		if (r)
+			return r;
+	}
+	if (optind < argc)
+		return tool_usage("what is '%s'? All arguments are options", argv[optind]);
+	return check_together(opt);
+}

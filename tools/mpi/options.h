@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * options.h - what `nbar mpi-bench` is asked to do.
+ *
+ * Read twice: by the command, which knows no MPI, so that --help needs none; and by the program
+ * that it becomes.
+ */
+#ifndef NBAR_TOOLS_MPI_OPTIONS_H
+#define NBAR_TOOLS_MPI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "plan.h"
+
+#define MPIB_METHODS_MAX 16u
+#define MPIB_BLOCKS_MAX 1000u
+#define MPIB_ITERS_MAX 100000000u
+
+enum mpib_test { MPIB_BARRIER, MPIB_IBARRIER, MPIB_BUSY, MPIB_TEST_END };
+extern const char *const mpib_test_name[MPIB_TEST_END];
+
+enum mpib_kind {
+	MPIB_MPI,  /* the MPI's own */
+	MPIB_NBAR, /* MPI_Barrier as the glue runs it */
+	MPIB_LIB,  /* libnbar without MPI */
+	MPIB_P2P   /* the engine, over messages of the MPI */
+};
+
+struct mpib_choice {
+	char name[32]; /* as the user wrote it */
+	enum mpib_kind kind;
+	struct nbfw_alg alg; /* of MPIB_P2P */
+};
+
+/* What a rank does that computes. */
+enum mpib_compute {
+	MPIB_AUTO, /* sleeps where ranks share processors, else spins */
+	MPIB_SPIN,
+	MPIB_SLEEP, /* as if it had a processor of its own: the others keep theirs */
+	MPIB_COMPUTE_END
+};
+extern const char *const mpib_compute_name[MPIB_COMPUTE_END];
+
+struct mpib_options {
+	enum mpib_test test;
+	struct mpib_choice method[MPIB_METHODS_MAX];
+	uint32_t nmethod;
+	uint32_t iters, warmup, blocks;
+	uint32_t compute_us; /* 0: as long as the barrier takes */
+	int busy_rank;       /* -1: each in turn */
+	enum mpib_compute compute;
+	bool full;
+	uint64_t seed;
+	const char *json, *csv; /* path, "-", or NULL */
+	const char *mpi;        /* "openmpi", "mpich", or NULL: to be found out */
+};
+
+/* 0, or the exit code to end with, the message is out; *help is set if that is what was wanted. */
+int mpib_options_parse(int argc, char **argv, struct mpib_options *opt, bool *help);
+void mpib_usage(FILE *to);
+
+#endif

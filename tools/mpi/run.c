@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * run.c - the tests. The iterations of each method are cut into blocks, and in each round every
+ * method runs one block, in random order: whatever drifts on the machine meets all of them.
+ *
+ * Between blocks all ranks meet by the MPI's own barrier, and exchange what they have measured.
+ */
+#include "bench.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+#include "hist.h"
+#include "stats.h"
+
+#define START_NS 200000u /* from here all come out of a reduction in time */
+
+/* What a rank keeps of a method. */
+struct lane {
+	struct mpib_method *method;
+	struct hist hist;
+	double *skew; /* at rank 0 */
+	uint32_t nskew;
+};
+
+struct run {
+	const struct mpib_options *opt;
+	struct mpib_world *world;
+	struct lane *lane;
+	uint32_t nexit; /* exits kept of a block */
+	uint64_t *exit, *first, *last;
+	bool sleep;    /* who computes */
+	uint32_t turn; /* iterations so far, all methods: whose turn it is to compute */
+};
+
+static double us_of(uint64_t ns)
+{
+	return (double)ns / 1e3;
+}
+
+static void meet(const struct run *run)
+{
+	PMPI_Barrier(run->world->off);
+}
+
+static double reduced(double mine, MPI_Op op)
+{
+	double all = mine;
+
+	PMPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, op, MPI_COMM_WORLD);
+	return all;
+}
+
+static double average(const struct run *run, double mine)
+{
+	return reduced(mine, MPI_SUM) / run->world->size;
+}
+
+/* A computation of so long; returns how long it has been, as processors are shared. */
+static uint64_t compute(const struct run *run, uint64_t ns)
+{
+	uint64_t begin = tool_now_ns(), end = begin + ns, now = begin;
+	struct timespec t = { .tv_sec = (time_t)(end / 1000000000u),
+			      .tv_nsec = (long)(end % 1000000000u) };
+
+	while (run->sleep && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) != 0)
+		;
+	while (now < end)
+		now = tool_now_ns();
+	return now - begin;
+}
+
+/* --- barrier --------------------------------------------------------------------------------- */
+
+/* Last exit - first exit of each barrier of the block. */
+static void keep_skew(struct run *run, struct lane *lane, uint32_t n)
+{
+	int count = (int)(n < run->nexit ? n : run->nexit);
+
+	if (!run->world->one_clock)
+		return;
+	PMPI_Reduce(run->exit, run->first, count, MPI_UINT64_T, MPI_MIN, 0, MPI_COMM_WORLD);
+	PMPI_Reduce(run->exit, run->last, count, MPI_UINT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
+	for (int i = 0; run->world->rank == 0 && i < count; i++)
+		lane->skew[lane->nskew++] = us_of(run->last[i] - run->first[i]);
+}
+
+static void block_barrier(struct run *run, struct lane *lane, uint32_t n, double *figure)
+{
+	struct mpib_method *m = lane->method;
+	uint64_t begin, before, now;
+	double mean;
+
+	m->ops->barrier(m);
+	begin = before = tool_now_ns();
+	for (uint32_t i = 0; i < n; i++) {
+		m->ops->barrier(m);
+		now = tool_now_ns();
+		hist_add(&lane->hist, now - before);
+		if (i < run->nexit)
+			run->exit[i] = now;
+		before = now;
+	}
+	mean = us_of(before - begin) / n;
+	figure[0] = average(run, mean);
+	figure[1] = reduced(mean, MPI_MIN);
+	figure[2] = reduced(mean, MPI_MAX);
+	keep_skew(run, lane, n);
+}
+
+/* --- ibarrier -------------------------------------------------------------------------------- */
+
+/* Mean time of a loop; *computed is what of it was computation. */
+static double loops(const struct run *run, struct mpib_method *m, uint32_t n, uint64_t compute_ns,
+		    double *computed)
+{
+	uint64_t begin, sum = 0;
+
+	m->ops->barrier(m);
+	begin = tool_now_ns();
+	for (uint32_t i = 0; i < n; i++) {
+		m->ops->start(m);
+		if (compute_ns)
+			sum += compute(run, compute_ns);
+		m->ops->finish(m);
+	}
+	begin = tool_now_ns() - begin;
+	*computed = average(run, us_of(sum) / n);
+	return average(run, us_of(begin) / n);
+}
+
+static void block_ibarrier(struct run *run, struct lane *lane, uint32_t n, double *figure)
+{
+	double computed, pure = loops(run, lane->method, n, 0, &computed);
+	double us = run->opt->compute_us ? run->opt->compute_us : pure;
+	double overall = loops(run, lane->method, n, (uint64_t)(us * 1e3) + 1, &computed);
+	double overlap = 100 * (1 - (overall - computed) / pure);
+
+	figure[0] = overall;
+	figure[1] = computed;
+	figure[2] = pure;
+	figure[3] = overlap < 0 ? 0 : overlap > 100 ? 100 : overlap;
+}
+
+/* --- busy ------------------------------------------------------------------------------------ */
+
+/* All ranks go on at one time, if they have one clock: who comes out of a barrier early would else
+ * wait for those who come out late. */
+static void meet_exactly(const struct run *run)
+{
+	uint64_t mine = tool_now_ns() + START_NS, start = mine;
+
+	if (!run->world->one_clock) {
+		meet(run);
+		return;
+	}
+	PMPI_Allreduce(&mine, &start, 1, MPI_UINT64_T, MPI_MAX, run->world->off);
+	while (tool_now_ns() < start)
+		sched_yield();
+}
+
+static void block_busy(struct run *run, struct lane *lane, uint32_t n, double *figure)
+{
+	const struct mpib_options *opt = run->opt;
+	struct mpib_method *m = lane->method;
+	double waited = 0;
+
+	for (uint32_t i = 0; i < n; i++, run->turn++) {
+		int busy = opt->busy_rank < 0 ? (int)(run->turn % (uint32_t)run->world->size)
+					      : opt->busy_rank;
+		uint64_t entered;
+
+		meet_exactly(run);
+		entered = tool_now_ns();
+		m->ops->start(m);
+		if (run->world->rank == busy)
+			compute(run, (uint64_t)opt->compute_us * 1000);
+		m->ops->finish(m);
+		if (run->world->rank == busy)
+			continue;
+		entered = tool_now_ns() - entered;
+		hist_add(&lane->hist, entered);
+		waited += us_of(entered);
+	}
+	figure[0] = reduced(waited, MPI_SUM) / (run->world->size - 1) / n;
+}
+
+/* --- all ------------------------------------------------------------------------------------- */
+
+static const struct {
+	void (*block)(struct run *run, struct lane *lane, uint32_t n, double *figure);
+	uint32_t nfigure; /* of a block; what follows is of all iterations */
+} tests[MPIB_TEST_END] = {
+	[MPIB_BARRIER] = { block_barrier, 3 },
+	[MPIB_IBARRIER] = { block_ibarrier, 4 },
+	[MPIB_BUSY] = { block_busy, 1 },
+};
+
+static void warm_up(const struct run *run)
+{
+	for (uint32_t k = 0; k < run->opt->nmethod; k++) {
+		struct mpib_method *m = run->lane[k].method;
+
+		meet(run);
+		for (uint32_t i = 0; i < run->opt->warmup; i++) {
+			m->ops->barrier(m);
+			m->ops->start(m);
+			m->ops->finish(m);
+		}
+	}
+}
+
+/* Iterations of all ranks together, at rank 0. */
+static struct hist gather(const struct hist *mine)
+{
+	struct hist all = { 0 };
+	uint64_t least = mine->total ? mine->min : UINT64_MAX;
+
+	PMPI_Reduce(mine->count, all.count, HIST_BUCKETS, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+	PMPI_Reduce(&mine->total, &all.total, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+	PMPI_Reduce(&least, &all.min, 1, MPI_UINT64_T, MPI_MIN, 0, MPI_COMM_WORLD);
+	PMPI_Reduce(&mine->max, &all.max, 1, MPI_UINT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
+	return all;
+}
+
+/* Medians over the blocks, and what is of all iterations. */
+static void summarise(const struct run *run, struct lane *lane, struct mpib_result *res)
+{
+	uint32_t blocks = run->opt->blocks, at = tests[run->opt->test].nfigure;
+	double *value = mpib_alloc(blocks, sizeof(*value));
+	struct hist all = gather(&lane->hist);
+
+	for (uint32_t f = at; f-- > 0;) {
+		for (uint32_t b = 0; b < blocks; b++)
+			value[b] = res->block[b][f];
+		res->figure[f] = stats_median(value, blocks); /* and sorted */
+	}
+	res->low = value[0];
+	res->high = value[blocks - 1];
+	free(value);
+	if (run->opt->test == MPIB_IBARRIER)
+		return;
+	res->figure[at++] = us_of(hist_quantile(&all, 0.50));
+	res->figure[at++] = us_of(hist_quantile(&all, 0.99));
+	if (run->opt->test == MPIB_BUSY)
+		res->figure[at++] = us_of(all.max);
+	else
+		res->figure[at++] = lane->nskew ? stats_median(lane->skew, lane->nskew) : -1;
+}
+
+static void run_blocks(struct run *run, struct mpib_result *result)
+{
+	const struct mpib_options *opt = run->opt;
+	uint64_t random = opt->seed;
+	uint32_t order[MPIB_METHODS_MAX];
+
+	for (uint32_t b = 0; b < opt->blocks; b++) {
+		uint32_t n = opt->iters / opt->blocks + (b < opt->iters % opt->blocks);
+
+		stats_shuffle(order, opt->nmethod, &random);
+		for (uint32_t k = 0; k < opt->nmethod; k++) {
+			run->turn = b * (opt->iters / opt->blocks); /* the same for all methods */
+			meet(run);
+			tests[opt->test].block(run, &run->lane[order[k]], n,
+					       result[order[k]].block[b]);
+		}
+	}
+}
+
+void mpib_run(const struct mpib_options *opt, struct mpib_world *w, struct mpib_method *method,
+	      struct mpib_result *result)
+{
+	struct run run = {
+		.opt = opt,
+		.world = w,
+		.lane = mpib_alloc(opt->nmethod, sizeof(*run.lane)),
+		.nexit = MPIB_SKEW_MAX / opt->blocks,
+		.sleep = w->sleep,
+	};
+
+	prctl(PR_SET_TIMERSLACK, 1ul);
+	run.exit = mpib_alloc(run.nexit, sizeof(*run.exit));
+	run.first = mpib_alloc(run.nexit, sizeof(*run.first));
+	run.last = mpib_alloc(run.nexit, sizeof(*run.last));
+	for (uint32_t k = 0; k < opt->nmethod; k++) {
+		run.lane[k].method = &method[k];
+		run.lane[k].skew = mpib_alloc(MPIB_SKEW_MAX, sizeof(double));
+	}
+	warm_up(&run);
+	run_blocks(&run, result);
+	for (uint32_t k = 0; k < opt->nmethod; k++) {
+		summarise(&run, &run.lane[k], &result[k]);
+		free(run.lane[k].skew);
+	}
+	free(run.lane);
+	free(run.exit);
+	free(run.first);
+	free(run.last);
+}

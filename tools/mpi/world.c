@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * world.c - what the ranks of this program are and where they run.
+ *
+ * Called at the beginning. Hosts are told apart as the glue does it (node.c).
+ */
+#include "bench.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "node.h"
+
+void mpib_fatal(const char *format, ...)
+{
+	char text[512];
+	va_list args;
+	int rank = 0;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	fprintf(stderr, "nbar mpi-bench: rank %d: %s\n", rank, text);
+	MPI_Abort(MPI_COMM_WORLD, TOOL_FAILED);
+	abort();
+}
+
+void *mpib_alloc(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size);
+
+	if (!p)
+		mpib_fatal("no memory");
+	return p;
+}
+
+/* "Open MPI v4.1.4", "MPICH 4.0.2" */
+static void name_library(char *out, size_t size)
+{
+	char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+	char *version;
+	int length;
+
+	MPI_Get_library_version(text, &length);
+	text[strcspn(text, ",\n")] = '\0';
+	version = strstr(text, "Version:");
+	if (version)
+		snprintf(out, size, "%.*s%s", (int)(version - text), text,
+			 version + 8 + strspn(version + 8, " \t"));
+	else
+		snprintf(out, size, "%s", text);
+}
+
+/* A communicator that nbar keeps out of, and one that it need not. */
+static void make_comms(struct mpib_world *w)
+{
+	MPI_Info info;
+
+	PMPI_Info_create(&info);
+	PMPI_Info_set(info, "nbar_enable", "false");
+	PMPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &w->off);
+	PMPI_Info_free(&info);
+	PMPI_Comm_dup(MPI_COMM_WORLD, &w->on);
+}
+
+static void count_hosts(struct mpib_world *w)
+{
+	uint32_t *ranks = mpib_alloc((size_t)w->size, sizeof(*ranks));
+
+	for (int r = 0; r < w->size; r++) {
+		ranks[w->host[r]]++;
+		if (w->host[r] >= w->nhost)
+			w->nhost = w->host[r] + 1;
+	}
+	w->least = w->most = ranks[0];
+	for (uint32_t h = 1; h < w->nhost; h++) {
+		w->least = ranks[h] < w->least ? ranks[h] : w->least;
+		w->most = ranks[h] > w->most ? ranks[h] : w->most;
+	}
+	free(ranks);
+}
+
+static void find_hosts(struct mpib_world *w)
+{
+	struct nbmpi_node self, *node = mpib_alloc((size_t)w->size, sizeof(*node));
+	struct nbmpi_nodes nodes = { .n = 0 };
+	struct nbmpi_crowd crowd;
+
+	nbmpi_node_self(&w->config, (uint32_t)w->rank, &self);
+	PMPI_Allgather(&self, sizeof(self), MPI_BYTE, node, sizeof(self), MPI_BYTE, MPI_COMM_WORLD);
+	nbmpi_crowd_begin(&crowd, &self);
+	w->one_clock = true;
+	for (int r = 0; r < w->size; r++) {
+		if (!nbmpi_nodes_number(&nodes, &node[r], &w->host[r]))
+			mpib_fatal("no memory");
+		nbmpi_crowd_add(&crowd, &node[r]);
+		w->one_clock &= !memcmp(node[r].boot, self.boot, sizeof(self.boot));
+	}
+	w->crowded = nbmpi_crowd_full(&crowd);
+	nbmpi_nodes_free(&nodes);
+	free(node);
+}
+
+int mpib_world_begin(struct mpib_world *w, const struct mpib_options *opt)
+{
+	char nic[NBMPI_NIC_SIZE] = "";
+	struct nbar_rep_nic_stat stat;
+
+	*w = (struct mpib_world){ .machine = tool_machine() };
+	MPI_Comm_rank(MPI_COMM_WORLD, &w->rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &w->size);
+	if (w->size < 2)
+		return tool_usage("one rank has nobody to wait for: start two or more");
+	name_library(w->library, sizeof(w->library));
+	w->glue = mpib_glue_find();
+	mpib_glue_config(w->glue, &w->config);
+	w->host = mpib_alloc((size_t)w->size, sizeof(*w->host));
+	find_hosts(w);
+	count_hosts(w);
+	PMPI_Allreduce(MPI_IN_PLACE, &w->crowded, 1, MPI_C_BOOL, MPI_LOR, MPI_COMM_WORLD);
+	w->sleep = opt->compute == MPIB_SLEEP || (opt->compute == MPIB_AUTO && w->crowded);
+	if (w->rank == 0 && nbmpi_nic_name(&w->config, 0, nic, sizeof(nic)) &&
+	    nbar_nic_stat(nic[0] ? nic : NULL, &stat) == 0)
+		snprintf(w->wire, sizeof(w->wire), "%.*s", (int)sizeof(stat.wire), stat.wire);
+	make_comms(w);
+	return 0;
+}
+
+void mpib_world_end(struct mpib_world *w)
+{
+	if (!w->host)
+		return;
+	MPI_Comm_free(&w->on);
+	MPI_Comm_free(&w->off);
+	free(w->host);
+}
