@@ -140,6 +140,16 @@ static inline uint64_t order_team_signal(uint64_t *word, uint64_t value)
 	return __atomic_exchange_n(word, value, __ATOMIC_ACQ_REL);
 }
 
+/*
+ * Reads a word that is about to be written by this thread, and takes its cache line for that: a
+ * compare-and-exchange that changes nothing. *seen: as read before. Acquire, as in
+ * order_completion_read.
+ */
+static inline void order_team_take(uint64_t *word, uint64_t *seen)
+{
+	__atomic_compare_exchange_n(word, seen, *seen, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
+}
+
 /* A thread sets the flag that asks order_team_signal for a wake, and reads the word. Relaxed: that
  * both are one operation on one word is all it takes (see there); order_completion_read follows. */
 static inline uint64_t order_team_ask(uint64_t *word, uint64_t flag)
