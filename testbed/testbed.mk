@@ -73,17 +73,6 @@ check-threads: $(THREAD_BIN) ## what has threads; for SAN=thread
 check-install: all ## install into a folder, and build and run the example from there
 	$(Q)BUILD=$(BUILD) testbed/run testbed/install.sh
 
-# The thread barrier next to OpenMP's and POSIX's; it needs a compiler that has OpenMP.
-BENCH_TEAM_OBJ := $(BUILD)/test/testbed/bench/team.o
-$(BENCH_TEAM_OBJ): CFLAGS_test += -fopenmp
-$(BUILD)/bench-team: $(BENCH_TEAM_OBJ) $(BUILD)/libnbar.a
-	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -fopenmp $^ -o $@ -lpthread
-OBJS += $(BENCH_TEAM_OBJ)
-
-bench-team: $(BUILD)/bench-team ## thread barriers: nbar_team, OpenMP, pthread
-	$(Q)$(BUILD)/bench-team
-
 BENCH_ENGINE_OBJ := $(BUILD)/test/testbed/bench/engine.o
 $(BUILD)/bench-engine: $(BENCH_ENGINE_OBJ) $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
@@ -93,6 +82,6 @@ OBJS += $(BENCH_ENGINE_OBJ)
 bench-engine: $(BUILD)/bench-engine ## the engine alone: ns a token
 	$(Q)$(BUILD)/bench-engine
 
-.PHONY: bench-engine bench-team check-firmware check-mutations check-unit check-threads check-install
+.PHONY: bench-engine check-firmware check-mutations check-unit check-threads check-install
 
 include $(wildcard testbed/cluster/cluster.mk) testbed/mpi/mpi.mk testbed/verbs/verbs.mk

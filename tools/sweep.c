@@ -20,6 +20,7 @@ static const struct sweep {
 	{ "arrival", "nbar sweep arrival", "hosts that arrive at different times", sweep_arrival },
 	{ "combined", "nbar sweep combined", "nodes x threads: a team in front of each group",
 	  sweep_combined },
+	{ "threads", "nbar sweep threads", "barriers of threads, ours and others'", sweep_threads },
 };
 #define NSWEEP (sizeof(sweeps) / sizeof(sweeps[0]))
 

@@ -7,6 +7,7 @@
  * sweep_efficiency.c   least compute for an efficiency
  * sweep_arrival.c      hosts that arrive at different times
  * sweep_combined.c     nodes of several threads
+ * sweep_threads.c      barriers of threads; no NIC, no hosts
  * sweep_points.c       points of compute and variation
  * sweep_math.c         flat spot and bisection: pure, no measuring
  * app.c                `nbar app`: synthetic applications
@@ -23,6 +24,7 @@ int sweep_granularity(int argc, char **argv);
 int sweep_efficiency(int argc, char **argv);
 int sweep_arrival(int argc, char **argv);
 int sweep_combined(int argc, char **argv);
+int sweep_threads(int argc, char **argv);
 
 #define SWEEP_LIST_MAX 64u
 

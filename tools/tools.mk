@@ -22,6 +22,27 @@ $(BUILD)/tools/tools/result.o: $(BUILD)/tools/commit.h
 $(BUILD)/tools/tools/result.o: CFLAGS_tools += -I$(BUILD)/tools
 .PHONY: commit-always
 
+# Peers of `nbar sweep threads`: a program for each compiler that has OpenMP, whatever CC is, and one
+# for Concurrency Kit. Those that cannot be built are left out; SAN is not for them.
+PEER_OMP := $(foreach c,gcc clang,$(shell echo 'int main(void) { return 0; }' | \
+              $(c) -fopenmp -x c - -o /dev/null 2>/dev/null && echo $(if $(filter gcc,$(c)),gcc,llvm)))
+PEER_CK := $(shell pkg-config --exists ck && echo ck-barrier)
+PEERS := $(addprefix $(BUILD)/libexec/nbar/,$(PEER_OMP:%=omp-barrier-%) $(PEER_CK))
+PEER_FLAGS := -std=c11 $(WARN) $(CFLAGS) -D_GNU_SOURCE -Itools
+define peer
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(1) $(PEER_FLAGS) $(2) tools/thread_loop.c -o $@ $(3)
+endef
+$(BUILD)/libexec/nbar/omp-barrier-gcc: tools/peers/omp_barrier.c tools/thread_loop.c tools/thread_loop.h
+	$(call peer,gcc -fopenmp,$<)
+$(BUILD)/libexec/nbar/omp-barrier-llvm: tools/peers/omp_barrier.c tools/thread_loop.c tools/thread_loop.h
+	$(call peer,clang -fopenmp,$<)
+$(BUILD)/libexec/nbar/ck-barrier: tools/peers/ck_barrier.c tools/thread_loop.c tools/thread_loop.h
+	$(call peer,$(CC),$<,$$(pkg-config --cflags --libs ck) -lpthread)
+
+ALL += $(PEERS)
+
 # What the unit tests of the tools are linked with.
 $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,hist.o stats.o tool.o bench_opt.o)
 $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/,experiment.o journal.o machine.o output.o \
@@ -30,8 +51,11 @@ $(BUILD)/test_sweep: $(addprefix $(BUILD)/tools/tools/,sweep_math.o stats.o tool
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,hostbar.o stats.o)
 
 INSTALL += install-tools
-install-tools: $(BUILD)/nbar
+install-tools: $(BUILD)/nbar $(PEERS)
 	$(Q)install -D -m 755 $(BUILD)/nbar $(DESTDIR)$(PREFIX)/bin/nbar
+	$(Q)for f in $(PEERS); do \
+		install -D -m 755 $$f $(DESTDIR)$(PREFIX)/libexec/nbar/$$(basename $$f) || exit; \
+	done
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	$(Q)install -m 644 $(wildcard tools/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
 .PHONY: install-tools

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * thread_loop.h - how a thread barrier is measured, whoever has made it: the same loop for all.
+ *
+ * For `nbar sweep threads` and for the small programs that it runs (OpenMP's barriers need a
+ * program for each compiler). libc only.
+ */
+#ifndef NBAR_TOOLS_THREAD_LOOP_H
+#define NBAR_TOOLS_THREAD_LOOP_H
+
+#include <stdint.h>
+
+#define THREAD_LOOP_MAX 256u /* threads */
+
+struct thread_loop {
+	uint32_t threads, warmup;
+	uint64_t iterations; /* wanted */
+	uint64_t limit_ns;   /* about what the measurement may take */
+	/* For the loop. */
+	uint64_t warmed, warm_ns;
+	uint64_t measured; /* iterations, once that is decided */
+	double mean_ns[THREAD_LOOP_MAX];
+};
+
+/* Called by each thread: the barrier is warmed up, then measured. */
+void thread_loop_run(struct thread_loop *loop, uint32_t me, void (*barrier)(void *arg, uint32_t me),
+		     void *arg);
+
+/* Binds the calling thread to a processor of its own, if there are enough for all. */
+void thread_loop_pin(const struct thread_loop *loop, uint32_t me);
+
+/* Four numbers from argv: threads, iterations, warm-up, limit in ms. 0, or 2 and a message. */
+int thread_loop_parse(struct thread_loop *loop, char **argv);
+
+/* Lines "iterations mean_ns", one a thread. 0, or 1 if they cannot be written. */
+int thread_loop_print(const struct thread_loop *loop);
+
+#endif
