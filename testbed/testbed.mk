@@ -60,8 +60,8 @@ export CFLAGS_LIB = $(CFLAGS_lib)
 check-firmware: ## the firmware without libc, for six machines; and who may include whom
 	$(Q)BUILD=$(BUILD) CC=$(CC) testbed/run testbed/firmware-check.sh
 
-check-mutations: ## breaks the core in many ways and sees the unit tests fail; takes minutes
-	$(Q)BUILD=$(BUILD) CC=$(CC) TEST_TIMEOUT=1500 testbed/run testbed/mutate/run
+check-mutations: ## breaks core and thread barriers in many ways and sees the unit tests fail; takes minutes
+	$(Q)BUILD=$(BUILD) CC=$(CC) TEST_TIMEOUT=1500 testbed/run testbed/mutate/run testbed/mutate/run-threads
 
 check-unit: $(UNIT_BIN) ## the unit tests alone
 	$(Q)BUILD=$(BUILD) testbed/run $(UNIT_BIN)
