@@ -95,12 +95,18 @@ struct sweep_bisect {
 	bool have_low, have_high;
 	double sure_low, sure_high; /* the interval itself lies below, above; 0: none has */
 	double next;                /* x to be measured */
-	uint32_t steps;
+	uint32_t steps, outward;
 };
+#define SWEEP_OUTWARD_MAX 8u
 
+/* Halves what is sought until it is known to the tolerance, then steps outward until the intervals,
+ * too, enclose it (or gives that up). */
 void sweep_bisect_begin(struct sweep_bisect *b, double guess, double target, double tolerance);
 void sweep_bisect_tell(struct sweep_bisect *b, double median, double low, double high);
 bool sweep_bisect_done(const struct sweep_bisect *b);
+
+/* It is known to the tolerance, whatever the intervals. */
+bool sweep_bisect_converged(const struct sweep_bisect *b);
 
 /* The x found: the least one measured whose median reached the target. */
 static inline double sweep_bisect_found(const struct sweep_bisect *b)

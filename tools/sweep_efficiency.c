@@ -12,7 +12,7 @@
 #include "sweep.h"
 
 #define TOLERANCE 0.02
-#define STEPS_MAX 24u
+#define STEPS_MAX 32u
 
 static const struct result_column columns[] = {
 	{ "nodes", "", RESULT_COUNT, 0 },        { "where", "", RESULT_TEXT, 0 },
@@ -46,8 +46,8 @@ static void usage(void)
 {
 	fputs("usage: nbar sweep efficiency [OPTION]...\n"
 	      "The least compute for which compute / (time of a loop of compute + barrier) reaches\n"
-	      "an efficiency, by bisection to 2 %. low, high: at the one the whole interval of the\n"
-	      "efficiency measured lies below, at the other above. total: the time of a loop.\n"
+	      "an efficiency, by bisection to 2 %. low, high: where the whole interval of the\n"
+	      "efficiency measured lies below it, and above it. total: the time of a loop.\n"
 	      "less compute: by how much the NIC needs less. Times are microseconds.\n\n"
 	      "  --efficiency LIST  (0.25,0.50,0.75,0.90)\n"
 	      "  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (8,16; pairwise; nic,host)\n"
@@ -91,7 +91,7 @@ static void judge(struct search *search, const struct bench_figures *launch, uin
 	double c = search->bisect.next, median = efficiency_of(c, m.median);
 	bool interval = m.covered > 0;
 
-	if (median >= search->bisect.target)
+	if (median >= search->bisect.target && !sweep_bisect_converged(&search->bisect))
 		search->total_us = m.median;
 	sweep_bisect_tell(&search->bisect, median, interval ? efficiency_of(c, m.high) : -INFINITY,
 			  interval ? efficiency_of(c, m.low) : INFINITY);
@@ -132,7 +132,7 @@ static void add_rows(struct result *r, const struct bench_options *opt,
 	double found[BENCH_WHERE_END] = { NAN, NAN };
 
 	for (uint32_t w = 0; w < opt->nwhere; w++)
-		if (sweep_bisect_done(&search[w].bisect))
+		if (sweep_bisect_converged(&search[w].bisect))
 			found[search[w].where] = sweep_bisect_found(&search[w].bisect);
 	for (uint32_t w = 0; w < opt->nwhere; w++) {
 		const struct sweep_bisect *b = &search[w].bisect;
@@ -182,7 +182,7 @@ static int run_all_efficiencies(struct bench_session *s, const struct options *o
 		r = seek(s, c, search);
 		add_rows(result, opt, c, search);
 		for (uint32_t w = 0; w < opt->nwhere && !r; w++)
-			if (sweep_bisect_done(&search[w].bisect))
+			if (sweep_bisect_converged(&search[w].bisect))
 				barrier[w] = search[w].total_us * (1 - e);
 	}
 	return r;

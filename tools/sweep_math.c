@@ -138,12 +138,15 @@ void sweep_bisect_begin(struct sweep_bisect *b, double guess, double target, dou
 	*b = (struct sweep_bisect){ .target = target, .tolerance = tolerance, .next = guess };
 }
 
-/* Far from the target by steps that grow, then by halves. */
+/* Far from the target by steps that grow, then by halves, then outward by steps that grow. */
 static void choose_next(struct sweep_bisect *b)
 {
 	double step = 1 + 0.1 * (double)(1u << (b->steps < 8 ? b->steps : 8)) / 2;
+	double far = 1 + b->tolerance * (double)(1u << b->outward);
 
-	if (b->have_low && b->have_high)
+	if (sweep_bisect_converged(b))
+		b->next = b->sure_high > 0 ? b->low / far : b->high * far;
+	else if (b->have_low && b->have_high)
 		b->next = sqrt(b->low * b->high);
 	else
 		b->next = b->have_low ? b->low * step : b->high / step;
@@ -154,7 +157,9 @@ void sweep_bisect_tell(struct sweep_bisect *b, double median, double low, double
 	double x = b->next;
 
 	b->steps++;
-	if (median >= b->target) {
+	if (sweep_bisect_converged(b)) {
+		b->outward++;
+	} else if (median >= b->target) {
 		b->high = x;
 		b->have_high = true;
 	} else {
@@ -165,10 +170,21 @@ void sweep_bisect_tell(struct sweep_bisect *b, double median, double low, double
 		b->sure_high = x;
 	if (high < b->target && x > b->sure_low)
 		b->sure_low = x;
+	/* Noise may have said both; what encloses the most is right. */
+	if (b->sure_high > 0 && b->sure_high < b->low)
+		b->sure_high = 0;
+	if (b->have_high && b->sure_low > b->high)
+		b->sure_low = 0;
 	choose_next(b);
+}
+
+bool sweep_bisect_converged(const struct sweep_bisect *b)
+{
+	return b->have_low && b->have_high && b->high <= b->low * (1 + b->tolerance);
 }
 
 bool sweep_bisect_done(const struct sweep_bisect *b)
 {
-	return b->have_low && b->have_high && b->high <= b->low * (1 + b->tolerance);
+	return sweep_bisect_converged(b) &&
+	       (b->outward >= SWEEP_OUTWARD_MAX || (b->sure_low > 0 && b->sure_high > 0));
 }

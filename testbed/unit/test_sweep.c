@@ -119,8 +119,8 @@ static void bisection_finds(void **state)
 
 			require(got >= want * 0.999 && got <= want * 1.021, "e %g: %g, not %g", e,
 				got, want);
-			require(b.sure_low < want * 1.001 && b.sure_low > 0, "%g", b.sure_low);
-			require(b.sure_high == got, "%g", b.sure_high);
+			require(b.sure_low == b.low && b.low < want * 1.001, "%g", b.sure_low);
+			require(b.sure_high == got && b.outward == 0, "%g", b.sure_high);
 		}
 	}
 }
@@ -142,10 +142,9 @@ static void bisection_with_noise(void **state)
 			require(steps++ < 24, "seed %lu", (unsigned long)seed);
 			sweep_bisect_tell(&b, v, v * 0.9955, v * 1.0045);
 		}
-		require(b.sure_low <= 0 || b.sure_low <= want, "seed %lu: low %g",
+		require(b.sure_low > 0 && b.sure_low <= want, "seed %lu: low %g",
 			(unsigned long)seed, b.sure_low);
-		require(b.sure_high <= 0 || b.sure_high >= want, "seed %lu: high %g",
-			(unsigned long)seed, b.sure_high);
+		require(b.sure_high >= want, "seed %lu: high %g", (unsigned long)seed, b.sure_high);
 		require(fabs(sweep_bisect_found(&b) - want) < want * 0.07, "seed %lu: %g",
 			(unsigned long)seed, sweep_bisect_found(&b));
 	}
@@ -164,6 +163,54 @@ static void bisection_without_an_end(void **state)
 		assert_false(sweep_bisect_done(&b));
 		assert_true(v ? b.next < 1 : b.next > 1e6);
 	}
+}
+
+/* Intervals that are never clear: it ends, and says so. */
+static void bisection_without_intervals(void **state)
+{
+	struct sweep_bisect b;
+	uint32_t steps = 0;
+
+	(void)state;
+	sweep_bisect_begin(&b, 300, 0.9, 0.02);
+	while (!sweep_bisect_done(&b)) {
+		assert_true(steps++ < 32);
+		sweep_bisect_tell(&b, reading(b.next, 50, 0, &(struct rng){ 1 }), -INFINITY,
+				  INFINITY);
+	}
+	assert_true(fabs(sweep_bisect_found(&b) - 450) < 10);
+	assert_true(b.sure_low <= 0 && b.sure_high <= 0);
+}
+
+/* The times of hosts: within what is asked for, as far as it goes, even, and no two alike. */
+static void work_is_random_and_repeatable(void **state)
+{
+	const uint32_t step[] = { 1000000, 2000000 };
+	const struct bench_work steady = { step, 2, 0, 7 }, varied = { step, 2, 0.1, 7 },
+				other = { step, 2, 0.1, 8 };
+	uint32_t same_rank = 0, same_seed = 0;
+	double sum = 0, least = 1, most = -1;
+
+	(void)state;
+	for (uint32_t rank = 0; rank < 16; rank++) {
+		for (uint32_t i = 0; i < 1000; i++) {
+			uint64_t t = bench_work_ns(&varied, rank, i);
+			double off = (double)t / step[i % 2] - 1;
+
+			assert_int_equal(bench_work_ns(&steady, rank, i), step[i % 2]);
+			assert_int_equal(bench_work_ns(&varied, rank, i), t);
+			same_rank += bench_work_ns(&varied, rank + 1, i) == t;
+			same_seed += bench_work_ns(&other, rank, i) == t;
+			sum += off;
+			least = fmin(least, off);
+			most = fmax(most, off);
+		}
+	}
+	require(least > -0.1000001 && most < 0.1000001, "%g to %g", least, most);
+	require(least < -0.0999 && most > 0.0999, "%g to %g", least, most);
+	/* Of 16,000 even ones the standard deviation of the mean is 0.00046. */
+	require(fabs(sum / 16000) < 0.002, "mean %g", sum / 16000);
+	require(same_rank < 10 && same_seed < 10, "%u, %u alike", same_rank, same_seed);
 }
 
 static void lists_and_ranges(void **state)
@@ -202,6 +249,8 @@ int main(void)
 		cmocka_unit_test(bisection_finds),
 		cmocka_unit_test(bisection_with_noise),
 		cmocka_unit_test(bisection_without_an_end),
+		cmocka_unit_test(bisection_without_intervals),
+		cmocka_unit_test(work_is_random_and_repeatable),
 		cmocka_unit_test(lists_and_ranges),
 	};
 
