@@ -7,7 +7,8 @@
  * sweep_efficiency.c   least compute for an efficiency
  * sweep_arrival.c      hosts that arrive at different times
  * sweep_combined.c     nodes of several threads
- * sweep_threads.c      barriers of threads; no NIC, no hosts
+ * sweep_threads.c      barriers of threads; no NIC, no hosts (sweep_threads_opt.c, thread_run.c,
+ *                      thread_loop.c, peers/)
  * sweep_points.c       points of compute and variation
  * sweep_math.c         flat spot and bisection: pure, no measuring
  * app.c                `nbar app`: synthetic applications

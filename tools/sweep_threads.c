@@ -3,39 +3,21 @@
  * sweep_threads.c - `nbar sweep threads`: barriers of the threads of a process, ours and others'.
  *
  * Each launch runs every kind at every number of threads once, in random order, and the transfer of
- * a cache line among them. What is shown are medians over the launches.
+ * a cache line among them. What is shown are medians over the launches. Options are read in
+ * sweep_threads_opt.c.
  */
-#include <getopt.h>
+#include "sweep_threads.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "experiment.h"
 #include "stats.h"
 #include "sweep.h"
 #include "thread_run.h"
 #include "tool.h"
 
-#define KINDS_MAX 32u
-#define COUNTS_MAX 64u
-#define LAUNCHES_MAX 1000u
 #define LEVEL 0.95
-
-static const char *const usual_kinds[] = {
-	"sense-reverse",   "mcs",     "tournament",    "dissemination:1",
-	"dissemination:3", "pthread", "omp-gcc",       "omp-llvm",
-	"ck-centralized",  "ck-mcs",  "ck-tournament", "ck-dissemination",
-	"ck-combining",
-};
-
-struct options {
-	struct experiment_options files;
-	char kind[KINDS_MAX][32];
-	uint32_t nkind;
-	uint32_t threads[COUNTS_MAX], nthreads;
-	uint32_t iterations, warmup, launches, limit_ms;
-	uint64_t seed;
-};
 
 /* A thing to measure, and what came of it. */
 struct point {
@@ -45,193 +27,6 @@ struct point {
 	double *ns; /* one a launch: mean over the threads of their means */
 	double *iterations;
 };
-
-enum {
-	OPT_THREADS = 256,
-	OPT_KINDS,
-	OPT_LAUNCHES,
-	OPT_LIMIT,
-	OPT_SEED,
-	OPT_JSON,
-	OPT_CSV,
-	OPT_RAW,
-	OPT_RESUME
-};
-
-static const struct option long_options[] = {
-	{ "iterations", required_argument, NULL, 'i' },
-	{ "warmup", required_argument, NULL, 'x' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "threads", required_argument, NULL, OPT_THREADS },
-	{ "kinds", required_argument, NULL, OPT_KINDS },
-	{ "launches", required_argument, NULL, OPT_LAUNCHES },
-	{ "limit", required_argument, NULL, OPT_LIMIT },
-	{ "seed", required_argument, NULL, OPT_SEED },
-	{ "json", required_argument, NULL, OPT_JSON },
-	{ "csv", required_argument, NULL, OPT_CSV },
-	{ "raw", required_argument, NULL, OPT_RAW },
-	{ "resume", no_argument, NULL, OPT_RESUME },
-	{ 0 },
-};
-
-static void usage(FILE *to)
-{
-	fputs("usage: nbar sweep threads [OPTION]...\n"
-	      "Barriers of the threads of a process: nbar_team by kind, pthread_barrier_wait, the\n"
-	      "`omp barrier` of GCC and of LLVM, Concurrency Kit; in one run, in random order, and\n"
-	      "next to them the transfer of a cache line from core to core.\n\n"
-	      "  --threads LIST      numbers of threads, 1 to 256 (2,4,8,16)\n"
-	      "  --kinds LIST        sense-reverse, mcs, tournament, dissemination:N, pthread,\n"
-	      "                      omp-gcc, omp-llvm, ck-centralized, ck-combining,\n"
-	      "                      ck-dissemination, ck-tournament, ck-mcs (all that are built)\n"
-	      "  -i, --iterations N  barriers measured a run (100000)\n"
-	      "  -x, --warmup N      barriers before them (1000)\n"
-	      "  --launches N        runs of each, in random order; medians are shown (10)\n"
-	      "  --limit MS          a run that would take longer measures fewer barriers (1000)\n"
-	      "  --seed N            of the order (1)\n"
-	      "  --json FILE         results as JSON; - is stdout, and then there is no table\n"
-	      "  --csv FILE          the same as CSV\n"
-	      "  --raw FILE          a row a thread and launch: its mean, in ns\n"
-	      "  --resume            goes on with a run that was cut short\n"
-	      "\nThreads are pinned, one a processor, where there are as many. best: time over that\n"
-	      "of the fastest nbar_team of as many threads. Exit status: 0 done, 1 failed, 2 wrong\n"
-	      "usage.\n",
-	      to);
-}
-
-static int add_threads(void *arg, const char *item)
-{
-	struct options *opt = arg;
-	uint64_t n;
-
-	if (!tool_number(item, 1, THREAD_LOOP_MAX, &n))
-		return tool_usage("--threads: '%s' is not a number from 1 to %u", item,
-				  THREAD_LOOP_MAX);
-	if (opt->nthreads == COUNTS_MAX)
-		return tool_usage("--threads: at most %u numbers", COUNTS_MAX);
-	opt->threads[opt->nthreads++] = (uint32_t)n;
-	return 0;
-}
-
-static int add_kind(void *arg, const char *item)
-{
-	struct options *opt = arg;
-
-	if (strlen(item) >= sizeof(opt->kind[0]) || !thread_kind_known(item))
-		return tool_usage("--kinds: '%s' is none of sense-reverse, mcs, tournament, "
-				  "dissemination:1 .. dissemination:%u, pthread, omp-gcc, "
-				  "omp-llvm, ck-centralized, ck-combining, ck-dissemination, "
-				  "ck-tournament, ck-mcs",
-				  item, NBAR_TEAM_WAYS_MAX);
-	if (!thread_kind_built(item))
-		return tool_usage("--kinds: the program for %s has not been built: its compiler "
-				  "or library was not found",
-				  item);
-	for (uint32_t i = 0; i < opt->nkind; i++)
-		if (!strcmp(opt->kind[i], item))
-			return tool_usage("--kinds: '%s' stands there twice", item);
-	if (opt->nkind == KINDS_MAX)
-		return tool_usage("--kinds: at most %u", KINDS_MAX);
-	strcpy(opt->kind[opt->nkind++], item);
-	return 0;
-}
-
-static int read_number(const char *option, const char *text, uint32_t min, uint32_t max,
-		       uint32_t *out)
-{
-	uint64_t value;
-
-	if (!tool_number(text, min, max, &value))
-		return tool_usage("%s: '%s' is not a number from %u to %u", option, text, min, max);
-	*out = (uint32_t)value;
-	return 0;
-}
-
-static int read_option(struct options *opt, int c, const char *arg)
-{
-	switch (c) {
-	case 'i':
-		return read_number("-i", arg, 1, BENCH_ITERS_MAX, &opt->iterations);
-	case 'x':
-		return read_number("-x", arg, 0, BENCH_ITERS_MAX, &opt->warmup);
-	case OPT_THREADS:
-		opt->nthreads = 0;
-		return tool_list(arg, add_threads, opt);
-	case OPT_KINDS:
-		opt->nkind = 0;
-		return tool_list(arg, add_kind, opt);
-	case OPT_LAUNCHES:
-		return read_number("--launches", arg, 1, LAUNCHES_MAX, &opt->launches);
-	case OPT_LIMIT:
-		return read_number("--limit", arg, 1, 3600000, &opt->limit_ms);
-	case OPT_SEED:
-		return tool_number(arg, 0, UINT64_MAX, &opt->seed)
-			       ? 0
-			       : tool_usage("--seed: '%s' is not a number", arg);
-	case OPT_JSON:
-		opt->files.json = arg;
-		return 0;
-	case OPT_CSV:
-		opt->files.csv = arg;
-		return 0;
-	case OPT_RAW:
-		opt->files.raw = arg;
-		return 0;
-	case OPT_RESUME:
-		opt->files.resume = true;
-		return 0;
-	}
-	return tool_usage("it cannot be read");
-}
-
-/* All that can be run, and a word of those that cannot. */
-static void add_usual_kinds(struct options *opt)
-{
-	for (size_t i = 0; i < sizeof(usual_kinds) / sizeof(usual_kinds[0]); i++) {
-		if (thread_kind_built(usual_kinds[i]))
-			strcpy(opt->kind[opt->nkind++], usual_kinds[i]);
-		else
-			tool_error(
-				"%s is left out: its compiler or library was not found when nbar "
-				"was built",
-				usual_kinds[i]);
-	}
-}
-
-static int parse(int argc, char **argv, struct options *opt, bool *help)
-{
-	int c, r;
-
-	*opt = (struct options){
-		.threads = { 2, 4, 8, 16 },
-		.nthreads = 4,
-		.iterations = 100000,
-		.warmup = 1000,
-		.launches = 10,
-		.limit_ms = 1000,
-		.seed = 1,
-	};
-	*help = false;
-	optind = 2; /* behind "sweep threads" */
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":i:x:h", long_options, NULL)) != -1) {
-		*help |= c == 'h';
-		if (*help)
-			return 0;
-		if (c == ':')
-			return tool_usage("%s wants a value", argv[optind - 1]);
-		if (c == '?')
-			return tool_usage("unknown option %s", argv[optind - 1]);
-		r = read_option(opt, c, optarg);
-		if (r)
-			return r;
-	}
-	if (optind < argc)
-		return tool_usage("what is '%s'? All arguments are options", argv[optind]);
-	if (!opt->nkind)
-		add_usual_kinds(opt);
-	return 0;
-}
 
 /* --- the runs -------------------------------------------------------------------------------- */
 
@@ -244,7 +39,7 @@ static double mean(const double *value, uint32_t n)
 	return sum / n;
 }
 
-static int measure(struct experiment *e, const struct options *opt, struct point *p,
+static int measure(struct experiment *e, const struct sweep_threads_options *opt, struct point *p,
 		   uint32_t launch)
 {
 	static struct thread_loop loop;
@@ -283,10 +78,10 @@ static int measure(struct experiment *e, const struct options *opt, struct point
 }
 
 /* All points once a launch, in another order each time. */
-static int measure_all(struct experiment *e, const struct options *opt, struct point *point,
-		       uint32_t n)
+static int measure_all(struct experiment *e, const struct sweep_threads_options *opt,
+		       struct point *point, uint32_t n)
 {
-	uint32_t order[KINDS_MAX * COUNTS_MAX + 1];
+	uint32_t order[SWEEP_KINDS_MAX * SWEEP_COUNTS_MAX + 1];
 	uint64_t seed = opt->seed;
 
 	for (uint32_t launch = 0; launch < opt->launches; launch++) {
@@ -387,8 +182,9 @@ static void add_note(struct result *r, const struct point *point, uint32_t n, ui
 		median(peer) / median(own));
 }
 
-static void report(struct result *r, const struct options *opt, const struct point *point,
-		   uint32_t n)
+/* Also of a run that was cut short: what has been measured is good. */
+static void report(struct result *r, const struct sweep_threads_options *opt,
+		   const struct point *point, uint32_t n, bool complete)
 {
 	double transfer = 0;
 
@@ -398,21 +194,21 @@ static void report(struct result *r, const struct options *opt, const struct poi
 	for (uint32_t i = 0; i < n; i++)
 		if (point[i].n)
 			add_row(r, &point[i], fastest(point, n, point[i].threads, true), transfer);
-	for (uint32_t i = 0; i < opt->nthreads; i++)
+	for (uint32_t i = 0; complete && i < opt->nthreads; i++)
 		add_note(r, point, n, opt->threads[i], transfer);
 	result_note(r,
-		    "time: median over %u launches of the mean over the threads; low, high: its "
+		    "time: median over %s%u launches of the mean over the threads; low, high: its "
 		    "95 %% confidence interval; best: in times of the fastest nbar_team; "
 		    "transfers: in times of a cache line's way from core to core",
-		    opt->launches);
+		    complete ? "" : "at most ", opt->launches);
 }
 
 /* --------------------------------------------------------------------------------------------- */
 
-static struct result *begin(const struct options *opt, int argc, char **argv)
+static struct result *begin(const struct sweep_threads_options *opt, int argc, char **argv)
 {
 	struct result *r = result_new("threads", columns, NCOLUMN);
-	char kinds[KINDS_MAX * 32] = "", threads[COUNTS_MAX * 4] = "";
+	char kinds[SWEEP_KINDS_MAX * 32] = "", threads[SWEEP_COUNTS_MAX * 4] = "";
 	size_t at = 0;
 
 	if (!r)
@@ -435,7 +231,8 @@ static struct result *begin(const struct options *opt, int argc, char **argv)
 	return r;
 }
 
-static uint32_t list_points(const struct options *opt, struct point *point, double *values)
+static uint32_t list_points(const struct sweep_threads_options *opt, struct point *point,
+			    double *values)
 {
 	uint32_t n = 0;
 
@@ -454,19 +251,18 @@ static uint32_t list_points(const struct options *opt, struct point *point, doub
 
 int sweep_threads(int argc, char **argv)
 {
-	static struct point point[KINDS_MAX * COUNTS_MAX + 1];
-	struct options opt;
+	static struct point point[SWEEP_KINDS_MAX * SWEEP_COUNTS_MAX + 1];
+	struct sweep_threads_options opt;
 	struct experiment e;
 	double *values;
 	uint32_t n;
 	bool help;
-	int r = parse(argc, argv, &opt, &help);
+	int r = sweep_threads_options(argc, argv, &opt, &help);
 
-	if (help)
-		usage(stdout);
 	if (help || r)
 		return r;
-	values = calloc((size_t)2 * (KINDS_MAX * COUNTS_MAX + 1) * opt.launches, sizeof(*values));
+	values = calloc((size_t)2 * (SWEEP_KINDS_MAX * SWEEP_COUNTS_MAX + 1) * opt.launches,
+			sizeof(*values));
 	if (!values) {
 		tool_error("no memory for %u launches", opt.launches);
 		return TOOL_FAILED;
@@ -476,7 +272,7 @@ int sweep_threads(int argc, char **argv)
 	r = experiment_begin(&e, &opt.files, begin(&opt, argc, argv), (double)n * opt.launches);
 	if (!r) {
 		r = measure_all(&e, &opt, point, n);
-		report(e.result, &opt, point, n);
+		report(e.result, &opt, point, n, !r);
 		r = experiment_end(&e, r);
 	}
 	free(values);

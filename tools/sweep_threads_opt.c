@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sweep_threads_opt.c - the options of `nbar sweep threads`.
+ *
+ * Everything that can be known to be wrong from the command line alone is refused here.
+ */
+#include "sweep_threads.h"
+
+#include <getopt.h>
+#include <string.h>
+
+#include "sweep.h"
+#include "thread_run.h"
+#include "tool.h"
+
+#define LAUNCHES_MAX 1000u
+
+static const char *const usual_kinds[] = {
+	"sense-reverse",   "mcs",     "tournament",    "dissemination:1",
+	"dissemination:3", "pthread", "omp-gcc",       "omp-llvm",
+	"ck-centralized",  "ck-mcs",  "ck-tournament", "ck-dissemination",
+	"ck-combining",
+};
+
+enum {
+	OPT_THREADS = 256,
+	OPT_KINDS,
+	OPT_LAUNCHES,
+	OPT_LIMIT,
+	OPT_SEED,
+	OPT_JSON,
+	OPT_CSV,
+	OPT_RAW,
+	OPT_RESUME
+};
+
+static const struct option long_options[] = {
+	{ "iterations", required_argument, NULL, 'i' },
+	{ "warmup", required_argument, NULL, 'x' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "threads", required_argument, NULL, OPT_THREADS },
+	{ "kinds", required_argument, NULL, OPT_KINDS },
+	{ "launches", required_argument, NULL, OPT_LAUNCHES },
+	{ "limit", required_argument, NULL, OPT_LIMIT },
+	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "json", required_argument, NULL, OPT_JSON },
+	{ "csv", required_argument, NULL, OPT_CSV },
+	{ "raw", required_argument, NULL, OPT_RAW },
+	{ "resume", no_argument, NULL, OPT_RESUME },
+	{ 0 },
+};
+
+static void usage(FILE *to)
+{
+	fputs("usage: nbar sweep threads [OPTION]...\n"
+	      "Barriers of the threads of a process: nbar_team by kind, pthread_barrier_wait, the\n"
+	      "`omp barrier` of GCC and of LLVM, Concurrency Kit; in one run, in random order, and\n"
+	      "next to them the transfer of a cache line from core to core.\n\n"
+	      "  --threads LIST      numbers of threads, 1 to 256 (2,4,8,16)\n"
+	      "  --kinds LIST        sense-reverse, mcs, tournament, dissemination:N, pthread,\n"
+	      "                      omp-gcc, omp-llvm, ck-centralized, ck-combining,\n"
+	      "                      ck-dissemination, ck-tournament, ck-mcs (all that are built)\n"
+	      "  -i, --iterations N  barriers measured a run (100000)\n"
+	      "  -x, --warmup N      barriers before them (1000)\n"
+	      "  --launches N        runs of each, in random order; medians are shown (10)\n"
+	      "  --limit MS          a run that would take longer measures fewer barriers (1000)\n"
+	      "  --seed N            of the order (1)\n"
+	      "  --json FILE         results as JSON; - is stdout, and then there is no table\n"
+	      "  --csv FILE          the same as CSV\n"
+	      "  --raw FILE          a row a thread and launch: its mean, in ns\n"
+	      "  --resume            goes on with a run that was cut short\n"
+	      "\nThreads are pinned, one a processor, where there are as many. best: time over that\n"
+	      "of the fastest nbar_team of as many threads. Exit status: 0 done, 1 failed, 2 wrong\n"
+	      "usage.\n",
+	      to);
+}
+
+static int add_threads(void *arg, const char *item)
+{
+	struct sweep_threads_options *opt = arg;
+	uint64_t n;
+
+	if (!tool_number(item, 1, THREAD_LOOP_MAX, &n))
+		return tool_usage("--threads: '%s' is not a number from 1 to %u", item,
+				  THREAD_LOOP_MAX);
+	if (opt->nthreads == SWEEP_COUNTS_MAX)
+		return tool_usage("--threads: at most %u numbers", SWEEP_COUNTS_MAX);
+	opt->threads[opt->nthreads++] = (uint32_t)n;
+	return 0;
+}
+
+static int add_kind(void *arg, const char *item)
+{
+	struct sweep_threads_options *opt = arg;
+
+	if (strlen(item) >= sizeof(opt->kind[0]) || !thread_kind_known(item))
+		return tool_usage("--kinds: '%s' is none of sense-reverse, mcs, tournament, "
+				  "dissemination:1 .. dissemination:%u, pthread, omp-gcc, "
+				  "omp-llvm, ck-centralized, ck-combining, ck-dissemination, "
+				  "ck-tournament, ck-mcs",
+				  item, NBAR_TEAM_WAYS_MAX);
+	if (!thread_kind_built(item))
+		return tool_usage("--kinds: the program for %s has not been built: its compiler "
+				  "or library was not found",
+				  item);
+	for (uint32_t i = 0; i < opt->nkind; i++)
+		if (!strcmp(opt->kind[i], item))
+			return tool_usage("--kinds: '%s' stands there twice", item);
+	if (opt->nkind == SWEEP_KINDS_MAX)
+		return tool_usage("--kinds: at most %u", SWEEP_KINDS_MAX);
+	strcpy(opt->kind[opt->nkind++], item);
+	return 0;
+}
+
+static int read_number(const char *option, const char *text, uint32_t min, uint32_t max,
+		       uint32_t *out)
+{
+	uint64_t value;
+
+	if (!tool_number(text, min, max, &value))
+		return tool_usage("%s: '%s' is not a number from %u to %u", option, text, min, max);
+	*out = (uint32_t)value;
+	return 0;
+}
+
+static int read_option(struct sweep_threads_options *opt, int c, const char *arg)
+{
+	switch (c) {
+	case 'i':
+		return read_number("-i", arg, 1, BENCH_ITERS_MAX, &opt->iterations);
+	case 'x':
+		return read_number("-x", arg, 0, BENCH_ITERS_MAX, &opt->warmup);
+	case OPT_THREADS:
+		opt->nthreads = 0;
+		return tool_list(arg, add_threads, opt);
+	case OPT_KINDS:
+		opt->nkind = 0;
+		return tool_list(arg, add_kind, opt);
+	case OPT_LAUNCHES:
+		return read_number("--launches", arg, 1, LAUNCHES_MAX, &opt->launches);
+	case OPT_LIMIT:
+		return read_number("--limit", arg, 1, 3600000, &opt->limit_ms);
+	case OPT_SEED:
+		return tool_number(arg, 0, UINT64_MAX, &opt->seed)
+			       ? 0
+			       : tool_usage("--seed: '%s' is not a number", arg);
+	case OPT_JSON:
+		opt->files.json = arg;
+		return 0;
+	case OPT_CSV:
+		opt->files.csv = arg;
+		return 0;
+	case OPT_RAW:
+		opt->files.raw = arg;
+		return 0;
+	case OPT_RESUME:
+		opt->files.resume = true;
+		return 0;
+	}
+	return tool_usage("it cannot be read");
+}
+
+/* All that can be run, and a word of those that cannot. */
+static void add_usual_kinds(struct sweep_threads_options *opt)
+{
+	for (size_t i = 0; i < sizeof(usual_kinds) / sizeof(usual_kinds[0]); i++) {
+		if (thread_kind_built(usual_kinds[i]))
+			strcpy(opt->kind[opt->nkind++], usual_kinds[i]);
+		else
+			tool_error(
+				"%s is left out: its compiler or library was not found when nbar "
+				"was built",
+				usual_kinds[i]);
+	}
+}
+
+int sweep_threads_options(int argc, char **argv, struct sweep_threads_options *opt, bool *help)
+{
+	int c, r;
+
+	*opt = (struct sweep_threads_options){
+		.threads = { 2, 4, 8, 16 },
+		.nthreads = 4,
+		.iterations = 100000,
+		.warmup = 1000,
+		.launches = 10,
+		.limit_ms = 1000,
+		.seed = 1,
+	};
+	*help = false;
+	optind = 2; /* behind "sweep threads" */
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":i:x:h", long_options, NULL)) != -1) {
+		if (c == 'h') {
+			*help = true;
+			usage(stdout);
+			return 0;
+		}
+		if (c == ':')
+			return tool_usage("%s wants a value", argv[optind - 1]);
+		if (c == '?')
+			return tool_usage("unknown option %s", argv[optind - 1]);
+		r = read_option(opt, c, optarg);
+		if (r)
+			return r;
+	}
+	if (optind < argc)
+		return tool_usage("what is '%s'? All arguments are options", argv[optind]);
+	if (!opt->nkind)
+		add_usual_kinds(opt);
+	return 0;
+}
