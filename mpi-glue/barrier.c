@@ -19,6 +19,9 @@
  */
 #define EVERY 8u
 
+#define VAIN 64u /* looks in vain between two looks at the clock */
+#define LOOK_AFTER_S 0.2
+
 /* --- with the communicator's lock ------------------------------------------------------------ */
 
 static int mpi_failed(struct nbmpi_comm *c, int code)
@@ -143,6 +146,28 @@ static void settle(struct nbmpi_comm *c)
 	nbmpi_tell_path(c);
 }
 
+/*
+ * Ranks of one host that have no NIC between them: nobody but they can tell that one has ended.
+ * They look after each other when they have looked in vain for a while. 0, or failed.
+ */
+static int look_after(struct nbmpi_comm *c, uint32_t ticket)
+{
+	const struct nbmpi_mate *mate;
+	double now;
+
+	if (++c->vain % VAIN != 0)
+		return 0;
+	now = nbmpi_now_s();
+	if (now - c->looked_after < LOOK_AFTER_S)
+		return 0;
+	c->looked_after = now;
+	mate = nbmpi_mate_ended(c);
+	/* It may have ended because this barrier, its last, is complete. */
+	if (!mate || nbar_crew_test(&c->memory->crew, NULL, ticket) == 1)
+		return 0;
+	return nbmpi_fail_ended(c, mate);
+}
+
 /* 1: done; 0: not yet; negative: failed. */
 static int look(struct nbmpi_comm *c, const struct nbmpi_request *r)
 {
@@ -161,6 +186,8 @@ static int look(struct nbmpi_comm *c, const struct nbmpi_request *r)
 	int rc = c->memory ? nbar_crew_test(&c->memory->crew, c->group, r->ticket)
 			   : nbar_test(c->group, r->ticket);
 
+	if (rc == 0 && !c->group)
+		return look_after(c, r->ticket);
 	return rc < 0 ? nbmpi_fail(c) : rc;
 }
 

@@ -23,7 +23,8 @@ static bool find_hosts(struct nbmpi_comm *c, const uint32_t *host)
 		top = host[r] > top ? host[r] : top;
 	leader_of = malloc(((size_t)top + 1) * sizeof(*leader_of));
 	c->leaders = malloc(c->size * sizeof(*c->leaders));
-	if (!leader_of || !c->leaders) {
+	c->host_of = malloc(c->size * sizeof(*c->host_of));
+	if (!leader_of || !c->leaders || !c->host_of) {
 		free(leader_of);
 		return false;
 	}
@@ -38,6 +39,8 @@ static bool find_hosts(struct nbmpi_comm *c, const uint32_t *host)
 			leader_of[host[r]] = r;
 			c->leaders[c->nhost++] = r;
 		}
+		c->host_of[r] =
+			r == leader_of[host[r]] ? c->nhost - 1 : c->host_of[leader_of[host[r]]];
 	}
 	c->leader = leader_of[host[c->rank]];
 	free(leader_of);
@@ -58,6 +61,7 @@ void nbmpi_comm_free(struct nbmpi_comm *c)
 	pthread_mutex_destroy(&c->lock);
 	free(c->records);
 	free(c->leaders);
+	free(c->host_of);
 	free(c);
 }
 
@@ -105,6 +109,7 @@ struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, cons
 	c->my_vote = NBMPI_VOTE_LATER;
 	if (why == NBMPI_WHY_none && !find_hosts(c, host)) {
 		free(c->leaders);
+		free(c->host_of);
 		free(c);
 		return NULL;
 	}

@@ -13,9 +13,17 @@
 struct nbmpi_record {
 	uint32_t version;        /* NBMPI_VERSION */
 	uint32_t why;            /* NBMPI_WHY_none: this rank is ready */
-	int32_t pid, fd;         /* where the crew's memory is open */
+	int32_t pid, fd;         /* this process; where the crew's memory is open */
+	uint64_t born;           /* with pid: this process and no later one; 0: not known */
 	uint64_t crew;           /* random: says that it is the right one */
 	struct nbar_share share; /* of the host's member */
+};
+
+/* A rank of this host. */
+struct nbmpi_mate {
+	uint32_t rank;
+	int32_t pid;
+	uint64_t born;
 };
 
 /* The three ways of a communicator's barriers. Never back. */
@@ -36,6 +44,7 @@ struct nbmpi_comm {
 	uint32_t mate;     /* my number among the ranks of my host */
 	uint32_t leader;   /* of my host: its lowest rank here */
 	uint32_t *leaders; /* by host, in the order of these ranks */
+	uint32_t *host_of; /* by rank */
 
 	uint32_t calls; /* barriers begun while opening */
 	struct nbmpi_record mine, *records;
@@ -46,8 +55,11 @@ struct nbmpi_comm {
 
 	struct nbar_group *group; /* NULL: all on one host */
 	struct nbmpi_memory
-		*memory;         /* shared with the other ranks of this host; NULL: alone there */
-	int memory_fd;           /* until all have opened it; -1: closed */
+		*memory;          /* shared with the other ranks of this host; NULL: alone there */
+	int memory_fd;            /* until all have opened it; -1: closed */
+	struct nbmpi_mate *mates; /* where there is memory; by number on this host */
+	uint32_t vain;            /* looks in vain, and when the mates were looked after */
+	double looked_after;
 	uint32_t wanted, posted; /* tickets */
 	bool behind;             /* some were wanted that there was no room for */
 	int error;               /* NBMPI_FAILED or NBMPI_MPI_FAILED: final */
@@ -96,6 +108,9 @@ void nbmpi_join(struct nbmpi_comm *c);
 /* All have joined. */
 void nbmpi_joined(struct nbmpi_comm *c);
 
+/* The first mate whose process has ended, or NULL. Slow: it reads files. */
+const struct nbmpi_mate *nbmpi_mate_ended(const struct nbmpi_comm *c);
+
 /* Gives back group and memory, if any. */
 void nbmpi_leave(struct nbmpi_comm *c);
 
@@ -115,6 +130,8 @@ static inline uint64_t nbmpi_vote_no(enum nbmpi_why why, uint32_t rank)
 /* Waits for r, with progress of the MPI. 1 or negative, as nbmpi_test. The caller holds no lock. */
 int nbmpi_wait(struct nbmpi_request *r);
 
+double nbmpi_now_s(void);
+
 /* --- tell.c ---------------------------------------------------------------------------------- */
 
 /* One line on stderr at this verbosity or above. */
@@ -126,6 +143,9 @@ void nbmpi_tell_path(const struct nbmpi_comm *c);
 /* Barriers of c have failed, for the reason in nbar_error(): makes an error code whose text names
  * the ranks to look at. Returns NBMPI_FAILED. */
 int nbmpi_fail(struct nbmpi_comm *c);
+
+/* The same, as the process of a rank of this host has ended. */
+int nbmpi_fail_ended(struct nbmpi_comm *c, const struct nbmpi_mate *mate);
 
 /* Says whom a barrier has waited for so long, at level 1. */
 void nbmpi_tell_missing(const struct nbmpi_comm *c, double seconds);

@@ -70,7 +70,6 @@ static enum nbmpi_why memory_make(struct nbmpi_comm *c)
 	}
 	c->memory->id = id;
 	c->mine.crew = id;
-	c->mine.pid = (int32_t)getpid();
 	c->mine.fd = c->memory_fd;
 	return NBMPI_WHY_none;
 }
@@ -99,9 +98,66 @@ static void memory_leave(struct nbmpi_comm *c)
 	if (c->memory)
 		munmap(c->memory, sizeof(*c->memory));
 	c->memory = NULL;
+	free(c->mates);
+	c->mates = NULL;
 	if (c->memory_fd >= 0)
 		close(c->memory_fd);
 	c->memory_fd = -1;
+}
+
+/* --- mates: who shares the memory ------------------------------------------------------------ */
+
+/* When a process was born, in ticks; 0: it has ended, or there is no telling. */
+static uint64_t born(int32_t pid)
+{
+	char path[32], text[512], state = 'Z';
+	unsigned long long ticks = 0;
+	long threads = 0;
+	const char *at;
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	at = strrchr(text, ')'); /* a name may have anything in it */
+	if (!at || sscanf(at + 1,
+			  " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld "
+			  "%*s %llu",
+			  &state, &threads, &ticks) != 3)
+		return 0;
+	/* Nobody has fetched its exit status yet; but its other threads may live on. */
+	return state == 'Z' && threads <= 1 ? 0 : ticks;
+}
+
+static enum nbmpi_why mates_find(struct nbmpi_comm *c)
+{
+	uint32_t n = 0;
+
+	c->mates = malloc(c->nlocal * sizeof(*c->mates));
+	if (!c->mates)
+		return memory_failed("list them");
+	for (uint32_t r = 0; r < c->size; r++)
+		if (c->host_of[r] == c->host)
+			c->mates[n++] = (struct nbmpi_mate){ .rank = r,
+							     .pid = c->records[r].pid,
+							     .born = c->records[r].born };
+	return NBMPI_WHY_none;
+}
+
+const struct nbmpi_mate *nbmpi_mate_ended(const struct nbmpi_comm *c)
+{
+	for (uint32_t i = 0; i < c->nlocal; i++)
+		if (i != c->mate && c->mates[i].born != 0 &&
+		    born(c->mates[i].pid) != c->mates[i].born)
+			return &c->mates[i];
+	return NULL;
 }
 
 /* --- port and group, with nbmpi_self.lock ---------------------------------------------------- */
@@ -187,7 +243,8 @@ void nbmpi_record_make(struct nbmpi_comm *c)
 {
 	enum nbmpi_why why = NBMPI_WHY_none;
 
-	c->mine = (struct nbmpi_record){ .version = NBMPI_VERSION };
+	c->mine = (struct nbmpi_record){ .version = NBMPI_VERSION, .pid = (int32_t)getpid() };
+	c->mine.born = c->nlocal > 1 ? born(c->mine.pid) : 0;
 	if (c->rank == c->leader && c->nlocal > 1)
 		why = memory_make(c);
 	if (c->rank == c->leader && c->nhost > 1 && why == NBMPI_WHY_none) {
@@ -217,6 +274,8 @@ static enum nbmpi_why join(struct nbmpi_comm *c)
 
 	if (c->rank != c->leader)
 		why = memory_join(c, leader);
+	if (c->nlocal > 1 && why == NBMPI_WHY_none)
+		why = mates_find(c);
 	if (c->nhost == 1 || why != NBMPI_WHY_none)
 		return why;
 	pthread_mutex_lock(&nbmpi_self.lock);

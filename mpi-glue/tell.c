@@ -6,8 +6,11 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "comm_internal.h"
+
+#define RANKS_MAX 7u /* of one host that a text names, beside its first */
 
 void nbmpi_tell(int verbose, const char *format, ...)
 {
@@ -57,14 +60,31 @@ void nbmpi_tell_path(const struct nbmpi_comm *c)
 		   nbmpi_why_text(c->why));
 }
 
-/* "rank 3", or what else sits on that host. */
-static int host_text(const struct nbmpi_comm *c, uint32_t host, char *out, size_t size)
+/* "rank 3", or "rank 3, 7 or 11 (host 1)" if these are on one host: its NIC tells no more. */
+static size_t host_text(const struct nbmpi_comm *c, uint32_t host, char *out, size_t size)
 {
+	size_t at;
+	uint32_t n = 0, more = 0;
+
 	if (host >= c->nhost)
-		return snprintf(out, size, "an unknown rank");
+		return (size_t)snprintf(out, size, "an unknown rank");
+	at = (size_t)snprintf(out, size, "rank %u", c->leaders[host]);
 	if (c->nhost == c->size)
-		return snprintf(out, size, "rank %u", c->leaders[host]);
-	return snprintf(out, size, "the host of rank %u", c->leaders[host]);
+		return at;
+	for (uint32_t r = c->leaders[host] + 1; r < c->size; r++)
+		more += c->host_of[r] == host;
+	for (uint32_t r = c->leaders[host] + 1; r < c->size && n < more && at < size; r++) {
+		if (c->host_of[r] != host)
+			continue;
+		if (++n > RANKS_MAX) {
+			at += (size_t)snprintf(out + at, size - at, " or %u more", more - n + 1);
+			break;
+		}
+		at += (size_t)snprintf(out + at, size - at, n == more ? " or %u" : ", %u", r);
+	}
+	if (at < size)
+		at += (size_t)snprintf(out + at, size - at, " (host %u)", host);
+	return at;
 }
 
 static void missing_text(const struct nbmpi_comm *c, char *out, size_t size)
@@ -77,23 +97,48 @@ static void missing_text(const struct nbmpi_comm *c, char *out, size_t size)
 	for (int i = 0; i < n && i < (int)NBAR_LATE_MAX && at + 2 < size; i++) {
 		if (i > 0)
 			at += (size_t)snprintf(out + at, size - at, ", ");
-		at += (size_t)host_text(c, host[i], out + at, size - at);
+		at += host_text(c, host[i], out + at, size - at);
 	}
 }
 
-int nbmpi_fail(struct nbmpi_comm *c)
+static int failed(struct nbmpi_comm *c, const char *missing, const char *cause)
 {
-	char text[800], cause[512], missing[160];
+	char text[800];
 
-	snprintf(cause, sizeof(cause), "%s", nbar_error());
-	missing_text(c, missing, sizeof(missing));
-	/* The library counts hosts where MPI counts ranks. */
-	snprintf(text, sizeof(text), "nbar: barrier over %u ranks failed; missing: %s (%s%s)",
-		 c->size, missing, c->nhost == c->size ? "" : "by number of host: ", cause);
+	snprintf(text, sizeof(text), "nbar: barrier over %u ranks failed; missing: %s (%s)",
+		 c->size, missing, cause);
 	c->code = nbmpi_self.start.ops->error(text);
 	c->error = NBMPI_FAILED;
 	nbmpi_bump(&c->failed);
 	return c->error;
+}
+
+/* A member of the group is a host here: where ranks share hosts, "rank 3" is to be "host 3". */
+static void hosts_for_ranks(char *text)
+{
+	for (char *at = strstr(text, "rank "); at; at = strstr(at, "rank "))
+		memcpy(at, "host", 4);
+}
+
+int nbmpi_fail(struct nbmpi_comm *c)
+{
+	char cause[512], missing[200];
+
+	snprintf(cause, sizeof(cause), "%s", nbar_error());
+	if (c->nhost != c->size)
+		hosts_for_ranks(cause);
+	missing_text(c, missing, sizeof(missing));
+	return failed(c, missing, cause);
+}
+
+int nbmpi_fail_ended(struct nbmpi_comm *c, const struct nbmpi_mate *mate)
+{
+	char cause[80], missing[24];
+
+	snprintf(missing, sizeof(missing), "rank %u", mate->rank);
+	snprintf(cause, sizeof(cause), "its process %d has ended: look there for what went wrong",
+		 mate->pid);
+	return failed(c, missing, cause);
 }
 
 void nbmpi_tell_missing(const struct nbmpi_comm *c, double seconds)

@@ -11,8 +11,9 @@
 
 #include "comm_internal.h"
 
-#define LOOKS 32u          /* in a row, where there is a processor for every rank */
-#define TURNS 4u           /* rounds before the first call into MPI, where there is not: a barrier
+#define LOOKS 32u /* in a row, where there is a processor for every rank */
+#define TURNS                                                                                      \
+	4u                 /* rounds before the first call into MPI, where there is not: a barrier \
 			    * is mostly complete at the next turn, and MPI costs as much as that */
 #define SPINS 200u         /* rounds before "auto" yields, there */
 #define SLEEP_NS 50000u    /* the first sleep; each is twice as long as the one before, ... */
@@ -20,7 +21,7 @@
 #define CLOCK_ROUNDS 1024u /* rounds between two looks at the clock */
 #define TELL_S 10.0
 
-static double now_s(void)
+double nbmpi_now_s(void)
 {
 	struct timespec t;
 
@@ -107,8 +108,8 @@ int nbmpi_wait(struct nbmpi_request *r)
 		if (round % CLOCK_ROUNDS != CLOCK_ROUNDS - 1)
 			continue;
 		if (since == 0)
-			since = now_s();
-		if (now_s() - since >= told) {
+			since = nbmpi_now_s();
+		if (nbmpi_now_s() - since >= told) {
 			nbmpi_tell_missing(r->comm, told);
 			told *= 2;
 		}

@@ -15,6 +15,7 @@ cluster="testbed/cluster/cluster --run-dir $dir"
 trap '$cluster down 2>/dev/null; cleanup' EXIT
 oracle=$bin/mpi-oracle.$mpi
 limit=150
+wrap= # words before the oracle's
 
 up() {
 	$cluster up "$@" >"$work/up" 2>&1

@@ -43,6 +43,7 @@ static const struct {
 	{ "idle", test_idle, 10, "a rank that waits 0.1 s uses less than 2 ms of processor" },
 	{ "inter", test_inter, 20, "intercommunicators" },
 	{ "fails", test_fails, 1, "a barrier that fails tells the error handler" },
+	{ "dies", test_dies, 1, "rank N is killed, and the others go on" },
 };
 #define NTEST (sizeof(tests) / sizeof(tests[0]))
 

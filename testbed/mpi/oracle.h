@@ -60,5 +60,6 @@ void test_threads(int n);
 void test_idle(int n);
 void test_inter(int n);
 void test_fails(int n);
+void test_dies(int n);
 
 #endif

@@ -3,6 +3,7 @@
  * oracle_progress.c - what must go on while a rank waits in a barrier, and what happens when a
  * barrier cannot complete. A glue that breaks MPI's rule of progress hangs here.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,4 +196,59 @@ void test_fails(int n)
 	fflush(stdout);
 	oracle_want(strstr(text, "nbar") != NULL, "not an error of nbar", 0);
 	MPI_Comm_free(&comm);
+}
+
+/* Says what has become of a barrier that cannot complete. */
+static bool want_error(int rc, const char *kind)
+{
+	char text[MPI_MAX_ERROR_STRING];
+	int length;
+
+	if (rc == MPI_SUCCESS) {
+		printf("# rank %d, %s: complete without the dead\n", oracle.rank, kind);
+		return false;
+	}
+	MPI_Error_string(rc, text, &length);
+	printf("# rank %d, %s: %s\n", oracle.rank, kind, text);
+	return true;
+}
+
+/*
+ * Rank n is killed while the others are in an MPI_Barrier of one communicator and have an
+ * MPI_Ibarrier of another under way. Both come back with an error, and again; a communicator
+ * without the dead one goes on. MPI itself may not survive it, so it is never called for anything
+ * else, nor ended.
+ */
+void test_dies(int n)
+{
+	MPI_Comm comm[2], others;
+	MPI_Request request;
+	bool good;
+
+	MPI_Comm_split(MPI_COMM_WORLD, oracle.rank == n, oracle.rank, &others);
+	for (int i = 0; i < 2; i++) {
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]);
+		MPI_Comm_set_errhandler(comm[i], MPI_ERRORS_RETURN);
+	}
+	for (int i = 0; i < 100; i++) {
+		MPI_Barrier(comm[0]);
+		MPI_Barrier(comm[1]);
+		MPI_Barrier(others);
+	}
+	if (oracle.rank == n) {
+		usleep(50000);
+		kill(getpid(), SIGKILL);
+	}
+	MPI_Ibarrier(comm[1], &request);
+	good = want_error(MPI_Barrier(comm[0]), "MPI_Barrier");
+	good = want_error(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Ibarrier") && good;
+	good = want_error(MPI_Barrier(comm[0]), "again") && good;
+	good = want_error(MPI_Ibarrier(comm[1], &request), "again") && good;
+	for (int i = 0; i < 2; i++)
+		MPI_Comm_free(&comm[i]);
+	for (int i = 0; i < 100; i++)
+		good = MPI_Barrier(others) == MPI_SUCCESS && good;
+	printf("# rank %d %s\n", oracle.rank, good ? "goes on" : "has no error");
+	fflush(stdout);
+	_exit(!good);
 }

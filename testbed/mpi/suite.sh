@@ -10,6 +10,8 @@ basic="blocking=$(few 20000) nonblocking=$(few 5000) mixed=$(few 2000) outstandi
        persistent=$(few 500)"
 comms="split=$(few 40) storm=$(few 500) freed=$(few 50) order=$(few 60) inter=6"
 going="rendezvous=8 probe=8"
+recovery=-disable-auto-cleanup
+[ $mpi = openmpi ] && recovery=--enable-recovery
 one_sided=
 [ $mpi = openmpi ] && one_sided="--mca osc pt2pt" # its default cannot do it between these hosts
 
@@ -93,6 +95,36 @@ rank_ends() {
 	done
 }
 
+# A rank is killed where the launcher lets the others live: they get errors that name it, and go on.
+# MPICH's launcher sends the others on that host a signal, and may not live on itself: so they are
+# out of its reach, and write to a file.
+rank_dies() { # NP RANK
+	local np=$1 pid=
+	: >"$work/out"
+	echo "exec env --ignore-signal=USR1 setsid -w \"\$@\" >>$work/out 2>&1" >"$work/alone"
+	wrap="sh $work/alone" limit=60 ranks "$np" $recovery -- -s "$work/share.$np" "dies=$2" \
+		>"$work/err" 2>&1 &
+	pid=$!
+	for _ in $(seq 400); do
+		[ "$(grep -cE '^# rank [0-9]+ (goes on|has no)' "$work/out")" = $((np - 1)) ] && break
+		sleep 0.1
+	done
+	kill $pid 2>/dev/null
+	wait $pid 2>/dev/null
+	cat "$work/out" "$work/err"
+	[ "$(grep -c '^# rank [0-9]* goes on' "$work/out")" = $((np - 1)) ] &&
+		[ "$(grep -cE "missing: rank ([0-9]+(,| or) )*$2((,| or) [0-9]+)* \\(" "$work/out")" = $((4 * (np - 1))) ]
+}
+
+# The daemon of one host is killed: the others' errors name its rank.
+one_daemon_ends() {
+	waiting $cluster exec 2 kill -KILL "$(cat "$dir/nicd.2.pid")"
+	local rc=$?
+	cat "$work/out" "$work/err"
+	[ $rc = 0 ] &&
+		[ "$(grep -c '^# rank [013]: nbar: barrier over 4 ranks failed; missing: rank 2 ' "$work/out")" = 3 ]
+}
+
 bad_network() {
 	up 3 --wire af_packet --loss 5 --duplicate 5 --reorder 5 >/dev/null
 	case $? in
@@ -104,12 +136,44 @@ bad_network() {
 	down
 }
 
+# 100,000 barriers, or 10,000 where ranks share processors.
+many() { # RANKS
+	[ "$1" -le "$(nproc)" ] && echo "${LONG_N:-100000}" || echo $((${LONG_N:-100000} / 10))
+}
+
+# All sizes: 2 to 8 hosts of 1 to 3 ranks, and with a bad network; for hours.
+suite_long() {
+	local hosts each np
+	limit=3600
+	for hosts in ${LONG_HOSTS:-2 3 4 5 6 7 8}; do
+		down && up "$hosts" ${LONG_UP:-}
+		for each in ${LONG_RANKS:-1 2 3}; do
+			np=$((hosts * each))
+			oracle "$hosts hosts, $np ranks" $np nic "blocking=$(many $np)" \
+				"nonblocking=$(($(many $np) / 5))" outstanding=20 late
+		done
+	done
+	for hosts in ${LONG_BAD-4 8}; do
+		down && up "$hosts" --wire af_packet --loss 5 --duplicate 5 --reorder 5
+		oracle "$hosts hosts, 5 % loss, duplicates and reordering" "$hosts" nic \
+			"blocking=$(many 1000)" "nonblocking=$(($(many 1000) / 5))" outstanding=5 late
+	done
+	down
+}
+
 suite() {
+	if [ -n "${LONG:-}" ]; then
+		suite_long
+		return
+	fi
 	one_a_host
 	several_a_host
 	many_alive
 	one_without
 	ok "$glue: a rank that is killed leaves nothing at the NICs" rank_ends
+	ok "$glue, 4 hosts: a rank is killed" rank_dies 4 2
+	ok "$glue, 4 hosts, 6 ranks: the first of a host is killed" rank_dies 6 0
+	ok "$glue, 4 hosts, 6 ranks: the second of a host is killed" rank_dies 6 4
 	ok "$glue: a daemon that is stopped is an error to all ranks" daemon_ends TERM
 	down && up 4
 	ok "$glue: so is one that is killed" daemon_ends KILL
@@ -119,6 +183,9 @@ suite() {
 	export NBAR_MPI_WAIT=block OMPI_MCA_coll_nbar_wait=block
 	oracle "1 host, block" 3 host idle blocking=500
 	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait
+	ok "$glue, 1 host: a rank is killed" rank_dies 4 2
+	down && up 4 --wire udp --nicd-args "--idle sleep"
+	ok "$glue, a daemon a host: one is killed" one_daemon_ends
 	down
 	bad_network
 }

@@ -13,7 +13,7 @@ ranks_command() {
 	local np=$1
 	shift
 	echo $cluster mpirun -np "$np" --mca mca_base_component_path "$path" --mca coll_nbar_enable 1 \
-		"$@" "$oracle"
+		"$@" $wrap "$oracle"
 }
 need "$component"
 . testbed/mpi/suite.sh

@@ -11,7 +11,7 @@ library=$bin/libnbar-mpi-mpich.so
 ranks_command() {
 	local np=$1
 	shift
-	echo $cluster mpiexec -np "$np" "$@" -genv LD_PRELOAD "$library" "$oracle"
+	echo $cluster mpiexec -np "$np" "$@" -genv LD_PRELOAD "$library" $wrap "$oracle"
 }
 need "$library"
 slow=1

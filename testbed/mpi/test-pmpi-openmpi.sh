@@ -11,7 +11,7 @@ library=$bin/libnbar-mpi-openmpi.so
 ranks_command() {
 	local np=$1
 	shift
-	echo $cluster mpirun -np "$np" "$@" -x LD_PRELOAD="$library" "$oracle"
+	echo $cluster mpirun -np "$np" "$@" -x LD_PRELOAD="$library" $wrap "$oracle"
 }
 need "$library"
 . testbed/mpi/suite.sh
