@@ -9,6 +9,8 @@
 
 #include "oracle.h"
 
+#define WAYS 9u
+
 /* A communicator made from comm in one of several ways; MPI_COMM_NULL: this rank is not in it. */
 static MPI_Comm make(MPI_Comm comm, uint32_t way)
 {
@@ -18,7 +20,7 @@ static MPI_Comm make(MPI_Comm comm, uint32_t way)
 
 	MPI_Comm_rank(comm, &rank);
 	MPI_Comm_size(comm, &size);
-	switch (way % 7) {
+	switch (way % WAYS) {
 	case 0:
 		MPI_Comm_dup(comm, &out);
 		break;
@@ -48,6 +50,20 @@ static MPI_Comm make(MPI_Comm comm, uint32_t way)
 	case 6:
 		MPI_Comm_split(comm, rank, 0, &out); /* alone */
 		break;
+	case 7: /* those of the same host */
+		MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &out);
+		break;
+	case 8: /* all but the last, and only they call it */
+		MPI_Comm_group(comm, &group);
+		range[0][0] = 0;
+		range[0][1] = size > 1 ? size - 2 : 0;
+		range[0][2] = 1;
+		MPI_Group_range_incl(group, 1, range, &part);
+		if (rank <= range[0][1])
+			MPI_Comm_create_group(comm, part, 3, &out);
+		MPI_Group_free(&part);
+		MPI_Group_free(&group);
+		break;
 	}
 	return out;
 }
@@ -74,7 +90,7 @@ void test_split(int n)
 
 	for (int i = 0; i < n; i++) {
 		MPI_Comm outer = make(MPI_COMM_WORLD, (uint32_t)i);
-		uint32_t inner_way = oracle_random(7);
+		uint32_t inner_way = oracle_random(WAYS);
 
 		for (uint32_t k = 0; k < 30; k++, step++)
 			if (outer != MPI_COMM_NULL)
