@@ -16,7 +16,8 @@ static const struct result_column columns[] = {
 	{ "alg", "", RESULT_TEXT, 0 },      { "kind", "", RESULT_TEXT, 0 },
 	{ "threads", "", RESULT_COUNT, 0 }, { "mean", "us", RESULT_REAL, 2 },
 	{ "low", "us", RESULT_REAL, 2 },    { "high", "us", RESULT_REAL, 2 },
-	{ "factor", "", RESULT_REAL, 2 },   { "release", "", RESULT_REAL, 2 },
+	{ "p50", "us", RESULT_REAL, 2 },    { "factor", "", RESULT_REAL, 2 },
+	{ "release", "", RESULT_REAL, 2 },
 };
 
 struct options {
@@ -139,6 +140,7 @@ static void add_row(const struct bench_options *opt, struct result *r, const str
 	result_real(r, m.median);
 	result_real(r, m.low);
 	result_real(r, m.high);
+	result_real(r, bench_median(p->launch[where], opt->launches, BENCH_FIGURE(p50_us)).median);
 	if (where == BENCH_NIC) {
 		result_real(r, ratio(opt, p, BENCH_HOST, BENCH_NIC));
 		result_real(r, ratio(opt, p, BENCH_NIC_RELEASE, BENCH_NIC));
