@@ -128,7 +128,7 @@ struct nbnic_open {
 	uint32_t rank, size;
 	uint32_t tag;
 	uint64_t cookie; /* random, fresh for each group */
-	const char *alg; /* as the host wrote it; its canonical form is `kind` */
+	const char *alg; /* the name to show; its canonical form is `kind` */
 	struct nbfw_alg kind;
 	const struct nbar_plan *plan; /* copied; checked by the caller; NULL for "signal" */
 };

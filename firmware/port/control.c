@@ -316,6 +316,7 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 		return -ENOMEM;
 	k->source = CONTROL_STOP;
 	k->nicd = d;
+	k->tune = config->tune;
 	k->stop_fd = config->stop_fd;
 	k->epoll = epoll_create1(EPOLL_CLOEXEC);
 	k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -12,15 +12,17 @@
 #include <sys/types.h>
 
 #include "nicd.h"
+#include "tune.h"
 
 struct control;
 
 struct control_config {
-	const char *run_dir;   /* taken with rundir_take */
-	mode_t mode;           /* of the sockets: who may use these NICs */
-	gid_t group;           /* of the sockets; (gid_t)-1: that of the process */
-	int stop_fd;           /* when this can be read, everything is stopped in good order */
-	const cpu_set_t *cpus; /* for the thread; NULL: as the caller */
+	const char *run_dir;     /* taken with rundir_take */
+	mode_t mode;             /* of the sockets: who may use these NICs */
+	gid_t group;             /* of the sockets; (gid_t)-1: that of the process */
+	int stop_fd;             /* when this can be read, everything is stopped in good order */
+	const cpu_set_t *cpus;   /* for the thread; NULL: as the caller */
+	const struct tune *tune; /* what "auto" is; NULL: as the core has it */
 };
 
 /* Makes a socket RUN_DIR/NAME.sock for each NIC and starts the thread; the polling thread must

@@ -51,6 +51,7 @@ struct control_nic {
 struct control {
 	enum control_source source; /* of the stop descriptor */
 	struct nicd *nicd;
+	const struct tune *tune;
 	pthread_t thread;
 	int epoll, stop_fd;
 	bool stopped;

@@ -53,6 +53,7 @@ static const char help[] =
 	"  --mode MODE        permissions of the sockets (default 0600)\n"
 	"  --group GROUP      group of the sockets\n"
 	"  --huge auto|yes|no hugepages (default auto: where enough are free)\n"
+	"  --tune FILE        what the algorithm auto is by the size of a group (see the man page)\n"
 	"  --list-wires       the wires and their keys;  --version;  --help\n"
 	"EAL arguments are DPDK's, for example: -- --vdev=net_af_packet0,iface=eth1\n"
 	"A client finds the NICs by itself: try `nbar stat n0`. More: man nbar-nicd\n";
@@ -287,6 +288,7 @@ enum {
 	OPT_MODE,
 	OPT_GROUP,
 	OPT_HUGE,
+	OPT_TUNE,
 	OPT_LIST,
 	OPT_VERSION,
 	OPT_HELP
@@ -303,6 +305,7 @@ static const struct option long_options[] = {
 	{ "mode", required_argument, NULL, OPT_MODE },
 	{ "group", required_argument, NULL, OPT_GROUP },
 	{ "huge", required_argument, NULL, OPT_HUGE },
+	{ "tune", required_argument, NULL, OPT_TUNE },
 	{ "list-wires", no_argument, NULL, OPT_LIST },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -362,6 +365,8 @@ static int option_take(struct options *o, int which, const char *arg, struct giv
 		rc = choice("huge", arg, huges, 3, &i);
 		o->huge = (enum option_huge)i;
 		return rc;
+	case OPT_TUNE:
+		return tune_load(arg, &o->tune) < 0 ? EXIT_USAGE : -1;
 	case OPT_LIST:
 		return list_wires();
 	case OPT_VERSION:

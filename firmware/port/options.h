@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "nicd.h"
+#include "tune.h"
 
 enum option_huge { OPTION_HUGE_AUTO, OPTION_HUGE_YES, OPTION_HUGE_NO };
 
@@ -30,6 +31,7 @@ struct options {
 	mode_t mode;
 	gid_t group;
 	enum option_huge huge;
+	struct tune tune; /* empty: none was given */
 	uint32_t nnic;
 	struct option_nic nic[NBAR_NICS_MAX];
 	int eal_argc; /* what stood behind "--" */

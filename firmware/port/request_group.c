@@ -58,9 +58,29 @@ static const char *shown(const char name[NBAR_NAME_MAX], char out[NBAR_NAME_MAX]
 	return out;
 }
 
-static int check_open(struct control *k, const struct nbar_req_group_open *req, size_t length,
-		      struct nbfw_alg *kind)
+/* The algorithm of a group, and the name it is shown by. */
+struct wanted {
+	struct nbfw_alg kind;
+	const char *name;
+};
+
+/* What a tune file makes of "auto". All members must come to the same: connect sees to that. */
+static void tune_wanted(const struct control *k, const struct nbar_req_group_open *req,
+			struct wanted *w)
 {
+	const struct tune_entry *e = k->tune ? tune_find(k->tune, req->size) : NULL;
+
+	w->name = req->alg;
+	if (!e || strcmp(req->alg, "auto") != 0)
+		return;
+	w->kind = e->alg;
+	w->name = e->name;
+}
+
+static int check_open(struct control *k, const struct nbar_req_group_open *req, size_t length,
+		      struct wanted *w)
+{
+	struct nbfw_alg *kind = &w->kind;
 	char name[NBAR_NAME_MAX];
 	int rc;
 
@@ -99,6 +119,7 @@ static int check_open(struct control *k, const struct nbar_req_group_open *req, 
 				    "algorithm \"%s\" makes its own plan, but one came "
 				    "along; ask for \"custom\" to have it used",
 				    name);
+	tune_wanted(k, req, w);
 	return 0;
 }
 
@@ -146,7 +167,7 @@ static int make_plan(struct control *k, const struct nbar_req_group_open *req, s
 
 /* Makes the group, but opens it nowhere yet. */
 static int build(struct control_client *c, const struct nbar_req_group_open *req,
-		 struct nbfw_alg kind, const struct nbar_plan *plan, struct nbnic_group **out)
+		 const struct wanted *w, const struct nbar_plan *plan, struct nbnic_group **out)
 {
 	struct control *k = c->at->control;
 	struct nbnic_open open = {
@@ -154,8 +175,8 @@ static int build(struct control_client *c, const struct nbar_req_group_open *req
 		.rank = req->rank,
 		.size = req->size,
 		.tag = req->tag,
-		.alg = req->alg,
-		.kind = kind,
+		.alg = w->name,
+		.kind = w->kind,
 		.plan = plan,
 	};
 	void *block;
@@ -174,11 +195,11 @@ static int build(struct control_client *c, const struct nbar_req_group_open *req
 }
 
 static int open_with(struct control_client *c, const struct nbar_req_group_open *req,
-		     struct nbfw_alg kind, const struct nbar_plan *plan)
+		     const struct wanted *w, const struct nbar_plan *plan)
 {
 	struct control *k = c->at->control;
 	struct open_call call = { .control = k, .nic = c->at->nic, .port = c->port };
-	int rc = build(c, req, kind, plan, &call.group);
+	int rc = build(c, req, w, plan, &call.group);
 
 	if (rc < 0)
 		return rc;
@@ -203,15 +224,15 @@ int request_group_open(struct control_client *c, const void *body, size_t length
 	struct control *k = c->at->control;
 	const struct nbar_req_group_open *req = body;
 	const struct nbar_plan *plan;
-	struct nbfw_alg kind;
+	struct wanted wanted;
 	void *to_free;
-	int rc = check_open(k, req, length, &kind);
+	int rc = check_open(k, req, length, &wanted);
 
 	if (rc < 0)
 		return rc;
-	rc = make_plan(k, req, kind, &plan, &to_free);
+	rc = make_plan(k, req, wanted.kind, &plan, &to_free);
 	if (rc == 0)
-		rc = open_with(c, req, kind, plan);
+		rc = open_with(c, req, &wanted, plan);
 	free(to_free);
 	return rc;
 }

@@ -186,6 +186,7 @@ static int serve(const struct options *o, struct nicd *d, int stop_fd)
 		.mode = o->mode,
 		.group = o->group,
 		.stop_fd = stop_fd,
+		.tune = &o->tune,
 	};
 	cpu_set_t others = o->allowed;
 	struct control *control;
