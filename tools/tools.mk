@@ -44,6 +44,7 @@ $(BUILD)/libexec/nbar/ck-barrier: tools/peers/ck_barrier.c tools/thread_loop.c t
 ALL += $(PEERS)
 
 # What the unit tests of the tools are linked with.
+$(BUILD)/test_lop: $(addprefix $(BUILD)/tools/tools/,lop.o stats.o)
 $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,hist.o stats.o tool.o bench_opt.o)
 $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/,experiment.o journal.o machine.o output.o \
                        progress.o result.o result_out.o stats.o tool.o)
