@@ -72,8 +72,13 @@ int tool_bench(int argc, char **argv)
 	struct result *result;
 	uint32_t n;
 	bool help;
-	int r = bench_options_parse(argc, argv, &opt, NULL, &help);
+	int r;
 
+	if (argc > 1 && !strcmp(argv[1], "one-to-many")) {
+		tool_begin("nbar bench one-to-many");
+		return tool_one_to_many(argc, argv);
+	}
+	r = bench_options_parse(argc, argv, &opt, NULL, &help);
 	if (help)
 		bench_usage(stdout);
 	if (r || help)

@@ -27,6 +27,7 @@
 
 #define BENCH_NODES_MAX 1024u
 #define BENCH_LIST_MAX 64u /* node counts, algorithms */
+#define BENCH_OWN 3u /* figures of what is run in place of barriers */
 #define BENCH_LAUNCHES_MAX 1000u
 #define BENCH_ITERS_MAX 100000000u
 #define BENCH_SKEW_MAX 16384u /* barriers of a run whose exits are kept, for the skew */
@@ -43,6 +44,7 @@ enum bench_drivers { BENCH_DRIVERS_NODES, BENCH_DRIVERS_ONE, BENCH_DRIVERS_AUTO 
 struct bench_options {
 	uint32_t iters, warmup, launches;
 	uint32_t nodes[BENCH_LIST_MAX], nnodes;
+	uint32_t most; /* nodes of a run that are not in this list; 0: none */
 	enum bench_where where[BENCH_WHERE_END];
 	uint32_t nwhere;
 	char alg[BENCH_LIST_MAX][NBAR_NAME_MAX];
@@ -111,6 +113,9 @@ struct bench_work {
 /* The time that a host computes before barrier i (from 0). */
 uint64_t bench_work_ns(const struct bench_work *w, uint32_t rank, uint32_t i);
 
+struct bench_host;
+struct bench_member;
+
 /* What is run ... */
 struct bench_config {
 	uint32_t nodes;
@@ -118,6 +123,8 @@ struct bench_config {
 	const char *alg;
 	uint32_t iters, warmup;        /* barriers; with work, full rounds of its steps */
 	const struct bench_work *work; /* NULL: none */
+	/* NULL: barriers; else what is run in their place, by "signal" groups. */
+	int (*drive)(const struct bench_host *h, struct bench_member *member);
 	uint32_t threads;              /* of a node, as a team; 0: no team */
 	const char *kind;              /* of the team */
 	const uint32_t *rank;          /* of each node; set by bench_session_run */
@@ -130,6 +137,7 @@ struct bench_figures {
 	double mean_min_us, mean_avg_us; /* least and mean over the hosts, of the same */
 	double p50_us, p99_us, max_us;   /* over all barriers of all hosts */
 	double skew_us;                  /* median over the barriers of last exit - first exit */
+	double own[BENCH_OWN]; /* of what is run in place of barriers, at rank 0 */
 	double late_us; /* mean over hosts and barriers: how much longer than wanted it computed */
 };
 #define BENCH_NFIGURES (sizeof(struct bench_figures) / sizeof(double))

@@ -67,6 +67,12 @@ static bool passed(const struct bench_host *h, enum bench_stage stage)
 	       h->shared->nodes;
 }
 
+bool bench_host_finished(const struct bench_host *h)
+{
+	/* Pairs with the release in pass(). */
+	return __atomic_load_n(&h->shared->stage[STAGE_FINISHED].value, __ATOMIC_ACQUIRE) > 0;
+}
+
 int bench_host_fail(const struct bench_member *m, const char *format, ...)
 {
 	va_list args;
@@ -322,7 +328,10 @@ static int run(const struct bench_host *h, struct bench_member *member)
 	if (r)
 		return r;
 	meet(h, member, STAGE_CONNECTED);
-	r = h->config->threads ? bench_threads_drive(h, member) : drive(h, member);
+	if (h->config->drive)
+		r = h->config->drive(h, member);
+	else
+		r = h->config->threads ? bench_threads_drive(h, member) : drive(h, member);
 	if (r)
 		return r;
 	meet(h, member, STAGE_FINISHED);

@@ -22,6 +22,7 @@ struct bench_node {
 	uint64_t total_ns; /* of the barriers measured */
 	uint64_t late_ns;  /* how much longer than wanted it computed, in all */
 	struct hist hist;  /* of each barrier measured, ns; computing included */
+	double own[BENCH_OWN]; /* of what is run in place of barriers */
 };
 
 struct bench_shared {
@@ -49,6 +50,9 @@ struct bench_host {
 	const struct bench_machine *machine;
 	bool yield; /* its core is shared: give it up whenever there is nothing to do */
 };
+
+/* True if a host process has come to the end of its run. */
+bool bench_host_finished(const struct bench_host *h);
 
 /* The life of a host process; returns its exit code. */
 int bench_host_run(const struct bench_host *h);

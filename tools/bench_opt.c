@@ -84,6 +84,7 @@ void bench_usage_common(FILE *to)
 void bench_usage(FILE *to)
 {
 	fputs("usage: nbar bench [OPTION]...\n"
+	      "       nbar bench one-to-many [OPTION]...   see its --help\n"
 	      "Latency of barriers run by NICs, and of the same barriers run by their hosts.\n"
 	      "Starts a daemon and the hosts by itself; leaves nothing behind. Times are\n"
 	      "microseconds. mean: of the node with the greatest; skew: last exit - first exit.\n\n"

@@ -31,7 +31,7 @@ static int look_at_nics(struct bench_options *opt)
 
 static uint32_t most_nodes(const struct bench_options *opt)
 {
-	uint32_t most = 1;
+	uint32_t most = opt->most > 1 ? opt->most : 1;
 
 	for (uint32_t i = 0; i < opt->nnodes; i++)
 		most = opt->nodes[i] > most ? opt->nodes[i] : most;

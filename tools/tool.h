@@ -15,6 +15,7 @@
 enum tool_exit { TOOL_OK = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
 
 int tool_bench(int argc, char **argv);
+int tool_one_to_many(int argc, char **argv); /* of bench: argv[1] is its name */
 int tool_sweep(int argc, char **argv);
 int tool_app(int argc, char **argv);
 int tool_mpi_bench(int argc, char **argv);

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * one_to_many.c - `nbar bench one-to-many`: the 1:P ping-pong, the LoP model fitted to it, the n of
+ * an n-way dissemination that it suggests, and what measures best.
+ */
+#include "one_to_many.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan.h"
+
+static const struct result_column columns[] = {
+	{ "what", "", RESULT_TEXT, 0 },        { "nodes", "", RESULT_COUNT, 0 },
+	{ "n", "", RESULT_COUNT, 0 },          { "where", "", RESULT_TEXT, 0 },
+	{ "alg", "", RESULT_TEXT, 0 },         { "mean", "us", RESULT_REAL, 2 },
+	{ "p50", "us", RESULT_REAL, 2 },       { "min", "us", RESULT_REAL, 2 },
+	{ "a message", "us", RESULT_REAL, 3 }, { "o", "us", RESULT_REAL, 3 },
+	{ "L", "us", RESULT_REAL, 3 },         { "model", "us", RESULT_REAL, 2 },
+	{ "choice", "", RESULT_TEXT, 0 },
+};
+#define NCOLUMN (sizeof(columns) / sizeof(columns[0]))
+
+enum { OPT_PEERS = BENCH_OPT_MORE, OPT_TUNE, OPT_TUNE_FILE, OPT_BARRIERS };
+
+static const struct option more_options[] = {
+	{ "peers", required_argument, NULL, OPT_PEERS },
+	{ "tune", no_argument, NULL, OPT_TUNE },
+	{ "tune-file", required_argument, NULL, OPT_TUNE_FILE },
+	{ "barriers", required_argument, NULL, OPT_BARRIERS },
+	{ 0 },
+};
+
+static void usage(FILE *to)
+{
+	fputs("usage: nbar bench one-to-many [OPTION]...\n"
+	      "Node 0 sends to 1 .. P nodes, each answers at once: RTT(P), the LoP model fitted to\n"
+	      "it, and the n of an n-way dissemination that the model suggests.\n\n"
+	      "  --peers N         P goes from 1 to N (32)\n"
+	      "  -i, --iterations N  ping-pongs measured a run (100)\n"
+	      "  --tune            also barriers of every n from 1 to 8, to see which is best\n"
+	      "  --nodes LIST      their sizes (2,4,8,16,32)\n"
+	      "  --alg LIST        other algorithms to choose from (dissemination:1 .. 8)\n"
+	      "  --barriers N      barriers measured a run (2000)\n"
+	      "  --where LIST      who runs them: nic, host (nic,host)\n"
+	      "  --tune-file FILE  writes what is best by size for `nbar-nicd --tune FILE`, whose\n"
+	      "                    algorithm auto it then is; tunes\n"
+	      "  --launches N      runs of each, in random order; medians are shown (1)\n",
+	      to);
+	bench_usage_common(to);
+}
+
+static int read_more(void *arg, int c, const char *value)
+{
+	struct one_to_many *t = arg;
+	uint64_t n;
+
+	switch (c) {
+	case OPT_PEERS:
+		if (!tool_number(value, 2, ONE_TO_MANY_PEERS_MAX, &n))
+			return tool_usage("--peers: '%s' is not a number from 2 to %u", value,
+					  ONE_TO_MANY_PEERS_MAX);
+		t->peers = (uint32_t)n;
+		return 0;
+	case OPT_BARRIERS:
+		if (!tool_number(value, 1, BENCH_ITERS_MAX, &n))
+			return tool_usage("--barriers: '%s' is not a number from 1 to %u", value,
+					  BENCH_ITERS_MAX);
+		t->barriers = (uint32_t)n;
+		return 0;
+	case OPT_TUNE_FILE:
+		t->tune_file = value;
+		t->tune = true;
+		return 0;
+	case OPT_TUNE:
+		t->tune = true;
+		return 0;
+	}
+	return tool_usage("it cannot be read");
+}
+
+/* What a tune file cannot have. */
+static int check_tuned(const struct one_to_many *t)
+{
+	bool nic = false;
+
+	for (uint32_t w = 0; w < t->opt.nwhere; w++)
+		nic |= t->opt.where[w] == BENCH_NIC;
+	if (t->tune_file && !nic)
+		return tool_usage("--tune-file is for NICs: --where must have nic");
+	for (uint32_t a = 0; t->tune_file && a < t->opt.nalg; a++)
+		if (!strcmp(t->opt.alg[a], "auto") || !strcmp(t->opt.alg[a], "linear"))
+			return tool_usage("--tune-file: auto cannot be '%s'", t->opt.alg[a]);
+	return 0;
+}
+
+static int parse(int argc, char **argv, struct one_to_many *t, bool *help)
+{
+	const struct bench_more more = { more_options, read_more, t };
+	int r;
+
+	*t = (struct one_to_many){ .opt = bench_options_default(), .peers = 32, .barriers = 2000 };
+	t->opt.iters = 100;
+	t->opt.warmup = 10;
+	t->opt.drivers = BENCH_DRIVERS_AUTO;
+	t->opt.nalg = ONE_TO_MANY_WAYS;
+	for (uint32_t n = 1; n <= ONE_TO_MANY_WAYS; n++)
+		snprintf(t->opt.alg[n - 1], sizeof(t->opt.alg[0]), "dissemination:%u", n);
+	t->opt.nnodes = 5;
+	for (uint32_t i = 0; i < t->opt.nnodes; i++)
+		t->opt.nodes[i] = 2u << i;
+	r = bench_options_parse(argc, argv, &t->opt, &more, help);
+	return r || *help ? r : check_tuned(t);
+}
+
+static int make_points(struct one_to_many *t)
+{
+	const struct bench_options *o = &t->opt;
+
+	t->ping = bench_points_new(o, t->peers);
+	t->barrier = t->tune ? bench_points_new(o, o->nnodes * o->nalg) : NULL;
+	if (!t->ping || (t->tune && !t->barrier))
+		return TOOL_FAILED;
+	for (uint32_t i = 0; i < t->peers; i++) {
+		snprintf(t->ping[i].name, sizeof(t->ping[i].name), "ping-pong");
+		t->ping[i].config = (struct bench_config){
+			.nodes = i + 2,
+			.alg = "signal",
+			.iters = o->iters,
+			.warmup = o->warmup,
+			.drive = one_to_many_drive,
+		};
+	}
+	for (uint32_t i = 0; t->tune && i < o->nnodes * o->nalg; i++) {
+		const char *alg = o->alg[i % o->nalg];
+		uint32_t size = o->nodes[i / o->nalg], ways = one_to_many_ways(alg);
+
+		/* More ways than there are peers are no other plan. */
+		if (ways > 1 && ways >= size)
+			continue;
+		t->barrier[t->nbarrier++].config = (struct bench_config){
+			.nodes = size,
+			.alg = alg,
+			.iters = t->barriers,
+			.warmup = t->barriers / 10,
+		};
+	}
+	return 0;
+}
+
+/* Ping-pongs are between hosts, and know no other where. */
+static int run(struct one_to_many *t, struct bench_session *s, struct bench_options *of_ping)
+{
+	int r;
+
+	s->opt = of_ping;
+	r = bench_points_run(s, t->ping, t->peers);
+	s->opt = &t->opt;
+	return r || !t->nbarrier ? r : bench_points_run(s, t->barrier, t->nbarrier);
+}
+
+static double own(const struct one_to_many *t, uint32_t i, uint32_t which)
+{
+	return bench_median(t->ping[i].launch[BENCH_NIC], t->opt.launches,
+			    BENCH_FIGURE(own) + which)
+		.median;
+}
+
+static double least(const struct one_to_many *t, uint32_t i)
+{
+	double min = HUGE_VAL;
+
+	for (uint32_t l = 0; l < t->opt.launches; l++) {
+		double us = t->ping[i].launch[BENCH_NIC][l].own[PING_RTT_MIN];
+
+		min = us > 0 && us < min ? us : min;
+	}
+	return min;
+}
+
+/* The points that were measured, if not all; how many. */
+static uint32_t points(const struct one_to_many *t, struct lop_point *point)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < t->peers; i++) {
+		double rtt = own(t, i, PING_RTT_MEDIAN);
+
+		if (!isnan(rtt))
+			point[n++] = (struct lop_point){ i + 1, own(t, i, PING_SENT_MEDIAN), rtt };
+	}
+	return n;
+}
+
+static void add_rows(const struct one_to_many *t, struct result *r, const struct lop_point *point,
+		     uint32_t n, bool fitted)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct lop_point *p = &point[i];
+		double mean = bench_point_mean(&t->opt, &t->ping[p->peers - 1], BENCH_NIC).median;
+
+		result_text(r, "ping-pong");
+		result_count(r, p->peers + 1);
+		result_count(r, p->peers);
+		result_text(r, "host");
+		result_none(r);
+		result_real(r, mean);
+		result_real(r, p->rtt_us);
+		result_real(r, least(t, p->peers - 1));
+		result_real(r, p->rtt_us / p->peers);
+		result_real(r, p->sent_us / p->peers);
+		result_real(r, (p->rtt_us - p->sent_us) / 2);
+		if (fitted)
+			result_real(r, p->peers * lop_o(&t->model, p->peers) +
+					       2 * lop_l(&t->model, p->peers));
+		else
+			result_none(r);
+		result_text(r, "");
+	}
+}
+
+static void note_model(const struct one_to_many *t, struct result *r)
+{
+	const struct lop *m = &t->model;
+	char text[200] = "";
+	size_t at = 0;
+
+	result_note(r,
+		    "LoP, fitted to the medians: o(P) = %.3f/P + %.3f us, L(P) = %.3f + %.3f P us",
+		    m->o_start, m->o_each, m->l_start, m->l_each);
+	for (uint32_t size = 2; size <= 1024 && at < sizeof(text); size *= 2)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%u: %u", at ? ", " : "",
+				       size, lop_ways(m, size, ONE_TO_MANY_WAYS));
+	result_note(r, "n that the model suggests, by size: %s", text);
+}
+
+static void report(struct one_to_many *t, struct result *r)
+{
+	struct lop_point point[ONE_TO_MANY_PEERS_MAX];
+	uint32_t n = points(t, point);
+	bool fitted = lop_fit(point, n, &t->model) == 0;
+
+	add_rows(t, r, point, n, fitted);
+	if (fitted)
+		note_model(t, r);
+	if (fitted && t->nbarrier)
+		one_to_many_report_tuned(t, r);
+	result_note(r, "%u ping-pongs a run, by messages from host to host; n of a ping-pong is P",
+		    t->opt.iters);
+	if (t->nbarrier)
+		result_note(r,
+			    "%u barriers a run; the model knows no members that share a processor "
+			    "or a NIC",
+			    t->barriers);
+	result_note(r, "%s; wire %s; %s%u launch%s",
+		    t->opt.drivers == BENCH_DRIVERS_ONE ? "one process drives all nodes"
+							: "a process a node",
+		    t->opt.wire, t->opt.launches > 1 ? "medians of " : "", t->opt.launches,
+		    t->opt.launches > 1 ? "es" : "");
+}
+
+static int run_session(struct one_to_many *t, struct result *result, const char *command,
+		       struct output *tune_file)
+{
+	struct bench_options of_ping;
+	struct bench_session s;
+	double cost;
+	int r;
+
+	of_ping = t->opt;
+	of_ping.nwhere = 1;
+	of_ping.where[0] = BENCH_NIC;
+	cost = bench_points_cost(&of_ping, t->ping, t->peers) +
+	       bench_points_cost(&t->opt, t->barrier, t->nbarrier);
+	r = bench_session_begin(&s, &t->opt, result, cost);
+	if (r)
+		return r;
+	of_ping.drivers = t->opt.drivers;
+	r = run(t, &s, &of_ping);
+	report(t, result);
+	if (!r && t->tune_file)
+		r = output_begin(tune_file);
+	if (!r && t->tune_file)
+		one_to_many_write(t, command, tune_file->file);
+	return bench_session_end(&s, r);
+}
+
+int tool_one_to_many(int argc, char **argv)
+{
+	struct one_to_many t;
+	struct result *result;
+	struct output tune_file;
+	bool help;
+	int r = parse(argc - 1, argv + 1, &t, &help);
+
+	if (help)
+		usage(stdout);
+	if (r || help)
+		return r;
+	t.opt.most = t.peers + 1;
+	if (!t.tune)
+		t.opt.nnodes = t.opt.nalg = 0;
+	r = make_points(&t);
+	if (!r)
+		r = output_open(&tune_file, "--tune-file", t.tune_file);
+	result = r ? NULL : result_new("one-to-many", columns, NCOLUMN);
+	if (result) {
+		result_command(result, argc, argv);
+		result_setting_number(result, "peers", t.peers);
+		result_setting_number(result, "barriers", t.tune ? t.barriers : 0);
+		r = run_session(&t, result, "nbar bench one-to-many", &tune_file);
+		r |= output_close(&tune_file, r == 0);
+		if (!r && t.tune_file && strcmp(t.tune_file, "-"))
+			fprintf(stderr, "nbar-nicd --tune %s takes it from here\n", t.tune_file);
+	}
+	free(t.ping);
+	free(t.barrier);
+	return r;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * one_to_many.h - what the files of `nbar bench one-to-many` share.
+ *
+ * one_to_many.c       the command: options, runs, the model, results
+ * one_to_many_host.c  what a host does in a 1:P ping-pong
+ * one_to_many_tune.c  which algorithm is best at which size, and the tune file
+ */
+#ifndef NBAR_TOOLS_ONE_TO_MANY_H
+#define NBAR_TOOLS_ONE_TO_MANY_H
+
+#include "bench_host.h"
+#include "lop.h"
+
+#define ONE_TO_MANY_PEERS_MAX 512u
+#define ONE_TO_MANY_WAYS 8u /* n that the model may suggest */
+
+/* bench_figures.own of a ping-pong, all of node 0, in us. */
+enum { PING_RTT_MIN, PING_RTT_MEDIAN, PING_SENT_MEDIAN };
+
+/* Instead of barriers: rank 0 sends to all others, each answers at once. */
+int one_to_many_drive(const struct bench_host *h, struct bench_member *member);
+
+struct one_to_many {
+	struct bench_options opt; /* nodes and alg: what is tuned */
+	uint32_t peers;           /* P goes from 1 to that */
+	uint32_t barriers;        /* of a run that tunes */
+	bool tune;
+	const char *tune_file; /* NULL: not wanted */
+	struct bench_point *ping, *barrier;
+	uint32_t nbarrier;
+	struct lop model;
+};
+
+/* n of "dissemination:n"; 0: another algorithm. */
+uint32_t one_to_many_ways(const char *alg);
+
+/* The point of this size whose barriers take least, by their median, which a machine that does
+ * something else now and then does not move; NULL if none was measured. */
+const struct bench_point *one_to_many_best(const struct one_to_many *t, uint32_t size,
+					   enum bench_where where);
+
+/* Rows and notes of what was tuned. */
+void one_to_many_report_tuned(const struct one_to_many *t, struct result *r);
+
+/* Writes the tune file that nbar-nicd reads. */
+void one_to_many_write(const struct one_to_many *t, const char *command, FILE *to);
+
+#endif

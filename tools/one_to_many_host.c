@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * one_to_many_host.c - the 1:P ping-pong: node 0 sends a message to each of 1 .. P, one after the
+ * other, and waits for their answers. Runs in a host process of a run, over a "signal" group.
+ */
+#include "one_to_many.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stats.h"
+
+#define AGAIN_NS UINT64_C(10000000)     /* without an answer: asks again */
+#define GIVE_UP_NS UINT64_C(5000000000) /* without one from somebody: fails */
+
+/* The ping-pong as node 0 sees it. */
+struct ping {
+	struct bench_member *m;
+	uint32_t peers, missing;
+	uint32_t seq;       /* of the one under way; the first is 1 */
+	uint32_t *answered; /* by rank: the last seq */
+	uint64_t begun, sent, asked;
+	double *rtt_us, *sent_us;
+};
+
+/* A full ring empties by itself, as long as the NIC lives. */
+static int send(struct bench_member *m, uint32_t rank, uint32_t seq)
+{
+	const uint32_t word[NBAR_SIGNAL_WORDS] = { seq };
+	uint32_t peer = rank < m->rank ? rank : rank - 1;
+	int r;
+
+	while ((r = nbar_signal_send(m->group, peer, word)) == -EAGAIN)
+		sched_yield();
+	return r ? bench_host_fail(m, "%s", nbar_error()) : 0;
+}
+
+static int send_to_missing(struct ping *p)
+{
+	int r = 0;
+
+	for (uint32_t rank = 1; rank <= p->peers && !r; rank++)
+		if (p->answered[rank] != p->seq)
+			r = send(p->m, rank, p->seq);
+	return r;
+}
+
+static int begin_ping(struct ping *p)
+{
+	int r;
+
+	p->seq++;
+	p->missing = p->peers;
+	p->begun = p->asked = tool_now_ns();
+	r = send_to_missing(p);
+	p->sent = tool_now_ns();
+	return r;
+}
+
+/* All answers are in. */
+static void note(struct ping *p, const struct bench_config *c)
+{
+	uint64_t now = tool_now_ns();
+
+	if (p->seq <= c->warmup)
+		return;
+	p->rtt_us[p->seq - c->warmup - 1] = (double)(now - p->begun) / 1e3;
+	p->sent_us[p->seq - c->warmup - 1] = (double)(p->sent - p->begun) / 1e3;
+	p->m->out->total_ns += now - p->begun;
+}
+
+/* A wire may lose messages. */
+static int look_for_lost(struct ping *p)
+{
+	uint64_t now = tool_now_ns();
+
+	if (now - p->asked < AGAIN_NS)
+		return 0;
+	if (now - p->begun > GIVE_UP_NS)
+		return bench_host_fail(p->m, "%u of %u peers do not answer", p->missing, p->peers);
+	p->asked = now;
+	return send_to_missing(p);
+}
+
+/* One look of node 0. True if something has happened. */
+static bool look_as_root(struct ping *p, const struct bench_config *c, int *r)
+{
+	struct nbar_signal_in in;
+	bool busy = false;
+
+	while (p->missing && nbar_signal_recv(p->m->port, &in) == 1) {
+		busy = true;
+		if (in.word[0] != p->seq || in.src > p->peers || p->answered[in.src] == p->seq)
+			continue;
+		p->answered[in.src] = p->seq;
+		p->missing--;
+	}
+	if (!p->missing) {
+		if (p->seq)
+			note(p, c);
+		if (p->seq < c->warmup + c->iters)
+			*r = begin_ping(p);
+		return true;
+	}
+	if (!busy)
+		*r = look_for_lost(p);
+	return busy;
+}
+
+/* One look of another node: answers what has come. */
+static bool look_as_peer(struct bench_member *m, int *r)
+{
+	struct nbar_signal_in in;
+	bool busy = false;
+
+	while (!*r && nbar_signal_recv(m->port, &in) == 1) {
+		busy = true;
+		*r = send(m, in.src, in.word[0]);
+	}
+	return busy;
+}
+
+/* The clock of look_for_lost is read only now and then. */
+#define LOOKS_PER_CLOCK 64u
+
+static int drive(const struct bench_host *h, struct bench_member *member, struct ping *p)
+{
+	const struct bench_config *c = h->config;
+	int r = 0;
+
+	while (!r &&
+	       (p->m ? p->seq < c->warmup + c->iters || p->missing : !bench_host_finished(h))) {
+		bool busy = false;
+
+		for (uint32_t i = 0; i < h->count && !r; i++)
+			busy |= &member[i] == p->m ? look_as_root(p, c, &r)
+						   : look_as_peer(&member[i], &r);
+		if (!busy)
+			bench_host_idle(h);
+	}
+	return r;
+}
+
+int one_to_many_drive(const struct bench_host *h, struct bench_member *member)
+{
+	uint32_t n = h->config->iters;
+	struct ping p = { .peers = h->config->nodes - 1 };
+	int r = 0;
+
+	for (uint32_t i = 0; i < h->count; i++)
+		if (member[i].rank == 0)
+			p.m = &member[i];
+	if (p.m) {
+		p.answered = calloc(h->config->nodes, sizeof(*p.answered));
+		p.rtt_us = calloc(2 * (size_t)n, sizeof(*p.rtt_us));
+		p.sent_us = p.rtt_us ? p.rtt_us + n : NULL;
+		if (!p.answered || !p.rtt_us)
+			r = bench_host_fail(p.m, "no memory for %u ping-pongs", n);
+	}
+	if (!r)
+		r = drive(h, member, &p);
+	if (!r && p.m) {
+		double *own = p.m->out->own;
+
+		own[PING_RTT_MEDIAN] = stats_median(p.rtt_us, n); /* sorts them */
+		own[PING_RTT_MIN] = p.rtt_us[0];
+		own[PING_SENT_MEDIAN] = stats_median(p.sent_us, n);
+	}
+	free(p.answered);
+	free(p.rtt_us);
+	return r;
+}
