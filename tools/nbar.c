@@ -17,6 +17,8 @@ static const struct subcommand {
 	{ "app", "nbar app", "synthetic applications, NIC- and host-based", tool_app },
 	{ "mpi-bench", "nbar mpi-bench", "barriers of MPI programs, by nbar and by the MPI",
 	  tool_mpi_bench },
+	{ "report", "nbar report", "experiments, and a page with their tables and figures",
+	  tool_report },
 	{ "stat", "nbar stat", "counters and groups of NICs", tool_stat },
 };
 #define NSUBCOMMAND (sizeof(subcommands) / sizeof(subcommands[0]))

@@ -19,6 +19,7 @@ int tool_one_to_many(int argc, char **argv); /* of bench: argv[1] is its name */
 int tool_sweep(int argc, char **argv);
 int tool_app(int argc, char **argv);
 int tool_mpi_bench(int argc, char **argv);
+int tool_report(int argc, char **argv);
 int tool_stat(int argc, char **argv);
 
 /* The name in front of every message: "nbar bench". */

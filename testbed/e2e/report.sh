@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# nbar report as a user meets it: a page from real runs, and nothing lost whatever is wrong.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. testbed/e2e/lib.sh
+nbar=$BUILD/nbar
+dir=$work/report
+export TMPDIR=$work/tmp
+mkdir -p "$TMPDIR"
+
+# Exit status and words on stderr are as expected: wants STATUS WORDS COMMAND...
+wants() {
+	local status=$1 words=$2 got
+	shift 2
+	"$@" >"$work/out" 2>"$work/err"
+	got=$?
+	cat "$work/out" "$work/err"
+	[ $got = "$status" ] && { [ -z "$words" ] || grep -q -e "$words" "$work/err"; }
+}
+
+measured() {
+	"$nbar" report --quick --only bench "$dir" >"$work/out" 2>"$work/err" || {
+		cat "$work/err"
+		return 1
+	}
+	[ "$(cat "$work/out")" = "$dir/index.html" ] && grep -q '1 of 1: bench' "$work/err" &&
+		[ -s "$dir/bench.json" ] && [ -s "$dir/bench.csv" ] && [ -s "$dir/bench.txt" ] &&
+		[ ! -e "$dir/bench.json.journal" ]
+}
+
+page() {
+	grep -q '<h2>Latency over size</h2>' "$dir/index.html" &&
+		grep -q 'Published, on other hardware' "$dir/index.html" &&
+		grep -q 'times as long by the hosts' "$dir/index.html" &&
+		[ "$(grep -c '<td>dissemination' "$dir/index.html")" -gt 5 ]
+}
+
+well_formed() {
+	xmllint --noout "$1/index.html"
+}
+
+figures() {
+	[ "$(grep -c '<div class="wide"><svg' "$dir/index.html")" = 2 ] &&
+		[ "$(grep -c '<div class="narrow"><svg' "$dir/index.html")" = 2 ] &&
+		grep -q 'var(--c1)' "$dir/index.html"
+}
+
+# A file stays as it is whatever the command does: keeps FILE STATUS WORDS COMMAND...
+keeps() {
+	local file=$1 before after
+	shift
+	before=$(cksum <"$file")
+	wants "$@" || return 1
+	after=$(cksum <"$file")
+	[ "$before" = "$after" ]
+}
+
+# A copy of the results, with a change: changed NAME SED
+changed() {
+	mkdir -p "$work/$1"
+	sed -e "$2" "$dir/bench.json" >"$work/$1/bench.json"
+}
+
+hostile() {
+	changed hostile 's,"dissemination:3","<script>alert(1)</script>",' &&
+		"$nbar" report --render-only "$work/hostile" &&
+		grep -q '&lt;script&gt;' "$work/hostile/index.html" &&
+		! grep -qi '<script' "$work/hostile/index.html"
+}
+
+no_gnuplot() {
+	changed plain '' && wants 0 'gnuplot is not installed' \
+		env PATH=/nowhere "$nbar" report --render-only "$work/plain" &&
+		grep -q 'There are no figures' "$work/plain/index.html" &&
+		! grep -q '<svg' "$work/plain/index.html"
+}
+
+# Ended in the middle: the points measured are kept, and the page of what is there is not broken.
+interrupted() {
+	local journal=$work/cut/bench.json.journal i
+	"$nbar" report --only bench "$work/cut" >"$work/out" 2>"$work/cut.err" &
+	local report=$!
+	pids="$pids $report"
+	for i in $(seq 300); do
+		[ -e "$journal" ] && [ "$(wc -l <"$journal")" -ge 3 ] && break
+		sleep 0.1
+	done
+	kill -INT $report
+	wait $report
+	[ $? = 1 ] && cat "$work/cut.err" && grep -q 'goes on' "$work/cut.err" &&
+		[ "$(wc -l <"$journal")" -ge 3 ] && [ ! -s "$work/cut/bench.json" ]
+}
+
+goes_on() {
+	local journal=$work/cut/bench.json.journal before
+	before=$(head -n 3 "$journal" | cksum)
+	"$nbar" report --only bench --resume "$work/cut" >"$work/out" 2>"$work/cut.err" &
+	local report=$! i
+	pids="$pids $report"
+	local lines=$(wc -l <"$journal")
+	for i in $(seq 300); do
+		[ "$(wc -l <"$journal")" -gt "$lines" ] && break
+		sleep 0.1
+	done
+	kill -TERM $report
+	wait $report
+	cat "$work/cut.err"
+	[ "$(wc -l <"$journal")" -gt "$lines" ] && [ "$before" = "$(head -n 3 "$journal" | cksum)" ]
+}
+
+nothing_left() {
+	[ -z "$(ls -A "$TMPDIR")" ]
+}
+
+ok "report: measures, and writes a page" measured
+ok "report: the page has table, summary and published values" page
+if command -v xmllint >/dev/null; then
+	ok "report: the page is well-formed" well_formed "$dir"
+else
+	skip "report: the page is well-formed" "no xmllint"
+fi
+if command -v gnuplot >/dev/null; then
+	ok "report: the page has its figure, for wide and narrow screens" figures
+else
+	skip "report: the page has its figure" "no gnuplot"
+fi
+ok "report: results that are there are not measured again by chance" \
+	keeps "$dir/bench.json" 1 '--resume' "$nbar" report --quick --only bench "$dir"
+ok "report: --resume has nothing left to do" \
+	keeps "$dir/bench.json" 0 '' "$nbar" report --quick --only bench --resume "$dir"
+ok "report: --resume with other runs is refused" \
+	keeps "$dir/bench.json" 1 'another command' "$nbar" report --only bench --resume "$dir"
+ok "report: --render-only" keeps "$dir/bench.json" 0 '' "$nbar" report --render-only "$dir"
+changed foreign 's/"host": "[^"]*"/"host": "elsewhere"/'
+ok "report: results of another machine are refused" \
+	keeps "$work/foreign/bench.json" 1 'another machine (elsewhere)' \
+	"$nbar" report --quick --only bench --resume "$work/foreign"
+changed broken '5,$d'
+ok "report: broken results are named, and stay" \
+	keeps "$work/broken/bench.json" 1 'broken/bench.json is no JSON: line' \
+	"$nbar" report --quick --only bench --resume "$work/broken"
+ok "report: nor is a page made of them" \
+	keeps "$work/broken/bench.json" 1 'is no JSON' "$nbar" report --render-only "$work/broken"
+ok "report: no text of a result is taken for HTML" hostile
+ok "report: without gnuplot there is a page without figures" no_gnuplot
+if command -v xmllint >/dev/null; then
+	ok "report: these pages are well-formed, too" well_formed "$work/hostile"
+	ok "report: and this" well_formed "$work/plain"
+fi
+ok "report: SIGINT keeps what is measured" interrupted
+ok "report: --resume goes on from there" goes_on
+mkdir "$work/empty"
+touch "$work/file"
+ok "report: no results" wants 1 'no result' "$nbar" report --render-only "$work/empty"
+ok "report: no such folder" wants 1 'no folder' "$nbar" report --render-only "$work/none"
+ok "report: a file is no folder" wants 1 'is no folder' "$nbar" report "$work/file"
+ok "report: a folder that cannot be made" wants 1 'cannot make' "$nbar" report "$work/none/below"
+for wrong in "" "--only bench" "--only nothing $work/x" "a b" "--render-only --quick $work/x" "--what x"; do
+	ok "report: '${wrong//$work/DIR}' is wrong usage" wants 2 'nbar report --help' "$nbar" report $wrong
+done
+ok "report: help" sh -c "$nbar report --help && $nbar report --list"
+ok "report: nothing is left in the temporary folder" nothing_left
+finish

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * report.c - `nbar report`: the experiments of a folder, and the page made of them.
+ */
+#include "report.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+enum { OPT_QUICK = 256, OPT_ONLY, OPT_RESUME, OPT_RENDER, OPT_LIST };
+
+static const struct option long_options[] = {
+	{ "quick", no_argument, NULL, OPT_QUICK },
+	{ "only", required_argument, NULL, OPT_ONLY },
+	{ "resume", no_argument, NULL, OPT_RESUME },
+	{ "render-only", no_argument, NULL, OPT_RENDER },
+	{ "list", no_argument, NULL, OPT_LIST },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+static void usage(FILE *to)
+{
+	fputs("usage: nbar report [OPTION]... DIR\n"
+	      "Runs experiments, each by a command of its own, and writes DIR/index.html: one page\n"
+	      "with tables, figures (by gnuplot), and what was published on other hardware.\n\n"
+	      "  --quick         short runs: under three minutes in all\n"
+	      "  --only LIST     these experiments (all)\n"
+	      "  --resume        goes on in a folder that has results: measures what is missing\n"
+	      "  --render-only   measures nothing, draws the page from the results in DIR again\n"
+	      "  --list          the experiments and their commands\n"
+	      "\nDIR gets NAME.json, NAME.csv and NAME.txt for each experiment. What is measured\n"
+	      "stays there, whatever ends the report: --resume goes on. Exit status: 0 done, 1 failed\n"
+	      "or interrupted, 2 wrong usage.\n",
+	      to);
+}
+
+void report_path(const struct report_options *opt, const char *name, const char *suffix, char *out,
+		 size_t size)
+{
+	snprintf(out, size, "%s/%s.%s", opt->dir, name, suffix);
+}
+
+static int add_wanted(void *arg, const char *item)
+{
+	struct report_options *opt = arg;
+
+	for (uint32_t i = 0; i < report_nexperiment; i++) {
+		if (!strcmp(item, report_experiments[i].name)) {
+			opt->wanted[i] = true;
+			return 0;
+		}
+	}
+	return tool_usage("--only: there is no experiment '%s'; --list lists them", item);
+}
+
+static int list(void)
+{
+	for (uint32_t i = 0; i < report_nexperiment; i++) {
+		const struct report_experiment *e = &report_experiments[i];
+
+		printf("%s: %s\n    nbar %s\n    quick: nbar %s\n", e->name, e->title, e->full,
+		       e->quick);
+	}
+	return TOOL_OK;
+}
+
+static int parse(int argc, char **argv, struct report_options *opt, bool *done)
+{
+	bool only = false;
+	int c, r = 0;
+
+	*opt = (struct report_options){ .dir = NULL };
+	*done = false;
+	optind = 1;
+	opterr = 0;
+	while (!r && (c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
+		switch (c) {
+		case 'h':
+			usage(stdout);
+			*done = true;
+			return 0;
+		case OPT_LIST:
+			*done = true;
+			return list();
+		case OPT_QUICK:
+			opt->quick = true;
+			break;
+		case OPT_ONLY:
+			only = true;
+			r = tool_list(optarg, add_wanted, opt);
+			break;
+		case OPT_RESUME:
+			opt->resume = true;
+			break;
+		case OPT_RENDER:
+			opt->render_only = true;
+			break;
+		case ':':
+			return tool_usage("%s wants a value", argv[optind - 1]);
+		default:
+			return tool_usage("unknown option %s", argv[optind - 1]);
+		}
+	}
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < report_nexperiment && !only; i++)
+		opt->wanted[i] = true;
+	if (opt->render_only && (opt->quick || opt->resume || only))
+		return tool_usage("--render-only measures nothing: no --quick, --only or --resume");
+	if (optind != argc - 1)
+		return tool_usage(optind == argc ? "name the folder for the report"
+						 : "one folder, please, after the options");
+	opt->dir = argv[optind];
+	if (strlen(opt->dir) > REPORT_PATH_MAX - 64)
+		return tool_usage("the folder's name is too long");
+	return 0;
+}
+
+/* Known to be writable before anything is measured. */
+static int open_folder(const struct report_options *opt)
+{
+	struct stat st;
+
+	if (!opt->render_only && mkdir(opt->dir, 0777) && errno != EEXIST) {
+		tool_error("cannot make the folder %s: %s", opt->dir, strerror(errno));
+		return TOOL_FAILED;
+	}
+	if (stat(opt->dir, &st)) {
+		tool_error("there is no folder %s: %s", opt->dir, strerror(errno));
+		return TOOL_FAILED;
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		tool_error("%s is no folder", opt->dir);
+		return TOOL_FAILED;
+	}
+	if (access(opt->dir, W_OK | X_OK)) {
+		tool_error("cannot write in %s: %s", opt->dir, strerror(errno));
+		return TOOL_FAILED;
+	}
+	return 0;
+}
+
+int tool_report(int argc, char **argv)
+{
+	struct report_options opt;
+	bool done, begun = true, interrupted = false;
+	int r = parse(argc, argv, &opt, &done), page;
+
+	if (r || done)
+		return r;
+	r = open_folder(&opt);
+	if (r)
+		return r;
+	if (!opt.render_only)
+		r = report_run(&opt, &begun, &interrupted);
+	if (!begun)
+		return r;
+	if (interrupted)
+		tool_error(
+			"interrupted; what is measured stays in %s: the same command with --resume "
+			"goes on",
+			opt.dir);
+	page = report_page(&opt, interrupted);
+	if (interrupted)
+		return TOOL_FAILED;
+	return r ? r : page;
+}

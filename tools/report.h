@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * report.h - what the files of `nbar report` share.
+ *
+ * report.c         the command: options, the folder, what is to be done
+ * report_list.c    the experiments it knows: their command lines, their figures
+ * report_run.c     runs them, one after the other, as processes of this same program
+ * report_read.c    reads their results, and believes nothing
+ * report_page.c    the page: one HTML file that needs no other
+ * report_style.c   its style sheet
+ * report_section.c the part of the page that is of one experiment
+ * report_figure.c  the figures of a result, by gnuplot
+ * report_plot.c    the script for it
+ * published.c      what others have measured
+ */
+#ifndef NBAR_TOOLS_REPORT_H
+#define NBAR_TOOLS_REPORT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define REPORT_PATH_MAX 4096u
+#define REPORT_SERIES_MAX 2u
+#define REPORT_PANELS_MAX 2u
+
+enum report_kind { REPORT_LINES, REPORT_BARS, REPORT_HEAT };
+
+/* How a figure is made of the columns of a result, by their names. A figure whose columns are not
+ * there is left out. */
+struct report_panel {
+	enum report_kind kind;
+	const char *title;
+	const char *x, *y;                     /* REPORT_BARS: x is a text */
+	const char *value;                     /* REPORT_HEAT: of the field (x, y) */
+	const char *series[REPORT_SERIES_MAX]; /* a line for each pair of values of these: colour by
+						* the first, dashes by the second */
+	bool log_x, log_y;
+	const char *only, *only_value; /* rows that have this value in this column; NULL: all */
+};
+
+struct report_experiment {
+	const char *name; /* NAME.json, NAME.csv; for --only */
+	const char *title, *text;
+	const char *full, *quick;     /* arguments after "nbar", separated by spaces */
+	double full_s, quick_s;       /* about how long they take, with two cores */
+	const char *best, *best_text; /* the column whose greatest value sums it up; or NULL */
+	struct report_panel panel[REPORT_PANELS_MAX];
+};
+
+extern const struct report_experiment report_experiments[];
+extern const uint32_t report_nexperiment;
+
+struct report_options {
+	const char *dir;
+	bool quick, resume, render_only;
+	bool wanted[32]; /* by index in report_experiments */
+};
+
+/* DIR/NAME.SUFFIX. */
+void report_path(const struct report_options *opt, const char *name, const char *suffix, char *out,
+		 size_t size);
+
+/* A result as it was read. columns and rows are inside root. */
+struct report_result {
+	json_t *root;
+	json_t *columns, *rows;
+	size_t ncolumn;
+};
+
+enum report_found { REPORT_READ, REPORT_NONE, REPORT_BROKEN };
+
+/* Reads the result of an experiment. REPORT_NONE: there is none, or an empty file. REPORT_BROKEN:
+ * the message is in why. */
+enum report_found report_read(const char *path, struct report_result *out, char *why, size_t size);
+void report_result_free(struct report_result *r);
+
+/* Index of the column of this name, or -1. */
+int report_column(const struct report_result *r, const char *name);
+
+/* Text of a value; a number with this many digits after the point if it is a real one. */
+void report_value(const json_t *value, int digits, char *out, size_t size);
+
+/* Digits that tell the values of a column apart. */
+int report_digits(const struct report_result *r, size_t column);
+
+/* Runs what is wanted and not there yet. 0 or an exit code, the message is out. *begun: the folder
+ * was fit for it; *interrupted: a signal ended it. */
+int report_run(const struct report_options *opt, bool *begun, bool *interrupted);
+
+/* Writes DIR/index.html from the results in DIR. 0 or an exit code, the message is out;
+ * may_be_none: no message if there are no results. */
+int report_page(const struct report_options *opt, bool may_be_none);
+
+/* The style sheet, in pieces; NULL ends it. */
+extern const char *const report_style[];
+
+/* A part of the page: what could not be drawn is noted. */
+struct report_drawn {
+	bool no_gnuplot, failed;
+};
+void report_section(const struct report_result *r, const struct report_experiment *e, FILE *to,
+		    struct report_drawn *drawn);
+
+/* A line that sums it up. */
+void report_best(const struct report_result *r, const struct report_experiment *e, FILE *to);
+
+/* A list of keys and values. */
+void report_object(FILE *to, json_t *object);
+
+/* Writes the script for a figure. False if it would have no data. */
+bool report_plot(const struct report_result *r, const struct report_panel *panel, bool wide,
+		 FILE *to);
+
+/* SVG of a figure to be put into a page, with ids that begin with `id`; its colours are variables
+ * of the page's style. NULL: it has no data, or gnuplot is not there or did not do it: *missing
+ * says which. To be freed. */
+enum report_missing { REPORT_NO_DATA, REPORT_NO_GNUPLOT, REPORT_GNUPLOT_FAILED };
+char *report_figure(const struct report_result *r, const struct report_panel *panel, const char *id,
+		    bool wide, enum report_missing *missing);
+
+#endif

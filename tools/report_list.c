@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * report_list.c - the experiments that `nbar report` runs, in the order of the page.
+ */
+#include "report.h"
+
+const struct report_experiment report_experiments[] = {
+	{
+		.name = "bench",
+		.title = "Latency over size",
+		.text = "Mean time of one barrier, run by the NICs and run by the hosts over the same "
+			"NICs, with the same plans.",
+		.full = "bench --nodes 2-32 --alg all -i 1000 -x 100 --launches 5",
+		.quick = "bench --nodes 2,4,7,8,16 --alg pairwise,dissemination:3 -i 200 -x 20 "
+			 "--launches 2 --drivers 1",
+		.full_s = 1500,
+		.quick_s = 15,
+		.best = "factor",
+		.best_text = "times as long by the hosts as by the NICs, at most",
+		.panel = { {
+				   .title = "Mean time of a barrier",
+				   .x = "nodes",
+				   .y = "mean",
+				   .series = { "alg", "where" },
+				   .log_x = true,
+				   .log_y = true,
+			   },
+			   {
+				   .title = "Host-based / NIC-based",
+				   .x = "nodes",
+				   .y = "factor",
+				   .series = { "alg" },
+				   .log_x = true,
+			   } },
+	},
+	{
+		.name = "granularity",
+		.title = "Granularity",
+		.text = "Loops of compute + barrier. Where the last messages of a barrier are still "
+			"leaving, computing may cost nothing: a flat spot.",
+		.full = "sweep granularity --compute 0.5-130 --points 24",
+		.quick = "sweep granularity --compute 0.5-64 --points 8 -i 200 -x 20 --launches 3",
+		.full_s = 120,
+		.quick_s = 10,
+		.panel = { {
+			.title = "Time of a loop, over the compute in it",
+			.x = "compute",
+			.y = "loop",
+			.series = { "where", "alg" },
+			.log_x = true,
+			.log_y = true,
+		} },
+	},
+	{
+		.name = "efficiency",
+		.title = "Least compute for an efficiency",
+		.text = "Efficiency is compute / (time of a loop of compute + barrier). How much must a "
+			"program compute between two barriers to reach it?",
+		.full = "sweep efficiency",
+		.quick = "sweep efficiency --nodes 8 --efficiency 0.50,0.75,0.90 -i 200 -x 20 "
+			 "--launches 3",
+		.full_s = 300,
+		.quick_s = 20,
+		.best = "less_compute",
+		.best_text = "% less compute with NIC-based barriers, at most",
+		.panel = { {
+			.kind = REPORT_BARS,
+			.title = "Least compute",
+			.x = "efficiency",
+			.y = "compute",
+			.series = { "where", "nodes" },
+		} },
+	},
+	{
+		.name = "arrival",
+		.title = "Arrival at different times",
+		.text = "Every host varies what it computes at random, the same in NIC- and host-based "
+			"runs. The gain of the NIC is host - NIC, over the total variation.",
+		.full = "sweep arrival",
+		.quick = "sweep arrival --nodes 8 --compute 64,512,4096 --vary 0,10,20 -i 50 -x 5 "
+			 "--launches 2",
+		.full_s = 600,
+		.quick_s = 15,
+		.panel = { {
+			.title =
+				"Host-based - NIC-based, over the total variation; a line a compute",
+			.x = "total_variation",
+			.y = "difference",
+			.series = { "compute" },
+		} },
+	},
+	{
+		.name = "app",
+		.title = "Synthetic applications",
+		.text = "Steps of compute, each ended by a barrier, each varied by 10 % at random on "
+			"every node.",
+		.full = "app",
+		.quick = "app -i 20 --launches 3",
+		.full_s = 180,
+		.quick_s = 15,
+		.best = "factor",
+		.best_text = "times the execution time with host-based barriers, at most",
+		.panel = { {
+			.kind = REPORT_BARS,
+			.title = "Efficiency: compute / execution time",
+			.x = "application",
+			.y = "efficiency",
+			.series = { "where", "nodes" },
+		} },
+	},
+	{
+		.name = "threads",
+		.title = "Barriers of threads",
+		.text = "The threads of one process: the teams of nbar, POSIX, OpenMP of GCC and LLVM, "
+			"Concurrency Kit, in one run.",
+		.full = "sweep threads",
+		.quick = "sweep threads --threads 2,4,8 -i 2000 -x 100 --launches 3 --limit 50",
+		.full_s = 600,
+		.quick_s = 20,
+		.panel = { {
+			.title = "Time of a barrier",
+			.x = "threads",
+			.y = "time",
+			.series = { "barrier", "of" },
+			.log_x = true,
+			.log_y = true,
+		} },
+	},
+	{
+		.name = "combined",
+		.title = "Threads and nodes together",
+		.text = "The threads of a node meet as a team, and then the nodes do. All threads poll "
+			"the NIC's completion word; or one does, and releases the others by one stage "
+			"more.",
+		.full = "sweep combined",
+		.quick = "sweep combined --nodes 2,4 --threads 1,2,4 -i 100 -x 10 --launches 2",
+		.full_s = 400,
+		.quick_s = 20,
+		.best = "release",
+		.best_text = "times as long with a release stage, at most",
+		.panel = { {
+				   .kind = REPORT_HEAT,
+				   .title =
+					   "Mean time of a barrier, us: all threads poll the NIC's word",
+				   .x = "threads",
+				   .y = "nodes",
+				   .value = "mean",
+				   .only = "where",
+				   .only_value = "nic",
+			   },
+			   {
+				   .kind = REPORT_BARS,
+				   .title = "Time with a release stage / time without",
+				   .x = "threads",
+				   .y = "release",
+				   .series = { "nodes", "kind" },
+			   } },
+	},
+	{
+		.name = "one-to-many",
+		.title = "Several messages at once",
+		.text = "The 1:P ping-pong: node 0 sends to P nodes, each answers at once. The LoP model "
+			"fitted to it suggests the n of an n-way dissemination; barriers of every n tell "
+			"whether it is right.",
+		.full = "bench one-to-many --tune --launches 5",
+		.quick =
+			"bench one-to-many --tune --peers 16 --nodes 4,8,16 --barriers 300 --where nic "
+			"--launches 2 --drivers 1",
+		.full_s = 600,
+		.quick_s = 25,
+		.panel = { {
+				   .title = "RTT(P) / P of the ping-pong",
+				   .x = "n",
+				   .y = "a_message",
+				   .only = "what",
+				   .only_value = "ping-pong",
+			   },
+			   {
+				   .title = "Median time of a barrier, over n; a line a size",
+				   .x = "n",
+				   .y = "p50",
+				   .series = { "nodes", "where" },
+				   .log_y = true,
+				   .only = "what",
+				   .only_value = "barrier",
+			   } },
+	},
+};
+const uint32_t report_nexperiment = sizeof(report_experiments) / sizeof(report_experiments[0]);

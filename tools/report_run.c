@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * report_run.c - runs the experiments of a report, each as a process of this same program, so that
+ * each can be interrupted, resumed and reproduced by hand. Signals are blocked and fetched: no
+ * handlers, no races.
+ */
+#include "report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "machine.h"
+#include "progress.h"
+#include "tool.h"
+
+#define ARGS_MAX 64u
+
+static const char *arguments(const struct report_options *opt, const struct report_experiment *e)
+{
+	return opt->quick ? e->quick : e->full;
+}
+
+static double seconds(const struct report_options *opt, const struct report_experiment *e)
+{
+	return opt->quick ? e->quick_s : e->full_s;
+}
+
+/* True if a text of the machine in a result is this; one that it does not have may be anything. */
+static bool machine_says(const json_t *machine, const char *key, const char *text)
+{
+	const char *was = json_string_value(json_object_get(machine, key));
+
+	return !was || !strcmp(was, text);
+}
+
+/* A result that is there can stay if it is of this machine and of the same command. */
+static int check_old(const struct report_options *opt, const struct report_experiment *e,
+		     const struct report_result *r, const char *path)
+{
+	const json_t *machine = json_object_get(r->root, "machine");
+	const char *command = json_string_value(json_object_get(r->root, "command"));
+	const char *host = json_string_value(json_object_get(machine, "host"));
+	const struct tool_machine here = tool_machine();
+	size_t n = strlen(arguments(opt, e));
+
+	if (!machine_says(machine, "host", here.host) || !machine_says(machine, "cpu", here.cpu)) {
+		tool_error(
+			"%s was measured on another machine (%s), and this is %s: results of two "
+			"machines do not go into one report; name another folder",
+			path, host ? host : "?", here.host);
+		return TOOL_FAILED;
+	}
+	if (command && !strncmp(command, "nbar ", 5) &&
+	    (strncmp(command + 5, arguments(opt, e), n) ||
+	     (command[5 + n] && command[5 + n] != ' '))) {
+		tool_error("%s was measured by another command (%s)%s", path, command,
+			   opt->quick ? ": without --quick?" : ": with --quick?");
+		return TOOL_FAILED;
+	}
+	return 0;
+}
+
+/* Whether an experiment has its result already. 0 or an exit code. */
+static int look(const struct report_options *opt, const struct report_experiment *e, bool *there)
+{
+	char path[REPORT_PATH_MAX], why[REPORT_PATH_MAX + 300];
+	struct report_result r;
+	int rc = 0;
+
+	report_path(opt, e->name, "json", path, sizeof(path));
+	*there = true;
+	switch (report_read(path, &r, why, sizeof(why))) {
+	case REPORT_NONE:
+		*there = false;
+		return 0;
+	case REPORT_BROKEN:
+		tool_error("%s; it stays as it is: move it away, or name another folder", why);
+		return TOOL_FAILED;
+	case REPORT_READ:
+		break;
+	}
+	if (!opt->resume) {
+		tool_error("%s is there already: --resume measures only what is missing, "
+			   "--render-only draws the page again; or name another folder",
+			   path);
+		rc = TOOL_FAILED;
+	} else {
+		rc = check_old(opt, e, &r, path);
+	}
+	report_result_free(&r);
+	return rc;
+}
+
+/* In the child: the experiment, with its files, and its table to NAME.txt. */
+static void become(const struct report_options *opt, const struct report_experiment *e)
+{
+	static char name[] = "nbar", json_option[] = "--json", csv_option[] = "--csv",
+		    resume[] = "--resume";
+	static char json[REPORT_PATH_MAX], csv[REPORT_PATH_MAX], text[REPORT_PATH_MAX],
+		journal[REPORT_PATH_MAX];
+	char *line = strdup(arguments(opt, e)), *argv[ARGS_MAX + 8], *save = NULL;
+	sigset_t none;
+	int argc = 0, fd;
+
+	report_path(opt, e->name, "json", json, sizeof(json));
+	report_path(opt, e->name, "json.journal", journal, sizeof(journal));
+	report_path(opt, e->name, "csv", csv, sizeof(csv));
+	report_path(opt, e->name, "txt", text, sizeof(text));
+	argv[argc++] = name;
+	for (char *w = line ? strtok_r(line, " ", &save) : NULL; w && argc < (int)ARGS_MAX;
+	     w = strtok_r(NULL, " ", &save))
+		argv[argc++] = w;
+	argv[argc++] = json_option;
+	argv[argc++] = json;
+	argv[argc++] = csv_option;
+	argv[argc++] = csv;
+	if (opt->resume && !access(journal, F_OK))
+		argv[argc++] = resume;
+	argv[argc] = NULL;
+	fd = open(text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (!line || fd < 0 || dup2(fd, STDOUT_FILENO) < 0) {
+		tool_error("cannot write %s: %s", text, strerror(errno));
+		_exit(TOOL_FAILED);
+	}
+	sigemptyset(&none);
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execv("/proc/self/exe", argv);
+	tool_error("cannot run this program again: %s", strerror(errno));
+	_exit(TOOL_FAILED);
+}
+
+/* Waits for an experiment; passes on what would end this process. */
+static int watch(pid_t pid, bool *interrupted)
+{
+	sigset_t set;
+	int status = 0;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		int sig = sigwaitinfo(&set, NULL);
+
+		if (sig > 0 && sig != SIGCHLD) {
+			*interrupted = true;
+			kill(pid, SIGTERM);
+		}
+	}
+	/* From a terminal the signal goes to both of us, and the other may be first to end. */
+	sigdelset(&set, SIGCHLD);
+	if (sigtimedwait(&set, NULL, &(const struct timespec){ 0 }) > 0)
+		*interrupted = true;
+	return status;
+}
+
+static int run_one(const struct report_options *opt, const struct report_experiment *e,
+		   bool *interrupted)
+{
+	pid_t parent = getpid(), pid = fork();
+	int status;
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		if (getppid() != parent)
+			_exit(TOOL_FAILED);
+		become(opt, e);
+	}
+	if (pid < 0) {
+		tool_error("cannot start an experiment: %s", strerror(errno));
+		return TOOL_FAILED;
+	}
+	status = watch(pid, interrupted);
+	if (*interrupted || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
+		return 0;
+	if (WIFSIGNALED(status))
+		tool_error("%s was killed by signal %d (%s); the others go on", e->name,
+			   WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		tool_error("%s failed (see above); the others go on", e->name);
+	return TOOL_FAILED;
+}
+
+static void signals_begin(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* What is left to do, by the time that what is done took against what was thought. */
+struct plan {
+	bool todo[32];
+	uint32_t n, at;
+	double left_s, done_s, took_s;
+};
+
+static int make_plan(const struct report_options *opt, struct plan *p)
+{
+	*p = (struct plan){ .n = 0 };
+	for (uint32_t i = 0; i < report_nexperiment; i++) {
+		bool there;
+		int rc = opt->wanted[i] ? look(opt, &report_experiments[i], &there) : 0;
+
+		if (rc)
+			return rc;
+		p->todo[i] = opt->wanted[i] && !there;
+		p->n += p->todo[i];
+		p->left_s += p->todo[i] ? seconds(opt, &report_experiments[i]) : 0;
+	}
+	return 0;
+}
+
+static void say_next(const struct plan *p, const struct report_experiment *e)
+{
+	double pace = p->done_s > 0 ? p->took_s / p->done_s : 1;
+	char left[32];
+
+	progress_time(p->left_s * pace, left, sizeof(left));
+	fprintf(stderr, "%u of %u: %s (about %s left in all)\n", p->at + 1, p->n, e->name, left);
+}
+
+int report_run(const struct report_options *opt, bool *begun, bool *interrupted)
+{
+	struct plan p;
+	int r = make_plan(opt, &p);
+
+	*begun = !r;
+	*interrupted = false;
+	if (r)
+		return r;
+	signals_begin();
+	for (uint32_t i = 0; i < report_nexperiment && !*interrupted; i++) {
+		const struct report_experiment *e = &report_experiments[i];
+		uint64_t begun = tool_now_ns();
+
+		if (!p.todo[i])
+			continue;
+		say_next(&p, e);
+		r |= run_one(opt, e, interrupted);
+		p.took_s += (double)(tool_now_ns() - begun) / 1e9;
+		p.done_s += seconds(opt, e);
+		p.left_s -= seconds(opt, e);
+		p.at++;
+	}
+	return r;
+}
