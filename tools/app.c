@@ -24,6 +24,7 @@ struct app {
 	uint32_t step_ns[SWEEP_LIST_MAX]; /* scaled, as is their sum */
 	uint32_t nstep;
 	double compute_us;
+	struct bench_work work;
 };
 
 struct options {
@@ -124,11 +125,14 @@ static void usage(void)
 	bench_usage_common(stdout);
 }
 
-static void add_row(const struct bench_options *opt, struct result *r, const struct bench_point *p,
-		    const struct app *app, enum bench_where where)
+static void add_row(const void *arg, const struct bench_options *opt, const struct bench_point *p,
+		    enum bench_where where, struct result *r)
 {
 	struct bench_median m = bench_point_mean(opt, p, where);
+	const struct app *app = ((const struct options *)arg)->app;
 
+	while (&app->work != p->config.work)
+		app++;
 	result_count(r, p->config.nodes);
 	result_text(r, bench_where_name[where]);
 	result_text(r, p->config.alg);
@@ -145,7 +149,7 @@ static void add_row(const struct bench_options *opt, struct result *r, const str
 	result_real(r, app->compute_us / (m.median * app->nstep));
 }
 
-static void scale_steps(struct options *o)
+static void scale_apps(struct options *o)
 {
 	for (uint32_t i = 0; i < o->napp; i++) {
 		struct app *app = &o->app[i];
@@ -154,12 +158,16 @@ static void scale_steps(struct options *o)
 			app->step_ns[k] = (uint32_t)(app->step_us[k] * o->scale * 1e3 + 0.5);
 			app->compute_us += app->step_ns[k] / 1e3;
 		}
+		app->work = (struct bench_work){
+			.step_ns = app->step_ns,
+			.nstep = app->nstep,
+			.vary = o->vary / 100,
+		};
 	}
 }
 
 /* Nodes x algorithms x applications, in that order. */
-static void set_points(const struct options *o, struct bench_point *point,
-		       const struct bench_work *work)
+static void set_points(const struct options *o, struct bench_point *point)
 {
 	const struct bench_options *opt = &o->bench;
 
@@ -172,11 +180,24 @@ static void set_points(const struct options *o, struct bench_point *point,
 				.alg = opt->alg[a / o->napp],
 				.iters = opt->iters * app->nstep,
 				.warmup = opt->warmup * app->nstep,
-				.work = &work[a % o->napp],
+				.work = &app->work,
 			};
 			snprintf(point->name, sizeof(point->name), "application %s", app->name);
 		}
 	}
+}
+
+static void add_notes(const void *arg, const struct bench_options *opt,
+		      const struct bench_point *point, uint32_t n, bool complete, struct result *r)
+{
+	const struct options *o = arg;
+
+	(void)point;
+	(void)n;
+	(void)complete;
+	result_note(r, "%u executions a run; steps scaled by %g, varied by %g %%", opt->iters,
+		    o->scale, o->vary);
+	result_note(r, "%s", sweep_compute_text);
 }
 
 static void describe(const struct options *o, struct result *r, int argc, char **argv)
@@ -203,34 +224,16 @@ static int run(struct options *o, int argc, char **argv)
 	struct bench_options *opt = &o->bench;
 	uint32_t n = opt->nnodes * opt->nalg * o->napp;
 	struct bench_point *point = bench_points_new(opt, n);
-	struct bench_work work[APPS_MAX];
-	struct bench_session s;
 	int r;
 
 	if (!point) {
 		result_free(result);
 		return TOOL_FAILED;
 	}
-	for (uint32_t i = 0; i < o->napp; i++)
-		work[i] = (struct bench_work){ .step_ns = o->app[i].step_ns,
-					       .nstep = o->app[i].nstep,
-					       .vary = o->vary / 100 };
-	set_points(o, point, work);
+	set_points(o, point);
 	if (result)
 		describe(o, result, argc, argv);
-	r = bench_session_begin(&s, opt, result, bench_points_cost(opt, point, n));
-	if (!r) {
-		r = bench_points_run(&s, point, n);
-		for (uint32_t i = 0; i < n; i++)
-			for (uint32_t w = 0; w < opt->nwhere; w++)
-				add_row(opt, result, &point[i], &o->app[i % o->napp],
-					opt->where[w]);
-		result_note(result, "%u executions a run; steps scaled by %g, varied by %g %%",
-			    opt->iters, o->scale, o->vary);
-		result_note(result, "%s", sweep_compute_text);
-		bench_session_notes(opt, result);
-		r = bench_session_end(&s, r);
-	}
+	r = bench_points_all(opt, point, n, &(struct bench_rows){ add_row, add_notes, o }, result);
 	free(point);
 	return r;
 }
@@ -257,6 +260,6 @@ int tool_app(int argc, char **argv)
 		r = tool_list("1,2,3", add_published, &o);
 	if (r || help)
 		return r;
-	scale_steps(&o);
+	scale_apps(&o);
 	return run(&o, argc, argv);
 }

@@ -19,14 +19,15 @@ static const struct result_column columns[] = {
 };
 #define NCOLUMN (sizeof(columns) / sizeof(columns[0]))
 
-static void add_row(const struct bench_options *opt, struct result *r, const struct bench_point *p,
-		    enum bench_where where)
+static void add_row(const void *arg, const struct bench_options *opt, const struct bench_point *p,
+		    enum bench_where where, struct result *r)
 {
 	static const size_t rest[] = { BENCH_FIGURE(p50_us), BENCH_FIGURE(p99_us),
 				       BENCH_FIGURE(max_us), BENCH_FIGURE(skew_us) };
 	const struct bench_figures *launch = p->launch[where];
 	struct bench_median mean = bench_point_mean(opt, p, where);
 
+	(void)arg;
 	result_count(r, p->config.nodes);
 	result_text(r, bench_where_name[where]);
 	result_text(r, p->config.alg);
@@ -43,6 +44,16 @@ static void add_row(const struct bench_options *opt, struct result *r, const str
 		return;
 	result_real(r, bench_median(launch, opt->launches, BENCH_FIGURE(mean_min_us)).median);
 	result_real(r, bench_median(launch, opt->launches, BENCH_FIGURE(mean_avg_us)).median);
+}
+
+static void add_notes(const void *arg, const struct bench_options *opt,
+		      const struct bench_point *point, uint32_t n, bool complete, struct result *r)
+{
+	(void)arg;
+	(void)point;
+	(void)n;
+	(void)complete;
+	result_note(r, "%u barriers a run; factor: host mean / NIC mean", opt->iters);
 }
 
 static struct bench_point *make_points(const struct bench_options *opt, uint32_t *n)
@@ -67,7 +78,6 @@ static struct bench_point *make_points(const struct bench_options *opt, uint32_t
 int tool_bench(int argc, char **argv)
 {
 	struct bench_options opt = bench_options_default();
-	struct bench_session s;
 	struct bench_point *point;
 	struct result *result;
 	uint32_t n;
@@ -89,16 +99,8 @@ int tool_bench(int argc, char **argv)
 	result = result_new("bench", columns, NCOLUMN - (opt.full ? 0 : 2));
 	if (result)
 		result_command(result, argc, argv);
-	r = bench_session_begin(&s, &opt, result, bench_points_cost(&opt, point, n));
-	if (!r) {
-		r = bench_points_run(&s, point, n);
-		for (uint32_t i = 0; i < n; i++)
-			for (uint32_t w = 0; w < opt.nwhere; w++)
-				add_row(&opt, result, &point[i], opt.where[w]);
-		result_note(result, "%u barriers a run; factor: host mean / NIC mean", opt.iters);
-		bench_session_notes(&opt, result);
-		r = bench_session_end(&s, r);
-	}
+	r = bench_points_all(&opt, point, n, &(struct bench_rows){ add_row, add_notes, NULL },
+			     result);
 	free(point);
 	return r;
 }

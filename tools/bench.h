@@ -234,6 +234,21 @@ double bench_points_cost(const struct bench_options *opt, const struct bench_poi
  */
 int bench_points_run(struct bench_session *s, const struct bench_point *point, uint32_t n);
 
+/* How an experiment makes rows of its points, and what it notes below them. complete: all points
+ * were measured. */
+struct bench_rows {
+	void (*row)(const void *arg, const struct bench_options *opt, const struct bench_point *p,
+		    enum bench_where where, struct result *r);
+	void (*notes)(const void *arg, const struct bench_options *opt,
+		      const struct bench_point *point, uint32_t n, bool complete, struct result *r);
+	const void *arg; /* of both */
+};
+
+/* The whole of an experiment that is a set of points. Takes the result over, which may be NULL: no
+ * memory. Returns the exit code. */
+int bench_points_all(struct bench_options *opt, const struct bench_point *point, uint32_t n,
+		     const struct bench_rows *rows, struct result *result);
+
 /* The median of a figure (its place in struct bench_figures) over launches, and an interval that
  * covers it; low and high are no numbers (NAN) if there is but one launch. */
 struct bench_median {

@@ -239,6 +239,23 @@ int bench_points_run(struct bench_session *s, const struct bench_point *point, u
 	return r;
 }
 
+int bench_points_all(struct bench_options *opt, const struct bench_point *point, uint32_t n,
+		     const struct bench_rows *rows, struct result *result)
+{
+	struct bench_session s;
+	int r = bench_session_begin(&s, opt, result, bench_points_cost(opt, point, n));
+
+	if (r)
+		return r;
+	r = bench_points_run(&s, point, n);
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t w = 0; w < opt->nwhere; w++)
+			rows->row(rows->arg, opt, &point[i], opt->where[w], result);
+	rows->notes(rows->arg, opt, point, n, !r, result);
+	bench_session_notes(opt, result);
+	return bench_session_end(&s, r);
+}
+
 struct bench_median bench_median(const struct bench_figures *launch, uint32_t n, size_t figure)
 {
 	struct bench_median m = { NAN, NAN, NAN, 0 };

@@ -55,7 +55,6 @@ struct sweep_points {
 	struct bench_point *point;
 	struct bench_work *work;
 	uint32_t *step_ns;
-	double *compute_us, *vary_percent; /* of each point */
 };
 
 /* 0 or an exit code, the message is out. */

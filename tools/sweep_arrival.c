@@ -53,28 +53,41 @@ static void usage(void)
 	bench_usage_common(stdout);
 }
 
-static void add_row(const struct bench_options *opt, struct result *r, const struct sweep_points *p,
-		    uint32_t i, enum bench_where where)
+static void add_row(const void *arg, const struct bench_options *opt, const struct bench_point *p,
+		    enum bench_where where, struct result *r)
 {
-	const struct bench_point *point = &p->point[i];
-	struct bench_median m = bench_point_mean(opt, point, where);
+	const struct bench_work *work = p->config.work;
+	double compute = work->step_ns[0] / 1e3;
+	struct bench_median m = bench_point_mean(opt, p, where);
 
-	result_count(r, point->config.nodes);
+	(void)arg;
+	result_count(r, p->config.nodes);
 	result_text(r, bench_where_name[where]);
-	result_text(r, point->config.alg);
-	result_real(r, p->compute_us[i]);
-	result_real(r, p->vary_percent[i]);
-	result_real(r, p->compute_us[i] * p->vary_percent[i] * 2 / 100);
+	result_text(r, p->config.alg);
+	result_real(r, compute);
+	result_real(r, work->vary * 100);
+	result_real(r, compute * work->vary * 2);
 	result_real(r, m.median);
 	result_real(r, m.low);
 	result_real(r, m.high);
 	if (where == BENCH_NIC) {
-		result_real(r, bench_point_mean(opt, point, BENCH_HOST).median - m.median);
-		result_real(r, bench_point_factor(opt, point));
+		result_real(r, bench_point_mean(opt, p, BENCH_HOST).median - m.median);
+		result_real(r, bench_point_factor(opt, p));
 	} else {
 		result_none(r);
 		result_none(r);
 	}
+}
+
+static void add_notes(const void *arg, const struct bench_options *opt,
+		      const struct bench_point *point, uint32_t n, bool complete, struct result *r)
+{
+	(void)arg;
+	(void)opt;
+	(void)point;
+	(void)n;
+	(void)complete;
+	result_note(r, "%s", sweep_compute_text);
 }
 
 static void describe(const struct options *o, struct result *r, int argc, char **argv)
@@ -92,10 +105,8 @@ static int run(struct options *o, int argc, char **argv)
 {
 	struct result *result =
 		result_new("arrival", columns, sizeof(columns) / sizeof(columns[0]));
-	const struct bench_options *opt = &o->bench;
-	struct bench_session s;
 	struct sweep_points p;
-	int r = sweep_points_make(&p, opt, &o->compute, &o->vary);
+	int r = sweep_points_make(&p, &o->bench, &o->compute, &o->vary);
 
 	if (r) {
 		result_free(result);
@@ -103,16 +114,8 @@ static int run(struct options *o, int argc, char **argv)
 	}
 	if (result)
 		describe(o, result, argc, argv);
-	r = bench_session_begin(&s, &o->bench, result, bench_points_cost(opt, p.point, p.n));
-	if (!r) {
-		r = bench_points_run(&s, p.point, p.n);
-		for (uint32_t i = 0; i < p.n; i++)
-			for (uint32_t w = 0; w < opt->nwhere; w++)
-				add_row(opt, result, &p, i, opt->where[w]);
-		result_note(result, "%s", sweep_compute_text);
-		bench_session_notes(opt, result);
-		r = bench_session_end(&s, r);
-	}
+	r = bench_points_all(&o->bench, p.point, p.n,
+			     &(struct bench_rows){ add_row, add_notes, NULL }, result);
 	sweep_points_free(&p);
 	return r;
 }

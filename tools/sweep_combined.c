@@ -127,11 +127,12 @@ static double ratio(const struct bench_options *opt, const struct bench_point *p
 	return bench_point_mean(opt, p, a).median / bench_point_mean(opt, p, b).median;
 }
 
-static void add_row(const struct bench_options *opt, struct result *r, const struct bench_point *p,
-		    enum bench_where where)
+static void add_row(const void *arg, const struct bench_options *opt, const struct bench_point *p,
+		    enum bench_where where, struct result *r)
 {
 	struct bench_median m = bench_point_mean(opt, p, where);
 
+	(void)arg;
 	result_count(r, p->config.nodes);
 	result_text(r, bench_where_name[where]);
 	result_text(r, p->config.alg);
@@ -152,11 +153,13 @@ static void add_row(const struct bench_options *opt, struct result *r, const str
 
 /* At how many points polling is faster; and at how many so much that the intervals are apart. A
  * team of one thread has nobody to release. */
-static void note_release(const struct bench_options *opt, struct result *r,
-			 const struct bench_point *point, uint32_t n)
+static void add_notes(const void *arg, const struct bench_options *opt,
+		      const struct bench_point *point, uint32_t n, bool complete, struct result *r)
 {
 	uint32_t faster = 0, apart = 0, all = 0;
 
+	(void)arg;
+	(void)complete;
 	for (uint32_t i = 0; i < n; i++) {
 		struct bench_median poll = bench_point_mean(opt, &point[i], BENCH_NIC);
 		struct bench_median release = bench_point_mean(opt, &point[i], BENCH_NIC_RELEASE);
@@ -195,8 +198,6 @@ static int run(struct options *o, int argc, char **argv)
 {
 	struct result *result =
 		result_new("combined", columns, sizeof(columns) / sizeof(columns[0]));
-	struct bench_options *opt = &o->bench;
-	struct bench_session s;
 	uint32_t n;
 	struct bench_point *point = make_points(o, &n);
 	int r;
@@ -207,16 +208,8 @@ static int run(struct options *o, int argc, char **argv)
 	}
 	if (result)
 		describe(o, result, argc, argv);
-	r = bench_session_begin(&s, opt, result, bench_points_cost(opt, point, n));
-	if (!r) {
-		r = bench_points_run(&s, point, n);
-		for (uint32_t i = 0; i < n; i++)
-			for (uint32_t w = 0; w < opt->nwhere; w++)
-				add_row(opt, result, &point[i], opt->where[w]);
-		note_release(opt, result, point, n);
-		bench_session_notes(opt, result);
-		r = bench_session_end(&s, r);
-	}
+	r = bench_points_all(&o->bench, point, n, &(struct bench_rows){ add_row, add_notes, NULL },
+			     result);
 	free(point);
 	return r;
 }

@@ -62,12 +62,14 @@ static void usage(void)
 	bench_usage_common(stdout);
 }
 
-static void add_row(const struct bench_options *opt, struct result *r, const struct bench_point *p,
-		    double compute, enum bench_where where)
+static void add_row(const void *arg, const struct bench_options *opt, const struct bench_point *p,
+		    enum bench_where where, struct result *r)
 {
 	struct bench_median m = bench_point_mean(opt, p, where);
 	size_t late = BENCH_FIGURE(late_us);
+	double compute = p->config.work->step_ns[0] / 1e3;
 
+	(void)arg;
 	result_count(r, p->config.nodes);
 	result_text(r, bench_where_name[where]);
 	result_text(r, p->config.alg);
@@ -84,17 +86,18 @@ static void add_row(const struct bench_options *opt, struct result *r, const str
 }
 
 /* One curve: the points of one node count and algorithm. */
-static void note_flat(const struct options *o, struct result *r, const struct sweep_points *p,
-		      uint32_t first, enum bench_where where)
+static void note_flat(const struct bench_options *opt, const struct bench_point *point, uint32_t n,
+		      enum bench_where where, struct result *r)
 {
-	const struct bench_config *c = &p->point[first].config;
-	double time[SWEEP_LIST_MAX];
-	uint32_t n = o->compute.n;
+	const struct bench_config *c = &point->config;
+	double compute[SWEEP_LIST_MAX], time[SWEEP_LIST_MAX];
 
-	for (uint32_t i = 0; i < n; i++)
-		time[i] = bench_point_mean(&o->bench, &p->point[first + i], where).median;
-	double noise = sweep_points_noise(&o->bench, &p->point[first], n, where);
-	struct sweep_flat flat = sweep_flat_find(p->compute_us + first, time, n, noise);
+	for (uint32_t i = 0; i < n; i++) {
+		compute[i] = point[i].config.work->step_ns[0] / 1e3;
+		time[i] = bench_point_mean(opt, &point[i], where).median;
+	}
+	double noise = sweep_points_noise(opt, point, n, where);
+	struct sweep_flat flat = sweep_flat_find(compute, time, n, noise);
 
 	if (flat.found)
 		result_note(r,
@@ -107,19 +110,15 @@ static void note_flat(const struct options *o, struct result *r, const struct sw
 			    c->alg, bench_where_name[where], noise);
 }
 
-static void add_results(const struct options *o, struct result *r, const struct sweep_points *p,
-			bool complete)
+static void add_notes(const void *arg, const struct bench_options *opt,
+		      const struct bench_point *point, uint32_t n, bool complete, struct result *r)
 {
-	const struct bench_options *opt = &o->bench;
+	const struct options *o = arg;
 
-	for (uint32_t i = 0; i < p->n; i++)
+	for (uint32_t i = 0; complete && i < n; i += o->compute.n)
 		for (uint32_t w = 0; w < opt->nwhere; w++)
-			add_row(opt, r, &p->point[i], p->compute_us[i], opt->where[w]);
-	for (uint32_t i = 0; complete && i < p->n; i += o->compute.n)
-		for (uint32_t w = 0; w < opt->nwhere; w++)
-			note_flat(o, r, p, i, opt->where[w]);
+			note_flat(opt, &point[i], o->compute.n, opt->where[w], r);
 	result_note(r, "%s", sweep_compute_text);
-	bench_session_notes(opt, r);
 }
 
 static int run(struct options *o, int argc, char **argv)
@@ -128,7 +127,6 @@ static int run(struct options *o, int argc, char **argv)
 	struct result *result =
 		result_new("granularity", columns, sizeof(columns) / sizeof(columns[0]));
 	char list[SWEEP_LIST_MAX * 14];
-	struct bench_session s;
 	struct sweep_points p;
 	int r = sweep_points_make(&p, &o->bench, &o->compute, &steady);
 
@@ -141,12 +139,8 @@ static int run(struct options *o, int argc, char **argv)
 		sweep_list_text(&o->compute, list, sizeof(list));
 		result_setting_text(result, "compute_us", list);
 	}
-	r = bench_session_begin(&s, &o->bench, result, bench_points_cost(&o->bench, p.point, p.n));
-	if (!r) {
-		r = bench_points_run(&s, p.point, p.n);
-		add_results(o, result, &p, !r);
-		r = bench_session_end(&s, r);
-	}
+	r = bench_points_all(&o->bench, p.point, p.n, &(struct bench_rows){ add_row, add_notes, o },
+			     result);
 	sweep_points_free(&p);
 	return r;
 }

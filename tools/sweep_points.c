@@ -17,8 +17,6 @@ static void make_point(struct sweep_points *p, const struct bench_options *opt, 
 	uint32_t at = p->n++;
 	struct bench_point *point = &p->point[at];
 
-	p->compute_us[at] = compute_us;
-	p->vary_percent[at] = vary_percent;
 	p->step_ns[at] = (uint32_t)(compute_us * 1e3 + 0.5);
 	p->work[at] = (struct bench_work){
 		.step_ns = &p->step_ns[at],
@@ -45,10 +43,8 @@ int sweep_points_make(struct sweep_points *p, const struct bench_options *opt,
 		.point = bench_points_new(opt, n),
 		.work = calloc(n, sizeof(*p->work)),
 		.step_ns = calloc(n, sizeof(*p->step_ns)),
-		.compute_us = calloc(n, sizeof(*p->compute_us)),
-		.vary_percent = calloc(n, sizeof(*p->vary_percent)),
 	};
-	if (!p->point || !p->work || !p->step_ns || !p->compute_us || !p->vary_percent) {
+	if (!p->point || !p->work || !p->step_ns) {
 		sweep_points_free(p);
 		return TOOL_FAILED;
 	}
@@ -66,8 +62,6 @@ void sweep_points_free(struct sweep_points *p)
 	free(p->point);
 	free(p->work);
 	free(p->step_ns);
-	free(p->compute_us);
-	free(p->vary_percent);
 	*p = (struct sweep_points){ 0 };
 }
 
