@@ -160,16 +160,11 @@ static void put_published(const struct report_result *r, const char *name, FILE 
 
 	json_array_foreach(list, i, item)
 	{
-		const char *unit = json_string_value(json_object_get(item, "unit"));
-		char value[64];
-
-		snprintf(value, sizeof(value), "%g %s",
-			 json_number_value(json_object_get(item, "value")), unit ? unit : "");
 		put_published_head(to, &begun);
 		put_published_row(to, (const char *const[]){
 					      json_string_value(json_object_get(item, "what")),
 					      json_string_value(json_object_get(item, "setting")),
-					      value,
+					      json_string_value(json_object_get(item, "value")),
 					      json_string_value(json_object_get(item, "hardware")),
 					      json_string_value(json_object_get(item, "source")) });
 	}

@@ -14,6 +14,7 @@
 
 #include "commit.h"
 #include "machine.h"
+#include "published.h"
 #include "result_internal.h"
 
 static void set(json_t *o, const char *key, json_t *value)
@@ -51,6 +52,23 @@ static json_t *now_text(void)
 	return json_string(text);
 }
 
+/* What others have measured in this experiment. */
+static json_t *published_json(const char *experiment)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < npublished; i++) {
+		const struct published *p = &published[i];
+
+		if (!strcmp(p->experiment, experiment))
+			json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "what",
+							      p->what, "setting", p->setting,
+							      "value", p->value, "hardware",
+							      p->hardware, "source", p->source));
+	}
+	return list;
+}
+
 struct result *result_new(const char *experiment, const struct result_column *column,
 			  uint32_t ncolumn)
 {
@@ -68,7 +86,7 @@ struct result *result_new(const char *experiment, const struct result_column *co
 	r->settings = json_object();
 	r->rows = json_array();
 	r->notes = json_array();
-	r->published = json_array();
+	r->published = published_json(experiment);
 	set(r->root, "experiment", text_of(experiment));
 	set(r->root, "version", json_string(NBAR_VERSION_TEXT));
 	set(r->root, "commit", *NBAR_COMMIT_TEXT ? json_string(NBAR_COMMIT_TEXT) : json_null());
@@ -180,14 +198,6 @@ void result_note(struct result *r, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	json_array_append_new(r->notes, text_of(text));
-}
-
-void result_publish(struct result *r, const struct result_published *p)
-{
-	json_array_append_new(r->published,
-			      json_pack("{s:s, s:s, s:f, s:s, s:s, s:s}", "what", p->what,
-					"setting", p->setting, "value", p->value, "unit", p->unit,
-					"source", p->source, "hardware", p->hardware));
 }
 
 void result_incomplete(struct result *r)

@@ -8,7 +8,8 @@
  *
  * JSON: { "experiment", "version", "commit", "started", "command", "complete", "machine": {},
  * "settings": {}, "columns": [{ "name", "unit", "type" }], "rows": [[]], "notes": [""],
- * "published": [{ "what", "setting", "value", "unit", "source", "hardware" }] }
+ * "published": [{ "what", "setting", "value", "hardware", "source" }] }; what is published is from
+ * published.h, and text.
  * CSV: the same as lines "#@key=value" (as ReproMPI has them), then a header and the rows; the name
  * of a column with a unit is name_unit.
  */
@@ -56,14 +57,6 @@ void result_none(struct result *r); /* there is no value here */
 
 /* A line below the table. */
 __attribute__((format(printf, 2, 3))) void result_note(struct result *r, const char *format, ...);
-
-/* A value that others have published, for what and in which setting. */
-struct result_published {
-	const char *what, *setting;
-	double value;
-	const char *unit, *source, *hardware;
-};
-void result_publish(struct result *r, const struct result_published *p);
 
 /* The run was cut short: what is there is good, and some is missing. */
 void result_incomplete(struct result *r);

@@ -49,7 +49,7 @@ $(BUILD)/test_report: $(addprefix $(BUILD)/tools/tools/,html.o published.o repor
                       report_list.o report_plot.o report_read.o tool.o)
 $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,hist.o stats.o tool.o bench_opt.o)
 $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/,experiment.o journal.o machine.o output.o \
-                       progress.o result.o result_out.o stats.o tool.o)
+                       progress.o published.o result.o result_out.o stats.o tool.o)
 $(BUILD)/test_sweep: $(addprefix $(BUILD)/tools/tools/,sweep_math.o stats.o tool.o \
                      bench_host.o bench_threads.o hostbar.o hist.o)
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,hostbar.o stats.o)
