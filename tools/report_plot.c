@@ -14,6 +14,7 @@
 #define LINES_MAX 48u
 #define COLOURS 8u
 #define DASHES 4u
+#define POINTS 8u
 #define WORD 48u
 
 /* The first different values of a column, in the order they come. */
@@ -118,11 +119,18 @@ static void axis_label(const struct figure *f, FILE *to, char axis, int column)
 	fprintf(to, "set %clabel '%s%s%s' noenhanced\n", axis, name, *in ? ", " : "", in);
 }
 
-static void script_head(const struct figure *f, FILE *to, bool wide)
+/* On a narrow screen the key is below, and takes its room from nobody. */
+static void put_size(FILE *to, bool wide, uint32_t lines)
 {
 	fprintf(to,
-		"set terminal svg size %s dynamic noenhanced font 'sans-serif,%d' dashlength 0.6\n",
-		wide ? "820,440" : "400,400", wide ? 14 : 13);
+		"set terminal svg size %u,%u dynamic noenhanced font 'sans-serif,%u' dashlength "
+		"0.6\n",
+		wide ? 820u : 400u, wide ? 440u : 340u + 18u * lines, wide ? 14u : 13u);
+}
+
+static void script_head(const struct figure *f, FILE *to, bool wide)
+{
+	put_size(to, wide, 0);
 	fputs("set encoding utf8\nset border 3 lw 1\nset tics nomirror out scale 0.5\n"
 	      "set grid lt 1 lw 0.7 lc rgb '#000100'\nset key noenhanced\n",
 	      to);
@@ -203,10 +211,10 @@ static void put_bars(FILE *to, uint32_t line, uint32_t which, uint32_t all)
 static void put_lines(FILE *to, uint32_t line, uint32_t dash)
 {
 	static const char *const dashes[DASHES] = { "solid", "(8,5)", "(2,4)", "(10,4,2,4)" };
-	static const int point[DASHES] = { 7, 6, 5, 9 };
+	static const int point[POINTS] = { 7, 6, 5, 9, 4, 11, 8, 13 };
 
 	fprintf(to, "$d%u using 1:2 with linespoints lw 2 dt %s pt %d ps 0.7", line,
-		dashes[dash % DASHES], point[dash % DASHES]);
+		dashes[dash % DASHES], point[dash % POINTS]);
 }
 
 /* Colour by the first series, dashes and points by the second. */
@@ -222,6 +230,7 @@ static bool script_lines(struct figure *f, FILE *to, bool wide)
 			lines += used[i][k] =
 				used[i][k] && line_data(f, to, i * LINES_MAX + k, f->colour.word[i],
 							f->dash.word[k], bars ? &xs : NULL);
+	put_size(to, wide, lines);
 	fputs(wide ? "set key outside right top Left reverse samplen 3\n"
 		   : "set key outside bottom center horizontal Left reverse samplen 2\n",
 	      to);

@@ -302,12 +302,15 @@ static void put_notes(const struct report_result *r, FILE *to)
 void report_section(const struct report_result *r, const struct report_experiment *e, FILE *to,
 		    struct report_drawn *drawn)
 {
-	fprintf(to, "<section id=\"%s\">\n<h2>", e->name);
+	/* Heading and first figure stay together on paper. */
+	fprintf(to, "<section id=\"%s\">\n<div class=\"top\">\n<h2>", e->name);
 	html_text(to, e->title);
 	fputs("</h2>\n<p>", to);
 	html_text(to, e->text);
 	fputs("</p>\n", to);
-	for (uint32_t i = 0; i < REPORT_PANELS_MAX && e->panel[i].x; i++)
+	put_figure(to, r, e, 0, drawn);
+	fputs("</div>\n", to);
+	for (uint32_t i = 1; i < REPORT_PANELS_MAX && e->panel[i].x; i++)
 		put_figure(to, r, e, i, drawn);
 	put_notes(r, to);
 	put_table(r, to);

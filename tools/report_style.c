@@ -39,7 +39,7 @@ const char *const report_style[] = {
 	"a { color: var(--link); }\n",
 	"nav ul { list-style: none; padding: 0; margin: 1.5rem 0 0; }\n"
 	"nav li { padding: .4rem 0; border-top: 1px solid var(--rule); display: grid;\n"
-	"  grid-template-columns: 17rem 1fr; gap: 0 1rem; }\n"
+	"  grid-template-columns: 19rem 1fr; gap: 0 1rem; }\n"
 	"nav li:last-child { border-bottom: 1px solid var(--rule); }\n"
 	"nav a { font-weight: 600; }\n"
 	"dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr));\n"
@@ -94,7 +94,7 @@ const char *const report_style[] = {
 	"  th, td { padding: .15rem .4rem; }\n"
 	"  figure, tr, h2, h3 { break-inside: avoid; }\n"
 	"  h2, h3, figcaption { break-after: avoid; }\n"
-	"  h2 + p { break-after: avoid; }\n"
+	"  .top { break-inside: avoid; }\n"
 	"  h2 { margin-top: 1.75rem; }\n"
 	"  dl { grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); font-size: 9pt; }\n"
 	"  .published td:nth-child(n+4) { min-width: 0; }\n"
