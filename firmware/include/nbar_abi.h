@@ -253,7 +253,8 @@ struct nbar_req_group_close {
 	X(entries_bad, "entries of a send ring that name no group or peer")                        \
 	X(wakes, "futex wakes")                                                                    \
 	X(wire_errors, "frames the wire did not take")                                             \
-	X(linger_cut, "closed groups forgotten early to make room")
+	X(linger_cut, "closed groups forgotten early to make room")                                \
+	X(rdma_writes, "frames written into a peer's memory (wire verbs, mode write)")
 
 enum nbar_counter {
 #define NBAR_COUNTER_ID(name, text) NBAR_COUNTER_##name,

@@ -14,15 +14,19 @@
 #include "wire.h"
 
 #define VERBS_QKEY 0x6e626172u
-#define VERBS_RECVS 512u    /* datagrams that may have come and not been looked at */
-#define VERBS_SENDS 128u    /* that may be under way */
-#define VERBS_SIGNALLED 32u /* every so many sends one says that it is done; divides VERBS_SENDS \
-			     */
+#define VERBS_RECVS 512u /* datagrams that may have come and not been looked at */
+#define VERBS_SENDS 128u /* that may be under way */
+#define VERBS_SIGNALLED                                                          \
+	32u /* every so many sends one says that it is done; divides VERBS_SENDS \
+	     */
 #define VERBS_GRH 40u
 #define VERBS_ROOM 128u /* a receive buffer: GRH, frame, and to spare */
 #define VERBS_BUCKETS 4096u
 #define VERBS_LOOP 1024u
 #define VERBS_STRANGERS_MAX 64u
+#define VERBS_PLACES 64u           /* of a sender in the memory of its receiver */
+#define VERBS_WRITES 64u           /* that may be under way to one peer */
+#define VERBS_WRITES_SIGNALLED 16u /* divides VERBS_WRITES */
 
 enum verbs_mode { VERBS_UD = 1, VERBS_WRITE = 2 };
 
@@ -39,7 +43,60 @@ struct verbs_addr {
 	uint8_t gid[16];
 	uint64_t id; /* random: tells a NIC from an earlier one with the same number */
 };
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "what NICs tell each other is so");
 _Static_assert(sizeof(struct verbs_addr) <= NBNIC_ADDR_SIZE, "an address fits");
+
+/* Mode "write": what a sender writes into the receiver's memory, in one RDMA write. */
+struct verbs_place {
+	uint8_t frame[NBFW_FRAME_SIZE];
+	uint32_t turn; /* counts what the sender wrote; it lies at (turn - 1) mod VERBS_PLACES */
+	uint32_t sum;  /* of frame and turn: half of a write is none */
+	uint32_t reserved[2];
+};
+_Static_assert(sizeof(struct verbs_place) == 64, "a place is a cache line");
+
+/* One end of a line, as its NIC tells the other in a hello. */
+struct verbs_end {
+	uint32_t qpn, psn, rkey, reserved;
+	uint64_t place; /* address of the first */
+};
+
+/* A datagram between two NICs about the line between them. */
+struct verbs_hello {
+	uint8_t type;  /* VERBS_HELLO: no frame begins so */
+	uint8_t wants; /* an answer */
+	uint16_t reserved;
+	uint32_t known_qpn; /* of the receiver's end, if the sender can take its writes */
+	uint64_t id;        /* of the receiver: who has it has had a blob */
+	struct verbs_end end;
+	uint32_t known_psn, reserved2;
+};
+#define VERBS_HELLO 0x81u
+_Static_assert(sizeof(struct verbs_hello) == NBFW_FRAME_SIZE, "a hello");
+#define VERBS_INLINE 64u
+
+enum verbs_line_state {
+	VERBS_LINE_IDLE,   /* the other end is not known */
+	VERBS_LINE_MAKING, /* the control thread has it */
+	VERBS_LINE_OPEN,   /* takes writes */
+	VERBS_LINE_READY   /* and the other end, too: frames go this way */
+};
+
+/* A reliable connection to one peer. State MAKING: the control thread's; else the polling one's. */
+struct verbs_line {
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	struct verbs_place *place;
+	struct verbs_end mine, its;
+	enum verbs_line_state state;
+	bool reset;     /* MAKING: it has been used before */
+	bool taken;     /* MAKING: by the control thread */
+	uint32_t error; /* enum ibv_wc_status that broke it */
+	uint32_t posted, done;
+	uint32_t written, seen; /* turns */
+	uint64_t hello_at, hello_ns;
+};
 
 /*
  * A NIC that frames go to. Made and ended by the control thread, and put into the table and taken
@@ -52,6 +109,8 @@ struct verbs_peer {
 	uint32_t qpn;
 	uint32_t users;   /* control thread: groups that have it; 0: a stranger, who only asked */
 	uint64_t made_at; /* control thread: peers made before it */
+	struct verbs_line *line;      /* NULL: mode ud, or a stranger */
+	struct verbs_peer *next_line; /* in the list of those that have one */
 };
 
 struct verbs_wire {
@@ -74,6 +133,7 @@ struct verbs_wire {
 	bool wanted;            /* a stranger asked ... */
 	struct verbs_addr want; /* ... and cannot be answered yet */
 	struct verbs_peer *bucket[VERBS_BUCKETS];
+	struct verbs_peer *lines;
 	uint32_t loop_head, loop_tail;
 	struct nbfw_token loop[VERBS_LOOP]; /* to itself */
 
@@ -81,6 +141,26 @@ struct verbs_wire {
 	uint64_t nmade;
 	uint32_t nstranger;
 };
+
+/* verbs_place.c: the turn of a place; what stands before it is read after it. */
+uint32_t verbs_place_turn(const struct verbs_place *p);
+
+/* verbs_line.c: polling thread */
+
+/* Sends the frame as a write; false: the line is not ready, send a datagram. */
+bool verbs_line_write(struct verbs_wire *w, struct verbs_peer *p, const uint8_t *frame);
+/* Takes what the peers have written; how many. */
+unsigned verbs_line_poll(struct verbs_wire *w, struct nbnic *nic, uint64_t now);
+/* What is due now and then: hellos, and writes that failed. */
+void verbs_line_look(struct verbs_wire *w, uint64_t now);
+void verbs_line_heard(struct verbs_wire *w, struct verbs_peer *p, const struct verbs_hello *h);
+
+/* verbs_connect.c: control thread. Makes a line, errno says why not; connects one that is MAKING,
+ * or makes it new; ends one. */
+struct verbs_line *verbs_line_make(const struct verbs_wire *w);
+void verbs_line_connect(const struct verbs_wire *w, struct verbs_peer *p);
+void verbs_line_free(struct verbs_line *l);
+struct ibv_ah_attr verbs_path(const struct verbs_wire *w, const struct verbs_addr *a);
 
 /* verbs_device.c: opens the device, port and GID that the options name. Reports what is wrong. */
 int verbs_device_open(struct verbs_wire *w, const char *(*option)(void *args, const char *key),

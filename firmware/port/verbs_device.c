@@ -235,7 +235,7 @@ static int make_all(struct verbs_wire *w)
 			.max_recv_wr = VERBS_RECVS,
 			.max_send_sge = 1,
 			.max_recv_sge = 1,
-			.max_inline_data = NBFW_FRAME_SIZE,
+			.max_inline_data = VERBS_INLINE,
 		},
 	};
 
@@ -266,7 +266,11 @@ static int mode_choose(struct verbs_wire *w, const char *text)
 		w->self.mode = VERBS_UD;
 		return 0;
 	}
-	log_error("nic %s: mode=%s: it is ud", w->nic, text);
+	if (strcmp(text, "write") == 0) {
+		w->self.mode = VERBS_WRITE;
+		return 0;
+	}
+	log_error("nic %s: mode=%s: it is ud or write", w->nic, text);
 	return -EINVAL;
 }
 

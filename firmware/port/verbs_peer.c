@@ -16,7 +16,7 @@
 struct peer_call {
 	struct verbs_wire *w;
 	struct verbs_peer *peer;
-	struct verbs_peer *other;
+	struct verbs_line *line;
 	struct verbs_addr want;
 	bool wanted, broken;
 };
@@ -44,6 +44,16 @@ static void run_rename(void *arg, uint64_t now)
 
 	(void)now;
 	memcpy(c->peer->addr.byte, &c->want, sizeof(c->want));
+}
+
+static void run_add_line(void *arg, uint64_t now)
+{
+	struct peer_call *c = arg;
+
+	(void)now;
+	c->peer->line = c->line;
+	c->peer->next_line = c->w->lines;
+	c->w->lines = c->peer;
 }
 
 static bool is_self(const struct verbs_wire *w, const struct verbs_addr *a)
@@ -78,23 +88,10 @@ static const char *mismatch(const struct verbs_addr *mine, const struct verbs_ad
 	return NULL;
 }
 
-static struct ibv_ah *handle_of(const struct verbs_wire *w, const struct verbs_addr *a)
-{
-	struct ibv_ah_attr attr = {
-		.is_global = 1,
-		.grh = { .sgid_index = w->gid_index, .hop_limit = 64 },
-		.dlid = a->lid,
-		.sl = w->sl,
-		.port_num = w->port,
-	};
-
-	memcpy(attr.grh.dgid.raw, a->gid, sizeof(a->gid));
-	return ibv_create_ah(w->pd, &attr);
-}
-
 /* Makes a peer and puts it into the table. */
 static struct verbs_peer *peer_make(struct verbs_wire *w, const struct verbs_addr *a)
 {
+	struct ibv_ah_attr path = verbs_path(w, a);
 	struct verbs_peer *p = calloc(1, sizeof(*p));
 	struct peer_call call = { .w = w, .peer = p };
 
@@ -103,7 +100,7 @@ static struct verbs_peer *peer_make(struct verbs_wire *w, const struct verbs_add
 	memcpy(p->addr.byte, a, sizeof(*a));
 	p->qpn = a->qpn;
 	p->made_at = w->nmade++;
-	p->ah = handle_of(w, a);
+	p->ah = ibv_create_ah(w->pd, &path);
 	if (!p->ah) {
 		int err = errno;
 
@@ -117,6 +114,8 @@ static struct verbs_peer *peer_make(struct verbs_wire *w, const struct verbs_add
 
 static void peer_free(struct verbs_peer *p)
 {
+	if (p->line)
+		verbs_line_free(p->line);
 	ibv_destroy_ah(p->ah);
 	free(p);
 }
@@ -129,30 +128,51 @@ static void peer_drop(struct verbs_wire *w, struct verbs_peer *p)
 	peer_free(p);
 }
 
+/* Gives a peer its line, in mode "write". */
+static int line_add(struct verbs_wire *w, struct verbs_peer *p, const char **why)
+{
+	struct peer_call call = { .w = w, .peer = p };
+
+	if (w->self.mode != VERBS_WRITE || p->line)
+		return 0;
+	call.line = verbs_line_make(w);
+	if (!call.line) {
+		*why = errno == ENOMEM
+			       ? "no memory for a queue pair, or too little may be locked; raise "
+				 "the limit of its daemon (ulimit -l), or use mode=ud"
+			       : "its device has no queue pair left; close groups, or use mode=ud";
+		return errno ? -errno : -EIO;
+	}
+	mailbox_call(w->base.mailbox, run_add_line, &call);
+	return 0;
+}
+
 int verbs_peer_begin(struct wire_base *base, const struct nbnic_addr *addr, const char **why)
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
 	struct peer_call call = { .w = w, .want = verbs_addr_of(addr) };
+	struct verbs_peer *p = verbs_peer_find(w, &call.want);
+	int rc;
 
 	if (is_self(w, &call.want))
 		return 0;
 	*why = mismatch(&w->self, &call.want);
 	if (*why)
 		return -EPROTO;
-	call.peer = verbs_peer_find(w, &call.want);
-	if (!call.peer) {
-		call.peer = peer_make(w, &call.want);
-		*why = errno == ENOMEM
-			       ? "no memory for an address handle"
-			       : "its address cannot be reached from here; try ping, and gid=";
-		if (!call.peer)
+	if (!p) {
+		p = peer_make(w, &call.want);
+		*why = "its address cannot be reached from here; try ping, and gid=";
+		if (!p)
 			return errno ? -errno : -EHOSTUNREACH;
-	} else if (call.peer->users == 0) {
-		w->nstranger--;
+		w->nstranger++;
+	} else if (memcmp(&p->addr, addr, sizeof(*addr)) != 0) {
+		call.peer = p;
 		mailbox_call(base->mailbox, run_rename, &call);
 	}
-	call.peer->users++;
-	return 0;
+	rc = line_add(w, p, why);
+	if (rc == 0 && p->users++ == 0)
+		w->nstranger--;
+	return rc;
 }
 
 void verbs_peer_end(struct wire_base *base, const struct nbnic_addr *addr)
@@ -173,7 +193,7 @@ static void stranger_make(struct verbs_wire *w, const struct verbs_addr *a)
 
 	if (verbs_peer_find(w, a) || is_self(w, a))
 		return;
-	for (uint32_t i = 0; w->nstranger == VERBS_STRANGERS_MAX && i < VERBS_BUCKETS; i++)
+	for (uint32_t i = 0; w->nstranger >= VERBS_STRANGERS_MAX && i < VERBS_BUCKETS; i++)
 		for (struct verbs_peer *p = w->bucket[i]; p; p = p->next)
 			if (p->users == 0 && (!oldest || p->made_at < oldest->made_at))
 				oldest = p;
@@ -194,6 +214,12 @@ static void run_take(void *arg, uint64_t now)
 	c->wanted = c->w->wanted;
 	c->broken = c->w->broken;
 	c->w->wanted = false;
+	for (c->peer = c->w->lines; c->peer; c->peer = c->peer->next_line) {
+		if (c->peer->line->state == VERBS_LINE_MAKING && !c->peer->line->taken) {
+			c->peer->line->taken = true;
+			break;
+		}
+	}
 }
 
 static void run_repaired(void *arg, uint64_t now)
@@ -235,11 +261,15 @@ void verbs_serve(struct wire_base *base)
 
 	if (read(w->wake_fd, &n, sizeof(n)) < 0)
 		return;
-	mailbox_call(base->mailbox, run_take, &call);
-	if (call.broken)
-		repair(w);
-	if (call.wanted)
-		stranger_make(w, &call.want);
+	do {
+		mailbox_call(base->mailbox, run_take, &call);
+		if (call.broken)
+			repair(w);
+		if (call.wanted)
+			stranger_make(w, &call.want);
+		if (call.peer)
+			verbs_line_connect(w, call.peer);
+	} while (call.peer);
 }
 
 void verbs_peers_free(struct verbs_wire *w)

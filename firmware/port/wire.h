@@ -23,6 +23,7 @@ struct wire_base {
 	char text[64];          /* address for people; set by open */
 	uint64_t errors;    /* frames the wire did not take; the loop moves it to the counters */
 	uint64_t malformed; /* frames that did not unpack */
+	uint64_t writes;    /* frames that went as RDMA writes */
 	struct mailbox *mailbox; /* set by nicd_add: from the control thread to the polling one */
 	int fd;                  /* with ops->serve: readable when it is to be called */
 };

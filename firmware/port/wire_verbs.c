@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire_verbs.c - frames in unreliable datagrams of an RDMA device: InfiniBand or RoCE.
+ * wire_verbs.c - frames in unreliable datagrams of an RDMA device: InfiniBand or RoCE. In mode
+ * "write" tokens go another way where they can: verbs_line.c.
  *
  * Called by the polling thread. Never blocks, registers or creates nothing: memory, queue pair and
  * address handles were made before (verbs_device.c, verbs_peer.c). What no peer has been made for
@@ -56,6 +57,12 @@ void verbs_peer_remove(struct verbs_wire *w, struct verbs_peer *p)
 	while (*at != p)
 		at = &(*at)->next;
 	*at = p->next;
+	for (at = &w->lines; *at; at = &(*at)->next_line) {
+		if (*at == p) {
+			*at = p->next_line;
+			break;
+		}
+	}
 }
 
 /* The rare things that the control thread has to do: it then asks what. */
@@ -144,7 +151,9 @@ static void verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
 	struct verbs_addr a = verbs_addr_of(to);
-	const struct verbs_peer *p;
+	/* Questions and bad news go as datagrams: they are for when the line has trouble. */
+	bool write = t->type == NBFW_TOKEN || t->type == NBFW_SIGNAL;
+	struct verbs_peer *p;
 	uint8_t frame[NBFW_FRAME_SIZE];
 
 	if (a.qpn == w->self.qpn && memcmp(a.gid, w->self.gid, sizeof(a.gid)) == 0) {
@@ -163,6 +172,8 @@ static void verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		return;
 	}
 	nbfw_token_pack(t, frame);
+	if (write && p->line && verbs_line_write(w, p, frame))
+		return;
 	if (!verbs_send(w, p, frame, sizeof(frame)))
 		w->base.errors++;
 }
@@ -191,16 +202,27 @@ static void receive(struct verbs_wire *w, struct nbnic *nic, const struct ibv_wc
 {
 	const uint8_t *room = w->room + wc->wr_id * VERBS_ROOM;
 	size_t length = wc->byte_len > VERBS_GRH ? wc->byte_len - VERBS_GRH : 0;
-	const struct verbs_peer *p;
+	const uint8_t *data = room + VERBS_GRH;
+	struct verbs_peer *p;
 	struct verbs_addr a;
 	struct nbnic_addr stranger = { { 0 } };
+	struct verbs_hello hello;
 	struct nbfw_token t;
 
-	if (!source_of(wc, room, &a) || !nbfw_token_unpack(room + VERBS_GRH, length, &t)) {
+	if (!source_of(wc, room, &a)) {
 		w->base.malformed++;
 		return;
 	}
 	p = verbs_peer_find(w, &a);
+	if (length == sizeof(hello) && data[0] == VERBS_HELLO) {
+		memcpy(&hello, data, sizeof(hello));
+		verbs_line_heard(w, p, &hello);
+		return;
+	}
+	if (!nbfw_token_unpack(data, length, &t)) {
+		w->base.malformed++;
+		return;
+	}
 	if (!p)
 		memcpy(stranger.byte, &a, sizeof(a));
 	nbnic_receive(nic, p ? &p->addr : &stranger, &t, now);
@@ -216,6 +238,7 @@ static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t n
 	if (now >= w->look_at) {
 		w->look_at = now + LOOK_NS;
 		look_for_completions(w);
+		verbs_line_look(w, now);
 	}
 	for (unsigned i = 0; i < own; i++)
 		nbnic_receive(nic, &base->addr, &w->loop[w->loop_head++ % VERBS_LOOP], now);
@@ -227,7 +250,7 @@ static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t n
 		receive(w, nic, &wc[i], now);
 		post_one(w, wc[i].wr_id);
 	}
-	return own + (n > 0 ? (unsigned)n : 0);
+	return own + verbs_line_poll(w, nic, now) + (n > 0 ? (unsigned)n : 0);
 }
 
 static void verbs_close(struct wire_base *base)

@@ -229,8 +229,8 @@ int main(int argc, char **argv)
 	for (uint32_t r = 0; r < here; r++) {
 		int status;
 
-		waitpid(pid[r], &status, 0);
-		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		if (waitpid(pid[r], &status, 0) < 0 || !WIFEXITED(status) ||
+		    WEXITSTATUS(status) != 0)
 			failed = 1;
 	}
 	return failed;

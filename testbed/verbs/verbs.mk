@@ -3,7 +3,16 @@
 # programs it needs to VERBS_BIN. NBAR_NATIVE=1 runs them on this machine's own RDMA device.
 
 VERBS_BIN += $(BUILD)/oracle
-VERBS_LIST += testbed/verbs/test-one.sh
+VERBS_LIST += testbed/verbs/test-bad.sh testbed/verbs/test-one.sh testbed/verbs/test-guests.sh
+
+ifneq ($(VERBS),)
+VERBS_BIN += $(BUILD)/verbs-garbage
+endif
+GARBAGE_OBJ := $(BUILD)/test/testbed/verbs/garbage.o
+$(BUILD)/verbs-garbage: $(GARBAGE_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -libverbs
+OBJS += $(GARBAGE_OBJ)
 
 check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: takes minutes
 	$(Q)testbed/deps.sh qemu-system-x86 cpio busybox-static kmod iproute2 libibverbs-dev \

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * verbs_connect.c - the queue pairs of mode "write": made, connected, made anew, ended.
+ *
+ * Called by the control thread, as all this takes system calls.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "log.h"
+#include "verbs.h"
+
+/* Until a peer is taken for dead: 8 tries, 4.096 us << TIMEOUT apart, about half a second. */
+#define TIMEOUT 14
+#define RETRIES 7
+
+struct ibv_ah_attr verbs_path(const struct verbs_wire *w, const struct verbs_addr *a)
+{
+	struct ibv_ah_attr attr = {
+		.is_global = 1,
+		.grh = { .sgid_index = w->gid_index, .hop_limit = 64 },
+		.dlid = a->lid,
+		.sl = w->sl,
+		.port_num = w->port,
+	};
+
+	memcpy(attr.grh.dgid.raw, a->gid, sizeof(a->gid));
+	return attr;
+}
+
+/* From RESET to where the peer may be named. */
+static int line_init(const struct verbs_wire *w, struct verbs_line *l)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = w->port,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+	};
+
+	memset(l->place, 0, VERBS_PLACES * sizeof(*l->place));
+	if (getrandom(&l->mine.psn, sizeof(l->mine.psn), 0) != sizeof(l->mine.psn))
+		return -EIO;
+	l->mine.psn &= 0xffffff;
+	return ibv_modify_qp(l->qp, &attr,
+			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
+		       ? -errno
+		       : 0;
+}
+
+static int line_start(const struct verbs_wire *w, const struct verbs_peer *p)
+{
+	const struct verbs_line *l = p->line;
+	const struct verbs_addr a = verbs_addr_of(&p->addr);
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = w->self.mtu,
+		.dest_qp_num = l->its.qpn,
+		.rq_psn = l->its.psn,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 12,
+		.ah_attr = verbs_path(w, &a),
+	};
+
+	if (ibv_modify_qp(l->qp, &attr,
+			  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
+		return -errno;
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTS,
+		.timeout = TIMEOUT,
+		.retry_cnt = RETRIES,
+		.rnr_retry = 7,
+		.sq_psn = l->mine.psn,
+		.max_rd_atomic = 1,
+	};
+	return ibv_modify_qp(l->qp, &attr,
+			     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC)
+		       ? -errno
+		       : 0;
+}
+
+struct verbs_line *verbs_line_make(const struct verbs_wire *w)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = VERBS_WRITES,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+			.max_inline_data = VERBS_INLINE,
+		},
+	};
+	const size_t size = VERBS_PLACES * sizeof(struct verbs_place);
+	struct verbs_line *l = calloc(1, sizeof(*l));
+	int err;
+
+	if (!l)
+		return NULL;
+	l->place = aligned_alloc(4096, size);
+	if (l->place)
+		l->mr = ibv_reg_mr(w->pd, l->place, size,
+				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	if (l->mr)
+		/* All writes may fail at once, and then each says so. */
+		init.send_cq = init.recv_cq = l->cq =
+			ibv_create_cq(w->context, VERBS_WRITES, NULL, NULL, 0);
+	if (l->cq)
+		l->qp = ibv_create_qp(w->pd, &init);
+	if (l->qp && line_init(w, l) == 0) {
+		l->mine.qpn = l->qp->qp_num;
+		l->mine.rkey = l->mr->rkey;
+		l->mine.place = (uintptr_t)l->place;
+		return l;
+	}
+	err = errno;
+	verbs_line_free(l);
+	errno = err;
+	return NULL;
+}
+
+void verbs_line_free(struct verbs_line *l)
+{
+	if (l->qp)
+		ibv_destroy_qp(l->qp);
+	if (l->cq)
+		ibv_destroy_cq(l->cq);
+	if (l->mr)
+		ibv_dereg_mr(l->mr);
+	free(l->place);
+	free(l);
+}
+
+struct line_call {
+	struct verbs_line *line;
+	bool open;
+};
+
+static void run_made(void *arg, uint64_t now)
+{
+	struct line_call *c = arg;
+	struct verbs_line *l = c->line;
+	struct ibv_wc wc;
+
+	(void)now;
+	while (ibv_poll_cq(l->cq, 1, &wc) > 0)
+		;
+	l->posted = l->done = l->written = l->seen = 0;
+	l->hello_at = l->hello_ns = 0;
+	l->reset = l->taken = false;
+	l->state = c->open ? VERBS_LINE_OPEN : VERBS_LINE_IDLE;
+}
+
+void verbs_line_connect(const struct verbs_wire *w, struct verbs_peer *p)
+{
+	struct verbs_line *l = p->line;
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+	struct line_call call = { .line = l };
+	int rc = 0;
+
+	if (l->error)
+		log_error("nic %s: the connection to queue pair %u broke: %s; datagrams go instead "
+			  "until there is a new one",
+			  w->nic, p->qpn, ibv_wc_status_str(l->error));
+	l->error = 0;
+	if (l->reset)
+		rc = ibv_modify_qp(l->qp, &reset, IBV_QP_STATE) ? -errno : line_init(w, l);
+	if (rc == 0 && l->its.qpn != 0) {
+		rc = line_start(w, p);
+		call.open = rc == 0;
+		if (rc < 0 && ibv_modify_qp(l->qp, &reset, IBV_QP_STATE) == 0)
+			(void)line_init(w, l);
+	}
+	if (rc < 0)
+		log_error("nic %s: no connection to queue pair %u: %s; datagrams go instead",
+			  w->nic, p->qpn, strerror(-rc));
+	mailbox_call(w->base.mailbox, run_made, &call);
+}

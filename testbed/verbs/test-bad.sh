@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The wire "verbs" and what is wrong: options, ports, limits, NICs that do not fit each other, and
+# datagrams from strangers. Every refusal says what to do.
+set -u
+guests=1
+. "$(dirname "$0")/lib.sh"
+mode=ud
+
+# refused TEXT KEYS [COMMAND...]: a daemon, run by the command, ends and says so.
+refused() {
+	local text=$1 keys=$2 rc
+	shift 2
+	"$@" timeout 90 "$BUILD/nbar-nicd" --run-dir "$work/r" --nic "name=n0,wire=verbs$keys" >"$work/out" 2>&1
+	rc=$?
+	cat "$work/out"
+	[ $rc = 1 ] || [ $rc = 2 ] || return
+	grep -q -- "$text" "$work/out"
+}
+
+down() { # TEXT KEYS
+	ip link set eth0 down
+	refused "$@"
+	local rc=$?
+	ip link set eth0 up
+	return $rc
+}
+
+# As root, but one for whom the limit counts.
+limited() { # KILOBYTES COMMAND...
+	local kb=$1
+	shift
+	setpriv --bounding-set -ipc_lock bash -c 'ulimit -l "$0" && exec "$@"' "$kb" "$@"
+}
+
+# no_group TEXT NIC NIC: a group of the two is refused with this text.
+no_group() {
+	local text=$1
+	shift
+	! "$oracle" -i 1 "$@" >"$work/out" 2>&1 && cat "$work/out" && grep -q -- "$text" "$work/out"
+}
+
+garbage() {
+	local address count
+	address=$("$BUILD/nbar" stat "$work/a/n0.sock" | sed -n 's/.*address \(.*\)\/1:\([0-9]*\),.*/\1 \2/p')
+	"$BUILD/verbs-garbage" $address 20000 &
+	"$oracle" -i 200 "$work/a/n0.sock" "$work/b/n0.sock" || return
+	wait $! || return
+	count=$(count_of "$work/a/n0.sock" frames_malformed)
+	echo "malformed: $count, strangers: $(count_of "$work/a/n0.sock" frames_stranger)"
+	[ "$count" -gt 1000 ] && "$oracle" -i 50 "$work/a/n0.sock" "$work/b/n0.sock"
+}
+
+ok "no such device: told which there are" refused "there is: $device" ,device=nosuch
+ok "no such port" refused "port=7: it goes from 1 to 1" ,port=7
+ok "no such GID: told how far they go" refused "gid=200: .* no such GID, its last is" ,gid=200
+ok "GID out of range" refused "gid=300: it goes from 0 to 255" ,gid=300
+ok "an MTU that there is not" refused "mtu=300: it is 256, 512" ,mtu=300
+ok "an MTU above that of the port" refused "mtu=4096: it goes from 256 to 1024" ,mtu=4096
+ok "no such mode" refused "mode=fast: it is ud or write" ,mode=fast
+ok "a service level out of range" refused "sl=16: it goes from 0 to 15" ,sl=16
+if [ "$NBAR_GUESTS" -gt 0 ]; then
+	ok "the port is down: told how to bring it up" down "is down; bring its link up" ",device=$device"
+	ok "no port is up" down "no RDMA device has a port that is up ($device)" ""
+fi
+ok "too little memory may be locked: told how to raise the limit" \
+	refused "may lock too little memory: raise the limit (ulimit -l" "" limited 16
+
+ok "a daemon in mode ud" nics a - mtu=256
+ok "another" nics b -
+ok "a NIC on UDP" daemon "$work/u" --nic name=n0,wire=udp,bind=127.0.0.1:0
+mode=write
+ok "a daemon in mode write" nics w -
+within="limited 64"
+ok "one that may lock 64 KB" nics l -
+within=
+ok "two MTUs: refused" no_group "different MTUs; .* mtu=" "$work/a/n1.sock" "$work/b/n0.sock"
+ok "two modes: refused" no_group "different modes; give all the same mode=" "$work/a/n0.sock" "$work/w/n0.sock"
+ok "another wire: refused" no_group "another kind of wire" "$work/a/n0.sock" "$work/u/n0.sock"
+ok "no memory for a connection: told how to raise the limit" \
+	no_group "raise the limit of its daemon (ulimit -l)" "$work/l/n0.sock" "$work/w/n0.sock"
+ok "20,000 datagrams of garbage: barriers go on" garbage
+finish

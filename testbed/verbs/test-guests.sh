@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The wire "verbs" between machines: four guests, each with a device, a daemon and a member. The
+# oracles share memory, and check each barrier over all guests.
+set -u
+guests=${NBAR_TEST_GUESTS:-4} # at least 2
+. "$(dirname "$0")/lib.sh"
+if [ "$NBAR_GUESTS" = 0 ]; then
+	skip "verbs between machines" "natively, these tests know one machine"
+	finish
+fi
+
+each() { # COMMAND...: in all guests, at once
+	local k p=() rc=0
+	for ((k = 0; k < NBAR_GUESTS; k++)); do
+		at $k "$@" &
+		p+=($!)
+	done
+	for k in "${p[@]}"; do
+		wait "$k" || rc=$?
+	done
+	return $rc
+}
+
+# A daemon in this guest. Its output stays in /tmp/nicd.
+start='rm -rf /tmp/nicd; mkdir -m 700 /tmp/nicd; cd /tmp/nicd
+setsid "$0" --run-dir /tmp/nicd "$@" >out 2>err </dev/null & echo $! >pid
+for i in $(seq 300); do [ -S n0.sock ] && exit; kill -0 $! || break; sleep 0.1; done; cat out err; exit 1'
+
+start_all() {
+	each bash -c "$start" "$BUILD/nbar-nicd" $times --nic "name=n0,wire=verbs,mode=$mode"
+}
+
+stop_all() {
+	each bash -c 'p=$(cat /tmp/nicd/pid); kill $p; while kill -0 $p 2>/dev/null; do sleep 0.1; done; cat /tmp/nicd/err'
+}
+
+# across N OPTIONS...: barriers over guests 0 to N-1
+across() {
+	local n=$1 k p=() rc=0
+	shift
+	run=$((run + 1))
+	for ((k = 0; k < n; k++)); do
+		at $k "$oracle" -m "$NBAR_SHARED" -k $run -n "$n" -r $k "$@" /tmp/nicd/n0.sock >"$work/said.$k" 2>&1 &
+		p+=($!)
+	done
+	for k in "${p[@]}"; do
+		wait "$k" || rc=1
+	done
+	cat "$work"/said.*
+	rm -f "$work"/said.*
+	return $rc
+}
+
+algorithms() {
+	local alg
+	for alg in pairwise dissemination:3 mcs binomial linear custom; do
+		across $NBAR_GUESTS -i 40 -a $alg && across $((NBAR_GUESTS - 1)) -i 20 -a $alg || return
+	done
+}
+
+packets() {
+	local before
+	before=$(statistic sent_pkts)
+	across 2 -i 300 && echo "packets sent by guest 0: $(($(statistic sent_pkts) - before))" || return
+	[ $(($(statistic sent_pkts) - before)) -ge 300 ]
+}
+
+loss() {
+	each tc qdisc add dev eth0 root netem loss 5% || return
+	across $NBAR_GUESTS -i 60 -a dissemination:1 && across 2 -i 60
+	local rc=$?
+	each tc qdisc del dev eth0 root
+	echo "asked for again by guest 0: $(at 0 "$BUILD/nbar" stat --json /tmp/nicd/n0.sock | grep -o '"pulls_sent": [0-9]*')"
+	return $rc
+}
+
+# dies COMMAND: it runs in guest 1 while barriers do, which end with an error that names rank 1.
+dies() {
+	(sleep 3; at 1 bash -c "$1") &
+	! across $NBAR_GUESTS -i 100000000 -a dissemination:2 >"$work/out" 2>&1 || return
+	wait $!
+	cat "$work/out"
+	grep -q "$2" "$work/out"
+}
+
+again() {
+	at 1 bash -c "$start" "$BUILD/nbar-nicd" $times --nic "name=n0,wire=verbs,mode=$mode" && across $NBAR_GUESTS -i 50
+}
+
+suite() {
+	ok "$mode: a daemon in each guest" start_all
+	for ((n = 2; n <= NBAR_GUESTS; n++)); do
+		ok "$mode: 100 barriers of $n guests" across $n -i 100
+	done
+	ok "$mode: of all and all but one, by each algorithm" algorithms
+	ok "$mode: each member in turn comes late" across "$NBAR_GUESTS" -i 8 -d 100
+	ok "$mode: the device carried every signal" packets
+	ok "$mode: with 5 % loss" loss
+	ok "$mode: a host that is killed is named" dies 'pkill -KILL -x oracle' 'rank 1'
+	ok "$mode: a NIC that is killed is named" dies 'kill -KILL $(cat /tmp/nicd/pid)' 'rank 1'
+	ok "$mode: a new one, and new groups work" again
+	ok "$mode: a link that goes down for 12 s is a NIC that is silent" dies \
+		'(sleep 1; ip link set eth0 down; sleep 12; ip link set eth0 up) </dev/null >/dev/null 2>&1 &' 'rank 1'
+	ok "$mode: it is up again, and new groups work" soon across "$NBAR_GUESTS" -i 50
+	ok "$mode: the daemons end" stop_all
+}
+
+for mode in ${NBAR_MODES:-ud write}; do
+	suite
+done
+finish
