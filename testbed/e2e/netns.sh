@@ -68,8 +68,10 @@ ok "dpdk: at least as many frames on the wire" frames "$ITERATIONS"
 ok "dpdk: 2,000 barriers of 4, two ports a NIC" "$oracle" -i 2000 -a dissemination:3 \
 	"$work/a/n0.sock" "$work/a/n0.sock" "$work/b/n1.sock" "$work/b/n1.sock"
 if command -v nft >/dev/null && worse_wire 2>/dev/null; then
+	# Linear: rank 0 has nothing to send before it has heard of rank 1. In an exchange it would send
+	# its next token, and the kernel with it the one that was dropped: no need to ask for it.
 	ok "dpdk: 1,000 barriers of 2 with 5 % loss and 5 % duplicates" \
-		"$oracle" -i 1000 "$work/a/n0.sock" "$work/b/n1.sock"
+		"$oracle" -i 1000 -a linear "$work/a/n0.sock" "$work/b/n1.sock"
 	ok "dpdk: lost tokens were pulled, second ones dropped" recovered
 else
 	skip "dpdk: loss and duplicates" "no nftables with an egress hook here (apt-get install nftables)"
