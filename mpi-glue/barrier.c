@@ -66,7 +66,7 @@ void nbmpi_progress(void)
 		if (pthread_mutex_trylock(&c->lock) != 0)
 			continue;
 		/* A failure is for those to find who wait for it: no call into MPI from here. */
-		if (c->behind)
+		if (c->behind && !c->error)
 			post_some(c);
 		pthread_mutex_unlock(&c->lock);
 	}
@@ -191,6 +191,15 @@ static int look(struct nbmpi_comm *c, const struct nbmpi_request *r)
 	return rc < 0 ? nbmpi_fail(c) : rc;
 }
 
+/* Complete is complete, also when a later one has failed. */
+static bool complete(struct nbmpi_comm *c, const struct nbmpi_request *r)
+{
+	if (r->kind != NBMPI_TICKET || (int32_t)(c->posted - r->ticket) < 0)
+		return false;
+	return (c->memory ? nbar_crew_test(&c->memory->crew, c->group, r->ticket)
+			  : nbar_test(c->group, r->ticket)) == 1;
+}
+
 int nbmpi_test(struct nbmpi_request *r)
 {
 	struct nbmpi_comm *c = r->comm;
@@ -199,8 +208,9 @@ int nbmpi_test(struct nbmpi_request *r)
 
 	if (pthread_mutex_trylock(&c->lock) != 0)
 		return 0;
-	rc = advance(c);
-	rc = rc < 0 ? rc : look(c, r);
+	rc = complete(c, r) ? 1 : advance(c);
+	if (rc == 0)
+		rc = look(c, r);
 	r->code = c->code;
 	r->orphan = c->closed;
 	if (rc != 0)

@@ -49,15 +49,16 @@ static bool find_hosts(struct nbmpi_comm *c, const uint32_t *host)
 
 void nbmpi_comm_free(struct nbmpi_comm *c)
 {
-	nbmpi_leave(c);
-	if (c->behind)
-		__atomic_fetch_sub(&nbmpi_self.nbehind, 1, __ATOMIC_RELAXED);
+	/* First out of the list: nbmpi_progress looks at all that are in it. */
 	pthread_mutex_lock(&nbmpi_self.lock);
 	nbmpi_count(c, &nbmpi_self.gone);
 	*c->link = c->next;
 	if (c->next)
 		c->next->link = c->link;
+	if (c->behind)
+		__atomic_fetch_sub(&nbmpi_self.nbehind, 1, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&nbmpi_self.lock);
+	nbmpi_leave(c);
 	pthread_mutex_destroy(&c->lock);
 	free(c->records);
 	free(c->leaders);

@@ -121,8 +121,8 @@ struct nbmpi_request {
 int nbmpi_ibarrier(struct nbmpi_comm *c, struct nbmpi_request *out);
 
 /* 1: complete; 0: not yet, or another thread, or this one further up, is at the communicator;
- * negative: failed. After other than 0 the request is gone. Never waits: fit for progress
- * functions. */
+ * negative: failed. After other than 0 the request is gone. Fit for progress
+ * functions: it never waits for other ranks, but once a communicator for the daemon, to join. */
 int nbmpi_test(struct nbmpi_request *r);
 
 /* Goes on with what waits for room, on any communicator. For those who wait by nbmpi_test. */

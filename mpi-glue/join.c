@@ -107,33 +107,41 @@ static void memory_leave(struct nbmpi_comm *c)
 
 /* --- mates: who shares the memory ------------------------------------------------------------ */
 
-/* When a process was born, in ticks; 0: it has ended, or there is no telling. */
-static uint64_t born(int32_t pid)
+/* When a process was born, in ticks; 0: it has ended. False: there is no telling, for want of a
+ * descriptor for example. */
+static bool born(int32_t pid, uint64_t *out)
 {
-	char path[32], text[512], state = 'Z';
-	unsigned long long ticks = 0;
-	long threads = 0;
+	char path[32], text[512], state;
+	unsigned long long ticks;
 	const char *at;
-	ssize_t n = -1;
+	long threads;
+	ssize_t n;
 	int fd;
 
+	*out = 0;
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
+	if (fd < 0)
+		return errno == ENOENT;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n < 0 && errno == ESRCH) {
 		close(fd);
+		return true;
 	}
+	close(fd);
 	if (n <= 0)
-		return 0;
+		return false;
 	text[n] = '\0';
 	at = strrchr(text, ')'); /* a name may have anything in it */
 	if (!at || sscanf(at + 1,
 			  " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld "
 			  "%*s %llu",
 			  &state, &threads, &ticks) != 3)
-		return 0;
+		return false;
 	/* Nobody has fetched its exit status yet; but its other threads may live on. */
-	return state == 'Z' && threads <= 1 ? 0 : ticks;
+	if (state != 'Z' || threads > 1)
+		*out = ticks;
+	return true;
 }
 
 static enum nbmpi_why mates_find(struct nbmpi_comm *c)
@@ -153,9 +161,11 @@ static enum nbmpi_why mates_find(struct nbmpi_comm *c)
 
 const struct nbmpi_mate *nbmpi_mate_ended(const struct nbmpi_comm *c)
 {
+	uint64_t now;
+
 	for (uint32_t i = 0; i < c->nlocal; i++)
-		if (i != c->mate && c->mates[i].born != 0 &&
-		    born(c->mates[i].pid) != c->mates[i].born)
+		if (i != c->mate && c->mates[i].born != 0 && born(c->mates[i].pid, &now) &&
+		    now != c->mates[i].born)
 			return &c->mates[i];
 	return NULL;
 }
@@ -244,7 +254,8 @@ void nbmpi_record_make(struct nbmpi_comm *c)
 	enum nbmpi_why why = NBMPI_WHY_none;
 
 	c->mine = (struct nbmpi_record){ .version = NBMPI_VERSION, .pid = (int32_t)getpid() };
-	c->mine.born = c->nlocal > 1 ? born(c->mine.pid) : 0;
+	if (c->nlocal > 1)
+		born(c->mine.pid, &c->mine.born); /* 0: the others do not look after us */
 	if (c->rank == c->leader && c->nlocal > 1)
 		why = memory_make(c);
 	if (c->rank == c->leader && c->nhost > 1 && why == NBMPI_WHY_none) {

@@ -18,7 +18,8 @@
 #define SPINS 200u         /* rounds before "auto" yields, there */
 #define SLEEP_NS 50000u    /* the first sleep; each is twice as long as the one before, ... */
 #define SLEEP_DOUBLES 6u   /* ... so many times: 3.2 ms at most */
-#define CLOCK_ROUNDS 1024u /* rounds between two looks at the clock */
+#define CLOCK_ROUNDS 1024u /* rounds between two looks at the clock, ... */
+#define SLEEP_ROUNDS 16u   /* ... and if they are slept through */
 #define TELL_S 10.0
 
 double nbmpi_now_s(void)
@@ -91,6 +92,7 @@ int nbmpi_wait(struct nbmpi_request *r)
 	enum nbmpi_wait wait = nbmpi_self.start.config.wait;
 	uint32_t looks = crowded() || wait >= NBMPI_WAIT_YIELD ? 1 : LOOKS;
 	uint32_t before_mpi = looks == 1 && wait != NBMPI_WAIT_BLOCK ? TURNS : 0;
+	uint32_t rounds = wait == NBMPI_WAIT_BLOCK ? SLEEP_ROUNDS : CLOCK_ROUNDS;
 	double since = 0, told = TELL_S;
 
 	for (uint32_t round = 0;; round++) {
@@ -105,7 +107,7 @@ int nbmpi_wait(struct nbmpi_request *r)
 			nbmpi_progress();
 		}
 		idle(r, round);
-		if (round % CLOCK_ROUNDS != CLOCK_ROUNDS - 1)
+		if (round % rounds != rounds - 1)
 			continue;
 		if (since == 0)
 			since = nbmpi_now_s();

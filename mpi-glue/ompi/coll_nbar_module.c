@@ -164,15 +164,18 @@ static enum nbmpi_why ask(opal_process_name_t *name, uint32_t *out)
 		why = node.terms == job.self.terms ? NBMPI_WHY_none : NBMPI_WHY_terms;
 	}
 	free(data);
-	if (why != NBMPI_WHY_none || !nbmpi_nodes_number(&job.nodes, &node, out))
+	if (why != NBMPI_WHY_none)
 		return why;
+	if (!nbmpi_nodes_number(&job.nodes, &node, out))
+		return NBMPI_WHY_memory;
 	nbmpi_crowd_add(&job.crowd, &node);
 	if (nbmpi_crowd_full(&job.crowd))
 		nbmpi_crowded();
 	return NBMPI_WHY_none;
 }
 
-/* Number of the host of a process, or why there is none: all members find the same. */
+/* Number of the host of a process, or why there is none: all members find the same, but for
+ * NBMPI_WHY_memory. */
 static enum nbmpi_why host_of(opal_process_name_t name, uint32_t *out)
 {
 	enum nbmpi_why why = NBMPI_WHY_none;
@@ -202,7 +205,12 @@ static uint32_t *hosts_of(ompi_communicator_t *comm, int size, enum nbmpi_why *w
 	for (int r = 0; r < size && *why == NBMPI_WHY_none; r++)
 		*why = host_of(ompi_group_get_proc_name(comm->c_local_group, r), &host[r]);
 	pthread_mutex_unlock(&job.lock);
-	return host;
+	if (*why != NBMPI_WHY_memory)
+		return host;
+	/* The others do not know: no reason to go another way than they, but an error. */
+	*why = NBMPI_WHY_none;
+	free(host);
+	return NULL;
 }
 
 struct nbmpi_comm *coll_nbar_comm(mca_coll_nbar_module_t *module, ompi_communicator_t *comm)
