@@ -168,9 +168,26 @@ static int look_after(struct nbmpi_comm *c, uint32_t ticket)
 	return nbmpi_fail_ended(c, mate);
 }
 
+/* A ticket that is posted. Complete is complete, also when a later one has failed. */
+static int look_at_ticket(struct nbmpi_comm *c, uint32_t ticket)
+{
+	int rc = c->memory ? nbar_crew_test(&c->memory->crew, c->group, ticket)
+			   : nbar_test(c->group, ticket);
+
+	if (rc == 1)
+		return 1;
+	if (c->error)
+		return c->error;
+	if (rc < 0)
+		return nbmpi_fail(c);
+	return c->group ? 0 : look_after(c, ticket);
+}
+
 /* 1: done; 0: not yet; negative: failed. */
 static int look(struct nbmpi_comm *c, const struct nbmpi_request *r)
 {
+	if (r->kind == NBMPI_TICKET && (int32_t)(c->posted - r->ticket) >= 0)
+		return look_at_ticket(c, r->ticket);
 	if (c->error)
 		return c->error;
 	switch (r->kind) {
@@ -181,23 +198,7 @@ static int look(struct nbmpi_comm *c, const struct nbmpi_request *r)
 	case NBMPI_TICKET:
 		break;
 	}
-	if ((int32_t)(c->posted - r->ticket) < 0)
-		return 0;
-	int rc = c->memory ? nbar_crew_test(&c->memory->crew, c->group, r->ticket)
-			   : nbar_test(c->group, r->ticket);
-
-	if (rc == 0 && !c->group)
-		return look_after(c, r->ticket);
-	return rc < 0 ? nbmpi_fail(c) : rc;
-}
-
-/* Complete is complete, also when a later one has failed. */
-static bool complete(struct nbmpi_comm *c, const struct nbmpi_request *r)
-{
-	if (r->kind != NBMPI_TICKET || (int32_t)(c->posted - r->ticket) < 0)
-		return false;
-	return (c->memory ? nbar_crew_test(&c->memory->crew, c->group, r->ticket)
-			  : nbar_test(c->group, r->ticket)) == 1;
+	return 0;
 }
 
 int nbmpi_test(struct nbmpi_request *r)
@@ -208,9 +209,9 @@ int nbmpi_test(struct nbmpi_request *r)
 
 	if (pthread_mutex_trylock(&c->lock) != 0)
 		return 0;
-	rc = complete(c, r) ? 1 : advance(c);
+	rc = look(c, r);
 	if (rc == 0)
-		rc = look(c, r);
+		rc = advance(c); /* what comes of it, the next look tells */
 	r->code = c->code;
 	r->orphan = c->closed;
 	if (rc != 0)
