@@ -27,12 +27,13 @@ struct connect_call {
 	int rc;
 };
 
-static void run_group_connect(void *arg, uint64_t now)
+/* Whether the group can take so many peers: before the wire makes anything for them. */
+static void run_check(void *arg, uint64_t now)
 {
 	struct connect_call *call = arg;
-	const struct nbar_blob *blob = (const void *)(call->req + 1);
-	struct nbnic_group *g = request_group_in(call->port, call->req->cell);
+	const struct nbnic_group *g = request_group_in(call->port, call->req->cell);
 
+	(void)now;
 	call->end = CONNECT_NO_CELL;
 	if (!g)
 		return;
@@ -40,9 +41,15 @@ static void run_group_connect(void *arg, uint64_t now)
 	call->end = CONNECT_TWICE;
 	if (call->missing == 0 && call->req->nblob > 0)
 		return;
-	call->end = CONNECT_MANY;
-	if (call->req->nblob > call->missing)
-		return;
+	call->end = call->req->nblob > call->missing ? CONNECT_MANY : CONNECT_DONE;
+}
+
+static void run_group_connect(void *arg, uint64_t now)
+{
+	struct connect_call *call = arg;
+	const struct nbar_blob *blob = (const void *)(call->req + 1);
+	struct nbnic_group *g = request_group_in(call->port, call->req->cell);
+
 	call->end = CONNECT_REFUSED;
 	if (nbnic_group_connect(&call->nic->nic, g, blob, call->req->nblob, now, &call->bad,
 				&call->why) < 0) {
@@ -108,7 +115,9 @@ int request_group_connect(struct control_client *c, const void *body, size_t len
 	if (length != sizeof(*call.req) + (uint64_t)call.req->nblob * NBAR_BLOB_SIZE)
 		return request_fail(k, -EBADMSG, "%u blobs were announced, %zu bytes came",
 				    call.req->nblob, length - sizeof(*call.req));
-	connect_ready(k, &call);
+	control_call(k, run_check, &call);
+	if (call.end == CONNECT_DONE)
+		connect_ready(k, &call);
 	switch (call.end) {
 	case CONNECT_NO_CELL:
 		return request_fail(k, -ENOENT,

@@ -37,7 +37,9 @@ static void run_remove(void *arg, uint64_t now)
 	verbs_peer_remove(c->w, c->peer);
 }
 
-/* The same NIC in the table, of which more is known now. */
+/* The same NIC in the table, of which more is known now, or another that has its queue pair's number
+ * since it restarted. The id serves hellos only: a wrong one keeps a line from being made, and frames
+ * go as datagrams. */
 static void run_rename(void *arg, uint64_t now)
 {
 	struct peer_call *c = arg;
