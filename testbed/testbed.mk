@@ -30,6 +30,11 @@ $(ONEMAP_BIN): $(ONEMAP_OBJ)
 $(ONEMAP_BIN): ALL_LDFLAGS += -Wl,--wrap=mmap,--wrap=munmap
 OBJS += $(ONEMAP_OBJ)
 
+# NICs over a simulated wire.
+NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic_world.o
+$(BUILD)/test_nic $(BUILD)/test_nic_admin: $(NIC_WORLD_OBJ)
+OBJS += $(NIC_WORLD_OBJ)
+
 TESTS += $(UNIT_BIN)
 TEST_LIST += $(UNIT_BIN)
 OBJS += $(UNIT_OBJ)

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nic_world.h - NICs with one member each, over a simulated wire and clock.
+ *
+ * For tests only. The wire is a queue; the clock moves when nothing else does. Everything is decided
+ * by the test: what is lost, who posts, when time passes.
+ */
+#ifndef TESTBED_NIC_WORLD_H
+#define TESTBED_NIC_WORLD_H
+
+#include "nic.h"
+
+#define MEMBERS_MAX 20
+#define QUEUE_MAX 65536
+#define MS UINT64_C(1000000)
+
+struct frame {
+	uint32_t from, to;
+	struct nbfw_token token;
+};
+
+struct member {
+	struct world *world;
+	uint32_t index;
+	struct nbnic nic;
+	struct nbnic_group *group;
+	struct nbar_blob blob;
+	uint32_t completions, epoch, status, culprit; /* as told to the host */
+	uint32_t nlate, late[NBAR_LATE_MAX];
+	uint32_t released;
+	uint32_t signals, signal_src, signal_word0;
+	bool ring_full, unplugged;
+};
+
+struct world {
+	struct member member[MEMBERS_MAX];
+	struct frame queue[QUEUE_MAX];
+	uint32_t head, tail, size, sent;
+	uint32_t loss_percent, duplicate_percent;
+	uint64_t now;
+	const char *alg;
+};
+
+extern const struct nbnic_ops world_ops;
+extern const struct nbnic_config world_config;
+
+/* Opens a group of a member's NIC; negative errno if that does not take it. */
+int open_group(struct member *m, const char *alg, uint32_t size, uint32_t rank,
+	       struct nbnic_group **out);
+
+/* size members, opened but not connected; and connected. There is one world at a time. */
+struct world *world_open(uint32_t size, const char *alg);
+struct world *world_connected(uint32_t size, const char *alg);
+void connect_member(struct world *w, uint32_t i);
+void world_close(struct world *w);
+
+/* Carries frames until the wire is empty. */
+void settle(struct world *w);
+
+/* Lets time pass, with all that the NICs do meanwhile. */
+void pass_time(struct world *w, uint64_t ns);
+
+/* The hosts post a barrier: one of them, or all, with all that follows. */
+void post(struct world *w, uint32_t i, uint32_t epoch);
+void post_all(struct world *w, uint32_t epoch);
+
+/* Sum of a counter over all NICs. */
+uint64_t counted(struct world *w, enum nbar_counter c);
+
+#endif
