@@ -86,7 +86,7 @@ const struct nbnic_ops world_ops = { on_transmit, on_complete, on_late, on_deliv
 const struct nbnic_config world_config = { MS, 1000 * MS };
 
 int open_group(struct member *m, const char *alg, uint32_t size, uint32_t rank,
-		      struct nbnic_group **out)
+	       struct nbnic_group **out)
 {
 	struct nbnic_open arg = { .port = 0,
 				  .rank = rank,

@@ -2,8 +2,8 @@
 /*
  * nic_world.h - NICs with one member each, over a simulated wire and clock.
  *
- * For tests only. The wire is a queue; the clock moves when nothing else does. Everything is decided
- * by the test: what is lost, who posts, when time passes.
+ * For tests only. The wire is a queue; the clock moves when nothing else does. Everything is
+ * decided by the test: what is lost, who posts, when time passes.
  */
 #ifndef TESTBED_NIC_WORLD_H
 #define TESTBED_NIC_WORLD_H
