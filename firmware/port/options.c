@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_kvargs.h>
-
 #include "log.h"
 #include "options.h"
 #include "rundir.h"
@@ -137,17 +135,8 @@ static int version(void)
 
 static int name_check(const struct options *o, const char *name)
 {
-	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				      "0123456789_.-";
-	size_t n = strlen(name);
-
-	if (n == 0 || n >= NBAR_NAME_MAX || strspn(name, allowed) != n || name[0] == '.') {
-		log_error(
-			"--nic name=%s: a name has 1 to %u letters, digits, '_', '.' or '-', and does "
-			"not begin with '.'",
-			name, NBAR_NAME_MAX - 1);
+	if (spec_name("--nic", name) < 0)
 		return EXIT_USAGE;
-	}
 	for (uint32_t i = 0; i < o->nnic; i++) {
 		if (strcmp(name, o->nic[i].name) == 0) {
 			log_error("--nic name=%s: two NICs have this name", name);
@@ -157,54 +146,9 @@ static int name_check(const struct options *o, const char *name)
 	return -1;
 }
 
-static int wire_find(const char *name, const struct wire_ops **out)
-{
-	for (size_t i = 0; i < NWIRE; i++) {
-		if (strcmp(name, wires[i]->name) == 0) {
-			*out = wires[i];
-			return -1;
-		}
-	}
-	log_error("--nic wire=%s: this build has no such wire; see --list-wires", name);
-	return EXIT_USAGE;
-}
-
-/* Every key is name, wire or one of the wire's, has a value, and comes once. */
-static int keys_check(const struct rte_kvargs *args, const struct wire_ops *wire)
-{
-	char known[128];
-	size_t used = (size_t)snprintf(known, sizeof(known), "name, wire");
-
-	for (const char *const *key = wire->options; *key; key++)
-		used += (size_t)snprintf(known + used, sizeof(known) - used, ", %s", *key);
-	for (unsigned i = 0; i < args->count; i++) {
-		const char *key = args->pairs[i].key, *value = args->pairs[i].value;
-		bool found = strcmp(key, "name") == 0 || strcmp(key, "wire") == 0;
-
-		for (const char *const *k = wire->options; *k; k++)
-			found |= strcmp(key, *k) == 0;
-		if (!found) {
-			log_error("--nic: unknown key \"%s\"; a NIC on wire %s has: %s", key,
-				  wire->name, known);
-			return EXIT_USAGE;
-		}
-		if (!value || !*value || rte_kvargs_count(args, key) > 1) {
-			log_error("--nic: key \"%s\" needs one value: %s=VALUE", key, key);
-			return EXIT_USAGE;
-		}
-	}
-	return -1;
-}
-
-const char *options_value(void *args, const char *key)
-{
-	const struct option_nic *n = args;
-
-	return n->args ? rte_kvargs_get(n->args, key) : NULL;
-}
-
 static int nic_add(struct options *o, const char *text)
 {
+	static const char *const keys[] = { "name", "wire", NULL };
 	struct option_nic n = { .wire = wires[0] };
 	char name[NBAR_NAME_MAX];
 	const char *value;
@@ -218,19 +162,15 @@ static int nic_add(struct options *o, const char *text)
 	}
 	snprintf(name, sizeof(name), "n%u", o->nnic);
 	if (text) {
-		n.args = rte_kvargs_parse(text, NULL);
-		if (!n.args) {
-			log_error("--nic %s: not a list of KEY=VALUE, as name=n0,wire=ring", text);
+		if (spec_parse("--nic", text, &n.spec) < 0)
 			return EXIT_USAGE;
-		}
-		value = rte_kvargs_get(n.args, "wire");
-		rc = value ? wire_find(value, &n.wire) : -1;
-		if (rc == -1)
-			rc = keys_check(n.args, n.wire);
-		if (rc != -1)
-			return rc;
+		value = spec_value(&n.spec, "wire");
+		if (value && spec_wire("--nic", value, wires, NWIRE, &n.wire) < 0)
+			return EXIT_USAGE;
+		if (spec_check("--nic", &n.spec, n.wire, keys) < 0)
+			return EXIT_USAGE;
 	}
-	value = options_value(&n, "name");
+	value = spec_value(&n.spec, "name");
 	rc = name_check(o, value ? value : name);
 	if (rc != -1)
 		return rc;

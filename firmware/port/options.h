@@ -9,16 +9,15 @@
 #include <sys/types.h>
 
 #include "nicd.h"
+#include "spec.h"
 #include "tune.h"
 
 enum option_huge { OPTION_HUGE_AUTO, OPTION_HUGE_YES, OPTION_HUGE_NO };
 
-struct rte_kvargs;
-
 struct option_nic {
 	char name[NBAR_NAME_MAX];
 	const struct wire_ops *wire;
-	struct rte_kvargs *args; /* NULL: none were given */
+	struct spec spec;
 };
 
 struct options {
@@ -40,8 +39,5 @@ struct options {
 
 /* Reads the command line. -1: go on; else this is the exit status. Wrong use is reported. */
 int options_parse(int argc, char **argv, struct options *o);
-
-/* What a wire calls to look up a key of its NIC; args is a struct option_nic. */
-const char *options_value(void *args, const char *key);
 
 #endif

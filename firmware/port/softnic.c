@@ -137,7 +137,7 @@ static int nics_open(const struct options *o, struct nicd *d)
 	for (uint32_t i = 0; i < o->nnic; i++) {
 		struct option_nic n = o->nic[i];
 		struct wire_base *wire;
-		int rc = n.wire->open(n.name, options_value, &n, &wire);
+		int rc = n.wire->open(n.name, spec_value, &n.spec, &wire);
 
 		if (rc < 0)
 			return rc;
