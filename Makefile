@@ -23,7 +23,10 @@ CFLAGS   ?= $(if $(DEBUG),-O0,-O2) -g
 WARN     := -Wall -Wextra -Wpedantic -Wconversion -Wmissing-prototypes -Wstrict-prototypes -Wvla
 ALL_CFLAGS = -std=c11 $(WARN) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) \
              -MMD -MP
-ALL_LDFLAGS = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
+# Where programs of ours find libnbar-hostnic.so: beside them, or where they are installed. With a
+# sanitizer it is that which calls dlopen(): so the program's own path must count for all.
+ALL_LDFLAGS = $(LDFLAGS) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..:$$ORIGIN/../lib' \
+              $(if $(SAN),-Wl$(comma)--disable-new-dtags) $(if $(SAN),-fsanitize=$(SAN))
 V        ?=
 Q        := $(if $(V),,@)
 say       = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(2)')

@@ -10,13 +10,15 @@ CFLAGS_fw = -ffreestanding $(FW_SYSTEM_INCLUDE) -Ifirmware/include -Ifirmware/co
 FW_CORE_OBJ := $(patsubst %.c,$(BUILD)/fw/%.o,$(wildcard firmware/core/*.c))
 FW_NIC_OBJ := $(patsubst %.c,$(BUILD)/fw/%.o,$(wildcard firmware/nic/*.c))
 FW_OBJ := $(FW_CORE_OBJ) $(FW_NIC_OBJ)
+# They go into a shared library, too.
+$(FW_OBJ): CFLAGS_fw += -fPIC -fvisibility=hidden
 $(BUILD)/libnbfw.a: $(FW_CORE_OBJ)
 $(BUILD)/libnbnic.a: $(FW_NIC_OBJ)
 
 # Lazily expanded: pkg-config is not there yet when `make deps` runs on a fresh machine.
 DPDK_CFLAGS = $(shell pkg-config --cflags libdpdk 2>/dev/null)
 DPDK_LIBS = $(shell pkg-config --libs libdpdk 2>/dev/null)
-CFLAGS_nicd = -D_GNU_SOURCE -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/include -Ifirmware/core \
+CFLAGS_nicd = -D_GNU_SOURCE -fPIC -fvisibility=hidden -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/include -Ifirmware/core \
               -Ifirmware/nic -Ifirmware/port
 # The files that see DPDK's headers; these are not as strict as ours. All others make libnbnicd.a:
 # the daemon without its main(), for tests that run it in threads of their own.
@@ -27,11 +29,15 @@ VERBS_SRC := firmware/port/wire_verbs.c $(wildcard firmware/port/verbs_*.c)
 NICD_LEFT_OUT := $(if $(VERBS),,$(VERBS_SRC))
 NICD_LIBS = $(if $(VERBS),$(shell pkg-config --libs libibverbs))
 NICD_DPDK_OBJ := $(NICD_DPDK_SRC:%.c=$(BUILD)/nicd/%.o)
-NICD_LIB_SRC := $(filter-out $(NICD_DPDK_SRC) $(NICD_LEFT_OUT),$(wildcard firmware/port/*.c))
+# libnbar-hostnic.so: the same NIC in the process of its host.
+HOSTNIC_SO := libnbar-hostnic.so.$(firstword $(subst ., ,$(VERSION)))
+HOSTNIC_SRC := $(wildcard firmware/port/hostnic*.c)
+HOSTNIC_OBJ := $(HOSTNIC_SRC:%.c=$(BUILD)/nicd/%.o)
+NICD_LIB_SRC := $(filter-out $(NICD_DPDK_SRC) $(NICD_LEFT_OUT) $(HOSTNIC_SRC),$(wildcard firmware/port/*.c))
 NICD_LIB_OBJ := $(NICD_LIB_SRC:%.c=$(BUILD)/nicd/%.o)
 NICD_OBJ := $(NICD_DPDK_OBJ) $(NICD_LIB_OBJ)
 $(NICD_DPDK_OBJ): CFLAGS_nicd += $(subst -I/,-isystem /,$(DPDK_CFLAGS))
-$(BUILD)/nicd/firmware/port/options.o: CFLAGS_nicd += $(if $(VERBS),-DNBAR_VERBS)
+$(BUILD)/nicd/firmware/port/options.o $(BUILD)/nicd/firmware/port/hostnic_spec.o: CFLAGS_nicd += $(if $(VERBS),-DNBAR_VERBS)
 $(BUILD)/libnbnicd.a: $(NICD_LIB_OBJ)
 $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/libnbnicd.a:
 	$(call say,AR,$@)
@@ -42,11 +48,18 @@ $(BUILD)/nbar-nicd: $(NICD_DPDK_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(DPDK_LIBS) $(NICD_LIBS) -lpthread
 
-ALL += $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/nbar-nicd
-OBJS += $(FW_OBJ) $(NICD_OBJ)
+# Never unloaded: its thread may still be in it.
+$(BUILD)/$(HOSTNIC_SO): $(HOSTNIC_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-soname,$(HOSTNIC_SO) -Wl,-z,nodelete $^ -o $@ \
+		$(NICD_LIBS) -lpthread
+
+ALL += $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/nbar-nicd $(BUILD)/$(HOSTNIC_SO)
+OBJS += $(FW_OBJ) $(NICD_OBJ) $(HOSTNIC_OBJ)
 
 INSTALL += install-nicd
-install-nicd: $(BUILD)/nbar-nicd
+install-nicd: $(BUILD)/nbar-nicd $(BUILD)/$(HOSTNIC_SO)
+	$(Q)install -D -m 755 $(BUILD)/$(HOSTNIC_SO) $(DESTDIR)$(LIBDIR)/$(HOSTNIC_SO)
 	$(Q)install -D -m 755 $(BUILD)/nbar-nicd $(DESTDIR)$(PREFIX)/bin/nbar-nicd
 	$(Q)install -D -m 644 firmware/nbar-nicd.8 $(DESTDIR)$(PREFIX)/share/man/man8/nbar-nicd.8
 .PHONY: install-nicd

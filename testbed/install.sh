@@ -25,18 +25,27 @@ only_our_symbols() {
 	grep -q '^nbar_open' "$work/symbols" && ! grep -vE '^(nbar_|NBAR_)' "$work/symbols"
 }
 
-run_example() {
-	local i pids=
-	mkdir -p "$work/meet"
-	for i in 0 1 2; do
-		LD_LIBRARY_PATH=$libdir "$work/hello" "$work/run/n$i.sock" "$work/meet" $i 3 >"$work/hello.$i" 2>&1 &
+run_example() { # FOLDER NIC NIC NIC
+	local meet=$work/$1 i=0 nic pids=
+	shift
+	mkdir -p "$meet"
+	for nic; do
+		LD_LIBRARY_PATH=$libdir "$work/hello" "$nic" "$meet" $i $# >"$work/hello.$i" 2>&1 &
 		pids="$pids $!"
+		i=$((i + 1))
 	done
 	for i in $pids; do
 		wait "$i" || { cat "$work"/hello.*; return 1; }
 	done
 }
 
+hostnic_symbols() {
+	nm -D --defined-only "$libdir"/libnbar-hostnic.so.* | awk '{print $3}' >"$work/symbols"
+	cat "$work/symbols"
+	[ "$(cat "$work/symbols")" = nbar_hostnic ]
+}
+
+alone=host:wire=udp,bind=127.0.0.1:0
 man_pages() {
 	for page in nbar.1 nbar-mpi-bench.1 nbar.3 nbar_team.3 nbar_crew.3 nbar-nicd.8; do
 		[ -s "$(find "$root" -name "$page")" ] || { echo "no $page"; return 1; }
@@ -53,9 +62,11 @@ ok "as C++ too" g++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only $(flags --cfl
 	-x c++ /dev/null
 ok "the library needs libc alone" needs_libc_alone
 ok "and exports nbar_ names alone" only_our_symbols
+ok "the library of NICs in a process exports one name" hostnic_symbols
+ok "three processes of the example meet without a daemon" run_example alone $alone $alone $alone
 ok "man pages are there" man_pages
 BUILD=$prefix/bin
 ok "the installed daemon starts" daemon "$work/run" --nics 3
-ok "three processes of the example meet" run_example
+ok "three processes of the example meet" run_example meet "$work"/run/n{0,1,2}.sock
 ok "the installed tool shows the NICs" "$prefix/bin/nbar" stat "$work/run/n0.sock"
 finish

@@ -15,6 +15,8 @@ $(UNIT_BIN): $(BUILD)/%: $(BUILD)/test/testbed/unit/%.o $(BUILD)/libinproc.a $(B
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
 
+$(BUILD)/test_hostnic $(BUILD)/test_hostnic_own: | $(BUILD)/$(HOSTNIC_SO)
+
 # A NIC daemon inside a test program.
 INPROC_OBJ := $(BUILD)/test/testbed/unit/inproc.o
 $(BUILD)/libinproc.a: $(INPROC_OBJ)
@@ -74,7 +76,7 @@ check-thread-mutations: ## the same with the thread barriers; takes minutes
 check-unit: $(UNIT_BIN) ## the unit tests alone
 	$(Q)BUILD=$(BUILD) testbed/run $(UNIT_BIN)
 
-THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_team_kinds $(BUILD)/test_crew $(BUILD)/test_hostlib%,$(UNIT_BIN))
+THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_team_kinds $(BUILD)/test_crew $(BUILD)/test_hostlib% $(BUILD)/test_hostnic%,$(UNIT_BIN))
 check-threads: $(THREAD_BIN) ## what has threads; for SAN=thread
 	$(Q)BUILD=$(BUILD) testbed/run $(THREAD_BIN)
 

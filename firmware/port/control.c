@@ -26,6 +26,7 @@ struct call {
 	struct nicd *nicd;
 	mailbox_fn *fn;
 	void *arg;
+	bool own;
 	struct nicd_released *released;
 };
 
@@ -36,18 +37,20 @@ static void run_call(void *arg, uint64_t now)
 
 	if (c->fn)
 		c->fn(c->arg, now);
+	if (c->own)
+		nicd_turn(c->nicd, now);
 	c->released = nicd_take_released(c->nicd);
 }
 
 void control_call(struct control *k, mailbox_fn *fn, void *arg)
 {
-	struct call c = { .nicd = k->nicd, .fn = fn, .arg = arg };
+	struct call c = { .nicd = k->nicd, .fn = fn, .arg = arg, .own = k->own };
 
 	mailbox_call(&k->nicd->mailbox, run_call, &c);
 	k->nblock -= nicd_free_released(c.released, !k->stopped);
 }
 
-static int watch(struct control *k, int fd, void *source)
+int control_watch(struct control *k, int fd, void *source)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = source };
 
@@ -73,7 +76,7 @@ static void client_drop(struct control_client *c)
 }
 
 /* Sends the reply at hand. False: the client is gone, or does not read what it is sent. */
-static bool client_send(struct control_client *c)
+bool control_client_send(struct control_client *c)
 {
 	struct control *k = c->at->control;
 	struct iovec iov = { .iov_base = k->out.byte, .iov_len = k->out.head.length };
@@ -111,14 +114,14 @@ static void on_client(struct control_client *c)
 	}
 	c->heard_at = ++k->nheard;
 	request_answer(c, (size_t)n, msg.msg_flags & MSG_TRUNC);
-	if (!client_send(c))
+	if (!control_client_send(c))
 		client_drop(c);
 }
 
 /* Somebody who connects and then does nothing must not keep others out: the client without a port
  * that has been quiet longest makes room. There is one, as a port has one owner, and those who are
  * attached are counted. */
-static void make_room(struct control_nic *at)
+void control_make_room(struct control_nic *at)
 {
 	struct control_client *oldest = NULL;
 
@@ -130,66 +133,19 @@ static void make_room(struct control_nic *at)
 	client_drop(oldest);
 }
 
-/* Out of descriptors: says so to the one at the door, with the descriptor kept for that. */
-static void turn_away(struct control_nic *at)
+void control_client_add(struct control_client *c)
 {
-	struct control *k = at->control;
-	struct control_client c = { .at = at };
-
-	close(k->spare_fd);
-	c.fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC);
-	if (c.fd < 0) {
-		/* The system has none either. He stays at the door: no reason to spin here. */
-		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
-	} else {
-		k->out_fd = -1;
-		k->out.head = (struct nbar_reply){
-			.magic = NBAR_ABI_MAGIC,
-			.version = NBAR_ABI_VERSION,
-			.length = sizeof(k->out.head),
-		};
-		request_fail(k, -EMFILE,
-			     "the daemon of %s has no file descriptors left; "
-			     "restart it with a higher limit (ulimit -n)",
-			     at->nic->name);
-		client_send(&c);
-		close(c.fd);
-	}
-	k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	c->source = CONTROL_CLIENT;
+	c->heard_at = ++c->at->control->nheard;
+	c->next = c->at->client;
+	c->at->client = c;
+	c->at->nclient++;
 }
 
-static void on_listener(struct control_nic *at)
+static void on_guest(struct control_client *c)
 {
-	struct control *k = at->control;
-	struct control_client *c;
-	struct ucred who;
-	socklen_t size = sizeof(who);
-	int fd;
-
-	make_room(at);
-	fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE)
-			turn_away(at);
-		return;
-	}
-	c = calloc(1, sizeof(*c));
-	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 || watch(k, fd, c) < 0) {
-		free(c);
-		close(fd);
-		return;
-	}
-	*c = (struct control_client){
-		.source = CONTROL_CLIENT,
-		.fd = fd,
-		.at = at,
-		.next = at->client,
-		.pid = (uint32_t)who.pid,
-		.uid = who.uid,
-		.heard_at = ++k->nheard,
-	};
-	at->client = c;
-	at->nclient++;
+	control_client_add(c);
+	on_client(c);
 }
 
 static void on_wire(struct control_wire *at)
@@ -203,85 +159,70 @@ static void run_stop(void *arg, uint64_t now)
 	nicd_stop(arg, now);
 }
 
-static void listeners_close(struct control *k)
+/* How long nothing but sockets needs this thread. */
+static int wait_ms(const struct control *k)
 {
-	for (uint32_t i = 0; i < k->nnic; i++) {
-		if (k->nic[i].fd < 0)
-			continue;
-		unlink(k->nic[i].path);
-		close(k->nic[i].fd);
-		k->nic[i].fd = -1;
+	if (k->own)
+		return k->nblock > 0 ? CONTROL_TURN_MS : -1;
+	return k->nblock > k->ngroup ? RECLAIM_MS : -1;
+}
+
+/* Somebody has closed a NIC of this process. */
+static bool look_again(const struct control *k)
+{
+	uint64_t n;
+
+	(void)!read(k->stop_fd, &n, sizeof(n));
+	return true;
+}
+
+/* False: that was the last. */
+static bool on_event(struct control *k, void *from)
+{
+	switch (*(enum control_source *)from) {
+	case CONTROL_STOP:
+		if (k->own)
+			return look_again(k);
+		control_listeners_close(k);
+		k->stopped = true; /* the polling thread may end before it has another call */
+		control_call(k, run_stop, k->nicd);
+		return false;
+	case CONTROL_LISTENER:
+		control_arrival(from);
+		break;
+	case CONTROL_GUEST:
+		on_guest(from);
+		break;
+	case CONTROL_CLIENT:
+		on_client(from);
+		break;
+	case CONTROL_WIRE:
+		on_wire(from);
+		break;
 	}
+	return true;
 }
 
 static void *control_main(void *arg)
 {
 	struct control *k = arg;
+	bool more = true;
 
-	for (;;) {
+	while (more) {
 		struct epoll_event ev;
 		/* One at a time: what one event ends cannot be in the hands of the next one. */
-		int n = epoll_wait(k->epoll, &ev, 1, k->nblock > k->ngroup ? RECLAIM_MS : -1);
+		int n = epoll_wait(k->epoll, &ev, 1, wait_ms(k));
 
 		if (n == 0)
 			control_call(k, NULL, NULL);
-		if (n <= 0)
-			continue;
-		switch (*(enum control_source *)ev.data.ptr) {
-		case CONTROL_STOP:
-			listeners_close(k);
-			k->stopped =
-				true; /* the polling thread may end before it has another call */
-			control_call(k, run_stop, k->nicd);
-			return NULL;
-		case CONTROL_LISTENER:
-			on_listener(ev.data.ptr);
-			break;
-		case CONTROL_CLIENT:
-			on_client(ev.data.ptr);
-			break;
-		case CONTROL_WIRE:
-			on_wire(ev.data.ptr);
-			break;
-		}
+		if (n > 0)
+			more = on_event(k, ev.data.ptr);
+		if (k->own && k->nblock == 0 && k->nic[0].nclient == 0 && k->unused(k->arg))
+			more = false;
 	}
-}
-
-static int listener_open(struct control *k, struct control_nic *at,
-			 const struct control_config *config)
-{
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int n = snprintf(at->path, sizeof(at->path), "%s/%s.sock", config->run_dir, at->nic->name);
-
-	if (n < 0 || (size_t)n >= sizeof(at->path)) {
-		log_error("run directory %s is too long a name: a socket's path has at most %zu "
-			  "bytes; give a shorter one with --run-dir",
-			  config->run_dir, sizeof(at->path) - 1);
-		return -ENAMETOOLONG;
-	}
-	memcpy(sun.sun_path, at->path, sizeof(sun.sun_path));
-	at->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (at->fd < 0)
-		goto fail;
-	if (bind(at->fd, (const struct sockaddr *)&sun, sizeof(sun)) < 0) {
-		int err = errno;
-
-		close(at->fd);
-		at->fd = -1; /* what lies there is not ours to remove */
-		errno = err;
-		goto fail;
-	}
-	/* Nobody can connect before listen(), so the permissions are right from the start. */
-	if ((config->group != (gid_t)-1 && chown(at->path, (uid_t)-1, config->group) < 0) ||
-	    chmod(at->path, config->mode) < 0 || listen(at->fd, SOMAXCONN) < 0)
-		goto fail;
-	if (watch(k, at->fd, at) == 0)
-		return 0;
-fail:;
-	int rc = -errno;
-
-	log_error("control socket %s: %s", at->path, strerror(errno));
-	return rc;
+	if (k->over)
+		k->over(k->arg);
+	return NULL;
 }
 
 static int thread_start(struct control *k, const cpu_set_t *cpus)
@@ -299,11 +240,12 @@ static int thread_start(struct control *k, const cpu_set_t *cpus)
 	return -rc;
 }
 
-static void control_free(struct control *k)
+void control_free(struct control *k)
 {
-	listeners_close(k);
+	control_listeners_close(k);
 	close(k->epoll);
-	close(k->spare_fd);
+	if (k->spare_fd >= 0)
+		close(k->spare_fd);
 	free(k);
 }
 
@@ -319,8 +261,12 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 	k->tune = config->tune;
 	k->stop_fd = config->stop_fd;
 	k->epoll = epoll_create1(EPOLL_CLOEXEC);
-	k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	rc = watch(k, k->stop_fd, k);
+	k->own = !config->run_dir;
+	k->unused = config->unused;
+	k->over = config->over;
+	k->arg = config->arg;
+	k->spare_fd = k->own ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
+	rc = control_watch(k, k->stop_fd, k);
 	if (rc < 0)
 		log_error("control sockets: %s", strerror(-rc));
 	for (uint32_t i = 0; rc == 0 && i < d->nnic; i++) {
@@ -331,9 +277,9 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 		k->nic[i].from_wire.source = CONTROL_WIRE;
 		k->nic[i].from_wire.wire = d->nic[i]->wire;
 		k->nnic++;
-		rc = listener_open(k, &k->nic[i], config);
+		rc = k->own ? 0 : control_listen(&k->nic[i], config);
 		if (rc == 0 && d->nic[i]->wire->ops->serve)
-			rc = watch(k, d->nic[i]->wire->fd, &k->nic[i].from_wire);
+			rc = control_watch(k, d->nic[i]->wire->fd, &k->nic[i].from_wire);
 	}
 	if (rc == 0)
 		rc = thread_start(k, config->cpus);

@@ -17,13 +17,23 @@
 struct control;
 
 struct control_config {
-	const char *run_dir;     /* taken with rundir_take */
+	const char *run_dir;     /* taken with rundir_take; NULL: the NICs are this process's own */
 	mode_t mode;             /* of the sockets: who may use these NICs */
 	gid_t group;             /* of the sockets; (gid_t)-1: that of the process */
 	int stop_fd;             /* when this can be read, everything is stopped in good order */
 	const cpu_set_t *cpus;   /* for the thread; NULL: as the caller */
 	const struct tune *tune; /* what "auto" is; NULL: as the core has it */
+	/*
+	 * NICs of the process's own, whose mailbox is shared: there are no sockets but those of
+	 * control_admit, and the control thread takes a turn every CONTROL_TURN_MS while there are
+	 * groups. With neither clients nor groups, and if unused(arg) says so, it ends by itself,
+	 * with over(arg); stop_fd, an eventfd, has it ask again.
+	 */
+	bool (*unused)(void *arg);
+	void (*over)(void *arg);
+	void *arg;
 };
+#define CONTROL_TURN_MS 5 /* while a host computes, this late are its NIC's answers */
 
 /* Makes a socket RUN_DIR/NAME.sock for each NIC and starts the thread; the polling thread must
  * run for it to get anywhere. 0, or negative errno after log_error(). */
@@ -31,6 +41,12 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 
 /* Waits for the thread to end, when nicd_run has returned, and gives everything back. */
 void control_end(struct control *k);
+
+/* Takes this end of a socket pair as a client of the first NIC; any thread. 0 or negative errno. */
+int control_admit(struct control *k, int fd);
+
+/* Gives everything back that is not a client's, in over(). */
+void control_free(struct control *k);
 
 /* Path of the socket of NIC i. */
 const char *control_path(const struct control *k, uint32_t i);

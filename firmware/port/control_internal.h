@@ -15,7 +15,13 @@
  * some. */
 #define CONTROL_CLIENTS_MAX (2 * NBAR_PORTS_MAX + NBAR_ATTACHED_MAX)
 
-enum control_source { CONTROL_STOP, CONTROL_LISTENER, CONTROL_CLIENT, CONTROL_WIRE };
+enum control_source {
+	CONTROL_STOP,
+	CONTROL_LISTENER,
+	CONTROL_GUEST, /* of control_admit: a client that is in no list yet */
+	CONTROL_CLIENT,
+	CONTROL_WIRE
+};
 
 struct control_client {
 	enum control_source source; /* first: what an epoll event points to */
@@ -55,6 +61,10 @@ struct control {
 	pthread_t thread;
 	int epoll, stop_fd;
 	bool stopped;
+	bool own; /* the NICs are polled by who has time */
+	bool (*unused)(void *arg);
+	void (*over)(void *arg);
+	void *arg;
 	int spare_fd; /* given up to answer one more client when there are no descriptors left */
 	uint64_t nheard;
 	uint32_t nblock; /* blocks of groups that the NICs have */
@@ -75,6 +85,18 @@ struct control {
 
 /* Has fn(arg, now) run by the polling thread, and frees what the NICs have released. */
 void control_call(struct control *k, mailbox_fn *fn, void *arg);
+
+/* control.c: events of fd go to source; a client comes into the list, for which there is room; it
+ * is sent the reply at hand (false: it is gone, or does not read what it is sent). */
+int control_watch(struct control *k, int fd, void *source);
+void control_make_room(struct control_nic *at);
+void control_client_add(struct control_client *c);
+bool control_client_send(struct control_client *c);
+
+/* control_listen.c: makes the socket of a NIC; removes all; somebody is at the door of one. */
+int control_listen(struct control_nic *at, const struct control_config *config);
+void control_listeners_close(struct control *k);
+void control_arrival(struct control_nic *at);
 
 /* Answers the request of length bytes in control.in (if truncated, its beginning): writes
  * control.out and out_fd. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mailbox.c - one slot between the control thread and the polling thread.
+ * mailbox.c - one slot between the control thread and the polling thread; or a lock between threads
+ * that take turns.
  *
  * With page.c the only file of the firmware with atomics. mailbox_serve is on the path of every
  * turn: with an empty slot it costs one load.
@@ -12,8 +13,42 @@
 
 #include "mailbox.h"
 
+void mailbox_share(struct mailbox *m, uint64_t (*clock)(void))
+{
+	m->clock = clock;
+	m->wanted = 0;
+	pthread_mutex_init(&m->turn, NULL);
+}
+
+bool mailbox_enter(struct mailbox *m)
+{
+	/* Who polls without a pause would keep a call from the lock. Pairs with the additions in
+	 * call_shared. Relaxed: it orders nothing, the lock does. */
+	return !__atomic_load_n(&m->wanted, __ATOMIC_RELAXED) &&
+	       pthread_mutex_trylock(&m->turn) == 0;
+}
+
+void mailbox_leave(struct mailbox *m)
+{
+	pthread_mutex_unlock(&m->turn);
+}
+
+static void call_shared(struct mailbox *m, mailbox_fn *fn, void *arg)
+{
+	/* Pairs with the load in mailbox_enter. Relaxed: see there. */
+	__atomic_fetch_add(&m->wanted, 1, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&m->turn);
+	__atomic_fetch_sub(&m->wanted, 1, __ATOMIC_RELAXED);
+	fn(arg, m->clock());
+	pthread_mutex_unlock(&m->turn);
+}
+
 void mailbox_call(struct mailbox *m, mailbox_fn *fn, void *arg)
 {
+	if (m->clock) {
+		call_shared(m, fn, arg);
+		return;
+	}
 	m->fn = fn;
 	m->arg = arg;
 	/* Pairs with the acquire in mailbox_serve: it sees fn, arg and what they point to. */

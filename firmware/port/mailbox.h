@@ -5,10 +5,15 @@
  * One slot: the control thread puts a call in and waits until it is done; the polling thread looks
  * at the slot once a turn. So all state of a NIC belongs to one thread, without a lock. Knows no
  * DPDK. One caller and one server at a time.
+ *
+ * Where there is no polling thread, but threads that have time for a turn (hostnic.c), the mailbox
+ * is shared: who is in it is the polling thread as long. Nobody who polls ever waits for another,
+ * and a call is run by its caller, between two turns.
  */
 #ifndef NBAR_PORT_MAILBOX_H
 #define NBAR_PORT_MAILBOX_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,9 +23,21 @@ struct mailbox {
 	uint32_t full; /* futex */
 	mailbox_fn *fn;
 	void *arg;
+	uint64_t (*clock)(void); /* NULL: it is not shared */
+	uint32_t wanted;         /* calls that wait for the end of a turn */
+	pthread_mutex_t turn;
 };
 
-/* Control thread: has fn(arg, now) run by the polling thread; returns when it is done. */
+/* Makes it a shared one, before anybody uses it. */
+void mailbox_share(struct mailbox *m, uint64_t (*clock)(void));
+
+/* A thread with time for a turn enters a shared one, and leaves it. False: another is in it, or is
+ * to be let in. */
+bool mailbox_enter(struct mailbox *m);
+void mailbox_leave(struct mailbox *m);
+
+/* Control thread: has fn(arg, now) run by the polling thread; returns when it is done. A shared one
+ * takes calls of any thread that is not in it. */
 void mailbox_call(struct mailbox *m, mailbox_fn *fn, void *arg);
 
 /* Polling thread: runs what is in the slot. False: nothing. */

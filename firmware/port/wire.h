@@ -52,6 +52,8 @@ struct wire_ops {
 	int (*peer_begin)(struct wire_base *w, const struct nbnic_addr *a, const char **why);
 	void (*peer_end)(struct wire_base *w, const struct nbnic_addr *a);
 	void (*serve)(struct wire_base *w); /* base.fd is readable */
+	/* In a child of fork(), where nobody uses the wire: closes its descriptors, no more. */
+	void (*forked)(struct wire_base *w);
 };
 
 extern const struct wire_ops wire_ring_ops, wire_dpdk_ops, wire_udp_ops, wire_verbs_ops;

@@ -197,6 +197,11 @@ static void udp_close(struct wire_base *base)
 	free(w);
 }
 
+static void udp_forked(struct wire_base *base)
+{
+	close(((struct udp_wire *)base)->fd);
+}
+
 static int udp_open(const char *nic, const char *(*option)(void *args, const char *key), void *args,
 		    struct wire_base **out)
 {
@@ -272,4 +277,5 @@ const struct wire_ops wire_udp_ops = {
 	.poll = udp_poll,
 	.transmit = udp_transmit,
 	.options = udp_options,
+	.forked = udp_forked,
 };

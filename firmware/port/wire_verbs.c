@@ -262,6 +262,16 @@ static void verbs_close(struct wire_base *base)
 	free(w);
 }
 
+/* The queue pairs end with the parent, not when the child does. */
+static void verbs_forked(struct wire_base *base)
+{
+	const struct verbs_wire *w = (const struct verbs_wire *)base;
+
+	close(w->context->cmd_fd);
+	close(w->context->async_fd);
+	close(w->wake_fd);
+}
+
 static int verbs_open(const char *nic, const char *(*option)(void *args, const char *key),
 		      void *args, struct wire_base **out)
 {
@@ -297,4 +307,5 @@ const struct wire_ops wire_verbs_ops = {
 	.peer_begin = verbs_peer_begin,
 	.peer_end = verbs_peer_end,
 	.serve = verbs_serve,
+	.forked = verbs_forked,
 };

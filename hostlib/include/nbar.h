@@ -40,8 +40,11 @@ const char *nbar_error(void);
 /*
  * Opens a port. nic: "n0" (a NIC of the daemon whose run directory is $NBAR_RUN_DIR, or else the
  * default one), "n0:3" (port 3 of it), a path of a control socket, or NULL: $NBAR_NIC, or else
- * "n0". Errors: -ENOENT, -ECONNREFUSED no such NIC, no daemon; -EACCES; -EPROTO it speaks another
- * version; -EBUSY that port has another owner; -ENOSPC no port is free.
+ * "n0". Or a NIC inside this process, with no daemon: "host:wire=udp,bind=192.0.2.1:0" or
+ * "host:wire=verbs,mode=write" (see nbar(3); "host:" alone: verbs, or else udp); who opens the same
+ * text again gets the same NIC. Errors: -ENOENT, -ECONNREFUSED no such NIC, no daemon; -EACCES;
+ * -EPROTO it speaks another version; -EBUSY that port has another owner; -ENOSPC no port is free;
+ * -EINVAL, and what its wire says; -ELIBACC, -ELIBBAD no libnbar-hostnic.so, or another version's.
  */
 int nbar_open(const char *nic, struct nbar_port **out);
 
@@ -103,7 +106,8 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 		      struct nbar_group **out);
 
 /* How a thread waits: it spins for spin_us, then yields for yield_us, then sleeps if block is not
- * 0 (the NIC wakes it), or goes on yielding. */
+ * 0 (the NIC wakes it), or goes on yielding. A NIC inside this process runs on the time of those who
+ * wait, and wakes nobody: instead of the sleep it is polled every 10 us at first, every ms at last. */
 struct nbar_wait_policy {
 	uint32_t spin_us, yield_us;
 	int block;

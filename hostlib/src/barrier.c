@@ -24,8 +24,8 @@ int nblib_group_failed(const struct nbar_group *g, uint64_t word)
 	case NBAR_STATUS_SILENT:
 		return nblib_fail(-ETIMEDOUT,
 				  "barrier %u of the group failed: the NIC of rank %u does not "
-				  "answer: look whether its daemon runs and the wire to it is up",
-				  epoch, rank);
+				  "answer: look whether its %s runs and the wire to it is up",
+				  epoch, rank, g->port->link.host ? "process" : "daemon");
 	case NBAR_STATUS_HOST_DIED:
 		return nblib_fail(-ECONNRESET,
 				  "barrier %u of the group failed: the process of rank %u ended "
@@ -90,6 +90,7 @@ int nbar_post(struct nbar_group *g, uint32_t *ticket)
 	if (ticket)
 		*ticket = (uint32_t)(posted + 1);
 	order_post(&g->doorbell->posted, (uint32_t)(posted + 1));
+	nblib_poll(g->port);
 	return 0;
 }
 
@@ -104,7 +105,7 @@ static int test_again(struct nbar_group *g, uint64_t word, uint32_t ticket)
 	if (!nblib_reached(order_posted_read(&g->posted), ticket))
 		return nblib_fail(-EINVAL, "barrier %u of the group has not been posted", ticket);
 	if (order_down_read(&link->down) == NBLIB_UP &&
-	    (++in_vain % TESTS_A_LOOK != 0 || !nblib_link_look(link)))
+	    (link->host || ++in_vain % TESTS_A_LOOK != 0 || !nblib_link_look(link)))
 		return 0;
 	/* The barrier may have completed just before the daemon ended. */
 	word = order_completion_read(&g->completion->word);
@@ -117,7 +118,15 @@ int nbar_test(struct nbar_group *g, uint32_t ticket)
 {
 	uint64_t word = order_completion_read(&g->completion->word);
 
-	return nblib_reached(word, ticket) ? 1 : test_again(g, word, ticket);
+	if (nblib_reached(word, ticket))
+		return 1;
+	if (g->port->link.host) {
+		nblib_poll(g->port);
+		word = order_completion_read(&g->completion->word);
+		if (nblib_reached(word, ticket))
+			return 1;
+	}
+	return test_again(g, word, ticket);
 }
 
 /* "ranks 3, 5 and 7 have" */

@@ -78,6 +78,7 @@ int nbar_crew_post(struct nbar_crew *crew, struct nbar_group *g, uint32_t me, ui
 	 * arrives at the next barrier before he is done with this one. */
 	if (g) {
 		order_post(&g->doorbell->posted, ticket);
+		nblib_poll(g->port);
 		return 0;
 	}
 	if (crew->size > SMALL)

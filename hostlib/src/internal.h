@@ -15,6 +15,7 @@
 #include <sys/un.h>
 
 #include "nbar.h"
+#include "nbar_hostnic.h"
 
 /* error.c: keeps the text for nbar_error() and returns err, a negative errno. */
 int nblib_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -25,7 +26,9 @@ enum nblib_down { NBLIB_UP, NBLIB_GONE, NBLIB_FORKED };
 
 struct nblib_link {
 	int sock;
-	uint32_t down; /* enum nblib_down; by order.h */
+	uint32_t down;             /* enum nblib_down; by order.h */
+	struct nbar_hostnic *host; /* the NIC is in this process; NULL: a daemon's */
+	const struct nbar_hostnic_ops *ops;
 	char nic[NBAR_NAME_MAX];
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 };
@@ -39,8 +42,9 @@ struct nblib_call {
 	int *fd; /* NULL, or where a descriptor goes; -1 if none came */
 };
 
-/* Connects to the NIC that a name in the sense of nbar_open means; *port: the one it asks for. */
-int nblib_link_open(struct nblib_link *l, const char *name, uint32_t *port);
+/* Connects to the NIC that a name in the sense of nbar_open means; *port: the one it asks for.
+ * make: whether a NIC inside this process may begin by it. */
+int nblib_link_open(struct nblib_link *l, const char *name, bool make, uint32_t *port);
 void nblib_link_close(struct nblib_link *l);
 
 /* Closes it when the daemon has seen that we are done: what it held for us is free then. */
@@ -54,6 +58,17 @@ bool nblib_link_look(struct nblib_link *l);
 
 /* -ENETDOWN, and why. */
 int nblib_link_lost(const struct nblib_link *l);
+
+/* --- host.c: NICs inside this process -------------------------------------------------------- */
+
+#define NBLIB_HOST_PREFIX "host:"
+
+/* Sets host, ops and sock of the link. */
+int nblib_host_connect(struct nblib_link *l, const char *name, bool make);
+void nblib_host_close(struct nblib_link *l);
+
+/* Gives a NIC inside this process a turn; nothing else does while its host is busy, or hardly. */
+void nblib_host_poll(const struct nblib_link *l);
 
 /* --- open.c: ports ------------------------------------------------------------------------- */
 
@@ -69,6 +84,12 @@ struct nbar_port {
 	struct nbar_group *group[NBAR_GROUPS_MAX]; /* by cell */
 };
 
+static inline void nblib_poll(const struct nbar_port *port)
+{
+	if (port->link.host)
+		nblib_host_poll(&port->link);
+}
+
 /* --- group.c ------------------------------------------------------------------------------- */
 
 struct nbar_group {
@@ -77,7 +98,7 @@ struct nbar_group {
 	struct nbar_completion *completion;
 	uint64_t posted; /* its lower half is the epoch; by order.h */
 	bool connected, is_signal;
-	bool runs; /* connected, and has barriers */
+	bool runs;     /* connected, and has barriers */
 	bool attached; /* another process has opened it */
 	struct nbar_blob blob;
 	uint32_t cell, rank, size;

@@ -141,18 +141,11 @@ static int check_owner(const struct nblib_link *l)
 			  l->nic, l->path, (unsigned)who.uid, (unsigned)geteuid());
 }
 
-int nblib_link_open(struct nblib_link *l, const char *name, uint32_t *port)
+static int connect_daemon(struct nblib_link *l)
 {
 	const struct timeval limit = { .tv_sec = ANSWER_S };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int err;
 
-	*l = (struct nblib_link){ .sock = -1 };
-	if (!name)
-		name = variable("NBAR_NIC");
-	err = parse_name(l, name ? name : "n0", port);
-	if (err < 0)
-		return err;
 	memcpy(addr.sun_path, l->path, sizeof(l->path));
 	l->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (l->sock < 0)
@@ -163,11 +156,28 @@ int nblib_link_open(struct nblib_link *l, const char *name, uint32_t *port)
 	while (connect(l->sock, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
 		if (errno == EINTR)
 			continue;
-		err = connect_failed(l, errno);
-		nblib_link_close(l);
-		return err;
+		return connect_failed(l, errno);
 	}
-	err = check_owner(l);
+	return check_owner(l);
+}
+
+int nblib_link_open(struct nblib_link *l, const char *name, bool make, uint32_t *port)
+{
+	int err;
+
+	*l = (struct nblib_link){ .sock = -1 };
+	if (!name)
+		name = variable("NBAR_NIC");
+	if (name && strncmp(name, NBLIB_HOST_PREFIX, sizeof(NBLIB_HOST_PREFIX) - 1) == 0) {
+		*port = NBAR_PORT_ANY;
+		snprintf(l->nic, sizeof(l->nic), "%.31s", name);
+		snprintf(l->path, sizeof(l->path), "%.100s", name);
+		err = nblib_host_connect(l, name, make);
+	} else {
+		err = parse_name(l, name ? name : "n0", port);
+		if (err == 0)
+			err = connect_daemon(l);
+	}
 	if (err < 0)
 		nblib_link_close(l);
 	return err;
@@ -178,6 +188,7 @@ void nblib_link_close(struct nblib_link *l)
 	if (l->sock >= 0)
 		close(l->sock);
 	l->sock = -1;
+	nblib_host_close(l);
 }
 
 void nblib_link_end(struct nblib_link *l)

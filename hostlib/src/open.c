@@ -38,6 +38,7 @@ static void fork_child(void)
 {
 	for (struct nbar_port *p = ports; p; p = p->next) {
 		order_down_write(&p->link.down, NBLIB_FORKED);
+		p->link.host = NULL; /* the parent's */
 		nblib_link_close(&p->link);
 		mmap(p->page, sizeof(*p->page), PROT_READ | PROT_WRITE,
 		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -119,7 +120,7 @@ static int port_begin(const char *nic, enum nbar_op op, void *request, size_t si
 
 	if (!port)
 		return nblib_fail(-ENOMEM, "no memory for a port");
-	err = nblib_link_open(&port->link, nic, port_wanted);
+	err = nblib_link_open(&port->link, nic, op == NBAR_OP_PORT_OPEN, port_wanted);
 	if (err < 0)
 		goto fail;
 	err = nblib_link_call(&port->link, &call);

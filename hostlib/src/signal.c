@@ -24,6 +24,7 @@ static int send_room(struct nbar_port *port)
 	port->sends_taken = order_taken_read(&port->page->sends_taken);
 	if (port->sends_put - port->sends_taken < NBAR_SIGNALS_MAX)
 		return 0;
+	nblib_poll(port);
 	if (++full % FULLS_A_LOOK == 0 && nblib_link_look(&port->link))
 		return nblib_link_lost(&port->link);
 	return nblib_fail(-EAGAIN, "NIC %s has not taken the last %u messages yet: try again",
@@ -54,6 +55,7 @@ int nbar_signal_send(struct nbar_group *g, uint32_t peer, const uint32_t word[NB
 	for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
 		order_signal_put(&e->word[i], word[i]);
 	order_signal_publish(&e->seq, ++port->sends_put);
+	nblib_poll(port);
 	return 0;
 }
 
@@ -65,11 +67,16 @@ static void tell_taken(struct nbar_port *port)
 
 int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out)
 {
-	for (;;) {
+	for (bool polled = !port->link.host;;) {
 		uint32_t turn = port->recvs_taken;
 		const struct nbar_signal *e = &port->page->recv[turn % NBAR_SIGNALS_MAX];
 
 		if (!order_signal_ready(&e->seq, turn + 1)) {
+			if (!polled) {
+				nblib_poll(port);
+				polled = true;
+				continue;
+			}
 			if (port->recvs_told != turn)
 				tell_taken(port);
 			return 0;

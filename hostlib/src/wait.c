@@ -4,7 +4,9 @@
  *
  * Called when a barrier was not complete at first sight. Groups sleep on the futex of their
  * completion, which the NIC bumps if asked; threads that wait for others of their team sleep on the
- * word itself. A sleep on a NIC is bounded, because a daemon that was killed wakes nobody.
+ * word itself. A sleep on a NIC is bounded, because a daemon that was killed wakes nobody. A NIC
+ * inside this process wakes nobody either: who waits for it gives it turns, with naps in between
+ * that grow.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -21,6 +23,9 @@
 #include "order.h"
 
 #define SPIN_ROUND 64u                      /* looks at the word between two looks at the clock */
+#define POLL_ROUND 4u                       /* the same, where a look is a turn of the NIC */
+#define NAP_MIN_NS UINT64_C(10000)          /* between two turns of a NIC in this process; */
+#define NAP_MAX_NS UINT64_C(1000000)        /* each nap is twice as long as the one before */
 #define LOOK_NS UINT64_C(10000000)          /* between two looks at the control socket */
 #define SLEEP_NS UINT64_C(50000000)         /* the longest sleep without such a look */
 #define STATUS UINT64_C(0xffffffff00000000) /* of a group's completion word */
@@ -86,10 +91,11 @@ int nblib_wait_default(struct nbar_wait_policy *out)
 struct waiter {
 	const uint64_t *word;
 	const struct nbar_crew *crew; /* or this instead */
+	const struct nblib_link *own; /* of a NIC in this process; else NULL */
 	uint64_t failed;              /* bits of the word that say that it will never come */
 	uint32_t ticket;
 	uint64_t start, now, spin_ns, yield_ns;
-	uint64_t yields, sleeps;
+	uint64_t yields, sleeps, nap_ns;
 };
 
 static bool over(const struct waiter *w)
@@ -98,13 +104,19 @@ static bool over(const struct waiter *w)
 		return nblib_crew_reached(w->crew, w->ticket);
 	uint64_t word = order_completion_read(w->word);
 
+	if (w->own && !nblib_reached(word, w->ticket)) {
+		nblib_host_poll(w->own);
+		word = order_completion_read(w->word);
+	}
 	return nblib_reached(word, w->ticket) || (word & w->failed);
 }
 
 /* True if it is over. */
 static bool spin_round(const struct waiter *w)
 {
-	for (uint32_t i = 0; i < SPIN_ROUND; i++) {
+	uint32_t looks = w->own ? POLL_ROUND : SPIN_ROUND;
+
+	for (uint32_t i = 0; i < looks; i++) {
 		if (over(w))
 			return true;
 		order_pause();
@@ -112,18 +124,11 @@ static bool spin_round(const struct waiter *w)
 	return false;
 }
 
-static struct waiter begin(const uint64_t *word, const struct nbar_crew *crew, uint64_t failed,
-			   uint32_t ticket, const struct nbar_wait_policy *policy)
+/* w: what is waited for. */
+static struct waiter begin(struct waiter w, const struct nbar_wait_policy *policy)
 {
-	struct waiter w = {
-		.word = word,
-		.crew = crew,
-		.failed = failed,
-		.ticket = ticket,
-		.spin_ns = policy->spin_us * UINT64_C(1000),
-		.yield_ns = policy->block ? policy->yield_us * UINT64_C(1000) : NBAR_FOREVER,
-	};
-
+	w.spin_ns = policy->spin_us * UINT64_C(1000);
+	w.yield_ns = policy->block ? policy->yield_us * UINT64_C(1000) : NBAR_FOREVER;
 	/* The clock takes as long as the fastest barriers: those are over without it. */
 	if (!w.spin_ns || !spin_round(&w))
 		w.start = w.now = now_ns();
@@ -146,6 +151,18 @@ static bool stay_awake(struct waiter *w)
 	return true;
 }
 
+static void nap(struct waiter *w, uint64_t longest_ns)
+{
+	struct timespec t = { 0 };
+
+	w->nap_ns = w->nap_ns ? 2 * w->nap_ns : NAP_MIN_NS;
+	if (w->nap_ns > NAP_MAX_NS)
+		w->nap_ns = NAP_MAX_NS;
+	t.tv_nsec = (long)(w->nap_ns < longest_ns ? w->nap_ns : longest_ns);
+	w->sleeps++;
+	nanosleep(&t, NULL);
+}
+
 static void sleep_group(struct nbar_group *g, struct waiter *w, uint64_t ns)
 {
 	const uint32_t *wake = &g->completion->wake;
@@ -161,7 +178,12 @@ static void sleep_group(struct nbar_group *g, struct waiter *w, uint64_t ns)
 enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_policy *policy,
 				uint32_t ticket, uint64_t timeout_ns)
 {
-	struct waiter w = begin(&g->completion->word, NULL, STATUS, ticket, policy);
+	const struct nblib_link *own = g->port->link.host ? &g->port->link : NULL;
+	struct waiter w = begin((struct waiter){ .word = &g->completion->word,
+						 .own = own,
+						 .failed = STATUS,
+						 .ticket = ticket },
+				policy);
 	uint64_t looked = w.start;
 	enum nblib_end end = NBLIB_DONE;
 
@@ -172,7 +194,7 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 			end = NBLIB_TIMEOUT;
 		else if (order_down_read(&g->port->link.down) != NBLIB_UP)
 			end = NBLIB_LOST;
-		else if (w.now - looked >= LOOK_NS && nblib_link_look(&g->port->link))
+		else if (!own && w.now - looked >= LOOK_NS && nblib_link_look(&g->port->link))
 			end = NBLIB_LOST;
 		if (end != NBLIB_DONE)
 			break;
@@ -181,7 +203,10 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 		if (!stay_awake(&w)) {
 			uint64_t left = timeout_ns - waited;
 
-			sleep_group(g, &w, left < SLEEP_NS ? left : SLEEP_NS);
+			if (own)
+				nap(&w, left);
+			else
+				sleep_group(g, &w, left < SLEEP_NS ? left : SLEEP_NS);
 		}
 		w.now = now_ns();
 	}
@@ -213,7 +238,7 @@ static bool broken(const struct nbar_team *team, uint32_t ticket)
 
 bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t ticket)
 {
-	struct waiter w = begin(word, NULL, 0, ticket, &team->wait);
+	struct waiter w = begin((struct waiter){ .word = word, .ticket = ticket }, &team->wait);
 
 	while (!over(&w)) {
 		if (broken(team, ticket))
@@ -239,7 +264,7 @@ void nblib_wake_team(uint64_t *word)
 bool nblib_wait_crew(struct nbar_crew *crew, const struct nbar_wait_policy *policy, uint32_t ticket,
 		     uint64_t timeout_ns)
 {
-	struct waiter w = begin(NULL, crew, 0, ticket, policy);
+	struct waiter w = begin((struct waiter){ .crew = crew, .ticket = ticket }, policy);
 
 	while (!over(&w)) {
 		uint64_t waited = w.now - w.start;

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nbar_hostnic.h - what libnbar and libnbar-hostnic.so share: a NIC inside the process of its host.
+ *
+ * The NIC is the same soft NIC, with the same control messages and pages, but no processor of its
+ * own: threads that wait for it give it theirs, by poll. One thread of its own serves its control
+ * sockets, and takes a turn now and then when nobody else does.
+ */
+#ifndef NBAR_HOSTNIC_H
+#define NBAR_HOSTNIC_H
+
+#include <stdint.h>
+
+#define NBAR_HOSTNIC_VERSION 1u
+#define NBAR_HOSTNIC_TEXT 512u /* bytes of a message, with its final zero */
+
+struct nbar_hostnic;
+
+struct nbar_hostnic_ops {
+	uint32_t version; /* NBAR_HOSTNIC_VERSION */
+	/*
+	 * The NIC that a text such as "wire=udp" means: the one that this process has by the very
+	 * same text, or, if make is not 0, a new one. To be closed as often as opened. Negative
+	 * errno: text says why. -ENOENT: there is none.
+	 */
+	int (*open)(const char *spec, int make, struct nbar_hostnic **out,
+		    char text[NBAR_HOSTNIC_TEXT]);
+	void (*close)(struct nbar_hostnic *nic);
+	/* A control socket to it; or negative errno. */
+	int (*connect)(struct nbar_hostnic *nic);
+	/* Looks at doorbells, wire and timers once, unless another thread just does. Never waits,
+	 * and makes no system call but the wire's own. */
+	void (*poll)(struct nbar_hostnic *nic);
+};
+
+/* The one symbol of the library. */
+#define NBAR_HOSTNIC_SYMBOL "nbar_hostnic"
+extern const struct nbar_hostnic_ops nbar_hostnic;
+
+#endif

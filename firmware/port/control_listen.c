@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * control_listen.c - how clients come to a NIC: by its control socket, or, to a NIC of their own
+ * process, by one end of a socket pair.
+ *
+ * Called by the control thread, except control_listen, and control_admit by any.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control_internal.h"
+#include "log.h"
+
+int control_listen(struct control_nic *at, const struct control_config *config)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int n = snprintf(at->path, sizeof(at->path), "%s/%s.sock", config->run_dir, at->nic->name);
+
+	if (n < 0 || (size_t)n >= sizeof(at->path)) {
+		log_error("run directory %s is too long a name: a socket's path has at most %zu "
+			  "bytes; give a shorter one with --run-dir",
+			  config->run_dir, sizeof(at->path) - 1);
+		return -ENAMETOOLONG;
+	}
+	memcpy(sun.sun_path, at->path, sizeof(sun.sun_path));
+	at->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (at->fd < 0)
+		goto fail;
+	if (bind(at->fd, (const struct sockaddr *)&sun, sizeof(sun)) < 0) {
+		int err = errno;
+
+		close(at->fd);
+		at->fd = -1; /* what lies there is not ours to remove */
+		errno = err;
+		goto fail;
+	}
+	/* Nobody can connect before listen(), so the permissions are right from the start. */
+	if ((config->group != (gid_t)-1 && chown(at->path, (uid_t)-1, config->group) < 0) ||
+	    chmod(at->path, config->mode) < 0 || listen(at->fd, SOMAXCONN) < 0)
+		goto fail;
+	if (control_watch(at->control, at->fd, at) == 0)
+		return 0;
+fail:;
+	int rc = -errno;
+
+	log_error("control socket %s: %s", at->path, strerror(errno));
+	return rc;
+}
+
+void control_listeners_close(struct control *k)
+{
+	for (uint32_t i = 0; i < k->nnic; i++) {
+		if (k->nic[i].fd < 0)
+			continue;
+		unlink(k->nic[i].path);
+		close(k->nic[i].fd);
+		k->nic[i].fd = -1;
+	}
+}
+
+/* Out of descriptors: says so to the one at the door, with the descriptor kept for that. */
+static void turn_away(struct control_nic *at)
+{
+	struct control *k = at->control;
+	struct control_client c = { .at = at };
+
+	close(k->spare_fd);
+	c.fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC);
+	if (c.fd < 0) {
+		/* The system has none either. He stays at the door: no reason to spin here. */
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	} else {
+		k->out_fd = -1;
+		k->out.head = (struct nbar_reply){
+			.magic = NBAR_ABI_MAGIC,
+			.version = NBAR_ABI_VERSION,
+			.length = sizeof(k->out.head),
+		};
+		request_fail(k, -EMFILE,
+			     "the daemon of %s has no file descriptors left; "
+			     "restart it with a higher limit (ulimit -n)",
+			     at->nic->name);
+		control_client_send(&c);
+		close(c.fd);
+	}
+	k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+void control_arrival(struct control_nic *at)
+{
+	struct control *k = at->control;
+	struct control_client *c;
+	struct ucred who;
+	socklen_t size = sizeof(who);
+	int fd;
+
+	control_make_room(at);
+	fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE)
+			turn_away(at);
+		return;
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
+	    control_watch(k, fd, c) < 0) {
+		free(c);
+		close(fd);
+		return;
+	}
+	*c = (struct control_client){
+		.fd = fd,
+		.at = at,
+		.pid = (uint32_t)who.pid,
+		.uid = who.uid,
+	};
+	control_client_add(c);
+}
+
+int control_admit(struct control *k, int fd)
+{
+	struct control_client *c = calloc(1, sizeof(*c));
+	int rc = c ? 0 : -ENOMEM;
+
+	if (rc < 0)
+		return rc;
+	*c = (struct control_client){
+		.source = CONTROL_GUEST,
+		.fd = fd,
+		.at = &k->nic[0],
+		.pid = (uint32_t)getpid(),
+		.uid = geteuid(),
+	};
+	rc = control_watch(k, fd, c);
+	if (rc < 0)
+		free(c);
+	return rc;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hostnic.c - libnbar-hostnic.so: NICs inside the process of their host, which is who polls them.
+ *
+ * Loaded by libnbar for a NIC named "host:...". Each NIC is a set of one, as in the daemon, with a
+ * shared mailbox: any thread may take a turn, and the control thread does when the host computes.
+ * A NIC that nobody has open any more goes on answering for its last barriers, as a daemon would,
+ * and then ends by itself.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "hostnic.h"
+#include "nbar_hostnic.h"
+
+/* What a process that ends leaves its peers to ask, if they missed its last tokens. */
+#define PARTING_NS UINT64_C(20000000)
+#define PARTING_NAP_NS 100000
+
+struct nbar_hostnic {
+	struct nbar_hostnic *next;
+	uint32_t refs;
+	struct hostnic_spec spec;
+	struct nicd nicd;
+	struct control *control;
+	int look_fd; /* eventfd: the control thread is to see whether anybody needs the NIC */
+	char text[]; /* of the specification */
+};
+
+/* All NICs of the process, and how many are just ending. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	struct nbar_hostnic *first;
+	uint32_t nending;
+} all = { .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER };
+
+/* --- a NIC begins and ends ------------------------------------------------------------------- */
+
+/* Control thread, with nothing left to do. True: the NIC is out of the list, and the thread is to
+ * end. */
+static bool unused(void *arg)
+{
+	struct nbar_hostnic *n = arg, **at = &all.first;
+	bool yes;
+
+	pthread_mutex_lock(&all.lock);
+	yes = n->refs == 0;
+	while (yes && *at != n)
+		at = &(*at)->next;
+	if (yes) {
+		*at = n->next;
+		all.nending++;
+	}
+	pthread_mutex_unlock(&all.lock);
+	return yes;
+}
+
+/* The last that the control thread does. */
+static void over(void *arg)
+{
+	struct nbar_hostnic *n = arg;
+
+	pthread_detach(pthread_self());
+	control_free(n->control);
+	nicd_fini(&n->nicd);
+	close(n->look_fd);
+	free(n);
+	pthread_mutex_lock(&all.lock);
+	all.nending--;
+	pthread_cond_signal(&all.ended);
+	pthread_mutex_unlock(&all.lock);
+}
+
+/* The program's signals are not for the control thread. */
+static int start(struct nbar_hostnic *n)
+{
+	const struct control_config config = {
+		.stop_fd = n->look_fd,
+		.tune = &n->spec.tune,
+		.unused = unused,
+		.over = over,
+		.arg = n,
+	};
+	sigset_t set, before;
+	int rc;
+
+	sigfillset(&set);
+	pthread_sigmask(SIG_SETMASK, &set, &before);
+	rc = control_start(&n->nicd, &config, &n->control);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc;
+}
+
+static int make(const char *text, struct nbar_hostnic **out)
+{
+	struct nbar_hostnic *n = calloc(1, sizeof(*n) + strlen(text) + 1);
+	struct wire_base *wire;
+	int rc;
+
+	if (!n)
+		return -ENOMEM;
+	strcpy(n->text, text);
+	rc = hostnic_spec_open(text, &n->spec, &wire);
+	if (rc < 0) {
+		free(n);
+		return rc;
+	}
+	nicd_init(&n->nicd, &n->spec.config);
+	mailbox_share(&n->nicd.mailbox, nicd_clock);
+	n->look_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = nicd_add(&n->nicd, n->spec.name, wire);
+	if (rc < 0)
+		wire->ops->close(wire);
+	else
+		rc = start(n);
+	if (rc < 0) {
+		nicd_fini(&n->nicd);
+		close(n->look_fd);
+		free(n);
+		return rc;
+	}
+	n->next = all.first;
+	all.first = n;
+	*out = n;
+	return 0;
+}
+
+/* --- the process forks, or ends -------------------------------------------------------------- */
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&all.lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&all.lock);
+}
+
+/* NICs stay with the parent. The child forgets them, and lets go of what would keep their addresses
+ * taken when the parent has ended; it may open its own. */
+static void fork_child(void)
+{
+	for (struct nbar_hostnic *n = all.first; n; n = n->next) {
+		struct wire_base *wire = n->nicd.nic[0]->wire;
+
+		if (wire->ops->forked)
+			wire->ops->forked(wire);
+	}
+	all.first = NULL;
+	all.nending = 0;
+	pthread_mutex_unlock(&all.lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+struct parting {
+	struct nbar_hostnic *nic;
+	bool any; /* groups that peers may ask for */
+};
+
+/* What is still open has no host any more; members hear it now, and not from silence. */
+static void run_part(void *arg, uint64_t now)
+{
+	struct parting *p = arg;
+	struct nicd_nic *n = p->nic->nicd.nic[0];
+
+	for (uint32_t i = 0; i < n->nopen; i++)
+		nbnic_port_close(&n->nic, n->open[i]->number, NBAR_STATUS_HOST_DIED, now);
+	n->nopen = 0;
+	p->any = n->nic.nlinger > 0;
+}
+
+/* exit() runs this, also where a program has closed nothing. Other threads may still poll: so
+ * nothing is freed. */
+__attribute__((destructor)) static void part(void)
+{
+	const struct timespec nap = { .tv_nsec = PARTING_NAP_NS };
+	uint64_t end = nicd_clock() + PARTING_NS;
+	bool any = false;
+
+	pthread_mutex_lock(&all.lock);
+	while (all.nending)
+		pthread_cond_wait(&all.ended, &all.lock);
+	for (struct nbar_hostnic *n = all.first; n; n = n->next) {
+		struct parting p = { .nic = n };
+
+		mailbox_call(&n->nicd.mailbox, run_part, &p);
+		any |= p.any;
+	}
+	while (any && nicd_clock() < end) {
+		for (struct nbar_hostnic *n = all.first; n; n = n->next)
+			nbar_hostnic.poll(n);
+		nanosleep(&nap, NULL);
+	}
+	pthread_mutex_unlock(&all.lock);
+}
+
+/* --- what libnbar calls ---------------------------------------------------------------------- */
+
+static struct nbar_hostnic *find(const char *text)
+{
+	struct nbar_hostnic *n = all.first;
+
+	while (n && strcmp(n->text, text) != 0)
+		n = n->next;
+	return n;
+}
+
+static int hostnic_open(const char *spec, int may_make, struct nbar_hostnic **out,
+			char text[NBAR_HOSTNIC_TEXT])
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct nbar_hostnic *n;
+	int rc = 0;
+
+	pthread_once(&once, watch_forks);
+	pthread_mutex_lock(&all.lock);
+	n = find(spec);
+	hostnic_log_begin(text, NBAR_HOSTNIC_TEXT);
+	if (!n)
+		rc = may_make ? make(spec, &n) : -ENOENT;
+	hostnic_log_end(rc);
+	if (rc == 0) {
+		n->refs++;
+		*out = n;
+	}
+	pthread_mutex_unlock(&all.lock);
+	return rc;
+}
+
+static void hostnic_close(struct nbar_hostnic *n)
+{
+	const uint64_t one = 1;
+
+	/* With the lock, or the NIC might be gone before its thread is told. */
+	pthread_mutex_lock(&all.lock);
+	if (--n->refs == 0 && write(n->look_fd, &one, sizeof(one)) < 0)
+		n->refs = 0; /* it is to look already */
+	pthread_mutex_unlock(&all.lock);
+}
+
+static int hostnic_connect(struct nbar_hostnic *n)
+{
+	int fd[2], rc;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd) < 0)
+		return -errno;
+	rc = control_admit(n->control, fd[1]);
+	if (rc == 0)
+		return fd[0];
+	close(fd[0]);
+	close(fd[1]);
+	return rc;
+}
+
+static void hostnic_poll(struct nbar_hostnic *n)
+{
+	if (!mailbox_enter(&n->nicd.mailbox))
+		return;
+	nicd_turn(&n->nicd, nicd_clock());
+	mailbox_leave(&n->nicd.mailbox);
+}
+
+__attribute__((visibility("default"))) const struct nbar_hostnic_ops nbar_hostnic = {
+	.version = NBAR_HOSTNIC_VERSION,
+	.open = hostnic_open,
+	.close = hostnic_close,
+	.connect = hostnic_connect,
+	.poll = hostnic_poll,
+};

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hostnic.h - what the files of libnbar-hostnic.so share.
+ */
+#ifndef NBAR_PORT_HOSTNIC_H
+#define NBAR_PORT_HOSTNIC_H
+
+#include "tune.h"
+#include "wire.h"
+
+struct hostnic_spec {
+	char name[NBAR_NAME_MAX];
+	struct nbnic_config config;
+	struct tune tune;
+};
+
+/* hostnic_spec.c: reads a text and opens the wire that it names. 0, or negative errno after
+ * log_error(). */
+int hostnic_spec_open(const char *text, struct hostnic_spec *out, struct wire_base **wire);
+
+/* hostnic_log.c: until the end, what this thread says by log_error() goes into text. */
+void hostnic_log_begin(char *text, size_t size);
+
+/* rc: what it came to; a failure that nobody has put in words gets the system's. */
+void hostnic_log_end(int rc);
+
+#endif

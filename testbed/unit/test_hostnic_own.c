@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostnic_own.c - a NIC inside a process, seen from there: who shares it, what it costs when
+ * idle, that nothing of it is left, and what is refused.
+ */
+#include <dirent.h>
+#include <pthread.h>
+
+#include "members.h"
+
+static uint32_t entries(const char *folder)
+{
+	DIR *d = opendir(folder);
+	uint32_t n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* Two ports of one NIC are two members; when both are closed, nothing is left. */
+static void shares(void)
+{
+	const struct nbar_group_attr attr[2] = { { .rank = 0, .size = 2 },
+						 { .rank = 1, .size = 2 } };
+	uint32_t fds = entries("/proc/self/fd"), threads = entries("/proc/self/task"), ticket[2];
+	struct nbar_rep_nic_stat stat;
+	struct nbar_port *p[2];
+	struct nbar_group *g[2];
+
+	want_error(nbar_nic_stat(QUICK, &stat), -ENOENT, "in this process");
+	for (int i = 0; i < 2; i++)
+		want_ok(nbar_open(QUICK, &p[i]));
+	want_ok(nbar_nic_stat(QUICK, &stat));
+	want(stat.nport == 2 && !strcmp(stat.wire, "udp"), "%u ports on %s", stat.nport, stat.wire);
+	for (int i = 0; i < 2; i++)
+		want_ok(nbar_group_open(p[i], &attr[i], &g[i], &shared->blob[i]));
+	for (int i = 0; i < 2; i++)
+		want_ok(nbar_group_connect(g[i], shared->blob));
+	for (uint32_t n = 1; n <= BARRIERS; n++) {
+		for (int i = 0; i < 2; i++)
+			want_ok(nbar_post(g[i], &ticket[i]));
+		for (int i = 0; i < 2; i++)
+			want_ok(nbar_wait(g[i], ticket[i], NBAR_FOREVER));
+	}
+	nbar_close(p[0]);
+	want_ok(nbar_nic_stat(QUICK, &stat));
+	nbar_close(p[1]);
+	/* It answers for the retry budget yet, and then is gone. A sanitizer has a thread, too. */
+	while (entries("/proc/self/fd") != fds ||
+	       (entries("/proc/self/task") != threads && !unit_sanitized()))
+		nap_ms(10);
+	want_error(nbar_nic_stat(QUICK, &stat), -ENOENT, "in this process");
+}
+
+static void two_ports_of_one_nic(void **state)
+{
+	(void)state;
+	members(1, shares, 0);
+}
+
+static struct nbar_group *pair[2];
+
+static void *pair_main(void *arg)
+{
+	struct nbar_group *g = *(struct nbar_group **)arg;
+
+	for (uint32_t i = 0; i < BARRIERS; i++)
+		want_ok(nbar_barrier(g));
+	return NULL;
+}
+
+static void threads_poll(void)
+{
+	struct nbar_blob blob[2];
+	pthread_t thread[2];
+	struct nbar_port *p[2];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct nbar_group_attr attr = { .rank = i, .size = 2 };
+
+		want_ok(nbar_open(ANY, &p[i]));
+		want_ok(nbar_group_open(p[i], &attr, &pair[i], &blob[i]));
+	}
+	for (int i = 0; i < 2; i++)
+		want_ok(nbar_group_connect(pair[i], blob));
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, pair_main, &pair[i]);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(thread[i], NULL);
+		nbar_close(p[i]);
+	}
+}
+
+static void threads_share_a_nic(void **state)
+{
+	(void)state;
+	members(1, threads_poll, 0);
+}
+
+/* How often other threads than this have slept. */
+static unsigned long naps(void)
+{
+	unsigned long all = 0, n;
+	DIR *d = opendir("/proc/self/task");
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+		char path[300], line[200];
+		FILE *f;
+
+		if (atoi(e->d_name) <= 0 || atoi(e->d_name) == getpid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", e->d_name);
+		f = fopen(path, "r");
+		while (f && fgets(line, sizeof(line), f))
+			if (sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1)
+				all += n;
+		if (f)
+			fclose(f);
+	}
+	if (d)
+		closedir(d);
+	return all;
+}
+
+static void idles(void)
+{
+	unsigned long before;
+
+	want_ok(nbar_open(ANY, &port));
+	nap_ms(50);
+	before = naps();
+	nap_ms(300);
+	want(naps() == before, "%lu wake-ups without a group", naps() - before);
+	nbar_close(port);
+}
+
+static void nic_without_groups_sleeps(void **state)
+{
+	(void)state;
+	if (unit_sanitized())
+		skip(); /* a sanitizer has threads of its own */
+	members(1, idles, 0);
+}
+
+static void refuses(void)
+{
+	static const struct {
+		const char *nic, *part;
+	} bad[] = {
+		{ "host:3", "not a list of KEY=VALUE" },
+		{ "host:wire=udp,", "not a list of KEY=VALUE" },
+		{ "host:wire=ring", "no such wire here, but: udp" },
+		{ "host:wire=udp,color=red", "unknown key \"color\"; a NIC on wire udp has: name" },
+		{ "host:wire=udp,bind=127.0.0.1:0,bind=127.0.0.1:0", "needs one value" },
+		{ "host:wire=udp,bind=127.0.0.1", "is not ADDRESS:PORT" },
+		{ "host:wire=udp,bind=192.0.2.1:0", "Cannot assign requested address" },
+		{ "host:name=a/b", "letters, digits" },
+		{ "host:pull-us=0", "from 1 to" },
+		{ "host:budget-ms=1", "from 200 to" },
+		{ "host:budget-ms=200,pull-us=10000", "at least 64 times" },
+		{ "host:wire=udp,tune=/none", "cannot be read" },
+		{ "host:wire=verbs,mode=fast", "verbs" },
+	};
+	const struct nbar_share share = { .port = 0 };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		int rc = nbar_open(bad[i].nic, &port);
+
+		want(rc < 0 && strstr(nbar_error(), bad[i].part), "%s: %d, %s", bad[i].nic, rc,
+		     nbar_error());
+	}
+	want_error(nbar_attach(ANY, &share, &port), -ENOENT, "only the process that has opened");
+	setenv("NBAR_HOSTNIC", "/none/such.so", 1);
+	want_error(nbar_open(ANY, &port), -ELIBACC, "NBAR_HOSTNIC");
+	setenv("NBAR_HOSTNIC", "libc.so.6", 1);
+	want_error(nbar_open(ANY, &port), -ELIBBAD, "libc.so.6 is of another version");
+}
+
+static void what_is_wrong_is_told(void **state)
+{
+	(void)state;
+	members(1, refuses, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_ports_of_one_nic),
+		cmocka_unit_test(threads_share_a_nic),
+		cmocka_unit_test(nic_without_groups_sleeps),
+		cmocka_unit_test(what_is_wrong_is_told),
+	};
+
+	members_begin();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
