@@ -15,7 +15,6 @@
 #include <sys/mman.h>
 
 #include "hostbar.h"
-#include "stats.h"
 
 static size_t lines(size_t bytes)
 {
@@ -189,20 +188,6 @@ void bench_host_note(const struct bench_host *h, struct bench_member *m, uint32_
 	m->last = now;
 	if (!left)
 		m->out->total_ns = now - m->started;
-}
-
-uint64_t bench_work_ns(const struct bench_work *w, uint32_t rank, uint32_t i)
-{
-	double step = w->step_ns[i % w->nstep];
-	uint64_t state = w->seed ^ (uint64_t)rank << 32;
-
-	if (w->vary <= 0)
-		return w->step_ns[i % w->nstep];
-	state = stats_random(&state) + i;
-	/* 53 random bits: from -1 to 1. */
-	double unit = (double)(stats_random(&state) >> 11) / 4503599627370496.0 - 1;
-
-	return (uint64_t)(step * (1 + w->vary * unit) + 0.5);
 }
 
 /* Goes on to the next barrier, or to what is computed before it. */

@@ -10,8 +10,9 @@
  * sweep_threads.c      barriers of threads; no NIC, no hosts (sweep_threads_opt.c, thread_run.c,
  *                      thread_loop.c, peers/)
  * sweep_points.c       points of compute and variation
+ * sweep_list.c         lists of numbers
  * sweep_math.c         flat spot and bisection: pure, no measuring
- * app.c                `nbar app`: synthetic applications
+ * app.c                `nbar app`: synthetic applications (apps.c)
  *
  * To add one: a function int sweep_NAME(int argc, char **argv) that returns an exit code, and a
  * line in the table of sweep.c.
@@ -20,34 +21,13 @@
 #define NBAR_TOOLS_SWEEP_H
 
 #include "bench.h"
+#include "sweep_list.h"
 
 int sweep_granularity(int argc, char **argv);
 int sweep_efficiency(int argc, char **argv);
 int sweep_arrival(int argc, char **argv);
 int sweep_combined(int argc, char **argv);
 int sweep_threads(int argc, char **argv);
-
-#define SWEEP_LIST_MAX 64u
-
-/* A list of numbers with fractions, as "1.5,2,10". */
-struct sweep_list {
-	double value[SWEEP_LIST_MAX];
-	uint32_t n;
-};
-
-/* Reads a list of numbers from min to max; 0 or TOOL_USAGE, the message is out. */
-int sweep_list_read(const char *option, const char *text, double min, double max,
-		    struct sweep_list *out);
-
-/* The same, or a range "1.5-130": 0 numbers, and its ends in range. */
-int sweep_range_read(const char *option, const char *text, double min, double max,
-		     struct sweep_list *out, double range[2]);
-
-/* n numbers from first to last, each greater than the one before by the same factor. */
-void sweep_list_spread(struct sweep_list *out, double first, double last, uint32_t n);
-
-/* For the settings: the list as text. */
-void sweep_list_text(const struct sweep_list *list, char *out, uint32_t size);
 
 /* Points of nodes x algorithm x compute x variation, in that order. */
 struct sweep_points {

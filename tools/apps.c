@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * apps.c - see apps.h.
+ */
+#include "apps.h"
+
+#include <stdio.h>
+
+#include "tool.h"
+
+/* The three of Buntinas, Panda and Sadayappan. */
+static const char *const published[] = {
+	"10,20,30,40,50,60,70,80",
+	"10,20,30,40,50,60,70,80,90,100,110,120,130,140,150,160,170,180,190,200",
+	"100,500,1000,2000,3000,500,500,250,600,1000",
+};
+
+const char apps_usage[] =
+	"  --app LIST        1: 8 steps of 10 to 80; 2: 20 steps of 10 to 200; 3: 10 steps of\n"
+	"                    100 to 3000 (1,2,3)\n"
+	"  --steps LIST      an application of one's own; may be given several times\n"
+	"  --vary PERCENT    by up to so much, up and down (10)\n"
+	"  --scale S         every step times S: where barriers are faster, by as much (1)\n";
+
+struct apps apps_default(void)
+{
+	return (struct apps){ .vary = 10, .scale = 1 };
+}
+
+static int add(struct apps *a, const char *name, const char *steps)
+{
+	struct app *app = &a->app[a->n];
+
+	if (a->n == APPS_MAX)
+		return tool_usage("--app, --steps: at most %u applications", APPS_MAX);
+	snprintf(app->name, sizeof(app->name), "%s", name);
+	a->n++;
+	return sweep_list_read("--steps", steps, 0.1, 1e6, &app->step_us);
+}
+
+static int add_published(void *arg, const char *item)
+{
+	uint64_t n;
+
+	if (!tool_number(item, 1, sizeof(published) / sizeof(published[0]), &n))
+		return tool_usage("--app: '%s' is not 1, 2 or 3; --steps takes others", item);
+	return add(arg, item, published[n - 1]);
+}
+
+static int read_one(const char *option, const char *text, double min, double max, double *out)
+{
+	struct sweep_list list;
+	int r = sweep_list_read(option, text, min, max, &list);
+
+	if (r)
+		return r;
+	*out = list.value[0];
+	return list.n == 1 ? 0 : tool_usage("%s: '%s' is not one number", option, text);
+}
+
+int apps_read(struct apps *a, enum apps_option option, const char *value)
+{
+	char name[16];
+
+	switch (option) {
+	case APPS_APP:
+		return tool_list(value, add_published, a);
+	case APPS_STEPS:
+		snprintf(name, sizeof(name), "own %u", a->n + 1);
+		return add(a, name, value);
+	case APPS_VARY:
+		return read_one("--vary", value, 0, 100, &a->vary);
+	case APPS_SCALE:
+		return read_one("--scale", value, 0.001, 1000, &a->scale);
+	}
+	return 0;
+}
+
+void apps_finish(struct apps *a, uint64_t seed)
+{
+	if (!a->n)
+		(void)tool_list("1,2,3", add_published, a);
+	for (uint32_t i = 0; i < a->n; i++) {
+		struct app *app = &a->app[i];
+
+		app->compute_us = 0;
+		for (uint32_t k = 0; k < app->step_us.n; k++) {
+			app->step_ns[k] = (uint32_t)(app->step_us.value[k] * a->scale * 1e3 + 0.5);
+			app->compute_us += app->step_ns[k] / 1e3;
+		}
+		app->work = (struct bench_work){
+			.step_ns = app->step_ns,
+			.nstep = app->step_us.n,
+			.vary = a->vary / 100,
+			.seed = seed,
+		};
+	}
+}
