@@ -142,7 +142,8 @@ int experiment_end(struct experiment *e, int status)
 	progress_end(&e->progress);
 	if (status)
 		result_incomplete(e->result);
-	if (!e->json.is_std && !e->csv.is_std && !e->raw.is_std && journal_count(e->journal))
+	if (!e->json.is_std && !e->csv.is_std && !e->raw.is_std &&
+	    (!status || journal_count(e->journal)))
 		result_write_table(e->result, stdout);
 	if (!status)
 		r = write_files(e);

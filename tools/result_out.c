@@ -85,7 +85,7 @@ static void measure(const struct result *r, int *width)
 void result_write_table(const struct result *r, FILE *to)
 {
 	int width[RESULT_COLUMNS_MAX];
-	bool colour = isatty(fileno(to));
+	bool colour = isatty(fileno(to)) && !getenv("NO_COLOR");
 	const json_t *row, *note;
 	char cell[CELL];
 	size_t i;

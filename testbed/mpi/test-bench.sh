@@ -55,19 +55,23 @@ json() { # HOW NP METHODS ARGUMENTS...
 	python3 - "$work/out" "$methods" "$np" <<'PY'
 import json, sys
 got = json.load(open(sys.argv[1]))
-assert [r["method"] for r in got["results"]] == sys.argv[2].split(","), got
-assert got["setting"]["ranks"] == int(sys.argv[3]), got["setting"]
-assert got["setting"]["mpi"] and got["setting"]["kernel"] and got["setting"]["nbar"], got["setting"]
-for r in got["results"]:
-    assert len(r["blocks"]) == got["setting"]["blocks"], r
-    numbers = [v for k, v in r.items() if k.endswith("_us")]
-    assert len(numbers) >= 3 and all(v > 0 for v in numbers), r
+columns = [c["name"] for c in got["columns"]]
+units = [c["unit"] for c in got["columns"]]
+rows = [dict(zip(columns, row)) for row in got["rows"]]
+assert [r["method"] for r in rows] == sys.argv[2].split(","), got
+assert got["settings"]["ranks"] == int(sys.argv[3]), got["settings"]
+machine = got["machine"]
+assert machine["mpi"] and machine["kernel"] and machine["nbar"], machine
+for row in got["rows"]:
+    numbers = [v for v, unit in zip(row, units) if unit == "us"]
+    assert len(numbers) >= 3 and all(v > 0 for v in numbers), row
 PY
 }
 
 csv() { # HOW NP FILE
-	bench "$1" "$2" -i 20 -x 5 --csv "$3" || { cat "$work/err"; return 1; }
+	bench "$1" "$2" -i 20 -x 5 --csv "$3" --raw "$3.raw" || { cat "$work/err"; return 1; }
 	cat "$3"
+	[ "$(grep -cE '^(mpi|nbar),,[0-9],[0-9]+$' "$3.raw")" = 20 ] || return 1
 	grep -q '^#@mpi=.*[0-9]' "$3" && grep -q '^method,avg_us,min_us,max_us,p50_us,p99_us,skew_us,factor$' "$3" &&
 		[ "$(grep -cE '^(mpi|nbar)(,[0-9.]+){6},[0-9.]*$' "$3")" = 2 ]
 }
@@ -87,7 +91,7 @@ columns="avg *min *max *p50 *p99 *skew *factor"
 # What differs from glue to glue.
 with_glue() { # HOW
 	ok "$glue, $1: latency" table "$1" 4 "$columns" mpi,nbar,lib -i 20 -x 5
-	ok "$glue, $1: one is busy" table "$1" 4 "wait *p50 *p99 *max *% of mpi" mpi,nbar,lib --test busy -i 4 -x 1
+	ok "$glue, $1: one is busy" table "$1" 4 "wait *p50 *p99 *max *of mpi" mpi,nbar,lib --test busy -i 4 -x 1
 	ok "$glue, $1: method nbar goes by NIC" counts "$1" 3 nbar "10[0-9] barriers by NIC"
 	ok "$glue, $1: method mpi does not" counts "$1" 3 mpi "0 barriers by NIC, 0 within the host, 0 by MPI"
 	export NBAR_MPI_MIN_HOSTS=9 OMPI_MCA_coll_nbar_min_nodes=9
@@ -100,7 +104,7 @@ with_mpi() { # HOW
 	ok "$glue, $1: plans over messages, where ranks share hosts and are no power of two" table "$1" 5 \
 		"$columns" nbar,lib,p2p:pairwise,p2p:dissemination:3,p2p:mcs,p2p:tournament,p2p:binomial,p2p:linear \
 		-i 10 -x 1 --blocks 2
-	ok "$glue, $1: overlap" table "$1" 3 "overall *compute *pure *overlap% *factor" mpi,nbar,lib,p2p:mcs \
+	ok "$glue, $1: overlap" table "$1" 3 "overall *compute *pure *overlap *factor" mpi,nbar,lib,p2p:mcs \
 		--test ibarrier -i 20 -x 2
 	ok "$glue, $1: JSON" json "$1" 3 nbar,mpi -i 20 -x 5 --blocks 4
 	ok "$glue, $1: CSV" csv "$1" 3 "$work/$1.csv"
@@ -111,7 +115,7 @@ with_mpi() { # HOW
 # What is the same everywhere.
 refuses() {
 	ok "$glue: always the same one is busy, and spins" table "$1" 3 \
-		"wait *p50 *p99 *max *fastest *slowest *% of mpi" mpi,nbar -f --test busy --busy-rank 1 \
+		"wait *p50 *p99 *max *fastest *slowest *of mpi" mpi,nbar -f --test busy --busy-rank 1 \
 		--compute-by spin --compute 1000 -i 4 -x 1 --blocks 2
 	ok "$glue: JSON of the busy test" json "$1" 3 mpi,nbar --test busy -i 4 -x 1 --blocks 2
 	ok "$glue: what MPI adds is told" says "$1" 2 0 "MPI adds" --method nbar,lib -i 20 -x 5

@@ -10,7 +10,7 @@
  * lib.c      nbar's library without MPI
  * p2p.c      the engine over messages of the MPI
  * run.c      the tests, in blocks
- * out.c      table, JSON, CSV
+ * out.c      results
  *
  * Built once with each MPI. Of all ranks rank 0 speaks.
  */
@@ -23,8 +23,8 @@
 #include <stdio.h>
 
 #include "comm.h"
-#include "machine.h"
 #include "options.h"
+#include "result.h"
 #include "tool.h"
 
 #define MPIB_NFIGURE 8u
@@ -44,7 +44,6 @@ struct mpib_world {
 	struct nbmpi_config config; /* of nbar, as the glue has it */
 	char library[64];           /* name and version of the MPI */
 	char wire[NBAR_NAME_MAX];   /* of rank 0's NIC; empty: it has none */
-	struct tool_machine machine;
 };
 
 /* 0 or an exit code, the same on all ranks; the message is out. */
@@ -94,7 +93,7 @@ const struct mpib_ops *mpib_ops_of(enum mpib_kind kind);
 
 /* --- run.c ----------------------------------------------------------------------------------- */
 
-/* What came of a method, at rank 0; figures as mpib_columns says, in microseconds. */
+/* What came of a method, at rank 0; figures in microseconds, as out.c names them. */
 struct mpib_result {
 	const struct mpib_choice *choice;
 	double figure[MPIB_NFIGURE];
@@ -115,11 +114,14 @@ struct mpib_report {
 	const struct mpib_result *result;
 	double mpi_adds; /* nbar - lib, median over the blocks */
 	bool both;       /* ... both were run */
-	char command[512];
 };
 
-void mpib_table(const struct mpib_report *r, FILE *to);
-void mpib_json(const struct mpib_report *r, FILE *to);
-void mpib_csv(const struct mpib_report *r, FILE *to);
+/* A result with all but rows and notes. NULL: no memory. */
+struct result *mpib_out_new(const struct mpib_options *opt, const struct mpib_world *w);
+
+void mpib_out_rows(const struct mpib_report *rep, struct result *r);
+
+/* The first figure of each block, as rows of --raw. */
+void mpib_out_raw(const struct mpib_report *rep, FILE *to);
 
 #endif

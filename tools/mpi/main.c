@@ -7,11 +7,9 @@
  */
 #include "bench.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "output.h"
+#include "experiment.h"
 #include "stats.h"
 
 /* 0 or an exit code; *n methods are open then, in both cases. */
@@ -80,27 +78,6 @@ static int agree_with_first(int r)
 	return r;
 }
 
-static int write_results(const struct mpib_report *rep, struct output *json, struct output *csv)
-{
-	int r = 0;
-
-	if (!json->is_std && !csv->is_std)
-		mpib_table(rep, stdout);
-	if (json->file)
-		r = output_begin(json);
-	if (json->file && !r)
-		mpib_json(rep, json->file);
-	if (csv->file && !r)
-		r = output_begin(csv);
-	if (csv->file && !r)
-		mpib_csv(rep, csv->file);
-	if (fflush(stdout)) {
-		tool_error("cannot write to stdout: %s", strerror(errno));
-		r = TOOL_FAILED;
-	}
-	return r;
-}
-
 static void measure(struct mpib_report *rep, struct mpib_world *w, struct mpib_method *method,
 		    struct mpib_result *result)
 {
@@ -112,37 +89,52 @@ static void measure(struct mpib_report *rep, struct mpib_world *w, struct mpib_m
 	compare(rep, result);
 }
 
+/* Outputs are opened first, so that it is known that they can be. Rank 0 alone. */
+static int begin_results(struct experiment *e, const struct mpib_options *opt,
+			 const struct mpib_world *w, int argc, char **argv)
+{
+	struct result *result = mpib_out_new(opt, w);
+
+	if (result)
+		result_command(result, argc, argv);
+	return experiment_begin(e, &opt->out, result, opt->blocks);
+}
+
+static int end_results(struct experiment *e, const struct mpib_report *rep, int status)
+{
+	FILE *raw = status ? NULL : experiment_raw(e);
+
+	if (raw)
+		mpib_out_raw(rep, raw);
+	if (!status)
+		mpib_out_rows(rep, e->result);
+	return experiment_end(e, status);
+}
+
 /* The life of all ranks between MPI_Init and MPI_Finalize. */
-static int run(struct mpib_report *rep, struct mpib_world *w)
+static int run(struct mpib_report *rep, struct mpib_world *w, int argc, char **argv)
 {
 	const struct mpib_options *opt = rep->opt;
 	struct mpib_method method[MPIB_METHODS_MAX];
 	struct mpib_result result[MPIB_METHODS_MAX] = { 0 };
-	struct output json = { 0 }, csv = { 0 };
+	struct experiment experiment;
 	uint32_t nopen = 0;
-	bool written = false;
 	int r = mpib_world_begin(w, opt);
 
 	if (!r && opt->busy_rank >= w->size)
 		r = tool_usage("--busy-rank: there are ranks 0 to %d", w->size - 1);
+	if (!r && w->rank == 0)
+		r = begin_results(&experiment, opt, w, argc, argv);
+	r = agree_with_first(r);
 	if (r)
 		return r;
-	if (w->rank == 0) {
-		r = output_open(&json, "--json", opt->json);
-		r = r ? r : output_open(&csv, "--csv", opt->csv);
-	}
-	r = agree_with_first(r);
-	r = r ? r : open_methods(opt, w, method, &nopen);
+	r = open_methods(opt, w, method, &nopen);
 	rep->result = result;
 	if (!r)
 		measure(rep, w, method, result);
 	close_methods(w, method, nopen);
-	if (!r && w->rank == 0) {
-		r = write_results(rep, &json, &csv);
-		written = true;
-	}
-	r |= output_close(&json, written);
-	r |= output_close(&csv, written);
+	if (w->rank == 0)
+		r = end_results(&experiment, rep, r);
 	for (uint32_t k = 0; k < opt->nmethod; k++)
 		free(result[k].block);
 	return agree_with_first(r);
@@ -168,15 +160,14 @@ int main(int argc, char **argv)
 	struct mpib_options opt;
 	struct mpib_world world = { 0 };
 	struct mpib_report rep = { .opt = &opt, .world = &world };
-	size_t at = (size_t)snprintf(rep.command, sizeof(rep.command), "nbar");
 	int r;
 
-	for (int i = 0; i < argc && at < sizeof(rep.command); i++)
-		at += (size_t)snprintf(rep.command + at, sizeof(rep.command) - at, " %s", argv[i]);
+	/* Launchers give rank 0 a terminal, whatever is at the other end. */
+	setenv("NO_COLOR", "1", 1);
 	MPI_Init(NULL, NULL);
 	r = begin(argc, argv, &opt);
 	if (r == 0)
-		r = run(&rep, &world);
+		r = run(&rep, &world, argc, argv);
 	mpib_world_end(&world);
 	MPI_Finalize();
 	return r < 0 ? TOOL_OK : r;

@@ -23,6 +23,7 @@ enum {
 	OPT_SEED,
 	OPT_JSON,
 	OPT_CSV,
+	OPT_RAW,
 	OPT_MPI
 };
 
@@ -40,6 +41,7 @@ static const struct option long_options[] = {
 	{ "seed", required_argument, NULL, OPT_SEED },
 	{ "json", required_argument, NULL, OPT_JSON },
 	{ "csv", required_argument, NULL, OPT_CSV },
+	{ "raw", required_argument, NULL, OPT_RAW },
 	{ "mpi", required_argument, NULL, OPT_MPI },
 	{ 0 },
 };
@@ -68,8 +70,8 @@ void mpib_usage(FILE *to)
 	      "  --compute-by HOW  spin, sleep, or auto: sleep where ranks share processors, so\n"
 	      "                    that the others wait for the barrier, not for one (auto)\n"
 	      "  --busy-rank N     always the same rank computes (each in turn)\n"
-	      "  --json FILE       results as JSON; - is stdout, and then there is no table\n"
-	      "  --csv FILE        the same as CSV\n"
+	      "  --json FILE, --csv FILE  results; - is stdout, and then there is no table\n"
+	      "  --raw FILE        the first figure of each block, as CSV\n"
 	      "  --seed N          of the order of the blocks (1)\n"
 	      "  --mpi NAME        openmpi or mpich, where it cannot be found out\n"
 	      "\nTimes are microseconds. skew: last exit - first exit. Exit status: 0 done,\n"
@@ -179,10 +181,13 @@ static int read_option(struct mpib_options *opt, int c, const char *arg)
 			       ? 0
 			       : tool_usage("--seed: '%s' is not a number", arg);
 	case OPT_JSON:
-		opt->json = arg;
+		opt->out.json = arg;
 		return 0;
 	case OPT_CSV:
-		opt->csv = arg;
+		opt->out.csv = arg;
+		return 0;
+	case OPT_RAW:
+		opt->out.raw = arg;
 		return 0;
 	case OPT_MPI:
 		opt->mpi = arg;
@@ -206,8 +211,13 @@ static int check_together(struct mpib_options *opt)
 		opt->compute_us = 10000;
 	if (opt->blocks > opt->iters)
 		opt->blocks = opt->iters;
-	if (opt->json && opt->csv && !strcmp(opt->json, "-") && !strcmp(opt->csv, "-"))
-		return tool_usage("--json - and --csv - cannot both go to stdout");
+	const char *const out[] = { opt->out.json, opt->out.csv, opt->out.raw };
+	uint32_t std = 0;
+
+	for (uint32_t i = 0; i < 3; i++)
+		std += out[i] && !strcmp(out[i], "-");
+	if (std > 1)
+		return tool_usage("--json -, --csv - and --raw - cannot go to stdout together");
 	if (opt->test == MPIB_BARRIER && (opt->compute_us || opt->compute))
 		return tool_usage("--compute and --compute-by are for --test ibarrier and busy");
 	if (!busy && opt->busy_rank >= 0)

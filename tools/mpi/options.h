@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "experiment.h"
 #include "plan.h"
 
 #define MPIB_METHODS_MAX 16u
@@ -53,8 +54,8 @@ struct mpib_options {
 	enum mpib_compute compute;
 	bool full;
 	uint64_t seed;
-	const char *json, *csv; /* path, "-", or NULL */
-	const char *mpi;        /* "openmpi", "mpich", or NULL: to be found out */
+	struct experiment_options out;
+	const char *mpi; /* "openmpi", "mpich", or NULL: to be found out */
 };
 
 /* 0, or the exit code to end with, the message is out; *help is set if that is what was wanted. */
