@@ -108,23 +108,9 @@ static void add_notes(const void *arg, const struct bench_options *opt,
 	(void)point;
 	(void)n;
 	(void)complete;
-	result_note(r, "%u executions a run; steps scaled by %g, varied by %g %%", opt->iters,
-		    o->apps.scale, o->apps.vary);
+	result_note(r, "%u executions a run", opt->iters);
+	apps_note(&o->apps, r);
 	result_note(r, "%s", sweep_compute_text);
-}
-
-static void describe(const struct options *o, struct result *r, int argc, char **argv)
-{
-	char key[40], list[SWEEP_LIST_MAX * 14];
-
-	result_command(r, argc, argv);
-	result_setting_number(r, "vary_percent", o->apps.vary);
-	result_setting_number(r, "scale", o->apps.scale);
-	for (uint32_t i = 0; i < o->apps.n; i++) {
-		sweep_list_text(&o->apps.app[i].step_us, list, sizeof(list));
-		snprintf(key, sizeof(key), "application %s", o->apps.app[i].name);
-		result_setting_text(r, key, list);
-	}
 }
 
 static int run(struct options *o, int argc, char **argv)
@@ -140,8 +126,10 @@ static int run(struct options *o, int argc, char **argv)
 		return TOOL_FAILED;
 	}
 	set_points(o, point);
-	if (result)
-		describe(o, result, argc, argv);
+	if (result) {
+		result_command(result, argc, argv);
+		apps_describe(&o->apps, result);
+	}
 	r = bench_points_all(opt, point, n, &(struct bench_rows){ add_row, add_notes, o }, result);
 	free(point);
 	return r;

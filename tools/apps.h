@@ -11,6 +11,8 @@
 
 #define APPS_MAX 16u
 
+struct result;
+
 struct app {
 	char name[16];
 	struct sweep_list step_us;
@@ -40,5 +42,9 @@ int apps_read(struct apps *a, enum apps_option option, const char *value);
 /* When all options are read: the three of the literature, if none was named; and the times. It must
  * stay where it is from here on. */
 void apps_finish(struct apps *a, uint64_t seed);
+
+/* Into settings and notes of a result. */
+void apps_describe(const struct apps *a, struct result *r);
+void apps_note(const struct apps *a, struct result *r);
 
 #endif

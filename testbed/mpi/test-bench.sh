@@ -86,6 +86,18 @@ counts() { # HOW NP METHOD PATTERN
 	[ $rc = 0 ] && [ "$(grep -cE "^nbar: $4" "$work/err")" = "$2" ]
 }
 
+# A row for each application and method; the same seed gives the same figures of what is computed.
+apps() { # HOW NP
+	bench "$1" "$2" --test app --app 1,1 --steps 5,7.5 --scale 0.1 --vary 20 --method mpi,nbar,lib,p2p:mcs \
+		-i 4 -x 1 --blocks 2 --csv "$work/apps.csv"
+	local rc=$?
+	cat "$work/out" "$work/err"
+	[ $rc = 0 ] && grep -q '^application *steps *compute *method *execution *low *high *efficiency *factor$' "$work/out" &&
+		[ "$(grep -cE '^1,8,36,(mpi|nbar|lib|p2p:mcs),([0-9.]+,){4}[0-9.]*$' "$work/apps.csv")" = 8 ] &&
+		[ "$(grep -cE '^own 3,2,1.25,(mpi|nbar|lib|p2p:mcs),([0-9.]+,){4}[0-9.]*$' "$work/apps.csv")" = 4 ] &&
+		grep -q '^#@application own 3=5,7.5$' "$work/apps.csv"
+}
+
 columns="avg *min *max *p50 *p99 *skew *factor"
 
 # What differs from glue to glue.
@@ -106,6 +118,7 @@ with_mpi() { # HOW
 		-i 10 -x 1 --blocks 2
 	ok "$glue, $1: overlap" table "$1" 3 "overall *compute *pure *overlap *factor" mpi,nbar,lib,p2p:mcs \
 		--test ibarrier -i 20 -x 2
+	ok "$glue, $1: synthetic applications" apps "$1" 3
 	ok "$glue, $1: JSON" json "$1" 3 nbar,mpi -i 20 -x 5 --blocks 4
 	ok "$glue, $1: CSV" csv "$1" 3 "$work/$1.csv"
 	ok "$glue, $1: wrong options" says "$1" 3 2 "mpi-bench: --test: 'x' is none of" --test x
@@ -118,6 +131,8 @@ refuses() {
 		"wait *p50 *p99 *max *fastest *slowest *of mpi" mpi,nbar -f --test busy --busy-rank 1 \
 		--compute-by spin --compute 1000 -i 4 -x 1 --blocks 2
 	ok "$glue: JSON of the busy test" json "$1" 3 mpi,nbar --test busy -i 4 -x 1 --blocks 2
+	ok "$glue: JSON of applications, which sleep" json "$1" 2 mpi,nbar --test app --app 1 --scale 0.1 \
+		--compute-by sleep -i 4 -x 1 --blocks 2
 	ok "$glue: what MPI adds is told" says "$1" 2 0 "MPI adds" --method nbar,lib -i 20 -x 5
 	ok "$glue: no such rank" says "$1" 3 2 "there are ranks 0 to 2" --test busy --busy-rank 3
 	ok "$glue: one rank" says "$1" 1 2 "start two or more"
@@ -143,7 +158,10 @@ ok "$glue: without a launcher it says what to do" alone 2 "mpirun --mca coll_nba
 ok "$glue: an unknown method" alone 2 "'x' is none of mpi, nbar, lib, p2p:ALG" --method mpi,x
 ok "$glue: an unknown plan" alone 2 "none of pairwise" --method p2p:custom
 ok "$glue: a method twice" alone 2 "stands there twice" --method mpi,mpi
-ok "$glue: options of another test" alone 2 "are for --test ibarrier" --compute 5
+ok "$glue: options of another test" alone 2 "is for --test ibarrier" --compute 5
+ok "$glue: applications of another test" alone 2 "are for --test app" --steps 5,10
+ok "$glue: no such application" alone 2 "is not 1, 2 or 3" --test app --app 4
+ok "$glue: steps that are none" alone 2 "is not a number from" --test app --steps 5,,10
 if [ ! -x "$bin/nbar-mpi-bench-openmpi" ] && [ ! -x "$bin/nbar-mpi-bench-mpich" ]; then
 	skip "$glue" "no MPI here"
 	finish

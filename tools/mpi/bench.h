@@ -28,6 +28,7 @@
 #include "tool.h"
 
 #define MPIB_NFIGURE 8u
+#define MPIB_CASES_MAX (MPIB_METHODS_MAX * APPS_MAX)
 #define MPIB_SKEW_MAX 16384u /* barriers whose exits are kept, for the skew */
 
 enum mpib_glue { MPIB_NO_GLUE, MPIB_PMPI, MPIB_COMPONENT };
@@ -39,7 +40,7 @@ struct mpib_world {
 	uint32_t nhost, least, most; /* ranks of a host */
 	bool one_clock;              /* all ranks on one machine: their clocks are one */
 	bool crowded;                /* more ranks on a machine than processors, anywhere */
-	bool sleep;                  /* who computes sleeps */
+	enum mpib_compute compute;   /* never MPIB_AUTO */
 	enum mpib_glue glue;
 	struct nbmpi_config config; /* of nbar, as the glue has it */
 	char library[64];           /* name and version of the MPI */
@@ -93,16 +94,21 @@ const struct mpib_ops *mpib_ops_of(enum mpib_kind kind);
 
 /* --- run.c ----------------------------------------------------------------------------------- */
 
-/* What came of a method, at rank 0; figures in microseconds, as out.c names them. */
+/* What came of a method, or of a method in an application, at rank 0; figures in microseconds, as
+ * out.c names them. */
 struct mpib_result {
 	const struct mpib_choice *choice;
+	const struct app *app; /* or NULL */
 	double figure[MPIB_NFIGURE];
 	double low, high; /* the first figure in the fastest and slowest block */
 	double factor;    /* see out.c; 0: there is none */
 	double (*block)[MPIB_NFIGURE];
 };
 
-/* Runs all blocks of all methods. */
+/* How many results there are: for each application one a method. */
+uint32_t mpib_ncase(const struct mpib_options *opt);
+
+/* Runs all blocks of all cases, which know method and application. */
 void mpib_run(const struct mpib_options *opt, struct mpib_world *w, struct mpib_method *method,
 	      struct mpib_result *result);
 
@@ -112,6 +118,7 @@ struct mpib_report {
 	const struct mpib_options *opt;
 	const struct mpib_world *world;
 	const struct mpib_result *result;
+	uint32_t ncase;
 	double mpi_adds; /* nbar - lib, median over the blocks */
 	bool both;       /* ... both were run */
 };

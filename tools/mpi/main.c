@@ -39,12 +39,13 @@ static void close_methods(const struct mpib_world *w, struct mpib_method *method
 		method[k].ops->close(&method[k]);
 }
 
-static const struct mpib_result *find(const struct mpib_options *opt,
-				      const struct mpib_result *result, enum mpib_kind kind)
+/* The result of a method, in the application that another result is of. */
+static const struct mpib_result *find(const struct mpib_report *rep, enum mpib_kind kind,
+				      const struct app *app)
 {
-	for (uint32_t k = 0; k < opt->nmethod; k++)
-		if (opt->method[k].kind == kind)
-			return &result[k];
+	for (uint32_t k = 0; k < rep->ncase; k++)
+		if (rep->result[k].choice->kind == kind && rep->result[k].app == app)
+			return &rep->result[k];
 	return NULL;
 }
 
@@ -52,15 +53,15 @@ static const struct mpib_result *find(const struct mpib_options *opt,
 static void compare(struct mpib_report *rep, struct mpib_result *result)
 {
 	const struct mpib_options *opt = rep->opt;
-	const struct mpib_result *mpi = find(opt, result, MPIB_MPI);
-	const struct mpib_result *nbar = find(opt, result, MPIB_NBAR);
-	const struct mpib_result *lib = find(opt, result, MPIB_LIB);
+	const struct mpib_result *nbar = find(rep, MPIB_NBAR, NULL);
+	const struct mpib_result *lib = find(rep, MPIB_LIB, NULL);
 	double value[MPIB_BLOCKS_MAX];
 
-	for (uint32_t k = 0; mpi && k < opt->nmethod; k++) {
-		double factor = mpi->figure[0] / result[k].figure[0];
+	for (uint32_t k = 0; k < rep->ncase; k++) {
+		const struct mpib_result *mpi = find(rep, MPIB_MPI, result[k].app);
+		double factor = mpi ? mpi->figure[0] / result[k].figure[0] : 0;
 
-		if (&result[k] != mpi)
+		if (mpi && &result[k] != mpi)
 			result[k].factor = opt->test == MPIB_BUSY ? 100 / factor : factor;
 	}
 	if (opt->test != MPIB_BARRIER || !nbar || !lib)
@@ -81,11 +82,15 @@ static int agree_with_first(int r)
 static void measure(struct mpib_report *rep, struct mpib_world *w, struct mpib_method *method,
 		    struct mpib_result *result)
 {
-	for (uint32_t k = 0; k < rep->opt->nmethod; k++) {
-		result[k].choice = &rep->opt->method[k];
-		result[k].block = mpib_alloc(rep->opt->blocks, sizeof(*result[k].block));
+	const struct mpib_options *opt = rep->opt;
+
+	for (uint32_t k = 0; k < rep->ncase; k++) {
+		result[k].choice = &opt->method[k % opt->nmethod];
+		if (opt->test == MPIB_APP)
+			result[k].app = &opt->apps.app[k / opt->nmethod];
+		result[k].block = mpib_alloc(opt->blocks, sizeof(*result[k].block));
 	}
-	mpib_run(rep->opt, w, method, result);
+	mpib_run(opt, w, method, result);
 	compare(rep, result);
 }
 
@@ -116,7 +121,7 @@ static int run(struct mpib_report *rep, struct mpib_world *w, int argc, char **a
 {
 	const struct mpib_options *opt = rep->opt;
 	struct mpib_method method[MPIB_METHODS_MAX];
-	struct mpib_result result[MPIB_METHODS_MAX] = { 0 };
+	struct mpib_result result[MPIB_CASES_MAX] = { 0 };
 	struct experiment experiment;
 	uint32_t nopen = 0;
 	int r = mpib_world_begin(w, opt);
@@ -130,12 +135,13 @@ static int run(struct mpib_report *rep, struct mpib_world *w, int argc, char **a
 		return r;
 	r = open_methods(opt, w, method, &nopen);
 	rep->result = result;
+	rep->ncase = mpib_ncase(opt);
 	if (!r)
 		measure(rep, w, method, result);
 	close_methods(w, method, nopen);
 	if (w->rank == 0)
 		r = end_results(&experiment, rep, r);
-	for (uint32_t k = 0; k < opt->nmethod; k++)
+	for (uint32_t k = 0; k < rep->ncase; k++)
 		free(result[k].block);
 	return agree_with_first(r);
 }

@@ -10,8 +10,8 @@
 
 #include "tool.h"
 
-const char *const mpib_test_name[MPIB_TEST_END] = { "barrier", "ibarrier", "busy" };
-const char *const mpib_compute_name[MPIB_COMPUTE_END] = { "auto", "spin", "sleep" };
+const char *const mpib_test_name[MPIB_TEST_END] = { "barrier", "ibarrier", "busy", "app" };
+const char *const mpib_compute_name[MPIB_COMPUTE_END] = { "auto", "spin", "sleep", "yield" };
 
 enum {
 	OPT_TEST = 256,
@@ -24,7 +24,8 @@ enum {
 	OPT_JSON,
 	OPT_CSV,
 	OPT_RAW,
-	OPT_MPI
+	OPT_MPI,
+	OPT_APP /* and those after it, as enum apps_option has them */
 };
 
 static const struct option long_options[] = {
@@ -42,6 +43,10 @@ static const struct option long_options[] = {
 	{ "json", required_argument, NULL, OPT_JSON },
 	{ "csv", required_argument, NULL, OPT_CSV },
 	{ "raw", required_argument, NULL, OPT_RAW },
+	{ "app", required_argument, NULL, OPT_APP + APPS_APP },
+	{ "steps", required_argument, NULL, OPT_APP + APPS_STEPS },
+	{ "vary", required_argument, NULL, OPT_APP + APPS_VARY },
+	{ "scale", required_argument, NULL, OPT_APP + APPS_SCALE },
 	{ "mpi", required_argument, NULL, OPT_MPI },
 	{ 0 },
 };
@@ -56,23 +61,24 @@ void mpib_usage(FILE *to)
 	      "  --test barrier    latency (the default)\n"
 	      "  --test ibarrier   how much of a computation MPI_Ibarrier overlaps with\n"
 	      "  --test busy       one rank computes in the barrier: how long the others wait\n"
+	      "  --test app        synthetic applications: steps of compute, then a barrier\n"
+	      "  --app, --steps, --vary, --scale  which: as of nbar app (1,2,3; 10 %; 1)\n"
 	      "  --method LIST     (mpi,nbar)\n"
-	      "       mpi          the MPI's own\n"
-	      "       nbar         MPI_Barrier and MPI_Ibarrier as nbar runs them\n"
+	      "       mpi, nbar    the MPI's own; MPI_Barrier, MPI_Ibarrier as nbar runs them\n"
 	      "       lib          nbar's library by itself, without MPI\n"
 	      "       p2p:ALG      by MPI_Isend, MPI_Irecv: pairwise, dissemination:1 to :16,\n"
 	      "                    mcs, tournament, binomial, linear\n"
-	      "  -i, --iterations N  of each method (1000; busy: 100)\n"
-	      "  -x, --warmup N      before them (200; busy: 10)\n"
+	      "  -i, --iterations N  of each method (1000; busy, app: 100)\n"
+	      "  -x, --warmup N      barriers before them (200; busy, app: 10)\n"
 	      "  -f, --full        also the fastest and the slowest block\n"
 	      "  --blocks N        the iterations are cut into so many (10)\n"
 	      "  --compute US      computation (busy: 10000; ibarrier: as long as the barrier)\n"
-	      "  --compute-by HOW  spin, sleep, or auto: sleep where ranks share processors, so\n"
-	      "                    that the others wait for the barrier, not for one (auto)\n"
+	      "  --compute-by HOW  spin; or where ranks share processors, so that the others\n"
+	      "                    wait for the barrier, not for one: sleep, yield (auto)\n"
 	      "  --busy-rank N     always the same rank computes (each in turn)\n"
 	      "  --json FILE, --csv FILE  results; - is stdout, and then there is no table\n"
 	      "  --raw FILE        the first figure of each block, as CSV\n"
-	      "  --seed N          of the order of the blocks (1)\n"
+	      "  --seed N          of the order of the blocks, and of computing (1)\n"
 	      "  --mpi NAME        openmpi or mpich, where it cannot be found out\n"
 	      "\nTimes are microseconds. skew: last exit - first exit. Exit status: 0 done,\n"
 	      "1 failed, 2 wrong usage.\n",
@@ -87,7 +93,7 @@ static int set_test(struct mpib_options *opt, const char *name)
 			return 0;
 		}
 	}
-	return tool_usage("--test: '%s' is none of barrier, ibarrier, busy", name);
+	return tool_usage("--test: '%s' is none of barrier, ibarrier, busy, app", name);
 }
 
 static int set_compute(struct mpib_options *opt, const char *name)
@@ -98,7 +104,7 @@ static int set_compute(struct mpib_options *opt, const char *name)
 			return 0;
 		}
 	}
-	return tool_usage("--compute-by: '%s' is none of auto, spin, sleep", name);
+	return tool_usage("--compute-by: '%s' is none of auto, spin, sleep, yield", name);
 }
 
 static int set_p2p(struct mpib_choice *choice, const char *alg)
@@ -152,6 +158,10 @@ static int read_option(struct mpib_options *opt, int c, const char *arg)
 	uint32_t rank = 0;
 	int r;
 
+	if (c >= OPT_APP) {
+		opt->own_apps = true;
+		return apps_read(&opt->apps, (enum apps_option)(c - OPT_APP), arg);
+	}
 	switch (c) {
 	case 'i':
 		return read_u32("-i", arg, 1, MPIB_ITERS_MAX, &opt->iters);
@@ -198,19 +208,26 @@ static int read_option(struct mpib_options *opt, int c, const char *arg)
 	return tool_usage("it cannot be read");
 }
 
-/* What only all options together can tell. */
-static int check_together(struct mpib_options *opt)
+/* What was not said. */
+static void set_defaults(struct mpib_options *opt)
 {
-	bool busy = opt->test == MPIB_BUSY;
+	bool barriers = opt->test == MPIB_BARRIER || opt->test == MPIB_IBARRIER;
 
 	if (!opt->iters)
-		opt->iters = busy ? 100 : 1000;
+		opt->iters = barriers ? 1000 : 100;
 	if (opt->warmup == UINT32_MAX)
-		opt->warmup = busy ? 10 : 200;
-	if (!opt->compute_us && busy)
+		opt->warmup = barriers ? 200 : 10;
+	if (!opt->compute_us && opt->test == MPIB_BUSY)
 		opt->compute_us = 10000;
 	if (opt->blocks > opt->iters)
 		opt->blocks = opt->iters;
+	if (opt->test == MPIB_APP)
+		apps_finish(&opt->apps, opt->seed);
+}
+
+/* What only all options together can tell. */
+static int check_together(const struct mpib_options *opt)
+{
 	const char *const out[] = { opt->out.json, opt->out.csv, opt->out.raw };
 	uint32_t std = 0;
 
@@ -218,10 +235,17 @@ static int check_together(struct mpib_options *opt)
 		std += out[i] && !strcmp(out[i], "-");
 	if (std > 1)
 		return tool_usage("--json -, --csv - and --raw - cannot go to stdout together");
-	if (opt->test == MPIB_BARRIER && (opt->compute_us || opt->compute))
-		return tool_usage("--compute and --compute-by are for --test ibarrier and busy");
-	if (!busy && opt->busy_rank >= 0)
+	if (opt->compute_us && (opt->test == MPIB_BARRIER || opt->test == MPIB_APP))
+		return tool_usage("--compute is for --test ibarrier and busy");
+	if (opt->compute && opt->test == MPIB_BARRIER)
+		return tool_usage("--compute-by is for --test ibarrier, busy and app");
+	if (opt->busy_rank >= 0 && opt->test != MPIB_BUSY)
 		return tool_usage("--busy-rank is for --test busy");
+	if (opt->own_apps && opt->test != MPIB_APP)
+		return tool_usage("--app, --steps, --vary and --scale are for --test app");
+	if (opt->test == MPIB_APP && opt->iters > MPIB_ITERS_MAX / SWEEP_LIST_MAX)
+		return tool_usage("-i: at most %u executions of an application",
+				  MPIB_ITERS_MAX / SWEEP_LIST_MAX);
 	return 0;
 }
 
@@ -234,6 +258,7 @@ int mpib_options_parse(int argc, char **argv, struct mpib_options *opt, bool *he
 		.nmethod = 2,
 		.warmup = UINT32_MAX,
 		.blocks = 10,
+		.apps = apps_default(),
 		.busy_rank = -1,
 		.seed = 1,
 	};
@@ -255,5 +280,8 @@ int mpib_options_parse(int argc, char **argv, struct mpib_options *opt, bool *he
 	}
 	if (optind < argc)
 		return tool_usage("what is '%s'? All arguments are options", argv[optind]);
-	return check_together(opt);
+	r = check_together(opt);
+	if (!r)
+		set_defaults(opt);
+	return r;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "apps.h"
 #include "experiment.h"
 #include "plan.h"
 
@@ -19,7 +20,7 @@
 #define MPIB_BLOCKS_MAX 1000u
 #define MPIB_ITERS_MAX 100000000u
 
-enum mpib_test { MPIB_BARRIER, MPIB_IBARRIER, MPIB_BUSY, MPIB_TEST_END };
+enum mpib_test { MPIB_BARRIER, MPIB_IBARRIER, MPIB_BUSY, MPIB_APP, MPIB_TEST_END };
 extern const char *const mpib_test_name[MPIB_TEST_END];
 
 enum mpib_kind {
@@ -37,9 +38,10 @@ struct mpib_choice {
 
 /* What a rank does that computes. */
 enum mpib_compute {
-	MPIB_AUTO, /* sleeps where ranks share processors, else spins */
+	MPIB_AUTO, /* spins; where ranks share processors, sleeps, and yields in an application */
 	MPIB_SPIN,
 	MPIB_SLEEP, /* as if it had a processor of its own: the others keep theirs */
+	MPIB_YIELD, /* computes side by side with the others, as in nbar app */
 	MPIB_COMPUTE_END
 };
 extern const char *const mpib_compute_name[MPIB_COMPUTE_END];
@@ -52,6 +54,8 @@ struct mpib_options {
 	uint32_t compute_us; /* 0: as long as the barrier takes */
 	int busy_rank;       /* -1: each in turn */
 	enum mpib_compute compute;
+	struct apps apps; /* of MPIB_APP */
+	bool own_apps;    /* an option was about them */
 	bool full;
 	uint64_t seed;
 	struct experiment_options out;

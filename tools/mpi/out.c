@@ -22,6 +22,12 @@ static const struct result_column figures[MPIB_TEST_END][MPIB_NFIGURE] = {
 		{ "pure", "us", RESULT_REAL, 2 },
 		{ "overlap", "%", RESULT_REAL, 1 },
 	},
+	[MPIB_APP] = {
+		{ "execution", "us", RESULT_REAL, 2 },
+		{ "low", "us", RESULT_REAL, 2 },
+		{ "high", "us", RESULT_REAL, 2 },
+		{ "efficiency", "", RESULT_REAL, 3 },
+	},
 	[MPIB_BUSY] = {
 		{ "wait", "us", RESULT_REAL, 2 },
 		{ "p50", "us", RESULT_REAL, 2 },
@@ -29,16 +35,23 @@ static const struct result_column figures[MPIB_TEST_END][MPIB_NFIGURE] = {
 		{ "max", "us", RESULT_REAL, 2 },
 	},
 };
+static const struct result_column app_columns[3] = {
+	{ "application", "", RESULT_TEXT, 0 },
+	{ "steps", "", RESULT_COUNT, 0 },
+	{ "compute", "us", RESULT_REAL, 1 },
+};
 static const struct result_column method_column = { "method", "", RESULT_TEXT, 0 },
 				  full_columns[2] = { { "fastest", "us", RESULT_REAL, 2 },
 						      { "slowest", "us", RESULT_REAL, 2 } },
 				  last_column[MPIB_TEST_END] = {
 					  [MPIB_BARRIER] = { "factor", "", RESULT_REAL, 3 },
 					  [MPIB_IBARRIER] = { "factor", "", RESULT_REAL, 3 },
+					  [MPIB_APP] = { "factor", "", RESULT_REAL, 3 },
 					  [MPIB_BUSY] = { "of mpi", "%", RESULT_REAL, 2 },
 				  };
 
-static const char *const experiments[MPIB_TEST_END] = { "mpi-barrier", "mpi-ibarrier", "mpi-busy" };
+static const char *const experiments[MPIB_TEST_END] = { "mpi-barrier", "mpi-ibarrier", "mpi-busy",
+							"mpi-app" };
 
 static const char *const notes[MPIB_TEST_END] = {
 	[MPIB_BARRIER] = "avg, min, max: over the ranks, of a rank's mean; factor: mpi's avg / "
@@ -46,6 +59,9 @@ static const char *const notes[MPIB_TEST_END] = {
 	[MPIB_IBARRIER] = "overall: start, compute, finish; pure: without compute; factor: mpi's "
 			  "overall / this one's",
 	[MPIB_BUSY] = "wait: mean of those that do not compute",
+	[MPIB_APP] =
+		"execution: of all steps, once; efficiency: compute / execution; factor: mpi's "
+		"execution / this one's",
 };
 
 static uint32_t nfigure(enum mpib_test test)
@@ -92,8 +108,11 @@ static void describe(struct result *r, const struct mpib_options *opt, const str
 	result_setting_number(r, "seed", (double)opt->seed);
 	if (opt->test == MPIB_BARRIER)
 		return;
-	result_setting_number(r, "compute_us", opt->compute_us);
-	result_setting_text(r, "compute_by", w->sleep ? "sleep" : "spin");
+	result_setting_text(r, "compute_by", mpib_compute_name[w->compute]);
+	if (opt->test == MPIB_APP)
+		apps_describe(&opt->apps, r);
+	else
+		result_setting_number(r, "compute_us", opt->compute_us);
 	if (opt->test == MPIB_BUSY)
 		result_setting_number(r, "busy_rank", opt->busy_rank);
 }
@@ -104,6 +123,8 @@ struct result *mpib_out_new(const struct mpib_options *opt, const struct mpib_wo
 	uint32_t n = 0;
 	struct result *r;
 
+	for (uint32_t c = 0; c < 3 && opt->test == MPIB_APP; c++)
+		column[n++] = app_columns[c];
 	column[n++] = method_column;
 	for (uint32_t f = 0; f < nfigure(opt->test); f++)
 		column[n++] = figures[opt->test][f];
@@ -127,12 +148,23 @@ static void put(struct result *r, double value)
 
 void mpib_out_rows(const struct mpib_report *rep, struct result *r)
 {
+	static const char *const how[MPIB_COMPUTE_END] = {
+		[MPIB_SPIN] = "who computes spins",
+		[MPIB_SLEEP] = "who computes sleeps",
+		[MPIB_YIELD] = "who computes looks at the clock and yields: ranks that share a "
+			       "processor compute side by side",
+	};
 	const struct mpib_options *opt = rep->opt;
 	const struct mpib_world *w = rep->world;
 
-	for (uint32_t k = 0; k < opt->nmethod; k++) {
+	for (uint32_t k = 0; k < rep->ncase; k++) {
 		const struct mpib_result *res = &rep->result[k];
 
+		if (res->app) {
+			result_text(r, res->app->name);
+			result_count(r, res->app->work.nstep);
+			result_real(r, res->app->compute_us);
+		}
 		result_text(r, res->choice->name);
 		for (uint32_t f = 0; f < nfigure(opt->test); f++)
 			put(r, res->figure[f]);
@@ -149,7 +181,9 @@ void mpib_out_rows(const struct mpib_report *rep, struct result *r)
 		    opt->blocks, opt->blocks == 1 ? "" : "s");
 	result_note(r, "%s", notes[opt->test]);
 	if (opt->test != MPIB_BARRIER)
-		result_note(r, "who computes %s", w->sleep ? "sleeps" : "spins");
+		result_note(r, "%s", how[w->compute]);
+	if (opt->test == MPIB_APP)
+		apps_note(&opt->apps, r);
 	if (rep->both)
 		result_note(r, "MPI adds %.2f us to the library's own barrier (nbar - lib)",
 			    rep->mpi_adds);
@@ -157,8 +191,12 @@ void mpib_out_rows(const struct mpib_report *rep, struct result *r)
 
 void mpib_out_raw(const struct mpib_report *rep, FILE *to)
 {
-	for (uint32_t k = 0; k < rep->opt->nmethod; k++)
+	for (uint32_t k = 0; k < rep->ncase; k++) {
+		const struct mpib_result *res = &rep->result[k];
+
 		for (uint32_t b = 0; b < rep->opt->blocks; b++)
-			fprintf(to, "%s,,%u,%.0f\n", rep->result[k].choice->name, b,
-				rep->result[k].block[b][0] * 1e3);
+			fprintf(to, "%s%s%s,,%u,%.0f\n", res->choice->name,
+				res->app ? " application " : "", res->app ? res->app->name : "", b,
+				res->block[b][0] * 1e3);
+	}
 }

@@ -14,11 +14,13 @@
 #include "hist.h"
 #include "stats.h"
 
+#define MPIB_LEVEL 0.95  /* of the interval of a median, if there are blocks enough */
 #define START_NS 200000u /* from here all come out of a reduction in time */
 
-/* What a rank keeps of a method. */
+/* What a rank keeps of a case. */
 struct lane {
 	struct mpib_method *method;
+	const struct app *app;
 	struct hist hist;
 	double *skew; /* at rank 0 */
 	uint32_t nskew;
@@ -30,8 +32,8 @@ struct run {
 	struct lane *lane;
 	uint32_t nexit; /* exits kept of a block */
 	uint64_t *exit, *first, *last;
-	bool sleep;    /* who computes */
-	uint32_t turn; /* iterations so far, all methods: whose turn it is to compute */
+	uint32_t turn; /* iterations so far, all methods: whose turn it is to compute, and how long
+			*/
 };
 
 static double us_of(uint64_t ns)
@@ -64,10 +66,14 @@ static uint64_t compute(const struct run *run, uint64_t ns)
 	struct timespec t = { .tv_sec = (time_t)(end / 1000000000u),
 			      .tv_nsec = (long)(end % 1000000000u) };
 
-	while (run->sleep && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) != 0)
+	while (run->world->compute == MPIB_SLEEP &&
+	       clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) != 0)
 		;
-	while (now < end)
+	while (now < end) {
+		if (run->world->compute == MPIB_YIELD)
+			sched_yield();
 		now = tool_now_ns();
+	}
 	return now - begin;
 }
 
@@ -186,6 +192,24 @@ static void block_busy(struct run *run, struct lane *lane, uint32_t n, double *f
 	figure[0] = reduced(waited, MPI_SUM) / (run->world->size - 1) / n;
 }
 
+/* --- app ------------------------------------------------------------------------------------- */
+
+/* Executions of all steps; the times are those of the same executions by any other method. */
+static void block_app(struct run *run, struct lane *lane, uint32_t n, double *figure)
+{
+	const struct bench_work *work = &lane->app->work;
+	uint32_t rank = (uint32_t)run->world->rank, first = run->turn * work->nstep;
+	uint64_t begin;
+
+	lane->method->ops->barrier(lane->method);
+	begin = tool_now_ns();
+	for (uint32_t i = first; i < first + n * work->nstep; i++) {
+		compute(run, bench_work_ns(work, rank, i));
+		lane->method->ops->barrier(lane->method);
+	}
+	figure[0] = reduced(us_of(tool_now_ns() - begin) / n, MPI_MAX);
+}
+
 /* --- all ------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -195,8 +219,15 @@ static const struct {
 	[MPIB_BARRIER] = { block_barrier, 3 },
 	[MPIB_IBARRIER] = { block_ibarrier, 4 },
 	[MPIB_BUSY] = { block_busy, 1 },
+	[MPIB_APP] = { block_app, 1 },
 };
 
+uint32_t mpib_ncase(const struct mpib_options *opt)
+{
+	return opt->nmethod * (opt->test == MPIB_APP ? opt->apps.n : 1);
+}
+
+/* The first lanes are all methods. */
 static void warm_up(const struct run *run)
 {
 	for (uint32_t k = 0; k < run->opt->nmethod; k++) {
@@ -238,8 +269,12 @@ static void summarise(const struct run *run, struct lane *lane, struct mpib_resu
 	}
 	res->low = value[0];
 	res->high = value[blocks - 1];
+	if (lane->app) {
+		stats_median_interval(value, blocks, MPIB_LEVEL, &res->figure[1], &res->figure[2]);
+		res->figure[3] = lane->app->compute_us / res->figure[0];
+	}
 	free(value);
-	if (run->opt->test == MPIB_IBARRIER)
+	if (run->opt->test == MPIB_IBARRIER || lane->app)
 		return;
 	res->figure[at++] = us_of(hist_quantile(&all, 0.50));
 	res->figure[at++] = us_of(hist_quantile(&all, 0.99));
@@ -253,13 +288,13 @@ static void run_blocks(struct run *run, struct mpib_result *result)
 {
 	const struct mpib_options *opt = run->opt;
 	uint64_t random = opt->seed;
-	uint32_t order[MPIB_METHODS_MAX];
+	uint32_t order[MPIB_CASES_MAX], ncase = mpib_ncase(opt);
 
 	for (uint32_t b = 0; b < opt->blocks; b++) {
 		uint32_t n = opt->iters / opt->blocks + (b < opt->iters % opt->blocks);
 
-		stats_shuffle(order, opt->nmethod, &random);
-		for (uint32_t k = 0; k < opt->nmethod; k++) {
+		stats_shuffle(order, ncase, &random);
+		for (uint32_t k = 0; k < ncase; k++) {
 			run->turn = b * (opt->iters / opt->blocks); /* the same for all methods */
 			meet(run);
 			tests[opt->test].block(run, &run->lane[order[k]], n,
@@ -271,25 +306,26 @@ static void run_blocks(struct run *run, struct mpib_result *result)
 void mpib_run(const struct mpib_options *opt, struct mpib_world *w, struct mpib_method *method,
 	      struct mpib_result *result)
 {
+	uint32_t ncase = mpib_ncase(opt);
 	struct run run = {
 		.opt = opt,
 		.world = w,
-		.lane = mpib_alloc(opt->nmethod, sizeof(*run.lane)),
+		.lane = mpib_alloc(ncase, sizeof(*run.lane)),
 		.nexit = MPIB_SKEW_MAX / opt->blocks,
-		.sleep = w->sleep,
 	};
 
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	run.exit = mpib_alloc(run.nexit, sizeof(*run.exit));
 	run.first = mpib_alloc(run.nexit, sizeof(*run.first));
 	run.last = mpib_alloc(run.nexit, sizeof(*run.last));
-	for (uint32_t k = 0; k < opt->nmethod; k++) {
-		run.lane[k].method = &method[k];
-		run.lane[k].skew = mpib_alloc(MPIB_SKEW_MAX, sizeof(double));
+	for (uint32_t k = 0; k < ncase; k++) {
+		run.lane[k].method = &method[k % opt->nmethod];
+		run.lane[k].app = result[k].app;
+		run.lane[k].skew = mpib_alloc(result[k].app ? 0 : MPIB_SKEW_MAX, sizeof(double));
 	}
 	warm_up(&run);
 	run_blocks(&run, result);
-	for (uint32_t k = 0; k < opt->nmethod; k++) {
+	for (uint32_t k = 0; k < ncase; k++) {
 		summarise(&run, &run.lane[k], &result[k]);
 		free(run.lane[k].skew);
 	}

@@ -120,7 +120,10 @@ int mpib_world_begin(struct mpib_world *w, const struct mpib_options *opt)
 	find_hosts(w);
 	count_hosts(w);
 	PMPI_Allreduce(MPI_IN_PLACE, &w->crowded, 1, MPI_C_BOOL, MPI_LOR, MPI_COMM_WORLD);
-	w->sleep = opt->compute == MPIB_SLEEP || (opt->compute == MPIB_AUTO && w->crowded);
+	w->compute = opt->compute            ? opt->compute
+		     : !w->crowded           ? MPIB_SPIN
+		     : opt->test == MPIB_APP ? MPIB_YIELD
+					     : MPIB_SLEEP;
 	if (w->rank == 0 && nbmpi_nic_name(&w->config, 0, nic, sizeof(nic)) &&
 	    nbar_nic_stat(nic[0] ? nic : NULL, &stat) == 0)
 		snprintf(w->wire, sizeof(w->wire), "%.*s", (int)sizeof(stat.wire), stat.wire);
