@@ -42,7 +42,8 @@ TEST_LIST += $(UNIT_BIN)
 OBJS += $(UNIT_OBJ)
 
 # End-to-end: scripts that start real daemons. The oracle is the program most of them use.
-$(BUILD)/oracle: $(BUILD)/test/testbed/e2e/oracle.o $(BUILD)/libnbar.a
+$(BUILD)/oracle: $(BUILD)/test/testbed/e2e/oracle.o $(BUILD)/tools/tools/hostbar.o $(BUILD)/libnbar.a \
+                 $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
 E2E_SCRIPT := $(filter-out testbed/e2e/lib.sh,$(wildcard testbed/e2e/*.sh))
@@ -80,6 +81,12 @@ THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_team_kinds $(BUILD)/test
 check-threads: $(THREAD_BIN) ## what has threads; for SAN=thread
 	$(Q)BUILD=$(BUILD) testbed/run $(THREAD_BIN)
 
+# Longer than the tests that it is made of are by themselves: ROUNDS barriers of each.
+ROUNDS ?= 100000
+check-oracle: all $(BUILD)/oracle $(BUILD)/test_team $(BUILD)/test_team_kinds ## every plan by NIC and by host on every wire, every kind of team: 100,000 barriers each
+	$(Q)BUILD=$(BUILD) NBAR_ROUNDS=$(ROUNDS) TEST_TIMEOUT=20000 testbed/run testbed/e2e/matrix.sh \
+		$(BUILD)/test_team_kinds $(BUILD)/test_team
+
 check-install: all ## install into a folder, and build and run the example from there
 	$(Q)BUILD=$(BUILD) testbed/run testbed/install.sh
 
@@ -92,6 +99,6 @@ OBJS += $(BENCH_ENGINE_OBJ)
 bench-engine: $(BUILD)/bench-engine ## the engine alone: ns a token
 	$(Q)$(BUILD)/bench-engine
 
-.PHONY: check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
+.PHONY: check-oracle check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
 include $(wildcard testbed/cluster/cluster.mk) testbed/mpi/mpi.mk testbed/verbs/verbs.mk

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine.h"
 #include "plan.h"
@@ -229,18 +230,35 @@ static void set_intervals(struct hostbar *hb, const struct hostbar_config *confi
 	}
 }
 
+/* The length of a plan, which is the caller's own if the algorithm is "custom"; or an error. */
+static int32_t plan_length(struct nbfw_alg alg, const struct nbar_group_attr *attr)
+{
+	const char *why;
+	int r;
+
+	if (alg.kind != NBFW_ALG_CUSTOM)
+		return nbfw_plan_generate(alg, attr->size, attr->rank, NULL, 0);
+	r = attr->plan && attr->plan_length <= INT32_MAX
+		    ? nbfw_plan_check(attr->plan, attr->plan_length, &why)
+		    : -EINVAL;
+	return r ? r : (int32_t)attr->plan_length;
+}
+
 static int make_plan(struct hostbar *hb, const struct nbar_group_attr *attr)
 {
 	struct nbfw_alg alg;
 	int r = nbfw_alg_parse(attr->alg ? attr->alg : "auto", &alg);
-	int32_t length = r ? r : nbfw_plan_generate(alg, attr->size, attr->rank, NULL, 0);
+	int32_t length = r ? r : plan_length(alg, attr);
 
 	if (length < 0)
 		return length;
 	hb->plan = calloc(1, (size_t)length);
 	if (!hb->plan)
 		return -ENOMEM;
-	nbfw_plan_generate(alg, attr->size, attr->rank, hb->plan, (size_t)length);
+	if (alg.kind == NBFW_ALG_CUSTOM)
+		memcpy(hb->plan, attr->plan, (size_t)length);
+	else
+		nbfw_plan_generate(alg, attr->size, attr->rank, hb->plan, (size_t)length);
 	hb->state = calloc(1, nbfw_state_size(hb->plan));
 	if (!hb->state)
 		return -ENOMEM;
@@ -269,6 +287,8 @@ int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	set_intervals(hb, config ? config : &usual);
 	r = make_plan(hb, attr);
 	signal.alg = "signal";
+	signal.plan = NULL;
+	signal.plan_length = 0;
 	if (!r)
 		r = nbar_group_open(port, &signal, &hb->group, blob);
 	if (r) {

@@ -58,6 +58,42 @@ daemon() {
 	return 1
 }
 
+# Runs the script again where it may make interfaces, which go when it ends. Returns 1 where that is
+# not permitted.
+in_namespaces() {
+	local how
+	[ -n "${NBAR_INSIDE:-}" ] && return 0
+	for how in "unshare -nm" "unshare -Urnm"; do
+		$how ip link show >/dev/null 2>&1 || continue
+		rm -rf "$work"
+		NBAR_INSIDE=1 exec $how "$0"
+	done
+	return 1
+}
+
+# A second network namespace, of process $other; interface va here and vb there are joined.
+other_namespace() {
+	unshare -n sleep infinity &
+	other=$!
+	pids="$pids $other"
+	for _ in $(seq 100); do
+		[ "$(readlink /proc/$other/ns/net)" != "$(readlink /proc/self/ns/net)" ] && break
+		sleep 0.05
+	done
+	ip link add va type veth peer name vb netns $other &&
+		ip link set va up && nsenter -t $other -n ip link set vb up
+}
+
+# Daemons on these: NIC n0 in $work/a, n1 in $work/b.
+af_packet_here() {
+	daemon "$work/a" --nic name=n0,wire=dpdk,dev=net_af_packet0 -- --vdev=net_af_packet0,iface=va
+}
+
+af_packet_there() {
+	local within="nsenter -t $other -n" first_nic=n1
+	daemon "$work/b" --nic name=n1,wire=dpdk,dev=net_af_packet0 -- --vdev=net_af_packet0,iface=vb
+}
+
 finish() {
 	echo "1..$count"
 	[ "$failures" = 0 ]

@@ -6,36 +6,12 @@
 # Everything it makes lives in namespaces of its own and goes with them.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-if [ -z "${NBAR_INSIDE:-}" ]; then
-	export NBAR_INSIDE=1
-	for how in "unshare -nm" "unshare -Urnm"; do
-		$how ip link show >/dev/null 2>&1 && exec $how "$0"
-	done
-	echo "ok 1 - dpdk over veth # SKIP network namespaces are not permitted here (run as root)"
-	echo "1..1"
-	exit 0
-fi
 . testbed/e2e/lib.sh
+if ! in_namespaces; then
+	skip "dpdk over veth" "network namespaces are not permitted here (run as root)"
+	finish
+fi
 oracle=$BUILD/oracle
-within=
-
-other_namespace() {
-	unshare -n sleep 600 &
-	other=$!
-	pids="$pids $other"
-	for _ in $(seq 100); do
-		[ "$(readlink /proc/$other/ns/net)" != "$(readlink /proc/self/ns/net)" ] && break
-		sleep 0.05
-	done
-	ip link add va type veth peer name vb netns $other &&
-		ip link set va up && nsenter -t $other -n ip link set vb up
-}
-
-second_daemon() {
-	within="nsenter -t $other -n"
-	first_nic=n1 daemon "$work/b" --nic name=n1,wire=dpdk,dev=net_af_packet0 \
-		-- --vdev=net_af_packet0,iface=vb
-}
 
 frames() { # the tokens of so many barriers went over this wire: one each way
 	awk -v wanted="$1" '$1 == "va:" { found = $11 >= wanted } END { exit !found }' /proc/net/dev
@@ -59,10 +35,8 @@ recovered() { # what was lost was asked for again, what came twice was counted
 }
 
 ok "dpdk: two network namespaces joined by veth" other_namespace
-ok "dpdk: a daemon on net_af_packet in the first" daemon "$work/a" \
-	--nic name=n0,wire=dpdk,dev=net_af_packet0 -- --vdev=net_af_packet0,iface=va
-ok "dpdk: another in the second" second_daemon
-within=
+ok "dpdk: a daemon on net_af_packet in the first" af_packet_here
+ok "dpdk: another in the second" af_packet_there
 ok "dpdk: ${ITERATIONS:=5000} barriers of 2" "$oracle" -i "$ITERATIONS" "$work/a/n0.sock" "$work/b/n1.sock"
 ok "dpdk: at least as many frames on the wire" frames "$ITERATIONS"
 ok "dpdk: 2,000 barriers of 4, two ports a NIC" "$oracle" -i 2000 -a dissemination:3 \

@@ -2,9 +2,10 @@
 /*
  * oracle.c - runs real barriers between real processes and checks each one of them.
  *
- * oracle [-i ITERATIONS] [-a ALG] [-d MS] NIC NIC ...: one process a NIC, rank 0 first. Nobody may
- * leave barrier i before all have entered it, and nobody may be more than one ahead. With -d,
- * every member in turn comes MS late. Used by the end-to-end scripts; exit status 0 if all held.
+ * oracle [-i ITERATIONS] [-a ALG] [-d MS] [-H] NIC NIC ...: one process a NIC, rank 0 first. Nobody
+ * may leave barrier i before all have entered it, and nobody may be more than one ahead. With -d,
+ * every member in turn comes MS late. With -H the hosts run the barriers, over the NICs' signals.
+ * Used by the end-to-end scripts; exit status 0 if all held.
  *
  * -m FILE -k RUN -n SIZE -r FIRST: the ranks from FIRST on of a group of SIZE; the others are run
  * by oracles of other machines, which have FILE, memory that begins as zeros, in common. RUN counts
@@ -12,6 +13,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hostbar.h"
 #include "nbar.h"
 #include "nbar_abi.h"
 
@@ -43,6 +46,7 @@ _Static_assert(sizeof(struct shared) <= SHARED_SIZE, "a run has room");
 
 static struct shared *shared;
 static uint32_t size, here, first, iterations = 1000, delay_ms, file_run;
+static bool by_host;
 static const char *alg = "auto", *file;
 
 static _Noreturn __attribute__((format(printf, 1, 2))) void die(const char *format, ...)
@@ -65,27 +69,54 @@ static void sleep_ms(uint32_t ms)
 	nanosleep(&t, NULL);
 }
 
-/* For the set-up alone; what is tested is the other barrier. */
-static void meet(uint32_t *count)
+/* One of them is NULL: the NICs run the barriers, or the hosts do. */
+struct member {
+	struct nbar_port *port;
+	struct nbar_group *g;
+	struct hostbar *hb;
+};
+
+/* For the set-up alone; what is tested is the other barrier. A host that runs the barriers answers
+ * meanwhile. */
+static void meet(uint32_t *count, const struct member *m)
 {
 	__atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL);
 	while (__atomic_load_n(count, __ATOMIC_ACQUIRE) < size) {
 		if (__atomic_load_n(&shared->broken, __ATOMIC_RELAXED))
 			_exit(1);
-		sleep_ms(1);
+		if (m->hb)
+			(void)hostbar_test(m->hb, iterations);
+		else
+			sleep_ms(1);
 	}
 }
 
-static void one_barrier(struct nbar_group *g, uint32_t rank, uint32_t i)
+static int barrier(const struct member *m)
+{
+	uint32_t ticket;
+	int r;
+
+	if (m->g)
+		return nbar_barrier(m->g);
+	r = hostbar_post(m->hb, &ticket);
+	while (!r && (r = hostbar_test(m->hb, ticket)) == 0)
+		sched_yield();
+	return r < 0 ? r : 0;
+}
+
+static const char *error(const struct member *m)
+{
+	return m->hb ? hostbar_error(m->hb) : nbar_error();
+}
+
+static void one_barrier(const struct member *m, uint32_t rank, uint32_t i)
 {
 	if (delay_ms && (i - 1) % size == rank)
 		sleep_ms(delay_ms);
 	__atomic_store_n(&shared->rank[rank].entered, i, __ATOMIC_RELEASE);
 
-	int rc = nbar_barrier(g);
-
-	if (rc < 0)
-		die("rank %u, barrier %u: %s", rank, i, nbar_error());
+	if (barrier(m) < 0)
+		die("rank %u, barrier %u: %s", rank, i, error(m));
 	for (uint32_t r = 0; r < size; r++) {
 		uint32_t e = __atomic_load_n(&shared->rank[r].entered, __ATOMIC_ACQUIRE);
 
@@ -126,27 +157,39 @@ static uint32_t star_make(uint32_t rank)
 	return (uint32_t)sizeof(star.head) + (uint32_t)sizeof(star.step) + 12 * star.head.nsend;
 }
 
-static void member(uint32_t rank, const char *nic)
+static int open_member(struct member *m, uint32_t rank)
 {
 	struct nbar_group_attr attr = { .rank = rank, .size = size, .alg = alg };
-	struct nbar_port *port;
-	struct nbar_group *g;
+	struct nbar_blob *blob = &shared->blob[rank];
 
 	if (strcmp(alg, "custom") == 0) {
 		attr.plan_length = star_make(rank);
 		attr.plan = &star.head;
 	}
-	if (nbar_open(nic, &port) < 0 || nbar_group_open(port, &attr, &g, &shared->blob[rank]) < 0)
+	if (by_host)
+		return hostbar_open(m->port, &attr, NULL, &m->hb, blob);
+	return nbar_group_open(m->port, &attr, &m->g, blob);
+}
+
+static void member(uint32_t rank, const char *nic)
+{
+	struct member m = { NULL, NULL, NULL };
+
+	if (nbar_open(nic, &m.port) < 0 || open_member(&m, rank) < 0)
 		die("rank %u: %s", rank, nbar_error());
-	meet(&shared->opened);
-	if (nbar_group_connect(g, shared->blob) < 0)
+	meet(&shared->opened, &m);
+	if ((m.hb ? hostbar_connect(m.hb, shared->blob) : nbar_group_connect(m.g, shared->blob)) <
+	    0)
 		die("rank %u: %s", rank, nbar_error());
-	meet(&shared->connected);
+	meet(&shared->connected, &m);
 	for (uint32_t i = 1; i <= iterations; i++)
-		one_barrier(g, rank, i);
-	nbar_group_close(g);
-	meet(&shared->finished); /* a port that goes takes nobody with it who still waits */
-	nbar_close(port);
+		one_barrier(&m, rank, i);
+	if (m.g)
+		nbar_group_close(m.g);
+	meet(&shared->finished, &m); /* a port that goes takes nobody with it who still waits */
+	if (m.hb)
+		hostbar_close(m.hb);
+	nbar_close(m.port);
 }
 
 static uint32_t number(const char *text)
@@ -158,7 +201,7 @@ static void read_options(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "i:a:d:m:k:n:r:")) != -1) {
+	while ((option = getopt(argc, argv, "i:a:d:Hm:k:n:r:")) != -1) {
 		switch (option) {
 		case 'i':
 			iterations = number(optarg);
@@ -168,6 +211,9 @@ static void read_options(int argc, char **argv)
 			break;
 		case 'd':
 			delay_ms = number(optarg);
+			break;
+		case 'H':
+			by_host = true;
 			break;
 		case 'm':
 			file = optarg;
@@ -188,7 +234,7 @@ static void read_options(int argc, char **argv)
 	here = (uint32_t)(argc - optind);
 	size = size ? size : here;
 	if (here == 0 || size > RANKS_MAX || first > size || here > size - first) {
-		fprintf(stderr, "usage: oracle [-i ITERATIONS] [-a ALG] [-d MS] "
+		fprintf(stderr, "usage: oracle [-i ITERATIONS] [-a ALG] [-d MS] [-H] "
 				"[-m FILE -k RUN -n SIZE -r FIRST] NIC NIC ...\n");
 		exit(2);
 	}

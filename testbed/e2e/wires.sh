@@ -1,18 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Real barriers over real wires, each checked by the oracle: `ring` within one daemon, `udp` between
-# two daemons, `dpdk` with net_af_packet between two daemons in two network namespaces joined by a
-# veth pair. The last needs root, or user namespaces; where there are neither it is skipped.
+# two daemons. `dpdk` is in netns.sh; every plan on all of them in matrix.sh.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 oracle=$BUILD/oracle
 within=
-
-# both ALGORITHM RUN_DIR
-both() {
-	"$oracle" -i 5000 -a "$1" "$2"/n{0,1,2,3}.sock && "$oracle" -i 5000 -a "$1" "$2"/n{0,1,2}.sock
-}
 
 ring() {
 	local d=$work/ring
@@ -22,9 +16,6 @@ ring() {
 	ok "ring: 20,000 barriers of 3, pairwise" "$oracle" -i 20000 -a pairwise "$d"/n{0,1,2}.sock
 	ok "ring: 20,000 barriers of 4, dissemination:3" \
 		"$oracle" -i 20000 -a dissemination:3 "$d"/n{0,1,2,3}.sock
-	for alg in mcs tournament binomial linear; do
-		ok "ring: 5,000 barriers of 4 and of 3, $alg" both "$alg" "$d"
-	done
 	ok "ring: each member in turn comes late" "$oracle" -i 8 -d 50 "$d"/n{0,1,2,3}.sock
 }
 

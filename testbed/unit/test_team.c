@@ -182,6 +182,18 @@ static void with_a_group_and_a_local_release(void **state)
 			run_group(kinds[k], true, 1 + size % 3, size, NULL, 200);
 }
 
+/* As often as NBAR_ROUNDS says. */
+static void with_a_group_for_long(void **state)
+{
+	const uint32_t sizes[] = { 2, 3, 4, 8, 16 };
+	uint64_t rounds = unit_rounds() ? unit_rounds() : 20;
+
+	(void)state;
+	for (size_t k = 0; k < NKIND; k++)
+		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+			run_group(kinds[k], false, 2, sizes[s], NULL, rounds);
+}
+
 static void with_a_group_asleep(void **state)
 {
 	const struct nbar_wait_policy block = { 0, 0, 1 };
@@ -324,6 +336,7 @@ int main(void)
 		cmocka_unit_test(epochs_wrap),
 		cmocka_unit_test(with_a_group),
 		cmocka_unit_test(with_a_group_and_a_local_release),
+		cmocka_unit_test(with_a_group_for_long),
 		cmocka_unit_test(with_a_group_asleep),
 		cmocka_unit_test(bad_teams_are_refused),
 		cmocka_unit_test(a_failure_reaches_every_thread),

@@ -110,7 +110,7 @@ static void run_threads(struct run *run, const char *kind)
 {
 	struct thread thread[THREADS];
 
-	run->until = now_ns() + UINT64_C(1000000000);
+	run->until = unit_rounds() ? UINT64_MAX : now_ns() + UINT64_C(1000000000);
 	for (uint32_t n = 0; n < run->size; n++) {
 		thread[n] = (struct thread){ .run = run, .me = n };
 		require(pthread_create(&thread[n].id, NULL, thread_main, &thread[n]) == 0,
@@ -143,13 +143,17 @@ static void every_size(void **state)
 	}
 }
 
-/* On a machine of its own this takes seconds; else it does what it can in the time it has. */
+/* On a machine of its own this takes seconds; else it does what it can in the time it has, but for
+ * NBAR_ROUNDS. */
 static void many_barriers(void **state)
 {
+	const uint32_t sizes[] = { 2, 3, 4, 8, 16 };
+	uint64_t rounds = unit_rounds() ? unit_rounds() : unit_sanitized() ? 2000 : 100000;
+
 	(void)state;
 	for (size_t k = 0; k < NKIND; k++)
-		for (uint32_t size = 2; size <= 4; size++)
-			run_kind(kinds[k], size, unit_sanitized() ? 2000 : 100000);
+		for (size_t s = 0; s < (unit_rounds() ? 5 : 3); s++)
+			run_kind(kinds[k], sizes[s], rounds);
 }
 
 static void all_wait_for_the_late_one(void **state)

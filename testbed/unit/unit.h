@@ -65,6 +65,15 @@ static inline uint64_t unit_seed(void)
 	return text && *text ? strtoull(text, NULL, 0) : 1;
 }
 
+/* How often the tests that run for long are to go round: NBAR_ROUNDS, and then without regard to the
+ * time; or 0. */
+static inline uint64_t unit_rounds(void)
+{
+	const char *text = getenv("NBAR_ROUNDS");
+
+	return text && *text ? strtoull(text, NULL, 0) : 0;
+}
+
 /* True under a sanitizer, as `make SAN=` tells: everything is slower by far, and it is memory that
  * is looked at, not logic. */
 static inline bool unit_sanitized(void)

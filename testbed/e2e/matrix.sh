@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Every plan, run by the NICs and run by the hosts over the NICs' signals, on every wire, each barrier
+# checked by the oracle: NBAR_ROUNDS (50) of them with 4 members, a tenth as many with 7. Wire dpdk,
+# net_af_packet between two network namespaces, is skipped where there may be none.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. testbed/e2e/lib.sh
+in_namespaces
+may=$?
+rounds=${NBAR_ROUNDS:-50}
+
+# Both sizes; socket J carries members J, J + sockets, ...: both ALGORITHM OPTIONS SOCKET...
+both() {
+	local alg=$1 options=$2
+	shift 2
+	local four=("$@" "$@" "$@") seven=("$@" "$@" "$@" "$@")
+	timeout $((60 + rounds / 50)) "$BUILD/oracle" $options -a "$alg" -i "$rounds" "${four[@]:0:4}" &&
+		timeout $((60 + rounds / 50)) "$BUILD/oracle" $options -a "$alg" \
+			-i $(((rounds + 9) / 10)) "${seven[@]:0:7}"
+}
+
+# every WIRE SOCKET...
+every() {
+	local wire=$1 alg
+	shift
+	for alg in pairwise dissemination:1 dissemination:2 dissemination:3 mcs tournament binomial \
+		linear custom; do
+		ok "$wire: $rounds barriers, by NIC, $alg" both $alg "" "$@"
+		ok "$wire: $rounds barriers, by host, $alg" both $alg -H "$@"
+	done
+}
+
+end_daemons() {
+	for pid in $pids; do
+		kill "$pid"
+		wait "$pid"
+	done
+	pids=
+}
+
+ok "ring: a daemon with four NICs" daemon "$work/ring" --nics 4
+every ring "$work"/ring/n{0,1,2,3}.sock
+end_daemons
+
+[ $may = 0 ] && ip link set lo up
+ok "udp: a daemon with two NICs" daemon "$work/udp-a" \
+	--nic name=n0,wire=udp,bind=127.0.0.1:0 --nic name=n1,wire=udp,bind=127.0.0.1:0
+first_nic=n2 ok "udp: another with one" daemon "$work/udp-b" --nic name=n2,wire=udp,bind=127.0.0.1:0
+every udp "$work"/udp-a/n{0,1}.sock "$work/udp-b/n2.sock"
+end_daemons
+
+if [ $may != 0 ]; then
+	skip "dpdk" "network namespaces are not permitted here (run as root)"
+	finish
+fi
+ok "dpdk: two network namespaces joined by veth" other_namespace
+ok "dpdk: a daemon on net_af_packet in the first" af_packet_here
+ok "dpdk: another in the second" af_packet_there
+every dpdk "$work/a/n0.sock" "$work/b/n1.sock"
+finish
