@@ -18,7 +18,7 @@ static const char *journal_beside(const struct experiment *e)
 	const struct output *const o[] = { &e->json, &e->csv };
 	struct stat st;
 
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2 && !e->opt->once; i++)
 		if (o[i]->file && !o[i]->is_std && !fstat(fileno(o[i]->file), &st) &&
 		    S_ISREG(st.st_mode))
 			return o[i]->path;

@@ -23,6 +23,7 @@ struct experiment_options {
 	const char *json, *csv; /* path, "-", or NULL */
 	const char *raw;        /* path or NULL */
 	bool resume;
+	bool once; /* it cannot be resumed: nothing is kept before the end */
 };
 
 struct experiment {
