@@ -4,6 +4,8 @@
  */
 #include "published.h"
 
+#include <string.h>
+
 #define MYRINET "Buntinas, Panda, Sadayappan: NIC-based barrier on Myrinet/GM"
 #define INFINIBAND "Hoefler, Mehlan, Mietke, Rehm: n-way dissemination on InfiniBand"
 #define HETEROGENEOUS "Meyer, Elster: optimised barriers for heterogeneous systems"
@@ -16,19 +18,23 @@
 #define CLUSTER "nodes of several cores, one MPI process a node"
 
 const struct published published[] = {
-	{ "bench", "NIC-based barrier, at MPI level", "16 nodes", "105.37 us", NIC33, MYRINET },
-	{ "bench", "host-based barrier, at MPI level", "16 nodes", "216.70 us", NIC33, MYRINET },
-	{ "bench", "host / NIC", "16 nodes", "2.09", NIC33, MYRINET },
-	{ "bench", "NIC-based barrier, at MPI level", "8 nodes", "46.41 us", NIC66, MYRINET },
-	{ "bench", "host-based barrier, at MPI level", "8 nodes", "102.86 us", NIC66, MYRINET },
-	{ "bench", "host / NIC", "8 nodes", "2.22", NIC66, MYRINET },
+	{ "bench mpi-barrier", "NIC-based barrier, at MPI level", "16 nodes", "105.37 us", NIC33,
+	  MYRINET },
+	{ "bench mpi-barrier", "host-based barrier, at MPI level", "16 nodes", "216.70 us", NIC33,
+	  MYRINET },
+	{ "bench mpi-barrier", "host / NIC", "16 nodes", "2.09", NIC33, MYRINET },
+	{ "bench mpi-barrier", "NIC-based barrier, at MPI level", "8 nodes", "46.41 us", NIC66,
+	  MYRINET },
+	{ "bench mpi-barrier", "host-based barrier, at MPI level", "8 nodes", "102.86 us", NIC66,
+	  MYRINET },
+	{ "bench mpi-barrier", "host / NIC", "8 nodes", "2.22", NIC66, MYRINET },
 	{ "bench", "overhead of MPI over the NIC's barrier", "16 nodes", "3.22 us", NIC33,
 	  MYRINET },
 	{ "bench", "overhead of MPI over the NIC's barrier", "8 nodes", "1.16 us", NIC66, MYRINET },
 	{ "bench", "7 nodes, no power of two, against 8", "pairwise exchange", "7 can be slower",
 	  NIC66, MYRINET },
-	{ "bench", "best hybrid barrier against the MPI's own", "largest cases", "about half",
-	  ETHERNET, HETEROGENEOUS },
+	{ "bench mpi-barrier", "best hybrid barrier against the MPI's own", "largest cases",
+	  "about half", ETHERNET, HETEROGENEOUS },
 	{ "granularity", "flat spot of the host-based barrier", "8 nodes", "up to about 17 us",
 	  NIC33, MYRINET },
 	{ "granularity", "flat spot of the host-based barrier", "8 nodes", "up to about 8 us",
@@ -48,16 +54,56 @@ const struct published published[] = {
 	  MYRINET },
 	{ "arrival", "advantage of the NIC", "16 nodes",
 	  "shrinks as the total variation grows, never gone", NIC33, MYRINET },
-	{ "app", "factor over all applications", "three of them", "up to 1.93",
+	{ "app mpi-app", "factor over all applications", "three of them", "up to 1.93",
 	  "dual Pentium II 300 MHz, Myrinet", MYRINET },
 	{ "threads", "sense-reverse", "2 threads, 8 threads", "0.25 us, 6.20 us", CLUSTER, HYBRID },
 	{ "threads", "MCS tree", "2 threads, 8 threads", "1.02 us, 64.3 us", CLUSTER, HYBRID },
-	{ "combined", "MCS tree between processes", "2 processes, 10 processes", "0.5 us, 3.5 us",
-	  CLUSTER, HYBRID },
-	{ "combined", "dissemination between processes", "2 processes, 12 processes",
+	{ "bench combined", "MCS tree between processes", "2 processes, 10 processes",
+	  "0.5 us, 3.5 us", CLUSTER, HYBRID },
+	{ "bench combined", "dissemination between processes", "2 processes, 12 processes",
 	  "0.43 us, 4.3 us", CLUSTER, HYBRID },
 	{ "one-to-many", "RTT(P) / P", "1:P ping-pong", "falls, then settles", IB64, INFINIBAND },
 	{ "one-to-many", "n-way dissemination against the best MPI of its day", "64 nodes",
 	  "up to 40 % less", IB64, INFINIBAND },
 };
 const uint32_t npublished = sizeof(published) / sizeof(published[0]);
+
+const struct published_point published_points[] = {
+	{ "bench", "nodes", "mean", "NIC", { 8, 46.41 } },
+	{ "bench", "nodes", "mean", "NIC", { 16, 105.37 } },
+	{ "bench", "nodes", "mean", "host", { 8, 102.86 } },
+	{ "bench", "nodes", "mean", "host", { 16, 216.70 } },
+	{ "bench", "nodes", "mean", "MPI, MCS tree", { 2, 0.5 } },
+	{ "bench", "nodes", "mean", "MPI, MCS tree", { 10, 3.5 } },
+	{ "bench", "nodes", "mean", "MPI, dissemination", { 2, 0.43 } },
+	{ "bench", "nodes", "mean", "MPI, dissemination", { 12, 4.3 } },
+	{ "bench", "nodes", "factor", "host / NIC", { 8, 2.22 } },
+	{ "bench", "nodes", "factor", "host / NIC", { 16, 2.09 } },
+	{ "efficiency", "efficiency", "total", "NIC, 16 nodes", { 0.50, 204.76 } },
+	{ "efficiency", "efficiency", "total", "NIC, 16 nodes", { 0.90, 1023.82 } },
+	{ "efficiency", "efficiency", "total", "host, 16 nodes", { 0.50, 366.40 } },
+	{ "efficiency", "efficiency", "total", "host, 16 nodes", { 0.90, 1831.98 } },
+	{ "efficiency", "efficiency", "total", "NIC, 8 nodes", { 0.50, 120.62 } },
+	{ "efficiency", "efficiency", "total", "NIC, 8 nodes", { 0.90, 603.11 } },
+	{ "efficiency", "efficiency", "total", "host, 8 nodes", { 0.50, 179.18 } },
+	{ "efficiency", "efficiency", "total", "host, 8 nodes", { 0.90, 895.91 } },
+	{ "threads", "threads", "time", "sense-reverse", { 2, 0.25 } },
+	{ "threads", "threads", "time", "sense-reverse", { 8, 6.20 } },
+	{ "threads", "threads", "time", "MCS tree", { 2, 1.02 } },
+	{ "threads", "threads", "time", "MCS tree", { 8, 64.3 } },
+};
+const uint32_t npublished_points = sizeof(published_points) / sizeof(published_points[0]);
+
+bool published_of(const char *list, const char *experiment)
+{
+	size_t n = strlen(experiment);
+
+	while (*list) {
+		size_t length = strcspn(list, " ");
+
+		if (length == n && !memcmp(list, experiment, n))
+			return true;
+		list += length + strspn(list + length, " ");
+	}
+	return false;
+}

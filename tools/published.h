@@ -6,10 +6,11 @@
 #ifndef NBAR_TOOLS_PUBLISHED_H
 #define NBAR_TOOLS_PUBLISHED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct published {
-	const char *experiment; /* as in report_experiments */
+	const char *experiment; /* as in report_experiments; or several, separated by spaces */
 	const char *what, *setting;
 	const char *value; /* with its unit */
 	const char *hardware;
@@ -18,5 +19,18 @@ struct published {
 
 extern const struct published published[];
 extern const uint32_t npublished;
+
+/* Those that have a place in a figure: columns and values of its axes, and what they are. */
+struct published_point {
+	const char *experiment; /* as above */
+	const char *x, *y, *mark;
+	double at[2];
+};
+
+extern const struct published_point published_points[];
+extern const uint32_t npublished_points;
+
+/* True if an experiment is named in `list`. */
+bool published_of(const char *list, const char *experiment);
 
 #endif

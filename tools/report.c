@@ -12,13 +12,14 @@
 
 #include "tool.h"
 
-enum { OPT_QUICK = 256, OPT_ONLY, OPT_RESUME, OPT_RENDER, OPT_LIST };
+enum { OPT_QUICK = 256, OPT_ONLY, OPT_RESUME, OPT_RENDER, OPT_LIST, OPT_MPIRUN };
 
 static const struct option long_options[] = {
 	{ "quick", no_argument, NULL, OPT_QUICK },
 	{ "only", required_argument, NULL, OPT_ONLY },
 	{ "resume", no_argument, NULL, OPT_RESUME },
 	{ "render-only", no_argument, NULL, OPT_RENDER },
+	{ "mpirun", required_argument, NULL, OPT_MPIRUN },
 	{ "list", no_argument, NULL, OPT_LIST },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
@@ -33,6 +34,7 @@ static void usage(FILE *to)
 	      "  --only LIST     these experiments (all)\n"
 	      "  --resume        goes on in a folder that has results: measures what is missing\n"
 	      "  --render-only   measures nothing, draws the page from the results in DIR again\n"
+	      "  --mpirun WORDS  start MPI programs so (Open MPI's mpirun, a rank a processor)\n"
 	      "  --list          the experiments and their commands\n"
 	      "\nDIR gets NAME.json, NAME.csv and NAME.txt for each experiment. What is measured\n"
 	      "stays there, whatever ends the report: --resume goes on. Exit status: 0 done, 1 failed\n"
@@ -64,8 +66,8 @@ static int list(void)
 	for (uint32_t i = 0; i < report_nexperiment; i++) {
 		const struct report_experiment *e = &report_experiments[i];
 
-		printf("%s: %s\n    nbar %s\n    quick: nbar %s\n", e->name, e->title, e->full,
-		       e->quick);
+		printf("%s: %s\n    nbar %s\n    quick: nbar %s\n%s", e->name, e->title, e->full,
+		       e->quick, e->mpi ? "    started by mpirun\n" : "");
 	}
 	return TOOL_OK;
 }
@@ -95,6 +97,11 @@ static int parse(int argc, char **argv, struct report_options *opt, bool *done)
 			only = true;
 			r = tool_list(optarg, add_wanted, opt);
 			break;
+		case OPT_MPIRUN:
+			opt->mpirun = optarg;
+			if (!optarg[strspn(optarg, " ")])
+				r = tool_usage("--mpirun: no words");
+			break;
 		case OPT_RESUME:
 			opt->resume = true;
 			break;
@@ -111,8 +118,9 @@ static int parse(int argc, char **argv, struct report_options *opt, bool *done)
 		return r;
 	for (uint32_t i = 0; i < report_nexperiment && !only; i++)
 		opt->wanted[i] = true;
-	if (opt->render_only && (opt->quick || opt->resume || only))
-		return tool_usage("--render-only measures nothing: no --quick, --only or --resume");
+	if (opt->render_only && (opt->quick || opt->resume || only || opt->mpirun))
+		return tool_usage("--render-only measures nothing: no --quick, --only, --resume "
+				  "or --mpirun");
 	if (optind != argc - 1)
 		return tool_usage(optind == argc ? "name the folder for the report"
 						 : "one folder, please, after the options");

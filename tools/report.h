@@ -5,12 +5,14 @@
  * report.c         the command: options, the folder, what is to be done
  * report_list.c    the experiments it knows: their command lines, their figures
  * report_run.c     runs them, one after the other, as processes of this same program
+ * report_mpi.c     those of them that are MPI programs
  * report_read.c    reads their results, and believes nothing
  * report_page.c    the page: one HTML file that needs no other
  * report_style.c   its style sheet
  * report_section.c the part of the page that is of one experiment
  * report_figure.c  the figures of a result, by gnuplot
  * report_plot.c    the script for it
+ * report_points.c  published values in it
  * published.c      what others have measured
  */
 #ifndef NBAR_TOOLS_REPORT_H
@@ -24,6 +26,7 @@
 #define REPORT_PATH_MAX 4096u
 #define REPORT_SERIES_MAX 2u
 #define REPORT_PANELS_MAX 2u
+#define REPORT_RANKS_MAX 8 /* of an MPI program on one machine */
 
 enum report_kind { REPORT_LINES, REPORT_BARS, REPORT_HEAT };
 
@@ -44,6 +47,7 @@ struct report_experiment {
 	const char *name; /* NAME.json, NAME.csv; for --only */
 	const char *title, *text;
 	const char *full, *quick;     /* arguments after "nbar", separated by spaces */
+	bool mpi;                     /* started by an MPI's launcher */
 	double full_s, quick_s;       /* about how long they take, with two cores */
 	const char *best, *best_text; /* the column whose greatest value sums it up; or NULL */
 	struct report_panel panel[REPORT_PANELS_MAX];
@@ -55,7 +59,8 @@ extern const uint32_t report_nexperiment;
 struct report_options {
 	const char *dir;
 	bool quick, resume, render_only;
-	bool wanted[32]; /* by index in report_experiments */
+	const char *mpirun; /* words that start an MPI program; NULL: those of report_mpi.c */
+	bool wanted[32];    /* by index in report_experiments */
 };
 
 /* DIR/NAME.SUFFIX. */
@@ -89,6 +94,12 @@ int report_digits(const struct report_result *r, size_t column);
  * was fit for it; *interrupted: a signal ended it. */
 int report_run(const struct report_options *opt, bool *begun, bool *interrupted);
 
+/* NULL, or why there can be no MPI program. */
+const char *report_mpi_missing(const struct report_options *opt);
+
+/* In the child that will run one: the words up to this program's own path; how many they are. */
+int report_mpi_begin(const struct report_options *opt, char **argv, int room);
+
 /* Writes DIR/index.html from the results in DIR. 0 or an exit code, the message is out;
  * may_be_none: no message if there are no results. */
 int report_page(const struct report_options *opt, bool may_be_none);
@@ -112,6 +123,13 @@ void report_object(FILE *to, json_t *object);
 /* Writes the script for a figure. False if it would have no data. */
 bool report_plot(const struct report_result *r, const struct report_panel *panel, bool wide,
 		 FILE *to);
+
+/* Published values in a figure: their data, whose number of lines in the key is returned; what is
+ * to be plotted; whether there are any. They have an asterisk in the key. */
+uint32_t report_points_data(const struct report_result *r, const struct report_panel *panel,
+			    FILE *to);
+void report_points_plot(const struct report_result *r, const struct report_panel *panel, FILE *to);
+bool report_points_there(const struct report_result *r, const struct report_panel *panel);
 
 /* SVG of a figure to be put into a page, with ids that begin with `id`; its colours are variables
  * of the page's style. NULL: it has no data, or gnuplot is not there or did not do it: *missing

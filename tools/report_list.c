@@ -64,12 +64,19 @@ const struct report_experiment report_experiments[] = {
 		.best = "less_compute",
 		.best_text = "% less compute with NIC-based barriers, at most",
 		.panel = { {
-			.kind = REPORT_BARS,
-			.title = "Least compute",
-			.x = "efficiency",
-			.y = "compute",
-			.series = { "where", "nodes" },
-		} },
+				   .kind = REPORT_BARS,
+				   .title = "Least compute",
+				   .x = "efficiency",
+				   .y = "compute",
+				   .series = { "where", "nodes" },
+			   },
+			   {
+				   .title = "Time of a loop with that compute",
+				   .x = "efficiency",
+				   .y = "total",
+				   .series = { "where", "nodes" },
+				   .log_y = true,
+			   } },
 	},
 	{
 		.name = "arrival",
@@ -185,6 +192,55 @@ const struct report_experiment report_experiments[] = {
 				   .log_y = true,
 				   .only = "what",
 				   .only_value = "barrier",
+			   } },
+	},
+	{
+		.name = "mpi-barrier",
+		.title = "Barriers of an MPI program",
+		.text = "MPI_Barrier as the MPI runs it and as nbar runs it, and plans over the MPI's "
+			"messages. Ranks on one machine meet in shared memory; NICs take part between "
+			"hosts.",
+		.mpi = true,
+		.full = "mpi-bench --method mpi,nbar,p2p:pairwise,p2p:dissemination:1,p2p:mcs,"
+			"p2p:tournament,p2p:binomial,p2p:linear -i 20000 --blocks 20",
+		.quick = "mpi-bench --method mpi,nbar,p2p:pairwise,p2p:dissemination:1 -i 2000",
+		.full_s = 10,
+		.quick_s = 3,
+		.best = "factor",
+		.best_text = "times as fast as the MPI's own, at most",
+		.panel = { {
+			.kind = REPORT_BARS,
+			.title = "Mean time of a barrier",
+			.x = "method",
+			.y = "avg",
+		} },
+	},
+	{
+		.name = "mpi-app",
+		.title = "Synthetic applications over MPI",
+		.text = "The same applications, as an MPI program: this is where the literature measured "
+			"them.",
+		.mpi = true,
+		.full = "mpi-bench --test app --method mpi,nbar,p2p:pairwise -i 1000",
+		.quick = "mpi-bench --test app --scale 0.05 --method mpi,nbar,p2p:pairwise -i 100",
+		.full_s = 40,
+		.quick_s = 3,
+		.best = "factor",
+		.best_text = "times the execution time with the MPI's own barrier, at most",
+		.panel = { {
+				   .kind = REPORT_BARS,
+				   .title = "Efficiency: compute / execution time",
+				   .x = "application",
+				   .y = "efficiency",
+				   .series = { "method" },
+			   },
+			   {
+				   .kind = REPORT_BARS,
+				   .title =
+					   "Execution time with the MPI's own barrier / with this one",
+				   .x = "application",
+				   .y = "factor",
+				   .series = { "method" },
 			   } },
 	},
 };

@@ -138,6 +138,8 @@ static void script_head(const struct figure *f, FILE *to, bool wide)
 	axis_label(f, to, 'y', f->y);
 	if (f->panel->log_x)
 		fputs("set logscale x 2\n", to);
+	else if (report_points_there(f->r, f->panel))
+		fputs("set offsets graph 0.03, graph 0.03, 0, 0\n", to);
 	if (f->panel->log_y)
 		fputs("set logscale y 10\n", to);
 }
@@ -150,13 +152,17 @@ static void sort_rows(struct figure *f, bool used[LINES_MAX][LINES_MAX], struct 
 		uint32_t i, k;
 		double y;
 
-		if (!figure_has(f, row) || !number_at(f->r, row, f->y, f->panel->log_y, &y))
+		if (!figure_has(f, row))
 			continue;
 		word_of(f->r, row, f->series[0], a);
 		word_of(f->r, row, f->series[1], b);
 		word_of(f->r, row, f->x, x);
+		/* Also of those that are not in this figure: the same colours in all of a result.
+		 */
 		i = index_of(&f->colour, a);
 		k = index_of(&f->dash, b);
+		if (!number_at(f->r, row, f->y, f->panel->log_y, &y))
+			continue;
 		if (i < LINES_MAX && k < LINES_MAX && index_of(xs, x) < LINES_MAX)
 			used[i][k] = true;
 	}
@@ -190,13 +196,19 @@ static bool line_data(const struct figure *f, FILE *to, uint32_t line, const cha
 	return n > 0;
 }
 
-/* Places on an axis instead of numbers. */
-static void put_places(FILE *to, char axis, const struct values *v)
+/* Places on an axis instead of numbers; slanting where there is no room for them side by side. */
+static void put_places(FILE *to, char axis, const struct values *v, bool wide)
 {
+	size_t length = 0;
+
 	fprintf(to, "set %crange [-0.5:%u.5]\nset %ctics (", axis, v->n - 1, axis);
-	for (uint32_t i = 0; i < v->n; i++)
+	for (uint32_t i = 0; i < v->n; i++) {
 		fprintf(to, "%s'%s' %u", i ? ", " : "", v->word[i], i);
+		length += strlen(v->word[i]) + 2;
+	}
 	fputs(")\n", to);
+	if (axis == 'x' && length > (wide ? 70 : 32))
+		fputs("set xtics rotate by -35\n", to);
 }
 
 /* Bars of one place stand side by side; this is `which` of `all`. */
@@ -217,6 +229,27 @@ static void put_lines(FILE *to, uint32_t line, uint32_t dash)
 		dashes[dash % DASHES], point[dash % POINTS]);
 }
 
+/* "nic, 8 nodes": what is counted is said with its number. */
+static void put_title(const struct figure *f, FILE *to, const char *const word[REPORT_SERIES_MAX])
+{
+	bool begun = false;
+
+	fputs(" title '", to);
+	for (uint32_t i = 0; i < REPORT_SERIES_MAX; i++) {
+		const json_t *c = json_array_get(f->r->columns, (size_t)f->series[i]);
+		const char *type = json_string_value(json_object_get(c, "type"));
+		char name[WORD] = "";
+
+		if (f->series[i] < 0 || !*word[i])
+			continue;
+		if (type && !strcmp(type, "count"))
+			harmless(json_string_value(json_object_get(c, "name")), name, sizeof(name));
+		fprintf(to, "%s%s%s%s", begun ? ", " : "", word[i], *name ? " " : "", name);
+		begun = true;
+	}
+	fputc('\'', to);
+}
+
 /* Colour by the first series, dashes and points by the second. */
 static bool script_lines(struct figure *f, FILE *to, bool wide)
 {
@@ -230,12 +263,12 @@ static bool script_lines(struct figure *f, FILE *to, bool wide)
 			lines += used[i][k] =
 				used[i][k] && line_data(f, to, i * LINES_MAX + k, f->colour.word[i],
 							f->dash.word[k], bars ? &xs : NULL);
-	put_size(to, wide, lines);
+	put_size(to, wide, lines + report_points_data(f->r, f->panel, to));
 	fputs(wide ? "set key outside right top Left reverse samplen 3\n"
 		   : "set key outside bottom center horizontal Left reverse samplen 2\n",
 	      to);
 	if (bars && xs.n) {
-		put_places(to, 'x', &xs);
+		put_places(to, 'x', &xs, wide);
 		fputs(f->panel->log_y ? "" : "set yrange [0:]\n", to);
 	}
 	for (uint32_t i = 0; i < f->colour.n; i++) {
@@ -249,17 +282,19 @@ static bool script_lines(struct figure *f, FILE *to, bool wide)
 				put_bars(to, i * LINES_MAX + k, plotted, lines);
 			else
 				put_lines(to, i * LINES_MAX + k, k);
-			fprintf(to, " lc rgb '#0001%02x' title '%s%s%s'", i % COLOURS + 1, a,
-				*a && *b ? ", " : "", b);
+			fprintf(to, " lc rgb '#0001%02x'", i % COLOURS + 1);
+			put_title(f, to, (const char *const[]){ a, b });
 			plotted++;
 		}
 	}
+	if (plotted)
+		report_points_plot(f->r, f->panel, to);
 	fputs("\n", to);
 	return plotted > 0;
 }
 
 /* A field of rectangles: the greater the value, the stronger the colour; the value is in it. */
-static bool script_heat(struct figure *f, FILE *to)
+static bool script_heat(struct figure *f, FILE *to, bool wide)
 {
 	struct values xs = { .n = 0 }, ys = { .n = 0 };
 	double least = HUGE_VAL, most = -HUGE_VAL, value;
@@ -280,8 +315,8 @@ static bool script_heat(struct figure *f, FILE *to)
 	if (xs.n == 0)
 		return false;
 	fputs("unset grid\nunset key\nset tics scale 0\n", to);
-	put_places(to, 'x', &xs);
-	put_places(to, 'y', &ys);
+	put_places(to, 'x', &xs, wide);
+	put_places(to, 'y', &ys, wide);
 	for (size_t row = 0; row < rows; row++) {
 		uint32_t x, y;
 
@@ -314,5 +349,5 @@ bool report_plot(const struct report_result *r, const struct report_panel *panel
 	if (!figure_begin(&f, r, panel))
 		return false;
 	script_head(&f, to, wide);
-	return panel->kind == REPORT_HEAT ? script_heat(&f, to) : script_lines(&f, to, wide);
+	return panel->kind == REPORT_HEAT ? script_heat(&f, to, wide) : script_lines(&f, to, wide);
 }

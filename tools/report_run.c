@@ -49,7 +49,9 @@ static int check_old(const struct report_options *opt, const struct report_exper
 	const struct tool_machine here = tool_machine();
 	size_t n = strlen(arguments(opt, e));
 
-	if (!machine_says(machine, "host", here.host) || !machine_says(machine, "cpu", here.cpu)) {
+	/* Rank 0 of an MPI program may be elsewhere. */
+	if ((!e->mpi && !machine_says(machine, "host", here.host)) ||
+	    !machine_says(machine, "cpu", here.cpu)) {
 		tool_error(
 			"%s was measured on another machine (%s), and this is %s: results of two "
 			"machines do not go into one report; name another folder",
@@ -112,7 +114,10 @@ static void become(const struct report_options *opt, const struct report_experim
 	report_path(opt, e->name, "json.journal", journal, sizeof(journal));
 	report_path(opt, e->name, "csv", csv, sizeof(csv));
 	report_path(opt, e->name, "txt", text, sizeof(text));
-	argv[argc++] = name;
+	if (e->mpi)
+		argc = report_mpi_begin(opt, argv, ARGS_MAX / 2);
+	else
+		argv[argc++] = name;
 	for (char *w = line ? strtok_r(line, " ", &save) : NULL; w && argc < (int)ARGS_MAX;
 	     w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
@@ -131,8 +136,11 @@ static void become(const struct report_options *opt, const struct report_experim
 	sigemptyset(&none);
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	execv("/proc/self/exe", argv);
-	tool_error("cannot run this program again: %s", strerror(errno));
+	if (e->mpi)
+		execvp(argv[0], argv);
+	else
+		execv("/proc/self/exe", argv);
+	tool_error("cannot run %s: %s", argv[0], strerror(errno));
 	_exit(TOOL_FAILED);
 }
 
@@ -216,9 +224,16 @@ static int make_plan(const struct report_options *opt, struct plan *p)
 		bool there;
 		int rc = opt->wanted[i] ? look(opt, &report_experiments[i], &there) : 0;
 
+		const char *missing = rc || !opt->wanted[i] || there || !report_experiments[i].mpi
+					      ? NULL
+					      : report_mpi_missing(opt);
+
 		if (rc)
 			return rc;
-		p->todo[i] = opt->wanted[i] && !there;
+		if (missing)
+			tool_error("%s is left out: %s; --mpirun says how to start it",
+				   report_experiments[i].name, missing);
+		p->todo[i] = opt->wanted[i] && !there && !missing;
 		p->n += p->todo[i];
 		p->left_s += p->todo[i] ? seconds(opt, &report_experiments[i]) : 0;
 	}

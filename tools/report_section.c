@@ -171,7 +171,7 @@ static void put_published(const struct report_result *r, const char *name, FILE 
 	for (i = 0; i < npublished && !json_array_size(list); i++) {
 		const struct published *p = &published[i];
 
-		if (strcmp(p->experiment, name))
+		if (!published_of(p->experiment, name))
 			continue;
 		put_published_head(to, &begun);
 		put_published_row(to, (const char *const[]){ p->what, p->setting, p->value,
@@ -202,6 +202,8 @@ static void put_figure(FILE *to, const struct report_result *r, const struct rep
 
 	fprintf(to, "<figure%s><figcaption>", panel->kind == REPORT_HEAT ? " class=\"heat\"" : "");
 	html_text(to, panel->title);
+	if (report_points_there(r, panel))
+		fputs(" <small>* published, other hardware</small>", to);
 	fprintf(to, "</figcaption>\n<div class=\"wide\">%s</div>\n", wide);
 	fprintf(to, "<div class=\"narrow\">%s</div></figure>\n", narrow ? narrow : wide);
 	free(wide);

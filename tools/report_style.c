@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * report_style.c - the style sheet of a report: wide and narrow, light and dark, and on paper. The
- * figures take --c1 .. --c8 and --grid from here, and the colour of the text.
+ * figures take --c1 .. --c9 and --grid from here, and the colour of the text.
  */
 #include "report.h"
 
@@ -11,7 +11,7 @@ const char *const report_style[] = {
 	"  --paper: #fcfcfa; --ink: #1d2126; --faint: #5d6670; --rule: #d9dce0; --stripe: #f2f3f4;\n"
 	"  --link: #0a5796; --warn: #fff1d6; --warn-ink: #6b4300; --grid: #d9dce0;\n"
 	"  --c1: #0a63ad; --c2: #c2470a; --c3: #1c7d45; --c4: #8a3fa3;\n"
-	"  --c5: #946200; --c6: #b5244f; --c7: #087b88; --c8: #555d66;\n"
+	"  --c5: #946200; --c6: #b5244f; --c7: #087b88; --c8: #555d66; --c9: var(--ink);\n"
 	"}\n"
 	"@media (prefers-color-scheme: dark) {\n"
 	"  :root {\n"

@@ -60,7 +60,7 @@ static json_t *published_json(const char *experiment)
 	for (uint32_t i = 0; i < npublished; i++) {
 		const struct published *p = &published[i];
 
-		if (!strcmp(p->experiment, experiment))
+		if (published_of(p->experiment, experiment))
 			json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "what",
 							      p->what, "setting", p->setting,
 							      "value", p->value, "hardware",

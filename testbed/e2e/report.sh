@@ -109,6 +109,21 @@ goes_on() {
 	[ "$(wc -l <"$journal")" -gt "$lines" ] && [ "$before" = "$(head -n 3 "$journal" | cksum)" ]
 }
 
+# MPI programs: by the words that are said; left out aloud where there is no MPI.
+mpi() {
+	"$nbar" report --quick --only mpi-barrier --mpirun "$1" "$work/mpi" >"$work/out" 2>"$work/err" || {
+		cat "$work/err"
+		return 1
+	}
+	grep -q '<h2>Barriers of an MPI program</h2>' "$work/mpi/index.html" &&
+		grep -q '<td>nbar</td>' "$work/mpi/index.html"
+}
+
+no_mpi() {
+	wants 0 'mpi-app is left out: there is no mpirun here' \
+		env PATH=/nowhere "$nbar" report --quick --only mpi-app --resume "$dir"
+}
+
 nothing_left() {
 	[ -z "$(ls -A "$TMPDIR")" ]
 }
@@ -147,6 +162,14 @@ ok "report: without gnuplot there is a page without figures" no_gnuplot
 if command -v xmllint >/dev/null; then
 	ok "report: these pages are well-formed, too" well_formed "$work/hostile"
 	ok "report: and this" well_formed "$work/plain"
+fi
+ok "report: experiments over MPI are left out where there is none" no_mpi
+library=$(realpath "$BUILD")/libnbar-mpi-openmpi.so
+if [ -z "${SAN:-}" ] && command -v mpirun.openmpi >/dev/null && [ -e "$library" ]; then
+	ok "report: experiments over MPI, started as asked" mpi \
+		"mpirun.openmpi --allow-run-as-root --oversubscribe -x LD_PRELOAD=$library -np 3 --mca mpi_yield_when_idle 1"
+else
+	skip "report: experiments over MPI" "no Open MPI here, or sanitizers"
 fi
 ok "report: SIGINT keeps what is measured" interrupted
 ok "report: --resume goes on from there" goes_on

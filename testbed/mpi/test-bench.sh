@@ -93,8 +93,8 @@ apps() { # HOW NP
 	local rc=$?
 	cat "$work/out" "$work/err"
 	[ $rc = 0 ] && grep -q '^application *steps *compute *method *execution *low *high *efficiency *factor$' "$work/out" &&
-		[ "$(grep -cE '^1,8,36,(mpi|nbar|lib|p2p:mcs),([0-9.]+,){4}[0-9.]*$' "$work/apps.csv")" = 8 ] &&
-		[ "$(grep -cE '^own 3,2,1.25,(mpi|nbar|lib|p2p:mcs),([0-9.]+,){4}[0-9.]*$' "$work/apps.csv")" = 4 ] &&
+		[ "$(grep -cE '^1,8,36,(mpi|nbar|lib|p2p:mcs),([0-9.e-]+,){4}[0-9.]*$' "$work/apps.csv")" = 8 ] &&
+		[ "$(grep -cE '^own 3,2,1.25,(mpi|nbar|lib|p2p:mcs),([0-9.e-]+,){4}[0-9.]*$' "$work/apps.csv")" = 4 ] &&
 		grep -q '^#@application own 3=5,7.5$' "$work/apps.csv"
 }
 

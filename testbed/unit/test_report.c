@@ -189,18 +189,51 @@ static void figures_without_data(void **state)
 }
 
 /* Each is of an experiment that there is, and says where it is from. */
+/* How many experiments a list names; 0 if one is none of ours. */
+static uint32_t experiments_in(const char *list)
+{
+	uint32_t n = 0, words = 1;
+
+	for (const char *c = list; *c; c++)
+		words += *c == ' ';
+	for (uint32_t e = 0; e < report_nexperiment; e++)
+		n += published_of(list, report_experiments[e].name);
+	return n == words ? n : 0;
+}
+
+/* Figures that have place for it. */
+static uint32_t panels_of(const struct published_point *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t e = 0; e < report_nexperiment; e++) {
+		const struct report_panel *panel = report_experiments[e].panel;
+
+		for (uint32_t i = 0; i < REPORT_PANELS_MAX && panel[i].x; i++)
+			n += published_of(p->experiment, report_experiments[e].name) &&
+			     panel[i].kind == REPORT_LINES && !strcmp(panel[i].x, p->x) &&
+			     !strcmp(panel[i].y, p->y);
+	}
+	return n;
+}
+
 static void published_have_sources(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < npublished; i++) {
 		const struct published *p = &published[i];
-		uint32_t e = 0;
 
-		while (e < report_nexperiment && strcmp(report_experiments[e].name, p->experiment))
-			e++;
-		if (e == report_nexperiment || !*p->source || !*p->value || !*p->what)
+		if (experiments_in(p->experiment) == 0 || !*p->source || !*p->value || !*p->what)
 			fail_msg("%u: %s", i, p->experiment);
 	}
+	for (uint32_t i = 0; i < npublished_points; i++) {
+		const struct published_point *p = &published_points[i];
+
+		if (!panels_of(p))
+			fail_msg("no figure has %s over %s of %s", p->y, p->x, p->experiment);
+	}
+	assert_true(published_of("a", "a") && published_of("b aa", "aa"));
+	assert_false(published_of("aa b", "a") || published_of("", "a") || published_of("a", "aa"));
 }
 
 static int begin(void **state)

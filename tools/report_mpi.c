@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * report_mpi.c - how a report starts the experiments that are MPI programs: as --mpirun says, or by
+ * the Open MPI that is here, a rank a processor.
+ */
+#include "report.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+/* Beside this program, or where it is installed, seen from there. */
+static const char *const programs[] = { "nbar-mpi-bench-openmpi",
+					"../libexec/nbar/nbar-mpi-bench-openmpi" };
+static const char *const libraries[] = { "libnbar-mpi-openmpi.so",
+					 "../lib/libnbar-mpi-openmpi.so" };
+
+/* The folder of this program. */
+static bool own_folder(char *out, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", out, size - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+	if (n <= 0)
+		return false;
+	*strrchr(out, '/') = '\0';
+	return true;
+}
+
+/* The first of two that is there, seen from the folder of this program. */
+static bool find_file(const char *const name[2], char *out, size_t size)
+{
+	char folder[PATH_MAX / 2];
+
+	if (!own_folder(folder, sizeof(folder)))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		snprintf(out, size, "%s/%s", folder, name[i]);
+		if (!access(out, R_OK))
+			return true;
+	}
+	return false;
+}
+
+static bool in_path(const char *program)
+{
+	const char *path = getenv("PATH");
+	char at[PATH_MAX];
+
+	while (path && *path) {
+		size_t n = strcspn(path, ":");
+
+		snprintf(at, sizeof(at), "%.*s/%s", (int)n, path, program);
+		if (n && !access(at, X_OK))
+			return true;
+		path += n + (path[n] == ':');
+	}
+	return false;
+}
+
+static const char *find_mpirun(void)
+{
+	return in_path("mpirun.openmpi") ? "mpirun.openmpi" : in_path("mpirun") ? "mpirun" : NULL;
+}
+
+const char *report_mpi_missing(const struct report_options *opt)
+{
+	char path[PATH_MAX];
+
+	if (opt->mpirun)
+		return NULL;
+	if (!find_mpirun())
+		return "there is no mpirun here";
+	if (!find_file(programs, path, sizeof(path)) || !find_file(libraries, path, sizeof(path)))
+		return "nbar was built without Open MPI";
+	return NULL;
+}
+
+/* A rank a processor, but two at least: one has nobody to wait for. */
+static int ranks_here(void)
+{
+	cpu_set_t cpus;
+	int n = sched_getaffinity(0, sizeof(cpus), &cpus) ? 2 : CPU_COUNT(&cpus);
+
+	return n < 2 ? 2 : n > REPORT_RANKS_MAX ? REPORT_RANKS_MAX : n;
+}
+
+int report_mpi_begin(const struct report_options *opt, char **argv, int room)
+{
+	static char x[] = "-x", np[] = "-np", ranks[16], preload[PATH_MAX + 16], self[PATH_MAX],
+		    library[PATH_MAX];
+	char *words = opt->mpirun ? strdup(opt->mpirun) : NULL, *save = NULL;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	int argc = 0;
+
+	self[n > 0 ? n : 0] = '\0';
+	for (char *w = words ? strtok_r(words, " ", &save) : NULL; w && argc < room - 1;
+	     w = strtok_r(NULL, " ", &save))
+		argv[argc++] = w;
+	if (!words) {
+		find_file(libraries, library, sizeof(library));
+		snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", library);
+		snprintf(ranks, sizeof(ranks), "%d", ranks_here());
+		char *const usual[] = { strdup(find_mpirun()), x, preload, np, ranks };
+
+		for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+			argv[argc++] = usual[i];
+		setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+		setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+		setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
+	}
+	argv[argc++] = self;
+	return argc;
+}
