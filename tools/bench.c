@@ -54,6 +54,14 @@ static void add_notes(const void *arg, const struct bench_options *opt,
 	(void)n;
 	(void)complete;
 	result_note(r, "%u barriers a run; factor: host mean / NIC mean", opt->iters);
+	for (uint32_t i = 0; i < opt->nwhere; i++) {
+		if (opt->where[i] == BENCH_HOST_VERBS)
+			result_note(r, "host-verbs: NICs in the hosts' processes, wire verbs, %s",
+				    opt->verbs);
+		else if (opt->where[i] == BENCH_HOST_UDP)
+			result_note(r,
+				    "host-udp: NICs in the hosts' processes, wire udp, 127.0.0.1");
+	}
 }
 
 static struct bench_point *make_points(const struct bench_options *opt, uint32_t *n)
@@ -75,6 +83,20 @@ static struct bench_point *make_points(const struct bench_options *opt, uint32_t
 	return point;
 }
 
+/* The wires of a bench without a daemon. */
+static void name_wires(struct bench_options *opt)
+{
+	char wires[NBAR_NAME_MAX] = "";
+
+	for (uint32_t i = 0; i < opt->nwhere; i++) {
+		if (!bench_inside(opt->where[i]))
+			return;
+		strcat(wires, i ? " " : "");
+		strcat(wires, opt->where[i] == BENCH_HOST_UDP ? "udp" : "verbs");
+	}
+	strcpy(opt->wire, wires);
+}
+
 int tool_bench(int argc, char **argv)
 {
 	struct bench_options opt = bench_options_default();
@@ -88,11 +110,13 @@ int tool_bench(int argc, char **argv)
 		tool_begin("nbar bench one-to-many");
 		return tool_one_to_many(argc, argv);
 	}
+	opt.inside = true;
 	r = bench_options_parse(argc, argv, &opt, NULL, &help);
 	if (help)
 		bench_usage(stdout);
 	if (r || help)
 		return r;
+	name_wires(&opt);
 	point = make_points(&opt, &n);
 	if (!point)
 		return TOOL_FAILED;

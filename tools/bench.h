@@ -28,16 +28,29 @@
 
 #define BENCH_NODES_MAX 1024u
 #define BENCH_LIST_MAX 64u /* node counts, algorithms */
-#define BENCH_OWN 3u /* figures of what is run in place of barriers */
+#define BENCH_OWN 3u       /* figures of what is run in place of barriers */
 #define BENCH_LAUNCHES_MAX 1000u
 #define BENCH_ITERS_MAX 100000000u
 #define BENCH_SKEW_MAX 16384u /* barriers of a run whose exits are kept, for the skew */
 #define BENCH_PATH_MAX 256u
 
 /* Who runs the barrier. NIC_RELEASE, for nodes of several threads alone: the NIC, but the threads
- * do not poll its completion word: one does, and then releases the others. */
-enum bench_where { BENCH_NIC, BENCH_HOST, BENCH_NIC_RELEASE, BENCH_WHERE_END };
+ * do not poll its completion word: one does, and then releases the others. HOST_VERBS, HOST_UDP:
+ * the host, whose process has the NIC inside. */
+enum bench_where {
+	BENCH_NIC,
+	BENCH_HOST,
+	BENCH_NIC_RELEASE,
+	BENCH_HOST_VERBS,
+	BENCH_HOST_UDP,
+	BENCH_WHERE_END
+};
 extern const char *const bench_where_name[BENCH_WHERE_END];
+
+static inline bool bench_inside(enum bench_where where)
+{
+	return where == BENCH_HOST_VERBS || where == BENCH_HOST_UDP;
+}
 
 /* Processes that drive the nodes. AUTO: one a node where each has a core of its own, else one. */
 enum bench_drivers { BENCH_DRIVERS_NODES, BENCH_DRIVERS_ONE, BENCH_DRIVERS_AUTO };
@@ -60,8 +73,10 @@ struct bench_options {
 	uint64_t seed;
 	enum bench_drivers drivers;
 	bool full, check;
-	bool teams;  /* nodes are of several threads */
-	bool sorted; /* node i has rank i */
+	const char *verbs; /* keys of the NICs of HOST_VERBS */
+	bool teams;        /* nodes are of several threads */
+	bool inside;       /* NICs inside hosts may be measured, too */
+	bool sorted;       /* node i has rank i */
 };
 
 /* What a bench is without options. */
@@ -90,7 +105,8 @@ struct bench_machine {
 	uint32_t ncpu;
 	int daemon_cpu; /* -1: not known */
 	int host_cpu[64];
-	uint32_t nhost_cpu; /* cores of the hosts, at most 64 of them used */
+	uint32_t nhost_cpu;   /* cores of the hosts, at most 64 of them used ... */
+	uint32_t ninside_cpu; /* ... and with that of our daemon, for hosts that need none */
 	char idle[16];
 };
 
@@ -106,9 +122,9 @@ struct bench_config {
 	const struct bench_work *work; /* NULL: none */
 	/* NULL: barriers; else what is run in their place, by "signal" groups. */
 	int (*drive)(const struct bench_host *h, struct bench_member *member);
-	uint32_t threads;              /* of a node, as a team; 0: no team */
-	const char *kind;              /* of the team */
-	const uint32_t *rank;          /* of each node; set by bench_session_run */
+	uint32_t threads;     /* of a node, as a team; 0: no team */
+	const char *kind;     /* of the team */
+	const uint32_t *rank; /* of each node; set by bench_session_run */
 	uint32_t launch;
 };
 
@@ -118,7 +134,7 @@ struct bench_figures {
 	double mean_min_us, mean_avg_us; /* least and mean over the hosts, of the same */
 	double p50_us, p99_us, max_us;   /* over all barriers of all hosts */
 	double skew_us;                  /* median over the barriers of last exit - first exit */
-	double own[BENCH_OWN]; /* of what is run in place of barriers, at rank 0 */
+	double own[BENCH_OWN];           /* of what is run in place of barriers, at rank 0 */
 	double late_us; /* mean over hosts and barriers: how much longer than wanted it computed */
 };
 #define BENCH_NFIGURES (sizeof(struct bench_figures) / sizeof(double))
@@ -138,6 +154,9 @@ int bench_nicd_start(struct bench_nics *nics, const struct bench_options *opt,
 
 /* Ends it and removes its folder. Does nothing if none was started. */
 void bench_nicd_stop(struct bench_nics *nics);
+
+/* Stops our daemon, if there is one, while hosts use its core; has it go on. */
+void bench_nicd_pause(const struct bench_nics *nics, bool pause);
 
 /* Says how our daemon ended, if status is that of its end, and shows the end of its log. */
 void bench_nicd_died(struct bench_nics *nics, int status);

@@ -83,9 +83,22 @@ int bench_host_fail(const struct bench_member *m, const char *format, ...)
 	return TOOL_FAILED;
 }
 
+/* The NIC of a node: of a daemon, or its own, which its name keeps from being shared. */
+static const char *nic_of(const struct bench_host *h, const struct bench_member *m, char *text,
+			  size_t size)
+{
+	if (!bench_inside(h->config->where))
+		return h->nics->name[m->node % h->nics->n];
+	snprintf(text, size, "host:name=h%u,wire=%s%s", m->node,
+		 h->config->where == BENCH_HOST_UDP ? "udp,bind=127.0.0.1:0" : "verbs,",
+		 h->config->where == BENCH_HOST_UDP ? "" : h->opt->verbs);
+	return text;
+}
+
 static int open_member(const struct bench_host *h, struct bench_member *m)
 {
-	const char *nic = h->nics->name[m->node % h->nics->n];
+	char text[256];
+	const char *nic = nic_of(h, m, text, sizeof(text));
 	const struct nbar_group_attr attr = {
 		.rank = m->rank,
 		.size = h->config->nodes,

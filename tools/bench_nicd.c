@@ -209,6 +209,12 @@ int bench_nicd_start(struct bench_nics *nics, const struct bench_options *opt,
 	return r;
 }
 
+void bench_nicd_pause(const struct bench_nics *nics, bool pause)
+{
+	if (nics->pid > 0)
+		kill(nics->pid, pause ? SIGSTOP : SIGCONT);
+}
+
 static void remove_folder(const char *dir)
 {
 	DIR *d = opendir(dir);

@@ -11,7 +11,8 @@
 
 #include "plan.h"
 
-const char *const bench_where_name[BENCH_WHERE_END] = { "nic", "host", "nic-release" };
+const char *const bench_where_name[BENCH_WHERE_END] = { "nic", "host", "nic-release", "host-verbs",
+							"host-udp" };
 
 enum {
 	OPT_NODES = 256,
@@ -30,9 +31,10 @@ enum {
 	OPT_RANKS,
 	OPT_CHECK,
 	OPT_RAW,
-	OPT_RESUME
+	OPT_RESUME,
+	OPT_VERBS
 };
-_Static_assert(OPT_RESUME < BENCH_OPT_MORE, "options of experiments come after these");
+_Static_assert(OPT_VERBS < BENCH_OPT_MORE, "options of experiments come after these");
 
 static const struct option long_options[] = {
 	{ "iterations", required_argument, NULL, 'i' },
@@ -56,6 +58,7 @@ static const struct option long_options[] = {
 	{ "check", no_argument, NULL, OPT_CHECK },
 	{ "raw", required_argument, NULL, OPT_RAW },
 	{ "resume", no_argument, NULL, OPT_RESUME },
+	{ "verbs", required_argument, NULL, OPT_VERBS },
 	{ 0 },
 };
 
@@ -89,7 +92,9 @@ void bench_usage(FILE *to)
 	      "Starts a daemon and the hosts by itself; leaves nothing behind. Times are\n"
 	      "microseconds. mean: of the node with the greatest; skew: last exit - first exit.\n\n"
 	      "  --nodes LIST      node counts, and ranges such as 2-32 (2,4,8,16)\n"
-	      "  --where LIST      who runs the barrier: nic, host (nic,host)\n"
+	      "  --where LIST      who runs the barrier: nic, host; host-verbs, host-udp: the host, with\n"
+	      "                    a NIC inside its process and no daemon (nic,host)\n"
+	      "  --verbs KEYS      of the NICs of host-verbs (mode=write)\n"
 	      "  --alg LIST        pairwise, dissemination:1 .. dissemination:16, mcs, tournament,\n"
 	      "                    binomial, linear; all: one of each, dissemination with 1 to 3\n"
 	      "                    (dissemination:1)\n"
@@ -128,9 +133,12 @@ static int add_where(void *arg, const char *item)
 
 	while (w < BENCH_WHERE_END && strcmp(item, bench_where_name[w]))
 		w++;
-	if (w == BENCH_WHERE_END || (w == BENCH_NIC_RELEASE && !opt->teams))
+	if (w == BENCH_WHERE_END || (w == BENCH_NIC_RELEASE && !opt->teams) ||
+	    (bench_inside(w) && !opt->inside))
 		return tool_usage("--where: '%s' is none of nic, host%s", item,
-				  opt->teams ? ", nic-release" : "");
+				  opt->teams    ? ", nic-release"
+				  : opt->inside ? ", host-verbs, host-udp"
+						: "");
 	for (uint32_t i = 0; i < opt->nwhere; i++)
 		if (opt->where[i] == w)
 			return tool_usage("--where: '%s' stands there twice", item);
@@ -261,6 +269,9 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 	case OPT_RESUME:
 		opt->out.resume = true;
 		return 0;
+	case OPT_VERBS:
+		opt->verbs = arg;
+		return 0;
 	}
 	return read_daemon_option(opt, c, arg);
 }
@@ -302,6 +313,7 @@ struct bench_options bench_options_default(void)
 		.alg = { "dissemination:1" },
 		.nalg = 1,
 		.wire = "ring",
+		.verbs = "mode=write",
 		.cpu = -1,
 		.seed = 1,
 	};

@@ -62,7 +62,7 @@ bool bench_interrupted(void)
 
 void bench_die_with(pid_t parent)
 {
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a daemon may be stopped at that time */
 	if (getppid() != parent)
 		_exit(TOOL_FAILED);
 }
@@ -223,13 +223,20 @@ static int gather(const struct bench_shared *s, uint32_t iters, struct bench_fig
 	return 0;
 }
 
+/* Cores that hosts of a run may have. */
+static uint32_t host_cpus(const struct bench_machine *m, enum bench_where where)
+{
+	return bench_inside(where) ? m->ninside_cpu : m->nhost_cpu;
+}
+
 static int start_hosts(struct crew *c, struct bench_host *h, const struct bench_machine *m)
 {
+	uint32_t ncpu = host_cpus(m, h->config->where);
 	pid_t parent = getpid();
 
 	for (uint32_t i = 0; i < c->n; i++) {
 		h->first = i * h->count;
-		h->cpu = m->nhost_cpu ? m->host_cpu[i % m->nhost_cpu] : -1;
+		h->cpu = ncpu ? m->host_cpu[i % ncpu] : -1;
 		pid_t pid = fork();
 
 		if (pid == 0) {
@@ -261,7 +268,8 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 		.shared = &shared,
 		.count = config->nodes / nprocess,
 		.machine = machine,
-		.yield = nprocess * (config->threads ? config->threads : 1) > machine->nhost_cpu ||
+		.yield = nprocess * (config->threads ? config->threads : 1) >
+				 host_cpus(machine, config->where) ||
 			 machine->ncpu == 1,
 	};
 	struct crew crew = { .n = nprocess, .pid = calloc(nprocess, sizeof(pid_t)) };

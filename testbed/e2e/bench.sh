@@ -86,13 +86,14 @@ udp() {
 
 # A bench in the background that would run for hours; $bench is its process.
 start_long() {
+	local processes=4 # the daemon first, then three hosts
+	[ "$1" != host-udp ] || processes=3
 	"$nbar" bench -i 100000000 --nodes 3 --where "$1" --json "$work/long.json" \
 		>"$work/long.out" 2>"$work/long.err" &
 	bench=$!
 	pids="$pids $bench"
 	for i in $(seq 100); do
-		# The daemon first, then three hosts.
-		[ "$(children $bench | wc -l)" = 4 ] && sleep 0.2 && return 0
+		[ "$(children $bench | wc -l)" = $processes ] && sleep 0.2 && return 0
 		sleep 0.1
 	done
 	return 1
@@ -137,6 +138,11 @@ attached() {
 	"$nbar" bench $run --nodes 2,3 --nic "$work/d/n0.sock" --nic "$work/d/n1.sock" --check
 }
 
+inside() {
+	"$nbar" bench $run --nodes 2,3 --where nic,host-udp --check &&
+		"$nbar" bench $run --nodes 2,5 --where host-udp --drivers 1 --nicd /nowhere/nicd --check
+}
+
 stat_text() {
 	"$nbar" stat --run-dir "$work/d" >"$work/out" || return 1
 	cat "$work/out"
@@ -178,11 +184,16 @@ ok "bench: a table, every barrier checked" table
 ok "bench: CSV, one driver, two algorithms" csv
 ok "bench: JSON" json
 ok "bench: over udp" udp
+ok "bench: NICs inside the hosts, with and without a daemon beside them" inside
+ok "bench: an RDMA device that there is not" \
+	wants 1 'device=none: there is no such RDMA device\|no such wire here' \
+	"$nbar" bench $run --where host-verbs --verbs device=none
 ok "bench: leaves nothing behind" nothing_left
 ok "bench: SIGINT ends it and all it started" interrupted
 ok "bench: so does SIGTERM" terminated
 ok "bench: a host that is killed is named (nic)" host_killed nic
 ok "bench: a host that is killed is named (host)" host_killed host
+ok "bench: a host that is killed is named (host-udp)" host_killed host-udp
 ok "bench: a daemon that is killed is reported" daemon_killed host
 ok "bench: a failure keeps the results of an earlier run" keeps_old
 for wrong in "--nodes 0" "--nodes 2000" "-i 0" "--alg fastest" "--where there" "--drivers 2" "--what"; do
