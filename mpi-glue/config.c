@@ -39,6 +39,16 @@ bool nbmpi_wait_parse(const char *text, enum nbmpi_wait *out)
 	return false;
 }
 
+bool nbmpi_where_parse(const char *text, enum nbmpi_where *out)
+{
+	bool host = strcmp(text, "host") == 0;
+
+	if (!host && strcmp(text, "nic") != 0)
+		return false;
+	*out = host ? NBMPI_WHERE_HOST : NBMPI_WHERE_NIC;
+	return true;
+}
+
 /* The value of a variable, or NULL if it is not set or empty. */
 static const char *variable(const char *name)
 {
@@ -83,7 +93,7 @@ static bool text_of(const char *name, char *out, size_t size)
 void nbmpi_config_env(struct nbmpi_config *out)
 {
 	unsigned long enable = 1, min_hosts, verbose;
-	const char *wait = variable("NBAR_MPI_WAIT");
+	const char *wait = variable("NBAR_MPI_WAIT"), *where = variable("NBAR_MPI_WHERE");
 	bool good;
 
 	nbmpi_config_init(out);
@@ -101,6 +111,10 @@ void nbmpi_config_env(struct nbmpi_config *out)
 			wait);
 		good = false;
 	}
+	if (where && !nbmpi_where_parse(where, &out->where)) {
+		fprintf(stderr, "nbar: NBAR_MPI_WHERE is \"%s\": it must be nic or host\n", where);
+		good = false;
+	}
 	if (!good)
 		fprintf(stderr, "nbar: all barriers are left to MPI until that is put right\n");
 	out->enable = good && enable;
@@ -108,10 +122,33 @@ void nbmpi_config_env(struct nbmpi_config *out)
 	out->verbose = (int)verbose;
 }
 
+#define HOST_PREFIX "host:" /* of NICs inside a process */
+
+/* False: "host", but the name is that of another NIC. */
+static bool where_fits(struct nbmpi_config *config)
+{
+	const char *nic = config->nic[0] ? config->nic : variable("NBAR_NIC");
+
+	if (nic && strncmp(nic, HOST_PREFIX, strlen(HOST_PREFIX)) == 0)
+		config->where = NBMPI_WHERE_HOST;
+	else if (config->where == NBMPI_WHERE_HOST && config->nic[0])
+		return false;
+	else if (config->where == NBMPI_WHERE_HOST)
+		strcpy(config->nic, HOST_PREFIX);
+	return true;
+}
+
 void nbmpi_config_check(struct nbmpi_config *config, uint32_t rank)
 {
 	char nic[NBMPI_NIC_SIZE];
 
+	if (!where_fits(config)) {
+		fprintf(stderr,
+			"nbar: barriers are to run where the host is, but NIC \"%s\" does not begin "
+			"with " HOST_PREFIX "; all barriers are left to MPI\n",
+			config->nic);
+		config->enable = false;
+	}
 	if (nbmpi_nic_name(config, rank, nic, sizeof(nic)))
 		return;
 	fprintf(stderr,

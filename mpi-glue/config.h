@@ -21,27 +21,38 @@ enum nbmpi_wait {
 	NBMPI_WAIT_BLOCK  /* sleep until woken, but get up in between for MPI's progress */
 };
 
+/* Where barriers run. */
+enum nbmpi_where {
+	NBMPI_WHERE_NIC, /* in a NIC that the ranks of a host share */
+	NBMPI_WHERE_HOST /* in a NIC inside each rank's process */
+};
+
 struct nbmpi_config {
 	bool enable;
+	enum nbmpi_where where;
 	char alg[NBAR_NAME_MAX];
 	uint32_t min_hosts; /* communicators over fewer hosts use the MPI's own barrier */
 	enum nbmpi_wait wait;
 	char nic[256]; /* as nbar_open takes it, with %r for the world rank, %h for the host's name;
-			* empty: nbar's default */
+			* empty: nbar's default. NBMPI_WHERE_HOST: begins with "host:" */
 	int verbose;   /* 0: nothing; 1: fall-backs, counters; 2: each communicator, each reason */
 };
 
 /* The defaults. */
 void nbmpi_config_init(struct nbmpi_config *out);
 
-/* From NBAR_MPI_ENABLE, _ALG, _MIN_HOSTS, _WAIT, _NIC and _VERBOSE. A value that makes no sense is
- * said on stderr, and turns enable off. */
+/* From NBAR_MPI_ENABLE, _ALG, _MIN_HOSTS, _WAIT, _WHERE, _NIC and _VERBOSE. A value that makes no
+ * sense is said on stderr, and turns enable off. */
 void nbmpi_config_env(struct nbmpi_config *out);
 
 /* "auto", "spin", "yield" or "block". False: it is none of these. */
 bool nbmpi_wait_parse(const char *text, enum nbmpi_wait *out);
 
-/* Turns enable off, and says why, if the NIC's name makes no sense for this rank of the world. */
+/* "nic" or "host". False: it is neither. */
+bool nbmpi_where_parse(const char *text, enum nbmpi_where *out);
+
+/* Turns enable off, and says why, if the NIC's name makes no sense for this rank of the world, or
+ * not with `where`. Sets what follows of the two for each other. */
 void nbmpi_config_check(struct nbmpi_config *config, uint32_t rank);
 
 /* Writes the NIC's name with %r and %h filled in. False: it is too long, or has another %. */

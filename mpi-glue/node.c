@@ -96,10 +96,7 @@ void nbmpi_node_self(const struct nbmpi_config *config, uint32_t rank, struct nb
 {
 	const uint64_t seed[2] = { UINT64_C(0xcbf29ce484222325), UINT64_C(0x9ae16a3b2f90404f) };
 	const uint32_t terms[] = {
-		NBMPI_VERSION,
-		NBAR_ABI_VERSION,
-		config->enable,
-		config->min_hosts,
+		NBMPI_VERSION, NBAR_ABI_VERSION, config->enable, config->min_hosts, config->where,
 	};
 
 	for (int i = 0; i < 2; i++) {

@@ -44,7 +44,10 @@ void nbmpi_tell_path(const struct nbmpi_comm *c)
 	if (c->rank != 0)
 		return;
 	if (c->path == NBMPI_OFFLOADED) {
-		if (c->group)
+		if (c->group && nbmpi_self.start.config.where == NBMPI_WHERE_HOST)
+			nbmpi_tell(2, "communicator of %u ranks: barriers by NICs inside them, %s",
+				   c->size, nbmpi_self.start.config.alg);
+		else if (c->group)
 			nbmpi_tell(2, "communicator of %u ranks on %u hosts: barriers by NIC, %s",
 				   c->size, c->nhost, nbmpi_self.start.config.alg);
 		else

@@ -20,7 +20,7 @@ struct mca_coll_nbar_component_t {
 	mca_coll_base_component_t super;
 	bool enable;
 	int priority, min_nodes, verbose;
-	char *algorithm, *wait, *nic;
+	char *algorithm, *wait, *where, *nic;
 };
 OMPI_DECLSPEC extern struct mca_coll_nbar_component_t mca_coll_nbar_component;
 

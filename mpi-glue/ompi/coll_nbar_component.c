@@ -95,6 +95,7 @@ static int component_register(void)
 	SELF.min_nodes = 1;
 	SELF.algorithm = "auto";
 	SELF.wait = "auto";
+	SELF.where = "nic";
 	SELF.nic = "";
 	param("enable", "Run barriers by NIC where it can be done (default: 0)",
 	      MCA_BASE_VAR_TYPE_BOOL, &SELF.enable);
@@ -107,6 +108,9 @@ static int component_register(void)
 	      MCA_BASE_VAR_TYPE_INT, &SELF.min_nodes);
 	param("wait", "How ranks wait: auto, spin, yield or block (default: auto)",
 	      MCA_BASE_VAR_TYPE_STRING, &SELF.wait);
+	param("where",
+	      "nic: in the NIC of each node; host: in a NIC inside each process (default: nic)",
+	      MCA_BASE_VAR_TYPE_STRING, &SELF.where);
 	param("nic",
 	      "NIC, or path of its socket; %r is the rank, %h the host (default: nbar's own)",
 	      MCA_BASE_VAR_TYPE_STRING, &SELF.nic);
@@ -126,6 +130,11 @@ static bool configure(void)
 		fprintf(stderr,
 			"nbar: coll_nbar_wait is \"%s\": it must be auto, spin, yield or block\n",
 			SELF.wait);
+		return false;
+	}
+	if (!nbmpi_where_parse(SELF.where, &config.where)) {
+		fprintf(stderr, "nbar: coll_nbar_where is \"%s\": it must be nic or host\n",
+			SELF.where);
 		return false;
 	}
 	if (strlen(SELF.algorithm) >= sizeof(config.alg) ||

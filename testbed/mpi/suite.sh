@@ -39,6 +39,25 @@ several_a_host() {
 	oracle "4 hosts, 6 ranks, threads" 6 nic threads="$(few 25)"
 }
 
+# NICs inside the ranks, and no daemon's: each rank is a member. One that is killed is named when the
+# others have heard nothing for the retry budget.
+inside() {
+	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
+	oracle "4 hosts, 6 ranks, NICs inside" 6 nic blocking="$(few 2000)" nonblocking="$(few 500)" \
+		mixed="$(few 300)" outstanding="$(few 5)" split="$(few 10)" storm="$(few 50)" \
+		freed="$(few 10)" order="$(few 10)" $going late
+	export NBAR_MPI_WAIT=block OMPI_MCA_coll_nbar_wait=block
+	oracle "4 hosts, NICs inside, block" 4 nic blocking=200
+	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait
+	export NBAR_MPI_NIC=host:budget-ms=2000 OMPI_MCA_coll_nbar_nic=host:budget-ms=2000
+	ok "$glue, 4 hosts, NICs inside: a rank is killed" rank_dies 4 2
+	export NBAR_MPI_NIC=n0 OMPI_MCA_coll_nbar_nic=n0
+	ok "$glue, NICs inside: a daemon's is refused" \
+		told 'does not begin with host:; all barriers are left to MPI' \
+		ranks 4 -- -s "$work/share.4" blocking=3
+	unset NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where NBAR_MPI_NIC OMPI_MCA_coll_nbar_nic
+}
+
 # More at once than a NIC has groups: those beyond fall back, together.
 many_alive() {
 	oracle "2 hosts" 2 nic alive=1100
@@ -168,6 +187,7 @@ suite() {
 	fi
 	one_a_host
 	several_a_host
+	inside
 	many_alive
 	one_without
 	ok "$glue: a rank that is killed leaves nothing at the NICs" rank_ends
