@@ -75,7 +75,7 @@ static void over(void *arg)
 	free(n);
 	pthread_mutex_lock(&all.lock);
 	all.nending--;
-	pthread_cond_signal(&all.ended);
+	pthread_cond_broadcast(&all.ended);
 	pthread_mutex_unlock(&all.lock);
 }
 
@@ -165,21 +165,29 @@ static void watch_forks(void)
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
-struct parting {
-	struct nbar_hostnic *nic;
-	bool any; /* groups that peers may ask for */
-};
-
-/* What is still open has no host any more; members hear it now, and not from silence. */
-static void run_part(void *arg, uint64_t now)
+/* Enters the turn of a NIC, but does not wait for ever: who exits in a signal handler may be in it
+ * already. */
+static bool enter_until(struct mailbox *m, uint64_t end)
 {
-	struct parting *p = arg;
-	struct nicd_nic *n = p->nic->nicd.nic[0];
+	const struct timespec nap = { .tv_nsec = PARTING_NAP_NS };
 
-	for (uint32_t i = 0; i < n->nopen; i++)
-		nbnic_port_close(&n->nic, n->open[i]->number, NBAR_STATUS_HOST_DIED, now);
-	n->nopen = 0;
-	p->any = n->nic.nlinger > 0;
+	while (!mailbox_enter(m)) {
+		if (nicd_clock() >= end)
+			return false;
+		nanosleep(&nap, NULL);
+	}
+	return true;
+}
+
+/* What is still open has no host any more; members hear it now, and not from silence. True: there
+ * are groups that peers may ask for. */
+static bool tell_peers(struct nicd_nic *n)
+{
+	uint64_t now = nicd_clock();
+
+	while (n->nopen > 0)
+		nicd_port_end(n, n->open[0], NBAR_STATUS_HOST_DIED, now);
+	return n->nic.nlinger > 0;
 }
 
 /* exit() runs this, also where a program has closed nothing. Other threads may still poll: so
@@ -190,14 +198,16 @@ __attribute__((destructor)) static void part(void)
 	uint64_t end = nicd_clock() + PARTING_NS;
 	bool any = false;
 
-	pthread_mutex_lock(&all.lock);
-	while (all.nending)
-		pthread_cond_wait(&all.ended, &all.lock);
+	while (pthread_mutex_trylock(&all.lock) != 0) {
+		if (nicd_clock() >= end)
+			return;
+		nanosleep(&nap, NULL);
+	}
 	for (struct nbar_hostnic *n = all.first; n; n = n->next) {
-		struct parting p = { .nic = n };
-
-		mailbox_call(&n->nicd.mailbox, run_part, &p);
-		any |= p.any;
+		if (!enter_until(&n->nicd.mailbox, end))
+			continue;
+		any |= tell_peers(n->nicd.nic[0]);
+		mailbox_leave(&n->nicd.mailbox);
 	}
 	while (any && nicd_clock() < end) {
 		for (struct nbar_hostnic *n = all.first; n; n = n->next)
@@ -228,6 +238,9 @@ static int hostnic_open(const char *spec, int may_make, struct nbar_hostnic **ou
 	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&all.lock);
 	n = find(spec);
+	/* The address of one that is just ending may be wanted. */
+	while (!n && all.nending)
+		pthread_cond_wait(&all.ended, &all.lock);
 	hostnic_log_begin(text, NBAR_HOSTNIC_TEXT);
 	if (!n)
 		rc = may_make ? make(spec, &n) : -ENOENT;

@@ -101,13 +101,29 @@ static int read_spec(const char *text, struct wanted *w, struct hostnic_spec *ou
 	return tune ? tune_load(tune, &out->tune) : 0;
 }
 
+static const char *const keys[] = { "name", "wire", "pull-us", "budget-ms", "tune", NULL };
+
 static int open_wire(const struct wire_ops *ops, struct wanted *w, const char *name,
 		     struct wire_base **out)
 {
-	static const char *const keys[] = { "name", "wire", "pull-us", "budget-ms", "tune", NULL };
 	int rc = spec_check(WHAT, &w->spec, ops, keys);
 
 	return rc < 0 ? rc : ops->open(name, value_of, w, out);
+}
+
+/* The best that there is: the last in the list that the keys fit, and that opens. */
+static int open_best(struct wanted *w, const char *name, struct wire_base **out)
+{
+	const struct wire_ops *tried = NULL;
+	int rc = -EINVAL;
+
+	for (size_t i = NWIRE; i-- > 0 && rc < 0;) {
+		if (!spec_fits(&w->spec, wires[i], keys))
+			continue;
+		tried = wires[i];
+		rc = open_wire(tried, w, name, out);
+	}
+	return tried ? rc : spec_check(WHAT, &w->spec, wires[NWIRE - 1], keys);
 }
 
 int hostnic_spec_open(const char *text, struct hostnic_spec *out, struct wire_base **wire)
@@ -121,15 +137,8 @@ int hostnic_spec_open(const char *text, struct hostnic_spec *out, struct wire_ba
 		return rc;
 	bind_default(w.bind, sizeof(w.bind));
 	name = spec_value(&w.spec, "wire");
-	if (name) {
-		rc = spec_wire(WHAT, name, wires, NWIRE, &ops);
-		return rc < 0 ? rc : open_wire(ops, &w, out->name, wire);
-	}
-	/* The best that there is: the last in the list that opens. */
-	for (size_t i = NWIRE; i-- > 0;) {
-		rc = open_wire(wires[i], &w, out->name, wire);
-		if (rc == 0)
-			break;
-	}
-	return rc;
+	if (!name)
+		return open_best(&w, out->name, wire);
+	rc = spec_wire(WHAT, name, wires, NWIRE, &ops);
+	return rc < 0 ? rc : open_wire(ops, &w, out->name, wire);
 }

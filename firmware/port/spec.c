@@ -59,6 +59,19 @@ static bool in_list(const char *key, const char *const *list)
 	return *list;
 }
 
+static bool knows(const struct wire_ops *wire, const char *const *others, const char *key)
+{
+	return in_list(key, others) || in_list(key, wire->options);
+}
+
+bool spec_fits(const struct spec *s, const struct wire_ops *wire, const char *const *others)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (!knows(wire, others, s->text + s->pair[i].key))
+			return false;
+	return true;
+}
+
 static size_t add_list(char *out, size_t size, size_t used, const char *const *list)
 {
 	for (; *list && used < size; list++)
@@ -75,7 +88,7 @@ int spec_check(const char *what, const struct spec *s, const struct wire_ops *wi
 	for (uint32_t i = 0; i < s->n; i++) {
 		const char *key = s->text + s->pair[i].key, *value = s->text + s->pair[i].value;
 
-		if (!in_list(key, others) && !in_list(key, wire->options)) {
+		if (!knows(wire, others, key)) {
 			log_error("%s: unknown key \"%s\"; a NIC on wire %s has: %s", what, key,
 				  wire->name, known);
 			return -EINVAL;

@@ -32,6 +32,9 @@ int spec_parse(const char *what, const char *text, struct spec *out);
 int spec_check(const char *what, const struct spec *s, const struct wire_ops *wire,
 	       const char *const *others);
 
+/* Whether the wire, or the list, knows every key. */
+bool spec_fits(const struct spec *s, const struct wire_ops *wire, const char *const *others);
+
 /* The wire of this name among n. */
 int spec_wire(const char *what, const char *name, const struct wire_ops *const *wires, size_t n,
 	      const struct wire_ops **out);
