@@ -7,11 +7,15 @@
  * turn: with an empty slot it costs one load.
  */
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "mailbox.h"
+
+#define CALL_YIELDS 16u   /* while a call waits for the end of a turn, before it ... */
+#define CALL_NAP_NS 50000 /* ... naps: who takes the turn may have no processor */
 
 void mailbox_share(struct mailbox *m, uint64_t (*clock)(void))
 {
@@ -35,9 +39,17 @@ void mailbox_leave(struct mailbox *m)
 
 static void call_shared(struct mailbox *m, mailbox_fn *fn, void *arg)
 {
+	const struct timespec nap = { .tv_nsec = CALL_NAP_NS };
+
 	/* Pairs with the load in mailbox_enter. Relaxed: see there. */
 	__atomic_fetch_add(&m->wanted, 1, __ATOMIC_RELAXED);
-	pthread_mutex_lock(&m->turn);
+	/* Not asleep on the lock: who leaves it would have to make a system call. */
+	for (uint32_t i = 0; pthread_mutex_trylock(&m->turn) != 0; i++) {
+		if (i < CALL_YIELDS)
+			sched_yield();
+		else
+			nanosleep(&nap, NULL);
+	}
 	__atomic_fetch_sub(&m->wanted, 1, __ATOMIC_RELAXED);
 	fn(arg, m->clock());
 	pthread_mutex_unlock(&m->turn);
