@@ -28,7 +28,8 @@
 #define VERBS_WRITES 64u           /* that may be under way to one peer */
 #define VERBS_WRITES_SIGNALLED 16u /* divides VERBS_WRITES */
 
-enum verbs_mode { VERBS_UD = 1, VERBS_WRITE = 2 };
+/* WRITE: by reliable connections; WRITE_UC: by unreliable ones. */
+enum verbs_mode { VERBS_UD = 1, VERBS_WRITE = 2, VERBS_WRITE_UC = 3 };
 
 /* The address of a NIC as its bytes stand in blobs; WIRE.md. */
 struct verbs_addr {
@@ -75,6 +76,12 @@ struct verbs_hello {
 _Static_assert(sizeof(struct verbs_hello) == NBFW_FRAME_SIZE, "a hello");
 #define VERBS_INLINE 64u
 
+/* Where frames are sent from if not inline: a slot for each that may be under way. */
+struct verbs_out {
+	uint8_t *room; /* NULL: they are sent inline */
+	struct ibv_mr *mr;
+};
+
 enum verbs_line_state {
 	VERBS_LINE_IDLE,   /* the other end is not known */
 	VERBS_LINE_MAKING, /* the control thread has it */
@@ -87,6 +94,7 @@ struct verbs_line {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
+	struct verbs_out out;
 	struct verbs_place *place;
 	struct verbs_end mine, its;
 	enum verbs_line_state state;
@@ -119,6 +127,7 @@ struct verbs_wire {
 	char nic[NBAR_NAME_MAX];
 	struct ibv_context *context;
 	uint8_t port, gid_index, sl;
+	bool send_inline;
 	struct ibv_pd *pd;
 	int wake_fd; /* eventfd, by which the polling thread asks for the control thread */
 
@@ -126,6 +135,7 @@ struct verbs_wire {
 	struct ibv_cq *recv_cq, *send_cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
+	struct verbs_out out;
 	uint8_t *room;          /* VERBS_RECVS times VERBS_ROOM bytes */
 	uint32_t posted, done;  /* sends */
 	bool broken;            /* the queue pair is being made new */
@@ -171,6 +181,10 @@ void verbs_device_close(struct verbs_wire *w);
 /* Brings the datagram queue pair from RESET to where it sends and receives. */
 int verbs_qp_start(struct verbs_wire *w);
 
+/* Memory of n slots to send from, unless frames are sent inline. 0, or negative errno. */
+int verbs_out_make(const struct verbs_wire *w, struct verbs_out *out, uint32_t n);
+void verbs_out_free(struct verbs_out *out);
+
 /* Says why a thing could not be made, and what to do; returns negative errno. */
 int verbs_error(const struct verbs_wire *w, const char *what, int err);
 
@@ -193,6 +207,20 @@ void verbs_wake(const struct verbs_wire *w);
 /* Sends a datagram of up to NBFW_FRAME_SIZE bytes; false: it cannot go now. */
 bool verbs_send(struct verbs_wire *w, const struct verbs_peer *p, const void *data,
 		uint32_t length);
+
+/* What sge points at goes from this slot, or inline: the flag of the send. */
+static inline unsigned verbs_out_put(const struct verbs_out *out, uint32_t slot,
+				     struct ibv_sge *sge)
+{
+	uint8_t *at = out->room + (size_t)slot * VERBS_INLINE;
+
+	if (!out->room)
+		return IBV_SEND_INLINE;
+	__builtin_memcpy(at, (const void *)(uintptr_t)sge->addr, sge->length);
+	sge->addr = (uintptr_t)at;
+	sge->lkey = out->mr->lkey;
+	return 0;
+}
 
 static inline struct verbs_addr verbs_addr_of(const struct nbnic_addr *a)
 {

@@ -62,10 +62,15 @@ static int line_start(const struct verbs_wire *w, const struct verbs_peer *p)
 		.min_rnr_timer = 12,
 		.ah_attr = verbs_path(w, &a),
 	};
+	const bool reliable = w->self.mode == VERBS_WRITE;
+	const int more_rtr = reliable ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0;
+	const int more_rts = reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+						IBV_QP_MAX_QP_RD_ATOMIC
+				      : 0;
 
 	if (ibv_modify_qp(l->qp, &attr,
 			  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
+				  IBV_QP_RQ_PSN | more_rtr))
 		return -errno;
 	attr = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTS,
@@ -75,23 +80,19 @@ static int line_start(const struct verbs_wire *w, const struct verbs_peer *p)
 		.sq_psn = l->mine.psn,
 		.max_rd_atomic = 1,
 	};
-	return ibv_modify_qp(l->qp, &attr,
-			     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC)
-		       ? -errno
-		       : 0;
+	return ibv_modify_qp(l->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | more_rts) ? -errno : 0;
 }
 
 struct verbs_line *verbs_line_make(const struct verbs_wire *w)
 {
 	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_RC,
+		.qp_type = w->self.mode == VERBS_WRITE ? IBV_QPT_RC : IBV_QPT_UC,
 		.cap = {
 			.max_send_wr = VERBS_WRITES,
 			.max_recv_wr = 1,
 			.max_send_sge = 1,
 			.max_recv_sge = 1,
-			.max_inline_data = VERBS_INLINE,
+			.max_inline_data = w->send_inline ? VERBS_INLINE : 0,
 		},
 	};
 	const size_t size = VERBS_PLACES * sizeof(struct verbs_place);
@@ -104,7 +105,7 @@ struct verbs_line *verbs_line_make(const struct verbs_wire *w)
 	if (l->place)
 		l->mr = ibv_reg_mr(w->pd, l->place, size,
 				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	if (l->mr)
+	if (l->mr && verbs_out_make(w, &l->out, VERBS_WRITES) == 0)
 		/* All writes may fail at once, and then each says so. */
 		init.send_cq = init.recv_cq = l->cq =
 			ibv_create_cq(w->context, VERBS_WRITES, NULL, NULL, 0);
@@ -130,6 +131,7 @@ void verbs_line_free(struct verbs_line *l)
 		ibv_destroy_cq(l->cq);
 	if (l->mr)
 		ibv_dereg_mr(l->mr);
+	verbs_out_free(&l->out);
 	free(l->place);
 	free(l);
 }

@@ -225,6 +225,25 @@ int verbs_qp_start(struct verbs_wire *w)
 	return ibv_modify_qp(w->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN) ? -errno : 0;
 }
 
+int verbs_out_make(const struct verbs_wire *w, struct verbs_out *out, uint32_t n)
+{
+	const size_t size = (size_t)n * VERBS_INLINE;
+
+	if (w->send_inline)
+		return 0;
+	out->room = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+	if (out->room)
+		out->mr = ibv_reg_mr(w->pd, out->room, size, 0);
+	return out->mr ? 0 : -errno;
+}
+
+void verbs_out_free(struct verbs_out *out)
+{
+	if (out->mr)
+		ibv_dereg_mr(out->mr);
+	free(out->room);
+}
+
 /* Memory, queues and the queue pair of datagrams. */
 static int make_all(struct verbs_wire *w)
 {
@@ -235,7 +254,7 @@ static int make_all(struct verbs_wire *w)
 			.max_recv_wr = VERBS_RECVS,
 			.max_send_sge = 1,
 			.max_recv_sge = 1,
-			.max_inline_data = VERBS_INLINE,
+			.max_inline_data = w->send_inline ? VERBS_INLINE : 0,
 		},
 	};
 
@@ -247,7 +266,7 @@ static int make_all(struct verbs_wire *w)
 		return -ENOMEM;
 	memset(w->room, 0, VERBS_RECVS * VERBS_ROOM);
 	w->mr = ibv_reg_mr(w->pd, w->room, VERBS_RECVS * VERBS_ROOM, IBV_ACCESS_LOCAL_WRITE);
-	if (!w->mr)
+	if (!w->mr || verbs_out_make(w, &w->out, VERBS_SENDS) < 0)
 		return verbs_error(w, "a memory region", errno);
 	init.recv_cq = w->recv_cq = ibv_create_cq(w->context, VERBS_RECVS, NULL, NULL, 0);
 	init.send_cq = w->send_cq = ibv_create_cq(w->context, VERBS_SENDS, NULL, NULL, 0);
@@ -255,7 +274,11 @@ static int make_all(struct verbs_wire *w)
 		return verbs_error(w, "a completion queue", errno);
 	w->qp = ibv_create_qp(w->pd, &init);
 	if (!w->qp)
-		return verbs_error(w, "a queue pair with inline sends", errno);
+		return verbs_error(
+			w,
+			w->send_inline ? "a queue pair with inline sends (inline=no does without)"
+				       : "a queue pair",
+			errno);
 	w->self.qpn = w->qp->qp_num;
 	return verbs_qp_start(w) < 0 ? verbs_error(w, "the queue pair ready", errno) : 0;
 }
@@ -266,11 +289,20 @@ static int mode_choose(struct verbs_wire *w, const char *text)
 		w->self.mode = VERBS_UD;
 		return 0;
 	}
-	if (strcmp(text, "write") == 0) {
-		w->self.mode = VERBS_WRITE;
+	if (strcmp(text, "write") == 0 || strcmp(text, "write-uc") == 0) {
+		w->self.mode = text[5] ? VERBS_WRITE_UC : VERBS_WRITE;
 		return 0;
 	}
-	log_error("nic %s: mode=%s: it is ud or write", w->nic, text);
+	log_error("nic %s: mode=%s: it is ud, write or write-uc", w->nic, text);
+	return -EINVAL;
+}
+
+static int inline_choose(struct verbs_wire *w, const char *text)
+{
+	w->send_inline = !text || strcmp(text, "yes") == 0;
+	if (w->send_inline || strcmp(text, "no") == 0)
+		return 0;
+	log_error("nic %s: inline=%s: it is yes or no", w->nic, text);
 	return -EINVAL;
 }
 
@@ -281,7 +313,7 @@ int verbs_device_open(struct verbs_wire *w, const char *(*option)(void *args, co
 	int rc = mode_choose(w, option(args, "mode"));
 	int sl = number(w, "sl", option(args, "sl"), 0, 15, 0);
 
-	if (rc < 0 || sl < 0)
+	if (rc < 0 || sl < 0 || inline_choose(w, option(args, "inline")) < 0)
 		return -EINVAL;
 	w->sl = (uint8_t)sl;
 	/* A program that has the NIC inside may fork: what the device writes to is to stay with it. */
@@ -314,6 +346,7 @@ void verbs_device_close(struct verbs_wire *w)
 		ibv_destroy_cq(w->recv_cq);
 	if (w->mr)
 		ibv_dereg_mr(w->mr);
+	verbs_out_free(&w->out);
 	free(w->room);
 	if (w->pd)
 		ibv_dealloc_pd(w->pd);

@@ -58,7 +58,6 @@ bool verbs_line_write(struct verbs_wire *w, struct verbs_peer *p, const uint8_t 
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_INLINE,
 	}, *bad;
 
 	if (l->state == VERBS_LINE_READY &&
@@ -70,6 +69,7 @@ bool verbs_line_write(struct verbs_wire *w, struct verbs_peer *p, const uint8_t 
 	place.sum = sum_of(frame, place.turn);
 	wr.wr.rdma.remote_addr = l->its.place + l->written % VERBS_PLACES * sizeof(place);
 	wr.wr.rdma.rkey = l->its.rkey;
+	wr.send_flags = verbs_out_put(&l->out, l->posted % VERBS_WRITES, &sge);
 	if ((l->posted + 1) % VERBS_WRITES_SIGNALLED == 0)
 		wr.send_flags |= IBV_SEND_SIGNALED;
 	if (ibv_post_send(l->qp, &wr, &bad))

@@ -37,9 +37,9 @@ static void run_remove(void *arg, uint64_t now)
 	verbs_peer_remove(c->w, c->peer);
 }
 
-/* The same NIC in the table, of which more is known now, or another that has its queue pair's number
- * since it restarted. The id serves hellos only: a wrong one keeps a line from being made, and frames
- * go as datagrams. */
+/* The same NIC in the table, of which more is known now, or another that has its queue pair's
+ * number since it restarted. The id serves hellos only: a wrong one keeps a line from being made,
+ * and frames go as datagrams. */
 static void run_rename(void *arg, uint64_t now)
 {
 	struct peer_call *c = arg;
@@ -130,12 +130,12 @@ static void peer_drop(struct verbs_wire *w, struct verbs_peer *p)
 	peer_free(p);
 }
 
-/* Gives a peer its line, in mode "write". */
+/* Gives a peer its line, in the modes that write. */
 static int line_add(struct verbs_wire *w, struct verbs_peer *p, const char **why)
 {
 	struct peer_call call = { .w = w, .peer = p };
 
-	if (w->self.mode != VERBS_WRITE || p->line)
+	if (w->self.mode == VERBS_UD || p->line)
 		return 0;
 	call.line = verbs_line_make(w);
 	if (!call.line) {

@@ -121,7 +121,6 @@ bool verbs_send(struct verbs_wire *w, const struct verbs_peer *p, const void *da
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = IBV_WR_SEND,
-		.send_flags = IBV_SEND_INLINE,
 		.wr.ud = { .ah = p->ah, .remote_qpn = p->qpn, .remote_qkey = VERBS_QKEY },
 	};
 	struct ibv_send_wr *bad;
@@ -130,6 +129,7 @@ bool verbs_send(struct verbs_wire *w, const struct verbs_peer *p, const void *da
 		look_for_completions(w);
 	if (w->broken || w->posted - w->done >= VERBS_SENDS)
 		return false;
+	wr.send_flags = verbs_out_put(&w->out, w->posted % VERBS_SENDS, &sge);
 	if ((w->posted + 1) % VERBS_SIGNALLED == 0)
 		wr.send_flags |= IBV_SEND_SIGNALED;
 	if (ibv_post_send(w->qp, &wr, &bad))
@@ -294,7 +294,8 @@ static int verbs_open(const char *nic, const char *(*option)(void *args, const c
 	return 0;
 }
 
-static const char *const verbs_options[] = { "mode", "device", "port", "gid", "sl", "mtu", NULL };
+static const char *const verbs_options[] = { "mode", "device", "port",   "gid",
+					     "sl",   "mtu",    "inline", NULL };
 
 const struct wire_ops wire_verbs_ops = {
 	.name = "verbs",

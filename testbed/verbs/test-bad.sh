@@ -57,7 +57,8 @@ ok "no such GID: told how far they go" refused "gid=200: .* no such GID, its las
 ok "GID out of range" refused "gid=300: it goes from 0 to 255" ,gid=300
 ok "an MTU that there is not" refused "mtu=300: it is 256, 512" ,mtu=300
 ok "an MTU above that of the port" refused "mtu=4096: it goes from 256 to 1024" ,mtu=4096
-ok "no such mode" refused "mode=fast: it is ud or write" ,mode=fast
+ok "no such mode" refused "mode=fast: it is ud, write or write-uc" ,mode=fast
+ok "inline is yes or no" refused "inline=maybe: it is yes or no" ,inline=maybe
 ok "a service level out of range" refused "sl=16: it goes from 0 to 15" ,sl=16
 if [ "$NBAR_GUESTS" -gt 0 ]; then
 	ok "the port is down: told how to bring it up" down "is down; bring its link up" ",device=$device"

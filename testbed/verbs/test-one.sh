@@ -37,13 +37,45 @@ by_rdma() {
 	echo "packets of the device: $before before, $after after 500 barriers of 2; writes: $writes"
 	[ $((after - before)) -ge 1000 ] || return
 	case $mode in
-	ud) [ "$writes" = 0 ] ;;
-	write) [ "$writes" -ge 400 ] ;; # the first may go before the line is ready
+	ud*) [ "$writes" = 0 ] ;;
+	write*) [ "$writes" -ge 400 ] ;; # the first may go before the line is ready
 	esac
 }
 
 unchanged() { # QPS MRS
 	[ "$(resource qp)" = "$1" ] && [ "$(resource mr)" = "$2" ]
+}
+
+# While a group of 8 is open: each member of a pairwise exchange has 3 peers, so log P queue pairs.
+of_a_group() { # QPS
+	local most=0 n wanted=0 pid i
+	case $mode in
+	write*) wanted=24 ;;
+	esac
+	"$oracle" -i 100000000 -a pairwise $(a 0 1 2 3) $(b 0 1 2 3) >/dev/null 2>&1 &
+	pid=$!
+	for i in $(seq 20); do
+		n=$(($(resource qp) - $1))
+		[ $n -gt $most ] && most=$n
+		[ $most -ge $wanted ] && [ $i -ge 5 ] && break
+		sleep 0.1
+	done
+	sleep 0.5
+	n=$(($(resource qp) - $1))
+	kill $pid
+	wait $pid
+	echo "queue pairs of a group of 8: $n"
+	[ "$n" = $wanted ]
+}
+
+# What every way to send has to pass.
+short() {
+	ok "$mode: a daemon with four NICs starts" nics $mode-a - - - -
+	ok "$mode: another" nics $mode-b - - - -
+	qps=$(resource qp) mrs=$(resource mr)
+	ok "$mode: 50 barriers of 2 to 8 members" sizes
+	ok "$mode: the device carried every signal" by_rdma
+	ok "$mode: what closed groups had is given back" soon unchanged "$qps" "$mrs"
 }
 
 suite() {
@@ -55,6 +87,7 @@ suite() {
 	ok "$mode: several members at one NIC" "$oracle" -i 100 $(a 0 0 0) $(b 0)
 	ok "$mode: each member in turn comes late" "$oracle" -i 8 -d 50 $(a 0 1) $(b 0 1)
 	ok "$mode: the device carried every signal" by_rdma
+	ok "$mode: queue pairs of a group: the logarithm of its size, or none" of_a_group "$qps"
 	ok "$mode: what closed groups had is given back" soon unchanged "$qps" "$mrs"
 }
 
@@ -112,5 +145,9 @@ for mode in ${NBAR_MODES:-ud write}; do
 	suite
 	cleanup_daemons
 	suite_inside
+done
+for mode in write-uc ud,inline=no write,inline=no; do
+	short
+	cleanup_daemons
 done
 finish
