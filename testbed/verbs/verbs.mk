@@ -2,6 +2,8 @@
 # Tests on a kernel's RDMA stack, in guests (see verbs/README.md). A test is added to VERBS_LIST, the
 # programs it needs to VERBS_BIN. NBAR_NATIVE=1 runs them on this machine's own RDMA device.
 
+VERBS_DEPS := qemu-system-x86 cpio busybox-static kmod iproute2 libibverbs-dev ibverbs-providers \
+	rdma-core strace
 VERBS_BIN += $(BUILD)/oracle
 VERBS_LIST += testbed/verbs/test-bad.sh testbed/verbs/test-one.sh testbed/verbs/test-guests.sh
 
@@ -15,11 +17,14 @@ $(BUILD)/verbs-garbage: $(GARBAGE_OBJ)
 OBJS += $(GARBAGE_OBJ)
 
 check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: takes minutes
-	$(Q)testbed/deps.sh qemu-system-x86 cpio busybox-static kmod iproute2 libibverbs-dev \
-		ibverbs-providers rdma-core
+	$(Q)testbed/deps.sh $(VERBS_DEPS)
 	$(Q)$(MAKE) --no-print-directory check-verbs-nodeps
 
 check-verbs-nodeps: all $$(VERBS_BIN)
 	$(Q)BUILD=$(BUILD) TEST_TIMEOUT=600 testbed/run $(VERBS_LIST)
 
-.PHONY: check-verbs check-verbs-nodeps
+bench-verbs: deps all ## nbar against Open MPI, over a soft RDMA device of guests: takes minutes
+	$(Q)testbed/deps.sh $(VERBS_DEPS) openmpi-bin
+	$(Q)BUILD=$(BUILD) testbed/verbs/bench.sh
+
+.PHONY: bench-verbs check-verbs check-verbs-nodeps
