@@ -6,41 +6,34 @@
  */
 #include "bench.h"
 
-#include <getopt.h>
 #include <string.h>
 
+#include "option.h"
 #include "plan.h"
 
 const char *const bench_where_name[BENCH_WHERE_END] = { "nic", "host", "nic-release", "host-verbs",
 							"host-udp" };
 
 enum {
-	OPT_NODES = 256,
+	OPT_NODES = OPTION_OWN,
 	OPT_WHERE,
 	OPT_ALG,
 	OPT_WIRE,
 	OPT_LAUNCHES,
 	OPT_DRIVERS,
 	OPT_NIC,
-	OPT_JSON,
-	OPT_CSV,
 	OPT_IDLE,
 	OPT_CPU,
 	OPT_NICD,
-	OPT_SEED,
 	OPT_RANKS,
 	OPT_CHECK,
-	OPT_RAW,
-	OPT_RESUME,
 	OPT_VERBS
 };
 _Static_assert(OPT_VERBS < BENCH_OPT_MORE, "options of experiments come after these");
 
 static const struct option long_options[] = {
-	{ "iterations", required_argument, NULL, 'i' },
-	{ "warmup", required_argument, NULL, 'x' },
+	OPTION_OF_ALL,
 	{ "full", no_argument, NULL, 'f' },
-	{ "help", no_argument, NULL, 'h' },
 	{ "nodes", required_argument, NULL, OPT_NODES },
 	{ "where", required_argument, NULL, OPT_WHERE },
 	{ "alg", required_argument, NULL, OPT_ALG },
@@ -48,16 +41,12 @@ static const struct option long_options[] = {
 	{ "launches", required_argument, NULL, OPT_LAUNCHES },
 	{ "drivers", required_argument, NULL, OPT_DRIVERS },
 	{ "nic", required_argument, NULL, OPT_NIC },
-	{ "json", required_argument, NULL, OPT_JSON },
-	{ "csv", required_argument, NULL, OPT_CSV },
 	{ "idle", required_argument, NULL, OPT_IDLE },
 	{ "cpu", required_argument, NULL, OPT_CPU },
 	{ "nicd", required_argument, NULL, OPT_NICD },
-	{ "seed", required_argument, NULL, OPT_SEED },
 	{ "ranks", required_argument, NULL, OPT_RANKS },
 	{ "check", no_argument, NULL, OPT_CHECK },
-	{ "raw", required_argument, NULL, OPT_RAW },
-	{ "resume", no_argument, NULL, OPT_RESUME },
+	{ "resume", no_argument, NULL, OPTION_RESUME },
 	{ "verbs", required_argument, NULL, OPT_VERBS },
 	{ 0 },
 };
@@ -181,16 +170,6 @@ static int check_word(const char *option, const char *text, const char *words)
 	return tool_usage("%s: '%s' is none of: %s", option, text, words);
 }
 
-static int read_u32(const char *option, const char *text, uint32_t min, uint32_t max, uint32_t *out)
-{
-	uint64_t value;
-
-	if (!tool_number(text, min, max, &value))
-		return tool_usage("%s: '%s' is not a number from %u to %u", option, text, min, max);
-	*out = (uint32_t)value;
-	return 0;
-}
-
 /* Options of the daemon that bench starts. */
 static int read_daemon_option(struct bench_options *opt, int c, const char *arg)
 {
@@ -207,7 +186,7 @@ static int read_daemon_option(struct bench_options *opt, int c, const char *arg)
 		opt->idle = arg;
 		return check_word("--idle", arg, "spin yield sleep");
 	case OPT_CPU:
-		r = read_u32("--cpu", arg, 0, 1023, &cpu);
+		r = option_u32("--cpu", arg, 0, 1023, &cpu);
 		if (!r)
 			opt->cpu = (int)cpu;
 		return r;
@@ -215,16 +194,16 @@ static int read_daemon_option(struct bench_options *opt, int c, const char *arg)
 		opt->nicd = arg;
 		return 0;
 	}
-	return tool_usage("it cannot be read");
+	return option_common(c, arg, &opt->seed, &opt->out);
 }
 
 static int read_option(struct bench_options *opt, int c, const char *arg)
 {
 	switch (c) {
 	case 'i':
-		return read_u32("-i", arg, 1, BENCH_ITERS_MAX, &opt->iters);
+		return option_u32("-i", arg, 1, BENCH_ITERS_MAX, &opt->iters);
 	case 'x':
-		return read_u32("-x", arg, 0, BENCH_ITERS_MAX, &opt->warmup);
+		return option_u32("-x", arg, 0, BENCH_ITERS_MAX, &opt->warmup);
 	case 'f':
 		opt->full = true;
 		return 0;
@@ -238,7 +217,7 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 		opt->nalg = 0;
 		return tool_list(arg, add_alg, opt);
 	case OPT_LAUNCHES:
-		return read_u32("--launches", arg, 1, BENCH_LAUNCHES_MAX, &opt->launches);
+		return option_u32("--launches", arg, 1, BENCH_LAUNCHES_MAX, &opt->launches);
 	case OPT_DRIVERS:
 		opt->drivers = !strcmp(arg, "1") ? BENCH_DRIVERS_ONE : BENCH_DRIVERS_NODES;
 		return check_word("--drivers", arg, "1 nodes");
@@ -247,27 +226,11 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 			return tool_usage("--nic: at most %u NICs", NBAR_NICS_MAX);
 		opt->nic[opt->nnic++] = arg;
 		return 0;
-	case OPT_JSON:
-		opt->out.json = arg;
-		return 0;
-	case OPT_CSV:
-		opt->out.csv = arg;
-		return 0;
-	case OPT_SEED:
-		return tool_number(arg, 0, UINT64_MAX, &opt->seed)
-			       ? 0
-			       : tool_usage("--seed: '%s' is not a number", arg);
 	case OPT_RANKS:
 		opt->sorted = !strcmp(arg, "sorted");
 		return check_word("--ranks", arg, "random sorted");
 	case OPT_CHECK:
 		opt->check = true;
-		return 0;
-	case OPT_RAW:
-		opt->out.raw = arg;
-		return 0;
-	case OPT_RESUME:
-		opt->out.resume = true;
 		return 0;
 	case OPT_VERBS:
 		opt->verbs = arg;
@@ -284,20 +247,13 @@ static int check_together(const struct bench_options *opt, bool daemon_options)
 	if (opt->nnic && daemon_options)
 		return tool_usage("--nic attaches to running NICs: --wire, --idle, --cpu and "
 				  "--nicd are for a daemon that bench starts");
-	const char *const out[] = { opt->out.json, opt->out.csv, opt->out.raw };
-	uint32_t std = 0;
-
-	for (uint32_t i = 0; i < 3; i++)
-		std += out[i] && !strcmp(out[i], "-");
-	if (std > 1)
-		return tool_usage("--json -, --csv - and --raw - cannot go to stdout together");
 	for (uint32_t i = 0; i < opt->nnodes; i++)
 		if (opt->nodes[i] > room)
 			return tool_usage("--nodes: %u nodes need more than the %u ports of %u "
 					  "NIC%s",
 					  opt->nodes[i], room, opt->nnic,
 					  opt->nnic == 1 ? "" : "s");
-	return 0;
+	return option_files_check(&opt->out);
 }
 
 struct bench_options bench_options_default(void)
@@ -330,33 +286,29 @@ static void merge_options(struct option *all, size_t room, const struct bench_mo
 	all[n] = (struct option){ 0 };
 }
 
+struct reading {
+	struct bench_options *opt;
+	const struct bench_more *more;
+	bool daemon_options;
+};
+
+static int read_any(void *arg, int c, const char *value)
+{
+	struct reading *r = arg;
+
+	r->daemon_options |= c == OPT_WIRE || c == OPT_IDLE || c == OPT_CPU || c == OPT_NICD;
+	return c >= BENCH_OPT_MORE ? r->more->read(r->more->arg, c, value)
+				   : read_option(r->opt, c, value);
+}
+
 int bench_options_parse(int argc, char **argv, struct bench_options *opt,
 			const struct bench_more *more, bool *help)
 {
+	struct reading reading = { opt, more, false };
 	struct option all[64];
-	bool daemon_options = false;
-	int c, r;
+	int r;
 
 	merge_options(all, sizeof(all) / sizeof(all[0]), more);
-	*help = false;
-	optind = 1;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":i:x:fh", all, NULL)) != -1) {
-		if (c == 'h') {
-			*help = true;
-			return 0;
-		}
-		if (c == ':')
-			return tool_usage("%s wants a value", argv[optind - 1]);
-		if (c == '?')
-			return tool_usage("unknown option %s", argv[optind - 1]);
-		daemon_options |= c == OPT_WIRE || c == OPT_IDLE || c == OPT_CPU || c == OPT_NICD;
-		r = c >= BENCH_OPT_MORE ? more->read(more->arg, c, optarg)
-					: read_option(opt, c, optarg);
-		if (r)
-			return r;
-	}
-	if (optind < argc)
-		return tool_usage("what is '%s'? All arguments are options", argv[optind]);
-	return check_together(opt, daemon_options);
+	r = option_all(argc, argv, 1, ":i:x:fh", all, read_any, &reading, help);
+	return r || *help ? r : check_together(opt, reading.daemon_options);
 }

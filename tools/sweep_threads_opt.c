@@ -6,9 +6,9 @@
  */
 #include "sweep_threads.h"
 
-#include <getopt.h>
 #include <string.h>
 
+#include "option.h"
 #include "sweep.h"
 #include "thread_run.h"
 #include "tool.h"
@@ -22,31 +22,15 @@ static const char *const usual_kinds[] = {
 	"ck-combining",
 };
 
-enum {
-	OPT_THREADS = 256,
-	OPT_KINDS,
-	OPT_LAUNCHES,
-	OPT_LIMIT,
-	OPT_SEED,
-	OPT_JSON,
-	OPT_CSV,
-	OPT_RAW,
-	OPT_RESUME
-};
+enum { OPT_THREADS = OPTION_OWN, OPT_KINDS, OPT_LAUNCHES, OPT_LIMIT };
 
 static const struct option long_options[] = {
-	{ "iterations", required_argument, NULL, 'i' },
-	{ "warmup", required_argument, NULL, 'x' },
-	{ "help", no_argument, NULL, 'h' },
+	OPTION_OF_ALL,
 	{ "threads", required_argument, NULL, OPT_THREADS },
 	{ "kinds", required_argument, NULL, OPT_KINDS },
 	{ "launches", required_argument, NULL, OPT_LAUNCHES },
 	{ "limit", required_argument, NULL, OPT_LIMIT },
-	{ "seed", required_argument, NULL, OPT_SEED },
-	{ "json", required_argument, NULL, OPT_JSON },
-	{ "csv", required_argument, NULL, OPT_CSV },
-	{ "raw", required_argument, NULL, OPT_RAW },
-	{ "resume", no_argument, NULL, OPT_RESUME },
+	{ "resume", no_argument, NULL, OPTION_RESUME },
 	{ 0 },
 };
 
@@ -112,24 +96,15 @@ static int add_kind(void *arg, const char *item)
 	return 0;
 }
 
-static int read_number(const char *option, const char *text, uint32_t min, uint32_t max,
-		       uint32_t *out)
+static int read_option(void *to, int c, const char *arg)
 {
-	uint64_t value;
+	struct sweep_threads_options *opt = to;
 
-	if (!tool_number(text, min, max, &value))
-		return tool_usage("%s: '%s' is not a number from %u to %u", option, text, min, max);
-	*out = (uint32_t)value;
-	return 0;
-}
-
-static int read_option(struct sweep_threads_options *opt, int c, const char *arg)
-{
 	switch (c) {
 	case 'i':
-		return read_number("-i", arg, 1, BENCH_ITERS_MAX, &opt->iterations);
+		return option_u32("-i", arg, 1, BENCH_ITERS_MAX, &opt->iterations);
 	case 'x':
-		return read_number("-x", arg, 0, BENCH_ITERS_MAX, &opt->warmup);
+		return option_u32("-x", arg, 0, BENCH_ITERS_MAX, &opt->warmup);
 	case OPT_THREADS:
 		opt->nthreads = 0;
 		return tool_list(arg, add_threads, opt);
@@ -137,27 +112,11 @@ static int read_option(struct sweep_threads_options *opt, int c, const char *arg
 		opt->nkind = 0;
 		return tool_list(arg, add_kind, opt);
 	case OPT_LAUNCHES:
-		return read_number("--launches", arg, 1, LAUNCHES_MAX, &opt->launches);
+		return option_u32("--launches", arg, 1, LAUNCHES_MAX, &opt->launches);
 	case OPT_LIMIT:
-		return read_number("--limit", arg, 1, 3600000, &opt->limit_ms);
-	case OPT_SEED:
-		return tool_number(arg, 0, UINT64_MAX, &opt->seed)
-			       ? 0
-			       : tool_usage("--seed: '%s' is not a number", arg);
-	case OPT_JSON:
-		opt->files.json = arg;
-		return 0;
-	case OPT_CSV:
-		opt->files.csv = arg;
-		return 0;
-	case OPT_RAW:
-		opt->files.raw = arg;
-		return 0;
-	case OPT_RESUME:
-		opt->files.resume = true;
-		return 0;
+		return option_u32("--limit", arg, 1, 3600000, &opt->limit_ms);
 	}
-	return tool_usage("it cannot be read");
+	return option_common(c, arg, &opt->seed, &opt->files);
 }
 
 /* All that can be run, and a word of those that cannot. */
@@ -176,7 +135,7 @@ static void add_usual_kinds(struct sweep_threads_options *opt)
 
 int sweep_threads_options(int argc, char **argv, struct sweep_threads_options *opt, bool *help)
 {
-	int c, r;
+	int r;
 
 	*opt = (struct sweep_threads_options){
 		.threads = { 2, 4, 8, 16 },
@@ -187,26 +146,13 @@ int sweep_threads_options(int argc, char **argv, struct sweep_threads_options *o
 		.limit_ms = 1000,
 		.seed = 1,
 	};
-	*help = false;
-	optind = 2; /* behind "sweep threads" */
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":i:x:h", long_options, NULL)) != -1) {
-		if (c == 'h') {
-			*help = true;
-			usage(stdout);
-			return 0;
-		}
-		if (c == ':')
-			return tool_usage("%s wants a value", argv[optind - 1]);
-		if (c == '?')
-			return tool_usage("unknown option %s", argv[optind - 1]);
-		r = read_option(opt, c, optarg);
-		if (r)
-			return r;
-	}
-	if (optind < argc)
-		return tool_usage("what is '%s'? All arguments are options", argv[optind]);
+	/* Behind "sweep threads". */
+	r = option_all(argc, argv, 2, ":i:x:h", long_options, read_option, opt, help);
+	if (*help)
+		usage(stdout);
+	if (r || *help)
+		return r;
 	if (!opt->nkind)
 		add_usual_kinds(opt);
-	return 0;
+	return option_files_check(&opt->files);
 }

@@ -47,7 +47,7 @@ ALL += $(PEERS)
 $(BUILD)/test_lop: $(addprefix $(BUILD)/tools/tools/,lop.o stats.o)
 $(BUILD)/test_report: $(addprefix $(BUILD)/tools/tools/,html.o published.o report_figure.o \
                       report_list.o report_plot.o report_points.o report_read.o tool.o)
-$(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,hist.o stats.o tool.o bench_opt.o)
+$(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,hist.o stats.o option.o tool.o bench_opt.o)
 $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/,experiment.o journal.o machine.o output.o \
                        progress.o published.o result.o result_out.o stats.o tool.o)
 $(BUILD)/test_sweep: $(addprefix $(BUILD)/tools/tools/,apps.o sweep_list.o sweep_math.o stats.o \

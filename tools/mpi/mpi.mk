@@ -10,7 +10,7 @@ MPIB_SRC := $(wildcard tools/mpi/*.c)
 MPIB_OPENMPI_OBJ := $(MPIB_SRC:%.c=$(BUILD)/bench-openmpi/%.o)
 MPIB_MPICH_OBJ := $(MPIB_SRC:%.c=$(BUILD)/bench-mpich/%.o)
 MPIB_TOOL_OBJ := $(patsubst %,$(BUILD)/tools/tools/%.o,apps apps_result experiment hist journal \
-                   machine output progress published result result_out stats sweep_list tool work)
+                   machine option output progress published result result_out stats sweep_list tool work)
 $(BUILD)/nbar-mpi-bench-openmpi: $(MPIB_OPENMPI_OBJ)
 $(BUILD)/nbar-mpi-bench-openmpi: MPI_LIBS = $(OPENMPI_LIBS)
 $(BUILD)/nbar-mpi-bench-mpich: $(MPIB_MPICH_OBJ)

@@ -5,44 +5,34 @@
  */
 #include "options.h"
 
-#include <getopt.h>
 #include <string.h>
 
+#include "option.h"
 #include "tool.h"
 
 const char *const mpib_test_name[MPIB_TEST_END] = { "barrier", "ibarrier", "busy", "app" };
 const char *const mpib_compute_name[MPIB_COMPUTE_END] = { "auto", "spin", "sleep", "yield" };
 
 enum {
-	OPT_TEST = 256,
+	OPT_TEST = OPTION_OWN,
 	OPT_METHOD,
 	OPT_BLOCKS,
 	OPT_COMPUTE,
 	OPT_BUSY_RANK,
 	OPT_COMPUTE_BY,
-	OPT_SEED,
-	OPT_JSON,
-	OPT_CSV,
-	OPT_RAW,
 	OPT_MPI,
 	OPT_APP /* and those after it, as enum apps_option has them */
 };
 
 static const struct option long_options[] = {
-	{ "iterations", required_argument, NULL, 'i' },
-	{ "warmup", required_argument, NULL, 'x' },
+	OPTION_OF_ALL,
 	{ "full", no_argument, NULL, 'f' },
-	{ "help", no_argument, NULL, 'h' },
 	{ "test", required_argument, NULL, OPT_TEST },
 	{ "method", required_argument, NULL, OPT_METHOD },
 	{ "blocks", required_argument, NULL, OPT_BLOCKS },
 	{ "compute", required_argument, NULL, OPT_COMPUTE },
 	{ "busy-rank", required_argument, NULL, OPT_BUSY_RANK },
 	{ "compute-by", required_argument, NULL, OPT_COMPUTE_BY },
-	{ "seed", required_argument, NULL, OPT_SEED },
-	{ "json", required_argument, NULL, OPT_JSON },
-	{ "csv", required_argument, NULL, OPT_CSV },
-	{ "raw", required_argument, NULL, OPT_RAW },
 	{ "app", required_argument, NULL, OPT_APP + APPS_APP },
 	{ "steps", required_argument, NULL, OPT_APP + APPS_STEPS },
 	{ "vary", required_argument, NULL, OPT_APP + APPS_VARY },
@@ -143,18 +133,9 @@ static int add_method(void *arg, const char *item)
 	return 0;
 }
 
-static int read_u32(const char *option, const char *text, uint32_t min, uint32_t max, uint32_t *out)
+static int read_option(void *to, int c, const char *arg)
 {
-	uint64_t value;
-
-	if (!tool_number(text, min, max, &value))
-		return tool_usage("%s: '%s' is not a number from %u to %u", option, text, min, max);
-	*out = (uint32_t)value;
-	return 0;
-}
-
-static int read_option(struct mpib_options *opt, int c, const char *arg)
-{
+	struct mpib_options *opt = to;
 	uint32_t rank = 0;
 	int r;
 
@@ -164,9 +145,9 @@ static int read_option(struct mpib_options *opt, int c, const char *arg)
 	}
 	switch (c) {
 	case 'i':
-		return read_u32("-i", arg, 1, MPIB_ITERS_MAX, &opt->iters);
+		return option_u32("-i", arg, 1, MPIB_ITERS_MAX, &opt->iters);
 	case 'x':
-		return read_u32("-x", arg, 0, MPIB_ITERS_MAX, &opt->warmup);
+		return option_u32("-x", arg, 0, MPIB_ITERS_MAX, &opt->warmup);
 	case 'f':
 		opt->full = true;
 		return 0;
@@ -177,35 +158,22 @@ static int read_option(struct mpib_options *opt, int c, const char *arg)
 		opt->nmethod = 0;
 		return tool_list(arg, add_method, opt);
 	case OPT_BLOCKS:
-		return read_u32("--blocks", arg, 1, MPIB_BLOCKS_MAX, &opt->blocks);
+		return option_u32("--blocks", arg, 1, MPIB_BLOCKS_MAX, &opt->blocks);
 	case OPT_COMPUTE:
-		return read_u32("--compute", arg, 1, 60000000, &opt->compute_us);
+		return option_u32("--compute", arg, 1, 60000000, &opt->compute_us);
 	case OPT_BUSY_RANK:
-		r = read_u32("--busy-rank", arg, 0, INT32_MAX, &rank);
+		r = option_u32("--busy-rank", arg, 0, INT32_MAX, &rank);
 		opt->busy_rank = (int)rank;
 		return r;
 	case OPT_COMPUTE_BY:
 		return set_compute(opt, arg);
-	case OPT_SEED:
-		return tool_number(arg, 0, UINT64_MAX, &opt->seed)
-			       ? 0
-			       : tool_usage("--seed: '%s' is not a number", arg);
-	case OPT_JSON:
-		opt->out.json = arg;
-		return 0;
-	case OPT_CSV:
-		opt->out.csv = arg;
-		return 0;
-	case OPT_RAW:
-		opt->out.raw = arg;
-		return 0;
 	case OPT_MPI:
 		opt->mpi = arg;
 		return strcmp(arg, "openmpi") && strcmp(arg, "mpich")
 			       ? tool_usage("--mpi: '%s' is neither openmpi nor mpich", arg)
 			       : 0;
 	}
-	return tool_usage("it cannot be read");
+	return option_common(c, arg, &opt->seed, &opt->out);
 }
 
 /* What was not said. */
@@ -228,13 +196,6 @@ static void set_defaults(struct mpib_options *opt)
 /* What only all options together can tell. */
 static int check_together(const struct mpib_options *opt)
 {
-	const char *const out[] = { opt->out.json, opt->out.csv, opt->out.raw };
-	uint32_t std = 0;
-
-	for (uint32_t i = 0; i < 3; i++)
-		std += out[i] && !strcmp(out[i], "-");
-	if (std > 1)
-		return tool_usage("--json -, --csv - and --raw - cannot go to stdout together");
 	if (opt->compute_us && (opt->test == MPIB_BARRIER || opt->test == MPIB_APP))
 		return tool_usage("--compute is for --test ibarrier and busy");
 	if (opt->compute && opt->test == MPIB_BARRIER)
@@ -246,12 +207,12 @@ static int check_together(const struct mpib_options *opt)
 	if (opt->test == MPIB_APP && opt->iters > MPIB_ITERS_MAX / SWEEP_LIST_MAX)
 		return tool_usage("-i: at most %u executions of an application",
 				  MPIB_ITERS_MAX / SWEEP_LIST_MAX);
-	return 0;
+	return option_files_check(&opt->out);
 }
 
 int mpib_options_parse(int argc, char **argv, struct mpib_options *opt, bool *help)
 {
-	int c, r;
+	int r;
 
 	*opt = (struct mpib_options){
 		.method = { { "mpi", MPIB_MPI, { 0 } }, { "nbar", MPIB_NBAR, { 0 } } },
@@ -263,24 +224,9 @@ int mpib_options_parse(int argc, char **argv, struct mpib_options *opt, bool *he
 		.busy_rank = -1,
 		.seed = 1,
 	};
-	*help = false;
-	optind = 1;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":i:x:fh", long_options, NULL)) != -1) {
-		if (c == 'h') {
-			*help = true;
-			return 0;
-		}
-		if (c == ':')
-			return tool_usage("%s wants a value", argv[optind - 1]);
-		if (c == '?')
-			return tool_usage("unknown option %s", argv[optind - 1]);
-		r = read_option(opt, c, optarg);
-		if (r)
-			return r;
-	}
-	if (optind < argc)
-		return tool_usage("what is '%s'? All arguments are options", argv[optind]);
+	r = option_all(argc, argv, 1, ":i:x:fh", long_options, read_option, opt, help);
+	if (r || *help)
+		return r;
 	r = check_together(opt);
 	if (!r)
 		set_defaults(opt);

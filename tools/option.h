@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * option.h - what the options of all subcommands that measure have in common. Each function returns
+ * 0 or TOOL_USAGE, and then the message is out.
+ */
+#ifndef NBAR_TOOLS_OPTION_H
+#define NBAR_TOOLS_OPTION_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "experiment.h"
+
+/* Long options of all; a subcommand's own are from OPTION_OWN on. */
+enum { OPTION_SEED = 256, OPTION_JSON, OPTION_CSV, OPTION_RAW, OPTION_RESUME, OPTION_OWN };
+
+/* clang-format off */
+#define OPTION_OF_ALL                                     \
+	{ "iterations", required_argument, NULL, 'i' },   \
+	{ "warmup", required_argument, NULL, 'x' },       \
+	{ "help", no_argument, NULL, 'h' },               \
+	{ "seed", required_argument, NULL, OPTION_SEED }, \
+	{ "json", required_argument, NULL, OPTION_JSON }, \
+	{ "csv", required_argument, NULL, OPTION_CSV },   \
+	{ "raw", required_argument, NULL, OPTION_RAW }
+/* clang-format on */
+
+/* Calls read(arg, c, value) for each option behind argv[first - 1]; -h sets *help and ends it. */
+int option_all(int argc, char **argv, int first, const char *brief, const struct option *all,
+	       int (*read)(void *arg, int c, const char *value), void *arg, bool *help);
+
+int option_u32(const char *option, const char *text, uint32_t min, uint32_t max, uint32_t *out);
+
+/* OPTION_SEED to OPTION_RESUME. */
+int option_common(int c, const char *value, uint64_t *seed, struct experiment_options *files);
+
+/* At most one file is stdout. */
+int option_files_check(const struct experiment_options *files);
+
+#endif
