@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define LINES_MAX 48u
+#define MANY_LINES 8u /* beyond, they are thinner */
 #define COLOURS 8u
 #define DASHES 4u
 #define POINTS 8u
@@ -119,13 +120,20 @@ static void axis_label(const struct figure *f, FILE *to, char axis, int column)
 	fprintf(to, "set %clabel '%s%s%s' noenhanced\n", axis, name, *in ? ", " : "", in);
 }
 
-/* On a narrow screen the key is below, and takes its room from nobody. */
+/* The key takes its room from nobody: on a narrow screen it is below, else beside, in one column.
+ */
 static void put_size(FILE *to, bool wide, uint32_t lines)
 {
+	uint32_t beside = 80 + 22 * lines;
+
 	fprintf(to,
 		"set terminal svg size %u,%u dynamic noenhanced font 'sans-serif,%u' dashlength "
 		"0.6\n",
-		wide ? 820u : 400u, wide ? 440u : 340u + 18u * lines, wide ? 14u : 13u);
+		wide ? 820u : 400u,
+		!wide          ? 340u + 18u * lines
+		: beside > 440 ? beside
+			       : 440u,
+		wide ? 14u : 13u);
 }
 
 static void script_head(const struct figure *f, FILE *to, bool wide)
@@ -220,13 +228,14 @@ static void put_bars(FILE *to, uint32_t line, uint32_t which, uint32_t all)
 		(which + 0.5) * width - 0.4, width * 0.94);
 }
 
-static void put_lines(FILE *to, uint32_t line, uint32_t dash)
+static void put_lines(FILE *to, uint32_t line, uint32_t dash, bool many)
 {
 	static const char *const dashes[DASHES] = { "solid", "(8,5)", "(2,4)", "(10,4,2,4)" };
 	static const int point[POINTS] = { 7, 6, 5, 9, 4, 11, 8, 13 };
 
-	fprintf(to, "$d%u using 1:2 with linespoints lw 2 dt %s pt %d ps 0.7", line,
-		dashes[dash % DASHES], point[dash % POINTS]);
+	fprintf(to, "$d%u using 1:2 with linespoints lw %s dt %s pt %d ps %s", line,
+		many ? "1.2" : "2", dashes[dash % DASHES], point[dash % POINTS],
+		many ? "0.4" : "0.7");
 }
 
 /* "nic, 8 nodes": what is counted is said with its number. */
@@ -281,7 +290,7 @@ static bool script_lines(struct figure *f, FILE *to, bool wide)
 			if (bars)
 				put_bars(to, i * LINES_MAX + k, plotted, lines);
 			else
-				put_lines(to, i * LINES_MAX + k, k);
+				put_lines(to, i * LINES_MAX + k, k, lines > MANY_LINES);
 			fprintf(to, " lc rgb '#0001%02x'", i % COLOURS + 1);
 			put_title(f, to, (const char *const[]){ a, b });
 			plotted++;
