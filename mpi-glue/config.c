@@ -4,6 +4,7 @@
  *
  * Called once, when MPI starts. Knows no MPI.
  */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,12 +125,27 @@ void nbmpi_config_env(struct nbmpi_config *out)
 
 #define HOST_PREFIX "host:" /* of NICs inside a process */
 
-/* False: "host", but the name is that of another NIC. */
-static bool where_fits(struct nbmpi_config *config)
+static bool names_host(const struct nbmpi_config *config)
 {
 	const char *nic = config->nic[0] ? config->nic : variable("NBAR_NIC");
 
-	if (nic && strncmp(nic, HOST_PREFIX, strlen(HOST_PREFIX)) == 0)
+	return nic && strncmp(nic, HOST_PREFIX, strlen(HOST_PREFIX)) == 0;
+}
+
+/*
+ * libfabric brings libefa, which registers itself with libibverbs; Open MPI may unload both of them
+ * in MPI_Init, and libibverbs, which stays, would later call what is no longer there.
+ */
+void nbmpi_config_pin(const struct nbmpi_config *config)
+{
+	if (config->enable && (config->where == NBMPI_WHERE_HOST || names_host(config)))
+		(void)dlopen("libefa.so.1", RTLD_LAZY | RTLD_NODELETE);
+}
+
+/* False: "host", but the name is that of another NIC. */
+static bool where_fits(struct nbmpi_config *config)
+{
+	if (names_host(config))
 		config->where = NBMPI_WHERE_HOST;
 	else if (config->where == NBMPI_WHERE_HOST && config->nic[0])
 		return false;

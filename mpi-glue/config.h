@@ -55,6 +55,9 @@ bool nbmpi_where_parse(const char *text, enum nbmpi_where *out);
  * not with `where`. Sets what follows of the two for each other. */
 void nbmpi_config_check(struct nbmpi_config *config, uint32_t rank);
 
+/* Before MPI loads and unloads its networks: keeps what a NIC inside this process needs of them. */
+void nbmpi_config_pin(const struct nbmpi_config *config);
+
 /* Writes the NIC's name with %r and %h filled in. False: it is too long, or has another %. */
 #define NBMPI_NIC_SIZE 320u
 bool nbmpi_nic_name(const struct nbmpi_config *config, uint32_t rank, char *out, size_t size);

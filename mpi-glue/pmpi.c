@@ -266,13 +266,12 @@ static bool number_hosts(const struct nbmpi_node *node, const struct nbmpi_node 
 }
 
 /* All processes of the world learn where the others are. */
-static int begin(void)
+static int begin(const struct nbmpi_config *config)
 {
-	struct nbmpi_start start = { .ops = &ops };
+	struct nbmpi_start start = { .config = *config, .ops = &ops };
 	struct nbmpi_node self, *node;
 	int rank, rc;
 
-	nbmpi_config_env(&start.config);
 	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &world.size);
 	start.rank = (uint32_t)rank;
@@ -301,18 +300,30 @@ static int begin(void)
 	return MPI_SUCCESS;
 }
 
+static void before(struct nbmpi_config *config)
+{
+	nbmpi_config_env(config);
+	nbmpi_config_pin(config);
+}
+
 int MPI_Init(int *argc, char ***argv)
 {
-	int rc = PMPI_Init(argc, argv);
+	struct nbmpi_config config;
+	int rc;
 
-	return rc == MPI_SUCCESS ? begin() : rc;
+	before(&config);
+	rc = PMPI_Init(argc, argv);
+	return rc == MPI_SUCCESS ? begin(&config) : rc;
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-	int rc = PMPI_Init_thread(argc, argv, required, provided);
+	struct nbmpi_config config;
+	int rc;
 
-	return rc == MPI_SUCCESS ? begin() : rc;
+	before(&config);
+	rc = PMPI_Init_thread(argc, argv, required, provided);
+	return rc == MPI_SUCCESS ? begin(&config) : rc;
 }
 
 int MPI_Finalize(void)

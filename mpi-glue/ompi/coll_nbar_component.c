@@ -144,6 +144,7 @@ static bool configure(void)
 	}
 	strcpy(config.alg, SELF.algorithm);
 	strcpy(config.nic, SELF.nic);
+	nbmpi_config_pin(&config);
 	nbmpi_config_check(&config, coll_nbar_rank());
 	return config.enable;
 }
