@@ -109,4 +109,10 @@ suite() {
 for mode in ${NBAR_MODES:-ud write}; do
 	suite
 done
+# Only here a write can be lost and nobody be told.
+mode=write-uc
+ok "$mode: a daemon in each guest" start_all
+ok "$mode: 100 barriers of all guests" across "$NBAR_GUESTS" -i 100
+ok "$mode: with 5 % loss" loss
+ok "$mode: the daemons end" stop_all
 finish
