@@ -63,7 +63,7 @@ struct bench_options {
 	uint32_t nwhere;
 	char alg[BENCH_LIST_MAX][NBAR_NAME_MAX];
 	uint32_t nalg;
-	char wire[NBAR_NAME_MAX];
+	char wire[48];                  /* with keys */
 	const char *nic[NBAR_NICS_MAX]; /* attach to these instead of starting a daemon */
 	uint32_t nnic;
 	struct experiment_options out;

@@ -63,7 +63,7 @@ void bench_usage_common(FILE *to)
 	      "  --resume          goes on with a run that was interrupted: FILE.journal has it\n"
 	      "  --raw FILE        every barrier of every node, as CSV\n"
 	      "The daemon that is started for the runs:\n"
-	      "  --wire ring|udp   between its NICs (ring)\n"
+	      "  --wire ring|udp|verbs[,KEYS]  between its NICs, with keys of nbar-nicd (ring)\n"
 	      "  --idle POLICY     spin, yield or sleep (spin; yield if there is one core)\n"
 	      "  --cpu N           its core (the first allowed); hosts get the others\n"
 	      "  --nicd PATH       the program (nbar-nicd beside this one, or in $PATH)\n"
@@ -170,6 +170,19 @@ static int check_word(const char *option, const char *text, const char *words)
 	return tool_usage("%s: '%s' is none of: %s", option, text, words);
 }
 
+/* A wire, or "verbs,mode=write": what the keys mean, the daemon knows. */
+static int read_wire(struct bench_options *opt, const char *arg)
+{
+	bool keys = !strncmp(arg, "verbs,", 6);
+	int r = keys ? 0 : check_word("--wire", arg, "ring udp verbs");
+
+	if (!r && strlen(arg) >= sizeof(opt->wire))
+		r = tool_usage("--wire: '%s' is too long", arg);
+	if (!r)
+		strcpy(opt->wire, arg);
+	return r;
+}
+
 /* Options of the daemon that bench starts. */
 static int read_daemon_option(struct bench_options *opt, int c, const char *arg)
 {
@@ -178,10 +191,7 @@ static int read_daemon_option(struct bench_options *opt, int c, const char *arg)
 
 	switch (c) {
 	case OPT_WIRE:
-		r = check_word("--wire", arg, "ring udp");
-		if (!r)
-			strcpy(opt->wire, arg);
-		return r;
+		return read_wire(opt, arg);
 	case OPT_IDLE:
 		opt->idle = arg;
 		return check_word("--idle", arg, "spin yield sleep");

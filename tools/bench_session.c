@@ -23,8 +23,8 @@ static int look_at_nics(struct bench_options *opt)
 			return TOOL_FAILED;
 		}
 		if (i == 0)
-			memcpy(opt->wire, stat.wire, sizeof(opt->wire));
-		opt->wire[sizeof(opt->wire) - 1] = '\0';
+			snprintf(opt->wire, sizeof(opt->wire), "%.*s", (int)sizeof(stat.wire),
+				 (const char *)stat.wire);
 	}
 	return 0;
 }
