@@ -68,6 +68,10 @@ of_a_group() { # QPS
 	[ "$n" = $wanted ]
 }
 
+one_to_many() { # KEYS
+	"$BUILD/nbar" bench one-to-many --peers 3 -i 20 -x 2 --idle yield --wire "$1"
+}
+
 # What every way to send has to pass.
 short() {
 	ok "$mode: a daemon with four NICs starts" nics $mode-a - - - -
@@ -149,5 +153,8 @@ done
 for mode in write-uc ud,inline=no write,inline=no; do
 	short
 	cleanup_daemons
+done
+for keys in verbs verbs,inline=no verbs,mode=write; do
+	ok "1:P ping-pong over $keys" one_to_many "$keys"
 done
 finish

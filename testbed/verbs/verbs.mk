@@ -5,7 +5,8 @@
 VERBS_DEPS := qemu-system-x86 cpio busybox-static kmod iproute2 libibverbs-dev ibverbs-providers \
 	rdma-core strace
 VERBS_BIN += $(BUILD)/oracle
-VERBS_LIST += testbed/verbs/test-bad.sh testbed/verbs/test-one.sh testbed/verbs/test-guests.sh
+VERBS_LIST += testbed/verbs/test-bad.sh testbed/verbs/test-one.sh testbed/verbs/test-syscalls.sh \
+	testbed/verbs/test-guests.sh
 
 ifneq ($(VERBS),)
 VERBS_BIN += $(BUILD)/verbs-garbage

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The wire "verbs" and the kernel: between token and completion a NIC registers nothing, makes nothing
+# and calls nothing but the provider's doorbell, which soft RoCE has as a write to its device; a host
+# that spins calls nothing, but looks at its socket every 256 polls. Told by strace, from what grows with the number of barriers.
+set -u
+guests=1
+. "$(dirname "$0")/lib.sh"
+times="--idle spin --pull-us 200000 --budget-ms 20000"
+many=1000
+
+if ! command -v strace >/dev/null; then
+	skip "system calls" "no strace here; on Debian: apt-get install strace"
+	finish
+fi
+
+# barriers N: of two, at two NICs of the daemon, the first member under strace. Leaves the calls of
+# the daemon's polling thread in daemon.N, and those of the member in host.N.
+barriers() {
+	local n=$1 tracer rc
+	strace -qq -p "$polling" -o "$work/daemon.$n" 2>"$work/strace" &
+	tracer=$!
+	soon grep -q "TracerPid:.$tracer" "/proc/$polling/status" || return
+	NBAR_WAIT=spin strace -f -qq -o "$work/host.$n" "$oracle" -i "$n" "$work/$mode/n0.sock" "$work/$mode/n1.sock"
+	rc=$?
+	kill "$tracer"
+	wait "$tracer"
+	return $rc
+}
+
+calls() { # FILE: how often each, by name
+	sed -n 's/^[0-9 ]*\([a-z_0-9]*\)(.*/\1/p' "$1" | sort | uniq -c | sort -rn
+}
+
+# grown WHO: the calls that grew by more than a tenth of the number of barriers, by name.
+grown() {
+	join -a 1 -e 0 -o 0,1.2,2.2 <(calls "$work/$1.$many" | awk '{ print $2, $1 }' | sort) \
+		<(calls "$work/$1.100" | awk '{ print $2, $1 }' | sort) |
+		awk -v "n=$many" '$2 - $3 > n / 10 { print $1, $2 - $3 }'
+}
+
+traced() {
+	barriers 100 && barriers $many
+}
+
+# The daemon's doorbell: command POST_SEND of uverbs, to a device of /dev/infiniband. A clock that the
+# kernel cannot let programs read is one more.
+by_daemon() {
+	local fds fd
+	fds=$(for fd in /proc/"$polling"/fd/*; do
+		case $(readlink "$fd") in /dev/infiniband/uverbs*) printf '%s|' "${fd##*/}" ;; esac
+	done)
+	grown daemon
+	echo "a barrier: $(grep -cE "^write\((${fds%|}), \"\\\\34\\\\0\\\\0\\\\0" "$work/daemon.$many") doorbells in $many barriers"
+	! grown daemon | grep -vE '^(write|clock_gettime) ' || return
+	! grep '^write(' "$work/daemon.$many" | grep -vE "^write\((${fds%|}), \"\\\\34\\\\0\\\\0\\\\0" | sed -n '21,$p' | grep .
+	! grep -E '^(ioctl|mmap|munmap|brk|openat)\(' "$work/daemon.$many"
+}
+
+# Every 256 looks in vain at the word a member looks whether its NIC lives: a slow barrier has some.
+by_host() {
+	grown host
+	! grown host | grep -vE '^(clock_gettime|recvfrom) ' &&
+		! grep 'recvfrom(' "$work/host.$many" | grep -v MSG_PEEK | sed -n '101,$p' | grep .
+}
+
+for mode in ud write; do
+	ok "$mode: a daemon with two NICs" nics $mode - -
+	[ "$failures" = 0 ] || finish
+	polling=$last_pid
+	ok "$mode: 100 and $many barriers under strace" traced
+	ok "$mode: the daemon calls nothing but the device's doorbell" by_daemon
+	ok "$mode: the hosts, which spin, call nothing but to look whether the NIC lives" by_host
+	cleanup_daemons
+done
+finish
