@@ -160,8 +160,6 @@ static uint32_t star_make(uint32_t rank)
 static int open_member(struct member *m, uint32_t rank)
 {
 	struct nbar_group_attr attr = { .rank = rank, .size = size, .alg = alg };
-	/* A busy machine may leave a host alone for seconds: that is not what is tested. */
-	static const struct hostbar_config patient = { HOSTBAR_PULL_NS, UINT64_C(60000000000) };
 	struct nbar_blob *blob = &shared->blob[rank];
 
 	if (strcmp(alg, "custom") == 0) {
@@ -169,7 +167,7 @@ static int open_member(struct member *m, uint32_t rank)
 		attr.plan = &star.head;
 	}
 	if (by_host)
-		return hostbar_open(m->port, &attr, &patient, &m->hb, blob);
+		return hostbar_open(m->port, &attr, NULL, &m->hb, blob);
 	return nbar_group_open(m->port, &attr, &m->g, blob);
 }
 
