@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The wire "verbs" and the kernel: between token and completion a NIC registers nothing, makes nothing
 # and calls nothing but the provider's doorbell, which soft RoCE has as a write to its device; a host
-# that spins calls nothing, but looks at its socket every 256 polls. Told by strace, from what grows with the number of barriers.
+# that spins calls nothing, but looks at its socket every 256 polls. Told by strace, from what grows
+# with the number of barriers.
 set -u
 guests=1
 . "$(dirname "$0")/lib.sh"
@@ -28,14 +29,14 @@ barriers() {
 	return $rc
 }
 
-calls() { # FILE: how often each, by name
-	sed -n 's/^[0-9 ]*\([a-z_0-9]*\)(.*/\1/p' "$1" | sort | uniq -c | sort -rn
+calls() { # FILE: name and how often, by name
+	sed -n 's/^[0-9 ]*\([a-z_0-9]*\)(.*/\1/p' "$1" | sort | uniq -c | awk '{ print $2, $1 }'
 }
 
 # grown WHO: the calls that grew by more than a tenth of the number of barriers, by name.
 grown() {
-	join -a 1 -e 0 -o 0,1.2,2.2 <(calls "$work/$1.$many" | awk '{ print $2, $1 }' | sort) \
-		<(calls "$work/$1.100" | awk '{ print $2, $1 }' | sort) |
+	calls "$work/$1.100" >"$work/few"
+	calls "$work/$1.$many" | join -a 1 -e 0 -o 0,1.2,2.2 - "$work/few" |
 		awk -v "n=$many" '$2 - $3 > n / 10 { print $1, $2 - $3 }'
 }
 
@@ -50,10 +51,10 @@ by_daemon() {
 	fds=$(for fd in /proc/"$polling"/fd/*; do
 		case $(readlink "$fd") in /dev/infiniband/uverbs*) printf '%s|' "${fd##*/}" ;; esac
 	done)
-	grown daemon
+	grown daemon | grep '^write ' || return # or nothing has been traced
 	echo "a barrier: $(grep -cE "^write\((${fds%|}), \"\\\\34\\\\0\\\\0\\\\0" "$work/daemon.$many") doorbells in $many barriers"
 	! grown daemon | grep -vE '^(write|clock_gettime) ' || return
-	! grep '^write(' "$work/daemon.$many" | grep -vE "^write\((${fds%|}), \"\\\\34\\\\0\\\\0\\\\0" | sed -n '21,$p' | grep .
+	! grep '^write(' "$work/daemon.$many" | grep -vE "^write\((${fds%|}), \"\\\\34\\\\0\\\\0\\\\0" | sed -n '21,$p' | grep . || return
 	! grep -E '^(ioctl|mmap|munmap|brk|openat)\(' "$work/daemon.$many"
 }
 
