@@ -237,9 +237,9 @@ static int hostnic_open(const char *spec, int may_make, struct nbar_hostnic **ou
 
 	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&all.lock);
-	n = find(spec);
-	/* The address of one that is just ending may be wanted. */
-	while (!n && all.nending)
+	/* The address of one that is just ending may be wanted; and while we wait for its end, another
+	 * thread may make ours. */
+	while (!(n = find(spec)) && may_make && all.nending)
 		pthread_cond_wait(&all.ended, &all.lock);
 	hostnic_log_begin(text, NBAR_HOSTNIC_TEXT);
 	if (!n)
