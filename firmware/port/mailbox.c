@@ -28,19 +28,27 @@ bool mailbox_enter(struct mailbox *m)
 {
 	/* Who polls without a pause would keep a call from the lock. Pairs with the additions in
 	 * call_shared. Relaxed: it orders nothing, the lock does. */
-	return !__atomic_load_n(&m->wanted, __ATOMIC_RELAXED) &&
-	       pthread_mutex_trylock(&m->turn) == 0;
+	if (__atomic_load_n(&m->wanted, __ATOMIC_RELAXED) || pthread_mutex_trylock(&m->turn) != 0)
+		return false;
+	/* A thread that is cancelled in a system call of the wire would never leave. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &m->cancel);
+	return true;
 }
 
 void mailbox_leave(struct mailbox *m)
 {
+	int cancel = m->cancel;
+
 	pthread_mutex_unlock(&m->turn);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 static void call_shared(struct mailbox *m, mailbox_fn *fn, void *arg)
 {
 	const struct timespec nap = { .tv_nsec = CALL_NAP_NS };
+	int cancel;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as in mailbox_enter */
 	/* Pairs with the load in mailbox_enter. Relaxed: see there. */
 	__atomic_fetch_add(&m->wanted, 1, __ATOMIC_RELAXED);
 	/* Not asleep on the lock: who leaves it would have to make a system call. */
@@ -53,6 +61,7 @@ static void call_shared(struct mailbox *m, mailbox_fn *fn, void *arg)
 	__atomic_fetch_sub(&m->wanted, 1, __ATOMIC_RELAXED);
 	fn(arg, m->clock());
 	pthread_mutex_unlock(&m->turn);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 void mailbox_call(struct mailbox *m, mailbox_fn *fn, void *arg)

@@ -26,6 +26,7 @@ struct mailbox {
 	uint64_t (*clock)(void); /* NULL: it is not shared */
 	uint32_t wanted;         /* calls that wait for the end of a turn */
 	pthread_mutex_t turn;
+	int cancel; /* whether who is in it could be cancelled before */
 };
 
 /* Makes it a shared one, before anybody uses it. */

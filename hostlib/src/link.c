@@ -141,9 +141,16 @@ static int check_owner(const struct nblib_link *l)
 			  l->nic, l->path, (unsigned)who.uid, (unsigned)geteuid());
 }
 
-static int connect_daemon(struct nblib_link *l)
+static void limit_answers(const struct nblib_link *l)
 {
 	const struct timeval limit = { .tv_sec = ANSWER_S };
+
+	setsockopt(l->sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(l->sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+}
+
+static int connect_daemon(struct nblib_link *l)
+{
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
 	memcpy(addr.sun_path, l->path, sizeof(l->path));
@@ -151,8 +158,7 @@ static int connect_daemon(struct nblib_link *l)
 	if (l->sock < 0)
 		return nblib_fail(-errno, "NIC %s: cannot make a socket: %s", l->nic,
 				  strerror(errno));
-	setsockopt(l->sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	setsockopt(l->sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	limit_answers(l);
 	while (connect(l->sock, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
 		if (errno == EINTR)
 			continue;
@@ -173,6 +179,8 @@ int nblib_link_open(struct nblib_link *l, const char *name, bool make, uint32_t 
 		snprintf(l->nic, sizeof(l->nic), "%.31s", name);
 		snprintf(l->path, sizeof(l->path), "%.100s", name);
 		err = nblib_host_connect(l, name, make);
+		if (err == 0)
+			limit_answers(l);
 	} else {
 		err = parse_name(l, name ? name : "n0", port);
 		if (err == 0)

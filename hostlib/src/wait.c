@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -198,8 +199,12 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 			end = NBLIB_LOST;
 		if (end != NBLIB_DONE)
 			break;
-		if (w.now - looked >= LOOK_NS)
+		if (w.now - looked >= LOOK_NS) {
 			looked = w.now;
+			/* As in a look at a socket; a turn of the NIC is no place for it. */
+			if (own)
+				pthread_testcancel();
+		}
 		if (!stay_awake(&w)) {
 			uint64_t left = timeout_ns - waited;
 

@@ -101,6 +101,50 @@ static void threads_share_a_nic(void **state)
 	members(1, threads_poll, 0);
 }
 
+static void *waits_for_ever(void *arg)
+{
+	(void)arg;
+	nbar_wait(pair[0], 1, NBAR_FOREVER);
+	return NULL;
+}
+
+/* Who is cancelled gives a turn of the NIC to its end: others still get there. */
+static void one_is_cancelled(void)
+{
+	const struct nbar_wait_policy spin = { .spin_us = UINT32_MAX };
+	const struct nbar_group_attr attr[2] = { { .rank = 0, .size = 2 },
+						 { .rank = 1, .size = 2 } };
+	struct nbar_rep_nic_stat stat;
+	struct nbar_blob blob[2];
+	pthread_t thread;
+	void *end;
+
+	want_ok(nbar_open(ANY, &port));
+	for (int i = 0; i < 2; i++)
+		want_ok(nbar_group_open(port, &attr[i], &pair[i], &blob[i]));
+	for (int i = 0; i < 2; i++)
+		want_ok(nbar_group_connect(pair[i], blob));
+	nbar_group_set_wait(pair[0], &spin);
+	want_ok(nbar_post(pair[0], NULL));
+	for (int i = 0; i < 20; i++) {
+		want(pthread_create(&thread, NULL, waits_for_ever, NULL) == 0, "no thread");
+		nap_ms(5);
+		pthread_cancel(thread);
+		pthread_join(thread, &end);
+		want(end == PTHREAD_CANCELED, "the wait has ended");
+		want_ok(nbar_nic_stat(ANY, &stat));
+	}
+	want_ok(nbar_barrier(pair[1]));
+	want_ok(nbar_wait(pair[0], 1, NBAR_FOREVER));
+	nbar_close(port);
+}
+
+static void cancelled_waiter_leaves_the_nic(void **state)
+{
+	(void)state;
+	members(1, one_is_cancelled, 0);
+}
+
 /* How often other threads than this have slept. */
 static unsigned long naps(void)
 {
@@ -193,6 +237,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_ports_of_one_nic),
 		cmocka_unit_test(threads_share_a_nic),
+		cmocka_unit_test(cancelled_waiter_leaves_the_nic),
 		cmocka_unit_test(nic_without_groups_sleeps),
 		cmocka_unit_test(what_is_wrong_is_told),
 	};
