@@ -251,6 +251,14 @@ void control_free(struct control *k)
 	free(k);
 }
 
+void control_forked(const struct control *k)
+{
+	/* A client is in the list for less long than its descriptor is open. */
+	for (const struct control_client *c = k->nic[0].client; c; c = c->next)
+		close(c->fd);
+	close(k->epoll);
+}
+
 int control_start(struct nicd *d, const struct control_config *config, struct control **out)
 {
 	struct control *k = calloc(1, sizeof(*k));

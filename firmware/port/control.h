@@ -48,6 +48,10 @@ int control_admit(struct control *k, int fd);
 /* Gives everything back that is not a client's, in over(). */
 void control_free(struct control *k);
 
+/* In a child of fork(), where nobody uses it: closes the descriptors of the process's own NIC, no
+ * more. That of a client who is just coming in stays. */
+void control_forked(const struct control *k);
+
 /* Path of the socket of NIC i. */
 const char *control_path(const struct control *k, uint32_t i);
 

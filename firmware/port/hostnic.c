@@ -34,47 +34,54 @@ struct nbar_hostnic {
 	char text[]; /* of the specification */
 };
 
-/* All NICs of the process, and how many are just ending. */
+/* All NICs of the process, and those that are just ending. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
-	struct nbar_hostnic *first;
-	uint32_t nending;
+	struct nbar_hostnic *first, *ending;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER };
 
 /* --- a NIC begins and ends ------------------------------------------------------------------- */
+
+/* Out of the list that it is in. */
+static void take(struct nbar_hostnic *n, struct nbar_hostnic **at)
+{
+	while (*at != n)
+		at = &(*at)->next;
+	*at = n->next;
+}
 
 /* Control thread, with nothing left to do. True: the NIC is out of the list, and the thread is to
  * end. */
 static bool unused(void *arg)
 {
-	struct nbar_hostnic *n = arg, **at = &all.first;
+	struct nbar_hostnic *n = arg;
 	bool yes;
 
 	pthread_mutex_lock(&all.lock);
 	yes = n->refs == 0;
-	while (yes && *at != n)
-		at = &(*at)->next;
 	if (yes) {
-		*at = n->next;
-		all.nending++;
+		take(n, &all.first);
+		n->next = all.ending;
+		all.ending = n;
 	}
 	pthread_mutex_unlock(&all.lock);
 	return yes;
 }
 
-/* The last that the control thread does. */
+/* The last that the control thread does; with the lock, because a child of fork() closes the
+ * descriptors of what is in a list. */
 static void over(void *arg)
 {
 	struct nbar_hostnic *n = arg;
 
 	pthread_detach(pthread_self());
+	pthread_mutex_lock(&all.lock);
 	control_free(n->control);
 	nicd_fini(&n->nicd);
 	close(n->look_fd);
+	take(n, &all.ending);
 	free(n);
-	pthread_mutex_lock(&all.lock);
-	all.nending--;
 	pthread_cond_broadcast(&all.ended);
 	pthread_mutex_unlock(&all.lock);
 }
@@ -116,14 +123,15 @@ static int make(const char *text, struct nbar_hostnic **out)
 	nicd_init(&n->nicd, &n->spec.config);
 	mailbox_share(&n->nicd.mailbox, nicd_clock);
 	n->look_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	rc = nicd_add(&n->nicd, n->spec.name, wire);
+	rc = n->look_fd < 0 ? -errno : nicd_add(&n->nicd, n->spec.name, wire);
 	if (rc < 0)
 		wire->ops->close(wire);
 	else
 		rc = start(n);
 	if (rc < 0) {
 		nicd_fini(&n->nicd);
-		close(n->look_fd);
+		if (n->look_fd >= 0)
+			close(n->look_fd);
 		free(n);
 		return rc;
 	}
@@ -145,18 +153,26 @@ static void fork_parent(void)
 	pthread_mutex_unlock(&all.lock);
 }
 
-/* NICs stay with the parent. The child forgets them, and lets go of what would keep their addresses
- * taken when the parent has ended; it may open its own. */
-static void fork_child(void)
+static void let_go(const struct nbar_hostnic *n)
 {
-	for (struct nbar_hostnic *n = all.first; n; n = n->next) {
+	for (; n; n = n->next) {
 		struct wire_base *wire = n->nicd.nic[0]->wire;
 
 		if (wire->ops->forked)
 			wire->ops->forked(wire);
+		control_forked(n->control);
+		close(n->look_fd);
 	}
+}
+
+/* NICs stay with the parent. The child forgets them, and lets go of what would keep their addresses
+ * taken when the parent has ended; it may open its own. */
+static void fork_child(void)
+{
+	let_go(all.first);
+	let_go(all.ending);
 	all.first = NULL;
-	all.nending = 0;
+	all.ending = NULL;
 	pthread_mutex_unlock(&all.lock);
 }
 
@@ -239,7 +255,7 @@ static int hostnic_open(const char *spec, int may_make, struct nbar_hostnic **ou
 	pthread_mutex_lock(&all.lock);
 	/* The address of one that is just ending may be wanted; and while we wait for its end, another
 	 * thread may make ours. */
-	while (!(n = find(spec)) && may_make && all.nending)
+	while (!(n = find(spec)) && may_make && all.ending)
 		pthread_cond_wait(&all.ended, &all.lock);
 	hostnic_log_begin(text, NBAR_HOSTNIC_TEXT);
 	if (!n)

@@ -20,6 +20,48 @@ static uint32_t entries(const char *folder)
 	return n;
 }
 
+/* Descriptors that a NIC has but for the memory of its ports. */
+static uint32_t ends_held(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	uint32_t n = 0;
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+		char what[64] = "";
+
+		if (readlinkat(dirfd(d), e->d_name, what, sizeof(what) - 1) > 0)
+			n += strstr(what, "socket:") || strstr(what, "anon_inode:");
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static void forks(void)
+{
+	uint32_t before = ends_held();
+	int status;
+	pid_t pid;
+
+	want_ok(nbar_open(ANY, &port));
+	pid = fork();
+	if (pid == 0) {
+		nbar_close(port);
+		want(ends_held() == before, "%u descriptors, not %u", ends_held(), before);
+		_exit(0);
+	}
+	want(waitpid(pid, &status, 0) == pid, "no child");
+	if (status) /* it has said why */
+		_exit(1);
+	nbar_close(port);
+}
+
+static void child_of_a_fork_holds_no_socket(void **state)
+{
+	(void)state;
+	members(1, forks, 0);
+}
+
 /* Two ports of one NIC are two members; when both are closed, nothing is left. */
 static void shares(void)
 {
@@ -236,6 +278,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_ports_of_one_nic),
+		cmocka_unit_test(child_of_a_fork_holds_no_socket),
 		cmocka_unit_test(threads_share_a_nic),
 		cmocka_unit_test(cancelled_waiter_leaves_the_nic),
 		cmocka_unit_test(nic_without_groups_sleeps),
