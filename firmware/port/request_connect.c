@@ -50,6 +50,10 @@ static void run_group_connect(void *arg, uint64_t now)
 	const struct nbar_blob *blob = (const void *)(call->req + 1);
 	struct nbnic_group *g = request_group_in(call->port, call->req->cell);
 
+	/* A process that exits has ended the port since run_check. */
+	call->end = CONNECT_NO_CELL;
+	if (!g)
+		return;
 	call->end = CONNECT_REFUSED;
 	if (nbnic_group_connect(&call->nic->nic, g, blob, call->req->nblob, now, &call->bad,
 				&call->why) < 0) {

@@ -29,6 +29,10 @@ static void run_group_open(void *arg, uint64_t now)
 	uint32_t cell = 0;
 
 	(void)now;
+	/* A process that exits ends its ports, while threads of it go on. */
+	call->rc = -ENETDOWN;
+	if (call->nic->port[call->port->number] != call->port)
+		return;
 	/* Attached processes may still look at a cell whose group is closed. */
 	while (cell < NBAR_GROUPS_MAX && (call->port->group[cell] || call->port->held[cell]))
 		cell++;
@@ -213,6 +217,9 @@ static int open_with(struct control_client *c, const struct nbar_req_group_open 
 	k->ngroup--;
 	c->ngroup--;
 	free(call.group);
+	if (call.rc == -ENETDOWN)
+		return request_fail(k, call.rc, "port %u of %s has ended, as its process exits",
+				    c->port->number, c->at->nic->name);
 	return request_fail(k, call.rc,
 			    "%s is full: it has %u groups open; close some, or use "
 			    "another NIC",
