@@ -283,6 +283,27 @@ static int make_all(struct verbs_wire *w)
 	return verbs_qp_start(w) < 0 ? verbs_error(w, "the queue pair ready", errno) : 0;
 }
 
+/* A connection for trial: a device that has none is to say so now, not to the first group. */
+static int line_try(const struct verbs_wire *w)
+{
+	struct verbs_line *l;
+
+	if (w->self.mode == VERBS_UD)
+		return 0;
+	l = verbs_line_make(w);
+	if (!l && errno == ENOMEM)
+		return 0; /* there may be memory when a group is connected */
+	if (!l)
+		return verbs_error(
+			w,
+			w->self.mode == VERBS_WRITE
+				? "a reliable connection (mode=ud does without)"
+				: "an unreliable connection (mode=write has reliable ones)",
+			errno);
+	verbs_line_free(l);
+	return 0;
+}
+
 static int mode_choose(struct verbs_wire *w, const char *text)
 {
 	if (!text || strcmp(text, "ud") == 0) {
@@ -316,7 +337,8 @@ int verbs_device_open(struct verbs_wire *w, const char *(*option)(void *args, co
 	if (rc < 0 || sl < 0 || inline_choose(w, option(args, "inline")) < 0)
 		return -EINVAL;
 	w->sl = (uint8_t)sl;
-	/* A program that has the NIC inside may fork: what the device writes to is to stay with it. */
+	/* A program that has the NIC inside may fork: what the device writes to is to stay with it.
+	 */
 	(void)ibv_fork_init();
 	w->wake_fd = w->base.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (w->wake_fd < 0 || getrandom(&w->self.id, sizeof(w->self.id), 0) != sizeof(w->self.id))
@@ -328,6 +350,8 @@ int verbs_device_open(struct verbs_wire *w, const char *(*option)(void *args, co
 		rc = mtu_choose(w, option(args, "mtu"));
 	if (rc == 0)
 		rc = make_all(w);
+	if (rc == 0)
+		rc = line_try(w);
 	if (rc < 0)
 		return rc;
 	memcpy(w->base.addr.byte, &w->self, sizeof(w->self));

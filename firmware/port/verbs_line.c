@@ -138,14 +138,17 @@ static void hello_send(struct verbs_wire *w, const struct verbs_peer *p)
  * it: its token is asked for again. */
 static void skip_lost(struct verbs_wire *w, struct verbs_line *l)
 {
-	for (uint32_t i = 0; i < VERBS_PLACES; i++) {
-		const struct verbs_place *at = &l->place[(l->seen + i) % VERBS_PLACES];
+	uint32_t next = UINT32_MAX;
 
-		if (verbs_place_turn(at) == l->seen + i + 1) {
-			w->base.errors += i;
-			l->seen += i;
-			return;
-		}
+	for (uint32_t i = 0; i < VERBS_PLACES; i++) {
+		uint32_t ahead = verbs_place_turn(&l->place[i]) - l->seen;
+
+		if ((int32_t)ahead > 0 && ahead < next && (l->seen + ahead - 1) % VERBS_PLACES == i)
+			next = ahead;
+	}
+	if (next != UINT32_MAX) {
+		w->base.errors += next - 1;
+		l->seen += next - 1;
 	}
 }
 

@@ -141,7 +141,7 @@ static int line_add(struct verbs_wire *w, struct verbs_peer *p, const char **why
 	if (!call.line) {
 		*why = errno == ENOMEM
 			       ? "no memory for a queue pair, or too little may be locked; raise "
-				 "the limit of its daemon (ulimit -l), or use mode=ud"
+				 "its process's limit (ulimit -l), or use mode=ud"
 			       : "its device has no queue pair left; close groups, or use mode=ud";
 		return errno ? -errno : -EIO;
 	}

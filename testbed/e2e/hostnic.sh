@@ -48,11 +48,13 @@ loss() {
 
 # A member there, one here: the blobs go by a file.
 across() {
-	local file=$work/shared pid
+	local file=$work/shared pid rc
 	truncate -s 1M "$file"
 	nsenter -t $other -n "$oracle" -m "$file" -k 0 -n 3 -r 0 -i 2000 host:wire=udp &
 	pid=$!
-	"$oracle" -m "$file" -k 0 -n 3 -r 1 -i 2000 host: host:wire=udp,bind=10.99.0.1:0 && wait $pid
+	"$oracle" -m "$file" -k 0 -n 3 -r 1 -i 2000 host: host:wire=udp,bind=10.99.0.1:0
+	rc=$?
+	wait $pid && return $rc
 }
 
 network() {

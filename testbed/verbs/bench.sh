@@ -110,8 +110,7 @@ words_of() { # KIND
 	case $1 in
 	ucx-rc) echo "$ucx -x UCX_TLS=rc_v,self" ;;
 	ucx-ud) echo "$ucx -x UCX_TLS=ud_v,self" ;;
-	# Open MPI unloads libfabric, whose libefa stays known to libibverbs, which stays.
-	host-*) echo "--mca coll_nbar_nic host:wire=verbs,mode=${1#host-} -x LD_PRELOAD=libefa.so.1 -x LD_LIBRARY_PATH=$BUILD" ;;
+	host-*) echo "--mca coll_nbar_nic host:wire=verbs,mode=${1#host-},pull-us=20000 -x LD_LIBRARY_PATH=$BUILD" ;;
 	write* | ud) echo "--mca coll_nbar_nic n%r --mca coll_nbar_wait yield -x NBAR_RUN_DIR=/tmp/nbar" ;;
 	# The queues that it wants by default are larger than those of soft RoCE.
 	ofi) echo "--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include verbs;ofi_rxm -x FI_UNIVERSE_SIZE=8" \

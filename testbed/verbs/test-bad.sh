@@ -79,6 +79,6 @@ ok "two MTUs: refused" no_group "different MTUs; .* mtu=" "$work/a/n1.sock" "$wo
 ok "two modes: refused" no_group "different modes; give all the same mode=" "$work/a/n0.sock" "$work/w/n0.sock"
 ok "another wire: refused" no_group "another kind of wire" "$work/a/n0.sock" "$work/u/n0.sock"
 ok "no memory for a connection: told how to raise the limit" \
-	no_group "raise the limit of its daemon (ulimit -l)" "$work/l/n0.sock" "$work/w/n0.sock"
+	no_group "raise its process's limit (ulimit -l)" "$work/l/n0.sock" "$work/w/n0.sock"
 ok "20,000 datagrams of garbage: barriers go on" garbage
 finish
