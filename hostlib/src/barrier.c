@@ -40,8 +40,8 @@ int nblib_group_failed(const struct nbar_group *g, uint64_t word)
 		if (rank == g->rank)
 			return nblib_fail(-ENETDOWN,
 					  "barrier %u of the group failed: NIC %s was stopped: "
-					  "start its daemon again, then open ports and groups anew",
-					  epoch, nic);
+					  "start its %s again, then open ports and groups anew",
+					  epoch, nic, nblib_link_server(&g->port->link));
 		return nblib_fail(-ENETDOWN,
 				  "barrier %u of the group failed: the NIC of rank %u was stopped",
 				  epoch, rank);

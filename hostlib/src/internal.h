@@ -53,6 +53,9 @@ void nblib_link_end(struct nblib_link *l);
 /* One request and its reply. 0 or negative errno with a text, be it ours or the NIC's. */
 int nblib_link_call(struct nblib_link *l, struct nblib_call *call);
 
+/* What a user whose NIC has ended begins again. */
+const char *nblib_link_server(const struct nblib_link *l);
+
 /* Looks whether the daemon still holds its end; a system call. True also once it did not. */
 bool nblib_link_look(struct nblib_link *l);
 

@@ -213,12 +213,22 @@ void nblib_link_end(struct nblib_link *l)
 	nblib_link_close(l);
 }
 
+const char *nblib_link_server(const struct nblib_link *l)
+{
+	return l->host ? "program" : "daemon";
+}
+
 int nblib_link_lost(const struct nblib_link *l)
 {
 	if (order_down_read(&l->down) == NBLIB_FORKED)
 		return nblib_fail(-ENETDOWN,
 				  "NIC %s: this port was opened before a fork and stays with the "
 				  "parent: open one in the child",
+				  l->nic);
+	if (l->host)
+		return nblib_fail(-ENETDOWN,
+				  "NIC %s in this process does not answer, or has ended: does its "
+				  "thread get a processor? Open ports and groups anew",
 				  l->nic);
 	return nblib_fail(
 		-ENETDOWN,
@@ -285,8 +295,8 @@ static int check_reply(const struct nblib_link *l, struct nblib_call *call,
 		return nblib_fail(
 			-EPROTO,
 			"NIC %s speaks version %u of the host interface, this program %u: "
-			"install the same nbar for both, and start the daemon again",
-			l->nic, reply->version, NBAR_ABI_VERSION);
+			"install the same nbar for both, and start the %s again",
+			l->nic, reply->version, NBAR_ABI_VERSION, nblib_link_server(l));
 	/* Op 0: from a daemon that has not even read the request. */
 	if (n >= sizeof(*reply) && reply->length == n &&
 	    (reply->op == (uint16_t)call->op || reply->op == 0) && reply->status < 0) {
@@ -297,8 +307,8 @@ static int check_reply(const struct nblib_link *l, struct nblib_call *call,
 	    reply->op != (uint16_t)call->op || reply->status != 0)
 		return nblib_fail(-EPROTO,
 				  "NIC %s: its reply to request %d makes no sense (%zu bytes): "
-				  "install the same nbar for both, and start the daemon again",
-				  l->nic, (int)call->op, n);
+				  "install the same nbar for both, and start the %s again",
+				  l->nic, (int)call->op, n, nblib_link_server(l));
 	call->nrest = n - fixed;
 	return 0;
 }

@@ -86,8 +86,9 @@ static int map_page(struct nbar_port *port, uint32_t page_size, int fd)
 	    st.st_size < (off_t)sizeof(*port->page))
 		return nblib_fail(-EPROTO,
 				  "NIC %s: its page has %u bytes, this program knows one of %zu: "
-				  "install the same nbar for both, and start the daemon again",
-				  nic, page_size, sizeof(*port->page));
+				  "install the same nbar for both, and start the %s again",
+				  nic, page_size, sizeof(*port->page),
+				  nblib_link_server(&port->link));
 	/* Memory that could shrink would kill this process with SIGBUS one day. */
 	seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || !(seals & F_SEAL_SHRINK))
@@ -100,8 +101,8 @@ static int map_page(struct nbar_port *port, uint32_t page_size, int fd)
 	munmap(port->page, sizeof(*port->page));
 	return nblib_fail(-EPROTO,
 			  "NIC %s: its page is of another version: install the same nbar for both, "
-			  "and start the daemon again",
-			  nic);
+			  "and start the %s again",
+			  nic, nblib_link_server(&port->link));
 }
 
 /* Opens a connection and gets a page by it. *port_wanted is part of the request. */
