@@ -13,6 +13,8 @@
 
 #define TOLERANCE 0.02
 #define STEPS_MAX 32u
+#define COMPUTE_MAX \
+	64 /* times the first guess: on a machine that stalls so much there is no answer */
 
 static const struct result_column columns[] = {
 	{ "nodes", "", RESULT_COUNT, 0 },        { "where", "", RESULT_TEXT, 0 },
@@ -62,7 +64,13 @@ struct search {
 	enum bench_where where;
 	struct sweep_bisect bisect;
 	double total_us; /* of a loop, at the compute found so far */
+	double most_us;  /* compute at which it is given up */
 };
+
+static bool over(const struct search *search)
+{
+	return sweep_bisect_done(&search->bisect) || search->bisect.next > search->most_us;
+}
 
 static double efficiency_of(double compute_us, double loop_us)
 {
@@ -111,7 +119,7 @@ static int seek(struct bench_session *s, const struct bench_config *c, struct se
 			for (uint32_t i = 0; i < nwhere && !r; i++) {
 				uint32_t w = (i + l) % nwhere;
 
-				if (sweep_bisect_done(&search[w].bisect))
+				if (over(&search[w]))
 					continue;
 				running++;
 				r = run_launch(s, c, &search[w], l, &figures[w][l]);
@@ -120,7 +128,7 @@ static int seek(struct bench_session *s, const struct bench_config *c, struct se
 		if (!running)
 			return r;
 		for (uint32_t w = 0; w < nwhere && !r; w++)
-			if (!sweep_bisect_done(&search[w].bisect))
+			if (!over(&search[w]))
 				judge(&search[w], figures[w], launches);
 	}
 	return r;
@@ -175,9 +183,11 @@ static int run_all_efficiencies(struct bench_session *s, const struct options *o
 		double e = o->efficiency.value[i];
 
 		for (uint32_t w = 0; w < opt->nwhere; w++) {
-			sweep_bisect_begin(&search[w].bisect, barrier[w] * e / (1 - e), e,
-					   TOLERANCE);
+			double guess = barrier[w] * e / (1 - e);
+
+			sweep_bisect_begin(&search[w].bisect, guess, e, TOLERANCE);
 			search[w].total_us = 0;
+			search[w].most_us = COMPUTE_MAX * guess;
 		}
 		r = seek(s, c, search);
 		add_rows(result, opt, c, search);
