@@ -125,9 +125,14 @@ void nbmpi_config_env(struct nbmpi_config *out)
 
 #define HOST_PREFIX "host:" /* of NICs inside a process */
 
+const char *nbmpi_config_nic(const struct nbmpi_config *config)
+{
+	return config->nic[0] ? config->nic : variable("NBAR_NIC");
+}
+
 static bool names_host(const struct nbmpi_config *config)
 {
-	const char *nic = config->nic[0] ? config->nic : variable("NBAR_NIC");
+	const char *nic = nbmpi_config_nic(config);
 
 	return nic && strncmp(nic, HOST_PREFIX, strlen(HOST_PREFIX)) == 0;
 }
@@ -147,7 +152,7 @@ static bool where_fits(struct nbmpi_config *config)
 {
 	if (names_host(config))
 		config->where = NBMPI_WHERE_HOST;
-	else if (config->where == NBMPI_WHERE_HOST && config->nic[0])
+	else if (config->where == NBMPI_WHERE_HOST && nbmpi_config_nic(config))
 		return false;
 	else if (config->where == NBMPI_WHERE_HOST)
 		strcpy(config->nic, HOST_PREFIX);
@@ -162,7 +167,7 @@ void nbmpi_config_check(struct nbmpi_config *config, uint32_t rank)
 		fprintf(stderr,
 			"nbar: barriers are to run where the host is, but NIC \"%s\" does not begin "
 			"with " HOST_PREFIX "; all barriers are left to MPI\n",
-			config->nic);
+			nbmpi_config_nic(config));
 		config->enable = false;
 	}
 	if (nbmpi_nic_name(config, rank, nic, sizeof(nic)))

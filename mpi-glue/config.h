@@ -55,6 +55,9 @@ bool nbmpi_where_parse(const char *text, enum nbmpi_where *out);
  * not with `where`. Sets what follows of the two for each other. */
 void nbmpi_config_check(struct nbmpi_config *config, uint32_t rank);
 
+/* The NIC's name as the user gave it, here or in NBAR_NIC. NULL: nbar's default. */
+const char *nbmpi_config_nic(const struct nbmpi_config *config);
+
 /* Before MPI loads and unloads its networks: keeps what a NIC inside this process needs of them. */
 void nbmpi_config_pin(const struct nbmpi_config *config);
 

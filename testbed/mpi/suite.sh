@@ -55,7 +55,12 @@ inside() {
 	ok "$glue, NICs inside: a daemon's is refused" \
 		told 'does not begin with host:; all barriers are left to MPI' \
 		ranks 4 -- -s "$work/share.4" blocking=3
-	unset NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where NBAR_MPI_NIC OMPI_MCA_coll_nbar_nic
+	unset NBAR_MPI_NIC OMPI_MCA_coll_nbar_nic
+	export NBAR_NIC=n0
+	ok "$glue, NICs inside: nor is it used by the name that any program has of it" \
+		told '"n0" does not begin with host:; all barriers are left to MPI' \
+		ranks 4 -- -s "$work/share.4" blocking=3
+	unset NBAR_NIC NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
 }
 
 # More at once than a NIC has groups: those beyond fall back, together.
