@@ -61,7 +61,8 @@ rows = [dict(zip(columns, row)) for row in got["rows"]]
 assert [r["method"] for r in rows] == sys.argv[2].split(","), got
 assert got["settings"]["ranks"] == int(sys.argv[3]), got["settings"]
 machine = got["machine"]
-assert machine["mpi"] and machine["kernel"] and machine["nbar"], machine
+assert machine["mpi"] and machine["kernel"] and machine["nbar"] and machine["wire"], machine
+assert got["settings"]["where"] == "nic" and got["settings"]["nic"] == "default", got["settings"]
 for row in got["rows"]:
     numbers = [v for v, unit in zip(row, units) if unit == "us"]
     assert len(numbers) >= 3 and all(v > 0 for v in numbers), row
@@ -109,6 +110,34 @@ with_glue() { # HOW
 	export NBAR_MPI_MIN_HOSTS=9 OMPI_MCA_coll_nbar_min_nodes=9
 	ok "$glue, $1: who falls back is told so" says "$1" 3 1 "left to the MPI: it is over fewer hosts"
 	unset NBAR_MPI_MIN_HOSTS OMPI_MCA_coll_nbar_min_nodes
+}
+
+# NICs inside the ranks: all that nbar does goes by them, the library by itself, too, and the result
+# says so; with no daemon that could be asked.
+inside() { # HOW
+	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
+	ok "$glue, $1: NICs inside" inside_told "$1" host:
+	unset NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
+	export NBAR_MPI_NIC=host:wire=udp OMPI_MCA_coll_nbar_nic=host:wire=udp
+	ok "$glue, $1: NICs inside, by their name alone" inside_told "$1" host:wire=udp
+	unset NBAR_MPI_NIC OMPI_MCA_coll_nbar_nic
+}
+
+daemons_away() { # FROM TO
+	local k
+	for k in 0 1 2 3; do
+		$cluster exec $k mv "/run/nbar/$1.sock" "/run/nbar/$2.sock"
+	done
+}
+
+inside_told() { # HOW NIC
+	daemons_away n0 away
+	bench "$1" 6 --method nbar,lib --json - -i 20 -x 5 --blocks 2
+	local rc=$?
+	daemons_away away n0
+	cat "$work/out" "$work/err"
+	[ $rc = 0 ] && grep -q '"where": "host"' "$work/out" && grep -q "\"nic\": \"$2\"" "$work/out" &&
+		grep -q '"wire": "[a-z]' "$work/out" && grep -q "where host, NIC $2, wire [a-z]" "$work/out"
 }
 
 # What differs from MPI to MPI.
@@ -173,10 +202,18 @@ if [ $? = 77 ]; then
 fi
 if [ -x "$bin/nbar-mpi-bench-openmpi" ]; then
 	with_glue component
+	inside component
 	with_mpi component
 	refuses component
 	with_glue openmpi
+	inside openmpi
 	ok "$glue: without nbar it says so" says plain 2 1 "this program runs without nbar"
+	export NBAR_MPI_WHERE=host NBAR_NIC=n0
+	ok "$glue: lib with a NIC that is refused" says plain 2 1 "^nbar mpi-bench: lib: the NIC .* is refused" \
+		--method lib
+	unset NBAR_NIC
+	ok "$glue: lib with NICs inside, without nbar in MPI" table plain 3 "$columns" mpi,lib -i 20 -x 5
+	unset NBAR_MPI_WHERE
 	ok "$glue: the other methods need no nbar in MPI" table plain 2 "$columns" \
 		mpi,lib,p2p:linear -i 20 -x 5
 else
@@ -184,6 +221,7 @@ else
 fi
 if [ -x "$bin/nbar-mpi-bench-mpich" ]; then
 	with_glue mpich
+	inside mpich
 	with_mpi mpich
 else
 	skip "$glue, MPICH" "no MPICH here"

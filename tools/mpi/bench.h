@@ -51,6 +51,9 @@ struct mpib_world {
 int mpib_world_begin(struct mpib_world *w, const struct mpib_options *opt);
 void mpib_world_end(struct mpib_world *w);
 
+/* Fills in the wire; once methods are open, since NICs inside a process live with its ports. */
+void mpib_world_wire(struct mpib_world *w);
+
 /* Ends all ranks: this one alone knows what is wrong. */
 _Noreturn __attribute__((format(printf, 1, 2))) void mpib_fatal(const char *format, ...);
 
@@ -62,8 +65,8 @@ void *mpib_alloc(size_t n, size_t size);
 enum mpib_glue mpib_glue_find(void);
 extern const char *const mpib_glue_name[];
 
-/* Settings of nbar as this glue has them. */
-void mpib_glue_config(enum mpib_glue glue, struct nbmpi_config *out);
+/* Settings of nbar as this glue has them at this rank; enable is false if it refuses the NIC. */
+void mpib_glue_config(enum mpib_glue glue, uint32_t rank, struct nbmpi_config *out);
 
 /* True if it always yields: the component does so where Open MPI is told to. */
 bool mpib_glue_yields(enum mpib_glue glue);

@@ -103,19 +103,28 @@ static const char *param(const char *name)
 	return text ? text : "";
 }
 
-void mpib_glue_config(enum mpib_glue glue, struct nbmpi_config *out)
+/* What makes no sense the component has refused. */
+static void component_config(struct nbmpi_config *out)
 {
 	const char *alg = param("OMPI_MCA_coll_nbar_algorithm");
 
-	if (glue != MPIB_COMPONENT) {
-		nbmpi_config_env(out);
-		return;
-	}
 	nbmpi_config_init(out);
 	if (*alg)
 		snprintf(out->alg, sizeof(out->alg), "%s", alg);
 	snprintf(out->nic, sizeof(out->nic), "%s", param("OMPI_MCA_coll_nbar_nic"));
 	(void)nbmpi_wait_parse(param("OMPI_MCA_coll_nbar_wait"), &out->wait);
+	(void)nbmpi_where_parse(param("OMPI_MCA_coll_nbar_where"), &out->where);
+}
+
+void mpib_glue_config(enum mpib_glue glue, uint32_t rank, struct nbmpi_config *out)
+{
+	if (glue == MPIB_COMPONENT)
+		component_config(out);
+	else
+		nbmpi_config_env(out);
+	/* Method lib is asked for by its name: only a NIC that makes no sense turns it off. */
+	out->enable = true;
+	nbmpi_config_check(out, rank);
 }
 
 bool mpib_glue_yields(enum mpib_glue glue)

@@ -63,10 +63,13 @@ static int lib_open(struct mpib_method *m)
 	uint64_t votes;
 
 	m->state = lib;
+	if (!w->config.enable) {
+		tool_error("lib: the NIC that nbar is set to use is refused, see above");
+		return TOOL_FAILED;
+	}
 	lib->wait = policy_of(w);
 	/* Reasons come out in words. */
 	start.config.verbose = 2;
-	start.config.enable = true;
 	start.config.min_hosts = 1;
 	nbmpi_start(&start);
 	lib->comm = nbmpi_comm_open(NULL, start.rank, (uint32_t)w->size, w->host, NBMPI_WHY_none);

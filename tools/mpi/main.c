@@ -136,6 +136,7 @@ static int run(struct mpib_report *rep, struct mpib_world *w, int argc, char **a
 	r = open_methods(opt, w, method, &nopen);
 	rep->result = result;
 	rep->ncase = mpib_ncase(opt);
+	mpib_world_wire(w);
 	if (!r)
 		measure(rep, w, method, result);
 	close_methods(w, method, nopen);

@@ -88,6 +88,18 @@ static const char *wait_name(enum nbmpi_wait wait)
 	return "";
 }
 
+static const char *where_name(const struct mpib_world *w)
+{
+	return w->config.where == NBMPI_WHERE_HOST ? "host" : "nic";
+}
+
+static const char *nic_name(const struct mpib_world *w)
+{
+	const char *nic = nbmpi_config_nic(&w->config);
+
+	return nic ? nic : "default";
+}
+
 /* Where and how it is measured. */
 static void describe(struct result *r, const struct mpib_options *opt, const struct mpib_world *w)
 {
@@ -95,8 +107,9 @@ static void describe(struct result *r, const struct mpib_options *opt, const str
 	result_machine_text(r, "nbar", mpib_glue_name[w->glue]);
 	result_machine_text(r, "algorithm", w->config.alg);
 	result_machine_text(r, "wait", wait_name(w->config.wait));
-	result_machine_text(r, "wire", w->wire);
 	result_setting_text(r, "test", mpib_test_name[opt->test]);
+	result_setting_text(r, "where", where_name(w));
+	result_setting_text(r, "nic", nic_name(w));
 	result_setting_number(r, "ranks", w->size);
 	result_setting_number(r, "hosts", w->nhost);
 	result_setting_number(r, "least_ranks_a_host", w->least);
@@ -157,6 +170,7 @@ void mpib_out_rows(const struct mpib_report *rep, struct result *r)
 	const struct mpib_options *opt = rep->opt;
 	const struct mpib_world *w = rep->world;
 
+	result_machine_text(r, "wire", w->wire);
 	for (uint32_t k = 0; k < rep->ncase; k++) {
 		const struct mpib_result *res = &rep->result[k];
 
@@ -174,8 +188,9 @@ void mpib_out_rows(const struct mpib_report *rep, struct result *r)
 		}
 		put(r, res->factor > 0 ? res->factor : -1);
 	}
-	result_note(r, "%d ranks on %u host%s, %s, nbar: %s%s%s", w->size, w->nhost,
-		    w->nhost == 1 ? "" : "s", w->library, mpib_glue_name[w->glue],
+	result_note(r, "%d ranks on %u host%s, %s, nbar: %s", w->size, w->nhost,
+		    w->nhost == 1 ? "" : "s", w->library, mpib_glue_name[w->glue]);
+	result_note(r, "where %s, NIC %s%s%s", where_name(w), nic_name(w),
 		    w->wire[0] ? ", wire " : "", w->wire);
 	result_note(r, "%u iterations in %u block%s, medians over the blocks", opt->iters,
 		    opt->blocks, opt->blocks == 1 ? "" : "s");

@@ -105,9 +105,6 @@ static void find_hosts(struct mpib_world *w)
 
 int mpib_world_begin(struct mpib_world *w, const struct mpib_options *opt)
 {
-	char nic[NBMPI_NIC_SIZE] = "";
-	struct nbar_rep_nic_stat stat;
-
 	*w = (struct mpib_world){ .rank = 0 };
 	MPI_Comm_rank(MPI_COMM_WORLD, &w->rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &w->size);
@@ -115,20 +112,28 @@ int mpib_world_begin(struct mpib_world *w, const struct mpib_options *opt)
 		return tool_usage("one rank has nobody to wait for: start two or more");
 	name_library(w->library, sizeof(w->library));
 	w->glue = mpib_glue_find();
-	mpib_glue_config(w->glue, &w->config);
+	mpib_glue_config(w->glue, (uint32_t)w->rank, &w->config);
 	w->host = mpib_alloc((size_t)w->size, sizeof(*w->host));
 	find_hosts(w);
 	count_hosts(w);
 	PMPI_Allreduce(MPI_IN_PLACE, &w->crowded, 1, MPI_C_BOOL, MPI_LOR, MPI_COMM_WORLD);
+	PMPI_Allreduce(MPI_IN_PLACE, &w->config.enable, 1, MPI_C_BOOL, MPI_LAND, MPI_COMM_WORLD);
 	w->compute = opt->compute            ? opt->compute
 		     : !w->crowded           ? MPIB_SPIN
 		     : opt->test == MPIB_APP ? MPIB_YIELD
 					     : MPIB_SLEEP;
+	make_comms(w);
+	return 0;
+}
+
+void mpib_world_wire(struct mpib_world *w)
+{
+	char nic[NBMPI_NIC_SIZE] = "";
+	struct nbar_rep_nic_stat stat;
+
 	if (w->rank == 0 && nbmpi_nic_name(&w->config, 0, nic, sizeof(nic)) &&
 	    nbar_nic_stat(nic[0] ? nic : NULL, &stat) == 0)
 		snprintf(w->wire, sizeof(w->wire), "%.*s", (int)sizeof(stat.wire), stat.wire);
-	make_comms(w);
-	return 0;
 }
 
 void mpib_world_end(struct mpib_world *w)
