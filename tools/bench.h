@@ -33,6 +33,7 @@
 #define BENCH_ITERS_MAX 100000000u
 #define BENCH_SKEW_MAX 16384u /* barriers of a run whose exits are kept, for the skew */
 #define BENCH_PATH_MAX 256u
+#define BENCH_VERBS_MAX 190u
 
 /* Who runs the barrier. NIC_RELEASE, for nodes of several threads alone: the NIC, but the threads
  * do not poll its completion word: one does, and then releases the others. HOST_VERBS, HOST_UDP:
@@ -73,7 +74,7 @@ struct bench_options {
 	uint64_t seed;
 	enum bench_drivers drivers;
 	bool full, check;
-	const char *verbs; /* keys of the NICs of HOST_VERBS */
+	const char *verbs; /* keys of the NICs of HOST_VERBS, at most BENCH_VERBS_MAX characters */
 	bool teams;        /* nodes are of several threads */
 	bool inside;       /* NICs inside hosts may be measured, too */
 	bool sorted;       /* node i has rank i */

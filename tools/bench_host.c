@@ -97,7 +97,7 @@ static const char *nic_of(const struct bench_host *h, const struct bench_member 
 
 static int open_member(const struct bench_host *h, struct bench_member *m)
 {
-	char text[256];
+	char text[BENCH_VERBS_MAX + 64];
 	const char *nic = nic_of(h, m, text, sizeof(text));
 	const struct nbar_group_attr attr = {
 		.rank = m->rank,

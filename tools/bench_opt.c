@@ -244,6 +244,8 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 		return 0;
 	case OPT_VERBS:
 		opt->verbs = arg;
+		if (strlen(arg) > BENCH_VERBS_MAX)
+			return tool_usage("--verbs: at most %u characters", BENCH_VERBS_MAX);
 		return 0;
 	}
 	return read_daemon_option(opt, c, arg);

@@ -188,6 +188,9 @@ ok "bench: NICs inside the hosts, with and without a daemon beside them" inside
 ok "bench: an RDMA device that there is not" \
 	wants 1 'device=none: there is no such RDMA device\|no such wire here' \
 	"$nbar" bench $run --where host-verbs --verbs device=none
+ok "bench: keys of verbs that are too long" \
+	wants 2 '--verbs: at most 190 characters' \
+	"$nbar" bench $run --where host-verbs --verbs "$(printf 'mode=write,%.0s' $(seq 20))"
 ok "bench: leaves nothing behind" nothing_left
 ok "bench: SIGINT ends it and all it started" interrupted
 ok "bench: so does SIGTERM" terminated
