@@ -180,8 +180,8 @@ void bench_signals_unblock(void);
 /* True if a signal that ends the bench has come. */
 bool bench_interrupted(void);
 
-/* In a child: dies with its parent, whose process id is given. */
-void bench_die_with(pid_t parent);
+/* In a child: gets a signal when its parent, whose process id is given, dies. */
+void bench_die_with(pid_t parent, int sig);
 
 void bench_machine_read(struct bench_machine *m, const struct bench_options *opt);
 

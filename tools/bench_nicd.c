@@ -74,13 +74,23 @@ static void make_command(struct command *c, const struct bench_nics *nics,
 	c->argv[n] = NULL;
 }
 
+/* The daemon removes its sockets when it is told to end; but one that may be stopped while NICs
+ * inside the hosts are measured would never hear that. */
+static int end_signal(const struct bench_options *opt)
+{
+	for (uint32_t i = 0; i < opt->nwhere; i++)
+		if (bench_inside(opt->where[i]))
+			return SIGKILL;
+	return SIGTERM;
+}
+
 /* In the child: becomes the daemon. */
-static void become_daemon(const struct command *c, const char *log, pid_t parent)
+static void become_daemon(const struct command *c, const char *log, pid_t parent, int sig)
 {
 	int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
-	bench_die_with(parent);
+	bench_die_with(parent, sig);
 	bench_signals_unblock();
 	if (in >= 0)
 		dup2(in, STDIN_FILENO);
@@ -200,7 +210,7 @@ int bench_nicd_start(struct bench_nics *nics, const struct bench_options *opt,
 	make_command(c, nics, opt, machine);
 	nics->pid = fork();
 	if (nics->pid == 0)
-		become_daemon(c, log, parent);
+		become_daemon(c, log, parent, end_signal(opt));
 	if (nics->pid > 0)
 		r = wait_ready(nics);
 	else

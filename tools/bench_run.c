@@ -60,9 +60,9 @@ bool bench_interrupted(void)
 	return interrupted;
 }
 
-void bench_die_with(pid_t parent)
+void bench_die_with(pid_t parent, int sig)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a daemon may be stopped at that time */
+	prctl(PR_SET_PDEATHSIG, sig);
 	if (getppid() != parent)
 		_exit(TOOL_FAILED);
 }
@@ -240,7 +240,7 @@ static int start_hosts(struct crew *c, struct bench_host *h, const struct bench_
 		pid_t pid = fork();
 
 		if (pid == 0) {
-			bench_die_with(parent);
+			bench_die_with(parent, SIGKILL);
 			bench_signals_unblock();
 			_exit(bench_host_run(h));
 		}

@@ -281,7 +281,7 @@ int thread_run(const char *kind, struct thread_loop *out)
 	}
 	pid = fork();
 	if (pid == 0) {
-		bench_die_with(parent);
+		bench_die_with(parent, SIGKILL);
 		bench_signals_unblock();
 		dup2(pipe_fd[1], STDOUT_FILENO);
 		close(pipe_fd[0]);

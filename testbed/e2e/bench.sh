@@ -127,6 +127,21 @@ daemon_killed() {
 		ends 1 'nbar-nicd was killed by signal 9'
 }
 
+# Nobody is left to remove folder and journal; but the daemon ends, and takes its sockets away.
+bench_killed() {
+	local i
+	start_long nic && kill -KILL "$bench" || return 1
+	wait "$bench"
+	for i in $(seq 50); do
+		[ -z "$(started)" ] && break
+		sleep 0.1
+	done
+	started
+	ls "$TMPDIR"/nbar-bench-*
+	[ -z "$(started)" ] && ! ls "$TMPDIR"/nbar-bench-*/*.sock &&
+		rm -r "$TMPDIR"/nbar-bench-* "$work"/long.json*
+}
+
 # An older result outlives a bench that fails.
 keeps_old() {
 	echo old >"$work/old.json"
@@ -198,6 +213,7 @@ ok "bench: a host that is killed is named (nic)" host_killed nic
 ok "bench: a host that is killed is named (host)" host_killed host
 ok "bench: a host that is killed is named (host-udp)" host_killed host-udp
 ok "bench: a daemon that is killed is reported" daemon_killed host
+ok "bench: one that is killed takes its daemon with it" bench_killed
 ok "bench: a failure keeps the results of an earlier run" keeps_old
 for wrong in "--nodes 0" "--nodes 2000" "-i 0" "--alg fastest" "--where there" "--drivers 2" "--what"; do
 	ok "bench: $wrong is wrong usage" wants 2 'nbar bench --help' "$nbar" bench $wrong
