@@ -47,8 +47,9 @@ unchanged() { # QPS MRS
 }
 
 # While a group of 8 is open: each member of a pairwise exchange has 3 peers, so log P queue pairs.
-of_a_group() { # QPS
+of_a_group() { # QPS MRS: when no group is left
 	local most=0 n wanted=0 pid i
+	soon unchanged "$@" || return
 	case $mode in
 	write*) wanted=24 ;;
 	esac
@@ -91,7 +92,7 @@ suite() {
 	ok "$mode: several members at one NIC" "$oracle" -i 100 $(a 0 0 0) $(b 0)
 	ok "$mode: each member in turn comes late" "$oracle" -i 8 -d 50 $(a 0 1) $(b 0 1)
 	ok "$mode: the device carried every signal" by_rdma
-	ok "$mode: queue pairs of a group: the logarithm of its size, or none" of_a_group "$qps"
+	ok "$mode: queue pairs of a group: the logarithm of its size, or none" of_a_group "$qps" "$mrs"
 	ok "$mode: what closed groups had is given back" soon unchanged "$qps" "$mrs"
 }
 
