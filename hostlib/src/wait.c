@@ -241,8 +241,21 @@ static bool broken(const struct nbar_team *team, uint32_t ticket)
 	return word && (int32_t)(ticket - (uint32_t)word) >= 0;
 }
 
+/* The first looks, for those that come soon: nothing else is worth its time to them. */
+static bool soon(const uint64_t *word, uint32_t ticket)
+{
+	for (uint32_t i = 0; i < SPIN_ROUND; i++) {
+		if (nblib_reached(order_completion_read(word), ticket))
+			return true;
+		order_pause();
+	}
+	return false;
+}
+
 bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t ticket)
 {
+	if (team->wait.spin_us && soon(word, ticket))
+		return true;
 	struct waiter w = begin((struct waiter){ .word = word, .ticket = ticket }, &team->wait);
 
 	while (!over(&w)) {
