@@ -125,11 +125,16 @@ static bool spin_round(const struct waiter *w)
 	return false;
 }
 
+static void set_policy(struct waiter *w, const struct nbar_wait_policy *policy)
+{
+	w->spin_ns = policy->spin_us * UINT64_C(1000);
+	w->yield_ns = policy->block ? policy->yield_us * UINT64_C(1000) : NBAR_FOREVER;
+}
+
 /* w: what is waited for. */
 static struct waiter begin(struct waiter w, const struct nbar_wait_policy *policy)
 {
-	w.spin_ns = policy->spin_us * UINT64_C(1000);
-	w.yield_ns = policy->block ? policy->yield_us * UINT64_C(1000) : NBAR_FOREVER;
+	set_policy(&w, policy);
 	/* The clock takes as long as the fastest barriers: those are over without it. */
 	if (!w.spin_ns || !spin_round(&w))
 		w.start = w.now = now_ns();
@@ -256,8 +261,10 @@ bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t tick
 {
 	if (team->wait.spin_us && soon(word, ticket))
 		return true;
-	struct waiter w = begin((struct waiter){ .word = word, .ticket = ticket }, &team->wait);
+	struct waiter w = { .word = word, .ticket = ticket, .start = now_ns() };
 
+	w.now = w.start;
+	set_policy(&w, &team->wait);
 	while (!over(&w)) {
 		if (broken(team, ticket))
 			return false;

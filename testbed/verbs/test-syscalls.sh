@@ -60,6 +60,7 @@ by_daemon() {
 
 # Every 256 looks in vain at the word a member looks whether its NIC lives: a slow barrier has some.
 by_host() {
+	[ "$(wc -l <"$work/host.$many")" -gt 100 ] || return # or nothing has been traced
 	grown host
 	! grown host | grep -vE '^(clock_gettime|recvfrom) ' &&
 		! grep 'recvfrom(' "$work/host.$many" | grep -v MSG_PEEK | sed -n '101,$p' | grep .
