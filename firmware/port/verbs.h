@@ -28,8 +28,8 @@
 #define VERBS_WRITES 64u           /* that may be under way to one peer */
 #define VERBS_WRITES_SIGNALLED 16u /* divides VERBS_WRITES */
 
-/* WRITE: by reliable connections; WRITE_UC: by unreliable ones. */
-enum verbs_mode { VERBS_UD = 1, VERBS_WRITE = 2, VERBS_WRITE_UC = 3 };
+/* WRITE_RC: by reliable connections; WRITE_UC: by unreliable ones. */
+enum verbs_mode { VERBS_UD = 1, VERBS_WRITE_RC = 2, VERBS_WRITE_UC = 3 };
 
 /* The address of a NIC as its bytes stand in blobs; WIRE.md. */
 struct verbs_addr {
@@ -47,7 +47,7 @@ struct verbs_addr {
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "what NICs tell each other is so");
 _Static_assert(sizeof(struct verbs_addr) <= NBNIC_ADDR_SIZE, "an address fits");
 
-/* Mode "write": what a sender writes into the receiver's memory, in one RDMA write. */
+/* The modes that write: what a sender writes into the receiver's memory, in one RDMA write. */
 struct verbs_place {
 	uint8_t frame[NBFW_FRAME_SIZE];
 	uint32_t turn; /* counts what the sender wrote; it lies at (turn - 1) mod VERBS_PLACES */
@@ -89,7 +89,7 @@ enum verbs_line_state {
 	VERBS_LINE_READY   /* and the other end, too: frames go this way */
 };
 
-/* A reliable connection to one peer. State MAKING: the control thread's; else the polling one's. */
+/* A connection to one peer. State MAKING: the control thread's; else the polling one's. */
 struct verbs_line {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
@@ -171,6 +171,13 @@ struct verbs_line *verbs_line_make(const struct verbs_wire *w);
 void verbs_line_connect(const struct verbs_wire *w, struct verbs_peer *p);
 void verbs_line_free(struct verbs_line *l);
 struct ibv_ah_attr verbs_path(const struct verbs_wire *w, const struct verbs_addr *a);
+
+/* verbs_mode.c: sets the mode of an open device; 0, or negative errno: reported. */
+int verbs_mode_choose(struct verbs_wire *w, const char *text);
+const char *verbs_mode_name(const struct verbs_wire *w);
+
+/* A connection for trial: a device that has none is to say so now, not to the first group. */
+int verbs_mode_try(const struct verbs_wire *w);
 
 /* verbs_device.c: opens the device, port and GID that the options name. Reports what is wrong. */
 int verbs_device_open(struct verbs_wire *w, const char *(*option)(void *args, const char *key),

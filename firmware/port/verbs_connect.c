@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_connect.c - the queue pairs of mode "write": made, connected, made anew, ended.
+ * verbs_connect.c - the queue pairs of the modes that write: made, connected, made anew, ended.
  *
  * Called by the control thread, as all this takes system calls.
  */
@@ -62,7 +62,7 @@ static int line_start(const struct verbs_wire *w, const struct verbs_peer *p)
 		.min_rnr_timer = 12,
 		.ah_attr = verbs_path(w, &a),
 	};
-	const bool reliable = w->self.mode == VERBS_WRITE;
+	const bool reliable = w->self.mode == VERBS_WRITE_RC;
 	const int more_rtr = reliable ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0;
 	const int more_rts = reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 						IBV_QP_MAX_QP_RD_ATOMIC
@@ -86,7 +86,7 @@ static int line_start(const struct verbs_wire *w, const struct verbs_peer *p)
 struct verbs_line *verbs_line_make(const struct verbs_wire *w)
 {
 	struct ibv_qp_init_attr init = {
-		.qp_type = w->self.mode == VERBS_WRITE ? IBV_QPT_RC : IBV_QPT_UC,
+		.qp_type = w->self.mode == VERBS_WRITE_RC ? IBV_QPT_RC : IBV_QPT_UC,
 		.cap = {
 			.max_send_wr = VERBS_WRITES,
 			.max_recv_wr = 1,

@@ -283,41 +283,6 @@ static int make_all(struct verbs_wire *w)
 	return verbs_qp_start(w) < 0 ? verbs_error(w, "the queue pair ready", errno) : 0;
 }
 
-/* A connection for trial: a device that has none is to say so now, not to the first group. */
-static int line_try(const struct verbs_wire *w)
-{
-	struct verbs_line *l;
-
-	if (w->self.mode == VERBS_UD)
-		return 0;
-	l = verbs_line_make(w);
-	if (!l && errno == ENOMEM)
-		return 0; /* there may be memory when a group is connected */
-	if (!l)
-		return verbs_error(
-			w,
-			w->self.mode == VERBS_WRITE
-				? "a reliable connection (mode=ud does without)"
-				: "an unreliable connection (mode=write has reliable ones)",
-			errno);
-	verbs_line_free(l);
-	return 0;
-}
-
-static int mode_choose(struct verbs_wire *w, const char *text)
-{
-	if (!text || strcmp(text, "ud") == 0) {
-		w->self.mode = VERBS_UD;
-		return 0;
-	}
-	if (strcmp(text, "write") == 0 || strcmp(text, "write-uc") == 0) {
-		w->self.mode = text[5] ? VERBS_WRITE_UC : VERBS_WRITE;
-		return 0;
-	}
-	log_error("nic %s: mode=%s: it is ud, write or write-uc", w->nic, text);
-	return -EINVAL;
-}
-
 static int inline_choose(struct verbs_wire *w, const char *text)
 {
 	w->send_inline = !text || strcmp(text, "yes") == 0;
@@ -331,10 +296,9 @@ int verbs_device_open(struct verbs_wire *w, const char *(*option)(void *args, co
 		      void *args)
 {
 	char ip[INET6_ADDRSTRLEN];
-	int rc = mode_choose(w, option(args, "mode"));
-	int sl = number(w, "sl", option(args, "sl"), 0, 15, 0);
+	int sl = number(w, "sl", option(args, "sl"), 0, 15, 0), rc;
 
-	if (rc < 0 || sl < 0 || inline_choose(w, option(args, "inline")) < 0)
+	if (sl < 0 || inline_choose(w, option(args, "inline")) < 0)
 		return -EINVAL;
 	w->sl = (uint8_t)sl;
 	/* A program that has the NIC inside may fork: what the device writes to is to stay with it.
@@ -345,18 +309,21 @@ int verbs_device_open(struct verbs_wire *w, const char *(*option)(void *args, co
 		return -EIO;
 	rc = device_choose(w, option(args, "device"), option(args, "port"));
 	if (rc == 0)
+		rc = verbs_mode_choose(w, option(args, "mode"));
+	if (rc == 0)
 		rc = gid_choose(w, option(args, "gid"));
 	if (rc == 0)
 		rc = mtu_choose(w, option(args, "mtu"));
 	if (rc == 0)
 		rc = make_all(w);
 	if (rc == 0)
-		rc = line_try(w);
+		rc = verbs_mode_try(w);
 	if (rc < 0)
 		return rc;
 	memcpy(w->base.addr.byte, &w->self, sizeof(w->self));
 	inet_ntop(AF_INET6, w->self.gid, ip, sizeof(ip));
-	snprintf(w->base.text, sizeof(w->base.text), "%s/%u:%u", ip, w->port, w->self.qpn);
+	snprintf(w->base.text, sizeof(w->base.text), "%s/%u:%u %s", ip, w->port, w->self.qpn,
+		 verbs_mode_name(w));
 	return 0;
 }
 

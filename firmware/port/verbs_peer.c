@@ -82,6 +82,9 @@ static const char *mismatch(const struct verbs_addr *mine, const struct verbs_ad
 	if (its->gid_type == 1 + IBV_GID_TYPE_ROCE_V2 && is_v4(its->gid) != is_v4(mine->gid))
 		return "one of the two NICs has an IPv4 address, the other IPv6; choose GIDs of one kind "
 		       "(gid=)";
+	if (its->mode != mine->mode && its->mode != VERBS_UD && mine->mode != VERBS_UD)
+		return "the two NICs are in different modes, as mode=write is what suits the device; name "
+		       "mode=write-rc or mode=write-uc at both";
 	if (its->mode != mine->mode)
 		return "the two NICs are in different modes; give all the same mode=";
 	if (its->mtu != mine->mtu)

@@ -26,7 +26,14 @@ if [ -z "$device" ]; then
 	finish
 fi
 
-at() { # K COMMAND...: in guest K
+# What "write" is on this device, and what it is not.
+if [ -e "/sys/class/infiniband/$device/device" ]; then
+	suits=write-rc other=write-uc
+else
+	suits=write-uc other=write-rc
+fi
+
+at() { # K COMMAND...: in guest K, or in "each"
 	"$NBAR_AGENT" "$@"
 }
 

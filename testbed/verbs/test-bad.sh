@@ -42,7 +42,7 @@ no_group() {
 
 garbage() {
 	local address count
-	address=$("$BUILD/nbar" stat "$work/a/n0.sock" | sed -n 's/.*address \(.*\)\/1:\([0-9]*\),.*/\1 \2/p')
+	address=$("$BUILD/nbar" stat "$work/a/n0.sock" | sed -n 's/.*address \(.*\)\/1:\([0-9]*\) ud,.*/\1 \2/p')
 	"$BUILD/verbs-garbage" $address 20000 &
 	"$oracle" -i 200 "$work/a/n0.sock" "$work/b/n0.sock" || return
 	wait $! || return
@@ -57,7 +57,7 @@ ok "no such GID: told how far they go" refused "gid=200: .* no such GID, its las
 ok "GID out of range" refused "gid=300: it goes from 0 to 255" ,gid=300
 ok "an MTU that there is not" refused "mtu=300: it is 256, 512" ,mtu=300
 ok "an MTU above that of the port" refused "mtu=4096: it goes from 256 to 1024" ,mtu=4096
-ok "no such mode" refused "mode=fast: it is ud, write or write-uc" ,mode=fast
+ok "no such mode" refused "mode=fast: it is ud, write, write-rc or write-uc" ,mode=fast
 ok "inline is yes or no" refused "inline=maybe: it is yes or no" ,inline=maybe
 ok "a service level out of range" refused "sl=16: it goes from 0 to 15" ,sl=16
 if [ "$NBAR_GUESTS" -gt 0 ]; then
@@ -70,13 +70,16 @@ ok "too little memory may be locked: told how to raise the limit" \
 ok "a daemon in mode ud" nics a - mtu=256
 ok "another" nics b -
 ok "a NIC on UDP" daemon "$work/u" --nic name=n0,wire=udp,bind=127.0.0.1:0
-mode=write
-ok "a daemon in mode write" nics w -
+mode=write-uc
+ok "a daemon in mode write-uc" nics c -
+mode=write-rc
+ok "a daemon in mode write-rc" nics w -
 within="limited 64"
 ok "one that may lock 64 KB" nics l -
 within=
 ok "two MTUs: refused" no_group "different MTUs; .* mtu=" "$work/a/n1.sock" "$work/b/n0.sock"
 ok "two modes: refused" no_group "different modes; give all the same mode=" "$work/a/n0.sock" "$work/w/n0.sock"
+ok "two kinds of connections: refused" no_group "name mode=write-rc or mode=write-uc at both" "$work/c/n0.sock" "$work/w/n0.sock"
 ok "another wire: refused" no_group "another kind of wire" "$work/a/n0.sock" "$work/u/n0.sock"
 ok "no memory for a connection: told how to raise the limit" \
 	no_group "raise its process's limit (ulimit -l)" "$work/l/n0.sock" "$work/w/n0.sock"

@@ -46,12 +46,20 @@ unchanged() { # QPS MRS
 	[ "$(resource qp)" = "$1" ] && [ "$(resource mr)" = "$2" ]
 }
 
-# While a group of 8 is open: each member of a pairwise exchange has 3 peers, so log P queue pairs.
+connections() { # TYPE: how many the device has
+	rdma resource show qp link "$device/1" | grep -c " type $1 "
+}
+
+# While a group of 8 is open: each member of a pairwise exchange has 3 peers, so log P queue pairs,
+# of the type that the mode names, or that suits the device.
 of_a_group() { # QPS MRS: when no group is left
-	local most=0 n wanted=0 pid i
+	local most=0 n wanted=0 pid i type=RC
 	soon unchanged "$@" || return
 	case $mode in
 	write*) wanted=24 ;;
+	esac
+	case $mode,$suits in
+	write-uc,* | write,write-uc) type=UC ;;
 	esac
 	"$oracle" -i 100000000 -a pairwise $(a 0 1 2 3) $(b 0 1 2 3) >/dev/null 2>&1 &
 	pid=$!
@@ -63,10 +71,11 @@ of_a_group() { # QPS MRS: when no group is left
 	done
 	sleep 0.5
 	n=$(($(resource qp) - $1))
+	i=$(connections $type)
 	kill $pid
 	wait $pid
-	echo "queue pairs of a group of 8: $n"
-	[ "$n" = $wanted ]
+	echo "queue pairs of a group of 8: $n, of type $type: $i"
+	[ "$n" = $wanted ] && [ "$i" = $wanted ]
 }
 
 one_to_many() { # KEYS
@@ -92,7 +101,7 @@ suite() {
 	ok "$mode: several members at one NIC" "$oracle" -i 100 $(a 0 0 0) $(b 0)
 	ok "$mode: each member in turn comes late" "$oracle" -i 8 -d 50 $(a 0 1) $(b 0 1)
 	ok "$mode: the device carried every signal" by_rdma
-	ok "$mode: queue pairs of a group: the logarithm of its size, or none" of_a_group "$qps" "$mrs"
+	ok "$mode: queue pairs of a group: the logarithm of its size, or none, and of what type" of_a_group "$qps" "$mrs"
 	ok "$mode: what closed groups had is given back" soon unchanged "$qps" "$mrs"
 }
 
@@ -146,12 +155,12 @@ suite_inside() {
 	ok "$mode, inside: nothing of it is left at the device" soon unchanged "$qps" "$mrs"
 }
 
-for mode in ${NBAR_MODES:-ud write}; do
+for mode in ${NBAR_MODES:-ud write $other}; do
 	suite
 	cleanup_daemons
 	suite_inside
 done
-for mode in write-uc ud,inline=no write,inline=no; do
+for mode in ud,inline=no write,inline=no; do
 	short
 	cleanup_daemons
 done

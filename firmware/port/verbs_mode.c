@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * verbs_mode.c - which way tokens go on the wire "verbs": what mode= says, or what suits the
+ * device.
+ *
+ * Called when a NIC is opened.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "log.h"
+#include "verbs.h"
+
+#define NO_VENDOR 0xffffffu
+
+static const char *const mode_name[] = {
+	[VERBS_UD] = "ud",
+	[VERBS_WRITE_RC] = "write-rc",
+	[VERBS_WRITE_UC] = "write-uc",
+};
+
+const char *verbs_mode_name(const struct verbs_wire *w)
+{
+	return mode_name[w->self.mode];
+}
+
+/* Soft RoCE, which has no vendor, or that of no card: an acknowledgement is a packet that programs
+ * make, send and take, as dear as the write. */
+static bool acknowledges_by_software(const struct verbs_wire *w)
+{
+	struct ibv_device_attr attr;
+
+	return ibv_query_device(w->context, &attr) == 0 &&
+	       (attr.vendor_id == 0 || attr.vendor_id == NO_VENDOR);
+}
+
+int verbs_mode_choose(struct verbs_wire *w, const char *text)
+{
+	if (text && strcmp(text, "write") == 0) {
+		w->self.mode = acknowledges_by_software(w) ? VERBS_WRITE_UC : VERBS_WRITE_RC;
+		return 0;
+	}
+	for (uint8_t m = VERBS_UD; m <= VERBS_WRITE_UC; m++) {
+		if (strcmp(text ? text : "ud", mode_name[m]) == 0) {
+			w->self.mode = m;
+			return 0;
+		}
+	}
+	log_error("nic %s: mode=%s: it is ud, write, write-rc or write-uc", w->nic, text);
+	return -EINVAL;
+}
+
+int verbs_mode_try(const struct verbs_wire *w)
+{
+	struct verbs_line *l;
+
+	if (w->self.mode == VERBS_UD)
+		return 0;
+	l = verbs_line_make(w);
+	if (!l && errno == ENOMEM)
+		return 0; /* there may be memory when a group is connected */
+	if (!l)
+		return verbs_error(
+			w,
+			w->self.mode == VERBS_WRITE_RC
+				? "a reliable connection (mode=ud does without)"
+				: "an unreliable connection (mode=write-rc has reliable ones)",
+			errno);
+	verbs_line_free(l);
+	return 0;
+}
