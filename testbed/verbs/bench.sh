@@ -1,41 +1,44 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bench.sh - MPI_Barrier between guests: by nbar over the wire "verbs" in both modes, and by Open MPI
-# over the same RDMA device and over TCP on the same interface. See --help and README.md.
+# bench.sh - MPI_Barrier between guests: by nbar over the wire "verbs", next to Open MPI's own over the
+# same RDMA device, or over TCP on the same interface. See --help and README.md.
 #
-# Started on the machine; it starts itself in the guests, where it prints a line a measurement. Every
-# launch is a new job, and new daemons where it has any; launches of all kinds come in random order.
+# Started on the machine; it starts itself in the guests, where it prints a line for each method of
+# a launch. Every launch is a new job, and new daemons where it has any, and measures both barriers in
+# turns: what else the machine does from job to job, their ratio does not see.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-number=2 processors=1 ranks=1 launches=5 iterations=300 warmup=50 seed=1 csv= limit=900
-all="write write-uc ud host-write host-write-uc host-ud ucx-rc ucx-ud ofi openib tcp"
-kinds=$all
+job_limit=300 number=2 processors=1 ranks=1 launches=5 iterations=300 warmup=50 seed=1 csv= limit=1800
+nbars="host-write host-write-rc host-write-uc host-ud write write-rc write-uc ud"
+mpis="ucx-ud ucx-rc tcp ofi openib"
+pairs="host-write+ucx-ud host-write+ucx-rc host-write+tcp host-ud+ucx-ud host-ud+ucx-rc host-ud+tcp"
 
 usage() {
 	cat <<'TEXT'
 usage: testbed/verbs/bench.sh [OPTION]...
-MPI_Barrier between guests with a soft RDMA device each, in one run: by nbar, and by Open MPI over
-the same device and over TCP on the same interface. Medians over launches, in random order.
+MPI_Barrier between guests with a soft RDMA device each: by nbar, and Open MPI's own over the same
+device or over TCP on the same interface, in turns within one job. Medians over launches, in random
+order: of both, of their ratio in each job, and of write against ud in each round of launches.
 
-  --kinds LIST      what is measured (all of these)
-       write, write-uc, ud  nbar, daemons with wire=verbs in this mode
-       host-write, ...      the same, NICs inside the ranks: no daemon
-       ucx-rc, ucx-ud       Open MPI with UCX (pml ucx), transports rc_verbs and ud_verbs
-       ofi                  Open MPI with libfabric (mtl ofi), provider verbs;ofi_rxm
-       openib               Open MPI with btl openib
-       tcp                  Open MPI with btl tcp over eth0
+  --pairs LIST      NBAR+MPI,... (each of host-write, host-ud with ucx-ud, ucx-rc, tcp)
+    of nbar: host-ud, host-write, host-write-rc, host-write-uc  NICs inside the ranks, wire=verbs in
+             this mode; where a guest has several, they meet in memory, and one goes out
+             ud, write, write-rc, write-uc  a daemon in each guest, whose NIC its ranks share
+    of Open MPI: ucx-ud, ucx-rc  pml ucx, transports ud_verbs, rc_verbs   tcp  btl tcp over eth0
+             ofi  mtl ofi, verbs;ofi_rxm   openib  btl openib   (all: and shared memory)
   --guests N        2 to 8 (2)
-  --ranks N         of each guest, each with a NIC of its own, as if on hosts of their own (1)
+  --ranks N         of each guest (1)
   --processors N    of each guest (1)
-  --launches N      of each kind (5)
-  -i, --iterations N  barriers measured a launch (300)
+  --launches N      of each pair (5)
+  -i, --iterations N  barriers a launch, of each method (300)
   -x, --warmup N    barriers before them (50)
   --seed N          of the order (1)
-  --limit SECONDS   for all of it (900)
+  --limit SECONDS   for all of it (1800)
   --csv FILE        every launch
 
-A guest without KVM is slow, and shares the machine's processors: only ratios mean anything. Exit
-status: 0 done, 1 failed, 2 wrong usage, 77 where there can be no guests.
+A guest without KVM is slow, and shares the machine's processors: only ratios mean anything. Where
+ranks, and daemons, have no processor each, all of them yield; a daemon takes time from Open MPI too.
+Exit status: 0 done, 1 failed, 2 wrong usage, 77 where there can be no guests.
 TEXT
 }
 
@@ -50,17 +53,18 @@ is_number() { # OPTION TEXT LOW HIGH
 }
 
 options() {
-	local kind
+	local pair
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--help | -h) usage; exit 0 ;;
 		esac
 		[ $# -gt 1 ] || wrong "$1 wants a value"
 		case $1 in
-		--kinds)
-			kinds=${2//,/ }
-			for kind in $kinds; do
-				[[ " $all " == *" $kind "* ]] || wrong "there is no kind '$kind'"
+		--pairs)
+			pairs=${2//,/ }
+			for pair in $pairs; do
+				[[ $pair == *+* && " $nbars " == *" ${pair%+*} "* && " $mpis " == *" ${pair#*+} "* ]] ||
+					wrong "there is no pair '$pair'"
 			done
 			;;
 		--guests) is_number "$1" "$2" 2 8; number=$2 ;;
@@ -93,109 +97,94 @@ setsid "$0" --run-dir /tmp/nbar "$@" >out 2>err </dev/null & echo $! >pid
 for i in $(seq 300); do grep -q ready out && exit; kill -0 $! || break; sleep 0.1; done; cat out err; exit 1'
 stop='p=$(cat /tmp/nbar/pid); kill $p; while kill -0 $p 2>/dev/null; do sleep 0.1; done; cat /tmp/nbar/err'
 
-# The words of mpirun that are the kind's own. Where ranks share processors, all of them yield.
-words_of() { # KIND
-	local ucx="--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any -x UCX_NET_DEVICES=rxe0:1"
-	local tcp="--mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include eth0"
-	# UCX before 1.19 finds the address family of a datagram in its service level, where soft RoCE
-	# has none, and drops it: connections of rc are made by datagrams, too.
-	ucx="$ucx -x UCX_UD_VERBS_ETH_DGID_CHECK=n"
-	[ $ranks = 1 ] || echo "--mca mpi_yield_when_idle 1"
+# The words of mpirun that Open MPI's own barrier needs. UCX before 1.19 finds the address family of a
+# datagram in its service level, where soft RoCE has none, and drops it: connections of rc are made by
+# datagrams, too. The queues that libfabric wants by default are larger than those of soft RoCE.
+words_of_mpi() { # NAME
+	local ucx="--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any -x UCX_NET_DEVICES=rxe0:1 -x UCX_UD_VERBS_ETH_DGID_CHECK=n"
 	case $1 in
-	*write* | ud | host-ud)
-		echo "$tcp --mca coll_nbar_enable 1 --mca mca_base_component_path" \
-			"$BUILD/components:$(ompi_info --path pkglibdir --parsable | cut -d : -f 3)"
-		;;
-	esac
-	case $1 in
-	ucx-rc) echo "$ucx -x UCX_TLS=rc_v,self" ;;
-	ucx-ud) echo "$ucx -x UCX_TLS=ud_v,self" ;;
-	host-*) echo "--mca coll_nbar_nic host:wire=verbs,mode=${1#host-},pull-us=20000 -x LD_LIBRARY_PATH=$BUILD" ;;
-	write* | ud) echo "--mca coll_nbar_nic n%r --mca coll_nbar_wait yield -x NBAR_RUN_DIR=/tmp/nbar" ;;
-	# The queues that it wants by default are larger than those of soft RoCE.
+	ucx-rc) echo "$ucx -x UCX_TLS=rc_v,sysv,posix,self" ;;
+	ucx-ud) echo "$ucx -x UCX_TLS=ud_v,sysv,posix,self" ;;
 	ofi) echo "--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include verbs;ofi_rxm -x FI_UNIVERSE_SIZE=8" \
 		"-x FI_OFI_RXM_MSG_TX_SIZE=64 -x FI_OFI_RXM_MSG_RX_SIZE=64 -x FI_OFI_RXM_TX_SIZE=128 -x FI_OFI_RXM_RX_SIZE=128" ;;
-	openib) echo "--mca pml ob1 --mca btl openib,self --mca btl_openib_allow_ib 1 --mca btl_openib_warn_no_device_params_found 0" ;;
-	tcp) echo "$tcp" ;;
+	openib) echo "--mca pml ob1 --mca btl openib,vader,self --mca btl_openib_allow_ib 1" \
+		"--mca btl_openib_warn_no_device_params_found 0" ;;
+	tcp) echo "--mca pml ob1 --mca btl tcp,vader,self --mca btl_tcp_if_include eth0" ;;
 	esac
 }
 
-each() { # COMMAND...: in all guests, at once
-	local k p=() rc=0
-	for ((k = 0; k < NBAR_GUESTS; k++)); do
-		"$NBAR_AGENT" $k "$@" &
-		p+=($!)
-	done
-	for k in "${p[@]}"; do
-		wait "$k" || rc=$?
-	done
-	return $rc
+# Those of nbar.
+words_of_nbar() { # NAME
+	local busy=$ranks wait=spin
+	echo "--mca coll_nbar_enable 1 --mca mca_base_component_path" \
+		"$BUILD/components:$(ompi_info --path pkglibdir --parsable | cut -d : -f 3)"
+	case $1 in
+	host-*) echo "--mca coll_nbar_where host --mca coll_nbar_nic host:wire=verbs,mode=${1#host-},pull-us=20000" \
+		"-x LD_LIBRARY_PATH=$BUILD" ;;
+	*)
+		busy=$((ranks + 1))
+		echo "--mca coll_nbar_nic n0 -x NBAR_RUN_DIR=/tmp/nbar"
+		;;
+	esac
+	[ $busy -le "$processors" ] || wait=yield
+	[ "$ranks" -le "$processors" ] || echo "--mca mpi_yield_when_idle 1"
+	echo "--mca coll_nbar_wait $wait -x NBAR_WAIT=$wait"
 }
 
-mpi() { # KIND METHODS: its rows are in /tmp/rows
-	timeout -k 5 120 mpirun --allow-run-as-root --mca plm_rsh_agent "$NBAR_AGENT --rsh" -H "$hosts" -np $((NBAR_GUESTS * ranks)) \
-		--bind-to none --mca oob_tcp_if_include eth0 $(words_of "$1") "$BUILD/nbar" mpi-bench --method "$2" \
+mpi() { # NBAR MPI: the rows are in /tmp/rows
+	timeout -k 5 "$job_limit" mpirun --allow-run-as-root --mca plm_rsh_agent "$NBAR_AGENT --rsh" -H "$hosts" \
+		-np $((NBAR_GUESTS * ranks)) --bind-to none --mca oob_tcp_if_include eth0 \
+		$(words_of_mpi "$2") $(words_of_nbar "$1") "$BUILD/nbar" mpi-bench --method mpi,nbar,lib \
 		-i "$iterations" -x "$warmup" --csv - >/tmp/rows 2>/tmp/said
 }
 
-# A daemon in each guest, with the NICs of its ranks: n0 is that of rank 0.
+# A daemon in each guest, with one NIC.
 start_all() { # MODE
-	local k i p=() rc=0 nics
-	for ((k = 0; k < NBAR_GUESTS; k++)); do
-		nics=
-		for ((i = 0; i < ranks; i++)); do
-			nics="$nics --nic name=n$((k * ranks + i)),wire=verbs,mode=$1"
-		done
-		"$NBAR_AGENT" $k bash -c "$start" "$BUILD/nbar-nicd" --idle $([ "$processors" = 1 ] && echo yield || echo spin) \
-			--cpu $((processors - 1)) --pull-us 20000 --budget-ms 4000 $nics >&2 &
-		p+=($!)
-	done
-	for k in "${p[@]}"; do
-		wait "$k" || rc=1
-	done
-	return $rc
+	"$NBAR_AGENT" each bash -c "$start" "$BUILD/nbar-nicd" --idle $([ "$processors" -le "$ranks" ] && echo yield || echo spin) \
+		--cpu $((processors - 1)) --pull-us 20000 --budget-ms 4000 --nic "name=n0,wire=verbs,mode=$1" >&2
 }
 
-# launch KIND NUMBER: prints a line for each method.
+# launch PAIR NUMBER: prints a line for each method. Packets: by barriers that go over the device.
 launch() {
-	local kind=$1 methods=mpi before rc sent daemon=
-	case $kind in
-	write* | ud) methods=nbar,lib; daemon=1; start_all "$kind" || return ;;
-	host-*) methods=nbar,lib ;;
+	local nbar=${1%+*} mpi=${1#*+} before sent daemon= rc
+	case $nbar in
+	host-*) ;;
+	*) daemon=1; start_all "$nbar" || return ;;
 	esac
 	before=$(packets)
-	mpi "$kind" $methods
+	mpi "$nbar" "$mpi"
 	rc=$?
 	sent=$(($(packets) - before))
-	[ -z "$daemon" ] || each bash -c "$stop" >&2
+	[ -z "$daemon" ] || "$NBAR_AGENT" each bash -c "$stop" >&2
 	if [ $rc != 0 ]; then
-		broken[$kind]=1
-		echo "! $kind $(grep -vE '^(-+|)$' /tmp/said | head -n 12 | tr '\n' ' ' | cut -c 1-600)"
+		broken[$1]=1
+		echo "! $1 $(grep -vE '^(-+|)$' /tmp/said | head -n 12 | tr '\n' ' ' | cut -c 1-600)"
 		return 0
 	fi
-	awk -F , -v "kind=$kind" -v "launch=$2" -v "sent=$sent" -v "ranks=$((NBAR_GUESTS * ranks))" -v "n=$((iterations + warmup))" '
-		$1 == "mpi" || $1 == "nbar" || $1 == "lib" { row[++rows] = sprintf("%s,%s,%d,%s,%s", kind, $1, launch, $2, $5) }
-		END { for (i = 1; i <= rows; i++) printf "@%s,%.2f\n", row[i], sent / n / rows / ranks }' /tmp/rows
+	awk -F , -v "pair=$1" -v "launch=$2" -v "sent=$sent" -v "ranks=$((NBAR_GUESTS * ranks))" \
+		-v "n=$(((iterations + warmup) * $([ "$mpi" = tcp ] && echo 2 || echo 3)))" '
+		$1 == "mpi" || $1 == "nbar" || $1 == "lib" { printf "@%s,%s,%d,%s,%s,%.2f\n", pair, $1, launch, $2, $5, sent / n / ranks }' /tmp/rows
 }
 
 inside() {
-	local i kind hosts=
+	local i pair hosts=
 	declare -A broken
 	for ((i = 1; i <= NBAR_GUESTS; i++)); do
 		hosts="$hosts${hosts:+,}10.78.0.$i:$ranks"
 	done
 	for ((i = 1; i <= launches; i++)); do
-		for kind in $(printf '%s\n' $kinds | awk -v "seed=$((seed + i))" 'BEGIN { srand(seed) } { print rand(), $0 }' |
+		for pair in $(printf '%s\n' $pairs | awk -v "seed=$((seed + i))" 'BEGIN { srand(seed) } { print rand(), $0 }' |
 			sort -n | cut -d ' ' -f 2); do
-			echo "bench.sh: launch $i of $launches: $kind" >&2
-			[ -n "${broken[$kind]:-}" ] || launch "$kind" "$i" || return
+			echo "bench.sh: launch $i of $launches: $pair" >&2
+			[ -n "${broken[$pair]:-}" ] || launch "$pair" "$i" || return
 		done
 	done
 }
 
 # On the machine.
 
-# Medians of the launches.
+# Medians of the launches; of ratios also the least and the greatest. A round is one launch of each
+# pair: in it, write is set against ud where both are measured next to the same of Open MPI.
 table() {
 	awk -F , '
 		function median(n, v,    i, j, t) {
@@ -203,22 +192,48 @@ table() {
 				for (j = i; j > 1 && v[j - 1] > v[j]; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
 			return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
 		}
+		function over(what, by,    i, n, v, m) { # the figures of one over those of the other, launch by launch
+			for (i = 1; i <= last; i++)
+				if ((what, i) in us && us[by, i] > 0) v[++n] = us[what, i] / us[by, i]
+			if (!n) return ""
+			m = median(n, v)
+			return sprintf("%.2f (%.2f-%.2f)", m, v[1], v[n])
+		}
+		function of(what,    i, n, v) {
+			for (i = 1; i <= last; i++) if ((what, i) in us) v[++n] = us[what, i]
+			return median(n, v)
+		}
+		function row(pair, method, by) {
+			printf "%-24s %-6s %9.1f %9.1f", pair, method, of(pair SUBSEP method SUBSEP "mean"), of(pair SUBSEP method SUBSEP "p50")
+			printf "  %-18s %-18s\n", by ? over(pair SUBSEP method SUBSEP "mean", pair SUBSEP by SUBSEP "mean") : "", \
+				by ? over(pair SUBSEP method SUBSEP "p50", pair SUBSEP by SUBSEP "p50") : ""
+		}
+		function against(pair, mode,    name, as_mean, as_p50) {
+			name = pair; sub(/write(-..)?[+]/, "ud+", name)
+			if (name == pair || !(name in seen)) return
+			as_mean = over(pair SUBSEP "nbar" SUBSEP "mean", name SUBSEP "nbar" SUBSEP "mean")
+			as_p50 = over(pair SUBSEP "nbar" SUBSEP "p50", name SUBSEP "nbar" SUBSEP "p50")
+			if (!as_mean) return
+			if (!told++) print "\nnbar over nbar, in the same rounds:"
+			printf "%-24s / %-25s %-18s %-18s\n", pair, name, as_mean, as_p50
+		}
 		/^@/ {
-			key = substr($1, 2) "," $2
-			if (!(key in count)) order[++keys] = key
-			n = ++count[key]; mean[key, n] = $4; p50[key, n] = $5; packets[key, n] = $6
+			pair = substr($1, 2)
+			if (!(pair in seen)) { seen[pair] = 1; order[++pairs] = pair }
+			us[pair, $2, "mean", $3] = $4; us[pair, $2, "p50", $3] = $5; us[pair, "packets", "", $3] = $6
+			if ($3 > last) last = $3
 		}
 		/^!/ { said[++fails] = substr($0, 3) }
 		END {
-			printf "%-14s %-7s %8s %10s %10s %9s\n", "kind", "method", "launches", "mean us", "p50 us", "packets"
-			for (k = 1; k <= keys; k++) {
-				split(order[k], part, ",")
-				for (i = 1; i <= count[order[k]]; i++) { a[i] = mean[order[k], i]; b[i] = p50[order[k], i]; c[i] = packets[order[k], i] }
-				printf "%-14s %-7s %8d %10.1f %10.1f %9.2f\n", part[1], part[2], count[order[k]], median(count[order[k]], a), \
-					median(count[order[k]], b), median(count[order[k]], c)
+			printf "%-24s %-6s %9s %9s  %-18s %-18s\n", "pair", "method", "mean us", "p50 us", "mean / mpi", "p50 / mpi"
+			for (k = 1; k <= pairs; k++) {
+				row(order[k], "mpi", ""); row(order[k], "nbar", "mpi"); row(order[k], "lib", "mpi")
 			}
+			for (k = 1; k <= pairs; k++) against(order[k])
+			for (k = 1; k <= pairs; k++) printf "%s%s %.2f", (k > 1 ? ", " : "\npackets: "), order[k], of(order[k] SUBSEP "packets" SUBSEP "")
+			print ""
 			for (i = 1; i <= fails; i++) print "does not run: " said[i]
-		}' "$1" | { IFS= read -r head; echo "$head"; sort -k 1,1 -k 2,2; }
+		}' <(sort "$1") | sed "s/ *$//"
 }
 
 outside() {
@@ -229,8 +244,9 @@ outside() {
 	rc=$?
 	[ $rc = 0 ] || { cat "$rows"; exit $([ $rc = 77 ] && echo 77 || echo 1); }
 	table "$rows"
-	[ -z "$csv" ] || { echo "kind,method,launch,mean_us,p50_us,packets"; sed -n 's/^@//p' "$rows"; } >"$csv" || exit 1
-	echo "medians of $launches launches of $iterations barriers; packets: of all RDMA devices, a barrier and rank"
+	[ -z "$csv" ] || { echo "pair,method,launch,mean_us,p50_us,packets"; sed -n 's/^@//p' "$rows"; } >"$csv" || exit 1
+	echo "medians of $launches launches of $iterations barriers of each method; ratios within a job (least-greatest)"
+	echo "packets: of all RDMA devices, a rank and barrier that goes by them, connections included"
 	echo "$number guests of $processors processor(s), $ranks rank(s) each; soft RoCE, without KVM: only ratios mean anything"
 }
 
