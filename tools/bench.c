@@ -53,15 +53,19 @@ static void add_notes(const void *arg, const struct bench_options *opt,
 	(void)point;
 	(void)n;
 	(void)complete;
-	result_note(r, "%u barriers a run; factor: host mean / NIC mean", opt->iters);
-	for (uint32_t i = 0; i < opt->nwhere; i++) {
-		if (opt->where[i] == BENCH_HOST_VERBS)
-			result_note(r, "host-verbs: NICs in the hosts' processes, wire verbs, %s",
-				    opt->verbs);
-		else if (opt->where[i] == BENCH_HOST_UDP)
-			result_note(r,
-				    "host-udp: NICs in the hosts' processes, wire udp, 127.0.0.1");
-	}
+	result_note(r, "%u barriers a run; factor: host mean / NIC mean%s", opt->iters,
+		    bench_wants(opt, BENCH_NIC) && bench_wants(opt, BENCH_HOST)
+			    ? ""
+			    : ", if both are run");
+	if (bench_wants(opt, BENCH_HOST_VERBS))
+		result_note(
+			r,
+			"host-verbs: NICs in the hosts' processes, wire verbs, %s; no factor: it "
+			"compares on one wire",
+			opt->verbs);
+	if (bench_wants(opt, BENCH_HOST_UDP))
+		result_note(r, "host-udp: NICs in the hosts' processes, wire udp, 127.0.0.1; no "
+			       "factor: it compares on one wire");
 }
 
 static struct bench_point *make_points(const struct bench_options *opt, uint32_t *n)

@@ -97,6 +97,9 @@ int bench_options_parse(int argc, char **argv, struct bench_options *opt,
 			const struct bench_more *more, bool *help);
 void bench_usage(FILE *to);
 
+/* Whether --where has it. */
+bool bench_wants(const struct bench_options *opt, enum bench_where where);
+
 /* The options that all experiments with nodes have, for their --help. */
 void bench_usage_common(FILE *to);
 

@@ -155,6 +155,19 @@ static int add_alg(void *arg, const char *item)
 	return 0;
 }
 
+static int add_nic(struct bench_options *opt, const char *nic)
+{
+	if (!strncmp(nic, "host:", 5))
+		return tool_usage("--nic: '%s' is a NIC inside a process, and --nic attaches to "
+				  "those of daemons; nbar bench makes NICs inside its hosts with "
+				  "--where host-udp or --where host-verbs",
+				  nic);
+	if (opt->nnic == NBAR_NICS_MAX)
+		return tool_usage("--nic: at most %u NICs", NBAR_NICS_MAX);
+	opt->nic[opt->nnic++] = nic;
+	return 0;
+}
+
 /* One of the words in `words`, separated by spaces; or usage error. */
 static int check_word(const char *option, const char *text, const char *words)
 {
@@ -232,10 +245,7 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 		opt->drivers = !strcmp(arg, "1") ? BENCH_DRIVERS_ONE : BENCH_DRIVERS_NODES;
 		return check_word("--drivers", arg, "1 nodes");
 	case OPT_NIC:
-		if (opt->nnic == NBAR_NICS_MAX)
-			return tool_usage("--nic: at most %u NICs", NBAR_NICS_MAX);
-		opt->nic[opt->nnic++] = arg;
-		return 0;
+		return add_nic(opt, arg);
 	case OPT_RANKS:
 		opt->sorted = !strcmp(arg, "sorted");
 		return check_word("--ranks", arg, "random sorted");
@@ -251,12 +261,22 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 	return read_daemon_option(opt, c, arg);
 }
 
+struct reading {
+	struct bench_options *opt;
+	const struct bench_more *more;
+	bool daemon, verbs; /* options of these are among them */
+};
+
 /* What only all options together can tell. */
-static int check_together(const struct bench_options *opt, bool daemon_options)
+static int check_together(const struct bench_options *opt, const struct reading *given)
 {
 	uint32_t room = (opt->nnic ? opt->nnic : NBAR_NICS_MAX) * NBAR_PORTS_MAX;
 
-	if (opt->nnic && daemon_options)
+	if (given->verbs && !bench_wants(opt, BENCH_HOST_VERBS))
+		return tool_usage("--verbs: keys of the NICs of nbar bench --where host-verbs, "
+				  "which is not asked for; keys of a daemon's NICs are given by "
+				  "--wire verbs,KEYS");
+	if (opt->nnic && given->daemon)
 		return tool_usage("--nic attaches to running NICs: --wire, --idle, --cpu and "
 				  "--nicd are for a daemon that bench starts");
 	for (uint32_t i = 0; i < opt->nnodes; i++)
@@ -287,6 +307,14 @@ struct bench_options bench_options_default(void)
 	};
 }
 
+bool bench_wants(const struct bench_options *opt, enum bench_where where)
+{
+	for (uint32_t i = 0; i < opt->nwhere; i++)
+		if (opt->where[i] == where)
+			return true;
+	return false;
+}
+
 /* The options of all, and then those of one experiment. */
 static void merge_options(struct option *all, size_t room, const struct bench_more *more)
 {
@@ -298,17 +326,12 @@ static void merge_options(struct option *all, size_t room, const struct bench_mo
 	all[n] = (struct option){ 0 };
 }
 
-struct reading {
-	struct bench_options *opt;
-	const struct bench_more *more;
-	bool daemon_options;
-};
-
 static int read_any(void *arg, int c, const char *value)
 {
 	struct reading *r = arg;
 
-	r->daemon_options |= c == OPT_WIRE || c == OPT_IDLE || c == OPT_CPU || c == OPT_NICD;
+	r->daemon |= c == OPT_WIRE || c == OPT_IDLE || c == OPT_CPU || c == OPT_NICD;
+	r->verbs |= c == OPT_VERBS;
 	return c >= BENCH_OPT_MORE ? r->more->read(r->more->arg, c, value)
 				   : read_option(r->opt, c, value);
 }
@@ -316,11 +339,11 @@ static int read_any(void *arg, int c, const char *value)
 int bench_options_parse(int argc, char **argv, struct bench_options *opt,
 			const struct bench_more *more, bool *help)
 {
-	struct reading reading = { opt, more, false };
+	struct reading reading = { .opt = opt, .more = more };
 	struct option all[64];
 	int r;
 
 	merge_options(all, sizeof(all) / sizeof(all[0]), more);
 	r = option_all(argc, argv, 1, ":i:x:fh", all, read_any, &reading, help);
-	return r || *help ? r : check_together(opt, reading.daemon_options);
+	return r || *help ? r : check_together(opt, &reading);
 }

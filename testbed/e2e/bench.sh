@@ -154,7 +154,9 @@ attached() {
 }
 
 inside() {
-	"$nbar" bench $run --nodes 2,3 --where nic,host-udp --check &&
+	"$nbar" bench $run --nodes 2,3 --where nic,host-udp --check >"$work/out" &&
+		cat "$work/out" && grep -q 'factor: host mean / NIC mean, if both are run' "$work/out" &&
+		grep -q 'host-udp: .* no factor: ' "$work/out" &&
 		"$nbar" bench $run --nodes 2,5 --where host-udp --drivers 1 --nicd /nowhere/nicd --check
 }
 
@@ -206,6 +208,10 @@ ok "bench: an RDMA device that there is not" \
 ok "bench: keys of verbs that are too long" \
 	wants 2 '--verbs: at most 190 characters' \
 	"$nbar" bench $run --where host-verbs --verbs "$(printf 'mode=write,%.0s' $(seq 20))"
+ok "bench: keys of verbs without such NICs" \
+	wants 2 '--wire verbs,KEYS' "$nbar" bench $run --verbs mode=ud
+ok "bench: a NIC inside a process is no daemon's" \
+	wants 2 '--where host-udp or --where host-verbs' "$nbar" bench $run --nic host:wire=udp
 ok "bench: leaves nothing behind" nothing_left
 ok "bench: SIGINT ends it and all it started" interrupted
 ok "bench: so does SIGTERM" terminated
