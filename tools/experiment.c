@@ -125,10 +125,8 @@ static int write_files(struct experiment *e)
 }
 
 /* What to do with what there is. */
-static void say_what_is_kept(const struct experiment *e)
+static void say_what_is_kept(const struct experiment *e, const char *file)
 {
-	const char *file = journal_beside(e);
-
 	if (file && journal_count(e->journal))
 		tool_error("%u points are kept in %s.journal: the same command with --resume "
 			   "goes on",
@@ -137,6 +135,7 @@ static void say_what_is_kept(const struct experiment *e)
 
 int experiment_end(struct experiment *e, int status)
 {
+	const char *file = journal_beside(e);
 	int r = status;
 
 	progress_end(&e->progress);
@@ -151,8 +150,6 @@ int experiment_end(struct experiment *e, int status)
 		result_write_json(e->result, stdout);
 	else if (e->csv.is_std && journal_count(e->journal))
 		result_write_csv(e->result, stdout);
-	if (status)
-		say_what_is_kept(e);
 	if (fflush(stdout)) {
 		tool_error("cannot write to stdout: %s", strerror(errno));
 		r = TOOL_FAILED;
@@ -160,6 +157,8 @@ int experiment_end(struct experiment *e, int status)
 	int closed = close_outputs(e, !r);
 
 	r = r ? r : closed;
+	if (r)
+		say_what_is_kept(e, file);
 	journal_close(e->journal, !r);
 	result_free(e->result);
 	return r;

@@ -12,11 +12,28 @@
 
 #include "tool.h"
 
+static int cannot_write(const struct output *o)
+{
+	int why = errno;
+
+	if (o->is_std)
+		tool_error("cannot write to stdout: %s; name a file with %s", strerror(why),
+			   o->option);
+	else
+		tool_error("%s: cannot write %s: %s; %s, or name another file with %s", o->option,
+			   o->path, strerror(why),
+			   why == ENOENT                    ? "make its folder"
+			   : why == ENOSPC || why == EDQUOT ? "make room there"
+							    : "let it be written",
+			   o->option);
+	return TOOL_FAILED;
+}
+
 int output_open(struct output *o, const char *option, const char *path)
 {
 	int fd;
 
-	*o = (struct output){ .path = path };
+	*o = (struct output){ .option = option, .path = path };
 	if (!path)
 		return 0;
 	if (!strcmp(path, "-")) {
@@ -29,10 +46,7 @@ int output_open(struct output *o, const char *option, const char *path)
 	if (fd < 0 && errno == EEXIST)
 		fd = open(path, O_WRONLY | O_CLOEXEC);
 	o->file = fd < 0 ? NULL : fdopen(fd, "w");
-	if (o->file)
-		return 0;
-	tool_error("%s: cannot write %s: %s", option, path, strerror(errno));
-	return TOOL_FAILED;
+	return o->file ? 0 : cannot_write(o);
 }
 
 /* Old content goes only when new content is at hand; a pipe or terminal has none. */
@@ -43,8 +57,7 @@ int output_begin(const struct output *o)
 	if (o->is_std || fstat(fileno(o->file), &st) || !S_ISREG(st.st_mode) ||
 	    !ftruncate(fileno(o->file), 0))
 		return 0;
-	tool_error("cannot write %s: %s", o->path, strerror(errno));
-	return TOOL_FAILED;
+	return cannot_write(o);
 }
 
 int output_close(struct output *o, bool written)
@@ -58,8 +71,5 @@ int output_close(struct output *o, bool written)
 	if (!written && o->ours)
 		unlink(o->path);
 	o->file = NULL;
-	if (!bad || !written)
-		return 0;
-	tool_error("cannot write %s: %s", o->is_std ? "to stdout" : o->path, strerror(errno));
-	return TOOL_FAILED;
+	return bad && written ? cannot_write(o) : 0;
 }

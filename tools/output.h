@@ -10,13 +10,13 @@
 #include <stdio.h>
 
 struct output {
-	const char *path;
+	const char *option, *path;
 	FILE *file; /* NULL: not wanted */
 	bool ours;  /* made by us: goes away if there is nothing to write */
 	bool is_std;
 };
 
-/* path: NULL for none, "-" for stdout. option: for the message. 0 or an exit code, the message is
+/* path: NULL for none, "-" for stdout. option: for messages. 0 or an exit code, the message is
  * out. */
 int output_open(struct output *o, const char *option, const char *path);
 

@@ -130,27 +130,25 @@ static int parse(int argc, char **argv, struct report_options *opt, bool *done)
 	return 0;
 }
 
+static int bad_folder(const struct report_options *opt, const char *what)
+{
+	tool_error("the folder %s %s: %s; name another: nbar report DIR", opt->dir, what,
+		   strerror(errno));
+	return TOOL_FAILED;
+}
+
 /* Known to be writable before anything is measured. */
 static int open_folder(const struct report_options *opt)
 {
 	struct stat st;
 
-	if (!opt->render_only && mkdir(opt->dir, 0777) && errno != EEXIST) {
-		tool_error("cannot make the folder %s: %s", opt->dir, strerror(errno));
-		return TOOL_FAILED;
-	}
-	if (stat(opt->dir, &st)) {
-		tool_error("there is no folder %s: %s", opt->dir, strerror(errno));
-		return TOOL_FAILED;
-	}
-	if (!S_ISDIR(st.st_mode)) {
-		tool_error("%s is no folder", opt->dir);
-		return TOOL_FAILED;
-	}
-	if (access(opt->dir, W_OK | X_OK)) {
-		tool_error("cannot write in %s: %s", opt->dir, strerror(errno));
-		return TOOL_FAILED;
-	}
+	if (!opt->render_only && mkdir(opt->dir, 0777) && errno != EEXIST)
+		return bad_folder(opt, "cannot be made");
+	if (stat(opt->dir, &st))
+		return bad_folder(opt, "cannot be looked at");
+	errno = ENOTDIR;
+	if (!S_ISDIR(st.st_mode) || access(opt->dir, W_OK | X_OK))
+		return bad_folder(opt, "cannot be written in");
 	return 0;
 }
 

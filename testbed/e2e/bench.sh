@@ -225,7 +225,14 @@ for wrong in "--nodes 0" "--nodes 2000" "-i 0" "--alg fastest" "--where there" "
 	ok "bench: $wrong is wrong usage" wants 2 'nbar bench --help' "$nbar" bench $wrong
 done
 ok "bench: an output that cannot be written is refused first" \
-	wants 1 "cannot write $work/none/x" "$nbar" bench -i 100000000 --json "$work/none/x"
+	wants 1 "cannot write $work/none/x: .*; make its folder, or name another file with --json" \
+	"$nbar" bench -i 100000000 --json "$work/none/x"
+ok "bench: the same with one that is a folder" \
+	wants 1 "cannot write $work: .*; let it be written, or name another file with --csv" \
+	"$nbar" bench -i 100000000 --csv "$work"
+ok "bench: results for which there is no room" \
+	wants 1 'cannot write /dev/full: .*; make room there, or name another file with --json' \
+	"$nbar" bench $run --nodes 2 --json /dev/full
 ok "bench: no such daemon" wants 1 'cannot run /nowhere/nicd' "$nbar" bench --nicd /nowhere/nicd
 ok "bench: no such NIC" wants 1 '--nic .*none.sock: .' "$nbar" bench --nic "$work/none.sock"
 ok "nbar: an unknown subcommand" wants 2 'nbar --help' "$nbar" brew

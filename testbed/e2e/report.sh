@@ -176,9 +176,9 @@ ok "report: --resume goes on from there" goes_on
 mkdir "$work/empty"
 touch "$work/file"
 ok "report: no results" wants 1 'no result' "$nbar" report --render-only "$work/empty"
-ok "report: no such folder" wants 1 'no folder' "$nbar" report --render-only "$work/none"
-ok "report: a file is no folder" wants 1 'is no folder' "$nbar" report "$work/file"
-ok "report: a folder that cannot be made" wants 1 'cannot make' "$nbar" report "$work/none/below"
+ok "report: no such folder" wants 1 'cannot be looked at: .*; name another: nbar report DIR' "$nbar" report --render-only "$work/none"
+ok "report: a file is no folder" wants 1 'file cannot be written in: Not a directory; name another' "$nbar" report "$work/file"
+ok "report: a folder that cannot be made" wants 1 'cannot be made: .*; name another' "$nbar" report "$work/none/below"
 for wrong in "" "--only bench" "--only nothing $work/x" "a b" "--render-only --quick $work/x" "--what x"; do
 	ok "report: '${wrong//$work/DIR}' is wrong usage" wants 2 'nbar report --help' "$nbar" report $wrong
 done
