@@ -56,9 +56,12 @@ struct nbmpi_comm *coll_nbar_comm(mca_coll_nbar_module_t *module, ompi_communica
 
 /* --- coll_nbar_request.c ------------------------------------------------------------------- */
 
-/* Makes a request of a barrier that has begun. OMPI_SUCCESS or an error. */
-int coll_nbar_request_start(const struct nbmpi_request *barrier, ompi_communicator_t *comm,
-			    ompi_request_t **out);
+/* A request for a barrier that is yet to begin: once it has, nothing may be missing any more. NULL:
+ * no memory. */
+ompi_request_t *coll_nbar_request_new(ompi_communicator_t *comm);
+
+/* Begins it: as nbmpi_ibarrier. After other than 0 the request is gone. */
+int coll_nbar_request_start(ompi_request_t *request, struct nbmpi_comm *c);
 
 /* A persistent request; see mca_coll_base_module_barrier_init_fn_t. */
 int coll_nbar_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *info,

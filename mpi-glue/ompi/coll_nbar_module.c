@@ -254,13 +254,14 @@ static int ibarrier(ompi_communicator_t *comm, ompi_request_t **out, mca_coll_ba
 {
 	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
 	struct nbmpi_comm *c = coll_nbar_comm(module, comm);
-	struct nbmpi_request request;
+	ompi_request_t *request = c ? coll_nbar_request_new(comm) : NULL;
 
-	if (!c)
+	if (!request)
 		return OMPI_ERR_OUT_OF_RESOURCE;
-	switch (nbmpi_ibarrier(c, &request)) {
+	switch (coll_nbar_request_start(request, c)) {
 	case 0:
-		return coll_nbar_request_start(&request, comm, out);
+		*out = request;
+		return OMPI_SUCCESS;
 	case NBMPI_BY_MPI:
 		return module->ibarrier(comm, out, module->ibarrier_module);
 	}

@@ -125,6 +125,13 @@ static void put(coll_nbar_request_t *r)
 		opal_progress_register(on_progress);
 }
 
+static void discard(coll_nbar_request_t *r)
+{
+	OMPI_REQUEST_FINI(&r->super);
+	OBJ_RELEASE(r->super.req_mpi_object.comm);
+	OBJ_RELEASE(r);
+}
+
 static int request_free(ompi_request_t **request)
 {
 	coll_nbar_request_t *r = (coll_nbar_request_t *)*request;
@@ -132,9 +139,7 @@ static int request_free(ompi_request_t **request)
 	/* One under way is freed when it is complete: MPI lets nobody free it before. */
 	if (!REQUEST_COMPLETE(&r->super))
 		return MPI_ERR_REQUEST;
-	OMPI_REQUEST_FINI(&r->super);
-	OBJ_RELEASE(r->super.req_mpi_object.comm);
-	OBJ_RELEASE(r);
+	discard(r);
 	*request = MPI_REQUEST_NULL;
 	return OMPI_SUCCESS;
 }
@@ -156,18 +161,25 @@ static coll_nbar_request_t *request_new(ompi_communicator_t *comm, bool persiste
 	return r;
 }
 
-int coll_nbar_request_start(const struct nbmpi_request *barrier, ompi_communicator_t *comm,
-			    ompi_request_t **out)
+ompi_request_t *coll_nbar_request_new(ompi_communicator_t *comm)
 {
 	coll_nbar_request_t *r = request_new(comm, false);
 
-	if (!r)
-		return OMPI_ERR_OUT_OF_RESOURCE;
-	r->barrier = *barrier;
+	return r ? &r->super : NULL;
+}
+
+int coll_nbar_request_start(ompi_request_t *request, struct nbmpi_comm *c)
+{
+	coll_nbar_request_t *r = (coll_nbar_request_t *)request;
+	int rc = nbmpi_ibarrier(c, &r->barrier);
+
+	if (rc != 0) {
+		discard(r);
+		return rc;
+	}
 	r->super.req_state = OMPI_REQUEST_ACTIVE;
-	*out = &r->super;
 	put(r);
-	return OMPI_SUCCESS;
+	return 0;
 }
 
 /* --- persistent ---------------------------------------------------------------------------- */
