@@ -149,7 +149,13 @@ static bool grow(uint32_t rank)
 	return true;
 }
 
-/* Asks what a process has published. With job.lock. */
+/*
+ * Asks what a process has published. With job.lock.
+ *
+ * MPI_Init has brought all of it here, so whoever asks finds the same, and nothing can go wrong on
+ * the way. With a lazy exchange this fetches it, and waits as long as it takes, also for what is
+ * never published: a hang, but no two answers.
+ */
 static enum nbmpi_why ask(opal_process_name_t *name, uint32_t *out)
 {
 	enum nbmpi_why why = NBMPI_WHY_foreign;
