@@ -123,6 +123,14 @@ inside() { # HOW
 	unset NBAR_MPI_NIC OMPI_MCA_coll_nbar_nic
 }
 
+# Parameters of the component count wherever Open MPI has them from.
+from_file() {
+	echo "coll_nbar_nic = host:wire=udp" >"$work/params.conf"
+	export OMPI_MCA_mca_base_param_files=$work/params.conf
+	ok "$glue, component: NICs inside, by a file of parameters" inside_told component host:wire=udp
+	unset OMPI_MCA_mca_base_param_files
+}
+
 daemons_away() { # FROM TO
 	local k
 	for k in 0 1 2 3; do
@@ -203,6 +211,7 @@ fi
 if [ -x "$bin/nbar-mpi-bench-openmpi" ]; then
 	with_glue component
 	inside component
+	from_file
 	with_mpi component
 	refuses component
 	with_glue openmpi

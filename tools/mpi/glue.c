@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * glue.c - whether nbar runs the barriers of this program: from the counters of the PMPI library,
- * or from the performance variables of the Open MPI component.
+ * glue.c - whether nbar runs the barriers of this program, and how it is set: from the counters of
+ * the PMPI library and the environment, or from the variables of the Open MPI component.
  *
  * Called before and after barriers, never between those that are measured.
  */
 #include "bench.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *const mpib_glue_name[] = {
@@ -95,25 +94,45 @@ void mpib_glue_counters(enum mpib_glue glue, struct nbmpi_counters *out)
 	}
 }
 
-/* mpirun passes a component's parameters on as variables. */
-static const char *param(const char *name)
-{
-	const char *text = getenv(name);
+/* A parameter of Open MPI, wherever it was set. Zeros if there is none. */
+union cvar {
+	char text[4096]; /* Open MPI says 2048 of every text */
+	uint64_t number;
+};
 
-	return text ? text : "";
+static void cvar_read(const char *name, union cvar *out)
+{
+	MPI_T_cvar_handle handle;
+	int index, count;
+
+	memset(out, 0, sizeof(*out));
+	if (MPI_T_cvar_get_index(name, &index) != MPI_SUCCESS ||
+	    MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) != MPI_SUCCESS)
+		return;
+	if ((size_t)count < sizeof(out->text))
+		MPI_T_cvar_read(handle, out);
+	MPI_T_cvar_handle_free(&handle);
 }
 
 /* What makes no sense the component has refused. */
 static void component_config(struct nbmpi_config *out)
 {
-	const char *alg = param("OMPI_MCA_coll_nbar_algorithm");
+	union cvar value;
+	int threads;
 
 	nbmpi_config_init(out);
-	if (*alg)
-		snprintf(out->alg, sizeof(out->alg), "%s", alg);
-	snprintf(out->nic, sizeof(out->nic), "%s", param("OMPI_MCA_coll_nbar_nic"));
-	(void)nbmpi_wait_parse(param("OMPI_MCA_coll_nbar_wait"), &out->wait);
-	(void)nbmpi_where_parse(param("OMPI_MCA_coll_nbar_where"), &out->where);
+	if (MPI_T_init_thread(MPI_THREAD_SINGLE, &threads) != MPI_SUCCESS)
+		return;
+	cvar_read("coll_nbar_algorithm", &value);
+	if (value.text[0])
+		snprintf(out->alg, sizeof(out->alg), "%.*s", (int)sizeof(out->alg) - 1, value.text);
+	cvar_read("coll_nbar_nic", &value);
+	snprintf(out->nic, sizeof(out->nic), "%.*s", (int)sizeof(out->nic) - 1, value.text);
+	cvar_read("coll_nbar_wait", &value);
+	(void)nbmpi_wait_parse(value.text, &out->wait);
+	cvar_read("coll_nbar_where", &value);
+	(void)nbmpi_where_parse(value.text, &out->where);
+	MPI_T_finalize();
 }
 
 void mpib_glue_config(enum mpib_glue glue, uint32_t rank, struct nbmpi_config *out)
@@ -129,8 +148,12 @@ void mpib_glue_config(enum mpib_glue glue, uint32_t rank, struct nbmpi_config *o
 
 bool mpib_glue_yields(enum mpib_glue glue)
 {
-	const char *yield = param("OMPI_MCA_mpi_yield_when_idle");
+	union cvar yields;
+	int threads;
 
-	return glue == MPIB_COMPONENT && *yield && strcmp(yield, "0") != 0 &&
-	       strcmp(yield, "false") != 0;
+	if (glue != MPIB_COMPONENT || MPI_T_init_thread(MPI_THREAD_SINGLE, &threads) != MPI_SUCCESS)
+		return false;
+	cvar_read("mpi_yield_when_idle", &yields);
+	MPI_T_finalize();
+	return yields.number != 0; /* of whatever type: the rest is 0 */
 }
