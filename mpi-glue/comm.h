@@ -24,7 +24,7 @@
 /* Why a communicator uses the barriers of the MPI. X(name, what to say) */
 #define NBMPI_WHYS(X)                                                              \
 	X(none, "")                                                                \
-	X(disabled, "nbar is not enabled")                                         \
+	X(disabled, "nbar is not enabled, or refused its settings at the start")    \
 	X(inter, "it is an intercommunicator")                                     \
 	X(alone, "it has one rank")                                                \
 	X(few, "it is over fewer hosts than the minimum")                          \

@@ -121,9 +121,8 @@ static int component_register(void)
 }
 
 /* False, and a line on stderr: a parameter makes no sense. */
-static bool configure(void)
+static bool read_params(void)
 {
-	nbmpi_config_init(&config);
 	config.min_hosts = SELF.min_nodes > 0 ? (uint32_t)SELF.min_nodes : 0;
 	config.verbose = SELF.verbose;
 	if (!nbmpi_wait_parse(SELF.wait, &config.wait)) {
@@ -144,17 +143,30 @@ static bool configure(void)
 	}
 	strcpy(config.alg, SELF.algorithm);
 	strcpy(config.nic, SELF.nic);
+	return true;
+}
+
+/* With what makes no sense the component stays, so that its counters tell why there is no barrier
+ * by NIC; but it is disabled, here and by its terms to all others. */
+static void configure(void)
+{
+	nbmpi_config_init(&config);
+	config.enable = read_params();
+	if (!config.enable) {
+		fprintf(stderr, "nbar: all barriers are left to MPI until that is put right\n");
+		return;
+	}
 	nbmpi_config_pin(&config);
 	nbmpi_config_check(&config, coll_nbar_rank());
-	return config.enable;
 }
 
 /* Before the processes meet: what is to be published must be so now. A process that says nothing
  * has no nbar, and all others find that out. */
 static int component_open(void)
 {
-	if (!SELF.enable || !configure())
+	if (!SELF.enable)
 		return OMPI_ERR_NOT_AVAILABLE;
+	configure();
 	return coll_nbar_publish(&config);
 }
 

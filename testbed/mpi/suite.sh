@@ -63,6 +63,18 @@ inside() {
 	unset NBAR_NIC NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
 }
 
+# A setting that makes no sense: it is named, and so is what became of the barriers.
+refused() {
+	export NBAR_MPI_WAIT=soon OMPI_MCA_coll_nbar_wait=soon
+	export NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1
+	ok "$glue: a setting that is refused is named" told 'is "soon": it must be' \
+		ranks 4 -- -s "$work/share.4" blocking=3
+	ok "$glue: settings that are refused, the counters tell of" \
+		told '^nbar: [1-9][0-9]* barriers by MPI: .* refused its settings' \
+		ranks 4 -- -s "$work/share.4" blocking=3
+	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait NBAR_MPI_VERBOSE OMPI_MCA_coll_nbar_verbose
+}
+
 # More at once than a NIC has groups: those beyond fall back, together.
 many_alive() {
 	oracle "2 hosts" 2 nic alive=1100
@@ -193,6 +205,7 @@ suite() {
 	one_a_host
 	several_a_host
 	inside
+	refused
 	many_alive
 	one_without
 	ok "$glue: a rank that is killed leaves nothing at the NICs" rank_ends

@@ -110,6 +110,10 @@ with_glue() { # HOW
 	export NBAR_MPI_MIN_HOSTS=9 OMPI_MCA_coll_nbar_min_nodes=9
 	ok "$glue, $1: who falls back is told so" says "$1" 3 1 "left to the MPI: it is over fewer hosts"
 	unset NBAR_MPI_MIN_HOSTS OMPI_MCA_coll_nbar_min_nodes
+	export NBAR_MPI_WAIT=soon OMPI_MCA_coll_nbar_wait=soon
+	ok "$glue, $1: so is who has set what makes no sense" says "$1" 3 1 \
+		"left to the MPI: .*refused its settings at the start; a line on stderr says why"
+	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait
 }
 
 # NICs inside the ranks: all that nbar does goes by them, the library by itself, too, and the result

@@ -137,9 +137,10 @@ static int nbar_open_(struct mpib_method *m)
 	mpib_glue_counters(w->glue, &after);
 	if (agreed(after.by_nic + after.by_host > before.by_nic + before.by_host))
 		return 0;
-	tool_error("nbar: these barriers are left to the MPI: %s; NBAR_MPI_VERBOSE=2 (component: "
-		   "--mca coll_nbar_verbose 2) says more",
-		   why_not(&first, &after));
+	tool_error("nbar: these barriers are left to the MPI: %s; %s", why_not(&first, &after),
+		   first.why[NBMPI_WHY_disabled] != after.why[NBMPI_WHY_disabled]
+			   ? "a line on stderr says why"
+			   : "NBAR_MPI_VERBOSE=2 (component: --mca coll_nbar_verbose 2) says more");
 	return TOOL_FAILED;
 }
 
