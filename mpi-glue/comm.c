@@ -47,20 +47,6 @@ static bool find_hosts(struct nbmpi_comm *c, const uint32_t *host)
 	return true;
 }
 
-/* Ranks with NICs of their own share none: each is its own host, unless all are on one, where no
- * NIC takes part. */
-static void be_apart(struct nbmpi_comm *c)
-{
-	if (nbmpi_self.start.config.where != NBMPI_WHERE_HOST || c->nhost == 1)
-		return;
-	c->nhost = c->size;
-	c->nlocal = 1;
-	c->mate = 0;
-	c->host = c->leader = c->rank;
-	for (uint32_t r = 0; r < c->size; r++)
-		c->leaders[r] = c->host_of[r] = r;
-}
-
 void nbmpi_comm_free(struct nbmpi_comm *c)
 {
 	/* First out of the list: nbmpi_progress looks at all that are in it. */
@@ -129,8 +115,6 @@ struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, cons
 		return NULL;
 	}
 	c->why = why_not(c, why);
-	if (c->why == NBMPI_WHY_none)
-		be_apart(c);
 	c->path = c->why == NBMPI_WHY_none ? NBMPI_OPENING : NBMPI_PLAIN;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_mutex_lock(&nbmpi_self.lock);

@@ -19,7 +19,7 @@
 
 #include "config.h"
 
-#define NBMPI_VERSION 2u /* of records and of the order of collectives */
+#define NBMPI_VERSION 3u /* of records and of the order of collectives */
 
 /* Why a communicator uses the barriers of the MPI. X(name, what to say) */
 #define NBMPI_WHYS(X)                                                              \

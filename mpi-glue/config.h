@@ -24,7 +24,7 @@ enum nbmpi_wait {
 /* Where barriers run. */
 enum nbmpi_where {
 	NBMPI_WHERE_NIC, /* in a NIC that the ranks of a host share */
-	NBMPI_WHERE_HOST /* in a NIC inside each rank's process */
+	NBMPI_WHERE_HOST /* in one inside a rank of each host, which the others there share */
 };
 
 struct nbmpi_config {

@@ -45,8 +45,10 @@ void nbmpi_tell_path(const struct nbmpi_comm *c)
 		return;
 	if (c->path == NBMPI_OFFLOADED) {
 		if (c->group && nbmpi_self.start.config.where == NBMPI_WHERE_HOST)
-			nbmpi_tell(2, "communicator of %u ranks: barriers by NICs inside them, %s",
-				   c->size, nbmpi_self.start.config.alg);
+			nbmpi_tell(2,
+				   "communicator of %u ranks on %u hosts: barriers by NICs inside "
+				   "them, %s",
+				   c->size, c->nhost, nbmpi_self.start.config.alg);
 		else if (c->group)
 			nbmpi_tell(2, "communicator of %u ranks on %u hosts: barriers by NIC, %s",
 				   c->size, c->nhost, nbmpi_self.start.config.alg);
@@ -90,7 +92,8 @@ static size_t host_text(const struct nbmpi_comm *c, uint32_t host, char *out, si
 	return at;
 }
 
-static void missing_text(const struct nbmpi_comm *c, char *out, size_t size)
+/* False: nobody is known. */
+static bool missing_text(const struct nbmpi_comm *c, char *out, size_t size)
 {
 	uint32_t host[NBAR_LATE_MAX];
 	int n = c->group ? nbar_missing(c->group, host, NBAR_LATE_MAX) : 0;
@@ -102,6 +105,7 @@ static void missing_text(const struct nbmpi_comm *c, char *out, size_t size)
 			at += (size_t)snprintf(out + at, size - at, ", ");
 		at += host_text(c, host[i], out + at, size - at);
 	}
+	return n > 0;
 }
 
 static int failed(struct nbmpi_comm *c, const char *missing, const char *cause)
@@ -130,7 +134,10 @@ int nbmpi_fail(struct nbmpi_comm *c)
 	snprintf(cause, sizeof(cause), "%s", nbar_error());
 	if (c->nhost != c->size)
 		hosts_for_ranks(cause);
-	missing_text(c, missing, sizeof(missing));
+	/* A NIC that is inside our leader can have gone with it, and then names nobody. */
+	if (!missing_text(c, missing, sizeof(missing)) && c->group && c->rank != c->leader &&
+	    nbmpi_self.start.config.where == NBMPI_WHERE_HOST)
+		snprintf(missing, sizeof(missing), "rank %u", c->leader);
 	return failed(c, missing, cause);
 }
 

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#define NBAR_HOSTNIC_VERSION 1u
+#define NBAR_HOSTNIC_VERSION 2u
 #define NBAR_HOSTNIC_TEXT 512u /* bytes of a message, with its final zero */
 
 struct nbar_hostnic;
@@ -28,6 +28,9 @@ struct nbar_hostnic_ops {
 	void (*close)(struct nbar_hostnic *nic);
 	/* A control socket to it; or negative errno. */
 	int (*connect)(struct nbar_hostnic *nic);
+	/* Where other processes of the same user and network namespace connect, as control sockets
+	 * do: the abstract Unix socket whose name is this number - 1, as five hex digits. */
+	uint32_t (*door)(const struct nbar_hostnic *nic);
 	/* Looks at doorbells, wire and timers once, unless another thread just does. Never waits,
 	 * and makes no system call but the wire's own. */
 	void (*poll)(struct nbar_hostnic *nic);

@@ -245,7 +245,8 @@ static int thread_start(struct control *k, const cpu_set_t *cpus)
 void control_free(struct control *k)
 {
 	control_listeners_close(k);
-	close(k->epoll);
+	if (k->epoll >= 0)
+		close(k->epoll);
 	if (k->spare_fd >= 0)
 		close(k->spare_fd);
 	free(k);
@@ -257,6 +258,8 @@ void control_forked(const struct control *k)
 	for (const struct control_client *c = k->nic[0].client; c; c = c->next)
 		close(c->fd);
 	close(k->epoll);
+	close(k->spare_fd);
+	close(k->nic[0].fd);
 }
 
 int control_start(struct nicd *d, const struct control_config *config, struct control **out)
@@ -275,8 +278,8 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 	k->unused = config->unused;
 	k->over = config->over;
 	k->arg = config->arg;
-	k->spare_fd = k->own ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
-	rc = control_watch(k, k->stop_fd, k);
+	rc = k->epoll < 0 ? -errno : control_watch(k, k->stop_fd, k);
+	k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (rc < 0)
 		log_error("control sockets: %s", strerror(-rc));
 	for (uint32_t i = 0; rc == 0 && i < d->nnic; i++) {
@@ -287,7 +290,7 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 		k->nic[i].from_wire.source = CONTROL_WIRE;
 		k->nic[i].from_wire.wire = d->nic[i]->wire;
 		k->nnic++;
-		rc = k->own ? 0 : control_listen(&k->nic[i], config);
+		rc = k->own ? control_door(&k->nic[i]) : control_listen(&k->nic[i], config);
 		if (rc == 0 && d->nic[i]->wire->ops->serve)
 			rc = control_watch(k, d->nic[i]->wire->fd, &k->nic[i].from_wire);
 	}
@@ -323,4 +326,9 @@ void control_end(struct control *k)
 const char *control_path(const struct control *k, uint32_t i)
 {
 	return k->nic[i].path;
+}
+
+uint32_t control_door_of(const struct control *k)
+{
+	return k->nic[0].door;
 }

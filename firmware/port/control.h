@@ -24,8 +24,8 @@ struct control_config {
 	const cpu_set_t *cpus;   /* for the thread; NULL: as the caller */
 	const struct tune *tune; /* what "auto" is; NULL: as the core has it */
 	/*
-	 * NICs of the process's own, whose mailbox is shared: there are no sockets but those of
-	 * control_admit, and the control thread takes a turn every CONTROL_TURN_MS while there are
+	 * NICs of the process's own, whose mailbox is shared: clients come by control_admit, and
+	 * from other processes by control_door_of; and the control thread takes a turn every CONTROL_TURN_MS while there are
 	 * groups. With neither clients nor groups, and if unused(arg) says so, it ends by itself,
 	 * with over(arg); stop_fd, an eventfd, has it ask again.
 	 */
@@ -54,5 +54,8 @@ void control_forked(const struct control *k);
 
 /* Path of the socket of NIC i. */
 const char *control_path(const struct control *k, uint32_t i);
+
+/* Of the process's own NIC: the number, not 0, by which other processes of the user find it. */
+uint32_t control_door_of(const struct control *k);
 
 #endif

@@ -52,6 +52,7 @@ struct control_nic {
 	struct control_client *client;
 	struct control_client *owner[NBAR_PORTS_MAX];
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	unsigned door; /* of a NIC of the process's own: 1 + the number that is its socket's name */
 };
 
 struct control {
@@ -93,8 +94,10 @@ void control_make_room(struct control_nic *at);
 void control_client_add(struct control_client *c);
 bool control_client_send(struct control_client *c);
 
-/* control_listen.c: makes the socket of a NIC; removes all; somebody is at the door of one. */
+/* control_listen.c: makes the socket of a NIC, or of one of the process's own; removes all; somebody
+ * is at one. */
 int control_listen(struct control_nic *at, const struct control_config *config);
+int control_door(struct control_nic *at);
 void control_listeners_close(struct control *k);
 void control_arrival(struct control_nic *at);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * control_listen.c - how clients come to a NIC: by its control socket, or, to a NIC of their own
- * process, by one end of a socket pair.
+ * process, by one end of a socket pair, and to one of another process by its door.
  *
- * Called by the control thread, except control_listen, and control_admit by any.
+ * Called by the control thread, except control_listen and control_door, and control_admit by any.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,12 +54,36 @@ fail:;
 	return rc;
 }
 
+/* A name that the kernel chooses, of five hex digits and in no folder: it goes when we do, however
+ * we end, and nobody can take it before us. */
+int control_door(struct control_nic *at)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	socklen_t size = sizeof(sun.sun_family);
+
+	at->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (at->fd >= 0 && bind(at->fd, (const struct sockaddr *)&sun, size) == 0) {
+		size = sizeof(sun);
+		if (getsockname(at->fd, (struct sockaddr *)&sun, &size) == 0 &&
+		    sscanf(sun.sun_path + 1, "%5x", &at->door) == 1 &&
+		    listen(at->fd, SOMAXCONN) == 0 && control_watch(at->control, at->fd, at) == 0) {
+			at->door++;
+			return 0;
+		}
+	}
+	int rc = -errno;
+
+	log_error("a socket for the other processes of this host: %s", strerror(-rc));
+	return rc;
+}
+
 void control_listeners_close(struct control *k)
 {
 	for (uint32_t i = 0; i < k->nnic; i++) {
 		if (k->nic[i].fd < 0)
 			continue;
-		unlink(k->nic[i].path);
+		if (!k->own)
+			unlink(k->nic[i].path);
 		close(k->nic[i].fd);
 		k->nic[i].fd = -1;
 	}
@@ -84,9 +108,9 @@ static void turn_away(struct control_nic *at)
 			.length = sizeof(k->out.head),
 		};
 		request_fail(k, -EMFILE,
-			     "the daemon of %s has no file descriptors left; "
+			     "the %s of %s has no file descriptors left; "
 			     "restart it with a higher limit (ulimit -n)",
-			     at->nic->name);
+			     k->own ? "process" : "daemon", at->nic->name);
 		control_client_send(&c);
 		close(c.fd);
 	}
@@ -109,8 +133,9 @@ void control_arrival(struct control_nic *at)
 		return;
 	}
 	c = calloc(1, sizeof(*c));
+	/* A file has permissions; a door is for processes of the same user. */
 	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
-	    control_watch(k, fd, c) < 0) {
+	    (k->own && who.uid != geteuid()) || control_watch(k, fd, c) < 0) {
 		free(c);
 		close(fd);
 		return;

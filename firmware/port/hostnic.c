@@ -253,8 +253,8 @@ static int hostnic_open(const char *spec, int may_make, struct nbar_hostnic **ou
 
 	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&all.lock);
-	/* The address of one that is just ending may be wanted; and while we wait for its end, another
-	 * thread may make ours. */
+	/* The address of one that is just ending may be wanted; and while we wait for its end,
+	 * another thread may make ours. */
 	while (!(n = find(spec)) && may_make && all.ending)
 		pthread_cond_wait(&all.ended, &all.lock);
 	hostnic_log_begin(text, NBAR_HOSTNIC_TEXT);
@@ -294,6 +294,11 @@ static int hostnic_connect(struct nbar_hostnic *n)
 	return rc;
 }
 
+static uint32_t hostnic_door(const struct nbar_hostnic *n)
+{
+	return control_door_of(n->control);
+}
+
 static void hostnic_poll(struct nbar_hostnic *n)
 {
 	if (!mailbox_enter(&n->nicd.mailbox))
@@ -307,5 +312,6 @@ __attribute__((visibility("default"))) const struct nbar_hostnic_ops nbar_hostni
 	.open = hostnic_open,
 	.close = hostnic_close,
 	.connect = hostnic_connect,
+	.door = hostnic_door,
 	.poll = hostnic_poll,
 };

@@ -92,6 +92,8 @@ void nbar_group_close(struct nbar_group *g);
 struct nbar_share {
 	uint64_t secret[2];
 	uint32_t port, cell, rank, size;
+	uint32_t door; /* where others find a NIC that is inside the process; else 0 */
+	uint32_t reserved;
 	struct nbar_blob blob;
 };
 void nbar_group_share(const struct nbar_group *g, struct nbar_share *out);

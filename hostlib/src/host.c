@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host.c - NICs inside this process, "host:...": loads the library that they are in.
+ * host.c - NICs inside processes, "host:...": loads the library that they are in, or finds the
+ * process that shares one.
  *
  * Called when a port is opened. Everything but finding and polling such a NIC is as with a
  * daemon's: control messages, and a page. Knows nothing of what is in the library but
@@ -9,7 +10,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "internal.h"
 #include "order.h"
@@ -41,15 +45,60 @@ static int load(const char *nic, const struct nbar_hostnic_ops **out)
 	return 0;
 }
 
-int nblib_host_connect(struct nblib_link *l, const char *name, bool make)
+/* Whoever has the door may be another process, since the one that made the share has ended. */
+static int check_owner(const struct nblib_link *l, const char *name)
+{
+	struct ucred who;
+	socklen_t size = sizeof(who);
+
+	if (getsockopt(l->sock, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid())
+		return 0;
+	return nblib_fail(-EACCES,
+			  "NIC %s: its process is not of uid %u, who runs this: a port is shared "
+			  "within one user's processes",
+			  name, (unsigned)geteuid());
+}
+
+/* To the NIC of another process. */
+static int connect_door(struct nblib_link *l, const char *name, uint32_t door)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1, "%05x", door - 1);
+	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+	int err;
+
+	l->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (l->sock < 0)
+		return nblib_fail(-errno, "NIC %s: cannot make a socket: %s", name,
+				  strerror(errno));
+	do
+		err = connect(l->sock, (struct sockaddr *)&sun, size) < 0 ? errno : 0;
+	while (err == EINTR);
+	if (err)
+		return nblib_fail(-err,
+				  "NIC %s: the process that shares it has ended, or is in another "
+				  "network namespace: %s",
+				  name, strerror(err));
+	return check_owner(l, name);
+}
+
+int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t door)
 {
 	const char *spec = name + sizeof(NBLIB_HOST_PREFIX) - 1;
+	bool make = door == NBLIB_DOOR_MAKE;
 	char text[NBAR_HOSTNIC_TEXT];
 	int err = load(name, &l->ops);
 
 	if (err < 0)
 		return err;
+	l->hosted = true;
 	err = l->ops->open(spec, make, &l->host, text);
+	if (door && !make && err == 0 && nblib_host_door(l) != door) {
+		nblib_host_close(l); /* ours by the same name is another */
+		err = -ENOENT;
+	}
+	if (door && !make && err == -ENOENT)
+		return connect_door(l, name, door);
 	if (err == -ENOENT && !make)
 		return nblib_fail(
 			err,
@@ -70,6 +119,11 @@ void nblib_host_close(struct nblib_link *l)
 	if (l->host)
 		l->ops->close(l->host);
 	l->host = NULL;
+}
+
+uint32_t nblib_host_door(const struct nblib_link *l)
+{
+	return l->host ? l->ops->door(l->host) : 0;
 }
 
 void nblib_host_poll(const struct nblib_link *l)

@@ -27,7 +27,8 @@ enum nblib_down { NBLIB_UP, NBLIB_GONE, NBLIB_FORKED };
 struct nblib_link {
 	int sock;
 	uint32_t down;             /* enum nblib_down; by order.h */
-	struct nbar_hostnic *host; /* the NIC is in this process; NULL: a daemon's */
+	bool hosted;               /* the NIC is in a process of a host, not in a daemon ... */
+	struct nbar_hostnic *host; /* ... and that is this one; or NULL */
 	const struct nbar_hostnic_ops *ops;
 	char nic[NBAR_NAME_MAX];
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
@@ -43,8 +44,10 @@ struct nblib_call {
 };
 
 /* Connects to the NIC that a name in the sense of nbar_open means; *port: the one it asks for.
- * make: whether a NIC inside this process may begin by it. */
-int nblib_link_open(struct nblib_link *l, const char *name, bool make, uint32_t *port);
+ * door: NBLIB_DOOR_MAKE: a NIC inside this process may begin by that name; 0: it may not; else that
+ * of a share. */
+#define NBLIB_DOOR_MAKE UINT32_MAX
+int nblib_link_open(struct nblib_link *l, const char *name, uint32_t door, uint32_t *port);
 void nblib_link_close(struct nblib_link *l);
 
 /* Closes it when the daemon has seen that we are done: what it held for us is free then. */
@@ -66,9 +69,12 @@ int nblib_link_lost(const struct nblib_link *l);
 
 #define NBLIB_HOST_PREFIX "host:"
 
-/* Sets host, ops and sock of the link. */
-int nblib_host_connect(struct nblib_link *l, const char *name, bool make);
+/* Sets host, ops and sock of the link; host stays NULL where the door is another process's. */
+int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t door);
 void nblib_host_close(struct nblib_link *l);
+
+/* Door of the NIC; 0: it is none of this process. */
+uint32_t nblib_host_door(const struct nblib_link *l);
 
 /* Gives a NIC inside this process a turn; nothing else does while its host is busy, or hardly. */
 void nblib_host_poll(const struct nblib_link *l);

@@ -167,7 +167,7 @@ static int connect_daemon(struct nblib_link *l)
 	return check_owner(l);
 }
 
-int nblib_link_open(struct nblib_link *l, const char *name, bool make, uint32_t *port)
+int nblib_link_open(struct nblib_link *l, const char *name, uint32_t door, uint32_t *port)
 {
 	int err;
 
@@ -178,7 +178,7 @@ int nblib_link_open(struct nblib_link *l, const char *name, bool make, uint32_t 
 		*port = NBAR_PORT_ANY;
 		snprintf(l->nic, sizeof(l->nic), "%.31s", name);
 		snprintf(l->path, sizeof(l->path), "%.100s", name);
-		err = nblib_host_connect(l, name, make);
+		err = nblib_host_connect(l, name, door);
 		if (err == 0)
 			limit_answers(l);
 	} else {
@@ -215,7 +215,7 @@ void nblib_link_end(struct nblib_link *l)
 
 const char *nblib_link_server(const struct nblib_link *l)
 {
-	return l->host ? "program" : "daemon";
+	return l->hosted ? "program" : "daemon";
 }
 
 int nblib_link_lost(const struct nblib_link *l)
@@ -229,6 +229,11 @@ int nblib_link_lost(const struct nblib_link *l)
 		return nblib_fail(-ENETDOWN,
 				  "NIC %s in this process does not answer, or has ended: does its "
 				  "thread get a processor? Open ports and groups anew",
+				  l->nic);
+	if (l->hosted)
+		return nblib_fail(-ENETDOWN,
+				  "NIC %s is gone: the process that shared it has ended, or does "
+				  "not answer: open ports and groups anew",
 				  l->nic);
 	return nblib_fail(
 		-ENETDOWN,

@@ -106,7 +106,7 @@ static int map_page(struct nbar_port *port, uint32_t page_size, int fd)
 }
 
 /* Opens a connection and gets a page by it. *port_wanted is part of the request. */
-static int port_begin(const char *nic, enum nbar_op op, void *request, size_t size,
+static int port_begin(const char *nic, enum nbar_op op, void *request, size_t size, uint32_t door,
 		      uint32_t *port_wanted, struct nbar_port **out)
 {
 	struct nbar_rep_port_open reply;
@@ -121,7 +121,7 @@ static int port_begin(const char *nic, enum nbar_op op, void *request, size_t si
 
 	if (!port)
 		return nblib_fail(-ENOMEM, "no memory for a port");
-	err = nblib_link_open(&port->link, nic, op == NBAR_OP_PORT_OPEN, port_wanted);
+	err = nblib_link_open(&port->link, nic, door, port_wanted);
 	if (err < 0)
 		goto fail;
 	err = nblib_link_call(&port->link, &call);
@@ -148,7 +148,8 @@ int nbar_open(const char *nic, struct nbar_port **out)
 {
 	struct nbar_req_port_open request = { .port = NBAR_PORT_ANY };
 
-	return port_begin(nic, NBAR_OP_PORT_OPEN, &request, sizeof(request), &request.port, out);
+	return port_begin(nic, NBAR_OP_PORT_OPEN, &request, sizeof(request), NBLIB_DOOR_MAKE,
+			  &request.port, out);
 }
 
 int nbar_attach(const char *nic, const struct nbar_share *share, struct nbar_port **out)
@@ -158,7 +159,8 @@ int nbar_attach(const char *nic, const struct nbar_share *share, struct nbar_por
 		.secret = { share->secret[0], share->secret[1] },
 	};
 	uint32_t named;
-	int err = port_begin(nic, NBAR_OP_PORT_ATTACH, &request, sizeof(request), &named, out);
+	int err = port_begin(nic, NBAR_OP_PORT_ATTACH, &request, sizeof(request), share->door,
+			     &named, out);
 
 	if (err == 0)
 		(*out)->attached = true;

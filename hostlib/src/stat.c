@@ -16,7 +16,7 @@ int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out)
 	};
 	struct nblib_link link;
 	uint32_t port;
-	int err = nblib_link_open(&link, nic, false, &port);
+	int err = nblib_link_open(&link, nic, 0, &port);
 
 	if (err < 0)
 		return err;
@@ -77,7 +77,7 @@ int nbar_nic_groups(const char *nic, int (*visit)(void *arg, const struct nbar_g
 
 	if (!room)
 		return nblib_fail(-ENOMEM, "no memory for a message");
-	err = nblib_link_open(&link, nic, false, &port);
+	err = nblib_link_open(&link, nic, 0, &port);
 	if (err == 0) {
 		err = visit_groups(&link, room, visit, arg);
 		nblib_link_close(&link);

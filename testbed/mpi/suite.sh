@@ -51,6 +51,8 @@ inside() {
 	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait
 	export NBAR_MPI_NIC=host:budget-ms=2000 OMPI_MCA_coll_nbar_nic=host:budget-ms=2000
 	ok "$glue, 4 hosts, NICs inside: a rank is killed" rank_dies 4 2
+	ok "$glue, 4 hosts, 6 ranks, NICs inside: the first of a host is killed" rank_dies 6 0
+	ok "$glue, 4 hosts, 6 ranks, NICs inside: the second of a host is killed" rank_dies 6 4
 	export NBAR_MPI_NIC=n0 OMPI_MCA_coll_nbar_nic=n0
 	ok "$glue, NICs inside: a daemon's is refused" \
 		told 'does not begin with host:; all barriers are left to MPI' \

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostnic_share.c - two hosts of three processes each: one of each host has a NIC inside, the
+ * others share its member of the group. Barriers, ends of all kinds, and who is kept out.
+ */
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "members.h"
+
+#define LOCAL 3u /* processes of a host */
+#define HOSTS 2u
+
+static struct hosts {
+	struct nbar_crew crew[HOSTS];
+	struct nbar_share share[HOSTS];
+	uint32_t attached, posted;
+} * hosts;
+
+static uint32_t host, mate; /* of this process */
+
+static struct nbar_crew *crew(void)
+{
+	return &hosts->crew[host];
+}
+
+static void join_host(const char *nic)
+{
+	const struct nbar_group_attr attr = { .rank = rank / LOCAL, .size = HOSTS };
+
+	host = rank / LOCAL;
+	mate = rank % LOCAL;
+	if (mate == 0) {
+		want_ok(nbar_open(nic, &port));
+		want_ok(nbar_group_open(port, &attr, &group, &shared->blob[host]));
+		nbar_group_share(group, &hosts->share[host]);
+		want(hosts->share[host].door != 0, "a share without a door");
+	}
+	meet(&shared->opened);
+	if (mate == 0) {
+		want_ok(nbar_group_connect(group, shared->blob));
+	} else {
+		want_ok(nbar_attach(nic, &hosts->share[host], &port));
+		want_ok(nbar_group_attach(port, &hosts->share[host], &group));
+	}
+	meet(&shared->connected);
+}
+
+static int arrive_and_wait(uint32_t ticket, uint64_t timeout_ns)
+{
+	int rc = nbar_crew_post(crew(), group, mate, ticket);
+
+	return rc < 0 ? rc : nbar_crew_wait(crew(), group, ticket, NULL, timeout_ns);
+}
+
+/* A barrier that is checked: nobody leaves before all have entered. */
+static void barrier(uint32_t i)
+{
+	__atomic_store_n(&shared->entered[rank], i, __ATOMIC_RELEASE);
+	want_ok(arrive_and_wait(i, NBAR_FOREVER));
+	for (uint32_t r = 0; r < size; r++) {
+		uint32_t e = __atomic_load_n(&shared->entered[r], __ATOMIC_ACQUIRE);
+
+		want(e == i || e == i + 1, "left barrier %u, rank %u was in %u", i, r, e);
+	}
+}
+
+static void sixes(void (*body)(void), uint32_t killed)
+{
+	memset(hosts, 0, sizeof(*hosts));
+	for (uint32_t h = 0; h < HOSTS; h++)
+		assert_int_equal(nbar_crew_init(&hosts->crew[h], LOCAL), 0);
+	members(HOSTS * LOCAL, body, killed);
+}
+
+/* --- barriers ------------------------------------------------------------------------------ */
+
+static void many(void)
+{
+	static const char *const waits[] = { "", "spin", "yield", "block" };
+
+	for (uint32_t w = 0; w < 4; w++) {
+		struct nbar_wait_policy policy = { .block = 1 };
+
+		if (w == 0)
+			join_host(ANY);
+		if (w == 1)
+			policy = (struct nbar_wait_policy){ .spin_us = 1000, .yield_us = 1000000 };
+		if (w == 2)
+			policy = (struct nbar_wait_policy){ .yield_us = UINT32_MAX };
+		if (waits[w][0])
+			nbar_group_set_wait(group, &policy);
+		for (uint32_t i = 1; i <= BARRIERS; i++)
+			barrier(w * BARRIERS + i);
+	}
+	leave();
+}
+
+static void barriers_of_two_hosts(void **state)
+{
+	(void)state;
+	sixes(many, 0);
+}
+
+/* The one with the NIC arrives first and computes; who arrives last rings for it. */
+static void owner_computes(void)
+{
+	join_host(QUICK);
+	if (mate == 0)
+		want_ok(nbar_crew_post(crew(), group, mate, 1));
+	meet(&hosts->posted);
+	if (mate != 0)
+		want_ok(arrive_and_wait(1, NBAR_FOREVER));
+	meet(&hosts->attached);
+	want_ok(nbar_crew_wait(crew(), group, 1, NULL, 0));
+	leave();
+}
+
+static void nic_of_a_computing_process_goes_on(void **state)
+{
+	(void)state;
+	sixes(owner_computes, 0);
+}
+
+/* --- ends ---------------------------------------------------------------------------------- */
+
+/* Barriers from this one on; returns the error of the first that fails. */
+static int until_it_fails(uint32_t ticket)
+{
+	int rc = 0;
+
+	for (uint32_t i = ticket; rc == 0; i++)
+		rc = arrive_and_wait(i, NBAR_FOREVER);
+	return rc;
+}
+
+static void dies(uint32_t who)
+{
+	join_host(QUICK);
+	for (uint32_t i = 1; i <= 10; i++)
+		barrier(i);
+	if (rank == who) {
+		nap_ms(20);
+		kill(getpid(), SIGKILL);
+	}
+}
+
+/* It had no NIC: both hosts hear of it by that of its host. */
+static void mate_dies(void)
+{
+	dies(5);
+	want_error(until_it_fails(11), -ECONNRESET, "rank 1");
+	nbar_close(port);
+}
+
+/* With it goes the NIC: its mates see that at once, the other host hears nothing any more. */
+static void owner_dies(void)
+{
+	dies(3);
+	if (host == 1)
+		want_error(until_it_fails(11), -ENETDOWN, "the process that shared it has ended");
+	else
+		want_error(until_it_fails(11), -ETIMEDOUT, "rank 1");
+	nbar_close(port);
+}
+
+/* It ends in good order, but before the others. */
+static void owner_leaves(void)
+{
+	join_host(QUICK);
+	barrier(1);
+	meet(&hosts->posted);
+	if (rank == 3) {
+		nbar_close(port);
+		exit(0);
+	}
+	want(until_it_fails(2) < 0, "a barrier without rank 3");
+	nbar_close(port);
+}
+
+static void any_that_ends_ends_the_group(void **state)
+{
+	(void)state;
+	sixes(mate_dies, 1u << 5);
+	sixes(owner_dies, 1u << 3);
+	sixes(owner_leaves, 0);
+}
+
+/* --- who gets in --------------------------------------------------------------------------- */
+
+static int knock(uint32_t door)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1, "%05x", door - 1);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	want(fd >= 0 && connect(fd, (struct sockaddr *)&sun,
+				(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+					    (size_t)n)) == 0,
+	     "no connection to door %u", door);
+	return fd;
+}
+
+/* What comes through the door makes no sense, or nothing comes. */
+static void garbage(void)
+{
+	char byte[200];
+	int fd[20];
+
+	for (int i = 0; i < 20; i++) {
+		fd[i] = knock(hosts->share[host].door);
+		for (size_t k = 0; k < sizeof(byte); k++)
+			byte[k] = (char)(37 * i + (int)k);
+		if (i % 2)
+			want(send(fd[i], byte, (size_t)(10 * i), MSG_NOSIGNAL) > 0, "not sent");
+	}
+	for (int i = 0; i < 20; i++)
+		close(fd[i]);
+}
+
+static void strangers(void)
+{
+	struct nbar_share share;
+	struct nbar_port *own, *other;
+
+	join_host(ANY);
+	share = hosts->share[host];
+	if (mate == 1) {
+		garbage();
+		share.secret[1] ^= 1;
+		want_error(nbar_attach(ANY, &share, &other), -ENOENT, "nobody shares port");
+		share.secret[1] ^= 1;
+		share.door = 0xfffff;
+		want_error(nbar_attach(ANY, &share, &other), -ECONNREFUSED, "has ended");
+		share.door = 0x7fffffff;
+		want_error(nbar_attach(ANY, &share, &other), -ECONNREFUSED, "has ended");
+		share.door = 0;
+		want_error(nbar_attach(ANY, &share, &other), -ENOENT, "in this process");
+		/* A NIC of our own by the same name is not the one that is meant. */
+		share = hosts->share[host];
+		want_ok(nbar_open(ANY, &own));
+		want_ok(nbar_attach(ANY, &share, &other));
+		nbar_close(other);
+		nbar_close(own);
+	}
+	if (mate == 2 && geteuid() == 0) {
+		want(setresuid(65534, 65534, 65534) == 0, "still root");
+		want_error(nbar_attach(ANY, &share, &other), -EACCES, "one user");
+		char byte;
+		int fd = knock(share.door);
+
+		want(recv(fd, &byte, 1, 0) <= 0, "another user is let in");
+		close(fd);
+	}
+	meet(&hosts->posted);
+	for (uint32_t i = 1; i <= 10; i++)
+		barrier(i);
+	leave();
+}
+
+static void only_who_has_the_share_gets_in(void **state)
+{
+	(void)state;
+	sixes(strangers, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(barriers_of_two_hosts),
+		cmocka_unit_test(nic_of_a_computing_process_goes_on),
+		cmocka_unit_test(any_that_ends_ends_the_group),
+		cmocka_unit_test(only_who_has_the_share_gets_in),
+	};
+
+	members_begin();
+	hosts = mmap(NULL, sizeof(*hosts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	if (hosts == MAP_FAILED)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
