@@ -330,6 +330,19 @@ void nbnic_group_fail(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, u
 		nbnic_feed(nic, g, &leave, NULL, now);
 }
 
+void nbnic_fail(struct nbnic *nic, uint8_t cause, uint64_t now)
+{
+	for (uint32_t i = 0; i < nic->high; i++) {
+		struct nbnic_group *g = nic->group[i];
+
+		if (!g || g->life == NBAR_LIFE_LINGER)
+			continue;
+		nbnic_group_fail(nic, g, cause, now);
+		if (g->is_signal)
+			nic->ops->complete(nic->ctx, g->port, g->cell, 0, cause, g->rank);
+	}
+}
+
 void nbnic_port_close(struct nbnic *nic, uint32_t port, uint8_t cause, uint64_t now)
 {
 	for (uint32_t i = 0; i < nic->high; i++) {

@@ -172,6 +172,9 @@ void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, 
  * it stays until it is closed. Nothing happens to "signal" groups. */
 void nbnic_group_fail(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, uint64_t now);
 
+/* The NIC has lost its wire: all groups that are open fail likewise; "signal" groups are told. */
+void nbnic_fail(struct nbnic *nic, uint8_t cause, uint64_t now);
+
 /* Closes all groups of a port, likewise. */
 void nbnic_port_close(struct nbnic *nic, uint32_t port, uint8_t cause, uint64_t now);
 

@@ -3,7 +3,8 @@
  * verbs.h - what the files of the wire "verbs" share; nobody else includes it.
  *
  * wire_verbs.c is the polling thread's side, verbs_device.c opens a port of an RDMA device,
- * verbs_peer.c is what the control thread does for peers.
+ * verbs_peer.c is what the control thread does for peers, verbs_repair.c what it does for the
+ * device.
  */
 #ifndef NBAR_PORT_VERBS_H
 #define NBAR_PORT_VERBS_H
@@ -138,7 +139,9 @@ struct verbs_wire {
 	struct verbs_out out;
 	uint8_t *room;          /* VERBS_RECVS times VERBS_ROOM bytes */
 	uint32_t posted, done;  /* sends */
-	bool broken;            /* the queue pair is being made new */
+	bool broken;            /* the queue pair is to be made new, and nothing sent */
+	bool failing;           /* and cannot: the groups are to fail */
+	uint64_t repair_at;     /* broken: not before */
 	uint64_t look_at;       /* when completions of sends are looked for, too */
 	bool wanted;            /* a stranger asked ... */
 	struct verbs_addr want; /* ... and cannot be answered yet */
@@ -150,6 +153,10 @@ struct verbs_wire {
 	/* Control thread. */
 	uint64_t nmade;
 	uint32_t nstranger;
+	bool fatal;       /* the device has failed */
+	const char *dead; /* NULL; or why there can be no groups, and what to do */
+	uint32_t repairs;
+	uint64_t said_at;
 };
 
 /* verbs_place.c: the turn of a place; what stands before it is read after it. */
@@ -164,6 +171,9 @@ unsigned verbs_line_poll(struct verbs_wire *w, struct nbnic *nic, uint64_t now);
 /* What is due now and then: hellos, and writes that failed. */
 void verbs_line_look(struct verbs_wire *w, uint64_t now);
 void verbs_line_heard(struct verbs_wire *w, struct verbs_peer *p, const struct verbs_hello *h);
+
+/* The queue pair of a line is in an error. */
+void verbs_line_gone_wrong(struct verbs_wire *w, const struct ibv_qp *qp);
 
 /* verbs_connect.c: control thread. Makes a line, errno says why not; connects one that is MAKING,
  * or makes it new; ends one. */
@@ -204,11 +214,17 @@ void verbs_peer_end(struct wire_base *base, const struct nbnic_addr *addr);
 void verbs_serve(struct wire_base *base);
 void verbs_peers_free(struct verbs_wire *w);
 
+/* verbs_repair.c: control thread. Starts the queue pair again; takes what the device says. */
+void verbs_repair(struct verbs_wire *w);
+void verbs_events(struct verbs_wire *w);
+
 /* wire_verbs.c, for the polling thread but verbs_peer_find */
 void verbs_peer_insert(struct verbs_wire *w, struct verbs_peer *p);
 void verbs_peer_remove(struct verbs_wire *w, struct verbs_peer *p);
 /* Gives the queue pair all its receive buffers. */
 void verbs_post_all(struct verbs_wire *w);
+/* The queue pair is in an error. */
+void verbs_gone_wrong(struct verbs_wire *w);
 /* Asks for the control thread: it is to call verbs_serve. */
 void verbs_wake(const struct verbs_wire *w);
 /* Sends a datagram of up to NBFW_FRAME_SIZE bytes; false: it cannot go now. */

@@ -304,7 +304,7 @@ int verbs_device_open(struct verbs_wire *w, const char *(*option)(void *args, co
 	/* A program that has the NIC inside may fork: what the device writes to is to stay with it.
 	 */
 	(void)ibv_fork_init();
-	w->wake_fd = w->base.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	w->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (w->wake_fd < 0 || getrandom(&w->self.id, sizeof(w->self.id), 0) != sizeof(w->self.id))
 		return -EIO;
 	rc = device_choose(w, option(args, "device"), option(args, "port"));

@@ -35,6 +35,13 @@ static void line_break(struct verbs_wire *w, struct verbs_line *l, uint32_t erro
 	verbs_wake(w);
 }
 
+void verbs_line_gone_wrong(struct verbs_wire *w, const struct ibv_qp *qp)
+{
+	for (struct verbs_peer *p = w->lines; p; p = p->next_line)
+		if (p->line->qp == qp && p->line->state >= VERBS_LINE_OPEN)
+			line_break(w, p->line, IBV_WC_FATAL_ERR);
+}
+
 static void look_for_completions(struct verbs_wire *w, struct verbs_line *l)
 {
 	struct ibv_wc wc[VERBS_WRITES / VERBS_WRITES_SIGNALLED];
@@ -72,8 +79,10 @@ bool verbs_line_write(struct verbs_wire *w, struct verbs_peer *p, const uint8_t 
 	wr.send_flags = verbs_out_put(&l->out, l->posted % VERBS_WRITES, &sge);
 	if ((l->posted + 1) % VERBS_WRITES_SIGNALLED == 0)
 		wr.send_flags |= IBV_SEND_SIGNALED;
-	if (ibv_post_send(l->qp, &wr, &bad))
+	if (ibv_post_send(l->qp, &wr, &bad)) { /* though there is room */
+		line_break(w, l, IBV_WC_FATAL_ERR);
 		return false;
+	}
 	l->posted++;
 	l->written++;
 	w->base.writes++;

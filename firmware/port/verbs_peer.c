@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_peer.c - NICs that the wire "verbs" sends to, and the repair of its queue pair.
+ * verbs_peer.c - NICs that the wire "verbs" sends to.
  *
  * Called by the control thread, as all this takes system calls. What the polling thread owns it
  * changes only through the mailbox.
@@ -159,6 +159,9 @@ int verbs_peer_begin(struct wire_base *base, const struct nbnic_addr *addr, cons
 	struct verbs_peer *p = verbs_peer_find(w, &call.want);
 	int rc;
 
+	*why = w->dead;
+	if (*why)
+		return -ENETDOWN;
 	if (is_self(w, &call.want))
 		return 0;
 	*why = mismatch(&w->self, &call.want);
@@ -227,49 +230,19 @@ static void run_take(void *arg, uint64_t now)
 	}
 }
 
-static void run_repaired(void *arg, uint64_t now)
-{
-	struct peer_call *c = arg;
-	struct verbs_wire *w = c->w;
-	struct ibv_wc wc;
-
-	(void)now;
-	while (ibv_poll_cq(w->recv_cq, 1, &wc) > 0 || ibv_poll_cq(w->send_cq, 1, &wc) > 0)
-		;
-	w->posted = w->done = 0;
-	verbs_post_all(w);
-	w->broken = false;
-}
-
-/* The queue pair went into an error: it begins anew, with the number that it has. What was under
- * way is lost, and asked for again. */
-static void repair(struct verbs_wire *w)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
-	struct peer_call call = { .w = w };
-
-	if (ibv_modify_qp(w->qp, &attr, IBV_QP_STATE) || verbs_qp_start(w) < 0) {
-		log_error("nic %s: the queue pair is in an error and cannot be started again: %s; "
-			  "restart the daemon",
-			  w->nic, strerror(errno));
-		return;
-	}
-	log_error("nic %s: the queue pair was in an error and has been started again", w->nic);
-	mailbox_call(w->base.mailbox, run_repaired, &call);
-}
-
 void verbs_serve(struct wire_base *base)
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
 	struct peer_call call = { .w = w };
 	uint64_t n;
 
+	verbs_events(w);
 	if (read(w->wake_fd, &n, sizeof(n)) < 0)
 		return;
 	do {
 		mailbox_call(base->mailbox, run_take, &call);
 		if (call.broken)
-			repair(w);
+			verbs_repair(w);
 		if (call.wanted)
 			stranger_make(w, &call.want);
 		if (call.peer)

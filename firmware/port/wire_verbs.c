@@ -8,14 +8,17 @@
  * is not sent; the control thread is asked for one.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "verbs.h"
 
 #define BURST 32
 #define LOOK_NS UINT64_C(1000000)
+#define REPAIR_NS UINT64_C(5000000) /* between two repairs, at least */
 
 static uint32_t hash_of(const struct verbs_addr *a)
 {
@@ -93,13 +96,23 @@ void verbs_post_all(struct verbs_wire *w)
 		post_one(w, i);
 }
 
-static void gone_wrong(struct verbs_wire *w)
+/* The next look asks for the repair. */
+void verbs_gone_wrong(struct verbs_wire *w)
 {
 	w->base.errors++;
-	if (w->broken)
-		return;
 	w->broken = true;
-	verbs_wake(w);
+}
+
+static void look_for_repair(struct verbs_wire *w, struct nbnic *nic, uint64_t now)
+{
+	if (w->failing) {
+		w->failing = false;
+		nbnic_fail(nic, NBAR_STATUS_NIC_DOWN, now);
+	}
+	if (w->broken && now >= w->repair_at) {
+		w->repair_at = now + REPAIR_NS;
+		verbs_wake(w);
+	}
 }
 
 static void look_for_completions(struct verbs_wire *w)
@@ -109,7 +122,7 @@ static void look_for_completions(struct verbs_wire *w)
 
 	for (int i = 0; i < n; i++) {
 		if (wc[i].status != IBV_WC_SUCCESS)
-			gone_wrong(w);
+			verbs_gone_wrong(w);
 		w->done += VERBS_SIGNALLED;
 	}
 }
@@ -132,8 +145,10 @@ bool verbs_send(struct verbs_wire *w, const struct verbs_peer *p, const void *da
 	wr.send_flags = verbs_out_put(&w->out, w->posted % VERBS_SENDS, &sge);
 	if ((w->posted + 1) % VERBS_SIGNALLED == 0)
 		wr.send_flags |= IBV_SEND_SIGNALED;
-	if (ibv_post_send(w->qp, &wr, &bad))
+	if (ibv_post_send(w->qp, &wr, &bad)) { /* though there is room */
+		w->broken = true;
 		return false;
+	}
 	w->posted++;
 	return true;
 }
@@ -151,8 +166,9 @@ static void verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
 	struct verbs_addr a = verbs_addr_of(to);
-	/* Questions and bad news go as datagrams: they are for when the line has trouble. */
-	bool write = t->type == NBFW_TOKEN || t->type == NBFW_SIGNAL;
+	/* Questions and bad news go as datagrams: they are for when the line has trouble. Unless
+	 * datagrams have. */
+	bool write = t->type == NBFW_TOKEN || t->type == NBFW_SIGNAL || w->broken;
 	struct verbs_peer *p;
 	uint8_t frame[NBFW_FRAME_SIZE];
 
@@ -239,12 +255,13 @@ static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t n
 		w->look_at = now + LOOK_NS;
 		look_for_completions(w);
 		verbs_line_look(w, now);
+		look_for_repair(w, nic, now);
 	}
 	for (unsigned i = 0; i < own; i++)
 		nbnic_receive(nic, &base->addr, &w->loop[w->loop_head++ % VERBS_LOOP], now);
 	for (int i = 0; i < n; i++) {
 		if (wc[i].status != IBV_WC_SUCCESS) {
-			gone_wrong(w);
+			verbs_gone_wrong(w);
 			continue;
 		}
 		receive(w, nic, &wc[i], now);
@@ -259,6 +276,8 @@ static void verbs_close(struct wire_base *base)
 
 	verbs_peers_free(w);
 	verbs_device_close(w);
+	if (w->base.fd >= 0)
+		close(w->base.fd);
 	free(w);
 }
 
@@ -270,6 +289,22 @@ static void verbs_forked(struct wire_base *base)
 	close(w->context->cmd_fd);
 	close(w->context->async_fd);
 	close(w->wake_fd);
+	close(w->base.fd);
+}
+
+/* One descriptor for both: the polling thread wants something, the device has something to say. */
+static int watch(struct verbs_wire *w)
+{
+	const int fd[] = { w->wake_fd, w->context->async_fd };
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	w->base.fd = epoll_create1(EPOLL_CLOEXEC);
+	for (int i = 0; i < 2; i++)
+		if (w->base.fd < 0 || epoll_ctl(w->base.fd, EPOLL_CTL_ADD, fd[i], &ev) < 0)
+			return verbs_error(w, "a set of descriptors", errno);
+	if (fcntl(w->context->async_fd, F_SETFL, O_NONBLOCK) < 0)
+		return verbs_error(w, "its events ready", errno);
+	return 0;
 }
 
 static int verbs_open(const char *nic, const char *(*option)(void *args, const char *key),
@@ -285,6 +320,8 @@ static int verbs_open(const char *nic, const char *(*option)(void *args, const c
 	w->wake_fd = -1;
 	w->base.fd = -1;
 	rc = verbs_device_open(w, option, args);
+	if (rc == 0)
+		rc = watch(w);
 	if (rc < 0) {
 		verbs_close(&w->base);
 		return rc;

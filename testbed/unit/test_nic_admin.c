@@ -56,6 +56,28 @@ static void orderly_close_sends_nothing(void **state)
 	world_close(w);
 }
 
+/* Its hosts are told at once, its peers by what still goes; what lingers is left alone. */
+static void nic_that_fails_tells_all(void **state)
+{
+	struct world *w = world_connected(4, "pairwise");
+
+	(void)state;
+	post_all(w, 1);
+	post(w, 1, 2);
+	nbnic_fail(&w->member[0].nic, NBAR_STATUS_NIC_DOWN, w->now);
+	nbnic_fail(&w->member[0].nic, NBAR_STATUS_NIC_DOWN, w->now);
+	settle(w);
+	assert_int_equal(w->member[0].status, NBAR_STATUS_NIC_DOWN);
+	assert_int_equal(w->member[0].culprit, 0);
+	assert_int_equal(w->member[0].completions, 1);
+	assert_int_equal(w->member[1].status, NBAR_STATUS_NIC_DOWN);
+	assert_int_equal(w->member[1].culprit, 0);
+	nbnic_group_close(&w->member[0].nic, w->member[0].group, NBAR_STATUS_CLOSED, w->now);
+	nbnic_fail(&w->member[0].nic, NBAR_STATUS_NIC_DOWN, w->now);
+	assert_int_equal(w->member[0].nic.nlinger, 1);
+	world_close(w);
+}
+
 static void strangers_are_dropped(void **state)
 {
 	struct world *w = world_connected(2, "pairwise");
@@ -223,6 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(closed_member_answers_while_it_lingers),
 		cmocka_unit_test(orderly_close_sends_nothing),
+		cmocka_unit_test(nic_that_fails_tells_all),
 		cmocka_unit_test(strangers_are_dropped),
 		cmocka_unit_test(full_nic_says_so),
 		cmocka_unit_test(lingering_has_a_limit),

@@ -6,16 +6,15 @@ VERBS_DEPS := qemu-system-x86 cpio busybox-static kmod iproute2 libibverbs-dev i
 	rdma-core strace
 VERBS_BIN += $(BUILD)/oracle
 VERBS_LIST += testbed/verbs/test-bad.sh testbed/verbs/test-one.sh testbed/verbs/test-syscalls.sh \
-	testbed/verbs/test-guests.sh
+	testbed/verbs/test-faults.sh testbed/verbs/test-guests.sh
 
 ifneq ($(VERBS),)
-VERBS_BIN += $(BUILD)/verbs-garbage
+VERBS_BIN += $(BUILD)/verbs-garbage $(BUILD)/verbs-break
 endif
-GARBAGE_OBJ := $(BUILD)/test/testbed/verbs/garbage.o
-$(BUILD)/verbs-garbage: $(GARBAGE_OBJ)
+$(BUILD)/verbs-garbage $(BUILD)/verbs-break: $(BUILD)/verbs-%: $(BUILD)/test/testbed/verbs/%.o
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -libverbs
-OBJS += $(GARBAGE_OBJ)
+OBJS += $(BUILD)/test/testbed/verbs/garbage.o $(BUILD)/test/testbed/verbs/break.o
 
 check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: takes minutes
 	$(Q)testbed/deps.sh $(VERBS_DEPS)

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * verbs_repair.c - what the device of the wire "verbs" tells of itself, and the repair of the queue
+ * pair of datagrams.
+ *
+ * Called by the control thread. A queue pair in an error costs time, like any loss; if it cannot be
+ * started again, or the device has failed, the groups of the NIC do, and new ones are refused.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "log.h"
+#include "verbs.h"
+
+#define AGAIN_NS UINT64_C(100000000) /* a repair that did not work */
+#define SAY_NS UINT64_C(1000000000)  /* at most one message of a repair in so long */
+
+struct repair_call {
+	struct verbs_wire *w;
+	struct ibv_qp *qp;
+	bool fail; /* the groups, too */
+	uint64_t now;
+};
+
+static void run_repaired(void *arg, uint64_t now)
+{
+	struct repair_call *c = arg;
+	struct verbs_wire *w = c->w;
+	struct ibv_wc wc;
+
+	while (ibv_poll_cq(w->recv_cq, 1, &wc) > 0 || ibv_poll_cq(w->send_cq, 1, &wc) > 0)
+		;
+	w->posted = w->done = 0;
+	w->broken = false;
+	verbs_post_all(w);
+	c->now = now;
+}
+
+static void run_postponed(void *arg, uint64_t now)
+{
+	struct repair_call *c = arg;
+
+	c->w->broken = true;
+	c->w->failing |= c->fail;
+	c->w->repair_at = now + AGAIN_NS;
+}
+
+static void run_qp_error(void *arg, uint64_t now)
+{
+	struct repair_call *c = arg;
+
+	(void)now;
+	if (c->qp == c->w->qp)
+		verbs_gone_wrong(c->w);
+	else
+		verbs_line_gone_wrong(c->w, c->qp);
+}
+
+static bool port_is_up(const struct verbs_wire *w)
+{
+	struct ibv_port_attr port;
+
+	return ibv_query_port(w->context, w->port, &port) == 0 && port.state == IBV_PORT_ACTIVE;
+}
+
+/* Nothing goes any more. Who waits is told now, and not by silence. */
+static void give_up(struct verbs_wire *w, const char *why)
+{
+	struct repair_call call = { .w = w, .fail = !w->dead };
+
+	w->dead = why;
+	mailbox_call(w->base.mailbox, run_postponed, &call);
+}
+
+/* It begins anew, with the number that it has. What was under way is lost, and asked for again. */
+void verbs_repair(struct verbs_wire *w)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct repair_call call = { .w = w };
+
+	if (w->fatal || !port_is_up(w)) {
+		mailbox_call(w->base.mailbox, run_postponed, &call);
+		return;
+	}
+	if (ibv_modify_qp(w->qp, &attr, IBV_QP_STATE) || verbs_qp_start(w) < 0) {
+		if (!w->dead)
+			log_error(
+				"nic %s: the queue pair is in an error and cannot be started again: "
+				"%s; its groups fail; restart the daemon",
+				w->nic, strerror(errno));
+		give_up(w, "this NIC's queue pair is in an error and cannot be started again; "
+			   "restart its process");
+		return;
+	}
+	w->dead = NULL;
+	w->repairs++;
+	mailbox_call(w->base.mailbox, run_repaired, &call);
+	if (w->said_at && call.now - w->said_at < SAY_NS)
+		return;
+	w->said_at = call.now;
+	log_error("nic %s: the queue pair was in an error and has been started again (%u so far)",
+		  w->nic, w->repairs);
+}
+
+static void gid_look(const struct verbs_wire *w)
+{
+	union ibv_gid gid;
+
+	if (ibv_query_gid(w->context, w->port, w->gid_index, &gid) == 0 &&
+	    memcmp(gid.raw, w->self.gid, sizeof(w->self.gid)) == 0)
+		return;
+	log_error("nic %s: GID %u of %s is another now, or none: peers cannot reach this NIC; give "
+		  "the interface its address again, or restart the daemon",
+		  w->nic, w->gid_index, ibv_get_device_name(w->context->device));
+}
+
+static void port_event(struct verbs_wire *w, uint8_t port, bool up)
+{
+	if (port != w->port)
+		return;
+	if (up)
+		verbs_wake(w); /* to be repaired, perhaps */
+	log_error("nic %s: port %u of %s %s", w->nic, port, ibv_get_device_name(w->context->device),
+		  up ? "is up again"
+		     : "is down: barriers fail if that lasts longer than the retry budget");
+}
+
+static void on_event(struct verbs_wire *w, const struct ibv_async_event *e)
+{
+	struct repair_call call = { .w = w };
+
+	switch (e->event_type) {
+	case IBV_EVENT_PORT_ACTIVE:
+	case IBV_EVENT_PORT_ERR:
+		port_event(w, (uint8_t)e->element.port_num, e->event_type == IBV_EVENT_PORT_ACTIVE);
+		return;
+	case IBV_EVENT_GID_CHANGE:
+	case IBV_EVENT_LID_CHANGE:
+		if (e->element.port_num == w->port)
+			gid_look(w);
+		return;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+		call.qp = e->element.qp;
+		mailbox_call(w->base.mailbox, run_qp_error, &call);
+		return;
+	case IBV_EVENT_DEVICE_FATAL:
+	case IBV_EVENT_CQ_ERR:
+		log_error("nic %s: %s says: %s; its groups fail; restart the daemon", w->nic,
+			  ibv_get_device_name(w->context->device),
+			  ibv_event_type_str(e->event_type));
+		w->fatal = true;
+		give_up(w, "this NIC's RDMA device has failed; restart its process");
+		return;
+	default:
+		return;
+	}
+}
+
+void verbs_events(struct verbs_wire *w)
+{
+	struct ibv_async_event e;
+
+	while (ibv_get_async_event(w->context, &e) == 0) {
+		ibv_ack_async_event(&e);
+		on_event(w, &e);
+	}
+}
