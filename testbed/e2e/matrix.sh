@@ -9,27 +9,8 @@ cd "$(dirname "$0")/../.." || exit 1
 in_namespaces
 may=$?
 rounds=${NBAR_ROUNDS:-50}
-
-# Both sizes; socket J carries members J, J + sockets, ...: both ALGORITHM OPTIONS SOCKET...
-both() {
-	local alg=$1 options=$2
-	shift 2
-	local four=("$@" "$@" "$@") seven=("$@" "$@" "$@" "$@")
-	timeout $((60 + rounds / 50)) "$BUILD/oracle" $options -a "$alg" -i "$rounds" "${four[@]:0:4}" &&
-		timeout $((60 + rounds / 50)) "$BUILD/oracle" $options -a "$alg" \
-			-i $(((rounds + 9) / 10)) "${seven[@]:0:7}"
-}
-
-# every WIRE SOCKET...
-every() {
-	local wire=$1 alg
-	shift
-	for alg in pairwise dissemination:1 dissemination:2 dissemination:3 mcs tournament binomial \
-		linear custom; do
-		ok "$wire: $rounds barriers, by NIC, $alg" both $alg "" "$@"
-		ok "$wire: $rounds barriers, by host, $alg" both $alg -H "$@"
-	done
-}
+slowest=50
+. testbed/e2e/plans.sh
 
 end_daemons() {
 	for pid in $pids; do

@@ -23,8 +23,13 @@ check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: tak
 check-verbs-nodeps: all $$(VERBS_BIN)
 	$(Q)BUILD=$(BUILD) TEST_TIMEOUT=600 testbed/run $(VERBS_LIST)
 
+# ROUNDS barriers of each, and as long as they take.
+check-oracle-verbs: ROUNDS = 1000
+check-oracle-verbs: all $(BUILD)/oracle ## every plan over every mode of the wire verbs, by NIC, by host, inside: 1,000 barriers each
+	$(Q)BUILD=$(BUILD) NBAR_ROUNDS=$(ROUNDS) TEST_LIMIT=80000 TEST_TIMEOUT=80000 testbed/run testbed/verbs/oracle.sh
+
 bench-verbs: deps all ## nbar against Open MPI, over a soft RDMA device of guests: takes minutes
 	$(Q)testbed/deps.sh $(VERBS_DEPS) openmpi-bin
 	$(Q)BUILD=$(BUILD) testbed/verbs/bench.sh
 
-.PHONY: bench-verbs check-verbs check-verbs-nodeps
+.PHONY: bench-verbs check-oracle-verbs check-verbs check-verbs-nodeps
