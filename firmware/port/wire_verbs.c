@@ -166,9 +166,9 @@ static void verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
 	struct verbs_addr a = verbs_addr_of(to);
-	/* Questions and bad news go as datagrams: they are for when the line has trouble. Unless
-	 * datagrams have. */
-	bool write = t->type == NBFW_TOKEN || t->type == NBFW_SIGNAL || w->broken;
+	/* Questions, answers and bad news go as datagrams: they are for when the line has trouble,
+	 * of which nobody is told if it is an unreliable one. Unless datagrams have. */
+	bool write = (t->type == NBFW_TOKEN && !w->asked) || t->type == NBFW_SIGNAL || w->broken;
 	struct verbs_peer *p;
 	uint8_t frame[NBFW_FRAME_SIZE];
 
@@ -241,7 +241,9 @@ static void receive(struct verbs_wire *w, struct nbnic *nic, const struct ibv_wc
 	}
 	if (!p)
 		memcpy(stranger.byte, &a, sizeof(a));
+	w->asked = t.type == NBFW_PULL;
 	nbnic_receive(nic, p ? &p->addr : &stranger, &t, now);
+	w->asked = false;
 }
 
 static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t now)

@@ -132,7 +132,7 @@ v6() {
 	"$BUILD/nbar" stat "$work/v6-ud/n0.sock" | grep fd00:78::1
 }
 
-for mode in ${NBAR_MODES:-ud write}; do
+for mode in ${NBAR_MODES:-ud write-rc write-uc}; do
 	suite
 	ok "$mode, inside: the same" inside
 	cleanup_daemons
