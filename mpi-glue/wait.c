@@ -11,11 +11,13 @@
 
 #include "comm_internal.h"
 
-#define LOOKS 32u /* in a row, where there is a processor for every rank */
-#define TURNS                                                                                      \
-	4u                 /* rounds before the first call into MPI, where there is not: a barrier \
-			    * is mostly complete at the next turn, and MPI costs as much as that */
-#define SPINS 200u         /* rounds before "auto" yields, there */
+/* In a row, where there is a processor for every rank: nobody looks while MPI is called. They take
+ * 1 us, and up to 25 where a look is a turn of a NIC in this process. */
+#define LOOKS 256u
+/* Rounds before the first call into MPI, where there is not: a barrier is mostly complete at the
+ * next turn, and MPI costs as much as that. */
+#define TURNS 4u
+#define SPINS 25u          /* rounds before "auto" yields, where there is a processor for each */
 #define SLEEP_NS 50000u    /* the first sleep; each is twice as long as the one before, ... */
 #define SLEEP_DOUBLES 6u   /* ... so many times: 3.2 ms at most */
 #define CLOCK_ROUNDS 1024u /* rounds between two looks at the clock, ... */
