@@ -53,7 +53,9 @@ static int post_some(struct nbmpi_comm *c)
 
 static int post(struct nbmpi_comm *c)
 {
-	return post_some(c) < 0 ? nbmpi_fail(c) : 0;
+	int rc = post_some(c);
+
+	return rc < 0 ? nbmpi_fail(c, rc) : 0;
 }
 
 void nbmpi_progress(void)
@@ -179,7 +181,7 @@ static int look_at_ticket(struct nbmpi_comm *c, uint32_t ticket)
 	if (c->error)
 		return c->error;
 	if (rc < 0)
-		return nbmpi_fail(c);
+		return nbmpi_fail(c, rc);
 	return c->group ? 0 : look_after(c, ticket);
 }
 

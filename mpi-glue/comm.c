@@ -84,10 +84,10 @@ void nbmpi_stop(void)
 /* What all members find out by themselves, and alike. */
 static enum nbmpi_why why_not(const struct nbmpi_comm *c, enum nbmpi_why why)
 {
-	if (why != NBMPI_WHY_none)
-		return why;
 	if (!nbmpi_self.start.config.enable)
 		return NBMPI_WHY_disabled;
+	if (why != NBMPI_WHY_none)
+		return why;
 	if (c->size == 1)
 		return NBMPI_WHY_alone;
 	if (c->nhost < nbmpi_self.start.config.min_hosts)

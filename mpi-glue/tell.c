@@ -5,6 +5,7 @@
  * Called when a communicator is decided, when a barrier fails or waits for long, and at the end.
  */
 #include <stdarg.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -127,7 +128,7 @@ static void hosts_for_ranks(char *text)
 		memcpy(at, "host", 4);
 }
 
-int nbmpi_fail(struct nbmpi_comm *c)
+int nbmpi_fail(struct nbmpi_comm *c, int error)
 {
 	char cause[512], missing[200];
 
@@ -135,8 +136,8 @@ int nbmpi_fail(struct nbmpi_comm *c)
 	if (c->nhost != c->size)
 		hosts_for_ranks(cause);
 	/* A NIC that is inside our leader can have gone with it, and then names nobody. */
-	if (!missing_text(c, missing, sizeof(missing)) && c->group && c->rank != c->leader &&
-	    nbmpi_self.start.config.where == NBMPI_WHERE_HOST)
+	if (!missing_text(c, missing, sizeof(missing)) && error == -ENETDOWN && c->group &&
+	    c->rank != c->leader && nbmpi_self.start.config.where == NBMPI_WHERE_HOST)
 		snprintf(missing, sizeof(missing), "rank %u", c->leader);
 	return failed(c, missing, cause);
 }

@@ -205,6 +205,21 @@ static bool on_event(struct control *k, void *from)
 	return true;
 }
 
+/* True: the process's own NIC is needed no more. Others that are still at its door do not count. */
+static bool is_over(struct control *k)
+{
+	if (!k->own || k->nblock > 0)
+		return false;
+	for (const struct control_client *c = k->nic[0].client; c; c = c->next)
+		if (!c->by_door)
+			return false;
+	if (!k->unused(k->arg))
+		return false;
+	while (k->nic[0].client)
+		client_drop(k->nic[0].client);
+	return true;
+}
+
 static void *control_main(void *arg)
 {
 	struct control *k = arg;
@@ -219,7 +234,7 @@ static void *control_main(void *arg)
 			control_call(k, NULL, NULL);
 		if (n > 0)
 			more = on_event(k, ev.data.ptr);
-		if (k->own && k->nblock == 0 && k->nic[0].nclient == 0 && k->unused(k->arg))
+		if (is_over(k))
 			more = false;
 	}
 	if (k->over)
@@ -258,8 +273,10 @@ void control_forked(const struct control *k)
 	for (const struct control_client *c = k->nic[0].client; c; c = c->next)
 		close(c->fd);
 	close(k->epoll);
-	close(k->spare_fd);
-	close(k->nic[0].fd);
+	if (k->spare_fd >= 0)
+		close(k->spare_fd);
+	if (k->nic[0].fd >= 0)
+		close(k->nic[0].fd);
 }
 
 int control_start(struct nicd *d, const struct control_config *config, struct control **out)
@@ -290,7 +307,9 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 		k->nic[i].from_wire.source = CONTROL_WIRE;
 		k->nic[i].from_wire.wire = d->nic[i]->wire;
 		k->nnic++;
-		rc = k->own ? control_door(&k->nic[i]) : control_listen(&k->nic[i], config);
+		rc = k->own ? 0 : control_listen(&k->nic[i], config);
+		if (k->own)
+			control_door(&k->nic[i]);
 		if (rc == 0 && d->nic[i]->wire->ops->serve)
 			rc = control_watch(k, d->nic[i]->wire->fd, &k->nic[i].from_wire);
 	}

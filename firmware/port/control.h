@@ -25,8 +25,8 @@ struct control_config {
 	const struct tune *tune; /* what "auto" is; NULL: as the core has it */
 	/*
 	 * NICs of the process's own, whose mailbox is shared: clients come by control_admit, and
-	 * from other processes by control_door_of; and the control thread takes a turn every CONTROL_TURN_MS while there are
-	 * groups. With neither clients nor groups, and if unused(arg) says so, it ends by itself,
+	 * from other processes by control_door_of, and the control thread takes a turn every
+	 * CONTROL_TURN_MS while there are groups. With no clients of this process and no groups, and if unused(arg) says so, it ends by itself,
 	 * with over(arg); stop_fd, an eventfd, has it ask again.
 	 */
 	bool (*unused)(void *arg);
@@ -55,7 +55,7 @@ void control_forked(const struct control *k);
 /* Path of the socket of NIC i. */
 const char *control_path(const struct control *k, uint32_t i);
 
-/* Of the process's own NIC: the number, not 0, by which other processes of the user find it. */
+/* Of the process's own NIC: the number by which other processes of the user find it; 0: none. */
 uint32_t control_door_of(const struct control *k);
 
 #endif

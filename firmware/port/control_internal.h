@@ -29,6 +29,7 @@ struct control_client {
 	struct control_nic *at;
 	struct control_client *next;
 	struct port *port;  /* NULL: none open. Only number, pid and uid are ours to read. */
+	bool by_door;       /* another process's, at a NIC inside this one: it may attach */
 	uint32_t ngroup;    /* open on it */
 	uint64_t secret[2]; /* of it */
 	struct control_client *owner; /* NULL: not attached. Whose port it is attached to ... */
@@ -94,10 +95,10 @@ void control_make_room(struct control_nic *at);
 void control_client_add(struct control_client *c);
 bool control_client_send(struct control_client *c);
 
-/* control_listen.c: makes the socket of a NIC, or of one of the process's own; removes all; somebody
- * is at one. */
+/* control_listen.c: makes the socket of a NIC, or, if it can, of one of the process's own; removes
+ * all; somebody is at one. */
 int control_listen(struct control_nic *at, const struct control_config *config);
-int control_door(struct control_nic *at);
+void control_door(struct control_nic *at);
 void control_listeners_close(struct control *k);
 void control_arrival(struct control_nic *at);
 

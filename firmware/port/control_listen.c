@@ -55,26 +55,28 @@ fail:;
 }
 
 /* A name that the kernel chooses, of five hex digits and in no folder: it goes when we do, however
- * we end, and nobody can take it before us. */
-int control_door(struct control_nic *at)
+ * we end, and nobody can take it before us. Most programs share nothing: without it all else goes.
+ */
+void control_door(struct control_nic *at)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	socklen_t size = sizeof(sun.sun_family);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	unsigned number;
 
-	at->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (at->fd >= 0 && bind(at->fd, (const struct sockaddr *)&sun, size) == 0) {
+	if (fd < 0)
+		return;
+	if (bind(fd, (const struct sockaddr *)&sun, size) == 0) {
 		size = sizeof(sun);
-		if (getsockname(at->fd, (struct sockaddr *)&sun, &size) == 0 &&
-		    sscanf(sun.sun_path + 1, "%5x", &at->door) == 1 &&
-		    listen(at->fd, SOMAXCONN) == 0 && control_watch(at->control, at->fd, at) == 0) {
-			at->door++;
-			return 0;
+		if (getsockname(fd, (struct sockaddr *)&sun, &size) == 0 &&
+		    sscanf(sun.sun_path + 1, "%5x", &number) == 1 && listen(fd, SOMAXCONN) == 0 &&
+		    control_watch(at->control, fd, at) == 0) {
+			at->fd = fd;
+			at->door = number + 1;
+			return;
 		}
 	}
-	int rc = -errno;
-
-	log_error("a socket for the other processes of this host: %s", strerror(-rc));
-	return rc;
+	close(fd);
 }
 
 void control_listeners_close(struct control *k)
@@ -94,8 +96,11 @@ static void turn_away(struct control_nic *at)
 {
 	struct control *k = at->control;
 	struct control_client c = { .at = at };
+	int spare = k->spare_fd;
 
-	close(k->spare_fd);
+	k->spare_fd = -1; /* first: a child of a fork closes what stands there */
+	if (spare >= 0)
+		close(spare);
 	c.fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (c.fd < 0) {
 		/* The system has none either. He stays at the door: no reason to spin here. */
@@ -125,7 +130,6 @@ void control_arrival(struct control_nic *at)
 	socklen_t size = sizeof(who);
 	int fd;
 
-	control_make_room(at);
 	fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE)
@@ -140,9 +144,11 @@ void control_arrival(struct control_nic *at)
 		close(fd);
 		return;
 	}
+	control_make_room(at);
 	*c = (struct control_client){
 		.fd = fd,
 		.at = at,
+		.by_door = k->own,
 		.pid = (uint32_t)who.pid,
 		.uid = who.uid,
 	};

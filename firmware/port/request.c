@@ -226,6 +226,11 @@ static int dispatch(struct control_client *c, enum nbar_op op, const void *body,
 				    "no port of %s is open on this connection; open one "
 				    "first",
 				    c->at->nic->name);
+	if (op == NBAR_OP_PORT_OPEN && c->by_door)
+		return request_fail(k, -EACCES,
+				    "%s is inside process %d, which alone can open its ports; "
+				    "attach to one that it shares, or open a NIC of your own",
+				    c->at->nic->name, (int)getpid());
 	switch (op) {
 	case NBAR_OP_PORT_OPEN:
 		return port_open(c, body);

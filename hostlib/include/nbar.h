@@ -109,7 +109,8 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 
 /* How a thread waits: it spins for spin_us, then yields for yield_us, then sleeps if block is not
  * 0 (the NIC wakes it), or goes on yielding. A NIC inside this process runs on the time of those who
- * wait, and wakes nobody: instead of the sleep it is polled every 10 us at first, every ms at last. */
+ * wait, and wakes none of them: instead of the sleep it is polled every 10 us at first, every ms at
+ * last. */
 struct nbar_wait_policy {
 	uint32_t spin_us, yield_us;
 	int block;

@@ -207,7 +207,7 @@ void nbar_group_share(const struct nbar_group *g, struct nbar_share *out)
 		.cell = g->cell,
 		.rank = g->rank,
 		.size = g->size,
-		.door = nblib_host_door(&g->port->link),
+		.door = g->port->link.door,
 		.blob = g->blob,
 	};
 }

@@ -71,9 +71,15 @@ static int connect_door(struct nblib_link *l, const char *name, uint32_t door)
 	if (l->sock < 0)
 		return nblib_fail(-errno, "NIC %s: cannot make a socket: %s", name,
 				  strerror(errno));
+	nblib_link_limit(l); /* whoever has the door may not open it */
 	do
 		err = connect(l->sock, (struct sockaddr *)&sun, size) < 0 ? errno : 0;
 	while (err == EINTR);
+	if (err == EAGAIN)
+		return nblib_fail(-ETIMEDOUT,
+				  "NIC %s: the process that shares it does not answer: is it "
+				  "stopped, or kept from the processor?",
+				  name);
 	if (err)
 		return nblib_fail(-err,
 				  "NIC %s: the process that shares it has ended, or is in another "
@@ -93,12 +99,16 @@ int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t door)
 		return err;
 	l->hosted = true;
 	err = l->ops->open(spec, make, &l->host, text);
-	if (door && !make && err == 0 && nblib_host_door(l) != door) {
+	if (err == 0)
+		l->door = l->ops->door(l->host);
+	if (door && !make && err == 0 && l->door != door) {
 		nblib_host_close(l); /* ours by the same name is another */
 		err = -ENOENT;
 	}
-	if (door && !make && err == -ENOENT)
+	if (door && !make && err == -ENOENT) {
+		l->door = door;
 		return connect_door(l, name, door);
+	}
 	if (err == -ENOENT && !make)
 		return nblib_fail(
 			err,
@@ -108,8 +118,10 @@ int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t door)
 	if (err < 0)
 		return nblib_fail(err, "NIC %s: %s", name, text);
 	l->sock = l->ops->connect(l->host);
-	if (l->sock >= 0)
+	if (l->sock >= 0) {
+		nblib_link_limit(l);
 		return 0;
+	}
 	err = l->sock;
 	return nblib_fail(err, "NIC %s: no way to its thread: %s", name, strerror(-err));
 }
@@ -119,11 +131,6 @@ void nblib_host_close(struct nblib_link *l)
 	if (l->host)
 		l->ops->close(l->host);
 	l->host = NULL;
-}
-
-uint32_t nblib_host_door(const struct nblib_link *l)
-{
-	return l->host ? l->ops->door(l->host) : 0;
 }
 
 void nblib_host_poll(const struct nblib_link *l)

@@ -30,6 +30,7 @@ struct nblib_link {
 	bool hosted;               /* the NIC is in a process of a host, not in a daemon ... */
 	struct nbar_hostnic *host; /* ... and that is this one; or NULL */
 	const struct nbar_hostnic_ops *ops;
+	uint32_t door; /* by which others find it; 0: a daemon's, or there is none */
 	char nic[NBAR_NAME_MAX];
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 };
@@ -56,6 +57,9 @@ void nblib_link_end(struct nblib_link *l);
 /* One request and its reply. 0 or negative errno with a text, be it ours or the NIC's. */
 int nblib_link_call(struct nblib_link *l, struct nblib_call *call);
 
+/* How long the socket waits for the other end, to connect to it, too. */
+void nblib_link_limit(const struct nblib_link *l);
+
 /* What a user whose NIC has ended begins again. */
 const char *nblib_link_server(const struct nblib_link *l);
 
@@ -69,12 +73,9 @@ int nblib_link_lost(const struct nblib_link *l);
 
 #define NBLIB_HOST_PREFIX "host:"
 
-/* Sets host, ops and sock of the link; host stays NULL where the door is another process's. */
+/* Sets host, ops, door and sock of the link; host stays NULL where the door is another process's. */
 int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t door);
 void nblib_host_close(struct nblib_link *l);
-
-/* Door of the NIC; 0: it is none of this process. */
-uint32_t nblib_host_door(const struct nblib_link *l);
 
 /* Gives a NIC inside this process a turn; nothing else does while its host is busy, or hardly. */
 void nblib_host_poll(const struct nblib_link *l);

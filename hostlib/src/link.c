@@ -141,7 +141,7 @@ static int check_owner(const struct nblib_link *l)
 			  l->nic, l->path, (unsigned)who.uid, (unsigned)geteuid());
 }
 
-static void limit_answers(const struct nblib_link *l)
+void nblib_link_limit(const struct nblib_link *l)
 {
 	const struct timeval limit = { .tv_sec = ANSWER_S };
 
@@ -158,7 +158,7 @@ static int connect_daemon(struct nblib_link *l)
 	if (l->sock < 0)
 		return nblib_fail(-errno, "NIC %s: cannot make a socket: %s", l->nic,
 				  strerror(errno));
-	limit_answers(l);
+	nblib_link_limit(l);
 	while (connect(l->sock, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
 		if (errno == EINTR)
 			continue;
@@ -179,8 +179,6 @@ int nblib_link_open(struct nblib_link *l, const char *name, uint32_t door, uint3
 		snprintf(l->nic, sizeof(l->nic), "%.31s", name);
 		snprintf(l->path, sizeof(l->path), "%.100s", name);
 		err = nblib_host_connect(l, name, door);
-		if (err == 0)
-			limit_answers(l);
 	} else {
 		err = parse_name(l, name ? name : "n0", port);
 		if (err == 0)

@@ -159,9 +159,13 @@ int nbar_attach(const char *nic, const struct nbar_share *share, struct nbar_por
 		.secret = { share->secret[0], share->secret[1] },
 	};
 	uint32_t named;
-	int err = port_begin(nic, NBAR_OP_PORT_ATTACH, &request, sizeof(request), share->door,
-			     &named, out);
+	int err;
 
+	if (share->door > NBAR_HOSTNIC_DOORS)
+		return nblib_fail(-EINVAL, "door %u: a share has 0 to %u", share->door,
+				  NBAR_HOSTNIC_DOORS);
+	err = port_begin(nic, NBAR_OP_PORT_ATTACH, &request, sizeof(request), share->door, &named,
+			 out);
 	if (err == 0)
 		(*out)->attached = true;
 	return err;

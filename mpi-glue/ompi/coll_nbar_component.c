@@ -109,7 +109,7 @@ static int component_register(void)
 	param("wait", "How ranks wait: auto, spin, yield or block (default: auto)",
 	      MCA_BASE_VAR_TYPE_STRING, &SELF.wait);
 	param("where",
-	      "nic: in the NIC of each node; host: in a NIC inside each process (default: nic)",
+	      "nic: in the NIC of each node; host: in one inside a rank of each (default: nic)",
 	      MCA_BASE_VAR_TYPE_STRING, &SELF.where);
 	param("nic",
 	      "NIC, or path of its socket; %r is the rank, %h the host (default: nbar's own)",

@@ -39,8 +39,7 @@ several_a_host() {
 	oracle "4 hosts, 6 ranks, threads" 6 nic threads="$(few 25)"
 }
 
-# NICs inside the ranks, and no daemon's: each rank is a member. One that is killed is named when the
-# others have heard nothing for the retry budget.
+# NICs inside the ranks, and no daemon's: the first rank of a host has it, the others share it.
 inside() {
 	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
 	oracle "4 hosts, 6 ranks, NICs inside" 6 nic blocking="$(few 2000)" nonblocking="$(few 500)" \

@@ -179,9 +179,31 @@ static void owner_leaves(void)
 	nbar_close(port);
 }
 
+/* It closes: the NIC is gone then, though the others are connected to it yet. */
+static void owner_closes(void)
+{
+	struct nbar_rep_nic_stat stat;
+
+	join_host(QUICK);
+	barrier(1);
+	meet(&hosts->posted);
+	if (rank == 3) {
+		nbar_close(port);
+		while (nbar_nic_stat(QUICK, &stat) == 0)
+			nap_ms(10);
+		want_error(nbar_nic_stat(QUICK, &stat), -ENOENT, "in this process");
+	} else {
+		want(until_it_fails(2) < 0, "a barrier without rank 3");
+	}
+	meet(&shared->done);
+	if (rank != 3)
+		nbar_close(port);
+}
+
 static void any_that_ends_ends_the_group(void **state)
 {
 	(void)state;
+	sixes(owner_closes, 0);
 	sixes(mate_dies, 1u << 5);
 	sixes(owner_dies, 1u << 3);
 	sixes(owner_leaves, 0);
@@ -200,6 +222,26 @@ static int knock(uint32_t door)
 					    (size_t)n)) == 0,
 	     "no connection to door %u", door);
 	return fd;
+}
+
+/* A port of one's own is not to be had there. */
+static void ask_for_a_port(void)
+{
+	struct {
+		struct nbar_request head;
+		struct nbar_req_port_open body;
+	} ask = { .head = { .magic = NBAR_ABI_MAGIC,
+			    .version = NBAR_ABI_VERSION,
+			    .op = NBAR_OP_PORT_OPEN,
+			    .length = sizeof(ask) },
+		  .body = { .port = NBAR_PORT_ANY } };
+	struct nbar_reply reply;
+	int fd = knock(hosts->share[host].door);
+
+	want(send(fd, &ask, sizeof(ask), MSG_NOSIGNAL) == sizeof(ask), "not sent");
+	want(recv(fd, &reply, sizeof(reply), 0) == sizeof(reply) && reply.status == -EACCES,
+	     "status %d", reply.status);
+	close(fd);
 }
 
 /* What comes through the door makes no sense, or nothing comes. */
@@ -228,17 +270,19 @@ static void strangers(void)
 	share = hosts->share[host];
 	if (mate == 1) {
 		garbage();
+		ask_for_a_port();
 		share.secret[1] ^= 1;
 		want_error(nbar_attach(ANY, &share, &other), -ENOENT, "nobody shares port");
 		share.secret[1] ^= 1;
 		share.door = 0xfffff;
 		want_error(nbar_attach(ANY, &share, &other), -ECONNREFUSED, "has ended");
-		share.door = 0x7fffffff;
-		want_error(nbar_attach(ANY, &share, &other), -ECONNREFUSED, "has ended");
+		share.door = UINT32_MAX;
+		want_error(nbar_attach(ANY, &share, &other), -EINVAL, "door");
 		share.door = 0;
 		want_error(nbar_attach(ANY, &share, &other), -ENOENT, "in this process");
 		/* A NIC of our own by the same name is not the one that is meant. */
-		share = hosts->share[host];
+		nbar_group_share(group, &share);
+		want(share.door == hosts->share[host].door, "another door is passed on");
 		want_ok(nbar_open(ANY, &own));
 		want_ok(nbar_attach(ANY, &share, &other));
 		nbar_close(other);

@@ -67,14 +67,14 @@ options() {
 					wrong "there is no pair '$pair'"
 			done
 			;;
-		--guests) is_number "$1" "$2" 2 8; number=$2 ;;
-		--processors) is_number "$1" "$2" 1 64; processors=$2 ;;
-		--ranks) is_number "$1" "$2" 1 16; ranks=$2 ;;
-		--launches) is_number "$1" "$2" 1 1000; launches=$2 ;;
-		-i | --iterations) is_number "$1" "$2" 1 10000000; iterations=$2 ;;
-		-x | --warmup) is_number "$1" "$2" 0 10000000; warmup=$2 ;;
-		--seed) is_number "$1" "$2" 0 99999999; seed=$2 ;;
-		--limit) is_number "$1" "$2" 1 86400; limit=$2 ;;
+		--guests) is_number "$1" "$2" 2 8; number=$((10#$2)) ;;
+		--processors) is_number "$1" "$2" 1 64; processors=$((10#$2)) ;;
+		--ranks) is_number "$1" "$2" 1 16; ranks=$((10#$2)) ;;
+		--launches) is_number "$1" "$2" 1 1000; launches=$((10#$2)) ;;
+		-i | --iterations) is_number "$1" "$2" 1 10000000; iterations=$((10#$2)) ;;
+		-x | --warmup) is_number "$1" "$2" 0 10000000; warmup=$((10#$2)) ;;
+		--seed) is_number "$1" "$2" 0 99999999; seed=$((10#$2)) ;;
+		--limit) is_number "$1" "$2" 1 86400; limit=$((10#$2)) ;;
 		--csv) csv=$2 ;;
 		*) wrong "there is no option $1" ;;
 		esac
@@ -208,7 +208,7 @@ table() {
 			printf "  %-18s %-18s\n", by ? over(pair SUBSEP method SUBSEP "mean", pair SUBSEP by SUBSEP "mean") : "", \
 				by ? over(pair SUBSEP method SUBSEP "p50", pair SUBSEP by SUBSEP "p50") : ""
 		}
-		function against(pair, mode,    name, as_mean, as_p50) {
+		function against(pair,    name, as_mean, as_p50) {
 			name = pair; sub(/write(-..)?[+]/, "ud+", name)
 			if (name == pair || !(name in seen)) return
 			as_mean = over(pair SUBSEP "nbar" SUBSEP "mean", name SUBSEP "nbar" SUBSEP "mean")
@@ -238,6 +238,7 @@ table() {
 
 outside() {
 	local rc
+	[ -z "$csv" ] || : >>"$csv" || wrong "name another file with --csv"
 	rows=$(mktemp) || exit 1
 	trap 'rm -f "$rows"' EXIT
 	testbed/verbs/guest run -n "$number" --processors "$processors" --limit "$limit" -- "$PWD/testbed/verbs/bench.sh" "${words[@]}" >"$rows"
