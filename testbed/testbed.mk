@@ -46,7 +46,8 @@ $(BUILD)/oracle: $(BUILD)/test/testbed/e2e/oracle.o $(BUILD)/tools/tools/hostbar
                  $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
-E2E_SCRIPT := $(filter-out testbed/e2e/lib.sh,$(wildcard testbed/e2e/*.sh))
+# Some are sourced by others.
+E2E_SCRIPT := $(filter-out testbed/e2e/lib.sh testbed/e2e/plans.sh,$(wildcard testbed/e2e/*.sh))
 TESTS += $(BUILD)/oracle
 TEST_LIST += $(E2E_SCRIPT)
 OBJS += $(BUILD)/test/testbed/e2e/oracle.o
