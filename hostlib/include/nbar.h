@@ -130,7 +130,8 @@ int nbar_post(struct nbar_group *g, uint32_t *ticket);
 /*
  * 1: the barrier of ticket is complete; 0: not yet. Errors, final for the group: -ETIMEDOUT a
  * member's NIC is silent; -ECONNRESET a member's process died; -ESHUTDOWN a member closed the
- * group; -ENETDOWN a NIC was stopped, or ours is gone. nbar_error() names the rank.
+ * group; -ENETDOWN a NIC was stopped, its device has failed, or ours is gone. nbar_error() names the
+ * rank.
  */
 int nbar_test(struct nbar_group *g, uint32_t ticket);
 

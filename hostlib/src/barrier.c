@@ -39,11 +39,13 @@ int nblib_group_failed(const struct nbar_group *g, uint64_t word)
 	case NBAR_STATUS_NIC_DOWN:
 		if (rank == g->rank)
 			return nblib_fail(-ENETDOWN,
-					  "barrier %u of the group failed: NIC %s was stopped: "
-					  "start its %s again, then open ports and groups anew",
+					  "barrier %u of the group failed: NIC %s was stopped, or "
+					  "its device has failed: start its %s again, then open "
+					  "ports and groups anew",
 					  epoch, nic, nblib_link_server(&g->port->link));
 		return nblib_fail(-ENETDOWN,
-				  "barrier %u of the group failed: the NIC of rank %u was stopped",
+				  "barrier %u of the group failed: the NIC of rank %u was stopped, "
+				  "or its device has failed",
 				  epoch, rank);
 	case NBAR_STATUS_OK:
 	case NBAR_STATUS_END:
