@@ -14,10 +14,10 @@ b() {
 	printf "$work/$mode-b/n%s.sock " "$@"
 }
 
-sizes() {
+sizes() { # BARRIERS
 	local all=($(a 0) $(b 0) $(a 1) $(b 1) $(a 2) $(b 2) $(a 3) $(b 3)) n
 	for n in 2 3 4 5 6 7 8; do
-		"$oracle" -i 50 "${all[@]:0:$n}" || return
+		"$oracle" -i $1 "${all[@]:0:$n}" || return
 	done
 }
 
@@ -87,7 +87,7 @@ short() {
 	ok "$mode: a daemon with four NICs starts" nics $mode-a - - - -
 	ok "$mode: another" nics $mode-b - - - -
 	qps=$(resource qp) mrs=$(resource mr)
-	ok "$mode: 50 barriers of 2 to 8 members" sizes
+	ok "$mode: 15 barriers of 2 to 8 members" sizes 15
 	ok "$mode: the device carried every signal" by_rdma
 	ok "$mode: queue pairs of a group: the logarithm of its size, or none, and of what type" of_a_group "$qps" "$mrs"
 	ok "$mode: what closed groups had is given back" soon unchanged "$qps" "$mrs"
@@ -97,7 +97,7 @@ suite() {
 	ok "$mode: a daemon with four NICs starts" nics $mode-a - - - -
 	ok "$mode: another" nics $mode-b - - - -
 	qps=$(resource qp) mrs=$(resource mr)
-	ok "$mode: 50 barriers of 2 to 8 members" sizes
+	ok "$mode: 50 barriers of 2 to 8 members" sizes 50
 	ok "$mode: 100 barriers of 4 and 50 of 3, by each algorithm" algorithms
 	ok "$mode: several members at one NIC" "$oracle" -i 100 $(a 0 0 0) $(b 0)
 	ok "$mode: each member in turn comes late" "$oracle" -i 8 -d 50 $(a 0 1) $(b 0 1)
