@@ -28,6 +28,9 @@
 #define VERBS_PLACES 64u           /* of a sender in the memory of its receiver */
 #define VERBS_WRITES 64u           /* that may be under way to one peer */
 #define VERBS_WRITES_SIGNALLED 16u /* divides VERBS_WRITES */
+/* Completion queues of sends hold so many times those under way: when a queue pair breaks, soft
+ * RoCE of Linux 6.1 may tell of the slots of its ring that are in no use, too. */
+#define VERBS_SPARE 4u
 
 /* WRITE_RC: by reliable connections; WRITE_UC: by unreliable ones. */
 enum verbs_mode { VERBS_UD = 1, VERBS_WRITE_RC = 2, VERBS_WRITE_UC = 3 };
@@ -173,8 +176,9 @@ unsigned verbs_line_poll(struct verbs_wire *w, struct nbnic *nic, uint64_t now);
 void verbs_line_look(struct verbs_wire *w, uint64_t now);
 void verbs_line_heard(struct verbs_wire *w, struct verbs_peer *p, const struct verbs_hello *h);
 
-/* The queue pair of a line is in an error. */
-void verbs_line_gone_wrong(struct verbs_wire *w, const struct ibv_qp *qp);
+/* The queue pair of a line, or its completion queue, is in an error. If the latter stays so, the
+ * line takes no more writes than it has room for, and datagrams go. */
+void verbs_line_gone_wrong(struct verbs_wire *w, const struct ibv_qp *qp, const struct ibv_cq *cq);
 
 /* verbs_connect.c: control thread. Makes a line, errno says why not; connects one that is MAKING,
  * or makes it new; ends one. */

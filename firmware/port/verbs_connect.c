@@ -108,7 +108,7 @@ struct verbs_line *verbs_line_make(const struct verbs_wire *w)
 	if (l->mr && verbs_out_make(w, &l->out, VERBS_WRITES) == 0)
 		/* All writes may fail at once, and then each says so. */
 		init.send_cq = init.recv_cq = l->cq =
-			ibv_create_cq(w->context, VERBS_WRITES, NULL, NULL, 0);
+			ibv_create_cq(w->context, VERBS_WRITES * VERBS_SPARE, NULL, NULL, 0);
 	if (l->cq)
 		l->qp = ibv_create_qp(w->pd, &init);
 	if (l->qp && line_init(w, l) == 0) {

@@ -35,10 +35,10 @@ static void line_break(struct verbs_wire *w, struct verbs_line *l, uint32_t erro
 	verbs_wake(w);
 }
 
-void verbs_line_gone_wrong(struct verbs_wire *w, const struct ibv_qp *qp)
+void verbs_line_gone_wrong(struct verbs_wire *w, const struct ibv_qp *qp, const struct ibv_cq *cq)
 {
 	for (struct verbs_peer *p = w->lines; p; p = p->next_line)
-		if (p->line->qp == qp && p->line->state >= VERBS_LINE_OPEN)
+		if ((p->line->qp == qp || p->line->cq == cq) && p->line->state >= VERBS_LINE_OPEN)
 			line_break(w, p->line, IBV_WC_FATAL_ERR);
 }
 

@@ -17,8 +17,9 @@
 
 struct repair_call {
 	struct verbs_wire *w;
-	struct ibv_qp *qp;
-	bool fail; /* the groups, too */
+	const struct ibv_qp *qp; /* or */
+	const struct ibv_cq *cq; /* that is in an error */
+	bool fail;               /* the groups, too */
 	uint64_t now;
 };
 
@@ -45,7 +46,7 @@ static void run_postponed(void *arg, uint64_t now)
 	c->w->repair_at = now + AGAIN_NS;
 }
 
-static void run_qp_error(void *arg, uint64_t now)
+static void run_queue_error(void *arg, uint64_t now)
 {
 	struct repair_call *c = arg;
 
@@ -53,7 +54,7 @@ static void run_qp_error(void *arg, uint64_t now)
 	if (c->qp == c->w->qp)
 		verbs_gone_wrong(c->w);
 	else
-		verbs_line_gone_wrong(c->w, c->qp);
+		verbs_line_gone_wrong(c->w, c->qp, c->cq);
 }
 
 static bool port_is_up(const struct verbs_wire *w)
@@ -125,6 +126,16 @@ static void port_event(struct verbs_wire *w, uint8_t port, bool up)
 		     : "is down: barriers fail if that lasts longer than the retry budget");
 }
 
+static void device_failed(struct verbs_wire *w, const char *what)
+{
+	if (w->fatal)
+		return;
+	log_error("nic %s: %s says: %s; its groups fail; restart the daemon", w->nic,
+		  ibv_get_device_name(w->context->device), what);
+	w->fatal = true;
+	give_up(w, "this NIC's RDMA device has failed; restart its process");
+}
+
 static void on_event(struct verbs_wire *w, const struct ibv_async_event *e)
 {
 	struct repair_call call = { .w = w };
@@ -143,15 +154,17 @@ static void on_event(struct verbs_wire *w, const struct ibv_async_event *e)
 	case IBV_EVENT_QP_REQ_ERR:
 	case IBV_EVENT_QP_ACCESS_ERR:
 		call.qp = e->element.qp;
-		mailbox_call(w->base.mailbox, run_qp_error, &call);
+		mailbox_call(w->base.mailbox, run_queue_error, &call);
+		return;
+	case IBV_EVENT_CQ_ERR:
+		call.cq = e->element.cq;
+		if (call.cq == w->send_cq || call.cq == w->recv_cq)
+			device_failed(w, "a completion queue of datagrams ran over");
+		else
+			mailbox_call(w->base.mailbox, run_queue_error, &call);
 		return;
 	case IBV_EVENT_DEVICE_FATAL:
-	case IBV_EVENT_CQ_ERR:
-		log_error("nic %s: %s says: %s; its groups fail; restart the daemon", w->nic,
-			  ibv_get_device_name(w->context->device),
-			  ibv_event_type_str(e->event_type));
-		w->fatal = true;
-		give_up(w, "this NIC's RDMA device has failed; restart its process");
+		device_failed(w, ibv_event_type_str(e->event_type));
 		return;
 	default:
 		return;

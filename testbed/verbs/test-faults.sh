@@ -39,10 +39,11 @@ said() { # TEXT...: in the log of daemon a
 	done
 }
 
-# Three times in a row; a break lies within a second of the last, so one message may stand for several.
+# Several times in a row, as what the device then says of it differs; breaks lie within a second of each
+# other, so one message may stand for several.
 broken() { # ud|line
 	local i
-	for i in 1 2 3; do
+	for i in $(seq 10); do
 		"$BUILD/verbs-break" "$a" "$1" error && on || return
 	done
 }
