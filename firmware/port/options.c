@@ -34,8 +34,8 @@ static const char help[] =
 	"  --nic ...          a NIC: wire=ring | wire=udp,bind=ADDRESS:PORT[,address=ADDRESS]\n"
 	"                     | wire=dpdk,dev=NAME | wire=dpdk,port=INDEX\n"
 #ifdef NBAR_VERBS
-	"                     | wire=verbs[,mode=ud|write][,device=NAME][,port=N]\n"
-	"                     [,gid=INDEX][,sl=N][,mtu=BYTES]\n"
+	"                     | wire=verbs[,mode=ud|write|write-rc|write-uc][,device=NAME]\n"
+	"                     [,port=N][,gid=INDEX][,sl=N][,mtu=BYTES][,inline=no]\n"
 #else
 	"                     (wire=verbs: not in this build, as it was made without libibverbs)\n"
 #endif

@@ -32,8 +32,9 @@
  * RoCE of Linux 6.1 may tell of the slots of its ring that are in no use, too. */
 #define VERBS_SPARE 4u
 
-/* WRITE_RC: by reliable connections; WRITE_UC: by unreliable ones. */
-enum verbs_mode { VERBS_UD = 1, VERBS_WRITE_RC = 2, VERBS_WRITE_UC = 3 };
+/* WRITE_RC: by reliable connections; WRITE_UC: by unreliable ones; WRITE: one of these, until the
+ * device is known. */
+enum verbs_mode { VERBS_WRITE = 0, VERBS_UD = 1, VERBS_WRITE_RC = 2, VERBS_WRITE_UC = 3 };
 
 /* The address of a NIC as its bytes stand in blobs; WIRE.md. */
 struct verbs_addr {
@@ -187,8 +188,10 @@ void verbs_line_connect(const struct verbs_wire *w, struct verbs_peer *p);
 void verbs_line_free(struct verbs_line *l);
 struct ibv_ah_attr verbs_path(const struct verbs_wire *w, const struct verbs_addr *a);
 
-/* verbs_mode.c: sets the mode of an open device; 0, or negative errno: reported. */
-int verbs_mode_choose(struct verbs_wire *w, const char *text);
+/* verbs_mode.c: sets the mode to what an option says (NULL: nothing), and then to what suits the
+ * open device. 0, or negative errno: reported. */
+int verbs_mode_read(struct verbs_wire *w, const char *text);
+int verbs_mode_resolve(struct verbs_wire *w);
 const char *verbs_mode_name(const struct verbs_wire *w);
 
 /* A connection for trial: a device that has none is to say so now, not to the first group. */

@@ -297,9 +297,10 @@ int verbs_device_open(struct verbs_wire *w, const char *(*option)(void *args, co
 		      void *args)
 {
 	char ip[INET6_ADDRSTRLEN];
-	int sl = number(w, "sl", option(args, "sl"), 0, 15, 0), rc;
+	int rc = verbs_mode_read(w, option(args, "mode"));
+	int sl = number(w, "sl", option(args, "sl"), 0, 15, 0);
 
-	if (sl < 0 || inline_choose(w, option(args, "inline")) < 0)
+	if (rc < 0 || sl < 0 || inline_choose(w, option(args, "inline")) < 0)
 		return -EINVAL;
 	w->sl = (uint8_t)sl;
 	/* A program that has the NIC inside may fork: what the device writes to is to stay with it.
@@ -310,7 +311,7 @@ int verbs_device_open(struct verbs_wire *w, const char *(*option)(void *args, co
 		return -EIO;
 	rc = device_choose(w, option(args, "device"), option(args, "port"));
 	if (rc == 0)
-		rc = verbs_mode_choose(w, option(args, "mode"));
+		rc = verbs_mode_resolve(w);
 	if (rc == 0)
 		rc = gid_choose(w, option(args, "gid"));
 	if (rc == 0)

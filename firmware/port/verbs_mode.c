@@ -26,22 +26,27 @@ const char *verbs_mode_name(const struct verbs_wire *w)
 
 /* Soft RoCE, which has no vendor, or that of no card: an acknowledgement is a packet that programs
  * make, send and take, as dear as the write. */
-static int choose_write(struct verbs_wire *w)
+int verbs_mode_resolve(struct verbs_wire *w)
 {
 	struct ibv_device_attr attr;
-	int err = ibv_query_device(w->context, &attr);
+	int err;
 
+	if (w->self.mode != VERBS_WRITE)
+		return 0;
+	err = ibv_query_device(w->context, &attr);
 	if (err)
-		return verbs_error(w, "what the device is (mode=write-rc does without)", err);
+		return verbs_error(w, "sure what it is (mode=write-rc does without)", err);
 	w->self.mode = attr.vendor_id == 0 || attr.vendor_id == NO_VENDOR ? VERBS_WRITE_UC
 									  : VERBS_WRITE_RC;
 	return 0;
 }
 
-int verbs_mode_choose(struct verbs_wire *w, const char *text)
+int verbs_mode_read(struct verbs_wire *w, const char *text)
 {
-	if (text && strcmp(text, "write") == 0)
-		return choose_write(w);
+	if (text && strcmp(text, "write") == 0) {
+		w->self.mode = VERBS_WRITE;
+		return 0;
+	}
 	for (uint8_t m = VERBS_UD; m <= VERBS_WRITE_UC; m++) {
 		if (strcmp(text ? text : "ud", mode_name[m]) == 0) {
 			w->self.mode = m;

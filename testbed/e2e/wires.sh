@@ -28,6 +28,21 @@ udp() {
 		"$oracle" -i 10000 "$a/n0.sock" "$a/n1.sock" "$b/n2.sock"
 }
 
+# What is wrong whatever the machine has is told before its devices are looked for.
+verbs() {
+	case "$("$BUILD/nbar-nicd" --version)" in
+	*verbs*) ;;
+	*)
+		skip "verbs: a mode that there is not" "this build has no wire verbs"
+		return
+		;;
+	esac
+	! "$BUILD/nbar-nicd" --run-dir "$work" --nic name=n0,wire=verbs,mode=fast >"$work/said.verbs" 2>&1 &&
+		grep -q 'mode=fast: it is ud, write' "$work/said.verbs"
+	ok "verbs: a mode that there is not" test $? = 0
+}
+
 ring
 udp
+verbs
 finish
