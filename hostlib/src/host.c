@@ -9,8 +9,8 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -64,26 +64,20 @@ static int connect_door(struct nblib_link *l, const char *name, uint32_t door)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	int n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1, "%05x", door - 1);
-	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-	int err;
+	int err = nblib_link_reach(l, &sun, offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 
-	l->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (l->sock < 0)
-		return nblib_fail(-errno, "NIC %s: cannot make a socket: %s", name,
-				  strerror(errno));
-	nblib_link_limit(l); /* whoever has the door may not open it */
-	do
-		err = connect(l->sock, (struct sockaddr *)&sun, size) < 0 ? errno : 0;
-	while (err == EINTR);
 	if (err == EAGAIN)
 		return nblib_fail(-ETIMEDOUT,
 				  "NIC %s: the process that shares it does not answer: is it "
 				  "stopped, or kept from the processor?",
 				  name);
-	if (err)
+	if (err == ECONNREFUSED)
 		return nblib_fail(-err,
 				  "NIC %s: the process that shares it has ended, or is in another "
-				  "network namespace: %s",
+				  "network namespace",
+				  name);
+	if (err)
+		return nblib_fail(-err, "NIC %s: cannot connect to the process that shares it: %s",
 				  name, strerror(err));
 	return check_owner(l, name);
 }
@@ -101,11 +95,9 @@ int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t door)
 	err = l->ops->open(spec, make, &l->host, text);
 	if (err == 0)
 		l->door = l->ops->door(l->host);
-	if (door && !make && err == 0 && l->door != door) {
-		nblib_host_close(l); /* ours by the same name is another */
-		err = -ENOENT;
-	}
-	if (door && !make && err == -ENOENT) {
+	/* Not ours, or ours by that name is another. */
+	if (door && !make && (err == -ENOENT || (err == 0 && l->door != door))) {
+		nblib_host_close(l);
 		l->door = door;
 		return connect_door(l, name, door);
 	}

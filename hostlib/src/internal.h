@@ -57,8 +57,11 @@ void nblib_link_end(struct nblib_link *l);
 /* One request and its reply. 0 or negative errno with a text, be it ours or the NIC's. */
 int nblib_link_call(struct nblib_link *l, struct nblib_call *call);
 
-/* How long the socket waits for the other end, to connect to it, too. */
+/* Sets how long the socket waits for the other end. */
 void nblib_link_limit(const struct nblib_link *l);
+
+/* Makes the socket, so limited, and connects it to an address of so many bytes. 0 or an errno. */
+int nblib_link_reach(struct nblib_link *l, const struct sockaddr_un *to, size_t size);
 
 /* What a user whose NIC has ended begins again. */
 const char *nblib_link_server(const struct nblib_link *l);

@@ -149,22 +149,26 @@ void nblib_link_limit(const struct nblib_link *l)
 	setsockopt(l->sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
+int nblib_link_reach(struct nblib_link *l, const struct sockaddr_un *to, size_t size)
+{
+	l->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (l->sock < 0)
+		return errno;
+	nblib_link_limit(l); /* of connect, too: whoever is there may not accept */
+	while (connect(l->sock, (const struct sockaddr *)to, (socklen_t)size) < 0)
+		if (errno != EINTR)
+			return errno;
+	return 0;
+}
+
 static int connect_daemon(struct nblib_link *l)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int err;
 
 	memcpy(addr.sun_path, l->path, sizeof(l->path));
-	l->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (l->sock < 0)
-		return nblib_fail(-errno, "NIC %s: cannot make a socket: %s", l->nic,
-				  strerror(errno));
-	nblib_link_limit(l);
-	while (connect(l->sock, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
-		if (errno == EINTR)
-			continue;
-		return connect_failed(l, errno);
-	}
-	return check_owner(l);
+	err = nblib_link_reach(l, &addr, sizeof(addr));
+	return err ? connect_failed(l, err) : check_owner(l);
 }
 
 int nblib_link_open(struct nblib_link *l, const char *name, uint32_t door, uint32_t *port)
