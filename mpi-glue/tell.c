@@ -4,8 +4,8 @@
  *
  * Called when a communicator is decided, when a barrier fails or waits for long, and at the end.
  */
-#include <stdarg.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -11,8 +11,7 @@
 
 #include "comm_internal.h"
 
-/* In a row, where there is a processor for every rank: nobody looks while MPI is called. They take
- * 1 us, and up to 25 where a look is a turn of a NIC in this process. */
+/* In a row, where there is a processor for every rank: nobody looks while MPI is called. */
 #define LOOKS 256u
 /* Rounds before the first call into MPI, where there is not: a barrier is mostly complete at the
  * next turn, and MPI costs as much as that. */

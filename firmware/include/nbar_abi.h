@@ -87,7 +87,7 @@ enum nbar_status {
 	NBAR_STATUS_SILENT = 1,    /* a member's NIC did not answer for the whole retry budget */
 	NBAR_STATUS_HOST_DIED = 2, /* a member's process ended without closing the group */
 	NBAR_STATUS_CLOSED = 3,    /* a member closed the group; others still wait for it */
-	NBAR_STATUS_NIC_DOWN = 4,  /* a member's NIC was stopped */
+	NBAR_STATUS_NIC_DOWN = 4,  /* a member's NIC was stopped, or its device has failed */
 	NBAR_STATUS_END = 5        /* the first value that is none */
 };
 

@@ -26,8 +26,9 @@ struct control_config {
 	/*
 	 * NICs of the process's own, whose mailbox is shared: clients come by control_admit, and
 	 * from other processes by control_door_of, and the control thread takes a turn every
-	 * CONTROL_TURN_MS while there are groups. With no clients of this process and no groups, and if unused(arg) says so, it ends by itself,
-	 * with over(arg); stop_fd, an eventfd, has it ask again.
+	 * CONTROL_TURN_MS while there are groups. With no clients of this process and no groups,
+	 * and if unused(arg) says so, it ends by itself, with over(arg); stop_fd, an eventfd, has
+	 * it ask again.
 	 */
 	bool (*unused)(void *arg);
 	void (*over)(void *arg);

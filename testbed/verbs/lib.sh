@@ -61,7 +61,7 @@ resource() { # KIND: how many the device has of "qp", "mr", "cq", "pd", "ctx"
 	rdma resource show "$device" | grep -o " $1 [0-9]*" | head -n 1 | cut -d ' ' -f 3
 }
 
-# soon COMMAND...: it succeeds within ten seconds.
+# soon COMMAND...: it succeeds at one of a hundred tries, a tenth of a second apart.
 soon() {
 	local i
 	for i in $(seq 100); do
