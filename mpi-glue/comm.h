@@ -22,36 +22,36 @@
 #define NBMPI_VERSION 3u /* of records and of the order of collectives */
 
 /* Why a communicator uses the barriers of the MPI. X(name, what to say) */
-#define NBMPI_WHYS(X)                                                              \
-	X(none, "")                                                                \
-	X(disabled, "nbar is not enabled, or refused its settings at the start")    \
-	X(inter, "it is an intercommunicator")                                     \
-	X(alone, "it has one rank")                                                \
-	X(few, "it is over fewer hosts than the minimum")                          \
-	X(foreign, "not all of its processes belong to one world that has nbar")   \
-	X(terms, "its processes have different settings or versions of nbar")      \
-	X(nic, "no port of a NIC could be opened")                                 \
-	X(group, "a NIC has no group for it")                                      \
-	X(memory, "the processes of a host could not share memory")                \
-	X(attach, "a process could not attach to the NIC of its host")             \
-	X(connect, "the NICs could not be connected")                              \
+#define NBMPI_WHYS(X)                                                            \
+	X(none, "")                                                              \
+	X(disabled, "nbar is not enabled, or refused its settings at the start") \
+	X(inter, "it is an intercommunicator")                                   \
+	X(alone, "it has one rank")                                              \
+	X(few, "it is over fewer hosts than the minimum")                        \
+	X(foreign, "not all of its processes belong to one world that has nbar") \
+	X(terms, "its processes have different settings or versions of nbar")    \
+	X(nic, "no port of a NIC could be opened")                               \
+	X(group, "a NIC has no group for it")                                    \
+	X(memory, "the processes of a host could not share memory")              \
+	X(attach, "a process could not attach to the NIC of its host")           \
+	X(connect, "the NICs could not be connected")                            \
 	X(opening, "its first barriers carry the set-up")
 
 enum nbmpi_why {
 #define NBMPI_WHY_ID(name, text) NBMPI_WHY_##name,
 	NBMPI_WHYS(NBMPI_WHY_ID)
 #undef NBMPI_WHY_ID
-	NBMPI_WHY_END
+		NBMPI_WHY_END
 };
 
 /* What a process has done. */
 struct nbmpi_counters {
-	uint64_t by_nic;              /* barriers run by NICs */
-	uint64_t by_host;             /* by the processes of one host, without a NIC */
-	uint64_t by_mpi;              /* by the MPI's own barrier, for any reason ... */
-	uint64_t why[NBMPI_WHY_END];  /* ... and for each */
-	uint64_t failed;              /* communicators whose barriers failed */
-	uint64_t comms;               /* communicators that have called a barrier */
+	uint64_t by_nic;             /* barriers run by NICs */
+	uint64_t by_host;            /* by the processes of one host, without a NIC */
+	uint64_t by_mpi;             /* by the MPI's own barrier, for any reason ... */
+	uint64_t why[NBMPI_WHY_END]; /* ... and for each */
+	uint64_t failed;             /* communicators whose barriers failed */
+	uint64_t comms;              /* communicators that have called a barrier */
 };
 
 /* Collectives of the MPI at hand on communicator `mpi`, and its progress. */
@@ -100,8 +100,8 @@ struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, cons
 void nbmpi_comm_close(struct nbmpi_comm *c);
 
 /* What a barrier came to, other than 0. */
-#define NBMPI_BY_MPI 1      /* call the MPI's own barrier now */
-#define NBMPI_FAILED (-1)   /* nbmpi_comm_code(): what the MPI's error handler should get */
+#define NBMPI_BY_MPI 1        /* call the MPI's own barrier now */
+#define NBMPI_FAILED (-1)     /* nbmpi_comm_code(): what the MPI's error handler should get */
 #define NBMPI_MPI_FAILED (-2) /* the same, but the handler has had it */
 
 /* The blocking barrier: 0 when it is complete, or one of the above. */
@@ -113,8 +113,8 @@ struct nbmpi_request {
 	struct nbmpi_comm *comm; /* held until nbmpi_test has returned other than 0 */
 	enum nbmpi_kind kind;
 	uint32_t ticket;
-	int code;     /* set when it has failed: as nbmpi_comm_code(), ... */
-	bool orphan;  /* ... and whether the communicator has been freed */
+	int code;    /* set when it has failed: as nbmpi_comm_code(), ... */
+	bool orphan; /* ... and whether the communicator has been freed */
 };
 
 /* Starts a barrier: 0 and *out, or one of the above. */

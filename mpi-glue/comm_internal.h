@@ -140,8 +140,8 @@ void nbmpi_tell(int verbose, const char *format, ...) __attribute__((format(prin
 /* Rank 0 says how the barriers of the communicator are run, at level 1 if by MPI. */
 void nbmpi_tell_path(const struct nbmpi_comm *c);
 
-/* Barriers of c have failed with this error of the library, for the reason in nbar_error(): makes an
- * error code whose text names the ranks to look at. Returns NBMPI_FAILED. */
+/* Barriers of c have failed with this error of the library, for the reason in nbar_error(): makes
+ * an error code whose text names the ranks to look at. Returns NBMPI_FAILED. */
 int nbmpi_fail(struct nbmpi_comm *c, int error);
 
 /* The same, as the process of a rank of this host has ended. */

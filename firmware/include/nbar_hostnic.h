@@ -13,7 +13,7 @@
 
 #define NBAR_HOSTNIC_VERSION 2u
 #define NBAR_HOSTNIC_DOORS 0x100000u /* the highest number of a door */
-#define NBAR_HOSTNIC_TEXT 512u /* bytes of a message, with its final zero */
+#define NBAR_HOSTNIC_TEXT 512u       /* bytes of a message, with its final zero */
 
 struct nbar_hostnic;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request_connect.c - a client names the peers of its group: their blobs go to the wire, which makes
- * ready for their NICs, and then to the group.
+ * request_connect.c - a client names the peers of its group: their blobs go to the wire, which
+ * makes ready for their NICs, and then to the group.
  *
  * As request.c.
  */

@@ -76,7 +76,8 @@ int nblib_link_lost(const struct nblib_link *l);
 
 #define NBLIB_HOST_PREFIX "host:"
 
-/* Sets host, ops, door and sock of the link; host stays NULL where the door is another process's. */
+/* Sets host, ops, door and sock of the link; host stays NULL where the door is another process's.
+ */
 int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t door);
 void nblib_host_close(struct nblib_link *l);
 

@@ -75,7 +75,8 @@ static void *daemon_main(void *arg)
 		poll(&request_there, 1, -1);
 	if (manner != READS)
 		answer_one(fd, &answer[n]);
-	while (manner == READS && recv(fd, request, sizeof(request), 0) > 0 && n < nanswer && answer[n].length)
+	while (manner == READS && recv(fd, request, sizeof(request), 0) > 0 && n < nanswer &&
+	       answer[n].length)
 		answer_one(fd, &answer[n++]);
 	close(fd);
 	return arg;

@@ -232,7 +232,8 @@ static void budget_too_short_is_refused(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 2; i++)
-		assert_int_equal(nbnic_init(&nic, &world_ops, NULL, 1, &addr, &wrong[i]), -NBFW_EINVAL);
+		assert_int_equal(nbnic_init(&nic, &world_ops, NULL, 1, &addr, &wrong[i]),
+				 -NBFW_EINVAL);
 	assert_int_equal(nbnic_init(&nic, &world_ops, NULL, 1, &addr, &right), 0);
 	assert_int_equal(nbnic_init(&nic, &world_ops, NULL, 1, &addr, &world_config), 0);
 	for (uint32_t i = 0; i < NBFW_WINDOW; i++)

@@ -65,8 +65,8 @@ static inline uint64_t unit_seed(void)
 	return text && *text ? strtoull(text, NULL, 0) : 1;
 }
 
-/* How often the tests that run for long are to go round: NBAR_ROUNDS, and then without regard to the
- * time; or 0. */
+/* How often the tests that run for long are to go round: NBAR_ROUNDS, and then without regard to
+ * the time; or 0. */
 static inline uint64_t unit_rounds(void)
 {
 	const char *text = getenv("NBAR_ROUNDS");
