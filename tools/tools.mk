@@ -50,6 +50,7 @@ $(BUILD)/test_report: $(addprefix $(BUILD)/tools/tools/,html.o published.o repor
 $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,hist.o stats.o option.o tool.o bench_opt.o)
 $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/,experiment.o journal.o machine.o output.o \
                        progress.o published.o result.o result_out.o stats.o tool.o)
+$(BUILD)/test_stats: $(addprefix $(BUILD)/tools/tools/,progress.o stats.o tool.o)
 $(BUILD)/test_sweep: $(addprefix $(BUILD)/tools/tools/,apps.o sweep_list.o sweep_math.o stats.o \
                      tool.o work.o)
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,hostbar.o stats.o)
