@@ -30,7 +30,7 @@
 #define VERBS_WRITES_SIGNALLED 16u /* divides VERBS_WRITES */
 /* Completion queues of sends hold so many times those under way: when a queue pair breaks, soft
  * RoCE of Linux 6.1 may tell of the slots of its ring that are in no use, too. */
-#define VERBS_SPARE 4u
+#define VERBS_CQ_TIMES 4u
 
 /* WRITE_RC: by reliable connections; WRITE_UC: by unreliable ones; WRITE: one of these, until the
  * device is known. */
@@ -104,6 +104,7 @@ struct verbs_line {
 	struct verbs_end mine, its;
 	enum verbs_line_state state;
 	bool reset;     /* MAKING: it has been used before */
+	bool renew;     /* its completion queue is in an error, and there are to be new queues */
 	bool taken;     /* MAKING: by the control thread */
 	uint32_t error; /* enum ibv_wc_status that broke it */
 	uint32_t posted, done;
@@ -162,6 +163,7 @@ struct verbs_wire {
 	const char *dead; /* NULL; or why there can be no groups, and what to do */
 	uint32_t repairs;
 	uint64_t said_at;
+	bool gid_gone; /* and that has been told */
 };
 
 /* verbs_place.c: the turn of a place; what stands before it is read after it. */
@@ -177,8 +179,7 @@ unsigned verbs_line_poll(struct verbs_wire *w, struct nbnic *nic, uint64_t now);
 void verbs_line_look(struct verbs_wire *w, uint64_t now);
 void verbs_line_heard(struct verbs_wire *w, struct verbs_peer *p, const struct verbs_hello *h);
 
-/* The queue pair of a line, or its completion queue, is in an error. If the latter stays so, the
- * line takes no more writes than it has room for, and datagrams go. */
+/* The queue pair of a line, or its completion queue, is in an error; the other is NULL. */
 void verbs_line_gone_wrong(struct verbs_wire *w, const struct ibv_qp *qp, const struct ibv_cq *cq);
 
 /* verbs_connect.c: control thread. Makes a line, errno says why not; connects one that is MAKING,
@@ -188,8 +189,8 @@ void verbs_line_connect(const struct verbs_wire *w, struct verbs_peer *p);
 void verbs_line_free(struct verbs_line *l);
 struct ibv_ah_attr verbs_path(const struct verbs_wire *w, const struct verbs_addr *a);
 
-/* verbs_mode.c: sets the mode to what an option says (NULL: nothing), and then to what suits the
- * open device. 0, or negative errno: reported. */
+/* verbs_mode.c: sets the mode to what an option says (NULL: ud); and where that is WRITE, to what
+ * suits the open device. 0, or negative errno: reported. */
 int verbs_mode_read(struct verbs_wire *w, const char *text);
 int verbs_mode_resolve(struct verbs_wire *w);
 const char *verbs_mode_name(const struct verbs_wire *w);

@@ -83,7 +83,8 @@ static int line_start(const struct verbs_wire *w, const struct verbs_peer *p)
 	return ibv_modify_qp(l->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | more_rts) ? -errno : 0;
 }
 
-struct verbs_line *verbs_line_make(const struct verbs_wire *w)
+/* 0, or negative errno: what there is of them is ended with the line. */
+static int queues_make(const struct verbs_wire *w, struct verbs_line *l)
 {
 	struct ibv_qp_init_attr init = {
 		.qp_type = w->self.mode == VERBS_WRITE_RC ? IBV_QPT_RC : IBV_QPT_UC,
@@ -95,6 +96,31 @@ struct verbs_line *verbs_line_make(const struct verbs_wire *w)
 			.max_inline_data = w->send_inline ? VERBS_INLINE : 0,
 		},
 	};
+
+	/* All writes may fail at once, and then each says so. */
+	init.send_cq = init.recv_cq = l->cq =
+		ibv_create_cq(w->context, VERBS_WRITES * VERBS_CQ_TIMES, NULL, NULL, 0);
+	if (l->cq)
+		l->qp = ibv_create_qp(w->pd, &init);
+	if (!l->qp)
+		return -errno;
+	l->mine.qpn = l->qp->qp_num;
+	return line_init(w, l);
+}
+
+static void queues_end(struct verbs_line *l)
+{
+	if (l->qp)
+		ibv_destroy_qp(l->qp);
+	if (l->cq)
+		ibv_destroy_cq(l->cq);
+	l->qp = NULL;
+	l->cq = NULL;
+	l->mine.qpn = 0;
+}
+
+struct verbs_line *verbs_line_make(const struct verbs_wire *w)
+{
 	const size_t size = VERBS_PLACES * sizeof(struct verbs_place);
 	struct verbs_line *l = calloc(1, sizeof(*l));
 	int err;
@@ -105,14 +131,7 @@ struct verbs_line *verbs_line_make(const struct verbs_wire *w)
 	if (l->place)
 		l->mr = ibv_reg_mr(w->pd, l->place, size,
 				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	if (l->mr && verbs_out_make(w, &l->out, VERBS_WRITES) == 0)
-		/* All writes may fail at once, and then each says so. */
-		init.send_cq = init.recv_cq = l->cq =
-			ibv_create_cq(w->context, VERBS_WRITES * VERBS_SPARE, NULL, NULL, 0);
-	if (l->cq)
-		l->qp = ibv_create_qp(w->pd, &init);
-	if (l->qp && line_init(w, l) == 0) {
-		l->mine.qpn = l->qp->qp_num;
+	if (l->mr && verbs_out_make(w, &l->out, VERBS_WRITES) == 0 && queues_make(w, l) == 0) {
 		l->mine.rkey = l->mr->rkey;
 		l->mine.place = (uintptr_t)l->place;
 		return l;
@@ -125,10 +144,7 @@ struct verbs_line *verbs_line_make(const struct verbs_wire *w)
 
 void verbs_line_free(struct verbs_line *l)
 {
-	if (l->qp)
-		ibv_destroy_qp(l->qp);
-	if (l->cq)
-		ibv_destroy_cq(l->cq);
+	queues_end(l);
 	if (l->mr)
 		ibv_dereg_mr(l->mr);
 	verbs_out_free(&l->out);
@@ -148,10 +164,11 @@ static void run_made(void *arg, uint64_t now)
 	struct ibv_wc wc;
 
 	(void)now;
-	while (ibv_poll_cq(l->cq, 1, &wc) > 0)
+	while (l->cq && ibv_poll_cq(l->cq, 1, &wc) > 0)
 		;
 	l->posted = l->done = l->written = l->seen = 0;
-	l->hello_at = l->hello_ns = 0;
+	if (!l->renew)
+		l->hello_at = l->hello_ns = 0;
 	l->reset = l->taken = false;
 	l->state = c->open ? VERBS_LINE_OPEN : VERBS_LINE_IDLE;
 }
@@ -166,9 +183,15 @@ void verbs_line_connect(const struct verbs_wire *w, struct verbs_peer *p)
 	if (l->error)
 		log_error("nic %s: the connection to queue pair %u broke: %s; datagrams go instead "
 			  "until there is a new one",
-			  w->nic, p->qpn, ibv_wc_status_str(l->error));
+			  w->nic, p->qpn,
+			  l->renew ? "its completion queue is in an error"
+				   : ibv_wc_status_str(l->error));
 	l->error = 0;
-	if (l->reset)
+	if (l->renew) {
+		queues_end(l);
+		rc = queues_make(w, l);
+		l->renew = rc < 0;
+	} else if (l->reset)
 		rc = ibv_modify_qp(l->qp, &reset, IBV_QP_STATE) ? -errno : line_init(w, l);
 	if (rc == 0 && l->its.qpn != 0) {
 		rc = line_start(w, p);

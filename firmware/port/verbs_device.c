@@ -270,7 +270,7 @@ static int make_all(struct verbs_wire *w)
 		return verbs_error(w, "a memory region", errno);
 	init.recv_cq = w->recv_cq = ibv_create_cq(w->context, VERBS_RECVS, NULL, NULL, 0);
 	init.send_cq = w->send_cq =
-		ibv_create_cq(w->context, VERBS_SENDS * VERBS_SPARE, NULL, NULL, 0);
+		ibv_create_cq(w->context, VERBS_SENDS * VERBS_CQ_TIMES, NULL, NULL, 0);
 	if (!w->recv_cq || !w->send_cq)
 		return verbs_error(w, "a completion queue", errno);
 	w->qp = ibv_create_qp(w->pd, &init);

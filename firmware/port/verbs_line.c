@@ -37,9 +37,16 @@ static void line_break(struct verbs_wire *w, struct verbs_line *l, uint32_t erro
 
 void verbs_line_gone_wrong(struct verbs_wire *w, const struct ibv_qp *qp, const struct ibv_cq *cq)
 {
-	for (struct verbs_peer *p = w->lines; p; p = p->next_line)
-		if ((p->line->qp == qp || p->line->cq == cq) && p->line->state >= VERBS_LINE_OPEN)
-			line_break(w, p->line, IBV_WC_FATAL_ERR);
+	for (struct verbs_peer *p = w->lines; p; p = p->next_line) {
+		struct verbs_line *l = p->line;
+
+		if (cq && l->cq == cq)
+			l->renew = true;
+		else if (!qp || l->qp != qp)
+			continue;
+		if (l->state >= VERBS_LINE_OPEN)
+			line_break(w, l, IBV_WC_FATAL_ERR);
+	}
 }
 
 static void look_for_completions(struct verbs_wire *w, struct verbs_line *l)
@@ -173,7 +180,12 @@ void verbs_line_look(struct verbs_wire *w, uint64_t now)
 		if (l->state == VERBS_LINE_READY || l->state == VERBS_LINE_MAKING ||
 		    now < l->hello_at)
 			continue;
-		hello_send(w, p);
+		if (l->renew) { /* it could not be made, or nobody has wanted it since */
+			l->state = VERBS_LINE_MAKING;
+			verbs_wake(w);
+		} else {
+			hello_send(w, p);
+		}
 		l->hello_ns = l->hello_ns ? l->hello_ns * 2 : HELLO_MIN_NS;
 		if (l->hello_ns > HELLO_MAX_NS)
 			l->hello_ns = HELLO_MAX_NS;

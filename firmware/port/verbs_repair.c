@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "log.h"
 #include "verbs.h"
@@ -17,8 +18,8 @@
 
 struct repair_call {
 	struct verbs_wire *w;
-	const struct ibv_qp *qp; /* or */
-	const struct ibv_cq *cq; /* that is in an error */
+	const struct ibv_qp *qp; /* that is in an error, ... */
+	const struct ibv_cq *cq; /* ... or this */
 	bool fail;               /* the groups, too */
 	uint64_t now;
 };
@@ -103,16 +104,23 @@ void verbs_repair(struct verbs_wire *w)
 		  w->nic, w->repairs);
 }
 
-static void gid_look(const struct verbs_wire *w)
+static void gid_look(struct verbs_wire *w)
 {
 	union ibv_gid gid;
+	bool gone = ibv_query_gid(w->context, w->port, w->gid_index, &gid) ||
+		    memcmp(gid.raw, w->self.gid, sizeof(w->self.gid)) != 0;
 
-	if (ibv_query_gid(w->context, w->port, w->gid_index, &gid) == 0 &&
-	    memcmp(gid.raw, w->self.gid, sizeof(w->self.gid)) == 0)
+	if (gone == w->gid_gone)
 		return;
-	log_error("nic %s: GID %u of %s is another now, or none: peers cannot reach this NIC; give "
-		  "the interface its address again, or restart the daemon",
-		  w->nic, w->gid_index, ibv_get_device_name(w->context->device));
+	w->gid_gone = gone;
+	if (!gone)
+		log_error("nic %s: GID %u of %s is back", w->nic, w->gid_index,
+			  ibv_get_device_name(w->context->device));
+	else
+		log_error(
+			"nic %s: GID %u of %s is another now, or none: peers cannot reach this NIC; give "
+			"the interface its address again, or restart the daemon",
+			w->nic, w->gid_index, ibv_get_device_name(w->context->device));
 }
 
 static void port_event(struct verbs_wire *w, uint8_t port, bool up)
@@ -159,7 +167,7 @@ static void on_event(struct verbs_wire *w, const struct ibv_async_event *e)
 	case IBV_EVENT_CQ_ERR:
 		call.cq = e->element.cq;
 		if (call.cq == w->send_cq || call.cq == w->recv_cq)
-			device_failed(w, "a completion queue of datagrams ran over");
+			device_failed(w, "the completion queue of datagrams is in an error");
 		else
 			mailbox_call(w->base.mailbox, run_queue_error, &call);
 		return;
@@ -179,4 +187,8 @@ void verbs_events(struct verbs_wire *w)
 		ibv_ack_async_event(&e);
 		on_event(w, &e);
 	}
+	if (errno != EIO) /* else the kernel has taken the device away, and would say so for ever */
+		return;
+	epoll_ctl(w->base.fd, EPOLL_CTL_DEL, w->context->async_fd, NULL);
+	device_failed(w, "it is gone");
 }
