@@ -74,7 +74,8 @@ static int connect_door(struct nblib_link *l, const char *name, uint32_t door)
 	if (err == ECONNREFUSED)
 		return nblib_fail(-err,
 				  "NIC %s: the process that shares it has ended, or is in another "
-				  "network namespace",
+				  "network namespace: start the processes of this host again, "
+				  "all in one",
 				  name);
 	if (err)
 		return nblib_fail(-err, "NIC %s: cannot connect to the process that shares it: %s",
