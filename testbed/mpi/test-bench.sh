@@ -166,6 +166,20 @@ with_mpi() { # HOW
 	ok "$glue, $1: help" says "$1" 3 0 "^usage: " --help
 }
 
+two_nics() { # HOW NIC
+	bench "$1" 6 --method nbar,lib,lib2 --nic2 "$2" --json - -i 20 -x 5 --blocks 2
+	local rc=$?
+	cat "$work/out" "$work/err"
+	[ $rc = 0 ] && grep -q '^ *"lib2",' "$work/out" && grep -q "\"nic2\": \"$2\"" "$work/out"
+}
+
+no_name() { # HOW: each rank may say so before the first one ends all
+	bench "$1" 2 --method lib2 --nic2 n%z
+	local rc=$?
+	cat "$work/err"
+	[ $rc = 1 ] && grep -q "is no name of a NIC" "$work/err"
+}
+
 # What is the same everywhere.
 refuses() {
 	ok "$glue: always the same one is busy, and spins" table "$1" 3 \
@@ -175,6 +189,9 @@ refuses() {
 	ok "$glue: JSON of applications, which sleep" json "$1" 2 mpi,nbar --test app --app 1 --scale 0.1 \
 		--compute-by sleep -i 4 -x 1 --blocks 2
 	ok "$glue: what MPI adds is told" says "$1" 2 0 "MPI adds" --method nbar,lib -i 20 -x 5
+	ok "$glue: two NICs side by side" two_nics "$1" host:wire=udp,name=two
+	ok "$glue: the other NIC is not there" says "$1" 2 1 "lib2: rank 0: " --method lib,lib2 --nic2 n9
+	ok "$glue: the other NIC has no name" no_name "$1"
 	ok "$glue: no such rank" says "$1" 3 2 "there are ranks 0 to 2" --test busy --busy-rank 3
 	ok "$glue: one rank" says "$1" 1 2 "start two or more"
 	ok "$glue: a folder that is not there" says "$1" 3 1 "cannot write $work/no/file" --json "$work/no/file"
@@ -196,7 +213,9 @@ help_fits() {
 
 ok "$glue: help fits a screen, without an MPI" help_fits
 ok "$glue: without a launcher it says what to do" alone 2 "mpirun --mca coll_nbar_enable 1 -np 4 nbar mpi-bench"
-ok "$glue: an unknown method" alone 2 "'x' is none of mpi, nbar, lib, p2p:ALG" --method mpi,x
+ok "$glue: an unknown method" alone 2 "'x' is none of mpi, nbar, lib, lib2, p2p:ALG" --method mpi,x
+ok "$glue: another NIC without its method" alone 2 "lib2 and --nic2 go together" --nic2 n1
+ok "$glue: its method without the NIC" alone 2 "lib2 and --nic2 go together" --method lib,lib2
 ok "$glue: an unknown plan" alone 2 "none of pairwise" --method p2p:custom
 ok "$glue: a method twice" alone 2 "stands there twice" --method mpi,mpi
 ok "$glue: options of another test" alone 2 "is for --test ibarrier" --compute 5

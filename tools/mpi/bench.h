@@ -43,6 +43,7 @@ struct mpib_world {
 	enum mpib_compute compute;   /* never MPIB_AUTO */
 	enum mpib_glue glue;
 	struct nbmpi_config config; /* of nbar, as the glue has it */
+	const char *nic2;           /* of method lib2, or NULL */
 	char library[64];           /* name and version of the MPI */
 	char wire[NBAR_NAME_MAX];   /* of rank 0's NIC; empty: it has none */
 };

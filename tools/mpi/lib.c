@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lib.c - a method: nbar's library by itself, on a group of its own.
+ * lib.c - two methods: nbar's library by itself, on a group of its own; and on another NIC.
  *
  * MPI only carries what is needed to open the group; the set-up is the glue's (join.c), so that
  * hosts, crews and NICs are those of the barriers that it is compared with. Waits as the glue does,
@@ -14,6 +14,8 @@
 
 struct lib {
 	struct nbmpi_comm *comm;
+	struct nbar_port *port;          /* what the glue's set-up has opened for this method ... */
+	struct nbmpi_attached *attached; /* ... and attached to */
 	struct nbar_wait_policy wait;
 	uint32_t ticket;
 };
@@ -63,7 +65,7 @@ static int lib_open(struct mpib_method *m)
 	uint64_t votes;
 
 	m->state = lib;
-	if (!w->config.enable) {
+	if (!w->config.enable && m->choice->kind == MPIB_LIB) {
 		tool_error("lib: the NIC that nbar is set to use is refused, see above");
 		return TOOL_FAILED;
 	}
@@ -71,13 +73,26 @@ static int lib_open(struct mpib_method *m)
 	/* Reasons come out in words. */
 	start.config.verbose = 2;
 	start.config.min_hosts = 1;
+	if (m->choice->kind == MPIB_LIB2) {
+		snprintf(start.config.nic, sizeof(start.config.nic), "%s", w->nic2);
+		start.config.where = NBMPI_WHERE_NIC;
+		start.config.enable = true;
+		nbmpi_config_check(&start.config, start.rank);
+		if (!start.config.enable)
+			mpib_fatal("--nic2: see above");
+	}
 	nbmpi_start(&start);
 	lib->comm = nbmpi_comm_open(NULL, start.rank, (uint32_t)w->size, w->host, NBMPI_WHY_none);
 	if (!lib->comm)
-		mpib_fatal("lib: no memory");
+		mpib_fatal("%s: no memory", m->choice->name);
 	votes = join(lib->comm);
+	/* The next method is to have its own. */
+	lib->port = nbmpi_self.port;
+	lib->attached = nbmpi_self.attached;
+	nbmpi_self.port = NULL;
+	nbmpi_self.attached = NULL;
 	if (votes != NBMPI_VOTE_YES) {
-		tool_error("lib: rank %u: %s", (uint32_t)(votes >> 32),
+		tool_error("%s: rank %u: %s", m->choice->name, (uint32_t)(votes >> 32),
 			   nbmpi_why_text((enum nbmpi_why)(uint32_t)votes));
 		return TOOL_FAILED;
 	}
@@ -91,6 +106,8 @@ static void lib_close(struct mpib_method *m)
 	struct lib *lib = m->state;
 
 	nbmpi_comm_close(lib->comm);
+	nbmpi_self.port = lib->port;
+	nbmpi_self.attached = lib->attached;
 	nbmpi_ports_close();
 	free(lib);
 	m->state = NULL;
@@ -106,7 +123,7 @@ static void lib_start(struct mpib_method *m)
 	rc = c->memory ? nbar_crew_post(&c->memory->crew, c->group, c->mate, lib->ticket)
 		       : nbar_post(c->group, NULL);
 	if (rc < 0)
-		mpib_fatal("lib: %s", nbar_error());
+		mpib_fatal("%s: %s", m->choice->name, nbar_error());
 }
 
 static void lib_finish(struct mpib_method *m)
@@ -118,7 +135,7 @@ static void lib_finish(struct mpib_method *m)
 			   : nbar_wait(c->group, lib->ticket, NBAR_FOREVER);
 
 	if (rc < 0)
-		mpib_fatal("lib: %s", nbar_error());
+		mpib_fatal("%s: %s", m->choice->name, nbar_error());
 }
 
 static void lib_barrier(struct mpib_method *m)

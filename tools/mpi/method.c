@@ -156,6 +156,7 @@ const struct mpib_ops *mpib_ops_of(enum mpib_kind kind)
 	case MPIB_NBAR:
 		return &mpib_nbar;
 	case MPIB_LIB:
+	case MPIB_LIB2:
 		return &mpib_lib;
 	case MPIB_P2P:
 		return &mpib_p2p;

@@ -20,6 +20,7 @@ enum {
 	OPT_COMPUTE,
 	OPT_BUSY_RANK,
 	OPT_COMPUTE_BY,
+	OPT_NIC2,
 	OPT_MPI,
 	OPT_APP /* and those after it, as enum apps_option has them */
 };
@@ -37,6 +38,7 @@ static const struct option long_options[] = {
 	{ "steps", required_argument, NULL, OPT_APP + APPS_STEPS },
 	{ "vary", required_argument, NULL, OPT_APP + APPS_VARY },
 	{ "scale", required_argument, NULL, OPT_APP + APPS_SCALE },
+	{ "nic2", required_argument, NULL, OPT_NIC2 },
 	{ "mpi", required_argument, NULL, OPT_MPI },
 	{ 0 },
 };
@@ -55,7 +57,7 @@ void mpib_usage(FILE *to)
 	      "  --app, --steps, --vary, --scale  which: as of nbar app (1,2,3; 10 %; 1)\n"
 	      "  --method LIST     (mpi,nbar)\n"
 	      "       mpi, nbar    the MPI's own; MPI_Barrier, MPI_Ibarrier as nbar runs them\n"
-	      "       lib          nbar's library by itself, without MPI\n"
+	      "       lib, lib2    nbar's library by itself, without MPI; and on another NIC\n"
 	      "       p2p:ALG      by MPI_Isend, MPI_Irecv: pairwise, dissemination:1 to :16,\n"
 	      "                    mcs, tournament, binomial, linear\n"
 	      "  -i, --iterations N  of each method (1000; busy, app: 100)\n"
@@ -69,6 +71,7 @@ void mpib_usage(FILE *to)
 	      "  --json FILE, --csv FILE  results; - is stdout, and then there is no table\n"
 	      "  --raw FILE        the first figure of each block, as CSV\n"
 	      "  --seed N          of the order of the blocks, and of computing (1)\n"
+	      "  --nic2 NIC        of lib2\n"
 	      "  --mpi NAME        openmpi or mpich, where it cannot be found out\n"
 	      "\nTimes are microseconds. skew: last exit - first exit. Exit status: 0 done,\n"
 	      "1 failed, 2 wrong usage.\n",
@@ -128,8 +131,10 @@ static int add_method(void *arg, const char *item)
 		choice->kind = MPIB_NBAR;
 	else if (!strcmp(item, "lib"))
 		choice->kind = MPIB_LIB;
+	else if (!strcmp(item, "lib2"))
+		choice->kind = MPIB_LIB2;
 	else
-		return tool_usage("--method: '%s' is none of mpi, nbar, lib, p2p:ALG", item);
+		return tool_usage("--method: '%s' is none of mpi, nbar, lib, lib2, p2p:ALG", item);
 	return 0;
 }
 
@@ -167,6 +172,9 @@ static int read_option(void *to, int c, const char *arg)
 		return r;
 	case OPT_COMPUTE_BY:
 		return set_compute(opt, arg);
+	case OPT_NIC2:
+		opt->nic2 = arg;
+		return *arg ? 0 : tool_usage("--nic2: name a NIC");
 	case OPT_MPI:
 		opt->mpi = arg;
 		return strcmp(arg, "openmpi") && strcmp(arg, "mpich")
@@ -196,6 +204,12 @@ static void set_defaults(struct mpib_options *opt)
 /* What only all options together can tell. */
 static int check_together(const struct mpib_options *opt)
 {
+	bool lib2 = false;
+
+	for (uint32_t i = 0; i < opt->nmethod; i++)
+		lib2 |= opt->method[i].kind == MPIB_LIB2;
+	if (lib2 != (opt->nic2 != NULL))
+		return tool_usage("--method lib2 and --nic2 go together");
 	if (opt->compute_us && (opt->test == MPIB_BARRIER || opt->test == MPIB_APP))
 		return tool_usage("--compute is for --test ibarrier and busy");
 	if (opt->compute && opt->test == MPIB_BARRIER)

@@ -27,6 +27,7 @@ enum mpib_kind {
 	MPIB_MPI,  /* the MPI's own */
 	MPIB_NBAR, /* MPI_Barrier as the glue runs it */
 	MPIB_LIB,  /* libnbar without MPI */
+	MPIB_LIB2, /* the same, on another NIC */
 	MPIB_P2P   /* the engine, over messages of the MPI */
 };
 
@@ -59,7 +60,8 @@ struct mpib_options {
 	bool full;
 	uint64_t seed;
 	struct experiment_options out;
-	const char *mpi; /* "openmpi", "mpich", or NULL: to be found out */
+	const char *nic2; /* of MPIB_LIB2, as in NBAR_NIC; or NULL */
+	const char *mpi;  /* "openmpi", "mpich", or NULL: to be found out */
 };
 
 /* 0, or the exit code to end with, the message is out; *help is set if that is what was wanted. */

@@ -110,6 +110,8 @@ static void describe(struct result *r, const struct mpib_options *opt, const str
 	result_setting_text(r, "test", mpib_test_name[opt->test]);
 	result_setting_text(r, "where", where_name(w));
 	result_setting_text(r, "nic", nic_name(w));
+	if (w->nic2)
+		result_setting_text(r, "nic2", w->nic2);
 	result_setting_number(r, "ranks", w->size);
 	result_setting_number(r, "hosts", w->nhost);
 	result_setting_number(r, "least_ranks_a_host", w->least);

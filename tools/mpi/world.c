@@ -111,6 +111,7 @@ int mpib_world_begin(struct mpib_world *w, const struct mpib_options *opt)
 	if (w->size < 2)
 		return tool_usage("one rank has nobody to wait for: start two or more");
 	name_library(w->library, sizeof(w->library));
+	w->nic2 = opt->nic2;
 	w->glue = mpib_glue_find();
 	mpib_glue_config(w->glue, (uint32_t)w->rank, &w->config);
 	w->host = mpib_alloc((size_t)w->size, sizeof(*w->host));
