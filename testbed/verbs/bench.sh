@@ -18,7 +18,7 @@ usage() {
 usage: testbed/verbs/bench.sh [OPTION]...
 MPI_Barrier between guests with a soft RDMA device each: by nbar, and Open MPI's own over the same
 device or over TCP on the same interface, in turns within one job. Medians over launches, in random
-order: of both, of their ratio in each job, and of write against ud in each round of launches.
+order: of both, of their ratio in each job; and, with NICs inside, of write against ud in each job.
 
   --pairs LIST      NBAR+MPI,... (each of host-write, host-ud with ucx-ud, ucx-rc, tcp)
     of nbar: host-ud, host-write, host-write-rc, host-write-uc  NICs inside the ranks, wire=verbs in
@@ -113,13 +113,15 @@ words_of_mpi() { # NAME
 	esac
 }
 
+inside=host:wire=verbs,pull-us=20000,mode # of a NIC inside a rank
+
 # Those of nbar.
 words_of_nbar() { # NAME
 	local busy=$ranks wait=spin
 	echo "--mca coll_nbar_enable 1 --mca mca_base_component_path" \
 		"$BUILD/components:$(ompi_info --path pkglibdir --parsable | cut -d : -f 3)"
 	case $1 in
-	host-*) echo "--mca coll_nbar_where host --mca coll_nbar_nic host:wire=verbs,mode=${1#host-},pull-us=20000" \
+	host-*) echo "--mca coll_nbar_where host --mca coll_nbar_nic $inside=${1#host-}" \
 		"-x LD_LIBRARY_PATH=$BUILD" ;;
 	*)
 		busy=$((ranks + 1))
@@ -131,10 +133,19 @@ words_of_nbar() { # NAME
 	echo "--mca coll_nbar_wait $wait -x NBAR_WAIT=$wait"
 }
 
+# By the library, the other mode, too: where write and ud are compared in one job.
+other_mode() { # NAME
+	case $1 in
+	host-ud) echo "--method mpi,nbar,lib,lib2 --nic2 $inside=write" ;;
+	host-write*) echo "--method mpi,nbar,lib,lib2 --nic2 $inside=ud" ;;
+	*) echo "--method mpi,nbar,lib" ;;
+	esac
+}
+
 mpi() { # NBAR MPI: the rows are in /tmp/rows
 	timeout -k 5 "$job_limit" mpirun --allow-run-as-root --mca plm_rsh_agent "$NBAR_AGENT --rsh" -H "$hosts" \
 		-np $((NBAR_GUESTS * ranks)) --bind-to none --mca oob_tcp_if_include eth0 \
-		$(words_of_mpi "$2") $(words_of_nbar "$1") "$BUILD/nbar" mpi-bench --method mpi,nbar,lib \
+		$(words_of_mpi "$2") $(words_of_nbar "$1") "$BUILD/nbar" mpi-bench $(other_mode "$1") \
 		-i "$iterations" -x "$warmup" --csv - >/tmp/rows 2>/tmp/said
 }
 
@@ -162,8 +173,8 @@ launch() {
 		return 0
 	fi
 	awk -F , -v "pair=$1" -v "launch=$2" -v "sent=$sent" -v "ranks=$((NBAR_GUESTS * ranks))" \
-		-v "n=$(((iterations + warmup) * $([ "$mpi" = tcp ] && echo 2 || echo 3)))" '
-		$1 == "mpi" || $1 == "nbar" || $1 == "lib" { printf "@%s,%s,%d,%s,%s,%.2f\n", pair, $1, launch, $2, $5, sent / n / ranks }' /tmp/rows
+		-v "n=$(((iterations + warmup) * ($([ "$mpi" = tcp ] && echo 2 || echo 3) + $([[ $nbar == host-* ]] && echo 1 || echo 0))))" '
+		$1 ~ /^(mpi|nbar|lib2?)$/ { printf "@%s,%s,%d,%s,%s,%.2f\n", pair, $1, launch, $2, $5, sent / n / ranks }' /tmp/rows
 }
 
 inside() {
@@ -183,8 +194,7 @@ inside() {
 
 # On the machine.
 
-# Medians of the launches; of ratios also the least and the greatest. A round is one launch of each
-# pair: in it, write is set against ud where both are measured next to the same of Open MPI.
+# Medians of the launches; of ratios also the least and the greatest.
 table() {
 	awk -F , '
 		function median(n, v,    i, j, t) {
@@ -208,14 +218,12 @@ table() {
 			printf "  %-18s %-18s\n", by ? over(pair SUBSEP method SUBSEP "mean", pair SUBSEP by SUBSEP "mean") : "", \
 				by ? over(pair SUBSEP method SUBSEP "p50", pair SUBSEP by SUBSEP "p50") : ""
 		}
-		function against(pair,    name, as_mean, as_p50) {
-			name = pair; sub(/write(-..)?[+]/, "ud+", name)
-			if (name == pair || !(name in seen)) return
-			as_mean = over(pair SUBSEP "nbar" SUBSEP "mean", name SUBSEP "nbar" SUBSEP "mean")
-			as_p50 = over(pair SUBSEP "nbar" SUBSEP "p50", name SUBSEP "nbar" SUBSEP "p50")
-			if (!as_mean) return
-			if (!told++) print "\nnbar over nbar, in the same rounds:"
-			printf "%-24s / %-25s %-18s %-18s\n", pair, name, as_mean, as_p50
+		function direct(pair,    a, b) { # write over ud, of the library in one job
+			a = pair SUBSEP (pair ~ /^host-write/ ? "lib" : "lib2") SUBSEP
+			b = pair SUBSEP (pair ~ /^host-write/ ? "lib2" : "lib") SUBSEP
+			if (!over(a "p50", b "p50")) return
+			if (!told++) print "\nwrite over ud, by the library in the same job:"
+			printf "%-51s  %-18s %-18s\n", pair, over(a "mean", b "mean"), over(a "p50", b "p50")
 		}
 		/^@/ {
 			pair = substr($1, 2)
@@ -229,7 +237,7 @@ table() {
 			for (k = 1; k <= pairs; k++) {
 				row(order[k], "mpi", ""); row(order[k], "nbar", "mpi"); row(order[k], "lib", "mpi")
 			}
-			for (k = 1; k <= pairs; k++) against(order[k])
+			for (k = 1; k <= pairs; k++) direct(order[k])
 			for (k = 1; k <= pairs; k++) printf "%s%s %.2f", (k > 1 ? ", " : "\npackets: "), order[k], of(order[k] SUBSEP "packets" SUBSEP "")
 			print ""
 			for (i = 1; i <= fails; i++) print "does not run: " said[i]
