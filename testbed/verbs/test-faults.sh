@@ -111,7 +111,7 @@ suite() {
 	cleanup_daemons
 }
 
-times_broken=30 # the first mode; few are enough for the others
+times_broken=20 # the first mode; few are enough for the others
 # --- a NIC inside a process: its first member is the oracle's first child
 
 inside() {

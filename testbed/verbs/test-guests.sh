@@ -45,7 +45,8 @@ algorithms() {
 	for alg in pairwise dissemination:3 mcs binomial linear custom; do
 		across $NBAR_GUESTS -i 40 -a $alg || return
 	done
-	for alg in pairwise mcs; do # differ where the size is no power of two
+	[ "$mode" = ud ] || return 0
+	for alg in pairwise mcs; do # differ where the size is no power of two; the plans do, not the modes
 		across $((NBAR_GUESTS - 1)) -i 20 -a $alg || return
 	done
 }
@@ -83,7 +84,7 @@ whole() {
 	for ((n = 2; n <= NBAR_GUESTS; n++)); do
 		ok "$mode: 100 barriers of $n guests" across $n -i 100
 	done
-	ok "$mode: of all and all but one, by each algorithm" algorithms
+	ok "$mode: by each algorithm" algorithms
 	ok "$mode: each member in turn comes late" across "$NBAR_GUESTS" -i 8 -d 100
 	ok "$mode: the device carried every signal" packets
 	ok "$mode: a host that is killed is named" dies 'pkill -KILL -x oracle' 'rank 1'
