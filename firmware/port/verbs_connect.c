@@ -191,8 +191,9 @@ void verbs_line_connect(const struct verbs_wire *w, struct verbs_peer *p)
 		queues_end(l);
 		rc = queues_make(w, l);
 		l->renew = rc < 0;
-	} else if (l->reset)
+	} else if (l->reset) {
 		rc = ibv_modify_qp(l->qp, &reset, IBV_QP_STATE) ? -errno : line_init(w, l);
+	}
 	if (rc == 0 && l->its.qpn != 0) {
 		rc = line_start(w, p);
 		call.open = rc == 0;

@@ -260,6 +260,10 @@ static void refuses(void)
 		want(rc < 0 && strstr(nbar_error(), bad[i].part), "%s: %d, %s", bad[i].nic, rc,
 		     nbar_error());
 	}
+	want(nbar_open("host:wire=verbs,mode=fast", &port) < 0 &&
+		     (strstr(nbar_error(), "mode=fast: it is ud, write") ||
+		      strstr(nbar_error(), "no such wire here")),
+	     "%s", nbar_error());
 	want_error(nbar_attach(ANY, &share, &port), -ENOENT, "only the process that has opened");
 	setenv("NBAR_HOSTNIC", "/none/such.so", 1);
 	want_error(nbar_open(ANY, &port), -ELIBACC, "NBAR_HOSTNIC");

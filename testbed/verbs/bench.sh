@@ -157,9 +157,10 @@ start_all() { # MODE
 
 # launch PAIR NUMBER: prints a line for each method. Packets: by barriers that go over the device.
 launch() {
-	local nbar=${1%+*} mpi=${1#*+} before sent daemon= rc
+	local nbar=${1%+*} mpi=${1#*+} before sent daemon= rc methods=3
+	[ "$mpi" != tcp ] || methods=2 # that go over the device
 	case $nbar in
-	host-*) ;;
+	host-*) methods=$((methods + 1)) ;;
 	*) daemon=1; start_all "$nbar" || return ;;
 	esac
 	before=$(packets)
@@ -173,7 +174,7 @@ launch() {
 		return 0
 	fi
 	awk -F , -v "pair=$1" -v "launch=$2" -v "sent=$sent" -v "ranks=$((NBAR_GUESTS * ranks))" \
-		-v "n=$(((iterations + warmup) * ($([ "$mpi" = tcp ] && echo 2 || echo 3) + $([[ $nbar == host-* ]] && echo 1 || echo 0))))" '
+		-v "n=$(((iterations + warmup) * methods))" '
 		$1 ~ /^(mpi|nbar|lib2?)$/ { printf "@%s,%s,%d,%s,%s,%.2f\n", pair, $1, launch, $2, $5, sent / n / ranks }' /tmp/rows
 }
 

@@ -7,6 +7,8 @@ set -u
 guests=1
 . "$(dirname "$0")/lib.sh"
 
+times_broken=20 # in the first mode; few are enough for the others
+
 # begin WORDS...: endless barriers over these NICs, by oracle $running.
 begin() {
 	"$oracle" -i 100000000 "$@" >"$work/out" 2>&1 &
@@ -111,7 +113,6 @@ suite() {
 	cleanup_daemons
 }
 
-times_broken=20 # the first mode; few are enough for the others
 # --- a NIC inside a process: its first member is the oracle's first child
 
 inside() {
