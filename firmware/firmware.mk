@@ -19,25 +19,25 @@ $(BUILD)/libnbnic.a: $(FW_NIC_OBJ)
 DPDK_CFLAGS = $(shell pkg-config --cflags libdpdk 2>/dev/null)
 DPDK_LIBS = $(shell pkg-config --libs libdpdk 2>/dev/null)
 CFLAGS_nicd = -D_GNU_SOURCE -fPIC -fvisibility=hidden -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/include -Ifirmware/core \
-              -Ifirmware/nic -Ifirmware/port
+              -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon
 # The files that see DPDK's headers; these are not as strict as ours. All others make libnbnicd.a:
 # the daemon without its main(), for tests that run it in threads of their own.
-NICD_DPDK_SRC := $(addprefix firmware/port/,softnic.c options.c wire_ring.c wire_dpdk.c)
+NICD_DPDK_SRC := $(addprefix firmware/,platform/daemon/main.c platform/daemon/options.c wire/ring.c wire/dpdk.c)
 # The wire "verbs" is built where libibverbs is; VERBS= leaves it out.
 VERBS ?= $(shell pkg-config --exists libibverbs 2>/dev/null && echo yes)
-VERBS_SRC := firmware/port/wire_verbs.c $(wildcard firmware/port/verbs_*.c)
+VERBS_SRC := $(wildcard firmware/wire/verbs/*.c)
 NICD_LEFT_OUT := $(if $(VERBS),,$(VERBS_SRC))
 NICD_LIBS = $(if $(VERBS),$(shell pkg-config --libs libibverbs))
 NICD_DPDK_OBJ := $(NICD_DPDK_SRC:%.c=$(BUILD)/nicd/%.o)
 # libnbar-hostnic.so: the same NIC in the process of its host.
 HOSTNIC_SO := libnbar-hostnic.so.$(firstword $(subst ., ,$(VERSION)))
-HOSTNIC_SRC := $(wildcard firmware/port/hostnic*.c)
+HOSTNIC_SRC := $(wildcard firmware/platform/inproc/*.c)
 HOSTNIC_OBJ := $(HOSTNIC_SRC:%.c=$(BUILD)/nicd/%.o)
-NICD_LIB_SRC := $(filter-out $(NICD_DPDK_SRC) $(NICD_LEFT_OUT) $(HOSTNIC_SRC),$(wildcard firmware/port/*.c))
+NICD_LIB_SRC := $(filter-out $(NICD_DPDK_SRC) $(NICD_LEFT_OUT),$(wildcard firmware/platform/daemon/*.c firmware/wire/*.c firmware/wire/verbs/*.c))
 NICD_LIB_OBJ := $(NICD_LIB_SRC:%.c=$(BUILD)/nicd/%.o)
 NICD_OBJ := $(NICD_DPDK_OBJ) $(NICD_LIB_OBJ)
 $(NICD_DPDK_OBJ): CFLAGS_nicd += $(subst -I/,-isystem /,$(DPDK_CFLAGS))
-$(BUILD)/nicd/firmware/port/options.o $(BUILD)/nicd/firmware/port/hostnic_spec.o: CFLAGS_nicd += $(if $(VERBS),-DNBAR_VERBS)
+$(BUILD)/nicd/firmware/platform/daemon/options.o $(BUILD)/nicd/firmware/platform/inproc/hostnic_spec.o: CFLAGS_nicd += $(if $(VERBS),-DNBAR_VERBS)
 $(BUILD)/libnbnicd.a: $(NICD_LIB_OBJ)
 $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/libnbnicd.a:
 	$(call say,AR,$@)
@@ -61,5 +61,5 @@ INSTALL += install-nicd
 install-nicd: $(BUILD)/nbar-nicd $(BUILD)/$(HOSTNIC_SO)
 	$(Q)install -D -m 755 $(BUILD)/$(HOSTNIC_SO) $(DESTDIR)$(LIBDIR)/$(HOSTNIC_SO)
 	$(Q)install -D -m 755 $(BUILD)/nbar-nicd $(DESTDIR)$(PREFIX)/bin/nbar-nicd
-	$(Q)install -D -m 644 firmware/nbar-nicd.8 $(DESTDIR)$(PREFIX)/share/man/man8/nbar-nicd.8
+	$(Q)install -D -m 644 firmware/platform/daemon/nbar-nicd.8 $(DESTDIR)$(PREFIX)/share/man/man8/nbar-nicd.8
 .PHONY: install-nicd

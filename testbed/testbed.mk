@@ -4,7 +4,7 @@
 
 UNITS += test
 CFLAGS_test = -D_GNU_SOURCE -Ihostlib/include -Ihostlib/src -Ifirmware/include -Ifirmware/core \
-              -Ifirmware/nic -Ifirmware/port -Itools -Itestbed
+              -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon -Itools -Itestbed
 
 # Unit tests: name -> what it is linked with.
 UNIT_SRC := $(wildcard testbed/unit/test_*.c)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire_verbs.c - frames in unreliable datagrams of an RDMA device: InfiniBand or RoCE. In the
- * modes that write tokens go another way where they can: verbs_line.c.
+ * verbs.c - frames in unreliable datagrams of an RDMA device: InfiniBand or RoCE. In the
+ * modes that write tokens go another way where they can: line.c.
  *
  * Called by the polling thread. Never blocks, registers or creates nothing: memory, queue pair and
- * address handles were made before (verbs_device.c, verbs_peer.c). What no peer has been made for
+ * address handles were made before (device.c, peer.c). What no peer has been made for
  * is not sent; the control thread is asked for one.
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_line.c - modes "write-rc" and "write-uc" of the wire "verbs": tokens written into the
+ * line.c - modes "write-rc" and "write-uc" of the wire "verbs": tokens written into the
  * memory of their receiver.
  *
  * Called by the polling thread. A line is a connection to one peer; the receiver polls memory and

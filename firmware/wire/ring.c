@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire_ring.c - the wire between the NICs of one daemon: one DPDK ring, on which all put what they
+ * ring.c - the wire between the NICs of one daemon: one DPDK ring, on which all put what they
  * send, whomever it is for.
  *
  * One ring and not one a NIC: frames lie next to each other in the order in which they are used, so

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_peer.c - NICs that the wire "verbs" sends to.
+ * peer.c - NICs that the wire "verbs" sends to.
  *
  * Called by the control thread, as all this takes system calls. What the polling thread owns it
  * changes only through the mailbox.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_device.c - opens a port of an RDMA device for the wire "verbs", and says what is wrong.
+ * device.c - opens a port of an RDMA device for the wire "verbs", and says what is wrong.
  *
  * Called when a NIC is opened and closed; verbs_qp_start also by the control thread. Everything
  * that a datagram needs later is made here.

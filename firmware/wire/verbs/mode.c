@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_mode.c - which way tokens go on the wire "verbs": what mode= says, or what suits the
+ * mode.c - which way tokens go on the wire "verbs": what mode= says, or what suits the
  * device.
  *
  * Called when a NIC is opened.

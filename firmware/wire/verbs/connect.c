@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_connect.c - the queue pairs of the modes that write: made, connected, made anew, ended.
+ * connect.c - the queue pairs of the modes that write: made, connected, made anew, ended.
  *
  * Called by the control thread, as all this takes system calls.
  */

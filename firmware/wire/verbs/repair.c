@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_repair.c - what the device of the wire "verbs" tells of itself, and the repair of the queue
+ * repair.c - what the device of the wire "verbs" tells of itself, and the repair of the queue
  * pair of datagrams.
  *
  * Called by the control thread. A queue pair in an error costs time, like any loss; if it cannot be

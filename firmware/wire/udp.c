@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire_udp.c - frames in UDP datagrams, by plain sockets: for where nothing else runs.
+ * udp.c - frames in UDP datagrams, by plain sockets: for where nothing else runs.
  *
  * Called by the polling thread. Never blocks. Knows no DPDK.
  */

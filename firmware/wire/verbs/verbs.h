@@ -2,8 +2,8 @@
 /*
  * verbs.h - what the files of the wire "verbs" share; nobody else includes it.
  *
- * wire_verbs.c is the polling thread's side, verbs_device.c opens a port of an RDMA device,
- * verbs_peer.c is what the control thread does for peers, verbs_repair.c what it does for the
+ * verbs.c is the polling thread's side, device.c opens a port of an RDMA device,
+ * peer.c is what the control thread does for peers, repair.c what it does for the
  * device.
  */
 #ifndef NBAR_PORT_VERBS_H
@@ -166,10 +166,10 @@ struct verbs_wire {
 	bool gid_gone; /* and that has been told */
 };
 
-/* verbs_place.c: the turn of a place; what stands before it is read after it. */
+/* place.c: the turn of a place; what stands before it is read after it. */
 uint32_t verbs_place_turn(const struct verbs_place *p);
 
-/* verbs_line.c: polling thread */
+/* line.c: polling thread */
 
 /* Sends the frame as a write; false: the line is not ready, send a datagram. */
 bool verbs_line_write(struct verbs_wire *w, struct verbs_peer *p, const uint8_t *frame);
@@ -182,14 +182,14 @@ void verbs_line_heard(struct verbs_wire *w, struct verbs_peer *p, const struct v
 /* The queue pair of a line, or its completion queue, is in an error; the other is NULL. */
 void verbs_line_gone_wrong(struct verbs_wire *w, const struct ibv_qp *qp, const struct ibv_cq *cq);
 
-/* verbs_connect.c: control thread. Makes a line, errno says why not; connects one that is MAKING,
+/* connect.c: control thread. Makes a line, errno says why not; connects one that is MAKING,
  * or makes it new; ends one. */
 struct verbs_line *verbs_line_make(const struct verbs_wire *w);
 void verbs_line_connect(const struct verbs_wire *w, struct verbs_peer *p);
 void verbs_line_free(struct verbs_line *l);
 struct ibv_ah_attr verbs_path(const struct verbs_wire *w, const struct verbs_addr *a);
 
-/* verbs_mode.c: sets the mode to what an option says (NULL: ud); and where that is WRITE, to what
+/* mode.c: sets the mode to what an option says (NULL: ud); and where that is WRITE, to what
  * suits the open device. 0, or negative errno: reported. */
 int verbs_mode_read(struct verbs_wire *w, const char *text);
 int verbs_mode_resolve(struct verbs_wire *w);
@@ -198,7 +198,7 @@ const char *verbs_mode_name(const struct verbs_wire *w);
 /* A connection for trial: a device that has none is to say so now, not to the first group. */
 int verbs_mode_try(const struct verbs_wire *w);
 
-/* verbs_device.c: opens the device, port and GID that the options name. Reports what is wrong. */
+/* device.c: opens the device, port and GID that the options name. Reports what is wrong. */
 int verbs_device_open(struct verbs_wire *w, const char *(*option)(void *args, const char *key),
 		      void *args);
 
@@ -217,17 +217,17 @@ int verbs_error(const struct verbs_wire *w, const char *what, int err);
 /* Either thread. */
 struct verbs_peer *verbs_peer_find(const struct verbs_wire *w, const struct verbs_addr *a);
 
-/* verbs_peer.c: control thread */
+/* peer.c: control thread */
 int verbs_peer_begin(struct wire_base *base, const struct nbnic_addr *addr, const char **why);
 void verbs_peer_end(struct wire_base *base, const struct nbnic_addr *addr);
 void verbs_serve(struct wire_base *base);
 void verbs_peers_free(struct verbs_wire *w);
 
-/* verbs_repair.c: control thread. Starts the queue pair again; takes what the device says. */
+/* repair.c: control thread. Starts the queue pair again; takes what the device says. */
 void verbs_repair(struct verbs_wire *w);
 void verbs_events(struct verbs_wire *w);
 
-/* wire_verbs.c, for the polling thread but verbs_peer_find */
+/* verbs.c, for the polling thread but verbs_peer_find */
 void verbs_peer_insert(struct verbs_wire *w, struct verbs_peer *p);
 void verbs_peer_remove(struct verbs_wire *w, struct verbs_peer *p);
 /* Gives the queue pair all its receive buffers. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * softnic.c - nbar-nicd, the soft NIC daemon: DPDK, wires, one polled processor.
+ * main.c - nbar-nicd, the soft NIC daemon: DPDK, wires, one polled processor.
  *
  * main() reads the command line, takes the run directory, starts DPDK, opens the wires and then is
  * the polling thread until somebody stops it. What a NIC does is in nicd.c, what clients ask for in

@@ -2,7 +2,7 @@
 /*
  * nicd.h - the soft NICs of one daemon, and the turn of the thread that polls them.
  *
- * The daemon without its main(): softnic.c puts DPDK around it, tests run it in threads of their
+ * The daemon without its main(): main.c puts DPDK around it, tests run it in threads of their
  * own. Knows no DPDK. After nicd_add, everything here belongs to the polling thread; the control
  * thread reaches it by mailbox_call only.
  */

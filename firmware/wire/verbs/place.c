@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs_place.c - the order in which memory is read that a peer's RDMA writes go to.
+ * place.c - the order in which memory is read that a peer's RDMA writes go to.
  *
  * Called by the polling thread. With page.c and mailbox.c the only files of the firmware with
  * atomics.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire_dpdk.c - frames on Ethernet, through any ethdev of DPDK: one receive and one transmit queue,
+ * dpdk.c - frames on Ethernet, through any ethdev of DPDK: one receive and one transmit queue,
  * an EtherType of our own, each frame sent at once.
  *
  * Called by the polling thread. Which devices there are is said by the EAL arguments.
