@@ -21,6 +21,12 @@ static uint64_t interval_of(const struct nbnic *nic, const struct nbfw_state *s)
 	return s->tries < NBFW_WINDOW ? nic->interval[s->tries] : nic->budget_ns / NBFW_WINDOW;
 }
 
+static void transmit(struct nbnic *nic, const struct nbnic_addr *to, const struct nbfw_token *t)
+{
+	if (!nic->ops->transmit(nic->ctx, to, t))
+		nbnic_count(nic, NBAR_COUNTER_wire_errors);
+}
+
 static void send_range(struct nbnic *nic, const struct nbnic_group *g, const struct nbfw_action *a)
 {
 	const struct nbar_send *send = nbfw_plan_sends(g->plan);
@@ -41,7 +47,7 @@ static void send_range(struct nbnic *nic, const struct nbnic_group *g, const str
 		t.handle = peer->handle;
 		t.cookie = peer->cookie;
 		t.slot = send[i].slot;
-		nic->ops->transmit(nic->ctx, &peer->addr, &t);
+		transmit(nic, &peer->addr, &t);
 		nbnic_count(nic, abort ? NBAR_COUNTER_aborts_sent : NBAR_COUNTER_tokens_sent);
 	}
 }
@@ -66,7 +72,7 @@ static void send_pulls(struct nbnic *nic, const struct nbnic_group *g, const str
 		t.handle = peer->handle;
 		t.cookie = peer->cookie;
 		t.slot = slot;
-		nic->ops->transmit(nic->ctx, &peer->addr, &t);
+		transmit(nic, &peer->addr, &t);
 		nbnic_count(nic, NBAR_COUNTER_pulls_sent);
 	}
 }
@@ -85,7 +91,7 @@ static void send_reply(struct nbnic *nic, const struct nbnic_group *g, const str
 		.info = a->reply_info,
 	};
 
-	nic->ops->transmit(nic->ctx, from, &t);
+	transmit(nic, from, &t);
 	nbnic_count(nic, a->reply == NBFW_TOKEN   ? NBAR_COUNTER_tokens_sent
 			 : a->reply == NBFW_LATER ? NBAR_COUNTER_laters_sent
 						  : NBAR_COUNTER_aborts_sent);
@@ -246,7 +252,7 @@ void nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 
 	for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
 		t.word[i] = word[i];
-	nic->ops->transmit(nic->ctx, &g->peer[peer].addr, &t);
+	transmit(nic, &g->peer[peer].addr, &t);
 	nbnic_count(nic, NBAR_COUNTER_signals_sent);
 }
 

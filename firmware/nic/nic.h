@@ -77,8 +77,9 @@ struct nbnic_group {
 };
 
 struct nbnic_ops {
-	/* Sends one token; it may be lost, but must leave at once: no batching. */
-	void (*transmit)(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t);
+	/* Sends one token; it may be lost, but must leave at once: no batching. False: the wire has
+	 * no room now; nothing was sent, and a later call may succeed. */
+	bool (*transmit)(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t);
 	/* Tells the host: status of its group, last epoch completed, and the rank to name. */
 	void (*complete)(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
 			 uint32_t culprit);

@@ -20,8 +20,7 @@
 #define ETHER_TYPE 0x88B5u /* IEEE 802: for local experiments */
 #define BURST 32u
 #define DESCRIPTORS 256u
-#define SEND_TRIES \
-	8u /* a full queue may be emptied meanwhile; then the frame is lost, as frames are */
+#define SEND_TRIES 8u /* a full queue may be emptied meanwhile */
 
 #define LOOP 1024u /* frames on the way from a NIC to itself; a power of two */
 
@@ -182,17 +181,17 @@ static void take(struct dpdk_wire *w, struct rte_mbuf *m, struct nbnic *nic, uin
 	nbnic_receive(nic, &from, &t, now);
 }
 
-static unsigned dpdk_poll(struct wire_base *base, struct nbnic *nic, uint64_t now)
+static unsigned dpdk_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
 {
 	struct dpdk_wire *w = (struct dpdk_wire *)base;
 	struct rte_mbuf *m[BURST];
-	uint16_t n = rte_eth_rx_burst(w->port, 0, m, BURST);
+	uint16_t n = rte_eth_rx_burst(w->port, 0, m, (uint16_t)(budget < BURST ? budget : BURST));
 
 	for (uint16_t i = 0; i < n; i++) {
 		take(w, m[i], nic, now);
 		rte_pktmbuf_free(m[i]);
 	}
-	for (uint32_t end = w->loop_tail; w->loop_head != end; n++) {
+	for (uint32_t end = w->loop_tail; w->loop_head != end && n < budget; n++) {
 		struct nbfw_token t = w->loop[w->loop_head++ % LOOP];
 
 		nbnic_receive(nic, &w->base.addr, &t, now);
@@ -200,15 +199,15 @@ static unsigned dpdk_poll(struct wire_base *base, struct nbnic *nic, uint64_t no
 	return n;
 }
 
-static void to_itself(struct dpdk_wire *w, const struct nbfw_token *t)
+static bool to_itself(struct dpdk_wire *w, const struct nbfw_token *t)
 {
 	if (w->loop_tail - w->loop_head == LOOP)
-		w->base.errors++;
-	else
-		w->loop[w->loop_tail++ % LOOP] = *t;
+		return false;
+	w->loop[w->loop_tail++ % LOOP] = *t;
+	return true;
 }
 
-static void dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
+static bool dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
 			  const struct nbfw_token *t)
 {
 	struct dpdk_wire *w = (struct dpdk_wire *)base;
@@ -216,14 +215,11 @@ static void dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	struct rte_mbuf *m;
 
 	if (memcmp(to->byte, w->mac.addr_bytes, RTE_ETHER_ADDR_LEN) == 0) {
-		to_itself(w, t);
-		return;
+		return to_itself(w, t);
 	}
 	m = rte_pktmbuf_alloc(pool);
-	if (!m) {
-		w->base.errors++;
-		return;
-	}
+	if (!m)
+		return false;
 	eth = (void *)rte_pktmbuf_append(m, FRAME_LENGTH); /* a new mbuf has the room */
 	memcpy(eth->dst_addr.addr_bytes, to->byte, RTE_ETHER_ADDR_LEN);
 	eth->src_addr = w->mac;
@@ -231,9 +227,9 @@ static void dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	nbfw_token_pack(t, (uint8_t *)(eth + 1));
 	for (unsigned i = 0; i < SEND_TRIES; i++)
 		if (rte_eth_tx_burst(w->port, 0, &m, 1) == 1)
-			return;
+			return true;
 	rte_pktmbuf_free(m);
-	w->base.errors++;
+	return false;
 }
 
 static const char *const dpdk_options[] = { "port", "dev", NULL };

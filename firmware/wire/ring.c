@@ -110,7 +110,7 @@ static void ring_receive(const struct ring_frame *f, uint64_t now)
 }
 
 /* Takes frames for all NICs: whichever is polled first serves the others too. */
-static unsigned ring_poll(struct wire_base *base, struct nbnic *nic, uint64_t now)
+static unsigned ring_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
 {
 	struct ring_wire *w = (struct ring_wire *)base;
 	struct rte_ring_zc_data at;
@@ -119,7 +119,8 @@ static unsigned ring_poll(struct wire_base *base, struct nbnic *nic, uint64_t no
 	w->nic = nic;
 	if (rte_ring_empty(ring))
 		return 0;
-	n = rte_ring_dequeue_zc_burst_elem_start(ring, sizeof(struct ring_frame), BURST, &at, NULL);
+	n = rte_ring_dequeue_zc_burst_elem_start(ring, sizeof(struct ring_frame),
+						 budget < BURST ? budget : BURST, &at, NULL);
 	for (unsigned i = 0; i < n; i++)
 		ring_receive(i < at.n1 ? (const struct ring_frame *)at.ptr1 + i
 				       : (const struct ring_frame *)at.ptr2 + (i - at.n1),
@@ -131,7 +132,7 @@ static unsigned ring_poll(struct wire_base *base, struct nbnic *nic, uint64_t no
 	return n;
 }
 
-static void ring_transmit(struct wire_base *base, const struct nbnic_addr *to,
+static bool ring_transmit(struct wire_base *base, const struct nbnic_addr *to,
 			  const struct nbfw_token *t)
 {
 	struct ring_wire *w = (struct ring_wire *)base;
@@ -139,16 +140,18 @@ static void ring_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	struct rte_ring_zc_data at;
 	struct ring_frame *f;
 
-	if (addr.daemon != daemon_id || addr.index >= nwire ||
-	    rte_ring_enqueue_zc_bulk_elem_start(ring, sizeof(*f), 1, &at, NULL) == 0) {
+	if (addr.daemon != daemon_id || addr.index >= nwire) {
 		w->base.errors++;
-		return;
+		return true;
 	}
+	if (rte_ring_enqueue_zc_bulk_elem_start(ring, sizeof(*f), 1, &at, NULL) == 0)
+		return false;
 	f = at.ptr1;
 	f->src = (uint16_t)w->index;
 	f->dst = (uint16_t)addr.index;
 	f->token = *t;
 	rte_ring_enqueue_zc_finish(ring, 1);
+	return true;
 }
 
 static const char *const ring_options[] = { NULL };

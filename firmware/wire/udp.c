@@ -233,16 +233,17 @@ static int udp_open(const char *nic, const char *(*option)(void *args, const cha
 	return 0;
 }
 
-static unsigned udp_poll(struct wire_base *base, struct nbnic *nic, uint64_t now)
+static unsigned udp_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
 {
 	struct udp_wire *w = (struct udp_wire *)base;
 	struct nbnic_addr from;
 	struct nbfw_token t;
+	unsigned most = budget < BURST ? budget : BURST;
 	int n;
 
-	for (uint32_t i = 0; i < BURST; i++)
+	for (unsigned i = 0; i < most; i++)
 		w->msg[i].msg_hdr.msg_namelen = sizeof(w->from[i]);
-	n = recvmmsg(w->fd, w->msg, BURST, MSG_DONTWAIT, NULL);
+	n = recvmmsg(w->fd, w->msg, most, MSG_DONTWAIT, NULL);
 	for (int i = 0; i < n; i++) {
 		if (!nbfw_token_unpack(w->frame[i], w->msg[i].msg_len, &t)) {
 			w->base.malformed++;
@@ -254,7 +255,7 @@ static unsigned udp_poll(struct wire_base *base, struct nbnic *nic, uint64_t now
 	return n > 0 ? (unsigned)n : 0;
 }
 
-static void udp_transmit(struct wire_base *base, const struct nbnic_addr *to,
+static bool udp_transmit(struct wire_base *base, const struct nbnic_addr *to,
 			 const struct nbfw_token *t)
 {
 	struct udp_wire *w = (struct udp_wire *)base;
@@ -263,8 +264,12 @@ static void udp_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	socklen_t length = addr_unpack(w, to, &name);
 
 	nbfw_token_pack(t, frame);
-	if (length == 0 || sendto(w->fd, frame, sizeof(frame), MSG_DONTWAIT, &name.any, length) < 0)
-		w->base.errors++;
+	if (length > 0 && sendto(w->fd, frame, sizeof(frame), MSG_DONTWAIT, &name.any, length) >= 0)
+		return true;
+	if (length > 0 && (errno == EAGAIN || errno == ENOBUFS))
+		return false;
+	w->base.errors++;
+	return true;
 }
 
 static const char *const udp_options[] = { "bind", "address", NULL };

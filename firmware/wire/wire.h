@@ -38,10 +38,12 @@ struct wire_ops {
 	int (*open)(const char *nic, const char *(*option)(void *args, const char *key), void *args,
 		    struct wire_base **out);
 	void (*close)(struct wire_base *w);
-	/* Takes what has come in, up to a burst, and calls nbnic_receive for each frame; how many.
-	 */
-	unsigned (*poll)(struct wire_base *w, struct nbnic *nic, uint64_t now);
-	void (*transmit)(struct wire_base *w, const struct nbnic_addr *to,
+	/* Takes what has come in, at most `budget` frames (at least 1), and calls nbnic_receive for
+	 * each; returns how many. */
+	unsigned (*poll)(struct wire_base *w, struct nbnic *nic, uint64_t now, unsigned budget);
+	/* Sends a frame, which may be lost. False: no room now; nothing was sent, and a later call
+	 * may succeed. What can never succeed is counted in base.errors, and true. */
+	bool (*transmit)(struct wire_base *w, const struct nbnic_addr *to,
 			 const struct nbfw_token *t);
 	const char *const *options; /* keys that open understands, NULL-terminated */
 	/*

@@ -47,10 +47,10 @@ static void loop_close(struct wire_base *w)
 	free(w);
 }
 
-static unsigned loop_poll(struct wire_base *base, struct nbnic *nic, uint64_t now)
+static unsigned loop_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
 {
 	struct loop_wire *w = (struct loop_wire *)base;
-	uint32_t n = w->tail - w->head;
+	uint32_t n = w->tail - w->head < budget ? w->tail - w->head : budget;
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct frame *f = &w->queue[w->head++ % QUEUE];
@@ -68,16 +68,19 @@ static bool lost(struct inproc *p)
 	return p->random / 65536 % 100 < percent;
 }
 
-static void loop_transmit(struct wire_base *base, const struct nbnic_addr *to,
+static bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to,
 			  const struct nbfw_token *t)
 {
 	struct loop_wire *w = (struct loop_wire *)base;
 	struct loop_wire *peer = to->byte[0] < w->set->nwire ? w->set->wire[to->byte[0]] : NULL;
 
-	if (!peer || peer->tail - peer->head == QUEUE)
+	if (!peer)
 		w->base.errors++;
+	else if (peer->tail - peer->head == QUEUE)
+		return false;
 	else if (!lost(w->set))
 		peer->queue[peer->tail++ % QUEUE] = (struct frame){ w->base.addr, *t };
+	return true;
 }
 
 static const struct wire_ops loop_ops = {

@@ -16,7 +16,7 @@
 
 static struct world world;
 
-static void on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t)
+static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t)
 {
 	struct member *m = ctx;
 	struct world *w = m->world;
@@ -24,13 +24,14 @@ static void on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbf
 
 	w->sent++;
 	if (m->unplugged || (uint32_t)rand() % 100 < w->loss_percent)
-		return;
+		return true;
 	if ((uint32_t)rand() % 100 < w->duplicate_percent)
 		copies = 2;
 	while (copies--) {
 		assert_true(w->tail - w->head < QUEUE_MAX);
 		w->queue[w->tail++ % QUEUE_MAX] = (struct frame){ m->index, to->byte[0], *t };
 	}
+	return true;
 }
 
 static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,

@@ -15,6 +15,7 @@
 
 #define YIELD_NS UINT64_C(200000) /* idle policy "sleep": from the last work to the first sleep */
 #define DOZE_MIN_NS UINT64_C(10000)
+#define FRAMES_A_TURN 64u         /* that a NIC takes from its wire */
 #define CLOSES_A_CALL 16u         /* each may send frames to many peers: others come in between */
 #define STOP_NS UINT64_C(5000000) /* that peers have left to ask: some pull intervals */
 
@@ -26,11 +27,11 @@ uint64_t nicd_clock(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t)
+static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t)
 {
 	struct nicd_nic *n = ctx;
 
-	n->wire->ops->transmit(n->wire, to, t);
+	return n->wire->ops->transmit(n->wire, to, t);
 }
 
 static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
@@ -133,7 +134,7 @@ bool nicd_turn(struct nicd *d, uint64_t now)
 
 		for (uint32_t p = 0; p < n->nopen; p++)
 			work |= page_scan(n->open[p], &n->nic, now);
-		work |= n->wire->ops->poll(n->wire, &n->nic, now) > 0;
+		work |= n->wire->ops->poll(n->wire, &n->nic, now, FRAMES_A_TURN) > 0;
 		if (now >= n->next_tick) {
 			n->next_tick = now + d->config.pull_ns / 2;
 			nbnic_tick(&n->nic, now);

@@ -153,15 +153,15 @@ bool verbs_send(struct verbs_wire *w, const struct verbs_peer *p, const void *da
 	return true;
 }
 
-static void to_itself(struct verbs_wire *w, const struct nbfw_token *t)
+static bool to_itself(struct verbs_wire *w, const struct nbfw_token *t)
 {
 	if (w->loop_tail - w->loop_head == VERBS_LOOP)
-		w->base.errors++;
-	else
-		w->loop[w->loop_tail++ % VERBS_LOOP] = *t;
+		return false;
+	w->loop[w->loop_tail++ % VERBS_LOOP] = *t;
+	return true;
 }
 
-static void verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
+static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 			   const struct nbfw_token *t)
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
@@ -173,25 +173,27 @@ static void verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	uint8_t frame[NBFW_FRAME_SIZE];
 
 	if (a.qpn == w->self.qpn && memcmp(a.gid, w->self.gid, sizeof(a.gid)) == 0) {
-		to_itself(w, t);
-		return;
+		return to_itself(w, t);
 	}
 	p = verbs_peer_find(w, &a);
 	if (!p) {
 		/* The answer to a PULL of a NIC that no group here knows yet. It will ask again. */
 		w->base.errors++;
 		if (w->wanted)
-			return;
+			return true;
 		w->want = a;
 		w->wanted = true;
 		verbs_wake(w);
-		return;
+		return true;
 	}
 	nbfw_token_pack(t, frame);
-	if (write && p->line && verbs_line_write(w, p, frame))
-		return;
-	if (!verbs_send(w, p, frame, sizeof(frame)))
-		w->base.errors++;
+	if ((write && p->line && verbs_line_write(w, p, frame)) ||
+	    verbs_send(w, p, frame, sizeof(frame)))
+		return true;
+	if (!w->broken)
+		return false;
+	w->base.errors++;
+	return true;
 }
 
 /* Where a datagram came from, by its GRH; with RoCE over IPv4 that is an IPv4 header, at its end.
@@ -246,11 +248,12 @@ static void receive(struct verbs_wire *w, struct nbnic *nic, const struct ibv_wc
 	w->asked = false;
 }
 
-static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t now)
+static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
 	struct ibv_wc wc[BURST];
-	int n = w->broken ? 0 : ibv_poll_cq(w->recv_cq, BURST, wc);
+	int n = w->broken ? 0
+			  : ibv_poll_cq(w->recv_cq, budget < BURST ? (int)budget : (int)BURST, wc);
 	unsigned own = w->loop_tail - w->loop_head;
 
 	if (now >= w->look_at) {
