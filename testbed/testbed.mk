@@ -4,7 +4,7 @@
 
 UNITS += test
 CFLAGS_test = -D_GNU_SOURCE -Ihostlib/include -Ihostlib/src -Ifirmware/include -Ifirmware/core \
-              -Ifirmware/nic -Ifirmware/port -Itools -Itestbed
+              -Ifirmware/nic -Ifirmware/port $(TOOLS_INC) -Itestbed
 
 # Unit tests: name -> what it is linked with.
 UNIT_SRC := $(wildcard testbed/unit/test_*.c)
@@ -42,8 +42,8 @@ TEST_LIST += $(UNIT_BIN)
 OBJS += $(UNIT_OBJ)
 
 # End-to-end: scripts that start real daemons. The oracle is the program most of them use.
-$(BUILD)/oracle: $(BUILD)/test/testbed/e2e/oracle.o $(BUILD)/tools/tools/hostbar.o $(BUILD)/libnbar.a \
-                 $(BUILD)/libnbfw.a
+$(BUILD)/oracle: $(BUILD)/test/testbed/e2e/oracle.o $(BUILD)/tools/tools/bench/hostbar.o \
+                 $(BUILD)/libnbar.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
 # Some are sourced by others.

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "mpi/options.h"
+#include "options.h"
 
 /* Variables that launchers set: the rank, and whose it is. In this order: mpirun of Open MPI sets
  * the last one, too. */
