@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests. Unit tests are cmocka programs, unit/test_*.c; end-to-end tests are programs or scripts in
+# Tests. Unit tests are cmocka programs, unit/*/test_*.c; end-to-end tests are programs or scripts in
 # e2e/. All speak TAP; testbed/run counts. A test is added to TEST_LIST by being there.
 
 UNITS += test
@@ -7,10 +7,11 @@ CFLAGS_test = -D_GNU_SOURCE -Ihostlib/include -Ihostlib/src -Ifirmware/include -
               -Ifirmware/nic -Ifirmware/port $(TOOLS_INC) -Itestbed
 
 # Unit tests: name -> what it is linked with.
-UNIT_SRC := $(wildcard testbed/unit/test_*.c)
-UNIT_BIN := $(UNIT_SRC:testbed/unit/%.c=$(BUILD)/%)
+UNIT_SRC := $(wildcard testbed/unit/*/test_*.c)
+UNIT_BIN := $(patsubst %.c,$(BUILD)/%,$(notdir $(UNIT_SRC)))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(BUILD)/test/%.o)
-$(UNIT_BIN): $(BUILD)/%: $(BUILD)/test/testbed/unit/%.o $(BUILD)/libinproc.a $(BUILD)/libnbnicd.a \
+unit_obj = $(filter %/$(1).o,$(UNIT_OBJ))
+$(UNIT_BIN): $(BUILD)/%: $$(call unit_obj,$$*) $(BUILD)/libinproc.a $(BUILD)/libnbnicd.a \
              $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a $(BUILD)/libnbar.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
@@ -27,13 +28,13 @@ OBJS += $(INPROC_OBJ)
 
 # These see a NIC's page at one address only: see onemap.c.
 ONEMAP_BIN := $(BUILD)/test_hostlib $(BUILD)/test_team $(BUILD)/test_crew
-ONEMAP_OBJ := $(BUILD)/test/testbed/unit/onemap.o
+ONEMAP_OBJ := $(BUILD)/test/testbed/unit/hostlib/onemap.o
 $(ONEMAP_BIN): $(ONEMAP_OBJ)
 $(ONEMAP_BIN): ALL_LDFLAGS += -Wl,--wrap=mmap,--wrap=munmap
 OBJS += $(ONEMAP_OBJ)
 
 # NICs over a simulated wire.
-NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic_world.o
+NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o
 $(BUILD)/test_nic $(BUILD)/test_nic_admin: $(NIC_WORLD_OBJ)
 OBJS += $(NIC_WORLD_OBJ)
 
@@ -102,4 +103,4 @@ bench-engine: $(BUILD)/bench-engine ## the engine alone: ns a token
 
 .PHONY: check-oracle check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
-include $(wildcard testbed/cluster/cluster.mk) testbed/mpi/mpi.mk testbed/verbs/verbs.mk
+include $(wildcard testbed/hosts/cluster.mk) testbed/mpi/mpi.mk testbed/verbs/verbs.mk

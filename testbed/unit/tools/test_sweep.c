@@ -3,7 +3,7 @@
  * test_sweep.c - flat spots and bisection on times of known shape, with and without noise; lists
  * and ranges of the sweeps; the random times of hosts.
  */
-#include "unit.h"
+#include "unit/unit.h"
 
 #include <math.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
  * test_plan.c - the generators make barriers, of every size; the check of plans lets no bad one in.
  */
 #include "engine.h"
-#include "unit/planset.h"
+#include "planset.h"
 
 /* Rounds by repeated multiplication: smallest k with base^k >= size. */
 static uint32_t rounds(uint64_t base, uint64_t size)

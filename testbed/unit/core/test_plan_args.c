@@ -2,7 +2,7 @@
 /*
  * test_plan_args.c - what the generators of plans are asked for: names, sizes, ranks and room.
  */
-#include "unit/planset.h"
+#include "planset.h"
 
 static void test_capacity_and_arguments(void **state)
 {

@@ -3,7 +3,7 @@
  * test_cluster.c - whole groups in random worlds: nobody leaves a barrier early, nobody hangs,
  * failures name the right rank. world.h has the rules of the world and its oracle.
  */
-#include "unit/world.h"
+#include "world.h"
 
 /* Runs `body` in this many worlds. */
 static void in_worlds(uint32_t n, uint32_t least, uint32_t goal, void (*body)(struct world *w))

@@ -7,7 +7,7 @@
  * several epochs, so that it crosses the wrap of 2^32 as well. "63 x timeout" are 63 timeouts.
  */
 #include "engine.h"
-#include "unit/planset.h"
+#include "planset.h"
 
 static const char *const cause_name[] = { "ok", "silent", "host-died", "closed", "nic-down" };
 

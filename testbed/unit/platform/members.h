@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "nbar.h"
-#include "unit.h"
+#include "unit/unit.h"
 
 #define RANKS_MAX 8u
 #define PATIENCE_S 60u

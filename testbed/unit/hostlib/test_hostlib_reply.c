@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "unit.h"
+#include "unit/unit.h"
 #include "internal.h"
 
 /* A daemon that answers each request with the next of these, and then hangs up. */

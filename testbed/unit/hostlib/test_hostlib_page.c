@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "unit.h"
+#include "unit/unit.h"
 #include "internal.h"
 
 #define CELL 5u

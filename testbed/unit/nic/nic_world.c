@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "unit/nic_world.h"
+#include "nic_world.h"
 
 static struct world world;
 

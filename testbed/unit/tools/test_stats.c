@@ -2,7 +2,7 @@
 /*
  * test_stats.c - the statistics of results, and how long something takes, in words.
  */
-#include "unit.h"
+#include "unit/unit.h"
 
 #include <math.h>
 

@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "unit.h"
+#include "unit/unit.h"
 #include "cluster.h"
-#include "inproc.h"
+#include "unit/inproc.h"
 
 #define NICS 4u
 #define THREADS 16u

@@ -3,7 +3,7 @@
  * test_results.c - results and their journal: what is written can be read, what was measured is not
  * lost, and what is another run's is refused.
  */
-#include "unit.h"
+#include "unit/unit.h"
 
 #include <math.h>
 #include <sys/stat.h>

@@ -4,7 +4,7 @@
  * the engine outside itself.
  */
 #include "engine.h"
-#include "unit/planset.h"
+#include "planset.h"
 
 /* A plan with room for changes: rank 1 of 4, classic dissemination. */
 struct sample {

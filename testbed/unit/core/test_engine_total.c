@@ -3,7 +3,7 @@
  * test_engine_total.c - no event in any state can break the engine: random members, random events.
  */
 #include "engine.h"
-#include "unit/planset.h"
+#include "planset.h"
 
 /* A random event; half of them are near what a correct peer would send. */
 static struct nbfw_event random_event(struct rng *rng, const struct nbfw_state *s,

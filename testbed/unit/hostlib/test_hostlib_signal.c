@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "unit.h"
+#include "unit/unit.h"
 #include "cluster.h"
-#include "inproc.h"
+#include "unit/inproc.h"
 #include "internal.h"
 
 #define CELL 3u

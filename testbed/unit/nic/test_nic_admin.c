@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "unit/nic_world.h"
+#include "nic_world.h"
 
 static void closed_member_answers_while_it_lingers(void **state)
 {

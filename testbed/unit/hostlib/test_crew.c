@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "unit.h"
+#include "unit/unit.h"
 #include "cluster.h"
-#include "inproc.h"
+#include "unit/inproc.h"
 
 #define NICS 3u
 #define MATES_MAX 9u

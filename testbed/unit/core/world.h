@@ -10,7 +10,7 @@
 #define TESTBED_WORLD_H
 
 #include "engine.h"
-#include "unit/planset.h"
+#include "planset.h"
 
 #define WORLD_TIMEOUT 100u /* less than the 2 * 60 that an answer to a PULL may take */
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "hostbar.h"
-#include "inproc.h"
+#include "unit/inproc.h"
 #include "stats.h"
 #include "tool.h"
 

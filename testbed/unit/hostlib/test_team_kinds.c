@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "unit.h"
+#include "unit/unit.h"
 #include "nbar.h"
 
 #define THREADS 64u

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "unit/nic_world.h"
+#include "nic_world.h"
 
 static void barriers_without_one_extra_frame(void **state)
 {

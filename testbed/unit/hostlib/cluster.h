@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "nbar.h"
-#include "unit.h"
+#include "unit/unit.h"
 
 #define CLUSTER_MAX 32u
 

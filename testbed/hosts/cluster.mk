@@ -3,9 +3,9 @@
 # is added to CLUSTER_LIST, the programs it needs to CLUSTER_BIN.
 
 CLUSTER_BIN += $(BUILD)/cluster-hold
-CLUSTER_LIST += testbed/cluster/test-cluster.sh
+CLUSTER_LIST += testbed/hosts/test-cluster.sh
 
-HOLD_OBJ := $(BUILD)/test/testbed/cluster/hold.o
+HOLD_OBJ := $(BUILD)/test/testbed/hosts/hold.o
 $(BUILD)/cluster-hold: $(HOLD_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
@@ -18,12 +18,12 @@ CLUSTER_MPI := $(foreach m,openmpi mpich,$(if $(MPICC_$(m)),$(m)))
 CLUSTER_BIN += $(CLUSTER_MPI:%=$(BUILD)/cluster-hello.%)
 CLUSTER_BIN += $(if $(MPICC_mpich),$(BUILD)/libcluster-finalize.so)
 
-$(BUILD)/cluster-hello.%: testbed/cluster/hello.c
+$(BUILD)/cluster-hello.%: testbed/hosts/hello.c
 	$(call say,MPICC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(MPICC_$*) -std=c11 $(WARN) $(CFLAGS) $< -o $@
 
-$(BUILD)/libcluster-finalize.so: testbed/cluster/finalize.c
+$(BUILD)/libcluster-finalize.so: testbed/hosts/finalize.c
 	$(call say,MPICC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(MPICC_mpich) -std=c11 $(WARN) $(CFLAGS) -fPIC -c $< -o $@.o

@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "unit.h"
+#include "unit/unit.h"
 #include "cluster.h"
-#include "inproc.h"
+#include "unit/inproc.h"
 #include "internal.h"
 
 static struct inproc *nics;
