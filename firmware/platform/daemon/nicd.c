@@ -21,6 +21,7 @@
 #include "nicd.h"
 
 #define YIELD_NS UINT64_C(200000) /* idle policy "sleep": from the last work to the first sleep */
+#define TURNS_A_CALL 16u
 #define DOZE_MIN_NS UINT64_C(10000)
 /* When all groups have failed, peers have time to ask, some pull intervals; and what the wire has
  * not taken yet is sent, for a bounded time. */
@@ -66,9 +67,12 @@ static void run_exclusive(void *arg, uint64_t now)
 	const struct exclusive *x = arg;
 
 	x->fn(x->arg, now);
-	/* Where no thread polls all the time, whoever has the lock takes a turn. */
-	if (mailbox_is_shared(&x->nicd->mailbox))
-		nicd_turn(x->nicd, now);
+	/* Where no thread polls all the time, whoever has the lock takes turns: what has come in
+	 * since the last one may be more than one turn takes. */
+	if (!mailbox_is_shared(&x->nicd->mailbox))
+		return;
+	for (uint32_t i = 0; i < TURNS_A_CALL && nicd_turn(x->nicd, now); i++)
+		continue;
 }
 
 static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
