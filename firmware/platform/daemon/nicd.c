@@ -135,9 +135,9 @@ bool nicd_turn(struct nicd *d, uint64_t now)
 		for (uint32_t p = 0; p < n->nopen; p++)
 			work |= page_scan(n->open[p], &n->nic, now);
 		work |= n->wire->ops->poll(n->wire, &n->nic, now, FRAMES_A_TURN) > 0;
+		work |= nbnic_work(&n->nic, now);
 		if (now >= n->next_tick) {
 			n->next_tick = now + d->config.pull_ns / 2;
-			nbnic_tick(&n->nic, now);
 			nicd_count_wire(n);
 		}
 	}

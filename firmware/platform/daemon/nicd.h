@@ -41,7 +41,7 @@ struct nicd_released {
 	struct nicd_released *next;
 	struct nicd_nic *nic;
 };
-_Static_assert(sizeof(struct nicd_released) <= offsetof(struct nbnic_group, npeer), "peers stay");
+_Static_assert(sizeof(struct nicd_released) <= offsetof(struct nbnic_group, peer), "peers stay");
 
 /* What the polling thread does when there is nothing to do. */
 enum nicd_idle {

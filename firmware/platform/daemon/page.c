@@ -142,11 +142,11 @@ static bool scan_sends(struct port *p, struct nbnic *nic)
 
 		for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
 			word[i] = __atomic_load_n(&e->word[i], __ATOMIC_RELAXED);
-		p->sends_taken++;
-		if (cell < p->ncell && p->group[cell])
-			nbnic_signal(nic, p->group[cell], peer, word);
-		else
+		if (cell >= p->ncell || !p->group[cell])
 			nbnic_count(nic, NBAR_COUNTER_entries_bad);
+		else if (!nbnic_signal(nic, p->group[cell], peer, word))
+			break; /* it stays in the ring until there is room */
+		p->sends_taken++;
 	}
 	/* Pairs with the acquire in order_taken_read: the host may overwrite what was taken. */
 	if (n > 0)
