@@ -104,7 +104,8 @@ static bool end_lingering(struct nbnic *nic, uint64_t now)
  * moment do not go on asking at the same moments. */
 static uint64_t jitter(const struct nbnic *nic, const struct nbnic_group *g)
 {
-	uint32_t hash = ((uint32_t)g->cookie ^ g->timeouts) * UINT32_C(0x9e3779b1);
+	uint32_t mix = (uint32_t)g->cookie ^ (uint32_t)(g->cookie >> 32);
+	uint32_t hash = (mix * 31 + g->timeouts) * UINT32_C(0x9e3779b1);
 
 	return (nbnic_interval(nic, g->state) >> 11) * (hash >> 24);
 }
