@@ -289,7 +289,8 @@ struct nbar_req_group_close {
 	X(wakes, "futex wakes")                                                                    \
 	X(wire_errors, "frames the wire did not take")                                             \
 	X(linger_cut, "closed groups forgotten early to make room")                                \
-	X(rdma_writes, "frames written into a peer's memory (wire verbs, mode write)")
+	X(rdma_writes, "frames written into a peer's memory (wire verbs, mode write)")             \
+	X(replies_dropped, "answers to pulls that had no room: the peer asks again")
 
 enum nbar_counter {
 #define NBAR_COUNTER_ID(name, text) NBAR_COUNTER_##name,

@@ -111,19 +111,19 @@ static bool send_signals(struct nbnic_device *d)
 
 bool nbnic_device_turn(struct nbnic_device *d, uint64_t now)
 {
-	unsigned got = d->wire->ops->poll(d->wire, &d->nic, now, NBNIC_TURN_FRAMES);
+	unsigned got = d->wire->ops->poll(d->wire, &d->nic, now, NBNIC_TURN_RECEIVES);
 	bool work = got > 0;
 
 	for (uint32_t i = 0; i < d->nopen; i++)
 		work |= nbnic_page_scan(d->open[i], &d->nic, now);
 	/* What has come in goes first: signals cause more to come. */
-	if (got < NBNIC_TURN_FRAMES || d->nturn % SIGNALS_EVERY == 0)
+	if (got < NBNIC_TURN_RECEIVES || d->nturn % SIGNALS_EVERY == 0)
 		work |= send_signals(d);
+	work |= nbnic_work(&d->nic, now);
 	d->nturn++;
 	d->turn_at = d->turn_at + 1 < d->nopen ? d->turn_at + 1 : 0;
 	if (now >= d->next_tick) {
 		d->next_tick = now + d->pull_ns / 2;
-		nbnic_tick(&d->nic, now);
 		nbnic_device_count_wire(d);
 	}
 	return work;
@@ -131,7 +131,7 @@ bool nbnic_device_turn(struct nbnic_device *d, uint64_t now)
 
 uint64_t nbnic_device_next(const struct nbnic_device *d)
 {
-	return d->next_tick;
+	return nbnic_next(&d->nic);
 }
 
 void nbnic_device_stop(struct nbnic_device *d, uint64_t now)

@@ -333,10 +333,10 @@ static void a_turn_receives_before_it_sends_signals(void **state)
 	for (uint32_t i = 0; i < 80; i++) {
 		uint64_t sent = w.wire.sent;
 
-		w.wire.junk = 2 * NBNIC_TURN_FRAMES;
+		w.wire.junk = 2 * NBNIC_TURN_RECEIVES;
 		turns(1);
-		assert_int_equal(w.wire.budget, NBNIC_TURN_FRAMES);
-		assert_int_equal(w.wire.junk, NBNIC_TURN_FRAMES);
+		assert_int_equal(w.wire.budget, NBNIC_TURN_RECEIVES);
+		assert_int_equal(w.wire.junk, NBNIC_TURN_RECEIVES);
 		with += w.wire.sent > sent;
 	}
 	assert_in_range(with, 1, 20);
