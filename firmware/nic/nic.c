@@ -260,5 +260,6 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 
 	note_alive(nic, g, from, t, now);
 	nbnic_feed(nic, g, &ev, from, now);
-	nbnic_start_posted(nic, g, NBNIC_STARTS_A_CALL, now);
+	if (nbnic_may_start(g))
+		nbnic_start_posted(nic, g, NBNIC_STARTS_A_CALL, now);
 }
