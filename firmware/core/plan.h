@@ -60,11 +60,23 @@ int32_t nbfw_plan_generate(struct nbfw_alg alg, uint32_t size, uint32_t rank, vo
 /*
  * Checks a block of unknown origin: 0 if every index in it stays inside it and inside the group,
  * ranges are contiguous and cover all sends and slots, nobody signals himself, no signal goes to
- * the same slot twice. Otherwise -EINVAL, or -ENOSPC if a limit of nbar_abi.h is exceeded, and
- * *why is a constant text. That the plans of all ranks together make a barrier is not checked
- * here: nobody has them all.
+ * the same slot twice, and a rank that is not alone both signals and waits. Otherwise -EINVAL, or
+ * -ENOSPC if a limit of nbar_abi.h is exceeded, and *why is a constant text. That the plans of all
+ * ranks together make a barrier is not checked here: nobody has them all.
+ *
+ * scratch has nbfw_plan_scratch(length) words, and may be NULL if that is 0. The time is
+ * O(n log n) for n sends and slots in any order.
  */
-int nbfw_plan_check(const void *block, size_t length, const char **why);
+int nbfw_plan_check(const void *block, size_t length, uint64_t *scratch, const char **why);
+
+/* Words that nbfw_plan_check needs for a block of so many bytes: one for each send and slot. */
+static inline uint32_t nbfw_plan_scratch(size_t length)
+{
+	const uint32_t most = NBAR_SENDS_MAX + NBAR_SLOTS_MAX;
+	size_t words = length / sizeof(struct nbar_recv); /* a send is longer */
+
+	return words < most ? (uint32_t)words : most;
+}
 
 /* Length in bytes that the header implies. 64 bits: a hostile header cannot overflow it. */
 static inline uint64_t nbfw_plan_length(const struct nbar_plan *p)

@@ -234,13 +234,18 @@ static void set_intervals(struct hostbar *hb, const struct hostbar_config *confi
 static int32_t plan_length(struct nbfw_alg alg, const struct nbar_group_attr *attr)
 {
 	const char *why;
+	uint64_t *scratch;
 	int r;
 
 	if (alg.kind != NBFW_ALG_CUSTOM)
 		return nbfw_plan_generate(alg, attr->size, attr->rank, NULL, 0);
-	r = attr->plan && attr->plan_length <= INT32_MAX
-		    ? nbfw_plan_check(attr->plan, attr->plan_length, &why)
-		    : -EINVAL;
+	if (!attr->plan || attr->plan_length > INT32_MAX)
+		return -EINVAL;
+	scratch = malloc((nbfw_plan_scratch(attr->plan_length) + 1) * sizeof(*scratch));
+	if (!scratch)
+		return -ENOMEM;
+	r = nbfw_plan_check(attr->plan, attr->plan_length, scratch, &why);
+	free(scratch);
 	return r ? r : (int32_t)attr->plan_length;
 }
 

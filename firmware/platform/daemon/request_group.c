@@ -130,9 +130,15 @@ static int check_open(struct control *k, const struct nbar_req_group_open *req, 
 static int check_plan(struct control *k, const struct nbar_req_group_open *req)
 {
 	const struct nbar_plan *plan = (const void *)(req + 1);
+	uint64_t *scratch = malloc((nbfw_plan_scratch(req->plan_length) + 1) * sizeof(*scratch));
 	const char *why;
-	int rc = nbfw_plan_check(plan, req->plan_length, &why);
+	int rc;
 
+	if (!scratch)
+		return request_fail(k, -ENOMEM, "no memory to check a plan of %u bytes",
+				    req->plan_length);
+	rc = nbfw_plan_check(plan, req->plan_length, scratch, &why);
+	free(scratch);
 	if (rc < 0)
 		return request_fail(k, rc, "the plan of rank %u is refused: %s", req->rank, why);
 	if (plan->rank != req->rank || plan->size != req->size)

@@ -94,6 +94,7 @@ static void check_plan(uint32_t alg, const struct nbar_plan *p, uint32_t size, u
 	const struct nbar_recv *recv = nbfw_plan_recvs(p);
 	bool releases;
 	uint32_t steps = steps_of(alg, size, rank, &releases);
+	static uint64_t scratch[NBAR_SENDS_MAX + NBAR_SLOTS_MAX];
 	const char *why = "";
 
 	require(p->rank == rank && p->size == size && p->nstep == steps,
@@ -102,7 +103,7 @@ static void check_plan(uint32_t alg, const struct nbar_plan *p, uint32_t size, u
 		size, rank);
 	check_release(p, releases);
 	if (size <= 128 || rank % 16 == 0) /* it takes longer than all the rest */
-		require(nbfw_plan_check(p, (size_t)nbfw_plan_length(p), &why) == 0,
+		require(nbfw_plan_check(p, (size_t)nbfw_plan_length(p), scratch, &why) == 0,
 			"alg %u size %u rank %u: %s", alg, size, rank, why);
 	for (uint32_t s = 0; s < p->nstep; s++) {
 		const struct nbar_step *st = &nbfw_plan_steps(p)[s];
