@@ -28,9 +28,9 @@ struct nbfw_state {
 	uint32_t late;    /* rank known to hold up this step, or NBAR_RANK_NONE */
 	uint8_t running;  /* 1: barrier `epoch` is under way; 0: it is completed */
 	uint8_t cause;    /* enum nbar_status; not OK: this member has failed, for ever */
-	uint8_t tries;    /* TIMEOUTs of this step: below NBFW_WINDOW: first window, then later ones */
-	uint8_t words;    /* length of each of the three bit sets */
-	uint32_t bits[];  /* received in even epochs, in odd epochs; heard of in this window */
+	uint8_t tries; /* TIMEOUTs of this step: below NBFW_WINDOW: first window, then later ones */
+	uint8_t words; /* length of each of the three bit sets */
+	uint32_t bits[]; /* received in even epochs, in odd epochs; heard of in this window */
 };
 
 enum nbfw_event_type {
@@ -74,8 +74,8 @@ struct nbfw_action {
 	uint32_t send_epoch; /* ... for this barrier; an ABORT also carries culprit and cause */
 	uint32_t pull_first; /* PULL each slot in [pull_first, pull_end) that nbfw_missing() */
 	uint32_t pull_end;
-	uint8_t reply;         /* 0, or type of one frame back to the sender of a PULL: */
-	uint32_t reply_arg;    /*   its epoch and slot are those of the PULL */
+	uint8_t reply;      /* 0, or type of one frame back to the sender of a PULL: */
+	uint32_t reply_arg; /*   its epoch and slot are those of the PULL */
 	uint32_t reply_info;
 };
 

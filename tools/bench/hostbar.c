@@ -230,7 +230,7 @@ static void set_intervals(struct hostbar *hb, const struct hostbar_config *confi
 	}
 }
 
-/* The length of a plan, which is the caller's own if the algorithm is "custom"; or an error. */
+/* The length of a plan, which is the caller's own if it uploads one; or an error. */
 static int32_t plan_length(struct nbfw_alg alg, const struct nbar_group_attr *attr)
 {
 	const char *why;
@@ -252,7 +252,7 @@ static int32_t plan_length(struct nbfw_alg alg, const struct nbar_group_attr *at
 static int make_plan(struct hostbar *hb, const struct nbar_group_attr *attr)
 {
 	struct nbfw_alg alg;
-	int r = nbfw_alg_parse(attr->alg ? attr->alg : "auto", &alg);
+	int r = nbfw_alg_parse(attr->alg ? attr->alg : NBFW_ALG_AUTO, &alg);
 	int32_t length = r ? r : plan_length(alg, attr);
 
 	if (length < 0)
@@ -291,7 +291,7 @@ int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	hb->port = port;
 	set_intervals(hb, config ? config : &usual);
 	r = make_plan(hb, attr);
-	signal.alg = "signal";
+	signal.alg = NBFW_ALG_SIGNAL_NAME;
 	signal.plan = NULL;
 	signal.plan_length = 0;
 	if (!r)

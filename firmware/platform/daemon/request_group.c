@@ -75,17 +75,53 @@ static void tune_wanted(const struct control *k, const struct nbar_req_group_ope
 	const struct tune_entry *e = k->tune ? tune_find(k->tune, req->size) : NULL;
 
 	w->name = req->alg;
-	if (!e || strcmp(req->alg, "auto") != 0)
+	if (!e || strcmp(req->alg, NBFW_ALG_AUTO) != 0)
 		return;
 	w->kind = e->alg;
 	w->name = e->name;
 }
 
+/* The algorithm that a request names, as the table of alg.h has it. */
+static int check_alg(struct control *k, const struct nbar_req_group_open *req, struct nbfw_alg *alg)
+{
+	const struct nbfw_alg_row *row;
+	char name[NBAR_NAME_MAX];
+	int rc;
+
+	shown(req->alg, name);
+	if (!memchr(req->alg, '\0', sizeof(req->alg)))
+		return request_fail(k, -EINVAL,
+				    "the name of an algorithm has at most %u characters; "
+				    "this one begins with \"%s\"",
+				    NBAR_NAME_MAX - 1, name);
+	rc = nbfw_alg_parse(req->alg, alg);
+	if (rc == -ERANGE) {
+		row = nbfw_alg_row(nbfw_alg_find(req->alg));
+		return request_fail(k, rc, "algorithm \"%s\": %s of %s%s goes from %u to %u", name,
+				    row->param + 1, row->name, row->param, row->low, row->high);
+	}
+	if (rc < 0)
+		return request_fail(k, rc,
+				    "unknown algorithm \"%s\"; this NIC knows " NBFW_ALG_NAMES
+				    ", " NBFW_ALG_CUSTOM_NAME " and " NBFW_ALG_SIGNAL_NAME,
+				    name);
+	row = nbfw_alg_row(alg->kind);
+	if (req->size > row->limit)
+		return request_fail(k, -ERANGE,
+				    "size %u: a group with the algorithm %s has at most %u ranks; "
+				    "use " NBFW_ALG_AUTO,
+				    req->size, row->name, row->limit);
+	if (req->plan_length > 0 && alg->kind != NBFW_ALG_CUSTOM)
+		return request_fail(k, -EINVAL,
+				    "algorithm \"%s\" makes its own plan, but one came "
+				    "along; ask for \"" NBFW_ALG_CUSTOM_NAME "\" to have it used",
+				    name);
+	return 0;
+}
+
 static int check_open(struct control *k, const struct nbar_req_group_open *req, size_t length,
 		      struct wanted *w)
 {
-	struct nbfw_alg *kind = &w->kind;
-	char name[NBAR_NAME_MAX];
 	int rc;
 
 	if (length != sizeof(*req) + (uint64_t)req->plan_length)
@@ -97,34 +133,10 @@ static int check_open(struct control *k, const struct nbar_req_group_open *req, 
 	if (req->rank >= req->size)
 		return request_fail(k, -ERANGE, "rank %u: a group of %u has ranks 0 to %u",
 				    req->rank, req->size, req->size - 1);
-	shown(req->alg, name);
-	if (!memchr(req->alg, '\0', sizeof(req->alg)))
-		return request_fail(k, -EINVAL,
-				    "the name of an algorithm has at most %u characters; "
-				    "this one begins with \"%s\"",
-				    NBAR_NAME_MAX - 1, name);
-	rc = nbfw_alg_parse(req->alg, kind);
-	if (rc == -ERANGE)
-		return request_fail(k, rc, "algorithm \"%s\": its number goes from 1 to %u", name,
-				    NBFW_WAYS_MAX);
-	if (rc < 0)
-		return request_fail(k, rc,
-				    "unknown algorithm \"%s\"; this NIC knows auto, pairwise, "
-				    "dissemination, dissemination:N, mcs, tournament, binomial, "
-				    "linear, custom and signal",
-				    name);
-	if (kind->kind == NBFW_ALG_LINEAR && req->size > NBFW_LINEAR_MAX)
-		return request_fail(k, -ERANGE,
-				    "size %u: a linear barrier has at most %u ranks, as its root "
-				    "talks to all; use mcs, tournament or binomial",
-				    req->size, NBFW_LINEAR_MAX);
-	if (req->plan_length > 0 && kind->kind != NBFW_ALG_CUSTOM)
-		return request_fail(k, -EINVAL,
-				    "algorithm \"%s\" makes its own plan, but one came "
-				    "along; ask for \"custom\" to have it used",
-				    name);
-	tune_wanted(k, req, w);
-	return 0;
+	rc = check_alg(k, req, &w->kind);
+	if (rc == 0)
+		tune_wanted(k, req, w);
+	return rc;
 }
 
 static int check_plan(struct control *k, const struct nbar_req_group_open *req)
@@ -149,7 +161,7 @@ static int check_plan(struct control *k, const struct nbar_req_group_open *req)
 	return 0;
 }
 
-/* Yields the plan of a group: that of the request, a new one to be freed, or NULL ("signal"). */
+/* Yields the plan of a group: that of the request, a new one to be freed, or NULL (messages). */
 static int make_plan(struct control *k, const struct nbar_req_group_open *req, struct nbfw_alg kind,
 		     const struct nbar_plan **plan, void **to_free)
 {
