@@ -105,9 +105,9 @@ static int check_peers(const struct nbar_plan *p, uint64_t *key, const char **wh
 static int check_takes_part(const struct nbar_plan *p, const char **why)
 {
 	if (p->size > 1 && p->nrecv == 0)
-		*why = "the group has other ranks, but the plan waits for none of them";
+		*why = "the plan waits for no other rank of the group";
 	else if (p->size > 1 && p->nsend == 0)
-		*why = "the group has other ranks, but the plan signals none of them";
+		*why = "the plan signals no other rank of the group";
 	else
 		return 0;
 	return -NBFW_EINVAL;
