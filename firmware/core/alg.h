@@ -53,7 +53,10 @@ NBAR_ABI_ASSERT(NBAR_SLOTS_MAX <= NBAR_SENDS_MAX && NBAR_SLOTS_MAX <= NBAR_PEERS
 	  "Hoefler, Mehlan, Mietke, Rehm 2004")                                                  \
 	X(LINEAR, "linear", "", 0, 0, 0, 0, NBFW_ROOT_MAX, trees(w, size, rank, size, size),     \
 	  "all ranks signal rank 0, which then signals all",                                     \
-	  "Meyer, Elster 2011")
+	  "Meyer, Elster 2011")                                                                  \
+	X(TREE, "tree", ":K", 1, 16, 2, 4, NBAR_SIZE_MAX, trees(w, size, rank, n, n),            \
+	  "up a tree of K ways to rank 0, and down again",                                       \
+	  "Buntinas, Panda, Sadayappan 2001: gather and broadcast")
 
 #define NBFW_ALG_ENUM_(kind, ...) NBFW_ALG_##kind,
 #define NBFW_ALG_TEXT_(kind, name, param, ...) ", " name param

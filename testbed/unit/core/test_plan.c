@@ -59,6 +59,9 @@ static uint32_t steps_of(struct nbfw_alg alg, uint32_t size, uint32_t rank, bool
 	case NBFW_ALG_LINEAR:
 		*releases = rank == 0 && size > 1;
 		return rank > 0 ? 1 : *releases ? 2 : 0;
+	case NBFW_ALG_TREE:
+		*releases = alg.n * rank + 1 < size;
+		return climbs + 2 * *releases;
 	case NBFW_ALG_CUSTOM:
 	case NBFW_ALG_SIGNAL:
 	case NBFW_ALG_END:
@@ -326,7 +329,8 @@ static void test_missing_signal_is_no_barrier(void **state)
 	} sets[] = { { "pairwise", 8 },         { "pairwise", 13 },        { "pairwise", 16 },
 		     { "dissemination:1", 8 },  { "dissemination:1", 16 }, { "dissemination:2", 9 },
 		     { "dissemination:2", 27 }, { "dissemination:3", 16 }, { "mcs", 23 },
-		     { "tournament", 13 },      { "binomial", 13 },        { "linear", 6 } };
+		     { "tournament", 13 },      { "binomial", 13 },        { "linear", 6 },
+		     { "tree:3", 23 } };
 
 	(void)state;
 	for (uint32_t k = 0; k < sizeof(sets) / sizeof(sets[0]); k++) {
