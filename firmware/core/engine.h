@@ -72,9 +72,10 @@ struct nbfw_action {
 	uint32_t send_first; /* frames to sends [send_first, send_end) of the plan ... */
 	uint32_t send_end;
 	uint32_t send_epoch; /* ... for this barrier; an ABORT also carries culprit and cause */
-	uint32_t
-		pull_first; /* PULL the slots in [pull_first, pull_end) that nbfw_missing(): all, */
-	uint32_t pull_end;  /*   or NBFW_PULLS_LEAST() of them; the timer runs when they are out */
+	/* PULL the slots in [pull_first, pull_end) that nbfw_missing(): all, or NBFW_PULLS_LEAST()
+	 * of them; the timer runs when they are out. */
+	uint32_t pull_first;
+	uint32_t pull_end;
 	uint8_t reply;      /* 0, or type of one frame back to the sender of a PULL: */
 	uint32_t reply_arg; /*   its epoch and slot are those of the PULL */
 	uint32_t reply_info;

@@ -237,7 +237,7 @@ struct nbar_req_group_attach {
 };
 
 struct nbar_req_group_open {
-	char alg[NBAR_NAME_MAX]; /* "auto", "dissemination:3", ..., "custom", or "signal" */
+	char alg[NBAR_NAME_MAX]; /* of an algorithm: see nbar-nicd --list-algs */
 	uint32_t rank, size;
 	uint32_t tag;         /* any number; members with another tag are refused at connect */
 	uint32_t plan_length; /* bytes of the plan that follows; 0 unless alg is "custom" */

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "algs.h"
 #include "experiment.h"
 #include "hist.h"
 #include "machine.h"

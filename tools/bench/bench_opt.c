@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "option.h"
-#include "plan.h"
 
 const char *const bench_where_name[BENCH_WHERE_END] = { "nic", "host", "nic-release", "host-verbs",
 							"host-udp" };
@@ -84,14 +83,13 @@ void bench_usage(FILE *to)
 	      "  --where LIST      who runs the barrier: nic, host; host-verbs, host-udp: the host, with\n"
 	      "                    a NIC inside its process and no daemon (nic,host)\n"
 	      "  --verbs KEYS      of the NICs of host-verbs (mode=write)\n"
-	      "  --alg LIST        pairwise, dissemination:1 .. dissemination:16, mcs, tournament,\n"
-	      "                    binomial, linear; all: one of each, dissemination with 1 to 3\n"
-	      "                    (dissemination:1)\n"
+	      "  --alg LIST        algorithms, see below (" ALGS_BENCH ")\n"
 	      "  -i, --iterations N  barriers measured a run (10000)\n"
 	      "  --launches N      runs of each configuration, in random order; medians are shown (1)\n"
 	      "  -f, --full        also the least and the average of the means of the nodes\n",
 	      to);
 	bench_usage_common(to);
+	algs_usage(to);
 }
 
 /* "8", or "2-32". */
@@ -141,14 +139,9 @@ static int add_alg(void *arg, const char *item)
 	struct nbfw_alg alg;
 
 	if (!strcmp(item, "all"))
-		return tool_list("pairwise,dissemination:1,dissemination:2,dissemination:3,mcs,"
-				 "tournament,binomial,linear",
-				 add_alg, opt);
-	if (strlen(item) >= NBAR_NAME_MAX || nbfw_alg_parse(item, &alg) ||
-	    alg.kind == NBFW_ALG_CUSTOM || alg.kind == NBFW_ALG_SIGNAL)
-		return tool_usage("--alg: '%s' is none of auto, pairwise, dissemination:1 .. "
-				  "dissemination:%u, mcs, tournament, binomial, linear, all",
-				  item, NBFW_WAYS_MAX);
+		return algs_all(add_alg, opt);
+	if (!algs_read(item, &alg))
+		return algs_refuse("--alg", item);
 	if (opt->nalg == BENCH_LIST_MAX)
 		return tool_usage("--alg: at most %u algorithms", BENCH_LIST_MAX);
 	strcpy(opt->alg[opt->nalg++], item);
@@ -298,7 +291,7 @@ struct bench_options bench_options_default(void)
 		.nnodes = 4,
 		.where = { BENCH_NIC, BENCH_HOST },
 		.nwhere = 2,
-		.alg = { "dissemination:1" },
+		.alg = { ALGS_BENCH },
 		.nalg = 1,
 		.wire = "ring",
 		.verbs = "mode=write",

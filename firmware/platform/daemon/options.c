@@ -53,7 +53,8 @@ static const char help[] =
 	"  --group GROUP      group of the sockets\n"
 	"  --huge auto|yes|no hugepages (default auto: where enough are free)\n"
 	"  --tune FILE        what the algorithm auto is by the size of a group (see the man page)\n"
-	"  --list-wires       the wires and their keys;  --version;  --help\n"
+	"  --list-algs        the algorithms;  --list-wires: the wires and their keys\n"
+	"  --version, --help\n"
 	"EAL arguments are DPDK's, for example: -- --vdev=net_af_packet0,iface=eth1\n"
 	"A client finds the NICs by itself: try `nbar stat n0`. More: man nbar-nicd\n";
 
@@ -122,6 +123,34 @@ static int list_wires(void)
 			printf(" %s=", *key);
 		printf("%s\n", *wires[i]->options ? "" : " (no keys)");
 	}
+	return EXIT_SUCCESS;
+}
+
+static void list_alg(const char *name, unsigned low, unsigned high, unsigned limit,
+		     const char *help, const char *source)
+{
+	printf("%-16s %s", name, help);
+	if (high)
+		printf("; %s: %u to %u", strchr(name, ':') + 1, low, high);
+	if (limit < NBAR_SIZE_MAX)
+		printf("; at most %u ranks", limit);
+	printf("\n%-16s (%s)\n", "", source);
+}
+
+static int list_algs(void)
+{
+	struct nbfw_alg best;
+	char name[NBAR_NAME_MAX];
+
+	nbfw_alg_parse(NBFW_ALG_AUTO, &best);
+	nbfw_alg_name(best, name);
+	printf("%-16s %s, or what a tune file says\n", NBFW_ALG_AUTO, name);
+#define LIST(kind, name, param, low, high, usual, usual_end, limit, plan, help, source) \
+	list_alg(name param, low, high, limit, help, source);
+	NBFW_ALGS(LIST)
+#undef LIST
+	printf("%-16s a plan of the host's own\n%-16s no barrier: raw messages\n",
+	       NBFW_ALG_CUSTOM_NAME, NBFW_ALG_SIGNAL_NAME);
 	return EXIT_SUCCESS;
 }
 
@@ -231,6 +260,7 @@ enum {
 	OPT_GROUP,
 	OPT_HUGE,
 	OPT_TUNE,
+	OPT_ALGS,
 	OPT_LIST,
 	OPT_VERSION,
 	OPT_HELP
@@ -249,6 +279,7 @@ static const struct option long_options[] = {
 	{ "group", required_argument, NULL, OPT_GROUP },
 	{ "huge", required_argument, NULL, OPT_HUGE },
 	{ "tune", required_argument, NULL, OPT_TUNE },
+	{ "list-algs", no_argument, NULL, OPT_ALGS },
 	{ "list-wires", no_argument, NULL, OPT_LIST },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -314,6 +345,8 @@ static int option_take(struct options *o, int which, const char *arg, struct giv
 		return rc;
 	case OPT_TUNE:
 		return tune_load(arg, &o->tune) < 0 ? EXIT_USAGE : -1;
+	case OPT_ALGS:
+		return list_algs();
 	case OPT_LIST:
 		return list_wires();
 	case OPT_VERSION:

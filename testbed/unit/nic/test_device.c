@@ -382,7 +382,7 @@ static void memory_is_budgeted(void **state)
 		port_open(&c[i]);
 	ports = w.bytes;
 	for (uint32_t i = 0; i < PORTS; i++)
-		while (group_open(&c[i], "linear", 0, NBFW_LINEAR_MAX) == 0)
+		while (group_open(&c[i], "linear", 0, NBFW_ROOT_MAX) == 0)
 			opened[i]++;
 	assert_int_equal(w.out.head.status, -NBAR_ENOSPC);
 	assert_non_null(strstr(w.out.head.text, "KiB"));
@@ -392,7 +392,7 @@ static void memory_is_budgeted(void **state)
 	/* Those who open and close in turn leave groups that linger. */
 	for (uint32_t i = 0; i < 100; i++) {
 		group_close(&c[0], 0);
-		assert_int_equal(group_open(&c[0], "linear", 0, NBFW_LINEAR_MAX), 0);
+		assert_int_equal(group_open(&c[0], "linear", 0, NBFW_ROOT_MAX), 0);
 		more += w.device.nic.nlinger > 0;
 	}
 	assert_int_equal(more, 100);

@@ -67,7 +67,7 @@ static void test_all_slots_in_eight_timeouts(void **state)
 {
 	static uint8_t asked[SLOTS];
 	struct net *w = net_new();
-	struct nbnic_group *g = early_root(w, 0, 0, NBFW_LINEAR_MAX);
+	struct nbnic_group *g = early_root(w, 0, 0, NBFW_ROOT_MAX);
 
 	(void)state;
 	memset(asked, 0, sizeof(asked));
@@ -132,7 +132,7 @@ static void test_pulls_are_paced(void **state)
 	w->seen = see_pulls;
 	w->n[2].sink = true;
 	for (uint32_t i = 0; i < 8; i++)
-		early_root(w, 0, i, NBFW_LINEAR_MAX);
+		early_root(w, 0, i, NBFW_ROOT_MAX);
 	struct nbnic_group *g = early_root(w, 1, 0, 3);
 
 	net_pass(w, NET_SECOND);

@@ -107,7 +107,7 @@ static void test_linear_roots_on_a_full_wire(void **state)
 	w->n[2].limit = 40; /* less than a turn may send */
 	w->n[2].refuses = true;
 	for (uint32_t i = 0; i < ROOTS; i++) {
-		net_connect_phantoms(w, 0, net_open(w, 0, 0, i, "linear", NBFW_LINEAR_MAX, 0, NULL),
+		net_connect_phantoms(w, 0, net_open(w, 0, 0, i, "linear", NBFW_ROOT_MAX, 0, NULL),
 				     2);
 		net_post(w, 0, 0, i, 1);
 	}
