@@ -108,8 +108,7 @@ static void describe(struct dpdk_wire *w, const char *nic)
 			  name);
 }
 
-static int dpdk_open(const char *nic, const char *(*option)(void *args, const char *key),
-		     void *args, struct wire_base **out)
+static int dpdk_open(const char *nic, wire_option *option, void *args, struct wire_base **out)
 {
 	struct dpdk_wire *w;
 	uint16_t port;
@@ -137,7 +136,6 @@ static int dpdk_open(const char *nic, const char *(*option)(void *args, const ch
 	taken[port] = true;
 	nwire++;
 	w->port = port;
-	w->base.ops = &wire_dpdk_ops;
 	memcpy(w->base.addr.byte, w->mac.addr_bytes, RTE_ETHER_ADDR_LEN);
 	describe(w, nic);
 	*out = &w->base;
@@ -232,14 +230,9 @@ static bool dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	return false;
 }
 
-static const char *const dpdk_options[] = { "port", "dev", NULL };
-
 const struct wire_ops wire_dpdk_ops = {
-	.name = "dpdk",
-	.kind = WIRE_DPDK,
 	.open = dpdk_open,
 	.close = dpdk_close,
 	.poll = dpdk_poll,
 	.transmit = dpdk_transmit,
-	.options = dpdk_options,
 };

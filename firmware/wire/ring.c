@@ -66,8 +66,7 @@ static void ring_close(struct wire_base *base)
 	}
 }
 
-static int ring_open(const char *nic, const char *(*option)(void *args, const char *key),
-		     void *args, struct wire_base **out)
+static int ring_open(const char *nic, wire_option *option, void *args, struct wire_base **out)
 {
 	struct ring_wire *w = calloc(1, sizeof(*w));
 	struct ring_addr addr;
@@ -95,7 +94,6 @@ static int ring_open(const char *nic, const char *(*option)(void *args, const ch
 	addr.index = w->index = nwire;
 	memcpy(w->base.addr.byte, &addr, sizeof(addr));
 	snprintf(w->base.text, sizeof(w->base.text), "ring:%u", nwire);
-	w->base.ops = &wire_ring_ops;
 	wires[nwire++] = w;
 	*out = &w->base;
 	return 0;
@@ -154,14 +152,9 @@ static bool ring_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	return true;
 }
 
-static const char *const ring_options[] = { NULL };
-
 const struct wire_ops wire_ring_ops = {
-	.name = "ring",
-	.kind = WIRE_RING,
 	.open = ring_open,
 	.close = ring_close,
 	.poll = ring_poll,
 	.transmit = ring_transmit,
-	.options = ring_options,
 };

@@ -6,6 +6,8 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -130,6 +132,28 @@ static void name_show(const union udp_name *n, char *text, size_t size)
 			 ntohs(n->in6.sin6_port));
 }
 
+/* An IPv4 address of this machine, any port: that of the first interface that others can reach. */
+static void bind_default(char *out, size_t size)
+{
+	struct ifaddrs *list = NULL;
+	char ip[INET_ADDRSTRLEN] = "127.0.0.1";
+	bool found = false;
+
+	if (getifaddrs(&list) < 0)
+		list = NULL;
+	for (struct ifaddrs *i = list; i && !found; i = i->ifa_next) {
+		const struct sockaddr_in *in = (const void *)i->ifa_addr;
+
+		found = in && in->sin_family == AF_INET && (i->ifa_flags & IFF_RUNNING) &&
+			!(i->ifa_flags & IFF_LOOPBACK);
+		if (found)
+			inet_ntop(AF_INET, &in->sin_addr, ip, sizeof(ip));
+	}
+	if (list)
+		freeifaddrs(list);
+	snprintf(out, size, "%s:0", ip);
+}
+
 /* Binds the socket and finds out what peers are to be told. */
 static int udp_bind(struct udp_wire *w, const char *nic, const char *bind_to, const char *address)
 {
@@ -202,23 +226,18 @@ static void udp_forked(struct wire_base *base)
 	close(((struct udp_wire *)base)->fd);
 }
 
-static int udp_open(const char *nic, const char *(*option)(void *args, const char *key), void *args,
-		    struct wire_base **out)
+static int udp_open(const char *nic, wire_option *option, void *args, struct wire_base **out)
 {
 	const char *bind_to = option(args, "bind");
-	struct udp_wire *w;
+	char otherwise[INET_ADDRSTRLEN + 8];
+	struct udp_wire *w = calloc(1, sizeof(*w));
 	int rc;
 
-	if (!bind_to) {
-		log_error("nic %s: wire udp needs bind=ADDRESS:PORT", nic);
-		return -EINVAL;
-	}
-	w = calloc(1, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
-	w->base.ops = &wire_udp_ops;
 	w->fd = -1;
-	rc = udp_bind(w, nic, bind_to, option(args, "address"));
+	bind_default(otherwise, sizeof(otherwise));
+	rc = udp_bind(w, nic, bind_to ? bind_to : otherwise, option(args, "address"));
 	if (rc < 0) {
 		udp_close(&w->base);
 		return rc;
@@ -272,15 +291,10 @@ static bool udp_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	return true;
 }
 
-static const char *const udp_options[] = { "bind", "address", NULL };
-
 const struct wire_ops wire_udp_ops = {
-	.name = "udp",
-	.kind = WIRE_UDP,
 	.open = udp_open,
 	.close = udp_close,
 	.poll = udp_poll,
 	.transmit = udp_transmit,
-	.options = udp_options,
 	.forked = udp_forked,
 };

@@ -26,17 +26,16 @@
 #include "rundir.h"
 
 #define EAL_ARGS_MAX 256
-/* What DPDK gets: rings and queues of all NICs fit in. Without hugepages it is not resident until
+/* What DPDK gets, but for what wires want for each NIC. Without hugepages it is not resident until
  * it is used. */
 #define MEMORY_MB 32u
-#define MEMORY_MB_A_DEVICE 8u
 
 static uint32_t memory_mb(const struct options *o)
 {
 	uint32_t mb = MEMORY_MB;
 
 	for (uint32_t i = 0; i < o->nnic; i++)
-		mb += o->nic[i].wire->kind == WIRE_DPDK ? MEMORY_MB_A_DEVICE : 0;
+		mb += o->nic[i].wire->dpdk_mb;
 	return mb;
 }
 
@@ -137,7 +136,7 @@ static int nics_open(const struct options *o, struct nicd *d)
 	for (uint32_t i = 0; i < o->nnic; i++) {
 		struct option_nic n = o->nic[i];
 		struct wire_base *wire;
-		int rc = n.wire->open(n.name, spec_value, &n.spec, &wire);
+		int rc = wires_open(n.wire, n.name, spec_value, &n.spec, &wire);
 
 		if (rc < 0)
 			return rc;
@@ -197,7 +196,7 @@ static int serve(const struct options *o, struct nicd *d, int stop_fd)
 		return 1;
 	for (uint32_t i = 0; i < d->nnic; i++)
 		printf("nic %s ready: wire %s, address %s, socket %s\n", d->nic[i]->name,
-		       d->nic[i]->wire->ops->name, d->nic[i]->wire->text, control_path(control, i));
+		       d->nic[i]->wire->name, d->nic[i]->wire->text, control_path(control, i));
 	fflush(stdout);
 	nicd_run(d, o->idle, o->nallowed > 1 ? NICD_SPIN_NS_DEFAULT : 0);
 	control_end(control);

@@ -92,6 +92,14 @@ void nicd_init(struct nicd *d, const struct nbnic_config *config)
 	*d = (struct nicd){ .config = *config };
 }
 
+/* Of a wire, by the control thread. */
+static void call(struct wire_base *w, wire_fn *fn, void *arg)
+{
+	struct nicd_nic *n = w->platform;
+
+	mailbox_call(&n->nicd->mailbox, fn, arg);
+}
+
 int nicd_add(struct nicd *d, const char *name, struct wire_base *wire)
 {
 	struct nicd_nic *n;
@@ -102,14 +110,15 @@ int nicd_add(struct nicd *d, const char *name, struct wire_base *wire)
 	n = calloc(1, sizeof(*n));
 	if (!n)
 		return -ENOMEM;
-	rc = nbnic_init(&n->nic, &nic_ops, n, (uint16_t)wire->ops->kind, &wire->addr, &d->config);
+	rc = nbnic_init(&n->nic, &nic_ops, n, wire->kind, &wire->addr, &d->config);
 	if (rc < 0) {
 		free(n);
 		return rc;
 	}
 	strncpy(n->name, name, sizeof(n->name) - 1);
 	n->wire = wire;
-	wire->mailbox = &d->mailbox;
+	wire->call = call;
+	wire->platform = n;
 	n->nicd = d;
 	d->nic[d->nnic++] = n;
 	return 0;

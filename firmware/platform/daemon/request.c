@@ -171,7 +171,7 @@ static int nic_stat(struct control_client *c)
 	struct stat_call call = { .nic = c->at->nic, .out = request_reply(k, sizeof(*call.out)) };
 
 	memcpy(call.out->nic, c->at->nic->name, sizeof(call.out->nic));
-	snprintf(call.out->wire, sizeof(call.out->wire), "%s", wire->ops->name);
+	snprintf(call.out->wire, sizeof(call.out->wire), "%s", wire->name);
 	memcpy(call.out->address, wire->text, sizeof(call.out->address));
 	call.out->address[sizeof(call.out->address) - 1] = '\0';
 	call.out->pid = (uint32_t)getpid();

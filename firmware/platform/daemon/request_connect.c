@@ -75,7 +75,7 @@ static int peers_begin(struct wire_base *w, const struct nbar_blob *blob, uint32
 
 	*begun = 0;
 	while (rc == 0 && w->ops->peer_begin && *begun < n &&
-	       nbnic_blob_addr(&blob[*begun], (uint16_t)w->ops->kind, &addr, rank)) {
+	       nbnic_blob_addr(&blob[*begun], w->kind, &addr, rank)) {
 		rc = w->ops->peer_begin(w, &addr, why);
 		*begun += rc == 0;
 	}
@@ -88,7 +88,7 @@ static void peers_end(struct wire_base *w, const struct nbar_blob *blob, uint32_
 	uint32_t rank;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (nbnic_blob_addr(&blob[i], (uint16_t)w->ops->kind, &addr, &rank))
+		if (nbnic_blob_addr(&blob[i], w->kind, &addr, &rank))
 			w->ops->peer_end(w, &addr);
 }
 

@@ -173,7 +173,7 @@ static void run_made(void *arg, uint64_t now)
 	l->state = c->open ? VERBS_LINE_OPEN : VERBS_LINE_IDLE;
 }
 
-void verbs_line_connect(const struct verbs_wire *w, struct verbs_peer *p)
+void verbs_line_connect(struct verbs_wire *w, struct verbs_peer *p)
 {
 	struct verbs_line *l = p->line;
 	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
@@ -203,5 +203,5 @@ void verbs_line_connect(const struct verbs_wire *w, struct verbs_peer *p)
 	if (rc < 0)
 		log_error("nic %s: no connection to queue pair %u: %s; datagrams go instead",
 			  w->nic, p->qpn, strerror(-rc));
-	mailbox_call(w->base.mailbox, run_made, &call);
+	w->base.call(&w->base, run_made, &call);
 }

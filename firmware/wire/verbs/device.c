@@ -293,8 +293,7 @@ static int inline_choose(struct verbs_wire *w, const char *text)
 	return -EINVAL;
 }
 
-int verbs_device_open(struct verbs_wire *w, const char *(*option)(void *args, const char *key),
-		      void *args)
+int verbs_device_open(struct verbs_wire *w, wire_option *option, void *args)
 {
 	char ip[INET6_ADDRSTRLEN];
 	int rc = verbs_mode_read(w, option(args, "mode"));

@@ -3,7 +3,7 @@
  * peer.c - NICs that the wire "verbs" sends to.
  *
  * Called by the control thread, as all this takes system calls. What the polling thread owns it
- * changes only through the mailbox.
+ * changes only by base.call.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -113,7 +113,7 @@ static struct verbs_peer *peer_make(struct verbs_wire *w, const struct verbs_add
 		errno = err;
 		return NULL;
 	}
-	mailbox_call(w->base.mailbox, run_insert, &call);
+	w->base.call(&w->base, run_insert, &call);
 	return p;
 }
 
@@ -129,7 +129,7 @@ static void peer_drop(struct verbs_wire *w, struct verbs_peer *p)
 {
 	struct peer_call call = { .w = w, .peer = p };
 
-	mailbox_call(w->base.mailbox, run_remove, &call);
+	w->base.call(&w->base, run_remove, &call);
 	peer_free(p);
 }
 
@@ -148,7 +148,7 @@ static int line_add(struct verbs_wire *w, struct verbs_peer *p, const char **why
 			       : "its device has no queue pair left; close groups, or use mode=ud";
 		return errno ? -errno : -EIO;
 	}
-	mailbox_call(w->base.mailbox, run_add_line, &call);
+	w->base.call(&w->base, run_add_line, &call);
 	return 0;
 }
 
@@ -175,7 +175,7 @@ int verbs_peer_begin(struct wire_base *base, const struct nbnic_addr *addr, cons
 		w->nstranger++;
 	} else if (memcmp(&p->addr, addr, sizeof(*addr)) != 0) {
 		call.peer = p;
-		mailbox_call(base->mailbox, run_rename, &call);
+		w->base.call(&w->base, run_rename, &call);
 	}
 	rc = line_add(w, p, why);
 	if (rc == 0 && p->users++ == 0)
@@ -240,7 +240,7 @@ void verbs_serve(struct wire_base *base)
 	if (read(w->wake_fd, &n, sizeof(n)) < 0)
 		return;
 	do {
-		mailbox_call(base->mailbox, run_take, &call);
+		w->base.call(&w->base, run_take, &call);
 		if (call.broken)
 			verbs_repair(w);
 		if (call.wanted)

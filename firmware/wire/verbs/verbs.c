@@ -312,8 +312,7 @@ static int watch(struct verbs_wire *w)
 	return 0;
 }
 
-static int verbs_open(const char *nic, const char *(*option)(void *args, const char *key),
-		      void *args, struct wire_base **out)
+static int verbs_open(const char *nic, wire_option *option, void *args, struct wire_base **out)
 {
 	struct verbs_wire *w = calloc(1, sizeof(*w));
 	int rc;
@@ -321,7 +320,6 @@ static int verbs_open(const char *nic, const char *(*option)(void *args, const c
 	if (!w)
 		return -ENOMEM;
 	strncpy(w->nic, nic, sizeof(w->nic) - 1);
-	w->base.ops = &wire_verbs_ops;
 	w->wake_fd = -1;
 	w->base.fd = -1;
 	rc = verbs_device_open(w, option, args);
@@ -336,17 +334,11 @@ static int verbs_open(const char *nic, const char *(*option)(void *args, const c
 	return 0;
 }
 
-static const char *const verbs_options[] = { "mode", "device", "port",   "gid",
-					     "sl",   "mtu",    "inline", NULL };
-
 const struct wire_ops wire_verbs_ops = {
-	.name = "verbs",
-	.kind = WIRE_VERBS,
 	.open = verbs_open,
 	.close = verbs_close,
 	.poll = verbs_poll,
 	.transmit = verbs_transmit,
-	.options = verbs_options,
 	.peer_begin = verbs_peer_begin,
 	.peer_end = verbs_peer_end,
 	.serve = verbs_serve,

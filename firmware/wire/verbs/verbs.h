@@ -6,12 +6,11 @@
  * peer.c is what the control thread does for peers, repair.c what it does for the
  * device.
  */
-#ifndef NBAR_PORT_VERBS_H
-#define NBAR_PORT_VERBS_H
+#ifndef NBAR_WIRE_VERBS_H
+#define NBAR_WIRE_VERBS_H
 
 #include <infiniband/verbs.h>
 
-#include "mailbox.h"
 #include "wire.h"
 
 #define VERBS_QKEY 0x6e626172u
@@ -185,7 +184,7 @@ void verbs_line_gone_wrong(struct verbs_wire *w, const struct ibv_qp *qp, const 
 /* connect.c: control thread. Makes a line, errno says why not; connects one that is MAKING,
  * or makes it new; ends one. */
 struct verbs_line *verbs_line_make(const struct verbs_wire *w);
-void verbs_line_connect(const struct verbs_wire *w, struct verbs_peer *p);
+void verbs_line_connect(struct verbs_wire *w, struct verbs_peer *p);
 void verbs_line_free(struct verbs_line *l);
 struct ibv_ah_attr verbs_path(const struct verbs_wire *w, const struct verbs_addr *a);
 
@@ -199,8 +198,7 @@ const char *verbs_mode_name(const struct verbs_wire *w);
 int verbs_mode_try(const struct verbs_wire *w);
 
 /* device.c: opens the device, port and GID that the options name. Reports what is wrong. */
-int verbs_device_open(struct verbs_wire *w, const char *(*option)(void *args, const char *key),
-		      void *args);
+int verbs_device_open(struct verbs_wire *w, wire_option *option, void *args);
 
 void verbs_device_close(struct verbs_wire *w);
 
