@@ -257,7 +257,8 @@ struct nbar_req_group_close {
 	X(wire_errors, "frames the wire did not take")                                    \
 	X(linger_cut, "closed groups forgotten early to make room")                       \
 	X(rdma_writes, "frames written into a peer's memory (wire verbs, mode write)")    \
-	X(wire_drops, "frames that the receive queue of the wire dropped")
+	X(wire_drops, "frames that the receive queue of the wire dropped")                \
+	X(wire_refused, "times that the wire had no room for a frame, which had to wait")
 
 enum nbar_counter {
 #define NBAR_COUNTER_ID(name, text) NBAR_COUNTER_##name,

@@ -281,8 +281,10 @@ static unsigned dpdk_poll(struct wire_base *base, struct nbnic *nic, uint64_t no
 
 static bool to_itself(struct dpdk_wire *w, const struct nbfw_token *t)
 {
-	if (w->loop_tail - w->loop_head == LOOP)
+	if (w->loop_tail - w->loop_head == LOOP) {
+		w->base.refused++;
 		return false;
+	}
 	w->loop[w->loop_tail++ % LOOP] = *t;
 	return true;
 }
@@ -294,12 +296,13 @@ static bool dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	struct rte_ether_hdr *eth;
 	struct rte_mbuf *m;
 
-	if (memcmp(to->byte, w->mac.addr_bytes, RTE_ETHER_ADDR_LEN) == 0) {
+	if (memcmp(to->byte, w->mac.addr_bytes, RTE_ETHER_ADDR_LEN) == 0)
 		return to_itself(w, t);
-	}
 	m = rte_pktmbuf_alloc(pool);
-	if (!m)
+	if (!m) {
+		w->base.refused++;
 		return false;
+	}
 	eth = (void *)rte_pktmbuf_append(m, FRAME_LENGTH); /* a new mbuf has the room */
 	memcpy(eth->dst_addr.addr_bytes, to->byte, RTE_ETHER_ADDR_LEN);
 	eth->src_addr = w->mac;
@@ -309,6 +312,7 @@ static bool dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		if (rte_eth_tx_burst(w->port, 0, &m, 1) == 1)
 			return true;
 	rte_pktmbuf_free(m);
+	w->base.refused++;
 	return false;
 }
 

@@ -22,7 +22,6 @@
 #include "wire.h"
 
 #define RING_SIZE 65536u /* frames that may be on their way */
-#define BURST 64u
 
 struct ring_frame {
 	uint16_t src, dst; /* indices of NICs */
@@ -117,8 +116,8 @@ static unsigned ring_poll(struct wire_base *base, struct nbnic *nic, uint64_t no
 	w->nic = nic;
 	if (rte_ring_empty(ring))
 		return 0;
-	n = rte_ring_dequeue_zc_burst_elem_start(ring, sizeof(struct ring_frame),
-						 budget < BURST ? budget : BURST, &at, NULL);
+	n = rte_ring_dequeue_zc_burst_elem_start(ring, sizeof(struct ring_frame), budget, &at,
+						 NULL);
 	for (unsigned i = 0; i < n; i++)
 		ring_receive(i < at.n1 ? (const struct ring_frame *)at.ptr1 + i
 				       : (const struct ring_frame *)at.ptr2 + (i - at.n1),
@@ -142,8 +141,10 @@ static bool ring_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		w->base.errors++;
 		return true;
 	}
-	if (rte_ring_enqueue_zc_bulk_elem_start(ring, sizeof(*f), 1, &at, NULL) == 0)
+	if (rte_ring_enqueue_zc_bulk_elem_start(ring, sizeof(*f), 1, &at, NULL) == 0) {
+		w->base.refused++;
 		return false;
+	}
 	f = at.ptr1;
 	f->src = (uint16_t)w->index;
 	f->dst = (uint16_t)addr.index;

@@ -21,7 +21,7 @@
 
 #define BURST 32u
 #define ROOM (NBFW_FRAME_SIZE + 16) /* of a datagram that is too long, the beginning is enough */
-#define RECEIVE_BUFFER (4 << 20)    /* wanted; the kernel gives what it allows */
+#define RECEIVE_BUFFER (16 << 20)   /* wanted; the kernel gives what it allows */
 
 union udp_name {
 	struct sockaddr any;
@@ -34,10 +34,12 @@ struct udp_wire {
 	int fd;
 	uint32_t scope; /* of a link-local address */
 	sa_family_t family;
+	uint32_t dropped; /* by the socket's receive queue, as last told */
 	struct mmsghdr msg[BURST];
 	struct iovec iov[BURST];
 	union udp_name from[BURST];
 	uint8_t frame[BURST][ROOM];
+	uint8_t control[BURST][CMSG_SPACE(sizeof(uint32_t))] __attribute__((aligned(8)));
 };
 
 /* An address: 4 or 6, 0, port (2 bytes), IP address (4 or 16), as they stand on the wire. */
@@ -178,7 +180,10 @@ static int udp_bind(struct udp_wire *w, const char *nic, const char *bind_to, co
 		log_error("nic %s: bind=%s: %s", nic, bind_to, strerror(-rc));
 		return rc;
 	}
-	(void)setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+	/* Beyond the limit of the machine, net.core.rmem_max, where we may. */
+	if (setsockopt(w->fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)) < 0)
+		(void)setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+	(void)setsockopt(w->fd, SOL_SOCKET, SO_RXQ_OVFL, &one, sizeof(one));
 	if (!address && is_wildcard(&self)) {
 		log_error(
 			"nic %s: bind=%s is every address of this machine; say which one peers are to "
@@ -247,22 +252,40 @@ static int udp_open(const char *nic, wire_option *option, void *args, struct wir
 		w->msg[i].msg_hdr.msg_iov = &w->iov[i];
 		w->msg[i].msg_hdr.msg_iovlen = 1;
 		w->msg[i].msg_hdr.msg_name = &w->from[i];
+		w->msg[i].msg_hdr.msg_control = w->control[i];
 	}
 	*out = &w->base;
 	return 0;
 }
 
-static unsigned udp_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
+/* With a datagram comes how many the receive queue has dropped since the socket was made, modulo
+ * 2^32; with none as long as that is 0. */
+static void count_drops(struct udp_wire *w, struct msghdr *m)
 {
-	struct udp_wire *w = (struct udp_wire *)base;
+	const struct cmsghdr *c = CMSG_FIRSTHDR(m);
+	uint32_t dropped;
+
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_RXQ_OVFL)
+		return;
+	memcpy(&dropped, CMSG_DATA(c), sizeof(dropped));
+	w->base.drops += dropped - w->dropped;
+	w->dropped = dropped;
+}
+
+/* One system call's worth. */
+static unsigned take_burst(struct udp_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
+{
 	struct nbnic_addr from;
 	struct nbfw_token t;
-	unsigned most = budget < BURST ? budget : BURST;
 	int n;
 
-	for (unsigned i = 0; i < most; i++)
+	for (unsigned i = 0; i < most; i++) {
 		w->msg[i].msg_hdr.msg_namelen = sizeof(w->from[i]);
+		w->msg[i].msg_hdr.msg_controllen = sizeof(w->control[i]);
+	}
 	n = recvmmsg(w->fd, w->msg, most, MSG_DONTWAIT, NULL);
+	if (n > 0)
+		count_drops(w, &w->msg[n - 1].msg_hdr);
 	for (int i = 0; i < n; i++) {
 		if (!nbfw_token_unpack(w->frame[i], w->msg[i].msg_len, &t)) {
 			w->base.malformed++;
@@ -272,6 +295,20 @@ static unsigned udp_poll(struct wire_base *base, struct nbnic *nic, uint64_t now
 		nbnic_receive(nic, &from, &t, now);
 	}
 	return n > 0 ? (unsigned)n : 0;
+}
+
+/* Bursts until the socket is empty, or the budget used. */
+static unsigned udp_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
+{
+	struct udp_wire *w = (struct udp_wire *)base;
+	unsigned n = 0, most, got;
+
+	do {
+		most = budget - n < BURST ? budget - n : BURST;
+		got = take_burst(w, nic, now, most);
+		n += got;
+	} while (got == most && n < budget);
+	return n;
 }
 
 static bool udp_transmit(struct wire_base *base, const struct nbnic_addr *to,
@@ -285,8 +322,10 @@ static bool udp_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	nbfw_token_pack(t, frame);
 	if (length > 0 && sendto(w->fd, frame, sizeof(frame), MSG_DONTWAIT, &name.any, length) >= 0)
 		return true;
-	if (length > 0 && (errno == EAGAIN || errno == ENOBUFS))
+	if (length > 0 && (errno == EAGAIN || errno == ENOBUFS)) {
+		w->base.refused++;
 		return false;
+	}
 	w->base.errors++;
 	return true;
 }

@@ -30,7 +30,8 @@ struct wire_base {
 	/* The platform moves these to the counters of the NIC, and sets them to 0. */
 	uint64_t errors;    /* frames the wire did not take */
 	uint64_t malformed; /* frames that did not unpack */
-	uint64_t drops;     /* frames that the wire had no room for when they came in */
+	uint64_t drops;     /* frames that the receive queue had no room for */
+	uint64_t refused;   /* times that transmit had no room for a frame */
 	uint64_t writes;    /* frames that went as RDMA writes */
 	int fd;             /* with ops->serve: readable when it is to be called */
 	/*

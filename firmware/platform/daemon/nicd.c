@@ -130,10 +130,12 @@ void nicd_count_wire(struct nicd_nic *n)
 	n->nic.counter[NBAR_COUNTER_frames_malformed] += n->wire->malformed;
 	n->nic.counter[NBAR_COUNTER_rdma_writes] += n->wire->writes;
 	n->nic.counter[NBAR_COUNTER_wire_drops] += n->wire->drops;
+	n->nic.counter[NBAR_COUNTER_wire_refused] += n->wire->refused;
 	n->wire->errors = 0;
 	n->wire->malformed = 0;
 	n->wire->writes = 0;
 	n->wire->drops = 0;
+	n->wire->refused = 0;
 }
 
 bool nicd_turn(struct nicd *d, uint64_t now)
