@@ -23,7 +23,8 @@
 #define IF_VERBS(ops) NULL
 #endif
 
-extern const struct wire_ops wire_ring_ops, wire_udp_ops, wire_dpdk_ops, wire_verbs_ops;
+extern const struct wire_ops wire_ring_ops, wire_udp_ops, wire_dpdk_ops, wire_verbs_ops,
+	wire_shm_ops;
 
 /* The first is what a daemon's NIC has if no wire is named. A NIC inside a program prefers the
  * last that fits. */
@@ -64,6 +65,17 @@ static const struct wire wires[] = {
 			{ "port", "or its INDEX" },
 		},
 		.ops = IF_DPDK(&wire_dpdk_ops),
+	},
+	{
+		.name = "shm",
+		.kind = 5,
+		.reach = WIRE_REACH_MACHINE,
+		.places = WIRE_IN_DAEMON | WIRE_IN_PROCESS,
+		.help = "memory shared by daemons and programs of one user on one machine",
+		.key = {
+			{ "dir", "FOLDER where they meet (/dev/shm/nbar-UID)" },
+		},
+		.ops = &wire_shm_ops,
 	},
 	{
 		.name = "verbs",
