@@ -2,9 +2,11 @@
 /*
  * verbs.h - what the files of the wire "verbs" share; nobody else includes it.
  *
- * verbs.c is the polling thread's side, device.c opens a port of an RDMA device,
- * peer.c is what the control thread does for peers, repair.c what it does for the
- * device.
+ * Each file calls only files above it in this list:
+ *   place.c table.c queue.c   leaves: memory that peers write to, peers, the queue pair of
+ * datagrams mode.c device.c           opens a port of an RDMA device connect.c line.c connections
+ * to peers: control thread, polling thread repair.c peer.c           what the control thread does
+ * for the device, and for peers verbs.c                   the wire
  */
 #ifndef NBAR_WIRE_VERBS_H
 #define NBAR_WIRE_VERBS_H
@@ -165,6 +167,31 @@ struct verbs_wire {
 	bool gid_gone; /* and that has been told */
 };
 
+/* table.c: either thread finds, the polling thread changes. */
+struct verbs_peer *verbs_peer_find(const struct verbs_wire *w, const struct verbs_addr *a);
+void verbs_peer_insert(struct verbs_wire *w, struct verbs_peer *p);
+void verbs_peer_remove(struct verbs_wire *w, struct verbs_peer *p);
+
+/* queue.c: says why a thing could not be made, and what to do; returns negative errno. */
+int verbs_error(const struct verbs_wire *w, const char *what, int err);
+/* Memory of n slots to send from, unless frames are sent inline. 0, or negative errno. */
+int verbs_out_make(const struct verbs_wire *w, struct verbs_out *out, uint32_t n);
+void verbs_out_free(struct verbs_out *out);
+/* Brings the datagram queue pair from RESET to where it sends and receives. */
+int verbs_qp_start(struct verbs_wire *w);
+/* Polling thread: gives the queue pair one receive buffer; all of them. */
+void verbs_post_one(struct verbs_wire *w, uint64_t i);
+void verbs_post_all(struct verbs_wire *w);
+/* Polling thread: the queue pair is in an error. */
+void verbs_gone_wrong(struct verbs_wire *w);
+/* Polling thread: sends that are done. */
+void verbs_look_for_completions(struct verbs_wire *w);
+/* Polling thread: asks for the control thread, which is to call verbs_serve. */
+void verbs_wake(const struct verbs_wire *w);
+/* Polling thread: sends a datagram of up to NBFW_FRAME_SIZE bytes; false: it cannot go now. */
+bool verbs_send(struct verbs_wire *w, const struct verbs_peer *p, const void *data,
+		uint32_t length);
+
 /* place.c: the turn of a place; what stands before it is read after it. */
 uint32_t verbs_place_turn(const struct verbs_place *p);
 
@@ -194,26 +221,10 @@ int verbs_mode_read(struct verbs_wire *w, const char *text);
 int verbs_mode_resolve(struct verbs_wire *w);
 const char *verbs_mode_name(const struct verbs_wire *w);
 
-/* A connection for trial: a device that has none is to say so now, not to the first group. */
-int verbs_mode_try(const struct verbs_wire *w);
-
 /* device.c: opens the device, port and GID that the options name. Reports what is wrong. */
 int verbs_device_open(struct verbs_wire *w, wire_option *option, void *args);
 
 void verbs_device_close(struct verbs_wire *w);
-
-/* Brings the datagram queue pair from RESET to where it sends and receives. */
-int verbs_qp_start(struct verbs_wire *w);
-
-/* Memory of n slots to send from, unless frames are sent inline. 0, or negative errno. */
-int verbs_out_make(const struct verbs_wire *w, struct verbs_out *out, uint32_t n);
-void verbs_out_free(struct verbs_out *out);
-
-/* Says why a thing could not be made, and what to do; returns negative errno. */
-int verbs_error(const struct verbs_wire *w, const char *what, int err);
-
-/* Either thread. */
-struct verbs_peer *verbs_peer_find(const struct verbs_wire *w, const struct verbs_addr *a);
 
 /* peer.c: control thread */
 int verbs_peer_begin(struct wire_base *base, const struct nbnic_addr *addr, const char **why);
@@ -224,19 +235,6 @@ void verbs_peers_free(struct verbs_wire *w);
 /* repair.c: control thread. Starts the queue pair again; takes what the device says. */
 void verbs_repair(struct verbs_wire *w);
 void verbs_events(struct verbs_wire *w);
-
-/* verbs.c, for the polling thread but verbs_peer_find */
-void verbs_peer_insert(struct verbs_wire *w, struct verbs_peer *p);
-void verbs_peer_remove(struct verbs_wire *w, struct verbs_peer *p);
-/* Gives the queue pair all its receive buffers. */
-void verbs_post_all(struct verbs_wire *w);
-/* The queue pair is in an error. */
-void verbs_gone_wrong(struct verbs_wire *w);
-/* Asks for the control thread: it is to call verbs_serve. */
-void verbs_wake(const struct verbs_wire *w);
-/* Sends a datagram of up to NBFW_FRAME_SIZE bytes; false: it cannot go now. */
-bool verbs_send(struct verbs_wire *w, const struct verbs_peer *p, const void *data,
-		uint32_t length);
 
 /* What sge points at goes from this slot, or inline: the flag of the send. */
 static inline unsigned verbs_out_put(const struct verbs_out *out, uint32_t slot,
