@@ -231,6 +231,9 @@ struct nbar_req_group_close {
 	uint32_t reserved;
 };
 
+/* The wire of a daemon's NIC for which none is named. */
+#define NBAR_WIRE_DEFAULT "ring"
+
 /* Counters of a NIC, in the order of nbar_rep_nic_stat.counter[]. X(name, what it counts) */
 #define NBAR_COUNTERS(X)                                                                  \
 	X(barriers_completed, "barriers completed")                                       \

@@ -26,8 +26,7 @@
 extern const struct wire_ops wire_ring_ops, wire_udp_ops, wire_dpdk_ops, wire_verbs_ops,
 	wire_shm_ops;
 
-/* The first is what a daemon's NIC has if no wire is named. A NIC inside a program prefers the
- * last that fits. */
+/* A NIC inside a program for which no wire is named takes the last that fits. */
 static const struct wire wires[] = {
 	{
 		.name = "ring",
@@ -108,7 +107,11 @@ const struct wire *wires_next(const struct wire *row, unsigned place)
 
 const struct wire *wires_default(void)
 {
-	return wires;
+	const struct wire *w = wires;
+
+	while (strcmp(w->name, NBAR_WIRE_DEFAULT) != 0)
+		w++;
+	return w;
 }
 
 int wires_find(const char *what, const char *name, unsigned place, const struct wire **out)
