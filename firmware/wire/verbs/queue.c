@@ -3,8 +3,8 @@
  * queue.c - the queue pair of datagrams of the wire "verbs", and what all its files need: memory to
  * send from, errors, the call for the control thread.
  *
- * verbs_send, verbs_post_*, verbs_gone_wrong, verbs_look_for_completions and verbs_wake are called
- * by the polling thread, the others when a NIC is opened, closed or repaired.
+ * verbs_send, verbs_post_*, verbs_queue_failed, verbs_look_for_completions and verbs_wake are
+ * called by the polling thread, the others when a NIC is opened, closed or repaired.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ void verbs_post_all(struct verbs_wire *w)
 }
 
 /* The next look asks for the repair. */
-void verbs_gone_wrong(struct verbs_wire *w)
+void verbs_queue_failed(struct verbs_wire *w)
 {
 	w->base.errors++;
 	w->broken = true;
@@ -107,7 +107,7 @@ void verbs_look_for_completions(struct verbs_wire *w)
 
 	for (int i = 0; i < n; i++) {
 		if (wc[i].status != IBV_WC_SUCCESS)
-			verbs_gone_wrong(w);
+			verbs_queue_failed(w);
 		w->done += VERBS_SIGNALLED;
 	}
 }

@@ -53,9 +53,9 @@ static void run_queue_error(void *arg, uint64_t now)
 
 	(void)now;
 	if (c->qp == c->w->qp)
-		verbs_gone_wrong(c->w);
+		verbs_queue_failed(c->w);
 	else
-		verbs_line_gone_wrong(c->w, c->qp, c->cq);
+		verbs_connection_failed(c->w, c->qp, c->cq);
 }
 
 static bool port_is_up(const struct verbs_wire *w)

@@ -48,9 +48,9 @@ void verbs_peer_remove(struct verbs_wire *w, struct verbs_peer *p)
 	while (*at != p)
 		at = &(*at)->next;
 	*at = p->next;
-	for (at = &w->lines; *at; at = &(*at)->next_line) {
+	for (at = &w->connections; *at; at = &(*at)->next_connection) {
 		if (*at == p) {
-			*at = p->next_line;
+			*at = p->next_connection;
 			break;
 		}
 	}

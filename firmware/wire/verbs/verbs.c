@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * verbs.c - frames in unreliable datagrams of an RDMA device: InfiniBand or RoCE. In the
- * modes that write tokens go another way where they can: line.c.
+ * modes that write tokens go another way where they can: connection.c.
  *
  * Called by the polling thread. Never blocks, registers or creates nothing: memory, queue pair and
  * address handles were made before (device.c, peer.c). What no peer has been made for
@@ -45,8 +45,8 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
 	struct verbs_addr a = verbs_addr_of(to);
-	/* Questions, answers and bad news go as datagrams: they are for when the line has trouble,
-	 * of which nobody is told if it is an unreliable one. Unless datagrams have. */
+	/* Questions, answers and bad news go as datagrams: they are for when the connection has
+	 * trouble, of which nobody is told if it is an unreliable one. Unless datagrams have. */
 	bool write = (t->type == NBFW_TOKEN && !w->asked) || t->type == NBFW_SIGNAL || w->broken;
 	struct verbs_peer *p;
 	uint8_t frame[NBFW_FRAME_SIZE];
@@ -66,7 +66,7 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		return true;
 	}
 	nbfw_token_pack(t, frame);
-	if ((write && p->line && verbs_line_write(w, p, frame)) ||
+	if ((write && p->connection && verbs_connection_write(w, p, frame)) ||
 	    verbs_send(w, p, frame, sizeof(frame)))
 		return true;
 	if (!w->broken)
@@ -103,7 +103,7 @@ static void receive(struct verbs_wire *w, struct nbnic *nic, const struct ibv_wc
 	struct verbs_peer *p;
 	struct verbs_addr a;
 	struct nbnic_addr stranger = { { 0 } };
-	struct verbs_hello hello;
+	struct verbs_handshake handshake;
 	struct nbfw_token t;
 
 	if (!source_of(wc, room, &a)) {
@@ -111,9 +111,9 @@ static void receive(struct verbs_wire *w, struct nbnic *nic, const struct ibv_wc
 		return;
 	}
 	p = verbs_peer_find(w, &a);
-	if (length == sizeof(hello) && data[0] == VERBS_HELLO) {
-		memcpy(&hello, data, sizeof(hello));
-		verbs_line_heard(w, p, &hello);
+	if (length == sizeof(handshake) && data[0] == VERBS_HANDSHAKE) {
+		memcpy(&handshake, data, sizeof(handshake));
+		verbs_connection_heard(w, p, &handshake);
 		return;
 	}
 	if (!nbfw_token_unpack(data, length, &t)) {
@@ -138,20 +138,20 @@ static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t n
 	if (now >= w->look_at) {
 		w->look_at = now + LOOK_NS;
 		verbs_look_for_completions(w);
-		verbs_line_look(w, now);
+		verbs_connection_look(w, now);
 		look_for_repair(w, nic, now);
 	}
 	for (unsigned i = 0; i < own; i++)
 		nbnic_receive(nic, &base->addr, &w->loop[w->loop_head++ % VERBS_LOOP], now);
 	for (int i = 0; i < n; i++) {
 		if (wc[i].status != IBV_WC_SUCCESS) {
-			verbs_gone_wrong(w);
+			verbs_queue_failed(w);
 			continue;
 		}
 		receive(w, nic, &wc[i], now);
 		verbs_post_one(w, wc[i].wr_id);
 	}
-	return own + verbs_line_poll(w, nic, now) + (n > 0 ? (unsigned)n : 0);
+	return own + verbs_connection_poll(w, nic, now) + (n > 0 ? (unsigned)n : 0);
 }
 
 static void verbs_close(struct wire_base *base)
@@ -193,11 +193,11 @@ static int watch(struct verbs_wire *w)
 
 static int mode_try(const struct verbs_wire *w)
 {
-	struct verbs_line *l;
+	struct verbs_connection *l;
 
 	if (w->self.mode == VERBS_UD)
 		return 0;
-	l = verbs_line_make(w);
+	l = verbs_connection_make(w);
 	if (!l && errno == ENOMEM)
 		return 0; /* there may be memory when a group is connected */
 	if (!l)
@@ -207,7 +207,7 @@ static int mode_try(const struct verbs_wire *w)
 				? "a reliable connection (mode=ud does without)"
 				: "an unreliable connection (mode=write-rc has reliable ones)",
 			errno);
-	verbs_line_free(l);
+	verbs_connection_free(l);
 	return 0;
 }
 
