@@ -131,6 +131,29 @@ static int eal_start(const struct options *o)
 	return 1;
 }
 
+/* Wires that need no DPDK run without it, unless there are arguments for it. */
+static bool wants_eal(const struct options *o)
+{
+	bool wanted = o->eal_argc > 0;
+
+	for (uint32_t i = 0; i < o->nnic; i++)
+		wanted |= o->nic[i].wire->dpdk;
+	return wanted;
+}
+
+/* What the EAL would do with the polling thread. */
+static int cpu_take(unsigned cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) == 0)
+		return 0;
+	log_error("--cpu %u: %s; try another --cpu", cpu, strerror(errno));
+	return 1;
+}
+
 static int nics_open(const struct options *o, struct nicd *d)
 {
 	for (uint32_t i = 0; i < o->nnic; i++) {
@@ -216,7 +239,7 @@ int main(int argc, char **argv)
 		return 1;
 	stop_fd = signals_open();
 	limits_raise();
-	rc = eal_start(&o);
+	rc = wants_eal(&o) ? eal_start(&o) : cpu_take(o.cpu);
 	if (rc)
 		return rc;
 	nicd_init(&d, &o.config);
@@ -226,7 +249,8 @@ int main(int argc, char **argv)
 	else
 		rc = serve(&o, &d, stop_fd);
 	nicd_fini(&d);
-	rte_eal_cleanup();
+	if (wants_eal(&o))
+		rte_eal_cleanup();
 	close(stop_fd);
 	close(lock);
 	return rc;
