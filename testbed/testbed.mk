@@ -104,6 +104,14 @@ OBJS += $(BENCH_ENGINE_OBJ)
 bench-engine: $(BUILD)/bench-engine ## the engine alone: ns a token
 	$(Q)$(BUILD)/bench-engine
 
+$(BUILD)/raw-oneway: testbed/bench/raw_oneway.c
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE $(subst -I/,-isystem /,$(DPDK_CFLAGS)) $(ALL_LDFLAGS) $< -o $@ $(DPDK_LIBS) -lpthread
+
+bench-raw: all $(BUILD)/raw-oneway ## barriers of 2 over net_af_packet, next to the bare one-way time of its frames
+	$(Q)BUILD=$(BUILD) testbed/bench/raw.sh
+
+.PHONY: bench-raw
 .PHONY: check-oracle check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
 include $(wildcard testbed/hosts/cluster.mk) testbed/mpi/mpi.mk testbed/verbs/verbs.mk

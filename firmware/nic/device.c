@@ -77,8 +77,7 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
 	d->open_bytes_max = bytes - bytes / 4;
 	d->port_bytes_max = bytes / 4;
 	nbnic_text_copy(d->name, sizeof(d->name), name);
-	return nbnic_init(&d->nic, &device_ops, d, (uint16_t)wire->ops->kind, &wire->addr,
-			  &nic_config);
+	return nbnic_init(&d->nic, &device_ops, d, wire->kind, &wire->addr, &nic_config);
 }
 
 void nbnic_device_count_wire(struct nbnic_device *d)
@@ -88,9 +87,13 @@ void nbnic_device_count_wire(struct nbnic_device *d)
 	d->nic.counter[NBAR_COUNTER_wire_errors] += w->errors;
 	d->nic.counter[NBAR_COUNTER_frames_malformed] += w->malformed;
 	d->nic.counter[NBAR_COUNTER_rdma_writes] += w->writes;
+	d->nic.counter[NBAR_COUNTER_wire_drops] += w->drops;
+	d->nic.counter[NBAR_COUNTER_wire_refused] += w->refused;
 	w->errors = 0;
 	w->malformed = 0;
 	w->writes = 0;
+	w->drops = 0;
+	w->refused = 0;
 }
 
 /* Sends what hosts have in their send rings, of the ports in turn. */

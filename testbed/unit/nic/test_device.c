@@ -63,7 +63,6 @@ static bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to,
 }
 
 static const struct wire_ops loop_ops = {
-	.name = "loop",
 	.poll = loop_poll,
 	.transmit = loop_transmit,
 };
@@ -149,6 +148,7 @@ static void begin(uint64_t memory_bytes)
 	memset(&w, 0, sizeof(w));
 	w.now = 1;
 	w.wire.base.ops = &loop_ops;
+	w.wire.base.name = "loop";
 	w.wire.room = UINT32_MAX;
 	assert_int_equal(nbnic_device_init(&w.device, "n0", &w.wire.base, &platform, NULL, &config),
 			 0);
