@@ -65,16 +65,6 @@ static int take_reply(struct nbar_group *g, const struct nbar_rep_group_open *re
 	return 0;
 }
 
-/* Entries of the receive ring that are there now are for an earlier group of the cell. */
-static uint32_t first_signal(const struct nbar_port *port)
-{
-	uint32_t at = port->recvs_taken;
-
-	while (order_signal_ready(&port->page->recv[at % NBAR_SIGNALS_MAX].seq, at + 1))
-		at++;
-	return at;
-}
-
 static void group_free(struct nbar_group *g)
 {
 	free(g->peer);
@@ -144,7 +134,7 @@ int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 		return err;
 	}
 	if (g->is_signal)
-		g->first_signal = first_signal(port);
+		nblib_signal_drop(port, g->cell);
 	nbar_group_set_wait(g, &wait);
 	port->group[g->cell] = g;
 	g->blob = reply.blob;

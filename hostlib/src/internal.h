@@ -117,11 +117,15 @@ struct nbar_group {
 	struct nbar_blob blob;
 	uint32_t cell, rank, size;
 	uint32_t npeer, nconnected;
-	uint32_t first_signal; /* older entries of recv[] are not for this group */
-	uint32_t *peer;        /* ranks */
+	uint32_t *peer; /* ranks */
 	struct nbar_wait_policy wait;
 	uint64_t yields, sleeps; /* by order.h */
 };
+
+/* --- signal.c ------------------------------------------------------------------------------ */
+
+/* A group begins in a cell: drops the messages that came for an earlier group of that cell. */
+void nblib_signal_drop(struct nbar_port *port, uint32_t cell);
 
 /* --- barrier.c ----------------------------------------------------------------------------- */
 
