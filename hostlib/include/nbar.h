@@ -225,7 +225,8 @@ __attribute__((aligned(128)))
 ;
 
 /* Prepares a team of size threads over group (or NULL), of kind "sense-reverse". While a team uses
- * a group, nobody else posts on it. -EINVAL: size 0. -EBUSY: the group has a barrier under way. */
+ * a group, nobody else posts on it. -EINVAL: size 0. -EBUSY: the group has a barrier under way.
+ * -EPERM: this process is only attached to the group. */
 int nbar_team_init(struct nbar_team *team, uint32_t size, struct nbar_group *group);
 
 /* Waits for all threads of the team, and for all members of the group. 0, or as nbar_wait (for
