@@ -64,7 +64,7 @@ struct nbar_group_attr {
 /*
  * Opens a group and yields the blob that the other members need. From here on the NIC keeps what
  * others send. Errors: -EINVAL, -ERANGE bad attributes or plan; -ENOSPC the NIC is full; -ENETDOWN
- * the NIC is gone.
+ * the NIC is gone; -ETIMEDOUT it has not answered for 30 s: try again, all else goes on.
  */
 int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 		    struct nbar_group **out, struct nbar_blob *blob);
@@ -73,7 +73,7 @@ int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
  * Connects a group: blobs[r] is the blob of rank r, for all r below size (the NIC gets just those
  * it needs; the rest may be anything). For "signal" groups all ranks but its own become peers, and
  * the index of peer r is r, or r - 1 beyond its own rank. -EPROTO: a blob is of another group,
- * version, wire or algorithm; the text names its rank.
+ * version, wire or algorithm; the text names its rank. -ETIMEDOUT: as above, but close the group.
  */
 int nbar_group_connect(struct nbar_group *g, const struct nbar_blob *blobs);
 

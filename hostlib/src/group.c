@@ -156,6 +156,12 @@ int nbar_group_connect(struct nbar_group *g, const struct nbar_blob *blobs)
 
 	if (g->connected)
 		return nblib_fail(-EISCONN, "the group is connected already");
+	if (g->unsure)
+		return nblib_fail(
+			-ETIMEDOUT,
+			"NIC %s has not answered an earlier request to connect the group: "
+			"close the group, and open another",
+			g->port->link.nic);
 	some = malloc(BLOBS_A_MESSAGE * sizeof(*some));
 	if (!some)
 		return nblib_fail(-ENOMEM, "no memory for a message");
@@ -173,6 +179,7 @@ int nbar_group_connect(struct nbar_group *g, const struct nbar_blob *blobs)
 		err = nblib_link_call(&g->port->link, &call);
 		if (err == 0)
 			g->nconnected += n;
+		g->unsure = call.unanswered;
 	} while (err == 0 && g->nconnected < g->npeer);
 	free(some);
 	if (err == 0 && reply.missing != 0)

@@ -284,8 +284,6 @@ static int check_head(struct control *k, size_t length, bool truncated)
 	if (q->op < NBAR_OP_PORT_OPEN || q->op > NBAR_OP_GROUP_ATTACH)
 		return request_fail(k, -EOPNOTSUPP, "unknown op %u: there are %u to %u", q->op,
 				    NBAR_OP_PORT_OPEN, NBAR_OP_GROUP_ATTACH);
-	if (q->reserved != 0)
-		return request_fail(k, -EINVAL, "the reserved word of the request is not 0");
 	return 0;
 }
 
@@ -299,6 +297,7 @@ void request_answer(struct control_client *c, size_t length, bool truncated)
 		.version = NBAR_ABI_VERSION,
 		.op = length >= sizeof(k->in.head) ? k->in.head.op : 0,
 		.length = sizeof(k->out.head),
+		.seq = length >= sizeof(k->in.head) ? k->in.head.seq : 0,
 	};
 	if (check_head(k, length, truncated) == 0)
 		dispatch(c, k->in.head.op, &k->in.head + 1, length - sizeof(k->in.head));
