@@ -103,4 +103,4 @@ bench-engine: $(BUILD)/bench-engine ## the engine alone: ns a token
 
 .PHONY: check-oracle check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
-include $(wildcard testbed/hosts/cluster.mk) testbed/mpi/mpi.mk testbed/verbs/verbs.mk
+include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/mpi/mpi.mk testbed/verbs/verbs.mk
