@@ -242,9 +242,9 @@ static void hostbar_free(struct hostbar *hb)
 }
 
 int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
-		 const struct hostbar_config *config, struct hostbar **out, struct nbar_blob *blob)
+		 const struct nbnic_config *config, struct hostbar **out, struct nbar_blob *blob)
 {
-	struct nbnic_config times = { HOSTBAR_PULL_NS, HOSTBAR_BUDGET_NS };
+	static const struct nbnic_config usual = { HOSTBAR_PULL_NS, HOSTBAR_BUDGET_NS };
 	struct nbar_group_attr signal = *attr;
 	struct hostbar *hb = calloc(1, sizeof(*hb));
 	int r;
@@ -252,9 +252,7 @@ int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	if (!hb)
 		return -ENOMEM;
 	hb->port = port;
-	if (config)
-		times = (struct nbnic_config){ config->pull_ns, config->budget_ns };
-	r = nbnic_init(&hb->nic, &ops, hb, 0, &hb->from, &times);
+	r = nbnic_init(&hb->nic, &ops, hb, 0, &hb->from, config ? config : &usual);
 	if (!r)
 		r = open_member(hb, attr);
 	signal.alg = "signal";
