@@ -244,7 +244,8 @@ static void hostbar_free(struct hostbar *hb)
 int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 		 const struct nbnic_config *config, struct hostbar **out, struct nbar_blob *blob)
 {
-	static const struct nbnic_config usual = { HOSTBAR_PULL_NS, HOSTBAR_BUDGET_NS };
+	static const struct nbnic_config usual = { .pull_ns = HOSTBAR_PULL_NS,
+						   .budget_ns = HOSTBAR_BUDGET_NS };
 	struct nbar_group_attr signal = *attr;
 	struct hostbar *hb = calloc(1, sizeof(*hb));
 	int r;
