@@ -47,7 +47,7 @@ OBJS += $(UNIT_OBJ)
 
 # End-to-end: scripts that start real daemons. The oracle is the program most of them use.
 $(BUILD)/oracle: $(BUILD)/test/testbed/e2e/oracle.o $(BUILD)/tools/tools/bench/hostbar.o \
-                 $(BUILD)/libnbar.a $(BUILD)/libnbfw.a
+                 $(BUILD)/libnbar.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
 # Some are sourced by others.

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# nbar: one command with subcommands. Links libnbar, and libnbfw.a for the host-based baseline.
+# nbar: one command with subcommands. Links libnbar; and libnbnic.a and libnbfw.a for the host-based baseline.
 
 UNITS += tools
 CFLAGS_tools = -D_GNU_SOURCE -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ihostlib/include -Ifirmware/include \
-               -Ifirmware/core $(TOOLS_INC)
+               -Ifirmware/core -Ifirmware/nic $(TOOLS_INC)
 # A folder each subcommand, and main/ for what several share. Of mpi/, `nbar` itself has two files.
 TOOLS_DIRS := $(addprefix tools/,main bench sweep threads report stat)
 TOOLS_INC := $(TOOLS_DIRS:%=-I%)
 TOOLS_SRC := $(wildcard $(TOOLS_DIRS:%=%/*.c)) tools/mpi/mpi_bench.c tools/mpi/options.c
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o)
-$(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbar.a $(BUILD)/libnbfw.a
+$(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbar.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -ljansson -lm -lpthread
 

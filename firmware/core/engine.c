@@ -2,8 +2,7 @@
 /*
  * engine.c - the barrier protocol, as one pure step function.
  *
- * Called by the NIC loop for each doorbell, frame and timeout; by the host-based baseline for the
- * same three. Must never block, allocate, read a clock or look past the plan. The rules R1.. named
+ * Called by the NIC loop for each doorbell, frame and timeout. Must never block, allocate, read a clock or look past the plan. The rules R1.. named
  * here are those of PROTOCOL.md.
  */
 #include "engine.h"

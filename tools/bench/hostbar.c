@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hostbar.c - see hostbar.h. The counterpart of firmware/nic/nic.c on the host's side of the page.
+ * hostbar.c - see hostbar.h: a NIC of firmware/nic whose wire is the signal service of another.
  *
- * A message is five words: epoch, slot, arg, info, type, as in struct nbfw_token. Its source is
- * what the receive ring says. A message that the send ring has no room for is lost, as on any wire:
- * whoever misses it asks again.
+ * A message is the five words of struct nbfw_token, with the type in place of reply_handle. The
+ * address of a member is its rank. Handles and cookies do not travel: the signal service has found
+ * the member already, so each message gets those of the member that takes it.
+ *
+ * The clock of this NIC stands still while messages come in, so that none of them needs a look at
+ * the clock: an interval begins with the first look after the event that armed the timer.
  */
 #include "hostbar.h"
 
@@ -14,124 +17,106 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine.h"
-#include "plan.h"
+#include "nic.h"
 #include "tool.h"
 
 /* Polls without a message between two looks at the clock. */
 #define POLLS_PER_CLOCK 32u
 
-enum { WORD_EPOCH, WORD_SLOT, WORD_ARG, WORD_INFO, WORD_TYPE };
+#define WORD_TYPE 4
 
 struct hostbar {
 	struct nbar_port *port;
-	struct nbar_group *group;
-	struct nbar_plan *plan;
-	struct nbfw_state *state;
-	uint32_t posted;
+	struct nbar_group *group;   /* "signal": the wire */
+	struct nbnic_group *member; /* the only group of the NIC */
+	uint32_t completed;         /* epoch of the last barrier completed */
+	uint32_t status, culprit;
 	uint32_t polls; /* without a message */
 	bool connected;
-	bool armed;
-	uint64_t deadline; /* 0: armed since the clock was last read */
-	uint64_t budget_ns;
-	uint64_t interval[NBFW_WINDOW];
+	bool moved;      /* the barrier went on since the last look at the clock */
+	uint64_t now;    /* of the NIC's clock */
+	uint64_t looked; /* tool_now_ns of the last look */
 	char error[160];
+	struct nbnic_addr from; /* of the message being taken */
+	struct nbnic nic;
 };
 
-/* Epoch of the last barrier completed. */
-static uint32_t completed(const struct hostbar *hb)
+static bool transmit(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t)
 {
-	return hb->state->epoch - hb->state->running;
+	struct hostbar *hb = ctx;
+	uint32_t word[NBAR_SIGNAL_WORDS] = { t->epoch, t->slot, t->arg, t->info, t->type };
+	uint32_t rank;
+
+	memcpy(&rank, to->byte, sizeof(rank));
+	return nbar_signal_send(hb->group, rank - (rank > hb->member->rank), word) != -EAGAIN;
 }
 
-static void send_message(struct hostbar *hb, uint32_t rank, const uint32_t *word)
+static void complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
+		     uint32_t culprit)
 {
-	uint32_t peer = rank < hb->plan->rank ? rank : rank - 1;
+	struct hostbar *hb = ctx;
 
-	(void)nbar_signal_send(hb->group, peer, word);
+	(void)port;
+	(void)cell;
+	hb->completed = epoch;
+	hb->status = status;
+	hb->culprit = culprit;
 }
 
-static void send_range(struct hostbar *hb, const struct nbfw_action *a)
+static void late(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *ranks,
+		 uint32_t n)
 {
-	const struct nbar_send *send = nbfw_plan_sends(hb->plan);
-	bool abort = a->send_type == NBFW_ABORT;
-	uint32_t word[NBAR_SIGNAL_WORDS] = {
-		[WORD_EPOCH] = a->send_epoch,
-		[WORD_ARG] = abort ? hb->state->culprit : NBAR_RANK_NONE,
-		[WORD_INFO] = abort ? hb->state->cause : 0,
-		[WORD_TYPE] = a->send_type,
+	(void)ctx;
+	(void)port;
+	(void)cell;
+	(void)ranks;
+	(void)n;
+}
+
+static void release(void *ctx, struct nbnic_group *block)
+{
+	(void)ctx;
+	free(block);
+}
+
+/* No `deliver`: there is no group for raw messages. */
+static const struct nbnic_ops ops = {
+	.transmit = transmit, .complete = complete, .late = late, .release = release
+};
+
+static void take(struct hostbar *hb, const struct nbar_signal_in *in)
+{
+	const struct nbfw_token t = {
+		.type = (uint8_t)in->word[WORD_TYPE],
+		.handle = hb->member->handle,
+		.cookie = hb->member->cookie,
+		.src = in->src,
+		.epoch = in->word[0],
+		.slot = in->word[1],
+		.arg = in->word[2],
+		.info = in->word[3],
+		.reply_handle = hb->member->handle,
+		.reply_cookie = hb->member->cookie,
 	};
 
-	for (uint32_t i = a->send_first; i < a->send_end; i++) {
-		word[WORD_SLOT] = send[i].slot;
-		send_message(hb, send[i].dst, word);
-	}
-}
-
-static void send_pulls(struct hostbar *hb, const struct nbfw_action *a)
-{
-	uint32_t word[NBAR_SIGNAL_WORDS] = {
-		[WORD_EPOCH] = hb->state->epoch,
-		[WORD_ARG] = NBAR_RANK_NONE,
-		[WORD_TYPE] = NBFW_PULL,
-	};
-
-	for (uint32_t slot = a->pull_first; slot < a->pull_end; slot++) {
-		if (!nbfw_missing(hb->state, hb->plan, slot))
-			continue;
-		word[WORD_SLOT] = slot;
-		send_message(hb, nbfw_plan_recvs(hb->plan)[slot].src, word);
-	}
-}
-
-static void send_reply(struct hostbar *hb, const struct nbfw_action *a,
-		       const struct nbfw_token *pull)
-{
-	const uint32_t word[NBAR_SIGNAL_WORDS] = {
-		[WORD_EPOCH] = pull->epoch,  [WORD_SLOT] = pull->slot, [WORD_ARG] = a->reply_arg,
-		[WORD_INFO] = a->reply_info, [WORD_TYPE] = a->reply,
-	};
-
-	send_message(hb, pull->src, word);
-}
-
-static void feed(struct hostbar *hb, const struct nbfw_event *ev)
-{
-	struct nbfw_action a;
-
-	nbfw_step(hb->state, hb->plan, ev, &a);
-	if (a.timer != NBFW_KEEP) {
-		hb->armed = a.timer == NBFW_ARM;
-		hb->deadline = 0;
-	}
-	if (a.send_first < a.send_end)
-		send_range(hb, &a);
-	if (a.pull_first < a.pull_end)
-		send_pulls(hb, &a);
-	if (a.reply)
-		send_reply(hb, &a, &ev->token);
-}
-
-static void start_posted(struct hostbar *hb)
-{
-	const struct nbfw_event start = { .type = NBFW_EV_START };
-
-	while (!hb->state->running && hb->state->cause == NBAR_STATUS_OK &&
-	       hb->state->epoch != hb->posted)
-		feed(hb, &start);
+	hb->moved |= t.type == NBFW_TOKEN;
+	memcpy(hb->from.byte, &in->src, sizeof(in->src));
+	nbnic_receive(&hb->nic, &hb->from, &t, hb->now);
 }
 
 static void look_at_clock(struct hostbar *hb)
 {
-	const struct nbfw_event timeout = { .type = NBFW_EV_TIMEOUT };
-	uint32_t tries = hb->state->tries;
 	uint64_t now = tool_now_ns();
 
-	if (!hb->deadline)
-		hb->deadline = now + (tries < NBFW_WINDOW ? hb->interval[tries]
-							  : hb->budget_ns / NBFW_WINDOW);
-	else if (now >= hb->deadline)
-		feed(hb, &timeout);
+	if (!hb->moved)
+		hb->now += now - hb->looked;
+	hb->looked = now;
+	hb->moved = false;
+}
+
+static bool is_complete(const struct hostbar *hb, uint32_t ticket)
+{
+	return (int32_t)(hb->completed - ticket) >= 0;
 }
 
 /* Takes messages until there are none or `ticket` is complete. */
@@ -139,29 +124,15 @@ static void progress(struct hostbar *hb, uint32_t ticket)
 {
 	struct nbar_signal_in in;
 
+	nbnic_work(&hb->nic, hb->now); /* a turn of this NIC begins */
 	while (nbar_signal_recv(hb->port, &in) == 1) {
 		hb->polls = 0;
-		if (in.group != hb->group || in.word[WORD_TYPE] >= NBFW_TYPE_END)
-			continue;
-		const struct nbfw_event ev = {
-			.type = NBFW_EV_TOKEN,
-			.token = {
-				.type = (uint8_t)in.word[WORD_TYPE],
-				.src = in.src,
-				.epoch = in.word[WORD_EPOCH],
-				.slot = in.word[WORD_SLOT],
-				.arg = in.word[WORD_ARG],
-				.info = in.word[WORD_INFO],
-			},
-		};
-
-		feed(hb, &ev);
-		if (hb->posted != hb->state->epoch)
-			start_posted(hb);
-		if ((int32_t)(completed(hb) - ticket) >= 0)
+		if (in.group == hb->group)
+			take(hb, &in);
+		if (is_complete(hb, ticket))
 			return;
 	}
-	if (++hb->polls % POLLS_PER_CLOCK == 0 && hb->armed)
+	if (++hb->polls % POLLS_PER_CLOCK == 0)
 		look_at_clock(hb);
 }
 
@@ -179,55 +150,43 @@ static int fail(struct hostbar *hb)
 	};
 
 	snprintf(hb->error, sizeof(hb->error), "barrier %u cannot complete: rank %u %s",
-		 completed(hb) + 1, hb->state->culprit, cause[hb->state->cause].text);
-	return -cause[hb->state->cause].error;
+		 hb->completed + 1, hb->culprit, cause[hb->status].text);
+	return -cause[hb->status].error;
 }
 
 int hostbar_post(struct hostbar *hb, uint32_t *ticket)
 {
+	struct nbnic_group *g = hb->member;
+
 	if (!hb->connected) {
 		snprintf(hb->error, sizeof(hb->error), "the group is not connected");
 		return -ENOTCONN;
 	}
-	if (hb->state->cause != NBAR_STATUS_OK)
+	if (hb->status != NBAR_STATUS_OK)
 		return fail(hb);
-	if (hb->posted - completed(hb) >= NBAR_POSTED_MAX) {
+	if (g->posted - hb->completed >= NBAR_POSTED_MAX) {
 		snprintf(hb->error, sizeof(hb->error), "%u barriers are under way",
 			 NBAR_POSTED_MAX);
 		return -EAGAIN;
 	}
-	hb->posted++;
-	start_posted(hb);
+	hb->moved = true;
+	nbnic_doorbell(&hb->nic, g, g->posted + 1, hb->now);
 	if (ticket)
-		*ticket = hb->posted;
+		*ticket = g->posted;
 	return 0;
 }
 
 int hostbar_test(struct hostbar *hb, uint32_t ticket)
 {
 	progress(hb, ticket);
-	if ((int32_t)(completed(hb) - ticket) >= 0)
+	if (is_complete(hb, ticket))
 		return 1;
-	return hb->state->cause == NBAR_STATUS_OK ? 0 : fail(hb);
+	return hb->status == NBAR_STATUS_OK ? 0 : fail(hb);
 }
 
 const char *hostbar_error(const struct hostbar *hb)
 {
 	return hb->error;
-}
-
-static void set_intervals(struct hostbar *hb, const struct hostbar_config *config)
-{
-	uint64_t even = config->budget_ns / NBFW_WINDOW, left = config->budget_ns;
-	uint64_t wanted = config->pull_ns;
-
-	hb->budget_ns = config->budget_ns;
-	for (uint32_t i = 0; i < NBFW_WINDOW; i++, wanted *= 2) {
-		if (wanted > even)
-			wanted = even;
-		hb->interval[i] = i == NBFW_WINDOW - 1 ? left : wanted;
-		left -= hb->interval[i];
-	}
 }
 
 /* The length of a plan, which is the caller's own if it uploads one; or an error. */
@@ -249,39 +208,49 @@ static int32_t plan_length(struct nbfw_alg alg, const struct nbar_group_attr *at
 	return r ? r : (int32_t)attr->plan_length;
 }
 
-static int make_plan(struct hostbar *hb, const struct nbar_group_attr *attr)
+/* Makes the member and opens it at its NIC. */
+static int open_member(struct hostbar *hb, const struct nbar_group_attr *attr)
 {
-	struct nbfw_alg alg;
-	int r = nbfw_alg_parse(attr->alg ? attr->alg : NBFW_ALG_AUTO, &alg);
-	int32_t length = r ? r : plan_length(alg, attr);
+	struct nbnic_open arg = { .rank = attr->rank, .size = attr->size, .tag = attr->tag };
+	const struct nbar_plan *plan = attr->plan;
+	struct nbar_plan *made = NULL;
+	int32_t length;
+	void *block;
+	int r;
 
+	arg.alg = attr->alg ? attr->alg : NBFW_ALG_AUTO;
+	r = nbfw_alg_parse(arg.alg, &arg.kind);
+	length = r ? r : plan_length(arg.kind, attr);
 	if (length < 0)
 		return length;
-	hb->plan = calloc(1, (size_t)length);
-	if (!hb->plan)
-		return -ENOMEM;
-	if (alg.kind == NBFW_ALG_CUSTOM)
-		memcpy(hb->plan, attr->plan, (size_t)length);
+	if (arg.kind.kind != NBFW_ALG_CUSTOM) {
+		plan = made = calloc(1, (size_t)length);
+		if (!made)
+			return -ENOMEM;
+		nbfw_plan_generate(arg.kind, attr->size, attr->rank, made, (size_t)length);
+	}
+	arg.plan = plan;
+	block = calloc(1, nbnic_group_size(plan, attr->size));
+	r = block ? nbnic_group_build(&arg, block, &hb->member) : -ENOMEM;
+	if (r)
+		free(block);
 	else
-		nbfw_plan_generate(alg, attr->size, attr->rank, hb->plan, (size_t)length);
-	hb->state = calloc(1, nbfw_state_size(hb->plan));
-	if (!hb->state)
-		return -ENOMEM;
-	nbfw_init(hb->state, hb->plan, 0);
-	return 0;
+		r = nbnic_group_open(&hb->nic, hb->member);
+	free(made);
+	return r;
 }
 
 static void hostbar_free(struct hostbar *hb)
 {
-	free(hb->plan);
-	free(hb->state);
+	nbnic_fini(&hb->nic);
 	free(hb);
 }
 
 int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
-		 const struct hostbar_config *config, struct hostbar **out, struct nbar_blob *blob)
+		 const struct nbnic_config *config, struct hostbar **out, struct nbar_blob *blob)
 {
-	static const struct hostbar_config usual = { HOSTBAR_PULL_NS, HOSTBAR_BUDGET_NS };
+	static const struct nbnic_config usual = { .pull_ns = HOSTBAR_PULL_NS,
+						   .budget_ns = HOSTBAR_BUDGET_NS };
 	struct nbar_group_attr signal = *attr;
 	struct hostbar *hb = calloc(1, sizeof(*hb));
 	int r;
@@ -289,8 +258,9 @@ int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	if (!hb)
 		return -ENOMEM;
 	hb->port = port;
-	set_intervals(hb, config ? config : &usual);
-	r = make_plan(hb, attr);
+	r = nbnic_init(&hb->nic, &ops, hb, 0, &hb->from, config ? config : &usual);
+	if (!r)
+		r = open_member(hb, attr);
 	signal.alg = NBFW_ALG_SIGNAL_NAME;
 	signal.plan = NULL;
 	signal.plan_length = 0;
@@ -304,6 +274,25 @@ int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	return 0;
 }
 
+/* Gives the NIC the blobs that the peers' NICs would have given out: those of the member itself,
+ * with another rank and address. */
+static int connect_member(struct hostbar *hb)
+{
+	struct nbnic_group *g = hb->member, peer = *g;
+	struct nbar_blob blob;
+	const char *why;
+	uint32_t bad;
+	int r = 0;
+
+	for (uint32_t i = 0; i < g->npeer && !r; i++) {
+		peer.rank = g->peer[i].rank;
+		memcpy(hb->nic.addr.byte, &peer.rank, sizeof(peer.rank));
+		nbnic_group_blob(&hb->nic, &peer, &blob);
+		r = nbnic_group_connect(&hb->nic, g, &blob, 1, hb->now, &bad, &why);
+	}
+	return r;
+}
+
 int hostbar_connect(struct hostbar *hb, const struct nbar_blob *blobs)
 {
 	int r = nbar_group_connect(hb->group, blobs);
@@ -311,16 +300,16 @@ int hostbar_connect(struct hostbar *hb, const struct nbar_blob *blobs)
 	if (r)
 		snprintf(hb->error, sizeof(hb->error), "%s", nbar_error());
 	else
-		hb->connected = true;
+		r = connect_member(hb);
+	hb->connected = !r;
 	return r;
 }
 
 void hostbar_close(struct hostbar *hb)
 {
-	const struct nbfw_event leave = { .type = NBFW_EV_LEAVE, .cause = NBAR_STATUS_CLOSED };
-
-	if (hb->connected)
-		feed(hb, &leave);
+	nbnic_group_close(&hb->nic, hb->member, NBAR_STATUS_CLOSED, hb->now);
+	for (uint32_t i = 0; i < NBAR_SENDS_MAX && nbnic_next(&hb->nic) == 0; i++)
+		nbnic_work(&hb->nic, hb->now); /* what others are still to be told */
 	nbar_group_close(hb->group);
 	hostbar_free(hb);
 }

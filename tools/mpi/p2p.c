@@ -3,8 +3,12 @@
  * p2p.c - a method: the engine of the NIC, run by the ranks over MPI_Isend and MPI_Irecv.
  *
  * The tag of a message is the slot that it is for, so a receive is always posted for each slot of
- * the plan; the two words in it are epoch and slot. MPI loses nothing: the engine's timer is not
- * needed.
+ * the plan; the two words in it are epoch and slot.
+ *
+ * It drives the engine without the NIC of firmware/nic, which would make it longer: MPI finds the
+ * member and loses nothing, so of the engine's actions only the sends are left, and send_tokens is
+ * all there is to carry them out. A NIC would need addresses, peers and a clock besides; and it
+ * would not see which slot's receive to post again.
  */
 #include "bench.h"
 

@@ -44,7 +44,7 @@ static int stop_nics(void **state)
 }
 
 static void open_all(struct member *m, uint32_t n, const char *alg,
-		     const struct hostbar_config *config)
+		     const struct nbnic_config *config)
 {
 	struct nbar_blob blob[SIZE_MAX_HERE];
 
@@ -118,7 +118,8 @@ static void barriers(void **state)
 /* A fifth of all frames is lost: whoever misses one asks for it again. */
 static void barriers_despite_loss(void **state)
 {
-	static const struct hostbar_config quick = { 50000, HOSTBAR_BUDGET_NS };
+	static const struct nbnic_config quick = { .pull_ns = 50000,
+						   .budget_ns = HOSTBAR_BUDGET_NS };
 	static const char *const alg[] = { "pairwise", "dissemination:2" };
 	uint64_t random = 2;
 
@@ -155,7 +156,7 @@ static int run_to_failure(struct member *m, uint32_t n, const struct member * no
 /* One that no longer answers is given up, and named by all. */
 static void silent_member(void **state)
 {
-	static const struct hostbar_config quick = { 1000000, 500000000 };
+	static const struct nbnic_config quick = { .pull_ns = 1000000, .budget_ns = 500000000 };
 	struct member m[4];
 	const char *text = "";
 	uint64_t random = 3;
@@ -187,7 +188,7 @@ static void silent_member(void **state)
 /* One that answers but does not arrive is waited for, beyond the budget for silence. */
 static void late_member(void **state)
 {
-	static const struct hostbar_config quick = { 1000000, 300000000 };
+	static const struct nbnic_config quick = { .pull_ns = 1000000, .budget_ns = 300000000 };
 	struct member m[4];
 	uint64_t random = 4, end;
 
