@@ -102,4 +102,5 @@ bench-engine: $(BUILD)/bench-engine ## the engine alone: ns a token
 
 .PHONY: check-oracle check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
+include testbed/bench/bench.mk
 include $(wildcard testbed/cluster/cluster.mk) testbed/mpi/mpi.mk testbed/verbs/verbs.mk
