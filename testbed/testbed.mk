@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests. Unit tests are cmocka programs, unit/test_*.c; end-to-end tests are programs or scripts in
+# Tests. Unit tests are cmocka programs, unit/*/test_*.c; end-to-end tests are programs or scripts in
 # e2e/. All speak TAP; testbed/run counts. A test is added to TEST_LIST by being there.
 
 UNITS += test
 CFLAGS_test = -D_GNU_SOURCE -Ihostlib/include -Ihostlib/src -Ifirmware/include -Ifirmware/core \
-              -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon -Itools -Itestbed
+              -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon $(TOOLS_INC) -Itestbed
 
 # Unit tests: name -> what it is linked with.
-UNIT_SRC := $(wildcard testbed/unit/test_*.c)
-UNIT_BIN := $(UNIT_SRC:testbed/unit/%.c=$(BUILD)/%)
+UNIT_SRC := $(wildcard testbed/unit/*/test_*.c)
+UNIT_BIN := $(patsubst %.c,$(BUILD)/%,$(notdir $(UNIT_SRC)))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(BUILD)/test/%.o)
-$(UNIT_BIN): $(BUILD)/%: $(BUILD)/test/testbed/unit/%.o $(BUILD)/libinproc.a $(BUILD)/libnbnicd.a \
+unit_obj = $(filter %/$(1).o,$(UNIT_OBJ))
+$(UNIT_BIN): $(BUILD)/%: $$(call unit_obj,$$*) $(BUILD)/libinproc.a $(BUILD)/libnbnicd.a \
              $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a $(BUILD)/libnbar.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
@@ -27,13 +28,13 @@ OBJS += $(INPROC_OBJ)
 
 # These see a NIC's page at one address only: see onemap.c.
 ONEMAP_BIN := $(BUILD)/test_hostlib $(BUILD)/test_team $(BUILD)/test_crew
-ONEMAP_OBJ := $(BUILD)/test/testbed/unit/onemap.o
+ONEMAP_OBJ := $(BUILD)/test/testbed/unit/hostlib/onemap.o
 $(ONEMAP_BIN): $(ONEMAP_OBJ)
 $(ONEMAP_BIN): ALL_LDFLAGS += -Wl,--wrap=mmap,--wrap=munmap
 OBJS += $(ONEMAP_OBJ)
 
 # NICs over a simulated wire.
-NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic_world.o
+NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o
 $(BUILD)/test_nic $(BUILD)/test_nic_admin: $(NIC_WORLD_OBJ)
 OBJS += $(NIC_WORLD_OBJ)
 
@@ -42,8 +43,8 @@ TEST_LIST += $(UNIT_BIN)
 OBJS += $(UNIT_OBJ)
 
 # End-to-end: scripts that start real daemons. The oracle is the program most of them use.
-$(BUILD)/oracle: $(BUILD)/test/testbed/e2e/oracle.o $(BUILD)/tools/tools/hostbar.o $(BUILD)/libnbar.a \
-                 $(BUILD)/libnbfw.a
+$(BUILD)/oracle: $(BUILD)/test/testbed/e2e/oracle.o $(BUILD)/tools/tools/bench/hostbar.o \
+                 $(BUILD)/libnbar.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
 # Some are sourced by others.
@@ -67,13 +68,13 @@ TEST_LIST += testbed/firmware-check.sh
 export CFLAGS_FW = $(CFLAGS_fw)
 export CFLAGS_LIB = $(CFLAGS_lib)
 check-firmware: ## the firmware without libc, for six machines; and who may include whom
-	$(Q)BUILD=$(BUILD) CC=$(CC) testbed/run testbed/firmware-check.sh
+	$(Q)BUILD=$(BUILD) CC="$(CC)" testbed/run testbed/firmware-check.sh
 
 check-mutations: ## breaks the core in many ways and sees the unit tests fail; takes minutes
-	$(Q)BUILD=$(BUILD) CC=$(CC) TEST_TIMEOUT=1500 testbed/run testbed/mutate/run
+	$(Q)BUILD=$(BUILD) CC="$(CC)" TEST_TIMEOUT=1500 testbed/run testbed/mutate/run
 
 check-thread-mutations: ## the same with the thread barriers; takes minutes
-	$(Q)BUILD=$(BUILD) CC=$(CC) TEST_TIMEOUT=1500 testbed/run testbed/mutate/run-threads
+	$(Q)BUILD=$(BUILD) CC="$(CC)" TEST_TIMEOUT=1500 testbed/run testbed/mutate/run-threads
 
 check-unit: $(UNIT_BIN) ## the unit tests alone
 	$(Q)BUILD=$(BUILD) testbed/run $(UNIT_BIN)
@@ -103,4 +104,4 @@ bench-engine: $(BUILD)/bench-engine ## the engine alone: ns a token
 .PHONY: check-oracle check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
 include testbed/bench/bench.mk
-include $(wildcard testbed/cluster/cluster.mk) testbed/mpi/mpi.mk testbed/verbs/verbs.mk
+include $(wildcard testbed/hosts/cluster.mk) testbed/mpi/mpi.mk testbed/verbs/verbs.mk

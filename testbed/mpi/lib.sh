@@ -11,7 +11,7 @@ case $BUILD in
 esac
 unset NBAR_RUN_DIR NBAR_NIC NBAR_CLUSTER_DIR NBAR_WAIT
 dir=$work/cluster
-cluster="testbed/cluster/cluster --run-dir $dir"
+cluster="testbed/hosts/cluster --run-dir $dir"
 trap '$cluster down 2>/dev/null; cleanup' EXIT
 oracle=$bin/mpi-oracle.$mpi
 limit=150

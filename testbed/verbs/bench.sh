@@ -250,7 +250,7 @@ outside() {
 	[ -z "$csv" ] || : >>"$csv" || wrong "name another file with --csv"
 	rows=$(mktemp) || exit 1
 	trap 'rm -f "$rows"' EXIT
-	testbed/verbs/guest run -n "$number" --processors "$processors" --limit "$limit" -- "$PWD/testbed/verbs/bench.sh" "${words[@]}" >"$rows"
+	testbed/guests/guest run -n "$number" --processors "$processors" --limit "$limit" -- "$PWD/testbed/verbs/bench.sh" "${words[@]}" >"$rows"
 	rc=$?
 	[ $rc = 0 ] || { cat "$rows"; exit $([ $rc = 77 ] && echo 77 || echo 1); }
 	table "$rows"

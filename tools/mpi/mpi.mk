@@ -2,15 +2,16 @@
 # The programs that `nbar mpi-bench` becomes: one for each MPI there is. See mpi-glue/mpi-glue.mk.
 
 UNITS += bench-openmpi bench-mpich
-MPIB_FLAGS = -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/core -Itools -Itools/mpi
+MPIB_FLAGS = -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/core -Itools/main -Itools/sweep
 CFLAGS_bench-openmpi = $(CFLAGS_openmpi) $(MPIB_FLAGS)
 CFLAGS_bench-mpich = $(CFLAGS_mpich) $(MPIB_FLAGS)
 
-MPIB_SRC := $(wildcard tools/mpi/*.c)
+MPIB_SRC := $(filter-out tools/mpi/mpi_bench.c,$(wildcard tools/mpi/*.c))
 MPIB_OPENMPI_OBJ := $(MPIB_SRC:%.c=$(BUILD)/bench-openmpi/%.o)
 MPIB_MPICH_OBJ := $(MPIB_SRC:%.c=$(BUILD)/bench-mpich/%.o)
-MPIB_TOOL_OBJ := $(patsubst %,$(BUILD)/tools/tools/%.o,apps apps_result experiment hist journal \
-                   machine option output progress published result result_out stats sweep_list tool work)
+MPIB_TOOL_OBJ := $(patsubst %,$(BUILD)/tools/tools/main/%.o,experiment hist journal machine option \
+                   output progress published result result_out stats tool work) \
+                 $(patsubst %,$(BUILD)/tools/tools/sweep/%.o,apps apps_result sweep_list)
 $(BUILD)/nbar-mpi-bench-openmpi: $(MPIB_OPENMPI_OBJ)
 $(BUILD)/nbar-mpi-bench-openmpi: MPI_LIBS = $(OPENMPI_LIBS)
 $(BUILD)/nbar-mpi-bench-mpich: $(MPIB_MPICH_OBJ)

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_cluster.c - whole groups in random worlds: nobody leaves a barrier early, nobody hangs,
+ * failures name the right rank. world.h has the rules of the world and its oracle.
+ */
+#include "world.h"
+
+/* Runs `body` in this many worlds. */
+static void in_worlds(uint32_t n, uint32_t least, uint32_t goal, void (*body)(struct world *w))
+{
+	for (uint64_t seed = unit_seed(), last = seed + n; seed != last; seed++) {
+		struct world w = world_new(seed, least, goal);
+
+		body(&w);
+		world_free(&w);
+	}
+}
+
+static bool all_done(struct world *w)
+{
+	for (uint32_t r = 0; r < w->size; r++)
+		if (w->member[r].ndone < w->goal)
+			return false;
+	return true;
+}
+
+/* All but those that are dead, or that went themselves. */
+static bool all_others_failed(struct world *w)
+{
+	for (uint32_t r = 0; r < w->size; r++)
+		if (!w->member[r].dead && !w->member[r].nfail)
+			return false;
+	return true;
+}
+
+static void require_nobody_failed(struct world *w)
+{
+	for (uint32_t r = 0; r < w->size; r++)
+		world_require(w, w->member[r].nfail == 0);
+}
+
+/* Every member but this one has failed for the sake of it, and for this cause. */
+static void require_blamed(struct world *w, uint32_t rank, uint8_t cause)
+{
+	for (uint32_t r = 0; r < w->size; r++) {
+		if (r != rank) {
+			world_require(w, w->member[r].s->culprit == rank);
+			world_require(w, w->member[r].s->cause == cause);
+		}
+	}
+}
+
+static void loss(struct world *w)
+{
+	world_run(w, all_done);
+	require_nobody_failed(w);
+	/* What is still under way does no harm. */
+	world_pass(w, 10000);
+	require_nobody_failed(w);
+	for (uint32_t r = 0; r < w->size; r++)
+		world_require(w, w->member[r].ndone == w->goal);
+}
+
+static void test_loss_duplication_reordering(void **state)
+{
+	(void)state;
+	in_worlds(2000, 1, 8, loss);
+}
+
+/* With nothing lost and nobody late there is not one frame more than the plans ask for. */
+static void no_loss(struct world *w)
+{
+	uint64_t nsend = 0;
+
+	w->drop = w->repeat = w->stray = w->slow = 0;
+	w->delay = 3;
+	world_run(w, all_done);
+	for (uint32_t r = 0; r < w->size; r++)
+		nsend += w->set.plan[r]->nsend;
+	world_pass(w, 10000);
+	world_require(w, w->npull == 0);
+	world_require(w, w->nframe == w->goal * nsend);
+	require_nobody_failed(w);
+}
+
+static void test_no_loss_no_extra_frame(void **state)
+{
+	(void)state;
+	in_worlds(500, 1, 5, no_loss);
+}
+
+/* All frames are lost for 12 timeouts: less than a window, so it is only a delay. */
+static void outage(struct world *w)
+{
+	w->drop = w->stray = 0; /* or the few pulls left in the window might be lost as well */
+	world_pass(w, rng_below(&w->rng, 1000));
+	w->outage = true;
+	world_pass(w, 12 * WORLD_TIMEOUT);
+	w->outage = false;
+	world_run(w, all_done);
+	require_nobody_failed(w);
+}
+
+static void test_outage(void **state)
+{
+	(void)state;
+	in_worlds(500, 2, 20, outage);
+}
+
+/* A NIC that dies: the others fail, all with its rank, and none completes what it did not start. */
+static void silent(struct world *w)
+{
+	uint32_t victim = rng_below(&w->rng, w->size);
+
+	world_pass(w, rng_below(&w->rng, 3000));
+	w->member[victim].dead = true;
+	world_run(w, all_others_failed);
+	require_blamed(w, victim, NBAR_STATUS_SILENT);
+}
+
+static void test_silent_member(void **state)
+{
+	(void)state;
+	in_worlds(500, 2, UINT32_MAX, silent);
+}
+
+/* A host that dies: likewise, but the NICs know the cause. */
+static void host_dies(struct world *w)
+{
+	uint32_t victim = rng_below(&w->rng, w->size);
+
+	world_leave(w, victim, NBAR_STATUS_HOST_DIED, 3000);
+	world_run(w, all_others_failed);
+	require_blamed(w, victim, NBAR_STATUS_HOST_DIED);
+}
+
+static void test_host_dies(void **state)
+{
+	(void)state;
+	in_worlds(500, 2, UINT32_MAX, host_dies);
+}
+
+/* Two go at once: each of the others blames one of them. */
+static void two_go(struct world *w)
+{
+	uint32_t one = rng_below(&w->rng, w->size);
+	uint32_t two = (one + 1 + rng_below(&w->rng, w->size - 1)) % w->size;
+
+	world_leave(w, one, NBAR_STATUS_NIC_DOWN, 2000);
+	world_pass(w, rng_below(&w->rng, 2000));
+	w->member[two].dead = true;
+	world_run(w, all_others_failed);
+	for (uint32_t r = 0; r < w->size; r++) {
+		const struct nbfw_state *s = w->member[r].s;
+
+		world_require(w, r == two ||
+					 (s->culprit == one && s->cause == NBAR_STATUS_NIC_DOWN) ||
+					 (s->culprit == two && s->cause == NBAR_STATUS_SILENT));
+	}
+}
+
+static void test_two_go(void **state)
+{
+	(void)state;
+	in_worlds(500, 2, UINT32_MAX, two_go);
+}
+
+static uint32_t late_rank;
+
+/* All others wait, and know for whom. */
+static bool late_is_known(struct world *w)
+{
+	for (uint32_t r = 0; r < w->size; r++)
+		if (r != late_rank &&
+		    (!w->member[r].s->running || w->member[r].s->late != late_rank))
+			return false;
+	return true;
+}
+
+/* A host that comes very late: nobody fails, and every NIC that waits can name it. */
+static void late(struct world *w)
+{
+	late_rank = rng_below(&w->rng, w->size);
+	world_pass(w, rng_below(&w->rng, 1000));
+	w->member[late_rank].held = true;
+	world_pass(w, 5 * NBFW_WINDOW * WORLD_TIMEOUT);
+	require_nobody_failed(w);
+	world_run(w, late_is_known);
+	w->goal = w->member[late_rank].nstart + 3;
+	world_release(w, late_rank);
+	world_run(w, all_done);
+	require_nobody_failed(w);
+}
+
+static void test_late_member(void **state)
+{
+	(void)state;
+	in_worlds(500, 2, UINT32_MAX, late);
+}
+
+static bool all_left(struct world *w)
+{
+	for (uint32_t r = 0; r < w->size; r++) {
+		struct world_member *m = &w->member[r];
+
+		if (m->ndone == w->goal && !m->nfail && !m->held) {
+			m->held = true; /* leave once */
+			world_leave(w, r, NBAR_STATUS_CLOSED, 300);
+		}
+		if (!m->nfail)
+			return false;
+	}
+	return true;
+}
+
+/* Each closes soon after its last barrier; who lost its last token still gets it. */
+static void closing(struct world *w)
+{
+	world_run(w, all_left);
+	for (uint32_t r = 0; r < w->size; r++) {
+		world_require(w, w->member[r].ndone == w->goal);
+		world_require(w, w->member[r].s->culprit == r);
+	}
+}
+
+static void test_closing(void **state)
+{
+	(void)state;
+	in_worlds(500, 1, 3, closing);
+}
+
+static bool early_done(struct world *w)
+{
+	return w->member[late_rank].ndone == 2;
+}
+
+/* One closes while the others go on: they complete what it completed, and no more. */
+static void closes_early(struct world *w)
+{
+	late_rank = rng_below(&w->rng, w->size);
+	world_run(w, early_done);
+	w->member[late_rank].held = true;
+	world_leave(w, late_rank, NBAR_STATUS_CLOSED, 500);
+	world_run(w, all_others_failed);
+	require_blamed(w, late_rank, NBAR_STATUS_CLOSED);
+	for (uint32_t r = 0; r < w->size; r++)
+		world_require(w, w->member[r].ndone == 2);
+}
+
+static void test_closes_early(void **state)
+{
+	(void)state;
+	in_worlds(300, 2, UINT32_MAX, closes_early);
+}
+
+/* Members without a clock, on a wire that loses nothing: all do what the engine asks for at once.
+ */
+struct quick {
+	struct planset set;
+	struct nbfw_state **s;
+	uint32_t *ndone;
+	struct {
+		uint32_t to;
+		struct nbfw_token token;
+	} * frame;
+	uint32_t first, end; /* of the frames under way */
+};
+
+static void quick_step(struct quick *q, uint32_t rank, const struct nbfw_event *ev)
+{
+	const struct nbar_plan *p = q->set.plan[rank];
+	struct nbfw_action a;
+
+	nbfw_step(q->s[rank], p, ev, &a);
+	require(a.verdict == NBFW_USED, "size %u rank %u", q->set.size, rank);
+	q->ndone[rank] += a.complete;
+	for (uint32_t i = a.send_first; i < a.send_end; i++) {
+		const struct nbar_send *to = &nbfw_plan_sends(p)[i];
+
+		q->frame[q->end].to = to->dst;
+		q->frame[q->end++].token = (struct nbfw_token){
+			.type = NBFW_TOKEN, .src = rank, .slot = to->slot, .epoch = a.send_epoch
+		};
+	}
+}
+
+/* A host arrives, and all that follows. */
+static void quick_start(struct quick *q, uint32_t rank)
+{
+	struct nbfw_event ev = { .type = NBFW_EV_START };
+
+	quick_step(q, rank, &ev);
+	ev.type = NBFW_EV_TOKEN;
+	for (; q->first < q->end; q->first++) {
+		ev.token = q->frame[q->first].token;
+		quick_step(q, q->frame[q->first].to, &ev);
+	}
+}
+
+/* As many barriers as there are ranks; in each, another comes when all others have arrived long
+ * ago: nobody is done before, and all are after. */
+static void delay(uint32_t alg, uint32_t size)
+{
+	struct quick q = { .set = planset_generate(planset_alg(alg), size) };
+
+	require(planset_match(&q.set), "alg %u size %u", alg, size);
+	q.s = calloc(size, sizeof(q.s[0]));
+	q.ndone = calloc(size, sizeof(q.ndone[0]));
+	q.frame = calloc(q.set.first_slot[size] + 1, sizeof(q.frame[0]));
+	for (uint32_t r = 0; r < size; r++) {
+		q.s[r] = malloc(nbfw_state_size(q.set.plan[r]));
+		nbfw_init(q.s[r], q.set.plan[r], UINT32_MAX - size / 2);
+	}
+	for (uint32_t last = 0; last < size; last++) {
+		q.first = q.end = 0;
+		for (uint32_t r = 0; r < size; r++)
+			if (r != last)
+				quick_start(&q, r);
+		for (uint32_t r = 0; r < size; r++)
+			require(q.ndone[r] == last, "alg %u size %u late %u", alg, size, last);
+		quick_start(&q, last);
+		for (uint32_t r = 0; r < size; r++)
+			require(q.ndone[r] == last + 1, "alg %u size %u late %u", alg, size, last);
+	}
+	for (uint32_t r = 0; r < size; r++)
+		free(q.s[r]);
+	free(q.s);
+	free(q.ndone);
+	free(q.frame);
+	planset_free(&q.set);
+}
+
+static void test_delay_every_size_to_256(void **state)
+{
+	static const uint32_t algs[] = {
+		0, 1, 3, PLANSET_MCS, PLANSET_TOURNAMENT, PLANSET_BINOMIAL, PLANSET_LINEAR
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(algs) / sizeof(algs[0]); i++)
+		for (uint32_t size = 1; size <= 256; size += unit_sanitized() && size > 32 ? 7 : 1)
+			delay(algs[i], size);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_loss_duplication_reordering),
+		cmocka_unit_test(test_no_loss_no_extra_frame),
+		cmocka_unit_test(test_outage),
+		cmocka_unit_test(test_silent_member),
+		cmocka_unit_test(test_host_dies),
+		cmocka_unit_test(test_two_go),
+		cmocka_unit_test(test_late_member),
+		cmocka_unit_test(test_closing),
+		cmocka_unit_test(test_closes_early),
+		cmocka_unit_test(test_delay_every_size_to_256),
+	};
+
+	return cmocka_run_group_tests_name("cluster", tests, NULL, NULL);
+}

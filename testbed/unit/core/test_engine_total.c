@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_engine_total.c - no event in any state can break the engine: random members, random events.
+ */
+#include "engine.h"
+#include "planset.h"
+
+/* A random event; half of them are near what a correct peer would send. */
+static struct nbfw_event random_event(struct rng *rng, const struct nbfw_state *s,
+				      const struct nbar_plan *p)
+{
+	struct nbfw_event ev = { .type = NBFW_EV_TOKEN, .cause = (uint8_t)rng_below(rng, 7) };
+	struct nbfw_token *t = &ev.token;
+	uint32_t kind = rng_below(rng, 1000);
+
+	if (kind < 150)
+		ev.type = NBFW_EV_START;
+	else if (kind < 190)
+		ev.type = NBFW_EV_TIMEOUT;
+	else if (kind < 191)
+		ev.type = NBFW_EV_LEAVE;
+	else if (kind < 195)
+		ev.type = (enum nbfw_event_type)rng_below(rng, 9);
+	t->type = (uint8_t)(kind < 700 ? NBFW_TOKEN : rng_below(rng, 8));
+	if (t->type == NBFW_ABORT && rng_percent(rng, 95))
+		t->type = NBFW_LATER;
+	t->epoch = s->epoch + rng_below(rng, 6) - 2;
+	t->slot = rng_below(rng, p->nrecv + 1);
+	t->src = t->slot < p->nrecv ? nbfw_plan_recvs(p)[t->slot].src : 0;
+	if (t->type == NBFW_PULL && p->nsend) {
+		const struct nbar_send *send = &nbfw_plan_sends(p)[rng_below(rng, p->nsend)];
+
+		t->src = send->dst;
+		t->slot = send->slot;
+	}
+	t->arg = rng_below(rng, p->size + 1);
+	t->info = rng_below(rng, 7);
+	if (rng_percent(rng, 10))
+		t->word[rng_below(rng, 5)] = (uint32_t)rng_next(rng);
+	if (rng_percent(rng, 5))
+		t->src = (uint32_t)rng_next(rng);
+	return ev;
+}
+
+/* What an onlooker knows of a member: how often its host has arrived, and which tokens it got. */
+struct onlooker {
+	uint32_t base, nstart, ndone, nfail;
+	uint8_t *got; /* [barrier % 4][slot] */
+};
+
+/* One event to a member, and all that must hold of what comes out. */
+static void look_on(struct onlooker *o, struct nbfw_state *s, const struct nbar_plan *p,
+		    const struct nbfw_event *ev, unsigned long long seed)
+{
+	struct nbfw_state *was = malloc(nbfw_state_size(p));
+	const struct nbfw_token *t = &ev->token;
+	uint32_t nth = t->epoch - o->base;
+	struct nbfw_action a;
+
+	memcpy(was, s, nbfw_state_size(p));
+	if (ev->type == NBFW_EV_TOKEN && t->type == NBFW_TOKEN && t->slot < p->nrecv &&
+	    t->src == nbfw_plan_recvs(p)[t->slot].src && nth - o->ndone - 1 < 2)
+		o->got[nth % 4 * p->nrecv + t->slot] = 1;
+	memset(&a, 0xff, sizeof(a)); /* it must be written in full */
+	nbfw_step(s, p, ev, &a);
+	require(nbfw_check(s, p) == 0, "invariant %d, NBAR_SEED=%llu", nbfw_check(s, p), seed);
+	require(a.send_first <= a.send_end && a.send_end <= p->nsend, "NBAR_SEED=%llu", seed);
+	require(a.pull_first <= a.pull_end && a.pull_end <= p->nrecv, "NBAR_SEED=%llu", seed);
+	require(a.reply == 0 || a.reply == NBFW_TOKEN || a.reply == NBFW_LATER ||
+			a.reply == NBFW_ABORT,
+		"NBAR_SEED=%llu", seed);
+	if (a.verdict == NBFW_BAD)
+		require(!memcmp(was, s, nbfw_state_size(p)), "NBAR_SEED=%llu", seed);
+	if (ev->type == NBFW_EV_START && a.verdict == NBFW_USED)
+		o->nstart++;
+	o->nfail += a.failed;
+	require(o->nfail <= 1 && (s->cause != 0) == (o->nfail == 1), "NBAR_SEED=%llu", seed);
+	require(s->epoch == o->base + o->nstart, "NBAR_SEED=%llu", seed);
+	if (a.complete) {
+		uint8_t *got = o->got + ++o->ndone % 4 * p->nrecv;
+
+		require(o->ndone == o->nstart && !o->nfail, "NBAR_SEED=%llu", seed);
+		for (uint32_t i = 0; i < p->nrecv; i++)
+			require(got[i], "barrier %u without slot %u, NBAR_SEED=%llu", o->ndone, i,
+				seed);
+		memset(got, 0, p->nrecv);
+	}
+	free(was);
+}
+
+/* Any event in any state: no invariant breaks, nothing completes early, a failure is one. */
+static void test_total(void **state)
+{
+	uint32_t done = 0, failed = 0;
+
+	(void)state;
+	for (uint64_t seed = unit_seed(), last = seed + 3000; seed != last; seed++) {
+		struct rng rng = { seed };
+		uint32_t n = rng_below(&rng, 6), size = 2 + rng_below(&rng, 20);
+		struct nbfw_alg alg = { n ? NBFW_ALG_DISSEMINATION : NBFW_ALG_PAIRWISE, n };
+		struct planset set =
+			n == 5 ? planset_random(2 + size % 5, &rng) : planset_generate(alg, size);
+		const struct nbar_plan *p = set.plan[rng_below(&rng, set.size)];
+		struct onlooker o = { .base = (uint32_t)rng_next(&rng) };
+		struct nbfw_state *s = malloc(nbfw_state_size(p));
+
+		if (rng_percent(&rng, 30))
+			o.base = UINT32_MAX - rng_below(&rng, 4);
+		o.got = calloc(4, p->nrecv + 1);
+		nbfw_init(s, p, o.base);
+		for (uint32_t i = 0; i < 400; i++) {
+			struct nbfw_event ev = random_event(&rng, s, p);
+
+			look_on(&o, s, p, &ev, (unsigned long long)seed);
+		}
+		done += o.ndone;
+		failed += o.nfail;
+		free(o.got);
+		free(s);
+		planset_free(&set);
+	}
+	/* Both happen often, or the test would show nothing. */
+	require(done > 10000 && failed > 500, "%u completed, %u failed", done, failed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_total),
+	};
+
+	return cmocka_run_group_tests_name("engine_total", tests, NULL, NULL);
+}

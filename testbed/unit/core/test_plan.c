@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_plan.c - the generators make barriers, of every size; the check of plans lets no bad one in.
+ */
+#include "engine.h"
+#include "planset.h"
+
+/* Rounds by repeated multiplication: smallest k with base^k >= size. */
+static uint32_t rounds(uint64_t base, uint64_t size)
+{
+	uint32_t k = 0;
+
+	for (uint64_t reach = 1; reach < size; reach *= base)
+		k++;
+	return k;
+}
+
+static uint32_t largest_power_of_two(uint32_t size)
+{
+	uint32_t half = 1;
+
+	while (half <= size / 2)
+		half *= 2;
+	return half;
+}
+
+/* Ranks that this one beats in a tournament: one a round, up to the round it loses. */
+static uint32_t wins(uint32_t size, uint32_t rank)
+{
+	uint32_t n = 0;
+
+	for (uint32_t bit = 1; bit < size && rank % (2 * bit) == 0; bit *= 2)
+		n += rank + bit < size;
+	return n;
+}
+
+/* Steps of a rank; and whether it releases others, in a last step that waits for nobody. */
+static uint32_t steps_of(uint32_t alg, uint32_t size, uint32_t rank, bool *releases)
+{
+	uint32_t half = largest_power_of_two(size), won = wins(size, rank);
+
+	uint32_t climbs = rank > 0; /* a step to signal a parent and hear of it */
+
+	*releases = won > 0;
+	switch (alg) {
+	case 0:
+		*releases = rank < size - half;
+		return rank >= half ? 1 : rounds(2, half) + (*releases ? 2 : 0);
+	case PLANSET_MCS:
+		*releases = 2 * rank + 1 < size;
+		return climbs + (4 * rank + 1 < size) + *releases;
+	case PLANSET_TOURNAMENT:
+		return climbs + won + *releases;
+	case PLANSET_BINOMIAL:
+		return climbs + (won > 0) + *releases;
+	case PLANSET_LINEAR:
+		*releases = rank == 0 && size > 1;
+		return rank > 0 ? 1 : *releases ? 2 : 0;
+	}
+	*releases = false;
+	return rounds(alg + 1, size);
+}
+
+/* The host learns of the end before the last step, if that only sends: in one action with it. */
+static void check_release(const struct nbar_plan *p, bool releases)
+{
+	const struct nbar_step *last = nbfw_plan_steps(p) + p->nstep - 1;
+	struct nbfw_state *s = malloc(nbfw_state_size(p));
+	struct nbfw_event ev = { .type = NBFW_EV_START };
+	struct nbfw_action a;
+
+	nbfw_init(s, p, 0);
+	nbfw_step(s, p, &ev, &a);
+	ev.type = NBFW_EV_TOKEN;
+	for (uint32_t slot = 0; slot < p->nrecv; slot++) {
+		require(!a.complete, "size %u rank %u", p->size, p->rank);
+		ev.token = (struct nbfw_token){ .type = NBFW_TOKEN, .slot = slot, .epoch = 1 };
+		ev.token.src = nbfw_plan_recvs(p)[slot].src;
+		nbfw_step(s, p, &ev, &a);
+	}
+	require(a.complete && a.send_end == (p->nrecv || p->nsend ? p->nsend : 0),
+		"size %u rank %u", p->size, p->rank);
+	require(p->nstep == 0 || (releases ? a.send_first == last->first_send && last->nsend > 0
+					   : last->nslot > 0),
+		"size %u rank %u", p->size, p->rank);
+	free(s);
+}
+
+/* What must hold for the plan of one rank: no self-send, no peer twice in a step, the number of
+ * steps, the size of a state, and that the check takes it. */
+static void check_plan(uint32_t alg, const struct nbar_plan *p, uint32_t size, uint32_t rank)
+{
+	const struct nbar_send *send = nbfw_plan_sends(p);
+	const struct nbar_recv *recv = nbfw_plan_recvs(p);
+	bool releases;
+	uint32_t steps = steps_of(alg, size, rank, &releases);
+	const char *why = "";
+
+	require(p->rank == rank && p->size == size && p->nstep == steps,
+		"alg %u size %u rank %u: %u steps, want %u", alg, size, rank, p->nstep, steps);
+	require(alg == PLANSET_LINEAR || nbfw_state_size(p) <= 64, "alg %u size %u rank %u", alg,
+		size, rank);
+	check_release(p, releases);
+	if (size <= 128 || rank % 16 == 0) /* it takes longer than all the rest */
+		require(nbfw_plan_check(p, (size_t)nbfw_plan_length(p), &why) == 0,
+			"alg %u size %u rank %u: %s", alg, size, rank, why);
+	for (uint32_t s = 0; s < p->nstep; s++) {
+		const struct nbar_step *st = &nbfw_plan_steps(p)[s];
+		const struct nbar_send *to = send + st->first_send;
+		const struct nbar_recv *from = recv + st->first_slot;
+
+		for (uint32_t i = 0; i < st->nsend; i++) {
+			require(to[i].dst != rank, "alg %u size %u rank %u", alg, size, rank);
+			for (uint32_t j = 0; j < i; j++)
+				require(to[i].dst != to[j].dst, "alg %u size %u rank %u", alg, size,
+					rank);
+		}
+		for (uint32_t i = 0; i < st->nslot; i++) {
+			require(from[i].src != rank, "alg %u size %u rank %u", alg, size, rank);
+			for (uint32_t j = 0; j < i; j++)
+				require(from[i].src != from[j].src, "alg %u size %u rank %u", alg,
+					size, rank);
+		}
+	}
+}
+
+static void check_set(uint32_t alg, uint32_t size)
+{
+	struct planset set = planset_generate(planset_alg(alg), size);
+
+	for (uint32_t r = 0; r < size; r++)
+		check_plan(alg, set.plan[r], size, r);
+	require(planset_match(&set), "alg %u size %u", alg, size);
+	require(planset_spreads(&set, NULL, 0), "alg %u size %u", alg, size);
+	require(alg < PLANSET_MCS || set.first_slot[size] == 2 * (size - 1), "alg %u size %u", alg,
+		size);
+	planset_free(&set);
+}
+
+static void test_pairwise_every_size_to_1024(void **state)
+{
+	(void)state;
+	for (uint32_t size = 1; size <= 1024; size++)
+		check_set(0, size);
+}
+
+static void test_dissemination_every_size_to_1024(void **state)
+{
+	uint32_t stride = unit_sanitized() ? 7 : 1;
+
+	(void)state;
+	for (uint32_t n = 1; n <= NBFW_WAYS_MAX; n++)
+		for (uint32_t size = 1; size <= 1024; size += size > 128 ? stride : 1)
+			check_set(n, size);
+}
+
+static void test_trees_every_size_to_1024(void **state)
+{
+	uint32_t stride = unit_sanitized() ? 7 : 1;
+
+	(void)state;
+	for (uint32_t alg = PLANSET_MCS; alg < PLANSET_NALG; alg++)
+		for (uint32_t size = 1; size <= 1024; size += size > 256 ? stride : 1)
+			check_set(alg, size);
+}
+
+/* Larger groups: all plans, but only the arrival of 64 ranks is followed. */
+static void test_large_sets(void **state)
+{
+	static const uint32_t sizes[] = { 1025, 4095, 4096, 4097, 15625, 16384, 16807, 24577 };
+	struct rng rng = { unit_seed() };
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		for (uint32_t alg = 0; alg < PLANSET_NALG;
+		     alg += alg < PLANSET_MCS ? 1 + alg % 5 : 1) {
+			if (alg == PLANSET_LINEAR && sizes[i] > NBFW_LINEAR_MAX)
+				continue;
+			struct planset set = planset_generate(planset_alg(alg), sizes[i]);
+			uint32_t column[64] = { 0, sizes[i] - 1 };
+
+			for (uint32_t c = 2; c < 64; c++)
+				column[c] = rng_below(&rng, sizes[i]);
+			require(planset_match(&set), "alg %u size %u", alg, sizes[i]);
+			require(planset_spreads(&set, column, 64), "alg %u size %u", alg, sizes[i]);
+			planset_free(&set);
+		}
+	}
+}
+
+static struct nbar_plan *plan_of(uint32_t alg, uint32_t size, uint32_t rank, void *block)
+{
+	int32_t length =
+		nbfw_plan_generate(planset_alg(alg), size, rank, block, PLANSET_BYTES_A_RANK);
+
+	require(length > 0, "alg %u size %u rank %u", alg, size, rank);
+	return block;
+}
+
+/* Every signal of one rank has its counterpart at the other end. */
+static void check_ends(uint32_t alg, uint32_t size, uint32_t rank)
+{
+	uint32_t mine[PLANSET_BYTES_A_RANK / 4], other[PLANSET_BYTES_A_RANK / 4];
+	struct nbar_plan *p = plan_of(alg, size, rank, mine);
+
+	check_plan(alg, p, size, rank);
+	for (uint32_t i = 0; i < p->nsend; i++) {
+		const struct nbar_send *s = &nbfw_plan_sends(p)[i];
+		struct nbar_plan *q = plan_of(alg, size, s->dst, other);
+
+		require(s->slot < q->nrecv && nbfw_plan_recvs(q)[s->slot].src == rank,
+			"alg %u size %u rank %u send %u", alg, size, rank, i);
+	}
+	for (uint32_t i = 0; i < p->nrecv; i++) {
+		struct nbar_plan *q = plan_of(alg, size, nbfw_plan_recvs(p)[i].src, other);
+		uint32_t n = 0;
+
+		for (uint32_t j = 0; j < q->nsend; j++)
+			n += nbfw_plan_sends(q)[j].dst == rank && nbfw_plan_sends(q)[j].slot == i;
+		require(n == 1, "alg %u size %u rank %u slot %u", alg, size, rank, i);
+	}
+}
+
+static void test_sizes_to_a_million(void **state)
+{
+	struct rng rng = { unit_seed() };
+
+	(void)state;
+	for (uint32_t alg = 0; alg < PLANSET_LINEAR; alg++) {
+		for (uint32_t i = 0; i < 60; i++) {
+			uint32_t two = UINT32_C(1) << (11 + i / 6);
+			uint32_t size = i % 6 < 3 ? two - 1 + i % 6 : 1 + rng_below(&rng, 1u << 20);
+			uint32_t half;
+
+			size = size > NBAR_SIZE_MAX ? NBAR_SIZE_MAX : size;
+			half = largest_power_of_two(size);
+			check_ends(alg, size, 0);
+			check_ends(alg, size, half - 1);
+			check_ends(alg, size, size - half);
+			check_ends(alg, size, size - 1);
+			for (uint32_t j = 0; j < 8; j++)
+				check_ends(alg, size, rng_below(&rng, size));
+		}
+	}
+}
+
+/*
+ * All ranks of a dissemination do the same, seen from themselves (check_ends compares samples), so
+ * one row of the knowledge matrix stands for all: which offsets are known. That proves sizes where
+ * a whole matrix would not fit.
+ */
+static void check_offsets(uint32_t n, uint32_t size)
+{
+	uint32_t block[PLANSET_BYTES_A_RANK / 4];
+	struct nbar_plan *p = plan_of(n, size, 0, block);
+	uint8_t *known = calloc(size, 1), *next = calloc(size, 1);
+
+	known[0] = 1;
+	for (uint32_t s = 0; s < p->nstep; s++) {
+		const struct nbar_step *st = &nbfw_plan_steps(p)[s];
+
+		memcpy(next, known, size);
+		for (uint32_t i = st->first_slot; i < st->first_slot + st->nslot; i++) {
+			uint32_t src = nbfw_plan_recvs(p)[i].src;
+
+			for (uint32_t at = 0; at < size - src; at++)
+				next[src + at] |= known[at];
+			for (uint32_t at = size - src; at < size; at++)
+				next[src + at - size] |= known[at];
+		}
+		memcpy(known, next, size);
+	}
+	require(!memchr(known, 0, size), "n %u size %u", n, size);
+	free(known);
+	free(next);
+}
+
+static void test_dissemination_spreads_to_a_million(void **state)
+{
+	(void)state;
+	for (uint32_t n = 1; n <= NBFW_WAYS_MAX; n++)
+		check_offsets(n, NBAR_SIZE_MAX - n % 2);
+}
+
+/* Where a logarithm in floating point rounds up by mistake, and all other exact powers. */
+static void test_rounds_are_exact(void **state)
+{
+	static const uint32_t known[][3] = {
+		{ 4, 125, 3 }, { 4, 15625, 6 }, { 5, 216, 3 }, { 6, 16807, 5 }
+	};
+	uint32_t block[PLANSET_BYTES_A_RANK / 4];
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(plan_of(known[i][0], known[i][1], 0, block)->nstep, known[i][2]);
+	for (uint32_t n = 1; n <= NBFW_WAYS_MAX; n++) {
+		uint32_t power = n + 1;
+
+		for (uint32_t k = 1; power < NBAR_SIZE_MAX; k++, power *= n + 1) {
+			assert_int_equal(plan_of(n, power, 0, block)->nstep, k);
+			assert_int_equal(plan_of(n, power + 1, 0, block)->nstep, k + 1);
+		}
+	}
+}
+
+/* The matrix test must bite: in these sets every signal is needed, so each is missed. */
+static void test_missing_signal_is_no_barrier(void **state)
+{
+	static const uint32_t sets[][2] = { { 0, 8 },
+					    { 0, 13 },
+					    { 0, 16 },
+					    { 1, 8 },
+					    { 1, 16 },
+					    { 2, 9 },
+					    { 2, 27 },
+					    { 3, 16 },
+					    { PLANSET_MCS, 23 },
+					    { PLANSET_TOURNAMENT, 13 },
+					    { PLANSET_BINOMIAL, 13 },
+					    { PLANSET_LINEAR, 6 } };
+
+	(void)state;
+	for (uint32_t k = 0; k < sizeof(sets) / sizeof(sets[0]); k++) {
+		struct planset set = planset_generate(planset_alg(sets[k][0]), sets[k][1]);
+		uint32_t n;
+
+		assert_true(planset_is_barrier(&set));
+		struct edge *edge = planset_edges(&set, &n);
+
+		for (uint32_t i = 0; i < n; i++) {
+			struct edge gone = edge[i];
+
+			edge[i] = edge[n - 1];
+			struct planset less = planset_from_edges(set.size, edge, n - 1);
+
+			require(planset_match(&less), "alg %u size %u", sets[k][0], sets[k][1]);
+			require(!planset_spreads(&less, NULL, 0), "alg %u size %u without %u>%u",
+				sets[k][0], sets[k][1], gone.src, gone.dst);
+			planset_free(&less);
+			edge[i] = gone;
+		}
+		free(edge);
+		planset_free(&set);
+	}
+}
+
+static bool edges_are_barrier(uint32_t size, const struct edge *edge, uint32_t n)
+{
+	struct planset set = planset_from_edges(size, edge, n);
+	bool yes = planset_match(&set) && planset_spreads(&set, NULL, 0);
+
+	planset_free(&set);
+	return yes;
+}
+
+static void test_other_broken_sets(void **state)
+{
+	struct edge linear[] = { { 1, 0, 0, 0 }, { 2, 0, 0, 0 }, { 0, 1, 1, 0 }, { 0, 1, 2, 0 } };
+	struct edge circle[] = { { 0, 1, 1, 0 }, { 1, 1, 0, 0 } };
+	struct edge pair[] = { { 0, 0, 1, 0 }, { 1, 0, 0, 0 } };
+
+	(void)state;
+	assert_true(edges_are_barrier(3, linear, 4));
+	linear[3].src_step = 0; /* rank 2 is released before the root has heard of anybody */
+	assert_false(edges_are_barrier(3, linear, 4));
+	assert_true(edges_are_barrier(2, pair, 2));
+	assert_false(edges_are_barrier(2, circle, 2)); /* each waits before it sends */
+	assert_false(edges_are_barrier(2, pair, 1));
+	assert_false(edges_are_barrier(3, pair, 2)); /* rank 2 takes no part */
+
+	struct planset set = planset_generate(planset_alg(1), 8);
+	struct nbar_send *send = (struct nbar_send *)nbfw_plan_sends(set.plan[3]);
+
+	assert_true(planset_match(&set));
+	send[0].slot = 1; /* two signals for one slot, none for another */
+	assert_false(planset_match(&set));
+	send[0].slot = 99;
+	assert_false(planset_match(&set));
+	planset_free(&set);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pairwise_every_size_to_1024),
+		cmocka_unit_test(test_dissemination_every_size_to_1024),
+		cmocka_unit_test(test_trees_every_size_to_1024),
+		cmocka_unit_test(test_large_sets),
+		cmocka_unit_test(test_sizes_to_a_million),
+		cmocka_unit_test(test_dissemination_spreads_to_a_million),
+		cmocka_unit_test(test_rounds_are_exact),
+		cmocka_unit_test(test_missing_signal_is_no_barrier),
+		cmocka_unit_test(test_other_broken_sets),
+	};
+
+	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}

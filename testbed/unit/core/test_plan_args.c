@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_plan_args.c - what the generators of plans are asked for: names, sizes, ranks and room.
+ */
+#include "planset.h"
+
+static void test_capacity_and_arguments(void **state)
+{
+	uint8_t block[PLANSET_BYTES_A_RANK];
+	const struct nbfw_alg good = { NBFW_ALG_DISSEMINATION, 3 };
+	int32_t length = nbfw_plan_generate(good, 100, 7, NULL, 0);
+
+	(void)state;
+	assert_int_equal(length, 24 + 4 * 16 + 10 * 8 + 10 * 4);
+	memset(block, 0xa5, sizeof(block));
+	assert_int_equal(nbfw_plan_generate(good, 100, 7, block, (size_t)length - 1), length);
+	for (uint32_t i = 0; i < sizeof(block); i++)
+		assert_int_equal(block[i], 0xa5);
+	assert_int_equal(nbfw_plan_generate(good, 100, 7, block, (size_t)length), length);
+	for (uint32_t i = (uint32_t)length; i < sizeof(block); i++)
+		assert_int_equal(block[i], 0xa5);
+
+	const struct {
+		struct nbfw_alg alg;
+		uint32_t size, rank;
+		int rc;
+	} bad[] = {
+		{ { NBFW_ALG_DISSEMINATION, 0 }, 8, 0, -NBFW_EINVAL },
+		{ { NBFW_ALG_DISSEMINATION, 17 }, 8, 0, -NBFW_EINVAL },
+		{ { NBFW_ALG_CUSTOM, 0 }, 8, 0, -NBFW_EINVAL },
+		{ { NBFW_ALG_SIGNAL, 0 }, 8, 0, -NBFW_EINVAL },
+		{ { (enum nbfw_alg_kind)77, 0 }, 8, 0, -NBFW_EINVAL },
+		{ { (enum nbfw_alg_kind)(NBFW_ALG_LINEAR + 1), 0 }, 8, 0, -NBFW_EINVAL },
+		{ { NBFW_ALG_LINEAR, 0 }, NBFW_LINEAR_MAX + 1, 0, -NBFW_ERANGE },
+		{ { NBFW_ALG_LINEAR, 0 }, NBFW_LINEAR_MAX + 1, 7, -NBFW_ERANGE },
+		{ { NBFW_ALG_LINEAR, 0 }, NBAR_SIZE_MAX, 0, -NBFW_ERANGE },
+		{ { NBFW_ALG_MCS, 0 }, NBAR_SIZE_MAX + 1, 0, -NBFW_ERANGE },
+		{ { NBFW_ALG_TOURNAMENT, 0 }, 8, 8, -NBFW_ERANGE },
+		{ good, 0, 0, -NBFW_ERANGE },
+		{ good, 8, 8, -NBFW_ERANGE },
+		{ good, 8, UINT32_MAX, -NBFW_ERANGE },
+		{ good, NBAR_SIZE_MAX + 1, 0, -NBFW_ERANGE },
+		{ good, UINT32_MAX, 0, -NBFW_ERANGE },
+	};
+	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(nbfw_plan_generate(bad[i].alg, bad[i].size, bad[i].rank, block,
+						    sizeof(block)),
+				 bad[i].rc);
+}
+
+static void test_alg_names(void **state)
+{
+	const struct {
+		const char *text;
+		int rc;
+		struct nbfw_alg alg;
+	} names[] = {
+		{ "auto", 0, { NBFW_ALG_DISSEMINATION, 1 } },
+		{ "pairwise", 0, { NBFW_ALG_PAIRWISE, 0 } },
+		{ "dissemination", 0, { NBFW_ALG_DISSEMINATION, 1 } },
+		{ "dissemination:1", 0, { NBFW_ALG_DISSEMINATION, 1 } },
+		{ "dissemination:16", 0, { NBFW_ALG_DISSEMINATION, 16 } },
+		{ "mcs", 0, { NBFW_ALG_MCS, 0 } },
+		{ "tournament", 0, { NBFW_ALG_TOURNAMENT, 0 } },
+		{ "binomial", 0, { NBFW_ALG_BINOMIAL, 0 } },
+		{ "linear", 0, { NBFW_ALG_LINEAR, 0 } },
+		{ "custom", 0, { NBFW_ALG_CUSTOM, 0 } },
+		{ "signal", 0, { NBFW_ALG_SIGNAL, 0 } },
+		{ "dissemination:0", -NBFW_ERANGE, { 0 } },
+		{ "dissemination:17", -NBFW_ERANGE, { 0 } },
+		{ "dissemination:4294967297", -NBFW_ERANGE, { 0 } },
+		{ "dissemination:", -NBFW_EINVAL, { 0 } },
+		{ "dissemination:x", -NBFW_EINVAL, { 0 } },
+		{ "dissemination:3x", -NBFW_EINVAL, { 0 } },
+		{ "dissemination:99x", -NBFW_EINVAL, { 0 } },
+		{ "dissemination:-1", -NBFW_EINVAL, { 0 } },
+		{ "dissemination: 1", -NBFW_EINVAL, { 0 } },
+		{ "dissemination3", -NBFW_EINVAL, { 0 } },
+		{ "pairwise:2", -NBFW_EINVAL, { 0 } },
+		{ "pair", -NBFW_EINVAL, { 0 } },
+		{ "mcs:4", -NBFW_EINVAL, { 0 } },
+		{ "linear ", -NBFW_EINVAL, { 0 } },
+		{ "MCS", -NBFW_EINVAL, { 0 } },
+		{ "", -NBFW_EINVAL, { 0 } },
+		{ "AUTO", -NBFW_EINVAL, { 0 } },
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct nbfw_alg alg = { NBFW_ALG_SIGNAL, 99 };
+
+		require(nbfw_alg_parse(names[i].text, &alg) == names[i].rc, "%s", names[i].text);
+		require(names[i].rc ? alg.n == 99
+				    : alg.kind == names[i].alg.kind && alg.n == names[i].alg.n,
+			"%s", names[i].text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_capacity_and_arguments),
+		cmocka_unit_test(test_alg_names),
+	};
+
+	return cmocka_run_group_tests_name("plan arguments", tests, NULL, NULL);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_plan_check.c - a plan from elsewhere: what is refused, and that what is taken cannot lead
+ * the engine outside itself.
+ */
+#include "engine.h"
+#include "planset.h"
+
+/* A plan with room for changes: rank 1 of 4, classic dissemination. */
+struct sample {
+	struct nbar_plan head;
+	struct nbar_step step[2];
+	struct nbar_send send[2];
+	struct nbar_recv recv[2];
+};
+
+static struct sample sample(void)
+{
+	struct sample s;
+	const struct nbfw_alg alg = { NBFW_ALG_DISSEMINATION, 1 };
+
+	assert_int_equal(nbfw_plan_generate(alg, 4, 1, &s, sizeof(s)), sizeof(s));
+	return s;
+}
+
+/* From a block of exactly this length, so that a sanitizer sees a look beyond. */
+static int check(const void *plan, size_t length)
+{
+	void *block = malloc(length ? length : 1);
+	const char *why = NULL;
+
+	memcpy(block, plan, length);
+	int rc = nbfw_plan_check(block, length, &why);
+
+	free(block);
+	if (rc)
+		require(why && *why, "refused without a reason");
+	return rc;
+}
+
+#define refuses(change, code)                                    \
+	do {                                                     \
+		struct sample s = sample();                      \
+		change;                                          \
+		assert_int_equal(check(&s, sizeof(s)), -(code)); \
+	} while (0)
+
+static void test_head(void **state)
+{
+	struct sample good = sample();
+	uint32_t more[sizeof(good) / 4 + 1] = { 0 };
+
+	(void)state;
+	memcpy(more, &good, sizeof(good));
+	assert_int_equal(check(&good, sizeof(good)), 0);
+	for (size_t length = 0; length < sizeof(good); length++)
+		assert_int_equal(check(&good, length), -NBFW_EINVAL);
+	assert_int_equal(check(more, sizeof(good) + 1), -NBFW_EINVAL);
+	assert_int_equal(check(more, sizeof(more)), -NBFW_EINVAL);
+	refuses(s.head.magic++, NBFW_EINVAL);
+	refuses(s.head.size = 0, NBFW_EINVAL);
+	refuses(s.head.rank = 4, NBFW_EINVAL);
+	refuses(s.head.rank = UINT32_MAX, NBFW_EINVAL);
+	refuses(s.head.size = NBAR_SIZE_MAX + 1, NBFW_ENOSPC);
+	refuses(s.head.size = UINT32_MAX, NBFW_ENOSPC);
+	refuses(s.head.nstep = NBAR_STEPS_MAX + 1, NBFW_ENOSPC);
+	refuses(s.head.nsend = NBAR_SENDS_MAX + 1, NBFW_ENOSPC);
+	refuses(s.head.nrecv = NBAR_SLOTS_MAX + 1, NBFW_ENOSPC);
+	/* Counts whose sizes would add up to the right length in 32 bits. */
+	refuses(s.head.nstep += UINT32_C(1) << 28, NBFW_ENOSPC);
+	refuses(s.head.nsend += UINT32_C(1) << 29, NBFW_ENOSPC);
+	refuses(s.head.nrecv += UINT32_C(1) << 30, NBFW_ENOSPC);
+	/* The right length, shared out in another way. */
+	refuses((s.head.nsend++, s.head.nrecv -= 2), NBFW_EINVAL);
+	refuses((s.head.nstep--, s.head.nsend += 2), NBFW_EINVAL);
+}
+
+static void test_steps(void **state)
+{
+	(void)state;
+	refuses(s.step[0].first_send = 1, NBFW_EINVAL);
+	refuses(s.step[0].first_slot = 1, NBFW_EINVAL);
+	refuses(s.step[1].first_send = 0, NBFW_EINVAL);
+	refuses(s.step[1].first_slot = 2, NBFW_EINVAL);
+	refuses(s.step[0].nsend = 0, NBFW_EINVAL);
+	refuses(s.step[1].nsend = 0, NBFW_EINVAL);
+	refuses(s.step[1].nsend = 2, NBFW_EINVAL);
+	refuses(s.step[1].nslot = 0, NBFW_EINVAL);
+	refuses(s.step[1].nslot = UINT32_MAX, NBFW_EINVAL);
+	refuses((s.step[0].nslot = UINT32_MAX, s.step[1].first_slot = UINT32_MAX,
+		 s.step[1].nslot = 3),
+		NBFW_EINVAL);
+	refuses((s.step[0].nsend = UINT32_MAX, s.step[1].first_send = UINT32_MAX,
+		 s.step[1].nsend = 3),
+		NBFW_EINVAL);
+}
+
+static void test_sends_and_slots(void **state)
+{
+	(void)state;
+	refuses(s.send[0].dst = 1, NBFW_EINVAL); /* himself */
+	refuses(s.send[1].dst = 4, NBFW_EINVAL);
+	refuses(s.send[1].dst = UINT32_MAX, NBFW_EINVAL);
+	refuses(s.send[0].slot = NBAR_SLOTS_MAX, NBFW_EINVAL);
+	refuses(s.send[0].slot = UINT32_MAX, NBFW_EINVAL);
+	refuses(s.send[1] = s.send[0], NBFW_EINVAL); /* the same slot twice */
+	refuses(s.recv[0].src = 1, NBFW_EINVAL);     /* himself */
+	refuses(s.recv[1].src = 4, NBFW_EINVAL);
+	refuses(s.recv[1].src = UINT32_MAX, NBFW_EINVAL);
+
+	struct sample other = sample();
+
+	other.send[0].slot = NBAR_SLOTS_MAX - 1; /* only the receiver can know better */
+	assert_int_equal(check(&other, sizeof(other)), 0);
+	other.send[1] = (struct nbar_send){ other.send[0].dst, 0 }; /* another slot of the same */
+	assert_int_equal(check(&other, sizeof(other)), 0);
+	other.recv[1] = other.recv[0]; /* two signals from one rank */
+	assert_int_equal(check(&other, sizeof(other)), 0);
+}
+
+/* A root with this many sends and slots, in one step each; every one of another peer if `apart`. */
+static int check_root(uint32_t nsend, uint32_t nrecv, bool apart)
+{
+	size_t length = sizeof(struct nbar_plan) + 2 * sizeof(struct nbar_step) +
+			nsend * sizeof(struct nbar_send) + nrecv * sizeof(struct nbar_recv);
+	struct nbar_plan *p = calloc(1, length);
+
+	*p = (struct nbar_plan){ NBAR_PLAN_MAGIC, 0, NBAR_SIZE_MAX, 2, nsend, nrecv };
+	struct nbar_step *step = (struct nbar_step *)(p + 1);
+	struct nbar_send *send = (struct nbar_send *)(step + 2);
+	struct nbar_recv *recv = (struct nbar_recv *)(send + nsend);
+
+	step[0] = (struct nbar_step){ 0, 0, 0, nrecv };
+	step[1] = (struct nbar_step){ 0, nsend, nrecv, 0 };
+	for (uint32_t i = 0; i < nrecv; i++)
+		recv[i].src = 1 + i;
+	for (uint32_t i = 0; i < nsend; i++)
+		send[i].dst = 1 + i + (apart ? nrecv : 0);
+	int rc = check(p, length);
+
+	free(p);
+	return rc;
+}
+
+static void test_limits(void **state)
+{
+	struct nbar_plan alone = { NBAR_PLAN_MAGIC, 0, 1, 0, 0, 0 };
+
+	(void)state;
+	assert_int_equal(check(&alone, sizeof(alone)), 0);
+	assert_int_equal(check_root(1024, 1024, false), 0);
+	assert_int_equal(check_root(NBAR_SENDS_MAX, NBAR_SLOTS_MAX, false), 0);
+	assert_int_equal(check_root(NBAR_SENDS_MAX + 1, 1, false), -NBFW_ENOSPC);
+	assert_int_equal(check_root(1, NBAR_SLOTS_MAX + 1, false), -NBFW_ENOSPC);
+	assert_int_equal(check_root(NBAR_PEERS_MAX - 1, 1, true), 0);
+	assert_int_equal(check_root(NBAR_PEERS_MAX, 1, true), -NBFW_ENOSPC);
+}
+
+/* What check promises, said once more in other words. */
+static void require_sound(const struct nbar_plan *p, size_t length, uint64_t seed)
+{
+	const struct nbar_send *send = nbfw_plan_sends(p);
+	uint64_t sends = 0, slots = 0;
+
+	require(length == nbfw_plan_length(p) && p->rank < p->size && p->size <= NBAR_SIZE_MAX,
+		"NBAR_SEED=%llu", (unsigned long long)seed);
+	for (uint32_t i = 0; i < p->nstep; i++) {
+		const struct nbar_step *st = &nbfw_plan_steps(p)[i];
+
+		require(st->first_send == sends && st->first_slot == slots, "NBAR_SEED=%llu",
+			(unsigned long long)seed);
+		sends += st->nsend;
+		slots += st->nslot;
+	}
+	require(sends == p->nsend && slots == p->nrecv, "NBAR_SEED=%llu", (unsigned long long)seed);
+	for (uint32_t i = 0; i < p->nsend; i++) {
+		require(send[i].dst < p->size && send[i].dst != p->rank, "NBAR_SEED=%llu",
+			(unsigned long long)seed);
+		for (uint32_t j = 0; j < i; j++)
+			require(memcmp(&send[i], &send[j], sizeof(send[0])) != 0, "NBAR_SEED=%llu",
+				(unsigned long long)seed);
+	}
+	for (uint32_t i = 0; i < p->nrecv; i++)
+		require(nbfw_plan_recvs(p)[i].src < p->size && nbfw_plan_recvs(p)[i].src != p->rank,
+			"NBAR_SEED=%llu", (unsigned long long)seed);
+}
+
+/* Every token that the plan waits for, in the order of the slots: the barrier must end with the
+ * last of them and not before. */
+static void require_runs(const struct nbar_plan *p, uint64_t seed)
+{
+	struct nbfw_state *s = calloc(1, nbfw_state_size(p));
+	struct nbfw_event ev = { .type = NBFW_EV_START };
+	struct nbfw_action a;
+
+	nbfw_init(s, p, 0);
+	nbfw_step(s, p, &ev, &a);
+	ev.type = NBFW_EV_TOKEN;
+	for (uint32_t slot = 0; slot < p->nrecv; slot++) {
+		require(!a.complete && nbfw_check(s, p) == 0, "NBAR_SEED=%llu",
+			(unsigned long long)seed);
+		ev.token = (struct nbfw_token){ .type = NBFW_TOKEN, .slot = slot, .epoch = 1 };
+		ev.token.src = nbfw_plan_recvs(p)[slot].src;
+		nbfw_step(s, p, &ev, &a);
+		require(a.send_first <= a.send_end && a.send_end <= p->nsend, "NBAR_SEED=%llu",
+			(unsigned long long)seed);
+	}
+	require(a.complete && nbfw_check(s, p) == 0, "NBAR_SEED=%llu", (unsigned long long)seed);
+	free(s);
+}
+
+/* Bytes of good plans changed at random: refused, or sound. */
+static void test_mutated_plans(void **state)
+{
+	uint32_t refused = 0, taken = 0;
+
+	(void)state;
+	for (uint64_t seed = unit_seed(), last = seed + 100000; seed != last; seed++) {
+		struct rng rng = { seed };
+		uint32_t size = 1 + rng_below(&rng, 40);
+		struct nbfw_alg alg = planset_alg(rng_below(&rng, PLANSET_NALG));
+		uint32_t block[PLANSET_BYTES_A_RANK / 4];
+		size_t length = (size_t)nbfw_plan_generate(alg, size, rng_below(&rng, size), block,
+							   sizeof(block));
+		const char *why = "";
+
+		for (uint32_t i = rng_below(&rng, 3); i > 0; i--) {
+			uint32_t *word = &block[rng_below(&rng, (uint32_t)length / 4)];
+
+			if (rng_percent(&rng, 50))
+				*word = *word + rng_below(&rng, 5) - 2;
+			else
+				((uint8_t *)word)[rng_below(&rng, 4)] = (uint8_t)rng_next(&rng);
+		}
+		uint32_t *copy = malloc(length);
+
+		memcpy(copy, block, length);
+		if (nbfw_plan_check(copy, length, &why) == 0) {
+			taken++;
+			require_sound((struct nbar_plan *)copy, length, seed);
+			require_runs((struct nbar_plan *)copy, seed);
+		} else {
+			refused++;
+		}
+		free(copy);
+	}
+	/* Both happen often, or the test would show nothing. */
+	assert_true(refused > 10000 && taken > 10000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_head),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_sends_and_slots),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_mutated_plans),
+	};
+
+	return cmocka_run_group_tests_name("plan_check", tests, NULL, NULL);
+}

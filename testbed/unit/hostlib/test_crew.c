@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_crew.c - processes of a node that share one member: attach, crew, and what becomes of the
+ * others when one of them ends.
+ *
+ * Threads stand for processes where none of them ends: each has a connection to the NIC of its
+ * own. What a barrier protects is plain memory: under ThreadSanitizer that proves the fences.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit/unit.h"
+#include "cluster.h"
+#include "unit/inproc.h"
+
+#define NICS 3u
+#define MATES_MAX 9u
+#define ALL_MAX (NICS * MATES_MAX)
+
+static struct inproc *nics;
+
+/* One process of a crew. */
+struct mate {
+	struct nbar_crew *crew;
+	struct nbar_group *g;
+	struct nbar_wait_policy wait;
+	uint64_t (*seen)[ALL_MAX]; /* by parity of the barrier, then by number */
+	uint32_t me, all;          /* me: among all; in the crew it is mine */
+	uint32_t mine;
+	uint32_t first; /* ticket before the first barrier */
+	uint32_t rounds, bad;
+	pthread_t id;
+};
+
+static void *mate_main(void *arg)
+{
+	struct mate *m = arg;
+
+	for (uint32_t i = 1; i <= m->rounds; i++) {
+		m->seen[i % 2][m->me] = i;
+		if (nbar_crew_post(m->crew, m->g, m->mine, m->first + i) != 0 ||
+		    nbar_crew_wait(m->crew, m->g, m->first + i, &m->wait, NBAR_FOREVER) != 0)
+			m->bad++;
+		for (uint32_t n = 0; n < m->all; n++)
+			m->bad += m->seen[i % 2][n] != i;
+	}
+	return NULL;
+}
+
+static void run(struct mate *mate, uint32_t n, uint32_t rounds)
+{
+	static uint64_t seen[2][ALL_MAX];
+
+	memset(seen, 0, sizeof(seen));
+	for (uint32_t i = 0; i < n; i++) {
+		mate[i].seen = seen;
+		mate[i].me = i;
+		mate[i].all = n;
+		mate[i].rounds = rounds;
+		require(pthread_create(&mate[i].id, NULL, mate_main, &mate[i]) == 0, "thread");
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		pthread_join(mate[i].id, NULL);
+		require(mate[i].bad == 0, "mate %u of %u: %u", i, n, mate[i].bad);
+	}
+}
+
+static const struct nbar_wait_policy awake = { .spin_us = 5, .yield_us = UINT32_MAX };
+static const struct nbar_wait_policy asleep = { .block = 1 };
+
+static void alone(void **state)
+{
+	(void)state;
+	/* 20: too many for one cache line. */
+	for (uint32_t size = 1; size <= 20; size = size < 5 ? size + 1 : size + 15) {
+		static struct nbar_crew crew;
+		struct mate mate[20] = { 0 };
+
+		require_ok(nbar_crew_init(&crew, size));
+		for (uint32_t i = 0; i < size; i++) {
+			mate[i].crew = &crew;
+			mate[i].mine = i;
+			mate[i].wait = i % 2 ? awake : asleep;
+		}
+		run(mate, size, size < 5 ? 2000 : 300);
+	}
+}
+
+static void tickets_wrap(void **state)
+{
+	struct nbar_crew crew;
+	struct mate mate[3] = { 0 };
+
+	(void)state;
+	require_ok(nbar_crew_init(&crew, 3));
+	for (uint32_t i = 0; i < 3; i++) {
+		crew.arrived[i] = UINT32_MAX - 500;
+		mate[i].crew = &crew;
+		mate[i].mine = i;
+		mate[i].wait = awake;
+		mate[i].first = UINT32_MAX - 500;
+	}
+	run(mate, 3, 1000);
+}
+
+static void several_under_way(void **state)
+{
+	struct nbar_crew crew;
+
+	(void)state;
+	for (uint32_t size = 2; size <= 20; size += 18) {
+		require_ok(nbar_crew_init(&crew, size));
+		for (uint32_t i = 0; i < size; i++) {
+			assert_int_equal(nbar_crew_test(&crew, NULL, 1), 0);
+			for (uint32_t t = 1; t <= 3000; t++)
+				require_ok(nbar_crew_post(&crew, NULL, i, t));
+		}
+		assert_int_equal(nbar_crew_test(&crew, NULL, 3000), 1);
+		assert_int_equal(nbar_crew_test(&crew, NULL, 3001), 0);
+	}
+	assert_int_equal(nbar_crew_post(&crew, NULL, 20, 3001), -ERANGE);
+	assert_int_equal(nbar_crew_init(&crew, 0), -ERANGE);
+	assert_int_equal(nbar_crew_init(&crew, NBAR_CREW_MAX + 1), -ERANGE);
+}
+
+static void a_wait_can_time_out(void **state)
+{
+	struct nbar_crew crew;
+
+	(void)state;
+	require_ok(nbar_crew_init(&crew, 2));
+	require_ok(nbar_crew_post(&crew, NULL, 0, 1));
+	assert_int_equal(nbar_crew_wait(&crew, NULL, 1, &asleep, 1000000), -ETIME);
+	assert_int_equal(nbar_crew_wait(&crew, NULL, 1, NULL, 0), -ETIME);
+	require_ok(nbar_crew_post(&crew, NULL, 1, 1));
+	require_ok(nbar_crew_wait(&crew, NULL, 1, &asleep, 0));
+}
+
+/* --- with a group ---------------------------------------------------------------------------- */
+
+/* NICS hosts with a crew each; the first of each has opened the group, the others are attached. */
+struct hosts {
+	struct cluster c;
+	struct nbar_crew crew[NICS];
+	uint32_t ncrew;
+	struct nbar_port *port[ALL_MAX];
+	struct mate mate[ALL_MAX];
+};
+
+static void hosts_start(struct hosts *h, uint32_t ncrew)
+{
+	memset(h, 0, sizeof(*h));
+	h->ncrew = ncrew;
+	cluster_start(&h->c, NICS, NICS, NULL);
+	for (uint32_t host = 0; host < NICS; host++) {
+		struct nbar_share share;
+		char name[16];
+
+		require_ok(nbar_crew_init(&h->crew[host], ncrew));
+		nbar_group_share(h->c.g[host], &share);
+		snprintf(name, sizeof(name), "n%u", host);
+		for (uint32_t i = 0; i < ncrew; i++) {
+			uint32_t n = host * ncrew + i;
+
+			h->mate[n].crew = &h->crew[host];
+			h->mate[n].wait = n % 2 ? awake : asleep;
+			h->mate[n].g = h->c.g[host];
+			h->mate[n].mine = i;
+			if (i == 0)
+				continue;
+			require_ok(nbar_attach(name, &share, &h->port[n]));
+			require_ok(nbar_group_attach(h->port[n], &share, &h->mate[n].g));
+		}
+	}
+}
+
+static void hosts_end(struct hosts *h)
+{
+	for (uint32_t n = 0; n < NICS * h->ncrew; n++)
+		nbar_close(h->port[n]);
+	cluster_end(&h->c);
+}
+
+static void with_a_group(void **state)
+{
+	static struct hosts h;
+
+	(void)state;
+	for (uint32_t ncrew = 1; ncrew <= 4; ncrew++) {
+		hosts_start(&h, ncrew);
+		run(h.mate, NICS * ncrew, 500);
+		hosts_end(&h);
+	}
+}
+
+static void several_under_way_with_a_group(void **state)
+{
+	static struct hosts h;
+	const uint32_t max = NBAR_POSTED_MAX;
+
+	(void)state;
+	hosts_start(&h, 2);
+	for (uint32_t n = 0; n < 2 * NICS; n++) {
+		struct mate *m = &h.mate[n];
+
+		for (uint32_t t = 1; t <= max; t++) {
+			require_ok(nbar_crew_post(m->crew, m->g, m->mine, t));
+			require(nbar_crew_test(m->crew, m->g, t) == 0 || n == 2 * NICS - 1,
+				"ticket %u of process %u", t, n);
+		}
+		if (n < 2 * NICS - 1)
+			assert_int_equal(nbar_crew_post(m->crew, m->g, m->mine, max + 1), -EAGAIN);
+	}
+	for (uint32_t n = 0; n < 2 * NICS; n++)
+		require_ok(nbar_crew_wait(h.mate[n].crew, h.mate[n].g, max, NULL, NBAR_FOREVER));
+	hosts_end(&h);
+}
+
+static void what_is_not_shared_is_refused(void **state)
+{
+	struct nbar_share share, other;
+	struct nbar_group *g, *second;
+	struct nbar_blob blob;
+	struct nbar_port *port;
+	const struct nbar_group_attr attr = { .rank = 0, .size = 1 };
+	const struct nbar_group_attr signal = { .rank = 0, .size = 1, .alg = "signal" };
+	struct cluster c;
+
+	(void)state;
+	cluster_start(&c, 1, 1, NULL);
+	nbar_group_share(c.g[0], &share);
+	other = share;
+	other.secret[1] ^= 1;
+	assert_int_equal(nbar_attach("n0", &other, &port), -ENOENT);
+	other = share;
+	other.port = 63;
+	assert_int_equal(nbar_attach("n0", &other, &port), -ENOENT);
+	assert_int_equal(nbar_attach("n1", &share, &port), -ENOENT);
+	require_ok(nbar_attach("n0", &share, &port));
+	other = share;
+	other.blob.byte[50] ^= 1;
+	assert_int_equal(nbar_group_attach(port, &other, &g), -ENOENT);
+	other = share;
+	other.cell = 1;
+	assert_int_equal(nbar_group_attach(port, &other, &g), -ENOENT);
+	other.cell = NBAR_GROUPS_MAX;
+	assert_int_equal(nbar_group_attach(port, &other, &g), -EINVAL);
+	require_ok(nbar_group_attach(port, &share, &g));
+	assert_int_equal(nbar_group_attach(port, &share, &second), -EALREADY);
+	/* Groups are the owner's to open, and the crew's to post. */
+	assert_int_equal(nbar_group_open(port, &attr, &second, &blob), -EPERM);
+	assert_int_equal(nbar_post(g, NULL), -EPERM);
+	require_ok(nbar_group_open(c.port[0], &signal, &second, &blob));
+	nbar_group_share(second, &other);
+	assert_int_equal(nbar_group_attach(port, &other, &g), -ENOENT);
+	nbar_close(port);
+	cluster_end(&c);
+}
+
+static void who_closes_in_good_order_harms_nobody(void **state)
+{
+	static struct hosts h;
+	uint32_t ticket;
+
+	(void)state;
+	hosts_start(&h, 2);
+	run(h.mate, 2 * NICS, 10);
+	nbar_group_close(h.mate[1].g);
+	nbar_close(h.port[3]);
+	h.port[3] = NULL;
+	for (uint32_t host = 0; host < NICS; host++)
+		require_ok(nbar_post(h.c.g[host], &ticket));
+	for (uint32_t host = 0; host < NICS; host++)
+		require_ok(nbar_wait(h.c.g[host], ticket, NBAR_FOREVER));
+	hosts_end(&h);
+}
+
+static void a_cell_stays_while_somebody_looks_at_it(void **state)
+{
+	const struct nbar_group_attr attr = { .rank = 0, .size = 1 };
+	struct nbar_share share, next;
+	struct nbar_group *mine, *theirs;
+	struct nbar_port *port, *other;
+	struct nbar_blob blob;
+	struct nbar_crew crew;
+
+	(void)state;
+	require_ok(nbar_open("n0", &port));
+	require_ok(nbar_group_open(port, &attr, &mine, &blob));
+	require_ok(nbar_group_connect(mine, &blob));
+	nbar_group_share(mine, &share);
+	require_ok(nbar_attach("n0", &share, &other));
+	require_ok(nbar_group_attach(other, &share, &theirs));
+	require_ok(nbar_crew_init(&crew, 2));
+	require_ok(nbar_crew_post(&crew, mine, 0, 1));
+	require_ok(nbar_crew_post(&crew, theirs, 1, 1));
+	require_ok(nbar_crew_wait(&crew, mine, 1, NULL, NBAR_FOREVER));
+	nbar_group_close(mine);
+	require_ok(nbar_group_open(port, &attr, &mine, &blob));
+	nbar_group_share(mine, &next);
+	assert_int_not_equal(next.cell, share.cell);
+	assert_int_equal(nbar_crew_test(&crew, theirs, 1), 1);
+	/* The barrier after that can never be: its owner is gone. */
+	require_ok(nbar_crew_init(&crew, 1));
+	assert_int_equal(nbar_crew_post(&crew, theirs, 0, 2), -ESHUTDOWN);
+	nbar_group_close(theirs);
+	nbar_group_close(mine);
+	require_ok(nbar_group_open(port, &attr, &mine, &blob));
+	nbar_group_share(mine, &next);
+	assert_int_equal(next.cell, share.cell);
+	nbar_close(other);
+	nbar_close(port);
+}
+
+/* --- processes that end ---------------------------------------------------------------------- */
+
+static void child_stays(int to)
+{
+	while (write(to, "", 1) == 1)
+		pause();
+	_exit(1);
+}
+
+/* Gets a share, attaches, tells so, and stays. */
+static void child_attaches(int from, int to)
+{
+	struct nbar_share share;
+	struct nbar_port *port;
+	struct nbar_group *g;
+
+	if (read(from, &share, sizeof(share)) != sizeof(share) ||
+	    nbar_attach("n0", &share, &port) < 0 || nbar_group_attach(port, &share, &g) < 0)
+		_exit(1);
+	child_stays(to);
+}
+
+static void an_attached_process_that_dies_is_dead_to_all(void **state)
+{
+	struct nbar_share share;
+	struct cluster c;
+	uint32_t ticket[2];
+	int to[2], from[2];
+	char byte;
+	pid_t child;
+
+	(void)state;
+	assert_true(pipe(to) == 0 && pipe(from) == 0);
+	child = fork();
+	if (child == 0)
+		child_attaches(to[0], from[1]);
+	cluster_start(&c, 2, 2, NULL);
+	nbar_group_share(c.g[0], &share);
+	assert_int_equal(write(to[1], &share, sizeof(share)), sizeof(share));
+	assert_int_equal(read(from[0], &byte, 1), 1);
+	for (uint32_t r = 0; r < 2; r++)
+		require_ok(nbar_post(c.g[r], &ticket[r]));
+	for (uint32_t r = 0; r < 2; r++)
+		require_ok(nbar_wait(c.g[r], ticket[r], NBAR_FOREVER));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	for (uint32_t r = 0; r < 2; r++) {
+		int rc = 0;
+
+		/* Rank 0 may have arrived before the NIC saw the death: then rank 1 still
+		 * completes that barrier, and the next one fails. */
+		for (uint32_t i = 0; i < 2 && rc == 0; i++) {
+			rc = nbar_post(c.g[r], &ticket[r]);
+			if (rc == 0)
+				rc = nbar_wait(c.g[r], ticket[r], NBAR_FOREVER);
+		}
+		assert_int_equal(rc, -ECONNRESET);
+		assert_non_null(strstr(nbar_error(), "rank 0 "));
+	}
+	cluster_end(&c);
+	for (int i = 0; i < 2; i++) {
+		close(to[i]);
+		close(from[i]);
+	}
+}
+
+/* Opens a member of one rank, sends its share, and stays. */
+static void child_opens(int to)
+{
+	const struct nbar_group_attr attr = { .rank = 0, .size = 1 };
+	struct nbar_share share;
+	struct nbar_blob blob;
+	struct nbar_port *port;
+	struct nbar_group *g;
+
+	if (nbar_open("n0", &port) < 0 || nbar_group_open(port, &attr, &g, &blob) < 0 ||
+	    nbar_group_connect(g, &blob) < 0)
+		_exit(1);
+	nbar_group_share(g, &share);
+	if (write(to, &share, sizeof(share)) != sizeof(share))
+		_exit(1);
+	child_stays(to);
+}
+
+static void an_owner_that_dies_is_missed(void **state)
+{
+	struct nbar_share share;
+	struct nbar_crew crew;
+	struct nbar_port *port;
+	struct nbar_group *g;
+	int from[2];
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(from), 0);
+	child = fork();
+	if (child == 0)
+		child_opens(from[1]);
+	assert_int_equal(read(from[0], &share, sizeof(share)), sizeof(share));
+	require_ok(nbar_attach("n0", &share, &port));
+	require_ok(nbar_group_attach(port, &share, &g));
+	require_ok(nbar_crew_init(&crew, 2));
+	require_ok(nbar_crew_post(&crew, g, 1, 1));
+	kill(child, SIGKILL);
+	assert_int_equal(nbar_crew_wait(&crew, g, 1, NULL, NBAR_FOREVER), -ECONNRESET);
+	waitpid(child, NULL, 0);
+	nbar_close(port);
+	close(from[0]);
+	close(from[1]);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	nics = inproc_start(NICS, NULL);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	inproc_stop(nics);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(alone),
+		cmocka_unit_test(tickets_wrap),
+		cmocka_unit_test(several_under_way),
+		cmocka_unit_test(a_wait_can_time_out),
+		cmocka_unit_test(with_a_group),
+		cmocka_unit_test(several_under_way_with_a_group),
+		cmocka_unit_test(what_is_not_shared_is_refused),
+		cmocka_unit_test(who_closes_in_good_order_harms_nobody),
+		cmocka_unit_test(a_cell_stays_while_somebody_looks_at_it),
+		cmocka_unit_test(an_attached_process_that_dies_is_dead_to_all),
+		cmocka_unit_test(an_owner_that_dies_is_missed),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostlib_open.c - names, ports and groups: what goes wrong, and whether it is told in words.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit/unit.h"
+#include "cluster.h"
+#include "unit/inproc.h"
+#include "internal.h"
+
+static struct inproc *nics;
+
+/* The call fails with this error, and the text has this in it. */
+#define expect(call, error, part)                                                                \
+	do {                                                                                     \
+		int expect_rc = (call);                                                          \
+		require(expect_rc == (error), "returned %d: %s", expect_rc, nbar_error());       \
+		require(strstr(nbar_error(), part), "\"%s\" is not in: %s", part, nbar_error()); \
+	} while (0)
+
+/* --- names --------------------------------------------------------------------------------- */
+
+static void names_are_checked(void **state)
+{
+	struct nbar_port *port = NULL;
+	char longer[200];
+
+	(void)state;
+	memset(longer, 'x', sizeof(longer));
+	longer[sizeof(longer) - 1] = 0;
+	expect(nbar_open("", &port), -EINVAL, "1 to 31 characters");
+	expect(nbar_open(":1", &port), -EINVAL, "1 to 31 characters");
+	expect(nbar_open(longer, &port), -EINVAL, "1 to 31 characters");
+	expect(nbar_open("n0:", &port), -EINVAL, "n0:3");
+	expect(nbar_open("n0:x", &port), -EINVAL, "n0:3");
+	expect(nbar_open("n0:1x", &port), -EINVAL, "n0:3");
+	expect(nbar_open("n0:-1", &port), -EINVAL, "n0:3");
+	expect(nbar_open("n0:64", &port), -EINVAL, "0 to 63");
+	longer[0] = '/';
+	expect(nbar_open(longer, &port), -EINVAL, "too long");
+	longer[100] = 0;
+	setenv("NBAR_RUN_DIR", longer, 1);
+	expect(nbar_open("n123456789", &port), -EINVAL, "too long");
+	setenv("NBAR_RUN_DIR", inproc_run_dir(nics), 1);
+	assert_null(port);
+}
+
+static void the_run_directory_has_a_rule(void **state)
+{
+	char text[64];
+	struct nbar_port *port;
+
+	(void)state;
+	setenv("NBAR_RUN_DIR", "/tmp/there-is-none", 1);
+	expect(nbar_open("q7", &port), -ENOENT, "no NIC q7 at /tmp/there-is-none/q7.sock: ");
+	expect(nbar_open("q7:3", &port), -ENOENT, "`nbar-nicd --nic name=q7,wire=ring`");
+	setenv("NBAR_RUN_DIR", "", 1);
+	setenv("XDG_RUNTIME_DIR", "/tmp/none-here", 1);
+	if (geteuid() == 0)
+		expect(nbar_open("q7", &port), -ENOENT, " /run/nbar/q7.sock");
+	else
+		expect(nbar_open("q7", &port), -ENOENT, " /tmp/none-here/nbar/q7.sock");
+	unsetenv("XDG_RUNTIME_DIR");
+	unsetenv("NBAR_RUN_DIR");
+	snprintf(text, sizeof(text), " /tmp/nbar-%u/q7.sock", (unsigned)geteuid());
+	expect(nbar_open("q7", &port), -ENOENT, geteuid() == 0 ? " /run/nbar/q7.sock" : text);
+	setenv("NBAR_NIC", "q9", 1);
+	expect(nbar_open(NULL, &port), -ENOENT, "no NIC q9 ");
+	unsetenv("NBAR_NIC");
+	expect(nbar_open(NULL, &port), -ENOENT, "no NIC n0 ");
+	setenv("NBAR_RUN_DIR", inproc_run_dir(nics), 1);
+	require_ok(nbar_open(NULL, &port));
+	nbar_close(port);
+}
+
+/* A listening socket of some type; without listen() it is what a killed daemon leaves. */
+static int socket_at(const char *path, int type, bool listens)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, type, 0);
+
+	unlink(path);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	if (listens)
+		assert_int_equal(listen(fd, 5), 0);
+	return fd;
+}
+
+static void what_is_no_daemon_is_told(void **state)
+{
+	char path[128];
+	struct nbar_rep_nic_stat stat;
+	struct nbar_port *port;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/x.sock", inproc_run_dir(nics));
+	int fd = socket_at(path, SOCK_SEQPACKET, false);
+
+	close(fd);
+	expect(nbar_open("x", &port), -ECONNREFUSED, "start it again");
+	expect(nbar_nic_stat("x", &stat), -ECONNREFUSED, "start it again");
+	expect(nbar_nic_groups(path, NULL, NULL), -ECONNREFUSED, path);
+	fd = socket_at(path, SOCK_STREAM, true);
+	expect(nbar_open("x", &port), -EPROTO, "no NIC of nbar");
+	close(fd);
+	unlink(path);
+	expect(nbar_open(path, &port), -ENOENT, path);
+}
+
+/* Who is first to make /tmp/nbar-UID must not become the NIC of that user. */
+static void another_user_is_no_nic_of_ours(void **state)
+{
+	enum { THIEF = 54320, VICTIM };
+	struct nbar_port *port = NULL;
+	char dir[32], path[48];
+	int fd, rc;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip(); /* it takes two other users */
+	snprintf(dir, sizeof(dir), "/tmp/nbar-%u", VICTIM);
+	snprintf(path, sizeof(path), "%s/n0.sock", dir);
+	unlink(path);
+	rmdir(dir);
+	unsetenv("NBAR_RUN_DIR");
+	assert_int_equal(seteuid(THIEF), 0);
+	assert_int_equal(mkdir(dir, 0755), 0);
+	fd = socket_at(path, SOCK_SEQPACKET, true);
+	assert_int_equal(chmod(path, 0666), 0);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(seteuid(VICTIM), 0);
+	rc = nbar_open("n0", &port);
+	assert_int_equal(seteuid(0), 0);
+	expect(rc, -EACCES, "belongs to uid 54320, not to uid 54321");
+	assert_null(port);
+	close(fd);
+	unlink(path);
+	rmdir(dir);
+	setenv("NBAR_RUN_DIR", inproc_run_dir(nics), 1);
+}
+
+/* --- ports --------------------------------------------------------------------------------- */
+
+static void a_port_has_one_owner(void **state)
+{
+	struct nbar_port *port[NBAR_PORTS_MAX], *other;
+	char path[128];
+
+	(void)state;
+	require_ok(nbar_open("n1:3", &port[0]));
+	expect(nbar_open("n1:3", &other), -EBUSY, "port 3");
+	/* A port that was closed is free at once. */
+	for (uint32_t i = 0; i < 20; i++) {
+		nbar_close(port[0]);
+		require_ok(nbar_open("n1:3", &port[0]));
+	}
+	nbar_close(port[0]);
+	snprintf(path, sizeof(path), "%s/n1.sock", inproc_run_dir(nics));
+	for (uint32_t i = 0; i < NBAR_PORTS_MAX; i++)
+		require_ok(nbar_open(i % 2 ? path : "n1", &port[i]));
+	expect(nbar_open("n1", &other), -ENOSPC, "64");
+	for (uint32_t i = 0; i < NBAR_PORTS_MAX; i++)
+		nbar_close(port[i]);
+	nbar_close(NULL);
+	nbar_group_close(NULL);
+}
+
+/* What the child of a fork has of a port is of no use to it, and it harms nothing. */
+static void a_port_stays_with_the_parent(void **state)
+{
+	struct cluster c;
+	uint32_t ticket;
+	int status;
+	pid_t child;
+
+	(void)state;
+	cluster_start(&c, 2, 2, NULL);
+	require_ok(nbar_post(c.g[0], &ticket));
+	child = fork();
+	if (child == 0) {
+		bool good = nbar_test(c.g[0], ticket) == -ENETDOWN &&
+			    nbar_wait(c.g[0], ticket, NBAR_FOREVER) == -ENETDOWN &&
+			    nbar_post(c.g[1], NULL) == -ENETDOWN &&
+			    strstr(nbar_error(), "open one in the child");
+
+		cluster_end(&c);
+		_exit(good ? 0 : 1);
+	}
+	waitpid(child, &status, 0);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	require_ok(nbar_barrier(c.g[1]));
+	require_ok(nbar_wait(c.g[0], ticket, NBAR_FOREVER));
+	cluster_end(&c);
+}
+
+/* --- groups -------------------------------------------------------------------------------- */
+
+static void bad_groups_are_refused(void **state)
+{
+	const struct nbar_plan plan = { NBAR_PLAN_MAGIC, 0, 1, 0, 0, 0 };
+	const struct nbar_group_attr good = { .rank = 0, .size = 2 };
+	struct nbar_group_attr a = good;
+	struct nbar_group *g;
+	struct nbar_port *port;
+	struct nbar_blob blob;
+
+	(void)state;
+	require_ok(nbar_open("n0", &port));
+	a.size = 0;
+	expect(nbar_group_open(port, &a, &g, &blob), -ERANGE, "size 0");
+	a.size = NBAR_SIZE_MAX + 1;
+	expect(nbar_group_open(port, &a, &g, &blob), -ERANGE, "1048576");
+	a = good;
+	a.rank = 2;
+	expect(nbar_group_open(port, &a, &g, &blob), -ERANGE, "ranks 0 to 1");
+	a = good;
+	a.alg = "";
+	expect(nbar_group_open(port, &a, &g, &blob), -EINVAL, "1 to 31");
+	a.alg = "a name that is too long for an algorithm";
+	expect(nbar_group_open(port, &a, &g, &blob), -EINVAL, "1 to 31");
+	a.alg = "wishful";
+	expect(nbar_group_open(port, &a, &g, &blob), -EINVAL, "NIC n0: unknown algorithm");
+	a.alg = "dissemination:99";
+	expect(nbar_group_open(port, &a, &g, &blob), -ERANGE, "NIC n0: ");
+	a.alg = "custom";
+	a.plan = &plan;
+	expect(nbar_group_open(port, &a, &g, &blob), -EINVAL, "go together");
+	a.plan_length = sizeof(plan);
+	expect(nbar_group_open(port, &a, &g, &blob), -EINVAL, "NIC n0: ");
+	a.plan_length = NBAR_MESSAGE_MAX;
+	expect(nbar_group_open(port, &a, &g, &blob), -EINVAL, "65536");
+	setenv("NBAR_WAIT", "now", 1);
+	expect(nbar_group_open(port, &good, &g, &blob), -EINVAL, "NBAR_WAIT");
+	unsetenv("NBAR_WAIT");
+	require_ok(nbar_group_open(port, &good, &g, &blob));
+	nbar_close(port);
+}
+
+static void a_bad_blob_can_be_mended(void **state)
+{
+	const uint32_t *ranks;
+	struct nbar_blob saved;
+	struct cluster c;
+
+	(void)state;
+	cluster_open(&c, 4, 2, "dissemination:3");
+	expect(nbar_post(c.g[0], NULL), -ENOTCONN, "nbar_group_connect");
+	assert_int_equal(nbar_group_peers(c.g[0], &ranks), 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(ranks[i], i + 1);
+	saved = c.blob[2];
+	memset(&c.blob[0], 0xff, sizeof(c.blob[0])); /* our own: nobody reads it */
+	memset(&c.blob[2], 0, sizeof(c.blob[2]));
+	expect(nbar_group_connect(c.g[0], c.blob), -EPROTO, "rank 2");
+	c.blob[2] = c.blob[1];
+	expect(nbar_group_connect(c.g[0], c.blob), -EPROTO, "rank 2");
+	c.blob[2] = saved;
+	require_ok(nbar_group_connect(c.g[0], c.blob));
+	expect(nbar_group_connect(c.g[0], c.blob), -EISCONN, "already");
+	require_ok(nbar_post(c.g[0], NULL));
+	cluster_end(&c);
+}
+
+/* More peers than one message has room for; what was named before an error stays named. */
+static void many_peers_connect_in_several_messages(void **state)
+{
+	enum { SIZE = 1500 };
+	static struct nbar_blob blob[SIZE];
+	struct nbar_group_attr attr = { .rank = 1, .size = SIZE, .alg = "signal" };
+	const uint32_t *ranks;
+	struct nbar_port *port;
+	struct nbar_group *g;
+
+	(void)state;
+	require_ok(nbar_open("n0", &port));
+	require_ok(nbar_group_open(port, &attr, &g, &blob[1]));
+	assert_int_equal(nbar_group_peers(g, &ranks), SIZE - 1);
+	assert_int_equal(ranks[0], 0);
+	assert_int_equal(ranks[1], 2);
+	assert_int_equal(ranks[SIZE - 2], SIZE - 1);
+	for (uint32_t r = 0; r < SIZE; r++) {
+		blob[r] = blob[1];
+		memcpy(blob[r].byte + 12, &r, sizeof(r)); /* the rank, as WIRE.md says */
+	}
+	blob[1000].byte[0] ^= 1;
+	expect(nbar_group_connect(g, blob), -EPROTO, "blob");
+	blob[1000].byte[0] ^= 1;
+	require_ok(nbar_group_connect(g, blob));
+	nbar_close(port);
+}
+
+static int count_groups(void *arg, const struct nbar_group_info *info)
+{
+	uint32_t *n = arg;
+
+	assert_int_equal(info->size, 1);
+	assert_int_equal(info->life, NBAR_LIFE_CONNECTED);
+	return ++*n == 1000 ? 7 : 0;
+}
+
+static void monitors_see_all_groups(void **state)
+{
+	const struct nbar_group_attr attr = { .rank = 0, .size = 1 };
+	struct nbar_rep_nic_stat stat;
+	struct nbar_port *port;
+	struct nbar_group *g;
+	struct nbar_blob blob;
+	uint32_t n = 0;
+
+	(void)state;
+	require_ok(nbar_open("n2", &port));
+	for (uint32_t i = 0; i < 200; i++) {
+		require_ok(nbar_group_open(port, &attr, &g, &blob));
+		require_ok(nbar_group_connect(g, &blob));
+		require_ok(nbar_barrier(g));
+	}
+	require_ok(nbar_nic_stat("n2:5", &stat));
+	assert_string_equal(stat.nic, "n2");
+	assert_int_equal(stat.nport, 1);
+	assert_int_equal(stat.ngroup, 200);
+	assert_int_equal(stat.counter[NBAR_COUNTER_barriers_completed], 200);
+	require_ok(nbar_nic_groups("n2", count_groups, &n));
+	assert_int_equal(n, 200);
+	n = 900;
+	assert_int_equal(nbar_nic_groups("n2", count_groups, &n), 7);
+	nbar_close(port);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	nics = inproc_start(3, NULL);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	inproc_stop(nics);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_checked),
+		cmocka_unit_test(the_run_directory_has_a_rule),
+		cmocka_unit_test(what_is_no_daemon_is_told),
+		cmocka_unit_test(another_user_is_no_nic_of_ours),
+		cmocka_unit_test(a_port_has_one_owner),
+		cmocka_unit_test(a_port_stays_with_the_parent),
+		cmocka_unit_test(bad_groups_are_refused),
+		cmocka_unit_test(a_bad_blob_can_be_mended),
+		cmocka_unit_test(many_peers_connect_in_several_messages),
+		cmocka_unit_test(monitors_see_all_groups),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostlib_page.c - what the host library does to a page and takes from it, without a NIC.
+ *
+ * The test plays the NIC: it writes what a NIC would, and what only a broken one would.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "unit/unit.h"
+#include "internal.h"
+
+#define CELL 5u
+
+static struct nbar_page page;
+static struct nbar_port port;
+static struct nbar_group group;
+static int daemon_end;
+
+static int setup(void **state)
+{
+	int sv[2];
+
+	(void)state;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sv) < 0)
+		return -1;
+	daemon_end = sv[1];
+	memset(&page, 0, sizeof(page));
+	port = (struct nbar_port){ .link = { .sock = sv[0], .nic = "n0" }, .page = &page };
+	group = (struct nbar_group){
+		.port = &port,
+		.doorbell = &page.doorbell[CELL],
+		.completion = &page.completion[CELL],
+		.connected = true,
+		.runs = true,
+		.cell = CELL,
+		.rank = 1,
+		.size = 64,
+	};
+	port.group[CELL] = &group;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	close(port.link.sock);
+	if (daemon_end >= 0)
+		close(daemon_end);
+	return 0;
+}
+
+static void complete(uint32_t epoch, uint32_t status)
+{
+	uint64_t word = (uint64_t)status << 32 | epoch;
+
+	__atomic_store_n(&page.completion[CELL].word, word, __ATOMIC_RELEASE);
+}
+
+static void posting_writes_one_word(void **state)
+{
+	static struct nbar_page expected;
+	uint32_t ticket;
+
+	(void)state;
+	for (uint32_t i = 1; i <= 3; i++) {
+		assert_int_equal(nbar_post(&group, &ticket), 0);
+		assert_int_equal(ticket, i);
+		expected.doorbell[CELL].posted = i;
+		assert_memory_equal(&page, &expected, sizeof(page));
+	}
+	assert_int_equal(nbar_test(&group, 1), 0);
+	assert_memory_equal(&page, &expected, sizeof(page));
+}
+
+static void a_status_is_told_in_words(void **state)
+{
+	static const struct {
+		uint32_t status;
+		int error;
+		const char *text;
+	} want[] = {
+		{ NBAR_STATUS_SILENT, -ETIMEDOUT, "does not answer" },
+		{ NBAR_STATUS_HOST_DIED, -ECONNRESET, "ended without closing" },
+		{ NBAR_STATUS_CLOSED, -ESHUTDOWN, "has closed it" },
+		{ NBAR_STATUS_NIC_DOWN, -ENETDOWN, "was stopped" },
+		{ NBAR_STATUS_END, -EPROTO, "does not know (5)" },
+		{ UINT32_MAX, -EPROTO, "4294967295" },
+	};
+
+	(void)state;
+	for (uint32_t i = 1; i <= 6; i++)
+		assert_int_equal(nbar_post(&group, NULL), 0);
+	page.completion[CELL].culprit = 42;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		uint32_t who[2] = { 9, 9 };
+
+		complete(5, want[i].status);
+		assert_int_equal(nbar_test(&group, 5), 1);
+		assert_int_equal(nbar_wait(&group, 5, NBAR_FOREVER), 0);
+		assert_int_equal(nbar_test(&group, 6), want[i].error);
+		assert_non_null(strstr(nbar_error(), want[i].text));
+		assert_non_null(strstr(nbar_error(), "rank 42"));
+		assert_non_null(strstr(nbar_error(), "barrier 6 "));
+		assert_int_equal(nbar_wait(&group, 6, NBAR_FOREVER), want[i].error);
+		assert_int_equal(nbar_post(&group, NULL), want[i].error);
+		assert_int_equal(nbar_missing(&group, who, 2), 1);
+		assert_int_equal(who[0], 42);
+		assert_int_equal(who[1], 9);
+	}
+	page.completion[CELL].culprit = 1; /* ourselves: it is our own NIC */
+	complete(5, NBAR_STATUS_NIC_DOWN);
+	assert_int_equal(nbar_test(&group, 6), -ENETDOWN);
+	assert_non_null(strstr(nbar_error(), "NIC n0 was stopped"));
+}
+
+static void epochs_wrap(void **state)
+{
+	const uint64_t start = (UINT64_C(7) << 32) - 3;
+	struct nbar_group_stats stats;
+	uint32_t ticket;
+
+	(void)state;
+	group.posted = start;
+	complete((uint32_t)start, 0);
+	for (uint32_t i = 1; i <= 6; i++) {
+		assert_int_equal(nbar_post(&group, &ticket), 0);
+		assert_int_equal(ticket, (uint32_t)start + i);
+		assert_int_equal(page.doorbell[CELL].posted, ticket);
+		assert_int_equal(nbar_test(&group, ticket), 0);
+		assert_int_equal(nbar_wait(&group, ticket, 0), -ETIME);
+		assert_int_equal(nbar_test(&group, ticket + 1), -EINVAL);
+		complete(ticket, 0);
+		assert_int_equal(nbar_test(&group, ticket), 1);
+		assert_int_equal(nbar_test(&group, ticket - 1), 1);
+		assert_int_equal(nbar_wait(&group, ticket, 0), 0);
+	}
+	nbar_group_get_stats(&group, &stats);
+	assert_int_equal(stats.posted, start + 6);
+	assert_int_equal(stats.completed, start + 6);
+	assert_int_equal(nbar_post(&group, NULL), 0);
+	nbar_group_get_stats(&group, &stats);
+	assert_int_equal(stats.completed, start + 6);
+}
+
+static void a_list_of_late_ranks_is_bounded(void **state)
+{
+	uint32_t who[32];
+
+	(void)state;
+	for (uint32_t i = 0; i < NBAR_LATE_MAX; i++)
+		page.completion[CELL].late[i] = 100 + i;
+	page.completion[CELL].nlate = 4000000000u;
+	assert_int_equal(nbar_missing(&group, who, 32), 0); /* no barrier is under way */
+	assert_int_equal(nbar_post(&group, NULL), 0);
+	assert_int_equal(nbar_missing(&group, who, 32), NBAR_LATE_MAX);
+	assert_int_equal(who[NBAR_LATE_MAX - 1], 100 + NBAR_LATE_MAX - 1);
+	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
+	assert_non_null(strstr(nbar_error(), "ranks 100, 101, "));
+	assert_non_null(strstr(nbar_error(), "109 and 110 have not arrived"));
+	page.completion[CELL].nlate = 1;
+	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
+	assert_non_null(strstr(nbar_error(), "rank 100 has not arrived, as far as NIC n0 knows"));
+	page.completion[CELL].nlate = 0;
+	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
+	assert_non_null(strstr(nbar_error(), "does not know of anybody"));
+}
+
+static void *wait_main(void *arg)
+{
+	return (void *)(intptr_t)nbar_wait(&group, (uint32_t)(uintptr_t)arg, NBAR_FOREVER);
+}
+
+/* A sleeper asks before it sleeps, and goes back to sleep when woken for something else. */
+static void a_sleeper_asks(void **state)
+{
+	uint32_t asked = 0;
+	pthread_t thread;
+	void *rc;
+
+	(void)state;
+	group.wait = (struct nbar_wait_policy){ 0, 0, 1 };
+	assert_int_equal(nbar_post(&group, NULL), 0);
+	assert_int_equal(nbar_post(&group, NULL), 0);
+	require(pthread_create(&thread, NULL, wait_main, (void *)2) == 0, "thread");
+	for (uint32_t epoch = 1; epoch <= 2; epoch++) {
+		while (__atomic_load_n(&page.doorbell[CELL].asked, __ATOMIC_ACQUIRE) == asked)
+			usleep(100);
+		asked = __atomic_load_n(&page.doorbell[CELL].asked, __ATOMIC_ACQUIRE);
+		complete(epoch, 0);
+	}
+	pthread_join(thread, &rc);
+	assert_ptr_equal(rc, NULL);
+	assert_true(group.sleeps >= 1);
+	assert_int_equal(group.yields, 0);
+}
+
+/* kill -9 of the daemon wakes nobody and writes nothing; who waits finds out all the same. */
+static void a_daemon_that_was_killed_is_noticed(void **state)
+{
+	static const struct nbar_wait_policy policy[] = {
+		{ UINT32_MAX, 0, 0 },
+		{ 0, UINT32_MAX, 0 },
+		{ 0, 0, 1 },
+		{ 20, 200, 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(policy) / sizeof(policy[0]); i++) {
+		pthread_t thread;
+		void *rc;
+
+		group.wait = policy[i];
+		assert_int_equal(nbar_post(&group, NULL), 0);
+		assert_int_equal(nbar_post(&group, NULL), 0);
+		complete(1, 0);
+		require(pthread_create(&thread, NULL, wait_main, (void *)2) == 0, "thread");
+		usleep(1000);
+		close(daemon_end);
+		daemon_end = -1;
+		pthread_join(thread, &rc);
+		assert_int_equal((intptr_t)rc, -ENETDOWN);
+		assert_int_equal(nbar_post(&group, NULL), -ENETDOWN);
+		assert_non_null(strstr(nbar_error(), "NIC n0 is gone"));
+		assert_int_equal(nbar_wait(&group, 1, NBAR_FOREVER), 0);
+		assert_int_equal(nbar_test(&group, 2), -ENETDOWN);
+		teardown(state);
+		setup(state);
+	}
+}
+
+static void testing_alone_notices_too(void **state)
+{
+	int rc = 0;
+
+	(void)state;
+	assert_int_equal(nbar_post(&group, NULL), 0);
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_int_equal(nbar_test(&group, 1), 0);
+	close(daemon_end);
+	daemon_end = -1;
+	for (uint32_t i = 0; i < 1000 && rc == 0; i++)
+		rc = nbar_test(&group, 1);
+	assert_int_equal(rc, -ENETDOWN);
+}
+
+/* A reply in the socket is for the thread that asked for it, not a sign of life or death. */
+static void a_reply_under_way_disturbs_nobody(void **state)
+{
+	char byte = 'x';
+
+	(void)state;
+	assert_int_equal(send(daemon_end, &byte, 1, 0), 1);
+	assert_false(nblib_link_look(&port.link));
+	assert_int_equal(recv(port.link.sock, &byte, 1, MSG_DONTWAIT), 1);
+	assert_false(nblib_link_look(&port.link));
+	close(daemon_end);
+	daemon_end = -1;
+	assert_true(nblib_link_look(&port.link));
+}
+
+static void policies_come_from_the_environment(void **state)
+{
+	static const struct {
+		const char *text;
+		struct nbar_wait_policy policy;
+	} good[] = {
+		{ "", { 20, 200, 1 } },
+		{ "spin", { UINT32_MAX, 0, 0 } },
+		{ "yield", { 0, UINT32_MAX, 0 } },
+		{ "block", { 0, 0, 1 } },
+		{ "1,2,0", { 1, 2, 0 } },
+	};
+	static const char *const bad[] = {
+		"x", "1", "1,2", "1,2,3", "1,2,1x", "-1,2,1", "1,2,1,1"
+	};
+	struct nbar_wait_policy p;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		setenv("NBAR_WAIT", good[i].text, 1);
+		assert_int_equal(nblib_wait_default(&p), 0);
+		assert_memory_equal(&p, &good[i].policy, sizeof(p));
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		setenv("NBAR_WAIT", bad[i], 1);
+		assert_int_equal(nblib_wait_default(&p), -EINVAL);
+		assert_non_null(strstr(nbar_error(), bad[i]));
+	}
+	unsetenv("NBAR_WAIT");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(posting_writes_one_word),
+		TEST(a_status_is_told_in_words),
+		TEST(epochs_wrap),
+		TEST(a_list_of_late_ranks_is_bounded),
+		TEST(a_sleeper_asks),
+		TEST(a_daemon_that_was_killed_is_noticed),
+		TEST(testing_alone_notices_too),
+		TEST(a_reply_under_way_disturbs_nobody),
+		TEST(policies_come_from_the_environment),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

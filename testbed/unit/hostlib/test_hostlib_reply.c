@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostlib_reply.c - daemons that answer nonsense: the host library says so, and lives.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "unit/unit.h"
+#include "internal.h"
+
+/* A daemon that answers each request with the next of these, and then hangs up. */
+struct answer {
+	struct nbar_reply head;
+	union {
+		struct nbar_rep_port_open port;
+		struct nbar_rep_group_open group;
+		struct nbar_rep_group_connect connect;
+		struct nbar_rep_nic_stat stat;
+		struct nbar_rep_group_stat groups;
+		uint32_t word[200];
+	} body;
+	size_t length; /* 0: none, hang up */
+	int fd;        /* -1: none */
+};
+
+static char path[64];
+static int listener = -1;
+static pthread_t thread;
+static struct answer answer[4];
+static uint32_t nanswer;
+static int at_start; /* open descriptors */
+
+/* What the daemon does with a request. */
+static enum { READS, LEAVES_UNREAD, DOES_NOT_WAIT } manner;
+
+static void answer_one(int fd, struct answer *a)
+{
+	union {
+		struct cmsghdr align;
+		char byte[CMSG_SPACE(sizeof(int))];
+	} rights = { .byte = { 0 } };
+	char message[sizeof(a->head) + sizeof(a->body)];
+	struct iovec iov = { message, a->length };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	memcpy(message, &a->head, sizeof(a->head));
+	memcpy(message + sizeof(a->head), &a->body, sizeof(a->body));
+	if (a->fd >= 0) {
+		msg.msg_control = &rights;
+		msg.msg_controllen = sizeof(rights);
+		struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &a->fd, sizeof(int));
+	}
+	(void)!sendmsg(fd, &msg, MSG_NOSIGNAL);
+}
+
+static void *daemon_main(void *arg)
+{
+	char request[NBAR_MESSAGE_MAX];
+	int fd = accept(listener, NULL, NULL);
+	struct pollfd request_there = { .fd = fd, .events = POLLIN };
+	uint32_t n = 0;
+
+	if (manner == LEAVES_UNREAD)
+		poll(&request_there, 1, -1);
+	if (manner != READS)
+		answer_one(fd, &answer[n]);
+	while (manner == READS && recv(fd, request, sizeof(request), 0) > 0 && n < nanswer &&
+	       answer[n].length)
+		answer_one(fd, &answer[n++]);
+	close(fd);
+	return arg;
+}
+
+/* A good answer, for tests to spoil. */
+static struct answer *say(enum nbar_op op, size_t body)
+{
+	struct answer *a = &answer[nanswer++];
+
+	*a = (struct answer){
+		.head = {
+			.magic = NBAR_ABI_MAGIC,
+			.version = NBAR_ABI_VERSION,
+			.op = (uint16_t)op,
+			.length = (uint32_t)(sizeof(a->head) + body),
+		},
+		.length = sizeof(a->head) + body,
+		.fd = -1,
+	};
+	return a;
+}
+
+static int page_fd(size_t size, int seals, uint32_t version)
+{
+	const uint32_t head[] = { NBAR_ABI_MAGIC, version };
+	int fd = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	assert_int_equal(pwrite(fd, head, sizeof(head), 0), sizeof(head));
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static struct answer *say_port(void)
+{
+	struct answer *a = say(NBAR_OP_PORT_OPEN, sizeof(a->body.port));
+
+	a->body.port =
+		(struct nbar_rep_port_open){ .page_size = sizeof(struct nbar_page), .nic = "fake" };
+	a->fd = page_fd(sizeof(struct nbar_page), F_SEAL_SHRINK, NBAR_ABI_VERSION);
+	return a;
+}
+
+static void daemon_start(void)
+{
+	assert_int_equal(pthread_create(&thread, NULL, daemon_main, NULL), 0);
+}
+
+static void daemon_end(void)
+{
+	pthread_join(thread, NULL);
+	for (uint32_t i = 0; i < nanswer; i++)
+		if (answer[i].fd >= 0)
+			close(answer[i].fd);
+	nanswer = 0;
+}
+
+/* nbar_open meets the answers at hand. */
+static void expect_open(int error, const char *text)
+{
+	struct nbar_port *port = NULL;
+	int rc;
+
+	daemon_start();
+	rc = nbar_open(path, &port);
+	require(rc == error, "returned %d: %s", rc, nbar_error());
+	if (rc == 0)
+		nbar_close(port);
+	else
+		require(strstr(nbar_error(), text), "\"%s\" is not in: %s", text, nbar_error());
+	daemon_end();
+}
+
+static void a_good_answer_opens(void **state)
+{
+	(void)state;
+	say_port();
+	expect_open(0, "");
+}
+
+static void replies_are_checked(void **state)
+{
+	(void)state;
+	say_port()->head.magic ^= 1;
+	expect_open(-EPROTO, "no NIC of nbar");
+	say_port()->head.version = NBAR_ABI_VERSION + 1;
+	expect_open(-EPROTO, "version 2 of the host interface, this program 1");
+	say_port()->head.op = NBAR_OP_GROUP_OPEN;
+	expect_open(-EPROTO, "makes no sense");
+	say_port()->head.status = 1;
+	expect_open(-EPROTO, "makes no sense");
+	say_port()->head.length++;
+	expect_open(-EPROTO, "makes no sense");
+	say_port()->length = 7;
+	expect_open(-EPROTO, "no NIC of nbar");
+	say_port()->length = 100;
+	expect_open(-EPROTO, "makes no sense");
+	say_port()->length--;
+	expect_open(-EPROTO, "makes no sense");
+	struct answer *a = say_port();
+
+	a->length = ++a->head.length;
+	expect_open(-EPROTO, "makes no sense");
+	say_port()->length = 0;
+	expect_open(-ENETDOWN, "is gone");
+}
+
+static void a_refusal_is_passed_on(void **state)
+{
+	struct answer *a = say(NBAR_OP_PORT_OPEN, 0);
+
+	(void)state;
+	a->head.status = -EBUSY;
+	strcpy(a->head.text, "no room in the inn");
+	expect_open(-EBUSY, "no room in the inn");
+	a = say(NBAR_OP_PORT_OPEN, 0);
+	a->head.status = -EBUSY;
+	memset(a->head.text, 'x', sizeof(a->head.text)); /* without an end */
+	expect_open(-EBUSY, "xxx");
+	a = say_port(); /* an error with a page: the page is not leaked */
+	a->length = a->head.length = sizeof(a->head);
+	a->head.status = -ENOSPC;
+	expect_open(-ENOSPC, "");
+}
+
+/* A daemon without descriptors says so and hangs up, whatever the client is at. */
+static void whoever_is_turned_away_learns_why(void **state)
+{
+	(void)state;
+	for (manner = DOES_NOT_WAIT; manner != READS; manner--) {
+		struct answer *a = say((enum nbar_op)0, 0);
+
+		a->head.status = -EMFILE;
+		strcpy(a->head.text, "the inn is full");
+		expect_open(-EMFILE, "the inn is full");
+	}
+}
+
+static void pages_are_checked(void **state)
+{
+	static const struct {
+		size_t size;
+		int seals;
+		uint32_t version;
+		const char *text;
+	} bad[] = {
+		{ sizeof(struct nbar_page), 0, NBAR_ABI_VERSION, "not sealed" },
+		{ sizeof(struct nbar_page), F_SEAL_GROW, NBAR_ABI_VERSION, "not sealed" },
+		{ sizeof(struct nbar_page) - 1, F_SEAL_SHRINK, NBAR_ABI_VERSION, "bytes" },
+		{ sizeof(struct nbar_page), F_SEAL_SHRINK, 99, "another version" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct answer *a = say_port();
+
+		close(a->fd);
+		a->fd = page_fd(bad[i].size, bad[i].seals, bad[i].version);
+		expect_open(-EPROTO, bad[i].text);
+	}
+	say_port()->body.port.page_size++;
+	expect_open(-EPROTO, "bytes");
+	struct answer *a = say_port();
+
+	close(a->fd);
+	a->fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	expect_open(-EPROTO, "bytes");
+	a = say_port();
+	close(a->fd);
+	a->fd = -1;
+	expect_open(-EPROTO, "no memory");
+}
+
+static void groups_are_checked(void **state)
+{
+	static const struct {
+		uint32_t cell, npeer, peer;
+		size_t extra;
+	} bad[] = {
+		{ NBAR_GROUPS_MAX, 1, 0, 4 }, /* no such cell */
+		{ 0, 1, 1, 4 },               /* a peer of itself */
+		{ 0, 1, 2, 4 },               /* a rank beyond the size */
+		{ 0, 2, 0, 4 },               /* fewer peers than announced */
+		{ 0, 0, 0, 4 },               /* more */
+		{ 0, 3, 0, 12 },              /* more than there are ranks */
+	};
+	const struct nbar_group_attr attr = { .rank = 1, .size = 2 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct nbar_port *port;
+		struct nbar_group *g = NULL;
+		struct nbar_blob blob;
+		struct answer *a;
+
+		say_port();
+		a = say(NBAR_OP_GROUP_OPEN, sizeof(a->body.group) + bad[i].extra);
+		a->body.group.cell = bad[i].cell;
+		a->body.group.npeer = bad[i].npeer;
+		a->body.word[sizeof(a->body.group) / 4] = bad[i].peer;
+		daemon_start();
+		assert_int_equal(nbar_open(path, &port), 0);
+		require(nbar_group_open(port, &attr, &g, &blob) == -EPROTO, "case %u", (unsigned)i);
+		assert_null(g);
+		nbar_close(port);
+		daemon_end();
+	}
+}
+
+static void a_connect_that_lacks_peers_is_an_error(void **state)
+{
+	const struct nbar_group_attr attr = { .rank = 0, .size = 1 };
+	struct nbar_port *port;
+	struct nbar_group *g;
+	struct nbar_blob blob;
+
+	(void)state;
+	say_port();
+	say(NBAR_OP_GROUP_OPEN, sizeof(answer[1].body.group));
+	say(NBAR_OP_GROUP_CONNECT, sizeof(answer[2].body.connect))->body.connect.missing = 3;
+	daemon_start();
+	assert_int_equal(nbar_open(path, &port), 0);
+	assert_int_equal(nbar_group_open(port, &attr, &g, &blob), 0);
+	assert_int_equal(nbar_group_connect(g, &blob), -EPROTO);
+	assert_int_equal(nbar_post(g, NULL), -ENOTCONN);
+	nbar_close(port); /* by now the daemon has hung up */
+	daemon_end();
+}
+
+static int visit(void *arg, const struct nbar_group_info *info)
+{
+	uint32_t *n = arg;
+
+	*n += strlen(info->alg) < sizeof(info->alg) && info->nlate <= NBAR_LATE_MAX;
+	return 0;
+}
+
+static void statistics_are_checked(void **state)
+{
+	struct nbar_rep_nic_stat stat;
+	struct answer *a = say(NBAR_OP_NIC_STAT, sizeof(a->body.stat));
+	uint32_t n = 0;
+
+	(void)state;
+	memset(&a->body.stat, 'x', sizeof(a->body.stat));
+	daemon_start();
+	assert_int_equal(nbar_nic_stat(path, &stat), 0);
+	assert_int_equal(strlen(stat.nic), sizeof(stat.nic) - 1);
+	assert_int_equal(strlen(stat.address), sizeof(stat.address) - 1);
+	daemon_end();
+
+	a = say(NBAR_OP_GROUP_STAT, sizeof(a->body.groups) + sizeof(struct nbar_group_info));
+	memset(&a->body, 'x', sizeof(a->body));
+	a->body.groups.ninfo = 1;
+	a->body.groups.next = 5;
+	a = say(NBAR_OP_GROUP_STAT, sizeof(a->body.groups));
+	a->body.groups.next = 5; /* again: this would never end */
+	daemon_start();
+	assert_int_equal(nbar_nic_groups(path, visit, &n), -EPROTO);
+	assert_int_equal(n, 1);
+	daemon_end();
+
+	say(NBAR_OP_GROUP_STAT, sizeof(a->body.groups))->body.groups.ninfo = 1;
+	daemon_start();
+	assert_int_equal(nbar_nic_groups(path, visit, &n), -EPROTO);
+	daemon_end();
+}
+
+static int descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static void no_descriptor_was_leaked(void **state)
+{
+	(void)state;
+	assert_int_equal(descriptors(), at_start);
+}
+
+static int start(void **state)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	char dir[] = "/tmp/nbar-reply-XXXXXX";
+
+	(void)state;
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(path, sizeof(path), "%s/fake.sock", dir);
+	strcpy(addr.sun_path, path);
+	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	at_start = descriptors();
+	return bind(listener, (struct sockaddr *)&addr, sizeof(addr)) < 0 ||
+	       listen(listener, 5) < 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	close(listener);
+	unlink(path);
+	*strrchr(path, '/') = 0;
+	return rmdir(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_good_answer_opens),
+		cmocka_unit_test(replies_are_checked),
+		cmocka_unit_test(a_refusal_is_passed_on),
+		cmocka_unit_test(whoever_is_turned_away_learns_why),
+		cmocka_unit_test(pages_are_checked),
+		cmocka_unit_test(groups_are_checked),
+		cmocka_unit_test(a_connect_that_lacks_peers_is_an_error),
+		cmocka_unit_test(statistics_are_checked),
+		cmocka_unit_test(no_descriptor_was_leaked),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostlib_signal.c - the signal service: its rings by hand, then through real NICs.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "unit/unit.h"
+#include "cluster.h"
+#include "unit/inproc.h"
+#include "internal.h"
+
+#define CELL 3u
+#define RING NBAR_SIGNALS_MAX
+
+static struct nbar_page page;
+static struct nbar_port port;
+static struct nbar_group group;
+static int daemon_end;
+
+/* Rings whose counts have come to `turn`. */
+static void set_up(uint32_t turn)
+{
+	int sv[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sv), 0);
+	daemon_end = sv[1];
+	memset(&page, 0, sizeof(page));
+	page.sends_taken = turn;
+	for (uint32_t i = 0; i < RING; i++)
+		page.recv[(turn - RING + i) % RING].seq = turn - RING + i + 1;
+	port = (struct nbar_port){
+		.link = { .sock = sv[0], .nic = "n0" },
+		.page = &page,
+		.sends_put = turn,
+		.sends_taken = turn,
+		.recvs_taken = turn,
+		.recvs_told = turn,
+	};
+	group = (struct nbar_group){
+		.port = &port,
+		.connected = true,
+		.is_signal = true,
+		.cell = CELL,
+		.size = 9,
+		.npeer = 8,
+		.first_signal = turn,
+	};
+	port.group[CELL] = &group;
+}
+
+static void tear_down(void)
+{
+	close(port.link.sock);
+	close(daemon_end);
+}
+
+static const uint32_t turns[] = { 0, 1000, UINT32_MAX - 500 };
+
+static int send_one(uint32_t value)
+{
+	const uint32_t word[NBAR_SIGNAL_WORDS] = { value, 1, 2, 3, ~value };
+
+	return nbar_signal_send(&group, value % 8, word);
+}
+
+static void a_full_send_ring_says_so(void **state)
+{
+	(void)state;
+	for (size_t n = 0; n < sizeof(turns) / sizeof(turns[0]); n++) {
+		uint32_t turn = turns[n];
+
+		set_up(turn);
+		for (uint32_t i = 0; i < RING; i++)
+			require_ok(send_one(i));
+		for (uint32_t i = 0; i < RING; i++) {
+			const struct nbar_signal *e = &page.send[(turn + i) % RING];
+
+			require(e->seq == turn + i + 1 && e->cell == CELL && e->peer == i % 8 &&
+					e->word[0] == i && e->word[4] == ~i,
+				"entry %u", i);
+		}
+		assert_int_equal(send_one(0), -EAGAIN);
+		assert_non_null(strstr(nbar_error(), "1024"));
+		page.sends_taken += 10;
+		for (uint32_t i = 0; i < 10; i++)
+			require_ok(send_one(i));
+		assert_int_equal(send_one(0), -EAGAIN);
+		tear_down();
+	}
+}
+
+static void a_dead_daemon_leaves_no_one_trying(void **state)
+{
+	int rc = 0;
+
+	(void)state;
+	set_up(0);
+	for (uint32_t i = 0; i < RING; i++)
+		require_ok(send_one(i));
+	shutdown(daemon_end, SHUT_RDWR);
+	for (uint32_t i = 0; i < 1000 && rc != -ENETDOWN; i++)
+		rc = send_one(0);
+	assert_int_equal(rc, -ENETDOWN);
+	tear_down();
+}
+
+static void bad_sends_are_refused(void **state)
+{
+	const uint32_t word[NBAR_SIGNAL_WORDS] = { 0 };
+
+	(void)state;
+	set_up(0);
+	assert_int_equal(nbar_signal_send(&group, 8, word), -EINVAL);
+	group.connected = false;
+	assert_int_equal(nbar_signal_send(&group, 0, word), -ENOTCONN);
+	group.is_signal = false;
+	assert_int_equal(nbar_signal_send(&group, 0, word), -EINVAL);
+	assert_int_equal(port.sends_put, 0);
+	assert_int_equal(page.send[0].seq, 0);
+	tear_down();
+}
+
+static void deliver(uint32_t turn, uint32_t cell, uint32_t value)
+{
+	page.recv[turn % RING] = (struct nbar_signal){
+		.seq = turn + 1,
+		.cell = cell,
+		.peer = value % 9,
+		.word = { value },
+	};
+}
+
+static void receives_in_order_and_tells(void **state)
+{
+	struct nbar_signal_in in;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(turns) / sizeof(turns[0]); n++) {
+		uint32_t turn = turns[n], told;
+
+		set_up(turn);
+		assert_int_equal(nbar_signal_recv(&port, &in), 0);
+		for (uint32_t i = 0; i < RING; i++)
+			deliver(turn + i, CELL, i);
+		told = page.recvs_taken = turn;
+		for (uint32_t i = 0; i < RING; i++) {
+			require(nbar_signal_recv(&port, &in) == 1, "message %u", i);
+			require(in.group == &group && in.src == i % 9 && in.word[0] == i,
+				"message %u", i);
+			require(turn + i + 1 - page.recvs_taken < 64, "told late at %u", i);
+			told = page.recvs_taken;
+		}
+		deliver(turn + RING, CELL, 1);
+		assert_int_equal(nbar_signal_recv(&port, &in), 1);
+		assert_int_equal(page.recvs_taken, told);
+		assert_int_equal(nbar_signal_recv(&port, &in), 0);
+		assert_int_equal(page.recvs_taken, turn + RING + 1); /* empty: told at once */
+		tear_down();
+	}
+}
+
+static void messages_of_no_group_are_skipped(void **state)
+{
+	struct nbar_signal_in in = { .src = 77 };
+
+	(void)state;
+	set_up(0);
+	deliver(0, CELL + 1, 1);
+	deliver(1, NBAR_GROUPS_MAX, 2);
+	deliver(2, UINT32_MAX, 3);
+	deliver(3, CELL, 4);
+	group.first_signal = 4; /* what came before is for an earlier group of the cell */
+	deliver(4, CELL, 5);
+	assert_int_equal(nbar_signal_recv(&port, &in), 1);
+	assert_int_equal(in.word[0], 5);
+	assert_int_equal(nbar_signal_recv(&port, &in), 0);
+	tear_down();
+}
+
+/* --- through real NICs --------------------------------------------------------------------- */
+
+static int recv_some(struct nbar_port *p, struct nbar_signal_in *in)
+{
+	for (uint32_t i = 0; i < 20000; i++) {
+		if (nbar_signal_recv(p, in) == 1)
+			return 1;
+		breathe();
+	}
+	return 0;
+}
+
+static void everyone_reaches_everyone(void **state)
+{
+	struct inproc *nics = inproc_start(3, NULL);
+	struct cluster c;
+	uint32_t got[5][5] = { { 0 } };
+
+	(void)state;
+	cluster_start(&c, 5, 3, "signal");
+	for (uint32_t r = 0; r < 5; r++) {
+		const uint32_t *ranks;
+
+		assert_int_equal(nbar_group_peers(c.g[r], &ranks), 4);
+		for (uint32_t p = 0; p < 4; p++) {
+			const uint32_t word[NBAR_SIGNAL_WORDS] = { r, ranks[p], 0, 0, 99 };
+
+			assert_int_equal(ranks[p], p < r ? p : p + 1);
+			require_ok(nbar_signal_send(c.g[r], p, word));
+		}
+	}
+	for (uint32_t r = 0; r < 5; r++) {
+		struct nbar_signal_in in;
+
+		for (uint32_t i = 0; i < 4; i++) {
+			assert_int_equal(recv_some(c.port[r], &in), 1);
+			assert_ptr_equal(in.group, c.g[r]);
+			assert_int_equal(in.word[0], in.src);
+			assert_int_equal(in.word[1], r);
+			assert_int_equal(in.word[4], 99);
+			assert_int_equal(got[r][in.src]++, 0);
+		}
+		assert_int_equal(nbar_signal_recv(c.port[r], &in), 0);
+	}
+	assert_int_equal(nbar_post(c.g[0], NULL), -EINVAL);
+	cluster_end(&c);
+	inproc_stop(nics);
+}
+
+/* Who does not receive loses what does not fit, and nothing else; an old group's are not for a new
+ * group in the same cell. */
+static void a_full_receive_ring_drops(void **state)
+{
+	struct inproc *nics = inproc_start(2, NULL);
+	struct nbar_group_attr attr = { .rank = 1, .size = 2, .alg = "signal", .tag = 7 };
+	struct nbar_rep_nic_stat stat;
+	struct nbar_signal_in in;
+	struct cluster c;
+
+	(void)state;
+	cluster_start(&c, 2, 2, "signal");
+	for (uint32_t i = 0; i < RING + 100; i++) {
+		const uint32_t word[NBAR_SIGNAL_WORDS] = { i };
+		int rc;
+
+		while ((rc = nbar_signal_send(c.g[0], 0, word)) == -EAGAIN)
+			breathe();
+		require_ok(rc);
+	}
+	do {
+		breathe();
+		require_ok(nbar_nic_stat("n1", &stat));
+	} while (stat.counter[NBAR_COUNTER_signals_received] +
+			 stat.counter[NBAR_COUNTER_signals_dropped] <
+		 RING + 100);
+	assert_int_equal(stat.counter[NBAR_COUNTER_signals_dropped], 100);
+	for (uint32_t i = 0; i < 10; i++) {
+		assert_int_equal(nbar_signal_recv(c.port[1], &in), 1);
+		assert_int_equal(in.word[0], i);
+	}
+	nbar_group_close(c.g[1]);
+	require_ok(nbar_group_open(c.port[1], &attr, &c.g[1], &c.blob[1]));
+	assert_int_equal(nbar_signal_recv(c.port[1], &in), 0);
+	cluster_end(&c);
+	inproc_stop(nics);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_full_send_ring_says_so),
+		cmocka_unit_test(a_dead_daemon_leaves_no_one_trying),
+		cmocka_unit_test(bad_sends_are_refused),
+		cmocka_unit_test(receives_in_order_and_tells),
+		cmocka_unit_test(messages_of_no_group_are_skipped),
+		cmocka_unit_test(everyone_reaches_everyone),
+		cmocka_unit_test(a_full_receive_ring_drops),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_team.c - the thread stage, alone and in front of a group. Kinds alone: test_team_kinds.c.
+ *
+ * The oracle: nobody is in barrier i + 1 before all have entered i. What it looks at is plain
+ * memory, so that ThreadSanitizer proves that a team orders it.
+ */
+#include <errno.h>
+#include <pthread.h>
+
+#include "unit/unit.h"
+#include "cluster.h"
+#include "unit/inproc.h"
+
+#define NICS 4u
+#define THREADS 16u
+
+static struct inproc *nics;
+
+struct oracle {
+	uint32_t nthread;
+	uint64_t entered[2][CLUSTER_MAX * THREADS]; /* by parity of the barrier, then by thread */
+};
+
+struct thread {
+	struct nbar_team *team;
+	struct oracle *oracle;
+	uint32_t me, size;
+	uint64_t rounds, bad;
+	pthread_t id;
+};
+
+static void *thread_main(void *arg)
+{
+	struct thread *t = arg;
+
+	for (uint64_t i = 1; i <= t->rounds; i++) {
+		uint64_t *entered = t->oracle->entered[i % 2];
+
+		entered[t->me] = i;
+		/* Both ways in, where there are two. */
+		if ((t->team->lines || i % 2 ? nbar_team_barrier_as(t->team, t->me % t->size)
+					     : nbar_team_barrier(t->team)) != 0)
+			t->bad++;
+		for (uint32_t n = 0; n < t->oracle->nthread; n++)
+			t->bad += entered[n] != i;
+	}
+	return NULL;
+}
+
+/* nteam teams of size threads, all under one oracle. */
+static void run_teams(struct nbar_team **team, uint32_t nteam, uint32_t size, uint64_t rounds)
+{
+	static struct oracle oracle;
+	static struct thread thread[CLUSTER_MAX * THREADS];
+
+	memset(&oracle, 0, sizeof(oracle));
+	oracle.nthread = nteam * size;
+	for (uint32_t n = 0; n < oracle.nthread; n++) {
+		thread[n] = (struct thread){
+			.team = team[n / size],
+			.oracle = &oracle,
+			.me = n,
+			.size = size,
+			.rounds = rounds,
+		};
+		require(pthread_create(&thread[n].id, NULL, thread_main, &thread[n]) == 0,
+			"thread %u", n);
+	}
+	for (uint32_t n = 0; n < oracle.nthread; n++) {
+		pthread_join(thread[n].id, NULL);
+		require(thread[n].bad == 0, "thread %u of %u: %u bad", n, oracle.nthread,
+			(unsigned)thread[n].bad);
+	}
+}
+
+static void run_team(struct nbar_team *team, uint32_t size, uint64_t rounds)
+{
+	run_teams(&team, 1, size, rounds);
+}
+
+static void alone(void **state)
+{
+	struct nbar_team team;
+
+	(void)state;
+	for (uint32_t size = 1; size <= 8; size++) {
+		require_ok(nbar_team_init(&team, size, NULL));
+		run_team(&team, size, 1000);
+	}
+}
+
+static void more_threads_than_processors(void **state)
+{
+	struct nbar_team team;
+
+	(void)state;
+	require_ok(nbar_team_init(&team, THREADS, NULL));
+	run_team(&team, THREADS, 300);
+	/* Also when nobody told it so. */
+	team.wait.spin_us = 5;
+	run_team(&team, THREADS, 300);
+}
+
+static void sleepers_are_woken(void **state)
+{
+	struct nbar_team team;
+
+	(void)state;
+	for (uint32_t size = 2; size <= 6; size += 2) {
+		require_ok(nbar_team_init(&team, size, NULL));
+		team.wait = (struct nbar_wait_policy){ 0, 0, 1 };
+		run_team(&team, size, 1000);
+	}
+}
+
+static void epochs_wrap(void **state)
+{
+	struct nbar_team team;
+
+	(void)state;
+	for (uint32_t size = 3; size <= 6; size += 3) {
+		for (int block = 0; block <= 1; block++) {
+			require_ok(nbar_team_init(&team, size, NULL));
+			team.wait.yield_us = block ? 0 : 200;
+			team.arrived += UINT32_MAX - 100, team.released = UINT32_MAX - 100;
+			run_team(&team, size, 300);
+			assert_int_equal((uint32_t)team.arrived, 199);
+		}
+	}
+}
+
+static const char *const kinds[] = { "sense-reverse", "mcs", "tournament", "dissemination:1",
+				     "dissemination:3" };
+#define NKIND (sizeof(kinds) / sizeof(kinds[0]))
+
+/* One team a member. */
+static void run_group(const char *kind, bool local, uint32_t members, uint32_t size,
+		      const struct nbar_wait_policy *policy, uint64_t rounds)
+{
+	struct nbar_team *team[CLUSTER_MAX];
+	struct cluster c;
+
+	cluster_start(&c, members, NICS, NULL);
+	for (uint32_t r = 0; r < members; r++) {
+		struct nbar_team_attr attr = { .size = size, .kind = kind, .local = local };
+		size_t bytes;
+
+		if (policy)
+			nbar_group_set_wait(c.g[r], policy);
+		attr.group = c.g[r];
+		require_ok(nbar_team_size(kind, size, &bytes));
+		team[r] = aligned_alloc(_Alignof(struct nbar_team), bytes);
+		require_ok(nbar_team_setup(team[r], bytes, &attr));
+	}
+	run_teams(team, members, size, rounds);
+	for (uint32_t r = 0; r < members; r++) {
+		struct nbar_group_stats stats;
+
+		nbar_group_get_stats(c.g[r], &stats);
+		assert_int_equal(stats.posted, rounds);
+		assert_int_equal(stats.completed, rounds);
+		free(team[r]);
+	}
+	cluster_end(&c);
+}
+
+static void with_a_group(void **state)
+{
+	(void)state;
+	for (uint32_t size = 1; size <= 8; size++)
+		for (size_t k = 0; k < NKIND; k++)
+			run_group(kinds[k], false, 1 + size % 4, size, NULL, 200);
+	run_group("sense-reverse", false, 8, 4, NULL, 100);
+}
+
+static void with_a_group_and_a_local_release(void **state)
+{
+	(void)state;
+	for (uint32_t size = 1; size <= 6; size++)
+		for (size_t k = 0; k < NKIND; k++)
+			run_group(kinds[k], true, 1 + size % 3, size, NULL, 200);
+}
+
+/* As often as NBAR_ROUNDS says. */
+static void with_a_group_for_long(void **state)
+{
+	const uint32_t sizes[] = { 2, 3, 4, 8, 16 };
+	uint64_t rounds = unit_rounds() ? unit_rounds() : 20;
+
+	(void)state;
+	for (size_t k = 0; k < NKIND; k++)
+		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+			run_group(kinds[k], false, 2, sizes[s], NULL, rounds);
+}
+
+static void with_a_group_asleep(void **state)
+{
+	const struct nbar_wait_policy block = { 0, 0, 1 };
+
+	(void)state;
+	for (int local = 0; local <= 1; local++) {
+		for (size_t k = 0; k < NKIND; k++) {
+			run_group(kinds[k], local, 2, 3, &block, 200);
+			run_group(kinds[k], local, 4, 2, &block, 100);
+		}
+	}
+}
+
+static void bad_teams_are_refused(void **state)
+{
+	struct nbar_team team;
+	struct cluster c;
+	uint32_t ticket;
+
+	(void)state;
+	assert_int_equal(nbar_team_init(&team, 0, NULL), -EINVAL);
+	setenv("NBAR_WAIT", "quickly", 1);
+	assert_int_equal(nbar_team_init(&team, 1, NULL), -EINVAL);
+	assert_non_null(strstr(nbar_error(), "quickly"));
+	unsetenv("NBAR_WAIT");
+	cluster_start(&c, 2, 2, NULL);
+	require_ok(nbar_post(c.g[0], &ticket));
+	assert_int_equal(nbar_team_init(&team, 2, c.g[0]), -EBUSY);
+	require_ok(nbar_barrier(c.g[1]));
+	require_ok(nbar_wait(c.g[0], ticket, NBAR_FOREVER));
+	require_ok(nbar_team_init(&team, 2, c.g[0]));
+	cluster_end(&c);
+}
+
+struct failing {
+	struct nbar_team *team;
+	uint32_t me;
+	pthread_t id;
+	int rc;
+};
+
+static void *failing_main(void *arg)
+{
+	struct failing *f = arg;
+
+	f->rc = nbar_team_barrier_as(f->team, f->me);
+	return NULL;
+}
+
+/* Threads below `before` are in the barrier when the group fails, the others come later. */
+static void fail_group(const char *kind, bool local, uint32_t size, uint32_t before)
+{
+	struct nbar_team_attr attr = { .size = size, .kind = kind, .local = local };
+	struct failing thread[8];
+	struct nbar_team *team;
+	struct cluster c;
+	size_t bytes;
+
+	cluster_start(&c, 2, 2, NULL);
+	attr.group = c.g[0];
+	require_ok(nbar_team_size(kind, size, &bytes));
+	team = aligned_alloc(_Alignof(struct nbar_team), bytes);
+	require_ok(nbar_team_setup(team, bytes, &attr));
+	for (uint32_t i = 0; i < size; i++) {
+		if (i == before)
+			nbar_group_close(c.g[1]);
+		thread[i] = (struct failing){ .team = team, .me = i };
+		require(pthread_create(&thread[i].id, NULL, failing_main, &thread[i]) == 0,
+			"thread");
+	}
+	if (before == size)
+		nbar_group_close(c.g[1]);
+	for (uint32_t i = 0; i < size; i++) {
+		pthread_join(thread[i].id, NULL);
+		require(thread[i].rc == -ESHUTDOWN, "%s: thread %u of %u: %d", kind, i, size,
+			thread[i].rc);
+	}
+	for (uint32_t i = 0; i < size; i++)
+		assert_int_equal(nbar_team_barrier_as(team, i), -ESHUTDOWN);
+	assert_non_null(strstr(nbar_error(), "closed"));
+	free(team);
+	cluster_end(&c);
+}
+
+/* Every thread gets the error: those who wait, those who come later, and the last one. */
+static void a_failure_reaches_every_thread(void **state)
+{
+	struct nbar_team team;
+	struct cluster c;
+
+	(void)state;
+	for (int local = 0; local <= 1; local++)
+		for (size_t k = 0; k < NKIND; k++)
+			for (uint32_t before = 0; before <= 6; before += 2)
+				fail_group(kinds[k], local, 6, before);
+
+	cluster_open(&c, 2, 2, NULL);
+	require_ok(nbar_team_init(&team, 3, c.g[0]));
+	assert_int_equal(nbar_team_barrier(&team), -ENOTCONN);
+	cluster_end(&c);
+}
+
+/* A team with a group posts by itself: its halves are not for others. */
+static void halves_are_refused(void **state)
+{
+	struct nbar_team team;
+	struct cluster c;
+	uint32_t ticket;
+
+	(void)state;
+	cluster_start(&c, 1, 1, NULL);
+	require_ok(nbar_team_init(&team, 1, c.g[0]));
+	assert_int_equal(nbar_team_arrive(&team, 0, &ticket), -EINVAL);
+	assert_int_equal(nbar_team_release(&team, 0, 1), -EINVAL);
+	assert_int_equal(nbar_team_wait(&team, 0, 1), -EINVAL);
+	require_ok(nbar_team_barrier(&team));
+	cluster_end(&c);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	nics = inproc_start(NICS, NULL);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	inproc_stop(nics);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(alone),
+		cmocka_unit_test(more_threads_than_processors),
+		cmocka_unit_test(sleepers_are_woken),
+		cmocka_unit_test(epochs_wrap),
+		cmocka_unit_test(with_a_group),
+		cmocka_unit_test(with_a_group_and_a_local_release),
+		cmocka_unit_test(with_a_group_for_long),
+		cmocka_unit_test(with_a_group_asleep),
+		cmocka_unit_test(bad_teams_are_refused),
+		cmocka_unit_test(a_failure_reaches_every_thread),
+		cmocka_unit_test(halves_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}

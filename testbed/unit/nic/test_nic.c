@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_nic.c - the NIC loop, over a simulated wire and clock: what doorbells, frames and time do.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "nic_world.h"
+
+static void barriers_without_one_extra_frame(void **state)
+{
+	static const char *const algs[] = { "pairwise", "dissemination:1", "dissemination:3" };
+
+	(void)state;
+	for (uint32_t a = 0; a < 3; a++) {
+		for (uint32_t size = 1; size <= MEMBERS_MAX; size++) {
+			struct world *w = world_connected(size, algs[a]);
+			uint32_t sends = 0;
+
+			for (uint32_t i = 0; i < size; i++)
+				sends += w->member[i].group->plan->nsend;
+			for (uint32_t e = 1; e <= 20; e++) {
+				/* nobody completes before the last has arrived */
+				for (uint32_t i = 0; i + 1 < size; i++)
+					post(w, (i + e) % size, e);
+				settle(w);
+				for (uint32_t i = 0; i < size; i++)
+					assert_int_equal(w->member[i].completions, e - 1);
+				post(w, (size - 1 + e) % size, e);
+				settle(w);
+				for (uint32_t i = 0; i < size; i++)
+					assert_int_equal(w->member[i].completions, e);
+			}
+			assert_int_equal(w->sent, 20 * sends);
+			assert_int_equal(counted(w, NBAR_COUNTER_tokens_received), 20 * sends);
+			world_close(w);
+		}
+	}
+}
+
+static void posts_ahead_complete_in_order(void **state)
+{
+	struct world *w = world_connected(5, "dissemination:2");
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++)
+		post(w, i, 10);
+	post(w, 4, 3);
+	settle(w);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(w->member[i].completions, 3);
+	post(w, 4, NBAR_POSTED_MAX + 3);
+	settle(w);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(w->member[i].completions, 10);
+	world_close(w);
+}
+
+static void one_event_starts_a_bounded_number(void **state)
+{
+	struct world *w = world_connected(1, "pairwise");
+	uint32_t before;
+
+	(void)state;
+	post(w, 0, NBAR_POSTED_MAX);
+	before = w->member[0].completions;
+	assert_in_range(before, 1, NBAR_POSTED_MAX / 8);
+	pass_time(w, NBAR_POSTED_MAX * MS); /* the clock does the rest */
+	assert_int_equal(w->member[0].completions, NBAR_POSTED_MAX);
+	world_close(w);
+}
+
+static void posts_before_connect_wait_for_it(void **state)
+{
+	struct world *w = world_open(4, "pairwise");
+
+	(void)state;
+	post_all(w, 1);
+	for (uint32_t i = 0; i < 3; i++)
+		connect_member(w, i);
+	settle(w);
+	/* Member 3 has a slow host: opened, not connected. Its NIC still answers for it. */
+	pass_time(w, 5 * world_config.budget_ns);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(w->member[i].completions, 0);
+		assert_int_equal(w->member[i].status, NBAR_STATUS_OK);
+	}
+	connect_member(w, 3);
+	settle(w);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(w->member[i].completions, 1);
+	world_close(w);
+}
+
+static void late_host_is_named_and_nobody_fails(void **state)
+{
+	struct world *w = world_connected(16, "dissemination:1");
+
+	(void)state;
+	for (uint32_t i = 0; i < 16; i++)
+		if (i != 11)
+			post(w, i, 1);
+	pass_time(w, 10 * world_config.budget_ns);
+	for (uint32_t i = 0; i < 16; i++) {
+		assert_int_equal(w->member[i].status, NBAR_STATUS_OK);
+		assert_int_equal(w->member[i].completions, 0);
+		if (i == 11)
+			continue;
+		bool named = false;
+
+		for (uint32_t k = 0; k < w->member[i].nlate; k++)
+			named |= w->member[i].late[k] == 11;
+		assert_true(named);
+	}
+	post(w, 11, 1);
+	settle(w);
+	for (uint32_t i = 0; i < 16; i++) {
+		assert_int_equal(w->member[i].completions, 1);
+		assert_int_equal(w->member[i].nlate, 0);
+	}
+	world_close(w);
+}
+
+static void silent_nic_is_named_within_two_budgets(void **state)
+{
+	struct world *w = world_connected(8, "dissemination:1");
+
+	(void)state;
+	w->member[5].unplugged = true;
+	for (uint32_t i = 0; i < 8; i++)
+		post(w, i, 1);
+	pass_time(w, world_config.budget_ns - 2 * MS);
+	assert_int_equal(counted(w, NBAR_COUNTER_barriers_failed), 0);
+	pass_time(w, world_config.budget_ns + 4 * MS);
+	for (uint32_t i = 0; i < 8; i++) {
+		if (i == 5)
+			continue;
+		assert_int_equal(w->member[i].completions, 0);
+		assert_int_equal(w->member[i].status, NBAR_STATUS_SILENT);
+		assert_int_equal(w->member[i].culprit, 5);
+		assert_int_equal(w->member[i].nic.counter[NBAR_COUNTER_barriers_failed], 1);
+	}
+	world_close(w);
+}
+
+static void dead_host_is_named_at_once(void **state)
+{
+	struct world *w = world_connected(9, "pairwise");
+
+	(void)state;
+	post_all(w, 1);
+	for (uint32_t i = 0; i < 9; i++)
+		if (i != 2)
+			post(w, i, 2);
+	settle(w);
+	nbnic_port_close(&w->member[2].nic, 0, NBAR_STATUS_HOST_DIED, w->now);
+	settle(w);
+	pass_time(w, 40 * MS); /* some learn it by asking */
+	for (uint32_t i = 0; i < 9; i++) {
+		if (i == 2)
+			continue;
+		assert_int_equal(w->member[i].epoch, 1);
+		assert_int_equal(w->member[i].status, NBAR_STATUS_HOST_DIED);
+		assert_int_equal(w->member[i].culprit, 2);
+	}
+	world_close(w);
+}
+
+static void bad_doorbells_are_counted(void **state)
+{
+	struct world *w = world_connected(2, "pairwise");
+	struct member *m = &w->member[0];
+
+	(void)state;
+	post(w, 0, NBAR_POSTED_MAX + 1);
+	post(w, 0, 0xdeadbeef);
+	post(w, 0, 0xffffffff);
+	assert_int_equal(m->nic.counter[NBAR_COUNTER_doorbells_bad], 3);
+	assert_int_equal(m->group->state->running, 0);
+	post_all(w, 2);
+	post(w, 0, 1); /* back in time */
+	assert_int_equal(m->nic.counter[NBAR_COUNTER_doorbells_bad], 4);
+	assert_int_equal(m->completions, 2);
+	world_close(w);
+}
+
+static void signals_go_through_or_are_counted(void **state)
+{
+	struct world *w = world_connected(4, "signal");
+	const uint32_t word[NBAR_SIGNAL_WORDS] = { 42, 1, 2, 3, 4 };
+	struct member *m = &w->member[1];
+
+	(void)state;
+	nbnic_signal(&m->nic, m->group, 2, word); /* ranks 0, 2, 3: index 2 is rank 3 */
+	settle(w);
+	assert_int_equal(w->member[3].signals, 1);
+	assert_int_equal(w->member[3].signal_src, 1);
+	assert_int_equal(w->member[3].signal_word0, 42);
+	w->member[3].ring_full = true;
+	nbnic_signal(&m->nic, m->group, 2, word);
+	settle(w);
+	assert_int_equal(w->member[3].nic.counter[NBAR_COUNTER_signals_dropped], 1);
+	nbnic_signal(&m->nic, m->group, 3, word);
+	assert_int_equal(m->nic.counter[NBAR_COUNTER_entries_bad], 1);
+	world_close(w);
+}
+
+static void lossy_wire_only_costs_time(void **state)
+{
+	static const char *const algs[] = { "pairwise", "dissemination:1", "dissemination:4" };
+
+	(void)state;
+	for (uint32_t a = 0; a < 3; a++) {
+		struct world *w = world_connected(13, algs[a]);
+
+		w->loss_percent = 20;
+		w->duplicate_percent = 20;
+		for (uint32_t e = 1; e <= 200; e++) {
+			post_all(w, e);
+			for (uint32_t i = 0; i < 13; i++) {
+				while (w->member[i].completions < e) {
+					pass_time(w, MS);
+					assert_int_equal(w->member[i].status, NBAR_STATUS_OK);
+				}
+			}
+		}
+		assert_true(counted(w, NBAR_COUNTER_pulls_sent) > 0);
+		assert_true(counted(w, NBAR_COUNTER_tokens_duplicate) > 0);
+		world_close(w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(barriers_without_one_extra_frame),
+		cmocka_unit_test(posts_ahead_complete_in_order),
+		cmocka_unit_test(one_event_starts_a_bounded_number),
+		cmocka_unit_test(posts_before_connect_wait_for_it),
+		cmocka_unit_test(late_host_is_named_and_nobody_fails),
+		cmocka_unit_test(silent_nic_is_named_within_two_budgets),
+		cmocka_unit_test(dead_host_is_named_at_once),
+		cmocka_unit_test(bad_doorbells_are_counted),
+		cmocka_unit_test(signals_go_through_or_are_counted),
+		cmocka_unit_test(lossy_wire_only_costs_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

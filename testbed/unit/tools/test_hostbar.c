@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostbar.c - the host-based barrier, over the signal service of real NICs on a wire that
+ * loses frames. One thread drives all members, so who is where is known exactly.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "hostbar.h"
+#include "unit/inproc.h"
+#include "stats.h"
+#include "tool.h"
+
+#define SIZE_MAX_HERE 9u
+
+struct member {
+	struct nbar_port *port;
+	struct hostbar *hb;
+	uint32_t ticket; /* last barrier entered */
+	uint32_t left;   /* last barrier left */
+};
+
+static struct inproc *nics;
+
+static int start_nics(void **state)
+{
+	(void)state;
+	nics = inproc_start(3, NULL);
+	return 0;
+}
+
+static int stop_nics(void **state)
+{
+	(void)state;
+	inproc_stop(nics);
+	return 0;
+}
+
+static void open_all(struct member *m, uint32_t n, const char *alg,
+		     const struct hostbar_config *config)
+{
+	struct nbar_blob blob[SIZE_MAX_HERE];
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct nbar_group_attr attr = { .rank = i, .size = n, .alg = alg };
+		const char *name[] = { "n0", "n1", "n2" };
+
+		m[i] = (struct member){ 0 };
+		assert_int_equal(nbar_open(name[i % 3], &m[i].port), 0);
+		assert_int_equal(hostbar_open(m[i].port, &attr, config, &m[i].hb, &blob[i]), 0);
+		assert_int_equal(hostbar_post(m[i].hb, NULL), -ENOTCONN);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(hostbar_connect(m[i].hb, blob), 0);
+}
+
+static void close_all(struct member *m, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		hostbar_close(m[i].hb);
+		nbar_close(m[i].port);
+	}
+}
+
+static void enter(struct member *m)
+{
+	assert_int_equal(hostbar_post(m->hb, &m->ticket), 0);
+}
+
+/* Drives all until each has left barrier `count`, in random order. Nobody may be ahead. */
+static void run(struct member *m, uint32_t n, uint32_t count, uint64_t *random)
+{
+	uint32_t done = 0;
+
+	while (done < n) {
+		struct member *one = &m[stats_random(random) % n];
+
+		if (one->left == one->ticket && one->left < count)
+			enter(one);
+		int r = hostbar_test(one->hb, one->ticket);
+
+		assert_in_range(r, 0, 1);
+		if (!r || one->left == one->ticket) {
+			sched_yield();
+			continue;
+		}
+		one->left = one->ticket;
+		for (uint32_t i = 0; i < n; i++)
+			assert_in_range(m[i].ticket, one->left, one->left + 1);
+		done += one->left == count;
+	}
+}
+
+static void barriers(void **state)
+{
+	static const char *const alg[] = { "pairwise", "dissemination:1", "dissemination:3", NULL };
+	uint64_t random = 1;
+
+	(void)state;
+	for (uint32_t a = 0; a < 4; a++) {
+		for (uint32_t n = 1; n <= SIZE_MAX_HERE; n++) {
+			struct member m[SIZE_MAX_HERE];
+
+			open_all(m, n, alg[a], NULL);
+			run(m, n, 40, &random);
+			close_all(m, n);
+		}
+	}
+}
+
+/* A fifth of all frames is lost: whoever misses one asks for it again. */
+static void barriers_despite_loss(void **state)
+{
+	static const struct hostbar_config quick = { 50000, HOSTBAR_BUDGET_NS };
+	static const char *const alg[] = { "pairwise", "dissemination:2" };
+	uint64_t random = 2;
+
+	(void)state;
+	for (uint32_t a = 0; a < 2; a++) {
+		struct member m[SIZE_MAX_HERE];
+
+		open_all(m, 5, alg[a], &quick);
+		inproc_set_loss(nics, 20);
+		run(m, 5, 100, &random);
+		inproc_set_loss(nics, 0);
+		close_all(m, 5);
+	}
+}
+
+/* Drives some members until the first fails; its error is returned, its text is in *text. */
+static int run_to_failure(struct member *m, uint32_t n, const struct member * not,
+			  const char **text)
+{
+	for (;;) {
+		for (uint32_t i = 0; i < n; i++) {
+			int r = &m[i] == not ? 0 : hostbar_test(m[i].hb, m[i].ticket);
+
+			assert_int_not_equal(r, 1);
+			if (r < 0) {
+				*text = hostbar_error(m[i].hb);
+				return r;
+			}
+		}
+		sched_yield();
+	}
+}
+
+/* One that no longer answers is given up, and named by all. */
+static void silent_member(void **state)
+{
+	static const struct hostbar_config quick = { 1000000, 500000000 };
+	struct member m[4];
+	const char *text = "";
+	uint64_t random = 3;
+
+	(void)state;
+	open_all(m, 4, "dissemination:1", &quick);
+	run(m, 4, 10, &random);
+	for (uint32_t i = 0; i < 4; i++)
+		if (i != 2)
+			enter(&m[i]);
+	assert_int_equal(run_to_failure(m, 4, &m[2], &text), -ETIMEDOUT);
+	assert_non_null(strstr(text, "barrier 11 "));
+	assert_non_null(strstr(text, "rank 2 "));
+	/* Failure spreads, and is final. */
+	for (uint32_t failed = 0; failed < 3; sched_yield()) {
+		failed = 0;
+		for (uint32_t i = 0; i < 4; i++)
+			failed += i != 2 && hostbar_test(m[i].hb, m[i].ticket) == -ETIMEDOUT;
+	}
+	for (uint32_t i = 0; i < 4; i++) {
+		if (i == 2)
+			continue;
+		assert_int_equal(hostbar_post(m[i].hb, NULL), -ETIMEDOUT);
+		assert_non_null(strstr(hostbar_error(m[i].hb), "rank 2 "));
+	}
+	close_all(m, 4);
+}
+
+/* One that answers but does not arrive is waited for, beyond the budget for silence. */
+static void late_member(void **state)
+{
+	static const struct hostbar_config quick = { 1000000, 300000000 };
+	struct member m[4];
+	uint64_t random = 4, end;
+
+	(void)state;
+	open_all(m, 4, "pairwise", &quick);
+	run(m, 4, 10, &random);
+	for (uint32_t i = 0; i < 3; i++)
+		enter(&m[i]);
+	end = tool_now_ns() + 5 * quick.budget_ns / 2;
+	while (tool_now_ns() < end) {
+		for (uint32_t i = 0; i < 3; i++)
+			assert_int_equal(hostbar_test(m[i].hb, m[i].ticket), 0);
+		/* It still answers: for barriers that it has entered, and for others. */
+		assert_int_equal(hostbar_test(m[3].hb, 11), 0);
+	}
+	run(m, 4, 20, &random);
+	close_all(m, 4);
+}
+
+/* Barriers may be posted ahead: they run one after the other. */
+static void posted_ahead(void **state)
+{
+	struct member m[3];
+
+	(void)state;
+	open_all(m, 3, "dissemination:1", NULL);
+	for (uint32_t k = 0; k < NBAR_POSTED_MAX; k++)
+		enter(&m[0]);
+	assert_int_equal(hostbar_post(m[0].hb, NULL), -EAGAIN);
+	for (uint32_t k = 1; k <= 50; k++) {
+		for (uint32_t i = 0; i < 3; i++)
+			assert_int_equal(hostbar_test(m[i].hb, k), 0);
+		enter(&m[1]);
+		enter(&m[2]);
+		for (uint32_t done = 0; done < 3; sched_yield()) {
+			done = 0;
+			for (uint32_t i = 0; i < 3; i++)
+				done += hostbar_test(m[i].hb, k) == 1;
+		}
+	}
+	close_all(m, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(barriers),      cmocka_unit_test(barriers_despite_loss),
+		cmocka_unit_test(silent_member), cmocka_unit_test(late_member),
+		cmocka_unit_test(posted_ahead),
+	};
+
+	return cmocka_run_group_tests(tests, start_nics, stop_nics);
+}

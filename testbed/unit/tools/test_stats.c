@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_stats.c - the statistics of results, and how long something takes, in words.
+ */
+#include "unit/unit.h"
+
+#include <math.h>
+
+#include "progress.h"
+#include "stats.h"
+
+static void percentiles(void **state)
+{
+	double v[] = { 9, 1, 5, 3, 7 };
+
+	(void)state;
+	assert_true(stats_percentile(v, 5, 0) == 1);
+	assert_true(stats_percentile(v, 5, 0.2) == 1);
+	assert_true(stats_percentile(v, 5, 0.21) == 3);
+	assert_true(stats_percentile(v, 5, 0.5) == 5);
+	assert_true(stats_percentile(v, 5, 1) == 9);
+}
+
+/* Known pairs: Hahn and Meeker, table A.15a; and small n by hand. */
+static void interval_of_the_median(void **state)
+{
+	static const struct {
+		size_t n, k;
+		double covered;
+	} known[] = {
+		{ 1, 1, 0 },         { 2, 1, 0.5 },       { 5, 1, 0.9375 },
+		{ 6, 1, 0.96875 },   { 8, 1, 0.992188 },  { 9, 2, 0.960938 },
+		{ 10, 2, 0.978516 }, { 20, 6, 0.958611 }, { 100, 40, 0.9648 },
+	};
+	double v[100], low, high;
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(known) / sizeof(known[0]); c++) {
+		size_t n = known[c].n;
+
+		for (size_t i = 0; i < n; i++)
+			v[i] = (double)(n - i);
+		double covered = stats_median_interval(v, n, 0.95, &low, &high);
+
+		require(fabs(covered - known[c].covered) < 1e-4, "n %zu: %g", n, covered);
+		require(low == (double)known[c].k, "n %zu: low %g", n, low);
+		require(high == (double)(n + 1 - known[c].k), "n %zu: high %g", n, high);
+	}
+}
+
+/* The interval holds the median as often as it says. */
+static void interval_covers(void **state)
+{
+	struct rng rng = { unit_seed() };
+	uint32_t hit = 0, all = 4000;
+
+	(void)state;
+	for (uint32_t i = 0; i < all; i++) {
+		double v[15], low, high;
+
+		for (uint32_t k = 0; k < 15; k++) {
+			double x = (double)(rng_next(&rng) >> 11) / 9007199254740992.0;
+
+			v[k] = 1 / (1 - x); /* median 2, no mean */
+		}
+		stats_median_interval(v, 15, 0.95, &low, &high);
+		hit += low <= 2 && high >= 2;
+	}
+	/* 0.9648 expected; 0.95 is five standard deviations off. */
+	require(hit > all * 0.95 && hit < all * 0.98, "%u of %u", hit, all);
+}
+
+static void times_in_words(void **state)
+{
+	char out[32];
+
+	(void)state;
+	progress_time(0.4, out, sizeof(out));
+	assert_string_equal(out, "0 s");
+	progress_time(59.4, out, sizeof(out));
+	assert_string_equal(out, "59 s");
+	progress_time(200, out, sizeof(out));
+	assert_string_equal(out, "3 m 20 s");
+	progress_time(7500, out, sizeof(out));
+	assert_string_equal(out, "2 h 5 m");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(percentiles),
+		cmocka_unit_test(interval_of_the_median),
+		cmocka_unit_test(interval_covers),
+		cmocka_unit_test(times_in_words),
+	};
+
+	return cmocka_run_group_tests_name("statistics", tests, NULL, NULL);
+}
