@@ -14,7 +14,19 @@ TESTS += $(BUILD)/fair $(BUILD)/rcvbuf.so
 TEST_LIST += $(BUILD)/fair
 OBJS += $(FAIR_OBJ)
 
+# What a token costs in the turn of a NIC. loop_nics.c sees what is inside the daemon.
+BENCH_LOOP_OBJ := $(addprefix $(BUILD)/test/testbed/,bench/loop.o bench/loop_nics.o e2e/raw.o)
+$(BUILD)/test/testbed/bench/loop_nics.o: CFLAGS_test += $(subst -I/,-isystem /,$(DPDK_CFLAGS))
+$(BUILD)/bench-loop: $(BENCH_LOOP_OBJ) $(BUILD)/nicd/firmware/wire/ring.o $(BUILD)/libnbnicd.a \
+                     $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(DPDK_LIBS) $(NICD_LIBS) -lpthread
+OBJS += $(BENCH_LOOP_OBJ)
+
+bench-loop: $(BUILD)/bench-loop ## ns a token in the whole turn of a NIC, by parts
+	$(Q)$(BUILD)/bench-loop $(LOOP)
+
 bench-fair: all $(BUILD)/fair $(BUILD)/rcvbuf.so ## a bystander's barriers alone and while others do their worst
 	$(Q)BUILD=$(BUILD) $(BUILD)/fair --bench $(FAIR)
 
-.PHONY: bench-fair
+.PHONY: bench-fair bench-loop

@@ -92,7 +92,7 @@ static void test_attack(const struct fair_attack *a)
 		return;
 	}
 	/* A NIC may refuse the last ones for their memory. */
-	bool begun = a->begin(f, a->n);
+	bool begun = a->begin(f, a->test_n);
 
 	if (!begun)
 		printf("# %u groups, then: %s\n", f->npair, f->said);

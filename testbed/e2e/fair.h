@@ -54,7 +54,7 @@ struct fair_attack {
 	const char *name;
 	const char *text; /* what the others do */
 	enum fair_wire wire;
-	uint32_t n; /* groups, ports or clients of it */
+	uint32_t n, test_n; /* groups, ports or clients of it: in the benchmark, and in the test */
 	/* Opens what it needs. False: the daemon refused something; f->said is its answer. */
 	bool (*begin)(struct fair *f, uint32_t n);
 	void (*pass)(struct fair *f); /* a bit of the attack; never blocks. NULL: it needs none */
