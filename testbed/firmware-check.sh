@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 top=$PWD
 : "${CFLAGS_FW:?is not set: run make check-firmware}" "${CFLAGS_LIB:?is not set: run make check-firmware}"
-TEXT_MAX=8192 # bytes of code and constants, of each library
+declare -A TEXT_MAX=([core]=8192 [nic]=24576) # bytes of code and constants, of each library
 FRAME_MAX=512 # bytes of stack, of each function
 WARN="-Wall -Wextra -Wpedantic -Wconversion -Wmissing-prototypes -Wstrict-prototypes -Wvla -Werror"
 work=$(mktemp -d) || exit 1
@@ -35,9 +35,10 @@ skip() {
 build() {
 	local cc=$1
 	shift
-	# Without unwind tables: firmware has nobody to unwind to.
+	# Without unwind tables: firmware has nobody to unwind to. Not relocatable: a table of
+	# functions is then constant.
 	(cd "$work/o" &&
-		$cc -std=c11 -Os "$@" $WARN -ffreestanding -fno-asynchronous-unwind-tables -nostdinc \
+		$cc -std=c11 -Os "$@" $WARN -ffreestanding -fno-pic -fno-asynchronous-unwind-tables -nostdinc \
 			-isystem "$($cc -print-file-name=include)" -I"$top/firmware/include" \
 			-I"$top/firmware/core" -I"$top/firmware/nic" -c \
 			"$top"/firmware/core/*.c "$top"/firmware/nic/*.c)
@@ -76,7 +77,7 @@ no_data() {
 }
 
 no_dynamic() {
-	! grep -h dynamic "$work"/o/*.su
+	! grep -h dynamic "$work"/o/*.su | grep -v bounded # bounded: arguments pushed for a call
 }
 
 objects() {
@@ -109,7 +110,8 @@ target() {
 	result "$name: no .data, no .bss" no_data
 	for part in core nic; do
 		text=$(section_bytes '^[.](text|rodata)' $(objects $part))
-		result "$name: $part has $text bytes of text (at most $TEXT_MAX)" at_most "$text" $TEXT_MAX
+		result "$name: $part has $text bytes of text (at most ${TEXT_MAX[$part]})" \
+			at_most "$text" "${TEXT_MAX[$part]}"
 	done
 }
 

@@ -140,6 +140,41 @@ NBAR_ABI_ASSERT(sizeof(struct nbar_signal) == 32, "signal");
 NBAR_ABI_ASSERT(sizeof(struct nbar_page) == 384 + 8192 + 65536 + 2 * 32768, "page");
 
 /*
+ * Error numbers of replies, negative there. They are Linux's numbers, but a NIC need not run Linux,
+ * and its C library may count otherwise: a host maps them to its own. X(name, number)
+ */
+#define NBAR_ERRORS(X)                                                                             \
+	X(EPERM, 1)                                                                                \
+	X(ENOENT, 2)                                                                               \
+	X(EIO, 5)                                                                                  \
+	X(ENXIO, 6)                                                                                \
+	X(EAGAIN, 11)                                                                              \
+	X(ENOMEM, 12)                                                                              \
+	X(EACCES, 13)                                                                              \
+	X(EBUSY, 16)                                                                               \
+	X(ENODEV, 19)                                                                              \
+	X(EINVAL, 22)                                                                              \
+	X(EMFILE, 24)                                                                              \
+	X(ENOSPC, 28)                                                                              \
+	X(ERANGE, 34)                                                                              \
+	X(EPROTO, 71)                                                                              \
+	X(EBADMSG, 74)                                                                             \
+	X(EMSGSIZE, 90)                                                                            \
+	X(EOPNOTSUPP, 95)                                                                          \
+	X(ENETDOWN, 100)                                                                           \
+	X(ENETUNREACH, 101)                                                                        \
+	X(EISCONN, 106)                                                                            \
+	X(ETIMEDOUT, 110)                                                                          \
+	X(EHOSTUNREACH, 113)                                                                       \
+	X(EALREADY, 114)
+
+enum nbar_error {
+#define NBAR_ERROR_ID(name, number) NBAR_##name = number,
+	NBAR_ERRORS(NBAR_ERROR_ID)
+#undef NBAR_ERROR_ID
+};
+
+/*
  * Control socket (Unix domain, SOCK_SEQPACKET): one message a request, one a reply, in turn.
  * A request is nbar_request and then the body of its op; a reply is nbar_reply and then its body.
  */
@@ -167,7 +202,7 @@ struct nbar_reply {
 	uint16_t version;
 	uint16_t op;
 	uint32_t length;
-	int32_t status; /* 0 or negative errno; if negative there is no body and text says why */
+	int32_t status; /* 0 or -NBAR_E*; if negative there is no body and text says why */
 	char text[240]; /* for people, zero-terminated */
 };
 
@@ -249,7 +284,7 @@ struct nbar_req_group_close {
 	X(frames_malformed, "frames too short, of another version or of an unknown type")          \
 	X(frames_stranger, "frames with an old handle or a wrong cookie")                          \
 	X(frames_bad, "frames that no correct member sends: wrong source, slot or epoch")          \
-	X(doorbells_bad, "doorbells out of range, or of no group")                                 \
+	X(doorbells_bad, "doorbells out of range")                                 \
 	X(entries_bad, "entries of a send ring that name no group or peer")                        \
 	X(wakes, "futex wakes")                                                                    \
 	X(wire_errors, "frames the wire did not take")                                             \

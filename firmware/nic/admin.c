@@ -19,6 +19,7 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
 		return -NBFW_EINVAL;
 	*nic = (struct nbnic){ .ops = ops, .ctx = ctx, .wire = wire, .addr = *addr };
 	nic->budget_ns = config->budget_ns;
+	nic->linger_bytes_max = config->linger_bytes ? config->linger_bytes : NBNIC_LINGER_BYTES;
 	/* Intervals double up to an even share; what that saves is spent on the last one. */
 	for (uint32_t i = 0; i < NBFW_WINDOW; i++) {
 		uint64_t before = i ? nic->interval[i - 1] * 2 : config->pull_ns;
@@ -251,24 +252,34 @@ static const char *blob_refused(const struct nbnic *nic, const struct nbnic_grou
 							   : "its rank is not that of a peer";
 }
 
-int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g, const struct nbar_blob *blob,
-			uint32_t n, uint64_t now, uint32_t *bad, const char **why)
+int nbnic_group_check(const struct nbnic *nic, const struct nbnic_group *g, uint32_t first,
+		      const struct nbar_blob *blob, uint32_t n, uint32_t *bad, const char **why)
 {
 	uint32_t room = (g->is_signal ? g->npeer_max : g->npeer) - g->nconnected;
 	struct nbnic_peer peer;
 
 	*bad = room;
 	*why = "these are more blobs than the group has peers";
-	if (n > room)
+	if (first + n > room)
 		return -NBNIC_EPROTO;
 	for (uint32_t i = 0; i < n; i++) {
-		*bad = i;
+		*bad = first + i;
 		*why = blob_refused(nic, g, &blob[i], &peer);
-		if (!*why && !g->is_signal && peer.rank != g->peer[g->nconnected + i].rank)
+		if (!*why && !g->is_signal && peer.rank != g->peer[g->nconnected + first + i].rank)
 			*why = "it is the blob of another rank";
 		if (*why)
 			return -NBNIC_EPROTO;
 	}
+	return 0;
+}
+
+int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g, const struct nbar_blob *blob,
+			uint32_t n, uint64_t now, uint32_t *bad, const char **why)
+{
+	int rc = nbnic_group_check(nic, g, 0, blob, n, bad, why);
+
+	if (rc < 0)
+		return rc;
 	for (uint32_t i = 0; i < n; i++)
 		(void)blob_refused(nic, g, &blob[i], &g->peer[g->nconnected + i]);
 	g->nconnected += n;
@@ -318,7 +329,7 @@ void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, 
 	g->deadline = now + nic->budget_ns;
 	nic->linger_bytes += g->bytes;
 	/* A client may open and close large groups in turn. */
-	while (nic->linger_bytes > NBNIC_LINGER_BYTES)
+	while (nic->linger_bytes > nic->linger_bytes_max)
 		forget_oldest(nic);
 }
 

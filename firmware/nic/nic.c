@@ -236,12 +236,12 @@ void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, u
 	nbnic_start_posted(nic, g, now);
 }
 
-void nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
+bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 		  const uint32_t word[NBAR_SIGNAL_WORDS])
 {
 	if (!g->is_signal || peer >= g->nconnected) {
 		nbnic_count(nic, NBAR_COUNTER_entries_bad);
-		return;
+		return true;
 	}
 	struct nbfw_token t = {
 		.type = NBFW_SIGNAL,
@@ -252,8 +252,10 @@ void nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 
 	for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
 		t.word[i] = word[i];
-	transmit(nic, &g->peer[peer].addr, &t);
+	if (!nic->ops->transmit(nic->ctx, &g->peer[peer].addr, &t))
+		return false;
 	nbnic_count(nic, NBAR_COUNTER_signals_sent);
+	return true;
 }
 
 static void receive_signal(struct nbnic *nic, const struct nbnic_group *g,

@@ -96,6 +96,8 @@ struct nbnic_ops {
 struct nbnic_config {
 	uint64_t pull_ns;   /* first interval without a token after which it is asked for again */
 	uint64_t budget_ns; /* silence after which a peer is given up; how long groups linger */
+	uint64_t memory_bytes; /* of the groups of a NIC; 0: NBNIC_MEMORY_BYTES */
+	uint64_t linger_bytes; /* of those that linger; 0: NBNIC_LINGER_BYTES */
 };
 #define NBNIC_PULL_NS_DEFAULT UINT64_C(1000000)
 #define NBNIC_BUDGET_NS_DEFAULT UINT64_C(4000000000)
@@ -108,7 +110,7 @@ struct nbnic {
 	uint64_t interval[NBFW_WINDOW]; /* first window's, by tries; their sum is the budget */
 	uint64_t budget_ns;             /* later windows share it out evenly */
 	uint32_t nopen, nlinger;
-	uint32_t linger_bytes;
+	uint64_t linger_bytes, linger_bytes_max;
 	uint32_t high; /* one beyond the highest index in use: ticks look no further */
 	uint64_t counter[NBAR_COUNTER_END];
 	uint16_t generation[NBNIC_HANDLES];
@@ -155,6 +157,11 @@ void nbnic_group_blob(const struct nbnic *nic, const struct nbnic_group *g, stru
 bool nbnic_blob_addr(const struct nbar_blob *blob, uint16_t wire, struct nbnic_addr *out,
 		     uint32_t *rank);
 
+/* Whether nbnic_group_connect would take these blobs, when `first` others have gone before. Like
+ * that one it sets *bad, counted from the first of all, and *why. */
+int nbnic_group_check(const struct nbnic *nic, const struct nbnic_group *g, uint32_t first,
+		      const struct nbar_blob *blob, uint32_t n, uint32_t *bad, const char **why);
+
 /*
  * Names peers: for a plan, in the order of g->peer, going on where the last call ended; for
  * "signal", any, appended. When the last is named, the group runs. A blob that is refused names
@@ -185,8 +192,8 @@ void nbnic_fini(struct nbnic *nic);
 /* The host's start token: it has arrived at all barriers up to epoch `posted`. */
 void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, uint64_t now);
 
-/* The host sends a raw message to a peer of a "signal" group. */
-void nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
+/* The host sends a raw message to a peer of a "signal" group. False: the wire has no room. */
+bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 		  const uint32_t word[NBAR_SIGNAL_WORDS]);
 
 /* A frame from the wire. `from` is where it came from: answers to pulls go there. */

@@ -4,6 +4,7 @@
  *
  * Called where something failed, never on the path of a barrier that goes well.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -19,6 +20,18 @@ int nblib_fail(int err, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	return err;
+}
+
+int nblib_errno(int32_t status)
+{
+	switch (-status) {
+#define ERROR_CASE(name, number) \
+	case number:             \
+		return -name;
+		NBAR_ERRORS(ERROR_CASE)
+#undef ERROR_CASE
+	}
+	return -EPROTO;
 }
 
 const char *nbar_error(void)

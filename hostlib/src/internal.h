@@ -20,6 +20,9 @@
 /* error.c: keeps the text for nbar_error() and returns err, a negative errno. */
 int nblib_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The negative errno of the status of a reply, which is -NBAR_E*; -EPROTO: it is none of these. */
+int nblib_errno(int32_t status);
+
 /* --- link.c: the control socket ------------------------------------------------------------ */
 
 enum nblib_down { NBLIB_UP, NBLIB_GONE, NBLIB_FORKED };

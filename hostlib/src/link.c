@@ -308,7 +308,7 @@ static int check_reply(const struct nblib_link *l, struct nblib_call *call,
 	if (n >= sizeof(*reply) && reply->length == n &&
 	    (reply->op == (uint16_t)call->op || reply->op == 0) && reply->status < 0) {
 		reply->text[sizeof(reply->text) - 1] = 0;
-		return nblib_fail(reply->status, "NIC %s: %s", l->nic, reply->text);
+		return nblib_fail(nblib_errno(reply->status), "NIC %s: %s", l->nic, reply->text);
 	}
 	if (n < fixed || n > fixed + call->rest.iov_len || reply->length != n ||
 	    reply->op != (uint16_t)call->op || reply->status != 0)

@@ -3,7 +3,7 @@
  * order.h - all the ordering of the host library, one named function a use.
  *
  * Every function names its partner: the access on the other side without which it orders nothing.
- * Partners are in firmware/platform/daemon/page.c (the NIC), or here, where one thread of this process meets
+ * Partners are in firmware/nic/page.c (the NIC), or here, where one thread of this process meets
  * another. No other file of the library uses atomics. What is not promised: nothing here flushes
  * stores to devices, and nothing orders RDMA or MPI traffic.
  */

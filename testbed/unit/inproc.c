@@ -148,7 +148,10 @@ static int threads_start(struct inproc *p)
 
 struct inproc *inproc_start(uint32_t nnic, const struct nbnic_config *config)
 {
-	static const struct nbnic_config usual = { NBNIC_PULL_NS_DEFAULT, NBNIC_BUDGET_NS_DEFAULT };
+	static const struct nbnic_config usual = {
+		.pull_ns = NBNIC_PULL_NS_DEFAULT,
+		.budget_ns = NBNIC_BUDGET_NS_DEFAULT,
+	};
 	struct inproc *p = calloc(1, sizeof(*p));
 	int rc = 0;
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control.c - control sockets: who may connect, who is connected, and who has gone.
- *
- * One thread with one epoll set for all NICs. No client can hold up another: nothing here waits
- * for a client, a client has one request answered in turn, and who does not read its replies is
- * dropped. A client that goes away, however it ends, loses its port.
+ * control.c - the control thread: one epoll set for the listening sockets, clients and wires of all
+ * NICs of a daemon.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,132 +19,10 @@
 
 #define RECLAIM_MS 1000 /* while closed groups linger: how often their memory is looked for */
 
-struct call {
-	struct nicd *nicd;
-	mailbox_fn *fn;
-	void *arg;
-	bool own;
-	struct nicd_released *released;
-};
-
-/* Polling thread. */
-static void run_call(void *arg, uint64_t now)
-{
-	struct call *c = arg;
-
-	if (c->fn)
-		c->fn(c->arg, now);
-	if (c->own)
-		nicd_turn(c->nicd, now);
-	c->released = nicd_take_released(c->nicd);
-}
-
-void control_call(struct control *k, mailbox_fn *fn, void *arg)
-{
-	struct call c = { .nicd = k->nicd, .fn = fn, .arg = arg, .own = k->own };
-
-	mailbox_call(&k->nicd->mailbox, run_call, &c);
-	k->nblock -= nicd_free_released(c.released, !k->stopped);
-}
-
-int control_watch(struct control *k, int fd, void *source)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = source };
-
-	return epoll_ctl(k->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
-}
-
-static void client_drop(struct control_client *c)
-{
-	struct control_client **at = &c->at->client;
-
-	if (c->port)
-		request_port_close(c, NBAR_STATUS_HOST_DIED);
-	if (c->owner)
-		request_detach(c);
-	while (*at != c)
-		at = &(*at)->next;
-	*at = c->next;
-	c->at->nclient--;
-	/* close() alone leaves it in the set while a child of a fork holds it too. */
-	epoll_ctl(c->at->control->epoll, EPOLL_CTL_DEL, c->fd, NULL);
-	/* Nor would the client hear of it, who waits for that. */
-	shutdown(c->fd, SHUT_RDWR);
-	close(c->fd);
-	free(c);
-}
-
-/* Sends the reply at hand. False: the client is gone, or does not read what it is sent. */
-bool control_client_send(struct control_client *c)
-{
-	struct control *k = c->at->control;
-	struct iovec iov = { .iov_base = k->out.byte, .iov_len = k->out.head.length };
-	union {
-		struct cmsghdr align;
-		char byte[CMSG_SPACE(sizeof(int))];
-	} rights = { .byte = { 0 } };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (k->out_fd >= 0) {
-		msg.msg_control = rights.byte;
-		msg.msg_controllen = sizeof(rights.byte);
-		struct cmsghdr *cm = CMSG_FIRSTHDR(&msg);
-
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(cm), &k->out_fd, sizeof(int));
-	}
-	return sendmsg(c->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
-}
-
-static void on_client(struct control_client *c)
-{
-	struct control *k = c->at->control;
-	struct iovec iov = { .iov_base = k->in.byte, .iov_len = sizeof(k->in) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	ssize_t n = recvmsg(c->fd, &msg, MSG_DONTWAIT);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
-		client_drop(c);
-		return;
-	}
-	c->heard_at = ++k->nheard;
-	request_answer(c, (size_t)n, msg.msg_flags & MSG_TRUNC);
-	if (!control_client_send(c))
-		client_drop(c);
-}
-
-/* Somebody who connects and then does nothing must not keep others out: the client without a port
- * that has been quiet longest makes room. There is one, as a port has one owner, and those who are
- * attached are counted. */
-void control_make_room(struct control_nic *at)
-{
-	struct control_client *oldest = NULL;
-
-	if (at->nclient < CONTROL_CLIENTS_MAX)
-		return;
-	for (struct control_client *c = at->client; c; c = c->next)
-		if (!c->port && !c->owner && (!oldest || c->heard_at < oldest->heard_at))
-			oldest = c;
-	client_drop(oldest);
-}
-
-void control_client_add(struct control_client *c)
-{
-	c->source = CONTROL_CLIENT;
-	c->heard_at = ++c->at->control->nheard;
-	c->next = c->at->client;
-	c->at->client = c;
-	c->at->nclient++;
-}
-
 static void on_guest(struct control_client *c)
 {
-	control_client_add(c);
-	on_client(c);
+	control_client_add(c, (uint32_t)getpid(), geteuid());
+	control_client_read(c);
 }
 
 static void on_wire(struct control_wire *at)
@@ -164,9 +39,17 @@ static void run_stop(void *arg, uint64_t now)
 /* How long nothing but sockets needs this thread. */
 static int wait_ms(const struct control *k)
 {
-	if (k->own)
-		return k->nblock > 0 ? CONTROL_TURN_MS : -1;
-	return k->nblock > k->ngroup ? RECLAIM_MS : -1;
+	int ms = -1;
+
+	for (uint32_t i = 0; i < k->nnic; i++) {
+		const struct nbnic_device *d = &k->nic[i].nic->device;
+
+		if (k->own && d->nblock > 0)
+			ms = CONTROL_TURN_MS;
+		else if (!k->own && nbnic_device_lingers(d))
+			ms = RECLAIM_MS;
+	}
+	return ms;
 }
 
 /* Somebody has closed a NIC of this process. */
@@ -178,6 +61,20 @@ static bool look_again(const struct control *k)
 	return true;
 }
 
+/* The polling thread may end before it has another call: no wire is told of peers any more. */
+static void stop(struct control *k)
+{
+	for (uint32_t i = 0; i < k->nnic; i++)
+		k->nic[i].nic->device.wire_closed = true;
+	mailbox_call(&k->nicd->mailbox, run_stop, k->nicd);
+}
+
+static void reclaim(struct control *k)
+{
+	for (uint32_t i = 0; i < k->nnic; i++)
+		nbnic_device_reclaim(&k->nic[i].nic->device);
+}
+
 /* False: that was the last. */
 static bool on_event(struct control *k, void *from)
 {
@@ -186,8 +83,7 @@ static bool on_event(struct control *k, void *from)
 		if (k->own)
 			return look_again(k);
 		control_listeners_close(k);
-		k->stopped = true; /* the polling thread may end before it has another call */
-		control_call(k, run_stop, k->nicd);
+		stop(k);
 		return false;
 	case CONTROL_LISTENER:
 		control_arrival(from);
@@ -196,7 +92,7 @@ static bool on_event(struct control *k, void *from)
 		on_guest(from);
 		break;
 	case CONTROL_CLIENT:
-		on_client(from);
+		control_client_read(from);
 		break;
 	case CONTROL_WIRE:
 		on_wire(from);
@@ -208,7 +104,7 @@ static bool on_event(struct control *k, void *from)
 /* True: the process's own NIC is needed no more. Others that are still at its door do not count. */
 static bool is_over(struct control *k)
 {
-	if (!k->own || k->nblock > 0)
+	if (!k->own || k->nic[0].nic->device.nblock > 0)
 		return false;
 	for (const struct control_client *c = k->nic[0].client; c; c = c->next)
 		if (!c->by_door)
@@ -216,7 +112,7 @@ static bool is_over(struct control *k)
 	if (!k->unused(k->arg))
 		return false;
 	while (k->nic[0].client)
-		client_drop(k->nic[0].client);
+		control_client_drop(k->nic[0].client);
 	return true;
 }
 
@@ -231,7 +127,7 @@ static void *control_main(void *arg)
 		int n = epoll_wait(k->epoll, &ev, 1, wait_ms(k));
 
 		if (n == 0)
-			control_call(k, NULL, NULL);
+			reclaim(k);
 		if (n > 0)
 			more = on_event(k, ev.data.ptr);
 		if (is_over(k))
@@ -288,7 +184,6 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 		return -ENOMEM;
 	k->source = CONTROL_STOP;
 	k->nicd = d;
-	k->tune = config->tune;
 	k->stop_fd = config->stop_fd;
 	k->epoll = epoll_create1(EPOLL_CLOEXEC);
 	k->own = !config->run_dir;
@@ -305,13 +200,13 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 		k->nic[i].nic = d->nic[i];
 		k->nic[i].fd = -1;
 		k->nic[i].from_wire.source = CONTROL_WIRE;
-		k->nic[i].from_wire.wire = d->nic[i]->wire;
+		k->nic[i].from_wire.wire = d->nic[i]->device.wire;
 		k->nnic++;
 		rc = k->own ? 0 : control_listen(&k->nic[i], config);
 		if (k->own)
 			control_door(&k->nic[i]);
-		if (rc == 0 && d->nic[i]->wire->ops->serve)
-			rc = control_watch(k, d->nic[i]->wire->fd, &k->nic[i].from_wire);
+		if (rc == 0 && d->nic[i]->device.wire->ops->serve)
+			rc = control_watch(k, d->nic[i]->device.wire->fd, &k->nic[i].from_wire);
 	}
 	if (rc == 0)
 		rc = thread_start(k, config->cpus);
@@ -331,10 +226,7 @@ void control_end(struct control *k)
 			struct control_client *c = k->nic[i].client;
 
 			k->nic[i].client = c->next;
-			if (c->port) {
-				page_destroy(c->port);
-				free(c->port);
-			}
+			nbnic_client_abandon(&c->client);
 			close(c->fd);
 			free(c);
 		}

@@ -12,17 +12,15 @@
 #include <sys/types.h>
 
 #include "nicd.h"
-#include "tune.h"
 
 struct control;
 
 struct control_config {
-	const char *run_dir;     /* taken with rundir_take; NULL: the NICs are this process's own */
-	mode_t mode;             /* of the sockets: who may use these NICs */
-	gid_t group;             /* of the sockets; (gid_t)-1: that of the process */
-	int stop_fd;             /* when this can be read, everything is stopped in good order */
-	const cpu_set_t *cpus;   /* for the thread; NULL: as the caller */
-	const struct tune *tune; /* what "auto" is; NULL: as the core has it */
+	const char *run_dir;   /* taken with rundir_take; NULL: the NICs are this process's own */
+	mode_t mode;           /* of the sockets: who may use these NICs */
+	gid_t group;           /* of the sockets; (gid_t)-1: that of the process */
+	int stop_fd;           /* when this can be read, everything is stopped in good order */
+	const cpu_set_t *cpus; /* for the thread; NULL: as the caller */
 	/*
 	 * NICs of the process's own, whose mailbox is shared: clients come by control_admit, and
 	 * from other processes by control_door_of, and the control thread takes a turn every

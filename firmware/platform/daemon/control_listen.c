@@ -21,7 +21,8 @@
 int control_listen(struct control_nic *at, const struct control_config *config)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int n = snprintf(at->path, sizeof(at->path), "%s/%s.sock", config->run_dir, at->nic->name);
+	int n = snprintf(at->path, sizeof(at->path), "%s/%s.sock", config->run_dir,
+			 at->nic->device.name);
 
 	if (n < 0 || (size_t)n >= sizeof(at->path)) {
 		log_error("run directory %s is too long a name: a socket's path has at most %zu "
@@ -95,29 +96,25 @@ void control_listeners_close(struct control *k)
 static void turn_away(struct control_nic *at)
 {
 	struct control *k = at->control;
-	struct control_client c = { .at = at };
-	int spare = k->spare_fd;
+	char text[NBAR_NAME_MAX + 128];
+	int spare = k->spare_fd, fd;
 
 	k->spare_fd = -1; /* first: a child of a fork closes what stands there */
 	if (spare >= 0)
 		close(spare);
-	c.fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC);
-	if (c.fd < 0) {
-		/* The system has none either. He stays at the door: no reason to spin here. */
+	fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0) {
+		/* The system has none either. The client waits in the queue: no reason to spin
+		 * here. */
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 	} else {
-		k->out_fd = -1;
-		k->out.head = (struct nbar_reply){
-			.magic = NBAR_ABI_MAGIC,
-			.version = NBAR_ABI_VERSION,
-			.length = sizeof(k->out.head),
-		};
-		request_fail(k, -EMFILE,
-			     "the %s of %s has no file descriptors left; "
-			     "restart it with a higher limit (ulimit -n)",
-			     k->own ? "process" : "daemon", at->nic->name);
-		control_client_send(&c);
-		close(c.fd);
+		snprintf(text, sizeof(text),
+			 "the %s of %s has no file descriptors left; "
+			 "restart it with a higher limit (ulimit -n)",
+			 k->own ? "process" : "daemon", at->nic->device.name);
+		nbnic_refuse(-NBAR_EMFILE, text, k->out.byte);
+		control_reply_send(k, fd, -1);
+		close(fd);
 	}
 	k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
@@ -149,10 +146,8 @@ void control_arrival(struct control_nic *at)
 		.fd = fd,
 		.at = at,
 		.by_door = k->own,
-		.pid = (uint32_t)who.pid,
-		.uid = who.uid,
 	};
-	control_client_add(c);
+	control_client_add(c, (uint32_t)who.pid, who.uid);
 }
 
 int control_admit(struct control *k, int fd)
@@ -166,8 +161,6 @@ int control_admit(struct control *k, int fd)
 		.source = CONTROL_GUEST,
 		.fd = fd,
 		.at = &k->nic[0],
-		.pid = (uint32_t)getpid(),
-		.uid = geteuid(),
 	};
 	rc = control_watch(k, fd, c);
 	if (rc < 0)

@@ -32,6 +32,11 @@ struct mailbox {
 /* Makes it a shared one, before anybody uses it. */
 void mailbox_share(struct mailbox *m, uint64_t (*clock)(void));
 
+static inline bool mailbox_is_shared(const struct mailbox *m)
+{
+	return m->clock;
+}
+
 /* A thread with time for a turn enters a shared one, and leaves it. False: another is in it, or is
  * to be let in. */
 bool mailbox_enter(struct mailbox *m);

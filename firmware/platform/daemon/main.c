@@ -186,7 +186,6 @@ static int serve(const struct options *o, struct nicd *d, int stop_fd)
 		.mode = o->mode,
 		.group = o->group,
 		.stop_fd = stop_fd,
-		.tune = &o->tune,
 	};
 	cpu_set_t others = o->allowed;
 	struct control *control;
@@ -196,8 +195,9 @@ static int serve(const struct options *o, struct nicd *d, int stop_fd)
 	if (control_start(d, &config, &control) < 0)
 		return 1;
 	for (uint32_t i = 0; i < d->nnic; i++)
-		printf("nic %s ready: wire %s, address %s, socket %s\n", d->nic[i]->name,
-		       d->nic[i]->wire->ops->name, d->nic[i]->wire->text, control_path(control, i));
+		printf("nic %s ready: wire %s, address %s, socket %s\n", d->nic[i]->device.name,
+		       d->nic[i]->device.wire->ops->name, d->nic[i]->device.wire->text,
+		       control_path(control, i));
 	fflush(stdout);
 	nicd_run(d, o->idle, o->nallowed > 1 ? NICD_SPIN_NS_DEFAULT : 0);
 	control_end(control);
@@ -221,6 +221,7 @@ int main(int argc, char **argv)
 	if (rc)
 		return rc;
 	nicd_init(&d, &o.config);
+	d.tune = &o.tune;
 	rc = nics_open(&o, &d);
 	if (rc < 0)
 		rc = rc == -EINVAL ? 2 : 1;

@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nicd.c - the soft NICs of one daemon: what nbnic_ops asks for, and the polling turn.
+ * nicd.c - NICs on Linux: what nic/platform.h asks for, and the loop of the polling thread.
  *
- * Called by the polling thread. On the path from token to completion: no allocation, no lock, and
- * no system call but those of a wire and of waking a sleeper.
+ * On the path from token to completion: no allocation, no lock, and no system call but those of a
+ * wire and of waking a sleeper.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "nicd.h"
 
 #define YIELD_NS UINT64_C(200000) /* idle policy "sleep": from the last work to the first sleep */
+#define TURNS_A_CALL 16u
 #define DOZE_MIN_NS UINT64_C(10000)
-#define FRAMES_A_TURN 64u         /* that a NIC takes from its wire */
-#define CLOSES_A_CALL 16u         /* each may send frames to many peers: others come in between */
-#define STOP_NS UINT64_C(5000000) /* that peers have left to ask: some pull intervals */
+/* When all groups have failed, peers have time to ask, some pull intervals; and what the wire has
+ * not taken yet is sent, for a bounded time. */
+#define STOP_NS UINT64_C(5000000)
+#define STOP_LATEST_NS UINT64_C(200000000)
 
 uint64_t nicd_clock(void)
 {
@@ -27,65 +36,116 @@ uint64_t nicd_clock(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t)
-{
-	struct nicd_nic *n = ctx;
+/* --- what a NIC asks of this platform -------------------------------------------------------- */
 
-	return n->wire->ops->transmit(n->wire, to, t);
+static void *on_alloc(void *ctx, size_t size)
+{
+	(void)ctx;
+	return malloc(size);
 }
 
-static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
-			uint32_t culprit)
+static void on_free(void *ctx, void *block)
 {
-	struct nicd_nic *n = ctx;
-
-	page_complete(n->port[port], &n->nic, cell, epoch, status, culprit);
+	(void)ctx;
+	free(block);
 }
 
-static void on_late(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *late,
-		    uint32_t nlate)
+static bool on_random(void *ctx, uint64_t *out)
 {
-	struct nicd_nic *n = ctx;
-
-	page_late(n->port[port], cell, late, nlate);
+	(void)ctx;
+	return getrandom(out, sizeof(*out), 0) == sizeof(*out);
 }
 
-static bool on_deliver(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
-		       const uint32_t word[NBAR_SIGNAL_WORDS])
-{
-	struct nicd_nic *n = ctx;
-
-	return page_deliver(n->port[port], cell, src, word);
-}
-
-/* The wire may have something for each of the peers. */
-static void peers_end(const struct nicd_released *r)
-{
-	const struct nbnic_group *g = (const void *)r;
-	struct wire_base *w = r->nic->wire;
-
-	for (uint32_t i = 0; w->ops->peer_end && i < g->nconnected; i++)
-		w->ops->peer_end(w, &g->peer[i].addr);
-}
-
-/* free() can take long: blocks wait on a list until the control thread takes them. */
-static void on_release(void *ctx, struct nbnic_group *block)
-{
-	struct nicd_nic *n = ctx;
-	struct nicd_released *r = (void *)block;
-
-	r->nic = n;
-	r->next = n->nicd->released;
-	n->nicd->released = r;
-}
-
-static const struct nbnic_ops nic_ops = {
-	.transmit = on_transmit,
-	.complete = on_complete,
-	.late = on_late,
-	.deliver = on_deliver,
-	.release = on_release,
+struct exclusive {
+	struct nicd *nicd;
+	nbnic_fn *fn;
+	void *arg;
 };
+
+static void run_exclusive(void *arg, uint64_t now)
+{
+	const struct exclusive *x = arg;
+
+	x->fn(x->arg, now);
+	/* Where no thread polls all the time, whoever has the lock takes turns: what has come in
+	 * since the last one may be more than one turn takes. */
+	if (!mailbox_is_shared(&x->nicd->mailbox))
+		return;
+	for (uint32_t i = 0; i < TURNS_A_CALL && nicd_turn(x->nicd, now); i++)
+		continue;
+}
+
+static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
+{
+	const struct nicd_nic *n = ctx;
+	struct exclusive x = { .nicd = n->nicd, .fn = fn, .arg = arg };
+
+	mailbox_call(&n->nicd->mailbox, run_exclusive, &x);
+}
+
+static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
+{
+	struct nicd_nic *n = ctx;
+	int fd = memfd_create("nbar-port", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *page;
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	/* A client that could shrink the file could kill the NIC with SIGBUS. */
+	if (ftruncate(fd, sizeof(struct nbar_page)) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		goto fail;
+	page = mmap(NULL, sizeof(struct nbar_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		goto fail;
+	n->page_fd[port] = fd;
+	*out = page;
+	return 0;
+fail:
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+_Static_assert(ENOMEM == NBAR_ENOMEM && EMFILE == NBAR_EMFILE && ENOSPC == NBAR_ENOSPC,
+	       "Linux counts its errors as the ABI does");
+
+/* The client's own mapping stays valid until it ends. */
+static void on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
+{
+	struct nicd_nic *n = ctx;
+
+	munmap(page, sizeof(*page));
+	close(n->page_fd[port]);
+	n->page_fd[port] = -1;
+}
+
+static void on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
+{
+	(void)ctx, (void)port, (void)cell;
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static const char *on_algorithm(void *ctx, uint32_t size)
+{
+	const struct nicd_nic *n = ctx;
+	const struct tune_entry *e = n->nicd->tune ? tune_find(n->nicd->tune, size) : NULL;
+
+	return e ? e->name : NULL;
+}
+
+static const struct nbnic_platform daemon_platform = {
+	.alloc = on_alloc,
+	.free = on_free,
+	.random = on_random,
+	.exclusive = on_exclusive,
+	.page_make = on_page_make,
+	.page_drop = on_page_drop,
+	.wake = on_wake,
+	.algorithm = on_algorithm,
+};
+
+/* --- a set of NICs ---------------------------------------------------------------------------- */
 
 void nicd_init(struct nicd *d, const struct nbnic_config *config)
 {
@@ -102,45 +162,24 @@ int nicd_add(struct nicd *d, const char *name, struct wire_base *wire)
 	n = calloc(1, sizeof(*n));
 	if (!n)
 		return -ENOMEM;
-	rc = nbnic_init(&n->nic, &nic_ops, n, (uint16_t)wire->ops->kind, &wire->addr, &d->config);
+	rc = nbnic_device_init(&n->device, name, wire, &daemon_platform, n, &d->config);
 	if (rc < 0) {
 		free(n);
 		return rc;
 	}
-	strncpy(n->name, name, sizeof(n->name) - 1);
-	n->wire = wire;
-	wire->mailbox = &d->mailbox;
+	n->device.pid = (uint32_t)getpid();
 	n->nicd = d;
+	wire->mailbox = &d->mailbox;
 	d->nic[d->nnic++] = n;
 	return 0;
-}
-
-void nicd_count_wire(struct nicd_nic *n)
-{
-	n->nic.counter[NBAR_COUNTER_wire_errors] += n->wire->errors;
-	n->nic.counter[NBAR_COUNTER_frames_malformed] += n->wire->malformed;
-	n->nic.counter[NBAR_COUNTER_rdma_writes] += n->wire->writes;
-	n->wire->errors = 0;
-	n->wire->malformed = 0;
-	n->wire->writes = 0;
 }
 
 bool nicd_turn(struct nicd *d, uint64_t now)
 {
 	bool work = mailbox_serve(&d->mailbox, now);
 
-	for (uint32_t i = 0; i < d->nnic; i++) {
-		struct nicd_nic *n = d->nic[i];
-
-		for (uint32_t p = 0; p < n->nopen; p++)
-			work |= page_scan(n->open[p], &n->nic, now);
-		work |= n->wire->ops->poll(n->wire, &n->nic, now, FRAMES_A_TURN) > 0;
-		if (now >= n->next_tick) {
-			n->next_tick = now + d->config.pull_ns / 2;
-			nbnic_tick(&n->nic, now);
-			nicd_count_wire(n);
-		}
-	}
+	for (uint32_t i = 0; i < d->nnic; i++)
+		work |= nbnic_device_turn(&d->nic[i]->device, now);
 	return work;
 }
 
@@ -154,11 +193,22 @@ static void doze(struct nicd *d, uint64_t idle_ns)
 	mailbox_doze(&d->mailbox, ns < NICD_DOZE_MAX_NS ? ns : NICD_DOZE_MAX_NS);
 }
 
+/* True: it is time to stop, or what is left to send has had its time. */
+static bool is_over(const struct nicd *d, uint64_t now)
+{
+	if (!d->stop_at || now < d->stop_at)
+		return false;
+	for (uint32_t i = 0; i < d->nnic; i++)
+		if (nbnic_device_next(&d->nic[i]->device) == 0)
+			return now >= d->stop_latest;
+	return true;
+}
+
 void nicd_run(struct nicd *d, enum nicd_idle idle, uint64_t spin_ns)
 {
 	uint64_t now = nicd_clock(), work_at = now;
 
-	for (; !d->stop_at || now < d->stop_at; now = nicd_clock()) {
+	for (; !is_over(d, now); now = nicd_clock()) {
 		if (nicd_turn(d, now)) {
 			work_at = now;
 			continue;
@@ -183,67 +233,10 @@ void nicd_run(struct nicd *d, enum nicd_idle idle, uint64_t spin_ns)
 
 void nicd_stop(struct nicd *d, uint64_t now)
 {
-	for (uint32_t i = 0; i < d->nnic; i++) {
-		struct nicd_nic *n = d->nic[i];
-
-		for (uint32_t p = 0; p < n->nopen; p++)
-			nbnic_port_close(&n->nic, n->open[p]->number, NBAR_STATUS_NIC_DOWN, now);
-		n->nopen = 0; /* from now on no doorbell counts */
-	}
+	for (uint32_t i = 0; i < d->nnic; i++)
+		nbnic_device_stop(&d->nic[i]->device, now);
 	d->stop_at = now + STOP_NS;
-}
-
-void nicd_port_begin(struct nicd_nic *n, struct port *p)
-{
-	n->port[p->number] = p;
-	n->open[n->nopen++] = p;
-}
-
-bool nicd_port_end(struct nicd_nic *n, struct port *p, uint8_t cause, uint64_t now)
-{
-	for (uint32_t i = 0; i < CLOSES_A_CALL && p->ncell > 0; i++) {
-		uint32_t cell = p->ncell - 1; /* the highest in use */
-		struct nbnic_group *g = p->group[cell];
-
-		/* Processes that are attached to it stay, and are told. */
-		if (p->held[cell])
-			nbnic_group_fail(&n->nic, g, cause, now);
-		page_cell_end(p, cell);
-		nbnic_group_close(&n->nic, g, cause, now);
-	}
-	if (p->ncell > 0)
-		return false;
-	n->port[p->number] = NULL;
-	for (uint32_t i = 0; i < n->nopen; i++) {
-		if (n->open[i] == p) {
-			n->open[i] = n->open[--n->nopen];
-			break;
-		}
-	}
-	return true;
-}
-
-struct nicd_released *nicd_take_released(struct nicd *d)
-{
-	struct nicd_released *list = d->released;
-
-	d->released = NULL;
-	return list;
-}
-
-uint32_t nicd_free_released(struct nicd_released *list, bool polled)
-{
-	uint32_t n = 0;
-
-	for (; list; n++) {
-		struct nicd_released *next = list->next;
-
-		if (polled)
-			peers_end(list);
-		free(list);
-		list = next;
-	}
-	return n;
+	d->stop_latest = now + STOP_LATEST_NS;
 }
 
 void nicd_fini(struct nicd *d)
@@ -251,10 +244,9 @@ void nicd_fini(struct nicd *d)
 	for (uint32_t i = 0; i < d->nnic; i++) {
 		struct nicd_nic *n = d->nic[i];
 
-		nbnic_fini(&n->nic);
-		n->wire->ops->close(n->wire);
+		nbnic_device_end(&n->device);
+		n->device.wire->ops->close(n->device.wire);
 		free(n);
 	}
 	d->nnic = 0;
-	nicd_free_released(nicd_take_released(d), false);
 }

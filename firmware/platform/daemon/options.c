@@ -48,6 +48,7 @@ static const char help[] =
 	"                     processors are allowed, else yield)\n"
 	"  --pull-us N        wait for a token before it is asked for again (default 1000)\n"
 	"  --budget-ms N      silence after which a peer is given up (default 4000)\n"
+	"  --memory-mb N      memory for the groups of a NIC; one port may have a quarter (default 32)\n"
 	"  --mode MODE        permissions of the sockets (default 0600)\n"
 	"  --group GROUP      group of the sockets\n"
 	"  --huge auto|yes|no hugepages (default auto: where enough are free)\n"
@@ -225,6 +226,7 @@ enum {
 	OPT_IDLE,
 	OPT_PULL,
 	OPT_BUDGET,
+	OPT_MEMORY,
 	OPT_MODE,
 	OPT_GROUP,
 	OPT_HUGE,
@@ -242,6 +244,7 @@ static const struct option long_options[] = {
 	{ "idle", required_argument, NULL, OPT_IDLE },
 	{ "pull-us", required_argument, NULL, OPT_PULL },
 	{ "budget-ms", required_argument, NULL, OPT_BUDGET },
+	{ "memory-mb", required_argument, NULL, OPT_MEMORY },
 	{ "mode", required_argument, NULL, OPT_MODE },
 	{ "group", required_argument, NULL, OPT_GROUP },
 	{ "huge", required_argument, NULL, OPT_HUGE },
@@ -295,6 +298,10 @@ static int option_take(struct options *o, int which, const char *arg, struct giv
 		rc = number("budget-ms", arg, 10, 1, 86400000, &n);
 		o->config.budget_ns = n * UINT64_C(1000000);
 		return rc;
+	case OPT_MEMORY:
+		rc = number("memory-mb", arg, 10, 1, 1048576, &n);
+		o->config.memory_bytes = (uint64_t)n << 20;
+		return rc;
 	case OPT_MODE:
 		rc = number("mode", arg, 8, 0, 0777, &n);
 		o->mode = (mode_t)n;
@@ -324,7 +331,9 @@ int options_parse(int argc, char **argv, struct options *o)
 	int which, rc = -1;
 
 	*o = (struct options){
-		.config = { NBNIC_PULL_NS_DEFAULT, NBNIC_BUDGET_NS_DEFAULT },
+		.config = { .pull_ns = NBNIC_PULL_NS_DEFAULT,
+			    .budget_ns = NBNIC_BUDGET_NS_DEFAULT,
+			    .memory_bytes = NBNIC_MEMORY_BYTES },
 		.mode = 0600,
 		.group = (gid_t)-1,
 	};

@@ -91,7 +91,6 @@ static int start(struct nbar_hostnic *n)
 {
 	const struct control_config config = {
 		.stop_fd = n->look_fd,
-		.tune = &n->spec.tune,
 		.unused = unused,
 		.over = over,
 		.arg = n,
@@ -121,6 +120,7 @@ static int make(const char *text, struct nbar_hostnic **out)
 		return rc;
 	}
 	nicd_init(&n->nicd, &n->spec.config);
+	n->nicd.tune = &n->spec.tune;
 	mailbox_share(&n->nicd.mailbox, nicd_clock);
 	n->look_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = n->look_fd < 0 ? -errno : nicd_add(&n->nicd, n->spec.name, wire);
@@ -156,7 +156,7 @@ static void fork_parent(void)
 static void let_go(const struct nbar_hostnic *n)
 {
 	for (; n; n = n->next) {
-		struct wire_base *wire = n->nicd.nic[0]->wire;
+		struct wire_base *wire = n->nicd.nic[0]->device.wire;
 
 		if (wire->ops->forked)
 			wire->ops->forked(wire);
@@ -197,12 +197,12 @@ static bool enter_until(struct mailbox *m, uint64_t end)
 
 /* What is still open has no host any more; members hear it now, and not from silence. True: there
  * are groups that peers may ask for. */
-static bool tell_peers(struct nicd_nic *n)
+static bool tell_peers(struct nbnic_device *n)
 {
 	uint64_t now = nicd_clock();
 
 	while (n->nopen > 0)
-		nicd_port_end(n, n->open[0], NBAR_STATUS_HOST_DIED, now);
+		nbnic_device_port_end(n, n->open[0], NBAR_STATUS_HOST_DIED, now);
 	return n->nic.nlinger > 0;
 }
 
@@ -222,7 +222,7 @@ __attribute__((destructor)) static void part(void)
 	for (struct nbar_hostnic *n = all.first; n; n = n->next) {
 		if (!enter_until(&n->nicd.mailbox, end))
 			continue;
-		any |= tell_peers(n->nicd.nic[0]);
+		any |= tell_peers(&n->nicd.nic[0]->device);
 		mailbox_leave(&n->nicd.mailbox);
 	}
 	while (any && nicd_clock() < end) {

@@ -224,8 +224,11 @@ static void refused_blobs_change_nothing(void **state)
 
 static void budget_too_short_is_refused(void **state)
 {
-	static const struct nbnic_config wrong[] = { { 0, 1000 }, { 100, 64 * 100 - 1 } };
-	static const struct nbnic_config right = { 100, 64 * 100 };
+	static const struct nbnic_config wrong[] = {
+		{ .pull_ns = 0, .budget_ns = 1000 },
+		{ .pull_ns = 100, .budget_ns = 64 * 100 - 1 },
+	};
+	static const struct nbnic_config right = { .pull_ns = 100, .budget_ns = 64 * 100 };
 	struct nbnic_addr addr = { { 0 } };
 	struct nbnic nic;
 	uint64_t sum = 0;

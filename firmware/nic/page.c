@@ -2,58 +2,50 @@
 /*
  * page.c - the NIC's side of a port's page.
  *
- * Called by the polling thread. The only file of the firmware with atomics; their partners are in
+ * Called by the turn. The atomics of the page are here; their partners are in
  * hostlib/src/order.h. The host may write anything at any time: each word is read once into a
- * variable and then checked, and nothing that the NIC itself wrote there is ever read back.
+ * variable and then checked.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "page.h"
 
-#define SIGNALS_A_SCAN 64u /* so that one busy port does not keep the others waiting */
 #define SIGNALS_MASK (NBAR_SIGNALS_MAX - 1)
 
-int page_create(struct port *p, uint32_t number)
+/*
+ * Stores a completion word. Whatever the barrier's end, only one half of the word changes: a
+ * completed barrier changes the epoch, a failure the status (its epoch is that of the last
+ * completed barrier). So a NIC whose widest atomic store has 32 bits writes that half alone, and a
+ * host that reads 64 bits at once never sees a mixture. See WIRE.md, "The completion word".
+ */
+static inline void store_word(struct nbar_completion *c, uint32_t status, uint32_t epoch, int order)
 {
-	int fd = memfd_create("nbar-port", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	struct nbar_page *page;
+#if __GCC_ATOMIC_LLONG_LOCK_FREE == 2
+	__atomic_store_n(&c->word, (uint64_t)status << 32 | epoch, order);
+#else
+	uint32_t *half = (uint32_t *)(void *)&c->word;
+	uint32_t low = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 
-	if (fd < 0)
-		return -errno;
-	/* A client that could shrink the file could kill the NIC with SIGBUS. */
-	if (ftruncate(fd, sizeof(*page)) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-		goto fail;
-	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (page == MAP_FAILED)
-		goto fail;
-	*p = (struct port){ .page = page, .fd = fd, .number = number };
-	page->magic = NBAR_ABI_MAGIC;
-	page->version = NBAR_ABI_VERSION;
-	page->port = number;
-	return 0;
-fail:;
-	int err = errno;
-
-	close(fd);
-	return -err;
+	__atomic_store_n(&half[low], epoch, order);
+	__atomic_store_n(&half[1 - low], status, order);
+#endif
 }
 
-void page_destroy(struct port *p)
+void nbnic_page_begin(struct nbnic_port *p)
 {
-	munmap(p->page, sizeof(*p->page));
-	close(p->fd);
-	p->page = NULL;
-	p->fd = -1;
+	p->page->magic = NBAR_ABI_MAGIC;
+	p->page->version = NBAR_ABI_VERSION;
+	p->page->port = p->number;
 }
 
-void page_cell_begin(struct port *p, uint32_t cell, struct nbnic_group *g)
+uint32_t nbnic_page_free_cell(const struct nbnic_port *p)
+{
+	uint32_t cell = 0;
+
+	while (cell < NBNIC_GROUPS_MAX && (p->cell[cell].group || p->cell[cell].held))
+		cell++;
+	return cell;
+}
+
+void nbnic_cell_begin(struct nbnic_port *p, uint32_t cell, struct nbnic_group *g)
 {
 	struct nbar_completion *c = &p->page->completion[cell];
 	struct nbar_doorbell *d = &p->page->doorbell[cell];
@@ -62,75 +54,85 @@ void page_cell_begin(struct port *p, uint32_t cell, struct nbnic_group *g)
 	 * request came after its last store to the cell. */
 	__atomic_store_n(&d->posted, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&d->asked, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&c->word, 0, __ATOMIC_RELAXED);
+	store_word(c, NBAR_STATUS_OK, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->culprit, NBAR_RANK_NONE, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->nlate, 0, __ATOMIC_RELAXED);
-	p->seen[cell] = (struct nbar_doorbell){ 0, 0 };
-	p->asked[cell] = false;
-	p->unwoken[cell] = false;
-	p->group[cell] = g;
+	p->cell[cell] = (struct nbnic_cell){ .group = g, .live_index = (uint16_t)p->nlive };
+	p->live[p->nlive++] = (uint16_t)cell;
 	p->nsignal += g->is_signal;
-	if (p->ncell <= cell)
-		p->ncell = cell + 1;
 }
 
-void page_cell_end(struct port *p, uint32_t cell)
+void nbnic_cell_end(struct nbnic_port *p, uint32_t cell)
 {
-	p->nsignal -= p->group[cell]->is_signal;
-	p->group[cell] = NULL;
-	while (p->ncell > 0 && !p->group[p->ncell - 1])
-		p->ncell--;
+	uint16_t index = p->cell[cell].live_index, last = p->live[--p->nlive];
+
+	p->nsignal -= p->cell[cell].group->is_signal;
+	p->cell[cell].group = NULL;
+	p->live[index] = last; /* the last one fills the gap */
+	p->cell[last].live_index = index;
 }
 
-static void wake(struct port *p, struct nbnic *nic, uint32_t cell)
+static void wake(struct nbnic_port *p, struct nbnic *nic, uint32_t cell)
 {
 	uint32_t *word = &p->page->completion[cell].wake;
 
-	p->asked[cell] = false;
-	p->unwoken[cell] = false;
+	p->cell[cell].wake_pending = false;
+	p->cell[cell].wake_missed = false;
 	/* Pairs with the acquire in order_wake_read: a sleeper that reads the new value also sees
 	 * the completion written before it. */
 	__atomic_fetch_add(word, 1, __ATOMIC_RELEASE);
-	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	p->platform->wake(p->ctx, p->number, cell, word);
 	nbnic_count(nic, NBAR_COUNTER_wakes);
 }
 
-static bool scan_doorbell(struct port *p, struct nbnic *nic, uint32_t cell, uint64_t now)
+static bool scan_doorbell(struct nbnic_port *p, struct nbnic *nic, uint32_t cell, uint64_t now)
 {
 	struct nbar_doorbell *d = &p->page->doorbell[cell];
-	struct nbar_doorbell *seen = &p->seen[cell];
+	struct nbnic_cell *seen = &p->cell[cell];
 	/* Pairs with the release in order_post: what the host wrote before it arrived is ordered
 	 * before everything that the NIC does for this barrier. */
 	uint32_t posted = __atomic_load_n(&d->posted, __ATOMIC_ACQUIRE);
 	/* Pairs with the bump in order_ask. No order needed: the flags decide (see wake). */
-	uint32_t asked = __atomic_load_n(&d->asked, __ATOMIC_RELAXED);
+	uint32_t wake_seq = __atomic_load_n(&d->asked, __ATOMIC_RELAXED);
 
-	if (posted == seen->posted && asked == seen->asked)
+	if (posted == seen->posted && wake_seq == seen->wake_seq)
 		return false;
 	if (posted != seen->posted) {
 		seen->posted = posted;
-		if (p->group[cell])
-			nbnic_doorbell(nic, p->group[cell], posted, now);
-		else
-			nbnic_count(nic, NBAR_COUNTER_doorbells_bad);
+		nbnic_doorbell(nic, seen->group, posted, now);
 	}
-	if (asked != seen->asked) {
-		seen->asked = asked;
-		/* The sleeper may have looked just before a completion that came before we read
-		 * `asked`: then it must be woken now. */
-		if (p->unwoken[cell])
+	if (wake_seq != seen->wake_seq) {
+		seen->wake_seq = wake_seq;
+		/* The sleeper may have looked just before a completion that came before the NIC
+		 * read this word: then it must be woken now. */
+		if (seen->wake_missed)
 			wake(p, nic, cell);
 		else
-			p->asked[cell] = true;
+			seen->wake_pending = true;
 	}
 	return true;
 }
 
-static bool scan_sends(struct port *p, struct nbnic *nic)
+bool nbnic_page_scan(struct nbnic_port *p, struct nbnic *nic, uint64_t now)
+{
+	uint32_t n = p->nlive < NBNIC_SCAN_CELLS ? p->nlive : NBNIC_SCAN_CELLS;
+	uint32_t at = n == p->nlive ? 0 : p->scan_at;
+	bool any = false;
+
+	for (; n > 0; n--) {
+		if (at >= p->nlive)
+			at = 0;
+		any |= scan_doorbell(p, nic, p->live[at++], now);
+	}
+	p->scan_at = at;
+	return any;
+}
+
+uint32_t nbnic_page_signals(struct nbnic_port *p, struct nbnic *nic, uint32_t budget)
 {
 	uint32_t n = 0;
 
-	for (; n < SIGNALS_A_SCAN; n++) {
+	for (; n < budget; n++) {
 		const struct nbar_signal *e = &p->page->send[p->sends_taken & SIGNALS_MASK];
 		uint32_t word[NBAR_SIGNAL_WORDS];
 
@@ -139,34 +141,24 @@ static bool scan_sends(struct port *p, struct nbnic *nic)
 			break;
 		uint32_t cell = __atomic_load_n(&e->cell, __ATOMIC_RELAXED);
 		uint32_t peer = __atomic_load_n(&e->peer, __ATOMIC_RELAXED);
+		struct nbnic_group *g = nbnic_cell_group(p, cell);
 
 		for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
 			word[i] = __atomic_load_n(&e->word[i], __ATOMIC_RELAXED);
-		p->sends_taken++;
-		if (cell < p->ncell && p->group[cell])
-			nbnic_signal(nic, p->group[cell], peer, word);
-		else
+		if (!g)
 			nbnic_count(nic, NBAR_COUNTER_entries_bad);
+		else if (!nbnic_signal(nic, g, peer, word))
+			break;
+		p->sends_taken++;
 	}
 	/* Pairs with the acquire in order_taken_read: the host may overwrite what was taken. */
 	if (n > 0)
 		__atomic_store_n(&p->page->sends_taken, p->sends_taken, __ATOMIC_RELEASE);
-	return n > 0;
+	return n;
 }
 
-bool page_scan(struct port *p, struct nbnic *nic, uint64_t now)
-{
-	bool any = false;
-
-	for (uint32_t cell = 0; cell < p->ncell; cell++)
-		any |= scan_doorbell(p, nic, cell, now);
-	if (p->nsignal)
-		any |= scan_sends(p, nic);
-	return any;
-}
-
-void page_complete(struct port *p, struct nbnic *nic, uint32_t cell, uint32_t epoch,
-		   uint32_t status, uint32_t culprit)
+void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell, uint32_t epoch,
+			 uint32_t status, uint32_t culprit)
 {
 	struct nbar_completion *c = &p->page->completion[cell];
 
@@ -174,15 +166,15 @@ void page_complete(struct port *p, struct nbnic *nic, uint32_t cell, uint32_t ep
 		__atomic_store_n(&c->culprit, culprit, __ATOMIC_RELAXED);
 	/* Pairs with the acquire in order_completion_read: whoever sees the barrier complete sees
 	 * what the members of this node wrote before it, and the culprit. */
-	__atomic_store_n(&c->word, (uint64_t)status << 32 | epoch, __ATOMIC_RELEASE);
-	/* After a failure the cell may end before we see who asks: all are woken. */
-	if (p->asked[cell] || status != NBAR_STATUS_OK)
+	store_word(c, status, epoch, __ATOMIC_RELEASE);
+	/* After a failure the cell may end before the NIC sees a request to wake: all are woken. */
+	if (p->cell[cell].wake_pending || status != NBAR_STATUS_OK)
 		wake(p, nic, cell);
 	else
-		p->unwoken[cell] = true;
+		p->cell[cell].wake_missed = true;
 }
 
-void page_late(struct port *p, uint32_t cell, const struct nbnic_late *late, uint32_t n)
+void nbnic_page_late(struct nbnic_port *p, uint32_t cell, const struct nbnic_late *late, uint32_t n)
 {
 	struct nbar_completion *c = &p->page->completion[cell];
 
@@ -193,8 +185,8 @@ void page_late(struct port *p, uint32_t cell, const struct nbnic_late *late, uin
 	__atomic_store_n(&c->nlate, n, __ATOMIC_RELEASE);
 }
 
-bool page_deliver(struct port *p, uint32_t cell, uint32_t src,
-		  const uint32_t word[NBAR_SIGNAL_WORDS])
+bool nbnic_page_deliver(struct nbnic_port *p, uint32_t cell, uint32_t src,
+			const uint32_t word[NBAR_SIGNAL_WORDS])
 {
 	struct nbar_signal *e = &p->page->recv[p->recvs_given & SIGNALS_MASK];
 

@@ -5,17 +5,16 @@
  * All calls come from the polling thread, except open and close, which come before it starts and
  * after it ends, and those that are said to come from the control thread.
  */
-#ifndef NBAR_PORT_WIRE_H
-#define NBAR_PORT_WIRE_H
+#ifndef NBNIC_WIRE_H
+#define NBNIC_WIRE_H
 
-#include "mailbox.h"
 #include "nbar_abi.h"
 #include "nic.h"
 
 /* Wire kinds as they stand in blobs. Never reuse a number. */
 enum wire_kind { WIRE_RING = 1, WIRE_DPDK = 2, WIRE_UDP = 3, WIRE_VERBS = 4, WIRE_TEST = 255 };
 
-struct wire; /* each wire has its own; it begins with struct wire_base */
+struct mailbox;
 
 struct wire_base {
 	const struct wire_ops *ops;

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * device.c - one whole NIC: joins groups, pages and wire, and is the turn. See device.h.
+ *
+ * On the path from token to completion: no allocation, no lock, and no loop without a budget.
+ */
+#include "device.h"
+#include "text.h"
+
+#define CLOSES_A_CALL 16u /* groups that one call ends */
+/* While the wire has more frames than a turn takes, every so many turns still sends signals: a
+ * stranger who floods the wire must not silence the hosts here. */
+#define SIGNALS_EVERY 8u
+
+static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t)
+{
+	const struct nbnic_device *d = ctx;
+
+	return d->wire->ops->transmit(d->wire, to, t);
+}
+
+static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
+			uint32_t culprit)
+{
+	struct nbnic_device *d = ctx;
+
+	nbnic_page_complete(d->port[port], &d->nic, cell, epoch, status, culprit);
+}
+
+static void on_late(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *late,
+		    uint32_t n)
+{
+	const struct nbnic_device *d = ctx;
+
+	nbnic_page_late(d->port[port], cell, late, n);
+}
+
+static bool on_deliver(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
+		       const uint32_t word[NBAR_SIGNAL_WORDS])
+{
+	const struct nbnic_device *d = ctx;
+
+	return nbnic_page_deliver(d->port[port], cell, src, word);
+}
+
+/* To free memory can take long, so the side of requests does it. */
+static void on_release(void *ctx, struct nbnic_group *block)
+{
+	struct nbnic_device *d = ctx;
+	struct nbnic_released *r = (void *)block;
+
+	r->next = d->released;
+	d->released = r;
+}
+
+static const struct nbnic_ops device_ops = {
+	.transmit = on_transmit,
+	.complete = on_complete,
+	.late = on_late,
+	.deliver = on_deliver,
+	.release = on_release,
+};
+
+int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base *wire,
+		      const struct nbnic_platform *platform, void *ctx,
+		      const struct nbnic_config *config)
+{
+	uint64_t bytes = config->memory_bytes ? config->memory_bytes : NBNIC_MEMORY_BYTES;
+	struct nbnic_config nic_config = *config;
+
+	__builtin_memset(d, 0, sizeof(*d));
+	nic_config.linger_bytes = bytes / 4;
+	d->wire = wire;
+	d->platform = platform;
+	d->ctx = ctx;
+	d->pull_ns = config->pull_ns;
+	d->open_bytes_max = bytes - bytes / 4;
+	d->port_bytes_max = bytes / 4;
+	nbnic_text_copy(d->name, sizeof(d->name), name);
+	return nbnic_init(&d->nic, &device_ops, d, (uint16_t)wire->ops->kind, &wire->addr,
+			  &nic_config);
+}
+
+void nbnic_device_count_wire(struct nbnic_device *d)
+{
+	struct wire_base *w = d->wire;
+
+	d->nic.counter[NBAR_COUNTER_wire_errors] += w->errors;
+	d->nic.counter[NBAR_COUNTER_frames_malformed] += w->malformed;
+	d->nic.counter[NBAR_COUNTER_rdma_writes] += w->writes;
+	w->errors = 0;
+	w->malformed = 0;
+	w->writes = 0;
+}
+
+/* Sends what hosts have in their send rings, of the ports in turn. */
+static bool send_signals(struct nbnic_device *d)
+{
+	uint32_t budget = NBNIC_TURN_SIGNALS, at = d->turn_at;
+
+	for (uint32_t i = 0; i < d->nopen && budget > 0; i++) {
+		struct nbnic_port *p = d->open[at];
+		uint32_t most = budget < NBNIC_PORT_SIGNALS ? budget : NBNIC_PORT_SIGNALS;
+
+		if (p->nsignal)
+			budget -= nbnic_page_signals(p, &d->nic, most);
+		at = at + 1 < d->nopen ? at + 1 : 0;
+	}
+	return budget < NBNIC_TURN_SIGNALS;
+}
+
+bool nbnic_device_turn(struct nbnic_device *d, uint64_t now)
+{
+	unsigned got = d->wire->ops->poll(d->wire, &d->nic, now, NBNIC_TURN_FRAMES);
+	bool work = got > 0;
+
+	for (uint32_t i = 0; i < d->nopen; i++)
+		work |= nbnic_page_scan(d->open[i], &d->nic, now);
+	/* What has come in goes first: signals cause more to come. */
+	if (got < NBNIC_TURN_FRAMES || d->nturn % SIGNALS_EVERY == 0)
+		work |= send_signals(d);
+	d->nturn++;
+	d->turn_at = d->turn_at + 1 < d->nopen ? d->turn_at + 1 : 0;
+	if (now >= d->next_tick) {
+		d->next_tick = now + d->pull_ns / 2;
+		nbnic_tick(&d->nic, now);
+		nbnic_device_count_wire(d);
+	}
+	return work;
+}
+
+uint64_t nbnic_device_next(const struct nbnic_device *d)
+{
+	return d->next_tick;
+}
+
+void nbnic_device_stop(struct nbnic_device *d, uint64_t now)
+{
+	for (uint32_t i = 0; i < d->nopen; i++)
+		nbnic_port_close(&d->nic, d->open[i]->number, NBAR_STATUS_NIC_DOWN, now);
+	d->nopen = 0; /* from now on no doorbell counts */
+}
+
+static void open_remove(struct nbnic_device *d, const struct nbnic_port *p)
+{
+	for (uint32_t i = 0; i < d->nopen; i++) {
+		if (d->open[i] == p) {
+			d->open[i] = d->open[--d->nopen];
+			break;
+		}
+	}
+	d->turn_at = 0;
+}
+
+bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p, uint8_t cause,
+			   uint64_t now)
+{
+	for (uint32_t i = 0; i < CLOSES_A_CALL && p->nlive > 0; i++) {
+		uint32_t cell = p->live[p->nlive - 1];
+		struct nbnic_group *g = p->cell[cell].group;
+
+		/* Processes that are attached to it stay, and are told. */
+		if (p->cell[cell].held)
+			nbnic_group_fail(&d->nic, g, cause, now);
+		nbnic_cell_end(p, cell);
+		nbnic_group_close(&d->nic, g, cause, now);
+	}
+	if (p->nlive > 0)
+		return false;
+	d->port[p->number] = NULL;
+	open_remove(d, p);
+	return true;
+}
+
+void nbnic_device_end(struct nbnic_device *d)
+{
+	nbnic_fini(&d->nic);
+	while (d->released) {
+		struct nbnic_released *next = d->released->next;
+
+		d->platform->free(d->ctx, d->released);
+		d->released = next;
+	}
+}

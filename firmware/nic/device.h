@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * device.h - one whole NIC: groups (nic.h), ports and their pages (page.h), clients and what they
+ * ask for, and the turn that serves them all.
+ *
+ * Freestanding. A platform (platform.h) calls the turn again and again from one thread, and the
+ * functions for requests from one thread: the same one or another, see platform.h.
+ */
+#ifndef NBNIC_DEVICE_H
+#define NBNIC_DEVICE_H
+
+#include "config.h"
+#include "page.h"
+#include "platform.h"
+#include "wire.h"
+
+struct nbnic_client;
+
+/* A block that a group no longer uses, until the side of requests frees it. It lies at the start
+ * of the block; the peers of the group can still be read. */
+struct nbnic_released {
+	struct nbnic_released *next;
+};
+_Static_assert(sizeof(struct nbnic_released) <= offsetof(struct nbnic_group, bytes) &&
+		       sizeof(struct nbnic_released) <= offsetof(struct nbnic_group, peer) &&
+		       sizeof(struct nbnic_released) <= offsetof(struct nbnic_group, nconnected),
+	       "the link overwrites neither size nor peers");
+
+struct nbnic_device {
+	/* The turn's. The side of requests reaches it by platform->exclusive alone. */
+	struct wire_base *wire;
+	uint64_t next_tick;
+	uint32_t nopen;   /* ports in open[] */
+	uint32_t turn_at; /* index in open[] of the port that the next turn serves first */
+	uint32_t nturn;   /* turns; wraps */
+	struct nbnic_port *open[NBNIC_PORTS_MAX];
+	struct nbnic_port *port[NBNIC_PORTS_MAX]; /* by number */
+	struct nbnic_released *released;
+
+	/* Requests'. */
+	const struct nbnic_platform *platform;
+	void *ctx;
+	uint64_t pull_ns;
+	uint64_t open_bytes_max, port_bytes_max; /* memory of groups that are open */
+	uint64_t open_bytes;
+	uint32_t nblock;    /* blocks of groups: open, lingering and released */
+	uint32_t ngroup;    /* open groups */
+	uint32_t nattached; /* clients attached to a port of another */
+	uint32_t pid;       /* of the program that runs the NIC, for people */
+	bool wire_closed;   /* the wire is no longer told of peers that go */
+	struct nbnic_client *client;
+	struct nbnic_client *owner[NBNIC_PORTS_MAX]; /* who opened a port */
+	char name[NBAR_NAME_MAX];
+
+	struct nbnic nic;
+};
+
+/* Makes a NIC without ports. The wire is open; the caller closes it after nbnic_device_end. name is
+ * copied. 0, or -NBAR_EINVAL: the times of config do not fit each other. */
+int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base *wire,
+		      const struct nbnic_platform *platform, void *ctx,
+		      const struct nbnic_config *config);
+
+/* Turn: takes frames from the wire, looks at doorbells, sends what waits, fires timers; each up to
+ * a budget (config.h). True: there was work. */
+bool nbnic_device_turn(struct nbnic_device *d, uint64_t now);
+
+/* Turn: when nbnic_device_turn has work again although no frame and no doorbell comes: a time, 0:
+ * at once, UINT64_MAX: never. */
+uint64_t nbnic_device_next(const struct nbnic_device *d);
+
+/* Turn: fails all groups with NIC_DOWN and closes all ports for doorbells. Peers can still ask for
+ * a while: turn until nbnic_device_next says so, or until patience ends. */
+void nbnic_device_stop(struct nbnic_device *d, uint64_t now);
+
+/* Turn: closes up to a budget of the groups of a port. True: all are closed, and the port is no
+ * longer looked at; its memory is the caller's again. */
+bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p, uint8_t cause,
+			   uint64_t now);
+
+/* Requests: frees blocks of groups that have ended. Call it now and then while
+ * nbnic_device_lingers. */
+void nbnic_device_reclaim(struct nbnic_device *d);
+static inline bool nbnic_device_lingers(const struct nbnic_device *d)
+{
+	return d->nblock > d->ngroup;
+}
+
+/* Gives everything back, when neither side is called any more. Clients must have ended, or never
+ * be used again. */
+void nbnic_device_end(struct nbnic_device *d);
+
+/*
+ * A client: one connection of a process to the NIC. The platform says who it is, hands over its
+ * messages one by one, and says when it has ended.
+ */
+struct nbnic_client {
+	struct nbnic_device *device;
+	struct nbnic_client *next;
+	struct nbnic_port *port;    /* NULL: none open */
+	struct nbnic_client *owner; /* NULL: not attached; else whose port it is attached to ... */
+	uint64_t held[NBAR_GROUPS_MAX / 64]; /* ... and to which cells, a bit each */
+	uint64_t secret[2];                  /* of its port */
+	uint64_t bytes;                      /* memory of its open groups */
+	uint32_t ngroup;                     /* open groups of its port */
+	uint32_t pid, uid;
+	bool attach_only; /* it may attach to ports, but not open one */
+	bool gives_page;  /* the reply at hand carries the page of port `page_port` */
+	uint32_t page_port;
+};
+
+void nbnic_client_begin(struct nbnic_device *d, struct nbnic_client *c, uint32_t pid, uint32_t uid,
+			bool attach_only);
+
+/* Ends a client: groups of its port close, those that it is attached to fail; cause says why. */
+void nbnic_client_end(struct nbnic_client *c, uint8_t cause);
+
+/* Gives back the port of a client when the NIC is no longer turned: tells nobody. */
+void nbnic_client_abandon(struct nbnic_client *c);
+
+/*
+ * Answers one message: in, of length bytes (truncated: there were more), aligned for uint64_t, and
+ * at most NBAR_MESSAGE_MAX. Writes the reply to out, of the same size and alignment, and returns
+ * its length. Afterwards c->gives_page says whether a page goes along.
+ */
+uint32_t nbnic_client_request(struct nbnic_client *c, const void *in, size_t length, bool truncated,
+			      void *out);
+
+/* The same refusal as by nbnic_client_request, for one that the platform has to turn away. text is
+ * for people. */
+uint32_t nbnic_refuse(int error, const char *text, void *out);
+
+/* Turn: moves what the wire has counted to the counters of the NIC. */
+void nbnic_device_count_wire(struct nbnic_device *d);
+
+#endif

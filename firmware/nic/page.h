@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * page.h - the NIC's side of a port's page: doorbells in, completions out.
+ *
+ * Called by the turn. Trusts nothing that it reads: each word is read once, then checked. The page
+ * is never read back for what the NIC itself wrote there.
+ */
+#ifndef NBNIC_PAGE_H
+#define NBNIC_PAGE_H
+
+#include "config.h"
+#include "nbar_abi.h"
+#include "nic.h"
+#include "platform.h"
+
+/* What the NIC keeps of a cell of a page. */
+struct nbnic_cell {
+	struct nbnic_group *group;
+	uint32_t posted;     /* doorbell as last read */
+	uint32_t wake_seq;   /* likewise */
+	uint16_t live_index; /* of this cell in live[], while it has a group */
+	uint16_t held;       /* attached processes that still look at the cell */
+	bool wake_pending;   /* wake sleepers at the next completion */
+	bool wake_missed;    /* completed since the last wake */
+};
+
+struct nbnic_port {
+	struct nbar_page *page;
+	const struct nbnic_platform *platform;
+	void *ctx;
+	uint32_t number, pid, uid;
+	uint32_t nlive;   /* cells that have a group: live[0 .. nlive) */
+	uint32_t scan_at; /* index in live[] where the next scan begins */
+	uint32_t nsignal; /* "signal" groups: without one, the send ring is not read */
+	uint32_t sends_taken;
+	uint32_t recvs_given, recvs_taken;
+	uint16_t live[NBNIC_GROUPS_MAX];
+	struct nbnic_cell cell[NBNIC_GROUPS_MAX];
+};
+
+/* Writes the head of a new page. */
+void nbnic_page_begin(struct nbnic_port *p);
+
+/* Index of a cell without a group and without anybody who looks at it, or NBNIC_GROUPS_MAX. */
+uint32_t nbnic_page_free_cell(const struct nbnic_port *p);
+
+/* Puts a new group into a cell: completion and doorbell words start at 0. */
+void nbnic_cell_begin(struct nbnic_port *p, uint32_t cell, struct nbnic_group *g);
+
+/* Takes it out again. */
+void nbnic_cell_end(struct nbnic_port *p, uint32_t cell);
+
+/* The group in a cell, or NULL. */
+static inline struct nbnic_group *nbnic_cell_group(const struct nbnic_port *p, uint32_t cell)
+{
+	return cell < NBNIC_GROUPS_MAX ? p->cell[cell].group : NULL;
+}
+
+/* Looks at the doorbells of at most NBNIC_SCAN_CELLS live cells, in turn. True if any had rung. */
+bool nbnic_page_scan(struct nbnic_port *p, struct nbnic *nic, uint64_t now);
+
+/* Sends at most `budget` entries of the send ring; returns how many. An entry that the wire has no
+ * room for stays. */
+uint32_t nbnic_page_signals(struct nbnic_port *p, struct nbnic *nic, uint32_t budget);
+
+/* What nbnic_ops asks for; see nic.h. */
+void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell, uint32_t epoch,
+			 uint32_t status, uint32_t culprit);
+void nbnic_page_late(struct nbnic_port *p, uint32_t cell, const struct nbnic_late *late,
+		     uint32_t n);
+bool nbnic_page_deliver(struct nbnic_port *p, uint32_t cell, uint32_t src,
+			const uint32_t word[NBAR_SIGNAL_WORDS]);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * request.c - clients, and the checks that all their requests share.
+ */
+#include "request.h"
+
+/* Length of the body of an op, and whether more may follow it. */
+static bool body_fits(enum nbar_op op, size_t length)
+{
+	switch (op) {
+	case NBAR_OP_PORT_OPEN:
+		return length == sizeof(struct nbar_req_port_open);
+	case NBAR_OP_GROUP_OPEN:
+		return length >= sizeof(struct nbar_req_group_open);
+	case NBAR_OP_GROUP_CONNECT:
+		return length >= sizeof(struct nbar_req_group_connect);
+	case NBAR_OP_GROUP_CLOSE:
+		return length == sizeof(struct nbar_req_group_close);
+	case NBAR_OP_NIC_STAT:
+		return length == 0;
+	case NBAR_OP_GROUP_STAT:
+		return length == sizeof(struct nbar_req_group_stat);
+	case NBAR_OP_PORT_ATTACH:
+		return length == sizeof(struct nbar_req_port_attach);
+	case NBAR_OP_GROUP_ATTACH:
+		return length == sizeof(struct nbar_req_group_attach);
+	}
+	return false;
+}
+
+/* Whether the client has the port that the op needs. */
+static int check_port(struct nbnic_request *r, enum nbar_op op)
+{
+	const struct nbnic_client *c = r->client;
+	bool needs_port = op == NBAR_OP_GROUP_OPEN || op == NBAR_OP_GROUP_CONNECT ||
+			  op == NBAR_OP_GROUP_CLOSE;
+
+	if (!needs_port || c->port || (c->owner && op == NBAR_OP_GROUP_CLOSE))
+		return 0;
+	if (c->owner)
+		return nbnic_request_fail(r, -NBAR_EPERM,
+					  "this process is only attached to port %u of %s; groups "
+					  "are opened by the one that opened the port",
+					  c->owner->port->number, r->device->name);
+	return nbnic_request_fail(r, -NBAR_ENXIO,
+				  "no port of %s is open on this connection; open one "
+				  "first",
+				  r->device->name);
+}
+
+static int dispatch(struct nbnic_request *r, enum nbar_op op)
+{
+	if (!body_fits(op, r->length))
+		return nbnic_request_fail(r, -NBAR_EBADMSG,
+					  "op %u with a body of %u bytes: that is not its "
+					  "length; is the client of another version?",
+					  op, r->length);
+	if (check_port(r, op) < 0)
+		return r->reply->status;
+	switch (op) {
+	case NBAR_OP_PORT_OPEN:
+		return nbnic_request_port_open(r);
+	case NBAR_OP_GROUP_OPEN:
+		return nbnic_request_group_open(r);
+	case NBAR_OP_GROUP_CONNECT:
+		return nbnic_request_group_connect(r);
+	case NBAR_OP_GROUP_CLOSE:
+		return r->client->owner ? nbnic_request_group_detach(r)
+					: nbnic_request_group_close(r);
+	case NBAR_OP_NIC_STAT:
+		return nbnic_request_nic_stat(r);
+	case NBAR_OP_GROUP_STAT:
+		return nbnic_request_group_stat(r);
+	case NBAR_OP_PORT_ATTACH:
+		return nbnic_request_port_attach(r);
+	case NBAR_OP_GROUP_ATTACH:
+		return nbnic_request_group_attach(r);
+	}
+	return 0;
+}
+
+static int check_head(struct nbnic_request *r, const struct nbar_request *q, size_t length,
+		      bool truncated)
+{
+	if (length < sizeof(*q))
+		return nbnic_request_fail(r, -NBAR_EBADMSG,
+					  "a request of %u bytes is shorter than its head of "
+					  "%u; send each request as one message",
+					  (uint32_t)length, (uint32_t)sizeof(*q));
+	if (q->magic != NBAR_ABI_MAGIC)
+		return nbnic_request_fail(r, -NBAR_EPROTO,
+					  "this is no request of nbar (it begins with 0x%x, "
+					  "not 0x%x); use libnbar to talk to a NIC",
+					  q->magic, NBAR_ABI_MAGIC);
+	if (q->version != NBAR_ABI_VERSION)
+		return nbnic_request_fail(r, -NBAR_EPROTO,
+					  "the client speaks version %u, this daemon version "
+					  "%u; install nbar-nicd and libnbar of one release",
+					  q->version, NBAR_ABI_VERSION);
+	if (truncated || q->length > NBAR_MESSAGE_MAX)
+		return nbnic_request_fail(r, -NBAR_EMSGSIZE,
+					  "the request is longer than %u bytes; send it in "
+					  "parts",
+					  NBAR_MESSAGE_MAX);
+	if (q->length != length)
+		return nbnic_request_fail(r, -NBAR_EBADMSG,
+					  "a request that says it has %u bytes came with %u; "
+					  "send each request whole, as one message",
+					  q->length, (uint32_t)length);
+	if (q->op < NBAR_OP_PORT_OPEN || q->op > NBAR_OP_GROUP_ATTACH)
+		return nbnic_request_fail(r, -NBAR_EOPNOTSUPP, "unknown op %u: there are %u to %u",
+					  q->op, NBAR_OP_PORT_OPEN, NBAR_OP_GROUP_ATTACH);
+	if (q->reserved != 0)
+		return nbnic_request_fail(r, -NBAR_EINVAL,
+					  "the reserved word of the request is not 0");
+	return 0;
+}
+
+uint32_t nbnic_client_request(struct nbnic_client *c, const void *in, size_t length, bool truncated,
+			      void *out)
+{
+	const struct nbar_request *q = in;
+	struct nbnic_request r = {
+		.client = c,
+		.device = c->device,
+		.body = q + 1,
+		.reply = out,
+	};
+
+	c->gives_page = false;
+	__builtin_memset(r.reply, 0, sizeof(*r.reply));
+	r.reply->magic = NBAR_ABI_MAGIC;
+	r.reply->version = NBAR_ABI_VERSION;
+	r.reply->op = length >= sizeof(*q) ? q->op : 0;
+	r.reply->length = sizeof(*r.reply);
+	if (check_head(&r, q, length, truncated) == 0) {
+		r.length = (uint32_t)(length - sizeof(*q));
+		dispatch(&r, q->op);
+	}
+	return r.reply->length;
+}
+
+void nbnic_client_begin(struct nbnic_device *d, struct nbnic_client *c, uint32_t pid, uint32_t uid,
+			bool attach_only)
+{
+	__builtin_memset(c, 0, sizeof(*c));
+	c->device = d;
+	c->pid = pid;
+	c->uid = uid;
+	c->attach_only = attach_only;
+	c->next = d->client;
+	d->client = c;
+}
+
+void nbnic_client_end(struct nbnic_client *c, uint8_t cause)
+{
+	struct nbnic_client **at = &c->device->client;
+
+	if (c->port)
+		nbnic_client_port_close(c, cause);
+	if (c->owner)
+		nbnic_client_detach(c, cause);
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * request.h - what the files request*.c share; nobody else includes it.
+ *
+ * They run on the side of requests. Functions named run_* are handed to nbnic_request_call, which
+ * keeps them apart from the turn; each is bounded. Nothing in a request is believed before it is
+ * checked. A refusal says what is wrong and what to do about it.
+ */
+#ifndef NBNIC_REQUEST_H
+#define NBNIC_REQUEST_H
+
+#include "device.h"
+
+/* The request at hand and its reply. */
+struct nbnic_request {
+	struct nbnic_client *client;
+	struct nbnic_device *device;
+	const void *body;
+	uint32_t length; /* of the body */
+	struct nbar_reply *reply;
+};
+
+/* Makes the reply one of failure, with a text for people (format: see text.h). Returns error. */
+__attribute__((format(printf, 3, 4))) int nbnic_request_fail(struct nbnic_request *r, int error,
+							     const char *format, ...);
+
+/* Adds size zero bytes to the reply and returns where. */
+void *nbnic_request_reply(struct nbnic_request *r, size_t size);
+
+/* Runs fn(arg, now) apart from the turn, then frees what groups have released. */
+void nbnic_request_call(struct nbnic_device *d, nbnic_fn *fn, void *arg);
+
+/* One for each op: 0, or what nbnic_request_fail returned. */
+int nbnic_request_port_open(struct nbnic_request *r);
+int nbnic_request_port_attach(struct nbnic_request *r);
+int nbnic_request_group_open(struct nbnic_request *r);
+int nbnic_request_group_connect(struct nbnic_request *r);
+int nbnic_request_group_close(struct nbnic_request *r);
+int nbnic_request_group_attach(struct nbnic_request *r);
+int nbnic_request_group_detach(struct nbnic_request *r);
+int nbnic_request_nic_stat(struct nbnic_request *r);
+int nbnic_request_group_stat(struct nbnic_request *r);
+
+/* The reply to a client that has opened a port, or attached to it: the port of owner. */
+void nbnic_request_port_reply(struct nbnic_request *r, const struct nbnic_client *owner);
+
+/* Closes the port of a client: cause is for those who wait for its groups. */
+void nbnic_client_port_close(struct nbnic_client *c, uint8_t cause);
+
+/* An attached client ends, and the groups that it still holds fail for this cause. */
+void nbnic_client_detach(struct nbnic_client *c, uint8_t cause);
+
+/* Whoever is attached to the port of c no longer is. */
+void nbnic_client_detach_all(struct nbnic_client *c);
+
+#endif

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * request_group.c - a client opens and closes groups.
+ *
+ * Memory and plans are made here, on the side of requests; the turn gets them ready to use.
+ */
+#include "request.h"
+#include "text.h"
+
+struct open_call {
+	struct nbnic_request *request;
+	struct nbnic_port *port;
+	struct nbnic_group *group;
+	int rc;
+};
+
+static void run_group_open(void *arg, uint64_t now)
+{
+	struct open_call *call = arg;
+	struct nbnic_device *d = call->request->device;
+	struct nbnic_group *g = call->group;
+	struct nbar_rep_group_open *rep;
+	uint32_t *rank;
+
+	(void)now;
+	/* A process that exits ends its ports, while threads of it go on. */
+	call->rc = -NBAR_ENETDOWN;
+	if (d->port[call->port->number] != call->port)
+		return;
+	g->cell = nbnic_page_free_cell(call->port);
+	call->rc = g->cell < NBNIC_GROUPS_MAX ? nbnic_group_open(&d->nic, g) : -NBAR_ENOSPC;
+	if (call->rc < 0)
+		return;
+	nbnic_cell_begin(call->port, g->cell, g);
+	rep = nbnic_request_reply(call->request, sizeof(*rep));
+	rep->cell = g->cell;
+	rep->npeer = g->npeer;
+	nbnic_group_blob(&d->nic, g, &rep->blob);
+	rank = nbnic_request_reply(call->request, g->npeer * sizeof(*rank));
+	for (uint32_t i = 0; i < g->npeer; i++)
+		rank[i] = g->peer[i].rank;
+}
+
+/* What a client sent as a name, fit to be shown. */
+static const char *shown(const char name[NBAR_NAME_MAX], char out[NBAR_NAME_MAX])
+{
+	uint32_t i = 0;
+
+	for (; i < NBAR_NAME_MAX - 1 && name[i]; i++)
+		out[i] = (char)(name[i] >= ' ' && name[i] <= '~' ? name[i] : '?');
+	out[i] = '\0';
+	return out;
+}
+
+/* The algorithm of a group, and the name it is shown by. */
+struct wanted {
+	struct nbfw_alg kind;
+	const char *name;
+};
+
+static bool has_end(const char name[NBAR_NAME_MAX])
+{
+	for (uint32_t i = 0; i < NBAR_NAME_MAX; i++)
+		if (!name[i])
+			return true;
+	return false;
+}
+
+static int check_algorithm(struct nbnic_request *r, const struct nbar_req_group_open *req,
+			   struct wanted *w)
+{
+	const struct nbnic_platform *platform = r->device->platform;
+	char name[NBAR_NAME_MAX];
+	int rc;
+
+	shown(req->alg, name);
+	if (!has_end(req->alg))
+		return nbnic_request_fail(r, -NBAR_EINVAL,
+					  "the name of an algorithm has at most %u characters; "
+					  "this one begins with \"%s\"",
+					  NBAR_NAME_MAX - 1, name);
+	/* All members must come to the same algorithm: connect sees to that. */
+	w->name = NULL;
+	if (platform->algorithm && nbnic_text_same(req->alg, "auto"))
+		w->name = platform->algorithm(r->device->ctx, req->size);
+	if (!w->name)
+		w->name = req->alg;
+	rc = nbfw_alg_parse(w->name, &w->kind);
+	if (rc == -NBAR_ERANGE)
+		return nbnic_request_fail(r, rc, "algorithm \"%s\": its number goes from 1 to %u",
+					  name, NBFW_WAYS_MAX);
+	if (rc < 0)
+		return nbnic_request_fail(
+			r, rc,
+			"unknown algorithm \"%s\"; this NIC knows auto, pairwise, "
+			"dissemination, dissemination:N, mcs, tournament, binomial, "
+			"linear, custom and signal",
+			name);
+	if (w->kind.kind == NBFW_ALG_LINEAR && req->size > NBFW_LINEAR_MAX)
+		return nbnic_request_fail(
+			r, -NBAR_ERANGE,
+			"size %u: a linear barrier has at most %u ranks, as its root "
+			"talks to all; use mcs, tournament or binomial",
+			req->size, NBFW_LINEAR_MAX);
+	if (req->plan_length > 0 && w->kind.kind != NBFW_ALG_CUSTOM)
+		return nbnic_request_fail(r, -NBAR_EINVAL,
+					  "algorithm \"%s\" makes its own plan, but one came "
+					  "along; ask for \"custom\" to have it used",
+					  name);
+	return 0;
+}
+
+static int check_open(struct nbnic_request *r, const struct nbar_req_group_open *req,
+		      struct wanted *w)
+{
+	if (r->length != sizeof(*req) + (uint64_t)req->plan_length)
+		return nbnic_request_fail(r, -NBAR_EBADMSG,
+					  "a plan of %u bytes was announced, %u came",
+					  req->plan_length, r->length - (uint32_t)sizeof(*req));
+	if (req->size == 0 || req->size > NBAR_SIZE_MAX)
+		return nbnic_request_fail(r, -NBAR_ERANGE, "size %u: a group has 1 to %u ranks",
+					  req->size, NBAR_SIZE_MAX);
+	if (req->rank >= req->size)
+		return nbnic_request_fail(r, -NBAR_ERANGE,
+					  "rank %u: a group of %u has ranks 0 to %u", req->rank,
+					  req->size, req->size - 1);
+	return check_algorithm(r, req, w);
+}
+
+static int check_plan(struct nbnic_request *r, const struct nbar_req_group_open *req)
+{
+	const struct nbar_plan *plan = (const void *)(req + 1);
+	const char *why;
+	int rc = nbfw_plan_check(plan, req->plan_length, &why);
+
+	if (rc < 0)
+		return nbnic_request_fail(r, rc, "the plan of rank %u is refused: %s", req->rank,
+					  why);
+	if (plan->rank != req->rank || plan->size != req->size)
+		return nbnic_request_fail(r, -NBAR_EINVAL,
+					  "the plan is that of rank %u of %u, the group is opened "
+					  "as rank %u of %u",
+					  plan->rank, plan->size, req->rank, req->size);
+	return 0;
+}
+
+/* Yields the plan of a group: that of the request, a new one to be freed, or NULL ("signal"). */
+static int make_plan(struct nbnic_request *r, const struct nbar_req_group_open *req,
+		     struct nbfw_alg kind, const struct nbar_plan **plan, void **to_free)
+{
+	const struct nbnic_device *d = r->device;
+	int32_t n;
+
+	*plan = NULL;
+	*to_free = NULL;
+	if (kind.kind == NBFW_ALG_SIGNAL)
+		return 0;
+	if (kind.kind == NBFW_ALG_CUSTOM) {
+		*plan = (const void *)(req + 1);
+		return check_plan(r, req);
+	}
+	n = nbfw_plan_generate(kind, req->size, req->rank, NULL, 0);
+	if (n < 0)
+		return nbnic_request_fail(r, n, "no plan of this algorithm for rank %u of %u",
+					  req->rank, req->size);
+	*to_free = d->platform->alloc(d->ctx, (size_t)n);
+	if (!*to_free)
+		return nbnic_request_fail(r, -NBAR_ENOMEM,
+					  "%s has no memory for a plan of %d bytes; close groups, "
+					  "or use another NIC",
+					  d->name, n);
+	nbfw_plan_generate(kind, req->size, req->rank, *to_free, (size_t)n);
+	*plan = *to_free;
+	return 0;
+}
+
+/* Whether a group of so many bytes is within the memory of its port and of the NIC. */
+static int check_memory(struct nbnic_request *r, size_t bytes)
+{
+	const struct nbnic_device *d = r->device;
+	const struct nbnic_client *c = r->client;
+
+	if (c->bytes + bytes > d->port_bytes_max)
+		return nbnic_request_fail(r, -NBAR_ENOSPC,
+					  "groups of port %u of %s take %u KiB, this one %u more, "
+					  "and a port may have %u; close some, or give the NIC "
+					  "more memory",
+					  c->port->number, d->name, (uint32_t)(c->bytes / 1024),
+					  (uint32_t)(bytes / 1024),
+					  (uint32_t)(d->port_bytes_max / 1024));
+	if (d->open_bytes + bytes > d->open_bytes_max)
+		return nbnic_request_fail(r, -NBAR_ENOSPC,
+					  "groups of %s take %u KiB, this one %u more, and a NIC "
+					  "has %u; close some, use another NIC, or give this one "
+					  "more memory",
+					  d->name, (uint32_t)(d->open_bytes / 1024),
+					  (uint32_t)(bytes / 1024),
+					  (uint32_t)(d->open_bytes_max / 1024));
+	return 0;
+}
+
+/* Makes the group, but opens it nowhere yet. */
+static int build(struct nbnic_request *r, const struct nbar_req_group_open *req,
+		 const struct wanted *w, const struct nbar_plan *plan, struct nbnic_group **out)
+{
+	struct nbnic_device *d = r->device;
+	struct nbnic_open open = {
+		.port = r->client->port->number,
+		.rank = req->rank,
+		.size = req->size,
+		.tag = req->tag,
+		.alg = w->name,
+		.kind = w->kind,
+		.plan = plan,
+	};
+	size_t bytes = nbnic_group_size(plan, req->size);
+	int rc = check_memory(r, bytes);
+	void *block;
+
+	if (rc < 0)
+		return rc;
+	if (!d->platform->random(d->ctx, &open.cookie))
+		return nbnic_request_fail(r, -NBAR_EIO,
+					  "the machine of %s gives no random numbers for a cookie",
+					  d->name);
+	block = d->platform->alloc(d->ctx, bytes);
+	if (!block)
+		return nbnic_request_fail(
+			r, -NBAR_ENOMEM,
+			"%s has no memory for a group of %u; close groups, or use "
+			"another NIC",
+			d->name, req->size);
+	if (nbnic_group_build(&open, block, out) == 0)
+		return 0;
+	d->platform->free(d->ctx, block);
+	return nbnic_request_fail(r, -NBAR_ENOSPC,
+				  "the plan has more than %u different peers; use one with fewer",
+				  NBAR_PEERS_MAX);
+}
+
+/* Counts a group of so many bytes as open, or no longer. */
+static void account(struct nbnic_client *c, uint32_t bytes, bool open)
+{
+	struct nbnic_device *d = c->device;
+	uint32_t one = open ? 1 : UINT32_MAX;
+	uint64_t change = open ? bytes : 0 - (uint64_t)bytes;
+
+	d->ngroup += one;
+	c->ngroup += one;
+	d->open_bytes += change;
+	c->bytes += change;
+}
+
+static int open_with(struct nbnic_request *r, const struct nbar_req_group_open *req,
+		     const struct wanted *w, const struct nbar_plan *plan)
+{
+	struct nbnic_device *d = r->device;
+	struct open_call call = { .request = r, .port = r->client->port };
+	int rc = build(r, req, w, plan, &call.group);
+
+	if (rc < 0)
+		return rc;
+	d->nblock++;
+	account(r->client, call.group->bytes, true);
+	nbnic_request_call(d, run_group_open, &call);
+	if (call.rc == 0)
+		return 0;
+	d->nblock--;
+	account(r->client, call.group->bytes, false);
+	d->platform->free(d->ctx, call.group);
+	if (call.rc == -NBAR_ENETDOWN)
+		return nbnic_request_fail(r, call.rc,
+					  "port %u of %s has ended, as its process exits",
+					  call.port->number, d->name);
+	return nbnic_request_fail(r, call.rc,
+				  "%s is full: it has %u groups open; close some, or use "
+				  "another NIC",
+				  d->name, NBNIC_GROUPS_MAX);
+}
+
+int nbnic_request_group_open(struct nbnic_request *r)
+{
+	const struct nbar_req_group_open *req = r->body;
+	const struct nbar_plan *plan;
+	struct wanted wanted;
+	void *to_free;
+	int rc = check_open(r, req, &wanted);
+
+	if (rc < 0)
+		return rc;
+	rc = make_plan(r, req, wanted.kind, &plan, &to_free);
+	if (rc == 0)
+		rc = open_with(r, req, &wanted, plan);
+	r->device->platform->free(r->device->ctx, to_free);
+	return rc;
+}
+
+struct close_call {
+	struct nbnic_device *device;
+	struct nbnic_port *port;
+	uint32_t cell;
+	uint32_t bytes; /* of the group; 0: there is none */
+};
+
+static void run_group_close(void *arg, uint64_t now)
+{
+	struct close_call *call = arg;
+	struct nbnic *nic = &call->device->nic;
+	struct nbnic_group *g = nbnic_cell_group(call->port, call->cell);
+
+	if (!g)
+		return;
+	call->bytes = g->bytes;
+	if (call->port->cell[call->cell].held)
+		nbnic_group_fail(nic, g, NBAR_STATUS_CLOSED, now);
+	nbnic_cell_end(call->port, call->cell);
+	nbnic_group_close(nic, g, NBAR_STATUS_CLOSED, now);
+}
+
+int nbnic_request_group_close(struct nbnic_request *r)
+{
+	const struct nbar_req_group_close *req = r->body;
+	struct nbnic_client *c = r->client;
+	struct close_call call = { .device = r->device, .port = c->port, .cell = req->cell };
+
+	nbnic_request_call(r->device, run_group_close, &call);
+	if (call.bytes == 0)
+		return nbnic_request_fail(r, -NBAR_ENOENT,
+					  "there is no group in cell %u of port %u; was it closed "
+					  "before?",
+					  req->cell, c->port->number);
+	account(c, call.bytes, false);
+	return 0;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * request_port.c - a client opens a port, and loses it when it ends.
+ */
+#include "request.h"
+
+struct port_call {
+	struct nbnic_device *device;
+	struct nbnic_port *port;
+	uint8_t cause;
+	bool done;
+};
+
+static void run_port_open(void *arg, uint64_t now)
+{
+	struct port_call *call = arg;
+	struct nbnic_device *d = call->device;
+
+	(void)now;
+	d->port[call->port->number] = call->port;
+	d->open[d->nopen++] = call->port;
+}
+
+static void run_port_close(void *arg, uint64_t now)
+{
+	struct port_call *call = arg;
+
+	call->done = nbnic_device_port_end(call->device, call->port, call->cause, now);
+}
+
+void nbnic_client_port_close(struct nbnic_client *c, uint8_t cause)
+{
+	struct nbnic_device *d = c->device;
+	struct port_call call = { .device = d, .port = c->port, .cause = cause };
+
+	d->ngroup -= c->ngroup;
+	d->open_bytes -= c->bytes;
+	c->ngroup = 0;
+	c->bytes = 0;
+	while (!call.done)
+		nbnic_request_call(d, run_port_close, &call);
+	nbnic_client_detach_all(c);
+	nbnic_client_abandon(c);
+}
+
+void nbnic_client_abandon(struct nbnic_client *c)
+{
+	struct nbnic_device *d = c->device;
+
+	if (!c->port)
+		return;
+	d->owner[c->port->number] = NULL;
+	d->platform->page_drop(d->ctx, c->port->number, c->port->page);
+	d->platform->free(d->ctx, c->port);
+	c->port = NULL;
+}
+
+/* The port wanted, if it is free, or any. */
+static int port_choose(struct nbnic_request *r, uint32_t wanted, uint32_t *out)
+{
+	const struct nbnic_client *c = r->client;
+	const struct nbnic_device *d = r->device;
+	uint32_t number = 0;
+
+	if (c->port || c->owner)
+		return nbnic_request_fail(r, -NBAR_EALREADY,
+					  "this connection has port %u of %s already; open "
+					  "another connection for another port",
+					  c->port ? c->port->number : c->owner->port->number,
+					  d->name);
+	if (wanted != NBAR_PORT_ANY && wanted >= NBNIC_PORTS_MAX)
+		return nbnic_request_fail(r, -NBAR_ERANGE, "port %u: %s has ports 0 to %u", wanted,
+					  d->name, NBNIC_PORTS_MAX - 1);
+	if (wanted != NBAR_PORT_ANY && d->owner[wanted])
+		return nbnic_request_fail(r, -NBAR_EBUSY,
+					  "port %u of %s is in use by process %u; take another, "
+					  "or name none to get a free one",
+					  wanted, d->name, d->owner[wanted]->pid);
+	while (wanted == NBAR_PORT_ANY && number < NBNIC_PORTS_MAX && d->owner[number])
+		number++;
+	if (number == NBNIC_PORTS_MAX)
+		return nbnic_request_fail(r, -NBAR_ENOSPC,
+					  "all %u ports of %s are in use; use another NIC, or "
+					  "end a process that has one (see nbar stat)",
+					  NBNIC_PORTS_MAX, d->name);
+	*out = wanted == NBAR_PORT_ANY ? number : wanted;
+	return 0;
+}
+
+/* Makes a port and its page. */
+static int port_make(struct nbnic_request *r, uint32_t number, struct nbnic_port **out)
+{
+	struct nbnic_device *d = r->device;
+	struct nbnic_port *p = d->platform->alloc(d->ctx, sizeof(*p));
+	int rc = -NBAR_ENOMEM;
+
+	if (p) {
+		__builtin_memset(p, 0, sizeof(*p));
+		rc = d->platform->page_make(d->ctx, number, &p->page);
+	}
+	if (rc < 0) {
+		d->platform->free(d->ctx, p);
+		return nbnic_request_fail(r, rc,
+					  "no memory for port %u of %s (error %d): close other "
+					  "ports, or use another NIC",
+					  number, d->name, -rc);
+	}
+	p->platform = d->platform;
+	p->ctx = d->ctx;
+	p->number = number;
+	p->pid = r->client->pid;
+	p->uid = r->client->uid;
+	nbnic_page_begin(p);
+	*out = p;
+	return 0;
+}
+
+int nbnic_request_port_open(struct nbnic_request *r)
+{
+	const struct nbar_req_port_open *req = r->body;
+	struct nbnic_client *c = r->client;
+	struct nbnic_device *d = r->device;
+	struct port_call call = { .device = d };
+	uint32_t number = 0;
+	int rc;
+
+	if (c->attach_only)
+		return nbnic_request_fail(
+			r, -NBAR_EACCES,
+			"%s is inside process %u, which alone can open its ports; "
+			"attach to one that it shares, or open a NIC of your own",
+			d->name, d->pid);
+	rc = port_choose(r, req->port, &number);
+	if (rc < 0)
+		return rc;
+	if (!d->platform->random(d->ctx, &c->secret[0]) ||
+	    !d->platform->random(d->ctx, &c->secret[1]))
+		return nbnic_request_fail(r, -NBAR_EIO,
+					  "the machine of %s gives no random numbers for a secret",
+					  d->name);
+	rc = port_make(r, number, &call.port);
+	if (rc < 0)
+		return rc;
+	nbnic_request_call(d, run_port_open, &call);
+	c->port = call.port;
+	d->owner[number] = c;
+	nbnic_request_port_reply(r, c);
+	return 0;
+}

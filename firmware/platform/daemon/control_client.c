@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * control_client.c - the clients of a NIC: each begins, says something, and ends.
+ *
+ * Called by the control thread. No client can hold up another: nothing here waits for a client, a
+ * client has one request answered at a time, and a client that does not read its replies is
+ * dropped. A client that goes away, however it ends, loses its port.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "control_internal.h"
+
+int control_watch(struct control *k, int fd, void *source)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = source };
+
+	return epoll_ctl(k->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+void control_client_drop(struct control_client *c)
+{
+	struct control_client **at = &c->at->client;
+
+	nbnic_client_end(&c->client, NBAR_STATUS_HOST_DIED);
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	c->at->nclient--;
+	/* close() alone leaves it in the set while a child of a fork holds it too. */
+	epoll_ctl(c->at->control->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	/* Nor would the client hear of it, who waits for that. */
+	shutdown(c->fd, SHUT_RDWR);
+	close(c->fd);
+	free(c);
+}
+
+bool control_reply_send(struct control *k, int to, int fd)
+{
+	struct iovec iov = { .iov_base = k->out.byte, .iov_len = k->out.head.length };
+	union {
+		struct cmsghdr align;
+		char byte[CMSG_SPACE(sizeof(int))];
+	} rights = { .byte = { 0 } };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		msg.msg_control = rights.byte;
+		msg.msg_controllen = sizeof(rights.byte);
+		struct cmsghdr *cm = CMSG_FIRSTHDR(&msg);
+
+		cm->cmsg_level = SOL_SOCKET;
+		cm->cmsg_type = SCM_RIGHTS;
+		cm->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(cm), &fd, sizeof(int));
+	}
+	return sendmsg(to, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+void control_client_read(struct control_client *c)
+{
+	struct control *k = c->at->control;
+	struct iovec iov = { .iov_base = k->in.byte, .iov_len = sizeof(k->in) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n = recvmsg(c->fd, &msg, MSG_DONTWAIT);
+	int fd = -1;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		control_client_drop(c);
+		return;
+	}
+	c->heard_at = ++k->nheard;
+	nbnic_client_request(&c->client, k->in.byte, (size_t)n, msg.msg_flags & MSG_TRUNC,
+			     k->out.byte);
+	if (c->client.gives_page)
+		fd = c->at->nic->page_fd[c->client.page_port];
+	if (!control_reply_send(k, c->fd, fd))
+		control_client_drop(c);
+}
+
+/* Somebody who connects and then does nothing must not keep others out: the client without a port
+ * that has been quiet longest makes room. There is one, as a port has one owner, and those who are
+ * attached are counted. */
+void control_make_room(struct control_nic *at)
+{
+	struct control_client *oldest = NULL;
+
+	if (at->nclient < CONTROL_CLIENTS_MAX)
+		return;
+	for (struct control_client *c = at->client; c; c = c->next)
+		if (!c->client.port && !c->client.owner &&
+		    (!oldest || c->heard_at < oldest->heard_at))
+			oldest = c;
+	control_client_drop(oldest);
+}
+
+void control_client_add(struct control_client *c, uint32_t pid, uint32_t uid)
+{
+	nbnic_client_begin(&c->at->nic->device, &c->client, pid, uid, c->by_door);
+	c->source = CONTROL_CLIENT;
+	c->heard_at = ++c->at->control->nheard;
+	c->next = c->at->client;
+	c->at->client = c;
+	c->at->nclient++;
+}

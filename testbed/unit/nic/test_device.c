@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_device.c - a whole NIC on a platform of the test's own: one thread, memory that is counted,
+ * and a wire that the test fills and empties by hand. What a turn does is counted, never timed.
+ */
+#include "unit/unit.h"
+
+#include "device.h"
+
+#define MS UINT64_C(1000000)
+#define FLOOD 1000u /* signals that a host has in its ring */
+
+/* One wire: every frame goes back to the NIC itself. */
+struct loop {
+	struct wire_base base;
+	struct nbfw_token queue[65536];
+	uint32_t head, tail;
+	uint32_t room;   /* frames that it still takes */
+	uint32_t junk;   /* strangers' frames that wait besides */
+	uint64_t sent;   /* frames taken */
+	unsigned budget; /* of the last poll */
+};
+
+static struct {
+	struct loop wire;
+	struct nbnic_device device;
+	uint64_t bytes, bytes_max; /* of memory that the NIC has */
+	uint32_t wakes;
+	uint64_t now;
+	uint64_t in[NBAR_MESSAGE_MAX / 8];
+	union {
+		struct nbar_reply head;
+		uint8_t byte[NBAR_MESSAGE_MAX];
+	} out;
+} w;
+
+static unsigned loop_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
+{
+	struct loop *l = (struct loop *)base;
+	const struct nbfw_token stranger = { .type = NBFW_TOKEN, .handle = 0xdead0fff };
+	unsigned n = 0;
+
+	l->budget = budget;
+	for (; n < budget && l->junk > 0; n++, l->junk--)
+		nbnic_receive(nic, &base->addr, &stranger, now);
+	for (; n < budget && l->head != l->tail; n++)
+		nbnic_receive(nic, &base->addr, &l->queue[l->head++ % 65536], now);
+	return n;
+}
+
+static bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to,
+			  const struct nbfw_token *t)
+{
+	struct loop *l = (struct loop *)base;
+
+	(void)to;
+	if (l->room == 0)
+		return false;
+	l->room--;
+	l->sent++;
+	l->queue[l->tail++ % 65536] = *t;
+	return true;
+}
+
+static const struct wire_ops loop_ops = {
+	.name = "loop",
+	.poll = loop_poll,
+	.transmit = loop_transmit,
+};
+
+/* Memory with its size in front. */
+static void *on_alloc(void *ctx, size_t size)
+{
+	uint64_t *block = malloc(size + 8);
+
+	(void)ctx;
+	if (!block)
+		return NULL;
+	*block = size;
+	w.bytes += size;
+	if (w.bytes > w.bytes_max)
+		w.bytes_max = w.bytes;
+	return block + 1;
+}
+
+static void on_free(void *ctx, void *at)
+{
+	uint64_t *block = at;
+
+	(void)ctx;
+	if (!block)
+		return;
+	w.bytes -= block[-1];
+	free(block - 1);
+}
+
+static bool on_random(void *ctx, uint64_t *out)
+{
+	static struct rng rng = { 1 };
+
+	(void)ctx;
+	*out = rng_next(&rng);
+	return true;
+}
+
+static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
+{
+	(void)ctx;
+	fn(arg, w.now);
+}
+
+static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
+{
+	(void)ctx, (void)port;
+	*out = calloc(1, sizeof(**out));
+	return *out ? 0 : -NBAR_ENOMEM;
+}
+
+static void on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
+{
+	(void)ctx, (void)port;
+	free(page);
+}
+
+static void on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
+{
+	(void)ctx, (void)port, (void)cell, (void)word;
+	w.wakes++;
+}
+
+static const struct nbnic_platform platform = {
+	.alloc = on_alloc,
+	.free = on_free,
+	.random = on_random,
+	.exclusive = on_exclusive,
+	.page_make = on_page_make,
+	.page_drop = on_page_drop,
+	.wake = on_wake,
+};
+
+static void begin(uint64_t memory_bytes)
+{
+	const struct nbnic_config config = {
+		.pull_ns = MS,
+		.budget_ns = 1000 * MS,
+		.memory_bytes = memory_bytes,
+	};
+
+	memset(&w, 0, sizeof(w));
+	w.now = 1;
+	w.wire.base.ops = &loop_ops;
+	w.wire.room = UINT32_MAX;
+	assert_int_equal(nbnic_device_init(&w.device, "n0", &w.wire.base, &platform, NULL, &config),
+			 0);
+}
+
+static void end(void)
+{
+	nbnic_device_reclaim(&w.device);
+	nbnic_device_end(&w.device);
+	assert_int_equal(w.bytes, 0);
+}
+
+static void turns(uint32_t n)
+{
+	while (n-- > 0)
+		nbnic_device_turn(&w.device, w.now);
+}
+
+/* Sends a request; returns the status of the reply. */
+static int request(struct nbnic_client *c, enum nbar_op op, const void *body, size_t length)
+{
+	struct nbar_request *q = (void *)w.in;
+
+	*q = (struct nbar_request){
+		.magic = NBAR_ABI_MAGIC,
+		.version = NBAR_ABI_VERSION,
+		.op = (uint16_t)op,
+		.length = (uint32_t)(sizeof(*q) + length),
+	};
+	memcpy(q + 1, body, length);
+	nbnic_client_request(c, q, q->length, false, &w.out);
+	return w.out.head.status;
+}
+
+static const void *reply_body(void)
+{
+	return &w.out.head + 1;
+}
+
+static void port_open(struct nbnic_client *c)
+{
+	const struct nbar_req_port_open req = { .port = NBAR_PORT_ANY };
+
+	nbnic_client_begin(&w.device, c, 1, 1, false);
+	assert_int_equal(request(c, NBAR_OP_PORT_OPEN, &req, sizeof(req)), 0);
+	assert_true(c->gives_page);
+}
+
+static int group_open(struct nbnic_client *c, const char *alg, uint32_t rank, uint32_t size)
+{
+	struct nbar_req_group_open req = { .rank = rank, .size = size };
+
+	strncpy(req.alg, alg, sizeof(req.alg) - 1);
+	return request(c, NBAR_OP_GROUP_OPEN, &req, sizeof(req));
+}
+
+static void group_close(struct nbnic_client *c, uint32_t cell)
+{
+	const struct nbar_req_group_close req = { .cell = cell };
+
+	assert_int_equal(request(c, NBAR_OP_GROUP_CLOSE, &req, sizeof(req)), 0);
+}
+
+static uint32_t completed(const struct nbnic_client *c, uint32_t cell)
+{
+	return (uint32_t)c->port->page->completion[cell].word;
+}
+
+/* A "signal" group of two whose members are both this one: it sends to itself. */
+static void signal_open(struct nbnic_client *c)
+{
+	struct nbar_req_group_connect *req = (void *)(w.in + 1024);
+	struct nbar_blob blob;
+
+	assert_int_equal(group_open(c, "signal", 0, 2), 0);
+	assert_int_equal(group_open(c, "signal", 1, 2), 0);
+	blob = ((const struct nbar_rep_group_open *)reply_body())->blob;
+	*req = (struct nbar_req_group_connect){ .cell = 0, .nblob = 1 };
+	memcpy(req + 1, &blob, sizeof(blob));
+	assert_int_equal(request(c, NBAR_OP_GROUP_CONNECT, req, sizeof(*req) + sizeof(blob)), 0);
+}
+
+/* The host fills its send ring as far as it goes. */
+static void flood(struct nbnic_client *c)
+{
+	for (uint32_t i = 0; i < FLOOD; i++) {
+		struct nbar_signal *e = &c->port->page->send[i];
+
+		e->cell = 0;
+		e->peer = 0;
+		e->seq = i + 1;
+	}
+}
+
+static void only_live_cells_are_looked_at(void **state)
+{
+	struct nbnic_client c;
+
+	(void)state;
+	begin(0);
+	port_open(&c);
+	for (uint32_t i = 0; i < NBNIC_GROUPS_MAX; i++)
+		assert_int_equal(group_open(&c, "pairwise", 0, 1), 0);
+	assert_int_equal(group_open(&c, "pairwise", 0, 1), -NBAR_ENOSPC);
+	for (uint32_t i = 0; i < NBNIC_GROUPS_MAX - 1; i++)
+		group_close(&c, i);
+	assert_int_equal(c.port->nlive, 1);
+	c.port->page->doorbell[NBNIC_GROUPS_MAX - 1].posted = 1;
+	turns(1);
+	assert_int_equal(completed(&c, NBNIC_GROUPS_MAX - 1), 1);
+	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
+	end();
+}
+
+/* However many cells of one port ring, a turn looks at a bounded number of them, and at the cells
+ * of other ports; and every cell has its turn. */
+static void doorbells_are_looked_at_in_turn(void **state)
+{
+	const uint32_t n = 5 * NBNIC_SCAN_CELLS;
+	struct nbnic_client many, one;
+	uint32_t done = 0;
+
+	(void)state;
+	begin(0);
+	port_open(&many);
+	port_open(&one);
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(group_open(&many, "pairwise", 0, 1), 0);
+	assert_int_equal(group_open(&one, "pairwise", 0, 1), 0);
+	for (uint32_t i = 0; i < n; i++)
+		many.port->page->doorbell[i].posted = 1;
+	one.port->page->doorbell[0].posted = 1;
+	turns(1);
+	assert_int_equal(completed(&one, 0), 1);
+	for (uint32_t i = 0; i < n; i++)
+		done += completed(&many, i);
+	assert_in_range(done, 1, NBNIC_SCAN_CELLS);
+	turns(4);
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(completed(&many, i), 1);
+	nbnic_client_end(&many, NBAR_STATUS_CLOSED);
+	nbnic_client_end(&one, NBAR_STATUS_CLOSED);
+	end();
+}
+
+static void signals_are_sent_up_to_a_budget(void **state)
+{
+	enum { PORTS = 8 };
+	struct nbnic_client c[PORTS];
+
+	(void)state;
+	begin(0);
+	for (uint32_t i = 0; i < PORTS; i++) {
+		port_open(&c[i]);
+		signal_open(&c[i]);
+		flood(&c[i]);
+	}
+	for (uint64_t turn = 1; turn <= PORTS; turn++) {
+		turns(1);
+		assert_in_range(w.wire.sent, turn, turn * NBNIC_TURN_SIGNALS);
+	}
+	/* All have had the same number of turns. */
+	for (uint32_t i = 0; i < PORTS; i++)
+		assert_int_equal(c[i].port->sends_taken, c[0].port->sends_taken);
+	assert_in_range(c[0].port->sends_taken, 1, PORTS * NBNIC_PORT_SIGNALS);
+	for (uint32_t i = 0; i < PORTS; i++)
+		nbnic_client_end(&c[i], NBAR_STATUS_CLOSED);
+	end();
+}
+
+/* What has come in goes first; a flood from outside still does not silence the hosts here. */
+static void a_turn_receives_before_it_sends_signals(void **state)
+{
+	struct nbnic_client c;
+	uint32_t with = 0;
+
+	(void)state;
+	begin(0);
+	port_open(&c);
+	signal_open(&c);
+	flood(&c);
+	for (uint32_t i = 0; i < 80; i++) {
+		uint64_t sent = w.wire.sent;
+
+		w.wire.junk = 2 * NBNIC_TURN_FRAMES;
+		turns(1);
+		assert_int_equal(w.wire.budget, NBNIC_TURN_FRAMES);
+		assert_int_equal(w.wire.junk, NBNIC_TURN_FRAMES);
+		with += w.wire.sent > sent;
+	}
+	assert_in_range(with, 1, 20);
+	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
+	end();
+}
+
+static void signals_wait_for_room_on_the_wire(void **state)
+{
+	struct nbnic_client c;
+
+	(void)state;
+	begin(0);
+	port_open(&c);
+	signal_open(&c);
+	flood(&c);
+	w.wire.room = 3;
+	turns(20);
+	assert_int_equal(c.port->page->sends_taken, 3);
+	assert_int_equal(w.wire.sent, 3);
+	w.wire.room = UINT32_MAX;
+	turns(2 * FLOOD / NBNIC_PORT_SIGNALS);
+	assert_int_equal(c.port->page->sends_taken, FLOOD);
+	assert_int_equal(w.wire.sent, FLOOD);
+	assert_int_equal(w.device.nic.counter[NBAR_COUNTER_wire_errors], 0);
+	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
+	end();
+}
+
+/* A root of linear with 4,097 members takes some hundred KiB. No client gets more than its share,
+ * whatever it does, and the NIC never has more than its sum. */
+static void memory_is_budgeted(void **state)
+{
+	enum { PORTS = 6 };
+	const uint64_t memory = UINT64_C(8) << 20;
+	struct nbnic_client c[PORTS];
+	uint32_t opened[PORTS] = { 0 }, more = 0;
+	uint64_t ports;
+
+	(void)state;
+	begin(memory);
+	for (uint32_t i = 0; i < PORTS; i++)
+		port_open(&c[i]);
+	ports = w.bytes;
+	for (uint32_t i = 0; i < PORTS; i++)
+		while (group_open(&c[i], "linear", 0, NBFW_LINEAR_MAX) == 0)
+			opened[i]++;
+	assert_int_equal(w.out.head.status, -NBAR_ENOSPC);
+	assert_non_null(strstr(w.out.head.text, "KiB"));
+	assert_true(opened[0] > 0 && opened[0] == opened[1] && opened[1] == opened[2]);
+	assert_int_equal(opened[PORTS - 1], 0); /* the sum is spent */
+	assert_in_range(w.device.open_bytes, 1, memory - memory / 4);
+	/* Those who open and close in turn leave groups that linger. */
+	for (uint32_t i = 0; i < 100; i++) {
+		group_close(&c[0], 0);
+		assert_int_equal(group_open(&c[0], "linear", 0, NBFW_LINEAR_MAX), 0);
+		more += w.device.nic.nlinger > 0;
+	}
+	assert_int_equal(more, 100);
+	assert_true(w.device.nic.linger_bytes <= memory / 4);
+	/* Beside its groups a NIC needs the plan of one request. */
+	assert_true(w.bytes_max - ports <= memory + (UINT64_C(1) << 20));
+	for (uint32_t i = 0; i < PORTS; i++)
+		nbnic_client_end(&c[i], NBAR_STATUS_HOST_DIED);
+	assert_int_equal(w.device.open_bytes, 0);
+	end();
+}
+
+static void the_end_of_a_client_closes_its_port(void **state)
+{
+	struct nbnic_client c, other;
+	struct nbar_req_port_attach attach = { 0 };
+	struct nbar_req_group_attach hold = { 0 };
+
+	(void)state;
+	begin(0);
+	port_open(&c);
+	memcpy(attach.secret, c.secret, sizeof(attach.secret));
+	assert_int_equal(group_open(&c, "pairwise", 0, 2), 0);
+	hold.blob = ((const struct nbar_rep_group_open *)reply_body())->blob;
+	nbnic_client_begin(&w.device, &other, 2, 1, false);
+	assert_int_equal(request(&other, NBAR_OP_PORT_ATTACH, &attach, sizeof(attach)), 0);
+	assert_int_equal(request(&other, NBAR_OP_GROUP_ATTACH, &hold, sizeof(hold)), 0);
+	nbnic_client_end(&c, NBAR_STATUS_HOST_DIED);
+	assert_int_equal(w.device.nopen, 0);
+	assert_null(other.owner);
+	nbnic_client_end(&other, NBAR_STATUS_HOST_DIED);
+	assert_null(w.device.client);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_live_cells_are_looked_at),
+		cmocka_unit_test(doorbells_are_looked_at_in_turn),
+		cmocka_unit_test(signals_are_sent_up_to_a_budget),
+		cmocka_unit_test(a_turn_receives_before_it_sends_signals),
+		cmocka_unit_test(signals_wait_for_room_on_the_wire),
+		cmocka_unit_test(memory_is_budgeted),
+		cmocka_unit_test(the_end_of_a_client_closes_its_port),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
