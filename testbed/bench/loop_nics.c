@@ -13,6 +13,14 @@
 #include "loop_nics.h"
 #include "nicd.h"
 
+#ifdef LOOP_OLD /* a tree of before nic/device.h */
+#define WIRE(i) (set.nic[i]->wire)
+#define POLL(w, i, n) ((w)->ops->poll(w, &set.nic[i]->nic, 0))
+#else
+#define WIRE(i) (set.nic[i]->device.wire)
+#define POLL(w, i, n) ((w)->ops->poll(w, &set.nic[i]->device.nic, 0, n))
+#endif
+
 static struct nicd set;
 
 static void give_up(const char *what)
@@ -41,7 +49,8 @@ static void eal_start(void)
 
 void loop_nics_start(uint32_t nnic, const char *run_dir)
 {
-	static const struct nbnic_config usual = { NBNIC_PULL_NS_DEFAULT, NBNIC_BUDGET_NS_DEFAULT };
+	static const struct nbnic_config usual = { .pull_ns = NBNIC_PULL_NS_DEFAULT,
+						   .budget_ns = NBNIC_BUDGET_NS_DEFAULT };
 	const struct control_config config = {
 		.run_dir = run_dir,
 		.mode = 0600,
@@ -72,22 +81,18 @@ bool loop_nics_turn(void)
 
 void loop_nics_send(uint32_t n)
 {
-	struct wire_base *w = set.nic[0]->wire;
+	struct wire_base *w = WIRE(0);
 	/* No handle has generation 0. */
 	const struct nbfw_token t = { .type = NBFW_TOKEN, .handle = 1 };
 
 	for (uint32_t i = 0; i < n; i++)
-		w->ops->transmit(w, &set.nic[1]->wire->addr, &t);
+		w->ops->transmit(w, &WIRE(1)->addr, &t);
 }
 
 uint32_t loop_nics_take(uint32_t n)
 {
-	struct wire_base *w = set.nic[1]->wire;
+	struct wire_base *w = WIRE(1);
 
-#ifdef LOOP_OLD_POLL /* a tree whose poll() has no budget */
-	(void)n;
-	return w->ops->poll(w, &set.nic[1]->nic, 0);
-#else
-	return w->ops->poll(w, &set.nic[1]->nic, 0, n);
-#endif
+	(void)n; /* an old poll() has no budget */
+	return POLL(w, 1, n);
 }

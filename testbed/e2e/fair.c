@@ -82,11 +82,9 @@ static bool barriers_under(struct fair *f, const struct fair_attack *a, uint64_t
 static void test_attack(const struct fair_attack *a)
 {
 	struct fair *f = &world;
-	/* With a daemon each, a NIC that is kept busy for too long is silent to the other. */
-	enum fair_wire wire = a->wire == FAIR_UDP ? FAIR_PAIR : a->wire;
 	uint64_t least;
 
-	if (!fair_ok(fair_begin(f, wire, BUDGET_MS, false) && fair_barriers(f, 50, NULL),
+	if (!fair_ok(fair_begin(f, a->test_wire, BUDGET_MS, false) && fair_barriers(f, 50, NULL),
 		     "%s: a bystander", a->name)) {
 		fair_end(f);
 		return;
@@ -102,10 +100,10 @@ static void test_attack(const struct fair_attack *a)
 		fair_ok(begun || (f->npair > 0 && strstr(f->said, "memory")), "%s: %s", a->name,
 			a->text);
 	if (begun || f->npair > 0) {
-		fair_ok(barriers_under(f, a, &least), "%s: the bystander's barriers complete",
-			a->name);
-		fair_ok(least <= FRAMES_A_BARRIER, "%s: they overtake what is queued", a->name);
-		if (least > FRAMES_A_BARRIER)
+		if (fair_ok(barriers_under(f, a, &least), "%s: the bystander's barriers complete",
+			    a->name) &&
+		    !fair_ok(least <= FRAMES_A_BARRIER, "%s: they overtake what is queued",
+			     a->name))
 			printf("# at least %llu frames of the attack in each barrier\n",
 			       (unsigned long long)least);
 	}

@@ -20,7 +20,10 @@
 enum fair_wire {
 	FAIR_RING, /* one daemon, its two NICs on the wire ring */
 	FAIR_UDP,  /* one daemon, its two NICs on the wire udp */
-	FAIR_PAIR  /* two daemons with a NIC each on the wire udp, and small receive buffers */
+	/* With the receive buffers of a machine that nobody has tuned: */
+	FAIR_SMALL, /* one daemon, its two NICs on the wire udp */
+	FAIR_PAIR   /* two daemons with a NIC each on the wire udp: one that is kept busy for too
+		     * long is silent to the other */
 };
 
 /* A group of two of an attack: member i is in cell[i] of client[i]. */
@@ -35,9 +38,9 @@ struct fair {
 	pid_t daemon[2]; /* 0: the second NIC belongs to the first daemon, too */
 	struct raw by[2];
 	uint32_t epoch;       /* barriers of the bystander */
+	bool spin;            /* the daemon has a processor of its own, and so has this thread */
 	uint64_t patience_ns; /* for one of them: a hang, not a slow machine */
 	uint64_t passes_ns;   /* time that the attack has taken from the thread */
-	bool spin;            /* the thread has a processor of its own: it does not yield */
 
 	/* Of the attack that runs. */
 	uint32_t nclient, npair, next;
@@ -52,8 +55,8 @@ struct fair {
 
 struct fair_attack {
 	const char *name;
-	const char *text; /* what the others do */
-	enum fair_wire wire;
+	const char *text;               /* what the others do */
+	enum fair_wire wire, test_wire; /* in the benchmark, and in the test */
 	uint32_t n, test_n; /* groups, ports or clients of it: in the benchmark, and in the test */
 	/* Opens what it needs. False: the daemon refused something; f->said is its answer. */
 	bool (*begin)(struct fair *f, uint32_t n);

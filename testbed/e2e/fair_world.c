@@ -138,13 +138,17 @@ bool fair_begin(struct fair *f, enum fair_wire wire, const char *budget_ms, bool
 	case FAIR_UDP:
 		started = daemon_start(f, 0, 2, udp, budget_ms);
 		break;
+	case FAIR_SMALL:
+		small_buffers();
+		started = daemon_start(f, 0, 2, udp, budget_ms);
+		break;
 	case FAIR_PAIR:
 		small_buffers();
 		started = daemon_start(f, 0, 1, first, budget_ms) &&
 			  daemon_start(f, 1, 1, udp + 1, budget_ms);
-		unsetenv("LD_PRELOAD");
 		break;
 	}
+	unsetenv("LD_PRELOAD");
 	if (f->spin)
 		bind_to_second();
 	return started && bystander_open(f);
@@ -256,8 +260,7 @@ uint64_t fair_barrier(struct fair *f, void (*pass)(struct fair *f))
 			pass(f);
 			f->passes_ns += fair_now() - now;
 		}
-		if (!f->spin)
-			sched_yield();
+		sched_yield(); /* the daemon's control thread may be on this processor */
 	}
 	if (word[0] == f->epoch && word[1] == f->epoch)
 		return fair_now() - start;
