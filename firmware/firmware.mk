@@ -2,7 +2,7 @@
 # libnbfw.a: the core (plans, engine). libnbnic.a: the NIC loop. Both freestanding. nbar-nicd: the
 # soft NIC around them.
 
-UNITS += fw nicd
+UNITS += fw nicd dpdk
 # Only the compiler's own headers, the ABI, and the firmware's: whatever else is included fails.
 FW_SYSTEM_INCLUDE := -nostdinc -isystem $(shell $(CC) -print-file-name=include)
 CFLAGS_fw = -ffreestanding $(FW_SYSTEM_INCLUDE) -Ifirmware/include -Ifirmware/core -Ifirmware/nic
@@ -20,24 +20,25 @@ DPDK_CFLAGS = $(shell pkg-config --cflags libdpdk 2>/dev/null)
 DPDK_LIBS = $(shell pkg-config --libs libdpdk 2>/dev/null)
 CFLAGS_nicd = -D_GNU_SOURCE -fPIC -fvisibility=hidden -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/include -Ifirmware/core \
               -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon
-# The files that see DPDK's headers; these are not as strict as ours. All others make libnbnicd.a:
-# the daemon without its main(), for tests that run it in threads of their own.
-NICD_DPDK_SRC := $(addprefix firmware/,platform/daemon/main.c platform/daemon/options.c wire/ring.c wire/dpdk.c)
+# The unit dpdk: what is linked with DPDK, whose headers are not as strict as ours. All others make
+# libnbnicd.a: the daemon without its main(), for tests that run it in threads of their own, and for
+# NICs inside programs. The registry of wires is in both: there it has the wires that need no DPDK.
+NICD_DPDK_SRC := $(addprefix firmware/,platform/daemon/main.c platform/daemon/options.c wire/ring.c wire/dpdk.c wire/wires.c)
+CFLAGS_dpdk = $(CFLAGS_nicd) -DWIRES_DPDK $(subst -I/,-isystem /,$(DPDK_CFLAGS))
 # The wire "verbs" is built where libibverbs is; VERBS= leaves it out.
 VERBS ?= $(shell pkg-config --exists libibverbs 2>/dev/null && echo yes)
+CFLAGS_nicd += $(if $(VERBS),-DWIRES_VERBS)
 VERBS_SRC := $(wildcard firmware/wire/verbs/*.c)
 NICD_LEFT_OUT := $(if $(VERBS),,$(VERBS_SRC))
 NICD_LIBS = $(if $(VERBS),$(shell pkg-config --libs libibverbs))
-NICD_DPDK_OBJ := $(NICD_DPDK_SRC:%.c=$(BUILD)/nicd/%.o)
+NICD_DPDK_OBJ := $(NICD_DPDK_SRC:%.c=$(BUILD)/dpdk/%.o)
 # libnbar-hostnic.so: the same NIC in the process of its host.
 HOSTNIC_SO := libnbar-hostnic.so.$(firstword $(subst ., ,$(VERSION)))
 HOSTNIC_SRC := $(wildcard firmware/platform/inproc/*.c)
 HOSTNIC_OBJ := $(HOSTNIC_SRC:%.c=$(BUILD)/nicd/%.o)
-NICD_LIB_SRC := $(filter-out $(NICD_DPDK_SRC) $(NICD_LEFT_OUT),$(wildcard firmware/platform/daemon/*.c firmware/wire/*.c firmware/wire/verbs/*.c))
+NICD_LIB_SRC := $(filter-out $(filter-out %/wires.c,$(NICD_DPDK_SRC)) $(NICD_LEFT_OUT),$(wildcard firmware/platform/daemon/*.c firmware/wire/*.c firmware/wire/verbs/*.c))
 NICD_LIB_OBJ := $(NICD_LIB_SRC:%.c=$(BUILD)/nicd/%.o)
 NICD_OBJ := $(NICD_DPDK_OBJ) $(NICD_LIB_OBJ)
-$(NICD_DPDK_OBJ): CFLAGS_nicd += $(subst -I/,-isystem /,$(DPDK_CFLAGS))
-$(BUILD)/nicd/firmware/platform/daemon/options.o $(BUILD)/nicd/firmware/platform/inproc/hostnic_spec.o: CFLAGS_nicd += $(if $(VERBS),-DNBAR_VERBS)
 $(BUILD)/libnbnicd.a: $(NICD_LIB_OBJ)
 $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/libnbnicd.a:
 	$(call say,AR,$@)

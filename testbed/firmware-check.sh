@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 top=$PWD
 : "${CFLAGS_FW:?is not set: run make check-firmware}" "${CFLAGS_LIB:?is not set: run make check-firmware}"
-declare -A TEXT_MAX=([core]=8192 [nic]=24576) # bytes of code and constants, of each library
+declare -A TEXT_MAX=([core]=8192 [nic]=32768) # bytes of code and constants, of each library
 FRAME_MAX=512 # bytes of stack, of each function
 WARN="-Wall -Wextra -Wpedantic -Wconversion -Wmissing-prototypes -Wstrict-prototypes -Wvla -Werror"
 work=$(mktemp -d) || exit 1
@@ -88,7 +88,7 @@ objects() {
 
 # target NAME COMPILER FLAG...
 target() {
-	local name=$1 cc=$2 text frame
+	local name=$1 cc=$2 text frame max
 	shift 2
 	if ! command -v "$cc" >/dev/null; then
 		skip "$name" "$cc is not installed: apt-get install $cc"

@@ -36,7 +36,10 @@ OBJS += $(ONEMAP_OBJ)
 # NICs over a simulated wire.
 NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o
 $(BUILD)/test_nic $(BUILD)/test_nic_admin: $(NIC_WORLD_OBJ)
-OBJS += $(NIC_WORLD_OBJ)
+# NICs that take turns, over wires of a limited length.
+NIC_NET_OBJ := $(BUILD)/test/testbed/unit/nic/nic_net.o
+$(BUILD)/test_nic_turn $(BUILD)/test_nic_pull: $(NIC_NET_OBJ)
+OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ)
 
 TESTS += $(UNIT_BIN)
 TEST_LIST += $(UNIT_BIN)
@@ -101,6 +104,14 @@ OBJS += $(BENCH_ENGINE_OBJ)
 bench-engine: $(BUILD)/bench-engine ## the engine alone: ns a token
 	$(Q)$(BUILD)/bench-engine
 
+$(BUILD)/raw-oneway: testbed/bench/raw_oneway.c
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE $(subst -I/,-isystem /,$(DPDK_CFLAGS)) $(ALL_LDFLAGS) $< -o $@ $(DPDK_LIBS) -lpthread
+
+bench-raw: all $(BUILD)/raw-oneway ## barriers of 2 over net_af_packet, next to the bare one-way time of its frames
+	$(Q)BUILD=$(BUILD) testbed/bench/raw.sh
+
+.PHONY: bench-raw
 .PHONY: check-oracle check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
 include testbed/bench/bench.mk

@@ -52,7 +52,7 @@ $(BUILD)/test_lop: $(addprefix $(BUILD)/tools/tools/,bench/lop.o main/stats.o)
 $(BUILD)/test_report: $(addprefix $(BUILD)/tools/tools/,main/published.o main/tool.o report/html.o \
                       report/report_figure.o report/report_list.o report/report_plot.o \
                       report/report_points.o report/report_read.o)
-$(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,bench/bench_opt.o main/hist.o main/option.o \
+$(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,bench/bench_opt.o main/algs.o main/hist.o main/option.o \
                      main/stats.o main/tool.o)
 $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/main/,experiment.o journal.o machine.o \
                        output.o progress.o published.o result.o result_out.o stats.o tool.o)

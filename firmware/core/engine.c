@@ -75,6 +75,65 @@ bool nbfw_silent(const struct nbfw_state *s, const struct nbar_plan *p, uint32_t
 	return nbfw_missing(s, p, slot) && !has(s, SET_HEARD, slot);
 }
 
+/* The slots of word i of the sets that lie in [first, end), as bits. */
+static uint32_t word_range(uint32_t i, uint32_t first, uint32_t end)
+{
+	uint32_t bits = ~UINT32_C(0);
+
+	if (first > 32 * i)
+		bits &= first - 32 * i < 32 ? ~UINT32_C(0) << (first - 32 * i) : 0;
+	if (end < 32 * i + 32)
+		bits &= end > 32 * i ? ~(~UINT32_C(0) << (end - 32 * i)) : 0;
+	return bits;
+}
+
+/* Word i of the missing slots of the running step in [first, end). */
+static uint32_t word_missing(const struct nbfw_state *s, uint32_t i, uint32_t first, uint32_t end)
+{
+	return ~s->bits[(s->epoch & 1) * s->words + i] & word_range(i, first, end);
+}
+
+uint32_t nbfw_missing_next(const struct nbfw_state *s, uint32_t first, uint32_t end, bool heard)
+{
+	for (uint32_t i = first / 32; 32 * i < end; i++) {
+		uint32_t spoke = s->bits[SET_HEARD * s->words + i];
+		uint32_t bits = word_missing(s, i, first, end) & (heard ? spoke : ~spoke);
+
+		if (bits) {
+			uint32_t slot = 32 * i;
+
+			for (; !(bits & 1); bits >>= 1)
+				slot++;
+			return slot;
+		}
+	}
+	return end;
+}
+
+static uint32_t bits_count(uint32_t v)
+{
+	v -= v >> 1 & 0x55555555;
+	v = (v & 0x33333333) + (v >> 2 & 0x33333333);
+	return ((v + (v >> 4)) & 0x0f0f0f0f) * 0x01010101 >> 24;
+}
+
+uint32_t nbfw_missing_count(const struct nbfw_state *s, const struct nbar_plan *p)
+{
+	uint32_t n = 0;
+
+	if (!s->running)
+		return 0;
+	for (uint32_t i = s->want / 32, end = step_end(s, p); 32 * i < end; i++)
+		n += bits_count(word_missing(s, i, s->want, end));
+	return n;
+}
+
+void nbfw_hear(struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot)
+{
+	if (nbfw_missing(s, p, slot))
+		put(s, SET_HEARD, slot);
+}
+
 /* R3: goes as far as the tokens at hand allow. Sends lie in step order, so what is released by the
  * way is one range, which the caller has begun. */
 static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a)
@@ -259,11 +318,11 @@ static void on_timeout(struct nbfw_state *s, const struct nbar_plan *p, struct n
 	if (s->tries % NBFW_WINDOW == 0) {
 		/* R5: a window without one word from a source ends it; a LATER buys a window. */
 		s->tries = NBFW_WINDOW;
-		for (uint32_t slot = s->want; slot < end; slot++) {
-			if (nbfw_silent(s, p, slot)) {
-				fail(s, p, a, NBAR_STATUS_SILENT, nbfw_plan_recvs(p)[slot].src);
-				return;
-			}
+		uint32_t silent = nbfw_missing_next(s, s->want, end, false);
+
+		if (silent < end) {
+			fail(s, p, a, NBAR_STATUS_SILENT, nbfw_plan_recvs(p)[silent].src);
+			return;
 		}
 		clear(s, SET_HEARD);
 	}

@@ -28,9 +28,9 @@ struct nbfw_state {
 	uint32_t late;    /* rank known to hold up this step, or NBAR_RANK_NONE */
 	uint8_t running;  /* 1: barrier `epoch` is under way; 0: it is completed */
 	uint8_t cause;    /* enum nbar_status; not OK: this member has failed, for ever */
-	uint8_t tries;    /* TIMEOUTs of this step: below NBFW_WINDOW: first window, then later ones */
-	uint8_t words;    /* length of each of the three bit sets */
-	uint32_t bits[];  /* received in even epochs, in odd epochs; heard of in this window */
+	uint8_t tries; /* TIMEOUTs of this step: below NBFW_WINDOW: first window, then later ones */
+	uint8_t words; /* length of each of the three bit sets */
+	uint32_t bits[]; /* received in even epochs, in odd epochs; heard of in this window */
 };
 
 enum nbfw_event_type {
@@ -72,12 +72,24 @@ struct nbfw_action {
 	uint32_t send_first; /* frames to sends [send_first, send_end) of the plan ... */
 	uint32_t send_end;
 	uint32_t send_epoch; /* ... for this barrier; an ABORT also carries culprit and cause */
-	uint32_t pull_first; /* PULL each slot in [pull_first, pull_end) that nbfw_missing() */
+	/* PULL the slots in [pull_first, pull_end) that nbfw_missing(): all, or NBFW_PULLS_LEAST()
+	 * of them; the timer runs when they are out. */
+	uint32_t pull_first;
 	uint32_t pull_end;
-	uint8_t reply;         /* 0, or type of one frame back to the sender of a PULL: */
-	uint32_t reply_arg;    /*   its epoch and slot are those of the PULL */
+	uint8_t reply;      /* 0, or type of one frame back to the sender of a PULL: */
+	uint32_t reply_arg; /*   its epoch and slot are those of the PULL */
 	uint32_t reply_info;
 };
+
+/*
+ * Of the n slots of a step, how many PULLs a TIMEOUT must bring about at least, unless fewer are
+ * missing. Silent slots come first, round and round; then those that were heard. So a slot that
+ * stays silent is asked for in each round of NBFW_ROUND timeouts: PROTOCOL.md, R5.
+ */
+#define NBFW_ROUND 8u
+#define NBFW_PULLS_MIN 64u
+#define NBFW_PULLS_LEAST(n) \
+	((n) > NBFW_ROUND * NBFW_PULLS_MIN ? ((n) + NBFW_ROUND - 1) / NBFW_ROUND : NBFW_PULLS_MIN)
 
 /* Bytes of the state of a member with this plan; at most 64 with up to 96 slots. */
 static inline size_t nbfw_state_size(const struct nbar_plan *p)
@@ -98,6 +110,16 @@ bool nbfw_missing(const struct nbfw_state *s, const struct nbar_plan *p, uint32_
 
 /* True if, besides, its source has not said a word in this window. */
 bool nbfw_silent(const struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot);
+
+/* The lowest slot in [first, end) of the running step that lacks its token and whose source was
+ * heard of in this window (heard), or was not; else end. Looks at 32 slots at a time. */
+uint32_t nbfw_missing_next(const struct nbfw_state *s, uint32_t first, uint32_t end, bool heard);
+
+/* Slots of the running step that lack their token; 0 between two barriers. */
+uint32_t nbfw_missing_count(const struct nbfw_state *s, const struct nbar_plan *p);
+
+/* The caller knows that the source of this slot is alive: in this window it is not silent. */
+void nbfw_hear(struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot);
 
 /* Number of the first invariant of PROTOCOL.md that does not hold, or 0. */
 int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan.c - writes the plans of the known algorithms, and checks plans from elsewhere.
+ * plan.c - writes the plans of the algorithms of alg.h.
  *
  * Called when a group is opened. Integers only: a logarithm in floating point counts one round too
- * many for sizes such as 125 = 5^3. Must never trust a word of a plan before it is checked.
+ * many for sizes such as 125 = 5^3. Must never write beyond the capacity that the caller gives.
  */
 #include "plan.h"
 
@@ -158,27 +158,21 @@ static void knockout(struct writer *w, uint32_t size, uint32_t rank, bool rounds
 	}
 }
 
+/* Adds the steps of one rank. alg has passed nbfw_alg_plans. */
 static void generate(struct writer *w, struct nbfw_alg alg, uint32_t size, uint32_t rank)
 {
+	const uint32_t n = alg.n;
+
 	switch (alg.kind) {
-	case NBFW_ALG_PAIRWISE:
-		pairwise(w, size, rank);
+#define CASE(kind, name, param, low, high, usual, usual_end, limit, plan, ...) \
+	case NBFW_ALG_##kind:                                                  \
+		plan;                                                          \
 		break;
-	case NBFW_ALG_DISSEMINATION:
-		dissemination(w, size, rank, alg.n);
-		break;
-	case NBFW_ALG_MCS:
-		trees(w, size, rank, 4, 2);
-		break;
-	case NBFW_ALG_LINEAR:
-		trees(w, size, rank, size, size);
-		break;
-	case NBFW_ALG_TOURNAMENT:
-	case NBFW_ALG_BINOMIAL:
-		knockout(w, size, rank, alg.kind == NBFW_ALG_TOURNAMENT);
-		break;
+		NBFW_ALGS(CASE)
+#undef CASE
 	case NBFW_ALG_CUSTOM:
 	case NBFW_ALG_SIGNAL:
+	case NBFW_ALG_END:
 		break;
 	}
 }
@@ -189,12 +183,9 @@ int32_t nbfw_plan_generate(struct nbfw_alg alg, uint32_t size, uint32_t rank, vo
 	struct nbar_plan *p = block;
 	struct writer w = { 0 };
 
-	if (alg.kind > NBFW_ALG_LINEAR || alg.kind == NBFW_ALG_CUSTOM ||
-	    alg.kind == NBFW_ALG_SIGNAL ||
-	    (alg.kind == NBFW_ALG_DISSEMINATION && (alg.n == 0 || alg.n > NBFW_WAYS_MAX)))
+	if (!nbfw_alg_plans(alg))
 		return -NBFW_EINVAL;
-	if (size == 0 || rank >= size ||
-	    size > (alg.kind == NBFW_ALG_LINEAR ? NBFW_LINEAR_MAX : NBAR_SIZE_MAX))
+	if (size == 0 || rank >= size || size > nbfw_alg_row(alg.kind)->limit)
 		return -NBFW_ERANGE;
 	generate(&w, alg, size, rank);
 
@@ -209,156 +200,4 @@ int32_t nbfw_plan_generate(struct nbfw_alg alg, uint32_t size, uint32_t rank, vo
 	w.recv = (struct nbar_recv *)(w.send + head.nsend);
 	generate(&w, alg, size, rank);
 	return length;
-}
-
-static int check_head(const struct nbar_plan *p, size_t length, const char **why)
-{
-	if (length < sizeof(*p) || p->magic != NBAR_PLAN_MAGIC) {
-		*why = "this is no plan: it is too short or its magic number is wrong";
-		return -NBFW_EINVAL;
-	}
-	if (p->size > NBAR_SIZE_MAX || p->nstep > NBAR_STEPS_MAX || p->nsend > NBAR_SENDS_MAX ||
-	    p->nrecv > NBAR_SLOTS_MAX) {
-		*why = "the plan has more ranks, steps, sends or slots than this NIC takes";
-		return -NBFW_ENOSPC;
-	}
-	if (p->rank >= p->size || length != nbfw_plan_length(p)) {
-		*why = "the rank is not below the size, or the length is not what the counts imply";
-		return -NBFW_EINVAL;
-	}
-	return 0;
-}
-
-/* True if the ranges of the steps follow each other and cover all sends and slots. */
-static bool steps_cover(const struct nbar_plan *p)
-{
-	const struct nbar_step *st = nbfw_plan_steps(p);
-	uint32_t send = 0, slot = 0;
-
-	for (uint32_t i = 0; i < p->nstep; i++) {
-		if (st[i].first_send != send || st[i].nsend > p->nsend - send ||
-		    st[i].first_slot != slot || st[i].nslot > p->nrecv - slot)
-			return false;
-		send += st[i].nsend;
-		slot += st[i].nslot;
-	}
-	return send == p->nsend && slot == p->nrecv;
-}
-
-/* 1 if the plan has the peer of entry i (sends, then receives) in an entry before it as well. */
-static uint32_t known_before(const struct nbar_plan *p, uint32_t i)
-{
-	const struct nbar_send *send = nbfw_plan_sends(p);
-	const struct nbar_recv *recv = nbfw_plan_recvs(p);
-	uint32_t rank = i < p->nsend ? send[i].dst : recv[i - p->nsend].src;
-
-	for (uint32_t j = 0; j < i; j++)
-		if ((j < p->nsend ? send[j].dst : recv[j - p->nsend].src) == rank)
-			return 1;
-	return 0;
-}
-
-int nbfw_plan_check(const void *block, size_t length, const char **why)
-{
-	const struct nbar_plan *p = block;
-	int rc = check_head(p, length, why);
-	uint32_t npeer = 0;
-
-	if (rc < 0)
-		return rc;
-	if (!steps_cover(p)) {
-		*why = "the steps do not cover the sends and slots in order, each once";
-		return -NBFW_EINVAL;
-	}
-	const struct nbar_send *send = nbfw_plan_sends(p);
-	const struct nbar_recv *recv = nbfw_plan_recvs(p);
-
-	for (uint32_t i = 0; i < p->nsend; i++) {
-		bool bad = send[i].dst >= p->size || send[i].dst == p->rank ||
-			   send[i].slot >= NBAR_SLOTS_MAX;
-
-		for (uint32_t j = 0; j < i && !bad; j++)
-			bad = send[j].dst == send[i].dst && send[j].slot == send[i].slot;
-		if (bad) {
-			*why = "a send names no other rank, no possible slot, or one named before";
-			return -NBFW_EINVAL;
-		}
-	}
-	for (uint32_t i = 0; i < p->nrecv; i++) {
-		if (recv[i].src >= p->size || recv[i].src == p->rank) {
-			*why = "a slot waits for a rank outside the group or for its own";
-			return -NBFW_EINVAL;
-		}
-	}
-	for (uint32_t i = 0; i < p->nsend + p->nrecv; i++)
-		npeer += 1 - known_before(p, i);
-	if (npeer > NBAR_PEERS_MAX) {
-		*why = "the plan talks to more peers than this NIC takes";
-		return -NBFW_ENOSPC;
-	}
-	return 0;
-}
-
-/* What follows word in text, or NULL if text begins otherwise. */
-static const char *after(const char *text, const char *word)
-{
-	while (*word)
-		if (*text++ != *word++)
-			return NULL;
-	return text;
-}
-
-static bool same(const char *text, const char *word)
-{
-	const char *rest = after(text, word);
-
-	return rest && *rest == 0;
-}
-
-static int parse_ways(const char *text, uint32_t *out)
-{
-	uint32_t n = 0;
-
-	if (*text == 0)
-		return -NBFW_EINVAL;
-	for (; *text; text++) {
-		if (*text < '0' || *text > '9')
-			return -NBFW_EINVAL;
-		if (n <= NBFW_WAYS_MAX)
-			n = n * 10 + (uint32_t)(*text - '0');
-	}
-	if (n == 0 || n > NBFW_WAYS_MAX)
-		return -NBFW_ERANGE;
-	*out = n;
-	return 0;
-}
-
-int nbfw_alg_parse(const char *text, struct nbfw_alg *out)
-{
-	/* Not pointers: they would have to be relocated. */
-	static const char names[][16] = {
-		[NBFW_ALG_PAIRWISE] = "pairwise", [NBFW_ALG_DISSEMINATION] = "dissemination",
-		[NBFW_ALG_CUSTOM] = "custom",     [NBFW_ALG_SIGNAL] = "signal",
-		[NBFW_ALG_MCS] = "mcs",           [NBFW_ALG_TOURNAMENT] = "tournament",
-		[NBFW_ALG_BINOMIAL] = "binomial", [NBFW_ALG_LINEAR] = "linear",
-	};
-	const char *ways = after(text, "dissemination:");
-	struct nbfw_alg alg = { NBFW_ALG_DISSEMINATION, 1 };
-
-	if (ways) {
-		int rc = parse_ways(ways, &alg.n);
-
-		if (rc < 0)
-			return rc;
-	} else if (!same(text, "auto")) {
-		uint32_t kind = 0;
-
-		while (kind <= NBFW_ALG_LINEAR && !same(text, names[kind]))
-			kind++;
-		if (kind > NBFW_ALG_LINEAR)
-			return -NBFW_EINVAL;
-		alg = (struct nbfw_alg){ (enum nbfw_alg_kind)kind, kind == NBFW_ALG_DISSEMINATION };
-	}
-	*out = alg;
-	return 0;
 }

@@ -13,46 +13,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "alg.h"
 #include "nbar_abi.h"
 
 #define NBFW_EINVAL 22
 #define NBFW_ENOSPC 28
 #define NBFW_ERANGE 34
 
-enum nbfw_alg_kind {
-	NBFW_ALG_PAIRWISE,      /* Buntinas, Panda, Sadayappan: exchange among 2^k */
-	NBFW_ALG_DISSEMINATION, /* Hoefler, Mehlan, Mietke, Rehm: n-way; n = 1 is the classic one */
-	NBFW_ALG_CUSTOM,        /* the host uploads the plan */
-	NBFW_ALG_SIGNAL,        /* no plan: raw messages, the protocol runs elsewhere */
-	NBFW_ALG_MCS,           /* Mellor-Crummey, Scott 1991, 3.5: up by a tree of 4, down by 2 */
-	NBFW_ALG_TOURNAMENT,    /* Hensgen, Finkel, Manber 1988; Mellor-Crummey, Scott 1991, 3.4 */
-	NBFW_ALG_BINOMIAL,      /* Hoefler and others, survey of 2004: to rank 0 and back */
-	NBFW_ALG_LINEAR         /* Meyer, Elster 2011: all signal rank 0, which then signals all */
-};
-
-struct nbfw_alg {
-	enum nbfw_alg_kind kind;
-	uint32_t n; /* ways of a dissemination, 1..NBFW_WAYS_MAX; else 0 */
-};
-#define NBFW_WAYS_MAX 16u
-
-/* Ranks of a linear barrier: its root waits for all others in one step, and talks to them all. */
-#define NBFW_LINEAR_MAX (NBAR_SLOTS_MAX + 1u)
-NBAR_ABI_ASSERT(NBAR_SLOTS_MAX <= NBAR_SENDS_MAX && NBAR_SLOTS_MAX <= NBAR_PEERS_MAX,
-		"a linear barrier is limited by its slots");
-
-/*
- * Reads "pairwise", "dissemination", "dissemination:N", "mcs", "tournament", "binomial", "linear",
- * "custom", "signal" or "auto" from a zero-terminated text. "auto" becomes the kind this NIC thinks
- * best. 0 or -EINVAL, -ERANGE (N).
- */
-int nbfw_alg_parse(const char *text, struct nbfw_alg *out);
-
 /*
  * Writes the plan of one rank into block, if it fits into capacity bytes, and returns its length
  * in bytes; with a capacity that is too small nothing is written, so a first call with 0 asks for
- * the length. -EINVAL: kind has no generator or ways out of range; -ERANGE: rank or size is,
- * for a linear one above NBFW_LINEAR_MAX. block must be aligned for uint32_t.
+ * the length. -EINVAL: nbfw_alg_plans(alg) does not hold; -ERANGE: the rank is not below the size,
+ * or the size is above the limit of the algorithm. block must be aligned for uint32_t.
  */
 int32_t nbfw_plan_generate(struct nbfw_alg alg, uint32_t size, uint32_t rank, void *block,
 			   size_t capacity);
@@ -60,11 +32,23 @@ int32_t nbfw_plan_generate(struct nbfw_alg alg, uint32_t size, uint32_t rank, vo
 /*
  * Checks a block of unknown origin: 0 if every index in it stays inside it and inside the group,
  * ranges are contiguous and cover all sends and slots, nobody signals himself, no signal goes to
- * the same slot twice. Otherwise -EINVAL, or -ENOSPC if a limit of nbar_abi.h is exceeded, and
- * *why is a constant text. That the plans of all ranks together make a barrier is not checked
- * here: nobody has them all.
+ * the same slot twice, and a rank that is not alone both signals and waits. Otherwise -EINVAL, or
+ * -ENOSPC if a limit of nbar_abi.h is exceeded, and *why is a constant text. That the plans of all
+ * ranks together make a barrier is not checked here: nobody has them all.
+ *
+ * scratch has nbfw_plan_scratch(length) words, and may be NULL if that is 0. The time is
+ * O(n log n) for n sends and slots in any order.
  */
-int nbfw_plan_check(const void *block, size_t length, const char **why);
+int nbfw_plan_check(const void *block, size_t length, uint64_t *scratch, const char **why);
+
+/* Words that nbfw_plan_check needs for a block of so many bytes: one for each send and slot. */
+static inline uint32_t nbfw_plan_scratch(size_t length)
+{
+	const uint32_t most = NBAR_SENDS_MAX + NBAR_SLOTS_MAX;
+	size_t words = length / sizeof(struct nbar_recv); /* a send is longer */
+
+	return words < most ? (uint32_t)words : most;
+}
 
 /* Length in bytes that the header implies. 64 bits: a hostile header cannot overflow it. */
 static inline uint64_t nbfw_plan_length(const struct nbar_plan *p)

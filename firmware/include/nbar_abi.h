@@ -23,19 +23,19 @@
 #define NBAR_ABI_VERSION 1u
 
 /* Limits. Each is checked where the thing is made, with a message that names it. */
-#define NBAR_NICS_MAX 64u      /* NICs a daemon */
-#define NBAR_PORTS_MAX 64u     /* ports a NIC */
-#define NBAR_ATTACHED_MAX 512u /* processes a NIC that are attached to the ports of others */
-#define NBAR_GROUPS_MAX 1024u  /* open groups a NIC, and so cells a port */
-#define NBAR_SIZE_MAX 1048576u /* ranks a group */
-#define NBAR_STEPS_MAX 256u    /* steps a plan */
-#define NBAR_SENDS_MAX 4096u   /* sends a plan */
-#define NBAR_SLOTS_MAX 4096u   /* receive slots a plan */
-#define NBAR_PEERS_MAX 4096u   /* distinct peers a group */
-#define NBAR_POSTED_MAX 1024u  /* barriers a host may post ahead of the last one completed */
-#define NBAR_SIGNALS_MAX 1024u /* entries in each signal ring of a port; a power of two */
+#define NBAR_NICS_MAX 64u       /* NICs a daemon */
+#define NBAR_PORTS_MAX 64u      /* ports a NIC */
+#define NBAR_ATTACHED_MAX 512u  /* processes a NIC that are attached to the ports of others */
+#define NBAR_GROUPS_MAX 1024u   /* open groups a NIC, and so cells a port */
+#define NBAR_SIZE_MAX 1048576u  /* ranks a group */
+#define NBAR_STEPS_MAX 256u     /* steps a plan */
+#define NBAR_SENDS_MAX 4096u    /* sends a plan */
+#define NBAR_SLOTS_MAX 4096u    /* receive slots a plan */
+#define NBAR_PEERS_MAX 4096u    /* distinct peers a group */
+#define NBAR_POSTED_MAX 1024u   /* barriers a host may post ahead of the last one completed */
+#define NBAR_SIGNALS_MAX 1024u  /* entries in each signal ring of a port; a power of two */
 #define NBAR_MESSAGE_MAX 65536u /* bytes of one message on the control socket */
-#define NBAR_NAME_MAX 32u      /* bytes of a NIC's or an algorithm's name, with its final zero */
+#define NBAR_NAME_MAX 32u       /* bytes of a NIC's or an algorithm's name, with its final zero */
 
 #define NBAR_RANK_NONE 0xffffffffu
 
@@ -116,7 +116,8 @@ struct nbar_completion {
 struct nbar_signal {
 	uint32_t seq;
 	uint32_t cell;
-	uint32_t peer; /* sending: index of the peer in connect order; receiving: rank of the source */
+	uint32_t peer; /* sending: index of the peer in connect order; receiving: rank of the source
+			*/
 	uint32_t word[NBAR_SIGNAL_WORDS];
 };
 
@@ -179,8 +180,9 @@ enum nbar_error {
  * A request is nbar_request and then the body of its op; a reply is nbar_reply and then its body.
  */
 enum nbar_op {
-	NBAR_OP_PORT_OPEN = 1,     /* nbar_req_port_open -> nbar_rep_port_open, page as SCM_RIGHTS */
-	NBAR_OP_GROUP_OPEN = 2,    /* nbar_req_group_open [+ plan] -> nbar_rep_group_open + peer ranks */
+	NBAR_OP_PORT_OPEN = 1, /* nbar_req_port_open -> nbar_rep_port_open, page as SCM_RIGHTS */
+	NBAR_OP_GROUP_OPEN =
+		2, /* nbar_req_group_open [+ plan] -> nbar_rep_group_open + peer ranks */
 	NBAR_OP_GROUP_CONNECT = 3, /* nbar_req_group_connect + blobs -> nbar_rep_group_connect */
 	NBAR_OP_GROUP_CLOSE = 4,   /* nbar_req_group_close -> nothing */
 	NBAR_OP_NIC_STAT = 5,      /* nothing -> nbar_rep_nic_stat; needs no port */
@@ -193,7 +195,7 @@ struct nbar_request {
 	uint32_t magic;   /* NBAR_ABI_MAGIC */
 	uint16_t version; /* NBAR_ABI_VERSION */
 	uint16_t op;
-	uint32_t length; /* of the whole message */
+	uint32_t length;   /* of the whole message */
 	uint32_t reserved; /* 0 */
 };
 
@@ -237,7 +239,7 @@ struct nbar_req_group_attach {
 };
 
 struct nbar_req_group_open {
-	char alg[NBAR_NAME_MAX]; /* "auto", "dissemination:3", ..., "custom", or "signal" */
+	char alg[NBAR_NAME_MAX]; /* of an algorithm: see nbar-nicd --list-algs */
 	uint32_t rank, size;
 	uint32_t tag;         /* any number; members with another tag are refused at connect */
 	uint32_t plan_length; /* bytes of the plan that follows; 0 unless alg is "custom" */
@@ -264,38 +266,44 @@ struct nbar_req_group_close {
 	uint32_t reserved;
 };
 
+/* The wire of a daemon's NIC for which none is named. */
+#define NBAR_WIRE_DEFAULT "ring"
+
 /* Counters of a NIC, in the order of nbar_rep_nic_stat.counter[]. X(name, what it counts) */
-#define NBAR_COUNTERS(X)                                                                           \
-	X(barriers_completed, "barriers completed")                                                \
-	X(barriers_failed, "groups that failed")                                                   \
-	X(tokens_sent, "tokens sent, answers to pulls included")                                   \
-	X(tokens_received, "tokens accepted")                                                      \
-	X(tokens_duplicate, "tokens received once more")                                           \
-	X(tokens_stale, "frames of an epoch that is over")                                         \
-	X(pulls_sent, "tokens asked for again after a timeout")                                    \
-	X(pulls_received, "pulls accepted")                                                        \
-	X(laters_sent, "answers: alive, not there yet")                                            \
-	X(laters_received, "such answers received")                                                \
-	X(aborts_sent, "failures passed on")                                                       \
-	X(aborts_received, "failures learned from others")                                         \
-	X(signals_sent, "messages of the signal service sent")                                     \
-	X(signals_received, "messages of the signal service delivered")                            \
-	X(signals_dropped, "messages dropped because the host's receive ring was full")            \
-	X(frames_malformed, "frames too short, of another version or of an unknown type")          \
-	X(frames_stranger, "frames with an old handle or a wrong cookie")                          \
-	X(frames_bad, "frames that no correct member sends: wrong source, slot or epoch")          \
-	X(doorbells_bad, "doorbells out of range")                                 \
-	X(entries_bad, "entries of a send ring that name no group or peer")                        \
-	X(wakes, "futex wakes")                                                                    \
-	X(wire_errors, "frames the wire did not take")                                             \
-	X(linger_cut, "closed groups forgotten early to make room")                                \
-	X(rdma_writes, "frames written into a peer's memory (wire verbs, mode write)")
+#define NBAR_COUNTERS(X)                                                                  \
+	X(barriers_completed, "barriers completed")                                       \
+	X(barriers_failed, "groups that failed")                                          \
+	X(tokens_sent, "tokens sent, answers to pulls included")                          \
+	X(tokens_received, "tokens accepted")                                             \
+	X(tokens_duplicate, "tokens received once more")                                  \
+	X(tokens_stale, "frames of an epoch that is over")                                \
+	X(pulls_sent, "tokens asked for again after a timeout")                           \
+	X(pulls_received, "pulls accepted")                                               \
+	X(laters_sent, "answers: alive, not there yet")                                   \
+	X(laters_received, "such answers received")                                       \
+	X(aborts_sent, "failures passed on")                                              \
+	X(aborts_received, "failures learned from others")                                \
+	X(signals_sent, "messages of the signal service sent")                            \
+	X(signals_received, "messages of the signal service delivered")                   \
+	X(signals_dropped, "messages dropped because the host's receive ring was full")   \
+	X(frames_malformed, "frames too short, of another version or of an unknown type") \
+	X(frames_stranger, "frames with an old handle or a wrong cookie")                 \
+	X(frames_bad, "frames that no correct member sends: wrong source, slot or epoch") \
+	X(doorbells_bad, "doorbells out of range")                        \
+	X(entries_bad, "entries of a send ring that name no group or peer")               \
+	X(wakes, "futex wakes")                                                           \
+	X(wire_errors, "frames the wire did not take")                                    \
+	X(linger_cut, "closed groups forgotten early to make room")                       \
+	X(rdma_writes, "frames written into a peer's memory (wire verbs, mode write)")    \
+	X(replies_dropped, "answers to pulls that had no room: the peer asks again")      \
+	X(wire_drops, "frames that the receive queue of the wire dropped")                \
+	X(wire_refused, "times that the wire had no room for a frame, which had to wait")
 
 enum nbar_counter {
 #define NBAR_COUNTER_ID(name, text) NBAR_COUNTER_##name,
 	NBAR_COUNTERS(NBAR_COUNTER_ID)
 #undef NBAR_COUNTER_ID
-	NBAR_COUNTER_END
+		NBAR_COUNTER_END
 };
 
 struct nbar_rep_nic_stat {
@@ -335,9 +343,9 @@ struct nbar_group_info {
 	uint32_t running; /* 1: a barrier is under way */
 	uint32_t status;  /* nbar_status */
 	uint32_t culprit;
-	uint32_t nmissing;   /* slots of the step that have no token yet */
-	uint32_t waits_for;  /* source of the first of them, or NBAR_RANK_NONE */
-	uint32_t nlate;      /* ranks known to be late, followed from member to member */
+	uint32_t nmissing;  /* slots of the step that have no token yet */
+	uint32_t waits_for; /* source of the first of them, or NBAR_RANK_NONE */
+	uint32_t nlate;     /* ranks known to be late, followed from member to member */
 	uint32_t late[NBAR_LATE_MAX];
 	uint32_t reserved;
 };

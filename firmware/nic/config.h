@@ -28,10 +28,54 @@
 #define NBNIC_MEMORY_BYTES (UINT64_C(32) << 20)
 #endif
 
-/* Budgets of a turn. Each bounds the time that one port can take from another: see PROTOCOL.md,
- * "The turn". */
-#ifndef NBNIC_TURN_FRAMES /* frames that a turn takes from the wire */
-#define NBNIC_TURN_FRAMES 128u
+#ifndef NBNIC_HANDLES /* open and lingering groups together; a power of two */
+#define NBNIC_HANDLES 4096u
+#endif
+
+#ifndef NBNIC_LINGER_BYTES /* memory that lingering groups may hold */
+#define NBNIC_LINGER_BYTES (NBNIC_MEMORY_BYTES / 4)
+#endif
+
+#ifndef NBNIC_HEARD_MAX /* NICs of peers in the table of those alive; a power of two */
+#define NBNIC_HEARD_MAX 1024u
+#endif
+
+/*
+ * The budget of a turn, in frames. It bounds the time that one port can take from another. A turn
+ * never sends more than it may receive on the same wire: so a NIC never produces more than it
+ * drains, even if all its frames come back to it. PROTOCOL.md, "The bound of a turn", derives the
+ * figures.
+ */
+#ifndef NBNIC_TURN_RECEIVES /* frames that a turn takes from the wire */
+#define NBNIC_TURN_RECEIVES 128u
+#endif
+
+#ifndef NBNIC_TURN_FRAMES /* that a turn sends, of all types */
+#define NBNIC_TURN_FRAMES 64u
+#endif
+
+#ifndef NBNIC_TURN_INLINE /* of these, tokens and aborts sent within their event ... */
+#define NBNIC_TURN_INLINE 32u
+#endif
+
+#ifndef NBNIC_PORT_INLINE /* ... for the groups of one port */
+#define NBNIC_PORT_INLINE 16u
+#endif
+
+#ifndef NBNIC_TURN_QUEUED /* that answers to PULLs, and signals, leave to the queues */
+#define NBNIC_TURN_QUEUED 16u
+#endif
+
+#ifndef NBNIC_QUANTUM /* frames or starts of one group before the next group has its turn */
+#define NBNIC_QUANTUM 8u
+#endif
+
+#ifndef NBNIC_STRANGERS /* PULLs for groups that are not known, answered in a turn */
+#define NBNIC_STRANGERS 8u
+#endif
+
+#ifndef NBNIC_PULLS_A_TICK /* PULLs of all groups in each half of pull_ns */
+#define NBNIC_PULLS_A_TICK 64u
 #endif
 
 #ifndef NBNIC_SCAN_CELLS /* cells of a port that a turn looks at */
@@ -48,5 +92,8 @@
 
 _Static_assert(NBNIC_GROUPS_MAX <= NBAR_GROUPS_MAX, "a page has no more cells");
 _Static_assert(NBNIC_PORTS_MAX <= NBAR_PORTS_MAX, "the ABI has no more ports");
+_Static_assert(NBNIC_GROUPS_MAX <= NBNIC_HANDLES, "an open group has a handle");
+_Static_assert(NBNIC_TURN_FRAMES <= NBNIC_TURN_RECEIVES, "a turn drains what it produces");
+_Static_assert(NBNIC_TURN_INLINE + NBNIC_TURN_QUEUED < NBNIC_TURN_FRAMES, "answers have a share");
 
 #endif

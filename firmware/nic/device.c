@@ -77,8 +77,7 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
 	d->open_bytes_max = bytes - bytes / 4;
 	d->port_bytes_max = bytes / 4;
 	nbnic_text_copy(d->name, sizeof(d->name), name);
-	return nbnic_init(&d->nic, &device_ops, d, (uint16_t)wire->ops->kind, &wire->addr,
-			  &nic_config);
+	return nbnic_init(&d->nic, &device_ops, d, wire->kind, &wire->addr, &nic_config);
 }
 
 void nbnic_device_count_wire(struct nbnic_device *d)
@@ -88,9 +87,13 @@ void nbnic_device_count_wire(struct nbnic_device *d)
 	d->nic.counter[NBAR_COUNTER_wire_errors] += w->errors;
 	d->nic.counter[NBAR_COUNTER_frames_malformed] += w->malformed;
 	d->nic.counter[NBAR_COUNTER_rdma_writes] += w->writes;
+	d->nic.counter[NBAR_COUNTER_wire_drops] += w->drops;
+	d->nic.counter[NBAR_COUNTER_wire_refused] += w->refused;
 	w->errors = 0;
 	w->malformed = 0;
 	w->writes = 0;
+	w->drops = 0;
+	w->refused = 0;
 }
 
 /* Sends what hosts have in their send rings, of the ports in turn. */
@@ -111,19 +114,19 @@ static bool send_signals(struct nbnic_device *d)
 
 bool nbnic_device_turn(struct nbnic_device *d, uint64_t now)
 {
-	unsigned got = d->wire->ops->poll(d->wire, &d->nic, now, NBNIC_TURN_FRAMES);
+	unsigned got = d->wire->ops->poll(d->wire, &d->nic, now, NBNIC_TURN_RECEIVES);
 	bool work = got > 0;
 
 	for (uint32_t i = 0; i < d->nopen; i++)
 		work |= nbnic_page_scan(d->open[i], &d->nic, now);
 	/* What has come in goes first: signals cause more to come. */
-	if (got < NBNIC_TURN_FRAMES || d->nturn % SIGNALS_EVERY == 0)
+	if (got < NBNIC_TURN_RECEIVES || d->nturn % SIGNALS_EVERY == 0)
 		work |= send_signals(d);
+	work |= nbnic_work(&d->nic, now);
 	d->nturn++;
 	d->turn_at = d->turn_at + 1 < d->nopen ? d->turn_at + 1 : 0;
 	if (now >= d->next_tick) {
 		d->next_tick = now + d->pull_ns / 2;
-		nbnic_tick(&d->nic, now);
 		nbnic_device_count_wire(d);
 	}
 	return work;
@@ -131,7 +134,7 @@ bool nbnic_device_turn(struct nbnic_device *d, uint64_t now)
 
 uint64_t nbnic_device_next(const struct nbnic_device *d)
 {
-	return d->next_tick;
+	return nbnic_next(&d->nic);
 }
 
 void nbnic_device_stop(struct nbnic_device *d, uint64_t now)

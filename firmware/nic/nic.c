@@ -12,91 +12,6 @@
 /* Timeouts without news after which a rank is no longer called late. */
 #define LATE_FRESH 3u
 
-/* Barriers that one event may start. A group of one completes each at once: without a bound, hosts
- * that post far ahead on many such groups would keep the NIC from all others. */
-#define STARTS_A_CALL 16u
-
-static uint64_t interval_of(const struct nbnic *nic, const struct nbfw_state *s)
-{
-	return s->tries < NBFW_WINDOW ? nic->interval[s->tries] : nic->budget_ns / NBFW_WINDOW;
-}
-
-static void transmit(struct nbnic *nic, const struct nbnic_addr *to, const struct nbfw_token *t)
-{
-	if (!nic->ops->transmit(nic->ctx, to, t))
-		nbnic_count(nic, NBAR_COUNTER_wire_errors);
-}
-
-static void send_range(struct nbnic *nic, const struct nbnic_group *g, const struct nbfw_action *a)
-{
-	const struct nbar_send *send = nbfw_plan_sends(g->plan);
-	bool abort = a->send_type == NBFW_ABORT;
-	struct nbfw_token t = {
-		.type = a->send_type,
-		.src = g->rank,
-		.epoch = a->send_epoch,
-		.arg = abort ? g->state->culprit : NBAR_RANK_NONE,
-		.info = abort ? g->state->cause : 0,
-	};
-
-	for (uint32_t i = a->send_first; i < a->send_end; i++) {
-		const struct nbnic_peer *peer = &g->peer[g->send_peer[i]];
-
-		if (peer->handle == 0) /* aborted before it was connected */
-			continue;
-		t.handle = peer->handle;
-		t.cookie = peer->cookie;
-		t.slot = send[i].slot;
-		transmit(nic, &peer->addr, &t);
-		nbnic_count(nic, abort ? NBAR_COUNTER_aborts_sent : NBAR_COUNTER_tokens_sent);
-	}
-}
-
-static void send_pulls(struct nbnic *nic, const struct nbnic_group *g, const struct nbfw_action *a)
-{
-	struct nbfw_token t = {
-		.type = NBFW_PULL,
-		.src = g->rank,
-		.epoch = g->state->epoch,
-		.arg = NBAR_RANK_NONE,
-		.reply_handle = g->handle,
-		.reply_cookie = g->cookie,
-	};
-
-	for (uint32_t slot = a->pull_first; slot < a->pull_end; slot++) {
-		if (!nbfw_missing(g->state, g->plan, slot))
-			continue;
-		uint32_t src = nbfw_plan_recvs(g->plan)[slot].src;
-		const struct nbnic_peer *peer = &g->peer[nbnic_peer_find(g, src)];
-
-		t.handle = peer->handle;
-		t.cookie = peer->cookie;
-		t.slot = slot;
-		transmit(nic, &peer->addr, &t);
-		nbnic_count(nic, NBAR_COUNTER_pulls_sent);
-	}
-}
-
-static void send_reply(struct nbnic *nic, const struct nbnic_group *g, const struct nbfw_action *a,
-		       const struct nbfw_token *pull, const struct nbnic_addr *from)
-{
-	struct nbfw_token t = {
-		.type = a->reply,
-		.handle = pull->reply_handle,
-		.cookie = pull->reply_cookie,
-		.src = g->rank,
-		.epoch = pull->epoch,
-		.slot = pull->slot,
-		.arg = a->reply_arg,
-		.info = a->reply_info,
-	};
-
-	transmit(nic, from, &t);
-	nbnic_count(nic, a->reply == NBFW_TOKEN   ? NBAR_COUNTER_tokens_sent
-			 : a->reply == NBFW_LATER ? NBAR_COUNTER_laters_sent
-						  : NBAR_COUNTER_aborts_sent);
-}
-
 /* R5: remembers who holds us up. When the list is full, the newest name takes the last place. */
 static void note_late(struct nbnic_group *g, uint32_t rank)
 {
@@ -122,10 +37,16 @@ static void review_late(struct nbnic *nic, struct nbnic_group *g, const struct n
 		if (g->timeouts - g->late[i].tick <= LATE_FRESH)
 			g->late[kept++] = g->late[i];
 	g->nlate = kept;
-	if (g->state->tries % NBFW_WINDOW >= 2)
-		for (uint32_t slot = a->pull_first; slot < a->pull_end; slot++)
-			if (nbfw_silent(g->state, g->plan, slot))
-				note_late(g, nbfw_plan_recvs(g->plan)[slot].src);
+	uint32_t slot = a->pull_first;
+
+	if (g->state->tries % NBFW_WINDOW < 2)
+		slot = a->pull_end;
+	for (uint32_t i = 0; i < NBAR_LATE_MAX; i++, slot++) {
+		slot = nbfw_missing_next(g->state, slot, a->pull_end, false);
+		if (slot >= a->pull_end)
+			break;
+		note_late(g, nbfw_plan_recvs(g->plan)[slot].src);
+	}
 	nic->ops->late(nic->ctx, g->port, g->cell, g->late, g->nlate);
 }
 
@@ -151,30 +72,47 @@ static void tell_failure(struct nbnic *nic, const struct nbnic_group *g)
 				   s->culprit);
 }
 
+void nbnic_arm(struct nbnic *nic, struct nbnic_group *g, uint64_t extra, uint64_t now)
+{
+	g->armed = true;
+	g->deadline = now + nbnic_interval(nic, g->state) + extra;
+	if (g->deadline < nic->due)
+		nic->due = g->deadline;
+}
+
+/* The timer of an action. After a TIMEOUT it runs only when all that is to be asked for was asked
+ * for: turn.c arms it then. */
+static void set_timer(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
+		      uint64_t now)
+{
+	nbnic_rota_remove(&nic->pulls, g->port, &g->pull);
+	g->armed = false;
+	if (a->pull_first < a->pull_end) {
+		review_late(nic, g, a);
+		nbnic_pull_begin(nic, g, a->pull_first, a->pull_end);
+	} else if (a->timer == NBFW_ARM) {
+		nbnic_arm(nic, g, 0, now);
+	}
+}
+
 void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_event *ev,
 		const struct nbnic_addr *from, uint64_t now)
 {
 	struct nbfw_action a;
 
 	nbfw_step(g->state, g->plan, ev, &a);
-	if (a.timer != NBFW_KEEP) {
-		g->armed = a.timer == NBFW_ARM;
-		g->deadline = now + interval_of(nic, g->state);
-	}
 	if (a.complete)
 		tell_completion(nic, g);
 	if (a.failed)
 		tell_failure(nic, g);
+	if (a.timer != NBFW_KEEP)
+		set_timer(nic, g, &a, now);
 	if (a.send_first < a.send_end)
-		send_range(nic, g, &a);
-	if (a.pull_first < a.pull_end) {
-		review_late(nic, g, &a);
-		send_pulls(nic, g, &a);
-	}
+		nbnic_send(nic, g, &a);
 	if (ev->type != NBFW_EV_TOKEN)
 		return;
 	if (a.reply)
-		send_reply(nic, g, &a, &ev->token, from);
+		nbnic_send_reply(nic, g->rank, &a, &ev->token, from);
 	switch (a.verdict) {
 	case NBFW_USED:
 		break;
@@ -209,20 +147,18 @@ void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_even
 	}
 }
 
-static bool may_start(const struct nbnic_group *g)
-{
-	return g->life == NBAR_LIFE_CONNECTED && !g->state->running &&
-	       g->state->cause == NBAR_STATUS_OK && g->state->epoch != g->posted;
-}
-
-void nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
+uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now)
 {
 	static const struct nbfw_event start = { .type = NBFW_EV_START };
+	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < STARTS_A_CALL && may_start(g); i++) {
+	for (; n < limit && nbnic_may_start(g); n++) {
 		g->timeouts = 0;
 		nbnic_feed(nic, g, &start, NULL, now);
 	}
+	if (n == limit && nbnic_may_start(g))
+		nbnic_rota_add(&nic->sends, g->port, &g->send);
+	return n;
 }
 
 void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, uint64_t now)
@@ -233,12 +169,14 @@ void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, u
 		return;
 	}
 	g->posted = posted;
-	nbnic_start_posted(nic, g, now);
+	nbnic_start_posted(nic, g, NBNIC_STARTS_A_CALL, now);
 }
 
 bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 		  const uint32_t word[NBAR_SIGNAL_WORDS])
 {
+	uint32_t *left = nbnic_share_left(nic, g->port);
+
 	if (!g->is_signal || peer >= g->nconnected) {
 		nbnic_count(nic, NBAR_COUNTER_entries_bad);
 		return true;
@@ -252,9 +190,10 @@ bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 
 	for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
 		t.word[i] = word[i];
-	if (!nic->ops->transmit(nic->ctx, &g->peer[peer].addr, &t))
+	if (nic->full || *left == 0 || nic->turn_left <= NBNIC_TURN_QUEUED ||
+	    !nbnic_transmit(nic, &g->peer[peer].addr, &t, NBAR_COUNTER_signals_sent))
 		return false;
-	nbnic_count(nic, NBAR_COUNTER_signals_sent);
+	--*left;
 	return true;
 }
 
@@ -269,6 +208,39 @@ static void receive_signal(struct nbnic *nic, const struct nbnic_group *g,
 		nbnic_count(nic, NBAR_COUNTER_signals_dropped);
 }
 
+/*
+ * A PULL for a group that this NIC does not have: the peer would ask for ever, because this NIC is
+ * alive. The group is closed and its lingering over; or the NIC was restarted and has lost it.
+ */
+static void answer_stranger(struct nbnic *nic, const struct nbnic_addr *from,
+			    const struct nbfw_token *pull)
+{
+	uint32_t index = nbnic_index(pull->handle), generation = pull->handle >> 16;
+	bool given_out = index < NBNIC_HANDLES && generation <= nic->generation[index] &&
+			 !(nic->group[index] && nic->group[index]->handle == pull->handle);
+	const struct nbfw_action a = {
+		.reply = NBFW_ABORT,
+		.reply_arg = pull->arg,
+		.reply_info = given_out ? NBAR_STATUS_CLOSED : NBAR_STATUS_NIC_DOWN,
+	};
+
+	if (pull->type != NBFW_PULL || pull->arg == NBAR_RANK_NONE || nic->strangers_left == 0)
+		return;
+	nic->strangers_left--;
+	nbnic_send_reply(nic, pull->arg, &a, pull, from);
+}
+
+/* Notes that the NIC of a peer is alive. A PULL names a slot of its sender, all others one of ours:
+ * for these the hash is there. */
+static void note_alive(struct nbnic *nic, const struct nbnic_group *g,
+		       const struct nbnic_addr *from, const struct nbfw_token *t, uint64_t now)
+{
+	if (t->type == NBFW_PULL)
+		nbnic_note_heard(nic, nbnic_addr_hash(from), now);
+	else if (t->slot < g->plan->nrecv)
+		nbnic_note_heard(nic, g->recv_nic[t->slot], now);
+}
+
 void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struct nbfw_token *t,
 		   uint64_t now)
 {
@@ -277,6 +249,7 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 
 	if (!g || g->handle != t->handle || g->cookie != t->cookie) {
 		nbnic_count(nic, NBAR_COUNTER_frames_stranger);
+		answer_stranger(nic, from, t);
 		return;
 	}
 	if (g->is_signal) {
@@ -285,24 +258,8 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 	}
 	const struct nbfw_event ev = { .type = NBFW_EV_TOKEN, .token = *t };
 
+	note_alive(nic, g, from, t, now);
 	nbnic_feed(nic, g, &ev, from, now);
-	nbnic_start_posted(nic, g, now);
-}
-
-void nbnic_tick(struct nbnic *nic, uint64_t now)
-{
-	static const struct nbfw_event timeout = { .type = NBFW_EV_TIMEOUT };
-
-	for (uint32_t i = 0; i < nic->high; i++) {
-		struct nbnic_group *g = nic->group[i];
-
-		if (!g || now < g->deadline)
-			continue;
-		if (g->life == NBAR_LIFE_LINGER)
-			nbnic_group_release(nic, i);
-		else if (g->armed)
-			nbnic_feed(nic, g, &timeout, NULL, now);
-		else if (!g->is_signal)
-			nbnic_start_posted(nic, g, now); /* what STARTS_A_CALL left over */
-	}
+	if (nbnic_may_start(g))
+		nbnic_start_posted(nic, g, NBNIC_STARTS_A_CALL, now);
 }

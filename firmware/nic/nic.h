@@ -16,13 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "config.h"
 #include "engine.h"
 #include "nbar_abi.h"
 #include "plan.h"
+#include "rota.h"
 #include "token.h"
 
-#define NBNIC_HANDLES 4096u /* open and lingering groups together; a power of two */
-#define NBNIC_LINGER_BYTES (UINT32_C(32) << 20) /* memory that lingering groups may hold */
 #define NBNIC_ADDR_SIZE 48u
 #define NBNIC_EPROTO 71
 
@@ -55,26 +55,43 @@ struct nbnic_late {
 
 /* One member of a group. Lives in a block that the port gave to nbnic_group_build. */
 struct nbnic_group {
+	/* The first 64 bytes: what every frame needs. */
 	uint32_t handle;
-	uint32_t port, cell;
-	uint8_t life;   /* enum nbar_group_life */
-	bool is_signal; /* raw messages: no plan, no state */
-	bool armed;
-	uint32_t bytes;  /* of the block */
-	uint32_t posted; /* epoch up to which the host has arrived */
-	uint32_t rank, size, digest;
+	uint32_t rank;
 	uint64_t cookie;
-	uint64_t deadline; /* of the armed timer, or of the lingering */
-	uint32_t timeouts; /* that have fired in this barrier; clock of late[] */
-	uint32_t nlate;
-	struct nbnic_late late[NBAR_LATE_MAX];
-	char alg[NBAR_NAME_MAX];
-	uint32_t npeer, npeer_max, nconnected;
+	struct nbfw_state *state;     /* NULL: "signal" */
+	const struct nbar_plan *plan; /* NULL: "signal" */
 	struct nbnic_peer *peer;      /* sorted by rank, but "signal": in connect order */
 	uint16_t *send_peer;          /* peer of each send of the plan */
-	const struct nbar_plan *plan; /* NULL: "signal" */
-	struct nbfw_state *state;     /* NULL: "signal" */
+	uint32_t *recv_nic;           /* the NIC that each slot is filled from: nbnic_addr_hash */
+	uint64_t deadline;            /* of the armed timer, or of the lingering */
+	/* The next 64: what an event needs. */
+	uint32_t port, cell;
+	uint32_t posted; /* epoch up to which the host has arrived */
+	uint8_t life;    /* enum nbar_group_life */
+	bool is_signal;  /* raw messages: no plan, no state */
+	bool armed;
+	bool pull_heard;              /* the job has come to the slots that were heard */
+	uint16_t token_at, token_end; /* sends of the last epoch started that are still to go out */
+	uint16_t abort_at, abort_end; /* sends to abort; once, as a failure is final */
+	uint32_t timeouts;            /* that have fired in this barrier; clock of late[] */
+	uint32_t nlate;
+	struct nbnic_link send; /* in nic.sends: has frames to send, or barriers to start */
+	struct nbnic_link pull; /* in nic.pulls: has slots to ask for */
+	/* The rest. */
+	uint16_t pull_first, pull_end; /* the slots that the job is about */
+	uint16_t pull_left;            /* slots that the job may still ask for */
+	uint16_t pull_span;            /* slots that its pass has not looked at */
+	uint16_t pull_at[2];           /* where each pass goes on: silent slots, heard ones */
+	uint16_t *recv_peer;           /* peer of each slot */
+	struct nbnic_link linger;      /* in nic.linger, in the order of closing */
+	uint32_t bytes;                /* of the block */
+	uint32_t size, digest;
+	uint32_t npeer, npeer_max, nconnected;
+	struct nbnic_late late[NBAR_LATE_MAX];
+	char alg[NBAR_NAME_MAX];
 };
+_Static_assert(sizeof(void *) != 8 || offsetof(struct nbnic_group, port) == 64, "the first line");
 
 struct nbnic_ops {
 	/* Sends one token; it may be lost, but must leave at once: no batching. False: the wire has
@@ -102,23 +119,51 @@ struct nbnic_config {
 #define NBNIC_PULL_NS_DEFAULT UINT64_C(1000000)
 #define NBNIC_BUDGET_NS_DEFAULT UINT64_C(4000000000)
 
+/* When a NIC of peers was last heard: a frame with a right cookie came from it. */
+struct nbnic_heard {
+	uint32_t nic;  /* nbnic_addr_hash */
+	uint32_t time; /* now >> NBNIC_HEARD_SHIFT */
+};
+#define NBNIC_HEARD_SHIFT 20u
+
 struct nbnic {
 	const struct nbnic_ops *ops;
 	void *ctx;
+	/* The budget of this turn: what is left. */
+	uint32_t turn;
+	uint32_t turn_left, inline_left, strangers_left;
+	bool full; /* the wire has refused a frame in this turn: the queues wait for the next */
+	bool sweeping;
 	uint16_t wire;
+	uint64_t due;        /* no armed timer is due before */
+	uint64_t sweep_next; /* when the next sweep over the timers may begin */
+	uint32_t sweep_at;   /* the next index to look at, while sweeping */
+	uint32_t pull_left;  /* PULLs that may go out before pull_next */
+	uint64_t pull_next;
+	uint64_t pace_ns; /* half of pull_ns */
 	struct nbnic_addr addr;
 	uint64_t interval[NBFW_WINDOW]; /* first window's, by tries; their sum is the budget */
 	uint64_t budget_ns;             /* later windows share it out evenly */
 	uint32_t nopen, nlinger;
 	uint64_t linger_bytes, linger_bytes_max;
-	uint32_t high; /* one beyond the highest index in use: ticks look no further */
+	uint32_t high;  /* one beyond the highest index in use */
+	uint32_t fresh; /* indices from here on were never used */
+	uint32_t nfree; /* in free[]: others that are not in use */
 	uint64_t counter[NBAR_COUNTER_END];
+	struct nbnic_link linger;
+	struct nbnic_rota sends, pulls;
+	struct nbnic_share {
+		uint32_t turn; /* left is for this turn; for any other it is NBNIC_PORT_INLINE */
+		uint32_t left;
+	} share[NBNIC_PORTS_MAX];
+	struct nbnic_heard heard[NBNIC_HEARD_MAX];
 	uint16_t generation[NBNIC_HANDLES];
+	uint16_t free[NBNIC_HANDLES];
 	struct nbnic_group *group[NBNIC_HANDLES];
 };
 
-/* Prepares a NIC that has no groups. wire and addr go into every blob it gives out. -EINVAL:
- * pull_ns is 0, or budget_ns less than NBFW_WINDOW times as long. */
+/* Prepares a NIC that has no groups; it cannot be moved from here on. wire and addr go into every
+ * blob it gives out. -EINVAL: pull_ns is 0, or budget_ns less than NBFW_WINDOW times as long. */
 int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16_t wire,
 	       const struct nbnic_addr *addr, const struct nbnic_config *config);
 
@@ -145,7 +190,7 @@ int nbnic_group_build(const struct nbnic_open *arg, void *block, struct nbnic_gr
 
 /*
  * Opens it: frames for it are taken from here on, and its block belongs to the NIC until
- * ops.release. -ENOSPC: NBAR_GROUPS_MAX are open.
+ * ops.release. -ENOSPC: NBNIC_GROUPS_MAX are open. -EINVAL: no port has such a number.
  */
 int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g);
 
@@ -192,7 +237,8 @@ void nbnic_fini(struct nbnic *nic);
 /* The host's start token: it has arrived at all barriers up to epoch `posted`. */
 void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, uint64_t now);
 
-/* The host sends a raw message to a peer of a "signal" group. False: the wire has no room. */
+/* The host sends a raw message to a peer of a "signal" group. False: the wire has no room, or the
+ * port has used up its share of this turn; the caller keeps the message and tries again. */
 bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 		  const uint32_t word[NBAR_SIGNAL_WORDS]);
 
@@ -200,9 +246,15 @@ bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struct nbfw_token *t,
 		   uint64_t now);
 
-/* Fires timers that are due and ends lingering; call it about every pull_ns / 2. Looks at every
- * group, so not more often. */
-void nbnic_tick(struct nbnic *nic, uint64_t now);
+/*
+ * Ends a turn: call it after the frames and doorbells of each. A bounded slice of timers, PULLs,
+ * sends and starts that wait, and of groups whose lingering is over; a few ns if there is none.
+ * True: something was done.
+ */
+bool nbnic_work(struct nbnic *nic, uint64_t now);
+
+/* When nbnic_work is due next, although nothing comes in: 0: at once; UINT64_MAX: never. */
+uint64_t nbnic_next(const struct nbnic *nic);
 
 /* Fills what the NIC knows of a group; pid and uid are left to the port. */
 void nbnic_group_info(const struct nbnic_group *g, struct nbar_group_info *out);

@@ -1,20 +1,61 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nic_internal.h - what nic.c and admin.c share; nobody else includes it. */
+/*
+ * nic_internal.h - what the files of the NIC loop share; nobody else includes it.
+ *
+ * send.c sends; nic.c turns events into actions and calls send.c; group.c makes and ends groups and
+ * calls both; turn.c, the scheduler, calls all of them. No file calls one that comes after it.
+ */
 #ifndef NBNIC_INTERNAL_H
 #define NBNIC_INTERNAL_H
 
 #include "nic.h"
+
+#define NBNIC_CONTAINER(link, member) \
+	((struct nbnic_group *)(void *)((char *)(link)-offsetof(struct nbnic_group, member)))
+
+/* send.c */
+
+/* Sends one frame if the wire has room, and counts it; else no other is tried in this turn. */
+bool nbnic_transmit(struct nbnic *nic, const struct nbnic_addr *to, const struct nbfw_token *t,
+		    enum nbar_counter counter);
+
+/* Sends tokens and aborts that wait, `limit` at most, while the turn has room. Returns how many of
+ * the sends are done with. */
+uint32_t nbnic_send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit);
+
+/* Sends what an action asks for: at once, as far as the budgets go; the rest is queued. */
+void nbnic_send(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a);
+
+/* Frames that the groups of a port may still send within events of this turn. */
+uint32_t *nbnic_share_left(struct nbnic *nic, uint32_t port);
+
+/* Answers a PULL to where it came from, or drops the answer. */
+void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action *a,
+		      const struct nbfw_token *pull, const struct nbnic_addr *from);
+
+/* Begins a job: asks for the missing slots in [first, end). It replaces the one before. */
+void nbnic_pull_begin(struct nbnic *nic, struct nbnic_group *g, uint32_t first, uint32_t end);
+
+/* Goes on with the job: asks for at most `limit` slots. Returns how many; the job is out when
+ * pull_left is 0. */
+uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit);
+
+/* nic.c */
 
 /* Feeds one event to the engine of a group and carries out what it answers. `from` is where the
  * event came from, for the reply to a PULL; NULL for all others. */
 void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_event *ev,
 		const struct nbnic_addr *from, uint64_t now);
 
-/* Starts what the host has posted, as far as it can be started. */
-void nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint64_t now);
+/* Arms the timer of a group, for the interval of its tries and a little more. */
+void nbnic_arm(struct nbnic *nic, struct nbnic_group *g, uint64_t extra, uint64_t now);
 
-/* Index of the peer with this rank (groups with a plan), or npeer. */
-uint32_t nbnic_peer_find(const struct nbnic_group *g, uint32_t rank);
+/* Starts what the host has posted, as far as it can be started: `limit` barriers at most, the rest
+ * is queued. Returns how many. */
+uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now);
+#define NBNIC_STARTS_A_CALL 16u
+
+/* group.c */
 
 /* Gives the block of a group back to the port and frees its handle. */
 void nbnic_group_release(struct nbnic *nic, uint32_t index);
@@ -22,6 +63,45 @@ void nbnic_group_release(struct nbnic *nic, uint32_t index);
 static inline uint32_t nbnic_index(uint32_t handle)
 {
 	return handle & 0xffff;
+}
+
+static inline uint64_t nbnic_interval(const struct nbnic *nic, const struct nbfw_state *s)
+{
+	return s->tries < NBFW_WINDOW ? nic->interval[s->tries] : nic->budget_ns / NBFW_WINDOW;
+}
+
+static inline bool nbnic_sends_wait(const struct nbnic_group *g)
+{
+	return g->token_at != g->token_end || g->abort_at != g->abort_end;
+}
+
+/* True if a barrier that the host has posted can start: the sends of the last one must be out. */
+static inline bool nbnic_may_start(const struct nbnic_group *g)
+{
+	return g->life == NBAR_LIFE_CONNECTED && !g->state->running &&
+	       g->state->cause == NBAR_STATUS_OK && g->state->epoch != g->posted &&
+	       g->token_at == g->token_end;
+}
+
+/* Names a NIC by its address; never 0. FNV-1a, but by words of 32 bits, the upper half mixed in. */
+static inline uint32_t nbnic_addr_hash(const struct nbnic_addr *a)
+{
+	uint32_t hash = UINT32_C(2166136261), word;
+
+	for (uint32_t i = 0; i < NBNIC_ADDR_SIZE; i += 4) {
+		__builtin_memcpy(&word, a->byte + i, 4);
+		hash = (hash ^ word) * UINT32_C(16777619);
+		hash ^= hash >> 15;
+	}
+	return hash | 1;
+}
+
+static inline void nbnic_note_heard(struct nbnic *nic, uint32_t hash, uint64_t now)
+{
+	struct nbnic_heard *h = &nic->heard[hash / 2 % NBNIC_HEARD_MAX];
+
+	h->nic = hash;
+	h->time = (uint32_t)(now >> NBNIC_HEARD_SHIFT);
 }
 
 #endif

@@ -93,7 +93,7 @@ static void for_blobs(struct connect_call *call, nbnic_fn *fn)
 static bool blob_is_ours(const struct wire_base *w, const struct nbar_blob *blob,
 			 struct nbnic_addr *addr, uint32_t *rank)
 {
-	return nbnic_blob_addr(blob, (uint16_t)w->ops->kind, addr, rank);
+	return nbnic_blob_addr(blob, w->kind, addr, rank);
 }
 
 /* Has the wire make ready for the NICs that the blobs name. *begun: for how many it did. */

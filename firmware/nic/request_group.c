@@ -70,6 +70,7 @@ static int check_algorithm(struct nbnic_request *r, const struct nbar_req_group_
 			   struct wanted *w)
 {
 	const struct nbnic_platform *platform = r->device->platform;
+	const struct nbfw_alg_row *row;
 	char name[NBAR_NAME_MAX];
 	int rc;
 
@@ -81,31 +82,33 @@ static int check_algorithm(struct nbnic_request *r, const struct nbar_req_group_
 					  NBAR_NAME_MAX - 1, name);
 	/* All members must come to the same algorithm: connect sees to that. */
 	w->name = NULL;
-	if (platform->algorithm && nbnic_text_same(req->alg, "auto"))
+	if (platform->algorithm && nbnic_text_same(req->alg, NBFW_ALG_AUTO))
 		w->name = platform->algorithm(r->device->ctx, req->size);
 	if (!w->name)
 		w->name = req->alg;
 	rc = nbfw_alg_parse(w->name, &w->kind);
-	if (rc == -NBAR_ERANGE)
-		return nbnic_request_fail(r, rc, "algorithm \"%s\": its number goes from 1 to %u",
-					  name, NBFW_WAYS_MAX);
+	if (rc == -NBAR_ERANGE) {
+		row = nbfw_alg_row(nbfw_alg_find(w->name));
+		return nbnic_request_fail(r, rc, "algorithm \"%s\": %s of %s%s goes from %u to %u",
+					  name, row->param + 1, row->name, row->param, row->low,
+					  row->high);
+	}
 	if (rc < 0)
-		return nbnic_request_fail(
-			r, rc,
-			"unknown algorithm \"%s\"; this NIC knows auto, pairwise, "
-			"dissemination, dissemination:N, mcs, tournament, binomial, "
-			"linear, custom and signal",
-			name);
-	if (w->kind.kind == NBFW_ALG_LINEAR && req->size > NBFW_LINEAR_MAX)
-		return nbnic_request_fail(
-			r, -NBAR_ERANGE,
-			"size %u: a linear barrier has at most %u ranks, as its root "
-			"talks to all; use mcs, tournament or binomial",
-			req->size, NBFW_LINEAR_MAX);
+		return nbnic_request_fail(r, rc,
+					  "unknown algorithm \"%s\"; this NIC knows " NBFW_ALG_NAMES
+					  ", " NBFW_ALG_CUSTOM_NAME " and " NBFW_ALG_SIGNAL_NAME,
+					  name);
+	row = nbfw_alg_row(w->kind.kind);
+	if (req->size > row->limit)
+		return nbnic_request_fail(r, -NBAR_ERANGE,
+					  "size %u: a group with the algorithm %s has at most %u "
+					  "ranks; use " NBFW_ALG_AUTO,
+					  req->size, row->name, row->limit);
 	if (req->plan_length > 0 && w->kind.kind != NBFW_ALG_CUSTOM)
 		return nbnic_request_fail(r, -NBAR_EINVAL,
 					  "algorithm \"%s\" makes its own plan, but one came "
-					  "along; ask for \"custom\" to have it used",
+					  "along; ask for \"" NBFW_ALG_CUSTOM_NAME
+					  "\" to have it used",
 					  name);
 	return 0;
 }
@@ -129,10 +132,20 @@ static int check_open(struct nbnic_request *r, const struct nbar_req_group_open 
 
 static int check_plan(struct nbnic_request *r, const struct nbar_req_group_open *req)
 {
+	const struct nbnic_device *d = r->device;
 	const struct nbar_plan *plan = (const void *)(req + 1);
+	size_t words = nbfw_plan_scratch(req->plan_length) + 1;
+	uint64_t *scratch = d->platform->alloc(d->ctx, words * sizeof(*scratch));
 	const char *why;
-	int rc = nbfw_plan_check(plan, req->plan_length, &why);
+	int rc;
 
+	if (!scratch)
+		return nbnic_request_fail(r, -NBAR_ENOMEM,
+					  "%s has no memory to check a plan of %u bytes; close "
+					  "groups, or use another NIC",
+					  d->name, req->plan_length);
+	rc = nbfw_plan_check(plan, req->plan_length, scratch, &why);
+	d->platform->free(d->ctx, scratch);
 	if (rc < 0)
 		return nbnic_request_fail(r, rc, "the plan of rank %u is refused: %s", req->rank,
 					  why);
@@ -144,7 +157,7 @@ static int check_plan(struct nbnic_request *r, const struct nbar_req_group_open 
 	return 0;
 }
 
-/* Yields the plan of a group: that of the request, a new one to be freed, or NULL ("signal"). */
+/* Yields the plan of a group: that of the request, a new one to be freed, or NULL (messages). */
 static int make_plan(struct nbnic_request *r, const struct nbar_req_group_open *req,
 		     struct nbfw_alg kind, const struct nbar_plan **plan, void **to_free)
 {

@@ -30,7 +30,7 @@ int nbnic_request_nic_stat(struct nbnic_request *r)
 	struct stat_call call = { .device = d, .out = nbnic_request_reply(r, sizeof(*call.out)) };
 
 	nbnic_text_copy(call.out->nic, sizeof(call.out->nic), d->name);
-	nbnic_text_copy(call.out->wire, sizeof(call.out->wire), d->wire->ops->name);
+	nbnic_text_copy(call.out->wire, sizeof(call.out->wire), d->wire->name);
 	nbnic_text_copy(call.out->address, sizeof(call.out->address), d->wire->text);
 	call.out->pid = d->pid;
 	nbnic_request_call(d, run_nic_stat, &call);

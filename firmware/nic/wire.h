@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wire.h - what a soft NIC asks of a wire. A new wire is one file and one line in wires[].
+ * wire.h - what a soft NIC asks of a wire, and what a wire may ask of its platform.
+ *
+ * Included by every wire and by every platform. A wire sees nic.h and log.h of the firmware, and no
+ * header of a platform. wires.h has the registry of all wires.
  *
  * All calls come from the polling thread, except open and close, which come before it starts and
  * after it ends, and those that are said to come from the control thread.
@@ -10,32 +13,43 @@
 
 #include "nbar_abi.h"
 #include "nic.h"
+#include "platform.h"
 
-/* Wire kinds as they stand in blobs. Never reuse a number. */
-enum wire_kind { WIRE_RING = 1, WIRE_DPDK = 2, WIRE_UDP = 3, WIRE_VERBS = 4, WIRE_TEST = 255 };
+#define WIRE_KIND_TEST 255u /* of the wires of test programs */
 
-struct mailbox;
+typedef nbnic_fn wire_fn;
+/* Value of a key, or NULL if it is not given. */
+typedef const char *wire_option(void *args, const char *key);
 
+/* One NIC's end of a wire; each wire has its own struct, which begins with this one. */
 struct wire_base {
-	const struct wire_ops *ops;
-	struct nbnic_addr addr; /* set by open */
-	char text[64];          /* address for people; set by open */
-	uint64_t errors;    /* frames the wire did not take; the loop moves it to the counters */
+	const struct wire_ops *ops; /* set by wires_open */
+	const char *name;           /* of the wire; set by wires_open */
+	uint16_t kind;              /* as it stands in blobs; set by wires_open */
+	struct nbnic_addr addr;     /* set by open */
+	char text[64];              /* address for people; set by open */
+	/* The platform moves these to the counters of the NIC, and sets them to 0. */
+	uint64_t errors;    /* frames the wire did not take */
 	uint64_t malformed; /* frames that did not unpack */
+	uint64_t drops;     /* frames that the receive queue had no room for */
+	uint64_t refused;   /* times that transmit had no room for a frame */
 	uint64_t writes;    /* frames that went as RDMA writes */
-	struct mailbox *mailbox; /* set by nicd_add: from the control thread to the polling one */
-	int fd;                  /* with ops->serve: readable when it is to be called */
+	int fd;             /* with ops->serve: readable when it is to be called */
+	/*
+	 * Control thread: has fn(arg, now) run where no call of the polling thread is under way,
+	 * and returns when it is done. Set by the platform, before the first call of peer_begin or
+	 * serve.
+	 */
+	void (*call)(struct wire_base *w, wire_fn *fn, void *arg);
+	void *platform; /* for the platform's own use */
 };
 
 struct wire_ops {
-	const char *name;
-	enum wire_kind kind;
 	/*
-	 * nic: its name. Options come one by one from --nic: value of key, or NULL if not given.
-	 * Errors are reported by log_error(), with what to do; returns 0 or negative errno.
+	 * nic: its name. Keys come one by one from --nic, by option(args, key). Errors are reported
+	 * by log_error(), with what to do; returns 0 or negative errno.
 	 */
-	int (*open)(const char *nic, const char *(*option)(void *args, const char *key), void *args,
-		    struct wire_base **out);
+	int (*open)(const char *nic, wire_option *option, void *args, struct wire_base **out);
 	void (*close)(struct wire_base *w);
 	/* Takes what has come in, at most `budget` frames (at least 1), and calls nbnic_receive for
 	 * each; returns how many. */
@@ -44,7 +58,6 @@ struct wire_ops {
 	 * may succeed. What can never succeed is counted in base.errors, and true. */
 	bool (*transmit)(struct wire_base *w, const struct nbnic_addr *to,
 			 const struct nbfw_token *t);
-	const char *const *options; /* keys that open understands, NULL-terminated */
 	/*
 	 * Control thread; all NULL, or none. A group is about to have this peer, or has it no more:
 	 * what takes long is done here, so that transmit has only to send. As many ends as begins.
@@ -56,7 +69,5 @@ struct wire_ops {
 	/* In a child of fork(), where nobody uses the wire: closes its descriptors, no more. */
 	void (*forked)(struct wire_base *w);
 };
-
-extern const struct wire_ops wire_ring_ops, wire_dpdk_ops, wire_udp_ops, wire_verbs_ops;
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
 #include <rte_mbuf.h>
@@ -19,7 +20,15 @@
 
 #define ETHER_TYPE 0x88B5u /* IEEE 802: for local experiments */
 #define BURST 32u
-#define DESCRIPTORS 256u
+#define RX_DESCRIPTORS_MAX 4096u /* where the device gives so many */
+#define DESCRIPTORS 256u         /* to send; and to receive where the device does not say */
+#define LIMIT_UNSAID UINT16_MAX  /* what ethdev has for a device that does not say */
+#define STATISTICS_NS UINT64_C(100000000) /* between two looks at the device's counters */
+/* net_af_xdp of DPDK 22.11 keeps 2048 buffers in its fill queue whatever it is asked for, and gives
+ * sent ones back only when its completion queue of 2048 is half full: with fewer in the pool it
+ * does not start, or stops. */
+#define AF_XDP_NAME "net_af_xdp"
+#define AF_XDP_BUFFERS (3u * 2048u)
 #define SEND_TRIES 8u /* a full queue may be emptied meanwhile */
 
 #define LOOP 1024u /* frames on the way from a NIC to itself; a power of two */
@@ -30,6 +39,8 @@ struct dpdk_wire {
 	struct wire_base base;
 	uint16_t port;
 	struct rte_ether_addr mac;
+	uint64_t look_at; /* when the device's counters are read again */
+	uint64_t missed;  /* frames that it had dropped by the last time */
 	/* Two ports of one NIC may be members of one group, and no switch sends a frame back. */
 	uint32_t loop_head, loop_tail;
 	struct nbfw_token loop[LOOP];
@@ -39,13 +50,48 @@ static struct rte_mempool *pool; /* of all NICs */
 static uint32_t nwire;
 static bool taken[RTE_MAX_ETHPORTS];
 
+/* Descriptors to receive: as many as the device gives, since peers may send all at once. */
+static uint16_t rx_descriptors(const struct rte_eth_dev_info *info)
+{
+	const uint16_t limit = info->rx_desc_lim.nb_max;
+
+	if (limit == LIMIT_UNSAID)
+		return DESCRIPTORS;
+	return limit < RX_DESCRIPTORS_MAX ? limit : RX_DESCRIPTORS_MAX;
+}
+
+/* Buffers that a device may hold at the same time. */
+static uint32_t buffers_of(uint16_t port)
+{
+	struct rte_eth_dev_info info;
+
+	if (rte_eth_dev_info_get(port, &info) < 0)
+		return 2 * DESCRIPTORS;
+	if (strncmp(info.driver_name, AF_XDP_NAME, strlen(AF_XDP_NAME)) == 0)
+		return AF_XDP_BUFFERS;
+	return (uint32_t)rx_descriptors(&info) + DESCRIPTORS;
+}
+
 static int pool_make(void)
 {
-	uint32_t n = rte_eth_dev_count_avail() * (2 * DESCRIPTORS + 2 * BURST) + BURST;
+	/*
+	 * Buffers lie close to each other wherever devices see the addresses that we see. Else DPDK
+	 * keeps them from crossing pages, which without hugepages means one on each page; and
+	 * net_af_xdp would lose what lies beyond n times the size of a buffer.
+	 */
+	const unsigned flags =
+		rte_eal_iova_mode() == RTE_IOVA_VA ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0;
+	const size_t room = RTE_MBUF_DEFAULT_BUF_SIZE;
+	uint32_t n = BURST;
 
+	for (uint16_t port = 0; port < RTE_MAX_ETHPORTS; port++)
+		if (rte_eth_dev_is_valid_port(port))
+			n += buffers_of(port) + 2 * BURST;
 	if (!pool)
-		pool = rte_pktmbuf_pool_create("frames", n, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
-					       SOCKET_ID_ANY);
+		pool = rte_mempool_create("frames", n, sizeof(struct rte_mbuf) + room, 0,
+					  sizeof(struct rte_pktmbuf_pool_private),
+					  rte_pktmbuf_pool_init, NULL, rte_pktmbuf_init, NULL,
+					  SOCKET_ID_ANY, flags);
 	return pool ? 0 : -ENOMEM;
 }
 
@@ -79,11 +125,16 @@ static int port_start(uint16_t port)
 {
 	const struct rte_eth_conf conf = { 0 };
 	unsigned socket = (unsigned)rte_eth_dev_socket_id(port);
+	struct rte_eth_dev_info info;
 	uint16_t nrx = DESCRIPTORS, ntx = DESCRIPTORS;
-	int rc = rte_eth_dev_configure(port, 1, 1, &conf);
+	int rc = rte_eth_dev_info_get(port, &info);
 
 	if (rc == 0)
+		rc = rte_eth_dev_configure(port, 1, 1, &conf);
+	if (rc == 0) {
+		nrx = rx_descriptors(&info);
 		rc = rte_eth_dev_adjust_nb_rx_tx_desc(port, &nrx, &ntx);
+	}
 	if (rc == 0)
 		rc = rte_eth_rx_queue_setup(port, 0, nrx, socket, NULL, pool);
 	if (rc == 0)
@@ -108,8 +159,7 @@ static void describe(struct dpdk_wire *w, const char *nic)
 			  name);
 }
 
-static int dpdk_open(const char *nic, const char *(*option)(void *args, const char *key),
-		     void *args, struct wire_base **out)
+static int dpdk_open(const char *nic, wire_option *option, void *args, struct wire_base **out)
 {
 	struct dpdk_wire *w;
 	uint16_t port;
@@ -137,7 +187,6 @@ static int dpdk_open(const char *nic, const char *(*option)(void *args, const ch
 	taken[port] = true;
 	nwire++;
 	w->port = port;
-	w->base.ops = &wire_dpdk_ops;
 	memcpy(w->base.addr.byte, w->mac.addr_bytes, RTE_ETHER_ADDR_LEN);
 	describe(w, nic);
 	*out = &w->base;
@@ -181,17 +230,12 @@ static void take(struct dpdk_wire *w, struct rte_mbuf *m, struct nbnic *nic, uin
 	nbnic_receive(nic, &from, &t, now);
 }
 
-static unsigned dpdk_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
+/* What the NIC has sent to itself, at most so many. */
+static unsigned take_own(struct dpdk_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
 {
-	struct dpdk_wire *w = (struct dpdk_wire *)base;
-	struct rte_mbuf *m[BURST];
-	uint16_t n = rte_eth_rx_burst(w->port, 0, m, (uint16_t)(budget < BURST ? budget : BURST));
+	unsigned n = 0;
 
-	for (uint16_t i = 0; i < n; i++) {
-		take(w, m[i], nic, now);
-		rte_pktmbuf_free(m[i]);
-	}
-	for (uint32_t end = w->loop_tail; w->loop_head != end && n < budget; n++) {
+	for (uint32_t end = w->loop_tail; w->loop_head != end && n < most; n++) {
 		struct nbfw_token t = w->loop[w->loop_head++ % LOOP];
 
 		nbnic_receive(nic, &w->base.addr, &t, now);
@@ -199,10 +243,48 @@ static unsigned dpdk_poll(struct wire_base *base, struct nbnic *nic, uint64_t no
 	return n;
 }
 
+/* Frames that the device had no room or no buffer for. */
+static void count_missed(struct dpdk_wire *w)
+{
+	struct rte_eth_stats s;
+	uint64_t missed;
+
+	if (rte_eth_stats_get(w->port, &s) < 0)
+		return;
+	missed = s.imissed + s.rx_nombuf;
+	if (missed > w->missed)
+		w->base.drops += missed - w->missed;
+	w->missed = missed;
+}
+
+static unsigned dpdk_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
+{
+	struct dpdk_wire *w = (struct dpdk_wire *)base;
+	struct rte_mbuf *m[BURST];
+	unsigned n = take_own(w, nic, now, (budget + 1) / 2);
+	uint16_t most, got;
+
+	if (now >= w->look_at) {
+		w->look_at = now + STATISTICS_NS;
+		count_missed(w);
+	}
+	for (got = most = 0; n < budget && got == most; n += got) {
+		most = (uint16_t)(budget - n < BURST ? budget - n : BURST);
+		got = rte_eth_rx_burst(w->port, 0, m, most);
+		for (uint16_t i = 0; i < got; i++) {
+			take(w, m[i], nic, now);
+			rte_pktmbuf_free(m[i]);
+		}
+	}
+	return n;
+}
+
 static bool to_itself(struct dpdk_wire *w, const struct nbfw_token *t)
 {
-	if (w->loop_tail - w->loop_head == LOOP)
+	if (w->loop_tail - w->loop_head == LOOP) {
+		w->base.refused++;
 		return false;
+	}
 	w->loop[w->loop_tail++ % LOOP] = *t;
 	return true;
 }
@@ -214,12 +296,13 @@ static bool dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	struct rte_ether_hdr *eth;
 	struct rte_mbuf *m;
 
-	if (memcmp(to->byte, w->mac.addr_bytes, RTE_ETHER_ADDR_LEN) == 0) {
+	if (memcmp(to->byte, w->mac.addr_bytes, RTE_ETHER_ADDR_LEN) == 0)
 		return to_itself(w, t);
-	}
 	m = rte_pktmbuf_alloc(pool);
-	if (!m)
+	if (!m) {
+		w->base.refused++;
 		return false;
+	}
 	eth = (void *)rte_pktmbuf_append(m, FRAME_LENGTH); /* a new mbuf has the room */
 	memcpy(eth->dst_addr.addr_bytes, to->byte, RTE_ETHER_ADDR_LEN);
 	eth->src_addr = w->mac;
@@ -229,17 +312,13 @@ static bool dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		if (rte_eth_tx_burst(w->port, 0, &m, 1) == 1)
 			return true;
 	rte_pktmbuf_free(m);
+	w->base.refused++;
 	return false;
 }
 
-static const char *const dpdk_options[] = { "port", "dev", NULL };
-
 const struct wire_ops wire_dpdk_ops = {
-	.name = "dpdk",
-	.kind = WIRE_DPDK,
 	.open = dpdk_open,
 	.close = dpdk_close,
 	.poll = dpdk_poll,
 	.transmit = dpdk_transmit,
-	.options = dpdk_options,
 };

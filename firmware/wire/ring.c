@@ -22,7 +22,6 @@
 #include "wire.h"
 
 #define RING_SIZE 65536u /* frames that may be on their way */
-#define BURST 64u
 
 struct ring_frame {
 	uint16_t src, dst; /* indices of NICs */
@@ -66,8 +65,7 @@ static void ring_close(struct wire_base *base)
 	}
 }
 
-static int ring_open(const char *nic, const char *(*option)(void *args, const char *key),
-		     void *args, struct wire_base **out)
+static int ring_open(const char *nic, wire_option *option, void *args, struct wire_base **out)
 {
 	struct ring_wire *w = calloc(1, sizeof(*w));
 	struct ring_addr addr;
@@ -95,7 +93,6 @@ static int ring_open(const char *nic, const char *(*option)(void *args, const ch
 	addr.index = w->index = nwire;
 	memcpy(w->base.addr.byte, &addr, sizeof(addr));
 	snprintf(w->base.text, sizeof(w->base.text), "ring:%u", nwire);
-	w->base.ops = &wire_ring_ops;
 	wires[nwire++] = w;
 	*out = &w->base;
 	return 0;
@@ -119,8 +116,8 @@ static unsigned ring_poll(struct wire_base *base, struct nbnic *nic, uint64_t no
 	w->nic = nic;
 	if (rte_ring_empty(ring))
 		return 0;
-	n = rte_ring_dequeue_zc_burst_elem_start(ring, sizeof(struct ring_frame),
-						 budget < BURST ? budget : BURST, &at, NULL);
+	n = rte_ring_dequeue_zc_burst_elem_start(ring, sizeof(struct ring_frame), budget, &at,
+						 NULL);
 	for (unsigned i = 0; i < n; i++)
 		ring_receive(i < at.n1 ? (const struct ring_frame *)at.ptr1 + i
 				       : (const struct ring_frame *)at.ptr2 + (i - at.n1),
@@ -144,8 +141,10 @@ static bool ring_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		w->base.errors++;
 		return true;
 	}
-	if (rte_ring_enqueue_zc_bulk_elem_start(ring, sizeof(*f), 1, &at, NULL) == 0)
+	if (rte_ring_enqueue_zc_bulk_elem_start(ring, sizeof(*f), 1, &at, NULL) == 0) {
+		w->base.refused++;
 		return false;
+	}
 	f = at.ptr1;
 	f->src = (uint16_t)w->index;
 	f->dst = (uint16_t)addr.index;
@@ -154,14 +153,9 @@ static bool ring_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	return true;
 }
 
-static const char *const ring_options[] = { NULL };
-
 const struct wire_ops wire_ring_ops = {
-	.name = "ring",
-	.kind = WIRE_RING,
 	.open = ring_open,
 	.close = ring_close,
 	.poll = ring_poll,
 	.transmit = ring_transmit,
-	.options = ring_options,
 };

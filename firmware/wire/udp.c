@@ -6,6 +6,8 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -19,7 +21,7 @@
 
 #define BURST 32u
 #define ROOM (NBFW_FRAME_SIZE + 16) /* of a datagram that is too long, the beginning is enough */
-#define RECEIVE_BUFFER (4 << 20)    /* wanted; the kernel gives what it allows */
+#define RECEIVE_BUFFER (16 << 20)   /* wanted; the kernel gives what it allows */
 
 union udp_name {
 	struct sockaddr any;
@@ -32,10 +34,12 @@ struct udp_wire {
 	int fd;
 	uint32_t scope; /* of a link-local address */
 	sa_family_t family;
+	uint32_t dropped; /* by the socket's receive queue, as last told */
 	struct mmsghdr msg[BURST];
 	struct iovec iov[BURST];
 	union udp_name from[BURST];
 	uint8_t frame[BURST][ROOM];
+	uint8_t control[BURST][CMSG_SPACE(sizeof(uint32_t))] __attribute__((aligned(8)));
 };
 
 /* An address: 4 or 6, 0, port (2 bytes), IP address (4 or 16), as they stand on the wire. */
@@ -130,6 +134,28 @@ static void name_show(const union udp_name *n, char *text, size_t size)
 			 ntohs(n->in6.sin6_port));
 }
 
+/* An IPv4 address of this machine, any port: that of the first interface that others can reach. */
+static void bind_default(char *out, size_t size)
+{
+	struct ifaddrs *list = NULL;
+	char ip[INET_ADDRSTRLEN] = "127.0.0.1";
+	bool found = false;
+
+	if (getifaddrs(&list) < 0)
+		list = NULL;
+	for (struct ifaddrs *i = list; i && !found; i = i->ifa_next) {
+		const struct sockaddr_in *in = (const void *)i->ifa_addr;
+
+		found = in && in->sin_family == AF_INET && (i->ifa_flags & IFF_RUNNING) &&
+			!(i->ifa_flags & IFF_LOOPBACK);
+		if (found)
+			inet_ntop(AF_INET, &in->sin_addr, ip, sizeof(ip));
+	}
+	if (list)
+		freeifaddrs(list);
+	snprintf(out, size, "%s:0", ip);
+}
+
 /* Binds the socket and finds out what peers are to be told. */
 static int udp_bind(struct udp_wire *w, const char *nic, const char *bind_to, const char *address)
 {
@@ -154,7 +180,10 @@ static int udp_bind(struct udp_wire *w, const char *nic, const char *bind_to, co
 		log_error("nic %s: bind=%s: %s", nic, bind_to, strerror(-rc));
 		return rc;
 	}
-	(void)setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+	/* Beyond the limit of the machine, net.core.rmem_max, where we may. */
+	if (setsockopt(w->fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)) < 0)
+		(void)setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+	(void)setsockopt(w->fd, SOL_SOCKET, SO_RXQ_OVFL, &one, sizeof(one));
 	if (!address && is_wildcard(&self)) {
 		log_error(
 			"nic %s: bind=%s is every address of this machine; say which one peers are to "
@@ -202,23 +231,18 @@ static void udp_forked(struct wire_base *base)
 	close(((struct udp_wire *)base)->fd);
 }
 
-static int udp_open(const char *nic, const char *(*option)(void *args, const char *key), void *args,
-		    struct wire_base **out)
+static int udp_open(const char *nic, wire_option *option, void *args, struct wire_base **out)
 {
 	const char *bind_to = option(args, "bind");
-	struct udp_wire *w;
+	char otherwise[INET_ADDRSTRLEN + 8];
+	struct udp_wire *w = calloc(1, sizeof(*w));
 	int rc;
 
-	if (!bind_to) {
-		log_error("nic %s: wire udp needs bind=ADDRESS:PORT", nic);
-		return -EINVAL;
-	}
-	w = calloc(1, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
-	w->base.ops = &wire_udp_ops;
 	w->fd = -1;
-	rc = udp_bind(w, nic, bind_to, option(args, "address"));
+	bind_default(otherwise, sizeof(otherwise));
+	rc = udp_bind(w, nic, bind_to ? bind_to : otherwise, option(args, "address"));
 	if (rc < 0) {
 		udp_close(&w->base);
 		return rc;
@@ -228,22 +252,40 @@ static int udp_open(const char *nic, const char *(*option)(void *args, const cha
 		w->msg[i].msg_hdr.msg_iov = &w->iov[i];
 		w->msg[i].msg_hdr.msg_iovlen = 1;
 		w->msg[i].msg_hdr.msg_name = &w->from[i];
+		w->msg[i].msg_hdr.msg_control = w->control[i];
 	}
 	*out = &w->base;
 	return 0;
 }
 
-static unsigned udp_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
+/* With a datagram comes how many the receive queue has dropped since the socket was made, modulo
+ * 2^32; with none as long as that is 0. */
+static void count_drops(struct udp_wire *w, struct msghdr *m)
 {
-	struct udp_wire *w = (struct udp_wire *)base;
+	const struct cmsghdr *c = CMSG_FIRSTHDR(m);
+	uint32_t dropped;
+
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_RXQ_OVFL)
+		return;
+	memcpy(&dropped, CMSG_DATA(c), sizeof(dropped));
+	w->base.drops += dropped - w->dropped;
+	w->dropped = dropped;
+}
+
+/* One system call's worth. */
+static unsigned take_burst(struct udp_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
+{
 	struct nbnic_addr from;
 	struct nbfw_token t;
-	unsigned most = budget < BURST ? budget : BURST;
 	int n;
 
-	for (unsigned i = 0; i < most; i++)
+	for (unsigned i = 0; i < most; i++) {
 		w->msg[i].msg_hdr.msg_namelen = sizeof(w->from[i]);
+		w->msg[i].msg_hdr.msg_controllen = sizeof(w->control[i]);
+	}
 	n = recvmmsg(w->fd, w->msg, most, MSG_DONTWAIT, NULL);
+	if (n > 0)
+		count_drops(w, &w->msg[n - 1].msg_hdr);
 	for (int i = 0; i < n; i++) {
 		if (!nbfw_token_unpack(w->frame[i], w->msg[i].msg_len, &t)) {
 			w->base.malformed++;
@@ -253,6 +295,20 @@ static unsigned udp_poll(struct wire_base *base, struct nbnic *nic, uint64_t now
 		nbnic_receive(nic, &from, &t, now);
 	}
 	return n > 0 ? (unsigned)n : 0;
+}
+
+/* Bursts until the socket is empty, or the budget used. */
+static unsigned udp_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
+{
+	struct udp_wire *w = (struct udp_wire *)base;
+	unsigned n = 0, most, got;
+
+	do {
+		most = budget - n < BURST ? budget - n : BURST;
+		got = take_burst(w, nic, now, most);
+		n += got;
+	} while (got == most && n < budget);
+	return n;
 }
 
 static bool udp_transmit(struct wire_base *base, const struct nbnic_addr *to,
@@ -266,21 +322,18 @@ static bool udp_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	nbfw_token_pack(t, frame);
 	if (length > 0 && sendto(w->fd, frame, sizeof(frame), MSG_DONTWAIT, &name.any, length) >= 0)
 		return true;
-	if (length > 0 && (errno == EAGAIN || errno == ENOBUFS))
+	if (length > 0 && (errno == EAGAIN || errno == ENOBUFS)) {
+		w->base.refused++;
 		return false;
+	}
 	w->base.errors++;
 	return true;
 }
 
-static const char *const udp_options[] = { "bind", "address", NULL };
-
 const struct wire_ops wire_udp_ops = {
-	.name = "udp",
-	.kind = WIRE_UDP,
 	.open = udp_open,
 	.close = udp_close,
 	.poll = udp_poll,
 	.transmit = udp_transmit,
-	.options = udp_options,
 	.forked = udp_forked,
 };

@@ -53,8 +53,7 @@ void nbar_close(struct nbar_port *port);
 
 struct nbar_group_attr {
 	uint32_t rank, size;
-	/* NULL: "auto"; "pairwise", "dissemination:N", "mcs", "tournament", "binomial", "linear",
-	 * "custom", "signal" */
+	/* NULL: "auto"; or another name that the NIC knows: see nbar-nicd --list-algs */
 	const char *alg;
 	uint32_t tag;                 /* any number the members agree on; others are refused */
 	const struct nbar_plan *plan; /* "custom": the plan of this rank; copied */

@@ -97,12 +97,12 @@ static int connect_failed(const struct nblib_link *l, int err)
 	if (err == ENOENT || err == ENOTDIR)
 		return nblib_fail(-ENOENT,
 				  "no NIC %s at %s: start one with `nbar-nicd --nic "
-				  "name=%s,wire=ring`, or set NBAR_RUN_DIR to its run directory",
+				  "name=%s`, or set NBAR_RUN_DIR to its run directory",
 				  l->nic, l->path, l->nic);
 	if (err == ECONNREFUSED)
 		return nblib_fail(-err,
 				  "NIC %s: nobody listens at %s, its daemon has ended: start it "
-				  "again with `nbar-nicd --nic name=%s,wire=ring`",
+				  "again with `nbar-nicd --nic name=%s`",
 				  l->nic, l->path, l->nic);
 	if (err == EACCES || err == EPERM)
 		return nblib_fail(

@@ -81,7 +81,8 @@ json() {
 }
 
 udp() {
-	"$nbar" bench $run --nodes 2 --wire udp --check
+	"$nbar" bench $run --nodes 2 --wire udp --check && "$nbar" bench $run --nodes 2 --wire udp,bind=127.0.0.1:0 --check &&
+		"$nbar" bench $run --nodes 2,4 --wire "shm,dir=$work/meet" --check
 }
 
 # A bench in the background that would run for hours; $bench is its process.
@@ -154,7 +155,7 @@ attached() {
 }
 
 inside() {
-	"$nbar" bench $run --nodes 2,3 --where nic,host-udp --check >"$work/out" &&
+	"$nbar" bench $run --nodes 2,3 --where nic,host-udp,host-shm --check >"$work/out" &&
 		cat "$work/out" && grep -q 'factor: host mean / NIC mean, if both are run' "$work/out" &&
 		grep -q 'host-udp: .* no factor: ' "$work/out" &&
 		"$nbar" bench $run --nodes 2,5 --where host-udp --drivers 1 --nicd /nowhere/nicd --check
@@ -200,18 +201,20 @@ stat_names_the_late() {
 ok "bench: a table, every barrier checked" table
 ok "bench: CSV, one driver, two algorithms" csv
 ok "bench: JSON" json
-ok "bench: over udp" udp
+ok "bench: over udp, and over shm" udp
 ok "bench: NICs inside the hosts, with and without a daemon beside them" inside
 ok "bench: an RDMA device that there is not" \
 	wants 1 'device=none: there is no such RDMA device\|no such wire here' \
-	"$nbar" bench $run --where host-verbs --verbs device=none
-ok "bench: keys of verbs that are too long" \
-	wants 2 '--verbs: at most 190 characters' \
-	"$nbar" bench $run --where host-verbs --verbs "$(printf 'mode=write,%.0s' $(seq 20))"
-ok "bench: keys of verbs without such NICs" \
-	wants 2 '--wire verbs,KEYS' "$nbar" bench $run --verbs mode=ud
+	"$nbar" bench $run --where host-verbs --host-keys device=none
+ok "bench: a wire that there is not" wants 1 "no such wire here, but: $("$BUILD/nbar-nicd" --list-wires | awk "NR == 1 { print \$1 }")" \
+	"$nbar" bench $run --nodes 2 --wire nowhere
+ok "bench: keys that are too long" \
+	wants 2 '--host-keys: at most 190 characters' \
+	"$nbar" bench $run --where host-verbs --host-keys "$(printf 'mode=write,%.0s' $(seq 20))"
+ok "bench: keys without such NICs" \
+	wants 2 '--wire WIRE,KEYS' "$nbar" bench $run --host-keys mode=ud
 ok "bench: a NIC inside a process is no daemon's" \
-	wants 2 '--where host-udp or --where host-verbs' "$nbar" bench $run --nic host:wire=udp
+	wants 2 '--where host-WIRE' "$nbar" bench $run --nic host:wire=udp
 ok "bench: leaves nothing behind" nothing_left
 ok "bench: SIGINT ends it and all it started" interrupted
 ok "bench: so does SIGTERM" terminated

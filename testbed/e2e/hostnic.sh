@@ -22,7 +22,7 @@ times() {
 
 algorithms() {
 	local alg
-	for alg in pairwise dissemination:1 dissemination:3 mcs tournament binomial linear custom; do
+	for alg in $(algs) custom; do
 		"$oracle" -i 500 -a $alg $(times 4 $self) && "$oracle" -i 200 -a $alg $(times 7 $self) &&
 			"$oracle" -i 50 -H -a $alg $(times 3 $self) || return
 	done

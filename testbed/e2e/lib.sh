@@ -94,6 +94,20 @@ af_packet_there() {
 	daemon "$work/b" --nic name=n1,wire=dpdk,dev=net_af_packet0 -- --vdev=net_af_packet0,iface=vb
 }
 
+# The algorithms that make plans, from the daemon's table; one with a parameter with its first three values.
+algs() {
+	"$BUILD/nbar-nicd" --list-algs | awk '/^[a-z]/ && $1 !~ /^(auto|custom|signal)$/ {
+		if (split($1, part, ":") == 1) {
+			print $1
+		} else {
+			match($0, part[2] ": [0-9]+ to ")
+			low = substr($0, RSTART + 3) + 0
+			for (n = low; n < low + 3; n++)
+				print part[1] ":" n
+		}
+	}'
+}
+
 finish() {
 	echo "1..$count"
 	[ "$failures" = 0 ]

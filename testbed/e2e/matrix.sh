@@ -31,6 +31,12 @@ first_nic=n2 ok "udp: another with one" daemon "$work/udp-b" --nic name=n2,wire=
 every udp "$work"/udp-a/n{0,1}.sock "$work/udp-b/n2.sock"
 end_daemons
 
+ok "shm: a daemon with two NICs" daemon "$work/shm-a" \
+	--nic "name=n0,wire=shm,dir=$work/meet" --nic "name=n1,wire=shm,dir=$work/meet"
+first_nic=n2 ok "shm: another with one" daemon "$work/shm-b" --nic "name=n2,wire=shm,dir=$work/meet"
+every shm "$work"/shm-a/n{0,1}.sock "$work/shm-b/n2.sock"
+end_daemons
+
 if [ $may != 0 ]; then
 	skip "dpdk" "network namespaces are not permitted here (run as root)"
 	finish

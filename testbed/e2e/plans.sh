@@ -16,8 +16,7 @@ both() {
 every() {
 	local wire=$1 alg
 	shift
-	for alg in pairwise dissemination:1 dissemination:2 dissemination:3 mcs tournament binomial \
-		linear custom; do
+	for alg in $(algs) custom; do
 		ok "$wire: $rounds barriers, by NIC, $alg" both $alg "" "$@"
 		ok "$wire: $rounds barriers, by host, $alg" both $alg -H "$@"
 	done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Real barriers over real wires, each checked by the oracle: `ring` within one daemon, `udp` between
-# two daemons. `dpdk` is in netns.sh; every plan on all of them in matrix.sh.
+# two daemons, `shm` between two daemons and a NIC inside a program. `dpdk` is in netns.sh; every plan on all of them in matrix.sh.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -28,6 +28,47 @@ udp() {
 		"$oracle" -i 10000 "$a/n0.sock" "$a/n1.sock" "$b/n2.sock"
 }
 
+shm_daemon() { # LETTER NICS: a daemon with two NICs
+	first_nic=$2 daemon "$work/shm-$1" --nic "name=$2,wire=shm,dir=$work/meet" --nic "name=$3,wire=shm,dir=$work/meet"
+}
+
+shm_four() { # BARRIERS ALGORITHM
+	"$oracle" -i "$1" -a "$2" "$work"/shm-a/n0.sock "$work"/shm-b/n2.sock "$work"/shm-a/n1.sock "$work"/shm-b/n3.sock
+}
+
+# One daemon is killed under way: the members of the other must hear of it; then it comes back.
+shm_killed() {
+	shm_four 100000000 pairwise >"$work/shm-out" 2>&1 &
+	local rc pid=$!
+	pids="$pids $pid"
+	sleep 0.5
+	kill -9 "$shm_b"
+	wait "$shm_b" 2>/dev/null
+	wait "$pid"
+	rc=$?
+	cat "$work/shm-out"
+	[ $rc != 0 ] && grep -qE 'does not answer|NIC is down|connection' "$work/shm-out"
+}
+
+shm_files() { # there are so many rings
+	ls "$work/meet"
+	[ "$(ls "$work/meet" | grep -c ring)" = "$1" ]
+}
+
+shm() {
+	ok "shm: a daemon with two NICs starts" shm_daemon a n0 n1
+	ok "shm: another" shm_daemon b n2 n3
+	shm_b=$last_pid
+	ok "shm: 10,000 barriers of 4 between two daemons" shm_four 10000 dissemination:1
+	ok "shm: 2,000 barriers of 4, linear" shm_four 2000 linear
+	ok "shm: 1,000 barriers of 2 with a NIC inside a program" "$oracle" -i 1000 "$work/shm-a/n0.sock" \
+		"host:wire=shm,dir=$work/meet"
+	ok "shm: a daemon that is killed is named" shm_killed
+	ok "shm: it comes back" shm_daemon b n2 n3
+	ok "shm: the rings of the killed one are gone" shm_files 4
+	ok "shm: 1,000 barriers of 4 after that" shm_four 1000 pairwise
+}
+
 # What is wrong whatever the machine has is told before its devices are looked for.
 verbs() {
 	case "$("$BUILD/nbar-nicd" --version)" in
@@ -49,5 +90,6 @@ no_mode() {
 
 ring
 udp
+shm
 verbs
 finish

@@ -35,7 +35,8 @@ impair_begin() {
 	fi
 	note "frames to the hosts: loss $LOSS %, duplicates $DUPLICATE %, reordered $REORDER %," \
 		"delay $DELAY us, jitter $JITTER us; by $impair"
-	[ "$WIRE" != ring ] || note "the NICs' own frames do not cross the network with --wire ring"
+	[ "$DAEMON$WIRE" = oneaf_packet ] || [ "$DAEMON" != one ] ||
+		note "the NICs' own frames do not cross the network with --wire $WIRE"
 }
 
 # impair PORT: what is asked for, to frames that leave the bridge by this port.

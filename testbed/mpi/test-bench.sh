@@ -216,7 +216,7 @@ ok "$glue: without a launcher it says what to do" alone 2 "mpirun --mca coll_nba
 ok "$glue: an unknown method" alone 2 "'x' is none of mpi, nbar, lib, lib2, p2p:ALG" --method mpi,x
 ok "$glue: another NIC without its method" alone 2 "lib2 and --nic2 go together" --nic2 n1
 ok "$glue: its method without the NIC" alone 2 "lib2 and --nic2 go together" --method lib,lib2
-ok "$glue: an unknown plan" alone 2 "none of pairwise" --method p2p:custom
+ok "$glue: an unknown plan" alone 2 "none of auto" --method p2p:custom
 ok "$glue: a method twice" alone 2 "stands there twice" --method mpi,mpi
 ok "$glue: options of another test" alone 2 "is for --test ibarrier" --compute 5
 ok "$glue: applications of another test" alone 2 "are for --test app" --steps 5,10

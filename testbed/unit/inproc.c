@@ -84,8 +84,6 @@ static bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to,
 }
 
 static const struct wire_ops loop_ops = {
-	.name = "loop",
-	.kind = WIRE_TEST,
 	.close = loop_close,
 	.poll = loop_poll,
 	.transmit = loop_transmit,
@@ -101,6 +99,8 @@ static int nic_add(struct inproc *p, uint32_t i)
 		return -ENOMEM;
 	w->set = p;
 	w->base.ops = &loop_ops;
+	w->base.name = "loop";
+	w->base.kind = WIRE_KIND_TEST;
 	w->base.addr.byte[0] = (uint8_t)i;
 	snprintf(w->base.text, sizeof(w->base.text), "loop:%u", i);
 	snprintf(name, sizeof(name), "n%u", i);

@@ -3,7 +3,7 @@
  * garbage.c - sends datagrams that no NIC sends to the queue pair of a NIC.
  *
  * garbage GID QPN COUNT: half of them random bytes of random length, half the beginning of a frame
- * or of a hello with random bytes behind. From the first device, with its first RoCE v2 GID of IPv4
+ * or of a handshake with random bytes behind. From the first device, with its first RoCE v2 GID of IPv4
  * address. Used by the tests of the wire "verbs".
  */
 #include <arpa/inet.h>
@@ -71,7 +71,7 @@ static uint32_t fill(uint8_t *data)
 		data[i] = (uint8_t)rand();
 	if (rand() % 2)
 		return length;
-	data[0] = rand() % 2 ? 1 : 0x81; /* version of a frame; a hello */
+	data[0] = rand() % 2 ? 1 : 0x81; /* version of a frame; a handshake */
 	data[1] = (uint8_t)(1 + rand() % 5);
 	data[2] = data[3] = 0;
 	return 48;

@@ -57,15 +57,13 @@ static void add_notes(const void *arg, const struct bench_options *opt,
 		    bench_wants(opt, BENCH_NIC) && bench_wants(opt, BENCH_HOST)
 			    ? ""
 			    : ", if both are run");
-	if (bench_wants(opt, BENCH_HOST_VERBS))
-		result_note(
-			r,
-			"host-verbs: NICs in the hosts' processes, wire verbs, %s; no factor: it "
-			"compares on one wire",
-			opt->verbs);
-	if (bench_wants(opt, BENCH_HOST_UDP))
-		result_note(r, "host-udp: NICs in the hosts' processes, wire udp, 127.0.0.1; no "
-			       "factor: it compares on one wire");
+	for (uint32_t i = 0; i < opt->nwhere; i++)
+		if (bench_inside(opt->where[i]))
+			result_note(r,
+				    "%s: NICs in the hosts' processes%s%s; no factor: it compares "
+				    "on one wire",
+				    bench_where_name[opt->where[i]], opt->keys ? ", " : "",
+				    opt->keys ? opt->keys : "");
 }
 
 static struct bench_point *make_points(const struct bench_options *opt, uint32_t *n)
@@ -90,15 +88,18 @@ static struct bench_point *make_points(const struct bench_options *opt, uint32_t
 /* The wires of a bench without a daemon. */
 static void name_wires(struct bench_options *opt)
 {
-	char wires[NBAR_NAME_MAX] = "";
+	char wires[sizeof(opt->wire)] = "";
+	size_t used = 0;
 
 	for (uint32_t i = 0; i < opt->nwhere; i++) {
 		if (!bench_inside(opt->where[i]))
 			return;
-		strcat(wires, i ? " " : "");
-		strcat(wires, opt->where[i] == BENCH_HOST_UDP ? "udp" : "verbs");
+		used += (size_t)snprintf(wires + used, sizeof(wires) - used, "%s%s", i ? " " : "",
+					 bench_where_name[opt->where[i]] + strlen("host-"));
+		if (used >= sizeof(wires))
+			break;
 	}
-	strcpy(opt->wire, wires);
+	memcpy(opt->wire, wires, sizeof(wires));
 }
 
 int tool_bench(int argc, char **argv)

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "algs.h"
 #include "experiment.h"
 #include "hist.h"
 #include "machine.h"
@@ -33,24 +34,25 @@
 #define BENCH_ITERS_MAX 100000000u
 #define BENCH_SKEW_MAX 16384u /* barriers of a run whose exits are kept, for the skew */
 #define BENCH_PATH_MAX 256u
-#define BENCH_VERBS_MAX 190u
+#define BENCH_INSIDE_MAX 4u /* wires of NICs inside the hosts */
+#define BENCH_KEYS_MAX 190u
 
 /* Who runs the barrier. NIC_RELEASE, for nodes of several threads alone: the NIC, but the threads
- * do not poll its completion word: one does, and then releases the others. HOST_VERBS, HOST_UDP:
- * the host, whose process has the NIC inside. */
+ * do not poll its completion word: one does, and then releases the others. INSIDE and what follows:
+ * the host, whose process has the NIC inside; a value a wire that --where names. */
 enum bench_where {
 	BENCH_NIC,
 	BENCH_HOST,
 	BENCH_NIC_RELEASE,
-	BENCH_HOST_VERBS,
-	BENCH_HOST_UDP,
-	BENCH_WHERE_END
+	BENCH_INSIDE,
+	BENCH_WHERE_END = BENCH_INSIDE + BENCH_INSIDE_MAX
 };
-extern const char *const bench_where_name[BENCH_WHERE_END];
+/* As in --where: "nic"; "host-WIRE" once that has been read. */
+extern char bench_where_name[BENCH_WHERE_END][NBAR_NAME_MAX];
 
 static inline bool bench_inside(enum bench_where where)
 {
-	return where == BENCH_HOST_VERBS || where == BENCH_HOST_UDP;
+	return where >= BENCH_INSIDE;
 }
 
 /* Processes that drive the nodes. AUTO: one a node where each has a core of its own, else one. */
@@ -74,10 +76,10 @@ struct bench_options {
 	uint64_t seed;
 	enum bench_drivers drivers;
 	bool full, check;
-	const char *verbs; /* keys of the NICs of HOST_VERBS, at most BENCH_VERBS_MAX characters */
-	bool teams;        /* nodes are of several threads */
-	bool inside;       /* NICs inside hosts may be measured, too */
-	bool sorted;       /* node i has rank i */
+	const char *keys; /* of the NICs inside hosts, at most BENCH_KEYS_MAX characters; or NULL */
+	bool teams;       /* nodes are of several threads */
+	bool inside;      /* NICs inside hosts may be measured, too */
+	bool sorted;      /* node i has rank i */
 };
 
 /* What a bench is without options. */

@@ -89,15 +89,15 @@ static const char *nic_of(const struct bench_host *h, const struct bench_member 
 {
 	if (!bench_inside(h->config->where))
 		return h->nics->name[m->node % h->nics->n];
-	snprintf(text, size, "host:name=h%u,wire=%s%s", m->node,
-		 h->config->where == BENCH_HOST_UDP ? "udp,bind=127.0.0.1:0" : "verbs,",
-		 h->config->where == BENCH_HOST_UDP ? "" : h->opt->verbs);
+	snprintf(text, size, "host:name=h%u,wire=%s%s%s", m->node,
+		 bench_where_name[h->config->where] + strlen("host-"), h->opt->keys ? "," : "",
+		 h->opt->keys ? h->opt->keys : "");
 	return text;
 }
 
 static int open_member(const struct bench_host *h, struct bench_member *m)
 {
-	char text[BENCH_VERBS_MAX + 64];
+	char text[BENCH_KEYS_MAX + 64];
 	const char *nic = nic_of(h, m, text, sizeof(text));
 	const struct nbar_group_attr attr = {
 		.rank = m->rank,

@@ -66,8 +66,7 @@ static void make_command(struct command *c, const struct bench_nics *nics,
 	c->argv[n++] = cpu;
 	c->argv[n++] = c->cpu;
 	for (uint32_t i = 0; i < nics->n; i++) {
-		snprintf(c->nic[i], sizeof(c->nic[i]), "name=n%u,wire=%s%s", i, opt->wire,
-			 strcmp(opt->wire, "udp") ? "" : ",bind=127.0.0.1:0");
+		snprintf(c->nic[i], sizeof(c->nic[i]), "name=n%u,wire=%s", i, opt->wire);
 		c->argv[n++] = nic;
 		c->argv[n++] = c->nic[i];
 	}

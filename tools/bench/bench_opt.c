@@ -9,10 +9,8 @@
 #include <string.h>
 
 #include "option.h"
-#include "plan.h"
 
-const char *const bench_where_name[BENCH_WHERE_END] = { "nic", "host", "nic-release", "host-verbs",
-							"host-udp" };
+char bench_where_name[BENCH_WHERE_END][NBAR_NAME_MAX] = { "nic", "host", "nic-release" };
 
 enum {
 	OPT_NODES = OPTION_OWN,
@@ -27,9 +25,9 @@ enum {
 	OPT_NICD,
 	OPT_RANKS,
 	OPT_CHECK,
-	OPT_VERBS
+	OPT_KEYS
 };
-_Static_assert(OPT_VERBS < BENCH_OPT_MORE, "options of experiments come after these");
+_Static_assert(OPT_KEYS < BENCH_OPT_MORE, "options of experiments come after these");
 
 static const struct option long_options[] = {
 	OPTION_OF_ALL,
@@ -47,7 +45,7 @@ static const struct option long_options[] = {
 	{ "ranks", required_argument, NULL, OPT_RANKS },
 	{ "check", no_argument, NULL, OPT_CHECK },
 	{ "resume", no_argument, NULL, OPTION_RESUME },
-	{ "verbs", required_argument, NULL, OPT_VERBS },
+	{ "host-keys", required_argument, NULL, OPT_KEYS },
 	{ 0 },
 };
 
@@ -63,7 +61,8 @@ void bench_usage_common(FILE *to)
 	      "  --resume          goes on with a run that was interrupted: FILE.journal has it\n"
 	      "  --raw FILE        every barrier of every node, as CSV\n"
 	      "The daemon that is started for the runs:\n"
-	      "  --wire ring|udp|verbs[,KEYS]  between its NICs, with keys of nbar-nicd (ring)\n"
+	      "  --wire WIRE[,KEYS]  between its NICs: see nbar-nicd --list-wires (" NBAR_WIRE_DEFAULT
+	      ")\n"
 	      "  --idle POLICY     spin, yield or sleep (spin; yield if there is one core)\n"
 	      "  --cpu N           its core (the first allowed); hosts get the others\n"
 	      "  --nicd PATH       the program (nbar-nicd beside this one, or in $PATH)\n"
@@ -81,17 +80,16 @@ void bench_usage(FILE *to)
 	      "Starts a daemon and the hosts by itself; leaves nothing behind. Times are\n"
 	      "microseconds. mean: of the node with the greatest; skew: last exit - first exit.\n\n"
 	      "  --nodes LIST      node counts, and ranges such as 2-32 (2,4,8,16)\n"
-	      "  --where LIST      who runs the barrier: nic, host; host-verbs, host-udp: the host, with\n"
+	      "  --where LIST      who runs the barrier: nic, host; host-WIRE, as host-udp: the host, with\n"
 	      "                    a NIC inside its process and no daemon (nic,host)\n"
-	      "  --verbs KEYS      of the NICs of host-verbs (mode=write)\n"
-	      "  --alg LIST        pairwise, dissemination:1 .. dissemination:16, mcs, tournament,\n"
-	      "                    binomial, linear; all: one of each, dissemination with 1 to 3\n"
-	      "                    (dissemination:1)\n"
+	      "  --host-keys KEYS  of these NICs, as mode=write; all wires named have to know them\n"
+	      "  --alg LIST        algorithms, see below (" ALGS_BENCH ")\n"
 	      "  -i, --iterations N  barriers measured a run (10000)\n"
 	      "  --launches N      runs of each configuration, in random order; medians are shown (1)\n"
 	      "  -f, --full        also the least and the average of the means of the nodes\n",
 	      to);
 	bench_usage_common(to);
+	algs_usage(to);
 }
 
 /* "8", or "2-32". */
@@ -118,15 +116,17 @@ static int add_nodes(void *arg, const char *item)
 static int add_where(void *arg, const char *item)
 {
 	struct bench_options *opt = arg;
+	const char *wire = opt->inside && !strncmp(item, "host-", 5) ? item + 5 : "";
 	uint32_t w = 0;
 
-	while (w < BENCH_WHERE_END && strcmp(item, bench_where_name[w]))
+	while (w < BENCH_WHERE_END && bench_where_name[w][0] && strcmp(item, bench_where_name[w]))
 		w++;
-	if (w == BENCH_WHERE_END || (w == BENCH_NIC_RELEASE && !opt->teams) ||
-	    (bench_inside(w) && !opt->inside))
+	if (w < BENCH_WHERE_END && *wire && strlen(item) < NBAR_NAME_MAX && !strpbrk(wire, "=:/"))
+		strcpy(bench_where_name[w], item);
+	else if (w >= BENCH_INSIDE || (w == BENCH_NIC_RELEASE && !opt->teams))
 		return tool_usage("--where: '%s' is none of nic, host%s", item,
 				  opt->teams    ? ", nic-release"
-				  : opt->inside ? ", host-verbs, host-udp"
+				  : opt->inside ? ", host-WIRE"
 						: "");
 	for (uint32_t i = 0; i < opt->nwhere; i++)
 		if (opt->where[i] == w)
@@ -141,14 +141,9 @@ static int add_alg(void *arg, const char *item)
 	struct nbfw_alg alg;
 
 	if (!strcmp(item, "all"))
-		return tool_list("pairwise,dissemination:1,dissemination:2,dissemination:3,mcs,"
-				 "tournament,binomial,linear",
-				 add_alg, opt);
-	if (strlen(item) >= NBAR_NAME_MAX || nbfw_alg_parse(item, &alg) ||
-	    alg.kind == NBFW_ALG_CUSTOM || alg.kind == NBFW_ALG_SIGNAL)
-		return tool_usage("--alg: '%s' is none of auto, pairwise, dissemination:1 .. "
-				  "dissemination:%u, mcs, tournament, binomial, linear, all",
-				  item, NBFW_WAYS_MAX);
+		return algs_all(add_alg, opt);
+	if (!algs_read(item, &alg))
+		return algs_refuse("--alg", item);
 	if (opt->nalg == BENCH_LIST_MAX)
 		return tool_usage("--alg: at most %u algorithms", BENCH_LIST_MAX);
 	strcpy(opt->alg[opt->nalg++], item);
@@ -160,7 +155,7 @@ static int add_nic(struct bench_options *opt, const char *nic)
 	if (!strncmp(nic, "host:", 5))
 		return tool_usage("--nic: '%s' is a NIC inside a process, and --nic attaches to "
 				  "those of daemons; nbar bench makes NICs inside its hosts with "
-				  "--where host-udp or --where host-verbs",
+				  "--where host-WIRE",
 				  nic);
 	if (opt->nnic == NBAR_NICS_MAX)
 		return tool_usage("--nic: at most %u NICs", NBAR_NICS_MAX);
@@ -183,17 +178,15 @@ static int check_word(const char *option, const char *text, const char *words)
 	return tool_usage("%s: '%s' is none of: %s", option, text, words);
 }
 
-/* A wire, or "verbs,mode=write": what the keys mean, the daemon knows. */
+/* Which wires there are, and what the keys mean, the daemon knows. */
 static int read_wire(struct bench_options *opt, const char *arg)
 {
-	bool keys = !strncmp(arg, "verbs,", 6);
-	int r = keys ? 0 : check_word("--wire", arg, "ring udp verbs");
-
-	if (!r && strlen(arg) >= sizeof(opt->wire))
-		r = tool_usage("--wire: '%s' is too long", arg);
-	if (!r)
-		strcpy(opt->wire, arg);
-	return r;
+	if (!*arg || strlen(arg) >= sizeof(opt->wire))
+		return tool_usage("--wire: '%s': a name and keys of up to %zu characters; see "
+				  "nbar-nicd --list-wires",
+				  arg, sizeof(opt->wire) - 1);
+	strcpy(opt->wire, arg);
+	return 0;
 }
 
 /* Options of the daemon that bench starts. */
@@ -252,10 +245,10 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 	case OPT_CHECK:
 		opt->check = true;
 		return 0;
-	case OPT_VERBS:
-		opt->verbs = arg;
-		if (strlen(arg) > BENCH_VERBS_MAX)
-			return tool_usage("--verbs: at most %u characters", BENCH_VERBS_MAX);
+	case OPT_KEYS:
+		opt->keys = arg;
+		if (strlen(arg) > BENCH_KEYS_MAX)
+			return tool_usage("--host-keys: at most %u characters", BENCH_KEYS_MAX);
 		return 0;
 	}
 	return read_daemon_option(opt, c, arg);
@@ -264,18 +257,26 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 struct reading {
 	struct bench_options *opt;
 	const struct bench_more *more;
-	bool daemon, verbs; /* options of these are among them */
+	bool daemon; /* options of one are among them */
 };
+
+static bool wants_inside(const struct bench_options *opt)
+{
+	for (uint32_t i = 0; i < opt->nwhere; i++)
+		if (bench_inside(opt->where[i]))
+			return true;
+	return false;
+}
 
 /* What only all options together can tell. */
 static int check_together(const struct bench_options *opt, const struct reading *given)
 {
 	uint32_t room = (opt->nnic ? opt->nnic : NBAR_NICS_MAX) * NBAR_PORTS_MAX;
 
-	if (given->verbs && !bench_wants(opt, BENCH_HOST_VERBS))
-		return tool_usage("--verbs: keys of the NICs of nbar bench --where host-verbs, "
+	if (opt->keys && !wants_inside(opt))
+		return tool_usage("--host-keys: keys of the NICs of nbar bench --where host-WIRE, "
 				  "which is not asked for; keys of a daemon's NICs are given by "
-				  "--wire verbs,KEYS");
+				  "--wire WIRE,KEYS");
 	if (opt->nnic && given->daemon)
 		return tool_usage("--nic attaches to running NICs: --wire, --idle, --cpu and "
 				  "--nicd are for a daemon that bench starts");
@@ -298,10 +299,9 @@ struct bench_options bench_options_default(void)
 		.nnodes = 4,
 		.where = { BENCH_NIC, BENCH_HOST },
 		.nwhere = 2,
-		.alg = { "dissemination:1" },
+		.alg = { ALGS_BENCH },
 		.nalg = 1,
-		.wire = "ring",
-		.verbs = "mode=write",
+		.wire = NBAR_WIRE_DEFAULT,
 		.cpu = -1,
 		.seed = 1,
 	};
@@ -331,7 +331,6 @@ static int read_any(void *arg, int c, const char *value)
 	struct reading *r = arg;
 
 	r->daemon |= c == OPT_WIRE || c == OPT_IDLE || c == OPT_CPU || c == OPT_NICD;
-	r->verbs |= c == OPT_VERBS;
 	return c >= BENCH_OPT_MORE ? r->more->read(r->more->arg, c, value)
 				   : read_option(r->opt, c, value);
 }

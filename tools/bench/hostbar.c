@@ -230,24 +230,29 @@ static void set_intervals(struct hostbar *hb, const struct hostbar_config *confi
 	}
 }
 
-/* The length of a plan, which is the caller's own if the algorithm is "custom"; or an error. */
+/* The length of a plan, which is the caller's own if it uploads one; or an error. */
 static int32_t plan_length(struct nbfw_alg alg, const struct nbar_group_attr *attr)
 {
 	const char *why;
+	uint64_t *scratch;
 	int r;
 
 	if (alg.kind != NBFW_ALG_CUSTOM)
 		return nbfw_plan_generate(alg, attr->size, attr->rank, NULL, 0);
-	r = attr->plan && attr->plan_length <= INT32_MAX
-		    ? nbfw_plan_check(attr->plan, attr->plan_length, &why)
-		    : -EINVAL;
+	if (!attr->plan || attr->plan_length > INT32_MAX)
+		return -EINVAL;
+	scratch = malloc((nbfw_plan_scratch(attr->plan_length) + 1) * sizeof(*scratch));
+	if (!scratch)
+		return -ENOMEM;
+	r = nbfw_plan_check(attr->plan, attr->plan_length, scratch, &why);
+	free(scratch);
 	return r ? r : (int32_t)attr->plan_length;
 }
 
 static int make_plan(struct hostbar *hb, const struct nbar_group_attr *attr)
 {
 	struct nbfw_alg alg;
-	int r = nbfw_alg_parse(attr->alg ? attr->alg : "auto", &alg);
+	int r = nbfw_alg_parse(attr->alg ? attr->alg : NBFW_ALG_AUTO, &alg);
 	int32_t length = r ? r : plan_length(alg, attr);
 
 	if (length < 0)
@@ -286,7 +291,7 @@ int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	hb->port = port;
 	set_intervals(hb, config ? config : &usual);
 	r = make_plan(hb, attr);
-	signal.alg = "signal";
+	signal.alg = NBFW_ALG_SIGNAL_NAME;
 	signal.plan = NULL;
 	signal.plan_length = 0;
 	if (!r)

@@ -41,7 +41,7 @@ static void usage(FILE *to)
 	      "  -i, --iterations N  ping-pongs measured a run (100)\n"
 	      "  --tune            also barriers of every n from 1 to 8, to see which is best\n"
 	      "  --nodes LIST      their sizes (2,4,8,16,32)\n"
-	      "  --alg LIST        other algorithms to choose from (dissemination:1 .. 8)\n"
+	      "  --alg LIST        other algorithms to choose from (n-way ones, n 1 to 8)\n"
 	      "  --barriers N      barriers measured a run (2000)\n"
 	      "  --where LIST      who runs them: nic, host (nic,host)\n"
 	      "  --tune-file FILE  writes what is best by size for `nbar-nicd --tune FILE`, whose\n"
@@ -80,6 +80,15 @@ static int read_more(void *arg, int c, const char *value)
 	return tool_usage("it cannot be read");
 }
 
+/* What auto is must be for groups of any size, and not auto. */
+static bool for_tune_file(const char *name)
+{
+	struct nbfw_alg alg;
+
+	return strcmp(name, NBFW_ALG_AUTO) != 0 && algs_read(name, &alg) &&
+	       nbfw_alg_row(alg.kind)->limit == NBAR_SIZE_MAX;
+}
+
 /* What a tune file cannot have. */
 static int check_tuned(const struct one_to_many *t)
 {
@@ -90,7 +99,7 @@ static int check_tuned(const struct one_to_many *t)
 	if (t->tune_file && !nic)
 		return tool_usage("--tune-file is for NICs: --where must have nic");
 	for (uint32_t a = 0; t->tune_file && a < t->opt.nalg; a++)
-		if (!strcmp(t->opt.alg[a], "auto") || !strcmp(t->opt.alg[a], "linear"))
+		if (!for_tune_file(t->opt.alg[a]))
 			return tool_usage("--tune-file: auto cannot be '%s'", t->opt.alg[a]);
 	return 0;
 }
@@ -106,7 +115,7 @@ static int parse(int argc, char **argv, struct one_to_many *t, bool *help)
 	t->opt.drivers = BENCH_DRIVERS_AUTO;
 	t->opt.nalg = ONE_TO_MANY_WAYS;
 	for (uint32_t n = 1; n <= ONE_TO_MANY_WAYS; n++)
-		snprintf(t->opt.alg[n - 1], sizeof(t->opt.alg[0]), "dissemination:%u", n);
+		nbfw_alg_name((struct nbfw_alg){ NBFW_ALG_DISSEMINATION, n }, t->opt.alg[n - 1]);
 	t->opt.nnodes = 5;
 	for (uint32_t i = 0; i < t->opt.nnodes; i++)
 		t->opt.nodes[i] = 2u << i;
@@ -126,7 +135,7 @@ static int make_points(struct one_to_many *t)
 		snprintf(t->ping[i].name, sizeof(t->ping[i].name), "ping-pong");
 		t->ping[i].config = (struct bench_config){
 			.nodes = i + 2,
-			.alg = "signal",
+			.alg = NBFW_ALG_SIGNAL_NAME,
 			.iters = o->iters,
 			.warmup = o->warmup,
 			.drive = one_to_many_drive,

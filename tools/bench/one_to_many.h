@@ -32,7 +32,7 @@ struct one_to_many {
 	struct lop model;
 };
 
-/* n of "dissemination:n"; 0: another algorithm. */
+/* The ways of an n-way dissemination; 0: another algorithm. */
 uint32_t one_to_many_ways(const char *alg);
 
 /* The point of this size whose barriers take least, by their median, which a machine that does

@@ -67,7 +67,7 @@ static void add_row(const struct one_to_many *t, struct result *r, const struct 
 					 : "");
 }
 
-/* "the NIC: 2: dissemination:1, 4: dissemination:3 ..." */
+/* "the NIC: SIZE: ALGORITHM, SIZE: ALGORITHM ..." */
 static void note_best(const struct one_to_many *t, struct result *r, enum bench_where where)
 {
 	char text[400] = "";

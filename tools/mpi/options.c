@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "algs.h"
 #include "option.h"
 #include "tool.h"
 
@@ -58,8 +59,7 @@ void mpib_usage(FILE *to)
 	      "  --method LIST     (mpi,nbar)\n"
 	      "       mpi, nbar    the MPI's own; MPI_Barrier, MPI_Ibarrier as nbar runs them\n"
 	      "       lib, lib2    nbar's library by itself, without MPI; and on another NIC\n"
-	      "       p2p:ALG      by MPI_Isend, MPI_Irecv: pairwise, dissemination:1 to :16,\n"
-	      "                    mcs, tournament, binomial, linear\n"
+	      "       p2p:ALG      by MPI_Isend, MPI_Irecv; algorithms, and all: see below\n"
 	      "  -i, --iterations N  of each method (1000; busy, app: 100)\n"
 	      "  -x, --warmup N      barriers before them (200; busy, app: 10)\n"
 	      "  -f, --full        also the fastest and the slowest block\n"
@@ -76,6 +76,7 @@ void mpib_usage(FILE *to)
 	      "\nTimes are microseconds. skew: last exit - first exit. Exit status: 0 done,\n"
 	      "1 failed, 2 wrong usage.\n",
 	      to);
+	algs_usage(to);
 }
 
 static int set_test(struct mpib_options *opt, const char *name)
@@ -103,17 +104,13 @@ static int set_compute(struct mpib_options *opt, const char *name)
 static int set_p2p(struct mpib_choice *choice, const char *alg)
 {
 	choice->kind = MPIB_P2P;
-	if (nbfw_alg_parse(alg, &choice->alg) || choice->alg.kind == NBFW_ALG_CUSTOM ||
-	    choice->alg.kind == NBFW_ALG_SIGNAL)
-		return tool_usage("--method: p2p:'%s' is none of pairwise, dissemination:1 .. "
-				  "dissemination:%u, mcs, tournament, binomial, linear",
-				  alg, NBFW_WAYS_MAX);
+	if (!algs_read(alg, &choice->alg))
+		return algs_refuse("--method: p2p", alg);
 	return 0;
 }
 
-static int add_method(void *arg, const char *item)
+static int add_one(struct mpib_options *opt, const char *item)
 {
-	struct mpib_options *opt = arg;
 	struct mpib_choice *choice = &opt->method[opt->nmethod];
 
 	if (opt->nmethod == MPIB_METHODS_MAX)
@@ -136,6 +133,21 @@ static int add_method(void *arg, const char *item)
 	else
 		return tool_usage("--method: '%s' is none of mpi, nbar, lib, lib2, p2p:ALG", item);
 	return 0;
+}
+
+static int add_p2p(void *arg, const char *alg)
+{
+	char item[sizeof("p2p:") + NBAR_NAME_MAX];
+
+	snprintf(item, sizeof(item), "p2p:%s", alg);
+	return add_one(arg, item);
+}
+
+static int add_method(void *arg, const char *item)
+{
+	if (!strcmp(item, "p2p:all"))
+		return algs_all(add_p2p, arg);
+	return add_one(arg, item);
 }
 
 static int read_option(void *to, int c, const char *arg)

@@ -48,7 +48,8 @@ static void usage(void)
 	      "microseconds.\n\n",
 	      stdout);
 	fputs(apps_usage, stdout);
-	fputs("  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (8; pairwise; nic,host)\n"
+	fputs("  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (8; " ALGS_SWEEP
+	      "; nic,host)\n"
 	      "  -i, --iterations N  executions of a run (100); warm-up is one\n"
 	      "  --launches N      runs of each, in random order; medians are shown (6)\n",
 	      stdout);
@@ -145,7 +146,7 @@ int tool_app(int argc, char **argv)
 	o = (struct options){ .bench = bench_options_default(), .apps = apps_default() };
 	o.bench.nodes[0] = 8;
 	o.bench.nnodes = 1;
-	strcpy(o.bench.alg[0], "pairwise");
+	strcpy(o.bench.alg[0], ALGS_SWEEP);
 	o.bench.iters = 100;
 	o.bench.warmup = 1;
 	o.bench.launches = 6;

@@ -46,7 +46,8 @@ static void usage(void)
 	      "that a host may compute. difference: host - NIC. Times are microseconds.\n\n"
 	      "  --compute LIST    (64,128,256,512,1024,2048,4096)\n"
 	      "  --vary LIST       by up to so many percent, up and down (0,5,10,15,20)\n"
-	      "  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (16; pairwise; nic,host)\n"
+	      "  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (16; " ALGS_SWEEP
+	      "; nic,host)\n"
 	      "  -i, --iterations N  loops measured a run (200)\n"
 	      "  --launches N      runs of each point, in random order; medians are shown (3)\n",
 	      stdout);
@@ -133,7 +134,7 @@ int sweep_arrival(int argc, char **argv)
 
 	o.bench.nodes[0] = 16;
 	o.bench.nnodes = 1;
-	strcpy(o.bench.alg[0], "pairwise");
+	strcpy(o.bench.alg[0], ALGS_SWEEP);
 	o.bench.iters = 200;
 	o.bench.warmup = 20;
 	o.bench.launches = 3;

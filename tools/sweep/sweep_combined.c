@@ -89,7 +89,7 @@ static void usage(void)
 	      "  --kind LIST       of team: sense-reverse, mcs, tournament, dissemination:1 ..\n"
 	      "                    dissemination:16; all: one of each (sense-reverse)\n"
 	      "  --where LIST      nic, nic-release, host (nic,nic-release,host)\n"
-	      "  --nodes LIST, --alg LIST  as of nbar bench (2,4,8; dissemination:1)\n"
+	      "  --nodes LIST, --alg LIST  as of nbar bench (2,4,8; " ALGS_BENCH ")\n"
 	      "  -i, --iterations N  barriers measured a run (500)\n"
 	      "  --launches N      runs of each point, in random order; medians are shown (6)\n",
 	      stdout);

@@ -52,7 +52,8 @@ static void usage(void)
 	      "efficiency measured lies below it, and above it. total: the time of a loop.\n"
 	      "less compute: by how much the NIC needs less. Times are microseconds.\n\n"
 	      "  --efficiency LIST  (0.25,0.50,0.75,0.90)\n"
-	      "  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (8,16; pairwise; nic,host)\n"
+	      "  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (8,16; " ALGS_SWEEP
+	      "; nic,host)\n"
 	      "  -i, --iterations N  loops measured a run (500)\n"
 	      "  --launches N      runs of each step; medians decide (6)\n",
 	      stdout);
@@ -251,7 +252,7 @@ int sweep_efficiency(int argc, char **argv)
 	o.bench.nodes[0] = 8;
 	o.bench.nodes[1] = 16;
 	o.bench.nnodes = 2;
-	strcpy(o.bench.alg[0], "pairwise");
+	strcpy(o.bench.alg[0], ALGS_SWEEP);
 	o.bench.iters = 500;
 	o.bench.warmup = 50;
 	o.bench.launches = 6;

@@ -55,7 +55,8 @@ static void usage(void)
 	      "host computed; it is in the loop. Times are microseconds.\n\n"
 	      "  --compute A-B|LIST  from A to B, or these (1.5-130)\n"
 	      "  --points N        so many from A to B, each by the same factor greater (16)\n"
-	      "  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (8; pairwise; nic,host)\n"
+	      "  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (8; " ALGS_SWEEP
+	      "; nic,host)\n"
 	      "  -i, --iterations N  loops measured a run (1000)\n"
 	      "  --launches N      runs of each point, in random order; medians are shown (6)\n",
 	      stdout);
@@ -156,7 +157,7 @@ int sweep_granularity(int argc, char **argv)
 
 	o.bench.nodes[0] = 8;
 	o.bench.nnodes = 1;
-	strcpy(o.bench.alg[0], "pairwise");
+	strcpy(o.bench.alg[0], ALGS_SWEEP);
 	o.bench.iters = 1000;
 	o.bench.warmup = 100;
 	o.bench.launches = 6;

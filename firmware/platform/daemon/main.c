@@ -26,17 +26,16 @@
 #include "rundir.h"
 
 #define EAL_ARGS_MAX 256
-/* What DPDK gets: rings and queues of all NICs fit in. Without hugepages it is not resident until
+/* What DPDK gets, but for what wires want for each NIC. Without hugepages it is not resident until
  * it is used. */
 #define MEMORY_MB 32u
-#define MEMORY_MB_A_DEVICE 8u
 
 static uint32_t memory_mb(const struct options *o)
 {
 	uint32_t mb = MEMORY_MB;
 
 	for (uint32_t i = 0; i < o->nnic; i++)
-		mb += o->nic[i].wire->kind == WIRE_DPDK ? MEMORY_MB_A_DEVICE : 0;
+		mb += o->nic[i].wire->dpdk_mb;
 	return mb;
 }
 
@@ -132,12 +131,35 @@ static int eal_start(const struct options *o)
 	return 1;
 }
 
+/* Wires that need no DPDK run without it, unless there are arguments for it. */
+static bool wants_eal(const struct options *o)
+{
+	bool wanted = o->eal_argc > 0;
+
+	for (uint32_t i = 0; i < o->nnic; i++)
+		wanted |= o->nic[i].wire->dpdk;
+	return wanted;
+}
+
+/* What the EAL would do with the polling thread. */
+static int cpu_take(unsigned cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) == 0)
+		return 0;
+	log_error("--cpu %u: %s; try another --cpu", cpu, strerror(errno));
+	return 1;
+}
+
 static int nics_open(const struct options *o, struct nicd *d)
 {
 	for (uint32_t i = 0; i < o->nnic; i++) {
 		struct option_nic n = o->nic[i];
 		struct wire_base *wire;
-		int rc = n.wire->open(n.name, spec_value, &n.spec, &wire);
+		int rc = wires_open(n.wire, n.name, spec_value, &n.spec, &wire);
 
 		if (rc < 0)
 			return rc;
@@ -196,7 +218,7 @@ static int serve(const struct options *o, struct nicd *d, int stop_fd)
 		return 1;
 	for (uint32_t i = 0; i < d->nnic; i++)
 		printf("nic %s ready: wire %s, address %s, socket %s\n", d->nic[i]->device.name,
-		       d->nic[i]->device.wire->ops->name, d->nic[i]->device.wire->text,
+		       d->nic[i]->device.wire->name, d->nic[i]->device.wire->text,
 		       control_path(control, i));
 	fflush(stdout);
 	nicd_run(d, o->idle, o->nallowed > 1 ? NICD_SPIN_NS_DEFAULT : 0);
@@ -217,7 +239,7 @@ int main(int argc, char **argv)
 		return 1;
 	stop_fd = signals_open();
 	limits_raise();
-	rc = eal_start(&o);
+	rc = wants_eal(&o) ? eal_start(&o) : cpu_take(o.cpu);
 	if (rc)
 		return rc;
 	nicd_init(&d, &o.config);
@@ -228,7 +250,8 @@ int main(int argc, char **argv)
 	else
 		rc = serve(&o, &d, stop_fd);
 	nicd_fini(&d);
-	rte_eal_cleanup();
+	if (wants_eal(&o))
+		rte_eal_cleanup();
 	close(stop_fd);
 	close(lock);
 	return rc;

@@ -83,6 +83,14 @@ static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 	mailbox_call(&n->nicd->mailbox, run_exclusive, &x);
 }
 
+/* What a wire has done on the side of turns. */
+static void on_wire_call(struct wire_base *w, wire_fn *fn, void *arg)
+{
+	const struct nicd_nic *n = w->platform;
+
+	mailbox_call(&n->nicd->mailbox, fn, arg);
+}
+
 static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
 {
 	struct nicd_nic *n = ctx;
@@ -168,8 +176,9 @@ int nicd_add(struct nicd *d, const char *name, struct wire_base *wire)
 		return rc;
 	}
 	n->device.pid = (uint32_t)getpid();
+	wire->call = on_wire_call;
+	wire->platform = n;
 	n->nicd = d;
-	wire->mailbox = &d->mailbox;
 	d->nic[d->nnic++] = n;
 	return 0;
 }

@@ -17,29 +17,11 @@
 
 enum { EXIT_USAGE = 2 };
 
-/* A new wire is one file and one line here. */
-static const struct wire_ops *const wires[] = {
-	&wire_ring_ops,
-	&wire_udp_ops,
-	&wire_dpdk_ops,
-#ifdef NBAR_VERBS
-	&wire_verbs_ops,
-#endif
-};
-#define NWIRE (sizeof(wires) / sizeof(wires[0]))
-
 static const char help[] =
 	"usage: nbar-nicd [options] --nic name=NAME,wire=WIRE[,KEY=VALUE...] [--nic ...] [-- EAL...]\n"
 	"Runs soft NICs that carry out barriers. Stays in the foreground; SIGTERM or SIGINT ends it.\n"
-	"  --nic ...          a NIC: wire=ring | wire=udp,bind=ADDRESS:PORT[,address=ADDRESS]\n"
-	"                     | wire=dpdk,dev=NAME | wire=dpdk,port=INDEX\n"
-#ifdef NBAR_VERBS
-	"                     | wire=verbs[,mode=ud|write|write-rc|write-uc][,device=NAME]\n"
-	"                     [,port=N][,gid=INDEX][,sl=N][,mtu=BYTES][,inline=no]\n"
-#else
-	"                     (wire=verbs: not in this build, as it was made without libibverbs)\n"
-#endif
-	"  --nics N           short for N NICs n0, n1, ... on the wire ring\n"
+	"  --nic ...          a NIC; wires and their keys are below\n"
+	"  --nics N           short for N NICs n0, n1, ... on the default wire\n"
 	"  --run-dir DIR      control sockets are DIR/NAME.sock (default: $NBAR_RUN_DIR, or else\n"
 	"                     /run/nbar for root, $XDG_RUNTIME_DIR/nbar, /tmp/nbar-UID)\n"
 	"  --cpu N            the one processor that polls (default: the first allowed)\n"
@@ -53,7 +35,8 @@ static const char help[] =
 	"  --group GROUP      group of the sockets\n"
 	"  --huge auto|yes|no hugepages (default auto: where enough are free)\n"
 	"  --tune FILE        what the algorithm auto is by the size of a group (see the man page)\n"
-	"  --list-wires       the wires and their keys;  --version;  --help\n"
+	"  --list-algs        the algorithms;  --list-wires: the wires and their keys alone\n"
+	"  --version, --help\n"
 	"EAL arguments are DPDK's, for example: -- --vdev=net_af_packet0,iface=eth1\n"
 	"A client finds the NICs by itself: try `nbar stat n0`. More: man nbar-nicd\n";
 
@@ -114,22 +97,61 @@ static int group_parse(const char *text, gid_t *out)
 	return -1;
 }
 
-static int list_wires(void)
+/* A line a wire, and one a key, which begins with blanks: programs may read it. */
+static void list_wires(void)
 {
-	for (size_t i = 0; i < NWIRE; i++) {
-		printf("%-6s", wires[i]->name);
-		for (const char *const *key = wires[i]->options; *key; key++)
-			printf(" %s=", *key);
-		printf("%s\n", *wires[i]->options ? "" : " (no keys)");
+	for (const struct wire *w = wires_next(NULL, WIRE_IN_DAEMON); w;
+	     w = wires_next(w, WIRE_IN_DAEMON)) {
+		printf("%-6s %-8s %s%s\n", w->name, wires_reach_name(w->reach), w->help,
+		       w == wires_default() ? " (the default)" : "");
+		for (uint32_t i = 0; i < WIRE_KEYS_MAX && w->key[i].name; i++)
+			printf("    %s=%*s %s\n", w->key[i].name, (int)(8 - strlen(w->key[i].name)),
+			       "", w->key[i].help);
 	}
+}
+
+static int show_help(void)
+{
+	fputs(help, stdout);
+	printf("Wires, how far they reach, and their keys:\n");
+	list_wires();
+	return EXIT_SUCCESS;
+}
+
+static void list_alg(const char *name, unsigned low, unsigned high, unsigned limit,
+		     const char *help, const char *source)
+{
+	printf("%-16s %s", name, help);
+	if (high)
+		printf("; %s: %u to %u", strchr(name, ':') + 1, low, high);
+	if (limit < NBAR_SIZE_MAX)
+		printf("; at most %u ranks", limit);
+	printf("\n%-16s (%s)\n", "", source);
+}
+
+static int list_algs(void)
+{
+	struct nbfw_alg best;
+	char name[NBAR_NAME_MAX];
+
+	nbfw_alg_parse(NBFW_ALG_AUTO, &best);
+	nbfw_alg_name(best, name);
+	printf("%-16s %s, or what a tune file says\n", NBFW_ALG_AUTO, name);
+#define LIST(kind, name, param, low, high, usual, usual_end, limit, plan, help, source) \
+	list_alg(name param, low, high, limit, help, source);
+	NBFW_ALGS(LIST)
+#undef LIST
+	printf("%-16s a plan of the host's own\n%-16s no barrier: raw messages\n",
+	       NBFW_ALG_CUSTOM_NAME, NBFW_ALG_SIGNAL_NAME);
 	return EXIT_SUCCESS;
 }
 
 static int version(void)
 {
 	printf("nbar-nicd " NBAR_VERSION_TEXT "\nwires:");
-	for (size_t i = 0; i < NWIRE; i++)
-		printf(" %s", wires[i]->name);
+	for (const struct wire *w = wires_next(NULL, WIRE_IN_DAEMON); w;
+	     w = wires_next(w, WIRE_IN_DAEMON))
+		printf(" %s", w->name);
 	printf("\n");
 	return EXIT_SUCCESS;
 }
@@ -150,7 +172,7 @@ static int name_check(const struct options *o, const char *name)
 static int nic_add(struct options *o, const char *text)
 {
 	static const char *const keys[] = { "name", "wire", NULL };
-	struct option_nic n = { .wire = wires[0] };
+	struct option_nic n = { .wire = wires_default() };
 	char name[NBAR_NAME_MAX];
 	const char *value;
 	int rc;
@@ -166,7 +188,7 @@ static int nic_add(struct options *o, const char *text)
 		if (spec_parse("--nic", text, &n.spec) < 0)
 			return EXIT_USAGE;
 		value = spec_value(&n.spec, "wire");
-		if (value && spec_wire("--nic", value, wires, NWIRE, &n.wire) < 0)
+		if (value && wires_find("--nic", value, WIRE_IN_DAEMON, &n.wire) < 0)
 			return EXIT_USAGE;
 		if (spec_check("--nic", &n.spec, n.wire, keys) < 0)
 			return EXIT_USAGE;
@@ -199,7 +221,7 @@ struct given {
 static int finish(struct options *o, const struct given *given)
 {
 	if (o->nnic == 0)
-		return usage("no NIC to run; name some with --nic name=n0,wire=ring, or --nics 4");
+		return usage("no NIC to run; name some with --nic name=n0, or --nics 4");
 	if (o->config.budget_ns < NBFW_WINDOW * o->config.pull_ns) {
 		log_error("--budget-ms must be at least %u times --pull-us", NBFW_WINDOW);
 		return EXIT_USAGE;
@@ -231,6 +253,7 @@ enum {
 	OPT_GROUP,
 	OPT_HUGE,
 	OPT_TUNE,
+	OPT_ALGS,
 	OPT_LIST,
 	OPT_VERSION,
 	OPT_HELP
@@ -249,6 +272,7 @@ static const struct option long_options[] = {
 	{ "group", required_argument, NULL, OPT_GROUP },
 	{ "huge", required_argument, NULL, OPT_HUGE },
 	{ "tune", required_argument, NULL, OPT_TUNE },
+	{ "list-algs", no_argument, NULL, OPT_ALGS },
 	{ "list-wires", no_argument, NULL, OPT_LIST },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -314,13 +338,15 @@ static int option_take(struct options *o, int which, const char *arg, struct giv
 		return rc;
 	case OPT_TUNE:
 		return tune_load(arg, &o->tune) < 0 ? EXIT_USAGE : -1;
+	case OPT_ALGS:
+		return list_algs();
 	case OPT_LIST:
-		return list_wires();
+		list_wires();
+		return EXIT_SUCCESS;
 	case OPT_VERSION:
 		return version();
 	case OPT_HELP:
-		fputs(help, stdout);
-		return EXIT_SUCCESS;
+		return show_help();
 	}
 	return EXIT_USAGE; /* getopt has said why */
 }

@@ -16,7 +16,7 @@ enum option_huge { OPTION_HUGE_AUTO, OPTION_HUGE_YES, OPTION_HUGE_NO };
 
 struct option_nic {
 	char name[NBAR_NAME_MAX];
-	const struct wire_ops *wire;
+	const struct wire *wire;
 	struct spec spec;
 };
 

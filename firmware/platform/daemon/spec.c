@@ -29,7 +29,7 @@ int spec_parse(const char *what, const char *text, struct spec *out)
 		bool more = *end == ',';
 
 		if (!value || value == at || out->n == SPEC_KEYS_MAX || (more && !end[1])) {
-			log_error("%s %s: not a list of KEY=VALUE, as name=n0,wire=udp", what,
+			log_error("%s %s: not a list of KEY=VALUE, such as name=n0,wire=WIRE", what,
 				  text);
 			return -EINVAL;
 		}
@@ -59,12 +59,12 @@ static bool in_list(const char *key, const char *const *list)
 	return *list;
 }
 
-static bool knows(const struct wire_ops *wire, const char *const *others, const char *key)
+static bool knows(const struct wire *wire, const char *const *others, const char *key)
 {
-	return in_list(key, others) || in_list(key, wire->options);
+	return in_list(key, others) || wires_has_key(wire, key);
 }
 
-bool spec_fits(const struct spec *s, const struct wire_ops *wire, const char *const *others)
+bool spec_fits(const struct spec *s, const struct wire *wire, const char *const *others)
 {
 	for (uint32_t i = 0; i < s->n; i++)
 		if (!knows(wire, others, s->text + s->pair[i].key))
@@ -72,19 +72,22 @@ bool spec_fits(const struct spec *s, const struct wire_ops *wire, const char *co
 	return true;
 }
 
-static size_t add_list(char *out, size_t size, size_t used, const char *const *list)
+static void add_word(char *out, size_t size, const char *word)
 {
-	for (; *list && used < size; list++)
-		used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", *list);
-	return used;
+	size_t used = strlen(out);
+
+	snprintf(out + used, size - used, "%s%s", used ? ", " : "", word);
 }
 
-int spec_check(const char *what, const struct spec *s, const struct wire_ops *wire,
+int spec_check(const char *what, const struct spec *s, const struct wire *wire,
 	       const char *const *others)
 {
-	char known[160];
+	char known[160] = "";
 
-	add_list(known, sizeof(known), add_list(known, sizeof(known), 0, others), wire->options);
+	for (const char *const *other = others; *other; other++)
+		add_word(known, sizeof(known), *other);
+	for (uint32_t i = 0; i < WIRE_KEYS_MAX && wire->key[i].name; i++)
+		add_word(known, sizeof(known), wire->key[i].name);
 	for (uint32_t i = 0; i < s->n; i++) {
 		const char *key = s->text + s->pair[i].key, *value = s->text + s->pair[i].value;
 
@@ -99,26 +102,6 @@ int spec_check(const char *what, const struct spec *s, const struct wire_ops *wi
 		}
 	}
 	return 0;
-}
-
-int spec_wire(const char *what, const char *name, const struct wire_ops *const *wires, size_t n,
-	      const struct wire_ops **out)
-{
-	char names[80] = "";
-	size_t used = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		const char *one[] = { wires[i]->name, NULL };
-
-		if (strcmp(name, wires[i]->name) == 0) {
-			*out = wires[i];
-			return 0;
-		}
-		used = add_list(names, sizeof(names), used, one);
-	}
-	log_error("%s wire=%s: there is no such wire here, but: %s%s", what, name, names,
-		  strcmp(name, "verbs") == 0 ? "; nbar was built without libibverbs" : "");
-	return -EINVAL;
 }
 
 int spec_name(const char *what, const char *name)

@@ -8,7 +8,7 @@
 #ifndef NBAR_PORT_SPEC_H
 #define NBAR_PORT_SPEC_H
 
-#include "wire.h"
+#include "wires.h"
 
 #define SPEC_TEXT_MAX 512u
 #define SPEC_KEYS_MAX 16u
@@ -29,15 +29,11 @@ struct spec {
 int spec_parse(const char *what, const char *text, struct spec *out);
 
 /* Every key is one of these lists, which end with NULL; has a value; and comes once. */
-int spec_check(const char *what, const struct spec *s, const struct wire_ops *wire,
+int spec_check(const char *what, const struct spec *s, const struct wire *wire,
 	       const char *const *others);
 
 /* Whether the wire, or the list, knows every key. */
-bool spec_fits(const struct spec *s, const struct wire_ops *wire, const char *const *others);
-
-/* The wire of this name among n. */
-int spec_wire(const char *what, const char *name, const struct wire_ops *const *wires, size_t n,
-	      const struct wire_ops **out);
+bool spec_fits(const struct spec *s, const struct wire *wire, const char *const *others);
 
 /* A name that a NIC may have. */
 int spec_name(const char *what, const char *name);

@@ -66,10 +66,10 @@ static const char *take_entry(struct tune *t, char *word, char *rest)
 	if (t->n == TUNE_LINES_MAX)
 		return "it has more than 64 sizes";
 	if (strlen(name) >= sizeof(e.name) || nbfw_alg_parse(name, &e.alg) < 0 ||
-	    strcmp(name, "auto") == 0 || e.alg.kind == NBFW_ALG_CUSTOM ||
-	    e.alg.kind == NBFW_ALG_SIGNAL || e.alg.kind == NBFW_ALG_LINEAR)
-		return "the algorithm is one of pairwise, dissemination:1 .. dissemination:16, mcs, "
-		       "tournament, binomial";
+	    strcmp(name, NBFW_ALG_AUTO) == 0 || !nbfw_alg_plans(e.alg) ||
+	    nbfw_alg_row(e.alg.kind)->limit < NBAR_SIZE_MAX)
+		return "the algorithm is one of those that nbar-nicd --list-algs shows, for groups "
+		       "of any size";
 	strcpy(e.name, name);
 	t->entry[t->n++] = e;
 	return NULL;

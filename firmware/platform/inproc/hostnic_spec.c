@@ -5,11 +5,7 @@
  *
  * Called when a NIC is opened.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,54 +13,12 @@
 #include "hostnic.h"
 #include "log.h"
 #include "spec.h"
+#include "wires.h"
 
 #define WHAT "host"
 /* The control thread looks every CONTROL_TURN_MS: a budget must have room for many such looks. */
 #define BUDGET_MIN_MS 200u
-
-static const struct wire_ops *const wires[] = {
-	&wire_udp_ops,
-#ifdef NBAR_VERBS
-	&wire_verbs_ops,
-#endif
-};
-#define NWIRE (sizeof(wires) / sizeof(wires[0]))
-
-/* The options of a wire, and what it is bound to if they do not say. */
-struct wanted {
-	struct spec spec;
-	char bind[INET_ADDRSTRLEN + 8];
-};
-
-/* An IPv4 address of this machine: that of the first interface that others can reach. */
-static void bind_default(char *out, size_t size)
-{
-	struct ifaddrs *list = NULL;
-	char ip[INET_ADDRSTRLEN] = "127.0.0.1";
-	bool found = false;
-
-	if (getifaddrs(&list) < 0)
-		list = NULL;
-	for (struct ifaddrs *i = list; i && !found; i = i->ifa_next) {
-		const struct sockaddr_in *in = (const void *)i->ifa_addr;
-
-		found = in && in->sin_family == AF_INET && (i->ifa_flags & IFF_RUNNING) &&
-			!(i->ifa_flags & IFF_LOOPBACK);
-		if (found)
-			inet_ntop(AF_INET, &in->sin_addr, ip, sizeof(ip));
-	}
-	if (list)
-		freeifaddrs(list);
-	snprintf(out, size, "%s:0", ip);
-}
-
-static const char *value_of(void *args, const char *key)
-{
-	struct wanted *w = args;
-	const char *value = spec_value(&w->spec, key);
-
-	return !value && strcmp(key, "bind") == 0 ? w->bind : value;
-}
+#define WIRES_TRIED_MAX 8u
 
 static int times(const struct spec *s, struct nbnic_config *out)
 {
@@ -83,17 +37,17 @@ static int times(const struct spec *s, struct nbnic_config *out)
 }
 
 /* Everything but the wire. */
-static int read_spec(const char *text, struct wanted *w, struct hostnic_spec *out)
+static int read_spec(const char *text, struct spec *s, struct hostnic_spec *out)
 {
 	const char *name, *tune;
-	int rc = spec_parse(WHAT, text, &w->spec);
+	int rc = spec_parse(WHAT, text, s);
 
 	if (rc == 0)
-		rc = times(&w->spec, &out->config);
+		rc = times(s, &out->config);
 	if (rc < 0)
 		return rc;
-	name = spec_value(&w->spec, "name");
-	tune = spec_value(&w->spec, "tune");
+	name = spec_value(s, "name");
+	tune = spec_value(s, "tune");
 	rc = name ? spec_name(WHAT, name) : 0;
 	if (rc < 0)
 		return rc;
@@ -103,42 +57,48 @@ static int read_spec(const char *text, struct wanted *w, struct hostnic_spec *ou
 
 static const char *const keys[] = { "name", "wire", "pull-us", "budget-ms", "tune", NULL };
 
-static int open_wire(const struct wire_ops *ops, struct wanted *w, const char *name,
+static int open_wire(const struct wire *wire, struct spec *s, const char *name,
 		     struct wire_base **out)
 {
-	int rc = spec_check(WHAT, &w->spec, ops, keys);
+	int rc = spec_check(WHAT, s, wire, keys);
 
-	return rc < 0 ? rc : ops->open(name, value_of, w, out);
+	return rc < 0 ? rc : wires_open(wire, name, spec_value, s, out);
 }
 
-/* The best that there is: the last in the list that the keys fit, and that opens. */
-static int open_best(struct wanted *w, const char *name, struct wire_base **out)
+/* The last wire in the registry that leads to other machines, has the keys, and opens. */
+static int open_best(struct spec *s, const char *name, struct wire_base **out)
 {
-	const struct wire_ops *tried = NULL;
+	const struct wire *fits[WIRES_TRIED_MAX], *any = NULL;
+	uint32_t n = 0;
 	int rc = -EINVAL;
 
-	for (size_t i = NWIRE; i-- > 0 && rc < 0;) {
-		if (!spec_fits(&w->spec, wires[i], keys))
+	for (const struct wire *w = wires_next(NULL, WIRE_IN_PROCESS); w;
+	     w = wires_next(w, WIRE_IN_PROCESS)) {
+		if (w->reach != WIRE_REACH_NETWORK)
 			continue;
-		tried = wires[i];
-		rc = open_wire(tried, w, name, out);
+		any = w;
+		if (n < WIRES_TRIED_MAX && spec_fits(s, w, keys))
+			fits[n++] = w;
 	}
-	return tried ? rc : spec_check(WHAT, &w->spec, wires[NWIRE - 1], keys);
+	if (n == 0)
+		return spec_check(WHAT, s, any, keys);
+	while (n > 0 && rc < 0)
+		rc = open_wire(fits[--n], s, name, out);
+	return rc;
 }
 
 int hostnic_spec_open(const char *text, struct hostnic_spec *out, struct wire_base **wire)
 {
-	struct wanted w;
-	const struct wire_ops *ops;
+	struct spec s;
+	const struct wire *named;
 	const char *name;
-	int rc = read_spec(text, &w, out);
+	int rc = read_spec(text, &s, out);
 
 	if (rc < 0)
 		return rc;
-	bind_default(w.bind, sizeof(w.bind));
-	name = spec_value(&w.spec, "wire");
+	name = spec_value(&s, "wire");
 	if (!name)
-		return open_best(&w, out->name, wire);
-	rc = spec_wire(WHAT, name, wires, NWIRE, &ops);
-	return rc < 0 ? rc : open_wire(ops, &w, out->name, wire);
+		return open_best(&s, out->name, wire);
+	rc = wires_find(WHAT, name, WIRE_IN_PROCESS, &named);
+	return rc < 0 ? rc : open_wire(named, &s, out->name, wire);
 }

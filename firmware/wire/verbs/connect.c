@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * connect.c - the queue pairs of the modes that write: made, connected, made anew, ended.
+ * connect.c - the queue pairs of the modes that write: made, connected, recreated, closed.
  *
  * Called by the control thread, as all this takes system calls.
  */
@@ -31,7 +31,7 @@ struct ibv_ah_attr verbs_path(const struct verbs_wire *w, const struct verbs_add
 }
 
 /* From RESET to where the peer may be named. */
-static int line_init(const struct verbs_wire *w, struct verbs_line *l)
+static int connection_init(const struct verbs_wire *w, struct verbs_connection *l)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
@@ -39,7 +39,7 @@ static int line_init(const struct verbs_wire *w, struct verbs_line *l)
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
 	};
 
-	memset(l->place, 0, VERBS_PLACES * sizeof(*l->place));
+	memset(l->slot, 0, VERBS_SLOTS * sizeof(*l->slot));
 	if (getrandom(&l->mine.psn, sizeof(l->mine.psn), 0) != sizeof(l->mine.psn))
 		return -EIO;
 	l->mine.psn &= 0xffffff;
@@ -49,9 +49,9 @@ static int line_init(const struct verbs_wire *w, struct verbs_line *l)
 		       : 0;
 }
 
-static int line_start(const struct verbs_wire *w, const struct verbs_peer *p)
+static int connection_start(const struct verbs_wire *w, const struct verbs_peer *p)
 {
-	const struct verbs_line *l = p->line;
+	const struct verbs_connection *l = p->connection;
 	const struct verbs_addr a = verbs_addr_of(&p->addr);
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
@@ -83,8 +83,8 @@ static int line_start(const struct verbs_wire *w, const struct verbs_peer *p)
 	return ibv_modify_qp(l->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | more_rts) ? -errno : 0;
 }
 
-/* 0, or negative errno: what there is of them is ended with the line. */
-static int queues_make(const struct verbs_wire *w, struct verbs_line *l)
+/* 0, or negative errno: what there is of them is ended with the connection. */
+static int queues_make(const struct verbs_wire *w, struct verbs_connection *l)
 {
 	struct ibv_qp_init_attr init = {
 		.qp_type = w->self.mode == VERBS_WRITE_RC ? IBV_QPT_RC : IBV_QPT_UC,
@@ -105,10 +105,10 @@ static int queues_make(const struct verbs_wire *w, struct verbs_line *l)
 	if (!l->qp)
 		return -errno;
 	l->mine.qpn = l->qp->qp_num;
-	return line_init(w, l);
+	return connection_init(w, l);
 }
 
-static void queues_end(struct verbs_line *l)
+static void queues_end(struct verbs_connection *l)
 {
 	if (l->qp)
 		ibv_destroy_qp(l->qp);
@@ -119,48 +119,48 @@ static void queues_end(struct verbs_line *l)
 	l->mine.qpn = 0;
 }
 
-struct verbs_line *verbs_line_make(const struct verbs_wire *w)
+struct verbs_connection *verbs_connection_make(const struct verbs_wire *w)
 {
-	const size_t size = VERBS_PLACES * sizeof(struct verbs_place);
-	struct verbs_line *l = calloc(1, sizeof(*l));
+	const size_t size = VERBS_SLOTS * sizeof(struct verbs_slot);
+	struct verbs_connection *l = calloc(1, sizeof(*l));
 	int err;
 
 	if (!l)
 		return NULL;
-	l->place = aligned_alloc(4096, size);
-	if (l->place)
-		l->mr = ibv_reg_mr(w->pd, l->place, size,
+	l->slot = aligned_alloc(4096, size);
+	if (l->slot)
+		l->mr = ibv_reg_mr(w->pd, l->slot, size,
 				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	if (l->mr && verbs_out_make(w, &l->out, VERBS_WRITES) == 0 && queues_make(w, l) == 0) {
 		l->mine.rkey = l->mr->rkey;
-		l->mine.place = (uintptr_t)l->place;
+		l->mine.slot = (uintptr_t)l->slot;
 		return l;
 	}
 	err = errno;
-	verbs_line_free(l);
+	verbs_connection_free(l);
 	errno = err;
 	return NULL;
 }
 
-void verbs_line_free(struct verbs_line *l)
+void verbs_connection_free(struct verbs_connection *l)
 {
 	queues_end(l);
 	if (l->mr)
 		ibv_dereg_mr(l->mr);
 	verbs_out_free(&l->out);
-	free(l->place);
+	free(l->slot);
 	free(l);
 }
 
-struct line_call {
-	struct verbs_line *line;
+struct connection_call {
+	struct verbs_connection *connection;
 	bool open;
 };
 
 static void run_made(void *arg, uint64_t now)
 {
-	struct line_call *c = arg;
-	struct verbs_line *l = c->line;
+	struct connection_call *c = arg;
+	struct verbs_connection *l = c->connection;
 	struct ibv_wc wc;
 
 	(void)now;
@@ -168,16 +168,16 @@ static void run_made(void *arg, uint64_t now)
 		;
 	l->posted = l->done = l->written = l->seen = 0;
 	if (!l->renew)
-		l->hello_at = l->hello_ns = 0;
+		l->handshake_at = l->handshake_ns = 0;
 	l->reset = l->taken = false;
-	l->state = c->open ? VERBS_LINE_OPEN : VERBS_LINE_IDLE;
+	l->state = c->open ? VERBS_CONNECTION_OPEN : VERBS_CONNECTION_IDLE;
 }
 
-void verbs_line_connect(const struct verbs_wire *w, struct verbs_peer *p)
+void verbs_connection_connect(struct verbs_wire *w, struct verbs_peer *p)
 {
-	struct verbs_line *l = p->line;
+	struct verbs_connection *l = p->connection;
 	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
-	struct line_call call = { .line = l };
+	struct connection_call call = { .connection = l };
 	int rc = 0;
 
 	if (l->error)
@@ -192,16 +192,16 @@ void verbs_line_connect(const struct verbs_wire *w, struct verbs_peer *p)
 		rc = queues_make(w, l);
 		l->renew = rc < 0;
 	} else if (l->reset) {
-		rc = ibv_modify_qp(l->qp, &reset, IBV_QP_STATE) ? -errno : line_init(w, l);
+		rc = ibv_modify_qp(l->qp, &reset, IBV_QP_STATE) ? -errno : connection_init(w, l);
 	}
 	if (rc == 0 && l->its.qpn != 0) {
-		rc = line_start(w, p);
+		rc = connection_start(w, p);
 		call.open = rc == 0;
 		if (rc < 0 && ibv_modify_qp(l->qp, &reset, IBV_QP_STATE) == 0)
-			(void)line_init(w, l);
+			(void)connection_init(w, l);
 	}
 	if (rc < 0)
 		log_error("nic %s: no connection to queue pair %u: %s; datagrams go instead",
 			  w->nic, p->qpn, strerror(-rc));
-	mailbox_call(w->base.mailbox, run_made, &call);
+	w->base.call(&w->base, run_made, &call);
 }

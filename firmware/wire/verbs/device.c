@@ -19,20 +19,6 @@
 
 #define GIDS_MAX 256
 
-int verbs_error(const struct verbs_wire *w, const char *what, int err)
-{
-	const char *help = "";
-
-	if (err == ENOMEM)
-		help = "; this process may lock too little memory: raise the limit (ulimit -l unlimited, "
-		       "or LimitMEMLOCK=infinity in a unit of systemd)";
-	else if (err == EPERM || err == EACCES)
-		help = "; this user may not use the device: see the permissions of /dev/infiniband";
-	log_error("nic %s: %s: cannot make %s: %s%s", w->nic,
-		  ibv_get_device_name(w->context->device), what, strerror(err), help);
-	return err ? -err : -EIO;
-}
-
 /* A whole number in [low, high]; if the option is not given, otherwise. Negative: reported. */
 static int number(const struct verbs_wire *w, const char *key, const char *text, int low, int high,
 		  int otherwise)
@@ -207,43 +193,6 @@ static int mtu_choose(struct verbs_wire *w, const char *wanted)
 	return 0;
 }
 
-int verbs_qp_start(struct verbs_wire *w)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = w->port,
-		.qkey = VERBS_QKEY,
-	};
-
-	if (ibv_modify_qp(w->qp, &attr,
-			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY))
-		return -errno;
-	attr.qp_state = IBV_QPS_RTR;
-	if (ibv_modify_qp(w->qp, &attr, IBV_QP_STATE))
-		return -errno;
-	attr.qp_state = IBV_QPS_RTS;
-	return ibv_modify_qp(w->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN) ? -errno : 0;
-}
-
-int verbs_out_make(const struct verbs_wire *w, struct verbs_out *out, uint32_t n)
-{
-	const size_t size = (size_t)n * VERBS_INLINE;
-
-	if (w->send_inline)
-		return 0;
-	out->room = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
-	if (out->room)
-		out->mr = ibv_reg_mr(w->pd, out->room, size, 0);
-	return out->mr ? 0 : -errno;
-}
-
-void verbs_out_free(struct verbs_out *out)
-{
-	if (out->mr)
-		ibv_dereg_mr(out->mr);
-	free(out->room);
-}
-
 /* Memory, queues and the queue pair of datagrams. */
 static int make_all(struct verbs_wire *w)
 {
@@ -293,8 +242,7 @@ static int inline_choose(struct verbs_wire *w, const char *text)
 	return -EINVAL;
 }
 
-int verbs_device_open(struct verbs_wire *w, const char *(*option)(void *args, const char *key),
-		      void *args)
+int verbs_device_open(struct verbs_wire *w, wire_option *option, void *args)
 {
 	char ip[INET6_ADDRSTRLEN];
 	int rc = verbs_mode_read(w, option(args, "mode"));
@@ -318,8 +266,6 @@ int verbs_device_open(struct verbs_wire *w, const char *(*option)(void *args, co
 		rc = mtu_choose(w, option(args, "mtu"));
 	if (rc == 0)
 		rc = make_all(w);
-	if (rc == 0)
-		rc = verbs_mode_try(w);
 	if (rc < 0)
 		return rc;
 	memcpy(w->base.addr.byte, &w->self, sizeof(w->self));

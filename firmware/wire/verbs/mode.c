@@ -56,23 +56,3 @@ int verbs_mode_read(struct verbs_wire *w, const char *text)
 	log_error("nic %s: mode=%s: it is ud, write, write-rc or write-uc", w->nic, text);
 	return -EINVAL;
 }
-
-int verbs_mode_try(const struct verbs_wire *w)
-{
-	struct verbs_line *l;
-
-	if (w->self.mode == VERBS_UD)
-		return 0;
-	l = verbs_line_make(w);
-	if (!l && errno == ENOMEM)
-		return 0; /* there may be memory when a group is connected */
-	if (!l)
-		return verbs_error(
-			w,
-			w->self.mode == VERBS_WRITE_RC
-				? "a reliable connection (mode=ud does without)"
-				: "an unreliable connection (mode=write-rc has reliable ones)",
-			errno);
-	verbs_line_free(l);
-	return 0;
-}

@@ -3,7 +3,7 @@
  * peer.c - NICs that the wire "verbs" sends to.
  *
  * Called by the control thread, as all this takes system calls. What the polling thread owns it
- * changes only through the mailbox.
+ * changes only by base.call.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 struct peer_call {
 	struct verbs_wire *w;
 	struct verbs_peer *peer;
-	struct verbs_line *line;
+	struct verbs_connection *connection;
 	struct verbs_addr want;
 	bool wanted, broken;
 };
@@ -38,8 +38,8 @@ static void run_remove(void *arg, uint64_t now)
 }
 
 /* The same NIC in the table, of which more is known now, or another that has its queue pair's
- * number since it restarted. The id serves hellos only: a wrong one keeps a line from being made,
- * and frames go as datagrams. */
+ * number since it restarted. The id serves handshakes only: a wrong one keeps a connection from
+ * being made, and frames go as datagrams. */
 static void run_rename(void *arg, uint64_t now)
 {
 	struct peer_call *c = arg;
@@ -48,14 +48,14 @@ static void run_rename(void *arg, uint64_t now)
 	memcpy(c->peer->addr.byte, &c->want, sizeof(c->want));
 }
 
-static void run_add_line(void *arg, uint64_t now)
+static void run_add_connection(void *arg, uint64_t now)
 {
 	struct peer_call *c = arg;
 
 	(void)now;
-	c->peer->line = c->line;
-	c->peer->next_line = c->w->lines;
-	c->w->lines = c->peer;
+	c->peer->connection = c->connection;
+	c->peer->next_connection = c->w->connections;
+	c->w->connections = c->peer;
 }
 
 static bool is_self(const struct verbs_wire *w, const struct verbs_addr *a)
@@ -113,14 +113,14 @@ static struct verbs_peer *peer_make(struct verbs_wire *w, const struct verbs_add
 		errno = err;
 		return NULL;
 	}
-	mailbox_call(w->base.mailbox, run_insert, &call);
+	w->base.call(&w->base, run_insert, &call);
 	return p;
 }
 
 static void peer_free(struct verbs_peer *p)
 {
-	if (p->line)
-		verbs_line_free(p->line);
+	if (p->connection)
+		verbs_connection_free(p->connection);
 	ibv_destroy_ah(p->ah);
 	free(p);
 }
@@ -129,26 +129,26 @@ static void peer_drop(struct verbs_wire *w, struct verbs_peer *p)
 {
 	struct peer_call call = { .w = w, .peer = p };
 
-	mailbox_call(w->base.mailbox, run_remove, &call);
+	w->base.call(&w->base, run_remove, &call);
 	peer_free(p);
 }
 
-/* Gives a peer its line, in the modes that write. */
-static int line_add(struct verbs_wire *w, struct verbs_peer *p, const char **why)
+/* Gives a peer its connection, in the modes that write. */
+static int connection_add(struct verbs_wire *w, struct verbs_peer *p, const char **why)
 {
 	struct peer_call call = { .w = w, .peer = p };
 
-	if (w->self.mode == VERBS_UD || p->line)
+	if (w->self.mode == VERBS_UD || p->connection)
 		return 0;
-	call.line = verbs_line_make(w);
-	if (!call.line) {
+	call.connection = verbs_connection_make(w);
+	if (!call.connection) {
 		*why = errno == ENOMEM
 			       ? "no memory for a queue pair, or too little may be locked; raise "
 				 "its process's limit (ulimit -l), or use mode=ud"
 			       : "its device has no queue pair left; close groups, or use mode=ud";
 		return errno ? -errno : -EIO;
 	}
-	mailbox_call(w->base.mailbox, run_add_line, &call);
+	w->base.call(&w->base, run_add_connection, &call);
 	return 0;
 }
 
@@ -175,9 +175,9 @@ int verbs_peer_begin(struct wire_base *base, const struct nbnic_addr *addr, cons
 		w->nstranger++;
 	} else if (memcmp(&p->addr, addr, sizeof(*addr)) != 0) {
 		call.peer = p;
-		mailbox_call(base->mailbox, run_rename, &call);
+		w->base.call(&w->base, run_rename, &call);
 	}
-	rc = line_add(w, p, why);
+	rc = connection_add(w, p, why);
 	if (rc == 0 && p->users++ == 0)
 		w->nstranger--;
 	return rc;
@@ -222,9 +222,10 @@ static void run_take(void *arg, uint64_t now)
 	c->wanted = c->w->wanted;
 	c->broken = c->w->broken;
 	c->w->wanted = false;
-	for (c->peer = c->w->lines; c->peer; c->peer = c->peer->next_line) {
-		if (c->peer->line->state == VERBS_LINE_MAKING && !c->peer->line->taken) {
-			c->peer->line->taken = true;
+	for (c->peer = c->w->connections; c->peer; c->peer = c->peer->next_connection) {
+		if (c->peer->connection->state == VERBS_CONNECTION_MAKING &&
+		    !c->peer->connection->taken) {
+			c->peer->connection->taken = true;
 			break;
 		}
 	}
@@ -240,13 +241,13 @@ void verbs_serve(struct wire_base *base)
 	if (read(w->wake_fd, &n, sizeof(n)) < 0)
 		return;
 	do {
-		mailbox_call(base->mailbox, run_take, &call);
+		w->base.call(&w->base, run_take, &call);
 		if (call.broken)
 			verbs_repair(w);
 		if (call.wanted)
 			stranger_make(w, &call.want);
 		if (call.peer)
-			verbs_line_connect(w, call.peer);
+			verbs_connection_connect(w, call.peer);
 	} while (call.peer);
 }
 

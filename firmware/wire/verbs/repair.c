@@ -53,9 +53,9 @@ static void run_queue_error(void *arg, uint64_t now)
 
 	(void)now;
 	if (c->qp == c->w->qp)
-		verbs_gone_wrong(c->w);
+		verbs_queue_failed(c->w);
 	else
-		verbs_line_gone_wrong(c->w, c->qp, c->cq);
+		verbs_connection_failed(c->w, c->qp, c->cq);
 }
 
 static bool port_is_up(const struct verbs_wire *w)
@@ -71,7 +71,7 @@ static void give_up(struct verbs_wire *w, const char *why)
 	struct repair_call call = { .w = w, .fail = !w->dead };
 
 	w->dead = why;
-	mailbox_call(w->base.mailbox, run_postponed, &call);
+	w->base.call(&w->base, run_postponed, &call);
 }
 
 /* It begins anew, with the number that it has. What was under way is lost, and asked for again. */
@@ -81,7 +81,7 @@ void verbs_repair(struct verbs_wire *w)
 	struct repair_call call = { .w = w };
 
 	if (w->fatal || !port_is_up(w)) {
-		mailbox_call(w->base.mailbox, run_postponed, &call);
+		w->base.call(&w->base, run_postponed, &call);
 		return;
 	}
 	if (ibv_modify_qp(w->qp, &attr, IBV_QP_STATE) || verbs_qp_start(w) < 0) {
@@ -96,7 +96,7 @@ void verbs_repair(struct verbs_wire *w)
 	}
 	w->dead = NULL;
 	w->repairs++;
-	mailbox_call(w->base.mailbox, run_repaired, &call);
+	w->base.call(&w->base, run_repaired, &call);
 	if (w->said_at && call.now - w->said_at < SAY_NS)
 		return;
 	w->said_at = call.now;
@@ -162,14 +162,14 @@ static void on_event(struct verbs_wire *w, const struct ibv_async_event *e)
 	case IBV_EVENT_QP_REQ_ERR:
 	case IBV_EVENT_QP_ACCESS_ERR:
 		call.qp = e->element.qp;
-		mailbox_call(w->base.mailbox, run_queue_error, &call);
+		w->base.call(&w->base, run_queue_error, &call);
 		return;
 	case IBV_EVENT_CQ_ERR:
 		call.cq = e->element.cq;
 		if (call.cq == w->send_cq || call.cq == w->recv_cq)
 			device_failed(w, "the completion queue of datagrams is in an error");
 		else
-			mailbox_call(w->base.mailbox, run_queue_error, &call);
+			w->base.call(&w->base, run_queue_error, &call);
 		return;
 	case IBV_EVENT_DEVICE_FATAL:
 		device_failed(w, ibv_event_type_str(e->event_type));

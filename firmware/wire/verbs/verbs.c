@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * verbs.c - frames in unreliable datagrams of an RDMA device: InfiniBand or RoCE. In the
- * modes that write tokens go another way where they can: line.c.
+ * modes that write tokens go another way where they can: connection.c.
  *
  * Called by the polling thread. Never blocks, registers or creates nothing: memory, queue pair and
  * address handles were made before (device.c, peer.c). What no peer has been made for
@@ -20,89 +20,6 @@
 #define LOOK_NS UINT64_C(1000000)
 #define REPAIR_NS UINT64_C(5000000) /* between two repairs, at least */
 
-static uint32_t hash_of(const struct verbs_addr *a)
-{
-	uint64_t low;
-
-	memcpy(&low, a->gid + 8, sizeof(low));
-	low = (low ^ a->qpn) * UINT64_C(0x9e3779b97f4a7c15);
-	return (uint32_t)(low >> 32) % VERBS_BUCKETS;
-}
-
-/* A frame tells GID and queue pair of its sender, no more: so these name a peer. */
-struct verbs_peer *verbs_peer_find(const struct verbs_wire *w, const struct verbs_addr *a)
-{
-	struct verbs_peer *p = w->bucket[hash_of(a)];
-
-	for (; p; p = p->next) {
-		struct verbs_addr b = verbs_addr_of(&p->addr);
-
-		if (p->qpn == a->qpn && memcmp(b.gid, a->gid, sizeof(a->gid)) == 0)
-			return p;
-	}
-	return NULL;
-}
-
-void verbs_peer_insert(struct verbs_wire *w, struct verbs_peer *p)
-{
-	struct verbs_addr a = verbs_addr_of(&p->addr);
-	struct verbs_peer **at = &w->bucket[hash_of(&a)];
-
-	p->next = *at;
-	*at = p;
-}
-
-void verbs_peer_remove(struct verbs_wire *w, struct verbs_peer *p)
-{
-	struct verbs_addr a = verbs_addr_of(&p->addr);
-	struct verbs_peer **at = &w->bucket[hash_of(&a)];
-
-	while (*at != p)
-		at = &(*at)->next;
-	*at = p->next;
-	for (at = &w->lines; *at; at = &(*at)->next_line) {
-		if (*at == p) {
-			*at = p->next_line;
-			break;
-		}
-	}
-}
-
-/* The rare things that the control thread has to do: it then asks what. */
-void verbs_wake(const struct verbs_wire *w)
-{
-	uint64_t one = 1;
-
-	if (write(w->wake_fd, &one, sizeof(one)) < 0)
-		return; /* it is awake already */
-}
-
-static void post_one(struct verbs_wire *w, uint64_t i)
-{
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)(w->room + i * VERBS_ROOM),
-		.length = VERBS_ROOM,
-		.lkey = w->mr->lkey,
-	};
-	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
-
-	if (ibv_post_recv(w->qp, &wr, &bad))
-		w->base.errors++;
-}
-
-void verbs_post_all(struct verbs_wire *w)
-{
-	for (uint64_t i = 0; i < VERBS_RECVS; i++)
-		post_one(w, i);
-}
-
-/* The next look asks for the repair. */
-void verbs_gone_wrong(struct verbs_wire *w)
-{
-	w->base.errors++;
-	w->broken = true;
-}
-
 static void look_for_repair(struct verbs_wire *w, struct nbnic *nic, uint64_t now)
 {
 	if (w->failing) {
@@ -113,44 +30,6 @@ static void look_for_repair(struct verbs_wire *w, struct nbnic *nic, uint64_t no
 		w->repair_at = now + REPAIR_NS;
 		verbs_wake(w);
 	}
-}
-
-static void look_for_completions(struct verbs_wire *w)
-{
-	struct ibv_wc wc[4];
-	int n = ibv_poll_cq(w->send_cq, 4, wc);
-
-	for (int i = 0; i < n; i++) {
-		if (wc[i].status != IBV_WC_SUCCESS)
-			verbs_gone_wrong(w);
-		w->done += VERBS_SIGNALLED;
-	}
-}
-
-bool verbs_send(struct verbs_wire *w, const struct verbs_peer *p, const void *data, uint32_t length)
-{
-	struct ibv_sge sge = { .addr = (uintptr_t)data, .length = length };
-	struct ibv_send_wr wr = {
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = IBV_WR_SEND,
-		.wr.ud = { .ah = p->ah, .remote_qpn = p->qpn, .remote_qkey = VERBS_QKEY },
-	};
-	struct ibv_send_wr *bad;
-
-	if (w->posted - w->done >= VERBS_SENDS - VERBS_SIGNALLED)
-		look_for_completions(w);
-	if (w->broken || w->posted - w->done >= VERBS_SENDS)
-		return false;
-	wr.send_flags = verbs_out_put(&w->out, w->posted % VERBS_SENDS, &sge);
-	if ((w->posted + 1) % VERBS_SIGNALLED == 0)
-		wr.send_flags |= IBV_SEND_SIGNALED;
-	if (ibv_post_send(w->qp, &wr, &bad)) { /* though there is room */
-		w->broken = true;
-		return false;
-	}
-	w->posted++;
-	return true;
 }
 
 static bool to_itself(struct verbs_wire *w, const struct nbfw_token *t)
@@ -166,8 +45,8 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
 	struct verbs_addr a = verbs_addr_of(to);
-	/* Questions, answers and bad news go as datagrams: they are for when the line has trouble,
-	 * of which nobody is told if it is an unreliable one. Unless datagrams have. */
+	/* Questions, answers and bad news go as datagrams: they are for when the connection has
+	 * trouble, of which nobody is told if it is an unreliable one. Unless datagrams have. */
 	bool write = (t->type == NBFW_TOKEN && !w->asked) || t->type == NBFW_SIGNAL || w->broken;
 	struct verbs_peer *p;
 	uint8_t frame[NBFW_FRAME_SIZE];
@@ -187,7 +66,7 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		return true;
 	}
 	nbfw_token_pack(t, frame);
-	if ((write && p->line && verbs_line_write(w, p, frame)) ||
+	if ((write && p->connection && verbs_connection_write(w, p, frame)) ||
 	    verbs_send(w, p, frame, sizeof(frame)))
 		return true;
 	if (!w->broken)
@@ -224,7 +103,7 @@ static void receive(struct verbs_wire *w, struct nbnic *nic, const struct ibv_wc
 	struct verbs_peer *p;
 	struct verbs_addr a;
 	struct nbnic_addr stranger = { { 0 } };
-	struct verbs_hello hello;
+	struct verbs_handshake handshake;
 	struct nbfw_token t;
 
 	if (!source_of(wc, room, &a)) {
@@ -232,9 +111,9 @@ static void receive(struct verbs_wire *w, struct nbnic *nic, const struct ibv_wc
 		return;
 	}
 	p = verbs_peer_find(w, &a);
-	if (length == sizeof(hello) && data[0] == VERBS_HELLO) {
-		memcpy(&hello, data, sizeof(hello));
-		verbs_line_heard(w, p, &hello);
+	if (length == sizeof(handshake) && data[0] == VERBS_HANDSHAKE) {
+		memcpy(&handshake, data, sizeof(handshake));
+		verbs_connection_heard(w, p, &handshake);
 		return;
 	}
 	if (!nbfw_token_unpack(data, length, &t)) {
@@ -258,21 +137,21 @@ static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t n
 
 	if (now >= w->look_at) {
 		w->look_at = now + LOOK_NS;
-		look_for_completions(w);
-		verbs_line_look(w, now);
+		verbs_look_for_completions(w);
+		verbs_connection_look(w, now);
 		look_for_repair(w, nic, now);
 	}
 	for (unsigned i = 0; i < own; i++)
 		nbnic_receive(nic, &base->addr, &w->loop[w->loop_head++ % VERBS_LOOP], now);
 	for (int i = 0; i < n; i++) {
 		if (wc[i].status != IBV_WC_SUCCESS) {
-			verbs_gone_wrong(w);
+			verbs_queue_failed(w);
 			continue;
 		}
 		receive(w, nic, &wc[i], now);
-		post_one(w, wc[i].wr_id);
+		verbs_post_one(w, wc[i].wr_id);
 	}
-	return own + verbs_line_poll(w, nic, now) + (n > 0 ? (unsigned)n : 0);
+	return own + verbs_connection_poll(w, nic, now) + (n > 0 ? (unsigned)n : 0);
 }
 
 static void verbs_close(struct wire_base *base)
@@ -312,8 +191,27 @@ static int watch(struct verbs_wire *w)
 	return 0;
 }
 
-static int verbs_open(const char *nic, const char *(*option)(void *args, const char *key),
-		      void *args, struct wire_base **out)
+static int mode_try(const struct verbs_wire *w)
+{
+	struct verbs_connection *l;
+
+	if (w->self.mode == VERBS_UD)
+		return 0;
+	l = verbs_connection_make(w);
+	if (!l && errno == ENOMEM)
+		return 0; /* there may be memory when a group is connected */
+	if (!l)
+		return verbs_error(
+			w,
+			w->self.mode == VERBS_WRITE_RC
+				? "a reliable connection (mode=ud does without)"
+				: "an unreliable connection (mode=write-rc has reliable ones)",
+			errno);
+	verbs_connection_free(l);
+	return 0;
+}
+
+static int verbs_open(const char *nic, wire_option *option, void *args, struct wire_base **out)
 {
 	struct verbs_wire *w = calloc(1, sizeof(*w));
 	int rc;
@@ -321,10 +219,11 @@ static int verbs_open(const char *nic, const char *(*option)(void *args, const c
 	if (!w)
 		return -ENOMEM;
 	strncpy(w->nic, nic, sizeof(w->nic) - 1);
-	w->base.ops = &wire_verbs_ops;
 	w->wake_fd = -1;
 	w->base.fd = -1;
 	rc = verbs_device_open(w, option, args);
+	if (rc == 0)
+		rc = mode_try(w);
 	if (rc == 0)
 		rc = watch(w);
 	if (rc < 0) {
@@ -336,17 +235,11 @@ static int verbs_open(const char *nic, const char *(*option)(void *args, const c
 	return 0;
 }
 
-static const char *const verbs_options[] = { "mode", "device", "port",   "gid",
-					     "sl",   "mtu",    "inline", NULL };
-
 const struct wire_ops wire_verbs_ops = {
-	.name = "verbs",
-	.kind = WIRE_VERBS,
 	.open = verbs_open,
 	.close = verbs_close,
 	.poll = verbs_poll,
 	.transmit = verbs_transmit,
-	.options = verbs_options,
 	.peer_begin = verbs_peer_begin,
 	.peer_end = verbs_peer_end,
 	.serve = verbs_serve,

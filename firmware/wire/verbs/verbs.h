@@ -2,16 +2,17 @@
 /*
  * verbs.h - what the files of the wire "verbs" share; nobody else includes it.
  *
- * verbs.c is the polling thread's side, device.c opens a port of an RDMA device,
- * peer.c is what the control thread does for peers, repair.c what it does for the
- * device.
+ * Each file calls only files above it in this list:
+ *   slot.c table.c queue.c   leaves: memory that peers write to, peers, the queue pair of
+ * datagrams mode.c device.c           opens a port of an RDMA device connect.c connection.c
+ * connections to peers: control thread, polling thread repair.c peer.c           what the control
+ * thread does for the device, and for peers verbs.c                   the wire
  */
-#ifndef NBAR_PORT_VERBS_H
-#define NBAR_PORT_VERBS_H
+#ifndef NBAR_WIRE_VERBS_H
+#define NBAR_WIRE_VERBS_H
 
 #include <infiniband/verbs.h>
 
-#include "mailbox.h"
 #include "wire.h"
 
 #define VERBS_QKEY 0x6e626172u
@@ -25,7 +26,7 @@
 #define VERBS_BUCKETS 4096u
 #define VERBS_LOOP 1024u
 #define VERBS_STRANGERS_MAX 64u
-#define VERBS_PLACES 64u           /* of a sender in the memory of its receiver */
+#define VERBS_SLOTS 64u            /* of a sender in the memory of its receiver */
 #define VERBS_WRITES 64u           /* that may be under way to one peer */
 #define VERBS_WRITES_SIGNALLED 16u /* divides VERBS_WRITES */
 /* Completion queues of sends hold so many times those under way: when a queue pair breaks, soft
@@ -53,23 +54,24 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "what NICs tell each o
 _Static_assert(sizeof(struct verbs_addr) <= NBNIC_ADDR_SIZE, "an address fits");
 
 /* The modes that write: what a sender writes into the receiver's memory, in one RDMA write. */
-struct verbs_place {
+struct verbs_slot {
 	uint8_t frame[NBFW_FRAME_SIZE];
-	uint32_t turn; /* counts what the sender wrote; it lies at (turn - 1) mod VERBS_PLACES */
-	uint32_t sum;  /* of frame and turn: half of a write is none */
+	uint32_t sequence; /* counts what the sender wrote; it lies at (sequence - 1) mod
+			      VERBS_SLOTS */
+	uint32_t sum;      /* of frame and sequence: half of a write is none */
 	uint32_t reserved[2];
 };
-_Static_assert(sizeof(struct verbs_place) == 64, "a place is a cache line");
+_Static_assert(sizeof(struct verbs_slot) == 64, "a slot is a cache line");
 
-/* One end of a line, as its NIC tells the other in a hello. */
+/* One end of a connection, as its NIC tells the other in a handshake. */
 struct verbs_end {
 	uint32_t qpn, psn, rkey, reserved;
-	uint64_t place; /* address of the first */
+	uint64_t slot; /* address of the first */
 };
 
-/* A datagram between two NICs about the line between them. */
-struct verbs_hello {
-	uint8_t type;  /* VERBS_HELLO: no frame begins so */
+/* A datagram between two NICs about the connection between them. */
+struct verbs_handshake {
+	uint8_t type;  /* VERBS_HANDSHAKE: no frame begins so */
 	uint8_t wants; /* an answer */
 	uint16_t reserved;
 	uint32_t known_qpn; /* of the receiver's end, if the sender can take its writes */
@@ -77,8 +79,8 @@ struct verbs_hello {
 	struct verbs_end end;
 	uint32_t known_psn, reserved2;
 };
-#define VERBS_HELLO 0x81u
-_Static_assert(sizeof(struct verbs_hello) == NBFW_FRAME_SIZE, "a hello");
+#define VERBS_HANDSHAKE 0x81u
+_Static_assert(sizeof(struct verbs_handshake) == NBFW_FRAME_SIZE, "a handshake");
 #define VERBS_INLINE 64u
 
 /* Where frames are sent from if not inline: a slot for each that may be under way. */
@@ -87,29 +89,29 @@ struct verbs_out {
 	struct ibv_mr *mr;
 };
 
-enum verbs_line_state {
-	VERBS_LINE_IDLE,   /* the other end is not known */
-	VERBS_LINE_MAKING, /* the control thread has it */
-	VERBS_LINE_OPEN,   /* takes writes */
-	VERBS_LINE_READY   /* and the other end, too: frames go this way */
+enum verbs_connection_state {
+	VERBS_CONNECTION_IDLE,   /* the other end is not known */
+	VERBS_CONNECTION_MAKING, /* the control thread has it */
+	VERBS_CONNECTION_OPEN,   /* takes writes */
+	VERBS_CONNECTION_READY   /* and the other end, too: frames go this way */
 };
 
 /* A connection to one peer. State MAKING: the control thread's; else the polling one's. */
-struct verbs_line {
+struct verbs_connection {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
 	struct verbs_out out;
-	struct verbs_place *place;
+	struct verbs_slot *slot;
 	struct verbs_end mine, its;
-	enum verbs_line_state state;
+	enum verbs_connection_state state;
 	bool reset;     /* MAKING: it has been used before */
 	bool renew;     /* its completion queue is in an error, and there are to be new queues */
 	bool taken;     /* MAKING: by the control thread */
 	uint32_t error; /* enum ibv_wc_status that broke it */
 	uint32_t posted, done;
-	uint32_t written, seen; /* turns */
-	uint64_t hello_at, hello_ns;
+	uint32_t written, seen; /* sequence numbers */
+	uint64_t handshake_at, handshake_ns;
 };
 
 /*
@@ -123,8 +125,8 @@ struct verbs_peer {
 	uint32_t qpn;
 	uint32_t users;   /* control thread: groups that have it; 0: a stranger, who only asked */
 	uint64_t made_at; /* control thread: peers made before it */
-	struct verbs_line *line;      /* NULL: mode ud, or a stranger */
-	struct verbs_peer *next_line; /* in the list of those that have one */
+	struct verbs_connection *connection; /* NULL: mode ud, or a stranger */
+	struct verbs_peer *next_connection;  /* in the list of those that have one */
 };
 
 struct verbs_wire {
@@ -144,7 +146,7 @@ struct verbs_wire {
 	struct verbs_out out;
 	uint8_t *room;          /* VERBS_RECVS times VERBS_ROOM bytes */
 	uint32_t posted, done;  /* sends */
-	bool broken;            /* the queue pair is to be made new, and nothing sent */
+	bool broken;            /* the queue pair is to be recreated, and nothing sent */
 	bool asked;             /* a question is being answered */
 	bool failing;           /* and cannot: the groups are to fail */
 	uint64_t repair_at;     /* broken: not before */
@@ -152,7 +154,7 @@ struct verbs_wire {
 	bool wanted;            /* a stranger asked ... */
 	struct verbs_addr want; /* ... and cannot be answered yet */
 	struct verbs_peer *bucket[VERBS_BUCKETS];
-	struct verbs_peer *lines;
+	struct verbs_peer *connections;
 	uint32_t loop_head, loop_tail;
 	struct nbfw_token loop[VERBS_LOOP]; /* to itself */
 
@@ -166,27 +168,54 @@ struct verbs_wire {
 	bool gid_gone; /* and that has been told */
 };
 
-/* place.c: the turn of a place; what stands before it is read after it. */
-uint32_t verbs_place_turn(const struct verbs_place *p);
+/* table.c: either thread finds, the polling thread changes. */
+struct verbs_peer *verbs_peer_find(const struct verbs_wire *w, const struct verbs_addr *a);
+void verbs_peer_insert(struct verbs_wire *w, struct verbs_peer *p);
+void verbs_peer_remove(struct verbs_wire *w, struct verbs_peer *p);
 
-/* line.c: polling thread */
+/* queue.c: says why a thing could not be made, and what to do; returns negative errno. */
+int verbs_error(const struct verbs_wire *w, const char *what, int err);
+/* Memory of n slots to send from, unless frames are sent inline. 0, or negative errno. */
+int verbs_out_make(const struct verbs_wire *w, struct verbs_out *out, uint32_t n);
+void verbs_out_free(struct verbs_out *out);
+/* Brings the datagram queue pair from RESET to where it sends and receives. */
+int verbs_qp_start(struct verbs_wire *w);
+/* Polling thread: gives the queue pair one receive buffer; all of them. */
+void verbs_post_one(struct verbs_wire *w, uint64_t i);
+void verbs_post_all(struct verbs_wire *w);
+/* Polling thread: the queue pair is in an error. */
+void verbs_queue_failed(struct verbs_wire *w);
+/* Polling thread: sends that are done. */
+void verbs_look_for_completions(struct verbs_wire *w);
+/* Polling thread: asks for the control thread, which is to call verbs_serve. */
+void verbs_wake(const struct verbs_wire *w);
+/* Polling thread: sends a datagram of up to NBFW_FRAME_SIZE bytes; false: it cannot go now. */
+bool verbs_send(struct verbs_wire *w, const struct verbs_peer *p, const void *data,
+		uint32_t length);
 
-/* Sends the frame as a write; false: the line is not ready, send a datagram. */
-bool verbs_line_write(struct verbs_wire *w, struct verbs_peer *p, const uint8_t *frame);
+/* slot.c: the sequence number of a receive slot; what stands before it is read after it. */
+uint32_t verbs_slot_sequence(const struct verbs_slot *p);
+
+/* connection.c: polling thread */
+
+/* Sends the frame as a write; false: the connection is not ready, send a datagram. */
+bool verbs_connection_write(struct verbs_wire *w, struct verbs_peer *p, const uint8_t *frame);
 /* Takes what the peers have written; how many. */
-unsigned verbs_line_poll(struct verbs_wire *w, struct nbnic *nic, uint64_t now);
-/* What is due now and then: hellos, and writes that failed. */
-void verbs_line_look(struct verbs_wire *w, uint64_t now);
-void verbs_line_heard(struct verbs_wire *w, struct verbs_peer *p, const struct verbs_hello *h);
+unsigned verbs_connection_poll(struct verbs_wire *w, struct nbnic *nic, uint64_t now);
+/* What is due now and then: handshakes, and writes that failed. */
+void verbs_connection_look(struct verbs_wire *w, uint64_t now);
+void verbs_connection_heard(struct verbs_wire *w, struct verbs_peer *p,
+			    const struct verbs_handshake *h);
 
-/* The queue pair of a line, or its completion queue, is in an error; the other is NULL. */
-void verbs_line_gone_wrong(struct verbs_wire *w, const struct ibv_qp *qp, const struct ibv_cq *cq);
+/* The queue pair of a connection, or its completion queue, is in an error; the other is NULL. */
+void verbs_connection_failed(struct verbs_wire *w, const struct ibv_qp *qp,
+			     const struct ibv_cq *cq);
 
-/* connect.c: control thread. Makes a line, errno says why not; connects one that is MAKING,
+/* connect.c: control thread. Makes a connection, errno says why not; connects one that is MAKING,
  * or makes it new; ends one. */
-struct verbs_line *verbs_line_make(const struct verbs_wire *w);
-void verbs_line_connect(const struct verbs_wire *w, struct verbs_peer *p);
-void verbs_line_free(struct verbs_line *l);
+struct verbs_connection *verbs_connection_make(const struct verbs_wire *w);
+void verbs_connection_connect(struct verbs_wire *w, struct verbs_peer *p);
+void verbs_connection_free(struct verbs_connection *l);
 struct ibv_ah_attr verbs_path(const struct verbs_wire *w, const struct verbs_addr *a);
 
 /* mode.c: sets the mode to what an option says (NULL: ud); and where that is WRITE, to what
@@ -195,27 +224,10 @@ int verbs_mode_read(struct verbs_wire *w, const char *text);
 int verbs_mode_resolve(struct verbs_wire *w);
 const char *verbs_mode_name(const struct verbs_wire *w);
 
-/* A connection for trial: a device that has none is to say so now, not to the first group. */
-int verbs_mode_try(const struct verbs_wire *w);
-
 /* device.c: opens the device, port and GID that the options name. Reports what is wrong. */
-int verbs_device_open(struct verbs_wire *w, const char *(*option)(void *args, const char *key),
-		      void *args);
+int verbs_device_open(struct verbs_wire *w, wire_option *option, void *args);
 
 void verbs_device_close(struct verbs_wire *w);
-
-/* Brings the datagram queue pair from RESET to where it sends and receives. */
-int verbs_qp_start(struct verbs_wire *w);
-
-/* Memory of n slots to send from, unless frames are sent inline. 0, or negative errno. */
-int verbs_out_make(const struct verbs_wire *w, struct verbs_out *out, uint32_t n);
-void verbs_out_free(struct verbs_out *out);
-
-/* Says why a thing could not be made, and what to do; returns negative errno. */
-int verbs_error(const struct verbs_wire *w, const char *what, int err);
-
-/* Either thread. */
-struct verbs_peer *verbs_peer_find(const struct verbs_wire *w, const struct verbs_addr *a);
 
 /* peer.c: control thread */
 int verbs_peer_begin(struct wire_base *base, const struct nbnic_addr *addr, const char **why);
@@ -226,19 +238,6 @@ void verbs_peers_free(struct verbs_wire *w);
 /* repair.c: control thread. Starts the queue pair again; takes what the device says. */
 void verbs_repair(struct verbs_wire *w);
 void verbs_events(struct verbs_wire *w);
-
-/* verbs.c, for the polling thread but verbs_peer_find */
-void verbs_peer_insert(struct verbs_wire *w, struct verbs_peer *p);
-void verbs_peer_remove(struct verbs_wire *w, struct verbs_peer *p);
-/* Gives the queue pair all its receive buffers. */
-void verbs_post_all(struct verbs_wire *w);
-/* The queue pair is in an error. */
-void verbs_gone_wrong(struct verbs_wire *w);
-/* Asks for the control thread: it is to call verbs_serve. */
-void verbs_wake(const struct verbs_wire *w);
-/* Sends a datagram of up to NBFW_FRAME_SIZE bytes; false: it cannot go now. */
-bool verbs_send(struct verbs_wire *w, const struct verbs_peer *p, const void *data,
-		uint32_t length);
 
 /* What sge points at goes from this slot, or inline: the flag of the send. */
 static inline unsigned verbs_out_put(const struct verbs_out *out, uint32_t slot,

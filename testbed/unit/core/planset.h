@@ -26,23 +26,45 @@ struct edge {
 
 #define PLANSET_BYTES_A_RANK 1280u /* the longest plan but for a linear root's has 1,064 */
 
-/* All that has a generator, by number: 0 is pairwise, n is the n-way dissemination, then these. */
-enum {
-	PLANSET_MCS = NBFW_WAYS_MAX + 1,
-	PLANSET_TOURNAMENT,
-	PLANSET_BINOMIAL,
-	PLANSET_LINEAR,
-	PLANSET_NALG
-};
-
-static inline struct nbfw_alg planset_alg(uint32_t i)
+/* Every algorithm that makes plans, with every value of its parameter, as the table has them. */
+static inline struct nbfw_alg planset_first(void)
 {
-	static const enum nbfw_alg_kind tree[] = { NBFW_ALG_MCS, NBFW_ALG_TOURNAMENT,
-						   NBFW_ALG_BINOMIAL, NBFW_ALG_LINEAR };
+	return (struct nbfw_alg){ NBFW_ALG_FIRST, nbfw_alg_row(NBFW_ALG_FIRST)->low };
+}
 
-	if (i >= PLANSET_MCS)
-		return (struct nbfw_alg){ tree[i - PLANSET_MCS], 0 };
-	return (struct nbfw_alg){ i ? NBFW_ALG_DISSEMINATION : NBFW_ALG_PAIRWISE, i };
+static inline struct nbfw_alg planset_next(struct nbfw_alg alg)
+{
+	if (++alg.n > nbfw_alg_row(alg.kind)->high) {
+		alg.kind = (enum nbfw_alg_kind)(alg.kind + 1);
+		alg.n = alg.kind < NBFW_ALG_END ? nbfw_alg_row(alg.kind)->low : 0;
+	}
+	return alg;
+}
+
+#define planset_each(alg)                                                    \
+	for (struct nbfw_alg alg = planset_first(); alg.kind < NBFW_ALG_END; \
+	     alg = planset_next(alg))
+
+/* Any of them, with a parameter of at most 5. */
+static inline struct nbfw_alg planset_any(struct rng *rng)
+{
+	struct nbfw_alg alg = { (enum nbfw_alg_kind)(NBFW_ALG_FIRST +
+						     rng_below(rng, NBFW_ALG_END - NBFW_ALG_FIRST)),
+				0 };
+	const struct nbfw_alg_row *row = nbfw_alg_row(alg.kind);
+	uint32_t most = row->high < 5 ? row->high : 5;
+
+	alg.n = row->low + rng_below(rng, most - row->low + 1);
+	return alg;
+}
+
+/* The name of alg, until the next call. */
+static inline const char *planset_text(struct nbfw_alg alg)
+{
+	static char name[NBAR_NAME_MAX];
+
+	nbfw_alg_name(alg, name);
+	return name;
 }
 
 static inline void planset_free(struct planset *set)
@@ -81,7 +103,7 @@ static inline struct planset planset_generate(struct nbfw_alg alg, uint32_t size
 		void *at = (char *)set.block + used;
 		int32_t length = nbfw_plan_generate(alg, size, r, at, capacity - used);
 
-		require(length > 0, "kind %d n %u size %u rank %u", (int)alg.kind, alg.n, size, r);
+		require(length > 0, "%s size %u rank %u", planset_text(alg), size, r);
 		set.plan[r] = at;
 		used += (size_t)length;
 	}

@@ -96,10 +96,10 @@ static void test_total(void **state)
 	(void)state;
 	for (uint64_t seed = unit_seed(), last = seed + 3000; seed != last; seed++) {
 		struct rng rng = { seed };
-		uint32_t n = rng_below(&rng, 6), size = 2 + rng_below(&rng, 20);
-		struct nbfw_alg alg = { n ? NBFW_ALG_DISSEMINATION : NBFW_ALG_PAIRWISE, n };
-		struct planset set =
-			n == 5 ? planset_random(2 + size % 5, &rng) : planset_generate(alg, size);
+		uint32_t size = 2 + rng_below(&rng, 20);
+		struct planset set = rng_percent(&rng, 20)
+					     ? planset_random(2 + size % 5, &rng)
+					     : planset_generate(planset_any(&rng), size);
 		const struct nbar_plan *p = set.plan[rng_below(&rng, set.size)];
 		struct onlooker o = { .base = (uint32_t)rng_next(&rng) };
 		struct nbfw_state *s = malloc(nbfw_state_size(p));

@@ -35,30 +35,50 @@ static uint32_t wins(uint32_t size, uint32_t rank)
 }
 
 /* Steps of a rank; and whether it releases others, in a last step that waits for nobody. */
-static uint32_t steps_of(uint32_t alg, uint32_t size, uint32_t rank, bool *releases)
+static uint32_t steps_of(struct nbfw_alg alg, uint32_t size, uint32_t rank, bool *releases)
 {
 	uint32_t half = largest_power_of_two(size), won = wins(size, rank);
 
 	uint32_t climbs = rank > 0; /* a step to signal a parent and hear of it */
 
 	*releases = won > 0;
-	switch (alg) {
-	case 0:
+	switch (alg.kind) {
+	case NBFW_ALG_PAIRWISE:
 		*releases = rank < size - half;
 		return rank >= half ? 1 : rounds(2, half) + (*releases ? 2 : 0);
-	case PLANSET_MCS:
+	case NBFW_ALG_DISSEMINATION:
+		*releases = false;
+		return rounds(alg.n + 1, size);
+	case NBFW_ALG_MCS:
 		*releases = 2 * rank + 1 < size;
 		return climbs + (4 * rank + 1 < size) + *releases;
-	case PLANSET_TOURNAMENT:
+	case NBFW_ALG_TOURNAMENT:
 		return climbs + won + *releases;
-	case PLANSET_BINOMIAL:
+	case NBFW_ALG_BINOMIAL:
 		return climbs + (won > 0) + *releases;
-	case PLANSET_LINEAR:
+	case NBFW_ALG_LINEAR:
 		*releases = rank == 0 && size > 1;
 		return rank > 0 ? 1 : *releases ? 2 : 0;
+	case NBFW_ALG_TREE:
+		*releases = alg.n * rank + 1 < size;
+		return climbs + 2 * *releases;
+	case NBFW_ALG_CUSTOM:
+	case NBFW_ALG_SIGNAL:
+	case NBFW_ALG_END:
+		break;
 	}
-	*releases = false;
-	return rounds(alg + 1, size);
+	return UINT32_MAX;
+}
+
+/* All others go to rank 0 and back, by as few signals as that takes. */
+static bool is_tree(struct nbfw_alg alg)
+{
+	return alg.kind != NBFW_ALG_PAIRWISE && alg.kind != NBFW_ALG_DISSEMINATION;
+}
+
+static bool is_limited(struct nbfw_alg alg)
+{
+	return nbfw_alg_row(alg.kind)->limit < NBAR_SIZE_MAX;
 }
 
 /* The host learns of the end before the last step, if that only sends: in one action with it. */
@@ -88,79 +108,66 @@ static void check_release(const struct nbar_plan *p, bool releases)
 
 /* What must hold for the plan of one rank: no self-send, no peer twice in a step, the number of
  * steps, the size of a state, and that the check takes it. */
-static void check_plan(uint32_t alg, const struct nbar_plan *p, uint32_t size, uint32_t rank)
+static void check_plan(struct nbfw_alg alg, const struct nbar_plan *p, uint32_t size, uint32_t rank)
 {
 	const struct nbar_send *send = nbfw_plan_sends(p);
 	const struct nbar_recv *recv = nbfw_plan_recvs(p);
 	bool releases;
 	uint32_t steps = steps_of(alg, size, rank, &releases);
+	static uint64_t scratch[NBAR_SENDS_MAX + NBAR_SLOTS_MAX];
 	const char *why = "";
 
 	require(p->rank == rank && p->size == size && p->nstep == steps,
-		"alg %u size %u rank %u: %u steps, want %u", alg, size, rank, p->nstep, steps);
-	require(alg == PLANSET_LINEAR || nbfw_state_size(p) <= 64, "alg %u size %u rank %u", alg,
-		size, rank);
+		"%s size %u rank %u: %u steps, want %u", planset_text(alg), size, rank, p->nstep,
+		steps);
+	require(is_limited(alg) || nbfw_state_size(p) <= 64, "%s size %u rank %u",
+		planset_text(alg), size, rank);
 	check_release(p, releases);
 	if (size <= 128 || rank % 16 == 0) /* it takes longer than all the rest */
-		require(nbfw_plan_check(p, (size_t)nbfw_plan_length(p), &why) == 0,
-			"alg %u size %u rank %u: %s", alg, size, rank, why);
+		require(nbfw_plan_check(p, (size_t)nbfw_plan_length(p), scratch, &why) == 0,
+			"%s size %u rank %u: %s", planset_text(alg), size, rank, why);
 	for (uint32_t s = 0; s < p->nstep; s++) {
 		const struct nbar_step *st = &nbfw_plan_steps(p)[s];
 		const struct nbar_send *to = send + st->first_send;
 		const struct nbar_recv *from = recv + st->first_slot;
 
 		for (uint32_t i = 0; i < st->nsend; i++) {
-			require(to[i].dst != rank, "alg %u size %u rank %u", alg, size, rank);
+			require(to[i].dst != rank, "%s size %u rank %u", planset_text(alg), size,
+				rank);
 			for (uint32_t j = 0; j < i; j++)
-				require(to[i].dst != to[j].dst, "alg %u size %u rank %u", alg, size,
-					rank);
+				require(to[i].dst != to[j].dst, "%s size %u rank %u",
+					planset_text(alg), size, rank);
 		}
 		for (uint32_t i = 0; i < st->nslot; i++) {
-			require(from[i].src != rank, "alg %u size %u rank %u", alg, size, rank);
+			require(from[i].src != rank, "%s size %u rank %u", planset_text(alg), size,
+				rank);
 			for (uint32_t j = 0; j < i; j++)
-				require(from[i].src != from[j].src, "alg %u size %u rank %u", alg,
-					size, rank);
+				require(from[i].src != from[j].src, "%s size %u rank %u",
+					planset_text(alg), size, rank);
 		}
 	}
 }
 
-static void check_set(uint32_t alg, uint32_t size)
+static void check_set(struct nbfw_alg alg, uint32_t size)
 {
-	struct planset set = planset_generate(planset_alg(alg), size);
+	struct planset set = planset_generate(alg, size);
 
 	for (uint32_t r = 0; r < size; r++)
 		check_plan(alg, set.plan[r], size, r);
-	require(planset_match(&set), "alg %u size %u", alg, size);
-	require(planset_spreads(&set, NULL, 0), "alg %u size %u", alg, size);
-	require(alg < PLANSET_MCS || set.first_slot[size] == 2 * (size - 1), "alg %u size %u", alg,
-		size);
+	require(planset_match(&set), "%s size %u", planset_text(alg), size);
+	require(planset_spreads(&set, NULL, 0), "%s size %u", planset_text(alg), size);
+	require(!is_tree(alg) || set.first_slot[size] == 2 * (size - 1), "%s size %u",
+		planset_text(alg), size);
 	planset_free(&set);
 }
 
-static void test_pairwise_every_size_to_1024(void **state)
-{
-	(void)state;
-	for (uint32_t size = 1; size <= 1024; size++)
-		check_set(0, size);
-}
-
-static void test_dissemination_every_size_to_1024(void **state)
+static void test_every_size_to_1024(void **state)
 {
 	uint32_t stride = unit_sanitized() ? 7 : 1;
 
 	(void)state;
-	for (uint32_t n = 1; n <= NBFW_WAYS_MAX; n++)
+	planset_each (alg)
 		for (uint32_t size = 1; size <= 1024; size += size > 128 ? stride : 1)
-			check_set(n, size);
-}
-
-static void test_trees_every_size_to_1024(void **state)
-{
-	uint32_t stride = unit_sanitized() ? 7 : 1;
-
-	(void)state;
-	for (uint32_t alg = PLANSET_MCS; alg < PLANSET_NALG; alg++)
-		for (uint32_t size = 1; size <= 1024; size += size > 256 ? stride : 1)
 			check_set(alg, size);
 }
 
@@ -172,33 +179,32 @@ static void test_large_sets(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		for (uint32_t alg = 0; alg < PLANSET_NALG;
-		     alg += alg < PLANSET_MCS ? 1 + alg % 5 : 1) {
-			if (alg == PLANSET_LINEAR && sizes[i] > NBFW_LINEAR_MAX)
+		planset_each (alg) {
+			if (sizes[i] > nbfw_alg_row(alg.kind)->limit || (alg.n > 1 && alg.n % 5))
 				continue;
-			struct planset set = planset_generate(planset_alg(alg), sizes[i]);
+			struct planset set = planset_generate(alg, sizes[i]);
 			uint32_t column[64] = { 0, sizes[i] - 1 };
 
 			for (uint32_t c = 2; c < 64; c++)
 				column[c] = rng_below(&rng, sizes[i]);
-			require(planset_match(&set), "alg %u size %u", alg, sizes[i]);
-			require(planset_spreads(&set, column, 64), "alg %u size %u", alg, sizes[i]);
+			require(planset_match(&set), "%s size %u", planset_text(alg), sizes[i]);
+			require(planset_spreads(&set, column, 64), "%s size %u", planset_text(alg),
+				sizes[i]);
 			planset_free(&set);
 		}
 	}
 }
 
-static struct nbar_plan *plan_of(uint32_t alg, uint32_t size, uint32_t rank, void *block)
+static struct nbar_plan *plan_of(struct nbfw_alg alg, uint32_t size, uint32_t rank, void *block)
 {
-	int32_t length =
-		nbfw_plan_generate(planset_alg(alg), size, rank, block, PLANSET_BYTES_A_RANK);
+	int32_t length = nbfw_plan_generate(alg, size, rank, block, PLANSET_BYTES_A_RANK);
 
-	require(length > 0, "alg %u size %u rank %u", alg, size, rank);
+	require(length > 0, "%s size %u rank %u", planset_text(alg), size, rank);
 	return block;
 }
 
 /* Every signal of one rank has its counterpart at the other end. */
-static void check_ends(uint32_t alg, uint32_t size, uint32_t rank)
+static void check_ends(struct nbfw_alg alg, uint32_t size, uint32_t rank)
 {
 	uint32_t mine[PLANSET_BYTES_A_RANK / 4], other[PLANSET_BYTES_A_RANK / 4];
 	struct nbar_plan *p = plan_of(alg, size, rank, mine);
@@ -209,7 +215,7 @@ static void check_ends(uint32_t alg, uint32_t size, uint32_t rank)
 		struct nbar_plan *q = plan_of(alg, size, s->dst, other);
 
 		require(s->slot < q->nrecv && nbfw_plan_recvs(q)[s->slot].src == rank,
-			"alg %u size %u rank %u send %u", alg, size, rank, i);
+			"%s size %u rank %u send %u", planset_text(alg), size, rank, i);
 	}
 	for (uint32_t i = 0; i < p->nrecv; i++) {
 		struct nbar_plan *q = plan_of(alg, size, nbfw_plan_recvs(p)[i].src, other);
@@ -217,7 +223,7 @@ static void check_ends(uint32_t alg, uint32_t size, uint32_t rank)
 
 		for (uint32_t j = 0; j < q->nsend; j++)
 			n += nbfw_plan_sends(q)[j].dst == rank && nbfw_plan_sends(q)[j].slot == i;
-		require(n == 1, "alg %u size %u rank %u slot %u", alg, size, rank, i);
+		require(n == 1, "%s size %u rank %u slot %u", planset_text(alg), size, rank, i);
 	}
 }
 
@@ -226,8 +232,8 @@ static void test_sizes_to_a_million(void **state)
 	struct rng rng = { unit_seed() };
 
 	(void)state;
-	for (uint32_t alg = 0; alg < PLANSET_LINEAR; alg++) {
-		for (uint32_t i = 0; i < 60; i++) {
+	planset_each (alg) {
+		for (uint32_t i = 0; i < 60 && !is_limited(alg); i++) {
 			uint32_t two = UINT32_C(1) << (11 + i / 6);
 			uint32_t size = i % 6 < 3 ? two - 1 + i % 6 : 1 + rng_below(&rng, 1u << 20);
 			uint32_t half;
@@ -244,6 +250,16 @@ static void test_sizes_to_a_million(void **state)
 	}
 }
 
+static struct nbfw_alg ways(uint32_t n)
+{
+	return (struct nbfw_alg){ NBFW_ALG_DISSEMINATION, n };
+}
+
+static uint32_t ways_max(void)
+{
+	return nbfw_alg_row(NBFW_ALG_DISSEMINATION)->high;
+}
+
 /*
  * All ranks of a dissemination do the same, seen from themselves (check_ends compares samples), so
  * one row of the knowledge matrix stands for all: which offsets are known. That proves sizes where
@@ -252,7 +268,7 @@ static void test_sizes_to_a_million(void **state)
 static void check_offsets(uint32_t n, uint32_t size)
 {
 	uint32_t block[PLANSET_BYTES_A_RANK / 4];
-	struct nbar_plan *p = plan_of(n, size, 0, block);
+	struct nbar_plan *p = plan_of(ways(n), size, 0, block);
 	uint8_t *known = calloc(size, 1), *next = calloc(size, 1);
 
 	known[0] = 1;
@@ -278,7 +294,7 @@ static void check_offsets(uint32_t n, uint32_t size)
 static void test_dissemination_spreads_to_a_million(void **state)
 {
 	(void)state;
-	for (uint32_t n = 1; n <= NBFW_WAYS_MAX; n++)
+	for (uint32_t n = 1; n <= ways_max(); n++)
 		check_offsets(n, NBAR_SIZE_MAX - n % 2);
 }
 
@@ -292,13 +308,14 @@ static void test_rounds_are_exact(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 4; i++)
-		assert_int_equal(plan_of(known[i][0], known[i][1], 0, block)->nstep, known[i][2]);
-	for (uint32_t n = 1; n <= NBFW_WAYS_MAX; n++) {
+		assert_int_equal(plan_of(ways(known[i][0]), known[i][1], 0, block)->nstep,
+				 known[i][2]);
+	for (uint32_t n = 1; n <= ways_max(); n++) {
 		uint32_t power = n + 1;
 
 		for (uint32_t k = 1; power < NBAR_SIZE_MAX; k++, power *= n + 1) {
-			assert_int_equal(plan_of(n, power, 0, block)->nstep, k);
-			assert_int_equal(plan_of(n, power + 1, 0, block)->nstep, k + 1);
+			assert_int_equal(plan_of(ways(n), power, 0, block)->nstep, k);
+			assert_int_equal(plan_of(ways(n), power + 1, 0, block)->nstep, k + 1);
 		}
 	}
 }
@@ -306,23 +323,23 @@ static void test_rounds_are_exact(void **state)
 /* The matrix test must bite: in these sets every signal is needed, so each is missed. */
 static void test_missing_signal_is_no_barrier(void **state)
 {
-	static const uint32_t sets[][2] = { { 0, 8 },
-					    { 0, 13 },
-					    { 0, 16 },
-					    { 1, 8 },
-					    { 1, 16 },
-					    { 2, 9 },
-					    { 2, 27 },
-					    { 3, 16 },
-					    { PLANSET_MCS, 23 },
-					    { PLANSET_TOURNAMENT, 13 },
-					    { PLANSET_BINOMIAL, 13 },
-					    { PLANSET_LINEAR, 6 } };
+	static const struct {
+		const char *alg;
+		uint32_t size;
+	} sets[] = { { "pairwise", 8 },         { "pairwise", 13 },        { "pairwise", 16 },
+		     { "dissemination:1", 8 },  { "dissemination:1", 16 }, { "dissemination:2", 9 },
+		     { "dissemination:2", 27 }, { "dissemination:3", 16 }, { "mcs", 23 },
+		     { "tournament", 13 },      { "binomial", 13 },        { "linear", 6 },
+		     { "tree:3", 23 } };
 
 	(void)state;
 	for (uint32_t k = 0; k < sizeof(sets) / sizeof(sets[0]); k++) {
-		struct planset set = planset_generate(planset_alg(sets[k][0]), sets[k][1]);
+		struct nbfw_alg alg;
 		uint32_t n;
+
+		assert_int_equal(nbfw_alg_parse(sets[k].alg, &alg), 0);
+
+		struct planset set = planset_generate(alg, sets[k].size);
 
 		assert_true(planset_is_barrier(&set));
 		struct edge *edge = planset_edges(&set, &n);
@@ -333,9 +350,9 @@ static void test_missing_signal_is_no_barrier(void **state)
 			edge[i] = edge[n - 1];
 			struct planset less = planset_from_edges(set.size, edge, n - 1);
 
-			require(planset_match(&less), "alg %u size %u", sets[k][0], sets[k][1]);
-			require(!planset_spreads(&less, NULL, 0), "alg %u size %u without %u>%u",
-				sets[k][0], sets[k][1], gone.src, gone.dst);
+			require(planset_match(&less), "%s size %u", sets[k].alg, sets[k].size);
+			require(!planset_spreads(&less, NULL, 0), "%s size %u without %u>%u",
+				sets[k].alg, sets[k].size, gone.src, gone.dst);
 			planset_free(&less);
 			edge[i] = gone;
 		}
@@ -368,7 +385,7 @@ static void test_other_broken_sets(void **state)
 	assert_false(edges_are_barrier(2, pair, 1));
 	assert_false(edges_are_barrier(3, pair, 2)); /* rank 2 takes no part */
 
-	struct planset set = planset_generate(planset_alg(1), 8);
+	struct planset set = planset_generate(ways(1), 8);
 	struct nbar_send *send = (struct nbar_send *)nbfw_plan_sends(set.plan[3]);
 
 	assert_true(planset_match(&set));
@@ -382,9 +399,7 @@ static void test_other_broken_sets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pairwise_every_size_to_1024),
-		cmocka_unit_test(test_dissemination_every_size_to_1024),
-		cmocka_unit_test(test_trees_every_size_to_1024),
+		cmocka_unit_test(test_every_size_to_1024),
 		cmocka_unit_test(test_large_sets),
 		cmocka_unit_test(test_sizes_to_a_million),
 		cmocka_unit_test(test_dissemination_spreads_to_a_million),

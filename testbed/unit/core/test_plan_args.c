@@ -25,17 +25,13 @@ static void test_capacity_and_arguments(void **state)
 		uint32_t size, rank;
 		int rc;
 	} bad[] = {
-		{ { NBFW_ALG_DISSEMINATION, 0 }, 8, 0, -NBFW_EINVAL },
-		{ { NBFW_ALG_DISSEMINATION, 17 }, 8, 0, -NBFW_EINVAL },
 		{ { NBFW_ALG_CUSTOM, 0 }, 8, 0, -NBFW_EINVAL },
 		{ { NBFW_ALG_SIGNAL, 0 }, 8, 0, -NBFW_EINVAL },
 		{ { (enum nbfw_alg_kind)77, 0 }, 8, 0, -NBFW_EINVAL },
-		{ { (enum nbfw_alg_kind)(NBFW_ALG_LINEAR + 1), 0 }, 8, 0, -NBFW_EINVAL },
-		{ { NBFW_ALG_LINEAR, 0 }, NBFW_LINEAR_MAX + 1, 0, -NBFW_ERANGE },
-		{ { NBFW_ALG_LINEAR, 0 }, NBFW_LINEAR_MAX + 1, 7, -NBFW_ERANGE },
+		{ { NBFW_ALG_END, 0 }, 8, 0, -NBFW_EINVAL },
+		{ { NBFW_ALG_LINEAR, 0 }, NBAR_SLOTS_MAX + 2, 0, -NBFW_ERANGE },
+		{ { NBFW_ALG_LINEAR, 0 }, NBAR_SLOTS_MAX + 2, 7, -NBFW_ERANGE },
 		{ { NBFW_ALG_LINEAR, 0 }, NBAR_SIZE_MAX, 0, -NBFW_ERANGE },
-		{ { NBFW_ALG_MCS, 0 }, NBAR_SIZE_MAX + 1, 0, -NBFW_ERANGE },
-		{ { NBFW_ALG_TOURNAMENT, 0 }, 8, 8, -NBFW_ERANGE },
 		{ good, 0, 0, -NBFW_ERANGE },
 		{ good, 8, 8, -NBFW_ERANGE },
 		{ good, 8, UINT32_MAX, -NBFW_ERANGE },
@@ -46,6 +42,68 @@ static void test_capacity_and_arguments(void **state)
 		assert_int_equal(nbfw_plan_generate(bad[i].alg, bad[i].size, bad[i].rank, block,
 						    sizeof(block)),
 				 bad[i].rc);
+}
+
+/* What holds for each row of the table. */
+static void test_rows(void **state)
+{
+	uint8_t block[PLANSET_BYTES_A_RANK];
+
+	(void)state;
+	for (uint32_t kind = NBFW_ALG_FIRST; kind < NBFW_ALG_END; kind++) {
+		const struct nbfw_alg_row *row = nbfw_alg_row((enum nbfw_alg_kind)kind);
+		struct nbfw_alg alg = { (enum nbfw_alg_kind)kind, row->low }, other = alg;
+		const char *name = row->name;
+
+		require(*name && name[strspn(name, "abcdefghijklmnopqrstuvwxyz")] == 0, "%s", name);
+		require(row->limit > 1 && row->limit <= NBAR_SIZE_MAX, "%s", name);
+		require(row->usual >= row->low && row->usual <= row->usual_end, "%s", name);
+		require(row->usual_end <= row->high, "%s", name);
+		require(row->param[0] ? row->param[0] == ':' && row->high : !row->high, "%s", name);
+		require(nbfw_alg_find(name) == alg.kind, "%s", name);
+		require(nbfw_alg_parse(name, &other) == 0 && other.kind == alg.kind, "%s", name);
+		require(other.n == row->usual, "%s", name);
+		require(nbfw_plan_generate(alg, row->limit, row->limit - 1, block, sizeof(block)) >
+				0,
+			"%s", name);
+		require(nbfw_plan_generate(alg, row->limit + 1, 1, block, sizeof(block)) ==
+				-NBFW_ERANGE,
+			"%s", name);
+		require(nbfw_plan_generate(alg, 8, 8, block, sizeof(block)) == -NBFW_ERANGE, "%s",
+			name);
+		alg.n = row->high + 1u;
+		require(nbfw_plan_generate(alg, 8, 0, NULL, 0) == -NBFW_EINVAL, "%s", name);
+		alg.n = row->low - 1u;
+		require(nbfw_plan_generate(alg, 8, 0, NULL, 0) == -NBFW_EINVAL, "%s", name);
+	}
+}
+
+/* The name of an algorithm is read as that algorithm; with a parameter beyond its range, as none.
+ */
+static void test_names_of_rows(void **state)
+{
+	char text[NBAR_NAME_MAX + 4];
+	struct nbfw_alg other;
+
+	(void)state;
+	planset_each (alg) {
+		nbfw_alg_name(alg, text);
+		require(nbfw_alg_parse(text, &other) == 0, "%s", text);
+		require(other.kind == alg.kind && other.n == alg.n, "%s", text);
+	}
+	for (uint32_t kind = 0; kind < NBFW_ALG_END; kind++) {
+		const struct nbfw_alg_row *row = nbfw_alg_row((enum nbfw_alg_kind)kind);
+
+		sprintf(text, "%s:%u", row->name, row->high + 1u);
+		require(nbfw_alg_parse(text, &other) ==
+				(row->param[0] ? -NBFW_ERANGE : -NBFW_EINVAL),
+			"%s", text);
+		sprintf(text, "%s:%u", row->name, row->low - 1u);
+		require(nbfw_alg_parse(text, &other) < 0, "%s", text);
+		sprintf(text, "%sx", row->name);
+		require(nbfw_alg_parse(text, &other) == -NBFW_EINVAL, "%s", text);
+		require(nbfw_alg_find(text) == NBFW_ALG_END, "%s", text);
+	}
 }
 
 static void test_alg_names(void **state)
@@ -100,6 +158,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_capacity_and_arguments),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_names_of_rows),
 		cmocka_unit_test(test_alg_names),
 	};
 

@@ -30,8 +30,11 @@ static int check(const void *plan, size_t length)
 	const char *why = NULL;
 
 	memcpy(block, plan, length);
-	int rc = nbfw_plan_check(block, length, &why);
+	/* So is the scratch: not a word more than asked for. */
+	uint64_t *scratch = malloc(nbfw_plan_scratch(length) * sizeof(*scratch));
+	int rc = nbfw_plan_check(block, length, scratch, &why);
 
+	free(scratch);
 	free(block);
 	if (rc)
 		require(why && *why, "refused without a reason");
@@ -156,6 +159,84 @@ static void test_limits(void **state)
 	assert_int_equal(check_root(NBAR_PEERS_MAX, 1, true), -NBFW_ENOSPC);
 }
 
+/* A plan of one step and the largest numbers of sends and slots, all of them in falling order. */
+static struct nbar_plan *falling(size_t *length)
+{
+	const struct nbar_plan head = { NBAR_PLAN_MAGIC, 0, NBAR_PEERS_MAX + 1, 1, NBAR_SENDS_MAX,
+					NBAR_SLOTS_MAX };
+	struct nbar_plan *p = calloc(1, (size_t)nbfw_plan_length(&head));
+
+	*p = head;
+	*length = (size_t)nbfw_plan_length(p);
+	*(struct nbar_step *)(p + 1) = (struct nbar_step){ 0, p->nsend, 0, p->nrecv };
+	for (uint32_t i = 0; i < p->nsend; i++)
+		((struct nbar_send *)nbfw_plan_sends(p))[i].dst = NBAR_PEERS_MAX - i;
+	for (uint32_t i = 0; i < p->nrecv; i++)
+		((struct nbar_recv *)nbfw_plan_recvs(p))[i].src = NBAR_PEERS_MAX - i;
+	return p;
+}
+
+/* A hundred times, so that a check whose time is the square of the sends would take seconds. */
+static void test_falling_order(void **state)
+{
+	size_t length;
+	struct nbar_plan *p = falling(&length);
+
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(check(p, length), 0);
+	free(p);
+}
+
+/* Two equal sends, wherever they stand, are found; two that differ in one half are not equal. */
+static void test_duplicates(void **state)
+{
+	static const uint32_t at[] = {
+		0, 1, 2, 63, 64, 2047, 2048, 4093, 4094, NBAR_SENDS_MAX - 1
+	};
+	const uint32_t n = sizeof(at) / sizeof(at[0]);
+	size_t length;
+	struct nbar_plan *p = falling(&length);
+	struct nbar_send *send = (struct nbar_send *)nbfw_plan_sends(p);
+
+	(void)state;
+	for (uint32_t i = 0; i < n; i++) {
+		for (uint32_t j = 0; j < n; j++) {
+			struct nbar_send was = send[at[i]];
+
+			send[at[i]] = send[at[j]];
+			assert_int_equal(check(p, length), i == j ? 0 : -NBFW_EINVAL);
+			send[at[i]].slot++; /* the same rank, another slot */
+			assert_int_equal(check(p, length), 0);
+			send[at[i]] = was;
+		}
+	}
+	for (uint32_t i = 0; i < p->nsend; i++)
+		send[i] = (struct nbar_send){ 7, 9 };
+	assert_int_equal(check(p, length), -NBFW_EINVAL);
+	for (uint32_t i = 0; i < p->nsend; i++) /* all slots of one rank */
+		send[i] = (struct nbar_send){ 7, NBAR_SLOTS_MAX - 1 - i };
+	assert_int_equal(check(p, length), 0);
+	send[17].slot = send[4000].slot;
+	assert_int_equal(check(p, length), -NBFW_EINVAL);
+	free(p);
+}
+
+/* Who waits for nobody is done at once, again and again; who signals nobody holds up all others. */
+static void test_takes_part(void **state)
+{
+	struct sample s = sample();
+
+	(void)state;
+	assert_int_equal(check_root(1, 0, false), -NBFW_EINVAL);
+	assert_int_equal(check_root(NBAR_SENDS_MAX, 0, false), -NBFW_EINVAL);
+	assert_int_equal(check_root(0, 1, false), -NBFW_EINVAL);
+	assert_int_equal(check_root(0, NBAR_SLOTS_MAX, false), -NBFW_EINVAL);
+	assert_int_equal(check_root(1, 1, false), 0);
+	s.head = (struct nbar_plan){ NBAR_PLAN_MAGIC, 0, 2, 0, 0, 0 };
+	assert_int_equal(check(&s, sizeof(s.head)), -NBFW_EINVAL);
+}
+
 /* What check promises, said once more in other words. */
 static void require_sound(const struct nbar_plan *p, size_t length, uint64_t seed)
 {
@@ -173,6 +254,7 @@ static void require_sound(const struct nbar_plan *p, size_t length, uint64_t see
 		slots += st->nslot;
 	}
 	require(sends == p->nsend && slots == p->nrecv, "NBAR_SEED=%llu", (unsigned long long)seed);
+	require(p->size == 1 || (sends && slots), "NBAR_SEED=%llu", (unsigned long long)seed);
 	for (uint32_t i = 0; i < p->nsend; i++) {
 		require(send[i].dst < p->size && send[i].dst != p->rank, "NBAR_SEED=%llu",
 			(unsigned long long)seed);
@@ -218,7 +300,7 @@ static void test_mutated_plans(void **state)
 	for (uint64_t seed = unit_seed(), last = seed + 100000; seed != last; seed++) {
 		struct rng rng = { seed };
 		uint32_t size = 1 + rng_below(&rng, 40);
-		struct nbfw_alg alg = planset_alg(rng_below(&rng, PLANSET_NALG));
+		struct nbfw_alg alg = planset_any(&rng);
 		uint32_t block[PLANSET_BYTES_A_RANK / 4];
 		size_t length = (size_t)nbfw_plan_generate(alg, size, rng_below(&rng, size), block,
 							   sizeof(block));
@@ -235,13 +317,16 @@ static void test_mutated_plans(void **state)
 		uint32_t *copy = malloc(length);
 
 		memcpy(copy, block, length);
-		if (nbfw_plan_check(copy, length, &why) == 0) {
+		uint64_t *scratch = malloc(nbfw_plan_scratch(length) * sizeof(*scratch));
+
+		if (nbfw_plan_check(copy, length, scratch, &why) == 0) {
 			taken++;
 			require_sound((struct nbar_plan *)copy, length, seed);
 			require_runs((struct nbar_plan *)copy, seed);
 		} else {
 			refused++;
 		}
+		free(scratch);
 		free(copy);
 	}
 	/* Both happen often, or the test would show nothing. */
@@ -255,6 +340,9 @@ int main(void)
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_sends_and_slots),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_falling_order),
+		cmocka_unit_test(test_duplicates),
+		cmocka_unit_test(test_takes_part),
 		cmocka_unit_test(test_mutated_plans),
 	};
 

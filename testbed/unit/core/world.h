@@ -219,15 +219,14 @@ static inline void world_pass(struct world *w, uint64_t time)
 }
 
 /*
- * A group of random size, at least `least`, with a random algorithm: pairwise, dissemination of 1
- * to 5 ways, the trees, linear with any root, or random stages. 10 % of the frames are lost, 10 %
- * come twice.
+ * A group of random size, at least `least`, with a random algorithm: one of the table, all to any
+ * root and back, or random stages. 10 % of the frames are lost, 10 % come twice.
  */
 static inline struct world world_new(uint64_t seed, uint32_t least, uint32_t goal)
 {
 	struct world w = { .seed = seed, .rng = { seed }, .goal = goal };
 	uint32_t kind = rng_below(&w.rng, 13);
-	struct nbfw_alg alg = planset_alg(kind < 9 ? kind : PLANSET_MCS + kind - 9);
+	struct nbfw_alg alg = planset_any(&w.rng);
 	static const uint32_t bases[] = { 0, UINT32_MAX, UINT32_MAX - 2, INT32_MAX - 1 };
 
 	w.size = least + rng_below(&w.rng, 21 - least);
@@ -235,9 +234,9 @@ static inline struct world world_new(uint64_t seed, uint32_t least, uint32_t goa
 	w.drop = w.repeat = w.slow = 10;
 	w.stray = 2;
 	w.delay = 60;
-	if (kind < 6 || kind >= 9)
+	if (kind < 10)
 		w.set = planset_generate(alg, w.size);
-	else if (kind < 8 && w.size > 1)
+	else if (kind < 12 && w.size > 1)
 		w.set = planset_random(w.size, &w.rng);
 	else
 		w.set = planset_linear(w.size, rng_below(&w.rng, w.size));

@@ -58,7 +58,7 @@ static void the_run_directory_has_a_rule(void **state)
 	(void)state;
 	setenv("NBAR_RUN_DIR", "/tmp/there-is-none", 1);
 	expect(nbar_open("q7", &port), -ENOENT, "no NIC q7 at /tmp/there-is-none/q7.sock: ");
-	expect(nbar_open("q7:3", &port), -ENOENT, "`nbar-nicd --nic name=q7,wire=ring`");
+	expect(nbar_open("q7:3", &port), -ENOENT, "`nbar-nicd --nic name=q7`");
 	setenv("NBAR_RUN_DIR", "", 1);
 	setenv("XDG_RUNTIME_DIR", "/tmp/none-here", 1);
 	if (geteuid() == 0)

@@ -174,10 +174,28 @@ static void check_states(struct world *w)
 	}
 }
 
-/* Carries frames until the wire is empty. */
+/* Ends a turn of each NIC; true if one of them has more to do. */
+static bool work(struct world *w)
+{
+	bool more = false;
+
+	for (uint32_t i = 0; i < w->size; i++) {
+		struct nbnic *nic = &w->member[i].nic;
+
+		if (w->member[i].unplugged)
+			continue;
+		more |= nbnic_work(nic, w->now);
+		more |= nbnic_next(nic) == 0;
+	}
+	return more;
+}
+
+/* Carries frames until the wire is empty and no NIC has more to do. */
 void settle(struct world *w)
 {
-	while (w->head != w->tail) {
+	while (w->head != w->tail || work(w)) {
+		if (w->head == w->tail)
+			continue;
 		struct frame f = w->queue[w->head++ % QUEUE_MAX];
 		struct nbnic_addr from = { { (uint8_t)f.from } };
 		struct member *m = &w->member[f.to];
@@ -190,12 +208,8 @@ void settle(struct world *w)
 
 void pass_time(struct world *w, uint64_t ns)
 {
-	for (uint64_t end = w->now + ns; w->now < end; w->now += MS / 2) {
-		for (uint32_t i = 0; i < w->size; i++)
-			if (!w->member[i].unplugged)
-				nbnic_tick(&w->member[i].nic, w->now);
+	for (uint64_t end = w->now + ns; w->now < end; w->now += MS / 2)
 		settle(w);
-	}
 }
 
 void post(struct world *w, uint32_t i, uint32_t epoch)

@@ -63,7 +63,6 @@ static bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to,
 }
 
 static const struct wire_ops loop_ops = {
-	.name = "loop",
 	.poll = loop_poll,
 	.transmit = loop_transmit,
 };
@@ -149,6 +148,7 @@ static void begin(uint64_t memory_bytes)
 	memset(&w, 0, sizeof(w));
 	w.now = 1;
 	w.wire.base.ops = &loop_ops;
+	w.wire.base.name = "loop";
 	w.wire.room = UINT32_MAX;
 	assert_int_equal(nbnic_device_init(&w.device, "n0", &w.wire.base, &platform, NULL, &config),
 			 0);
@@ -333,10 +333,10 @@ static void a_turn_receives_before_it_sends_signals(void **state)
 	for (uint32_t i = 0; i < 80; i++) {
 		uint64_t sent = w.wire.sent;
 
-		w.wire.junk = 2 * NBNIC_TURN_FRAMES;
+		w.wire.junk = 2 * NBNIC_TURN_RECEIVES;
 		turns(1);
-		assert_int_equal(w.wire.budget, NBNIC_TURN_FRAMES);
-		assert_int_equal(w.wire.junk, NBNIC_TURN_FRAMES);
+		assert_int_equal(w.wire.budget, NBNIC_TURN_RECEIVES);
+		assert_int_equal(w.wire.junk, NBNIC_TURN_RECEIVES);
 		with += w.wire.sent > sent;
 	}
 	assert_in_range(with, 1, 20);
@@ -382,7 +382,7 @@ static void memory_is_budgeted(void **state)
 		port_open(&c[i]);
 	ports = w.bytes;
 	for (uint32_t i = 0; i < PORTS; i++)
-		while (group_open(&c[i], "linear", 0, NBFW_LINEAR_MAX) == 0)
+		while (group_open(&c[i], "linear", 0, NBFW_ROOT_MAX) == 0)
 			opened[i]++;
 	assert_int_equal(w.out.head.status, -NBAR_ENOSPC);
 	assert_non_null(strstr(w.out.head.text, "KiB"));
@@ -392,7 +392,7 @@ static void memory_is_budgeted(void **state)
 	/* Those who open and close in turn leave groups that linger. */
 	for (uint32_t i = 0; i < 100; i++) {
 		group_close(&c[0], 0);
-		assert_int_equal(group_open(&c[0], "linear", 0, NBFW_LINEAR_MAX), 0);
+		assert_int_equal(group_open(&c[0], "linear", 0, NBFW_ROOT_MAX), 0);
 		more += w.device.nic.nlinger > 0;
 	}
 	assert_int_equal(more, 100);

@@ -163,7 +163,7 @@ static void lingering_has_a_limit(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 500; i++) {
-		assert_int_equal(open_group(m, "linear", NBFW_LINEAR_MAX, 0, &g), 0);
+		assert_int_equal(open_group(m, "linear", NBFW_ROOT_MAX, 0, &g), 0);
 		last = g->handle & 0xffff;
 		nbnic_group_close(&m->nic, g, NBAR_STATUS_CLOSED, w->now + i);
 	}

@@ -131,7 +131,7 @@ static void rounds_are_those_of_the_plan(void **state)
 
 	(void)state;
 	for (uint32_t size = 1; size <= 200; size++) {
-		for (uint32_t n = 1; n <= NBFW_WAYS_MAX; n++) {
+		for (uint32_t n = 1; n <= nbfw_alg_row(NBFW_ALG_DISSEMINATION)->high; n++) {
 			const struct nbfw_alg alg = { NBFW_ALG_DISSEMINATION, n };
 			const struct nbar_plan *plan = (const void *)block;
 

@@ -209,6 +209,26 @@ static void options_usual(void **state)
 	assert_int_equal(opt.drivers, BENCH_DRIVERS_NODES);
 }
 
+/* Each algorithm, with each usual value of its parameter, as it is named. */
+static void options_all_algs(const struct bench_options *opt)
+{
+	uint32_t at = 0;
+
+	for (uint32_t kind = NBFW_ALG_FIRST; kind < NBFW_ALG_END; kind++) {
+		const struct nbfw_alg_row *row = nbfw_alg_row((enum nbfw_alg_kind)kind);
+
+		for (uint32_t n = row->usual; n <= row->usual_end; n++) {
+			struct nbfw_alg alg;
+
+			assert_true(at < opt->nalg);
+			assert_int_equal(nbfw_alg_parse(opt->alg[at++], &alg), 0);
+			assert_int_equal(alg.kind, kind);
+			assert_int_equal(alg.n, n);
+		}
+	}
+	assert_int_equal(opt->nalg, at);
+}
+
 static void options_all(void **state)
 {
 	struct bench_options opt;
@@ -246,8 +266,7 @@ static void options_all(void **state)
 	assert_int_equal(opt.nnodes, 32);
 	assert_int_equal(opt.nodes[30], 32);
 	assert_int_equal(opt.nodes[31], 64);
-	assert_int_equal(opt.nalg, 8);
-	assert_string_equal(opt.alg[7], "linear");
+	options_all_algs(&opt);
 	assert_int_equal(parse("--nic a --nic b --nodes 128", &opt), 0);
 	assert_int_equal(opt.nnic, 2);
 	assert_string_equal(opt.nic[1], "b");
@@ -278,8 +297,7 @@ static void options_refused(void **state)
 		"--alg custom",
 		"--alg signal",
 		"--alg pairwise,",
-		"--wire dpdk",
-		"--wire rin",
+		"--wire a-name-and-keys-that-are-longer-than-any-wire-has",
 		"--idle now",
 		"--launches 0",
 		"--drivers 2",
@@ -291,8 +309,11 @@ static void options_refused(void **state)
 		"--nic n0 --wire ring",
 		"--nic n0 --nodes 65",
 		"--nic host:wire=udp",
-		"--verbs mode=ud",
-		"--where nic,host --verbs mode=ud",
+		"--host-keys mode=ud",
+		"--where nic,host --host-keys mode=ud",
+		"--where host-",
+		"--where host-udp,host-udp",
+		"--where host-a,host-b,host-c,host-d,host-e",
 		"--unknown",
 		"-q",
 		"word",

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * admin.c - the life of groups at a NIC: open, connect, close, linger.
+ * group.c - the life of groups at a NIC: open, connect, close, linger.
  *
  * Called by a port's slow path, in the polling thread (nbnic_group_build: in any). Never on the
  * path from token to completion.
  */
 #include "nic.h"
 #include "nic_internal.h"
+#include "sort.h"
 
 #define BLOB_MAGIC 0x6c62626eu /* "nbbl" */
 
@@ -20,6 +21,15 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
 	*nic = (struct nbnic){ .ops = ops, .ctx = ctx, .wire = wire, .addr = *addr };
 	nic->budget_ns = config->budget_ns;
 	nic->linger_bytes_max = config->linger_bytes ? config->linger_bytes : NBNIC_LINGER_BYTES;
+	nic->pace_ns = config->pull_ns / 2;
+	nic->due = UINT64_MAX;
+	nic->turn = 1;
+	nic->turn_left = NBNIC_TURN_FRAMES;
+	nic->inline_left = NBNIC_TURN_INLINE;
+	nic->strangers_left = NBNIC_STRANGERS;
+	nbnic_link_init(&nic->linger);
+	nbnic_rota_init(&nic->sends);
+	nbnic_rota_init(&nic->pulls);
 	/* Intervals double up to an even share; what that saves is spent on the last one. */
 	for (uint32_t i = 0; i < NBFW_WINDOW; i++) {
 		uint64_t before = i ? nic->interval[i - 1] * 2 : config->pull_ns;
@@ -30,7 +40,8 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
 	return 0;
 }
 
-/* The parts of a block: group, peers, state, plan, peers of the sends; in order of alignment. */
+/* The parts of a block: group, peers, state, plan, NICs of the slots, peers of slots and sends; in
+ * order of alignment. */
 static size_t align8(size_t n)
 {
 	return (n + 7) & ~(size_t)7;
@@ -49,40 +60,54 @@ size_t nbnic_group_size(const struct nbar_plan *plan, uint32_t size)
 
 	if (plan)
 		n += align8(nbfw_state_size(plan)) + align8((size_t)nbfw_plan_length(plan)) +
+		     plan->nrecv * (sizeof(uint32_t) + sizeof(uint16_t)) +
 		     plan->nsend * sizeof(uint16_t);
 	return n;
 }
 
-uint32_t nbnic_peer_find(const struct nbnic_group *g, uint32_t rank)
+/*
+ * Finds the peers of the sends and slots, each once, in order of rank. The keys are sorted in the
+ * memory of the peers: it has room for them, since there are at most two keys a peer that fits, and
+ * a peer is larger than two keys. False: more distinct peers than NBAR_PEERS_MAX.
+ */
+static bool peers_install(struct nbnic_group *g)
 {
-	uint32_t low = 0, high = g->npeer;
+	const struct nbar_plan *plan = g->plan;
+	uint32_t n = plan->nsend + plan->nrecv, rank = NBAR_RANK_NONE;
+	uint64_t *key = (void *)g->peer; /* rank << 16 | index of the send, or nsend + slot */
 
-	while (low < high) {
-		uint32_t mid = (low + high) / 2;
+	for (uint32_t i = 0; i < n; i++) {
+		bool is_send = i < plan->nsend;
+		uint64_t r = is_send ? nbfw_plan_sends(plan)[i].dst
+				     : nbfw_plan_recvs(plan)[i - plan->nsend].src;
 
-		if (g->peer[mid].rank < rank)
-			low = mid + 1;
-		else
-			high = mid;
+		key[i] = r << 16 | i;
 	}
-	return low < g->npeer && g->peer[low].rank == rank ? low : g->npeer;
-}
+	nbfw_sort(key, n);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = (uint32_t)key[i] & 0xffff;
 
-/* Adds a peer in order of rank, once. False: there is no room. */
-static bool peer_add(struct nbnic_group *g, uint32_t rank)
-{
-	uint32_t i = g->npeer;
+		if (i == 0 || key[i] >> 16 != rank) {
+			rank = (uint32_t)(key[i] >> 16);
+			if (g->npeer == g->npeer_max)
+				return false;
+			key[g->npeer++] = rank;
+		}
+		if (at < plan->nsend)
+			g->send_peer[at] = (uint16_t)(g->npeer - 1);
+		else
+			g->recv_peer[at - plan->nsend] = (uint16_t)(g->npeer - 1);
+	}
+	/* From the last on: a peer does not lie over the keys of those before it. */
+	for (uint32_t i = g->npeer; i > 0; i--) {
+		uint32_t r = (uint32_t)key[i - 1];
 
-	if (nbnic_peer_find(g, rank) != g->npeer)
-		return true;
-	if (g->npeer == g->npeer_max)
-		return false;
-	for (; i > 0 && g->peer[i - 1].rank > rank; i--)
-		g->peer[i] = g->peer[i - 1];
-	g->peer[i] = (struct nbnic_peer){ .rank = rank };
-	g->npeer++;
+		g->peer[i - 1] = (struct nbnic_peer){ .rank = r };
+	}
 	return true;
 }
+_Static_assert(sizeof(struct nbnic_peer) >= 2 * sizeof(uint64_t), "keys fit where the peers go");
+_Static_assert(NBAR_SENDS_MAX + NBAR_SLOTS_MAX <= 2 * NBAR_PEERS_MAX, "two keys a peer at most");
 
 /* Lays out block for a plan. False: more distinct peers than NBAR_PEERS_MAX. */
 static bool plan_install(struct nbnic_group *g, const struct nbar_plan *plan)
@@ -94,17 +119,13 @@ static bool plan_install(struct nbnic_group *g, const struct nbar_plan *plan)
 	g->state = (void *)at;
 	__builtin_memcpy(copy, plan, length);
 	g->plan = copy;
-	g->send_peer = (void *)((uint8_t *)copy + align8(length));
-	for (uint32_t i = 0; i < plan->nsend; i++)
-		if (!peer_add(g, nbfw_plan_sends(copy)[i].dst))
-			return false;
+	g->recv_nic = (void *)((uint8_t *)copy + align8(length));
+	g->recv_peer = (void *)(g->recv_nic + plan->nrecv);
+	g->send_peer = g->recv_peer + plan->nrecv;
 	for (uint32_t i = 0; i < plan->nrecv; i++)
-		if (!peer_add(g, nbfw_plan_recvs(copy)[i].src))
-			return false;
-	for (uint32_t i = 0; i < plan->nsend; i++)
-		g->send_peer[i] = (uint16_t)nbnic_peer_find(g, nbfw_plan_sends(copy)[i].dst);
+		g->recv_nic[i] = 0; /* not connected yet */
 	nbfw_init(g->state, copy, 0);
-	return true;
+	return peers_install(g);
 }
 
 /* What all members of a group must have in common: FNV-1a of algorithm, size and tag. */
@@ -118,29 +139,20 @@ static uint32_t digest_of(const struct nbnic_open *arg)
 	return hash;
 }
 
-/* Forgets the group that has lingered longest; there is one. Returns its index. */
-static uint32_t forget_oldest(struct nbnic *nic)
+/* Forgets the group that has lingered longest; there is one. */
+static void forget_oldest(struct nbnic *nic)
 {
-	uint32_t oldest = NBNIC_HANDLES;
+	const struct nbnic_group *g = NBNIC_CONTAINER(nic->linger.next, linger);
 
-	for (uint32_t i = 0; i < nic->high; i++) {
-		const struct nbnic_group *g = nic->group[i];
-
-		if (g && g->life == NBAR_LIFE_LINGER &&
-		    (oldest == NBNIC_HANDLES || g->deadline < nic->group[oldest]->deadline))
-			oldest = i;
-	}
-	nbnic_group_release(nic, oldest);
+	nbnic_group_release(nic, nbnic_index(g->handle));
 	nbnic_count(nic, NBAR_COUNTER_linger_cut);
-	return oldest;
 }
 
 static uint32_t take_index(struct nbnic *nic)
 {
-	for (uint32_t i = 0; i < NBNIC_HANDLES; i++)
-		if (!nic->group[i])
-			return i;
-	return forget_oldest(nic);
+	if (nic->nfree == 0 && nic->fresh == NBNIC_HANDLES)
+		forget_oldest(nic);
+	return nic->nfree > 0 ? nic->free[--nic->nfree] : nic->fresh++;
 }
 
 int nbnic_group_build(const struct nbnic_open *arg, void *block, struct nbnic_group **out)
@@ -172,7 +184,9 @@ int nbnic_group_build(const struct nbnic_open *arg, void *block, struct nbnic_gr
 
 int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g)
 {
-	if (nic->nopen == NBAR_GROUPS_MAX)
+	if (g->port >= NBNIC_PORTS_MAX)
+		return -NBFW_EINVAL;
+	if (nic->nopen == NBNIC_GROUPS_MAX)
 		return -NBFW_ENOSPC;
 	uint32_t index = take_index(nic);
 
@@ -287,8 +301,11 @@ int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g, const struct n
 		g->npeer = g->nconnected;
 	if (g->nconnected == g->npeer)
 		g->life = NBAR_LIFE_CONNECTED;
-	if (!g->is_signal)
-		nbnic_start_posted(nic, g, now);
+	if (!g->is_signal && g->life == NBAR_LIFE_CONNECTED) {
+		for (uint32_t i = 0; i < g->plan->nrecv; i++)
+			g->recv_nic[i] = nbnic_addr_hash(&g->peer[g->recv_peer[i]].addr);
+		nbnic_start_posted(nic, g, NBNIC_STARTS_A_CALL, now);
+	}
 	return 0;
 }
 
@@ -299,10 +316,14 @@ void nbnic_group_release(struct nbnic *nic, uint32_t index)
 	if (g->life == NBAR_LIFE_LINGER) {
 		nic->nlinger--;
 		nic->linger_bytes -= g->bytes;
+		nbnic_link_remove(&g->linger);
 	} else {
 		nic->nopen--;
 	}
+	nbnic_rota_remove(&nic->sends, g->port, &g->send);
+	nbnic_rota_remove(&nic->pulls, g->port, &g->pull);
 	nic->group[index] = NULL;
+	nic->free[nic->nfree++] = (uint16_t)index;
 	while (nic->high > 0 && !nic->group[nic->high - 1])
 		nic->high--;
 	nic->ops->release(nic->ctx, g);
@@ -324,8 +345,8 @@ void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, 
 	g->life = NBAR_LIFE_LINGER;
 	nic->nopen--;
 	nic->nlinger++;
+	nbnic_link_append(&nic->linger, &g->linger);
 	nbnic_feed(nic, g, &leave, NULL, now);
-	g->armed = false;
 	g->deadline = now + nic->budget_ns;
 	nic->linger_bytes += g->bytes;
 	/* A client may open and close large groups in turn. */
@@ -402,6 +423,5 @@ void nbnic_group_info(const struct nbnic_group *g, struct nbar_group_info *out)
 		return;
 	out->step = s->step;
 	out->waits_for = nbfw_plan_recvs(g->plan)[s->want].src;
-	for (uint32_t slot = 0; slot < g->plan->nrecv; slot++)
-		out->nmissing += nbfw_missing(s, g->plan, slot);
+	out->nmissing = nbfw_missing_count(s, g->plan);
 }

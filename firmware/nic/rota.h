@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rota.h - who is served next: round robin over ports, then over the groups of a port.
+ *
+ * Used by the files of the NIC loop. Intrusive lists: nothing is allocated, every call takes
+ * constant time. A port with a thousand groups gets no more visits than a port with one.
+ */
+#ifndef NBNIC_ROTA_H
+#define NBNIC_ROTA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config.h"
+
+/* In a list, or, with next == NULL, in none. The head of a list is a link as well. */
+struct nbnic_link {
+	struct nbnic_link *next, *prev;
+};
+
+struct nbnic_rota {
+	struct nbnic_link ports; /* those that have groups here */
+	struct nbnic_rota_port {
+		struct nbnic_link link; /* in ports */
+		struct nbnic_link groups;
+	} port[NBNIC_PORTS_MAX];
+};
+
+static inline void nbnic_link_init(struct nbnic_link *head)
+{
+	head->next = head->prev = head;
+}
+
+static inline bool nbnic_link_empty(const struct nbnic_link *head)
+{
+	return head->next == head;
+}
+
+static inline void nbnic_link_append(struct nbnic_link *head, struct nbnic_link *l)
+{
+	l->next = head;
+	l->prev = head->prev;
+	head->prev->next = l;
+	head->prev = l;
+}
+
+static inline void nbnic_link_remove(struct nbnic_link *l)
+{
+	l->next->prev = l->prev;
+	l->prev->next = l->next;
+	l->next = NULL;
+}
+
+static inline void nbnic_rota_init(struct nbnic_rota *r)
+{
+	nbnic_link_init(&r->ports);
+	for (uint32_t i = 0; i < NBNIC_PORTS_MAX; i++) {
+		r->port[i].link.next = NULL;
+		nbnic_link_init(&r->port[i].groups);
+	}
+}
+
+static inline bool nbnic_rota_empty(const struct nbnic_rota *r)
+{
+	return nbnic_link_empty(&r->ports);
+}
+
+/* Puts the link of a group behind the others of its port, unless it is there already. */
+static inline void nbnic_rota_add(struct nbnic_rota *r, uint32_t port, struct nbnic_link *l)
+{
+	struct nbnic_rota_port *p = &r->port[port];
+
+	if (l->next)
+		return;
+	nbnic_link_append(&p->groups, l);
+	if (!p->link.next)
+		nbnic_link_append(&r->ports, &p->link);
+}
+
+static inline void nbnic_rota_remove(struct nbnic_rota *r, uint32_t port, struct nbnic_link *l)
+{
+	struct nbnic_rota_port *p = &r->port[port];
+
+	if (!l->next)
+		return;
+	nbnic_link_remove(l);
+	if (nbnic_link_empty(&p->groups))
+		nbnic_link_remove(&p->link);
+}
+
+/* Takes out the first group of the first port; that port goes behind the others. NULL: none. */
+static inline struct nbnic_link *nbnic_rota_take(struct nbnic_rota *r)
+{
+	struct nbnic_rota_port *p = (struct nbnic_rota_port *)r->ports.next;
+
+	if (nbnic_rota_empty(r))
+		return NULL;
+	struct nbnic_link *l = p->groups.next;
+
+	nbnic_link_remove(l);
+	nbnic_link_remove(&p->link);
+	if (!nbnic_link_empty(&p->groups))
+		nbnic_link_append(&r->ports, &p->link);
+	return l;
+}
+
+#endif

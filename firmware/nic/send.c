@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * send.c - every frame that the NIC loop sends, and the budgets that each has to fit in.
+ *
+ * Called by the events of nic.c and by the scheduler in turn.c. Must never send more than the
+ * budgets of a turn allow: what is left of a range waits in the group, and the group in nic.sends.
+ */
+#include "nic.h"
+#include "nic_internal.h"
+
+bool nbnic_transmit(struct nbnic *nic, const struct nbnic_addr *to, const struct nbfw_token *t,
+		    enum nbar_counter counter)
+{
+	if (!nic->ops->transmit(nic->ctx, to, t)) {
+		nic->full = true;
+		return false;
+	}
+	nic->turn_left--;
+	nbnic_count(nic, counter);
+	return true;
+}
+
+/* The sends [*at, end) of the plan, `limit` at most. */
+static uint32_t send_range(struct nbnic *nic, const struct nbnic_group *g, struct nbfw_token *t,
+			   uint16_t *at, uint32_t end, uint32_t limit)
+{
+	const struct nbar_send *send = nbfw_plan_sends(g->plan);
+	enum nbar_counter counter =
+		t->type == NBFW_ABORT ? NBAR_COUNTER_aborts_sent : NBAR_COUNTER_tokens_sent;
+	uint32_t first = *at, i = first;
+
+	if (end - first > limit)
+		end = first + limit;
+	for (; i < end; i++) {
+		const struct nbnic_peer *peer = &g->peer[g->send_peer[i]];
+
+		if (peer->handle == 0) /* aborted before it was connected */
+			continue;
+		t->handle = peer->handle;
+		t->cookie = peer->cookie;
+		t->slot = send[i].slot;
+		if (!nbnic_transmit(nic, &peer->addr, t, counter))
+			break;
+	}
+	*at = (uint16_t)i;
+	return i - first;
+}
+
+static uint32_t send_aborts(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
+{
+	const struct nbfw_state *s = g->state;
+	struct nbfw_token t = {
+		.type = NBFW_ABORT,
+		.src = g->rank,
+		.epoch = s->running ? s->epoch : s->epoch + 1, /* final, like the failure */
+		.arg = s->culprit,
+		.info = s->cause,
+	};
+
+	return send_range(nic, g, &t, &g->abort_at, g->abort_end, limit);
+}
+
+uint32_t nbnic_send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
+{
+	uint32_t done = 0;
+
+	if (limit > nic->turn_left)
+		limit = nic->turn_left;
+	if (g->token_at != g->token_end) {
+		struct nbfw_token t = {
+			.type = NBFW_TOKEN,
+			.src = g->rank,
+			.epoch = g->state->epoch, /* the next one starts when these are out */
+			.arg = NBAR_RANK_NONE,
+		};
+
+		done = send_range(nic, g, &t, &g->token_at, g->token_end, limit);
+	}
+	if (g->token_at == g->token_end && g->abort_at != g->abort_end && !nic->full)
+		done += send_aborts(nic, g, limit - done);
+	return done;
+}
+
+uint32_t *nbnic_share_left(struct nbnic *nic, uint32_t port)
+{
+	struct nbnic_share *share = &nic->share[port];
+
+	if (share->turn != nic->turn)
+		*share = (struct nbnic_share){ nic->turn, NBNIC_PORT_INLINE };
+	return &share->left;
+}
+
+void nbnic_send(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a)
+{
+	if (a->send_type == NBFW_ABORT) {
+		g->abort_at = (uint16_t)a->send_first;
+		g->abort_end = (uint16_t)a->send_end;
+	} else {
+		/* The ranges of one epoch are contiguous: this one goes on where the last ended. */
+		if (g->token_at == g->token_end)
+			g->token_at = (uint16_t)a->send_first;
+		g->token_end = (uint16_t)a->send_end;
+	}
+	if (!g->send.next && !nic->full) {
+		uint32_t *left = nbnic_share_left(nic, g->port);
+		uint32_t limit = *left < nic->inline_left ? *left : nic->inline_left;
+		uint32_t done = nbnic_send_some(nic, g, limit);
+
+		*left -= done;
+		nic->inline_left -= done;
+	}
+	if (nbnic_sends_wait(g))
+		nbnic_rota_add(&nic->sends, g->port, &g->send);
+}
+
+void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action *a,
+		      const struct nbfw_token *pull, const struct nbnic_addr *from)
+{
+	const struct nbfw_token t = {
+		.type = a->reply,
+		.handle = pull->reply_handle,
+		.cookie = pull->reply_cookie,
+		.src = rank,
+		.epoch = pull->epoch,
+		.slot = pull->slot,
+		.arg = a->reply_arg,
+		.info = a->reply_info,
+	};
+	enum nbar_counter counter = a->reply == NBFW_TOKEN   ? NBAR_COUNTER_tokens_sent
+				    : a->reply == NBFW_LATER ? NBAR_COUNTER_laters_sent
+							     : NBAR_COUNTER_aborts_sent;
+
+	if (nic->full || nic->turn_left <= NBNIC_TURN_QUEUED ||
+	    !nbnic_transmit(nic, from, &t, counter))
+		nbnic_count(nic, NBAR_COUNTER_replies_dropped);
+}
+
+/* Asks for one slot. False: the wire has no room. */
+static bool send_pull(struct nbnic *nic, const struct nbnic_group *g, uint32_t slot)
+{
+	const struct nbnic_peer *peer = &g->peer[g->recv_peer[slot]];
+	const struct nbfw_token t = {
+		.type = NBFW_PULL,
+		.handle = peer->handle,
+		.cookie = peer->cookie,
+		.src = g->rank,
+		.epoch = g->state->epoch,
+		.slot = slot,
+		.arg = peer->rank,
+		.reply_handle = g->handle,
+		.reply_cookie = g->cookie,
+	};
+
+	return nbnic_transmit(nic, &peer->addr, &t, NBAR_COUNTER_pulls_sent);
+}
+
+void nbnic_pull_begin(struct nbnic *nic, struct nbnic_group *g, uint32_t first, uint32_t end)
+{
+	g->pull_first = (uint16_t)first;
+	g->pull_end = (uint16_t)end;
+	g->pull_left = (uint16_t)NBFW_PULLS_LEAST(end - first);
+	g->pull_span = (uint16_t)(end - first);
+	g->pull_heard = false;
+	for (uint32_t i = 0; i < 2; i++)
+		if (g->pull_at[i] < first || g->pull_at[i] >= end)
+			g->pull_at[i] = g->pull_first;
+	nbnic_rota_add(&nic->pulls, g->port, &g->pull);
+}
+
+/*
+ * Two passes, each once round from where its last one ended: silent slots, then those that were
+ * heard. Each turn of the loop asks for a slot, or comes to the end of the slots or of a pass.
+ */
+uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
+{
+	uint32_t asked = 0;
+
+	while (asked < limit && g->pull_left > 0) {
+		uint16_t *at = &g->pull_at[g->pull_heard];
+		uint32_t end = (uint32_t)*at + g->pull_span;
+
+		if (end > g->pull_end)
+			end = g->pull_end;
+		uint32_t next = nbfw_missing_next(g->state, *at, end, g->pull_heard);
+
+		if (next < end) {
+			if (!send_pull(nic, g, next))
+				break;
+			asked++;
+			g->pull_left--;
+			next++;
+		}
+		g->pull_span = (uint16_t)(g->pull_span - (next - *at));
+		*at = next == g->pull_end ? g->pull_first : (uint16_t)next;
+		if (g->pull_span == 0 && g->pull_heard)
+			g->pull_left = 0;
+		if (g->pull_span == 0) {
+			g->pull_heard = true;
+			g->pull_span = (uint16_t)(g->pull_end - g->pull_first);
+		}
+	}
+	return asked;
+}

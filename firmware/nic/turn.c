@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * turn.c - the scheduler: what waits, gets its share of each turn.
+ *
+ * Called once a turn, after frames and doorbells. Every loop is bounded by a budget; what is left
+ * goes on where it stopped, in the next turn. PROTOCOL.md, "The bound of a turn", adds them up.
+ */
+#include "nic.h"
+#include "nic_internal.h"
+
+/* Of the sweep over the timers, per turn: an index costs 1, a timer that fires some more. */
+#define SWEEP_COST 64u
+#define SWEEP_COST_FIRED 8u
+#define SWEEP_COST_SLOTS 64u /* slots that cost 1 more, when a timer fires */
+#define LINGER_A_TURN 16u
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* R5: before the TIMEOUT that ends a window. A source is alive if its NIC was heard within the
+ * retry budget, by whichever group. */
+static void hear_alive(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
+{
+	const struct nbar_step *step = &nbfw_plan_steps(g->plan)[g->state->step];
+	uint32_t end = step->first_slot + step->nslot;
+
+	for (uint32_t slot = g->state->want; slot < end; slot++) {
+		slot = nbfw_missing_next(g->state, slot, end, false);
+		if (slot == end)
+			break;
+		uint32_t hash = g->recv_nic[slot];
+		const struct nbnic_heard *h = &nic->heard[hash / 2 % NBNIC_HEARD_MAX];
+		uint32_t age = (uint32_t)(now >> NBNIC_HEARD_SHIFT) - h->time;
+
+		if (hash && h->nic == hash && age < nic->budget_ns >> NBNIC_HEARD_SHIFT)
+			nbfw_hear(g->state, g->plan, slot);
+	}
+}
+
+static void fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
+{
+	static const struct nbfw_event timeout = { .type = NBFW_EV_TIMEOUT };
+
+	if (g->state->tries % NBFW_WINDOW == NBFW_WINDOW - 1)
+		hear_alive(nic, g, now);
+	nbnic_feed(nic, g, &timeout, NULL, now);
+}
+
+/* Looks at some of the groups, and fires the timers that are due. A sweep begins when one may be,
+ * but not more often than every pace_ns. */
+static bool sweep(struct nbnic *nic, uint64_t now)
+{
+	bool fired = false;
+
+	if (!nic->sweeping) {
+		if (now < nic->due || now < nic->sweep_next)
+			return false;
+		nic->sweeping = true;
+		nic->sweep_at = 0;
+		nic->sweep_next = now + nic->pace_ns;
+		nic->due = UINT64_MAX;
+	}
+	for (uint32_t cost = 0; cost < SWEEP_COST && nic->sweep_at < nic->high; cost++) {
+		struct nbnic_group *g = nic->group[nic->sweep_at++];
+
+		if (!g || !g->armed)
+			continue;
+		if (now < g->deadline) {
+			nic->due = least(nic->due, g->deadline);
+			continue;
+		}
+		fired = true;
+		fire(nic, g, now);
+		cost += SWEEP_COST_FIRED + g->plan->nrecv / SWEEP_COST_SLOTS;
+	}
+	nic->sweeping = nic->sweep_at < nic->high;
+	return fired;
+}
+
+/* Ends the lingering of groups, the oldest first. One that still has aborts to send stays. */
+static bool end_lingering(struct nbnic *nic, uint64_t now)
+{
+	uint32_t n = 0;
+
+	for (; n < LINGER_A_TURN && !nbnic_link_empty(&nic->linger); n++) {
+		struct nbnic_group *g = NBNIC_CONTAINER(nic->linger.next, linger);
+
+		if (now < g->deadline)
+			break;
+		if (nbnic_sends_wait(g)) {
+			nbnic_link_remove(&g->linger);
+			nbnic_link_append(&nic->linger, &g->linger);
+			g->deadline = now + nic->budget_ns;
+		} else {
+			nbnic_group_release(nic, nbnic_index(g->handle));
+		}
+	}
+	return n > 0;
+}
+
+/* Adds up to an eighth to an interval, another time each time: NICs that began to wait at the same
+ * moment do not go on asking at the same moments. */
+static uint64_t jitter(const struct nbnic *nic, const struct nbnic_group *g)
+{
+	uint32_t mix = (uint32_t)g->cookie ^ (uint32_t)(g->cookie >> 32);
+	uint32_t hash = (mix * 31 + g->timeouts) * UINT32_C(0x9e3779b1);
+
+	return (nbnic_interval(nic, g->state) >> 11) * (hash >> 24);
+}
+
+/* Goes on with the jobs that ask for tokens: NBNIC_PULLS_A_TICK slots every pace_ns, and half of
+ * what the turn has left. */
+static bool serve_pulls(struct nbnic *nic, uint64_t now)
+{
+	uint32_t left = (nic->turn_left + 1) / 2;
+	bool any = false;
+
+	if (nbnic_rota_empty(&nic->pulls))
+		return false;
+	if (now >= nic->pull_next) {
+		nic->pull_next = now + nic->pace_ns;
+		nic->pull_left = NBNIC_PULLS_A_TICK;
+	}
+	left = left < nic->pull_left ? left : nic->pull_left;
+	while (left > 0 && !nic->full && !nbnic_rota_empty(&nic->pulls)) {
+		struct nbnic_group *g = NBNIC_CONTAINER(nbnic_rota_take(&nic->pulls), pull);
+		uint32_t asked =
+			nbnic_pull_some(nic, g, left < NBNIC_QUANTUM ? left : NBNIC_QUANTUM);
+
+		any = true;
+		left -= asked;
+		nic->pull_left -= asked;
+		if (g->pull_left > 0)
+			nbnic_rota_add(&nic->pulls, g->port, &g->pull);
+		else
+			nbnic_arm(nic, g, jitter(nic, g), now);
+	}
+	return any;
+}
+
+/* A visit to a group: sends that wait, and then starts. Returns what it cost, at least 1. */
+static uint32_t visit(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now)
+{
+	uint32_t cost = nbnic_send_some(nic, g, limit);
+
+	if (!nic->full && !nbnic_sends_wait(g) && cost < limit)
+		cost += nbnic_start_posted(nic, g, limit - cost, now);
+	if (nbnic_sends_wait(g) || nbnic_may_start(g))
+		nbnic_rota_add(&nic->sends, g->port, &g->send);
+	return cost > 0 ? cost : 1;
+}
+
+static bool serve_sends(struct nbnic *nic, uint64_t now)
+{
+	uint32_t left = NBNIC_TURN_FRAMES;
+	bool any = false;
+
+	while (left > 0 && nic->turn_left > 0 && !nic->full && !nbnic_rota_empty(&nic->sends)) {
+		struct nbnic_group *g = NBNIC_CONTAINER(nbnic_rota_take(&nic->sends), send);
+		uint32_t cost = visit(nic, g, left < NBNIC_QUANTUM ? left : NBNIC_QUANTUM, now);
+
+		any = true;
+		left -= cost;
+	}
+	return any;
+}
+
+bool nbnic_work(struct nbnic *nic, uint64_t now)
+{
+	bool any = sweep(nic, now);
+
+	nic->full = false; /* it may have room again */
+	any |= end_lingering(nic, now);
+	any |= serve_pulls(nic, now);
+	any |= serve_sends(nic, now);
+	nic->turn++;
+	nic->turn_left = NBNIC_TURN_FRAMES;
+	nic->inline_left = NBNIC_TURN_INLINE;
+	nic->strangers_left = NBNIC_STRANGERS;
+	nic->full = false;
+	return any;
+}
+
+uint64_t nbnic_next(const struct nbnic *nic)
+{
+	uint64_t next = nic->due;
+
+	if (nic->sweeping || !nbnic_rota_empty(&nic->sends))
+		return 0;
+	if (next < nic->sweep_next)
+		next = nic->sweep_next;
+	if (!nbnic_rota_empty(&nic->pulls))
+		next = least(next, nic->pull_left > 0 ? 0 : nic->pull_next);
+	if (!nbnic_link_empty(&nic->linger))
+		next = least(next, NBNIC_CONTAINER(nic->linger.next, linger)->deadline);
+	return next;
+}

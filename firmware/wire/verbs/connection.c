@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * connection.c - modes "write-rc" and "write-uc" of the wire "verbs": tokens written into the
+ * memory of their receiver.
+ *
+ * Called by the polling thread. The receiver polls memory and no completion queue. Until both ends
+ * have told each other that they are ready, and whenever a connection breaks, frames go as
+ * datagrams. What lies in a receive slot is hostile until checked.
+ */
+#include <string.h>
+
+#include "verbs.h"
+
+#define BURST 16u
+#define HANDSHAKE_MIN_NS UINT64_C(1000000)
+#define HANDSHAKE_MAX_NS UINT64_C(128000000)
+
+static uint32_t sum_of(const uint8_t *frame, uint32_t sequence)
+{
+	uint32_t word[NBFW_FRAME_SIZE / 4], sum = sequence ^ 0x6e626172u;
+
+	memcpy(word, frame, sizeof(word));
+	for (uint32_t i = 0; i < NBFW_FRAME_SIZE / 4; i++)
+		sum = (sum ^ word[i]) * UINT32_C(16777619);
+	return sum;
+}
+
+static void connection_break(struct verbs_wire *w, struct verbs_connection *l, uint32_t error)
+{
+	w->base.errors++;
+	l->its = (struct verbs_end){ 0 };
+	l->error = error;
+	l->state = VERBS_CONNECTION_MAKING;
+	l->reset = true;
+	verbs_wake(w);
+}
+
+void verbs_connection_failed(struct verbs_wire *w, const struct ibv_qp *qp, const struct ibv_cq *cq)
+{
+	for (struct verbs_peer *p = w->connections; p; p = p->next_connection) {
+		struct verbs_connection *l = p->connection;
+
+		if (cq && l->cq == cq)
+			l->renew = true;
+		else if (!qp || l->qp != qp)
+			continue;
+		if (l->state >= VERBS_CONNECTION_OPEN)
+			connection_break(w, l, IBV_WC_FATAL_ERR);
+	}
+}
+
+static void look_for_completions(struct verbs_wire *w, struct verbs_connection *l)
+{
+	struct ibv_wc wc[VERBS_WRITES / VERBS_WRITES_SIGNALLED];
+	int n = ibv_poll_cq(l->cq, (int)(sizeof(wc) / sizeof(wc[0])), wc);
+
+	for (int i = 0; i < n; i++) {
+		if (wc[i].status != IBV_WC_SUCCESS) {
+			connection_break(w, l, wc[i].status);
+			return;
+		}
+		l->done += VERBS_WRITES_SIGNALLED;
+	}
+}
+
+bool verbs_connection_write(struct verbs_wire *w, struct verbs_peer *p, const uint8_t *frame)
+{
+	struct verbs_connection *l = p->connection;
+	struct verbs_slot slot = { .sequence = l->written + 1 };
+	struct ibv_sge sge = { .addr = (uintptr_t)&slot, .length = sizeof(slot) };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+	}, *bad;
+
+	if (l->state == VERBS_CONNECTION_READY &&
+	    l->posted - l->done > VERBS_WRITES - VERBS_WRITES_SIGNALLED)
+		look_for_completions(w, l);
+	if (l->state != VERBS_CONNECTION_READY || l->posted - l->done == VERBS_WRITES)
+		return false;
+	memcpy(slot.frame, frame, sizeof(slot.frame));
+	slot.sum = sum_of(frame, slot.sequence);
+	wr.wr.rdma.remote_addr = l->its.slot + l->written % VERBS_SLOTS * sizeof(slot);
+	wr.wr.rdma.rkey = l->its.rkey;
+	wr.send_flags = verbs_out_put(&l->out, l->posted % VERBS_WRITES, &sge);
+	if ((l->posted + 1) % VERBS_WRITES_SIGNALLED == 0)
+		wr.send_flags |= IBV_SEND_SIGNALED;
+	if (ibv_post_send(l->qp, &wr, &bad)) { /* though there is room */
+		connection_break(w, l, IBV_WC_FATAL_ERR);
+		return false;
+	}
+	l->posted++;
+	l->written++;
+	w->base.writes++;
+	return true;
+}
+
+/* The next frame of a connection. A sender that was a whole round ahead has overwritten some: these
+ * are lost, as on any wire. */
+static bool connection_take(struct verbs_wire *w, struct verbs_connection *l,
+			    uint8_t frame[NBFW_FRAME_SIZE])
+{
+	const struct verbs_slot *at = &l->slot[l->seen % VERBS_SLOTS];
+	struct verbs_slot got;
+
+	if ((int32_t)(verbs_slot_sequence(at) - l->seen) <= 0)
+		return false;
+	memcpy(&got, at, sizeof(got));
+	if ((int32_t)(got.sequence - l->seen) <= 0 || got.sum != sum_of(got.frame, got.sequence))
+		return false; /* it is just being written */
+	w->base.errors += got.sequence - l->seen - 1;
+	l->seen = got.sequence;
+	memcpy(frame, got.frame, sizeof(got.frame));
+	return true;
+}
+
+unsigned verbs_connection_poll(struct verbs_wire *w, struct nbnic *nic, uint64_t now)
+{
+	uint8_t frame[NBFW_FRAME_SIZE];
+	struct nbfw_token t;
+	unsigned n = 0;
+
+	for (struct verbs_peer *p = w->connections; p; p = p->next_connection) {
+		if (p->connection->state < VERBS_CONNECTION_OPEN)
+			continue;
+		for (unsigned i = 0; i < BURST && connection_take(w, p->connection, frame);
+		     i++, n++) {
+			if (nbfw_token_unpack(frame, sizeof(frame), &t))
+				nbnic_receive(nic, &p->addr, &t, now);
+			else
+				w->base.malformed++;
+		}
+	}
+	return n;
+}
+
+static void handshake_send(struct verbs_wire *w, const struct verbs_peer *p)
+{
+	const struct verbs_connection *l = p->connection;
+	struct verbs_handshake h = {
+		.type = VERBS_HANDSHAKE,
+		.wants = l->state != VERBS_CONNECTION_READY,
+		.id = verbs_addr_of(&p->addr).id,
+		.end = l->mine,
+	};
+
+	if (l->state >= VERBS_CONNECTION_OPEN) {
+		h.known_qpn = l->its.qpn;
+		h.known_psn = l->its.psn;
+	}
+	(void)verbs_send(w, p, &h, sizeof(h)); /* it is said again until it is answered */
+}
+
+/* That an unreliable connection has lost a write shows only by later ones, which do not wait for
+ * it: its token is asked for again. */
+static void skip_lost(struct verbs_wire *w, struct verbs_connection *l)
+{
+	uint32_t next = UINT32_MAX;
+
+	for (uint32_t i = 0; i < VERBS_SLOTS; i++) {
+		uint32_t ahead = verbs_slot_sequence(&l->slot[i]) - l->seen;
+
+		if ((int32_t)ahead > 0 && ahead < next && (l->seen + ahead - 1) % VERBS_SLOTS == i)
+			next = ahead;
+	}
+	if (next != UINT32_MAX) {
+		w->base.errors += next - 1;
+		l->seen += next - 1;
+	}
+}
+
+void verbs_connection_look(struct verbs_wire *w, uint64_t now)
+{
+	for (struct verbs_peer *p = w->connections; p; p = p->next_connection) {
+		struct verbs_connection *l = p->connection;
+
+		if (w->self.mode == VERBS_WRITE_UC && l->state >= VERBS_CONNECTION_OPEN)
+			skip_lost(w, l);
+		if (l->state == VERBS_CONNECTION_READY)
+			look_for_completions(w, l);
+		if (l->state == VERBS_CONNECTION_READY || l->state == VERBS_CONNECTION_MAKING ||
+		    now < l->handshake_at)
+			continue;
+		if (l->renew) { /* it could not be made, or nobody has wanted it since */
+			l->state = VERBS_CONNECTION_MAKING;
+			verbs_wake(w);
+		} else {
+			handshake_send(w, p);
+		}
+		l->handshake_ns = l->handshake_ns ? l->handshake_ns * 2 : HANDSHAKE_MIN_NS;
+		if (l->handshake_ns > HANDSHAKE_MAX_NS)
+			l->handshake_ns = HANDSHAKE_MAX_NS;
+		l->handshake_at = now + l->handshake_ns;
+	}
+}
+
+void verbs_connection_heard(struct verbs_wire *w, struct verbs_peer *p,
+			    const struct verbs_handshake *h)
+{
+	struct verbs_connection *l = p ? p->connection : NULL;
+
+	if (!l)
+		return; /* he is early: no group here has him as a peer yet */
+	if (h->id != w->self.id || h->end.qpn == 0) {
+		w->base.malformed++;
+		return;
+	}
+	if (l->state == VERBS_CONNECTION_MAKING)
+		return;
+	if (l->state == VERBS_CONNECTION_IDLE || memcmp(&h->end, &l->its, sizeof(l->its)) != 0) {
+		l->reset = l->state != VERBS_CONNECTION_IDLE;
+		l->its = h->end;
+		l->state = VERBS_CONNECTION_MAKING;
+		verbs_wake(w);
+		return;
+	}
+	if (h->known_qpn == l->mine.qpn && h->known_psn == l->mine.psn)
+		l->state = VERBS_CONNECTION_READY;
+	if (h->wants)
+		handshake_send(w, p);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wires.c - the registry of wires: a wire is one file or folder, and one row here.
+ *
+ * Called when options are read and when a NIC is opened. Compiled twice: with WIRES_DPDK for the
+ * daemon, which is linked with DPDK, and without it for what is linked into programs.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "log.h"
+#include "wires.h"
+
+#ifdef WIRES_DPDK
+#define IF_DPDK(ops) ops
+#else
+#define IF_DPDK(ops) NULL
+#endif
+#ifdef WIRES_VERBS
+#define IF_VERBS(ops) ops
+#else
+#define IF_VERBS(ops) NULL
+#endif
+
+extern const struct wire_ops wire_ring_ops, wire_udp_ops, wire_dpdk_ops, wire_verbs_ops,
+	wire_shm_ops;
+
+/* A NIC inside a program for which no wire is named takes the last that fits. */
+static const struct wire wires[] = {
+	{
+		.name = "ring",
+		.kind = 1,
+		.reach = WIRE_REACH_DAEMON,
+		.places = WIRE_IN_DAEMON,
+		.dpdk = true,
+		.library = "DPDK",
+		.help = "NICs of one daemon",
+		.ops = IF_DPDK(&wire_ring_ops),
+	},
+	{
+		.name = "udp",
+		.kind = 3,
+		.reach = WIRE_REACH_NETWORK,
+		.places = WIRE_IN_DAEMON | WIRE_IN_PROCESS,
+		.help = "UDP by plain sockets",
+		.key = {
+			{ "bind", "ADDRESS:PORT to receive at (a free port of the first address)" },
+			{ "address", "ADDRESS that peers are told, if bind= is a wildcard" },
+		},
+		.ops = &wire_udp_ops,
+	},
+	{
+		.name = "dpdk",
+		.kind = 2,
+		.reach = WIRE_REACH_NETWORK,
+		.places = WIRE_IN_DAEMON,
+		.dpdk = true,
+		.dpdk_mb = 24,
+		.library = "DPDK",
+		.help = "Ethernet, by any ethdev of DPDK that the EAL arguments name",
+		.key = {
+			{ "dev", "NAME of the ethdev, for example net_af_packet0" },
+			{ "port", "or its INDEX" },
+		},
+		.ops = IF_DPDK(&wire_dpdk_ops),
+	},
+	{
+		.name = "shm",
+		.kind = 5,
+		.reach = WIRE_REACH_MACHINE,
+		.places = WIRE_IN_DAEMON | WIRE_IN_PROCESS,
+		.help = "memory shared by daemons and programs of one user on one machine",
+		.key = {
+			{ "dir", "FOLDER where they meet (/dev/shm/nbar-UID)" },
+		},
+		.ops = &wire_shm_ops,
+	},
+	{
+		.name = "verbs",
+		.kind = 4,
+		.reach = WIRE_REACH_NETWORK,
+		.places = WIRE_IN_DAEMON | WIRE_IN_PROCESS,
+		.library = "libibverbs",
+		.help = "InfiniBand and RoCE",
+		.key = {
+			{ "mode", "ud, write, write-rc or write-uc (ud)" },
+			{ "device", "NAME of the RDMA device (the first with a port that is up)" },
+			{ "port", "N (the first that is up)" },
+			{ "gid", "INDEX (RoCE v2 of an IPv4 address)" },
+			{ "sl", "service level, 0 to 15 (0)" },
+			{ "mtu", "BYTES, a path MTU below the port's" },
+			{ "inline", "yes, or no: for devices without inline sends (yes)" },
+		},
+		.ops = IF_VERBS(&wire_verbs_ops),
+	},
+};
+#define NWIRE (sizeof(wires) / sizeof(wires[0]))
+
+const struct wire *wires_next(const struct wire *row, unsigned place)
+{
+	for (row = row ? row + 1 : wires; row < wires + NWIRE; row++)
+		if (row->ops && (row->places & place))
+			return row;
+	return NULL;
+}
+
+const struct wire *wires_default(void)
+{
+	const struct wire *w = wires;
+
+	while (strcmp(w->name, NBAR_WIRE_DEFAULT) != 0)
+		w++;
+	return w;
+}
+
+int wires_find(const char *what, const char *name, unsigned place, const struct wire **out)
+{
+	const struct wire *found = NULL;
+	char names[96] = "", hint[96] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < NWIRE; i++)
+		if (strcmp(name, wires[i].name) == 0)
+			found = &wires[i];
+	if (found && found->ops && (found->places & place)) {
+		*out = found;
+		return 0;
+	}
+	for (const struct wire *w = wires_next(NULL, place); w && used < sizeof(names);
+	     w = wires_next(w, place))
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+					 used ? ", " : "", w->name);
+	if (found && !(found->places & place))
+		snprintf(hint, sizeof(hint), "; %s is for NICs of %s", name,
+			 place == WIRE_IN_PROCESS ? "a daemon, nbar-nicd"
+						  : "a program, named host:...");
+	else if (found)
+		snprintf(hint, sizeof(hint), "; nbar was built without %s", found->library);
+	log_error("%s wire=%s: there is no such wire here, but: %s%s", what, name, names, hint);
+	return -EINVAL;
+}
+
+bool wires_has_key(const struct wire *row, const char *key)
+{
+	for (uint32_t i = 0; i < WIRE_KEYS_MAX && row->key[i].name; i++)
+		if (strcmp(row->key[i].name, key) == 0)
+			return true;
+	return false;
+}
+
+int wires_open(const struct wire *row, const char *nic, wire_option *option, void *args,
+	       struct wire_base **out)
+{
+	int rc = row->ops->open(nic, option, args, out);
+
+	if (rc < 0)
+		return rc;
+	(*out)->ops = row->ops;
+	(*out)->name = row->name;
+	(*out)->kind = row->kind;
+	return 0;
+}
+
+const char *wires_reach_name(enum wire_reach reach)
+{
+	switch (reach) {
+	case WIRE_REACH_DAEMON:
+		return "daemon";
+	case WIRE_REACH_MACHINE:
+		return "machine";
+	case WIRE_REACH_NETWORK:
+		return "network";
+	}
+	return "?";
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nic_net.h - NICs that take turns, over wires with queues of a limited length.
+ *
+ * For tests of the scheduler only. A turn of a NIC takes at most NET_BURST frames from its queue,
+ * then comes nbnic_work. Time moves by a fixed step a round, or to the next timer if nobody has
+ * work. A queue that is full drops frames as UDP does, or refuses them as a ring does.
+ */
+#ifndef TESTBED_NIC_NET_H
+#define TESTBED_NIC_NET_H
+
+#include "nic.h"
+
+#define NET_NICS 3u
+#define NET_QUEUE 4096u /* the longest queue */
+#define NET_BURST 64u   /* frames that a turn takes from the wire */
+#define NET_STEP UINT64_C(10000)
+#define NET_CELLS 1024u
+#define NET_MS UINT64_C(1000000)
+#define NET_SECOND (1000 * NET_MS)
+
+struct net_frame {
+	uint32_t from;
+	struct nbfw_token token;
+};
+
+/* What the host of a group was told. */
+struct net_host {
+	struct nbnic_group *group; /* NULL once its block was released */
+	uint32_t completions, status, culprit;
+};
+
+struct net_nic {
+	struct nbnic nic;
+	uint32_t index;
+	uint32_t head, tail;
+	uint32_t limit;     /* frames that its queue holds */
+	bool refuses;       /* when its queue is full, senders are told; else frames are dropped */
+	bool dead;          /* takes nothing, and says nothing */
+	bool sink;          /* frames to it are counted, and gone */
+	uint64_t dropped;   /* by its queue */
+	uint64_t refused;   /* by the queues of others */
+	uint64_t sent_turn; /* frames that it has sent in this turn */
+	uint64_t most_turn; /* the most that it has sent in a turn */
+	struct net_frame queue[NET_QUEUE];
+	struct net_host host[4][NET_CELLS]; /* by port and cell */
+};
+
+struct net {
+	struct net_nic n[NET_NICS];
+	uint64_t now;
+	uint64_t round;
+	/* Sees each frame that a wire has taken; NULL: nobody. */
+	void (*seen)(struct net *net, uint32_t from, uint32_t to, const struct nbfw_token *t);
+	/* True: this frame is lost. NULL: none is. */
+	bool (*lost)(struct net *net, uint32_t from, uint32_t to, const struct nbfw_token *t);
+	uint64_t cookie;
+};
+
+/* NICs without groups; there is one net at a time. */
+struct net *net_new(void);
+void net_free(struct net *net);
+
+/* A NIC with nothing in it, as after a restart. The blocks of its groups are freed. */
+void net_restart(struct net *net, uint32_t nic);
+
+/* Opens a group; its plan is that of the algorithm, or, with plan, this one. */
+struct nbnic_group *net_open(struct net *net, uint32_t nic, uint32_t port, uint32_t cell,
+			     const char *alg, uint32_t size, uint32_t rank,
+			     const struct nbar_plan *plan);
+
+/* The blob of a member of g's group that the test plays itself, or that is g2. */
+struct nbar_blob net_blob(struct net *net, const struct nbnic_group *g, uint32_t nic, uint32_t rank,
+			  uint32_t handle, uint64_t cookie);
+
+/* Connects a group whose peers all sit at one NIC, where nobody knows them. */
+void net_connect_phantoms(struct net *net, uint32_t nic, struct nbnic_group *g, uint32_t peer_nic);
+
+/* Connects a group: blob[] by rank. */
+void net_connect(struct net *net, uint32_t nic, struct nbnic_group *g,
+		 const struct nbar_blob *blob);
+
+/* A group of two, by dissemination, in one cell of two NICs. */
+void net_pair(struct net *net, uint32_t a, uint32_t port_a, uint32_t b, uint32_t port_b,
+	      uint32_t cell);
+
+/* One turn of each NIC, and a step of time. True: somebody had work. */
+bool net_round(struct net *net);
+
+/* Lets time pass, from event to event. */
+void net_pass(struct net *net, uint64_t ns);
+
+void net_post(struct net *net, uint32_t nic, uint32_t port, uint32_t cell, uint32_t epoch);
+
+/* Rounds until the host of a cell has completed `epoch`; fails after `most`. */
+uint32_t net_rounds_until(struct net *net, uint32_t nic, uint32_t port, uint32_t cell,
+			  uint32_t epoch, uint32_t most);
+
+/* A plan of one step: first `nsend` sends, to slot 0 of the ranks from `rank` + 1 on, then `nrecv`
+ * slots, filled by the same ranks. Valid until the next call. */
+const struct nbar_plan *net_plan(uint32_t size, uint32_t rank, uint32_t nsend, uint32_t nrecv);
+
+#endif

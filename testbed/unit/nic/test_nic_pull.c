@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_nic_pull.c - asking for tokens that are missing: how much, in which order, how often; late
+ * members are not given up when queues overflow; lost groups and silent NICs are.
+ */
+#include "unit/nic/nic_net.h"
+#include "unit/unit.h"
+
+#define SLOTS NBAR_SLOTS_MAX
+
+/* The PULLs that NIC 0 has sent, in order. */
+static struct {
+	uint64_t at;
+	uint32_t slot, arg, handle;
+} pull[1 << 20];
+static uint32_t npull;
+
+static void see_pulls(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
+{
+	(void)to;
+	if (from != 0 || t->type != NBFW_PULL || npull == sizeof(pull) / sizeof(pull[0]))
+		return;
+	pull[npull].at = w->now;
+	pull[npull].slot = t->slot;
+	pull[npull].arg = t->arg;
+	pull[npull].handle = t->reply_handle;
+	npull++;
+}
+
+/* An early root of a linear group; the test plays its members at NIC 2. */
+static struct nbnic_group *early_root(struct net *w, uint32_t port, uint32_t cell, uint32_t size)
+{
+	struct nbnic_group *g = net_open(w, 0, port, cell, "linear", size, 0, NULL);
+
+	net_connect_phantoms(w, 0, g, 2);
+	net_post(w, 0, port, cell, 1);
+	return g;
+}
+
+static void say(struct net *w, const struct nbnic_group *g, uint8_t type, uint32_t slot)
+{
+	const struct nbnic_addr from = { { 2 } };
+	const struct nbfw_token t = { .type = type,
+				      .handle = g->handle,
+				      .cookie = g->cookie,
+				      .src = nbfw_plan_recvs(g->plan)[slot].src,
+				      .epoch = g->state->epoch,
+				      .slot = slot,
+				      .arg = 0 };
+
+	nbnic_receive(&w->n[0].nic, &from, &t, w->now);
+}
+
+/* Passes time until the next timeout has had all its PULLs sent. */
+static void next_timeout(struct net *w, const struct nbnic_group *g)
+{
+	uint32_t was = g->timeouts;
+
+	for (uint32_t i = 0; g->timeouts == was || !g->armed; i++) {
+		require(i < 1000000, "no timeout");
+		net_round(w);
+	}
+}
+
+/* A large step asks for an eighth of its slots in each timeout, for each in eight. */
+static void test_all_slots_in_eight_timeouts(void **state)
+{
+	static uint8_t asked[SLOTS];
+	struct net *w = net_new();
+	struct nbnic_group *g = early_root(w, 0, 0, NBFW_ROOT_MAX);
+
+	(void)state;
+	memset(asked, 0, sizeof(asked));
+	npull = 0;
+	w->seen = see_pulls;
+	w->n[2].sink = true;
+	for (uint32_t i = 1; i <= 16; i++) {
+		next_timeout(w, g);
+		assert_int_equal(npull, i * SLOTS / NBFW_ROUND);
+		for (uint32_t k = (i - 1) * SLOTS / NBFW_ROUND; k < npull; k++) {
+			assert_int_equal(pull[k].arg, nbfw_plan_recvs(g->plan)[pull[k].slot].src);
+			asked[pull[k].slot]++;
+		}
+		for (uint32_t k = 0; i % 8 == 0 && k < SLOTS; k++)
+			require(asked[k] == i / 8, "slot %u: %u times", k, asked[k]);
+	}
+	net_free(w);
+}
+
+/* Silent slots come first, whatever was heard; the others share what is left, in turns. */
+static void test_silent_slots_first(void **state)
+{
+	static uint8_t heard[1000], asked[1000];
+	struct net *w = net_new();
+	struct nbnic_group *g = early_root(w, 0, 0, 1001);
+	uint32_t nslot = g->plan->nrecv, cap = NBFW_PULLS_LEAST(nslot), silent = 0;
+
+	(void)state;
+	memset(asked, 0, sizeof(asked));
+	w->seen = see_pulls;
+	w->n[2].sink = true;
+	assert_int_equal(cap, 125);
+	for (uint32_t i = 0; i < nslot; i++) {
+		heard[i] = i % 10 != 3;
+		silent += !heard[i];
+		if (heard[i])
+			say(w, g, NBFW_LATER, i);
+	}
+	for (uint32_t i = 0; i < 36; i++) {
+		npull = 0;
+		next_timeout(w, g);
+		assert_int_equal(npull, cap);
+		for (uint32_t k = 0; k < npull; k++) {
+			require(heard[pull[k].slot] == (k >= silent), "PULL %u", k);
+			asked[pull[k].slot]++;
+		}
+	}
+	for (uint32_t i = 0; i < nslot; i++) /* 900 of them, 25 each time */
+		require(asked[i] == (heard[i] ? 1 : 36), "slot %u: %u times", i, asked[i]);
+	net_free(w);
+}
+
+/* The PULLs of all groups together are paced, and each port and each group gets its turn. */
+static void test_pulls_are_paced(void **state)
+{
+	struct net *w = net_new();
+	uint32_t first = 0, small = 0;
+	uint64_t pace = NBNIC_PULL_NS_DEFAULT / 2;
+
+	(void)state;
+	npull = 0;
+	w->seen = see_pulls;
+	w->n[2].sink = true;
+	for (uint32_t i = 0; i < 8; i++)
+		early_root(w, 0, i, NBFW_ROOT_MAX);
+	struct nbnic_group *g = early_root(w, 1, 0, 3);
+
+	net_pass(w, NET_SECOND);
+	for (uint32_t i = 0; i < npull; i++) {
+		while (pull[i].at - pull[first].at >= pace)
+			first++;
+		require(i - first < 2 * NBNIC_PULLS_A_TICK, "%u PULLs at once", i - first + 1);
+		small += pull[i].handle == g->handle;
+	}
+	assert_in_range(npull, 20000, NET_SECOND / pace * NBNIC_PULLS_A_TICK + 64);
+	/* 1, 2, 4, ... ms, and then each 62.5: the large ones have not slowed it down. */
+	assert_in_range(small, 2 * 18, 2 * 22);
+	/* All wait, nobody is given up, although a round takes longer than the interval. */
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_equal(w->n[0].host[0][i].status, NBAR_STATUS_OK);
+	net_free(w);
+}
+
+/* Groups that began to wait at one moment do not go on asking at the same moments. */
+static void test_timers_spread(void **state)
+{
+	struct net *w = net_new();
+	uint32_t apart = 0;
+
+	(void)state;
+	w->n[2].sink = true;
+	for (uint32_t i = 0; i < 16; i++)
+		early_root(w, 0, i, 2);
+	net_pass(w, NET_SECOND);
+	for (uint32_t i = 1; i < 16; i++) {
+		uint64_t a = w->n[0].host[0][i - 1].group->deadline;
+		uint64_t b = w->n[0].host[0][i].group->deadline;
+
+		apart += (a > b ? a - b : b - a) > NBNIC_PULL_NS_DEFAULT;
+	}
+	assert_in_range(apart, 8, 15);
+	net_free(w);
+}
+
+static void expect_status(const struct net *w, uint32_t nic, uint32_t port, uint32_t cells,
+			  uint32_t status)
+{
+	for (uint32_t i = 0; i < cells; i++)
+		require(w->n[nic].host[port][i].status == status, "cell %u: status %u", i,
+			w->n[nic].host[port][i].status);
+}
+
+/* The root of 1,000 comes ten minutes before the others, whose NIC and its own have queues of 277
+ * frames that overflow: a kernel's stock receive buffer. */
+static void test_early_root_with_short_queues(void **state)
+{
+	struct net *w = net_new();
+	static struct nbar_blob blob[1000];
+
+	(void)state;
+	w->n[0].limit = w->n[1].limit = 277;
+	net_open(w, 0, 0, 0, "linear", 1000, 0, NULL);
+	nbnic_group_blob(&w->n[0].nic, w->n[0].host[0][0].group, &blob[0]);
+	for (uint32_t r = 1; r < 1000; r++) {
+		net_open(w, 1, 0, r, "linear", 1000, r, NULL);
+		nbnic_group_blob(&w->n[1].nic, w->n[1].host[0][r].group, &blob[r]);
+	}
+	net_connect(w, 0, w->n[0].host[0][0].group, blob);
+	for (uint32_t r = 1; r < 1000; r++)
+		net_connect(w, 1, w->n[1].host[0][r].group, blob);
+	net_post(w, 0, 0, 0, 1);
+	net_pass(w, 600 * NET_SECOND);
+	expect_status(w, 0, 0, 1, NBAR_STATUS_OK);
+	assert_true(w->n[1].nic.counter[NBAR_COUNTER_laters_sent] > 1000000);
+	for (uint32_t r = 1; r < 1000; r++)
+		net_post(w, 1, 0, r, 1);
+	net_pass(w, 10 * NET_SECOND);
+	expect_status(w, 1, 0, 1000, NBAR_STATUS_OK);
+	for (uint32_t r = 1; r < 1000; r++)
+		assert_int_equal(w->n[1].host[0][r].completions, 1);
+	assert_int_equal(w->n[0].host[0][0].completions, 1);
+	net_free(w);
+}
+
+/* 1,000 groups of two: one side of all comes a minute late. */
+static void test_many_small_groups_with_short_queues(void **state)
+{
+	struct net *w = net_new();
+
+	(void)state;
+	w->n[0].limit = w->n[1].limit = 277;
+	for (uint32_t i = 0; i < 1000; i++) {
+		net_pair(w, 0, 0, 1, 0, i);
+		net_post(w, 0, 0, i, 1);
+	}
+	net_pass(w, 60 * NET_SECOND);
+	expect_status(w, 0, 0, 1000, NBAR_STATUS_OK);
+	assert_int_equal(w->n[0].dropped + w->n[1].dropped, 0); /* PULLs are spread out */
+	for (uint32_t i = 0; i < 1000; i++)
+		net_post(w, 1, 0, i, 1);
+	net_pass(w, NET_SECOND);
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_int_equal(w->n[0].host[0][i].completions, 1);
+	net_free(w);
+}
+
+static uint32_t deaf_handle; /* answers to this group are lost */
+
+static bool lose_answers(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
+{
+	(void)w, (void)from;
+	return to == 0 && t->handle == deaf_handle;
+}
+
+/* A NIC that is heard by one group is not called silent by another; when nothing is heard, it is.
+ */
+static void test_heard_by_another_group(void **state)
+{
+	struct net *w = net_new();
+
+	(void)state;
+	net_pair(w, 0, 0, 1, 0, 0);
+	net_pair(w, 0, 0, 1, 0, 1);
+	deaf_handle = w->n[0].host[0][0].group->handle;
+	w->lost = lose_answers;
+	net_post(w, 0, 0, 0, 1);
+	net_post(w, 0, 0, 1, 1);
+	net_pass(w, 20 * NET_SECOND);
+	expect_status(w, 0, 0, 2, NBAR_STATUS_OK);
+	w->n[1].dead = true;
+	net_pass(w, 4 * NET_SECOND - 100 * NET_MS); /* a window has not passed yet */
+	expect_status(w, 0, 0, 2, NBAR_STATUS_OK);
+	net_pass(w, 6 * NET_SECOND);
+	expect_status(w, 0, 0, 2, NBAR_STATUS_SILENT);
+	assert_int_equal(w->n[0].host[0][0].culprit, 1);
+	net_free(w);
+}
+
+/* Nobody else hears it: silence is as it was. */
+static void test_silent_nic(void **state)
+{
+	struct net *w = net_new();
+
+	(void)state;
+	net_pair(w, 0, 0, 1, 0, 0);
+	w->n[1].dead = true;
+	net_post(w, 0, 0, 0, 1);
+	net_pass(w, 4 * NET_SECOND - NET_MS);
+	expect_status(w, 0, 0, 1, NBAR_STATUS_OK);
+	net_pass(w, NET_SECOND);
+	expect_status(w, 0, 0, 1, NBAR_STATUS_SILENT);
+	net_free(w);
+}
+
+/* A NIC that was restarted knows nothing of the group, and says so to whoever asks. */
+static void test_restarted_peer_is_found_at_once(void **state)
+{
+	struct net *w = net_new();
+
+	(void)state;
+	net_pair(w, 0, 0, 1, 0, 0);
+	net_pair(w, 0, 0, 1, 0, 1);
+	net_restart(w, 1);
+	net_post(w, 0, 0, 0, 1);
+	net_post(w, 0, 0, 1, 1);
+	net_pass(w, 3 * NET_MS);
+	expect_status(w, 0, 0, 2, NBAR_STATUS_NIC_DOWN);
+	assert_int_equal(w->n[0].host[0][0].culprit, 1);
+	assert_true(w->n[1].nic.counter[NBAR_COUNTER_frames_stranger] >= 2);
+	net_free(w);
+}
+
+/* The same handle, but another cookie: the NIC was restarted, and has a new group there. */
+static void test_restarted_peer_with_a_new_group(void **state)
+{
+	struct net *w = net_new();
+
+	(void)state;
+	net_pair(w, 0, 0, 1, 0, 0);
+	net_restart(w, 1);
+	net_open(w, 1, 0, 0, "pairwise", 2, 1, NULL);
+	net_post(w, 0, 0, 0, 1);
+	net_pass(w, 3 * NET_MS);
+	expect_status(w, 0, 0, 1, NBAR_STATUS_NIC_DOWN);
+	net_free(w);
+}
+
+static void test_closed_long_ago(void **state)
+{
+	struct net *w = net_new();
+
+	(void)state;
+	net_pair(w, 0, 0, 1, 0, 0);
+	nbnic_group_close(&w->n[1].nic, w->n[1].host[0][0].group, NBAR_STATUS_CLOSED, w->now);
+	net_pass(w, 5 * NET_SECOND);
+	assert_null(w->n[1].host[0][0].group);
+	net_post(w, 0, 0, 0, 1);
+	net_pass(w, 3 * NET_MS);
+	expect_status(w, 0, 0, 1, NBAR_STATUS_CLOSED);
+	assert_int_equal(w->n[0].host[0][0].culprit, 1);
+	net_free(w);
+}
+
+/* Only PULLs of strangers are answered, and only some in a turn. */
+static void test_strangers(void **state)
+{
+	struct net *w = net_new();
+	struct net_nic *n = &w->n[0];
+	const struct nbnic_addr from = { { 1 } };
+	struct nbfw_token t = { .handle = 0x20003, .cookie = 9, .src = 1, .arg = 0 };
+
+	(void)state;
+	for (t.type = NBFW_TOKEN; t.type < NBFW_TYPE_END; t.type++)
+		if (t.type != NBFW_PULL)
+			nbnic_receive(&n->nic, &from, &t, w->now);
+	t.type = NBFW_PULL;
+	t.arg = NBAR_RANK_NONE; /* does not say who is asked */
+	nbnic_receive(&n->nic, &from, &t, w->now);
+	assert_int_equal(n->sent_turn, 0);
+	t.arg = 0;
+	for (uint32_t i = 0; i < 2 * NBNIC_STRANGERS; i++)
+		nbnic_receive(&n->nic, &from, &t, w->now);
+	assert_int_equal(n->sent_turn, NBNIC_STRANGERS);
+	net_round(w);
+	nbnic_receive(&n->nic, &from, &t, w->now);
+	assert_int_equal(n->sent_turn, 1);
+	assert_int_equal(n->nic.counter[NBAR_COUNTER_frames_stranger],
+			 NBFW_TYPE_END - 2 + 2 + 2 * NBNIC_STRANGERS);
+	net_free(w);
+}
+
+/* Answers leave room in a turn for what waits; those that have none are counted, not queued. */
+static void test_answers_leave_room(void **state)
+{
+	struct net *w = net_new();
+	struct net_nic *n = &w->n[0];
+	const struct nbnic_addr from = { { 1 } };
+	const uint32_t room = NBNIC_TURN_FRAMES - NBNIC_TURN_QUEUED;
+
+	(void)state;
+	w->n[1].sink = true;
+	net_pair(w, 0, 0, 1, 0, 0);
+	const struct nbfw_token t = { .type = NBFW_PULL,
+				      .handle = n->host[0][0].group->handle,
+				      .cookie = n->host[0][0].group->cookie,
+				      .src = 1,
+				      .epoch = 1 };
+
+	for (uint32_t i = 0; i < NET_BURST; i++)
+		nbnic_receive(&n->nic, &from, &t, w->now);
+	assert_int_equal(n->sent_turn, room);
+	assert_int_equal(n->nic.counter[NBAR_COUNTER_replies_dropped], NET_BURST - room);
+	assert_int_equal(n->nic.counter[NBAR_COUNTER_pulls_received], NET_BURST);
+	net_free(w);
+}
+
+/* 4,096 peers in falling order: each send and slot finds its peer. */
+static void test_peers_in_falling_order(void **state)
+{
+	static uint32_t block[8192];
+	struct nbar_plan *p = (struct nbar_plan *)block;
+	struct net *w = net_new();
+	struct nbnic_group *g;
+
+	(void)state;
+	memcpy(block, net_plan(SLOTS + 1, 0, SLOTS, 0), sizeof(block));
+	p->nsend = 2048;
+	p->nrecv = 2048;
+	*(struct nbar_step *)(p + 1) = (struct nbar_step){ 0, 2048, 0, 2048 };
+	struct nbar_send *send = (struct nbar_send *)((struct nbar_step *)(p + 1) + 1);
+	struct nbar_recv *recv = (struct nbar_recv *)(send + 2048);
+
+	for (uint32_t i = 0; i < 2048; i++) {
+		send[i] = (struct nbar_send){ SLOTS - i, 0 };
+		recv[i].src = SLOTS - 1024 - i;
+	}
+	g = net_open(w, 0, 0, 0, "custom", SLOTS + 1, 0, p);
+	assert_int_equal(g->npeer, 3072);
+	for (uint32_t i = 1; i < g->npeer; i++)
+		assert_true(g->peer[i - 1].rank < g->peer[i].rank);
+	for (uint32_t i = 0; i < 2048; i++) {
+		assert_int_equal(g->peer[g->send_peer[i]].rank, SLOTS - i);
+		assert_int_equal(g->peer[g->recv_peer[i]].rank, SLOTS - 1024 - i);
+	}
+	net_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_slots_in_eight_timeouts),
+		cmocka_unit_test(test_silent_slots_first),
+		cmocka_unit_test(test_pulls_are_paced),
+		cmocka_unit_test(test_timers_spread),
+		cmocka_unit_test(test_early_root_with_short_queues),
+		cmocka_unit_test(test_many_small_groups_with_short_queues),
+		cmocka_unit_test(test_heard_by_another_group),
+		cmocka_unit_test(test_silent_nic),
+		cmocka_unit_test(test_restarted_peer_is_found_at_once),
+		cmocka_unit_test(test_restarted_peer_with_a_new_group),
+		cmocka_unit_test(test_closed_long_ago),
+		cmocka_unit_test(test_strangers),
+		cmocka_unit_test(test_answers_leave_room),
+		cmocka_unit_test(test_peers_in_falling_order),
+	};
+
+	return cmocka_run_group_tests_name("nic_pull", tests, NULL, NULL);
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_nic_turn.c - the scheduler of the NIC loop: what one group sends is bounded in each turn,
+ * the rest goes on where it stopped, and nobody waits for it longer than some turns. Counts and
+ * orders, no times.
+ */
+#include "unit/nic/nic_net.h"
+#include "unit/unit.h"
+
+#define FLOOD NBAR_SENDS_MAX
+/* Turns that a barrier of two may take beside a flood. Alone it takes 2. */
+#define BYSTANDER_TURNS 6u
+
+/* A group of which the test plays all peers: one step with as many sends as can be. */
+static struct nbnic_group *flooder(struct net *w, uint32_t nic, uint32_t port, uint32_t cell)
+{
+	struct nbnic_group *g = net_open(w, nic, port, cell, "custom", FLOOD + 1, 0,
+					 net_plan(FLOOD + 1, 0, FLOOD, 0));
+
+	net_connect_phantoms(w, nic, g, 2);
+	return g;
+}
+
+static void expect_bounded(const struct net *w)
+{
+	for (uint32_t i = 0; i < NET_NICS; i++)
+		assert_in_range(w->n[i].most_turn, 0, NET_BURST);
+}
+
+/* One barrier of a plan with 4,096 sends, and barriers of a bystander meanwhile. */
+static void test_one_post_of_many_sends(void **state)
+{
+	struct net *w = net_new();
+	uint32_t e = 0;
+
+	(void)state;
+	w->n[2].sink = true;
+	flooder(w, 0, 0, 0);
+	net_pair(w, 0, 1, 1, 1, 0);
+	net_post(w, 0, 0, 0, 1);
+	assert_int_equal(w->n[0].host[0][0].completions, 1); /* its host waits for nobody */
+	while (w->n[0].nic.counter[NBAR_COUNTER_tokens_sent] < FLOOD) {
+		net_post(w, 0, 1, 0, ++e);
+		net_post(w, 1, 1, 0, e);
+		net_rounds_until(w, 0, 1, 0, e, BYSTANDER_TURNS);
+		net_rounds_until(w, 1, 1, 0, e, BYSTANDER_TURNS);
+	}
+	assert_in_range(e, 20, FLOOD); /* it took many turns */
+	net_pass(w, NET_MS);
+	assert_int_equal(w->n[0].nic.counter[NBAR_COUNTER_tokens_sent], FLOOD + e);
+	expect_bounded(w);
+	net_free(w);
+}
+
+/* 64 such groups die with their host; all aborts go out in the end, and then the blocks. */
+static void test_many_groups_die(void **state)
+{
+	struct net *w = net_new();
+	const uint64_t *sent = &w->n[0].nic.counter[NBAR_COUNTER_aborts_sent];
+	uint32_t e = 0;
+
+	(void)state;
+	w->n[2].sink = true;
+	for (uint32_t i = 0; i < 64; i++)
+		flooder(w, 0, 0, i);
+	net_pair(w, 0, 1, 1, 1, 0);
+	nbnic_port_close(&w->n[0].nic, 0, NBAR_STATUS_HOST_DIED, w->now);
+	while (*sent < 64 * FLOOD) {
+		w->now += NET_SECOND / 100; /* the lingering is over before the aborts are out */
+		net_post(w, 0, 1, 0, ++e);
+		net_post(w, 1, 1, 0, e);
+		net_rounds_until(w, 0, 1, 0, e, BYSTANDER_TURNS);
+		net_rounds_until(w, 1, 1, 0, e, BYSTANDER_TURNS);
+		require(e < 64 * FLOOD, "the aborts do not go out");
+	}
+	assert_int_equal(w->n[0].nic.nlinger, 64);
+	net_pass(w, 2 * NBNIC_BUDGET_NS_DEFAULT);
+	assert_int_equal(w->n[0].nic.nlinger, 0);
+	assert_int_equal(*sent, 64 * FLOOD);
+	assert_int_equal(w->n[0].host[1][0].status, NBAR_STATUS_OK);
+	expect_bounded(w);
+	net_free(w);
+}
+
+#define ROOTS 32u
+
+static uint64_t ntoken;
+
+static void see_tokens(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
+{
+	(void)w;
+	if (from != 0 || to != 2 || t->type != NBFW_TOKEN)
+		return;
+	require(t->cookie == t->handle - UINT32_C(0x10000), "cookie of another peer");
+	ntoken++;
+}
+
+/* 32 roots of linear groups of 4,097 release their members at once; the wire often refuses. */
+static void test_linear_roots_on_a_full_wire(void **state)
+{
+	struct net *w = net_new();
+	uint32_t e = 0;
+
+	(void)state;
+	ntoken = 0;
+	w->seen = see_tokens;
+	w->n[2].limit = 40; /* less than a turn may send */
+	w->n[2].refuses = true;
+	for (uint32_t i = 0; i < ROOTS; i++) {
+		net_connect_phantoms(w, 0, net_open(w, 0, 0, i, "linear", NBFW_ROOT_MAX, 0, NULL),
+				     2);
+		net_post(w, 0, 0, i, 1);
+	}
+	net_pair(w, 0, 1, 1, 1, 0);
+	for (uint32_t i = 0; i < ROOTS; i++) {
+		struct nbnic_group *g = w->n[0].host[0][i].group;
+		const struct nbnic_addr from = { { 2 } };
+
+		for (uint32_t s = 0; s < g->plan->nrecv; s++) {
+			const struct nbfw_token t = { .type = NBFW_TOKEN,
+						      .handle = g->handle,
+						      .cookie = g->cookie,
+						      .src = nbfw_plan_recvs(g->plan)[s].src,
+						      .epoch = 1,
+						      .slot = s };
+
+			nbnic_receive(&w->n[0].nic, &from, &t, w->now);
+		}
+		assert_int_equal(w->n[0].host[0][i].completions, 1);
+	}
+	while (ntoken < ROOTS * NBAR_SLOTS_MAX) {
+		net_post(w, 0, 1, 0, ++e);
+		net_post(w, 1, 1, 0, e);
+		/* The wire that refuses holds up whoever meets it; then the others come first. */
+		net_rounds_until(w, 0, 1, 0, e, 2 * BYSTANDER_TURNS);
+		net_rounds_until(w, 1, 1, 0, e, 2 * BYSTANDER_TURNS);
+		require(e < ROOTS * NBAR_SLOTS_MAX, "the tokens do not go out");
+	}
+	assert_true(w->n[0].refused > 100);
+	net_pass(w, NET_MS);
+	assert_int_equal(ntoken, ROOTS * NBAR_SLOTS_MAX);
+	assert_int_equal(w->n[0].nic.counter[NBAR_COUNTER_tokens_sent], ntoken + e);
+	expect_bounded(w);
+	net_free(w);
+}
+
+/* The port of each frame to NIC 2, in order. */
+static uint8_t order[100000];
+static uint32_t norder;
+
+static void see_order(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
+{
+	(void)from, (void)w;
+	if (to == 2 && t->type == NBFW_TOKEN && norder < sizeof(order))
+		order[norder++] = (uint8_t)(t->cookie >> 32);
+}
+
+/* Two ports flood, one with a single group, one with ten; the third has as much to send as they. */
+static void test_ports_share_the_wire(void **state)
+{
+	static const uint32_t ngroup[] = { 1, 10, 1 };
+	struct net *w = net_new();
+	uint32_t count[3] = { 0 };
+
+	(void)state;
+	norder = 0;
+	w->seen = see_order;
+	w->n[2].sink = true;
+	for (uint32_t port = 0; port < 3; port++) {
+		for (uint32_t i = 0; i < ngroup[port]; i++) {
+			struct nbnic_group *g = flooder(w, 0, port, i);
+
+			for (uint32_t k = 0; k < g->npeer; k++)
+				g->peer[k].cookie = (uint64_t)port << 32;
+			net_post(w, 0, port, i, NBAR_POSTED_MAX);
+		}
+	}
+	net_rounds_until(w, 0, 2, 0, 5, 5 * FLOOD);
+	for (uint32_t i = 0; i < norder; i++) {
+		require(order[i] < 3, "port %u", order[i]);
+		count[order[i]]++;
+		/* Nobody is ever more than a share and a visit behind. */
+		for (uint32_t p = 0; p < 3; p++)
+			require(i < 200 || count[p] + NBNIC_PORT_INLINE + 2 * NBNIC_QUANTUM >=
+						   (i + 1) / 3,
+				"port %u had %u of %u", p, count[p], i + 1);
+	}
+	/* The groups of a port share alike, too. */
+	for (uint32_t i = 1; i < 10; i++)
+		assert_in_range(w->n[0].host[1][i].group->state->epoch + 1,
+				w->n[0].host[1][0].group->state->epoch,
+				w->n[0].host[1][0].group->state->epoch + 2);
+	expect_bounded(w);
+	net_free(w);
+}
+
+/* Groups of one complete each barrier at once: they are started in turns, and not by the clock. */
+static void test_starts_are_bounded(void **state)
+{
+	struct net *w = net_new();
+	uint32_t rounds, before;
+
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++) {
+		net_open(w, 0, 0, i, "dissemination:1", 1, 0, NULL);
+		net_post(w, 0, 0, i, NBAR_POSTED_MAX);
+		assert_in_range(w->n[0].host[0][i].completions, 1, NBAR_POSTED_MAX / 8);
+	}
+	net_pair(w, 0, 1, 1, 1, 0);
+	before = w->n[0].host[0][7].completions;
+	net_post(w, 0, 1, 0, 1);
+	net_post(w, 1, 1, 0, 1);
+	net_rounds_until(w, 0, 1, 0, 1, BYSTANDER_TURNS);
+	assert_in_range(w->n[0].host[0][7].completions, before + 1, before + 100);
+	w->now = 0; /* no timer is due any more */
+	rounds = net_rounds_until(w, 0, 0, 7, NBAR_POSTED_MAX, 8 * NBAR_POSTED_MAX);
+	assert_in_range(rounds, 50, 8 * NBAR_POSTED_MAX);
+	net_free(w);
+}
+
+static uint32_t last_epoch, in_epoch;
+
+static void see_epochs(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
+{
+	(void)w, (void)from;
+	if (to != 2)
+		return;
+	if (t->epoch != last_epoch) {
+		require(t->epoch == last_epoch + 1, "epoch %u after %u", t->epoch, last_epoch);
+		require(last_epoch == 0 || in_epoch == 500, "%u sends in epoch %u", in_epoch,
+			last_epoch);
+		last_epoch = t->epoch;
+		in_epoch = 0;
+	}
+	in_epoch++;
+}
+
+/* The next barrier starts when the sends of the last one are out. */
+static void test_start_waits_for_sends(void **state)
+{
+	struct net *w = net_new();
+	struct nbnic_group *g;
+
+	(void)state;
+	last_epoch = in_epoch = 0;
+	w->seen = see_epochs;
+	w->n[2].sink = true;
+	g = net_open(w, 0, 0, 0, "custom", 501, 0, net_plan(501, 0, 500, 0));
+	net_connect_phantoms(w, 0, g, 2);
+	net_post(w, 0, 0, 0, 3);
+	assert_int_equal(g->state->epoch, 1);
+	assert_int_equal(g->state->running, 0);
+	net_rounds_until(w, 0, 0, 0, 3, 100);
+	net_pass(w, NET_MS);
+	assert_int_equal(w->n[0].nic.counter[NBAR_COUNTER_tokens_sent], 3 * 500);
+	assert_int_equal(last_epoch, 3);
+	assert_int_equal(in_epoch, 500);
+	net_free(w);
+}
+
+static uint8_t aborted[FLOOD + 1], told[FLOOD + 1];
+
+static void see_aborts(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
+{
+	uint32_t peer = t->handle - UINT32_C(0x10000);
+
+	(void)w, (void)from, (void)to;
+	if (t->type == NBFW_TOKEN) {
+		require(!aborted[peer], "a token after the abort");
+		told[peer]++;
+	} else {
+		require(t->type == NBFW_ABORT && t->info == NBAR_STATUS_HOST_DIED && t->arg == 0 &&
+				t->epoch == 2,
+			"type %u", t->type);
+		aborted[peer]++;
+	}
+}
+
+/* Tokens wait, then the group is closed: the tokens go out first, then the aborts, each once,
+ * although the wire refuses again and again. */
+static void test_aborts_go_on_where_they_stopped(void **state)
+{
+	struct net *w = net_new();
+	struct nbnic_group *g = flooder(w, 0, 0, 0);
+
+	(void)state;
+	memset(aborted, 0, sizeof(aborted));
+	memset(told, 0, sizeof(told));
+	w->seen = see_aborts;
+	w->n[2].refuses = true;
+	w->n[2].limit = 37;
+	net_post(w, 0, 0, 0, 2);
+	assert_int_equal(w->n[0].host[0][0].completions, 1);
+	nbnic_group_close(&w->n[0].nic, g, NBAR_STATUS_HOST_DIED, w->now);
+	net_pass(w, NET_SECOND);
+	assert_true(w->n[0].refused > 50);
+	for (uint32_t i = 0; i < FLOOD; i++)
+		require(told[i] == 1 && aborted[i] == 1, "peer %u: %u tokens, %u aborts", i,
+			told[i], aborted[i]);
+	net_free(w);
+}
+
+/* Raw messages have their share of a turn, and are refused beyond. */
+static void test_signals_have_a_share(void **state)
+{
+	static const uint32_t word[NBAR_SIGNAL_WORDS] = { 1 };
+	struct net *w = net_new();
+	const struct nbnic_open arg = { .size = 2, .alg = "signal", .cookie = 5 };
+	struct nbnic_group *g;
+	struct nbar_blob blob;
+	uint32_t bad, n = 0;
+	const char *why;
+
+	(void)state;
+	w->n[2].sink = true;
+	assert_int_equal(nbnic_group_build(&arg, malloc(nbnic_group_size(NULL, 2)), &g), 0);
+	assert_int_equal(nbnic_group_open(&w->n[0].nic, g), 0);
+	w->n[0].host[0][0].group = g;
+	blob = net_blob(w, g, 2, 1, 1, 1);
+	assert_int_equal(nbnic_group_connect(&w->n[0].nic, g, &blob, 1, w->now, &bad, &why), 0);
+	for (uint32_t turn = 0; turn < 10; turn++) {
+		while (nbnic_signal(&w->n[0].nic, g, 0, word))
+			n++;
+		assert_int_equal(n, (turn + 1) * NBNIC_PORT_INLINE);
+		net_round(w);
+	}
+	/* What can never be sent is no reason to try again. */
+	assert_true(nbnic_signal(&w->n[0].nic, g, 7, word));
+	assert_int_equal(w->n[0].nic.counter[NBAR_COUNTER_signals_sent], n);
+	net_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_post_of_many_sends),
+		cmocka_unit_test(test_many_groups_die),
+		cmocka_unit_test(test_linear_roots_on_a_full_wire),
+		cmocka_unit_test(test_ports_share_the_wire),
+		cmocka_unit_test(test_starts_are_bounded),
+		cmocka_unit_test(test_start_waits_for_sends),
+		cmocka_unit_test(test_aborts_go_on_where_they_stopped),
+		cmocka_unit_test(test_signals_have_a_share),
+	};
+
+	return cmocka_run_group_tests_name("nic_turn", tests, NULL, NULL);
+}

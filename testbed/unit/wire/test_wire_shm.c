@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_wire_shm.c - the wire "shm": two NICs, a ring that goes round, one that is full, senders
+ * that die in the middle, and rings full of nonsense.
+ *
+ * A NIC without groups counts each frame that comes in as a stranger's.
+ */
+#include "shm.c"
+
+#include "unit/unit.h"
+
+static char folder[] = "/tmp/nbar-shm-XXXXXX";
+
+struct end {
+	struct wire_base *wire;
+	struct nbnic nic;
+	uint64_t now;
+};
+
+static const char *folder_of(void *args, const char *key)
+{
+	(void)args;
+	return strcmp(key, "dir") == 0 ? folder : NULL;
+}
+
+static void end_open(struct end *e)
+{
+	static const struct nbnic_ops none;
+	const struct nbnic_config config = { .pull_ns = NBNIC_PULL_NS_DEFAULT,
+					     .budget_ns = NBNIC_BUDGET_NS_DEFAULT };
+
+	memset(e, 0, sizeof(*e));
+	assert_int_equal(shm_open_wire("test", folder_of, NULL, &e->wire), 0);
+	assert_int_equal(nbnic_init(&e->nic, &none, NULL, 5, &e->wire->addr, &config), 0);
+}
+
+static uint64_t taken(const struct end *e)
+{
+	return e->nic.counter[NBAR_COUNTER_frames_stranger];
+}
+
+static unsigned poll_end(struct end *e, unsigned budget)
+{
+	e->now += LOOK_NS;
+	return shm_poll(e->wire, &e->nic, e->now, budget);
+}
+
+static bool send_to(struct end *from, const struct end *to)
+{
+	const struct nbfw_token t = { .type = NBFW_TOKEN, .handle = 7, .cookie = 9, .epoch = 1 };
+
+	return shm_transmit(from->wire, &to->wire->addr, &t);
+}
+
+static struct shm_wire *of(const struct end *e)
+{
+	return (struct shm_wire *)e->wire;
+}
+
+static struct end a, b;
+
+static int setup(void **state)
+{
+	(void)state;
+	end_open(&a);
+	end_open(&b);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	shm_close(a.wire);
+	shm_close(b.wire);
+	return 0;
+}
+
+static void goes_round(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 5 * SLOTS; i++) {
+		assert_true(send_to(&a, &b));
+		assert_true(i % 3 || send_to(&b, &b));
+		assert_int_equal(poll_end(&b, 1), 1);
+		assert_true(i % 3 || poll_end(&b, 1) == 1);
+	}
+	assert_int_equal(poll_end(&b, 1), 0);
+	assert_int_equal(taken(&b), 5 * SLOTS + (5 * SLOTS + 2) / 3);
+	assert_int_equal(a.wire->errors + b.wire->errors + b.wire->drops + b.wire->malformed, 0);
+}
+
+static void full(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < SLOTS; i++)
+		assert_true(send_to(&a, &b));
+	assert_false(send_to(&a, &b));
+	assert_int_equal(a.wire->refused, 1);
+	assert_int_equal(poll_end(&b, 10), 10);
+	for (uint32_t i = 0; i < 10; i++)
+		assert_true(send_to(&a, &b));
+	assert_false(send_to(&a, &b));
+	assert_int_equal(poll_end(&b, 2 * SLOTS), SLOTS);
+	assert_int_equal(taken(&b), SLOTS + 10);
+}
+
+/* Three senders die when they have reserved a slot; one of them was only slow. */
+static void dead_sender(void **state)
+{
+	struct area *ring = of(&b)->own;
+	struct slot *s;
+	uint32_t position[3];
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		assert_true(reserve(ring, &position[i]));
+	assert_true(send_to(&a, &b));
+	assert_int_equal(poll_end(&b, 64), 0);
+	assert_int_equal(poll_end(&b, 64), 0); /* it skips them ... */
+	assert_int_equal(poll_end(&b, 64), 1);
+	assert_int_equal(taken(&b), 1);
+	assert_int_equal(b.wire->drops, 3);
+	/* ... and the slow one writes into a slot that is another's by now. */
+	for (uint32_t i = 0; i < SLOTS; i++)
+		assert_true(send_to(&a, &b));
+	s = &ring->slot[position[1] % SLOTS];
+	memset(s->frame, 0x55, sizeof(s->frame));
+	assert_int_equal(poll_end(&b, 2 * SLOTS), SLOTS);
+	assert_int_equal(b.wire->malformed, 1);
+	assert_int_equal(taken(&b), SLOTS);
+}
+
+static void nonsense(void **state)
+{
+	struct area *ring = of(&b)->own;
+	uint32_t random = 1;
+
+	(void)state;
+	for (uint32_t round = 0; round < 200; round++) {
+		ring->tail = round % 2 ? random : of(&b)->head + random % (2 * SLOTS);
+		for (uint32_t i = 0; i < SLOTS * sizeof(struct slot) / 4; i++) {
+			random = random * 1664525u + 1013904223u;
+			((uint32_t *)(void *)ring->slot)[i] = random;
+		}
+		for (uint32_t i = 0; i < 4; i++)
+			poll_end(&b, 64);
+	}
+	assert_int_equal(taken(&b), 0);
+	/* It comes to its senses: each bad slot costs the owner two looks. */
+	for (uint32_t i = 0; i < 3 * SLOTS; i++)
+		poll_end(&b, 64);
+	for (uint32_t i = 0; i < 4 * SLOTS; i++) {
+		(void)send_to(&a, &b);
+		poll_end(&b, 64);
+		poll_end(&b, 64);
+	}
+	assert_true(taken(&b) > 2 * SLOTS);
+}
+
+static void peer_gone(void **state)
+{
+	struct nbnic_addr addr = b.wire->addr;
+	const struct nbfw_token t = { .type = NBFW_TOKEN };
+	const char *why = NULL;
+	struct end c;
+
+	(void)state;
+	assert_int_equal(shm_peer_begin(a.wire, &addr, &why), 0);
+	assert_true(send_to(&a, &b));
+	end_open(&c);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		assert_true(send_to(&a, &c));
+	addr = c.wire->addr;
+	shm_close(c.wire); /* its ring is full, and nobody will take from it */
+	assert_true(shm_transmit(a.wire, &addr, &t));
+	assert_int_equal(a.wire->errors, 1);
+	assert_true(shm_peer_begin(a.wire, &addr, &why) < 0);
+	assert_non_null(strstr(why, "it has ended"));
+}
+
+/* A file that nobody has locked is what a killed process leaves. */
+static void cleans(void **state)
+{
+	char name[32];
+	struct end c;
+	int fd;
+
+	(void)state;
+	name_of(1234, name);
+	fd = openat(of(&a)->dir, name, O_CREAT | O_RDWR, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	end_open(&c);
+	assert_int_equal(faccessat(of(&a)->dir, name, F_OK, 0), -1);
+	assert_int_equal(faccessat(of(&a)->dir, of(&b)->name, F_OK, 0), 0);
+	shm_close(c.wire);
+}
+
+static void refuses(void **state)
+{
+	struct wire_base *w;
+
+	(void)state;
+	assert_int_equal(chmod(folder, 0750), 0);
+	assert_int_equal(shm_open_wire("test", folder_of, NULL, &w), -EPERM);
+	assert_int_equal(chmod(folder, 0700), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(goes_round, setup, teardown),
+		cmocka_unit_test_setup_teardown(full, setup, teardown),
+		cmocka_unit_test_setup_teardown(dead_sender, setup, teardown),
+		cmocka_unit_test_setup_teardown(nonsense, setup, teardown),
+		cmocka_unit_test_setup_teardown(peer_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(cleans, setup, teardown),
+		cmocka_unit_test_setup_teardown(refuses, setup, teardown),
+	};
+	int rc;
+
+	if (!mkdtemp(folder))
+		return 1;
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	rmdir(folder);
+	return rc;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * algs.h - algorithms as options of the tools name them, from the table of alg.h.
+ *
+ * Called while a command line is read and for --help. Must never spell a name by itself.
+ */
+#ifndef NBAR_TOOLS_ALGS_H
+#define NBAR_TOOLS_ALGS_H
+
+#include <stdio.h>
+
+#include "alg.h"
+
+/* Defaults of --alg: of nbar bench, and of the sweeps, which repeat experiments with this one. */
+#define ALGS_BENCH "dissemination:1"
+#define ALGS_SWEEP "pairwise"
+
+/* Reads the name of an algorithm that makes plans. False: it is none, or longer than a name. */
+bool algs_read(const char *text, struct nbfw_alg *out);
+
+/* A usage error: why algs_read does not take this text, which the option has. */
+int algs_refuse(const char *option, const char *text);
+
+/* Calls each(arg, name) for every algorithm, one with a parameter for each of its usual values,
+ * until a call returns something else than 0; returns that. */
+int algs_all(int (*each)(void *arg, const char *name), void *arg);
+
+/* A line for each, for --help: its name, what it does, the range of its parameter. */
+void algs_usage(FILE *to);
+
+#endif
