@@ -17,8 +17,8 @@ OBJS += $(FAIR_OBJ)
 # What a token costs in the turn of a NIC. loop_nics.c sees what is inside the daemon.
 BENCH_LOOP_OBJ := $(addprefix $(BUILD)/test/testbed/,bench/loop.o bench/loop_nics.o e2e/raw.o)
 $(BUILD)/test/testbed/bench/loop_nics.o: CFLAGS_test += $(subst -I/,-isystem /,$(DPDK_CFLAGS))
-$(BUILD)/bench-loop: $(BENCH_LOOP_OBJ) $(BUILD)/nicd/firmware/wire/ring.o $(BUILD)/libnbnicd.a \
-                     $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
+$(BUILD)/bench-loop: $(BENCH_LOOP_OBJ) $(filter-out %/main.o %/options.o,$(NICD_DPDK_OBJ)) \
+                     $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(DPDK_LIBS) $(NICD_LIBS) -lpthread
 OBJS += $(BENCH_LOOP_OBJ)

@@ -3,7 +3,9 @@
 # interleave.sh A B [N [ARGUMENT...]]: `nbar bench` of two builds in one interleaved run: A B B A A B
 # ..., N launches of each (default 6). A and B are build folders with nbar and nbar-nicd in them;
 # the arguments are those of nbar bench. Prints, for each configuration, the median of the means and
-# of the p50, and B divided by A. $PREFIX_COMMAND, if set, is what each bench runs under: chrt -f 1.
+# of the p50, and B divided by A. $PREFIX_COMMAND, if set, is what
+# each bench runs under, such as nice -n -20. No real-time class: a kernel may never end a process there
+# that waits for its children.
 set -u
 [ $# -ge 2 ] || { echo "usage: $0 A B [N [ARGUMENT...]]" >&2; exit 2; }
 a=$1 b=$2 n=${3:-6}

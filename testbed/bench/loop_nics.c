@@ -16,7 +16,10 @@
 #ifdef LOOP_OLD /* a tree of before nic/device.h */
 #define WIRE(i) (set.nic[i]->wire)
 #define POLL(w, i, n) ((w)->ops->poll(w, &set.nic[i]->nic, 0))
+#define OPEN(name, wire) (wire_ring_ops.open(name, no_option, NULL, wire))
 #else
+#include "wires.h"
+#define OPEN(name, wire) (wires_open(wires_default(), name, no_option, NULL, wire))
 #define WIRE(i) (set.nic[i]->device.wire)
 #define POLL(w, i, n) ((w)->ops->poll(w, &set.nic[i]->device.nic, 0, n))
 #endif
@@ -66,8 +69,7 @@ void loop_nics_start(uint32_t nnic, const char *run_dir)
 		struct wire_base *wire;
 
 		snprintf(name, sizeof(name), "n%u", i);
-		if (wire_ring_ops.open(name, no_option, NULL, &wire) < 0 ||
-		    nicd_add(&set, name, wire) < 0)
+		if (OPEN(name, &wire) < 0 || nicd_add(&set, name, wire) < 0)
 			give_up("a NIC does not start");
 	}
 	if (control_start(&set, &config, &control) < 0)
