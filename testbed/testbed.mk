@@ -82,7 +82,7 @@ check-thread-mutations: ## the same with the thread barriers; takes minutes
 check-unit: $(UNIT_BIN) ## the unit tests alone
 	$(Q)BUILD=$(BUILD) testbed/run $(UNIT_BIN)
 
-THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_team_kinds $(BUILD)/test_crew $(BUILD)/test_hostlib% $(BUILD)/test_hostnic%,$(UNIT_BIN))
+THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_team_kinds $(BUILD)/test_crew% $(BUILD)/test_hostlib% $(BUILD)/test_hostnic%,$(UNIT_BIN))
 check-threads: $(THREAD_BIN) ## what has threads; for SAN=thread
 	$(Q)BUILD=$(BUILD) testbed/run $(THREAD_BIN)
 
@@ -115,4 +115,4 @@ bench-raw: all $(BUILD)/raw-oneway ## barriers of 2 over net_af_packet, next to 
 .PHONY: check-oracle check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
 include testbed/bench/bench.mk
-include $(wildcard testbed/hosts/cluster.mk) testbed/mpi/mpi.mk testbed/verbs/verbs.mk
+include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/mpi/mpi.mk testbed/verbs/verbs.mk

@@ -351,26 +351,13 @@ static void on_leave(struct nbfw_state *s, const struct nbar_plan *p, uint8_t ca
 		a->send_first = a->send_end;
 }
 
-void nbfw_step(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_event *ev,
-	       struct nbfw_action *a)
-{
-	*a = (struct nbfw_action){ .verdict = NBFW_USED, .send_type = NBFW_TOKEN };
-	switch (ev->type) {
-	case NBFW_EV_START:
-		on_start(s, p, a);
-		return;
-	case NBFW_EV_TIMEOUT:
-		on_timeout(s, p, a);
-		return;
-	case NBFW_EV_LEAVE:
-		on_leave(s, p, ev->cause, a);
-		return;
-	case NBFW_EV_TOKEN:
-		break;
-	}
-	const struct nbfw_token *t = &ev->token;
+static const struct nbfw_action nothing = { .verdict = NBFW_USED, .send_type = NBFW_TOKEN };
 
-	switch (ev->type == NBFW_EV_TOKEN ? t->type : 0) {
+void nbfw_step_token(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_token *t,
+		     struct nbfw_action *a)
+{
+	*a = nothing;
+	switch (t->type) {
 	case NBFW_TOKEN:
 		on_token(s, p, t, a);
 		return;
@@ -382,6 +369,27 @@ void nbfw_step(struct nbfw_state *s, const struct nbar_plan *p, const struct nbf
 		return;
 	case NBFW_ABORT:
 		on_abort(s, p, t, a);
+		return;
+	}
+	a->verdict = NBFW_BAD;
+}
+
+void nbfw_step(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_event *ev,
+	       struct nbfw_action *a)
+{
+	*a = nothing;
+	switch (ev->type) {
+	case NBFW_EV_START:
+		on_start(s, p, a);
+		return;
+	case NBFW_EV_TIMEOUT:
+		on_timeout(s, p, a);
+		return;
+	case NBFW_EV_LEAVE:
+		on_leave(s, p, ev->cause, a);
+		return;
+	case NBFW_EV_TOKEN:
+		nbfw_step_token(s, p, &ev->token, a);
 		return;
 	}
 	a->verdict = NBFW_BAD;

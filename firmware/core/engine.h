@@ -105,6 +105,10 @@ void nbfw_init(struct nbfw_state *s, const struct nbar_plan *p, uint32_t epoch);
 void nbfw_step(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_event *ev,
 	       struct nbfw_action *a);
 
+/* The same for an event TOKEN whose frame lies elsewhere: saves a copy. */
+void nbfw_step_token(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_token *t,
+		     struct nbfw_action *a);
+
 /* True if the running step still lacks the token of this slot. */
 bool nbfw_missing(const struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot);
 

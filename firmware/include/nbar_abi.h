@@ -176,7 +176,8 @@ enum nbar_error {
 };
 
 /*
- * Control socket (Unix domain, SOCK_SEQPACKET): one message a request, one a reply, in turn.
+ * Control socket (Unix domain, SOCK_SEQPACKET): one message a request, one a reply, in turn. A client
+ * that gives up waiting knows a late reply by its number, and may go on with other requests.
  * A request is nbar_request and then the body of its op; a reply is nbar_reply and then its body.
  */
 enum nbar_op {
@@ -195,8 +196,8 @@ struct nbar_request {
 	uint32_t magic;   /* NBAR_ABI_MAGIC */
 	uint16_t version; /* NBAR_ABI_VERSION */
 	uint16_t op;
-	uint32_t length;   /* of the whole message */
-	uint32_t reserved; /* 0 */
+	uint32_t length; /* of the whole message */
+	uint32_t seq;    /* any number; the reply repeats it */
 };
 
 struct nbar_reply {
@@ -205,7 +206,8 @@ struct nbar_reply {
 	uint16_t op;
 	uint32_t length;
 	int32_t status; /* 0 or -NBAR_E*; if negative there is no body and text says why */
-	char text[240]; /* for people, zero-terminated */
+	char text[236]; /* for people, zero-terminated */
+	uint32_t seq;   /* of the request; 0 if the NIC has not read one */
 };
 
 struct nbar_req_port_open {

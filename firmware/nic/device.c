@@ -116,11 +116,11 @@ bool nbnic_device_turn(struct nbnic_device *d, uint64_t now)
 {
 	unsigned got = d->wire->ops->poll(d->wire, &d->nic, now, NBNIC_TURN_RECEIVES);
 	bool work = got > 0;
+	uint32_t nsignal;
 
-	for (uint32_t i = 0; i < d->nopen; i++)
-		work |= nbnic_page_scan(d->open[i], &d->nic, now);
+	work |= nbnic_page_scan(d->open, d->nopen, &d->nic, now, &nsignal);
 	/* What has come in goes first: signals cause more to come. */
-	if (got < NBNIC_TURN_RECEIVES || d->nturn % SIGNALS_EVERY == 0)
+	if (nsignal > 0 && (got < NBNIC_TURN_RECEIVES || d->nturn % SIGNALS_EVERY == 0))
 		work |= send_signals(d);
 	work |= nbnic_work(&d->nic, now);
 	d->nturn++;

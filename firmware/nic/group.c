@@ -346,7 +346,7 @@ void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, 
 	nic->nopen--;
 	nic->nlinger++;
 	nbnic_link_append(&nic->linger, &g->linger);
-	nbnic_feed(nic, g, &leave, NULL, now);
+	nbnic_feed(nic, g, &leave, now);
 	g->deadline = now + nic->budget_ns;
 	nic->linger_bytes += g->bytes;
 	/* A client may open and close large groups in turn. */
@@ -359,7 +359,7 @@ void nbnic_group_fail(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, u
 	const struct nbfw_event leave = { .type = NBFW_EV_LEAVE, .cause = cause };
 
 	if (!g->is_signal)
-		nbnic_feed(nic, g, &leave, NULL, now);
+		nbnic_feed(nic, g, &leave, now);
 }
 
 void nbnic_fail(struct nbnic *nic, uint8_t cause, uint64_t now)

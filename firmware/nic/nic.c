@@ -95,55 +95,58 @@ static void set_timer(struct nbnic *nic, struct nbnic_group *g, const struct nbf
 	}
 }
 
-void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_event *ev,
-		const struct nbnic_addr *from, uint64_t now)
+/* Carries out what the engine asks for; the host learns of its end first. */
+static inline void act(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
+		       uint64_t now)
+{
+	if (a->complete)
+		tell_completion(nic, g);
+	if (a->failed)
+		tell_failure(nic, g);
+	if (a->timer != NBFW_KEEP)
+		set_timer(nic, g, a, now);
+	if (a->send_first < a->send_end)
+		nbnic_send(nic, g, a);
+}
+
+void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_event *ev, uint64_t now)
 {
 	struct nbfw_action a;
 
 	nbfw_step(g->state, g->plan, ev, &a);
-	if (a.complete)
-		tell_completion(nic, g);
-	if (a.failed)
-		tell_failure(nic, g);
-	if (a.timer != NBFW_KEEP)
-		set_timer(nic, g, &a, now);
-	if (a.send_first < a.send_end)
-		nbnic_send(nic, g, &a);
-	if (ev->type != NBFW_EV_TOKEN)
-		return;
+	act(nic, g, &a, now);
+}
+
+/* A frame for a group with a plan. `from` is where it came from, for the answer to a PULL. */
+static void feed_token(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t,
+		       const struct nbnic_addr *from, uint64_t now)
+{
+	/* By verdict; NBFW_USED: by the type of the frame. */
+	static const uint8_t refused[] = {
+		[NBFW_DUPLICATE] = NBAR_COUNTER_tokens_duplicate,
+		[NBFW_STALE] = NBAR_COUNTER_tokens_stale,
+		[NBFW_BAD] = NBAR_COUNTER_frames_bad,
+	};
+	static const uint8_t used[NBFW_TYPE_END] = {
+		[NBFW_TOKEN] = NBAR_COUNTER_tokens_received,
+		[NBFW_PULL] = NBAR_COUNTER_pulls_received,
+		[NBFW_LATER] = NBAR_COUNTER_laters_received,
+		[NBFW_ABORT] = NBAR_COUNTER_aborts_received,
+	};
+	struct nbfw_action a;
+
+	nbfw_step_token(g->state, g->plan, t, &a);
+	act(nic, g, &a, now);
 	if (a.reply)
-		nbnic_send_reply(nic, g->rank, &a, &ev->token, from);
-	switch (a.verdict) {
-	case NBFW_USED:
-		break;
-	case NBFW_DUPLICATE:
-		nbnic_count(nic, NBAR_COUNTER_tokens_duplicate);
-		return;
-	case NBFW_STALE:
-		nbnic_count(nic, NBAR_COUNTER_tokens_stale);
-		return;
-	case NBFW_BAD:
-		nbnic_count(nic, NBAR_COUNTER_frames_bad);
+		nbnic_send_reply(nic, g->rank, &a, t, from);
+	if (a.verdict != NBFW_USED) {
+		nbnic_count(nic, (enum nbar_counter)refused[a.verdict]);
 		return;
 	}
-	switch ((enum nbfw_type)ev->token.type) {
-	case NBFW_TOKEN:
-		nbnic_count(nic, NBAR_COUNTER_tokens_received);
-		return;
-	case NBFW_PULL:
-		nbnic_count(nic, NBAR_COUNTER_pulls_received);
-		return;
-	case NBFW_LATER:
-		nbnic_count(nic, NBAR_COUNTER_laters_received);
+	nbnic_count(nic, (enum nbar_counter)used[t->type]);
+	if (t->type == NBFW_LATER) {
 		note_late(g, g->state->late);
 		nic->ops->late(nic->ctx, g->port, g->cell, g->late, g->nlate);
-		return;
-	case NBFW_ABORT:
-		nbnic_count(nic, NBAR_COUNTER_aborts_received);
-		return;
-	case NBFW_SIGNAL:
-	case NBFW_TYPE_END:
-		return;
 	}
 }
 
@@ -154,7 +157,7 @@ uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 
 	for (; n < limit && nbnic_may_start(g); n++) {
 		g->timeouts = 0;
-		nbnic_feed(nic, g, &start, NULL, now);
+		nbnic_feed(nic, g, &start, now);
 	}
 	if (n == limit && nbnic_may_start(g))
 		nbnic_rota_add(&nic->sends, g->port, &g->send);
@@ -256,10 +259,8 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 		receive_signal(nic, g, t);
 		return;
 	}
-	const struct nbfw_event ev = { .type = NBFW_EV_TOKEN, .token = *t };
-
 	note_alive(nic, g, from, t, now);
-	nbnic_feed(nic, g, &ev, from, now);
+	feed_token(nic, g, t, from, now);
 	if (nbnic_may_start(g))
 		nbnic_start_posted(nic, g, NBNIC_STARTS_A_CALL, now);
 }

@@ -42,10 +42,9 @@ uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limi
 
 /* nic.c */
 
-/* Feeds one event to the engine of a group and carries out what it answers. `from` is where the
- * event came from, for the reply to a PULL; NULL for all others. */
+/* Feeds one event that is no frame to the engine of a group and carries out what it answers. */
 void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_event *ev,
-		const struct nbnic_addr *from, uint64_t now);
+		uint64_t now);
 
 /* Arms the timer of a group, for the interval of its tries and a little more. */
 void nbnic_arm(struct nbnic *nic, struct nbnic_group *g, uint64_t extra, uint64_t now);

@@ -85,7 +85,8 @@ static void wake(struct nbnic_port *p, struct nbnic *nic, uint32_t cell)
 	nbnic_count(nic, NBAR_COUNTER_wakes);
 }
 
-static bool scan_doorbell(struct nbnic_port *p, struct nbnic *nic, uint32_t cell, uint64_t now)
+static inline bool scan_doorbell(struct nbnic_port *p, struct nbnic *nic, uint32_t cell,
+				 uint64_t now)
 {
 	struct nbar_doorbell *d = &p->page->doorbell[cell];
 	struct nbnic_cell *seen = &p->cell[cell];
@@ -113,18 +114,36 @@ static bool scan_doorbell(struct nbnic_port *p, struct nbnic *nic, uint32_t cell
 	return true;
 }
 
-bool nbnic_page_scan(struct nbnic_port *p, struct nbnic *nic, uint64_t now)
+/* A port with more live cells than a turn looks at. */
+static bool scan_part(struct nbnic_port *p, struct nbnic *nic, uint64_t now)
 {
-	uint32_t n = p->nlive < NBNIC_SCAN_CELLS ? p->nlive : NBNIC_SCAN_CELLS;
-	uint32_t at = n == p->nlive ? 0 : p->scan_at;
 	bool any = false;
 
-	for (; n > 0; n--) {
-		if (at >= p->nlive)
-			at = 0;
-		any |= scan_doorbell(p, nic, p->live[at++], now);
+	for (uint32_t n = 0; n < NBNIC_SCAN_CELLS; n++) {
+		if (p->scan_at >= p->nlive)
+			p->scan_at = 0;
+		any |= scan_doorbell(p, nic, p->live[p->scan_at++], now);
 	}
-	p->scan_at = at;
+	return any;
+}
+
+bool nbnic_page_scan(struct nbnic_port *const *port, uint32_t n, struct nbnic *nic, uint64_t now,
+		     uint32_t *nsignal)
+{
+	bool any = false;
+
+	*nsignal = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct nbnic_port *p = port[i];
+
+		*nsignal += p->nsignal;
+		if (p->nlive > NBNIC_SCAN_CELLS) {
+			any |= scan_part(p, nic, now);
+			continue;
+		}
+		for (uint32_t c = 0; c < p->nlive; c++)
+			any |= scan_doorbell(p, nic, p->live[c], now);
+	}
 	return any;
 }
 

@@ -110,9 +110,6 @@ static int check_head(struct nbnic_request *r, const struct nbar_request *q, siz
 	if (q->op < NBAR_OP_PORT_OPEN || q->op > NBAR_OP_GROUP_ATTACH)
 		return nbnic_request_fail(r, -NBAR_EOPNOTSUPP, "unknown op %u: there are %u to %u",
 					  q->op, NBAR_OP_PORT_OPEN, NBAR_OP_GROUP_ATTACH);
-	if (q->reserved != 0)
-		return nbnic_request_fail(r, -NBAR_EINVAL,
-					  "the reserved word of the request is not 0");
 	return 0;
 }
 
@@ -132,6 +129,7 @@ uint32_t nbnic_client_request(struct nbnic_client *c, const void *in, size_t len
 	r.reply->magic = NBAR_ABI_MAGIC;
 	r.reply->version = NBAR_ABI_VERSION;
 	r.reply->op = length >= sizeof(*q) ? q->op : 0;
+	r.reply->seq = length >= sizeof(*q) ? q->seq : 0;
 	r.reply->length = sizeof(*r.reply);
 	if (check_head(&r, q, length, truncated) == 0) {
 		r.length = (uint32_t)(length - sizeof(*q));

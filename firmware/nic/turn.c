@@ -45,7 +45,7 @@ static void fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 
 	if (g->state->tries % NBFW_WINDOW == NBFW_WINDOW - 1)
 		hear_alive(nic, g, now);
-	nbnic_feed(nic, g, &timeout, NULL, now);
+	nbnic_feed(nic, g, &timeout, now);
 }
 
 /* Looks at some of the groups, and fires the timers that are due. A sweep begins when one may be,
@@ -167,14 +167,24 @@ static bool serve_sends(struct nbnic *nic, uint64_t now)
 	return any;
 }
 
+/* True if nothing waits: most turns end here. */
+static bool is_idle(const struct nbnic *nic, uint64_t now)
+{
+	return nbnic_rota_empty(&nic->sends) && nbnic_rota_empty(&nic->pulls) && !nic->sweeping &&
+	       (now < nic->due || now < nic->sweep_next) && nbnic_link_empty(&nic->linger);
+}
+
 bool nbnic_work(struct nbnic *nic, uint64_t now)
 {
-	bool any = sweep(nic, now);
+	bool any = false;
 
-	nic->full = false; /* it may have room again */
-	any |= end_lingering(nic, now);
-	any |= serve_pulls(nic, now);
-	any |= serve_sends(nic, now);
+	if (!is_idle(nic, now)) {
+		any = sweep(nic, now);
+		nic->full = false; /* it may have room again */
+		any |= end_lingering(nic, now);
+		any |= serve_pulls(nic, now);
+		any |= serve_sends(nic, now);
+	}
 	nic->turn++;
 	nic->turn_left = NBNIC_TURN_FRAMES;
 	nic->inline_left = NBNIC_TURN_INLINE;

@@ -63,7 +63,7 @@ struct nbar_group_attr {
 /*
  * Opens a group and yields the blob that the other members need. From here on the NIC keeps what
  * others send. Errors: -EINVAL, -ERANGE bad attributes or plan; -ENOSPC the NIC is full; -ENETDOWN
- * the NIC is gone.
+ * the NIC is gone; -ETIMEDOUT it has not answered for 30 s: try again, all else goes on.
  */
 int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 		    struct nbar_group **out, struct nbar_blob *blob);
@@ -72,7 +72,7 @@ int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
  * Connects a group: blobs[r] is the blob of rank r, for all r below size (the NIC gets just those
  * it needs; the rest may be anything). For "signal" groups all ranks but its own become peers, and
  * the index of peer r is r, or r - 1 beyond its own rank. -EPROTO: a blob is of another group,
- * version, wire or algorithm; the text names its rank.
+ * version, wire or algorithm; the text names its rank. -ETIMEDOUT: as above, but close the group.
  */
 int nbar_group_connect(struct nbar_group *g, const struct nbar_blob *blobs);
 
@@ -224,7 +224,8 @@ __attribute__((aligned(128)))
 ;
 
 /* Prepares a team of size threads over group (or NULL), of kind "sense-reverse". While a team uses
- * a group, nobody else posts on it. -EINVAL: size 0. -EBUSY: the group has a barrier under way. */
+ * a group, nobody else posts on it. -EINVAL: size 0. -EBUSY: the group has a barrier under way.
+ * -EPERM: this process is only attached to the group. */
 int nbar_team_init(struct nbar_team *team, uint32_t size, struct nbar_group *group);
 
 /* Waits for all threads of the team, and for all members of the group. 0, or as nbar_wait (for

@@ -65,16 +65,6 @@ static int take_reply(struct nbar_group *g, const struct nbar_rep_group_open *re
 	return 0;
 }
 
-/* Entries of the receive ring that are there now are for an earlier group of the cell. */
-static uint32_t first_signal(const struct nbar_port *port)
-{
-	uint32_t at = port->recvs_taken;
-
-	while (order_signal_ready(&port->page->recv[at % NBAR_SIGNALS_MAX].seq, at + 1))
-		at++;
-	return at;
-}
-
 static void group_free(struct nbar_group *g)
 {
 	free(g->peer);
@@ -144,7 +134,7 @@ int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 		return err;
 	}
 	if (g->is_signal)
-		g->first_signal = first_signal(port);
+		nblib_signal_drop(port, g->cell);
 	nbar_group_set_wait(g, &wait);
 	port->group[g->cell] = g;
 	g->blob = reply.blob;
@@ -166,6 +156,12 @@ int nbar_group_connect(struct nbar_group *g, const struct nbar_blob *blobs)
 
 	if (g->connected)
 		return nblib_fail(-EISCONN, "the group is connected already");
+	if (g->unsure)
+		return nblib_fail(
+			-ETIMEDOUT,
+			"NIC %s has not answered an earlier request to connect the group: "
+			"close the group, and open another",
+			g->port->link.nic);
 	some = malloc(BLOBS_A_MESSAGE * sizeof(*some));
 	if (!some)
 		return nblib_fail(-ENOMEM, "no memory for a message");
@@ -183,6 +179,7 @@ int nbar_group_connect(struct nbar_group *g, const struct nbar_blob *blobs)
 		err = nblib_link_call(&g->port->link, &call);
 		if (err == 0)
 			g->nconnected += n;
+		g->unsure = call.unanswered;
 	} while (err == 0 && g->nconnected < g->npeer);
 	free(some);
 	if (err == 0 && reply.missing != 0)

@@ -23,12 +23,23 @@ int nblib_fail(int err, const char *format, ...) __attribute__((format(printf, 2
 /* The negative errno of the status of a reply, which is -NBAR_E*; -EPROTO: it is none of these. */
 int nblib_errno(int32_t status);
 
-/* --- link.c: the control socket ------------------------------------------------------------ */
+/* --- link.c, link_call.c: the control socket ----------------------------------------------- */
 
 enum nblib_down { NBLIB_UP, NBLIB_GONE, NBLIB_FORKED };
 
+/* A request that got no reply in time. */
+struct nblib_late {
+	uint32_t seq;
+	enum nbar_op op;
+	uint32_t cell; /* GROUP_ATTACH: of the group */
+};
+#define NBLIB_LATE_MAX 64u
+
 struct nblib_link {
 	int sock;
+	uint32_t seq;   /* of the last request */
+	uint32_t nlate; /* replies that are still to come */
+	struct nblib_late late[NBLIB_LATE_MAX];
 	uint32_t down;             /* enum nblib_down; by order.h */
 	bool hosted;               /* the NIC is in a process of a host, not in a daemon ... */
 	struct nbar_hostnic *host; /* ... and that is this one; or NULL */
@@ -44,7 +55,9 @@ struct nblib_call {
 	struct iovec fixed;   /* of the reply: all of it must come */
 	struct iovec rest;    /* of the reply: room for what may follow; nrest bytes came */
 	size_t nrest;
-	int *fd; /* NULL, or where a descriptor goes; -1 if none came */
+	uint32_t seq;    /* set by the call, */
+	bool unanswered; /* as is this: -ETIMEDOUT, and the NIC may do it yet */
+	int *fd;         /* NULL, or where a descriptor goes; -1 if none came */
 };
 
 /* Connects to the NIC that a name in the sense of nbar_open means; *port: the one it asks for.
@@ -57,7 +70,8 @@ void nblib_link_close(struct nblib_link *l);
 /* Closes it when the daemon has seen that we are done: what it held for us is free then. */
 void nblib_link_end(struct nblib_link *l);
 
-/* One request and its reply. 0 or negative errno with a text, be it ours or the NIC's. */
+/* link_call.c: one request and its reply. 0 or negative errno with a text, be it ours or the NIC's.
+ * -ETIMEDOUT: no reply in time; that concerns this request alone. */
 int nblib_link_call(struct nblib_link *l, struct nblib_call *call);
 
 /* Sets how long the socket waits for the other end. */
@@ -115,16 +129,21 @@ struct nbar_group {
 	struct nbar_completion *completion;
 	uint64_t posted; /* its lower half is the epoch; by order.h */
 	bool connected, is_signal;
+	bool unsure;   /* a request to connect got no answer */
 	bool runs;     /* connected, and has barriers */
 	bool attached; /* another process has opened it */
 	struct nbar_blob blob;
 	uint32_t cell, rank, size;
 	uint32_t npeer, nconnected;
-	uint32_t first_signal; /* older entries of recv[] are not for this group */
-	uint32_t *peer;        /* ranks */
+	uint32_t *peer; /* ranks */
 	struct nbar_wait_policy wait;
 	uint64_t yields, sleeps; /* by order.h */
 };
+
+/* --- signal.c ------------------------------------------------------------------------------ */
+
+/* A group begins in a cell: drops the messages that came for an earlier group of that cell. */
+void nblib_signal_drop(struct nbar_port *port, uint32_t cell);
 
 /* --- barrier.c ----------------------------------------------------------------------------- */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link.c - the control socket: find it, connect, one request and one reply at a time.
+ * link.c - the control socket: find it, connect, and see whether the NIC is still there.
  *
- * Called by the slow path (open, connect, close, statistics), and by waiters that look whether the
- * daemon is still there. Believes a reply only as far as its lengths are right.
+ * Called by the slow path (open, close, statistics), and by waiters that look whether the daemon is
+ * still there. Requests are in link_call.c.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 #include "internal.h"
 #include "order.h"
 
-#define ANSWER_S 30 /* a daemon that does not answer for so long is given up */
+#define ANSWER_S 30 /* how long a request waits for its reply */
 #define END_S 1     /* and one that does not see us off */
 
 static const char *variable(const char *name)
@@ -246,152 +246,14 @@ int nblib_link_lost(const struct nblib_link *l)
 
 bool nblib_link_look(struct nblib_link *l)
 {
-	char byte;
+	struct pollfd end = { .fd = l->sock, .events = POLLRDHUP };
 
 	if (order_down_read(&l->down) != NBLIB_UP)
 		return true;
-	/* Peeking, because a reply may lie there for a thread that opens or closes a group. */
-	ssize_t n = recv(l->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-
-	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)))
+	/* Not by reading: a reply may lie there, for a thread that opens or closes a group, or a
+	 * late one that nobody takes for hours. */
+	if (poll(&end, 1, 0) <= 0)
 		return false;
 	order_down_write(&l->down, NBLIB_GONE);
 	return true;
-}
-
-static int lost(struct nblib_link *l)
-{
-	if (order_down_read(&l->down) == NBLIB_UP) {
-		/* A reply that came late would be taken for that of the next request. */
-		shutdown(l->sock, SHUT_RDWR);
-		order_down_write(&l->down, NBLIB_GONE);
-	}
-	return nblib_link_lost(l);
-}
-
-/* Keeps the first descriptor that came along and closes all others. */
-static void take_descriptors(struct msghdr *msg, int *out)
-{
-	if (out)
-		*out = -1;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t at = 0; CMSG_LEN(at + sizeof(int)) <= c->cmsg_len; at += sizeof(int)) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
-			if (out && *out < 0)
-				*out = fd;
-			else
-				close(fd);
-		}
-	}
-}
-
-/* What came back, n bytes of it, is a reply to this call. */
-static int check_reply(const struct nblib_link *l, struct nblib_call *call,
-		       struct nbar_reply *reply, size_t n)
-{
-	size_t fixed = sizeof(*reply) + call->fixed.iov_len;
-
-	if (n < offsetof(struct nbar_reply, text) || reply->magic != NBAR_ABI_MAGIC)
-		return nblib_fail(-EPROTO, "NIC %s: what answers at %s is no NIC of nbar", l->nic,
-				  l->path);
-	if (reply->version != NBAR_ABI_VERSION)
-		return nblib_fail(
-			-EPROTO,
-			"NIC %s speaks version %u of the host interface, this program %u: "
-			"install the same nbar for both, and start the %s again",
-			l->nic, reply->version, NBAR_ABI_VERSION, nblib_link_server(l));
-	/* Op 0: from a daemon that has not even read the request. */
-	if (n >= sizeof(*reply) && reply->length == n &&
-	    (reply->op == (uint16_t)call->op || reply->op == 0) && reply->status < 0) {
-		reply->text[sizeof(reply->text) - 1] = 0;
-		return nblib_fail(nblib_errno(reply->status), "NIC %s: %s", l->nic, reply->text);
-	}
-	if (n < fixed || n > fixed + call->rest.iov_len || reply->length != n ||
-	    reply->op != (uint16_t)call->op || reply->status != 0)
-		return nblib_fail(-EPROTO,
-				  "NIC %s: its reply to request %d makes no sense (%zu bytes): "
-				  "install the same nbar for both, and start the %s again",
-				  l->nic, (int)call->op, n, nblib_link_server(l));
-	call->nrest = n - fixed;
-	return 0;
-}
-
-static int send_request(struct nblib_link *l, struct nblib_call *call)
-{
-	struct nbar_request request = {
-		.magic = NBAR_ABI_MAGIC,
-		.version = NBAR_ABI_VERSION,
-		.op = (uint16_t)call->op,
-	};
-	struct iovec out[] = { { &request, sizeof(request) }, call->body[0], call->body[1] };
-	struct msghdr msg = { .msg_iov = out, .msg_iovlen = 3 };
-	size_t length = sizeof(request) + call->body[0].iov_len + call->body[1].iov_len;
-	ssize_t n;
-
-	if (length > NBAR_MESSAGE_MAX)
-		return nblib_fail(-EINVAL,
-				  "NIC %s: a request of %zu bytes is longer than the %u that a "
-				  "message may have",
-				  l->nic, length, NBAR_MESSAGE_MAX);
-	request.length = (uint32_t)length;
-	do
-		n = sendmsg(l->sock, &msg, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	/* A daemon that hung up before may have said why: its reply is still there to read. */
-	return n < 0 && errno != EPIPE && errno != ECONNRESET ? lost(l) : 0;
-}
-
-/* Receives the reply. If the daemon hung up with a request unread, that comes first, as an error,
- * and then what it had said. */
-static ssize_t receive_reply(struct nblib_link *l, struct msghdr *msg)
-{
-	bool reset = false;
-
-	for (;;) {
-		ssize_t n = recvmsg(l->sock, msg, MSG_CMSG_CLOEXEC);
-
-		if (n >= 0 || (errno != EINTR && (errno != ECONNRESET || reset)))
-			return n;
-		reset |= errno == ECONNRESET;
-	}
-}
-
-int nblib_link_call(struct nblib_link *l, struct nblib_call *call)
-{
-	union {
-		struct cmsghdr align;
-		char byte[CMSG_SPACE(4 * sizeof(int))];
-	} control;
-	struct nbar_reply reply = { .magic = 0 };
-	struct iovec in[] = { { &reply, sizeof(reply) }, call->fixed, call->rest };
-	struct msghdr msg = {
-		.msg_iov = in,
-		.msg_iovlen = 3,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	ssize_t n;
-	int err;
-
-	call->nrest = 0;
-	if (order_down_read(&l->down) != NBLIB_UP)
-		return nblib_link_lost(l);
-	err = send_request(l, call);
-	if (err < 0)
-		return err;
-	n = receive_reply(l, &msg);
-	if (n <= 0)
-		return lost(l);
-	take_descriptors(&msg, call->fd);
-	/* A reply cut short is told by its own length. */
-	err = check_reply(l, call, &reply, (size_t)n);
-	if (err < 0 && call->fd && *call->fd >= 0) {
-		close(*call->fd);
-		*call->fd = -1;
-	}
-	return err;
 }

@@ -199,21 +199,30 @@ static inline uint32_t order_crew_read(const uint32_t *arrived)
 	return __atomic_load_n(arrived, __ATOMIC_SEQ_CST);
 }
 
-/* The last barrier of a large crew that is complete. Release, pairs with the acquire in
- * order_crew_done: it hands on what the writer saw by order_crew_read. Never goes back: nobody
- * writes a barrier before all have done with writing the one before. */
+/*
+ * The last barrier of a large crew that is complete. Two pairs:
+ * - Release with the acquire in order_crew_done: it hands on what the writer saw by
+ *   order_crew_read.
+ * - Sequentially consistent with order_crew_sleeps, as order_crew_arrive is in a small crew: the
+ *   writer stores `done` (or `arrived`) and then loads `sleepers`; a process that will sleep adds
+ *   to `sleepers` and then loads `done` (or `arrived`). One of the two sees the other. A release
+ *   store would wait in the store buffer while the load of `sleepers` passes it: then neither sees
+ *   the other, and the process sleeps for ever.
+ * Never goes back: nobody writes a barrier before all have done with writing the one before.
+ */
 static inline void order_crew_release(uint32_t *done, uint32_t ticket)
 {
-	__atomic_store_n(done, ticket, __ATOMIC_RELEASE);
+	__atomic_exchange_n(done, ticket, __ATOMIC_SEQ_CST);
 }
 
 static inline uint32_t order_crew_done(const uint32_t *done)
 {
-	return __atomic_load_n(done, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(done, __ATOMIC_SEQ_CST);
 }
 
-/* A process says that it will sleep, and then looks again; the last to arrive looks who sleeps
- * after it has arrived. Sequentially consistent: one of the two sees the other. */
+/* A process says that it will sleep (n: 1), and then looks again; the process that completes a
+ * barrier looks afterwards whether anybody sleeps. Sequentially consistent, all four: see
+ * order_crew_release. */
 static inline void order_crew_sleeps(uint32_t *sleepers, int n)
 {
 	__atomic_fetch_add(sleepers, (uint32_t)n, __ATOMIC_SEQ_CST);

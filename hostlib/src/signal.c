@@ -65,6 +65,21 @@ static void tell_taken(struct nbar_port *port)
 	order_taken_write(&port->page->recvs_taken, port->recvs_taken);
 }
 
+/* All of them are in the ring, because the NIC delivers nothing to a closed group; and none is for
+ * the new group, because nobody has its blob yet. The NIC does not read these entries. */
+void nblib_signal_drop(struct nbar_port *port, uint32_t cell)
+{
+	for (uint32_t i = 0; i < NBAR_SIGNALS_MAX; i++) {
+		uint32_t turn = port->recvs_taken + i;
+		struct nbar_signal *e = &port->page->recv[turn % NBAR_SIGNALS_MAX];
+
+		if (!order_signal_ready(&e->seq, turn + 1))
+			return;
+		if (order_signal_get(&e->cell) == cell)
+			order_signal_put(&e->cell, NBAR_GROUPS_MAX);
+	}
+}
+
 int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out)
 {
 	for (bool polled = !port->link.host;;) {
@@ -84,7 +99,7 @@ int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out)
 		uint32_t cell = order_signal_get(&e->cell);
 		struct nbar_group *g = cell < NBAR_GROUPS_MAX ? port->group[cell] : NULL;
 		/* A message for a group that was closed meanwhile is dropped. */
-		bool wanted = g && g->is_signal && (int32_t)(turn - g->first_signal) >= 0;
+		bool wanted = g && g->is_signal;
 
 		if (wanted) {
 			out->group = g;

@@ -18,6 +18,12 @@ static int begin(struct nbar_team *team, const struct nbar_team_attr *attr)
 	uint32_t epoch = 0;
 	int err;
 
+	/* Its threads would wait for a post that is refused. */
+	if (group && group->attached)
+		return nblib_fail(-EPERM,
+				  "this process is only attached to the group, and a team posts on "
+				  "its group: prepare the team in the process that opened the "
+				  "group, or arrive by nbar_crew_post");
 	if (group) {
 		epoch = (uint32_t)order_completion_read(&group->completion->word);
 		if ((uint32_t)order_posted_read(&group->posted) != epoch)

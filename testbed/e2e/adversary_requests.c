@@ -25,7 +25,8 @@ static void bad_heads(void)
 	ok(refused(&r, SAY(x.version = 99), -EPROTO, "version 99"), "another ABI version");
 	ok(refused(&r, SAY(x.op = 77), -EOPNOTSUPP, "unknown op 77"), "unknown op");
 	ok(refused(&r, SAY(x.length = 999), -EBADMSG, "999"), "a length that is not its own");
-	ok(refused(&r, SAY(x.reserved = 1), -EINVAL, "reserved"), "reserved bits");
+	ok(SAY(x.seq = 0x89abcdef) == 0 && r.reply.head.seq == 0x89abcdef, "a number is repeated");
+	ok(SAY((x.seq = 7, x.op = 77)) < 0 && r.reply.head.seq == 7, "also by a refusal");
 	ok(refused(&r, SAY(x.op = NBAR_OP_PORT_OPEN), -EBADMSG, "body"), "a body is missing");
 #undef SAY
 	raw_say(&r, &q, 7);

@@ -39,7 +39,8 @@ static int at_start; /* open descriptors */
 /* What the daemon does with a request. */
 static enum { READS, LEAVES_UNREAD, DOES_NOT_WAIT } manner;
 
-static void answer_one(int fd, struct answer *a)
+/* request: what it answers; NULL: nothing was read. */
+static void answer_one(int fd, struct answer *a, const struct nbar_request *request)
 {
 	union {
 		struct cmsghdr align;
@@ -49,6 +50,7 @@ static void answer_one(int fd, struct answer *a)
 	struct iovec iov = { message, a->length };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
+	a->head.seq += request ? request->seq : 0;
 	memcpy(message, &a->head, sizeof(a->head));
 	memcpy(message + sizeof(a->head), &a->body, sizeof(a->body));
 	if (a->fd >= 0) {
@@ -66,7 +68,10 @@ static void answer_one(int fd, struct answer *a)
 
 static void *daemon_main(void *arg)
 {
-	char request[NBAR_MESSAGE_MAX];
+	union {
+		struct nbar_request head;
+		char byte[NBAR_MESSAGE_MAX];
+	} request;
 	int fd = accept(listener, NULL, NULL);
 	struct pollfd request_there = { .fd = fd, .events = POLLIN };
 	uint32_t n = 0;
@@ -74,10 +79,10 @@ static void *daemon_main(void *arg)
 	if (manner == LEAVES_UNREAD)
 		poll(&request_there, 1, -1);
 	if (manner != READS)
-		answer_one(fd, &answer[n]);
-	while (manner == READS && recv(fd, request, sizeof(request), 0) > 0 && n < nanswer &&
+		answer_one(fd, &answer[n], NULL);
+	while (manner == READS && recv(fd, &request, sizeof(request), 0) > 0 && n < nanswer &&
 	       answer[n].length)
-		answer_one(fd, &answer[n++]);
+		answer_one(fd, &answer[n++], &request.head);
 	close(fd);
 	return arg;
 }
@@ -166,6 +171,8 @@ static void replies_are_checked(void **state)
 	say_port()->head.version = NBAR_ABI_VERSION + 1;
 	expect_open(-EPROTO, "version 2 of the host interface, this program 1");
 	say_port()->head.op = NBAR_OP_GROUP_OPEN;
+	expect_open(-EPROTO, "makes no sense");
+	say_port()->head.seq = 1; /* one too many */
 	expect_open(-EPROTO, "makes no sense");
 	say_port()->head.status = 1;
 	expect_open(-EPROTO, "makes no sense");

@@ -296,6 +296,29 @@ static void a_failure_reaches_every_thread(void **state)
 	cluster_end(&c);
 }
 
+/* A team posts on its group, which a process that is only attached to it may not. */
+static void an_attached_group_is_refused(void **state)
+{
+	struct nbar_team_attr attr = { .size = 2, .local = 1 };
+	struct nbar_share share;
+	struct nbar_port *port;
+	struct nbar_team team;
+	struct cluster c;
+
+	(void)state;
+	cluster_start(&c, 1, 1, NULL);
+	nbar_group_share(c.g[0], &share);
+	require_ok(nbar_attach("n0", &share, &port));
+	require_ok(nbar_group_attach(port, &share, &attr.group));
+	assert_int_equal(nbar_team_init(&team, 2, attr.group), -EPERM);
+	assert_non_null(strstr(nbar_error(), "only attached"));
+	assert_int_equal(nbar_team_setup(&team, sizeof(team), &attr), -EPERM);
+	require_ok(nbar_team_init(&team, 1, c.g[0]));
+	require_ok(nbar_team_barrier(&team));
+	nbar_close(port);
+	cluster_end(&c);
+}
+
 /* A team with a group posts by itself: its halves are not for others. */
 static void halves_are_refused(void **state)
 {
@@ -340,6 +363,7 @@ int main(void)
 		cmocka_unit_test(with_a_group_asleep),
 		cmocka_unit_test(bad_teams_are_refused),
 		cmocka_unit_test(a_failure_reaches_every_thread),
+		cmocka_unit_test(an_attached_group_is_refused),
 		cmocka_unit_test(halves_are_refused),
 	};
 

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * link_call.c - one request on the control socket, and its reply.
+ *
+ * Called by the slow path, one thread at a time a link. Believes a reply only as far as its lengths
+ * are right. A request that gets no reply in time fails alone: its number is kept, so that the late
+ * reply is known when it comes, and what the NIC made for it is closed again.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "order.h"
+
+static int lost(struct nblib_link *l)
+{
+	if (order_down_read(&l->down) == NBLIB_UP) {
+		/* If the daemon is still there, it sees the port end. */
+		shutdown(l->sock, SHUT_RDWR);
+		order_down_write(&l->down, NBLIB_GONE);
+	}
+	return nblib_link_lost(l);
+}
+
+static bool timed_out(void)
+{
+	return errno == EAGAIN || errno == EWOULDBLOCK;
+}
+
+static int no_answer(const struct nblib_link *l)
+{
+	return nblib_fail(-ETIMEDOUT,
+			  "NIC %s: its %s has not answered in time: is it stopped, or kept from "
+			  "the processor? Try again",
+			  l->nic, nblib_link_server(l));
+}
+
+/* Keeps the first descriptor that came along and closes all others. */
+static void take_descriptors(struct msghdr *msg, int *out)
+{
+	if (out)
+		*out = -1;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t at = 0; CMSG_LEN(at + sizeof(int)) <= c->cmsg_len; at += sizeof(int)) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
+			if (out && *out < 0)
+				*out = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+/* What came back, n bytes of it, is a reply to this call. */
+static int check_reply(const struct nblib_link *l, struct nblib_call *call,
+		       struct nbar_reply *reply, size_t n)
+{
+	size_t fixed = sizeof(*reply) + call->fixed.iov_len;
+	bool ours = reply->op == (uint16_t)call->op && reply->seq == call->seq;
+
+	if (n < offsetof(struct nbar_reply, text) || reply->magic != NBAR_ABI_MAGIC)
+		return nblib_fail(-EPROTO, "NIC %s: what answers at %s is no NIC of nbar", l->nic,
+				  l->path);
+	if (reply->version != NBAR_ABI_VERSION)
+		return nblib_fail(
+			-EPROTO,
+			"NIC %s speaks version %u of the host interface, this program %u: "
+			"install the same nbar for both, and start the %s again",
+			l->nic, reply->version, NBAR_ABI_VERSION, nblib_link_server(l));
+	/* Op 0: from a daemon that has not even read the request. */
+	if (n >= sizeof(*reply) && reply->length == n && (ours || reply->op == 0) &&
+	    reply->status < 0) {
+		reply->text[sizeof(reply->text) - 1] = 0;
+		return nblib_fail(nblib_errno(reply->status), "NIC %s: %s", l->nic, reply->text);
+	}
+	if (n < fixed || n > fixed + call->rest.iov_len || reply->length != n || !ours ||
+	    reply->status != 0)
+		return nblib_fail(-EPROTO,
+				  "NIC %s: its reply to request %d makes no sense (%zu bytes): "
+				  "install the same nbar for both, and start the %s again",
+				  l->nic, (int)call->op, n, nblib_link_server(l));
+	call->nrest = n - fixed;
+	return 0;
+}
+
+static int send_request(struct nblib_link *l, struct nblib_call *call)
+{
+	struct nbar_request request = {
+		.magic = NBAR_ABI_MAGIC,
+		.version = NBAR_ABI_VERSION,
+		.op = (uint16_t)call->op,
+	};
+	struct iovec out[] = { { &request, sizeof(request) }, call->body[0], call->body[1] };
+	struct msghdr msg = { .msg_iov = out, .msg_iovlen = 3 };
+	size_t length = sizeof(request) + call->body[0].iov_len + call->body[1].iov_len;
+	ssize_t n;
+
+	if (length > NBAR_MESSAGE_MAX)
+		return nblib_fail(-EINVAL,
+				  "NIC %s: a request of %zu bytes is longer than the %u that a "
+				  "message may have",
+				  l->nic, length, NBAR_MESSAGE_MAX);
+	request.length = (uint32_t)length;
+	l->seq += l->seq == UINT32_MAX ? 2 : 1; /* never 0: such a request has no number */
+	request.seq = call->seq = l->seq;
+	do
+		n = sendmsg(l->sock, &msg, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && timed_out())
+		return no_answer(l);
+	/* A daemon that hung up before may have said why: its reply is still there to read. */
+	return n < 0 && errno != EPIPE && errno != ECONNRESET ? lost(l) : 0;
+}
+
+/* Looks at the head of the next reply, which stays there. If the daemon hung up with a request
+ * unread, that comes first, as an error, and then what it had said. */
+static ssize_t peek(const struct nblib_link *l, struct nbar_reply *head, int flags)
+{
+	bool reset = false;
+
+	for (;;) {
+		ssize_t n = recv(l->sock, head, sizeof(*head), MSG_PEEK | flags);
+
+		if (n >= 0 || (errno != EINTR && (errno != ECONNRESET || reset)))
+			return n;
+		reset |= errno == ECONNRESET;
+	}
+}
+
+/* --- replies that come late ------------------------------------------------------------------ */
+
+static int give_up(struct nblib_link *l, struct nblib_call *call)
+{
+	struct nblib_late *late = &l->late[l->nlate++];
+
+	*late = (struct nblib_late){ .seq = call->seq, .op = call->op };
+	if (call->op == NBAR_OP_GROUP_ATTACH)
+		late->cell = ((const struct nbar_req_group_attach *)call->body[0].iov_base)->cell;
+	call->unanswered = true;
+	return no_answer(l);
+}
+
+/* The request that this is the late reply to; or NULL. */
+static struct nblib_late *find_late(struct nblib_link *l, const struct nbar_reply *head, ssize_t n)
+{
+	for (uint32_t i = 0; n == sizeof(*head) && i < l->nlate; i++)
+		if (l->late[i].seq == head->seq && l->late[i].op == (enum nbar_op)head->op)
+			return &l->late[i];
+	return NULL;
+}
+
+/* Takes such a reply. The group that the NIC has opened, or the process to a group, is let go of;
+ * the reply to that is as late. */
+static void take_late(struct nblib_link *l, struct nblib_late *late)
+{
+	struct {
+		struct nbar_reply head;
+		struct nbar_rep_group_open opened;
+	} reply;
+	struct nbar_req_group_close request = { .cell = late->cell };
+	struct nblib_call call = {
+		.op = NBAR_OP_GROUP_CLOSE,
+		.body = { { &request, sizeof(request) } },
+	};
+	enum nbar_op op = late->op;
+	ssize_t n = recv(l->sock, &reply, sizeof(reply), 0); /* closes descriptors, too */
+
+	*late = l->late[--l->nlate];
+	if (n < (ssize_t)sizeof(reply.head) || reply.head.status != 0)
+		return;
+	if (op == NBAR_OP_GROUP_OPEN && n == sizeof(reply))
+		request.cell = reply.opened.cell;
+	else if (op != NBAR_OP_GROUP_ATTACH)
+		return;
+	if (send_request(l, &call) == 0)
+		l->late[l->nlate++] = (struct nblib_late){ .seq = call.seq, .op = call.op };
+}
+
+/* Takes the late replies that are there. 0, or an error if too many are still to come. */
+static int take_all_late(struct nblib_link *l)
+{
+	struct nblib_late *late;
+	struct nbar_reply head;
+
+	while (l->nlate > 0) {
+		late = find_late(l, &head, peek(l, &head, MSG_DONTWAIT));
+		if (!late)
+			break;
+		take_late(l, late);
+	}
+	return l->nlate < NBLIB_LATE_MAX ? 0 : no_answer(l);
+}
+
+/* Waits until the next message is the reply to this call. Each of those before it is one of
+ * l->late. */
+static int await_reply(struct nblib_link *l, struct nblib_call *call)
+{
+	struct nbar_reply head = { .magic = 0 };
+	struct nblib_late *late;
+
+	for (;;) {
+		ssize_t n = peek(l, &head, 0);
+
+		if (n < 0 && timed_out())
+			return give_up(l, call);
+		if (n <= 0)
+			return lost(l);
+		late = find_late(l, &head, n);
+		if (!late)
+			return 0;
+		take_late(l, late);
+	}
+}
+
+int nblib_link_call(struct nblib_link *l, struct nblib_call *call)
+{
+	union {
+		struct cmsghdr align;
+		char byte[CMSG_SPACE(4 * sizeof(int))];
+	} control;
+	struct nbar_reply reply = { .magic = 0 };
+	struct iovec in[] = { { &reply, sizeof(reply) }, call->fixed, call->rest };
+	struct msghdr msg = {
+		.msg_iov = in,
+		.msg_iovlen = 3,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t n;
+	int err;
+
+	call->nrest = 0;
+	call->unanswered = false;
+	if (order_down_read(&l->down) != NBLIB_UP)
+		return nblib_link_lost(l);
+	err = take_all_late(l);
+	if (err == 0)
+		err = send_request(l, call);
+	/* Whoever closes many groups does not wait for each. */
+	if (err == 0)
+		err = call->op == NBAR_OP_GROUP_CLOSE && l->nlate > 0 ? give_up(l, call)
+								      : await_reply(l, call);
+	if (err < 0)
+		return err;
+	n = recvmsg(l->sock, &msg, MSG_CMSG_CLOEXEC);
+	if (n <= 0)
+		return lost(l);
+	take_descriptors(&msg, call->fd);
+	/* A reply cut short is told by its own length. */
+	err = check_reply(l, call, &reply, (size_t)n);
+	if (err < 0 && call->fd && *call->fd >= 0) {
+		close(*call->fd);
+		*call->fd = -1;
+	}
+	return err;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wait.c - models of all waits of host and NIC: nobody sleeps on when what he waits for has come,
+ * and who goes on sees what was written before.
+ *
+ * Run by `make mc-wait`, with hostlib/src/order.h as argument: each step carries the name of the
+ * function there that it stands for, and must have its order. Every model is explored as it is, and
+ * again with each of its seeded bugs, of which the explorer must find a bad run. Speaks TAP; bad
+ * runs of seeded bugs are printed with -v.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wait.h"
+
+/* --- seeded bugs ------------------------------------------------------------------------------ */
+
+struct bug {
+	void (*model)(struct mc_model *m);
+	const char *text;
+	struct {
+		const char *name;
+		enum mc_op from, to;
+		enum mc_order order;
+	} change[2];
+	bool found[MC_MEMORIES]; /* where it shows */
+};
+
+#define SAME(op) op, op
+static const struct bug bugs[] = {
+	{ wait_crew_large,
+	  "done is stored with release, as it once was",
+	  { { "order_crew_release", MC_EXCHANGE, MC_STORE, MC_RELEASE } },
+	  { true, true } },
+	{ wait_crew_large,
+	  "done is exchanged with release",
+	  { { "order_crew_release", SAME(MC_EXCHANGE), MC_ACQ_REL } },
+	  { false, true } },
+	{ wait_crew_large,
+	  "done is read with acquire",
+	  { { "order_crew_done", SAME(MC_LOAD), MC_ACQUIRE } },
+	  { false, true } },
+	{ wait_crew_large,
+	  "sleepers are counted without SEQ_CST",
+	  { { "order_crew_sleeps", SAME(MC_ADD), MC_ACQ_REL } },
+	  { false, true } },
+	{ wait_crew_large,
+	  "sleepers are read with acquire",
+	  { { "order_crew_any_sleeps", SAME(MC_LOAD), MC_ACQUIRE } },
+	  { false, true } },
+	{ wait_crew_large,
+	  "arrivals are read relaxed",
+	  { { "order_crew_read", SAME(MC_LOAD), MC_RELAXED } },
+	  { false, true } },
+	{ wait_crew_large,
+	  "the futex is not bumped",
+	  { { "order_crew_wake", MC_ADD, MC_LOAD, MC_RELAXED } },
+	  { true, true } },
+	{ wait_crew_small,
+	  "an arrival is stored with release",
+	  { { "order_crew_arrive", MC_EXCHANGE, MC_STORE, MC_RELEASE } },
+	  { true, true } },
+	{ wait_crew_small,
+	  "an arrival is read with acquire",
+	  { { "order_crew_read", SAME(MC_LOAD), MC_ACQUIRE } },
+	  { false, true } },
+	{ wait_crew_small,
+	  "sleepers are read relaxed",
+	  { { "order_crew_any_sleeps", SAME(MC_LOAD), MC_RELAXED } },
+	  { false, true } },
+	{ wait_team_far,
+	  "the release is a load and a store",
+	  { { "order_team_signal", MC_EXCHANGE, MC_STORE, MC_RELEASE } },
+	  { true, true } },
+	{ wait_team_far,
+	  "a sleeper reads the word instead of changing it",
+	  { { "order_team_ask", MC_OR, MC_LOAD, MC_SEQ_CST } },
+	  { true, true } },
+	{ wait_team_far,
+	  "the release is relaxed",
+	  { { "order_team_signal", SAME(MC_EXCHANGE), MC_RELAXED } },
+	  { false, true } },
+	{ wait_team_far,
+	  "an arrival is relaxed",
+	  { { "order_team_arrive", SAME(MC_ADD), MC_RELAXED } },
+	  { false, true } },
+	{ wait_team_far,
+	  "the released word is read relaxed",
+	  { { "order_completion_read", SAME(MC_LOAD), MC_RELAXED } },
+	  { false, true } },
+	{ wait_nic_two,
+	  "the completion is written relaxed",
+	  { { "page_complete, word", SAME(MC_STORE), MC_RELAXED } },
+	  { false, true } },
+	{ wait_nic_two,
+	  "the completion is read relaxed",
+	  { { "order_completion_read", SAME(MC_LOAD), MC_RELAXED } },
+	  { false, true } },
+	{ wait_nic_two,
+	  "the barrier is posted relaxed",
+	  { { "order_post", SAME(MC_STORE), MC_RELAXED } },
+	  { false, true } },
+	{ wait_nic_two,
+	  "a sleeper does not ask",
+	  { { "order_ask", MC_ADD, MC_LOAD, MC_ACQUIRE } },
+	  { true, true } },
+	{ wait_nic_two,
+	  "a completion before the question is forgotten",
+	  { { "page_complete, missed", MC_SET, MC_COPY, MC_RELAXED } },
+	  { true, true } },
+	{ wait_nic_two,
+	  "the futex word is read after asking, or so it may be",
+	  { { "order_wake_read", SAME(MC_LOAD), MC_RELAXED },
+	    { "order_ask", SAME(MC_ADD), MC_ACQUIRE } },
+	  { false, true } },
+	{ wait_nic_two,
+	  "the futex is bumped relaxed",
+	  { { "wake, bump", SAME(MC_ADD), MC_RELAXED } },
+	  { false, true } },
+	{ wait_mailbox,
+	  "the slot is filled relaxed",
+	  { { "mailbox_call, full", SAME(MC_STORE), MC_RELAXED } },
+	  { false, true } },
+	{ wait_mailbox,
+	  "the slot is emptied relaxed",
+	  { { "mailbox_serve, full", SAME(MC_STORE), MC_RELAXED } },
+	  { false, true } },
+};
+
+static void seed(struct mc_model *m, const struct bug *bug)
+{
+	uint32_t changed = 0;
+
+	for (uint32_t i = 0; i < 2 && bug->change[i].name; i++)
+		for (uint32_t t = 0; t < m->nthread; t++)
+			for (uint32_t k = 0; k < m->thread[t].nstep; k++) {
+				struct mc_step *p = &m->thread[t].step[k];
+
+				if (!p->name || strcmp(p->name, bug->change[i].name) != 0 ||
+				    p->op != bug->change[i].from)
+					continue;
+				p->op = bug->change[i].to;
+				p->order = bug->change[i].order;
+				changed++;
+			}
+	if (changed == 0) {
+		fprintf(stderr, "no step to seed: %s\n", bug->text);
+		exit(2);
+	}
+}
+
+/* --- the models against order.h --------------------------------------------------------------- */
+
+static const char *const order_names[] = { "RELAXED", "ACQUIRE", "RELEASE", "ACQ_REL", "SEQ_CST" };
+
+static const char *builtin(enum mc_op op)
+{
+	switch (op) {
+	case MC_LOAD:
+	case MC_AWAIT:
+		return "__atomic_load_n(";
+	case MC_STORE:
+		return "__atomic_store_n(";
+	case MC_EXCHANGE:
+		return "__atomic_exchange_n(";
+	case MC_ADD:
+		return "__atomic_fetch_"; /* add or sub */
+	case MC_OR:
+		return "__atomic_fetch_or(";
+	case MC_SLEEP:
+	case MC_WAKE:
+	case MC_SET:
+	case MC_COPY:
+	case MC_IF:
+	case MC_IF_SAME:
+	case MC_GOTO:
+	case MC_CHECK:
+	case MC_END:
+		break;
+	}
+	return "";
+}
+
+/* Whether the body of the function that a step stands for has its operation and its order. */
+static bool agrees(const struct mc_step *p, const char *text)
+{
+	char head[64], order[32];
+	const char *at, *op, *end;
+
+	snprintf(head, sizeof(head), " %s(", p->name);
+	snprintf(order, sizeof(order), "__ATOMIC_%s", order_names[p->order]);
+	at = strstr(text, head);
+	op = at ? strstr(at, "__atomic_") : NULL;
+	end = at ? strstr(at, "\n}") : NULL;
+	at = at ? strstr(at, "__ATOMIC_") : NULL;
+	return op && at && end && op < end && at < end &&
+	       strncmp(op, builtin(p->op), strlen(builtin(p->op))) == 0 &&
+	       strncmp(at, order, strlen(order)) == 0;
+}
+
+/* The first step that is another than its function; or NULL. */
+static const char *drifted(const struct mc_model *m, const char *text)
+{
+	for (uint32_t t = 0; t < m->nthread; t++)
+		for (uint32_t k = 0; k < m->thread[t].nstep; k++) {
+			const struct mc_step *p = &m->thread[t].step[k];
+
+			if (p->name && strncmp(p->name, "order_", 6) == 0 && !agrees(p, text))
+				return p->name;
+		}
+	return NULL;
+}
+
+/* --------------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	void (*model)(struct mc_model *m);
+} models[] = {
+	{ "three of a large crew", wait_crew_large },
+	{ "two of a large crew, twice", wait_crew_large_twice },
+	{ "three of a small crew", wait_crew_small },
+	{ "two of a small crew, twice", wait_crew_small_twice },
+	{ "three of a team", wait_team_far },
+	{ "two of a team, twice", wait_team_far_twice },
+	{ "three of a team on one word", wait_team_near },
+	{ "two of a team on one word, twice", wait_team_near_twice },
+	{ "a NIC and two who wait", wait_nic_two },
+	{ "a NIC and one who waits twice", wait_nic_twice },
+	{ "a call to a dozing NIC", wait_mailbox },
+};
+static const char *const memories[] = { "x86-TSO", "C11" };
+static uint32_t ntest, nfailed;
+
+static void say(bool ok, const char *name, const char *text, enum mc_memory memory,
+		const struct mc_result *r)
+{
+	nfailed += !ok;
+	printf("%s %u - %s: %s, %s (%llu states, %llu cut)\n", ok ? "ok" : "not ok", ++ntest, name,
+	       text, memories[memory], (unsigned long long)r->states, (unsigned long long)r->cut);
+	fflush(stdout);
+}
+
+static void run(const char *name, void (*build)(struct mc_model *m), const struct bug *bug,
+		bool verbose)
+{
+	for (enum mc_memory memory = MC_TSO; memory < MC_MEMORIES; memory++) {
+		static struct mc_model m;
+		bool expected = bug && bug->found[memory];
+		struct mc_result r;
+
+		memset(&m, 0, sizeof(m));
+		build(&m);
+		if (bug)
+			seed(&m, bug);
+		if (bug && !expected)
+			continue;
+		r = mc_explore(&m, memory, !expected || verbose ? stdout : NULL);
+		say(r.bad == expected && (bug || r.cut == 0), name,
+		    bug ? bug->text : "nobody is left asleep", memory, &r);
+	}
+}
+
+static void orders_agree(const char *path)
+{
+	static char text[65536];
+	FILE *f = fopen(path, "r");
+	const char *name = NULL;
+
+	if (!f || fread(text, 1, sizeof(text) - 1, f) == 0)
+		name = path;
+	for (size_t i = 0; !name && i < sizeof(models) / sizeof(models[0]); i++) {
+		static struct mc_model m;
+
+		memset(&m, 0, sizeof(m));
+		models[i].model(&m);
+		name = drifted(&m, text);
+	}
+	if (f)
+		fclose(f);
+	nfailed += name != NULL;
+	printf("%s %u - the models do what order.h does%s%s\n", name ? "not ok" : "ok", ++ntest,
+	       name ? ", but for " : "", name ? name : "");
+}
+
+static void litmus(void)
+{
+	for (enum mc_memory memory = MC_TSO; memory < MC_MEMORIES; memory++) {
+		const char *name = litmus_fails(memory);
+
+		nfailed += name != NULL;
+		printf("%s %u - litmus tests come out as known, %s%s%s\n", name ? "not ok" : "ok",
+		       ++ntest, memories[memory], name ? ", but for " : "", name ? name : "");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	bool verbose = argc > 2 && strcmp(argv[2], "-v") == 0;
+
+	litmus();
+	orders_agree(argc > 1 ? argv[1] : "hostlib/src/order.h");
+	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+		run(models[i].name, models[i].model, NULL, verbose);
+		for (size_t k = 0; k < sizeof(bugs) / sizeof(bugs[0]); k++)
+			if (bugs[k].model == models[i].model)
+				run(models[i].name, models[i].model, &bugs[k], verbose);
+	}
+	printf("1..%u\n", ntest);
+	return nfailed > 0;
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wait_models.c - the models of all waits: crew, team, a group's completion word, the NIC's
+ * mailbox.
+ *
+ * Called by wait.c. Each step carries the name of the function that it stands for.
+ */
+#include <string.h>
+
+#include "wait.h"
+
+enum { R, SEEN, FLAG, UNWOKEN, NOW }; /* registers */
+
+/* Labels, some for each of several barriers in a row. */
+enum { WAIT, OVER, AWAKE, LAST, LOOP, QUIET, END, LABELS };
+#define AT(label, barrier) ((uint8_t)((barrier)*LABELS + (label)))
+
+/* Tickets are sets of bits: 1, 3, 7. A word that has reached one has its last bit. */
+#define TICKET(barrier) ((uint8_t)((2u << (barrier)) - 1))
+#define BIT(barrier) ((uint8_t)(1u << (barrier)))
+#define ALL 0xffu
+
+static void before(struct mc_thread *t, uint8_t word, uint8_t barrier)
+{
+	mc_store(t, "before the barrier", word, TICKET(barrier), MC_RELAXED);
+}
+
+/* After the last of several barriers: in the others, some are further. */
+static void after(struct mc_thread *t, uint8_t word, uint8_t n, uint8_t last)
+{
+	for (uint8_t i = 0; i < n; i++) {
+		mc_load(t, "after the barrier", R, word + i, MC_RELAXED);
+		mc_check(t, R, TICKET(last));
+	}
+}
+
+/* --- crew.c, wait.c: processes without a group ----------------------------------------------- */
+
+enum { CREW_DONE, CREW_SLEEPERS, CREW_WAKE, CREW_ARRIVED, CREW_DATA = CREW_ARRIVED + 3 };
+
+/* all_arrived: goes to a label if somebody has not. A process itself has. */
+static void crew_all_arrived(struct mc_thread *t, uint8_t size, uint8_t me, uint8_t barrier,
+			     uint8_t if_not)
+{
+	for (uint8_t i = 0; i < size; i++) {
+		if (i == me)
+			continue;
+		mc_load(t, "order_crew_read", R, CREW_ARRIVED + i, MC_SEQ_CST);
+		mc_if(t, R, BIT(barrier), 0, if_not);
+	}
+}
+
+/* nbar_crew_post. */
+static void crew_post(struct mc_thread *t, bool large, uint8_t size, uint8_t me, uint8_t barrier)
+{
+	uint8_t wait = AT(WAIT, barrier);
+
+	before(t, CREW_DATA + me, barrier);
+	mc_change(t, "order_crew_arrive", MC_EXCHANGE, R, CREW_ARRIVED + me, TICKET(barrier),
+		  MC_SEQ_CST);
+	crew_all_arrived(t, size, me, barrier, wait);
+	if (large)
+		mc_change(t, "order_crew_release", MC_EXCHANGE, R, CREW_DONE, TICKET(barrier),
+			  MC_SEQ_CST);
+	mc_load(t, "order_crew_any_sleeps", R, CREW_SLEEPERS, MC_SEQ_CST);
+	mc_if(t, R, ALL, 0, wait);
+	mc_change(t, "order_crew_wake", MC_ADD, R, CREW_WAKE, 1, MC_RELEASE);
+	mc_wake(t, CREW_WAKE);
+}
+
+/* nblib_wait_crew, with the policy that sleeps at once. */
+static void crew_wait(struct mc_thread *t, bool large, uint8_t size, uint8_t me, uint8_t barrier)
+{
+	mc_label(t, AT(WAIT, barrier));
+	mc_load(t, "order_wake_read", SEEN, CREW_WAKE, MC_ACQUIRE);
+	mc_change(t, "order_crew_sleeps", MC_ADD, R, CREW_SLEEPERS, 1, MC_SEQ_CST);
+	if (large) {
+		mc_load(t, "order_crew_done", R, CREW_DONE, MC_SEQ_CST);
+		mc_if(t, R, BIT(barrier), 0, AT(LAST, barrier));
+	} else {
+		crew_all_arrived(t, size, me, barrier, AT(LAST, barrier));
+	}
+	mc_change(t, "order_crew_sleeps", MC_ADD, R, CREW_SLEEPERS, ALL, MC_SEQ_CST);
+	mc_goto(t, AT(OVER, barrier));
+	mc_label(t, AT(LAST, barrier));
+	mc_sleep(t, CREW_WAKE, SEEN, ALL);
+	mc_change(t, "order_crew_sleeps", MC_ADD, R, CREW_SLEEPERS, ALL, MC_SEQ_CST);
+	mc_goto(t, AT(WAIT, barrier));
+	mc_label(t, AT(OVER, barrier));
+}
+
+static void crew(struct mc_model *m, bool large, uint8_t size, uint8_t barriers)
+{
+	static const char *const words[] = { "done",       "sleepers",   "wake",
+					     "arrived[0]", "arrived[1]", "arrived[2]",
+					     "data[0]",    "data[1]",    "data[2]" };
+	static const char *const names[] = { "P0", "P1", "P2" };
+
+	memcpy(m->word, words, sizeof(words));
+	for (uint8_t i = 0; i < size; i++) {
+		struct mc_thread *t = mc_thread(m, names[i]);
+
+		for (uint8_t b = 0; b < barriers; b++) {
+			crew_post(t, large, size, i, b);
+			crew_wait(t, large, size, i, b);
+		}
+		after(t, CREW_DATA, size, (uint8_t)(barriers - 1));
+	}
+}
+
+void wait_crew_large(struct mc_model *m)
+{
+	crew(m, true, 3, 1);
+}
+
+void wait_crew_large_twice(struct mc_model *m)
+{
+	crew(m, true, 2, 2);
+}
+
+void wait_crew_small(struct mc_model *m)
+{
+	crew(m, false, 3, 1);
+}
+
+void wait_crew_small_twice(struct mc_model *m)
+{
+	crew(m, false, 2, 2);
+}
+
+/* --- team_kind.c, wait.c: threads ------------------------------------------------------------ */
+
+/* In a word: a sleeper, threads still to arrive, epoch. */
+enum { TEAM_ARRIVED, TEAM_RELEASED, TEAM_DATA };
+#define TEAM_SLEEPS 0x80u
+#define TEAM_COUNT 0x70u
+#define TEAM_EPOCH 0x0fu
+#define TEAM_ONE 0x10u
+
+/* near: the count is the word that is waited for. */
+static void team_barrier(struct mc_thread *t, bool near, uint8_t size, uint8_t b)
+{
+	uint8_t word = near ? TEAM_ARRIVED : TEAM_RELEASED;
+	uint8_t next = (uint8_t)(size * TEAM_ONE | TICKET(b));
+
+	mc_change(t, "order_team_arrive", MC_ADD, R, TEAM_ARRIVED, (uint8_t)-TEAM_ONE, MC_ACQ_REL);
+	mc_if(t, R, TEAM_COUNT, TEAM_ONE, AT(LAST, b));
+	mc_label(t, AT(WAIT, b));
+	mc_load(t, "order_completion_read", R, word, MC_ACQUIRE);
+	mc_if(t, R, BIT(b), BIT(b), AT(OVER, b));
+	mc_change(t, "order_team_ask", MC_OR, SEEN, word, TEAM_SLEEPS, MC_RELAXED);
+	mc_if(t, SEEN, BIT(b), BIT(b), AT(WAIT, b));
+	mc_sleep(t, word, SEEN, TEAM_EPOCH);
+	mc_goto(t, AT(WAIT, b));
+	mc_label(t, AT(LAST, b));
+	if (!near)
+		mc_store(t, "order_team_reset", TEAM_ARRIVED, next, MC_RELAXED);
+	mc_change(t, "order_team_signal", MC_EXCHANGE, R, word, next, MC_ACQ_REL);
+	mc_if(t, R, TEAM_SLEEPS, 0, AT(OVER, b));
+	mc_wake(t, word);
+	mc_label(t, AT(OVER, b));
+}
+
+static void team(struct mc_model *m, bool near, uint8_t size, uint8_t barriers)
+{
+	static const char *const words[] = { "arrived", "released", "data[0]", "data[1]",
+					     "data[2]" };
+	static const char *const names[] = { "T0", "T1", "T2" };
+
+	memcpy(m->word, words, sizeof(words));
+	m->start[TEAM_ARRIVED] = (uint8_t)(size * TEAM_ONE);
+	for (uint8_t i = 0; i < size; i++) {
+		struct mc_thread *t = mc_thread(m, names[i]);
+
+		for (uint8_t b = 0; b < barriers; b++) {
+			before(t, TEAM_DATA + i, b);
+			team_barrier(t, near, size, b);
+		}
+		after(t, TEAM_DATA, size, (uint8_t)(barriers - 1));
+	}
+}
+
+void wait_team_far(struct mc_model *m)
+{
+	team(m, false, 3, 1);
+}
+
+void wait_team_far_twice(struct mc_model *m)
+{
+	team(m, false, 2, 2);
+}
+
+void wait_team_near(struct mc_model *m)
+{
+	team(m, true, 3, 1);
+}
+
+void wait_team_near_twice(struct mc_model *m)
+{
+	team(m, true, 2, 2);
+}
+
+/* --- wait.c and the NIC's page.c ------------------------------------------------------------- */
+
+enum { NIC_POSTED, NIC_WORD, NIC_WAKE, NIC_ASKED, NIC_DATA };
+
+/* nblib_wait_group: a host, or another process that is attached. */
+static void host_waits(struct mc_thread *t, uint8_t b)
+{
+	mc_label(t, AT(WAIT, b));
+	mc_load(t, "order_wake_read", SEEN, NIC_WAKE, MC_ACQUIRE);
+	mc_change(t, "order_ask", MC_ADD, R, NIC_ASKED, 1, MC_ACQ_REL);
+	mc_load(t, "order_completion_read", R, NIC_WORD, MC_ACQUIRE);
+	mc_if(t, R, BIT(b), BIT(b), AT(OVER, b));
+	mc_sleep(t, NIC_WAKE, SEEN, ALL);
+	mc_goto(t, AT(WAIT, b));
+	mc_label(t, AT(OVER, b));
+}
+
+static void nic_wakes(struct mc_thread *t)
+{
+	mc_set(t, FLAG, 0);
+	mc_set(t, UNWOKEN, 0);
+	mc_change(t, "wake, bump", MC_ADD, R, NIC_WAKE, 1, MC_RELEASE);
+	mc_wake(t, NIC_WAKE);
+}
+
+/* scan_doorbell has found another `asked`. */
+static void nic_is_asked(struct mc_thread *t, uint8_t quiet, uint8_t end)
+{
+	mc_if(t, UNWOKEN, ALL, 0, quiet);
+	nic_wakes(t);
+	mc_goto(t, end);
+	mc_label(t, quiet);
+	mc_set(t, FLAG, 1);
+	mc_label(t, end);
+}
+
+/* Looks at the doorbell and completes the barrier. */
+static void nic_barrier(struct mc_thread *t, uint8_t b)
+{
+	mc_set(t, NOW, TICKET(b) / 2);
+	mc_await(t, "scan_doorbell, posted", R, NIC_POSTED, NOW, MC_ACQUIRE);
+	mc_load(t, "scan_doorbell, asked", NOW, NIC_ASKED, MC_RELAXED);
+	mc_if_same(t, NOW, SEEN, AT(END, b));
+	mc_copy(t, SEEN, NOW);
+	nic_is_asked(t, AT(QUIET, b), AT(END, b));
+	mc_store(t, "page_complete, word", NIC_WORD, TICKET(b), MC_RELEASE);
+	mc_if(t, FLAG, ALL, 0, AT(AWAKE, b));
+	nic_wakes(t);
+	mc_goto(t, AT(LAST, b));
+	mc_label(t, AT(AWAKE, b));
+	mc_set(t, UNWOKEN, 1);
+	t->step[t->nstep - 1].name = "page_complete, missed";
+	mc_label(t, AT(LAST, b));
+}
+
+/* After the last barrier it goes on looking. */
+static void nic(struct mc_thread *t, uint8_t barriers)
+{
+	for (uint8_t b = 0; b < barriers; b++)
+		nic_barrier(t, b);
+	mc_label(t, AT(LOOP, 0));
+	mc_await(t, "scan_doorbell, asked", SEEN, NIC_ASKED, SEEN, MC_RELAXED);
+	nic_is_asked(t, AT(QUIET, barriers), AT(END, barriers));
+	mc_goto(t, AT(LOOP, 0));
+	t->forever = true;
+}
+
+static void nic_and(struct mc_model *m, bool mate, uint8_t barriers)
+{
+	static const char *const words[] = { "posted", "word", "wake", "asked", "data" };
+	struct mc_thread *t;
+
+	memcpy(m->word, words, sizeof(words));
+	t = mc_thread(m, "host");
+	for (uint8_t b = 0; b < barriers; b++) {
+		before(t, NIC_DATA, b);
+		mc_store(t, "order_post", NIC_POSTED, TICKET(b), MC_RELEASE);
+	}
+	for (uint8_t b = 0; b < barriers; b++)
+		host_waits(t, b);
+	if (mate) {
+		t = mc_thread(m, "mate");
+		for (uint8_t b = 0; b < barriers; b++)
+			host_waits(t, b);
+		after(t, NIC_DATA, 1, (uint8_t)(barriers - 1));
+	}
+	nic(mc_thread(m, "NIC"), barriers);
+}
+
+void wait_nic_two(struct mc_model *m)
+{
+	nic_and(m, true, 1);
+}
+
+void wait_nic_twice(struct mc_model *m)
+{
+	nic_and(m, false, 2);
+}
+
+/* --- mailbox.c: a call from the control thread to the polling thread, which dozes --------------
+ */
+
+enum { BOX_FULL, BOX_ARG, BOX_RESULT };
+
+void wait_mailbox(struct mc_model *m)
+{
+	static const char *const words[] = { "full", "arg", "result" };
+	struct mc_thread *t;
+
+	memcpy(m->word, words, sizeof(words));
+	t = mc_thread(m, "call");
+	mc_store(t, "fn, arg", BOX_ARG, 1, MC_RELAXED);
+	mc_store(t, "mailbox_call, full", BOX_FULL, 1, MC_RELEASE);
+	mc_wake(t, BOX_FULL);
+	mc_set(t, SEEN, 1);
+	mc_label(t, WAIT);
+	mc_load(t, "mailbox_call, full", R, BOX_FULL, MC_ACQUIRE);
+	mc_if(t, R, ALL, 0, OVER);
+	mc_sleep(t, BOX_FULL, SEEN, ALL);
+	mc_goto(t, WAIT);
+	mc_label(t, OVER);
+	mc_load(t, "what the call did", R, BOX_RESULT, MC_RELAXED);
+	mc_check(t, R, 1);
+	t = mc_thread(m, "poll");
+	mc_label(t, WAIT);
+	mc_load(t, "mailbox_serve, full", R, BOX_FULL, MC_ACQUIRE);
+	mc_if(t, R, ALL, 1, OVER);
+	mc_sleep(t, BOX_FULL, SEEN, ALL); /* mailbox_doze, without its limit */
+	mc_goto(t, WAIT);
+	mc_label(t, OVER);
+	mc_load(t, "fn, arg", R, BOX_ARG, MC_RELAXED);
+	mc_check(t, R, 1);
+	mc_store(t, "what the call did", BOX_RESULT, 1, MC_RELAXED);
+	mc_store(t, "mailbox_serve, full", BOX_FULL, 0, MC_RELEASE);
+	mc_wake(t, BOX_FULL);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * weak.h - explores every run of a few threads on weakly ordered memory.
+ *
+ * A model is a few short programs over a few small words: loads, stores, exchanges, futexes. The
+ * explorer takes every order of their steps and every value that the memory may give. A run is bad
+ * if a check fails, or if a thread sleeps or waits when nothing can happen any more. Two memories:
+ *
+ * MC_TSO  x86: a store waits in its thread's buffer, first in first out, and later loads of the
+ *         thread may pass it. Read-modify-writes, sequentially consistent stores and system calls
+ *         wait until the buffer is empty.
+ * MC_C11  what C11 permits with release, acquire and sequentially consistent accesses, and more:
+ *         any store may reach another thread arbitrarily late unless an acquire or the coherence of
+ *         one word says otherwise; a store may come before older ones of other threads in the
+ *         order of its word; a relaxed load may swap with the next access. Sequential consistency
+ *         is taken at its weakest: such a load sees the last such store to its word. System calls
+ *         order nothing but the futex word: a FUTEX_WAIT after the FUTEX_WAKE sees what was written
+ *         before that.
+ *
+ * Spurious wake-ups and timeouts are left out, as they would hide a lost wake-up.
+ */
+#ifndef TESTBED_MC_WEAK_H
+#define TESTBED_MC_WEAK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum mc_memory { MC_TSO, MC_C11, MC_MEMORIES };
+
+enum mc_order { MC_RELAXED, MC_ACQUIRE, MC_RELEASE, MC_ACQ_REL, MC_SEQ_CST };
+
+enum mc_op {
+	MC_LOAD,
+	MC_AWAIT, /* a load that is repeated until the value is not that of `with` */
+	MC_STORE,
+	MC_EXCHANGE,
+	MC_ADD,
+	MC_OR,
+	MC_SLEEP, /* FUTEX_WAIT: if the masked word is still that of `with` */
+	MC_WAKE,  /* FUTEX_WAKE of all */
+	MC_SET,
+	MC_COPY,
+	MC_IF, /* jumps if the masked register is the value */
+	MC_IF_SAME,
+	MC_GOTO,
+	MC_CHECK,
+	MC_END
+};
+
+#define MC_THREADS 4u
+#define MC_WORDS 10u
+#define MC_STEPS 80u
+#define MC_REGS 5u /* register 0 keeps its value only until the next access */
+#define MC_LABELS 24u
+
+struct mc_step {
+	const char *name; /* the function that it stands for */
+	enum mc_op op;
+	enum mc_order order;
+	uint8_t word, reg, with, value, mask, to;
+};
+
+struct mc_thread {
+	const char *name;
+	bool forever; /* it may wait at the end, in MC_AWAIT */
+	uint8_t nstep, label[MC_LABELS];
+	struct mc_step step[MC_STEPS];
+};
+
+struct mc_model {
+	const char *word[MC_WORDS]; /* names; NULL: none */
+	uint8_t start[MC_WORDS];    /* values */
+	struct mc_thread thread[MC_THREADS];
+	uint8_t nthread;
+};
+
+/* Writing a model: each call adds a step to the last thread. */
+struct mc_thread *mc_thread(struct mc_model *m, const char *name);
+void mc_load(struct mc_thread *t, const char *name, uint8_t reg, uint8_t word, enum mc_order order);
+void mc_await(struct mc_thread *t, const char *name, uint8_t reg, uint8_t word, uint8_t with,
+	      enum mc_order order);
+void mc_store(struct mc_thread *t, const char *name, uint8_t word, uint8_t value,
+	      enum mc_order order);
+/* MC_EXCHANGE, MC_ADD or MC_OR; reg: gets the word as it was. */
+void mc_change(struct mc_thread *t, const char *name, enum mc_op op, uint8_t reg, uint8_t word,
+	       uint8_t value, enum mc_order order);
+void mc_sleep(struct mc_thread *t, uint8_t word, uint8_t seen, uint8_t mask);
+void mc_wake(struct mc_thread *t, uint8_t word);
+void mc_set(struct mc_thread *t, uint8_t reg, uint8_t value);
+void mc_copy(struct mc_thread *t, uint8_t reg, uint8_t with);
+void mc_if(struct mc_thread *t, uint8_t reg, uint8_t mask, uint8_t value, uint8_t label);
+void mc_if_same(struct mc_thread *t, uint8_t reg, uint8_t with, uint8_t label);
+void mc_goto(struct mc_thread *t, uint8_t label);
+void mc_check(struct mc_thread *t, uint8_t reg, uint8_t value);
+void mc_label(struct mc_thread *t, uint8_t label);
+
+struct mc_result {
+	uint64_t states;
+	uint64_t cut; /* runs given up because a word had too many values */
+	bool bad;
+};
+
+/* Explores all of it, or until a run is bad, which is then printed to `out`. */
+struct mc_result mc_explore(const struct mc_model *m, enum mc_memory memory, FILE *out);
+
+#endif

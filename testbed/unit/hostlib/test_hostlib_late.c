@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostlib_late.c - a NIC that answers too late: the request fails alone, the port goes on, and
+ * late replies are known by their numbers.
+ *
+ * The test holds the NIC's end of the control socket, and a request waits a moment instead of 30 s.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "unit/unit.h"
+#include "internal.h"
+
+#define PATIENCE_US 2000
+
+static struct nbar_page page;
+static struct nbar_port port;
+static int nic_end;
+
+struct request {
+	struct nbar_request head;
+	uint32_t cell; /* of requests that begin with one */
+	char rest[8192];
+};
+
+static int set_up(void **state)
+{
+	const struct timeval patience = { .tv_usec = PATIENCE_US };
+	int sv[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
+	assert_int_equal(setsockopt(sv[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)),
+			 0);
+	memset(&page, 0, sizeof(page));
+	nic_end = sv[1];
+	port = (struct nbar_port){ .link = { .sock = sv[0], .nic = "n0" }, .page = &page };
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	for (uint32_t cell = 0; cell < NBAR_GROUPS_MAX; cell++)
+		nbar_group_close(port.group[cell]);
+	close(port.link.sock);
+	if (nic_end >= 0)
+		close(nic_end);
+	return 0;
+}
+
+/* The next request that the NIC finds, which must be this one. */
+static struct request heard(enum nbar_op op, uint32_t seq)
+{
+	struct request r = { .head = { .magic = 0 } };
+
+	require(recv(nic_end, &r, sizeof(r), MSG_DONTWAIT) > 0, "op %u is missing", (unsigned)op);
+	require(r.head.op == op && r.head.seq == seq, "op %u, number %u", r.head.op, r.head.seq);
+	return r;
+}
+
+static void heard_nothing(void)
+{
+	char byte;
+
+	assert_int_equal(recv(nic_end, &byte, 1, MSG_DONTWAIT), -1);
+}
+
+/* The NIC answers. cell: of a group opened, one with no peers. */
+static void answer(enum nbar_op op, uint32_t seq, int status, uint32_t cell)
+{
+	struct {
+		struct nbar_reply head;
+		struct nbar_rep_group_open opened;
+	} reply = { .opened = { .cell = cell } };
+	size_t length =
+		op == NBAR_OP_GROUP_OPEN && status == 0 ? sizeof(reply) : sizeof(reply.head);
+
+	reply.head = (struct nbar_reply){
+		.magic = NBAR_ABI_MAGIC,
+		.version = NBAR_ABI_VERSION,
+		.op = (uint16_t)op,
+		.length = (uint32_t)length,
+		.status = status,
+		.text = "why",
+		.seq = seq,
+	};
+	assert_int_equal(send(nic_end, &reply, length, 0), length);
+}
+
+static int open_group(struct nbar_group **out)
+{
+	const struct nbar_group_attr attr = { .rank = 0, .size = 1 };
+	struct nbar_blob blob;
+
+	return nbar_group_open(&port, &attr, out, &blob);
+}
+
+/* What the port does beside the request is not touched. */
+static void the_request_fails_alone(void **state)
+{
+	struct nbar_group *g, *other;
+
+	(void)state;
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 3);
+	assert_int_equal(open_group(&g), 0);
+	g->runs = g->connected = true;
+	assert_int_equal(nbar_post(g, NULL), 0);
+	assert_int_equal(open_group(&other), -ETIMEDOUT);
+	assert_non_null(strstr(nbar_error(), "has not answered in time"));
+	assert_false(nblib_link_look(&port.link));
+	assert_int_equal(nbar_test(g, 1), 0);
+	page.completion[3].word = 1;
+	assert_int_equal(nbar_test(g, 1), 1);
+	assert_int_equal(nbar_post(g, NULL), 0);
+}
+
+static void a_late_group_is_closed(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	assert_int_equal(open_group(&g), -ETIMEDOUT);
+	heard(NBAR_OP_GROUP_OPEN, 1);
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
+	answer(NBAR_OP_GROUP_OPEN, 3, 0, 6);
+	assert_int_equal(open_group(&g), 0);
+	assert_int_equal(g->cell, 6);
+	assert_int_equal(heard(NBAR_OP_GROUP_CLOSE, 2).cell, 5);
+	heard(NBAR_OP_GROUP_OPEN, 3);
+	assert_int_equal(port.link.nlate, 1);
+	answer(NBAR_OP_GROUP_CLOSE, 2, 0, 0);
+	answer(NBAR_OP_GROUP_OPEN, 4, -EBUSY, 0);
+	assert_int_equal(open_group(&g), -EBUSY);
+	assert_int_equal(port.link.nlate, 0);
+	heard(NBAR_OP_GROUP_OPEN, 4);
+	heard_nothing();
+}
+
+/* A late refusal, or one that is cut short, has left nothing to close. */
+static void a_late_refusal_is_dropped(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	assert_int_equal(open_group(&g), -ETIMEDOUT);
+	answer(NBAR_OP_GROUP_OPEN, 1, -ENOSPC, 0);
+	answer(NBAR_OP_GROUP_OPEN, 2, 0, 6);
+	assert_int_equal(open_group(&g), 0);
+	heard(NBAR_OP_GROUP_OPEN, 1);
+	heard(NBAR_OP_GROUP_OPEN, 2);
+	heard_nothing();
+	assert_int_equal(port.link.nlate, 0);
+}
+
+static void a_late_attachment_is_closed(void **state)
+{
+	const struct nbar_share share = { .cell = 9, .rank = 0, .size = 1 };
+	struct nbar_group *g;
+
+	(void)state;
+	assert_int_equal(nbar_group_attach(&port, &share, &g), -ETIMEDOUT);
+	heard(NBAR_OP_GROUP_ATTACH, 1);
+	answer(NBAR_OP_GROUP_ATTACH, 1, 0, 0);
+	answer(NBAR_OP_GROUP_ATTACH, 3, 0, 0);
+	assert_int_equal(nbar_group_attach(&port, &share, &g), 0);
+	assert_int_equal(heard(NBAR_OP_GROUP_CLOSE, 2).cell, 9);
+	heard(NBAR_OP_GROUP_ATTACH, 3);
+}
+
+/* The group may be connected or not. */
+static void a_connect_without_an_answer_is_not_tried_again(void **state)
+{
+	struct nbar_group *g;
+	struct nbar_blob blob = { .byte = { 0 } };
+
+	(void)state;
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 3);
+	assert_int_equal(open_group(&g), 0);
+	heard(NBAR_OP_GROUP_OPEN, 1);
+	assert_int_equal(nbar_group_connect(g, &blob), -ETIMEDOUT);
+	heard(NBAR_OP_GROUP_CONNECT, 2);
+	assert_int_equal(nbar_group_connect(g, &blob), -ETIMEDOUT);
+	assert_non_null(strstr(nbar_error(), "close the group"));
+	heard_nothing();
+	assert_int_equal(nbar_post(g, NULL), -ENOTCONN);
+}
+
+/* The NIC's thread wakes up when the next request is there. */
+static void *answer_both(void *arg)
+{
+	struct request r;
+
+	require(recv(nic_end, &r, sizeof(r), 0) > 0 && r.head.seq == 1, "number %u", r.head.seq);
+	require(recv(nic_end, &r, sizeof(r), 0) > 0 && r.head.seq == 2, "number %u", r.head.seq);
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
+	answer(NBAR_OP_GROUP_OPEN, 2, 0, 6);
+	return arg;
+}
+
+static void a_late_reply_comes_before_the_next(void **state)
+{
+	const struct timeval forever = { 0 };
+	struct nbar_group *g;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(open_group(&g), -ETIMEDOUT);
+	setsockopt(port.link.sock, SOL_SOCKET, SO_RCVTIMEO, &forever, sizeof(forever));
+	assert_int_equal(pthread_create(&thread, NULL, answer_both, NULL), 0);
+	assert_int_equal(open_group(&g), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(g->cell, 6);
+	assert_int_equal(heard(NBAR_OP_GROUP_CLOSE, 3).cell, 5);
+}
+
+static void a_number_of_no_request_is_nonsense(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	answer(NBAR_OP_GROUP_OPEN, 2, 0, 6);
+	assert_int_equal(open_group(&g), -EPROTO);
+	answer(NBAR_OP_GROUP_OPEN, 0, 0, 6); /* a NIC of before the numbers */
+	assert_int_equal(open_group(&g), -EPROTO);
+}
+
+/* Their number has a bound; whoever closes waits once, not for each group. */
+static void too_many_unanswered(void **state)
+{
+	struct nbar_group *g[3], *more;
+	uint32_t seq = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		answer(NBAR_OP_GROUP_OPEN, ++seq, 0, i);
+		assert_int_equal(open_group(&g[i]), 0);
+		heard(NBAR_OP_GROUP_OPEN, seq);
+	}
+	for (uint32_t i = 0; i < NBLIB_LATE_MAX - 2; i++) {
+		assert_int_equal(open_group(&more), -ETIMEDOUT);
+		heard(NBAR_OP_GROUP_OPEN, ++seq);
+	}
+	nbar_group_close(g[0]);
+	heard(NBAR_OP_GROUP_CLOSE, ++seq);
+	nbar_group_close(g[1]);
+	heard(NBAR_OP_GROUP_CLOSE, ++seq);
+	assert_int_equal(port.link.nlate, NBLIB_LATE_MAX);
+	assert_int_equal(open_group(&more), -ETIMEDOUT);
+	heard_nothing();
+	for (uint32_t i = 4; i <= seq; i++)
+		answer(i <= seq - 2 ? NBAR_OP_GROUP_OPEN : NBAR_OP_GROUP_CLOSE, i, -EBUSY, 0);
+	answer(NBAR_OP_GROUP_OPEN, seq + 1, 0, 7);
+	assert_int_equal(open_group(&more), 0);
+	assert_int_equal(port.link.nlate, 0);
+}
+
+/* Also while a late reply lies there that nobody takes. */
+static void a_nic_that_ends_is_missed(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	assert_int_equal(open_group(&g), -ETIMEDOUT);
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
+	assert_false(nblib_link_look(&port.link));
+	close(nic_end);
+	nic_end = -1;
+	assert_true(nblib_link_look(&port.link));
+	assert_int_equal(open_group(&g), -ENETDOWN);
+}
+
+int main(void)
+{
+#define LATE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		LATE(the_request_fails_alone),
+		LATE(a_late_group_is_closed),
+		LATE(a_late_refusal_is_dropped),
+		LATE(a_late_attachment_is_closed),
+		LATE(a_connect_without_an_answer_is_not_tried_again),
+		LATE(a_late_reply_comes_before_the_next),
+		LATE(a_number_of_no_request_is_nonsense),
+		LATE(too_many_unanswered),
+		LATE(a_nic_that_ends_is_missed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
