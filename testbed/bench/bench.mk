@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Benchmarks of the NIC itself, and the test of its fairness.
+
+# A bystander under attack: libc and the ABI header alone.
+FAIR_OBJ := $(patsubst %.c,$(BUILD)/test/%.o,$(wildcard testbed/e2e/fair*.c) testbed/e2e/raw.c)
+$(BUILD)/fair: $(FAIR_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
+# Daemons of this test have the receive buffers of a machine that nobody has tuned.
+$(BUILD)/rcvbuf.so: testbed/e2e/rcvbuf.c
+	$(call say,LD,$@)
+	$(Q)$(CC) -std=c11 $(WARN) -O2 -fPIC -shared $< -o $@
+TESTS += $(BUILD)/fair $(BUILD)/rcvbuf.so
+TEST_LIST += $(BUILD)/fair
+OBJS += $(FAIR_OBJ)
+
+# What a token costs in the turn of a NIC. loop_nics.c sees what is inside the daemon.
+BENCH_LOOP_OBJ := $(addprefix $(BUILD)/test/testbed/,bench/loop.o bench/loop_nics.o e2e/raw.o)
+$(BUILD)/test/testbed/bench/loop_nics.o: CFLAGS_test += $(subst -I/,-isystem /,$(DPDK_CFLAGS))
+$(BUILD)/bench-loop: $(BENCH_LOOP_OBJ) $(filter-out %/main.o %/options.o,$(NICD_DPDK_OBJ)) \
+                     $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(DPDK_LIBS) $(NICD_LIBS) -lpthread
+OBJS += $(BENCH_LOOP_OBJ)
+
+bench-loop: $(BUILD)/bench-loop ## ns a token in the whole turn of a NIC, by parts
+	$(Q)$(BUILD)/bench-loop $(LOOP)
+
+bench-fair: all $(BUILD)/fair $(BUILD)/rcvbuf.so ## a bystander's barriers alone and while others do their worst
+	$(Q)BUILD=$(BUILD) $(BUILD)/fair --bench $(FAIR)
+
+.PHONY: bench-fair bench-loop

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# interleave.sh A B [N [ARGUMENT...]]: `nbar bench` of two builds in one interleaved run: A B B A A B
+# ..., N launches of each (default 6). A and B are build folders with nbar and nbar-nicd in them;
+# the arguments are those of nbar bench. Prints, for each configuration, the median of the means and
+# of the p50, and B divided by A. $PREFIX_COMMAND, if set, is what
+# each bench runs under, such as nice -n -20. No real-time class: a kernel may never end a process there
+# that waits for its children.
+set -u
+[ $# -ge 2 ] || { echo "usage: $0 A B [N [ARGUMENT...]]" >&2; exit 2; }
+a=$1 b=$2 n=${3:-6}
+shift $(($# < 3 ? $# : 3))
+[ $# -gt 0 ] || set -- --nodes 2,4,8,16,32 --where nic,host --alg pairwise,dissemination:1 --wire ring -i 3000 -x 300
+work=$(mktemp)
+trap 'rm -f "$work"' EXIT
+for ((i = 0; i < n; i++)); do
+	# Whoever is first has the same luck as often. Both deal the ranks alike.
+	for side in $([ $((i % 2)) = 0 ] && echo "a b" || echo "b a"); do
+		${PREFIX_COMMAND:-} "${!side}/nbar" bench --nicd "${!side}/nbar-nicd" --seed $((i + 1)) \
+			--csv - "$@" >"$work.csv" || { echo "$0: ${!side}: nbar bench failed" >&2; rm -f "$work.csv"; exit 1; }
+		grep -v '^#' "$work.csv" | sed "s/^/$side,/" >>"$work"
+	done
+done
+rm -f "$work.csv"
+awk -F ',' '
+	function median(key, n,   i, j, t) {
+		for (i = 1; i <= n; i++) v[i] = us[key, i]
+		for (i = 2; i <= n; i++)
+			for (j = i; j > 1 && v[j] < v[j - 1]; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
+		return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
+	}
+	$2 == "nodes" { for (i = 2; i <= NF; i++) column[$i] = i; next }
+	{
+		point = $column["nodes"] " " $column["where"] " " $column["alg"]
+		if (!(point in seen)) { seen[point] = 1; name[++points] = point }
+		k = ++count[$1, point]
+		us[$1 ";mean;" point, k] = $column["mean_us"] + 0
+		us[$1 ";p50;" point, k] = $column["p50_us"] + 0
+	}
+	END {
+		printf "%5s %-6s %-18s %9s %9s %7s %9s %9s %7s\n", "nodes", "where", "alg", "A mean", "B mean", "B / A", "A p50", "B p50", "B / A"
+		for (i = 1; i <= points; i++) {
+			split(name[i], f, " ")
+			line = sprintf("%5s %-6s %-18s", f[1], f[2], f[3])
+			for (w = 1; w <= 2; w++) {
+				what = w == 1 ? "mean" : "p50"
+				x = median("a;" what ";" name[i], count["a", name[i]])
+				y = median("b;" what ";" name[i], count["b", name[i]])
+				line = line sprintf(" %9.2f %9.2f %7.2f", x, y, x ? y / x : 0)
+			}
+			print line
+		}
+	}' "$work"

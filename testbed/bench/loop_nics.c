@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * loop_nics.c - the soft NICs of loop.c. The one file that names what is inside nbar-nicd.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include <rte_eal.h>
+
+#include "control.h"
+#include "loop_nics.h"
+#include "nicd.h"
+
+#ifdef LOOP_OLD /* a tree of before nic/device.h */
+#define WIRE(i) (set.nic[i]->wire)
+#define POLL(w, i, n) ((w)->ops->poll(w, &set.nic[i]->nic, 0))
+#define OPEN(name, wire) (wire_ring_ops.open(name, no_option, NULL, wire))
+#else
+#include "wires.h"
+#define OPEN(name, wire) (wires_open(wires_default(), name, no_option, NULL, wire))
+#define WIRE(i) (set.nic[i]->device.wire)
+#define POLL(w, i, n) ((w)->ops->poll(w, &set.nic[i]->device.nic, 0, n))
+#endif
+
+static struct nicd set;
+
+static void give_up(const char *what)
+{
+	fprintf(stderr, "bench-loop: %s\n", what);
+	exit(1);
+}
+
+static const char *no_option(void *args, const char *key)
+{
+	(void)args;
+	(void)key;
+	return NULL;
+}
+
+static void eal_start(void)
+{
+	static char name[] = "bench-loop", level[] = "--log-level=3", huge[] = "--no-huge",
+		    conf[] = "--no-shconf", pci[] = "--no-pci", telemetry[] = "--no-telemetry",
+		    m[] = "-m", mb[] = "32";
+	char *argv[] = { name, level, huge, conf, pci, telemetry, m, mb, NULL };
+
+	if (rte_eal_init(8, argv) < 0)
+		give_up("DPDK does not start");
+}
+
+void loop_nics_start(uint32_t nnic, const char *run_dir)
+{
+	static const struct nbnic_config usual = { .pull_ns = NBNIC_PULL_NS_DEFAULT,
+						   .budget_ns = NBNIC_BUDGET_NS_DEFAULT };
+	const struct control_config config = {
+		.run_dir = run_dir,
+		.mode = 0600,
+		.group = (gid_t)-1,
+		.stop_fd = eventfd(0, EFD_CLOEXEC),
+	};
+	struct control *control;
+	char name[16];
+
+	eal_start();
+	nicd_init(&set, &usual);
+	for (uint32_t i = 0; i < nnic; i++) {
+		struct wire_base *wire;
+
+		snprintf(name, sizeof(name), "n%u", i);
+		if (OPEN(name, &wire) < 0 || nicd_add(&set, name, wire) < 0)
+			give_up("a NIC does not start");
+	}
+	if (control_start(&set, &config, &control) < 0)
+		give_up("control sockets");
+}
+
+bool loop_nics_turn(void)
+{
+	return nicd_turn(&set, nicd_clock());
+}
+
+void loop_nics_send(uint32_t n)
+{
+	struct wire_base *w = WIRE(0);
+	/* No handle has generation 0. */
+	const struct nbfw_token t = { .type = NBFW_TOKEN, .handle = 1 };
+
+	for (uint32_t i = 0; i < n; i++)
+		w->ops->transmit(w, &WIRE(1)->addr, &t);
+}
+
+uint32_t loop_nics_take(uint32_t n)
+{
+	struct wire_base *w = WIRE(1);
+
+	(void)n; /* an old poll() has no budget */
+	return POLL(w, 1, n);
+}

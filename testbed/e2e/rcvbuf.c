@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rcvbuf.c - a setsockopt() that is loaded into a daemon under test: no socket gets a larger
+ * receive buffer than a Linux machine allows that nobody has tuned, whoever runs the daemon.
+ */
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define STOCK_RMEM_MAX 212992
+
+int setsockopt(int fd, int level, int name, const void *value, socklen_t length)
+{
+	int bytes;
+
+	if (level == SOL_SOCKET && (name == SO_RCVBUF || name == SO_RCVBUFFORCE) &&
+	    length == sizeof(bytes)) {
+		memcpy(&bytes, value, sizeof(bytes));
+		bytes = bytes < STOCK_RMEM_MAX ? bytes : STOCK_RMEM_MAX;
+		return (int)syscall(SYS_setsockopt, fd, level, SO_RCVBUF, &bytes, sizeof(bytes));
+	}
+	return (int)syscall(SYS_setsockopt, fd, level, name, value, length);
+}
