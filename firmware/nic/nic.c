@@ -61,7 +61,7 @@ static void tell_completion(struct nbnic *nic, struct nbnic_group *g)
 			   NBAR_RANK_NONE);
 }
 
-static void tell_failure(struct nbnic *nic, const struct nbnic_group *g)
+__attribute__((noinline)) static void tell_failure(struct nbnic *nic, const struct nbnic_group *g)
 {
 	const struct nbfw_state *s = g->state;
 
@@ -80,16 +80,23 @@ void nbnic_arm(struct nbnic *nic, struct nbnic_group *g, uint64_t extra, uint64_
 		nic->due = g->deadline;
 }
 
+/* Rare, and kept out of the path of a token. */
+__attribute__((noinline)) static void begin_pulls(struct nbnic *nic, struct nbnic_group *g,
+						  const struct nbfw_action *a)
+{
+	review_late(nic, g, a);
+	nbnic_pull_begin(nic, g, a->pull_first, a->pull_end);
+}
+
 /* The timer of an action. After a TIMEOUT it runs only when all that is to be asked for was asked
  * for: turn.c arms it then. */
-static void set_timer(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
-		      uint64_t now)
+static inline void set_timer(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
+			     uint64_t now)
 {
 	nbnic_rota_remove(&nic->pulls, g->port, &g->pull);
 	g->armed = false;
 	if (a->pull_first < a->pull_end) {
-		review_late(nic, g, a);
-		nbnic_pull_begin(nic, g, a->pull_first, a->pull_end);
+		begin_pulls(nic, g, a);
 	} else if (a->timer == NBFW_ARM) {
 		nbnic_arm(nic, g, 0, now);
 	}

@@ -21,8 +21,8 @@ bool nbnic_transmit(struct nbnic *nic, const struct nbnic_addr *to, const struct
 }
 
 /* The sends [*at, end) of the plan, `limit` at most. */
-static uint32_t send_range(struct nbnic *nic, const struct nbnic_group *g, struct nbfw_token *t,
-			   uint16_t *at, uint32_t end, uint32_t limit)
+static inline uint32_t send_range(struct nbnic *nic, const struct nbnic_group *g,
+				  struct nbfw_token *t, uint16_t *at, uint32_t end, uint32_t limit)
 {
 	const struct nbar_send *send = nbfw_plan_sends(g->plan);
 	enum nbar_counter counter =
@@ -60,7 +60,7 @@ static uint32_t send_aborts(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 	return send_range(nic, g, &t, &g->abort_at, g->abort_end, limit);
 }
 
-uint32_t nbnic_send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
+static inline uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
 {
 	uint32_t done = 0;
 
@@ -79,6 +79,11 @@ uint32_t nbnic_send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limi
 	if (g->token_at == g->token_end && g->abort_at != g->abort_end && !nic->full)
 		done += send_aborts(nic, g, limit - done);
 	return done;
+}
+
+uint32_t nbnic_send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
+{
+	return send_some(nic, g, limit);
 }
 
 uint32_t *nbnic_share_left(struct nbnic *nic, uint32_t port)
@@ -104,7 +109,7 @@ void nbnic_send(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_acti
 	if (!g->send.next && !nic->full) {
 		uint32_t *left = nbnic_share_left(nic, g->port);
 		uint32_t limit = *left < nic->inline_left ? *left : nic->inline_left;
-		uint32_t done = nbnic_send_some(nic, g, limit);
+		uint32_t done = send_some(nic, g, limit);
 
 		*left -= done;
 		nic->inline_left -= done;
