@@ -2,10 +2,10 @@
 /*
  * pmpi.c - the PMPI library: barriers by NIC for any program, by LD_PRELOAD.
  *
- * Built once for MPICH and once for Open MPI. Takes the place of MPI_Barrier and MPI_Ibarrier, and
- * of the calls that begin and end MPI; all else is the MPI's own. State hangs on communicators as
- * an attribute, so it goes when they are freed. Never ends the program: failures go to the error
- * handler of the communicator.
+ * For MPICH and its kin. Takes the place of MPI_Barrier and MPI_Ibarrier, and of the calls that
+ * begin and end MPI; all else is the MPI's own. State hangs on communicators as an attribute, so it
+ * goes when they are freed. Never ends the program: failures go to the error handler of the
+ * communicator.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pmpi.h - what pmpi.c asks of the file that knows the MPI at hand (pmpi_mpich.c,
- * pmpi_openmpi.c): requests for MPI_Ibarrier, and progress.
+ * pmpi.h - what pmpi.c asks of pmpi_mpich.c: requests for MPI_Ibarrier, and progress.
  */
 #ifndef NBMPI_PMPI_H
 #define NBMPI_PMPI_H

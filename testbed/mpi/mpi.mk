@@ -9,8 +9,7 @@ $(BUILD)/mpi-oracle.%: $(ORACLE_SRC) testbed/mpi/oracle.h
 	$(Q)$(MPICC_$*) -std=c11 -D_GNU_SOURCE $(WARN) -Wno-stringop-overflow \
 		$(CFLAGS) $(filter %.c,$^) -o $@ -lpthread -ldl
 CLUSTER_BIN += $(MPI_ORACLE)
-MPI_LIST := testbed/mpi/test-pmpi-openmpi.sh testbed/mpi/test-pmpi-mpich.sh \
-            testbed/mpi/test-component.sh
+MPI_LIST := testbed/mpi/test-pmpi-mpich.sh testbed/mpi/test-component.sh
 CLUSTER_LIST += $(MPI_LIST) testbed/mpi/test-bench.sh
 
 check-cluster-long: all $(BUILD)/cluster-hold $$(CLUSTER_BIN) ## barriers of MPI on 2 to 8 test hosts of 1 to 3 ranks, 100,000 times: an hour or more

@@ -126,7 +126,7 @@ static int nbar_open_(struct mpib_method *m)
 	if (!agreed(w->glue != MPIB_NO_GLUE)) {
 		tool_error("nbar: this program runs without nbar: start it with --mca "
 			   "coll_nbar_enable 1 (Open MPI's component), or with LD_PRELOAD set to "
-			   "the libnbar-mpi-*.so of this MPI");
+			   "libnbar-mpi-mpich.so (MPICH)");
 		return TOOL_FAILED;
 	}
 	m->state = call_new(w->on);
