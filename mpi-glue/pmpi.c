@@ -36,47 +36,14 @@ static MPI_Comm to_comm(void *mpi)
 
 /* --- what the core asks of MPI --------------------------------------------------------------- */
 
-/* A collective under way. */
-static int coll_begun(int code, MPI_Request *request, void **coll)
+static int coll_gather(void *mpi, const void *in, void *out, uint32_t size)
 {
-	if (code == MPI_SUCCESS)
-		*coll = request;
-	else
-		free(request);
-	return code;
+	return PMPI_Allgather(in, (int)size, MPI_BYTE, out, (int)size, MPI_BYTE, to_comm(mpi));
 }
 
-static int coll_gather(void *mpi, const void *in, void *out, uint32_t size, void **coll)
+static int coll_minimum(void *mpi, const uint64_t *in, uint64_t *out)
 {
-	MPI_Request *request = malloc(sizeof(*request));
-
-	if (!request)
-		return MPI_ERR_NO_MEM;
-	return coll_begun(PMPI_Iallgather(in, (int)size, MPI_BYTE, out, (int)size, MPI_BYTE,
-					  to_comm(mpi), request),
-			  request, coll);
-}
-
-static int coll_minimum(void *mpi, const uint64_t *in, uint64_t *out, void **coll)
-{
-	MPI_Request *request = malloc(sizeof(*request));
-
-	if (!request)
-		return MPI_ERR_NO_MEM;
-	return coll_begun(PMPI_Iallreduce(in, out, 1, MPI_UINT64_T, MPI_MIN, to_comm(mpi), request),
-			  request, coll);
-}
-
-static int coll_test(void **coll, bool *done)
-{
-	MPI_Request *request = *coll;
-	int flag = 0;
-	int code = PMPI_Test(request, &flag, MPI_STATUS_IGNORE);
-
-	*done = flag;
-	if (flag || code != MPI_SUCCESS)
-		free(request);
-	return code;
+	return PMPI_Allreduce(in, out, 1, MPI_UINT64_T, MPI_MIN, to_comm(mpi));
 }
 
 static int error_code(const char *text)
@@ -94,7 +61,6 @@ static int error_code(const char *text)
 static const struct nbmpi_ops ops = {
 	.gather = coll_gather,
 	.minimum = coll_minimum,
-	.test = coll_test,
 	.progress = pmpi_progress,
 	.error = error_code,
 };

@@ -57,7 +57,6 @@ static int on_poll(void *state, MPI_Status *status)
 	(void)status;
 	if (!done(r) && ++r->polls % POLLS == 0) {
 		pmpi_progress();
-		nbmpi_progress();
 		nbmpi_yield(r->polls / POLLS);
 	}
 	return MPI_SUCCESS;
@@ -73,7 +72,6 @@ static int on_wait(int count, void **state, double timeout, MPI_Status *status)
 
 		for (uint32_t round = 0; !done(r); round++) {
 			pmpi_progress();
-			nbmpi_progress();
 			nbmpi_yield(round);
 		}
 	}
