@@ -22,7 +22,7 @@ OPENMPI_LIBS = $(shell $(MPICC_OPENMPI) --showme:link 2>/dev/null)
 
 # What knows no MPI.
 GLUE_OBJ := $(patsubst %,$(BUILD)/glue/mpi-glue/%.o,barrier comm config join node post tell wait)
-MPICH_OBJ := $(patsubst %,$(BUILD)/mpich/mpi-glue/%.o,pmpi pmpi_mpich)
+MPICH_OBJ := $(patsubst %,$(BUILD)/mpich/mpi-glue/%.o,pmpi pmpi_request)
 
 # libnbar goes in, and its names stay in: an application may have one of its own.
 $(BUILD)/libnbar-mpi-mpich.so: $(MPICH_OBJ) $(GLUE_OBJ) $(BUILD)/libnbar.a mpi-glue/pmpi.map

@@ -25,6 +25,7 @@ static struct {
 	bool registered;
 	int count; /* relaxed: who misses one sees it next time */
 	coll_nbar_request_t *list;
+	ompi_communicator_t *kept; /* see keep */
 } pending = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* 0: not yet; else r->super.req_status says what came of it. */
@@ -107,10 +108,30 @@ static void put(coll_nbar_request_t *r)
 		opal_progress_register(on_progress);
 }
 
+/*
+ * Open MPI frees a request that has failed, and then asks the error handler of its communicator: so
+ * the communicator of the last one stays until another fails, or MPI ends and frees what is left.
+ */
+static ompi_communicator_t *keep(ompi_communicator_t *comm)
+{
+	ompi_communicator_t *before;
+
+	pthread_mutex_lock(&pending.lock);
+	before = pending.kept;
+	pending.kept = comm;
+	pthread_mutex_unlock(&pending.lock);
+	return before;
+}
+
 static void discard(coll_nbar_request_t *r)
 {
+	ompi_communicator_t *comm = r->super.req_mpi_object.comm;
+
+	if (r->super.req_status.MPI_ERROR != MPI_SUCCESS)
+		comm = keep(comm);
+	if (comm)
+		OBJ_RELEASE(comm);
 	OMPI_REQUEST_FINI(&r->super);
-	OBJ_RELEASE(r->super.req_mpi_object.comm);
 	OBJ_RELEASE(r);
 }
 

@@ -118,7 +118,7 @@ void test_storm(int n)
 
 	for (int i = 0; i < n; i++) {
 		MPI_Comm comm = make(MPI_COMM_WORLD, oracle_random(4));
-		uint32_t times = oracle_random(28), way = oracle_random(2);
+		uint32_t times = oracle_random(16), way = oracle_random(2);
 
 		for (uint32_t k = 0; k < times; k++, step++)
 			if (comm != MPI_COMM_NULL)

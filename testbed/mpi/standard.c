@@ -21,7 +21,7 @@
 #define MANY 3000 /* more than a NIC takes at once */
 #define COMMUNICATORS 1100
 #define BARRIERS 3 /* nonblocking ones on each of them */
-#define FILES 20    /* that the program still opens */
+#define FILES 20   /* that the program still opens */
 
 int me;
 static int failures;
@@ -134,6 +134,23 @@ static void rule_receives_ahead(void)
 	if (me == 1)
 		tell();
 	MPI_Comm_free(&comm);
+}
+
+/* A request that is only asked for its status completes. */
+static void rule_status(void)
+{
+	for (int offloaded = 0; offloaded < 2; offloaded++) {
+		MPI_Comm comm = duplicate(offloaded);
+		MPI_Request request;
+		int flag = 0;
+
+		MPI_Ibarrier(comm, &request);
+		while (!flag)
+			MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+		MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+		want(flag && request == MPI_REQUEST_NULL, "complete, and then not");
+		MPI_Comm_free(&comm);
+	}
 }
 
 /* --- 6.12: collectives of a communicator match in the order of their calls ---------------------
@@ -300,6 +317,7 @@ static const struct {
 	{ "receives-offloaded", rule_receives_offloaded,
 	  "MPI_Ibarrier goes on in MPI_Recv, 3,000 under way" },
 	{ "receives-ahead", rule_receives_ahead, "MPI_Ibarrier goes on in MPI_Recv, 3,000 ahead" },
+	{ "status", rule_status, "MPI_Request_get_status sees MPI_Ibarrier complete" },
 	{ "order", rule_order, "collectives match in the order of their calls" },
 #ifdef BARRIER_INIT
 	{ "persistent-crossed", rule_persistent_crossed,
@@ -308,6 +326,10 @@ static const struct {
 	  "a start has no place among other collectives" },
 #endif
 	{ "descriptors", rule_descriptors, "1,100 communicators of 3 MPI_Ibarrier each" },
+	{ "fails", rule_fails, "a barrier that fails tells its communicator's handler alone" },
+	{ "fails-freed", rule_fails_freed, "so it does when the communicator has been freed" },
+	{ "handlers", rule_handlers, "handlers of other communicators stay as they are" },
+	{ "wrong-communicator", rule_wrong_communicator, "a wrong communicator is MPI_ERR_COMM" },
 };
 
 int main(int argc, char **argv)

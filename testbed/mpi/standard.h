@@ -36,4 +36,10 @@ MPI_Comm duplicate(bool offloaded);
 void tell(void);
 void hear(void);
 
+/* standard_failures.c: barriers that fail, and wrong arguments. */
+void rule_fails(void);
+void rule_fails_freed(void);
+void rule_handlers(void);
+void rule_wrong_communicator(void);
+
 #endif

@@ -8,7 +8,7 @@ few() { # N: fewer of them if slow
 
 basic="blocking=$(few 20000) nonblocking=$(few 5000) mixed=$(few 2000) outstanding=$(few 20)
        persistent=$(few 500)"
-comms="split=$(few 40) storm=$(few 500) freed=$(few 50) order=$(few 60) inter=6"
+comms="split=$(few 40) storm=$(few 300) freed=$(few 50) order=$(few 60) inter=6"
 going="rendezvous=8 probe=8"
 recovery=-disable-auto-cleanup
 [ $mpi = openmpi ] && recovery=--enable-recovery
@@ -200,8 +200,9 @@ suite_long() {
 
 # Rules of the standard, each in a run of its own, on two hosts and on one; NICs in daemons and
 # inside the ranks.
-standard_tests="ahead ahead-offloaded receives receives-offloaded receives-ahead order
-                persistent-crossed persistent-among descriptors"
+standard_tests="ahead ahead-offloaded receives receives-offloaded receives-ahead status order
+                persistent-crossed persistent-among descriptors fails fails-freed handlers
+                wrong-communicator"
 
 standard_on() { # NAME
 	local test oracle=$standard limit=120
@@ -214,11 +215,11 @@ standard() {
 	down && up 2
 	standard_on "standard, 2 hosts"
 	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
-	standard_tests="ahead-offloaded receives-offloaded receives-ahead descriptors" \
+	standard_tests="ahead-offloaded receives-offloaded receives-ahead status descriptors fails-freed" \
 		standard_on "standard, 2 hosts, NICs inside"
 	unset NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
 	down && up 1
-	standard_tests="ahead ahead-offloaded receives receives-offloaded receives-ahead order descriptors" \
+	standard_tests="ahead ahead-offloaded receives receives-offloaded receives-ahead status order descriptors" \
 		standard_on "standard, 1 host"
 	down
 }
