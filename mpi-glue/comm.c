@@ -49,18 +49,15 @@ static bool find_hosts(struct nbmpi_comm *c, const uint32_t *host)
 
 void nbmpi_comm_free(struct nbmpi_comm *c)
 {
-	/* First out of the list: nbmpi_progress looks at all that are in it. */
+	/* First out of the list: post.c looks at all that are in it. */
 	pthread_mutex_lock(&nbmpi_self.lock);
 	nbmpi_count(c, &nbmpi_self.gone);
 	*c->link = c->next;
 	if (c->next)
 		c->next->link = c->link;
-	if (c->behind)
-		__atomic_fetch_sub(&nbmpi_self.nbehind, 1, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&nbmpi_self.lock);
 	nbmpi_leave(c);
 	pthread_mutex_destroy(&c->lock);
-	free(c->records);
 	free(c->leaders);
 	free(c->host_of);
 	free(c);
@@ -76,6 +73,7 @@ void nbmpi_start(const struct nbmpi_start *start)
 void nbmpi_stop(void)
 {
 	nbmpi_tell_counters();
+	nbmpi_post_stop();
 	while (nbmpi_self.comm)
 		nbmpi_comm_free(nbmpi_self.comm);
 	nbmpi_ports_close();
@@ -107,7 +105,6 @@ struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, cons
 	c->size = size;
 	c->memory_fd = -1;
 	c->why_rank = NBAR_RANK_NONE;
-	c->my_vote = NBMPI_VOTE_LATER;
 	if (why == NBMPI_WHY_none && !find_hosts(c, host)) {
 		free(c->leaders);
 		free(c->host_of);

@@ -2,11 +2,10 @@
 /*
  * comm.h - barriers of a communicator, by NIC or by MPI: what both glues share.
  *
- * A communicator begins undecided. Its first barriers are collectives of the MPI at hand which
- * carry what is needed to decide: all members gather each other's records (first barrier), each
- * then joins the group, and a minimum over their votes (a later barrier) tells everybody whether
- * all have. Both are barriers themselves, so the set-up costs the program nothing but them. From
- * then on all barriers of the communicator go one way. README.md says why it is done so.
+ * The first barriers of a communicator are the MPI's own. The first blocking one after so many
+ * (NBMPI_PAYS) is the set-up: all members gather each other's records, each joins the group, and a
+ * minimum over their votes tells everybody whether all have. From then on all barriers of the
+ * communicator are either offloaded or the MPI's own. README.md says why it is done so.
  *
  * Knows no MPI: that is behind struct nbmpi_ops. Barriers of one communicator are called by one
  * thread at a time, as MPI demands; anything else may run at once.
@@ -19,7 +18,11 @@
 
 #include "config.h"
 
-#define NBMPI_VERSION 3u /* of records and of the order of collectives */
+#define NBMPI_VERSION 4u /* of records and of the order of collectives */
+
+/* Barriers that a communicator has called before the blocking one that sets it up: the set-up takes
+ * about as long as so many barriers of an MPI between hosts. */
+#define NBMPI_PAYS 8u
 
 /* Why a communicator uses the barriers of the MPI. X(name, what to say) */
 #define NBMPI_WHYS(X)                                                            \
@@ -35,7 +38,7 @@
 	X(memory, "the processes of a host could not share memory")              \
 	X(attach, "a process could not attach to the NIC of its host")           \
 	X(connect, "the NICs could not be connected")                            \
-	X(opening, "its first barriers carry the set-up")
+	X(opening, "it has called too few barriers yet, or only nonblocking ones")
 
 enum nbmpi_why {
 #define NBMPI_WHY_ID(name, text) NBMPI_WHY_##name,
@@ -54,13 +57,11 @@ struct nbmpi_counters {
 	uint64_t comms;              /* communicators that have called a barrier */
 };
 
-/* Collectives of the MPI at hand on communicator `mpi`, and its progress. */
+/* Blocking collectives of the MPI at hand on communicator `mpi`, and its progress. */
 struct nbmpi_ops {
-	/* Starts one at this place of the communicator's order. 0, or the MPI's error code. */
-	int (*gather)(void *mpi, const void *in, void *out, uint32_t size, void **coll);
-	int (*minimum)(void *mpi, const uint64_t *in, uint64_t *out, void **coll);
-	/* Sets *done; when it is, the collective is gone. 0, or the MPI's error code; then too. */
-	int (*test)(void **coll, bool *done);
+	/* 0, or the MPI's error code. */
+	int (*gather)(void *mpi, const void *in, void *out, uint32_t size);
+	int (*minimum)(void *mpi, const uint64_t *in, uint64_t *out);
 	/* Lets the MPI go on with everything else that is pending. */
 	void (*progress)(void);
 	/* An error code of the MPI for a failure that the text describes. */
@@ -108,25 +109,20 @@ void nbmpi_comm_close(struct nbmpi_comm *c);
 int nbmpi_barrier(struct nbmpi_comm *c);
 
 /* A barrier under way; plain data. */
-enum nbmpi_kind { NBMPI_GATHER, NBMPI_VOTE, NBMPI_TICKET };
 struct nbmpi_request {
 	struct nbmpi_comm *comm; /* held until nbmpi_test has returned other than 0 */
-	enum nbmpi_kind kind;
 	uint32_t ticket;
 	int code;    /* set when it has failed: as nbmpi_comm_code(), ... */
 	bool orphan; /* ... and whether the communicator has been freed */
 };
 
-/* Starts a barrier: 0 and *out, or one of the above. */
+/* Starts a barrier: 0 and *out, or one of the above. Never waits for another rank. */
 int nbmpi_ibarrier(struct nbmpi_comm *c, struct nbmpi_request *out);
 
 /* 1: complete; 0: not yet, or another thread, or this one further up, is at the communicator;
- * negative: failed. After other than 0 the request is gone. Fit for progress
- * functions: it never waits for other ranks, but once a communicator for the daemon, to join. */
+ * negative: failed. After other than 0 the request is gone. Progress functions may call it: it
+ * waits for nobody. */
 int nbmpi_test(struct nbmpi_request *r);
-
-/* Goes on with what waits for room, on any communicator. For those who wait by nbmpi_test. */
-void nbmpi_progress(void);
 
 /* Lets other processes run if the policy is to; round counts from 0 since waiting began. For those
  * who wait by nbmpi_test. Never sleeps. */

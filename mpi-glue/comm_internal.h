@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comm_internal.h - what comm.c, barrier.c, join.c (set-up), wait.c and tell.c share.
+ * comm_internal.h - what comm.c, barrier.c, post.c, join.c (set-up), wait.c and tell.c share.
  */
 #ifndef NBMPI_COMM_INTERNAL_H
 #define NBMPI_COMM_INTERNAL_H
@@ -26,13 +26,14 @@ struct nbmpi_mate {
 	uint64_t born;
 };
 
-/* The three ways of a communicator's barriers. Never back. */
+/* The three ways of a communicator's barriers. Never back; changed by the thread that calls a
+ * blocking barrier, while the communicator has no requests. */
 enum nbmpi_path { NBMPI_OPENING, NBMPI_OFFLOADED, NBMPI_PLAIN };
 
 struct nbmpi_comm {
 	void *mpi;
 	uint32_t rank, size;
-	pthread_mutex_t lock; /* over all that follows but what never changes once offloaded */
+	pthread_mutex_t lock; /* over requests, tickets and failures */
 	enum nbmpi_path path;
 	enum nbmpi_why why; /* it is NBMPI_PLAIN, ... */
 	uint32_t why_rank;  /* ... and who brought it about, or NBAR_RANK_NONE */
@@ -46,23 +47,18 @@ struct nbmpi_comm {
 	uint32_t *leaders; /* by host, in the order of these ranks */
 	uint32_t *host_of; /* by rank */
 
-	uint32_t calls; /* barriers begun while opening */
-	struct nbmpi_record mine, *records;
-	void *gather, *vote; /* under way, or NULL */
-	bool gathered;
-	uint32_t nvote, nvoted; /* begun, ended */
-	uint64_t my_vote, sent_vote, votes;
+	uint32_t calls;                     /* barriers begun while opening */
+	struct nbmpi_record mine, *records; /* during the set-up */
 
 	struct nbar_group *group; /* NULL: all on one host */
 	struct nbmpi_memory
 		*memory;          /* shared with the other ranks of this host; NULL: alone there */
-	int memory_fd;            /* until all have opened it; -1: closed */
+	int memory_fd;            /* during the set-up; -1: closed */
 	struct nbmpi_mate *mates; /* where there is memory; by number on this host */
 	uint32_t vain;            /* looks in vain, and when the mates were looked after */
 	double looked_after;
-	uint32_t wanted, posted; /* tickets */
-	bool behind;             /* some were wanted that there was no room for */
-	int error;               /* NBMPI_FAILED or NBMPI_MPI_FAILED: final */
+	uint32_t wanted, posted; /* tickets; those between wait for room at the NIC */
+	int error;               /* NBMPI_FAILED: final */
 	int code;                /* of the MPI, for it */
 	uint64_t offloaded, failed, by_mpi[NBMPI_WHY_END]; /* barriers; by nbmpi_bump */
 };
@@ -80,7 +76,6 @@ struct nbmpi_self {
 	char nic[NBMPI_NIC_SIZE]; /* the name for nbar_open; empty: NULL */
 	pthread_mutex_t lock; /* over ports and the list; opening and closing anything on a port */
 	struct nbmpi_comm *comm;
-	int nbehind;                /* communicators that are; relaxed, it orders nothing */
 	struct nbmpi_counters gone; /* of communicators that are gone */
 	struct nbar_port *port;     /* our own, once we have led a host */
 	struct nbmpi_attached *attached;
@@ -97,16 +92,22 @@ static inline void nbmpi_bump(uint64_t *counter)
 /* comm.c: ends a communicator that is closed and has no requests. */
 void nbmpi_comm_free(struct nbmpi_comm *c);
 
-/* --- join.c, with the communicator's lock ---------------------------------------------------- */
+/* --- post.c, with the communicator's lock ---------------------------------------------------- */
 
-/* Fills my record: opens what the leader of a host opens. */
-void nbmpi_record_make(struct nbmpi_comm *c);
+/* Posts what is wanted, as far as there is room. 0; -EAGAIN: not all; or the library's error. */
+int nbmpi_post(struct nbmpi_comm *c);
 
-/* All records are here: joins if all are ready; my vote is NBMPI_VOTE_YES or who is to blame. */
-void nbmpi_join(struct nbmpi_comm *c);
+/* From here on a thread posts what is wanted, on any communicator, as soon as there is room. */
+void nbmpi_post_later(void);
 
-/* All have joined. */
-void nbmpi_joined(struct nbmpi_comm *c);
+/* Ends that thread. The caller holds no lock. */
+void nbmpi_post_stop(void);
+
+/* --- join.c ---------------------------------------------------------------------------------- */
+
+/* Sets up the communicator, together with all members, and decides its path. 0, NBMPI_FAILED or
+ * NBMPI_MPI_FAILED. The caller holds no lock. */
+int nbmpi_set_up(struct nbmpi_comm *c);
 
 /* The first mate whose process has ended, or NULL. Slow: it reads files. */
 const struct nbmpi_mate *nbmpi_mate_ended(const struct nbmpi_comm *c);
@@ -116,14 +117,6 @@ void nbmpi_leave(struct nbmpi_comm *c);
 
 /* Closes all ports. */
 void nbmpi_ports_close(void);
-
-/* A vote: the least one counts. */
-#define NBMPI_VOTE_YES UINT64_MAX
-#define NBMPI_VOTE_LATER (UINT64_MAX - 1) /* my records are not here yet */
-static inline uint64_t nbmpi_vote_no(enum nbmpi_why why, uint32_t rank)
-{
-	return (uint64_t)rank << 32 | (uint32_t)why;
-}
 
 /* --- wait.c ---------------------------------------------------------------------------------- */
 

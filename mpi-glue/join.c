@@ -2,9 +2,10 @@
 /*
  * join.c - how the members of a communicator become those of a group: port, group, shared memory.
  *
- * Called by comm.c while a communicator opens, and when it is gone. The lowest rank of a host (its
- * leader) opens the host's member of the group and the memory of its crew; the others of that host
- * attach to both. What fails is a reason that comes back, never an end of the program.
+ * Called by barrier.c within a blocking barrier, and by comm.c when a communicator is gone. The
+ * lowest rank of a host (its leader) opens the host's member of the group and the memory of its
+ * crew; the others of that host attach to both. What fails is a reason that comes back, never an
+ * end of the program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -247,9 +248,18 @@ static enum nbmpi_why group_connect(struct nbmpi_comm *c)
 	return rc < 0 ? nic_failed(NBMPI_WHY_connect) : NBMPI_WHY_none;
 }
 
-/* --- what comm.c calls ----------------------------------------------------------------------- */
+/* --- the set-up ------------------------------------------------------------------------------ */
 
-void nbmpi_record_make(struct nbmpi_comm *c)
+/* A vote: the least one counts. */
+#define VOTE_YES UINT64_MAX
+
+static uint64_t vote_no(uint32_t why, uint32_t rank)
+{
+	return (uint64_t)rank << 32 | why;
+}
+
+/* Fills my record: opens what the leader of a host opens. */
+static void record_make(struct nbmpi_comm *c)
 {
 	enum nbmpi_why why = NBMPI_WHY_none;
 
@@ -271,11 +281,11 @@ static uint64_t read_records(const struct nbmpi_comm *c)
 {
 	for (uint32_t r = 0; r < c->size; r++) {
 		if (c->records[r].version != NBMPI_VERSION)
-			return nbmpi_vote_no(NBMPI_WHY_terms, r);
+			return vote_no(NBMPI_WHY_terms, r);
 		if (c->records[r].why != NBMPI_WHY_none)
-			return nbmpi_vote_no((enum nbmpi_why)c->records[r].why, r);
+			return vote_no(c->records[r].why, r);
 	}
-	return NBMPI_VOTE_YES;
+	return VOTE_YES;
 }
 
 static enum nbmpi_why join(struct nbmpi_comm *c)
@@ -295,27 +305,54 @@ static enum nbmpi_why join(struct nbmpi_comm *c)
 	return why;
 }
 
-void nbmpi_join(struct nbmpi_comm *c)
+/* Three collectives in one: records, what each makes of them, votes. */
+static int agree(struct nbmpi_comm *c, uint64_t *votes)
 {
+	const struct nbmpi_ops *ops = nbmpi_self.start.ops;
+	uint64_t vote;
 	enum nbmpi_why why;
+	int code;
 
-	c->my_vote = read_records(c);
-	if (c->my_vote == NBMPI_VOTE_YES && !c->closed) {
+	record_make(c);
+	code = ops->gather(c->mpi, &c->mine, c->records, sizeof(c->mine));
+	if (code != 0)
+		return code;
+	vote = read_records(c);
+	if (vote == VOTE_YES) {
 		why = join(c);
 		if (why != NBMPI_WHY_none)
-			c->my_vote = nbmpi_vote_no(why, c->rank);
+			vote = vote_no(why, c->rank);
 	}
-	if (c->my_vote != NBMPI_VOTE_YES)
-		nbmpi_leave(c);
-	free(c->records);
-	c->records = NULL;
+	return ops->minimum(c->mpi, &vote, votes);
 }
 
-void nbmpi_joined(struct nbmpi_comm *c)
+int nbmpi_set_up(struct nbmpi_comm *c)
 {
+	uint64_t votes = 0;
+
+	c->records = malloc(c->size * sizeof(*c->records));
+	if (!c->records) {
+		c->code = nbmpi_self.start.ops->error("nbar: no memory to set up a communicator");
+		return c->error = NBMPI_FAILED;
+	}
+	c->code = agree(c, &votes);
+	free(c->records);
+	c->records = NULL;
 	if (c->memory_fd >= 0)
 		close(c->memory_fd);
 	c->memory_fd = -1;
+	if (votes != VOTE_YES)
+		nbmpi_leave(c);
+	if (c->code != 0) {
+		c->error = NBMPI_FAILED;
+		return NBMPI_MPI_FAILED;
+	}
+	c->path = votes == VOTE_YES ? NBMPI_OFFLOADED : NBMPI_PLAIN;
+	if (c->path == NBMPI_PLAIN) {
+		c->why = (enum nbmpi_why)(uint32_t)votes;
+		c->why_rank = (uint32_t)(votes >> 32);
+	}
+	return 0;
 }
 
 void nbmpi_leave(struct nbmpi_comm *c)

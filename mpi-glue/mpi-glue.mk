@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What MPI programs use: a PMPI library for each MPI there is, and the component for Open MPI. Sees
-# nbar.h and the headers of the MPI; no firmware. An MPI that is not installed is left out.
+# What MPI programs use: the component for Open MPI, and the PMPI library for MPICH. Sees nbar.h and
+# the headers of the MPI; no firmware. An MPI that is not installed is left out.
 
 MPICC_MPICH ?= mpicc.mpich
 MPICC_OPENMPI ?= mpicc.openmpi
 HAVE_MPICH := $(shell command -v $(MPICC_MPICH) 2>/dev/null)
 HAVE_OPENMPI := $(shell command -v $(MPICC_OPENMPI) 2>/dev/null)
 
-UNITS += glue mpich openmpi ompi
+UNITS += glue mpich ompi
 GLUE_FLAGS := -D_GNU_SOURCE -fPIC -Impi-glue -Ihostlib/include -Ifirmware/include
 CFLAGS_glue = $(GLUE_FLAGS)
 # Headers of an MPI are not as strict as ours.
@@ -21,20 +21,14 @@ MPICH_LIBS = $(filter -L% -l%,$(shell $(MPICC_MPICH) -link_info 2>/dev/null))
 OPENMPI_LIBS = $(shell $(MPICC_OPENMPI) --showme:link 2>/dev/null)
 
 # What knows no MPI.
-GLUE_OBJ := $(patsubst %,$(BUILD)/glue/mpi-glue/%.o,barrier comm config join node tell wait)
-MPICH_OBJ := $(patsubst %,$(BUILD)/mpich/mpi-glue/%.o,pmpi pmpi_mpich)
-OPENMPI_OBJ := $(patsubst %,$(BUILD)/openmpi/mpi-glue/%.o,pmpi pmpi_openmpi)
+GLUE_OBJ := $(patsubst %,$(BUILD)/glue/mpi-glue/%.o,barrier comm config join node post tell wait)
+MPICH_OBJ := $(patsubst %,$(BUILD)/mpich/mpi-glue/%.o,pmpi pmpi_request)
 
 # libnbar goes in, and its names stay in: an application may have one of its own.
-$(BUILD)/libnbar-mpi-mpich.so: $(MPICH_OBJ)
-$(BUILD)/libnbar-mpi-mpich.so: MPI_LIBS = $(MPICH_LIBS)
-$(BUILD)/libnbar-mpi-openmpi.so: $(OPENMPI_OBJ)
-$(BUILD)/libnbar-mpi-openmpi.so: MPI_LIBS = $(OPENMPI_LIBS)
-$(BUILD)/libnbar-mpi-mpich.so $(BUILD)/libnbar-mpi-openmpi.so: $(GLUE_OBJ) $(BUILD)/libnbar.a \
-		mpi-glue/pmpi.map
+$(BUILD)/libnbar-mpi-mpich.so: $(MPICH_OBJ) $(GLUE_OBJ) $(BUILD)/libnbar.a mpi-glue/pmpi.map
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=mpi-glue/pmpi.map \
-		$(filter %.o,$^) $(filter %.a,$^) -o $@ $(MPI_LIBS) -lpthread -ldl
+		$(filter %.o,$^) $(filter %.a,$^) -o $@ $(MPICH_LIBS) -lpthread -ldl
 
 # The component. Open MPI's own names are there when it loads it.
 OMPI_SRC := $(wildcard mpi-glue/ompi/*.c)
@@ -46,14 +40,12 @@ $(COMPONENT): $(OMPI_OBJ) $(GLUE_OBJ) $(BUILD)/libnbar.a mpi-glue/ompi/coll_nbar
 	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,--version-script=mpi-glue/ompi/coll_nbar.map \
 		$(filter %.o,$^) $(filter %.a,$^) -o $@ $(OPENMPI_LIBS) -lopen-pal -lpthread
 
-GLUE_SO := $(if $(HAVE_MPICH),$(BUILD)/libnbar-mpi-mpich.so) \
-           $(if $(HAVE_OPENMPI),$(BUILD)/libnbar-mpi-openmpi.so)
+GLUE_SO := $(if $(HAVE_MPICH),$(BUILD)/libnbar-mpi-mpich.so)
 ALL += $(GLUE_SO) $(if $(HAVE_OPENMPI),$(COMPONENT)) glue-left-out
 glue-left-out:
 	@$(if $(HAVE_MPICH),:,echo "  no $(MPICC_MPICH): libnbar-mpi-mpich.so is left out")
-	@$(if $(HAVE_OPENMPI),:,echo "  no $(MPICC_OPENMPI): libnbar-mpi-openmpi.so is left out")
-OBJS += $(GLUE_OBJ) $(if $(HAVE_MPICH),$(MPICH_OBJ))
-OBJS += $(if $(HAVE_OPENMPI),$(OPENMPI_OBJ) $(OMPI_OBJ))
+	@$(if $(HAVE_OPENMPI),:,echo "  no $(MPICC_OPENMPI): the component coll/nbar is left out")
+OBJS += $(GLUE_OBJ) $(if $(HAVE_MPICH),$(MPICH_OBJ)) $(if $(HAVE_OPENMPI),$(OMPI_OBJ))
 
 # Where mpirun looks for components: in Open MPI's own folder, if that is where things are installed
 # to; and always in ~/.openmpi/components.

@@ -2,18 +2,21 @@
 /*
  * pmpi.c - the PMPI library: barriers by NIC for any program, by LD_PRELOAD.
  *
- * Built once for MPICH and once for Open MPI. Takes the place of MPI_Barrier and MPI_Ibarrier, and
- * of the calls that begin and end MPI; all else is the MPI's own. State hangs on communicators as
- * an attribute, so it goes when they are freed. Never ends the program: failures go to the error
- * handler of the communicator.
+ * For MPICH and its kin. Takes the place of MPI_Barrier and MPI_Ibarrier, of the calls that
+ * complete requests, and of those that begin and end MPI; all else is the MPI's own. State hangs on
+ * communicators as an attribute, so it goes when they are freed. Never ends the program: failures
+ * go to the error handler of the communicator.
  */
 #include <mpi.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "comm.h"
 #include "node.h"
 #include "pmpi.h"
+
+#define TELL_S 10.0 /* of waiting in MPI_Init */
 
 static struct {
 	bool ready;
@@ -36,47 +39,14 @@ static MPI_Comm to_comm(void *mpi)
 
 /* --- what the core asks of MPI --------------------------------------------------------------- */
 
-/* A collective under way. */
-static int coll_begun(int code, MPI_Request *request, void **coll)
+static int coll_gather(void *mpi, const void *in, void *out, uint32_t size)
 {
-	if (code == MPI_SUCCESS)
-		*coll = request;
-	else
-		free(request);
-	return code;
+	return PMPI_Allgather(in, (int)size, MPI_BYTE, out, (int)size, MPI_BYTE, to_comm(mpi));
 }
 
-static int coll_gather(void *mpi, const void *in, void *out, uint32_t size, void **coll)
+static int coll_minimum(void *mpi, const uint64_t *in, uint64_t *out)
 {
-	MPI_Request *request = malloc(sizeof(*request));
-
-	if (!request)
-		return MPI_ERR_NO_MEM;
-	return coll_begun(PMPI_Iallgather(in, (int)size, MPI_BYTE, out, (int)size, MPI_BYTE,
-					  to_comm(mpi), request),
-			  request, coll);
-}
-
-static int coll_minimum(void *mpi, const uint64_t *in, uint64_t *out, void **coll)
-{
-	MPI_Request *request = malloc(sizeof(*request));
-
-	if (!request)
-		return MPI_ERR_NO_MEM;
-	return coll_begun(PMPI_Iallreduce(in, out, 1, MPI_UINT64_T, MPI_MIN, to_comm(mpi), request),
-			  request, coll);
-}
-
-static int coll_test(void **coll, bool *done)
-{
-	MPI_Request *request = *coll;
-	int flag = 0;
-	int code = PMPI_Test(request, &flag, MPI_STATUS_IGNORE);
-
-	*done = flag;
-	if (flag || code != MPI_SUCCESS)
-		free(request);
-	return code;
+	return PMPI_Allreduce(in, out, 1, MPI_UINT64_T, MPI_MIN, to_comm(mpi));
 }
 
 static int error_code(const char *text)
@@ -94,7 +64,6 @@ static int error_code(const char *text)
 static const struct nbmpi_ops ops = {
 	.gather = coll_gather,
 	.minimum = coll_minimum,
-	.test = coll_test,
 	.progress = pmpi_progress,
 	.error = error_code,
 };
@@ -139,40 +108,43 @@ static uint32_t *hosts_of(MPI_Comm comm, int size, enum nbmpi_why *why)
 	return host;
 }
 
-/* NULL: there is no memory, or no such communicator. */
-static struct nbmpi_comm *comm_open(MPI_Comm comm)
+static int no_memory(MPI_Comm comm)
+{
+	PMPI_Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
+	return MPI_ERR_NO_MEM;
+}
+
+/* Makes the state of a communicator. MPI_SUCCESS or an error that its handler has had. */
+static int comm_open(MPI_Comm comm, struct nbmpi_comm **out)
 {
 	enum nbmpi_why why = world.host ? NBMPI_WHY_none : NBMPI_WHY_terms;
-	struct nbmpi_comm *c = NULL;
 	uint32_t *host = NULL;
-	int rank, size, inter;
+	int rank, size, inter, rc;
 
-	if (PMPI_Comm_rank(comm, &rank) != MPI_SUCCESS ||
-	    PMPI_Comm_size(comm, &size) != MPI_SUCCESS ||
-	    PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS)
-		return NULL;
+	PMPI_Comm_rank(comm, &rank);
+	PMPI_Comm_size(comm, &size);
+	PMPI_Comm_test_inter(comm, &inter);
+	*out = NULL;
 	why = inter ? NBMPI_WHY_inter : why;
 	if (why == NBMPI_WHY_none)
 		host = hosts_of(comm, size, &why);
 	if (host || why != NBMPI_WHY_none)
-		c = nbmpi_comm_open(from_comm(comm), (uint32_t)rank, (uint32_t)size, host, why);
+		*out = nbmpi_comm_open(from_comm(comm), (uint32_t)rank, (uint32_t)size, host, why);
 	free(host);
-	if (c && PMPI_Comm_set_attr(comm, world.keyval, c) != MPI_SUCCESS) {
-		nbmpi_comm_close(c);
-		c = NULL;
-	}
-	return c;
+	if (!*out)
+		return no_memory(comm);
+	rc = PMPI_Comm_set_attr(comm, world.keyval, *out);
+	if (rc != MPI_SUCCESS)
+		nbmpi_comm_close(*out);
+	return rc;
 }
 
-/* The state of a communicator; NULL: as comm_open. */
-static struct nbmpi_comm *comm_of(MPI_Comm comm)
+/* The state of a communicator. As comm_open; no such communicator is MPI's to tell. */
+static int comm_of(MPI_Comm comm, struct nbmpi_comm **out)
 {
-	void *value;
-	int found;
+	int found, rc = PMPI_Comm_get_attr(comm, world.keyval, out, &found);
 
-	if (PMPI_Comm_get_attr(comm, world.keyval, &value, &found) != MPI_SUCCESS)
-		return NULL;
-	return found ? value : comm_open(comm);
+	return rc != MPI_SUCCESS || found ? rc : comm_open(comm, out);
 }
 
 /* --- failures -------------------------------------------------------------------------------- */
@@ -187,23 +159,6 @@ static int failed(MPI_Comm comm, const struct nbmpi_comm *c, int rc)
 	return code;
 }
 
-void pmpi_request_fails(MPI_Comm comm)
-{
-	MPI_Errhandler handler;
-
-	if (PMPI_Comm_get_errhandler(comm, &handler) != MPI_SUCCESS)
-		return;
-	PMPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
-	PMPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
-	PMPI_Errhandler_free(&handler);
-}
-
-static int no_memory(MPI_Comm comm)
-{
-	PMPI_Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
-	return MPI_ERR_NO_MEM;
-}
-
 /* --- MPI's own names ------------------------------------------------------------------------- */
 
 int MPI_Barrier(MPI_Comm comm)
@@ -213,9 +168,9 @@ int MPI_Barrier(MPI_Comm comm)
 
 	if (!world.ready || comm == MPI_COMM_NULL)
 		return PMPI_Barrier(comm);
-	c = comm_of(comm);
-	if (!c)
-		return no_memory(comm);
+	rc = comm_of(comm, &c);
+	if (rc != MPI_SUCCESS)
+		return rc;
 	rc = nbmpi_barrier(c);
 	if (rc == NBMPI_BY_MPI)
 		return PMPI_Barrier(comm);
@@ -230,9 +185,9 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 
 	if (!world.ready || comm == MPI_COMM_NULL)
 		return PMPI_Ibarrier(comm, request);
-	c = comm_of(comm);
-	if (!c)
-		return no_memory(comm);
+	rc = comm_of(comm, &c);
+	if (rc != MPI_SUCCESS)
+		return rc;
 	rc = nbmpi_ibarrier(c, &r);
 	if (rc == NBMPI_BY_MPI)
 		return PMPI_Ibarrier(comm, request);
@@ -265,6 +220,28 @@ static bool number_hosts(const struct nbmpi_node *node, const struct nbmpi_node 
 	return good;
 }
 
+/* Gathers where all processes of the world are. MPI cannot give it up, but a rank without this
+ * library never takes part: that is said. */
+static int exchange(const struct nbmpi_node *self, struct nbmpi_node *all)
+{
+	const int size = (int)sizeof(*self);
+	double since = PMPI_Wtime();
+	MPI_Request request;
+	int done = 0, rc;
+
+	rc = PMPI_Iallgather(self, size, MPI_BYTE, all, size, MPI_BYTE, MPI_COMM_WORLD, &request);
+	while (rc == MPI_SUCCESS && !done) {
+		rc = PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+		if (!done && since > 0 && PMPI_Wtime() - since > TELL_S) {
+			fprintf(stderr, "nbar: MPI_Init waits for ranks that run without this "
+					"library: preload it into all ranks of the job, or none\n");
+			since = 0;
+		}
+		sched_yield();
+	}
+	return rc;
+}
+
 /* All processes of the world learn where the others are. */
 static int begin(const struct nbmpi_config *config)
 {
@@ -276,14 +253,11 @@ static int begin(const struct nbmpi_config *config)
 	PMPI_Comm_size(MPI_COMM_WORLD, &world.size);
 	start.rank = (uint32_t)rank;
 	nbmpi_config_check(&start.config, start.rank);
-	if (!pmpi_request_begin())
-		start.config.enable = false;
 	nbmpi_node_self(&start.config, start.rank, &self);
 	node = malloc((size_t)world.size * sizeof(*node));
 	if (!node)
 		return no_memory(MPI_COMM_WORLD);
-	rc = PMPI_Allgather(&self, sizeof(self), MPI_BYTE, node, sizeof(self), MPI_BYTE,
-			    MPI_COMM_WORLD);
+	rc = exchange(&self, node);
 	if (rc == MPI_SUCCESS && !number_hosts(node, &self, &start.crowded))
 		rc = no_memory(MPI_COMM_WORLD);
 	free(node);
@@ -293,6 +267,8 @@ static int begin(const struct nbmpi_config *config)
 		rc = PMPI_Add_error_class(&world.error_class);
 	if (rc == MPI_SUCCESS)
 		rc = PMPI_Comm_group(MPI_COMM_WORLD, &world.group);
+	if (rc == MPI_SUCCESS)
+		rc = pmpi_request_begin();
 	if (rc != MPI_SUCCESS)
 		return rc;
 	nbmpi_start(&start);

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pmpi.h - what pmpi.c asks of the file that knows the MPI at hand (pmpi_mpich.c,
- * pmpi_openmpi.c): requests for MPI_Ibarrier, and progress.
+ * pmpi.h - what pmpi.c asks of pmpi_request.c: requests for MPI_Ibarrier, and progress.
  */
 #ifndef NBMPI_PMPI_H
 #define NBMPI_PMPI_H
 
 #include <mpi.h>
-#include <stdbool.h>
 
 #include "comm.h"
 
-/* Before all else. False, and a line on stderr: this MPI lacks what it takes. */
-bool pmpi_request_begin(void);
+/* Before all else. MPI_SUCCESS or an error code. */
+int pmpi_request_begin(void);
 
 /* When no barrier is under way any more. */
 void pmpi_request_end(void);
@@ -22,10 +20,6 @@ int pmpi_request_start(const struct nbmpi_request *r, MPI_Comm comm, MPI_Request
 
 /* Lets MPI go on with all that is pending. */
 void pmpi_progress(void);
-
-/* Before a request fails: for a generalized request an MPI calls the handler of MPI_COMM_WORLD or
- * MPI_COMM_SELF, not that of the communicator it is about. That one takes their place. */
-void pmpi_request_fails(MPI_Comm comm);
 
 /* For programs that want to know: what the glue has done so far. Found by dlsym. */
 void nbar_mpi_counters(struct nbmpi_counters *out);

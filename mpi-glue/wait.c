@@ -39,7 +39,7 @@ static void sleep_a_little(struct nbmpi_comm *c, const struct nbmpi_request *r, 
 	bool posted;
 
 	pthread_mutex_lock(&c->lock);
-	posted = r->kind == NBMPI_TICKET && (int32_t)(c->posted - r->ticket) >= 0;
+	posted = (int32_t)(c->posted - r->ticket) >= 0;
 	pthread_mutex_unlock(&c->lock);
 	/* What comes of it, the next look will tell. */
 	if (posted && c->memory)
@@ -103,10 +103,8 @@ int nbmpi_wait(struct nbmpi_request *r)
 			if (rc != 0)
 				return rc;
 		}
-		if (round >= before_mpi) {
+		if (round >= before_mpi)
 			nbmpi_self.start.ops->progress();
-			nbmpi_progress();
-		}
 		idle(r, round);
 		if (round % rounds != rounds - 1)
 			continue;

@@ -3,8 +3,8 @@
  * coll_nbar.h - the Open MPI component coll/nbar: what its files share.
  *
  * coll_nbar_component.c: parameters, start and end. coll_nbar_module.c: communicators and their
- * barriers. coll_nbar_request.c: requests of nonblocking and persistent barriers. All that knows
- * NICs is behind comm.h.
+ * barriers. coll_nbar_request.c: requests of nonblocking ones. All that knows NICs is behind
+ * comm.h.
  */
 #ifndef COLL_NBAR_H
 #define COLL_NBAR_H
@@ -51,9 +51,6 @@ void coll_nbar_stop(void);
 
 mca_coll_base_module_t *coll_nbar_comm_query(ompi_communicator_t *comm, int *priority);
 
-/* State of a communicator, made at its first barrier. NULL: no memory. */
-struct nbmpi_comm *coll_nbar_comm(mca_coll_nbar_module_t *module, ompi_communicator_t *comm);
-
 /* --- coll_nbar_request.c ------------------------------------------------------------------- */
 
 /* A request for a barrier that is yet to begin: once it has, nothing may be missing any more. NULL:
@@ -62,10 +59,6 @@ ompi_request_t *coll_nbar_request_new(ompi_communicator_t *comm);
 
 /* Begins it: as nbmpi_ibarrier. After other than 0 the request is gone. */
 int coll_nbar_request_start(ompi_request_t *request, struct nbmpi_comm *c);
-
-/* A persistent request; see mca_coll_base_module_barrier_init_fn_t. */
-int coll_nbar_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *info,
-			   ompi_request_t **out, mca_coll_base_module_t *module);
 
 /* When no request is under way any more. */
 void coll_nbar_request_stop(void);

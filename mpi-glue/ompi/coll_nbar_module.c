@@ -47,43 +47,20 @@ int coll_nbar_publish(const struct nbmpi_config *config)
 
 /* --- what the core asks of MPI ------------------------------------------------------------- */
 
-static int coll_gather(void *mpi, const void *in, void *out, uint32_t size, void **coll)
+static int coll_gather(void *mpi, const void *in, void *out, uint32_t size)
 {
 	ompi_communicator_t *comm = mpi;
-	ompi_request_t *request;
-	int rc =
-		comm->c_coll->coll_iallgather(in, (int)size, MPI_BYTE, out, (int)size, MPI_BYTE,
-					      comm, &request, comm->c_coll->coll_iallgather_module);
 
-	if (rc == OMPI_SUCCESS)
-		*coll = request;
-	return rc;
+	return comm->c_coll->coll_allgather(in, (int)size, MPI_BYTE, out, (int)size, MPI_BYTE, comm,
+					    comm->c_coll->coll_allgather_module);
 }
 
-static int coll_minimum(void *mpi, const uint64_t *in, uint64_t *out, void **coll)
+static int coll_minimum(void *mpi, const uint64_t *in, uint64_t *out)
 {
 	ompi_communicator_t *comm = mpi;
-	ompi_request_t *request;
-	int rc = comm->c_coll->coll_iallreduce(in, out, 1, MPI_UINT64_T, MPI_MIN, comm, &request,
-					       comm->c_coll->coll_iallreduce_module);
 
-	if (rc == OMPI_SUCCESS)
-		*coll = request;
-	return rc;
-}
-
-static int coll_test(void **coll, bool *done)
-{
-	ompi_request_t *request = *coll;
-	int code;
-
-	*done = REQUEST_COMPLETE(request);
-	if (!*done)
-		return OMPI_SUCCESS;
-	opal_atomic_rmb();
-	code = request->req_status.MPI_ERROR;
-	ompi_request_free(&request);
-	return code;
+	return comm->c_coll->coll_allreduce(in, out, 1, MPI_UINT64_T, MPI_MIN, comm,
+					    comm->c_coll->coll_allreduce_module);
 }
 
 static int error_code(const char *text)
@@ -102,7 +79,6 @@ static int error_code(const char *text)
 static const struct nbmpi_ops ops = {
 	.gather = coll_gather,
 	.minimum = coll_minimum,
-	.test = coll_test,
 	.progress = opal_progress,
 	.error = error_code,
 };
@@ -219,7 +195,8 @@ static uint32_t *hosts_of(ompi_communicator_t *comm, int size, enum nbmpi_why *w
 	return NULL;
 }
 
-struct nbmpi_comm *coll_nbar_comm(mca_coll_nbar_module_t *module, ompi_communicator_t *comm)
+/* State of a communicator, made at its first barrier. NULL: no memory. */
+static struct nbmpi_comm *comm_of(mca_coll_nbar_module_t *module, ompi_communicator_t *comm)
 {
 	enum nbmpi_why why = NBMPI_WHY_none;
 	int size = ompi_comm_size(comm);
@@ -243,7 +220,7 @@ struct nbmpi_comm *coll_nbar_comm(mca_coll_nbar_module_t *module, ompi_communica
 static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *base)
 {
 	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
-	struct nbmpi_comm *c = coll_nbar_comm(module, comm);
+	struct nbmpi_comm *c = comm_of(module, comm);
 
 	if (!c)
 		return OMPI_ERR_OUT_OF_RESOURCE;
@@ -259,7 +236,7 @@ static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *base)
 static int ibarrier(ompi_communicator_t *comm, ompi_request_t **out, mca_coll_base_module_t *base)
 {
 	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
-	struct nbmpi_comm *c = coll_nbar_comm(module, comm);
+	struct nbmpi_comm *c = comm_of(module, comm);
 	ompi_request_t *request = c ? coll_nbar_request_new(comm) : NULL;
 
 	if (!request)
@@ -316,7 +293,6 @@ mca_coll_base_module_t *coll_nbar_comm_query(ompi_communicator_t *comm, int *pri
 	module->super.coll_module_enable = module_enable;
 	module->super.coll_barrier = barrier;
 	module->super.coll_ibarrier = ibarrier;
-	module->super.coll_barrier_init = coll_nbar_barrier_init;
 	*priority = mca_coll_nbar_component.priority;
 	return &module->super;
 }

@@ -164,10 +164,10 @@ if command -v xmllint >/dev/null; then
 	ok "report: and this" well_formed "$work/plain"
 fi
 ok "report: experiments over MPI are left out where there is none" no_mpi
-library=$(realpath "$BUILD")/libnbar-mpi-openmpi.so
-if [ -z "${SAN:-}" ] && command -v mpirun.openmpi >/dev/null && [ -e "$library" ]; then
+components=$(realpath "$BUILD")/components
+if [ -z "${SAN:-}" ] && command -v mpirun.openmpi >/dev/null && [ -e "$components" ]; then
 	ok "report: experiments over MPI, started as asked" mpi \
-		"mpirun.openmpi --allow-run-as-root --oversubscribe -x LD_PRELOAD=$library -np 3 --mca mpi_yield_when_idle 1"
+		"mpirun.openmpi --allow-run-as-root --oversubscribe --mca mca_base_component_path $components:SYS_DEFAULT --mca coll_nbar_enable 1 -np 3 --mca mpi_yield_when_idle 1"
 else
 	skip "report: experiments over MPI" "no Open MPI here, or sanitizers"
 fi

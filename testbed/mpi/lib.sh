@@ -14,6 +14,7 @@ dir=$work/cluster
 cluster="testbed/hosts/cluster --run-dir $dir"
 trap '$cluster down 2>/dev/null; cleanup' EXIT
 oracle=$bin/mpi-oracle.$mpi
+standard=$bin/mpi-standard.$mpi
 limit=150
 wrap= # words before the oracle's
 

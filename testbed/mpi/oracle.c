@@ -16,6 +16,8 @@
 
 #include "oracle.h"
 
+#define SETTLED 12
+
 struct oracle oracle;
 
 static const struct {
@@ -97,6 +99,12 @@ int *oracle_members(MPI_Comm comm, int *n)
 	MPI_Group_free(&world);
 	free(mine);
 	return theirs;
+}
+
+void oracle_settle(MPI_Comm comm)
+{
+	for (int i = 0; i < SETTLED; i++)
+		MPI_Barrier(comm);
 }
 
 uint32_t oracle_random(uint32_t n)
@@ -197,6 +205,7 @@ int main(int argc, char **argv)
 			MPI_Abort(MPI_COMM_WORLD, 2);
 	}
 	share(file);
+	oracle_settle(MPI_COMM_WORLD);
 	for (; optind < argc; optind++) {
 		int rc = run(++number, argv[optind]);
 

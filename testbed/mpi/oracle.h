@@ -35,6 +35,9 @@ int *oracle_members(MPI_Comm comm, int *n);
 /* Counts as bad, and says on stderr where (a few times), if the condition does not hold. */
 void oracle_want(bool good, const char *what, uint64_t where);
 
+/* Blocking barriers, as many as it takes before nbar runs those of a communicator. */
+void oracle_settle(MPI_Comm comm);
+
 /* One at a time in all ranks, from the same beginning: 0..n-1. */
 uint32_t oracle_random(uint32_t n);
 

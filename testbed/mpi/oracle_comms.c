@@ -10,6 +10,7 @@
 #include "oracle.h"
 
 #define WAYS 9u
+#define INNER 24u /* barriers of a communicator of a communicator */
 
 /* A communicator made from comm in one of several ways; MPI_COMM_NULL: this rank is not in it. */
 static MPI_Comm make(MPI_Comm comm, uint32_t way)
@@ -98,14 +99,14 @@ void test_split(int n)
 		if (outer != MPI_COMM_NULL) {
 			MPI_Comm inner = make(outer, inner_way);
 
-			for (uint32_t k = 0; k < 10; k++)
+			for (uint32_t k = 0; k < INNER; k++)
 				if (inner != MPI_COMM_NULL)
 					use(inner, step + k, k);
 			if (inner != MPI_COMM_NULL)
 				MPI_Comm_free(&inner);
 			MPI_Comm_free(&outer);
 		}
-		step += 10;
+		step += INNER;
 	}
 	use(MPI_COMM_SELF, step, 0);
 	use(MPI_COMM_SELF, step + 1, 1);
@@ -117,7 +118,7 @@ void test_storm(int n)
 
 	for (int i = 0; i < n; i++) {
 		MPI_Comm comm = make(MPI_COMM_WORLD, oracle_random(4));
-		uint32_t times = oracle_random(4), way = oracle_random(2);
+		uint32_t times = oracle_random(16), way = oracle_random(2);
 
 		for (uint32_t k = 0; k < times; k++, step++)
 			if (comm != MPI_COMM_NULL)
@@ -138,6 +139,8 @@ void test_alive(int n)
 		MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]);
 		use(comm[i], step++, 1);
 	}
+	for (int i = 0; i < n; i++)
+		oracle_settle(comm[i]);
 	for (int k = 0; k < 2; k++)
 		for (int i = n - 1; i >= 0; i--)
 			use(comm[i], step++, (uint32_t)(i + k));
@@ -158,6 +161,7 @@ void test_freed(int n)
 
 		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 		/* Open MPI 4.1 does not survive this with barriers of its own. */
+		oracle_settle(comm);
 		use(comm, step++, 1);
 		for (int k = 0; k <= before; k++) {
 			oracle_enter(0, step + (uint64_t)k);
@@ -175,8 +179,9 @@ void test_freed(int n)
 
 /*
  * Nonblocking barriers and other collectives on a new communicator, all under way at once, with
- * ranks that are ahead of each other by turns. If barriers were not where the program put them in
- * the order of its collectives, values would be wrong, or it would hang.
+ * ranks that are ahead of each other by turns; in between it is settled, or not. If barriers were
+ * not where the program put them in the order of its collectives, values would be wrong, or it
+ * would hang.
  */
 void test_order(int n)
 {
@@ -196,6 +201,9 @@ void test_order(int n)
 		for (int k = 0; k < CALLS; k++) {
 			uint32_t what = oracle_random(3);
 			int flag;
+
+			if (k == i % 60)
+				oracle_settle(comm);
 
 			value[k] = oracle.rank == 0 || what != 1 ? 1000 * i + k : -1;
 			entered[k] = 0;

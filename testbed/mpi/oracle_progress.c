@@ -146,6 +146,7 @@ void test_inter(int n)
 	MPI_Comm_split(MPI_COMM_WORLD, half, oracle.rank, &local);
 	MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, half ? 0 : oracle.size / 2, 5, &inter);
 	MPI_Intercomm_merge(inter, half, &merged);
+	oracle_settle(merged);
 	ranks = oracle_members(merged, &members);
 	for (int i = 1; i <= n; i++) {
 		MPI_Request request;

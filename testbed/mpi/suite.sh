@@ -8,7 +8,7 @@ few() { # N: fewer of them if slow
 
 basic="blocking=$(few 20000) nonblocking=$(few 5000) mixed=$(few 2000) outstanding=$(few 20)
        persistent=$(few 500)"
-comms="split=$(few 40) storm=$(few 500) freed=$(few 50) order=$(few 60) inter=6"
+comms="split=$(few 40) storm=$(few 300) freed=$(few 50) order=$(few 60) inter=6"
 going="rendezvous=8 probe=8"
 recovery=-disable-auto-cleanup
 [ $mpi = openmpi ] && recovery=--enable-recovery
@@ -100,7 +100,7 @@ waiting() {
 	ranks 4 -- -s "$work/share.4" fails \
 		>"$work/out" 2>"$work/err" &
 	pid=$!
-	for _ in $(seq 600); do
+	for _ in $(seq 1200); do
 		grep -q "waiting to fail" "$work/out" && break
 		kill -0 $pid 2>/dev/null || break
 		sleep 0.1
@@ -198,7 +198,37 @@ suite_long() {
 	down
 }
 
+# Rules of the standard, each in a run of its own, on two hosts and on one; NICs in daemons and
+# inside the ranks.
+standard_tests="ahead ahead-offloaded receives receives-offloaded receives-ahead status order
+                persistent-crossed persistent-among descriptors fails fails-freed handlers
+                wrong-communicator"
+
+standard_on() { # NAME
+	local test oracle=$standard limit=120
+	for test in $standard_tests; do
+		report "$1" ranks 2 -- "$test"
+	done
+}
+
+standard() {
+	down && up 2
+	standard_on "standard, 2 hosts"
+	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
+	standard_tests="ahead-offloaded receives-offloaded receives-ahead status descriptors fails-freed" \
+		standard_on "standard, 2 hosts, NICs inside"
+	unset NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
+	down && up 1
+	standard_tests="ahead ahead-offloaded receives receives-offloaded receives-ahead status order descriptors" \
+		standard_on "standard, 1 host"
+	down
+}
+
 suite() {
+	if [ -n "${STANDARD:-}" ]; then
+		standard
+		return
+	fi
 	if [ -n "${LONG:-}" ]; then
 		suite_long
 		return
@@ -225,6 +255,6 @@ suite() {
 	ok "$glue, 1 host: a rank is killed" rank_dies 4 2
 	down && up 4 --wire udp --nicd-args "--idle sleep"
 	ok "$glue, a daemon a host: one is killed" one_daemon_ends
-	down
+	standard
 	bad_network
 }

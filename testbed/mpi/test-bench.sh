@@ -7,12 +7,11 @@ glue="mpi-bench"
 mpi=openmpi
 . "$(dirname "$0")/lib.sh"
 nbar=$bin/nbar
-path=$bin/components:$(ompi_info --path pkglibdir --parsable 2>/dev/null | cut -d : -f 3)
-# The words that start the command on the cluster; how: component, openmpi, mpich or plain.
+path=$bin/components:SYS_DEFAULT
+# The words that start the command on the cluster; how: component, mpich or plain.
 command_of() { # HOW NP
 	case $1 in
 	component) echo "$cluster mpirun -np $2 --mca mca_base_component_path $path --mca coll_nbar_enable 1" ;;
-	openmpi) echo "$cluster mpirun -np $2 -x LD_PRELOAD=$bin/libnbar-mpi-openmpi.so" ;;
 	mpich) echo "$cluster mpiexec -np $2 -genv LD_PRELOAD $bin/libnbar-mpi-mpich.so" ;;
 	plain) echo "$cluster mpirun -np $2" ;;
 	esac
@@ -237,8 +236,6 @@ if [ -x "$bin/nbar-mpi-bench-openmpi" ]; then
 	from_file
 	with_mpi component
 	refuses component
-	with_glue openmpi
-	inside openmpi
 	ok "$glue: without nbar it says so" says plain 2 1 "this program runs without nbar"
 	export NBAR_MPI_WHERE=host NBAR_NIC=n0
 	ok "$glue: lib with a NIC that is refused" says plain 2 1 "^nbar mpi-bench: lib: the NIC .* is refused" \

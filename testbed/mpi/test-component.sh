@@ -7,7 +7,7 @@ glue="coll/nbar"
 mpi=openmpi
 . "$(dirname "$0")/lib.sh"
 component=$bin/components/mca_coll_nbar.so
-path=$(dirname "$component"):$(ompi_info --path pkglibdir --parsable 2>/dev/null | cut -d : -f 3)
+path=$(dirname "$component"):SYS_DEFAULT
 # The words that start the oracle: NP, and options of the MPI.
 ranks_command() {
 	local np=$1

@@ -41,28 +41,31 @@ static struct nbar_wait_policy policy_of(const struct mpib_world *w)
 	return policy;
 }
 
-/* All ranks exchange what they have opened, join, and vote. Returns the vote that counts. */
-static uint64_t join(struct nbmpi_comm *c)
+static int gather(void *mpi, const void *in, void *out, uint32_t size)
 {
-	uint64_t votes = 0;
-
-	nbmpi_record_make(c);
-	c->records = mpib_alloc(c->size, sizeof(*c->records));
-	PMPI_Allgather(&c->mine, sizeof(c->mine), MPI_BYTE, c->records, sizeof(c->mine), MPI_BYTE,
-		       MPI_COMM_WORLD);
-	nbmpi_join(c);
-	PMPI_Allreduce(&c->my_vote, &votes, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
-	if (votes == NBMPI_VOTE_YES)
-		nbmpi_joined(c);
-	return votes;
+	(void)mpi;
+	return PMPI_Allgather(in, (int)size, MPI_BYTE, out, (int)size, MPI_BYTE, MPI_COMM_WORLD);
 }
+
+static int minimum(void *mpi, const uint64_t *in, uint64_t *out)
+{
+	(void)mpi;
+	return PMPI_Allreduce(in, out, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
+}
+
+static int error(const char *text)
+{
+	mpib_fatal("lib: %s", text);
+	return MPI_ERR_OTHER;
+}
+
+static const struct nbmpi_ops ops = { .gather = gather, .minimum = minimum, .error = error };
 
 static int lib_open(struct mpib_method *m)
 {
 	struct mpib_world *w = m->world;
-	struct nbmpi_start start = { .config = w->config, .rank = (uint32_t)w->rank };
+	struct nbmpi_start start = { .config = w->config, .ops = &ops, .rank = (uint32_t)w->rank };
 	struct lib *lib = mpib_alloc(1, sizeof(*lib));
-	uint64_t votes;
 
 	m->state = lib;
 	if (!w->config.enable && m->choice->kind == MPIB_LIB) {
@@ -85,15 +88,15 @@ static int lib_open(struct mpib_method *m)
 	lib->comm = nbmpi_comm_open(NULL, start.rank, (uint32_t)w->size, w->host, NBMPI_WHY_none);
 	if (!lib->comm)
 		mpib_fatal("%s: no memory", m->choice->name);
-	votes = join(lib->comm);
+	nbmpi_set_up(lib->comm); /* MPI's errors end the program */
 	/* The next method is to have its own. */
 	lib->port = nbmpi_self.port;
 	lib->attached = nbmpi_self.attached;
 	nbmpi_self.port = NULL;
 	nbmpi_self.attached = NULL;
-	if (votes != NBMPI_VOTE_YES) {
-		tool_error("%s: rank %u: %s", m->choice->name, (uint32_t)(votes >> 32),
-			   nbmpi_why_text((enum nbmpi_why)(uint32_t)votes));
+	if (lib->comm->path != NBMPI_OFFLOADED) {
+		tool_error("%s: rank %u: %s", m->choice->name, lib->comm->why_rank,
+			   nbmpi_why_text(lib->comm->why));
 		return TOOL_FAILED;
 	}
 	if (lib->comm->group)

@@ -126,12 +126,13 @@ static int nbar_open_(struct mpib_method *m)
 	if (!agreed(w->glue != MPIB_NO_GLUE)) {
 		tool_error("nbar: this program runs without nbar: start it with --mca "
 			   "coll_nbar_enable 1 (Open MPI's component), or with LD_PRELOAD set to "
-			   "the libnbar-mpi-*.so of this MPI");
+			   "libnbar-mpi-mpich.so (MPICH)");
 		return TOOL_FAILED;
 	}
 	m->state = call_new(w->on);
 	mpib_glue_counters(w->glue, &first);
-	nbar_barrier_(m); /* decides it, together */
+	for (uint32_t i = 0; i <= NBMPI_PAYS; i++)
+		nbar_barrier_(m); /* the last one sets it up */
 	mpib_glue_counters(w->glue, &before);
 	nbar_barrier_(m);
 	mpib_glue_counters(w->glue, &after);

@@ -17,8 +17,8 @@
 /* Beside this program, or where it is installed, seen from there. */
 static const char *const programs[] = { "nbar-mpi-bench-openmpi",
 					"../libexec/nbar/nbar-mpi-bench-openmpi" };
-static const char *const libraries[] = { "libnbar-mpi-openmpi.so",
-					 "../lib/libnbar-mpi-openmpi.so" };
+static const char *const components[] = { "components/mca_coll_nbar.so",
+					  "../lib/openmpi/mca_coll_nbar.so" };
 
 /* The folder of this program. */
 static bool own_folder(char *out, size_t size)
@@ -76,7 +76,7 @@ const char *report_mpi_missing(const struct report_options *opt)
 		return NULL;
 	if (!find_mpirun())
 		return "there is no mpirun here";
-	if (!find_file(programs, path, sizeof(path)) || !find_file(libraries, path, sizeof(path)))
+	if (!find_file(programs, path, sizeof(path)))
 		return "nbar was built without Open MPI";
 	return NULL;
 }
@@ -90,10 +90,25 @@ static int ranks_here(void)
 	return n < 2 ? 2 : n > REPORT_RANKS_MAX ? REPORT_RANKS_MAX : n;
 }
 
+/* Settings of Open MPI; what the caller has set stays. */
+static void set_open_mpi(void)
+{
+	char path[PATH_MAX + 16];
+
+	setenv("OMPI_MCA_coll_nbar_enable", "1", 0);
+	/* If it is neither here nor there it is in Open MPI's own folder. */
+	if (find_file(components, path, PATH_MAX)) {
+		strcpy(strrchr(path, '/'), ":SYS_DEFAULT");
+		setenv("OMPI_MCA_mca_base_component_path", path, 0);
+	}
+	setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+	setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+	setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
+}
+
 int report_mpi_begin(const struct report_options *opt, char **argv, int room)
 {
-	static char x[] = "-x", np[] = "-np", ranks[16], preload[PATH_MAX + 16], self[PATH_MAX],
-		    library[PATH_MAX];
+	static char np[] = "-np", ranks[16], self[PATH_MAX];
 	char *words = opt->mpirun ? strdup(opt->mpirun) : NULL, *save = NULL;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	int argc = 0;
@@ -103,16 +118,11 @@ int report_mpi_begin(const struct report_options *opt, char **argv, int room)
 	     w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
 	if (!words) {
-		find_file(libraries, library, sizeof(library));
-		snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", library);
+		set_open_mpi();
 		snprintf(ranks, sizeof(ranks), "%d", ranks_here());
-		char *const usual[] = { strdup(find_mpirun()), x, preload, np, ranks };
-
-		for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-			argv[argc++] = usual[i];
-		setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
-		setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
-		setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
+		argv[argc++] = strdup(find_mpirun());
+		argv[argc++] = np;
+		argv[argc++] = ranks;
 	}
 	argv[argc++] = self;
 	return argc;

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pmpi_request.c - requests of MPI_Ibarrier: generalized requests with MPICH's poll function, which
+ * it calls whenever the program tests or waits for them.
+ *
+ * MPICH may call the functions here from any thread, and with a lock of its own: none of them waits
+ * for another thread, and the one that frees a request calls nothing of MPI.
+ *
+ * To MPICH these requests never fail: it would call the error handler of MPI_COMM_WORLD, and make
+ * an error of its own. The functions that complete requests have theirs here, which see to that.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "pmpi.h"
+
+#define FAILED_TAG (-77777) /* of a status: its source is the error code */
+#define POLLS 16u /* in vain, between two calls of MPI's progress: MPI_Wait makes none itself */
+
+struct request {
+	struct nbmpi_request barrier;
+	MPI_Comm comm;
+	MPI_Errhandler handler; /* that the communicator had at the start */
+	MPI_Request handle;
+	uint32_t polls;
+	bool complete; /* MPICH polls such requests, too */
+	int code;
+	struct request *next, **link; /* all that are not freed; then of `freed` */
+};
+
+/* By MPICH, in the call that this thread is in. */
+static _Thread_local struct request *freed;
+
+static struct {
+	pthread_mutex_t lock;
+	struct request *first;
+} all = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* One that is complete only at the end: to ask for its status makes MPICH go on with all else.
+ * (A probe that finds nothing may not.) */
+static MPI_Request never = MPI_REQUEST_NULL;
+
+void pmpi_progress(void)
+{
+	int flag;
+
+	PMPI_Request_get_status(never, &flag, MPI_STATUS_IGNORE);
+}
+
+/* --- requests -------------------------------------------------------------------------------- */
+
+static bool done(struct request *r)
+{
+	int rc = r->complete ? 1 : nbmpi_test(&r->barrier);
+
+	if (rc == 0)
+		return false;
+	if (r->complete)
+		return true;
+	r->complete = true;
+	if (rc < 0)
+		r->code = r->barrier.code;
+	PMPI_Grequest_complete(r->handle);
+	return true;
+}
+
+static int on_poll(void *state, MPI_Status *status)
+{
+	struct request *r = state;
+
+	(void)status;
+	if (!done(r) && ++r->polls % POLLS == 0) {
+		pmpi_progress();
+		nbmpi_yield(r->polls / POLLS);
+	}
+	return MPI_SUCCESS;
+}
+
+/* Waits for all of them: MPICH then takes each to be complete. */
+static int on_wait(int count, void **state, double timeout, MPI_Status *status)
+{
+	(void)timeout;
+	(void)status;
+	for (int i = 0; i < count; i++) {
+		struct request *r = state[i];
+
+		for (uint32_t round = 0; !done(r); round++) {
+			pmpi_progress();
+			nbmpi_yield(round);
+		}
+	}
+	return MPI_SUCCESS;
+}
+
+static int on_query(void *state, MPI_Status *status)
+{
+	const struct request *r = state;
+
+	PMPI_Status_set_elements(status, MPI_BYTE, 0);
+	PMPI_Status_set_cancelled(status, 0);
+	status->MPI_SOURCE = r && r->code ? r->code : MPI_UNDEFINED;
+	status->MPI_TAG = r && r->code ? FAILED_TAG : MPI_UNDEFINED;
+	return MPI_SUCCESS;
+}
+
+static int on_free(void *state)
+{
+	struct request *r = state;
+
+	if (!r)
+		return MPI_SUCCESS;
+	pthread_mutex_lock(&all.lock);
+	*r->link = r->next;
+	if (r->next)
+		r->next->link = r->link;
+	pthread_mutex_unlock(&all.lock);
+	r->next = freed;
+	freed = r;
+	return MPI_SUCCESS;
+}
+
+/* A collective cannot be cancelled. */
+static int on_cancel(void *state, int complete)
+{
+	(void)state;
+	(void)complete;
+	return MPI_SUCCESS;
+}
+
+int pmpi_request_begin(void)
+{
+	return PMPI_Grequest_start(on_query, on_free, on_cancel, NULL, &never);
+}
+
+void pmpi_request_end(void)
+{
+	PMPI_Grequest_complete(never);
+	PMPI_Wait(&never, MPI_STATUS_IGNORE);
+}
+
+int pmpi_request_start(const struct nbmpi_request *barrier, MPI_Comm comm, MPI_Request *out)
+{
+	struct request *r = malloc(sizeof(*r));
+	int rc;
+
+	if (!r)
+		return MPI_ERR_NO_MEM;
+	*r = (struct request){ .barrier = *barrier, .comm = comm };
+	PMPI_Comm_get_errhandler(comm, &r->handler);
+	rc = PMPIX_Grequest_start(on_query, on_free, on_cancel, on_poll, on_wait, r, &r->handle);
+	if (rc != MPI_SUCCESS) {
+		PMPI_Errhandler_free(&r->handler);
+		free(r);
+		return rc;
+	}
+	pthread_mutex_lock(&all.lock);
+	r->next = all.first;
+	r->link = &all.first;
+	if (r->next)
+		r->next->link = &r->next;
+	all.first = r;
+	pthread_mutex_unlock(&all.lock);
+	*out = r->handle;
+	return MPI_SUCCESS;
+}
+
+/* --- calls that complete requests ------------------------------------------------------------- */
+
+/* The handler that a communicator had when it was freed: it gets MPI_COMM_WORLD in its place. */
+static void call_handler_of_freed(MPI_Errhandler handler, int code)
+{
+	MPI_Errhandler theirs;
+
+	PMPI_Comm_get_errhandler(MPI_COMM_WORLD, &theirs);
+	PMPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+	PMPI_Comm_call_errhandler(MPI_COMM_WORLD, code);
+	PMPI_Comm_set_errhandler(MPI_COMM_WORLD, theirs);
+	PMPI_Errhandler_free(&theirs);
+}
+
+/* Frees the requests that the call has completed. What the call returns: rc, or if that is no error
+ * the code of one that has failed (several: MPI_ERR_IN_STATUS), after a call of its handler. */
+static int completed(int rc, bool several)
+{
+	struct request *r;
+
+	while ((r = freed) != NULL) {
+		freed = r->next;
+		if (r->code != MPI_SUCCESS && rc == MPI_SUCCESS) {
+			rc = several ? MPI_ERR_IN_STATUS : r->code;
+			if (r->barrier.orphan)
+				call_handler_of_freed(r->handler, rc);
+			else
+				PMPI_Comm_call_errhandler(r->comm, rc);
+		}
+		PMPI_Errhandler_free(&r->handler);
+		free(r);
+	}
+	return rc;
+}
+
+/* MPI_ERROR belongs to calls that complete several requests. */
+static void show_error(MPI_Status *status, bool several)
+{
+	if (status->MPI_TAG != FAILED_TAG)
+		return;
+	if (several)
+		status->MPI_ERROR = status->MPI_SOURCE;
+	status->MPI_SOURCE = status->MPI_TAG = MPI_UNDEFINED;
+}
+
+static int completed_one(int rc, MPI_Status *status)
+{
+	if (!freed)
+		return rc;
+	if (status != MPI_STATUS_IGNORE)
+		show_error(status, false);
+	return completed(rc, false);
+}
+
+static int completed_some(int rc, int n, MPI_Status *status)
+{
+	if (!freed)
+		return rc;
+	for (int i = 0; i < n && status != MPI_STATUSES_IGNORE; i++)
+		show_error(&status[i], true);
+	return completed(rc, true);
+}
+
+int MPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+	return completed_one(PMPI_Wait(request, status), status);
+}
+
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+	return completed_one(PMPI_Test(request, flag, status), status);
+}
+
+int MPI_Waitany(int n, MPI_Request request[], int *index, MPI_Status *status)
+{
+	return completed_one(PMPI_Waitany(n, request, index, status), status);
+}
+
+int MPI_Testany(int n, MPI_Request request[], int *index, int *flag, MPI_Status *status)
+{
+	return completed_one(PMPI_Testany(n, request, index, flag, status), status);
+}
+
+int MPI_Waitall(int n, MPI_Request request[], MPI_Status status[])
+{
+	return completed_some(PMPI_Waitall(n, request, status), n, status);
+}
+
+int MPI_Testall(int n, MPI_Request request[], int *flag, MPI_Status status[])
+{
+	return completed_some(PMPI_Testall(n, request, flag, status), n, status);
+}
+
+int MPI_Waitsome(int n, MPI_Request request[], int *count, int index[], MPI_Status status[])
+{
+	int rc = PMPI_Waitsome(n, request, count, index, status);
+
+	return completed_some(rc, *count, status);
+}
+
+int MPI_Testsome(int n, MPI_Request request[], int *count, int index[], MPI_Status status[])
+{
+	int rc = PMPI_Testsome(n, request, count, index, status);
+
+	return completed_some(rc, *count, status);
+}
+
+/* MPICH does not poll a generalized request that it is asked about. The one who then completes it
+ * learns of a failure. */
+int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+	struct request *r;
+	int rc;
+
+	pthread_mutex_lock(&all.lock);
+	for (r = all.first; r && r->handle != request; r = r->next)
+		;
+	pthread_mutex_unlock(&all.lock);
+	if (r)
+		done(r);
+	rc = PMPI_Request_get_status(request, flag, status);
+	if (r && *flag && status != MPI_STATUS_IGNORE)
+		show_error(status, false);
+	return rc;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * post.c - tickets to the NIC, and a thread for those that there is no room for yet.
+ *
+ * A NIC takes NBAR_POSTED_MAX barriers of a group at once. A program may start more, and then block
+ * in a call of MPI from which nothing here is called; so beyond that a thread goes on. It exists
+ * while a ticket waits for room, and calls nothing of MPI.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+#include "comm_internal.h"
+
+#define PAUSE_NS 200000
+
+/* With nbmpi_self.lock. */
+static struct {
+	bool started; /* it is to be joined */
+	bool runs, stop;
+	pthread_t id;
+} thread;
+
+int nbmpi_post(struct nbmpi_comm *c)
+{
+	int rc = 0;
+
+	while (c->posted != c->wanted && rc == 0) {
+		rc = c->memory ? nbar_crew_post(&c->memory->crew, c->group, c->mate, c->posted + 1)
+			       : nbar_post(c->group, NULL);
+		if (rc == 0)
+			c->posted++;
+	}
+	return rc;
+}
+
+/* With nbmpi_self.lock. False: nobody waits for room. A failure is left to those who wait for the
+ * barrier: no call of MPI from here. */
+static bool post_all(void)
+{
+	bool more = false;
+
+	for (struct nbmpi_comm *c = nbmpi_self.comm; c; c = c->next) {
+		if (pthread_mutex_trylock(&c->lock) != 0) {
+			more = true;
+			continue;
+		}
+		if (!c->error && c->posted != c->wanted)
+			more = nbmpi_post(c) == -EAGAIN || more;
+		pthread_mutex_unlock(&c->lock);
+	}
+	return more;
+}
+
+static void *run(void *arg)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	(void)arg;
+	pthread_mutex_lock(&nbmpi_self.lock);
+	while (!thread.stop && post_all()) {
+		pthread_mutex_unlock(&nbmpi_self.lock);
+		nanosleep(&pause, NULL);
+		pthread_mutex_lock(&nbmpi_self.lock);
+	}
+	thread.runs = false;
+	pthread_mutex_unlock(&nbmpi_self.lock);
+	return NULL;
+}
+
+void nbmpi_post_later(void)
+{
+	sigset_t all, before;
+
+	pthread_mutex_lock(&nbmpi_self.lock);
+	if (!thread.runs) {
+		/* The last one has let go of the lock for good. */
+		if (thread.started)
+			pthread_join(thread.id, NULL);
+		sigfillset(&all);
+		pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are the program's */
+		/* Without a thread, tests and waits post. */
+		thread.runs = thread.started = pthread_create(&thread.id, NULL, run, NULL) == 0;
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	pthread_mutex_unlock(&nbmpi_self.lock);
+}
+
+void nbmpi_post_stop(void)
+{
+	pthread_mutex_lock(&nbmpi_self.lock);
+	thread.stop = true;
+	pthread_mutex_unlock(&nbmpi_self.lock);
+	if (thread.started)
+		pthread_join(thread.id, NULL);
+	thread.started = thread.stop = false;
+}

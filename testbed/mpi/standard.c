@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * standard.c - rules of the MPI standard that a barrier can break, a test a rule.
+ *
+ * usage: mpi-standard TEST, on two ranks
+ *
+ * Plain MPI, but for nbar's counters. Rank 0 prints a line of TAP. A program that breaks a rule
+ * hangs here, or ends with an error. Sections are those of MPI 4.0.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "standard.h"
+
+#define TAG 5
+#define FEW 100   /* barriers under way on a communicator that is not offloaded */
+#define MANY 3000 /* more than a NIC takes at once */
+#define COMMUNICATORS 1100
+#define BARRIERS 3 /* nonblocking ones on each of them */
+#define FILES 20   /* that the program still opens */
+
+int me;
+static int failures;
+
+void want(bool good, const char *what)
+{
+	if (good)
+		return;
+	failures++;
+	fprintf(stderr, "# rank %d: %s\n", me, what);
+}
+
+MPI_Comm duplicate(bool offloaded)
+{
+	MPI_Comm comm;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	for (int i = 0; i < OFFLOADED && offloaded; i++)
+		MPI_Barrier(comm);
+	return comm;
+}
+
+void tell(void)
+{
+	MPI_Send(NULL, 0, MPI_BYTE, 1 - me, TAG, MPI_COMM_WORLD);
+}
+
+void hear(void)
+{
+	MPI_Recv(NULL, 0, MPI_BYTE, 1 - me, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void begin(MPI_Comm comm, MPI_Request *request, int n)
+{
+	for (int i = 0; i < n; i++)
+		MPI_Ibarrier(comm, &request[i]);
+}
+
+/* --- 2.4, 6.12: a nonblocking call is local ----------------------------------------------------
+ */
+
+/* Rank 1 calls no barrier before rank 0 has called all of its own. */
+static void ahead(MPI_Comm comm, int n)
+{
+	MPI_Request *request = malloc((size_t)n * sizeof(MPI_Request));
+
+	if (me == 1)
+		hear();
+	begin(comm, request, n);
+	if (me == 0)
+		tell();
+	MPI_Waitall(n, request, MPI_STATUSES_IGNORE);
+	MPI_Comm_free(&comm);
+	free(request);
+}
+
+static void rule_ahead(void)
+{
+	ahead(duplicate(false), FEW);
+}
+
+static void rule_ahead_offloaded(void)
+{
+	ahead(duplicate(true), MANY);
+}
+
+/* --- 3.7.4, 6.12: progress, whatever the program blocks in -------------------------------------
+ */
+
+/* Rank 0 owes its barriers nothing once it has called them: it only waits for a message, which
+ * rank 1 sends after they are complete. */
+static void receives(MPI_Comm comm, int n)
+{
+	MPI_Request *request = malloc((size_t)n * sizeof(MPI_Request));
+
+	begin(comm, request, n);
+	if (me == 0)
+		hear();
+	MPI_Waitall(n, request, MPI_STATUSES_IGNORE);
+	if (me == 1)
+		tell();
+	MPI_Comm_free(&comm);
+	free(request);
+}
+
+static void rule_receives(void)
+{
+	receives(duplicate(false), FEW);
+}
+
+static void rule_receives_offloaded(void)
+{
+	receives(duplicate(true), MANY);
+}
+
+/* The same, and rank 0 is ahead by all of them. */
+static void rule_receives_ahead(void)
+{
+	MPI_Request request[MANY];
+	MPI_Comm comm = duplicate(true);
+
+	if (me == 1)
+		hear();
+	begin(comm, request, MANY);
+	if (me == 0) {
+		tell();
+		hear();
+	}
+	MPI_Waitall(MANY, request, MPI_STATUSES_IGNORE);
+	if (me == 1)
+		tell();
+	MPI_Comm_free(&comm);
+}
+
+/* A request that is only asked for its status completes. */
+static void rule_status(void)
+{
+	for (int offloaded = 0; offloaded < 2; offloaded++) {
+		MPI_Comm comm = duplicate(offloaded);
+		MPI_Request request;
+		int flag = 0;
+
+		MPI_Ibarrier(comm, &request);
+		while (!flag)
+			MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+		MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+		want(flag && request == MPI_REQUEST_NULL, "complete, and then not");
+		MPI_Comm_free(&comm);
+	}
+}
+
+/* --- 6.12: collectives of a communicator match in the order of their calls ---------------------
+ */
+
+/* Barriers of both kinds, before and after the communicator is offloaded, one rank always ahead. */
+static void rule_order(void)
+{
+	MPI_Comm comm = duplicate(false);
+
+	for (int round = 0; round < OFFLOADED; round++) {
+		MPI_Request request[16];
+		int value[16], sum[16];
+
+		if (round % 2 == me)
+			hear();
+		for (int i = 0; i < 16; i++) {
+			value[i] = round * 16 + i;
+			if (i % 3 == round % 3)
+				MPI_Ibarrier(comm, &request[i]);
+			else
+				MPI_Iallreduce(&value[i], &sum[i], 1, MPI_INT, MPI_SUM, comm,
+					       &request[i]);
+		}
+		if (round % 2 != me)
+			tell();
+		MPI_Waitall(16, request, MPI_STATUSES_IGNORE);
+		for (int i = 0; i < 16; i++)
+			want(i % 3 == round % 3 || sum[i] == 2 * value[i], "a wrong sum");
+		if (round % 4 == 3)
+			MPI_Barrier(comm);
+	}
+	MPI_Comm_free(&comm);
+}
+
+/* --- 6.13: persistent barriers match by the order of their initialization ----------------------
+ */
+
+#ifdef BARRIER_INIT
+/* Rank 0 starts a and rank 1 starts b: neither is complete. */
+static void crossed(MPI_Comm comm)
+{
+	MPI_Request request[2];
+	int flag;
+
+	for (int i = 0; i < 2; i++)
+		BARRIER_INIT(comm, MPI_INFO_NULL, &request[i]);
+	for (int round = 0; round < 20; round++) {
+		int first = (me + round) % 2;
+
+		MPI_Start(&request[first]);
+		tell();
+		hear();
+		for (int i = 0; i < 1000; i++) {
+			MPI_Test(&request[first], &flag, MPI_STATUS_IGNORE);
+			if (flag)
+				break;
+		}
+		want(!flag, "complete before the other rank had started it");
+		tell();
+		hear();
+		MPI_Start(&request[1 - first]);
+		MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+	}
+	for (int i = 0; i < 2; i++)
+		MPI_Request_free(&request[i]);
+	MPI_Comm_free(&comm);
+}
+
+/* A start has no place among the other collectives. */
+static void among(MPI_Comm comm)
+{
+	MPI_Request request[2];
+	int sum, one = 1;
+
+	BARRIER_INIT(comm, MPI_INFO_NULL, &request[0]);
+	for (int round = 0; round < 3 * OFFLOADED; round++) {
+		if (me == 0)
+			MPI_Start(&request[0]);
+		MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &request[1]);
+		if (me == 1)
+			MPI_Start(&request[0]);
+		MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+		want(sum == 2, "a wrong sum");
+		if (round % 2)
+			MPI_Barrier(comm);
+	}
+	MPI_Request_free(&request[0]);
+	MPI_Comm_free(&comm);
+}
+
+static void rule_persistent_crossed(void)
+{
+	crossed(duplicate(false));
+	crossed(duplicate(true));
+}
+
+static void rule_persistent_among(void)
+{
+	among(duplicate(false));
+	among(duplicate(true));
+}
+#endif
+
+/* --- what communicators keep -------------------------------------------------------------------
+ */
+
+static bool by_nbar(void)
+{
+	unsigned long long before[3] = { 0 }, after[3] = { 0 };
+	MPI_Comm comm = duplicate(true);
+
+	oracle_counters(before);
+	MPI_Barrier(comm);
+	oracle_counters(after);
+	MPI_Comm_free(&comm);
+	return after[0] + after[1] > before[0] + before[1];
+}
+
+/* Communicators with few barriers take nothing that the program or other communicators miss. */
+static void rule_descriptors(void)
+{
+	MPI_Comm *comm = malloc(COMMUNICATORS * sizeof(MPI_Comm));
+	int file[FILES], first = open("/dev/null", O_RDONLY);
+	struct rlimit limit;
+
+	want(by_nbar(), "nbar does not run barriers");
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = (rlim_t)first + 3 * FILES;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	for (int i = 0; i < COMMUNICATORS; i++) {
+		MPI_Request request[BARRIERS];
+
+		comm[i] = duplicate(false);
+		begin(comm[i], request, BARRIERS);
+		MPI_Waitall(BARRIERS, request, MPI_STATUSES_IGNORE);
+		if (i % 2)
+			MPI_Barrier(comm[i]);
+	}
+	for (int i = 0; i < FILES; i++) {
+		file[i] = open("/dev/null", O_RDONLY);
+		want(file[i] >= 0, "no descriptor is left");
+	}
+	want(by_nbar(), "no group is left");
+	for (int i = 0; i < FILES; i++)
+		close(file[i]);
+	for (int i = 0; i < COMMUNICATORS; i++)
+		MPI_Comm_free(&comm[i]);
+	free(comm);
+	close(first);
+}
+
+/* --- running -----------------------------------------------------------------------------------
+ */
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+	const char *text;
+} tests[] = {
+	{ "ahead", rule_ahead, "MPI_Ibarrier is local" },
+	{ "ahead-offloaded", rule_ahead_offloaded, "MPI_Ibarrier is local, 3,000 under way" },
+	{ "receives", rule_receives, "MPI_Ibarrier goes on in MPI_Recv" },
+	{ "receives-offloaded", rule_receives_offloaded,
+	  "MPI_Ibarrier goes on in MPI_Recv, 3,000 under way" },
+	{ "receives-ahead", rule_receives_ahead, "MPI_Ibarrier goes on in MPI_Recv, 3,000 ahead" },
+	{ "status", rule_status, "MPI_Request_get_status sees MPI_Ibarrier complete" },
+	{ "order", rule_order, "collectives match in the order of their calls" },
+#ifdef BARRIER_INIT
+	{ "persistent-crossed", rule_persistent_crossed,
+	  "persistent barriers match by their initialization" },
+	{ "persistent-among", rule_persistent_among,
+	  "a start has no place among other collectives" },
+#endif
+	{ "descriptors", rule_descriptors, "1,100 communicators of 3 MPI_Ibarrier each" },
+	{ "fails", rule_fails, "a barrier that fails tells its communicator's handler alone" },
+	{ "fails-freed", rule_fails_freed, "so it does when the communicator has been freed" },
+	{ "handlers", rule_handlers, "handlers of other communicators stay as they are" },
+	{ "wrong-communicator", rule_wrong_communicator, "a wrong communicator is MPI_ERR_COMM" },
+};
+
+int main(int argc, char **argv)
+{
+	int all = 0, size;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &me);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		if (size != 2 || argc != 2 || strcmp(argv[1], tests[i].name) != 0)
+			continue;
+		tests[i].run();
+		MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+		if (me == 0)
+			printf("%sok 1 - %s: %s\n", all ? "not " : "", tests[i].name,
+			       tests[i].text);
+		fflush(stdout);
+		MPI_Finalize();
+		return all != 0;
+	}
+	if (me == 0)
+		fprintf(stderr, "usage: mpi-standard TEST, on two ranks\n");
+	MPI_Finalize();
+	return 2;
+}
