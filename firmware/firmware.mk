@@ -64,3 +64,5 @@ install-nicd: $(BUILD)/nbar-nicd $(BUILD)/$(HOSTNIC_SO)
 	$(Q)install -D -m 755 $(BUILD)/nbar-nicd $(DESTDIR)$(PREFIX)/bin/nbar-nicd
 	$(Q)install -D -m 644 firmware/platform/daemon/nbar-nicd.8 $(DESTDIR)$(PREFIX)/share/man/man8/nbar-nicd.8
 .PHONY: install-nicd
+
+include firmware/platform/riscv/riscv.mk
