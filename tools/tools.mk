@@ -11,7 +11,7 @@ TOOLS_SRC := $(wildcard $(TOOLS_DIRS:%=%/*.c)) tools/mpi/mpi_bench.c tools/mpi/o
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o)
 $(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbar.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -ljansson -lm -lpthread
+	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) $^ -o $@ -ljansson -lm -lpthread
 
 ALL += $(BUILD)/nbar
 OBJS += $(TOOLS_OBJ)

@@ -5,6 +5,10 @@
  * Each case does harm and is answered with an error that helps, or with a counted drop. After each,
  * two good members on other ports of the same NICs go through a barrier: the daemon goes on, and
  * others lose nothing. Needs no privileges. Speaks TAP.
+ *
+ * adversary: against a daemon with two NICs, which it starts, kills and stops.
+ * adversary RUN_DIR PORTS GROUPS CLIENTS: against the running NICs n0 and n1 of a folder, which
+ * have so many ports, groups and connections each; whoever started them ends them.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -22,7 +26,14 @@
 
 #include "adversary.h"
 
-char adversary_run_dir[] = "/tmp/nbar-adversary-XXXXXX";
+char adversary_run_dir[108] = "/tmp/nbar-adversary-XXXXXX";
+struct adversary_limits adversary_limits = {
+	.ports = NBAR_PORTS_MAX,
+	.groups = NBAR_GROUPS_MAX,
+	.clients = 692,
+	.noise = 5000,
+	.daemon = true,
+};
 static unsigned ntest, nfailed;
 static uint32_t seed = 1;
 
@@ -107,6 +118,17 @@ bool pair(struct raw *a, struct raw *b, uint32_t tag, struct nbar_blob blob[2])
 	       raw_group_connect(b, 0, &blob[0], 1) == 0;
 }
 
+static void good_begin(void)
+{
+	good_epoch = 0;
+	for (int i = 0; i < 2; i++)
+		dial(&adversary_good[i], i ? "n1" : "n0");
+	if (!pair(&adversary_good[0], &adversary_good[1], 1, adversary_blob)) {
+		printf("# no good members\n");
+		exit(1);
+	}
+}
+
 static pid_t daemon_start(void)
 {
 	static const char *const args[] = {
@@ -118,14 +140,8 @@ static pid_t daemon_start(void)
 	};
 	pid_t pid = raw_daemon_start(adversary_run_dir, 2, args);
 
-	good_epoch = 0;
 	if (pid)
-		for (int i = 0; i < 2; i++)
-			dial(&adversary_good[i], i ? "n1" : "n0");
-	if (pid && !pair(&adversary_good[0], &adversary_good[1], 1, adversary_blob)) {
-		printf("# no good members\n");
-		exit(1);
-	}
+		good_begin();
 	return pid;
 }
 
@@ -198,8 +214,29 @@ static void run_dir_remove(void)
 	rmdir(adversary_run_dir);
 }
 
-int main(void)
+/* Against NICs that run already. */
+static int attack(char **argv)
 {
+	snprintf(adversary_run_dir, sizeof(adversary_run_dir), "%s", argv[1]);
+	adversary_limits = (struct adversary_limits){
+		.ports = (uint32_t)atoi(argv[2]),
+		.groups = (uint32_t)atoi(argv[3]),
+		.clients = (uint32_t)atoi(argv[4]),
+		.noise = 500,
+	};
+	good_begin();
+	ok(others_work(), "two good members go through a barrier");
+	adversary_requests();
+	adversary_groups();
+	adversary_hosts();
+	printf("1..%u\n", ntest);
+	return nfailed > 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 5)
+		return attack(argv);
 	pid_t pid = mkdtemp(adversary_run_dir) ? daemon_start() : 0;
 
 	if (!ok(pid != 0, "the daemon starts"))

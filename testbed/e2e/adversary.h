@@ -9,7 +9,15 @@
 
 #include "raw.h"
 
-extern char adversary_run_dir[];
+extern char adversary_run_dir[108];
+
+/* How much the NICs can have: of a daemon, or of NICs that run already. */
+struct adversary_limits {
+	uint32_t ports, groups, clients;
+	uint32_t noise; /* requests that are sent to see them refused */
+	bool daemon;    /* the NICs are of a daemon that was started here */
+};
+extern struct adversary_limits adversary_limits;
 
 /* The two good members, ranks 0 and 1 of a group, on NICs n0 and n1; each has cell 0 of its port.
  */

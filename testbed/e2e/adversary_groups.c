@@ -3,6 +3,7 @@
  * adversary_groups.c - groups and plans that cannot be, blobs that do not fit, and a full NIC.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "adversary.h"
@@ -187,20 +188,46 @@ static void bad_attachments(void)
 /* One group of the good member is there already. */
 static void full_nic(void)
 {
+	const uint32_t most = adversary_limits.groups;
+	struct raw r;
+	char full[40];
+	uint32_t n = 0;
+
+	snprintf(full, sizeof(full), "full: it has %u groups", most);
+	dial(&r, "n0");
+	raw_port_open(&r, NBAR_PORT_ANY);
+	while (n < most && raw_group_open(&r, "dissemination:3", 5, 64, n) == 0)
+		n++;
+	ok(n == most - 1, "%u groups in all can be open", most);
+	ok(refused(&r, r.reply.head.status, -ENOSPC, full), "one more is refused");
+	ok(others_work(), "all goes on");
+	while (n > 0 && raw_group_close(&r, n - 1) == 0)
+		n--;
+	ok(n == 0 && raw_group_open(&r, "auto", 0, 2, 0) == 0,
+	   "after they are closed there is room");
+	raw_close(&r);
+}
+
+/* A NIC on small memory: large groups fill it long before there are too many. */
+static void full_memory(void)
+{
 	struct raw r;
 	uint32_t n = 0;
 
 	dial(&r, "n0");
 	raw_port_open(&r, NBAR_PORT_ANY);
-	while (n < NBAR_GROUPS_MAX && raw_group_open(&r, "dissemination:3", 5, 64, n) == 0)
+	while (n < adversary_limits.groups && raw_group_open(&r, "linear", 0, 64, n) == 0)
 		n++;
-	ok(n == NBAR_GROUPS_MAX - 1, "1,024 groups in all can be open");
-	ok(refused(&r, r.reply.head.status, -ENOSPC, "full: it has 1024 groups"),
-	   "one more is refused");
+	ok(n > 0 && n + 1 < adversary_limits.groups &&
+		   refused(&r, r.reply.head.status, -ENOSPC, "close some"),
+	   "memory is full after %u groups of 64, linear", n);
+	ok(raw_group_open(&r, "linear", 0, 4097, n) < 0 && r.reply.head.text[0],
+	   "a group that is larger than all memory is refused");
+	ok(raw_group_open(&r, "pairwise", 0, 1 << 20, n) <= 0, "one of 2^20 ranks is answered");
 	ok(others_work(), "all goes on");
 	while (n > 0 && raw_group_close(&r, n - 1) == 0)
 		n--;
-	ok(n == 0 && raw_group_open(&r, "auto", 0, 2, 0) == 0,
+	ok(n == 0 && raw_group_open(&r, "linear", 0, 64, 0) == 0,
 	   "after they are closed there is room");
 	raw_close(&r);
 }
@@ -212,4 +239,6 @@ void adversary_groups(void)
 	bad_blobs();
 	bad_attachments();
 	full_nic();
+	if (!adversary_limits.daemon)
+		full_memory();
 }

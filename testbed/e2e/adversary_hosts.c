@@ -112,13 +112,13 @@ static void page_noise(void)
 }
 
 /* In a process of its own: rank 1 of a group of two. Says its blob, hears that of rank 0. */
-static void victim(int in, int out)
+static void victim(const char *nic, int in, int out)
 {
 	struct nbar_rep_group_open rep;
 	struct nbar_blob blob;
 	struct raw r;
 
-	dial(&r, "n1");
+	dial(&r, nic);
 	raw_port_open(&r, NBAR_PORT_ANY);
 	raw_group_open(&r, "pairwise", 1, 2, 6);
 	memcpy(&rep, r.reply.body, sizeof(rep));
@@ -129,7 +129,7 @@ static void victim(int in, int out)
 	pause();
 }
 
-static void killed_host(void)
+static void killed_host(const char *its_nic, const char *nic)
 {
 	struct nbar_rep_group_open rep;
 	struct nbar_blob blob;
@@ -142,8 +142,8 @@ static void killed_host(void)
 	pid_t pid = fork();
 
 	if (pid == 0)
-		victim(to[0], from[1]);
-	dial(&r, "n0");
+		victim(its_nic, to[0], from[1]);
+	dial(&r, nic);
 	raw_port_open(&r, NBAR_PORT_ANY);
 	raw_group_open(&r, "pairwise", 0, 2, 6);
 	memcpy(&rep, r.reply.body, sizeof(rep));
@@ -157,7 +157,7 @@ static void killed_host(void)
 	uint64_t word = raw_await(&r, 0, 1);
 
 	ok(met && word >> 32 == NBAR_STATUS_HOST_DIED && r.page->completion[0].culprit == 1,
-	   "a host killed in a barrier: its peer is told, and who it was");
+	   "a host of %s killed in a barrier: its peer is told, and who it was", its_nic);
 	ok(others_work(), "all goes on");
 	raw_close(&r);
 	close(to[0]), close(to[1]), close(from[0]), close(from[1]);
@@ -168,5 +168,6 @@ void adversary_hosts(void)
 	doorbells();
 	send_ring();
 	page_noise();
-	killed_host();
+	killed_host("n1", "n0");
+	killed_host("n0", "n1");
 }

@@ -2,6 +2,7 @@
 /*
  * log.c - the one way to stderr. A line is written whole, so lines of two threads do not mix.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -15,5 +16,5 @@ void log_error(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	fprintf(stderr, "nbar-nicd: %s\n", line);
+	fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
 }

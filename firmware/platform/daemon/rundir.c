@@ -102,7 +102,7 @@ static int take_lock(const char *path, int dir)
 	}
 	if (flock(lock, LOCK_EX | LOCK_NB) < 0) {
 		n = pread(lock, pid, sizeof(pid) - 1, 0);
-		log_error("another nbar-nicd, process %d, runs on %s; stop it, or " OTHER_DIR,
+		log_error("another daemon of nbar, process %d, runs on %s; stop it, or " OTHER_DIR,
 			  n > 0 ? atoi(pid) : 0, path);
 		close(lock);
 		return -EBUSY;

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * main.c - nbar-bared, the host process of a NIC that is a RISC-V machine: it owns the control
+ * socket, the memory of the BARs and the emulator.
+ *
+ * It ends with the emulator, and the emulator with it; it restarts nothing. What a NIC does is in
+ * the image; the protocol between both is in bared.h.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "rundir.h"
+#include "serve.h"
+
+#define END_MS 1000 /* after it has stopped */
+
+/* SIGTERM and SIGINT come as something to read, so nothing runs in a signal handler. */
+static int signals_open(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* The machine is ready: clients may come. */
+static int serve(struct nic *n, int stop_fd)
+{
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	int fd = serve_listen(n->options, path, sizeof(path)), rc;
+
+	if (fd < 0)
+		return fd;
+	n->control->text[sizeof(n->control->text) - 1] = '\0';
+	printf("nic %s ready: wire virtio, address %s, socket %s\n", n->options->name,
+	       n->control->text, path);
+	fflush(stdout);
+	rc = serve_run(n, fd, stop_fd);
+	unlink(path);
+	close(fd);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	static struct options o;
+	static struct nic n = { .control_fd = -1, .bell = -1 };
+	int rc = options_parse(argc, argv, &o), lock, stop_fd;
+
+	if (rc != -1)
+		return rc;
+	memset(n.page_fd, -1, sizeof(n.page_fd));
+	lock = rundir_take(o.run_dir);
+	if (lock < 0)
+		return 1;
+	stop_fd = signals_open();
+	rc = nic_memory(&n, &o);
+	if (rc == 0)
+		rc = nic_start(&n, stop_fd);
+	if (rc == 0)
+		rc = serve(&n, stop_fd);
+	qemu_end(&n, rc == 0 ? END_MS : 0);
+	nic_free(&n);
+	close(stop_fd);
+	close(lock);
+	return rc == 0 ? 0 : 1;
+}

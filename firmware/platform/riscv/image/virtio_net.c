@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * virtio_net.c - Ethernet by a virtio network device (virtio 1.x over MMIO): the frames of the wire
+ * `dpdk`, so that both can be in one group.
+ *
+ * Called by the turn. Both rings have fixed buffers: no frame waits for memory. What the device
+ * writes into the rings is checked before it is used as an index.
+ */
+#include "virtio_net.h"
+#include "machine.h"
+
+#define MMIO_BASE 0x10001000u /* eight transports, 4 KB each; interrupts 1 to 8 */
+#define MMIO_STEP 0x1000u
+#define MMIO_COUNT 8u
+
+enum {
+	REG_MAGIC = 0x00,
+	REG_VERSION = 0x04,
+	REG_DEVICE = 0x08,
+	REG_FEATURES = 0x10,
+	REG_FEATURES_SELECT = 0x14,
+	REG_ACCEPT = 0x20,
+	REG_ACCEPT_SELECT = 0x24,
+	REG_QUEUE = 0x30,
+	REG_QUEUE_MAX = 0x34,
+	REG_QUEUE_SIZE = 0x38,
+	REG_QUEUE_READY = 0x44,
+	REG_NOTIFY = 0x50,
+	REG_IRQ_STATUS = 0x60,
+	REG_IRQ_ACK = 0x64,
+	REG_STATUS = 0x70,
+	REG_DESC = 0x80, /* each of these 64 bits, in two registers */
+	REG_DRIVER = 0x90,
+	REG_DEVICE_RING = 0xa0,
+	REG_CONFIG = 0x100 /* first the MAC address */
+};
+
+#define VIRTIO_MAGIC 0x74726976u
+#define DEVICE_NET 1u
+#define STATUS_ACKNOWLEDGE 1u
+#define STATUS_DRIVER 2u
+#define STATUS_DRIVER_OK 4u
+#define STATUS_FEATURES_OK 8u
+#define FEATURE_MAC (1u << 5)
+#define FEATURE_VERSION_1 1u /* bit 32 */
+#define DESC_WRITE 2u
+#define NO_NOTIFY 1u    /* used ring: the device looks by itself */
+#define NO_INTERRUPT 1u /* available ring: none for this queue */
+
+#define ETHER_TYPE_HIGH 0x88u /* 0x88B5, for local experiments: as wire dpdk */
+#define ETHER_TYPE_LOW 0xb5u
+#define KIND_ETHERNET 2u /* in blobs (WIRE.md): the frames and addresses of wire dpdk */
+#define MAC_SIZE 6u
+#define NET_HEADER 12u
+#define ETHER_HEADER 14u
+#define FRAME_AT (NET_HEADER + ETHER_HEADER)
+#define BUFFER_BYTES 128u /* a longer frame is none of ours; the device drops it */
+#define SLOTS 32u         /* buffers of each ring; a power of two */
+#define LOOP 32u          /* frames on the way from this NIC to itself; a power of two */
+
+struct desc {
+	uint64_t addr;
+	uint32_t length;
+	uint16_t flags, next;
+};
+
+struct ring {
+	struct desc desc[SLOTS];
+	struct {
+		uint16_t flags, idx, entry[SLOTS], event;
+	} avail;
+	_Alignas(4) struct {
+		uint16_t flags, idx;
+		struct {
+			uint32_t id, length;
+		} entry[SLOTS];
+		uint16_t event;
+	} used;
+	uint16_t given; /* buffers that the device has been given so far ... */
+	uint16_t taken; /* ... and that it has returned */
+	uint16_t fresh; /* buffers that have never been used: these from here on */
+	_Alignas(16) uint8_t buffer[SLOTS][BUFFER_BYTES];
+};
+
+static struct {
+	struct wire_base base;
+	uintptr_t mmio;
+	uint32_t irq;
+	uint8_t mac[MAC_SIZE];
+	struct ring rx, tx;
+	/* Two ports of one NIC may be members of one group, and nobody sends a frame back. */
+	uint32_t loop_head, loop_tail;
+	struct nbfw_token loop[LOOP];
+} net;
+
+static void give(struct ring *r, uint16_t id)
+{
+	r->avail.entry[r->given % SLOTS] = id;
+	r->given++;
+	/* Pairs with the device's read of idx: entry and buffer are ready. */
+	__atomic_store_n(&r->avail.idx, r->given, __ATOMIC_RELEASE);
+}
+
+/* Tells the device that there is something in queue q, unless it looks anyway. */
+static void notify(const struct ring *r, uint32_t q)
+{
+	/* The device sets its flag and then looks at idx once more: either it sees our idx, or we
+	 * see that it wants to be told. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!(__atomic_load_n(&r->used.flags, __ATOMIC_RELAXED) & NO_NOTIFY))
+		machine_write32(net.mmio + REG_NOTIFY, q);
+}
+
+/* The next buffer that the device has returned. */
+static bool take(struct ring *r, uint16_t *id, uint32_t *length)
+{
+	/* Pairs with the device's store of idx: the entry and its buffer are whole. */
+	if (__atomic_load_n(&r->used.idx, __ATOMIC_ACQUIRE) == r->taken)
+		return false;
+	*id = (uint16_t)(r->used.entry[r->taken % SLOTS].id % SLOTS);
+	*length = r->used.entry[r->taken % SLOTS].length;
+	r->taken++;
+	return true;
+}
+
+static bool to_itself(const struct nbfw_token *t)
+{
+	if (net.loop_tail - net.loop_head == LOOP)
+		return false;
+	net.loop[net.loop_tail++ % LOOP] = *t;
+	return true;
+}
+
+static bool same_mac(const uint8_t *a, const uint8_t *b)
+{
+	for (uint32_t i = 0; i < MAC_SIZE; i++)
+		if (a[i] != b[i])
+			return false;
+	return true;
+}
+
+static void copy_mac(uint8_t *to, const uint8_t *from)
+{
+	for (uint32_t i = 0; i < MAC_SIZE; i++)
+		to[i] = from[i];
+}
+
+static bool net_transmit(struct wire_base *w, const struct nbnic_addr *to,
+			 const struct nbfw_token *t)
+{
+	struct ring *r = &net.tx;
+	uint32_t length;
+	uint16_t id;
+
+	(void)w;
+	if (same_mac(to->byte, net.mac))
+		return to_itself(t);
+	if (r->fresh < SLOTS)
+		id = r->fresh++;
+	else if (!take(r, &id, &length))
+		return false;
+	copy_mac(r->buffer[id] + NET_HEADER, to->byte);
+	nbfw_token_pack(t, r->buffer[id] + FRAME_AT);
+	give(r, id);
+	notify(r, 1);
+	return true;
+}
+
+/* One frame from the wire; what is not of our type, or for somebody else, is not ours. */
+static void receive(const uint8_t *frame, uint32_t length, struct nbnic *nic, uint64_t now)
+{
+	struct nbnic_addr from = { { 0 } };
+	struct nbfw_token t;
+
+	if (length < ETHER_HEADER || !same_mac(frame, net.mac) ||
+	    frame[2 * MAC_SIZE] != ETHER_TYPE_HIGH || frame[2 * MAC_SIZE + 1] != ETHER_TYPE_LOW)
+		return;
+	if (!nbfw_token_unpack(frame + ETHER_HEADER, length - ETHER_HEADER, &t)) {
+		net.base.malformed++;
+		return;
+	}
+	copy_mac(from.byte, frame + MAC_SIZE);
+	nbnic_receive(nic, &from, &t, now);
+}
+
+static unsigned net_poll(struct wire_base *w, struct nbnic *nic, uint64_t now, unsigned budget)
+{
+	uint32_t length, end = net.loop_tail;
+	unsigned n = 0;
+	uint16_t id;
+
+	(void)w;
+	for (; n < budget && take(&net.rx, &id, &length); n++) {
+		if (length > BUFFER_BYTES)
+			length = BUFFER_BYTES;
+		if (length > NET_HEADER)
+			receive(net.rx.buffer[id] + NET_HEADER, length - NET_HEADER, nic, now);
+		give(&net.rx, id);
+	}
+	if (n > 0)
+		notify(&net.rx, 0);
+	for (; n < budget && net.loop_head != end; n++) {
+		struct nbfw_token t = net.loop[net.loop_head++ % LOOP];
+
+		nbnic_receive(nic, &net.base.addr, &t, now);
+	}
+	return n;
+}
+
+static const struct wire_ops net_ops = {
+	.poll = net_poll,
+	.transmit = net_transmit,
+};
+
+static void write64(uint32_t reg, const void *at)
+{
+	machine_write32(net.mmio + reg, (uint32_t)(uintptr_t)at);
+	machine_write32(net.mmio + reg + 4, (uint32_t)((uint64_t)(uintptr_t)at >> 32));
+}
+
+static bool queue_start(uint32_t q, struct ring *r, uint16_t flags)
+{
+	machine_write32(net.mmio + REG_QUEUE, q);
+	if (machine_read32(net.mmio + REG_QUEUE_MAX) < SLOTS)
+		return false;
+	for (uint32_t i = 0; i < SLOTS; i++)
+		r->desc[i] = (struct desc){
+			.addr = (uintptr_t)r->buffer[i],
+			.length = flags & DESC_WRITE ? BUFFER_BYTES : FRAME_AT + NBFW_FRAME_SIZE,
+			.flags = flags,
+		};
+	machine_write32(net.mmio + REG_QUEUE_SIZE, SLOTS);
+	write64(REG_DESC, r->desc);
+	write64(REG_DRIVER, &r->avail);
+	write64(REG_DEVICE_RING, &r->used);
+	machine_write32(net.mmio + REG_QUEUE_READY, 1);
+	return true;
+}
+
+static bool find(void)
+{
+	for (uint32_t i = 0; i < MMIO_COUNT; i++) {
+		net.mmio = MMIO_BASE + i * MMIO_STEP;
+		net.irq = 1 + i;
+		if (machine_read32(net.mmio + REG_MAGIC) == VIRTIO_MAGIC &&
+		    machine_read32(net.mmio + REG_VERSION) == 2 &&
+		    machine_read32(net.mmio + REG_DEVICE) == DEVICE_NET)
+			return true;
+	}
+	return false;
+}
+
+/* Feature bits 32 * select and on: takes those wanted; false: the device lacks one. */
+static bool feature(uint32_t select, uint32_t wanted)
+{
+	machine_write32(net.mmio + REG_FEATURES_SELECT, select);
+	machine_write32(net.mmio + REG_ACCEPT_SELECT, select);
+	machine_write32(net.mmio + REG_ACCEPT, wanted);
+	return (machine_read32(net.mmio + REG_FEATURES) & wanted) == wanted;
+}
+
+static void describe(void)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	for (uint32_t i = 0; i < MAC_SIZE; i++) {
+		net.mac[i] = *(const volatile uint8_t *)(net.mmio + REG_CONFIG + i);
+		net.base.addr.byte[i] = net.mac[i];
+		net.base.text[3 * i] = hex[net.mac[i] >> 4];
+		net.base.text[3 * i + 1] = hex[net.mac[i] & 15];
+		net.base.text[3 * i + 2] = i == MAC_SIZE - 1 ? '\0' : ':';
+	}
+}
+
+struct wire_base *virtio_net_open(const char **why)
+{
+	uint32_t status = STATUS_ACKNOWLEDGE | STATUS_DRIVER;
+
+	*why = "the machine has no modern virtio network device";
+	if (!find())
+		return 0;
+	*why = "its virtio network device lacks a feature";
+	machine_write32(net.mmio + REG_STATUS, 0);
+	machine_write32(net.mmio + REG_STATUS, status);
+	if (!feature(0, FEATURE_MAC) || !feature(1, FEATURE_VERSION_1))
+		return 0;
+	status |= STATUS_FEATURES_OK;
+	machine_write32(net.mmio + REG_STATUS, status);
+	if (!(machine_read32(net.mmio + REG_STATUS) & STATUS_FEATURES_OK) ||
+	    !queue_start(0, &net.rx, DESC_WRITE) || !queue_start(1, &net.tx, 0))
+		return 0;
+	describe();
+	for (uint32_t i = 0; i < SLOTS; i++) { /* all that never changes in a frame that is sent */
+		uint8_t *eth = net.tx.buffer[i] + NET_HEADER;
+
+		copy_mac(eth + MAC_SIZE, net.mac);
+		eth[2 * MAC_SIZE] = ETHER_TYPE_HIGH;
+		eth[2 * MAC_SIZE + 1] = ETHER_TYPE_LOW;
+	}
+	net.tx.avail.flags = NO_INTERRUPT;
+	machine_write32(net.mmio + REG_STATUS, status | STATUS_DRIVER_OK);
+	for (uint16_t i = 0; i < SLOTS; i++)
+		give(&net.rx, i);
+	notify(&net.rx, 0);
+	net.base.ops = &net_ops;
+	net.base.name = "virtio";
+	net.base.kind = KIND_ETHERNET;
+	return &net.base;
+}
+
+uint32_t virtio_net_irqs(void)
+{
+	return 1u << net.irq;
+}
+
+void virtio_net_acknowledge(uint32_t irq)
+{
+	if (irq == net.irq)
+		machine_write32(net.mmio + REG_IRQ_ACK, machine_read32(net.mmio + REG_IRQ_STATUS));
+}

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the NIC costs on RISC-V, in instructions and bytes; each has a limit. Needs QEMU and the image;
+# skipped aloud without.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. testbed/e2e/lib.sh
+. testbed/riscv/lib.sh
+need_machine
+TEXT_MAX=40960
+
+# Instructions, as counted when the limits were set; MARGIN percent more fail the test. They repeat exactly:
+# the margin is for compilers. After a change that is worth it, set the new figures.
+MARGIN=5
+limits="idle 178  doorbell 362  frame 237  completion 349  step 567  pack 99  unpack 147  send 206"
+
+count_them() {
+	timeout 100 "$QEMU" -M virt -m 512K -smp 1 -icount shift=0 -bios none -nodefaults -display none \
+		-monitor none -serial stdio -global virtio-mmio.force-legacy=false -netdev user,id=w,restrict=on \
+		-device virtio-net-device,netdev=w -kernel "$BUILD/riscv-count.elf" </dev/null >"$work/figures"
+	cat "$work/figures"
+	grep -q "^end" "$work/figures"
+}
+
+within() { # NAME LIMIT
+	local n
+	n=$(sed -n "s/^$1 \([0-9]*\).*/\1/p" "$work/figures")
+	echo "$1: $n instructions, at most $2 + $MARGIN %"
+	[ -n "$n" ] && [ $((n * 100)) -le $(($2 * (100 + MARGIN))) ]
+}
+
+small() { # code and constants
+	local bytes
+	bytes=$(readelf -SW "$IMAGE" | sed -n 's/^ *\[ *[0-9]*\] *//p' |
+		awk '$1 == ".text" || $1 == ".rodata" { print $5 }' |
+		{ sum=0; while read -r hex; do sum=$((sum + 0x$hex)); done; echo $sum; })
+	echo "# code and constants: $bytes bytes" >&3
+	[ "$bytes" -gt 0 ] && [ "$bytes" -le $TEXT_MAX ]
+}
+
+exec 3>&1
+ok "instructions are counted" count_them
+set -- $limits
+while [ $# -gt 1 ]; do
+	ok "$1: $(sed -n "s/^$1 //p" "$work/figures") instructions (limit $2 + $MARGIN %)" within "$1" "$2"
+	shift 2
+done
+ok "the image has at most $TEXT_MAX bytes of code and constants" small
+finish
