@@ -96,11 +96,15 @@ void nbnic_device_count_wire(struct nbnic_device *d)
 	w->refused = 0;
 }
 
-/* Sends what hosts have in their send rings, of the ports in turn. */
-static bool send_signals(struct nbnic_device *d)
+/* Sends what hosts have in their send rings, of the ports in turn. What has come in goes first, as
+ * signals cause more to come: `received` is how much that was. */
+static bool send_signals(struct nbnic_device *d, unsigned received)
 {
 	uint32_t budget = NBNIC_TURN_SIGNALS, at = d->turn_at;
 
+	if (received == NBNIC_TURN_RECEIVES && ++d->nwaited % SIGNALS_EVERY != 0)
+		return false;
+	d->turn_at = at + 1 < d->nopen ? at + 1 : 0;
 	for (uint32_t i = 0; i < d->nopen && budget > 0; i++) {
 		struct nbnic_port *p = d->open[at];
 		uint32_t most = budget < NBNIC_PORT_SIGNALS ? budget : NBNIC_PORT_SIGNALS;
@@ -119,12 +123,9 @@ bool nbnic_device_turn(struct nbnic_device *d, uint64_t now)
 	uint32_t nsignal;
 
 	work |= nbnic_page_scan(d->open, d->nopen, &d->nic, now, &nsignal);
-	/* What has come in goes first: signals cause more to come. */
-	if (nsignal > 0 && (got < NBNIC_TURN_RECEIVES || d->nturn % SIGNALS_EVERY == 0))
-		work |= send_signals(d);
+	if (nsignal > 0)
+		work |= send_signals(d, got);
 	work |= nbnic_work(&d->nic, now);
-	d->nturn++;
-	d->turn_at = d->turn_at + 1 < d->nopen ? d->turn_at + 1 : 0;
 	if (now >= d->next_tick) {
 		d->next_tick = now + d->pull_ns / 2;
 		nbnic_device_count_wire(d);

@@ -31,8 +31,8 @@ struct nbnic_device {
 	struct wire_base *wire;
 	uint64_t next_tick;
 	uint32_t nopen;   /* ports in open[] */
-	uint32_t turn_at; /* index in open[] of the port that the next turn serves first */
-	uint32_t nturn;   /* turns; wraps */
+	uint32_t turn_at; /* index in open[] of the port whose signals go first */
+	uint32_t nwaited; /* turns in which signals had to wait; wraps */
 	struct nbnic_port *open[NBNIC_PORTS_MAX];
 	struct nbnic_port *port[NBNIC_PORTS_MAX]; /* by number */
 	struct nbnic_released *released;

@@ -28,8 +28,8 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
 	nic->inline_left = NBNIC_TURN_INLINE;
 	nic->strangers_left = NBNIC_STRANGERS;
 	nbnic_link_init(&nic->linger);
-	nbnic_rota_init(&nic->sends);
-	nbnic_rota_init(&nic->pulls);
+	nbnic_rota_init(&nic->sends, nic->sends_port);
+	nbnic_rota_init(&nic->pulls, nic->pulls_port);
 	/* Intervals double up to an even share; what that saves is spent on the last one. */
 	for (uint32_t i = 0; i < NBFW_WINDOW; i++) {
 		uint64_t before = i ? nic->interval[i - 1] * 2 : config->pull_ns;

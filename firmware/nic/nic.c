@@ -241,10 +241,13 @@ static void answer_stranger(struct nbnic *nic, const struct nbnic_addr *from,
 }
 
 /* Notes that the NIC of a peer is alive. A PULL names a slot of its sender, all others one of ours:
- * for these the hash is there. */
+ * for these the hash is there. Tokens, which are many, count only while a group has waited for half
+ * of its window: the other half is time enough to hear one. */
 static void note_alive(struct nbnic *nic, const struct nbnic_group *g,
 		       const struct nbnic_addr *from, const struct nbfw_token *t, uint64_t now)
 {
+	if (t->type == NBFW_TOKEN && now >= nic->doubt_end)
+		return;
 	if (t->type == NBFW_PULL)
 		nbnic_note_heard(nic, nbnic_addr_hash(from), now);
 	else if (t->slot < g->plan->nrecv)

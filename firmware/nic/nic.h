@@ -127,6 +127,7 @@ struct nbnic_heard {
 #define NBNIC_HEARD_SHIFT 20u
 
 struct nbnic {
+	/* The first 128 bytes: what every turn looks at. */
 	const struct nbnic_ops *ops;
 	void *ctx;
 	/* The budget of this turn: what is left. */
@@ -137,8 +138,13 @@ struct nbnic {
 	uint16_t wire;
 	uint64_t due;        /* no armed timer is due before */
 	uint64_t sweep_next; /* when the next sweep over the timers may begin */
-	uint32_t sweep_at;   /* the next index to look at, while sweeping */
-	uint32_t pull_left;  /* PULLs that may go out before pull_next */
+	uint64_t doubt_end;  /* until then, tokens count as signs of life of the NICs they come from
+			      */
+	struct nbnic_link linger;
+	struct nbnic_rota sends, pulls;
+	/* The rest. */
+	uint32_t sweep_at;  /* the next index to look at, while sweeping */
+	uint32_t pull_left; /* PULLs that may go out before pull_next */
 	uint64_t pull_next;
 	uint64_t pace_ns; /* half of pull_ns */
 	struct nbnic_addr addr;
@@ -150,8 +156,7 @@ struct nbnic {
 	uint32_t fresh; /* indices from here on were never used */
 	uint32_t nfree; /* in free[]: others that are not in use */
 	uint64_t counter[NBAR_COUNTER_END];
-	struct nbnic_link linger;
-	struct nbnic_rota sends, pulls;
+	struct nbnic_rota_port sends_port[NBNIC_PORTS_MAX], pulls_port[NBNIC_PORTS_MAX];
 	struct nbnic_share {
 		uint32_t turn; /* left is for this turn; for any other it is NBNIC_PORT_INLINE */
 		uint32_t left;

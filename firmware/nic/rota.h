@@ -19,12 +19,14 @@ struct nbnic_link {
 	struct nbnic_link *next, *prev;
 };
 
+struct nbnic_rota_port {
+	struct nbnic_link link; /* in ports */
+	struct nbnic_link groups;
+};
+
 struct nbnic_rota {
-	struct nbnic_link ports; /* those that have groups here */
-	struct nbnic_rota_port {
-		struct nbnic_link link; /* in ports */
-		struct nbnic_link groups;
-	} port[NBNIC_PORTS_MAX];
+	struct nbnic_link ports;      /* those that have groups here */
+	struct nbnic_rota_port *port; /* NBNIC_PORTS_MAX of them */
 };
 
 static inline void nbnic_link_init(struct nbnic_link *head)
@@ -52,9 +54,10 @@ static inline void nbnic_link_remove(struct nbnic_link *l)
 	l->next = NULL;
 }
 
-static inline void nbnic_rota_init(struct nbnic_rota *r)
+static inline void nbnic_rota_init(struct nbnic_rota *r, struct nbnic_rota_port *port)
 {
 	nbnic_link_init(&r->ports);
+	r->port = port;
 	for (uint32_t i = 0; i < NBNIC_PORTS_MAX; i++) {
 		r->port[i].link.next = NULL;
 		nbnic_link_init(&r->port[i].groups);

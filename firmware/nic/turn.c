@@ -43,7 +43,11 @@ static void fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 {
 	static const struct nbfw_event timeout = { .type = NBFW_EV_TIMEOUT };
 
-	if (g->state->tries % NBFW_WINDOW == NBFW_WINDOW - 1)
+	uint32_t tries = g->state->tries % NBFW_WINDOW;
+
+	if (tries == NBFW_WINDOW / 2)
+		nic->doubt_end = now + nic->budget_ns;
+	if (tries == NBFW_WINDOW - 1)
 		hear_alive(nic, g, now);
 	nbnic_feed(nic, g, &timeout, now);
 }
@@ -174,6 +178,13 @@ static bool is_idle(const struct nbnic *nic, uint64_t now)
 	       (now < nic->due || now < nic->sweep_next) && nbnic_link_empty(&nic->linger);
 }
 
+/* True if the turn has not touched its budget. */
+static bool is_unused(const struct nbnic *nic)
+{
+	return nic->turn_left == NBNIC_TURN_FRAMES && nic->strangers_left == NBNIC_STRANGERS &&
+	       !nic->full;
+}
+
 bool nbnic_work(struct nbnic *nic, uint64_t now)
 {
 	bool any = false;
@@ -184,6 +195,8 @@ bool nbnic_work(struct nbnic *nic, uint64_t now)
 		any |= end_lingering(nic, now);
 		any |= serve_pulls(nic, now);
 		any |= serve_sends(nic, now);
+	} else if (is_unused(nic)) {
+		return false;
 	}
 	nic->turn++;
 	nic->turn_left = NBNIC_TURN_FRAMES;
