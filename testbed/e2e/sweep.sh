@@ -92,7 +92,7 @@ nothing_left() {
 }
 
 few="--idle yield -i 20 -x 2 --nodes 2,3 --launches 2"
-ok "bench: every plan, a range of sizes" experiment bench 32 bench -i 20 -x 2 --nodes 3-4 --alg all
+ok "bench: every plan, a range of sizes" experiment bench $((4 * $(algs | wc -l))) bench -i 20 -x 2 --nodes 3-4 --alg all
 ok "granularity" experiment granularity 24 sweep granularity $few --compute 1-20 --points 6
 ok "granularity: a list, a process a node, MCS" experiment granularity 4 sweep granularity -i 20 -x 2 \
 	--nodes 3 --compute 0.5,10 --drivers nodes --alg mcs
