@@ -160,6 +160,43 @@ refused() {
 	[[ $out == *"No such file"* || $out == *"file not found"* ]]
 }
 
+# Files of a folder that call each other in a circle: tsort names them.
+no_circle() {
+	nm -A -g "$@" | sed -E 's/^([^:]*):/\1 /' | awk '
+		$(NF - 1) == "U" { used[$1 " " $NF]; next }
+		$(NF - 1) ~ /^[TDBRWV]$/ { by[$NF] = $1 }
+		END {
+			for (u in used) {
+				split(u, part, " ")
+				if (by[part[2]] && by[part[2]] != part[1])
+					print part[1], by[part[2]]
+			}
+		}' | sort -u | tsort >/dev/null 2>"$work/loops"
+	cat "$work/loops"
+	[ ! -s "$work/loops" ]
+}
+
+# circles FOLDER UNIT: the objects that make has built of this folder.
+circles() {
+	local source object objects=()
+	for source in firmware/"$1"/*.c; do
+		object=${BUILD:-build}/$2/${source%.c}.o
+		[ ! -f "$object" ] || objects+=("$object")
+	done
+	if [ ${#objects[@]} -gt 1 ]; then
+		result "no circle between files of firmware/$1" no_circle "${objects[@]}"
+	else
+		skip "no circle between files of firmware/$1" "it is not built: make all"
+	fi
+}
+
+circles core fw
+circles nic fw
+circles wire nicd
+circles wire/verbs nicd
+circles platform/daemon nicd
+circles platform/inproc nicd
+
 result "the core may include engine.h" includes "$CFLAGS_FW" '"engine.h"'
 result "the core may not include nbar.h" refused "$CFLAGS_FW" '"nbar.h"'
 result "the core may not include stdio.h" refused "$CFLAGS_FW" '<stdio.h>'
