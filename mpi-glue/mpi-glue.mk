@@ -40,12 +40,17 @@ $(COMPONENT): $(OMPI_OBJ) $(GLUE_OBJ) $(BUILD)/libnbar.a mpi-glue/ompi/coll_nbar
 	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,--version-script=mpi-glue/ompi/coll_nbar.map \
 		$(filter %.o,$^) $(filter %.a,$^) -o $@ $(OPENMPI_LIBS) -lopen-pal -lpthread
 
+# Some packages of Open MPI lack headers of its own that a component needs.
+HAVE_OMPI := $(if $(HAVE_OPENMPI),$(shell $(CC) -std=c11 $(CFLAGS_ompi) -fsyntax-only -x c \
+               mpi-glue/ompi/coll_nbar.h 2>/dev/null && echo yes))
+
 GLUE_SO := $(if $(HAVE_MPICH),$(BUILD)/libnbar-mpi-mpich.so)
-ALL += $(GLUE_SO) $(if $(HAVE_OPENMPI),$(COMPONENT)) glue-left-out
+ALL += $(GLUE_SO) $(if $(HAVE_OMPI),$(COMPONENT)) glue-left-out
 glue-left-out:
 	@$(if $(HAVE_MPICH),:,echo "  no $(MPICC_MPICH): libnbar-mpi-mpich.so is left out")
 	@$(if $(HAVE_OPENMPI),:,echo "  no $(MPICC_OPENMPI): the component coll/nbar is left out")
-OBJS += $(GLUE_OBJ) $(if $(HAVE_MPICH),$(MPICH_OBJ)) $(if $(HAVE_OPENMPI),$(OMPI_OBJ))
+	@$(if $(HAVE_OPENMPI),$(if $(HAVE_OMPI),:,echo "  this Open MPI lacks headers that components need (try: $(CC) $(CFLAGS_ompi) -fsyntax-only -x c mpi-glue/ompi/coll_nbar.h): the component coll/nbar is left out"))
+OBJS += $(GLUE_OBJ) $(if $(HAVE_MPICH),$(MPICH_OBJ)) $(if $(HAVE_OMPI),$(OMPI_OBJ))
 
 # Where mpirun looks for components: in Open MPI's own folder, if that is where things are installed
 # to; and always in ~/.openmpi/components.
@@ -53,7 +58,7 @@ OMPI_FOLDER = $(shell ompi_info --path pkglibdir --parsable 2>/dev/null | cut -d
 OMPI_COMPONENTS ?= $(if $(filter /usr /usr/local,$(PREFIX)),$(OMPI_FOLDER),$(LIBDIR)/openmpi)
 
 INSTALL += install-glue
-install-glue: $(GLUE_SO) $(if $(HAVE_OPENMPI),install-component)
+install-glue: $(GLUE_SO) $(if $(HAVE_OMPI),install-component)
 	$(Q)install -d $(DESTDIR)$(LIBDIR)
 	$(Q)$(if $(strip $(GLUE_SO)),install -m 755 $(GLUE_SO) $(DESTDIR)$(LIBDIR))
 
