@@ -34,7 +34,7 @@ static const struct wire wires[] = {
 		.reach = WIRE_REACH_DAEMON,
 		.places = WIRE_IN_DAEMON,
 		.dpdk = true,
-		.library = "DPDK",
+		.sdk = "DPDK",
 		.help = "NICs of one daemon",
 		.ops = IF_DPDK(&wire_ring_ops),
 	},
@@ -57,7 +57,7 @@ static const struct wire wires[] = {
 		.places = WIRE_IN_DAEMON,
 		.dpdk = true,
 		.dpdk_mb = 24,
-		.library = "DPDK",
+		.sdk = "DPDK",
 		.help = "Ethernet, by any ethdev of DPDK that the EAL arguments name",
 		.key = {
 			{ "dev", "NAME of the ethdev, for example net_af_packet0" },
@@ -81,7 +81,7 @@ static const struct wire wires[] = {
 		.kind = 4,
 		.reach = WIRE_REACH_NETWORK,
 		.places = WIRE_IN_DAEMON | WIRE_IN_PROCESS,
-		.library = "libibverbs",
+		.sdk = "libibverbs",
 		.help = "InfiniBand and RoCE",
 		.key = {
 			{ "mode", "ud, write, write-rc or write-uc (ud)" },
@@ -136,7 +136,7 @@ int wires_find(const char *what, const char *name, unsigned place, const struct 
 			 place == WIRE_IN_PROCESS ? "a daemon, nbar-nicd"
 						  : "a program, named host:...");
 	else if (found)
-		snprintf(hint, sizeof(hint), "; nbar was built without %s", found->library);
+		snprintf(hint, sizeof(hint), "; nbar was built without %s", found->sdk);
 	log_error("%s wire=%s: there is no such wire here, but: %s%s", what, name, names, hint);
 	return -EINVAL;
 }

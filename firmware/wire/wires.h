@@ -31,7 +31,7 @@ struct wire {
 	unsigned places;     /* WIRE_IN_* */
 	bool dpdk;           /* needs DPDK's EAL */
 	unsigned dpdk_mb;    /* memory of DPDK that a NIC takes beyond what the EAL has anyway */
-	const char *library; /* that the wire was made with, for who looks for a wire in vain */
+	const char *sdk;     /* that the wire was made with, for who looks for a wire in vain */
 	const char *help;    /* one line */
 	struct wire_key key[WIRE_KEYS_MAX];
 	const struct wire_ops *ops; /* NULL: not in this build */
