@@ -163,7 +163,7 @@ bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p, uint8_t
 		uint32_t cell = p->live[p->nlive - 1];
 		struct nbnic_group *g = p->cell[cell].group;
 
-		/* Processes that are attached to it stay, and are told. */
+		/* Attached processes keep looking at the cell: its completion word tells them. */
 		if (p->cell[cell].held)
 			nbnic_group_fail(&d->nic, g, cause, now);
 		nbnic_cell_end(p, cell);

@@ -126,8 +126,8 @@ void nbnic_client_abandon(struct nbnic_client *c);
 uint32_t nbnic_client_request(struct nbnic_client *c, const void *in, size_t length, bool truncated,
 			      void *out);
 
-/* The same refusal as by nbnic_client_request, for one that the platform has to turn away. text is
- * for people. */
+/* Writes a reply that refuses a client: for a platform that cannot serve it. text is for people.
+ * Returns the length of the reply. */
 uint32_t nbnic_refuse(int error, const char *text, void *out);
 
 /* Turn: moves what the wire has counted to the counters of the NIC. */

@@ -33,7 +33,7 @@ void control_client_drop(struct control_client *c)
 	c->at->nclient--;
 	/* close() alone leaves it in the set while a child of a fork holds it too. */
 	epoll_ctl(c->at->control->epoll, EPOLL_CTL_DEL, c->fd, NULL);
-	/* Nor would the client hear of it, who waits for that. */
+	/* Nor would it tell the client, which may wait for the end of the connection. */
 	shutdown(c->fd, SHUT_RDWR);
 	close(c->fd);
 	free(c);
