@@ -2,8 +2,8 @@
 /*
  * engine.c - the barrier protocol, as one pure step function.
  *
- * Called by the NIC loop for each doorbell, frame and timeout. Must never block, allocate, read a clock or look past the plan. The rules R1.. named
- * here are those of PROTOCOL.md.
+ * Called by the NIC loop for each doorbell, frame and timeout. Must never block, allocate, read a
+ * clock or look past the plan. The rules R1.. named here are those of PROTOCOL.md.
  */
 #include "engine.h"
 #include "plan.h"
@@ -67,11 +67,6 @@ bool nbfw_missing(const struct nbfw_state *s, const struct nbar_plan *p, uint32_
 {
 	return s->running && slot >= s->want && slot < step_end(s, p) &&
 	       !has(s, s->epoch & 1, slot);
-}
-
-bool nbfw_silent(const struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot)
-{
-	return nbfw_missing(s, p, slot) && !has(s, SET_HEARD, slot);
 }
 
 /* The slots of word i of the sets that lie in [first, end), as bits. */

@@ -112,9 +112,6 @@ void nbfw_step_token(struct nbfw_state *s, const struct nbar_plan *p, const stru
 /* True if the running step still lacks the token of this slot. */
 bool nbfw_missing(const struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot);
 
-/* True if, besides, its source has not said a word in this window. */
-bool nbfw_silent(const struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot);
-
 /* The lowest slot in [first, end) of the running step that lacks its token and whose source was
  * heard of in this window (heard), or was not; else end. Looks at 32 slots at a time. */
 uint32_t nbfw_missing_next(const struct nbfw_state *s, uint32_t first, uint32_t end, bool heard);

@@ -16,9 +16,9 @@
 #include "alg.h"
 #include "nbar_abi.h"
 
-#define NBFW_EINVAL 22
-#define NBFW_ENOSPC 28
-#define NBFW_ERANGE 34
+#define NBFW_EINVAL NBAR_EINVAL
+#define NBFW_ENOSPC NBAR_ENOSPC
+#define NBFW_ERANGE NBAR_ERANGE
 
 /*
  * Writes the plan of one rank into block, if it fits into capacity bytes, and returns its length

@@ -28,12 +28,8 @@
 #define NBNIC_MEMORY_BYTES (UINT64_C(32) << 20)
 #endif
 
-#ifndef NBNIC_HANDLES /* open and lingering groups together; a power of two */
+#ifndef NBNIC_HANDLES /* open and lingering groups together */
 #define NBNIC_HANDLES 4096u
-#endif
-
-#ifndef NBNIC_LINGER_BYTES /* memory that lingering groups may hold */
-#define NBNIC_LINGER_BYTES (NBNIC_MEMORY_BYTES / 4)
 #endif
 
 #ifndef NBNIC_HEARD_MAX /* NICs of peers in the table of those alive; a power of two */
@@ -66,6 +62,14 @@
 #define NBNIC_TURN_QUEUED 16u
 #endif
 
+#ifndef NBNIC_TURN_STARTS /* barriers that start within the events of a turn */
+#define NBNIC_TURN_STARTS 64u
+#endif
+
+#ifndef NBNIC_TURN_WAKES /* sleepers' cells that a look at the doorbells wakes */
+#define NBNIC_TURN_WAKES 64u
+#endif
+
 #ifndef NBNIC_QUANTUM /* frames or starts of one group before the next group has its turn */
 #define NBNIC_QUANTUM 8u
 #endif
@@ -93,6 +97,7 @@
 _Static_assert(NBNIC_GROUPS_MAX <= NBAR_GROUPS_MAX, "a page has no more cells");
 _Static_assert(NBNIC_PORTS_MAX <= NBAR_PORTS_MAX, "the ABI has no more ports");
 _Static_assert(NBNIC_GROUPS_MAX <= NBNIC_HANDLES, "an open group has a handle");
+_Static_assert(NBNIC_HANDLES <= 65536, "a handle holds the index in 16 bits");
 _Static_assert(NBNIC_TURN_FRAMES <= NBNIC_TURN_RECEIVES, "a turn drains what it produces");
 _Static_assert(NBNIC_TURN_INLINE + NBNIC_TURN_QUEUED < NBNIC_TURN_FRAMES, "answers have a share");
 

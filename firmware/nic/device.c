@@ -102,7 +102,7 @@ static bool send_signals(struct nbnic_device *d, unsigned received)
 {
 	uint32_t budget = NBNIC_TURN_SIGNALS, at = d->turn_at;
 
-	if (received == NBNIC_TURN_RECEIVES && ++d->nwaited % SIGNALS_EVERY != 0)
+	if (received >= NBNIC_TURN_RECEIVES && ++d->nwaited % SIGNALS_EVERY != 0)
 		return false;
 	d->turn_at = at + 1 < d->nopen ? at + 1 : 0;
 	for (uint32_t i = 0; i < d->nopen && budget > 0; i++) {
@@ -138,13 +138,6 @@ uint64_t nbnic_device_next(const struct nbnic_device *d)
 	return nbnic_next(&d->nic);
 }
 
-void nbnic_device_stop(struct nbnic_device *d, uint64_t now)
-{
-	for (uint32_t i = 0; i < d->nopen; i++)
-		nbnic_port_close(&d->nic, d->open[i]->number, NBAR_STATUS_NIC_DOWN, now);
-	d->nopen = 0; /* from now on no doorbell counts */
-}
-
 static void open_remove(struct nbnic_device *d, const struct nbnic_port *p)
 {
 	for (uint32_t i = 0; i < d->nopen; i++) {
@@ -174,6 +167,14 @@ bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p, uint8_t
 	d->port[p->number] = NULL;
 	open_remove(d, p);
 	return true;
+}
+
+void nbnic_device_stop(struct nbnic_device *d, uint64_t now)
+{
+	/* No group is opened any more: those that are closed now may linger all together. */
+	d->nic.linger_bytes_max = UINT64_MAX;
+	while (d->nopen > 0)
+		nbnic_device_port_end(d, d->open[0], NBAR_STATUS_NIC_DOWN, now);
 }
 
 void nbnic_device_end(struct nbnic_device *d)

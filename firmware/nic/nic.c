@@ -3,7 +3,7 @@
  * nic.c - the NIC loop: doorbells, frames and the clock become events; actions become frames and
  * completions.
  *
- * Called by a port's polling thread. This is the path from token to completion: no allocation, no
+ * Called by the turn. This is the path from token to completion: no allocation, no
  * lock, no search that grows with the group.
  */
 #include "nic.h"
@@ -171,6 +171,16 @@ uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 	return n;
 }
 
+/* Starts within an event, as far as the budget of the turn goes. */
+static void start_some(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
+{
+	uint32_t most = NBNIC_STARTS_A_CALL;
+
+	if (most > nic->starts_left)
+		most = nic->starts_left;
+	nic->starts_left -= nbnic_start_posted(nic, g, most, now);
+}
+
 void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, uint64_t now)
 {
 	if (g->is_signal || (int32_t)(posted - g->posted) < 0 ||
@@ -179,7 +189,7 @@ void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, u
 		return;
 	}
 	g->posted = posted;
-	nbnic_start_posted(nic, g, NBNIC_STARTS_A_CALL, now);
+	start_some(nic, g, now);
 }
 
 bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
@@ -272,5 +282,5 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 	note_alive(nic, g, from, t, now);
 	feed_token(nic, g, t, from, now);
 	if (nbnic_may_start(g))
-		nbnic_start_posted(nic, g, NBNIC_STARTS_A_CALL, now);
+		start_some(nic, g, now);
 }

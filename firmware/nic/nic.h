@@ -2,8 +2,8 @@
 /*
  * nic.h - the NIC: groups around the engine, as one reactive object.
  *
- * A port (a folder up: DPDK, UDP, a simulator, bare metal) feeds it doorbells, frames and the
- * clock, and carries out what it asks through struct nbnic_ops. It allocates nothing, reads no
+ * A device (device.h), or a test, feeds it doorbells, frames and the clock, and carries out what it
+ * asks through struct nbnic_ops. It allocates nothing, reads no
  * clock and keeps no globals. One thread at a time may call into one NIC; ops are called from
  * inside these calls and must not call back.
  *
@@ -24,7 +24,7 @@
 #include "token.h"
 
 #define NBNIC_ADDR_SIZE 48u
-#define NBNIC_EPROTO 71
+#define NBNIC_EPROTO NBAR_EPROTO
 
 /* Where a NIC is on its wire; the wire alone knows what is inside. Unused bytes are 0. */
 struct nbnic_addr {
@@ -53,7 +53,7 @@ struct nbnic_late {
 	uint32_t tick; /* timeouts of the group when last heard of */
 };
 
-/* One member of a group. Lives in a block that the port gave to nbnic_group_build. */
+/* One member of a group. Lives in a block that the caller gave to nbnic_group_build. */
 struct nbnic_group {
 	/* The first 64 bytes: what every frame needs. */
 	uint32_t handle;
@@ -71,7 +71,7 @@ struct nbnic_group {
 	uint8_t life;    /* enum nbar_group_life */
 	bool is_signal;  /* raw messages: no plan, no state */
 	bool armed;
-	bool pull_heard;              /* the job has come to the slots that were heard */
+	bool pull_heard; /* the PULL job is in its second pass: slots that were heard */
 	uint16_t token_at, token_end; /* sends of the last epoch started that are still to go out */
 	uint16_t abort_at, abort_end; /* sends to abort; once, as a failure is final */
 	uint32_t timeouts;            /* that have fired in this barrier; clock of late[] */
@@ -84,8 +84,9 @@ struct nbnic_group {
 	uint16_t pull_span;            /* slots that its pass has not looked at */
 	uint16_t pull_at[2];           /* where each pass goes on: silent slots, heard ones */
 	uint16_t *recv_peer;           /* peer of each slot */
-	struct nbnic_link linger;      /* in nic.linger, in the order of closing */
-	uint32_t bytes;                /* of the block */
+	bool linger_longer;       /* the time to linger has been prolonged, which happens once */
+	struct nbnic_link linger; /* in nic.linger, in the order of closing */
+	uint32_t bytes;           /* of the block */
 	uint32_t size, digest;
 	uint32_t npeer, npeer_max, nconnected;
 	struct nbnic_late late[NBAR_LATE_MAX];
@@ -114,7 +115,7 @@ struct nbnic_config {
 	uint64_t pull_ns;   /* first interval without a token after which it is asked for again */
 	uint64_t budget_ns; /* silence after which a peer is given up; how long groups linger */
 	uint64_t memory_bytes; /* of the groups of a NIC; 0: NBNIC_MEMORY_BYTES */
-	uint64_t linger_bytes; /* of those that linger; 0: NBNIC_LINGER_BYTES */
+	uint64_t linger_bytes; /* of those that linger; 0: a quarter of NBNIC_MEMORY_BYTES */
 };
 #define NBNIC_PULL_NS_DEFAULT UINT64_C(1000000)
 #define NBNIC_BUDGET_NS_DEFAULT UINT64_C(4000000000)
@@ -132,7 +133,7 @@ struct nbnic {
 	void *ctx;
 	/* The budget of this turn: what is left. */
 	uint32_t turn;
-	uint32_t turn_left, inline_left, strangers_left;
+	uint32_t turn_left, inline_left, strangers_left, starts_left, wakes_left;
 	bool full; /* the wire has refused a frame in this turn: the queues wait for the next */
 	bool sweeping;
 	uint16_t wire;
@@ -261,7 +262,7 @@ bool nbnic_work(struct nbnic *nic, uint64_t now);
 /* When nbnic_work is due next, although nothing comes in: 0: at once; UINT64_MAX: never. */
 uint64_t nbnic_next(const struct nbnic *nic);
 
-/* Fills what the NIC knows of a group; pid and uid are left to the port. */
+/* Fills what the NIC knows of a group; pid and uid are left to the caller. */
 void nbnic_group_info(const struct nbnic_group *g, struct nbar_group_info *out);
 
 static inline void nbnic_count(struct nbnic *nic, enum nbar_counter c)

@@ -14,7 +14,7 @@
  * Stores a completion word. Whatever the barrier's end, only one half of the word changes: a
  * completed barrier changes the epoch, a failure the status (its epoch is that of the last
  * completed barrier). So a NIC whose widest atomic store has 32 bits writes that half alone, and a
- * host that reads 64 bits at once never sees a mixture. See WIRE.md, "The completion word".
+ * host that reads 64 bits at once never sees a mixture. See WIRE.md, "Completion".
  */
 static inline void store_word(struct nbar_completion *c, uint32_t status, uint32_t epoch, int order)
 {
@@ -102,14 +102,17 @@ static inline bool scan_doorbell(struct nbnic_port *p, struct nbnic *nic, uint32
 		seen->posted = posted;
 		nbnic_doorbell(nic, seen->group, posted, now);
 	}
-	if (wake_seq != seen->wake_seq) {
+	/* A wake can be a system call: without budget the next scan sees the request again. */
+	if (wake_seq != seen->wake_seq && nic->wakes_left > 0) {
 		seen->wake_seq = wake_seq;
 		/* The sleeper may have looked just before a completion that came before the NIC
 		 * read this word: then it must be woken now. */
-		if (seen->wake_missed)
+		if (seen->wake_missed) {
+			nic->wakes_left--;
 			wake(p, nic, cell);
-		else
+		} else {
 			seen->wake_pending = true;
+		}
 	}
 	return true;
 }

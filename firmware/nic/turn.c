@@ -34,7 +34,7 @@ static void hear_alive(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 		const struct nbnic_heard *h = &nic->heard[hash / 2 % NBNIC_HEARD_MAX];
 		uint32_t age = (uint32_t)(now >> NBNIC_HEARD_SHIFT) - h->time;
 
-		if (hash && h->nic == hash && age < nic->budget_ns >> NBNIC_HEARD_SHIFT)
+		if (hash && h->nic == hash && age <= nic->budget_ns >> NBNIC_HEARD_SHIFT)
 			nbfw_hear(g->state, g->plan, slot);
 	}
 }
@@ -83,7 +83,8 @@ static bool sweep(struct nbnic *nic, uint64_t now)
 	return fired;
 }
 
-/* Ends the lingering of groups, the oldest first. One that still has aborts to send stays. */
+/* Ends the lingering of groups, the oldest first. A group with unsent frames lingers once more as
+ * long. */
 static bool end_lingering(struct nbnic *nic, uint64_t now)
 {
 	uint32_t n = 0;
@@ -93,7 +94,8 @@ static bool end_lingering(struct nbnic *nic, uint64_t now)
 
 		if (now < g->deadline)
 			break;
-		if (nbnic_sends_wait(g)) {
+		if (nbnic_sends_wait(g) && !g->linger_longer) {
+			g->linger_longer = true;
 			nbnic_link_remove(&g->linger);
 			nbnic_link_append(&nic->linger, &g->linger);
 			g->deadline = now + nic->budget_ns;
@@ -182,6 +184,7 @@ static bool is_idle(const struct nbnic *nic, uint64_t now)
 static bool is_unused(const struct nbnic *nic)
 {
 	return nic->turn_left == NBNIC_TURN_FRAMES && nic->strangers_left == NBNIC_STRANGERS &&
+	       nic->starts_left == NBNIC_TURN_STARTS && nic->wakes_left == NBNIC_TURN_WAKES &&
 	       !nic->full;
 }
 
@@ -202,6 +205,8 @@ bool nbnic_work(struct nbnic *nic, uint64_t now)
 	nic->turn_left = NBNIC_TURN_FRAMES;
 	nic->inline_left = NBNIC_TURN_INLINE;
 	nic->strangers_left = NBNIC_STRANGERS;
+	nic->starts_left = NBNIC_TURN_STARTS;
+	nic->wakes_left = NBNIC_TURN_WAKES;
 	nic->full = false;
 	return any;
 }

@@ -405,6 +405,69 @@ static void memory_is_budgeted(void **state)
 	end();
 }
 
+/* Groups of one complete at once. A turn starts a bounded number of their barriers, all the same,
+ * and wakes a bounded number of sleepers; none is forgotten. */
+static void starts_and_wakes_have_a_budget(void **state)
+{
+	const uint32_t n = NBNIC_SCAN_CELLS, ahead = 16;
+	struct nbnic_client c[4];
+	uint32_t started = 0;
+
+	(void)state;
+	begin(0);
+	for (uint32_t i = 0; i < 4; i++) {
+		port_open(&c[i]);
+		for (uint32_t cell = 0; cell < n; cell++) {
+			assert_int_equal(group_open(&c[i], "pairwise", 0, 1), 0);
+			c[i].port->page->doorbell[cell].posted = ahead;
+		}
+	}
+	turns(1);
+	for (uint32_t i = 0; i < 4; i++)
+		for (uint32_t cell = 0; cell < n; cell++)
+			started += completed(&c[i], cell);
+	assert_in_range(started, 1, NBNIC_TURN_STARTS + NBNIC_TURN_FRAMES);
+	turns(4 * n * ahead / NBNIC_TURN_FRAMES + 4);
+	for (uint32_t i = 0; i < 4; i++)
+		for (uint32_t cell = 0; cell < n; cell++) {
+			assert_int_equal(completed(&c[i], cell), ahead);
+			c[i].port->page->doorbell[cell].asked++;
+		}
+	w.wakes = 0;
+	turns(1);
+	assert_in_range(w.wakes, 1, NBNIC_TURN_WAKES);
+	turns(4 * n / NBNIC_TURN_WAKES);
+	assert_int_equal(w.wakes, 4 * n);
+	for (uint32_t i = 0; i < 4; i++)
+		nbnic_client_end(&c[i], NBAR_STATUS_CLOSED);
+	end();
+}
+
+/* A NIC that stops tells the hosts, and keeps what it has to tell the peers, however much memory
+ * that takes; requests that come after it do no harm. */
+static void a_stop_tells_everybody(void **state)
+{
+	struct nbnic_client c;
+	uint32_t n = 0;
+
+	(void)state;
+	begin(UINT64_C(8) << 20);
+	port_open(&c);
+	while (group_open(&c, "linear", 0, NBFW_ROOT_MAX) == 0)
+		n++;
+	assert_true(n > 1);
+	nbnic_device_stop(&w.device, w.now);
+	assert_int_equal(w.device.nopen, 0);
+	for (uint32_t cell = 0; cell < n; cell++)
+		assert_int_equal(c.port->page->completion[cell].word >> 32, NBAR_STATUS_NIC_DOWN);
+	assert_int_equal(w.device.nic.nlinger, n);
+	assert_int_equal(w.device.nic.counter[NBAR_COUNTER_linger_cut], 0);
+	assert_int_equal(group_open(&c, "pairwise", 0, 1), -NBAR_ENETDOWN);
+	nbnic_client_end(&c, NBAR_STATUS_HOST_DIED);
+	assert_int_equal(w.device.nic.nopen, 0);
+	end();
+}
+
 static void the_end_of_a_client_closes_its_port(void **state)
 {
 	struct nbnic_client c, other;
@@ -437,6 +500,8 @@ int main(void)
 		cmocka_unit_test(a_turn_receives_before_it_sends_signals),
 		cmocka_unit_test(signals_wait_for_room_on_the_wire),
 		cmocka_unit_test(memory_is_budgeted),
+		cmocka_unit_test(starts_and_wakes_have_a_budget),
+		cmocka_unit_test(a_stop_tells_everybody),
 		cmocka_unit_test(the_end_of_a_client_closes_its_port),
 	};
 

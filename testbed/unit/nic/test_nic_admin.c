@@ -167,7 +167,7 @@ static void lingering_has_a_limit(void **state)
 		last = g->handle & 0xffff;
 		nbnic_group_close(&m->nic, g, NBAR_STATUS_CLOSED, w->now + i);
 	}
-	assert_true(m->nic.linger_bytes <= NBNIC_LINGER_BYTES);
+	assert_true(m->nic.linger_bytes <= m->nic.linger_bytes_max);
 	assert_true(m->nic.nlinger > 10);
 	assert_int_equal(m->nic.counter[NBAR_COUNTER_linger_cut], 500 - m->nic.nlinger);
 	assert_non_null(m->nic.group[last]); /* the oldest go first */
