@@ -199,14 +199,34 @@ static int completed(int rc, bool several)
 	return rc;
 }
 
+static bool is_failed(const MPI_Status *status)
+{
+	return status->MPI_TAG == FAILED_TAG;
+}
+
 /* MPI_ERROR belongs to calls that complete several requests. */
 static void show_error(MPI_Status *status, bool several)
 {
-	if (status->MPI_TAG != FAILED_TAG)
+	if (!is_failed(status))
 		return;
 	if (several)
 		status->MPI_ERROR = status->MPI_SOURCE;
 	status->MPI_SOURCE = status->MPI_TAG = MPI_UNDEFINED;
+}
+
+/* The same for all of a call. rc: what MPICH returned. If that is no error, MPICH may have left
+ * MPI_ERROR as it was; if one of ours has failed, the program reads it in each status. */
+static void show_errors(int rc, int n, MPI_Status *status)
+{
+	bool any = false;
+
+	for (int i = 0; i < n; i++)
+		any |= is_failed(&status[i]);
+	for (int i = 0; i < n; i++) {
+		if (any && rc == MPI_SUCCESS)
+			status[i].MPI_ERROR = MPI_SUCCESS;
+		show_error(&status[i], true);
+	}
 }
 
 static int completed_one(int rc, MPI_Status *status)
@@ -222,8 +242,8 @@ static int completed_some(int rc, int n, MPI_Status *status)
 {
 	if (!freed)
 		return rc;
-	for (int i = 0; i < n && status != MPI_STATUSES_IGNORE; i++)
-		show_error(&status[i], true);
+	if (status != MPI_STATUSES_IGNORE)
+		show_errors(rc, n, status);
 	return completed(rc, true);
 }
 

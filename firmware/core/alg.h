@@ -98,8 +98,8 @@ const struct nbfw_alg_row *nbfw_alg_row(enum nbfw_alg_kind kind);
 /* True if alg makes plans by itself: a row of NBFW_ALGS with a parameter inside its range. */
 bool nbfw_alg_plans(struct nbfw_alg alg);
 
-/* The kind that a text such as "dissemination:3" begins with; NBFW_ALG_END if there is none. Says
- * nothing about the parameter. */
+/* The kind that a text such as "dissemination:3" begins with; NBFW_ALG_END if there is none. Does
+ * not check the parameter. */
 enum nbfw_alg_kind nbfw_alg_find(const char *text);
 
 /*

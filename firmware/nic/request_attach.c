@@ -40,7 +40,7 @@ int nbnic_request_port_attach(struct nbnic_request *r)
 	owner = req->port < NBNIC_PORTS_MAX ? d->owner[req->port] : NULL;
 	if (!owner || !same_bytes(owner->secret, req->secret, sizeof(req->secret)))
 		return nbnic_request_fail(r, -NBAR_ENOENT,
-					  "nobody shares port %u of %s in these words: has the "
+					  "port %u of %s is not shared under this secret: has the "
 					  "process that opened it ended?",
 					  req->port, d->name);
 	if (owner->uid != c->uid)

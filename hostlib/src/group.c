@@ -262,7 +262,8 @@ void nbar_group_close(struct nbar_group *g)
 		.body = { { &request, sizeof(request) } },
 	};
 
-	/* An error here means that the NIC is gone, and the group with it. */
+	/* After any error the NIC closes the group without us: the request is on its way, or the
+	 * link has ended, and the NIC closes the port. */
 	if (order_down_read(&g->port->link.down) == NBLIB_UP)
 		nblib_link_call(&g->port->link, &call);
 	g->port->group[g->cell] = NULL;

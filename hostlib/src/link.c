@@ -18,7 +18,7 @@
 #include "order.h"
 
 #define ANSWER_S 30 /* how long a request waits for its reply */
-#define END_S 1     /* and one that does not see us off */
+#define END_S 1     /* time limit for the daemon's answer to a close */
 
 static const char *variable(const char *name)
 {

@@ -180,9 +180,12 @@ static void take_late(struct nblib_link *l, struct nblib_late *late)
 		return;
 	if (send_request(l, &call) == 0)
 		l->late[l->nlate++] = (struct nblib_late){ .seq = call.seq, .op = call.op };
+	else
+		lost(l);
 }
 
-/* Takes the late replies that are there. 0, or an error if too many are still to come. */
+/* Takes the late replies that are there. An error: the link is lost, or too many replies are still
+ * to come. */
 static int take_all_late(struct nblib_link *l)
 {
 	struct nblib_late *late;
@@ -194,6 +197,8 @@ static int take_all_late(struct nblib_link *l)
 			break;
 		take_late(l, late);
 	}
+	if (order_down_read(&l->down) != NBLIB_UP)
+		return nblib_link_lost(l);
 	return l->nlate < NBLIB_LATE_MAX ? 0 : no_answer(l);
 }
 
@@ -242,6 +247,8 @@ int nblib_link_call(struct nblib_link *l, struct nblib_call *call)
 	err = take_all_late(l);
 	if (err == 0)
 		err = send_request(l, call);
+	if (err < 0 && call->op == NBAR_OP_GROUP_CLOSE)
+		return lost(l);
 	/* Whoever closes many groups does not wait for each. */
 	if (err == 0)
 		err = call->op == NBAR_OP_GROUP_CLOSE && l->nlate > 0 ? give_up(l, call)

@@ -158,11 +158,11 @@ static void bad_attachments(void)
 	memcpy(&own, owner.reply.body, sizeof(own));
 	port.port = opened.port;
 #define ATTACH_GROUP() raw_ask(&r, NBAR_OP_GROUP_ATTACH, &group, sizeof(group))
-	ok(refused(&r, attach(&r, &port), -ENOENT, "nobody shares"), "attach: without the secret");
+	ok(refused(&r, attach(&r, &port), -ENOENT, "is not shared"), "attach: without the secret");
 	ok(refused(&r, ATTACH_GROUP(), -ENXIO, "not attached"), "attach: to a group before a port");
 	memcpy(port.secret, opened.secret, sizeof(port.secret));
 	port.port = 0xffffffff;
-	ok(refused(&r, attach(&r, &port), -ENOENT, "nobody shares"), "attach: to no port");
+	ok(refused(&r, attach(&r, &port), -ENOENT, "is not shared"), "attach: to no port");
 	port.port = opened.port;
 	ok(attach(&r, &port) == 0 && r.page, "attach: with the secret");
 	ok(refused(&r, attach(&r, &port), -EALREADY, "already"), "attach: twice");

@@ -5,8 +5,8 @@
  * All that is slow happens in that thread: sockets, checks, memory, plans. What touches a NIC is
  * handed to the polling thread (mailbox.h). Knows no DPDK.
  */
-#ifndef NBAR_PORT_CONTROL_H
-#define NBAR_PORT_CONTROL_H
+#ifndef NBAR_DAEMON_CONTROL_H
+#define NBAR_DAEMON_CONTROL_H
 
 #include <sched.h>
 #include <sys/types.h>

@@ -3,8 +3,8 @@
  * control_internal.h - what control.c (clients) and control_listen.c (listening sockets) share.
  * Everything here belongs to the control thread.
  */
-#ifndef NBAR_PORT_CONTROL_INTERNAL_H
-#define NBAR_PORT_CONTROL_INTERNAL_H
+#ifndef NBAR_DAEMON_CONTROL_INTERNAL_H
+#define NBAR_DAEMON_CONTROL_INTERNAL_H
 
 #include <pthread.h>
 #include <sys/un.h>

@@ -55,9 +55,9 @@ fail:;
 	return rc;
 }
 
-/* A name that the kernel chooses, of five hex digits and in no folder: it goes when we do, however
- * we end, and nobody can take it before us. Most programs share nothing: without it all else goes.
- */
+/* A name that the kernel chooses, of five hex digits and in no folder, so that nobody can take it
+ * before us. The kernel removes it when this process ends. Most programs share nothing: an error
+ * here stops nothing else. */
 void control_door(struct control_nic *at)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };

@@ -3,8 +3,7 @@
  * mailbox.c - one slot between the control thread and the polling thread; or a lock between threads
  * that take turns.
  *
- * With page.c the only file of the firmware with atomics. mailbox_serve is on the path of every
- * turn: with an empty slot it costs one load.
+ * mailbox_serve is on the path of every turn: with an empty slot it costs one load.
  */
 #include <linux/futex.h>
 #include <sched.h>
@@ -15,20 +14,20 @@
 #include "mailbox.h"
 
 #define CALL_YIELDS 16u   /* while a call waits for the end of a turn, before it ... */
-#define CALL_NAP_NS 50000 /* ... naps: who takes the turn may have no processor */
+#define CALL_NAP_NS 50000 /* ... naps: the holder of the lock may have no processor */
 
 void mailbox_share(struct mailbox *m, uint64_t (*clock)(void))
 {
 	m->clock = clock;
 	m->wanted = 0;
-	pthread_mutex_init(&m->turn, NULL);
+	pthread_mutex_init(&m->lock, NULL);
 }
 
 bool mailbox_enter(struct mailbox *m)
 {
-	/* Who polls without a pause would keep a call from the lock. Pairs with the additions in
+	/* A busy poller would starve control calls of the lock. Pairs with the additions in
 	 * call_shared. Relaxed: it orders nothing, the lock does. */
-	if (__atomic_load_n(&m->wanted, __ATOMIC_RELAXED) || pthread_mutex_trylock(&m->turn) != 0)
+	if (__atomic_load_n(&m->wanted, __ATOMIC_RELAXED) || pthread_mutex_trylock(&m->lock) != 0)
 		return false;
 	/* A thread that is cancelled in a system call of the wire would never leave. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &m->cancel);
@@ -39,7 +38,7 @@ void mailbox_leave(struct mailbox *m)
 {
 	int cancel = m->cancel;
 
-	pthread_mutex_unlock(&m->turn);
+	pthread_mutex_unlock(&m->lock);
 	pthread_setcancelstate(cancel, NULL);
 }
 
@@ -51,8 +50,8 @@ static void call_shared(struct mailbox *m, mailbox_fn *fn, void *arg)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as in mailbox_enter */
 	/* Pairs with the load in mailbox_enter. Relaxed: see there. */
 	__atomic_fetch_add(&m->wanted, 1, __ATOMIC_RELAXED);
-	/* Not asleep on the lock: who leaves it would have to make a system call. */
-	for (uint32_t i = 0; pthread_mutex_trylock(&m->turn) != 0; i++) {
+	/* Not asleep on the lock: its holder would have to make a system call to unlock it. */
+	for (uint32_t i = 0; pthread_mutex_trylock(&m->lock) != 0; i++) {
 		if (i < CALL_YIELDS)
 			sched_yield();
 		else
@@ -60,7 +59,7 @@ static void call_shared(struct mailbox *m, mailbox_fn *fn, void *arg)
 	}
 	__atomic_fetch_sub(&m->wanted, 1, __ATOMIC_RELAXED);
 	fn(arg, m->clock());
-	pthread_mutex_unlock(&m->turn);
+	pthread_mutex_unlock(&m->lock);
 	pthread_setcancelstate(cancel, NULL);
 }
 

@@ -7,11 +7,11 @@
  * DPDK. One caller and one server at a time.
  *
  * Where there is no polling thread, but threads that have time for a turn (hostnic.c), the mailbox
- * is shared: who is in it is the polling thread as long. Nobody who polls ever waits for another,
- * and a call is run by its caller, between two turns.
+ * is shared: a lock. Whoever holds the lock acts as the polling thread. A thread that polls never
+ * waits for another one, and a caller runs its call by itself, between two turns.
  */
-#ifndef NBAR_PORT_MAILBOX_H
-#define NBAR_PORT_MAILBOX_H
+#ifndef NBAR_DAEMON_MAILBOX_H
+#define NBAR_DAEMON_MAILBOX_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -25,8 +25,8 @@ struct mailbox {
 	void *arg;
 	uint64_t (*clock)(void); /* NULL: it is not shared */
 	uint32_t wanted;         /* calls that wait for the end of a turn */
-	pthread_mutex_t turn;
-	int cancel; /* whether who is in it could be cancelled before */
+	pthread_mutex_t lock;
+	int cancel; /* whether the holder of the lock could be cancelled before */
 };
 
 /* Makes it a shared one, before anybody uses it. */
@@ -37,13 +37,13 @@ static inline bool mailbox_is_shared(const struct mailbox *m)
 	return m->clock;
 }
 
-/* A thread with time for a turn enters a shared one, and leaves it. False: another is in it, or is
- * to be let in. */
+/* A thread with time for a turn takes the lock of a shared one, and gives it back. False: another
+ * thread holds the lock, or a call waits for it. */
 bool mailbox_enter(struct mailbox *m);
 void mailbox_leave(struct mailbox *m);
 
 /* Control thread: has fn(arg, now) run by the polling thread; returns when it is done. A shared one
- * takes calls of any thread that is not in it. */
+ * takes calls of any thread that does not hold its lock. */
 void mailbox_call(struct mailbox *m, mailbox_fn *fn, void *arg);
 
 /* Polling thread: runs what is in the slot. False: nothing. */

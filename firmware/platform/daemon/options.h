@@ -2,8 +2,8 @@
 /*
  * options.h - the command line of nbar-nicd, read and checked.
  */
-#ifndef NBAR_PORT_OPTIONS_H
-#define NBAR_PORT_OPTIONS_H
+#ifndef NBAR_DAEMON_OPTIONS_H
+#define NBAR_DAEMON_OPTIONS_H
 
 #include <sched.h>
 #include <sys/types.h>

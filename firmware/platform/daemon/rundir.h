@@ -2,8 +2,8 @@
 /*
  * rundir.h - the run directory: where the control sockets of a daemon lie. One daemon a directory.
  */
-#ifndef NBAR_PORT_RUNDIR_H
-#define NBAR_PORT_RUNDIR_H
+#ifndef NBAR_DAEMON_RUNDIR_H
+#define NBAR_DAEMON_RUNDIR_H
 
 #include <stddef.h>
 

@@ -5,8 +5,8 @@
  * Read for --nic of the daemon, and for "host:" of a NIC inside a program. What is wrong is named,
  * with what would be right. Knows no DPDK.
  */
-#ifndef NBAR_PORT_SPEC_H
-#define NBAR_PORT_SPEC_H
+#ifndef NBAR_DAEMON_SPEC_H
+#define NBAR_DAEMON_SPEC_H
 
 #include "wires.h"
 

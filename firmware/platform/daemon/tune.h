@@ -7,8 +7,8 @@
  * `nbar bench one-to-many --tune-file` writes one. Read by main() before anything runs; used by the
  * control thread when a group is opened. Never on the path from token to completion.
  */
-#ifndef NBAR_PORT_TUNE_H
-#define NBAR_PORT_TUNE_H
+#ifndef NBAR_DAEMON_TUNE_H
+#define NBAR_DAEMON_TUNE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hostnic.c - libnbar-hostnic.so: NICs inside the process of their host, which is who polls them.
+ * hostnic.c - libnbar-hostnic.so: in-process NICs; the threads of the host poll them.
  *
  * Loaded by libnbar for a NIC named "host:...". Each NIC is a set of one, as in the daemon, with a
  * shared mailbox: any thread may take a turn, and the control thread does when the host computes.
@@ -181,8 +181,8 @@ static void watch_forks(void)
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
-/* Enters the turn of a NIC, but does not wait for ever: who exits in a signal handler may be in it
- * already. */
+/* Takes the lock of a NIC, but does not wait for ever: a thread that exits in a signal handler may
+ * hold it already. */
 static bool enter_until(struct mailbox *m, uint64_t end)
 {
 	const struct timespec nap = { .tv_nsec = PARTING_NAP_NS };

@@ -2,8 +2,8 @@
 /*
  * hostnic.h - what the files of libnbar-hostnic.so share.
  */
-#ifndef NBAR_PORT_HOSTNIC_H
-#define NBAR_PORT_HOSTNIC_H
+#ifndef NBAR_INPROC_HOSTNIC_H
+#define NBAR_INPROC_HOSTNIC_H
 
 #include "tune.h"
 #include "wire.h"

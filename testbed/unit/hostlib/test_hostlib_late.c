@@ -259,6 +259,79 @@ static void too_many_unanswered(void **state)
 	assert_int_equal(port.link.nlate, 0);
 }
 
+static void open_groups(struct nbar_group **g, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		answer(NBAR_OP_GROUP_OPEN, i + 1, 0, i);
+		assert_int_equal(open_group(&g[i]), 0);
+		heard(NBAR_OP_GROUP_OPEN, i + 1);
+	}
+}
+
+/* The NIC finds these closes, and then the end of the port. */
+static void heard_closes_and_the_end(uint32_t n, uint32_t seq)
+{
+	char byte;
+
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(heard(NBAR_OP_GROUP_CLOSE, ++seq).cell, i);
+	assert_int_equal(recv(nic_end, &byte, 1, MSG_DONTWAIT), 0);
+	assert_true(nblib_link_look(&port.link));
+}
+
+/* A group whose close cannot be sent must not stay open in the NIC: the port ends. */
+static void too_many_closes_end_the_port(void **state)
+{
+	enum { GROUPS = NBLIB_LATE_MAX + 6 };
+	struct nbar_group *g[GROUPS];
+
+	(void)state;
+	open_groups(g, GROUPS);
+	for (uint32_t i = 0; i < GROUPS; i++)
+		nbar_group_close(g[i]);
+	heard_closes_and_the_end(NBLIB_LATE_MAX, GROUPS);
+	assert_int_equal(open_group(&g[0]), -ENETDOWN);
+}
+
+static void a_close_that_does_not_fit_ends_the_port(void **state)
+{
+	enum { GROUPS = NBLIB_LATE_MAX / 2 };
+	const struct timeval patience = { .tv_usec = PATIENCE_US };
+	const int least = 1; /* the kernel makes it a few messages */
+	struct nbar_group *g[GROUPS];
+	uint32_t sent;
+
+	(void)state;
+	open_groups(g, GROUPS);
+	setsockopt(port.link.sock, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
+	setsockopt(port.link.sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	for (uint32_t i = 0; i < GROUPS; i++)
+		nbar_group_close(g[i]);
+	sent = port.link.nlate;
+	assert_in_range(sent, 1, GROUPS - 1);
+	heard_closes_and_the_end(sent, GROUPS);
+}
+
+/* The same for the close of a group that the NIC has opened too late. */
+static void a_late_group_that_cannot_be_closed_ends_the_port(void **state)
+{
+	const struct timeval patience = { .tv_usec = PATIENCE_US };
+	const int least = 1;
+	struct nbar_group *g;
+	char byte[sizeof(struct nbar_request)] = { 0 };
+
+	(void)state;
+	assert_int_equal(open_group(&g), -ETIMEDOUT);
+	heard(NBAR_OP_GROUP_OPEN, 1);
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
+	setsockopt(port.link.sock, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
+	setsockopt(port.link.sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	while (send(port.link.sock, byte, sizeof(byte), MSG_DONTWAIT) > 0)
+		;
+	assert_int_equal(open_group(&g), -ENETDOWN);
+	assert_true(nblib_link_look(&port.link));
+}
+
 /* Also while a late reply lies there that nobody takes. */
 static void a_nic_that_ends_is_missed(void **state)
 {
@@ -286,6 +359,9 @@ int main(void)
 		LATE(a_late_reply_comes_before_the_next),
 		LATE(a_number_of_no_request_is_nonsense),
 		LATE(too_many_unanswered),
+		LATE(too_many_closes_end_the_port),
+		LATE(a_close_that_does_not_fit_ends_the_port),
+		LATE(a_late_group_that_cannot_be_closed_ends_the_port),
 		LATE(a_nic_that_ends_is_missed),
 	};
 

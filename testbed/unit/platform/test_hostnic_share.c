@@ -272,7 +272,8 @@ static void strangers(void)
 		garbage();
 		ask_for_a_port();
 		share.secret[1] ^= 1;
-		want_error(nbar_attach(ANY, &share, &other), -ENOENT, "nobody shares port");
+		want_error(nbar_attach(ANY, &share, &other), -ENOENT,
+			   "is not shared under this secret");
 		share.secret[1] ^= 1;
 		share.door = 0xfffff;
 		want_error(nbar_attach(ANY, &share, &other), -ECONNREFUSED, "has ended");
