@@ -5,6 +5,16 @@
  *
  * A NIC without groups counts each frame that comes in as a stranger's.
  */
+#include <fcntl.h>
+
+static int fallocate_error; /* 0: none */
+
+static int fallocate_or_fail(int fd, off_t offset, off_t length)
+{
+	return fallocate_error ? fallocate_error : posix_fallocate(fd, offset, length);
+}
+#define posix_fallocate fallocate_or_fail
+
 #include "shm.c"
 
 #include "unit/unit.h"
@@ -232,6 +242,18 @@ static void refuses(void **state)
 	assert_int_equal(chmod(folder, 0700), 0);
 }
 
+/* The result says why: errno is that of an earlier call. */
+static void no_memory(void **state)
+{
+	struct wire_base *w;
+
+	(void)state;
+	fallocate_error = ENOSPC;
+	errno = EACCES;
+	assert_int_equal(shm_open_wire("test", folder_of, NULL, &w), -ENOSPC);
+	fallocate_error = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +265,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(peer_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(cleans, setup, teardown),
 		cmocka_unit_test_setup_teardown(refuses, setup, teardown),
+		cmocka_unit_test(no_memory),
 	};
 	int rc;
 
