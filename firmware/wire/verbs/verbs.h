@@ -201,7 +201,7 @@ uint32_t verbs_slot_sequence(const struct verbs_slot *p);
 
 /* Sends the frame as a write; false: the connection is not ready, send a datagram. */
 bool verbs_connection_write(struct verbs_wire *w, struct verbs_peer *p, const uint8_t *frame);
-/* Takes what the peers have written, at most so many frames, of one peer after the other; how many. */
+/* Takes what the peers have written, at most so many frames, peer by peer; how many. */
 unsigned verbs_connection_poll(struct verbs_wire *w, struct nbnic *nic, uint64_t now,
 			       unsigned most);
 /* What is due now and then: handshakes, and writes that failed. */
