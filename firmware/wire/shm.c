@@ -205,20 +205,16 @@ static bool shm_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	struct peer *p;
 	struct slot *s;
 	uint64_t id;
-	char name[32];
 
 	memcpy(&id, to->byte, sizeof(id));
 	p = peer_of(w, id);
-	if (p && !reserve(p->area, &position)) {
-		name_of(id, name);
-		if (!is_stale(w->dir, name)) {
+	if (!p || !reserve(p->area, &position)) {
+		/* The next poll makes room in the NIC's own ring. A peer may never make room: it
+		 * may be stopped or dead. Its frames are lost, so that other groups do not wait. */
+		if (id == w->id && p) {
 			base->refused++;
 			return false;
 		}
-		peer_forget(p);
-		p = NULL;
-	}
-	if (!p) {
 		base->errors++;
 		return true;
 	}
@@ -395,14 +391,17 @@ static int dir_open(struct shm_wire *w, const char *nic, const char *path)
 static int own_make(struct shm_wire *w)
 {
 	char self[32], name[32];
+	int rc;
 
 	if (getrandom(&w->id, sizeof(w->id), 0) != sizeof(w->id))
 		return -EIO;
 	w->fd = openat(w->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (w->fd < 0 || flock(w->fd, LOCK_EX | LOCK_NB) < 0 ||
-	    ftruncate(w->fd, sizeof(*w->own)) < 0 ||
-	    posix_fallocate(w->fd, 0, sizeof(*w->own)) != 0)
-		return errno ? -errno : -ENOSPC;
+	    ftruncate(w->fd, sizeof(*w->own)) < 0)
+		return -errno;
+	rc = posix_fallocate(w->fd, 0, sizeof(*w->own)); /* does not set errno */
+	if (rc != 0)
+		return -rc;
 	w->own = mmap(NULL, sizeof(*w->own), PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, 0);
 	if (w->own == MAP_FAILED) {
 		w->own = NULL;

@@ -28,11 +28,11 @@ struct wire {
 	const char *name;
 	uint16_t kind; /* stands in blobs: never reuse a number */
 	enum wire_reach reach;
-	unsigned places;     /* WIRE_IN_* */
-	bool dpdk;           /* needs DPDK's EAL */
-	unsigned dpdk_mb;    /* memory of DPDK that a NIC takes beyond what the EAL has anyway */
-	const char *sdk;     /* that the wire was made with, for who looks for a wire in vain */
-	const char *help;    /* one line */
+	unsigned places;  /* WIRE_IN_* */
+	bool dpdk;        /* needs DPDK's EAL */
+	unsigned dpdk_mb; /* memory of DPDK that a NIC takes beyond what the EAL has anyway */
+	const char *sdk;  /* library the wire needs; named in the error when it is not built in */
+	const char *help; /* one line */
 	struct wire_key key[WIRE_KEYS_MAX];
 	const struct wire_ops *ops; /* NULL: not in this build */
 };

@@ -37,3 +37,9 @@ ARENA_OBJ := $(BUILD)/test/firmware/platform/riscv/image/arena.o
 $(BUILD)/test_arena: $(ARENA_OBJ)
 $(ARENA_OBJ) $(BUILD)/test/testbed/unit/platform/test_arena.o: CFLAGS_test += -Ifirmware/platform/riscv/image
 OBJS += $(ARENA_OBJ)
+
+# Its wire, on rings and registers in the memory of a test.
+$(BUILD)/test/testbed/unit/wire/test_wire_virtio.o: CFLAGS_test += -Ifirmware/platform/riscv -Ifirmware/platform/riscv/image
+
+# The control socket of its host process, without a machine.
+$(BUILD)/test/testbed/unit/platform/test_bared_serve.o: CFLAGS_test += -Ifirmware/platform/riscv -Ifirmware/platform/riscv/host

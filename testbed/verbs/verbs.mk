@@ -16,6 +16,10 @@ $(BUILD)/verbs-garbage $(BUILD)/verbs-break: $(BUILD)/verbs-%: $(BUILD)/test/tes
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -libverbs
 OBJS += $(BUILD)/test/testbed/verbs/garbage.o $(BUILD)/test/testbed/verbs/break.o
 
+# The wire without a device, as a unit test.
+$(BUILD)/test/testbed/unit/wire/test_wire_verbs.o: CFLAGS_test += $(if $(VERBS),-DWIRES_VERBS)
+$(BUILD)/test_wire_verbs: ALL_LDFLAGS += -Wl,--no-as-needed $(NICD_LIBS)
+
 check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: takes minutes
 	$(Q)testbed/deps.sh $(VERBS_DEPS)
 	$(Q)$(MAKE) --no-print-directory check-verbs-nodeps

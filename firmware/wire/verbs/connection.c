@@ -115,23 +115,38 @@ static bool connection_take(struct verbs_wire *w, struct verbs_connection *l,
 	return true;
 }
 
-unsigned verbs_connection_poll(struct verbs_wire *w, struct nbnic *nic, uint64_t now)
+/* What one peer has written, at most so many. */
+static unsigned take_written(struct verbs_wire *w, const struct verbs_peer *p, struct nbnic *nic,
+			     uint64_t now, unsigned most)
 {
 	uint8_t frame[NBFW_FRAME_SIZE];
 	struct nbfw_token t;
 	unsigned n = 0;
 
-	for (struct verbs_peer *p = w->connections; p; p = p->next_connection) {
-		if (p->connection->state < VERBS_CONNECTION_OPEN)
-			continue;
-		for (unsigned i = 0; i < BURST && connection_take(w, p->connection, frame);
-		     i++, n++) {
-			if (nbfw_token_unpack(frame, sizeof(frame), &t))
-				nbnic_receive(nic, &p->addr, &t, now);
-			else
-				w->base.malformed++;
-		}
+	if (p->connection->state < VERBS_CONNECTION_OPEN)
+		return 0;
+	for (; n < most && connection_take(w, p->connection, frame); n++) {
+		if (nbfw_token_unpack(frame, sizeof(frame), &t))
+			nbnic_receive(nic, &p->addr, &t, now);
+		else
+			w->base.malformed++;
 	}
+	return n;
+}
+
+unsigned verbs_connection_poll(struct verbs_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
+{
+	const struct verbs_peer *first = w->connection_at ? w->connection_at : w->connections;
+	struct verbs_peer *p = w->connection_at ? w->connection_at : w->connections;
+	unsigned n = 0;
+
+	if (!p || most == 0)
+		return 0;
+	do {
+		n += take_written(w, p, nic, now, most - n < BURST ? most - n : BURST);
+		p = p->next_connection ? p->next_connection : w->connections;
+	} while (p != first && n < most);
+	w->connection_at = p;
 	return n;
 }
 

@@ -48,6 +48,8 @@ void verbs_peer_remove(struct verbs_wire *w, struct verbs_peer *p)
 	while (*at != p)
 		at = &(*at)->next;
 	*at = p->next;
+	if (w->connection_at == p)
+		w->connection_at = p->next_connection;
 	for (at = &w->connections; *at; at = &(*at)->next_connection) {
 		if (*at == p) {
 			*at = p->next_connection;

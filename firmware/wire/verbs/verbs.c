@@ -16,7 +16,7 @@
 
 #include "verbs.h"
 
-#define BURST 32
+#define BURST 32u
 #define LOOK_NS UINT64_C(1000000)
 #define REPAIR_NS UINT64_C(5000000) /* between two repairs, at least */
 
@@ -34,8 +34,10 @@ static void look_for_repair(struct verbs_wire *w, struct nbnic *nic, uint64_t no
 
 static bool to_itself(struct verbs_wire *w, const struct nbfw_token *t)
 {
-	if (w->loop_tail - w->loop_head == VERBS_LOOP)
+	if (w->loop_tail - w->loop_head == VERBS_LOOP) {
+		w->base.refused++;
 		return false;
+	}
 	w->loop[w->loop_tail++ % VERBS_LOOP] = *t;
 	return true;
 }
@@ -51,9 +53,8 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	struct verbs_peer *p;
 	uint8_t frame[NBFW_FRAME_SIZE];
 
-	if (a.qpn == w->self.qpn && memcmp(a.gid, w->self.gid, sizeof(a.gid)) == 0) {
+	if (a.qpn == w->self.qpn && memcmp(a.gid, w->self.gid, sizeof(a.gid)) == 0)
 		return to_itself(w, t);
-	}
 	p = verbs_peer_find(w, &a);
 	if (!p) {
 		/* The answer to a PULL of a NIC that no group here knows yet. It will ask again. */
@@ -69,8 +70,10 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	if ((write && p->connection && verbs_connection_write(w, p, frame)) ||
 	    verbs_send(w, p, frame, sizeof(frame)))
 		return true;
-	if (!w->broken)
+	if (!w->broken) {
+		w->base.refused++;
 		return false;
+	}
 	w->base.errors++;
 	return true;
 }
@@ -127,13 +130,48 @@ static void receive(struct verbs_wire *w, struct nbnic *nic, const struct ibv_wc
 	w->asked = false;
 }
 
+/* What the NIC has sent to itself, at most so many. A token is copied: the answer to it may go into
+ * its place. */
+static unsigned take_own(struct verbs_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
+{
+	unsigned n = 0;
+
+	for (uint32_t end = w->loop_tail; w->loop_head != end && n < most; n++) {
+		struct nbfw_token t = w->loop[w->loop_head++ % VERBS_LOOP];
+
+		nbnic_receive(nic, &w->base.addr, &t, now);
+	}
+	return n;
+}
+
+/* Datagrams, in bursts, at most so many. */
+static unsigned take_datagrams(struct verbs_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
+{
+	struct ibv_wc wc[BURST];
+	unsigned n = 0, burst;
+	int got;
+
+	do {
+		burst = most - n < BURST ? most - n : BURST;
+		got = burst > 0 && !w->broken ? ibv_poll_cq(w->recv_cq, (int)burst, wc) : 0;
+		for (int i = 0; i < got; i++) {
+			if (wc[i].status != IBV_WC_SUCCESS) {
+				verbs_queue_failed(w);
+				continue;
+			}
+			receive(w, nic, &wc[i], now);
+			verbs_post_one(w, wc[i].wr_id);
+		}
+		n += got > 0 ? (unsigned)got : 0;
+	} while (got == (int)burst && n < most);
+	return n;
+}
+
+/* Each of the three sources has a share of a budget of 4 or more that the others cannot use up. */
 static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
-	struct ibv_wc wc[BURST];
-	int n = w->broken ? 0
-			  : ibv_poll_cq(w->recv_cq, budget < BURST ? (int)budget : (int)BURST, wc);
-	unsigned own = w->loop_tail - w->loop_head;
+	unsigned n = take_own(w, nic, now, (budget + 1) / 2), left = budget - n;
 
 	if (now >= w->look_at) {
 		w->look_at = now + LOOK_NS;
@@ -141,17 +179,8 @@ static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t n
 		verbs_connection_look(w, now);
 		look_for_repair(w, nic, now);
 	}
-	for (unsigned i = 0; i < own; i++)
-		nbnic_receive(nic, &base->addr, &w->loop[w->loop_head++ % VERBS_LOOP], now);
-	for (int i = 0; i < n; i++) {
-		if (wc[i].status != IBV_WC_SUCCESS) {
-			verbs_queue_failed(w);
-			continue;
-		}
-		receive(w, nic, &wc[i], now);
-		verbs_post_one(w, wc[i].wr_id);
-	}
-	return own + verbs_connection_poll(w, nic, now) + (n > 0 ? (unsigned)n : 0);
+	n += take_datagrams(w, nic, now, w->connections ? (left + 1) / 2 : left);
+	return n + verbs_connection_poll(w, nic, now, budget - n);
 }
 
 static void verbs_close(struct wire_base *base)

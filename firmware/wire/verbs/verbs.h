@@ -155,6 +155,7 @@ struct verbs_wire {
 	struct verbs_addr want; /* ... and cannot be answered yet */
 	struct verbs_peer *bucket[VERBS_BUCKETS];
 	struct verbs_peer *connections;
+	struct verbs_peer *connection_at; /* where the next poll begins; NULL: at the first */
 	uint32_t loop_head, loop_tail;
 	struct nbfw_token loop[VERBS_LOOP]; /* to itself */
 
@@ -200,8 +201,9 @@ uint32_t verbs_slot_sequence(const struct verbs_slot *p);
 
 /* Sends the frame as a write; false: the connection is not ready, send a datagram. */
 bool verbs_connection_write(struct verbs_wire *w, struct verbs_peer *p, const uint8_t *frame);
-/* Takes what the peers have written; how many. */
-unsigned verbs_connection_poll(struct verbs_wire *w, struct nbnic *nic, uint64_t now);
+/* Takes what the peers have written, at most so many frames, peer by peer; how many. */
+unsigned verbs_connection_poll(struct verbs_wire *w, struct nbnic *nic, uint64_t now,
+			       unsigned most);
 /* What is due now and then: handshakes, and writes that failed. */
 void verbs_connection_look(struct verbs_wire *w, uint64_t now);
 void verbs_connection_heard(struct verbs_wire *w, struct verbs_peer *p,

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_wire_shm.c - the wire "shm": two NICs, a ring that goes round, one that is full, senders
- * that die in the middle, and rings full of nonsense.
+ * test_wire_shm.c - the wire "shm": two NICs, a ring that goes round, full rings, senders that
+ * die in the middle, and rings full of nonsense.
  *
  * A NIC without groups counts each frame that comes in as a stranger's.
  */
+#include <fcntl.h>
+
+static int fallocate_error; /* 0: none */
+
+static int fallocate_or_fail(int fd, off_t offset, off_t length)
+{
+	return fallocate_error ? fallocate_error : posix_fallocate(fd, offset, length);
+}
+#define posix_fallocate fallocate_or_fail
+
 #include "shm.c"
 
 #include "unit/unit.h"
@@ -89,19 +99,45 @@ static void goes_round(void **state)
 	assert_int_equal(a.wire->errors + b.wire->errors + b.wire->drops + b.wire->malformed, 0);
 }
 
-static void full(void **state)
+/* A frame to a peer with a full ring is lost: a peer that is stopped holds up nobody else. */
+static void full_peer(void **state)
 {
+	struct end c;
+
 	(void)state;
+	end_open(&c);
 	for (uint32_t i = 0; i < SLOTS; i++)
 		assert_true(send_to(&a, &b));
-	assert_false(send_to(&a, &b));
-	assert_int_equal(a.wire->refused, 1);
+	assert_true(send_to(&a, &b));
+	assert_true(send_to(&a, &b));
+	assert_int_equal(a.wire->errors, 2);
+	assert_int_equal(a.wire->refused, 0);
+	assert_true(send_to(&a, &c));
+	assert_int_equal(poll_end(&c, 10), 1);
 	assert_int_equal(poll_end(&b, 10), 10);
 	for (uint32_t i = 0; i < 10; i++)
 		assert_true(send_to(&a, &b));
-	assert_false(send_to(&a, &b));
+	assert_int_equal(a.wire->errors, 2);
+	assert_true(send_to(&a, &b));
+	assert_int_equal(a.wire->errors, 3);
 	assert_int_equal(poll_end(&b, 2 * SLOTS), SLOTS);
 	assert_int_equal(taken(&b), SLOTS + 10);
+	shm_close(c.wire);
+}
+
+/* A NIC's own ring has room again after a poll: the frame waits. */
+static void full_own(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < SLOTS; i++)
+		assert_true(send_to(&b, &b));
+	assert_false(send_to(&b, &b));
+	assert_int_equal(b.wire->refused, 1);
+	assert_int_equal(b.wire->errors, 0);
+	assert_int_equal(poll_end(&b, 10), 10);
+	assert_true(send_to(&b, &b));
+	assert_int_equal(poll_end(&b, 2 * SLOTS), SLOTS - 9);
+	assert_int_equal(taken(&b), SLOTS + 1);
 }
 
 /* Three senders die when they have reserved a slot; one of them was only slow. */
@@ -206,16 +242,30 @@ static void refuses(void **state)
 	assert_int_equal(chmod(folder, 0700), 0);
 }
 
+/* The result says why: errno is that of an earlier call. */
+static void no_memory(void **state)
+{
+	struct wire_base *w;
+
+	(void)state;
+	fallocate_error = ENOSPC;
+	errno = EACCES;
+	assert_int_equal(shm_open_wire("test", folder_of, NULL, &w), -ENOSPC);
+	fallocate_error = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(goes_round, setup, teardown),
-		cmocka_unit_test_setup_teardown(full, setup, teardown),
+		cmocka_unit_test_setup_teardown(full_peer, setup, teardown),
+		cmocka_unit_test_setup_teardown(full_own, setup, teardown),
 		cmocka_unit_test_setup_teardown(dead_sender, setup, teardown),
 		cmocka_unit_test_setup_teardown(nonsense, setup, teardown),
 		cmocka_unit_test_setup_teardown(peer_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(cleans, setup, teardown),
 		cmocka_unit_test_setup_teardown(refuses, setup, teardown),
+		cmocka_unit_test(no_memory),
 	};
 	int rc;
 

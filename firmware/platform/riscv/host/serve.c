@@ -26,8 +26,8 @@
 struct client {
 	int fd; /* -1: this entry is free */
 	uint32_t pid, uid;
-	uint32_t port; /* it has opened, or NO_PORT */
-	bool attached; /* to the port of another */
+	uint32_t port;     /* it has opened, or NO_PORT */
+	uint32_t attached; /* the port of another client that it is attached to, or NO_PORT */
 	uint64_t heard_at;
 };
 
@@ -135,8 +135,13 @@ static void client_drop(struct serve *s, struct client *c)
 {
 	call_of(s, c);
 	nic_call(s->nic, BARED_CLIENT_END);
-	if (c->port != NO_PORT)
+	if (c->port != NO_PORT) {
 		s->port[c->port].open = false;
+		/* The firmware has detached the clients of this port. */
+		for (uint32_t i = 0; i < BARED_CLIENTS_MAX; i++)
+			if (s->client[i].attached == c->port)
+				s->client[i].attached = NO_PORT;
+	}
 	disconnect(c);
 }
 
@@ -151,7 +156,7 @@ static struct client *client_place(struct serve *s)
 
 		if (c->fd < 0)
 			return c;
-		if (c->port == NO_PORT && !c->attached &&
+		if (c->port == NO_PORT && c->attached == NO_PORT &&
 		    (!oldest || c->heard_at < oldest->heard_at))
 			oldest = c;
 	}
@@ -163,7 +168,8 @@ static struct client *client_place(struct serve *s)
 static void on_arrival(struct serve *s, int listen_fd)
 {
 	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct client fresh = { .fd = fd, .port = NO_PORT, .heard_at = ++s->nheard }, *c;
+	struct client fresh = { .fd = fd, .port = NO_PORT, .attached = NO_PORT };
+	struct client *c;
 	struct ucred who;
 	socklen_t size = sizeof(who);
 
@@ -179,6 +185,7 @@ static void on_arrival(struct serve *s, int listen_fd)
 	}
 	fresh.pid = (uint32_t)who.pid;
 	fresh.uid = who.uid;
+	fresh.heard_at = ++s->nheard;
 	c = client_place(s);
 	if (!c) {
 		refuse(&fresh, NULL, NBAR_EMFILE,
@@ -214,7 +221,7 @@ static bool port_choose(struct serve *s, const struct client *c, struct nbar_req
 	uint32_t nport = s->nic->options->nport, others = 0;
 	const char *name = s->nic->options->name;
 
-	if (c->port != NO_PORT || c->attached)
+	if (c->port != NO_PORT || c->attached != NO_PORT)
 		return true; /* the firmware says what is wrong */
 	if (req->port != NBAR_PORT_ANY && req->port >= nport) {
 		*alive = refuse(c, q, NBAR_ERANGE, "port %u: %s has ports 0 to %u", req->port, name,
@@ -283,7 +290,7 @@ static bool forward(struct serve *s, struct client *c, size_t length, bool trunc
 		s->port[page].bound = true;
 		s->port[page].uid = c->uid;
 	} else {
-		c->attached = true;
+		c->attached = page;
 	}
 	return reply(c, k->out, k->answer.length, s->nic->page_fd[page]);
 }

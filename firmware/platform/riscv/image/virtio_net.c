@@ -125,8 +125,10 @@ static bool take(struct ring *r, uint16_t *id, uint32_t *length)
 
 static bool to_itself(const struct nbfw_token *t)
 {
-	if (net.loop_tail - net.loop_head == LOOP)
+	if (net.loop_tail - net.loop_head == LOOP) {
+		net.base.refused++;
 		return false;
+	}
 	net.loop[net.loop_tail++ % LOOP] = *t;
 	return true;
 }
@@ -155,10 +157,12 @@ static bool net_transmit(struct wire_base *w, const struct nbnic_addr *to,
 	(void)w;
 	if (same_mac(to->byte, net.mac))
 		return to_itself(t);
-	if (r->fresh < SLOTS)
+	if (r->fresh < SLOTS) {
 		id = r->fresh++;
-	else if (!take(r, &id, &length))
+	} else if (!take(r, &id, &length)) {
+		net.base.refused++;
 		return false;
+	}
 	copy_mac(r->buffer[id] + NET_HEADER, to->byte);
 	nbfw_token_pack(t, r->buffer[id] + FRAME_AT);
 	give(r, id);
@@ -183,10 +187,23 @@ static void receive(const uint8_t *frame, uint32_t length, struct nbnic *nic, ui
 	nbnic_receive(nic, &from, &t, now);
 }
 
+/* What the NIC has sent to itself, at most so many. */
+static unsigned take_own(struct nbnic *nic, uint64_t now, unsigned most)
+{
+	unsigned n = 0;
+
+	for (uint32_t end = net.loop_tail; net.loop_head != end && n < most; n++) {
+		struct nbfw_token t = net.loop[net.loop_head++ % LOOP];
+
+		nbnic_receive(nic, &net.base.addr, &t, now);
+	}
+	return n;
+}
+
 static unsigned net_poll(struct wire_base *w, struct nbnic *nic, uint64_t now, unsigned budget)
 {
-	uint32_t length, end = net.loop_tail;
-	unsigned n = 0;
+	unsigned own = take_own(nic, now, (budget + 1) / 2), n = own;
+	uint32_t length;
 	uint16_t id;
 
 	(void)w;
@@ -197,13 +214,8 @@ static unsigned net_poll(struct wire_base *w, struct nbnic *nic, uint64_t now, u
 			receive(net.rx.buffer[id] + NET_HEADER, length - NET_HEADER, nic, now);
 		give(&net.rx, id);
 	}
-	if (n > 0)
+	if (n > own)
 		notify(&net.rx, 0);
-	for (; n < budget && net.loop_head != end; n++) {
-		struct nbfw_token t = net.loop[net.loop_head++ % LOOP];
-
-		nbnic_receive(nic, &net.base.addr, &t, now);
-	}
 	return n;
 }
 
