@@ -84,9 +84,9 @@ struct nbnic_group {
 	uint16_t pull_span;            /* slots that its pass has not looked at */
 	uint16_t pull_at[2];           /* where each pass goes on: silent slots, heard ones */
 	uint16_t *recv_peer;           /* peer of each slot */
-	bool linger_longer;       /* the time to linger has been prolonged, which happens once */
-	struct nbnic_link linger; /* in nic.linger, in the order of closing */
-	uint32_t bytes;           /* of the block */
+	uint32_t linger_unsent;        /* sends that waited when the lingering was prolonged */
+	struct nbnic_link linger;      /* in nic.linger, in the order of closing */
+	uint32_t bytes;                /* of the block */
 	uint32_t size, digest;
 	uint32_t npeer, npeer_max, nconnected;
 	struct nbnic_late late[NBAR_LATE_MAX];

@@ -83,25 +83,31 @@ static bool sweep(struct nbnic *nic, uint64_t now)
 	return fired;
 }
 
-/* Ends the lingering of groups, the oldest first. A group with unsent frames lingers once more as
- * long. */
+/* Sends that wait. */
+static uint32_t unsent(const struct nbnic_group *g)
+{
+	return (uint32_t)(g->token_end - g->token_at) + (uint32_t)(g->abort_end - g->abort_at);
+}
+
+/* Ends the lingering of groups, the oldest first. A group lingers longer while its sends go out. */
 static bool end_lingering(struct nbnic *nic, uint64_t now)
 {
 	uint32_t n = 0;
 
 	for (; n < LINGER_A_TURN && !nbnic_link_empty(&nic->linger); n++) {
 		struct nbnic_group *g = NBNIC_CONTAINER(nic->linger.next, linger);
+		uint32_t left = unsent(g);
 
 		if (now < g->deadline)
 			break;
-		if (nbnic_sends_wait(g) && !g->linger_longer) {
-			g->linger_longer = true;
-			nbnic_link_remove(&g->linger);
-			nbnic_link_append(&nic->linger, &g->linger);
-			g->deadline = now + nic->budget_ns;
-		} else {
+		if (left == 0 || left == g->linger_unsent) {
 			nbnic_group_release(nic, nbnic_index(g->handle));
+			continue;
 		}
+		g->linger_unsent = left;
+		g->deadline = now + nic->budget_ns;
+		nbnic_link_remove(&g->linger);
+		nbnic_link_append(&nic->linger, &g->linger);
 	}
 	return n > 0;
 }

@@ -198,14 +198,15 @@ static void test_ports_share_the_wire(void **state)
 static void test_starts_are_bounded(void **state)
 {
 	struct net *w = net_new();
-	uint32_t rounds, before;
+	uint32_t rounds, before, started = 0;
 
 	(void)state;
 	for (uint32_t i = 0; i < 8; i++) {
 		net_open(w, 0, 0, i, "dissemination:1", 1, 0, NULL);
 		net_post(w, 0, 0, i, NBAR_POSTED_MAX);
-		assert_in_range(w->n[0].host[0][i].completions, 1, NBAR_POSTED_MAX / 8);
+		started += w->n[0].host[0][i].completions;
 	}
+	assert_in_range(started, 1, NBNIC_TURN_STARTS);
 	net_pair(w, 0, 1, 1, 1, 0);
 	before = w->n[0].host[0][7].completions;
 	net_post(w, 0, 1, 0, 1);
