@@ -189,9 +189,12 @@ static bool is_idle(const struct nbnic *nic, uint64_t now)
 /* True if the turn has not touched its budget. */
 static bool is_unused(const struct nbnic *nic)
 {
-	return nic->turn_left == NBNIC_TURN_FRAMES && nic->strangers_left == NBNIC_STRANGERS &&
-	       nic->starts_left == NBNIC_TURN_STARTS && nic->wakes_left == NBNIC_TURN_WAKES &&
-	       !nic->full;
+	const uint32_t used = (nic->turn_left ^ NBNIC_TURN_FRAMES) |
+			      (nic->strangers_left ^ NBNIC_STRANGERS) |
+			      (nic->starts_left ^ NBNIC_TURN_STARTS) |
+			      (nic->wakes_left ^ NBNIC_TURN_WAKES) | nic->full;
+
+	return used == 0;
 }
 
 bool nbnic_work(struct nbnic *nic, uint64_t now)

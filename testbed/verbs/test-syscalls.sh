@@ -66,8 +66,8 @@ by_daemon() {
 by_host() {
 	[ "$(wc -l <"$work/host.$many")" -gt 100 ] || return # or nothing has been traced
 	grown host
-	! grown host | grep -vE "^(recvfrom$clock) " &&
-		! grep 'recvfrom(' "$work/host.$many" | grep -v MSG_PEEK | sed -n '101,$p' | grep .
+	! grown host | grep -vE "^(poll$clock) " &&
+		! grep 'poll(' "$work/host.$many" | grep -v ', 0) *=' | sed -n '101,$p' | grep .
 }
 
 for mode in ud write; do
