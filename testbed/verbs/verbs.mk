@@ -25,7 +25,7 @@ check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: tak
 	$(Q)$(MAKE) --no-print-directory check-verbs-nodeps
 
 check-verbs-nodeps: all $$(VERBS_BIN)
-	$(Q)BUILD=$(BUILD) TEST_TIMEOUT=600 testbed/run $(VERBS_LIST)
+	$(Q)BUILD=$(BUILD) TEST_TIMEOUT=700 testbed/run $(VERBS_LIST)
 
 # ROUNDS barriers of each, and as long as they take.
 check-oracle-verbs: ROUNDS = 1000
