@@ -42,7 +42,7 @@ uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limi
 
 /* nic.c */
 
-/* Feeds one event that is no frame to the engine of a group and carries out what it answers. */
+/* Feeds START, TIMEOUT or LEAVE to the engine of a group, and carries out the actions. */
 void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_event *ev,
 		uint64_t now);
 
