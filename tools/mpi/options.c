@@ -59,7 +59,7 @@ void mpib_usage(FILE *to)
 	      "  --method LIST     (mpi,nbar)\n"
 	      "       mpi, nbar    the MPI's own; MPI_Barrier, MPI_Ibarrier as nbar runs them\n"
 	      "       lib, lib2    nbar's library by itself, without MPI; and on another NIC\n"
-	      "       p2p:ALG      by MPI_Isend, MPI_Irecv; algorithms, and all: see below\n"
+	      "       p2p:ALG      by MPI_Isend, MPI_Irecv; ALG as of nbar bench --help, or all\n"
 	      "  -i, --iterations N  of each method (1000; busy, app: 100)\n"
 	      "  -x, --warmup N      barriers before them (200; busy, app: 10)\n"
 	      "  -f, --full        also the fastest and the slowest block\n"
@@ -76,7 +76,6 @@ void mpib_usage(FILE *to)
 	      "\nTimes are microseconds. skew: last exit - first exit. Exit status: 0 done,\n"
 	      "1 failed, 2 wrong usage.\n",
 	      to);
-	algs_usage(to);
 }
 
 static int set_test(struct mpib_options *opt, const char *name)
