@@ -33,7 +33,7 @@ static int look_after(struct nbmpi_comm *c, uint32_t ticket)
 	c->looked_after = now;
 	mate = nbmpi_mate_ended(c);
 	/* It may have ended because this barrier, its last, is complete. */
-	if (!mate || nbar_crew_test(&c->memory->crew, NULL, ticket) == 1)
+	if (!mate || nbar_process_team_test(&c->memory->procs, NULL, ticket) == 1)
 		return 0;
 	return nbmpi_fail_ended(c, mate);
 }
@@ -41,7 +41,7 @@ static int look_after(struct nbmpi_comm *c, uint32_t ticket)
 /* A ticket that is posted. Complete is complete, also when a later one has failed. */
 static int look_at_posted(struct nbmpi_comm *c, uint32_t ticket)
 {
-	int rc = c->memory ? nbar_crew_test(&c->memory->crew, c->group, ticket)
+	int rc = c->memory ? nbar_process_team_test(&c->memory->procs, c->group, ticket)
 			   : nbar_test(c->group, ticket);
 
 	if (rc == 1)

@@ -13,9 +13,9 @@
 struct nbmpi_record {
 	uint32_t version;        /* NBMPI_VERSION */
 	uint32_t why;            /* NBMPI_WHY_none: this rank is ready */
-	int32_t pid, fd;         /* this process; where the crew's memory is open */
+	int32_t pid, fd;         /* this process; where the process team's memory is open */
 	uint64_t born;           /* with pid: this process and no later one; 0: not known */
-	uint64_t crew;           /* random: says that it is the right one */
+	uint64_t procs;          /* random: says that it is the right one */
 	struct nbar_share share; /* of the host's member */
 };
 
@@ -63,11 +63,11 @@ struct nbmpi_comm {
 	uint64_t offloaded, failed, by_mpi[NBMPI_WHY_END]; /* barriers; by nbmpi_bump */
 };
 
-/* The crew of a host, in memory of its own. */
+/* The process team of a host, in memory of its own. */
 struct nbmpi_memory {
 	uint64_t id; /* as in the record of its leader */
 	uint64_t reserved[15];
-	struct nbar_crew crew;
+	struct nbar_process_team procs;
 };
 
 /* This process. */

@@ -4,8 +4,8 @@
  *
  * Called by barrier.c within a blocking barrier, and by comm.c when a communicator is gone. The
  * lowest rank of a host (its leader) opens the host's member of the group and the memory of its
- * crew; the others of that host attach to both. What fails is a reason that comes back, never an
- * end of the program.
+ * process team; the others of that host attach to both. What fails is a reason that comes back,
+ * never an end of the program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static const char *nic(void)
 	return nbmpi_self.nic[0] ? nbmpi_self.nic : NULL;
 }
 
-/* --- memory of a crew ------------------------------------------------------------------------ */
+/* --- memory of a process team ---------------------------------------------------------------- */
 
 static enum nbmpi_why memory_failed(const char *what)
 {
@@ -56,7 +56,7 @@ static enum nbmpi_why memory_make(struct nbmpi_comm *c)
 
 	if (getrandom(&id, sizeof(id), 0) != sizeof(id))
 		return memory_failed("draw a number");
-	c->memory_fd = memfd_create("nbar-crew", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	c->memory_fd = memfd_create("nbar-procs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (c->memory_fd < 0)
 		return memory_failed("make it");
 	if (ftruncate(c->memory_fd, sizeof(*c->memory)) < 0 ||
@@ -65,12 +65,12 @@ static enum nbmpi_why memory_make(struct nbmpi_comm *c)
 	c->memory = map(c->memory_fd);
 	if (!c->memory)
 		return memory_failed("map it");
-	if (nbar_crew_init(&c->memory->crew, c->nlocal) < 0) {
+	if (nbar_process_team_init(&c->memory->procs, c->nlocal) < 0) {
 		nbmpi_tell(2, "%s", nbar_error());
 		return NBMPI_WHY_memory;
 	}
 	c->memory->id = id;
-	c->mine.crew = id;
+	c->mine.procs = id;
 	c->mine.fd = c->memory_fd;
 	return NBMPI_WHY_none;
 }
@@ -88,7 +88,7 @@ static enum nbmpi_why memory_join(struct nbmpi_comm *c, const struct nbmpi_recor
 	if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(*c->memory))
 		c->memory = map(fd);
 	close(fd);
-	if (c->memory && c->memory->id == leader->crew)
+	if (c->memory && c->memory->id == leader->procs)
 		return NBMPI_WHY_none;
 	errno = ESTALE;
 	return memory_failed("use that of the first rank of this host");

@@ -43,7 +43,7 @@ static void sleep_a_little(struct nbmpi_comm *c, const struct nbmpi_request *r, 
 	pthread_mutex_unlock(&c->lock);
 	/* What comes of it, the next look will tell. */
 	if (posted && c->memory)
-		nbar_crew_wait(&c->memory->crew, c->group, r->ticket, &sleep, ns);
+		nbar_process_team_wait(&c->memory->procs, c->group, r->ticket, &sleep, ns);
 	else if (posted)
 		nbar_wait(c->group, r->ticket, ns);
 	else

@@ -27,7 +27,7 @@ $(BUILD)/libinproc.a: $(INPROC_OBJ)
 OBJS += $(INPROC_OBJ)
 
 # These see a NIC's page at one address only: see onemap.c.
-ONEMAP_BIN := $(BUILD)/test_hostlib $(BUILD)/test_team $(BUILD)/test_crew
+ONEMAP_BIN := $(BUILD)/test_hostlib $(BUILD)/test_team $(BUILD)/test_process_team
 ONEMAP_OBJ := $(BUILD)/test/testbed/unit/hostlib/onemap.o
 $(ONEMAP_BIN): $(ONEMAP_OBJ)
 $(ONEMAP_BIN): ALL_LDFLAGS += -Wl,--wrap=mmap,--wrap=munmap
@@ -82,7 +82,7 @@ check-thread-mutations: ## the same with the thread barriers; takes minutes
 check-unit: $(UNIT_BIN) ## the unit tests alone
 	$(Q)BUILD=$(BUILD) testbed/run $(UNIT_BIN)
 
-THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_team_kinds $(BUILD)/test_crew% $(BUILD)/test_hostlib% $(BUILD)/test_hostnic%,$(UNIT_BIN))
+THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_team_kinds $(BUILD)/test_process_team% $(BUILD)/test_hostlib% $(BUILD)/test_hostnic%,$(UNIT_BIN))
 check-threads: $(THREAD_BIN) ## what has threads; for SAN=thread
 	$(Q)BUILD=$(BUILD) testbed/run $(THREAD_BIN)
 

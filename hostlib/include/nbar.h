@@ -85,8 +85,9 @@ void nbar_group_close(struct nbar_group *g);
 
 /*
  * Several processes of a node may share one member of a group: one opens port and group, the
- * others attach to both and then test and wait as the first does; they arrive through a crew (see
- * below). A share tells what to attach to. Whoever has it, and is of the same user, may do so.
+ * others attach to both and then test and wait as the first does; they arrive through a process
+ * team (see below). A share tells what to attach to. Whoever has it, and is of the same user, may
+ * do so.
  */
 struct nbar_share {
 	uint64_t secret[2];
@@ -107,9 +108,9 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 		      struct nbar_group **out);
 
 /* How a thread waits: it spins for spin_us, then yields for yield_us, then sleeps if block is not
- * 0 (the NIC wakes it), or goes on yielding. A NIC inside this process runs on the time of those who
- * wait, and wakes none of them: instead of the sleep it is polled every 10 us at first, every ms at
- * last. */
+ * 0 (the NIC wakes it), or goes on yielding. A NIC inside this process runs on the time of those
+ * who wait, and wakes none of them: instead of the sleep it is polled every 10 us at first, every
+ * ms at last. */
 struct nbar_wait_policy {
 	uint32_t spin_us, yield_us;
 	int block;
@@ -129,8 +130,8 @@ int nbar_post(struct nbar_group *g, uint32_t *ticket);
 /*
  * 1: the barrier of ticket is complete; 0: not yet. Errors, final for the group: -ETIMEDOUT a
  * member's NIC is silent; -ECONNRESET a member's process died; -ESHUTDOWN a member closed the
- * group; -ENETDOWN a NIC was stopped, its device has failed, or ours is gone. nbar_error() names the
- * rank.
+ * group; -ENETDOWN a NIC was stopped, its device has failed, or ours is gone. nbar_error() names
+ * the rank.
  */
 int nbar_test(struct nbar_group *g, uint32_t ticket);
 
@@ -194,11 +195,11 @@ int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out);
  * "mcs"              arrival up a tree of four children a thread, wake-up down one of two (the same
  *                    paper: its new tree-based barrier)
  * "tournament"       pairs climb a binary tree, the loser signals the winner; thread 0 wins, and
- *                    wakes down the same tree (Hensgen, Finkel and Manber, Two Algorithms for Barrier
- *                    Synchronization, 1988; with a wake-up tree as in the paper above)
- * "dissemination:N"  in round r each thread signals the N that are i * (N + 1)^r further, i = 1..N,
- *                    for N from 1 to NBAR_TEAM_WAYS_MAX (Hensgen, Finkel and Manber for N = 1;
- *                    Hoefler, Mehlan, Mietke and Rehm, 2006, for more)
+ *                    wakes down the same tree (Hensgen, Finkel and Manber, Two Algorithms for
+ * Barrier Synchronization, 1988; with a wake-up tree as in the paper above) "dissemination:N"  in
+ * round r each thread signals the N that are i * (N + 1)^r further, i = 1..N, for N from 1 to
+ * NBAR_TEAM_WAYS_MAX (Hensgen, Finkel and Manber for N = 1; Hoefler, Mehlan, Mietke and Rehm, 2006,
+ * for more)
  *
  * Each flag that a thread waits for lies on a cache line of its own. The memory is the caller's,
  * and padded: free it when no thread is in it. The fields are the library's, but for wait, which
@@ -264,37 +265,38 @@ int nbar_team_release(struct nbar_team *team, uint32_t me, uint32_t ticket);
 int nbar_team_wait(struct nbar_team *team, uint32_t me, uint32_t ticket);
 
 /*
- * Crew: as a team, but of processes, and split in phases. It lies in memory that they share, one
- * of them prepares it, and each counts its own barriers: 1, 2, 3, ... With g NULL the crew is the
- * whole barrier; else g is this process's handle of the group they share, which is fresh: no
- * barrier has been posted on it.
+ * Process team: as a team, but of processes, and split in phases. It lies in memory that they
+ * share, one of them prepares it, and each counts its own barriers: 1, 2, 3, ... With g NULL the
+ * process team is the whole barrier; else g is this process's handle of the group they share, which
+ * is fresh: no barrier has been posted on it.
  */
-#define NBAR_CREW_MAX 1024u
-struct nbar_crew {
+#define NBAR_PROCESS_TEAM_MAX 1024u
+struct nbar_process_team {
 	uint32_t size;
 	uint32_t reserved0[31];
 	uint32_t sleepers, wake; /* who sleeps without a group, and the futex */
 	uint32_t reserved1[30];
-	uint32_t done; /* a large crew's last barrier complete */
+	uint32_t done; /* a large process team's last barrier complete */
 	uint32_t reserved2[31];
-	uint32_t arrived[NBAR_CREW_MAX]; /* the last ticket of each process */
+	uint32_t arrived[NBAR_PROCESS_TEAM_MAX]; /* the last ticket of each process */
 }
 #if defined(__GNUC__)
 __attribute__((aligned(128)))
 #endif
 ;
 
-/* Prepares a crew of size processes, before any of them uses it. -ERANGE: not 1 to
- * NBAR_CREW_MAX. */
-int nbar_crew_init(struct nbar_crew *crew, uint32_t size);
+/* Prepares a process team of size processes, before any of them uses it. -ERANGE: not 1 to
+ * NBAR_PROCESS_TEAM_MAX. */
+int nbar_process_team_init(struct nbar_process_team *procs, uint32_t size);
 
-/* Process `me` of the crew (0 to size - 1) arrives at barrier `ticket`. As nbar_post. */
-int nbar_crew_post(struct nbar_crew *crew, struct nbar_group *g, uint32_t me, uint32_t ticket);
+/* Process `me` of the process team (0 to size - 1) arrives at barrier `ticket`. As nbar_post. */
+int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+			   uint32_t ticket);
 
 /* As nbar_test and nbar_wait. policy NULL: that of the group, or else the default. */
-int nbar_crew_test(struct nbar_crew *crew, struct nbar_group *g, uint32_t ticket);
-int nbar_crew_wait(struct nbar_crew *crew, struct nbar_group *g, uint32_t ticket,
-		   const struct nbar_wait_policy *policy, uint64_t timeout_ns);
+int nbar_process_team_test(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket);
+int nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket,
+			   const struct nbar_wait_policy *policy, uint64_t timeout_ns);
 
 #ifdef __cplusplus
 }

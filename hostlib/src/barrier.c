@@ -66,7 +66,7 @@ static int post_refused(const struct nbar_group *g, uint64_t word)
 					   "nbar_signal_send and nbar_signal_recv");
 	if (g->attached)
 		return nblib_fail(-EPERM, "this process is only attached to the group: its "
-					  "processes arrive together, by nbar_crew_post");
+					  "processes arrive together, by nbar_process_team_post");
 	if (!g->connected)
 		return nblib_fail(-ENOTCONN, "the group is not connected: call "
 					     "nbar_group_connect with the blobs of its members");

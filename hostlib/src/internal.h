@@ -195,13 +195,13 @@ bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t tick
 void nblib_wake_team(uint64_t *word);
 #define NBLIB_TEAM_SLEEPS (UINT64_C(1) << 63) /* flag in a team's own word: wake me */
 
-/* The same for a crew without a group. False: timeout_ns have passed. */
-bool nblib_wait_crew(struct nbar_crew *crew, const struct nbar_wait_policy *policy, uint32_t ticket,
-		     uint64_t timeout_ns);
-void nblib_wake_crew(struct nbar_crew *crew);
+/* The same for a process team without a group. False: timeout_ns have passed. */
+bool nblib_wait_procs(struct nbar_process_team *procs, const struct nbar_wait_policy *policy,
+		      uint32_t ticket, uint64_t timeout_ns);
+void nblib_wake_procs(struct nbar_process_team *procs);
 
-/* crew.c: whether the barrier of a crew without a group is complete. */
-bool nblib_crew_reached(const struct nbar_crew *crew, uint32_t ticket);
+/* process_team.c: whether the barrier of a process team without a group is complete. */
+bool nblib_procs_reached(const struct nbar_process_team *procs, uint32_t ticket);
 
 /* Processors that this thread may run on. */
 uint32_t nblib_cpus(void);

@@ -184,57 +184,58 @@ static inline uint32_t order_team_join(uint32_t *joined, uint32_t size)
 /* --- processes of this node ------------------------------------------------------------------ */
 
 /*
- * A process of a crew arrives: writes its last ticket, then reads those of the others (by
- * order_crew_read). Sequentially consistent, both: of those who arrive at a barrier, the last one
+ * A process of a process team arrives: writes its last ticket, then reads those of the others (by
+ * order_procs_read). Sequentially consistent, both: of those who arrive at a barrier, the last one
  * in that order sees all the others. Release and acquire with it: who sees a process arrive sees
  * what it wrote before.
  */
-static inline void order_crew_arrive(uint32_t *arrived, uint32_t ticket)
+static inline void order_procs_arrive(uint32_t *arrived, uint32_t ticket)
 {
 	__atomic_exchange_n(arrived, ticket, __ATOMIC_SEQ_CST);
 }
 
-static inline uint32_t order_crew_read(const uint32_t *arrived)
+static inline uint32_t order_procs_read(const uint32_t *arrived)
 {
 	return __atomic_load_n(arrived, __ATOMIC_SEQ_CST);
 }
 
 /*
- * The last barrier of a large crew that is complete. Two pairs:
- * - Release with the acquire in order_crew_done: it hands on what the writer saw by
- *   order_crew_read.
- * - Sequentially consistent with order_crew_sleeps, as order_crew_arrive is in a small crew: the
- *   writer stores `done` (or `arrived`) and then loads `sleepers`; a process that will sleep adds
- *   to `sleepers` and then loads `done` (or `arrived`). One of the two sees the other. A release
- *   store would wait in the store buffer while the load of `sleepers` passes it: then neither sees
- *   the other, and the process sleeps for ever.
- * Never goes back: nobody writes a barrier before all have done with writing the one before.
+ * The last barrier of a large process team that is complete. Two pairs:
+ * - Release with the acquire in order_procs_done: it hands on what the writer saw by
+ *   order_procs_read.
+ * - Sequentially consistent with order_procs_sleeps, as order_procs_arrive is in a small process
+ * team: the writer stores `done` (or `arrived`) and then loads `sleepers`; a process that will
+ * sleep adds to `sleepers` and then loads `done` (or `arrived`). One of the two sees the other. A
+ * release store would wait in the store buffer while the load of `sleepers` passes it: then neither
+ * sees the other, and the process sleeps for ever. Never goes back: nobody writes a barrier before
+ * all have done with writing the one before.
  */
-static inline void order_crew_release(uint32_t *done, uint32_t ticket)
+static inline void order_procs_release(uint32_t *done, uint32_t ticket)
 {
 	__atomic_exchange_n(done, ticket, __ATOMIC_SEQ_CST);
 }
 
-static inline uint32_t order_crew_done(const uint32_t *done)
+static inline uint32_t order_procs_done(const uint32_t *done)
 {
 	return __atomic_load_n(done, __ATOMIC_SEQ_CST);
 }
 
 /* A process says that it will sleep (n: 1), and then looks again; the process that completes a
  * barrier looks afterwards whether anybody sleeps. Sequentially consistent, all four: see
- * order_crew_release. */
-static inline void order_crew_sleeps(uint32_t *sleepers, int n)
+ * order_procs_release. */
+static inline void order_procs_sleeps(uint32_t *sleepers, int n)
 {
 	__atomic_fetch_add(sleepers, (uint32_t)n, __ATOMIC_SEQ_CST);
 }
 
-static inline bool order_crew_any_sleeps(const uint32_t *sleepers)
+static inline bool order_procs_any_sleeps(const uint32_t *sleepers)
 {
 	return __atomic_load_n(sleepers, __ATOMIC_SEQ_CST) != 0;
 }
 
-/* The futex of a crew: bumped before sleepers are woken. Release, pairs with order_wake_read. */
-static inline void order_crew_wake(uint32_t *wake)
+/* The futex of a process team: bumped before sleepers are woken. Release, pairs with
+ * order_wake_read. */
+static inline void order_procs_wake(uint32_t *wake)
 {
 	__atomic_fetch_add(wake, 1, __ATOMIC_RELEASE);
 }

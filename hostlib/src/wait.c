@@ -91,9 +91,9 @@ int nblib_wait_default(struct nbar_wait_policy *out)
 /* What the kinds of waiting have in common. */
 struct waiter {
 	const uint64_t *word;
-	const struct nbar_crew *crew; /* or this instead */
-	const struct nblib_link *own; /* of a NIC in this process; else NULL */
-	uint64_t failed;              /* bits of the word that say that it will never come */
+	const struct nbar_process_team *procs; /* or this instead */
+	const struct nblib_link *own;          /* of a NIC in this process; else NULL */
+	uint64_t failed; /* bits of the word that say that it will never come */
 	uint32_t ticket;
 	uint64_t start, now, spin_ns, yield_ns;
 	uint64_t yields, sleeps, nap_ns;
@@ -101,8 +101,8 @@ struct waiter {
 
 static bool over(const struct waiter *w)
 {
-	if (w->crew)
-		return nblib_crew_reached(w->crew, w->ticket);
+	if (w->procs)
+		return nblib_procs_reached(w->procs, w->ticket);
 	uint64_t word = order_completion_read(w->word);
 
 	if (w->own && !nblib_reached(word, w->ticket)) {
@@ -286,10 +286,10 @@ void nblib_wake_team(uint64_t *word)
 	syscall(SYS_futex, epoch_half(word), FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-bool nblib_wait_crew(struct nbar_crew *crew, const struct nbar_wait_policy *policy, uint32_t ticket,
-		     uint64_t timeout_ns)
+bool nblib_wait_procs(struct nbar_process_team *procs, const struct nbar_wait_policy *policy,
+		      uint32_t ticket, uint64_t timeout_ns)
 {
-	struct waiter w = begin((struct waiter){ .crew = crew, .ticket = ticket }, policy);
+	struct waiter w = begin((struct waiter){ .procs = procs, .ticket = ticket }, policy);
 
 	while (!over(&w)) {
 		uint64_t waited = w.now - w.start;
@@ -299,20 +299,20 @@ bool nblib_wait_crew(struct nbar_crew *crew, const struct nbar_wait_policy *poli
 		if (!stay_awake(&w)) {
 			uint64_t left =
 				timeout_ns == NBAR_FOREVER ? timeout_ns : timeout_ns - waited;
-			uint32_t seen = order_wake_read(&crew->wake);
+			uint32_t seen = order_wake_read(&procs->wake);
 
-			order_crew_sleeps(&crew->sleepers, 1);
+			order_procs_sleeps(&procs->sleepers, 1);
 			if (!over(&w))
-				futex_sleep(&crew->wake, FUTEX_WAIT, seen, left);
-			order_crew_sleeps(&crew->sleepers, -1);
+				futex_sleep(&procs->wake, FUTEX_WAIT, seen, left);
+			order_procs_sleeps(&procs->sleepers, -1);
 		}
 		w.now = now_ns();
 	}
 	return true;
 }
 
-void nblib_wake_crew(struct nbar_crew *crew)
+void nblib_wake_procs(struct nbar_process_team *procs)
 {
-	order_crew_wake(&crew->wake);
-	syscall(SYS_futex, &crew->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	order_procs_wake(&procs->wake);
+	syscall(SYS_futex, &procs->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

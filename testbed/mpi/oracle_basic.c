@@ -11,7 +11,7 @@
 #include <mpi-ext.h>
 #endif
 
-#define UNDER_WAY 100 /* more than a crew or a plan of set-up has room for */
+#define UNDER_WAY 100 /* more than a process team or a plan of set-up has room for */
 
 static void one_blocking(MPI_Comm comm, uint64_t step, const int *ranks, int n)
 {

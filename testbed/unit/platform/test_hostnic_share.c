@@ -13,16 +13,16 @@
 #define HOSTS 2u
 
 static struct hosts {
-	struct nbar_crew crew[HOSTS];
+	struct nbar_process_team procs[HOSTS];
 	struct nbar_share share[HOSTS];
 	uint32_t attached, posted;
 } * hosts;
 
 static uint32_t host, mate; /* of this process */
 
-static struct nbar_crew *crew(void)
+static struct nbar_process_team *procs(void)
 {
-	return &hosts->crew[host];
+	return &hosts->procs[host];
 }
 
 static void join_host(const char *nic)
@@ -49,9 +49,9 @@ static void join_host(const char *nic)
 
 static int arrive_and_wait(uint32_t ticket, uint64_t timeout_ns)
 {
-	int rc = nbar_crew_post(crew(), group, mate, ticket);
+	int rc = nbar_process_team_post(procs(), group, mate, ticket);
 
-	return rc < 0 ? rc : nbar_crew_wait(crew(), group, ticket, NULL, timeout_ns);
+	return rc < 0 ? rc : nbar_process_team_wait(procs(), group, ticket, NULL, timeout_ns);
 }
 
 /* A barrier that is checked: nobody leaves before all have entered. */
@@ -70,7 +70,7 @@ static void sixes(void (*body)(void), uint32_t killed)
 {
 	memset(hosts, 0, sizeof(*hosts));
 	for (uint32_t h = 0; h < HOSTS; h++)
-		assert_int_equal(nbar_crew_init(&hosts->crew[h], LOCAL), 0);
+		assert_int_equal(nbar_process_team_init(&hosts->procs[h], LOCAL), 0);
 	members(HOSTS * LOCAL, body, killed);
 }
 
@@ -108,12 +108,12 @@ static void owner_computes(void)
 {
 	join_host(QUICK);
 	if (mate == 0)
-		want_ok(nbar_crew_post(crew(), group, mate, 1));
+		want_ok(nbar_process_team_post(procs(), group, mate, 1));
 	meet(&hosts->posted);
 	if (mate != 0)
 		want_ok(arrive_and_wait(1, NBAR_FOREVER));
 	meet(&hosts->attached);
-	want_ok(nbar_crew_wait(crew(), group, 1, NULL, 0));
+	want_ok(nbar_process_team_wait(procs(), group, 1, NULL, 0));
 	leave();
 }
 
