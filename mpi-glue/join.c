@@ -188,11 +188,11 @@ static enum nbmpi_why group_make(struct nbmpi_comm *c)
 		.tag = TAG,
 	};
 	const struct nbar_wait_policy sleep = { .block = 1 };
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 
 	if (!nbmpi_self.port && nbar_open(nic(), &nbmpi_self.port) < 0)
 		return nic_failed(NBMPI_WHY_nic);
-	if (nbar_group_open(nbmpi_self.port, &attr, &c->group, &blob) < 0)
+	if (nbar_group_open(nbmpi_self.port, &attr, &c->group, &endpoint) < 0)
 		return nic_failed(NBMPI_WHY_group);
 	/* How a rank waits is up to wait.c; when it calls nbar_wait, it is to sleep. */
 	nbar_group_set_wait(c->group, &sleep);
@@ -236,15 +236,15 @@ static enum nbmpi_why group_attach(struct nbmpi_comm *c, const struct nbmpi_reco
 
 static enum nbmpi_why group_connect(struct nbmpi_comm *c)
 {
-	struct nbar_blob *blob = malloc(c->nhost * sizeof(*blob));
+	struct nbar_endpoint *endpoint = malloc(c->nhost * sizeof(*endpoint));
 	int rc;
 
-	if (!blob)
+	if (!endpoint)
 		return NBMPI_WHY_connect;
 	for (uint32_t host = 0; host < c->nhost; host++)
-		blob[host] = c->records[c->leaders[host]].share.blob;
-	rc = nbar_group_connect(c->group, blob);
-	free(blob);
+		endpoint[host] = c->records[c->leaders[host]].share.endpoint;
+	rc = nbar_group_connect(c->group, endpoint);
+	free(endpoint);
 	return rc < 0 ? nic_failed(NBMPI_WHY_connect) : NBMPI_WHY_none;
 }
 

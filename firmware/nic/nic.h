@@ -31,7 +31,7 @@ struct nbnic_addr {
 	uint8_t byte[NBNIC_ADDR_SIZE];
 };
 
-/* What a blob holds, packed little-endian: see nbnic_blob_pack. */
+/* What an endpoint address holds, packed little-endian: see nbnic_endpoint_pack. */
 struct nbnic_member {
 	uint16_t wire; /* kind: both ends must have the same */
 	uint32_t handle;
@@ -169,7 +169,8 @@ struct nbnic {
 };
 
 /* Prepares a NIC that has no groups; it cannot be moved from here on. wire and addr go into every
- * blob it gives out. -EINVAL: pull_ns is 0, or budget_ns less than NBFW_WINDOW times as long. */
+ * endpoint address it gives out. -EINVAL: pull_ns is 0, or budget_ns less than NBFW_WINDOW times as
+ * long. */
 int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16_t wire,
 	       const struct nbnic_addr *addr, const struct nbnic_config *config);
 
@@ -200,26 +201,30 @@ int nbnic_group_build(const struct nbnic_open *arg, void *block, struct nbnic_gr
  */
 int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g);
 
-/* The group's own blob. */
-void nbnic_group_blob(const struct nbnic *nic, const struct nbnic_group *g, struct nbar_blob *out);
+/* The group's own endpoint address. */
+void nbnic_group_endpoint(const struct nbnic *nic, const struct nbnic_group *g,
+			  struct nbar_endpoint *out);
 
-/* The address of the NIC that gave out the blob, and the rank it is of; false: it is no blob, or of
- * another wire or version. Needs no NIC: any thread may ask. */
-bool nbnic_blob_addr(const struct nbar_blob *blob, uint16_t wire, struct nbnic_addr *out,
-		     uint32_t *rank);
+/* The address of the NIC that gave out the endpoint address, and the rank it is of; false: it is no
+ * endpoint address, or of another wire or version. Needs no NIC: any thread may ask. */
+bool nbnic_endpoint_addr(const struct nbar_endpoint *endpoint, uint16_t wire,
+			 struct nbnic_addr *out, uint32_t *rank);
 
-/* Whether nbnic_group_connect would take these blobs, when `first` others have gone before. Like
- * that one it sets *bad, counted from the first of all, and *why. */
+/* Whether nbnic_group_connect would take these endpoint addresses, when `first` others have gone
+ * before. Like that one it sets *bad, counted from the first of all, and *why. */
 int nbnic_group_check(const struct nbnic *nic, const struct nbnic_group *g, uint32_t first,
-		      const struct nbar_blob *blob, uint32_t n, uint32_t *bad, const char **why);
+		      const struct nbar_endpoint *endpoint, uint32_t n, uint32_t *bad,
+		      const char **why);
 
 /*
  * Names peers: for a plan, in the order of g->peer, going on where the last call ended; for
- * "signal", any, appended. When the last is named, the group runs. A blob that is refused names
- * no peer: nothing of the call takes effect, *bad is its index and *why a constant text; -EPROTO.
+ * "signal", any, appended. When the last is named, the group runs. An endpoint address that is
+ * refused names no peer: nothing of the call takes effect, *bad is its index and *why a constant
+ * text; -EPROTO.
  */
-int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g, const struct nbar_blob *blob,
-			uint32_t n, uint64_t now, uint32_t *bad, const char **why);
+int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g,
+			const struct nbar_endpoint *endpoint, uint32_t n, uint64_t now,
+			uint32_t *bad, const char **why);
 
 /*
  * The host is done with the group (CLOSED), has died (HOST_DIED), or the NIC stops (NIC_DOWN). The

@@ -26,7 +26,7 @@ struct wire_key {
 
 struct wire {
 	const char *name;
-	uint16_t kind; /* stands in blobs: never reuse a number */
+	uint16_t kind; /* stands in endpoint addresses: never reuse a number */
 	enum wire_reach reach;
 	unsigned places;  /* WIRE_IN_* */
 	bool dpdk;        /* needs DPDK's EAL */

@@ -2,9 +2,9 @@
 /*
  * nbar.h - barriers that a NIC runs: the host's API.
  *
- * A process opens a port of a NIC, opens a group on it, exchanges blobs with the other members by
- * any means it has, and connects. From then on a barrier is one store (nbar_post) and one word to
- * poll (nbar_test, nbar_wait); the NICs do the rest while the host computes.
+ * A process opens a port of a NIC, opens a group on it, exchanges endpoint addresses with the other
+ * members by any means it has, and connects. From then on a barrier is one store (nbar_post) and
+ * one word to poll (nbar_test, nbar_wait); the NICs do the rest while the host computes.
  *
  * Functions return 0 or a positive answer, or a negative errno; then nbar_error() says in words
  * what went wrong, where, and what to do next. Outputs are set only on success.
@@ -61,23 +61,24 @@ struct nbar_group_attr {
 };
 
 /*
- * Opens a group and yields the blob that the other members need. From here on the NIC keeps what
- * others send. Errors: -EINVAL, -ERANGE bad attributes or plan; -ENOSPC the NIC is full; -ENETDOWN
- * the NIC is gone; -ETIMEDOUT it has not answered for 30 s: try again, all else goes on.
+ * Opens a group and yields the endpoint address that the other members need. From here on the NIC
+ * keeps what others send. Errors: -EINVAL, -ERANGE bad attributes or plan; -ENOSPC the NIC is full;
+ * -ENETDOWN the NIC is gone; -ETIMEDOUT it has not answered for 30 s: try again, all else goes on.
  */
 int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
-		    struct nbar_group **out, struct nbar_blob *blob);
+		    struct nbar_group **out, struct nbar_endpoint *endpoint);
 
 /*
- * Connects a group: blobs[r] is the blob of rank r, for all r below size (the NIC gets just those
- * it needs; the rest may be anything). For "signal" groups all ranks but its own become peers, and
- * the index of peer r is r, or r - 1 beyond its own rank. -EPROTO: a blob is of another group,
- * version, wire or algorithm; the text names its rank. -ETIMEDOUT: as above, but close the group.
+ * Connects a group: endpoints[r] is the endpoint address of rank r, for all r below size (the NIC
+ * gets just those it needs; the rest may be anything). For "signal" groups all ranks but its own
+ * become peers, and the index of peer r is r, or r - 1 beyond its own rank. -EPROTO: an endpoint
+ * address is of another group, version, wire or algorithm; the text names its rank. -ETIMEDOUT: as
+ * above, but close the group.
  */
-int nbar_group_connect(struct nbar_group *g, const struct nbar_blob *blobs);
+int nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoints);
 
-/* Ranks whose blobs nbar_group_connect reads, for those who would rather not gather all: sets
- * *ranks to an array that lives as long as the group, and returns its length. */
+/* Ranks whose endpoint addresses nbar_group_connect reads, for those who would rather not gather
+ * all: sets *ranks to an array that lives as long as the group, and returns its length. */
 int nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks);
 
 /* Closes a group. The NIC goes on answering for its last barrier. */
@@ -94,7 +95,7 @@ struct nbar_share {
 	uint32_t port, cell, rank, size;
 	uint32_t door; /* where others find a NIC that is inside the process; else 0 */
 	uint32_t reserved;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 };
 void nbar_group_share(const struct nbar_group *g, struct nbar_share *out);
 

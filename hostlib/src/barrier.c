@@ -68,8 +68,9 @@ static int post_refused(const struct nbar_group *g, uint64_t word)
 		return nblib_fail(-EPERM, "this process is only attached to the group: its "
 					  "processes arrive together, by nbar_process_team_post");
 	if (!g->connected)
-		return nblib_fail(-ENOTCONN, "the group is not connected: call "
-					     "nbar_group_connect with the blobs of its members");
+		return nblib_fail(-ENOTCONN,
+				  "the group is not connected: call "
+				  "nbar_group_connect with the endpoint addresses of its members");
 	if (word >> 32)
 		return nblib_group_failed(g, word);
 	if (order_down_read(&g->port->link.down) != NBLIB_UP)

@@ -132,7 +132,7 @@ struct nbar_group {
 	bool unsure;   /* a request to connect got no answer */
 	bool runs;     /* connected, and has barriers */
 	bool attached; /* another process has opened it */
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	uint32_t cell, rank, size;
 	uint32_t npeer, nconnected;
 	uint32_t *peer; /* ranks */

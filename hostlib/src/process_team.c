@@ -49,8 +49,9 @@ static int group_refuses(struct nbar_group *g, uint32_t ticket)
 	uint64_t word = order_completion_read(&g->completion->word);
 
 	if (!g->runs)
-		return nblib_fail(-ENOTCONN, "the group is not connected: call "
-					     "nbar_group_connect with the blobs of its members");
+		return nblib_fail(-ENOTCONN,
+				  "the group is not connected: call "
+				  "nbar_group_connect with the endpoint addresses of its members");
 	if (word >> 32)
 		return nblib_group_failed(g, word);
 	if (order_down_read(&g->port->link.down) != NBLIB_UP)

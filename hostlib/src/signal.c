@@ -40,8 +40,9 @@ int nbar_signal_send(struct nbar_group *g, uint32_t peer, const uint32_t word[NB
 	if (!g->is_signal)
 		return nblib_fail(-EINVAL, "only a \"signal\" group sends messages");
 	if (!g->connected)
-		return nblib_fail(-ENOTCONN, "the group is not connected: call "
-					     "nbar_group_connect with the blobs of its members");
+		return nblib_fail(-ENOTCONN,
+				  "the group is not connected: call "
+				  "nbar_group_connect with the endpoint addresses of its members");
 	if (peer >= g->npeer)
 		return nblib_fail(-EINVAL, "peer %u: the group has peers 0 to %u", peer,
 				  g->npeer - 1);
@@ -66,7 +67,8 @@ static void tell_taken(struct nbar_port *port)
 }
 
 /* All of them are in the ring, because the NIC delivers nothing to a closed group; and none is for
- * the new group, because nobody has its blob yet. The NIC does not read these entries. */
+ * the new group, because nobody has its endpoint address yet. The NIC does not read these entries.
+ */
 void nblib_signal_drop(struct nbar_port *port, uint32_t cell)
 {
 	for (uint32_t i = 0; i < NBAR_SIGNALS_MAX; i++) {

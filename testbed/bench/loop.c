@@ -83,7 +83,7 @@ static int set_up; /* the thread is done; pairs: release there, acquire here */
  */
 static void connect_all(const struct point *p)
 {
-	static struct nbar_blob blob[NICS_MAX];
+	static struct nbar_endpoint endpoint[NICS_MAX];
 	static struct nbar_rep_group_open rep[NICS_MAX];
 	static uint32_t rank[NICS_MAX][NICS_MAX];
 
@@ -96,8 +96,9 @@ static void connect_all(const struct point *p)
 	}
 	for (uint32_t i = 0; i < p->active; i++) {
 		for (uint32_t k = 0; k < rep[i].npeer; k++)
-			blob[k] = rep[rank[i][k]].blob;
-		if (rep[i].npeer > 0 && raw_group_connect(member[i], 0, blob, rep[i].npeer) != 0)
+			endpoint[k] = rep[rank[i][k]].endpoint;
+		if (rep[i].npeer > 0 &&
+		    raw_group_connect(member[i], 0, endpoint, rep[i].npeer) != 0)
 			give_up("a group is not connected");
 	}
 }

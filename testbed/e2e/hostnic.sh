@@ -46,7 +46,7 @@ loss() {
 	RULES
 }
 
-# A member there, one here: the blobs go by a file.
+# A member there, one here: the endpoint addresses go by a file.
 across() {
 	local file=$work/shared pid rc
 	truncate -s 1M "$file"

@@ -191,10 +191,10 @@ static const void *ask(uint32_t i, uint16_t op, const void *body, uint32_t lengt
 static void group_make(uint32_t size, const char *alg, uint32_t cell[SIZE_MAX_HERE])
 {
 	struct nbar_rep_group_open rep;
-	struct nbar_blob blob[SIZE_MAX_HERE];
+	struct nbar_endpoint endpoint[SIZE_MAX_HERE];
 	struct {
 		struct nbar_req_group_connect head;
-		struct nbar_blob blob[SIZE_MAX_HERE];
+		struct nbar_endpoint endpoint[SIZE_MAX_HERE];
 	} connect;
 	uint32_t peers[SIZE_MAX_HERE][SIZE_MAX_HERE], npeer[SIZE_MAX_HERE];
 
@@ -208,15 +208,15 @@ static void group_make(uint32_t size, const char *alg, uint32_t cell[SIZE_MAX_HE
 		__builtin_memcpy(&rep, body, sizeof(rep));
 		__builtin_memcpy(peers[r], body + sizeof(rep), rep.npeer * sizeof(uint32_t));
 		cell[r] = rep.cell;
-		blob[r] = rep.blob;
+		endpoint[r] = rep.endpoint;
 		npeer[r] = rep.npeer;
 	}
 	for (uint32_t r = 0; r < size; r++) {
 		connect.head = (struct nbar_req_group_connect){ cell[r], npeer[r] };
 		for (uint32_t k = 0; k < npeer[r]; k++)
-			connect.blob[k] = blob[peers[r][k]];
+			connect.endpoint[k] = endpoint[peers[r][k]];
 		ask(r > 0, NBAR_OP_GROUP_CONNECT, &connect,
-		    (uint32_t)(sizeof(connect.head) + npeer[r] * sizeof(connect.blob[0])));
+		    (uint32_t)(sizeof(connect.head) + npeer[r] * sizeof(connect.endpoint[0])));
 	}
 }
 

@@ -29,7 +29,7 @@ struct bench_shared {
 	uint32_t nodes, threads, nskew; /* arrays below are by rank */
 	struct bench_counter *stage;    /* hosts that have passed: STAGE_END counters */
 	struct bench_counter *entered;  /* barriers entered, by each thread of each rank */
-	struct nbar_blob *blob;
+	struct nbar_endpoint *endpoint;
 	struct bench_node *node;
 	uint64_t *exit; /* nskew a rank */
 	void *memory;

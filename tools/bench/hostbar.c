@@ -247,7 +247,8 @@ static void hostbar_free(struct hostbar *hb)
 }
 
 int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
-		 const struct nbnic_config *config, struct hostbar **out, struct nbar_blob *blob)
+		 const struct nbnic_config *config, struct hostbar **out,
+		 struct nbar_endpoint *endpoint)
 {
 	static const struct nbnic_config usual = { .pull_ns = HOSTBAR_PULL_NS,
 						   .budget_ns = HOSTBAR_BUDGET_NS };
@@ -265,7 +266,7 @@ int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	signal.plan = NULL;
 	signal.plan_length = 0;
 	if (!r)
-		r = nbar_group_open(port, &signal, &hb->group, blob);
+		r = nbar_group_open(port, &signal, &hb->group, endpoint);
 	if (r) {
 		hostbar_free(hb);
 		return r;
@@ -274,12 +275,12 @@ int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	return 0;
 }
 
-/* Gives the NIC the blobs that the peers' NICs would have given out: those of the member itself,
- * with another rank and address. */
+/* Gives the NIC the endpoint addresses that the peers' NICs would have given out: those of the
+ * member itself, with another rank and address. */
 static int connect_member(struct hostbar *hb)
 {
 	struct nbnic_group *g = hb->member, peer = *g;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	const char *why;
 	uint32_t bad;
 	int r = 0;
@@ -287,15 +288,15 @@ static int connect_member(struct hostbar *hb)
 	for (uint32_t i = 0; i < g->npeer && !r; i++) {
 		peer.rank = g->peer[i].rank;
 		memcpy(hb->nic.addr.byte, &peer.rank, sizeof(peer.rank));
-		nbnic_group_blob(&hb->nic, &peer, &blob);
-		r = nbnic_group_connect(&hb->nic, g, &blob, 1, hb->now, &bad, &why);
+		nbnic_group_endpoint(&hb->nic, &peer, &endpoint);
+		r = nbnic_group_connect(&hb->nic, g, &endpoint, 1, hb->now, &bad, &why);
 	}
 	return r;
 }
 
-int hostbar_connect(struct hostbar *hb, const struct nbar_blob *blobs)
+int hostbar_connect(struct hostbar *hb, const struct nbar_endpoint *endpoints)
 {
-	int r = nbar_group_connect(hb->group, blobs);
+	int r = nbar_group_connect(hb->group, endpoints);
 
 	if (r)
 		snprintf(hb->error, sizeof(hb->error), "%s", nbar_error());

@@ -37,7 +37,7 @@
  * device is known. */
 enum verbs_mode { VERBS_WRITE = 0, VERBS_UD = 1, VERBS_WRITE_RC = 2, VERBS_WRITE_UC = 3 };
 
-/* The address of a NIC as its bytes stand in blobs; WIRE.md. */
+/* The address of a NIC as its bytes stand in endpoint addresses; WIRE.md. */
 struct verbs_addr {
 	uint8_t mode;
 	uint8_t link;     /* IBV_LINK_LAYER_* */
@@ -75,7 +75,7 @@ struct verbs_handshake {
 	uint8_t wants; /* an answer */
 	uint16_t reserved;
 	uint32_t known_qpn; /* of the receiver's end, if the sender can take its writes */
-	uint64_t id;        /* of the receiver: who has it has had a blob */
+	uint64_t id;        /* of the receiver: who has it has had an endpoint address */
 	struct verbs_end end;
 	uint32_t known_psn, reserved2;
 };

@@ -285,7 +285,7 @@ static void a_full_receive_ring_drops(void **state)
 		assert_int_equal(in.word[0], i);
 	}
 	nbar_group_close(c.g[1]);
-	require_ok(nbar_group_open(c.port[1], &attr, &c.g[1], &c.blob[1]));
+	require_ok(nbar_group_open(c.port[1], &attr, &c.g[1], &c.endpoint[1]));
 	assert_int_equal(nbar_signal_recv(c.port[1], &in), 0);
 	cluster_end(&c);
 	inproc_stop(nics);

@@ -227,7 +227,7 @@ static void what_is_not_shared_is_refused(void **state)
 {
 	struct nbar_share share, other;
 	struct nbar_group *g, *second;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	struct nbar_port *port;
 	const struct nbar_group_attr attr = { .rank = 0, .size = 1 };
 	const struct nbar_group_attr signal = { .rank = 0, .size = 1, .alg = "signal" };
@@ -245,7 +245,7 @@ static void what_is_not_shared_is_refused(void **state)
 	assert_int_equal(nbar_attach("n1", &share, &port), -ENOENT);
 	require_ok(nbar_attach("n0", &share, &port));
 	other = share;
-	other.blob.byte[50] ^= 1;
+	other.endpoint.byte[50] ^= 1;
 	assert_int_equal(nbar_group_attach(port, &other, &g), -ENOENT);
 	other = share;
 	other.cell = 1;
@@ -255,9 +255,9 @@ static void what_is_not_shared_is_refused(void **state)
 	require_ok(nbar_group_attach(port, &share, &g));
 	assert_int_equal(nbar_group_attach(port, &share, &second), -EALREADY);
 	/* Groups are the owner's to open, and the process team's to post. */
-	assert_int_equal(nbar_group_open(port, &attr, &second, &blob), -EPERM);
+	assert_int_equal(nbar_group_open(port, &attr, &second, &endpoint), -EPERM);
 	assert_int_equal(nbar_post(g, NULL), -EPERM);
-	require_ok(nbar_group_open(c.port[0], &signal, &second, &blob));
+	require_ok(nbar_group_open(c.port[0], &signal, &second, &endpoint));
 	nbar_group_share(second, &other);
 	assert_int_equal(nbar_group_attach(port, &other, &g), -ENOENT);
 	nbar_close(port);
@@ -288,13 +288,13 @@ static void a_cell_stays_while_somebody_looks_at_it(void **state)
 	struct nbar_share share, next;
 	struct nbar_group *mine, *theirs;
 	struct nbar_port *port, *other;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	struct nbar_process_team procs;
 
 	(void)state;
 	require_ok(nbar_open("n0", &port));
-	require_ok(nbar_group_open(port, &attr, &mine, &blob));
-	require_ok(nbar_group_connect(mine, &blob));
+	require_ok(nbar_group_open(port, &attr, &mine, &endpoint));
+	require_ok(nbar_group_connect(mine, &endpoint));
 	nbar_group_share(mine, &share);
 	require_ok(nbar_attach("n0", &share, &other));
 	require_ok(nbar_group_attach(other, &share, &theirs));
@@ -303,7 +303,7 @@ static void a_cell_stays_while_somebody_looks_at_it(void **state)
 	require_ok(nbar_process_team_post(&procs, theirs, 1, 1));
 	require_ok(nbar_process_team_wait(&procs, mine, 1, NULL, NBAR_FOREVER));
 	nbar_group_close(mine);
-	require_ok(nbar_group_open(port, &attr, &mine, &blob));
+	require_ok(nbar_group_open(port, &attr, &mine, &endpoint));
 	nbar_group_share(mine, &next);
 	assert_int_not_equal(next.cell, share.cell);
 	assert_int_equal(nbar_process_team_test(&procs, theirs, 1), 1);
@@ -312,7 +312,7 @@ static void a_cell_stays_while_somebody_looks_at_it(void **state)
 	assert_int_equal(nbar_process_team_post(&procs, theirs, 0, 2), -ESHUTDOWN);
 	nbar_group_close(theirs);
 	nbar_group_close(mine);
-	require_ok(nbar_group_open(port, &attr, &mine, &blob));
+	require_ok(nbar_group_open(port, &attr, &mine, &endpoint));
 	nbar_group_share(mine, &next);
 	assert_int_equal(next.cell, share.cell);
 	nbar_close(other);
@@ -390,12 +390,12 @@ static void child_opens(int to)
 {
 	const struct nbar_group_attr attr = { .rank = 0, .size = 1 };
 	struct nbar_share share;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	struct nbar_port *port;
 	struct nbar_group *g;
 
-	if (nbar_open("n0", &port) < 0 || nbar_group_open(port, &attr, &g, &blob) < 0 ||
-	    nbar_group_connect(g, &blob) < 0)
+	if (nbar_open("n0", &port) < 0 || nbar_group_open(port, &attr, &g, &endpoint) < 0 ||
+	    nbar_group_connect(g, &endpoint) < 0)
 		_exit(1);
 	nbar_group_share(g, &share);
 	if (write(to, &share, sizeof(share)) != sizeof(share))

@@ -137,17 +137,17 @@ static void put32(uint8_t *at, uint32_t v)
 		at[i] = (uint8_t)(v >> 8 * i);
 }
 
-struct nbar_blob net_blob(struct net *w, const struct nbnic_group *g, uint32_t nic, uint32_t rank,
-			  uint32_t handle, uint64_t cookie)
+struct nbar_endpoint net_endpoint(struct net *w, const struct nbnic_group *g, uint32_t nic,
+				  uint32_t rank, uint32_t handle, uint64_t cookie)
 {
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 
-	nbnic_group_blob(&w->n[nic].nic, g, &blob);
-	put32(blob.byte + 8, handle);
-	put32(blob.byte + 12, rank);
-	put32(blob.byte + 24, (uint32_t)cookie);
-	put32(blob.byte + 28, (uint32_t)(cookie >> 32));
-	return blob;
+	nbnic_group_endpoint(&w->n[nic].nic, g, &endpoint);
+	put32(endpoint.byte + 8, handle);
+	put32(endpoint.byte + 12, rank);
+	put32(endpoint.byte + 24, (uint32_t)cookie);
+	put32(endpoint.byte + 28, (uint32_t)(cookie >> 32));
+	return endpoint;
 }
 
 void net_connect_phantoms(struct net *w, uint32_t nic, struct nbnic_group *g, uint32_t peer_nic)
@@ -156,22 +156,24 @@ void net_connect_phantoms(struct net *w, uint32_t nic, struct nbnic_group *g, ui
 	const char *why;
 
 	for (uint32_t i = 0; i < g->npeer; i++) {
-		struct nbar_blob blob =
-			net_blob(w, g, peer_nic, g->peer[i].rank, UINT32_C(0x10000) + i, i);
+		struct nbar_endpoint endpoint =
+			net_endpoint(w, g, peer_nic, g->peer[i].rank, UINT32_C(0x10000) + i, i);
 
 		assert_int_equal(
-			nbnic_group_connect(&w->n[nic].nic, g, &blob, 1, w->now, &bad, &why), 0);
+			nbnic_group_connect(&w->n[nic].nic, g, &endpoint, 1, w->now, &bad, &why),
+			0);
 	}
 }
 
-void net_connect(struct net *w, uint32_t nic, struct nbnic_group *g, const struct nbar_blob *blob)
+void net_connect(struct net *w, uint32_t nic, struct nbnic_group *g,
+		 const struct nbar_endpoint *endpoint)
 {
 	uint32_t bad;
 	const char *why;
 
 	for (uint32_t i = 0; i < g->npeer; i++)
-		assert_int_equal(nbnic_group_connect(&w->n[nic].nic, g, &blob[g->peer[i].rank], 1,
-						     w->now, &bad, &why),
+		assert_int_equal(nbnic_group_connect(&w->n[nic].nic, g, &endpoint[g->peer[i].rank],
+						     1, w->now, &bad, &why),
 				 0);
 }
 
@@ -182,12 +184,12 @@ void net_pair(struct net *w, uint32_t a, uint32_t port_a, uint32_t b, uint32_t p
 		net_open(w, a, port_a, cell, "dissemination:1", 2, 0, NULL),
 		net_open(w, b, port_b, cell, "dissemination:1", 2, 1, NULL),
 	};
-	struct nbar_blob blob[2];
+	struct nbar_endpoint endpoint[2];
 
-	nbnic_group_blob(&w->n[a].nic, g[0], &blob[0]);
-	nbnic_group_blob(&w->n[b].nic, g[1], &blob[1]);
-	net_connect(w, a, g[0], blob);
-	net_connect(w, b, g[1], blob);
+	nbnic_group_endpoint(&w->n[a].nic, g[0], &endpoint[0]);
+	nbnic_group_endpoint(&w->n[b].nic, g[1], &endpoint[1]);
+	net_connect(w, a, g[0], endpoint);
+	net_connect(w, b, g[1], endpoint);
 }
 
 static bool turn(struct net *w, struct net_nic *n)

@@ -69,16 +69,16 @@ struct nbnic_group *net_open(struct net *net, uint32_t nic, uint32_t port, uint3
 			     const char *alg, uint32_t size, uint32_t rank,
 			     const struct nbar_plan *plan);
 
-/* The blob of a member of g's group that the test plays itself, or that is g2. */
-struct nbar_blob net_blob(struct net *net, const struct nbnic_group *g, uint32_t nic, uint32_t rank,
-			  uint32_t handle, uint64_t cookie);
+/* The endpoint address of a member of g's group that the test plays itself, or that is g2. */
+struct nbar_endpoint net_endpoint(struct net *net, const struct nbnic_group *g, uint32_t nic,
+				  uint32_t rank, uint32_t handle, uint64_t cookie);
 
 /* Connects a group whose peers all sit at one NIC, where nobody knows them. */
 void net_connect_phantoms(struct net *net, uint32_t nic, struct nbnic_group *g, uint32_t peer_nic);
 
-/* Connects a group: blob[] by rank. */
+/* Connects a group: endpoint[] by rank. */
 void net_connect(struct net *net, uint32_t nic, struct nbnic_group *g,
-		 const struct nbar_blob *blob);
+		 const struct nbar_endpoint *endpoint);
 
 /* A group of two, by dissemination, in one cell of two NICs. */
 void net_pair(struct net *net, uint32_t a, uint32_t port_a, uint32_t b, uint32_t port_b,

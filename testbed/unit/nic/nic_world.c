@@ -133,7 +133,7 @@ struct world *world_open(uint32_t size, const char *alg)
 		m->index = i;
 		assert_int_equal(nbnic_init(&m->nic, &world_ops, m, 255, &addr, &world_config), 0);
 		assert_int_equal(open_group(m, alg, size, i, &m->group), 0);
-		nbnic_group_blob(&m->nic, m->group, &m->blob);
+		nbnic_group_endpoint(&m->nic, m->group, &m->endpoint);
 	}
 	return w;
 }
@@ -141,19 +141,20 @@ struct world *world_open(uint32_t size, const char *alg)
 void connect_member(struct world *w, uint32_t i)
 {
 	struct member *m = &w->member[i];
-	struct nbar_blob blob[MEMBERS_MAX];
+	struct nbar_endpoint endpoint[MEMBERS_MAX];
 	uint32_t bad, n = 0;
 	const char *why;
 
 	if (m->group->is_signal) {
 		for (uint32_t r = 0; r < w->size; r++)
 			if (r != i)
-				blob[n++] = w->member[r].blob;
+				endpoint[n++] = w->member[r].endpoint;
 	} else {
 		for (; n < m->group->npeer; n++)
-			blob[n] = w->member[m->group->peer[n].rank].blob;
+			endpoint[n] = w->member[m->group->peer[n].rank].endpoint;
 	}
-	assert_int_equal(nbnic_group_connect(&m->nic, m->group, blob, n, w->now, &bad, &why), 0);
+	assert_int_equal(nbnic_group_connect(&m->nic, m->group, endpoint, n, w->now, &bad, &why),
+			 0);
 }
 
 struct world *world_connected(uint32_t size, const char *alg)

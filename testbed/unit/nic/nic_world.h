@@ -24,7 +24,7 @@ struct member {
 	uint32_t index;
 	struct nbnic nic;
 	struct nbnic_group *group;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	uint32_t completions, epoch, status, culprit; /* as told to the host */
 	uint32_t nlate, late[NBAR_LATE_MAX];
 	uint32_t released;

@@ -221,14 +221,15 @@ static uint32_t completed(const struct nbnic_client *c, uint32_t cell)
 static void signal_open(struct nbnic_client *c)
 {
 	struct nbar_req_group_connect *req = (void *)(w.in + 1024);
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 
 	assert_int_equal(group_open(c, "signal", 0, 2), 0);
 	assert_int_equal(group_open(c, "signal", 1, 2), 0);
-	blob = ((const struct nbar_rep_group_open *)reply_body())->blob;
-	*req = (struct nbar_req_group_connect){ .cell = 0, .nblob = 1 };
-	memcpy(req + 1, &blob, sizeof(blob));
-	assert_int_equal(request(c, NBAR_OP_GROUP_CONNECT, req, sizeof(*req) + sizeof(blob)), 0);
+	endpoint = ((const struct nbar_rep_group_open *)reply_body())->endpoint;
+	*req = (struct nbar_req_group_connect){ .cell = 0, .nendpoint = 1 };
+	memcpy(req + 1, &endpoint, sizeof(endpoint));
+	assert_int_equal(request(c, NBAR_OP_GROUP_CONNECT, req, sizeof(*req) + sizeof(endpoint)),
+			 0);
 }
 
 /* The host fills its send ring as far as it goes. */
@@ -479,7 +480,7 @@ static void the_end_of_a_client_closes_its_port(void **state)
 	port_open(&c);
 	memcpy(attach.secret, c.secret, sizeof(attach.secret));
 	assert_int_equal(group_open(&c, "pairwise", 0, 2), 0);
-	hold.blob = ((const struct nbar_rep_group_open *)reply_body())->blob;
+	hold.endpoint = ((const struct nbar_rep_group_open *)reply_body())->endpoint;
 	nbnic_client_begin(&w.device, &other, 2, 1, false);
 	assert_int_equal(request(&other, NBAR_OP_PORT_ATTACH, &attach, sizeof(attach)), 0);
 	assert_int_equal(request(&other, NBAR_OP_GROUP_ATTACH, &hold, sizeof(hold)), 0);

@@ -185,19 +185,19 @@ static void expect_status(const struct net *w, uint32_t nic, uint32_t port, uint
 static void test_early_root_with_short_queues(void **state)
 {
 	struct net *w = net_new();
-	static struct nbar_blob blob[1000];
+	static struct nbar_endpoint endpoint[1000];
 
 	(void)state;
 	w->n[0].limit = w->n[1].limit = 277;
 	net_open(w, 0, 0, 0, "linear", 1000, 0, NULL);
-	nbnic_group_blob(&w->n[0].nic, w->n[0].host[0][0].group, &blob[0]);
+	nbnic_group_endpoint(&w->n[0].nic, w->n[0].host[0][0].group, &endpoint[0]);
 	for (uint32_t r = 1; r < 1000; r++) {
 		net_open(w, 1, 0, r, "linear", 1000, r, NULL);
-		nbnic_group_blob(&w->n[1].nic, w->n[1].host[0][r].group, &blob[r]);
+		nbnic_group_endpoint(&w->n[1].nic, w->n[1].host[0][r].group, &endpoint[r]);
 	}
-	net_connect(w, 0, w->n[0].host[0][0].group, blob);
+	net_connect(w, 0, w->n[0].host[0][0].group, endpoint);
 	for (uint32_t r = 1; r < 1000; r++)
-		net_connect(w, 1, w->n[1].host[0][r].group, blob);
+		net_connect(w, 1, w->n[1].host[0][r].group, endpoint);
 	net_post(w, 0, 0, 0, 1);
 	net_pass(w, 600 * NET_SECOND);
 	expect_status(w, 0, 0, 1, NBAR_STATUS_OK);

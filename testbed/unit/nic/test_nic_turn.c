@@ -308,7 +308,7 @@ static void test_signals_have_a_share(void **state)
 	struct net *w = net_new();
 	const struct nbnic_open arg = { .size = 2, .alg = "signal", .cookie = 5 };
 	struct nbnic_group *g;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	uint32_t bad, n = 0;
 	const char *why;
 
@@ -317,8 +317,8 @@ static void test_signals_have_a_share(void **state)
 	assert_int_equal(nbnic_group_build(&arg, malloc(nbnic_group_size(NULL, 2)), &g), 0);
 	assert_int_equal(nbnic_group_open(&w->n[0].nic, g), 0);
 	w->n[0].host[0][0].group = g;
-	blob = net_blob(w, g, 2, 1, 1, 1);
-	assert_int_equal(nbnic_group_connect(&w->n[0].nic, g, &blob, 1, w->now, &bad, &why), 0);
+	endpoint = net_endpoint(w, g, 2, 1, 1, 1);
+	assert_int_equal(nbnic_group_connect(&w->n[0].nic, g, &endpoint, 1, w->now, &bad, &why), 0);
 	for (uint32_t turn = 0; turn < 10; turn++) {
 		while (nbnic_signal(&w->n[0].nic, g, 0, word))
 			n++;

@@ -33,13 +33,13 @@ static void join_host(const char *nic)
 	mate = rank % LOCAL;
 	if (mate == 0) {
 		want_ok(nbar_open(nic, &port));
-		want_ok(nbar_group_open(port, &attr, &group, &shared->blob[host]));
+		want_ok(nbar_group_open(port, &attr, &group, &shared->endpoint[host]));
 		nbar_group_share(group, &hosts->share[host]);
 		want(hosts->share[host].door != 0, "a share without a door");
 	}
 	meet(&shared->opened);
 	if (mate == 0) {
-		want_ok(nbar_group_connect(group, shared->blob));
+		want_ok(nbar_group_connect(group, shared->endpoint));
 	} else {
 		want_ok(nbar_attach(nic, &hosts->share[host], &port));
 		want_ok(nbar_group_attach(port, &hosts->share[host], &group));

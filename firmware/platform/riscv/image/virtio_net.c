@@ -49,7 +49,8 @@ enum {
 
 #define ETHER_TYPE_HIGH 0x88u /* 0x88B5, for local experiments: as wire dpdk */
 #define ETHER_TYPE_LOW 0xb5u
-#define KIND_ETHERNET 2u /* in blobs (WIRE.md): the frames and addresses of wire dpdk */
+#define KIND_ETHERNET \
+	2u /* in endpoint addresses (WIRE.md): the frames and addresses of wire dpdk */
 #define MAC_SIZE 6u
 #define NET_HEADER 12u
 #define ETHER_HEADER 14u
