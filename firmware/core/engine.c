@@ -35,7 +35,7 @@ void nbfw_init(struct nbfw_state *s, const struct nbar_plan *p, uint32_t epoch)
 {
 	*s = (struct nbfw_state){
 		.epoch = epoch,
-		.culprit = NBAR_RANK_NONE,
+		.failed_rank = NBAR_RANK_NONE,
 		.late = NBAR_RANK_NONE,
 		.words = (uint8_t)((p->nrecv + 31) / 32),
 	};
@@ -160,7 +160,7 @@ static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw
 
 /* R6: a failure is final, is reported once, and is passed on to all who would wait for us. */
 static void fail(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a,
-		 uint8_t cause, uint32_t culprit)
+		 uint8_t cause, uint32_t failed_rank)
 {
 	uint32_t epoch = s->running ? s->epoch : s->epoch + 1;
 
@@ -171,7 +171,7 @@ static void fail(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_ac
 	a->failed = true;
 	a->timer = NBFW_DISARM;
 	s->cause = cause;
-	s->culprit = culprit;
+	s->failed_rank = failed_rank;
 }
 
 static void on_start(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a)
@@ -254,7 +254,7 @@ static void on_pull(struct nbfw_state *s, const struct nbar_plan *p, const struc
 		a->reply_arg = NBAR_RANK_NONE;
 	} else if (s->cause != NBAR_STATUS_OK) {
 		a->reply = NBFW_ABORT;
-		a->reply_arg = s->culprit;
+		a->reply_arg = s->failed_rank;
 		a->reply_info = s->cause;
 	} else {
 		/* R5: name whom we wait for, followed as far as we know; or ourselves. */
@@ -413,10 +413,10 @@ int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p)
 	for (uint32_t slot = p->nrecv; slot < 32u * s->words; slot++)
 		if (has(s, 0, slot) || has(s, 1, slot) || has(s, SET_HEARD, slot))
 			return 5;
-	/* I6: a cause and a culprit come together. */
+	/* I6: a cause and a failed rank come together. */
 	if (s->cause >= NBAR_STATUS_END ||
-	    (s->cause == NBAR_STATUS_OK) != (s->culprit == NBAR_RANK_NONE) ||
-	    (s->culprit != NBAR_RANK_NONE && s->culprit >= p->size))
+	    (s->cause == NBAR_STATUS_OK) != (s->failed_rank == NBAR_RANK_NONE) ||
+	    (s->failed_rank != NBAR_RANK_NONE && s->failed_rank >= p->size))
 		return 6;
 	/* I7: tries never leave their two windows. */
 	if (s->tries >= 2 * NBFW_WINDOW)

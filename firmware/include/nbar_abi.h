@@ -103,10 +103,10 @@ struct nbar_doorbell {
 };
 
 struct nbar_completion {
-	uint64_t word;    /* nbar_status << 32 | last epoch completed: one store, cannot tear */
-	uint32_t wake;    /* futex: the NIC bumps it, and wakes all, when someone asked */
-	uint32_t culprit; /* rank that a status other than OK names; written before word */
-	uint32_t nlate;   /* ranks known to be missing from the running barrier; advisory */
+	uint64_t word;        /* nbar_status << 32 | last epoch completed: one store, cannot tear */
+	uint32_t wake;        /* futex: the NIC bumps it, and wakes all, when someone asked */
+	uint32_t failed_rank; /* rank that a status other than OK names; written before word */
+	uint32_t nlate;       /* ranks known to be missing from the running barrier; advisory */
 	uint32_t late[11];
 };
 #define NBAR_LATE_MAX 11u
@@ -347,7 +347,7 @@ struct nbar_group_info {
 	uint32_t step, nstep;
 	uint32_t running; /* 1: a barrier is under way */
 	uint32_t status;  /* nbar_status */
-	uint32_t culprit;
+	uint32_t failed_rank;
 	uint32_t nmissing;  /* slots of the step that have no token yet */
 	uint32_t waits_for; /* source of the first of them, or NBAR_RANK_NONE */
 	uint32_t nlate;     /* ranks known to be late, followed from member to member */

@@ -20,11 +20,11 @@ static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbf
 }
 
 static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
-			uint32_t culprit)
+			uint32_t failed_rank)
 {
 	struct nbnic_device *d = ctx;
 
-	nbnic_page_complete(d->port[port], &d->nic, cell, epoch, status, culprit);
+	nbnic_page_complete(d->port[port], &d->nic, cell, epoch, status, failed_rank);
 }
 
 static void on_late(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *late,

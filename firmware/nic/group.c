@@ -411,7 +411,7 @@ void nbnic_group_info(const struct nbnic_group *g, struct nbar_group_info *out)
 		.rank = g->rank,
 		.size = g->size,
 		.posted = g->posted,
-		.culprit = NBAR_RANK_NONE,
+		.failed_rank = NBAR_RANK_NONE,
 		.waits_for = NBAR_RANK_NONE,
 		.nlate = g->nlate,
 	};
@@ -424,7 +424,7 @@ void nbnic_group_info(const struct nbnic_group *g, struct nbar_group_info *out)
 	out->epoch = s->epoch;
 	out->running = s->running;
 	out->status = s->cause;
-	out->culprit = s->culprit;
+	out->failed_rank = s->failed_rank;
 	out->nstep = g->plan->nstep;
 	if (!s->running)
 		return;

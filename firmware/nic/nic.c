@@ -69,7 +69,7 @@ __attribute__((noinline)) static void tell_failure(struct nbnic *nic, const stru
 		nbnic_count(nic, NBAR_COUNTER_barriers_failed);
 	if (g->life != NBAR_LIFE_LINGER)
 		nic->ops->complete(nic->ctx, g->port, g->cell, s->epoch - s->running, s->cause,
-				   s->culprit);
+				   s->failed_rank);
 }
 
 void nbnic_arm(struct nbnic *nic, struct nbnic_group *g, uint64_t extra, uint64_t now)

@@ -100,7 +100,7 @@ struct nbnic_ops {
 	bool (*transmit)(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t);
 	/* Tells the host: status of its group, last epoch completed, and the rank to name. */
 	void (*complete)(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
-			 uint32_t culprit);
+			 uint32_t failed_rank);
 	/* Tells the host which ranks hold up the running barrier; n = 0: none known any more. */
 	void (*late)(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *late,
 		     uint32_t n);

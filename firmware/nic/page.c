@@ -55,7 +55,7 @@ void nbnic_cell_begin(struct nbnic_port *p, uint32_t cell, struct nbnic_group *g
 	__atomic_store_n(&d->posted, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&d->asked, 0, __ATOMIC_RELAXED);
 	store_word(c, NBAR_STATUS_OK, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&c->culprit, NBAR_RANK_NONE, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->failed_rank, NBAR_RANK_NONE, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->nlate, 0, __ATOMIC_RELAXED);
 	p->cell[cell] = (struct nbnic_cell){ .group = g, .live_index = (uint16_t)p->nlive };
 	p->live[p->nlive++] = (uint16_t)cell;
@@ -180,14 +180,14 @@ uint32_t nbnic_page_signals(struct nbnic_port *p, struct nbnic *nic, uint32_t bu
 }
 
 void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell, uint32_t epoch,
-			 uint32_t status, uint32_t culprit)
+			 uint32_t status, uint32_t failed_rank)
 {
 	struct nbar_completion *c = &p->page->completion[cell];
 
 	if (status != NBAR_STATUS_OK)
-		__atomic_store_n(&c->culprit, culprit, __ATOMIC_RELAXED);
+		__atomic_store_n(&c->failed_rank, failed_rank, __ATOMIC_RELAXED);
 	/* Pairs with the acquire in order_completion_read: whoever sees the barrier complete sees
-	 * what the members of this node wrote before it, and the culprit. */
+	 * what the members of this node wrote before it, and the failed rank. */
 	store_word(c, status, epoch, __ATOMIC_RELEASE);
 	/* After a failure the cell may end before the NIC sees a request to wake: all are woken. */
 	if (p->cell[cell].wake_pending || status != NBAR_STATUS_OK)

@@ -53,7 +53,7 @@ static uint32_t send_aborts(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 		.type = NBFW_ABORT,
 		.src = g->rank,
 		.epoch = s->running ? s->epoch : s->epoch + 1, /* final, like the failure */
-		.arg = s->culprit,
+		.arg = s->failed_rank,
 		.info = s->cause,
 	};
 

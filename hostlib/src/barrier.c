@@ -16,7 +16,7 @@
 
 int nblib_group_failed(const struct nbar_group *g, uint64_t word)
 {
-	uint32_t rank = order_culprit_read(&g->completion->culprit);
+	uint32_t rank = order_failed_rank_read(&g->completion->failed_rank);
 	uint32_t epoch = (uint32_t)word + 1;
 	const char *nic = g->port->link.nic;
 
@@ -208,7 +208,7 @@ int nbar_missing(const struct nbar_group *g, uint32_t *ranks, uint32_t n)
 
 	if (word >> 32) {
 		if (n > 0)
-			ranks[0] = order_culprit_read(&g->completion->culprit);
+			ranks[0] = order_failed_rank_read(&g->completion->failed_rank);
 		return 1;
 	}
 	if ((uint32_t)word == (uint32_t)order_posted_read(&g->posted))

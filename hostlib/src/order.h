@@ -32,9 +32,9 @@ static inline uint64_t order_completion_read(const uint64_t *word)
 
 /* Reads the rank that a failure names. Relaxed: it was written before the completion word, which
  * the caller has read by order_completion_read. */
-static inline uint32_t order_culprit_read(const uint32_t *culprit)
+static inline uint32_t order_failed_rank_read(const uint32_t *failed_rank)
 {
-	return __atomic_load_n(culprit, __ATOMIC_RELAXED);
+	return __atomic_load_n(failed_rank, __ATOMIC_RELAXED);
 }
 
 /* Reads the futex word before a sleep. Acquire, pairs with the release in the NIC's wake(): a

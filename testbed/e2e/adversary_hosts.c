@@ -159,7 +159,7 @@ static void killed_host(const char *its_nic, const char *nic)
 	waitpid(pid, NULL, 0);
 	uint64_t word = raw_await(&r, 0, 1);
 
-	ok(met && word >> 32 == NBAR_STATUS_HOST_DIED && r.page->completion[0].culprit == 1,
+	ok(met && word >> 32 == NBAR_STATUS_HOST_DIED && r.page->completion[0].failed_rank == 1,
 	   "a host of %s killed in a barrier: its peer is told, and who it was", its_nic);
 	ok(others_work(), "all goes on");
 	raw_close(&r);

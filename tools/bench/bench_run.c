@@ -71,8 +71,8 @@ void bench_die_with(pid_t parent, int sig)
 struct procs {
 	pid_t *pid; /* 0: reaped */
 	uint32_t n, alive;
-	uint32_t culprit; /* process that failed first, if any has */
-	int status;       /* of the culprit */
+	uint32_t first_failed; /* process that failed first, if any has */
+	int status;            /* of the failed rank */
 	bool failed, killed;
 };
 
@@ -92,7 +92,7 @@ static void procs_ended(struct procs *c, uint32_t i, int status)
 	if (c->killed || !status || (c->failed && !WIFSIGNALED(status)))
 		return;
 	c->failed = true;
-	c->culprit = i;
+	c->first_failed = i;
 	c->status = status;
 }
 
@@ -148,7 +148,7 @@ static void explain(const struct procs *c, const struct bench_shared *s, uint32_
 		return;
 	if (WIFSIGNALED(c->status)) {
 		tool_error("the host process of rank %u was killed by signal %d (%s)",
-			   config->rank[c->culprit * per_process], WTERMSIG(c->status),
+			   config->rank[c->first_failed * per_process], WTERMSIG(c->status),
 			   strsignal(WTERMSIG(c->status)));
 		return;
 	}
@@ -160,7 +160,7 @@ static void explain(const struct procs *c, const struct bench_shared *s, uint32_
 			   bench_where_name[config->where], config->alg, first->error);
 	else
 		tool_error("the host process of rank %u ended with status %d",
-			   config->rank[c->culprit * per_process], WEXITSTATUS(c->status));
+			   config->rank[c->first_failed * per_process], WEXITSTATUS(c->status));
 }
 
 /* Median over the barriers of last exit - first exit; skew has room for all. */

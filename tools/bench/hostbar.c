@@ -30,7 +30,7 @@ struct hostbar {
 	struct nbar_group *group;   /* "signal": the wire */
 	struct nbnic_group *member; /* the only group of the NIC */
 	uint32_t completed;         /* epoch of the last barrier completed */
-	uint32_t status, culprit;
+	uint32_t status, failed_rank;
 	uint32_t polls; /* without a message */
 	bool connected;
 	bool moved;      /* the barrier went on since the last look at the clock */
@@ -52,7 +52,7 @@ static bool transmit(void *ctx, const struct nbnic_addr *to, const struct nbfw_t
 }
 
 static void complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
-		     uint32_t culprit)
+		     uint32_t failed_rank)
 {
 	struct hostbar *hb = ctx;
 
@@ -60,7 +60,7 @@ static void complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, ui
 	(void)cell;
 	hb->completed = epoch;
 	hb->status = status;
-	hb->culprit = culprit;
+	hb->failed_rank = failed_rank;
 }
 
 static void late(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *ranks,
@@ -150,7 +150,7 @@ static int fail(struct hostbar *hb)
 	};
 
 	snprintf(hb->error, sizeof(hb->error), "barrier %u cannot complete: rank %u %s",
-		 hb->completed + 1, hb->culprit, cause[hb->status].text);
+		 hb->completed + 1, hb->failed_rank, cause[hb->status].text);
 	return -cause[hb->status].error;
 }
 

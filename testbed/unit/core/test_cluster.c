@@ -44,7 +44,7 @@ static void require_blamed(struct world *w, uint32_t rank, uint8_t cause)
 {
 	for (uint32_t r = 0; r < w->size; r++) {
 		if (r != rank) {
-			world_require(w, w->member[r].s->culprit == rank);
+			world_require(w, w->member[r].s->failed_rank == rank);
 			world_require(w, w->member[r].s->cause == cause);
 		}
 	}
@@ -153,9 +153,10 @@ static void two_go(struct world *w)
 	for (uint32_t r = 0; r < w->size; r++) {
 		const struct nbfw_state *s = w->member[r].s;
 
-		world_require(w, r == two ||
-					 (s->culprit == one && s->cause == NBAR_STATUS_NIC_DOWN) ||
-					 (s->culprit == two && s->cause == NBAR_STATUS_SILENT));
+		world_require(w,
+			      r == two ||
+				      (s->failed_rank == one && s->cause == NBAR_STATUS_NIC_DOWN) ||
+				      (s->failed_rank == two && s->cause == NBAR_STATUS_SILENT));
 	}
 }
 
@@ -219,7 +220,7 @@ static void closing(struct world *w)
 	world_run(w, all_left);
 	for (uint32_t r = 0; r < w->size; r++) {
 		world_require(w, w->member[r].ndone == w->goal);
-		world_require(w, w->member[r].s->culprit == r);
+		world_require(w, w->member[r].s->failed_rank == r);
 	}
 }
 

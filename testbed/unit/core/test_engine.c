@@ -72,7 +72,7 @@ static void action_text(const struct nbfw_state *s, const struct nbar_plan *p,
 	if (a->complete)
 		add(out, size, ", complete @%u", s->epoch - base);
 	if (a->failed)
-		add(out, size, ", failed %s %u", cause_name[s->cause], s->culprit);
+		add(out, size, ", failed %s %u", cause_name[s->cause], s->failed_rank);
 	if (a->send_first < a->send_end)
 		add(out, size, ", %s @%u to", a->send_type == NBFW_TOKEN ? "tokens" : "aborts",
 		    a->send_epoch - base);

@@ -146,7 +146,7 @@ static inline void world_act(struct world *w, uint32_t rank, const struct nbfw_t
 	m->nfail += a->failed;
 	t.type = a->send_type;
 	t.epoch = a->send_epoch;
-	t.arg = a->send_type == NBFW_ABORT ? m->s->culprit : NBAR_RANK_NONE;
+	t.arg = a->send_type == NBFW_ABORT ? m->s->failed_rank : NBAR_RANK_NONE;
 	t.info = a->send_type == NBFW_ABORT ? m->s->cause : 0;
 	for (uint32_t i = a->send_first; i < a->send_end; i++) {
 		t.slot = nbfw_plan_sends(p)[i].slot;

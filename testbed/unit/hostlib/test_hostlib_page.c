@@ -93,7 +93,7 @@ static void a_status_is_told_in_words(void **state)
 	(void)state;
 	for (uint32_t i = 1; i <= 6; i++)
 		assert_int_equal(nbar_post(&group, NULL), 0);
-	page.completion[CELL].culprit = 42;
+	page.completion[CELL].failed_rank = 42;
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		uint32_t who[2] = { 9, 9 };
 
@@ -110,7 +110,7 @@ static void a_status_is_told_in_words(void **state)
 		assert_int_equal(who[0], 42);
 		assert_int_equal(who[1], 9);
 	}
-	page.completion[CELL].culprit = 1; /* ourselves: it is our own NIC */
+	page.completion[CELL].failed_rank = 1; /* ourselves: it is our own NIC */
 	complete(5, NBAR_STATUS_NIC_DOWN);
 	assert_int_equal(nbar_test(&group, 6), -ENETDOWN);
 	assert_non_null(strstr(nbar_error(), "NIC n0 was stopped"));

@@ -32,7 +32,7 @@ static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbf
 }
 
 static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
-			uint32_t culprit)
+			uint32_t failed_rank)
 {
 	struct net_nic *n = ctx;
 	struct net_host *h = &n->host[port][cell];
@@ -40,7 +40,7 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 	if (status == NBAR_STATUS_OK)
 		require(epoch == ++h->completions, "cell %u: epoch %u", cell, epoch);
 	h->status = status;
-	h->culprit = culprit;
+	h->failed_rank = failed_rank;
 }
 
 static void on_late(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *late,

@@ -27,7 +27,7 @@ struct net_frame {
 /* What the host of a group was told. */
 struct net_host {
 	struct nbnic_group *group; /* NULL once its block was released */
-	uint32_t completions, status, culprit;
+	uint32_t completions, status, failed_rank;
 };
 
 struct net_nic {

@@ -35,7 +35,7 @@ static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbf
 }
 
 static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
-			uint32_t culprit)
+			uint32_t failed_rank)
 {
 	struct member *m = ctx;
 
@@ -46,7 +46,7 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 	m->completions += status == NBAR_STATUS_OK;
 	m->epoch = epoch;
 	m->status = status;
-	m->culprit = culprit;
+	m->failed_rank = failed_rank;
 }
 
 static void on_late(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *late,

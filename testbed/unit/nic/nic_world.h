@@ -25,7 +25,7 @@ struct member {
 	struct nbnic nic;
 	struct nbnic_group *group;
 	struct nbar_endpoint endpoint;
-	uint32_t completions, epoch, status, culprit; /* as told to the host */
+	uint32_t completions, epoch, status, failed_rank; /* as told to the host */
 	uint32_t nlate, late[NBAR_LATE_MAX];
 	uint32_t released;
 	uint32_t signals, signal_src, signal_word0;

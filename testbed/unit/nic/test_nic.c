@@ -142,7 +142,7 @@ static void silent_nic_is_named_within_two_budgets(void **state)
 			continue;
 		assert_int_equal(w->member[i].completions, 0);
 		assert_int_equal(w->member[i].status, NBAR_STATUS_SILENT);
-		assert_int_equal(w->member[i].culprit, 5);
+		assert_int_equal(w->member[i].failed_rank, 5);
 		assert_int_equal(w->member[i].nic.counter[NBAR_COUNTER_barriers_failed], 1);
 	}
 	world_close(w);
@@ -166,7 +166,7 @@ static void dead_host_is_named_at_once(void **state)
 			continue;
 		assert_int_equal(w->member[i].epoch, 1);
 		assert_int_equal(w->member[i].status, NBAR_STATUS_HOST_DIED);
-		assert_int_equal(w->member[i].culprit, 2);
+		assert_int_equal(w->member[i].failed_rank, 2);
 	}
 	world_close(w);
 }

@@ -32,7 +32,7 @@ static void closed_member_answers_while_it_lingers(void **state)
 	post(w, 1, 2);
 	pass_time(w, 3 * MS);
 	assert_int_equal(w->member[1].status, NBAR_STATUS_CLOSED);
-	assert_int_equal(w->member[1].culprit, 0);
+	assert_int_equal(w->member[1].failed_rank, 0);
 	assert_int_equal(w->member[0].released, 0);
 	pass_time(w, world_config.budget_ns + MS);
 	assert_int_equal(w->member[0].released, 1);
@@ -68,10 +68,10 @@ static void nic_that_fails_tells_all(void **state)
 	nbnic_fail(&w->member[0].nic, NBAR_STATUS_NIC_DOWN, w->now);
 	settle(w);
 	assert_int_equal(w->member[0].status, NBAR_STATUS_NIC_DOWN);
-	assert_int_equal(w->member[0].culprit, 0);
+	assert_int_equal(w->member[0].failed_rank, 0);
 	assert_int_equal(w->member[0].completions, 1);
 	assert_int_equal(w->member[1].status, NBAR_STATUS_NIC_DOWN);
-	assert_int_equal(w->member[1].culprit, 0);
+	assert_int_equal(w->member[1].failed_rank, 0);
 	nbnic_group_close(&w->member[0].nic, w->member[0].group, NBAR_STATUS_CLOSED, w->now);
 	nbnic_fail(&w->member[0].nic, NBAR_STATUS_NIC_DOWN, w->now);
 	assert_int_equal(w->member[0].nic.nlinger, 1);

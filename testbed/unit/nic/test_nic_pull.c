@@ -262,7 +262,7 @@ static void test_heard_by_another_group(void **state)
 	expect_status(w, 0, 0, 2, NBAR_STATUS_OK);
 	net_pass(w, 6 * NET_SECOND);
 	expect_status(w, 0, 0, 2, NBAR_STATUS_SILENT);
-	assert_int_equal(w->n[0].host[0][0].culprit, 1);
+	assert_int_equal(w->n[0].host[0][0].failed_rank, 1);
 	net_free(w);
 }
 
@@ -295,7 +295,7 @@ static void test_restarted_peer_is_found_at_once(void **state)
 	net_post(w, 0, 0, 1, 1);
 	net_pass(w, 3 * NET_MS);
 	expect_status(w, 0, 0, 2, NBAR_STATUS_NIC_DOWN);
-	assert_int_equal(w->n[0].host[0][0].culprit, 1);
+	assert_int_equal(w->n[0].host[0][0].failed_rank, 1);
 	assert_true(w->n[1].nic.counter[NBAR_COUNTER_frames_stranger] >= 2);
 	net_free(w);
 }
@@ -327,7 +327,7 @@ static void test_closed_long_ago(void **state)
 	net_post(w, 0, 0, 0, 1);
 	net_pass(w, 3 * NET_MS);
 	expect_status(w, 0, 0, 1, NBAR_STATUS_CLOSED);
-	assert_int_equal(w->n[0].host[0][0].culprit, 1);
+	assert_int_equal(w->n[0].host[0][0].failed_rank, 1);
 	net_free(w);
 }
 
