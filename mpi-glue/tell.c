@@ -96,12 +96,12 @@ static size_t host_text(const struct nbmpi_comm *c, uint32_t host, char *out, si
 /* False: nobody is known. */
 static bool missing_text(const struct nbmpi_comm *c, char *out, size_t size)
 {
-	uint32_t host[NBAR_LATE_MAX];
-	int n = c->group ? nbar_missing(c->group, host, NBAR_LATE_MAX) : 0;
+	uint32_t host[NBAR_STRAGGLERS_MAX];
+	int n = c->group ? nbar_missing(c->group, host, NBAR_STRAGGLERS_MAX) : 0;
 	size_t at = 0;
 
 	snprintf(out, size, "nobody known");
-	for (int i = 0; i < n && i < (int)NBAR_LATE_MAX && at + 2 < size; i++) {
+	for (int i = 0; i < n && i < (int)NBAR_STRAGGLERS_MAX && at + 2 < size; i++) {
 		if (i > 0)
 			at += (size_t)snprintf(out + at, size - at, ", ");
 		at += host_text(c, host[i], out + at, size - at);

@@ -36,7 +36,7 @@ void nbfw_init(struct nbfw_state *s, const struct nbar_plan *p, uint32_t epoch)
 	*s = (struct nbfw_state){
 		.epoch = epoch,
 		.failed_rank = NBAR_RANK_NONE,
-		.late = NBAR_RANK_NONE,
+		.straggler = NBAR_RANK_NONE,
 		.words = (uint8_t)((p->nrecv + 31) / 32),
 	};
 	for (uint32_t set = 0; set < 3; set++)
@@ -144,7 +144,7 @@ static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw
 			return;
 		s->step++;
 		s->tries = 0;
-		s->late = NBAR_RANK_NONE;
+		s->straggler = NBAR_RANK_NONE;
 		a->timer = NBFW_ARM;
 		if (s->step < p->nstep)
 			a->send_end = steps[s->step].first_send + steps[s->step].nsend;
@@ -185,7 +185,7 @@ static void on_start(struct nbfw_state *s, const struct nbar_plan *p, struct nbf
 	s->step = 0;
 	s->want = 0;
 	s->tries = 0;
-	s->late = NBAR_RANK_NONE;
+	s->straggler = NBAR_RANK_NONE;
 	clear(s, SET_HEARD);
 	a->timer = NBFW_ARM;
 	a->send_epoch = s->epoch;
@@ -261,8 +261,8 @@ static void on_pull(struct nbfw_state *s, const struct nbar_plan *p, const struc
 		a->reply = NBFW_LATER;
 		if (!s->running)
 			a->reply_arg = p->rank;
-		else if (s->late != NBAR_RANK_NONE)
-			a->reply_arg = s->late;
+		else if (s->straggler != NBAR_RANK_NONE)
+			a->reply_arg = s->straggler;
 		else
 			a->reply_arg = nbfw_plan_recvs(p)[s->want].src;
 		a->reply_info = s->running ? s->step : 0;
@@ -280,7 +280,7 @@ static void on_later(struct nbfw_state *s, const struct nbar_plan *p, const stru
 	} else {
 		put(s, SET_HEARD, t->slot);
 		/* Our own host has arrived: an answer that names us is out of date. */
-		s->late = t->arg == p->rank ? t->src : t->arg;
+		s->straggler = t->arg == p->rank ? t->src : t->arg;
 	}
 }
 
@@ -422,7 +422,7 @@ int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p)
 	if (s->tries >= 2 * NBFW_WINDOW)
 		return 7;
 	/* I8: whoever is late is another member. */
-	if (s->late != NBAR_RANK_NONE && (s->late >= p->size || s->late == p->rank))
+	if (s->straggler != NBAR_RANK_NONE && (s->straggler >= p->size || s->straggler == p->rank))
 		return 8;
 	return 0;
 }

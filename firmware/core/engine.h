@@ -25,7 +25,7 @@ struct nbfw_state {
 	uint16_t step;        /* of the plan, while running */
 	uint16_t want;        /* lowest slot of the step without a token, while running */
 	uint32_t failed_rank; /* rank named when cause is not OK */
-	uint32_t late;        /* rank known to hold up this step, or NBAR_RANK_NONE */
+	uint32_t straggler;   /* rank known to hold up this step, or NBAR_RANK_NONE */
 	uint8_t running;      /* 1: barrier `epoch` is under way; 0: it is completed */
 	uint8_t cause;        /* enum nbar_status; not OK: this member has failed, for ever */
 	uint8_t tries; /* TIMEOUTs of this step: below NBFW_WINDOW: first window, then later ones */

@@ -106,10 +106,10 @@ struct nbar_completion {
 	uint64_t word;        /* nbar_status << 32 | last epoch completed: one store, cannot tear */
 	uint32_t wake;        /* futex: the NIC bumps it, and wakes all, when someone asked */
 	uint32_t failed_rank; /* rank that a status other than OK names; written before word */
-	uint32_t nlate;       /* ranks known to be missing from the running barrier; advisory */
-	uint32_t late[11];
+	uint32_t nstragglers; /* ranks known to be missing from the running barrier; advisory */
+	uint32_t straggler[11];
 };
-#define NBAR_LATE_MAX 11u
+#define NBAR_STRAGGLERS_MAX 11u
 
 /* One raw message of the signal service. seq is the entry's turn: see WIRE.md, "signal rings". */
 #define NBAR_SIGNAL_WORDS 5u
@@ -348,10 +348,10 @@ struct nbar_group_info {
 	uint32_t running; /* 1: a barrier is under way */
 	uint32_t status;  /* nbar_status */
 	uint32_t failed_rank;
-	uint32_t nmissing;  /* slots of the step that have no token yet */
-	uint32_t waits_for; /* source of the first of them, or NBAR_RANK_NONE */
-	uint32_t nlate;     /* ranks known to be late, followed from member to member */
-	uint32_t late[NBAR_LATE_MAX];
+	uint32_t nmissing;    /* slots of the step that have no token yet */
+	uint32_t waits_for;   /* source of the first of them, or NBAR_RANK_NONE */
+	uint32_t nstragglers; /* ranks known to be late, followed from member to member */
+	uint32_t straggler[NBAR_STRAGGLERS_MAX];
 	uint32_t reserved;
 };
 NBAR_ABI_ASSERT(sizeof(struct nbar_request) == 16, "request");

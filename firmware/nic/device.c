@@ -27,12 +27,12 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 	nbnic_page_complete(d->port[port], &d->nic, cell, epoch, status, failed_rank);
 }
 
-static void on_late(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *late,
-		    uint32_t n)
+static void on_stragglers(void *ctx, uint32_t port, uint32_t cell,
+			  const struct nbnic_straggler *straggler, uint32_t n)
 {
 	const struct nbnic_device *d = ctx;
 
-	nbnic_page_late(d->port[port], cell, late, n);
+	nbnic_page_stragglers(d->port[port], cell, straggler, n);
 }
 
 static bool on_deliver(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
@@ -56,7 +56,7 @@ static void on_release(void *ctx, struct nbnic_group *block)
 static const struct nbnic_ops device_ops = {
 	.transmit = on_transmit,
 	.complete = on_complete,
-	.late = on_late,
+	.stragglers = on_stragglers,
 	.deliver = on_deliver,
 	.release = on_release,
 };

@@ -413,12 +413,12 @@ void nbnic_group_info(const struct nbnic_group *g, struct nbar_group_info *out)
 		.posted = g->posted,
 		.failed_rank = NBAR_RANK_NONE,
 		.waits_for = NBAR_RANK_NONE,
-		.nlate = g->nlate,
+		.nstragglers = g->nstragglers,
 	};
 	for (uint32_t i = 0; i < NBAR_NAME_MAX; i++)
 		out->alg[i] = g->alg[i];
-	for (uint32_t i = 0; i < g->nlate; i++)
-		out->late[i] = g->late[i].rank;
+	for (uint32_t i = 0; i < g->nstragglers; i++)
+		out->straggler[i] = g->straggler[i].rank;
 	if (!s)
 		return;
 	out->epoch = s->epoch;

@@ -48,7 +48,7 @@ struct nbnic_peer {
 	struct nbnic_addr addr;
 };
 
-struct nbnic_late {
+struct nbnic_straggler {
 	uint32_t rank;
 	uint32_t tick; /* timeouts of the group when last heard of */
 };
@@ -74,8 +74,8 @@ struct nbnic_group {
 	bool pull_heard; /* the PULL job is in its second pass: slots that were heard */
 	uint16_t token_at, token_end; /* sends of the last epoch started that are still to go out */
 	uint16_t abort_at, abort_end; /* sends to abort; once, as a failure is final */
-	uint32_t timeouts;            /* that have fired in this barrier; clock of late[] */
-	uint32_t nlate;
+	uint32_t timeouts;            /* that have fired in this barrier; clock of straggler[] */
+	uint32_t nstragglers;
 	struct nbnic_link send; /* in nic.sends: has frames to send, or barriers to start */
 	struct nbnic_link pull; /* in nic.pulls: has slots to ask for */
 	/* The rest. */
@@ -89,7 +89,7 @@ struct nbnic_group {
 	uint32_t bytes;                /* of the block */
 	uint32_t size, digest;
 	uint32_t npeer, npeer_max, nconnected;
-	struct nbnic_late late[NBAR_LATE_MAX];
+	struct nbnic_straggler straggler[NBAR_STRAGGLERS_MAX];
 	char alg[NBAR_NAME_MAX];
 };
 _Static_assert(sizeof(void *) != 8 || offsetof(struct nbnic_group, port) == 64, "the first line");
@@ -102,8 +102,8 @@ struct nbnic_ops {
 	void (*complete)(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
 			 uint32_t failed_rank);
 	/* Tells the host which ranks hold up the running barrier; n = 0: none known any more. */
-	void (*late)(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *late,
-		     uint32_t n);
+	void (*stragglers)(void *ctx, uint32_t port, uint32_t cell,
+			   const struct nbnic_straggler *straggler, uint32_t n);
 	/* Gives the host a message; false: its ring is full. */
 	bool (*deliver)(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
 			const uint32_t word[NBAR_SIGNAL_WORDS]);

@@ -56,7 +56,7 @@ void nbnic_cell_begin(struct nbnic_port *p, uint32_t cell, struct nbnic_group *g
 	__atomic_store_n(&d->asked, 0, __ATOMIC_RELAXED);
 	store_word(c, NBAR_STATUS_OK, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->failed_rank, NBAR_RANK_NONE, __ATOMIC_RELAXED);
-	__atomic_store_n(&c->nlate, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->nstragglers, 0, __ATOMIC_RELAXED);
 	p->cell[cell] = (struct nbnic_cell){ .group = g, .live_index = (uint16_t)p->nlive };
 	p->live[p->nlive++] = (uint16_t)cell;
 	p->nsignal += g->is_signal;
@@ -196,15 +196,16 @@ void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell,
 		p->cell[cell].wake_missed = true;
 }
 
-void nbnic_page_late(struct nbnic_port *p, uint32_t cell, const struct nbnic_late *late, uint32_t n)
+void nbnic_page_stragglers(struct nbnic_port *p, uint32_t cell,
+			   const struct nbnic_straggler *straggler, uint32_t n)
 {
 	struct nbar_completion *c = &p->page->completion[cell];
 
 	for (uint32_t i = 0; i < n; i++)
-		__atomic_store_n(&c->late[i], late[i].rank, __ATOMIC_RELAXED);
-	/* Pairs with the acquire in order_late_read. Advisory: a reader may see a mixture of two
-	 * lists, but never an entry that was not written. */
-	__atomic_store_n(&c->nlate, n, __ATOMIC_RELEASE);
+		__atomic_store_n(&c->straggler[i], straggler[i].rank, __ATOMIC_RELAXED);
+	/* Pairs with the acquire in order_stragglers_read. Advisory: a reader may see a mixture of
+	 * two lists, but never an entry that was not written. */
+	__atomic_store_n(&c->nstragglers, n, __ATOMIC_RELEASE);
 }
 
 bool nbnic_page_deliver(struct nbnic_port *p, uint32_t cell, uint32_t src,

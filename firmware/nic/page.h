@@ -68,8 +68,8 @@ uint32_t nbnic_page_signals(struct nbnic_port *p, struct nbnic *nic, uint32_t bu
 /* What nbnic_ops asks for; see nic.h. */
 void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell, uint32_t epoch,
 			 uint32_t status, uint32_t failed_rank);
-void nbnic_page_late(struct nbnic_port *p, uint32_t cell, const struct nbnic_late *late,
-		     uint32_t n);
+void nbnic_page_stragglers(struct nbnic_port *p, uint32_t cell,
+			   const struct nbnic_straggler *straggler, uint32_t n);
 bool nbnic_page_deliver(struct nbnic_port *p, uint32_t cell, uint32_t src,
 			const uint32_t word[NBAR_SIGNAL_WORDS]);
 

@@ -148,8 +148,8 @@ static void say_ranks(char *out, size_t size, const uint32_t *rank, int n)
 
 static int timed_out(const struct nbar_group *g, uint32_t ticket)
 {
-	uint32_t rank[NBAR_LATE_MAX];
-	int n = nbar_missing(g, rank, NBAR_LATE_MAX);
+	uint32_t rank[NBAR_STRAGGLERS_MAX];
+	int n = nbar_missing(g, rank, NBAR_STRAGGLERS_MAX);
 	char who[256];
 
 	if (n == 0)
@@ -204,7 +204,7 @@ int nbar_barrier(struct nbar_group *g)
 int nbar_missing(const struct nbar_group *g, uint32_t *ranks, uint32_t n)
 {
 	uint64_t word = order_completion_read(&g->completion->word);
-	uint32_t nlate;
+	uint32_t nstragglers;
 
 	if (word >> 32) {
 		if (n > 0)
@@ -213,12 +213,12 @@ int nbar_missing(const struct nbar_group *g, uint32_t *ranks, uint32_t n)
 	}
 	if ((uint32_t)word == (uint32_t)order_posted_read(&g->posted))
 		return 0;
-	nlate = order_late_read(&g->completion->nlate);
-	if (nlate > NBAR_LATE_MAX)
-		nlate = NBAR_LATE_MAX;
-	for (uint32_t i = 0; i < nlate && i < n; i++)
-		ranks[i] = order_late_rank_read(&g->completion->late[i]);
-	return (int)nlate;
+	nstragglers = order_stragglers_read(&g->completion->nstragglers);
+	if (nstragglers > NBAR_STRAGGLERS_MAX)
+		nstragglers = NBAR_STRAGGLERS_MAX;
+	for (uint32_t i = 0; i < nstragglers && i < n; i++)
+		ranks[i] = order_straggler_read(&g->completion->straggler[i]);
+	return (int)nstragglers;
 }
 
 void nbar_group_get_stats(const struct nbar_group *g, struct nbar_group_stats *out)

@@ -55,17 +55,17 @@ static inline void order_ask(uint32_t *asked)
 	__atomic_fetch_add(asked, 1, __ATOMIC_ACQ_REL);
 }
 
-/* Reads how many ranks are late. Acquire, pairs with the release in page_late: that many entries
- * have been written. */
-static inline uint32_t order_late_read(const uint32_t *nlate)
+/* Reads how many ranks are late. Acquire, pairs with the release in page_stragglers: that many
+ * entries have been written. */
+static inline uint32_t order_stragglers_read(const uint32_t *nstragglers)
 {
-	return __atomic_load_n(nlate, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(nstragglers, __ATOMIC_ACQUIRE);
 }
 
-/* Reads one of them. Relaxed: after order_late_read; the list is advisory. */
-static inline uint32_t order_late_rank_read(const uint32_t *late)
+/* Reads one of them. Relaxed: after order_stragglers_read; the list is advisory. */
+static inline uint32_t order_straggler_read(const uint32_t *straggler)
 {
-	return __atomic_load_n(late, __ATOMIC_RELAXED);
+	return __atomic_load_n(straggler, __ATOMIC_RELAXED);
 }
 
 /* --- signal rings ------------------------------------------------------------------------- */

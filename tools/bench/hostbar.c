@@ -63,8 +63,8 @@ static void complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, ui
 	hb->failed_rank = failed_rank;
 }
 
-static void late(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *ranks,
-		 uint32_t n)
+static void stragglers(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_straggler *ranks,
+		       uint32_t n)
 {
 	(void)ctx;
 	(void)port;
@@ -81,7 +81,7 @@ static void release(void *ctx, struct nbnic_group *block)
 
 /* No `deliver`: there is no group for raw messages. */
 static const struct nbnic_ops ops = {
-	.transmit = transmit, .complete = complete, .late = late, .release = release
+	.transmit = transmit, .complete = complete, .stragglers = stragglers, .release = release
 };
 
 static void take(struct hostbar *hb, const struct nbar_signal_in *in)

@@ -68,8 +68,8 @@ static void print_state(const struct nbar_group_info *g)
 	printf("waits for %u", g->waits_for);
 	if (g->nmissing > 1)
 		printf(" and %u more", g->nmissing - 1);
-	for (uint32_t i = 0; i < g->nlate; i++)
-		printf("%s%u", i ? ", " : "; late: ", g->late[i]);
+	for (uint32_t i = 0; i < g->nstragglers; i++)
+		printf("%s%u", i ? ", " : "; late: ", g->straggler[i]);
 }
 
 static void print_groups(const struct stat_nic *s)
@@ -113,8 +113,8 @@ static json_t *group_json(const struct nbar_group_info *g)
 {
 	json_t *o = json_object(), *late = json_array();
 
-	for (uint32_t i = 0; i < g->nlate; i++)
-		json_array_append_new(late, json_integer(g->late[i]));
+	for (uint32_t i = 0; i < g->nstragglers; i++)
+		json_array_append_new(late, json_integer(g->straggler[i]));
 #define NUMBER(field) json_object_set_new(o, #field, json_integer(g->field))
 	NUMBER(index);
 	NUMBER(port);

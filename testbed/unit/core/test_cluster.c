@@ -173,7 +173,7 @@ static bool late_is_known(struct world *w)
 {
 	for (uint32_t r = 0; r < w->size; r++)
 		if (r != late_rank &&
-		    (!w->member[r].s->running || w->member[r].s->late != late_rank))
+		    (!w->member[r].s->running || w->member[r].s->straggler != late_rank))
 			return false;
 	return true;
 }

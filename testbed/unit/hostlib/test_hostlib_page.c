@@ -150,20 +150,20 @@ static void a_list_of_late_ranks_is_bounded(void **state)
 	uint32_t who[32];
 
 	(void)state;
-	for (uint32_t i = 0; i < NBAR_LATE_MAX; i++)
-		page.completion[CELL].late[i] = 100 + i;
-	page.completion[CELL].nlate = 4000000000u;
+	for (uint32_t i = 0; i < NBAR_STRAGGLERS_MAX; i++)
+		page.completion[CELL].straggler[i] = 100 + i;
+	page.completion[CELL].nstragglers = 4000000000u;
 	assert_int_equal(nbar_missing(&group, who, 32), 0); /* no barrier is under way */
 	assert_int_equal(nbar_post(&group, NULL), 0);
-	assert_int_equal(nbar_missing(&group, who, 32), NBAR_LATE_MAX);
-	assert_int_equal(who[NBAR_LATE_MAX - 1], 100 + NBAR_LATE_MAX - 1);
+	assert_int_equal(nbar_missing(&group, who, 32), NBAR_STRAGGLERS_MAX);
+	assert_int_equal(who[NBAR_STRAGGLERS_MAX - 1], 100 + NBAR_STRAGGLERS_MAX - 1);
 	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
 	assert_non_null(strstr(nbar_error(), "ranks 100, 101, "));
 	assert_non_null(strstr(nbar_error(), "109 and 110 have not arrived"));
-	page.completion[CELL].nlate = 1;
+	page.completion[CELL].nstragglers = 1;
 	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
 	assert_non_null(strstr(nbar_error(), "rank 100 has not arrived, as far as NIC n0 knows"));
-	page.completion[CELL].nlate = 0;
+	page.completion[CELL].nstragglers = 0;
 	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
 	assert_non_null(strstr(nbar_error(), "does not know of anybody"));
 }

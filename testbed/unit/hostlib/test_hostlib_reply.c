@@ -319,7 +319,7 @@ static int visit(void *arg, const struct nbar_group_info *info)
 {
 	uint32_t *n = arg;
 
-	*n += strlen(info->alg) < sizeof(info->alg) && info->nlate <= NBAR_LATE_MAX;
+	*n += strlen(info->alg) < sizeof(info->alg) && info->nstragglers <= NBAR_STRAGGLERS_MAX;
 	return 0;
 }
 

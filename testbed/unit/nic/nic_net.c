@@ -43,10 +43,10 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 	h->failed_rank = failed_rank;
 }
 
-static void on_late(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *late,
-		    uint32_t n)
+static void on_stragglers(void *ctx, uint32_t port, uint32_t cell,
+			  const struct nbnic_straggler *straggler, uint32_t n)
 {
-	(void)ctx, (void)port, (void)cell, (void)late, (void)n;
+	(void)ctx, (void)port, (void)cell, (void)straggler, (void)n;
 }
 
 static bool on_deliver(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
@@ -65,7 +65,7 @@ static void on_release(void *ctx, struct nbnic_group *block)
 	free(block);
 }
 
-static const struct nbnic_ops net_ops = { on_transmit, on_complete, on_late, on_deliver,
+static const struct nbnic_ops net_ops = { on_transmit, on_complete, on_stragglers, on_deliver,
 					  on_release };
 
 static void nic_begin(uint32_t i)

@@ -49,15 +49,15 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 	m->failed_rank = failed_rank;
 }
 
-static void on_late(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *late,
-		    uint32_t n)
+static void on_stragglers(void *ctx, uint32_t port, uint32_t cell,
+			  const struct nbnic_straggler *straggler, uint32_t n)
 {
 	struct member *m = ctx;
 
 	(void)port, (void)cell;
-	m->nlate = n;
+	m->nstragglers = n;
 	for (uint32_t i = 0; i < n; i++)
-		m->late[i] = late[i].rank;
+		m->straggler[i] = straggler[i].rank;
 }
 
 static bool on_deliver(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
@@ -84,7 +84,8 @@ static void on_release(void *ctx, struct nbnic_group *block)
 	free(block);
 }
 
-const struct nbnic_ops world_ops = { on_transmit, on_complete, on_late, on_deliver, on_release };
+const struct nbnic_ops world_ops = { on_transmit, on_complete, on_stragglers, on_deliver,
+				     on_release };
 const struct nbnic_config world_config = { .pull_ns = MS, .budget_ns = 1000 * MS };
 
 int open_group(struct member *m, const char *alg, uint32_t size, uint32_t rank,

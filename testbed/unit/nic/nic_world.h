@@ -26,7 +26,7 @@ struct member {
 	struct nbnic_group *group;
 	struct nbar_endpoint endpoint;
 	uint32_t completions, epoch, status, failed_rank; /* as told to the host */
-	uint32_t nlate, late[NBAR_LATE_MAX];
+	uint32_t nstragglers, straggler[NBAR_STRAGGLERS_MAX];
 	uint32_t released;
 	uint32_t signals, signal_src, signal_word0;
 	bool ring_full, unplugged;
