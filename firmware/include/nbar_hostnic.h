@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #define NBAR_HOSTNIC_VERSION 2u
-#define NBAR_HOSTNIC_DOORS 0x100000u /* the highest number of a door */
-#define NBAR_HOSTNIC_TEXT 512u       /* bytes of a message, with its final zero */
+#define NBAR_HOSTNIC_SOCKET_IDS 0x100000u /* the highest number of a listening socket */
+#define NBAR_HOSTNIC_TEXT 512u            /* bytes of a message, with its final zero */
 
 struct nbar_hostnic;
 
@@ -32,7 +32,7 @@ struct nbar_hostnic_ops {
 	/* Where other processes of the same user and network namespace connect, as control sockets
 	 * do: the abstract Unix socket whose name is this number - 1, as five hex digits. 0: there
 	 * is none. */
-	uint32_t (*door)(const struct nbar_hostnic *nic);
+	uint32_t (*socket_id)(const struct nbar_hostnic *nic);
 	/* Looks at doorbells, wire and timers once, unless another thread just does. Never waits,
 	 * and makes no system call but the wire's own, and the wake of a sleeper elsewhere. */
 	void (*poll)(struct nbar_hostnic *nic);

@@ -93,7 +93,7 @@ void nbar_group_close(struct nbar_group *g);
 struct nbar_share {
 	uint64_t secret[2];
 	uint32_t port, cell, rank, size;
-	uint32_t door; /* where others find a NIC that is inside the process; else 0 */
+	uint32_t socket_id; /* where others find a NIC that is inside the process; else 0 */
 	uint32_t reserved;
 	struct nbar_endpoint endpoint;
 };

@@ -204,7 +204,7 @@ void nbar_group_share(const struct nbar_group *g, struct nbar_share *out)
 		.cell = g->cell,
 		.rank = g->rank,
 		.size = g->size,
-		.door = g->port->link.door,
+		.socket_id = g->port->link.socket_id,
 		.endpoint = g->endpoint,
 	};
 }

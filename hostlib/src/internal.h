@@ -44,7 +44,7 @@ struct nblib_link {
 	bool hosted;               /* the NIC is in a process of a host, not in a daemon ... */
 	struct nbar_hostnic *host; /* ... and that is this one; or NULL */
 	const struct nbar_hostnic_ops *ops;
-	uint32_t door; /* by which others find it; 0: a daemon's, or there is none */
+	uint32_t socket_id; /* by which others find it; 0: a daemon's, or there is none */
 	char nic[NBAR_NAME_MAX];
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 };
@@ -61,10 +61,10 @@ struct nblib_call {
 };
 
 /* Connects to the NIC that a name in the sense of nbar_open means; *port: the one it asks for.
- * door: NBLIB_DOOR_MAKE: a NIC inside this process may begin by that name; 0: it may not; else that
- * of a share. */
-#define NBLIB_DOOR_MAKE UINT32_MAX
-int nblib_link_open(struct nblib_link *l, const char *name, uint32_t door, uint32_t *port);
+ * listening socket: NBLIB_SOCKET_ID_MAKE: a NIC inside this process may begin by that name; 0: it
+ * may not; else that of a share. */
+#define NBLIB_SOCKET_ID_MAKE UINT32_MAX
+int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, uint32_t *port);
 void nblib_link_close(struct nblib_link *l);
 
 /* Closes it when the daemon has seen that we are done: what it held for us is free then. */
@@ -93,9 +93,10 @@ int nblib_link_lost(const struct nblib_link *l);
 
 #define NBLIB_HOST_PREFIX "host:"
 
-/* Sets host, ops, door and sock of the link; host stays NULL where the door is another process's.
+/* Sets host, ops, listening socket and sock of the link; host stays NULL where the listening socket
+ * is another process's.
  */
-int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t door);
+int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t socket_id);
 void nblib_host_close(struct nblib_link *l);
 
 /* Gives a NIC inside this process a turn; nothing else does while its host is busy, or hardly. */

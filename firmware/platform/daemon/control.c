@@ -101,13 +101,14 @@ static bool on_event(struct control *k, void *from)
 	return true;
 }
 
-/* True: the process's own NIC is needed no more. Others that are still at its door do not count. */
+/* True: the process's own NIC is needed no more. Others that are still at its listening socket do
+ * not count. */
 static bool is_over(struct control *k)
 {
 	if (!k->own || k->nic[0].nic->device.nblock > 0)
 		return false;
 	for (const struct control_client *c = k->nic[0].client; c; c = c->next)
-		if (!c->by_door)
+		if (!c->by_socket_id)
 			return false;
 	if (!k->unused(k->arg))
 		return false;
@@ -204,7 +205,7 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 		k->nnic++;
 		rc = k->own ? 0 : control_listen(&k->nic[i], config);
 		if (k->own)
-			control_door(&k->nic[i]);
+			control_listen_abstract(&k->nic[i]);
 		if (rc == 0 && d->nic[i]->device.wire->ops->serve)
 			rc = control_watch(k, d->nic[i]->device.wire->fd, &k->nic[i].from_wire);
 	}
@@ -239,7 +240,7 @@ const char *control_path(const struct control *k, uint32_t i)
 	return k->nic[i].path;
 }
 
-uint32_t control_door_of(const struct control *k)
+uint32_t control_socket_id(const struct control *k)
 {
-	return k->nic[0].door;
+	return k->nic[0].socket_id;
 }

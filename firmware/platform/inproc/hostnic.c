@@ -294,9 +294,9 @@ static int hostnic_connect(struct nbar_hostnic *n)
 	return rc;
 }
 
-static uint32_t hostnic_door(const struct nbar_hostnic *n)
+static uint32_t hostnic_socket_id(const struct nbar_hostnic *n)
 {
-	return control_door_of(n->control);
+	return control_socket_id(n->control);
 }
 
 static void hostnic_poll(struct nbar_hostnic *n)
@@ -312,6 +312,6 @@ __attribute__((visibility("default"))) const struct nbar_hostnic_ops nbar_hostni
 	.open = hostnic_open,
 	.close = hostnic_close,
 	.connect = hostnic_connect,
-	.door = hostnic_door,
+	.socket_id = hostnic_socket_id,
 	.poll = hostnic_poll,
 };

@@ -35,7 +35,7 @@ static void join_host(const char *nic)
 		want_ok(nbar_open(nic, &port));
 		want_ok(nbar_group_open(port, &attr, &group, &shared->endpoint[host]));
 		nbar_group_share(group, &hosts->share[host]);
-		want(hosts->share[host].door != 0, "a share without a door");
+		want(hosts->share[host].socket_id != 0, "a share without a listening socket");
 	}
 	meet(&shared->opened);
 	if (mate == 0) {
@@ -211,16 +211,16 @@ static void any_that_ends_ends_the_group(void **state)
 
 /* --- who gets in --------------------------------------------------------------------------- */
 
-static int knock(uint32_t door)
+static int knock(uint32_t socket_id)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1, "%05x", door - 1);
+	int n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1, "%05x", socket_id - 1);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	want(fd >= 0 && connect(fd, (struct sockaddr *)&sun,
 				(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 					    (size_t)n)) == 0,
-	     "no connection to door %u", door);
+	     "no connection to socket id %u", socket_id);
 	return fd;
 }
 
@@ -236,7 +236,7 @@ static void ask_for_a_port(void)
 			    .length = sizeof(ask) },
 		  .body = { .port = NBAR_PORT_ANY } };
 	struct nbar_reply reply;
-	int fd = knock(hosts->share[host].door);
+	int fd = knock(hosts->share[host].socket_id);
 
 	want(send(fd, &ask, sizeof(ask), MSG_NOSIGNAL) == sizeof(ask), "not sent");
 	want(recv(fd, &reply, sizeof(reply), 0) == sizeof(reply) && reply.status == -EACCES,
@@ -244,14 +244,14 @@ static void ask_for_a_port(void)
 	close(fd);
 }
 
-/* What comes through the door makes no sense, or nothing comes. */
+/* What comes through the listening socket makes no sense, or nothing comes. */
 static void garbage(void)
 {
 	char byte[200];
 	int fd[20];
 
 	for (int i = 0; i < 20; i++) {
-		fd[i] = knock(hosts->share[host].door);
+		fd[i] = knock(hosts->share[host].socket_id);
 		for (size_t k = 0; k < sizeof(byte); k++)
 			byte[k] = (char)(37 * i + (int)k);
 		if (i % 2)
@@ -275,15 +275,16 @@ static void strangers(void)
 		want_error(nbar_attach(ANY, &share, &other), -ENOENT,
 			   "is not shared under this secret");
 		share.secret[1] ^= 1;
-		share.door = 0xfffff;
+		share.socket_id = 0xfffff;
 		want_error(nbar_attach(ANY, &share, &other), -ECONNREFUSED, "has ended");
-		share.door = UINT32_MAX;
-		want_error(nbar_attach(ANY, &share, &other), -EINVAL, "door");
-		share.door = 0;
+		share.socket_id = UINT32_MAX;
+		want_error(nbar_attach(ANY, &share, &other), -EINVAL, "socket id");
+		share.socket_id = 0;
 		want_error(nbar_attach(ANY, &share, &other), -ENOENT, "in this process");
 		/* A NIC of our own by the same name is not the one that is meant. */
 		nbar_group_share(group, &share);
-		want(share.door == hosts->share[host].door, "another door is passed on");
+		want(share.socket_id == hosts->share[host].socket_id,
+		     "another listening socket is passed on");
 		want_ok(nbar_open(ANY, &own));
 		want_ok(nbar_attach(ANY, &share, &other));
 		nbar_close(other);
@@ -293,7 +294,7 @@ static void strangers(void)
 		want(setresuid(65534, 65534, 65534) == 0, "still root");
 		want_error(nbar_attach(ANY, &share, &other), -EACCES, "one user");
 		char byte;
-		int fd = knock(share.door);
+		int fd = knock(share.socket_id);
 
 		want(recv(fd, &byte, 1, 0) <= 0, "another user is let in");
 		close(fd);
