@@ -98,8 +98,8 @@ enum nbar_status {
 
 /* The start token. Both words are counters that only the host advances. */
 struct nbar_doorbell {
-	uint32_t posted; /* epoch up to which this host has arrived; one store posts a barrier */
-	uint32_t asked;  /* bumped by a waiter before it sleeps: "wake me by the futex" */
+	uint32_t posted;   /* epoch up to which this host has arrived; one store posts a barrier */
+	uint32_t wake_seq; /* bumped by a waiter before it sleeps: "wake me by the futex" */
 };
 
 struct nbar_completion {

@@ -53,7 +53,7 @@ void nbnic_cell_begin(struct nbnic_port *p, uint32_t cell, struct nbnic_group *g
 	/* No order needed: the host looks at a cell only after the reply to its request, and the
 	 * request came after its last store to the cell. */
 	__atomic_store_n(&d->posted, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&d->asked, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&d->wake_seq, 0, __ATOMIC_RELAXED);
 	store_word(c, NBAR_STATUS_OK, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->failed_rank, NBAR_RANK_NONE, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->nstragglers, 0, __ATOMIC_RELAXED);
@@ -94,7 +94,7 @@ static inline bool scan_doorbell(struct nbnic_port *p, struct nbnic *nic, uint32
 	 * before everything that the NIC does for this barrier. */
 	uint32_t posted = __atomic_load_n(&d->posted, __ATOMIC_ACQUIRE);
 	/* Pairs with the bump in order_ask. No order needed: the flags decide (see wake). */
-	uint32_t wake_seq = __atomic_load_n(&d->asked, __ATOMIC_RELAXED);
+	uint32_t wake_seq = __atomic_load_n(&d->wake_seq, __ATOMIC_RELAXED);
 
 	if (posted == seen->posted && wake_seq == seen->wake_seq)
 		return false;

@@ -178,9 +178,9 @@ void nbnic_pull_begin(struct nbnic *nic, struct nbnic_group *g, uint32_t first, 
  */
 uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
 {
-	uint32_t asked = 0;
+	uint32_t pulled = 0;
 
-	while (asked < limit && g->pull_left > 0) {
+	while (pulled < limit && g->pull_left > 0) {
 		uint16_t *at = &g->pull_at[g->pull_heard];
 		uint32_t end = (uint32_t)*at + g->pull_span;
 
@@ -191,7 +191,7 @@ uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limi
 		if (next < end) {
 			if (!send_pull(nic, g, next))
 				break;
-			asked++;
+			pulled++;
 			g->pull_left--;
 			next++;
 		}
@@ -204,5 +204,5 @@ uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limi
 			g->pull_span = (uint16_t)(g->pull_end - g->pull_first);
 		}
 	}
-	return asked;
+	return pulled;
 }

@@ -138,12 +138,12 @@ static bool serve_pulls(struct nbnic *nic, uint64_t now)
 	left = left < nic->pull_left ? left : nic->pull_left;
 	while (left > 0 && !nic->full && !nbnic_rota_empty(&nic->pulls)) {
 		struct nbnic_group *g = NBNIC_CONTAINER(nbnic_rota_take(&nic->pulls), pull);
-		uint32_t asked =
+		uint32_t pulled =
 			nbnic_pull_some(nic, g, left < NBNIC_QUANTUM ? left : NBNIC_QUANTUM);
 
 		any = true;
-		left -= asked;
-		nic->pull_left -= asked;
+		left -= pulled;
+		nic->pull_left -= pulled;
 		if (g->pull_left > 0)
 			nbnic_rota_add(&nic->pulls, g->port, &g->pull);
 		else

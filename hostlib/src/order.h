@@ -45,14 +45,14 @@ static inline uint32_t order_wake_read(const uint32_t *wake)
 }
 
 /*
- * Asks to be woken. Pairs with the read of `asked` in scan_doorbell. Release, so that the bump
+ * Asks to be woken. Pairs with the read of `wake_seq` in scan_doorbell. Release, so that the bump
  * comes after order_wake_read: the answer to it is never taken for an older one. Acquire, so that
  * the completion word is read after it. The NIC may see the bump late, but it sees it, and then
  * wakes for any completion since its last wake: no store-load fence is needed on either side.
  */
-static inline void order_ask(uint32_t *asked)
+static inline void order_ask(uint32_t *wake_seq)
 {
-	__atomic_fetch_add(asked, 1, __ATOMIC_ACQ_REL);
+	__atomic_fetch_add(wake_seq, 1, __ATOMIC_ACQ_REL);
 }
 
 /* Reads how many ranks are late. Acquire, pairs with the release in page_stragglers: that many

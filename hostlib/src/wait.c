@@ -174,7 +174,7 @@ static void sleep_group(struct nbar_group *g, struct waiter *w, uint64_t ns)
 	const uint32_t *wake = &g->completion->wake;
 	uint32_t seen = order_wake_read(wake);
 
-	order_ask(&g->doorbell->asked);
+	order_ask(&g->doorbell->wake_seq);
 	if (over(w))
 		return;
 	w->sleeps++;

@@ -312,8 +312,8 @@ static bool request_send(struct fair *f, uint32_t c, enum nbar_op op, const void
 
 	memcpy(bytes, &head, sizeof(head));
 	memcpy(bytes + sizeof(head), body, n);
-	f->asked[c] = raw_say(&f->client[c], bytes, sizeof(head) + n) == 0;
-	return f->asked[c];
+	f->request_pending[c] = raw_say(&f->client[c], bytes, sizeof(head) + n) == 0;
+	return f->request_pending[c];
 }
 
 /* True: the reply is there. */
@@ -325,7 +325,7 @@ static bool request_heard(struct fair *f, uint32_t c)
 	if (recv(r->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) <= 0)
 		return false;
 	raw_hear(r);
-	f->asked[c] = false;
+	f->request_pending[c] = false;
 	f->replies++;
 	return true;
 }
@@ -353,12 +353,12 @@ static void pass_stat(struct fair *f)
 	struct nbar_rep_group_stat rep;
 
 	for (uint32_t c = 2; c < f->nclient; c++) {
-		if (f->asked[c] && request_heard(f, c)) {
+		if (f->request_pending[c] && request_heard(f, c)) {
 			memcpy(&rep, f->client[c].reply.body, sizeof(rep));
 			f->at[c] = rep.next;
 		}
 		req.first = f->at[c];
-		if (!f->asked[c])
+		if (!f->request_pending[c])
 			request_send(f, c, NBAR_OP_GROUP_STAT, &req, sizeof(req));
 	}
 }
@@ -386,10 +386,10 @@ static void pass_falling(struct fair *f)
 	for (uint32_t c = 0; c < f->nclient; c++) {
 		struct raw *r = &f->client[c];
 
-		if (f->asked[c] && request_heard(f, c))
+		if (f->request_pending[c] && request_heard(f, c))
 			f->at[c] =
 				r->reply.head.op == NBAR_OP_GROUP_OPEN && r->reply.head.status == 0;
-		if (f->asked[c])
+		if (f->request_pending[c])
 			continue;
 		if (f->at[c])
 			request_send(f, c, NBAR_OP_GROUP_CLOSE, &close, sizeof(close));

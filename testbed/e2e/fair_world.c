@@ -198,7 +198,7 @@ struct raw *fair_client(struct fair *f, int nic)
 	if (f->nclient == FAIR_CLIENTS_MAX)
 		return NULL;
 	fair_dial(f, r, nic);
-	f->asked[f->nclient] = false;
+	f->request_pending[f->nclient] = false;
 	f->given[f->nclient] = 0;
 	f->at[f->nclient] = 0;
 	f->nclient++;

@@ -202,14 +202,14 @@ void wait_team_near_twice(struct mc_model *m)
 
 /* --- wait.c and the NIC's page.c ------------------------------------------------------------- */
 
-enum { NIC_POSTED, NIC_WORD, NIC_WAKE, NIC_ASKED, NIC_DATA };
+enum { NIC_POSTED, NIC_WORD, NIC_WAKE, NIC_WAKE_SEQ, NIC_DATA };
 
 /* nblib_wait_group: a host, or another process that is attached. */
 static void host_waits(struct mc_thread *t, uint8_t b)
 {
 	mc_label(t, AT(WAIT, b));
 	mc_load(t, "order_wake_read", SEEN, NIC_WAKE, MC_ACQUIRE);
-	mc_change(t, "order_ask", MC_ADD, R, NIC_ASKED, 1, MC_ACQ_REL);
+	mc_change(t, "order_ask", MC_ADD, R, NIC_WAKE_SEQ, 1, MC_ACQ_REL);
 	mc_load(t, "order_completion_read", R, NIC_WORD, MC_ACQUIRE);
 	mc_if(t, R, BIT(b), BIT(b), AT(OVER, b));
 	mc_sleep(t, NIC_WAKE, SEEN, ALL);
@@ -225,8 +225,8 @@ static void nic_wakes(struct mc_thread *t)
 	mc_wake(t, NIC_WAKE);
 }
 
-/* scan_doorbell has found another `asked`. */
-static void nic_is_asked(struct mc_thread *t, uint8_t quiet, uint8_t end)
+/* scan_doorbell has found another `wake_seq`. */
+static void nic_wake_seq_changed(struct mc_thread *t, uint8_t quiet, uint8_t end)
 {
 	mc_if(t, UNWOKEN, ALL, 0, quiet);
 	nic_wakes(t);
@@ -241,10 +241,10 @@ static void nic_barrier(struct mc_thread *t, uint8_t b)
 {
 	mc_set(t, NOW, TICKET(b) / 2);
 	mc_await(t, "scan_doorbell, posted", R, NIC_POSTED, NOW, MC_ACQUIRE);
-	mc_load(t, "scan_doorbell, asked", NOW, NIC_ASKED, MC_RELAXED);
+	mc_load(t, "scan_doorbell, wake_seq", NOW, NIC_WAKE_SEQ, MC_RELAXED);
 	mc_if_same(t, NOW, SEEN, AT(END, b));
 	mc_copy(t, SEEN, NOW);
-	nic_is_asked(t, AT(QUIET, b), AT(END, b));
+	nic_wake_seq_changed(t, AT(QUIET, b), AT(END, b));
 	mc_store(t, "page_complete, word", NIC_WORD, TICKET(b), MC_RELEASE);
 	mc_if(t, FLAG, ALL, 0, AT(AWAKE, b));
 	nic_wakes(t);
@@ -261,15 +261,15 @@ static void nic(struct mc_thread *t, uint8_t barriers)
 	for (uint8_t b = 0; b < barriers; b++)
 		nic_barrier(t, b);
 	mc_label(t, AT(LOOP, 0));
-	mc_await(t, "scan_doorbell, asked", SEEN, NIC_ASKED, SEEN, MC_RELAXED);
-	nic_is_asked(t, AT(QUIET, barriers), AT(END, barriers));
+	mc_await(t, "scan_doorbell, wake_seq", SEEN, NIC_WAKE_SEQ, SEEN, MC_RELAXED);
+	nic_wake_seq_changed(t, AT(QUIET, barriers), AT(END, barriers));
 	mc_goto(t, AT(LOOP, 0));
 	t->forever = true;
 }
 
 static void nic_and(struct mc_model *m, bool mate, uint8_t barriers)
 {
-	static const char *const words[] = { "posted", "word", "wake", "asked", "data" };
+	static const char *const words[] = { "posted", "word", "wake", "wake_seq", "data" };
 	struct mc_thread *t;
 
 	memcpy(m->word, words, sizeof(words));

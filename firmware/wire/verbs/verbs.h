@@ -147,7 +147,7 @@ struct verbs_wire {
 	uint8_t *room;          /* VERBS_RECVS times VERBS_ROOM bytes */
 	uint32_t posted, done;  /* sends */
 	bool broken;            /* the queue pair is to be recreated, and nothing sent */
-	bool asked;             /* a question is being answered */
+	bool is_reply;          /* a question is being answered */
 	bool failing;           /* and cannot: the groups are to fail */
 	uint64_t repair_at;     /* broken: not before */
 	uint64_t look_at;       /* when completions of sends are looked for, too */

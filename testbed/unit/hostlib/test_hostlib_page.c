@@ -176,7 +176,7 @@ static void *wait_main(void *arg)
 /* A sleeper asks before it sleeps, and goes back to sleep when woken for something else. */
 static void a_sleeper_asks(void **state)
 {
-	uint32_t asked = 0;
+	uint32_t wake_seq = 0;
 	pthread_t thread;
 	void *rc;
 
@@ -186,9 +186,9 @@ static void a_sleeper_asks(void **state)
 	assert_int_equal(nbar_post(&group, NULL), 0);
 	require(pthread_create(&thread, NULL, wait_main, (void *)2) == 0, "thread");
 	for (uint32_t epoch = 1; epoch <= 2; epoch++) {
-		while (__atomic_load_n(&page.doorbell[CELL].asked, __ATOMIC_ACQUIRE) == asked)
+		while (__atomic_load_n(&page.doorbell[CELL].wake_seq, __ATOMIC_ACQUIRE) == wake_seq)
 			usleep(100);
-		asked = __atomic_load_n(&page.doorbell[CELL].asked, __ATOMIC_ACQUIRE);
+		wake_seq = __atomic_load_n(&page.doorbell[CELL].wake_seq, __ATOMIC_ACQUIRE);
 		complete(epoch, 0);
 	}
 	pthread_join(thread, &rc);

@@ -127,9 +127,9 @@ static void run(uint32_t size, uint32_t nracer, uint32_t rounds)
 
 static uint32_t rounds_of(uint32_t usual)
 {
-	uint64_t asked = unit_rounds();
+	uint64_t wake_seq = unit_rounds();
 
-	return asked ? (uint32_t)asked : unit_sanitized() ? usual / 20 : usual;
+	return wake_seq ? (uint32_t)wake_seq : unit_sanitized() ? usual / 20 : usual;
 }
 
 /* Two processes race, and those that fill the process team have arrived before: many races a

@@ -432,7 +432,7 @@ static void starts_and_wakes_have_a_budget(void **state)
 	for (uint32_t i = 0; i < 4; i++)
 		for (uint32_t cell = 0; cell < n; cell++) {
 			assert_int_equal(completed(&c[i], cell), ahead);
-			c[i].port->page->doorbell[cell].asked++;
+			c[i].port->page->doorbell[cell].wake_seq++;
 		}
 	w.wakes = 0;
 	turns(1);

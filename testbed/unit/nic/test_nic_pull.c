@@ -65,12 +65,12 @@ static void next_timeout(struct net *w, const struct nbnic_group *g)
 /* A large step asks for an eighth of its slots in each timeout, for each in eight. */
 static void test_all_slots_in_eight_timeouts(void **state)
 {
-	static uint8_t asked[SLOTS];
+	static uint8_t pulled[SLOTS];
 	struct net *w = net_new();
 	struct nbnic_group *g = early_root(w, 0, 0, NBFW_ROOT_MAX);
 
 	(void)state;
-	memset(asked, 0, sizeof(asked));
+	memset(pulled, 0, sizeof(pulled));
 	npull = 0;
 	w->seen = see_pulls;
 	w->n[2].sink = true;
@@ -79,10 +79,10 @@ static void test_all_slots_in_eight_timeouts(void **state)
 		assert_int_equal(npull, i * SLOTS / NBFW_ROUND);
 		for (uint32_t k = (i - 1) * SLOTS / NBFW_ROUND; k < npull; k++) {
 			assert_int_equal(pull[k].arg, nbfw_plan_recvs(g->plan)[pull[k].slot].src);
-			asked[pull[k].slot]++;
+			pulled[pull[k].slot]++;
 		}
 		for (uint32_t k = 0; i % 8 == 0 && k < SLOTS; k++)
-			require(asked[k] == i / 8, "slot %u: %u times", k, asked[k]);
+			require(pulled[k] == i / 8, "slot %u: %u times", k, pulled[k]);
 	}
 	net_free(w);
 }
@@ -90,13 +90,13 @@ static void test_all_slots_in_eight_timeouts(void **state)
 /* Silent slots come first, whatever was heard; the others share what is left, in turns. */
 static void test_silent_slots_first(void **state)
 {
-	static uint8_t heard[1000], asked[1000];
+	static uint8_t heard[1000], pulled[1000];
 	struct net *w = net_new();
 	struct nbnic_group *g = early_root(w, 0, 0, 1001);
 	uint32_t nslot = g->plan->nrecv, cap = NBFW_PULLS_LEAST(nslot), silent = 0;
 
 	(void)state;
-	memset(asked, 0, sizeof(asked));
+	memset(pulled, 0, sizeof(pulled));
 	w->seen = see_pulls;
 	w->n[2].sink = true;
 	assert_int_equal(cap, 125);
@@ -112,11 +112,11 @@ static void test_silent_slots_first(void **state)
 		assert_int_equal(npull, cap);
 		for (uint32_t k = 0; k < npull; k++) {
 			require(heard[pull[k].slot] == (k >= silent), "PULL %u", k);
-			asked[pull[k].slot]++;
+			pulled[pull[k].slot]++;
 		}
 	}
 	for (uint32_t i = 0; i < nslot; i++) /* 900 of them, 25 each time */
-		require(asked[i] == (heard[i] ? 1 : 36), "slot %u: %u times", i, asked[i]);
+		require(pulled[i] == (heard[i] ? 1 : 36), "slot %u: %u times", i, pulled[i]);
 	net_free(w);
 }
 
