@@ -36,9 +36,9 @@ OBJS += $(ONEMAP_OBJ)
 # NICs over a simulated wire.
 NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o
 $(BUILD)/test_nic $(BUILD)/test_nic_admin: $(NIC_WORLD_OBJ)
-# NICs that take turns, over wires of a limited length.
+# NICs that run passes, over wires of a limited length.
 NIC_NET_OBJ := $(BUILD)/test/testbed/unit/nic/nic_net.o
-$(BUILD)/test_nic_turn $(BUILD)/test_nic_pull: $(NIC_NET_OBJ)
+$(BUILD)/test_nic_pass $(BUILD)/test_nic_pull: $(NIC_NET_OBJ)
 OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ)
 
 TESTS += $(UNIT_BIN)

@@ -111,7 +111,8 @@ struct nbar_completion {
 };
 #define NBAR_STRAGGLERS_MAX 11u
 
-/* One raw message of the signal service. seq is the entry's turn: see WIRE.md, "signal rings". */
+/* One raw message of the signal service. seq is the entry's sequence number: see WIRE.md, "signal
+ * rings". */
 #define NBAR_SIGNAL_WORDS 5u
 struct nbar_signal {
 	uint32_t seq;

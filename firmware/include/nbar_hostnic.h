@@ -4,7 +4,7 @@
  *
  * The NIC is the same soft NIC, with the same control messages and pages, but no processor of its
  * own: threads that wait for it give it theirs, by poll. One thread of its own serves its control
- * sockets, and takes a turn now and then when nobody else does.
+ * sockets, and runs a pass now and then when nobody else does.
  */
 #ifndef NBAR_HOSTNIC_H
 #define NBAR_HOSTNIC_H

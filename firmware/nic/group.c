@@ -24,12 +24,12 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
 		config->linger_bytes ? config->linger_bytes : NBNIC_MEMORY_BYTES / 4;
 	nic->pace_ns = config->pull_ns / 2;
 	nic->due = UINT64_MAX;
-	nic->turn = 1;
-	nic->turn_left = NBNIC_TURN_FRAMES;
-	nic->inline_left = NBNIC_TURN_INLINE;
+	nic->pass = 1;
+	nic->pass_left = NBNIC_PASS_FRAMES;
+	nic->inline_left = NBNIC_PASS_INLINE;
 	nic->strangers_left = NBNIC_STRANGERS;
-	nic->starts_left = NBNIC_TURN_STARTS;
-	nic->wakes_left = NBNIC_TURN_WAKES;
+	nic->starts_left = NBNIC_PASS_STARTS;
+	nic->wakes_left = NBNIC_PASS_WAKES;
 	nbnic_link_init(&nic->linger);
 	nbnic_rota_init(&nic->sends, nic->sends_port);
 	nbnic_rota_init(&nic->pulls, nic->pulls_port);

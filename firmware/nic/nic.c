@@ -3,7 +3,7 @@
  * nic.c - the NIC loop: doorbells, frames and the clock become events; actions become frames and
  * completions.
  *
- * Called by the turn. This is the path from token to completion: no allocation, no
+ * Called by the pass. This is the path from token to completion: no allocation, no
  * lock, no search that grows with the group.
  */
 #include "nic.h"
@@ -89,7 +89,7 @@ __attribute__((noinline)) static void begin_pulls(struct nbnic *nic, struct nbni
 }
 
 /* The timer of an action. After a TIMEOUT it runs only when all that is to be asked for was asked
- * for: turn.c arms it then. */
+ * for: pass.c arms it then. */
 static inline void set_timer(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
 			     uint64_t now)
 {
@@ -171,7 +171,7 @@ uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 	return n;
 }
 
-/* Starts within an event, as far as the budget of the turn goes. Kept out of the path of a token.
+/* Starts within an event, as far as the budget of the pass goes. Kept out of the path of a token.
  */
 __attribute__((noinline)) static void start_some(struct nbnic *nic, struct nbnic_group *g,
 						 uint64_t now)
@@ -212,7 +212,7 @@ bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 
 	for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
 		t.word[i] = word[i];
-	if (nic->full || *left == 0 || nic->turn_left <= NBNIC_TURN_QUEUED ||
+	if (nic->full || *left == 0 || nic->pass_left <= NBNIC_PASS_QUEUED ||
 	    !nbnic_transmit(nic, &g->peer[peer].addr, &t, NBAR_COUNTER_signals_sent))
 		return false;
 	--*left;

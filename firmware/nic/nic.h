@@ -81,7 +81,7 @@ struct nbnic_group {
 	/* The rest. */
 	uint16_t pull_first, pull_end; /* the slots that the job is about */
 	uint16_t pull_left;            /* slots that the job may still ask for */
-	uint16_t pull_span;            /* slots that its pass has not looked at */
+	uint16_t pull_span;            /* slots that its turn has not looked at */
 	uint16_t pull_at[2];           /* where each pass goes on: silent slots, heard ones */
 	uint16_t *recv_peer;           /* peer of each slot */
 	uint32_t linger_unsent;        /* sends that waited when the lingering was prolonged */
@@ -128,13 +128,13 @@ struct nbnic_heard {
 #define NBNIC_HEARD_SHIFT 20u
 
 struct nbnic {
-	/* The first 128 bytes: what every turn looks at. */
+	/* The first 128 bytes: what every pass looks at. */
 	const struct nbnic_ops *ops;
 	void *ctx;
-	/* The budget of this turn: what is left. */
-	uint32_t turn;
-	uint32_t turn_left, inline_left, strangers_left, starts_left, wakes_left;
-	bool full; /* the wire has refused a frame in this turn: the queues wait for the next */
+	/* The budget of this pass: what is left. */
+	uint32_t pass;
+	uint32_t pass_left, inline_left, strangers_left, starts_left, wakes_left;
+	bool full; /* the wire has refused a frame in this pass: the queues wait for the next */
 	bool sweeping;
 	uint16_t wire;
 	uint64_t due;        /* no armed timer is due before */
@@ -159,7 +159,7 @@ struct nbnic {
 	uint64_t counter[NBAR_COUNTER_END];
 	struct nbnic_rota_port sends_port[NBNIC_PORTS_MAX], pulls_port[NBNIC_PORTS_MAX];
 	struct nbnic_share {
-		uint32_t turn; /* left is for this turn; for any other it is NBNIC_PORT_INLINE */
+		uint32_t pass; /* left is for this pass; for any other it is NBNIC_PORT_INLINE */
 		uint32_t left;
 	} share[NBNIC_PORTS_MAX];
 	struct nbnic_heard heard[NBNIC_HEARD_MAX];
@@ -249,7 +249,7 @@ void nbnic_fini(struct nbnic *nic);
 void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, uint64_t now);
 
 /* The host sends a raw message to a peer of a "signal" group. False: the wire has no room, or the
- * port has used up its share of this turn; the caller keeps the message and tries again. */
+ * port has used up its share of this pass; the caller keeps the message and tries again. */
 bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 		  const uint32_t word[NBAR_SIGNAL_WORDS]);
 
@@ -258,7 +258,7 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 		   uint64_t now);
 
 /*
- * Ends a turn: call it after the frames and doorbells of each. A bounded slice of timers, PULLs,
+ * Ends a pass: call it after the frames and doorbells of each. A bounded slice of timers, PULLs,
  * sends and starts that wait, and of groups whose lingering is over; a few ns if there is none.
  * True: something was done.
  */

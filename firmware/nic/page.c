@@ -2,7 +2,7 @@
 /*
  * page.c - the NIC's side of a port's page.
  *
- * Called by the turn. The atomics of the page are here; their partners are in
+ * Called by the pass. The atomics of the page are here; their partners are in
  * hostlib/src/order.h. The host may write anything at any time: each word is read once into a
  * variable and then checked.
  */
@@ -117,7 +117,7 @@ static inline bool scan_doorbell(struct nbnic_port *p, struct nbnic *nic, uint32
 	return true;
 }
 
-/* A port with more live cells than a turn looks at. */
+/* A port with more live cells than a pass looks at. */
 static bool scan_part(struct nbnic_port *p, struct nbnic *nic, uint64_t now)
 {
 	bool any = false;

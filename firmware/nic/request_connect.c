@@ -5,7 +5,7 @@
  */
 #include "request.h"
 
-/* Endpoint addresses that one call reads, so that the turn does not wait for long. */
+/* Endpoint addresses that one call reads, so that the pass does not wait for long. */
 #define ENDPOINTS_A_CALL 32u
 
 enum connect_end { CONNECT_DONE, CONNECT_NO_CELL, CONNECT_TWICE, CONNECT_MANY, CONNECT_REFUSED };

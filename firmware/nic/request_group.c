@@ -2,7 +2,7 @@
 /*
  * request_group.c - a client opens and closes groups.
  *
- * Memory and plans are made here, on the side of requests; the turn gets them ready to use.
+ * Memory and plans are made here, on the side of requests; the pass gets them ready to use.
  */
 #include "request.h"
 #include "text.h"

@@ -99,7 +99,7 @@ int nblib_link_lost(const struct nblib_link *l);
 int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t socket_id);
 void nblib_host_close(struct nblib_link *l);
 
-/* Gives a NIC inside this process a turn; nothing else does while its host is busy, or hardly. */
+/* Gives a NIC inside this process a pass; nothing else does while its host is busy, or hardly. */
 void nblib_host_poll(const struct nblib_link *l);
 
 /* --- open.c: ports ------------------------------------------------------------------------- */

@@ -72,16 +72,16 @@ static inline uint32_t order_straggler_read(const uint32_t *straggler)
 
 /* Hands an entry to the NIC. Release, pairs with the acquire of `seq` in scan_sends: the entry is
  * whole. */
-static inline void order_signal_publish(uint32_t *seq, uint32_t turn)
+static inline void order_signal_publish(uint32_t *seq, uint32_t sequence)
 {
-	__atomic_store_n(seq, turn, __ATOMIC_RELEASE);
+	__atomic_store_n(seq, sequence, __ATOMIC_RELEASE);
 }
 
-/* True if the NIC has filled the entry for this turn. Acquire, pairs with the release of `seq` in
- * page_deliver. */
-static inline bool order_signal_ready(const uint32_t *seq, uint32_t turn)
+/* True if the NIC has filled the entry of this sequence number. Acquire, pairs with the release of
+ * `seq` in page_deliver. */
+static inline bool order_signal_ready(const uint32_t *seq, uint32_t sequence)
 {
-	return __atomic_load_n(seq, __ATOMIC_ACQUIRE) == turn;
+	return __atomic_load_n(seq, __ATOMIC_ACQUIRE) == sequence;
 }
 
 /* Fields of an entry. Relaxed: its seq orders them. Atomic, because a NIC reads entries that its

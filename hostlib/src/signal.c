@@ -72,10 +72,10 @@ static void tell_taken(struct nbar_port *port)
 void nblib_signal_drop(struct nbar_port *port, uint32_t cell)
 {
 	for (uint32_t i = 0; i < NBAR_SIGNALS_MAX; i++) {
-		uint32_t turn = port->recvs_taken + i;
-		struct nbar_signal *e = &port->page->recv[turn % NBAR_SIGNALS_MAX];
+		uint32_t sequence = port->recvs_taken + i;
+		struct nbar_signal *e = &port->page->recv[sequence % NBAR_SIGNALS_MAX];
 
-		if (!order_signal_ready(&e->seq, turn + 1))
+		if (!order_signal_ready(&e->seq, sequence + 1))
 			return;
 		if (order_signal_get(&e->cell) == cell)
 			order_signal_put(&e->cell, NBAR_GROUPS_MAX);
@@ -85,16 +85,16 @@ void nblib_signal_drop(struct nbar_port *port, uint32_t cell)
 int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out)
 {
 	for (bool polled = !port->link.host;;) {
-		uint32_t turn = port->recvs_taken;
-		const struct nbar_signal *e = &port->page->recv[turn % NBAR_SIGNALS_MAX];
+		uint32_t sequence = port->recvs_taken;
+		const struct nbar_signal *e = &port->page->recv[sequence % NBAR_SIGNALS_MAX];
 
-		if (!order_signal_ready(&e->seq, turn + 1)) {
+		if (!order_signal_ready(&e->seq, sequence + 1)) {
 			if (!polled) {
 				nblib_poll(port);
 				polled = true;
 				continue;
 			}
-			if (port->recvs_told != turn)
+			if (port->recvs_told != sequence)
 				tell_taken(port);
 			return 0;
 		}
@@ -109,7 +109,7 @@ int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out)
 			for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
 				out->word[i] = order_signal_get(&e->word[i]);
 		}
-		port->recvs_taken = turn + 1;
+		port->recvs_taken = sequence + 1;
 		if (port->recvs_taken - port->recvs_told >= TAKEN_A_TELL)
 			tell_taken(port);
 		if (wanted)

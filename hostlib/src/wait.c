@@ -24,8 +24,8 @@
 #include "order.h"
 
 #define SPIN_ROUND 64u                      /* looks at the word between two looks at the clock */
-#define POLL_ROUND 4u                       /* the same, where a look is a turn of the NIC */
-#define NAP_MIN_NS UINT64_C(10000)          /* between two turns of a NIC in this process; */
+#define POLL_ROUND 4u                       /* the same, where a look is a pass of the NIC */
+#define NAP_MIN_NS UINT64_C(10000)          /* between two passes of a NIC in this process; */
 #define NAP_MAX_NS UINT64_C(1000000)        /* each nap is twice as long as the one before */
 #define LOOK_NS UINT64_C(10000000)          /* between two looks at the control socket */
 #define SLEEP_NS UINT64_C(50000000)         /* the longest sleep without such a look */
@@ -206,7 +206,7 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 			break;
 		if (w.now - looked >= LOOK_NS) {
 			looked = w.now;
-			/* As in a look at a socket; a turn of the NIC is no place for it. */
+			/* As in a look at a socket; a pass of the NIC is no place for it. */
 			if (own)
 				pthread_testcancel();
 		}

@@ -124,7 +124,7 @@ static void progress(struct hostbar *hb, uint32_t ticket)
 {
 	struct nbar_signal_in in;
 
-	nbnic_work(&hb->nic, hb->now); /* a turn of this NIC begins */
+	nbnic_work(&hb->nic, hb->now); /* a pass of this NIC begins */
 	while (nbar_signal_recv(hb->port, &in) == 1) {
 		hb->polls = 0;
 		if (in.group == hb->group)

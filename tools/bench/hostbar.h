@@ -35,7 +35,7 @@ int hostbar_connect(struct hostbar *hb, const struct nbar_endpoint *endpoints);
  * members are through. */
 void hostbar_close(struct hostbar *hb);
 
-/* As nbar_post. Its sends leave before it returns, up to the budget of a turn; hostbar_test sends
+/* As nbar_post. Its sends leave before it returns, up to the budget of a pass; hostbar_test sends
  * the others. */
 int hostbar_post(struct hostbar *hb, uint32_t *ticket);
 

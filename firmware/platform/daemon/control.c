@@ -45,7 +45,7 @@ static int wait_ms(const struct control *k)
 		const struct nbnic_device *d = &k->nic[i].nic->device;
 
 		if (k->own && d->nblock > 0)
-			ms = CONTROL_TURN_MS;
+			ms = CONTROL_PASS_MS;
 		else if (!k->own && nbnic_device_lingers(d))
 			ms = RECLAIM_MS;
 	}

@@ -3,7 +3,7 @@
  * hostnic.c - libnbar-hostnic.so: in-process NICs; the threads of the host poll them.
  *
  * Loaded by libnbar for a NIC named "host:...". Each NIC is a set of one, as in the daemon, with a
- * shared mailbox: any thread may take a turn, and the control thread does when the host computes.
+ * shared mailbox: any thread may run a pass, and the control thread does when the host computes.
  * A NIC that nobody has open any more goes on answering for its last barriers, as a daemon would,
  * and then ends by itself.
  */
@@ -303,7 +303,7 @@ static void hostnic_poll(struct nbar_hostnic *n)
 {
 	if (!mailbox_enter(&n->nicd.mailbox))
 		return;
-	nicd_turn(&n->nicd, nicd_clock());
+	nicd_pass(&n->nicd, nicd_clock());
 	mailbox_leave(&n->nicd.mailbox);
 }
 

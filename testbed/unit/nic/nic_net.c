@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nic_net.c - NICs that take turns, over wires with queues of a limited length.
+ * nic_net.c - NICs that run passes, over wires with queues of a limited length.
  *
  * For the tests of the scheduler. See nic_net.h.
  */
@@ -18,8 +18,8 @@ static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbf
 		n->refused++;
 		return false;
 	}
-	if (++n->sent_turn > n->most_turn)
-		n->most_turn = n->sent_turn;
+	if (++n->sent_pass > n->most_pass)
+		n->most_pass = n->sent_pass;
 	if (net.seen)
 		net.seen(&net, n->index, peer->index, t);
 	if (peer->sink || peer->dead || (net.lost && net.lost(&net, n->index, peer->index, t)))
@@ -192,7 +192,7 @@ void net_pair(struct net *w, uint32_t a, uint32_t port_a, uint32_t b, uint32_t p
 	net_connect(w, b, g[1], endpoint);
 }
 
-static bool turn(struct net *w, struct net_nic *n)
+static bool pass(struct net *w, struct net_nic *n)
 {
 	uint32_t taken = 0;
 
@@ -206,7 +206,7 @@ static bool turn(struct net *w, struct net_nic *n)
 	}
 	bool any = nbnic_work(&n->nic, w->now) || taken > 0 || nbnic_next(&n->nic) == 0;
 
-	n->sent_turn = 0;
+	n->sent_pass = 0;
 	return any;
 }
 
@@ -215,7 +215,7 @@ bool net_round(struct net *w)
 	bool any = false;
 
 	for (uint32_t i = 0; i < NET_NICS; i++)
-		any |= turn(w, &w->n[i]);
+		any |= pass(w, &w->n[i]);
 	w->round++;
 	w->now += NET_STEP;
 	return any;
@@ -270,7 +270,7 @@ const struct nbar_plan *net_plan(uint32_t size, uint32_t rank, uint32_t nsend, u
 		recv[i] = (struct nbar_recv){ (rank + 1 + i) % size };
 	static uint64_t scratch[NBAR_SENDS_MAX + NBAR_SLOTS_MAX + 1];
 
-	/* A NIC refuses plans that take no part; the turn is bounded even so. */
+	/* A NIC refuses plans that take no part; the pass is bounded even so. */
 	if (nsend > 0 && nrecv > 0)
 		assert_int_equal(nbfw_plan_check(p, (size_t)nbfw_plan_length(p), scratch, &why), 0);
 	return p;

@@ -177,7 +177,7 @@ static void check_states(struct world *w)
 	}
 }
 
-/* Ends a turn of each NIC; true if one of them has more to do. */
+/* Ends a pass of each NIC; true if one of them has more to do. */
 static bool work(struct world *w)
 {
 	bool more = false;

@@ -331,7 +331,7 @@ static void test_closed_long_ago(void **state)
 	net_free(w);
 }
 
-/* Only PULLs of strangers are answered, and only some in a turn. */
+/* Only PULLs of strangers are answered, and only some in a pass. */
 static void test_strangers(void **state)
 {
 	struct net *w = net_new();
@@ -346,26 +346,26 @@ static void test_strangers(void **state)
 	t.type = NBFW_PULL;
 	t.arg = NBAR_RANK_NONE; /* does not say who is asked */
 	nbnic_receive(&n->nic, &from, &t, w->now);
-	assert_int_equal(n->sent_turn, 0);
+	assert_int_equal(n->sent_pass, 0);
 	t.arg = 0;
 	for (uint32_t i = 0; i < 2 * NBNIC_STRANGERS; i++)
 		nbnic_receive(&n->nic, &from, &t, w->now);
-	assert_int_equal(n->sent_turn, NBNIC_STRANGERS);
+	assert_int_equal(n->sent_pass, NBNIC_STRANGERS);
 	net_round(w);
 	nbnic_receive(&n->nic, &from, &t, w->now);
-	assert_int_equal(n->sent_turn, 1);
+	assert_int_equal(n->sent_pass, 1);
 	assert_int_equal(n->nic.counter[NBAR_COUNTER_frames_stranger],
 			 NBFW_TYPE_END - 2 + 2 + 2 * NBNIC_STRANGERS);
 	net_free(w);
 }
 
-/* Answers leave room in a turn for what waits; those that have none are counted, not queued. */
+/* Answers leave room in a pass for what waits; those that have none are counted, not queued. */
 static void test_answers_leave_room(void **state)
 {
 	struct net *w = net_new();
 	struct net_nic *n = &w->n[0];
 	const struct nbnic_addr from = { { 1 } };
-	const uint32_t room = NBNIC_TURN_FRAMES - NBNIC_TURN_QUEUED;
+	const uint32_t room = NBNIC_PASS_FRAMES - NBNIC_PASS_QUEUED;
 
 	(void)state;
 	w->n[1].sink = true;
@@ -378,7 +378,7 @@ static void test_answers_leave_room(void **state)
 
 	for (uint32_t i = 0; i < NET_BURST; i++)
 		nbnic_receive(&n->nic, &from, &t, w->now);
-	assert_int_equal(n->sent_turn, room);
+	assert_int_equal(n->sent_pass, room);
 	assert_int_equal(n->nic.counter[NBAR_COUNTER_replies_dropped], NET_BURST - room);
 	assert_int_equal(n->nic.counter[NBAR_COUNTER_pulls_received], NET_BURST);
 	net_free(w);

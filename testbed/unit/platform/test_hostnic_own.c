@@ -150,7 +150,7 @@ static void *waits_for_ever(void *arg)
 	return NULL;
 }
 
-/* Who is cancelled gives a turn of the NIC to its end: others still get there. */
+/* Who is cancelled gives a pass of the NIC to its end: others still get there. */
 static void one_is_cancelled(void)
 {
 	const struct nbar_wait_policy spin = { .spin_us = UINT32_MAX };

@@ -3,7 +3,7 @@
  * virtio_net.c - Ethernet by a virtio network device (virtio 1.x over MMIO): the frames of the wire
  * `dpdk`, so that both can be in one group.
  *
- * Called by the turn. Both rings have fixed buffers: no frame waits for memory. What the device
+ * Called by the pass. Both rings have fixed buffers: no frame waits for memory. What the device
  * writes into the rings is checked before it is used as an index.
  */
 #include "virtio_net.h"
