@@ -28,7 +28,7 @@
 #include "tool.h"
 
 #define MPIB_NFIGURE 8u
-#define MPIB_CASES_MAX (MPIB_METHODS_MAX * APPS_MAX)
+#define MPIB_CASES_MAX (MPIB_METHODS_MAX * APP_SET_MAX)
 #define MPIB_SKEW_MAX 16384u /* barriers whose exits are kept, for the skew */
 
 enum mpib_glue { MPIB_NO_GLUE, MPIB_PMPI, MPIB_COMPONENT };

@@ -87,7 +87,7 @@ static void measure(struct mpib_report *rep, struct mpib_world *w, struct mpib_m
 	for (uint32_t k = 0; k < rep->ncase; k++) {
 		result[k].choice = &opt->method[k % opt->nmethod];
 		if (opt->test == MPIB_APP)
-			result[k].app = &opt->apps.app[k / opt->nmethod];
+			result[k].app = &opt->app_set.app[k / opt->nmethod];
 		result[k].block = mpib_alloc(opt->blocks, sizeof(*result[k].block));
 	}
 	mpib_run(opt, w, method, result);

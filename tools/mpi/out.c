@@ -125,7 +125,7 @@ static void describe(struct result *r, const struct mpib_options *opt, const str
 		return;
 	result_setting_text(r, "compute_by", mpib_compute_name[w->compute]);
 	if (opt->test == MPIB_APP)
-		apps_describe(&opt->apps, r);
+		app_set_describe(&opt->app_set, r);
 	else
 		result_setting_number(r, "compute_us", opt->compute_us);
 	if (opt->test == MPIB_BUSY)
@@ -200,7 +200,7 @@ void mpib_out_rows(const struct mpib_report *rep, struct result *r)
 	if (opt->test != MPIB_BARRIER)
 		result_note(r, "%s", how[w->compute]);
 	if (opt->test == MPIB_APP)
-		apps_note(&opt->apps, r);
+		app_set_note(&opt->app_set, r);
 	if (rep->both)
 		result_note(r, "MPI adds %.2f us to the library's own barrier (nbar - lib)",
 			    rep->mpi_adds);

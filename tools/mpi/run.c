@@ -225,7 +225,7 @@ static const struct {
 
 uint32_t mpib_ncase(const struct mpib_options *opt)
 {
-	return opt->nmethod * (opt->test == MPIB_APP ? opt->apps.n : 1);
+	return opt->nmethod * (opt->test == MPIB_APP ? opt->app_set.n : 1);
 }
 
 /* The first lanes are all methods. */

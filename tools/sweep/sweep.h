@@ -12,7 +12,7 @@
  * sweep_points.c       points of compute and variation
  * sweep_list.c         lists of numbers
  * sweep_math.c         flat spot and bisection: pure, no measuring
- * app.c                `nbar app`: synthetic applications (apps.c)
+ * app.c                `nbar app`: synthetic applications (app_set.c)
  *
  * To add one: a function int sweep_NAME(int argc, char **argv) that returns an exit code, and a
  * line in the table of sweep.c.

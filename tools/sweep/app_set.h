@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * apps.h - synthetic applications: steps of compute, each ended by a barrier. Of `nbar app` and of
- * `nbar mpi-bench`.
+ * app_set.h - synthetic applications: steps of compute, each ended by a barrier. Of `nbar app` and
+ * of `nbar mpi-bench`.
  */
-#ifndef NBAR_TOOLS_APPS_H
-#define NBAR_TOOLS_APPS_H
+#ifndef NBAR_TOOLS_APP_SET_H
+#define NBAR_TOOLS_APP_SET_H
 
 #include "sweep_list.h"
 #include "work.h"
 
-#define APPS_MAX 16u
+#define APP_SET_MAX 16u
 
 struct result;
 
@@ -21,30 +21,30 @@ struct app {
 	struct bench_work work;
 };
 
-struct apps {
-	struct app app[APPS_MAX];
+struct app_set {
+	struct app app[APP_SET_MAX];
 	uint32_t n;
 	double vary;  /* percent */
 	double scale; /* of all steps */
 };
 
 /* What an option says: "1,2,3" of the literature; steps of one's own; percent; factor. */
-enum apps_option { APPS_APP, APPS_STEPS, APPS_VARY, APPS_SCALE };
+enum app_set_option { APP_SET_APP, APP_SET_STEPS, APP_SET_VARY, APP_SET_SCALE };
 
 /* Lines of --help for them. */
-extern const char apps_usage[];
+extern const char app_set_usage[];
 
-struct apps apps_default(void);
+struct app_set app_set_default(void);
 
 /* 0 or TOOL_USAGE, the message is out. */
-int apps_read(struct apps *a, enum apps_option option, const char *value);
+int app_set_read(struct app_set *a, enum app_set_option option, const char *value);
 
 /* When all options are read: the three of the literature, if none was named; and the times. It must
  * stay where it is from here on. */
-void apps_finish(struct apps *a, uint64_t seed);
+void app_set_finish(struct app_set *a, uint64_t seed);
 
 /* Into settings and notes of a result. */
-void apps_describe(const struct apps *a, struct result *r);
-void apps_note(const struct apps *a, struct result *r);
+void app_set_describe(const struct app_set *a, struct result *r);
+void app_set_note(const struct app_set *a, struct result *r);
 
 #endif
