@@ -121,7 +121,7 @@ int nbmpi_barrier(struct nbmpi_comm *c)
 		by_mpi(c, NBMPI_WHY_opening);
 		rc = nbmpi_set_up(c);
 		if (rc == 0)
-			nbmpi_tell_path(c);
+			nbmpi_log_path(c);
 		return rc;
 	}
 	rc = nbmpi_ibarrier(c, &r);

@@ -37,7 +37,7 @@ static const char *nic(void)
 
 static enum nbmpi_why memory_failed(const char *what)
 {
-	nbmpi_tell(2, "memory for the ranks of a host: cannot %s: %s", what, strerror(errno));
+	nbmpi_log(2, "memory for the ranks of a host: cannot %s: %s", what, strerror(errno));
 	return NBMPI_WHY_memory;
 }
 
@@ -66,7 +66,7 @@ static enum nbmpi_why memory_make(struct nbmpi_comm *c)
 	if (!c->memory)
 		return memory_failed("map it");
 	if (nbar_process_team_init(&c->memory->procs, c->nlocal) < 0) {
-		nbmpi_tell(2, "%s", nbar_error());
+		nbmpi_log(2, "%s", nbar_error());
 		return NBMPI_WHY_memory;
 	}
 	c->memory->id = id;
@@ -175,7 +175,7 @@ const struct nbmpi_mate *nbmpi_mate_ended(const struct nbmpi_comm *c)
 
 static enum nbmpi_why nic_failed(enum nbmpi_why why)
 {
-	nbmpi_tell(2, "%s", nbar_error());
+	nbmpi_log(2, "%s", nbar_error());
 	return why;
 }
 
@@ -213,7 +213,7 @@ static struct nbar_port *port_of(const struct nbar_share *share)
 	if (!a)
 		return NULL;
 	if (nbar_attach(nic(), share, &a->port) < 0) {
-		nbmpi_tell(2, "%s", nbar_error());
+		nbmpi_log(2, "%s", nbar_error());
 		free(a);
 		return NULL;
 	}

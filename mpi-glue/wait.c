@@ -111,7 +111,7 @@ int nbmpi_wait(struct nbmpi_request *r)
 		if (since == 0)
 			since = nbmpi_now_s();
 		if (nbmpi_now_s() - since >= told) {
-			nbmpi_tell_missing(r->comm, told);
+			nbmpi_log_missing(r->comm, told);
 			told *= 2;
 		}
 	}

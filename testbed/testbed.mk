@@ -26,12 +26,12 @@ $(BUILD)/libinproc.a: $(INPROC_OBJ)
 	$(Q)$(AR) rcs $@ $^
 OBJS += $(INPROC_OBJ)
 
-# These see a NIC's page at one address only: see onemap.c.
-ONEMAP_BIN := $(BUILD)/test_hostlib $(BUILD)/test_team $(BUILD)/test_process_team
-ONEMAP_OBJ := $(BUILD)/test/testbed/unit/hostlib/onemap.o
-$(ONEMAP_BIN): $(ONEMAP_OBJ)
-$(ONEMAP_BIN): ALL_LDFLAGS += -Wl,--wrap=mmap,--wrap=munmap
-OBJS += $(ONEMAP_OBJ)
+# These see a NIC's page at one address only: see single_mapping.c.
+SINGLE_MAPPING_BIN := $(BUILD)/test_hostlib $(BUILD)/test_team $(BUILD)/test_process_team
+SINGLE_MAPPING_OBJ := $(BUILD)/test/testbed/unit/hostlib/single_mapping.o
+$(SINGLE_MAPPING_BIN): $(SINGLE_MAPPING_OBJ)
+$(SINGLE_MAPPING_BIN): ALL_LDFLAGS += -Wl,--wrap=mmap,--wrap=munmap
+OBJS += $(SINGLE_MAPPING_OBJ)
 
 # NICs over a simulated wire.
 NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o

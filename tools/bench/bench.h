@@ -29,7 +29,7 @@
 
 #define BENCH_NODES_MAX 1024u
 #define BENCH_LIST_MAX 64u /* node counts, algorithms */
-#define BENCH_OWN 3u       /* figures of what is run in place of barriers */
+#define BENCH_EXTRAS 3u    /* figures of what is run in place of barriers */
 #define BENCH_LAUNCHES_MAX 1000u
 #define BENCH_ITERS_MAX 100000000u
 #define BENCH_SKEW_MAX 16384u /* barriers of a run whose exits are kept, for the skew */
@@ -86,7 +86,7 @@ struct bench_options {
 struct bench_options bench_options_default(void);
 
 /* More options, of one experiment. read gets what getopt_long returned and the value. */
-struct bench_more {
+struct bench_extra_options {
 	const struct option *option; /* ends with { 0 }; values from BENCH_OPT_MORE */
 	int (*read)(void *arg, int c, const char *value);
 	void *arg;
@@ -96,7 +96,7 @@ struct bench_more {
 /* 0, or the exit code to end with; *help is set if that is what was wanted. *opt: the defaults
  * before, what was wanted after. more: may be NULL. */
 int bench_options_parse(int argc, char **argv, struct bench_options *opt,
-			const struct bench_more *more, bool *help);
+			const struct bench_extra_options *more, bool *help);
 void bench_usage(FILE *to);
 
 /* Whether --where has it. */
@@ -140,7 +140,7 @@ struct bench_figures {
 	double mean_min_us, mean_avg_us; /* least and mean over the hosts, of the same */
 	double p50_us, p99_us, max_us;   /* over all barriers of all hosts */
 	double skew_us;                  /* median over the barriers of last exit - first exit */
-	double own[BENCH_OWN];           /* of what is run in place of barriers, at rank 0 */
+	double extra[BENCH_EXTRAS];      /* of what is run in place of barriers, at rank 0 */
 	double late_us; /* mean over hosts and barriers: how much longer than wanted it computed */
 };
 #define BENCH_NFIGURES (sizeof(struct bench_figures) / sizeof(double))

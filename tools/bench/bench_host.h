@@ -19,10 +19,10 @@ struct bench_counter {
 struct bench_node {
 	uint64_t failed_at; /* 0: it has not; clock of tool_now_ns */
 	char error[320];
-	uint64_t total_ns;     /* of the barriers measured */
-	uint64_t late_ns;      /* how much longer than wanted it computed, in all */
-	struct hist hist;      /* of each barrier measured, ns; computing included */
-	double own[BENCH_OWN]; /* of what is run in place of barriers */
+	uint64_t total_ns;          /* of the barriers measured */
+	uint64_t late_ns;           /* how much longer than wanted it computed, in all */
+	struct hist hist;           /* of each barrier measured, ns; computing included */
+	double extra[BENCH_EXTRAS]; /* of what is run in place of barriers */
 };
 
 struct bench_shared {

@@ -13,7 +13,7 @@
 char bench_where_name[BENCH_WHERE_END][NBAR_NAME_MAX] = { "nic", "host", "nic-release" };
 
 enum {
-	OPT_NODES = OPTION_OWN,
+	OPT_NODES = OPTION_SUBCOMMAND,
 	OPT_WHERE,
 	OPT_ALG,
 	OPT_WIRE,
@@ -256,7 +256,7 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 
 struct reading {
 	struct bench_options *opt;
-	const struct bench_more *more;
+	const struct bench_extra_options *more;
 	bool daemon; /* options of one are among them */
 };
 
@@ -316,7 +316,7 @@ bool bench_wants(const struct bench_options *opt, enum bench_where where)
 }
 
 /* The options of all, and then those of one experiment. */
-static void merge_options(struct option *all, size_t room, const struct bench_more *more)
+static void merge_options(struct option *all, size_t room, const struct bench_extra_options *more)
 {
 	size_t n = sizeof(long_options) / sizeof(long_options[0]) - 1;
 
@@ -336,7 +336,7 @@ static int read_any(void *arg, int c, const char *value)
 }
 
 int bench_options_parse(int argc, char **argv, struct bench_options *opt,
-			const struct bench_more *more, bool *help)
+			const struct bench_extra_options *more, bool *help)
 {
 	struct reading reading = { .opt = opt, .more = more };
 	struct option all[64];

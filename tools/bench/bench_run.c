@@ -213,7 +213,7 @@ static int gather(const struct bench_shared *s, uint32_t iters, struct bench_fig
 		out->mean_avg_us += mean / s->nodes;
 		out->late_us += (double)s->node[n].late_ns / iters / 1e3 / s->nodes;
 	}
-	memcpy(out->own, s->node[0].own, sizeof(out->own));
+	memcpy(out->extra, s->node[0].extra, sizeof(out->extra));
 	out->p50_us = (double)hist_quantile(all, 0.50) / 1e3;
 	out->p99_us = (double)hist_quantile(all, 0.99) / 1e3;
 	out->max_us = (double)all->max / 1e3;

@@ -106,7 +106,7 @@ static int check_tuned(const struct one_to_many *t)
 
 static int parse(int argc, char **argv, struct one_to_many *t, bool *help)
 {
-	const struct bench_more more = { more_options, read_more, t };
+	const struct bench_extra_options more = { more_options, read_more, t };
 	int r;
 
 	*t = (struct one_to_many){ .opt = bench_options_default(), .peers = 32, .barriers = 2000 };
@@ -172,7 +172,7 @@ static int run(struct one_to_many *t, struct bench_session *s, struct bench_opti
 static double own(const struct one_to_many *t, uint32_t i, uint32_t which)
 {
 	return bench_median(t->ping[i].launch[BENCH_NIC], t->opt.launches,
-			    BENCH_FIGURE(own) + which)
+			    BENCH_FIGURE(extra) + which)
 		.median;
 }
 
@@ -181,7 +181,7 @@ static double least(const struct one_to_many *t, uint32_t i)
 	double min = HUGE_VAL;
 
 	for (uint32_t l = 0; l < t->opt.launches; l++) {
-		double us = t->ping[i].launch[BENCH_NIC][l].own[PING_RTT_MIN];
+		double us = t->ping[i].launch[BENCH_NIC][l].extra[PING_RTT_MIN];
 
 		min = us > 0 && us < min ? us : min;
 	}

@@ -162,11 +162,11 @@ int one_to_many_drive(const struct bench_host *h, struct bench_member *member)
 	if (!r)
 		r = drive(h, member, &p);
 	if (!r && p.m) {
-		double *own = p.m->out->own;
+		double *extra = p.m->out->extra;
 
-		own[PING_RTT_MEDIAN] = stats_median(p.rtt_us, n); /* sorts them */
-		own[PING_RTT_MIN] = p.rtt_us[0];
-		own[PING_SENT_MEDIAN] = stats_median(p.sent_us, n);
+		extra[PING_RTT_MEDIAN] = stats_median(p.rtt_us, n); /* sorts them */
+		extra[PING_RTT_MIN] = p.rtt_us[0];
+		extra[PING_SENT_MEDIAN] = stats_median(p.sent_us, n);
 	}
 	free(p.answered);
 	free(p.rtt_us);

@@ -15,7 +15,7 @@ const char *const mpib_test_name[MPIB_TEST_END] = { "barrier", "ibarrier", "busy
 const char *const mpib_compute_name[MPIB_COMPUTE_END] = { "auto", "spin", "sleep", "yield" };
 
 enum {
-	OPT_TEST = OPTION_OWN,
+	OPT_TEST = OPTION_SUBCOMMAND,
 	OPT_METHOD,
 	OPT_BLOCKS,
 	OPT_COMPUTE,

@@ -139,7 +139,7 @@ static int run(struct options *o, int argc, char **argv)
 int tool_app(int argc, char **argv)
 {
 	static struct options o; /* large */
-	const struct bench_more more = { more_options, read_more, &o };
+	const struct bench_extra_options more = { more_options, read_more, &o };
 	bool help;
 	int r;
 

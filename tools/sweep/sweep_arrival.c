@@ -128,7 +128,7 @@ int sweep_arrival(int argc, char **argv)
 		.compute = { { 64, 128, 256, 512, 1024, 2048, 4096 }, 7 },
 		.vary = { { 0, 5, 10, 15, 20 }, 5 },
 	};
-	const struct bench_more more = { more_options, read_more, &o };
+	const struct bench_extra_options more = { more_options, read_more, &o };
 	bool help;
 	int r;
 

@@ -217,7 +217,7 @@ static int run(struct options *o, int argc, char **argv)
 int sweep_combined(int argc, char **argv)
 {
 	static struct options o; /* large */
-	const struct bench_more more = { more_options, read_more, &o };
+	const struct bench_extra_options more = { more_options, read_more, &o };
 	bool help;
 	int r;
 

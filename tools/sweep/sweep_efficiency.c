@@ -102,8 +102,9 @@ static void judge(struct search *search, const struct bench_figures *launch, uin
 
 	if (median >= search->bisect.target && !sweep_bisect_converged(&search->bisect))
 		search->total_us = m.median;
-	sweep_bisect_tell(&search->bisect, median, interval ? efficiency_of(c, m.high) : -INFINITY,
-			  interval ? efficiency_of(c, m.low) : INFINITY);
+	sweep_bisect_answer(&search->bisect, median,
+			    interval ? efficiency_of(c, m.high) : -INFINITY,
+			    interval ? efficiency_of(c, m.low) : INFINITY);
 }
 
 /* All searches of one efficiency, side by side. */
@@ -245,7 +246,7 @@ int sweep_efficiency(int argc, char **argv)
 		.bench = bench_options_default(),
 		.efficiency = { { 0.25, 0.5, 0.75, 0.9 }, 4 },
 	};
-	const struct bench_more more = { more_options, read_more, &o };
+	const struct bench_extra_options more = { more_options, read_more, &o };
 	bool help;
 	int r;
 

@@ -151,7 +151,7 @@ int sweep_granularity(int argc, char **argv)
 	struct options o = { .bench = bench_options_default(),
 			     .range = { 1.5, 130 },
 			     .points = 16 };
-	const struct bench_more more = { more_options, read_more, &o };
+	const struct bench_extra_options more = { more_options, read_more, &o };
 	bool help;
 	int r;
 

@@ -22,7 +22,7 @@ static const char *const usual_kinds[] = {
 	"ck-combining",
 };
 
-enum { OPT_THREADS = OPTION_OWN, OPT_KINDS, OPT_LAUNCHES, OPT_LIMIT };
+enum { OPT_THREADS = OPTION_SUBCOMMAND, OPT_KINDS, OPT_LAUNCHES, OPT_LIMIT };
 
 static const struct option long_options[] = {
 	OPTION_OF_ALL,

@@ -132,7 +132,7 @@ static void receive(struct verbs_wire *w, struct nbnic *nic, const struct ibv_wc
 
 /* What the NIC has sent to itself, at most so many. A token is copied: the answer to it may go into
  * its place. */
-static unsigned take_own(struct verbs_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
+static unsigned take_loopback(struct verbs_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
 {
 	unsigned n = 0;
 
@@ -171,7 +171,7 @@ static unsigned take_datagrams(struct verbs_wire *w, struct nbnic *nic, uint64_t
 static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
-	unsigned n = take_own(w, nic, now, (budget + 1) / 2), left = budget - n;
+	unsigned n = take_loopback(w, nic, now, (budget + 1) / 2), left = budget - n;
 
 	if (now >= w->look_at) {
 		w->look_at = now + LOOK_NS;

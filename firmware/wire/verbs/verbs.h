@@ -166,7 +166,7 @@ struct verbs_wire {
 	const char *dead; /* NULL; or why there can be no groups, and what to do */
 	uint32_t repairs;
 	uint64_t said_at;
-	bool gid_gone; /* and that has been told */
+	bool gid_missing; /* and that has been told */
 };
 
 /* table.c: either thread finds, the polling thread changes. */

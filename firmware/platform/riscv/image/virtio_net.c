@@ -189,7 +189,7 @@ static void receive(const uint8_t *frame, uint32_t length, struct nbnic *nic, ui
 }
 
 /* What the NIC has sent to itself, at most so many. */
-static unsigned take_own(struct nbnic *nic, uint64_t now, unsigned most)
+static unsigned take_loopback(struct nbnic *nic, uint64_t now, unsigned most)
 {
 	unsigned n = 0;
 
@@ -203,7 +203,7 @@ static unsigned take_own(struct nbnic *nic, uint64_t now, unsigned most)
 
 static unsigned net_poll(struct wire_base *w, struct nbnic *nic, uint64_t now, unsigned budget)
 {
-	unsigned own = take_own(nic, now, (budget + 1) / 2), n = own;
+	unsigned own = take_loopback(nic, now, (budget + 1) / 2), n = own;
 	uint32_t length;
 	uint16_t id;
 
