@@ -46,10 +46,11 @@ void nbmpi_log_path(const struct nbmpi_comm *c)
 		return;
 	if (c->path == NBMPI_OFFLOADED) {
 		if (c->group && nbmpi_self.start.config.where == NBMPI_WHERE_HOST)
-			nbmpi_log(2,
-				  "communicator of %u ranks on %u hosts: barriers by NICs inside "
-				  "them, %s",
-				  c->size, c->nhost, nbmpi_self.start.config.alg);
+			nbmpi_log(
+				2,
+				"communicator of %u ranks on %u hosts: barriers by in-process NICs "
+				"them, %s",
+				c->size, c->nhost, nbmpi_self.start.config.alg);
 		else if (c->group)
 			nbmpi_log(2, "communicator of %u ranks on %u hosts: barriers by NIC, %s",
 				  c->size, c->nhost, nbmpi_self.start.config.alg);

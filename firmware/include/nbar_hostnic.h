@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nbar_hostnic.h - what libnbar and libnbar-hostnic.so share: a NIC inside the process of its host.
+ * nbar_hostnic.h - what libnbar and libnbar-hostnic.so share: an in-process NIC.
  *
  * The NIC is the same soft NIC, with the same control messages and pages, but no processor of its
  * own: threads that wait for it give it theirs, by poll. One thread of its own serves its control

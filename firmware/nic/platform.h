@@ -3,7 +3,7 @@
  * platform.h - what a NIC needs of the machine that it runs on. A wire (wire.h) is all else.
  *
  * A platform fills in one struct nbnic_platform, and calls nbnic_device_* (device.h). The daemon,
- * the NIC inside a process, the bare-metal image and the tests are platforms.
+ * the in-process NIC, the bare-metal image and the tests are platforms.
  *
  * Two sides call into a NIC: the *poll pass* (one thread at a time: frames, doorbells, timers) and
  * the *requests* (one thread at a time: open, connect, close, statistics). They may be the same

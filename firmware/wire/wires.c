@@ -26,7 +26,7 @@
 extern const struct wire_ops wire_ring_ops, wire_udp_ops, wire_dpdk_ops, wire_verbs_ops,
 	wire_shm_ops;
 
-/* A NIC inside a program for which no wire is named takes the last that fits. */
+/* An in-process NIC for which no wire is named takes the last that fits. */
 static const struct wire wires[] = {
 	{
 		.name = "ring",

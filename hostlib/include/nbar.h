@@ -40,7 +40,7 @@ const char *nbar_error(void);
 /*
  * Opens a port. nic: "n0" (a NIC of the daemon whose run directory is $NBAR_RUN_DIR, or else the
  * default one), "n0:3" (port 3 of it), a path of a control socket, or NULL: $NBAR_NIC, or else
- * "n0". Or a NIC inside this process, with no daemon: "host:wire=udp,bind=192.0.2.1:0" or
+ * "n0". Or an in-process NIC, with no daemon: "host:wire=udp,bind=192.0.2.1:0" or
  * "host:wire=verbs,mode=write" (see nbar(3); "host:" alone: verbs, or else udp); who opens the same
  * text again gets the same NIC. Errors: -ENOENT, -ECONNREFUSED no such NIC, no daemon; -EACCES;
  * -EPROTO it speaks another version; -EBUSY that port has another owner; -ENOSPC no port is free;
@@ -93,7 +93,7 @@ void nbar_group_close(struct nbar_group *g);
 struct nbar_share {
 	uint64_t secret[2];
 	uint32_t port, cell, rank, size;
-	uint32_t socket_id; /* where others find a NIC that is inside the process; else 0 */
+	uint32_t socket_id; /* where others find an in-process NIC; else 0 */
 	uint32_t reserved;
 	struct nbar_endpoint endpoint;
 };
@@ -109,7 +109,7 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 		      struct nbar_group **out);
 
 /* How a thread waits: it spins for spin_us, then yields for yield_us, then sleeps if block is not
- * 0 (the NIC wakes it), or goes on yielding. A NIC inside this process runs on the time of those
+ * 0 (the NIC wakes it), or goes on yielding. An in-process NIC runs on the time of those
  * who wait, and wakes none of them: instead of the sleep it is polled every 10 us at first, every
  * ms at last. */
 struct nbar_wait_policy {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host.c - NICs inside processes, "host:...": loads the library that they are in, or finds the
+ * host.c - in-process NICs, "host:...": loads the library that they are in, or finds the
  * process that shares one.
  *
  * Called when a port is opened. Everything but finding and polling such a NIC is as with a
@@ -93,7 +93,7 @@ int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t socket_i
 
 	if (err < 0)
 		return err;
-	l->hosted = true;
+	l->in_process = true;
 	err = l->ops->open(spec, make, &l->host, text);
 	if (err == 0)
 		l->socket_id = l->ops->socket_id(l->host);

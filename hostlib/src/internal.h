@@ -41,7 +41,7 @@ struct nblib_link {
 	uint32_t nlate; /* replies that are still to come */
 	struct nblib_late late[NBLIB_LATE_MAX];
 	uint32_t down;             /* enum nblib_down; by order.h */
-	bool hosted;               /* the NIC is in a process of a host, not in a daemon ... */
+	bool in_process;           /* the NIC is in a process of a host, not in a daemon ... */
 	struct nbar_hostnic *host; /* ... and that is this one; or NULL */
 	const struct nbar_hostnic_ops *ops;
 	uint32_t socket_id; /* by which others find it; 0: a daemon's, or there is none */
@@ -61,7 +61,7 @@ struct nblib_call {
 };
 
 /* Connects to the NIC that a name in the sense of nbar_open means; *port: the one it asks for.
- * listening socket: NBLIB_SOCKET_ID_MAKE: a NIC inside this process may begin by that name; 0: it
+ * listening socket: NBLIB_SOCKET_ID_MAKE: an in-process NIC may begin by that name; 0: it
  * may not; else that of a share. */
 #define NBLIB_SOCKET_ID_MAKE UINT32_MAX
 int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, uint32_t *port);
@@ -89,7 +89,7 @@ bool nblib_link_look(struct nblib_link *l);
 /* -ENETDOWN, and why. */
 int nblib_link_lost(const struct nblib_link *l);
 
-/* --- host.c: NICs inside this process -------------------------------------------------------- */
+/* --- host.c: in-process NICs ----------------------------------------------------------------- */
 
 #define NBLIB_HOST_PREFIX "host:"
 
@@ -99,7 +99,7 @@ int nblib_link_lost(const struct nblib_link *l);
 int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t socket_id);
 void nblib_host_close(struct nblib_link *l);
 
-/* Gives a NIC inside this process a pass; nothing else does while its host is busy, or hardly. */
+/* Gives an in-process NIC a pass; nothing else does while its host is busy, or hardly. */
 void nblib_host_poll(const struct nblib_link *l);
 
 /* --- open.c: ports ------------------------------------------------------------------------- */

@@ -92,7 +92,7 @@ int nblib_wait_default(struct nbar_wait_policy *out)
 struct waiter {
 	const uint64_t *word;
 	const struct nbar_process_team *procs; /* or this instead */
-	const struct nblib_link *own;          /* of a NIC in this process; else NULL */
+	const struct nblib_link *in_process;   /* of a NIC in this process; else NULL */
 	uint64_t failed; /* bits of the word that say that it will never come */
 	uint32_t ticket;
 	uint64_t start, now, spin_ns, yield_ns;
@@ -105,8 +105,8 @@ static bool over(const struct waiter *w)
 		return nblib_procs_reached(w->procs, w->ticket);
 	uint64_t word = order_completion_read(w->word);
 
-	if (w->own && !nblib_reached(word, w->ticket)) {
-		nblib_host_poll(w->own);
+	if (w->in_process && !nblib_reached(word, w->ticket)) {
+		nblib_host_poll(w->in_process);
 		word = order_completion_read(w->word);
 	}
 	return nblib_reached(word, w->ticket) || (word & w->failed);
@@ -115,7 +115,7 @@ static bool over(const struct waiter *w)
 /* True if it is over. */
 static bool spin_round(const struct waiter *w)
 {
-	uint32_t looks = w->own ? POLL_ROUND : SPIN_ROUND;
+	uint32_t looks = w->in_process ? POLL_ROUND : SPIN_ROUND;
 
 	for (uint32_t i = 0; i < looks; i++) {
 		if (over(w))
@@ -184,9 +184,9 @@ static void sleep_group(struct nbar_group *g, struct waiter *w, uint64_t ns)
 enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_policy *policy,
 				uint32_t ticket, uint64_t timeout_ns)
 {
-	const struct nblib_link *own = g->port->link.host ? &g->port->link : NULL;
+	const struct nblib_link *in_process = g->port->link.host ? &g->port->link : NULL;
 	struct waiter w = begin((struct waiter){ .word = &g->completion->word,
-						 .own = own,
+						 .in_process = in_process,
 						 .failed = STATUS,
 						 .ticket = ticket },
 				policy);
@@ -200,20 +200,21 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 			end = NBLIB_TIMEOUT;
 		else if (order_down_read(&g->port->link.down) != NBLIB_UP)
 			end = NBLIB_LOST;
-		else if (!own && w.now - looked >= LOOK_NS && nblib_link_look(&g->port->link))
+		else if (!in_process && w.now - looked >= LOOK_NS &&
+			 nblib_link_look(&g->port->link))
 			end = NBLIB_LOST;
 		if (end != NBLIB_DONE)
 			break;
 		if (w.now - looked >= LOOK_NS) {
 			looked = w.now;
 			/* As in a look at a socket; a pass of the NIC is no place for it. */
-			if (own)
+			if (in_process)
 				pthread_testcancel();
 		}
 		if (!stay_awake(&w)) {
 			uint64_t left = timeout_ns - waited;
 
-			if (own)
+			if (in_process)
 				nap(&w, left);
 			else
 				sleep_group(g, &w, left < SLEEP_NS ? left : SLEEP_NS);

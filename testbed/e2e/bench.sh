@@ -154,7 +154,7 @@ attached() {
 	"$nbar" bench $run --nodes 2,3 --nic "$work/d/n0.sock" --nic "$work/d/n1.sock" --check
 }
 
-inside() {
+in_process() {
 	"$nbar" bench $run --nodes 2,3 --where nic,host-udp,host-shm --check >"$work/out" &&
 		cat "$work/out" && grep -q 'factor: host mean / NIC mean, if both are run' "$work/out" &&
 		grep -q 'host-udp: .* no factor: ' "$work/out" &&
@@ -202,7 +202,7 @@ ok "bench: a table, every barrier checked" table
 ok "bench: CSV, one driver, two algorithms" csv
 ok "bench: JSON" json
 ok "bench: over udp, and over shm" udp
-ok "bench: NICs inside the hosts, with and without a daemon beside them" inside
+ok "bench: in-process NICs, with and without a daemon beside them" in_process
 ok "bench: an RDMA device that there is not" \
 	wants 1 'device=none: there is no such RDMA device\|no such wire here' \
 	"$nbar" bench $run --where host-verbs --host-keys device=none
@@ -213,7 +213,7 @@ ok "bench: keys that are too long" \
 	"$nbar" bench $run --where host-verbs --host-keys "$(printf 'mode=write,%.0s' $(seq 20))"
 ok "bench: keys without such NICs" \
 	wants 2 '--wire WIRE,KEYS' "$nbar" bench $run --host-keys mode=ud
-ok "bench: a NIC inside a process is no daemon's" \
+ok "bench: an in-process NIC is no daemon's" \
 	wants 2 '--where host-WIRE' "$nbar" bench $run --nic host:wire=udp
 ok "bench: leaves nothing behind" nothing_left
 ok "bench: SIGINT ends it and all it started" interrupted

@@ -115,14 +115,14 @@ with_glue() { # HOW
 	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait
 }
 
-# NICs inside the ranks: all that nbar does goes by them, the library by itself, too, and the result
+# in-process NICs: all that nbar does goes by them, the library by itself, too, and the result
 # says so; with no daemon that could be asked.
-inside() { # HOW
+in_process() { # HOW
 	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
-	ok "$glue, $1: NICs inside" inside_told "$1" host:
+	ok "$glue, $1: in-process NICs" in_process_told "$1" host:
 	unset NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
 	export NBAR_MPI_NIC=host:wire=udp OMPI_MCA_coll_nbar_nic=host:wire=udp
-	ok "$glue, $1: NICs inside, by their name alone" inside_told "$1" host:wire=udp
+	ok "$glue, $1: in-process NICs, by their name alone" in_process_told "$1" host:wire=udp
 	unset NBAR_MPI_NIC OMPI_MCA_coll_nbar_nic
 }
 
@@ -130,7 +130,7 @@ inside() { # HOW
 from_file() {
 	echo "coll_nbar_nic = host:wire=udp" >"$work/params.conf"
 	export OMPI_MCA_mca_base_param_files=$work/params.conf
-	ok "$glue, component: NICs inside, by a file of parameters" inside_told component host:wire=udp
+	ok "$glue, component: in-process NICs, by a file of parameters" in_process_told component host:wire=udp
 	unset OMPI_MCA_mca_base_param_files
 }
 
@@ -141,7 +141,7 @@ daemons_away() { # FROM TO
 	done
 }
 
-inside_told() { # HOW NIC
+in_process_told() { # HOW NIC
 	daemons_away n0 away
 	bench "$1" 6 --method nbar,lib --json - -i 20 -x 5 --blocks 2
 	local rc=$?
@@ -232,7 +232,7 @@ if [ $? = 77 ]; then
 fi
 if [ -x "$bin/nbar-mpi-bench-openmpi" ]; then
 	with_glue component
-	inside component
+	in_process component
 	from_file
 	with_mpi component
 	refuses component
@@ -241,7 +241,7 @@ if [ -x "$bin/nbar-mpi-bench-openmpi" ]; then
 	ok "$glue: lib with a NIC that is refused" says plain 2 1 "^nbar mpi-bench: lib: the NIC .* is refused" \
 		--method lib
 	unset NBAR_NIC
-	ok "$glue: lib with NICs inside, without nbar in MPI" table plain 3 "$columns" mpi,lib -i 20 -x 5
+	ok "$glue: lib with in-process NICs, without nbar in MPI" table plain 3 "$columns" mpi,lib -i 20 -x 5
 	unset NBAR_MPI_WHERE
 	ok "$glue: the other methods need no nbar in MPI" table plain 2 "$columns" \
 		mpi,lib,p2p:linear -i 20 -x 5
@@ -250,7 +250,7 @@ else
 fi
 if [ -x "$bin/nbar-mpi-bench-mpich" ]; then
 	with_glue mpich
-	inside mpich
+	in_process mpich
 	with_mpi mpich
 else
 	skip "$glue, MPICH" "no MPICH here"

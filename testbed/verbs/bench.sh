@@ -18,10 +18,10 @@ usage() {
 usage: testbed/verbs/bench.sh [OPTION]...
 MPI_Barrier between guests with a soft RDMA device each: by nbar, and Open MPI's own over the same
 device or over TCP on the same interface, in turns within one job. Medians over launches, in random
-order: of both, of their ratio in each job; and, with NICs inside, of write against ud in each job.
+order: of both, of their ratio in each job; and, with in-process NICs, of write against ud in each job.
 
   --pairs LIST      NBAR+MPI,... (each of host-write, host-ud with ucx-ud, ucx-rc, tcp)
-    of nbar: host-ud, host-write, host-write-rc, host-write-uc  NICs inside the ranks, wire=verbs in
+    of nbar: host-ud, host-write, host-write-rc, host-write-uc  in-process NICs, wire=verbs in
              this mode; where a guest has several, they meet in memory, and one goes out
              ud, write, write-rc, write-uc  a daemon in each guest, whose NIC its ranks share
     of Open MPI: ucx-ud, ucx-rc  pml ucx, transports ud_verbs, rc_verbs   tcp  btl tcp over eth0
@@ -113,7 +113,7 @@ words_of_mpi() { # NAME
 	esac
 }
 
-inside=host:wire=verbs,pull-us=20000,mode # of a NIC inside a rank
+in_process=host:wire=verbs,pull-us=20000,mode # of an in-process NIC
 
 # Those of nbar.
 words_of_nbar() { # NAME
@@ -121,7 +121,7 @@ words_of_nbar() { # NAME
 	echo "--mca coll_nbar_enable 1 --mca mca_base_component_path" \
 		"$BUILD/components:$(ompi_info --path pkglibdir --parsable | cut -d : -f 3)"
 	case $1 in
-	host-*) echo "--mca coll_nbar_where host --mca coll_nbar_nic $inside=${1#host-}" \
+	host-*) echo "--mca coll_nbar_where host --mca coll_nbar_nic $in_process=${1#host-}" \
 		"-x LD_LIBRARY_PATH=$BUILD" ;;
 	*)
 		busy=$((ranks + 1))
@@ -136,8 +136,8 @@ words_of_nbar() { # NAME
 # By the library, the other mode, too: where write and ud are compared in one job.
 other_mode() { # NAME
 	case $1 in
-	host-ud) echo "--method mpi,nbar,lib,lib2 --nic2 $inside=write" ;;
-	host-write*) echo "--method mpi,nbar,lib,lib2 --nic2 $inside=ud" ;;
+	host-ud) echo "--method mpi,nbar,lib,lib2 --nic2 $in_process=write" ;;
+	host-write*) echo "--method mpi,nbar,lib,lib2 --nic2 $in_process=ud" ;;
 	*) echo "--method mpi,nbar,lib" ;;
 	esac
 }
@@ -178,7 +178,7 @@ launch() {
 		$1 ~ /^(mpi|nbar|lib2?)$/ { printf "@%s,%s,%d,%s,%s,%.2f\n", pair, $1, launch, $2, $5, sent / n / ranks }' /tmp/rows
 }
 
-inside() {
+in_process() {
 	local i pair hosts=
 	declare -A broken
 	for ((i = 1; i <= NBAR_GUESTS; i++)); do
@@ -263,7 +263,7 @@ outside() {
 words=("$@")
 options "$@"
 if [ -n "${NBAR_GUESTS:-}" ]; then
-	inside
+	in_process
 else
 	outside
 fi

@@ -58,7 +58,7 @@ static void add_notes(const void *arg, const struct bench_options *opt,
 			    ? ""
 			    : ", if both are run");
 	for (uint32_t i = 0; i < opt->nwhere; i++)
-		if (bench_inside(opt->where[i]))
+		if (bench_in_process(opt->where[i]))
 			result_note(r,
 				    "%s: NICs in the hosts' processes%s%s; no factor: it compares "
 				    "on one wire",
@@ -92,7 +92,7 @@ static void name_wires(struct bench_options *opt)
 	size_t used = 0;
 
 	for (uint32_t i = 0; i < opt->nwhere; i++) {
-		if (!bench_inside(opt->where[i]))
+		if (!bench_in_process(opt->where[i]))
 			return;
 		used += (size_t)snprintf(wires + used, sizeof(wires) - used, "%s%s", i ? " " : "",
 					 bench_where_name[opt->where[i]] + strlen("host-"));
@@ -115,7 +115,7 @@ int tool_bench(int argc, char **argv)
 		tool_begin("nbar bench one-to-many");
 		return tool_one_to_many(argc, argv);
 	}
-	opt.inside = true;
+	opt.in_process = true;
 	r = bench_options_parse(argc, argv, &opt, NULL, &help);
 	if (help)
 		bench_usage(stdout);

@@ -34,7 +34,7 @@
 #define BENCH_ITERS_MAX 100000000u
 #define BENCH_SKEW_MAX 16384u /* barriers of a run whose exits are kept, for the skew */
 #define BENCH_PATH_MAX 256u
-#define BENCH_INSIDE_MAX 4u /* wires of NICs inside the hosts */
+#define BENCH_IN_PROCESS_MAX 4u /* wires of in-process NICs */
 #define BENCH_KEYS_MAX 190u
 
 /* Who runs the barrier. NIC_RELEASE, for nodes of several threads alone: the NIC, but the threads
@@ -44,15 +44,15 @@ enum bench_where {
 	BENCH_NIC,
 	BENCH_HOST,
 	BENCH_NIC_RELEASE,
-	BENCH_INSIDE,
-	BENCH_WHERE_END = BENCH_INSIDE + BENCH_INSIDE_MAX
+	BENCH_IN_PROCESS,
+	BENCH_WHERE_END = BENCH_IN_PROCESS + BENCH_IN_PROCESS_MAX
 };
 /* As in --where: "nic"; "host-WIRE" once that has been read. */
 extern char bench_where_name[BENCH_WHERE_END][NBAR_NAME_MAX];
 
-static inline bool bench_inside(enum bench_where where)
+static inline bool bench_in_process(enum bench_where where)
 {
-	return where >= BENCH_INSIDE;
+	return where >= BENCH_IN_PROCESS;
 }
 
 /* Processes that drive the nodes. AUTO: one a node where each has a core of its own, else one. */
@@ -76,9 +76,9 @@ struct bench_options {
 	uint64_t seed;
 	enum bench_drivers drivers;
 	bool full, check;
-	const char *keys; /* of the NICs inside hosts, at most BENCH_KEYS_MAX characters; or NULL */
+	const char *keys; /* of the in-process NICs, at most BENCH_KEYS_MAX characters; or NULL */
 	bool teams;       /* nodes are of several threads */
-	bool inside;      /* NICs inside hosts may be measured, too */
+	bool in_process;  /* in-process NICs may be measured, too */
 	bool sorted;      /* node i has rank i */
 };
 
@@ -111,8 +111,8 @@ struct bench_machine {
 	uint32_t ncpu;
 	int daemon_cpu; /* -1: not known */
 	int host_cpu[64];
-	uint32_t nhost_cpu;   /* cores of the hosts, at most 64 of them used ... */
-	uint32_t ninside_cpu; /* ... and with that of our daemon, for hosts that need none */
+	uint32_t nhost_cpu;       /* cores of the hosts, at most 64 of them used ... */
+	uint32_t nin_process_cpu; /* ... and with that of our daemon, for hosts that need none */
 	char idle[16];
 };
 

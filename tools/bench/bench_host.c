@@ -87,7 +87,7 @@ int bench_host_fail(const struct bench_member *m, const char *format, ...)
 static const char *nic_of(const struct bench_host *h, const struct bench_member *m, char *text,
 			  size_t size)
 {
-	if (!bench_inside(h->config->where))
+	if (!bench_in_process(h->config->where))
 		return h->nics->name[m->node % h->nics->n];
 	snprintf(text, size, "host:name=h%u,wire=%s%s%s", m->node,
 		 bench_where_name[h->config->where] + strlen("host-"), h->opt->keys ? "," : "",

@@ -226,7 +226,7 @@ static int gather(const struct bench_shared *s, uint32_t iters, struct bench_fig
 /* Cores that hosts of a run may have. */
 static uint32_t host_cpus(const struct bench_machine *m, enum bench_where where)
 {
-	return bench_inside(where) ? m->ninside_cpu : m->nhost_cpu;
+	return bench_in_process(where) ? m->nin_process_cpu : m->nhost_cpu;
 }
 
 static int start_hosts(struct procs *c, struct bench_host *h, const struct bench_machine *m)

@@ -159,12 +159,12 @@ int bench_session_run(struct bench_session *s, const struct bench_config *config
 		      bench_where_name[c.where], c.alg);
 	deal_ranks(s->opt, &c, rank);
 	c.rank = rank;
-	r = bench_inside(c.where) ? 0 : start_nics(s);
-	if (bench_inside(c.where))
+	r = bench_in_process(c.where) ? 0 : start_nics(s);
+	if (bench_in_process(c.where))
 		bench_nicd_pause(&s->nics, true);
 	if (!r)
 		r = bench_run(s->opt, &c, &s->machine, &s->nics, &raw, out);
-	if (bench_inside(c.where))
+	if (bench_in_process(c.where))
 		bench_nicd_pause(&s->nics, false);
 	if (!r)
 		r = experiment_keep(&s->e, key, part, (double *)out, BENCH_NFIGURES);

@@ -56,7 +56,7 @@ struct control {
 	struct nicd *nicd;
 	pthread_t thread;
 	int epoll, stop_fd;
-	bool own; /* in-process NICs: no thread polls them all the time */
+	bool in_process; /* in-process NICs: no thread polls them all the time */
 	bool (*unused)(void *arg);
 	void (*over)(void *arg);
 	void *arg;

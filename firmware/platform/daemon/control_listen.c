@@ -86,7 +86,7 @@ void control_listeners_close(struct control *k)
 	for (uint32_t i = 0; i < k->nnic; i++) {
 		if (k->nic[i].fd < 0)
 			continue;
-		if (!k->own)
+		if (!k->in_process)
 			unlink(k->nic[i].path);
 		close(k->nic[i].fd);
 		k->nic[i].fd = -1;
@@ -112,7 +112,7 @@ static void turn_away(struct control_nic *at)
 		snprintf(text, sizeof(text),
 			 "the %s of %s has no file descriptors left; "
 			 "restart it with a higher limit (ulimit -n)",
-			 k->own ? "process" : "daemon", at->nic->device.name);
+			 k->in_process ? "process" : "daemon", at->nic->device.name);
 		nbnic_refuse(-NBAR_EMFILE, text, k->out.byte);
 		control_reply_send(k, fd, -1);
 		close(fd);
@@ -137,7 +137,7 @@ void control_arrival(struct control_nic *at)
 	c = calloc(1, sizeof(*c));
 	/* A file has permissions; a listening socket is for processes of the same user. */
 	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
-	    (k->own && who.uid != geteuid()) || control_watch(k, fd, c) < 0) {
+	    (k->in_process && who.uid != geteuid()) || control_watch(k, fd, c) < 0) {
 		free(c);
 		close(fd);
 		return;
@@ -146,7 +146,7 @@ void control_arrival(struct control_nic *at)
 	*c = (struct control_client){
 		.fd = fd,
 		.at = at,
-		.by_socket_id = k->own,
+		.by_socket_id = k->in_process,
 	};
 	control_client_add(c, (uint32_t)who.pid, who.uid);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostnic_own.c - a NIC inside a process, seen from there: who shares it, what it costs when
+ * test_hostnic_owner.c - an in-process NIC, seen from there: who shares it, what it costs when
  * idle, that nothing of it is left, and what is refused.
  */
 #include <dirent.h>
