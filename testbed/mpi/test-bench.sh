@@ -72,7 +72,7 @@ csv() { # HOW NP FILE
 	bench "$1" "$2" -i 20 -x 5 --csv "$3" --raw "$3.raw" || { cat "$work/err"; return 1; }
 	cat "$3"
 	[ "$(grep -cE '^(mpi|nbar),,[0-9],[0-9]+$' "$3.raw")" = 20 ] || return 1
-	grep -q '^#@mpi=.*[0-9]' "$3" && grep -q '^method,avg_us,min_us,max_us,p50_us,p99_us,skew_us,factor$' "$3" &&
+	grep -q '^#@mpi=.*[0-9]' "$3" && grep -q '^method,avg_us,min_us,max_us,p50_us,p99_us,skew_us,speedup$' "$3" &&
 		[ "$(grep -cE '^(mpi|nbar)(,[0-9.]+){6},[0-9.]*$' "$3")" = 2 ]
 }
 
@@ -92,13 +92,13 @@ apps() { # HOW NP
 		-i 4 -x 1 --blocks 2 --csv "$work/apps.csv"
 	local rc=$?
 	cat "$work/out" "$work/err"
-	[ $rc = 0 ] && grep -q '^application *steps *compute *method *execution *low *high *efficiency *factor$' "$work/out" &&
+	[ $rc = 0 ] && grep -q '^application *steps *compute *method *execution *low *high *efficiency *speedup$' "$work/out" &&
 		[ "$(grep -cE '^1,8,36,(mpi|nbar|lib|p2p:mcs),([0-9.e-]+,){4}[0-9.]*$' "$work/apps.csv")" = 8 ] &&
 		[ "$(grep -cE '^own 3,2,1.25,(mpi|nbar|lib|p2p:mcs),([0-9.e-]+,){4}[0-9.]*$' "$work/apps.csv")" = 4 ] &&
 		grep -q '^#@application own 3=5,7.5$' "$work/apps.csv"
 }
 
-columns="avg *min *max *p50 *p99 *skew *factor"
+columns="avg *min *max *p50 *p99 *skew *speedup"
 
 # What differs from glue to glue.
 with_glue() { # HOW
@@ -156,7 +156,7 @@ with_mpi() { # HOW
 	ok "$glue, $1: plans over messages, where ranks share hosts and are no power of two" table "$1" 5 \
 		"$columns" nbar,lib,p2p:pairwise,p2p:dissemination:3,p2p:mcs,p2p:tournament,p2p:binomial,p2p:linear \
 		-i 10 -x 1 --blocks 2
-	ok "$glue, $1: overlap" table "$1" 3 "overall *compute *pure *overlap *factor" mpi,nbar,lib,p2p:mcs \
+	ok "$glue, $1: overlap" table "$1" 3 "overall *compute *pure *overlap *speedup" mpi,nbar,lib,p2p:mcs \
 		--test ibarrier -i 20 -x 2
 	ok "$glue, $1: synthetic applications" apps "$1" 3
 	ok "$glue, $1: JSON" json "$1" 3 nbar,mpi -i 20 -x 5 --blocks 4

@@ -4,11 +4,11 @@
 # same RDMA device, or over TCP on the same interface. See --help and README.md.
 #
 # Started on the machine; it starts itself in the guests, where it prints a line for each method of
-# a launch. Every launch is a new job, and new daemons where it has any, and measures both barriers in
+# a repetition. Every repetition is a new job, and new daemons where it has any, and measures both barriers in
 # turns: what else the machine does from job to job, their ratio does not see.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-job_limit=300 number=2 processors=1 ranks=1 launches=5 iterations=300 warmup=50 seed=1 csv= limit=1800
+job_limit=300 number=2 processors=1 ranks=1 repetitions=5 iterations=300 warmup=50 seed=1 csv= limit=1800
 nbars="host-write host-write-rc host-write-uc host-ud write write-rc write-uc ud"
 mpis="ucx-ud ucx-rc tcp ofi openib"
 pairs="host-write+ucx-ud host-write+ucx-rc host-write+tcp host-ud+ucx-ud host-ud+ucx-rc host-ud+tcp"
@@ -17,7 +17,7 @@ usage() {
 	cat <<'TEXT'
 usage: testbed/verbs/bench.sh [OPTION]...
 MPI_Barrier between guests with a soft RDMA device each: by nbar, and Open MPI's own over the same
-device or over TCP on the same interface, in turns within one job. Medians over launches, in random
+device or over TCP on the same interface, in turns within one job. Medians over repetitions, in random
 order: of both, of their ratio in each job; and, with in-process NICs, of write against ud in each job.
 
   --pairs LIST      NBAR+MPI,... (each of host-write, host-ud with ucx-ud, ucx-rc, tcp)
@@ -30,11 +30,11 @@ order: of both, of their ratio in each job; and, with in-process NICs, of write 
   --ranks N         of each guest (1)
   --processors N    of each guest (1)
   --launches N      of each pair (5)
-  -i, --iterations N  barriers a launch, of each method (300)
+  -i, --iterations N  barriers a repetition, of each method (300)
   -x, --warmup N    barriers before them (50)
   --seed N          of the order (1)
   --limit SECONDS   for all of it (1800)
-  --csv FILE        every launch
+  --csv FILE        every repetition
 
 A guest without KVM is slow, and shares the machine's processors: only ratios mean anything. Where
 ranks, and daemons, have no processor each, all of them yield; a daemon takes time from Open MPI too.
@@ -70,7 +70,7 @@ options() {
 		--guests) is_number "$1" "$2" 2 8; number=$((10#$2)) ;;
 		--processors) is_number "$1" "$2" 1 64; processors=$((10#$2)) ;;
 		--ranks) is_number "$1" "$2" 1 16; ranks=$((10#$2)) ;;
-		--launches) is_number "$1" "$2" 1 1000; launches=$((10#$2)) ;;
+		--launches) is_number "$1" "$2" 1 1000; repetitions=$((10#$2)) ;;
 		-i | --iterations) is_number "$1" "$2" 1 10000000; iterations=$((10#$2)) ;;
 		-x | --warmup) is_number "$1" "$2" 0 10000000; warmup=$((10#$2)) ;;
 		--seed) is_number "$1" "$2" 0 99999999; seed=$((10#$2)) ;;
@@ -155,8 +155,8 @@ start_all() { # MODE
 		--cpu $((processors - 1)) --pull-us 20000 --budget-ms 4000 --nic "name=n0,wire=verbs,mode=$1" >&2
 }
 
-# launch PAIR NUMBER: prints a line for each method. Packets: by barriers that go over the device.
-launch() {
+# repetition PAIR NUMBER: prints a line for each method. Packets: by barriers that go over the device.
+repetition() {
 	local nbar=${1%+*} mpi=${1#*+} before sent daemon= rc methods=3
 	[ "$mpi" != tcp ] || methods=2 # that go over the device
 	case $nbar in
@@ -184,18 +184,18 @@ in_process() {
 	for ((i = 1; i <= NBAR_GUESTS; i++)); do
 		hosts="$hosts${hosts:+,}10.78.0.$i:$ranks"
 	done
-	for ((i = 1; i <= launches; i++)); do
+	for ((i = 1; i <= repetitions; i++)); do
 		for pair in $(printf '%s\n' $pairs | awk -v "seed=$((seed + i))" 'BEGIN { srand(seed) } { print rand(), $0 }' |
 			sort -n | cut -d ' ' -f 2); do
-			echo "bench.sh: launch $i of $launches: $pair" >&2
-			[ -n "${broken[$pair]:-}" ] || launch "$pair" "$i" || return
+			echo "bench.sh: repetition $i of $repetitions: $pair" >&2
+			[ -n "${broken[$pair]:-}" ] || repetition "$pair" "$i" || return
 		done
 	done
 }
 
 # On the machine.
 
-# Medians of the launches; of ratios also the least and the greatest.
+# Medians of the repetitions; of ratios also the least and the greatest.
 table() {
 	awk -F , '
 		function median(n, v,    i, j, t) {
@@ -203,7 +203,7 @@ table() {
 				for (j = i; j > 1 && v[j - 1] > v[j]; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
 			return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
 		}
-		function over(what, by,    i, n, v, m) { # the figures of one over those of the other, launch by launch
+		function over(what, by,    i, n, v, m) { # the figures of one over those of the other, repetition by repetition
 			for (i = 1; i <= last; i++)
 				if ((what, i) in us && us[by, i] > 0) v[++n] = us[what, i] / us[by, i]
 			if (!n) return ""
@@ -255,7 +255,7 @@ outside() {
 	[ $rc = 0 ] || { cat "$rows"; exit $([ $rc = 77 ] && echo 77 || echo 1); }
 	table "$rows"
 	[ -z "$csv" ] || { echo "pair,method,launch,mean_us,p50_us,packets"; sed -n 's/^@//p' "$rows"; } >"$csv" || exit 1
-	echo "medians of $launches launches of $iterations barriers of each method; ratios within a job (least-greatest)"
+	echo "medians of $repetitions repetitions of $iterations barriers of each method; ratios within a job (least-greatest)"
 	echo "packets: of all RDMA devices, a rank and barrier that goes by them, connections included"
 	echo "$number guests of $processors processor(s), $ranks rank(s) each; soft RoCE, without KVM: only ratios mean anything"
 }

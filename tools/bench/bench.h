@@ -30,7 +30,7 @@
 #define BENCH_NODES_MAX 1024u
 #define BENCH_LIST_MAX 64u /* node counts, algorithms */
 #define BENCH_EXTRAS 3u    /* figures of what is run in place of barriers */
-#define BENCH_LAUNCHES_MAX 1000u
+#define BENCH_REPETITIONS_MAX 1000u
 #define BENCH_ITERS_MAX 100000000u
 #define BENCH_SKEW_MAX 16384u /* barriers of a run whose exits are kept, for the skew */
 #define BENCH_PATH_MAX 256u
@@ -59,7 +59,7 @@ static inline bool bench_in_process(enum bench_where where)
 enum bench_drivers { BENCH_DRIVERS_NODES, BENCH_DRIVERS_ONE, BENCH_DRIVERS_AUTO };
 
 struct bench_options {
-	uint32_t iters, warmup, launches;
+	uint32_t iters, warmup, repetitions;
 	uint32_t nodes[BENCH_LIST_MAX], nnodes;
 	uint32_t most; /* nodes of a run that are not in this list; 0: none */
 	enum bench_where where[BENCH_WHERE_END];
@@ -131,7 +131,7 @@ struct bench_config {
 	uint32_t threads;     /* of a node, as a team; 0: no team */
 	const char *kind;     /* of the team */
 	const uint32_t *rank; /* of each node; set by bench_session_run */
-	uint32_t launch;
+	uint32_t repetition;
 };
 
 /* ... and what came of it, in microseconds. */
@@ -213,8 +213,8 @@ double bench_session_cost(const struct bench_config *c);
 
 /*
  * One run, or what the journal has of it. name: tells it from the others of the same nodes, where,
- * algorithm and launch. The ranks are dealt to the nodes by seed and launch: the same for nic and
- * host. 0 or an exit code, the message is out.
+ * algorithm and repetition. The ranks are dealt to the nodes by seed and repetition: the same for
+ * nic and host. 0 or an exit code, the message is out.
  */
 int bench_session_run(struct bench_session *s, const struct bench_config *config, const char *name,
 		      struct bench_figures *out);
@@ -222,11 +222,11 @@ int bench_session_run(struct bench_session *s, const struct bench_config *config
 /* Writes the results and stops what was started. Returns the exit code. */
 int bench_session_end(struct bench_session *s, int status);
 
-/* A line or a pair of lines of the results, and where its figures go: one a launch. */
+/* A line or a pair of lines of the results, and where its figures go: one a repetition. */
 struct bench_point {
-	struct bench_config config; /* but where, rank and launch */
+	struct bench_config config; /* but where, rank and repetition */
 	char name[48];
-	struct bench_figures *launch[BENCH_WHERE_END];
+	struct bench_figures *repetition[BENCH_WHERE_END];
 };
 
 /* Room for the figures of n points; point[i].config is set by the caller. NULL: no memory. */
@@ -235,8 +235,8 @@ double bench_points_cost(const struct bench_options *opt, const struct bench_poi
 			 uint32_t n);
 
 /*
- * Every point, as often as there are launches: points in random order, but nic and host of a point
- * next to each other, in random order too, so that whatever drifts on the machine meets both.
+ * Every point, as often as there are repetitions: points in random order, but nic and host of a
+ * point next to each other, in random order too, so that whatever drifts on the machine meets both.
  */
 int bench_points_run(struct bench_session *s, const struct bench_point *point, uint32_t n);
 
@@ -255,20 +255,20 @@ struct bench_rows {
 int bench_points_all(struct bench_options *opt, const struct bench_point *point, uint32_t n,
 		     const struct bench_rows *rows, struct result *result);
 
-/* The median of a figure (its place in struct bench_figures) over launches, and an interval that
- * covers it; low and high are no numbers (NAN) if there is but one launch. */
+/* The median of a figure (its place in struct bench_figures) over repetitions, and an interval that
+ * covers it; low and high are no numbers (NAN) if there is but one repetition. */
 struct bench_median {
 	double median, low, high, covered;
 };
-struct bench_median bench_median(const struct bench_figures *launch, uint32_t n, size_t figure);
+struct bench_median bench_median(const struct bench_figures *repetition, uint32_t n, size_t figure);
 #define BENCH_FIGURE(name) (offsetof(struct bench_figures, name) / sizeof(double))
 
-/* The mean of a point: median over the launches, low, high. */
+/* The mean of a point: median over the repetitions, low, high. */
 struct bench_median bench_point_mean(const struct bench_options *opt,
 				     const struct bench_point *point, enum bench_where where);
 
 /* Host mean / NIC mean; NAN if not both were run. */
-double bench_point_factor(const struct bench_options *opt, const struct bench_point *point);
+double bench_point_speedup(const struct bench_options *opt, const struct bench_point *point);
 
 /* The notes that all results of runs need. */
 void bench_session_notes(const struct bench_options *opt, struct result *r);

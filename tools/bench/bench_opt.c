@@ -17,7 +17,7 @@ enum {
 	OPT_WHERE,
 	OPT_ALG,
 	OPT_WIRE,
-	OPT_LAUNCHES,
+	OPT_REPETITIONS,
 	OPT_DRIVERS,
 	OPT_NIC,
 	OPT_IDLE,
@@ -36,7 +36,7 @@ static const struct option long_options[] = {
 	{ "where", required_argument, NULL, OPT_WHERE },
 	{ "alg", required_argument, NULL, OPT_ALG },
 	{ "wire", required_argument, NULL, OPT_WIRE },
-	{ "launches", required_argument, NULL, OPT_LAUNCHES },
+	{ "launches", required_argument, NULL, OPT_REPETITIONS },
 	{ "drivers", required_argument, NULL, OPT_DRIVERS },
 	{ "nic", required_argument, NULL, OPT_NIC },
 	{ "idle", required_argument, NULL, OPT_IDLE },
@@ -232,8 +232,8 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 	case OPT_ALG:
 		opt->nalg = 0;
 		return tool_list(arg, add_alg, opt);
-	case OPT_LAUNCHES:
-		return option_u32("--launches", arg, 1, BENCH_LAUNCHES_MAX, &opt->launches);
+	case OPT_REPETITIONS:
+		return option_u32("--launches", arg, 1, BENCH_REPETITIONS_MAX, &opt->repetitions);
 	case OPT_DRIVERS:
 		opt->drivers = !strcmp(arg, "1") ? BENCH_DRIVERS_ONE : BENCH_DRIVERS_NODES;
 		return check_word("--drivers", arg, "1 nodes");
@@ -294,7 +294,7 @@ struct bench_options bench_options_default(void)
 	return (struct bench_options){
 		.iters = 10000,
 		.warmup = 1000,
-		.launches = 1,
+		.repetitions = 1,
 		.nodes = { 2, 4, 8, 16 },
 		.nnodes = 4,
 		.where = { BENCH_NIC, BENCH_HOST },

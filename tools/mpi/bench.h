@@ -105,7 +105,7 @@ struct mpib_result {
 	const struct app *app; /* or NULL */
 	double figure[MPIB_NFIGURE];
 	double low, high; /* the first figure in the fastest and slowest block */
-	double factor;    /* see out.c; 0: there is none */
+	double speedup;   /* see out.c; 0: there is none */
 	double (*block)[MPIB_NFIGURE];
 };
 

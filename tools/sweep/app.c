@@ -13,7 +13,7 @@ static const struct result_column columns[] = {
 	{ "alg", "", RESULT_TEXT, 0 },         { "application", "", RESULT_TEXT, 0 },
 	{ "steps", "", RESULT_COUNT, 0 },      { "compute", "us", RESULT_REAL, 1 },
 	{ "execution", "us", RESULT_REAL, 2 }, { "low", "us", RESULT_REAL, 2 },
-	{ "high", "us", RESULT_REAL, 2 },      { "factor", "", RESULT_REAL, 3 },
+	{ "high", "us", RESULT_REAL, 2 },      { "speedup", "", RESULT_REAL, 3 },
 	{ "efficiency", "", RESULT_REAL, 3 },
 };
 
@@ -44,7 +44,7 @@ static void usage(void)
 	fputs("usage: nbar app [OPTION]...\n"
 	      "Synthetic applications: steps of compute, each ended by a barrier. Every node varies\n"
 	      "every step at random; NIC- and host-based runs see the same times. execution: of all\n"
-	      "steps, once. factor: host / NIC. efficiency: compute / execution. Times are\n"
+	      "steps, once. speedup: host / NIC. efficiency: compute / execution. Times are\n"
 	      "microseconds.\n\n",
 	      stdout);
 	fputs(app_set_usage, stdout);
@@ -74,7 +74,7 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_real(r, m.low * app->work.nstep);
 	result_real(r, m.high * app->work.nstep);
 	if (where == BENCH_NIC)
-		result_real(r, bench_point_factor(opt, p));
+		result_real(r, bench_point_speedup(opt, p));
 	else
 		result_none(r);
 	result_real(r, app->compute_us / (m.median * app->work.nstep));
@@ -149,7 +149,7 @@ int tool_app(int argc, char **argv)
 	strcpy(o.bench.alg[0], ALGS_SWEEP);
 	o.bench.iters = 100;
 	o.bench.warmup = 1;
-	o.bench.launches = 6;
+	o.bench.repetitions = 6;
 	o.bench.drivers = BENCH_DRIVERS_AUTO;
 	r = bench_options_parse(argc, argv, &o.bench, &more, &help);
 	if (help)

@@ -28,7 +28,7 @@ struct app_set {
 	double scale; /* of all steps */
 };
 
-/* What an option says: "1,2,3" of the literature; steps of one's own; percent; factor. */
+/* What an option says: "1,2,3" of the literature; steps of one's own; percent; scale. */
 enum app_set_option { APP_SET_APP, APP_SET_STEPS, APP_SET_VARY, APP_SET_SCALE };
 
 /* Lines of --help for them. */
