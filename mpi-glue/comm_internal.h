@@ -60,7 +60,7 @@ struct nbmpi_comm {
 	uint32_t wanted, posted; /* tickets; those between wait for room at the NIC */
 	int error;               /* NBMPI_FAILED: final */
 	int code;                /* of the MPI, for it */
-	uint64_t offloaded, failed, by_mpi[NBMPI_WHY_END]; /* barriers; by nbmpi_bump */
+	uint64_t offloaded, failed, fallback[NBMPI_WHY_END]; /* barriers; by nbmpi_bump */
 };
 
 /* The process team of a host, in memory of its own. */
@@ -130,7 +130,7 @@ double nbmpi_now_s(void);
 /* One line on stderr at this verbosity or above. */
 void nbmpi_log(int verbose, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Rank 0 says how the barriers of the communicator are run, at level 1 if by MPI. */
+/* Rank 0 says how the barriers of the communicator are run, at level 1 if by fallback. */
 void nbmpi_log_path(const struct nbmpi_comm *c);
 
 /* Barriers of c have failed with this error of the library, for the reason in nbar_error(): makes

@@ -52,8 +52,10 @@ void nbmpi_log_path(const struct nbmpi_comm *c)
 				"them, %s",
 				c->size, c->nhost, nbmpi_self.start.config.alg);
 		else if (c->group)
-			nbmpi_log(2, "communicator of %u ranks on %u hosts: barriers by NIC, %s",
-				  c->size, c->nhost, nbmpi_self.start.config.alg);
+			nbmpi_log(
+				2,
+				"communicator of %u ranks on %u hosts: barriers offloaded to NICs, %s",
+				c->size, c->nhost, nbmpi_self.start.config.alg);
 		else
 			nbmpi_log(2, "communicator of %u ranks on one host: barriers by its ranks",
 				  c->size);
@@ -63,7 +65,7 @@ void nbmpi_log_path(const struct nbmpi_comm *c)
 	if (c->why_rank != NBAR_RANK_NONE)
 		snprintf(who, sizeof(who), "rank %u: ", c->why_rank);
 	nbmpi_log(c->why == NBMPI_WHY_alone ? 2 : 1,
-		  "communicator of %u ranks: barriers by MPI: %s%s", c->size, who,
+		  "communicator of %u ranks: fallback to MPI's barrier: %s%s", c->size, who,
 		  nbmpi_why_text(c->why));
 }
 
@@ -176,10 +178,10 @@ void nbmpi_count(const struct nbmpi_comm *c, struct nbmpi_counters *out)
 	else
 		out->by_host += offloaded;
 	for (int i = 0; i < NBMPI_WHY_END; i++) {
-		uint64_t n = count_of(&c->by_mpi[i]);
+		uint64_t n = count_of(&c->fallback[i]);
 
 		out->why[i] += n;
-		out->by_mpi += n;
+		out->fallback += n;
 	}
 	out->failed += count_of(&c->failed);
 	out->comms++;
@@ -199,14 +201,15 @@ void nbmpi_log_counters(void)
 	struct nbmpi_counters n;
 
 	nbmpi_counters_read(&n);
-	nbmpi_log(1,
-		  "%llu barriers by NIC, %llu within the host, %llu by MPI, %llu failed, on %llu "
-		  "communicators",
-		  (unsigned long long)n.by_nic, (unsigned long long)n.by_host,
-		  (unsigned long long)n.by_mpi, (unsigned long long)n.failed,
-		  (unsigned long long)n.comms);
+	nbmpi_log(
+		1,
+		"%llu barriers offloaded, %llu within the host, %llu by fallback, %llu failed, on %llu "
+		"communicators",
+		(unsigned long long)n.by_nic, (unsigned long long)n.by_host,
+		(unsigned long long)n.fallback, (unsigned long long)n.failed,
+		(unsigned long long)n.comms);
 	for (int i = 1; i < NBMPI_WHY_END; i++)
 		if (n.why[i])
-			nbmpi_log(1, "%llu barriers by MPI: %s", (unsigned long long)n.why[i],
+			nbmpi_log(1, "%llu barriers by fallback: %s", (unsigned long long)n.why[i],
 				  nbmpi_why_text((enum nbmpi_why)i));
 }

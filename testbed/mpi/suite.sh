@@ -71,7 +71,7 @@ refused() {
 	ok "$glue: a setting that is refused is named" told 'is "soon": it must be' \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	ok "$glue: settings that are refused, the counters tell of" \
-		told '^nbar: [1-9][0-9]* barriers by MPI: .* refused its settings' \
+		told '^nbar: [1-9][0-9]* barriers by fallback: .* refused its settings' \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait NBAR_MPI_VERBOSE OMPI_MCA_coll_nbar_verbose
 }
@@ -87,7 +87,7 @@ one_without() {
 	oracle "4 hosts, one has no NIC" 4 mpi blocking=50 nonblocking=50 mixed=50 outstanding=3 order=20
 	export NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1
 	ok "$glue, 4 hosts: who has no NIC is named" \
-		told "^nbar: communicator of 4 ranks: barriers by MPI: rank 2: no port of a NIC" \
+		told "^nbar: communicator of 4 ranks: fallback to MPI's barrier: rank 2: no port of a NIC" \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	unset NBAR_MPI_VERBOSE OMPI_MCA_coll_nbar_verbose
 	$cluster exec 2 mv /run/nbar/away.sock /run/nbar/n0.sock

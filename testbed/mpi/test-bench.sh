@@ -104,8 +104,8 @@ columns="avg *min *max *p50 *p99 *skew *speedup"
 with_glue() { # HOW
 	ok "$glue, $1: latency" table "$1" 4 "$columns" mpi,nbar,lib -i 20 -x 5
 	ok "$glue, $1: one is busy" table "$1" 4 "wait *p50 *p99 *max *of mpi" mpi,nbar,lib --test busy -i 4 -x 1
-	ok "$glue, $1: method nbar goes by NIC" counts "$1" 3 nbar "10[0-9] barriers by NIC"
-	ok "$glue, $1: method mpi does not" counts "$1" 3 mpi "0 barriers by NIC, 0 within the host, 0 by MPI"
+	ok "$glue, $1: method nbar goes by NIC" counts "$1" 3 nbar "10[0-9] barriers offloaded"
+	ok "$glue, $1: method mpi does not" counts "$1" 3 mpi "0 barriers offloaded, 0 within the host, 0 by fallback"
 	export NBAR_MPI_MIN_HOSTS=9 OMPI_MCA_coll_nbar_min_nodes=9
 	ok "$glue, $1: who falls back is told so" says "$1" 3 1 "left to the MPI: it is over fewer hosts"
 	unset NBAR_MPI_MIN_HOSTS OMPI_MCA_coll_nbar_min_nodes
