@@ -299,6 +299,20 @@ int nbar_process_team_test(struct nbar_process_team *procs, struct nbar_group *g
 int nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket,
 			   const struct nbar_wait_policy *policy, uint64_t timeout_ns);
 
+/* Old names, for one version: NBAR_NO_OLD_NAMES leaves them out. */
+#ifndef NBAR_NO_OLD_NAMES
+#define nbar_blob nbar_endpoint
+#define NBAR_BLOB_SIZE NBAR_ENDPOINT_SIZE
+#define NBAR_LATE_MAX NBAR_STRAGGLERS_MAX
+#define nbar_crew nbar_process_team
+#define nbar_crew_init nbar_process_team_init
+#define nbar_crew_post nbar_process_team_post
+#define nbar_crew_test nbar_process_team_test
+#define nbar_crew_wait nbar_process_team_wait
+#define NBAR_CREW_MAX NBAR_PROCESS_TEAM_MAX
+#endif
+/* End of old names. */
+
 #ifdef __cplusplus
 }
 #endif
