@@ -12,8 +12,6 @@
 #include "internal.h"
 #include "order.h"
 
-#define SMALL 16u /* tickets in a cache line */
-
 _Static_assert(sizeof(struct nbar_crew) == 384 + 4 * NBAR_CREW_MAX, "lines of their own");
 
 int nbar_crew_init(struct nbar_crew *crew, uint32_t size)
@@ -23,22 +21,6 @@ int nbar_crew_init(struct nbar_crew *crew, uint32_t size)
 				  NBAR_CREW_MAX);
 	*crew = (struct nbar_crew){ .size = size };
 	return 0;
-}
-
-/* Whether all have arrived. */
-static bool all_arrived(const struct nbar_crew *crew, uint32_t ticket)
-{
-	for (uint32_t i = 0; i < crew->size; i++)
-		if (!nblib_reached(order_crew_read(&crew->arrived[i]), ticket))
-			return false;
-	return true;
-}
-
-bool nblib_crew_reached(const struct nbar_crew *crew, uint32_t ticket)
-{
-	if (crew->size <= SMALL)
-		return all_arrived(crew, ticket);
-	return nblib_reached(order_crew_done(&crew->done), ticket);
 }
 
 /* Why nbar_crew_post cannot go ahead with a group. */
@@ -72,7 +54,7 @@ int nbar_crew_post(struct nbar_crew *crew, struct nbar_group *g, uint32_t me, ui
 	if (g)
 		order_posted_write(&g->posted, ticket);
 	order_crew_arrive(&crew->arrived[me], ticket);
-	if (!all_arrived(crew, ticket))
+	if (!nblib_crew_arrived(crew, ticket))
 		return 0;
 	/* Others may find the same and do the same once more: that harms nothing, as nobody
 	 * arrives at the next barrier before he is done with this one. */
@@ -81,7 +63,7 @@ int nbar_crew_post(struct nbar_crew *crew, struct nbar_group *g, uint32_t me, ui
 		nblib_poll(g->port);
 		return 0;
 	}
-	if (crew->size > SMALL)
+	if (crew->size > NBLIB_CREW_SMALL)
 		order_crew_release(&crew->done, ticket);
 	if (order_crew_any_sleeps(&crew->sleepers))
 		nblib_wake_crew(crew);

@@ -16,6 +16,7 @@
 
 #include "nbar.h"
 #include "nbar_hostnic.h"
+#include "order.h"
 
 /* error.c: keeps the text for nbar_error() and returns err, a negative errno. */
 int nblib_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -23,7 +24,7 @@ int nblib_fail(int err, const char *format, ...) __attribute__((format(printf, 2
 /* The negative errno of the status of a reply, which is -NBAR_E*; -EPROTO: it is none of these. */
 int nblib_errno(int32_t status);
 
-/* --- link.c, link_call.c: the control socket ----------------------------------------------- */
+/* --- link.c, link_open.c, link_call.c: the control socket --------------------------------- */
 
 enum nblib_down { NBLIB_UP, NBLIB_GONE, NBLIB_FORKED };
 
@@ -200,8 +201,23 @@ bool nblib_wait_crew(struct nbar_crew *crew, const struct nbar_wait_policy *poli
 		     uint64_t timeout_ns);
 void nblib_wake_crew(struct nbar_crew *crew);
 
-/* crew.c: whether the barrier of a crew without a group is complete. */
-bool nblib_crew_reached(const struct nbar_crew *crew, uint32_t ticket);
+/* Whether all have arrived. */
+static inline bool nblib_crew_arrived(const struct nbar_crew *crew, uint32_t ticket)
+{
+	for (uint32_t i = 0; i < crew->size; i++)
+		if (!nblib_reached(order_crew_read(&crew->arrived[i]), ticket))
+			return false;
+	return true;
+}
+
+/* Whether the barrier of a crew without a group is complete. */
+#define NBLIB_CREW_SMALL 16u /* tickets in a cache line */
+static inline bool nblib_crew_reached(const struct nbar_crew *crew, uint32_t ticket)
+{
+	if (crew->size <= NBLIB_CREW_SMALL)
+		return nblib_crew_arrived(crew, ticket);
+	return nblib_reached(order_crew_done(&crew->done), ticket);
+}
 
 /* Processors that this thread may run on. */
 uint32_t nblib_cpus(void);

@@ -185,6 +185,9 @@ void bench_signals_unblock(void);
 /* True if a signal that ends the bench has come. */
 bool bench_interrupted(void);
 
+/* Waits for the end of a child, or for a signal that ends the bench. True: it was such a signal. */
+bool bench_signals_wait(void);
+
 /* In a child: gets a signal when its parent, whose process id is given, dies. */
 void bench_die_with(pid_t parent, int sig);
 

@@ -2,8 +2,7 @@
 /*
  * bench_run.c - one run: starts the hosts, watches them, gathers what they measured.
  *
- * Signals are blocked and fetched, so there are no handlers and no races: whatever happens, every
- * host is ended and reaped before bench_run returns.
+ * Whatever happens, every host is ended and reaped before bench_run returns.
  */
 #include "bench.h"
 
@@ -12,60 +11,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench_host.h"
 #include "stats.h"
-
-static bool interrupted;
-
-static sigset_t ending_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	return set;
-}
-
-void bench_signals_begin(void)
-{
-	sigset_t set = ending_signals();
-
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
-void bench_signals_unblock(void)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	signal(SIGPIPE, SIG_DFL);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-bool bench_interrupted(void)
-{
-	sigset_t set = ending_signals();
-	struct timespec zero = { 0 };
-
-	if (sigtimedwait(&set, NULL, &zero) > 0)
-		interrupted = true;
-	return interrupted;
-}
-
-void bench_die_with(pid_t parent, int sig)
-{
-	prctl(PR_SET_PDEATHSIG, sig);
-	if (getppid() != parent)
-		_exit(TOOL_FAILED);
-}
 
 /* The host processes of a run. */
 struct crew {
@@ -114,10 +64,8 @@ static bool reap(struct crew *c, pid_t daemon, int *status)
 /* Waits for the end of all hosts, and makes it come when something is wrong. */
 static int watch(struct crew *c, struct bench_nics *nics)
 {
-	sigset_t set = ending_signals();
 	int r = 0, status;
 
-	sigaddset(&set, SIGCHLD);
 	while (c->alive) {
 		if (!reap(c, nics->pid, &status)) {
 			crew_kill(c);
@@ -128,12 +76,8 @@ static int watch(struct crew *c, struct bench_nics *nics)
 			crew_kill(c);
 		if (!c->alive)
 			break;
-		int sig = sigwaitinfo(&set, NULL);
-
-		if (sig > 0 && sig != SIGCHLD) {
-			interrupted = true;
+		if (bench_signals_wait())
 			crew_kill(c);
-		}
 	}
 	return bench_interrupted() || c->failed ? TOOL_FAILED : r;
 }
@@ -268,6 +212,7 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 		.shared = &shared,
 		.count = config->nodes / nprocess,
 		.machine = machine,
+		.drive = config->drive || !config->threads ? config->drive : bench_threads_drive,
 		.yield = nprocess * (config->threads ? config->threads : 1) >
 				 host_cpus(machine, config->where) ||
 			 machine->ncpu == 1,
@@ -290,7 +235,7 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 
 	if (!r && !ended)
 		r = gather(&shared, config->iters, out);
-	else if (!r && !interrupted)
+	else if (!r && !bench_interrupted())
 		explain(&crew, &shared, host.count, config);
 	if (!r && !ended)
 		write_raw(&shared, raw);
