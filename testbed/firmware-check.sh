@@ -133,7 +133,7 @@ compiles() {
 }
 
 for cc in "gcc -std=c11 -x c" "clang -std=c11 -x c" "g++ -std=c++17 -x c++" "clang++ -std=c++17 -x c++"; do
-	for header in nbar_abi.h nbar.h; do
+	for header in nbar_abi.h nbar.h nbar_extra.h; do
 		if command -v ${cc%% *} >/dev/null; then
 			result "$header alone: $cc" compiles $header $cc
 		else

@@ -3,7 +3,7 @@
 # e2e/. All speak TAP; testbed/run counts. A test is added to TEST_LIST by being there.
 
 UNITS += test
-CFLAGS_test = -D_GNU_SOURCE -Ihostlib/include -Ihostlib/src -Ifirmware/include -Ifirmware/core \
+CFLAGS_test = -D_GNU_SOURCE -DNBAR_NO_EXTRA -Ihostlib/include -Ihostlib/src -Ifirmware/include -Ifirmware/core \
               -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon $(TOOLS_INC) -Itestbed
 
 # Unit tests: name -> what it is linked with.

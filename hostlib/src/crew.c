@@ -28,11 +28,11 @@ static int group_refuses(struct nbar_group *g, uint32_t ticket)
 {
 	uint64_t word = order_completion_read(&g->completion->word);
 
-	if (!g->runs)
+	if (nblib_group_is_over(g, word))
+		return nblib_group_failed(g, word);
+	if (!order_runs(&g->runs))
 		return nblib_fail(-ENOTCONN, "the group is not connected: call "
 					     "nbar_group_connect with the blobs of its members");
-	if (word >> 32)
-		return nblib_group_failed(g, word);
 	if (order_down_read(&g->port->link.down) != NBLIB_UP)
 		return nblib_link_lost(&g->port->link);
 	if (ticket - (uint32_t)word <= NBAR_POSTED_MAX)

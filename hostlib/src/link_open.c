@@ -153,7 +153,7 @@ int nblib_link_open(struct nblib_link *l, const char *name, uint32_t door, uint3
 {
 	int err;
 
-	*l = (struct nblib_link){ .sock = -1 };
+	*l = (struct nblib_link){ .sock = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 	if (!name)
 		name = variable("NBAR_NIC");
 	if (name && strncmp(name, NBLIB_HOST_PREFIX, sizeof(NBLIB_HOST_PREFIX) - 1) == 0) {

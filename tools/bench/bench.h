@@ -23,7 +23,7 @@
 #include "experiment.h"
 #include "hist.h"
 #include "machine.h"
-#include "nbar.h"
+#include "nbar_extra.h"
 #include "tool.h"
 #include "work.h"
 

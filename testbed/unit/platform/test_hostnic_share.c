@@ -161,7 +161,7 @@ static void owner_dies(void)
 	if (host == 1)
 		want_error(until_it_fails(11), -ENETDOWN, "the process that shared it has ended");
 	else
-		want_error(until_it_fails(11), -ETIMEDOUT, "rank 1");
+		want_error(until_it_fails(11), -EHOSTUNREACH, "rank 1");
 	nbar_close(port);
 }
 
