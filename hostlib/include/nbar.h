@@ -2,9 +2,9 @@
 /*
  * nbar.h - barriers that a NIC runs: the host's API for every day. The rest is in nbar_extra.h.
  *
- * A process opens a port of a NIC, opens a group on it, exchanges blobs with the other members by
- * any means it has, and connects. From then on a barrier is one store (nbar_post) and one word to
- * poll (nbar_test, nbar_wait); the NICs do the rest while the host computes.
+ * A process opens a port of a NIC, opens a group on it, exchanges endpoint addresses with the other
+ * members by any means it has, and connects. From then on a barrier is one store (nbar_post) and
+ * one word to poll (nbar_test, nbar_wait); the NICs do the rest while the host computes.
  *
  * Errors: functions return 0 or a positive answer, or a negative errno; then nbar_error() says in
  * words what went wrong, where, and what to do next. Outputs are set only on success. -ETIME alone
@@ -48,7 +48,7 @@ const char *nbar_error(void);
 /*
  * Opens a port. nic: "n0" (a NIC of the daemon whose run directory is $NBAR_RUN_DIR, or else the
  * default one), "n0:3" (port 3 of it), a path of a control socket, or NULL: $NBAR_NIC, or else
- * "n0". Or a NIC inside this process, with no daemon: "host:wire=udp,bind=192.0.2.1:0" or
+ * "n0". Or an in-process NIC, with no daemon: "host:wire=udp,bind=192.0.2.1:0" or
  * "host:wire=verbs,mode=write" (see nbar(3); "host:" alone: verbs, or else udp); who opens the same
  * text again gets the same NIC. The caller closes *out. Errors: -ENOENT, -ECONNREFUSED no such NIC,
  * no daemon; -EACCES; -EPROTO it speaks another version; -EBUSY that port has another owner;
@@ -71,37 +71,38 @@ struct nbar_group_attr {
 };
 
 /*
- * Opens a group and yields the blob that the other members need; the caller keeps attr and closes
- * *out. From here on the NIC keeps what others send. Errors: -EINVAL, -ERANGE bad attributes or
- * plan; -E2BIG attr has fields that this library does not know; -ENOSPC the NIC is full; -ENETDOWN
- * the NIC is gone; -ETIME it has not answered for 30 s: all else goes on.
+ * Opens a group and yields the endpoint address that the other members need; the caller keeps attr
+ * and closes *out. From here on the NIC keeps what others send. Errors: -EINVAL, -ERANGE bad
+ * attributes or plan; -E2BIG attr has fields that this library does not know; -ENOSPC the NIC is
+ * full; -ENETDOWN the NIC is gone; -ETIME it has not answered for 30 s: all else goes on.
  */
 int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
-		    struct nbar_group **out, struct nbar_blob *blob);
+		    struct nbar_group **out, struct nbar_endpoint *endpoint);
 
 /*
- * Connects a group: blobs[r] is the blob of rank r, for all r below size (the NIC gets just those
- * it needs; the rest may be anything); the caller keeps them. For "signal" groups all ranks but its
- * own become peers, and the index of peer r is r, or r - 1 beyond its own rank. Errors: -EPROTO a
- * blob is of another group, version, wire or algorithm: the text names its rank; -EISCONN,
- * -EALREADY; -ETIME as above, but close the group.
+ * Connects a group: endpoints[r] is the endpoint address of rank r, for all r below size (the NIC
+ * gets just those it needs; the rest may be anything); the caller keeps them. For "signal" groups
+ * all ranks but its own become peers, and the index of peer r is r, or r - 1 beyond its own rank.
+ * Errors: -EPROTO a endpoint address is of another group, version, wire or algorithm: the text
+ * names its rank; -EISCONN, -EALREADY; -ETIME as above, but close the group.
  */
-int nbar_group_connect(struct nbar_group *g, const struct nbar_blob *blobs);
+int nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoints);
 
-/* The same without waiting: start copies the blobs and returns; test says 1: connected, 0: not yet.
- * Errors as nbar_group_connect, but the time is the caller's: whoever gives up closes the group. */
-int nbar_group_connect_start(struct nbar_group *g, const struct nbar_blob *blobs);
+/* The same without waiting: start copies the endpoint addresses and returns; test says 1:
+ * connected, 0: not yet. Errors as nbar_group_connect, but the time is the caller's: whoever gives
+ * up closes the group. */
+int nbar_group_connect_start(struct nbar_group *g, const struct nbar_endpoint *endpoints);
 int nbar_group_connect_test(struct nbar_group *g);
 
-/* Ranks whose blobs nbar_group_connect reads, for those who would rather not gather all: sets
- * *ranks to an array that lives as long as the group, and returns its length. */
+/* Ranks whose endpoint addresses nbar_group_connect reads, for those who would rather not gather
+ * all: sets *ranks to an array that lives as long as the group, and returns its length. */
 int nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks);
 
 /* Closes a group, and its descriptor. The NIC goes on answering for its last barrier. */
 void nbar_group_close(struct nbar_group *g);
 
 /* How a thread waits: it spins for spin_us, then yields for yield_us, then sleeps if block is not
- * 0 (the NIC wakes it), or goes on yielding. A NIC inside this process runs on the time of those
+ * 0 (the NIC wakes it), or goes on yielding. An in-process NIC runs on the time of those
  * who wait, and wakes none of them: instead of the sleep it is polled every 10 us at first, every
  * ms at last. This struct never grows. */
 struct nbar_wait_policy {

@@ -96,15 +96,16 @@ int nbar_team_wait(struct nbar_team *team, uint32_t me, uint32_t ticket);
 
 /*
  * Several processes of a node may share one member of a group: one opens port and group, the
- * others attach to both and then test and wait as the first does; they arrive through a crew (see
- * below). A share tells what to attach to. Whoever has it, and is of the same user, may do so.
+ * others attach to both and then test and wait as the first does; they arrive through a process
+ * team (see below). A share tells what to attach to. Whoever has it, and is of the same user, may
+ * do so.
  */
 struct nbar_share {
 	uint64_t secret[2];
 	uint32_t port, cell, rank, size;
-	uint32_t door;        /* where others find a NIC that is inside the process; else 0 */
+	uint32_t socket_id;   /* where others find an in-process NIC; else 0 */
 	uint32_t struct_size; /* sizeof, by the library that made it */
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 };
 void nbar_group_share(const struct nbar_group *g, struct nbar_share *out);
 
@@ -118,37 +119,38 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 		      struct nbar_group **out);
 
 /*
- * Crew: as a team, but of processes, and split in phases. It lies in memory that they share, one
- * of them prepares it, and each counts its own barriers: 1, 2, 3, ... With g NULL the crew is the
- * whole barrier; else g is this process's handle of the group they share, which is fresh: no
- * barrier has been posted on it.
+ * Process team: as a team, but of processes, and split in phases. It lies in memory that they
+ * share, one of them prepares it, and each counts its own barriers: 1, 2, 3, ... With g NULL the
+ * process team is the whole barrier; else g is this process's handle of the group they share, which
+ * is fresh: no barrier has been posted on it.
  */
-#define NBAR_CREW_MAX 1024u
-struct nbar_crew {
+#define NBAR_PROCESS_TEAM_MAX 1024u
+struct nbar_process_team {
 	uint32_t size;
 	uint32_t reserved0[31];
 	uint32_t sleepers, wake; /* who sleeps without a group, and the futex */
 	uint32_t reserved1[30];
-	uint32_t done; /* a large crew's last barrier complete */
+	uint32_t done; /* a large process team's last barrier complete */
 	uint32_t reserved2[31];
-	uint32_t arrived[NBAR_CREW_MAX]; /* the last ticket of each process */
+	uint32_t arrived[NBAR_PROCESS_TEAM_MAX]; /* the last ticket of each process */
 }
 #if defined(__GNUC__)
 __attribute__((aligned(128)))
 #endif
 ;
 
-/* Prepares a crew of size processes, before any of them uses it. -ERANGE: not 1 to
- * NBAR_CREW_MAX. */
-int nbar_crew_init(struct nbar_crew *crew, uint32_t size);
+/* Prepares a process team of size processes, before any of them uses it. -ERANGE: not 1 to
+ * NBAR_PROCESS_TEAM_MAX. */
+int nbar_process_team_init(struct nbar_process_team *procs, uint32_t size);
 
-/* Process `me` of the crew (0 to size - 1) arrives at barrier `ticket`. As nbar_post. */
-int nbar_crew_post(struct nbar_crew *crew, struct nbar_group *g, uint32_t me, uint32_t ticket);
+/* Process `me` of the process team (0 to size - 1) arrives at barrier `ticket`. As nbar_post. */
+int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+			   uint32_t ticket);
 
 /* As nbar_test and nbar_wait. policy NULL: that of the group, or else the default. */
-int nbar_crew_test(struct nbar_crew *crew, struct nbar_group *g, uint32_t ticket);
-int nbar_crew_wait(struct nbar_crew *crew, struct nbar_group *g, uint32_t ticket,
-		   const struct nbar_wait_policy *policy, uint64_t timeout_ns);
+int nbar_process_team_test(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket);
+int nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket,
+			   const struct nbar_wait_policy *policy, uint64_t timeout_ns);
 
 #ifdef __cplusplus
 }

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * connect.c - a group gets the blobs of its peers: at once, or bit by bit while the host goes on.
+ * connect.c - a group gets the endpoint addresses of its peers: at once, or bit by bit while the
+ * host goes on.
  *
  * Called when a group is made, by one thread at a time a port. Knows no algorithm: the NIC has said
- * whose blobs it needs.
+ * whose endpoint addresses it needs.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "internal.h"
 
-#define BLOBS_A_MESSAGE                                    \
+#define ENDPOINTS_A_MESSAGE                                \
 	((NBAR_MESSAGE_MAX - sizeof(struct nbar_request) - \
 	  sizeof(struct nbar_req_group_connect)) /         \
-	 sizeof(struct nbar_blob))
+	 sizeof(struct nbar_endpoint))
 
 struct nblib_connect {
 	struct nbar_req_group_connect request;
 	struct nbar_rep_group_connect reply;
 	struct nblib_call call;
 	struct nblib_answer answer;
-	bool sent;               /* the message under way */
-	uint32_t first;          /* index of the peer of blob[0] */
-	struct nbar_blob blob[]; /* of all peers from there on */
+	bool sent;                       /* the message under way */
+	uint32_t first;                  /* index of the peer of endpoint[0] */
+	struct nbar_endpoint endpoint[]; /* of all peers from there on */
 };
 
 static int connect_refused(const struct nbar_group *g)
@@ -46,18 +47,18 @@ static void next_message(struct nbar_group *g, struct nblib_connect *c)
 	uint32_t left = g->npeer - g->nconnected;
 
 	c->request.cell = g->cell;
-	c->request.nblob = left < BLOBS_A_MESSAGE ? left : (uint32_t)BLOBS_A_MESSAGE;
+	c->request.nendpoint = left < ENDPOINTS_A_MESSAGE ? left : (uint32_t)ENDPOINTS_A_MESSAGE;
 	c->call = (struct nblib_call){
 		.op = NBAR_OP_GROUP_CONNECT,
 		.body = { { &c->request, sizeof(c->request) },
-			  { &c->blob[g->nconnected - c->first],
-			    c->request.nblob * sizeof(*c->blob) } },
+			  { &c->endpoint[g->nconnected - c->first],
+			    c->request.nendpoint * sizeof(*c->endpoint) } },
 		.fixed = { &c->reply, sizeof(c->reply) },
 	};
 	c->answer.came = c->sent = false;
 }
 
-static int begin(struct nbar_group *g, const struct nbar_blob *blobs)
+static int begin(struct nbar_group *g, const struct nbar_endpoint *endpoints)
 {
 	uint32_t left = g->npeer - g->nconnected;
 	int err = connect_refused(g);
@@ -65,12 +66,12 @@ static int begin(struct nbar_group *g, const struct nbar_blob *blobs)
 
 	if (err < 0)
 		return err;
-	c = calloc(1, sizeof(*c) + left * sizeof(*c->blob));
+	c = calloc(1, sizeof(*c) + left * sizeof(*c->endpoint));
 	if (!c)
-		return nblib_fail(-ENOMEM, "no memory for %u blobs", left);
+		return nblib_fail(-ENOMEM, "no memory for %u endpoint addresses", left);
 	c->first = g->nconnected;
 	for (uint32_t i = 0; i < left; i++)
-		c->blob[i] = blobs[g->peer[c->first + i]];
+		c->endpoint[i] = endpoints[g->peer[c->first + i]];
 	g->connecting = c;
 	next_message(g, c);
 	return 0;
@@ -90,7 +91,7 @@ static int answered(struct nbar_group *g, int err)
 	struct nblib_connect *c = g->connecting;
 
 	if (err == 0) {
-		g->nconnected += c->request.nblob;
+		g->nconnected += c->request.nendpoint;
 		if (g->nconnected < g->npeer) {
 			next_message(g, c);
 			return 0;
@@ -108,18 +109,18 @@ static int answered(struct nbar_group *g, int err)
 	return 1;
 }
 
-int nbar_group_connect(struct nbar_group *g, const struct nbar_blob *blobs)
+int nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoints)
 {
-	int err = begin(g, blobs);
+	int err = begin(g, endpoints);
 
 	while (err == 0)
 		err = answered(g, nblib_link_call(&g->port->link, &g->connecting->call));
 	return err < 0 ? err : 0;
 }
 
-int nbar_group_connect_start(struct nbar_group *g, const struct nbar_blob *blobs)
+int nbar_group_connect_start(struct nbar_group *g, const struct nbar_endpoint *endpoints)
 {
-	int err = begin(g, blobs);
+	int err = begin(g, endpoints);
 
 	if (err == 0)
 		err = nbar_group_connect_test(g);

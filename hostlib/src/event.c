@@ -67,7 +67,7 @@ int nbar_group_arm(struct nbar_group *g, uint32_t ticket)
 	closed = take_events(g);
 	/* As a thread that will sleep in nbar_wait: the NIC wakes for whatever it completes after
 	 * this, and what it completed before is found by the test. */
-	order_ask(&g->doorbell->asked);
+	order_ask(&g->doorbell->wake_seq);
 	rc = nbar_test(g, ticket);
 	if (rc == 0 && closed && nblib_link_look(&g->port->link))
 		rc = nbar_test(g, ticket);

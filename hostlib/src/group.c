@@ -97,7 +97,7 @@ static struct nbar_group *group_alloc(struct nbar_port *port, const struct nbar_
 }
 
 static int open_group(struct nbar_port *port, const struct nbar_group_attr *attr,
-		      struct nbar_group **out, struct nbar_blob *blob)
+		      struct nbar_group **out, struct nbar_endpoint *endpoint)
 {
 	const char *alg = attr->alg ? attr->alg : "auto";
 	struct nbar_req_group_open request = {
@@ -139,20 +139,20 @@ static int open_group(struct nbar_port *port, const struct nbar_group_attr *attr
 		nblib_signal_drop(port, g->cell);
 	nbar_group_set_wait(g, &wait);
 	port->group[g->cell] = g;
-	g->blob = reply.blob;
+	g->endpoint = reply.endpoint;
 	*out = g;
-	*blob = reply.blob;
+	*endpoint = reply.endpoint;
 	return 0;
 }
 
 int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
-		    struct nbar_group **out, struct nbar_blob *blob)
+		    struct nbar_group **out, struct nbar_endpoint *endpoint)
 {
 	struct nbar_group_attr ours;
 	int err = nblib_struct_read("nbar_group_attr", &ours, sizeof(ours), ATTR_LEAST, attr,
 				    attr->struct_size);
 
-	return err < 0 ? err : open_group(port, &ours, out, blob);
+	return err < 0 ? err : open_group(port, &ours, out, endpoint);
 }
 
 int nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks)
@@ -169,9 +169,9 @@ void nbar_group_share(const struct nbar_group *g, struct nbar_share *out)
 		.cell = g->cell,
 		.rank = g->rank,
 		.size = g->size,
-		.door = g->port->link.door,
+		.socket_id = g->port->link.socket_id,
 		.struct_size = sizeof(*out),
-		.blob = g->blob,
+		.endpoint = g->endpoint,
 	};
 }
 
@@ -179,7 +179,7 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 		      struct nbar_group **out)
 {
 	const struct nbar_group_attr attr = { .rank = share->rank, .size = share->size };
-	struct nbar_req_group_attach request = { .cell = share->cell, .blob = share->blob };
+	struct nbar_req_group_attach request = { .cell = share->cell, .endpoint = share->endpoint };
 	struct nblib_call call = {
 		.op = NBAR_OP_GROUP_ATTACH,
 		.body = { { &request, sizeof(request) } },
@@ -207,7 +207,7 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 		return err;
 	}
 	g->cell = share->cell;
-	g->blob = share->blob;
+	g->endpoint = share->endpoint;
 	g->doorbell = &port->page->doorbell[g->cell];
 	g->completion = &port->page->completion[g->cell];
 	/* Connecting is up to the one that opened it; what is posted before waits for that. */

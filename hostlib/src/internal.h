@@ -58,10 +58,10 @@ struct nblib_link {
 	uint32_t nlate;       /* replies that are still to come */
 	struct nblib_late late[NBLIB_LATE_MAX];
 	uint32_t down;             /* enum nblib_down; by order.h */
-	bool hosted;               /* the NIC is in a process of a host, not in a daemon ... */
+	bool in_process;           /* the NIC is in a process of a host, not in a daemon ... */
 	struct nbar_hostnic *host; /* ... and that is this one; or NULL */
 	const struct nbar_hostnic_ops *ops;
-	uint32_t door; /* by which others find it; 0: a daemon's, or there is none */
+	uint32_t socket_id; /* by which others find it; 0: a daemon's, or there is none */
 	char nic[NBAR_NAME_MAX];
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 };
@@ -78,10 +78,10 @@ struct nblib_call {
 };
 
 /* Connects to the NIC that a name in the sense of nbar_open means; *port: the one it asks for.
- * door: NBLIB_DOOR_MAKE: a NIC inside this process may begin by that name; 0: it may not; else that
- * of a share. */
-#define NBLIB_DOOR_MAKE UINT32_MAX
-int nblib_link_open(struct nblib_link *l, const char *name, uint32_t door, uint32_t *port);
+ * listening socket: NBLIB_SOCKET_ID_MAKE: an in-process NIC may begin by that name; 0: it may not;
+ * else that of a share. */
+#define NBLIB_SOCKET_ID_MAKE UINT32_MAX
+int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, uint32_t *port);
 void nblib_link_close(struct nblib_link *l);
 
 /* Closes it when the daemon has seen that we are done: what it held for us is free then. */
@@ -117,16 +117,17 @@ bool nblib_link_look(struct nblib_link *l);
 /* -ENETDOWN, and why. */
 int nblib_link_lost(const struct nblib_link *l);
 
-/* --- host.c: NICs inside this process -------------------------------------------------------- */
+/* --- host.c: in-process NICs ----------------------------------------------------------------- */
 
 #define NBLIB_HOST_PREFIX "host:"
 
-/* Sets host, ops, door and sock of the link; host stays NULL where the door is another process's.
+/* Sets host, ops, listening socket and sock of the link; host stays NULL where the listening socket
+ * is another process's.
  */
-int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t door);
+int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t socket_id);
 void nblib_host_close(struct nblib_link *l);
 
-/* Gives a NIC inside this process a turn; nothing else does while its host is busy, or hardly. */
+/* Gives an in-process NIC a pass; nothing else does while its host is busy, or hardly. */
 void nblib_host_poll(const struct nblib_link *l);
 
 /* --- open.c: ports ------------------------------------------------------------------------- */
@@ -163,7 +164,7 @@ struct nbar_group {
 	uint32_t aborted; /* by order.h */
 	int events;       /* event.c: socket that the NIC writes to when it wakes; -1: none */
 	struct nblib_connect *connecting; /* connect.c: under way; or NULL */
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	uint32_t cell, rank, size;
 	uint32_t npeer, nconnected;
 	uint32_t *peer; /* ranks */
@@ -244,27 +245,27 @@ void nblib_wake_group(const struct nbar_group *g);
 void nblib_wake_team(uint64_t *word);
 #define NBLIB_TEAM_SLEEPS (UINT64_C(1) << 63) /* flag in a team's own word: wake me */
 
-/* The same for a crew without a group. False: timeout_ns have passed. */
-bool nblib_wait_crew(struct nbar_crew *crew, const struct nbar_wait_policy *policy, uint32_t ticket,
-		     uint64_t timeout_ns);
-void nblib_wake_crew(struct nbar_crew *crew);
+/* The same for a process team without a group. False: timeout_ns have passed. */
+bool nblib_wait_procs(struct nbar_process_team *procs, const struct nbar_wait_policy *policy,
+		      uint32_t ticket, uint64_t timeout_ns);
+void nblib_wake_procs(struct nbar_process_team *procs);
 
 /* Whether all have arrived. */
-static inline bool nblib_crew_arrived(const struct nbar_crew *crew, uint32_t ticket)
+static inline bool nblib_procs_arrived(const struct nbar_process_team *procs, uint32_t ticket)
 {
-	for (uint32_t i = 0; i < crew->size; i++)
-		if (!nblib_reached(order_crew_read(&crew->arrived[i]), ticket))
+	for (uint32_t i = 0; i < procs->size; i++)
+		if (!nblib_reached(order_procs_read(&procs->arrived[i]), ticket))
 			return false;
 	return true;
 }
 
-/* Whether the barrier of a crew without a group is complete. */
-#define NBLIB_CREW_SMALL 16u /* tickets in a cache line */
-static inline bool nblib_crew_reached(const struct nbar_crew *crew, uint32_t ticket)
+/* Whether the barrier of a process team without a group is complete. */
+#define NBLIB_PROCS_SMALL 16u /* tickets in a cache line */
+static inline bool nblib_procs_reached(const struct nbar_process_team *procs, uint32_t ticket)
 {
-	if (crew->size <= NBLIB_CREW_SMALL)
-		return nblib_crew_arrived(crew, ticket);
-	return nblib_reached(order_crew_done(&crew->done), ticket);
+	if (procs->size <= NBLIB_PROCS_SMALL)
+		return nblib_procs_arrived(procs, ticket);
+	return nblib_reached(order_procs_done(&procs->done), ticket);
 }
 
 /* Processors that this thread may run on. */

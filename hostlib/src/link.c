@@ -37,7 +37,7 @@ int nblib_link_reach(struct nblib_link *l, const struct sockaddr_un *to, size_t 
 
 const char *nblib_link_server(const struct nblib_link *l)
 {
-	return l->hosted ? "program" : "daemon";
+	return l->in_process ? "program" : "daemon";
 }
 
 int nblib_link_lost(const struct nblib_link *l)
@@ -52,7 +52,7 @@ int nblib_link_lost(const struct nblib_link *l)
 				  "NIC %s in this process does not answer, or has ended: does its "
 				  "thread get a processor? Open ports and groups anew",
 				  l->nic);
-	if (l->hosted)
+	if (l->in_process)
 		return nblib_fail(-ENETDOWN,
 				  "NIC %s is gone: the process that shared it has ended, or does "
 				  "not answer: open ports and groups anew",

@@ -2,8 +2,8 @@
 /*
  * link_open.c - from the name of a NIC to its control socket, and the end of that.
  *
- * Called by the slow path (open, close, statistics). The socket itself is in link.c, NICs inside
- * this process are in host.c.
+ * Called by the slow path (open, close, statistics). The socket itself is in link.c, in-process
+ * NICs this process are in host.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -149,7 +149,7 @@ static int connect_daemon(struct nblib_link *l)
 	return err ? connect_failed(l, err) : check_owner(l);
 }
 
-int nblib_link_open(struct nblib_link *l, const char *name, uint32_t door, uint32_t *port)
+int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, uint32_t *port)
 {
 	int err;
 
@@ -160,7 +160,7 @@ int nblib_link_open(struct nblib_link *l, const char *name, uint32_t door, uint3
 		*port = NBAR_PORT_ANY;
 		snprintf(l->nic, sizeof(l->nic), "%.31s", name);
 		snprintf(l->path, sizeof(l->path), "%.100s", name);
-		err = nblib_host_connect(l, name, door);
+		err = nblib_host_connect(l, name, socket_id);
 	} else {
 		err = parse_name(l, name ? name : "n0", port);
 		if (err == 0)

@@ -3,7 +3,7 @@
  * nicd.h - the NICs of one daemon: nic/device.h on Linux, and the loop of the thread that polls.
  *
  * The daemon without its main(): main.c puts DPDK around it, tests run it in threads of their own.
- * Knows no DPDK. The polling thread is the side of turns, the control thread that of requests
+ * Knows no DPDK. The polling thread is the side of passes, the control thread that of requests
  * (nic/platform.h); the mailbox keeps them apart.
  */
 #ifndef NBAR_DAEMON_NICD_H
@@ -20,7 +20,7 @@ struct nicd_nic {
 	struct nicd *nicd;
 	int page_fd[NBNIC_PORTS_MAX]; /* control thread: memory of the page of a port */
 	/* Sockets of pollers, by port and cell; -1: none. The control thread makes and drops them,
-	 * apart from the turn, which sends to them. NULL: the port has none. */
+	 * apart from the pass, which sends to them. NULL: the port has none. */
 	int *events[NBNIC_PORTS_MAX];
 	int events_fd; /* control thread: the end that goes with the reply at hand */
 };
@@ -49,8 +49,8 @@ void nicd_init(struct nicd *d, const struct nbnic_config *config);
  * NBAR_NICS_MAX are there; -EINVAL: the times of config do not fit each other; -ENOMEM. */
 int nicd_add(struct nicd *d, const char *name, struct wire_base *wire);
 
-/* One look at the mailbox, and one turn of every NIC. True if there was work. */
-bool nicd_turn(struct nicd *d, uint64_t now);
+/* One look at the mailbox, and one pass of every NIC. True if there was work. */
+bool nicd_pass(struct nicd *d, uint64_t now);
 
 /* Turns until asked to stop. spin_ns: how long after the last work any idle policy begins. The
  * next frame of a barrier under way comes within microseconds; but on a processor that NIC and
