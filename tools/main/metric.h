@@ -53,6 +53,9 @@
 	ROW(P99, "p99", "us", 2, QUANTILE, 0.99, MEDIAN,                                           \
 	    METRIC_BENCH | METRIC_BARRIER | METRIC_BUSY,                                           \
 	    "percentiles over all barriers of all members")                                        \
+	ROW(P99_9, "p99.9", "us", 2, QUANTILE, 0.999, MEDIAN,                                       \
+	    METRIC_BENCH | METRIC_BARRIER | METRIC_BUSY,                                           \
+	    "percentiles over all barriers of all members")                                        \
 	ROW(MAX, "max", "us", 2, QUANTILE, 1, MEDIAN, METRIC_BENCH | METRIC_BUSY,                  \
 	    "the longest barrier of any member")                                                   \
 	ROW(SKEW, "skew", "us", 2, SKEW, 0, MEDIAN, METRIC_BENCH | METRIC_BARRIER,                 \
