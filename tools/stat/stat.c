@@ -50,8 +50,8 @@ static void usage(FILE *to)
 {
 	fputs("usage: nbar stat [OPTION]... [NIC]\n"
 	      "Counters of a NIC, and its groups: where each stands, and whom it waits for.\n"
-	      "NIC is a name (n0) or the path of a control socket; without it, all NICs of the run\n"
-	      "directory are shown.\n\n"
+	      "NIC is a name (n0) or the path of a control socket; without it, all NICs of the\n"
+	      "run directory are shown.\n\n"
 	      "  -a, --all        also counters that are 0\n"
 	      "  --json           as JSON; with --watch one line each time\n"
 	      "  --watch SEC      again every SEC seconds, with rates; end it with Ctrl-C\n"
@@ -59,8 +59,8 @@ static void usage(FILE *to)
 	      "                   for root, $XDG_RUNTIME_DIR/nbar, /tmp/nbar-UID)\n"
 	      "  -h, --help       this text\n"
 	      "\nColumns: index of the group at its NIC; its port, and the process that owns it;\n"
-	      "rank/size; epoch, the last barrier started, and posted, the last one its host has\n"
-	      "arrived at; step, of how many; whom it waits for, and ranks known to be late.\n",
+	      "rank/size; epoch, the last barrier started, and posted, the last one its host\n"
+	      "has arrived at; step, of how many; whom it waits for, and late ranks.\n",
 	      to);
 }
 
