@@ -5,7 +5,7 @@ UNITS += tools
 CFLAGS_tools = -D_GNU_SOURCE -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ihostlib/include -Ifirmware/include \
                -Ifirmware/core -Ifirmware/nic $(TOOLS_INC)
 # A folder each subcommand, and main/ for what several share. Of mpi/, `nbar` itself has two files.
-TOOLS_DIRS := $(addprefix tools/,main bench sweep threads report stat)
+TOOLS_DIRS := $(addprefix tools/,main bench sweep threads report stat doctor)
 TOOLS_INC := $(TOOLS_DIRS:%=-I%)
 TOOLS_SRC := $(filter-out %/metric_man.c,$(wildcard $(TOOLS_DIRS:%=%/*.c))) tools/mpi/mpi_bench.c tools/mpi/options.c
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o)
@@ -61,6 +61,7 @@ $(BUILD)/libexec/nbar/ck-barrier: tools/threads/peers/ck_barrier.c $(PEER_LOOP)
 ALL += $(PEERS)
 
 # What the unit tests of the tools are linked with.
+$(BUILD)/test_doctor: $(BUILD)/tools/tools/doctor/doctor_judge.o
 $(BUILD)/test_lop: $(addprefix $(BUILD)/tools/tools/,bench/lop.o main/stats.o)
 $(BUILD)/test_report: $(addprefix $(BUILD)/tools/tools/,main/published.o main/tool.o report/html.o \
                       report/report_figure.o report/report_list.o report/report_plot.o \

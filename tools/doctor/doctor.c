@@ -44,10 +44,9 @@ static int print_json(const struct doctor_report *r)
 	for (uint32_t i = 0; rc == 0 && i < r->n; i++) {
 		const struct doctor_finding *f = &r->finding[i];
 
-		rc = json_array_append_new(all, json_pack("{ssssssss}", "grade",
-							  doctor_grade_name(f->grade), "subject",
-							  f->subject, "text", f->text, "next",
-							  f->next));
+		rc = json_array_append_new(
+			all, json_pack("{ssssssss}", "grade", doctor_grade_name(f->grade),
+				       "subject", f->subject, "text", f->text, "next", f->next));
 	}
 	if (rc == 0)
 		rc = json_dumpf(all, stdout, JSON_INDENT(1));

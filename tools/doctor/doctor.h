@@ -25,25 +25,26 @@ struct doctor_link {
 /* A control socket of the run directory. */
 struct doctor_nic {
 	char name[NBAR_NAME_MAX];
-	int error;     /* 0, or negative errno of asking for its counters */
+	int error;      /* 0, or negative errno of asking for its counters */
 	char text[256]; /* why, and what to do */
 };
 
 struct doctor_facts {
-	uint32_t cpus;		     /* that this process may use */
-	char isolated[64];	     /* of them or others, as the kernel lists them; empty: none */
-	char governor[32];	     /* of frequencies; empty: the kernel has none */
-	uint64_t huge_mb;	     /* free hugepages */
-	uint64_t memlock_kb;	     /* UINT64_MAX: no limit */
-	uint64_t rmem_max;	     /* largest receive queue that a socket may ask for */
-	bool net_admin;		     /* this process may ask for a larger one */
+	uint32_t cpus;               /* that this process may use */
+	char isolated[64];           /* of them or others, as the kernel lists them; empty: none */
+	char governor[32];           /* of frequencies; empty: the kernel has none */
+	uint64_t huge_mb;            /* free hugepages */
+	uint64_t memlock_kb;         /* UINT64_MAX: no limit */
+	uint64_t rmem_max;           /* largest receive queue that a socket may ask for */
+	bool net_admin;              /* this process may ask for a larger one */
 	uint32_t nlink, nrdma, nnic; /* nrdma: RDMA devices */
 	struct doctor_link link[DOCTOR_LINKS_MAX];
 	char run_dir[256];
 	int run_dir_error; /* 0, or positive errno of opening it */
 	struct doctor_nic nic[NBAR_NICS_MAX];
-	bool openmpi, component; /* Open MPI is installed, and the component coll/nbar in its folder */
-	bool mpich, preload;	 /* MPICH is installed, and libnbar-mpi-mpich.so is found */
+	bool openmpi,
+		component;   /* Open MPI is installed, and the component coll/nbar in its folder */
+	bool mpich, preload; /* MPICH is installed, and libnbar-mpi-mpich.so is found */
 };
 
 enum doctor_grade {

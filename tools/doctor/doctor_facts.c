@@ -96,7 +96,7 @@ static void on_socket(struct doctor_facts *f, const char *name)
 {
 	struct doctor_nic *n = &f->nic[f->nnic];
 	size_t length = strlen(name);
-	struct nbar_stat stat;
+	struct nbar_rep_nic_stat stat;
 	char path[PATH_MAX];
 
 	if (f->nnic == NBAR_NICS_MAX || length <= 5 || strcmp(name + length - 5, ".sock") != 0 ||

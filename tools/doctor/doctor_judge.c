@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HUGE_MB 64u	      /* what a daemon with a NIC on dpdk takes */
+#define HUGE_MB 64u           /* what a daemon with a NIC on dpdk takes */
 #define MEMLOCK_KB 65536u     /* what a NIC on verbs registers, with room */
 #define RMEM_BYTES (4u << 20) /* a burst of a large group */
-#define MTU_MIN 576u	      /* the longest frame of a NIC, with headers of UDP */
+#define MTU_MIN 576u          /* the longest frame of a NIC, with headers of UDP */
 
 /* Adds a finding; the text may be followed by "\n" and the next step. */
 __attribute__((format(printf, 4, 5))) static void
@@ -131,8 +131,9 @@ static void judge_network(const struct doctor_facts *f, struct doctor_report *r)
 static void judge_mpi(const struct doctor_facts *f, struct doctor_report *r)
 {
 	if (f->openmpi && f->component)
-		add(r, DOCTOR_GOOD, "Open MPI", "has the component coll/nbar: mpirun --mca "
-						"coll_nbar_enable 1");
+		add(r, DOCTOR_GOOD, "Open MPI",
+		    "has the component coll/nbar: mpirun --mca "
+		    "coll_nbar_enable 1");
 	if (f->openmpi && !f->component)
 		add(r, DOCTOR_SLOW, "Open MPI",
 		    "has no component coll/nbar: its barriers are not offloaded\nmake install, or "

@@ -22,7 +22,8 @@
 	ROW("app", tool_app, "synthetic applications, NIC- and host-based")                        \
 	ROW("mpi-bench", tool_mpi_bench, "barriers of MPI programs, by nbar and by the MPI")       \
 	ROW("report", tool_report, "experiments, and a page with their tables and figures")        \
-	ROW("stat", tool_stat, "counters and groups of NICs")
+	ROW("stat", tool_stat, "counters and groups of NICs")                                       \
+	ROW("doctor", tool_doctor, "what this machine lacks for fast barriers")
 /* clang-format on */
 
 #endif

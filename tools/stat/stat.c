@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "run_dir.h"
 #include "stat.h"
 
 static int keep_group(void *arg, const struct nbar_group_info *info)
@@ -64,21 +65,6 @@ static void usage(FILE *to)
 	      to);
 }
 
-/* The rule of libnbar and nbar-nicd; see nbar-nicd(8). */
-static void find_run_dir(char *out, size_t size)
-{
-	const char *set = getenv("NBAR_RUN_DIR"), *xdg = getenv("XDG_RUNTIME_DIR");
-
-	if (set && *set)
-		snprintf(out, size, "%s", set);
-	else if (geteuid() == 0)
-		snprintf(out, size, "/run/nbar");
-	else if (xdg && *xdg)
-		snprintf(out, size, "%s/nbar", xdg);
-	else
-		snprintf(out, size, "/tmp/nbar-%u", (unsigned)geteuid());
-}
-
 static int by_name(const void *a, const void *b)
 {
 	const char *x = *(char *const *)a, *y = *(char *const *)b;
@@ -94,7 +80,7 @@ static int find_nics(struct stat_targets *t)
 	struct dirent *e;
 	DIR *d;
 
-	find_run_dir(dir, sizeof(dir));
+	run_dir_find(dir, sizeof(dir));
 	d = opendir(dir);
 	if (!d && errno == EACCES) {
 		tool_error("no permission for %s: ask its owner for access, or name another run "
