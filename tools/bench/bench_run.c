@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,20 +149,20 @@ static int gather(const struct bench_shared *s, uint32_t iters, struct bench_fig
 		return TOOL_FAILED;
 	}
 	*out = (struct bench_figures){ 0 };
+	double average = 0, least = INFINITY, greatest = 0;
+
 	for (uint32_t n = 0; n < s->nodes; n++) {
 		double mean = (double)s->node[n].total_ns / iters / 1e3;
 
 		hist_merge(all, &s->node[n].hist);
-		out->mean_us = mean > out->mean_us ? mean : out->mean_us;
-		out->mean_min_us = !n || mean < out->mean_min_us ? mean : out->mean_min_us;
-		out->mean_avg_us += mean / s->nodes;
+		greatest = fmax(greatest, mean);
+		least = fmin(least, mean);
+		average += mean / s->nodes;
 		out->late_us += (double)s->node[n].late_ns / iters / 1e3 / s->nodes;
 	}
 	memcpy(out->extra, s->node[0].extra, sizeof(out->extra));
-	out->p50_us = (double)hist_quantile(all, 0.50) / 1e3;
-	out->p99_us = (double)hist_quantile(all, 0.99) / 1e3;
-	out->max_us = (double)all->max / 1e3;
-	out->skew_us = skew_us(s, skew);
+	metric_set_means(out->metric, average, least, greatest);
+	metric_set_all(out->metric, all, skew_us(s, skew));
 	free(all);
 	free(skew);
 	return 0;

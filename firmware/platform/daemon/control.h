@@ -21,6 +21,10 @@ struct control_config {
 	gid_t group;           /* of the sockets; (gid_t)-1: that of the process */
 	int stop_fd;           /* when this can be read, everything is stopped in good order */
 	const cpu_set_t *cpus; /* for the thread; NULL: as the caller */
+	/* Every alive_ms milliseconds the control thread has the polling thread do nothing, and
+	 * then calls alive(): so neither thread hangs. 0: never. */
+	uint32_t alive_ms;
+	void (*alive)(void);
 	/*
 	 * NICs of the process's own, whose mailbox is shared: clients come by control_admit, and
 	 * from other processes by control_socket_id, and the control thread runs a pass every

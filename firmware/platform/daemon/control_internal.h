@@ -61,6 +61,9 @@ struct control {
 	void (*over)(void *arg);
 	void *arg;
 	int spare_fd; /* given up to answer one more client when there are no descriptors left */
+	uint32_t alive_ms; /* see control_config */
+	uint64_t alive_at;
+	void (*alive)(void);
 	uint64_t nheard;
 	uint32_t nnic;
 	struct control_nic nic[NBAR_NICS_MAX];
