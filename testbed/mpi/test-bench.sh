@@ -72,7 +72,7 @@ csv() { # HOW NP FILE
 	bench "$1" "$2" -i 20 -x 5 --csv "$3" --raw "$3.raw" || { cat "$work/err"; return 1; }
 	cat "$3"
 	[ "$(grep -cE '^(mpi|nbar),,[0-9],[0-9]+$' "$3.raw")" = 20 ] || return 1
-	grep -q '^#@mpi=.*[0-9]' "$3" && grep -qE '^method,avg_us,min_us,max_us,([a-z0-9.]+_us,){3,}factor$' "$3" &&
+	grep -q '^#@mpi=.*[0-9]' "$3" && grep -qE '^method,avg_us,min_us,max_us,([a-z0-9.]+_us,){3,}speedup$' "$3" &&
 		[ "$(grep -cE '^(mpi|nbar)(,[0-9.]+){6,},[0-9.]*$' "$3")" = 2 ]
 }
 
@@ -92,7 +92,7 @@ apps() { # HOW NP
 		-i 4 -x 1 --blocks 2 --csv "$work/apps.csv"
 	local rc=$?
 	cat "$work/out" "$work/err"
-	[ $rc = 0 ] && grep -q '^application *steps *compute *method *execution *low *high *efficiency *factor$' "$work/out" &&
+	[ $rc = 0 ] && grep -q '^application *steps *compute *method *execution *low *high *efficiency *speedup$' "$work/out" &&
 		[ "$(grep -cE '^1,8,36,(mpi|nbar|lib|p2p:mcs),([0-9.e-]+,){4}[0-9.]*$' "$work/apps.csv")" = 8 ] &&
 		[ "$(grep -cE '^own 3,2,1.25,(mpi|nbar|lib|p2p:mcs),([0-9.e-]+,){4}[0-9.]*$' "$work/apps.csv")" = 4 ] &&
 		grep -q '^#@application own 3=5,7.5$' "$work/apps.csv"
@@ -108,8 +108,8 @@ columns=$(columns_of barrier)
 with_glue() { # HOW
 	ok "$glue, $1: latency" table "$1" 4 "$columns" mpi,nbar,lib -i 20 -x 5
 	ok "$glue, $1: one is busy" table "$1" 4 "$(columns_of busy)" mpi,nbar,lib --test busy -i 4 -x 1
-	ok "$glue, $1: method nbar goes by NIC" counts "$1" 3 nbar "10[0-9] barriers by NIC"
-	ok "$glue, $1: method mpi does not" counts "$1" 3 mpi "0 barriers by NIC, 0 within the host, 0 by MPI"
+	ok "$glue, $1: method nbar goes by NIC" counts "$1" 3 nbar "10[0-9] barriers offloaded"
+	ok "$glue, $1: method mpi does not" counts "$1" 3 mpi "0 barriers offloaded, 0 within the host, 0 by fallback"
 	export NBAR_MPI_MIN_HOSTS=9 OMPI_MCA_coll_nbar_min_nodes=9
 	ok "$glue, $1: who falls back is told so" says "$1" 3 1 "left to the MPI: it is over fewer hosts"
 	unset NBAR_MPI_MIN_HOSTS OMPI_MCA_coll_nbar_min_nodes
@@ -119,14 +119,14 @@ with_glue() { # HOW
 	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait
 }
 
-# NICs inside the ranks: all that nbar does goes by them, the library by itself, too, and the result
+# in-process NICs: all that nbar does goes by them, the library by itself, too, and the result
 # says so; with no daemon that could be asked.
-inside() { # HOW
+in_process() { # HOW
 	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
-	ok "$glue, $1: NICs inside" inside_told "$1" host:
+	ok "$glue, $1: in-process NICs" in_process_told "$1" host:
 	unset NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
 	export NBAR_MPI_NIC=host:wire=udp OMPI_MCA_coll_nbar_nic=host:wire=udp
-	ok "$glue, $1: NICs inside, by their name alone" inside_told "$1" host:wire=udp
+	ok "$glue, $1: in-process NICs, by their name alone" in_process_told "$1" host:wire=udp
 	unset NBAR_MPI_NIC OMPI_MCA_coll_nbar_nic
 }
 
@@ -134,7 +134,7 @@ inside() { # HOW
 from_file() {
 	echo "coll_nbar_nic = host:wire=udp" >"$work/params.conf"
 	export OMPI_MCA_mca_base_param_files=$work/params.conf
-	ok "$glue, component: NICs inside, by a file of parameters" inside_told component host:wire=udp
+	ok "$glue, component: in-process NICs, by a file of parameters" in_process_told component host:wire=udp
 	unset OMPI_MCA_mca_base_param_files
 }
 
@@ -145,7 +145,7 @@ daemons_away() { # FROM TO
 	done
 }
 
-inside_told() { # HOW NIC
+in_process_told() { # HOW NIC
 	daemons_away n0 away
 	bench "$1" 6 --method nbar,lib --json - -i 20 -x 5 --blocks 2
 	local rc=$?
@@ -230,7 +230,7 @@ if [ $? = 77 ]; then
 fi
 if [ -x "$bin/nbar-mpi-bench-openmpi" ]; then
 	with_glue component
-	inside component
+	in_process component
 	from_file
 	with_mpi component
 	refuses component
@@ -239,7 +239,7 @@ if [ -x "$bin/nbar-mpi-bench-openmpi" ]; then
 	ok "$glue: lib with a NIC that is refused" says plain 2 1 "^nbar mpi-bench: lib: the NIC .* is refused" \
 		--method lib
 	unset NBAR_NIC
-	ok "$glue: lib with NICs inside, without nbar in MPI" table plain 3 "$columns" mpi,lib -i 20 -x 5
+	ok "$glue: lib with in-process NICs, without nbar in MPI" table plain 3 "$columns" mpi,lib -i 20 -x 5
 	unset NBAR_MPI_WHERE
 	ok "$glue: the other methods need no nbar in MPI" table plain 2 "$columns" \
 		mpi,lib,p2p:linear -i 20 -x 5
@@ -248,7 +248,7 @@ else
 fi
 if [ -x "$bin/nbar-mpi-bench-mpich" ]; then
 	with_glue mpich
-	inside mpich
+	in_process mpich
 	with_mpi mpich
 else
 	skip "$glue, MPICH" "no MPICH here"

@@ -23,17 +23,17 @@ static unsigned tables(const struct bench_options *opt)
 static void add_row(const void *arg, const struct bench_options *opt, const struct bench_point *p,
 		    enum bench_where where, struct result *r)
 {
-	const struct bench_figures *launch = p->launch[where];
+	const struct bench_figures *repetition = p->repetition[where];
 	double value[METRIC_END];
 
 	(void)arg;
 	result_count(r, p->config.nodes);
 	result_text(r, bench_where_name[where]);
 	result_text(r, p->config.alg);
-	metric_merge(launch->metric, BENCH_NFIGURES, bench_launches_done(launch, opt->launches),
-		     METRIC_BENCH, value);
+	metric_merge(repetition->metric, BENCH_NFIGURES,
+		     bench_launches_done(repetition, opt->repetitions), METRIC_BENCH, value);
 	if (where == BENCH_NIC)
-		value[METRIC_FACTOR] = bench_point_factor(opt, p);
+		value[METRIC_FACTOR] = bench_point_speedup(opt, p);
 	metric_put(r, tables(opt), value);
 }
 
@@ -44,14 +44,14 @@ static void add_notes(const void *arg, const struct bench_options *opt,
 	(void)point;
 	(void)n;
 	(void)complete;
-	result_note(r, "%u barriers a run; factor: host mean / NIC mean%s", opt->iters,
+	result_note(r, "%u barriers a run; speedup: host mean / NIC mean%s", opt->iters,
 		    bench_wants(opt, BENCH_NIC) && bench_wants(opt, BENCH_HOST)
 			    ? ""
 			    : ", if both are run");
 	for (uint32_t i = 0; i < opt->nwhere; i++)
-		if (bench_inside(opt->where[i]))
+		if (bench_in_process(opt->where[i]))
 			result_note(r,
-				    "%s: NICs in the hosts' processes%s%s; no factor: it compares "
+				    "%s: NICs in the hosts' processes%s%s; no speedup: it compares "
 				    "on one wire",
 				    bench_where_name[opt->where[i]], opt->keys ? ", " : "",
 				    opt->keys ? opt->keys : "");
@@ -83,7 +83,7 @@ static void name_wires(struct bench_options *opt)
 	size_t used = 0;
 
 	for (uint32_t i = 0; i < opt->nwhere; i++) {
-		if (!bench_inside(opt->where[i]))
+		if (!bench_in_process(opt->where[i]))
 			return;
 		used += (size_t)snprintf(wires + used, sizeof(wires) - used, "%s%s", i ? " " : "",
 					 bench_where_name[opt->where[i]] + strlen("host-"));
@@ -103,7 +103,7 @@ int tool_bench(int argc, char **argv)
 	bool help;
 	int r;
 
-	opt.inside = true;
+	opt.in_process = true;
 	r = bench_options_parse(argc, argv, &opt, NULL, &help);
 	if (help)
 		bench_usage(stdout);

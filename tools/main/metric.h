@@ -16,7 +16,7 @@
 /*
  * ROW(id, name, unit, digits, members, quantile, repetitions, tables, help). A metric is merged
  * twice: over the members of a run (METRIC_OVER_*), and over the repetitions of the run, which are
- * the launches of `nbar bench` and the blocks of `nbar mpi-bench` (METRIC_BY_*). Neighbours with
+ * the repetitions of `nbar bench` and the blocks of `nbar mpi-bench` (METRIC_BY_*). Neighbours with
  * the same help share a line of it. The order is that of the columns.
  */
 /* clang-format off */
@@ -64,9 +64,9 @@
 	    "the first metric in the fastest and the slowest block")                               \
 	ROW(SLOWEST, "slowest", "us", 2, FIRST, 0, GREATEST, METRIC_MPI_FULL,                      \
 	    "the first metric in the fastest and the slowest block")                               \
-	ROW(FACTOR, "factor", "", 2, NONE, 0, RATIO, METRIC_BENCH,                                 \
+	ROW(FACTOR, "speedup", "", 2, NONE, 0, RATIO, METRIC_BENCH,                                 \
 	    "mean of the same barrier by hosts / by NICs")                                         \
-	ROW(FACTOR_MPI, "factor", "", 3, NONE, 0, RATIO,                                           \
+	ROW(FACTOR_MPI, "speedup", "", 3, NONE, 0, RATIO,                                           \
 	    METRIC_BARRIER | METRIC_IBARRIER | METRIC_APP,                                         \
 	    "first metric of method mpi / that of this method")                                    \
 	ROW(OF_MPI, "of mpi", "%", 2, NONE, 0, RATIO, METRIC_BUSY,                                 \

@@ -61,12 +61,12 @@ static void compare(struct mpib_report *rep, struct mpib_result *result)
 
 	for (uint32_t k = 0; k < rep->ncase; k++) {
 		const struct mpib_result *mpi = find(rep, MPIB_MPI, result[k].app);
-		double factor = mpi ? mpi->metric[first] / result[k].metric[first] : NAN;
+		double speedup = mpi ? mpi->metric[first] / result[k].metric[first] : NAN;
 
 		if (&result[k] == mpi)
 			continue;
-		result[k].metric[METRIC_FACTOR_MPI] = factor;
-		result[k].metric[METRIC_OF_MPI] = 100 / factor;
+		result[k].metric[METRIC_FACTOR_MPI] = speedup;
+		result[k].metric[METRIC_OF_MPI] = 100 / speedup;
 	}
 	if (opt->test != MPIB_BARRIER || !nbar || !lib)
 		return;
@@ -91,7 +91,7 @@ static void measure(struct mpib_report *rep, struct mpib_world *w, struct mpib_m
 	for (uint32_t k = 0; k < rep->ncase; k++) {
 		result[k].choice = &opt->method[k % opt->nmethod];
 		if (opt->test == MPIB_APP)
-			result[k].app = &opt->apps.app[k / opt->nmethod];
+			result[k].app = &opt->app_set.app[k / opt->nmethod];
 		result[k].block = mpib_alloc(opt->blocks, sizeof(*result[k].block));
 	}
 	mpib_run(opt, w, method, result);

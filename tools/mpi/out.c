@@ -17,13 +17,13 @@ static const char *const experiments[MPIB_TEST_END] = { "mpi-barrier", "mpi-ibar
 							"mpi-app" };
 
 static const char *const notes[MPIB_TEST_END] = {
-	[MPIB_BARRIER] = "avg, min, max: over the ranks, of a rank's mean; factor: mpi's avg / "
+	[MPIB_BARRIER] = "avg, min, max: over the ranks, of a rank's mean; speedup: mpi's avg / "
 			 "this one's",
-	[MPIB_IBARRIER] = "overall: start, compute, finish; pure: without compute; factor: mpi's "
+	[MPIB_IBARRIER] = "overall: start, compute, finish; pure: without compute; speedup: mpi's "
 			  "overall / this one's",
 	[MPIB_BUSY] = "wait: mean of those that do not compute",
 	[MPIB_APP] =
-		"execution: of all steps, once; efficiency: compute / execution; factor: mpi's "
+		"execution: of all steps, once; efficiency: compute / execution; speedup: mpi's "
 		"execution / this one's",
 };
 
@@ -89,7 +89,7 @@ static void describe(struct result *r, const struct mpib_options *opt, const str
 		return;
 	result_setting_text(r, "compute_by", mpib_compute_name[w->compute]);
 	if (opt->test == MPIB_APP)
-		apps_describe(&opt->apps, r);
+		app_set_describe(&opt->app_set, r);
 	else
 		result_setting_number(r, "compute_us", opt->compute_us);
 	if (opt->test == MPIB_BUSY)
@@ -145,7 +145,7 @@ void mpib_out_rows(const struct mpib_report *rep, struct result *r)
 	if (opt->test != MPIB_BARRIER)
 		result_note(r, "%s", how[w->compute]);
 	if (opt->test == MPIB_APP)
-		apps_note(&opt->apps, r);
+		app_set_note(&opt->app_set, r);
 	if (rep->both)
 		result_note(r, "MPI adds %.2f us to the library's own barrier (nbar - lib)",
 			    rep->mpi_adds);

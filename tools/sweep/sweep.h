@@ -11,7 +11,7 @@
  * sweep_points.c       points of compute and variation
  * sweep_list.c         lists of numbers
  * sweep_math.c         flat spot and bisection: pure, no measuring
- * app.c                `nbar app`: synthetic applications (apps.c)
+ * app.c                `nbar app`: synthetic applications (app_set.c)
  *
  * To add one, add a row to the table of tools/main/subcommands.h.
  */
@@ -74,7 +74,7 @@ struct sweep_bisect {
 /* Halves what is sought until it is known to the tolerance, then steps outward until the intervals,
  * too, enclose it (or gives that up). */
 void sweep_bisect_begin(struct sweep_bisect *b, double guess, double target, double tolerance);
-void sweep_bisect_tell(struct sweep_bisect *b, double median, double low, double high);
+void sweep_bisect_answer(struct sweep_bisect *b, double median, double low, double high);
 bool sweep_bisect_done(const struct sweep_bisect *b);
 
 /* It is known to the tolerance, whatever the intervals. */
