@@ -4,11 +4,21 @@
 UNITS += tools
 CFLAGS_tools = -D_GNU_SOURCE -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ihostlib/include -Ifirmware/include \
                -Ifirmware/core -Ifirmware/nic $(TOOLS_INC)
+# Templates of the report, each a text in the program: page.html is template_page_html.
+TEMPLATE := $(wildcard tools/report/*.html tools/report/*.css tools/report/*.gp)
+TEMPLATE_OBJ := $(TEMPLATE:%=$(BUILD)/tools/%.o)
+$(TEMPLATE:%=$(BUILD)/tools/%.c): $(BUILD)/tools/%.c: %
+	$(Q)mkdir -p $(@D)
+	$(Q)(echo 'const char template_$(subst .,_,$(notdir $<))[] = {'; \
+		od -An -v -tu1 $< | sed 's/  */,/g; s/^,//; s/$$/,/'; echo '0 };') >$@
+$(TEMPLATE_OBJ): %.o: %.c
+	$(call say,CC,$@)
+	$(Q)$(CC) -std=c11 $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -c $< -o $@
 # A folder each subcommand, and main/ for what several share. Of mpi/, `nbar` itself has two files.
 TOOLS_DIRS := $(addprefix tools/,main bench sweep threads report stat doctor)
 TOOLS_INC := $(TOOLS_DIRS:%=-I%)
 TOOLS_SRC := $(filter-out %/metric_man.c,$(wildcard $(TOOLS_DIRS:%=%/*.c))) tools/mpi/mpi_bench.c tools/mpi/options.c
-TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o)
+TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o) $(TEMPLATE_OBJ)
 $(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbar.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) $^ -o $@ -ljansson -lm -lpthread
@@ -65,7 +75,8 @@ $(BUILD)/test_doctor: $(BUILD)/tools/tools/doctor/doctor_judge.o
 $(BUILD)/test_lop: $(addprefix $(BUILD)/tools/tools/,bench/lop.o main/stats.o)
 $(BUILD)/test_report: $(addprefix $(BUILD)/tools/tools/,main/published.o main/tool.o report/html.o \
                       report/report_figure.o report/report_list.o report/report_plot.o \
-                      report/report_points.o report/report_read.o)
+                      report/report_points.o report/report_read.o report/template.o \
+                      report/figure.gp.o)
 $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,bench/bench_opt.o main/algs.o main/hist.o main/metric.o main/option.o \
                      main/stats.o main/tool.o)
 $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/main/,experiment.o journal.o machine.o \
