@@ -14,31 +14,10 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "nbar_run_dir.h"
 #include "order.h"
 
 #define END_S 1 /* time limit for the daemon's answer to a close */
-
-static const char *variable(const char *name)
-{
-	const char *value = secure_getenv(name);
-
-	return value && *value ? value : NULL;
-}
-
-/* The rule of the run directory; the daemon follows the same. */
-static int run_dir(char *out, size_t size)
-{
-	const char *dir = variable("NBAR_RUN_DIR");
-	const char *session = variable("XDG_RUNTIME_DIR");
-
-	if (dir)
-		return snprintf(out, size, "%s", dir);
-	if (geteuid() == 0)
-		return snprintf(out, size, "/run/nbar");
-	if (session)
-		return snprintf(out, size, "%s/nbar", session);
-	return snprintf(out, size, "/tmp/nbar-%u", (unsigned)geteuid());
-}
 
 static int parse_port(const char *name, const char *text, uint32_t *out)
 {
@@ -78,7 +57,7 @@ static int parse_name(struct nblib_link *l, const char *name, uint32_t *port)
 		if (name[length] && parse_port(name, name + length + 1, port) < 0)
 			return -EINVAL;
 		snprintf(l->nic, sizeof(l->nic), "%.*s", (int)length, name);
-		n = run_dir(dir, sizeof(dir));
+		n = nbar_run_dir_find(dir, sizeof(dir));
 		if (n >= 0 && (size_t)n < sizeof(dir))
 			n = snprintf(l->path, sizeof(l->path), "%s/%s.sock", dir, l->nic);
 	}
@@ -155,7 +134,7 @@ int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, 
 
 	*l = (struct nblib_link){ .sock = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 	if (!name)
-		name = variable("NBAR_NIC");
+		name = nbar_run_dir_variable("NBAR_NIC");
 	if (name && strncmp(name, NBLIB_HOST_PREFIX, sizeof(NBLIB_HOST_PREFIX) - 1) == 0) {
 		*port = NBAR_PORT_ANY;
 		snprintf(l->nic, sizeof(l->nic), "%.31s", name);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "nbar.h"
-#include "run_dir.h"
+#include "nbar_run_dir.h"
 
 /* The first line of a file, without its end; empty: it cannot be read. */
 static void read_line(const char *path, char *out, size_t size)
@@ -184,7 +184,7 @@ void doctor_look(struct doctor_facts *f)
 	each_entry("/sys/kernel/mm/hugepages", on_huge, f);
 	each_entry("/sys/class/net", on_link, f);
 	each_entry("/sys/class/infiniband", on_rdma, f);
-	run_dir_find(f->run_dir, sizeof(f->run_dir));
+	(void)nbar_run_dir_find(f->run_dir, sizeof(f->run_dir));
 	f->run_dir_error = each_entry(f->run_dir, on_socket, f);
 	look_mpi(f);
 }

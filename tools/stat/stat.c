@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "run_dir.h"
+#include "nbar_run_dir.h"
 #include "stat.h"
 
 static int keep_group(void *arg, const struct nbar_group_info *info)
@@ -80,7 +80,7 @@ static int find_nics(struct stat_targets *t)
 	struct dirent *e;
 	DIR *d;
 
-	run_dir_find(dir, sizeof(dir));
+	(void)nbar_run_dir_find(dir, sizeof(dir));
 	d = opendir(dir);
 	if (!d && errno == EACCES) {
 		tool_error("no permission for %s: ask its owner for access, or name another run "
