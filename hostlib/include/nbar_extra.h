@@ -120,9 +120,8 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 
 /*
  * Process team: as a team, but of processes, and split in phases. It lies in memory that they
- * share, one of them prepares it, and each counts its own barriers: 1, 2, 3, ... With g NULL the
- * process team is the whole barrier; else g is this process's handle of the group they share, which
- * is fresh: no barrier has been posted on it.
+ * share, and one of them prepares it. With g NULL the process team is the whole barrier; else g is
+ * this process's handle of the group they share, which is fresh: no barrier has been posted on it.
  */
 #define NBAR_PROCESS_TEAM_MAX 1024u
 struct nbar_process_team {
@@ -143,14 +142,34 @@ __attribute__((aligned(128)))
  * NBAR_PROCESS_TEAM_MAX. */
 int nbar_process_team_init(struct nbar_process_team *procs, uint32_t size);
 
-/* Process `me` of the process team (0 to size - 1) arrives at barrier `ticket`. As nbar_post. */
+/* Process `me` of the process team (0 to size - 1) arrives at its next barrier; *ticket (may be
+ * NULL) is what test and wait take. One thread at a time for each process. Errors as nbar_post;
+ * -ERANGE: there is no such process. */
 int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
-			   uint32_t ticket);
+			   uint32_t *ticket);
+
+/* The same for those who count their barriers themselves: 1, 2, 3, ... */
+int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+			      uint32_t ticket);
 
 /* As nbar_test and nbar_wait. policy NULL: that of the group, or else the default. */
 int nbar_process_team_test(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket);
 int nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket,
 			   const struct nbar_wait_policy *policy, uint64_t timeout_ns);
+
+/* Old names, for one version: NBAR_NO_OLD_NAMES leaves them out. */
+#ifndef NBAR_NO_OLD_NAMES
+#define nbar_blob nbar_endpoint
+#define NBAR_BLOB_SIZE NBAR_ENDPOINT_SIZE
+#define NBAR_LATE_MAX NBAR_STRAGGLERS_MAX
+#define nbar_crew nbar_process_team
+#define nbar_crew_init nbar_process_team_init
+#define nbar_crew_post nbar_process_team_post_as
+#define nbar_crew_test nbar_process_team_test
+#define nbar_crew_wait nbar_process_team_wait
+#define NBAR_CREW_MAX NBAR_PROCESS_TEAM_MAX
+#endif
+/* End of old names. */
 
 #ifdef __cplusplus
 }
