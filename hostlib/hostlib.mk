@@ -40,7 +40,7 @@ ALL += $(EXAMPLES)
 OBJS += $(EXAMPLE_OBJ)
 
 LIBDIR ?= $(PREFIX)/lib
-LIB_HEADER := $(wildcard hostlib/include/*.h) firmware/include/nbar_abi.h
+LIB_HEADER := $(wildcard hostlib/include/*.h hostlib/include/*.hpp) firmware/include/nbar_abi.h
 INSTALL += install-lib
 install-lib: $(BUILD)/libnbar.a $(BUILD)/$(LIB_SO)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig \
