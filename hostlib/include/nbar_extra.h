@@ -45,6 +45,30 @@ struct nbar_signal_in {
 int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out);
 
 /*
+ * Spare: a smaller group from the members that are left when others have failed, without a new
+ * exchange of addresses. While all are well each member opens a spare beside its group, with the
+ * same rank and size, exchanges the endpoint address of that too, and connects. Later those that
+ * are left call nbar_spare_shrink with the same failed ranks, in any order, which they have agreed
+ * on by themselves; the new ranks are the old ones without the gaps. One thread at a time a port;
+ * the port has no other "signal" group. It costs a connection to every member.
+ */
+struct nbar_spare;
+
+/* attr: of the new groups, but for rank and size; its texts must stay. The caller closes *out.
+ * Errors: as nbar_group_open. */
+int nbar_spare_open(struct nbar_port *port, const struct nbar_group_attr *attr,
+		    struct nbar_spare **out, struct nbar_endpoint *endpoint);
+int nbar_spare_connect(struct nbar_spare *s, const struct nbar_endpoint *endpoints);
+void nbar_spare_close(struct nbar_spare *s);
+
+/* Makes the new group, which is connected and has had one barrier; the caller closes *out. May be
+ * called again, with more failed ranks. Errors: -EINVAL a rank that cannot be; -ETIME timeout_ns
+ * have passed: a member that is not on the list has failed, or has another list; else as
+ * nbar_group_open and nbar_test. */
+int nbar_spare_shrink(struct nbar_spare *s, const uint32_t *failed, uint32_t nfailed,
+		      uint64_t timeout_ns, struct nbar_group **out);
+
+/*
  * Teams of all kinds: struct nbar_team of nbar.h, and memory behind it.
  *
  * "sense-reverse"    each thread counts down by one fetch-and-sub, the last one releases all; the
