@@ -40,7 +40,7 @@ ALL += $(EXAMPLES)
 OBJS += $(EXAMPLE_OBJ)
 
 LIBDIR ?= $(PREFIX)/lib
-LIB_HEADER := $(wildcard hostlib/include/*.h) firmware/include/nbar_abi.h
+LIB_HEADER := $(wildcard hostlib/include/*.h hostlib/include/*.hpp) firmware/include/nbar_abi.h
 INSTALL += install-lib
 install-lib: $(BUILD)/libnbar.a $(BUILD)/$(LIB_SO)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig \
@@ -55,7 +55,7 @@ install-lib: $(BUILD)/libnbar.a $(BUILD)/$(LIB_SO)
 	$(Q)for f in $$(sed -n 's/^[a-z].*[ *]\(nbar_[a-z_]*\)(.*/\1/p' hostlib/include/nbar*.h); do \
 		case $$f in \
 		nbar_team_*) page=nbar_team ;; \
-		nbar_signal_* | nbar_nic_*) page=nbar_extra ;; \
+		nbar_signal_* | nbar_nic_* | nbar_spare_*) page=nbar_extra ;; \
 		nbar_process_team_* | nbar_attach | nbar_group_attach | nbar_group_share) page=nbar_process_team ;; \
 		*) page=nbar ;; \
 		esac; \

@@ -8,7 +8,7 @@
  *
  * Errors: functions return 0 or a positive answer, or a negative errno; then nbar_error() says in
  * words what went wrong, where, and what to do next. Outputs are set only on success. -ETIME alone
- * means "not in time": nothing is broken, call again. (-ETIMEDOUT is returned no more.)
+ * means "not in time": nothing is broken, call again. (No call returns -ETIMEDOUT any more.)
  *
  * Threads: calls on different ports may run at once, and so may post, test, wait, arm, missing and
  * abort on different groups of one port. One thread at a time posts on a group; any number may test

@@ -45,6 +45,30 @@ struct nbar_signal_in {
 int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out);
 
 /*
+ * Spare: a smaller group from the members that are left when others have failed, without a new
+ * exchange of addresses. While all are well each member opens a spare beside its group, with the
+ * same rank and size, exchanges the endpoint address of that too, and connects. Later those that
+ * are left call nbar_spare_shrink with the same failed ranks, in any order, which they have agreed
+ * on by themselves; the new ranks are the old ones without the gaps. One thread at a time a port;
+ * the port has no other "signal" group. It costs a connection to every member.
+ */
+struct nbar_spare;
+
+/* attr: of the new groups, but for rank and size; its texts must stay. The caller closes *out.
+ * Errors: as nbar_group_open. */
+int nbar_spare_open(struct nbar_port *port, const struct nbar_group_attr *attr,
+		    struct nbar_spare **out, struct nbar_endpoint *endpoint);
+int nbar_spare_connect(struct nbar_spare *s, const struct nbar_endpoint *endpoints);
+void nbar_spare_close(struct nbar_spare *s);
+
+/* Makes the new group, which is connected and has had one barrier; the caller closes *out. May be
+ * called again, with more failed ranks. Errors: -EINVAL a rank that cannot be; -ETIME timeout_ns
+ * have passed: a member that is not on the list has failed, or has another list; else as
+ * nbar_group_open and nbar_test. */
+int nbar_spare_shrink(struct nbar_spare *s, const uint32_t *failed, uint32_t nfailed,
+		      uint64_t timeout_ns, struct nbar_group **out);
+
+/*
  * Teams of all kinds: struct nbar_team of nbar.h, and memory behind it.
  *
  * "sense-reverse"    each thread counts down by one fetch-and-sub, the last one releases all; the
@@ -120,9 +144,8 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 
 /*
  * Process team: as a team, but of processes, and split in phases. It lies in memory that they
- * share, one of them prepares it, and each counts its own barriers: 1, 2, 3, ... With g NULL the
- * process team is the whole barrier; else g is this process's handle of the group they share, which
- * is fresh: no barrier has been posted on it.
+ * share, and one of them prepares it. With g NULL the process team is the whole barrier; else g is
+ * this process's handle of the group they share, which is fresh: no barrier has been posted on it.
  */
 #define NBAR_PROCESS_TEAM_MAX 1024u
 struct nbar_process_team {
@@ -143,14 +166,34 @@ __attribute__((aligned(128)))
  * NBAR_PROCESS_TEAM_MAX. */
 int nbar_process_team_init(struct nbar_process_team *procs, uint32_t size);
 
-/* Process `me` of the process team (0 to size - 1) arrives at barrier `ticket`. As nbar_post. */
+/* Process `me` of the process team (0 to size - 1) arrives at its next barrier; *ticket (may be
+ * NULL) is what test and wait take. One thread at a time for each process. Errors as nbar_post;
+ * -ERANGE: there is no such process. */
 int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
-			   uint32_t ticket);
+			   uint32_t *ticket);
+
+/* The same for those who count their barriers themselves: 1, 2, 3, ... */
+int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+			      uint32_t ticket);
 
 /* As nbar_test and nbar_wait. policy NULL: that of the group, or else the default. */
 int nbar_process_team_test(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket);
 int nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket,
 			   const struct nbar_wait_policy *policy, uint64_t timeout_ns);
+
+/* Old names, for one version: NBAR_NO_OLD_NAMES leaves them out. */
+#ifndef NBAR_NO_OLD_NAMES
+#define nbar_blob nbar_endpoint
+#define NBAR_BLOB_SIZE NBAR_ENDPOINT_SIZE
+#define NBAR_LATE_MAX NBAR_STRAGGLERS_MAX
+#define nbar_crew nbar_process_team
+#define nbar_crew_init nbar_process_team_init
+#define nbar_crew_post nbar_process_team_post_as
+#define nbar_crew_test nbar_process_team_test
+#define nbar_crew_wait nbar_process_team_wait
+#define NBAR_CREW_MAX NBAR_PROCESS_TEAM_MAX
+#endif
+/* End of old names. */
 
 #ifdef __cplusplus
 }

@@ -13,9 +13,6 @@
 #include "internal.h"
 #include "order.h"
 
-/* Bytes of the attributes of version 0.1. */
-#define ATTR_LEAST (offsetof(struct nbar_group_attr, plan_length) + sizeof(size_t))
-
 static int check_attr(const struct nbar_group_attr *attr)
 {
 	const char *alg = attr->alg;
@@ -149,7 +146,7 @@ int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 		    struct nbar_group **out, struct nbar_endpoint *endpoint)
 {
 	struct nbar_group_attr ours;
-	int err = nblib_struct_read("nbar_group_attr", &ours, sizeof(ours), ATTR_LEAST, attr,
+	int err = nblib_struct_read("nbar_group_attr", &ours, sizeof(ours), NBLIB_ATTR_LEAST, attr,
 				    attr->struct_size);
 
 	return err < 0 ? err : open_group(port, &ours, out, endpoint);

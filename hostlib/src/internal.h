@@ -30,6 +30,9 @@ int nblib_errno(int32_t status);
 int nblib_struct_read(const char *name, void *to, size_t ours, size_t least, const void *from,
 		      uint32_t theirs);
 
+/* Bytes of struct nbar_group_attr in version 0.1. */
+#define NBLIB_ATTR_LEAST (offsetof(struct nbar_group_attr, plan_length) + sizeof(size_t))
+
 /* --- link.c, link_open.c, link_call.c: the control socket --------------------------------- */
 
 enum nblib_down { NBLIB_UP, NBLIB_GONE, NBLIB_FORKED };

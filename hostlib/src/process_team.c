@@ -45,8 +45,8 @@ static int group_refuses(struct nbar_group *g, uint32_t ticket)
 			  NBAR_POSTED_MAX);
 }
 
-int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
-			   uint32_t ticket)
+int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+			      uint32_t ticket)
 {
 	int err = g ? group_refuses(g, ticket) : 0;
 
@@ -72,6 +72,18 @@ int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g
 	if (order_procs_any_sleeps(&procs->sleepers))
 		nblib_wake_procs(procs);
 	return 0;
+}
+
+int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+			   uint32_t *ticket)
+{
+	/* Nobody else writes that word; a number out of range is refused there. */
+	uint32_t next = me < procs->size ? order_procs_read(&procs->arrived[me]) + 1 : 0;
+	int err = nbar_process_team_post_as(procs, g, me, next);
+
+	if (err == 0 && ticket)
+		*ticket = next;
+	return err;
 }
 
 int nbar_process_team_test(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket)

@@ -170,6 +170,8 @@ static int thread_start(struct control *k, const cpu_set_t *cpus)
 	if (rc == 0)
 		rc = pthread_create(&k->thread, &attr, control_main, k);
 	pthread_attr_destroy(&attr);
+	if (rc == 0)
+		pthread_setname_np(k->thread, CONTROL_THREAD_NAME);
 	if (rc)
 		log_error("cannot start the control thread: %s", strerror(rc));
 	return -rc;

@@ -36,6 +36,7 @@ struct control_config {
 	void (*over)(void *arg);
 	void *arg;
 };
+#define CONTROL_THREAD_NAME "nbar-control" /* as ps and debuggers show it */
 #define CONTROL_PASS_MS 5 /* while a host computes, this late are its NIC's answers */
 
 /* Makes a socket RUN_DIR/NAME.sock for each NIC and starts the thread; the polling thread must
