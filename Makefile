@@ -25,7 +25,8 @@ ALL_CFLAGS = -std=c11 $(WARN) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-
              -MMD -MP
 # Where programs of ours find libnbar-hostnic.so: beside them, or where they are installed. With a
 # sanitizer it is that which calls dlopen(): so the program's own path must count for all.
-ALL_LDFLAGS = $(LDFLAGS) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..:$$ORIGIN/../lib' \
+RPATH    ?= $$ORIGIN:$$ORIGIN/..:$$ORIGIN/../lib
+ALL_LDFLAGS = $(LDFLAGS) $(if $(RPATH),-Wl$(comma)-rpath$(comma)'$(RPATH)') \
               $(if $(SAN),-Wl$(comma)--disable-new-dtags) $(if $(SAN),-fsanitize=$(SAN))
 V        ?=
 Q        := $(if $(V),,@)

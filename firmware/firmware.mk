@@ -24,9 +24,9 @@ DPDK_LIBS = $(shell pkg-config --libs libdpdk 2>/dev/null)
 CFLAGS_nicd = -D_GNU_SOURCE -fPIC -fvisibility=hidden -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/include -Ifirmware/core \
               -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon
 # The unit dpdk: sources that are linked with DPDK, whose headers need fewer warnings. All other sources make
-# libnbnicd.a: the daemon without main.c, options.c and the wires ring and dpdk, for tests that run it in their own
+# libnbnicd.a: the daemon without main.c, options*.c and the wires ring and dpdk, for tests that run it in their own
 # threads, and for in-process NICs. Both have the registry of wires; that of libnbnicd.a has only wires without DPDK.
-NICD_DPDK_SRC := $(addprefix firmware/,platform/daemon/main.c platform/daemon/options.c wire/ring.c wire/dpdk.c wire/wires.c)
+NICD_DPDK_SRC := $(addprefix firmware/,platform/daemon/main.c platform/daemon/options.c platform/daemon/options_list.c wire/ring.c wire/dpdk.c wire/wires.c)
 CFLAGS_dpdk = $(CFLAGS_nicd) -DWIRES_DPDK $(subst -I/,-isystem /,$(DPDK_CFLAGS))
 # The wire "verbs" is built where libibverbs is; VERBS= leaves it out.
 VERBS ?= $(shell pkg-config --exists libibverbs 2>/dev/null && echo yes)
@@ -61,11 +61,21 @@ $(BUILD)/$(HOSTNIC_SO): $(HOSTNIC_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a 
 ALL += $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/nbar-nicd $(BUILD)/$(HOSTNIC_SO)
 OBJS += $(FW_OBJ) $(NICD_OBJ) $(HOSTNIC_OBJ)
 
+SYSTEMD_DIR := firmware/platform/daemon/systemd
 INSTALL += install-nicd
 install-nicd: $(BUILD)/nbar-nicd $(BUILD)/$(HOSTNIC_SO)
 	$(Q)install -D -m 755 $(BUILD)/$(HOSTNIC_SO) $(DESTDIR)$(LIBDIR)/$(HOSTNIC_SO)
 	$(Q)install -D -m 755 $(BUILD)/nbar-nicd $(DESTDIR)$(PREFIX)/bin/nbar-nicd
 	$(Q)install -D -m 644 firmware/platform/daemon/nbar-nicd.8 $(DESTDIR)$(PREFIX)/share/man/man8/nbar-nicd.8
+	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d \
+		$(DESTDIR)$(PREFIX)/share/doc/nbar/examples
+	$(Q)for unit in nbar-nicd nbar-nicd@; do \
+		sed 's|/usr/bin/|$(PREFIX)/bin/|' $(SYSTEMD_DIR)/$$unit.service \
+			>$(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit.service; \
+	done
+	$(Q)install -m 644 $(SYSTEMD_DIR)/nbar.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/nbar.conf
+	$(Q)install -m 644 $(addprefix $(SYSTEMD_DIR)/,nicd.conf dpdk.conf verbs.conf) \
+		$(DESTDIR)$(PREFIX)/share/doc/nbar/examples
 .PHONY: install-nicd
 
 include firmware/platform/riscv/riscv.mk

@@ -2,7 +2,7 @@
 # libnbar: what a program links. Sees nbar.h, the ABI and libc; no firmware, no DPDK.
 
 UNITS += lib example
-CFLAGS_lib = -D_GNU_SOURCE -fPIC -Ihostlib/include -Ihostlib/src -Ifirmware/include
+CFLAGS_lib = -D_GNU_SOURCE -DNBAR_NO_EXTRA -fPIC -Ihostlib/include -Ihostlib/src -Ifirmware/include
 LIB_SRC := $(wildcard hostlib/src/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/lib/%.o)
 LIB_SO := libnbar.so.$(firstword $(subst ., ,$(VERSION)))
@@ -25,7 +25,7 @@ OBJS += $(LIB_OBJ)
 # where the compiler has none.
 HAS_OPENMP := $(shell echo 'int main(void) { return 0; }' | \
                 $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo yes)
-CFLAGS_example = -D_DEFAULT_SOURCE -Ihostlib/include -Ifirmware/include
+CFLAGS_example = -D_DEFAULT_SOURCE -DNBAR_NO_EXTRA -Ihostlib/include -Ifirmware/include
 EXAMPLE_SRC := hostlib/examples/hello.c $(if $(HAS_OPENMP),hostlib/examples/openmp.c)
 EXAMPLE_OBJ := $(EXAMPLE_SRC:%.c=$(BUILD)/example/%.o)
 EXAMPLES := $(EXAMPLE_SRC:hostlib/examples/%.c=$(BUILD)/examples/%)
@@ -40,7 +40,7 @@ ALL += $(EXAMPLES)
 OBJS += $(EXAMPLE_OBJ)
 
 LIBDIR ?= $(PREFIX)/lib
-LIB_HEADER := hostlib/include/nbar.h firmware/include/nbar_abi.h
+LIB_HEADER := $(wildcard hostlib/include/*.h hostlib/include/*.hpp) firmware/include/nbar_abi.h
 INSTALL += install-lib
 install-lib: $(BUILD)/libnbar.a $(BUILD)/$(LIB_SO)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig \
@@ -52,9 +52,10 @@ install-lib: $(BUILD)/libnbar.a $(BUILD)/$(LIB_SO)
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 		hostlib/nbar.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/nbar.pc
 	$(Q)install -m 644 hostlib/man/*.3 $(DESTDIR)$(PREFIX)/share/man/man3
-	$(Q)for f in $$(sed -n 's/^[a-z].*[ *]\(nbar_[a-z_]*\)(.*/\1/p' hostlib/include/nbar.h); do \
+	$(Q)for f in $$(sed -n 's/^[a-z].*[ *]\(nbar_[a-z_]*\)(.*/\1/p' hostlib/include/nbar*.h); do \
 		case $$f in \
 		nbar_team_*) page=nbar_team ;; \
+		nbar_signal_* | nbar_nic_* | nbar_spare_*) page=nbar_extra ;; \
 		nbar_process_team_* | nbar_attach | nbar_group_attach | nbar_group_share) page=nbar_process_team ;; \
 		*) page=nbar ;; \
 		esac; \

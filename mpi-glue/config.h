@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nbar.h"
+#include "nbar_extra.h"
 
 /* What a rank does between two looks at a barrier that is not complete. */
 enum nbmpi_wait {

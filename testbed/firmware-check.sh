@@ -133,7 +133,7 @@ compiles() {
 }
 
 for cc in "gcc -std=c11 -x c" "clang -std=c11 -x c" "g++ -std=c++17 -x c++" "clang++ -std=c++17 -x c++"; do
-	for header in nbar_abi.h nbar.h; do
+	for header in nbar_abi.h nbar.h nbar_extra.h; do
 		if command -v ${cc%% *} >/dev/null; then
 			result "$header alone: $cc" compiles $header $cc
 		else
@@ -179,23 +179,27 @@ no_circle() {
 # circles FOLDER UNIT: the objects that make has built of this folder.
 circles() {
 	local source object objects=()
-	for source in firmware/"$1"/*.c; do
+	for source in "$1"/*.c; do
 		object=${BUILD:-build}/$2/${source%.c}.o
 		[ ! -f "$object" ] || objects+=("$object")
 	done
 	if [ ${#objects[@]} -gt 1 ]; then
-		result "no circle between files of firmware/$1" no_circle "${objects[@]}"
+		result "no circle between files of $1" no_circle "${objects[@]}"
 	else
-		skip "no circle between files of firmware/$1" "it is not built: make all"
+		skip "no circle between files of $1" "it is not built: make all"
 	fi
 }
 
-circles core fw
-circles nic fw
-circles wire nicd
-circles wire/verbs nicd
-circles platform/daemon nicd
-circles platform/inproc nicd
+circles firmware/core fw
+circles firmware/nic fw
+circles firmware/wire nicd
+circles firmware/wire/verbs nicd
+circles firmware/platform/daemon nicd
+circles firmware/platform/inproc nicd
+circles hostlib/src lib
+for folder in tools/*/; do
+	circles "${folder%/}" tools
+done
 
 result "the core may include engine.h" includes "$CFLAGS_FW" '"engine.h"'
 result "the core may not include nbar.h" refused "$CFLAGS_FW" '"nbar.h"'

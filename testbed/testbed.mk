@@ -3,7 +3,7 @@
 # e2e/. All speak TAP; testbed/run counts. A test is added to TEST_LIST by being there.
 
 UNITS += test
-CFLAGS_test = -D_GNU_SOURCE -Ihostlib/include -Ihostlib/src -Ifirmware/include -Ifirmware/core \
+CFLAGS_test = -D_GNU_SOURCE -DNBAR_NO_EXTRA -Ihostlib/include -Ihostlib/src -Ifirmware/include -Ifirmware/core \
               -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon $(TOOLS_INC) -Itestbed
 
 # Unit tests: name -> what it is linked with.
@@ -117,4 +117,4 @@ bench-raw: all $(BUILD)/raw-oneway ## barriers of 2 over net_af_packet, next to 
 .PHONY: check-oracle check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
 include testbed/bench/bench.mk
-include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/mpi/mpi.mk testbed/verbs/verbs.mk testbed/riscv/riscv.mk
+include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/mpi/mpi.mk testbed/verbs/verbs.mk testbed/riscv/riscv.mk testbed/fresh/fresh.mk

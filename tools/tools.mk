@@ -4,11 +4,21 @@
 UNITS += tools
 CFLAGS_tools = -D_GNU_SOURCE -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ihostlib/include -Ifirmware/include \
                -Ifirmware/core -Ifirmware/nic $(TOOLS_INC)
+# Templates of the report, each a text in the program: page.html is template_page_html.
+TEMPLATE := $(wildcard tools/report/*.html tools/report/*.css tools/report/*.gp)
+TEMPLATE_OBJ := $(TEMPLATE:%=$(BUILD)/tools/%.o)
+$(TEMPLATE:%=$(BUILD)/tools/%.c): $(BUILD)/tools/%.c: %
+	$(Q)mkdir -p $(@D)
+	$(Q)(echo 'const char template_$(subst .,_,$(notdir $<))[] = {'; \
+		od -An -v -tu1 $< | sed 's/  */,/g; s/^,//; s/$$/,/'; echo '0 };') >$@
+$(TEMPLATE_OBJ): %.o: %.c
+	$(call say,CC,$@)
+	$(Q)$(CC) -std=c11 $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -c $< -o $@
 # A folder each subcommand, and main/ for what several share. Of mpi/, `nbar` itself has two files.
-TOOLS_DIRS := $(addprefix tools/,main bench sweep threads report stat)
+TOOLS_DIRS := $(addprefix tools/,main bench sweep threads report stat doctor)
 TOOLS_INC := $(TOOLS_DIRS:%=-I%)
-TOOLS_SRC := $(wildcard $(TOOLS_DIRS:%=%/*.c)) tools/mpi/mpi_bench.c tools/mpi/options.c
-TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o)
+TOOLS_SRC := $(filter-out %/metric_man.c,$(wildcard $(TOOLS_DIRS:%=%/*.c))) tools/mpi/mpi_bench.c tools/mpi/options.c
+TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o) $(TEMPLATE_OBJ)
 $(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbar.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) $^ -o $@ -ljansson -lm -lpthread
@@ -24,6 +34,19 @@ $(BUILD)/tools/commit.h: commit-always
 $(BUILD)/tools/tools/main/result.o: $(BUILD)/tools/commit.h
 $(BUILD)/tools/tools/main/result.o: CFLAGS_tools += -I$(BUILD)/tools
 .PHONY: commit-always
+
+# Manual pages: `.METRICS TABLE` stands for rows of the table of metrics.
+METRIC_MAN := $(BUILD)/tools/metric_man
+$(METRIC_MAN): $(addprefix $(BUILD)/tools/tools/main/,metric_man.o metric.o hist.o stats.o)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -ljansson -lm
+OBJS += $(BUILD)/tools/tools/main/metric_man.o
+TOOLS_MAN := $(wildcard tools/*/*.1)
+TOOLS_MAN_OUT := $(addprefix $(BUILD)/man/,$(notdir $(TOOLS_MAN)))
+$(TOOLS_MAN_OUT): $(BUILD)/man/%: $$(wildcard tools/*/$$*) $(METRIC_MAN)
+	$(call say,MAN,$@)
+	$(Q)mkdir -p $(@D); $(METRIC_MAN) <$< >$@
+ALL += $(TOOLS_MAN_OUT)
 
 # Peers of `nbar sweep threads`: a program for each compiler that has OpenMP, whatever CC is, and one
 # for Concurrency Kit. Those that cannot be built are left out; SAN is not for them.
@@ -48,27 +71,30 @@ $(BUILD)/libexec/nbar/ck-barrier: tools/threads/peers/ck_barrier.c $(PEER_LOOP)
 ALL += $(PEERS)
 
 # What the unit tests of the tools are linked with.
+$(BUILD)/test_doctor: $(BUILD)/tools/tools/doctor/doctor_judge.o
 $(BUILD)/test_lop: $(addprefix $(BUILD)/tools/tools/,bench/lop.o main/stats.o)
 $(BUILD)/test_report: $(addprefix $(BUILD)/tools/tools/,main/published.o main/tool.o report/html.o \
                       report/report_figure.o report/report_list.o report/report_plot.o \
-                      report/report_points.o report/report_read.o)
-$(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,bench/bench_opt.o main/algs.o main/hist.o main/option.o \
+                      report/report_points.o report/report_read.o report/template.o \
+                      report/figure.gp.o)
+$(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,bench/bench_opt.o main/algs.o main/hist.o main/metric.o main/option.o \
                      main/stats.o main/tool.o)
 $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/main/,experiment.o journal.o machine.o \
                        output.o progress.o published.o result.o result_out.o stats.o tool.o)
+$(BUILD)/test_metric: $(addprefix $(BUILD)/tools/tools/main/,hist.o metric.o stats.o)
 $(BUILD)/test_stats: $(addprefix $(BUILD)/tools/tools/main/,progress.o stats.o tool.o)
 $(BUILD)/test_sweep: $(addprefix $(BUILD)/tools/tools/,main/stats.o main/tool.o main/work.o \
                      sweep/app_set.o sweep/sweep_list.o sweep/sweep_math.o)
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,bench/hostbar.o main/stats.o)
 
 INSTALL += install-tools
-install-tools: $(BUILD)/nbar $(PEERS)
+install-tools: $(BUILD)/nbar $(PEERS) $(TOOLS_MAN_OUT)
 	$(Q)install -D -m 755 $(BUILD)/nbar $(DESTDIR)$(PREFIX)/bin/nbar
 	$(Q)for f in $(PEERS); do \
 		install -D -m 755 $$f $(DESTDIR)$(PREFIX)/libexec/nbar/$$(basename $$f) || exit; \
 	done
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1
-	$(Q)install -m 644 $(wildcard tools/*/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
+	$(Q)install -m 644 $(TOOLS_MAN_OUT) $(DESTDIR)$(PREFIX)/share/man/man1
 .PHONY: install-tools
 
 include tools/mpi/mpi.mk

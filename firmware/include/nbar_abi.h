@@ -26,6 +26,7 @@
 #define NBAR_NICS_MAX 64u       /* NICs a daemon */
 #define NBAR_PORTS_MAX 64u      /* ports a NIC */
 #define NBAR_ATTACHED_MAX 512u  /* processes a NIC that are attached to the ports of others */
+#define NBAR_EVENTS_MAX 64u     /* groups a port that a host polls by a socket */
 #define NBAR_GROUPS_MAX 1024u   /* open groups a NIC, and so cells a port */
 #define NBAR_SIZE_MAX 1048576u  /* ranks a group */
 #define NBAR_STEPS_MAX 256u     /* steps a plan */
@@ -88,7 +89,8 @@ enum nbar_status {
 	NBAR_STATUS_HOST_DIED = 2, /* a member's process ended without closing the group */
 	NBAR_STATUS_CLOSED = 3,    /* a member closed the group; others still wait for it */
 	NBAR_STATUS_NIC_DOWN = 4,  /* a member's NIC was stopped, or its device has failed */
-	NBAR_STATUS_END = 5        /* the first value that is none */
+	NBAR_STATUS_ABORTED = 5,   /* a member's process has aborted the group */
+	NBAR_STATUS_END = 6        /* the first value that is none */
 };
 
 /*
@@ -187,11 +189,13 @@ enum nbar_op {
 		2, /* nbar_req_group_open [+ plan] -> nbar_rep_group_open + peer ranks */
 	NBAR_OP_GROUP_CONNECT =
 		3, /* nbar_req_group_connect + endpoint addresses -> nbar_rep_group_connect */
-	NBAR_OP_GROUP_CLOSE = 4, /* nbar_req_group_close -> nothing */
-	NBAR_OP_NIC_STAT = 5,    /* nothing -> nbar_rep_nic_stat; needs no port */
-	NBAR_OP_GROUP_STAT = 6,  /* nbar_req_group_stat -> nbar_rep_group_stat + infos; no port */
-	NBAR_OP_PORT_ATTACH = 7, /* nbar_req_port_attach -> nbar_rep_port_open, page as above */
-	NBAR_OP_GROUP_ATTACH = 8 /* nbar_req_group_attach -> nothing */
+	NBAR_OP_GROUP_CLOSE = 4,  /* nbar_req_group_close -> nothing */
+	NBAR_OP_NIC_STAT = 5,     /* nothing -> nbar_rep_nic_stat; needs no port */
+	NBAR_OP_GROUP_STAT = 6,   /* nbar_req_group_stat -> nbar_rep_group_stat + infos; no port */
+	NBAR_OP_PORT_ATTACH = 7,  /* nbar_req_port_attach -> nbar_rep_port_open, page as above */
+	NBAR_OP_GROUP_ATTACH = 8, /* nbar_req_group_attach -> nothing */
+	NBAR_OP_GROUP_EVENTS = 9, /* nbar_req_group_events -> nothing, a socket as SCM_RIGHTS */
+	NBAR_OP_GROUP_ABORT = 10  /* nbar_req_group_abort -> nothing */
 };
 
 struct nbar_request {
@@ -268,6 +272,20 @@ struct nbar_rep_group_connect {
 };
 
 struct nbar_req_group_close {
+	uint32_t cell;
+	uint32_t reserved;
+};
+
+/* A socket for poll(): the NIC sends a message to it whenever it wakes the sleepers of the group.
+ * The NIC's end is closed with the group. For the process that opened the group; a second request
+ * gets a socket that takes the place of the first. */
+struct nbar_req_group_events {
+	uint32_t cell;
+	uint32_t reserved;
+};
+
+/* The group fails for all members, with NBAR_STATUS_ABORTED. */
+struct nbar_req_group_abort {
 	uint32_t cell;
 	uint32_t reserved;
 };
@@ -366,6 +384,8 @@ NBAR_ABI_ASSERT(sizeof(struct nbar_rep_group_open) == 104, "group opened");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_connect) == 8, "group connect");
 NBAR_ABI_ASSERT(sizeof(struct nbar_rep_group_connect) == 8, "group connected");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_close) == 8, "group close");
+NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_events) == 8, "group events");
+NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_abort) == 8, "group abort");
 NBAR_ABI_ASSERT(sizeof(struct nbar_rep_nic_stat) == 656, "NIC statistics");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_stat) == 8, "group statistics wanted");
 NBAR_ABI_ASSERT(sizeof(struct nbar_rep_group_stat) == 8, "group statistics");

@@ -108,6 +108,7 @@ struct nbnic_client {
 	bool attach_only; /* it may attach to ports, but not open one */
 	bool gives_page;  /* the reply at hand carries the page of port `page_port` */
 	uint32_t page_port;
+	bool gives_events; /* the reply at hand carries the socket that events_make has made */
 };
 
 void nbnic_client_begin(struct nbnic_device *d, struct nbnic_client *c, uint32_t pid, uint32_t uid,
@@ -122,7 +123,8 @@ void nbnic_client_abandon(struct nbnic_client *c);
 /*
  * Answers one message: in, of length bytes (truncated: there were more), aligned for uint64_t, and
  * at most NBAR_MESSAGE_MAX. Writes the reply to out, of the same size and alignment, and returns
- * its length. Afterwards c->gives_page says whether a page goes along.
+ * its length. Afterwards c->gives_page says whether a page goes along, c->gives_events whether the
+ * socket of a poller does.
  */
 uint32_t nbnic_client_request(struct nbnic_client *c, const void *in, size_t length, bool truncated,
 			      void *out);

@@ -38,8 +38,14 @@ struct nbnic_platform {
 	int (*page_make)(void *ctx, uint32_t port, struct nbar_page **out);
 	void (*page_drop)(void *ctx, uint32_t port, struct nbar_page *page);
 
-	/* Pass: wakes all threads that sleep on the word of this cell; the NIC has just changed it.
-	 */
+	/* Requests: makes the two ends of a socket by which wake() reaches a poller. The current
+	 * reply carries one end (see gives_events); the platform keeps the other until events_drop
+	 * or page_drop. 0, or a negative error of nbar_abi.h. Both may be NULL: no host can poll. */
+	int (*events_make)(void *ctx, uint32_t port, uint32_t cell);
+	void (*events_drop)(void *ctx, uint32_t port, uint32_t cell);
+
+	/* Pass: wakes all threads that sleep on the word of this cell, and the poller of
+	 * events_make; the NIC has just changed the word. */
 	void (*wake)(void *ctx, uint32_t port, uint32_t cell, uint32_t *word);
 
 	/* Requests: the algorithm that "auto" means for groups of this size; NULL: the default of

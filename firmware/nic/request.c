@@ -24,6 +24,10 @@ static bool body_fits(enum nbar_op op, size_t length)
 		return length == sizeof(struct nbar_req_port_attach);
 	case NBAR_OP_GROUP_ATTACH:
 		return length == sizeof(struct nbar_req_group_attach);
+	case NBAR_OP_GROUP_EVENTS:
+		return length == sizeof(struct nbar_req_group_events);
+	case NBAR_OP_GROUP_ABORT:
+		return length == sizeof(struct nbar_req_group_abort);
 	}
 	return false;
 }
@@ -33,14 +37,16 @@ static int check_port(struct nbnic_request *r, enum nbar_op op)
 {
 	const struct nbnic_client *c = r->client;
 	bool needs_port = op == NBAR_OP_GROUP_OPEN || op == NBAR_OP_GROUP_CONNECT ||
-			  op == NBAR_OP_GROUP_CLOSE;
+			  op == NBAR_OP_GROUP_CLOSE || op == NBAR_OP_GROUP_EVENTS ||
+			  op == NBAR_OP_GROUP_ABORT;
 
-	if (!needs_port || c->port || (c->owner && op == NBAR_OP_GROUP_CLOSE))
+	if (!needs_port || c->port ||
+	    (c->owner && (op == NBAR_OP_GROUP_CLOSE || op == NBAR_OP_GROUP_ABORT)))
 		return 0;
 	if (c->owner)
 		return nbnic_request_fail(r, -NBAR_EPERM,
-					  "this process is only attached to port %u of %s; groups "
-					  "are opened by the one that opened the port",
+					  "this process is only attached to port %u of %s; the one "
+					  "that opened the port must do that",
 					  c->owner->port->number, r->device->name);
 	return nbnic_request_fail(r, -NBAR_ENXIO,
 				  "no port of %s is open on this connection; open one "
@@ -75,6 +81,10 @@ static int dispatch(struct nbnic_request *r, enum nbar_op op)
 		return nbnic_request_port_attach(r);
 	case NBAR_OP_GROUP_ATTACH:
 		return nbnic_request_group_attach(r);
+	case NBAR_OP_GROUP_EVENTS:
+		return nbnic_request_group_events(r);
+	case NBAR_OP_GROUP_ABORT:
+		return nbnic_request_group_abort(r);
 	}
 	return 0;
 }
@@ -107,9 +117,9 @@ static int check_head(struct nbnic_request *r, const struct nbar_request *q, siz
 					  "a request that says it has %u bytes came with %u; "
 					  "send each request whole, as one message",
 					  q->length, (uint32_t)length);
-	if (q->op < NBAR_OP_PORT_OPEN || q->op > NBAR_OP_GROUP_ATTACH)
+	if (q->op < NBAR_OP_PORT_OPEN || q->op > NBAR_OP_GROUP_ABORT)
 		return nbnic_request_fail(r, -NBAR_EOPNOTSUPP, "unknown op %u: there are %u to %u",
-					  q->op, NBAR_OP_PORT_OPEN, NBAR_OP_GROUP_ATTACH);
+					  q->op, NBAR_OP_PORT_OPEN, NBAR_OP_GROUP_ABORT);
 	return 0;
 }
 
@@ -125,6 +135,7 @@ uint32_t nbnic_client_request(struct nbnic_client *c, const void *in, size_t len
 	};
 
 	c->gives_page = false;
+	c->gives_events = false;
 	__builtin_memset(r.reply, 0, sizeof(*r.reply));
 	r.reply->magic = NBAR_ABI_MAGIC;
 	r.reply->version = NBAR_ABI_VERSION;

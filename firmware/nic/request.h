@@ -38,8 +38,13 @@ int nbnic_request_group_connect(struct nbnic_request *r);
 int nbnic_request_group_close(struct nbnic_request *r);
 int nbnic_request_group_attach(struct nbnic_request *r);
 int nbnic_request_group_detach(struct nbnic_request *r);
+int nbnic_request_group_events(struct nbnic_request *r);
+int nbnic_request_group_abort(struct nbnic_request *r);
 int nbnic_request_nic_stat(struct nbnic_request *r);
 int nbnic_request_group_stat(struct nbnic_request *r);
+
+/* Whether an attached client holds a cell. */
+bool nbnic_client_holds(const struct nbnic_client *c, uint32_t cell);
 
 /* The reply to a client that has opened a port, or attached to it: the port of owner. */
 void nbnic_request_port_reply(struct nbnic_request *r, const struct nbnic_client *owner);

@@ -87,7 +87,7 @@ static uint64_t bit_of(uint32_t cell)
 	return UINT64_C(1) << (cell % 64);
 }
 
-static bool holds(const struct nbnic_client *c, uint32_t cell)
+bool nbnic_client_holds(const struct nbnic_client *c, uint32_t cell)
 {
 	return cell < NBNIC_GROUPS_MAX && c->held[cell / 64] & bit_of(cell);
 }
@@ -103,7 +103,7 @@ int nbnic_request_group_attach(struct nbnic_request *r)
 					  "this connection is not attached to a port of %s; attach "
 					  "to one first",
 					  r->device->name);
-	if (holds(c, cell))
+	if (nbnic_client_holds(c, cell))
 		return nbnic_request_fail(r, -NBAR_EALREADY,
 					  "attached to the group in cell %u already", cell);
 	call.port = c->owner->port;
@@ -156,7 +156,7 @@ int nbnic_request_group_detach(struct nbnic_request *r)
 	const struct nbar_req_group_close *req = r->body;
 	struct nbnic_client *c = r->client;
 
-	if (!holds(c, req->cell))
+	if (!nbnic_client_holds(c, req->cell))
 		return nbnic_request_fail(r, -NBAR_ENOENT, "not attached to a group in cell %u",
 					  req->cell);
 	let_go(c, req->cell & ~63u, bit_of(req->cell), NBAR_STATUS_OK);

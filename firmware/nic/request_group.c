@@ -343,5 +343,78 @@ int nbnic_request_group_close(struct nbnic_request *r)
 					  "before?",
 					  req->cell, c->port->number);
 	account(c, call.bytes, false);
+	if (r->device->platform->events_drop)
+		r->device->platform->events_drop(r->device->ctx, c->port->number, req->cell);
 	return 0;
+}
+
+/* --- a group that is open -------------------------------------------------------------------- */
+
+struct cell_call {
+	struct nbnic_device *device;
+	struct nbnic_port *port;
+	uint32_t cell;
+	bool found;
+};
+
+static void run_find(void *arg, uint64_t now)
+{
+	struct cell_call *call = arg;
+
+	(void)now;
+	call->found = nbnic_cell_group(call->port, call->cell) != NULL;
+}
+
+static void run_abort(void *arg, uint64_t now)
+{
+	struct cell_call *call = arg;
+	struct nbnic_group *g = nbnic_cell_group(call->port, call->cell);
+
+	call->found = g && !g->is_signal;
+	if (call->found)
+		nbnic_group_fail(&call->device->nic, g, NBAR_STATUS_ABORTED, now);
+}
+
+static int no_such_cell(struct nbnic_request *r, uint32_t cell)
+{
+	return nbnic_request_fail(
+		r, -NBAR_ENOENT,
+		"there is no group of barriers in cell %u of this port of %s; was "
+		"it closed before?",
+		cell, r->device->name);
+}
+
+int nbnic_request_group_events(struct nbnic_request *r)
+{
+	const struct nbar_req_group_events *req = r->body;
+	const struct nbnic_platform *platform = r->device->platform;
+	struct cell_call call = { r->device, r->client->port, req->cell, false };
+	int rc;
+
+	if (!platform->events_make)
+		return nbnic_request_fail(r, -NBAR_EOPNOTSUPP,
+					  "%s has no sockets for poll(); wait by nbar_wait",
+					  r->device->name);
+	nbnic_request_call(r->device, run_find, &call);
+	if (!call.found)
+		return no_such_cell(r, req->cell);
+	rc = platform->events_make(r->device->ctx, call.port->number, req->cell);
+	if (rc < 0)
+		return nbnic_request_fail(r, rc,
+					  "no socket for the group in cell %u of %s (error %d); "
+					  "poll fewer groups, or wait by nbar_wait",
+					  req->cell, r->device->name, -rc);
+	r->client->gives_events = true;
+	return 0;
+}
+
+int nbnic_request_group_abort(struct nbnic_request *r)
+{
+	const struct nbar_req_group_abort *req = r->body;
+	struct nbnic_client *c = r->client;
+	struct cell_call call = { r->device, c->port ? c->port : c->owner->port, req->cell, false };
+
+	if (c->port || nbnic_client_holds(c, req->cell))
+		nbnic_request_call(r->device, run_abort, &call);
+	return call.found ? 0 : no_such_cell(r, req->cell);
 }

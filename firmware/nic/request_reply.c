@@ -16,6 +16,7 @@ int nbnic_request_fail(struct nbnic_request *r, int error, const char *format, .
 	r->reply->length = sizeof(*r->reply);
 	r->reply->status = error;
 	r->client->gives_page = false;
+	r->client->gives_events = false;
 	return error;
 }
 

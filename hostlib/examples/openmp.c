@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <nbar.h>
+#include <nbar_extra.h>
 
 #define TEAM 4u
 #define ROUNDS 1000u

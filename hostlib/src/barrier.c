@@ -20,9 +20,14 @@ int nblib_group_failed(const struct nbar_group *g, uint64_t word)
 	uint32_t epoch = (uint32_t)word + 1;
 	const char *nic = g->port->link.nic;
 
+	if (order_aborted(&g->aborted))
+		return nblib_fail(-ECANCELED,
+				  "barrier %u of the group failed: this process has aborted the "
+				  "group: close it",
+				  epoch);
 	switch ((enum nbar_status)(word >> 32)) {
 	case NBAR_STATUS_SILENT:
-		return nblib_fail(-ETIMEDOUT,
+		return nblib_fail(-EHOSTUNREACH,
 				  "barrier %u of the group failed: the NIC of rank %u does not "
 				  "answer: look whether its %s runs and the wire to it is up",
 				  epoch, rank, g->port->link.host ? "process" : "daemon");
@@ -47,7 +52,13 @@ int nblib_group_failed(const struct nbar_group *g, uint64_t word)
 				  "barrier %u of the group failed: the NIC of rank %u was stopped, "
 				  "or its device has failed",
 				  epoch, rank);
+	case NBAR_STATUS_ABORTED:
+		return nblib_fail(-ECANCELED,
+				  "barrier %u of the group failed: rank %u has aborted the group: "
+				  "look there for what went wrong",
+				  epoch, rank);
 	case NBAR_STATUS_OK:
+		return nblib_link_lost(&g->port->link);
 	case NBAR_STATUS_END:
 		break;
 	}
@@ -71,7 +82,7 @@ static int post_refused(const struct nbar_group *g, uint64_t word)
 		return nblib_fail(-ENOTCONN,
 				  "the group is not connected: call "
 				  "nbar_group_connect with the endpoint addresses of its members");
-	if (word >> 32)
+	if (nblib_group_is_over(g, word))
 		return nblib_group_failed(g, word);
 	if (order_down_read(&g->port->link.down) != NBLIB_UP)
 		return nblib_link_lost(&g->port->link);
@@ -86,7 +97,7 @@ int nbar_post(struct nbar_group *g, uint32_t *ticket)
 	uint64_t posted = order_posted_read(&g->posted);
 	uint32_t ahead = (uint32_t)posted - (uint32_t)word;
 
-	if (!g->runs || g->attached || word >> 32 || ahead >= NBAR_POSTED_MAX ||
+	if (!order_runs(&g->runs) || g->attached || word >> 32 || ahead >= NBAR_POSTED_MAX ||
 	    order_down_read(&g->port->link.down) != NBLIB_UP)
 		return post_refused(g, word);
 	order_posted_write(&g->posted, posted + 1);
@@ -103,7 +114,7 @@ static int test_again(struct nbar_group *g, uint64_t word, uint32_t ticket)
 	static _Thread_local uint32_t in_vain;
 	struct nblib_link *link = &g->port->link;
 
-	if (word >> 32)
+	if (nblib_group_is_over(g, word))
 		return nblib_group_failed(g, word);
 	if (!nblib_reached(order_posted_read(&g->posted), ticket))
 		return nblib_fail(-EINVAL, "barrier %u of the group has not been posted", ticket);
@@ -114,7 +125,7 @@ static int test_again(struct nbar_group *g, uint64_t word, uint32_t ticket)
 	word = order_completion_read(&g->completion->word);
 	if (nblib_reached(word, ticket))
 		return 1;
-	return word >> 32 ? nblib_group_failed(g, word) : nblib_link_lost(link);
+	return nblib_group_failed(g, word);
 }
 
 int nbar_test(struct nbar_group *g, uint32_t ticket)
@@ -171,7 +182,7 @@ int nblib_group_wait(struct nbar_group *g, uint32_t ticket, const struct nbar_wa
 
 	if (nblib_reached(word, ticket))
 		return 0;
-	if (word >> 32)
+	if (nblib_group_is_over(g, word))
 		return nblib_group_failed(g, word);
 	if (!nblib_reached(order_posted_read(&g->posted), ticket))
 		return nblib_fail(-EINVAL, "barrier %u of the group has not been posted", ticket);
@@ -221,15 +232,19 @@ int nbar_missing(const struct nbar_group *g, uint32_t *ranks, uint32_t n)
 	return (int)nstragglers;
 }
 
-void nbar_group_get_stats(const struct nbar_group *g, struct nbar_group_stats *out)
+void nbar_group_get_stats_sized(const struct nbar_group *g, struct nbar_group_stats *out,
+				size_t size)
 {
 	uint64_t word = order_completion_read(&g->completion->word);
 	uint64_t posted = order_posted_read(&g->posted);
 
-	*out = (struct nbar_group_stats){
+	const struct nbar_group_stats stats = {
 		.posted = posted,
 		.completed = posted - ((uint32_t)posted - (uint32_t)word),
 		.yields = order_stat_read(&g->yields),
 		.sleeps = order_stat_read(&g->sleeps),
 	};
+
+	memset(out, 0, size);
+	memcpy(out, &stats, size < sizeof(stats) ? size : sizeof(stats));
 }

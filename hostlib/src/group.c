@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * group.c - groups: open, connect, close, and how their threads wait.
+ * group.c - groups: open, attach, close, and how their threads wait.
  *
  * Called when a group is made and ended, by one thread at a time a port. Knows no algorithm: that
  * is a text which the NIC reads; only "signal", which is none, differs here.
@@ -8,14 +8,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "internal.h"
 #include "order.h"
-
-#define ENDPOINTS_A_MESSAGE                                \
-	((NBAR_MESSAGE_MAX - sizeof(struct nbar_request) - \
-	  sizeof(struct nbar_req_group_connect)) /         \
-	 sizeof(struct nbar_endpoint))
 
 static int check_attr(const struct nbar_group_attr *attr)
 {
@@ -67,6 +63,8 @@ static int take_reply(struct nbar_group *g, const struct nbar_rep_group_open *re
 
 static void group_free(struct nbar_group *g)
 {
+	if (g->events >= 0)
+		close(g->events);
 	free(g->peer);
 	free(g);
 }
@@ -86,6 +84,7 @@ static struct nbar_group *group_alloc(struct nbar_port *port, const struct nbar_
 		.is_signal = is_signal,
 		.rank = attr->rank,
 		.size = attr->size,
+		.events = -1,
 		.peer = malloc(most * sizeof(*g->peer)),
 	};
 	if (g->peer)
@@ -94,8 +93,8 @@ static struct nbar_group *group_alloc(struct nbar_port *port, const struct nbar_
 	return NULL;
 }
 
-int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
-		    struct nbar_group **out, struct nbar_endpoint *endpoint)
+static int open_group(struct nbar_port *port, const struct nbar_group_attr *attr,
+		      struct nbar_group **out, struct nbar_endpoint *endpoint)
 {
 	const char *alg = attr->alg ? attr->alg : "auto";
 	struct nbar_req_group_open request = {
@@ -143,51 +142,14 @@ int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	return 0;
 }
 
-int nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoints)
+int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
+		    struct nbar_group **out, struct nbar_endpoint *endpoint)
 {
-	struct nbar_req_group_connect request = { .cell = g->cell };
-	struct nbar_rep_group_connect reply;
-	struct nblib_call call = {
-		.op = NBAR_OP_GROUP_CONNECT,
-		.fixed = { &reply, sizeof(reply) },
-	};
-	struct nbar_endpoint *some;
-	int err = 0;
+	struct nbar_group_attr ours;
+	int err = nblib_struct_read("nbar_group_attr", &ours, sizeof(ours), NBLIB_ATTR_LEAST, attr,
+				    attr->struct_size);
 
-	if (g->connected)
-		return nblib_fail(-EISCONN, "the group is connected already");
-	if (g->unsure)
-		return nblib_fail(
-			-ETIMEDOUT,
-			"NIC %s has not answered an earlier request to connect the group: "
-			"close the group, and open another",
-			g->port->link.nic);
-	some = malloc(ENDPOINTS_A_MESSAGE * sizeof(*some));
-	if (!some)
-		return nblib_fail(-ENOMEM, "no memory for a message");
-	/* What a call before this one named stays named: go on from there. */
-	do {
-		uint32_t n = 0;
-
-		while (n < ENDPOINTS_A_MESSAGE && g->nconnected + n < g->npeer) {
-			some[n] = endpoints[g->peer[g->nconnected + n]];
-			n++;
-		}
-		request.nendpoint = n;
-		call.body[0] = (struct iovec){ &request, sizeof(request) };
-		call.body[1] = (struct iovec){ some, n * sizeof(*some) };
-		err = nblib_link_call(&g->port->link, &call);
-		if (err == 0)
-			g->nconnected += n;
-		g->unsure = call.unanswered;
-	} while (err == 0 && g->nconnected < g->npeer);
-	free(some);
-	if (err == 0 && reply.missing != 0)
-		err = nblib_fail(-EPROTO, "NIC %s: misses %u peers that it did not ask for",
-				 g->port->link.nic, reply.missing);
-	g->connected = err == 0;
-	g->runs = g->connected && !g->is_signal;
-	return err;
+	return err < 0 ? err : open_group(port, &ours, out, endpoint);
 }
 
 int nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks)
@@ -205,6 +167,7 @@ void nbar_group_share(const struct nbar_group *g, struct nbar_share *out)
 		.rank = g->rank,
 		.size = g->size,
 		.socket_id = g->port->link.socket_id,
+		.struct_size = sizeof(*out),
 		.endpoint = g->endpoint,
 	};
 }
@@ -245,7 +208,8 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 	g->doorbell = &port->page->doorbell[g->cell];
 	g->completion = &port->page->completion[g->cell];
 	/* Connecting is up to the one that opened it; what is posted before waits for that. */
-	g->attached = g->connected = g->runs = true;
+	g->attached = g->connected = true;
+	order_runs_write(&g->runs, true);
 	nbar_group_set_wait(g, &wait);
 	port->group[g->cell] = g;
 	*out = g;
@@ -262,6 +226,7 @@ void nbar_group_close(struct nbar_group *g)
 		.body = { { &request, sizeof(request) } },
 	};
 
+	nblib_connect_end(g);
 	/* After any error the NIC closes the group without us: the request is on its way, or the
 	 * link has ended, and the NIC closes the port. */
 	if (order_down_read(&g->port->link.down) == NBLIB_UP)

@@ -68,7 +68,7 @@ static int connect_socket_id(struct nblib_link *l, const char *name, uint32_t so
 	int err = nblib_link_reach(l, &sun, offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 
 	if (err == EAGAIN)
-		return nblib_fail(-ETIMEDOUT,
+		return nblib_fail(-ETIME,
 				  "NIC %s: the process that shares it does not answer: is it "
 				  "stopped, or kept from the processor?",
 				  name);

@@ -8,14 +8,16 @@
 #ifndef NBAR_INTERNAL_H
 #define NBAR_INTERNAL_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 
-#include "nbar.h"
+#include "nbar_extra.h"
 #include "nbar_hostnic.h"
+#include "order.h"
 
 /* error.c: keeps the text for nbar_error() and returns err, a negative errno. */
 int nblib_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -23,7 +25,15 @@ int nblib_fail(int err, const char *format, ...) __attribute__((format(printf, 2
 /* The negative errno of the status of a reply, which is -NBAR_E*; -EPROTO: it is none of these. */
 int nblib_errno(int32_t status);
 
-/* --- link.c, link_call.c: the control socket ----------------------------------------------- */
+/* version.c: copies a struct of a program's version, of `theirs` bytes, to ours; least: bytes of
+ * the first version, which struct_size 0 means. */
+int nblib_struct_read(const char *name, void *to, size_t ours, size_t least, const void *from,
+		      uint32_t theirs);
+
+/* Bytes of struct nbar_group_attr in version 0.1. */
+#define NBLIB_ATTR_LEAST (offsetof(struct nbar_group_attr, plan_length) + sizeof(size_t))
+
+/* --- link.c, link_open.c, link_call.c: the control socket --------------------------------- */
 
 enum nblib_down { NBLIB_UP, NBLIB_GONE, NBLIB_FORKED };
 
@@ -31,14 +41,24 @@ enum nblib_down { NBLIB_UP, NBLIB_GONE, NBLIB_FORKED };
 struct nblib_late {
 	uint32_t seq;
 	enum nbar_op op;
-	uint32_t cell; /* GROUP_ATTACH: of the group */
+	uint32_t cell;           /* GROUP_ATTACH: of the group */
+	struct nblib_answer *to; /* who wants the reply; or NULL */
+};
+
+/* The reply to a request that nobody waits for: see nblib_link_start. */
+struct nblib_answer {
+	bool came;
+	uint32_t length;
+	struct nbar_reply head;
+	struct nbar_rep_group_connect body;
 };
 #define NBLIB_LATE_MAX 64u
 
 struct nblib_link {
 	int sock;
-	uint32_t seq;   /* of the last request */
-	uint32_t nlate; /* replies that are still to come */
+	pthread_mutex_t lock; /* one request at a time; what is in the next three */
+	uint32_t seq;         /* of the last request */
+	uint32_t nlate;       /* replies that are still to come */
 	struct nblib_late late[NBLIB_LATE_MAX];
 	uint32_t down;             /* enum nblib_down; by order.h */
 	bool in_process;           /* the NIC is in a process of a host, not in a daemon ... */
@@ -56,13 +76,13 @@ struct nblib_call {
 	struct iovec rest;    /* of the reply: room for what may follow; nrest bytes came */
 	size_t nrest;
 	uint32_t seq;    /* set by the call, */
-	bool unanswered; /* as is this: -ETIMEDOUT, and the NIC may do it yet */
+	bool unanswered; /* as is this: -ETIME, and the NIC may do it yet */
 	int *fd;         /* NULL, or where a descriptor goes; -1 if none came */
 };
 
 /* Connects to the NIC that a name in the sense of nbar_open means; *port: the one it asks for.
- * listening socket: NBLIB_SOCKET_ID_MAKE: an in-process NIC may begin by that name; 0: it
- * may not; else that of a share. */
+ * listening socket: NBLIB_SOCKET_ID_MAKE: an in-process NIC may begin by that name; 0: it may not;
+ * else that of a share. */
 #define NBLIB_SOCKET_ID_MAKE UINT32_MAX
 int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, uint32_t *port);
 void nblib_link_close(struct nblib_link *l);
@@ -71,8 +91,19 @@ void nblib_link_close(struct nblib_link *l);
 void nblib_link_end(struct nblib_link *l);
 
 /* link_call.c: one request and its reply. 0 or negative errno with a text, be it ours or the NIC's.
- * -ETIMEDOUT: no reply in time; that concerns this request alone. */
+ * -ETIME: no reply in time; that concerns this request alone. */
 int nblib_link_call(struct nblib_link *l, struct nblib_call *call);
+
+/*
+ * Sends a request and returns at once; its reply goes to *to, which must stay there until it came,
+ * or until nblib_link_forget. to NULL: nobody wants the reply. -EAGAIN: the socket is full, try
+ * again.
+ */
+int nblib_link_start(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to);
+
+/* 1: the reply has come, and is well; 0: not yet. Else as nblib_link_call. */
+int nblib_link_finish(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to);
+void nblib_link_forget(struct nblib_link *l, const struct nblib_answer *to);
 
 /* Sets how long the socket waits for the other end. */
 void nblib_link_limit(const struct nblib_link *l);
@@ -130,9 +161,12 @@ struct nbar_group {
 	struct nbar_completion *completion;
 	uint64_t posted; /* its lower half is the epoch; by order.h */
 	bool connected, is_signal;
-	bool unsure;   /* a request to connect got no answer */
-	bool runs;     /* connected, and has barriers */
-	bool attached; /* another process has opened it */
+	bool unsure;      /* a request to connect got no answer */
+	bool attached;    /* another process has opened it */
+	uint32_t runs;    /* connected, and has barriers, and is not aborted; by order.h */
+	uint32_t aborted; /* by order.h */
+	int events;       /* event.c: socket that the NIC writes to when it wakes; -1: none */
+	struct nblib_connect *connecting; /* connect.c: under way; or NULL */
 	struct nbar_endpoint endpoint;
 	uint32_t cell, rank, size;
 	uint32_t npeer, nconnected;
@@ -141,6 +175,11 @@ struct nbar_group {
 	uint64_t yields, sleeps; /* by order.h */
 };
 
+/* --- connect.c ----------------------------------------------------------------------------- */
+
+/* Forgets a connection that is under way. */
+void nblib_connect_end(struct nbar_group *g);
+
 /* --- signal.c ------------------------------------------------------------------------------ */
 
 /* A group begins in a cell: drops the messages that came for an earlier group of that cell. */
@@ -148,8 +187,15 @@ void nblib_signal_drop(struct nbar_port *port, uint32_t cell);
 
 /* --- barrier.c ----------------------------------------------------------------------------- */
 
-/* Why the ticket cannot complete, from a completion word whose status is not OK. */
+/* Why tickets beyond the completion word cannot complete: the group is aborted, or the word has a
+ * status other than OK, or the link is lost. */
 int nblib_group_failed(const struct nbar_group *g, uint64_t word);
+
+/* Whether one of the first two is so. */
+static inline bool nblib_group_is_over(const struct nbar_group *g, uint64_t word)
+{
+	return word >> 32 || order_aborted(&g->aborted);
+}
 
 /* nbar_wait with another policy. */
 int nblib_group_wait(struct nbar_group *g, uint32_t ticket, const struct nbar_wait_policy *policy,
@@ -177,6 +223,9 @@ void nblib_kind_begin(struct nbar_team *team, uint32_t epoch);
  * group has failed. */
 int nblib_kind_arrive(struct nbar_team *team, uint32_t me, uint32_t *ticket);
 
+/* "sense-reverse": whether that barrier of the team, or of its threads alone, is complete. */
+bool nblib_kind_reached(const struct nbar_team *team, uint32_t ticket);
+
 /* The way out: that one releases, the others wait (false: the team's group has failed). */
 void nblib_kind_release(struct nbar_team *team, uint32_t me, uint32_t ticket);
 bool nblib_kind_wait(struct nbar_team *team, uint32_t me, uint32_t ticket);
@@ -192,6 +241,9 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 /* The same for a word of a team; false if its group has failed with that ticket. */
 bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t ticket);
 
+/* Has those who sleep in nblib_wait_group look again. */
+void nblib_wake_group(const struct nbar_group *g);
+
 /* Wakes those who sleep in nblib_wait_team. */
 void nblib_wake_team(uint64_t *word);
 #define NBLIB_TEAM_SLEEPS (UINT64_C(1) << 63) /* flag in a team's own word: wake me */
@@ -201,8 +253,23 @@ bool nblib_wait_procs(struct nbar_process_team *procs, const struct nbar_wait_po
 		      uint32_t ticket, uint64_t timeout_ns);
 void nblib_wake_procs(struct nbar_process_team *procs);
 
-/* process_team.c: whether the barrier of a process team without a group is complete. */
-bool nblib_procs_reached(const struct nbar_process_team *procs, uint32_t ticket);
+/* Whether all have arrived. */
+static inline bool nblib_procs_arrived(const struct nbar_process_team *procs, uint32_t ticket)
+{
+	for (uint32_t i = 0; i < procs->size; i++)
+		if (!nblib_reached(order_procs_read(&procs->arrived[i]), ticket))
+			return false;
+	return true;
+}
+
+/* Whether the barrier of a process team without a group is complete. */
+#define NBLIB_PROCS_SMALL 16u /* tickets in a cache line */
+static inline bool nblib_procs_reached(const struct nbar_process_team *procs, uint32_t ticket)
+{
+	if (procs->size <= NBLIB_PROCS_SMALL)
+		return nblib_procs_arrived(procs, ticket);
+	return nblib_reached(order_procs_done(&procs->done), ticket);
+}
 
 /* Processors that this thread may run on. */
 uint32_t nblib_cpus(void);

@@ -2,7 +2,7 @@
 /*
  * link_call.c - one request on the control socket, and its reply.
  *
- * Called by the slow path, one thread at a time a link. Believes a reply only as far as its lengths
+ * Called by the slow path; a lock lets one thread in. Believes a reply only as far as its lengths
  * are right. A request that gets no reply in time fails alone: its number is kept, so that the late
  * reply is known when it comes, and what the NIC made for it is closed again.
  */
@@ -31,7 +31,7 @@ static bool timed_out(void)
 
 static int no_answer(const struct nblib_link *l)
 {
-	return nblib_fail(-ETIMEDOUT,
+	return nblib_fail(-ETIME,
 			  "NIC %s: its %s has not answered in time: is it stopped, or kept from "
 			  "the processor? Try again",
 			  l->nic, nblib_link_server(l));
@@ -89,7 +89,7 @@ static int check_reply(const struct nblib_link *l, struct nblib_call *call,
 	return 0;
 }
 
-static int send_request(struct nblib_link *l, struct nblib_call *call)
+static int send_request(struct nblib_link *l, struct nblib_call *call, int flags)
 {
 	struct nbar_request request = {
 		.magic = NBAR_ABI_MAGIC,
@@ -110,10 +110,13 @@ static int send_request(struct nblib_link *l, struct nblib_call *call)
 	l->seq += l->seq == UINT32_MAX ? 2 : 1; /* never 0: such a request has no number */
 	request.seq = call->seq = l->seq;
 	do
-		n = sendmsg(l->sock, &msg, MSG_NOSIGNAL);
+		n = sendmsg(l->sock, &msg, MSG_NOSIGNAL | flags);
 	while (n < 0 && errno == EINTR);
 	if (n < 0 && timed_out())
-		return no_answer(l);
+		return flags ? nblib_fail(-EAGAIN,
+					  "NIC %s: its %s has not read earlier requests yet",
+					  l->nic, nblib_link_server(l))
+			     : no_answer(l);
 	/* A daemon that hung up before may have said why: its reply is still there to read. */
 	return n < 0 && errno != EPIPE && errno != ECONNRESET ? lost(l) : 0;
 }
@@ -168,17 +171,25 @@ static void take_late(struct nblib_link *l, struct nblib_late *late)
 		.op = NBAR_OP_GROUP_CLOSE,
 		.body = { { &request, sizeof(request) } },
 	};
+	struct nblib_answer *to = late->to;
 	enum nbar_op op = late->op;
 	ssize_t n = recv(l->sock, &reply, sizeof(reply), 0); /* closes descriptors, too */
 
 	*late = l->late[--l->nlate];
+	if (to) {
+		to->came = true;
+		to->length = n < 0 ? 0 : (uint32_t)n;
+		to->head = reply.head;
+		memcpy(&to->body, &reply.opened, sizeof(to->body));
+		return;
+	}
 	if (n < (ssize_t)sizeof(reply.head) || reply.head.status != 0)
 		return;
 	if (op == NBAR_OP_GROUP_OPEN && n == sizeof(reply))
 		request.cell = reply.opened.cell;
 	else if (op != NBAR_OP_GROUP_ATTACH)
 		return;
-	if (send_request(l, &call) == 0)
+	if (send_request(l, &call, 0) == 0)
 		l->late[l->nlate++] = (struct nblib_late){ .seq = call.seq, .op = call.op };
 	else
 		lost(l);
@@ -223,7 +234,7 @@ static int await_reply(struct nblib_link *l, struct nblib_call *call)
 	}
 }
 
-int nblib_link_call(struct nblib_link *l, struct nblib_call *call)
+static int call_locked(struct nblib_link *l, struct nblib_call *call)
 {
 	union {
 		struct cmsghdr align;
@@ -246,7 +257,7 @@ int nblib_link_call(struct nblib_link *l, struct nblib_call *call)
 		return nblib_link_lost(l);
 	err = take_all_late(l);
 	if (err == 0)
-		err = send_request(l, call);
+		err = send_request(l, call, 0);
 	if (err < 0 && call->op == NBAR_OP_GROUP_CLOSE)
 		return lost(l);
 	/* Whoever closes many groups does not wait for each. */
@@ -266,4 +277,74 @@ int nblib_link_call(struct nblib_link *l, struct nblib_call *call)
 		*call->fd = -1;
 	}
 	return err;
+}
+
+int nblib_link_call(struct nblib_link *l, struct nblib_call *call)
+{
+	int err;
+
+	/* A child of fork() may have got it locked. */
+	if (order_down_read(&l->down) == NBLIB_FORKED)
+		return nblib_link_lost(l);
+	pthread_mutex_lock(&l->lock);
+	err = call_locked(l, call);
+	pthread_mutex_unlock(&l->lock);
+	return err;
+}
+
+/* --- requests that nobody waits for ---------------------------------------------------------- */
+
+static int start_locked(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to)
+{
+	int err = take_all_late(l);
+
+	if (err == 0)
+		err = send_request(l, call, MSG_DONTWAIT);
+	if (err < 0)
+		return err;
+	l->late[l->nlate++] = (struct nblib_late){ .seq = call->seq, .op = call->op, .to = to };
+	return 0;
+}
+
+int nblib_link_start(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to)
+{
+	int err;
+
+	if (order_down_read(&l->down) != NBLIB_UP)
+		return nblib_link_lost(l);
+	pthread_mutex_lock(&l->lock);
+	err = start_locked(l, call, to);
+	pthread_mutex_unlock(&l->lock);
+	return err;
+}
+
+int nblib_link_finish(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to)
+{
+	int err;
+
+	if (order_down_read(&l->down) == NBLIB_FORKED)
+		return nblib_link_lost(l);
+	pthread_mutex_lock(&l->lock);
+	err = take_all_late(l);
+	pthread_mutex_unlock(&l->lock);
+	if (to->came) {
+		err = check_reply(l, call, &to->head, to->length);
+		if (err == 0)
+			memcpy(call->fixed.iov_base, &to->body, call->fixed.iov_len);
+		return err < 0 ? err : 1;
+	}
+	if (err < 0 || !nblib_link_look(l))
+		return err;
+	return nblib_link_lost(l);
+}
+
+void nblib_link_forget(struct nblib_link *l, const struct nblib_answer *to)
+{
+	if (order_down_read(&l->down) == NBLIB_FORKED)
+		return;
+	pthread_mutex_lock(&l->lock);
+	for (uint32_t i = 0; i < l->nlate; i++)
+		if (l->late[i].to == to)
+			l->late[i].to = NULL;
+	pthread_mutex_unlock(&l->lock);
 }

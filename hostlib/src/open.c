@@ -161,6 +161,12 @@ int nbar_attach(const char *nic, const struct nbar_share *share, struct nbar_por
 	uint32_t named;
 	int err;
 
+	if (share->struct_size && share->struct_size != sizeof(*share))
+		return nblib_fail(
+			-EPROTO,
+			"the share is of another version (%u bytes, not %zu): install the "
+			"same nbar for both processes",
+			share->struct_size, sizeof(*share));
 	if (share->socket_id > NBAR_HOSTNIC_SOCKET_IDS)
 		return nblib_fail(-EINVAL, "socket id %u: a share has 0 to %u", share->socket_id,
 				  NBAR_HOSTNIC_SOCKET_IDS);

@@ -264,6 +264,29 @@ static inline uint32_t order_down_read(const uint32_t *down)
 	return __atomic_load_n(down, __ATOMIC_RELAXED);
 }
 
+/* A group runs from its connection to its abort, by any thread, and never again. Relaxed: what
+ * others see late, they learn from the NIC. */
+static inline bool order_runs(const uint32_t *runs)
+{
+	return __atomic_load_n(runs, __ATOMIC_RELAXED);
+}
+
+static inline void order_runs_write(uint32_t *runs, bool value)
+{
+	__atomic_store_n(runs, value, __ATOMIC_RELAXED);
+}
+
+/* Marks a group as aborted; true: it was already. Relaxed: it orders nothing. */
+static inline bool order_abort(uint32_t *aborted)
+{
+	return __atomic_exchange_n(aborted, 1, __ATOMIC_RELAXED);
+}
+
+static inline bool order_aborted(const uint32_t *aborted)
+{
+	return __atomic_load_n(aborted, __ATOMIC_RELAXED);
+}
+
 /* Statistics. Relaxed: they order nothing. */
 static inline void order_stat_add(uint64_t *stat, uint64_t n)
 {

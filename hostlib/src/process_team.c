@@ -13,8 +13,6 @@
 #include "internal.h"
 #include "order.h"
 
-#define SMALL 16u /* tickets in a cache line */
-
 _Static_assert(sizeof(struct nbar_process_team) == 384 + 4 * NBAR_PROCESS_TEAM_MAX,
 	       "lines of their own");
 
@@ -27,33 +25,17 @@ int nbar_process_team_init(struct nbar_process_team *procs, uint32_t size)
 	return 0;
 }
 
-/* Whether all have arrived. */
-static bool all_arrived(const struct nbar_process_team *procs, uint32_t ticket)
-{
-	for (uint32_t i = 0; i < procs->size; i++)
-		if (!nblib_reached(order_procs_read(&procs->arrived[i]), ticket))
-			return false;
-	return true;
-}
-
-bool nblib_procs_reached(const struct nbar_process_team *procs, uint32_t ticket)
-{
-	if (procs->size <= SMALL)
-		return all_arrived(procs, ticket);
-	return nblib_reached(order_procs_done(&procs->done), ticket);
-}
-
 /* Why nbar_process_team_post cannot go ahead with a group. */
 static int group_refuses(struct nbar_group *g, uint32_t ticket)
 {
 	uint64_t word = order_completion_read(&g->completion->word);
 
-	if (!g->runs)
+	if (nblib_group_is_over(g, word))
+		return nblib_group_failed(g, word);
+	if (!order_runs(&g->runs))
 		return nblib_fail(-ENOTCONN,
 				  "the group is not connected: call "
 				  "nbar_group_connect with the endpoint addresses of its members");
-	if (word >> 32)
-		return nblib_group_failed(g, word);
 	if (order_down_read(&g->port->link.down) != NBLIB_UP)
 		return nblib_link_lost(&g->port->link);
 	if (ticket - (uint32_t)word <= NBAR_POSTED_MAX)
@@ -63,8 +45,8 @@ static int group_refuses(struct nbar_group *g, uint32_t ticket)
 			  NBAR_POSTED_MAX);
 }
 
-int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
-			   uint32_t ticket)
+int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+			      uint32_t ticket)
 {
 	int err = g ? group_refuses(g, ticket) : 0;
 
@@ -76,7 +58,7 @@ int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g
 	if (g)
 		order_posted_write(&g->posted, ticket);
 	order_procs_arrive(&procs->arrived[me], ticket);
-	if (!all_arrived(procs, ticket))
+	if (!nblib_procs_arrived(procs, ticket))
 		return 0;
 	/* Others may find the same and do the same once more: that harms nothing, as nobody
 	 * arrives at the next barrier before he is done with this one. */
@@ -85,11 +67,23 @@ int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g
 		nblib_poll(g->port);
 		return 0;
 	}
-	if (procs->size > SMALL)
+	if (procs->size > NBLIB_PROCS_SMALL)
 		order_procs_release(&procs->done, ticket);
 	if (order_procs_any_sleeps(&procs->sleepers))
 		nblib_wake_procs(procs);
 	return 0;
+}
+
+int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+			   uint32_t *ticket)
+{
+	/* Nobody else writes that word; a number out of range is refused there. */
+	uint32_t next = me < procs->size ? order_procs_read(&procs->arrived[me]) + 1 : 0;
+	int err = nbar_process_team_post_as(procs, g, me, next);
+
+	if (err == 0 && ticket)
+		*ticket = next;
+	return err;
 }
 
 int nbar_process_team_test(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket)

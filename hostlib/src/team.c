@@ -74,7 +74,7 @@ int nbar_team_size(const char *kind, uint32_t size, size_t *bytes)
 	return 0;
 }
 
-int nbar_team_setup(struct nbar_team *team, size_t length, const struct nbar_team_attr *attr)
+static int setup(struct nbar_team *team, size_t length, const struct nbar_team_attr *attr)
 {
 	struct nbar_team made;
 	int err = describe(&made, attr->kind, attr->size);
@@ -95,11 +95,21 @@ int nbar_team_setup(struct nbar_team *team, size_t length, const struct nbar_tea
 	return begin(team, attr);
 }
 
+int nbar_team_setup(struct nbar_team *team, size_t length, const struct nbar_team_attr *attr)
+{
+	const size_t least = offsetof(struct nbar_team_attr, local) + sizeof(attr->local);
+	struct nbar_team_attr ours;
+	int err = nblib_struct_read("nbar_team_attr", &ours, sizeof(ours), least, attr,
+				    attr->struct_size);
+
+	return err < 0 ? err : setup(team, length, &ours);
+}
+
 int nbar_team_init(struct nbar_team *team, uint32_t size, struct nbar_group *group)
 {
 	const struct nbar_team_attr attr = { .size = size, .group = group };
 
-	return nbar_team_setup(team, sizeof(*team), &attr);
+	return setup(team, sizeof(*team), &attr);
 }
 
 int nbar_team_join(struct nbar_team *team)
@@ -145,9 +155,7 @@ static int broken(struct nbar_team *team, uint32_t ticket, int err)
 
 static int group_error(const struct nbar_group *g)
 {
-	uint64_t word = order_completion_read(&g->completion->word);
-
-	return word >> 32 ? nblib_group_failed(g, word) : nblib_link_lost(&g->port->link);
+	return nblib_group_failed(g, order_completion_read(&g->completion->word));
 }
 
 static int wait_nic(struct nbar_team *team, uint32_t ticket)
@@ -158,27 +166,38 @@ static int wait_nic(struct nbar_team *team, uint32_t ticket)
 	return broken(team, ticket, group_error(team->group));
 }
 
-static int barrier_group(struct nbar_team *team, uint32_t me)
+/* Arrives, and posts if all have: then 1, else 0, or an error. */
+static int post_group(struct nbar_team *team, uint32_t me, uint32_t *ticket)
 {
 	struct nbar_group *g = team->group;
 	uint64_t word = order_completion_read(&g->completion->word);
-	uint32_t ticket;
 	int last, err;
 
-	if (!g->runs)
+	if (!order_runs(&g->runs))
 		return nbar_post(g, NULL);
 	if (word >> 32)
 		return broken(team, (uint32_t)word + 1, group_error(g));
 	if (order_team_broken(&team->broken))
 		return group_error(g);
-	last = nblib_kind_arrive(team, me, &ticket);
+	last = nblib_kind_arrive(team, me, ticket);
 	if (last < 0)
 		return group_error(g);
 	if (last) {
 		err = nbar_post(g, NULL);
 		if (err < 0)
-			return broken(team, ticket, err);
+			return broken(team, *ticket, err);
 	}
+	return last;
+}
+
+static int barrier_group(struct nbar_team *team, uint32_t me)
+{
+	struct nbar_group *g = team->group;
+	uint32_t ticket;
+	int err, last = post_group(team, me, &ticket);
+
+	if (last < 0)
+		return last;
 	if (!team->local)
 		return wait_nic(team, ticket);
 	if (!last)
@@ -202,6 +221,59 @@ int nbar_team_barrier_as(struct nbar_team *team, uint32_t me)
 	if (me >= team->size)
 		return no_such_thread(team, me);
 	return team->group ? barrier_group(team, me) : barrier_alone(team, me);
+}
+
+/* --- in phases ------------------------------------------------------------------------------- */
+
+static int check_phases(const struct nbar_team *team)
+{
+	if (team->kind == NBLIB_SENSE_REVERSE && !team->local)
+		return 0;
+	return nblib_fail(-EINVAL, "a team in phases must be of kind sense-reverse, and all of its "
+				   "threads must poll: call nbar_team_init");
+}
+
+int nbar_team_post(struct nbar_team *team, uint32_t *ticket)
+{
+	int last = check_phases(team);
+
+	if (last < 0)
+		return last;
+	last = team->group ? post_group(team, 0, ticket) : nblib_kind_arrive(team, 0, ticket);
+	if (last > 0 && !team->group)
+		nblib_kind_release(team, 0, *ticket);
+	return last < 0 ? last : 0;
+}
+
+int nbar_team_test(struct nbar_team *team, uint32_t ticket)
+{
+	struct nbar_group *g = team->group;
+	int rc = check_phases(team);
+
+	if (rc < 0)
+		return rc;
+	if (!g || nblib_kind_reached(team, ticket))
+		return nblib_kind_reached(team, ticket);
+	if (nblib_reached(order_posted_read(&g->posted), ticket)) {
+		rc = nbar_test(g, ticket);
+		return rc < 0 ? broken(team, ticket, rc) : rc;
+	}
+	if (order_team_broken(&team->broken) || !order_runs(&g->runs) ||
+	    order_down_read(&g->port->link.down) != NBLIB_UP)
+		return broken(team, ticket, group_error(g));
+	return 0;
+}
+
+int nbar_team_finish(struct nbar_team *team, uint32_t ticket)
+{
+	int rc = check_phases(team);
+
+	if (rc < 0)
+		return rc;
+	if (team->group)
+		return wait_nic(team, ticket);
+	nblib_kind_wait(team, 0, ticket);
+	return 0;
 }
 
 /* --- in two halves --------------------------------------------------------------------------- */

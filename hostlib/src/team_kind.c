@@ -156,11 +156,24 @@ static bool count_take(struct nbar_team *team, uint32_t ticket)
 	return nblib_reached(seen, ticket);
 }
 
+static uint64_t *count_word(struct nbar_team *team)
+{
+	return team->size > NEAR_MAX ? &team->released : &team->arrived;
+}
+
 static bool count_wait(struct nbar_team *team, uint32_t ticket)
 {
 	if (team->size == 2 && team->wait.spin_us && count_take(team, ticket))
 		return true;
-	return wait_word(team, team->size > NEAR_MAX ? &team->released : &team->arrived, ticket);
+	return wait_word(team, count_word(team), ticket);
+}
+
+bool nblib_kind_reached(const struct nbar_team *team, uint32_t ticket)
+{
+	const uint64_t *word = team->group ? &team->group->completion->word
+					   : count_word((struct nbar_team *)(uintptr_t)team);
+
+	return nblib_reached(order_completion_read(word), ticket);
 }
 
 /* --- trees ----------------------------------------------------------------------------------- */

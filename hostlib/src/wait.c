@@ -196,7 +196,9 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 	while (!over(&w)) {
 		uint64_t waited = w.now - w.start;
 
-		if (waited >= timeout_ns)
+		if (order_aborted(&g->aborted))
+			end = NBLIB_FAILED;
+		else if (waited >= timeout_ns)
 			end = NBLIB_TIMEOUT;
 		else if (order_down_read(&g->port->link.down) != NBLIB_UP)
 			end = NBLIB_LOST;
@@ -244,6 +246,8 @@ static bool broken(const struct nbar_team *team, uint32_t ticket)
 {
 	uint64_t word = order_team_broken(&team->broken);
 
+	if (team->group && order_aborted(&team->group->aborted))
+		return true;
 	return word && (int32_t)(ticket - (uint32_t)word) >= 0;
 }
 
@@ -280,6 +284,11 @@ bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t tick
 		w.now = now_ns();
 	}
 	return true;
+}
+
+void nblib_wake_group(const struct nbar_group *g)
+{
+	syscall(SYS_futex, &g->completion->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void nblib_wake_team(uint64_t *word)

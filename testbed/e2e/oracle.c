@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "hostbar.h"
-#include "nbar.h"
+#include "nbar_extra.h"
 #include "nbar_abi.h"
 
 #define RANKS_MAX 64

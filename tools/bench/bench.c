@@ -4,48 +4,37 @@
  */
 #include "bench.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct result_column columns[] = {
-	{ "nodes", "", RESULT_COUNT, 0 },     { "where", "", RESULT_TEXT, 0 },
-	{ "alg", "", RESULT_TEXT, 0 },        { "mean", "us", RESULT_REAL, 2 },
-	{ "low", "us", RESULT_REAL, 2 },      { "high", "us", RESULT_REAL, 2 },
-	{ "p50", "us", RESULT_REAL, 2 },      { "p99", "us", RESULT_REAL, 2 },
-	{ "max", "us", RESULT_REAL, 2 },      { "skew", "us", RESULT_REAL, 2 },
-	{ "speedup", "", RESULT_REAL, 2 },    { "mean min", "us", RESULT_REAL, 2 },
-	{ "mean avg", "us", RESULT_REAL, 2 },
+/* The columns before the metrics. */
+static const struct result_column keys[] = {
+	{ "nodes", "", RESULT_COUNT, 0 },
+	{ "where", "", RESULT_TEXT, 0 },
+	{ "alg", "", RESULT_TEXT, 0 },
 };
-#define NCOLUMN (sizeof(columns) / sizeof(columns[0]))
+#define NKEY (sizeof(keys) / sizeof(keys[0]))
+
+static unsigned tables(const struct bench_options *opt)
+{
+	return METRIC_BENCH | (opt->full ? METRIC_BENCH_FULL : 0);
+}
 
 static void add_row(const void *arg, const struct bench_options *opt, const struct bench_point *p,
 		    enum bench_where where, struct result *r)
 {
-	static const size_t rest[] = { BENCH_FIGURE(p50_us), BENCH_FIGURE(p99_us),
-				       BENCH_FIGURE(max_us), BENCH_FIGURE(skew_us) };
 	const struct bench_figures *repetition = p->repetition[where];
-	struct bench_median mean = bench_point_mean(opt, p, where);
+	double value[METRIC_END];
 
 	(void)arg;
 	result_count(r, p->config.nodes);
 	result_text(r, bench_where_name[where]);
 	result_text(r, p->config.alg);
-	result_real(r, mean.median);
-	result_real(r, mean.low);
-	result_real(r, mean.high);
-	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
-		result_real(r, bench_median(repetition, opt->repetitions, rest[i]).median);
+	metric_merge(repetition->metric, BENCH_NFIGURES,
+		     bench_launches_done(repetition, opt->repetitions), METRIC_BENCH, value);
 	if (where == BENCH_NIC)
-		result_real(r, bench_point_speedup(opt, p));
-	else
-		result_none(r);
-	if (!opt->full)
-		return;
-	result_real(r,
-		    bench_median(repetition, opt->repetitions, BENCH_FIGURE(mean_min_us)).median);
-	result_real(r,
-		    bench_median(repetition, opt->repetitions, BENCH_FIGURE(mean_avg_us)).median);
+		value[METRIC_FACTOR] = bench_point_speedup(opt, p);
+	metric_put(r, tables(opt), value);
 }
 
 static void add_notes(const void *arg, const struct bench_options *opt,
@@ -107,16 +96,13 @@ static void name_wires(struct bench_options *opt)
 int tool_bench(int argc, char **argv)
 {
 	struct bench_options opt = bench_options_default();
+	struct result_column column[RESULT_COLUMNS_MAX];
 	struct bench_point *point;
 	struct result *result;
-	uint32_t n;
+	uint32_t n, n_column;
 	bool help;
 	int r;
 
-	if (argc > 1 && !strcmp(argv[1], "one-to-many")) {
-		tool_begin("nbar bench one-to-many");
-		return tool_one_to_many(argc, argv);
-	}
 	opt.in_process = true;
 	r = bench_options_parse(argc, argv, &opt, NULL, &help);
 	if (help)
@@ -127,7 +113,9 @@ int tool_bench(int argc, char **argv)
 	point = make_points(&opt, &n);
 	if (!point)
 		return TOOL_FAILED;
-	result = result_new("bench", columns, NCOLUMN - (opt.full ? 0 : 2));
+	memcpy(column, keys, sizeof(keys));
+	n_column = NKEY + metric_columns(tables(&opt), column + NKEY);
+	result = result_new("bench", column, n_column);
 	if (result)
 		result_command(result, argc, argv);
 	r = bench_points_all(&opt, point, n, &(struct bench_rows){ add_row, add_notes, NULL },

@@ -23,7 +23,8 @@
 #include "experiment.h"
 #include "hist.h"
 #include "machine.h"
-#include "nbar.h"
+#include "metric.h"
+#include "nbar_extra.h"
 #include "tool.h"
 #include "work.h"
 
@@ -136,11 +137,8 @@ struct bench_config {
 
 /* ... and what came of it, in microseconds. */
 struct bench_figures {
-	double mean_us; /* greatest over the hosts, of their mean over all barriers */
-	double mean_min_us, mean_avg_us; /* least and mean over the hosts, of the same */
-	double p50_us, p99_us, max_us;   /* over all barriers of all hosts */
-	double skew_us;                  /* median over the barriers of last exit - first exit */
-	double extra[BENCH_EXTRAS];      /* of what is run in place of barriers, at rank 0 */
+	double metric[METRIC_END];
+	double extra[BENCH_EXTRAS]; /* of what is run in place of barriers, at rank 0 */
 	double late_us; /* mean over hosts and barriers: how much longer than wanted it computed */
 };
 #define BENCH_NFIGURES (sizeof(struct bench_figures) / sizeof(double))
@@ -184,6 +182,9 @@ void bench_signals_unblock(void);
 
 /* True if a signal that ends the bench has come. */
 bool bench_interrupted(void);
+
+/* Waits for the end of a child, or for a signal that ends the bench. True: it was such a signal. */
+bool bench_signals_wait(void);
 
 /* In a child: gets a signal when its parent, whose process id is given, dies. */
 void bench_die_with(pid_t parent, int sig);
@@ -255,17 +256,17 @@ struct bench_rows {
 int bench_points_all(struct bench_options *opt, const struct bench_point *point, uint32_t n,
 		     const struct bench_rows *rows, struct result *result);
 
-/* The median of a figure (its place in struct bench_figures) over repetitions, and an interval that
- * covers it; low and high are no numbers (NAN) if there is but one repetition. */
-struct bench_median {
-	double median, low, high, covered;
-};
-struct bench_median bench_median(const struct bench_figures *repetition, uint32_t n, size_t figure);
+/* Of n repetitions, how many an interrupted bench has come to. */
+uint32_t bench_launches_done(const struct bench_figures *repetition, uint32_t n);
+
+/* The median of a figure (its place in struct bench_figures) over repetitions. */
+struct metric_median bench_median(const struct bench_figures *repetition, uint32_t n,
+				  size_t figure);
 #define BENCH_FIGURE(name) (offsetof(struct bench_figures, name) / sizeof(double))
 
 /* The mean of a point: median over the repetitions, low, high. */
-struct bench_median bench_point_mean(const struct bench_options *opt,
-				     const struct bench_point *point, enum bench_where where);
+struct metric_median bench_point_mean(const struct bench_options *opt,
+				      const struct bench_point *point, enum bench_where where);
 
 /* Host mean / NIC mean; NAN if not both were run. */
 double bench_point_speedup(const struct bench_options *opt, const struct bench_point *point);

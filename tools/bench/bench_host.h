@@ -48,6 +48,8 @@ struct bench_host {
 	uint32_t first, count; /* nodes that this process drives */
 	int cpu;               /* -1: any */
 	const struct bench_machine *machine;
+	/* Runs the nodes instead of one barrier after the other by one thread a node; or NULL. */
+	int (*drive)(const struct bench_host *h, struct bench_member *member);
 	bool yield; /* its core is shared: give it up whenever there is nothing to do */
 };
 

@@ -52,23 +52,21 @@ static const struct option long_options[] = {
 
 void bench_usage_common(FILE *to)
 {
-	fputs("  -x, --warmup N    barriers of a run before those that are measured\n"
-	      "  --drivers 1|nodes one process drives all nodes, or a process a node\n"
-	      "  --check           every barrier is checked: nobody leaves before all have entered\n"
-	      "  --ranks ORDER     random: ranks are dealt to the nodes at random; sorted (random)\n"
-	      "  --seed N          of all that is random (1)\n"
-	      "Results:\n"
-	      "  --json FILE, --csv FILE  - is stdout, and then there is no table\n"
-	      "  --resume          goes on with a run that was interrupted: FILE.journal has it\n"
-	      "  --raw FILE        every barrier of every node, as CSV\n"
+	fputs("  -x, --warmup N      barriers of a run before those that it measures\n"
+	      "  --drivers 1|nodes   one process drives all nodes, or a process a node\n"
+	      "  --check             check that no node leaves a barrier before all entered it\n"
+	      "  --ranks ORDER       of ranks over nodes: random or sorted (random)\n"
+	      "  --seed N            of all that is random (1)\n"
+	      "  --json FILE, --csv FILE  results; - is stdout, and then there is no table\n"
+	      "  --resume            go on with an interrupted run, from FILE.journal\n"
+	      "  --raw FILE          every barrier of every node, as CSV\n"
 	      "The daemon that is started for the runs:\n"
-	      "  --wire WIRE[,KEYS]  between its NICs: see nbar-nicd --list-wires (" NBAR_WIRE_DEFAULT
-	      ")\n"
-	      "  --idle POLICY     spin, yield or sleep (spin; yield if there is one core)\n"
-	      "  --cpu N           its core (the first allowed); hosts get the others\n"
-	      "  --nicd PATH       the program (nbar-nicd beside this one, or in $PATH)\n"
-	      "  --nic NIC         attach to a running NIC instead, by name or path of its socket;\n"
-	      "                    given several times, the nodes are spread over the NICs\n"
+	      "  --wire WIRE[,KEYS]  see nbar-nicd --list-wires (" NBAR_WIRE_DEFAULT ")\n"
+	      "  --idle POLICY       spin, yield or sleep (spin; yield if there is one core)\n"
+	      "  --cpu N             its core (the first allowed); hosts get the others\n"
+	      "  --nicd PATH         the program (nbar-nicd beside this one, or in $PATH)\n"
+	      "  --nic NIC           no daemon: use this running NIC, by name or socket;\n"
+	      "                      several times: spread the nodes over these NICs\n"
 	      "Exit status: 0 done, 1 failed or interrupted, 2 wrong usage.\n",
 	      to);
 }
@@ -76,21 +74,20 @@ void bench_usage_common(FILE *to)
 void bench_usage(FILE *to)
 {
 	fputs("usage: nbar bench [OPTION]...\n"
-	      "       nbar bench one-to-many [OPTION]...   see its --help\n"
-	      "Latency of barriers run by NICs, and of the same barriers run by their hosts.\n"
-	      "Starts a daemon and the hosts by itself; leaves nothing behind. Times are\n"
-	      "microseconds. mean: of the node with the greatest; skew: last exit - first exit.\n\n"
-	      "  --nodes LIST      node counts, and ranges such as 2-32 (2,4,8,16)\n"
-	      "  --where LIST      who runs the barrier: nic, host; host-WIRE, as host-udp: the host, with\n"
-	      "                    an in-process NIC and no daemon (nic,host)\n"
-	      "  --host-keys KEYS  of these NICs, as mode=write; all wires named have to know them\n"
-	      "  --alg LIST        algorithms, see below (" ALGS_BENCH ")\n"
-	      "  -i, --iterations N  barriers measured a run (10000)\n"
-	      "  --launches N      runs of each configuration, in random order; medians are shown (1)\n"
-	      "  -f, --full        also the least and the average of the means of the nodes\n",
+	      "Latency of barriers that NICs run, and of the same barriers run by the hosts.\n"
+	      "  --nodes LIST        node counts, and ranges such as 2-32 (2,4,8,16)\n"
+	      "  --where LIST        nic, host, host-WIRE: in-process NICs (nic,host)\n"
+	      "  --host-keys KEYS    keys of the NICs of host-WIRE, such as mode=write\n"
+	      "  --alg LIST          algorithms (" ALGS_BENCH "), of:\n",
+	      to);
+	algs_names(to, "                      ");
+	fputs("  -i, --iterations N  barriers that a run measures (10000)\n"
+	      "  --launches N        runs of each configuration; medians are shown (1)\n"
+	      "  -f, --full          more columns\n",
 	      to);
 	bench_usage_common(to);
-	algs_usage(to);
+	fputs("Columns, in microseconds; a member is a node:\n", to);
+	metric_usage(to, METRIC_BENCH | METRIC_BENCH_FULL);
 }
 
 /* "8", or "2-32". */

@@ -2,70 +2,21 @@
 /*
  * bench_run.c - one run: starts the hosts, watches them, gathers what they measured.
  *
- * Signals are blocked and fetched, so there are no handlers and no races: whatever happens, every
- * host is ended and reaped before bench_run returns.
+ * Whatever happens, every host is ended and reaped before bench_run returns.
  */
 #include "bench.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench_host.h"
 #include "stats.h"
-
-static bool interrupted;
-
-static sigset_t ending_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	return set;
-}
-
-void bench_signals_begin(void)
-{
-	sigset_t set = ending_signals();
-
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
-void bench_signals_unblock(void)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	signal(SIGPIPE, SIG_DFL);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-bool bench_interrupted(void)
-{
-	sigset_t set = ending_signals();
-	struct timespec zero = { 0 };
-
-	if (sigtimedwait(&set, NULL, &zero) > 0)
-		interrupted = true;
-	return interrupted;
-}
-
-void bench_die_with(pid_t parent, int sig)
-{
-	prctl(PR_SET_PDEATHSIG, sig);
-	if (getppid() != parent)
-		_exit(TOOL_FAILED);
-}
 
 /* The host processes of a run. */
 struct procs {
@@ -114,10 +65,8 @@ static bool reap(struct procs *c, pid_t daemon, int *status)
 /* Waits for the end of all hosts, and makes it come when something is wrong. */
 static int watch(struct procs *c, struct bench_nics *nics)
 {
-	sigset_t set = ending_signals();
 	int r = 0, status;
 
-	sigaddset(&set, SIGCHLD);
 	while (c->alive) {
 		if (!reap(c, nics->pid, &status)) {
 			procs_kill(c);
@@ -128,12 +77,8 @@ static int watch(struct procs *c, struct bench_nics *nics)
 			procs_kill(c);
 		if (!c->alive)
 			break;
-		int sig = sigwaitinfo(&set, NULL);
-
-		if (sig > 0 && sig != SIGCHLD) {
-			interrupted = true;
+		if (bench_signals_wait())
 			procs_kill(c);
-		}
 	}
 	return bench_interrupted() || c->failed ? TOOL_FAILED : r;
 }
@@ -204,20 +149,20 @@ static int gather(const struct bench_shared *s, uint32_t iters, struct bench_fig
 		return TOOL_FAILED;
 	}
 	*out = (struct bench_figures){ 0 };
+	double average = 0, least = INFINITY, greatest = 0;
+
 	for (uint32_t n = 0; n < s->nodes; n++) {
 		double mean = (double)s->node[n].total_ns / iters / 1e3;
 
 		hist_merge(all, &s->node[n].hist);
-		out->mean_us = mean > out->mean_us ? mean : out->mean_us;
-		out->mean_min_us = !n || mean < out->mean_min_us ? mean : out->mean_min_us;
-		out->mean_avg_us += mean / s->nodes;
+		greatest = fmax(greatest, mean);
+		least = fmin(least, mean);
+		average += mean / s->nodes;
 		out->late_us += (double)s->node[n].late_ns / iters / 1e3 / s->nodes;
 	}
 	memcpy(out->extra, s->node[0].extra, sizeof(out->extra));
-	out->p50_us = (double)hist_quantile(all, 0.50) / 1e3;
-	out->p99_us = (double)hist_quantile(all, 0.99) / 1e3;
-	out->max_us = (double)all->max / 1e3;
-	out->skew_us = skew_us(s, skew);
+	metric_set_means(out->metric, average, least, greatest);
+	metric_set_all(out->metric, all, skew_us(s, skew));
 	free(all);
 	free(skew);
 	return 0;
@@ -268,6 +213,7 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 		.shared = &shared,
 		.count = config->nodes / nprocess,
 		.machine = machine,
+		.drive = config->drive || !config->threads ? config->drive : bench_threads_drive,
 		.yield = nprocess * (config->threads ? config->threads : 1) >
 				 host_cpus(machine, config->where) ||
 			 machine->ncpu == 1,
@@ -290,7 +236,7 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 
 	if (!r && !ended)
 		r = gather(&shared, config->iters, out);
-	else if (!r && !interrupted)
+	else if (!r && !bench_interrupted())
 		explain(&procs, &shared, host.count, config);
 	if (!r && !ended)
 		write_raw(&shared, raw);

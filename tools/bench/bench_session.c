@@ -5,7 +5,6 @@
  */
 #include "bench.h"
 
-#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,28 +260,23 @@ int bench_points_all(struct bench_options *opt, const struct bench_point *point,
 	return bench_session_end(&s, r);
 }
 
-struct bench_median bench_median(const struct bench_figures *repetition, uint32_t n, size_t figure)
+uint32_t bench_launches_done(const struct bench_figures *repetition, uint32_t n)
 {
-	struct bench_median m = { NAN, NAN, NAN, 0 };
-	double *value = calloc(n, sizeof(*value));
-	uint32_t have = 0;
-
-	/* Those that an interrupted run has not come to are all 0. */
-	for (uint32_t i = 0; value && i < n; i++)
-		if (repetition[i].mean_us > 0)
-			value[have++] = ((const double *)&repetition[i])[figure];
-	if (have)
-		m.median = stats_median(value, have);
-	if (have > 1)
-		m.covered = stats_median_interval(value, have, 0.95, &m.low, &m.high);
-	free(value);
-	return m;
+	while (n && !(repetition[n - 1].metric[METRIC_MEAN] > 0))
+		n--;
+	return n;
 }
 
-struct bench_median bench_point_mean(const struct bench_options *opt,
-				     const struct bench_point *point, enum bench_where where)
+struct metric_median bench_median(const struct bench_figures *repetition, uint32_t n, size_t figure)
 {
-	return bench_median(point->repetition[where], opt->repetitions, BENCH_FIGURE(mean_us));
+	return metric_median((const double *)repetition + figure, BENCH_NFIGURES,
+			     bench_launches_done(repetition, n));
+}
+
+struct metric_median bench_point_mean(const struct bench_options *opt,
+				      const struct bench_point *point, enum bench_where where)
+{
+	return bench_median(point->repetition[where], opt->repetitions, METRIC_MEAN);
 }
 
 double bench_point_speedup(const struct bench_options *opt, const struct bench_point *point)

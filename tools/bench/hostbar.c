@@ -143,10 +143,11 @@ static int fail(struct hostbar *hb)
 		const char *text;
 	} cause[NBAR_STATUS_END] = {
 		[NBAR_STATUS_OK] = { 0, "well" },
-		[NBAR_STATUS_SILENT] = { ETIMEDOUT, "does not answer" },
+		[NBAR_STATUS_SILENT] = { EHOSTUNREACH, "does not answer" },
 		[NBAR_STATUS_HOST_DIED] = { ECONNRESET, "has died" },
 		[NBAR_STATUS_CLOSED] = { ESHUTDOWN, "has closed the group" },
 		[NBAR_STATUS_NIC_DOWN] = { ENETDOWN, "has lost its NIC" },
+		[NBAR_STATUS_ABORTED] = { ECANCELED, "has aborted the group" },
 	};
 
 	snprintf(hb->error, sizeof(hb->error), "barrier %u cannot complete: rank %u %s",

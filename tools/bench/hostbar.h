@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "nbar.h"
+#include "nbar_extra.h"
 
 struct hostbar;
 struct nbnic_config;

@@ -35,8 +35,8 @@ static const struct option more_options[] = {
 static void usage(FILE *to)
 {
 	fputs("usage: nbar bench one-to-many [OPTION]...\n"
-	      "Node 0 sends to 1 .. P nodes, each answers at once: RTT(P), the LoP model fitted to\n"
-	      "it, and the n of an n-way dissemination that the model suggests.\n\n"
+	      "Node 0 sends to 1 .. P nodes, each answers at once: RTT(P), the LoP model fitted\n"
+	      "to it, and the n of an n-way dissemination that the model suggests.\n\n"
 	      "  --peers N         P goes from 1 to N (32)\n"
 	      "  -i, --iterations N  ping-pongs measured a run (100)\n"
 	      "  --tune            also barriers of every n from 1 to 8, to see which is best\n"
@@ -44,7 +44,7 @@ static void usage(FILE *to)
 	      "  --alg LIST        other algorithms to choose from (n-way ones, n 1 to 8)\n"
 	      "  --barriers N      barriers measured a run (2000)\n"
 	      "  --where LIST      who runs them: nic, host (nic,host)\n"
-	      "  --tune-file FILE  writes what is best by size for `nbar-nicd --tune FILE`, whose\n"
+	      "  --tune-file FILE  writes the best by size, for `nbar-nicd --tune FILE`, whose\n"
 	      "                    algorithm auto it then is; tunes\n"
 	      "  --launches N      runs of each, in random order; medians are shown (1)\n",
 	      to);

@@ -9,6 +9,8 @@
 #include "plan.h"
 #include "tool.h"
 
+#define WIDTH 80u /* of a screen */
+
 bool algs_read(const char *text, struct nbfw_alg *out)
 {
 	return strlen(text) < NBAR_NAME_MAX && nbfw_alg_parse(text, out) == 0 &&
@@ -45,22 +47,25 @@ int algs_all(int (*each)(void *arg, const char *name), void *arg)
 	return r;
 }
 
-static void usage_row(FILE *to, const char *name, const char *help, uint32_t low, uint32_t high,
-		      uint32_t usual, uint32_t usual_end)
+void algs_names(FILE *to, const char *margin)
 {
-	fprintf(to, "  %-17s %s\n", name, help);
-	if (high)
-		fprintf(to, "  %-17s %s: %u to %u; all: %u to %u\n", "", strchr(name, ':') + 1, low,
-			high, usual, usual_end);
-}
-
-void algs_usage(FILE *to)
-{
-	fputs("Algorithms:\n", to);
-#define ROW(kind, name, param, low, high, usual, usual_end, limit, plan, help, source) \
-	usage_row(to, name param, help, low, high, usual, usual_end);
-	NBFW_ALGS(ROW)
+	static const char *const names[] = {
+#define ROW(kind, name, param, ...) name param,
+		NBFW_ALGS(ROW)
 #undef ROW
-	usage_row(to, NBFW_ALG_AUTO, "what the NIC thinks best", 0, 0, 0, 0);
-	usage_row(to, "all", "each of them, but for " NBFW_ALG_AUTO, 0, 0, 0, 0);
+			NBFW_ALG_AUTO,
+		"all"
+	};
+	size_t n = sizeof(names) / sizeof(names[0]), column = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *before = !i ? margin : " ";
+
+		if (column + strlen(names[i]) + 2 > WIDTH) {
+			fputc('\n', to);
+			column = 0;
+			before = margin;
+		}
+		column += (size_t)fprintf(to, "%s%s%s", before, names[i], i + 1 < n ? "," : "\n");
+	}
 }

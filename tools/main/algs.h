@@ -25,7 +25,7 @@ int algs_refuse(const char *option, const char *text);
  * until a call returns something else than 0; returns that. */
 int algs_all(int (*each)(void *arg, const char *name), void *arg);
 
-/* A line for each, for --help: its name, what it does, the range of its parameter. */
-void algs_usage(FILE *to);
+/* Their names, for --help, in lines that begin with `margin`. */
+void algs_names(FILE *to, const char *margin);
 
 #endif

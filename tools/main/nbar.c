@@ -1,80 +1,122 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nbar.c - the command: finds the subcommand and runs it.
+ * nbar.c - the command: finds the subcommand in the table of subcommands.h and runs it.
  */
 #include "tool.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#define ARGS_MAX 4 /* words of a subcommand, --help and NULL */
+
 static const struct subcommand {
-	const char *name, *full, *text;
+	const char *name, *help;
 	int (*run)(int argc, char **argv);
 } subcommands[] = {
-	{ "bench", "nbar bench", "latency of barriers, run by NICs and by hosts", tool_bench },
-	{ "sweep", "nbar sweep", "experiments that compare NIC- and host-based barriers",
-	  tool_sweep },
-	{ "app", "nbar app", "synthetic applications, NIC- and host-based", tool_app },
-	{ "mpi-bench", "nbar mpi-bench", "barriers of MPI programs, by nbar and by the MPI",
-	  tool_mpi_bench },
-	{ "report", "nbar report", "experiments, and a page with their tables and figures",
-	  tool_report },
-	{ "stat", "nbar stat", "counters and groups of NICs", tool_stat },
+#define ROW(name, run, help) { name, help, run },
+	SUBCOMMANDS(ROW)
+#undef ROW
 };
 #define NSUBCOMMAND (sizeof(subcommands) / sizeof(subcommands[0]))
 
-static void help(FILE *to)
+/* True if the name is this word and others. */
+static bool is_below(const struct subcommand *s, const char *word)
 {
-	fputs("usage: nbar SUBCOMMAND [OPTION]...\n\n", to);
+	size_t n = strlen(word);
+
+	return !strncmp(s->name, word, n) && s->name[n] == ' ';
+}
+
+/* The subcommands, or only those of two words that begin with `word`. */
+static void help(FILE *to, const char *word)
+{
+	fprintf(to, "usage: nbar %s%sSUBCOMMAND [OPTION]...\n\n", word ? word : "",
+		word ? " " : "");
 	for (size_t i = 0; i < NSUBCOMMAND; i++)
-		fprintf(to, "  %-9s  %s\n", subcommands[i].name, subcommands[i].text);
-	fputs("  help       this text, or that of a subcommand\n"
+		if (!word || is_below(&subcommands[i], word))
+			fprintf(to, "  %-17s  %s\n", subcommands[i].name, subcommands[i].help);
+	fputs("  help               this text, or that of a subcommand\n"
 	      "\n`nbar SUBCOMMAND --help` lists its options; `nbar --version` prints the version.\n",
 	      to);
 }
 
-static const struct subcommand *find(const char *name)
+static bool is_help(const char *word)
 {
-	for (size_t i = 0; i < NSUBCOMMAND; i++)
-		if (!strcmp(subcommands[i].name, name))
-			return &subcommands[i];
+	return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help");
+}
+
+/* The subcommand that the first words name: two of them, or else one. *words: how many. */
+static const struct subcommand *find(int argc, char **argv, int *words)
+{
+	char name[64];
+
+	for (*words = argc > 1 ? 2 : 1; argc > 0 && *words; --*words) {
+		snprintf(name, sizeof(name), "%s%s%s", argv[0], *words > 1 ? " " : "",
+			 *words > 1 ? argv[1] : "");
+		for (size_t i = 0; i < NSUBCOMMAND; i++)
+			if (!strcmp(subcommands[i].name, name))
+				return &subcommands[i];
+	}
 	return NULL;
+}
+
+static int run(const struct subcommand *s, int argc, char **argv)
+{
+	static char full[64]; /* in front of every message, to the end */
+
+	snprintf(full, sizeof(full), "nbar %s", s->name);
+	tool_begin(full);
+	return s->run(argc, argv);
+}
+
+/* The first word is no subcommand: that of several, or none. */
+static int help_below(int argc, char **argv, bool asked)
+{
+	bool below = false;
+
+	for (size_t i = 0; i < NSUBCOMMAND; i++)
+		below |= is_below(&subcommands[i], argv[0]);
+	if (!below || (argc > 1 && !is_help(argv[1])))
+		return tool_usage("no subcommand is called '%s%s%s'", argv[0], below ? " " : "",
+				  below ? argv[1] : "");
+	asked |= argc > 1;
+	help(asked ? stdout : stderr, argv[0]);
+	return asked ? TOOL_OK : TOOL_USAGE;
 }
 
 static int run_help(int argc, char **argv)
 {
-	const struct subcommand *s = argc > 1 ? find(argv[1]) : NULL;
 	char option[] = "--help";
-	char *args[] = { argv[0], option, NULL };
+	char *args[ARGS_MAX] = { NULL };
+	int words;
+	const struct subcommand *s = find(argc, argv, &words);
 
-	if (argc > 1 && !s)
-		return tool_usage("no subcommand is called '%s'", argv[1]);
-	if (!s) {
-		help(stdout);
+	if (!argc) {
+		help(stdout, NULL);
 		return TOOL_OK;
 	}
-	tool_begin(s->full);
-	return s->run(2, args);
+	if (!s)
+		return help_below(argc, argv, true);
+	memcpy(args, argv, (size_t)words * sizeof(*args));
+	args[words] = option;
+	return run(s, words + 1, args);
 }
 
 int main(int argc, char **argv)
 {
+	const struct subcommand *s;
+	int words;
+
 	if (argc < 2) {
-		help(stderr);
+		help(stderr, NULL);
 		return TOOL_USAGE;
 	}
-	const char *name = argv[1];
-
-	if (!strcmp(name, "--version")) {
+	if (!strcmp(argv[1], "--version")) {
 		puts("nbar " NBAR_VERSION_TEXT);
 		return TOOL_OK;
 	}
-	if (!strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h"))
-		return run_help(argc - 1, argv + 1);
-	const struct subcommand *s = find(name);
-
-	if (!s)
-		return tool_usage("no subcommand is called '%s'", name);
-	tool_begin(s->full);
-	return s->run(argc - 1, argv + 1);
+	if (is_help(argv[1]))
+		return run_help(argc - 2, argv + 2);
+	s = find(argc - 1, argv + 1, &words);
+	return s ? run(s, argc - 1, argv + 1) : help_below(argc - 1, argv + 1, false);
 }

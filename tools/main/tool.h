@@ -12,15 +12,13 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "subcommands.h"
+
 enum tool_exit { TOOL_OK = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
 
-int tool_bench(int argc, char **argv);
-int tool_one_to_many(int argc, char **argv); /* of bench: argv[1] is its name */
-int tool_sweep(int argc, char **argv);
-int tool_app(int argc, char **argv);
-int tool_mpi_bench(int argc, char **argv);
-int tool_report(int argc, char **argv);
-int tool_stat(int argc, char **argv);
+#define ROW(name, run, help) int run(int argc, char **argv);
+SUBCOMMANDS(ROW)
+#undef ROW
 
 /* The name in front of every message: "nbar bench". */
 void tool_begin(const char *name);

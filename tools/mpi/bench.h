@@ -23,11 +23,11 @@
 #include <stdio.h>
 
 #include "comm.h"
+#include "metric.h"
 #include "options.h"
 #include "result.h"
 #include "tool.h"
 
-#define MPIB_NFIGURE 8u
 #define MPIB_CASES_MAX (MPIB_METHODS_MAX * APP_SET_MAX)
 #define MPIB_SKEW_MAX 16384u /* barriers whose exits are kept, for the skew */
 
@@ -98,16 +98,16 @@ const struct mpib_ops *mpib_ops_of(enum mpib_kind kind);
 
 /* --- run.c ----------------------------------------------------------------------------------- */
 
-/* What came of a method, or of a method in an application, at rank 0; figures in microseconds, as
- * out.c names them. */
+/* What came of a method, or of a method in an application, at rank 0. */
 struct mpib_result {
 	const struct mpib_choice *choice;
-	const struct app *app; /* or NULL */
-	double figure[MPIB_NFIGURE];
-	double low, high; /* the first figure in the fastest and slowest block */
-	double speedup;   /* see out.c; 0: there is none */
-	double (*block)[MPIB_NFIGURE];
+	const struct app *app;       /* or NULL */
+	double metric[METRIC_END];   /* NAN: not known */
+	double (*block)[METRIC_END]; /* what is of a block; the rest is of all iterations */
 };
+
+/* The first metric that a test shows. */
+enum metric_id mpib_first(enum mpib_test test);
 
 /* How many results there are: for each application one a method. */
 uint32_t mpib_ncase(const struct mpib_options *opt);

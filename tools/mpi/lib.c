@@ -122,9 +122,8 @@ static void lib_start(struct mpib_method *m)
 	struct nbmpi_comm *c = lib->comm;
 	int rc;
 
-	lib->ticket++;
-	rc = c->memory ? nbar_process_team_post(&c->memory->procs, c->group, c->mate, lib->ticket)
-		       : nbar_post(c->group, NULL);
+	rc = c->memory ? nbar_process_team_post(&c->memory->procs, c->group, c->mate, &lib->ticket)
+		       : nbar_post(c->group, &lib->ticket);
 	if (rc < 0)
 		mpib_fatal("%s: %s", m->choice->name, nbar_error());
 }

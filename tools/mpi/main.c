@@ -7,6 +7,7 @@
  */
 #include "bench.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "experiment.h"
@@ -53,21 +54,24 @@ static const struct mpib_result *find(const struct mpib_report *rep, enum mpib_k
 static void compare(struct mpib_report *rep, struct mpib_result *result)
 {
 	const struct mpib_options *opt = rep->opt;
+	enum metric_id first = mpib_first(opt->test);
 	const struct mpib_result *nbar = find(rep, MPIB_NBAR, NULL);
 	const struct mpib_result *lib = find(rep, MPIB_LIB, NULL);
 	double value[MPIB_BLOCKS_MAX];
 
 	for (uint32_t k = 0; k < rep->ncase; k++) {
 		const struct mpib_result *mpi = find(rep, MPIB_MPI, result[k].app);
-		double speedup = mpi ? mpi->figure[0] / result[k].figure[0] : 0;
+		double speedup = mpi ? mpi->metric[first] / result[k].metric[first] : NAN;
 
-		if (mpi && &result[k] != mpi)
-			result[k].speedup = opt->test == MPIB_BUSY ? 100 / speedup : speedup;
+		if (&result[k] == mpi)
+			continue;
+		result[k].metric[METRIC_FACTOR_MPI] = speedup;
+		result[k].metric[METRIC_OF_MPI] = 100 / speedup;
 	}
 	if (opt->test != MPIB_BARRIER || !nbar || !lib)
 		return;
 	for (uint32_t b = 0; b < opt->blocks; b++)
-		value[b] = nbar->block[b][0] - lib->block[b][0];
+		value[b] = nbar->block[b][first] - lib->block[b][first];
 	rep->mpi_adds = stats_median(value, opt->blocks);
 	rep->both = true;
 }

@@ -8,10 +8,13 @@
 #include <string.h>
 
 #include "algs.h"
+#include "metric.h"
 #include "option.h"
 #include "tool.h"
 
 const char *const mpib_test_name[MPIB_TEST_END] = { "barrier", "ibarrier", "busy", "app" };
+const unsigned mpib_table[MPIB_TEST_END] = { METRIC_BARRIER, METRIC_IBARRIER, METRIC_BUSY,
+					     METRIC_APP };
 const char *const mpib_compute_name[MPIB_COMPUTE_END] = { "auto", "spin", "sleep", "yield" };
 
 enum {
@@ -59,8 +62,10 @@ void mpib_usage(FILE *to)
 	      "  --method LIST     (mpi,nbar)\n"
 	      "       mpi, nbar    the MPI's own; MPI_Barrier, MPI_Ibarrier as nbar runs them\n"
 	      "       lib, lib2    nbar's library by itself, without MPI; and on another NIC\n"
-	      "       p2p:ALG      by MPI_Isend, MPI_Irecv; ALG as of nbar bench --help, or all\n"
-	      "  -i, --iterations N  of each method (1000; busy, app: 100)\n"
+	      "       p2p:ALG      by MPI_Isend and MPI_Irecv; ALG is one of:\n",
+	      to);
+	algs_names(to, "                    ");
+	fputs("  -i, --iterations N  of each method (1000; busy, app: 100)\n"
 	      "  -x, --warmup N      barriers before them (200; busy, app: 10)\n"
 	      "  -f, --full        also the fastest and the slowest block\n"
 	      "  --blocks N        the iterations are cut into so many (10)\n"
@@ -73,9 +78,12 @@ void mpib_usage(FILE *to)
 	      "  --seed N          of the order of the blocks, and of computing (1)\n"
 	      "  --nic2 NIC        of lib2\n"
 	      "  --mpi NAME        openmpi or mpich, where it cannot be found out\n"
-	      "\nTimes are microseconds. skew: last exit - first exit. Exit status: 0 done,\n"
-	      "1 failed, 2 wrong usage.\n",
+	      "Exit status: 0 done, 1 failed, 2 wrong usage.\nColumns:\n",
 	      to);
+	for (int t = 0; t < MPIB_TEST_END; t++) {
+		fprintf(to, "  %-8s  ", mpib_test_name[t]);
+		metric_names(to, mpib_table[t]);
+	}
 }
 
 static int set_test(struct mpib_options *opt, const char *name)

@@ -22,6 +22,7 @@
 
 enum mpib_test { MPIB_BARRIER, MPIB_IBARRIER, MPIB_BUSY, MPIB_APP, MPIB_TEST_END };
 extern const char *const mpib_test_name[MPIB_TEST_END];
+extern const unsigned mpib_table[MPIB_TEST_END]; /* of metrics */
 
 enum mpib_kind {
 	MPIB_MPI,  /* the MPI's own */

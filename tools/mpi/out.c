@@ -6,49 +6,12 @@
 
 #include <stdlib.h>
 
-/* Names of the figures of a test, in the order in which run.c has them; then what compares. */
-static const struct result_column figures[MPIB_TEST_END][MPIB_NFIGURE] = {
-	[MPIB_BARRIER] = {
-		{ "avg", "us", RESULT_REAL, 2 },
-		{ "min", "us", RESULT_REAL, 2 },
-		{ "max", "us", RESULT_REAL, 2 },
-		{ "p50", "us", RESULT_REAL, 2 },
-		{ "p99", "us", RESULT_REAL, 2 },
-		{ "skew", "us", RESULT_REAL, 2 },
-	},
-	[MPIB_IBARRIER] = {
-		{ "overall", "us", RESULT_REAL, 2 },
-		{ "compute", "us", RESULT_REAL, 2 },
-		{ "pure", "us", RESULT_REAL, 2 },
-		{ "overlap", "%", RESULT_REAL, 1 },
-	},
-	[MPIB_APP] = {
-		{ "execution", "us", RESULT_REAL, 2 },
-		{ "low", "us", RESULT_REAL, 2 },
-		{ "high", "us", RESULT_REAL, 2 },
-		{ "efficiency", "", RESULT_REAL, 3 },
-	},
-	[MPIB_BUSY] = {
-		{ "wait", "us", RESULT_REAL, 2 },
-		{ "p50", "us", RESULT_REAL, 2 },
-		{ "p99", "us", RESULT_REAL, 2 },
-		{ "max", "us", RESULT_REAL, 2 },
-	},
-};
 static const struct result_column app_columns[3] = {
 	{ "application", "", RESULT_TEXT, 0 },
 	{ "steps", "", RESULT_COUNT, 0 },
 	{ "compute", "us", RESULT_REAL, 1 },
 };
-static const struct result_column method_column = { "method", "", RESULT_TEXT, 0 },
-				  full_columns[2] = { { "fastest", "us", RESULT_REAL, 2 },
-						      { "slowest", "us", RESULT_REAL, 2 } },
-				  last_column[MPIB_TEST_END] = {
-					  [MPIB_BARRIER] = { "speedup", "", RESULT_REAL, 3 },
-					  [MPIB_IBARRIER] = { "speedup", "", RESULT_REAL, 3 },
-					  [MPIB_APP] = { "speedup", "", RESULT_REAL, 3 },
-					  [MPIB_BUSY] = { "of mpi", "%", RESULT_REAL, 2 },
-				  };
+static const struct result_column method_column = { "method", "", RESULT_TEXT, 0 };
 
 static const char *const experiments[MPIB_TEST_END] = { "mpi-barrier", "mpi-ibarrier", "mpi-busy",
 							"mpi-app" };
@@ -64,13 +27,14 @@ static const char *const notes[MPIB_TEST_END] = {
 		"execution / this one's",
 };
 
-static uint32_t nfigure(enum mpib_test test)
+enum metric_id mpib_first(enum mpib_test test)
 {
-	uint32_t n = 0;
+	return metric_next(mpib_table[test], 0);
+}
 
-	while (n < MPIB_NFIGURE && figures[test][n].name)
-		n++;
-	return n;
+static unsigned tables(const struct mpib_options *opt)
+{
+	return mpib_table[opt->test] | (opt->full ? METRIC_MPI_FULL : 0);
 }
 
 static const char *wait_name(enum nbmpi_wait wait)
@@ -141,24 +105,11 @@ struct result *mpib_out_new(const struct mpib_options *opt, const struct mpib_wo
 	for (uint32_t c = 0; c < 3 && opt->test == MPIB_APP; c++)
 		column[n++] = app_columns[c];
 	column[n++] = method_column;
-	for (uint32_t f = 0; f < nfigure(opt->test); f++)
-		column[n++] = figures[opt->test][f];
-	for (uint32_t f = 0; f < 2 && opt->full; f++)
-		column[n++] = full_columns[f];
-	column[n++] = last_column[opt->test];
+	n += metric_columns(tables(opt), column + n);
 	r = result_new(experiments[opt->test], column, n);
 	if (r)
 		describe(r, opt, w);
 	return r;
-}
-
-/* A figure below 0 was not measured. */
-static void put(struct result *r, double value)
-{
-	if (value < 0)
-		result_none(r);
-	else
-		result_real(r, value);
 }
 
 void mpib_out_rows(const struct mpib_report *rep, struct result *r)
@@ -182,13 +133,7 @@ void mpib_out_rows(const struct mpib_report *rep, struct result *r)
 			result_real(r, res->app->compute_us);
 		}
 		result_text(r, res->choice->name);
-		for (uint32_t f = 0; f < nfigure(opt->test); f++)
-			put(r, res->figure[f]);
-		if (opt->full) {
-			put(r, res->low);
-			put(r, res->high);
-		}
-		put(r, res->speedup > 0 ? res->speedup : -1);
+		metric_put(r, tables(opt), res->metric);
 	}
 	result_note(r, "%d ranks on %u host%s, %s, nbar: %s", w->size, w->nhost,
 		    w->nhost == 1 ? "" : "s", w->library, mpib_glue_name[w->glue]);
@@ -214,6 +159,6 @@ void mpib_out_raw(const struct mpib_report *rep, FILE *to)
 		for (uint32_t b = 0; b < rep->opt->blocks; b++)
 			fprintf(to, "%s%s%s,,%u,%.0f\n", res->choice->name,
 				res->app ? " application " : "", res->app ? res->app->name : "", b,
-				res->block[b][0] * 1e3);
+				res->block[b][mpib_first(rep->opt->test)] * 1e3);
 	}
 }

@@ -7,6 +7,7 @@
  */
 #include "bench.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -14,7 +15,6 @@
 #include "hist.h"
 #include "stats.h"
 
-#define MPIB_LEVEL 0.95  /* of the interval of a median, if there are blocks enough */
 #define START_NS 200000u /* from here all come out of a reduction in time */
 
 /* What a rank keeps of a case. */
@@ -93,7 +93,7 @@ static void keep_skew(struct run *run, struct lane *lane, uint32_t n)
 		lane->skew[lane->nskew++] = us_of(run->last[i] - run->first[i]);
 }
 
-static void block_barrier(struct run *run, struct lane *lane, uint32_t n, double *figure)
+static void block_barrier(struct run *run, struct lane *lane, uint32_t n, double *metric)
 {
 	struct mpib_method *m = lane->method;
 	uint64_t begin, before, now;
@@ -110,9 +110,8 @@ static void block_barrier(struct run *run, struct lane *lane, uint32_t n, double
 		before = now;
 	}
 	mean = us_of(before - begin) / n;
-	figure[0] = average(run, mean);
-	figure[1] = reduced(mean, MPI_MIN);
-	figure[2] = reduced(mean, MPI_MAX);
+	metric_set_means(metric, average(run, mean), reduced(mean, MPI_MIN),
+			 reduced(mean, MPI_MAX));
 	keep_skew(run, lane, n);
 }
 
@@ -137,17 +136,17 @@ static double loops(const struct run *run, struct mpib_method *m, uint32_t n, ui
 	return average(run, us_of(begin) / n);
 }
 
-static void block_ibarrier(struct run *run, struct lane *lane, uint32_t n, double *figure)
+static void block_ibarrier(struct run *run, struct lane *lane, uint32_t n, double *metric)
 {
 	double computed, pure = loops(run, lane->method, n, 0, &computed);
 	double us = run->opt->compute_us ? run->opt->compute_us : pure;
 	double overall = loops(run, lane->method, n, (uint64_t)(us * 1e3) + 1, &computed);
 	double overlap = 100 * (1 - (overall - computed) / pure);
 
-	figure[0] = overall;
-	figure[1] = computed;
-	figure[2] = pure;
-	figure[3] = overlap < 0 ? 0 : overlap > 100 ? 100 : overlap;
+	metric[METRIC_OVERALL] = overall;
+	metric[METRIC_COMPUTE] = computed;
+	metric[METRIC_PURE] = pure;
+	metric[METRIC_OVERLAP] = overlap < 0 ? 0 : overlap > 100 ? 100 : overlap;
 }
 
 /* --- busy ------------------------------------------------------------------------------------ */
@@ -167,7 +166,7 @@ static void meet_exactly(const struct run *run)
 		sched_yield();
 }
 
-static void block_busy(struct run *run, struct lane *lane, uint32_t n, double *figure)
+static void block_busy(struct run *run, struct lane *lane, uint32_t n, double *metric)
 {
 	const struct mpib_options *opt = run->opt;
 	struct mpib_method *m = lane->method;
@@ -190,13 +189,13 @@ static void block_busy(struct run *run, struct lane *lane, uint32_t n, double *f
 		hist_add(&lane->hist, entered);
 		waited += us_of(entered);
 	}
-	figure[0] = reduced(waited, MPI_SUM) / (run->world->size - 1) / n;
+	metric[METRIC_WAIT] = reduced(waited, MPI_SUM) / (run->world->size - 1) / n;
 }
 
 /* --- app ------------------------------------------------------------------------------------- */
 
 /* Executions of all steps; the times are those of the same executions by any other method. */
-static void block_app(struct run *run, struct lane *lane, uint32_t n, double *figure)
+static void block_app(struct run *run, struct lane *lane, uint32_t n, double *metric)
 {
 	const struct bench_work *work = &lane->app->work;
 	uint32_t rank = (uint32_t)run->world->rank, first = run->iteration * work->nstep;
@@ -208,19 +207,18 @@ static void block_app(struct run *run, struct lane *lane, uint32_t n, double *fi
 		compute(run, bench_work_ns(work, rank, i));
 		lane->method->ops->barrier(lane->method);
 	}
-	figure[0] = reduced(us_of(tool_now_ns() - begin) / n, MPI_MAX);
+	metric[METRIC_EXECUTION] = reduced(us_of(tool_now_ns() - begin) / n, MPI_MAX);
+	metric[METRIC_EFFICIENCY] = lane->app->compute_us / metric[METRIC_EXECUTION];
 }
 
 /* --- all ------------------------------------------------------------------------------------- */
 
-static const struct {
-	void (*block)(struct run *run, struct lane *lane, uint32_t n, double *figure);
-	uint32_t nfigure; /* of a block; what follows is of all iterations */
-} tests[MPIB_TEST_END] = {
-	[MPIB_BARRIER] = { block_barrier, 3 },
-	[MPIB_IBARRIER] = { block_ibarrier, 4 },
-	[MPIB_BUSY] = { block_busy, 1 },
-	[MPIB_APP] = { block_app, 1 },
+static void (*const tests[MPIB_TEST_END])(struct run *run, struct lane *lane, uint32_t n,
+					  double *metric) = {
+	[MPIB_BARRIER] = block_barrier,
+	[MPIB_IBARRIER] = block_ibarrier,
+	[MPIB_BUSY] = block_busy,
+	[MPIB_APP] = block_app,
 };
 
 uint32_t mpib_ncase(const struct mpib_options *opt)
@@ -259,30 +257,13 @@ static struct hist gather(const struct hist *mine)
 /* Medians over the blocks, and what is of all iterations. */
 static void summarise(const struct run *run, struct lane *lane, struct mpib_result *res)
 {
-	uint32_t blocks = run->opt->blocks, at = tests[run->opt->test].nfigure;
-	double *value = mpib_alloc(blocks, sizeof(*value));
-	struct hist all = gather(&lane->hist);
+	const struct hist all = gather(&lane->hist);
+	double skew = lane->nskew ? stats_median(lane->skew, lane->nskew) : NAN;
+	uint32_t blocks = run->opt->blocks;
 
-	for (uint32_t f = at; f-- > 0;) {
-		for (uint32_t b = 0; b < blocks; b++)
-			value[b] = res->block[b][f];
-		res->figure[f] = stats_median(value, blocks); /* and sorted */
-	}
-	res->low = value[0];
-	res->high = value[blocks - 1];
-	if (lane->app) {
-		stats_median_interval(value, blocks, MPIB_LEVEL, &res->figure[1], &res->figure[2]);
-		res->figure[3] = lane->app->compute_us / res->figure[0];
-	}
-	free(value);
-	if (run->opt->test == MPIB_IBARRIER || lane->app)
-		return;
-	res->figure[at++] = us_of(hist_quantile(&all, 0.50));
-	res->figure[at++] = us_of(hist_quantile(&all, 0.99));
-	if (run->opt->test == MPIB_BUSY)
-		res->figure[at++] = us_of(all.max);
-	else
-		res->figure[at++] = lane->nskew ? stats_median(lane->skew, lane->nskew) : -1;
+	for (uint32_t b = 0; b < blocks; b++)
+		metric_set_all(res->block[b], &all, skew);
+	metric_merge(res->block[0], METRIC_END, blocks, mpib_table[run->opt->test], res->metric);
 }
 
 static void run_blocks(struct run *run, struct mpib_result *result)
@@ -299,8 +280,7 @@ static void run_blocks(struct run *run, struct mpib_result *result)
 			run->iteration =
 				b * (opt->iters / opt->blocks); /* the same for all methods */
 			meet(run);
-			tests[opt->test].block(run, &run->lane[order[k]], n,
-					       result[order[k]].block[b]);
+			tests[opt->test](run, &run->lane[order[k]], n, result[order[k]].block[b]);
 		}
 	}
 }

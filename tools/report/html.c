@@ -5,6 +5,7 @@
 #include "html.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 void html_text(FILE *to, const char *text)
 {
@@ -36,5 +37,15 @@ void html_print(FILE *to, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	html_text(to, text);
+}
+
+void html_name(FILE *to, const char *name)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "%s", name);
+	for (char *c = text; (c = strchr(c, '_'));)
+		*c = ' ';
 	html_text(to, text);
 }

@@ -28,8 +28,8 @@ static const struct option long_options[] = {
 static void usage(FILE *to)
 {
 	fputs("usage: nbar report [OPTION]... DIR\n"
-	      "Runs experiments, each by a command of its own, and writes DIR/index.html: one page\n"
-	      "with tables, figures (by gnuplot), and what was published on other hardware.\n\n"
+	      "Runs experiments, each by a command of its own, and writes DIR/index.html: one\n"
+	      "page with tables, figures (by gnuplot), and published values.\n\n"
 	      "  --quick         short runs: under three minutes in all\n"
 	      "  --only LIST     these experiments (all)\n"
 	      "  --resume        goes on in a folder that has results: measures what is missing\n"
@@ -37,15 +37,9 @@ static void usage(FILE *to)
 	      "  --mpirun WORDS  start MPI programs so (Open MPI's mpirun, a rank a processor)\n"
 	      "  --list          the experiments and their commands\n"
 	      "\nDIR gets NAME.json, NAME.csv and NAME.txt for each experiment. What is measured\n"
-	      "stays there, whatever ends the report: --resume goes on. Exit status: 0 done, 1 failed\n"
-	      "or interrupted, 2 wrong usage.\n",
+	      "stays there, whatever ends the report: --resume goes on. Exit status: 0 done,\n"
+	      "1 failed or interrupted, 2 wrong usage.\n",
 	      to);
-}
-
-void report_path(const struct report_options *opt, const char *name, const char *suffix, char *out,
-		 size_t size)
-{
-	snprintf(out, size, "%s/%s.%s", opt->dir, name, suffix);
 }
 
 static int add_wanted(void *arg, const char *item)

@@ -7,11 +7,12 @@
  * report_run.c     runs them, one after the other, as processes of this same program
  * report_mpi.c     those of them that are MPI programs
  * report_read.c    reads their results, and believes nothing
- * report_page.c    the page: one HTML file that needs no other
- * report_style.c   its style sheet
- * report_section.c the part of the page that is of one experiment
+ * report_page.c    the data of page.html: one file that needs no other; page.css is its style
+ * report_section.c the data of section.html, the part of the page that is of one experiment
+ * report_pair.c    keys and values in both
  * report_figure.c  the figures of a result, by gnuplot
- * report_plot.c    the script for it
+ * report_plot.c    the data of figure.gp, the script for it
+ * template.c       fills data into these files
  * report_points.c  published values in it
  * published.c      what others have measured
  */
@@ -104,9 +105,6 @@ int report_mpi_begin(const struct report_options *opt, char **argv, int room);
  * may_be_none: no message if there are no results. */
 int report_page(const struct report_options *opt, bool may_be_none);
 
-/* The style sheet, in pieces; NULL ends it. */
-extern const char *const report_style[];
-
 /* A part of the page: what could not be drawn is noted. */
 struct report_drawn {
 	bool no_gnuplot, failed;
@@ -114,11 +112,13 @@ struct report_drawn {
 void report_section(const struct report_result *r, const struct report_experiment *e, FILE *to,
 		    struct report_drawn *drawn);
 
-/* A line that sums it up. */
-void report_best(const struct report_result *r, const struct report_experiment *e, FILE *to);
-
-/* A list of keys and values. */
-void report_object(FILE *to, json_t *object);
+/* A list of the keys and values of an object; all 0 is before the first. */
+struct report_pair {
+	void *iter;
+};
+bool report_pair_next(struct report_pair *p, json_t *object);
+void report_pair_key(const struct report_pair *p, FILE *to);
+void report_pair_value(const struct report_pair *p, FILE *to);
 
 /* Writes the script for a figure. False if it would have no data. */
 bool report_plot(const struct report_result *r, const struct report_panel *panel, bool wide,

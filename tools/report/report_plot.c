@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_plot.c - the script that has gnuplot draw a figure of a result.
+ * report_plot.c - the data of figure.gp, the script that has gnuplot draw a figure of a result.
  *
  * Nothing of a result gets into it but numbers and words of harmless characters: a script of
- * gnuplot may run commands. Its colours are rgb(0, 1, n), which nobody uses: see report_figure.c.
+ * gnuplot may run commands.
  */
 #include "report.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "template.h"
 
 #define LINES_MAX 48u
 #define MANY_LINES 8u /* beyond, they are thinner */
@@ -79,7 +81,16 @@ struct figure {
 	const struct report_result *r;
 	const struct report_panel *panel;
 	int x, y, value, series[REPORT_SERIES_MAX], only;
-	struct values colour, dash;
+	struct values colour, dash, xs, ys;
+	bool used[LINES_MAX][LINES_MAX]; /* lines with colour i and dash k */
+	uint32_t nline, marks;           /* marks: of published values */
+	bool wide;
+	char *data;
+	/* Where the lists of the template stand: 0 is before the first item. */
+	bool once;
+	uint32_t at, line; /* i * LINES_MAX + k + 1; how many of the lines there were */
+	size_t row;
+	double least, most, field; /* of a heat map */
 };
 
 static bool figure_has(const struct figure *f, size_t row)
@@ -96,7 +107,8 @@ static bool figure_has(const struct figure *f, size_t row)
 static bool figure_begin(struct figure *f, const struct report_result *r,
 			 const struct report_panel *p)
 {
-	*f = (struct figure){ .r = r, .panel = p };
+	f->r = r;
+	f->panel = p;
 	f->x = report_column(r, p->x);
 	f->y = report_column(r, p->y);
 	f->value = report_column(r, p->value);
@@ -107,7 +119,7 @@ static bool figure_begin(struct figure *f, const struct report_result *r,
 	       (!p->only || f->only >= 0);
 }
 
-static void axis_label(const struct figure *f, FILE *to, char axis, int column)
+static void put_label(const struct figure *f, FILE *to, int column)
 {
 	const json_t *c = json_array_get(f->r->columns, (size_t)column);
 	const char *unit = json_string_value(json_object_get(c, "unit"));
@@ -117,43 +129,11 @@ static void axis_label(const struct figure *f, FILE *to, char axis, int column)
 	harmless(unit ? unit : "", in, sizeof(in));
 	for (char *s = name; (s = strchr(s, '?')); s++)
 		*s = ' ';
-	fprintf(to, "set %clabel '%s%s%s' noenhanced\n", axis, name, *in ? ", " : "", in);
+	fprintf(to, "%s%s%s", name, *in ? ", " : "", in);
 }
 
-/* The key takes its room from nobody: on a narrow screen it is below, else beside, in one column.
- */
-static void put_size(FILE *to, bool wide, uint32_t lines)
-{
-	uint32_t beside = 80 + 22 * lines;
-
-	fprintf(to,
-		"set terminal svg size %u,%u dynamic noenhanced font 'sans-serif,%u' dashlength "
-		"0.6\n",
-		wide ? 820u : 400u,
-		!wide          ? 340u + 18u * lines
-		: beside > 440 ? beside
-			       : 440u,
-		wide ? 14u : 13u);
-}
-
-static void script_head(const struct figure *f, FILE *to, bool wide)
-{
-	put_size(to, wide, 0);
-	fputs("set encoding utf8\nset border 3 lw 1\nset tics nomirror out scale 0.5\n"
-	      "set grid lt 1 lw 0.7 lc rgb '#000100'\nset key noenhanced\n",
-	      to);
-	axis_label(f, to, 'x', f->x);
-	axis_label(f, to, 'y', f->y);
-	if (f->panel->log_x)
-		fputs("set logscale x 2\n", to);
-	else if (report_points_there(f->r, f->panel))
-		fputs("set offsets graph 0.03, graph 0.03, 0, 0\n", to);
-	if (f->panel->log_y)
-		fputs("set logscale y 10\n", to);
-}
-
-/* Sorts rows into lines: used[i][k] is true for those with colour i and dash k. */
-static void sort_rows(struct figure *f, bool used[LINES_MAX][LINES_MAX], struct values *xs)
+/* Sorts rows into lines. */
+static void sort_rows(struct figure *f)
 {
 	for (size_t row = 0; row < json_array_size(f->r->rows); row++) {
 		char a[WORD], b[WORD], x[WORD];
@@ -171,14 +151,14 @@ static void sort_rows(struct figure *f, bool used[LINES_MAX][LINES_MAX], struct 
 		k = index_of(&f->dash, b);
 		if (!number_at(f->r, row, f->y, f->panel->log_y, &y))
 			continue;
-		if (i < LINES_MAX && k < LINES_MAX && index_of(xs, x) < LINES_MAX)
-			used[i][k] = true;
+		if (i < LINES_MAX && k < LINES_MAX && index_of(&f->xs, x) < LINES_MAX)
+			f->used[i][k] = true;
 	}
 }
 
-/* The data of a line; false if it has no point. xs: x is the place of a text among these. */
-static bool line_data(const struct figure *f, FILE *to, uint32_t line, const char *colour,
-		      const char *dash, struct values *xs)
+/* The data of a line; false if it has no point. Where there are bars, x is a place on the axis. */
+static bool line_data(struct figure *f, FILE *to, uint32_t line, const char *colour,
+		      const char *dash)
 {
 	uint32_t n = 0;
 	double x, y;
@@ -193,8 +173,8 @@ static bool line_data(const struct figure *f, FILE *to, uint32_t line, const cha
 		    !number_at(f->r, row, f->y, f->panel->log_y, &y))
 			continue;
 		word_of(f->r, row, f->x, word);
-		if (xs)
-			x = index_of(xs, word);
+		if (f->panel->kind == REPORT_BARS)
+			x = index_of(&f->xs, word);
 		else if (!number_at(f->r, row, f->x, f->panel->log_x, &x))
 			continue;
 		fprintf(to, "%.9g %.9g\n", x, y);
@@ -204,46 +184,325 @@ static bool line_data(const struct figure *f, FILE *to, uint32_t line, const cha
 	return n > 0;
 }
 
-/* Places on an axis instead of numbers; slanting where there is no room for them side by side. */
-static void put_places(FILE *to, char axis, const struct values *v, bool wide)
+/* The data of all lines and of published values. False: there is none. */
+static bool make_lines(struct figure *f, FILE *to)
+{
+	sort_rows(f);
+	for (uint32_t i = 0; i < f->colour.n; i++)
+		for (uint32_t k = 0; k < f->dash.n; k++)
+			f->nline += f->used[i][k] =
+				f->used[i][k] && line_data(f, to, i * LINES_MAX + k,
+							   f->colour.word[i], f->dash.word[k]);
+	f->marks = report_points_data(f->r, f->panel, to);
+	return f->nline;
+}
+
+/* The places of a heat map and the range of its values. False: it has no field. */
+static bool make_heat(struct figure *f)
+{
+	char a[WORD], b[WORD];
+	double value;
+
+	f->least = HUGE_VAL;
+	f->most = -HUGE_VAL;
+	for (size_t row = 0; row < json_array_size(f->r->rows); row++) {
+		if (!figure_has(f, row) || !number_at(f->r, row, f->value, false, &value))
+			continue;
+		f->least = fmin(f->least, value);
+		f->most = fmax(f->most, value);
+		word_of(f->r, row, f->x, a);
+		word_of(f->r, row, f->y, b);
+		index_of(&f->xs, a);
+		index_of(&f->ys, b);
+	}
+	return f->xs.n;
+}
+
+/* --- what the template asks for -------------------------------------------------------------- */
+
+/* The key takes its room from nobody: on a narrow screen it is below, else beside, in one column.
+ */
+static void put_height(void *arg, FILE *to)
+{
+	const struct figure *f = arg;
+	uint32_t lines = f->nline + f->marks, beside = 80 + 22 * lines;
+
+	fprintf(to, "%u", !f->wide ? 340 + 18 * lines : beside > 440 ? beside : 440);
+}
+
+static void put_width(void *arg, FILE *to)
+{
+	fputs(((const struct figure *)arg)->wide ? "820" : "400", to);
+}
+
+static void put_font(void *arg, FILE *to)
+{
+	fputs(((const struct figure *)arg)->wide ? "14" : "13", to);
+}
+
+static void put_x_label(void *arg, FILE *to)
+{
+	put_label(arg, to, ((const struct figure *)arg)->x);
+}
+
+static void put_y_label(void *arg, FILE *to)
+{
+	put_label(arg, to, ((const struct figure *)arg)->y);
+}
+
+static void put_data(void *arg, FILE *to)
+{
+	fputs(((const struct figure *)arg)->data, to);
+}
+
+static bool is_heat(const struct figure *f)
+{
+	return f->panel->kind == REPORT_HEAT;
+}
+
+static bool is_bars(const struct figure *f)
+{
+	return f->panel->kind == REPORT_BARS;
+}
+
+static bool is_lines(const struct figure *f)
+{
+	return f->panel->kind == REPORT_LINES;
+}
+
+static bool is_log_x(const struct figure *f)
+{
+	return f->panel->log_x;
+}
+
+static bool is_log_y(const struct figure *f)
+{
+	return f->panel->log_y;
+}
+
+static bool has_points(const struct figure *f)
+{
+	return !f->panel->log_x && report_points_there(f->r, f->panel);
+}
+
+static bool is_wide(const struct figure *f)
+{
+	return f->wide;
+}
+
+static bool is_narrow(const struct figure *f)
+{
+	return !f->wide;
+}
+
+static bool has_x_places(const struct figure *f)
+{
+	return !is_lines(f) && f->xs.n;
+}
+
+/* No room for the words of the axis side by side. */
+static bool is_crowded(const struct figure *f)
 {
 	size_t length = 0;
 
-	fprintf(to, "set %crange [-0.5:%u.5]\nset %ctics (", axis, v->n - 1, axis);
-	for (uint32_t i = 0; i < v->n; i++) {
-		fprintf(to, "%s'%s' %u", i ? ", " : "", v->word[i], i);
-		length += strlen(v->word[i]) + 2;
-	}
-	fputs(")\n", to);
-	if (axis == 'x' && length > (wide ? 70 : 32))
-		fputs("set xtics rotate by -35\n", to);
+	for (uint32_t i = 0; has_x_places(f) && i < f->xs.n; i++)
+		length += strlen(f->xs.word[i]) + 2;
+	return length > (f->wide ? 70 : 32);
 }
 
-/* Bars of one place stand side by side; this is `which` of `all`. */
-static void put_bars(FILE *to, uint32_t line, uint32_t which, uint32_t all)
+static bool from_zero(const struct figure *f)
 {
-	double width = 0.8 / all;
-
-	fprintf(to, "$d%u using ($1%+.4f):2:(%.4f) with boxes fs solid 0.85 noborder lw 1", line,
-		(which + 0.5) * width - 0.4, width * 0.94);
+	return is_bars(f) && !f->panel->log_y;
 }
 
-static void put_lines(FILE *to, uint32_t line, uint32_t dash, bool many)
+/* Conditions: lists of one item. Those that hold others must not use the same state. */
+#define CONDITION(name)                               \
+	static bool next_##name(void *arg)            \
+	{                                             \
+		struct figure *f = arg;               \
+                                                      \
+		return f->once = !f->once && name(f); \
+	}
+CONDITION(is_heat)
+CONDITION(is_bars)
+CONDITION(is_lines)
+CONDITION(is_log_x)
+CONDITION(is_log_y)
+CONDITION(has_points)
+CONDITION(is_wide)
+CONDITION(is_narrow)
+CONDITION(has_x_places)
+CONDITION(is_crowded)
+CONDITION(from_zero)
+
+/* Places on an axis instead of numbers. */
+static void put_places(const struct values *v, FILE *to)
+{
+	for (uint32_t i = 0; i < v->n; i++)
+		fprintf(to, "%s'%s' %u", i ? ", " : "", v->word[i], i);
+}
+
+static void put_x_places(void *arg, FILE *to)
+{
+	put_places(&((const struct figure *)arg)->xs, to);
+}
+
+static void put_y_places(void *arg, FILE *to)
+{
+	put_places(&((const struct figure *)arg)->ys, to);
+}
+
+static void put_x_last(void *arg, FILE *to)
+{
+	fprintf(to, "%u", ((const struct figure *)arg)->xs.n - 1);
+}
+
+static void put_y_last(void *arg, FILE *to)
+{
+	fprintf(to, "%u", ((const struct figure *)arg)->ys.n - 1);
+}
+
+/* The fields of a heat map: rows that have a value and a place. */
+static bool next_field(void *arg)
+{
+	struct figure *f = arg;
+
+	while (f->row < json_array_size(f->r->rows)) {
+		size_t row = f->row++;
+		char a[WORD], b[WORD];
+
+		word_of(f->r, row, f->x, a);
+		word_of(f->r, row, f->y, b);
+		if (figure_has(f, row) && number_at(f->r, row, f->value, false, &f->field) &&
+		    index_of(&f->xs, a) < LINES_MAX && index_of(&f->ys, b) < LINES_MAX)
+			return true;
+	}
+	f->row = 0;
+	return false;
+}
+
+static void put_field_at(struct figure *f, int column, struct values *v, FILE *to)
+{
+	char word[WORD];
+
+	word_of(f->r, f->row - 1, column, word);
+	fprintf(to, "%u", index_of(v, word));
+}
+
+static void put_field_x(void *arg, FILE *to)
+{
+	struct figure *f = arg;
+
+	put_field_at(f, f->x, &f->xs, to);
+}
+
+static void put_field_y(void *arg, FILE *to)
+{
+	struct figure *f = arg;
+
+	put_field_at(f, f->y, &f->ys, to);
+}
+
+/* The greater the value, the stronger the colour. */
+static void put_field_share(void *arg, FILE *to)
+{
+	const struct figure *f = arg;
+	double range = f->most - f->least;
+
+	fprintf(to, "%.3f", 0.06 + 0.54 * (range > 0 ? (f->field - f->least) / range : 0.5));
+}
+
+static void put_field_value(void *arg, FILE *to)
+{
+	fprintf(to, "%.3g", ((const struct figure *)arg)->field);
+}
+
+/* Lines, or bars that stand side by side: colour by the first series, dashes and points by the
+ * second. */
+static uint32_t colour_of(const struct figure *f)
+{
+	return (f->at - 1) / LINES_MAX;
+}
+
+static uint32_t dash_of(const struct figure *f)
+{
+	return (f->at - 1) % LINES_MAX;
+}
+
+static bool next_line(void *arg)
+{
+	struct figure *f = arg;
+
+	while (f->at < LINES_MAX * LINES_MAX) {
+		f->at++;
+		if (f->used[colour_of(f)][dash_of(f)]) {
+			f->line++;
+			return true;
+		}
+	}
+	f->at = f->line = 0;
+	return false;
+}
+
+static void put_comma(void *arg, FILE *to)
+{
+	fputs(((const struct figure *)arg)->line > 1 ? ", " : "", to);
+}
+
+static void put_line_number(void *arg, FILE *to)
+{
+	fprintf(to, "%u", ((const struct figure *)arg)->at - 1);
+}
+
+static void put_bar_shift(void *arg, FILE *to)
+{
+	const struct figure *f = arg;
+
+	fprintf(to, "%+.4f", (f->line - 0.5) * 0.8 / f->nline - 0.4);
+}
+
+static void put_bar_width(void *arg, FILE *to)
+{
+	fprintf(to, "%.4f", 0.8 * 0.94 / ((const struct figure *)arg)->nline);
+}
+
+static void put_line_width(void *arg, FILE *to)
+{
+	fputs(((const struct figure *)arg)->nline > MANY_LINES ? "1.2" : "2", to);
+}
+
+static void put_point_size(void *arg, FILE *to)
+{
+	fputs(((const struct figure *)arg)->nline > MANY_LINES ? "0.4" : "0.7", to);
+}
+
+static void put_dash(void *arg, FILE *to)
 {
 	static const char *const dashes[DASHES] = { "solid", "(8,5)", "(2,4)", "(10,4,2,4)" };
+
+	fputs(dashes[dash_of(arg) % DASHES], to);
+}
+
+static void put_point(void *arg, FILE *to)
+{
 	static const int point[POINTS] = { 7, 6, 5, 9, 4, 11, 8, 13 };
 
-	fprintf(to, "$d%u using 1:2 with linespoints lw %s dt %s pt %d ps %s", line,
-		many ? "1.2" : "2", dashes[dash % DASHES], point[dash % POINTS],
-		many ? "0.4" : "0.7");
+	fprintf(to, "%d", point[dash_of(arg) % POINTS]);
+}
+
+static void put_colour(void *arg, FILE *to)
+{
+	fprintf(to, "%02x", colour_of(arg) % COLOURS + 1);
 }
 
 /* "nic, 8 nodes": what is counted is said with its number. */
-static void put_title(const struct figure *f, FILE *to, const char *const word[REPORT_SERIES_MAX])
+static void put_line_title(void *arg, FILE *to)
 {
+	const struct figure *f = arg;
+	const char *const word[REPORT_SERIES_MAX] = { f->colour.word[colour_of(f)],
+						      f->dash.word[dash_of(f)] };
 	bool begun = false;
 
-	fputs(" title '", to);
 	for (uint32_t i = 0; i < REPORT_SERIES_MAX; i++) {
 		const json_t *c = json_array_get(f->r->columns, (size_t)f->series[i]);
 		const char *type = json_string_value(json_object_get(c, "type"));
@@ -256,107 +515,53 @@ static void put_title(const struct figure *f, FILE *to, const char *const word[R
 		fprintf(to, "%s%s%s%s", begun ? ", " : "", word[i], *name ? " " : "", name);
 		begun = true;
 	}
-	fputc('\'', to);
 }
 
-/* Colour by the first series, dashes and points by the second. */
-static bool script_lines(struct figure *f, FILE *to, bool wide)
+static void put_points(void *arg, FILE *to)
 {
-	bool used[LINES_MAX][LINES_MAX] = { { false } }, bars = f->panel->kind == REPORT_BARS;
-	struct values xs = { .n = 0 };
-	uint32_t lines = 0, plotted = 0;
+	const struct figure *f = arg;
 
-	sort_rows(f, used, &xs);
-	for (uint32_t i = 0; i < f->colour.n; i++)
-		for (uint32_t k = 0; k < f->dash.n; k++)
-			lines += used[i][k] =
-				used[i][k] && line_data(f, to, i * LINES_MAX + k, f->colour.word[i],
-							f->dash.word[k], bars ? &xs : NULL);
-	put_size(to, wide, lines + report_points_data(f->r, f->panel, to));
-	fputs(wide ? "set key outside right top Left reverse samplen 3\n"
-		   : "set key outside bottom center horizontal Left reverse samplen 2\n",
-	      to);
-	if (bars && xs.n) {
-		put_places(to, 'x', &xs, wide);
-		fputs(f->panel->log_y ? "" : "set yrange [0:]\n", to);
-	}
-	for (uint32_t i = 0; i < f->colour.n; i++) {
-		for (uint32_t k = 0; k < f->dash.n; k++) {
-			const char *a = f->colour.word[i], *b = f->dash.word[k];
-
-			if (!used[i][k])
-				continue;
-			fputs(plotted ? ", " : "plot ", to);
-			if (bars)
-				put_bars(to, i * LINES_MAX + k, plotted, lines);
-			else
-				put_lines(to, i * LINES_MAX + k, k, lines > MANY_LINES);
-			fprintf(to, " lc rgb '#0001%02x'", i % COLOURS + 1);
-			put_title(f, to, (const char *const[]){ a, b });
-			plotted++;
-		}
-	}
-	if (plotted)
-		report_points_plot(f->r, f->panel, to);
-	fputs("\n", to);
-	return plotted > 0;
+	report_points_plot(f->r, f->panel, to);
 }
 
-/* A field of rectangles: the greater the value, the stronger the colour; the value is in it. */
-static bool script_heat(struct figure *f, FILE *to, bool wide)
-{
-	struct values xs = { .n = 0 }, ys = { .n = 0 };
-	double least = HUGE_VAL, most = -HUGE_VAL, value;
-	size_t rows = json_array_size(f->r->rows);
-	uint32_t n = 0;
-	char a[WORD], b[WORD];
-
-	for (size_t row = 0; row < rows; row++) {
-		if (!figure_has(f, row) || !number_at(f->r, row, f->value, false, &value))
-			continue;
-		least = value < least ? value : least;
-		most = value > most ? value : most;
-		word_of(f->r, row, f->x, a);
-		word_of(f->r, row, f->y, b);
-		index_of(&xs, a);
-		index_of(&ys, b);
+#define LIST(name)                       \
+	{                                \
+#name, NULL, next_##name \
 	}
-	if (xs.n == 0)
-		return false;
-	fputs("unset grid\nunset key\nset tics scale 0\n", to);
-	put_places(to, 'x', &xs, wide);
-	put_places(to, 'y', &ys, wide);
-	for (size_t row = 0; row < rows; row++) {
-		uint32_t x, y;
-
-		if (!figure_has(f, row) || !number_at(f->r, row, f->value, false, &value))
-			continue;
-		word_of(f->r, row, f->x, a);
-		word_of(f->r, row, f->y, b);
-		x = index_of(&xs, a);
-		y = index_of(&ys, b);
-		if (x == LINES_MAX || y == LINES_MAX)
-			continue;
-		double share = most > least ? (value - least) / (most - least) : 0.5;
-
-		n++;
-		fprintf(to,
-			"set object %u rect from %u-0.5,%u-0.5 to %u+0.5,%u+0.5 fc rgb '#000101' "
-			"fs transparent solid %.3f noborder behind\n"
-			"set label %u '%.3g' at %u,%u center noenhanced\n",
-			n, x, y, x, y, 0.06 + 0.54 * share, n, value, x, y);
+#define FIELD(name)                     \
+	{                               \
+#name, put_##name, NULL \
 	}
-	fputs("plot NaN notitle\n", to);
-	return true;
-}
+static const struct template_name names[] = {
+	LIST(is_heat),      LIST(is_bars),      LIST(is_lines),       LIST(is_log_x),
+	LIST(is_log_y),     LIST(has_points),   LIST(is_wide),        LIST(is_narrow),
+	LIST(has_x_places), LIST(is_crowded),   LIST(from_zero),      LIST(field),
+	LIST(line),         FIELD(height),      FIELD(width),         FIELD(font),
+	FIELD(x_label),     FIELD(y_label),     FIELD(data),          FIELD(x_places),
+	FIELD(y_places),    FIELD(x_last),      FIELD(y_last),        FIELD(field_x),
+	FIELD(field_y),     FIELD(field_share), FIELD(field_value),   FIELD(comma),
+	FIELD(line_number), FIELD(bar_shift),   FIELD(bar_width),     FIELD(line_width),
+	FIELD(point_size),  FIELD(dash),        FIELD(point),         FIELD(colour),
+	FIELD(line_title),  FIELD(points),      { NULL, NULL, NULL },
+};
 
 bool report_plot(const struct report_result *r, const struct report_panel *panel, bool wide,
 		 FILE *to)
 {
-	struct figure f;
+	struct figure *f = calloc(1, sizeof(*f));
+	size_t n;
+	FILE *data = f ? open_memstream(&f->data, &n) : NULL;
+	bool any = data && figure_begin(f, r, panel);
 
-	if (!figure_begin(&f, r, panel))
-		return false;
-	script_head(&f, to, wide);
-	return panel->kind == REPORT_HEAT ? script_heat(&f, to, wide) : script_lines(&f, to, wide);
+	if (any)
+		any = is_heat(f) ? make_heat(f) : make_lines(f, data);
+	any &= data && !fclose(data);
+	if (any) {
+		f->wide = wide;
+		template_fill(template_figure_gp, names, f, to);
+	}
+	if (f)
+		free(f->data);
+	free(f);
+	return any;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_section.c - the part of the page that is of one experiment: figures, notes, table, what
- * was published, and how it was measured. All text from files goes through html_text.
+ * report_section.c - the data of section.html, the part of the page that is of one experiment:
+ * figures, notes, table, what was published, how it was measured. Called by report_page.c. All text
+ * from files goes through html_text.
  */
 #include "report.h"
 
@@ -10,58 +11,176 @@
 
 #include "html.h"
 #include "published.h"
+#include "template.h"
 
 #define LONG_TABLE 40u /* rows from which a table scrolls on a screen */
+#define COLUMNS_MAX 64u
 
-/* The name of a key or column, for people. */
-static void put_name(FILE *to, const char *name)
+/* The result, and where each list of the template stands: 0 is before its first item. */
+struct section {
+	const struct report_result *r;
+	const struct report_experiment *e;
+	struct report_drawn *drawn;
+	bool numeric[COLUMNS_MAX];
+	int digits[COLUMNS_MAX];
+	uint32_t figure; /* panel + 1 */
+	char *wide, *narrow;
+	bool once; /* of conditions; none of them holds another */
+	bool in_published;
+	size_t note, column, row, published, origin;
+	struct report_pair setting;
+	const struct published *known; /* what we know; NULL: what the result says */
+};
+
+static const json_t *column_of(const struct section *s)
 {
-	char text[128];
-
-	snprintf(text, sizeof(text), "%s", name);
-	for (char *c = text; (c = strchr(c, '_'));)
-		*c = ' ';
-	html_text(to, text);
+	return json_array_get(s->r->columns, s->column - 1);
 }
 
-static void put_json(FILE *to, const json_t *value)
+static const char *text_in(const json_t *object, const char *key)
 {
-	char text[512];
+	const char *text = json_string_value(json_object_get(object, key));
 
-	if (json_is_array(value)) {
-		const json_t *item;
-		size_t i;
+	return text ? text : "";
+}
 
-		json_array_foreach(value, i, item)
-		{
-			fputs(i ? ", " : "", to);
-			put_json(to, item);
-		}
-		return;
+/* A list of one item, if the condition holds. */
+static bool once(bool *state, bool condition)
+{
+	return *state = condition && !*state;
+}
+
+/* A list of n items. */
+static bool step(size_t *at, size_t n)
+{
+	*at = *at < n ? *at + 1 : 0;
+	return *at;
+}
+
+/* --- the head -------------------------------------------------------------------------------- */
+
+static void put_id(void *arg, FILE *to)
+{
+	fputs(((const struct section *)arg)->e->name, to);
+}
+
+static void put_title(void *arg, FILE *to)
+{
+	html_text(to, ((const struct section *)arg)->e->title);
+}
+
+static void put_text(void *arg, FILE *to)
+{
+	html_text(to, ((const struct section *)arg)->e->text);
+}
+
+/* --- figures --------------------------------------------------------------------------------- */
+
+static const struct report_panel *panel_of(const struct section *s)
+{
+	return &s->e->panel[s->figure - 1];
+}
+
+/* Draws it, once for wide and once for narrow screens: text cannot shrink with it. */
+static bool draw(struct section *s)
+{
+	enum report_missing missing;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s-%u-wide", s->e->name, s->figure - 1);
+	s->wide = report_figure(s->r, panel_of(s), id, true, &missing);
+	if (!s->wide) {
+		s->drawn->no_gnuplot |= missing == REPORT_NO_GNUPLOT;
+		s->drawn->failed |= missing == REPORT_GNUPLOT_FAILED;
+		return false;
 	}
-	if (json_is_real(value))
-		snprintf(text, sizeof(text), "%g", json_real_value(value));
-	else
-		report_value(value, 3, text, sizeof(text));
-	html_text(to, *text ? text : "-");
+	snprintf(id, sizeof(id), "%s-%u-narrow", s->e->name, s->figure - 1);
+	s->narrow = report_figure(s->r, panel_of(s), id, false, &missing);
+	return true;
 }
 
-void report_object(FILE *to, json_t *object)
+static bool next_figure(struct section *s, uint32_t end)
 {
-	const char *key;
-	json_t *value;
-
-	fputs("<dl>\n", to);
-	json_object_foreach(object, key, value)
-	{
-		fputs("<div><dt>", to);
-		put_name(to, key);
-		fputs("</dt><dd>", to);
-		put_json(to, value);
-		fputs("</dd></div>\n", to);
+	free(s->wide);
+	free(s->narrow);
+	s->wide = s->narrow = NULL;
+	while (s->figure < end && s->e->panel[s->figure].x) {
+		s->figure++;
+		if (draw(s))
+			return true;
 	}
-	fputs("</dl>\n", to);
+	return false;
 }
+
+static bool next_first_figure(void *arg)
+{
+	return next_figure(arg, 1);
+}
+
+static bool next_other_figure(void *arg)
+{
+	return next_figure(arg, REPORT_PANELS_MAX);
+}
+
+static void put_figure_class(void *arg, FILE *to)
+{
+	fputs(panel_of(arg)->kind == REPORT_HEAT ? " class=\"heat\"" : "", to);
+}
+
+static void put_caption(void *arg, FILE *to)
+{
+	html_text(to, panel_of(arg)->title);
+}
+
+static bool next_points(void *arg)
+{
+	struct section *s = arg;
+
+	return once(&s->once, report_points_there(s->r, panel_of(s)));
+}
+
+static void put_wide(void *arg, FILE *to)
+{
+	fputs(((const struct section *)arg)->wide, to);
+}
+
+static void put_narrow(void *arg, FILE *to)
+{
+	const struct section *s = arg;
+
+	fputs(s->narrow ? s->narrow : s->wide, to);
+}
+
+/* --- notes ----------------------------------------------------------------------------------- */
+
+static bool next_incomplete(void *arg)
+{
+	struct section *s = arg;
+
+	return once(&s->once, json_is_false(json_object_get(s->r->root, "complete")));
+}
+
+static const json_t *notes_of(const struct section *s)
+{
+	return json_object_get(s->r->root, "notes");
+}
+
+static bool next_note(void *arg)
+{
+	struct section *s = arg;
+
+	return step(&s->note, json_array_size(notes_of(s)));
+}
+
+static void put_note(void *arg, FILE *to)
+{
+	const struct section *s = arg;
+	const char *note = json_string_value(json_array_get(notes_of(s), s->note - 1));
+
+	html_text(to, note ? note : "");
+}
+
+/* --- the table ------------------------------------------------------------------------------- */
 
 static bool is_numeric(const struct report_result *r, size_t column)
 {
@@ -76,248 +195,213 @@ static bool is_numeric(const struct report_result *r, size_t column)
 	return true;
 }
 
-static void put_head(const struct report_result *r, FILE *to, const bool *numeric)
+static void put_long(void *arg, FILE *to)
 {
-	const json_t *column;
-	size_t i;
+	const struct section *s = arg;
 
-	fputs("<thead><tr>", to);
-	json_array_foreach(r->columns, i, column)
-	{
-		const char *unit = json_string_value(json_object_get(column, "unit"));
-
-		fputs(numeric[i] ? "<th class=\"n\" scope=\"col\">" : "<th scope=\"col\">", to);
-		put_name(to, json_string_value(json_object_get(column, "name")));
-		if (unit && *unit) {
-			fputs(" <small>", to);
-			html_text(to, unit);
-			fputs("</small>", to);
-		}
-		fputs("</th>", to);
-	}
-	fputs("</tr></thead>\n", to);
+	fputs(json_array_size(s->r->rows) > LONG_TABLE ? " long" : "", to);
 }
 
-static void put_table(const struct report_result *r, FILE *to)
+static bool next_column(void *arg)
 {
-	bool numeric[64];
-	int digits[64];
-	const json_t *row, *value;
-	size_t i, c;
+	struct section *s = arg;
 
-	for (c = 0; c < r->ncolumn; c++) {
-		numeric[c] = is_numeric(r, c);
-		digits[c] = report_digits(r, c);
-	}
-	fprintf(to, "<div class=\"table%s\" tabindex=\"0\"><table>\n",
-		json_array_size(r->rows) > LONG_TABLE ? " long" : "");
-	put_head(r, to, numeric);
-	fputs("<tbody>\n", to);
-	json_array_foreach(r->rows, i, row)
-	{
-		fputs("<tr>", to);
-		json_array_foreach(row, c, value)
-		{
-			char text[512];
-
-			report_value(value, digits[c], text, sizeof(text));
-			fputs(numeric[c] ? "<td class=\"n\">" : "<td>", to);
-			html_text(to, text);
-			fputs("</td>", to);
-		}
-		fputs("</tr>\n", to);
-	}
-	fputs("</tbody></table></div>\n", to);
+	return step(&s->column, s->r->ncolumn);
 }
 
-static void put_published_row(FILE *to, const char *const cell[5])
+/* Numbers stand at the right. */
+static void put_number(void *arg, FILE *to)
 {
-	fputs("<tr>", to);
-	for (int i = 0; i < 5; i++) {
-		fputs("<td>", to);
-		html_text(to, cell[i] ? cell[i] : "");
-		fputs("</td>", to);
-	}
-	fputs("</tr>\n", to);
+	const struct section *s = arg;
+
+	fputs(s->numeric[s->column - 1] ? " class=\"n\"" : "", to);
 }
 
-static void put_published_head(FILE *to, bool *begun)
+static void put_column(void *arg, FILE *to)
 {
-	if (!*begun)
-		fputs("<h3>Published, on other hardware</h3>\n<div class=\"table published\" "
-		      "tabindex=\"0\"><table><thead><tr><th>what</th><th>setting</th><th>value</th>"
-		      "<th>hardware</th><th>source</th></tr></thead><tbody>\n",
-		      to);
-	*begun = true;
+	html_name(to, text_in(column_of(arg), "name"));
 }
 
-/* What the result itself says was published, or else what we know. */
-static void put_published(const struct report_result *r, const char *name, FILE *to)
+static bool next_unit(void *arg)
 {
-	json_t *list = json_object_get(r->root, "published"), *item;
-	bool begun = false;
-	size_t i;
+	struct section *s = arg;
 
-	json_array_foreach(list, i, item)
-	{
-		put_published_head(to, &begun);
-		put_published_row(to, (const char *const[]){
-					      json_string_value(json_object_get(item, "what")),
-					      json_string_value(json_object_get(item, "setting")),
-					      json_string_value(json_object_get(item, "value")),
-					      json_string_value(json_object_get(item, "hardware")),
-					      json_string_value(json_object_get(item, "source")) });
-	}
-	for (i = 0; i < npublished && !json_array_size(list); i++) {
-		const struct published *p = &published[i];
-
-		if (!published_of(p->experiment, name))
-			continue;
-		put_published_head(to, &begun);
-		put_published_row(to, (const char *const[]){ p->what, p->setting, p->value,
-							     p->hardware, p->source });
-	}
-	if (begun)
-		fputs("</tbody></table></div>\n", to);
+	return once(&s->once, *text_in(column_of(s), "unit"));
 }
 
-/* A figure, drawn once for wide and once for narrow screens: text cannot shrink with it. */
-static void put_figure(FILE *to, const struct report_result *r, const struct report_experiment *e,
-		       uint32_t which, struct report_drawn *drawn)
+static void put_unit(void *arg, FILE *to)
 {
-	const struct report_panel *panel = &e->panel[which];
-	enum report_missing missing;
-	char id[64];
-
-	snprintf(id, sizeof(id), "%s-%u-wide", e->name, which);
-	char *wide = report_figure(r, panel, id, true, &missing);
-
-	if (!wide) {
-		drawn->no_gnuplot |= missing == REPORT_NO_GNUPLOT;
-		drawn->failed |= missing == REPORT_GNUPLOT_FAILED;
-		return;
-	}
-	snprintf(id, sizeof(id), "%s-%u-narrow", e->name, which);
-	char *narrow = report_figure(r, panel, id, false, &missing);
-
-	fprintf(to, "<figure%s><figcaption>", panel->kind == REPORT_HEAT ? " class=\"heat\"" : "");
-	html_text(to, panel->title);
-	if (report_points_there(r, panel))
-		fputs(" <small>* published, other hardware</small>", to);
-	fprintf(to, "</figcaption>\n<div class=\"wide\">%s</div>\n", wide);
-	fprintf(to, "<div class=\"narrow\">%s</div></figure>\n", narrow ? narrow : wide);
-	free(wide);
-	free(narrow);
+	html_text(to, text_in(column_of(arg), "unit"));
 }
 
-/* The row that has the greatest value in the column that sums an experiment up. */
-void report_best(const struct report_result *r, const struct report_experiment *e, FILE *to)
+static bool next_row(void *arg)
 {
-	int column = report_column(r, e->best);
-	const json_t *row, *best = NULL;
-	double most = 0;
-	char text[128];
-	size_t i;
+	struct section *s = arg;
 
-	if (column < 0)
-		return;
-	json_array_foreach(r->rows, i, row)
-	{
-		double value = json_number_value(json_array_get(row, (size_t)column));
-
-		if (value <= most)
-			continue;
-		most = value;
-		best = row;
-	}
-	if (!best)
-		return;
-	fputs("<strong>", to);
-	html_print(to, "%.2f", most);
-	fputs("</strong> ", to);
-	html_text(to, e->best_text);
-	fputs(" <span class=\"where\">(", to);
-	for (size_t c = 0, n = 0; c < r->ncolumn && n < 3; c++, n++) {
-		if ((int)c == column)
-			continue;
-		report_value(json_array_get(best, c), 2, text, sizeof(text));
-		fputs(n ? ", " : "", to);
-		put_name(to,
-			 json_string_value(json_object_get(json_array_get(r->columns, c), "name")));
-		fputs(" ", to);
-		html_text(to, text);
-	}
-	fputs(")</span>", to);
+	return step(&s->row, json_array_size(s->r->rows));
 }
 
-static void put_text_of(FILE *to, const struct report_result *r, const char *key, const char *name)
+static void put_cell(void *arg, FILE *to)
 {
-	const char *text = json_string_value(json_object_get(r->root, key));
+	const struct section *s = arg;
+	char text[512];
 
-	if (!text || !*text)
-		return;
-	fprintf(to, "<div><dt>%s</dt><dd>", name);
+	report_value(json_array_get(json_array_get(s->r->rows, s->row - 1), s->column - 1),
+		     s->digits[s->column - 1], text, sizeof(text));
 	html_text(to, text);
-	fputs("</dd></div>\n", to);
 }
 
-static void put_how(const struct report_result *r, FILE *to)
-{
-	const char *command = json_string_value(json_object_get(r->root, "command"));
-	json_t *settings = json_object_get(r->root, "settings");
+/* --- what was published ---------------------------------------------------------------------- */
 
-	if (command) {
-		fputs("<pre class=\"command\"><code>", to);
-		html_text(to, command);
-		fputs("</code></pre>\n", to);
+/* What the result itself says, or else what we know. */
+static bool next_published(void *arg)
+{
+	struct section *s = arg;
+	size_t said = json_array_size(json_object_get(s->r->root, "published"));
+
+	s->known = NULL;
+	if (said)
+		return step(&s->published, said);
+	while (step(&s->published, npublished)) {
+		s->known = &published[s->published - 1];
+		if (published_of(s->known->experiment, s->e->name))
+			return true;
 	}
-	fputs("<dl>\n", to);
-	put_text_of(to, r, "started", "started");
-	put_text_of(to, r, "version", "version");
-	put_text_of(to, r, "commit", "commit");
-	fputs("</dl>\n", to);
-	if (json_object_size(settings))
-		report_object(to, settings);
+	return false;
 }
 
-static void put_notes(const struct report_result *r, FILE *to)
+static bool next_has_published(void *arg)
 {
-	json_t *notes = json_object_get(r->root, "notes"), *note;
-	size_t i;
+	struct section *s = arg;
+	bool any = next_published(s);
 
-	if (json_is_false(json_object_get(r->root, "complete")))
-		fputs("<p class=\"warning\">This run was cut short: what is here is good, and some "
-		      "of it is missing.</p>\n",
-		      to);
-	if (!json_array_size(notes))
-		return;
-	fputs("<ul class=\"notes\">\n", to);
-	json_array_foreach(notes, i, note)
-	{
-		fputs("<li>", to);
-		html_text(to, json_is_string(note) ? json_string_value(note) : "");
-		fputs("</li>\n", to);
+	s->published = 0;
+	return once(&s->in_published, any);
+}
+
+static void put_published(const struct section *s, const char *key, const char *known, FILE *to)
+{
+	const json_t *list = json_object_get(s->r->root, "published");
+
+	html_text(to, s->known ? known : text_in(json_array_get(list, s->published - 1), key));
+}
+
+#define PUBLISHED(field)                                                         \
+	static void put_##field(void *arg, FILE *to)                             \
+	{                                                                        \
+		const struct section *s = arg;                                   \
+                                                                                 \
+		put_published(s, #field, s->known ? s->known->field : NULL, to); \
 	}
-	fputs("</ul>\n", to);
+PUBLISHED(what)
+PUBLISHED(setting)
+PUBLISHED(value)
+PUBLISHED(hardware)
+PUBLISHED(source)
+
+/* --- how it was measured --------------------------------------------------------------------- */
+
+static const char *const origin[] = { "started", "version", "commit" };
+
+static bool next_command(void *arg)
+{
+	struct section *s = arg;
+
+	return once(&s->once, json_is_string(json_object_get(s->r->root, "command")));
+}
+
+static void put_command(void *arg, FILE *to)
+{
+	html_text(to, text_in(((const struct section *)arg)->r->root, "command"));
+}
+
+/* Those that the result has. */
+static bool next_origin(void *arg)
+{
+	struct section *s = arg;
+
+	while (step(&s->origin, sizeof(origin) / sizeof(origin[0])))
+		if (*text_in(s->r->root, origin[s->origin - 1]))
+			return true;
+	return false;
+}
+
+static void put_origin(void *arg, FILE *to)
+{
+	fputs(origin[((const struct section *)arg)->origin - 1], to);
+}
+
+static void put_origin_text(void *arg, FILE *to)
+{
+	const struct section *s = arg;
+
+	html_text(to, text_in(s->r->root, origin[s->origin - 1]));
+}
+
+static bool next_setting(void *arg)
+{
+	struct section *s = arg;
+
+	return report_pair_next(&s->setting, json_object_get(s->r->root, "settings"));
+}
+
+static void put_key(void *arg, FILE *to)
+{
+	report_pair_key(&((const struct section *)arg)->setting, to);
+}
+
+static void put_pair_value(void *arg, FILE *to)
+{
+	report_pair_value(&((const struct section *)arg)->setting, to);
 }
 
 void report_section(const struct report_result *r, const struct report_experiment *e, FILE *to,
 		    struct report_drawn *drawn)
 {
-	/* Heading and first figure stay together on paper. */
-	fprintf(to, "<section id=\"%s\">\n<div class=\"top\">\n<h2>", e->name);
-	html_text(to, e->title);
-	fputs("</h2>\n<p>", to);
-	html_text(to, e->text);
-	fputs("</p>\n", to);
-	put_figure(to, r, e, 0, drawn);
-	fputs("</div>\n", to);
-	for (uint32_t i = 1; i < REPORT_PANELS_MAX && e->panel[i].x; i++)
-		put_figure(to, r, e, i, drawn);
-	put_notes(r, to);
-	put_table(r, to);
-	put_published(r, e->name, to);
-	fputs("<h3>How it was measured</h3>\n", to);
-	put_how(r, to);
-	fputs("</section>\n", to);
+	static const struct template_name names[] = {
+		{ "name", put_id, NULL },
+		{ "title", put_title, NULL },
+		{ "text", put_text, NULL },
+		{ "first_figure", NULL, next_first_figure },
+		{ "other_figures", NULL, next_other_figure },
+		{ "figure_class", put_figure_class, NULL },
+		{ "caption", put_caption, NULL },
+		{ "points", NULL, next_points },
+		{ "wide", put_wide, NULL },
+		{ "narrow", put_narrow, NULL },
+		{ "incomplete", NULL, next_incomplete },
+		{ "notes", NULL, next_note },
+		{ "note", put_note, NULL },
+		{ "long", put_long, NULL },
+		{ "columns", NULL, next_column },
+		{ "number", put_number, NULL },
+		{ "column", put_column, NULL },
+		{ "unit", NULL, next_unit },
+		{ "unit_name", put_unit, NULL },
+		{ "rows", NULL, next_row },
+		{ "cell", put_cell, NULL },
+		{ "has_published", NULL, next_has_published },
+		{ "published", NULL, next_published },
+		{ "what", put_what, NULL },
+		{ "setting", put_setting, NULL },
+		{ "published_value", put_value, NULL },
+		{ "hardware", put_hardware, NULL },
+		{ "source", put_source, NULL },
+		{ "has_command", NULL, next_command },
+		{ "command", put_command, NULL },
+		{ "origin", NULL, next_origin },
+		{ "origin_name", put_origin, NULL },
+		{ "origin_text", put_origin_text, NULL },
+		{ "settings", NULL, next_setting },
+		{ "key", put_key, NULL },
+		{ "value", put_pair_value, NULL },
+		{ NULL, NULL, NULL },
+	};
+	struct section s = { .r = r, .e = e, .drawn = drawn };
+
+	for (size_t c = 0; c < r->ncolumn; c++) {
+		s.numeric[c] = is_numeric(r, c);
+		s.digits[c] = report_digits(r, c);
+	}
+	template_fill(template_section_html, names, &s, to);
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "nbar_run_dir.h"
 #include "stat.h"
 
 static int keep_group(void *arg, const struct nbar_group_info *info)
@@ -50,8 +51,8 @@ static void usage(FILE *to)
 {
 	fputs("usage: nbar stat [OPTION]... [NIC]\n"
 	      "Counters of a NIC, and its groups: where each stands, and whom it waits for.\n"
-	      "NIC is a name (n0) or the path of a control socket; without it, all NICs of the run\n"
-	      "directory are shown.\n\n"
+	      "NIC is a name (n0) or the path of a control socket; without it, all NICs of the\n"
+	      "run directory are shown.\n\n"
 	      "  -a, --all        also counters that are 0\n"
 	      "  --json           as JSON; with --watch one line each time\n"
 	      "  --watch SEC      again every SEC seconds, with rates; end it with Ctrl-C\n"
@@ -59,24 +60,9 @@ static void usage(FILE *to)
 	      "                   for root, $XDG_RUNTIME_DIR/nbar, /tmp/nbar-UID)\n"
 	      "  -h, --help       this text\n"
 	      "\nColumns: index of the group at its NIC; its port, and the process that owns it;\n"
-	      "rank/size; epoch, the last barrier started, and posted, the last one its host has\n"
-	      "arrived at; step, of how many; whom it waits for, and ranks known to be late.\n",
+	      "rank/size; epoch, the last barrier started, and posted, the last one its host\n"
+	      "has arrived at; step, of how many; whom it waits for, and late ranks.\n",
 	      to);
-}
-
-/* The rule of libnbar and nbar-nicd; see nbar-nicd(8). */
-static void find_run_dir(char *out, size_t size)
-{
-	const char *set = getenv("NBAR_RUN_DIR"), *xdg = getenv("XDG_RUNTIME_DIR");
-
-	if (set && *set)
-		snprintf(out, size, "%s", set);
-	else if (geteuid() == 0)
-		snprintf(out, size, "/run/nbar");
-	else if (xdg && *xdg)
-		snprintf(out, size, "%s/nbar", xdg);
-	else
-		snprintf(out, size, "/tmp/nbar-%u", (unsigned)geteuid());
 }
 
 static int by_name(const void *a, const void *b)
@@ -94,7 +80,7 @@ static int find_nics(struct stat_targets *t)
 	struct dirent *e;
 	DIR *d;
 
-	find_run_dir(dir, sizeof(dir));
+	(void)nbar_run_dir_find(dir, sizeof(dir));
 	d = opendir(dir);
 	if (!d && errno == EACCES) {
 		tool_error("no permission for %s: ask its owner for access, or name another run "

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nbar.h"
+#include "nbar_extra.h"
 
 struct stat_options {
 	const char *nic; /* NULL: all of the run directory */

@@ -42,14 +42,13 @@ static int read_more(void *arg, int c, const char *value)
 static void usage(void)
 {
 	fputs("usage: nbar app [OPTION]...\n"
-	      "Synthetic applications: steps of compute, each ended by a barrier. Every node varies\n"
-	      "every step at random; NIC- and host-based runs see the same times. execution: of all\n"
-	      "steps, once. speedup: host / NIC. efficiency: compute / execution. Times are\n"
-	      "microseconds.\n\n",
+	      "Synthetic applications: steps of compute, each ended by a barrier. Every node\n"
+	      "varies every step at random; NIC- and host-based runs see the same times.\n"
+	      "execution: of all steps, once. speedup: host / NIC. efficiency: compute /\n"
+	      "execution. Times are microseconds.\n\n",
 	      stdout);
 	fputs(app_set_usage, stdout);
-	fputs("  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (8; " ALGS_SWEEP
-	      "; nic,host)\n"
+	fputs("  --nodes, --alg, --where LIST  see nbar bench (8; " ALGS_SWEEP "; nic,host)\n"
 	      "  -i, --iterations N  executions of a run (100); warm-up is one\n"
 	      "  --launches N      runs of each, in random order; medians are shown (6)\n",
 	      stdout);
@@ -59,7 +58,7 @@ static void usage(void)
 static void add_row(const void *arg, const struct bench_options *opt, const struct bench_point *p,
 		    enum bench_where where, struct result *r)
 {
-	struct bench_median m = bench_point_mean(opt, p, where);
+	struct metric_median m = bench_point_mean(opt, p, where);
 	const struct app *app = ((const struct options *)arg)->app_set.app;
 
 	while (&app->work != p->config.work)

@@ -16,11 +16,11 @@ static const char *const published[] = {
 };
 
 const char app_set_usage[] =
-	"  --app LIST        1: 8 steps of 10 to 80; 2: 20 steps of 10 to 200; 3: 10 steps of\n"
-	"                    100 to 3000 (1,2,3)\n"
+	"  --app LIST        1: 8 steps of 10 to 80; 2: 20 steps of 10 to 200; 3: 10\n"
+	"                    steps of 100 to 3000 (1,2,3)\n"
 	"  --steps LIST      an application of one's own; may be given several times\n"
 	"  --vary PERCENT    by up to so much, up and down (10)\n"
-	"  --scale S         every step times S: where barriers are faster, by as much (1)\n";
+	"  --scale S         every step times S, for barriers that are faster (1)\n";
 
 struct app_set app_set_default(void)
 {

@@ -2,7 +2,6 @@
 /*
  * sweep.h - what the experiments below `nbar sweep` share, and the mathematics of two of them.
  *
- * sweep.c              the subcommand: which sweep
  * sweep_granularity.c  compute + barrier, over the compute
  * sweep_efficiency.c   least compute for an efficiency
  * sweep_arrival.c      hosts that arrive at different times
@@ -14,20 +13,13 @@
  * sweep_math.c         flat spot and bisection: pure, no measuring
  * app.c                `nbar app`: synthetic applications (app_set.c)
  *
- * To add one: a function int sweep_NAME(int argc, char **argv) that returns an exit code, and a
- * line in the table of sweep.c.
+ * To add one, add a row to the table of tools/main/subcommands.h.
  */
 #ifndef NBAR_TOOLS_SWEEP_H
 #define NBAR_TOOLS_SWEEP_H
 
 #include "bench.h"
 #include "sweep_list.h"
-
-int sweep_granularity(int argc, char **argv);
-int sweep_efficiency(int argc, char **argv);
-int sweep_arrival(int argc, char **argv);
-int sweep_combined(int argc, char **argv);
-int sweep_threads(int argc, char **argv);
 
 /* Points of nodes x algorithm x compute x variation, in that order. */
 struct sweep_points {

@@ -41,13 +41,12 @@ static int read_more(void *arg, int c, const char *value)
 static void usage(void)
 {
 	fputs("usage: nbar sweep arrival [OPTION]...\n"
-	      "Loops of compute + barrier in which every host varies what it computes at random,\n"
-	      "the same in NIC- and host-based runs. total variation: from the least to the most\n"
+	      "Loops of compute + barrier. Every host varies what it computes at random, the\n"
+	      "same in NIC- and host-based runs. total variation: from the least to the most\n"
 	      "that a host may compute. difference: host - NIC. Times are microseconds.\n\n"
 	      "  --compute LIST    (64,128,256,512,1024,2048,4096)\n"
 	      "  --vary LIST       by up to so many percent, up and down (0,5,10,15,20)\n"
-	      "  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (16; " ALGS_SWEEP
-	      "; nic,host)\n"
+	      "  --nodes, --alg, --where LIST  see nbar bench (16; " ALGS_SWEEP "; nic,host)\n"
 	      "  -i, --iterations N  loops measured a run (200)\n"
 	      "  --launches N      runs of each point, in random order; medians are shown (3)\n",
 	      stdout);
@@ -59,7 +58,7 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 {
 	const struct bench_work *work = p->config.work;
 	double compute = work->step_ns[0] / 1e3;
-	struct bench_median m = bench_point_mean(opt, p, where);
+	struct metric_median m = bench_point_mean(opt, p, where);
 
 	(void)arg;
 	result_count(r, p->config.nodes);

@@ -82,8 +82,8 @@ static void usage(void)
 {
 	fputs("usage: nbar sweep combined [OPTION]...\n"
 	      "Nodes of several threads: they meet as a team, and then the nodes do. nic: all\n"
-	      "threads poll the NIC's completion word. nic-release: one does, and then releases the\n"
-	      "others. host: the thread that arrived last runs the protocol, and releases.\n"
+	      "threads poll the NIC's completion word. nic-release: one does, and then releases\n"
+	      "the others. host: the thread that arrived last runs the protocol, and releases.\n"
 	      "speedup: host / nic; release: nic-release / nic. Times are microseconds.\n\n"
 	      "  --threads LIST    of a node (1,2,4,8)\n"
 	      "  --kind LIST       of team: sense-reverse, mcs, tournament, dissemination:1 ..\n"
@@ -130,7 +130,7 @@ static double ratio(const struct bench_options *opt, const struct bench_point *p
 static void add_row(const void *arg, const struct bench_options *opt, const struct bench_point *p,
 		    enum bench_where where, struct result *r)
 {
-	struct bench_median m = bench_point_mean(opt, p, where);
+	struct metric_median m = bench_point_mean(opt, p, where);
 
 	(void)arg;
 	result_count(r, p->config.nodes);
@@ -141,9 +141,7 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_real(r, m.median);
 	result_real(r, m.low);
 	result_real(r, m.high);
-	result_real(
-		r,
-		bench_median(p->repetition[where], opt->repetitions, BENCH_FIGURE(p50_us)).median);
+	result_real(r, bench_median(p->repetition[where], opt->repetitions, METRIC_P50).median);
 	if (where == BENCH_NIC) {
 		result_real(r, ratio(opt, p, BENCH_HOST, BENCH_NIC));
 		result_real(r, ratio(opt, p, BENCH_NIC_RELEASE, BENCH_NIC));
@@ -163,8 +161,8 @@ static void add_notes(const void *arg, const struct bench_options *opt,
 	(void)arg;
 	(void)complete;
 	for (uint32_t i = 0; i < n; i++) {
-		struct bench_median poll = bench_point_mean(opt, &point[i], BENCH_NIC);
-		struct bench_median release = bench_point_mean(opt, &point[i], BENCH_NIC_RELEASE);
+		struct metric_median poll = bench_point_mean(opt, &point[i], BENCH_NIC);
+		struct metric_median release = bench_point_mean(opt, &point[i], BENCH_NIC_RELEASE);
 
 		if (point[i].config.threads < 2 || !(poll.median > 0 && release.median > 0))
 			continue;

@@ -47,13 +47,12 @@ static int read_more(void *arg, int c, const char *value)
 static void usage(void)
 {
 	fputs("usage: nbar sweep efficiency [OPTION]...\n"
-	      "The least compute for which compute / (time of a loop of compute + barrier) reaches\n"
-	      "an efficiency, by bisection to 2 %. low, high: where the whole interval of the\n"
-	      "efficiency measured lies below it, and above it. total: the time of a loop.\n"
-	      "less compute: by how much the NIC needs less. Times are microseconds.\n\n"
+	      "The least compute for which compute / (time of a loop of compute + barrier)\n"
+	      "reaches an efficiency, by bisection to 2 %. low, high: where the whole interval\n"
+	      "of the efficiency measured lies below it, and above it. total: the time of a\n"
+	      "loop. less compute: by how much the NIC needs less. Times are microseconds.\n\n"
 	      "  --efficiency LIST  (0.25,0.50,0.75,0.90)\n"
-	      "  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (8,16; " ALGS_SWEEP
-	      "; nic,host)\n"
+	      "  --nodes, --alg, --where LIST  see nbar bench (8,16; " ALGS_SWEEP "; nic,host)\n"
 	      "  -i, --iterations N  loops measured a run (500)\n"
 	      "  --launches N      runs of each step; medians decide (6)\n",
 	      stdout);
@@ -97,7 +96,7 @@ static int run_repetition(struct bench_session *s, const struct bench_config *c,
 
 static void judge(struct search *search, const struct bench_figures *repetition, uint32_t n)
 {
-	struct bench_median m = bench_median(repetition, n, BENCH_FIGURE(mean_us));
+	struct metric_median m = bench_median(repetition, n, METRIC_MEAN);
 	double c = search->bisect.next, median = efficiency_of(c, m.median);
 	bool interval = m.covered > 0;
 
@@ -180,7 +179,7 @@ static int run_all_efficiencies(struct bench_session *s, const struct options *o
 
 		search[w].where = first.where = opt->where[w];
 		r = bench_session_run(s, &first, "alone", &alone);
-		barrier[w] = r ? 1 : alone.p50_us;
+		barrier[w] = r ? 1 : alone.metric[METRIC_P50];
 	}
 	for (uint32_t i = 0; i < o->efficiency.n && !r; i++) {
 		double e = o->efficiency.value[i];

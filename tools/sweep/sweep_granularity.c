@@ -50,13 +50,12 @@ static void usage(void)
 {
 	fputs("usage: nbar sweep granularity [OPTION]...\n"
 	      "Loops of compute + barrier: the time of a loop, over the compute. While the last\n"
-	      "messages of a barrier are still leaving, computing may cost nothing: that flat spot\n"
-	      "is looked for. barrier: loop - compute. late: by how much longer than wanted a\n"
+	      "messages of a barrier leave, computing may cost nothing: the sweep looks for\n"
+	      "that flat spot. barrier: loop - compute. late: by how much longer than wanted a\n"
 	      "host computed; it is in the loop. Times are microseconds.\n\n"
 	      "  --compute A-B|LIST  from A to B, or these (1.5-130)\n"
 	      "  --points N        so many from A to B, each by the same ratio greater (16)\n"
-	      "  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (8; " ALGS_SWEEP
-	      "; nic,host)\n"
+	      "  --nodes, --alg, --where LIST  see nbar bench (8; " ALGS_SWEEP "; nic,host)\n"
 	      "  -i, --iterations N  loops measured a run (1000)\n"
 	      "  --launches N      runs of each point, in random order; medians are shown (6)\n",
 	      stdout);
@@ -66,7 +65,7 @@ static void usage(void)
 static void add_row(const void *arg, const struct bench_options *opt, const struct bench_point *p,
 		    enum bench_where where, struct result *r)
 {
-	struct bench_median m = bench_point_mean(opt, p, where);
+	struct metric_median m = bench_point_mean(opt, p, where);
 	size_t late = BENCH_FIGURE(late_us);
 	double compute = p->config.work->step_ns[0] / 1e3;
 

@@ -72,7 +72,7 @@ double sweep_points_noise(const struct bench_options *opt, const struct bench_po
 	uint32_t have = 0;
 
 	for (uint32_t i = 0; i < n && i < SWEEP_LIST_MAX; i++) {
-		struct bench_median m = bench_point_mean(opt, &point[i], where);
+		struct metric_median m = bench_point_mean(opt, &point[i], where);
 
 		if (m.covered > 0)
 			value[have++] = (m.high - m.low) / 2;

@@ -37,25 +37,25 @@ static const struct option long_options[] = {
 static void usage(FILE *to)
 {
 	fputs("usage: nbar sweep threads [OPTION]...\n"
-	      "Barriers of the threads of a process: nbar_team by kind, pthread_barrier_wait, the\n"
-	      "`omp barrier` of GCC and of LLVM, Concurrency Kit; in one run, in random order, and\n"
-	      "next to them the transfer of a cache line from core to core.\n\n"
+	      "Barriers of the threads of a process: nbar_team by kind, pthread_barrier_wait,\n"
+	      "the `omp barrier` of GCC and of LLVM, Concurrency Kit; in one run, in random\n"
+	      "order, and next to them the transfer of a cache line from core to core.\n\n"
 	      "  --threads LIST      numbers of threads, 1 to 256 (2,4,8,16)\n"
 	      "  --kinds LIST        sense-reverse, mcs, tournament, dissemination:N, pthread,\n"
 	      "                      omp-gcc, omp-llvm, ck-centralized, ck-combining,\n"
-	      "                      ck-dissemination, ck-tournament, ck-mcs (all that are built)\n"
+	      "                      ck-dissemination, ck-tournament, ck-mcs (all built)\n"
 	      "  -i, --iterations N  barriers measured a run (100000)\n"
 	      "  -x, --warmup N      barriers before them (1000)\n"
 	      "  --launches N        runs of each, in random order; medians are shown (10)\n"
-	      "  --limit MS          a run that would take longer measures fewer barriers (1000)\n"
+	      "  --limit MS          a run that would take longer measures less (1000)\n"
 	      "  --seed N            of the order (1)\n"
 	      "  --json FILE         results as JSON; - is stdout, and then there is no table\n"
 	      "  --csv FILE          the same as CSV\n"
 	      "  --raw FILE          a row a thread and repetition: its mean, in ns\n"
 	      "  --resume            goes on with a run that was cut short\n"
-	      "\nThreads are pinned, one a processor, where there are as many. best: time over that\n"
-	      "of the fastest nbar_team of as many threads. Exit status: 0 done, 1 failed, 2 wrong\n"
-	      "usage.\n",
+	      "\nThreads are pinned, one a processor, where there are as many. best: time over\n"
+	      "that of the fastest nbar_team of as many threads. Exit status: 0 done, 1 failed,\n"
+	      "2 wrong usage.\n",
 	      to);
 }
 

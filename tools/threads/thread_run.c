@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "nbar.h"
+#include "nbar_extra.h"
 
 #define PATH_SIZE 512u
 #define GRACE_NS UINT64_C(60000000000) /* beyond ten limits, before a run is given up */

@@ -36,17 +36,36 @@ static void run_stop(void *arg, uint64_t now)
 	nicd_stop(arg, now);
 }
 
+/* Polling thread. */
+static void run_nothing(void *arg, uint64_t now)
+{
+	(void)arg;
+	(void)now;
+}
+
+/* Shows that both threads run. */
+static void show_alive(struct control *k)
+{
+	uint64_t now = nicd_clock();
+
+	if (!k->alive_ms || now < k->alive_at)
+		return;
+	mailbox_call(&k->nicd->mailbox, run_nothing, NULL);
+	k->alive();
+	k->alive_at = now + k->alive_ms * UINT64_C(1000000);
+}
+
 /* How long this thread may wait if no socket has an event. */
 static int wait_ms(const struct control *k)
 {
-	int ms = -1;
+	int ms = k->alive_ms ? (int)k->alive_ms : -1;
 
 	for (uint32_t i = 0; i < k->nnic; i++) {
 		const struct nbnic_device *d = &k->nic[i].nic->device;
 
 		if (k->in_process && d->nblock > 0)
 			ms = CONTROL_PASS_MS;
-		else if (!k->in_process && nbnic_device_lingers(d))
+		else if (!k->in_process && nbnic_device_lingers(d) && (ms < 0 || ms > RECLAIM_MS))
 			ms = RECLAIM_MS;
 	}
 	return ms;
@@ -134,6 +153,8 @@ static void *control_main(void *arg)
 			more = on_event(k, ev.data.ptr);
 		if (is_over(k))
 			more = false;
+		if (more)
+			show_alive(k);
 	}
 	if (k->over)
 		k->over(k->arg);
@@ -150,6 +171,8 @@ static int thread_start(struct control *k, const cpu_set_t *cpus)
 	if (rc == 0)
 		rc = pthread_create(&k->thread, &attr, control_main, k);
 	pthread_attr_destroy(&attr);
+	if (rc == 0)
+		pthread_setname_np(k->thread, CONTROL_THREAD_NAME);
 	if (rc)
 		log_error("cannot start the control thread: %s", strerror(rc));
 	return -rc;
@@ -192,6 +215,8 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 	k->unused = config->unused;
 	k->over = config->over;
 	k->arg = config->arg;
+	k->alive_ms = config->alive_ms;
+	k->alive = config->alive;
 	rc = k->epoll < 0 ? -errno : control_watch(k, k->stop_fd, k);
 	k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (rc < 0)

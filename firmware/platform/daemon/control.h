@@ -21,6 +21,10 @@ struct control_config {
 	gid_t group;           /* of the sockets; (gid_t)-1: that of the process */
 	int stop_fd;           /* when it becomes readable, everything stops in good order */
 	const cpu_set_t *cpus; /* for the thread; NULL: as the caller */
+	/* Every alive_ms milliseconds the control thread has the polling thread do nothing, and
+	 * then calls alive(): so neither thread hangs. 0: never. */
+	uint32_t alive_ms;
+	void (*alive)(void);
 	/*
 	 * For in-process NICs, whose mailbox is shared: clients of this process come by
 	 * control_admit, those of other processes by the listening socket control_socket_id. While
@@ -32,6 +36,7 @@ struct control_config {
 	void (*over)(void *arg);
 	void *arg;
 };
+#define CONTROL_THREAD_NAME "nbar-control" /* as ps and debuggers show it */
 #define CONTROL_PASS_MS 5 /* while a host computes, its NIC answers at most this late */
 
 /* Makes a socket RUN_DIR/NAME.sock for each NIC and starts the thread, which needs a running

@@ -81,7 +81,13 @@ void control_client_read(struct control_client *c)
 			     k->out.byte);
 	if (c->client.gives_page)
 		fd = c->at->nic->page_fd[c->client.page_port];
-	if (!control_reply_send(k, c->fd, fd))
+	else if (c->client.gives_events)
+		fd = c->at->nic->events_fd;
+	bool sent = control_reply_send(k, c->fd, fd);
+
+	if (c->client.gives_events)
+		close(fd);
+	if (!sent)
 		control_client_drop(c);
 }
 

@@ -62,6 +62,9 @@ struct control {
 	void (*over)(void *arg);
 	void *arg;
 	int spare_fd; /* closed to answer one more client when no descriptors are left */
+	uint32_t alive_ms; /* see control_config */
+	uint64_t alive_at;
+	void (*alive)(void);
 	uint64_t nheard;
 	uint32_t nnic;
 	struct control_nic nic[NBAR_NICS_MAX];

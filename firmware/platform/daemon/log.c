@@ -6,8 +6,22 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
 #include "log.h"
+
+/* systemd names the journal's stream by device and inode; a line there may begin with a priority.
+ */
+static int is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+	       fstat(fileno(stderr), &st) == 0 && st.st_dev == device && st.st_ino == inode;
+}
 
 void log_error(const char *format, ...)
 {
@@ -17,5 +31,6 @@ void log_error(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
+	fprintf(stderr, "%s%s: %s\n", is_journal() ? "<3>" : "", program_invocation_short_name,
+		line);
 }

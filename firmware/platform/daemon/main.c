@@ -23,8 +23,9 @@
 #include "log.h"
 #include "options.h"
 #include "rundir.h"
+#include "service.h"
 
-#define EAL_ARGS_MAX 256
+#define EAL_ARGS_MAX (OPTION_EAL_MAX + 16) /* those of the user, and ours */
 /* Memory for DPDK, besides that of each NIC's wire. Without hugepages it is not resident until it
  * is used. */
 #define MEMORY_MB 32u
@@ -75,7 +76,7 @@ static bool starts_with_any(const char *text, const char *const *word)
 /* True if an EAL argument of the user begins with one of these words. */
 static bool user_gave(const struct options *o, const char *const *word)
 {
-	for (int i = 0; i < o->eal_argc; i++)
+	for (uint32_t i = 0; i < o->eal_argc; i++)
 		if (starts_with_any(o->eal_argv[i], word))
 			return true;
 	return false;
@@ -96,7 +97,7 @@ static int eal_start(const struct options *o)
 	bool huge = o->huge == OPTION_HUGE_YES ||
 		    (o->huge == OPTION_HUGE_AUTO && huge_free_mb() >= memory_mb(o));
 
-	if (user_gave(o, cores) || o->eal_argc > EAL_ARGS_MAX - 16) {
+	if (user_gave(o, cores)) {
 		log_error(
 			"EAL arguments: the polled processor is chosen by --cpu, not by -l, -c or "
 			"--lcores");
@@ -120,7 +121,7 @@ static int eal_start(const struct options *o)
 		argv[argc++] = m;
 		argv[argc++] = mb;
 	}
-	for (int i = 0; i < o->eal_argc; i++)
+	for (uint32_t i = 0; i < o->eal_argc; i++)
 		argv[argc++] = o->eal_argv[i];
 	if (rte_eal_init(argc, argv) >= 0)
 		return 0;
@@ -200,6 +201,11 @@ static void limits_raise(void)
 	(void)prctl(PR_SET_TIMERSLACK, 1000ul); /* keeps short sleeps short */
 }
 
+static void show_alive(void)
+{
+	service_notify("WATCHDOG=1");
+}
+
 static int serve(const struct options *o, struct nicd *d, int stop_fd)
 {
 	struct control_config config = {
@@ -207,6 +213,8 @@ static int serve(const struct options *o, struct nicd *d, int stop_fd)
 		.mode = o->mode,
 		.group = o->group,
 		.stop_fd = stop_fd,
+		.alive_ms = service_alive_ms(),
+		.alive = show_alive,
 	};
 	cpu_set_t others = o->allowed;
 	struct control *control;
@@ -220,7 +228,9 @@ static int serve(const struct options *o, struct nicd *d, int stop_fd)
 		       d->nic[i]->device.wire->name, d->nic[i]->device.wire->text,
 		       control_path(control, i));
 	fflush(stdout);
+	service_notify("READY=1");
 	nicd_run(d, o->idle, o->nallowed > 1 ? NICD_SPIN_NS_DEFAULT : 0);
+	service_notify("STOPPING=1");
 	control_end(control);
 	return 0;
 }

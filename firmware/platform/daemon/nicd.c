@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -118,11 +119,100 @@ fail:
 _Static_assert(ENOMEM == NBAR_ENOMEM && EMFILE == NBAR_EMFILE && ENOSPC == NBAR_ENOSPC,
 	       "Linux counts its errors as the ABI does");
 
+/* --- sockets of pollers --- */
+
+/* Puts a socket, or -1, where the pass finds it; afterwards `fd` is what was there. */
+struct events_call {
+	struct nicd_nic *nic;
+	uint32_t port, cell;
+	int *table; /* of the port, if it has none yet */
+	int fd;
+};
+
+static void run_events_set(void *arg, uint64_t now)
+{
+	struct events_call *call = arg;
+	int **table = &call->nic->events[call->port], *at, before;
+
+	(void)now;
+	if (!*table)
+		*table = call->table;
+	at = &(*table)[call->cell];
+	before = *at;
+	*at = call->fd;
+	call->fd = before;
+}
+
+static int *events_table(void)
+{
+	int *table = malloc(NBNIC_GROUPS_MAX * sizeof(*table));
+
+	for (uint32_t i = 0; table && i < NBNIC_GROUPS_MAX; i++)
+		table[i] = -1;
+	return table;
+}
+
+/* Not an eventfd: its owner could make the write of the NIC block. A message that has no room is
+ * lost, and then the socket is readable anyway. */
+static int on_events_make(void *ctx, uint32_t port, uint32_t cell)
+{
+	struct nicd_nic *n = ctx;
+	struct events_call call = { .nic = n, .port = port, .cell = cell };
+	const int least = 1; /* the kernel makes it its own minimum */
+	uint32_t used = 0;
+	int fd[2];
+
+	call.table = n->events[port] ? n->events[port] : events_table();
+	if (!call.table)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < NBNIC_GROUPS_MAX; i++)
+		used += call.table[i] >= 0;
+	if (used >= NBAR_EVENTS_MAX && call.table[cell] < 0)
+		return -ENOSPC;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd) < 0) {
+		int rc = -errno;
+
+		if (!n->events[port])
+			free(call.table);
+		return rc;
+	}
+	setsockopt(fd[0], SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
+	shutdown(fd[0], SHUT_RD);
+	call.fd = fd[0];
+	mailbox_call(&n->nicd->mailbox, run_events_set, &call);
+	if (call.fd >= 0)
+		close(call.fd);
+	n->events_fd = fd[1];
+	return 0;
+}
+
+static void on_events_drop(void *ctx, uint32_t port, uint32_t cell)
+{
+	struct nicd_nic *n = ctx;
+	struct events_call call = { .nic = n, .port = port, .cell = cell, .fd = -1 };
+
+	if (!n->events[port] || n->events[port][cell] < 0)
+		return;
+	mailbox_call(&n->nicd->mailbox, run_events_set, &call);
+	close(call.fd);
+}
+
+/* The port has ended: the pass does not look any more. */
+static void events_end(struct nicd_nic *n, uint32_t port)
+{
+	for (uint32_t cell = 0; n->events[port] && cell < NBNIC_GROUPS_MAX; cell++)
+		if (n->events[port][cell] >= 0)
+			close(n->events[port][cell]);
+	free(n->events[port]);
+	n->events[port] = NULL;
+}
+
 /* The client's own mapping stays valid until it ends. */
 static void on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
 {
 	struct nicd_nic *n = ctx;
 
+	events_end(n, port);
 	munmap(page, sizeof(*page));
 	close(n->page_fd[port]);
 	n->page_fd[port] = -1;
@@ -130,8 +220,11 @@ static void on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
 
 static void on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
 {
-	(void)ctx, (void)port, (void)cell;
+	const struct nicd_nic *n = ctx;
+
 	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	if (n->events[port] && n->events[port][cell] >= 0)
+		(void)!send(n->events[port][cell], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static const char *on_algorithm(void *ctx, uint32_t size)
@@ -149,6 +242,8 @@ static const struct nbnic_platform daemon_platform = {
 	.exclusive = on_exclusive,
 	.page_make = on_page_make,
 	.page_drop = on_page_drop,
+	.events_make = on_events_make,
+	.events_drop = on_events_drop,
 	.wake = on_wake,
 	.algorithm = on_algorithm,
 };

@@ -19,6 +19,10 @@ struct nicd_nic {
 	struct nbnic_device device;
 	struct nicd *nicd;
 	int page_fd[NBNIC_PORTS_MAX]; /* control thread: memory of the page of a port */
+	/* Sockets of pollers, by port and cell; -1: none. The control thread makes and drops them,
+	 * apart from the pass, which sends to them. NULL: the port has none. */
+	int *events[NBNIC_PORTS_MAX];
+	int events_fd; /* control thread: the end that goes with the reply at hand */
 };
 
 struct nicd {

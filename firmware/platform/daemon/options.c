@@ -11,34 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config_file.h"
 #include "log.h"
 #include "options.h"
 #include "rundir.h"
 
 enum { EXIT_USAGE = 2 };
-
-static const char help[] =
-	"usage: nbar-nicd [options] --nic name=NAME,wire=WIRE[,KEY=VALUE...] [--nic ...] [-- EAL...]\n"
-	"Runs soft NICs that carry out barriers. Stays in the foreground; SIGTERM or SIGINT ends it.\n"
-	"  --nic ...          a NIC; wires and their keys are below\n"
-	"  --nics N           short for N NICs n0, n1, ... on the default wire\n"
-	"  --run-dir DIR      control sockets are DIR/NAME.sock (default: $NBAR_RUN_DIR, or else\n"
-	"                     /run/nbar for root, $XDG_RUNTIME_DIR/nbar, /tmp/nbar-UID)\n"
-	"  --cpu N            the one processor that polls (default: the first allowed)\n"
-	"  --idle POLICY      spin: for a processor of its own; yield: let others run in between;\n"
-	"                     sleep: up to 1 ms at a time (default: spin if --cpu is given and four\n"
-	"                     processors are allowed, else yield)\n"
-	"  --pull-us N        wait for a token before it is asked for again (default 1000)\n"
-	"  --budget-ms N      silence after which a peer is given up (default 4000)\n"
-	"  --memory-mb N      memory for the groups of a NIC; one port may have a quarter (default 32)\n"
-	"  --mode MODE        permissions of the sockets (default 0600)\n"
-	"  --group GROUP      group of the sockets\n"
-	"  --huge auto|yes|no hugepages (default auto: where enough are free)\n"
-	"  --tune FILE        what the algorithm auto is by the size of a group (see the man page)\n"
-	"  --list-algs        the algorithms;  --list-wires: the wires and their keys alone\n"
-	"  --version, --help\n"
-	"EAL arguments are DPDK's, for example: -- --vdev=net_af_packet0,iface=eth1\n"
-	"A client finds the NICs by itself: try `nbar stat n0`. More: man nbar-nicd\n";
 
 static int usage(const char *what)
 {
@@ -95,65 +73,6 @@ static int group_parse(const char *text, gid_t *out)
 		return EXIT_USAGE;
 	*out = (gid_t)n;
 	return -1;
-}
-
-/* One line per wire, and one per key, which begins with blanks: programs may parse it. */
-static void list_wires(void)
-{
-	for (const struct wire *w = wires_next(NULL, WIRE_IN_DAEMON); w;
-	     w = wires_next(w, WIRE_IN_DAEMON)) {
-		printf("%-6s %-8s %s%s\n", w->name, wires_reach_name(w->reach), w->help,
-		       w == wires_default() ? " (the default)" : "");
-		for (uint32_t i = 0; i < WIRE_KEYS_MAX && w->key[i].name; i++)
-			printf("    %s=%*s %s\n", w->key[i].name, (int)(8 - strlen(w->key[i].name)),
-			       "", w->key[i].help);
-	}
-}
-
-static int show_help(void)
-{
-	fputs(help, stdout);
-	printf("Wires, how far they reach, and their keys:\n");
-	list_wires();
-	return EXIT_SUCCESS;
-}
-
-static void list_alg(const char *name, unsigned low, unsigned high, unsigned limit,
-		     const char *help, const char *source)
-{
-	printf("%-16s %s", name, help);
-	if (high)
-		printf("; %s: %u to %u", strchr(name, ':') + 1, low, high);
-	if (limit < NBAR_SIZE_MAX)
-		printf("; at most %u ranks", limit);
-	printf("\n%-16s (%s)\n", "", source);
-}
-
-static int list_algs(void)
-{
-	struct nbfw_alg best;
-	char name[NBAR_NAME_MAX];
-
-	nbfw_alg_parse(NBFW_ALG_AUTO, &best);
-	nbfw_alg_name(best, name);
-	printf("%-16s %s, or what a tune file says\n", NBFW_ALG_AUTO, name);
-#define LIST(kind, name, param, low, high, usual, usual_end, limit, plan, help, source) \
-	list_alg(name param, low, high, limit, help, source);
-	NBFW_ALGS(LIST)
-#undef LIST
-	printf("%-16s a plan of the host's own\n%-16s no barrier: raw messages\n",
-	       NBFW_ALG_CUSTOM_NAME, NBFW_ALG_SIGNAL_NAME);
-	return EXIT_SUCCESS;
-}
-
-static int version(void)
-{
-	printf("nbar-nicd " NBAR_VERSION_TEXT "\nwires:");
-	for (const struct wire *w = wires_next(NULL, WIRE_IN_DAEMON); w;
-	     w = wires_next(w, WIRE_IN_DAEMON))
-		printf(" %s", w->name);
-	printf("\n");
-	return EXIT_SUCCESS;
 }
 
 static int name_check(const struct options *o, const char *name)
@@ -214,7 +133,7 @@ static int nics_add(struct options *o, const char *text)
 
 /* Options whose default depends on others. */
 struct given {
-	bool cpu, idle;
+	bool cpu, idle, check;
 };
 
 /* Checks options that depend on each other, and sets their defaults. */
@@ -237,7 +156,10 @@ static int finish(struct options *o, const struct given *given)
 	}
 	if (!given->idle)
 		o->idle = given->cpu && o->nallowed >= 4 ? NICD_IDLE_SPIN : NICD_IDLE_YIELD;
-	return -1;
+	if (!given->check)
+		return -1;
+	printf("The configuration is valid; number of NICs: %u.\n", o->nnic);
+	return EXIT_SUCCESS;
 }
 
 enum {
@@ -253,6 +175,8 @@ enum {
 	OPT_GROUP,
 	OPT_HUGE,
 	OPT_TUNE,
+	OPT_CONFIG,
+	OPT_CHECK,
 	OPT_ALGS,
 	OPT_LIST,
 	OPT_VERSION,
@@ -272,6 +196,8 @@ static const struct option long_options[] = {
 	{ "group", required_argument, NULL, OPT_GROUP },
 	{ "huge", required_argument, NULL, OPT_HUGE },
 	{ "tune", required_argument, NULL, OPT_TUNE },
+	{ "config", required_argument, NULL, OPT_CONFIG },
+	{ "check-config", no_argument, NULL, OPT_CHECK },
 	{ "list-algs", no_argument, NULL, OPT_ALGS },
 	{ "list-wires", no_argument, NULL, OPT_LIST },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -288,6 +214,24 @@ static int run_dir_set(struct options *o, const char *text)
 	snprintf(o->run_dir, sizeof(o->run_dir), "%s", text);
 	return -1;
 }
+
+/* Adds an argument of the EAL. */
+static int eal_add(struct options *o, char *arg)
+{
+	if (o->eal_argc == OPTION_EAL_MAX) {
+		log_error("%s: there are at most %u EAL arguments", arg, OPTION_EAL_MAX);
+		return EXIT_USAGE;
+	}
+	o->eal_argv[o->eal_argc++] = arg;
+	return -1;
+}
+
+static config_file_take config_take;
+
+struct config_take {
+	struct options *o;
+	struct given *given;
+};
 
 /* One option. -1: go on; else the exit status. */
 static int option_take(struct options *o, int which, const char *arg, struct given *given)
@@ -338,22 +282,45 @@ static int option_take(struct options *o, int which, const char *arg, struct giv
 		return rc;
 	case OPT_TUNE:
 		return tune_load(arg, &o->tune) < 0 ? EXIT_USAGE : -1;
+	case OPT_CONFIG:
+		return config_file_read(arg, config_take,
+					&(struct config_take){ .o = o, .given = given });
+	case OPT_CHECK:
+		given->check = true;
+		return -1;
 	case OPT_ALGS:
-		return list_algs();
+		return options_list_algs();
 	case OPT_LIST:
-		list_wires();
+		options_list_wires();
 		return EXIT_SUCCESS;
 	case OPT_VERSION:
-		return version();
+		return options_version();
 	case OPT_HELP:
-		return show_help();
+		return options_help();
 	}
 	return EXIT_USAGE; /* getopt has said why */
 }
 
+/* A line of a configuration file: an option that takes a value, or an argument of the EAL. */
+static int config_take(void *arg, const char *word, char *value)
+{
+	struct config_take *to = arg;
+
+	if (strcmp(word, "eal") == 0)
+		return eal_add(to->o, value);
+	for (const struct option *opt = long_options; opt->name; opt++)
+		if (opt->has_arg == required_argument && opt->val != OPT_CONFIG &&
+		    strcmp(opt->name, word) == 0)
+			return option_take(to->o, opt->val, value, to->given);
+	log_error("%s: no such option; it is one of those of nbar-nicd --help, without dashes, or "
+		  "eal",
+		  word);
+	return EXIT_USAGE;
+}
+
 int options_parse(int argc, char **argv, struct options *o)
 {
-	struct given given = { false, false };
+	struct given given = { false, false, false };
 	int which, rc = -1;
 
 	*o = (struct options){
@@ -375,7 +342,9 @@ int options_parse(int argc, char **argv, struct options *o)
 			  argv[optind]);
 		return EXIT_USAGE;
 	}
-	o->eal_argc = argc - optind;
-	o->eal_argv = argv + optind;
+	for (; rc == -1 && optind < argc; optind++)
+		rc = eal_add(o, argv[optind]);
+	if (rc != -1)
+		return rc;
 	return finish(o, &given);
 }

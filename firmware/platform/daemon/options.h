@@ -14,6 +14,8 @@
 
 enum option_huge { OPTION_HUGE_AUTO, OPTION_HUGE_YES, OPTION_HUGE_NO };
 
+#define OPTION_EAL_MAX 240u
+
 struct option_nic {
 	char name[NBAR_NAME_MAX];
 	const struct wire *wire;
@@ -33,11 +35,17 @@ struct options {
 	struct tune tune; /* empty: none was given */
 	uint32_t nnic;
 	struct option_nic nic[NBAR_NICS_MAX];
-	int eal_argc; /* the arguments behind "--" */
-	char **eal_argv;
+	uint32_t eal_argc; /* arguments of configuration files, then those behind "--" */
+	char *eal_argv[OPTION_EAL_MAX];
 };
 
 /* Reads the command line. -1: go on; else this is the exit status. Wrong use is reported. */
 int options_parse(int argc, char **argv, struct options *o);
+
+/* options_list.c: prints help, version or a list; returns the exit status. */
+int options_help(void);
+int options_version(void);
+int options_list_algs(void);
+void options_list_wires(void);
 
 #endif

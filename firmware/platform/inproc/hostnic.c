@@ -91,6 +91,7 @@ static int start(struct nbar_hostnic *n)
 {
 	const struct control_config config = {
 		.stop_fd = n->look_fd,
+		.cpus = n->spec.has_cpu ? &n->spec.cpu : NULL,
 		.unused = unused,
 		.over = over,
 		.arg = n,

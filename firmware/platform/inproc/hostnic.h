@@ -5,6 +5,8 @@
 #ifndef NBAR_INPROC_HOSTNIC_H
 #define NBAR_INPROC_HOSTNIC_H
 
+#include <sched.h>
+
 #include "tune.h"
 #include "wire.h"
 
@@ -12,6 +14,8 @@ struct hostnic_spec {
 	char name[NBAR_NAME_MAX];
 	struct nbnic_config config;
 	struct tune tune;
+	bool has_cpu; /* the control thread has a processor of its own: */
+	cpu_set_t cpu;
 };
 
 /* hostnic_spec.c: reads a text and opens the wire that it names. 0, or negative errno after

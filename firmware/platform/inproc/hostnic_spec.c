@@ -36,6 +36,29 @@ static int times(const struct spec *s, struct nbnic_config *out)
 	return -EINVAL;
 }
 
+/* The processor of the control thread: one that this thread may use, or could. */
+static int read_cpu(const struct spec *s, struct hostnic_spec *out)
+{
+	uint64_t cpu = CPU_SETSIZE;
+	cpu_set_t before;
+	int rc = spec_number(WHAT, s, "cpu", 0, CPU_SETSIZE - 1, &cpu);
+
+	if (rc < 0 || cpu == CPU_SETSIZE)
+		return rc;
+	CPU_ZERO(&out->cpu);
+	CPU_SET((size_t)cpu, &out->cpu);
+	out->has_cpu = true;
+	/* Only the kernel knows: tried with this thread. */
+	if (sched_getaffinity(0, sizeof(before), &before) < 0)
+		return 0;
+	rc = sched_setaffinity(0, sizeof(out->cpu), &out->cpu) < 0 ? -errno : 0;
+	sched_setaffinity(0, sizeof(before), &before);
+	if (rc < 0)
+		log_error(WHAT " cpu=%u: this process cannot use that processor: %s", (unsigned)cpu,
+			  strerror(-rc));
+	return rc;
+}
+
 /* Everything but the wire. */
 static int read_spec(const char *text, struct spec *s, struct hostnic_spec *out)
 {
@@ -44,6 +67,8 @@ static int read_spec(const char *text, struct spec *s, struct hostnic_spec *out)
 
 	if (rc == 0)
 		rc = times(s, &out->config);
+	if (rc == 0)
+		rc = read_cpu(s, out);
 	if (rc < 0)
 		return rc;
 	name = spec_value(s, "name");
@@ -55,7 +80,7 @@ static int read_spec(const char *text, struct spec *s, struct hostnic_spec *out)
 	return tune ? tune_load(tune, &out->tune) : 0;
 }
 
-static const char *const keys[] = { "name", "wire", "pull-us", "budget-ms", "tune", NULL };
+static const char *const keys[] = { "name", "wire", "pull-us", "budget-ms", "tune", "cpu", NULL };
 
 static int open_wire(const struct wire *wire, struct spec *s, const char *name,
 		     struct wire_base **out)

@@ -9,7 +9,7 @@
 
 #include <time.h>
 
-#include "nbar.h"
+#include "nbar_extra.h"
 #include "unit/unit.h"
 
 #define CLUSTER_MAX 32u

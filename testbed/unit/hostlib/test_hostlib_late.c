@@ -110,7 +110,7 @@ static void the_request_fails_alone(void **state)
 	assert_int_equal(open_group(&g), 0);
 	g->runs = g->connected = true;
 	assert_int_equal(nbar_post(g, NULL), 0);
-	assert_int_equal(open_group(&other), -ETIMEDOUT);
+	assert_int_equal(open_group(&other), -ETIME);
 	assert_non_null(strstr(nbar_error(), "has not answered in time"));
 	assert_false(nblib_link_look(&port.link));
 	assert_int_equal(nbar_test(g, 1), 0);
@@ -124,7 +124,7 @@ static void a_late_group_is_closed(void **state)
 	struct nbar_group *g;
 
 	(void)state;
-	assert_int_equal(open_group(&g), -ETIMEDOUT);
+	assert_int_equal(open_group(&g), -ETIME);
 	heard(NBAR_OP_GROUP_OPEN, 1);
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
 	answer(NBAR_OP_GROUP_OPEN, 3, 0, 6);
@@ -147,7 +147,7 @@ static void a_late_refusal_is_dropped(void **state)
 	struct nbar_group *g;
 
 	(void)state;
-	assert_int_equal(open_group(&g), -ETIMEDOUT);
+	assert_int_equal(open_group(&g), -ETIME);
 	answer(NBAR_OP_GROUP_OPEN, 1, -ENOSPC, 0);
 	answer(NBAR_OP_GROUP_OPEN, 2, 0, 6);
 	assert_int_equal(open_group(&g), 0);
@@ -163,7 +163,7 @@ static void a_late_attachment_is_closed(void **state)
 	struct nbar_group *g;
 
 	(void)state;
-	assert_int_equal(nbar_group_attach(&port, &share, &g), -ETIMEDOUT);
+	assert_int_equal(nbar_group_attach(&port, &share, &g), -ETIME);
 	heard(NBAR_OP_GROUP_ATTACH, 1);
 	answer(NBAR_OP_GROUP_ATTACH, 1, 0, 0);
 	answer(NBAR_OP_GROUP_ATTACH, 3, 0, 0);
@@ -182,9 +182,9 @@ static void a_connect_without_an_answer_is_not_tried_again(void **state)
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 3);
 	assert_int_equal(open_group(&g), 0);
 	heard(NBAR_OP_GROUP_OPEN, 1);
-	assert_int_equal(nbar_group_connect(g, &endpoint), -ETIMEDOUT);
+	assert_int_equal(nbar_group_connect(g, &endpoint), -ETIME);
 	heard(NBAR_OP_GROUP_CONNECT, 2);
-	assert_int_equal(nbar_group_connect(g, &endpoint), -ETIMEDOUT);
+	assert_int_equal(nbar_group_connect(g, &endpoint), -ETIME);
 	assert_non_null(strstr(nbar_error(), "close the group"));
 	heard_nothing();
 	assert_int_equal(nbar_post(g, NULL), -ENOTCONN);
@@ -209,7 +209,7 @@ static void a_late_reply_comes_before_the_next(void **state)
 	pthread_t thread;
 
 	(void)state;
-	assert_int_equal(open_group(&g), -ETIMEDOUT);
+	assert_int_equal(open_group(&g), -ETIME);
 	setsockopt(port.link.sock, SOL_SOCKET, SO_RCVTIMEO, &forever, sizeof(forever));
 	assert_int_equal(pthread_create(&thread, NULL, answer_both, NULL), 0);
 	assert_int_equal(open_group(&g), 0);
@@ -242,7 +242,7 @@ static void too_many_unanswered(void **state)
 		heard(NBAR_OP_GROUP_OPEN, seq);
 	}
 	for (uint32_t i = 0; i < NBLIB_LATE_MAX - 2; i++) {
-		assert_int_equal(open_group(&more), -ETIMEDOUT);
+		assert_int_equal(open_group(&more), -ETIME);
 		heard(NBAR_OP_GROUP_OPEN, ++seq);
 	}
 	nbar_group_close(g[0]);
@@ -250,7 +250,7 @@ static void too_many_unanswered(void **state)
 	nbar_group_close(g[1]);
 	heard(NBAR_OP_GROUP_CLOSE, ++seq);
 	assert_int_equal(port.link.nlate, NBLIB_LATE_MAX);
-	assert_int_equal(open_group(&more), -ETIMEDOUT);
+	assert_int_equal(open_group(&more), -ETIME);
 	heard_nothing();
 	for (uint32_t i = 4; i <= seq; i++)
 		answer(i <= seq - 2 ? NBAR_OP_GROUP_OPEN : NBAR_OP_GROUP_CLOSE, i, -EBUSY, 0);
@@ -321,7 +321,7 @@ static void a_late_group_that_cannot_be_closed_ends_the_port(void **state)
 	char byte[sizeof(struct nbar_request)] = { 0 };
 
 	(void)state;
-	assert_int_equal(open_group(&g), -ETIMEDOUT);
+	assert_int_equal(open_group(&g), -ETIME);
 	heard(NBAR_OP_GROUP_OPEN, 1);
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
 	setsockopt(port.link.sock, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
@@ -338,7 +338,7 @@ static void a_nic_that_ends_is_missed(void **state)
 	struct nbar_group *g;
 
 	(void)state;
-	assert_int_equal(open_group(&g), -ETIMEDOUT);
+	assert_int_equal(open_group(&g), -ETIME);
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
 	assert_false(nblib_link_look(&port.link));
 	close(nic_end);

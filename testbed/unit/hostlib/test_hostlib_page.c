@@ -82,11 +82,12 @@ static void a_status_is_told_in_words(void **state)
 		int error;
 		const char *text;
 	} want[] = {
-		{ NBAR_STATUS_SILENT, -ETIMEDOUT, "does not answer" },
+		{ NBAR_STATUS_SILENT, -EHOSTUNREACH, "does not answer" },
 		{ NBAR_STATUS_HOST_DIED, -ECONNRESET, "ended without closing" },
 		{ NBAR_STATUS_CLOSED, -ESHUTDOWN, "has closed it" },
 		{ NBAR_STATUS_NIC_DOWN, -ENETDOWN, "was stopped" },
-		{ NBAR_STATUS_END, -EPROTO, "does not know (5)" },
+		{ NBAR_STATUS_ABORTED, -ECANCELED, "has aborted the group" },
+		{ NBAR_STATUS_END, -EPROTO, "does not know (6)" },
 		{ UINT32_MAX, -EPROTO, "4294967295" },
 	};
 

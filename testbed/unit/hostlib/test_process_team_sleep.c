@@ -58,9 +58,10 @@ static void *race(void *arg)
 	for (uint32_t t = 1; t <= r->rounds; t++) {
 		for (uint32_t i = 0; i < r->nlast && t % STRIDE == 1; i++)
 			for (uint32_t k = 0; k < STRIDE; k++)
-				r->bad |= nbar_process_team_post(&procs, NULL, RACERS + i, t + k);
+				r->bad |=
+					nbar_process_team_post_as(&procs, NULL, RACERS + i, t + k);
 		begin_together(r->met, r->nracer, &rng);
-		r->bad |= nbar_process_team_post(&procs, NULL, r->me, t);
+		r->bad |= nbar_process_team_post_as(&procs, NULL, r->me, t);
 		r->bad |= nbar_process_team_wait(&procs, NULL, t, &asleep, NBAR_FOREVER);
 		__atomic_store_n(&r->done, t, __ATOMIC_RELAXED);
 	}

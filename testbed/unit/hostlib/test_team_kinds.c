@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "unit/unit.h"
-#include "nbar.h"
+#include "nbar_extra.h"
 
 #define THREADS 64u
 

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "nbar.h"
+#include "nbar_extra.h"
 #include "unit/unit.h"
 
 #define RANKS_MAX 8u

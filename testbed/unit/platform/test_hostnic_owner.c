@@ -3,6 +3,8 @@
  * test_hostnic_owner.c - an in-process NIC, seen from there: who shares it, what it costs when
  * idle, that nothing of it is left, and what is refused.
  */
+#include <sched.h>
+#include <poll.h>
 #include <dirent.h>
 #include <pthread.h>
 
@@ -277,6 +279,83 @@ static void what_is_wrong_is_told(void **state)
 	members(1, refuses, 0);
 }
 
+/* --- the thread of the NIC ------------------------------------------------------------------- */
+
+/* The thread of this process that has a name; 0: there is none. */
+static pid_t thread_named(const char *name)
+{
+	DIR *dir = opendir("/proc/self/task");
+	const struct dirent *e;
+	pid_t found = 0;
+
+	while (dir && (e = readdir(dir)) != NULL) {
+		char path[64], text[32] = "";
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%.20s/comm", e->d_name);
+		f = fopen(path, "r");
+		if (f && fgets(text, sizeof(text), f) && !strncmp(text, name, strlen(name)))
+			found = (pid_t)atoi(e->d_name);
+		if (f)
+			fclose(f);
+	}
+	closedir(dir);
+	return found;
+}
+
+static void has_a_processor(void)
+{
+	cpu_set_t mine, its;
+	char text[128];
+	int cpu = 0;
+
+	want(sched_getaffinity(0, sizeof(mine), &mine) == 0, "%s", strerror(errno));
+	while (!CPU_ISSET((size_t)cpu, &mine))
+		cpu++;
+	snprintf(text, sizeof(text), ANY ",cpu=%d", cpu);
+	want_ok(nbar_open(text, &port));
+	want(sched_getaffinity(thread_named("nbar-control"), sizeof(its), &its) == 0, "%s",
+	     strerror(errno));
+	want(CPU_COUNT(&its) == 1 && CPU_ISSET((size_t)cpu, &its), "not on cpu %d", cpu);
+	want(sched_getaffinity(0, sizeof(its), &its) == 0 && CPU_EQUAL(&its, &mine), "moved");
+	nbar_close(port);
+	want_error(nbar_open(ANY ",cpu=1023", &port), -EINVAL, "cannot use that processor");
+	want_error(nbar_open(ANY ",cpu=x", &port), -EINVAL, "cpu");
+}
+
+static void its_thread_runs_where_told(void **state)
+{
+	(void)state;
+	members(1, has_a_processor, 0);
+}
+
+/* Nobody waits in the library: the thread of the NIC alone makes progress, and wakes. */
+static void polls_a_descriptor(void)
+{
+	struct pollfd p = { .events = POLLIN };
+	uint32_t ticket;
+	int rc;
+
+	join(ANY);
+	p.fd = nbar_group_fd(group);
+	want_ok(p.fd);
+	for (uint32_t i = 1; i <= 10; i++) {
+		if (rank == i % size)
+			nap_ms(10);
+		want_ok(nbar_post(group, &ticket));
+		while ((rc = nbar_group_arm(group, ticket)) == 0)
+			want(poll(&p, 1, -1) == 1, "%s", strerror(errno));
+		want_ok(rc);
+	}
+	leave();
+}
+
+static void descriptors_work_without_a_daemon(void **state)
+{
+	(void)state;
+	members(3, polls_a_descriptor, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -286,6 +365,8 @@ int main(void)
 		cmocka_unit_test(cancelled_waiter_leaves_the_nic),
 		cmocka_unit_test(nic_without_groups_sleeps),
 		cmocka_unit_test(what_is_wrong_is_told),
+		cmocka_unit_test(its_thread_runs_where_told),
+		cmocka_unit_test(descriptors_work_without_a_daemon),
 	};
 
 	members_begin();

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nbar_extra.h - what tools, researchers and runtime systems need beside nbar.h.
+ *
+ * Plans of one's own, the counters of a NIC, raw messages between hosts, teams of all kinds, and
+ * processes of a host that are one member. What nbar.h says of errors, threads and memory holds
+ * here.
+ */
+#ifndef NBAR_EXTRA_H
+#define NBAR_EXTRA_H
+
+#include "nbar.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Plans. With struct nbar_group_attr.alg "custom", plan and plan_length give what this rank does in
+ * a barrier: struct nbar_plan of nbar_abi.h. nbar_group_open copies it; the NIC checks it. Each
+ * rank brings its own, and they must fit each other: the NIC sees one alone.
+ */
+
+/* Counters of a NIC by name or path (as in nbar_open, without port), for monitors. */
+int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out);
+
+/* Its groups: calls visit for each; a return other than 0 ends it and is returned. */
+int nbar_nic_groups(const char *nic, int (*visit)(void *arg, const struct nbar_group_info *info),
+		    void *arg);
+
+/*
+ * Signal service: raw messages of 20 bytes between members of a "signal" group, unordered and
+ * possibly lost. peer: index as at connect. -EAGAIN: the NIC has not taken earlier ones yet.
+ * One thread at a time a port.
+ */
+int nbar_signal_send(struct nbar_group *g, uint32_t peer, const uint32_t word[NBAR_SIGNAL_WORDS]);
+
+struct nbar_signal_in {
+	struct nbar_group *group;
+	uint32_t src; /* rank */
+	uint32_t word[NBAR_SIGNAL_WORDS];
+};
+
+/* 1: *out is the next message of any group of the port; 0: there is none. */
+int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out);
+
+/*
+ * Spare: a smaller group from the members that are left when others have failed, without a new
+ * exchange of addresses. While all are well each member opens a spare beside its group, with the
+ * same rank and size, exchanges the endpoint address of that too, and connects. Later those that
+ * are left call nbar_spare_shrink with the same failed ranks, in any order, which they have agreed
+ * on by themselves; the new ranks are the old ones without the gaps. One thread at a time a port;
+ * the port has no other "signal" group. It costs a connection to every member.
+ */
+struct nbar_spare;
+
+/* attr: of the new groups, but for rank and size; its texts must stay. The caller closes *out.
+ * Errors: as nbar_group_open. */
+int nbar_spare_open(struct nbar_port *port, const struct nbar_group_attr *attr,
+		    struct nbar_spare **out, struct nbar_endpoint *endpoint);
+int nbar_spare_connect(struct nbar_spare *s, const struct nbar_endpoint *endpoints);
+void nbar_spare_close(struct nbar_spare *s);
+
+/* Makes the new group, which is connected and has had one barrier; the caller closes *out. May be
+ * called again, with more failed ranks. Errors: -EINVAL a rank that cannot be; -ETIME timeout_ns
+ * have passed: a member that is not on the list has failed, or has another list; else as
+ * nbar_group_open and nbar_test. */
+int nbar_spare_shrink(struct nbar_spare *s, const uint32_t *failed, uint32_t nfailed,
+		      uint64_t timeout_ns, struct nbar_group **out);
+
+/*
+ * Teams of all kinds: struct nbar_team of nbar.h, and memory behind it.
+ *
+ * "sense-reverse"    each thread counts down by one fetch-and-sub, the last one releases all; the
+ *                    epoch beside the count is the sense (Mellor-Crummey and Scott, Algorithms for
+ *                    Scalable Synchronization on Shared-Memory Multiprocessors, 1991: centralized)
+ * "mcs"              arrival up a tree of four children a thread, wake-up down one of two (the same
+ *                    paper: its new tree-based barrier)
+ * "tournament"       pairs climb a binary tree, the loser signals the winner; thread 0 wins, and
+ *                    wakes down the same tree (Hensgen, Finkel and Manber, Two Algorithms for
+ * Barrier Synchronization, 1988; with a wake-up tree as in the paper above) "dissemination:N"  in
+ * round r each thread signals the N that are i * (N + 1)^r further, i = 1..N, for N from 1 to
+ * NBAR_TEAM_WAYS_MAX (Hensgen, Finkel and Manber for N = 1; Hoefler, Mehlan, Mietke and Rehm, 2006,
+ * for more)
+ *
+ * Each flag that a thread waits for lies on a cache line of its own.
+ */
+#define NBAR_TEAM_WAYS_MAX 16u
+
+struct nbar_team_attr {
+	uint32_t struct_size; /* as in nbar.h */
+	uint32_t size;
+	const char *kind; /* NULL: "sense-reverse" */
+	struct nbar_group *group;
+	int local; /* of a group: not 0: its poster alone polls, and then wakes as the kind does */
+};
+
+/* Bytes of memory that a team of a kind takes: struct nbar_team, and what lies behind it. */
+int nbar_team_size(const char *kind, uint32_t size, size_t *bytes);
+
+/* Prepares a team of any kind in length bytes at team, aligned to 128. Errors: as nbar_team_init;
+ * -EINVAL no such kind, not aligned; -ERANGE beyond NBAR_TEAM_MAX; -ENOSPC length is too small. */
+int nbar_team_setup(struct nbar_team *team, size_t length, const struct nbar_team_attr *attr);
+
+/* The number of this thread, for those who have none: 0, 1, 2, ... -ENOSPC: all are given out. */
+int nbar_team_join(struct nbar_team *team);
+
+/* nbar_team_barrier of any kind, by thread `me`: 0 to size - 1, each one at a time. -ERANGE: there
+ * is no such thread. */
+int nbar_team_barrier_as(struct nbar_team *team, uint32_t me);
+
+/*
+ * The same in two halves, for a team without a group and something of one's own between them: all
+ * threads arrive; the one that gets 1 knows that all have, and must release; those that get 0 must
+ * wait. ticket: from arrive, as it is.
+ */
+int nbar_team_arrive(struct nbar_team *team, uint32_t me, uint32_t *ticket);
+int nbar_team_release(struct nbar_team *team, uint32_t me, uint32_t ticket);
+int nbar_team_wait(struct nbar_team *team, uint32_t me, uint32_t ticket);
+
+/*
+ * Several processes of a node may share one member of a group: one opens port and group, the
+ * others attach to both and then test and wait as the first does; they arrive through a process
+ * team (see below). A share tells what to attach to. Whoever has it, and is of the same user, may
+ * do so.
+ */
+struct nbar_share {
+	uint64_t secret[2];
+	uint32_t port, cell, rank, size;
+	uint32_t socket_id;   /* where others find an in-process NIC; else 0 */
+	uint32_t struct_size; /* sizeof, by the library that made it */
+	struct nbar_endpoint endpoint;
+};
+void nbar_group_share(const struct nbar_group *g, struct nbar_share *out);
+
+/* Attaches to the port of a share. nic: as in nbar_open, but for a port's number. Closed by
+ * nbar_close. Errors: -ENOENT, -EACCES that port is not shared with us; else as nbar_open. */
+int nbar_attach(const char *nic, const struct nbar_share *share, struct nbar_port **out);
+
+/* Attaches to the group of a share, through any share's port that is the same. Close it by
+ * nbar_group_close; the others go on. A process that ends without that is dead to all members. */
+int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
+		      struct nbar_group **out);
+
+/*
+ * Process team: as a team, but of processes, and split in phases. It lies in memory that they
+ * share, and one of them prepares it. With g NULL the process team is the whole barrier; else g is
+ * this process's handle of the group they share, which is fresh: no barrier has been posted on it.
+ */
+#define NBAR_PROCESS_TEAM_MAX 1024u
+struct nbar_process_team {
+	uint32_t size;
+	uint32_t reserved0[31];
+	uint32_t sleepers, wake; /* who sleeps without a group, and the futex */
+	uint32_t reserved1[30];
+	uint32_t done; /* a large process team's last barrier complete */
+	uint32_t reserved2[31];
+	uint32_t arrived[NBAR_PROCESS_TEAM_MAX]; /* the last ticket of each process */
+}
+#if defined(__GNUC__)
+__attribute__((aligned(128)))
+#endif
+;
+
+/* Prepares a process team of size processes, before any of them uses it. -ERANGE: not 1 to
+ * NBAR_PROCESS_TEAM_MAX. */
+int nbar_process_team_init(struct nbar_process_team *procs, uint32_t size);
+
+/* Process `me` of the process team (0 to size - 1) arrives at its next barrier; *ticket (may be
+ * NULL) is what test and wait take. One thread at a time for each process. Errors as nbar_post;
+ * -ERANGE: there is no such process. */
+int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+			   uint32_t *ticket);
+
+/* The same for those who count their barriers themselves: 1, 2, 3, ... */
+int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+			      uint32_t ticket);
+
+/* As nbar_test and nbar_wait. policy NULL: that of the group, or else the default. */
+int nbar_process_team_test(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket);
+int nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket,
+			   const struct nbar_wait_policy *policy, uint64_t timeout_ns);
+
+/* Old names, for one version: NBAR_NO_OLD_NAMES leaves them out. */
+#ifndef NBAR_NO_OLD_NAMES
+#define nbar_blob nbar_endpoint
+#define NBAR_BLOB_SIZE NBAR_ENDPOINT_SIZE
+#define NBAR_LATE_MAX NBAR_STRAGGLERS_MAX
+#define nbar_crew nbar_process_team
+#define nbar_crew_init nbar_process_team_init
+#define nbar_crew_post nbar_process_team_post_as
+#define nbar_crew_test nbar_process_team_test
+#define nbar_crew_wait nbar_process_team_wait
+#define NBAR_CREW_MAX NBAR_PROCESS_TEAM_MAX
+#endif
+/* End of old names. */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * event.c - news of a group for threads that do not wait in this library: a descriptor for poll(),
+ * and the abort of a group by any thread.
+ *
+ * Called by programs with an event loop, and when something has gone wrong. The NIC sends a message
+ * whenever it wakes the sleepers of the group, and its end of the socket closes when it ends.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define TAKEN_MAX 64u /* messages of a socket; a NIC sends one for each time that it is asked */
+
+int nbar_group_fd(struct nbar_group *g)
+{
+	struct nbar_req_group_events request = { .cell = g->cell };
+	struct nblib_call call = {
+		.op = NBAR_OP_GROUP_EVENTS,
+		.body = { { &request, sizeof(request) } },
+		.fd = &g->events,
+	};
+	int err;
+
+	if (g->events >= 0)
+		return g->events;
+	if (g->is_signal)
+		return nblib_fail(-EINVAL, "a \"signal\" group has no barriers to poll for");
+	if (g->attached)
+		return nblib_fail(-EPERM, "this process is only attached to the group: the process "
+					  "that opened it can poll");
+	err = nblib_link_call(&g->port->link, &call);
+	if (err < 0)
+		return err;
+	return g->events >= 0 ? g->events
+			      : nblib_fail(-EPROTO, "NIC %s: it passed no descriptor to poll",
+					   g->port->link.nic);
+}
+
+/* Takes what has come. True: the NIC has closed its end. */
+static bool take_events(const struct nbar_group *g)
+{
+	char byte[8];
+
+	for (uint32_t i = 0; i < TAKEN_MAX; i++) {
+		ssize_t n = recv(g->events, byte, sizeof(byte), MSG_DONTWAIT);
+
+		if (n == 0 || (n < 0 && errno == ECONNRESET))
+			return true;
+		if (n < 0 && errno != EINTR)
+			return false;
+	}
+	return false;
+}
+
+int nbar_group_arm(struct nbar_group *g, uint32_t ticket)
+{
+	bool closed;
+	int rc;
+
+	if (order_down_read(&g->port->link.down) != NBLIB_UP)
+		return nbar_test(g, ticket) == 1 ? 1 : nblib_link_lost(&g->port->link);
+	if (g->events < 0)
+		return nblib_fail(-EINVAL, "the group has no descriptor: call nbar_group_fd first");
+	closed = take_events(g);
+	/* As a thread that will sleep in nbar_wait: the NIC wakes for whatever it completes after
+	 * this, and what it completed before is found by the test. */
+	order_ask(&g->doorbell->wake_seq);
+	rc = nbar_test(g, ticket);
+	if (rc == 0 && closed && nblib_link_look(&g->port->link))
+		rc = nbar_test(g, ticket);
+	return rc;
+}
+
+int nbar_group_abort(struct nbar_group *g)
+{
+	struct nbar_req_group_abort request = { .cell = g->cell };
+	struct nblib_call call = {
+		.op = NBAR_OP_GROUP_ABORT,
+		.body = { { &request, sizeof(request) } },
+	};
+	int err;
+
+	if (g->is_signal)
+		return nblib_fail(-EINVAL, "a \"signal\" group has no barriers to abort");
+	if (order_abort(&g->aborted))
+		return 0;
+	order_runs_write(&g->runs, false);
+	if (order_down_read(&g->port->link.down) != NBLIB_UP)
+		return 0; /* the others hear it from somebody else */
+	nblib_wake_group(g);
+	if (g->events >= 0)
+		shutdown(g->events, SHUT_RDWR);
+	err = nblib_link_start(&g->port->link, &call, NULL);
+	return order_down_read(&g->port->link.down) == NBLIB_UP ? err : 0;
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The library as others use it: from C++ by nbar.hpp, in a job of PMIx by nbar_pmix.h, and with remote
+# writes, "quiet, then barrier". Compiles what it runs; skips aloud where a compiler or library lacks.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. testbed/e2e/lib.sh
+flags="-Wall -Wextra -Werror -O1 -g -Ihostlib/include -Ifirmware/include"
+alone=host:wire=udp,bind=127.0.0.1:0
+export NBAR_HOSTNIC=$PWD/$BUILD/libnbar-hostnic.so.0
+# Ranks that outnumber the processors must not spin, and find each other through the loopback.
+launch="mpirun --oversubscribe --mca btl self,vader --mca mpi_yield_when_idle 1"
+[ "$(id -u)" != 0 ] || launch="$repetition --allow-run-as-root"
+
+for cxx in g++ clang++; do
+	if ! command -v $cxx >/dev/null; then
+		skip "nbar.hpp by $cxx" "$cxx is not installed"
+		continue
+	fi
+	ok "nbar.hpp compiles by $cxx" $cxx -std=c++17 $flags -Wpedantic -Wconversion \
+		testbed/unit/hostlib/hpp.cc "$BUILD/libnbar.a" -o "$work/hpp.$cxx"
+	ok "nbar.hpp works by $cxx" timeout 60 "$work/hpp.$cxx"
+done
+
+# ranks N PROGRAM ROUNDS TEXT: all N say so.
+ranks() {
+	local out
+	out=$(timeout 90 $repetition -n "$1" "$2" $alone "$3" 2>&1) || { echo "$out"; return 1; }
+	echo "$out"
+	[ "$(echo "$out" | grep -c "$4")" = "$1" ]
+}
+
+if ! command -v mpirun >/dev/null; then
+	skip "addresses by PMIx" "there is no mpirun: apt-get install openmpi-bin"
+elif ! pkg-config --exists pmix; then
+	skip "addresses by PMIx" "PMIx is not installed: apt-get install libpmix-dev"
+else
+	ok "the example of PMIx compiles" cc $flags hostlib/examples/pmix.c "$BUILD/libnbar.a" \
+		$(pkg-config --cflags --libs pmix) -o "$work/pmix"
+	ok "three processes exchange addresses by PMIx" ranks 3 "$work/pmix" 200 ': 200 barriers'
+	ok "without a launcher it says so" sh -c "! '$work/pmix' $alone 1 2>'$work/why' &&
+		grep -q 'cannot join the job' '$work/why'"
+fi
+
+if ! command -v mpicc.openmpi >/dev/null || ! command -v mpirun >/dev/null; then
+	skip "quiet, then barrier" "there is no Open MPI: apt-get install libopenmpi-dev"
+else
+	ok "the example of remote writes compiles" env OMPI_CC=cc mpicc.openmpi $flags \
+		hostlib/examples/quiet.c "$BUILD/libnbar.a" -o "$work/quiet"
+	ok "quiet, then barrier: no word is read before it is written" ranks 3 "$work/quiet" 300 \
+		': 0 words were wrong'
+fi
+finish

@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The daemon as a service: configuration files, readiness and signs of life, the units.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. testbed/e2e/lib.sh
+units=firmware/platform/daemon/systemd
+nicd=$BUILD/nbar-nicd
+
+# check_config LINE...: the exit status and the text of --check-config.
+check_config() {
+	printf '%s\n' "$@" >"$work/conf"
+	"$nicd" --config "$work/conf" --check-config
+}
+
+# refused STATUS TEXT LINE...: the file is refused with this text.
+refused() {
+	local text=$1 rc
+	shift
+	check_config "$@" >"$work/refused" 2>&1
+	rc=$?
+	cat "$work/refused"
+	[ $rc = 2 ] && grep -q -- "$text" "$work/refused"
+}
+
+same_as_command_line() {
+	check_config "# a comment" "" "  nic   name=a,wire=ring  " "nic name=b,wire=udp,bind=127.0.0.1:0" \
+		"budget-ms 2000" "mode 0660" "idle sleep" >"$work/valid" || return 1
+	cat "$work/valid"
+	grep -q 'number of NICs: 2' "$work/valid"
+}
+
+example_is_valid() {
+	sed '/^group/d' "$units/nicd.conf" >"$work/conf"
+	"$nicd" --config "$work/conf" --check-config
+}
+
+command_line_comes_last() {
+	printf 'nics 1\nidle nonsense\n' >"$work/conf"
+	! "$nicd" --config "$work/conf" --check-config || return 1
+	printf 'nics 1\nbudget-ms 1\n' >"$work/conf"
+	! "$nicd" --config "$work/conf" --check-config || return 1
+	"$nicd" --config "$work/conf" --budget-ms 1000 --check-config
+}
+
+file_faults() {
+	! "$nicd" --config "$work/absent" --check-config || return 1
+	! "$nicd" --config "$work" --check-config || return 1
+	head -c 70000 /dev/zero | tr '\0' '#' >"$work/long"
+	! "$nicd" --config "$work/long" --check-config || return 1
+	printf 'nics 1\n\0\n' >"$work/binary"
+	! "$nicd" --config "$work/binary" --check-config
+}
+
+# A service manager: writes down what it is sent.
+manager='
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+print("bound", flush=True)
+s.settimeout(60)
+for _ in range(int(sys.argv[2])):
+    print(s.recv(4096).decode(), flush=True)
+'
+
+serve() {
+	python3 -c "$manager" "$work/notify" 4 >"$work/states" &
+	local of_manager=$! i
+	pids="$pids $of_manager"
+	for i in $(seq 100); do
+		grep -q bound "$work/states" && break
+		sleep 0.1
+	done
+	printf 'nic name=n0,wire=ring\nidle sleep\n' >"$work/conf"
+	NOTIFY_SOCKET=$work/notify WATCHDOG_USEC=300000 daemon "$work/service" --config "$work/conf" || return 1
+	for i in $(seq 200); do
+		[ "$(grep -c WATCHDOG=1 "$work/states")" -ge 2 ] && break
+		sleep 0.1
+	done
+	kill "$last_pid"
+	wait "$last_pid" || return 1
+	# What the manager reads after that is the end; signs of life may come in between.
+	wait "$of_manager"
+	cat "$work/states"
+	sed -n 2p "$work/states" | grep -q '^READY=1$' && [ "$(grep -c WATCHDOG=1 "$work/states")" -ge 2 ]
+}
+
+no_manager() {
+	NOTIFY_SOCKET=$work/nobody daemon "$work/alone" --nics 1 || return 1
+	kill "$last_pid"
+	wait "$last_pid" || return 1
+	cat "$work/alone.err"
+	grep -q 'service manager' "$work/alone.err"
+}
+
+journal() {
+	local stream rc
+	: >"$work/journal"
+	stream=$(stat -c '%d:%i' "$work/journal")
+	JOURNAL_STREAM=$stream "$nicd" --nics nonsense 2>"$work/journal"
+	cat "$work/journal"
+	grep -q '^<3>nbar-nicd: ' "$work/journal" || return 1
+	"$nicd" --nics nonsense 2>"$work/journal"
+	grep -q '^nbar-nicd: ' "$work/journal"
+}
+
+exposure() {
+	local figure
+	figure=$(systemd-analyze security --offline=true "$units/$1" | sed -n 's/.*exposure level for .*: \([0-9.]*\) .*/\1/p')
+	echo "exposure: $figure"
+	awk -v f="$figure" 'BEGIN { exit !(f > 0 && f <= 2.0) }'
+}
+
+ok "a configuration file says the same as the command line" same_as_command_line
+ok "the example of a configuration is valid" example_is_valid
+ok "the command line replaces what a file says" command_line_comes_last
+ok "files that cannot be read" file_faults
+ok "an unknown word names its line" refused "line 2" "nics 1" "nick 2"
+ok "an option that takes no value" refused "no such option" "nics 1" "list-algs yes"
+ok "a file in a file" refused "no such option" "config other"
+ok "a word without a value" refused "has no value" "nics"
+ok "a wrong value names its line" refused "line 3" "nics 1" "" "mode 9"
+ok "no NIC" refused "no NIC to run" "mode 0600"
+ok "the daemon says when it is ready, and that it lives" serve
+ok "a service manager that is gone" no_manager
+ok "lines have a priority in the journal, and nowhere else" journal
+if systemd-analyze security --help 2>/dev/null | grep -q offline; then
+	ok "exposure of nbar-nicd.service is at most 2.0" exposure nbar-nicd.service
+	ok "exposure of nbar-nicd@.service is at most 2.0" exposure nbar-nicd@.service
+else
+	skip "exposure of the units" "systemd-analyze of systemd 250 or later is missing"
+fi
+finish

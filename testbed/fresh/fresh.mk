@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Tests in minimal Debian systems. RELEASES="bookworm trixie"
+
+check-fresh: ## the README's commands in minimal Debian systems: needs root
+	$(Q)testbed/deps.sh debootstrap
+	$(Q)TEST_TIMEOUT=3600 testbed/run testbed/fresh/test-fresh.sh
+
+check-packages: ## Debian packages: built, checked and used in minimal systems: needs root
+	$(Q)testbed/deps.sh debootstrap
+	$(Q)TEST_TIMEOUT=3600 testbed/run testbed/fresh/test-packages.sh
+
+.PHONY: check-fresh check-packages

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# lib.sh - Debian systems of this machine's own, made by debootstrap: what the scripts here share.
+# Sourced. Needs root; everything lies in a folder that goes with the script.
+#
+# NBAR_FRESH_DIR=DIR keeps the bare systems there, so that the next run need not download them.
+
+count=0
+failures=0
+work=$(mktemp -d "${TMPDIR:-/tmp}/nbar-fresh.XXXXXX")
+trap 'rm -rf --one-file-system "$work"' EXIT
+trap 'exit 1' INT TERM
+
+# ok TEXT COMMAND...: one test; the end of what the command printed is shown if it fails.
+ok() {
+	local text=$1 start=$SECONDS
+	shift
+	count=$((count + 1))
+	if "$@" >"$work/out" 2>&1; then
+		echo "ok $count - $text ($((SECONDS - start)) s)"
+	else
+		tail -n 40 "$work/out" | sed 's/^/# /'
+		failures=$((failures + 1))
+		echo "not ok $count - $text"
+	fi
+}
+
+skip() {
+	count=$((count + 1))
+	echo "ok $count - $1 # SKIP $2"
+}
+
+finish() {
+	echo "1..$count"
+	[ "$failures" = 0 ]
+	exit $?
+}
+
+# Why no system can be made here; nothing if one can.
+cannot() {
+	if [ "$(id -u)" != 0 ]; then
+		echo "root is needed"
+	elif ! command -v debootstrap >/dev/null; then
+		echo "debootstrap is missing"
+	elif ! unshare -m true 2>/dev/null; then
+		echo "no mount namespace is permitted"
+	fi
+}
+
+# system RELEASE PACKAGES: a bare system in $work/RELEASE, with a user who may use sudo, and a
+# clone of this tree in his home. Returns 1 where it cannot be made.
+system() {
+	local release=$1 root=$work/$1 bare=${NBAR_FRESH_DIR:-$work}/$1.tar packages=$2
+	if [ ! -f "$bare" ]; then
+		debootstrap --variant=minbase --include="$packages" "$release" "$root" >"$work/bootstrap" 2>&1 || return 1
+		[ -z "${NBAR_FRESH_DIR:-}" ] || tar -C "$root" -cf "$bare" .
+	else
+		mkdir -p "$root" && tar -C "$root" -xf "$bare"
+	fi
+	cp /etc/resolv.conf "$root/etc/resolv.conf"
+	inside "$release" root "useradd -m -s /bin/bash newcomer &&
+		echo 'newcomer ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/newcomer && apt-get update -qq" || return 1
+	git clone -q . "$root/home/newcomer/nbar" && chown -R --reference="$root/home/newcomer" "$root/home/newcomer/nbar"
+}
+
+# inside RELEASE USER COMMAND: in the system, with processes, mounts and devices of its own; what it
+# starts ends with it.
+inside() {
+	local root=$work/$1
+	# shellcheck disable=SC2016
+	unshare -m -p -f --kill-child --propagation private sh -c '
+		mount -t proc proc "$1/proc" && mount -t tmpfs tmpfs "$1/tmp" && mount -t tmpfs tmpfs "$1/run" &&
+		mount --rbind /dev "$1/dev" && mount -t tmpfs tmpfs "$1/dev/shm" && mount -t sysfs sysfs "$1/sys" &&
+		exec chroot "$1" env -i LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive TERM=dumb \
+			su - "$2" -c "cd ~/nbar 2>/dev/null; $3"' sh "$root" "$2" "$3" </dev/null
+}

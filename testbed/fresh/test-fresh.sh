@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The README's two commands as a newcomer runs them: in minimal Debian systems with git, make, sudo
+# and nothing else; then `make` where the development packages of both MPIs are installed.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. testbed/fresh/lib.sh
+releases=${RELEASES:-bookworm trixie}
+
+demo() {
+	inside "$1" newcomer "make demo"
+	local rc=$?
+	tail -n 12 "$work/out" >"$work/demo"
+	[ $rc = 0 ] && grep -q pairwise "$work/demo"
+}
+
+check() {
+	inside "$1" newcomer "make check"
+	local rc=$?
+	tail -n 1 "$work/out" >"$work/counts"
+	[ $rc = 0 ] && grep -q ' 0 failed' "$work/counts"
+}
+
+with_mpi() {
+	inside "$1" root "apt-get install -y -qq --no-install-recommends libopenmpi-dev libmpich-dev openmpi-bin mpich" &&
+		inside "$1" newcomer "make clean && make"
+}
+
+why=$(cannot)
+for release in $releases; do
+	if [ -n "$why" ]; then
+		skip "$release" "$why"
+	elif ! system "$release" git,make,sudo,ca-certificates >"$work/out" 2>&1; then
+		skip "$release" "cannot make the system: $(tail -n 1 "$work/bootstrap" "$work/out" | tail -n 1)"
+	else
+		ok "$release: make demo" demo "$release"
+		ok "$release: make check" check "$release"
+		[ ! -f "$work/counts" ] || echo "# $(cat "$work/counts")"
+		ok "$release: make, with both MPIs" with_mpi "$release"
+	fi
+done
+finish

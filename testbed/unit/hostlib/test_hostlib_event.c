@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostlib_event.c - programs with an event loop, against real NICs: descriptors for poll(),
+ * connecting beside other work, aborts, teams in phases; and structs of other versions.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "cluster.h"
+#include "unit/inproc.h"
+#include "unit/unit.h"
+
+#define NICS 3u
+
+static struct inproc *nics;
+
+/* --- descriptors ----------------------------------------------------------------------------- */
+
+/* Whether the descriptor is readable now. */
+static bool readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* What a program does that must not wait in the library. */
+static int poll_until_over(struct nbar_group *g, uint32_t ticket)
+{
+	struct pollfd p = { .fd = nbar_group_fd(g), .events = POLLIN };
+	int rc;
+
+	require(p.fd >= 0, "%s", nbar_error());
+	while ((rc = nbar_group_arm(g, ticket)) == 0)
+		require(poll(&p, 1, -1) == 1, "poll: %d", errno);
+	return rc;
+}
+
+static void *post_soon(void *arg)
+{
+	for (int i = 0; i < 50; i++)
+		breathe();
+	require_ok(nbar_post(arg, NULL));
+	return NULL;
+}
+
+static void poll_wakes_when_a_barrier_completes(void **state)
+{
+	struct cluster c;
+	pthread_t thread;
+	uint32_t ticket;
+	int fd;
+
+	(void)state;
+	cluster_start(&c, 2, NICS, "pairwise");
+	fd = nbar_group_fd(c.g[0]);
+	require(fd >= 0 && nbar_group_fd(c.g[0]) == fd, "%s", nbar_error());
+	for (uint32_t i = 1; i <= 20; i++) {
+		require_ok(nbar_post(c.g[0], &ticket));
+		assert_int_equal(nbar_group_arm(c.g[0], ticket), 0);
+		if (i == 1)
+			assert_false(readable(fd));
+		assert_int_equal(pthread_create(&thread, NULL, post_soon, c.g[1]), 0);
+		assert_int_equal(poll_until_over(c.g[0], ticket), 1);
+		pthread_join(thread, NULL);
+		assert_int_equal(nbar_group_arm(c.g[0], ticket), 1);
+	}
+	cluster_end(&c);
+}
+
+static void one_epoll_set_has_many_groups(void **state)
+{
+	enum { GROUPS = 8 };
+	struct cluster c[GROUPS];
+	uint32_t ticket, done = 0;
+	int set = epoll_create1(EPOLL_CLOEXEC);
+
+	(void)state;
+	for (uint32_t i = 0; i < GROUPS; i++) {
+		struct epoll_event ev = { .events = EPOLLIN | EPOLLET, .data.u32 = i };
+
+		cluster_start(&c[i], 2, NICS, "dissemination:1");
+		require_ok(nbar_post(c[i].g[0], &ticket));
+		assert_int_equal(epoll_ctl(set, EPOLL_CTL_ADD, nbar_group_fd(c[i].g[0]), &ev), 0);
+		assert_int_equal(nbar_group_arm(c[i].g[0], ticket), 0);
+	}
+	for (uint32_t i = GROUPS; i-- > 0;)
+		require_ok(nbar_post(c[i].g[1], NULL));
+	while (done != (1u << GROUPS) - 1) {
+		struct epoll_event ev;
+
+		assert_int_equal(epoll_wait(set, &ev, 1, -1), 1);
+		if (nbar_group_arm(c[ev.data.u32].g[0], 1) == 1)
+			done |= 1u << ev.data.u32;
+	}
+	/* A group that is closed leaves the set with its descriptor. */
+	for (uint32_t i = 0; i < GROUPS; i++)
+		cluster_end(&c[i]);
+	struct epoll_event ev;
+
+	assert_int_equal(epoll_wait(set, &ev, 1, 0), 0);
+	close(set);
+}
+
+static void poll_wakes_when_a_member_leaves(void **state)
+{
+	struct cluster c;
+	uint32_t ticket;
+
+	(void)state;
+	cluster_start(&c, 3, NICS, "pairwise");
+	require_ok(nbar_post(c.g[0], &ticket));
+	assert_int_equal(nbar_group_arm(c.g[0], ticket), -EINVAL); /* no descriptor yet */
+	nbar_group_close(c.g[2]);
+	assert_int_equal(poll_until_over(c.g[0], ticket), -ESHUTDOWN);
+	assert_non_null(strstr(nbar_error(), "rank 2"));
+	/* It stays so, and does not block. */
+	assert_int_equal(poll_until_over(c.g[0], ticket), -ESHUTDOWN);
+	cluster_end(&c);
+}
+
+static void a_descriptor_is_asked_for_first(void **state)
+{
+	const struct nbar_group_attr attr = { .rank = 0, .size = 2, .alg = "signal" };
+	struct nbar_endpoint endpoint;
+	struct nbar_group *g;
+	struct cluster c;
+
+	(void)state;
+	cluster_start(&c, 2, NICS, "pairwise");
+	require_ok(nbar_post(c.g[0], NULL));
+	assert_int_equal(nbar_group_arm(c.g[0], 1), -EINVAL);
+	require_ok(nbar_group_open(c.port[0], &attr, &g, &endpoint));
+	assert_int_equal(nbar_group_fd(g), -EINVAL);
+	assert_int_equal(nbar_group_abort(g), -EINVAL);
+	assert_int_equal(nbar_group_arm(c.g[0], 7), -EINVAL);
+	cluster_end(&c);
+}
+
+/* As many as a port may have; one that is closed makes room. */
+static void descriptors_have_a_limit(void **state)
+{
+	const struct nbar_group_attr attr = { .rank = 0, .size = 1 };
+	struct nbar_group *g[NBAR_EVENTS_MAX + 1];
+	struct nbar_endpoint endpoint;
+	struct nbar_port *port;
+
+	(void)state;
+	require_ok(nbar_open("n0", &port));
+	for (uint32_t i = 0; i <= NBAR_EVENTS_MAX; i++)
+		require_ok(nbar_group_open(port, &attr, &g[i], &endpoint));
+	for (uint32_t i = 0; i < NBAR_EVENTS_MAX; i++)
+		require(nbar_group_fd(g[i]) >= 0, "%u: %s", i, nbar_error());
+	assert_int_equal(nbar_group_fd(g[NBAR_EVENTS_MAX]), -ENOSPC);
+	nbar_group_close(g[3]);
+	require(nbar_group_fd(g[NBAR_EVENTS_MAX]) >= 0, "%s", nbar_error());
+	nbar_close(port);
+}
+
+/* --- connecting ------------------------------------------------------------------------------ */
+
+static void connecting_goes_on_beside_other_work(void **state)
+{
+	struct cluster c, other;
+
+	(void)state;
+	cluster_open(&c, 9, NICS, "pairwise");
+	assert_int_equal(nbar_group_connect_test(c.g[0]), -ENOTCONN);
+	for (uint32_t r = 0; r < c.size; r++)
+		require_ok(nbar_group_connect_start(c.g[r], c.endpoint));
+	assert_int_equal(nbar_group_connect_start(c.g[0], c.endpoint), -EALREADY);
+	assert_int_equal(nbar_group_connect(c.g[0], c.endpoint), -EALREADY);
+	/* Other requests on the same ports, meanwhile. */
+	other.size = c.size;
+	for (uint32_t r = 0; r < c.size; r++) {
+		const struct nbar_group_attr attr = { .rank = r, .size = c.size, .tag = 8 };
+
+		require_ok(nbar_group_open(c.port[r], &attr, &other.g[r], &other.endpoint[r]));
+	}
+	for (uint32_t r = 0; r < c.size; r++) {
+		int rc;
+
+		while ((rc = nbar_group_connect_test(c.g[r])) == 0)
+			breathe();
+		require(rc == 1, "%s", nbar_error());
+		require_ok(nbar_post(c.g[r], NULL));
+	}
+	for (uint32_t r = 0; r < c.size; r++)
+		require_ok(nbar_wait(c.g[r], 1, NBAR_FOREVER));
+	assert_int_equal(nbar_group_connect_test(c.g[0]), 1);
+	assert_int_equal(nbar_group_connect_start(c.g[0], c.endpoint), -EISCONN);
+	cluster_end(&c);
+}
+
+/* More peers than one message holds, and a bad endpoint among the last. */
+static void connecting_in_parts_names_the_bad_rank(void **state)
+{
+	enum { SIZE = 1500 };
+	static struct nbar_endpoint all[SIZE];
+	struct nbar_group_attr attr = { .size = SIZE, .alg = "linear" };
+	struct nbar_port *port;
+	struct nbar_group *g, *one;
+	int rc;
+
+	(void)state;
+	require_ok(nbar_open("n0", &port));
+	require_ok(nbar_group_open(port, &attr, &g, &all[0]));
+	for (uint32_t r = 1; r < SIZE; r++) {
+		attr.rank = r;
+		require_ok(nbar_group_open(port, &attr, &one, &all[r]));
+		nbar_group_close(one);
+	}
+	all[SIZE - 1] = all[5];
+	require_ok(nbar_group_connect_start(g, all));
+	while ((rc = nbar_group_connect_test(g)) == 0)
+		breathe();
+	assert_int_equal(rc, -EPROTO);
+	assert_non_null(strstr(nbar_error(), "1499"));
+	assert_int_equal(nbar_group_connect_test(g), -ENOTCONN);
+	/* Close with a request under way: its reply finds nobody. */
+	all[SIZE - 1] = all[6];
+	require_ok(nbar_group_connect_start(g, all));
+	nbar_group_close(g);
+	attr.rank = 0;
+	require_ok(nbar_group_open(port, &attr, &g, &all[0]));
+	nbar_close(port);
+}
+
+/* --- aborts ---------------------------------------------------------------------------------- */
+
+struct waiter {
+	struct nbar_group *g;
+	struct nbar_team *team;
+	uint32_t ticket;
+	int rc;
+};
+
+static void *wait_main(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->rc = w->team ? nbar_team_barrier(w->team) : nbar_wait(w->g, w->ticket, NBAR_FOREVER);
+	return NULL;
+}
+
+static void an_abort_ends_all_waits(void **state)
+{
+	const struct nbar_wait_policy block = { .block = 1 };
+	struct waiter w[3];
+	pthread_t thread[3];
+	struct cluster c;
+
+	(void)state;
+	cluster_start(&c, 3, NICS, "pairwise");
+	/* Ranks 0 and 1 wait, two threads for rank 0; rank 2 never comes. */
+	for (uint32_t i = 0; i < 3; i++) {
+		w[i] = (struct waiter){ .g = c.g[i / 2] };
+		nbar_group_set_wait(w[i].g, &block);
+		if (i != 1)
+			require_ok(nbar_post(w[i].g, NULL));
+		w[i].ticket = 1;
+		assert_int_equal(pthread_create(&thread[i], NULL, wait_main, &w[i]), 0);
+	}
+	breathe();
+	require_ok(nbar_group_abort(c.g[0]));
+	require_ok(nbar_group_abort(c.g[0]));
+	for (uint32_t i = 0; i < 3; i++) {
+		pthread_join(thread[i], NULL);
+		assert_int_equal(w[i].rc, -ECANCELED);
+	}
+	assert_int_equal(nbar_test(c.g[0], 1), -ECANCELED);
+	assert_non_null(strstr(nbar_error(), "this process has aborted"));
+	assert_int_equal(nbar_post(c.g[0], NULL), -ECANCELED);
+	/* Who has not waited yet hears of it, too. */
+	assert_int_equal(nbar_barrier(c.g[2]), -ECANCELED);
+	assert_non_null(strstr(nbar_error(), "rank 0 has aborted"));
+	/* And may abort as well: nothing changes for the others. */
+	require_ok(nbar_group_abort(c.g[2]));
+	assert_int_equal(nbar_test(c.g[1], 1), -ECANCELED);
+	assert_non_null(strstr(nbar_error(), "rank 0 has aborted"));
+	cluster_end(&c);
+}
+
+static void an_abort_wakes_poll(void **state)
+{
+	struct cluster c;
+	uint32_t ticket;
+
+	(void)state;
+	cluster_start(&c, 2, NICS, "pairwise");
+	for (uint32_t r = 0; r < 2; r++)
+		require(nbar_group_fd(c.g[r]) >= 0, "%s", nbar_error());
+	require_ok(nbar_post(c.g[1], &ticket));
+	require_ok(nbar_group_abort(c.g[0]));
+	assert_int_equal(poll_until_over(c.g[1], ticket), -ECANCELED);
+	assert_true(readable(nbar_group_fd(c.g[0])));
+	assert_int_equal(nbar_group_arm(c.g[0], 1), -ECANCELED);
+	cluster_end(&c);
+}
+
+static void what_completed_before_an_abort_stays_so(void **state)
+{
+	struct cluster c;
+
+	(void)state;
+	cluster_start(&c, 2, NICS, "pairwise");
+	for (uint32_t r = 0; r < 2; r++)
+		require_ok(nbar_post(c.g[r], NULL));
+	for (uint32_t r = 0; r < 2; r++)
+		require_ok(nbar_wait(c.g[r], 1, NBAR_FOREVER));
+	require_ok(nbar_group_abort(c.g[0]));
+	assert_int_equal(nbar_test(c.g[0], 1), 1);
+	assert_int_equal(nbar_wait(c.g[1], 1, 0), 0);
+	cluster_end(&c);
+	/* Before it is connected. */
+	cluster_open(&c, 2, NICS, "pairwise");
+	require_ok(nbar_group_abort(c.g[0]));
+	(void)nbar_group_connect(c.g[0], c.endpoint);
+	assert_true(nbar_post(c.g[0], NULL) < 0);
+	cluster_end(&c);
+}
+
+static void an_abort_frees_a_team(void **state)
+{
+	struct nbar_team team;
+	struct waiter w[2];
+	pthread_t thread[2];
+	struct cluster c;
+
+	(void)state;
+	cluster_start(&c, 2, NICS, "pairwise");
+	require_ok(nbar_team_init(&team, 3, c.g[0])); /* the third thread never arrives */
+	for (uint32_t i = 0; i < 2; i++) {
+		w[i] = (struct waiter){ .team = &team };
+		assert_int_equal(pthread_create(&thread[i], NULL, wait_main, &w[i]), 0);
+	}
+	breathe();
+	require_ok(nbar_group_abort(c.g[0]));
+	for (uint32_t i = 0; i < 2; i++) {
+		pthread_join(thread[i], NULL);
+		assert_int_equal(w[i].rc, -ECANCELED);
+	}
+	cluster_end(&c);
+}
+
+/* --- teams in phases ------------------------------------------------------------------------- */
+
+#define THREADS 3u
+#define ROUNDS 300u
+
+struct phases {
+	struct nbar_team *team;
+	uint32_t me;
+	uint32_t *seen; /* of THREADS */
+	int rc;
+};
+
+static void *phases_main(void *arg)
+{
+	struct phases *p = arg;
+	uint32_t ticket;
+
+	for (uint32_t i = 1; i <= ROUNDS && p->rc >= 0; i++) {
+		__atomic_store_n(&p->seen[p->me], i, __ATOMIC_RELAXED);
+		p->rc = nbar_team_post(p->team, &ticket);
+		if (p->rc == 0 && (i + p->me) % 2)
+			while ((p->rc = nbar_team_test(p->team, ticket)) == 0)
+				breathe();
+		else if (p->rc == 0)
+			p->rc = nbar_team_finish(p->team, ticket);
+		for (uint32_t t = 0; p->rc >= 0 && t < THREADS; t++)
+			if (__atomic_load_n(&p->seen[t], __ATOMIC_RELAXED) - i > 1)
+				p->rc = -EBADMSG;
+	}
+	return NULL;
+}
+
+static void run_phases(struct nbar_group *const g[2], uint32_t nteam)
+{
+	struct nbar_team team[2];
+	uint32_t seen[2][THREADS] = { { 0 } };
+	struct phases p[2 * THREADS];
+	pthread_t thread[2 * THREADS];
+
+	for (uint32_t i = 0; i < nteam * THREADS; i++) {
+		if (i % THREADS == 0)
+			require_ok(nbar_team_init(&team[i / THREADS], THREADS, g[i / THREADS]));
+		p[i] = (struct phases){ &team[i / THREADS], i % THREADS, seen[i / THREADS], 0 };
+	}
+	for (uint32_t i = 0; i < nteam * THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, phases_main, &p[i]), 0);
+	for (uint32_t i = 0; i < nteam * THREADS; i++) {
+		pthread_join(thread[i], NULL);
+		require(p[i].rc >= 0, "thread %u: %d", i, p[i].rc);
+	}
+}
+
+static void a_team_posts_and_tests(void **state)
+{
+	struct nbar_group *const none[2] = { NULL };
+	struct cluster c;
+
+	(void)state;
+	run_phases(none, 1);
+	cluster_start(&c, 2, NICS, "pairwise");
+	run_phases(c.g, 2);
+	cluster_end(&c);
+}
+
+static void a_team_in_phases_sees_a_failure(void **state)
+{
+	struct nbar_team team;
+	struct cluster c;
+	uint32_t ticket;
+	int rc;
+
+	(void)state;
+	cluster_start(&c, 2, NICS, "pairwise");
+	require_ok(nbar_team_init(&team, 2, c.g[0]));
+	require_ok(nbar_team_post(&team, &ticket));
+	assert_int_equal(nbar_team_test(&team, ticket), 0);
+	nbar_group_close(c.g[1]);
+	/* The last of the team may find it before or after it has posted. */
+	rc = nbar_team_post(&team, &ticket);
+	while (rc == 0)
+		rc = nbar_team_test(&team, ticket);
+	assert_int_equal(rc, -ESHUTDOWN);
+	assert_int_equal(nbar_team_finish(&team, 1), -ESHUTDOWN);
+	cluster_end(&c);
+}
+
+static void only_one_kind_has_phases(void **state)
+{
+	const struct nbar_team_attr attr = { .size = 2, .kind = "mcs" };
+	struct nbar_team *team;
+	uint32_t ticket;
+	size_t bytes;
+
+	(void)state;
+	require_ok(nbar_team_size("mcs", 2, &bytes));
+	team = aligned_alloc(128, bytes);
+	require_ok(nbar_team_setup(team, bytes, &attr));
+	assert_int_equal(nbar_team_post(team, &ticket), -EINVAL);
+	assert_int_equal(nbar_team_test(team, 1), -EINVAL);
+	assert_int_equal(nbar_team_finish(team, 1), -EINVAL);
+	free(team);
+}
+
+/* --- versions -------------------------------------------------------------------------------- */
+
+static void structs_of_other_versions(void **state)
+{
+	struct {
+		struct nbar_group_attr attr;
+		uint64_t more;
+	} newer = { .attr = { .struct_size = sizeof(newer), .size = 1 } };
+	struct {
+		struct nbar_group_stats stats;
+		uint64_t more;
+	} stats = { .more = 5 };
+	uint64_t old_stats[2] = { 0 };
+	struct nbar_endpoint endpoint;
+	struct nbar_share share;
+	struct nbar_port *port, *other;
+	struct nbar_group *g;
+
+	(void)state;
+	assert_int_equal(nbar_version(), NBAR_VERSION);
+	require_ok(nbar_open("n0", &port));
+	require_ok(nbar_group_open(port, &newer.attr, &g, &endpoint));
+	nbar_group_get_stats_sized(g, &stats.stats, sizeof(stats));
+	assert_int_equal(stats.more, 0);
+	require_ok(nbar_group_connect(g, &endpoint));
+	require_ok(nbar_barrier(g));
+	nbar_group_get_stats_sized(g, (void *)old_stats, sizeof(old_stats[0]));
+	assert_int_equal(old_stats[0], 1);
+	assert_int_equal(old_stats[1], 0);
+	nbar_group_share(g, &share);
+	assert_int_equal(share.struct_size, sizeof(share));
+	share.struct_size += 8;
+	assert_int_equal(nbar_attach("n0", &share, &other), -EPROTO);
+	nbar_group_close(g);
+	newer.more = 1;
+	assert_int_equal(nbar_group_open(port, &newer.attr, &g, &endpoint), -E2BIG);
+	assert_non_null(strstr(nbar_error(), "nbar_group_attr"));
+	newer.attr.struct_size = 8;
+	assert_int_equal(nbar_group_open(port, &newer.attr, &g, &endpoint), -EINVAL);
+	newer.attr.struct_size = sizeof(newer.attr);
+	require_ok(nbar_group_open(port, &newer.attr, &g, &endpoint));
+	nbar_close(port);
+}
+
+/* --- the NIC ends: last, as the others need it ----------------------------------------------- */
+
+static void poll_wakes_when_the_nic_ends(void **state)
+{
+	struct nbar_group_attr attr = { .rank = 0, .size = 2 };
+	struct nbar_endpoint endpoint[2];
+	struct nbar_group *g[2];
+	struct nbar_port *port;
+	uint32_t ticket;
+	int rc;
+
+	(void)state;
+	require_ok(nbar_open("n0", &port));
+	for (attr.rank = 0; attr.rank < 2; attr.rank++)
+		require_ok(nbar_group_open(port, &attr, &g[attr.rank], &endpoint[attr.rank]));
+	for (uint32_t i = 0; i < 2; i++)
+		require_ok(nbar_group_connect(g[i], endpoint));
+	require(nbar_group_fd(g[0]) >= 0, "%s", nbar_error());
+	require_ok(nbar_post(g[0], &ticket));
+	assert_int_equal(nbar_group_arm(g[0], ticket), 0);
+	inproc_stop(nics);
+	nics = NULL;
+	rc = poll_until_over(g[0], ticket);
+	assert_int_equal(rc, -ENETDOWN);
+	require_ok(nbar_group_abort(g[0]));
+	require_ok(nbar_group_abort(g[0]));
+	assert_true(nbar_group_connect_start(g[1], endpoint) < 0);
+	assert_int_equal(nbar_group_fd(g[1]), -ENETDOWN);
+	nbar_close(port);
+}
+
+static int start_nics(void **state)
+{
+	(void)state;
+	nics = inproc_start(NICS, NULL);
+	return 0;
+}
+
+static int stop_nics(void **state)
+{
+	(void)state;
+	if (nics)
+		inproc_stop(nics);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(poll_wakes_when_a_barrier_completes),
+		cmocka_unit_test(one_epoll_set_has_many_groups),
+		cmocka_unit_test(poll_wakes_when_a_member_leaves),
+		cmocka_unit_test(a_descriptor_is_asked_for_first),
+		cmocka_unit_test(descriptors_have_a_limit),
+		cmocka_unit_test(connecting_goes_on_beside_other_work),
+		cmocka_unit_test(connecting_in_parts_names_the_bad_rank),
+		cmocka_unit_test(an_abort_ends_all_waits),
+		cmocka_unit_test(an_abort_wakes_poll),
+		cmocka_unit_test(what_completed_before_an_abort_stays_so),
+		cmocka_unit_test(an_abort_frees_a_team),
+		cmocka_unit_test(a_team_posts_and_tests),
+		cmocka_unit_test(a_team_in_phases_sees_a_failure),
+		cmocka_unit_test(only_one_kind_has_phases),
+		cmocka_unit_test(structs_of_other_versions),
+		cmocka_unit_test(poll_wakes_when_the_nic_ends),
+	};
+
+	return cmocka_run_group_tests_name("hostlib_event", tests, start_nics, stop_nics);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * doctor_facts.c - looks at the machine. See doctor.h.
+ */
+#include "doctor.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "nbar.h"
+#include "nbar_run_dir.h"
+
+/* The first line of a file, without its end; empty: it cannot be read. */
+static void read_line(const char *path, char *out, size_t size)
+{
+	FILE *f = fopen(path, "re");
+
+	out[0] = '\0';
+	if (f && fgets(out, (int)size, f))
+		out[strcspn(out, "\n")] = '\0';
+	if (f)
+		fclose(f);
+}
+
+static uint64_t read_number(const char *path)
+{
+	char line[64];
+
+	read_line(path, line, sizeof(line));
+	return strtoull(line, NULL, 10);
+}
+
+/* Calls each(arg, name) for each entry of a directory, but . and .. */
+static int each_entry(const char *path, void (*each)(struct doctor_facts *f, const char *name),
+		      struct doctor_facts *f)
+{
+	DIR *d = opendir(path);
+
+	if (!d)
+		return errno;
+	for (struct dirent *e = readdir(d); e; e = readdir(d))
+		if (e->d_name[0] != '.')
+			each(f, e->d_name);
+	closedir(d);
+	return 0;
+}
+
+static void on_huge(struct doctor_facts *f, const char *name)
+{
+	unsigned long kb;
+	char path[PATH_MAX];
+
+	if (sscanf(name, "hugepages-%lukB", &kb) != 1)
+		return;
+	snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/%s/free_hugepages", name);
+	f->huge_mb += read_number(path) * kb / 1024;
+}
+
+static void on_link(struct doctor_facts *f, const char *name)
+{
+	struct doctor_link *l = &f->link[f->nlink];
+	char path[PATH_MAX], state[32], target[PATH_MAX];
+	ssize_t n;
+
+	if (f->nlink == DOCTOR_LINKS_MAX || strcmp(name, "lo") == 0)
+		return;
+	snprintf(path, sizeof(path), "/sys/class/net/%s/operstate", name);
+	read_line(path, state, sizeof(state));
+	if (strcmp(state, "up") != 0)
+		return;
+	snprintf(l->name, sizeof(l->name), "%s", name);
+	snprintf(path, sizeof(path), "/sys/class/net/%s/mtu", name);
+	l->mtu = (uint32_t)read_number(path);
+	snprintf(path, sizeof(path), "/sys/class/net/%s/device/driver", name);
+	n = readlink(path, target, sizeof(target) - 1);
+	target[n < 0 ? 0 : n] = '\0';
+	snprintf(l->driver, sizeof(l->driver), "%.31s",
+		 strrchr(target, '/') ? strrchr(target, '/') + 1 : "");
+	f->nlink++;
+}
+
+static void on_rdma(struct doctor_facts *f, const char *name)
+{
+	(void)name;
+	f->nrdma++;
+}
+
+static void on_socket(struct doctor_facts *f, const char *name)
+{
+	struct doctor_nic *n = &f->nic[f->nnic];
+	size_t length = strlen(name);
+	struct nbar_rep_nic_stat stat;
+	char path[PATH_MAX];
+
+	if (f->nnic == NBAR_NICS_MAX || length <= 5 || strcmp(name + length - 5, ".sock") != 0 ||
+	    length - 5 >= sizeof(n->name))
+		return;
+	snprintf(n->name, sizeof(n->name), "%.*s", (int)(length - 5), name);
+	snprintf(path, sizeof(path), "%s/%s", f->run_dir, name);
+	n->error = nbar_nic_stat(path, &stat);
+	if (n->error)
+		snprintf(n->text, sizeof(n->text), "%s", nbar_error());
+	f->nnic++;
+}
+
+/* True if the shell finds the command. */
+static bool has_command(const char *name)
+{
+	const char *path = getenv("PATH");
+	char *copy = path ? strdup(path) : NULL, *rest = copy, *dir, file[PATH_MAX];
+	bool found = false;
+
+	while (!found && (dir = strsep(&rest, ":"))) {
+		snprintf(file, sizeof(file), "%s/%s", dir, name);
+		found = access(file, X_OK) == 0;
+	}
+	free(copy);
+	return found;
+}
+
+/* The first line that a command prints and that contains the text. */
+static bool command_prints(const char *command, const char *text, char *out, size_t size)
+{
+	FILE *f = popen(command, "re");
+	bool found = false;
+
+	while (f && !found && fgets(out, (int)size, f))
+		found = strstr(out, text);
+	if (f)
+		pclose(f);
+	out[found ? strcspn(out, "\n") : 0] = '\0';
+	return found;
+}
+
+static void look_mpi(struct doctor_facts *f)
+{
+	char line[PATH_MAX], file[PATH_MAX + 64];
+	const char *home = getenv("HOME");
+
+	f->openmpi = has_command("ompi_info");
+	if (f->openmpi && command_prints("ompi_info --path pkglibdir --parsable 2>/dev/null",
+					 "pkglibdir", line, sizeof(line))) {
+		const char *dir = strrchr(line, ':');
+
+		snprintf(file, sizeof(file), "%s/mca_coll_nbar.so", dir ? dir + 1 : "");
+		f->component = access(file, R_OK) == 0;
+	}
+	snprintf(file, sizeof(file), "%s/.openmpi/components/mca_coll_nbar.so", home ? home : "");
+	f->component |= access(file, R_OK) == 0;
+	f->mpich = has_command("mpiexec.mpich") || has_command("mpichversion");
+	f->preload = f->mpich && command_prints("/sbin/ldconfig -p 2>/dev/null",
+						"libnbar-mpi-mpich.so", line, sizeof(line));
+}
+
+static void look_limits(struct doctor_facts *f)
+{
+	struct rlimit limit = { 0, 0 };
+	char line[64] = "";
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		f->cpus = (uint32_t)CPU_COUNT(&set);
+	read_line("/sys/devices/system/cpu/isolated", f->isolated, sizeof(f->isolated));
+	read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", f->governor,
+		  sizeof(f->governor));
+	(void)getrlimit(RLIMIT_MEMLOCK, &limit);
+	f->memlock_kb = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur / 1024;
+	f->rmem_max = read_number("/proc/sys/net/core/rmem_max");
+	if (command_prints("cat /proc/self/status", "CapEff:", line, sizeof(line)))
+		f->net_admin = strtoull(line + 7, NULL, 16) >> 12 & 1;
+}
+
+void doctor_look(struct doctor_facts *f)
+{
+	*f = (struct doctor_facts){ .cpus = 1 };
+	look_limits(f);
+	each_entry("/sys/kernel/mm/hugepages", on_huge, f);
+	each_entry("/sys/class/net", on_link, f);
+	each_entry("/sys/class/infiniband", on_rdma, f);
+	(void)nbar_run_dir_find(f->run_dir, sizeof(f->run_dir));
+	f->run_dir_error = each_entry(f->run_dir, on_socket, f);
+	look_mpi(f);
+}
