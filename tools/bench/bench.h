@@ -254,7 +254,7 @@ int bench_points_all(struct bench_options *opt, const struct bench_point *point,
 		     const struct bench_rows *rows, struct result *result);
 
 /* Of n repetitions, how many an interrupted bench has come to. */
-uint32_t bench_launches_done(const struct bench_figures *repetition, uint32_t n);
+uint32_t bench_repetitions_done(const struct bench_figures *repetition, uint32_t n);
 
 /* The median of a figure (its place in struct bench_figures) over repetitions. */
 struct metric_median bench_median(const struct bench_figures *repetition, uint32_t n,

@@ -260,7 +260,7 @@ int bench_points_all(struct bench_options *opt, const struct bench_point *point,
 	return bench_session_end(&s, r);
 }
 
-uint32_t bench_launches_done(const struct bench_figures *repetition, uint32_t n)
+uint32_t bench_repetitions_done(const struct bench_figures *repetition, uint32_t n)
 {
 	while (n && !(repetition[n - 1].metric[METRIC_MEAN] > 0))
 		n--;
@@ -270,7 +270,7 @@ uint32_t bench_launches_done(const struct bench_figures *repetition, uint32_t n)
 struct metric_median bench_median(const struct bench_figures *repetition, uint32_t n, size_t figure)
 {
 	return metric_median((const double *)repetition + figure, BENCH_NFIGURES,
-			     bench_launches_done(repetition, n));
+			     bench_repetitions_done(repetition, n));
 }
 
 struct metric_median bench_point_mean(const struct bench_options *opt,
