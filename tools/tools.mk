@@ -74,7 +74,7 @@ ALL += $(PEERS)
 $(BUILD)/test_lop: $(addprefix $(BUILD)/tools/tools/,bench/lop.o main/stats.o)
 $(BUILD)/test_report: $(addprefix $(BUILD)/tools/tools/,main/published.o main/tool.o report/html.o \
                       report/report_figure.o report/report_list.o report/report_plot.o \
-                      report/report_points.o report/report_read.o report/template.o \
+                      main/signals.o report/report_points.o report/report_read.o report/template.o \
                       report/figure.gp.o)
 $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,bench/bench_opt.o main/algs.o main/hist.o main/metric.o main/option.o \
                      main/stats.o main/tool.o)

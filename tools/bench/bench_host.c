@@ -327,10 +327,7 @@ static int run(const struct bench_host *h, struct bench_member *member)
 	if (r)
 		return r;
 	meet(h, member, STAGE_CONNECTED);
-	if (h->config->drive)
-		r = h->config->drive(h, member);
-	else
-		r = h->config->threads ? bench_threads_drive(h, member) : drive(h, member);
+	r = h->config->drive ? h->config->drive(h, member) : drive(h, member);
 	if (r)
 		return r;
 	meet(h, member, STAGE_FINISHED);

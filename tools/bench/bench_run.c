@@ -13,60 +13,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench_host.h"
+#include "signals.h"
 #include "stats.h"
-
-static bool interrupted;
-
-static sigset_t ending_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	return set;
-}
-
-void bench_signals_begin(void)
-{
-	sigset_t set = ending_signals();
-
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
-void bench_signals_unblock(void)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	signal(SIGPIPE, SIG_DFL);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-bool bench_interrupted(void)
-{
-	sigset_t set = ending_signals();
-	struct timespec zero = { 0 };
-
-	if (sigtimedwait(&set, NULL, &zero) > 0)
-		interrupted = true;
-	return interrupted;
-}
-
-void bench_die_with(pid_t parent, int sig)
-{
-	prctl(PR_SET_PDEATHSIG, sig);
-	if (getppid() != parent)
-		_exit(TOOL_FAILED);
-}
 
 /* The host processes of a run. */
 struct procs {
@@ -115,10 +67,8 @@ static bool reap(struct procs *c, pid_t daemon, int *status)
 /* Waits for the end of all hosts, and makes it come when something is wrong. */
 static int watch(struct procs *c, struct bench_nics *nics)
 {
-	sigset_t set = ending_signals();
 	int r = 0, status;
 
-	sigaddset(&set, SIGCHLD);
 	while (c->alive) {
 		if (!reap(c, nics->pid, &status)) {
 			procs_kill(c);
@@ -129,14 +79,11 @@ static int watch(struct procs *c, struct bench_nics *nics)
 			procs_kill(c);
 		if (!c->alive)
 			break;
-		int sig = sigwaitinfo(&set, NULL);
-
-		if (sig > 0 && sig != SIGCHLD) {
-			interrupted = true;
+		signals_wait();
+		if (signals_interrupted())
 			procs_kill(c);
-		}
 	}
-	return bench_interrupted() || c->failed ? TOOL_FAILED : r;
+	return signals_interrupted() || c->failed ? TOOL_FAILED : r;
 }
 
 /* Says what went wrong: a host that was killed, or else the first to report an error. */
@@ -241,8 +188,8 @@ static int start_hosts(struct procs *c, struct bench_host *h, const struct bench
 		pid_t pid = fork();
 
 		if (pid == 0) {
-			bench_die_with(parent, SIGKILL);
-			bench_signals_unblock();
+			signals_die_with(parent, SIGKILL);
+			signals_unblock();
 			_exit(bench_host_run(h));
 		}
 		if (pid < 0) {
@@ -291,7 +238,7 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 
 	if (!r && !ended)
 		r = gather(&shared, config->iters, out);
-	else if (!r && !interrupted)
+	else if (!r && !signals_interrupted())
 		explain(&procs, &shared, host.count, config);
 	if (!r && !ended)
 		write_raw(&shared, raw);

@@ -42,12 +42,6 @@ static void usage(FILE *to)
 	      to);
 }
 
-void report_path(const struct report_options *opt, const char *name, const char *suffix, char *out,
-		 size_t size)
-{
-	snprintf(out, size, "%s/%s.%s", opt->dir, name, suffix);
-}
-
 static int add_wanted(void *arg, const char *item)
 {
 	struct report_options *opt = arg;
