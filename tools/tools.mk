@@ -54,7 +54,7 @@ PEER_OMP := $(foreach c,gcc clang,$(shell echo 'int main(void) { return 0; }' | 
               $(c) -fopenmp -x c - -o /dev/null 2>/dev/null && echo $(if $(filter gcc,$(c)),gcc,llvm)))
 PEER_CK := $(shell pkg-config --exists ck && echo ck-barrier)
 PEERS := $(addprefix $(BUILD)/libexec/nbar/,$(PEER_OMP:%=omp-barrier-%) $(PEER_CK))
-PEER_FLAGS := -std=c11 $(WARN) $(CFLAGS) -D_GNU_SOURCE -Itools/threads
+PEER_FLAGS := -std=c11 $(WARN) $(CFLAGS) -D_GNU_SOURCE -Itools/threads -Ifirmware/include
 define peer
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
@@ -73,7 +73,7 @@ ALL += $(PEERS)
 # What the unit tests of the tools are linked with.
 $(BUILD)/test_lop: $(addprefix $(BUILD)/tools/tools/,one-to-many/lop.o main/stats.o)
 $(BUILD)/test_report: $(addprefix $(BUILD)/tools/tools/,main/published.o main/tool.o report/html.o \
-                      report/report_figure.o report/report_list.o report/report_plot.o \
+                      report/report_figure.o report/report_list.o report/report_plot.o report/report_series.o \
                       main/signals.o report/report_points.o report/report_read.o report/template.o \
                       report/figure.gp.o)
 $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,bench/bench_opt.o main/algs.o main/hist.o main/metric.o main/option.o \
