@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "nbar_host.h"
 #include "rundir.h"
 
 #define LOCK_NAME "nicd.lock"
@@ -23,17 +24,8 @@
 
 int rundir_default(char *path, size_t size)
 {
-	const char *set = getenv("NBAR_RUN_DIR"), *xdg = getenv("XDG_RUNTIME_DIR");
-	int n;
+	int n = nbar_run_dir(path, size);
 
-	if (set && *set)
-		n = snprintf(path, size, "%s", set);
-	else if (geteuid() == 0)
-		n = snprintf(path, size, "/run/nbar");
-	else if (xdg && *xdg)
-		n = snprintf(path, size, "%s/nbar", xdg);
-	else
-		n = snprintf(path, size, "/tmp/nbar-%u", (unsigned)geteuid());
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
