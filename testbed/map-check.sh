@@ -4,22 +4,8 @@
 # file includes what its row does not allow. Speaks TAP; run by make check. Builds nothing.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-n=0 failures=0
-
-result() { # NAME COMMAND...
-	local name=$1
-	shift
-	n=$((n + 1))
-	if "$@" >"$work/out" 2>&1; then
-		echo "ok $n - $name"
-	else
-		failures=$((failures + 1))
-		echo "not ok $n - $name"
-		sed 's/^/# /' "$work/out"
-	fi
-}
+. testbed/lib.sh
+make_work
 
 fails_with() { # WORDS COMMAND...: the check finds the fault that was put in.
 	local words=$1
@@ -122,16 +108,15 @@ files >"$work/files"
 rows >"$work/rows"
 folders <"$work/files" >"$work/folders"
 includes >"$work/includes"
-result "each folder has a row in CONTRIBUTING.md, each row a folder" check_folders "$work/rows" "$work/folders"
-result "files include what their row allows" check_includes "$work/rows" "$work/files" "$work/includes"
+ok "each folder has a row in CONTRIBUTING.md, each row a folder" check_folders "$work/rows" "$work/folders"
+ok "files include what their row allows" check_includes "$work/rows" "$work/files" "$work/includes"
 
 # The checks find faults.
 (cat "$work/folders" && echo tools/unheard) >"$work/more"
-result "a folder without a row is found" fails_with "tools/unheard: no row" check_folders "$work/rows" "$work/more"
+ok "a folder without a row is found" fails_with "tools/unheard: no row" check_folders "$work/rows" "$work/more"
 grep -v '^mpi-glue$' "$work/folders" >"$work/fewer"
-result "a row without a folder is found" fails_with "mpi-glue: a row" check_folders "$work/rows" "$work/fewer"
+ok "a row without a folder is found" fails_with "mpi-glue: a row" check_folders "$work/rows" "$work/fewer"
 echo "firmware/core/engine.c nbar.h" >"$work/wrong"
-result "an include from the wrong folder is found" fails_with "engine.c includes nbar.h" \
+ok "an include from the wrong folder is found" fails_with "engine.c includes nbar.h" \
 	check_includes "$work/rows" "$work/files" "$work/wrong"
-echo "1..$n"
-[ $failures = 0 ]
+finish

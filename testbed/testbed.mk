@@ -108,7 +108,7 @@ bench-engine: $(BUILD)/bench-engine ## the engine alone: ns a token
 
 $(BUILD)/raw-oneway: testbed/bench/raw_oneway.c
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE $(subst -I/,-isystem /,$(DPDK_CFLAGS)) $(ALL_LDFLAGS) $< -o $@ $(DPDK_LIBS) -lpthread
+	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -Ifirmware/include $(subst -I/,-isystem /,$(DPDK_CFLAGS)) $(ALL_LDFLAGS) $< -o $@ $(DPDK_LIBS) -lpthread
 
 bench-raw: all $(BUILD)/raw-oneway ## barriers of 2 over net_af_packet, next to the bare one-way time of its frames
 	$(Q)BUILD=$(BUILD) testbed/bench/raw.sh

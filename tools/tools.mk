@@ -15,7 +15,7 @@ $(TEMPLATE_OBJ): %.o: %.c
 	$(call say,CC,$@)
 	$(Q)$(CC) -std=c11 $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -c $< -o $@
 # A folder each subcommand, and main/ for what several share. Of mpi/, `nbar` itself has two files.
-TOOLS_DIRS := $(addprefix tools/,main bench sweep threads report stat doctor)
+TOOLS_DIRS := $(addprefix tools/,main bench one-to-many sweep app threads report stat doctor)
 TOOLS_INC := $(TOOLS_DIRS:%=-I%)
 TOOLS_SRC := $(filter-out %/metric_man.c,$(wildcard $(TOOLS_DIRS:%=%/*.c))) tools/mpi/mpi_bench.c tools/mpi/options.c
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o) $(TEMPLATE_OBJ)
@@ -54,7 +54,7 @@ PEER_OMP := $(foreach c,gcc clang,$(shell echo 'int main(void) { return 0; }' | 
               $(c) -fopenmp -x c - -o /dev/null 2>/dev/null && echo $(if $(filter gcc,$(c)),gcc,llvm)))
 PEER_CK := $(shell pkg-config --exists ck && echo ck-barrier)
 PEERS := $(addprefix $(BUILD)/libexec/nbar/,$(PEER_OMP:%=omp-barrier-%) $(PEER_CK))
-PEER_FLAGS := -std=c11 $(WARN) $(CFLAGS) -D_GNU_SOURCE -Itools/threads
+PEER_FLAGS := -std=c11 $(WARN) $(CFLAGS) -D_GNU_SOURCE -Itools/threads -Ifirmware/include
 define peer
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
@@ -72,10 +72,10 @@ ALL += $(PEERS)
 
 # What the unit tests of the tools are linked with.
 $(BUILD)/test_doctor: $(BUILD)/tools/tools/doctor/doctor_judge.o
-$(BUILD)/test_lop: $(addprefix $(BUILD)/tools/tools/,bench/lop.o main/stats.o)
+$(BUILD)/test_lop: $(addprefix $(BUILD)/tools/tools/,one-to-many/lop.o main/stats.o)
 $(BUILD)/test_report: $(addprefix $(BUILD)/tools/tools/,main/published.o main/tool.o report/html.o \
-                      report/report_figure.o report/report_list.o report/report_plot.o \
-                      report/report_points.o report/report_read.o report/template.o \
+                      report/report_figure.o report/report_list.o report/report_plot.o report/report_series.o \
+                      main/signals.o report/report_points.o report/report_read.o report/template.o \
                       report/figure.gp.o)
 $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,bench/bench_opt.o main/algs.o main/hist.o main/metric.o main/option.o \
                      main/stats.o main/tool.o)
@@ -84,7 +84,7 @@ $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/main/,experiment.o journ
 $(BUILD)/test_metric: $(addprefix $(BUILD)/tools/tools/main/,hist.o metric.o stats.o)
 $(BUILD)/test_stats: $(addprefix $(BUILD)/tools/tools/main/,progress.o stats.o tool.o)
 $(BUILD)/test_sweep: $(addprefix $(BUILD)/tools/tools/,main/stats.o main/tool.o main/work.o \
-                     sweep/app_set.o sweep/sweep_list.o sweep/sweep_math.o)
+                     app/app_set.o sweep/sweep_list.o sweep/sweep_math.o)
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,bench/hostbar.o main/stats.o)
 
 INSTALL += install-tools

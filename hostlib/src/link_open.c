@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "internal.h"
-#include "nbar_run_dir.h"
+#include "nbar_host.h"
 #include "order.h"
 
 #define END_S 1 /* time limit for the daemon's answer to a close */
@@ -134,7 +134,9 @@ int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, 
 
 	*l = (struct nblib_link){ .sock = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 	if (!name)
-		name = nbar_run_dir_variable("NBAR_NIC");
+		name = secure_getenv("NBAR_NIC");
+	if (name && !*name)
+		name = NULL;
 	if (name && strncmp(name, NBLIB_HOST_PREFIX, sizeof(NBLIB_HOST_PREFIX) - 1) == 0) {
 		*port = NBAR_PORT_ANY;
 		snprintf(l->nic, sizeof(l->nic), "%.31s", name);

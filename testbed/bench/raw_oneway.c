@@ -18,6 +18,8 @@
 #include <rte_ether.h>
 #include <rte_mbuf.h>
 
+#include "nbar_host.h"
+
 #define FRAMES 20000u
 #define WARMUP 1000u
 #define LENGTH 62u /* as a frame of nbar: an Ethernet header and 48 bytes */
@@ -26,14 +28,6 @@
 #define ROUNDS 200u                 /* of cache lines, each the mean of TRIPS round trips */
 #define TRIPS 1000u
 #define GIVE_UP 1000000000u /* looks for a cache line that does not come */
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static int compare(const void *a, const void *b)
 {
@@ -88,7 +82,7 @@ static uint64_t one_way(struct rte_mempool *pool, const struct rte_ether_addr ma
 	const uint16_t type = rte_cpu_to_be_16(ETHER_TYPE);
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
 	uint8_t *frame = m ? (void *)rte_pktmbuf_append(m, LENGTH) : NULL;
-	uint64_t start = now_ns();
+	uint64_t start = nbar_now_ns();
 
 	if (!frame)
 		return 0;
@@ -102,9 +96,9 @@ static uint64_t one_way(struct rte_mempool *pool, const struct rte_ether_addr ma
 		return 0;
 	}
 	while (!arrived(1, number))
-		if (now_ns() - start > WAIT_NS)
+		if (nbar_now_ns() - start > WAIT_NS)
 			return 0;
-	return now_ns() - start;
+	return nbar_now_ns() - start;
 }
 
 static int measure_frames(uint64_t *out)
@@ -180,14 +174,14 @@ static int measure_lines(const cpu_set_t *allowed, uint64_t *out)
 	if (line.cpu == CPU_SETSIZE || pthread_create(&thread, NULL, answer, NULL) != 0)
 		return -1;
 	for (uint32_t r = 0; r < ROUNDS && ok; r++) {
-		uint64_t start = now_ns();
+		uint64_t start = nbar_now_ns();
 
 		for (uint32_t i = 0; i < TRIPS && ok; i++) {
 			__atomic_store_n(&line.there, ++trip,
 					 __ATOMIC_RELEASE); /* pairs with await */
 			ok = await(&line.back, trip);
 		}
-		time[r] = (now_ns() - start) / (2 * TRIPS);
+		time[r] = (nbar_now_ns() - start) / (2 * TRIPS);
 	}
 	pthread_join(thread, NULL);
 	*out = median(time, ROUNDS);

@@ -7,19 +7,8 @@ cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 nbar=$BUILD/nbar
 within=
-export TMPDIR=$work/tmp
-mkdir -p "$TMPDIR"
+own_tmpdir
 run="-i 200 -x 20"
-
-# Exit status and words on stderr are as expected: wants STATUS WORDS COMMAND...
-wants() {
-	local status=$1 words=$2 got
-	shift 2
-	"$@" >"$work/out" 2>"$work/err"
-	got=$?
-	cat "$work/out" "$work/err"
-	[ $got = "$status" ] && grep -q -e "$words" "$work/err"
-}
 
 # Children of a process, in the order in which they were started.
 children() {
@@ -33,18 +22,6 @@ children() {
 # Daemons and hosts of a bench.
 started() {
 	grep -lsz -e "^$TMPDIR/nbar-bench" -e "^$work/long.json" /proc/[0-9]*/cmdline
-}
-
-# No process and no folder of a bench is left. A process that was told to end may take a moment.
-nothing_left() {
-	local i
-	for i in $(seq 50); do
-		[ -z "$(ls -A "$TMPDIR")" ] && [ -z "$(started)" ] && return 0
-		sleep 0.1
-	done
-	ls -A "$TMPDIR"
-	started
-	return 1
 }
 
 table() {

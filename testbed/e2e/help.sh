@@ -51,6 +51,16 @@ helps() {
 	done
 }
 
+# Every subcommand has a page by its name, or is in that of its first word.
+pages() {
+	local words
+	while read -r words; do
+		[ -s "$BUILD/man/nbar-${words##* }.1" ] || grep -q "nbar $words" "$BUILD/man/nbar-${words%% *}.1" ||
+			{ echo "no page: $words"; return 1; }
+	done < <(subcommands)
+}
+
+ok "every subcommand has a manual page" pages
 ok "nbar help fits a screen" fits "$nbar" help
 while read -r words; do
 	ok "nbar $words: help fits a screen" help_and_usage $words

@@ -1,43 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# lib.sh - what the end-to-end scripts share: TAP lines, daemons that are ended by pid, a run folder.
-# Sourced, with BUILD set. Whoever sources it calls finish at the end.
+# lib.sh - what the end-to-end scripts share: daemons, namespaces, names of algorithms. Sourced, with
+# BUILD set, in the top folder. Whoever sources it calls finish at the end.
 
 BUILD=${BUILD:-build}
-count=0
-failures=0
-pids=
-work=$(mktemp -d "${TMPDIR:-/tmp}/nbar-e2e.XXXXXX")
-
-cleanup() {
-	for pid in $pids; do
-		kill "$pid" 2>/dev/null
-	done
-	for pid in $pids; do
-		wait "$pid" 2>/dev/null
-	done
-	rm -rf "$work"
-}
-trap cleanup EXIT
-trap 'exit 1' INT TERM
-
-# ok TEXT COMMAND...: one test; what the command said is shown if it fails.
-ok() {
-	local text=$1
-	shift
-	count=$((count + 1))
-	if "$@" >"$work/said" 2>&1; then
-		echo "ok $count - $text"
-	else
-		sed 's/^/# /' "$work/said"
-		failures=$((failures + 1))
-		echo "not ok $count - $text"
-	fi
-}
-
-skip() {
-	count=$((count + 1))
-	echo "ok $count - $1 # SKIP $2"
-}
+. testbed/lib.sh
+make_work
 
 # daemon RUN_DIR ARGUMENTS...: starts a soft NIC and waits until its NICs are ready. $within, if
 # set, is the command it runs under.
@@ -106,10 +73,4 @@ algs() {
 				print part[1] ":" n
 		}
 	}'
-}
-
-finish() {
-	echo "1..$count"
-	[ "$failures" = 0 ]
-	exit $?
 }

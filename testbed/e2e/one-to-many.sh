@@ -7,20 +7,9 @@ cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 nbar=$BUILD/nbar
 nicd=$BUILD/nbar-nicd
-export TMPDIR=$work/tmp
-mkdir -p "$TMPDIR"
+own_tmpdir
 run="-i 20 -x 2 --peers 4"
 tune="--nodes 2,4 --alg dissemination:1,dissemination:2,dissemination:3,mcs --barriers 100"
-
-# Exit status and words on stderr are as expected: wants STATUS WORDS COMMAND...
-wants() {
-	local status=$1 words=$2 got
-	shift 2
-	"$@" >"$work/out" 2>"$work/err"
-	got=$?
-	cat "$work/out" "$work/err"
-	[ $got = "$status" ] && grep -q -e "$words" "$work/err"
-}
 
 ping_pong() {
 	"$nbar" bench one-to-many $run "$@" >"$work/out" || return 1
@@ -69,10 +58,6 @@ disagree() {
 bad_tune() {
 	printf "$1" >"$work/bad"
 	wants 2 "$2" "$nicd" --run-dir "$work/bad.d" --nics 1 --tune "$work/bad"
-}
-
-nothing_left() {
-	[ -z "$(ls -A "$TMPDIR")" ]
 }
 
 ok "one-to-many: the ping-pong and its model" ping_pong

@@ -6,18 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 nbar=$BUILD/nbar
 dir=$work/report
-export TMPDIR=$work/tmp
-mkdir -p "$TMPDIR"
-
-# Exit status and words on stderr are as expected: wants STATUS WORDS COMMAND...
-wants() {
-	local status=$1 words=$2 got
-	shift 2
-	"$@" >"$work/out" 2>"$work/err"
-	got=$?
-	cat "$work/out" "$work/err"
-	[ $got = "$status" ] && { [ -z "$words" ] || grep -q -e "$words" "$work/err"; }
-}
+own_tmpdir
 
 measured() {
 	"$nbar" report --quick --only bench "$dir" >"$work/out" 2>"$work/err" || {
@@ -122,10 +111,6 @@ mpi() {
 no_mpi() {
 	wants 0 'mpi-app is left out: there is no mpirun here' \
 		env PATH=/nowhere "$nbar" report --quick --only mpi-app --resume "$dir"
-}
-
-nothing_left() {
-	[ -z "$(ls -A "$TMPDIR")" ]
 }
 
 ok "report: measures, and writes a page" measured

@@ -6,18 +6,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 nbar=$BUILD/nbar
-export TMPDIR=$work/tmp
-mkdir -p "$TMPDIR"
-
-# Exit status and words on stderr are as expected: wants STATUS WORDS COMMAND...
-wants() {
-	local status=$1 words=$2 got
-	shift 2
-	"$@" >"$work/out" 2>"$work/err"
-	got=$?
-	cat "$work/out" "$work/err"
-	[ $got = "$status" ] && grep -q -e "$words" "$work/err"
-}
+own_tmpdir
 
 # The JSON of an experiment is whole: as many values in each row as there are columns, and the
 # settings and machine beside them. reads FILE EXPERIMENT ROWS
@@ -84,11 +73,6 @@ resumes() {
 	left=$(grep -v ^point "$work/rest" | cut -d, -f1 | sort -u | wc -l)
 	echo "$kept kept, $left measured"
 	[ $((kept + left)) = 80 ] && reads "$file" granularity 8 && [ ! -e "$file.journal" ]
-}
-
-nothing_left() {
-	ls -A "$TMPDIR"
-	[ -z "$(ls -A "$TMPDIR")" ]
 }
 
 few="--idle yield -i 20 -x 2 --nodes 2,3 --launches 2"

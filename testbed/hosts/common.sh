@@ -3,6 +3,8 @@
 # with $here and $name set.
 
 root=$(cd "$here/../.." && pwd)
+. "$root/testbed/lib.sh"
+help=cluster
 build=${BUILD:-build}
 case $build in
 /*) ;;
@@ -13,16 +15,6 @@ NICD=$build/nbar-nicd
 [ -x "$NICD" ] || NICD=$(command -v nbar-nicd || echo "$NICD")
 HOLD=$build/cluster-hold
 FINALIZE=$build/libcluster-finalize.so
-
-die() {
-	echo "$name: $*" >&2
-	exit "$failure"
-}
-
-wrong() {
-	echo "$name: $*; see cluster --help" >&2
-	exit 2
-}
 
 # When a process started, in ticks: with its number it names the process and no later one. Fails if
 # there is none, or nothing of it but its exit status.

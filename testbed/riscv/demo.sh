@@ -5,19 +5,8 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
-work=$(mktemp -d "${TMPDIR:-/tmp}/nbar-demo.XXXXXX")
-pids=
-cleanup() {
-	for pid in $pids; do
-		kill "$pid" 2>/dev/null
-	done
-	for pid in $pids; do
-		wait "$pid" 2>/dev/null
-	done
-	rm -rf "$work"
-}
-trap cleanup EXIT
-trap 'exit 1' INT TERM
+. testbed/lib.sh
+make_work
 
 for i in 0 1; do
 	"$BUILD/nbar-bared" --run-dir "$work/$i" --name n$i --wire "unix:$work/w$i,$work/w$((1 - i))" >"$work/out$i" &

@@ -8,6 +8,8 @@
 # turns: what else the machine does from job to job, their ratio does not see.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+. testbed/lib.sh
+name=bench.sh help=bench.sh
 job_limit=300 number=2 processors=1 ranks=1 repetitions=5 iterations=300 warmup=50 seed=1 csv= limit=1800
 nbars="host-write host-write-rc host-write-uc host-ud write write-rc write-uc ud"
 mpis="ucx-ud ucx-rc tcp ofi openib"
@@ -40,16 +42,6 @@ A guest without KVM is slow, and shares the machine's processors: only ratios me
 ranks, and daemons, have no processor each, all of them yield; a daemon takes time from Open MPI too.
 Exit status: 0 done, 1 failed, 2 wrong usage, 77 where there can be no guests.
 TEXT
-}
-
-wrong() {
-	echo "bench.sh: $*; see --help" >&2
-	exit 2
-}
-
-is_number() { # OPTION TEXT LOW HIGH
-	[[ $2 =~ ^[0-9]{1,8}$ ]] && [ "$((10#$2))" -ge "$3" ] && [ "$((10#$2))" -le "$4" ] ||
-		wrong "$1 wants a number from $3 to $4, not '$2'"
 }
 
 options() {

@@ -70,13 +70,3 @@ soon() {
 	done
 	return 1
 }
-
-# Ends the daemons that this script started.
-cleanup_daemons() {
-	local pid
-	kill $pids 2>/dev/null
-	for pid in $pids; do
-		wait "$pid" 2>/dev/null
-	done
-	pids=
-}

@@ -14,7 +14,7 @@ for mode in ${NBAR_MODES:-ud write-rc write-uc}; do
 	ok "$mode: a daemon with two NICs" nics $mode-a - -
 	ok "$mode: another with one" nics $mode-b -
 	every "$mode" "$work/$mode-a/n0.sock" "$work/$mode-a/n1.sock" "$work/$mode-b/n0.sock"
-	cleanup_daemons
+	end_processes
 	in_process=host:wire=verbs,mode=$mode,pull-us=20000
 	every "$mode, in-process" $in_process $in_process $in_process
 done

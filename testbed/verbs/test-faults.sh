@@ -110,7 +110,7 @@ suite() {
 	ok "$mode: a queue pair that cannot be made new: groups fail with the cause" gone
 	ok "$mode: new groups are refused, and told why" no_new
 	ok "$mode: other NICs go on" "$oracle" -i 20 "$work/$mode-b/n0.sock" "$work/$mode-b/n1.sock"
-	cleanup_daemons
+	end_processes
 }
 
 # --- an in-process NIC: its first member is the oracle's first child
@@ -144,7 +144,7 @@ v6() {
 for mode in ${NBAR_MODES:-ud write-rc write-uc}; do
 	suite
 	ok "$mode, in-process: the same" in_process
-	cleanup_daemons
+	end_processes
 	times_broken=3
 done
 if [ "$NBAR_GUESTS" = 0 ]; then

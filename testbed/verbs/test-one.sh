@@ -158,12 +158,12 @@ suite_in_process() {
 
 for mode in ${NBAR_MODES:-ud write}; do
 	suite
-	cleanup_daemons
+	end_processes
 	suite_in_process
 done
 for mode in $other ud,inline=no write,inline=no; do
 	short
-	cleanup_daemons
+	end_processes
 done
 for keys in verbs verbs,inline=no verbs,mode=write; do
 	ok "1:P ping-pong over $keys" one_to_many "$keys"

@@ -77,6 +77,6 @@ for mode in ud write; do
 	ok "$mode: 100 and $many barriers under strace" traced
 	ok "$mode: the daemon calls nothing but the device's doorbell" by_daemon
 	ok "$mode: the hosts, which spin, call nothing but to look whether the NIC lives" by_host
-	cleanup_daemons
+	end_processes
 done
 finish

@@ -31,9 +31,9 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_text(r, bench_where_name[where]);
 	result_text(r, p->config.alg);
 	metric_merge(repetition->metric, BENCH_NFIGURES,
-		     bench_launches_done(repetition, opt->repetitions), METRIC_BENCH, value);
+		     bench_repetitions_done(repetition, opt->repetitions), METRIC_BENCH, value);
 	if (where == BENCH_NIC)
-		value[METRIC_FACTOR] = bench_point_speedup(opt, p);
+		value[METRIC_SPEEDUP] = bench_point_speedup(opt, p);
 	metric_put(r, tables(opt), value);
 }
 

@@ -127,7 +127,7 @@ struct bench_config {
 	const char *alg;
 	uint32_t iters, warmup;        /* barriers; with work, full rounds of its steps */
 	const struct bench_work *work; /* NULL: none */
-	/* NULL: barriers; else what is run in their place, by "signal" groups. */
+	/* NULL: barriers; else what is run in their place, by "signal" groups or by teams. */
 	int (*drive)(const struct bench_host *h, struct bench_member *member);
 	uint32_t threads;     /* of a node, as a team; 0: no team */
 	const char *kind;     /* of the team */
@@ -175,19 +175,6 @@ struct bench_raw {
 int bench_run(const struct bench_options *opt, const struct bench_config *config,
 	      const struct bench_machine *machine, struct bench_nics *nics,
 	      const struct bench_raw *raw, struct bench_figures *out);
-
-/* Signals that end the bench are blocked from begin on; children undo it by unblock. */
-void bench_signals_begin(void);
-void bench_signals_unblock(void);
-
-/* True if a signal that ends the bench has come. */
-bool bench_interrupted(void);
-
-/* Waits for the end of a child, or for a signal that ends the bench. True: it was such a signal. */
-bool bench_signals_wait(void);
-
-/* In a child: gets a signal when its parent, whose process id is given, dies. */
-void bench_die_with(pid_t parent, int sig);
 
 void bench_machine_read(struct bench_machine *m, const struct bench_options *opt);
 
@@ -257,7 +244,7 @@ int bench_points_all(struct bench_options *opt, const struct bench_point *point,
 		     const struct bench_rows *rows, struct result *result);
 
 /* Of n repetitions, how many an interrupted bench has come to. */
-uint32_t bench_launches_done(const struct bench_figures *repetition, uint32_t n);
+uint32_t bench_repetitions_done(const struct bench_figures *repetition, uint32_t n);
 
 /* The median of a figure (its place in struct bench_figures) over repetitions. */
 struct metric_median bench_median(const struct bench_figures *repetition, uint32_t n,

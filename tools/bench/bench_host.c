@@ -327,7 +327,7 @@ static int run(const struct bench_host *h, struct bench_member *member)
 	if (r)
 		return r;
 	meet(h, member, STAGE_CONNECTED);
-	r = h->drive ? h->drive(h, member) : drive(h, member);
+	r = h->config->drive ? h->config->drive(h, member) : drive(h, member);
 	if (r)
 		return r;
 	meet(h, member, STAGE_FINISHED);

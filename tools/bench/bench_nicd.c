@@ -2,10 +2,11 @@
 /*
  * bench_nicd.c - the daemon that a bench starts for itself, in a folder of its own.
  *
- * Called with the signals of bench_signals_begin blocked. Whatever happens in between,
+ * Called with the signals of signals_begin blocked. Whatever happens in between,
  * bench_nicd_stop leaves neither process nor folder.
  */
 #include "bench.h"
+#include "signals.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -89,8 +90,8 @@ static void become_daemon(const struct command *c, const char *log, pid_t parent
 	int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
-	bench_die_with(parent, sig);
-	bench_signals_unblock();
+	signals_die_with(parent, sig);
+	signals_unblock();
 	if (in >= 0)
 		dup2(in, STDIN_FILENO);
 	if (out >= 0) {
@@ -135,7 +136,7 @@ void bench_nicd_died(struct bench_nics *nics, int status)
 {
 	nics->pid = 0;
 	/* Ctrl-C is for all processes of a terminal. */
-	if (bench_interrupted())
+	if (signals_interrupted())
 		return;
 	if (WIFSIGNALED(status))
 		tool_error("nbar-nicd was killed by signal %d (%s); it last said:",
@@ -165,7 +166,7 @@ static int wait_ready(struct bench_nics *nics)
 			bench_nicd_died(nics, status);
 			return TOOL_FAILED;
 		}
-		if (bench_interrupted())
+		if (signals_interrupted())
 			return TOOL_FAILED;
 		if (!nbar_nic_stat(nics->name[ready], &stat)) {
 			ready++;

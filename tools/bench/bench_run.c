@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "bench_host.h"
+#include "signals.h"
 #include "stats.h"
 
 /* The host processes of a run. */
@@ -77,10 +78,11 @@ static int watch(struct procs *c, struct bench_nics *nics)
 			procs_kill(c);
 		if (!c->alive)
 			break;
-		if (bench_signals_wait())
+		signals_wait();
+		if (signals_interrupted())
 			procs_kill(c);
 	}
-	return bench_interrupted() || c->failed ? TOOL_FAILED : r;
+	return signals_interrupted() || c->failed ? TOOL_FAILED : r;
 }
 
 /* Says what went wrong: a host that was killed, or else the first to report an error. */
@@ -185,8 +187,8 @@ static int start_hosts(struct procs *c, struct bench_host *h, const struct bench
 		pid_t pid = fork();
 
 		if (pid == 0) {
-			bench_die_with(parent, SIGKILL);
-			bench_signals_unblock();
+			signals_die_with(parent, SIGKILL);
+			signals_unblock();
 			_exit(bench_host_run(h));
 		}
 		if (pid < 0) {
@@ -236,7 +238,7 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 
 	if (!r && !ended)
 		r = gather(&shared, config->iters, out);
-	else if (!r && !bench_interrupted())
+	else if (!r && !signals_interrupted())
 		explain(&procs, &shared, host.count, config);
 	if (!r && !ended)
 		write_raw(&shared, raw);

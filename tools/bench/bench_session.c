@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "stats.h"
+#include "signals.h"
 
 /* For running NICs: that they answer, and the name of their wire. */
 static int look_at_nics(struct bench_options *opt)
@@ -95,7 +96,7 @@ int bench_session_begin(struct bench_session *s, struct bench_options *opt, stru
 		describe(s, result);
 	r = experiment_begin(&s->e, &opt->out, result, amount);
 	if (!r)
-		bench_signals_begin();
+		signals_begin();
 	return r;
 }
 
@@ -167,14 +168,14 @@ int bench_session_run(struct bench_session *s, const struct bench_config *config
 		bench_nicd_pause(&s->nics, false);
 	if (!r)
 		r = experiment_keep(&s->e, key, part, (double *)out, BENCH_NFIGURES);
-	return !r && bench_interrupted() ? TOOL_FAILED : r;
+	return !r && signals_interrupted() ? TOOL_FAILED : r;
 }
 
 int bench_session_end(struct bench_session *s, int status)
 {
 	bench_nicd_stop(&s->nics);
 	progress_end(&s->e.progress);
-	if (bench_interrupted()) {
+	if (signals_interrupted()) {
 		tool_error("interrupted");
 		status = TOOL_FAILED;
 	}
@@ -260,7 +261,7 @@ int bench_points_all(struct bench_options *opt, const struct bench_point *point,
 	return bench_session_end(&s, r);
 }
 
-uint32_t bench_launches_done(const struct bench_figures *repetition, uint32_t n)
+uint32_t bench_repetitions_done(const struct bench_figures *repetition, uint32_t n)
 {
 	while (n && !(repetition[n - 1].metric[METRIC_MEAN] > 0))
 		n--;
@@ -270,7 +271,7 @@ uint32_t bench_launches_done(const struct bench_figures *repetition, uint32_t n)
 struct metric_median bench_median(const struct bench_figures *repetition, uint32_t n, size_t figure)
 {
 	return metric_median((const double *)repetition + figure, BENCH_NFIGURES,
-			     bench_launches_done(repetition, n));
+			     bench_repetitions_done(repetition, n));
 }
 
 struct metric_median bench_point_mean(const struct bench_options *opt,

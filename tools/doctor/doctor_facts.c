@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "nbar.h"
-#include "nbar_run_dir.h"
+#include "nbar_host.h"
 
 /* The first line of a file, without its end; empty: it cannot be read. */
 static void read_line(const char *path, char *out, size_t size)

@@ -15,9 +15,9 @@
 
 /*
  * ROW(id, name, unit, digits, members, quantile, repetitions, tables, help). A metric is merged
- * twice: over the members of a run (METRIC_OVER_*), and over the repetitions of the run, which are
- * the repetitions of `nbar bench` and the blocks of `nbar mpi-bench` (METRIC_BY_*). Neighbours with
- * the same help share a line of it. The order is that of the columns.
+ * twice: over the members of a run (METRIC_OVER_*), and over the repetitions of the run
+ * (METRIC_BY_*), which are blocks in `nbar mpi-bench`. Neighbours with the same help share a line.
+ * The order is that of the columns.
  */
 /* clang-format off */
 #define METRICS(ROW)                                                                               \
@@ -53,20 +53,20 @@
 	ROW(P99, "p99", "us", 2, QUANTILE, 0.99, MEDIAN,                                           \
 	    METRIC_BENCH | METRIC_BARRIER | METRIC_BUSY,                                           \
 	    "percentiles over all barriers of all members")                                        \
-	ROW(P99_9, "p99.9", "us", 2, QUANTILE, 0.999, MEDIAN,                                       \
+	ROW(P99_9, "p99.9", "us", 2, QUANTILE, 0.999, MEDIAN,                                      \
 	    METRIC_BENCH | METRIC_BARRIER | METRIC_BUSY,                                           \
 	    "percentiles over all barriers of all members")                                        \
 	ROW(MAX, "max", "us", 2, QUANTILE, 1, MEDIAN, METRIC_BENCH | METRIC_BUSY,                  \
 	    "the longest barrier of any member")                                                   \
 	ROW(SKEW, "skew", "us", 2, SKEW, 0, MEDIAN, METRIC_BENCH | METRIC_BARRIER,                 \
-	    "last exit - first exit of a barrier; the median of these")                           \
+	    "last exit - first exit of a barrier; the median of these")                            \
 	ROW(FASTEST, "fastest", "us", 2, FIRST, 0, LEAST, METRIC_MPI_FULL,                         \
 	    "the first metric in the fastest and the slowest block")                               \
 	ROW(SLOWEST, "slowest", "us", 2, FIRST, 0, GREATEST, METRIC_MPI_FULL,                      \
 	    "the first metric in the fastest and the slowest block")                               \
-	ROW(FACTOR, "speedup", "", 2, NONE, 0, RATIO, METRIC_BENCH,                                 \
+	ROW(SPEEDUP, "speedup", "", 2, NONE, 0, RATIO, METRIC_BENCH,                               \
 	    "mean of the same barrier by hosts / by NICs")                                         \
-	ROW(FACTOR_MPI, "speedup", "", 3, NONE, 0, RATIO,                                           \
+	ROW(SPEEDUP_MPI, "speedup", "", 3, NONE, 0, RATIO,                                         \
 	    METRIC_BARRIER | METRIC_IBARRIER | METRIC_APP,                                         \
 	    "first metric of method mpi / that of this method")                                    \
 	ROW(OF_MPI, "of mpi", "%", 2, NONE, 0, RATIO, METRIC_BUSY,                                 \

@@ -8,8 +8,8 @@
 
 #include "tool.h"
 
-int option_all(int argc, char **argv, int first, const char *brief, const struct option *all,
-	       int (*read)(void *arg, int c, const char *value), void *arg, bool *help)
+int option_each(int argc, char **argv, int first, const char *brief, const struct option *all,
+		int (*read)(void *arg, int c, const char *value), void *arg, bool *help)
 {
 	int c, r = 0;
 
@@ -27,7 +27,15 @@ int option_all(int argc, char **argv, int first, const char *brief, const struct
 			return tool_usage("unknown option %s", argv[optind - 1]);
 		r = read(arg, c, optarg);
 	}
-	if (!r && optind < argc)
+	return r;
+}
+
+int option_all(int argc, char **argv, int first, const char *brief, const struct option *all,
+	       int (*read)(void *arg, int c, const char *value), void *arg, bool *help)
+{
+	int r = option_each(argc, argv, first, brief, all, read, arg, help);
+
+	if (!r && !*help && optind < argc)
 		return tool_usage("what is '%s'? All arguments are options", argv[optind]);
 	return r;
 }

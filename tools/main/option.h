@@ -26,7 +26,12 @@ enum { OPTION_SEED = 256, OPTION_JSON, OPTION_CSV, OPTION_RAW, OPTION_RESUME, OP
 	{ "raw", required_argument, NULL, OPTION_RAW }
 /* clang-format on */
 
-/* Calls read(arg, c, value) for each option behind argv[first - 1]; -h sets *help and ends it. */
+/* Calls read(arg, c, value) for each option behind argv[first - 1]; -h sets *help and ends it. What
+ * is no option stands from argv[optind] on. */
+int option_each(int argc, char **argv, int first, const char *brief, const struct option *all,
+		int (*read)(void *arg, int c, const char *value), void *arg, bool *help);
+
+/* The same for a subcommand whose arguments all are options. */
 int option_all(int argc, char **argv, int first, const char *brief, const struct option *all,
 	       int (*read)(void *arg, int c, const char *value), void *arg, bool *help);
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "nbar_host.h"
 #include "subcommands.h"
 
 enum tool_exit { TOOL_OK = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
@@ -44,10 +45,7 @@ int tool_list(const char *text, int (*each)(void *arg, const char *item), void *
 /* Nanoseconds of the clock that all processes of a machine share. */
 static inline uint64_t tool_now_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+	return nbar_now_ns();
 }
 
 #endif

@@ -65,7 +65,7 @@ static void compare(struct mpib_report *rep, struct mpib_result *result)
 
 		if (&result[k] == mpi)
 			continue;
-		result[k].metric[METRIC_FACTOR_MPI] = speedup;
+		result[k].metric[METRIC_SPEEDUP_MPI] = speedup;
 		result[k].metric[METRIC_OF_MPI] = 100 / speedup;
 	}
 	if (opt->test != MPIB_BARRIER || !nbar || !lib)

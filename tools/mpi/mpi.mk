@@ -2,7 +2,7 @@
 # The programs that `nbar mpi-bench` becomes: one for each MPI there is. See mpi-glue/mpi-glue.mk.
 
 UNITS += bench-openmpi bench-mpich
-MPIB_FLAGS = -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/core -Itools/main -Itools/sweep
+MPIB_FLAGS = -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/core -Itools/main -Itools/sweep -Itools/app
 CFLAGS_bench-openmpi = $(CFLAGS_openmpi) $(MPIB_FLAGS)
 CFLAGS_bench-mpich = $(CFLAGS_mpich) $(MPIB_FLAGS)
 
@@ -11,7 +11,7 @@ MPIB_OPENMPI_OBJ := $(MPIB_SRC:%.c=$(BUILD)/bench-openmpi/%.o)
 MPIB_MPICH_OBJ := $(MPIB_SRC:%.c=$(BUILD)/bench-mpich/%.o)
 MPIB_TOOL_OBJ := $(patsubst %,$(BUILD)/tools/tools/main/%.o,algs experiment hist journal machine metric option \
                    output progress published result result_out stats tool work) \
-                 $(patsubst %,$(BUILD)/tools/tools/sweep/%.o,app_set app_set_result sweep_list)
+                 $(patsubst %,$(BUILD)/tools/tools/%.o,app/app_set app/app_set_result sweep/sweep_list)
 $(BUILD)/nbar-mpi-bench-openmpi: $(MPIB_OPENMPI_OBJ)
 $(BUILD)/nbar-mpi-bench-openmpi: MPI_LIBS = $(OPENMPI_LIBS)
 $(BUILD)/nbar-mpi-bench-mpich: $(MPIB_MPICH_OBJ)

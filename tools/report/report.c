@@ -5,11 +5,11 @@
 #include "report.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "option.h"
 #include "tool.h"
 
 enum { OPT_QUICK = 256, OPT_ONLY, OPT_RESUME, OPT_RENDER, OPT_LIST, OPT_MPIRUN };
@@ -66,53 +66,55 @@ static int list(void)
 	return TOOL_OK;
 }
 
+/* What the command line had. */
+struct reading {
+	struct report_options *opt;
+	bool only, list;
+};
+
+static int read_option(void *arg, int c, const char *value)
+{
+	struct reading *given = arg;
+	struct report_options *opt = given->opt;
+
+	switch (c) {
+	case OPT_LIST:
+		given->list = true;
+		return 0;
+	case OPT_QUICK:
+		opt->quick = true;
+		return 0;
+	case OPT_ONLY:
+		given->only = true;
+		return tool_list(value, add_wanted, opt);
+	case OPT_MPIRUN:
+		opt->mpirun = value;
+		return value[strspn(value, " ")] ? 0 : tool_usage("--mpirun: no words");
+	case OPT_RESUME:
+		opt->resume = true;
+		return 0;
+	}
+	opt->render_only = true;
+	return 0;
+}
+
 static int parse(int argc, char **argv, struct report_options *opt, bool *done)
 {
-	bool only = false;
-	int c, r = 0;
+	struct reading given = { .opt = opt };
+	int r;
 
 	*opt = (struct report_options){ .dir = NULL };
-	*done = false;
-	optind = 1;
-	opterr = 0;
-	while (!r && (c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
-		switch (c) {
-		case 'h':
-			usage(stdout);
-			*done = true;
-			return 0;
-		case OPT_LIST:
-			*done = true;
-			return list();
-		case OPT_QUICK:
-			opt->quick = true;
-			break;
-		case OPT_ONLY:
-			only = true;
-			r = tool_list(optarg, add_wanted, opt);
-			break;
-		case OPT_MPIRUN:
-			opt->mpirun = optarg;
-			if (!optarg[strspn(optarg, " ")])
-				r = tool_usage("--mpirun: no words");
-			break;
-		case OPT_RESUME:
-			opt->resume = true;
-			break;
-		case OPT_RENDER:
-			opt->render_only = true;
-			break;
-		case ':':
-			return tool_usage("%s wants a value", argv[optind - 1]);
-		default:
-			return tool_usage("unknown option %s", argv[optind - 1]);
-		}
-	}
-	if (r)
+	r = option_each(argc, argv, 1, ":h", long_options, read_option, &given, done);
+	if (!r && *done)
+		usage(stdout);
+	if (r || *done)
 		return r;
-	for (uint32_t i = 0; i < report_nexperiment && !only; i++)
+	*done = given.list;
+	if (given.list)
+		return list();
+	for (uint32_t i = 0; i < report_nexperiment && !given.only; i++)
 		opt->wanted[i] = true;
-	if (opt->render_only && (opt->quick || opt->resume || only || opt->mpirun))
+	if (opt->render_only && (opt->quick || opt->resume || given.only || opt->mpirun))
 		return tool_usage("--render-only measures nothing: no --quick, --only, --resume "
 				  "or --mpirun");
 	if (optind != argc - 1)

@@ -11,7 +11,8 @@
  * report_section.c the data of section.html, the part of the page that is of one experiment
  * report_pair.c    keys and values in both
  * report_figure.c  the figures of a result, by gnuplot
- * report_plot.c    the data of figure.gp, the script for it
+ * report_series.c  the rows of a result as lines, bars and fields
+ * report_plot.c    the data of figure.gp, the script of a figure
  * template.c       fills data into these files
  * report_points.c  published values in it
  * published.c      what others have measured

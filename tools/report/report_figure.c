@@ -8,12 +8,12 @@
 #include "report.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "signals.h"
 #include "tool.h"
 
 /* Runs gnuplot: the script from in, the SVG to out, complaints to err. */
@@ -26,10 +26,7 @@ static int run_gnuplot(FILE *in, FILE *out, FILE *err)
 	rewind(in);
 	pid = fork();
 	if (pid == 0) {
-		sigset_t none;
-
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
+		signals_unblock();
 		if (dup2(fileno(in), 0) == 0 && dup2(fileno(out), 1) == 1 &&
 		    dup2(fileno(err), 2) == 2)
 			execlp("gnuplot", "gnuplot", "-d", "-", (char *)NULL);

@@ -1,123 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_plot.c - the data of figure.gp, the script that has gnuplot draw a figure of a result.
- *
- * Nothing of a result gets into it but numbers and words of harmless characters: a script of
- * gnuplot may run commands.
+ * report_plot.c - the data of figure.gp, the script that has gnuplot draw a figure of a result:
+ * a function for each name that the template has. Called by report_figure.c.
  */
-#include "report.h"
+#include "report_plot.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "template.h"
 
-#define LINES_MAX 48u
 #define MANY_LINES 8u /* beyond, they are thinner */
 #define COLOURS 8u
 #define DASHES 4u
 #define POINTS 8u
-#define WORD 48u
-
-/* The first different values of a column, in the order they come. */
-struct values {
-	char word[LINES_MAX][WORD];
-	uint32_t n;
-};
-
-static void harmless(const char *text, char *out, size_t size)
-{
-	static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				   " .:+-/%()=,";
-	size_t i = 0;
-
-	for (; text[i] && i < size - 1; i++)
-		out[i] = strchr(good, text[i]) ? text[i] : '?';
-	out[i] = '\0';
-}
-
-static void word_of(const struct report_result *r, size_t row, int column, char out[WORD])
-{
-	char text[256] = "";
-
-	if (column >= 0)
-		report_value(json_array_get(json_array_get(r->rows, row), (size_t)column), 2, text,
-			     sizeof(text));
-	harmless(text, out, WORD);
-}
-
-/* Index of a word among those known, which grow; LINES_MAX if there is no room. */
-static uint32_t index_of(struct values *v, const char *word)
-{
-	for (uint32_t i = 0; i < v->n; i++)
-		if (!strcmp(v->word[i], word))
-			return i;
-	if (v->n == LINES_MAX)
-		return LINES_MAX;
-	strcpy(v->word[v->n], word);
-	return v->n++;
-}
-
-/* The number at a place; false if there is none that can be drawn. */
-static bool number_at(const struct report_result *r, size_t row, int column, bool log, double *out)
-{
-	const json_t *v = json_array_get(json_array_get(r->rows, row), (size_t)column);
-	char *end;
-
-	if (json_is_string(v)) {
-		*out = strtod(json_string_value(v), &end);
-		if (*end)
-			return false;
-	} else if (!json_is_number(v)) {
-		return false;
-	} else {
-		*out = json_number_value(v);
-	}
-	return isfinite(*out) && (!log || *out > 0);
-}
-
-struct figure {
-	const struct report_result *r;
-	const struct report_panel *panel;
-	int x, y, value, series[REPORT_SERIES_MAX], only;
-	struct values colour, dash, xs, ys;
-	bool used[LINES_MAX][LINES_MAX]; /* lines with colour i and dash k */
-	uint32_t nline, marks;           /* marks: of published values */
-	bool wide;
-	char *data;
-	/* Where the lists of the template stand: 0 is before the first item. */
-	bool once;
-	uint32_t at, line; /* i * LINES_MAX + k + 1; how many of the lines there were */
-	size_t row;
-	double least, most, field; /* of a heat map */
-};
-
-static bool figure_has(const struct figure *f, size_t row)
-{
-	char word[WORD];
-
-	if (!f->panel->only)
-		return true;
-	word_of(f->r, row, f->only, word);
-	return !strcmp(word, f->panel->only_value);
-}
-
-/* Finds the columns; false if one that is needed is not there. */
-static bool figure_begin(struct figure *f, const struct report_result *r,
-			 const struct report_panel *p)
-{
-	f->r = r;
-	f->panel = p;
-	f->x = report_column(r, p->x);
-	f->y = report_column(r, p->y);
-	f->value = report_column(r, p->value);
-	f->only = report_column(r, p->only);
-	for (uint32_t i = 0; i < REPORT_SERIES_MAX; i++)
-		f->series[i] = report_column(r, p->series[i]);
-	return f->x >= 0 && f->y >= 0 && (p->kind != REPORT_HEAT || f->value >= 0) &&
-	       (!p->only || f->only >= 0);
-}
 
 static void put_label(const struct figure *f, FILE *to, int column)
 {
@@ -125,100 +21,12 @@ static void put_label(const struct figure *f, FILE *to, int column)
 	const char *unit = json_string_value(json_object_get(c, "unit"));
 	char name[WORD], in[WORD] = "";
 
-	harmless(json_string_value(json_object_get(c, "name")), name, sizeof(name));
-	harmless(unit ? unit : "", in, sizeof(in));
+	plot_harmless(json_string_value(json_object_get(c, "name")), name, sizeof(name));
+	plot_harmless(unit ? unit : "", in, sizeof(in));
 	for (char *s = name; (s = strchr(s, '?')); s++)
 		*s = ' ';
 	fprintf(to, "%s%s%s", name, *in ? ", " : "", in);
 }
-
-/* Sorts rows into lines. */
-static void sort_rows(struct figure *f)
-{
-	for (size_t row = 0; row < json_array_size(f->r->rows); row++) {
-		char a[WORD], b[WORD], x[WORD];
-		uint32_t i, k;
-		double y;
-
-		if (!figure_has(f, row))
-			continue;
-		word_of(f->r, row, f->series[0], a);
-		word_of(f->r, row, f->series[1], b);
-		word_of(f->r, row, f->x, x);
-		/* Also of those that are not in this figure: the same colours in all of a result.
-		 */
-		i = index_of(&f->colour, a);
-		k = index_of(&f->dash, b);
-		if (!number_at(f->r, row, f->y, f->panel->log_y, &y))
-			continue;
-		if (i < LINES_MAX && k < LINES_MAX && index_of(&f->xs, x) < LINES_MAX)
-			f->used[i][k] = true;
-	}
-}
-
-/* The data of a line; false if it has no point. Where there are bars, x is a place on the axis. */
-static bool line_data(struct figure *f, FILE *to, uint32_t line, const char *colour,
-		      const char *dash)
-{
-	uint32_t n = 0;
-	double x, y;
-
-	fprintf(to, "$d%u << EOD\n", line);
-	for (size_t row = 0; row < json_array_size(f->r->rows); row++) {
-		char a[WORD], b[WORD], word[WORD];
-
-		word_of(f->r, row, f->series[0], a);
-		word_of(f->r, row, f->series[1], b);
-		if (strcmp(a, colour) || strcmp(b, dash) || !figure_has(f, row) ||
-		    !number_at(f->r, row, f->y, f->panel->log_y, &y))
-			continue;
-		word_of(f->r, row, f->x, word);
-		if (f->panel->kind == REPORT_BARS)
-			x = index_of(&f->xs, word);
-		else if (!number_at(f->r, row, f->x, f->panel->log_x, &x))
-			continue;
-		fprintf(to, "%.9g %.9g\n", x, y);
-		n++;
-	}
-	fputs("EOD\n", to);
-	return n > 0;
-}
-
-/* The data of all lines and of published values. False: there is none. */
-static bool make_lines(struct figure *f, FILE *to)
-{
-	sort_rows(f);
-	for (uint32_t i = 0; i < f->colour.n; i++)
-		for (uint32_t k = 0; k < f->dash.n; k++)
-			f->nline += f->used[i][k] =
-				f->used[i][k] && line_data(f, to, i * LINES_MAX + k,
-							   f->colour.word[i], f->dash.word[k]);
-	f->marks = report_points_data(f->r, f->panel, to);
-	return f->nline;
-}
-
-/* The places of a heat map and the range of its values. False: it has no field. */
-static bool make_heat(struct figure *f)
-{
-	char a[WORD], b[WORD];
-	double value;
-
-	f->least = HUGE_VAL;
-	f->most = -HUGE_VAL;
-	for (size_t row = 0; row < json_array_size(f->r->rows); row++) {
-		if (!figure_has(f, row) || !number_at(f->r, row, f->value, false, &value))
-			continue;
-		f->least = fmin(f->least, value);
-		f->most = fmax(f->most, value);
-		word_of(f->r, row, f->x, a);
-		word_of(f->r, row, f->y, b);
-		index_of(&f->xs, a);
-		index_of(&f->ys, b);
-	}
-	return f->xs.n;
-}
-
-/* --- what the template asks for -------------------------------------------------------------- */
 
 /* The key takes its room from nobody: on a narrow screen it is below, else beside, in one column.
  */
@@ -371,10 +179,10 @@ static bool next_field(void *arg)
 		size_t row = f->row++;
 		char a[WORD], b[WORD];
 
-		word_of(f->r, row, f->x, a);
-		word_of(f->r, row, f->y, b);
-		if (figure_has(f, row) && number_at(f->r, row, f->value, false, &f->field) &&
-		    index_of(&f->xs, a) < LINES_MAX && index_of(&f->ys, b) < LINES_MAX)
+		plot_word(f->r, row, f->x, a);
+		plot_word(f->r, row, f->y, b);
+		if (plot_has(f, row) && plot_number(f->r, row, f->value, false, &f->field) &&
+		    plot_index(&f->xs, a) < LINES_MAX && plot_index(&f->ys, b) < LINES_MAX)
 			return true;
 	}
 	f->row = 0;
@@ -385,8 +193,8 @@ static void put_field_at(struct figure *f, int column, struct values *v, FILE *t
 {
 	char word[WORD];
 
-	word_of(f->r, f->row - 1, column, word);
-	fprintf(to, "%u", index_of(v, word));
+	plot_word(f->r, f->row - 1, column, word);
+	fprintf(to, "%u", plot_index(v, word));
 }
 
 static void put_field_x(void *arg, FILE *to)
@@ -511,7 +319,8 @@ static void put_line_title(void *arg, FILE *to)
 		if (f->series[i] < 0 || !*word[i])
 			continue;
 		if (type && !strcmp(type, "count"))
-			harmless(json_string_value(json_object_get(c, "name")), name, sizeof(name));
+			plot_harmless(json_string_value(json_object_get(c, "name")), name,
+				      sizeof(name));
 		fprintf(to, "%s%s%s%s", begun ? ", " : "", word[i], *name ? " " : "", name);
 		begun = true;
 	}
@@ -551,10 +360,10 @@ bool report_plot(const struct report_result *r, const struct report_panel *panel
 	struct figure *f = calloc(1, sizeof(*f));
 	size_t n;
 	FILE *data = f ? open_memstream(&f->data, &n) : NULL;
-	bool any = data && figure_begin(f, r, panel);
+	bool any = data && plot_begin(f, r, panel);
 
 	if (any)
-		any = is_heat(f) ? make_heat(f) : make_lines(f, data);
+		any = is_heat(f) ? plot_heat(f) : plot_lines(f, data);
 	any &= data && !fclose(data);
 	if (any) {
 		f->wide = wide;

@@ -14,6 +14,12 @@
 #define BYTES_MAX (64l << 20)
 #define COLUMNS_MAX 64u
 
+void report_path(const struct report_options *opt, const char *name, const char *suffix, char *out,
+		 size_t size)
+{
+	snprintf(out, size, "%s/%s.%s", opt->dir, name, suffix);
+}
+
 static bool is_value(const json_t *v)
 {
 	return json_is_string(v) || json_is_number(v) || json_is_null(v) || json_is_boolean(v);

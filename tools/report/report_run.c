@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * report_run.c - runs the experiments of a report, each as a process of this same program, so that
- * each can be interrupted, resumed and reproduced by hand. Signals are blocked and fetched: no
- * handlers, no races.
+ * each can be interrupted, resumed and reproduced by hand.
  */
 #include "report.h"
 
@@ -11,12 +10,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "machine.h"
 #include "progress.h"
+#include "signals.h"
 #include "tool.h"
 
 #define ARGS_MAX 64u
@@ -107,7 +106,6 @@ static void become(const struct report_options *opt, const struct report_experim
 	static char json[REPORT_PATH_MAX], csv[REPORT_PATH_MAX], text[REPORT_PATH_MAX],
 		journal[REPORT_PATH_MAX];
 	char *line = strdup(arguments(opt, e)), *argv[ARGS_MAX + 8], *save = NULL;
-	sigset_t none;
 	int argc = 0, fd;
 
 	report_path(opt, e->name, "json", json, sizeof(json));
@@ -133,9 +131,7 @@ static void become(const struct report_options *opt, const struct report_experim
 		tool_error("cannot write %s: %s", text, strerror(errno));
 		_exit(TOOL_FAILED);
 	}
-	sigemptyset(&none);
-	signal(SIGPIPE, SIG_DFL);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	signals_unblock();
 	if (e->mpi)
 		execvp(argv[0], argv);
 	else
@@ -147,26 +143,15 @@ static void become(const struct report_options *opt, const struct report_experim
 /* Waits for an experiment; passes on what would end this process. */
 static int watch(pid_t pid, bool *interrupted)
 {
-	sigset_t set;
 	int status = 0;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
 	while (waitpid(pid, &status, WNOHANG) == 0) {
-		int sig = sigwaitinfo(&set, NULL);
-
-		if (sig > 0 && sig != SIGCHLD) {
-			*interrupted = true;
+		signals_wait();
+		if (signals_interrupted())
 			kill(pid, SIGTERM);
-		}
 	}
 	/* From a terminal the signal goes to both of us, and the other may be first to end. */
-	sigdelset(&set, SIGCHLD);
-	if (sigtimedwait(&set, NULL, &(const struct timespec){ 0 }) > 0)
-		*interrupted = true;
+	*interrupted = signals_interrupted();
 	return status;
 }
 
@@ -177,9 +162,7 @@ static int run_one(const struct report_options *opt, const struct report_experim
 	int status;
 
 	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGTERM);
-		if (getppid() != parent)
-			_exit(TOOL_FAILED);
+		signals_die_with(parent, SIGTERM);
 		become(opt, e);
 	}
 	if (pid < 0) {
@@ -195,19 +178,6 @@ static int run_one(const struct report_options *opt, const struct report_experim
 	else
 		tool_error("%s failed (see above); the others go on", e->name);
 	return TOOL_FAILED;
-}
-
-static void signals_begin(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
 }
 
 /* What is left to do, by the time that what is done took against what was thought. */

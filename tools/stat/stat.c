@@ -8,13 +8,13 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "nbar_run_dir.h"
+#include "nbar_host.h"
+#include "option.h"
 #include "stat.h"
 
 static int keep_group(void *arg, const struct nbar_group_info *info)
@@ -80,7 +80,7 @@ static int find_nics(struct stat_targets *t)
 	struct dirent *e;
 	DIR *d;
 
-	(void)nbar_run_dir_find(dir, sizeof(dir));
+	nbar_run_dir_find(dir, sizeof(dir));
 	d = opendir(dir);
 	if (!d && errno == EACCES) {
 		tool_error("no permission for %s: ask its owner for access, or name another run "
@@ -129,6 +129,23 @@ static int show(struct stat_targets *t, const struct stat_options *opt)
 	return r;
 }
 
+static int read_option(void *arg, int c, const char *value)
+{
+	struct stat_options *opt = arg;
+
+	switch (c) {
+	case 'a':
+		opt->all = true;
+		return 0;
+	case 'j':
+		opt->json = true;
+		return 0;
+	case 'w':
+		return option_u32("--watch", value, 1, 86400, &opt->watch);
+	}
+	return setenv("NBAR_RUN_DIR", value, 1);
+}
+
 static int parse(int argc, char **argv, struct stat_options *opt, bool *help)
 {
 	static const struct option long_options[] = {
@@ -139,37 +156,10 @@ static int parse(int argc, char **argv, struct stat_options *opt, bool *help)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	uint64_t seconds = 0;
-	int c;
+	int r = option_each(argc, argv, 1, ":ah", long_options, read_option, opt, help);
 
-	optind = 1;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":ah", long_options, NULL)) != -1) {
-		switch (c) {
-		case 'a':
-			opt->all = true;
-			break;
-		case 'j':
-			opt->json = true;
-			break;
-		case 'w':
-			if (!tool_number(optarg, 1, 86400, &seconds))
-				return tool_usage("--watch: '%s' is not a number from 1 to 86400",
-						  optarg);
-			opt->watch = (uint32_t)seconds;
-			break;
-		case 'r':
-			setenv("NBAR_RUN_DIR", optarg, 1);
-			break;
-		case 'h':
-			*help = true;
-			return 0;
-		case ':':
-			return tool_usage("%s wants a value", argv[optind - 1]);
-		default:
-			return tool_usage("unknown option %s", argv[optind - 1]);
-		}
-	}
+	if (r || *help)
+		return r;
 	if (optind < argc)
 		opt->nic = argv[optind++];
 	if (optind < argc)

@@ -11,7 +11,6 @@
  * sweep_points.c       points of compute and variation
  * sweep_list.c         lists of numbers
  * sweep_math.c         flat spot and bisection: pure, no measuring
- * app.c                `nbar app`: synthetic applications (app_set.c)
  *
  * To add one, add a row to the table of tools/main/subcommands.h.
  */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_host.h"
 #include "sweep.h"
 
 #define THREADS_MAX 1024u
@@ -113,6 +114,7 @@ static struct bench_point *make_points(const struct options *o, uint32_t *n)
 			.alg = opt->alg[i / o->nthreads / o->nkind % opt->nalg],
 			.iters = opt->iters,
 			.warmup = opt->warmup,
+			.drive = bench_threads_drive,
 			.threads = threads,
 			.kind = kind,
 		};

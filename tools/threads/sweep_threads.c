@@ -16,6 +16,7 @@
 #include "sweep.h"
 #include "thread_run.h"
 #include "tool.h"
+#include "signals.h"
 
 #define LEVEL 0.95
 
@@ -269,7 +270,7 @@ int sweep_threads(int argc, char **argv)
 		return TOOL_FAILED;
 	}
 	n = list_points(&opt, point, values);
-	bench_signals_begin();
+	signals_begin();
 	r = experiment_begin(&e, &opt.files, begin(&opt, argc, argv), (double)n * opt.repetitions);
 	if (!r) {
 		r = measure_all(&e, &opt, point, n);

@@ -5,20 +5,14 @@
  */
 #include "thread_loop.h"
 
+#include "nbar_host.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #define WARM_PART 10u /* of the limit that warming up may take */
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
 
 /* Iterations to measure, from how the last warm-up went; 0: go on warming up. */
 static uint64_t decide(struct thread_loop *loop, uint64_t step, uint64_t ns)
@@ -40,19 +34,19 @@ void thread_loop_run(struct thread_loop *loop, uint32_t me, void (*barrier)(void
 	uint64_t n = 0, start;
 
 	for (uint64_t step = 1; n == 0; step *= 2) {
-		start = now_ns();
+		start = nbar_now_ns();
 		for (uint64_t i = 0; i < step; i++)
 			barrier(arg, me);
 		if (me == 0)
-			loop->measured = decide(loop, step, now_ns() - start);
+			loop->measured = decide(loop, step, nbar_now_ns() - start);
 		barrier(arg, me);
 		n = loop->measured;
 		barrier(arg, me);
 	}
-	start = now_ns();
+	start = nbar_now_ns();
 	for (uint64_t i = 0; i < n; i++)
 		barrier(arg, me);
-	loop->mean_ns[me] = (double)(now_ns() - start) / (double)n;
+	loop->mean_ns[me] = (double)(nbar_now_ns() - start) / (double)n;
 }
 
 void thread_loop_pin(const struct thread_loop *loop, uint32_t me)

@@ -16,6 +16,7 @@
 
 #include "bench.h"
 #include "nbar_extra.h"
+#include "signals.h"
 
 #define PATH_SIZE 512u
 #define GRACE_NS UINT64_C(60000000000) /* beyond ten limits, before a run is given up */
@@ -215,7 +216,7 @@ static bool read_all(int fd, char *text, size_t size, uint64_t until)
 {
 	size_t at = 0;
 
-	while (!bench_interrupted() && tool_now_ns() < until) {
+	while (!signals_interrupted() && tool_now_ns() < until) {
 		struct pollfd p = { .fd = fd, .events = POLLIN };
 
 		if (poll(&p, 1, LOOK_MS) <= 0)
@@ -256,7 +257,7 @@ static int finish(const char *kind, pid_t pid, bool all, const char *text, struc
 		kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	if (bench_interrupted())
+	if (signals_interrupted())
 		return TOOL_FAILED;
 	if (!all)
 		tool_error("%s with %u threads did not come to an end: try a larger --limit", kind,
@@ -281,8 +282,8 @@ int thread_run(const char *kind, struct thread_loop *out)
 	}
 	pid = fork();
 	if (pid == 0) {
-		bench_die_with(parent, SIGKILL);
-		bench_signals_unblock();
+		signals_die_with(parent, SIGKILL);
+		signals_unblock();
 		dup2(pipe_fd[1], STDOUT_FILENO);
 		close(pipe_fd[0]);
 		close(pipe_fd[1]);

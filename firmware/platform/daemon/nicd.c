@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "nicd.h"
+#include "nbar_host.h"
 
 #define YIELD_NS UINT64_C(200000) /* idle policy "sleep": from the last work to the first sleep */
 #define PASSES_A_CALL 16u
@@ -31,10 +32,7 @@
 
 uint64_t nicd_clock(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return nbar_now_ns();
 }
 
 /* --- the functions of the platform -------------------------------------------------------- */

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "nbar_run_dir.h"
+#include "nbar_host.h"
 #include "rundir.h"
 
 #define LOCK_NAME "nicd.lock"
@@ -24,7 +24,7 @@
 
 int rundir_default(char *path, size_t size)
 {
-	int n = nbar_run_dir_own(path, size);
+	int n = nbar_run_dir(path, size);
 
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }

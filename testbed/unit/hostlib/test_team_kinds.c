@@ -11,6 +11,7 @@
 
 #include "unit/unit.h"
 #include "nbar_extra.h"
+#include "nbar_host.h"
 
 #define THREADS 64u
 
@@ -37,14 +38,6 @@ struct thread {
 	uint64_t bad;
 	pthread_t id;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
 
 /* A barrier in two halves, with something between them. */
 static int halves(struct run *run, uint32_t me, uint64_t i)
@@ -75,7 +68,7 @@ static void *thread_main(void *arg)
 		if (t->me == run->late)
 			nanosleep(&a_while, NULL);
 		if (t->me == 0)
-			run->over[i % 2] = i % 64 == 0 && now_ns() > run->until;
+			run->over[i % 2] = i % 64 == 0 && nbar_now_ns() > run->until;
 		entered[t->me] = i;
 		if (run->split) {
 			t->bad += halves(run, t->me, i) != 0;
@@ -110,7 +103,7 @@ static void run_threads(struct run *run, const char *kind)
 {
 	struct thread thread[THREADS];
 
-	run->until = unit_rounds() ? UINT64_MAX : now_ns() + UINT64_C(1000000000);
+	run->until = unit_rounds() ? UINT64_MAX : nbar_now_ns() + UINT64_C(1000000000);
 	for (uint32_t n = 0; n < run->size; n++) {
 		thread[n] = (struct thread){ .run = run, .me = n };
 		require(pthread_create(&thread[n].id, NULL, thread_main, &thread[n]) == 0,

@@ -34,7 +34,7 @@ static void tables_have_their_columns(void **state)
 	assert_int_equal(metric_columns(METRIC_IBARRIER, column), 5);
 	assert_string_equal(column[0].name, "overall");
 	assert_string_equal(column[3].unit, "%");
-	assert_string_equal(column[4].name, "factor");
+	assert_string_equal(column[4].name, "speedup");
 	assert_int_equal(metric_next(METRIC_BENCH, 0), METRIC_MEAN);
 	assert_int_equal(metric_next(METRIC_BENCH, METRIC_MEAN + 1), METRIC_LOW);
 	assert_int_equal(metric_next(0, 0), METRIC_END);
@@ -71,7 +71,7 @@ static void repetitions_are_merged_as_the_row_says(void **state)
 	metric_merge(run[0], METRIC_END, 6, METRIC_BUSY, value);
 	assert_true(value[METRIC_WAIT] == 3.5 && value[METRIC_MAX] == 35);
 	assert_true(value[METRIC_FASTEST] == 1 && value[METRIC_SLOWEST] == 6);
-	assert_true(isnan(value[METRIC_FACTOR]) && isnan(value[METRIC_OF_MPI]));
+	assert_true(isnan(value[METRIC_SPEEDUP]) && isnan(value[METRIC_OF_MPI]));
 	metric_merge(run[0], METRIC_END, 6, METRIC_BENCH, value);
 	assert_true(value[METRIC_MEAN] == 3.5 && value[METRIC_LOW] == 1 && value[METRIC_HIGH] == 6);
 	metric_merge(run[0], METRIC_END, 1, METRIC_BENCH, value);

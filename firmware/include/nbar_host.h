@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nbar_host.h - what programs on a host share: daemons, the host library, tools and tests. Not for
+ * a NIC's firmware, which has no libc. Needs _GNU_SOURCE; not installed.
+ */
+#ifndef NBAR_HOST_H
+#define NBAR_HOST_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The rule of the run directory: $NBAR_RUN_DIR, /run/nbar for root, $XDG_RUNTIME_DIR/nbar, or
+ * /tmp/nbar-UID. A program with more rights than its caller ignores the caller's environment.
+ * Returns as snprintf. */
+static inline int nbar_run_dir(char *out, size_t size)
+{
+	const char *set = secure_getenv("NBAR_RUN_DIR"), *xdg = secure_getenv("XDG_RUNTIME_DIR");
+
+	if (set && *set)
+		return snprintf(out, size, "%s", set);
+	if (geteuid() == 0)
+		return snprintf(out, size, "/run/nbar");
+	if (xdg && *xdg)
+		return snprintf(out, size, "%s/nbar", xdg);
+	return snprintf(out, size, "/tmp/nbar-%u", (unsigned)geteuid());
+}
+
+/* Where a program looks for control sockets: the same directory; but where the user has none, that
+ * of the system's daemon, if there is one. Returns as snprintf. */
+static inline int nbar_run_dir_find(char *out, size_t size)
+{
+	const char *set = secure_getenv("NBAR_RUN_DIR");
+	int n = nbar_run_dir(out, size);
+
+	if (n >= 0 && (size_t)n < size && !(set && *set) && access(out, F_OK) < 0 &&
+	    access("/run/nbar", F_OK) == 0)
+		n = snprintf(out, size, "/run/nbar");
+	return n;
+}
+
+/* Nanoseconds of the clock that all processes of a machine share. */
+static inline uint64_t nbar_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+#endif
