@@ -15,7 +15,7 @@ bool nbnic_transmit(struct nbnic *nic, const struct nbnic_addr *to, const struct
 		nic->full = true;
 		return false;
 	}
-	nic->turn_left--;
+	nic->used.frames++;
 	nbnic_count(nic, counter);
 	return true;
 }
@@ -64,8 +64,8 @@ static inline uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint3
 {
 	uint32_t done = 0;
 
-	if (limit > nic->turn_left)
-		limit = nic->turn_left;
+	if (limit > nbnic_frames_left(nic))
+		limit = nbnic_frames_left(nic);
 	if (g->token_at != g->token_end) {
 		struct nbfw_token t = {
 			.type = NBFW_TOKEN,
@@ -91,7 +91,7 @@ uint32_t *nbnic_share_left(struct nbnic *nic, uint32_t port)
 	struct nbnic_share *share = &nic->share[port];
 
 	if (share->turn != nic->turn)
-		*share = (struct nbnic_share){ nic->turn, NBNIC_PORT_INLINE };
+		*share = (struct nbnic_share){ nic->turn, nic->quota };
 	return &share->left;
 }
 
@@ -108,11 +108,11 @@ void nbnic_send(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_acti
 	}
 	if (!g->send.next && !nic->full) {
 		uint32_t *left = nbnic_share_left(nic, g->port);
-		uint32_t limit = *left < nic->inline_left ? *left : nic->inline_left;
-		uint32_t done = send_some(nic, g, limit);
+		uint32_t limit = NBNIC_TURN_INLINE(nic->quota) - nic->used.inlined;
+		uint32_t done = send_some(nic, g, *left < limit ? *left : limit);
 
 		*left -= done;
-		nic->inline_left -= done;
+		nic->used.inlined += done;
 	}
 	if (nbnic_sends_wait(g))
 		nbnic_rota_add(&nic->sends, g->port, &g->send);
@@ -135,7 +135,7 @@ void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action
 				    : a->reply == NBFW_LATER ? NBAR_COUNTER_laters_sent
 							     : NBAR_COUNTER_aborts_sent;
 
-	if (nic->full || nic->turn_left <= NBNIC_TURN_QUEUED ||
+	if (nic->full || nbnic_frames_left(nic) <= nic->quota ||
 	    !nbnic_transmit(nic, from, &t, counter))
 		nbnic_count(nic, NBAR_COUNTER_replies_dropped);
 }

@@ -308,12 +308,12 @@ static void signals_are_sent_up_to_a_budget(void **state)
 	}
 	for (uint64_t turn = 1; turn <= PORTS; turn++) {
 		turns(1);
-		assert_in_range(w.wire.sent, turn, turn * NBNIC_TURN_SIGNALS);
+		assert_in_range(w.wire.sent, turn, turn * NBNIC_QUOTA);
 	}
 	/* All have had the same number of turns. */
 	for (uint32_t i = 0; i < PORTS; i++)
 		assert_int_equal(c[i].port->sends_taken, c[0].port->sends_taken);
-	assert_in_range(c[0].port->sends_taken, 1, PORTS * NBNIC_PORT_SIGNALS);
+	assert_in_range(c[0].port->sends_taken, 1, PORTS * NBNIC_QUOTA / 2);
 	for (uint32_t i = 0; i < PORTS; i++)
 		nbnic_client_end(&c[i], NBAR_STATUS_CLOSED);
 	end();
@@ -333,10 +333,10 @@ static void a_turn_receives_before_it_sends_signals(void **state)
 	for (uint32_t i = 0; i < 80; i++) {
 		uint64_t sent = w.wire.sent;
 
-		w.wire.junk = 2 * NBNIC_TURN_RECEIVES;
+		w.wire.junk = 2 * NBNIC_TURN_FRAMES(NBNIC_QUOTA);
 		turns(1);
-		assert_int_equal(w.wire.budget, NBNIC_TURN_RECEIVES);
-		assert_int_equal(w.wire.junk, NBNIC_TURN_RECEIVES);
+		assert_int_equal(w.wire.budget, NBNIC_TURN_FRAMES(NBNIC_QUOTA));
+		assert_int_equal(w.wire.junk, NBNIC_TURN_FRAMES(NBNIC_QUOTA));
 		with += w.wire.sent > sent;
 	}
 	assert_in_range(with, 1, 20);
@@ -358,7 +358,7 @@ static void signals_wait_for_room_on_the_wire(void **state)
 	assert_int_equal(c.port->page->sends_taken, 3);
 	assert_int_equal(w.wire.sent, 3);
 	w.wire.room = UINT32_MAX;
-	turns(2 * FLOOD / NBNIC_PORT_SIGNALS);
+	turns(4 * FLOOD / NBNIC_QUOTA);
 	assert_int_equal(c.port->page->sends_taken, FLOOD);
 	assert_int_equal(w.wire.sent, FLOOD);
 	assert_int_equal(w.device.nic.counter[NBAR_COUNTER_wire_errors], 0);
@@ -426,8 +426,8 @@ static void starts_and_wakes_have_a_budget(void **state)
 	for (uint32_t i = 0; i < 4; i++)
 		for (uint32_t cell = 0; cell < n; cell++)
 			started += completed(&c[i], cell);
-	assert_in_range(started, 1, NBNIC_TURN_STARTS + NBNIC_TURN_FRAMES);
-	turns(4 * n * ahead / NBNIC_TURN_FRAMES + 4);
+	assert_in_range(started, 1, NBNIC_TURN_STARTS + (NBNIC_QUOTA + 4) * NBNIC_QUANTUM);
+	turns(4 * n * ahead / NBNIC_TURN_STARTS + 4);
 	for (uint32_t i = 0; i < 4; i++)
 		for (uint32_t cell = 0; cell < n; cell++) {
 			assert_int_equal(completed(&c[i], cell), ahead);
