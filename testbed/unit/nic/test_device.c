@@ -26,6 +26,7 @@ static struct {
 	struct nbnic_device device;
 	uint64_t bytes, bytes_max; /* of memory that the NIC has */
 	uint32_t wakes;
+	uint32_t grown; /* the most that a reply has grown while the turn waited, in bytes */
 	uint64_t now;
 	uint64_t in[NBAR_MESSAGE_MAX / 8];
 	union {
@@ -102,10 +103,15 @@ static bool on_random(void *ctx, uint64_t *out)
 	return true;
 }
 
+/* What is long in a reply must not be written while the turn waits. */
 static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 {
+	uint32_t length = w.out.head.length;
+
 	(void)ctx;
 	fn(arg, w.now);
+	if (w.out.head.length - length > w.grown)
+		w.grown = w.out.head.length - length;
 }
 
 static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
@@ -259,6 +265,27 @@ static void only_live_cells_are_looked_at(void **state)
 	c.port->page->doorbell[NBNIC_GROUPS_MAX - 1].posted = 1;
 	turns(1);
 	assert_int_equal(completed(&c, NBNIC_GROUPS_MAX - 1), 1);
+	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
+	end();
+}
+
+/* The list of 4,096 peers is written beside the turn, and one slice tells of few groups. */
+static void long_replies_do_not_hold_up_the_turn(void **state)
+{
+	const struct nbar_req_group_stat stat = { 0 };
+	struct nbnic_client c;
+
+	(void)state;
+	begin(0);
+	port_open(&c);
+	assert_int_equal(group_open(&c, "linear", 0, NBFW_ROOT_MAX), 0);
+	assert_int_equal(((const struct nbar_rep_group_open *)reply_body())->npeer,
+			 NBFW_ROOT_MAX - 1);
+	assert_in_range(w.grown, 0, sizeof(struct nbar_rep_group_open));
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_equal(group_open(&c, "pairwise", 0, 2), 0);
+	assert_int_equal(request(&c, NBAR_OP_GROUP_STAT, &stat, sizeof(stat)), 0);
+	assert_in_range(((const struct nbar_rep_group_stat *)reply_body())->ninfo, 1, 2);
 	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
 	end();
 }
@@ -495,6 +522,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_live_cells_are_looked_at),
+		cmocka_unit_test(long_replies_do_not_hold_up_the_turn),
 		cmocka_unit_test(doorbells_are_looked_at_in_turn),
 		cmocka_unit_test(signals_are_sent_up_to_a_budget),
 		cmocka_unit_test(a_turn_receives_before_it_sends_signals),
