@@ -32,6 +32,7 @@ struct nbnic_rota {
 	struct nbnic_link fresh, ports; /* those that have groups here */
 	struct nbnic_rota_port *port;   /* NBNIC_PORTS_MAX of them */
 	const uint32_t *turn;           /* number of the turn; wraps */
+	uint32_t nport;                 /* in both lists */
 };
 
 static inline void nbnic_link_init(struct nbnic_link *head)
@@ -66,6 +67,7 @@ static inline void nbnic_rota_init(struct nbnic_rota *r, struct nbnic_rota_port 
 	nbnic_link_init(&r->ports);
 	r->port = port;
 	r->turn = turn;
+	r->nport = 0;
 	for (uint32_t i = 0; i < NBNIC_PORTS_MAX; i++) {
 		r->port[i].link.next = NULL;
 		nbnic_link_init(&r->port[i].groups);
@@ -74,7 +76,7 @@ static inline void nbnic_rota_init(struct nbnic_rota *r, struct nbnic_rota_port 
 
 static inline bool nbnic_rota_empty(const struct nbnic_rota *r)
 {
-	return nbnic_link_empty(&r->ports) && nbnic_link_empty(&r->fresh);
+	return r->nport == 0;
 }
 
 /* Puts the link of a group behind the others of its port, unless it is there already. */
@@ -85,8 +87,10 @@ static inline void nbnic_rota_add(struct nbnic_rota *r, uint32_t port, struct nb
 	if (l->next)
 		return;
 	nbnic_link_append(&p->groups, l);
-	if (!p->link.next)
-		nbnic_link_append(*r->turn - p->served > 1 ? &r->fresh : &r->ports, &p->link);
+	if (p->link.next)
+		return;
+	nbnic_link_append(*r->turn - p->served > 1 ? &r->fresh : &r->ports, &p->link);
+	r->nport++;
 }
 
 static inline void nbnic_rota_remove(struct nbnic_rota *r, uint32_t port, struct nbnic_link *l)
@@ -96,8 +100,10 @@ static inline void nbnic_rota_remove(struct nbnic_rota *r, uint32_t port, struct
 	if (!l->next)
 		return;
 	nbnic_link_remove(l);
-	if (nbnic_link_empty(&p->groups))
-		nbnic_link_remove(&p->link);
+	if (!nbnic_link_empty(&p->groups))
+		return;
+	nbnic_link_remove(&p->link);
+	r->nport--;
 }
 
 /* Takes out the first group of the first port, of a fresh one or of the others; that port goes
@@ -113,6 +119,8 @@ static inline struct nbnic_link *nbnic_rota_take(struct nbnic_rota *r, bool fres
 	nbnic_link_remove(&p->link);
 	if (!nbnic_link_empty(&p->groups))
 		nbnic_link_append(&r->ports, &p->link);
+	else
+		r->nport--;
 	return l;
 }
 

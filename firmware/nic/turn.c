@@ -219,7 +219,7 @@ static bool serve_queues(struct nbnic *nic, uint64_t now)
 /* True if nothing waits: most turns end here. */
 static bool is_idle(const struct nbnic *nic, uint64_t now)
 {
-	return nbnic_rota_empty(&nic->sends) && nbnic_rota_empty(&nic->pulls) && !nic->sweeping &&
+	return (nic->sends.nport | nic->pulls.nport | nic->sweeping) == 0 &&
 	       (now < nic->due || now < nic->sweep_next) && nbnic_link_empty(&nic->linger);
 }
 
