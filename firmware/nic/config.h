@@ -37,34 +37,34 @@
 #endif
 
 /*
- * The budget of a turn, in frames. All of it follows from one number, the quota of the wire: what
- * waits in queues takes at most so many frames of a turn, however much waits. So a bystander's
+ * The budget of a pass, in frames. All of it follows from one number, the quota of the wire: what
+ * waits in queues takes at most so many frames of a pass, however much waits. So a bystander's
  * barrier pays for a few frames of others, and not for their backlog. A wire states its quota by
  * what a frame costs (struct wire_ops); this is the quota of a wire that states none. PROTOCOL.md,
- * "The bound of a turn", derives the figures.
+ * "The bound of a poll pass", derives the figures.
  */
 #ifndef NBNIC_QUOTA
 #define NBNIC_QUOTA 8u
 #endif
 #define NBNIC_QUOTA_MIN 2u
 
-/* Frames that a turn takes from the wire, and that it sends, of all types. It never sends more than
+/* Frames that a pass takes from the wire, and that it sends, of all types. It never sends more than
  * it may receive: so a NIC never produces more than it drains, even if all its frames come back. */
-#define NBNIC_TURN_FRAMES(quota) (8 * (quota))
+#define NBNIC_PASS_FRAMES(quota) (8 * (quota))
 /* Of these, tokens and aborts sent within their event; a port may have `quota` of them. */
-#define NBNIC_TURN_INLINE(quota) (4 * (quota))
+#define NBNIC_PASS_INLINE(quota) (4 * (quota))
 /* Frames that answers to PULLs, first visits and signals leave to the queues: `quota`. */
 
-#ifndef NBNIC_TURN_STARTS /* barriers that start within the events of a turn */
-#define NBNIC_TURN_STARTS 64u
+#ifndef NBNIC_PASS_STARTS /* barriers that start within the events of a pass */
+#define NBNIC_PASS_STARTS 64u
 #endif
 
-#ifndef NBNIC_TURN_WAKES /* sleepers' cells that a look at the doorbells wakes */
-#define NBNIC_TURN_WAKES 64u
+#ifndef NBNIC_PASS_WAKES /* sleepers' cells that a look at the doorbells wakes */
+#define NBNIC_PASS_WAKES 64u
 #endif
 
-#ifndef NBNIC_TURN_VISITS /* to groups whose sends or starts wait */
-#define NBNIC_TURN_VISITS 64u
+#ifndef NBNIC_PASS_VISITS /* to groups whose sends or starts wait */
+#define NBNIC_PASS_VISITS 64u
 #endif
 
 #ifndef NBNIC_QUANTUM /* frames, and starts, of one group before the next group has its turn */
@@ -75,7 +75,7 @@
 #define NBNIC_PULLS_A_TICK 64u
 #endif
 
-#ifndef NBNIC_SCAN_CELLS /* cells of a port that a turn looks at */
+#ifndef NBNIC_SCAN_CELLS /* cells of a port that a pass looks at */
 #define NBNIC_SCAN_CELLS 64u
 #endif
 

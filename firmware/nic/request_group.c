@@ -2,7 +2,7 @@
 /*
  * request_group.c - a client opens and closes groups.
  *
- * Memory and plans are made here, on the side of requests; the turn gets them ready to use.
+ * Memory and plans are made here, on the side of requests; the pass gets them ready to use.
  */
 #include "request.h"
 #include "text.h"
@@ -32,10 +32,10 @@ static void run_group_open(void *arg, uint64_t now)
 		return;
 	nbnic_cell_begin(call->port, g->cell, g);
 	call->reply->cell = g->cell;
-	nbnic_group_blob(&d->nic, g, &call->reply->blob);
+	nbnic_group_endpoint(&d->nic, g, &call->reply->endpoint);
 }
 
-/* The reply, but for what the turn knows: a list of 4,096 peers would hold up a turn for long. */
+/* The reply, but for what the pass knows: a list of 4,096 peers would hold up a pass for long. */
 static struct nbar_rep_group_open *reply_begin(struct nbnic_request *r, const struct nbnic_group *g)
 {
 	struct nbar_rep_group_open *rep = nbnic_request_reply(r, sizeof(*rep));

@@ -5,7 +5,7 @@
  * Used by the files of the NIC loop. Intrusive lists: nothing is allocated, every call takes
  * constant time. A port with a thousand groups gets no more visits than a port with one.
  *
- * A port that was not served in this turn or the last is *fresh* when it enters: it has its first
+ * A port that was not served in this pass or the last is *fresh* when it enters: it has its first
  * visit before the ports with a backlog (as new flows have in FQ-CoDel), and is then one of them.
  */
 #ifndef NBNIC_ROTA_H
@@ -25,13 +25,13 @@ struct nbnic_link {
 struct nbnic_rota_port {
 	struct nbnic_link link; /* in ports */
 	struct nbnic_link groups;
-	uint32_t served; /* the turn of its last visit */
+	uint32_t served; /* the pass of its last visit */
 };
 
 struct nbnic_rota {
 	struct nbnic_link fresh, ports; /* those that have groups here */
 	struct nbnic_rota_port *port;   /* NBNIC_PORTS_MAX of them */
-	const uint32_t *turn;           /* number of the turn; wraps */
+	const uint32_t *pass;           /* number of the pass; wraps */
 	uint32_t nport;                 /* in both lists */
 };
 
@@ -61,12 +61,12 @@ static inline void nbnic_link_remove(struct nbnic_link *l)
 }
 
 static inline void nbnic_rota_init(struct nbnic_rota *r, struct nbnic_rota_port *port,
-				   const uint32_t *turn)
+				   const uint32_t *pass)
 {
 	nbnic_link_init(&r->fresh);
 	nbnic_link_init(&r->ports);
 	r->port = port;
-	r->turn = turn;
+	r->pass = pass;
 	r->nport = 0;
 	for (uint32_t i = 0; i < NBNIC_PORTS_MAX; i++) {
 		r->port[i].link.next = NULL;
@@ -89,7 +89,7 @@ static inline void nbnic_rota_add(struct nbnic_rota *r, uint32_t port, struct nb
 	nbnic_link_append(&p->groups, l);
 	if (p->link.next)
 		return;
-	nbnic_link_append(*r->turn - p->served > 1 ? &r->fresh : &r->ports, &p->link);
+	nbnic_link_append(*r->pass - p->served > 1 ? &r->fresh : &r->ports, &p->link);
 	r->nport++;
 }
 
@@ -114,7 +114,7 @@ static inline struct nbnic_link *nbnic_rota_take(struct nbnic_rota *r, bool fres
 	struct nbnic_rota_port *p = (struct nbnic_rota_port *)first;
 	struct nbnic_link *l = p->groups.next;
 
-	p->served = *r->turn;
+	p->served = *r->pass;
 	nbnic_link_remove(l);
 	nbnic_link_remove(&p->link);
 	if (!nbnic_link_empty(&p->groups))

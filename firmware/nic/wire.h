@@ -25,7 +25,7 @@ typedef const char *wire_option(void *args, const char *key);
 struct wire_base {
 	const struct wire_ops *ops; /* set by wires_open */
 	const char *name;           /* of the wire; set by wires_open */
-	uint16_t kind;              /* as it stands in blobs; set by wires_open */
+	uint16_t kind;              /* as it stands in endpoint addresses; set by wires_open */
 	struct nbnic_addr addr;     /* set by open */
 	char text[64];              /* address for people; set by open */
 	/* nbnic_device_count_wire moves these to the counters of the NIC, and sets them to 0. */
@@ -46,7 +46,7 @@ struct wire_base {
 
 struct wire_ops {
 	/*
-	 * Frames that a turn may carry for all that waits in queues; 0: NBNIC_QUOTA. A turn with so
+	 * Frames that a pass may carry for all that waits in queues; 0: NBNIC_QUOTA. A pass with so
 	 * many should cost about as much as the own turn of a barrier that finds the NIC idle: few
 	 * where a frame is a system call, more where it is a store.
 	 */

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * turn.c - the scheduler: what waits, gets its share of each turn.
+ * pass.c - the scheduler: what waits, gets its share of each pass.
  *
- * Called once a turn, after frames and doorbells. Every loop is bounded by a budget; what is left
- * goes on where it stopped, in the next turn. PROTOCOL.md, "The bound of a turn", adds them up.
+ * Called once a pass, after frames and doorbells. Every loop is bounded by a budget; what is left
+ * goes on where it stopped, in the next pass. PROTOCOL.md, "The bound of a poll pass", adds them
+ * up.
  */
 #include "nic.h"
 #include "nic_internal.h"
 
-/* Of the sweep over the timers, per turn: an index costs 1, a timer that fires some more. */
+/* Of the sweep over the timers, per pass: an index costs 1, a timer that fires some more. */
 #define SWEEP_COST 64u
 #define SWEEP_COST_FIRED 8u
 #define SWEEP_COST_SLOTS 64u /* slots that cost 1 more, when a timer fires */
-#define LINGER_A_TURN 16u
+#define LINGER_A_PASS 16u
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -94,7 +95,7 @@ static bool end_lingering(struct nbnic *nic, uint64_t now)
 {
 	uint32_t n = 0;
 
-	for (; n < LINGER_A_TURN && !nbnic_link_empty(&nic->linger); n++) {
+	for (; n < LINGER_A_PASS && !nbnic_link_empty(&nic->linger); n++) {
 		struct nbnic_group *g = NBNIC_CONTAINER(nic->linger.next, linger);
 		uint32_t left = unsent(g);
 
@@ -122,11 +123,11 @@ static uint64_t jitter(const struct nbnic *nic, const struct nbnic_group *g)
 	return (nbnic_interval(nic, g->state) >> 11) * (hash >> 24);
 }
 
-/* Frames that this turn sends of queues. Where it has sent some already, the queues have every
+/* Frames that this pass sends of queues. Where it has sent some already, the queues have every
  * other turn: the fewer a bystander's barrier meets, the shorter it is. */
 static uint32_t queue_quota(const struct nbnic *nic)
 {
-	return nic->used.frames > 0 && nic->turn - nic->queue_turn == 1 ? 0 : nic->quota;
+	return nic->used.frames > 0 && nic->pass - nic->queue_turn == 1 ? 0 : nic->quota;
 }
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -135,7 +136,7 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 }
 
 /* Goes on with the jobs that ask for tokens: NBNIC_PULLS_A_TICK slots every pace_ns, and so many
- * in this turn. Returns how many it asked for. */
+ * in this pass. Returns how many it asked for. */
 static uint32_t serve_pulls(struct nbnic *nic, uint32_t most, uint64_t now)
 {
 	uint32_t left, begin;
@@ -150,10 +151,10 @@ static uint32_t serve_pulls(struct nbnic *nic, uint32_t most, uint64_t now)
 	while (left > 0 && !nic->full && !nbnic_rota_empty(&nic->pulls)) {
 		bool fresh = !nbnic_link_empty(&nic->pulls.fresh);
 		struct nbnic_group *g = NBNIC_CONTAINER(nbnic_rota_take(&nic->pulls, fresh), pull);
-		uint32_t asked = nbnic_pull_some(nic, g, smaller(left, NBNIC_QUANTUM));
+		uint32_t pulled = nbnic_pull_some(nic, g, smaller(left, NBNIC_QUANTUM));
 
-		left -= asked;
-		nic->pull_left -= asked;
+		left -= pulled;
+		nic->pull_left -= pulled;
 		if (g->pull_left > 0)
 			nbnic_rota_add(&nic->pulls, g->port, &g->pull);
 		else
@@ -179,12 +180,12 @@ static uint32_t visit(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, 
 }
 
 /* First the fresh ports: what a host waits for goes before what others have queued. They leave the
- * last `quota` frames to those that have waited, which get `left` frames in this turn. */
+ * last `quota` frames to those that have waited, which get `left` frames in this pass. */
 static bool serve_sends(struct nbnic *nic, uint32_t left, uint64_t now)
 {
 	bool any = false;
 
-	for (uint32_t n = 0; n < NBNIC_TURN_VISITS && !nic->full; n++) {
+	for (uint32_t n = 0; n < NBNIC_PASS_VISITS && !nic->full; n++) {
 		bool fresh =
 			!nbnic_link_empty(&nic->sends.fresh) && nbnic_frames_left(nic) > nic->quota;
 
@@ -204,26 +205,26 @@ static bool serve_sends(struct nbnic *nic, uint32_t left, uint64_t now)
 	return any;
 }
 
-/* PULLs get half of what the turn sends of queues. */
+/* PULLs get half of what the pass sends of queues. */
 static bool serve_queues(struct nbnic *nic, uint64_t now)
 {
 	uint32_t quota = queue_quota(nic);
-	uint32_t asked = serve_pulls(nic, (quota + 1) / 2, now);
-	bool any = serve_sends(nic, quota - asked, now);
+	uint32_t pulled = serve_pulls(nic, (quota + 1) / 2, now);
+	bool any = serve_sends(nic, quota - pulled, now);
 
 	if (quota > 0)
-		nic->queue_turn = nic->turn;
-	return any || asked > 0;
+		nic->queue_turn = nic->pass;
+	return any || pulled > 0;
 }
 
-/* True if nothing waits: most turns end here. */
+/* True if nothing waits: most passes end here. */
 static bool is_idle(const struct nbnic *nic, uint64_t now)
 {
 	return (nic->sends.nport | nic->pulls.nport | nic->sweeping) == 0 &&
 	       (now < nic->due || now < nic->sweep_next) && nbnic_link_empty(&nic->linger);
 }
 
-/* True if the turn has not touched its budget. */
+/* True if the pass has not touched its budget. */
 static bool is_unused(const struct nbnic *nic)
 {
 	const struct nbnic_used *u = &nic->used;
@@ -243,7 +244,7 @@ bool nbnic_work(struct nbnic *nic, uint64_t now)
 	} else if (is_unused(nic)) {
 		return false;
 	}
-	nic->turn++;
+	nic->pass++;
 	nic->used = (struct nbnic_used){ 0 };
 	nic->full = false;
 	return any;
