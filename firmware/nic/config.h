@@ -37,30 +37,23 @@
 #endif
 
 /*
- * The budget of a pass, in frames. It bounds the time that one port can take from another. A pass
- * never sends more than it may receive on the same wire: so a NIC never produces more than it
- * drains, even if all its frames come back to it. PROTOCOL.md, "The bound of a poll pass", derives
- * the figures.
+ * The budget of a pass, in frames. All of it follows from one number, the quota of the wire: what
+ * waits in queues takes at most so many frames of a pass, however much waits. So a bystander's
+ * barrier pays for a few frames of others, and not for their backlog. A wire states its quota by
+ * what a frame costs (struct wire_ops); this is the quota of a wire that states none. PROTOCOL.md,
+ * "The bound of a poll pass", derives the figures.
  */
-#ifndef NBNIC_PASS_RECEIVES /* frames that a pass takes from the wire */
-#define NBNIC_PASS_RECEIVES 128u
+#ifndef NBNIC_QUOTA
+#define NBNIC_QUOTA 8u
 #endif
+#define NBNIC_QUOTA_MIN 2u
 
-#ifndef NBNIC_PASS_FRAMES /* that a pass sends, of all types */
-#define NBNIC_PASS_FRAMES 64u
-#endif
-
-#ifndef NBNIC_PASS_INLINE /* of these, tokens and aborts sent within their event ... */
-#define NBNIC_PASS_INLINE 32u
-#endif
-
-#ifndef NBNIC_PORT_INLINE /* ... for the groups of one port */
-#define NBNIC_PORT_INLINE 16u
-#endif
-
-#ifndef NBNIC_PASS_QUEUED /* that answers to PULLs, and signals, leave to the queues */
-#define NBNIC_PASS_QUEUED 16u
-#endif
+/* Frames that a pass takes from the wire, and that it sends, of all types. It never sends more than
+ * it may receive: so a NIC never produces more than it drains, even if all its frames come back. */
+#define NBNIC_PASS_FRAMES(quota) (8 * (quota))
+/* Of these, tokens and aborts sent within their event; a port may have `quota` of them. */
+#define NBNIC_PASS_INLINE(quota) (4 * (quota))
+/* Frames that answers to PULLs, first visits and signals leave to the queues: `quota`. */
 
 #ifndef NBNIC_PASS_STARTS /* barriers that start within the events of a pass */
 #define NBNIC_PASS_STARTS 64u
@@ -70,12 +63,12 @@
 #define NBNIC_PASS_WAKES 64u
 #endif
 
-#ifndef NBNIC_QUANTUM /* frames or starts of one group before the next group has its turn */
-#define NBNIC_QUANTUM 8u
+#ifndef NBNIC_PASS_VISITS /* to groups whose sends or starts wait */
+#define NBNIC_PASS_VISITS 64u
 #endif
 
-#ifndef NBNIC_STRANGERS /* PULLs for groups that are not known, answered in a pass */
-#define NBNIC_STRANGERS 8u
+#ifndef NBNIC_QUANTUM /* frames, and starts, of one group before the next group has its turn */
+#define NBNIC_QUANTUM 8u
 #endif
 
 #ifndef NBNIC_PULLS_A_TICK /* PULLs of all groups in each half of pull_ns */
@@ -86,19 +79,10 @@
 #define NBNIC_SCAN_CELLS 64u
 #endif
 
-#ifndef NBNIC_PORT_SIGNALS /* entries that a pass takes from the send ring of a port ... */
-#define NBNIC_PORT_SIGNALS 8u
-#endif
-
-#ifndef NBNIC_PASS_SIGNALS /* ... and of all ports */
-#define NBNIC_PASS_SIGNALS 32u
-#endif
-
 _Static_assert(NBNIC_GROUPS_MAX <= NBAR_GROUPS_MAX, "a page has no more cells");
 _Static_assert(NBNIC_PORTS_MAX <= NBAR_PORTS_MAX, "the ABI has no more ports");
 _Static_assert(NBNIC_GROUPS_MAX <= NBNIC_HANDLES, "an open group has a handle");
 _Static_assert(NBNIC_HANDLES <= 65536, "a handle holds the index in 16 bits");
-_Static_assert(NBNIC_PASS_FRAMES <= NBNIC_PASS_RECEIVES, "a pass drains what it produces");
-_Static_assert(NBNIC_PASS_INLINE + NBNIC_PASS_QUEUED < NBNIC_PASS_FRAMES, "answers have a share");
+_Static_assert(NBNIC_QUOTA >= NBNIC_QUOTA_MIN, "a queue has half of the quota, at least a frame");
 
 #endif

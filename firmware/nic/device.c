@@ -70,6 +70,7 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
 
 	__builtin_memset(d, 0, sizeof(*d));
 	nic_config.linger_bytes = bytes / 4;
+	nic_config.quota = wire->ops->quota;
 	d->wire = wire;
 	d->platform = platform;
 	d->ctx = ctx;
@@ -100,25 +101,25 @@ void nbnic_device_count_wire(struct nbnic_device *d)
  * first, because signals cause more frames; `received` is their number. */
 static bool send_signals(struct nbnic_device *d, unsigned received)
 {
-	uint32_t budget = NBNIC_PASS_SIGNALS, at = d->signals_at;
+	uint32_t quota = d->nic.quota, budget = quota, at = d->signals_at;
 
-	if (received >= NBNIC_PASS_RECEIVES && ++d->nwaited % SIGNALS_EVERY != 0)
+	if (received >= NBNIC_PASS_FRAMES(quota) && ++d->nwaited % SIGNALS_EVERY != 0)
 		return false;
 	d->signals_at = at + 1 < d->nopen ? at + 1 : 0;
 	for (uint32_t i = 0; i < d->nopen && budget > 0; i++) {
 		struct nbnic_port *p = d->open[at];
-		uint32_t most = budget < NBNIC_PORT_SIGNALS ? budget : NBNIC_PORT_SIGNALS;
+		uint32_t most = budget < quota / 2 ? budget : quota / 2;
 
 		if (p->nsignal)
 			budget -= nbnic_page_signals(p, &d->nic, most);
 		at = at + 1 < d->nopen ? at + 1 : 0;
 	}
-	return budget < NBNIC_PASS_SIGNALS;
+	return budget < quota;
 }
 
 bool nbnic_device_pass(struct nbnic_device *d, uint64_t now)
 {
-	unsigned got = d->wire->ops->poll(d->wire, &d->nic, now, NBNIC_PASS_RECEIVES);
+	unsigned got = d->wire->ops->poll(d->wire, &d->nic, now, NBNIC_PASS_FRAMES(d->nic.quota));
 	bool work = got > 0;
 	uint32_t nsignal;
 

@@ -15,8 +15,9 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
 	       const struct nbnic_addr *addr, const struct nbnic_config *config)
 {
 	uint64_t even = config->budget_ns / NBFW_WINDOW, left = config->budget_ns;
+	uint32_t quota = config->quota ? config->quota : NBNIC_QUOTA;
 
-	if (config->pull_ns == 0 || config->pull_ns > even)
+	if (config->pull_ns == 0 || config->pull_ns > even || quota < NBNIC_QUOTA_MIN)
 		return -NBFW_EINVAL;
 	*nic = (struct nbnic){ .ops = ops, .ctx = ctx, .wire = wire, .addr = *addr };
 	nic->budget_ns = config->budget_ns;
@@ -24,15 +25,11 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
 		config->linger_bytes ? config->linger_bytes : NBNIC_MEMORY_BYTES / 4;
 	nic->pace_ns = config->pull_ns / 2;
 	nic->due = UINT64_MAX;
-	nic->pass = 1;
-	nic->pass_left = NBNIC_PASS_FRAMES;
-	nic->inline_left = NBNIC_PASS_INLINE;
-	nic->strangers_left = NBNIC_STRANGERS;
-	nic->starts_left = NBNIC_PASS_STARTS;
-	nic->wakes_left = NBNIC_PASS_WAKES;
+	nic->pass = 2; /* every port is fresh */
+	nic->quota = quota;
 	nbnic_link_init(&nic->linger);
-	nbnic_rota_init(&nic->sends, nic->sends_port);
-	nbnic_rota_init(&nic->pulls, nic->pulls_port);
+	nbnic_rota_init(&nic->sends, nic->sends_port, &nic->pass);
+	nbnic_rota_init(&nic->pulls, nic->pulls_port, &nic->pass);
 	/* Intervals double up to an even share; what that saves is spent on the last one. */
 	for (uint32_t i = 0; i < NBFW_WINDOW; i++) {
 		uint64_t before = i ? nic->interval[i - 1] * 2 : config->pull_ns;

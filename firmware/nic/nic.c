@@ -178,9 +178,9 @@ __attribute__((noinline)) static void start_some(struct nbnic *nic, struct nbnic
 {
 	uint32_t most = NBNIC_STARTS_A_CALL;
 
-	if (most > nic->starts_left)
-		most = nic->starts_left;
-	nic->starts_left -= nbnic_start_posted(nic, g, most, now);
+	if (most > NBNIC_PASS_STARTS - nic->used.starts)
+		most = NBNIC_PASS_STARTS - nic->used.starts;
+	nic->used.starts += nbnic_start_posted(nic, g, most, now);
 }
 
 void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, uint64_t now)
@@ -212,9 +212,11 @@ bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 
 	for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
 		t.word[i] = word[i];
-	if (nic->full || *left == 0 || nic->pass_left <= NBNIC_PASS_QUEUED ||
+	if (nic->full || *left == 0 || nic->used.signals >= nic->quota ||
+	    nbnic_frames_left(nic) <= nic->quota ||
 	    !nbnic_transmit(nic, &g->peer[peer].addr, &t, NBAR_COUNTER_signals_sent))
 		return false;
+	nic->used.signals++;
 	--*left;
 	return true;
 }
@@ -247,9 +249,10 @@ static void answer_stranger(struct nbnic *nic, const struct nbnic_addr *from,
 		.reply_info = given_out ? NBAR_STATUS_CLOSED : NBAR_STATUS_NIC_DOWN,
 	};
 
-	if (pull->type != NBFW_PULL || pull->arg == NBAR_RANK_NONE || nic->strangers_left == 0)
+	if (pull->type != NBFW_PULL || pull->arg == NBAR_RANK_NONE ||
+	    nic->used.strangers >= nic->quota)
 		return;
-	nic->strangers_left--;
+	nic->used.strangers++;
 	nbnic_send_reply(nic, pull->arg, &a, pull, from);
 }
 

@@ -115,6 +115,7 @@ struct nbnic_config {
 	uint64_t budget_ns;    /* silence after which a peer has failed; how long groups linger */
 	uint64_t memory_bytes; /* of the groups of a NIC; 0: NBNIC_MEMORY_BYTES */
 	uint64_t linger_bytes; /* of lingering groups; 0: a quarter of NBNIC_MEMORY_BYTES */
+	uint32_t quota;        /* of a pass, at least NBNIC_QUOTA_MIN; 0: NBNIC_QUOTA */
 };
 #define NBNIC_PULL_NS_DEFAULT UINT64_C(1000000)
 #define NBNIC_BUDGET_NS_DEFAULT UINT64_C(4000000000)
@@ -130,9 +131,16 @@ struct nbnic {
 	/* The first 128 bytes: what every pass looks at. */
 	const struct nbnic_ops *ops;
 	void *ctx;
-	/* The budget of this pass: what is left. */
-	uint32_t pass;
-	uint32_t pass_left, inline_left, strangers_left, starts_left, wakes_left;
+	uint32_t pass; /* its number; wraps */
+	uint32_t quota;
+	/* What this pass has used of its budget. */
+	struct nbnic_used {
+		uint32_t frames;    /* sent, of all types; of these ... */
+		uint32_t inlined;   /* ... within their event */
+		uint32_t signals;   /* ... of hosts */
+		uint32_t strangers; /* ... answers to PULLs for groups that are not known */
+		uint32_t starts, wakes;
+	} used;
 	bool full; /* the wire has refused a frame in this pass: the queues wait for the next */
 	bool sweeping;
 	uint16_t wire;
@@ -143,8 +151,9 @@ struct nbnic {
 	struct nbnic_link linger;
 	struct nbnic_rota sends, pulls;
 	/* The rest. */
-	uint32_t sweep_at;  /* the next index to look at, while sweeping */
-	uint32_t pull_left; /* PULLs that may go out before pull_next */
+	uint32_t queue_turn; /* the last turn that could send of queues */
+	uint32_t sweep_at;   /* the next index to look at, while sweeping */
+	uint32_t pull_left;  /* PULLs that may go out before pull_next */
 	uint64_t pull_next;
 	uint64_t pace_ns; /* half of pull_ns */
 	struct nbnic_addr addr;
@@ -158,7 +167,7 @@ struct nbnic {
 	uint64_t counter[NBAR_COUNTER_END];
 	struct nbnic_rota_port sends_port[NBNIC_PORTS_MAX], pulls_port[NBNIC_PORTS_MAX];
 	struct nbnic_share {
-		uint32_t pass; /* left is for this pass; for any other it is NBNIC_PORT_INLINE */
+		uint32_t pass; /* left is for this pass; for any other it is the quota */
 		uint32_t left;
 	} share[NBNIC_PORTS_MAX];
 	struct nbnic_heard heard[NBNIC_HEARD_MAX];
@@ -168,8 +177,8 @@ struct nbnic {
 };
 
 /* Prepares a NIC that has no groups; it cannot be moved from here on. wire and addr go into every
- * endpoint address it gives out. -EINVAL: pull_ns is 0, or budget_ns less than NBFW_WINDOW times as
- * long. */
+ * endpoint address it gives out. -EINVAL: pull_ns is 0, budget_ns less than NBFW_WINDOW times as
+ * long, or the quota too small. */
 int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16_t wire,
 	       const struct nbnic_addr *addr, const struct nbnic_config *config);
 

@@ -13,6 +13,12 @@
 #define NBNIC_CONTAINER(link, member) \
 	((struct nbnic_group *)(void *)((char *)(link)-offsetof(struct nbnic_group, member)))
 
+/* Frames that this pass may still send. */
+static inline uint32_t nbnic_frames_left(const struct nbnic *nic)
+{
+	return NBNIC_PASS_FRAMES(nic->quota) - nic->used.frames;
+}
+
 /* send.c */
 
 /* Sends one frame if the wire has room, and counts it; else no other is tried in this pass. */

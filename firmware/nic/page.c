@@ -103,12 +103,12 @@ static inline bool scan_doorbell(struct nbnic_port *p, struct nbnic *nic, uint32
 		nbnic_doorbell(nic, seen->group, posted, now);
 	}
 	/* A wake can be a system call: without budget the next scan sees the request again. */
-	if (wake_seq != seen->wake_seq && nic->wakes_left > 0) {
+	if (wake_seq != seen->wake_seq && nic->used.wakes < NBNIC_PASS_WAKES) {
 		seen->wake_seq = wake_seq;
 		/* The sleeper may have looked just before a completion that came before the NIC
 		 * read this word: then it must be woken now. */
 		if (seen->wake_missed) {
-			nic->wakes_left--;
+			nic->used.wakes++;
 			wake(p, nic, cell);
 		} else {
 			seen->wake_pending = true;

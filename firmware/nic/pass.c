@@ -124,26 +124,36 @@ static uint64_t jitter(const struct nbnic *nic, const struct nbnic_group *g)
 	return (nbnic_interval(nic, g->state) >> 11) * (hash >> 24);
 }
 
-/* Continues the PULL jobs: at most NBNIC_PULLS_A_TICK slots every pace_ns, and half of the frames
- * that this pass may still send. */
-static bool serve_pulls(struct nbnic *nic, uint64_t now)
+/* Frames that this pass sends of queues. Where it has sent some already, the queues have every
+ * other turn: the fewer a bystander's barrier meets, the shorter it is. */
+static uint32_t queue_quota(const struct nbnic *nic)
 {
-	uint32_t left = (nic->pass_left + 1) / 2;
-	bool any = false;
+	return nic->used.frames > 0 && nic->pass - nic->queue_turn == 1 ? 0 : nic->quota;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Goes on with the jobs that ask for tokens: NBNIC_PULLS_A_TICK slots every pace_ns, and so many
+ * in this pass. Returns how many it asked for. */
+static uint32_t serve_pulls(struct nbnic *nic, uint32_t most, uint64_t now)
+{
+	uint32_t left, begin;
 
 	if (nbnic_rota_empty(&nic->pulls))
-		return false;
+		return 0;
 	if (now >= nic->pull_next) {
 		nic->pull_next = now + nic->pace_ns;
 		nic->pull_left = NBNIC_PULLS_A_TICK;
 	}
-	left = left < nic->pull_left ? left : nic->pull_left;
+	begin = left = most < nic->pull_left ? most : nic->pull_left;
 	while (left > 0 && !nic->full && !nbnic_rota_empty(&nic->pulls)) {
-		struct nbnic_group *g = NBNIC_CONTAINER(nbnic_rota_take(&nic->pulls), pull);
-		uint32_t pulled =
-			nbnic_pull_some(nic, g, left < NBNIC_QUANTUM ? left : NBNIC_QUANTUM);
+		bool fresh = !nbnic_link_empty(&nic->pulls.fresh);
+		struct nbnic_group *g = NBNIC_CONTAINER(nbnic_rota_take(&nic->pulls, fresh), pull);
+		uint32_t pulled = nbnic_pull_some(nic, g, smaller(left, NBNIC_QUANTUM));
 
-		any = true;
 		left -= pulled;
 		nic->pull_left -= pulled;
 		if (g->pull_left > 0)
@@ -151,52 +161,76 @@ static bool serve_pulls(struct nbnic *nic, uint64_t now)
 		else
 			nbnic_arm(nic, g, jitter(nic, g), now);
 	}
-	return any;
+	return begin - left;
 }
 
-/* Visits a group: first waiting sends, then starts. Returns the cost, at least 1. */
+/* A visit to a group: sends that wait, and then starts, whose sends have the share of their port.
+ * Returns what it cost, at least 1. */
 static uint32_t visit(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now)
 {
-	uint32_t cost = nbnic_send_some(nic, g, limit);
+	uint32_t before = nic->used.frames;
+	uint32_t done = nbnic_send_some(nic, g, limit);
 
-	if (!nic->full && !nbnic_sends_wait(g) && cost < limit)
-		cost += nbnic_start_posted(nic, g, limit - cost, now);
+	if (!nic->full && !nbnic_sends_wait(g))
+		nbnic_start_posted(nic, g, NBNIC_QUANTUM, now);
 	if (nbnic_sends_wait(g) || nbnic_may_start(g))
 		nbnic_rota_add(&nic->sends, g->port, &g->send);
-	return cost > 0 ? cost : 1;
+	if (done < nic->used.frames - before)
+		done = nic->used.frames - before;
+	return done > 0 ? done : 1;
 }
 
-static bool serve_sends(struct nbnic *nic, uint64_t now)
+/* First the fresh ports: what a host waits for goes before what others have queued. They leave the
+ * last `quota` frames to those that have waited, which get `left` frames in this pass. */
+static bool serve_sends(struct nbnic *nic, uint32_t left, uint64_t now)
 {
-	uint32_t left = NBNIC_PASS_FRAMES;
 	bool any = false;
 
-	while (left > 0 && nic->pass_left > 0 && !nic->full && !nbnic_rota_empty(&nic->sends)) {
-		struct nbnic_group *g = NBNIC_CONTAINER(nbnic_rota_take(&nic->sends), send);
-		uint32_t cost = visit(nic, g, left < NBNIC_QUANTUM ? left : NBNIC_QUANTUM, now);
+	for (uint32_t n = 0; n < NBNIC_PASS_VISITS && !nic->full; n++) {
+		bool fresh =
+			!nbnic_link_empty(&nic->sends.fresh) && nbnic_frames_left(nic) > nic->quota;
+
+		if (!fresh && (left == 0 || nbnic_link_empty(&nic->sends.ports)))
+			break;
+		struct nbnic_group *g = NBNIC_CONTAINER(nbnic_rota_take(&nic->sends, fresh), send);
+		uint32_t limit = left;
+
+		if (fresh)
+			limit = smaller(nbnic_frames_left(nic) - nic->quota, nic->quota);
+		uint32_t cost = visit(nic, g, smaller(limit, NBNIC_QUANTUM), now);
 
 		any = true;
-		left -= cost;
+		if (!fresh)
+			left -= smaller(left, cost);
 	}
 	return any;
+}
+
+/* PULLs get half of what the pass sends of queues. */
+static bool serve_queues(struct nbnic *nic, uint64_t now)
+{
+	uint32_t quota = queue_quota(nic);
+	uint32_t pulled = serve_pulls(nic, (quota + 1) / 2, now);
+	bool any = serve_sends(nic, quota - pulled, now);
+
+	if (quota > 0)
+		nic->queue_turn = nic->pass;
+	return any || pulled > 0;
 }
 
 /* True if nothing waits: most passes end here. */
 static bool is_idle(const struct nbnic *nic, uint64_t now)
 {
-	return nbnic_rota_empty(&nic->sends) && nbnic_rota_empty(&nic->pulls) && !nic->sweeping &&
+	return (nic->sends.nport | nic->pulls.nport | nic->sweeping) == 0 &&
 	       (now < nic->due || now < nic->sweep_next) && nbnic_link_empty(&nic->linger);
 }
 
 /* True if the pass has not touched its budget. */
 static bool is_unused(const struct nbnic *nic)
 {
-	const uint32_t used = (nic->pass_left ^ NBNIC_PASS_FRAMES) |
-			      (nic->strangers_left ^ NBNIC_STRANGERS) |
-			      (nic->starts_left ^ NBNIC_PASS_STARTS) |
-			      (nic->wakes_left ^ NBNIC_PASS_WAKES) | nic->full;
+	const struct nbnic_used *u = &nic->used;
 
-	return used == 0;
+	return (u->frames | u->inlined | u->starts | u->wakes | nic->full) == 0;
 }
 
 bool nbnic_work(struct nbnic *nic, uint64_t now)
@@ -207,17 +241,12 @@ bool nbnic_work(struct nbnic *nic, uint64_t now)
 		any = sweep(nic, now);
 		nic->full = false; /* it may have room again */
 		any |= end_lingering(nic, now);
-		any |= serve_pulls(nic, now);
-		any |= serve_sends(nic, now);
+		any |= serve_queues(nic, now);
 	} else if (is_unused(nic)) {
 		return false;
 	}
 	nic->pass++;
-	nic->pass_left = NBNIC_PASS_FRAMES;
-	nic->inline_left = NBNIC_PASS_INLINE;
-	nic->strangers_left = NBNIC_STRANGERS;
-	nic->starts_left = NBNIC_PASS_STARTS;
-	nic->wakes_left = NBNIC_PASS_WAKES;
+	nic->used = (struct nbnic_used){ 0 };
 	nic->full = false;
 	return any;
 }

@@ -11,6 +11,7 @@ struct open_call {
 	struct nbnic_request *request;
 	struct nbnic_port *port;
 	struct nbnic_group *group;
+	struct nbar_rep_group_open *reply;
 	int rc;
 };
 
@@ -19,8 +20,6 @@ static void run_group_open(void *arg, uint64_t now)
 	struct open_call *call = arg;
 	struct nbnic_device *d = call->request->device;
 	struct nbnic_group *g = call->group;
-	struct nbar_rep_group_open *rep;
-	uint32_t *rank;
 
 	(void)now;
 	/* A process that exits ends its ports, while threads of it go on. */
@@ -32,13 +31,20 @@ static void run_group_open(void *arg, uint64_t now)
 	if (call->rc < 0)
 		return;
 	nbnic_cell_begin(call->port, g->cell, g);
-	rep = nbnic_request_reply(call->request, sizeof(*rep));
-	rep->cell = g->cell;
+	call->reply->cell = g->cell;
+	nbnic_group_endpoint(&d->nic, g, &call->reply->endpoint);
+}
+
+/* The reply, but for what the pass knows: a list of 4,096 peers would hold up a pass for long. */
+static struct nbar_rep_group_open *reply_begin(struct nbnic_request *r, const struct nbnic_group *g)
+{
+	struct nbar_rep_group_open *rep = nbnic_request_reply(r, sizeof(*rep));
+	uint32_t *rank = nbnic_request_reply(r, g->npeer * sizeof(*rank));
+
 	rep->npeer = g->npeer;
-	nbnic_group_endpoint(&d->nic, g, &rep->endpoint);
-	rank = nbnic_request_reply(call->request, g->npeer * sizeof(*rank));
 	for (uint32_t i = 0; i < g->npeer; i++)
 		rank[i] = g->peer[i].rank;
+	return rep;
 }
 
 /* What a client sent as a name, fit to be shown. */
@@ -275,6 +281,7 @@ static int open_with(struct nbnic_request *r, const struct nbar_req_group_open *
 		return rc;
 	d->nblock++;
 	account(r->client, call.group->bytes, true);
+	call.reply = reply_begin(r, call.group);
 	nbnic_request_call(d, run_group_open, &call);
 	if (call.rc == 0)
 		return 0;

@@ -38,7 +38,7 @@ int nbnic_request_nic_stat(struct nbnic_request *r)
 }
 
 /* Groups and handles that one call looks at, so that the pass does not wait for long. */
-#define INFOS_A_CALL 8u
+#define INFOS_A_CALL 2u
 #define HANDLES_A_CALL 256u
 
 struct info_call {

@@ -4,6 +4,9 @@
  *
  * Used by the files of the NIC loop. Intrusive lists: nothing is allocated, every call takes
  * constant time. A port with a thousand groups gets no more visits than a port with one.
+ *
+ * A port that was not served in this pass or the last is *fresh* when it enters: it has its first
+ * visit before the ports with a backlog (as new flows have in FQ-CoDel), and is then one of them.
  */
 #ifndef NBNIC_ROTA_H
 #define NBNIC_ROTA_H
@@ -22,11 +25,14 @@ struct nbnic_link {
 struct nbnic_rota_port {
 	struct nbnic_link link; /* in ports */
 	struct nbnic_link groups;
+	uint32_t served; /* the pass of its last visit */
 };
 
 struct nbnic_rota {
-	struct nbnic_link ports;      /* those that have groups here */
-	struct nbnic_rota_port *port; /* NBNIC_PORTS_MAX of them */
+	struct nbnic_link fresh, ports; /* those that have groups here */
+	struct nbnic_rota_port *port;   /* NBNIC_PORTS_MAX of them */
+	const uint32_t *pass;           /* number of the pass; wraps */
+	uint32_t nport;                 /* in both lists */
 };
 
 static inline void nbnic_link_init(struct nbnic_link *head)
@@ -54,10 +60,14 @@ static inline void nbnic_link_remove(struct nbnic_link *l)
 	l->next = NULL;
 }
 
-static inline void nbnic_rota_init(struct nbnic_rota *r, struct nbnic_rota_port *port)
+static inline void nbnic_rota_init(struct nbnic_rota *r, struct nbnic_rota_port *port,
+				   const uint32_t *pass)
 {
+	nbnic_link_init(&r->fresh);
 	nbnic_link_init(&r->ports);
 	r->port = port;
+	r->pass = pass;
+	r->nport = 0;
 	for (uint32_t i = 0; i < NBNIC_PORTS_MAX; i++) {
 		r->port[i].link.next = NULL;
 		nbnic_link_init(&r->port[i].groups);
@@ -66,7 +76,7 @@ static inline void nbnic_rota_init(struct nbnic_rota *r, struct nbnic_rota_port 
 
 static inline bool nbnic_rota_empty(const struct nbnic_rota *r)
 {
-	return nbnic_link_empty(&r->ports);
+	return r->nport == 0;
 }
 
 /* Puts the link of a group behind the others of its port, unless it is there already. */
@@ -77,8 +87,10 @@ static inline void nbnic_rota_add(struct nbnic_rota *r, uint32_t port, struct nb
 	if (l->next)
 		return;
 	nbnic_link_append(&p->groups, l);
-	if (!p->link.next)
-		nbnic_link_append(&r->ports, &p->link);
+	if (p->link.next)
+		return;
+	nbnic_link_append(*r->pass - p->served > 1 ? &r->fresh : &r->ports, &p->link);
+	r->nport++;
 }
 
 static inline void nbnic_rota_remove(struct nbnic_rota *r, uint32_t port, struct nbnic_link *l)
@@ -88,23 +100,27 @@ static inline void nbnic_rota_remove(struct nbnic_rota *r, uint32_t port, struct
 	if (!l->next)
 		return;
 	nbnic_link_remove(l);
-	if (nbnic_link_empty(&p->groups))
-		nbnic_link_remove(&p->link);
+	if (!nbnic_link_empty(&p->groups))
+		return;
+	nbnic_link_remove(&p->link);
+	r->nport--;
 }
 
-/* Takes out the first group of the first port; that port goes behind the others. NULL: none. */
-static inline struct nbnic_link *nbnic_rota_take(struct nbnic_rota *r)
+/* Takes out the first group of the first port, of a fresh one or of the others; that port goes
+ * behind the others. There is one. */
+static inline struct nbnic_link *nbnic_rota_take(struct nbnic_rota *r, bool fresh)
 {
-	struct nbnic_rota_port *p = (struct nbnic_rota_port *)r->ports.next;
-
-	if (nbnic_rota_empty(r))
-		return NULL;
+	struct nbnic_link *first = fresh ? r->fresh.next : r->ports.next;
+	struct nbnic_rota_port *p = (struct nbnic_rota_port *)first;
 	struct nbnic_link *l = p->groups.next;
 
+	p->served = *r->pass;
 	nbnic_link_remove(l);
 	nbnic_link_remove(&p->link);
 	if (!nbnic_link_empty(&p->groups))
 		nbnic_link_append(&r->ports, &p->link);
+	else
+		r->nport--;
 	return l;
 }
 

@@ -16,7 +16,7 @@ bool nbnic_transmit(struct nbnic *nic, const struct nbnic_addr *to, const struct
 		nic->full = true;
 		return false;
 	}
-	nic->pass_left--;
+	nic->used.frames++;
 	nbnic_count(nic, counter);
 	return true;
 }
@@ -65,8 +65,8 @@ static inline uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint3
 {
 	uint32_t done = 0;
 
-	if (limit > nic->pass_left)
-		limit = nic->pass_left;
+	if (limit > nbnic_frames_left(nic))
+		limit = nbnic_frames_left(nic);
 	if (g->token_at != g->token_end) {
 		struct nbfw_token t = {
 			.type = NBFW_TOKEN,
@@ -92,7 +92,7 @@ uint32_t *nbnic_share_left(struct nbnic *nic, uint32_t port)
 	struct nbnic_share *share = &nic->share[port];
 
 	if (share->pass != nic->pass)
-		*share = (struct nbnic_share){ nic->pass, NBNIC_PORT_INLINE };
+		*share = (struct nbnic_share){ nic->pass, nic->quota };
 	return &share->left;
 }
 
@@ -109,11 +109,11 @@ void nbnic_send(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_acti
 	}
 	if (!g->send.next && !nic->full) {
 		uint32_t *left = nbnic_share_left(nic, g->port);
-		uint32_t limit = *left < nic->inline_left ? *left : nic->inline_left;
-		uint32_t done = send_some(nic, g, limit);
+		uint32_t limit = NBNIC_PASS_INLINE(nic->quota) - nic->used.inlined;
+		uint32_t done = send_some(nic, g, *left < limit ? *left : limit);
 
 		*left -= done;
-		nic->inline_left -= done;
+		nic->used.inlined += done;
 	}
 	if (nbnic_sends_wait(g))
 		nbnic_rota_add(&nic->sends, g->port, &g->send);
@@ -136,7 +136,7 @@ void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action
 				    : a->reply == NBFW_LATER ? NBAR_COUNTER_laters_sent
 							     : NBAR_COUNTER_aborts_sent;
 
-	if (nic->full || nic->pass_left <= NBNIC_PASS_QUEUED ||
+	if (nic->full || nbnic_frames_left(nic) <= nic->quota ||
 	    !nbnic_transmit(nic, from, &t, counter))
 		nbnic_count(nic, NBAR_COUNTER_replies_dropped);
 }

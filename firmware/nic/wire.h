@@ -46,6 +46,12 @@ struct wire_base {
 
 struct wire_ops {
 	/*
+	 * Frames that a pass may carry for all that waits in queues; 0: NBNIC_QUOTA. A pass with so
+	 * many should cost about as much as the own turn of a barrier that finds the NIC idle: few
+	 * where a frame is a system call, more where it is a store.
+	 */
+	uint32_t quota;
+	/*
 	 * nic: its name. Keys come one by one from --nic, by option(args, key). Errors are reported
 	 * by log_error(), with what to do; returns 0 or negative errno.
 	 */

@@ -317,6 +317,7 @@ static bool dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
 }
 
 const struct wire_ops wire_dpdk_ops = {
+	.quota = 4, /* a burst of one frame; on some ethdevs a system call */
 	.open = dpdk_open,
 	.close = dpdk_close,
 	.poll = dpdk_poll,

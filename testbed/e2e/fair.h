@@ -40,7 +40,7 @@ struct fair {
 	uint32_t epoch;       /* barriers of the bystander */
 	bool spin;            /* the daemon has a processor of its own, and so has this thread */
 	uint64_t patience_ns; /* for one of them: a hang, not a slow machine */
-	uint64_t passes_ns;   /* time that the attack has taken from the thread */
+	uint64_t off_ns;      /* of the last one, while other threads had the processor of ours */
 
 	/* Of the attack that runs. */
 	uint32_t nclient, npair, next;

@@ -70,19 +70,21 @@ static const struct nbnic_ops net_ops = { on_transmit, on_complete, on_straggler
 
 static void nic_begin(uint32_t i)
 {
-	static const struct nbnic_config config = {
+	const struct nbnic_config config = {
 		.pull_ns = NBNIC_PULL_NS_DEFAULT,
 		.budget_ns = NBNIC_BUDGET_NS_DEFAULT,
 		.linger_bytes = UINT64_C(64) << 20, /* of 64 groups with 4,096 peers each */
+		.quota = net.quota,
 	};
 	const struct nbnic_addr addr = { { (uint8_t)i } };
 
 	assert_int_equal(nbnic_init(&net.n[i].nic, &net_ops, &net.n[i], 255, &addr, &config), 0);
 }
 
-struct net *net_new(void)
+struct net *net_new_quota(uint32_t quota)
 {
 	memset(&net, 0, sizeof(net));
+	net.quota = quota;
 	net.now = NET_SECOND;
 	for (uint32_t i = 0; i < NET_NICS; i++) {
 		net.n[i].index = i;
@@ -90,6 +92,11 @@ struct net *net_new(void)
 		nic_begin(i);
 	}
 	return &net;
+}
+
+struct net *net_new(void)
+{
+	return net_new_quota(NBNIC_QUOTA);
 }
 
 void net_free(struct net *w)
@@ -206,6 +213,7 @@ static bool pass(struct net *w, struct net_nic *n)
 	}
 	bool any = nbnic_work(&n->nic, w->now) || taken > 0 || nbnic_next(&n->nic) == 0;
 
+	n->sent_last = n->sent_pass;
 	n->sent_pass = 0;
 	return any;
 }

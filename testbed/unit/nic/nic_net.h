@@ -16,6 +16,7 @@
 #define NET_BURST 64u   /* frames that a pass takes from the wire */
 #define NET_STEP UINT64_C(10000)
 #define NET_CELLS 1024u
+#define NET_PORTS 40u
 #define NET_MS UINT64_C(1000000)
 #define NET_SECOND (1000 * NET_MS)
 
@@ -42,8 +43,9 @@ struct net_nic {
 	uint64_t refused;   /* by the queues of others */
 	uint64_t sent_pass; /* frames that it has sent in this pass */
 	uint64_t most_pass; /* the most that it has sent in a pass */
+	uint64_t sent_last; /* frames that it has sent in the pass before */
 	struct net_frame queue[NET_QUEUE];
-	struct net_host host[4][NET_CELLS]; /* by port and cell */
+	struct net_host host[NET_PORTS][NET_CELLS]; /* by port and cell */
 };
 
 struct net {
@@ -55,10 +57,12 @@ struct net {
 	/* True: this frame is lost. NULL: none is. */
 	bool (*lost)(struct net *net, uint32_t from, uint32_t to, const struct nbfw_token *t);
 	uint64_t cookie;
+	uint32_t quota; /* of a pass; see nic.h */
 };
 
 /* NICs without groups; there is one net at a time. */
 struct net *net_new(void);
+struct net *net_new_quota(uint32_t quota);
 void net_free(struct net *net);
 
 /* A NIC with nothing in it, as after a restart. The blocks of its groups are freed. */

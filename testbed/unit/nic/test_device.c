@@ -26,6 +26,7 @@ static struct {
 	struct nbnic_device device;
 	uint64_t bytes, bytes_max; /* of memory that the NIC has */
 	uint32_t wakes;
+	uint32_t grown; /* the most that a reply has grown while the pass waited, in bytes */
 	uint64_t now;
 	uint64_t in[NBAR_MESSAGE_MAX / 8];
 	union {
@@ -102,10 +103,15 @@ static bool on_random(void *ctx, uint64_t *out)
 	return true;
 }
 
+/* What is long in a reply must not be written while the pass waits. */
 static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 {
+	uint32_t length = w.out.head.length;
+
 	(void)ctx;
 	fn(arg, w.now);
+	if (w.out.head.length - length > w.grown)
+		w.grown = w.out.head.length - length;
 }
 
 static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
@@ -264,6 +270,27 @@ static void only_live_cells_are_looked_at(void **state)
 	end();
 }
 
+/* The list of 4,096 peers is written beside the pass, and one slice tells of few groups. */
+static void long_replies_do_not_hold_up_the_turn(void **state)
+{
+	const struct nbar_req_group_stat stat = { 0 };
+	struct nbnic_client c;
+
+	(void)state;
+	begin(0);
+	port_open(&c);
+	assert_int_equal(group_open(&c, "linear", 0, NBFW_ROOT_MAX), 0);
+	assert_int_equal(((const struct nbar_rep_group_open *)reply_body())->npeer,
+			 NBFW_ROOT_MAX - 1);
+	assert_in_range(w.grown, 0, sizeof(struct nbar_rep_group_open));
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_equal(group_open(&c, "pairwise", 0, 2), 0);
+	assert_int_equal(request(&c, NBAR_OP_GROUP_STAT, &stat, sizeof(stat)), 0);
+	assert_in_range(((const struct nbar_rep_group_stat *)reply_body())->ninfo, 1, 2);
+	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
+	end();
+}
+
 /* However many cells of one port ring, a pass looks at a bounded number of them, and at the cells
  * of other ports; and every cell has its turn. */
 static void doorbells_are_looked_at_in_turn(void **state)
@@ -309,12 +336,12 @@ static void signals_are_sent_up_to_a_budget(void **state)
 	}
 	for (uint64_t pass = 1; pass <= PORTS; pass++) {
 		passes(1);
-		assert_in_range(w.wire.sent, pass, pass * NBNIC_PASS_SIGNALS);
+		assert_in_range(w.wire.sent, pass, pass * NBNIC_QUOTA);
 	}
 	/* All have had the same number of passes. */
 	for (uint32_t i = 0; i < PORTS; i++)
 		assert_int_equal(c[i].port->sends_taken, c[0].port->sends_taken);
-	assert_in_range(c[0].port->sends_taken, 1, PORTS * NBNIC_PORT_SIGNALS);
+	assert_in_range(c[0].port->sends_taken, 1, PORTS * NBNIC_QUOTA / 2);
 	for (uint32_t i = 0; i < PORTS; i++)
 		nbnic_client_end(&c[i], NBAR_STATUS_CLOSED);
 	end();
@@ -334,10 +361,10 @@ static void a_turn_receives_before_it_sends_signals(void **state)
 	for (uint32_t i = 0; i < 80; i++) {
 		uint64_t sent = w.wire.sent;
 
-		w.wire.junk = 2 * NBNIC_PASS_RECEIVES;
+		w.wire.junk = 2 * NBNIC_PASS_FRAMES(NBNIC_QUOTA);
 		passes(1);
-		assert_int_equal(w.wire.budget, NBNIC_PASS_RECEIVES);
-		assert_int_equal(w.wire.junk, NBNIC_PASS_RECEIVES);
+		assert_int_equal(w.wire.budget, NBNIC_PASS_FRAMES(NBNIC_QUOTA));
+		assert_int_equal(w.wire.junk, NBNIC_PASS_FRAMES(NBNIC_QUOTA));
 		with += w.wire.sent > sent;
 	}
 	assert_in_range(with, 1, 20);
@@ -359,7 +386,7 @@ static void signals_wait_for_room_on_the_wire(void **state)
 	assert_int_equal(c.port->page->sends_taken, 3);
 	assert_int_equal(w.wire.sent, 3);
 	w.wire.room = UINT32_MAX;
-	passes(2 * FLOOD / NBNIC_PORT_SIGNALS);
+	passes(4 * FLOOD / NBNIC_QUOTA);
 	assert_int_equal(c.port->page->sends_taken, FLOOD);
 	assert_int_equal(w.wire.sent, FLOOD);
 	assert_int_equal(w.device.nic.counter[NBAR_COUNTER_wire_errors], 0);
@@ -427,8 +454,8 @@ static void starts_and_wakes_have_a_budget(void **state)
 	for (uint32_t i = 0; i < 4; i++)
 		for (uint32_t cell = 0; cell < n; cell++)
 			started += completed(&c[i], cell);
-	assert_in_range(started, 1, NBNIC_PASS_STARTS + NBNIC_PASS_FRAMES);
-	passes(4 * n * ahead / NBNIC_PASS_FRAMES + 4);
+	assert_in_range(started, 1, NBNIC_PASS_STARTS + (NBNIC_QUOTA + 4) * NBNIC_QUANTUM);
+	passes(4 * n * ahead / NBNIC_PASS_STARTS + 4);
 	for (uint32_t i = 0; i < 4; i++)
 		for (uint32_t cell = 0; cell < n; cell++) {
 			assert_int_equal(completed(&c[i], cell), ahead);
@@ -496,6 +523,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_live_cells_are_looked_at),
+		cmocka_unit_test(long_replies_do_not_hold_up_the_turn),
 		cmocka_unit_test(doorbells_are_looked_at_in_turn),
 		cmocka_unit_test(signals_are_sent_up_to_a_budget),
 		cmocka_unit_test(a_turn_receives_before_it_sends_signals),

@@ -46,7 +46,7 @@ static void test_one_post_of_many_sends(void **state)
 		net_rounds_until(w, 1, 1, 0, e, BYSTANDER_PASSES);
 	}
 	assert_in_range(e, 20, FLOOD); /* it took many passes */
-	net_pass(w, NET_MS);
+	net_pass(w, 10 * NET_MS);
 	assert_int_equal(w->n[0].nic.counter[NBAR_COUNTER_tokens_sent], FLOOD + e);
 	expect_bounded(w);
 	net_free(w);
@@ -104,7 +104,7 @@ static void test_linear_roots_on_a_full_wire(void **state)
 	(void)state;
 	ntoken = 0;
 	w->seen = see_tokens;
-	w->n[2].limit = 40; /* less than a pass may send */
+	w->n[2].limit = NBNIC_QUOTA / 2 - 1; /* less than a pass may send */
 	w->n[2].refuses = true;
 	for (uint32_t i = 0; i < ROOTS; i++) {
 		net_connect_phantoms(w, 0, net_open(w, 0, 0, i, "linear", NBFW_ROOT_MAX, 0, NULL),
@@ -181,8 +181,8 @@ static void test_ports_share_the_wire(void **state)
 		count[order[i]]++;
 		/* Nobody is ever more than a share and a visit behind. */
 		for (uint32_t p = 0; p < 3; p++)
-			require(i < 200 || count[p] + NBNIC_PORT_INLINE + 2 * NBNIC_QUANTUM >=
-						   (i + 1) / 3,
+			require(i < 200 ||
+					count[p] + NBNIC_QUOTA + 2 * NBNIC_QUANTUM >= (i + 1) / 3,
 				"port %u had %u of %u", p, count[p], i + 1);
 	}
 	/* The groups of a port share alike, too. */
@@ -219,6 +219,139 @@ static void test_starts_are_bounded(void **state)
 	net_free(w);
 }
 
+/* A port has sends that wait, a bystander has none: frames of the one between a doorbell of the
+ * other and its frame, if the doorbell rings at the worst moment, just after the pass has looked.
+ */
+static void a_backlog_has_a_quota(uint32_t quota)
+{
+	struct net *w = net_new_quota(quota);
+	struct net_nic *n = &w->n[0];
+	uint32_t e = 0;
+
+	n[2].sink = true;
+	flooder(w, 0, 0, 0);
+	flooder(w, 0, 2, 1);
+	net_pair(w, 0, 1, 1, 1, 0);
+	net_post(w, 0, 0, 0, 1);
+	net_post(w, 0, 2, 1, 1);
+	assert_in_range(n->sent_pass, 1, 2 * quota); /* each has its share within the event */
+	net_round(w);
+	while (n->nic.counter[NBAR_COUNTER_tokens_sent] < FLOOD) {
+		uint64_t others;
+
+		net_round(w);
+		others = n->sent_last;
+		assert_in_range(others, 1, quota);
+		net_post(w, 0, 1, 0, ++e);
+		net_post(w, 1, 1, 0, e);
+		assert_int_equal(n->sent_pass, 1); /* it goes before what waits ... */
+		net_round(w);
+		assert_int_equal(n->sent_last, 1); /* ... which sits out a pass that sends others */
+		net_rounds_until(w, 0, 1, 0, e, 2);
+		net_rounds_until(w, 1, 1, 0, e, 2);
+	}
+	assert_in_range(n->most_pass, 1, NBNIC_PASS_FRAMES(quota));
+	net_free(w);
+}
+
+static void test_a_backlog_has_a_quota(void **state)
+{
+	(void)state;
+	a_backlog_has_a_quota(NBNIC_QUOTA_MIN);
+	a_backlog_has_a_quota(NBNIC_QUOTA);
+}
+
+static uint32_t before_bystander; /* frames to NIC 2 before the first to NIC 1 */
+static bool bystander_sent;
+
+static void see_bystander(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
+{
+	(void)w, (void)t;
+	if (from == 0 && to == 1)
+		bystander_sent = true;
+	before_bystander += from == 0 && to == 2 && !bystander_sent;
+}
+
+#define RINGERS 30u
+
+/* Many ports ring at once, all before the bystander, and use up what a pass sends within events.
+ * Its frame goes with those of the other ports that come fresh, and before the backlog of two. */
+static void test_a_fresh_port_goes_before_backlogs(void **state)
+{
+	struct net *w = net_new();
+	uint32_t bystander = RINGERS + 2, passes = 0;
+
+	(void)state;
+	w->n[2].sink = true;
+	w->seen = see_bystander;
+	flooder(w, 0, 0, 0);
+	flooder(w, 0, 1, 0);
+	for (uint32_t p = 2; p < bystander; p++)
+		net_connect_phantoms(w, 0,
+				     net_open(w, 0, p, 0, "custom", 3, 0, net_plan(3, 0, 2, 0)), 2);
+	net_pair(w, 0, bystander, 1, 1, 0);
+	net_post(w, 0, 0, 0, NBAR_POSTED_MAX);
+	net_post(w, 0, 1, 0, NBAR_POSTED_MAX);
+	for (uint32_t i = 0; i < 5; i++)
+		net_round(w);
+	before_bystander = 0;
+	bystander_sent = false;
+	for (uint32_t p = 2; p < bystander; p++)
+		net_post(w, 0, p, 0, 1);
+	net_post(w, 0, bystander, 0, 1);
+	assert_int_equal(w->n[0].sent_pass, NBNIC_PASS_INLINE(NBNIC_QUOTA));
+	assert_false(bystander_sent);
+	while (!bystander_sent && passes++ < 10)
+		net_round(w);
+	/* Two of each port that rang, and in each pass the quota of the backlog. */
+	assert_in_range(before_bystander, RINGERS, RINGERS * 2 + passes * NBNIC_QUOTA);
+	assert_in_range(passes, 1, 2);
+	expect_bounded(w);
+	net_free(w);
+}
+
+/* Ports that come fresh in every pass do not starve those that wait. */
+static void test_fresh_ports_leave_room_for_backlogs(void **state)
+{
+	struct net *w = net_new();
+	const uint32_t nport = NET_PORTS;
+	uint32_t e = 0, port;
+
+	(void)state;
+	norder = 0;
+	w->seen = see_order;
+	w->n[2].sink = true;
+	for (port = 0; port < nport; port++) {
+		struct nbnic_group *g =
+			port ? net_open(w, 0, port, 0, "custom", 40, 0, net_plan(40, 0, 5, 0))
+			     : flooder(w, 0, port, 0);
+
+		if (port)
+			net_connect_phantoms(w, 0, g, 2);
+		for (uint32_t k = 0; k < g->npeer; k++)
+			g->peer[k].cookie = (uint64_t)port << 32;
+	}
+	net_post(w, 0, 0, 0, NBAR_POSTED_MAX);
+	net_round(w);
+	for (uint32_t pass = 0, own = 0; pass < 200; pass++) {
+		norder = 0;
+		if (pass % 4 == 0)
+			e++;
+		for (port = 1 + pass % 4; port < nport; port += 4)
+			net_post(w, 0, port, 0, e);
+		net_round(w);
+		for (uint32_t i = 0; i < norder; i++)
+			own += order[i] == 0;
+		assert_in_range(own, 0, NBNIC_QUOTA);
+		if (pass % 2 == 0)
+			continue;
+		assert_in_range(own, 1, NBNIC_QUOTA); /* in every other turn */
+		own = 0;
+	}
+	expect_bounded(w);
+	net_free(w);
+}
+
 static uint32_t last_epoch, in_epoch;
 
 static void see_epochs(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
@@ -251,7 +384,7 @@ static void test_start_waits_for_sends(void **state)
 	net_post(w, 0, 0, 0, 3);
 	assert_int_equal(g->state->epoch, 1);
 	assert_int_equal(g->state->running, 0);
-	net_rounds_until(w, 0, 0, 0, 3, 100);
+	net_rounds_until(w, 0, 0, 0, 3, 3 * 500 / NBNIC_QUOTA);
 	net_pass(w, NET_MS);
 	assert_int_equal(w->n[0].nic.counter[NBAR_COUNTER_tokens_sent], 3 * 500);
 	assert_int_equal(last_epoch, 3);
@@ -289,7 +422,7 @@ static void test_aborts_go_on_where_they_stopped(void **state)
 	memset(told, 0, sizeof(told));
 	w->seen = see_aborts;
 	w->n[2].refuses = true;
-	w->n[2].limit = 37;
+	w->n[2].limit = NBNIC_QUOTA - 3;
 	net_post(w, 0, 0, 0, 2);
 	assert_int_equal(w->n[0].host[0][0].completions, 1);
 	nbnic_group_close(&w->n[0].nic, g, NBAR_STATUS_HOST_DIED, w->now);
@@ -322,7 +455,7 @@ static void test_signals_have_a_share(void **state)
 	for (uint32_t pass = 0; pass < 10; pass++) {
 		while (nbnic_signal(&w->n[0].nic, g, 0, word))
 			n++;
-		assert_int_equal(n, (pass + 1) * NBNIC_PORT_INLINE);
+		assert_int_equal(n, (pass + 1) * NBNIC_QUOTA);
 		net_round(w);
 	}
 	/* What can never be sent is no reason to try again. */
@@ -338,6 +471,9 @@ int main(void)
 		cmocka_unit_test(test_many_groups_die),
 		cmocka_unit_test(test_linear_roots_on_a_full_wire),
 		cmocka_unit_test(test_ports_share_the_wire),
+		cmocka_unit_test(test_a_backlog_has_a_quota),
+		cmocka_unit_test(test_a_fresh_port_goes_before_backlogs),
+		cmocka_unit_test(test_fresh_ports_leave_room_for_backlogs),
 		cmocka_unit_test(test_starts_are_bounded),
 		cmocka_unit_test(test_start_waits_for_sends),
 		cmocka_unit_test(test_aborts_go_on_where_they_stopped),

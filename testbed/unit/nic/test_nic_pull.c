@@ -348,14 +348,14 @@ static void test_strangers(void **state)
 	nbnic_receive(&n->nic, &from, &t, w->now);
 	assert_int_equal(n->sent_pass, 0);
 	t.arg = 0;
-	for (uint32_t i = 0; i < 2 * NBNIC_STRANGERS; i++)
+	for (uint32_t i = 0; i < 2 * NBNIC_QUOTA; i++)
 		nbnic_receive(&n->nic, &from, &t, w->now);
-	assert_int_equal(n->sent_pass, NBNIC_STRANGERS);
+	assert_int_equal(n->sent_pass, NBNIC_QUOTA);
 	net_round(w);
 	nbnic_receive(&n->nic, &from, &t, w->now);
 	assert_int_equal(n->sent_pass, 1);
 	assert_int_equal(n->nic.counter[NBAR_COUNTER_frames_stranger],
-			 NBFW_TYPE_END - 2 + 2 + 2 * NBNIC_STRANGERS);
+			 NBFW_TYPE_END - 2 + 2 + 2 * NBNIC_QUOTA);
 	net_free(w);
 }
 
@@ -365,7 +365,7 @@ static void test_answers_leave_room(void **state)
 	struct net *w = net_new();
 	struct net_nic *n = &w->n[0];
 	const struct nbnic_addr from = { { 1 } };
-	const uint32_t room = NBNIC_PASS_FRAMES - NBNIC_PASS_QUEUED;
+	const uint32_t room = NBNIC_PASS_FRAMES(NBNIC_QUOTA) - NBNIC_QUOTA;
 
 	(void)state;
 	w->n[1].sink = true;
