@@ -68,6 +68,8 @@ OBJS += $(ADVERSARY_OBJ)
 
 # What the firmware may need and include; the script asks for the flags of the units themselves.
 TEST_LIST += testbed/firmware-check.sh
+# The map in CONTRIBUTING.md and the tree agree.
+TEST_LIST += testbed/map-check.sh
 export CFLAGS_FW = $(CFLAGS_fw)
 export CFLAGS_LIB = $(CFLAGS_lib)
 check-firmware: ## the firmware without libc, for six machines; and who may include whom

@@ -2,10 +2,9 @@
 /*
  * nic.h - the NIC: groups around the engine, as one reactive object.
  *
- * A device (device.h), or a test, feeds it doorbells, frames and the clock, and carries out what it
- * asks through struct nbnic_ops. It allocates nothing, reads no
- * clock and keeps no globals. One thread at a time may call into one NIC; ops are called from
- * inside these calls and must not call back.
+ * A device (device.h), or a test, passes doorbells, frames and the time in, and carries out the
+ * calls of struct nbnic_ops. A NIC allocates nothing, reads no clock and has no globals. One thread
+ * at a time may call into one NIC; ops are called from inside these calls and must not call back.
  *
  * Times are nanoseconds of any clock that never goes back.
  */
@@ -26,7 +25,7 @@
 #define NBNIC_ADDR_SIZE 48u
 #define NBNIC_EPROTO NBAR_EPROTO
 
-/* Where a NIC is on its wire; the wire alone knows what is inside. Unused bytes are 0. */
+/* The address of a NIC on its wire; only the wire knows the format. Unused bytes are 0. */
 struct nbnic_addr {
 	uint8_t byte[NBNIC_ADDR_SIZE];
 };
@@ -71,7 +70,7 @@ struct nbnic_group {
 	uint8_t life;    /* enum nbar_group_life */
 	bool is_signal;  /* raw messages: no plan, no state */
 	bool armed;
-	bool pull_heard; /* the PULL job is in its second pass: slots that were heard */
+	bool pull_heard; /* the PULL job is in its second round: slots that were heard */
 	uint16_t token_at, token_end; /* sends of the last epoch started that are still to go out */
 	uint16_t abort_at, abort_end; /* sends to abort; once, as a failure is final */
 	uint32_t timeouts;            /* that have fired in this barrier; clock of straggler[] */
@@ -81,8 +80,8 @@ struct nbnic_group {
 	/* The rest. */
 	uint16_t pull_first, pull_end; /* the slots that the job is about */
 	uint16_t pull_left;            /* slots that the job may still ask for */
-	uint16_t pull_span;            /* slots that its turn has not looked at */
-	uint16_t pull_at[2];           /* where each pass goes on: silent slots, heard ones */
+	uint16_t pull_span;            /* slots that this round has not looked at */
+	uint16_t pull_at[2];           /* where each round goes on: silent slots, heard slots */
 	uint16_t *recv_peer;           /* peer of each slot */
 	uint32_t linger_unsent;        /* sends that waited when the lingering was prolonged */
 	struct nbnic_link linger;      /* in nic.linger, in the order of closing */
@@ -112,10 +111,10 @@ struct nbnic_ops {
 };
 
 struct nbnic_config {
-	uint64_t pull_ns;   /* first interval without a token after which it is asked for again */
-	uint64_t budget_ns; /* silence after which a peer is given up; how long groups linger */
+	uint64_t pull_ns;      /* first interval without a token after which a PULL asks for it */
+	uint64_t budget_ns;    /* silence after which a peer has failed; how long groups linger */
 	uint64_t memory_bytes; /* of the groups of a NIC; 0: NBNIC_MEMORY_BYTES */
-	uint64_t linger_bytes; /* of those that linger; 0: a quarter of NBNIC_MEMORY_BYTES */
+	uint64_t linger_bytes; /* of lingering groups; 0: a quarter of NBNIC_MEMORY_BYTES */
 };
 #define NBNIC_PULL_NS_DEFAULT UINT64_C(1000000)
 #define NBNIC_BUDGET_NS_DEFAULT UINT64_C(4000000000)
@@ -196,8 +195,8 @@ struct nbnic_open {
 int nbnic_group_build(const struct nbnic_open *arg, void *block, struct nbnic_group **out);
 
 /*
- * Opens it: frames for it are taken from here on, and its block belongs to the NIC until
- * ops.release. -ENOSPC: NBNIC_GROUPS_MAX are open. -EINVAL: no port has such a number.
+ * Opens it: from here on the NIC accepts frames for it, and owns its block until ops.release.
+ * -ENOSPC: NBNIC_GROUPS_MAX are open. -EINVAL: no port has such a number.
  */
 int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g);
 
@@ -205,22 +204,21 @@ int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g);
 void nbnic_group_endpoint(const struct nbnic *nic, const struct nbnic_group *g,
 			  struct nbar_endpoint *out);
 
-/* The address of the NIC that gave out the endpoint address, and the rank it is of; false: it is no
- * endpoint address, or of another wire or version. Needs no NIC: any thread may ask. */
+/* The address of the NIC and the rank in an endpoint address; false: it is no endpoint address, or
+ * of another wire or version. Needs no NIC: any thread may ask. */
 bool nbnic_endpoint_addr(const struct nbar_endpoint *endpoint, uint16_t wire,
 			 struct nbnic_addr *out, uint32_t *rank);
 
-/* Whether nbnic_group_connect would take these endpoint addresses, when `first` others have gone
- * before. Like that one it sets *bad, counted from the first of all, and *why. */
+/* Whether nbnic_group_connect would accept these endpoint addresses after `first` others. Like
+ * nbnic_group_connect it sets *bad, counted from the first of all, and *why. */
 int nbnic_group_check(const struct nbnic *nic, const struct nbnic_group *g, uint32_t first,
 		      const struct nbar_endpoint *endpoint, uint32_t n, uint32_t *bad,
 		      const char **why);
 
 /*
- * Names peers: for a plan, in the order of g->peer, going on where the last call ended; for
- * "signal", any, appended. When the last is named, the group runs. An endpoint address that is
- * refused names no peer: nothing of the call takes effect, *bad is its index and *why a constant
- * text; -EPROTO.
+ * Sets peers: for a plan, in the order of g->peer, continuing where the last call ended; for
+ * "signal", any peers, appended. With the last peer the group runs. If one endpoint address is
+ * refused, the whole call has no effect: -EPROTO, *bad is its index and *why a constant text.
  */
 int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g,
 			const struct nbar_endpoint *endpoint, uint32_t n, uint64_t now,
@@ -232,11 +230,11 @@ int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g,
  */
 void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, uint64_t now);
 
-/* A part of the host has died, but not the one that opened the group: it fails, all are told, and
- * it stays until it is closed. Nothing happens to "signal" groups. */
+/* A process of the host has died, but not the one that opened the group: the group fails, all
+ * members learn it, and the group stays until it is closed. "signal" groups are not affected. */
 void nbnic_group_fail(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, uint64_t now);
 
-/* The NIC has lost its wire: all groups that are open fail likewise; "signal" groups are told. */
+/* The NIC has lost its wire: all open groups fail likewise, and "signal" groups get the status. */
 void nbnic_fail(struct nbnic *nic, uint8_t cause, uint64_t now);
 
 /* Closes all groups of a port, likewise. */
@@ -259,7 +257,7 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 
 /*
  * Ends a pass: call it after the frames and doorbells of each. A bounded slice of timers, PULLs,
- * sends and starts that wait, and of groups whose lingering is over; a few ns if there is none.
+ * waiting sends and starts, and groups whose lingering is over; a few ns if there is no such work.
  * True: something was done.
  */
 bool nbnic_work(struct nbnic *nic, uint64_t now);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs.c - frames in unreliable datagrams of an RDMA device: InfiniBand or RoCE. In the
- * modes that write tokens go another way where they can: connection.c.
+ * verbs.c - frames in unreliable datagrams of an RDMA device: InfiniBand or RoCE. In the modes
+ * write-rc and write-uc, tokens go by a connection if it is ready: connection.c.
  *
- * Called by the polling thread. Never blocks, registers or creates nothing: memory, queue pair and
- * address handles were made before (device.c, peer.c). What no peer has been made for
- * is not sent; the control thread is asked for one.
+ * Called by the polling thread. Never blocks, and registers and creates nothing: memory, queue pair
+ * and address handles exist already (device.c, peer.c). A frame to an unknown peer is not sent; the
+ * control thread makes that peer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,8 +47,9 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
 	struct verbs_addr a = verbs_addr_of(to);
-	/* Questions, answers and bad news go as datagrams: they are for when the connection has
-	 * trouble, of which nobody is told if it is an unreliable one. Unless datagrams have. */
+	/* PULLs, their answers and ABORTs go as datagrams, because they are needed when the
+	 * connection has failed, and an unreliable connection does not report that. If datagrams
+	 * have failed, they go by the connection. */
 	bool write = (t->type == NBFW_TOKEN && !w->is_reply) || t->type == NBFW_SIGNAL || w->broken;
 	struct verbs_peer *p;
 	uint8_t frame[NBFW_FRAME_SIZE];
@@ -57,7 +58,8 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		return to_itself(w, t);
 	p = verbs_peer_find(w, &a);
 	if (!p) {
-		/* The answer to a PULL of a NIC that no group here knows yet. It will ask again. */
+		/* The answer to a PULL of a NIC that no group here has as a peer yet. Its next PULL
+		 * gets the answer. */
 		w->base.errors++;
 		if (w->wanted)
 			return true;
@@ -130,8 +132,8 @@ static void receive(struct verbs_wire *w, struct nbnic *nic, const struct ibv_wc
 	w->is_reply = false;
 }
 
-/* What the NIC has sent to itself, at most so many. A token is copied: the answer to it may go into
- * its place. */
+/* Takes frames that the NIC has sent to itself, at most `most`. It copies the token, because the
+ * answer may overwrite its slot. */
 static unsigned take_loopback(struct verbs_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
 {
 	unsigned n = 0;
@@ -144,7 +146,7 @@ static unsigned take_loopback(struct verbs_wire *w, struct nbnic *nic, uint64_t 
 	return n;
 }
 
-/* Datagrams, in bursts, at most so many. */
+/* Takes datagrams in bursts, at most `most`. */
 static unsigned take_datagrams(struct verbs_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
 {
 	struct ibv_wc wc[BURST];
@@ -167,7 +169,8 @@ static unsigned take_datagrams(struct verbs_wire *w, struct nbnic *nic, uint64_t
 	return n;
 }
 
-/* Each of the three sources has a share of a budget of 4 or more that the others cannot use up. */
+/* Each of the three sources has its share of the budget (4 or more), which the others cannot use.
+ */
 static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
