@@ -145,15 +145,15 @@ static int take_messages(struct shrink *k)
 /* Asks some of those whose address is missing; *missing: a new rank of them, or NBAR_RANK_NONE. */
 static int ask(struct shrink *k, uint32_t *missing)
 {
-	uint32_t wake_seq = 0;
+	uint32_t requests = 0;
 	int err = 0;
 
 	*missing = NBAR_RANK_NONE;
-	for (uint32_t i = 0; i < k->nneed && wake_seq < ASKED_MAX && err == 0; i++) {
+	for (uint32_t i = 0; i < k->nneed && requests < ASKED_MAX && err == 0; i++) {
 		if (k->parts[k->need[i]] == ALL_PARTS)
 			continue;
 		*missing = k->need[i];
-		wake_seq++;
+		requests++;
 		err = send_word(k, k->old_rank[k->need[i]], ASK, NULL);
 	}
 	return err;

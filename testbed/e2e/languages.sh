@@ -9,8 +9,8 @@ flags="-Wall -Wextra -Werror -O1 -g -Ihostlib/include -Ifirmware/include"
 alone=host:wire=udp,bind=127.0.0.1:0
 export NBAR_HOSTNIC=$PWD/$BUILD/libnbar-hostnic.so.0
 # Ranks that outnumber the processors must not spin, and find each other through the loopback.
-launch="mpirun --oversubscribe --mca btl self,vader --mca mpi_yield_when_idle 1"
-[ "$(id -u)" != 0 ] || launch="$repetition --allow-run-as-root"
+start="mpirun --oversubscribe --mca btl self,vader --mca mpi_yield_when_idle 1"
+[ "$(id -u)" != 0 ] || start="$start --allow-run-as-root"
 
 for cxx in g++ clang++; do
 	if ! command -v $cxx >/dev/null; then
@@ -25,7 +25,7 @@ done
 # ranks N PROGRAM ROUNDS TEXT: all N say so.
 ranks() {
 	local out
-	out=$(timeout 90 $repetition -n "$1" "$2" $alone "$3" 2>&1) || { echo "$out"; return 1; }
+	out=$(timeout 90 $start -n "$1" "$2" $alone "$3" 2>&1) || { echo "$out"; return 1; }
 	echo "$out"
 	[ "$(echo "$out" | grep -c "$4")" = "$1" ]
 }

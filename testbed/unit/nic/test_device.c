@@ -519,6 +519,43 @@ static void the_end_of_a_client_closes_its_port(void **state)
 	end();
 }
 
+static void a_group_is_aborted_by_those_who_hold_it(void **state)
+{
+	struct nbnic_client c, other;
+	struct nbar_req_port_attach attach = { 0 };
+	struct nbar_req_group_attach hold = { 0 };
+	struct nbar_req_group_abort cell = { 0 }, bad = { .cell = UINT32_MAX };
+
+	(void)state;
+	begin(0);
+	nbnic_client_begin(&w.device, &other, 2, 1, false);
+	assert_int_equal(request(&other, NBAR_OP_GROUP_ABORT, &cell, sizeof(cell)), -NBAR_ENXIO);
+	port_open(&c);
+	memcpy(attach.secret, c.secret, sizeof(attach.secret));
+	assert_int_equal(request(&c, NBAR_OP_GROUP_ABORT, &cell, sizeof(cell)), -NBAR_ENOENT);
+	assert_int_equal(group_open(&c, "pairwise", 0, 2), 0);
+	hold.endpoint = ((const struct nbar_rep_group_open *)reply_body())->endpoint;
+	assert_int_equal(request(&c, NBAR_OP_GROUP_ABORT, &bad, sizeof(bad)), -NBAR_ENOENT);
+	assert_int_equal(request(&c, NBAR_OP_GROUP_ABORT, &cell, 4), -NBAR_EBADMSG);
+	/* Attached to the port, but not to the group. */
+	assert_int_equal(request(&other, NBAR_OP_PORT_ATTACH, &attach, sizeof(attach)), 0);
+	assert_int_equal(request(&other, NBAR_OP_GROUP_ABORT, &cell, sizeof(cell)), -NBAR_ENOENT);
+	assert_int_equal(c.port->page->completion[0].word >> 32, NBAR_STATUS_OK);
+	assert_int_equal(request(&other, NBAR_OP_GROUP_ATTACH, &hold, sizeof(hold)), 0);
+	assert_int_equal(request(&other, NBAR_OP_GROUP_ABORT, &bad, sizeof(bad)), -NBAR_ENOENT);
+	assert_int_equal(request(&other, NBAR_OP_GROUP_ABORT, &cell, sizeof(cell)), 0);
+	assert_int_equal(c.port->page->completion[0].word >> 32, NBAR_STATUS_ABORTED);
+	assert_int_equal(c.port->page->completion[0].failed_rank, 0);
+	assert_int_equal(request(&c, NBAR_OP_GROUP_ABORT, &cell, sizeof(cell)), 0);
+	/* This platform has no sockets. */
+	assert_int_equal(request(&c, NBAR_OP_GROUP_EVENTS, &cell, sizeof(cell)), -NBAR_EOPNOTSUPP);
+	assert_int_equal(request(&other, NBAR_OP_GROUP_EVENTS, &cell, sizeof(cell)), -NBAR_EPERM);
+	assert_false(c.gives_events || other.gives_events);
+	nbnic_client_end(&other, NBAR_STATUS_OK);
+	nbnic_client_end(&c, NBAR_STATUS_HOST_DIED);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -532,6 +569,7 @@ int main(void)
 		cmocka_unit_test(starts_and_wakes_have_a_budget),
 		cmocka_unit_test(a_stop_tells_everybody),
 		cmocka_unit_test(the_end_of_a_client_closes_its_port),
+		cmocka_unit_test(a_group_is_aborted_by_those_who_hold_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
