@@ -143,7 +143,9 @@ int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	return 0;
 }
 
-int nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoints)
+/* rank: where in endpoints that of a peer is; NULL: in the order of the peers. */
+static int connect_by(struct nbar_group *g, const uint32_t *rank,
+		      const struct nbar_endpoint *endpoints)
 {
 	struct nbar_req_group_connect request = { .cell = g->cell };
 	struct nbar_rep_group_connect reply;
@@ -170,7 +172,7 @@ int nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoin
 		uint32_t n = 0;
 
 		while (n < ENDPOINTS_A_MESSAGE && g->nconnected + n < g->npeer) {
-			some[n] = endpoints[g->peer[g->nconnected + n]];
+			some[n] = endpoints[rank ? rank[g->nconnected + n] : g->nconnected + n];
 			n++;
 		}
 		request.nendpoint = n;
@@ -188,6 +190,16 @@ int nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoin
 	g->connected = err == 0;
 	g->runs = g->connected && !g->is_signal;
 	return err;
+}
+
+int nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoints)
+{
+	return connect_by(g, g->peer, endpoints);
+}
+
+int nbar_group_connect_peers(struct nbar_group *g, const struct nbar_endpoint *endpoints)
+{
+	return connect_by(g, NULL, endpoints);
 }
 
 int nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks)
