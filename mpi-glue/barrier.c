@@ -119,10 +119,7 @@ int nbmpi_barrier(struct nbmpi_comm *c)
 	/* All members have called as many barriers before this one, so all do the same. */
 	if (c->path == NBMPI_OPENING && c->calls >= NBMPI_PAYS && !c->error) {
 		fallback(c, NBMPI_WHY_opening);
-		rc = nbmpi_set_up(c);
-		if (rc == 0)
-			nbmpi_log_path(c);
-		return rc;
+		return nbmpi_set_up(c);
 	}
 	rc = nbmpi_ibarrier(c, &r);
 	if (rc != 0)

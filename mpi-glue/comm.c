@@ -3,49 +3,15 @@
  * comm.c - communicators as the glue knows them: met, closed, and all of them at the end.
  *
  * Called by the glue of an MPI when a communicator calls its first barrier, and when it is freed.
- * Finds out who of its members are on one host, and whether it is one for NICs at all.
+ * Asks nobody anything: most communicators call few barriers.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "comm_internal.h"
 
 struct nbmpi_self nbmpi_self = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* --- a communicator begins and ends ---------------------------------------------------------- */
-
-/* Who leads which host, and where we are. False: no memory. */
-static bool find_hosts(struct nbmpi_comm *c, const uint32_t *host)
-{
-	uint32_t top = 0, *leader_of;
-
-	for (uint32_t r = 0; r < c->size; r++)
-		top = host[r] > top ? host[r] : top;
-	leader_of = malloc(((size_t)top + 1) * sizeof(*leader_of));
-	c->leaders = malloc(c->size * sizeof(*c->leaders));
-	c->host_of = malloc(c->size * sizeof(*c->host_of));
-	if (!leader_of || !c->leaders || !c->host_of) {
-		free(leader_of);
-		return false;
-	}
-	memset(leader_of, 0xff, ((size_t)top + 1) * sizeof(*leader_of));
-	for (uint32_t r = 0; r < c->size; r++) {
-		if (host[r] == host[c->rank]) {
-			c->host = c->nlocal == 0 ? c->nhost : c->host;
-			c->mate = r == c->rank ? c->nlocal : c->mate;
-			c->nlocal++;
-		}
-		if (leader_of[host[r]] == NBAR_RANK_NONE) {
-			leader_of[host[r]] = r;
-			c->leaders[c->nhost++] = r;
-		}
-		c->host_of[r] =
-			r == leader_of[host[r]] ? c->nhost - 1 : c->host_of[leader_of[host[r]]];
-	}
-	c->leader = leader_of[host[c->rank]];
-	free(leader_of);
-	return true;
-}
 
 void nbmpi_comm_free(struct nbmpi_comm *c)
 {
@@ -58,8 +24,6 @@ void nbmpi_comm_free(struct nbmpi_comm *c)
 	pthread_mutex_unlock(&nbmpi_self.lock);
 	nbmpi_leave(c);
 	pthread_mutex_destroy(&c->lock);
-	free(c->leaders);
-	free(c->host_of);
 	free(c);
 }
 
@@ -79,22 +43,7 @@ void nbmpi_stop(void)
 	nbmpi_ports_close();
 }
 
-/* What all members find out by themselves, and alike. */
-static enum nbmpi_why why_not(const struct nbmpi_comm *c, enum nbmpi_why why)
-{
-	if (!nbmpi_self.start.config.enable)
-		return NBMPI_WHY_disabled;
-	if (why != NBMPI_WHY_none)
-		return why;
-	if (c->size == 1)
-		return NBMPI_WHY_alone;
-	if (c->nhost < nbmpi_self.start.config.min_hosts)
-		return NBMPI_WHY_few;
-	return NBMPI_WHY_none;
-}
-
-struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, const uint32_t *host,
-				   enum nbmpi_why why)
+struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, bool inter)
 {
 	struct nbmpi_comm *c = calloc(1, sizeof(*c));
 
@@ -103,15 +52,13 @@ struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, cons
 	c->mpi = mpi;
 	c->rank = rank;
 	c->size = size;
-	c->memory_fd = -1;
 	c->why_rank = NBAR_RANK_NONE;
-	if (why == NBMPI_WHY_none && !find_hosts(c, host)) {
-		free(c->leaders);
-		free(c->host_of);
-		free(c);
-		return NULL;
-	}
-	c->why = why_not(c, why);
+	if (!nbmpi_self.start.config.enable)
+		c->why = NBMPI_WHY_disabled;
+	else if (inter)
+		c->why = NBMPI_WHY_inter;
+	else if (size == 1)
+		c->why = NBMPI_WHY_alone;
 	c->path = c->why == NBMPI_WHY_none ? NBMPI_OPENING : NBMPI_PLAIN;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_mutex_lock(&nbmpi_self.lock);
@@ -122,7 +69,7 @@ struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, cons
 	nbmpi_self.comm = c;
 	pthread_mutex_unlock(&nbmpi_self.lock);
 	if (c->path == NBMPI_PLAIN)
-		nbmpi_log_path(c);
+		nbmpi_log_path(c, "");
 	return c;
 }
 

@@ -2,10 +2,11 @@
 /*
  * comm.h - barriers of a communicator, offloaded or fallback: what both glues share.
  *
- * The first barriers of a communicator are the MPI's own. The first blocking one after so many
- * (NBMPI_PAYS) is the set-up: all members gather each other's records, each joins the group, and a
- * minimum over their votes tells everybody whether all have. From then on all barriers of the
- * communicator are either offloaded or the MPI's own. README.md says why it is done so.
+ * The first barriers of a communicator are the MPI's own, and cost no more than a count. The first
+ * blocking one after so many (NBMPI_PAYS) is the set-up: the ranks of each host find each other,
+ * their leaders join a group, and a vote tells everybody whether all have. From then on all
+ * barriers of the communicator are either offloaded or the MPI's own. README.md says why it is done
+ * so.
  *
  * Knows no MPI: that is behind struct nbmpi_ops. Barriers of one communicator are called by one
  * thread at a time, as MPI demands; anything else may run at once.
@@ -18,7 +19,7 @@
 
 #include "config.h"
 
-#define NBMPI_VERSION 4u /* of records and of the order of collectives */
+#define NBMPI_VERSION 5u /* of messages and of the order of collectives */
 
 /* Barriers that a communicator has called before the blocking one that sets it up: the set-up takes
  * about as long as so many barriers of an MPI between hosts. */
@@ -57,11 +58,43 @@ struct nbmpi_counters {
 	uint64_t comms;              /* communicators that have called a barrier */
 };
 
-/* Blocking collectives of the MPI at hand on communicator `mpi`, and its progress. */
+/* A vote: the least one counts. No: why, and the rank that says so. */
+#define NBMPI_VOTE_YES (UINT64_C(1) << 63)
+
+static inline uint64_t nbmpi_vote_no(enum nbmpi_why why, uint32_t rank)
+{
+	return (uint64_t)rank << 32 | (uint32_t)why;
+}
+
+/* What all ranks of a communicator bring together. */
+struct nbmpi_sum {
+	uint64_t least;  /* of all ranks' */
+	uint32_t before; /* sum of the totals of all lower ranks */
+	uint32_t total;  /* of all ranks' */
+};
+
+/* A message from a rank of a communicator to another one. */
+struct nbmpi_message {
+	uint32_t rank; /* the other one; NBAR_RANK_NONE: receives from any */
+	uint32_t size;
+	bool in; /* received, not sent */
+	void *data;
+};
+
+/* What the core asks of the MPI at hand, for communicator `mpi`. Functions that return int: 0, or
+ * the MPI's error code. */
 struct nbmpi_ops {
-	/* 0, or the MPI's error code. */
-	int (*gather)(void *mpi, const void *in, void *out, uint32_t size);
-	int (*minimum)(void *mpi, const uint64_t *in, uint64_t *out);
+	/* Ranks on this host, in order, and how many; the caller frees them. NULL: no memory. *why:
+	 * a reason against NICs that all ranks know, or NBMPI_WHY_none. */
+	uint32_t *(*mates)(void *mpi, uint32_t *n, enum nbmpi_why *why);
+	/* Numbers of the hosts of all ranks, any numbering; the caller frees them. NULL: there is
+	 * no telling now. Waits for nobody. */
+	uint32_t *(*hosts)(void *mpi, uint32_t size);
+	/* Called by all ranks. sum: in and out. */
+	int (*sum)(void *mpi, struct nbmpi_sum *sum);
+	/* Sends and receives all messages, apart from the program's own. Tags tell those of one
+	 * set-up from those of others, if the MPI needs that. */
+	int (*exchange)(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n);
 	/* Lets the MPI go on with everything else that is pending. */
 	void (*progress)(void);
 	/* An error code of the MPI for a failure that the text describes. */
@@ -90,12 +123,9 @@ const char *nbmpi_why_text(enum nbmpi_why why);
 
 struct nbmpi_comm;
 
-/*
- * A communicator met for the first time. host[r]: number of rank r's host, any numbering; copied.
- * why: a reason that all members know already, or NBMPI_WHY_none. NULL: no memory.
- */
-struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, const uint32_t *host,
-				   enum nbmpi_why why);
+/* A communicator met for the first time: costs the same however many ranks it has. inter: it is an
+ * intercommunicator. NULL: no memory. */
+struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, bool inter);
 
 /* The communicator is freed. Requests on it stay good. */
 void nbmpi_comm_close(struct nbmpi_comm *c);

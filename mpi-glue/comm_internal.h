@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comm_internal.h - what comm.c, barrier.c, post.c, join.c (set-up), wait.c and log.c share.
+ * comm_internal.h - what comm.c, barrier.c, post.c, join.c (set-up), mates.c, wait.c and log.c
+ * share.
  */
 #ifndef NBMPI_COMM_INTERNAL_H
 #define NBMPI_COMM_INTERNAL_H
@@ -8,16 +9,6 @@
 #include <pthread.h>
 
 #include "comm.h"
-
-/* What a rank tells the others about itself; of the leader of a host, what the host needs. */
-struct nbmpi_record {
-	uint32_t version;        /* NBMPI_VERSION */
-	uint32_t why;            /* NBMPI_WHY_none: this rank is ready */
-	int32_t pid, fd;         /* this process; where the process team's memory is open */
-	uint64_t born;           /* with pid: this process and no later one; 0: not known */
-	uint64_t procs;          /* random: says that it is the right one */
-	struct nbar_share share; /* of the host's member */
-};
 
 /* A rank of this host. */
 struct nbmpi_mate {
@@ -41,21 +32,17 @@ struct nbmpi_comm {
 	uint32_t nrequest;               /* that hold it */
 	struct nbmpi_comm *next, **link; /* all of this process */
 
-	uint32_t nhost, host, nlocal;
-	uint32_t mate;     /* my number among the ranks of my host */
-	uint32_t leader;   /* of my host: its lowest rank here */
-	uint32_t *leaders; /* by host, in the order of these ranks */
-	uint32_t *host_of; /* by rank */
+	uint32_t calls; /* barriers begun while opening */
 
-	uint32_t calls;                     /* barriers begun while opening */
-	struct nbmpi_record mine, *records; /* during the set-up */
+	/* From the set-up on. */
+	uint32_t nhost, nlocal;
+	uint32_t mate;   /* my number among the ranks of my host */
+	uint32_t leader; /* of my host: its lowest rank here */
 
-	struct nbar_group *group; /* NULL: all on one host */
-	struct nbmpi_memory
-		*memory;          /* shared with the other ranks of this host; NULL: alone there */
-	int memory_fd;            /* during the set-up; -1: closed */
-	struct nbmpi_mate *mates; /* where there is memory; by number on this host */
-	uint32_t vain;            /* looks in vain, and when the mates were looked after */
+	struct nbar_group *group;        /* NULL: all on one host */
+	struct nbmpi_attached *attached; /* whose port it is on; NULL: our own */
+	struct nbmpi_memory *memory;     /* of the ranks of this host; NULL: alone there */
+	uint32_t vain;                   /* looks in vain, and when the mates were looked after */
 	double looked_after;
 	uint32_t wanted, posted; /* tickets; those between wait for room at the NIC */
 	int error;               /* NBMPI_FAILED: final */
@@ -65,9 +52,8 @@ struct nbmpi_comm {
 
 /* The process team of a host, in memory of its own. */
 struct nbmpi_memory {
-	uint64_t id; /* as in the record of its leader */
-	uint64_t reserved[15];
 	struct nbar_process_team procs;
+	struct nbmpi_mate mate[]; /* each written by the rank itself, during the set-up */
 };
 
 /* This process. */
@@ -109,14 +95,27 @@ void nbmpi_post_stop(void);
  * NBMPI_MPI_FAILED. The caller holds no lock. */
 int nbmpi_set_up(struct nbmpi_comm *c);
 
-/* The first mate whose process has ended, or NULL. Slow: it reads files. */
-const struct nbmpi_mate *nbmpi_mate_ended(const struct nbmpi_comm *c);
-
 /* Gives back group and memory, if any. */
 void nbmpi_leave(struct nbmpi_comm *c);
 
 /* Closes all ports. */
 void nbmpi_ports_close(void);
+
+/* --- mates.c: the ranks of this host -----------------------------------------------------------
+ */
+
+/* Their memory: its leader makes it (a descriptor), and sends it to another one, which has a socket
+ * for that; key tells those of one set-up from others. Each takes its place in it by that
+ * descriptor. Negative: failed, errno says why. */
+int nbmpi_memory_make(uint32_t nlocal);
+int nbmpi_memory_socket(uint64_t key, uint32_t rank);
+int nbmpi_memory_send(int memory, uint64_t key, uint32_t rank);
+int nbmpi_memory_receive(int socket);
+int nbmpi_memory_join(struct nbmpi_comm *c, int memory);
+void nbmpi_memory_leave(struct nbmpi_comm *c);
+
+/* The first mate whose process has ended, or NULL. Slow: it reads files. */
+const struct nbmpi_mate *nbmpi_mate_ended(const struct nbmpi_comm *c);
 
 /* --- wait.c ---------------------------------------------------------------------------------- */
 
@@ -130,8 +129,10 @@ double nbmpi_now_s(void);
 /* One line on stderr at this verbosity or above. */
 void nbmpi_log(int verbose, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Rank 0 says how the barriers of the communicator are run, at level 1 if by fallback. */
-void nbmpi_log_path(const struct nbmpi_comm *c);
+/* One rank says how the barriers of the communicator are run: the one that is the reason if by MPI,
+ * or else rank 0. cause: what the system or the library said to this rank. What the program does
+ * not want or cannot have is for level 1; what somebody may mend is said at any level, once. */
+void nbmpi_log_path(const struct nbmpi_comm *c, const char *cause);
 
 /* Barriers of c have failed with this error of the library, for the reason in nbar_error(): makes
  * an error code whose text names the ranks to look at. Returns NBMPI_FAILED. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * join.c - how the members of a communicator become those of a group: port, group, shared memory.
+ * join.c - how the ranks of a communicator become members of a group: port, group, shared memory.
  *
  * Called by barrier.c within a blocking barrier, and by comm.c when a communicator is gone. The
  * lowest rank of a host (its leader) opens the host's member of the group and the memory of its
@@ -8,16 +8,14 @@
  * never an end of the program.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "comm_internal.h"
+#include "exchange.h"
 
 #define TAG UINT32_C(0x4d504931) /* groups of MPI programs: no others join them by mistake */
 
@@ -26,6 +24,25 @@ struct nbmpi_attached {
 	struct nbmpi_attached *next;
 	struct nbar_share share; /* of some group of it */
 	struct nbar_port *port;
+	uint32_t ngroup; /* of ours on it */
+};
+
+/* A set-up under way. */
+struct set_up {
+	struct nbmpi_comm *c;
+	struct nbmpi_channel channel;
+	uint64_t key; /* the same for all ranks, and for no other set-up */
+	uint32_t *local;
+	struct nbmpi_host host; /* a leader's */
+	int memory, socket;     /* descriptors; -1: none */
+	char cause[256];        /* of our own vote against it */
+};
+
+/* What a leader tells the other ranks of its host. */
+struct told {
+	uint32_t why;
+	uint32_t reserved;
+	struct nbar_share share;
 };
 
 static const char *nic(void)
@@ -33,348 +50,319 @@ static const char *nic(void)
 	return nbmpi_self.nic[0] ? nbmpi_self.nic : NULL;
 }
 
-/* --- memory of a process team ---------------------------------------------------------------- */
-
-static enum nbmpi_why memory_failed(const char *what)
+static enum nbmpi_why nic_failed(struct set_up *s, enum nbmpi_why why)
 {
-	nbmpi_log(2, "memory for the ranks of a host: cannot %s: %s", what, strerror(errno));
+	snprintf(s->cause, sizeof(s->cause), "%s", nbar_error());
+	return why;
+}
+
+static enum nbmpi_why memory_failed(struct set_up *s, const char *what)
+{
+	snprintf(s->cause, sizeof(s->cause), "cannot %s: %s", what, strerror(errno));
 	return NBMPI_WHY_memory;
-}
-
-static struct nbmpi_memory *map(int fd)
-{
-	void *at =
-		mmap(NULL, sizeof(struct nbmpi_memory), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	return at == MAP_FAILED ? NULL : at;
-}
-
-/* Memory without a name: nothing is left behind however the ranks end. */
-static enum nbmpi_why memory_make(struct nbmpi_comm *c)
-{
-	uint64_t id;
-
-	if (getrandom(&id, sizeof(id), 0) != sizeof(id))
-		return memory_failed("draw a number");
-	c->memory_fd = memfd_create("nbar-procs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (c->memory_fd < 0)
-		return memory_failed("make it");
-	if (ftruncate(c->memory_fd, sizeof(*c->memory)) < 0 ||
-	    fcntl(c->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-		return memory_failed("size it");
-	c->memory = map(c->memory_fd);
-	if (!c->memory)
-		return memory_failed("map it");
-	if (nbar_process_team_init(&c->memory->procs, c->nlocal) < 0) {
-		nbmpi_log(2, "%s", nbar_error());
-		return NBMPI_WHY_memory;
-	}
-	c->memory->id = id;
-	c->mine.procs = id;
-	c->mine.fd = c->memory_fd;
-	return NBMPI_WHY_none;
-}
-
-static enum nbmpi_why memory_join(struct nbmpi_comm *c, const struct nbmpi_record *leader)
-{
-	char path[64];
-	struct stat st;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", leader->pid, leader->fd);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return memory_failed("open that of the first rank of this host");
-	if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(*c->memory))
-		c->memory = map(fd);
-	close(fd);
-	if (c->memory && c->memory->id == leader->procs)
-		return NBMPI_WHY_none;
-	errno = ESTALE;
-	return memory_failed("use that of the first rank of this host");
-}
-
-static void memory_leave(struct nbmpi_comm *c)
-{
-	if (c->memory)
-		munmap(c->memory, sizeof(*c->memory));
-	c->memory = NULL;
-	free(c->mates);
-	c->mates = NULL;
-	if (c->memory_fd >= 0)
-		close(c->memory_fd);
-	c->memory_fd = -1;
-}
-
-/* --- mates: who shares the memory ------------------------------------------------------------ */
-
-/* When a process was born, in ticks; 0: it has ended. False: there is no telling, for want of a
- * descriptor for example. */
-static bool born(int32_t pid, uint64_t *out)
-{
-	char path[32], text[512], state;
-	unsigned long long ticks;
-	const char *at;
-	long threads;
-	ssize_t n;
-	int fd;
-
-	*out = 0;
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n < 0 && errno == ESRCH) {
-		close(fd);
-		return true;
-	}
-	close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	at = strrchr(text, ')'); /* a name may have anything in it */
-	if (!at || sscanf(at + 1,
-			  " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld "
-			  "%*s %llu",
-			  &state, &threads, &ticks) != 3)
-		return false;
-	/* Nobody has fetched its exit status yet; but its other threads may live on. */
-	if (state != 'Z' || threads > 1)
-		*out = ticks;
-	return true;
-}
-
-static enum nbmpi_why mates_find(struct nbmpi_comm *c)
-{
-	uint32_t n = 0;
-
-	c->mates = malloc(c->nlocal * sizeof(*c->mates));
-	if (!c->mates)
-		return memory_failed("list them");
-	for (uint32_t r = 0; r < c->size; r++)
-		if (c->host_of[r] == c->host)
-			c->mates[n++] = (struct nbmpi_mate){ .rank = r,
-							     .pid = c->records[r].pid,
-							     .born = c->records[r].born };
-	return NBMPI_WHY_none;
-}
-
-const struct nbmpi_mate *nbmpi_mate_ended(const struct nbmpi_comm *c)
-{
-	uint64_t now;
-
-	for (uint32_t i = 0; i < c->nlocal; i++)
-		if (i != c->mate && c->mates[i].born != 0 && born(c->mates[i].pid, &now) &&
-		    now != c->mates[i].born)
-			return &c->mates[i];
-	return NULL;
 }
 
 /* --- port and group, with nbmpi_self.lock ---------------------------------------------------- */
 
-static enum nbmpi_why nic_failed(enum nbmpi_why why)
+static enum nbmpi_why group_open(struct set_up *s)
 {
-	nbmpi_log(2, "%s", nbar_error());
-	return why;
-}
-
-static enum nbmpi_why group_make(struct nbmpi_comm *c)
-{
+	struct nbmpi_comm *c = s->c;
 	const struct nbar_group_attr attr = {
-		.rank = c->host,
+		.rank = s->host.index,
 		.size = c->nhost,
 		.alg = nbmpi_self.start.config.alg,
 		.tag = TAG,
 	};
 	const struct nbar_wait_policy sleep = { .block = 1 };
-	struct nbar_endpoint endpoint;
 
 	if (!nbmpi_self.port && nbar_open(nic(), &nbmpi_self.port) < 0)
-		return nic_failed(NBMPI_WHY_nic);
-	if (nbar_group_open(nbmpi_self.port, &attr, &c->group, &endpoint) < 0)
-		return nic_failed(NBMPI_WHY_group);
+		return nic_failed(s, NBMPI_WHY_nic);
+	if (nbar_group_open(nbmpi_self.port, &attr, &c->group, &s->host.mine) < 0)
+		return nic_failed(s, NBMPI_WHY_group);
 	/* How a rank waits is up to wait.c; when it calls nbar_wait, it is to sleep. */
 	nbar_group_set_wait(c->group, &sleep);
-	nbar_group_share(c->group, &c->mine.share);
-	return NBMPI_WHY_none;
+	s->host.npeer = (uint32_t)nbar_group_peers(c->group, &s->host.peer);
+	s->host.address = calloc(s->host.npeer + 1, sizeof(*s->host.address));
+	if (s->host.address)
+		return NBMPI_WHY_none;
+	errno = ENOMEM;
+	return memory_failed(s, "keep addresses");
+}
+
+static void port_detach(struct nbmpi_attached **at)
+{
+	struct nbmpi_attached *a = *at;
+
+	*at = a->next;
+	nbar_close(a->port);
+	free(a);
 }
 
 /* The port that the share is of; attached to once. */
-static struct nbar_port *port_of(const struct nbar_share *share)
+static struct nbmpi_attached *port_attach(struct set_up *s, const struct nbar_share *share)
 {
 	struct nbmpi_attached *a = nbmpi_self.attached;
 
 	while (a && memcmp(a->share.secret, share->secret, sizeof(share->secret)) != 0)
 		a = a->next;
 	if (a)
-		return a->port;
-	a = malloc(sizeof(*a));
+		return a;
+	a = calloc(1, sizeof(*a));
 	if (!a)
 		return NULL;
 	if (nbar_attach(nic(), share, &a->port) < 0) {
-		nbmpi_log(2, "%s", nbar_error());
+		nic_failed(s, NBMPI_WHY_attach);
 		free(a);
 		return NULL;
 	}
 	a->share = *share;
 	a->next = nbmpi_self.attached;
 	nbmpi_self.attached = a;
-	return a->port;
+	return a;
 }
 
-static enum nbmpi_why group_attach(struct nbmpi_comm *c, const struct nbmpi_record *leader)
+static enum nbmpi_why group_attach(struct set_up *s, const struct nbar_share *share)
 {
-	struct nbar_port *port = port_of(&leader->share);
+	struct nbmpi_attached *a = port_attach(s, share);
 
-	if (!port)
+	if (!a)
 		return NBMPI_WHY_attach;
-	if (nbar_group_attach(port, &leader->share, &c->group) < 0)
-		return nic_failed(NBMPI_WHY_attach);
+	if (nbar_group_attach(a->port, share, &s->c->group) < 0)
+		return nic_failed(s, NBMPI_WHY_attach);
+	s->c->attached = a;
+	a->ngroup++;
 	return NBMPI_WHY_none;
 }
 
-static enum nbmpi_why group_connect(struct nbmpi_comm *c)
+/* A port that nobody uses stays for the next group, but one at most: each has a descriptor. */
+static void group_leave(struct nbmpi_comm *c)
 {
-	struct nbar_endpoint *endpoint = malloc(c->nhost * sizeof(*endpoint));
-	int rc;
+	struct nbmpi_attached **at = &nbmpi_self.attached;
 
-	if (!endpoint)
-		return NBMPI_WHY_connect;
-	for (uint32_t host = 0; host < c->nhost; host++)
-		endpoint[host] = c->records[c->leaders[host]].share.endpoint;
-	rc = nbar_group_connect(c->group, endpoint);
-	free(endpoint);
-	return rc < 0 ? nic_failed(NBMPI_WHY_connect) : NBMPI_WHY_none;
+	nbar_group_close(c->group);
+	if (!c->attached || --c->attached->ngroup > 0)
+		return;
+	while (*at)
+		if (*at != c->attached && (*at)->ngroup == 0)
+			port_detach(at);
+		else
+			at = &(*at)->next;
 }
 
 /* --- the set-up ------------------------------------------------------------------------------ */
 
-/* A vote: the least one counts. */
-#define VOTE_YES UINT64_MAX
-
-static uint64_t vote_no(uint32_t why, uint32_t rank)
+/* Opens what others are to join: a leader its group and its memory, others a way to get that. */
+static enum nbmpi_why prepare(struct set_up *s)
 {
-	return (uint64_t)rank << 32 | why;
-}
-
-/* Fills my record: opens what the leader of a host opens. */
-static void record_make(struct nbmpi_comm *c)
-{
+	struct nbmpi_comm *c = s->c;
 	enum nbmpi_why why = NBMPI_WHY_none;
 
-	c->mine = (struct nbmpi_record){ .version = NBMPI_VERSION, .pid = (int32_t)getpid() };
-	if (c->nlocal > 1)
-		born(c->mine.pid, &c->mine.born); /* 0: the others do not look after us */
-	if (c->rank == c->leader && c->nlocal > 1)
-		why = memory_make(c);
-	if (c->rank == c->leader && c->nhost > 1 && why == NBMPI_WHY_none) {
+	if (c->rank != c->leader) {
+		s->socket = nbmpi_memory_socket(s->key, c->rank);
+		return s->socket < 0 ? memory_failed(s, "open a socket for it") : why;
+	}
+	if (c->nlocal > 1) {
+		s->memory = nbmpi_memory_make(c->nlocal);
+		if (s->memory < 0 && errno == ERANGE)
+			return nic_failed(s, NBMPI_WHY_memory);
+		if (s->memory < 0)
+			return memory_failed(s, "make it");
+	}
+	if (c->nhost > 1) {
 		pthread_mutex_lock(&nbmpi_self.lock);
-		why = group_make(c);
+		why = group_open(s);
 		pthread_mutex_unlock(&nbmpi_self.lock);
 	}
-	c->mine.why = why;
-}
-
-/* What stands in the records against it; all members read the same. */
-static uint64_t read_records(const struct nbmpi_comm *c)
-{
-	for (uint32_t r = 0; r < c->size; r++) {
-		if (c->records[r].version != NBMPI_VERSION)
-			return vote_no(NBMPI_WHY_terms, r);
-		if (c->records[r].why != NBMPI_WHY_none)
-			return vote_no(c->records[r].why, r);
-	}
-	return VOTE_YES;
-}
-
-static enum nbmpi_why join(struct nbmpi_comm *c)
-{
-	const struct nbmpi_record *leader = &c->records[c->leader];
-	enum nbmpi_why why = NBMPI_WHY_none;
-
-	if (c->rank != c->leader)
-		why = memory_join(c, leader);
-	if (c->nlocal > 1 && why == NBMPI_WHY_none)
-		why = mates_find(c);
-	if (c->nhost == 1 || why != NBMPI_WHY_none)
-		return why;
-	pthread_mutex_lock(&nbmpi_self.lock);
-	why = c->rank == c->leader ? group_connect(c) : group_attach(c, leader);
-	pthread_mutex_unlock(&nbmpi_self.lock);
 	return why;
 }
 
-/* Three collectives in one: records, what each makes of them, votes. */
-static int agree(struct nbmpi_comm *c, uint64_t *votes)
+/* The leader of a host tells its other ranks; *why: what has failed on the way. */
+static int tell_mates(struct set_up *s, enum nbmpi_why *why)
 {
-	const struct nbmpi_ops *ops = nbmpi_self.start.ops;
-	uint64_t vote;
-	enum nbmpi_why why;
-	int code;
+	struct nbmpi_comm *c = s->c;
+	struct told told = { .why = NBMPI_WHY_none };
+	int rc = 0;
 
-	record_make(c);
-	code = ops->gather(c->mpi, &c->mine, c->records, sizeof(c->mine));
-	if (code != 0)
-		return code;
-	vote = read_records(c);
-	if (vote == VOTE_YES) {
-		why = join(c);
-		if (why != NBMPI_WHY_none)
-			vote = vote_no(why, c->rank);
+	if (c->group)
+		nbar_group_share(c->group, &told.share);
+	for (uint32_t i = 0; i < c->nlocal && rc == 0; i++) {
+		struct nbmpi_message message = { s->local[i], sizeof(told), false, &told };
+
+		if (i == c->mate)
+			continue;
+		if (*why == NBMPI_WHY_none && nbmpi_memory_send(s->memory, s->key, s->local[i]) < 0)
+			*why = memory_failed(s, "send it to another rank");
+		told.why = *why;
+		rc = s->channel.exchange(c->mpi, s->channel.tag + 1, &message, 1);
 	}
-	return ops->minimum(c->mpi, &vote, votes);
+	return rc;
+}
+
+/* The others hear it. */
+static int hear_leader(struct set_up *s, struct told *told, enum nbmpi_why *why)
+{
+	struct nbmpi_comm *c = s->c;
+	struct nbmpi_message message = { c->leader, sizeof(*told), true, told };
+	int rc = s->channel.exchange(c->mpi, s->channel.tag + 1, &message, 1);
+
+	if (rc != 0)
+		return rc;
+	*why = (enum nbmpi_why)told->why;
+	if (*why != NBMPI_WHY_none)
+		return 0;
+	s->memory = nbmpi_memory_receive(s->socket);
+	if (s->memory < 0)
+		*why = memory_failed(s, "receive that of the first rank of this host");
+	return 0;
+}
+
+/* With nbmpi_self.lock. */
+static enum nbmpi_why group_join(struct set_up *s, const struct nbar_share *share)
+{
+	if (s->c->rank != s->c->leader)
+		return group_attach(s, share);
+	if (nbar_group_connect_peers(s->c->group, s->host.address) < 0)
+		return nic_failed(s, NBMPI_WHY_connect);
+	return NBMPI_WHY_none;
+}
+
+/* Takes part whatever fails: the other ranks wait for it. */
+static int join(struct set_up *s, enum nbmpi_why *why)
+{
+	struct nbmpi_comm *c = s->c;
+	bool leads = c->rank == c->leader;
+	struct told told = { 0 };
+	int rc = leads ? tell_mates(s, why) : hear_leader(s, &told, why);
+
+	if (rc == 0 && c->nhost > 1)
+		rc = nbmpi_exchange_addresses(&s->channel, c->rank, c->nhost,
+					      leads ? &s->host : NULL);
+	if (rc != 0)
+		return rc;
+	if (*why == NBMPI_WHY_none && s->memory >= 0 && nbmpi_memory_join(c, s->memory) < 0)
+		*why = memory_failed(s, "map it");
+	if (*why != NBMPI_WHY_none || c->nhost == 1)
+		return 0;
+	pthread_mutex_lock(&nbmpi_self.lock);
+	*why = group_join(s, &told.share);
+	pthread_mutex_unlock(&nbmpi_self.lock);
+	return 0;
+}
+
+/* All ranks vote: yes, or why not. 0, or what has failed in the MPI; without an error, c->why says
+ * what came of it. */
+static int vote(struct set_up *s, enum nbmpi_why why, struct nbmpi_sum *sum)
+{
+	struct nbmpi_comm *c = s->c;
+	int rc;
+
+	if (why != NBMPI_WHY_none)
+		sum->least = nbmpi_vote_no(why, c->rank);
+	rc = nbmpi_self.start.ops->sum(c->mpi, sum);
+	if (rc == 0 && sum->least < NBMPI_VOTE_YES) {
+		c->why = (enum nbmpi_why)(uint32_t)sum->least;
+		c->why_rank = (uint32_t)(sum->least >> 32);
+	}
+	return rc;
+}
+
+/* Who is on this host. *why: we do not know, or all know a reason. */
+static void find_mates(struct set_up *s, enum nbmpi_why *why)
+{
+	struct nbmpi_comm *c = s->c;
+
+	c->nlocal = 0;
+	s->local = nbmpi_self.start.ops->mates(c->mpi, &c->nlocal, why);
+	if (!s->local && *why == NBMPI_WHY_none)
+		*why = NBMPI_WHY_memory;
+	for (c->mate = 0; c->mate < c->nlocal && s->local[c->mate] != c->rank;)
+		c->mate++;
+	c->leader = s->local ? s->local[0] : c->rank;
+}
+
+/* Three votes: how many hosts there are; whether everything is open; whether everybody has joined.
+ * As vote. */
+static int agree(struct set_up *s)
+{
+	struct nbmpi_comm *c = s->c;
+	struct nbmpi_sum sum = { 0 };
+	enum nbmpi_why why = NBMPI_WHY_none;
+	int rc;
+
+	find_mates(s, &why);
+	c->why = why == NBMPI_WHY_memory ? NBMPI_WHY_none : why;
+	if (c->why != NBMPI_WHY_none)
+		return 0;
+	if (getrandom(&sum.least, sizeof(sum.least), 0) != sizeof(sum.least))
+		why = memory_failed(s, "draw a number for it");
+	sum.least |= NBMPI_VOTE_YES;
+	sum.total = c->rank == c->leader;
+	rc = vote(s, why, &sum);
+	if (rc != 0 || c->why != NBMPI_WHY_none)
+		return rc;
+	s->key = sum.least;
+	s->channel.tag = (uint32_t)s->key << 1;
+	s->host.index = sum.before;
+	c->nhost = sum.total;
+	if (c->nhost < nbmpi_self.start.config.min_hosts) {
+		c->why = NBMPI_WHY_few;
+		return 0;
+	}
+	why = prepare(s);
+	rc = vote(s, why, &(struct nbmpi_sum){ .least = NBMPI_VOTE_YES });
+	if (rc == 0 && c->why == NBMPI_WHY_none)
+		rc = join(s, &why);
+	if (rc != 0 || c->why != NBMPI_WHY_none)
+		return rc;
+	return vote(s, why, &(struct nbmpi_sum){ .least = NBMPI_VOTE_YES });
 }
 
 int nbmpi_set_up(struct nbmpi_comm *c)
 {
-	uint64_t votes = 0;
+	const struct nbmpi_ops *ops = nbmpi_self.start.ops;
+	struct set_up s = {
+		.c = c,
+		.channel = { .exchange = ops->exchange, .mpi = c->mpi },
+		.memory = -1,
+		.socket = -1,
+	};
+	int rc = agree(&s);
 
-	c->records = malloc(c->size * sizeof(*c->records));
-	if (!c->records) {
-		c->code = nbmpi_self.start.ops->error("nbar: no memory to set up a communicator");
-		return c->error = NBMPI_FAILED;
-	}
-	c->code = agree(c, &votes);
-	free(c->records);
-	c->records = NULL;
-	if (c->memory_fd >= 0)
-		close(c->memory_fd);
-	c->memory_fd = -1;
-	if (votes != VOTE_YES)
+	free(s.local);
+	free(s.host.address);
+	if (s.memory >= 0)
+		close(s.memory);
+	if (s.socket >= 0)
+		close(s.socket);
+	c->path = rc == 0 && c->why == NBMPI_WHY_none ? NBMPI_OFFLOADED : NBMPI_PLAIN;
+	if (c->path == NBMPI_PLAIN)
 		nbmpi_leave(c);
-	if (c->code != 0) {
-		c->error = NBMPI_FAILED;
-		return NBMPI_MPI_FAILED;
+	if (rc == 0) {
+		nbmpi_log_path(c, s.cause);
+		return 0;
 	}
-	c->path = votes == VOTE_YES ? NBMPI_OFFLOADED : NBMPI_PLAIN;
-	if (c->path == NBMPI_PLAIN) {
-		c->why = (enum nbmpi_why)(uint32_t)votes;
-		c->why_rank = (uint32_t)(votes >> 32);
-	}
-	return 0;
+	c->path = NBMPI_OPENING;
+	c->error = NBMPI_FAILED;
+	c->code = rc == NBMPI_NO_MEMORY ? ops->error("nbar: no memory for a communicator") : rc;
+	return rc == NBMPI_NO_MEMORY ? NBMPI_FAILED : NBMPI_MPI_FAILED;
 }
 
 void nbmpi_leave(struct nbmpi_comm *c)
 {
 	if (c->group) {
 		pthread_mutex_lock(&nbmpi_self.lock);
-		nbar_group_close(c->group);
+		group_leave(c);
 		pthread_mutex_unlock(&nbmpi_self.lock);
 	}
 	c->group = NULL;
-	memory_leave(c);
+	c->attached = NULL;
+	nbmpi_memory_leave(c);
 }
 
 void nbmpi_ports_close(void)
 {
-	while (nbmpi_self.attached) {
-		struct nbmpi_attached *a = nbmpi_self.attached;
-
-		nbmpi_self.attached = a->next;
-		nbar_close(a->port);
-		free(a);
-	}
+	while (nbmpi_self.attached)
+		port_detach(&nbmpi_self.attached);
 	nbar_close(nbmpi_self.port);
 	nbmpi_self.port = NULL;
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "comm_internal.h"
@@ -38,61 +39,115 @@ const char *nbmpi_why_text(enum nbmpi_why why)
 	return why < NBMPI_WHY_END ? text[why] : "an unknown reason";
 }
 
-void nbmpi_log_path(const struct nbmpi_comm *c)
+/* Whether nobody has heard of this reason from this process. */
+static bool is_first(enum nbmpi_why why)
 {
-	char who[48] = "";
+	static uint32_t told;
 
-	if (c->rank != 0)
-		return;
-	if (c->path == NBMPI_OFFLOADED) {
-		if (c->group && nbmpi_self.start.config.where == NBMPI_WHERE_HOST)
-			nbmpi_log(
-				2,
-				"communicator of %u ranks on %u hosts: barriers by in-process NICs "
-				"them, %s",
-				c->size, c->nhost, nbmpi_self.start.config.alg);
-		else if (c->group)
-			nbmpi_log(
-				2,
-				"communicator of %u ranks on %u hosts: barriers offloaded to NICs, %s",
-				c->size, c->nhost, nbmpi_self.start.config.alg);
-		else
-			nbmpi_log(2, "communicator of %u ranks on one host: barriers by its ranks",
-				  c->size);
-		return;
+	/* Relaxed: it orders nothing. */
+	return !(__atomic_fetch_or(&told, 1u << why, __ATOMIC_RELAXED) & 1u << why);
+}
+
+static int level_of(enum nbmpi_why why)
+{
+	switch (why) {
+	case NBMPI_WHY_nic:
+	case NBMPI_WHY_group:
+	case NBMPI_WHY_memory:
+	case NBMPI_WHY_attach:
+	case NBMPI_WHY_connect:
+		return is_first(why) ? 0 : 1;
+	case NBMPI_WHY_alone: /* it has nothing to wait for: not worth a line */
+		return 2;
+	case NBMPI_WHY_none:
+	case NBMPI_WHY_disabled:
+	case NBMPI_WHY_inter:
+	case NBMPI_WHY_few:
+	case NBMPI_WHY_foreign:
+	case NBMPI_WHY_terms:
+	case NBMPI_WHY_opening:
+	case NBMPI_WHY_END:
+		break;
 	}
-	/* A rank of its own has nothing to wait for: not worth a line. */
+	return 1;
+}
+
+static void tell_why(const struct nbmpi_comm *c, const char *cause)
+{
+	char who[24] = "";
+
 	if (c->why_rank != NBAR_RANK_NONE)
 		snprintf(who, sizeof(who), "rank %u: ", c->why_rank);
-	nbmpi_log(c->why == NBMPI_WHY_alone ? 2 : 1,
-		  "communicator of %u ranks: fallback to MPI's barrier: %s%s", c->size, who,
-		  nbmpi_why_text(c->why));
+	nbmpi_log(level_of(c->why), "communicator of %u ranks: fallback to MPI's barrier: %s%s%s%s",
+		  c->size, who, nbmpi_why_text(c->why), *cause ? ": " : "", cause);
+}
+
+void nbmpi_log_path(const struct nbmpi_comm *c, const char *cause)
+{
+	const char *where = "barriers by its ranks";
+
+	/* A rank without nbar cannot say it. */
+	if (c->path == NBMPI_PLAIN &&
+	    (c->why_rank == c->rank || (c->rank == 0 && c->why_rank == NBAR_RANK_NONE)))
+		tell_why(c, cause);
+	if (c->path == NBMPI_PLAIN || c->rank != 0)
+		return;
+	if (c->group)
+		where = nbmpi_self.start.config.where == NBMPI_WHERE_HOST
+				? "barriers by NICs inside them"
+				: "barriers by NIC";
+	nbmpi_log(2, "communicator of %u ranks on %u host%s: %s%s%s", c->size, c->nhost,
+		  c->nhost == 1 ? "" : "s", where, c->group ? ", " : "",
+		  c->group ? nbmpi_self.start.config.alg : "");
+}
+
+/* Number of the host of each rank, in the order of their lowest ranks; to be freed. NULL: there is
+ * no telling. All ranks are looked up: only for a text. */
+static uint32_t *hosts_of(const struct nbmpi_comm *c)
+{
+	uint32_t *host = c->closed ? NULL : nbmpi_self.start.ops->hosts(c->mpi, c->size);
+	uint32_t top = 0, n = 0, *place;
+
+	for (uint32_t r = 0; host && r < c->size; r++)
+		top = host[r] > top ? host[r] : top;
+	place = calloc((size_t)top + 1, sizeof(*place));
+	for (uint32_t r = 0; host && place && r < c->size; r++) {
+		if (place[host[r]] == 0)
+			place[host[r]] = ++n;
+		host[r] = place[host[r]] - 1;
+	}
+	free(place);
+	return host;
 }
 
 /* "rank 3", or "rank 3, 7 or 11 (host 1)" if these are on one host: its NIC tells no more. */
 static size_t host_text(const struct nbmpi_comm *c, uint32_t host, char *out, size_t size)
 {
-	size_t at;
-	uint32_t n = 0, more = 0;
+	uint32_t *host_of, n = 0, all = 0;
+	size_t at = 0;
 
 	if (host >= c->nhost)
 		return (size_t)snprintf(out, size, "an unknown rank");
-	at = (size_t)snprintf(out, size, "rank %u", c->leaders[host]);
 	if (c->nhost == c->size)
-		return at;
-	for (uint32_t r = c->leaders[host] + 1; r < c->size; r++)
-		more += c->host_of[r] == host;
-	for (uint32_t r = c->leaders[host] + 1; r < c->size && n < more && at < size; r++) {
-		if (c->host_of[r] != host)
+		return (size_t)snprintf(out, size, "rank %u", host);
+	host_of = hosts_of(c);
+	for (uint32_t r = 0; host_of && r < c->size; r++)
+		all += host_of[r] == host;
+	for (uint32_t r = 0; all > 0 && r < c->size && n <= RANKS_MAX && at < size; r++) {
+		if (host_of[r] != host)
 			continue;
-		if (++n > RANKS_MAX) {
-			at += (size_t)snprintf(out + at, size - at, " or %u more", more - n + 1);
-			break;
-		}
-		at += (size_t)snprintf(out + at, size - at, n == more ? " or %u" : ", %u", r);
+		at += (size_t)snprintf(out + at, size - at, "%s%u",
+				       n == 0         ? "rank "
+				       : n == all - 1 ? " or "
+						      : ", ",
+				       r);
+		n++;
 	}
+	if (n < all && at < size)
+		at += (size_t)snprintf(out + at, size - at, " or %u more", all - n);
 	if (at < size)
-		at += (size_t)snprintf(out + at, size - at, " (host %u)", host);
+		at += (size_t)snprintf(out + at, size - at, n ? " (host %u)" : "host %u", host);
+	free(host_of);
 	return at;
 }
 

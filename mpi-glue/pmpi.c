@@ -24,7 +24,11 @@ static struct {
 	int error_class;
 	int size;       /* of MPI_COMM_WORLD */
 	uint32_t *host; /* of each rank of it; NULL: they do not agree on the settings */
+	int *mates;     /* ranks of it on this host, and how many */
+	int nmate;
+	int tags; /* a bit mask */
 	MPI_Group group;
+	MPI_Comm comm; /* all ranks, for messages of the set-up */
 } world;
 
 static void *from_comm(MPI_Comm comm)
@@ -39,14 +43,102 @@ static MPI_Comm to_comm(void *mpi)
 
 /* --- what the core asks of MPI --------------------------------------------------------------- */
 
-static int coll_gather(void *mpi, const void *in, void *out, uint32_t size)
+#define CHUNK 256 /* ranks that are looked up at once */
+
+/* Ranks of MPI_COMM_WORLD that n ranks of a group are, or the other way round. */
+static void translate(MPI_Group from, const int *rank, int n, MPI_Group to, int *out)
 {
-	return PMPI_Allgather(in, (int)size, MPI_BYTE, out, (int)size, MPI_BYTE, to_comm(mpi));
+	PMPI_Group_translate_ranks(from, n, rank, to, out);
 }
 
-static int coll_minimum(void *mpi, const uint64_t *in, uint64_t *out)
+/* Hosts of the members, by rank; some are of another world if *foreign. host NULL: only looks. */
+static void look_up(MPI_Group group, int size, uint32_t *host, bool *foreign)
 {
-	return PMPI_Allreduce(in, out, 1, MPI_UINT64_T, MPI_MIN, to_comm(mpi));
+	int rank[CHUNK], of_world[CHUNK];
+
+	*foreign = false;
+	for (int first = 0; first < size; first += CHUNK) {
+		int n = size - first < CHUNK ? size - first : CHUNK;
+
+		for (int i = 0; i < n; i++)
+			rank[i] = first + i;
+		translate(group, rank, n, world.group, of_world);
+		for (int i = 0; i < n; i++)
+			if (of_world[i] == MPI_UNDEFINED)
+				*foreign = true;
+			else if (host)
+				host[first + i] = world.host[of_world[i]];
+	}
+}
+
+static uint32_t *mpi_hosts(void *mpi, uint32_t size)
+{
+	uint32_t *host = malloc(size * sizeof(*host));
+	MPI_Group group;
+	bool foreign;
+
+	if (!host)
+		return NULL;
+	PMPI_Comm_group(to_comm(mpi), &group);
+	look_up(group, (int)size, host, &foreign);
+	PMPI_Group_free(&group);
+	return host;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static uint32_t *mpi_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
+{
+	int *rank = malloc((size_t)world.nmate * sizeof(*rank)), size;
+	MPI_Group group;
+	bool foreign;
+
+	_Static_assert(sizeof(*rank) == sizeof(uint32_t), "ranks stay where they are");
+	if (!world.host)
+		*why = NBMPI_WHY_terms;
+	if (!rank || !world.host)
+		return (uint32_t *)rank;
+	PMPI_Comm_group(to_comm(mpi), &group);
+	PMPI_Group_size(group, &size);
+	look_up(group, size, NULL, &foreign);
+	/* A process of another world sees ours as strangers too: all decide alike. */
+	if (foreign)
+		*why = NBMPI_WHY_foreign;
+	translate(world.group, world.mates, world.nmate, group, rank);
+	PMPI_Group_free(&group);
+	*n = 0;
+	for (int i = 0; i < world.nmate; i++)
+		if (rank[i] != MPI_UNDEFINED)
+			rank[(*n)++] = rank[i];
+	qsort(rank, *n, sizeof(*rank), by_rank);
+	return (uint32_t *)rank;
+}
+
+static int mpi_sum(void *mpi, struct nbmpi_sum *sum)
+{
+	return pmpi_sum(to_comm(mpi), sum);
+}
+
+static int mpi_exchange(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n)
+{
+	MPI_Group group;
+
+	PMPI_Comm_group(to_comm(mpi), &group);
+	for (uint32_t i = 0; i < n; i++) {
+		int rank = (int)message[i].rank, of_world;
+
+		if (message[i].rank == NBAR_RANK_NONE)
+			continue;
+		translate(group, &rank, 1, world.group, &of_world);
+		message[i].rank = (uint32_t)of_world;
+	}
+	PMPI_Group_free(&group);
+	return pmpi_exchange(world.comm, (int)tag & world.tags, message, n);
 }
 
 static int error_code(const char *text)
@@ -62,8 +154,10 @@ static int error_code(const char *text)
 }
 
 static const struct nbmpi_ops ops = {
-	.gather = coll_gather,
-	.minimum = coll_minimum,
+	.mates = mpi_mates,
+	.hosts = mpi_hosts,
+	.sum = mpi_sum,
+	.exchange = mpi_exchange,
 	.progress = pmpi_progress,
 	.error = error_code,
 };
@@ -80,34 +174,6 @@ static int on_delete(MPI_Comm comm, int keyval, void *value, void *extra)
 	return MPI_SUCCESS;
 }
 
-/* Hosts of the members, by rank. NULL: no memory. */
-static uint32_t *hosts_of(MPI_Comm comm, int size, enum nbmpi_why *why)
-{
-	int *all = malloc(2 * (size_t)size * sizeof(*all));
-	uint32_t *host = malloc((size_t)size * sizeof(*host));
-	MPI_Group group;
-
-	if (!all || !host || PMPI_Comm_group(comm, &group) != MPI_SUCCESS) {
-		free(all);
-		free(host);
-		return NULL;
-	}
-	for (int i = 0; i < size; i++)
-		all[i] = i;
-	PMPI_Group_translate_ranks(group, size, all, world.group, all + size);
-	PMPI_Group_free(&group);
-	for (int i = 0; i < size; i++) {
-		int rank = all[size + i];
-
-		/* A process of another world sees ours as strangers too: all decide alike. */
-		if (rank == MPI_UNDEFINED)
-			*why = NBMPI_WHY_foreign;
-		host[i] = rank == MPI_UNDEFINED ? 0 : world.host[rank];
-	}
-	free(all);
-	return host;
-}
-
 static int no_memory(MPI_Comm comm)
 {
 	PMPI_Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
@@ -117,20 +183,12 @@ static int no_memory(MPI_Comm comm)
 /* Makes the state of a communicator. MPI_SUCCESS or an error that its handler has had. */
 static int comm_open(MPI_Comm comm, struct nbmpi_comm **out)
 {
-	enum nbmpi_why why = world.host ? NBMPI_WHY_none : NBMPI_WHY_terms;
-	uint32_t *host = NULL;
 	int rank, size, inter, rc;
 
 	PMPI_Comm_rank(comm, &rank);
 	PMPI_Comm_size(comm, &size);
 	PMPI_Comm_test_inter(comm, &inter);
-	*out = NULL;
-	why = inter ? NBMPI_WHY_inter : why;
-	if (why == NBMPI_WHY_none)
-		host = hosts_of(comm, size, &why);
-	if (host || why != NBMPI_WHY_none)
-		*out = nbmpi_comm_open(from_comm(comm), (uint32_t)rank, (uint32_t)size, host, why);
-	free(host);
+	*out = nbmpi_comm_open(from_comm(comm), (uint32_t)rank, (uint32_t)size, inter);
 	if (!*out)
 		return no_memory(comm);
 	rc = PMPI_Comm_set_attr(comm, world.keyval, *out);
@@ -203,13 +261,17 @@ static bool number_hosts(const struct nbmpi_node *node, const struct nbmpi_node 
 	uint32_t *host = malloc((size_t)world.size * sizeof(*host));
 	struct nbmpi_nodes nodes = { .n = 0 };
 	struct nbmpi_crowd crowd;
-	bool good = host, same = true;
+	bool good, same = true;
 
+	world.mates = malloc((size_t)world.size * sizeof(*world.mates));
+	good = host && world.mates;
 	nbmpi_crowd_begin(&crowd, self);
 	for (int r = 0; r < world.size && good; r++) {
 		good = nbmpi_nodes_number(&nodes, &node[r], &host[r]);
 		same = same && node[r].terms == self->terms;
 		nbmpi_crowd_add(&crowd, &node[r]);
+		if (nbmpi_node_same(&node[r], self))
+			world.mates[world.nmate++] = r;
 	}
 	nbmpi_nodes_free(&nodes);
 	*crowded = nbmpi_crowd_full(&crowd);
@@ -242,6 +304,17 @@ static int exchange(const struct nbmpi_node *self, struct nbmpi_node *all)
 	return rc;
 }
 
+/* The bits that every tag may have. */
+static int tag_bits(void)
+{
+	int *most, found, bits = 1;
+
+	PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &found);
+	while (found && bits < *most / 2)
+		bits = 2 * bits + 1;
+	return bits;
+}
+
 /* All processes of the world learn where the others are. */
 static int begin(const struct nbmpi_config *config)
 {
@@ -268,9 +341,12 @@ static int begin(const struct nbmpi_config *config)
 	if (rc == MPI_SUCCESS)
 		rc = PMPI_Comm_group(MPI_COMM_WORLD, &world.group);
 	if (rc == MPI_SUCCESS)
+		rc = PMPI_Comm_dup(MPI_COMM_WORLD, &world.comm);
+	if (rc == MPI_SUCCESS)
 		rc = pmpi_request_begin();
 	if (rc != MPI_SUCCESS)
 		return rc;
+	world.tags = tag_bits();
 	nbmpi_start(&start);
 	world.ready = true;
 	return MPI_SUCCESS;
@@ -311,7 +387,9 @@ int MPI_Finalize(void)
 		pmpi_request_end();
 		PMPI_Group_free(&world.group);
 		PMPI_Comm_free_keyval(&world.keyval);
+		PMPI_Comm_free(&world.comm);
 		free(world.host);
+		free(world.mates);
 		world.host = NULL;
 	}
 	return PMPI_Finalize();

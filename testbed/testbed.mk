@@ -4,7 +4,8 @@
 
 UNITS += test
 CFLAGS_test = -D_GNU_SOURCE -DNBAR_NO_EXTRA -Ihostlib/include -Ihostlib/src -Ifirmware/include -Ifirmware/core \
-              -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon $(TOOLS_INC) -Itestbed
+              -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon -Impi-glue $(TOOLS_INC) \
+              -Itestbed
 
 # Unit tests: name -> what it is linked with.
 UNIT_SRC := $(wildcard testbed/unit/*/test_*.c)
@@ -40,6 +41,10 @@ $(BUILD)/test_nic $(BUILD)/test_nic_admin: $(NIC_WORLD_OBJ)
 NIC_NET_OBJ := $(BUILD)/test/testbed/unit/nic/nic_net.o
 $(BUILD)/test_nic_pass $(BUILD)/test_nic_pull: $(NIC_NET_OBJ)
 OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ)
+
+# The exchange of the MPI glue, without an MPI.
+$(BUILD)/test_exchange: $(BUILD)/glue/mpi-glue/exchange.o
+$(BUILD)/test_exchange: ALL_LDFLAGS += -Wl,--wrap=calloc
 
 TESTS += $(UNIT_BIN)
 TEST_LIST += $(UNIT_BIN)

@@ -24,8 +24,8 @@
 
 /* Limits. Each is checked where the thing is made, with a message that names it. */
 #define NBAR_NICS_MAX 64u       /* NICs a daemon */
-#define NBAR_PORTS_MAX 64u      /* ports a NIC */
-#define NBAR_ATTACHED_MAX 512u  /* processes a NIC that are attached to the ports of others */
+#define NBAR_PORTS_MAX 1024u    /* ports a NIC: one for each processor of a large host */
+#define NBAR_ATTACHED_MAX 8192u /* processes a NIC that are attached to the ports of others */
 #define NBAR_EVENTS_MAX 64u     /* groups a port that a host polls by a socket */
 #define NBAR_GROUPS_MAX 1024u   /* open groups a NIC, and so cells a port */
 #define NBAR_SIZE_MAX 1048576u  /* ranks a group */

@@ -98,6 +98,9 @@ int nbar_group_connect_test(struct nbar_group *g);
  * all: sets *ranks to an array that lives as long as the group, and returns its length. */
 int nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks);
 
+/* As nbar_group_connect; endpoints[i] is that of the i-th of these ranks. */
+int nbar_group_connect_peers(struct nbar_group *g, const struct nbar_endpoint *endpoints);
+
 /* Closes a group, and its descriptor. The NIC goes on answering for its last barrier. */
 void nbar_group_close(struct nbar_group *g);
 

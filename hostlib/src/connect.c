@@ -58,7 +58,8 @@ static void next_message(struct nbar_group *g, struct nblib_connect *c)
 	c->answer.came = c->sent = false;
 }
 
-static int begin(struct nbar_group *g, const struct nbar_endpoint *endpoints)
+/* rank: where in endpoints that of each peer is; NULL: in the order of the peers. */
+static int begin(struct nbar_group *g, const uint32_t *rank, const struct nbar_endpoint *endpoints)
 {
 	uint32_t left = g->npeer - g->nconnected;
 	int err = connect_refused(g);
@@ -71,7 +72,7 @@ static int begin(struct nbar_group *g, const struct nbar_endpoint *endpoints)
 		return nblib_fail(-ENOMEM, "no memory for %u endpoint addresses", left);
 	c->first = g->nconnected;
 	for (uint32_t i = 0; i < left; i++)
-		c->endpoint[i] = endpoints[g->peer[c->first + i]];
+		c->endpoint[i] = endpoints[rank ? rank[c->first + i] : c->first + i];
 	g->connecting = c;
 	next_message(g, c);
 	return 0;
@@ -109,18 +110,29 @@ static int answered(struct nbar_group *g, int err)
 	return 1;
 }
 
-int nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoints)
+static int connect_by(struct nbar_group *g, const uint32_t *rank,
+		      const struct nbar_endpoint *endpoints)
 {
-	int err = begin(g, endpoints);
+	int err = begin(g, rank, endpoints);
 
 	while (err == 0)
 		err = answered(g, nblib_link_call(&g->port->link, &g->connecting->call));
 	return err < 0 ? err : 0;
 }
 
+int nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoints)
+{
+	return connect_by(g, g->peer, endpoints);
+}
+
+int nbar_group_connect_peers(struct nbar_group *g, const struct nbar_endpoint *endpoints)
+{
+	return connect_by(g, NULL, endpoints);
+}
+
 int nbar_group_connect_start(struct nbar_group *g, const struct nbar_endpoint *endpoints)
 {
-	int err = begin(g, endpoints);
+	int err = begin(g, g->peer, endpoints);
 
 	if (err == 0)
 		err = nbar_group_connect_test(g);

@@ -13,10 +13,14 @@
 #include <string.h>
 
 #include "ompi/mca/coll/base/base.h"
+#include "ompi/mca/coll/base/coll_tags.h"
+#include "ompi/mca/pml/pml.h"
+#include "ompi/proc/proc.h"
 #include "ompi/mca/rte/rte.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/info.h"
 
+#include "exchange.h"
 #include "node.h"
 
 /* What this process knows of the others of its job. */
@@ -43,67 +47,6 @@ int coll_nbar_publish(const struct nbmpi_config *config)
 	nbmpi_node_self(config, coll_nbar_rank(), &job.self);
 	OPAL_MODEX_SEND(rc, COLL_NBAR_GLOBAL, COMPONENT, &job.self, sizeof(job.self));
 	return rc;
-}
-
-/* --- what the core asks of MPI ------------------------------------------------------------- */
-
-static int coll_gather(void *mpi, const void *in, void *out, uint32_t size)
-{
-	ompi_communicator_t *comm = mpi;
-
-	return comm->c_coll->coll_allgather(in, (int)size, MPI_BYTE, out, (int)size, MPI_BYTE, comm,
-					    comm->c_coll->coll_allgather_module);
-}
-
-static int coll_minimum(void *mpi, const uint64_t *in, uint64_t *out)
-{
-	ompi_communicator_t *comm = mpi;
-
-	return comm->c_coll->coll_allreduce(in, out, 1, MPI_UINT64_T, MPI_MIN, comm,
-					    comm->c_coll->coll_allreduce_module);
-}
-
-static int error_code(const char *text)
-{
-	char string[MPI_MAX_ERROR_STRING];
-	int class, code;
-
-	snprintf(string, sizeof(string), "%s", text);
-	if (PMPI_Add_error_class(&class) != MPI_SUCCESS ||
-	    PMPI_Add_error_code(class, &code) != MPI_SUCCESS)
-		return MPI_ERR_OTHER;
-	PMPI_Add_error_string(code, string);
-	return code;
-}
-
-static const struct nbmpi_ops ops = {
-	.gather = coll_gather,
-	.minimum = coll_minimum,
-	.progress = opal_progress,
-	.error = error_code,
-};
-
-void coll_nbar_start(const struct nbmpi_config *config)
-{
-	const struct nbmpi_start start = {
-		.config = *config,
-		.ops = &ops,
-		.rank = coll_nbar_rank(),
-		.crowded = opal_progress_yield_when_idle,
-	};
-
-	nbmpi_crowd_begin(&job.crowd, &job.self);
-	nbmpi_start(&start);
-}
-
-void coll_nbar_stop(void)
-{
-	coll_nbar_request_stop();
-	nbmpi_stop();
-	nbmpi_nodes_free(&job.nodes);
-	free(job.host);
-	job.host = NULL;
-	job.nrank = 0;
 }
 
 /* --- hosts --------------------------------------------------------------------------------- */
@@ -176,46 +119,162 @@ static enum nbmpi_why host_of(opal_process_name_t name, uint32_t *out)
 	return NBMPI_WHY_none;
 }
 
-/* Hosts of the members, by rank. NULL: no memory. */
-static uint32_t *hosts_of(ompi_communicator_t *comm, int size, enum nbmpi_why *why)
-{
-	uint32_t *host = malloc((size_t)size * sizeof(*host));
+/* --- what the core asks of MPI ------------------------------------------------------------- */
 
-	if (!host)
-		return NULL;
+static enum nbmpi_why meet(void *mpi, uint32_t rank)
+{
+	ompi_communicator_t *comm = mpi;
+	enum nbmpi_why why;
+	uint32_t host;
+
 	pthread_mutex_lock(&job.lock);
-	for (int r = 0; r < size && *why == NBMPI_WHY_none; r++)
-		*why = host_of(ompi_group_get_proc_name(comm->c_local_group, r), &host[r]);
+	why = host_of(ompi_group_get_proc_name(comm->c_local_group, (int)rank), &host);
 	pthread_mutex_unlock(&job.lock);
-	if (*why != NBMPI_WHY_memory)
+	return why;
+}
+
+/* Whether a rank is on this host. Processes of other nodes are not asked for: Open MPI knows those
+ * of its own from the start. */
+static bool is_mate(ompi_communicator_t *comm, int rank, uint32_t own)
+{
+	ompi_proc_t *proc = ompi_group_get_proc_ptr_raw(comm->c_local_group, rank);
+	uint32_t host;
+
+	return !ompi_proc_is_sentinel(proc) && OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags) &&
+	       host_of(proc->super.proc_name, &host) == NBMPI_WHY_none && host == own;
+}
+
+static uint32_t *coll_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
+{
+	ompi_communicator_t *comm = mpi;
+	uint32_t own, *mate = NULL, *wider;
+
+	pthread_mutex_lock(&job.lock);
+	*why = host_of(*OMPI_PROC_MY_NAME, &own);
+	*n = 0;
+	for (int r = 0; r < ompi_comm_size(comm) && *why == NBMPI_WHY_none; r++) {
+		if (!is_mate(comm, r, own))
+			continue;
+		wider = realloc(mate, (*n + 1) * sizeof(*mate));
+		if (!wider) {
+			*why = NBMPI_WHY_memory;
+			break;
+		}
+		mate = wider;
+		mate[(*n)++] = (uint32_t)r;
+	}
+	pthread_mutex_unlock(&job.lock);
+	return mate;
+}
+
+/* Called from progress, too: this thread may be at it further up. */
+static uint32_t *coll_hosts(void *mpi, uint32_t size)
+{
+	ompi_communicator_t *comm = mpi;
+	enum nbmpi_why why = NBMPI_WHY_none;
+	uint32_t *host;
+
+	if (pthread_mutex_trylock(&job.lock) != 0)
+		return NULL;
+	host = malloc(size * sizeof(*host));
+	for (uint32_t r = 0; host && r < size && why == NBMPI_WHY_none; r++)
+		why = host_of(ompi_group_get_proc_name(comm->c_local_group, (int)r), &host[r]);
+	pthread_mutex_unlock(&job.lock);
+	if (why == NBMPI_WHY_none)
 		return host;
-	/* The others do not know: no reason to go another way than they, but an error. */
-	*why = NBMPI_WHY_none;
 	free(host);
 	return NULL;
 }
 
-/* State of a communicator, made at its first barrier. NULL: no memory. */
-static struct nbmpi_comm *comm_of(mca_coll_nbar_module_t *module, ompi_communicator_t *comm)
+/* Two tags of the MPI's own are enough: blocking collectives of a communicator are called in the
+ * same order by all its ranks. */
+static int coll_exchange(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n)
 {
-	enum nbmpi_why why = NBMPI_WHY_none;
-	int size = ompi_comm_size(comm);
-	uint32_t *host = NULL;
+	const int own = tag & 1 ? MCA_COLL_BASE_TAG_BARRIER : MCA_COLL_BASE_TAG_GATHER;
+	ompi_request_t **request = calloc(n + 1, sizeof(*request));
+	int rc = request ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+	ompi_communicator_t *comm = mpi;
 
-	if (module->comm)
-		return module->comm;
-	if (OMPI_COMM_IS_INTER(comm))
-		why = NBMPI_WHY_inter;
-	if (why == NBMPI_WHY_none)
-		host = hosts_of(comm, size, &why);
-	if (host || why != NBMPI_WHY_none)
-		module->comm = nbmpi_comm_open(comm, (uint32_t)ompi_comm_rank(comm), (uint32_t)size,
-					       host, why);
-	free(host);
-	return module->comm;
+	for (uint32_t i = 0; i < n && rc == OMPI_SUCCESS; i++) {
+		const struct nbmpi_message *m = &message[i];
+		int rank = m->rank == NBAR_RANK_NONE ? MPI_ANY_SOURCE : (int)m->rank;
+
+		rc = m->in ? MCA_PML_CALL(irecv(m->data, m->size, MPI_BYTE, rank, own, comm,
+						&request[i]))
+			   : MCA_PML_CALL(isend(m->data, m->size, MPI_BYTE, rank, own,
+						MCA_PML_BASE_SEND_STANDARD, comm, &request[i]));
+	}
+	if (rc == OMPI_SUCCESS)
+		rc = ompi_request_wait_all(n, request, MPI_STATUSES_IGNORE);
+	free(request);
+	return rc;
+}
+
+static int coll_sum(void *mpi, struct nbmpi_sum *sum)
+{
+	const struct nbmpi_channel at = { .exchange = coll_exchange, .mpi = mpi };
+	ompi_communicator_t *comm = mpi;
+
+	return nbmpi_tree_sum(&at, (uint32_t)ompi_comm_rank(comm), (uint32_t)ompi_comm_size(comm),
+			      meet, sum);
+}
+
+static int error_code(const char *text)
+{
+	char string[MPI_MAX_ERROR_STRING];
+	int class, code;
+
+	snprintf(string, sizeof(string), "%s", text);
+	if (PMPI_Add_error_class(&class) != MPI_SUCCESS ||
+	    PMPI_Add_error_code(class, &code) != MPI_SUCCESS)
+		return MPI_ERR_OTHER;
+	PMPI_Add_error_string(code, string);
+	return code;
+}
+
+static const struct nbmpi_ops ops = {
+	.mates = coll_mates,
+	.hosts = coll_hosts,
+	.sum = coll_sum,
+	.exchange = coll_exchange,
+	.progress = opal_progress,
+	.error = error_code,
+};
+
+void coll_nbar_start(const struct nbmpi_config *config)
+{
+	const struct nbmpi_start start = {
+		.config = *config,
+		.ops = &ops,
+		.rank = coll_nbar_rank(),
+		.crowded = opal_progress_yield_when_idle,
+	};
+
+	nbmpi_crowd_begin(&job.crowd, &job.self);
+	nbmpi_start(&start);
+}
+
+void coll_nbar_stop(void)
+{
+	coll_nbar_request_stop();
+	nbmpi_stop();
+	nbmpi_nodes_free(&job.nodes);
+	free(job.host);
+	job.host = NULL;
+	job.nrank = 0;
 }
 
 /* --- a communicator ------------------------------------------------------------------------ */
+
+/* State of a communicator, made at its first barrier. NULL: no memory. */
+static struct nbmpi_comm *comm_of(mca_coll_nbar_module_t *module, ompi_communicator_t *comm)
+{
+	if (!module->comm)
+		module->comm =
+			nbmpi_comm_open(comm, (uint32_t)ompi_comm_rank(comm),
+					(uint32_t)ompi_comm_size(comm), OMPI_COMM_IS_INTER(comm));
+	return module->comm;
+}
 
 static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *base)
 {

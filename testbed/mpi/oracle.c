@@ -36,6 +36,8 @@ static const struct {
 	{ "split", test_split, 100, "communicators of all kinds" },
 	{ "storm", test_storm, 2000, "communicators made, used and freed" },
 	{ "alive", test_alive, 1100, "communicators alive at once" },
+	{ "pairs", test_pairs, 20, "every rank leads its host in a communicator" },
+	{ "short", test_short, 200, "communicators of one barrier each cost as without nbar" },
 	{ "freed", test_freed, 100, "a communicator freed with a barrier under way" },
 	{ "order", test_order, 200, "other collectives in between, all under way" },
 	{ "rendezvous", test_rendezvous, 20, "a long message goes on while its sender waits" },

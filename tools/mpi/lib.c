@@ -9,8 +9,10 @@
 #include "bench.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "comm_internal.h"
+#include "pmpi.h"
 
 struct lib {
 	struct nbmpi_comm *comm;
@@ -41,16 +43,40 @@ static struct nbar_wait_policy policy_of(const struct mpib_world *w)
 	return policy;
 }
 
-static int gather(void *mpi, const void *in, void *out, uint32_t size)
+/* The communicator of a set-up is all ranks; what the set-up has of it is the world. */
+static uint32_t *mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 {
-	(void)mpi;
-	return PMPI_Allgather(in, (int)size, MPI_BYTE, out, (int)size, MPI_BYTE, MPI_COMM_WORLD);
+	const struct mpib_world *w = mpi;
+	uint32_t *mate = mpib_alloc((size_t)w->size, sizeof(*mate));
+
+	(void)why;
+	*n = 0;
+	for (int r = 0; r < w->size; r++)
+		if (w->host[r] == w->host[w->rank])
+			mate[(*n)++] = (uint32_t)r;
+	return mate;
 }
 
-static int minimum(void *mpi, const uint64_t *in, uint64_t *out)
+static uint32_t *hosts(void *mpi, uint32_t size)
+{
+	const struct mpib_world *w = mpi;
+	uint32_t *host = mpib_alloc(size, sizeof(*host));
+
+	memcpy(host, w->host, size * sizeof(*host));
+	return host;
+}
+
+static int sum(void *mpi, struct nbmpi_sum *sum)
 {
 	(void)mpi;
-	return PMPI_Allreduce(in, out, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
+	return pmpi_sum(MPI_COMM_WORLD, sum);
+}
+
+/* No other message of this program is under way. */
+static int exchange(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n)
+{
+	(void)mpi;
+	return pmpi_exchange(MPI_COMM_WORLD, tag & 1, message, n);
 }
 
 static int error(const char *text)
@@ -59,7 +85,13 @@ static int error(const char *text)
 	return MPI_ERR_OTHER;
 }
 
-static const struct nbmpi_ops ops = { .gather = gather, .minimum = minimum, .error = error };
+static const struct nbmpi_ops ops = {
+	.mates = mates,
+	.hosts = hosts,
+	.sum = sum,
+	.exchange = exchange,
+	.error = error,
+};
 
 static int lib_open(struct mpib_method *m)
 {
@@ -85,7 +117,7 @@ static int lib_open(struct mpib_method *m)
 			mpib_fatal("--nic2: see above");
 	}
 	nbmpi_start(&start);
-	lib->comm = nbmpi_comm_open(NULL, start.rank, (uint32_t)w->size, w->host, NBMPI_WHY_none);
+	lib->comm = nbmpi_comm_open(w, start.rank, (uint32_t)w->size, false);
 	if (!lib->comm)
 		mpib_fatal("%s: no memory", m->choice->name);
 	nbmpi_set_up(lib->comm); /* MPI's errors end the program */

@@ -6,7 +6,7 @@ MPIB_FLAGS = -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/core -Itools/main -It
 CFLAGS_bench-openmpi = $(CFLAGS_openmpi) $(MPIB_FLAGS)
 CFLAGS_bench-mpich = $(CFLAGS_mpich) $(MPIB_FLAGS)
 
-MPIB_SRC := $(filter-out tools/mpi/mpi_bench.c,$(wildcard tools/mpi/*.c))
+MPIB_SRC := $(filter-out tools/mpi/mpi_bench.c,$(wildcard tools/mpi/*.c)) mpi-glue/pmpi_exchange.c
 MPIB_OPENMPI_OBJ := $(MPIB_SRC:%.c=$(BUILD)/bench-openmpi/%.o)
 MPIB_MPICH_OBJ := $(MPIB_SRC:%.c=$(BUILD)/bench-mpich/%.o)
 MPIB_TOOL_OBJ := $(patsubst %,$(BUILD)/tools/tools/main/%.o,algs experiment hist journal machine metric option \

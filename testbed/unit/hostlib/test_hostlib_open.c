@@ -40,7 +40,7 @@ static void names_are_checked(void **state)
 	expect(nbar_open("n0:x", &port), -EINVAL, "n0:3");
 	expect(nbar_open("n0:1x", &port), -EINVAL, "n0:3");
 	expect(nbar_open("n0:-1", &port), -EINVAL, "n0:3");
-	expect(nbar_open("n0:64", &port), -EINVAL, "0 to 63");
+	expect(nbar_open("n0:1024", &port), -EINVAL, "0 to 1023");
 	longer[0] = '/';
 	expect(nbar_open(longer, &port), -EINVAL, "too long");
 	longer[100] = 0;
@@ -164,7 +164,7 @@ static void a_port_has_one_owner(void **state)
 	snprintf(path, sizeof(path), "%s/n1.sock", inproc_run_dir(nics));
 	for (uint32_t i = 0; i < NBAR_PORTS_MAX; i++)
 		require_ok(nbar_open(i % 2 ? path : "n1", &port[i]));
-	expect(nbar_open("n1", &other), -ENOSPC, "64");
+	expect(nbar_open("n1", &other), -ENOSPC, "1024");
 	for (uint32_t i = 0; i < NBAR_PORTS_MAX; i++)
 		nbar_close(port[i]);
 	nbar_close(NULL);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pmpi_exchange.c - nbmpi_ops.sum and .exchange by the calls of any MPI.
+ *
+ * For the PMPI library, and for programs that use the glue's set-up themselves.
+ */
+#include <stdlib.h>
+
+#include "pmpi.h"
+
+int pmpi_sum(MPI_Comm comm, struct nbmpi_sum *sum)
+{
+	uint64_t least[2] = { sum->least };
+	int rc;
+
+	sum->before = 0; /* at rank 0 it stays */
+	rc = PMPI_Exscan(&sum->total, &sum->before, 1, MPI_UINT32_T, MPI_SUM, comm);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	/* The sum of all is the largest of the sums up to each. */
+	least[1] = UINT64_MAX - sum->before - sum->total;
+	rc = PMPI_Allreduce(MPI_IN_PLACE, least, 2, MPI_UINT64_T, MPI_MIN, comm);
+	sum->least = least[0];
+	sum->total = (uint32_t)(UINT64_MAX - least[1]);
+	return rc;
+}
+
+int pmpi_exchange(MPI_Comm comm, int tag, const struct nbmpi_message *message, uint32_t n)
+{
+	MPI_Request *request = malloc((n + 1) * sizeof(MPI_Request));
+	uint32_t begun = 0;
+	int rc = request ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+
+	for (; begun < n && rc == MPI_SUCCESS; begun++) {
+		const struct nbmpi_message *m = &message[begun];
+		int rank = m->rank == NBAR_RANK_NONE ? MPI_ANY_SOURCE : (int)m->rank;
+
+		rc = m->in ? PMPI_Irecv(m->data, (int)m->size, MPI_BYTE, rank, tag, comm,
+					&request[begun])
+			   : PMPI_Isend(m->data, (int)m->size, MPI_BYTE, rank, tag, comm,
+					&request[begun]);
+	}
+	for (uint32_t i = 0; i < n && rc == MPI_SUCCESS; i++)
+		rc = PMPI_Wait(&request[i], MPI_STATUS_IGNORE);
+	free(request);
+	return rc;
+}
