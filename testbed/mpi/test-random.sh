@@ -30,7 +30,8 @@ programs() {
 	[ -z "${RUN:-}" ] || [ "$RUN" = "$run" ] || return
 	[ $n -gt 0 ] || n=1
 	for how in nbar plain; do
-		report "$mpi, $run, $how" ranks "$np" -- -s "$work/random.$mpi.$run.$how" \
+		report "$mpi, $run, $how" ranks "$np" -- ${PATIENCE:+-p $PATIENCE} \
+			-s "$work/random.$mpi.$run.$how" \
 			$([ $how = plain ] || [ $n -lt 5 ] || echo "-e $expect") $next $((next + n - 1))
 	done
 	next=$((next + n))
