@@ -11,6 +11,8 @@
 
 #include "draft.h"
 
+#define ENDS 120u /* events of the last draw and of the end, at most */
+
 uint32_t draw(uint64_t *state, uint32_t n)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15u; /* SplitMix64 */
@@ -136,18 +138,21 @@ static void barriers(struct draft *d, uint32_t comm)
 	draft_all_at_once(d, e, NULL);
 }
 
+/* Before nbar runs its barriers, it depends on the MPI whether they may be pending at its end. */
+static bool may_outlive(const struct comm *c)
+{
+	return c->barriers >= SETTLED && !c->near;
+}
+
 static void ibarrier(struct draft *d, uint32_t comm)
 {
-	const struct comm *c = &d->p->comm[comm];
 	struct event *e;
 
 	if (d->p->nstep == STEPS)
 		return;
 	e = draft_add(d, EVENT_IBARRIER, comm);
 	number_steps(d, e, 1);
-	/* Before nbar runs its barriers, it depends on the MPI whether such a one may be pending.
-	 */
-	spread(d, e, c->barriers >= SETTLED && !c->near);
+	spread(d, e, may_outlive(&d->p->comm[comm]));
 }
 
 static void persistent_init(struct draft *d, uint32_t comm)
@@ -208,7 +213,8 @@ static void persistent(struct draft *d, uint32_t comm)
 	if (d->ninit == 0 || what < 2)
 		persistent_init(d, comm);
 	else if (what < 5)
-		persistent_start(d, draw(&d->state, d->ninit));
+		for (uint32_t n = 1 + draw(&d->state, 4); n > 0; n--)
+			persistent_start(d, draw(&d->state, d->ninit));
 	else
 		persistent_end(d, draw(&d->state, d->ninit));
 }
@@ -220,6 +226,8 @@ static void death(struct draft *d, uint32_t comm)
 	for (uint32_t i = d->ninit; i-- > 0;)
 		if (d->p->event[d->init[i].event].comm == comm)
 			persistent_end(d, i);
+	for (uint32_t n = draw(&d->state, 5); n > 0 && may_outlive(&d->p->comm[comm]); n--)
+		ibarrier(d, comm);
 	e = draft_add(d, EVENT_FREE, comm);
 	draft_all_at_once(d, e, d->busy[comm]);
 	d->p->comm[comm].free = true;
@@ -344,7 +352,7 @@ void program_make(struct program *p, uint64_t seed, uint32_t ranks, uint32_t me)
 	p->seed = seed;
 	cast(&d, ranks, me);
 	events = 15 + draw(&d.state, 55);
-	for (uint32_t i = 0; i < events; i++)
+	for (uint32_t i = 0; i < events && p->nevent + ENDS < EVENTS; i++)
 		any_event(&d);
 	d.now += draw(&d.state, WINDOW);
 	while (d.ninit > 0)

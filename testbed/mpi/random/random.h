@@ -24,12 +24,12 @@
 #define BARRIER_INIT MPIX_Barrier_init
 #endif
 
-#define RANKS 16     /* in a job */
-#define MEMBERS 6u   /* in a program, at most */
-#define EVENTS 200u  /* of a program */
-#define COMMS 16u    /* that a program makes */
-#define STEPS 512u   /* barriers of a program */
-#define ACTIONS 900u /* of a rank */
+#define RANKS 16      /* in a job */
+#define MEMBERS 6u    /* in a program, at most */
+#define EVENTS 320u   /* of a program */
+#define COMMS 16u     /* that a program makes */
+#define STEPS 512u    /* barriers of a program */
+#define ACTIONS 1300u /* of a rank */
 
 enum event_kind {
 	EVENT_BARRIERS, /* several blocking ones */
