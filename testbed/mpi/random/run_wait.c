@@ -25,13 +25,25 @@ static void received(uint32_t event, const MPI_Status *status)
 	}
 }
 
+/* Open MPI's own MPI_Ibarrier between two groups ends before all of the other one have called it
+ * (4.1.4: seed 1000911 on 6 ranks, without nbar), and nbar leaves these to the MPI. */
+static bool early(const struct event *e)
+{
+#ifdef OPEN_MPI
+	return run.p->comm[e->comm].near != 0;
+#else
+	(void)e;
+	return false;
+#endif
+}
+
 void finish(uint32_t event, const MPI_Status *status)
 {
 	const struct event *e = &run.p->event[event];
 	uint32_t n = run.p->comm[e->comm].n;
 
 	run.done[event] = true;
-	if (e->kind == EVENT_IBARRIER || e->kind == EVENT_START)
+	if ((e->kind == EVENT_IBARRIER && !early(e)) || e->kind == EVENT_START)
 		world_left(run.p, e, e->step);
 	else if (e->kind == EVENT_IALLREDUCE || e->kind == EVENT_ALLREDUCE)
 		world_want(run.sum[event] == (int)n * value_of(event), run.p, "a wrong sum", event);
