@@ -2,8 +2,9 @@
 /*
  * main.c - mpi-random: runs MPI programs made from seeds, one after the other, in one job.
  *
- * usage: mpi-random [-s FILE] [-e nic|host|mpi] [-p SECONDS] FIRST [LAST]
+ * usage: mpi-random [-f] [-s FILE] [-e nic|host|mpi] [-p SECONDS] FIRST [LAST]
  *
+ * -f: what a rank holds must be the same after a quarter of the programs and at the end.
  * -e: barriers must have been run so. -p: so long may no rank begin anything, before all are said
  * to hang. Plain MPI but for nbar's counters. Rank 0 prints TAP; RANDOM_VERBOSE=1 shows every
  * action.
@@ -93,14 +94,14 @@ static bool as_expected(const char *expect)
 	return false;
 }
 
-static int run_all(uint64_t first, uint64_t last)
+static int run_all(uint64_t first, uint64_t last, bool flat)
 {
 	static struct program program;
-	int bad = 0;
+	int bad = 0, mine, sum;
 
 	for (uint64_t seed = first; seed <= last; seed++) {
-		int mine, sum;
-
+		if (flat && seed == first + (last - first) / 4)
+			flat_begin();
 		program_make(&program, seed, (uint32_t)size, (uint32_t)rank);
 		program_run(&program);
 		mine = world_failures();
@@ -109,13 +110,18 @@ static int run_all(uint64_t first, uint64_t last)
 		if (sum && rank == 0)
 			printf("# seed %llu on %d ranks fails\n", (unsigned long long)seed, size);
 	}
-	return bad;
+	mine = flat && !flat_end(rank);
+	MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	if (sum && rank == 0)
+		printf("# %d ranks hold more than before\n", sum);
+	return bad + sum;
 }
 
 int main(int argc, char **argv)
 {
 	const char *file = "/tmp/mpi-random", *expect = NULL;
 	double patience = PATIENCE_S;
+	bool flat = false;
 	uint64_t first, last;
 	int bad, threads, c;
 
@@ -123,8 +129,10 @@ int main(int argc, char **argv)
 	MPI_T_init_thread(MPI_THREAD_SINGLE, &threads); /* kept, as the counters are read often */
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	while ((c = getopt(argc, argv, "s:e:p:")) != -1) {
-		if (c == 's')
+	while ((c = getopt(argc, argv, "fs:e:p:")) != -1) {
+		if (c == 'f')
+			flat = true;
+		else if (c == 's')
 			file = optarg;
 		else if (c == 'e')
 			expect = optarg;
@@ -135,7 +143,7 @@ int main(int argc, char **argv)
 	}
 	if (optind >= argc || size < 2 || size > RANKS) {
 		fprintf(stderr,
-			"usage: mpi-random [-s FILE] [-e nic|host|mpi] [-p SECONDS] FIRST "
+			"usage: mpi-random [-f] [-s FILE] [-e nic|host|mpi] [-p SECONDS] FIRST "
 			"[LAST], on 2 to %d ranks\n",
 			RANKS);
 		MPI_Abort(MPI_COMM_WORLD, 2);
@@ -144,7 +152,7 @@ int main(int argc, char **argv)
 	last = optind + 1 < argc ? strtoull(argv[optind + 1], NULL, 10) : first;
 	tell_ends();
 	world_open(file, patience);
-	bad = run_all(first, last);
+	bad = run_all(first, last, flat);
 	say_counts();
 	if (rank == 0)
 		printf("%sok 1 - programs %llu to %llu on %d ranks: %d failed\n", bad ? "not " : "",

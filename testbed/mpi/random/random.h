@@ -133,4 +133,10 @@ int world_failures(void);
 
 const char *event_name(enum event_kind kind);
 
+/* --- flat.c: what this process holds --------------------------------------------------------- */
+
+/* Looks; and looks again: true if descriptors and memory are as before. */
+void flat_begin(void);
+bool flat_end(int rank);
+
 #endif
