@@ -21,7 +21,7 @@ MPICH_LIBS = $(filter -L% -l%,$(shell $(MPICC_MPICH) -link_info 2>/dev/null))
 OPENMPI_LIBS = $(shell $(MPICC_OPENMPI) --showme:link 2>/dev/null)
 
 # What knows no MPI.
-GLUE_OBJ := $(patsubst %,$(BUILD)/glue/mpi-glue/%.o,barrier comm config join node post tell wait)
+GLUE_OBJ := $(patsubst %,$(BUILD)/glue/mpi-glue/%.o,barrier comm config join log node post wait)
 MPICH_OBJ := $(patsubst %,$(BUILD)/mpich/mpi-glue/%.o,pmpi pmpi_request)
 
 # libnbar goes in, and its names stay in: an application may have one of its own.

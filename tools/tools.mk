@@ -58,7 +58,7 @@ $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/main/,experiment.o journ
                        output.o progress.o published.o result.o result_out.o stats.o tool.o)
 $(BUILD)/test_stats: $(addprefix $(BUILD)/tools/tools/main/,progress.o stats.o tool.o)
 $(BUILD)/test_sweep: $(addprefix $(BUILD)/tools/tools/,main/stats.o main/tool.o main/work.o \
-                     sweep/apps.o sweep/sweep_list.o sweep/sweep_math.o)
+                     sweep/app_set.o sweep/sweep_list.o sweep/sweep_math.o)
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,bench/hostbar.o main/stats.o)
 
 INSTALL += install-tools

@@ -37,7 +37,7 @@ programs() {
 	next=$((next + n))
 }
 
-inside() {
+in_process() {
 	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
 	programs "$@"
 	unset NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
@@ -51,11 +51,11 @@ all_programs() {
 		return
 	fi
 	programs 2-ranks 2 nic 50
-	inside 2-ranks-inside 2 nic 25
+	in_process 2-ranks-inside 2 nic 25
 	programs 3-ranks 3 nic 15
 	# Where ranks share processors, collectives of MPICH take milliseconds.
 	programs 6-ranks 6 nic $([ $mpi = mpich ] && echo 2 || echo 5)
-	inside 4-ranks-inside 4 nic $([ $mpi = mpich ] && echo 2 || echo 5)
+	in_process 4-ranks-inside 4 nic $([ $mpi = mpich ] && echo 2 || echo 5)
 }
 
 if [ ! -x "$bin/mpi-random.openmpi" ] && [ ! -x "$bin/mpi-random.mpich" ]; then

@@ -4,12 +4,12 @@
  * broken on purpose, in each way that the invariant excludes.
  */
 #include "engine.h"
-#include "planset.h"
+#include "group_plans.h"
 
 #define ALG "dissemination:3" /* of 16: two steps of three slots */
 #define SIZE 16u
 
-static struct planset set;
+static struct group_plans set;
 static const struct nbar_plan *plan;
 static struct nbfw_state *s;
 
@@ -93,9 +93,9 @@ static void failures(void **unused)
 	(void)unused;
 	BROKEN(6, running, s->cause = NBAR_STATUS_END);
 	BROKEN(6, running, s->cause = NBAR_STATUS_OK + 1);
-	BROKEN(6, completed, s->culprit = 3);
-	BROKEN(6, completed, s->cause = NBAR_STATUS_OK + 1; s->culprit = SIZE);
-	BROKEN(0, completed, s->cause = NBAR_STATUS_OK + 1; s->culprit = SIZE - 1);
+	BROKEN(6, completed, s->failed_rank = 3);
+	BROKEN(6, completed, s->cause = NBAR_STATUS_OK + 1; s->failed_rank = SIZE);
+	BROKEN(0, completed, s->cause = NBAR_STATUS_OK + 1; s->failed_rank = SIZE - 1);
 }
 
 static void tries_and_stragglers(void **unused)
@@ -103,9 +103,9 @@ static void tries_and_stragglers(void **unused)
 	(void)unused;
 	BROKEN(7, running, s->tries = 2 * NBFW_WINDOW);
 	BROKEN(0, running, s->tries = 2 * NBFW_WINDOW - 1);
-	BROKEN(8, running, s->late = SIZE);
-	BROKEN(8, running, s->late = plan->rank);
-	BROKEN(0, running, s->late = SIZE - 1);
+	BROKEN(8, running, s->straggler = SIZE);
+	BROKEN(8, running, s->straggler = plan->rank);
+	BROKEN(0, running, s->straggler = SIZE - 1);
 }
 
 int main(void)
@@ -121,13 +121,13 @@ int main(void)
 	int rc;
 
 	require(nbfw_alg_parse(ALG, &alg) == 0, "no " ALG);
-	set = planset_generate(alg, SIZE);
+	set = group_plans_generate(alg, SIZE);
 	plan = set.plan[5];
 	require(plan->nrecv == 6 && plan->nstep == 2, ALG " is no longer two steps of three slots");
 	s = malloc(nbfw_state_size(plan));
 	require(s != NULL, "no memory");
 	rc = cmocka_run_group_tests(tests, NULL, NULL);
 	free(s);
-	planset_free(&set);
+	group_plans_free(&set);
 	return rc;
 }
