@@ -81,10 +81,22 @@ install: $(INSTALL) ## install into $(DESTDIR)$(PREFIX)
 format: ## clang-format all sources
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
 
+tags: ## where each name is defined, for editors: needs ctags
+	$(call say,TAGS,$@)
+	$(Q)git ls-files '*.[ch]' | ctags -L - -f $@
+
+# Every compilation of `make all` and of the tests, as JSON for language servers.
+compile_commands.json: Makefile $(wildcard */*.mk */*/*.mk)
+	$(call say,GEN,$@)
+	$(Q)$(MAKE) --no-print-directory -Bnk all $(TESTS) 2>/dev/null | testbed/compile-commands >$@
+
+hooks: ## git checks the format of what is committed
+	$(Q)ln -sf "$(CURDIR)/testbed/pre-commit" "$$(git rev-parse --git-path hooks)/pre-commit"
+
 clean: ## remove what was built
 	$(Q)rm -rf build build-*
 
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: all deps demo check check-nodeps bench install format clean help
+.PHONY: all deps demo check check-nodeps bench install format tags hooks clean help

@@ -3,7 +3,7 @@
  * engine.c - the barrier protocol, as one pure step function.
  *
  * Called by the NIC loop for each doorbell, frame and timeout. Must never block, allocate, read a
- * clock or look past the plan. The rules R1.. named here are those of PROTOCOL.md.
+ * clock or read beyond the plan. PROTOCOL.md explains the rules R1 to R7.
  */
 #include "engine.h"
 #include "plan.h"
@@ -50,7 +50,7 @@ static uint32_t step_end(const struct nbfw_state *s, const struct nbar_plan *p)
 	return st->first_slot + st->nslot;
 }
 
-/* Sends of barrier `epoch` that are out: all those of the steps entered. */
+/* Sends of barrier `epoch` that have left: the sends of all steps that were entered. */
 static uint32_t sends_released(const struct nbfw_state *s, const struct nbar_plan *p,
 			       uint32_t epoch)
 {
@@ -128,8 +128,8 @@ void nbfw_hear(struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot)
 		put(s, SET_HEARD, slot);
 }
 
-/* R3: goes as far as the tokens at hand allow. Sends lie in step order, so what is released by the
- * way is one range, which the caller has begun. */
+/* R3: enters steps as far as the received tokens allow. Sends lie in step order, so all released
+ * sends form one range; the caller has set its begin. */
 static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a)
 {
 	const struct nbar_step *steps = nbfw_plan_steps(p);
@@ -149,8 +149,8 @@ static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw
 		if (s->step < p->nstep)
 			a->send_end = steps[s->step].first_send + steps[s->step].nsend;
 	}
-	/* R2: nobody sends for epoch + 2 before this member has started epoch + 1, so the set of
-	 * this parity is free for it from here on. */
+	/* R2: no member sends for epoch + 2 before this member has started epoch + 1, so from here
+	 * on the set of this parity is free for epoch + 2. */
 	clear(s, set);
 	s->running = 0;
 	/* R1: the sends of a last, send-only step are in the range, but after this. */
@@ -158,7 +158,8 @@ static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw
 	a->timer = NBFW_DISARM;
 }
 
-/* R6: a failure is final, is reported once, and is passed on to all who would wait for us. */
+/* R6: a failure is final, is reported once, and is passed on to all members that would wait for
+ * this one. */
 static void fail(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a,
 		 uint8_t cause, uint32_t failed_rank)
 {
@@ -193,7 +194,7 @@ static void on_start(struct nbfw_state *s, const struct nbar_plan *p, struct nbf
 	advance(s, p, a);
 }
 
-/* True if slot is one that the sender of t fills. */
+/* True if the sender of t fills this slot. */
 static bool from_source(const struct nbar_plan *p, const struct nbfw_token *t)
 {
 	return t->slot < p->nrecv && nbfw_plan_recvs(p)[t->slot].src == t->src;
@@ -238,7 +239,7 @@ static uint32_t send_to(const struct nbar_plan *p, const struct nbfw_token *t)
 	return i;
 }
 
-/* R4: what is out is sent again; what can never come is ABORT; what will come is LATER. */
+/* R4: a send that has left is repeated; ABORT if it can never leave; LATER if it will. */
 static void on_pull(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_token *t,
 		    struct nbfw_action *a)
 {
@@ -257,7 +258,7 @@ static void on_pull(struct nbfw_state *s, const struct nbar_plan *p, const struc
 		a->reply_arg = s->failed_rank;
 		a->reply_info = s->cause;
 	} else {
-		/* R5: name whom we wait for, followed as far as we know; or ourselves. */
+		/* R5: name the straggler that we wait for, as far as we know it; or ourselves. */
 		a->reply = NBFW_LATER;
 		if (!s->running)
 			a->reply_arg = p->rank;
@@ -310,7 +311,8 @@ static void on_timeout(struct nbfw_state *s, const struct nbar_plan *p, struct n
 
 	s->tries++;
 	if (s->tries % NBFW_WINDOW == 0) {
-		/* R5: a window without one word from a source ends it; a LATER buys a window. */
+		/* R5: a source that is silent for a window ends the barrier; a LATER gives it one
+		 * more window. */
 		s->tries = NBFW_WINDOW;
 		uint32_t silent = nbfw_missing_next(s, s->want, end, false);
 
@@ -320,7 +322,7 @@ static void on_timeout(struct nbfw_state *s, const struct nbar_plan *p, struct n
 		}
 		clear(s, SET_HEARD);
 	}
-	/* R4: who lacks a token asks for it. */
+	/* R4: the receiver asks for missing tokens. */
 	a->pull_first = s->want;
 	a->pull_end = end;
 	a->timer = NBFW_ARM;
@@ -340,7 +342,8 @@ static void on_leave(struct nbfw_state *s, const struct nbar_plan *p, uint8_t ca
 		return;
 	}
 	fail(s, p, a, cause, p->rank);
-	/* R7: everybody closes sooner or later; only who still waits asks, and is told then. */
+	/* R7: every member closes sooner or later. A member that still waits sends a PULL, and the
+	 * answer tells it. */
 	if (orderly)
 		a->send_first = a->send_end;
 }
@@ -396,12 +399,12 @@ int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p)
 
 	if (s->running > 1 || s->words != (uint8_t)((p->nrecv + 31) / 32))
 		return 1;
-	/* I2: a running member stands in a step and lacks the token it wants. */
+	/* I2: a running member is in a step, and the token of slot `want` is missing. */
 	if (s->running &&
 	    (s->step >= p->nstep || s->want < nbfw_plan_steps(p)[s->step].first_slot ||
 	     s->want >= step_end(s, p) || has(s, now, s->want)))
 		return 2;
-	/* I3: and has every token before it. */
+	/* I3: it has every token of the slots before `want`. */
 	for (uint32_t slot = 0; s->running && slot < s->want; slot++)
 		if (!has(s, now, slot))
 			return 3;
@@ -409,7 +412,7 @@ int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p)
 	for (uint32_t i = 0; !s->running && i < s->words; i++)
 		if (s->bits[now * s->words + i])
 			return 4;
-	/* I5: no token, and no word heard, of a slot that is not there. */
+	/* I5: no bit is set for a slot that the plan does not have. */
 	for (uint32_t slot = p->nrecv; slot < 32u * s->words; slot++)
 		if (has(s, 0, slot) || has(s, 1, slot) || has(s, SET_HEARD, slot))
 			return 5;

@@ -2,7 +2,7 @@
 /*
  * engine.h - the barrier protocol: state and event in, actions out.
  *
- * The only place where barrier protocol lives (PROTOCOL.md says why each rule holds). Pure: no
+ * The only implementation of the barrier protocol (PROTOCOL.md says why each rule holds). Pure: no
  * clock, no memory, no I/O, no globals. The same object runs in the NIC, in the host-based
  * baseline, and under every test. A state belongs to one caller at a time.
  */
@@ -43,7 +43,7 @@ enum nbfw_event_type {
 struct nbfw_event {
 	enum nbfw_event_type type;
 	uint8_t cause;           /* LEAVE: CLOSED, HOST_DIED or NIC_DOWN */
-	struct nbfw_token token; /* TOKEN: handle and cookie are the caller's to check */
+	struct nbfw_token token; /* TOKEN: the caller has checked handle and cookie */
 };
 
 enum nbfw_verdict {
@@ -55,13 +55,13 @@ enum nbfw_verdict {
 
 enum nbfw_timer {
 	NBFW_KEEP,
-	NBFW_ARM, /* anew, for the interval of state.tries; the caller owns the clock */
+	NBFW_ARM, /* start again, for the interval of state.tries; the caller owns the clock */
 	NBFW_DISARM
 };
 
 /*
- * What to do, written in full by each nbfw_step, in the order of the fields: a host must learn of
- * its end before the NIC spends time on others.
+ * What the caller must do, in the order of the fields: the host learns of the end of its barrier
+ * before the NIC spends time on others. Each nbfw_step writes all fields.
  */
 struct nbfw_action {
 	enum nbfw_verdict verdict;
@@ -82,9 +82,9 @@ struct nbfw_action {
 };
 
 /*
- * Of the n slots of a step, how many PULLs a TIMEOUT must bring about at least, unless fewer are
- * missing. Silent slots come first, round and round; then those that were heard. So a slot that
- * stays silent is asked for in each round of NBFW_ROUND timeouts: PROTOCOL.md, R5.
+ * In a step of n slots, the least number of PULLs that a TIMEOUT must cause, unless fewer slots are
+ * missing. Silent slots come first, in rotation, then slots whose source was heard. So each round
+ * of NBFW_ROUND timeouts sends a PULL for a slot that stays silent: PROTOCOL.md, R5.
  */
 #define NBFW_ROUND 8u
 #define NBFW_PULLS_MIN 64u
@@ -119,7 +119,7 @@ uint32_t nbfw_missing_next(const struct nbfw_state *s, uint32_t first, uint32_t 
 /* Slots of the running step that lack their token; 0 between two barriers. */
 uint32_t nbfw_missing_count(const struct nbfw_state *s, const struct nbar_plan *p);
 
-/* The caller knows that the source of this slot is alive: in this window it is not silent. */
+/* Tells the engine that the source of this slot is alive: it is not silent in this window. */
 void nbfw_hear(struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot);
 
 /* Number of the first invariant of PROTOCOL.md that does not hold, or 0. */

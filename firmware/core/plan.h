@@ -31,10 +31,10 @@ int32_t nbfw_plan_generate(struct nbfw_alg alg, uint32_t size, uint32_t rank, vo
 
 /*
  * Checks a block of unknown origin: 0 if every index in it stays inside it and inside the group,
- * ranges are contiguous and cover all sends and slots, nobody signals himself, no signal goes to
- * the same slot twice, and a rank that is not alone both signals and waits. Otherwise -EINVAL, or
- * -ENOSPC if a limit of nbar_abi.h is exceeded, and *why is a constant text. That the plans of all
- * ranks together make a barrier is not checked here: nobody has them all.
+ * ranges are contiguous and cover all sends and slots, no rank signals itself, no slot gets two
+ * signals, and a rank that is not alone both signals and waits. Otherwise -EINVAL, or -ENOSPC if a
+ * limit of nbar_abi.h is exceeded, and *why is a constant text. It cannot check whether the plans
+ * of all ranks together make a barrier: no NIC has them all.
  *
  * scratch has nbfw_plan_scratch(length) words, and may be NULL if that is 0. The time is
  * O(n log n) for n sends and slots in any order.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * token.h - what NICs say to each other: one frame of 48 bytes, little-endian (WIRE.md).
+ * token.h - messages between NICs: one frame of 48 bytes, little-endian (WIRE.md).
  *
  * Wires that stay in one address space pass struct nbfw_token itself; all others pack it.
  */
@@ -33,7 +33,8 @@ struct nbfw_token {
 	union {
 		struct {
 			uint32_t epoch;
-			uint32_t slot; /* in the plan of whoever waits for it, in all four types */
+			uint32_t slot; /* in the plan of the member that waits for it, in all four
+					  types */
 			uint32_t arg;  /* a rank, or NBAR_RANK_NONE */
 			uint32_t info; /* LATER: step of the sender; ABORT: nbar_status */
 			uint32_t

@@ -43,7 +43,7 @@ static bool on_deliver(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
 	return nbnic_page_deliver(d->port[port], cell, src, word);
 }
 
-/* To free memory can take long, so the side of requests does it. */
+/* Freeing memory can take long, so the side of requests does it. */
 static void on_release(void *ctx, struct nbnic_group *block)
 {
 	struct nbnic_device *d = ctx;
@@ -96,8 +96,8 @@ void nbnic_device_count_wire(struct nbnic_device *d)
 	w->refused = 0;
 }
 
-/* Sends what hosts have in their send rings, of the ports in turn. What has come in goes first, as
- * signals cause more to come: `received` is how much that was. */
+/* Sends the messages in the send rings of the hosts, round robin over the ports. Received frames go
+ * first, because signals cause more frames; `received` is their number. */
 static bool send_signals(struct nbnic_device *d, unsigned received)
 {
 	uint32_t budget = NBNIC_PASS_SIGNALS, at = d->signals_at;
@@ -171,7 +171,8 @@ bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p, uint8_t
 
 void nbnic_device_stop(struct nbnic_device *d, uint64_t now)
 {
-	/* No group is opened any more: those that are closed now may linger all together. */
+	/* No group is opened any more, so the groups that are closed now may linger with all
+	 * memory. */
 	d->nic.linger_bytes_max = UINT64_MAX;
 	while (d->nopen > 0)
 		nbnic_device_port_end(d, d->open[0], NBAR_STATUS_NIC_DOWN, now);

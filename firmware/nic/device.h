@@ -37,7 +37,7 @@ struct nbnic_device {
 	struct nbnic_port *port[NBNIC_PORTS_MAX]; /* by number */
 	struct nbnic_released *released;
 
-	/* Requests'. */
+	/* Owned by the side of requests. */
 	const struct nbnic_platform *platform;
 	void *ctx;
 	uint64_t pull_ns;
@@ -61,7 +61,7 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
 		      const struct nbnic_platform *platform, void *ctx,
 		      const struct nbnic_config *config);
 
-/* Turn: takes frames from the wire, looks at doorbells, sends what waits, fires timers; each up to
+/* Pass: takes frames from the wire, reads doorbells, sends waiting frames, fires timers; each up to
  * a budget (config.h). True: there was work. */
 bool nbnic_device_pass(struct nbnic_device *d, uint64_t now);
 
@@ -73,8 +73,8 @@ uint64_t nbnic_device_next(const struct nbnic_device *d);
  * a while: run passes until nbnic_device_next says so, or until patience ends. */
 void nbnic_device_stop(struct nbnic_device *d, uint64_t now);
 
-/* Turn: closes up to a budget of the groups of a port. True: all are closed, and the port is no
- * longer looked at; its memory is the caller's again. */
+/* Pass: closes groups of a port, up to a budget. True: all are closed; the NIC no longer reads the
+ * port, and its memory belongs to the caller again. */
 bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p, uint8_t cause,
 			   uint64_t now);
 
@@ -86,8 +86,8 @@ static inline bool nbnic_device_lingers(const struct nbnic_device *d)
 	return d->nblock > d->ngroup;
 }
 
-/* Gives everything back, when neither side is called any more. Clients must have ended, or never
- * be used again. */
+/* Frees everything, when neither side is called any more. Clients must have ended, or must never be
+ * used again. */
 void nbnic_device_end(struct nbnic_device *d);
 
 /*
@@ -112,7 +112,7 @@ struct nbnic_client {
 void nbnic_client_begin(struct nbnic_device *d, struct nbnic_client *c, uint32_t pid, uint32_t uid,
 			bool attach_only);
 
-/* Ends a client: groups of its port close, those that it is attached to fail; cause says why. */
+/* Ends a client: groups of its port close, groups that it is attached to fail; cause says why. */
 void nbnic_client_end(struct nbnic_client *c, uint8_t cause);
 
 /* Gives back the port of a client when the NIC is no longer polled: tells nobody. */
@@ -126,11 +126,11 @@ void nbnic_client_abandon(struct nbnic_client *c);
 uint32_t nbnic_client_request(struct nbnic_client *c, const void *in, size_t length, bool truncated,
 			      void *out);
 
-/* Writes a reply that refuses a client: for a platform that cannot serve it. text is for people.
+/* Writes a reply that refuses a client: for a platform that cannot serve it. text is for users.
  * Returns the length of the reply. */
 uint32_t nbnic_refuse(int error, const char *text, void *out);
 
-/* Turn: moves what the wire has counted to the counters of the NIC. */
+/* Pass: moves the counters of the wire to the counters of the NIC. */
 void nbnic_device_count_wire(struct nbnic_device *d);
 
 #endif

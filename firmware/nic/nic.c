@@ -26,8 +26,8 @@ static void note_straggler(struct nbnic_group *g, uint32_t rank)
 	g->straggler[i] = (struct nbnic_straggler){ .rank = rank, .tick = g->timeouts };
 }
 
-/* After a timeout: forgets names that nobody has repeated, adds sources that say nothing at all,
- * and tells the host. */
+/* After a timeout: forgets ranks that no LATER has repeated, adds silent sources, and tells the
+ * host. */
 static void review_late(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a)
 {
 	uint32_t kept = 0;
@@ -102,7 +102,7 @@ static inline void set_timer(struct nbnic *nic, struct nbnic_group *g, const str
 	}
 }
 
-/* Carries out what the engine asks for; the host learns of its end first. */
+/* Carries out the actions of the engine; the host learns of the end of its barrier first. */
 static inline void act(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
 		       uint64_t now)
 {
@@ -231,8 +231,9 @@ static void receive_signal(struct nbnic *nic, const struct nbnic_group *g,
 }
 
 /*
- * A PULL for a group that this NIC does not have: the peer would ask for ever, because this NIC is
- * alive. The group is closed and its lingering over; or the NIC was restarted and has lost it.
+ * A PULL for a group that this NIC does not have. Without an answer the peer would ask for ever,
+ * because this NIC is alive. Either the group is closed and no longer lingers, or the NIC was
+ * restarted.
  */
 static void answer_stranger(struct nbnic *nic, const struct nbnic_addr *from,
 			    const struct nbfw_token *pull)
@@ -252,9 +253,9 @@ static void answer_stranger(struct nbnic *nic, const struct nbnic_addr *from,
 	nbnic_send_reply(nic, pull->arg, &a, pull, from);
 }
 
-/* Notes that the NIC of a peer is alive. A PULL names a slot of its sender, all others one of ours:
- * for these the hash is there. Tokens, which are many, count only while a group has waited for half
- * of its window: the other half is time enough to hear one. */
+/* Notes that the NIC of a peer is alive. Other types than PULL name a slot of ours, so the hash of
+ * its NIC is known. Tokens, which are many, count only while some group has waited for half of its
+ * window: the other half is long enough to hear one. */
 static void note_alive(struct nbnic *nic, const struct nbnic_group *g,
 		       const struct nbnic_addr *from, const struct nbfw_token *t, uint64_t now)
 {

@@ -2,10 +2,9 @@
 /*
  * nic.h - the NIC: groups around the engine, as one reactive object.
  *
- * A device (device.h), or a test, feeds it doorbells, frames and the clock, and carries out what it
- * asks through struct nbnic_ops. It allocates nothing, reads no
- * clock and keeps no globals. One thread at a time may call into one NIC; ops are called from
- * inside these calls and must not call back.
+ * A device (device.h), or a test, passes doorbells, frames and the time in, and carries out the
+ * calls of struct nbnic_ops. A NIC allocates nothing, reads no clock and has no globals. One thread
+ * at a time may call into one NIC; ops are called from inside these calls and must not call back.
  *
  * Times are nanoseconds of any clock that never goes back.
  */
@@ -26,7 +25,7 @@
 #define NBNIC_ADDR_SIZE 48u
 #define NBNIC_EPROTO NBAR_EPROTO
 
-/* Where a NIC is on its wire; the wire alone knows what is inside. Unused bytes are 0. */
+/* The address of a NIC on its wire; only the wire knows the format. Unused bytes are 0. */
 struct nbnic_addr {
 	uint8_t byte[NBNIC_ADDR_SIZE];
 };
@@ -71,7 +70,7 @@ struct nbnic_group {
 	uint8_t life;    /* enum nbar_group_life */
 	bool is_signal;  /* raw messages: no plan, no state */
 	bool armed;
-	bool pull_heard; /* the PULL job is in its second pass: slots that were heard */
+	bool pull_heard; /* the PULL job is in its second round: slots that were heard */
 	uint16_t token_at, token_end; /* sends of the last epoch started that are still to go out */
 	uint16_t abort_at, abort_end; /* sends to abort; once, as a failure is final */
 	uint32_t timeouts;            /* that have fired in this barrier; clock of straggler[] */
@@ -112,10 +111,10 @@ struct nbnic_ops {
 };
 
 struct nbnic_config {
-	uint64_t pull_ns;   /* first interval without a token after which it is asked for again */
-	uint64_t budget_ns; /* silence after which a peer is given up; how long groups linger */
+	uint64_t pull_ns;      /* first interval without a token after which a PULL asks for it */
+	uint64_t budget_ns;    /* silence after which a peer has failed; how long groups linger */
 	uint64_t memory_bytes; /* of the groups of a NIC; 0: NBNIC_MEMORY_BYTES */
-	uint64_t linger_bytes; /* of those that linger; 0: a quarter of NBNIC_MEMORY_BYTES */
+	uint64_t linger_bytes; /* of lingering groups; 0: a quarter of NBNIC_MEMORY_BYTES */
 };
 #define NBNIC_PULL_NS_DEFAULT UINT64_C(1000000)
 #define NBNIC_BUDGET_NS_DEFAULT UINT64_C(4000000000)
@@ -196,8 +195,8 @@ struct nbnic_open {
 int nbnic_group_build(const struct nbnic_open *arg, void *block, struct nbnic_group **out);
 
 /*
- * Opens it: frames for it are taken from here on, and its block belongs to the NIC until
- * ops.release. -ENOSPC: NBNIC_GROUPS_MAX are open. -EINVAL: no port has such a number.
+ * Opens it: from here on the NIC accepts frames for it, and owns its block until ops.release.
+ * -ENOSPC: NBNIC_GROUPS_MAX are open. -EINVAL: no port has such a number.
  */
 int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g);
 
@@ -232,11 +231,11 @@ int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g,
  */
 void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, uint64_t now);
 
-/* A part of the host has died, but not the one that opened the group: it fails, all are told, and
- * it stays until it is closed. Nothing happens to "signal" groups. */
+/* A process of the host has died, but not the one that opened the group: the group fails, all
+ * members learn it, and the group stays until it is closed. "signal" groups are not affected. */
 void nbnic_group_fail(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, uint64_t now);
 
-/* The NIC has lost its wire: all groups that are open fail likewise; "signal" groups are told. */
+/* The NIC has lost its wire: all open groups fail likewise, and "signal" groups get the status. */
 void nbnic_fail(struct nbnic *nic, uint8_t cause, uint64_t now);
 
 /* Closes all groups of a port, likewise. */

@@ -20,8 +20,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* R5: before the TIMEOUT that ends a window. A source is alive if its NIC was heard within the
- * retry budget, by whichever group. */
+/* R5: before the TIMEOUT that ends a window. A source is alive if any group has heard its NIC
+ * within the retry budget. */
 static void hear_alive(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 {
 	const struct nbar_step *step = &nbfw_plan_steps(g->plan)[g->state->step];
@@ -53,8 +53,8 @@ static void fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 	nbnic_feed(nic, g, &timeout, now);
 }
 
-/* Looks at some of the groups, and fires the timers that are due. A sweep begins when one may be,
- * but not more often than every pace_ns. */
+/* Looks at some of the groups, and fires the timers that are due. A sweep begins when a timer may
+ * be due, but at most once per pace_ns. */
 static bool sweep(struct nbnic *nic, uint64_t now)
 {
 	bool fired = false;
@@ -113,8 +113,8 @@ static bool end_lingering(struct nbnic *nic, uint64_t now)
 	return n > 0;
 }
 
-/* Adds up to an eighth to an interval, another time each time: NICs that began to wait at the same
- * moment do not go on asking at the same moments. */
+/* Adds up to an eighth to an interval, a different part each time, so that NICs that began to wait
+ * at the same moment do not send PULLs at the same moments. */
 static uint64_t jitter(const struct nbnic *nic, const struct nbnic_group *g)
 {
 	uint32_t mix = (uint32_t)g->cookie ^ (uint32_t)(g->cookie >> 32);
@@ -153,7 +153,7 @@ static bool serve_pulls(struct nbnic *nic, uint64_t now)
 	return any;
 }
 
-/* A visit to a group: sends that wait, and then starts. Returns what it cost, at least 1. */
+/* Visits a group: first waiting sends, then starts. Returns the cost, at least 1. */
 static uint32_t visit(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now)
 {
 	uint32_t cost = nbnic_send_some(nic, g, limit);

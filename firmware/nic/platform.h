@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * platform.h - what a NIC needs of the machine that it runs on. A wire (wire.h) is all else.
+ * platform.h - what a NIC needs of the machine that it runs on, besides a wire (wire.h).
  *
  * A platform fills in one struct nbnic_platform, and calls nbnic_device_* (device.h). The daemon,
  * the in-process NIC, the bare-metal image and the tests are platforms.
@@ -26,7 +26,7 @@ struct nbnic_platform {
 	void *(*alloc)(void *ctx, size_t size);
 	void (*free)(void *ctx, void *block);
 
-	/* Requests: 64 bits that nobody can guess. False: there are none. */
+	/* Requests: 64 unpredictable bits. False: there are none. */
 	bool (*random)(void *ctx, uint64_t *out);
 
 	/* Requests: runs fn(arg, now) while no pass of the NIC is under way, and returns after it.
@@ -38,11 +38,12 @@ struct nbnic_platform {
 	int (*page_make)(void *ctx, uint32_t port, struct nbar_page **out);
 	void (*page_drop)(void *ctx, uint32_t port, struct nbar_page *page);
 
-	/* Turn: wakes all that sleep on the word of this cell; the NIC has just changed it. */
+	/* Pass: wakes all threads that sleep on the word of this cell; the NIC has just changed it.
+	 */
 	void (*wake)(void *ctx, uint32_t port, uint32_t cell, uint32_t *word);
 
-	/* Requests: the algorithm that "auto" is for groups of this size, or NULL: the NIC's own
-	 * choice. May be NULL itself. */
+	/* Requests: the algorithm that "auto" means for groups of this size; NULL: the default of
+	 * the NIC. The function may be NULL. */
 	const char *(*algorithm)(void *ctx, uint32_t size);
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * send.c - every frame that the NIC loop sends, and the budgets that each has to fit in.
+ * send.c - sends every frame of the NIC, within the budgets of a pass.
  *
  * Called by the events of nic.c and by the scheduler in pass.c. Must never send more than the
  * budgets of a pass allow: what is left of a range waits in the group, and the group in nic.sends.

@@ -3,8 +3,8 @@
  * garbage.c - sends datagrams that no NIC sends to the queue pair of a NIC.
  *
  * garbage GID QPN COUNT: half of them random bytes of random length, half the beginning of a frame
- * or of a handshake with random bytes behind. From the first device, with its first RoCE v2 GID of IPv4
- * address. Used by the tests of the wire "verbs".
+ * or of a handshake with random bytes behind. From the first device, with its first RoCE v2 GID of
+ * IPv4 address. Used by the tests of the wire "verbs".
  */
 #include <arpa/inet.h>
 #include <stdint.h>

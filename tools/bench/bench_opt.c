@@ -46,6 +46,7 @@ static const struct option long_options[] = {
 	{ "check", no_argument, NULL, OPT_CHECK },
 	{ "resume", no_argument, NULL, OPTION_RESUME },
 	{ "host-keys", required_argument, NULL, OPT_KEYS },
+	{ "verbs", required_argument, NULL, OPT_KEYS }, /* its old name, for one version */
 	{ 0 },
 };
 

@@ -17,7 +17,7 @@
 #include "control_internal.h"
 #include "log.h"
 
-#define RECLAIM_MS 1000 /* while closed groups linger: how often their memory is looked for */
+#define RECLAIM_MS 1000 /* between two looks at the memory of closed groups */
 
 static void on_guest(struct control_client *c)
 {
@@ -36,7 +36,7 @@ static void run_stop(void *arg, uint64_t now)
 	nicd_stop(arg, now);
 }
 
-/* How long nothing but sockets needs this thread. */
+/* How long this thread may wait if no socket has an event. */
 static int wait_ms(const struct control *k)
 {
 	int ms = -1;
@@ -61,7 +61,7 @@ static bool look_again(const struct control *k)
 	return true;
 }
 
-/* The polling thread may end before it has another call: no wire is told of peers any more. */
+/* The polling thread may end before it takes another call, so no wire learns of peers any more. */
 static void stop(struct control *k)
 {
 	for (uint32_t i = 0; i < k->nnic; i++)
@@ -124,7 +124,8 @@ static void *control_main(void *arg)
 
 	while (more) {
 		struct epoll_event ev;
-		/* One at a time: what one event ends cannot be in the hands of the next one. */
+		/* One event at a time: an event may free the client that the next one would point
+		 * to. */
 		int n = epoll_wait(k->epoll, &ev, 1, wait_ms(k));
 
 		if (n == 0)
@@ -166,7 +167,7 @@ void control_free(struct control *k)
 
 void control_forked(const struct control *k)
 {
-	/* A client is in the list for less long than its descriptor is open. */
+	/* A client leaves the list before its descriptor is closed. */
 	for (const struct control_client *c = k->nic[0].client; c; c = c->next)
 		close(c->fd);
 	close(k->epoll);

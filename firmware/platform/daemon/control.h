@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control.h - the control sockets of a daemon's NICs, served by a thread of their own.
+ * control.h - the control sockets of a daemon's NICs, and the control thread that serves them.
  *
- * All that is slow happens in that thread: sockets, checks, memory, plans. What touches a NIC is
- * handed to the polling thread (mailbox.h). Knows no DPDK.
+ * That thread does all slow work: sockets, checks, memory, plans. It hands changes of a NIC to the
+ * polling thread (mailbox.h). Independent of DPDK.
  */
 #ifndef NBAR_DAEMON_CONTROL_H
 #define NBAR_DAEMON_CONTROL_H
@@ -16,10 +16,10 @@
 struct control;
 
 struct control_config {
-	const char *run_dir;   /* taken with rundir_take; NULL: the NICs are this process's own */
-	mode_t mode;           /* of the sockets: who may use these NICs */
+	const char *run_dir;   /* taken with rundir_take; NULL: in-process NICs */
+	mode_t mode;           /* of the sockets: which users may use these NICs */
 	gid_t group;           /* of the sockets; (gid_t)-1: that of the process */
-	int stop_fd;           /* when this can be read, everything is stopped in good order */
+	int stop_fd;           /* when it becomes readable, everything stops in good order */
 	const cpu_set_t *cpus; /* for the thread; NULL: as the caller */
 	/*
 	 * NICs of the process's own, whose mailbox is shared: clients come by control_admit, and
@@ -34,21 +34,21 @@ struct control_config {
 };
 #define CONTROL_PASS_MS 5 /* while a host computes, this late are its NIC's answers */
 
-/* Makes a socket RUN_DIR/NAME.sock for each NIC and starts the thread; the polling thread must
- * run for it to get anywhere. 0, or negative errno after log_error(). */
+/* Makes a socket RUN_DIR/NAME.sock for each NIC and starts the thread, which needs a running
+ * polling thread. 0, or negative errno after log_error(). */
 int control_start(struct nicd *d, const struct control_config *config, struct control **out);
 
-/* Waits for the thread to end, when nicd_run has returned, and gives everything back. */
+/* Waits for the thread to end, when nicd_run has returned, and frees everything. */
 void control_end(struct control *k);
 
 /* Takes this end of a socket pair as a client of the first NIC; any thread. 0 or negative errno. */
 int control_admit(struct control *k, int fd);
 
-/* Gives everything back that is not a client's, in over(). */
+/* Frees everything that no client owns; called in over(). */
 void control_free(struct control *k);
 
-/* In a child of fork(), where nobody uses it: closes the descriptors of the process's own NIC, no
- * more. That of a client who is just coming in stays. */
+/* In a child of fork(), which does not use the in-process NIC: only closes its descriptors. The
+ * descriptor of a client that connects at that moment stays open. */
 void control_forked(const struct control *k);
 
 /* Path of the socket of NIC i. */

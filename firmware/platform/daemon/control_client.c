@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control_client.c - the clients of a NIC: each begins, says something, and ends.
+ * control_client.c - the clients of a NIC: begin, requests, end.
  *
- * Called by the control thread. No client can hold up another: nothing here waits for a client, a
- * client has one request answered at a time, and a client that does not read its replies is
- * dropped. A client that goes away, however it ends, loses its port.
+ * Called by the control thread. No client can delay another: nothing here waits for a client, each
+ * client gets one reply at a time, and a client that does not read its replies is disconnected. A
+ * client that ends, in any way, loses its port.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,9 +31,10 @@ void control_client_drop(struct control_client *c)
 		at = &(*at)->next;
 	*at = c->next;
 	c->at->nclient--;
-	/* close() alone leaves it in the set while a child of a fork holds it too. */
+	/* After close() alone it would stay in the set while a child of a fork still has it open.
+	 */
 	epoll_ctl(c->at->control->epoll, EPOLL_CTL_DEL, c->fd, NULL);
-	/* Nor would it tell the client, which may wait for the end of the connection. */
+	/* And the client, which may wait for the end of the connection, would not see it. */
 	shutdown(c->fd, SHUT_RDWR);
 	close(c->fd);
 	free(c);
@@ -84,9 +85,9 @@ void control_client_read(struct control_client *c)
 		control_client_drop(c);
 }
 
-/* Somebody who connects and then does nothing must not keep others out: the client without a port
- * that has been quiet longest makes room. There is one, as a port has one owner, and those who are
- * attached are counted. */
+/* Idle clients must not keep others out: the client without a port that has been quiet for longest
+ * makes room. There is always one, because a port has one owner, and attached clients are limited.
+ */
 void control_make_room(struct control_nic *at)
 {
 	struct control_client *oldest = NULL;

@@ -11,8 +11,8 @@
 
 #include "control.h"
 
-/* Room for more than can have or be attached to a port: who only looks at statistics always finds
- * some. */
+/* Room for more clients than can own or be attached to a port, so that a client that only reads
+ * statistics always finds room. */
 #define CONTROL_CLIENTS_MAX (2 * NBAR_PORTS_MAX + NBAR_ATTACHED_MAX)
 
 enum control_source {
@@ -24,13 +24,13 @@ enum control_source {
 };
 
 struct control_client {
-	enum control_source source; /* first: what an epoll event points to */
+	enum control_source source; /* first: an epoll event points to it */
 	int fd;
 	struct control_nic *at;
 	struct control_client *next;
 	bool by_socket_id; /* another process's, at a NIC inside this one: it may attach */
 	struct nbnic_client client;
-	uint64_t heard_at; /* control.nheard when it last said something */
+	uint64_t heard_at; /* control.nheard at its last request */
 };
 
 struct control_wire {
@@ -60,11 +60,11 @@ struct control {
 	bool (*unused)(void *arg);
 	void (*over)(void *arg);
 	void *arg;
-	int spare_fd; /* given up to answer one more client when there are no descriptors left */
+	int spare_fd; /* closed to answer one more client when no descriptors are left */
 	uint64_t nheard;
 	uint32_t nnic;
 	struct control_nic nic[NBAR_NICS_MAX];
-	/* The request at hand and its reply. */
+	/* The current request and its reply. */
 	union {
 		struct nbar_request head;
 		uint8_t byte[NBAR_MESSAGE_MAX];
@@ -80,18 +80,18 @@ struct control {
 /* Events of fd go to source. */
 int control_watch(struct control *k, int fd, void *source);
 
-/* Sends the reply at hand to a socket, with a descriptor (-1: none). False: the client is gone, or
- * does not read what it is sent. */
+/* Sends the current reply to a socket, with a descriptor (-1: none). False: the client is gone, or
+ * does not read its replies. */
 bool control_reply_send(struct control *k, int to, int fd);
 
-/* A client begins (the list has room: control_make_room), says something, and ends. */
+/* A client begins (control_make_room has made room in the list), sends a request, and ends. */
 void control_make_room(struct control_nic *at);
 void control_client_add(struct control_client *c, uint32_t pid, uint32_t uid);
 void control_client_read(struct control_client *c);
 void control_client_drop(struct control_client *c);
 
-/* control_listen.c: makes the socket of a NIC, or, if it can, of one of the process's own; removes
- * all; somebody is at one. */
+/* control_listen.c: makes the socket of a NIC, or, if it can, of an in-process one; removes all; a
+ * client connects to one. */
 int control_listen(struct control_nic *at, const struct control_config *config);
 void control_listen_abstract(struct control_nic *at);
 void control_listeners_close(struct control *k);

@@ -39,7 +39,7 @@ int control_listen(struct control_nic *at, const struct control_config *config)
 		int err = errno;
 
 		close(at->fd);
-		at->fd = -1; /* what lies there is not ours to remove */
+		at->fd = -1; /* this file is not ours to remove */
 		errno = err;
 		goto fail;
 	}
@@ -100,13 +100,13 @@ static void turn_away(struct control_nic *at)
 	char text[NBAR_NAME_MAX + 128];
 	int spare = k->spare_fd, fd;
 
-	k->spare_fd = -1; /* first: a child of a fork closes what stands there */
+	k->spare_fd = -1; /* first: a child of a fork closes the descriptor that is stored here */
 	if (spare >= 0)
 		close(spare);
 	fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd < 0) {
-		/* The system has none either. The client waits in the queue: no reason to spin
-		 * here. */
+		/* The whole system has no descriptor left. The client waits in the queue; do not
+		 * spin here. */
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 	} else {
 		snprintf(text, sizeof(text),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log.c - the one way to stderr. A line is written whole, so lines of two threads do not mix.
+ * log.c - writes all messages to stderr. Each line is one write, so lines of two threads do not
+ * mix.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -29,7 +29,7 @@ bool mailbox_enter(struct mailbox *m)
 	 * call_shared. Relaxed: it orders nothing, the lock does. */
 	if (__atomic_load_n(&m->wanted, __ATOMIC_RELAXED) || pthread_mutex_trylock(&m->lock) != 0)
 		return false;
-	/* A thread that is cancelled in a system call of the wire would never leave. */
+	/* A thread that is cancelled in a system call of the wire would never release the lock. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &m->cancel);
 	return true;
 }
@@ -50,7 +50,8 @@ static void call_shared(struct mailbox *m, mailbox_fn *fn, void *arg)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as in mailbox_enter */
 	/* Pairs with the load in mailbox_enter. Relaxed: see there. */
 	__atomic_fetch_add(&m->wanted, 1, __ATOMIC_RELAXED);
-	/* Not asleep on the lock: its holder would have to make a system call to unlock it. */
+	/* It does not sleep on the lock, because then the holder would need a system call to unlock
+	 * it. */
 	for (uint32_t i = 0; pthread_mutex_trylock(&m->lock) != 0; i++) {
 		if (i < CALL_YIELDS)
 			sched_yield();

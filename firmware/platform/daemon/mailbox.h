@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mailbox.h - how the control thread has something done by the polling thread.
+ * mailbox.h - calls from the control thread to the polling thread.
  *
  * One slot: the control thread puts a call in and waits until it is done; the polling thread looks
  * at the slot once a pass. So all state of a NIC belongs to one thread, without a lock. Knows no
@@ -29,7 +29,7 @@ struct mailbox {
 	int cancel; /* whether the holder of the lock could be cancelled before */
 };
 
-/* Makes it a shared one, before anybody uses it. */
+/* Makes it shared, before its first use. */
 void mailbox_share(struct mailbox *m, uint64_t (*clock)(void));
 
 static inline bool mailbox_is_shared(const struct mailbox *m)
@@ -42,11 +42,11 @@ static inline bool mailbox_is_shared(const struct mailbox *m)
 bool mailbox_enter(struct mailbox *m);
 void mailbox_leave(struct mailbox *m);
 
-/* Control thread: has fn(arg, now) run by the polling thread; returns when it is done. A shared one
- * takes calls of any thread that does not hold its lock. */
+/* Control thread: lets the polling thread run fn(arg, now); returns when it is done. A shared
+ * mailbox takes calls of any thread that does not hold its lock. */
 void mailbox_call(struct mailbox *m, mailbox_fn *fn, void *arg);
 
-/* Polling thread: runs what is in the slot. False: nothing. */
+/* Polling thread: runs the call in the slot. False: the slot is empty. */
 bool mailbox_serve(struct mailbox *m, uint64_t now);
 
 /* Polling thread: sleeps for ns, or until a call comes. */

@@ -3,8 +3,7 @@
  * main.c - nbar-nicd, the soft NIC daemon: DPDK, wires, one polled processor.
  *
  * main() reads the command line, takes the run directory, starts DPDK, opens the wires and then is
- * the polling thread until somebody stops it. What a NIC does is in nicd.c, what clients ask for in
- * control.c.
+ * the polling thread until a signal stops it. nicd.c runs the NICs, control.c serves clients.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,8 +25,8 @@
 #include "rundir.h"
 
 #define EAL_ARGS_MAX 256
-/* What DPDK gets, but for what wires want for each NIC. Without hugepages it is not resident until
- * it is used. */
+/* Memory for DPDK, besides that of each NIC's wire. Without hugepages it is not resident until it
+ * is used. */
 #define MEMORY_MB 32u
 
 static uint32_t memory_mb(const struct options *o)
@@ -82,7 +81,7 @@ static bool user_gave(const struct options *o, const char *const *word)
 	return false;
 }
 
-/* Our arguments, unless the user's say otherwise, then the user's. */
+/* Our arguments, except those that the user's replace; then the user's. */
 static int eal_start(const struct options *o)
 {
 	static const char *const cores[] = { "-l", "-c", "--lcores", NULL };
@@ -141,7 +140,7 @@ static bool wants_eal(const struct options *o)
 	return wanted;
 }
 
-/* What the EAL would do with the polling thread. */
+/* Prepares the polling thread as the EAL would. */
 static int cpu_take(unsigned cpu)
 {
 	cpu_set_t set;
@@ -173,7 +172,7 @@ static int nics_open(const struct options *o, struct nicd *d)
 	return 0;
 }
 
-/* SIGTERM and SIGINT come as something to read, so nothing runs in a signal handler. All threads
+/* SIGTERM and SIGINT come through a descriptor, so no code runs in a signal handler. All threads
  * inherit the mask. */
 static int signals_open(void)
 {
@@ -181,7 +180,7 @@ static int signals_open(void)
 
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP,
-	       SIG_IGN); /* there is nothing to load again, and barriers outlive a terminal */
+	       SIG_IGN); /* there is no configuration to reload, and barriers outlive a terminal */
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
@@ -198,7 +197,7 @@ static void limits_raise(void)
 		limit.rlim_cur = limit.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
 	}
-	(void)prctl(PR_SET_TIMERSLACK, 1000ul); /* short sleeps are to be short */
+	(void)prctl(PR_SET_TIMERSLACK, 1000ul); /* keeps short sleeps short */
 }
 
 static int serve(const struct options *o, struct nicd *d, int stop_fd)

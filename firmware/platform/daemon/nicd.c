@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nicd.c - NICs on Linux: what nic/platform.h asks for, and the loop of the polling thread.
+ * nicd.c - NICs on Linux: implements nic/platform.h, and the loop of the polling thread.
  *
- * On the path from token to completion: no allocation, no lock, and no system call but those of a
- * wire and of waking a sleeper.
+ * On the path from token to completion: no allocation, no lock, and no system call except those of
+ * the wire and the wake of a sleeper.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +23,8 @@
 #define YIELD_NS UINT64_C(200000) /* idle policy "sleep": from the last work to the first sleep */
 #define PASSES_A_CALL 16u
 #define DOZE_MIN_NS UINT64_C(10000)
-/* When all groups have failed, peers have time to ask, some pull intervals; and what the wire has
- * not taken yet is sent, for a bounded time. */
+/* After all groups have failed, peers have some pull intervals to send PULLs, and the NIC sends its
+ * remaining frames for a bounded time. */
 #define STOP_NS UINT64_C(5000000)
 #define STOP_LATEST_NS UINT64_C(200000000)
 
@@ -36,7 +36,7 @@ uint64_t nicd_clock(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* --- what a NIC asks of this platform -------------------------------------------------------- */
+/* --- the functions of the platform -------------------------------------------------------- */
 
 static void *on_alloc(void *ctx, size_t size)
 {
@@ -192,7 +192,8 @@ bool nicd_pass(struct nicd *d, uint64_t now)
 	return work;
 }
 
-/* The longer idle, the longer asleep: what comes soon is met soon. */
+/* The longer the NIC was idle, the longer it sleeps, so a frame that comes soon waits only briefly.
+ */
 static void doze(struct nicd *d, uint64_t idle_ns)
 {
 	uint64_t ns = idle_ns / 8;
@@ -202,7 +203,7 @@ static void doze(struct nicd *d, uint64_t idle_ns)
 	mailbox_doze(&d->mailbox, ns < NICD_DOZE_MAX_NS ? ns : NICD_DOZE_MAX_NS);
 }
 
-/* True: it is time to stop, or what is left to send has had its time. */
+/* True: everything is sent, or the time for that has passed. */
 static bool is_over(const struct nicd *d, uint64_t now)
 {
 	if (!d->stop_at || now < d->stop_at)

@@ -24,17 +24,17 @@ struct nicd_nic {
 struct nicd {
 	struct mailbox mailbox;
 	struct nbnic_config config;
-	const struct tune *tune; /* what "auto" is; NULL: as the core has it */
+	const struct tune *tune; /* the meaning of "auto"; NULL: that of the core */
 	uint32_t nnic;
 	struct nicd_nic *nic[NBAR_NICS_MAX];
 	uint64_t stop_at, stop_latest; /* 0: not asked to stop */
 };
 
-/* What the polling thread does when there is nothing to do. */
+/* What the polling thread does when there is no work. */
 enum nicd_idle {
-	NICD_IDLE_SPIN,  /* goes on: for a core of its own */
-	NICD_IDLE_YIELD, /* lets others run in between */
-	NICD_IDLE_SLEEP  /* sleeps in between, for up to NICD_DOZE_MAX_NS */
+	NICD_IDLE_SPIN,  /* goes on polling: for a processor of its own */
+	NICD_IDLE_YIELD, /* yields between polls */
+	NICD_IDLE_SLEEP  /* sleeps between polls, for up to NICD_DOZE_MAX_NS */
 };
 #define NICD_DOZE_MAX_NS UINT64_C(1000000)
 
@@ -48,20 +48,20 @@ int nicd_add(struct nicd *d, const char *name, struct wire_base *wire);
 /* One look at the mailbox, and one pass of every NIC. True if there was work. */
 bool nicd_pass(struct nicd *d, uint64_t now);
 
-/* Turns until asked to stop. spin_ns: how long after the last work any idle policy begins. The
- * next frame of a barrier under way comes within microseconds; but on a processor that NIC and
- * hosts share, no host runs while the NIC spins. */
+/* Runs passes until it is asked to stop. spin_ns: the idle policy begins so long after the last
+ * work. The next frame of a barrier under way comes within microseconds; but on a processor that
+ * NIC and hosts share, no host runs while the NIC spins. */
 void nicd_run(struct nicd *d, enum nicd_idle idle, uint64_t spin_ns);
 #define NICD_SPIN_NS_DEFAULT UINT64_C(4000)
 
-/* Polling thread: closes all ports with NIC_DOWN; nicd_run ends a little later, so that peers who
- * missed that can ask. */
+/* Polling thread: closes all ports with NIC_DOWN. nicd_run ends a little later, so that peers that
+ * missed the ABORT can send PULLs. */
 void nicd_stop(struct nicd *d, uint64_t now);
 
 /* Ends all NICs and closes their wires, when neither thread runs any more. */
 void nicd_fini(struct nicd *d);
 
-/* Nanoseconds of the clock that all times here are of. */
+/* The clock of all times here, in nanoseconds. */
 uint64_t nicd_clock(void);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * options.c - the command line of nbar-nicd.
  *
- * Called by main() before anything else. What is wrong is named, with what would be right.
+ * Called by main() before anything else. A message names each wrong option and the right form.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -97,7 +97,7 @@ static int group_parse(const char *text, gid_t *out)
 	return -1;
 }
 
-/* A line a wire, and one a key, which begins with blanks: programs may read it. */
+/* One line per wire, and one per key, which begins with blanks: programs may parse it. */
 static void list_wires(void)
 {
 	for (const struct wire *w = wires_next(NULL, WIRE_IN_DAEMON); w;
@@ -217,7 +217,7 @@ struct given {
 	bool cpu, idle;
 };
 
-/* What several options together must keep to, and defaults that depend on others. */
+/* Checks options that depend on each other, and sets their defaults. */
 static int finish(struct options *o, const struct given *given)
 {
 	if (o->nnic == 0)

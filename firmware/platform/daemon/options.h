@@ -21,7 +21,7 @@ struct option_nic {
 };
 
 struct options {
-	char run_dir[108]; /* what follows must fit the path of a socket, too */
+	char run_dir[108]; /* the name of the socket must fit behind it */
 	unsigned cpu;
 	cpu_set_t allowed; /* processors that the process may use */
 	int nallowed;
@@ -33,7 +33,7 @@ struct options {
 	struct tune tune; /* empty: none was given */
 	uint32_t nnic;
 	struct option_nic nic[NBAR_NICS_MAX];
-	int eal_argc; /* what stood behind "--" */
+	int eal_argc; /* the arguments behind "--" */
 	char **eal_argv;
 };
 

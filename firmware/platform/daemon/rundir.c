@@ -37,7 +37,7 @@ int rundir_default(char *path, size_t size)
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
-/* Whoever may write to the directory may put a socket of his own in the place of ours. */
+/* A user who may write to the directory could replace our socket by his own. */
 static int check_owner(const char *path, int dir)
 {
 	struct stat st;
@@ -63,7 +63,7 @@ static int check_owner(const char *path, int dir)
 
 static int open_dir(const char *path)
 {
-	/* Names in /tmp are anybody's to guess: there, nobody else gets in. */
+	/* Anybody can guess names in /tmp, so there nobody else gets access. */
 	mode_t mode = strncmp(path, "/tmp/", 5) == 0 ? 0700 : 0755;
 	int dir, rc;
 
@@ -116,7 +116,7 @@ static int take_lock(const char *path, int dir)
 	return lock;
 }
 
-/* We hold the lock, so no socket in here has a daemon. */
+/* We hold the lock, so no socket in this directory belongs to a running daemon. */
 static void remove_stale(int dir)
 {
 	DIR *d = fdopendir(dup(dir));

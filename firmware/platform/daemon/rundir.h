@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rundir.h - the run directory: where the control sockets of a daemon lie. One daemon a directory.
+ * rundir.h - the run directory, with the control sockets of a daemon. One daemon per directory.
  */
 #ifndef NBAR_DAEMON_RUNDIR_H
 #define NBAR_DAEMON_RUNDIR_H
@@ -12,7 +12,7 @@
 int rundir_default(char *path, size_t size);
 
 /*
- * Makes the directory if it is not there, refuses one that others could tamper with, takes its
+ * Makes the directory if it is missing, refuses one that other users could change, takes its
  * lock, and removes the sockets that a killed daemon left behind. Returns a descriptor that holds
  * the lock until it is closed, or negative errno after log_error().
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * spec.c - what describes a NIC: keys and values, checked.
+ * spec.c - the description of a NIC: keys and values, checked.
  *
- * Called when a NIC is opened, before its wire is.
+ * Called when a NIC is opened, before its wire is opened.
  */
 #include <errno.h>
 #include <stdio.h>

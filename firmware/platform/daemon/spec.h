@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * spec.h - what describes a NIC: name=n0,wire=udp,bind=192.0.2.1:7000.
+ * spec.h - the description of a NIC: name=n0,wire=udp,bind=192.0.2.1:7000.
  *
  * Read for --nic of the daemon, and for "host:" of an in-process NIC. What is wrong is named,
  * with what would be right. Knows no DPDK.
@@ -22,13 +22,14 @@ struct spec {
 	char text[SPEC_TEXT_MAX];
 };
 
-/* In all that follows, `what` is what messages begin with: "--nic", for example. Each returns 0, or
+/* All messages below begin with `what`, for example "--nic". Each returns 0, or
  * negative errno after log_error(). */
 
 /* Splits a text, which may be empty, into keys and values. */
 int spec_parse(const char *what, const char *text, struct spec *out);
 
-/* Every key is one of these lists, which end with NULL; has a value; and comes once. */
+/* Checks that each key is in one of these lists, which end with NULL, has a value, and comes once.
+ */
 int spec_check(const char *what, const struct spec *s, const struct wire *wire,
 	       const char *const *others);
 
@@ -38,11 +39,11 @@ bool spec_fits(const struct spec *s, const struct wire *wire, const char *const 
 /* A name that a NIC may have. */
 int spec_name(const char *what, const char *name);
 
-/* A whole number in [low, high]; *out stays as it is where the key is not given. */
+/* A whole number in [low, high]; *out does not change if the key is missing. */
 int spec_number(const char *what, const struct spec *s, const char *key, uint64_t low,
 		uint64_t high, uint64_t *out);
 
-/* Value of a key, or NULL. What a wire calls for its options; args is a struct spec. */
+/* Value of a key, or NULL. Wires call it for their options; args is a struct spec. */
 const char *spec_value(void *args, const char *key);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tune.c - reads a tune file. See tune.h. A file may come from anywhere: nothing in it is believed
- * before it is checked, and a file with one bad line is refused as a whole.
+ * tune.c - reads a tune file. See tune.h. A file may come from anywhere: everything in it is
+ * checked before use, and one bad line refuses the whole file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -130,7 +130,7 @@ int tune_parse(const char *text, size_t n, struct tune *out, struct tune_fault *
 	return 0;
 }
 
-/* 0 and what a regular file has, up to room bytes; or negative errno after log_error(). */
+/* Reads a regular file, up to room bytes. 0, or negative errno after log_error(). */
 static int read_file(const char *path, char *text, size_t room, size_t *n)
 {
 	/* Not to wait for a pipe that nobody writes to. */

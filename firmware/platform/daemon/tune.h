@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tune.h - what "auto" means by the size of a group, as somebody has measured it.
+ * tune.h - the meaning of "auto" by the size of a group, from measurements.
  *
  * A tune file is text: the line "nbar-tune 1", then lines "SIZE ALGORITHM" in ascending order: from
- * this size on, up to the next line, auto is that algorithm. What stands behind a # is a comment.
+ * this size on, up to the size of the next line, auto is that algorithm. A # begins a comment.
  * `nbar bench one-to-many --tune-file` writes one. Read by main() before anything runs; used by the
  * control thread when a group is opened. Never on the path from token to completion.
  */

@@ -96,7 +96,7 @@ bool verbs_connection_write(struct verbs_wire *w, struct verbs_peer *p, const ui
 	return true;
 }
 
-/* The next frame of a connection. A sender that was a whole round ahead has overwritten some: these
+/* The next frame of a connection. A sender that is VERBS_SLOTS ahead has overwritten frames: these
  * are lost, as on any wire. */
 static bool connection_take(struct verbs_wire *w, struct verbs_connection *l,
 			    uint8_t frame[NBFW_FRAME_SIZE])
@@ -115,7 +115,7 @@ static bool connection_take(struct verbs_wire *w, struct verbs_connection *l,
 	return true;
 }
 
-/* What one peer has written, at most so many. */
+/* Takes the writes of one peer, at most `most`. */
 static unsigned take_written(struct verbs_wire *w, const struct verbs_peer *p, struct nbnic *nic,
 			     uint64_t now, unsigned most)
 {
@@ -167,8 +167,8 @@ static void handshake_send(struct verbs_wire *w, const struct verbs_peer *p)
 	(void)verbs_send(w, p, &h, sizeof(h)); /* it is said again until it is answered */
 }
 
-/* That an unreliable connection has lost a write shows only by later ones, which do not wait for
- * it: its token is asked for again. */
+/* If an unreliable connection loses a write, only later writes show it. They do not wait for it: a
+ * PULL asks for its token again. */
 static void skip_lost(struct verbs_wire *w, struct verbs_connection *l)
 {
 	uint32_t next = UINT32_MAX;

@@ -193,8 +193,8 @@ void verbs_peer_end(struct wire_base *base, const struct nbnic_addr *addr)
 		peer_drop(w, p);
 }
 
-/* Somebody asked whom no group here has as a peer, perhaps not yet: he is to get an answer when he
- * asks again. Only so many are remembered. */
+/* A NIC that is no peer of any group here, perhaps not yet, has sent a PULL. Makes a peer, so that
+ * its next PULL gets an answer. At most VERBS_STRANGERS_MAX; the oldest makes room. */
 static void stranger_make(struct verbs_wire *w, const struct verbs_addr *a)
 {
 	struct verbs_peer *oldest = NULL;

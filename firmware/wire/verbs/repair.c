@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * repair.c - what the device of the wire "verbs" tells of itself, and the repair of the queue
- * pair of datagrams.
+ * repair.c - events of the device of the wire "verbs", and the repair of the queue pair of
+ * datagrams.
  *
- * Called by the control thread. A queue pair in an error costs time, like any loss; if it cannot be
- * started again, or the device has failed, the groups of the NIC do, and new ones are refused.
+ * Called by the control thread. A failed queue pair costs time, like any loss. If it cannot be
+ * started again, or the device has failed, the groups of the NIC fail, and new ones are refused.
  */
 #include <errno.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static bool port_is_up(const struct verbs_wire *w)
 	return ibv_query_port(w->context, w->port, &port) == 0 && port.state == IBV_PORT_ACTIVE;
 }
 
-/* Nothing goes any more. Who waits is told now, and not by silence. */
+/* The NIC cannot send any more. Members that wait learn it now, and not by silence. */
 static void give_up(struct verbs_wire *w, const char *why)
 {
 	struct repair_call call = { .w = w, .fail = !w->dead };
@@ -74,7 +74,8 @@ static void give_up(struct verbs_wire *w, const char *why)
 	w->base.call(&w->base, run_postponed, &call);
 }
 
-/* It begins anew, with the number that it has. What was under way is lost, and asked for again. */
+/* The queue pair starts again, with the same number. Outstanding frames are lost, and PULLs ask for
+ * them again. */
 void verbs_repair(struct verbs_wire *w)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs.c - frames in unreliable datagrams of an RDMA device: InfiniBand or RoCE. In the
- * modes that write tokens go another way where they can: connection.c.
+ * verbs.c - frames in unreliable datagrams of an RDMA device: InfiniBand or RoCE. In the modes
+ * write-rc and write-uc, tokens go by a connection if it is ready: connection.c.
  *
- * Called by the polling thread. Never blocks, registers or creates nothing: memory, queue pair and
- * address handles were made before (device.c, peer.c). What no peer has been made for
- * is not sent; the control thread is asked for one.
+ * Called by the polling thread. Never blocks, and registers and creates nothing: memory, queue pair
+ * and address handles exist already (device.c, peer.c). A frame to an unknown peer is not sent; the
+ * control thread makes that peer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +57,8 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		return to_itself(w, t);
 	p = verbs_peer_find(w, &a);
 	if (!p) {
-		/* The answer to a PULL of a NIC that no group here knows yet. It will ask again. */
+		/* The answer to a PULL of a NIC that no group here has as a peer yet. Its next PULL
+		 * gets the answer. */
 		w->base.errors++;
 		if (w->wanted)
 			return true;
@@ -144,7 +145,7 @@ static unsigned take_loopback(struct verbs_wire *w, struct nbnic *nic, uint64_t 
 	return n;
 }
 
-/* Datagrams, in bursts, at most so many. */
+/* Takes datagrams in bursts, at most `most`. */
 static unsigned take_datagrams(struct verbs_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
 {
 	struct ibv_wc wc[BURST];
@@ -167,7 +168,8 @@ static unsigned take_datagrams(struct verbs_wire *w, struct nbnic *nic, uint64_t
 	return n;
 }
 
-/* Each of the three sources has a share of a budget of 4 or more that the others cannot use up. */
+/* Each of the three sources has its share of the budget (4 or more), which the others cannot use.
+ */
 static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;

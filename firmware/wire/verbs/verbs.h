@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs.h - what the files of the wire "verbs" share; nobody else includes it.
+ * verbs.h - shared by the files of the wire "verbs", and by no others.
  *
  * Each file calls only files above it in this list:
- *   slot.c table.c queue.c   leaves: memory that peers write to, peers, the queue pair of
- * datagrams mode.c device.c           opens a port of an RDMA device connect.c connection.c
- * connections to peers: control thread, polling thread repair.c peer.c           what the control
- * thread does for the device, and for peers verbs.c                   the wire
+ *
+ *   slot.c table.c queue.c   leaves: receive slots, the table of peers, the queue pair of datagrams
+ *   mode.c device.c          open a port of an RDMA device
+ *   connect.c                connections to peers: control thread
+ *   connection.c             connections to peers: polling thread
+ *   repair.c peer.c          what the control thread does for the device, and for peers
+ *   verbs.c                  the wire
  */
 #ifndef NBAR_WIRE_VERBS_H
 #define NBAR_WIRE_VERBS_H
@@ -16,25 +19,24 @@
 #include "wire.h"
 
 #define VERBS_QKEY 0x6e626172u
-#define VERBS_RECVS 512u /* datagrams that may have come and not been looked at */
-#define VERBS_SENDS 128u /* that may be under way */
-#define VERBS_SIGNALLED                                                          \
-	32u /* every so many sends one says that it is done; divides VERBS_SENDS \
-	     */
+#define VERBS_RECVS 512u /* received datagrams that wait for the polling thread */
+#define VERBS_SENDS 128u /* datagrams that may be outstanding */
+/* One send out of so many reports its completion; divides VERBS_SENDS. */
+#define VERBS_SIGNALLED 32u
 #define VERBS_GRH 40u
-#define VERBS_ROOM 128u /* a receive buffer: GRH, frame, and to spare */
+#define VERBS_ROOM 128u /* bytes of a receive buffer: more than GRH and frame */
 #define VERBS_BUCKETS 4096u
 #define VERBS_LOOP 1024u
 #define VERBS_STRANGERS_MAX 64u
 #define VERBS_SLOTS 64u            /* of a sender in the memory of its receiver */
-#define VERBS_WRITES 64u           /* that may be under way to one peer */
+#define VERBS_WRITES 64u           /* writes to one peer that may be outstanding */
 #define VERBS_WRITES_SIGNALLED 16u /* divides VERBS_WRITES */
-/* Completion queues of sends hold so many times those under way: when a queue pair breaks, soft
- * RoCE of Linux 6.1 may tell of the slots of its ring that are in no use, too. */
+/* Completion queue size: 4 times the sends that can be outstanding. When a queue pair breaks, soft
+ * RoCE of Linux 6.1 may also report the unused slots of its ring. */
 #define VERBS_CQ_TIMES 4u
 
-/* WRITE_RC: by reliable connections; WRITE_UC: by unreliable ones; WRITE: one of these, until the
- * device is known. */
+/* WRITE_RC: reliable connections; WRITE_UC: unreliable connections; WRITE: one of these, decided
+ * when the device is known. */
 enum verbs_mode { VERBS_WRITE = 0, VERBS_UD = 1, VERBS_WRITE_RC = 2, VERBS_WRITE_UC = 3 };
 
 /* The address of a NIC as its bytes stand in endpoint addresses; WIRE.md. */
@@ -48,22 +50,23 @@ struct verbs_addr {
 	uint32_t qpn;
 	uint32_t reserved2;
 	uint8_t gid[16];
-	uint64_t id; /* random: tells a NIC from an earlier one with the same number */
+	uint64_t id; /* random: differs from that of an earlier NIC with the same number */
 };
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "what NICs tell each other is so");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "NICs exchange little-endian structs");
 _Static_assert(sizeof(struct verbs_addr) <= NBNIC_ADDR_SIZE, "an address fits");
 
-/* The modes that write: what a sender writes into the receiver's memory, in one RDMA write. */
+/* Modes write-rc and write-uc: the sender writes one slot into the receiver's memory, by one RDMA
+ * write. */
 struct verbs_slot {
 	uint8_t frame[NBFW_FRAME_SIZE];
-	uint32_t sequence; /* counts what the sender wrote; it lies at (sequence - 1) mod
+	uint32_t sequence; /* counts the sender's writes; write n goes to slot (n - 1) mod
 			      VERBS_SLOTS */
-	uint32_t sum;      /* of frame and sequence: half of a write is none */
+	uint32_t sum;      /* of frame and sequence: detects an incomplete write */
 	uint32_t reserved[2];
 };
 _Static_assert(sizeof(struct verbs_slot) == 64, "a slot is a cache line");
 
-/* One end of a connection, as its NIC tells the other in a handshake. */
+/* One end of a connection, as a handshake carries it. */
 struct verbs_end {
 	uint32_t qpn, psn, rkey, reserved;
 	uint64_t slot; /* address of the first */
@@ -71,7 +74,7 @@ struct verbs_end {
 
 /* A datagram between two NICs about the connection between them. */
 struct verbs_handshake {
-	uint8_t type;  /* VERBS_HANDSHAKE: no frame begins so */
+	uint8_t type;  /* VERBS_HANDSHAKE, which no frame has */
 	uint8_t wants; /* an answer */
 	uint16_t reserved;
 	uint32_t known_qpn; /* of the receiver's end, if the sender can take its writes */
@@ -83,20 +86,20 @@ struct verbs_handshake {
 _Static_assert(sizeof(struct verbs_handshake) == NBFW_FRAME_SIZE, "a handshake");
 #define VERBS_INLINE 64u
 
-/* Where frames are sent from if not inline: a slot for each that may be under way. */
+/* Memory for sends that are not inline: a slot for each outstanding send. */
 struct verbs_out {
-	uint8_t *room; /* NULL: they are sent inline */
+	uint8_t *room; /* NULL: sends are inline */
 	struct ibv_mr *mr;
 };
 
 enum verbs_connection_state {
 	VERBS_CONNECTION_IDLE,   /* the other end is not known */
-	VERBS_CONNECTION_MAKING, /* the control thread has it */
+	VERBS_CONNECTION_MAKING, /* the control thread owns it */
 	VERBS_CONNECTION_OPEN,   /* takes writes */
-	VERBS_CONNECTION_READY   /* and the other end, too: frames go this way */
+	VERBS_CONNECTION_READY   /* the other end takes writes, too: frames use this connection */
 };
 
-/* A connection to one peer. State MAKING: the control thread's; else the polling one's. */
+/* A connection to one peer. In state MAKING the control thread owns it, else the polling thread. */
 struct verbs_connection {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
@@ -106,7 +109,7 @@ struct verbs_connection {
 	struct verbs_end mine, its;
 	enum verbs_connection_state state;
 	bool reset;     /* MAKING: it has been used before */
-	bool renew;     /* its completion queue is in an error, and there are to be new queues */
+	bool renew;     /* its completion queue has failed: the queues must be recreated */
 	bool taken;     /* MAKING: by the control thread */
 	uint32_t error; /* enum ibv_wc_status that broke it */
 	uint32_t posted, done;
@@ -115,18 +118,19 @@ struct verbs_connection {
 };
 
 /*
- * A NIC that frames go to. Made and ended by the control thread, and put into the table and taken
- * out of it by the polling thread: so either may look it up.
+ * A NIC that this one sends to. The control thread makes and frees it; the polling thread inserts
+ * it into the table and removes it. So both threads may look it up.
  */
 struct verbs_peer {
 	struct verbs_peer *next; /* in its bucket */
 	struct nbnic_addr addr;
 	struct ibv_ah *ah;
 	uint32_t qpn;
-	uint32_t users;   /* control thread: groups that have it; 0: a stranger, who only asked */
-	uint64_t made_at; /* control thread: peers made before it */
+	uint32_t
+		users; /* control thread: groups that use it; 0: a stranger that only sent a PULL */
+	uint64_t made_at;                    /* control thread: peers made before it */
 	struct verbs_connection *connection; /* NULL: mode ud, or a stranger */
-	struct verbs_peer *next_connection;  /* in the list of those that have one */
+	struct verbs_peer *next_connection;  /* in the list of peers with a connection */
 };
 
 struct verbs_wire {
@@ -137,7 +141,7 @@ struct verbs_wire {
 	uint8_t port, gid_index, sl;
 	bool send_inline;
 	struct ibv_pd *pd;
-	int wake_fd; /* eventfd, by which the polling thread asks for the control thread */
+	int wake_fd; /* eventfd, by which the polling thread calls the control thread */
 
 	/* Polling thread. */
 	struct ibv_cq *recv_cq, *send_cq;
@@ -150,8 +154,8 @@ struct verbs_wire {
 	bool is_reply;          /* a question is being answered */
 	bool failing;           /* and cannot: the groups are to fail */
 	uint64_t repair_at;     /* broken: not before */
-	uint64_t look_at;       /* when completions of sends are looked for, too */
-	bool wanted;            /* a stranger asked ... */
+	uint64_t look_at;       /* next look for completions of sends */
+	bool wanted;            /* a stranger has sent a PULL ... */
 	struct verbs_addr want; /* ... and cannot be answered yet */
 	struct verbs_peer *bucket[VERBS_BUCKETS];
 	struct verbs_peer *connections;
@@ -169,64 +173,66 @@ struct verbs_wire {
 	bool gid_missing; /* and that has been told */
 };
 
-/* table.c: either thread finds, the polling thread changes. */
+/* table.c: both threads may search, the polling thread changes the table. */
 struct verbs_peer *verbs_peer_find(const struct verbs_wire *w, const struct verbs_addr *a);
 void verbs_peer_insert(struct verbs_wire *w, struct verbs_peer *p);
 void verbs_peer_remove(struct verbs_wire *w, struct verbs_peer *p);
 
-/* queue.c: says why a thing could not be made, and what to do; returns negative errno. */
+/* queue.c: reports why an object could not be made, and what to do; returns negative errno. */
 int verbs_error(const struct verbs_wire *w, const char *what, int err);
 /* Memory of n slots to send from, unless frames are sent inline. 0, or negative errno. */
 int verbs_out_make(const struct verbs_wire *w, struct verbs_out *out, uint32_t n);
 void verbs_out_free(struct verbs_out *out);
-/* Brings the datagram queue pair from RESET to where it sends and receives. */
+/* Brings the datagram queue pair from RESET to the state in which it sends and receives. */
 int verbs_qp_start(struct verbs_wire *w);
 /* Polling thread: gives the queue pair one receive buffer; all of them. */
 void verbs_post_one(struct verbs_wire *w, uint64_t i);
 void verbs_post_all(struct verbs_wire *w);
 /* Polling thread: the queue pair is in an error. */
 void verbs_queue_failed(struct verbs_wire *w);
-/* Polling thread: sends that are done. */
+/* Polling thread: takes completions of sends. */
 void verbs_look_for_completions(struct verbs_wire *w);
-/* Polling thread: asks for the control thread, which is to call verbs_serve. */
+/* Polling thread: wakes the control thread, which then calls verbs_serve. */
 void verbs_wake(const struct verbs_wire *w);
 /* Polling thread: sends a datagram of up to NBFW_FRAME_SIZE bytes; false: it cannot go now. */
 bool verbs_send(struct verbs_wire *w, const struct verbs_peer *p, const void *data,
 		uint32_t length);
 
-/* slot.c: the sequence number of a receive slot; what stands before it is read after it. */
+/* slot.c: the sequence number of a receive slot. Later reads see the frame that was written before
+ * it. */
 uint32_t verbs_slot_sequence(const struct verbs_slot *p);
 
 /* connection.c: polling thread */
 
 /* Sends the frame as a write; false: the connection is not ready, send a datagram. */
 bool verbs_connection_write(struct verbs_wire *w, struct verbs_peer *p, const uint8_t *frame);
-/* Takes what the peers have written, at most so many frames, peer by peer; how many. */
+/* Takes frames that the peers have written, peer by peer, at most `most`. Returns their number. */
 unsigned verbs_connection_poll(struct verbs_wire *w, struct nbnic *nic, uint64_t now,
 			       unsigned most);
-/* What is due now and then: handshakes, and writes that failed. */
+/* Periodic work: handshakes, and failed writes. */
 void verbs_connection_look(struct verbs_wire *w, uint64_t now);
 void verbs_connection_heard(struct verbs_wire *w, struct verbs_peer *p,
 			    const struct verbs_handshake *h);
 
-/* The queue pair of a connection, or its completion queue, is in an error; the other is NULL. */
+/* The queue pair of a connection, or its completion queue, has failed; the other argument is NULL.
+ */
 void verbs_connection_failed(struct verbs_wire *w, const struct ibv_qp *qp,
 			     const struct ibv_cq *cq);
 
-/* connect.c: control thread. Makes a connection, errno says why not; connects one that is MAKING,
- * or makes it new; ends one. */
+/* connect.c: control thread. Makes a connection (NULL: errno says why); connects one in state
+ * MAKING, or recreates it; frees one. */
 struct verbs_connection *verbs_connection_make(const struct verbs_wire *w);
 void verbs_connection_connect(struct verbs_wire *w, struct verbs_peer *p);
 void verbs_connection_free(struct verbs_connection *l);
 struct ibv_ah_attr verbs_path(const struct verbs_wire *w, const struct verbs_addr *a);
 
-/* mode.c: sets the mode to what an option says (NULL: ud); and where that is WRITE, to what
- * suits the open device. 0, or negative errno: reported. */
+/* mode.c: reads the mode from an option (NULL: ud); resolves WRITE to the mode that suits the open
+ * device. 0, or negative errno after a message. */
 int verbs_mode_read(struct verbs_wire *w, const char *text);
 int verbs_mode_resolve(struct verbs_wire *w);
 const char *verbs_mode_name(const struct verbs_wire *w);
 
-/* device.c: opens the device, port and GID that the options name. Reports what is wrong. */
+/* device.c: opens the device, port and GID that the options name. Reports errors. */
 int verbs_device_open(struct verbs_wire *w, wire_option *option, void *args);
 
 void verbs_device_close(struct verbs_wire *w);
@@ -237,11 +243,12 @@ void verbs_peer_end(struct wire_base *base, const struct nbnic_addr *addr);
 void verbs_serve(struct wire_base *base);
 void verbs_peers_free(struct verbs_wire *w);
 
-/* repair.c: control thread. Starts the queue pair again; takes what the device says. */
+/* repair.c: control thread. Starts the queue pair again; handles the events of the device. */
 void verbs_repair(struct verbs_wire *w);
 void verbs_events(struct verbs_wire *w);
 
-/* What sge points at goes from this slot, or inline: the flag of the send. */
+/* Copies the data of sge to this slot, or leaves it for an inline send. Returns the flag of the
+ * send. */
 static inline unsigned verbs_out_put(const struct verbs_out *out, uint32_t slot,
 				     struct ibv_sge *sge)
 {

@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The map in CONTRIBUTING.md and the tree agree: each folder has a row, each row has a folder, and no
+# file includes what its row does not allow. Speaks TAP; run by make check. Builds nothing.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+n=0 failures=0
+
+result() { # NAME COMMAND...
+	local name=$1
+	shift
+	n=$((n + 1))
+	if "$@" >"$work/out" 2>&1; then
+		echo "ok $n - $name"
+	else
+		failures=$((failures + 1))
+		echo "not ok $n - $name"
+		sed 's/^/# /' "$work/out"
+	fi
+}
+
+fails_with() { # WORDS COMMAND...: the check finds the fault that was put in.
+	local words=$1
+	shift
+	! "$@" >"$work/found" 2>&1 && cat "$work/found" && grep -qF "$words" "$work/found"
+}
+
+# Files of the project: those of git, or of an unpacked archive.
+files() {
+	git ls-files 2>/dev/null | grep . ||
+		find . -type f ! -path './build*' ! -path './.git/*' | sed 's|^\./||'
+}
+
+# "FOLDER ALLOWED...", a row a line.
+rows() {
+	sed -n '/^## The map/,/^## /s/^| `\([^`]*\)` |.*|\([^|]*\)|$/\1 \2/p' CONTRIBUTING.md | tr -d '`,'
+}
+
+# Folders that need a row: those at the top, and those within the large ones.
+folders() {
+	awk -F / '$1 !~ /^(firmware|tools|testbed)$/ && NF > 1 { print $1 }
+		$1 ~ /^(firmware|tools|testbed)$/ && NF > 2 { print $1 "/" $2 }' | sort -u
+}
+
+# "FILE HEADER", an include of the project's own a line.
+includes() {
+	grep '\.[ch]$' "$work/files" | xargs grep -HoE '^[[:space:]]*#[[:space:]]*include "[^"]+"' |
+		sed 's/:.*"\(.*\)"/ \1/'
+}
+
+check_folders() { # ROWS FOLDERS
+	awk 'NR == FNR { row[$1]; next } { there[$1] }
+		END {
+			for (f in there)
+				if (!(f in row)) {
+					print f ": no row in the map of CONTRIBUTING.md: add one"
+					bad = 1
+				}
+			for (f in row) {
+				split(f, part, "/")
+				if (!(f in there) && part[1] != "hostlib") {
+					print f ": a row of the map, but no folder: remove the row"
+					bad = 1
+				}
+			}
+			exit bad
+		}' "$1" "$2"
+}
+
+# A file belongs to the longest row that its path begins with. It may include from its own row, from
+# the rows that this one allows, and from those that they allow.
+check_includes() { # ROWS FILES INCLUDES
+	awk '
+	function row_of(path) {
+		while (sub(/\/[^\/]*$/, "", path))
+			if (path in row)
+				return path
+		return ""
+	}
+	function may(from, to, depth,    k, part, m) {
+		if (from == to || row[from] ~ /(^| )anything( |$)/)
+			return 1
+		m = depth > 9 ? 0 : split(row[from], part, " ")
+		for (k = 1; k <= m; k++)
+			if (part[k] in row && may(part[k], to, depth + 1))
+				return 1
+		return 0
+	}
+	FILENAME == ARGV[1] { name = $1; $1 = ""; row[name] = $0; next }
+	FILENAME == ARGV[2] {
+		base = $1
+		sub(/.*\//, "", base)
+		found[base] = found[base] " " $1
+		next
+	}
+	{
+		base = $2
+		sub(/.*\//, "", base)
+		m = split(found[base], candidate, " ")
+		last = ""
+		good = 0
+		for (k = 1; k <= m && !good; k++) {
+			if (substr("/" candidate[k], length(candidate[k]) - length($2) + 1) != "/" $2)
+				continue
+			last = candidate[k]
+			good = may(row_of($1), row_of(last), 0)
+		}
+		if (last == "") # a header of another project
+			next
+		if (!good) {
+			printf "%s includes %s of %s: its row in CONTRIBUTING.md does not allow that\n", $1,
+				$2, row_of(last)
+			bad = 1
+		}
+	}
+	END { exit bad }' "$1" "$2" "$3"
+}
+
+files >"$work/files"
+rows >"$work/rows"
+folders <"$work/files" >"$work/folders"
+includes >"$work/includes"
+result "each folder has a row in CONTRIBUTING.md, each row a folder" check_folders "$work/rows" "$work/folders"
+result "files include what their row allows" check_includes "$work/rows" "$work/files" "$work/includes"
+
+# The checks find faults.
+(cat "$work/folders" && echo tools/unheard) >"$work/more"
+result "a folder without a row is found" fails_with "tools/unheard: no row" check_folders "$work/rows" "$work/more"
+grep -v '^mpi-glue$' "$work/folders" >"$work/fewer"
+result "a row without a folder is found" fails_with "mpi-glue: a row" check_folders "$work/rows" "$work/fewer"
+echo "firmware/core/engine.c nbar.h" >"$work/wrong"
+result "an include from the wrong folder is found" fails_with "engine.c includes nbar.h" \
+	check_includes "$work/rows" "$work/files" "$work/wrong"
+echo "1..$n"
+[ $failures = 0 ]
