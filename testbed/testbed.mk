@@ -67,7 +67,11 @@ TEST_LIST += $(BUILD)/adversary
 OBJS += $(ADVERSARY_OBJ)
 
 # What the firmware may need and include; the script asks for the flags of the units themselves.
-TEST_LIST += testbed/gates.sh testbed/firmware-check.sh
+TEST_LIST += testbed/firmware-check.sh
+# The map in CONTRIBUTING.md and the tree agree.
+TEST_LIST += testbed/map-check.sh
+# What runs the tests finds faults.
+TEST_LIST += testbed/gates.sh
 export CFLAGS_FW = $(CFLAGS_fw)
 export CFLAGS_LIB = $(CFLAGS_lib)
 check-firmware: ## the firmware without libc, for six machines; and who may include whom

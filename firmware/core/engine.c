@@ -424,7 +424,7 @@ int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p)
 	/* I7: tries never leave their two windows. */
 	if (s->tries >= 2 * NBFW_WINDOW)
 		return 7;
-	/* I8: whoever is late is another member. */
+	/* I8: the straggler is another member. */
 	if (s->straggler != NBAR_RANK_NONE && (s->straggler >= p->size || s->straggler == p->rank))
 		return 8;
 	return 0;

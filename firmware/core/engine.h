@@ -67,7 +67,7 @@ struct nbfw_action {
 	enum nbfw_verdict verdict;
 	enum nbfw_timer timer;
 	bool complete;       /* barrier state.epoch is done: tell the host */
-	bool failed;         /* state.cause and state.failed_rank: tell the host; comes out once */
+	bool failed;         /* state.cause and state.failed_rank: tell the host; set once */
 	uint8_t send_type;   /* TOKEN or ABORT */
 	uint32_t send_first; /* frames to sends [send_first, send_end) of the plan ... */
 	uint32_t send_end;

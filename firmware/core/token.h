@@ -18,8 +18,8 @@
 
 enum nbfw_type {
 	NBFW_TOKEN = 1,  /* the signal of one slot */
-	NBFW_PULL = 2,   /* send me slot again: nothing came */
-	NBFW_LATER = 3,  /* answer to PULL: alive, not there yet; arg = rank known to be late */
+	NBFW_PULL = 2,   /* send the token of this slot again: it has not come */
+	NBFW_LATER = 3,  /* answer to PULL: alive, but not there yet; arg = straggler */
 	NBFW_ABORT = 4,  /* this barrier cannot complete; arg = failed rank, info = nbar_status */
 	NBFW_SIGNAL = 5, /* raw message of the signal service */
 	NBFW_TYPE_END

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device.c - one whole NIC: joins groups, pages and wire, and is the pass. See device.h.
+ * device.c - one whole NIC: joins groups, pages and wire, and runs the poll pass. See device.h.
  *
  * On the path from token to completion: no allocation, no lock, and no loop without a budget.
  */
@@ -8,8 +8,8 @@
 #include "text.h"
 
 #define CLOSES_A_CALL 16u /* groups that one call ends */
-/* While the wire has more frames than a pass takes, every so many passes still sends signals: a
- * stranger who floods the wire must not silence the hosts here. */
+/* While the wire has more frames than a pass takes, one pass out of so many still sends signals: a
+ * stranger that floods the wire must not stop the signals of the hosts here. */
 #define SIGNALS_EVERY 8u
 
 static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t)

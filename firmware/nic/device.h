@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device.h - one whole NIC: groups (nic.h), ports and their pages (page.h), clients and what they
- * ask for, and the pass that serves them all.
+ * device.h - one whole NIC: groups (nic.h), ports and their pages (page.h), clients and their
+ * requests, and the poll pass that serves them all.
  *
  * Freestanding. A platform (platform.h) calls the pass again and again from one thread, and the
  * functions for requests from one thread: the same one or another, see platform.h.
@@ -27,7 +27,7 @@ _Static_assert(sizeof(struct nbnic_released) <= offsetof(struct nbnic_group, byt
 	       "the link overwrites neither size nor peers");
 
 struct nbnic_device {
-	/* The pass's. The side of requests reaches it by platform->exclusive alone. */
+	/* Owned by the pass. The side of requests uses it only within platform->exclusive. */
 	struct wire_base *wire;
 	uint64_t next_tick;
 	uint32_t nopen;      /* ports in open[] */
@@ -65,12 +65,13 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
  * a budget (config.h). True: there was work. */
 bool nbnic_device_pass(struct nbnic_device *d, uint64_t now);
 
-/* Turn: when nbnic_device_pass has work again although no frame and no doorbell comes: a time, 0:
- * at once, UINT64_MAX: never. */
+/* Pass: when nbnic_device_pass has work again even if no frame and no doorbell comes: a time; 0: at
+ * once; UINT64_MAX: never. */
 uint64_t nbnic_device_next(const struct nbnic_device *d);
 
-/* Turn: fails all groups with NIC_DOWN and closes all ports for doorbells. Peers can still ask for
- * a while: run passes until nbnic_device_next says so, or until patience ends. */
+/* Pass: fails all groups with NIC_DOWN and closes all ports for doorbells. Peers can still send
+ * PULLs for a while: run passes until nbnic_device_next returns UINT64_MAX, or for a limited time.
+ */
 void nbnic_device_stop(struct nbnic_device *d, uint64_t now);
 
 /* Pass: closes groups of a port, up to a budget. True: all are closed; the NIC no longer reads the
@@ -115,7 +116,7 @@ void nbnic_client_begin(struct nbnic_device *d, struct nbnic_client *c, uint32_t
 /* Ends a client: groups of its port close, groups that it is attached to fail; cause says why. */
 void nbnic_client_end(struct nbnic_client *c, uint8_t cause);
 
-/* Gives back the port of a client when the NIC is no longer polled: tells nobody. */
+/* Gives back the port of a client when the NIC is no longer polled, without telling members. */
 void nbnic_client_abandon(struct nbnic_client *c);
 
 /*

@@ -9,10 +9,10 @@
 #include "nic.h"
 #include "nic_internal.h"
 
-/* Timeouts without news after which a rank is no longer called late. */
+/* Timeouts without a LATER after which a rank is no longer called a straggler. */
 #define STRAGGLER_FRESH 3u
 
-/* R5: remembers who holds us up. When the list is full, the newest name takes the last place. */
+/* R5: remembers a straggler. When the list is full, the newest rank replaces the last. */
 static void note_straggler(struct nbnic_group *g, uint32_t rank)
 {
 	uint32_t i = 0;
@@ -88,8 +88,8 @@ __attribute__((noinline)) static void begin_pulls(struct nbnic *nic, struct nbni
 	nbnic_pull_begin(nic, g, a->pull_first, a->pull_end);
 }
 
-/* The timer of an action. After a TIMEOUT it runs only when all that is to be asked for was asked
- * for: pass.c arms it then. */
+/* The timer of an action. After a TIMEOUT it starts only when all PULLs are out: then pass.c arms
+ * it. */
 static inline void set_timer(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
 			     uint64_t now)
 {

@@ -80,8 +80,8 @@ struct nbnic_group {
 	/* The rest. */
 	uint16_t pull_first, pull_end; /* the slots that the job is about */
 	uint16_t pull_left;            /* slots that the job may still ask for */
-	uint16_t pull_span;            /* slots that its turn has not looked at */
-	uint16_t pull_at[2];           /* where each pass goes on: silent slots, heard ones */
+	uint16_t pull_span;            /* slots that this round has not looked at */
+	uint16_t pull_at[2];           /* where each round goes on: silent slots, heard slots */
 	uint16_t *recv_peer;           /* peer of each slot */
 	uint32_t linger_unsent;        /* sends that waited when the lingering was prolonged */
 	struct nbnic_link linger;      /* in nic.linger, in the order of closing */
@@ -204,22 +204,21 @@ int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g);
 void nbnic_group_endpoint(const struct nbnic *nic, const struct nbnic_group *g,
 			  struct nbar_endpoint *out);
 
-/* The address of the NIC that gave out the endpoint address, and the rank it is of; false: it is no
- * endpoint address, or of another wire or version. Needs no NIC: any thread may ask. */
+/* The address of the NIC and the rank in an endpoint address; false: it is no endpoint address, or
+ * of another wire or version. Needs no NIC: any thread may ask. */
 bool nbnic_endpoint_addr(const struct nbar_endpoint *endpoint, uint16_t wire,
 			 struct nbnic_addr *out, uint32_t *rank);
 
-/* Whether nbnic_group_connect would take these endpoint addresses, when `first` others have gone
- * before. Like that one it sets *bad, counted from the first of all, and *why. */
+/* Whether nbnic_group_connect would accept these endpoint addresses after `first` others. Like
+ * nbnic_group_connect it sets *bad, counted from the first of all, and *why. */
 int nbnic_group_check(const struct nbnic *nic, const struct nbnic_group *g, uint32_t first,
 		      const struct nbar_endpoint *endpoint, uint32_t n, uint32_t *bad,
 		      const char **why);
 
 /*
- * Names peers: for a plan, in the order of g->peer, going on where the last call ended; for
- * "signal", any, appended. When the last is named, the group runs. An endpoint address that is
- * refused names no peer: nothing of the call takes effect, *bad is its index and *why a constant
- * text; -EPROTO.
+ * Sets peers: for a plan, in the order of g->peer, continuing where the last call ended; for
+ * "signal", any peers, appended. With the last peer the group runs. If one endpoint address is
+ * refused, the whole call has no effect: -EPROTO, *bad is its index and *why a constant text.
  */
 int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g,
 			const struct nbar_endpoint *endpoint, uint32_t n, uint64_t now,
@@ -258,7 +257,7 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 
 /*
  * Ends a pass: call it after the frames and doorbells of each. A bounded slice of timers, PULLs,
- * sends and starts that wait, and of groups whose lingering is over; a few ns if there is none.
+ * waiting sends and starts, and groups whose lingering is over; a few ns if there is no such work.
  * True: something was done.
  */
 bool nbnic_work(struct nbnic *nic, uint64_t now);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pass.c - the scheduler: what waits, gets its share of each pass.
+ * pass.c - the scheduler: gives waiting work its share of each pass.
  *
- * Called once a pass, after frames and doorbells. Every loop is bounded by a budget; what is left
- * goes on where it stopped, in the next pass. PROTOCOL.md, "The bound of a poll pass", adds them
+ * Called once per pass, after frames and doorbells. Every loop is bounded by a budget; the rest
+ * continues in the next pass, where it stopped. PROTOCOL.md, "The bound of a poll pass", adds them
  * up.
  */
 #include "nic.h"
 #include "nic_internal.h"
 
-/* Of the sweep over the timers, per pass: an index costs 1, a timer that fires some more. */
+/* Budget of the sweep over the timers, per pass: an index costs 1, a timer that fires costs more.
+ */
 #define SWEEP_COST 64u
 #define SWEEP_COST_FIRED 8u
 #define SWEEP_COST_SLOTS 64u /* slots that cost 1 more, when a timer fires */
@@ -123,8 +124,8 @@ static uint64_t jitter(const struct nbnic *nic, const struct nbnic_group *g)
 	return (nbnic_interval(nic, g->state) >> 11) * (hash >> 24);
 }
 
-/* Goes on with the jobs that ask for tokens: NBNIC_PULLS_A_TICK slots every pace_ns, and half of
- * what the pass has left. */
+/* Continues the PULL jobs: at most NBNIC_PULLS_A_TICK slots every pace_ns, and half of the frames
+ * that this pass may still send. */
 static bool serve_pulls(struct nbnic *nic, uint64_t now)
 {
 	uint32_t left = (nic->pass_left + 1) / 2;

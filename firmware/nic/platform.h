@@ -7,7 +7,7 @@
  *
  * Two sides call into a NIC: the *poll pass* (one thread at a time: frames, doorbells, timers) and
  * the *requests* (one thread at a time: open, connect, close, statistics). They may be the same
- * thread. Where they are two, exclusive() keeps them apart; all that is slow stays on the side of
+ * thread. If they are two threads, exclusive() keeps them apart. All slow work is on the side of
  * requests.
  */
 #ifndef NBNIC_PLATFORM_H

@@ -3,7 +3,8 @@
  * send.c - sends every frame of the NIC, within the budgets of a pass.
  *
  * Called by the events of nic.c and by the scheduler in pass.c. Must never send more than the
- * budgets of a pass allow: what is left of a range waits in the group, and the group in nic.sends.
+ * budgets of a pass allow: the rest of a range waits in the group, and the group waits in
+ * nic.sends.
  */
 #include "nic.h"
 #include "nic_internal.h"
@@ -173,8 +174,9 @@ void nbnic_pull_begin(struct nbnic *nic, struct nbnic_group *g, uint32_t first, 
 }
 
 /*
- * Two passes, each once round from where its last one ended: silent slots, then those that were
- * heard. Each pass of the loop asks for a slot, or comes to the end of the slots or of a pass.
+ * Two rounds, each over all slots from where its last one ended: first silent slots, then slots
+ * that were heard. Each iteration of the loop asks for one slot, or reaches the end of the slots or
+ * of a round.
  */
 uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
 {

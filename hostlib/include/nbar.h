@@ -109,9 +109,9 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 		      struct nbar_group **out);
 
 /* How a thread waits: it spins for spin_us, then yields for yield_us, then sleeps if block is not
- * 0 (the NIC wakes it), or goes on yielding. An in-process NIC runs on the time of those who
- * wait, and wakes none of them: instead of the sleep it is polled every 10 us at first, every ms at
- * last. */
+ * 0 (the NIC wakes it), or goes on yielding. An in-process NIC runs on the time of those
+ * who wait, and wakes none of them: instead of the sleep it is polled every 10 us at first, every
+ * ms at last. */
 struct nbar_wait_policy {
 	uint32_t spin_us, yield_us;
 	int block;
@@ -298,6 +298,20 @@ int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g
 int nbar_process_team_test(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket);
 int nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket,
 			   const struct nbar_wait_policy *policy, uint64_t timeout_ns);
+
+/* Old names, for one version: NBAR_NO_OLD_NAMES leaves them out. */
+#ifndef NBAR_NO_OLD_NAMES
+#define nbar_blob nbar_endpoint
+#define NBAR_BLOB_SIZE NBAR_ENDPOINT_SIZE
+#define NBAR_LATE_MAX NBAR_STRAGGLERS_MAX
+#define nbar_crew nbar_process_team
+#define nbar_crew_init nbar_process_team_init
+#define nbar_crew_post nbar_process_team_post
+#define nbar_crew_test nbar_process_team_test
+#define nbar_crew_wait nbar_process_team_wait
+#define NBAR_CREW_MAX NBAR_PROCESS_TEAM_MAX
+#endif
+/* End of old names. */
 
 #ifdef __cplusplus
 }

@@ -61,8 +61,8 @@ struct nblib_call {
 };
 
 /* Connects to the NIC that a name in the sense of nbar_open means; *port: the one it asks for.
- * listening socket: NBLIB_SOCKET_ID_MAKE: an in-process NIC may begin by that name; 0: it may not;
- * else that of a share. */
+ * listening socket: NBLIB_SOCKET_ID_MAKE: an in-process NIC may begin by that name; 0: it
+ * may not; else that of a share. */
 #define NBLIB_SOCKET_ID_MAKE UINT32_MAX
 int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, uint32_t *port);
 void nblib_link_close(struct nblib_link *l);

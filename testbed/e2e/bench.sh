@@ -213,6 +213,8 @@ ok "bench: keys that are too long" \
 	"$nbar" bench $run --where host-verbs --host-keys "$(printf 'mode=write,%.0s' $(seq 20))"
 ok "bench: keys without such NICs" \
 	wants 2 '--wire WIRE,KEYS' "$nbar" bench $run --host-keys mode=ud
+ok "bench: --verbs, the old name of --host-keys" \
+	wants 2 '--host-keys: keys of' "$nbar" bench $run --verbs mode=ud
 ok "bench: an in-process NIC is no daemon's" \
 	wants 2 '--where host-WIRE' "$nbar" bench $run --nic host:wire=udp
 ok "bench: leaves nothing behind" nothing_left

@@ -101,8 +101,8 @@ static bool on_event(struct control *k, void *from)
 	return true;
 }
 
-/* True: the process's own NIC is needed no more. Others that are still at its listening socket do
- * not count. */
+/* True: this process no longer needs its in-process NIC. Clients of other processes do not count.
+ */
 static bool is_over(struct control *k)
 {
 	if (!k->in_process || k->nic[0].nic->device.nblock > 0)

@@ -22,17 +22,17 @@ struct control_config {
 	int stop_fd;           /* when it becomes readable, everything stops in good order */
 	const cpu_set_t *cpus; /* for the thread; NULL: as the caller */
 	/*
-	 * NICs of the process's own, whose mailbox is shared: clients come by control_admit, and
-	 * from other processes by control_socket_id, and the control thread runs a pass every
-	 * CONTROL_PASS_MS while there are groups. With no clients of this process and no groups,
-	 * and if unused(arg) says so, it ends by itself, with over(arg); stop_fd, an eventfd, has
-	 * it ask again.
+	 * For in-process NICs, whose mailbox is shared: clients of this process come by
+	 * control_admit, those of other processes by the listening socket control_socket_id. While
+	 * there are groups, the control thread runs a pass every CONTROL_PASS_MS. When there are no
+	 * clients of this process and no groups, it calls unused(arg); if that returns true, it
+	 * ends, with over(arg). A write to stop_fd, an eventfd, makes it call unused() again.
 	 */
 	bool (*unused)(void *arg);
 	void (*over)(void *arg);
 	void *arg;
 };
-#define CONTROL_PASS_MS 5 /* while a host computes, this late are its NIC's answers */
+#define CONTROL_PASS_MS 5 /* while a host computes, its NIC answers at most this late */
 
 /* Makes a socket RUN_DIR/NAME.sock for each NIC and starts the thread, which needs a running
  * polling thread. 0, or negative errno after log_error(). */
@@ -54,7 +54,7 @@ void control_forked(const struct control *k);
 /* Path of the socket of NIC i. */
 const char *control_path(const struct control *k, uint32_t i);
 
-/* Of the process's own NIC: the number by which other processes of the user find it; 0: none. */
+/* Socket id of the in-process NIC, by which other processes of the user find it; 0: none. */
 uint32_t control_socket_id(const struct control *k);
 
 #endif

@@ -28,7 +28,8 @@ struct control_client {
 	int fd;
 	struct control_nic *at;
 	struct control_client *next;
-	bool by_socket_id; /* another process's, at a NIC inside this one: it may attach */
+	bool by_socket_id; /* of another process, at the in-process NIC of this one: it may only
+			      attach */
 	struct nbnic_client client;
 	uint64_t heard_at; /* control.nheard at its last request */
 };
@@ -47,8 +48,8 @@ struct control_nic {
 	uint32_t nclient;
 	struct control_client *client;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	unsigned socket_id; /* of a NIC of the process's own: 1 + the number that is its socket's
-			       name */
+	unsigned
+		socket_id; /* of an in-process NIC: 1 + the number that is the name of its socket */
 };
 
 struct control {

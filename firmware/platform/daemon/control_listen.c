@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control_listen.c - how clients come to a NIC: by its control socket, or, to a NIC of their own
- * process, by one end of a socket pair, and to one of another process by its listening socket.
+ * control_listen.c - how clients connect to a NIC: to a daemon's NIC by its control socket; to an
+ * in-process NIC by one end of a socket pair, or, from another process, by its abstract listening
+ * socket.
  *
  * Called by the control thread, except control_listen and control_listen_abstract, and
  * control_admit by any.
@@ -56,9 +57,9 @@ fail:;
 	return rc;
 }
 
-/* A name that the kernel chooses, of five hex digits and in no folder, so that nobody can take it
- * before us. The kernel removes it when this process ends. Most programs share nothing: an error
- * here stops nothing else. */
+/* The kernel chooses the name, five hex digits in the abstract namespace, so nobody can take it
+ * before us, and removes it when this process ends. Most programs share nothing, so an error here
+ * stops nothing else. */
 void control_listen_abstract(struct control_nic *at)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
@@ -93,7 +94,8 @@ void control_listeners_close(struct control *k)
 	}
 }
 
-/* Out of descriptors: says so to the one that connects, with the descriptor kept for that. */
+/* Out of descriptors: refuses the client with a message, using the descriptor that is kept for
+ * that. */
 static void turn_away(struct control_nic *at)
 {
 	struct control *k = at->control;
@@ -135,7 +137,7 @@ void control_arrival(struct control_nic *at)
 		return;
 	}
 	c = calloc(1, sizeof(*c));
-	/* A file has permissions; a listening socket is for processes of the same user. */
+	/* A socket file has permissions; an abstract socket is for processes of the same user. */
 	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
 	    (k->in_process && who.uid != geteuid()) || control_watch(k, fd, c) < 0) {
 		free(c);

@@ -3,12 +3,12 @@
  * mailbox.h - calls from the control thread to the polling thread.
  *
  * One slot: the control thread puts a call in and waits until it is done; the polling thread looks
- * at the slot once a pass. So all state of a NIC belongs to one thread, without a lock. Knows no
- * DPDK. One caller and one server at a time.
+ * at the slot once a pass. So all state of a NIC belongs to one thread, without a lock. Independent
+ * of DPDK. One caller and one server at a time.
  *
- * Where there is no polling thread, but threads that have time for a pass (hostnic.c), the mailbox
- * is shared: a lock. Whoever holds the lock acts as the polling thread. A thread that polls never
- * waits for another one, and a caller runs its call by itself, between two passes.
+ * Without a polling thread (hostnic.c), the mailbox is shared: a lock. Whoever holds the lock acts
+ * as the polling thread. A thread that polls never waits for the lock, and a caller runs its call
+ * itself, between two passes.
  */
 #ifndef NBAR_DAEMON_MAILBOX_H
 #define NBAR_DAEMON_MAILBOX_H
@@ -37,8 +37,8 @@ static inline bool mailbox_is_shared(const struct mailbox *m)
 	return m->clock;
 }
 
-/* A thread with time for a pass takes the lock of a shared one, and gives it back. False: another
- * thread holds the lock, or a call waits for it. */
+/* A thread that wants to run a pass takes the lock of a shared mailbox, and releases it. False:
+ * another thread holds the lock, or a call waits for it. */
 bool mailbox_enter(struct mailbox *m);
 void mailbox_leave(struct mailbox *m);
 

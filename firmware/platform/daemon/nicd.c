@@ -67,8 +67,8 @@ static void run_exclusive(void *arg, uint64_t now)
 	const struct exclusive *x = arg;
 
 	x->fn(x->arg, now);
-	/* Where no thread polls all the time, whoever has the lock runs passes: what has come in
-	 * since the last one may be more than one pass takes. */
+	/* Without a polling thread, the holder of the lock runs several passes: more frames may
+	 * have come in since the last one than one pass takes. */
 	if (!mailbox_is_shared(&x->nicd->mailbox))
 		return;
 	for (uint32_t i = 0; i < PASSES_A_CALL && nicd_pass(x->nicd, now); i++)
@@ -83,7 +83,7 @@ static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 	mailbox_call(&n->nicd->mailbox, run_exclusive, &x);
 }
 
-/* What a wire has done on the side of passes. */
+/* A call that a wire wants to run between two passes. */
 static void on_wire_call(struct wire_base *w, wire_fn *fn, void *arg)
 {
 	const struct nicd_nic *n = w->platform;

@@ -2,9 +2,9 @@
 /*
  * nicd.h - the NICs of one daemon: nic/device.h on Linux, and the loop of the thread that polls.
  *
- * The daemon without its main(): main.c puts DPDK around it, tests run it in threads of their own.
- * Knows no DPDK. The polling thread is the side of passes, the control thread that of requests
- * (nic/platform.h); the mailbox keeps them apart.
+ * The daemon without its main(): main.c adds DPDK, tests run it in their own threads. Independent
+ * of DPDK. The polling thread runs the passes, the control thread the requests (nic/platform.h);
+ * the mailbox keeps them apart.
  */
 #ifndef NBAR_DAEMON_NICD_H
 #define NBAR_DAEMON_NICD_H

@@ -47,8 +47,9 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
 	struct verbs_addr a = verbs_addr_of(to);
-	/* Questions, answers and bad news go as datagrams: they are for when the connection has
-	 * trouble, of which nobody is told if it is an unreliable one. Unless datagrams have. */
+	/* PULLs, their answers and ABORTs go as datagrams, because they are needed when the
+	 * connection has failed, and an unreliable connection does not report that. If datagrams
+	 * have failed, they go by the connection. */
 	bool write = (t->type == NBFW_TOKEN && !w->is_reply) || t->type == NBFW_SIGNAL || w->broken;
 	struct verbs_peer *p;
 	uint8_t frame[NBFW_FRAME_SIZE];
@@ -131,8 +132,8 @@ static void receive(struct verbs_wire *w, struct nbnic *nic, const struct ibv_wc
 	w->is_reply = false;
 }
 
-/* What the NIC has sent to itself, at most so many. A token is copied: the answer to it may go into
- * its place. */
+/* Takes frames that the NIC has sent to itself, at most `most`. It copies the token, because the
+ * answer may overwrite its slot. */
 static unsigned take_loopback(struct verbs_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
 {
 	unsigned n = 0;

@@ -39,7 +39,7 @@
  * when the device is known. */
 enum verbs_mode { VERBS_WRITE = 0, VERBS_UD = 1, VERBS_WRITE_RC = 2, VERBS_WRITE_UC = 3 };
 
-/* The address of a NIC as its bytes stand in endpoint addresses; WIRE.md. */
+/* The address of a NIC, as endpoint addresses contain it; WIRE.md. */
 struct verbs_addr {
 	uint8_t mode;
 	uint8_t link;     /* IBV_LINK_LAYER_* */
@@ -77,8 +77,9 @@ struct verbs_handshake {
 	uint8_t type;  /* VERBS_HANDSHAKE, which no frame has */
 	uint8_t wants; /* an answer */
 	uint16_t reserved;
-	uint32_t known_qpn; /* of the receiver's end, if the sender can take its writes */
-	uint64_t id;        /* of the receiver: who has it has had an endpoint address */
+	uint32_t known_qpn; /* of the receiver's end, if the sender is ready for its writes; else 0
+			     */
+	uint64_t id;        /* of the receiver: proves that the sender has its endpoint address */
 	struct verbs_end end;
 	uint32_t known_psn, reserved2;
 };
@@ -150,9 +151,9 @@ struct verbs_wire {
 	struct verbs_out out;
 	uint8_t *room;          /* VERBS_RECVS times VERBS_ROOM bytes */
 	uint32_t posted, done;  /* sends */
-	bool broken;            /* the queue pair is to be recreated, and nothing sent */
-	bool is_reply;          /* a question is being answered */
-	bool failing;           /* and cannot: the groups are to fail */
+	bool broken;            /* the queue pair must be recreated; until then nothing is sent */
+	bool is_reply;          /* the frame to send answers a PULL */
+	bool failing;           /* the repair is impossible: the groups must fail */
 	uint64_t repair_at;     /* broken: not before */
 	uint64_t look_at;       /* next look for completions of sends */
 	bool wanted;            /* a stranger has sent a PULL ... */
@@ -170,7 +171,7 @@ struct verbs_wire {
 	const char *dead; /* NULL; or why there can be no groups, and what to do */
 	uint32_t repairs;
 	uint64_t said_at;
-	bool gid_missing; /* and that has been told */
+	bool gid_missing; /* the GID is missing, and the log says so */
 };
 
 /* table.c: both threads may search, the polling thread changes the table. */
