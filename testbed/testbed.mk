@@ -75,6 +75,8 @@ OBJS += $(ADVERSARY_OBJ)
 TEST_LIST += testbed/firmware-check.sh
 # The map in CONTRIBUTING.md and the tree agree.
 TEST_LIST += testbed/map-check.sh
+# What runs the tests finds faults.
+TEST_LIST += testbed/gates.sh
 export CFLAGS_FW = $(CFLAGS_fw)
 export CFLAGS_LIB = $(CFLAGS_lib)
 check-firmware: ## the firmware without libc, for six machines; and who may include whom
@@ -122,4 +124,4 @@ bench-raw: all $(BUILD)/raw-oneway ## barriers of 2 over net_af_packet, next to 
 .PHONY: check-oracle check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
 include testbed/bench/bench.mk
-include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/mpi/mpi.mk testbed/verbs/verbs.mk testbed/riscv/riscv.mk testbed/fresh/fresh.mk
+include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/mpi/mpi.mk testbed/soak/soak.mk testbed/verbs/verbs.mk testbed/riscv/riscv.mk testbed/fresh/fresh.mk

@@ -40,10 +40,14 @@ loss() {
 		table ip nbar {
 			chain in {
 				type filter hook input priority 0;
-				udp dport 1024-65535 numgen random mod 100 < 5 drop
+				udp dport 1024-65535 numgen random mod 100 < 5 counter drop
 			}
 		}
 	RULES
+}
+
+lost() {
+	nft list table ip nbar | grep -E 'counter packets [1-9]'
 }
 
 # A member there, one here: the endpoint addresses go by a file.
@@ -77,6 +81,7 @@ else
 fi
 if [ $may = 0 ] && command -v nft >/dev/null && loss 2>/dev/null; then
 	ok "500 barriers of 2 with 5 % loss" "$oracle" -i 500 $(times 2 $self)
+	ok "so some frames were lost" lost
 	ok "300 barriers of 5 with 5 % loss, by each of three algorithms" sh -c \
 		"$oracle -i 300 -a mcs $(times 5 $self | tr '\n' ' ') && \
 		 $oracle -i 300 -a linear $(times 5 $self | tr '\n' ' ') && \

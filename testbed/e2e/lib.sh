@@ -5,6 +5,7 @@
 BUILD=${BUILD:-build}
 . testbed/lib.sh
 make_work
+daemons= # process numbers, each with the file of its stderr
 
 # daemon RUN_DIR ARGUMENTS...: starts a soft NIC and waits until its NICs are ready. $within, if
 # set, is the command it runs under.
@@ -15,6 +16,7 @@ daemon() {
 	${within:-} "$BUILD/nbar-nicd" --run-dir "$dir" "$@" >"$dir.out" 2>"$dir.err" &
 	pids="$pids $!"
 	last_pid=$!
+	daemons="$daemons $last_pid:$dir.err"
 	wanted=1
 	for i in $(seq 100); do
 		[ "$(grep -c ready "$dir.out")" -ge $wanted ] && [ -S "$dir/${first_nic:-n0}.sock" ] && return 0
@@ -73,4 +75,37 @@ algs() {
 				print part[1] ":" n
 		}
 	}'
+}
+
+# What a sanitizer says.
+reported='ERROR: [A-Za-z]*Sanitizer|WARNING: [A-Za-z]*Sanitizer|: runtime error: '
+
+# Ends the daemons that still run. All that were started must have ended with status 0, or by a
+# SIGKILL of the test, and without a report of a sanitizer.
+daemons_end() {
+	local daemon pid rc bad=0
+	for daemon in $daemons; do
+		pid=${daemon%%:*}
+		kill "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+		rc=$?
+		case $rc in
+		0 | 127 | 137) ;; # 127: the test has waited for it
+		*) echo "nbar-nicd $pid ended with status $rc" ;;
+		esac
+		case $rc in
+		0 | 127 | 137) grep -qE "$reported" "${daemon#*:}" || continue ;;
+		esac
+		bad=1
+		cat "${daemon#*:}"
+	done
+	daemons=
+	return $bad
+}
+
+finish() {
+	[ -z "$daemons" ] || ok "the daemons end well" daemons_end
+	echo "1..$count"
+	[ "$failures" = 0 ]
+	exit $?
 }

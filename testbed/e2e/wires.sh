@@ -39,9 +39,12 @@ shm_four() { # BARRIERS ALGORITHM
 # One daemon is killed under way: the members of the other must hear of it; then it comes back.
 shm_killed() {
 	shm_four 100000000 pairwise >"$work/shm-out" 2>&1 &
-	local rc pid=$!
+	local rc _ pid=$!
 	pids="$pids $pid"
-	sleep 0.5
+	for _ in $(seq 200); do # until barriers run
+		"$BUILD/nbar" stat "$work/shm-b/n2.sock" | grep -qE 'barriers_completed +[1-9][0-9]' && break
+		sleep 0.05
+	done
 	kill -9 "$shm_b"
 	wait "$shm_b" 2>/dev/null
 	wait "$pid"

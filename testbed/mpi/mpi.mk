@@ -15,9 +15,16 @@ $(BUILD)/mpi-standard.%: $(STANDARD_SRC) testbed/mpi/oracle.h testbed/mpi/standa
 	$(Q)mkdir -p $(@D)
 	$(Q)$(MPICC_$*) -std=c11 -D_GNU_SOURCE $(WARN) -Wno-stringop-overflow \
 		$(CFLAGS) $(filter %.c,$^) -o $@ -ldl
-CLUSTER_BIN += $(MPI_ORACLE) $(MPI_STANDARD)
+RANDOM_SRC := $(wildcard testbed/mpi/random/*.c) testbed/mpi/oracle_counters.c
+MPI_RANDOM := $(CLUSTER_MPI:%=$(BUILD)/mpi-random.%)
+$(BUILD)/mpi-random.%: $(RANDOM_SRC) testbed/mpi/oracle.h $(wildcard testbed/mpi/random/*.h)
+	$(call say,MPICC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(MPICC_$*) -std=c11 -D_GNU_SOURCE $(WARN) -Wno-stringop-overflow \
+		$(CFLAGS) $(filter %.c,$^) -o $@ -lpthread -ldl
+CLUSTER_BIN += $(MPI_ORACLE) $(MPI_STANDARD) $(MPI_RANDOM)
 MPI_LIST := testbed/mpi/test-pmpi-mpich.sh testbed/mpi/test-component.sh
-CLUSTER_LIST += $(MPI_LIST) testbed/mpi/test-bench.sh
+CLUSTER_LIST += $(MPI_LIST) testbed/mpi/test-bench.sh testbed/mpi/test-random.sh
 
 check-cluster-long: all $(BUILD)/cluster-hold $$(CLUSTER_BIN) ## barriers of MPI on 2 to 8 test hosts of 1 to 3 ranks, 100,000 times: an hour or more
 	$(Q)BUILD=$(BUILD) LONG=1 TEST_TIMEOUT=20000 testbed/run $(MPI_LIST)
@@ -25,4 +32,8 @@ check-cluster-long: all $(BUILD)/cluster-hold $$(CLUSTER_BIN) ## barriers of MPI
 check-mpi-standard: all $(BUILD)/cluster-hold $$(CLUSTER_BIN) ## rules of the MPI standard that a barrier can break
 	$(Q)BUILD=$(BUILD) STANDARD=1 TEST_TIMEOUT=2000 testbed/run $(MPI_LIST)
 
-.PHONY: check-cluster-long check-mpi-standard
+SEEDS ?= 100
+check-mpi-random: all $(BUILD)/cluster-hold $$(CLUSTER_BIN) ## random MPI programs, SEEDS=100 of them from SEED= on, each with nbar and without
+	$(Q)BUILD=$(BUILD) SEEDS=$(SEEDS) $(if $(SEED),SEED=$(SEED)) LIMIT=20000 TEST_TIMEOUT=40000 testbed/run testbed/mpi/test-random.sh
+
+.PHONY: check-cluster-long check-mpi-standard check-mpi-random

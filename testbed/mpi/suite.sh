@@ -184,6 +184,17 @@ one_daemon_ends() {
 		[ "$(grep -c '^# rank [013]: nbar: barrier over 4 ranks failed; missing: rank 2 ' "$work/out")" = 3 ]
 }
 
+# Frames were lost, and asked for again; others came twice.
+suffered() {
+	local k
+	for k in 0 1 2; do
+		$cluster exec $k "$bin/nbar" stat n0
+	done >"$work/stat"
+	cat "$work/stat"
+	grep -qE 'pulls_sent +[1-9]' "$work/stat" &&
+		grep -qE '(tokens_duplicate|tokens_stale) +[1-9]' "$work/stat"
+}
+
 bad_network() {
 	up 3 --wire af_packet --loss 5 --duplicate 5 --reorder 5 >/dev/null
 	case $? in
@@ -192,6 +203,7 @@ bad_network() {
 	esac
 	oracle "3 hosts, 5 % loss, duplicates and reordering" 3 nic blocking=300 nonblocking=100 \
 		outstanding=2 split=5
+	ok "$glue, 3 hosts: frames were lost, and came twice" suffered
 	down
 }
 
@@ -216,6 +228,7 @@ suite_long() {
 		down && up "$hosts" --wire af_packet --loss 5 --duplicate 5 --reorder 5
 		oracle "$hosts hosts, 5 % loss, duplicates and reordering" "$hosts" nic \
 			"blocking=$(many 1000)" "nonblocking=$(($(many 1000) / 5))" outstanding=5 late
+		ok "$glue, $hosts hosts: frames were lost, and came twice" suffered
 	done
 	down
 }

@@ -62,7 +62,9 @@ loss() {
 	at each tc qdisc add dev eth0 root netem loss 5% || return
 	across $NBAR_GUESTS -i 60 -a dissemination:1 && across 2 -i 60
 	local rc=$?
+	at each tc -s qdisc show dev eth0 >"$work/lost"
 	at each tc qdisc del dev eth0 root
+	grep -E 'dropped [1-9]' "$work/lost" || { echo "no frame was lost"; rc=1; }
 	echo "asked for again by guest 0: $(at 0 "$BUILD/nbar" stat --json /tmp/nicd/n0.sock | grep -o '"pulls_sent": [0-9]*')"
 	return $rc
 }

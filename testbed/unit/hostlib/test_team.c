@@ -7,6 +7,9 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "unit/unit.h"
 #include "cluster.h"
@@ -232,6 +235,7 @@ struct failing {
 	struct nbar_team *team;
 	uint32_t me;
 	pthread_t id;
+	pid_t tid; /* it enters, as next it does */
 	int rc;
 };
 
@@ -239,13 +243,36 @@ static void *failing_main(void *arg)
 {
 	struct failing *f = arg;
 
+	__atomic_store_n(&f->tid, gettid(), __ATOMIC_RELEASE);
 	f->rc = nbar_team_barrier_as(f->team, f->me);
 	return NULL;
+}
+
+/* Until a thread sleeps in the barrier: its policy is to sleep at once. */
+static void await_asleep(const struct failing *f)
+{
+	char path[64], state = 0;
+
+	for (uint32_t i = 0; i < 100000 && state != 'S'; i++) {
+		pid_t tid = __atomic_load_n(&f->tid, __ATOMIC_ACQUIRE);
+		FILE *stat = NULL;
+
+		sched_yield();
+		snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+		if (tid != 0)
+			stat = fopen(path, "r");
+		if (stat && fscanf(stat, "%*d %*s %c", &state) != 1)
+			state = 0;
+		if (stat)
+			fclose(stat);
+	}
+	require(state == 'S', "thread %u does not sleep in the barrier", f->me);
 }
 
 /* Threads below `before` are in the barrier when the group fails, the others come later. */
 static void fail_group(const char *kind, bool local, uint32_t size, uint32_t before)
 {
+	const struct nbar_wait_policy block = { 0, 0, 1 };
 	struct nbar_team_attr attr = { .size = size, .kind = kind, .local = local };
 	struct failing thread[8];
 	struct nbar_team *team;
@@ -253,17 +280,22 @@ static void fail_group(const char *kind, bool local, uint32_t size, uint32_t bef
 	size_t bytes;
 
 	cluster_start(&c, 2, 2, NULL);
+	nbar_group_set_wait(c.g[0], &block);
 	attr.group = c.g[0];
 	require_ok(nbar_team_size(kind, size, &bytes));
 	team = aligned_alloc(_Alignof(struct nbar_team), bytes);
 	require_ok(nbar_team_setup(team, bytes, &attr));
 	for (uint32_t i = 0; i < size; i++) {
+		for (uint32_t k = 0; i == before && k < before; k++)
+			await_asleep(&thread[k]);
 		if (i == before)
 			nbar_group_close(c.g[1]);
 		thread[i] = (struct failing){ .team = team, .me = i };
 		require(pthread_create(&thread[i].id, NULL, failing_main, &thread[i]) == 0,
 			"thread");
 	}
+	for (uint32_t k = 0; before == size && k < before; k++)
+		await_asleep(&thread[k]);
 	if (before == size)
 		nbar_group_close(c.g[1]);
 	for (uint32_t i = 0; i < size; i++) {

@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Tests of what runs the tests: each plants a fault, such as a program that ends early with status 0,
+# and sees that it counts as a failure. Run by make check like any other test.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+. testbed/e2e/lib.sh
+unset SKIPS
+mkdir -p "$work/build"
+
+# planted LINES...: a test program that consists of these lines of shell.
+planted() {
+	printf '%s\n' '#!/usr/bin/env bash' "$@" >"$work/planted"
+	chmod +x "$work/planted"
+}
+
+# caught TEXT: the planted program fails, and the output has this text.
+caught() {
+	BUILD=$work/build testbed/run "$work/planted" >"$work/ran"
+	local rc=$?
+	cat "$work/ran"
+	[ $rc = 1 ] && grep -q -- "$1" "$work/ran" && tail -n 1 "$work/ran" | grep -q ' [1-9][0-9]* failed'
+}
+
+passes() {
+	BUILD=$work/build testbed/run "$work/planted"
+}
+
+ends_early() {
+	planted 'echo 1..3; echo "ok 1 - a"; echo "ok 2 - b"; exit 0' && caught 'ran 2 tests of 3'
+}
+
+no_plan() {
+	planted 'echo "ok 1 - a"' && caught 'ran 1 tests of 0'
+}
+
+several_plans() {
+	planted 'echo 1..1; echo "ok 1 - a"; echo 1..2; echo "ok 1 - b"; echo "not ok 2 - # SKIP c"' &&
+		passes
+}
+
+bad_status() {
+	planted 'echo "ok 1 - a"; echo 1..1; exit 3' && caught 'ended with status 3'
+}
+
+skips() {
+	planted 'echo "ok 1 - a # SKIP no device here"; echo 1..1'
+	passes && echo '# comment' >"$work/skips" && SKIPS=$work/skips caught 'may not skip this here: a' &&
+		echo 'planted: a # SKIP no device' >>"$work/skips" && SKIPS=$work/skips passes
+}
+
+# A daemon that does this when it is told to end.
+daemon_that() {
+	cat >"$work/build/nbar-nicd" <<-END
+		#!/usr/bin/env python3
+		import signal, socket, sys
+		def end(*_):
+		    $1
+		signal.signal(signal.SIGTERM, end)
+		socket.socket(socket.AF_UNIX).bind(sys.argv[2] + "/n0.sock")
+		print("nbar-nicd: n0 ready", flush=True)
+		while True:
+		    signal.pause()
+	END
+	chmod +x "$work/build/nbar-nicd"
+	planted '. testbed/e2e/lib.sh' 'ok "a daemon starts" daemon "$work/d"' finish
+}
+
+daemon_ends_badly() {
+	daemon_that 'sys.exit(1)' && caught 'the daemons end well'
+}
+
+daemon_reports() {
+	daemon_that 'sys.exit(print("x.c:1:2: runtime error: index 3", file=sys.stderr))' &&
+		caught 'the daemons end well'
+}
+
+daemon_ends() {
+	daemon_that 'sys.exit(0)' && passes
+}
+
+# What the makefile compiles for UBSan ends at an undefined step.
+undefined_ends() {
+	echo 'int main(int n, char **v) { volatile int k = 2147483647; (void)v; k += n; return 0; }' >"$work/planted.c"
+	make -s SAN=undefined DEBUG=1 BUILD="$work/san" "$work/san/test/$work/planted.o" &&
+		${CC:-gcc} -fsanitize=undefined "$work/san/test/$work/planted.o" -o "$work/undefined" || return 1
+	"$work/undefined"
+	[ $? != 0 ]
+}
+
+# A set of CI counts its status, also where a line says that nothing has failed.
+set_with_status() {
+	sed -n '/^run_set() {/,/^}/p' .ci/run >"$work/set"
+	cat >"$work/ci" <<-'END'
+		set -u -o pipefail
+		passed=0 failed=0 skipped=0 failures=
+		. "$1"
+		run_set planted sh -c 'echo "1 passed, 0 failed, 0 skipped"; exit 2'
+		[ $failed = 1 ]
+	END
+	grep -q '^set -u -o pipefail$' .ci/run && bash "$work/ci" "$work/set"
+}
+
+ok "a test that ends early with status 0 fails" ends_early
+ok "a test without a plan fails" no_plan
+ok "a test of several plans passes" several_plans
+ok "a test that ends with another status fails" bad_status
+ok "with a list of skips, any other skip fails" skips
+ok "a daemon that ends with another status fails its test" daemon_ends_badly
+ok "a report of a sanitizer on a daemon's stderr fails its test" daemon_reports
+ok "a daemon that ends well passes" daemon_ends
+if echo 'int main(void) { return 0; }' | ${CC:-gcc} -fsanitize=undefined -x c -o "$work/there" - 2>/dev/null; then
+	ok "an undefined step ends a program" undefined_ends
+else
+	skip "an undefined step ends a program" "no UBSan here"
+fi
+ok "a set of CI that ends with another status fails" set_with_status
+finish

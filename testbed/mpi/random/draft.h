@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * draft.h - a program that is being made: what make.c and make_comms.c share.
+ */
+#ifndef TESTBED_MPI_RANDOM_DRAFT_H
+#define TESTBED_MPI_RANDOM_DRAFT_H
+
+#include "random.h"
+
+#define PACE 4u    /* places from an event to the next */
+#define WINDOW 40u /* places that an event may be spread over */
+#define SETTLED 16u
+#define OPEN_INITS 8u
+#define NONE UINT32_MAX
+
+struct draft {
+	struct program *p;
+	uint64_t state;
+	uint32_t now;
+	uint32_t born[COMMS];          /* place of its making */
+	uint32_t last[COMMS][MEMBERS]; /* place of the latest collective start */
+	uint32_t busy[COMMS][MEMBERS]; /* place that its end must come after */
+	struct {
+		uint32_t event, ready[MEMBERS];
+	} init[OPEN_INITS];
+	uint32_t ninit;
+};
+
+uint32_t later(uint32_t a, uint32_t b);
+
+/* A new event; its number. */
+struct event *draft_add(struct draft *d, enum event_kind kind, uint32_t comm);
+uint32_t draft_number(const struct draft *d, const struct event *e);
+
+/* This rank does this then. */
+void draft_put(struct draft *d, uint32_t rank, uint32_t time, uint32_t event, enum phase phase);
+
+/* All members call it at one place, which comes back: after what they have called there before. */
+uint32_t draft_all_at_once(struct draft *d, struct event *e, const uint32_t *busy);
+
+/* --- make_comms.c ---------------------------------------------------------------------------- */
+
+/* A communicator without members, made at this place. */
+uint32_t draft_comm(struct draft *d, uint32_t parent, uint32_t time);
+
+/* A communicator that is alive; NONE: there is none of this kind. */
+uint32_t draft_pick(struct draft *d, bool inter, uint32_t least);
+
+/* A communicator from another one; an intercommunicator. */
+void draft_birth(struct draft *d);
+void draft_birth_of_inter(struct draft *d);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * random.h - MPI programs made from a seed: what the parts of mpi-random share.
+ *
+ * A program is a list of events (a collective, a message, the birth or death of a communicator).
+ * Each rank has a place in time for the start of each of its events, and a later one for the
+ * completion of those that do not block. An action waits only for actions of other ranks at earlier
+ * places, or for its own event at the same place; so the program ends under every correct MPI.
+ * All ranks make the whole program, each keeps its own actions.
+ */
+#ifndef TESTBED_MPI_RANDOM_H
+#define TESTBED_MPI_RANDOM_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
+#if MPI_VERSION >= 4
+#define BARRIER_INIT MPI_Barrier_init
+#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#define BARRIER_INIT MPIX_Barrier_init
+#endif
+
+#define RANKS 16      /* in a job */
+#define MEMBERS 6u    /* in a program, at most */
+#define EVENTS 320u   /* of a program */
+#define COMMS 16u     /* that a program makes */
+#define STEPS 512u    /* barriers of a program */
+#define ACTIONS 1300u /* of a rank */
+
+enum event_kind {
+	EVENT_BARRIERS, /* several blocking ones */
+	EVENT_IBARRIER,
+	EVENT_INIT, /* of a persistent barrier; its start; its end */
+	EVENT_START,
+	EVENT_UNINIT,
+	EVENT_MESSAGE,
+	EVENT_ALLREDUCE,
+	EVENT_IALLREDUCE,
+	EVENT_IBCAST,
+	EVENT_DUP,
+	EVENT_SPLIT,
+	EVENT_CREATE,
+	EVENT_CREATE_GROUP,
+	EVENT_INTERCOMM,
+	EVENT_MERGE,
+	EVENT_FREE,
+};
+
+struct event {
+	enum event_kind kind;
+	uint32_t comm;     /* where it is called */
+	uint32_t made[2];  /* communicators made; an intercommunicator: of which two */
+	uint32_t step, n;  /* barriers: the first one's number, and how many */
+	uint32_t init;     /* start and end of a persistent barrier: the event that made it */
+	uint32_t from, to; /* a message: ranks in the program; a broadcast: the root in comm */
+	uint32_t size;     /* of a message */
+	uint32_t color_of; /* split and creation: a bit a rank of comm */
+	uint32_t blocks;   /* a bit for each rank of the program whose call blocks */
+	bool turned;       /* a split: ranks in the opposite order; a send: synchronous */
+};
+
+/* Ranks of the program, in the order of the communicator. */
+struct comm {
+	uint32_t n, member[MEMBERS];
+	uint32_t near; /* an intercommunicator: so many of them are its first group; else 0 */
+	uint32_t parent;
+	uint32_t barriers; /* blocking ones */
+	bool free;
+};
+
+enum phase { PHASE_START, PHASE_TEST, PHASE_WAIT };
+
+struct action {
+	uint32_t time, event;
+	enum phase phase;
+	uint32_t delay; /* microseconds before it */
+};
+
+struct program {
+	uint64_t seed;
+	uint32_t n, me;          /* ranks; my own, or n: not in it */
+	uint32_t world[MEMBERS]; /* ranks in MPI_COMM_WORLD */
+	bool on_world;           /* communicator 0 is MPI_COMM_WORLD itself */
+	uint32_t nevent, ncomm, nstep, naction;
+	struct event event[EVENTS];
+	struct comm comm[COMMS];
+	struct action action[ACTIONS];
+};
+
+/* --- make.c: from a seed --------------------------------------------------------------------- */
+
+/* The program of this seed for a job of so many ranks, as rank `me` of MPI_COMM_WORLD has it. */
+void program_make(struct program *p, uint64_t seed, uint32_t ranks, uint32_t me);
+
+/* 0..n-1; the same sequence from the same state. */
+uint32_t draw(uint64_t *state, uint32_t n);
+
+/* --- run.c: a program, in one rank ----------------------------------------------------------- */
+
+void program_run(const struct program *p);
+
+/* --- world.c: the truth about barriers, and who is where ------------------------------------- */
+
+struct counts {
+	uint64_t programs, barriers, ibarriers, persistent, messages, collectives, comms, pending;
+};
+extern struct counts counts;
+
+/* Begins; file: on memory that all ranks of the job share. */
+void world_open(const char *file, double patience);
+void world_close(void);
+
+/* A program begins; an action of it begins, and is described. */
+void world_program(const struct program *p);
+void world_at(uint32_t action, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Rank, seed and action, for messages. */
+const char *world_place(void);
+
+/* Rank `me` of the program enters a barrier; whoever has left it sees that these had entered. */
+void world_enter(const struct program *p, uint32_t step);
+void world_left(const struct program *p, const struct event *e, uint32_t step);
+
+/* Counts a failure, and says it a few times, if the condition does not hold. */
+void world_want(bool good, const struct program *p, const char *what, uint32_t event);
+
+/* Failures of this rank since the last call. */
+int world_failures(void);
+
+const char *event_name(enum event_kind kind);
+
+/* --- flat.c: what this process holds --------------------------------------------------------- */
+
+/* Looks; and looks again: true if descriptors and memory are as before. */
+void flat_begin(void);
+bool flat_end(int rank);
+
+#endif
