@@ -5,7 +5,7 @@ UNITS += tools
 CFLAGS_tools = -D_GNU_SOURCE -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ihostlib/include -Ifirmware/include \
                -Ifirmware/core -Ifirmware/nic $(TOOLS_INC)
 # A folder each subcommand, and main/ for what several share. Of mpi/, `nbar` itself has two files.
-TOOLS_DIRS := $(addprefix tools/,main bench sweep threads report stat)
+TOOLS_DIRS := $(addprefix tools/,main bench sweep threads report stat sim)
 TOOLS_INC := $(TOOLS_DIRS:%=-I%)
 TOOLS_SRC := $(wildcard $(TOOLS_DIRS:%=%/*.c)) tools/mpi/mpi_bench.c tools/mpi/options.c
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o)
@@ -59,6 +59,10 @@ $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/main/,experiment.o journ
 $(BUILD)/test_stats: $(addprefix $(BUILD)/tools/tools/main/,progress.o stats.o tool.o)
 $(BUILD)/test_sweep: $(addprefix $(BUILD)/tools/tools/,main/stats.o main/tool.o main/work.o \
                      sweep/apps.o sweep/sweep_list.o sweep/sweep_math.o)
+# What simulates; also for programs that run it without the tool.
+SIM_OBJ := $(addprefix $(BUILD)/tools/tools/,sim/engines.o sim/net.o sim/plans.o sim/queue.o sim/tally.o \
+             sim/topology.o sim/trace.o main/stats.o)
+$(BUILD)/test_sim: $(SIM_OBJ)
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,bench/hostbar.o main/stats.o)
 
 INSTALL += install-tools

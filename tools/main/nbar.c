@@ -19,6 +19,8 @@ static const struct subcommand {
 	  tool_mpi_bench },
 	{ "report", "nbar report", "experiments, and a page with their tables and figures",
 	  tool_report },
+	{ "simulate", "nbar simulate", "barriers of up to a million members, simulated",
+	  tool_simulate },
 	{ "stat", "nbar stat", "counters and groups of NICs", tool_stat },
 };
 #define NSUBCOMMAND (sizeof(subcommands) / sizeof(subcommands[0]))

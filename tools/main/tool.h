@@ -21,6 +21,7 @@ int tool_app(int argc, char **argv);
 int tool_mpi_bench(int argc, char **argv);
 int tool_report(int argc, char **argv);
 int tool_stat(int argc, char **argv);
+int tool_simulate(int argc, char **argv);
 
 /* The name in front of every message: "nbar bench". */
 void tool_begin(const char *name);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * simulate.h - the options of `nbar simulate`, and what its files share.
+ */
+#ifndef NBAR_TOOLS_SIM_SIMULATE_H
+#define NBAR_TOOLS_SIM_SIMULATE_H
+
+#include "experiment.h"
+#include "sim.h"
+
+#define SIMULATE_LIST_MAX 64u
+#define SIMULATE_NICS_MAX 4096u
+#define SIMULATE_BARRIERS_MAX 1000000u
+
+enum simulate_level { SIMULATE_ENGINE, SIMULATE_NIC };
+
+struct simulate_options {
+	uint32_t members[SIMULATE_LIST_MAX], nmembers;
+	char alg[SIMULATE_LIST_MAX][NBAR_NAME_MAX];
+	uint32_t nalg;
+	enum simulate_level level;
+	struct sim_setup setup; /* members and plans are set for each run */
+	const char *trace;      /* path, or NULL */
+	struct experiment_options files;
+};
+
+/* 0 or an exit code, the message is out. */
+int simulate_options_parse(int argc, char **argv, struct simulate_options *opt, bool *help);
+void simulate_usage(FILE *to);
+
+#endif
