@@ -32,6 +32,7 @@ struct sim_setup {
 	sim_time arrive;   /* hosts come up to so much later to each barrier, at random */
 	sim_time post;     /* from a host's call until its NIC knows */
 	sim_time notice;   /* from a NIC's completion until its host knows */
+	sim_time turn;     /* NICs: of a turn in which no frame comes or goes */
 	uint32_t queue;    /* messages that may wait at a member; 0: no limit */
 	uint64_t pull_ns, budget_ns;
 	sim_time limit; /* simulated time after which a run is given up */
@@ -67,6 +68,7 @@ struct sim_report {
 	double path_ns;
 };
 
+void sim_nics_run(const struct sim_setup *setup, struct sim_report *out);
 void sim_engines_run(const struct sim_setup *setup, struct sim_report *out);
 
 #endif

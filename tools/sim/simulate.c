@@ -40,10 +40,15 @@ static void add_row(struct result *r, const char *alg, const struct sim_plans *p
 	result_count(r, out->pulls);
 	result_count(r, out->lost + out->dropped);
 	result_count(r, out->failed);
-	result_count(r, out->path.hops);
-	result_real(r, (double)out->path.queue / 1e3);
-	result_real(r, (double)out->path.noise / 1e3);
-	result_real(r, (double)out->path.repair / 1e3);
+	if (out->path.hops > 0) {
+		result_count(r, out->path.hops);
+		result_real(r, (double)out->path.queue / 1e3);
+		result_real(r, (double)out->path.noise / 1e3);
+		result_real(r, (double)out->path.repair / 1e3);
+	} else {
+		for (uint32_t i = 0; i < 4; i++)
+			result_none(r);
+	}
 	result_count(r, out->events);
 	result_real(r, (double)out->bytes / 1e6);
 	result_real(r, seconds > 0 ? (double)out->events / seconds : 0);
@@ -91,7 +96,10 @@ static int run_plans(struct simulate_options *opt, const char *alg, const struct
 	setup.plans = plans;
 	setup.alg = alg;
 	setup.net.members = plans->size;
-	sim_engines_run(&setup, &report);
+	if (opt->level == SIMULATE_NIC)
+		sim_nics_run(&setup, &report);
+	else
+		sim_engines_run(&setup, &report);
 	int r = judge(alg, plans, &report);
 
 	if (!r || report.failed)

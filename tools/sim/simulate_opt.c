@@ -22,6 +22,7 @@ enum {
 	OPT_RATE,
 	OPT_FRAME,
 	OPT_CORES,
+	OPT_TURN,
 	OPT_POST,
 	OPT_NOTICE,
 	OPT_ARRIVE,
@@ -49,6 +50,7 @@ static const struct option long_options[] = {
 	{ "rate", required_argument, NULL, OPT_RATE },
 	{ "frame", required_argument, NULL, OPT_FRAME },
 	{ "cores", required_argument, NULL, OPT_CORES },
+	{ "turn", required_argument, NULL, OPT_TURN },
 	{ "post", required_argument, NULL, OPT_POST },
 	{ "notice", required_argument, NULL, OPT_NOTICE },
 	{ "arrive", required_argument, NULL, OPT_ARRIVE },
@@ -84,6 +86,7 @@ void simulate_usage(FILE *to)
 	      "  --rate GBPS       of their links, which messages occupy in turn (100)\n"
 	      "  --frame BYTES     of a token on the wire (86: Ethernet)\n"
 	      "  --cores N         that all members share (each has its own)\n"
+	      "  --turn NS         nic: of a turn in which no frame comes or goes (0)\n"
 	      "  --post US, --notice US  from host to NIC, and back (0)\n"
 	      "Faults:\n"
 	      "  --arrive US       hosts come up to so much later, at random (0)\n"
@@ -312,6 +315,8 @@ static int read_cost(struct sim_setup *s, int c, const char *arg)
 		return option_u32("--frame", arg, 1, 65536, &s->net.bytes);
 	case OPT_CORES:
 		return option_u32("--cores", arg, 1, NBAR_SIZE_MAX, &s->net.cores);
+	case OPT_TURN:
+		return read_time("--turn", arg, SIM_NS, &s->turn);
 	case OPT_POST:
 		return read_time("--post", arg, SIM_US, &s->post);
 	case OPT_NOTICE:
