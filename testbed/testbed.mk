@@ -115,4 +115,4 @@ bench-raw: all $(BUILD)/raw-oneway ## barriers of 2 over net_af_packet, next to 
 .PHONY: check-oracle check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
 include testbed/bench/bench.mk
-include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/mpi/mpi.mk testbed/verbs/verbs.mk testbed/riscv/riscv.mk
+include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/sim/sim.mk testbed/mpi/mpi.mk testbed/verbs/verbs.mk testbed/riscv/riscv.mk

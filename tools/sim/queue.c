@@ -132,6 +132,14 @@ static void deal(struct sim_queue *q)
 	}
 }
 
+/* Deals nothing: earlier events may still go in. */
+sim_time sim_queue_next(const struct sim_queue *q)
+{
+	if (!q->used || q->bucket[0].head)
+		return q->used ? q->last : UINT64_MAX;
+	return least_time(q->bucket[__builtin_ctzll(q->used)].head);
+}
+
 bool sim_queue_pop(struct sim_queue *q, struct sim_event *out)
 {
 	struct sim_bucket *b = &q->bucket[0];

@@ -63,6 +63,9 @@ void sim_queue_end(struct sim_queue *q);
 /* Without memory the event is lost, and q->full says so. */
 void sim_queue_push(struct sim_queue *q, const struct sim_event *ev);
 
+/* The time of the event that comes out next; UINT64_MAX: there is none. */
+sim_time sim_queue_next(const struct sim_queue *q);
+
 /* False: it is empty. */
 bool sim_queue_pop(struct sim_queue *q, struct sim_event *out);
 

@@ -201,14 +201,18 @@ static void on_turn(struct sim_world *w, const struct sim_event *ev)
 		return;
 	}
 	w->turns++;
+	w->turned = n->index;
 	n->now = ev->time + w->turn_cost;
 	bool any = nbnic_device_turn(&n->device, clock_of(n, ev->time));
 	uint64_t next = nbnic_device_next(&n->device);
 
 	look(w, n);
-	n->now += sim_net_noise(&w->net, core, ev->time, n->now - ev->time);
+	sim_time noise = sim_net_noise(&w->net, core, ev->time, n->now - ev->time);
+
+	w->noise += noise;
+	n->now += noise;
 	w->busy[core] = n->now;
-	if (nbnic_device_lingers(&n->device))
+	if (n->device.released)
 		nbnic_device_reclaim(&n->device);
 	if (any || n->waiting > 0 || next <= clock_of(n, n->now))
 		schedule(w, n, n->now);
@@ -220,9 +224,11 @@ bool sim_world_step(struct sim_world *w, sim_time until)
 {
 	struct sim_event ev;
 
-	if (w->full || w->queue.full || !sim_queue_pop(&w->queue, &ev) || ev.time > until)
+	if (w->full || w->queue.full || sim_queue_next(&w->queue) > until ||
+	    !sim_queue_pop(&w->queue, &ev))
 		return false;
 	w->now = ev.time;
+	w->turned = SIM_NOBODY;
 	w->digest = sim_digest(w->digest, &ev);
 	if (ev.type == SIM_WORLD_FRAME)
 		on_frame(w, &ev);

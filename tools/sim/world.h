@@ -25,14 +25,14 @@ struct sim_nic {
 	struct wire_base wire; /* first: a wire finds its NIC so */
 	struct sim_world *world;
 	uint32_t index;
-	uint32_t head, tail, waiting; /* frames in its receive queue */
-	uint32_t first_host;          /* the hosts on it, by sim_host.next */
-	sim_time turn_at;             /* of its turn in the queue of events; UINT64_MAX: none */
-	sim_time now;                 /* in a turn: how far its work has come */
-	uint64_t clock_ns;            /* its clock is ahead of the time by so much */
-	uint32_t side;                /* while world.cut: sides do not hear each other */
-	bool dead;                    /* it takes no turns any more */
-	uint64_t dropped, cut, refused;
+	uint32_t head, tail, waiting;   /* frames in its receive queue */
+	uint32_t first_host;            /* the hosts on it, by sim_host.next */
+	sim_time turn_at;               /* of its turn in the queue of events; UINT64_MAX: none */
+	sim_time now;                   /* in a turn: how far its work has come */
+	uint64_t clock_ns;              /* its clock is ahead of the time by so much */
+	uint32_t side;                  /* while world.cut: sides do not hear each other */
+	bool dead;                      /* it takes no turns any more */
+	uint64_t dropped, cut, refused; /* frames */
 	struct nbnic_device device;
 };
 
@@ -61,8 +61,10 @@ struct sim_world {
 	uint32_t refuse;      /* per million sends that the wire has no room for */
 	uint64_t pull_ns, budget_ns;
 	bool cut;
-	bool full; /* no memory */
+	bool full;       /* no memory */
+	uint32_t turned; /* the NIC that took a turn in the last step, or SIM_NOBODY */
 	uint64_t turns, frames, digest;
+	sim_time noise; /* of all NICs */
 	struct sim_frame *frame;
 	uint32_t nframe, frame_free;
 	uint64_t blocks; /* of memory that NICs have */
