@@ -26,12 +26,12 @@ static const struct result_column columns[] = {
 };
 #define NCOLUMN (sizeof(columns) / sizeof(columns[0]))
 
-static void add_row(struct result *r, const char *alg, const struct sim_plans *p,
+static void add_row(struct result *r, const char *alg, uint32_t members,
 		    const struct sim_report *out, double seconds)
 {
 	char digest[17];
 
-	result_count(r, p->size);
+	result_count(r, members);
 	result_text(r, alg);
 	result_real(r, out->mean_ns / 1e3);
 	result_real(r, out->worst_ns / 1e3);
@@ -57,30 +57,30 @@ static void add_row(struct result *r, const char *alg, const struct sim_plans *p
 }
 
 /* Says what is wrong with a run. */
-static int judge(const char *alg, const struct sim_plans *p, const struct sim_report *out)
+static int judge(const char *alg, uint32_t members, const struct sim_report *out)
 {
 	switch (out->end) {
 	case SIM_END_DONE:
 		if (out->failed)
 			tool_error("%s of %u: %" PRIu64 " members failed; most name rank %u", alg,
-				   p->size, out->failed, out->culprit);
+				   members, out->failed, out->culprit);
 		return out->failed ? TOOL_FAILED : 0;
 	case SIM_END_EARLY:
 		tool_error("%s of %u: member %u completed barrier %u before all had started it: "
 			   "the plans are no barrier, or the engine is wrong",
-			   alg, p->size, out->member, out->epoch + 1);
+			   alg, members, out->member, out->epoch + 1);
 		return TOOL_FAILED;
 	case SIM_END_HUNG:
 		tool_error("%s of %u: it did not end; %" PRIu64 " barriers of members completed. "
 			   "Are the plans a barrier?",
-			   alg, p->size, out->completed);
+			   alg, members, out->completed);
 		return TOOL_FAILED;
 	case SIM_END_INVALID:
 		tool_error("%s of %u: an invariant of the engine does not hold at member %u", alg,
-			   p->size, out->member);
+			   members, out->member);
 		return TOOL_FAILED;
 	case SIM_END_MEMORY:
-		tool_error("%s of %u: no memory; try fewer members", alg, p->size);
+		tool_error("%s of %u: no memory; try fewer members", alg, members);
 		return TOOL_FAILED;
 	}
 	return TOOL_FAILED;
@@ -100,10 +100,10 @@ static int run_plans(struct simulate_options *opt, const char *alg, const struct
 		sim_nics_run(&setup, &report);
 	else
 		sim_engines_run(&setup, &report);
-	int r = judge(alg, plans, &report);
+	int r = judge(alg, plans->size, &report);
 
 	if (!r || report.failed)
-		add_row(result, alg, plans, &report, (double)(tool_now_ns() - begin) / 1e9);
+		add_row(result, alg, plans->size, &report, (double)(tool_now_ns() - begin) / 1e9);
 	return r;
 }
 
@@ -126,14 +126,34 @@ static int run_one(struct simulate_options *opt, const char *name, uint32_t memb
 			    nbfw_alg_row(alg.kind)->limit, members);
 		return 0;
 	}
-	r = run_plans(opt, name, &plans, result);
+	r = simulate_goal_write(opt->write_goal, &plans);
+	if (!r)
+		r = run_plans(opt, name, &plans, result);
 	sim_plans_free(&plans);
+	return r;
+}
+
+static int run_goal(const struct simulate_options *opt, struct result *result)
+{
+	struct sim_report report;
+	uint64_t begin = tool_now_ns();
+	uint32_t ranks = 0;
+	int r = simulate_goal_run(opt->goal, &opt->setup.net, &ranks, &report);
+
+	if (r)
+		return r;
+	r = judge(opt->goal, ranks, &report);
+	if (!r)
+		add_row(result, opt->goal, ranks, &report, (double)(tool_now_ns() - begin) / 1e9);
 	return r;
 }
 
 static int run_all(struct simulate_options *opt, struct result *result)
 {
 	int worst = 0;
+
+	if (opt->goal)
+		return run_goal(opt, result);
 
 	for (uint32_t i = 0; i < opt->nmembers; i++) {
 		for (uint32_t a = 0; a < opt->nalg; a++) {

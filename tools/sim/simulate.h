@@ -21,11 +21,20 @@ struct simulate_options {
 	enum simulate_level level;
 	struct sim_setup setup; /* members and plans are set for each run */
 	const char *trace;      /* path, or NULL */
+	const char *goal;       /* path of a schedule that is run instead, or NULL */
+	const char *write_goal; /* path, or NULL */
 	struct experiment_options files;
 };
 
 /* 0 or an exit code, the message is out. */
 int simulate_options_parse(int argc, char **argv, struct simulate_options *opt, bool *help);
 void simulate_usage(FILE *to);
+
+/* Writes the plans as GOAL, unless path is NULL. 0 or an exit code, the message is out. */
+int simulate_goal_write(const char *path, const struct sim_plans *plans);
+
+/* Runs a schedule. 0 or an exit code, the message is out. */
+int simulate_goal_run(const char *path, const struct sim_net_options *net, uint32_t *ranks,
+		      struct sim_report *out);
 
 #endif

@@ -36,7 +36,9 @@ enum {
 	OPT_PULL,
 	OPT_BUDGET,
 	OPT_CHECK,
-	OPT_TRACE
+	OPT_TRACE,
+	OPT_GOAL,
+	OPT_WRITE_GOAL
 };
 
 static const struct option long_options[] = {
@@ -65,6 +67,8 @@ static const struct option long_options[] = {
 	{ "budget", required_argument, NULL, OPT_BUDGET },
 	{ "check", no_argument, NULL, OPT_CHECK },
 	{ "trace", required_argument, NULL, OPT_TRACE },
+	{ "goal", required_argument, NULL, OPT_GOAL },
+	{ "write-goal", required_argument, NULL, OPT_WRITE_GOAL },
 	{ 0 },
 };
 
@@ -100,6 +104,9 @@ void simulate_usage(FILE *to)
 	      "Results:\n"
 	      "  --json FILE, --csv FILE  - is stdout, and then there is no table\n"
 	      "  --trace FILE      a timeline for Perfetto or chrome://tracing; of one run\n"
+	      "Schedules in GOAL, the language of LogGOPSim:\n"
+	      "  --goal FILE       runs this one, by the rules of LogGOPSim and --loggp\n"
+	      "  --write-goal FILE  writes one barrier as a schedule; of one run\n"
 	      "Exit status: 0 done, 1 a barrier was wrong, did not end or failed, 2 wrong usage.\n",
 	      to);
 	algs_usage(to);
@@ -360,6 +367,12 @@ static int read_option(void *arg, int c, const char *value)
 	case OPT_TRACE:
 		opt->trace = value;
 		return 0;
+	case OPT_GOAL:
+		opt->goal = value;
+		return 0;
+	case OPT_WRITE_GOAL:
+		opt->write_goal = value;
+		return 0;
 	case OPTION_SEED:
 	case OPTION_JSON:
 	case OPTION_CSV:
@@ -388,8 +401,11 @@ static int check_together(const struct simulate_options *opt)
 		if (s->special[i].member >= least)
 			return tool_usage("--late, --dead: a group of %u has no rank %u", least,
 					  s->special[i].member);
-	if (opt->trace && opt->nmembers * opt->nalg != 1)
-		return tool_usage("--trace is of one run: one size and one algorithm");
+	if ((opt->trace || opt->write_goal) && opt->nmembers * opt->nalg != 1)
+		return tool_usage("--trace and --write-goal are of one run: one size and one "
+				  "algorithm");
+	if (opt->goal && (s->net.topology != SIM_FLAT || opt->trace || opt->write_goal))
+		return tool_usage("--goal runs on a flat network, and has no --trace");
 	if (s->budget_ns / 64 < s->pull_ns)
 		return tool_usage("--budget must be at least 64 times --pull");
 	if (s->net.noise_period && s->net.noise >= s->net.noise_period)
