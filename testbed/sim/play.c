@@ -27,7 +27,8 @@ struct play {
 	char *why;
 	size_t room;
 	bool bad;
-	bool over; /* all have come to their end: nothing happens any more */
+	bool may_close; /* hosts that are done may close before the others are */
+	bool over;      /* all have come to their end: nothing happens any more */
 };
 
 #define wrong(p, ...)                                               \
@@ -116,7 +117,7 @@ static void on_progress(void *arg, struct sim_host *h, const struct sim_event *e
 		on_failure(p, h, ev);
 	} else if (x->done == p->s.group[group].goal) {
 		leave_off(p, x, DONE);
-		if (rng_percent(&p->s.rng, 50))
+		if (p->may_close && rng_percent(&p->s.rng, 50))
 			sim_world_push(p->w, p->w->now, EV_CLOSE, h->index, 0);
 	} else if (x->done == x->posted) {
 		come_later(p, h);
@@ -336,8 +337,12 @@ static int begin(struct play *p)
 		w->nic[i]->clock_ns = rng_next(&p->s.rng) >> rng_below(&p->s.rng, 64) >> 2;
 	if (!r)
 		r = open_groups(p);
-	for (uint32_t i = 0; i < p->s.nblow; i++)
+	p->may_close = true;
+	for (uint32_t i = 0; i < p->s.nblow; i++) {
 		sim_world_push(w, p->s.blow[i].at, EV_BLOW, 0, i);
+		/* A closed group answers for the budget by its NIC's own clock, and not longer. */
+		p->may_close &= p->s.blow[i].amount < p->s.budget_ns / 4;
+	}
 	return r;
 }
 

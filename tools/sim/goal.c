@@ -226,6 +226,21 @@ static int read_line(struct reader *r, char *text)
 	return bad(r, "'%s' is neither num_ranks nor a rank", text);
 }
 
+/* They were added in front: from here on they begin in the order of the file. */
+static void reverse_deps(struct goal *g)
+{
+	for (uint32_t i = 0; i < g->nop; i++) {
+		uint32_t first = 0;
+
+		for (uint32_t d = g->op[i].next_dep, next; d; d = next) {
+			next = g->dep[d].next;
+			g->dep[d].next = first;
+			first = d;
+		}
+		g->op[i].next_dep = first;
+	}
+}
+
 int goal_read(FILE *from, struct goal *g, char *why, size_t room)
 {
 	struct reader r = { .g = g, .why = why, .room = room };
@@ -240,6 +255,7 @@ int goal_read(FILE *from, struct goal *g, char *why, size_t room)
 	}
 	if (!e && (r.in_rank || g->ranks == 0))
 		e = bad(&r, "the file ends too early");
+	reverse_deps(g);
 	if (e == -ENOMEM)
 		snprintf(why, room, "line %u: no memory", r.line);
 	tdestroy(r.labels, free_label);
