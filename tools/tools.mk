@@ -7,7 +7,8 @@ CFLAGS_tools = -D_GNU_SOURCE -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ihostlib/includ
 # A folder each subcommand, and main/ for what several share. Of mpi/, `nbar` itself has two files.
 TOOLS_DIRS := $(addprefix tools/,main bench sweep threads report stat)
 TOOLS_INC := $(TOOLS_DIRS:%=-I%) -Itools/tune
-TOOLS_SRC := $(wildcard $(TOOLS_DIRS:%=%/*.c)) tools/mpi/mpi_bench.c tools/mpi/options.c
+TOOLS_SRC := $(wildcard $(TOOLS_DIRS:%=%/*.c)) tools/mpi/mpi_bench.c tools/mpi/options.c \
+             $(wildcard tools/tune/tool_*.c)
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o)
 $(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbtune.a $(BUILD)/libnbar.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)

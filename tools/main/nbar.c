@@ -19,6 +19,7 @@ static const struct subcommand {
 	  tool_mpi_bench },
 	{ "report", "nbar report", "experiments, and a page with their tables and figures",
 	  tool_report },
+	{ "tune", "nbar tune", "the barrier that fits a cluster best, by its profile", tool_tune },
 	{ "stat", "nbar stat", "counters and groups of NICs", tool_stat },
 };
 #define NSUBCOMMAND (sizeof(subcommands) / sizeof(subcommands[0]))

@@ -21,6 +21,9 @@ int tool_app(int argc, char **argv);
 int tool_mpi_bench(int argc, char **argv);
 int tool_report(int argc, char **argv);
 int tool_stat(int argc, char **argv);
+int tool_profile(int argc, char **argv);
+int tool_predict(int argc, char **argv);
+int tool_tune(int argc, char **argv);
 
 /* The name in front of every message: "nbar bench". */
 void tool_begin(const char *name);

@@ -11,7 +11,20 @@
 
 #include "search.h"
 
-#define ALL_PARAMS_MAX 64u /* members among which every value of a parameter is looked at */
+#define ALL_PARAMS_MAX 16u   /* members among which every value of a parameter is looked at ... */
+#define SOME_PARAMS_MAX 512u /* ... and among which more than the usual ones are */
+
+/* Rounds fall, and children of a tree share out, where n or n + 1 is a power of two. */
+static bool is_worth(const struct nbfw_alg_row *row, uint32_t n, uint32_t k)
+{
+	if (n <= 1)
+		return true;
+	if (k <= ALL_PARAMS_MAX)
+		return n < k;
+	if (k <= SOME_PARAMS_MAX)
+		return (n & (n - 1)) == 0 || (n & (n + 1)) == 0;
+	return n == row->usual || n == row->usual_end;
+}
 
 int compose_each(uint32_t k, int (*each)(void *arg, struct nbfw_alg alg), void *arg)
 {
@@ -19,12 +32,11 @@ int compose_each(uint32_t k, int (*each)(void *arg, struct nbfw_alg alg), void *
 
 	for (uint32_t kind = NBFW_ALG_FIRST; kind < NBFW_ALG_END; kind++) {
 		const struct nbfw_alg_row *row = nbfw_alg_row((enum nbfw_alg_kind)kind);
-		uint32_t high = k <= ALL_PARAMS_MAX ? row->high : row->usual_end;
 
 		if (k > row->limit)
 			continue;
-		for (uint32_t n = row->low; n <= high && !rc; n++)
-			if (n <= 1 || n < k)
+		for (uint32_t n = row->low; n <= row->high && !rc; n++)
+			if (is_worth(row, n, k))
 				rc = each(arg, (struct nbfw_alg){ (enum nbfw_alg_kind)kind, n });
 	}
 	return rc;
@@ -78,7 +90,7 @@ struct part {
 	uint32_t k;
 	const uint32_t *host; /* of the leaders of its children */
 	double *done;
-	struct pattern pattern;
+	struct pattern *pattern;
 	struct nbfw_alg up, down, all;
 	double up_s, down_s, all_s; /* the least so far; negative: none */
 };
@@ -89,11 +101,11 @@ static int part_cost(struct part *x, struct nbfw_alg alg, enum pattern_part part
 	struct schedule *s;
 	int rc;
 
-	pattern_clear(&x->pattern);
-	rc = pattern_add(&x->pattern, alg, NULL, x->k, part);
+	pattern_clear(x->pattern);
+	rc = pattern_add(x->pattern, alg, NULL, x->k, part);
 	if (rc)
 		return rc;
-	s = schedule_new(&x->pattern);
+	s = schedule_new(x->pattern);
 	if (!s)
 		return -ENOMEM;
 	rc = predict_ranks(s, x->p, x->host, PREDICT_FIRST, x->done);
@@ -132,12 +144,16 @@ static int try_part(void *arg, struct nbfw_alg alg)
 }
 
 /* Picks the algorithms of one cluster, as if it were alone. */
-static int choose(struct scheme *c, uint32_t group, const struct profile *p, const uint32_t *host)
+static int choose(struct scheme *c, uint32_t group, const struct profile *p, const uint32_t *host,
+		  struct pattern *pattern)
 {
 	struct scheme_group *g = &c->group[group];
 	uint32_t *of = malloc((g->n + 1) * sizeof(*of));
 	struct part x = { .p = p, .k = g->n, .host = of, .up_s = -1, .down_s = -1 };
-	int rc = pattern_init(&x.pattern, g->n);
+	int rc = 0;
+
+	x.pattern = pattern;
+	pattern->size = g->n;
 
 	x.all_s = group ? -2 : -1; /* only the top one needs no release */
 	x.done = malloc((g->n + 1) * sizeof(*x.done));
@@ -155,7 +171,6 @@ static int choose(struct scheme *c, uint32_t group, const struct profile *p, con
 		g->up = x.all;
 		c->exchange = true;
 	}
-	pattern_free(&x.pattern);
 	free(x.done);
 	free(of);
 	return rc;
@@ -163,10 +178,12 @@ static int choose(struct scheme *c, uint32_t group, const struct profile *p, con
 
 static int choose_all(struct scheme *c, const struct profile *p, const uint32_t *host)
 {
-	int rc = 0;
+	struct pattern pattern;
+	int rc = pattern_init(&pattern, c->size);
 
 	for (uint32_t g = 0; g < c->ngroup && !rc; g++)
-		rc = choose(c, g, p, host);
+		rc = choose(c, g, p, host, &pattern);
+	pattern_free(&pattern);
 	return rc;
 }
 

@@ -21,7 +21,7 @@
 #define COMPOSE_MARGIN 0.05
 
 /* Signals that predictions of the search may look at, in all. */
-#define COMPOSE_BUDGET 400000u
+#define COMPOSE_BUDGET 150000u
 
 struct compose {
 	struct schedule *schedule;

@@ -11,6 +11,19 @@
 
 #include "schedule.h"
 
+/* The plans of all k ranks of an algorithm, in one block. */
+struct plans {
+	struct nbfw_alg alg;
+	uint32_t k, nsend;
+	bool trees; /* they have an arrival and a release */
+	const struct nbar_plan **plan;
+	void *block;
+};
+
+/* Those of small clusters are kept, as many clusters have the same. */
+#define CACHE_SIZE 64u
+#define CACHED_MAX 128u /* members */
+
 int pattern_init(struct pattern *p, uint32_t size)
 {
 	*p = (struct pattern){ .size = size, .next = calloc(size + 1, sizeof(*p->next)) };
@@ -23,8 +36,18 @@ void pattern_clear(struct pattern *p)
 	p->n = 0;
 }
 
+static void plans_free(struct plans *s)
+{
+	free(s->plan);
+	free(s->block);
+	*s = (struct plans){ 0 };
+}
+
 void pattern_free(struct pattern *p)
 {
+	for (uint32_t i = 0; p->cache && i < CACHE_SIZE; i++)
+		plans_free(&p->cache[i]);
+	free(p->cache);
 	free(p->next);
 	free(p->signal);
 	*p = (struct pattern){ 0 };
@@ -49,25 +72,12 @@ static int make_room(struct pattern *p, uint32_t more)
 	return 0;
 }
 
-/* The plans of all k ranks of an algorithm, in one block. */
-struct plans {
-	uint32_t k, nsend;
-	const struct nbar_plan **plan;
-	void *block;
-};
-
-static void plans_free(struct plans *s)
-{
-	free(s->plan);
-	free(s->block);
-}
-
 static int plans_make(struct plans *s, struct nbfw_alg alg, uint32_t k)
 {
 	size_t room = 0, used = 0;
 	int32_t length;
 
-	*s = (struct plans){ .k = k };
+	*s = (struct plans){ .alg = alg, .k = k };
 	for (uint32_t r = 0; r < k; r++) {
 		length = nbfw_plan_generate(alg, k, r, NULL, 0);
 		if (length < 0)
@@ -139,16 +149,28 @@ static bool all_are_trees(const struct plans *s)
 	return true;
 }
 
-bool pattern_has_parts(struct nbfw_alg alg, uint32_t k)
+/* The plans: kept ones, or new ones, which are made in *own and are the caller's. */
+static int plans_find(struct pattern *p, struct nbfw_alg alg, uint32_t k, struct plans *own,
+		      struct plans **out)
 {
-	struct plans s;
-	bool all;
+	struct plans *s = own;
+	int rc = 0;
 
-	if (plans_make(&s, alg, k))
-		return false;
-	all = all_are_trees(&s);
-	plans_free(&s);
-	return all;
+	if (!p->cache)
+		p->cache = calloc(CACHE_SIZE, sizeof(*p->cache));
+	if (p->cache && k <= CACHED_MAX)
+		s = &p->cache[(k * 5 + (uint32_t)alg.kind * 17 + alg.n) % CACHE_SIZE];
+	if (s == own || s->k != k || s->alg.kind != alg.kind || s->alg.n != alg.n) {
+		if (s != own)
+			plans_free(s);
+		rc = plans_make(s, alg, k);
+		if (!rc)
+			s->trees = all_are_trees(s);
+		else
+			*s = (struct plans){ 0 };
+	}
+	*out = s;
+	return rc;
 }
 
 static void add_sends(struct pattern *p, const struct plans *s, const uint32_t *member, uint32_t r,
@@ -177,19 +199,17 @@ static void add_sends(struct pattern *p, const struct plans *s, const uint32_t *
 int pattern_add(struct pattern *p, struct nbfw_alg alg, const uint32_t *member, uint32_t k,
 		enum pattern_part part)
 {
-	struct plans s;
-	int rc = plans_make(&s, alg, k);
+	struct plans own = { 0 }, *s;
+	int rc = plans_find(p, alg, k, &own, &s);
 
-	if (rc)
-		return rc;
-	if (part != PATTERN_ALL && !all_are_trees(&s))
+	if (!rc && part != PATTERN_ALL && !s->trees)
 		rc = -EINVAL;
 	if (!rc)
-		rc = make_room(p, s.nsend);
+		rc = make_room(p, s->nsend);
 	for (uint32_t r = 0; r < k && !rc; r++)
-		add_sends(p, &s, member, r, part);
+		add_sends(p, s, member, r, part);
 	for (uint32_t r = 0; r < k && !rc; r++)
-		p->next[member ? member[r] : r] += s.plan[r]->nstep;
-	plans_free(&s);
+		p->next[member ? member[r] : r] += s->plan[r]->nstep;
+	plans_free(&own);
 	return rc;
 }

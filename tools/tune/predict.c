@@ -29,7 +29,8 @@ struct path {
 	enum predict_formula formula;
 	double *entered; /* by step; negative: not yet */
 	double *sent;    /* by step: when its rank has sent all */
-	double *arrived; /* by slot */
+	double *arrived; /* by slot; those of a step are in order of time once it has ended */
+	double *kept;    /* the same, never in another order; or NULL */
 };
 
 /* A rank enters a step: its signals leave, one after the other. */
@@ -99,42 +100,79 @@ static double leave(struct path *x, uint32_t step)
 	return now;
 }
 
-static int run(struct path *x, double *done)
+static void run(struct path *x, double *done)
 {
 	const struct schedule *s = x->s;
 
-	x->entered = malloc((s->nstep + 1) * sizeof(double));
-	x->sent = malloc((s->nstep + 1) * sizeof(double));
-	x->arrived = malloc((s->nsignal + 1) * sizeof(double));
-	if (x->entered && x->sent && x->arrived) {
-		for (uint32_t i = 0; i < s->nstep; i++)
-			x->entered[i] = -1;
-		for (uint32_t at = 0; at < s->norder; at++) {
-			uint32_t step = s->order[at], first = s->first_step[s->rank_of[step]];
+	for (uint32_t i = 0; i < s->nstep; i++)
+		x->entered[i] = -1;
+	for (uint32_t at = 0; at < s->norder; at++) {
+		uint32_t step = s->order[at], first = s->first_step[s->rank_of[step]];
 
-			enter(x, step, step == first ? 0 : leave(x, step - 1));
-		}
-		for (uint32_t r = 0; r < s->size; r++)
-			done[r] = s->first_step[r] < s->first_step[r + 1]
-					  ? leave(x, s->first_step[r + 1] - 1)
-					  : 0;
+		enter(x, step, step == first ? 0 : leave(x, step - 1));
 	}
-	int rc = x->entered && x->sent && x->arrived ? 0 : -ENOMEM;
+	for (uint32_t r = 0; r < s->size; r++) {
+		uint32_t end = s->first_step[r + 1];
 
+		done[r] = s->first_step[r] < end ? leave(x, end - 1) : 0;
+	}
+}
+
+static int path_init(struct path *x)
+{
+	x->entered = malloc((x->s->nstep + 1) * sizeof(double));
+	x->sent = malloc((x->s->nstep + 1) * sizeof(double));
+	x->arrived = malloc((x->s->nsignal + 1) * sizeof(double));
+	return x->entered && x->sent && x->arrived ? 0 : -ENOMEM;
+}
+
+static void path_free(struct path *x)
+{
 	free(x->entered);
 	free(x->sent);
 	free(x->arrived);
-	return rc;
 }
 
 int predict_ranks(const struct schedule *s, const struct profile *p, const uint32_t *host,
 		  enum predict_formula formula, double *done_s)
 {
 	struct path x = { .s = s, .p = p, .host = host, .formula = formula };
+	int rc = s->norder == s->nstep ? path_init(&x) : -EINVAL;
 
-	if (s->norder != s->nstep)
-		return -EINVAL;
-	return run(&x, done_s);
+	if (!rc)
+		run(&x, done_s);
+	path_free(&x);
+	return rc;
+}
+
+int predict_times(const struct schedule *s, const struct profile *p, const uint32_t *host,
+		  enum predict_formula formula, struct predict_times *out)
+{
+	struct path x = { .s = s, .p = p, .host = host, .formula = formula };
+	int rc = s->norder == s->nstep ? path_init(&x) : -EINVAL;
+
+	*out = (struct predict_times){ 0 };
+	out->arrived = x.kept = calloc(s->nsignal + 1, sizeof(double));
+	out->done = calloc(s->size + 1, sizeof(double));
+	if (!rc && (!out->arrived || !out->done))
+		rc = -ENOMEM;
+	if (!rc) {
+		run(&x, out->done);
+		out->entered = x.entered;
+		x.entered = NULL;
+	} else {
+		predict_times_free(out);
+	}
+	path_free(&x);
+	return rc;
+}
+
+void predict_times_free(struct predict_times *t)
+{
+	free(t->entered);
+	free(t->arrived);
+	free(t->done);
+	*t = (struct predict_times){ 0 };
 }
 
 int predict_run(const struct schedule *s, const struct profile *p, const uint32_t *host,

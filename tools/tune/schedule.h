@@ -26,6 +26,7 @@ struct pattern {
 	uint32_t *next; /* by rank: the step that its next signal goes into */
 	struct signal *signal;
 	uint32_t n, room;
+	struct plans *cache; /* of algorithms among few members; pattern.c's own */
 };
 
 int pattern_init(struct pattern *p, uint32_t size);
@@ -46,9 +47,6 @@ enum pattern_part {
  */
 int pattern_add(struct pattern *p, struct nbfw_alg alg, const uint32_t *member, uint32_t k,
 		enum pattern_part part);
-
-/* True if the algorithm has an arrival and a release, among k members. */
-bool pattern_has_parts(struct nbfw_alg alg, uint32_t k);
 
 /*
  * The steps of all members: sends first, then waits, as in struct nbar_plan. Steps of all ranks are
