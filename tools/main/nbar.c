@@ -19,6 +19,9 @@ static const struct subcommand {
 	  tool_mpi_bench },
 	{ "report", "nbar report", "experiments, and a page with their tables and figures",
 	  tool_report },
+	{ "profile", "nbar profile", "what messages cost between every two hosts of a cluster",
+	  tool_profile },
+	{ "predict", "nbar predict", "what barriers cost, by a profile", tool_predict },
 	{ "tune", "nbar tune", "the barrier that fits a cluster best, by its profile", tool_tune },
 	{ "stat", "nbar stat", "counters and groups of NICs", tool_stat },
 };
