@@ -108,7 +108,7 @@ void emit_c(const struct schedule *s, const struct profile *p, const uint32_t *h
 		fputc('\n', to);
 	}
 	fprintf(to,
-		" */\n#include <mpi.h>\n\n#define SIZE %u\n#define REQUESTS %u\n\n"
+		" */\n#include <mpi.h>\n#include <stddef.h>\n\n#define SIZE %u\n#define REQUESTS %u\n\n"
 		"int nbar_tuned_barrier(MPI_Comm comm);\n\n"
 		"/* Steps of each rank; sends and slots of each step. */\n",
 		s->size, most_requests(s));
