@@ -67,7 +67,7 @@ struct bench_options {
 	uint32_t nwhere;
 	char alg[BENCH_LIST_MAX][NBAR_NAME_MAX];
 	uint32_t nalg;
-	char tuned[TOOL_ITEM_MAX]; /* the profile of the algorithm TUNED_NAME */
+	char tuned[TOOL_ITEM_MAX]; /* the profile of the algorithm NBAR_TUNE_NAME */
 	const char *hosts;         /* of the NICs, as that profile names them; NULL: as the NICs */
 	char wire[48];             /* with keys */
 	const char *nic[NBAR_NICS_MAX]; /* attach to these instead of starting a daemon */

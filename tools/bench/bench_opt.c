@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "option.h"
-#include "tuned.h"
+#include "nbar_tune.h"
 
 char bench_where_name[BENCH_WHERE_END][NBAR_NAME_MAX] = { "nic", "host", "nic-release" };
 
@@ -144,12 +144,12 @@ static int add_where(void *arg, const char *item)
 static int add_tuned(struct bench_options *opt, const char *profile)
 {
 	if (!*profile || opt->tuned[0])
-		return tool_usage("--alg: " TUNED_PREFIX "FILE wants one profile, and once");
-	if (strlen(profile) + strlen(TUNED_PREFIX) + 1 >= TOOL_ITEM_MAX)
+		return tool_usage("--alg: " NBAR_TUNE_PREFIX "FILE wants one profile, and once");
+	if (strlen(profile) + strlen(NBAR_TUNE_PREFIX) + 1 >= TOOL_ITEM_MAX)
 		return tool_usage("--alg: the path of a profile has at most %zu characters",
-				  TOOL_ITEM_MAX - strlen(TUNED_PREFIX) - 2);
+				  TOOL_ITEM_MAX - strlen(NBAR_TUNE_PREFIX) - 2);
 	strcpy(opt->tuned, profile);
-	strcpy(opt->alg[opt->nalg++], TUNED_NAME);
+	strcpy(opt->alg[opt->nalg++], NBAR_TUNE_NAME);
 	return 0;
 }
 
@@ -162,8 +162,8 @@ static int add_alg(void *arg, const char *item)
 		return algs_all(add_alg, opt);
 	if (opt->nalg == BENCH_LIST_MAX)
 		return tool_usage("--alg: at most %u algorithms", BENCH_LIST_MAX);
-	if (!strncmp(item, TUNED_PREFIX, strlen(TUNED_PREFIX)))
-		return add_tuned(opt, item + strlen(TUNED_PREFIX));
+	if (!strncmp(item, NBAR_TUNE_PREFIX, strlen(NBAR_TUNE_PREFIX)))
+		return add_tuned(opt, item + strlen(NBAR_TUNE_PREFIX));
 	if (!algs_read(item, &alg))
 		return algs_refuse("--alg", item);
 	strcpy(opt->alg[opt->nalg++], item);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_tuned.c - the barrier of `--alg tuned:FILE`: composed before the hosts of a run begin, so
- * that each of them finds its plan.
+ * bench_nbar_tune.c - the barrier of `--alg tuned:FILE`: composed before the hosts of a run begin,
+ * so that each of them finds its plan.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "bench.h"
 #include "compose.h"
-#include "tuned.h"
+#include "nbar_tune.h"
 
 /* The name of a NIC in a profile: of its socket, without folder and ending. */
 static void name_of_nic(const char *nic, char *out, size_t size)
@@ -74,14 +74,14 @@ int bench_tuned_make(const struct bench_options *opt, const struct bench_config 
 	int r = TOOL_FAILED;
 
 	*out = NULL;
-	if (strcmp(config->alg, TUNED_NAME) != 0) {
+	if (strcmp(config->alg, NBAR_TUNE_NAME) != 0) {
 		r = 0;
 	} else if (!c || !host || profile_read(opt->tuned, &p, text, sizeof(text))) {
-		tool_error("--alg " TUNED_NAME ": %s", text);
+		tool_error("--alg " NBAR_TUNE_NAME ": %s", text);
 	} else {
 		r = find_hosts(opt, config, nics, p, host);
 		if (!r && compose(p, host, config->nodes, c, &why)) {
-			tool_error("--alg " TUNED_PREFIX "%s: %s", opt->tuned, why);
+			tool_error("--alg " NBAR_TUNE_PREFIX "%s: %s", opt->tuned, why);
 			r = TOOL_FAILED;
 		}
 		if (!r) {

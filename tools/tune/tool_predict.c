@@ -14,7 +14,7 @@
 #include "compose.h"
 #include "tool.h"
 #include "tool_hosts.h"
-#include "tuned.h"
+#include "nbar_tune.h"
 
 #define ROWS_MAX 64u
 #define DIFFER 0.20 /* barriers that differ by more must be predicted in the right order */
@@ -67,7 +67,7 @@ static int add_alg(void *arg, const char *name)
 
 	if (!strcmp(name, "all"))
 		return algs_all(add_alg, o);
-	if (strcmp(name, TUNED_NAME) != 0 && !algs_read(name, &alg))
+	if (strcmp(name, NBAR_TUNE_NAME) != 0 && !algs_read(name, &alg))
 		return algs_refuse("--alg", name);
 	if (o->n == ROWS_MAX)
 		return tool_usage("--alg: at most %u algorithms", ROWS_MAX);
@@ -108,7 +108,7 @@ static int parse(int argc, char **argv, struct predict_options *o, bool *help)
 {
 	int c, r = add_alg(o, "all");
 
-	r = r ? r : add_alg(o, TUNED_NAME);
+	r = r ? r : add_alg(o, NBAR_TUNE_NAME);
 	*help = false;
 	optind = 1;
 	opterr = 0;
@@ -189,7 +189,7 @@ static int predict_row(const struct predict_options *o, const struct tool_hosts 
 	struct compose c;
 	int rc;
 
-	if (!strcmp(row->alg, TUNED_NAME)) {
+	if (!strcmp(row->alg, NBAR_TUNE_NAME)) {
 		rc = compose(h->profile, h->host, h->size, &c, &why);
 		if (!rc) {
 			rc = predict_run(c.schedule, h->profile, h->host, o->formula, &predict);

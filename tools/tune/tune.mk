@@ -11,4 +11,22 @@ $(BUILD)/libnbtune.a: $(TUNE_OBJ)
 	$(Q)$(AR) rcs $@ $^
 OBJS += $(TUNE_OBJ)
 
+# What programs link or load to make plans by a profile.
+TUNE_SO := libnbar-tune.so.$(firstword $(subst ., ,$(VERSION)))
+$(BUILD)/$(TUNE_SO): $(TUNE_OBJ) $(BUILD)/libnbfw.a tools/tune/libnbar-tune.map
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) -Wl,-soname,$(TUNE_SO) \
+		-Wl,--version-script=tools/tune/libnbar-tune.map $(TUNE_OBJ) $(BUILD)/libnbfw.a -o $@ \
+		-ljansson -lm
+	$(Q)ln -sf $(TUNE_SO) $(BUILD)/libnbar-tune.so
+ALL += $(BUILD)/$(TUNE_SO)
+
+INSTALL += install-tune
+install-tune: $(BUILD)/$(TUNE_SO)
+	$(Q)install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)
+	$(Q)install -m 644 tools/tune/nbar_tune.h $(DESTDIR)$(PREFIX)/include
+	$(Q)install -m 755 $(BUILD)/$(TUNE_SO) $(DESTDIR)$(LIBDIR)
+	$(Q)ln -sf $(TUNE_SO) $(DESTDIR)$(LIBDIR)/libnbar-tune.so
+.PHONY: install-tune
+
 $(BUILD)/test_profile $(BUILD)/test_compose: $(BUILD)/libnbtune.a

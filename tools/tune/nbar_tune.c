@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tuned.c - plans by a profile, for programs. See tuned.h. Must never print.
+ * nbar_tune.c - plans by a profile, for programs. See nbar_tune.h. Must never print.
  */
-#include "tuned.h"
+#include "nbar_tune.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "compose.h"
 
-struct tuned {
+struct nbar_tune {
 	struct profile *profile;
 	uint64_t digest;
 	uint32_t *by_name; /* hosts, sorted by their names */
@@ -24,9 +24,9 @@ static int compare_hosts(const void *a, const void *b, void *arg)
 	return strcmp(p->name[*(const uint32_t *)a], p->name[*(const uint32_t *)b]);
 }
 
-int tuned_open(const char *path, struct tuned **out, char *why, size_t size)
+int nbar_tune_open(const char *path, struct nbar_tune **out, char *why, size_t size)
 {
-	struct tuned *t = calloc(1, sizeof(*t));
+	struct nbar_tune *t = calloc(1, sizeof(*t));
 	int rc = t ? profile_read(path, &t->profile, why, size) : -ENOMEM;
 
 	if (!rc) {
@@ -36,7 +36,7 @@ int tuned_open(const char *path, struct tuned **out, char *why, size_t size)
 	if (rc == -ENOMEM)
 		snprintf(why, size, "%s: no memory for this profile", path);
 	if (rc) {
-		tuned_close(t);
+		nbar_tune_close(t);
 		return rc;
 	}
 	for (uint32_t i = 0; i < t->profile->hosts; i++)
@@ -47,7 +47,7 @@ int tuned_open(const char *path, struct tuned **out, char *why, size_t size)
 	return 0;
 }
 
-void tuned_close(struct tuned *t)
+void nbar_tune_close(struct nbar_tune *t)
 {
 	if (!t)
 		return;
@@ -56,12 +56,13 @@ void tuned_close(struct tuned *t)
 	free(t);
 }
 
-uint64_t tuned_digest(const struct tuned *t)
+uint64_t nbar_tune_digest(const struct nbar_tune *t)
 {
 	return t->digest;
 }
 
-int tuned_host(const struct tuned *t, const char *name, uint32_t *out, char *why, size_t size)
+int nbar_tune_host(const struct nbar_tune *t, const char *name, uint32_t *out, char *why,
+		   size_t size)
 {
 	uint32_t low = 0, high = t->profile->hosts;
 
@@ -84,8 +85,8 @@ int tuned_host(const struct tuned *t, const char *name, uint32_t *out, char *why
 	return -ENOENT;
 }
 
-int tuned_plan(const struct tuned *t, const uint32_t *host, uint32_t size, uint32_t rank,
-	       struct nbar_plan **plan, size_t *length, char *why, size_t whysize)
+int nbar_tune_plan(const struct nbar_tune *t, const uint32_t *host, uint32_t size, uint32_t rank,
+		   struct nbar_plan **plan, size_t *length, char *why, size_t whysize)
 {
 	const char *reason = "";
 	struct compose c;
