@@ -87,10 +87,42 @@ mpi() {
 	local name=$1
 	shift
 	"$nbar" tune "$work/p3" --emit c -o "$work/tuned.c" &&
-		"mpicc.$name" -std=c11 -Wall -Wextra -Werror -c "$work/tuned.c" -o "$work/tuned.o" &&
+		"mpicc.$name" -std=c11 -Wall -Wextra -Wno-stringop-overflow -Werror -c "$work/tuned.c" -o "$work/tuned.o" &&
 		"mpicc.$name" -std=c11 -D_GNU_SOURCE -O2 testbed/e2e/tuned_mpi.c "$work/tuned.o" \
 			-o "$work/tuned.$name" &&
 		rm -f "$work/entered" && "$@" -np 3 "$work/tuned.$name" "$work/entered" 20 20
+}
+
+# fitted WORDS PROFILE NAME LAUNCHER OPTIONS...: an MPI program whose barriers go by NIC; each rank has
+# a NIC of its own, and so is a host of its own. The glue says WORDS.
+fitted() {
+	local words=$1 profile=$2 name=$3
+	shift 3
+	[ -d "$work/fit" ] || daemon "$work/fit" --nics 3 || return 1
+	rm -f "$work/entered"
+	NBAR_RUN_DIR=$work/fit NBAR_MPI_VERBOSE=2 OMPI_MCA_coll_nbar_verbose=2 \
+		NBAR_MPI_ALG=tuned:$profile OMPI_MCA_coll_nbar_algorithm=tuned:$profile \
+		NBAR_MPI_NIC=n%r OMPI_MCA_coll_nbar_nic=n%r \
+		"$@" -np 3 "$work/tuned.$name" "$work/entered" 20 20 mpi >"$work/out" 2>&1
+	local rc=$?
+	cat "$work/out"
+	[ $rc = 0 ] && grep -q -e "$words" "$work/out" && grep -q 'on 3 hosts: barriers by NIC' "$work/out"
+}
+
+# What the glue of an MPI makes of tuned:FILE: with_glue NAME FILE LAUNCHER OPTIONS...
+with_glue() {
+	local name=$1 file=$2
+	shift 2
+	if [ ! -e "$file" ] || [ ! -x "$work/tuned.$name" ]; then
+		skip "$name: barriers fitted to a profile" "no $name here"
+		return
+	fi
+	ok "$name: barriers fitted to a profile" fitted "by NIC, tuned:$work/p3" "$work/p3" "$name" "$@"
+	ok "$name: a host that the profile lacks" \
+		fitted "algorithm auto in place of .*: rank 2: the profile does not have its host" \
+		"$work/p2" "$name" "$@"
+	ok "$name: a profile that is not there" \
+		fitted "algorithm auto in place of .*: rank 0: cannot read the profile" "$work/none" "$name" "$@"
 }
 
 with_mpi() {
@@ -115,6 +147,7 @@ nothing_left() {
 
 prof 3 4 >"$work/p"
 prof 1 3 >"$work/p3"
+prof 1 2 >"$work/p2"
 ok "profile: of NICs" measures
 ok "profile: of hosts" measures --where host
 ok "profile: with a process a node" measures --drivers nodes
@@ -127,6 +160,11 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yi
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=self,vader OMPI_MCA_plm=isolated
 with_mpi openmpi mpirun.openmpi
 with_mpi mpich mpiexec.mpich
+component=$BUILD/components/mca_coll_nbar.so
+with_glue openmpi "$component" mpirun.openmpi --mca coll_nbar_enable 1 \
+	--mca mca_base_component_path "$(realpath "$(dirname "$component")"):SYS_DEFAULT"
+glue=$BUILD/libnbar-mpi-mpich.so
+with_glue mpich "$glue" mpiexec.mpich -genv LD_PRELOAD "$(realpath "$glue")"
 ok "tune: a profile that was cut short" cut_short
 ok "tune: a profile that is not there" wants 1 "cannot read the profile $work/none" "$nbar" tune "$work/none"
 ok "bench: a node whose host the profile lacks" wants 1 "no host 'n12'" \
