@@ -49,6 +49,8 @@ struct nbmpi_comm {
 
 	uint32_t calls;                     /* barriers begun while opening */
 	struct nbmpi_record mine, *records; /* during the set-up */
+	bool tuned;                         /* all have agreed on the profile of "tuned:FILE" ... */
+	uint32_t *tuned_host;               /* ... whose host this is, by host; during the set-up */
 
 	struct nbar_group *group; /* NULL: all on one host */
 	struct nbmpi_memory

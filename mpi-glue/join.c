@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "comm_internal.h"
+#include "tuned.h"
 
 #define TAG UINT32_C(0x4d504931) /* groups of MPI programs: no others join them by mistake */
 
@@ -181,7 +182,7 @@ static enum nbmpi_why nic_failed(enum nbmpi_why why)
 
 static enum nbmpi_why group_make(struct nbmpi_comm *c)
 {
-	const struct nbar_group_attr attr = {
+	struct nbar_group_attr attr = {
 		.rank = c->host,
 		.size = c->nhost,
 		.alg = nbmpi_self.start.config.alg,
@@ -189,10 +190,15 @@ static enum nbmpi_why group_make(struct nbmpi_comm *c)
 	};
 	const struct nbar_wait_policy sleep = { .block = 1 };
 	struct nbar_blob blob;
+	int rc;
 
 	if (!nbmpi_self.port && nbar_open(nic(), &nbmpi_self.port) < 0)
 		return nic_failed(NBMPI_WHY_nic);
-	if (nbar_group_open(nbmpi_self.port, &attr, &c->group, &blob) < 0)
+	if (nbmpi_tuned_plan(c, &attr) != 0)
+		return NBMPI_WHY_group;
+	rc = nbar_group_open(nbmpi_self.port, &attr, &c->group, &blob);
+	free((void *)(uintptr_t)attr.plan); /* the NIC has a copy */
+	if (rc < 0)
 		return nic_failed(NBMPI_WHY_group);
 	/* How a rank waits is up to wait.c; when it calls nbar_wait, it is to sleep. */
 	nbar_group_set_wait(c->group, &sleep);
@@ -313,6 +319,9 @@ static int agree(struct nbmpi_comm *c, uint64_t *votes)
 	enum nbmpi_why why;
 	int code;
 
+	code = nbmpi_tuned_agree(c);
+	if (code != 0)
+		return code;
 	record_make(c);
 	code = ops->gather(c->mpi, &c->mine, c->records, sizeof(c->mine));
 	if (code != 0)
@@ -337,7 +346,9 @@ int nbmpi_set_up(struct nbmpi_comm *c)
 	}
 	c->code = agree(c, &votes);
 	free(c->records);
+	free(c->tuned_host);
 	c->records = NULL;
+	c->tuned_host = NULL;
 	if (c->memory_fd >= 0)
 		close(c->memory_fd);
 	c->memory_fd = -1;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "comm_internal.h"
+#include "tuned.h"
 
 #define RANKS_MAX 7u /* of one host that a text names, beside its first */
 
@@ -49,10 +50,10 @@ void nbmpi_tell_path(const struct nbmpi_comm *c)
 			nbmpi_tell(2,
 				   "communicator of %u ranks on %u hosts: barriers by NICs inside "
 				   "them, %s",
-				   c->size, c->nhost, nbmpi_self.start.config.alg);
+				   c->size, c->nhost, nbmpi_tuned_name(c));
 		else if (c->group)
 			nbmpi_tell(2, "communicator of %u ranks on %u hosts: barriers by NIC, %s",
-				   c->size, c->nhost, nbmpi_self.start.config.alg);
+				   c->size, c->nhost, nbmpi_tuned_name(c));
 		else
 			nbmpi_tell(2, "communicator of %u ranks on one host: barriers by its ranks",
 				   c->size);

@@ -14,7 +14,7 @@ unit_obj = $(filter %/$(1).o,$(UNIT_OBJ))
 $(UNIT_BIN): $(BUILD)/%: $$(call unit_obj,$$*) $(BUILD)/libinproc.a $(BUILD)/libnbnicd.a \
              $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a $(BUILD)/libnbar.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
+	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(filter %libnbfw.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
 
 $(BUILD)/test_hostnic $(BUILD)/test_hostnic_own $(BUILD)/test_hostnic_share: | $(BUILD)/$(HOSTNIC_SO)
 

@@ -6,10 +6,11 @@ CFLAGS_tools = -D_GNU_SOURCE -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ihostlib/includ
                -Ifirmware/core -Ifirmware/nic $(TOOLS_INC)
 # A folder each subcommand, and main/ for what several share. Of mpi/, `nbar` itself has two files.
 TOOLS_DIRS := $(addprefix tools/,main bench sweep threads report stat sim)
-TOOLS_INC := $(TOOLS_DIRS:%=-I%)
-TOOLS_SRC := $(wildcard $(TOOLS_DIRS:%=%/*.c)) tools/mpi/mpi_bench.c tools/mpi/options.c
+TOOLS_INC := $(TOOLS_DIRS:%=-I%) -Itools/tune
+TOOLS_SRC := $(wildcard $(TOOLS_DIRS:%=%/*.c)) tools/mpi/mpi_bench.c tools/mpi/options.c \
+             $(wildcard tools/tune/tool_*.c)
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o)
-$(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbar.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
+$(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbtune.a $(BUILD)/libnbar.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) $^ -o $@ -ljansson -lm -lpthread
 
@@ -75,4 +76,4 @@ install-tools: $(BUILD)/nbar $(PEERS)
 	$(Q)install -m 644 $(wildcard tools/*/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
 .PHONY: install-tools
 
-include tools/mpi/mpi.mk
+include tools/mpi/mpi.mk tools/tune/tune.mk

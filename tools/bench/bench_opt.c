@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "option.h"
+#include "nbar_tune.h"
 
 char bench_where_name[BENCH_WHERE_END][NBAR_NAME_MAX] = { "nic", "host", "nic-release" };
 
@@ -25,9 +26,10 @@ enum {
 	OPT_NICD,
 	OPT_RANKS,
 	OPT_CHECK,
-	OPT_KEYS
+	OPT_KEYS,
+	OPT_HOSTS
 };
-_Static_assert(OPT_KEYS < BENCH_OPT_MORE, "options of experiments come after these");
+_Static_assert(OPT_HOSTS < BENCH_OPT_MORE, "options of experiments come after these");
 
 static const struct option long_options[] = {
 	OPTION_OF_ALL,
@@ -46,6 +48,7 @@ static const struct option long_options[] = {
 	{ "check", no_argument, NULL, OPT_CHECK },
 	{ "resume", no_argument, NULL, OPTION_RESUME },
 	{ "host-keys", required_argument, NULL, OPT_KEYS },
+	{ "hosts", required_argument, NULL, OPT_HOSTS },
 	{ 0 },
 };
 
@@ -83,7 +86,10 @@ void bench_usage(FILE *to)
 	      "  --where LIST      who runs the barrier: nic, host; host-WIRE, as host-udp: the host, with\n"
 	      "                    a NIC inside its process and no daemon (nic,host)\n"
 	      "  --host-keys KEYS  of these NICs, as mode=write; all wires named have to know them\n"
-	      "  --alg LIST        algorithms, see below (" ALGS_BENCH ")\n"
+	      "  --alg LIST        algorithms, see below (" ALGS_BENCH
+	      "); tuned:FILE: the barrier\n"
+	      "                    that fits the profile in FILE best, see nbar tune\n"
+	      "  --hosts LIST      of the NICs, as that profile names them (as the NICs: n0,n1,...)\n"
 	      "  -i, --iterations N  barriers measured a run (10000)\n"
 	      "  --launches N      runs of each configuration, in random order; medians are shown (1)\n"
 	      "  -f, --full        also the least and the average of the means of the nodes\n",
@@ -135,6 +141,18 @@ static int add_where(void *arg, const char *item)
 	return 0;
 }
 
+static int add_tuned(struct bench_options *opt, const char *profile)
+{
+	if (!*profile || opt->tuned[0])
+		return tool_usage("--alg: " NBAR_TUNE_PREFIX "FILE wants one profile, and once");
+	if (strlen(profile) + strlen(NBAR_TUNE_PREFIX) + 1 >= TOOL_ITEM_MAX)
+		return tool_usage("--alg: the path of a profile has at most %zu characters",
+				  TOOL_ITEM_MAX - strlen(NBAR_TUNE_PREFIX) - 2);
+	strcpy(opt->tuned, profile);
+	strcpy(opt->alg[opt->nalg++], NBAR_TUNE_NAME);
+	return 0;
+}
+
 static int add_alg(void *arg, const char *item)
 {
 	struct bench_options *opt = arg;
@@ -142,10 +160,12 @@ static int add_alg(void *arg, const char *item)
 
 	if (!strcmp(item, "all"))
 		return algs_all(add_alg, opt);
-	if (!algs_read(item, &alg))
-		return algs_refuse("--alg", item);
 	if (opt->nalg == BENCH_LIST_MAX)
 		return tool_usage("--alg: at most %u algorithms", BENCH_LIST_MAX);
+	if (!strncmp(item, NBAR_TUNE_PREFIX, strlen(NBAR_TUNE_PREFIX)))
+		return add_tuned(opt, item + strlen(NBAR_TUNE_PREFIX));
+	if (!algs_read(item, &alg))
+		return algs_refuse("--alg", item);
 	strcpy(opt->alg[opt->nalg++], item);
 	return 0;
 }
@@ -231,6 +251,7 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 		return tool_list(arg, add_where, opt);
 	case OPT_ALG:
 		opt->nalg = 0;
+		opt->tuned[0] = 0;
 		return tool_list(arg, add_alg, opt);
 	case OPT_LAUNCHES:
 		return option_u32("--launches", arg, 1, BENCH_LAUNCHES_MAX, &opt->launches);
@@ -244,6 +265,9 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 		return check_word("--ranks", arg, "random sorted");
 	case OPT_CHECK:
 		opt->check = true;
+		return 0;
+	case OPT_HOSTS:
+		opt->hosts = arg;
 		return 0;
 	case OPT_KEYS:
 		opt->keys = arg;

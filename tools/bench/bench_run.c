@@ -274,6 +274,7 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 	};
 	struct crew crew = { .n = nprocess, .pid = calloc(nprocess, sizeof(pid_t)) };
 	uint32_t threads = config->threads ? config->threads : 1;
+	struct compose *tuned = NULL;
 	int r = bench_shared_create(&shared, config->nodes, threads,
 				    config->iters < BENCH_SKEW_MAX ? config->iters
 								   : BENCH_SKEW_MAX);
@@ -283,7 +284,10 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 		free(crew.pid);
 		return TOOL_FAILED;
 	}
-	r = start_hosts(&crew, &host, machine);
+	r = bench_tuned_make(opt, config, nics, &tuned);
+	host.tuned = tuned;
+	if (!r)
+		r = start_hosts(&crew, &host, machine);
 	if (r)
 		crew_kill(&crew);
 	int ended = watch(&crew, nics);
@@ -294,6 +298,7 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 		explain(&crew, &shared, host.count, config);
 	if (!r && !ended)
 		write_raw(&shared, raw);
+	bench_tuned_free(tuned);
 	bench_shared_destroy(&shared);
 	free(crew.pid);
 	return r ? r : ended;

@@ -21,6 +21,10 @@ static const struct subcommand {
 	  tool_report },
 	{ "simulate", "nbar simulate", "barriers of up to a million members, simulated",
 	  tool_simulate },
+	{ "profile", "nbar profile", "what messages cost between every two hosts of a cluster",
+	  tool_profile },
+	{ "predict", "nbar predict", "what barriers cost, by a profile", tool_predict },
+	{ "tune", "nbar tune", "the barrier that fits a cluster best, by its profile", tool_tune },
 	{ "stat", "nbar stat", "counters and groups of NICs", tool_stat },
 };
 #define NSUBCOMMAND (sizeof(subcommands) / sizeof(subcommands[0]))

@@ -7,7 +7,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <search.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +62,8 @@ struct reader {
 	uint32_t line;
 	bool in_rank;
 	uint32_t rank;
-	void *labels; /* of this rank: a tree of struct label */
+	struct label *label; /* of this rank: a hash table */
+	uint32_t nlabel, label_room;
 	char *why;
 	size_t room;
 };
@@ -80,15 +80,45 @@ __attribute__((format(printf, 2, 3))) static int bad(struct reader *r, const cha
 	return -EINVAL;
 }
 
-static int by_name(const void *a, const void *b)
+static void drop_labels(struct reader *r)
 {
-	return strcmp(((const struct label *)a)->name, ((const struct label *)b)->name);
+	for (uint32_t i = 0; i < r->label_room; i++)
+		free(r->label[i].name);
+	free(r->label);
+	r->label = NULL;
+	r->nlabel = r->label_room = 0;
 }
 
-static void free_label(void *at)
+/* The label of this name, or the free place for it. The table is never full. */
+static struct label *find_label(const struct reader *r, const char *name)
 {
-	free(((struct label *)at)->name);
-	free(at);
+	uint32_t at = 5381;
+
+	for (const char *c = name; *c; c++)
+		at = at * 33 ^ (unsigned char)*c;
+	at = (at ^ at >> 15) % r->label_room;
+	while (r->label[at].name && strcmp(r->label[at].name, name))
+		at = at + 1 < r->label_room ? at + 1 : 0;
+	return &r->label[at];
+}
+
+static int grow_labels(struct reader *r)
+{
+	struct reader old = *r;
+
+	if (2 * r->nlabel < r->label_room)
+		return 0;
+	r->label_room = 4 * old.label_room + 64;
+	r->label = calloc(r->label_room, sizeof(*r->label));
+	if (!r->label) {
+		*r = old;
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < old.label_room; i++)
+		if (old.label[i].name)
+			*find_label(r, old.label[i].name) = old.label[i];
+	free(old.label);
+	return 0;
 }
 
 /* Room for one more. */
@@ -109,19 +139,18 @@ static int grow(void **array, uint32_t n, uint32_t *room, size_t size)
 static int add_op(struct reader *r, const char *name, const struct goal_op *op)
 {
 	struct goal *g = r->g;
-	struct label *l = calloc(1, sizeof(*l)), **there;
+	struct label *l;
 
-	if (!l || grow((void **)&g->op, g->nop, &g->op_room, sizeof(*op))) {
-		free(l);
+	if (grow_labels(r) || grow((void **)&g->op, g->nop, &g->op_room, sizeof(*op)))
 		return -ENOMEM;
-	}
+	l = find_label(r, name);
+	if (l->name)
+		return bad(r, "label '%s' stands there twice", name);
 	l->name = strdup(name);
+	if (!l->name)
+		return -ENOMEM;
 	l->op = g->nop;
-	there = l->name ? tsearch(l, &r->labels, by_name) : NULL;
-	if (!there || *there != l) {
-		free_label(l);
-		return there ? bad(r, "label '%s' stands there twice", name) : -ENOMEM;
-	}
+	r->nlabel++;
 	g->op[g->nop++] = *op;
 	return 0;
 }
@@ -157,22 +186,20 @@ static int read_op(struct reader *r, const char *name, const char *text)
 	return add_op(r, name, &op);
 }
 
-static int read_dep(struct reader *r, char *name, char *on, bool at_start)
+static int read_dep(struct reader *r, const char *name, const char *on, bool at_start)
 {
-	struct label a = { .name = name }, b = { .name = on };
-	struct label **first = tfind(&a, &r->labels, by_name);
-	struct label **second = tfind(&b, &r->labels, by_name);
+	const struct label *first = r->nlabel ? find_label(r, name) : NULL;
+	const struct label *second = r->nlabel ? find_label(r, on) : NULL;
 	struct goal *g = r->g;
 
-	if (!first || !second)
-		return bad(r, "no label is called '%s'", first ? on : name);
+	if (!first || !first->name || !second->name)
+		return bad(r, "no label is called '%s'", first && first->name ? on : name);
 	if (grow((void **)&g->dep, g->ndep + 1, &g->dep_room, sizeof(*g->dep)))
 		return -ENOMEM;
 	g->ndep += g->ndep == 0;
-	g->dep[g->ndep] =
-		(struct goal_dep){ (*first)->op, g->op[(*second)->op].next_dep, at_start };
-	g->op[(*second)->op].next_dep = g->ndep++;
-	g->op[(*first)->op].waits++;
+	g->dep[g->ndep] = (struct goal_dep){ first->op, g->op[second->op].next_dep, at_start };
+	g->op[second->op].next_dep = g->ndep++;
+	g->op[first->op].waits++;
 	return 0;
 }
 
@@ -184,8 +211,7 @@ static int read_in_rank(struct reader *r, char *text)
 
 	if (!strcmp(text, "}")) {
 		r->in_rank = false;
-		tdestroy(r->labels, free_label);
-		r->labels = NULL;
+		drop_labels(r);
 		return 0;
 	}
 	if (colon) {
@@ -258,7 +284,7 @@ int goal_read(FILE *from, struct goal *g, char *why, size_t room)
 	reverse_deps(g);
 	if (e == -ENOMEM)
 		snprintf(why, room, "line %u: no memory", r.line);
-	tdestroy(r.labels, free_label);
+	drop_labels(&r);
 	free(text);
 	if (e)
 		goal_free(g);
