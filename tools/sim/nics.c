@@ -69,22 +69,26 @@ static void on_progress(void *arg, struct sim_host *h, const struct sim_event *e
 static int open_all(struct run *r)
 {
 	const struct sim_plans *plans = r->setup->plans;
-	const struct nbar_plan **plan = NULL;
+	struct nbar_plan **plan = NULL;
+	struct nbfw_alg alg;
 	int e = 0;
 
 	/* Plans that have a name are made by the NICs; others are uploaded. */
-	if (!strcmp(r->setup->alg, NBFW_ALG_CUSTOM_NAME)) {
-		plan = calloc(plans->size, sizeof(*plan));
-		for (uint32_t m = 0; plan && m < plans->size; m++)
-			plan[m] = sim_plan(plans, m);
+	if (nbfw_alg_parse(r->setup->alg, &alg)) {
+		plan = calloc(plans->size, sizeof(struct nbar_plan *));
 		e = plan ? 0 : -NBAR_ENOMEM;
 	}
 	for (uint32_t m = 0; !e && m < plans->size; m++) {
 		r->host[m] = sim_host_begin(r->world, m);
-		e = r->host[m] ? 0 : -NBAR_ENOMEM;
+		if (plan)
+			plan[m] = sim_plan_plain(plans, m);
+		e = r->host[m] && (!plan || plan[m]) ? 0 : -NBAR_ENOMEM;
 	}
 	if (!e)
-		e = sim_group_begin(r->world, r->host, plans->size, r->setup->alg, plan);
+		e = sim_group_begin(r->world, r->host, plans->size, r->setup->alg,
+				    (const struct nbar_plan *const *)plan);
+	for (uint32_t m = 0; plan && m < plans->size; m++)
+		free(plan[m]);
 	free(plan);
 	return e;
 }

@@ -43,6 +43,10 @@ static inline const struct nbar_plan *sim_plan(const struct sim_plans *p, uint32
 	return (const struct nbar_plan *)(const void *)(p->block + p->at[member]);
 }
 
+/* The plan of a member with its ranks named as they are, in memory that the caller frees. NULL:
+ * there is none. */
+struct nbar_plan *sim_plan_plain(const struct sim_plans *p, uint32_t member);
+
 /* The name that the engine of member knows a rank by, and back. Not a rank: stays what it is. */
 static inline uint32_t sim_plans_name(const struct sim_plans *p, uint32_t member, uint32_t rank)
 {

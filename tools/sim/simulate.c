@@ -10,6 +10,7 @@
 
 #include "algs.h"
 #include "output.h"
+#include "profile.h"
 #include "tool.h"
 #include "trace.h"
 
@@ -87,7 +88,7 @@ static int judge(const char *alg, uint32_t members, const struct sim_report *out
 }
 
 static int run_plans(struct simulate_options *opt, const char *alg, const struct sim_plans *plans,
-		     struct result *result)
+		     const struct simulate_costs *costs, struct result *result)
 {
 	struct sim_setup setup = opt->setup;
 	struct sim_report report;
@@ -95,6 +96,9 @@ static int run_plans(struct simulate_options *opt, const char *alg, const struct
 
 	setup.plans = plans;
 	setup.alg = alg;
+	setup.net.o = costs->o;
+	setup.net.l = costs->l;
+	setup.post += costs->post;
 	setup.net.members = plans->size;
 	if (opt->level == SIMULATE_NIC)
 		sim_nics_run(&setup, &report);
@@ -107,30 +111,62 @@ static int run_plans(struct simulate_options *opt, const char *alg, const struct
 	return r;
 }
 
-static int run_one(struct simulate_options *opt, const char *name, uint32_t members,
-		   struct result *result)
+/* 0 or an exit code, the message is out; 1 more: left out, with a note. */
+#define LEFT_OUT (TOOL_USAGE + 1)
+
+static int make_plans(const struct simulate_costs *costs, const char *name, uint32_t members,
+		      struct sim_plans *plans, struct result *result)
 {
-	struct sim_plans plans;
 	struct nbfw_alg alg;
 
+	if (!strcmp(name, SIMULATE_TUNED))
+		return simulate_compose(costs->profile, members, plans);
 	if (!algs_read(name, &alg))
 		return algs_refuse("--alg", name);
-	int r = sim_plans_generate(&plans, alg, members);
+	int r = sim_plans_generate(plans, alg, members);
 
 	if (r == -NBAR_ENOMEM) {
 		tool_error("%s of %u: no memory for the plans; try fewer members", name, members);
 		return TOOL_FAILED;
 	}
-	if (r) {
-		result_note(result, "%s is for at most %u members: left out at %u", name,
-			    nbfw_alg_row(alg.kind)->limit, members);
+	if (!r)
 		return 0;
-	}
+	result_note(result, "%s is for at most %u members: left out at %u", name,
+		    nbfw_alg_row(alg.kind)->limit, members);
+	return LEFT_OUT;
+}
+
+static int run_one(struct simulate_options *opt, const struct simulate_costs *costs,
+		   const char *name, uint32_t members, struct result *result)
+{
+	struct sim_plans plans;
+	int r = make_plans(costs, name, members, &plans, result);
+
+	if (r)
+		return r == LEFT_OUT ? 0 : r;
 	r = simulate_goal_write(opt->write_goal, &plans);
 	if (!r)
-		r = run_plans(opt, name, &plans, result);
+		r = run_plans(opt, name, &plans, costs, result);
 	sim_plans_free(&plans);
 	return r;
+}
+
+/* All algorithms of one size. */
+static int run_size(struct simulate_options *opt, struct profile *profile, uint32_t members,
+		    struct result *result)
+{
+	struct simulate_costs costs;
+	int worst = simulate_costs_begin(&costs, profile, members);
+
+	if (worst)
+		return worst;
+	for (uint32_t a = 0; a < opt->nalg && worst != TOOL_USAGE; a++) {
+		int r = run_one(opt, &costs, opt->alg[a], members, result);
+
+		worst = r > worst ? r : worst;
+	}
+	simulate_costs_end(&costs);
+	return worst;
 }
 
 static int run_goal(const struct simulate_options *opt, struct result *result)
@@ -150,20 +186,18 @@ static int run_goal(const struct simulate_options *opt, struct result *result)
 
 static int run_all(struct simulate_options *opt, struct result *result)
 {
-	int worst = 0;
+	struct profile *profile;
+	int worst = simulate_profile_read(opt->profile, &profile);
 
-	if (opt->goal)
-		return run_goal(opt, result);
+	if (worst || opt->goal)
+		return worst ? worst : run_goal(opt, result);
+	for (uint32_t i = 0; i < opt->nmembers && worst != TOOL_USAGE; i++) {
+		int r = run_size(opt, profile, opt->members[i], result);
 
-	for (uint32_t i = 0; i < opt->nmembers; i++) {
-		for (uint32_t a = 0; a < opt->nalg; a++) {
-			int r = run_one(opt, opt->alg[a], opt->members[i], result);
-
-			if (r == TOOL_USAGE)
-				return r;
-			worst = r > worst ? r : worst;
-		}
+		worst = r > worst ? r : worst;
 	}
+	if (profile)
+		profile_free(profile);
 	return worst;
 }
 

@@ -20,6 +20,7 @@ struct simulate_options {
 	uint32_t nalg;
 	enum simulate_level level;
 	struct sim_setup setup; /* members and plans are set for each run */
+	const char *profile;    /* path, or NULL: costs are measured ones */
 	const char *trace;      /* path, or NULL */
 	const char *goal;       /* path of a schedule that is run instead, or NULL */
 	const char *write_goal; /* path, or NULL */
@@ -29,6 +30,25 @@ struct simulate_options {
 /* 0 or an exit code, the message is out. */
 int simulate_options_parse(int argc, char **argv, struct simulate_options *opt, bool *help);
 void simulate_usage(FILE *to);
+
+/* The costs of a profile, as sim_net_options wants them, for as many members as there are. */
+struct profile;
+struct simulate_costs {
+	struct profile *profile;
+	double *o, *l;
+	sim_time post;
+};
+
+/* Reads the file. 0 or an exit code, the message is out. */
+int simulate_profile_read(const char *path, struct profile **out);
+
+/* Its first members hosts. */
+int simulate_costs_begin(struct simulate_costs *c, struct profile *p, uint32_t members);
+void simulate_costs_end(struct simulate_costs *c);
+
+/* The plans that `nbar tune` composes for these hosts. */
+int simulate_compose(const struct profile *p, uint32_t members, struct sim_plans *out);
+#define SIMULATE_TUNED "tuned"
 
 /* Writes the plans as GOAL, unless path is NULL. 0 or an exit code, the message is out. */
 int simulate_goal_write(const char *path, const struct sim_plans *plans);

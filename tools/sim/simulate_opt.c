@@ -17,6 +17,7 @@ enum {
 	OPT_ALG,
 	OPT_LEVEL,
 	OPT_NET,
+	OPT_PROFILE,
 	OPT_LOGGP,
 	OPT_HOP,
 	OPT_RATE,
@@ -47,6 +48,7 @@ static const struct option long_options[] = {
 	{ "alg", required_argument, NULL, OPT_ALG },
 	{ "level", required_argument, NULL, OPT_LEVEL },
 	{ "net", required_argument, NULL, OPT_NET },
+	{ "profile", required_argument, NULL, OPT_PROFILE },
 	{ "loggp", required_argument, NULL, OPT_LOGGP },
 	{ "hop", required_argument, NULL, OPT_HOP },
 	{ "rate", required_argument, NULL, OPT_RATE },
@@ -86,6 +88,8 @@ void simulate_usage(FILE *to)
 	      "  --net NET         flat, fat-tree or dragonfly, as large as it must be (flat)\n"
 	      "  --loggp L=NS,o=NS,g=NS,G=NS  latency, overhead of a message at either end, gap\n"
 	      "                    between messages, time of a byte (L=1000,o=200,g=50,G=0.08)\n"
+	      "  --profile FILE    measured costs instead, of nbar profile; and --alg tuned, the\n"
+	      "                    barrier that nbar tune composes from them\n"
 	      "  --hop NS          fat-tree, dragonfly: of a link and its switch, instead of L (150)\n"
 	      "  --rate GBPS       of their links, which messages occupy in turn (100)\n"
 	      "  --frame BYTES     of a token on the wire (86: Ethernet)\n"
@@ -176,7 +180,7 @@ static int add_alg(void *arg, const char *item)
 
 	if (!strcmp(item, "all"))
 		return algs_all(add_alg, opt);
-	if (!algs_read(item, &alg))
+	if (strcmp(item, SIMULATE_TUNED) && !algs_read(item, &alg))
 		return algs_refuse("--alg", item);
 	if (opt->nalg == SIMULATE_LIST_MAX)
 		return tool_usage("--alg: at most %u algorithms", SIMULATE_LIST_MAX);
@@ -367,6 +371,9 @@ static int read_option(void *arg, int c, const char *value)
 	case OPT_TRACE:
 		opt->trace = value;
 		return 0;
+	case OPT_PROFILE:
+		opt->profile = value;
+		return 0;
 	case OPT_GOAL:
 		opt->goal = value;
 		return 0;
@@ -394,6 +401,11 @@ static int check_together(const struct simulate_options *opt)
 		most = opt->members[i] > most ? opt->members[i] : most;
 		least = opt->members[i] < least ? opt->members[i] : least;
 	}
+	for (uint32_t i = 0; i < opt->nalg; i++)
+		if (!strcmp(opt->alg[i], SIMULATE_TUNED) && !opt->profile)
+			return tool_usage("--alg tuned wants a --profile");
+	if (opt->profile && (s->net.topology != SIM_FLAT || opt->goal))
+		return tool_usage("--profile has its own network: no --net, no --goal");
 	if (opt->level == SIMULATE_NIC && most > SIMULATE_NICS_MAX)
 		return tool_usage("--level nic: at most %u members; --level engine takes more",
 				  SIMULATE_NICS_MAX);

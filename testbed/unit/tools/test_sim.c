@@ -99,6 +99,10 @@ static void check_plans(struct nbfw_alg alg, uint32_t size)
 			require(nbfw_plan_recvs(a)[i].src ==
 					sim_plans_rank(&plans, m, nbfw_plan_recvs(b)[i].src),
 				"%s of %u, rank %u, slot %u", planset_text(alg), size, m, i);
+		struct nbar_plan *plain = sim_plan_plain(&plans, m);
+
+		assert_memory_equal(plain, a, (size_t)nbfw_plan_length(a));
+		free(plain);
 		tokens += a->nsend;
 	}
 	assert_int_equal(plans.tokens, tokens);
@@ -274,13 +278,36 @@ static void test_special(void **state)
 	}
 }
 
+/* The same group of engines and of whole NICs: the same tokens, and the same times. */
+static void test_levels(void **state)
+{
+	(void)state;
+	planset_each (alg) {
+		struct sim_plans plans;
+
+		assert_int_equal(sim_plans_generate(&plans, alg, 11), 0);
+		struct sim_setup setup = setup_of(&plans);
+		struct sim_report engines = run(&setup), nics, uploaded;
+
+		setup.alg = planset_text(alg);
+		sim_nics_run(&setup, &nics);
+		require(nics.end == SIM_END_DONE && nics.tokens == engines.tokens &&
+				nics.mean_ns == engines.mean_ns,
+			"%s: %f and %f ns", planset_text(alg), nics.mean_ns, engines.mean_ns);
+		setup.alg = "a name that no NIC knows";
+		sim_nics_run(&setup, &uploaded);
+		assert_int_equal(uploaded.digest, nics.digest);
+		sim_plans_free(&plans);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_queue),   cmocka_unit_test(test_plans),
 		cmocka_unit_test(test_counts),  cmocka_unit_test(test_times),
 		cmocka_unit_test(test_growth),  cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_special),
+		cmocka_unit_test(test_special), cmocka_unit_test(test_levels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
