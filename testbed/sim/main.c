@@ -4,6 +4,8 @@
  * that fails again, and a fault that never bites fails the test.
  *
  *   sim-nics [--seeds N] [--seed FIRST] [-v]
+ *
+ * NBAR_SEEDS: as --seeds; NBAR_SEED: as --seed.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -69,9 +71,19 @@ static bool print_bites(const struct tallies *t, uint64_t n)
 	return n < SEEDS_ALL_BITE || (all && t->quiet > 0);
 }
 
+static uint64_t seeds_usual(void)
+{
+	const char *text = getenv("NBAR_SEEDS");
+	uint64_t n;
+
+	if (text && read_number(text, &n) && n > 0)
+		return n;
+	return unit_sanitized() ? SEEDS_ALL_BITE : SEEDS_USUAL;
+}
+
 int main(int argc, char **argv)
 {
-	uint64_t n = unit_sanitized() ? SEEDS_ALL_BITE : SEEDS_USUAL, first = unit_seed();
+	uint64_t n = seeds_usual(), first = unit_seed();
 	struct tallies t = { 0 };
 	bool verbose = false, good, bite;
 

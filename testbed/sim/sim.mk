@@ -11,6 +11,6 @@ OBJS += $(SIM_NICS_OBJ)
 
 SEEDS ?= 10000
 sim: $(BUILD)/sim-nics ## whole NICs under every fault, simulated from SEEDS seeds (10000)
-	$(Q)$(BUILD)/sim-nics --seeds $(SEEDS)
+	$(Q)BUILD=$(BUILD) NBAR_SEEDS=$(SEEDS) TEST_TIMEOUT=36000 testbed/run $(BUILD)/sim-nics
 
 .PHONY: sim
