@@ -10,13 +10,20 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "option.h"
 #include "profile.h"
 #include "stats.h"
 
-enum { OPT_OUTPUT = BENCH_OPT_MORE };
+enum { OPT_OUTPUT = BENCH_OPT_MORE, OPT_QUANTILE };
+
+struct profile_options {
+	const char *output;
+	uint32_t percent; /* of the barriers of a pair take at most the time taken for it */
+};
 
 static const struct option more_options[] = {
 	{ "output", required_argument, NULL, OPT_OUTPUT },
+	{ "percentile", required_argument, NULL, OPT_QUANTILE },
 	{ 0 },
 };
 
@@ -30,17 +37,20 @@ static void usage(FILE *to)
 	      "  --nodes N         nodes, one a host (8, or one a NIC of --nic)\n"
 	      "  --hosts LIST      names of the hosts of the NICs (as the NICs: n0,n1,...)\n"
 	      "  --where nic|host  for barriers that NICs run, or hosts (nic)\n"
-	      "  -i, --iterations N  barriers measured a pair (100)\n",
+	      "  -i, --iterations N  barriers measured a pair (100)\n"
+	      "  --percentile N    of them, which is taken for the pair; a low one where the machine\n"
+	      "                    has other work (50, the median)\n",
 	      to);
 	bench_usage_common(to);
 }
 
 static int read_more(void *arg, int c, const char *value)
 {
-	const char **output = arg;
+	struct profile_options *o = arg;
 
-	(void)c;
-	*output = value;
+	if (c == OPT_QUANTILE)
+		return option_u32("--percentile", value, 1, 99, &o->percent);
+	o->output = value;
 	return 0;
 }
 
@@ -123,8 +133,9 @@ static struct profile *make_profile(const struct measure *m, const struct bench_
 		return NULL;
 	}
 	to_costs(m, p);
-	snprintf(text, sizeof(text), "nbar profile --where %s, wire %s, medians of %u",
-		 bench_where_name[opt->where[0]], opt->wire, m->iters);
+	snprintf(text, sizeof(text),
+		 "nbar profile --where %s, wire %s, percentile %.0f of %u barriers a pair",
+		 bench_where_name[opt->where[0]], opt->wire, m->quantile * 100, m->iters);
 	p->how = strdup(text);
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
 	p->when = strdup(text);
@@ -199,8 +210,8 @@ static int run(struct bench_session *s, struct measure *m, const char *path, str
 int tool_profile(int argc, char **argv)
 {
 	struct bench_options opt = bench_options_default();
-	const char *path = NULL;
-	const struct bench_more more = { more_options, read_more, &path };
+	struct profile_options own = { NULL, 50 };
+	const struct bench_more more = { more_options, read_more, &own };
 	struct bench_session s;
 	struct result *result;
 	bool help;
@@ -224,14 +235,16 @@ int tool_profile(int argc, char **argv)
 	if (opt.nnodes != 1 || opt.nwhere != 1 || bench_inside(opt.where[0]))
 		return tool_usage(
 			"a profile is of one number of --nodes, for one --where: nic or host");
-	if (!path)
+	if (!own.output)
 		return tool_usage("--output FILE is missing: where the profile goes");
 	opt.out.once = true;
 	tool_measure = measure_new(opt.nodes[0], &opt);
+	if (tool_measure)
+		tool_measure->quantile = own.percent / 100.0;
 	result = tool_measure ? result_new("profile", columns, NCOLUMN) : NULL;
 	if (!result)
 		return TOOL_FAILED;
 	result_command(result, argc, argv);
 	r = bench_session_begin(&s, &opt, result, 0.01 * opt.nodes[0] * opt.nodes[0]);
-	return r ? r : bench_session_end(&s, run(&s, tool_measure, path, result));
+	return r ? r : bench_session_end(&s, run(&s, tool_measure, own.output, result));
 }

@@ -12,10 +12,11 @@
 
 #define MEASURE_MORE 8u /* messages of a plan that has more than one */
 
-/* In memory that all host processes share. Times are in ns, medians; matrices are by node. */
+/* In memory that all host processes share. Times are in ns; matrices are by node. */
 struct measure {
 	uint32_t nodes, iters, warmup;
 	bool by_host;    /* hosts run the barriers */
+	double quantile; /* of the barriers of a pair, which is taken for it */
 	uint32_t passed; /* nodes that have come to the point where all meet, in all */
 	uint32_t failed;
 	double *self;   /* a barrier of one */

@@ -203,14 +203,17 @@ static int run_sides(const struct bench_host *h, struct side *side)
 static void note(struct side *s, double *matrix)
 {
 	struct measure *m = tool_measure;
+	double typical = m->quantile == 0.5 ? stats_median(s->sample, m->iters)
+					    : stats_percentile(s->sample, m->iters, m->quantile);
 	size_t at = (size_t)s->node * m->nodes + s->other;
 
 	if (s->other == s->node) {
-		m->self[s->node] = stats_median(s->sample, m->iters);
+		m->self[s->node] = typical;
 	} else if (s->rank == 0) {
-		matrix[at] = stats_median(s->sample, m->iters);
+		matrix[at] = typical;
 		if (matrix == m->round)
-			m->spread[at] = stats_percentile(s->sample, m->iters, 0.9) / matrix[at];
+			m->spread[at] = stats_percentile(s->sample, m->iters, 0.9) /
+					stats_median(s->sample, m->iters);
 	}
 }
 

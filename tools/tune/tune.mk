@@ -23,7 +23,9 @@ ALL += $(BUILD)/$(TUNE_SO)
 
 INSTALL += install-tune
 install-tune: $(BUILD)/$(TUNE_SO)
-	$(Q)install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)
+	$(Q)install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR) \
+		$(DESTDIR)$(PREFIX)/share/man/man3
+	$(Q)install -m 644 tools/tune/nbar_tune.3 $(DESTDIR)$(PREFIX)/share/man/man3
 	$(Q)install -m 644 tools/tune/nbar_tune.h $(DESTDIR)$(PREFIX)/include
 	$(Q)install -m 755 $(BUILD)/$(TUNE_SO) $(DESTDIR)$(LIBDIR)
 	$(Q)ln -sf $(TUNE_SO) $(DESTDIR)$(LIBDIR)/libnbar-tune.so
