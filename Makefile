@@ -73,7 +73,7 @@ check: deps ## all tests that need no privileges
 check-nodeps: all $(TESTS)
 	$(Q)BUILD=$(BUILD) SAN=$(SAN) testbed/run $(TEST_LIST)
 
-bench: all ## latency of barriers, NIC-based against host-based, sizes 2 to 32, five launches
+bench: all ## latency of barriers, NIC-based against host-based, sizes 2 to 32, five repetitions
 	$(Q)$(BUILD)/nbar bench --nodes 2,4,8,16,32 --where nic,host --alg pairwise,dissemination:1,dissemination:3 --wire ring -i 10000 -x 1000 --launches 5
 
 install: $(INSTALL) ## install into $(DESTDIR)$(PREFIX)

@@ -25,7 +25,7 @@ CFLAGS_nicd = -D_GNU_SOURCE -fPIC -fvisibility=hidden -DNBAR_VERSION_TEXT='"$(VE
               -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon
 # The unit dpdk: what is linked with DPDK, whose headers are not as strict as ours. All others make
 # libnbnicd.a: the daemon without its main(), for tests that run it in threads of their own, and for
-# NICs inside programs. The registry of wires is in both: there it has the wires that need no DPDK.
+# in-process NICs. The registry of wires is in both: there it has the wires that need no DPDK.
 NICD_DPDK_SRC := $(addprefix firmware/,platform/daemon/main.c platform/daemon/options.c wire/ring.c wire/dpdk.c wire/wires.c)
 CFLAGS_dpdk = $(CFLAGS_nicd) -DWIRES_DPDK $(subst -I/,-isystem /,$(DPDK_CFLAGS))
 # The wire "verbs" is built where libibverbs is; VERBS= leaves it out.

@@ -55,7 +55,7 @@ install-lib: $(BUILD)/libnbar.a $(BUILD)/$(LIB_SO)
 	$(Q)for f in $$(sed -n 's/^[a-z].*[ *]\(nbar_[a-z_]*\)(.*/\1/p' hostlib/include/nbar.h); do \
 		case $$f in \
 		nbar_team_*) page=nbar_team ;; \
-		nbar_crew_* | nbar_attach | nbar_group_attach | nbar_group_share) page=nbar_crew ;; \
+		nbar_process_team_* | nbar_attach | nbar_group_attach | nbar_group_share) page=nbar_process_team ;; \
 		*) page=nbar ;; \
 		esac; \
 		ln -sf $$page.3 $(DESTDIR)$(PREFIX)/share/man/man3/$$f.3; \

@@ -33,7 +33,7 @@ static int look_after(struct nbmpi_comm *c, uint32_t ticket)
 	c->looked_after = now;
 	mate = nbmpi_mate_ended(c);
 	/* It may have ended because this barrier, its last, is complete. */
-	if (!mate || nbar_crew_test(&c->memory->crew, NULL, ticket) == 1)
+	if (!mate || nbar_process_team_test(&c->memory->procs, NULL, ticket) == 1)
 		return 0;
 	return nbmpi_fail_ended(c, mate);
 }
@@ -41,7 +41,7 @@ static int look_after(struct nbmpi_comm *c, uint32_t ticket)
 /* A ticket that is posted. Complete is complete, also when a later one has failed. */
 static int look_at_posted(struct nbmpi_comm *c, uint32_t ticket)
 {
-	int rc = c->memory ? nbar_crew_test(&c->memory->crew, c->group, ticket)
+	int rc = c->memory ? nbar_process_team_test(&c->memory->procs, c->group, ticket)
 			   : nbar_test(c->group, ticket);
 
 	if (rc == 1)
@@ -67,9 +67,9 @@ static int look(struct nbmpi_comm *c, uint32_t ticket)
 }
 
 /* Counts a barrier that the MPI runs itself. */
-static int by_mpi(struct nbmpi_comm *c, enum nbmpi_why why)
+static int fallback(struct nbmpi_comm *c, enum nbmpi_why why)
 {
-	nbmpi_bump(&c->by_mpi[why]);
+	nbmpi_bump(&c->fallback[why]);
 	return NBMPI_BY_MPI;
 }
 
@@ -98,12 +98,12 @@ int nbmpi_ibarrier(struct nbmpi_comm *c, struct nbmpi_request *out)
 	int rc;
 
 	if (c->path == NBMPI_PLAIN)
-		return by_mpi(c, c->why);
+		return fallback(c, c->why);
 	if (c->path == NBMPI_OPENING) {
 		if (c->error)
 			return c->error;
 		c->calls++;
-		return by_mpi(c, NBMPI_WHY_opening);
+		return fallback(c, NBMPI_WHY_opening);
 	}
 	pthread_mutex_lock(&c->lock);
 	rc = start(c, out);
@@ -118,10 +118,10 @@ int nbmpi_barrier(struct nbmpi_comm *c)
 
 	/* All members have called as many barriers before this one, so all do the same. */
 	if (c->path == NBMPI_OPENING && c->calls >= NBMPI_PAYS && !c->error) {
-		by_mpi(c, NBMPI_WHY_opening);
+		fallback(c, NBMPI_WHY_opening);
 		rc = nbmpi_set_up(c);
 		if (rc == 0)
-			nbmpi_tell_path(c);
+			nbmpi_log_path(c);
 		return rc;
 	}
 	rc = nbmpi_ibarrier(c, &r);

@@ -72,7 +72,7 @@ void nbmpi_start(const struct nbmpi_start *start)
 
 void nbmpi_stop(void)
 {
-	nbmpi_tell_counters();
+	nbmpi_log_counters();
 	nbmpi_post_stop();
 	while (nbmpi_self.comm)
 		nbmpi_comm_free(nbmpi_self.comm);
@@ -122,7 +122,7 @@ struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, cons
 	nbmpi_self.comm = c;
 	pthread_mutex_unlock(&nbmpi_self.lock);
 	if (c->path == NBMPI_PLAIN)
-		nbmpi_tell_path(c);
+		nbmpi_log_path(c);
 	return c;
 }
 

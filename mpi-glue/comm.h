@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comm.h - barriers of a communicator, by NIC or by MPI: what both glues share.
+ * comm.h - barriers of a communicator, offloaded or fallback: what both glues share.
  *
  * The first barriers of a communicator are the MPI's own. The first blocking one after so many
  * (NBMPI_PAYS) is the set-up: all members gather each other's records, each joins the group, and a
@@ -51,7 +51,7 @@ enum nbmpi_why {
 struct nbmpi_counters {
 	uint64_t by_nic;             /* barriers run by NICs */
 	uint64_t by_host;            /* by the processes of one host, without a NIC */
-	uint64_t by_mpi;             /* by the MPI's own barrier, for any reason ... */
+	uint64_t fallback;           /* by the MPI's own barrier, for any reason ... */
 	uint64_t why[NBMPI_WHY_END]; /* ... and for each */
 	uint64_t failed;             /* communicators whose barriers failed */
 	uint64_t comms;              /* communicators that have called a barrier */

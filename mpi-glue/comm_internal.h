@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comm_internal.h - what comm.c, barrier.c, post.c, join.c (set-up), wait.c and tell.c share.
+ * comm_internal.h - what comm.c, barrier.c, post.c, join.c (set-up), wait.c and log.c share.
  */
 #ifndef NBMPI_COMM_INTERNAL_H
 #define NBMPI_COMM_INTERNAL_H
@@ -13,9 +13,9 @@
 struct nbmpi_record {
 	uint32_t version;        /* NBMPI_VERSION */
 	uint32_t why;            /* NBMPI_WHY_none: this rank is ready */
-	int32_t pid, fd;         /* this process; where the crew's memory is open */
+	int32_t pid, fd;         /* this process; where the process team's memory is open */
 	uint64_t born;           /* with pid: this process and no later one; 0: not known */
-	uint64_t crew;           /* random: says that it is the right one */
+	uint64_t procs;          /* random: says that it is the right one */
 	struct nbar_share share; /* of the host's member */
 };
 
@@ -62,14 +62,14 @@ struct nbmpi_comm {
 	uint32_t wanted, posted; /* tickets; those between wait for room at the NIC */
 	int error;               /* NBMPI_FAILED: final */
 	int code;                /* of the MPI, for it */
-	uint64_t offloaded, failed, by_mpi[NBMPI_WHY_END]; /* barriers; by nbmpi_bump */
+	uint64_t offloaded, failed, fallback[NBMPI_WHY_END]; /* barriers; by nbmpi_bump */
 };
 
-/* The crew of a host, in memory of its own. */
+/* The process team of a host, in memory of its own. */
 struct nbmpi_memory {
 	uint64_t id; /* as in the record of its leader */
 	uint64_t reserved[15];
-	struct nbar_crew crew;
+	struct nbar_process_team procs;
 };
 
 /* This process. */
@@ -127,13 +127,13 @@ int nbmpi_wait(struct nbmpi_request *r);
 
 double nbmpi_now_s(void);
 
-/* --- tell.c ---------------------------------------------------------------------------------- */
+/* --- log.c ----------------------------------------------------------------------------------- */
 
 /* One line on stderr at this verbosity or above. */
-void nbmpi_tell(int verbose, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void nbmpi_log(int verbose, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Rank 0 says how the barriers of the communicator are run, at level 1 if by MPI. */
-void nbmpi_tell_path(const struct nbmpi_comm *c);
+/* Rank 0 says how the barriers of the communicator are run, at level 1 if by fallback. */
+void nbmpi_log_path(const struct nbmpi_comm *c);
 
 /* Barriers of c have failed with this error of the library, for the reason in nbar_error(): makes
  * an error code whose text names the ranks to look at. Returns NBMPI_FAILED. */
@@ -143,12 +143,12 @@ int nbmpi_fail(struct nbmpi_comm *c, int error);
 int nbmpi_fail_ended(struct nbmpi_comm *c, const struct nbmpi_mate *mate);
 
 /* Says whom a barrier has waited for so long, at level 1. */
-void nbmpi_tell_missing(const struct nbmpi_comm *c, double seconds);
+void nbmpi_log_missing(const struct nbmpi_comm *c, double seconds);
 
 /* Adds what c has counted to *out. */
 void nbmpi_count(const struct nbmpi_comm *c, struct nbmpi_counters *out);
 
 /* The counters, at level 1. */
-void nbmpi_tell_counters(void);
+void nbmpi_log_counters(void);
 
 #endif

@@ -123,7 +123,7 @@ void nbmpi_config_env(struct nbmpi_config *out)
 	out->verbose = (int)verbose;
 }
 
-#define HOST_PREFIX "host:" /* of NICs inside a process */
+#define HOST_PREFIX "host:" /* of in-process NICs */
 
 const char *nbmpi_config_nic(const struct nbmpi_config *config)
 {

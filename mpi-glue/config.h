@@ -58,7 +58,7 @@ void nbmpi_config_check(struct nbmpi_config *config, uint32_t rank);
 /* The NIC's name as the user gave it, here or in NBAR_NIC. NULL: nbar's default. */
 const char *nbmpi_config_nic(const struct nbmpi_config *config);
 
-/* Before MPI loads and unloads its networks: keeps what a NIC inside this process needs of them. */
+/* Before MPI loads and unloads its networks: keeps what an in-process NIC needs of them. */
 void nbmpi_config_pin(const struct nbmpi_config *config);
 
 /* Writes the NIC's name with %r and %h filled in. False: it is too long, or has another %. */

@@ -4,8 +4,8 @@
  *
  * Called by barrier.c within a blocking barrier, and by comm.c when a communicator is gone. The
  * lowest rank of a host (its leader) opens the host's member of the group and the memory of its
- * crew; the others of that host attach to both. What fails is a reason that comes back, never an
- * end of the program.
+ * process team; the others of that host attach to both. What fails is a reason that comes back,
+ * never an end of the program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,11 +34,11 @@ static const char *nic(void)
 	return nbmpi_self.nic[0] ? nbmpi_self.nic : NULL;
 }
 
-/* --- memory of a crew ------------------------------------------------------------------------ */
+/* --- memory of a process team ---------------------------------------------------------------- */
 
 static enum nbmpi_why memory_failed(const char *what)
 {
-	nbmpi_tell(2, "memory for the ranks of a host: cannot %s: %s", what, strerror(errno));
+	nbmpi_log(2, "memory for the ranks of a host: cannot %s: %s", what, strerror(errno));
 	return NBMPI_WHY_memory;
 }
 
@@ -57,7 +57,7 @@ static enum nbmpi_why memory_make(struct nbmpi_comm *c)
 
 	if (getrandom(&id, sizeof(id), 0) != sizeof(id))
 		return memory_failed("draw a number");
-	c->memory_fd = memfd_create("nbar-crew", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	c->memory_fd = memfd_create("nbar-procs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (c->memory_fd < 0)
 		return memory_failed("make it");
 	if (ftruncate(c->memory_fd, sizeof(*c->memory)) < 0 ||
@@ -66,12 +66,12 @@ static enum nbmpi_why memory_make(struct nbmpi_comm *c)
 	c->memory = map(c->memory_fd);
 	if (!c->memory)
 		return memory_failed("map it");
-	if (nbar_crew_init(&c->memory->crew, c->nlocal) < 0) {
-		nbmpi_tell(2, "%s", nbar_error());
+	if (nbar_process_team_init(&c->memory->procs, c->nlocal) < 0) {
+		nbmpi_log(2, "%s", nbar_error());
 		return NBMPI_WHY_memory;
 	}
 	c->memory->id = id;
-	c->mine.crew = id;
+	c->mine.procs = id;
 	c->mine.fd = c->memory_fd;
 	return NBMPI_WHY_none;
 }
@@ -89,7 +89,7 @@ static enum nbmpi_why memory_join(struct nbmpi_comm *c, const struct nbmpi_recor
 	if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(*c->memory))
 		c->memory = map(fd);
 	close(fd);
-	if (c->memory && c->memory->id == leader->crew)
+	if (c->memory && c->memory->id == leader->procs)
 		return NBMPI_WHY_none;
 	errno = ESTALE;
 	return memory_failed("use that of the first rank of this host");
@@ -176,7 +176,7 @@ const struct nbmpi_mate *nbmpi_mate_ended(const struct nbmpi_comm *c)
 
 static enum nbmpi_why nic_failed(enum nbmpi_why why)
 {
-	nbmpi_tell(2, "%s", nbar_error());
+	nbmpi_log(2, "%s", nbar_error());
 	return why;
 }
 
@@ -189,14 +189,14 @@ static enum nbmpi_why group_make(struct nbmpi_comm *c)
 		.tag = TAG,
 	};
 	const struct nbar_wait_policy sleep = { .block = 1 };
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	int rc;
 
 	if (!nbmpi_self.port && nbar_open(nic(), &nbmpi_self.port) < 0)
 		return nic_failed(NBMPI_WHY_nic);
 	if (nbmpi_tuned_plan(c, &attr) != 0)
 		return NBMPI_WHY_group;
-	rc = nbar_group_open(nbmpi_self.port, &attr, &c->group, &blob);
+	rc = nbar_group_open(nbmpi_self.port, &attr, &c->group, &endpoint);
 	free((void *)(uintptr_t)attr.plan); /* the NIC has a copy */
 	if (rc < 0)
 		return nic_failed(NBMPI_WHY_group);
@@ -219,7 +219,7 @@ static struct nbar_port *port_of(const struct nbar_share *share)
 	if (!a)
 		return NULL;
 	if (nbar_attach(nic(), share, &a->port) < 0) {
-		nbmpi_tell(2, "%s", nbar_error());
+		nbmpi_log(2, "%s", nbar_error());
 		free(a);
 		return NULL;
 	}
@@ -242,15 +242,15 @@ static enum nbmpi_why group_attach(struct nbmpi_comm *c, const struct nbmpi_reco
 
 static enum nbmpi_why group_connect(struct nbmpi_comm *c)
 {
-	struct nbar_blob *blob = malloc(c->nhost * sizeof(*blob));
+	struct nbar_endpoint *endpoint = malloc(c->nhost * sizeof(*endpoint));
 	int rc;
 
-	if (!blob)
+	if (!endpoint)
 		return NBMPI_WHY_connect;
 	for (uint32_t host = 0; host < c->nhost; host++)
-		blob[host] = c->records[c->leaders[host]].share.blob;
-	rc = nbar_group_connect(c->group, blob);
-	free(blob);
+		endpoint[host] = c->records[c->leaders[host]].share.endpoint;
+	rc = nbar_group_connect(c->group, endpoint);
+	free(endpoint);
 	return rc < 0 ? nic_failed(NBMPI_WHY_connect) : NBMPI_WHY_none;
 }
 

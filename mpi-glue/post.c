@@ -26,7 +26,8 @@ int nbmpi_post(struct nbmpi_comm *c)
 	int rc = 0;
 
 	while (c->posted != c->wanted && rc == 0) {
-		rc = c->memory ? nbar_crew_post(&c->memory->crew, c->group, c->mate, c->posted + 1)
+		rc = c->memory ? nbar_process_team_post(&c->memory->procs, c->group, c->mate,
+							c->posted + 1)
 			       : nbar_post(c->group, NULL);
 		if (rc == 0)
 			c->posted++;

@@ -66,7 +66,7 @@ static bool load(void)
 	    find(library, "nbar_tune_host", &self.host) &&
 	    find(library, "nbar_tune_plan", &self.plan))
 		return true;
-	nbmpi_tell(1, "cannot load " LIBRARY ": %s", dlerror());
+	nbmpi_log(1, "cannot load " LIBRARY ": %s", dlerror());
 	return false;
 }
 
@@ -94,12 +94,12 @@ static enum fault read_profile(void)
 	if (!load())
 		return FAULT_LIBRARY;
 	if (self.open(profile(), &self.tune, why, sizeof(why)) != 0) {
-		nbmpi_tell(1, "%s", why);
+		nbmpi_log(1, "%s", why);
 		return FAULT_PROFILE;
 	}
 	self.mine.digest = self.digest(self.tune);
 	if (find_host(why, sizeof(why)) != 0) {
-		nbmpi_tell(2, "%s", why);
+		nbmpi_log(2, "%s", why);
 		return FAULT_HOST;
 	}
 	return FAULT_NONE;
@@ -146,9 +146,8 @@ static void take(struct nbmpi_comm *c, const struct tuned_record *record)
 			c->tuned_host[host] = record[c->leaders[host]].host;
 		c->tuned = true;
 	} else if (c->rank == 0) {
-		nbmpi_tell(1,
-			   "communicator of %u ranks: algorithm auto in place of %s: rank %u: %s",
-			   c->size, nbmpi_self.start.config.alg, rank, why);
+		nbmpi_log(1, "communicator of %u ranks: algorithm auto in place of %s: rank %u: %s",
+			  c->size, nbmpi_self.start.config.alg, rank, why);
 	}
 }
 
@@ -189,7 +188,7 @@ int nbmpi_tuned_plan(const struct nbmpi_comm *c, struct nbar_group_attr *attr)
 				       &attr->plan_length, why, sizeof(why))
 			   : -ENOMEM;
 	if (rc != 0) {
-		nbmpi_tell(1, "no plan by %s: %s", nbmpi_self.start.config.alg, why);
+		nbmpi_log(1, "no plan by %s: %s", nbmpi_self.start.config.alg, why);
 		return rc;
 	}
 	attr->alg = "custom";

@@ -14,8 +14,8 @@
 /* In a row, where there is a processor for every rank: nobody looks while MPI is called. */
 #define LOOKS 256u
 /* Rounds before the first call into MPI, where there is not: a barrier is mostly complete at the
- * next turn, and MPI costs as much as that. */
-#define TURNS 4u
+ * next pass, and MPI costs as much as that. */
+#define PASSES 4u
 #define SPINS 25u          /* rounds before "auto" yields, where there is a processor for each */
 #define SLEEP_NS 50000u    /* the first sleep; each is twice as long as the one before, ... */
 #define SLEEP_DOUBLES 6u   /* ... so many times: 3.2 ms at most */
@@ -43,7 +43,7 @@ static void sleep_a_little(struct nbmpi_comm *c, const struct nbmpi_request *r, 
 	pthread_mutex_unlock(&c->lock);
 	/* What comes of it, the next look will tell. */
 	if (posted && c->memory)
-		nbar_crew_wait(&c->memory->crew, c->group, r->ticket, &sleep, ns);
+		nbar_process_team_wait(&c->memory->procs, c->group, r->ticket, &sleep, ns);
 	else if (posted)
 		nbar_wait(c->group, r->ticket, ns);
 	else
@@ -92,7 +92,7 @@ int nbmpi_wait(struct nbmpi_request *r)
 {
 	enum nbmpi_wait wait = nbmpi_self.start.config.wait;
 	uint32_t looks = crowded() || wait >= NBMPI_WAIT_YIELD ? 1 : LOOKS;
-	uint32_t before_mpi = looks == 1 && wait != NBMPI_WAIT_BLOCK ? TURNS : 0;
+	uint32_t before_mpi = looks == 1 && wait != NBMPI_WAIT_BLOCK ? PASSES : 0;
 	uint32_t rounds = wait == NBMPI_WAIT_BLOCK ? SLEEP_ROUNDS : CLOCK_ROUNDS;
 	double since = 0, told = TELL_S;
 
@@ -111,7 +111,7 @@ int nbmpi_wait(struct nbmpi_request *r)
 		if (since == 0)
 			since = nbmpi_now_s();
 		if (nbmpi_now_s() - since >= told) {
-			nbmpi_tell_missing(r->comm, told);
+			nbmpi_log_missing(r->comm, told);
 			told *= 2;
 		}
 	}

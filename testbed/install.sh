@@ -47,7 +47,7 @@ hostnic_symbols() {
 
 alone=host:wire=udp,bind=127.0.0.1:0
 man_pages() {
-	for page in nbar.1 nbar-mpi-bench.1 nbar.3 nbar_team.3 nbar_crew.3 nbar-nicd.8; do
+	for page in nbar.1 nbar-mpi-bench.1 nbar.3 nbar_team.3 nbar_process_team.3 nbar-nicd.8; do
 		[ -s "$(find "$root" -name "$page")" ] || { echo "no $page"; return 1; }
 	done
 }

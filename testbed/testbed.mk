@@ -16,7 +16,7 @@ $(UNIT_BIN): $(BUILD)/%: $$(call unit_obj,$$*) $(BUILD)/libinproc.a $(BUILD)/lib
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(filter %libnbfw.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
 
-$(BUILD)/test_hostnic $(BUILD)/test_hostnic_own $(BUILD)/test_hostnic_share: | $(BUILD)/$(HOSTNIC_SO)
+$(BUILD)/test_hostnic $(BUILD)/test_hostnic_owner $(BUILD)/test_hostnic_share: | $(BUILD)/$(HOSTNIC_SO)
 
 # A NIC daemon inside a test program.
 INPROC_OBJ := $(BUILD)/test/testbed/unit/inproc.o
@@ -26,19 +26,19 @@ $(BUILD)/libinproc.a: $(INPROC_OBJ)
 	$(Q)$(AR) rcs $@ $^
 OBJS += $(INPROC_OBJ)
 
-# These see a NIC's page at one address only: see onemap.c.
-ONEMAP_BIN := $(BUILD)/test_hostlib $(BUILD)/test_team $(BUILD)/test_crew
-ONEMAP_OBJ := $(BUILD)/test/testbed/unit/hostlib/onemap.o
-$(ONEMAP_BIN): $(ONEMAP_OBJ)
-$(ONEMAP_BIN): ALL_LDFLAGS += -Wl,--wrap=mmap,--wrap=munmap
-OBJS += $(ONEMAP_OBJ)
+# These see a NIC's page at one address only: see single_mapping.c.
+SINGLE_MAPPING_BIN := $(BUILD)/test_hostlib $(BUILD)/test_team $(BUILD)/test_process_team
+SINGLE_MAPPING_OBJ := $(BUILD)/test/testbed/unit/hostlib/single_mapping.o
+$(SINGLE_MAPPING_BIN): $(SINGLE_MAPPING_OBJ)
+$(SINGLE_MAPPING_BIN): ALL_LDFLAGS += -Wl,--wrap=mmap,--wrap=munmap
+OBJS += $(SINGLE_MAPPING_OBJ)
 
 # NICs over a simulated wire.
 NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o
 $(BUILD)/test_nic $(BUILD)/test_nic_admin: $(NIC_WORLD_OBJ)
-# NICs that take turns, over wires of a limited length.
+# NICs that run passes, over wires of a limited length.
 NIC_NET_OBJ := $(BUILD)/test/testbed/unit/nic/nic_net.o
-$(BUILD)/test_nic_turn $(BUILD)/test_nic_pull: $(NIC_NET_OBJ)
+$(BUILD)/test_nic_pass $(BUILD)/test_nic_pull: $(NIC_NET_OBJ)
 OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ)
 
 TESTS += $(UNIT_BIN)
@@ -82,7 +82,7 @@ check-thread-mutations: ## the same with the thread barriers; takes minutes
 check-unit: $(UNIT_BIN) ## the unit tests alone
 	$(Q)BUILD=$(BUILD) testbed/run $(UNIT_BIN)
 
-THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_team_kinds $(BUILD)/test_crew% $(BUILD)/test_hostlib% $(BUILD)/test_hostnic%,$(UNIT_BIN))
+THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_team_kinds $(BUILD)/test_process_team% $(BUILD)/test_hostlib% $(BUILD)/test_hostnic%,$(UNIT_BIN))
 check-threads: $(THREAD_BIN) ## what has threads; for SAN=thread
 	$(Q)BUILD=$(BUILD) testbed/run $(THREAD_BIN)
 

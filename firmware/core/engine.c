@@ -35,8 +35,8 @@ void nbfw_init(struct nbfw_state *s, const struct nbar_plan *p, uint32_t epoch)
 {
 	*s = (struct nbfw_state){
 		.epoch = epoch,
-		.culprit = NBAR_RANK_NONE,
-		.late = NBAR_RANK_NONE,
+		.failed_rank = NBAR_RANK_NONE,
+		.straggler = NBAR_RANK_NONE,
 		.words = (uint8_t)((p->nrecv + 31) / 32),
 	};
 	for (uint32_t set = 0; set < 3; set++)
@@ -144,7 +144,7 @@ static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw
 			return;
 		s->step++;
 		s->tries = 0;
-		s->late = NBAR_RANK_NONE;
+		s->straggler = NBAR_RANK_NONE;
 		a->timer = NBFW_ARM;
 		if (s->step < p->nstep)
 			a->send_end = steps[s->step].first_send + steps[s->step].nsend;
@@ -160,7 +160,7 @@ static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw
 
 /* R6: a failure is final, is reported once, and is passed on to all who would wait for us. */
 static void fail(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a,
-		 uint8_t cause, uint32_t culprit)
+		 uint8_t cause, uint32_t failed_rank)
 {
 	uint32_t epoch = s->running ? s->epoch : s->epoch + 1;
 
@@ -171,7 +171,7 @@ static void fail(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_ac
 	a->failed = true;
 	a->timer = NBFW_DISARM;
 	s->cause = cause;
-	s->culprit = culprit;
+	s->failed_rank = failed_rank;
 }
 
 static void on_start(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a)
@@ -185,7 +185,7 @@ static void on_start(struct nbfw_state *s, const struct nbar_plan *p, struct nbf
 	s->step = 0;
 	s->want = 0;
 	s->tries = 0;
-	s->late = NBAR_RANK_NONE;
+	s->straggler = NBAR_RANK_NONE;
 	clear(s, SET_HEARD);
 	a->timer = NBFW_ARM;
 	a->send_epoch = s->epoch;
@@ -254,15 +254,15 @@ static void on_pull(struct nbfw_state *s, const struct nbar_plan *p, const struc
 		a->reply_arg = NBAR_RANK_NONE;
 	} else if (s->cause != NBAR_STATUS_OK) {
 		a->reply = NBFW_ABORT;
-		a->reply_arg = s->culprit;
+		a->reply_arg = s->failed_rank;
 		a->reply_info = s->cause;
 	} else {
 		/* R5: name whom we wait for, followed as far as we know; or ourselves. */
 		a->reply = NBFW_LATER;
 		if (!s->running)
 			a->reply_arg = p->rank;
-		else if (s->late != NBAR_RANK_NONE)
-			a->reply_arg = s->late;
+		else if (s->straggler != NBAR_RANK_NONE)
+			a->reply_arg = s->straggler;
 		else
 			a->reply_arg = nbfw_plan_recvs(p)[s->want].src;
 		a->reply_info = s->running ? s->step : 0;
@@ -280,7 +280,7 @@ static void on_later(struct nbfw_state *s, const struct nbar_plan *p, const stru
 	} else {
 		put(s, SET_HEARD, t->slot);
 		/* Our own host has arrived: an answer that names us is out of date. */
-		s->late = t->arg == p->rank ? t->src : t->arg;
+		s->straggler = t->arg == p->rank ? t->src : t->arg;
 	}
 }
 
@@ -413,16 +413,16 @@ int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p)
 	for (uint32_t slot = p->nrecv; slot < 32u * s->words; slot++)
 		if (has(s, 0, slot) || has(s, 1, slot) || has(s, SET_HEARD, slot))
 			return 5;
-	/* I6: a cause and a culprit come together. */
+	/* I6: a cause and a failed rank come together. */
 	if (s->cause >= NBAR_STATUS_END ||
-	    (s->cause == NBAR_STATUS_OK) != (s->culprit == NBAR_RANK_NONE) ||
-	    (s->culprit != NBAR_RANK_NONE && s->culprit >= p->size))
+	    (s->cause == NBAR_STATUS_OK) != (s->failed_rank == NBAR_RANK_NONE) ||
+	    (s->failed_rank != NBAR_RANK_NONE && s->failed_rank >= p->size))
 		return 6;
 	/* I7: tries never leave their two windows. */
 	if (s->tries >= 2 * NBFW_WINDOW)
 		return 7;
 	/* I8: whoever is late is another member. */
-	if (s->late != NBAR_RANK_NONE && (s->late >= p->size || s->late == p->rank))
+	if (s->straggler != NBAR_RANK_NONE && (s->straggler >= p->size || s->straggler == p->rank))
 		return 8;
 	return 0;
 }

@@ -21,13 +21,13 @@
 
 /* State of one member. No pointers: two states can be compared with memcmp. */
 struct nbfw_state {
-	uint32_t epoch;   /* last barrier started */
-	uint16_t step;    /* of the plan, while running */
-	uint16_t want;    /* lowest slot of the step without a token, while running */
-	uint32_t culprit; /* rank named when cause is not OK */
-	uint32_t late;    /* rank known to hold up this step, or NBAR_RANK_NONE */
-	uint8_t running;  /* 1: barrier `epoch` is under way; 0: it is completed */
-	uint8_t cause;    /* enum nbar_status; not OK: this member has failed, for ever */
+	uint32_t epoch;       /* last barrier started */
+	uint16_t step;        /* of the plan, while running */
+	uint16_t want;        /* lowest slot of the step without a token, while running */
+	uint32_t failed_rank; /* rank named when cause is not OK */
+	uint32_t straggler;   /* rank known to hold up this step, or NBAR_RANK_NONE */
+	uint8_t running;      /* 1: barrier `epoch` is under way; 0: it is completed */
+	uint8_t cause;        /* enum nbar_status; not OK: this member has failed, for ever */
 	uint8_t tries; /* TIMEOUTs of this step: below NBFW_WINDOW: first window, then later ones */
 	uint8_t words; /* length of each of the three bit sets */
 	uint32_t bits[]; /* received in even epochs, in odd epochs; heard of in this window */
@@ -67,11 +67,11 @@ struct nbfw_action {
 	enum nbfw_verdict verdict;
 	enum nbfw_timer timer;
 	bool complete;       /* barrier state.epoch is done: tell the host */
-	bool failed;         /* state.cause and state.culprit: tell the host; comes out once */
+	bool failed;         /* state.cause and state.failed_rank: tell the host; comes out once */
 	uint8_t send_type;   /* TOKEN or ABORT */
 	uint32_t send_first; /* frames to sends [send_first, send_end) of the plan ... */
 	uint32_t send_end;
-	uint32_t send_epoch; /* ... for this barrier; an ABORT also carries culprit and cause */
+	uint32_t send_epoch; /* ... for this barrier; an ABORT also carries failed rank and cause */
 	/* PULL the slots in [pull_first, pull_end) that nbfw_missing(): all, or NBFW_PULLS_LEAST()
 	 * of them; the timer runs when they are out. */
 	uint32_t pull_first;

@@ -20,7 +20,7 @@ enum nbfw_type {
 	NBFW_TOKEN = 1,  /* the signal of one slot */
 	NBFW_PULL = 2,   /* send me slot again: nothing came */
 	NBFW_LATER = 3,  /* answer to PULL: alive, not there yet; arg = rank known to be late */
-	NBFW_ABORT = 4,  /* this barrier cannot complete; arg = culprit, info = nbar_status */
+	NBFW_ABORT = 4,  /* this barrier cannot complete; arg = failed rank, info = nbar_status */
 	NBFW_SIGNAL = 5, /* raw message of the signal service */
 	NBFW_TYPE_END
 };

@@ -75,11 +75,11 @@ NBAR_ABI_ASSERT(sizeof(struct nbar_recv) == 4, "plan receive");
  * The address of a member, as its NIC gave it out. Members exchange these 96 bytes by any means;
  * only NICs look inside.
  */
-#define NBAR_BLOB_SIZE 96u
-struct nbar_blob {
-	uint8_t byte[NBAR_BLOB_SIZE];
+#define NBAR_ENDPOINT_SIZE 96u
+struct nbar_endpoint {
+	uint8_t byte[NBAR_ENDPOINT_SIZE];
 };
-NBAR_ABI_ASSERT(sizeof(struct nbar_blob) == NBAR_BLOB_SIZE, "blob");
+NBAR_ABI_ASSERT(sizeof(struct nbar_endpoint) == NBAR_ENDPOINT_SIZE, "endpoint address");
 
 /* What became of a group; the upper half of a completion word. 0 is well, all others are final. */
 enum nbar_status {
@@ -98,20 +98,21 @@ enum nbar_status {
 
 /* The start token. Both words are counters that only the host advances. */
 struct nbar_doorbell {
-	uint32_t posted; /* epoch up to which this host has arrived; one store posts a barrier */
-	uint32_t asked;  /* bumped by a waiter before it sleeps: "wake me by the futex" */
+	uint32_t posted;   /* epoch up to which this host has arrived; one store posts a barrier */
+	uint32_t wake_seq; /* bumped by a waiter before it sleeps: "wake me by the futex" */
 };
 
 struct nbar_completion {
-	uint64_t word;    /* nbar_status << 32 | last epoch completed: one store, cannot tear */
-	uint32_t wake;    /* futex: the NIC bumps it, and wakes all, when someone asked */
-	uint32_t culprit; /* rank that a status other than OK names; written before word */
-	uint32_t nlate;   /* ranks known to be missing from the running barrier; advisory */
-	uint32_t late[11];
+	uint64_t word;        /* nbar_status << 32 | last epoch completed: one store, cannot tear */
+	uint32_t wake;        /* futex: the NIC bumps it, and wakes all, when someone asked */
+	uint32_t failed_rank; /* rank that a status other than OK names; written before word */
+	uint32_t nstragglers; /* ranks known to be missing from the running barrier; advisory */
+	uint32_t straggler[11];
 };
-#define NBAR_LATE_MAX 11u
+#define NBAR_STRAGGLERS_MAX 11u
 
-/* One raw message of the signal service. seq is the entry's turn: see WIRE.md, "signal rings". */
+/* One raw message of the signal service. seq is the entry's sequence number: see WIRE.md, "signal
+ * rings". */
 #define NBAR_SIGNAL_WORDS 5u
 struct nbar_signal {
 	uint32_t seq;
@@ -144,29 +145,29 @@ NBAR_ABI_ASSERT(sizeof(struct nbar_page) == 384 + 8192 + 65536 + 2 * 32768, "pag
  * Error numbers of replies, negative there. They are Linux's numbers, but a NIC need not run Linux,
  * and its C library may count otherwise: a host maps them to its own. X(name, number)
  */
-#define NBAR_ERRORS(X)                                                                             \
-	X(EPERM, 1)                                                                                \
-	X(ENOENT, 2)                                                                               \
-	X(EIO, 5)                                                                                  \
-	X(ENXIO, 6)                                                                                \
-	X(EAGAIN, 11)                                                                              \
-	X(ENOMEM, 12)                                                                              \
-	X(EACCES, 13)                                                                              \
-	X(EBUSY, 16)                                                                               \
-	X(ENODEV, 19)                                                                              \
-	X(EINVAL, 22)                                                                              \
-	X(EMFILE, 24)                                                                              \
-	X(ENOSPC, 28)                                                                              \
-	X(ERANGE, 34)                                                                              \
-	X(EPROTO, 71)                                                                              \
-	X(EBADMSG, 74)                                                                             \
-	X(EMSGSIZE, 90)                                                                            \
-	X(EOPNOTSUPP, 95)                                                                          \
-	X(ENETDOWN, 100)                                                                           \
-	X(ENETUNREACH, 101)                                                                        \
-	X(EISCONN, 106)                                                                            \
-	X(ETIMEDOUT, 110)                                                                          \
-	X(EHOSTUNREACH, 113)                                                                       \
+#define NBAR_ERRORS(X)       \
+	X(EPERM, 1)          \
+	X(ENOENT, 2)         \
+	X(EIO, 5)            \
+	X(ENXIO, 6)          \
+	X(EAGAIN, 11)        \
+	X(ENOMEM, 12)        \
+	X(EACCES, 13)        \
+	X(EBUSY, 16)         \
+	X(ENODEV, 19)        \
+	X(EINVAL, 22)        \
+	X(EMFILE, 24)        \
+	X(ENOSPC, 28)        \
+	X(ERANGE, 34)        \
+	X(EPROTO, 71)        \
+	X(EBADMSG, 74)       \
+	X(EMSGSIZE, 90)      \
+	X(EOPNOTSUPP, 95)    \
+	X(ENETDOWN, 100)     \
+	X(ENETUNREACH, 101)  \
+	X(EISCONN, 106)      \
+	X(ETIMEDOUT, 110)    \
+	X(EHOSTUNREACH, 113) \
 	X(EALREADY, 114)
 
 enum nbar_error {
@@ -176,20 +177,21 @@ enum nbar_error {
 };
 
 /*
- * Control socket (Unix domain, SOCK_SEQPACKET): one message a request, one a reply, in turn. A client
- * that gives up waiting knows a late reply by its number, and may go on with other requests.
+ * Control socket (Unix domain, SOCK_SEQPACKET): one message a request, one a reply, in turn. A
+ * client that gives up waiting knows a late reply by its number, and may go on with other requests.
  * A request is nbar_request and then the body of its op; a reply is nbar_reply and then its body.
  */
 enum nbar_op {
 	NBAR_OP_PORT_OPEN = 1, /* nbar_req_port_open -> nbar_rep_port_open, page as SCM_RIGHTS */
 	NBAR_OP_GROUP_OPEN =
 		2, /* nbar_req_group_open [+ plan] -> nbar_rep_group_open + peer ranks */
-	NBAR_OP_GROUP_CONNECT = 3, /* nbar_req_group_connect + blobs -> nbar_rep_group_connect */
-	NBAR_OP_GROUP_CLOSE = 4,   /* nbar_req_group_close -> nothing */
-	NBAR_OP_NIC_STAT = 5,      /* nothing -> nbar_rep_nic_stat; needs no port */
-	NBAR_OP_GROUP_STAT = 6,    /* nbar_req_group_stat -> nbar_rep_group_stat + infos; no port */
-	NBAR_OP_PORT_ATTACH = 7,   /* nbar_req_port_attach -> nbar_rep_port_open, page as above */
-	NBAR_OP_GROUP_ATTACH = 8   /* nbar_req_group_attach -> nothing */
+	NBAR_OP_GROUP_CONNECT =
+		3, /* nbar_req_group_connect + endpoint addresses -> nbar_rep_group_connect */
+	NBAR_OP_GROUP_CLOSE = 4, /* nbar_req_group_close -> nothing */
+	NBAR_OP_NIC_STAT = 5,    /* nothing -> nbar_rep_nic_stat; needs no port */
+	NBAR_OP_GROUP_STAT = 6,  /* nbar_req_group_stat -> nbar_rep_group_stat + infos; no port */
+	NBAR_OP_PORT_ATTACH = 7, /* nbar_req_port_attach -> nbar_rep_port_open, page as above */
+	NBAR_OP_GROUP_ATTACH = 8 /* nbar_req_group_attach -> nothing */
 };
 
 struct nbar_request {
@@ -237,7 +239,7 @@ struct nbar_req_port_attach {
 struct nbar_req_group_attach {
 	uint32_t cell;
 	uint32_t reserved;
-	struct nbar_blob blob; /* of the group: the cell may have another one by now */
+	struct nbar_endpoint endpoint; /* of the group: the cell may have another one by now */
 };
 
 struct nbar_req_group_open {
@@ -249,13 +251,15 @@ struct nbar_req_group_open {
 
 struct nbar_rep_group_open {
 	uint32_t cell;
-	uint32_t npeer; /* ranks that follow: those whose blobs connect must bring, in this order */
-	struct nbar_blob blob;
+	uint32_t npeer; /* ranks that follow: those whose endpoint addresses connect must bring, in
+			   this order */
+	struct nbar_endpoint endpoint;
 };
 
 struct nbar_req_group_connect {
 	uint32_t cell;
-	uint32_t nblob; /* blobs that follow; a large group connects in several calls, in order */
+	uint32_t nendpoint; /* endpoint addresses that follow; a large group connects in several
+			       calls, in order */
 };
 
 struct nbar_rep_group_connect {
@@ -291,7 +295,7 @@ struct nbar_req_group_close {
 	X(frames_malformed, "frames too short, of another version or of an unknown type") \
 	X(frames_stranger, "frames with an old handle or a wrong cookie")                 \
 	X(frames_bad, "frames that no correct member sends: wrong source, slot or epoch") \
-	X(doorbells_bad, "doorbells out of range")                        \
+	X(doorbells_bad, "doorbells out of range")                                        \
 	X(entries_bad, "entries of a send ring that name no group or peer")               \
 	X(wakes, "futex wakes")                                                           \
 	X(wire_errors, "frames the wire did not take")                                    \
@@ -344,11 +348,11 @@ struct nbar_group_info {
 	uint32_t step, nstep;
 	uint32_t running; /* 1: a barrier is under way */
 	uint32_t status;  /* nbar_status */
-	uint32_t culprit;
-	uint32_t nmissing;  /* slots of the step that have no token yet */
-	uint32_t waits_for; /* source of the first of them, or NBAR_RANK_NONE */
-	uint32_t nlate;     /* ranks known to be late, followed from member to member */
-	uint32_t late[NBAR_LATE_MAX];
+	uint32_t failed_rank;
+	uint32_t nmissing;    /* slots of the step that have no token yet */
+	uint32_t waits_for;   /* source of the first of them, or NBAR_RANK_NONE */
+	uint32_t nstragglers; /* ranks known to be late, followed from member to member */
+	uint32_t straggler[NBAR_STRAGGLERS_MAX];
 	uint32_t reserved;
 };
 NBAR_ABI_ASSERT(sizeof(struct nbar_request) == 16, "request");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nbar_hostnic.h - what libnbar and libnbar-hostnic.so share: a NIC inside the process of its host.
+ * nbar_hostnic.h - what libnbar and libnbar-hostnic.so share: an in-process NIC.
  *
  * The NIC is the same soft NIC, with the same control messages and pages, but no processor of its
  * own: threads that wait for it give it theirs, by poll. One thread of its own serves its control
- * sockets, and takes a turn now and then when nobody else does.
+ * sockets, and runs a pass now and then when nobody else does.
  */
 #ifndef NBAR_HOSTNIC_H
 #define NBAR_HOSTNIC_H
@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #define NBAR_HOSTNIC_VERSION 2u
-#define NBAR_HOSTNIC_DOORS 0x100000u /* the highest number of a door */
-#define NBAR_HOSTNIC_TEXT 512u       /* bytes of a message, with its final zero */
+#define NBAR_HOSTNIC_SOCKET_IDS 0x100000u /* the highest number of a listening socket */
+#define NBAR_HOSTNIC_TEXT 512u            /* bytes of a message, with its final zero */
 
 struct nbar_hostnic;
 
@@ -32,7 +32,7 @@ struct nbar_hostnic_ops {
 	/* Where other processes of the same user and network namespace connect, as control sockets
 	 * do: the abstract Unix socket whose name is this number - 1, as five hex digits. 0: there
 	 * is none. */
-	uint32_t (*door)(const struct nbar_hostnic *nic);
+	uint32_t (*socket_id)(const struct nbar_hostnic *nic);
 	/* Looks at doorbells, wire and timers once, unless another thread just does. Never waits,
 	 * and makes no system call but the wire's own, and the wake of a sleeper elsewhere. */
 	void (*poll)(struct nbar_hostnic *nic);

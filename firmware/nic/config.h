@@ -37,44 +37,44 @@
 #endif
 
 /*
- * The budget of a turn, in frames. It bounds the time that one port can take from another. A turn
+ * The budget of a pass, in frames. It bounds the time that one port can take from another. A pass
  * never sends more than it may receive on the same wire: so a NIC never produces more than it
- * drains, even if all its frames come back to it. PROTOCOL.md, "The bound of a turn", derives the
- * figures.
+ * drains, even if all its frames come back to it. PROTOCOL.md, "The bound of a poll pass", derives
+ * the figures.
  */
-#ifndef NBNIC_TURN_RECEIVES /* frames that a turn takes from the wire */
-#define NBNIC_TURN_RECEIVES 128u
+#ifndef NBNIC_PASS_RECEIVES /* frames that a pass takes from the wire */
+#define NBNIC_PASS_RECEIVES 128u
 #endif
 
-#ifndef NBNIC_TURN_FRAMES /* that a turn sends, of all types */
-#define NBNIC_TURN_FRAMES 64u
+#ifndef NBNIC_PASS_FRAMES /* that a pass sends, of all types */
+#define NBNIC_PASS_FRAMES 64u
 #endif
 
-#ifndef NBNIC_TURN_INLINE /* of these, tokens and aborts sent within their event ... */
-#define NBNIC_TURN_INLINE 32u
+#ifndef NBNIC_PASS_INLINE /* of these, tokens and aborts sent within their event ... */
+#define NBNIC_PASS_INLINE 32u
 #endif
 
 #ifndef NBNIC_PORT_INLINE /* ... for the groups of one port */
 #define NBNIC_PORT_INLINE 16u
 #endif
 
-#ifndef NBNIC_TURN_QUEUED /* that answers to PULLs, and signals, leave to the queues */
-#define NBNIC_TURN_QUEUED 16u
+#ifndef NBNIC_PASS_QUEUED /* that answers to PULLs, and signals, leave to the queues */
+#define NBNIC_PASS_QUEUED 16u
 #endif
 
-#ifndef NBNIC_TURN_STARTS /* barriers that start within the events of a turn */
-#define NBNIC_TURN_STARTS 64u
+#ifndef NBNIC_PASS_STARTS /* barriers that start within the events of a pass */
+#define NBNIC_PASS_STARTS 64u
 #endif
 
-#ifndef NBNIC_TURN_WAKES /* sleepers' cells that a look at the doorbells wakes */
-#define NBNIC_TURN_WAKES 64u
+#ifndef NBNIC_PASS_WAKES /* sleepers' cells that a look at the doorbells wakes */
+#define NBNIC_PASS_WAKES 64u
 #endif
 
 #ifndef NBNIC_QUANTUM /* frames or starts of one group before the next group has its turn */
 #define NBNIC_QUANTUM 8u
 #endif
 
-#ifndef NBNIC_STRANGERS /* PULLs for groups that are not known, answered in a turn */
+#ifndef NBNIC_STRANGERS /* PULLs for groups that are not known, answered in a pass */
 #define NBNIC_STRANGERS 8u
 #endif
 
@@ -82,23 +82,23 @@
 #define NBNIC_PULLS_A_TICK 64u
 #endif
 
-#ifndef NBNIC_SCAN_CELLS /* cells of a port that a turn looks at */
+#ifndef NBNIC_SCAN_CELLS /* cells of a port that a pass looks at */
 #define NBNIC_SCAN_CELLS 64u
 #endif
 
-#ifndef NBNIC_PORT_SIGNALS /* entries that a turn takes from the send ring of a port ... */
+#ifndef NBNIC_PORT_SIGNALS /* entries that a pass takes from the send ring of a port ... */
 #define NBNIC_PORT_SIGNALS 8u
 #endif
 
-#ifndef NBNIC_TURN_SIGNALS /* ... and of all ports */
-#define NBNIC_TURN_SIGNALS 32u
+#ifndef NBNIC_PASS_SIGNALS /* ... and of all ports */
+#define NBNIC_PASS_SIGNALS 32u
 #endif
 
 _Static_assert(NBNIC_GROUPS_MAX <= NBAR_GROUPS_MAX, "a page has no more cells");
 _Static_assert(NBNIC_PORTS_MAX <= NBAR_PORTS_MAX, "the ABI has no more ports");
 _Static_assert(NBNIC_GROUPS_MAX <= NBNIC_HANDLES, "an open group has a handle");
 _Static_assert(NBNIC_HANDLES <= 65536, "a handle holds the index in 16 bits");
-_Static_assert(NBNIC_TURN_FRAMES <= NBNIC_TURN_RECEIVES, "a turn drains what it produces");
-_Static_assert(NBNIC_TURN_INLINE + NBNIC_TURN_QUEUED < NBNIC_TURN_FRAMES, "answers have a share");
+_Static_assert(NBNIC_PASS_FRAMES <= NBNIC_PASS_RECEIVES, "a pass drains what it produces");
+_Static_assert(NBNIC_PASS_INLINE + NBNIC_PASS_QUEUED < NBNIC_PASS_FRAMES, "answers have a share");
 
 #endif

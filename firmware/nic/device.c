@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device.c - one whole NIC: joins groups, pages and wire, and is the turn. See device.h.
+ * device.c - one whole NIC: joins groups, pages and wire, and is the pass. See device.h.
  *
  * On the path from token to completion: no allocation, no lock, and no loop without a budget.
  */
@@ -8,7 +8,7 @@
 #include "text.h"
 
 #define CLOSES_A_CALL 16u /* groups that one call ends */
-/* While the wire has more frames than a turn takes, every so many turns still sends signals: a
+/* While the wire has more frames than a pass takes, every so many passes still sends signals: a
  * stranger who floods the wire must not silence the hosts here. */
 #define SIGNALS_EVERY 8u
 
@@ -20,19 +20,19 @@ static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbf
 }
 
 static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
-			uint32_t culprit)
+			uint32_t failed_rank)
 {
 	struct nbnic_device *d = ctx;
 
-	nbnic_page_complete(d->port[port], &d->nic, cell, epoch, status, culprit);
+	nbnic_page_complete(d->port[port], &d->nic, cell, epoch, status, failed_rank);
 }
 
-static void on_late(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *late,
-		    uint32_t n)
+static void on_stragglers(void *ctx, uint32_t port, uint32_t cell,
+			  const struct nbnic_straggler *straggler, uint32_t n)
 {
 	const struct nbnic_device *d = ctx;
 
-	nbnic_page_late(d->port[port], cell, late, n);
+	nbnic_page_stragglers(d->port[port], cell, straggler, n);
 }
 
 static bool on_deliver(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
@@ -56,7 +56,7 @@ static void on_release(void *ctx, struct nbnic_group *block)
 static const struct nbnic_ops device_ops = {
 	.transmit = on_transmit,
 	.complete = on_complete,
-	.late = on_late,
+	.stragglers = on_stragglers,
 	.deliver = on_deliver,
 	.release = on_release,
 };
@@ -100,11 +100,11 @@ void nbnic_device_count_wire(struct nbnic_device *d)
  * signals cause more to come: `received` is how much that was. */
 static bool send_signals(struct nbnic_device *d, unsigned received)
 {
-	uint32_t budget = NBNIC_TURN_SIGNALS, at = d->turn_at;
+	uint32_t budget = NBNIC_PASS_SIGNALS, at = d->signals_at;
 
-	if (received >= NBNIC_TURN_RECEIVES && ++d->nwaited % SIGNALS_EVERY != 0)
+	if (received >= NBNIC_PASS_RECEIVES && ++d->nwaited % SIGNALS_EVERY != 0)
 		return false;
-	d->turn_at = at + 1 < d->nopen ? at + 1 : 0;
+	d->signals_at = at + 1 < d->nopen ? at + 1 : 0;
 	for (uint32_t i = 0; i < d->nopen && budget > 0; i++) {
 		struct nbnic_port *p = d->open[at];
 		uint32_t most = budget < NBNIC_PORT_SIGNALS ? budget : NBNIC_PORT_SIGNALS;
@@ -113,12 +113,12 @@ static bool send_signals(struct nbnic_device *d, unsigned received)
 			budget -= nbnic_page_signals(p, &d->nic, most);
 		at = at + 1 < d->nopen ? at + 1 : 0;
 	}
-	return budget < NBNIC_TURN_SIGNALS;
+	return budget < NBNIC_PASS_SIGNALS;
 }
 
-bool nbnic_device_turn(struct nbnic_device *d, uint64_t now)
+bool nbnic_device_pass(struct nbnic_device *d, uint64_t now)
 {
-	unsigned got = d->wire->ops->poll(d->wire, &d->nic, now, NBNIC_TURN_RECEIVES);
+	unsigned got = d->wire->ops->poll(d->wire, &d->nic, now, NBNIC_PASS_RECEIVES);
 	bool work = got > 0;
 	uint32_t nsignal;
 
@@ -146,7 +146,7 @@ static void open_remove(struct nbnic_device *d, const struct nbnic_port *p)
 			break;
 		}
 	}
-	d->turn_at = 0;
+	d->signals_at = 0;
 }
 
 bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p, uint8_t cause,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * device.h - one whole NIC: groups (nic.h), ports and their pages (page.h), clients and what they
- * ask for, and the turn that serves them all.
+ * ask for, and the pass that serves them all.
  *
- * Freestanding. A platform (platform.h) calls the turn again and again from one thread, and the
+ * Freestanding. A platform (platform.h) calls the pass again and again from one thread, and the
  * functions for requests from one thread: the same one or another, see platform.h.
  */
 #ifndef NBNIC_DEVICE_H
@@ -27,12 +27,12 @@ _Static_assert(sizeof(struct nbnic_released) <= offsetof(struct nbnic_group, byt
 	       "the link overwrites neither size nor peers");
 
 struct nbnic_device {
-	/* The turn's. The side of requests reaches it by platform->exclusive alone. */
+	/* The pass's. The side of requests reaches it by platform->exclusive alone. */
 	struct wire_base *wire;
 	uint64_t next_tick;
-	uint32_t nopen;   /* ports in open[] */
-	uint32_t turn_at; /* index in open[] of the port whose signals go first */
-	uint32_t nwaited; /* turns in which signals had to wait; wraps */
+	uint32_t nopen;      /* ports in open[] */
+	uint32_t signals_at; /* index in open[] of the port whose signals go first */
+	uint32_t nwaited;    /* passes in which signals had to wait; wraps */
 	struct nbnic_port *open[NBNIC_PORTS_MAX];
 	struct nbnic_port *port[NBNIC_PORTS_MAX]; /* by number */
 	struct nbnic_released *released;
@@ -63,14 +63,14 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
 
 /* Turn: takes frames from the wire, looks at doorbells, sends what waits, fires timers; each up to
  * a budget (config.h). True: there was work. */
-bool nbnic_device_turn(struct nbnic_device *d, uint64_t now);
+bool nbnic_device_pass(struct nbnic_device *d, uint64_t now);
 
-/* Turn: when nbnic_device_turn has work again although no frame and no doorbell comes: a time, 0:
+/* Turn: when nbnic_device_pass has work again although no frame and no doorbell comes: a time, 0:
  * at once, UINT64_MAX: never. */
 uint64_t nbnic_device_next(const struct nbnic_device *d);
 
 /* Turn: fails all groups with NIC_DOWN and closes all ports for doorbells. Peers can still ask for
- * a while: turn until nbnic_device_next says so, or until patience ends. */
+ * a while: run passes until nbnic_device_next says so, or until patience ends. */
 void nbnic_device_stop(struct nbnic_device *d, uint64_t now);
 
 /* Turn: closes up to a budget of the groups of a port. True: all are closed, and the port is no
@@ -115,7 +115,7 @@ void nbnic_client_begin(struct nbnic_device *d, struct nbnic_client *c, uint32_t
 /* Ends a client: groups of its port close, those that it is attached to fail; cause says why. */
 void nbnic_client_end(struct nbnic_client *c, uint8_t cause);
 
-/* Gives back the port of a client when the NIC is no longer turned: tells nobody. */
+/* Gives back the port of a client when the NIC is no longer polled: tells nobody. */
 void nbnic_client_abandon(struct nbnic_client *c);
 
 /*

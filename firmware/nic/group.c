@@ -9,7 +9,7 @@
 #include "nic_internal.h"
 #include "sort.h"
 
-#define BLOB_MAGIC 0x6c62626eu /* "nbbl" */
+#define ENDPOINT_MAGIC 0x6c62626eu /* "nbbl" */
 
 int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16_t wire,
 	       const struct nbnic_addr *addr, const struct nbnic_config *config)
@@ -24,12 +24,12 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
 		config->linger_bytes ? config->linger_bytes : NBNIC_MEMORY_BYTES / 4;
 	nic->pace_ns = config->pull_ns / 2;
 	nic->due = UINT64_MAX;
-	nic->turn = 1;
-	nic->turn_left = NBNIC_TURN_FRAMES;
-	nic->inline_left = NBNIC_TURN_INLINE;
+	nic->pass = 1;
+	nic->pass_left = NBNIC_PASS_FRAMES;
+	nic->inline_left = NBNIC_PASS_INLINE;
 	nic->strangers_left = NBNIC_STRANGERS;
-	nic->starts_left = NBNIC_TURN_STARTS;
-	nic->wakes_left = NBNIC_TURN_WAKES;
+	nic->starts_left = NBNIC_PASS_STARTS;
+	nic->wakes_left = NBNIC_PASS_WAKES;
 	nbnic_link_init(&nic->linger);
 	nbnic_rota_init(&nic->sends, nic->sends_port);
 	nbnic_rota_init(&nic->pulls, nic->pulls_port);
@@ -214,11 +214,13 @@ static uint32_t get32(const uint8_t *at)
 	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* Blob: magic, version | wire << 16, handle, rank, size, digest, cookie (8), address (48), 0. */
-void nbnic_group_blob(const struct nbnic *nic, const struct nbnic_group *g, struct nbar_blob *out)
+/* Endpoint address: magic, version | wire << 16, handle, rank, size, digest, cookie (8), address
+ * (48), 0. */
+void nbnic_group_endpoint(const struct nbnic *nic, const struct nbnic_group *g,
+			  struct nbar_endpoint *out)
 {
 	const uint32_t word[] = {
-		BLOB_MAGIC,
+		ENDPOINT_MAGIC,
 		NBFW_FRAME_VERSION | (uint32_t)nic->wire << 16,
 		g->handle,
 		g->rank,
@@ -228,31 +230,31 @@ void nbnic_group_blob(const struct nbnic *nic, const struct nbnic_group *g, stru
 		(uint32_t)(g->cookie >> 32),
 	};
 
-	*out = (struct nbar_blob){ { 0 } };
+	*out = (struct nbar_endpoint){ { 0 } };
 	for (uint32_t i = 0; i < 8; i++)
 		put32(out->byte + 4 * i, word[i]);
 	__builtin_memcpy(out->byte + 32, nic->addr.byte, NBNIC_ADDR_SIZE);
 }
 
-bool nbnic_blob_addr(const struct nbar_blob *blob, uint16_t wire, struct nbnic_addr *out,
-		     uint32_t *rank)
+bool nbnic_endpoint_addr(const struct nbar_endpoint *endpoint, uint16_t wire,
+			 struct nbnic_addr *out, uint32_t *rank)
 {
-	if (get32(blob->byte) != BLOB_MAGIC ||
-	    get32(blob->byte + 4) != (NBFW_FRAME_VERSION | (uint32_t)wire << 16))
+	if (get32(endpoint->byte) != ENDPOINT_MAGIC ||
+	    get32(endpoint->byte + 4) != (NBFW_FRAME_VERSION | (uint32_t)wire << 16))
 		return false;
-	__builtin_memcpy(out->byte, blob->byte + 32, NBNIC_ADDR_SIZE);
-	*rank = get32(blob->byte + 12);
+	__builtin_memcpy(out->byte, endpoint->byte + 32, NBNIC_ADDR_SIZE);
+	*rank = get32(endpoint->byte + 12);
 	return true;
 }
 
-/* Reads the blob of another member into *out, or says why it is none of ours. */
-static const char *blob_refused(const struct nbnic *nic, const struct nbnic_group *g,
-				const struct nbar_blob *blob, struct nbnic_peer *out)
+/* Reads the endpoint address of another member into *out, or says why it is none of ours. */
+static const char *endpoint_refused(const struct nbnic *nic, const struct nbnic_group *g,
+				    const struct nbar_endpoint *endpoint, struct nbnic_peer *out)
 {
-	const uint8_t *b = blob->byte;
+	const uint8_t *b = endpoint->byte;
 
-	if (get32(b) != BLOB_MAGIC || get32(b + 8) == 0)
-		return "this is no blob of a NIC";
+	if (get32(b) != ENDPOINT_MAGIC || get32(b + 8) == 0)
+		return "this is no endpoint address of a NIC";
 	if ((get32(b + 4) & 0xffff) != NBFW_FRAME_VERSION)
 		return "its NIC speaks another version of the protocol";
 	if (get32(b + 4) >> 16 != nic->wire)
@@ -270,35 +272,37 @@ static const char *blob_refused(const struct nbnic *nic, const struct nbnic_grou
 }
 
 int nbnic_group_check(const struct nbnic *nic, const struct nbnic_group *g, uint32_t first,
-		      const struct nbar_blob *blob, uint32_t n, uint32_t *bad, const char **why)
+		      const struct nbar_endpoint *endpoint, uint32_t n, uint32_t *bad,
+		      const char **why)
 {
 	uint32_t room = (g->is_signal ? g->npeer_max : g->npeer) - g->nconnected;
 	struct nbnic_peer peer;
 
 	*bad = room;
-	*why = "these are more blobs than the group has peers";
+	*why = "these are more endpoint addresses than the group has peers";
 	if (first + n > room)
 		return -NBNIC_EPROTO;
 	for (uint32_t i = 0; i < n; i++) {
 		*bad = first + i;
-		*why = blob_refused(nic, g, &blob[i], &peer);
+		*why = endpoint_refused(nic, g, &endpoint[i], &peer);
 		if (!*why && !g->is_signal && peer.rank != g->peer[g->nconnected + first + i].rank)
-			*why = "it is the blob of another rank";
+			*why = "it is the endpoint address of another rank";
 		if (*why)
 			return -NBNIC_EPROTO;
 	}
 	return 0;
 }
 
-int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g, const struct nbar_blob *blob,
-			uint32_t n, uint64_t now, uint32_t *bad, const char **why)
+int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g,
+			const struct nbar_endpoint *endpoint, uint32_t n, uint64_t now,
+			uint32_t *bad, const char **why)
 {
-	int rc = nbnic_group_check(nic, g, 0, blob, n, bad, why);
+	int rc = nbnic_group_check(nic, g, 0, endpoint, n, bad, why);
 
 	if (rc < 0)
 		return rc;
 	for (uint32_t i = 0; i < n; i++)
-		(void)blob_refused(nic, g, &blob[i], &g->peer[g->nconnected + i]);
+		(void)endpoint_refused(nic, g, &endpoint[i], &g->peer[g->nconnected + i]);
 	g->nconnected += n;
 	if (g->is_signal)
 		g->npeer = g->nconnected;
@@ -407,20 +411,20 @@ void nbnic_group_info(const struct nbnic_group *g, struct nbar_group_info *out)
 		.rank = g->rank,
 		.size = g->size,
 		.posted = g->posted,
-		.culprit = NBAR_RANK_NONE,
+		.failed_rank = NBAR_RANK_NONE,
 		.waits_for = NBAR_RANK_NONE,
-		.nlate = g->nlate,
+		.nstragglers = g->nstragglers,
 	};
 	for (uint32_t i = 0; i < NBAR_NAME_MAX; i++)
 		out->alg[i] = g->alg[i];
-	for (uint32_t i = 0; i < g->nlate; i++)
-		out->late[i] = g->late[i].rank;
+	for (uint32_t i = 0; i < g->nstragglers; i++)
+		out->straggler[i] = g->straggler[i].rank;
 	if (!s)
 		return;
 	out->epoch = s->epoch;
 	out->running = s->running;
 	out->status = s->cause;
-	out->culprit = s->culprit;
+	out->failed_rank = s->failed_rank;
 	out->nstep = g->plan->nstep;
 	if (!s->running)
 		return;

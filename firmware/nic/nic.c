@@ -3,27 +3,27 @@
  * nic.c - the NIC loop: doorbells, frames and the clock become events; actions become frames and
  * completions.
  *
- * Called by the turn. This is the path from token to completion: no allocation, no
+ * Called by the pass. This is the path from token to completion: no allocation, no
  * lock, no search that grows with the group.
  */
 #include "nic.h"
 #include "nic_internal.h"
 
 /* Timeouts without news after which a rank is no longer called late. */
-#define LATE_FRESH 3u
+#define STRAGGLER_FRESH 3u
 
 /* R5: remembers who holds us up. When the list is full, the newest name takes the last place. */
-static void note_late(struct nbnic_group *g, uint32_t rank)
+static void note_straggler(struct nbnic_group *g, uint32_t rank)
 {
 	uint32_t i = 0;
 
-	while (i < g->nlate && g->late[i].rank != rank)
+	while (i < g->nstragglers && g->straggler[i].rank != rank)
 		i++;
-	if (i == NBAR_LATE_MAX)
+	if (i == NBAR_STRAGGLERS_MAX)
 		i--;
-	else if (i == g->nlate)
-		g->nlate++;
-	g->late[i] = (struct nbnic_late){ .rank = rank, .tick = g->timeouts };
+	else if (i == g->nstragglers)
+		g->nstragglers++;
+	g->straggler[i] = (struct nbnic_straggler){ .rank = rank, .tick = g->timeouts };
 }
 
 /* After a timeout: forgets names that nobody has repeated, adds sources that say nothing at all,
@@ -33,28 +33,28 @@ static void review_late(struct nbnic *nic, struct nbnic_group *g, const struct n
 	uint32_t kept = 0;
 
 	g->timeouts++;
-	for (uint32_t i = 0; i < g->nlate; i++)
-		if (g->timeouts - g->late[i].tick <= LATE_FRESH)
-			g->late[kept++] = g->late[i];
-	g->nlate = kept;
+	for (uint32_t i = 0; i < g->nstragglers; i++)
+		if (g->timeouts - g->straggler[i].tick <= STRAGGLER_FRESH)
+			g->straggler[kept++] = g->straggler[i];
+	g->nstragglers = kept;
 	uint32_t slot = a->pull_first;
 
 	if (g->state->tries % NBFW_WINDOW < 2)
 		slot = a->pull_end;
-	for (uint32_t i = 0; i < NBAR_LATE_MAX; i++, slot++) {
+	for (uint32_t i = 0; i < NBAR_STRAGGLERS_MAX; i++, slot++) {
 		slot = nbfw_missing_next(g->state, slot, a->pull_end, false);
 		if (slot >= a->pull_end)
 			break;
-		note_late(g, nbfw_plan_recvs(g->plan)[slot].src);
+		note_straggler(g, nbfw_plan_recvs(g->plan)[slot].src);
 	}
-	nic->ops->late(nic->ctx, g->port, g->cell, g->late, g->nlate);
+	nic->ops->stragglers(nic->ctx, g->port, g->cell, g->straggler, g->nstragglers);
 }
 
 static void tell_completion(struct nbnic *nic, struct nbnic_group *g)
 {
-	if (g->nlate) {
-		g->nlate = 0;
-		nic->ops->late(nic->ctx, g->port, g->cell, g->late, 0);
+	if (g->nstragglers) {
+		g->nstragglers = 0;
+		nic->ops->stragglers(nic->ctx, g->port, g->cell, g->straggler, 0);
 	}
 	nbnic_count(nic, NBAR_COUNTER_barriers_completed);
 	nic->ops->complete(nic->ctx, g->port, g->cell, g->state->epoch, NBAR_STATUS_OK,
@@ -69,7 +69,7 @@ __attribute__((noinline)) static void tell_failure(struct nbnic *nic, const stru
 		nbnic_count(nic, NBAR_COUNTER_barriers_failed);
 	if (g->life != NBAR_LIFE_LINGER)
 		nic->ops->complete(nic->ctx, g->port, g->cell, s->epoch - s->running, s->cause,
-				   s->culprit);
+				   s->failed_rank);
 }
 
 void nbnic_arm(struct nbnic *nic, struct nbnic_group *g, uint64_t extra, uint64_t now)
@@ -89,7 +89,7 @@ __attribute__((noinline)) static void begin_pulls(struct nbnic *nic, struct nbni
 }
 
 /* The timer of an action. After a TIMEOUT it runs only when all that is to be asked for was asked
- * for: turn.c arms it then. */
+ * for: pass.c arms it then. */
 static inline void set_timer(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
 			     uint64_t now)
 {
@@ -152,8 +152,8 @@ static void feed_token(struct nbnic *nic, struct nbnic_group *g, const struct nb
 	}
 	nbnic_count(nic, (enum nbar_counter)used[t->type]);
 	if (t->type == NBFW_LATER) {
-		note_late(g, g->state->late);
-		nic->ops->late(nic->ctx, g->port, g->cell, g->late, g->nlate);
+		note_straggler(g, g->state->straggler);
+		nic->ops->stragglers(nic->ctx, g->port, g->cell, g->straggler, g->nstragglers);
 	}
 }
 
@@ -171,7 +171,7 @@ uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 	return n;
 }
 
-/* Starts within an event, as far as the budget of the turn goes. Kept out of the path of a token.
+/* Starts within an event, as far as the budget of the pass goes. Kept out of the path of a token.
  */
 __attribute__((noinline)) static void start_some(struct nbnic *nic, struct nbnic_group *g,
 						 uint64_t now)
@@ -212,7 +212,7 @@ bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 
 	for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
 		t.word[i] = word[i];
-	if (nic->full || *left == 0 || nic->turn_left <= NBNIC_TURN_QUEUED ||
+	if (nic->full || *left == 0 || nic->pass_left <= NBNIC_PASS_QUEUED ||
 	    !nbnic_transmit(nic, &g->peer[peer].addr, &t, NBAR_COUNTER_signals_sent))
 		return false;
 	--*left;

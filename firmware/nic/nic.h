@@ -31,7 +31,7 @@ struct nbnic_addr {
 	uint8_t byte[NBNIC_ADDR_SIZE];
 };
 
-/* What a blob holds, packed little-endian: see nbnic_blob_pack. */
+/* What an endpoint address holds, packed little-endian: see nbnic_endpoint_pack. */
 struct nbnic_member {
 	uint16_t wire; /* kind: both ends must have the same */
 	uint32_t handle;
@@ -48,7 +48,7 @@ struct nbnic_peer {
 	struct nbnic_addr addr;
 };
 
-struct nbnic_late {
+struct nbnic_straggler {
 	uint32_t rank;
 	uint32_t tick; /* timeouts of the group when last heard of */
 };
@@ -74,14 +74,14 @@ struct nbnic_group {
 	bool pull_heard; /* the PULL job is in its second pass: slots that were heard */
 	uint16_t token_at, token_end; /* sends of the last epoch started that are still to go out */
 	uint16_t abort_at, abort_end; /* sends to abort; once, as a failure is final */
-	uint32_t timeouts;            /* that have fired in this barrier; clock of late[] */
-	uint32_t nlate;
+	uint32_t timeouts;            /* that have fired in this barrier; clock of straggler[] */
+	uint32_t nstragglers;
 	struct nbnic_link send; /* in nic.sends: has frames to send, or barriers to start */
 	struct nbnic_link pull; /* in nic.pulls: has slots to ask for */
 	/* The rest. */
 	uint16_t pull_first, pull_end; /* the slots that the job is about */
 	uint16_t pull_left;            /* slots that the job may still ask for */
-	uint16_t pull_span;            /* slots that its pass has not looked at */
+	uint16_t pull_span;            /* slots that its turn has not looked at */
 	uint16_t pull_at[2];           /* where each pass goes on: silent slots, heard ones */
 	uint16_t *recv_peer;           /* peer of each slot */
 	uint32_t linger_unsent;        /* sends that waited when the lingering was prolonged */
@@ -89,7 +89,7 @@ struct nbnic_group {
 	uint32_t bytes;                /* of the block */
 	uint32_t size, digest;
 	uint32_t npeer, npeer_max, nconnected;
-	struct nbnic_late late[NBAR_LATE_MAX];
+	struct nbnic_straggler straggler[NBAR_STRAGGLERS_MAX];
 	char alg[NBAR_NAME_MAX];
 };
 _Static_assert(sizeof(void *) != 8 || offsetof(struct nbnic_group, port) == 64, "the first line");
@@ -100,10 +100,10 @@ struct nbnic_ops {
 	bool (*transmit)(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t);
 	/* Tells the host: status of its group, last epoch completed, and the rank to name. */
 	void (*complete)(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
-			 uint32_t culprit);
+			 uint32_t failed_rank);
 	/* Tells the host which ranks hold up the running barrier; n = 0: none known any more. */
-	void (*late)(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *late,
-		     uint32_t n);
+	void (*stragglers)(void *ctx, uint32_t port, uint32_t cell,
+			   const struct nbnic_straggler *straggler, uint32_t n);
 	/* Gives the host a message; false: its ring is full. */
 	bool (*deliver)(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
 			const uint32_t word[NBAR_SIGNAL_WORDS]);
@@ -128,13 +128,13 @@ struct nbnic_heard {
 #define NBNIC_HEARD_SHIFT 20u
 
 struct nbnic {
-	/* The first 128 bytes: what every turn looks at. */
+	/* The first 128 bytes: what every pass looks at. */
 	const struct nbnic_ops *ops;
 	void *ctx;
-	/* The budget of this turn: what is left. */
-	uint32_t turn;
-	uint32_t turn_left, inline_left, strangers_left, starts_left, wakes_left;
-	bool full; /* the wire has refused a frame in this turn: the queues wait for the next */
+	/* The budget of this pass: what is left. */
+	uint32_t pass;
+	uint32_t pass_left, inline_left, strangers_left, starts_left, wakes_left;
+	bool full; /* the wire has refused a frame in this pass: the queues wait for the next */
 	bool sweeping;
 	uint16_t wire;
 	uint64_t due;        /* no armed timer is due before */
@@ -159,7 +159,7 @@ struct nbnic {
 	uint64_t counter[NBAR_COUNTER_END];
 	struct nbnic_rota_port sends_port[NBNIC_PORTS_MAX], pulls_port[NBNIC_PORTS_MAX];
 	struct nbnic_share {
-		uint32_t turn; /* left is for this turn; for any other it is NBNIC_PORT_INLINE */
+		uint32_t pass; /* left is for this pass; for any other it is NBNIC_PORT_INLINE */
 		uint32_t left;
 	} share[NBNIC_PORTS_MAX];
 	struct nbnic_heard heard[NBNIC_HEARD_MAX];
@@ -169,7 +169,8 @@ struct nbnic {
 };
 
 /* Prepares a NIC that has no groups; it cannot be moved from here on. wire and addr go into every
- * blob it gives out. -EINVAL: pull_ns is 0, or budget_ns less than NBFW_WINDOW times as long. */
+ * endpoint address it gives out. -EINVAL: pull_ns is 0, or budget_ns less than NBFW_WINDOW times as
+ * long. */
 int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16_t wire,
 	       const struct nbnic_addr *addr, const struct nbnic_config *config);
 
@@ -200,26 +201,30 @@ int nbnic_group_build(const struct nbnic_open *arg, void *block, struct nbnic_gr
  */
 int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g);
 
-/* The group's own blob. */
-void nbnic_group_blob(const struct nbnic *nic, const struct nbnic_group *g, struct nbar_blob *out);
+/* The group's own endpoint address. */
+void nbnic_group_endpoint(const struct nbnic *nic, const struct nbnic_group *g,
+			  struct nbar_endpoint *out);
 
-/* The address of the NIC that gave out the blob, and the rank it is of; false: it is no blob, or of
- * another wire or version. Needs no NIC: any thread may ask. */
-bool nbnic_blob_addr(const struct nbar_blob *blob, uint16_t wire, struct nbnic_addr *out,
-		     uint32_t *rank);
+/* The address of the NIC that gave out the endpoint address, and the rank it is of; false: it is no
+ * endpoint address, or of another wire or version. Needs no NIC: any thread may ask. */
+bool nbnic_endpoint_addr(const struct nbar_endpoint *endpoint, uint16_t wire,
+			 struct nbnic_addr *out, uint32_t *rank);
 
-/* Whether nbnic_group_connect would take these blobs, when `first` others have gone before. Like
- * that one it sets *bad, counted from the first of all, and *why. */
+/* Whether nbnic_group_connect would take these endpoint addresses, when `first` others have gone
+ * before. Like that one it sets *bad, counted from the first of all, and *why. */
 int nbnic_group_check(const struct nbnic *nic, const struct nbnic_group *g, uint32_t first,
-		      const struct nbar_blob *blob, uint32_t n, uint32_t *bad, const char **why);
+		      const struct nbar_endpoint *endpoint, uint32_t n, uint32_t *bad,
+		      const char **why);
 
 /*
  * Names peers: for a plan, in the order of g->peer, going on where the last call ended; for
- * "signal", any, appended. When the last is named, the group runs. A blob that is refused names
- * no peer: nothing of the call takes effect, *bad is its index and *why a constant text; -EPROTO.
+ * "signal", any, appended. When the last is named, the group runs. An endpoint address that is
+ * refused names no peer: nothing of the call takes effect, *bad is its index and *why a constant
+ * text; -EPROTO.
  */
-int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g, const struct nbar_blob *blob,
-			uint32_t n, uint64_t now, uint32_t *bad, const char **why);
+int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g,
+			const struct nbar_endpoint *endpoint, uint32_t n, uint64_t now,
+			uint32_t *bad, const char **why);
 
 /*
  * The host is done with the group (CLOSED), has died (HOST_DIED), or the NIC stops (NIC_DOWN). The
@@ -244,7 +249,7 @@ void nbnic_fini(struct nbnic *nic);
 void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, uint64_t now);
 
 /* The host sends a raw message to a peer of a "signal" group. False: the wire has no room, or the
- * port has used up its share of this turn; the caller keeps the message and tries again. */
+ * port has used up its share of this pass; the caller keeps the message and tries again. */
 bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 		  const uint32_t word[NBAR_SIGNAL_WORDS]);
 
@@ -253,7 +258,7 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 		   uint64_t now);
 
 /*
- * Ends a turn: call it after the frames and doorbells of each. A bounded slice of timers, PULLs,
+ * Ends a pass: call it after the frames and doorbells of each. A bounded slice of timers, PULLs,
  * sends and starts that wait, and of groups whose lingering is over; a few ns if there is none.
  * True: something was done.
  */

@@ -3,7 +3,7 @@
  * nic_internal.h - what the files of the NIC loop share; nobody else includes it.
  *
  * send.c sends; nic.c turns events into actions and calls send.c; group.c makes and ends groups and
- * calls both; turn.c, the scheduler, calls all of them. No file calls one that comes after it.
+ * calls both; pass.c, the scheduler, calls all of them. No file calls one that comes after it.
  */
 #ifndef NBNIC_INTERNAL_H
 #define NBNIC_INTERNAL_H
@@ -15,18 +15,18 @@
 
 /* send.c */
 
-/* Sends one frame if the wire has room, and counts it; else no other is tried in this turn. */
+/* Sends one frame if the wire has room, and counts it; else no other is tried in this pass. */
 bool nbnic_transmit(struct nbnic *nic, const struct nbnic_addr *to, const struct nbfw_token *t,
 		    enum nbar_counter counter);
 
-/* Sends tokens and aborts that wait, `limit` at most, while the turn has room. Returns how many of
+/* Sends tokens and aborts that wait, `limit` at most, while the pass has room. Returns how many of
  * the sends are done with. */
 uint32_t nbnic_send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit);
 
 /* Sends what an action asks for: at once, as far as the budgets go; the rest is queued. */
 void nbnic_send(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a);
 
-/* Frames that the groups of a port may still send within events of this turn. */
+/* Frames that the groups of a port may still send within events of this pass. */
 uint32_t *nbnic_share_left(struct nbnic *nic, uint32_t port);
 
 /* Answers a PULL to where it came from, or drops the answer. */

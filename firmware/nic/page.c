@@ -2,7 +2,7 @@
 /*
  * page.c - the NIC's side of a port's page.
  *
- * Called by the turn. The atomics of the page are here; their partners are in
+ * Called by the pass. The atomics of the page are here; their partners are in
  * hostlib/src/order.h. The host may write anything at any time: each word is read once into a
  * variable and then checked.
  */
@@ -53,10 +53,10 @@ void nbnic_cell_begin(struct nbnic_port *p, uint32_t cell, struct nbnic_group *g
 	/* No order needed: the host looks at a cell only after the reply to its request, and the
 	 * request came after its last store to the cell. */
 	__atomic_store_n(&d->posted, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&d->asked, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&d->wake_seq, 0, __ATOMIC_RELAXED);
 	store_word(c, NBAR_STATUS_OK, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&c->culprit, NBAR_RANK_NONE, __ATOMIC_RELAXED);
-	__atomic_store_n(&c->nlate, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->failed_rank, NBAR_RANK_NONE, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->nstragglers, 0, __ATOMIC_RELAXED);
 	p->cell[cell] = (struct nbnic_cell){ .group = g, .live_index = (uint16_t)p->nlive };
 	p->live[p->nlive++] = (uint16_t)cell;
 	p->nsignal += g->is_signal;
@@ -94,7 +94,7 @@ static inline bool scan_doorbell(struct nbnic_port *p, struct nbnic *nic, uint32
 	 * before everything that the NIC does for this barrier. */
 	uint32_t posted = __atomic_load_n(&d->posted, __ATOMIC_ACQUIRE);
 	/* Pairs with the bump in order_ask. No order needed: the flags decide (see wake). */
-	uint32_t wake_seq = __atomic_load_n(&d->asked, __ATOMIC_RELAXED);
+	uint32_t wake_seq = __atomic_load_n(&d->wake_seq, __ATOMIC_RELAXED);
 
 	if (posted == seen->posted && wake_seq == seen->wake_seq)
 		return false;
@@ -117,7 +117,7 @@ static inline bool scan_doorbell(struct nbnic_port *p, struct nbnic *nic, uint32
 	return true;
 }
 
-/* A port with more live cells than a turn looks at. */
+/* A port with more live cells than a pass looks at. */
 static bool scan_part(struct nbnic_port *p, struct nbnic *nic, uint64_t now)
 {
 	bool any = false;
@@ -180,14 +180,14 @@ uint32_t nbnic_page_signals(struct nbnic_port *p, struct nbnic *nic, uint32_t bu
 }
 
 void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell, uint32_t epoch,
-			 uint32_t status, uint32_t culprit)
+			 uint32_t status, uint32_t failed_rank)
 {
 	struct nbar_completion *c = &p->page->completion[cell];
 
 	if (status != NBAR_STATUS_OK)
-		__atomic_store_n(&c->culprit, culprit, __ATOMIC_RELAXED);
+		__atomic_store_n(&c->failed_rank, failed_rank, __ATOMIC_RELAXED);
 	/* Pairs with the acquire in order_completion_read: whoever sees the barrier complete sees
-	 * what the members of this node wrote before it, and the culprit. */
+	 * what the members of this node wrote before it, and the failed rank. */
 	store_word(c, status, epoch, __ATOMIC_RELEASE);
 	/* After a failure the cell may end before the NIC sees a request to wake: all are woken. */
 	if (p->cell[cell].wake_pending || status != NBAR_STATUS_OK)
@@ -196,15 +196,16 @@ void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell,
 		p->cell[cell].wake_missed = true;
 }
 
-void nbnic_page_late(struct nbnic_port *p, uint32_t cell, const struct nbnic_late *late, uint32_t n)
+void nbnic_page_stragglers(struct nbnic_port *p, uint32_t cell,
+			   const struct nbnic_straggler *straggler, uint32_t n)
 {
 	struct nbar_completion *c = &p->page->completion[cell];
 
 	for (uint32_t i = 0; i < n; i++)
-		__atomic_store_n(&c->late[i], late[i].rank, __ATOMIC_RELAXED);
-	/* Pairs with the acquire in order_late_read. Advisory: a reader may see a mixture of two
-	 * lists, but never an entry that was not written. */
-	__atomic_store_n(&c->nlate, n, __ATOMIC_RELEASE);
+		__atomic_store_n(&c->straggler[i], straggler[i].rank, __ATOMIC_RELAXED);
+	/* Pairs with the acquire in order_stragglers_read. Advisory: a reader may see a mixture of
+	 * two lists, but never an entry that was not written. */
+	__atomic_store_n(&c->nstragglers, n, __ATOMIC_RELEASE);
 }
 
 bool nbnic_page_deliver(struct nbnic_port *p, uint32_t cell, uint32_t src,

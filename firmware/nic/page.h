@@ -2,7 +2,7 @@
 /*
  * page.h - the NIC's side of a port's page: doorbells in, completions out.
  *
- * Called by the turn. Trusts nothing that it reads: each word is read once, then checked. The page
+ * Called by the pass. Trusts nothing that it reads: each word is read once, then checked. The page
  * is never read back for what the NIC itself wrote there.
  */
 #ifndef NBNIC_PAGE_H
@@ -67,9 +67,9 @@ uint32_t nbnic_page_signals(struct nbnic_port *p, struct nbnic *nic, uint32_t bu
 
 /* What nbnic_ops asks for; see nic.h. */
 void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell, uint32_t epoch,
-			 uint32_t status, uint32_t culprit);
-void nbnic_page_late(struct nbnic_port *p, uint32_t cell, const struct nbnic_late *late,
-		     uint32_t n);
+			 uint32_t status, uint32_t failed_rank);
+void nbnic_page_stragglers(struct nbnic_port *p, uint32_t cell,
+			   const struct nbnic_straggler *straggler, uint32_t n);
 bool nbnic_page_deliver(struct nbnic_port *p, uint32_t cell, uint32_t src,
 			const uint32_t word[NBAR_SIGNAL_WORDS]);
 

@@ -3,11 +3,12 @@
  * platform.h - what a NIC needs of the machine that it runs on. A wire (wire.h) is all else.
  *
  * A platform fills in one struct nbnic_platform, and calls nbnic_device_* (device.h). The daemon,
- * the NIC inside a process, the bare-metal image and the tests are platforms.
+ * the in-process NIC, the bare-metal image and the tests are platforms.
  *
- * Two sides call into a NIC: the *turn* (one thread at a time: frames, doorbells, timers) and the
- * *requests* (one thread at a time: open, connect, close, statistics). They may be the same thread.
- * Where they are two, exclusive() keeps them apart; all that is slow stays on the side of requests.
+ * Two sides call into a NIC: the *poll pass* (one thread at a time: frames, doorbells, timers) and
+ * the *requests* (one thread at a time: open, connect, close, statistics). They may be the same
+ * thread. Where they are two, exclusive() keeps them apart; all that is slow stays on the side of
+ * requests.
  */
 #ifndef NBNIC_PLATFORM_H
 #define NBNIC_PLATFORM_H
@@ -28,7 +29,7 @@ struct nbnic_platform {
 	/* Requests: 64 bits that nobody can guess. False: there are none. */
 	bool (*random)(void *ctx, uint64_t *out);
 
-	/* Requests: runs fn(arg, now) while no turn of the NIC is under way, and returns after it.
+	/* Requests: runs fn(arg, now) while no pass of the NIC is under way, and returns after it.
 	 */
 	void (*exclusive)(void *ctx, nbnic_fn *fn, void *arg);
 

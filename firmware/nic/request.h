@@ -3,7 +3,7 @@
  * request.h - what the files request*.c share; nobody else includes it.
  *
  * They run on the side of requests. Functions named run_* are handed to nbnic_request_call, which
- * keeps them apart from the turn; each is bounded. Nothing in a request is believed before it is
+ * keeps them apart from the pass; each is bounded. Nothing in a request is believed before it is
  * checked. A refusal says what is wrong and what to do about it.
  */
 #ifndef NBNIC_REQUEST_H
@@ -27,7 +27,7 @@ __attribute__((format(printf, 3, 4))) int nbnic_request_fail(struct nbnic_reques
 /* Adds size zero bytes to the reply and returns where. */
 void *nbnic_request_reply(struct nbnic_request *r, size_t size);
 
-/* Runs fn(arg, now) apart from the turn, then frees what groups have released. */
+/* Runs fn(arg, now) apart from the pass, then frees what groups have released. */
 void nbnic_request_call(struct nbnic_device *d, nbnic_fn *fn, void *arg);
 
 /* One for each op: 0, or what nbnic_request_fail returned. */

@@ -70,13 +70,13 @@ static void run_hold(void *arg, uint64_t now)
 {
 	struct hold_call *call = arg;
 	const struct nbnic_group *g = nbnic_cell_group(call->port, call->req->cell);
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 
 	(void)now;
 	if (!g || g->is_signal)
 		return;
-	nbnic_group_blob(&call->device->nic, g, &blob);
-	if (!same_bytes(&blob, &call->req->blob, sizeof(blob)))
+	nbnic_group_endpoint(&call->device->nic, g, &endpoint);
+	if (!same_bytes(&endpoint, &call->req->endpoint, sizeof(endpoint)))
 		return;
 	call->port->cell[call->req->cell].held++;
 	call->found = true;

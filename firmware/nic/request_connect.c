@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request_connect.c - a client names the peers of its group: their blobs go to the wire, which
- * makes ready for their NICs, and then to the group.
+ * request_connect.c - a client names the peers of its group: their endpoint addresses go to the
+ * wire, which makes ready for their NICs, and then to the group.
  */
 #include "request.h"
 
-/* Blobs that one call reads, so that the turn does not wait for long. */
-#define BLOBS_A_CALL 32u
+/* Endpoint addresses that one call reads, so that the pass does not wait for long. */
+#define ENDPOINTS_A_CALL 32u
 
 enum connect_end { CONNECT_DONE, CONNECT_NO_CELL, CONNECT_TWICE, CONNECT_MANY, CONNECT_REFUSED };
 
@@ -14,7 +14,7 @@ struct connect_call {
 	struct nbnic_device *device;
 	struct nbnic_port *port;
 	const struct nbar_req_group_connect *req;
-	uint32_t first, n; /* blobs of this call */
+	uint32_t first, n; /* endpoint addresses of this call */
 	enum connect_end end;
 	uint32_t missing; /* peers that the group lacks, after this call */
 	uint32_t bad, rank;
@@ -33,18 +33,18 @@ static void run_check(void *arg, uint64_t now)
 		return;
 	call->missing = (g->is_signal ? g->npeer_max : g->npeer) - g->nconnected;
 	call->end = CONNECT_TWICE;
-	if (call->missing == 0 && call->req->nblob > 0)
+	if (call->missing == 0 && call->req->nendpoint > 0)
 		return;
-	call->end = call->req->nblob > call->missing ? CONNECT_MANY : CONNECT_DONE;
+	call->end = call->req->nendpoint > call->missing ? CONNECT_MANY : CONNECT_DONE;
 }
 
-static const struct nbar_blob *blobs_of(const struct connect_call *call)
+static const struct nbar_endpoint *endpoints_of(const struct connect_call *call)
 {
-	return (const struct nbar_blob *)(call->req + 1) + call->first;
+	return (const struct nbar_endpoint *)(call->req + 1) + call->first;
 }
 
-/* Whether all blobs will do: nothing of a request takes effect if one is refused. */
-static void run_blobs_check(void *arg, uint64_t now)
+/* Whether all endpoint addresses will do: nothing of a request takes effect if one is refused. */
+static void run_endpoints_check(void *arg, uint64_t now)
 {
 	struct connect_call *call = arg;
 	const struct nbnic_group *g = nbnic_cell_group(call->port, call->req->cell);
@@ -55,7 +55,7 @@ static void run_blobs_check(void *arg, uint64_t now)
 	if (!g)
 		return;
 	call->end = CONNECT_DONE;
-	if (nbnic_group_check(&call->device->nic, g, call->first, blobs_of(call), call->n,
+	if (nbnic_group_check(&call->device->nic, g, call->first, endpoints_of(call), call->n,
 			      &call->bad, &call->why) < 0) {
 		call->rank =
 			g->is_signal ? NBAR_RANK_NONE : g->peer[g->nconnected + call->bad].rank;
@@ -69,35 +69,36 @@ static void run_group_connect(void *arg, uint64_t now)
 	struct nbnic_group *g = nbnic_cell_group(call->port, call->req->cell);
 
 	call->end = CONNECT_NO_CELL;
-	if (!g || nbnic_group_connect(&call->device->nic, g, blobs_of(call), call->n, now,
+	if (!g || nbnic_group_connect(&call->device->nic, g, endpoints_of(call), call->n, now,
 				      &call->bad, &call->why) < 0)
 		return;
 	call->end = CONNECT_DONE;
 	call->missing = g->npeer - g->nconnected;
 }
 
-/* Has fn see all blobs, some at a time. call->first is then how many it took. */
-static void for_blobs(struct connect_call *call, nbnic_fn *fn)
+/* Has fn see all endpoint addresses, some at a time. call->first is then how many it took. */
+static void for_endpoints(struct connect_call *call, nbnic_fn *fn)
 {
 	call->first = 0;
 	do {
-		call->n = call->req->nblob - call->first;
-		if (call->n > BLOBS_A_CALL)
-			call->n = BLOBS_A_CALL;
+		call->n = call->req->nendpoint - call->first;
+		if (call->n > ENDPOINTS_A_CALL)
+			call->n = ENDPOINTS_A_CALL;
 		nbnic_request_call(call->device, fn, call);
 		if (call->end == CONNECT_DONE)
 			call->first += call->n;
-	} while (call->end == CONNECT_DONE && call->first < call->req->nblob);
+	} while (call->end == CONNECT_DONE && call->first < call->req->nendpoint);
 }
 
-static bool blob_is_ours(const struct wire_base *w, const struct nbar_blob *blob,
-			 struct nbnic_addr *addr, uint32_t *rank)
+static bool endpoint_is_ours(const struct wire_base *w, const struct nbar_endpoint *endpoint,
+			     struct nbnic_addr *addr, uint32_t *rank)
 {
-	return nbnic_blob_addr(blob, w->kind, addr, rank);
+	return nbnic_endpoint_addr(endpoint, w->kind, addr, rank);
 }
 
-/* Has the wire make ready for the NICs that the blobs name. *begun: for how many it did. */
-static int peers_begin(struct wire_base *w, const struct nbar_blob *blob, uint32_t n,
+/* Has the wire make ready for the NICs that the endpoint addresses name. *begun: for how many it
+ * did. */
+static int peers_begin(struct wire_base *w, const struct nbar_endpoint *endpoint, uint32_t n,
 		       uint32_t *begun, uint32_t *rank, const char **why)
 {
 	struct nbnic_addr addr;
@@ -105,20 +106,20 @@ static int peers_begin(struct wire_base *w, const struct nbar_blob *blob, uint32
 
 	*begun = 0;
 	while (rc == 0 && w->ops->peer_begin && *begun < n &&
-	       blob_is_ours(w, &blob[*begun], &addr, rank)) {
+	       endpoint_is_ours(w, &endpoint[*begun], &addr, rank)) {
 		rc = w->ops->peer_begin(w, &addr, why);
 		*begun += rc == 0;
 	}
 	return rc;
 }
 
-static void peers_end(struct wire_base *w, const struct nbar_blob *blob, uint32_t n)
+static void peers_end(struct wire_base *w, const struct nbar_endpoint *endpoint, uint32_t n)
 {
 	struct nbnic_addr addr;
 	uint32_t rank;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (blob_is_ours(w, &blob[i], &addr, &rank))
+		if (endpoint_is_ours(w, &endpoint[i], &addr, &rank))
 			w->ops->peer_end(w, &addr);
 }
 
@@ -135,19 +136,21 @@ static int refuse(struct nbnic_request *r, const struct connect_call *call)
 					  "the group in cell %u is connected already",
 					  call->req->cell);
 	case CONNECT_MANY:
-		return nbnic_request_fail(r, -NBAR_ERANGE,
-					  "the group in cell %u lacks %u peers, but %u blobs "
-					  "came",
-					  call->req->cell, call->missing, call->req->nblob);
+		return nbnic_request_fail(
+			r, -NBAR_ERANGE,
+			"the group in cell %u lacks %u peers, but %u endpoint addresses "
+			"came",
+			call->req->cell, call->missing, call->req->nendpoint);
 	case CONNECT_REFUSED:
 		if (call->rank == NBAR_RANK_NONE)
-			return nbnic_request_fail(r, -NBAR_EPROTO,
-						  "blob %u is refused: %s; all members need the "
-						  "same size and tag, and one kind of wire",
-						  call->bad, call->why);
+			return nbnic_request_fail(
+				r, -NBAR_EPROTO,
+				"endpoint address %u is refused: %s; all members need the "
+				"same size and tag, and one kind of wire",
+				call->bad, call->why);
 		return nbnic_request_fail(
 			r, -NBAR_EPROTO,
-			"the blob of rank %u is refused: %s; all members need the "
+			"the endpoint address of rank %u is refused: %s; all members need the "
 			"same algorithm, size and tag, and one kind of wire",
 			call->rank, call->why);
 	case CONNECT_DONE:
@@ -156,22 +159,22 @@ static int refuse(struct nbnic_request *r, const struct connect_call *call)
 	return 0;
 }
 
-/* Connects blobs that will do. */
+/* Connects endpoint addresses that will do. */
 static int connect_all(struct nbnic_request *r, struct connect_call *call)
 {
-	const struct nbar_blob *blob = (const struct nbar_blob *)(call->req + 1);
+	const struct nbar_endpoint *endpoint = (const struct nbar_endpoint *)(call->req + 1);
 	struct wire_base *w = call->device->wire;
 	uint32_t begun;
-	int rc = peers_begin(w, blob, call->req->nblob, &begun, &call->rank, &call->why);
+	int rc = peers_begin(w, endpoint, call->req->nendpoint, &begun, &call->rank, &call->why);
 
 	if (rc < 0) {
-		peers_end(w, blob, begun);
+		peers_end(w, endpoint, begun);
 		return nbnic_request_fail(r, rc, "no way to the NIC of rank %u: %s", call->rank,
 					  call->why);
 	}
-	for_blobs(call, run_group_connect);
+	for_endpoints(call, run_group_connect);
 	if (call->end != CONNECT_DONE && begun > call->first)
-		peers_end(w, blob + call->first, begun - call->first);
+		peers_end(w, endpoint + call->first, begun - call->first);
 	return refuse(r, call);
 }
 
@@ -181,13 +184,13 @@ int nbnic_request_group_connect(struct nbnic_request *r)
 	struct nbar_rep_group_connect *rep;
 	int rc;
 
-	if (r->length != sizeof(*call.req) + (uint64_t)call.req->nblob * NBAR_BLOB_SIZE)
-		return nbnic_request_fail(r, -NBAR_EBADMSG,
-					  "%u blobs were announced, %u bytes came", call.req->nblob,
-					  r->length - (uint32_t)sizeof(*call.req));
+	if (r->length != sizeof(*call.req) + (uint64_t)call.req->nendpoint * NBAR_ENDPOINT_SIZE)
+		return nbnic_request_fail(
+			r, -NBAR_EBADMSG, "%u endpoint addresses were announced, %u bytes came",
+			call.req->nendpoint, r->length - (uint32_t)sizeof(*call.req));
 	nbnic_request_call(r->device, run_check, &call);
 	if (call.end == CONNECT_DONE)
-		for_blobs(&call, run_blobs_check);
+		for_endpoints(&call, run_endpoints_check);
 	rc = refuse(r, &call);
 	if (rc == 0)
 		rc = connect_all(r, &call);

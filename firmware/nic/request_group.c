@@ -2,7 +2,7 @@
 /*
  * request_group.c - a client opens and closes groups.
  *
- * Memory and plans are made here, on the side of requests; the turn gets them ready to use.
+ * Memory and plans are made here, on the side of requests; the pass gets them ready to use.
  */
 #include "request.h"
 #include "text.h"
@@ -35,7 +35,7 @@ static void run_group_open(void *arg, uint64_t now)
 	rep = nbnic_request_reply(call->request, sizeof(*rep));
 	rep->cell = g->cell;
 	rep->npeer = g->npeer;
-	nbnic_group_blob(&d->nic, g, &rep->blob);
+	nbnic_group_endpoint(&d->nic, g, &rep->endpoint);
 	rank = nbnic_request_reply(call->request, g->npeer * sizeof(*rank));
 	for (uint32_t i = 0; i < g->npeer; i++)
 		rank[i] = g->peer[i].rank;

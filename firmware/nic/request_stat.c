@@ -37,7 +37,7 @@ int nbnic_request_nic_stat(struct nbnic_request *r)
 	return 0;
 }
 
-/* Groups and handles that one call looks at, so that the turn does not wait for long. */
+/* Groups and handles that one call looks at, so that the pass does not wait for long. */
 #define INFOS_A_CALL 8u
 #define HANDLES_A_CALL 256u
 

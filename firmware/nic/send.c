@@ -2,8 +2,8 @@
 /*
  * send.c - every frame that the NIC loop sends, and the budgets that each has to fit in.
  *
- * Called by the events of nic.c and by the scheduler in turn.c. Must never send more than the
- * budgets of a turn allow: what is left of a range waits in the group, and the group in nic.sends.
+ * Called by the events of nic.c and by the scheduler in pass.c. Must never send more than the
+ * budgets of a pass allow: what is left of a range waits in the group, and the group in nic.sends.
  */
 #include "nic.h"
 #include "nic_internal.h"
@@ -15,7 +15,7 @@ bool nbnic_transmit(struct nbnic *nic, const struct nbnic_addr *to, const struct
 		nic->full = true;
 		return false;
 	}
-	nic->turn_left--;
+	nic->pass_left--;
 	nbnic_count(nic, counter);
 	return true;
 }
@@ -53,7 +53,7 @@ static uint32_t send_aborts(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 		.type = NBFW_ABORT,
 		.src = g->rank,
 		.epoch = s->running ? s->epoch : s->epoch + 1, /* final, like the failure */
-		.arg = s->culprit,
+		.arg = s->failed_rank,
 		.info = s->cause,
 	};
 
@@ -64,8 +64,8 @@ static inline uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint3
 {
 	uint32_t done = 0;
 
-	if (limit > nic->turn_left)
-		limit = nic->turn_left;
+	if (limit > nic->pass_left)
+		limit = nic->pass_left;
 	if (g->token_at != g->token_end) {
 		struct nbfw_token t = {
 			.type = NBFW_TOKEN,
@@ -90,8 +90,8 @@ uint32_t *nbnic_share_left(struct nbnic *nic, uint32_t port)
 {
 	struct nbnic_share *share = &nic->share[port];
 
-	if (share->turn != nic->turn)
-		*share = (struct nbnic_share){ nic->turn, NBNIC_PORT_INLINE };
+	if (share->pass != nic->pass)
+		*share = (struct nbnic_share){ nic->pass, NBNIC_PORT_INLINE };
 	return &share->left;
 }
 
@@ -135,7 +135,7 @@ void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action
 				    : a->reply == NBFW_LATER ? NBAR_COUNTER_laters_sent
 							     : NBAR_COUNTER_aborts_sent;
 
-	if (nic->full || nic->turn_left <= NBNIC_TURN_QUEUED ||
+	if (nic->full || nic->pass_left <= NBNIC_PASS_QUEUED ||
 	    !nbnic_transmit(nic, from, &t, counter))
 		nbnic_count(nic, NBAR_COUNTER_replies_dropped);
 }
@@ -174,13 +174,13 @@ void nbnic_pull_begin(struct nbnic *nic, struct nbnic_group *g, uint32_t first, 
 
 /*
  * Two passes, each once round from where its last one ended: silent slots, then those that were
- * heard. Each turn of the loop asks for a slot, or comes to the end of the slots or of a pass.
+ * heard. Each pass of the loop asks for a slot, or comes to the end of the slots or of a pass.
  */
 uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
 {
-	uint32_t asked = 0;
+	uint32_t pulled = 0;
 
-	while (asked < limit && g->pull_left > 0) {
+	while (pulled < limit && g->pull_left > 0) {
 		uint16_t *at = &g->pull_at[g->pull_heard];
 		uint32_t end = (uint32_t)*at + g->pull_span;
 
@@ -191,7 +191,7 @@ uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limi
 		if (next < end) {
 			if (!send_pull(nic, g, next))
 				break;
-			asked++;
+			pulled++;
 			g->pull_left--;
 			next++;
 		}
@@ -204,5 +204,5 @@ uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limi
 			g->pull_span = (uint16_t)(g->pull_end - g->pull_first);
 		}
 	}
-	return asked;
+	return pulled;
 }

@@ -25,7 +25,7 @@ typedef const char *wire_option(void *args, const char *key);
 struct wire_base {
 	const struct wire_ops *ops; /* set by wires_open */
 	const char *name;           /* of the wire; set by wires_open */
-	uint16_t kind;              /* as it stands in blobs; set by wires_open */
+	uint16_t kind;              /* as it stands in endpoint addresses; set by wires_open */
 	struct nbnic_addr addr;     /* set by open */
 	char text[64];              /* address for people; set by open */
 	/* nbnic_device_count_wire moves these to the counters of the NIC, and sets them to 0. */

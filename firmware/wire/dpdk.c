@@ -231,7 +231,7 @@ static void take(struct dpdk_wire *w, struct rte_mbuf *m, struct nbnic *nic, uin
 }
 
 /* What the NIC has sent to itself, at most so many. */
-static unsigned take_own(struct dpdk_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
+static unsigned take_loopback(struct dpdk_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
 {
 	unsigned n = 0;
 
@@ -261,7 +261,7 @@ static unsigned dpdk_poll(struct wire_base *base, struct nbnic *nic, uint64_t no
 {
 	struct dpdk_wire *w = (struct dpdk_wire *)base;
 	struct rte_mbuf *m[BURST];
-	unsigned n = take_own(w, nic, now, (budget + 1) / 2);
+	unsigned n = take_loopback(w, nic, now, (budget + 1) / 2);
 	uint16_t most, got;
 
 	if (now >= w->look_at) {

@@ -35,8 +35,8 @@
 
 /* A cache line. */
 struct slot {
-	uint32_t turn; /* position p: free for p; p + 1: holds the frame of p */
-	uint32_t sum;  /* of all below, and p: what two senders have mixed is no frame */
+	uint32_t sequence; /* position p: free for p; p + 1: holds the frame of p */
+	uint32_t sum;      /* of all below, and p: what two senders have mixed is no frame */
 	uint64_t from;
 	uint8_t frame[NBFW_FRAME_SIZE];
 };
@@ -176,16 +176,17 @@ static struct peer *peer_of(struct shm_wire *w, uint64_t id)
 /* Reserves a slot. False: there is none free. */
 static bool reserve(struct area *a, uint32_t *position)
 {
-	/* Relaxed: it orders nothing, the turn of the slot does. */
+	/* Relaxed: it orders nothing, the sequence of the slot does. */
 	uint32_t at = __atomic_load_n(&a->tail, __ATOMIC_RELAXED);
 
 	for (uint32_t i = 0; i < TRIES; i++) {
 		/* Pairs with the release in slot_free: its owner has read what was there. */
-		uint32_t turn = __atomic_load_n(&a->slot[at % SLOTS].turn, __ATOMIC_ACQUIRE);
+		uint32_t sequence =
+			__atomic_load_n(&a->slot[at % SLOTS].sequence, __ATOMIC_ACQUIRE);
 
-		if ((int32_t)(turn - at) < 0)
+		if ((int32_t)(sequence - at) < 0)
 			return false;
-		if (turn != at) /* another was faster */
+		if (sequence != at) /* another was faster */
 			at = __atomic_load_n(&a->tail, __ATOMIC_RELAXED);
 		/* Pairs with the same of other senders: one of them gets the slot. */
 		else if (__atomic_compare_exchange_n(&a->tail, &at, at + 1, false, __ATOMIC_RELAXED,
@@ -225,8 +226,8 @@ static bool shm_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	expected = position;
 	/* Pairs with the acquire in take: the owner sees the frame. Not so if it has given up on us
 	 * meanwhile, and perhaps the slot to another. */
-	if (!__atomic_compare_exchange_n(&s->turn, &expected, position + 1, false, __ATOMIC_RELEASE,
-					 __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&s->sequence, &expected, position + 1, false,
+					 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		base->errors++;
 	return true;
 }
@@ -234,7 +235,7 @@ static bool shm_transmit(struct wire_base *base, const struct nbnic_addr *to,
 /* Pairs with the acquire in reserve. */
 static void slot_free(struct slot *s, uint32_t position)
 {
-	__atomic_store_n(&s->turn, position + SLOTS, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->sequence, position + SLOTS, __ATOMIC_RELEASE);
 }
 
 /* The next frame, if there is one. */
@@ -245,7 +246,7 @@ static bool take(struct shm_wire *w, struct nbnic *nic, uint64_t now)
 	struct nbfw_token t;
 
 	/* Pairs with the release in shm_transmit. */
-	if (__atomic_load_n(&s->turn, __ATOMIC_ACQUIRE) != w->head + 1)
+	if (__atomic_load_n(&s->sequence, __ATOMIC_ACQUIRE) != w->head + 1)
 		return false;
 	memcpy(&got, s, sizeof(got));
 	slot_free(s, w->head);
@@ -267,7 +268,7 @@ static void skip(struct shm_wire *w, uint32_t reserved)
 		struct slot *s = &w->own->slot[w->head % SLOTS];
 
 		/* Pairs with the release in shm_transmit. */
-		if (__atomic_load_n(&s->turn, __ATOMIC_ACQUIRE) == w->head + 1)
+		if (__atomic_load_n(&s->sequence, __ATOMIC_ACQUIRE) == w->head + 1)
 			return;
 		slot_free(s, w->head++);
 		w->base.drops++;
@@ -287,8 +288,8 @@ static void look(struct shm_wire *w)
 		reserved = 0;
 	}
 	/* Pairs with the compare-and-exchange of shm_transmit, likewise below. */
-	if (reserved == 0 && __atomic_load_n(&s->turn, __ATOMIC_RELAXED) != w->head &&
-	    __atomic_load_n(&s->turn, __ATOMIC_RELAXED) != w->head + 1) {
+	if (reserved == 0 && __atomic_load_n(&s->sequence, __ATOMIC_RELAXED) != w->head &&
+	    __atomic_load_n(&s->sequence, __ATOMIC_RELAXED) != w->head + 1) {
 		w->base.malformed++;
 		slot_free(s, w->head - SLOTS);
 	}
@@ -410,7 +411,7 @@ static int own_make(struct shm_wire *w)
 	w->own->magic = MAGIC;
 	w->own->id = w->id;
 	for (uint32_t i = 0; i < SLOTS; i++)
-		w->own->slot[i].turn = i;
+		w->own->slot[i].sequence = i;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", w->fd);
 	name_of(w->id, name);
 	if (linkat(AT_FDCWD, self, w->dir, name, AT_SYMLINK_FOLLOW) < 0)

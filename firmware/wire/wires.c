@@ -26,13 +26,13 @@
 extern const struct wire_ops wire_ring_ops, wire_udp_ops, wire_dpdk_ops, wire_verbs_ops,
 	wire_shm_ops;
 
-/* A NIC inside a program for which no wire is named takes the last that fits. */
+/* An in-process NIC for which no wire is named takes the last that fits. */
 static const struct wire wires[] = {
 	{
 		.name = "ring",
 		.kind = 1,
 		.reach = WIRE_REACH_DAEMON,
-		.places = WIRE_IN_DAEMON,
+		.platforms = WIRE_IN_DAEMON,
 		.dpdk = true,
 		.sdk = "DPDK",
 		.help = "NICs of one daemon",
@@ -42,7 +42,7 @@ static const struct wire wires[] = {
 		.name = "udp",
 		.kind = 3,
 		.reach = WIRE_REACH_NETWORK,
-		.places = WIRE_IN_DAEMON | WIRE_IN_PROCESS,
+		.platforms = WIRE_IN_DAEMON | WIRE_IN_PROCESS,
 		.help = "UDP by plain sockets",
 		.key = {
 			{ "bind", "ADDRESS:PORT to receive at (a free port of the first address)" },
@@ -54,7 +54,7 @@ static const struct wire wires[] = {
 		.name = "dpdk",
 		.kind = 2,
 		.reach = WIRE_REACH_NETWORK,
-		.places = WIRE_IN_DAEMON,
+		.platforms = WIRE_IN_DAEMON,
 		.dpdk = true,
 		.dpdk_mb = 24,
 		.sdk = "DPDK",
@@ -69,7 +69,7 @@ static const struct wire wires[] = {
 		.name = "shm",
 		.kind = 5,
 		.reach = WIRE_REACH_MACHINE,
-		.places = WIRE_IN_DAEMON | WIRE_IN_PROCESS,
+		.platforms = WIRE_IN_DAEMON | WIRE_IN_PROCESS,
 		.help = "memory shared by daemons and programs of one user on one machine",
 		.key = {
 			{ "dir", "FOLDER where they meet (/dev/shm/nbar-UID)" },
@@ -80,7 +80,7 @@ static const struct wire wires[] = {
 		.name = "verbs",
 		.kind = 4,
 		.reach = WIRE_REACH_NETWORK,
-		.places = WIRE_IN_DAEMON | WIRE_IN_PROCESS,
+		.platforms = WIRE_IN_DAEMON | WIRE_IN_PROCESS,
 		.sdk = "libibverbs",
 		.help = "InfiniBand and RoCE",
 		.key = {
@@ -97,10 +97,10 @@ static const struct wire wires[] = {
 };
 #define NWIRE (sizeof(wires) / sizeof(wires[0]))
 
-const struct wire *wires_next(const struct wire *row, unsigned place)
+const struct wire *wires_next(const struct wire *row, unsigned platform)
 {
 	for (row = row ? row + 1 : wires; row < wires + NWIRE; row++)
-		if (row->ops && (row->places & place))
+		if (row->ops && (row->platforms & platform))
 			return row;
 	return NULL;
 }
@@ -114,7 +114,7 @@ const struct wire *wires_default(void)
 	return w;
 }
 
-int wires_find(const char *what, const char *name, unsigned place, const struct wire **out)
+int wires_find(const char *what, const char *name, unsigned platform, const struct wire **out)
 {
 	const struct wire *found = NULL;
 	char names[96] = "", hint[96] = "";
@@ -123,18 +123,18 @@ int wires_find(const char *what, const char *name, unsigned place, const struct 
 	for (size_t i = 0; i < NWIRE; i++)
 		if (strcmp(name, wires[i].name) == 0)
 			found = &wires[i];
-	if (found && found->ops && (found->places & place)) {
+	if (found && found->ops && (found->platforms & platform)) {
 		*out = found;
 		return 0;
 	}
-	for (const struct wire *w = wires_next(NULL, place); w && used < sizeof(names);
-	     w = wires_next(w, place))
+	for (const struct wire *w = wires_next(NULL, platform); w && used < sizeof(names);
+	     w = wires_next(w, platform))
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
 					 used ? ", " : "", w->name);
-	if (found && !(found->places & place))
+	if (found && !(found->platforms & platform))
 		snprintf(hint, sizeof(hint), "; %s is for NICs of %s", name,
-			 place == WIRE_IN_PROCESS ? "a daemon, nbar-nicd"
-						  : "a program, named host:...");
+			 platform == WIRE_IN_PROCESS ? "a daemon, nbar-nicd"
+						     : "a program, named host:...");
 	else if (found)
 		snprintf(hint, sizeof(hint), "; nbar was built without %s", found->sdk);
 	log_error("%s wire=%s: there is no such wire here, but: %s%s", what, name, names, hint);

@@ -26,27 +26,27 @@ struct wire_key {
 
 struct wire {
 	const char *name;
-	uint16_t kind; /* stands in blobs: never reuse a number */
+	uint16_t kind; /* stands in endpoint addresses: never reuse a number */
 	enum wire_reach reach;
-	unsigned places;  /* WIRE_IN_* */
-	bool dpdk;        /* needs DPDK's EAL */
-	unsigned dpdk_mb; /* memory of DPDK that a NIC takes beyond what the EAL has anyway */
-	const char *sdk;  /* library the wire needs; named in the error when it is not built in */
-	const char *help; /* one line */
+	unsigned platforms; /* WIRE_IN_* */
+	bool dpdk;          /* needs DPDK's EAL */
+	unsigned dpdk_mb;   /* memory of DPDK that a NIC takes beyond what the EAL has anyway */
+	const char *sdk;    /* library the wire needs; named in the error when it is not built in */
+	const char *help;   /* one line */
 	struct wire_key key[WIRE_KEYS_MAX];
 	const struct wire_ops *ops; /* NULL: not in this build */
 };
 
-/* The rows whose wires are in this build and may be had at this place. Start with NULL; NULL after
- * the last. */
-const struct wire *wires_next(const struct wire *row, unsigned place);
+/* The rows whose wires are in this build and may be had on this platform. Start with NULL; NULL
+ * after the last. */
+const struct wire *wires_next(const struct wire *row, unsigned platform);
 
 /* The wire of a NIC of a daemon for which none is named. */
 const struct wire *wires_default(void);
 
 /* The wire of this name. `what` is what the message begins with, "--nic" for example. 0, or -EINVAL
  * after log_error(). */
-int wires_find(const char *what, const char *name, unsigned place, const struct wire **out);
+int wires_find(const char *what, const char *name, unsigned platform, const struct wire **out);
 
 bool wires_has_key(const struct wire *row, const char *key);
 

@@ -3,8 +3,8 @@
  * hello.c - processes that meet in a barrier, and compute while the NICs run it.
  *
  * Usage: hello NIC FOLDER RANK SIZE, once for each rank from 0 to SIZE - 1. FOLDER is one that all
- * of them see, and empty: there they leave their blobs for each other. What a run that was stopped
- * has left there must go before the next one.
+ * of them see, and empty: there they leave their endpoint addresses for each other. What a run that
+ * was stopped has left there must go before the next one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,40 +12,40 @@
 
 #include <nbar.h>
 
-static void blob_path(char *path, size_t size, const char *folder, unsigned rank)
+static void endpoint_path(char *path, size_t size, const char *folder, unsigned rank)
 {
 	snprintf(path, size, "%s/rank-%u", folder, rank);
 }
 
-/* Under another name first: nobody must read half a blob. */
-static int blob_put(const char *folder, unsigned rank, const struct nbar_blob *blob)
+/* Under another name first: nobody must read half an endpoint address. */
+static int endpoint_put(const char *folder, unsigned rank, const struct nbar_endpoint *endpoint)
 {
 	char path[4096], part[4100];
 	FILE *f;
 
-	blob_path(path, sizeof(path), folder, rank);
+	endpoint_path(path, sizeof(path), folder, rank);
 	snprintf(part, sizeof(part), "%s.new", path);
 	f = fopen(part, "wb");
 	if (!f)
 		return -1;
-	if (fwrite(blob, sizeof(*blob), 1, f) != 1) {
+	if (fwrite(endpoint, sizeof(*endpoint), 1, f) != 1) {
 		fclose(f);
 		return -1;
 	}
 	return fclose(f) == 0 ? rename(part, path) : -1;
 }
 
-static void blob_get(const char *folder, unsigned rank, struct nbar_blob *blob)
+static void endpoint_get(const char *folder, unsigned rank, struct nbar_endpoint *endpoint)
 {
 	char path[4096];
 	size_t n = 0;
 
-	blob_path(path, sizeof(path), folder, rank);
+	endpoint_path(path, sizeof(path), folder, rank);
 	while (n != 1) {
 		FILE *f = fopen(path, "rb");
 
 		if (f) {
-			n = fread(blob, sizeof(*blob), 1, f);
+			n = fread(endpoint, sizeof(*endpoint), 1, f);
 			fclose(f);
 		} else {
 			usleep(1000); /* it has not come yet */
@@ -69,21 +69,21 @@ int main(int argc, char **argv)
 	struct nbar_group_attr attr = { .rank = rank, .size = size };
 	struct nbar_port *port;
 	struct nbar_group *group;
-	struct nbar_blob blob, *blobs = calloc(size, sizeof(*blobs));
+	struct nbar_endpoint endpoint, *endpoints = calloc(size, sizeof(*endpoints));
 	double sum = 0;
 
-	/* A member: a port of a NIC, a group on it, and the blobs of the others. */
-	if (!blobs || nbar_open(argv[1], &port) < 0)
+	/* A member: a port of a NIC, a group on it, and the endpoint addresses of the others. */
+	if (!endpoints || nbar_open(argv[1], &port) < 0)
 		return fail("open");
-	if (nbar_group_open(port, &attr, &group, &blob) < 0)
+	if (nbar_group_open(port, &attr, &group, &endpoint) < 0)
 		return fail("group");
-	if (blob_put(argv[2], rank, &blob) < 0) {
+	if (endpoint_put(argv[2], rank, &endpoint) < 0) {
 		perror(argv[2]);
 		return 1;
 	}
 	for (unsigned r = 0; r < size; r++)
-		blob_get(argv[2], r, &blobs[r]);
-	if (nbar_group_connect(group, blobs) < 0)
+		endpoint_get(argv[2], r, &endpoints[r]);
+	if (nbar_group_connect(group, endpoints) < 0)
 		return fail("connect");
 
 	/* Arrive, compute while the NICs run the barrier, and wait for the others. */
@@ -100,9 +100,9 @@ int main(int argc, char **argv)
 
 	char path[4096];
 
-	blob_path(path, sizeof(path), argv[2], rank);
+	endpoint_path(path, sizeof(path), argv[2], rank);
 	unlink(path);
-	free(blobs);
+	free(endpoints);
 	nbar_close(port);
 	return 0;
 }

@@ -20,20 +20,20 @@ static struct nbar_team *team[2];
 static struct nbar_port *port[2];
 static struct nbar_group *group[2];
 
-/* Two members in one process pass their blobs in memory. */
+/* Two members in one process pass their endpoint addresses in memory. */
 static int meet(const char *nic)
 {
-	struct nbar_blob blob[2];
+	struct nbar_endpoint endpoint[2];
 
 	for (unsigned i = 0; i < 2; i++) {
 		struct nbar_group_attr attr = { .rank = i, .size = 2 };
 
 		if (nbar_open(nic, &port[i]) < 0 ||
-		    nbar_group_open(port[i], &attr, &group[i], &blob[i]) < 0)
+		    nbar_group_open(port[i], &attr, &group[i], &endpoint[i]) < 0)
 			return -1;
 	}
 	for (unsigned i = 0; i < 2; i++)
-		if (nbar_group_connect(group[i], blob) < 0)
+		if (nbar_group_connect(group[i], endpoint) < 0)
 			return -1;
 	return 0;
 }

@@ -2,9 +2,9 @@
 /*
  * nbar.h - barriers that a NIC runs: the host's API.
  *
- * A process opens a port of a NIC, opens a group on it, exchanges blobs with the other members by
- * any means it has, and connects. From then on a barrier is one store (nbar_post) and one word to
- * poll (nbar_test, nbar_wait); the NICs do the rest while the host computes.
+ * A process opens a port of a NIC, opens a group on it, exchanges endpoint addresses with the other
+ * members by any means it has, and connects. From then on a barrier is one store (nbar_post) and
+ * one word to poll (nbar_test, nbar_wait); the NICs do the rest while the host computes.
  *
  * Functions return 0 or a positive answer, or a negative errno; then nbar_error() says in words
  * what went wrong, where, and what to do next. Outputs are set only on success.
@@ -40,7 +40,7 @@ const char *nbar_error(void);
 /*
  * Opens a port. nic: "n0" (a NIC of the daemon whose run directory is $NBAR_RUN_DIR, or else the
  * default one), "n0:3" (port 3 of it), a path of a control socket, or NULL: $NBAR_NIC, or else
- * "n0". Or a NIC inside this process, with no daemon: "host:wire=udp,bind=192.0.2.1:0" or
+ * "n0". Or an in-process NIC, with no daemon: "host:wire=udp,bind=192.0.2.1:0" or
  * "host:wire=verbs,mode=write" (see nbar(3); "host:" alone: verbs, or else udp); who opens the same
  * text again gets the same NIC. Errors: -ENOENT, -ECONNREFUSED no such NIC, no daemon; -EACCES;
  * -EPROTO it speaks another version; -EBUSY that port has another owner; -ENOSPC no port is free;
@@ -61,23 +61,24 @@ struct nbar_group_attr {
 };
 
 /*
- * Opens a group and yields the blob that the other members need. From here on the NIC keeps what
- * others send. Errors: -EINVAL, -ERANGE bad attributes or plan; -ENOSPC the NIC is full; -ENETDOWN
- * the NIC is gone; -ETIMEDOUT it has not answered for 30 s: try again, all else goes on.
+ * Opens a group and yields the endpoint address that the other members need. From here on the NIC
+ * keeps what others send. Errors: -EINVAL, -ERANGE bad attributes or plan; -ENOSPC the NIC is full;
+ * -ENETDOWN the NIC is gone; -ETIMEDOUT it has not answered for 30 s: try again, all else goes on.
  */
 int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
-		    struct nbar_group **out, struct nbar_blob *blob);
+		    struct nbar_group **out, struct nbar_endpoint *endpoint);
 
 /*
- * Connects a group: blobs[r] is the blob of rank r, for all r below size (the NIC gets just those
- * it needs; the rest may be anything). For "signal" groups all ranks but its own become peers, and
- * the index of peer r is r, or r - 1 beyond its own rank. -EPROTO: a blob is of another group,
- * version, wire or algorithm; the text names its rank. -ETIMEDOUT: as above, but close the group.
+ * Connects a group: endpoints[r] is the endpoint address of rank r, for all r below size (the NIC
+ * gets just those it needs; the rest may be anything). For "signal" groups all ranks but its own
+ * become peers, and the index of peer r is r, or r - 1 beyond its own rank. -EPROTO: an endpoint
+ * address is of another group, version, wire or algorithm; the text names its rank. -ETIMEDOUT: as
+ * above, but close the group.
  */
-int nbar_group_connect(struct nbar_group *g, const struct nbar_blob *blobs);
+int nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoints);
 
-/* Ranks whose blobs nbar_group_connect reads, for those who would rather not gather all: sets
- * *ranks to an array that lives as long as the group, and returns its length. */
+/* Ranks whose endpoint addresses nbar_group_connect reads, for those who would rather not gather
+ * all: sets *ranks to an array that lives as long as the group, and returns its length. */
 int nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks);
 
 /* Closes a group. The NIC goes on answering for its last barrier. */
@@ -85,15 +86,16 @@ void nbar_group_close(struct nbar_group *g);
 
 /*
  * Several processes of a node may share one member of a group: one opens port and group, the
- * others attach to both and then test and wait as the first does; they arrive through a crew (see
- * below). A share tells what to attach to. Whoever has it, and is of the same user, may do so.
+ * others attach to both and then test and wait as the first does; they arrive through a process
+ * team (see below). A share tells what to attach to. Whoever has it, and is of the same user, may
+ * do so.
  */
 struct nbar_share {
 	uint64_t secret[2];
 	uint32_t port, cell, rank, size;
-	uint32_t door; /* where others find a NIC that is inside the process; else 0 */
+	uint32_t socket_id; /* where others find an in-process NIC; else 0 */
 	uint32_t reserved;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 };
 void nbar_group_share(const struct nbar_group *g, struct nbar_share *out);
 
@@ -107,7 +109,7 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 		      struct nbar_group **out);
 
 /* How a thread waits: it spins for spin_us, then yields for yield_us, then sleeps if block is not
- * 0 (the NIC wakes it), or goes on yielding. A NIC inside this process runs on the time of those who
+ * 0 (the NIC wakes it), or goes on yielding. An in-process NIC runs on the time of those who
  * wait, and wakes none of them: instead of the sleep it is polled every 10 us at first, every ms at
  * last. */
 struct nbar_wait_policy {
@@ -129,8 +131,8 @@ int nbar_post(struct nbar_group *g, uint32_t *ticket);
 /*
  * 1: the barrier of ticket is complete; 0: not yet. Errors, final for the group: -ETIMEDOUT a
  * member's NIC is silent; -ECONNRESET a member's process died; -ESHUTDOWN a member closed the
- * group; -ENETDOWN a NIC was stopped, its device has failed, or ours is gone. nbar_error() names the
- * rank.
+ * group; -ENETDOWN a NIC was stopped, its device has failed, or ours is gone. nbar_error() names
+ * the rank.
  */
 int nbar_test(struct nbar_group *g, uint32_t ticket);
 
@@ -194,11 +196,11 @@ int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out);
  * "mcs"              arrival up a tree of four children a thread, wake-up down one of two (the same
  *                    paper: its new tree-based barrier)
  * "tournament"       pairs climb a binary tree, the loser signals the winner; thread 0 wins, and
- *                    wakes down the same tree (Hensgen, Finkel and Manber, Two Algorithms for Barrier
- *                    Synchronization, 1988; with a wake-up tree as in the paper above)
- * "dissemination:N"  in round r each thread signals the N that are i * (N + 1)^r further, i = 1..N,
- *                    for N from 1 to NBAR_TEAM_WAYS_MAX (Hensgen, Finkel and Manber for N = 1;
- *                    Hoefler, Mehlan, Mietke and Rehm, 2006, for more)
+ *                    wakes down the same tree (Hensgen, Finkel and Manber, Two Algorithms for
+ * Barrier Synchronization, 1988; with a wake-up tree as in the paper above) "dissemination:N"  in
+ * round r each thread signals the N that are i * (N + 1)^r further, i = 1..N, for N from 1 to
+ * NBAR_TEAM_WAYS_MAX (Hensgen, Finkel and Manber for N = 1; Hoefler, Mehlan, Mietke and Rehm, 2006,
+ * for more)
  *
  * Each flag that a thread waits for lies on a cache line of its own. The memory is the caller's,
  * and padded: free it when no thread is in it. The fields are the library's, but for wait, which
@@ -264,37 +266,38 @@ int nbar_team_release(struct nbar_team *team, uint32_t me, uint32_t ticket);
 int nbar_team_wait(struct nbar_team *team, uint32_t me, uint32_t ticket);
 
 /*
- * Crew: as a team, but of processes, and split in phases. It lies in memory that they share, one
- * of them prepares it, and each counts its own barriers: 1, 2, 3, ... With g NULL the crew is the
- * whole barrier; else g is this process's handle of the group they share, which is fresh: no
- * barrier has been posted on it.
+ * Process team: as a team, but of processes, and split in phases. It lies in memory that they
+ * share, one of them prepares it, and each counts its own barriers: 1, 2, 3, ... With g NULL the
+ * process team is the whole barrier; else g is this process's handle of the group they share, which
+ * is fresh: no barrier has been posted on it.
  */
-#define NBAR_CREW_MAX 1024u
-struct nbar_crew {
+#define NBAR_PROCESS_TEAM_MAX 1024u
+struct nbar_process_team {
 	uint32_t size;
 	uint32_t reserved0[31];
 	uint32_t sleepers, wake; /* who sleeps without a group, and the futex */
 	uint32_t reserved1[30];
-	uint32_t done; /* a large crew's last barrier complete */
+	uint32_t done; /* a large process team's last barrier complete */
 	uint32_t reserved2[31];
-	uint32_t arrived[NBAR_CREW_MAX]; /* the last ticket of each process */
+	uint32_t arrived[NBAR_PROCESS_TEAM_MAX]; /* the last ticket of each process */
 }
 #if defined(__GNUC__)
 __attribute__((aligned(128)))
 #endif
 ;
 
-/* Prepares a crew of size processes, before any of them uses it. -ERANGE: not 1 to
- * NBAR_CREW_MAX. */
-int nbar_crew_init(struct nbar_crew *crew, uint32_t size);
+/* Prepares a process team of size processes, before any of them uses it. -ERANGE: not 1 to
+ * NBAR_PROCESS_TEAM_MAX. */
+int nbar_process_team_init(struct nbar_process_team *procs, uint32_t size);
 
-/* Process `me` of the crew (0 to size - 1) arrives at barrier `ticket`. As nbar_post. */
-int nbar_crew_post(struct nbar_crew *crew, struct nbar_group *g, uint32_t me, uint32_t ticket);
+/* Process `me` of the process team (0 to size - 1) arrives at barrier `ticket`. As nbar_post. */
+int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+			   uint32_t ticket);
 
 /* As nbar_test and nbar_wait. policy NULL: that of the group, or else the default. */
-int nbar_crew_test(struct nbar_crew *crew, struct nbar_group *g, uint32_t ticket);
-int nbar_crew_wait(struct nbar_crew *crew, struct nbar_group *g, uint32_t ticket,
-		   const struct nbar_wait_policy *policy, uint64_t timeout_ns);
+int nbar_process_team_test(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket);
+int nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket,
+			   const struct nbar_wait_policy *policy, uint64_t timeout_ns);
 
 #ifdef __cplusplus
 }

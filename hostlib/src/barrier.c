@@ -16,7 +16,7 @@
 
 int nblib_group_failed(const struct nbar_group *g, uint64_t word)
 {
-	uint32_t rank = order_culprit_read(&g->completion->culprit);
+	uint32_t rank = order_failed_rank_read(&g->completion->failed_rank);
 	uint32_t epoch = (uint32_t)word + 1;
 	const char *nic = g->port->link.nic;
 
@@ -66,10 +66,11 @@ static int post_refused(const struct nbar_group *g, uint64_t word)
 					   "nbar_signal_send and nbar_signal_recv");
 	if (g->attached)
 		return nblib_fail(-EPERM, "this process is only attached to the group: its "
-					  "processes arrive together, by nbar_crew_post");
+					  "processes arrive together, by nbar_process_team_post");
 	if (!g->connected)
-		return nblib_fail(-ENOTCONN, "the group is not connected: call "
-					     "nbar_group_connect with the blobs of its members");
+		return nblib_fail(-ENOTCONN,
+				  "the group is not connected: call "
+				  "nbar_group_connect with the endpoint addresses of its members");
 	if (word >> 32)
 		return nblib_group_failed(g, word);
 	if (order_down_read(&g->port->link.down) != NBLIB_UP)
@@ -147,8 +148,8 @@ static void say_ranks(char *out, size_t size, const uint32_t *rank, int n)
 
 static int timed_out(const struct nbar_group *g, uint32_t ticket)
 {
-	uint32_t rank[NBAR_LATE_MAX];
-	int n = nbar_missing(g, rank, NBAR_LATE_MAX);
+	uint32_t rank[NBAR_STRAGGLERS_MAX];
+	int n = nbar_missing(g, rank, NBAR_STRAGGLERS_MAX);
 	char who[256];
 
 	if (n == 0)
@@ -203,21 +204,21 @@ int nbar_barrier(struct nbar_group *g)
 int nbar_missing(const struct nbar_group *g, uint32_t *ranks, uint32_t n)
 {
 	uint64_t word = order_completion_read(&g->completion->word);
-	uint32_t nlate;
+	uint32_t nstragglers;
 
 	if (word >> 32) {
 		if (n > 0)
-			ranks[0] = order_culprit_read(&g->completion->culprit);
+			ranks[0] = order_failed_rank_read(&g->completion->failed_rank);
 		return 1;
 	}
 	if ((uint32_t)word == (uint32_t)order_posted_read(&g->posted))
 		return 0;
-	nlate = order_late_read(&g->completion->nlate);
-	if (nlate > NBAR_LATE_MAX)
-		nlate = NBAR_LATE_MAX;
-	for (uint32_t i = 0; i < nlate && i < n; i++)
-		ranks[i] = order_late_rank_read(&g->completion->late[i]);
-	return (int)nlate;
+	nstragglers = order_stragglers_read(&g->completion->nstragglers);
+	if (nstragglers > NBAR_STRAGGLERS_MAX)
+		nstragglers = NBAR_STRAGGLERS_MAX;
+	for (uint32_t i = 0; i < nstragglers && i < n; i++)
+		ranks[i] = order_straggler_read(&g->completion->straggler[i]);
+	return (int)nstragglers;
 }
 
 void nbar_group_get_stats(const struct nbar_group *g, struct nbar_group_stats *out)

@@ -12,10 +12,10 @@
 #include "internal.h"
 #include "order.h"
 
-#define BLOBS_A_MESSAGE                                    \
+#define ENDPOINTS_A_MESSAGE                                \
 	((NBAR_MESSAGE_MAX - sizeof(struct nbar_request) - \
 	  sizeof(struct nbar_req_group_connect)) /         \
-	 sizeof(struct nbar_blob))
+	 sizeof(struct nbar_endpoint))
 
 static int check_attr(const struct nbar_group_attr *attr)
 {
@@ -95,7 +95,7 @@ static struct nbar_group *group_alloc(struct nbar_port *port, const struct nbar_
 }
 
 int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
-		    struct nbar_group **out, struct nbar_blob *blob)
+		    struct nbar_group **out, struct nbar_endpoint *endpoint)
 {
 	const char *alg = attr->alg ? attr->alg : "auto";
 	struct nbar_req_group_open request = {
@@ -137,13 +137,13 @@ int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 		nblib_signal_drop(port, g->cell);
 	nbar_group_set_wait(g, &wait);
 	port->group[g->cell] = g;
-	g->blob = reply.blob;
+	g->endpoint = reply.endpoint;
 	*out = g;
-	*blob = reply.blob;
+	*endpoint = reply.endpoint;
 	return 0;
 }
 
-int nbar_group_connect(struct nbar_group *g, const struct nbar_blob *blobs)
+int nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoints)
 {
 	struct nbar_req_group_connect request = { .cell = g->cell };
 	struct nbar_rep_group_connect reply;
@@ -151,7 +151,7 @@ int nbar_group_connect(struct nbar_group *g, const struct nbar_blob *blobs)
 		.op = NBAR_OP_GROUP_CONNECT,
 		.fixed = { &reply, sizeof(reply) },
 	};
-	struct nbar_blob *some;
+	struct nbar_endpoint *some;
 	int err = 0;
 
 	if (g->connected)
@@ -162,18 +162,18 @@ int nbar_group_connect(struct nbar_group *g, const struct nbar_blob *blobs)
 			"NIC %s has not answered an earlier request to connect the group: "
 			"close the group, and open another",
 			g->port->link.nic);
-	some = malloc(BLOBS_A_MESSAGE * sizeof(*some));
+	some = malloc(ENDPOINTS_A_MESSAGE * sizeof(*some));
 	if (!some)
 		return nblib_fail(-ENOMEM, "no memory for a message");
 	/* What a call before this one named stays named: go on from there. */
 	do {
 		uint32_t n = 0;
 
-		while (n < BLOBS_A_MESSAGE && g->nconnected + n < g->npeer) {
-			some[n] = blobs[g->peer[g->nconnected + n]];
+		while (n < ENDPOINTS_A_MESSAGE && g->nconnected + n < g->npeer) {
+			some[n] = endpoints[g->peer[g->nconnected + n]];
 			n++;
 		}
-		request.nblob = n;
+		request.nendpoint = n;
 		call.body[0] = (struct iovec){ &request, sizeof(request) };
 		call.body[1] = (struct iovec){ some, n * sizeof(*some) };
 		err = nblib_link_call(&g->port->link, &call);
@@ -204,8 +204,8 @@ void nbar_group_share(const struct nbar_group *g, struct nbar_share *out)
 		.cell = g->cell,
 		.rank = g->rank,
 		.size = g->size,
-		.door = g->port->link.door,
-		.blob = g->blob,
+		.socket_id = g->port->link.socket_id,
+		.endpoint = g->endpoint,
 	};
 }
 
@@ -213,7 +213,7 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 		      struct nbar_group **out)
 {
 	const struct nbar_group_attr attr = { .rank = share->rank, .size = share->size };
-	struct nbar_req_group_attach request = { .cell = share->cell, .blob = share->blob };
+	struct nbar_req_group_attach request = { .cell = share->cell, .endpoint = share->endpoint };
 	struct nblib_call call = {
 		.op = NBAR_OP_GROUP_ATTACH,
 		.body = { { &request, sizeof(request) } },
@@ -241,7 +241,7 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 		return err;
 	}
 	g->cell = share->cell;
-	g->blob = share->blob;
+	g->endpoint = share->endpoint;
 	g->doorbell = &port->page->doorbell[g->cell];
 	g->completion = &port->page->completion[g->cell];
 	/* Connecting is up to the one that opened it; what is posted before waits for that. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host.c - NICs inside processes, "host:...": loads the library that they are in, or finds the
+ * host.c - in-process NICs, "host:...": loads the library that they are in, or finds the
  * process that shares one.
  *
  * Called when a port is opened. Everything but finding and polling such a NIC is as with a
@@ -45,7 +45,8 @@ static int load(const char *nic, const struct nbar_hostnic_ops **out)
 	return 0;
 }
 
-/* Whoever has the door may be another process, since the one that made the share has ended. */
+/* Whoever has the listening socket may be another process, since the one that made the share has
+ * ended. */
 static int check_owner(const struct nblib_link *l, const char *name)
 {
 	struct ucred who;
@@ -60,10 +61,10 @@ static int check_owner(const struct nblib_link *l, const char *name)
 }
 
 /* To the NIC of another process. */
-static int connect_door(struct nblib_link *l, const char *name, uint32_t door)
+static int connect_socket_id(struct nblib_link *l, const char *name, uint32_t socket_id)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1, "%05x", door - 1);
+	int n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1, "%05x", socket_id - 1);
 	int err = nblib_link_reach(l, &sun, offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 
 	if (err == EAGAIN)
@@ -83,24 +84,24 @@ static int connect_door(struct nblib_link *l, const char *name, uint32_t door)
 	return check_owner(l, name);
 }
 
-int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t door)
+int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t socket_id)
 {
 	const char *spec = name + sizeof(NBLIB_HOST_PREFIX) - 1;
-	bool make = door == NBLIB_DOOR_MAKE;
+	bool make = socket_id == NBLIB_SOCKET_ID_MAKE;
 	char text[NBAR_HOSTNIC_TEXT];
 	int err = load(name, &l->ops);
 
 	if (err < 0)
 		return err;
-	l->hosted = true;
+	l->in_process = true;
 	err = l->ops->open(spec, make, &l->host, text);
 	if (err == 0)
-		l->door = l->ops->door(l->host);
+		l->socket_id = l->ops->socket_id(l->host);
 	/* Not ours, or ours by that name is another. */
-	if (door && !make && (err == -ENOENT || (err == 0 && l->door != door))) {
+	if (socket_id && !make && (err == -ENOENT || (err == 0 && l->socket_id != socket_id))) {
 		nblib_host_close(l);
-		l->door = door;
-		return connect_door(l, name, door);
+		l->socket_id = socket_id;
+		return connect_socket_id(l, name, socket_id);
 	}
 	if (err == -ENOENT && !make)
 		return nblib_fail(

@@ -41,10 +41,10 @@ struct nblib_link {
 	uint32_t nlate; /* replies that are still to come */
 	struct nblib_late late[NBLIB_LATE_MAX];
 	uint32_t down;             /* enum nblib_down; by order.h */
-	bool hosted;               /* the NIC is in a process of a host, not in a daemon ... */
+	bool in_process;           /* the NIC is in a process of a host, not in a daemon ... */
 	struct nbar_hostnic *host; /* ... and that is this one; or NULL */
 	const struct nbar_hostnic_ops *ops;
-	uint32_t door; /* by which others find it; 0: a daemon's, or there is none */
+	uint32_t socket_id; /* by which others find it; 0: a daemon's, or there is none */
 	char nic[NBAR_NAME_MAX];
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 };
@@ -61,10 +61,10 @@ struct nblib_call {
 };
 
 /* Connects to the NIC that a name in the sense of nbar_open means; *port: the one it asks for.
- * door: NBLIB_DOOR_MAKE: a NIC inside this process may begin by that name; 0: it may not; else that
- * of a share. */
-#define NBLIB_DOOR_MAKE UINT32_MAX
-int nblib_link_open(struct nblib_link *l, const char *name, uint32_t door, uint32_t *port);
+ * listening socket: NBLIB_SOCKET_ID_MAKE: an in-process NIC may begin by that name; 0: it may not;
+ * else that of a share. */
+#define NBLIB_SOCKET_ID_MAKE UINT32_MAX
+int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, uint32_t *port);
 void nblib_link_close(struct nblib_link *l);
 
 /* Closes it when the daemon has seen that we are done: what it held for us is free then. */
@@ -89,16 +89,17 @@ bool nblib_link_look(struct nblib_link *l);
 /* -ENETDOWN, and why. */
 int nblib_link_lost(const struct nblib_link *l);
 
-/* --- host.c: NICs inside this process -------------------------------------------------------- */
+/* --- host.c: in-process NICs ----------------------------------------------------------------- */
 
 #define NBLIB_HOST_PREFIX "host:"
 
-/* Sets host, ops, door and sock of the link; host stays NULL where the door is another process's.
+/* Sets host, ops, listening socket and sock of the link; host stays NULL where the listening socket
+ * is another process's.
  */
-int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t door);
+int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t socket_id);
 void nblib_host_close(struct nblib_link *l);
 
-/* Gives a NIC inside this process a turn; nothing else does while its host is busy, or hardly. */
+/* Gives an in-process NIC a pass; nothing else does while its host is busy, or hardly. */
 void nblib_host_poll(const struct nblib_link *l);
 
 /* --- open.c: ports ------------------------------------------------------------------------- */
@@ -132,7 +133,7 @@ struct nbar_group {
 	bool unsure;   /* a request to connect got no answer */
 	bool runs;     /* connected, and has barriers */
 	bool attached; /* another process has opened it */
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	uint32_t cell, rank, size;
 	uint32_t npeer, nconnected;
 	uint32_t *peer; /* ranks */
@@ -195,13 +196,13 @@ bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t tick
 void nblib_wake_team(uint64_t *word);
 #define NBLIB_TEAM_SLEEPS (UINT64_C(1) << 63) /* flag in a team's own word: wake me */
 
-/* The same for a crew without a group. False: timeout_ns have passed. */
-bool nblib_wait_crew(struct nbar_crew *crew, const struct nbar_wait_policy *policy, uint32_t ticket,
-		     uint64_t timeout_ns);
-void nblib_wake_crew(struct nbar_crew *crew);
+/* The same for a process team without a group. False: timeout_ns have passed. */
+bool nblib_wait_procs(struct nbar_process_team *procs, const struct nbar_wait_policy *policy,
+		      uint32_t ticket, uint64_t timeout_ns);
+void nblib_wake_procs(struct nbar_process_team *procs);
 
-/* crew.c: whether the barrier of a crew without a group is complete. */
-bool nblib_crew_reached(const struct nbar_crew *crew, uint32_t ticket);
+/* process_team.c: whether the barrier of a process team without a group is complete. */
+bool nblib_procs_reached(const struct nbar_process_team *procs, uint32_t ticket);
 
 /* Processors that this thread may run on. */
 uint32_t nblib_cpus(void);

@@ -171,7 +171,7 @@ static int connect_daemon(struct nblib_link *l)
 	return err ? connect_failed(l, err) : check_owner(l);
 }
 
-int nblib_link_open(struct nblib_link *l, const char *name, uint32_t door, uint32_t *port)
+int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, uint32_t *port)
 {
 	int err;
 
@@ -182,7 +182,7 @@ int nblib_link_open(struct nblib_link *l, const char *name, uint32_t door, uint3
 		*port = NBAR_PORT_ANY;
 		snprintf(l->nic, sizeof(l->nic), "%.31s", name);
 		snprintf(l->path, sizeof(l->path), "%.100s", name);
-		err = nblib_host_connect(l, name, door);
+		err = nblib_host_connect(l, name, socket_id);
 	} else {
 		err = parse_name(l, name ? name : "n0", port);
 		if (err == 0)
@@ -217,7 +217,7 @@ void nblib_link_end(struct nblib_link *l)
 
 const char *nblib_link_server(const struct nblib_link *l)
 {
-	return l->hosted ? "program" : "daemon";
+	return l->in_process ? "program" : "daemon";
 }
 
 int nblib_link_lost(const struct nblib_link *l)
@@ -232,7 +232,7 @@ int nblib_link_lost(const struct nblib_link *l)
 				  "NIC %s in this process does not answer, or has ended: does its "
 				  "thread get a processor? Open ports and groups anew",
 				  l->nic);
-	if (l->hosted)
+	if (l->in_process)
 		return nblib_fail(-ENETDOWN,
 				  "NIC %s is gone: the process that shared it has ended, or does "
 				  "not answer: open ports and groups anew",

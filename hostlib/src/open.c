@@ -106,8 +106,8 @@ static int map_page(struct nbar_port *port, uint32_t page_size, int fd)
 }
 
 /* Opens a connection and gets a page by it. *port_wanted is part of the request. */
-static int port_begin(const char *nic, enum nbar_op op, void *request, size_t size, uint32_t door,
-		      uint32_t *port_wanted, struct nbar_port **out)
+static int port_begin(const char *nic, enum nbar_op op, void *request, size_t size,
+		      uint32_t socket_id, uint32_t *port_wanted, struct nbar_port **out)
 {
 	struct nbar_rep_port_open reply;
 	int fd = -1, err;
@@ -121,7 +121,7 @@ static int port_begin(const char *nic, enum nbar_op op, void *request, size_t si
 
 	if (!port)
 		return nblib_fail(-ENOMEM, "no memory for a port");
-	err = nblib_link_open(&port->link, nic, door, port_wanted);
+	err = nblib_link_open(&port->link, nic, socket_id, port_wanted);
 	if (err < 0)
 		goto fail;
 	err = nblib_link_call(&port->link, &call);
@@ -148,7 +148,7 @@ int nbar_open(const char *nic, struct nbar_port **out)
 {
 	struct nbar_req_port_open request = { .port = NBAR_PORT_ANY };
 
-	return port_begin(nic, NBAR_OP_PORT_OPEN, &request, sizeof(request), NBLIB_DOOR_MAKE,
+	return port_begin(nic, NBAR_OP_PORT_OPEN, &request, sizeof(request), NBLIB_SOCKET_ID_MAKE,
 			  &request.port, out);
 }
 
@@ -161,11 +161,11 @@ int nbar_attach(const char *nic, const struct nbar_share *share, struct nbar_por
 	uint32_t named;
 	int err;
 
-	if (share->door > NBAR_HOSTNIC_DOORS)
-		return nblib_fail(-EINVAL, "door %u: a share has 0 to %u", share->door,
-				  NBAR_HOSTNIC_DOORS);
-	err = port_begin(nic, NBAR_OP_PORT_ATTACH, &request, sizeof(request), share->door, &named,
-			 out);
+	if (share->socket_id > NBAR_HOSTNIC_SOCKET_IDS)
+		return nblib_fail(-EINVAL, "socket id %u: a share has 0 to %u", share->socket_id,
+				  NBAR_HOSTNIC_SOCKET_IDS);
+	err = port_begin(nic, NBAR_OP_PORT_ATTACH, &request, sizeof(request), share->socket_id,
+			 &named, out);
 	if (err == 0)
 		(*out)->attached = true;
 	return err;

@@ -32,9 +32,9 @@ static inline uint64_t order_completion_read(const uint64_t *word)
 
 /* Reads the rank that a failure names. Relaxed: it was written before the completion word, which
  * the caller has read by order_completion_read. */
-static inline uint32_t order_culprit_read(const uint32_t *culprit)
+static inline uint32_t order_failed_rank_read(const uint32_t *failed_rank)
 {
-	return __atomic_load_n(culprit, __ATOMIC_RELAXED);
+	return __atomic_load_n(failed_rank, __ATOMIC_RELAXED);
 }
 
 /* Reads the futex word before a sleep. Acquire, pairs with the release in the NIC's wake(): a
@@ -45,43 +45,43 @@ static inline uint32_t order_wake_read(const uint32_t *wake)
 }
 
 /*
- * Asks to be woken. Pairs with the read of `asked` in scan_doorbell. Release, so that the bump
+ * Asks to be woken. Pairs with the read of `wake_seq` in scan_doorbell. Release, so that the bump
  * comes after order_wake_read: the answer to it is never taken for an older one. Acquire, so that
  * the completion word is read after it. The NIC may see the bump late, but it sees it, and then
  * wakes for any completion since its last wake: no store-load fence is needed on either side.
  */
-static inline void order_ask(uint32_t *asked)
+static inline void order_ask(uint32_t *wake_seq)
 {
-	__atomic_fetch_add(asked, 1, __ATOMIC_ACQ_REL);
+	__atomic_fetch_add(wake_seq, 1, __ATOMIC_ACQ_REL);
 }
 
-/* Reads how many ranks are late. Acquire, pairs with the release in page_late: that many entries
- * have been written. */
-static inline uint32_t order_late_read(const uint32_t *nlate)
+/* Reads how many ranks are late. Acquire, pairs with the release in page_stragglers: that many
+ * entries have been written. */
+static inline uint32_t order_stragglers_read(const uint32_t *nstragglers)
 {
-	return __atomic_load_n(nlate, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(nstragglers, __ATOMIC_ACQUIRE);
 }
 
-/* Reads one of them. Relaxed: after order_late_read; the list is advisory. */
-static inline uint32_t order_late_rank_read(const uint32_t *late)
+/* Reads one of them. Relaxed: after order_stragglers_read; the list is advisory. */
+static inline uint32_t order_straggler_read(const uint32_t *straggler)
 {
-	return __atomic_load_n(late, __ATOMIC_RELAXED);
+	return __atomic_load_n(straggler, __ATOMIC_RELAXED);
 }
 
 /* --- signal rings ------------------------------------------------------------------------- */
 
 /* Hands an entry to the NIC. Release, pairs with the acquire of `seq` in scan_sends: the entry is
  * whole. */
-static inline void order_signal_publish(uint32_t *seq, uint32_t turn)
+static inline void order_signal_publish(uint32_t *seq, uint32_t sequence)
 {
-	__atomic_store_n(seq, turn, __ATOMIC_RELEASE);
+	__atomic_store_n(seq, sequence, __ATOMIC_RELEASE);
 }
 
-/* True if the NIC has filled the entry for this turn. Acquire, pairs with the release of `seq` in
- * page_deliver. */
-static inline bool order_signal_ready(const uint32_t *seq, uint32_t turn)
+/* True if the NIC has filled the entry of this sequence number. Acquire, pairs with the release of
+ * `seq` in page_deliver. */
+static inline bool order_signal_ready(const uint32_t *seq, uint32_t sequence)
 {
-	return __atomic_load_n(seq, __ATOMIC_ACQUIRE) == turn;
+	return __atomic_load_n(seq, __ATOMIC_ACQUIRE) == sequence;
 }
 
 /* Fields of an entry. Relaxed: its seq orders them. Atomic, because a NIC reads entries that its
@@ -184,57 +184,58 @@ static inline uint32_t order_team_join(uint32_t *joined, uint32_t size)
 /* --- processes of this node ------------------------------------------------------------------ */
 
 /*
- * A process of a crew arrives: writes its last ticket, then reads those of the others (by
- * order_crew_read). Sequentially consistent, both: of those who arrive at a barrier, the last one
+ * A process of a process team arrives: writes its last ticket, then reads those of the others (by
+ * order_procs_read). Sequentially consistent, both: of those who arrive at a barrier, the last one
  * in that order sees all the others. Release and acquire with it: who sees a process arrive sees
  * what it wrote before.
  */
-static inline void order_crew_arrive(uint32_t *arrived, uint32_t ticket)
+static inline void order_procs_arrive(uint32_t *arrived, uint32_t ticket)
 {
 	__atomic_exchange_n(arrived, ticket, __ATOMIC_SEQ_CST);
 }
 
-static inline uint32_t order_crew_read(const uint32_t *arrived)
+static inline uint32_t order_procs_read(const uint32_t *arrived)
 {
 	return __atomic_load_n(arrived, __ATOMIC_SEQ_CST);
 }
 
 /*
- * The last barrier of a large crew that is complete. Two pairs:
- * - Release with the acquire in order_crew_done: it hands on what the writer saw by
- *   order_crew_read.
- * - Sequentially consistent with order_crew_sleeps, as order_crew_arrive is in a small crew: the
- *   writer stores `done` (or `arrived`) and then loads `sleepers`; a process that will sleep adds
- *   to `sleepers` and then loads `done` (or `arrived`). One of the two sees the other. A release
- *   store would wait in the store buffer while the load of `sleepers` passes it: then neither sees
- *   the other, and the process sleeps for ever.
- * Never goes back: nobody writes a barrier before all have done with writing the one before.
+ * The last barrier of a large process team that is complete. Two pairs:
+ * - Release with the acquire in order_procs_done: it hands on what the writer saw by
+ *   order_procs_read.
+ * - Sequentially consistent with order_procs_sleeps, as order_procs_arrive is in a small process
+ * team: the writer stores `done` (or `arrived`) and then loads `sleepers`; a process that will
+ * sleep adds to `sleepers` and then loads `done` (or `arrived`). One of the two sees the other. A
+ * release store would wait in the store buffer while the load of `sleepers` passes it: then neither
+ * sees the other, and the process sleeps for ever. Never goes back: nobody writes a barrier before
+ * all have done with writing the one before.
  */
-static inline void order_crew_release(uint32_t *done, uint32_t ticket)
+static inline void order_procs_release(uint32_t *done, uint32_t ticket)
 {
 	__atomic_exchange_n(done, ticket, __ATOMIC_SEQ_CST);
 }
 
-static inline uint32_t order_crew_done(const uint32_t *done)
+static inline uint32_t order_procs_done(const uint32_t *done)
 {
 	return __atomic_load_n(done, __ATOMIC_SEQ_CST);
 }
 
 /* A process says that it will sleep (n: 1), and then looks again; the process that completes a
  * barrier looks afterwards whether anybody sleeps. Sequentially consistent, all four: see
- * order_crew_release. */
-static inline void order_crew_sleeps(uint32_t *sleepers, int n)
+ * order_procs_release. */
+static inline void order_procs_sleeps(uint32_t *sleepers, int n)
 {
 	__atomic_fetch_add(sleepers, (uint32_t)n, __ATOMIC_SEQ_CST);
 }
 
-static inline bool order_crew_any_sleeps(const uint32_t *sleepers)
+static inline bool order_procs_any_sleeps(const uint32_t *sleepers)
 {
 	return __atomic_load_n(sleepers, __ATOMIC_SEQ_CST) != 0;
 }
 
-/* The futex of a crew: bumped before sleepers are woken. Release, pairs with order_wake_read. */
-static inline void order_crew_wake(uint32_t *wake)
+/* The futex of a process team: bumped before sleepers are woken. Release, pairs with
+ * order_wake_read. */
+static inline void order_procs_wake(uint32_t *wake)
 {
 	__atomic_fetch_add(wake, 1, __ATOMIC_RELEASE);
 }

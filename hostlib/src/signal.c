@@ -40,8 +40,9 @@ int nbar_signal_send(struct nbar_group *g, uint32_t peer, const uint32_t word[NB
 	if (!g->is_signal)
 		return nblib_fail(-EINVAL, "only a \"signal\" group sends messages");
 	if (!g->connected)
-		return nblib_fail(-ENOTCONN, "the group is not connected: call "
-					     "nbar_group_connect with the blobs of its members");
+		return nblib_fail(-ENOTCONN,
+				  "the group is not connected: call "
+				  "nbar_group_connect with the endpoint addresses of its members");
 	if (peer >= g->npeer)
 		return nblib_fail(-EINVAL, "peer %u: the group has peers 0 to %u", peer,
 				  g->npeer - 1);
@@ -66,14 +67,15 @@ static void tell_taken(struct nbar_port *port)
 }
 
 /* All of them are in the ring, because the NIC delivers nothing to a closed group; and none is for
- * the new group, because nobody has its blob yet. The NIC does not read these entries. */
+ * the new group, because nobody has its endpoint address yet. The NIC does not read these entries.
+ */
 void nblib_signal_drop(struct nbar_port *port, uint32_t cell)
 {
 	for (uint32_t i = 0; i < NBAR_SIGNALS_MAX; i++) {
-		uint32_t turn = port->recvs_taken + i;
-		struct nbar_signal *e = &port->page->recv[turn % NBAR_SIGNALS_MAX];
+		uint32_t sequence = port->recvs_taken + i;
+		struct nbar_signal *e = &port->page->recv[sequence % NBAR_SIGNALS_MAX];
 
-		if (!order_signal_ready(&e->seq, turn + 1))
+		if (!order_signal_ready(&e->seq, sequence + 1))
 			return;
 		if (order_signal_get(&e->cell) == cell)
 			order_signal_put(&e->cell, NBAR_GROUPS_MAX);
@@ -83,16 +85,16 @@ void nblib_signal_drop(struct nbar_port *port, uint32_t cell)
 int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out)
 {
 	for (bool polled = !port->link.host;;) {
-		uint32_t turn = port->recvs_taken;
-		const struct nbar_signal *e = &port->page->recv[turn % NBAR_SIGNALS_MAX];
+		uint32_t sequence = port->recvs_taken;
+		const struct nbar_signal *e = &port->page->recv[sequence % NBAR_SIGNALS_MAX];
 
-		if (!order_signal_ready(&e->seq, turn + 1)) {
+		if (!order_signal_ready(&e->seq, sequence + 1)) {
 			if (!polled) {
 				nblib_poll(port);
 				polled = true;
 				continue;
 			}
-			if (port->recvs_told != turn)
+			if (port->recvs_told != sequence)
 				tell_taken(port);
 			return 0;
 		}
@@ -107,7 +109,7 @@ int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out)
 			for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
 				out->word[i] = order_signal_get(&e->word[i]);
 		}
-		port->recvs_taken = turn + 1;
+		port->recvs_taken = sequence + 1;
 		if (port->recvs_taken - port->recvs_told >= TAKEN_A_TELL)
 			tell_taken(port);
 		if (wanted)

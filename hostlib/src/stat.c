@@ -56,8 +56,8 @@ static int visit_groups(struct nblib_link *link, void *room,
 					  link->nic);
 		for (uint32_t i = 0; i < reply.ninfo; i++) {
 			info[i].alg[sizeof(info[i].alg) - 1] = 0;
-			if (info[i].nlate > NBAR_LATE_MAX)
-				info[i].nlate = NBAR_LATE_MAX;
+			if (info[i].nstragglers > NBAR_STRAGGLERS_MAX)
+				info[i].nstragglers = NBAR_STRAGGLERS_MAX;
 			err = visit(arg, &info[i]);
 			if (err != 0)
 				return err;

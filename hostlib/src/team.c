@@ -23,7 +23,7 @@ static int begin(struct nbar_team *team, const struct nbar_team_attr *attr)
 		return nblib_fail(-EPERM,
 				  "this process is only attached to the group, and a team posts on "
 				  "its group: prepare the team in the process that opened the "
-				  "group, or arrive by nbar_crew_post");
+				  "group, or arrive by nbar_process_team_post");
 	if (group) {
 		epoch = (uint32_t)order_completion_read(&group->completion->word);
 		if ((uint32_t)order_posted_read(&group->posted) != epoch)

@@ -24,8 +24,8 @@
 #include "order.h"
 
 #define SPIN_ROUND 64u                      /* looks at the word between two looks at the clock */
-#define POLL_ROUND 4u                       /* the same, where a look is a turn of the NIC */
-#define NAP_MIN_NS UINT64_C(10000)          /* between two turns of a NIC in this process; */
+#define POLL_ROUND 4u                       /* the same, where a look is a pass of the NIC */
+#define NAP_MIN_NS UINT64_C(10000)          /* between two passes of a NIC in this process; */
 #define NAP_MAX_NS UINT64_C(1000000)        /* each nap is twice as long as the one before */
 #define LOOK_NS UINT64_C(10000000)          /* between two looks at the control socket */
 #define SLEEP_NS UINT64_C(50000000)         /* the longest sleep without such a look */
@@ -91,9 +91,9 @@ int nblib_wait_default(struct nbar_wait_policy *out)
 /* What the kinds of waiting have in common. */
 struct waiter {
 	const uint64_t *word;
-	const struct nbar_crew *crew; /* or this instead */
-	const struct nblib_link *own; /* of a NIC in this process; else NULL */
-	uint64_t failed;              /* bits of the word that say that it will never come */
+	const struct nbar_process_team *procs; /* or this instead */
+	const struct nblib_link *in_process;   /* of a NIC in this process; else NULL */
+	uint64_t failed; /* bits of the word that say that it will never come */
 	uint32_t ticket;
 	uint64_t start, now, spin_ns, yield_ns;
 	uint64_t yields, sleeps, nap_ns;
@@ -101,12 +101,12 @@ struct waiter {
 
 static bool over(const struct waiter *w)
 {
-	if (w->crew)
-		return nblib_crew_reached(w->crew, w->ticket);
+	if (w->procs)
+		return nblib_procs_reached(w->procs, w->ticket);
 	uint64_t word = order_completion_read(w->word);
 
-	if (w->own && !nblib_reached(word, w->ticket)) {
-		nblib_host_poll(w->own);
+	if (w->in_process && !nblib_reached(word, w->ticket)) {
+		nblib_host_poll(w->in_process);
 		word = order_completion_read(w->word);
 	}
 	return nblib_reached(word, w->ticket) || (word & w->failed);
@@ -115,7 +115,7 @@ static bool over(const struct waiter *w)
 /* True if it is over. */
 static bool spin_round(const struct waiter *w)
 {
-	uint32_t looks = w->own ? POLL_ROUND : SPIN_ROUND;
+	uint32_t looks = w->in_process ? POLL_ROUND : SPIN_ROUND;
 
 	for (uint32_t i = 0; i < looks; i++) {
 		if (over(w))
@@ -174,7 +174,7 @@ static void sleep_group(struct nbar_group *g, struct waiter *w, uint64_t ns)
 	const uint32_t *wake = &g->completion->wake;
 	uint32_t seen = order_wake_read(wake);
 
-	order_ask(&g->doorbell->asked);
+	order_ask(&g->doorbell->wake_seq);
 	if (over(w))
 		return;
 	w->sleeps++;
@@ -184,9 +184,9 @@ static void sleep_group(struct nbar_group *g, struct waiter *w, uint64_t ns)
 enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_policy *policy,
 				uint32_t ticket, uint64_t timeout_ns)
 {
-	const struct nblib_link *own = g->port->link.host ? &g->port->link : NULL;
+	const struct nblib_link *in_process = g->port->link.host ? &g->port->link : NULL;
 	struct waiter w = begin((struct waiter){ .word = &g->completion->word,
-						 .own = own,
+						 .in_process = in_process,
 						 .failed = STATUS,
 						 .ticket = ticket },
 				policy);
@@ -200,20 +200,21 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 			end = NBLIB_TIMEOUT;
 		else if (order_down_read(&g->port->link.down) != NBLIB_UP)
 			end = NBLIB_LOST;
-		else if (!own && w.now - looked >= LOOK_NS && nblib_link_look(&g->port->link))
+		else if (!in_process && w.now - looked >= LOOK_NS &&
+			 nblib_link_look(&g->port->link))
 			end = NBLIB_LOST;
 		if (end != NBLIB_DONE)
 			break;
 		if (w.now - looked >= LOOK_NS) {
 			looked = w.now;
-			/* As in a look at a socket; a turn of the NIC is no place for it. */
-			if (own)
+			/* As in a look at a socket; a pass of the NIC is no place for it. */
+			if (in_process)
 				pthread_testcancel();
 		}
 		if (!stay_awake(&w)) {
 			uint64_t left = timeout_ns - waited;
 
-			if (own)
+			if (in_process)
 				nap(&w, left);
 			else
 				sleep_group(g, &w, left < SLEEP_NS ? left : SLEEP_NS);
@@ -286,10 +287,10 @@ void nblib_wake_team(uint64_t *word)
 	syscall(SYS_futex, epoch_half(word), FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-bool nblib_wait_crew(struct nbar_crew *crew, const struct nbar_wait_policy *policy, uint32_t ticket,
-		     uint64_t timeout_ns)
+bool nblib_wait_procs(struct nbar_process_team *procs, const struct nbar_wait_policy *policy,
+		      uint32_t ticket, uint64_t timeout_ns)
 {
-	struct waiter w = begin((struct waiter){ .crew = crew, .ticket = ticket }, policy);
+	struct waiter w = begin((struct waiter){ .procs = procs, .ticket = ticket }, policy);
 
 	while (!over(&w)) {
 		uint64_t waited = w.now - w.start;
@@ -299,20 +300,20 @@ bool nblib_wait_crew(struct nbar_crew *crew, const struct nbar_wait_policy *poli
 		if (!stay_awake(&w)) {
 			uint64_t left =
 				timeout_ns == NBAR_FOREVER ? timeout_ns : timeout_ns - waited;
-			uint32_t seen = order_wake_read(&crew->wake);
+			uint32_t seen = order_wake_read(&procs->wake);
 
-			order_crew_sleeps(&crew->sleepers, 1);
+			order_procs_sleeps(&procs->sleepers, 1);
 			if (!over(&w))
-				futex_sleep(&crew->wake, FUTEX_WAIT, seen, left);
-			order_crew_sleeps(&crew->sleepers, -1);
+				futex_sleep(&procs->wake, FUTEX_WAIT, seen, left);
+			order_procs_sleeps(&procs->sleepers, -1);
 		}
 		w.now = now_ns();
 	}
 	return true;
 }
 
-void nblib_wake_crew(struct nbar_crew *crew)
+void nblib_wake_procs(struct nbar_process_team *procs)
 {
-	order_crew_wake(&crew->wake);
-	syscall(SYS_futex, &crew->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	order_procs_wake(&procs->wake);
+	syscall(SYS_futex, &procs->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

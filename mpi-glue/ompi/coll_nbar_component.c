@@ -75,7 +75,7 @@ static void register_counters(void)
 	counter("barriers_by_host", "barriers run by the ranks of one host, without a NIC",
 		offsetof(struct nbmpi_counters, by_host));
 	counter("barriers_by_mpi", "barriers run by other components, for any reason",
-		offsetof(struct nbmpi_counters, by_mpi));
+		offsetof(struct nbmpi_counters, fallback));
 	counter("failed", "communicators whose barriers failed",
 		offsetof(struct nbmpi_counters, failed));
 	counter("communicators", "communicators that have called a barrier",

@@ -14,7 +14,7 @@ TESTS += $(BUILD)/fair $(BUILD)/rcvbuf.so
 TEST_LIST += $(BUILD)/fair
 OBJS += $(FAIR_OBJ)
 
-# What a token costs in the turn of a NIC. loop_nics.c sees what is inside the daemon.
+# What a token costs in the pass of a NIC. loop_nics.c sees what is inside the daemon.
 BENCH_LOOP_OBJ := $(addprefix $(BUILD)/test/testbed/,bench/loop.o bench/loop_nics.o e2e/raw.o)
 $(BUILD)/test/testbed/bench/loop_nics.o: CFLAGS_test += $(subst -I/,-isystem /,$(DPDK_CFLAGS))
 $(BUILD)/bench-loop: $(BENCH_LOOP_OBJ) $(filter-out %/main.o %/options.o,$(NICD_DPDK_OBJ)) \

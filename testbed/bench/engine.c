@@ -12,7 +12,7 @@
 #include "engine.h"
 #include "plan.h"
 
-#define LAUNCHES 7
+#define REPETITIONS 7
 #define TOKENS 2000000u
 
 static double now_ns(void)
@@ -56,7 +56,7 @@ static void measure(const char *name, uint32_t size)
 {
 	uint32_t block[512];
 	struct nbfw_alg alg;
-	double ns[LAUNCHES];
+	double ns[REPETITIONS];
 	uint64_t sends = 0;
 	struct nbar_plan *p = (struct nbar_plan *)block;
 
@@ -72,11 +72,11 @@ static void measure(const char *name, uint32_t size)
 		ev[i + 1].token = (struct nbfw_token){ .type = NBFW_TOKEN, .slot = i };
 		ev[i + 1].token.src = nbfw_plan_recvs(p)[i].src;
 	}
-	for (uint32_t i = 0; i < LAUNCHES; i++)
+	for (uint32_t i = 0; i < REPETITIONS; i++)
 		ns[i] = run(p, s, ev, &sends);
-	qsort(ns, LAUNCHES, sizeof(ns[0]), by_value);
+	qsort(ns, REPETITIONS, sizeof(ns[0]), by_value);
 	printf("%-18s %8u %7u %10.1f %10.1f %12llu\n", name, size, p->nrecv, ns[0],
-	       ns[LAUNCHES / 2], (unsigned long long)sends);
+	       ns[REPETITIONS / 2], (unsigned long long)sends);
 	free(ev);
 	free(s);
 }

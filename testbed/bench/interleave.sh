@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # interleave.sh A B [N [ARGUMENT...]]: `nbar bench` of two builds in one interleaved run: A B B A A B
-# ..., N launches of each (default 6). A and B are build folders with nbar and nbar-nicd in them;
+# ..., N repetitions of each (default 6). A and B are build folders with nbar and nbar-nicd in them;
 # the arguments are those of nbar bench. Prints, for each configuration, the median of the means and
 # of the p50, and B divided by A. $PREFIX_COMMAND, if set, is what
 # each bench runs under, such as nice -n -20. No real-time class: a kernel may never end a process there

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop.c - what a token costs in the whole turn of a NIC, on the wire ring, and which part takes
+ * loop.c - what a token costs in the whole pass of a NIC, on the wire ring, and which part takes
  * how much of it: a measurement, not a test.
  *
- * One thread is host and NICs: it posts a barrier on every member and turns the NICs until there is
+ * One thread is host and NICs: it posts a barrier on every member and polls the NICs until there is
  * nothing left to do. Each point runs in a process of its own; its time is the median of
  * repetitions, in processor time. The host's stores, and one look at a completion a barrier, are
  * part of it.
@@ -44,7 +44,7 @@ struct point {
 static char run_dir[] = "/tmp/nbar-loop-XXXXXX";
 static struct raw *member[NICS_MAX]; /* cell 0 of the first port of each NIC */
 static uint32_t epoch;
-static uint64_t nturn;
+static uint64_t npass;
 static struct nbar_plan *plan; /* of rank 0, where the time is that of a token */
 
 /* Of this thread's own time: what else the machine does is not in it. */
@@ -75,7 +75,7 @@ static void give_up(const char *what)
 	_exit(1);
 }
 
-/* --- set-up: by requests, from a thread of its own, while the first one turns ----------------- */
+/* --- set-up: by requests, from a thread of its own, while the first one polls ----------------- */
 
 static int set_up; /* the thread is done; pairs: release there, acquire here */
 
@@ -83,7 +83,7 @@ static int set_up; /* the thread is done; pairs: release there, acquire here */
  */
 static void connect_all(const struct point *p)
 {
-	static struct nbar_blob blob[NICS_MAX];
+	static struct nbar_endpoint endpoint[NICS_MAX];
 	static struct nbar_rep_group_open rep[NICS_MAX];
 	static uint32_t rank[NICS_MAX][NICS_MAX];
 
@@ -96,8 +96,9 @@ static void connect_all(const struct point *p)
 	}
 	for (uint32_t i = 0; i < p->active; i++) {
 		for (uint32_t k = 0; k < rep[i].npeer; k++)
-			blob[k] = rep[rank[i][k]].blob;
-		if (rep[i].npeer > 0 && raw_group_connect(member[i], 0, blob, rep[i].npeer) != 0)
+			endpoint[k] = rep[rank[i][k]].endpoint;
+		if (rep[i].npeer > 0 &&
+		    raw_group_connect(member[i], 0, endpoint, rep[i].npeer) != 0)
 			give_up("a group is not connected");
 	}
 }
@@ -137,7 +138,7 @@ static void start(const struct point *p)
 	if (pthread_create(&thread, NULL, set_up_main, (void *)(uintptr_t)p))
 		give_up("no thread");
 	while (!__atomic_load_n(&set_up, __ATOMIC_ACQUIRE))
-		loop_nics_turn();
+		loop_nics_pass();
 	pthread_join(thread, NULL);
 }
 
@@ -169,31 +170,31 @@ static double median_ns(const struct point *p)
 }
 
 /* The host arrives at `ahead` barriers at once. */
-static void post_and_turn(const struct point *p, uint32_t ahead)
+static void post_and_pass(const struct point *p, uint32_t ahead)
 {
 	epoch += ahead;
 	for (uint32_t i = 0; i < p->active; i++)
 		raw_post(member[i], 0, epoch);
 	do
-		nturn++;
-	while (loop_nics_turn() || (uint32_t)__atomic_load_n(&member[0]->page->completion[0].word,
+		npass++;
+	while (loop_nics_pass() || (uint32_t)__atomic_load_n(&member[0]->page->completion[0].word,
 							     __ATOMIC_ACQUIRE) != epoch);
 }
 
 static void barrier(const struct point *p)
 {
-	post_and_turn(p, 1);
+	post_and_pass(p, 1);
 }
 
 static void barriers(const struct point *p)
 {
-	post_and_turn(p, AHEAD);
+	post_and_pass(p, AHEAD);
 }
 
-static void turn(const struct point *p)
+static void pass(const struct point *p)
 {
 	(void)p;
-	loop_nics_turn();
+	loop_nics_pass();
 }
 
 static void send_and_take(const struct point *p)
@@ -257,14 +258,14 @@ static const struct point points[] = {
 	{ "token 8, 64 ports", "dissemination:1", 8, 8, 64, 1, barrier, true },
 	{ "token 8, 16 cells", "dissemination:1", 8, 8, 1, 16, barrier, true },
 	{ "token 8, 256 cells", "dissemination:1", 8, 8, 1, 256, barrier, true },
-	/* A turn of one NIC that finds nothing to do. */
-	{ "idle 1 port", NULL, 0, 1, 1, 1, turn, false },
-	{ "idle 4 ports", NULL, 0, 1, 4, 1, turn, false },
-	{ "idle 16 ports", NULL, 0, 1, 16, 1, turn, false },
-	{ "idle 64 ports", NULL, 0, 1, 64, 1, turn, false },
-	{ "idle 64 ports, 15 cells", NULL, 0, 1, 64, 15, turn, false },
-	{ "idle 1 port, 1000 cells", NULL, 0, 1, 1, 1000, turn, false },
-	{ "idle 8 NICs", NULL, 0, 8, 1, 1, turn, false },
+	/* A pass of one NIC that finds nothing to do. */
+	{ "idle 1 port", NULL, 0, 1, 1, 1, pass, false },
+	{ "idle 4 ports", NULL, 0, 1, 4, 1, pass, false },
+	{ "idle 16 ports", NULL, 0, 1, 16, 1, pass, false },
+	{ "idle 64 ports", NULL, 0, 1, 64, 1, pass, false },
+	{ "idle 64 ports, 15 cells", NULL, 0, 1, 64, 15, pass, false },
+	{ "idle 1 port, 1000 cells", NULL, 0, 1, 1, 1000, pass, false },
+	{ "idle 8 NICs", NULL, 0, 8, 1, 1, pass, false },
 	/* Parts. */
 	{ "engine", "dissemination:1", 8, 0, 0, 0, engine, true },
 	{ "wire", NULL, 0, 2, 1, 0, send_and_take, false },
@@ -274,8 +275,8 @@ static const struct point points[] = {
 #define NPOINT (sizeof(points) / sizeof(points[0]))
 
 struct result {
-	double ns;    /* of a token, or of a call */
-	double turns; /* of a call */
+	double ns;     /* of a token, or of a call */
+	double passes; /* of a call */
 };
 
 static struct result result[NPOINT];
@@ -290,10 +291,10 @@ static struct result point_run(const struct point *p)
 		ntoken *= p->by_token ? p->active : 1;
 	}
 	r.ns = median_ns(p) / ntoken;
-	nturn = 0;
+	npass = 0;
 	for (uint32_t i = 0; i < 100; i++)
 		p->fn(p);
-	r.turns = (double)nturn / 100;
+	r.passes = (double)npass / 100;
 	return r;
 }
 
@@ -352,8 +353,8 @@ static void print_parts(void)
 		{ "engine", find("engine")->ns },
 		{ "wire: out, in, look-up", find("wire")->ns / FRAMES },
 		{ "start and completion", each / 3 },
-		{ "doorbell", (one - find("alone")->turns * idle - each) / 3 },
-		{ "turns", whole->turns * find("idle 8 NICs")->ns / 24 },
+		{ "doorbell", (one - find("alone")->passes * idle - each) / 3 },
+		{ "passes", whole->passes * find("idle 8 NICs")->ns / 24 },
 	};
 	double rest = whole->ns;
 
@@ -363,8 +364,8 @@ static void print_parts(void)
 		       100 * part[i].ns / whole->ns);
 		rest -= part[i].ns;
 	}
-	printf("%-26s %9.1f %7.1f\n%-26s %9.1f   %.1f turns a barrier\n", "rest", rest,
-	       100 * rest / whole->ns, "all", whole->ns, whole->turns);
+	printf("%-26s %9.1f %7.1f\n%-26s %9.1f   %.1f passes a barrier\n", "rest", rest,
+	       100 * rest / whole->ns, "all", whole->ns, whole->passes);
 }
 
 static bool is_wanted(int argc, char **argv, const char *name)
@@ -386,7 +387,7 @@ int main(int argc, char **argv)
 	if (json)
 		printf("[");
 	else
-		printf("%-26s %9s %7s\n", "point", "ns", "turns");
+		printf("%-26s %9s %7s\n", "point", "ns", "passes");
 	for (uint32_t i = 0; i < NPOINT; i++) {
 		const struct point *p = &points[i];
 
@@ -394,10 +395,10 @@ int main(int argc, char **argv)
 			continue;
 		result[i] = point_measure(p);
 		if (json)
-			printf("%s\n{\"point\": \"%s\", \"ns\": %.2f, \"turns\": %.1f}",
-			       first ? "" : ",", p->name, result[i].ns, result[i].turns);
+			printf("%s\n{\"point\": \"%s\", \"ns\": %.2f, \"passes\": %.1f}",
+			       first ? "" : ",", p->name, result[i].ns, result[i].passes);
 		else
-			printf("%-26s %9.1f %7.1f\n", p->name, result[i].ns, result[i].turns);
+			printf("%-26s %9.1f %7.1f\n", p->name, result[i].ns, result[i].passes);
 		first = false;
 	}
 	if (json)

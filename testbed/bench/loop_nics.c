@@ -76,9 +76,9 @@ void loop_nics_start(uint32_t nnic, const char *run_dir)
 		give_up("control sockets");
 }
 
-bool loop_nics_turn(void)
+bool loop_nics_pass(void)
 {
-	return nicd_turn(&set, nicd_clock());
+	return nicd_pass(&set, nicd_clock());
 }
 
 void loop_nics_send(uint32_t n)

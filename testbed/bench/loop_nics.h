@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * loop_nics.h - all that loop.c knows of the soft NICs: a set of them on the wire ring, in this
- * process, that the caller turns by hand.
+ * process, that the caller polls by hand.
  *
  * Small, so that the same loop.c measures an older tree too (see compare).
  */
@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 /* Starts nnic NICs n0, n1, ..., with control sockets in run_dir; once a process. They answer only
- * while somebody turns them. The program ends if it cannot. */
+ * while somebody polls them. The program ends if it cannot. */
 void loop_nics_start(uint32_t nnic, const char *run_dir);
 
-/* One turn of all NICs, with the look at the clock that belongs to it. True if there was work. */
-bool loop_nics_turn(void);
+/* One pass of all NICs, with the look at the clock that belongs to it. True if there was work. */
+bool loop_nics_pass(void);
 
 /* Sends n frames from NIC 0 to NIC 1, to a group that does not exist; takes up to n there. The wire
  * alone, and one look-up a frame. */

@@ -38,7 +38,7 @@ static unsigned ntest, nfailed;
 static uint32_t seed = 1;
 
 struct raw adversary_good[2];
-struct nbar_blob adversary_blob[2];
+struct nbar_endpoint adversary_endpoint[2];
 static uint32_t good_epoch;
 
 uint32_t adversary_random(void)
@@ -101,7 +101,7 @@ bool dial(struct raw *r, const char *nic)
 	exit(1);
 }
 
-bool pair(struct raw *a, struct raw *b, uint32_t tag, struct nbar_blob blob[2])
+bool pair(struct raw *a, struct raw *b, uint32_t tag, struct nbar_endpoint endpoint[2])
 {
 	struct raw *r[2] = { a, b };
 
@@ -112,10 +112,10 @@ bool pair(struct raw *a, struct raw *b, uint32_t tag, struct nbar_blob blob[2])
 		    raw_group_open(r[i], "pairwise", i, 2, tag) != 0)
 			return false;
 		memcpy(&rep, r[i]->reply.body, sizeof(rep));
-		blob[i] = rep.blob;
+		endpoint[i] = rep.endpoint;
 	}
-	return raw_group_connect(a, 0, &blob[1], 1) == 0 &&
-	       raw_group_connect(b, 0, &blob[0], 1) == 0;
+	return raw_group_connect(a, 0, &endpoint[1], 1) == 0 &&
+	       raw_group_connect(b, 0, &endpoint[0], 1) == 0;
 }
 
 static void good_begin(void)
@@ -123,7 +123,7 @@ static void good_begin(void)
 	good_epoch = 0;
 	for (int i = 0; i < 2; i++)
 		dial(&adversary_good[i], i ? "n1" : "n0");
-	if (!pair(&adversary_good[0], &adversary_good[1], 1, adversary_blob)) {
+	if (!pair(&adversary_good[0], &adversary_good[1], 1, adversary_endpoint)) {
 		printf("# no good members\n");
 		exit(1);
 	}

@@ -22,7 +22,7 @@ extern struct adversary_limits adversary_limits;
 /* The two good members, ranks 0 and 1 of a group, on NICs n0 and n1; each has cell 0 of its port.
  */
 extern struct raw adversary_good[2];
-extern struct nbar_blob adversary_blob[2];
+extern struct nbar_endpoint adversary_endpoint[2];
 
 uint32_t adversary_random(void);
 
@@ -39,7 +39,7 @@ bool others_work(void);
 bool dial(struct raw *r, const char *nic);
 
 /* Opens a port each and a group of two on two connections; it gets cell 0 of both. */
-bool pair(struct raw *a, struct raw *b, uint32_t tag, struct nbar_blob blob[2]);
+bool pair(struct raw *a, struct raw *b, uint32_t tag, struct nbar_endpoint endpoint[2]);
 
 /* The cases: */
 void adversary_requests(void); /* messages that are no requests, or not at their time */

@@ -60,15 +60,15 @@ static void put32(uint8_t *at, uint32_t v)
 		at[i] = (uint8_t)(v >> (8 * i));
 }
 
-/* A frame to the member with this blob, whose handle and cookie make it heard. */
-static void frame_to(const struct nbar_blob *blob, uint8_t type, uint32_t src, uint32_t epoch,
-		     uint32_t slot, uint8_t frame[FRAME])
+/* A frame to the member with this endpoint address, whose handle and cookie make it heard. */
+static void frame_to(const struct nbar_endpoint *endpoint, uint8_t type, uint32_t src,
+		     uint32_t epoch, uint32_t slot, uint8_t frame[FRAME])
 {
 	memset(frame, 0, FRAME);
 	frame[0] = 1;
 	frame[1] = type;
-	memcpy(frame + 4, blob->byte + 8, 4);  /* handle */
-	memcpy(frame + 8, blob->byte + 24, 8); /* cookie */
+	memcpy(frame + 4, endpoint->byte + 8, 4);  /* handle */
+	memcpy(frame + 8, endpoint->byte + 24, 8); /* cookie */
 	put32(frame + 16, src);
 	put32(frame + 20, epoch);
 	put32(frame + 24, slot);
@@ -81,7 +81,7 @@ static void no_frames(struct raw *r)
 	for (size_t i = 0; i < sizeof(big); i++)
 		big[i] = (uint8_t)adversary_random();
 	big[0] = 77;
-	frame_to(&adversary_blob[0], TOKEN, 1, 1, 0, frame);
+	frame_to(&adversary_endpoint[0], TOKEN, 1, 1, 0, frame);
 	ok(counted(r, NBAR_COUNTER_frames_malformed, big, 0, 2), "frame: empty");
 	ok(counted(r, NBAR_COUNTER_frames_malformed, frame, FRAME - 1, 2), "frame: cut off");
 	ok(counted(r, NBAR_COUNTER_frames_malformed, big, sizeof(big), 2), "frame: long garbage");
@@ -100,10 +100,10 @@ static void strangers(struct raw *r)
 {
 	uint8_t frame[FRAME];
 
-	frame_to(&adversary_blob[0], TOKEN, 1, 1, 0, frame);
+	frame_to(&adversary_endpoint[0], TOKEN, 1, 1, 0, frame);
 	frame[8] ^= 1;
 	ok(counted(r, NBAR_COUNTER_frames_stranger, frame, FRAME, 2), "frame: wrong cookie");
-	frame_to(&adversary_blob[0], TOKEN, 1, 1, 0, frame);
+	frame_to(&adversary_endpoint[0], TOKEN, 1, 1, 0, frame);
 	frame[6]++;
 	ok(counted(r, NBAR_COUNTER_frames_stranger, frame, FRAME, 2), "frame: old handle");
 	put32(frame + 4, 0xffffffff);
@@ -114,7 +114,7 @@ static void strangers(struct raw *r)
 /* The cookie is known: as if a member itself were bad. */
 static void insiders(struct raw *r)
 {
-	const struct nbar_blob *to = &adversary_blob[0];
+	const struct nbar_endpoint *to = &adversary_endpoint[0];
 	uint8_t frame[FRAME];
 
 	frame_to(to, TOKEN, 0, 2, 0, frame);
@@ -142,16 +142,16 @@ static void insiders(struct raw *r)
 /* Frames of noise, most with a good head; some reach a victim, whose barriers may well fail. */
 static void frame_noise(struct raw *r)
 {
-	struct nbar_blob blob[2];
+	struct nbar_endpoint endpoint[2];
 	struct raw a, b;
 	uint8_t frame[FRAME];
 
 	dial(&a, "n0");
 	dial(&b, "n1");
-	if (!ok(pair(&a, &b, 99, blob), "a victim"))
+	if (!ok(pair(&a, &b, 99, endpoint), "a victim"))
 		return;
 	for (int i = 0; i < 20000; i++) {
-		frame_to(&blob[0], (uint8_t)(adversary_random() % 7), adversary_random() % 3,
+		frame_to(&endpoint[0], (uint8_t)(adversary_random() % 7), adversary_random() % 3,
 			 adversary_random() % 4, adversary_random() % 3, frame);
 		frame[28 + adversary_random() % 20] = (uint8_t)adversary_random();
 		if (i % 4 == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * adversary_groups.c - groups and plans that cannot be, blobs that do not fit, and a full NIC.
+ * adversary_groups.c - groups and plans that cannot be, endpoint addresses that do not fit, and a
+ * full NIC.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -96,10 +97,10 @@ static void bad_plans(void)
 #undef HUGE_PLAN
 }
 
-static void bad_blobs(void)
+static void bad_endpoints(void)
 {
 	struct nbar_rep_group_open own, other;
-	struct nbar_blob blob[2];
+	struct nbar_endpoint endpoint[2];
 	struct raw a, b;
 
 	dial(&a, "n0");
@@ -110,27 +111,29 @@ static void bad_blobs(void)
 	memcpy(&own, a.reply.body, sizeof(own));
 	raw_group_open(&b, "pairwise", 1, 2, 8);
 	memcpy(&other, b.reply.body, sizeof(other));
-#define CONNECT(cell, n) raw_group_connect(&a, cell, blob, n)
-	memset(blob, 0x5a, sizeof(blob));
-	ok(refused(&a, CONNECT(0, 1), -EPROTO, "rank 1 is refused: this is no blob"),
-	   "blob: garbage");
+#define CONNECT(cell, n) raw_group_connect(&a, cell, endpoint, n)
+	memset(endpoint, 0x5a, sizeof(endpoint));
+	ok(refused(&a, CONNECT(0, 1), -EPROTO, "rank 1 is refused: this is no endpoint address"),
+	   "endpoint address: garbage");
 	ok(refused(&a, CONNECT(NBAR_GROUPS_MAX, 1), -ENOENT, "no group"),
-	   "blob: for a cell beyond");
-	blob[0] = own.blob;
-	ok(refused(&a, CONNECT(0, 1), -EPROTO, "rank 1 is refused"), "blob: one's own");
-	blob[0] = other.blob;
-	ok(refused(&a, CONNECT(0, 1), -EPROTO, "tag"), "blob: of a group with another tag");
+	   "endpoint address: for a cell beyond");
+	endpoint[0] = own.endpoint;
+	ok(refused(&a, CONNECT(0, 1), -EPROTO, "rank 1 is refused"), "endpoint address: one's own");
+	endpoint[0] = other.endpoint;
+	ok(refused(&a, CONNECT(0, 1), -EPROTO, "tag"),
+	   "endpoint address: of a group with another tag");
 	ok(refused(&a, CONNECT(5, 1), -ENOENT, "no group in cell 5"),
-	   "blob: for a cell that is empty");
+	   "endpoint address: for a cell that is empty");
 	ok(refused(&a, CONNECT(0xffffffff, 1), -ENOENT, "no group"),
-	   "blob: for a cell that is none");
-	ok(refused(&a, CONNECT(0, 2), -ERANGE, "lacks 1"), "blob: one too many");
+	   "endpoint address: for a cell that is none");
+	ok(refused(&a, CONNECT(0, 2), -ERANGE, "lacks 1"), "endpoint address: one too many");
 	raw_group_close(&b, 0);
 	raw_group_open(&b, "pairwise", 1, 2, 7);
 	memcpy(&other, b.reply.body, sizeof(other));
-	blob[0] = other.blob;
-	ok(CONNECT(0, 1) == 0, "blob: the right one is taken");
-	ok(refused(&a, CONNECT(0, 1), -EISCONN, "connected already"), "blob: once more");
+	endpoint[0] = other.endpoint;
+	ok(CONNECT(0, 1) == 0, "endpoint address: the right one is taken");
+	ok(refused(&a, CONNECT(0, 1), -EISCONN, "connected already"),
+	   "endpoint address: once more");
 #undef CONNECT
 	ok(others_work(), "all goes on");
 	raw_close(&a);
@@ -171,11 +174,11 @@ static void bad_attachments(void)
 	ok(refused(&r, raw_group_close(&r, 0), -ENOENT, "not attached"),
 	   "attached: closes a group of others");
 	ok(refused(&r, ATTACH_GROUP(), -ENOENT, "not in cell 0"),
-	   "attach: to a group of another blob");
+	   "attach: to a group of another endpoint address");
 	group.cell = 0xffffffff;
 	ok(refused(&r, ATTACH_GROUP(), -ENOENT, "not in cell"), "attach: to no cell");
 	group.cell = own.cell;
-	group.blob = own.blob;
+	group.endpoint = own.endpoint;
 	ok(ATTACH_GROUP() == 0, "attach: to the right group");
 	raw_close(&r);
 	ok(raw_await(&owner, 0, 1) >> 32 == NBAR_STATUS_HOST_DIED,
@@ -236,7 +239,7 @@ void adversary_groups(void)
 {
 	bad_groups();
 	bad_plans();
-	bad_blobs();
+	bad_endpoints();
 	bad_attachments();
 	full_nic();
 	if (!adversary_limits.daemon)

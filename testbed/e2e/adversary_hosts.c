@@ -22,12 +22,12 @@ static bool rings_bad(struct raw *r, uint32_t cell, uint32_t posted)
 
 static void doorbells(void)
 {
-	struct nbar_blob blob[2];
+	struct nbar_endpoint endpoint[2];
 	struct raw a, b;
 
 	dial(&a, "n0");
 	dial(&b, "n1");
-	if (!ok(pair(&a, &b, 2, blob), "a victim"))
+	if (!ok(pair(&a, &b, 2, endpoint), "a victim"))
 		return;
 	raw_group_open(&a, "pairwise", 0, 2, 3);
 	raw_group_open(&a, "pairwise", 0, 2, 4);
@@ -35,7 +35,8 @@ static void doorbells(void)
 	ok(rings_bad(&a, 0, NBAR_POSTED_MAX + 2), "doorbell: too far ahead");
 	ok(rings_bad(&a, 0, 0xffffffff), "doorbell: backwards");
 	raw_post(&a, 1, 1);
-	ok(rings_bad(&a, 0, 0xfffffffe), "doorbell: one of a cell without a group is not looked at");
+	ok(rings_bad(&a, 0, 0xfffffffe),
+	   "doorbell: one of a cell without a group is not looked at");
 	raw_post(&a, 0, 1);
 	raw_post(&b, 0, 1);
 	ok(raw_await(&a, 0, 1) == 1 && raw_await(&b, 0, 1) == 1,
@@ -66,7 +67,7 @@ static void send_ring(void)
 	raw_group_open(&r, "signal", 0, 2, 0);
 	raw_group_open(&r, "signal", 1, 2, 0);
 	memcpy(&rep, r.reply.body, sizeof(rep));
-	raw_group_connect(&r, 0, &rep.blob, 1);
+	raw_group_connect(&r, 0, &rep.endpoint, 1);
 	before = raw_counter(&r, NBAR_COUNTER_entries_bad);
 	put_entry(&r, 0, 1, 0); /* it has no peer */
 	put_entry(&r, 1, 2, 0); /* there is no group */
@@ -88,12 +89,13 @@ static void send_ring(void)
 /* Everything that a host can write, and again while the NIC reads it. */
 static void page_noise(void)
 {
-	struct nbar_blob blob[2];
+	struct nbar_endpoint endpoint[2];
 	struct raw a, b;
 
 	dial(&a, "n0");
 	dial(&b, "n1");
-	if (!ok(pair(&a, &b, 5, blob) && raw_group_open(&a, "signal", 0, 4, 0) == 0, "a victim"))
+	if (!ok(pair(&a, &b, 5, endpoint) && raw_group_open(&a, "signal", 0, 4, 0) == 0,
+		"a victim"))
 		return;
 	for (int round = 0; round < 100; round++) {
 		uint32_t *word = (uint32_t *)a.page;
@@ -111,20 +113,21 @@ static void page_noise(void)
 	raw_close(&b);
 }
 
-/* In a process of its own: rank 1 of a group of two. Says its blob, hears that of rank 0. */
+/* In a process of its own: rank 1 of a group of two. Says its endpoint address, hears that of rank
+ * 0. */
 static void victim(const char *nic, int in, int out)
 {
 	struct nbar_rep_group_open rep;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	struct raw r;
 
 	dial(&r, nic);
 	raw_port_open(&r, NBAR_PORT_ANY);
 	raw_group_open(&r, "pairwise", 1, 2, 6);
 	memcpy(&rep, r.reply.body, sizeof(rep));
-	if (write(out, &rep.blob, sizeof(blob)) != sizeof(blob) ||
-	    read(in, &blob, sizeof(blob)) != sizeof(blob) ||
-	    raw_group_connect(&r, rep.cell, &blob, 1) != 0 || write(out, "k", 1) != 1)
+	if (write(out, &rep.endpoint, sizeof(endpoint)) != sizeof(endpoint) ||
+	    read(in, &endpoint, sizeof(endpoint)) != sizeof(endpoint) ||
+	    raw_group_connect(&r, rep.cell, &endpoint, 1) != 0 || write(out, "k", 1) != 1)
 		_exit(1);
 	pause();
 }
@@ -132,7 +135,7 @@ static void victim(const char *nic, int in, int out)
 static void killed_host(const char *its_nic, const char *nic)
 {
 	struct nbar_rep_group_open rep;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	struct raw r;
 	int to[2], from[2];
 	char byte;
@@ -147,16 +150,16 @@ static void killed_host(const char *its_nic, const char *nic)
 	raw_port_open(&r, NBAR_PORT_ANY);
 	raw_group_open(&r, "pairwise", 0, 2, 6);
 	memcpy(&rep, r.reply.body, sizeof(rep));
-	bool met = read(from[0], &blob, sizeof(blob)) == sizeof(blob) &&
-		   write(to[1], &rep.blob, sizeof(blob)) == sizeof(blob) &&
-		   read(from[0], &byte, 1) == 1 && raw_group_connect(&r, 0, &blob, 1) == 0;
+	bool met = read(from[0], &endpoint, sizeof(endpoint)) == sizeof(endpoint) &&
+		   write(to[1], &rep.endpoint, sizeof(endpoint)) == sizeof(endpoint) &&
+		   read(from[0], &byte, 1) == 1 && raw_group_connect(&r, 0, &endpoint, 1) == 0;
 
 	raw_post(&r, 0, 1);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	uint64_t word = raw_await(&r, 0, 1);
 
-	ok(met && word >> 32 == NBAR_STATUS_HOST_DIED && r.page->completion[0].culprit == 1,
+	ok(met && word >> 32 == NBAR_STATUS_HOST_DIED && r.page->completion[0].failed_rank == 1,
 	   "a host of %s killed in a barrier: its peer is told, and who it was", its_nic);
 	ok(others_work(), "all goes on");
 	raw_close(&r);

@@ -50,7 +50,7 @@ nothing_left() {
 table() {
 	"$nbar" bench $run --nodes 2,5 -f --check --launches 2 >"$work/out" || return 1
 	cat "$work/out"
-	grep -qE '^nodes +where +alg +mean +low +high +p50 +p99 +max +skew +factor' "$work/out" &&
+	grep -qE '^nodes +where +alg +mean +low +high +p50 +p99 +max +skew +speedup' "$work/out" &&
 		[ "$(grep -cE '^ +[25] +(nic|host) +dissemination:1( +([0-9]+\.[0-9]+|-)){10}$' "$work/out")" = 4 ]
 }
 
@@ -60,7 +60,7 @@ csv() {
 	cat "$work/out"
 	grep -q '^#@version=' "$work/out" && grep -q '^#@cpu=' "$work/out" &&
 		grep -q '^#@wire=ring' "$work/out" && grep -q '^#@iterations=200' "$work/out" &&
-		grep -q '^nodes,where,alg,mean_us,low_us,high_us,p50_us,p99_us,max_us,skew_us,factor' \
+		grep -q '^nodes,where,alg,mean_us,low_us,high_us,p50_us,p99_us,max_us,skew_us,speedup' \
 			"$work/out" &&
 		[ "$(grep -cE '^3,(nic|host),(pairwise|dissemination:2),[0-9.]+,,(,[0-9.]+){4},[0-9.]*$' \
 			"$work/out")" = 4 ] &&
@@ -75,7 +75,7 @@ json() {
 		iterations launches; do
 		grep -q "\"$key\":" "$work/result.json" || return 1
 	done
-	for key in nodes where alg mean p50 p99 max skew factor; do
+	for key in nodes where alg mean p50 p99 max skew speedup; do
 		grep -q "\"name\": \"$key\"" "$work/result.json" || return 1
 	done
 }
@@ -154,10 +154,10 @@ attached() {
 	"$nbar" bench $run --nodes 2,3 --nic "$work/d/n0.sock" --nic "$work/d/n1.sock" --check
 }
 
-inside() {
+in_process() {
 	"$nbar" bench $run --nodes 2,3 --where nic,host-udp,host-shm --check >"$work/out" &&
-		cat "$work/out" && grep -q 'factor: host mean / NIC mean, if both are run' "$work/out" &&
-		grep -q 'host-udp: .* no factor: ' "$work/out" &&
+		cat "$work/out" && grep -q 'speedup: host mean / NIC mean, if both are run' "$work/out" &&
+		grep -q 'host-udp: .* no speedup: ' "$work/out" &&
 		"$nbar" bench $run --nodes 2,5 --where host-udp --drivers 1 --nicd /nowhere/nicd --check
 }
 
@@ -202,7 +202,7 @@ ok "bench: a table, every barrier checked" table
 ok "bench: CSV, one driver, two algorithms" csv
 ok "bench: JSON" json
 ok "bench: over udp, and over shm" udp
-ok "bench: NICs inside the hosts, with and without a daemon beside them" inside
+ok "bench: in-process NICs, with and without a daemon beside them" in_process
 ok "bench: an RDMA device that there is not" \
 	wants 1 'device=none: there is no such RDMA device\|no such wire here' \
 	"$nbar" bench $run --where host-verbs --host-keys device=none
@@ -213,7 +213,7 @@ ok "bench: keys that are too long" \
 	"$nbar" bench $run --where host-verbs --host-keys "$(printf 'mode=write,%.0s' $(seq 20))"
 ok "bench: keys without such NICs" \
 	wants 2 '--wire WIRE,KEYS' "$nbar" bench $run --host-keys mode=ud
-ok "bench: a NIC inside a process is no daemon's" \
+ok "bench: an in-process NIC is no daemon's" \
 	wants 2 '--where host-WIRE' "$nbar" bench $run --nic host:wire=udp
 ok "bench: leaves nothing behind" nothing_left
 ok "bench: SIGINT ends it and all it started" interrupted

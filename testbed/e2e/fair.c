@@ -18,7 +18,7 @@
 #define BARRIERS 100u
 #define BUDGET_MS "1000"
 /* Of an attack, while one barrier of the bystander is under way, in the best of BARRIERS: what the
- * NIC takes from each port in some turns, and not what it finds queued. */
+ * NIC takes from each port in some passes, and not what it finds queued. */
 #define FRAMES_A_BARRIER 8192u
 
 #define ROUNDS 3u

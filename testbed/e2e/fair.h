@@ -46,10 +46,10 @@ struct fair {
 	uint32_t nclient, npair, next;
 	struct raw client[FAIR_CLIENTS_MAX];
 	struct fair_pair pair[FAIR_GROUPS_MAX];
-	bool asked[FAIR_CLIENTS_MAX];     /* a request of the client has no reply yet */
-	uint32_t given[FAIR_CLIENTS_MAX]; /* entries put into its send ring */
-	uint32_t at[FAIR_CLIENTS_MAX];    /* of what it goes through */
-	uint64_t replies;                 /* that came to requests of passes */
+	bool request_pending[FAIR_CLIENTS_MAX]; /* a request of the client has no reply yet */
+	uint32_t given[FAIR_CLIENTS_MAX];       /* entries put into its send ring */
+	uint32_t at[FAIR_CLIENTS_MAX];          /* of what it goes through */
+	uint64_t replies;                       /* that came to requests of passes */
 	char said[sizeof(((struct nbar_reply *)0)->text)]; /* why it could not begin */
 };
 

@@ -15,10 +15,10 @@
 
 #define WIDE NBAR_SENDS_MAX /* sends, or slots, of the largest plans */
 #define LINEAR (NBAR_SLOTS_MAX + 1u)
-#define BLOBS_A_MESSAGE                                    \
+#define ENDPOINTS_A_MESSAGE                                \
 	((NBAR_MESSAGE_MAX - sizeof(struct nbar_request) - \
 	  sizeof(struct nbar_req_group_connect)) /         \
-	 sizeof(struct nbar_blob))
+	 sizeof(struct nbar_endpoint))
 #define PAIRS_A_PASS 4u
 #define ENTRIES_A_PASS NBAR_SIGNALS_MAX
 #define HIGH_CELL 950u
@@ -87,31 +87,31 @@ static void wide_plan(struct plan_request *p, uint32_t rank)
 		plan_receive(p, i, !rank);
 }
 
-static void opened(struct raw *r, uint32_t *cell, struct nbar_blob *blob)
+static void opened(struct raw *r, uint32_t *cell, struct nbar_endpoint *endpoint)
 {
 	struct nbar_rep_group_open rep;
 
 	memcpy(&rep, r->reply.body, sizeof(rep));
 	*cell = rep.cell;
-	*blob = rep.blob;
+	*endpoint = rep.endpoint;
 }
 
 /* Opens the pair of a request for each rank, and connects it. */
 static bool pair_open(struct fair *f, struct raw *r[2], struct plan_request p[2])
 {
 	struct fair_pair *pair = &f->pair[f->npair];
-	struct nbar_blob blob[2];
+	struct nbar_endpoint endpoint[2];
 
 	for (uint32_t i = 0; i < 2; i++) {
 		if (plan_open(r[i], &p[i]) != 0)
 			return keep_said(f, r[i]);
-		opened(r[i], &pair->cell[i], &blob[i]);
+		opened(r[i], &pair->cell[i], &endpoint[i]);
 		pair->client[i] = r[i];
 		pair->posted[i] = 0;
 	}
 	tag++;
 	for (uint32_t i = 0; i < 2; i++)
-		if (raw_group_connect(r[i], pair->cell[i], &blob[!i], 1) != 0)
+		if (raw_group_connect(r[i], pair->cell[i], &endpoint[!i], 1) != 0)
 			return keep_said(f, r[i]);
 	f->npair++;
 	return true;
@@ -195,11 +195,11 @@ static bool begin_wide(struct fair *f, uint32_t n)
 }
 
 /* Rank 0 of a linear group, whose peers all have the address of one that does not arrive. */
-static bool linear_open(struct fair *f, struct raw *r, const struct nbar_blob *one)
+static bool linear_open(struct fair *f, struct raw *r, const struct nbar_endpoint *one)
 {
-	static struct nbar_blob blob[NBAR_SLOTS_MAX];
+	static struct nbar_endpoint endpoint[NBAR_SLOTS_MAX];
 	struct fair_pair *p = &f->pair[f->npair];
-	struct nbar_blob own;
+	struct nbar_endpoint own;
 
 	if (raw_group_open(r, "linear", 0, LINEAR, tag) != 0)
 		return keep_said(f, r);
@@ -210,12 +210,13 @@ static bool linear_open(struct fair *f, struct raw *r, const struct nbar_blob *o
 	for (uint32_t i = 0; i < NBAR_SLOTS_MAX; i++) {
 		uint32_t rank = i + 1;
 
-		blob[i] = *one;
-		memcpy(blob[i].byte + 12, &rank, sizeof(rank));
+		endpoint[i] = *one;
+		memcpy(endpoint[i].byte + 12, &rank, sizeof(rank));
 	}
 	for (uint32_t i = 0, n; i < NBAR_SLOTS_MAX; i += n) {
-		n = NBAR_SLOTS_MAX - i < BLOBS_A_MESSAGE ? NBAR_SLOTS_MAX - i : BLOBS_A_MESSAGE;
-		if (raw_group_connect(r, p->cell[0], &blob[i], n) != 0)
+		n = NBAR_SLOTS_MAX - i < ENDPOINTS_A_MESSAGE ? NBAR_SLOTS_MAX - i
+							     : ENDPOINTS_A_MESSAGE;
+		if (raw_group_connect(r, p->cell[0], &endpoint[i], n) != 0)
 			return keep_said(f, r);
 	}
 	return true;
@@ -224,7 +225,7 @@ static bool linear_open(struct fair *f, struct raw *r, const struct nbar_blob *o
 static bool begin_linear(struct fair *f, uint32_t n)
 {
 	struct raw *r = fair_client(f, 0), *other = fair_client(f, 1);
-	struct nbar_blob one;
+	struct nbar_endpoint one;
 	uint32_t cell;
 
 	if (!r || !other || raw_group_open(other, "linear", 1, LINEAR, ++tag) != 0)
@@ -246,14 +247,14 @@ static bool begin_signals(struct fair *f, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct raw *r = fair_client(f, 0), *to = r ? fair_client(f, 1) : NULL;
-		struct nbar_blob blob;
+		struct nbar_endpoint endpoint;
 		uint32_t cell;
 
 		if (!to || raw_group_open(to, "signal", 1, 2, tag) != 0)
 			return to && keep_said(f, to);
-		opened(to, &cell, &blob);
+		opened(to, &cell, &endpoint);
 		if (raw_group_open(r, "signal", 0, 2, tag) != 0 ||
-		    raw_group_connect(r, 0, &blob, 1) != 0)
+		    raw_group_connect(r, 0, &endpoint, 1) != 0)
 			return keep_said(f, r);
 		tag++;
 	}
@@ -311,8 +312,8 @@ static bool request_send(struct fair *f, uint32_t c, enum nbar_op op, const void
 
 	memcpy(bytes, &head, sizeof(head));
 	memcpy(bytes + sizeof(head), body, n);
-	f->asked[c] = raw_say(&f->client[c], bytes, sizeof(head) + n) == 0;
-	return f->asked[c];
+	f->request_pending[c] = raw_say(&f->client[c], bytes, sizeof(head) + n) == 0;
+	return f->request_pending[c];
 }
 
 /* True: the reply is there. */
@@ -324,7 +325,7 @@ static bool request_heard(struct fair *f, uint32_t c)
 	if (recv(r->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) <= 0)
 		return false;
 	raw_hear(r);
-	f->asked[c] = false;
+	f->request_pending[c] = false;
 	f->replies++;
 	return true;
 }
@@ -352,12 +353,12 @@ static void pass_stat(struct fair *f)
 	struct nbar_rep_group_stat rep;
 
 	for (uint32_t c = 2; c < f->nclient; c++) {
-		if (f->asked[c] && request_heard(f, c)) {
+		if (f->request_pending[c] && request_heard(f, c)) {
 			memcpy(&rep, f->client[c].reply.body, sizeof(rep));
 			f->at[c] = rep.next;
 		}
 		req.first = f->at[c];
-		if (!f->asked[c])
+		if (!f->request_pending[c])
 			request_send(f, c, NBAR_OP_GROUP_STAT, &req, sizeof(req));
 	}
 }
@@ -385,10 +386,10 @@ static void pass_falling(struct fair *f)
 	for (uint32_t c = 0; c < f->nclient; c++) {
 		struct raw *r = &f->client[c];
 
-		if (f->asked[c] && request_heard(f, c))
+		if (f->request_pending[c] && request_heard(f, c))
 			f->at[c] =
 				r->reply.head.op == NBAR_OP_GROUP_OPEN && r->reply.head.status == 0;
-		if (f->asked[c])
+		if (f->request_pending[c])
 			continue;
 		if (f->at[c])
 			request_send(f, c, NBAR_OP_GROUP_CLOSE, &close, sizeof(close));

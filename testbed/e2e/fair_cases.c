@@ -30,7 +30,7 @@ struct side {
 	struct raw *r;
 	uint32_t n;
 	uint32_t cell[PAIRS];
-	struct nbar_blob blob[PAIRS];
+	struct nbar_endpoint endpoint[PAIRS];
 };
 
 static bool side_open(struct side *s, const char *alg, uint32_t rank, uint32_t size, uint32_t tag)
@@ -41,7 +41,7 @@ static bool side_open(struct side *s, const char *alg, uint32_t rank, uint32_t s
 		return false;
 	memcpy(&rep, s->r->reply.body, sizeof(rep));
 	s->cell[s->n] = rep.cell;
-	s->blob[s->n++] = rep.blob;
+	s->endpoint[s->n++] = rep.endpoint;
 	return true;
 }
 
@@ -90,10 +90,10 @@ static bool linear_open(struct side *early, struct side *late)
 		open = side_open(late, "linear", rank, LINEAR, 5);
 	for (uint32_t i = 0, n; open && i < late->n; i += n) {
 		n = late->n - i < 600 ? late->n - i : 600;
-		open = raw_group_connect(early->r, early->cell[0], &late->blob[i], n) == 0;
+		open = raw_group_connect(early->r, early->cell[0], &late->endpoint[i], n) == 0;
 	}
 	for (uint32_t i = 0; open && i < late->n; i++)
-		open = raw_group_connect(late->r, late->cell[i], &early->blob[0], 1) == 0;
+		open = raw_group_connect(late->r, late->cell[i], &early->endpoint[0], 1) == 0;
 	return open;
 }
 
@@ -104,8 +104,8 @@ static bool pairs_open(struct side *early, struct side *late)
 	for (uint32_t i = 0; open && i < PAIRS; i++)
 		open = side_open(early, "pairwise", 0, 2, 10 + i) &&
 		       side_open(late, "pairwise", 1, 2, 10 + i) &&
-		       raw_group_connect(early->r, early->cell[i], &late->blob[i], 1) == 0 &&
-		       raw_group_connect(late->r, late->cell[i], &early->blob[i], 1) == 0;
+		       raw_group_connect(early->r, early->cell[i], &late->endpoint[i], 1) == 0 &&
+		       raw_group_connect(late->r, late->cell[i], &early->endpoint[i], 1) == 0;
 	return open;
 }
 

@@ -83,7 +83,7 @@ void fair_dial(struct fair *f, struct raw *r, int nic)
 static bool bystander_open(struct fair *f)
 {
 	struct nbar_rep_group_open rep;
-	struct nbar_blob blob[2];
+	struct nbar_endpoint endpoint[2];
 
 	for (uint32_t i = 0; i < 2; i++) {
 		fair_dial(f, &f->by[i], (int)i);
@@ -91,10 +91,10 @@ static bool bystander_open(struct fair *f)
 		    raw_group_open(&f->by[i], "pairwise", i, 2, 1) != 0)
 			return false;
 		memcpy(&rep, f->by[i].reply.body, sizeof(rep));
-		blob[i] = rep.blob;
+		endpoint[i] = rep.endpoint;
 	}
-	return raw_group_connect(&f->by[0], 0, &blob[1], 1) == 0 &&
-	       raw_group_connect(&f->by[1], 0, &blob[0], 1) == 0;
+	return raw_group_connect(&f->by[0], 0, &endpoint[1], 1) == 0 &&
+	       raw_group_connect(&f->by[1], 0, &endpoint[0], 1) == 0;
 }
 
 /* Daemons that start from now on have small receive buffers: see rcvbuf.c, which lies beside us. */
@@ -198,7 +198,7 @@ struct raw *fair_client(struct fair *f, int nic)
 	if (f->nclient == FAIR_CLIENTS_MAX)
 		return NULL;
 	fair_dial(f, r, nic);
-	f->asked[f->nclient] = false;
+	f->request_pending[f->nclient] = false;
 	f->given[f->nclient] = 0;
 	f->at[f->nclient] = 0;
 	f->nclient++;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# NICs inside the processes of their hosts, on UDP, with no daemon anywhere: every barrier checked by
+# in-process NICs, on UDP, with no daemon anywhere: every barrier checked by
 # the oracle, between processes, between two network namespaces, and with 5 % loss. What needs
 # namespaces or nftables is skipped aloud without.
 set -u
@@ -46,7 +46,7 @@ loss() {
 	RULES
 }
 
-# A member there, one here: the blobs go by a file.
+# A member there, one here: the endpoint addresses go by a file.
 across() {
 	local file=$work/shared pid rc
 	truncate -s 1M "$file"

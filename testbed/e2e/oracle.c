@@ -36,7 +36,7 @@
 
 struct shared {
 	uint32_t opened, connected, finished, broken;
-	struct nbar_blob blob[RANKS_MAX];
+	struct nbar_endpoint endpoint[RANKS_MAX];
 	struct {
 		uint32_t entered;
 		uint32_t reserved[31];
@@ -160,15 +160,15 @@ static uint32_t star_make(uint32_t rank)
 static int open_member(struct member *m, uint32_t rank)
 {
 	struct nbar_group_attr attr = { .rank = rank, .size = size, .alg = alg };
-	struct nbar_blob *blob = &shared->blob[rank];
+	struct nbar_endpoint *endpoint = &shared->endpoint[rank];
 
 	if (strcmp(alg, "custom") == 0) {
 		attr.plan_length = star_make(rank);
 		attr.plan = &star.head;
 	}
 	if (by_host)
-		return hostbar_open(m->port, &attr, NULL, &m->hb, blob);
-	return nbar_group_open(m->port, &attr, &m->g, blob);
+		return hostbar_open(m->port, &attr, NULL, &m->hb, endpoint);
+	return nbar_group_open(m->port, &attr, &m->g, endpoint);
 }
 
 static void member(uint32_t rank, const char *nic)
@@ -178,8 +178,8 @@ static void member(uint32_t rank, const char *nic)
 	if (nbar_open(nic, &m.port) < 0 || open_member(&m, rank) < 0)
 		die("rank %u: %s", rank, nbar_error());
 	meet(&shared->opened, &m);
-	if ((m.hb ? hostbar_connect(m.hb, shared->blob) : nbar_group_connect(m.g, shared->blob)) <
-	    0)
+	if ((m.hb ? hostbar_connect(m.hb, shared->endpoint)
+		  : nbar_group_connect(m.g, shared->endpoint)) < 0)
 		die("rank %u: %s", rank, nbar_error());
 	meet(&shared->connected, &m);
 	for (uint32_t i = 1; i <= iterations; i++)

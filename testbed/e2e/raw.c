@@ -125,14 +125,15 @@ int raw_group_open(struct raw *r, const char *alg, uint32_t rank, uint32_t size,
 	return raw_ask(r, NBAR_OP_GROUP_OPEN, &req, sizeof(req));
 }
 
-int raw_group_connect(struct raw *r, uint32_t cell, const struct nbar_blob *blob, uint32_t n)
+int raw_group_connect(struct raw *r, uint32_t cell, const struct nbar_endpoint *endpoint,
+		      uint32_t n)
 {
 	uint8_t body[NBAR_MESSAGE_MAX];
-	const struct nbar_req_group_connect req = { .cell = cell, .nblob = n };
+	const struct nbar_req_group_connect req = { .cell = cell, .nendpoint = n };
 
 	memcpy(body, &req, sizeof(req));
-	memcpy(body + sizeof(req), blob, n * sizeof(*blob));
-	return raw_ask(r, NBAR_OP_GROUP_CONNECT, body, sizeof(req) + n * sizeof(*blob));
+	memcpy(body + sizeof(req), endpoint, n * sizeof(*endpoint));
+	return raw_ask(r, NBAR_OP_GROUP_CONNECT, body, sizeof(req) + n * sizeof(*endpoint));
 }
 
 int raw_group_close(struct raw *r, uint32_t cell)

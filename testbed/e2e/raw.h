@@ -43,7 +43,8 @@ int raw_port_open(struct raw *r, uint32_t port);
 /* Opens a group without a plan of its own; the reply is in r->reply. */
 int raw_group_open(struct raw *r, const char *alg, uint32_t rank, uint32_t size, uint32_t tag);
 
-int raw_group_connect(struct raw *r, uint32_t cell, const struct nbar_blob *blob, uint32_t n);
+int raw_group_connect(struct raw *r, uint32_t cell, const struct nbar_endpoint *endpoint,
+		      uint32_t n);
 int raw_group_close(struct raw *r, uint32_t cell);
 
 /* A counter of the NIC that r is connected to. */

@@ -18,7 +18,7 @@ refuses() {
 }
 
 # Rows as they should be, for these barriers at 2 and 3 threads, and the transfer where there are
-# two processors; a line of --raw a thread and launch. reads BARRIER...
+# two processors; a line of --raw a thread and repetition. reads BARRIER...
 reads() {
 	python3 - "$work/t.json" "$work/t.csv" "$work/t.raw" "$@" <<'END'
 import csv, json, os, sys
@@ -110,7 +110,7 @@ ok "a kind twice is refused" refuses "twice" --kinds mcs,mcs
 ok "no threads are refused" refuses "'0'" --threads 0
 ok "too many threads are refused" refuses "'257'" --threads 257
 ok "no iterations are refused" refuses "'0'" -i 0
-ok "no launches are refused" refuses "'0'" --launches 0
+ok "no repetitions are refused" refuses "'0'" --launches 0
 ok "an unknown option is refused" refuses "--nodes" --nodes 2
 ok "an argument is refused" refuses "what is" 16
 ok "a result that cannot be written is refused before the work" unwritable

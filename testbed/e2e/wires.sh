@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Real barriers over real wires, each checked by the oracle: `ring` within one daemon, `udp` between
-# two daemons, `shm` between two daemons and a NIC inside a program. `dpdk` is in netns.sh; every plan on all of them in matrix.sh.
+# two daemons, `shm` between two daemons and an in-process NIC. `dpdk` is in netns.sh; every plan on all of them in matrix.sh.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -61,7 +61,7 @@ shm() {
 	shm_b=$last_pid
 	ok "shm: 10,000 barriers of 4 between two daemons" shm_four 10000 dissemination:1
 	ok "shm: 2,000 barriers of 4, linear" shm_four 2000 linear
-	ok "shm: 1,000 barriers of 2 with a NIC inside a program" "$oracle" -i 1000 "$work/shm-a/n0.sock" \
+	ok "shm: 1,000 barriers of 2 with an in-process NIC" "$oracle" -i 1000 "$work/shm-a/n0.sock" \
 		"host:wire=shm,dir=$work/meet"
 	ok "shm: a daemon that is killed is named" shm_killed
 	ok "shm: it comes back" shm_daemon b n2 n3

@@ -7,10 +7,10 @@
 
 #include "weak.h"
 
-void wait_crew_large(struct mc_model *m);
-void wait_crew_large_twice(struct mc_model *m);
-void wait_crew_small(struct mc_model *m);
-void wait_crew_small_twice(struct mc_model *m);
+void wait_procs_large(struct mc_model *m);
+void wait_procs_large_twice(struct mc_model *m);
+void wait_procs_small(struct mc_model *m);
+void wait_procs_small_twice(struct mc_model *m);
 void wait_team_far(struct mc_model *m);
 void wait_team_far_twice(struct mc_model *m);
 void wait_team_near(struct mc_model *m);

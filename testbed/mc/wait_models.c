@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wait_models.c - the models of all waits: crew, team, a group's completion word, the NIC's
+ * wait_models.c - the models of all waits: process team, team, a group's completion word, the NIC's
  * mailbox.
  *
  * Called by wait.c. Each step carries the name of the function that it stands for.
@@ -34,62 +34,62 @@ static void after(struct mc_thread *t, uint8_t word, uint8_t n, uint8_t last)
 	}
 }
 
-/* --- crew.c, wait.c: processes without a group ----------------------------------------------- */
+/* --- process_team.c, wait.c: processes without a group --------------------------------------- */
 
-enum { CREW_DONE, CREW_SLEEPERS, CREW_WAKE, CREW_ARRIVED, CREW_DATA = CREW_ARRIVED + 3 };
+enum { PROCS_DONE, PROCS_SLEEPERS, PROCS_WAKE, PROCS_ARRIVED, PROCS_DATA = PROCS_ARRIVED + 3 };
 
 /* all_arrived: goes to a label if somebody has not. A process itself has. */
-static void crew_all_arrived(struct mc_thread *t, uint8_t size, uint8_t me, uint8_t barrier,
-			     uint8_t if_not)
+static void procs_all_arrived(struct mc_thread *t, uint8_t size, uint8_t me, uint8_t barrier,
+			      uint8_t if_not)
 {
 	for (uint8_t i = 0; i < size; i++) {
 		if (i == me)
 			continue;
-		mc_load(t, "order_crew_read", R, CREW_ARRIVED + i, MC_SEQ_CST);
+		mc_load(t, "order_procs_read", R, PROCS_ARRIVED + i, MC_SEQ_CST);
 		mc_if(t, R, BIT(barrier), 0, if_not);
 	}
 }
 
-/* nbar_crew_post. */
-static void crew_post(struct mc_thread *t, bool large, uint8_t size, uint8_t me, uint8_t barrier)
+/* nbar_process_team_post. */
+static void procs_post(struct mc_thread *t, bool large, uint8_t size, uint8_t me, uint8_t barrier)
 {
 	uint8_t wait = AT(WAIT, barrier);
 
-	before(t, CREW_DATA + me, barrier);
-	mc_change(t, "order_crew_arrive", MC_EXCHANGE, R, CREW_ARRIVED + me, TICKET(barrier),
+	before(t, PROCS_DATA + me, barrier);
+	mc_change(t, "order_procs_arrive", MC_EXCHANGE, R, PROCS_ARRIVED + me, TICKET(barrier),
 		  MC_SEQ_CST);
-	crew_all_arrived(t, size, me, barrier, wait);
+	procs_all_arrived(t, size, me, barrier, wait);
 	if (large)
-		mc_change(t, "order_crew_release", MC_EXCHANGE, R, CREW_DONE, TICKET(barrier),
+		mc_change(t, "order_procs_release", MC_EXCHANGE, R, PROCS_DONE, TICKET(barrier),
 			  MC_SEQ_CST);
-	mc_load(t, "order_crew_any_sleeps", R, CREW_SLEEPERS, MC_SEQ_CST);
+	mc_load(t, "order_procs_any_sleeps", R, PROCS_SLEEPERS, MC_SEQ_CST);
 	mc_if(t, R, ALL, 0, wait);
-	mc_change(t, "order_crew_wake", MC_ADD, R, CREW_WAKE, 1, MC_RELEASE);
-	mc_wake(t, CREW_WAKE);
+	mc_change(t, "order_procs_wake", MC_ADD, R, PROCS_WAKE, 1, MC_RELEASE);
+	mc_wake(t, PROCS_WAKE);
 }
 
-/* nblib_wait_crew, with the policy that sleeps at once. */
-static void crew_wait(struct mc_thread *t, bool large, uint8_t size, uint8_t me, uint8_t barrier)
+/* nblib_wait_procs, with the policy that sleeps at once. */
+static void procs_wait(struct mc_thread *t, bool large, uint8_t size, uint8_t me, uint8_t barrier)
 {
 	mc_label(t, AT(WAIT, barrier));
-	mc_load(t, "order_wake_read", SEEN, CREW_WAKE, MC_ACQUIRE);
-	mc_change(t, "order_crew_sleeps", MC_ADD, R, CREW_SLEEPERS, 1, MC_SEQ_CST);
+	mc_load(t, "order_wake_read", SEEN, PROCS_WAKE, MC_ACQUIRE);
+	mc_change(t, "order_procs_sleeps", MC_ADD, R, PROCS_SLEEPERS, 1, MC_SEQ_CST);
 	if (large) {
-		mc_load(t, "order_crew_done", R, CREW_DONE, MC_SEQ_CST);
+		mc_load(t, "order_procs_done", R, PROCS_DONE, MC_SEQ_CST);
 		mc_if(t, R, BIT(barrier), 0, AT(LAST, barrier));
 	} else {
-		crew_all_arrived(t, size, me, barrier, AT(LAST, barrier));
+		procs_all_arrived(t, size, me, barrier, AT(LAST, barrier));
 	}
-	mc_change(t, "order_crew_sleeps", MC_ADD, R, CREW_SLEEPERS, ALL, MC_SEQ_CST);
+	mc_change(t, "order_procs_sleeps", MC_ADD, R, PROCS_SLEEPERS, ALL, MC_SEQ_CST);
 	mc_goto(t, AT(OVER, barrier));
 	mc_label(t, AT(LAST, barrier));
-	mc_sleep(t, CREW_WAKE, SEEN, ALL);
-	mc_change(t, "order_crew_sleeps", MC_ADD, R, CREW_SLEEPERS, ALL, MC_SEQ_CST);
+	mc_sleep(t, PROCS_WAKE, SEEN, ALL);
+	mc_change(t, "order_procs_sleeps", MC_ADD, R, PROCS_SLEEPERS, ALL, MC_SEQ_CST);
 	mc_goto(t, AT(WAIT, barrier));
 	mc_label(t, AT(OVER, barrier));
 }
 
-static void crew(struct mc_model *m, bool large, uint8_t size, uint8_t barriers)
+static void procs(struct mc_model *m, bool large, uint8_t size, uint8_t barriers)
 {
 	static const char *const words[] = { "done",       "sleepers",   "wake",
 					     "arrived[0]", "arrived[1]", "arrived[2]",
@@ -101,31 +101,31 @@ static void crew(struct mc_model *m, bool large, uint8_t size, uint8_t barriers)
 		struct mc_thread *t = mc_thread(m, names[i]);
 
 		for (uint8_t b = 0; b < barriers; b++) {
-			crew_post(t, large, size, i, b);
-			crew_wait(t, large, size, i, b);
+			procs_post(t, large, size, i, b);
+			procs_wait(t, large, size, i, b);
 		}
-		after(t, CREW_DATA, size, (uint8_t)(barriers - 1));
+		after(t, PROCS_DATA, size, (uint8_t)(barriers - 1));
 	}
 }
 
-void wait_crew_large(struct mc_model *m)
+void wait_procs_large(struct mc_model *m)
 {
-	crew(m, true, 3, 1);
+	procs(m, true, 3, 1);
 }
 
-void wait_crew_large_twice(struct mc_model *m)
+void wait_procs_large_twice(struct mc_model *m)
 {
-	crew(m, true, 2, 2);
+	procs(m, true, 2, 2);
 }
 
-void wait_crew_small(struct mc_model *m)
+void wait_procs_small(struct mc_model *m)
 {
-	crew(m, false, 3, 1);
+	procs(m, false, 3, 1);
 }
 
-void wait_crew_small_twice(struct mc_model *m)
+void wait_procs_small_twice(struct mc_model *m)
 {
-	crew(m, false, 2, 2);
+	procs(m, false, 2, 2);
 }
 
 /* --- team_kind.c, wait.c: threads ------------------------------------------------------------ */
@@ -202,14 +202,14 @@ void wait_team_near_twice(struct mc_model *m)
 
 /* --- wait.c and the NIC's page.c ------------------------------------------------------------- */
 
-enum { NIC_POSTED, NIC_WORD, NIC_WAKE, NIC_ASKED, NIC_DATA };
+enum { NIC_POSTED, NIC_WORD, NIC_WAKE, NIC_WAKE_SEQ, NIC_DATA };
 
 /* nblib_wait_group: a host, or another process that is attached. */
 static void host_waits(struct mc_thread *t, uint8_t b)
 {
 	mc_label(t, AT(WAIT, b));
 	mc_load(t, "order_wake_read", SEEN, NIC_WAKE, MC_ACQUIRE);
-	mc_change(t, "order_ask", MC_ADD, R, NIC_ASKED, 1, MC_ACQ_REL);
+	mc_change(t, "order_ask", MC_ADD, R, NIC_WAKE_SEQ, 1, MC_ACQ_REL);
 	mc_load(t, "order_completion_read", R, NIC_WORD, MC_ACQUIRE);
 	mc_if(t, R, BIT(b), BIT(b), AT(OVER, b));
 	mc_sleep(t, NIC_WAKE, SEEN, ALL);
@@ -225,8 +225,8 @@ static void nic_wakes(struct mc_thread *t)
 	mc_wake(t, NIC_WAKE);
 }
 
-/* scan_doorbell has found another `asked`. */
-static void nic_is_asked(struct mc_thread *t, uint8_t quiet, uint8_t end)
+/* scan_doorbell has found another `wake_seq`. */
+static void nic_wake_seq_changed(struct mc_thread *t, uint8_t quiet, uint8_t end)
 {
 	mc_if(t, UNWOKEN, ALL, 0, quiet);
 	nic_wakes(t);
@@ -241,10 +241,10 @@ static void nic_barrier(struct mc_thread *t, uint8_t b)
 {
 	mc_set(t, NOW, TICKET(b) / 2);
 	mc_await(t, "scan_doorbell, posted", R, NIC_POSTED, NOW, MC_ACQUIRE);
-	mc_load(t, "scan_doorbell, asked", NOW, NIC_ASKED, MC_RELAXED);
+	mc_load(t, "scan_doorbell, wake_seq", NOW, NIC_WAKE_SEQ, MC_RELAXED);
 	mc_if_same(t, NOW, SEEN, AT(END, b));
 	mc_copy(t, SEEN, NOW);
-	nic_is_asked(t, AT(QUIET, b), AT(END, b));
+	nic_wake_seq_changed(t, AT(QUIET, b), AT(END, b));
 	mc_store(t, "page_complete, word", NIC_WORD, TICKET(b), MC_RELEASE);
 	mc_if(t, FLAG, ALL, 0, AT(AWAKE, b));
 	nic_wakes(t);
@@ -261,15 +261,15 @@ static void nic(struct mc_thread *t, uint8_t barriers)
 	for (uint8_t b = 0; b < barriers; b++)
 		nic_barrier(t, b);
 	mc_label(t, AT(LOOP, 0));
-	mc_await(t, "scan_doorbell, asked", SEEN, NIC_ASKED, SEEN, MC_RELAXED);
-	nic_is_asked(t, AT(QUIET, barriers), AT(END, barriers));
+	mc_await(t, "scan_doorbell, wake_seq", SEEN, NIC_WAKE_SEQ, SEEN, MC_RELAXED);
+	nic_wake_seq_changed(t, AT(QUIET, barriers), AT(END, barriers));
 	mc_goto(t, AT(LOOP, 0));
 	t->forever = true;
 }
 
 static void nic_and(struct mc_model *m, bool mate, uint8_t barriers)
 {
-	static const char *const words[] = { "posted", "word", "wake", "asked", "data" };
+	static const char *const words[] = { "posted", "word", "wake", "wake_seq", "data" };
 	struct mc_thread *t;
 
 	memcpy(m->word, words, sizeof(words));

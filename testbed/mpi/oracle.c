@@ -136,7 +136,7 @@ static void share(const char *file)
 
 /* --- running --------------------------------------------------------------------------------- */
 
-/* Who had a part in what ran, all ranks together: by NIC, within the host, by MPI. */
+/* Who had a part in what ran, all ranks together: offloaded, within the host, by fallback. */
 static bool run_as_expected(const char *expect)
 {
 	static const char *const name[] = { "nic", "host", "mpi" };
@@ -146,8 +146,8 @@ static bool run_as_expected(const char *expect)
 	MPI_Allreduce(&known, &every, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
 	MPI_Allreduce(mine, all, 3, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
 	if (oracle.rank == 0)
-		printf("# barriers by NIC %llu, within the host %llu, by MPI %llu\n", all[0],
-		       all[1], all[2]);
+		printf("# barriers offloaded %llu, within the host %llu, by fallback %llu\n",
+		       all[0], all[1], all[2]);
 	for (int i = 0; i < 3; i++)
 		if (strcmp(expect, name[i]) == 0)
 			return every && all[i] > 0 && (i == 0 || all[0] == 0);

@@ -41,7 +41,8 @@ void oracle_settle(MPI_Comm comm);
 /* One at a time in all ranks, from the same beginning: 0..n-1. */
 uint32_t oracle_random(uint32_t n);
 
-/* What nbar has counted in this rank: by NIC, within the host, by MPI. False: it is not there. */
+/* What nbar has counted in this rank: offloaded, within the host, by fallback. False: it is not
+ * there. */
 bool oracle_counters(unsigned long long out[3]);
 
 /* Tests; n is how many barriers, communicators or the like. */

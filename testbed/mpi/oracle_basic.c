@@ -11,7 +11,7 @@
 #include <mpi-ext.h>
 #endif
 
-#define UNDER_WAY 100 /* more than a crew or a plan of set-up has room for */
+#define UNDER_WAY 100 /* more than a process team or a plan of set-up has room for */
 
 static void one_blocking(MPI_Comm comm, uint64_t step, const int *ranks, int n)
 {
@@ -133,8 +133,8 @@ static void complete(MPI_Request *request, uint64_t first, const int *ranks, int
 			oracle_leave(0, first + (uint64_t)which, ranks, n);
 		}
 	} else if (way == 3) {
-		for (int left = UNDER_WAY, turn = 0; left > 0; turn++)
-			left -= complete_some(request, first, ranks, n, turn % 4);
+		for (int left = UNDER_WAY, iteration = 0; left > 0; iteration++)
+			left -= complete_some(request, first, ranks, n, iteration % 4);
 	} else {
 		for (int i = UNDER_WAY - 1; i >= 0; i--) {
 			MPI_Wait(&request[i], MPI_STATUS_IGNORE);

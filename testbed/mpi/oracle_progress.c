@@ -15,11 +15,11 @@
 #define LONG_MESSAGE (4 << 20) /* far beyond what any MPI sends eagerly */
 
 /* A barrier by turns of either kind. */
-static void barrier(int turn)
+static void barrier(int iteration)
 {
 	MPI_Request request;
 
-	if (turn % 2) {
+	if (iteration % 2) {
 		MPI_Ibarrier(MPI_COMM_WORLD, &request);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 	} else {

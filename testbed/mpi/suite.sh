@@ -39,26 +39,26 @@ several_a_host() {
 	oracle "4 hosts, 6 ranks, threads" 6 nic threads="$(few 25)"
 }
 
-# NICs inside the ranks, and no daemon's: the first rank of a host has it, the others share it.
-inside() {
+# in-process NICs, and no daemon's: the first rank of a host has it, the others share it.
+in_process() {
 	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
-	oracle "4 hosts, 6 ranks, NICs inside" 6 nic blocking="$(few 2000)" nonblocking="$(few 500)" \
+	oracle "4 hosts, 6 ranks, in-process NICs" 6 nic blocking="$(few 2000)" nonblocking="$(few 500)" \
 		mixed="$(few 300)" outstanding="$(few 5)" split="$(few 10)" storm="$(few 50)" \
 		freed="$(few 10)" order="$(few 10)" $going late
 	export NBAR_MPI_WAIT=block OMPI_MCA_coll_nbar_wait=block
-	oracle "4 hosts, NICs inside, block" 4 nic blocking=200
+	oracle "4 hosts, in-process NICs, block" 4 nic blocking=200
 	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait
 	export NBAR_MPI_NIC=host:budget-ms=2000 OMPI_MCA_coll_nbar_nic=host:budget-ms=2000
-	ok "$glue, 4 hosts, NICs inside: a rank is killed" rank_dies 4 2
-	ok "$glue, 4 hosts, 6 ranks, NICs inside: the first of a host is killed" rank_dies 6 0
-	ok "$glue, 4 hosts, 6 ranks, NICs inside: the second of a host is killed" rank_dies 6 4
+	ok "$glue, 4 hosts, in-process NICs: a rank is killed" rank_dies 4 2
+	ok "$glue, 4 hosts, 6 ranks, in-process NICs: the first of a host is killed" rank_dies 6 0
+	ok "$glue, 4 hosts, 6 ranks, in-process NICs: the second of a host is killed" rank_dies 6 4
 	export NBAR_MPI_NIC=n0 OMPI_MCA_coll_nbar_nic=n0
-	ok "$glue, NICs inside: a daemon's is refused" \
+	ok "$glue, in-process NICs: a daemon's is refused" \
 		told 'does not begin with host:; all barriers are left to MPI' \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	unset NBAR_MPI_NIC OMPI_MCA_coll_nbar_nic
 	export NBAR_NIC=n0
-	ok "$glue, NICs inside: nor is it used by the name that any program has of it" \
+	ok "$glue, in-process NICs: nor is it used by the name that any program has of it" \
 		told '"n0" does not begin with host:; all barriers are left to MPI' \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	unset NBAR_NIC NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
@@ -71,7 +71,7 @@ refused() {
 	ok "$glue: a setting that is refused is named" told 'is "soon": it must be' \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	ok "$glue: settings that are refused, the counters tell of" \
-		told '^nbar: [1-9][0-9]* barriers by MPI: .* refused its settings' \
+		told '^nbar: [1-9][0-9]* barriers by fallback: .* refused its settings' \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait NBAR_MPI_VERBOSE OMPI_MCA_coll_nbar_verbose
 }
@@ -87,7 +87,7 @@ one_without() {
 	oracle "4 hosts, one has no NIC" 4 mpi blocking=50 nonblocking=50 mixed=50 outstanding=3 order=20
 	export NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1
 	ok "$glue, 4 hosts: who has no NIC is named" \
-		told "^nbar: communicator of 4 ranks: barriers by MPI: rank 2: no port of a NIC" \
+		told "^nbar: communicator of 4 ranks: fallback to MPI's barrier: rank 2: no port of a NIC" \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	unset NBAR_MPI_VERBOSE OMPI_MCA_coll_nbar_verbose
 	$cluster exec 2 mv /run/nbar/away.sock /run/nbar/n0.sock
@@ -216,7 +216,7 @@ standard() {
 	standard_on "standard, 2 hosts"
 	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
 	standard_tests="ahead-offloaded receives-offloaded receives-ahead status descriptors fails-freed" \
-		standard_on "standard, 2 hosts, NICs inside"
+		standard_on "standard, 2 hosts, in-process NICs"
 	unset NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
 	down && up 1
 	standard_tests="ahead ahead-offloaded receives receives-offloaded receives-ahead status order descriptors" \
@@ -235,7 +235,7 @@ suite() {
 	fi
 	one_a_host
 	several_a_host
-	inside
+	in_process
 	refused
 	many_alive
 	one_without

@@ -72,7 +72,7 @@ csv() { # HOW NP FILE
 	bench "$1" "$2" -i 20 -x 5 --csv "$3" --raw "$3.raw" || { cat "$work/err"; return 1; }
 	cat "$3"
 	[ "$(grep -cE '^(mpi|nbar),,[0-9],[0-9]+$' "$3.raw")" = 20 ] || return 1
-	grep -q '^#@mpi=.*[0-9]' "$3" && grep -q '^method,avg_us,min_us,max_us,p50_us,p99_us,skew_us,factor$' "$3" &&
+	grep -q '^#@mpi=.*[0-9]' "$3" && grep -q '^method,avg_us,min_us,max_us,p50_us,p99_us,skew_us,speedup$' "$3" &&
 		[ "$(grep -cE '^(mpi|nbar)(,[0-9.]+){6},[0-9.]*$' "$3")" = 2 ]
 }
 
@@ -92,20 +92,20 @@ apps() { # HOW NP
 		-i 4 -x 1 --blocks 2 --csv "$work/apps.csv"
 	local rc=$?
 	cat "$work/out" "$work/err"
-	[ $rc = 0 ] && grep -q '^application *steps *compute *method *execution *low *high *efficiency *factor$' "$work/out" &&
+	[ $rc = 0 ] && grep -q '^application *steps *compute *method *execution *low *high *efficiency *speedup$' "$work/out" &&
 		[ "$(grep -cE '^1,8,36,(mpi|nbar|lib|p2p:mcs),([0-9.e-]+,){4}[0-9.]*$' "$work/apps.csv")" = 8 ] &&
 		[ "$(grep -cE '^own 3,2,1.25,(mpi|nbar|lib|p2p:mcs),([0-9.e-]+,){4}[0-9.]*$' "$work/apps.csv")" = 4 ] &&
 		grep -q '^#@application own 3=5,7.5$' "$work/apps.csv"
 }
 
-columns="avg *min *max *p50 *p99 *skew *factor"
+columns="avg *min *max *p50 *p99 *skew *speedup"
 
 # What differs from glue to glue.
 with_glue() { # HOW
 	ok "$glue, $1: latency" table "$1" 4 "$columns" mpi,nbar,lib -i 20 -x 5
 	ok "$glue, $1: one is busy" table "$1" 4 "wait *p50 *p99 *max *of mpi" mpi,nbar,lib --test busy -i 4 -x 1
-	ok "$glue, $1: method nbar goes by NIC" counts "$1" 3 nbar "10[0-9] barriers by NIC"
-	ok "$glue, $1: method mpi does not" counts "$1" 3 mpi "0 barriers by NIC, 0 within the host, 0 by MPI"
+	ok "$glue, $1: method nbar goes by NIC" counts "$1" 3 nbar "10[0-9] barriers offloaded"
+	ok "$glue, $1: method mpi does not" counts "$1" 3 mpi "0 barriers offloaded, 0 within the host, 0 by fallback"
 	export NBAR_MPI_MIN_HOSTS=9 OMPI_MCA_coll_nbar_min_nodes=9
 	ok "$glue, $1: who falls back is told so" says "$1" 3 1 "left to the MPI: it is over fewer hosts"
 	unset NBAR_MPI_MIN_HOSTS OMPI_MCA_coll_nbar_min_nodes
@@ -115,14 +115,14 @@ with_glue() { # HOW
 	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait
 }
 
-# NICs inside the ranks: all that nbar does goes by them, the library by itself, too, and the result
+# in-process NICs: all that nbar does goes by them, the library by itself, too, and the result
 # says so; with no daemon that could be asked.
-inside() { # HOW
+in_process() { # HOW
 	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
-	ok "$glue, $1: NICs inside" inside_told "$1" host:
+	ok "$glue, $1: in-process NICs" in_process_told "$1" host:
 	unset NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
 	export NBAR_MPI_NIC=host:wire=udp OMPI_MCA_coll_nbar_nic=host:wire=udp
-	ok "$glue, $1: NICs inside, by their name alone" inside_told "$1" host:wire=udp
+	ok "$glue, $1: in-process NICs, by their name alone" in_process_told "$1" host:wire=udp
 	unset NBAR_MPI_NIC OMPI_MCA_coll_nbar_nic
 }
 
@@ -130,7 +130,7 @@ inside() { # HOW
 from_file() {
 	echo "coll_nbar_nic = host:wire=udp" >"$work/params.conf"
 	export OMPI_MCA_mca_base_param_files=$work/params.conf
-	ok "$glue, component: NICs inside, by a file of parameters" inside_told component host:wire=udp
+	ok "$glue, component: in-process NICs, by a file of parameters" in_process_told component host:wire=udp
 	unset OMPI_MCA_mca_base_param_files
 }
 
@@ -141,7 +141,7 @@ daemons_away() { # FROM TO
 	done
 }
 
-inside_told() { # HOW NIC
+in_process_told() { # HOW NIC
 	daemons_away n0 away
 	bench "$1" 6 --method nbar,lib --json - -i 20 -x 5 --blocks 2
 	local rc=$?
@@ -156,7 +156,7 @@ with_mpi() { # HOW
 	ok "$glue, $1: plans over messages, where ranks share hosts and are no power of two" table "$1" 5 \
 		"$columns" nbar,lib,p2p:pairwise,p2p:dissemination:3,p2p:mcs,p2p:tournament,p2p:binomial,p2p:linear \
 		-i 10 -x 1 --blocks 2
-	ok "$glue, $1: overlap" table "$1" 3 "overall *compute *pure *overlap *factor" mpi,nbar,lib,p2p:mcs \
+	ok "$glue, $1: overlap" table "$1" 3 "overall *compute *pure *overlap *speedup" mpi,nbar,lib,p2p:mcs \
 		--test ibarrier -i 20 -x 2
 	ok "$glue, $1: synthetic applications" apps "$1" 3
 	ok "$glue, $1: JSON" json "$1" 3 nbar,mpi -i 20 -x 5 --blocks 4
@@ -232,7 +232,7 @@ if [ $? = 77 ]; then
 fi
 if [ -x "$bin/nbar-mpi-bench-openmpi" ]; then
 	with_glue component
-	inside component
+	in_process component
 	from_file
 	with_mpi component
 	refuses component
@@ -241,7 +241,7 @@ if [ -x "$bin/nbar-mpi-bench-openmpi" ]; then
 	ok "$glue: lib with a NIC that is refused" says plain 2 1 "^nbar mpi-bench: lib: the NIC .* is refused" \
 		--method lib
 	unset NBAR_NIC
-	ok "$glue: lib with NICs inside, without nbar in MPI" table plain 3 "$columns" mpi,lib -i 20 -x 5
+	ok "$glue: lib with in-process NICs, without nbar in MPI" table plain 3 "$columns" mpi,lib -i 20 -x 5
 	unset NBAR_MPI_WHERE
 	ok "$glue: the other methods need no nbar in MPI" table plain 2 "$columns" \
 		mpi,lib,p2p:linear -i 20 -x 5
@@ -250,7 +250,7 @@ else
 fi
 if [ -x "$bin/nbar-mpi-bench-mpich" ]; then
 	with_glue mpich
-	inside mpich
+	in_process mpich
 	with_mpi mpich
 else
 	skip "$glue, MPICH" "no MPICH here"

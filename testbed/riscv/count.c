@@ -5,7 +5,7 @@
  *
  * The same objects as the NIC's image, but for main.c: two NICs, A and B, lie in one memory, and
  * the wire between them is an array of packed frames. Only A is measured. Each figure is that of a
- * whole turn of the NIC which does the thing, without what an idle turn takes and without what is
+ * whole pass of the NIC which does the thing, without what an idle pass takes and without what is
  * spent in the wire: its functions say how much that was. The wire's share that every wire has, to
  * pack a frame and to unpack it, is counted apart.
  */
@@ -191,10 +191,10 @@ static const void *ask(uint32_t i, uint16_t op, const void *body, uint32_t lengt
 static void group_make(uint32_t size, const char *alg, uint32_t cell[SIZE_MAX_HERE])
 {
 	struct nbar_rep_group_open rep;
-	struct nbar_blob blob[SIZE_MAX_HERE];
+	struct nbar_endpoint endpoint[SIZE_MAX_HERE];
 	struct {
 		struct nbar_req_group_connect head;
-		struct nbar_blob blob[SIZE_MAX_HERE];
+		struct nbar_endpoint endpoint[SIZE_MAX_HERE];
 	} connect;
 	uint32_t peers[SIZE_MAX_HERE][SIZE_MAX_HERE], npeer[SIZE_MAX_HERE];
 
@@ -208,15 +208,15 @@ static void group_make(uint32_t size, const char *alg, uint32_t cell[SIZE_MAX_HE
 		__builtin_memcpy(&rep, body, sizeof(rep));
 		__builtin_memcpy(peers[r], body + sizeof(rep), rep.npeer * sizeof(uint32_t));
 		cell[r] = rep.cell;
-		blob[r] = rep.blob;
+		endpoint[r] = rep.endpoint;
 		npeer[r] = rep.npeer;
 	}
 	for (uint32_t r = 0; r < size; r++) {
 		connect.head = (struct nbar_req_group_connect){ cell[r], npeer[r] };
 		for (uint32_t k = 0; k < npeer[r]; k++)
-			connect.blob[k] = blob[peers[r][k]];
+			connect.endpoint[k] = endpoint[peers[r][k]];
 		ask(r > 0, NBAR_OP_GROUP_CONNECT, &connect,
-		    (uint32_t)(sizeof(connect.head) + npeer[r] * sizeof(connect.blob[0])));
+		    (uint32_t)(sizeof(connect.head) + npeer[r] * sizeof(connect.endpoint[0])));
 	}
 }
 
@@ -233,14 +233,14 @@ static uint32_t completed(uint32_t i, uint32_t cell)
 /* --- the figures -------------------------------------------------------------------------------
  */
 
-static uint64_t turn(uint32_t i)
+static uint64_t pass(uint32_t i)
 {
 	uint64_t before;
 
 	world.now += 1000;
 	world.inside = 0;
 	before = counter();
-	nbnic_device_turn(&world.device[i], world.now);
+	nbnic_device_pass(&world.device[i], world.now);
 	return counter() - before - world.inside;
 }
 
@@ -274,8 +274,8 @@ static void figure(const char *name, uint64_t *v, uint64_t without)
 static void settle(void)
 {
 	for (uint32_t k = 0; k < 16; k++) {
-		turn(0);
-		turn(1);
+		pass(0);
+		pass(1);
 	}
 }
 
@@ -288,16 +288,16 @@ static void measure_two(void)
 	group_make(2, "dissemination:1", cell);
 	settle();
 	for (uint32_t k = 0; k < TIMES; k++)
-		none[k] = turn(0);
+		none[k] = pass(0);
 	figure("idle", none, 0);
 	idle = median(none);
 	for (uint32_t e = 1; e <= TIMES; e++) {
 		post(0, cell[0], e);
-		bell[e - 1] = turn(0);
+		bell[e - 1] = pass(0);
 		post(1, cell[1], e);
-		turn(1); /* sends its token, and takes ours */
-		turn(1);
-		done[e - 1] = turn(0);
+		pass(1); /* sends its token, and takes ours */
+		pass(1);
+		done[e - 1] = pass(0);
 		if (completed(0, cell[0]) != e || completed(1, cell[1]) != e)
 			give_up("a barrier of two is not complete");
 	}
@@ -316,15 +316,15 @@ static void measure_four(void)
 	settle();
 	for (uint32_t e = 1; e <= TIMES; e++) {
 		post(0, cell[0], e);
-		turn(0);
+		pass(0);
 		for (uint32_t r = 1; r < 4; r++)
 			post(1, cell[r], e);
 		for (uint32_t k = 0; k < 16; k++)
-			turn(1);
+			pass(1);
 		world.newest_first = true;
-		early[e - 1] = turn(0);
+		early[e - 1] = pass(0);
 		world.newest_first = false;
-		last[e - 1] = turn(0);
+		last[e - 1] = pass(0);
 		if (completed(0, cell[0]) != e)
 			give_up("a barrier of four is not complete");
 		settle();

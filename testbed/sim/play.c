@@ -257,8 +257,8 @@ static void check_nic(struct play *p, const struct sim_nic *n, uint64_t sent)
 {
 	const struct nbnic *nic = &n->device.nic;
 
-	if (sent > NBNIC_TURN_FRAMES)
-		wrong(p, "NIC %u sends %llu frames in a turn", n->index, (unsigned long long)sent);
+	if (sent > NBNIC_PASS_FRAMES)
+		wrong(p, "NIC %u sends %llu frames in a pass", n->index, (unsigned long long)sent);
 	for (uint32_t i = 0; i < nic->high; i++) {
 		const struct nbnic_group *g = nic->group[i];
 		int broken = g && g->state ? nbfw_check(g->state, g->plan) : 0;

@@ -5,7 +5,7 @@
  *   nobody completes a barrier that another member has not started;
  *   where nothing fatal happens, all complete all barriers;
  *   where something does, every member completes or fails, and names a rank that it happened to;
- *   a status is final, the engine's invariants hold, a turn keeps to its budget of frames;
+ *   a status is final, the engine's invariants hold, a pass keeps to its budget of frames;
  *   without faults not one frame is sent too many; afterwards the NICs hold nothing.
  */
 #ifndef TESTBED_SIM_PLAY_H

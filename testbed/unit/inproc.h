@@ -6,7 +6,7 @@
  *
  * The NIC and the host library map a page at two addresses. ThreadSanitizer therefore does not see
  * that a completion orders one thread's writes before another's reads: tests that run under it
- * keep what a barrier protects in atomics, or are linked with onemap.c.
+ * keep what a barrier protects in atomics, or are linked with single_mapping.c.
  */
 #ifndef NBAR_TEST_INPROC_H
 #define NBAR_TEST_INPROC_H

@@ -4,11 +4,11 @@
 # same RDMA device, or over TCP on the same interface. See --help and README.md.
 #
 # Started on the machine; it starts itself in the guests, where it prints a line for each method of
-# a launch. Every launch is a new job, and new daemons where it has any, and measures both barriers in
+# a repetition. Every repetition is a new job, and new daemons where it has any, and measures both barriers in
 # turns: what else the machine does from job to job, their ratio does not see.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-job_limit=300 number=2 processors=1 ranks=1 launches=5 iterations=300 warmup=50 seed=1 csv= limit=1800
+job_limit=300 number=2 processors=1 ranks=1 repetitions=5 iterations=300 warmup=50 seed=1 csv= limit=1800
 nbars="host-write host-write-rc host-write-uc host-ud write write-rc write-uc ud"
 mpis="ucx-ud ucx-rc tcp ofi openib"
 pairs="host-write+ucx-ud host-write+ucx-rc host-write+tcp host-ud+ucx-ud host-ud+ucx-rc host-ud+tcp"
@@ -17,11 +17,11 @@ usage() {
 	cat <<'TEXT'
 usage: testbed/verbs/bench.sh [OPTION]...
 MPI_Barrier between guests with a soft RDMA device each: by nbar, and Open MPI's own over the same
-device or over TCP on the same interface, in turns within one job. Medians over launches, in random
-order: of both, of their ratio in each job; and, with NICs inside, of write against ud in each job.
+device or over TCP on the same interface, in turns within one job. Medians over repetitions, in random
+order: of both, of their ratio in each job; and, with in-process NICs, of write against ud in each job.
 
   --pairs LIST      NBAR+MPI,... (each of host-write, host-ud with ucx-ud, ucx-rc, tcp)
-    of nbar: host-ud, host-write, host-write-rc, host-write-uc  NICs inside the ranks, wire=verbs in
+    of nbar: host-ud, host-write, host-write-rc, host-write-uc  in-process NICs, wire=verbs in
              this mode; where a guest has several, they meet in memory, and one goes out
              ud, write, write-rc, write-uc  a daemon in each guest, whose NIC its ranks share
     of Open MPI: ucx-ud, ucx-rc  pml ucx, transports ud_verbs, rc_verbs   tcp  btl tcp over eth0
@@ -30,11 +30,11 @@ order: of both, of their ratio in each job; and, with NICs inside, of write agai
   --ranks N         of each guest (1)
   --processors N    of each guest (1)
   --launches N      of each pair (5)
-  -i, --iterations N  barriers a launch, of each method (300)
+  -i, --iterations N  barriers a repetition, of each method (300)
   -x, --warmup N    barriers before them (50)
   --seed N          of the order (1)
   --limit SECONDS   for all of it (1800)
-  --csv FILE        every launch
+  --csv FILE        every repetition
 
 A guest without KVM is slow, and shares the machine's processors: only ratios mean anything. Where
 ranks, and daemons, have no processor each, all of them yield; a daemon takes time from Open MPI too.
@@ -70,7 +70,7 @@ options() {
 		--guests) is_number "$1" "$2" 2 8; number=$((10#$2)) ;;
 		--processors) is_number "$1" "$2" 1 64; processors=$((10#$2)) ;;
 		--ranks) is_number "$1" "$2" 1 16; ranks=$((10#$2)) ;;
-		--launches) is_number "$1" "$2" 1 1000; launches=$((10#$2)) ;;
+		--launches) is_number "$1" "$2" 1 1000; repetitions=$((10#$2)) ;;
 		-i | --iterations) is_number "$1" "$2" 1 10000000; iterations=$((10#$2)) ;;
 		-x | --warmup) is_number "$1" "$2" 0 10000000; warmup=$((10#$2)) ;;
 		--seed) is_number "$1" "$2" 0 99999999; seed=$((10#$2)) ;;
@@ -113,7 +113,7 @@ words_of_mpi() { # NAME
 	esac
 }
 
-inside=host:wire=verbs,pull-us=20000,mode # of a NIC inside a rank
+in_process=host:wire=verbs,pull-us=20000,mode # of an in-process NIC
 
 # Those of nbar.
 words_of_nbar() { # NAME
@@ -121,7 +121,7 @@ words_of_nbar() { # NAME
 	echo "--mca coll_nbar_enable 1 --mca mca_base_component_path" \
 		"$BUILD/components:$(ompi_info --path pkglibdir --parsable | cut -d : -f 3)"
 	case $1 in
-	host-*) echo "--mca coll_nbar_where host --mca coll_nbar_nic $inside=${1#host-}" \
+	host-*) echo "--mca coll_nbar_where host --mca coll_nbar_nic $in_process=${1#host-}" \
 		"-x LD_LIBRARY_PATH=$BUILD" ;;
 	*)
 		busy=$((ranks + 1))
@@ -136,8 +136,8 @@ words_of_nbar() { # NAME
 # By the library, the other mode, too: where write and ud are compared in one job.
 other_mode() { # NAME
 	case $1 in
-	host-ud) echo "--method mpi,nbar,lib,lib2 --nic2 $inside=write" ;;
-	host-write*) echo "--method mpi,nbar,lib,lib2 --nic2 $inside=ud" ;;
+	host-ud) echo "--method mpi,nbar,lib,lib2 --nic2 $in_process=write" ;;
+	host-write*) echo "--method mpi,nbar,lib,lib2 --nic2 $in_process=ud" ;;
 	*) echo "--method mpi,nbar,lib" ;;
 	esac
 }
@@ -155,8 +155,8 @@ start_all() { # MODE
 		--cpu $((processors - 1)) --pull-us 20000 --budget-ms 4000 --nic "name=n0,wire=verbs,mode=$1" >&2
 }
 
-# launch PAIR NUMBER: prints a line for each method. Packets: by barriers that go over the device.
-launch() {
+# repetition PAIR NUMBER: prints a line for each method. Packets: by barriers that go over the device.
+repetition() {
 	local nbar=${1%+*} mpi=${1#*+} before sent daemon= rc methods=3
 	[ "$mpi" != tcp ] || methods=2 # that go over the device
 	case $nbar in
@@ -178,24 +178,24 @@ launch() {
 		$1 ~ /^(mpi|nbar|lib2?)$/ { printf "@%s,%s,%d,%s,%s,%.2f\n", pair, $1, launch, $2, $5, sent / n / ranks }' /tmp/rows
 }
 
-inside() {
+in_process() {
 	local i pair hosts=
 	declare -A broken
 	for ((i = 1; i <= NBAR_GUESTS; i++)); do
 		hosts="$hosts${hosts:+,}10.78.0.$i:$ranks"
 	done
-	for ((i = 1; i <= launches; i++)); do
+	for ((i = 1; i <= repetitions; i++)); do
 		for pair in $(printf '%s\n' $pairs | awk -v "seed=$((seed + i))" 'BEGIN { srand(seed) } { print rand(), $0 }' |
 			sort -n | cut -d ' ' -f 2); do
-			echo "bench.sh: launch $i of $launches: $pair" >&2
-			[ -n "${broken[$pair]:-}" ] || launch "$pair" "$i" || return
+			echo "bench.sh: repetition $i of $repetitions: $pair" >&2
+			[ -n "${broken[$pair]:-}" ] || repetition "$pair" "$i" || return
 		done
 	done
 }
 
 # On the machine.
 
-# Medians of the launches; of ratios also the least and the greatest.
+# Medians of the repetitions; of ratios also the least and the greatest.
 table() {
 	awk -F , '
 		function median(n, v,    i, j, t) {
@@ -203,7 +203,7 @@ table() {
 				for (j = i; j > 1 && v[j - 1] > v[j]; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
 			return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
 		}
-		function over(what, by,    i, n, v, m) { # the figures of one over those of the other, launch by launch
+		function over(what, by,    i, n, v, m) { # the figures of one over those of the other, repetition by repetition
 			for (i = 1; i <= last; i++)
 				if ((what, i) in us && us[by, i] > 0) v[++n] = us[what, i] / us[by, i]
 			if (!n) return ""
@@ -255,7 +255,7 @@ outside() {
 	[ $rc = 0 ] || { cat "$rows"; exit $([ $rc = 77 ] && echo 77 || echo 1); }
 	table "$rows"
 	[ -z "$csv" ] || { echo "pair,method,launch,mean_us,p50_us,packets"; sed -n 's/^@//p' "$rows"; } >"$csv" || exit 1
-	echo "medians of $launches launches of $iterations barriers of each method; ratios within a job (least-greatest)"
+	echo "medians of $repetitions repetitions of $iterations barriers of each method; ratios within a job (least-greatest)"
 	echo "packets: of all RDMA devices, a rank and barrier that goes by them, connections included"
 	echo "$number guests of $processors processor(s), $ranks rank(s) each; soft RoCE, without KVM: only ratios mean anything"
 }
@@ -263,7 +263,7 @@ outside() {
 words=("$@")
 options "$@"
 if [ -n "${NBAR_GUESTS:-}" ]; then
-	inside
+	in_process
 else
 	outside
 fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Every plan over the wire "verbs", by NIC and by host, each barrier checked by the oracle: in each mode
-# (NBAR_MODES: ud, write-rc, write-uc), at three NICs of two daemons, and at NICs inside the members.
+# (NBAR_MODES: ud, write-rc, write-uc), at three NICs of two daemons, and at in-process NICs.
 # NBAR_ROUNDS (200) barriers of 4 members, a tenth as many of 7, on one device.
 set -u
 guests=1
@@ -15,7 +15,7 @@ for mode in ${NBAR_MODES:-ud write-rc write-uc}; do
 	ok "$mode: another with one" nics $mode-b -
 	every "$mode" "$work/$mode-a/n0.sock" "$work/$mode-a/n1.sock" "$work/$mode-b/n0.sock"
 	cleanup_daemons
-	inside=host:wire=verbs,mode=$mode,pull-us=20000
-	every "$mode, inside" $inside $inside $inside
+	in_process=host:wire=verbs,mode=$mode,pull-us=20000
+	every "$mode, in-process" $in_process $in_process $in_process
 done
 finish

@@ -113,9 +113,9 @@ suite() {
 	cleanup_daemons
 }
 
-# --- a NIC inside a process: its first member is the oracle's first child
+# --- an in-process NIC: its first member is the oracle's first child
 
-inside() {
+in_process() {
 	local nic="host:wire=verbs,mode=$mode,pull-us=20000,budget-ms=3000,name=a" victim
 	nics $mode-c -
 	begin "$nic" "$work/$mode-c/n0.sock"
@@ -143,7 +143,7 @@ v6() {
 
 for mode in ${NBAR_MODES:-ud write-rc write-uc}; do
 	suite
-	ok "$mode, inside: the same" inside
+	ok "$mode, in-process: the same" in_process
 	cleanup_daemons
 	times_broken=3
 done

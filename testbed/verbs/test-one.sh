@@ -106,34 +106,34 @@ suite() {
 	ok "$mode: what closed groups had is given back" soon unchanged "$qps" "$mrs"
 }
 
-# --- NICs inside the processes of their hosts, no daemon
+# --- in-process NICs, no daemon
 
-inside() { # N KEYS: the names of so many
+in_process() { # N KEYS: the names of so many
 	local i
 	for ((i = 0; i < $1; i++)); do
 		echo "host:wire=verbs,mode=$mode,pull-us=20000,$2"
 	done
 }
 
-inside_sizes() {
+in_process_sizes() {
 	local n
 	for n in 2 3 5 8; do
-		"$oracle" -i 20 $(inside $n name=a) || return
+		"$oracle" -i 20 $(in_process $n name=a) || return
 	done
 }
 
-inside_algorithms() {
+in_process_algorithms() {
 	local alg
 	for alg in pairwise dissemination:3 mcs linear custom; do
-		"$oracle" -i 15 -a $alg $(inside 3 name=a) || return
+		"$oracle" -i 15 -a $alg $(in_process 3 name=a) || return
 	done
-	"$oracle" -i 20 -H $(inside 3 name=a)
+	"$oracle" -i 20 -H $(in_process 3 name=a)
 }
 
 # Rank 0 is killed in its barriers, and the others name it.
-inside_killed() {
+in_process_killed() {
 	local pid victim i
-	"$oracle" -i 100000000 $(inside 3 budget-ms=3000) >"$work/out" 2>&1 &
+	"$oracle" -i 100000000 $(in_process 3 budget-ms=3000) >"$work/out" 2>&1 &
 	pid=$!
 	for i in $(seq 100); do
 		victim=$(pgrep -P $pid | head -n 1)
@@ -145,21 +145,21 @@ inside_killed() {
 	! wait $pid && cat "$work/out" && grep -q 'rank [12], .*the NIC of rank 0 does not answer' "$work/out"
 }
 
-suite_inside() {
+suite_in_process() {
 	qps=$(resource qp) mrs=$(resource mr)
-	ok "$mode, inside: 20 barriers of 2 to 8 members" inside_sizes
-	ok "$mode, inside: by each algorithm, and over signals" inside_algorithms
-	ok "$mode, inside: each member in turn comes later than the retry budget" \
-		"$oracle" -i 3 -d 2500 $(inside 3 budget-ms=2000)
-	ok "$mode, inside: a process that is killed is named" inside_killed
-	ok "$mode, inside: the best device is found" "$oracle" -i 20 host: host:
-	ok "$mode, inside: nothing of it is left at the device" soon unchanged "$qps" "$mrs"
+	ok "$mode, in-process: 20 barriers of 2 to 8 members" in_process_sizes
+	ok "$mode, in-process: by each algorithm, and over signals" in_process_algorithms
+	ok "$mode, in-process: each member in turn comes later than the retry budget" \
+		"$oracle" -i 3 -d 2500 $(in_process 3 budget-ms=2000)
+	ok "$mode, in-process: a process that is killed is named" in_process_killed
+	ok "$mode, in-process: the best device is found" "$oracle" -i 20 host: host:
+	ok "$mode, in-process: nothing of it is left at the device" soon unchanged "$qps" "$mrs"
 }
 
 for mode in ${NBAR_MODES:-ud write}; do
 	suite
 	cleanup_daemons
-	suite_inside
+	suite_in_process
 done
 for mode in $other ud,inline=no write,inline=no; do
 	short

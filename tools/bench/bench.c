@@ -14,7 +14,7 @@ static const struct result_column columns[] = {
 	{ "low", "us", RESULT_REAL, 2 },      { "high", "us", RESULT_REAL, 2 },
 	{ "p50", "us", RESULT_REAL, 2 },      { "p99", "us", RESULT_REAL, 2 },
 	{ "max", "us", RESULT_REAL, 2 },      { "skew", "us", RESULT_REAL, 2 },
-	{ "factor", "", RESULT_REAL, 2 },     { "mean min", "us", RESULT_REAL, 2 },
+	{ "speedup", "", RESULT_REAL, 2 },    { "mean min", "us", RESULT_REAL, 2 },
 	{ "mean avg", "us", RESULT_REAL, 2 },
 };
 #define NCOLUMN (sizeof(columns) / sizeof(columns[0]))
@@ -24,7 +24,7 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 {
 	static const size_t rest[] = { BENCH_FIGURE(p50_us), BENCH_FIGURE(p99_us),
 				       BENCH_FIGURE(max_us), BENCH_FIGURE(skew_us) };
-	const struct bench_figures *launch = p->launch[where];
+	const struct bench_figures *repetition = p->repetition[where];
 	struct bench_median mean = bench_point_mean(opt, p, where);
 
 	(void)arg;
@@ -35,15 +35,17 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_real(r, mean.low);
 	result_real(r, mean.high);
 	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
-		result_real(r, bench_median(launch, opt->launches, rest[i]).median);
+		result_real(r, bench_median(repetition, opt->repetitions, rest[i]).median);
 	if (where == BENCH_NIC)
-		result_real(r, bench_point_factor(opt, p));
+		result_real(r, bench_point_speedup(opt, p));
 	else
 		result_none(r);
 	if (!opt->full)
 		return;
-	result_real(r, bench_median(launch, opt->launches, BENCH_FIGURE(mean_min_us)).median);
-	result_real(r, bench_median(launch, opt->launches, BENCH_FIGURE(mean_avg_us)).median);
+	result_real(r,
+		    bench_median(repetition, opt->repetitions, BENCH_FIGURE(mean_min_us)).median);
+	result_real(r,
+		    bench_median(repetition, opt->repetitions, BENCH_FIGURE(mean_avg_us)).median);
 }
 
 static void add_notes(const void *arg, const struct bench_options *opt,
@@ -53,14 +55,14 @@ static void add_notes(const void *arg, const struct bench_options *opt,
 	(void)point;
 	(void)n;
 	(void)complete;
-	result_note(r, "%u barriers a run; factor: host mean / NIC mean%s", opt->iters,
+	result_note(r, "%u barriers a run; speedup: host mean / NIC mean%s", opt->iters,
 		    bench_wants(opt, BENCH_NIC) && bench_wants(opt, BENCH_HOST)
 			    ? ""
 			    : ", if both are run");
 	for (uint32_t i = 0; i < opt->nwhere; i++)
-		if (bench_inside(opt->where[i]))
+		if (bench_in_process(opt->where[i]))
 			result_note(r,
-				    "%s: NICs in the hosts' processes%s%s; no factor: it compares "
+				    "%s: NICs in the hosts' processes%s%s; no speedup: it compares "
 				    "on one wire",
 				    bench_where_name[opt->where[i]], opt->keys ? ", " : "",
 				    opt->keys ? opt->keys : "");
@@ -92,7 +94,7 @@ static void name_wires(struct bench_options *opt)
 	size_t used = 0;
 
 	for (uint32_t i = 0; i < opt->nwhere; i++) {
-		if (!bench_inside(opt->where[i]))
+		if (!bench_in_process(opt->where[i]))
 			return;
 		used += (size_t)snprintf(wires + used, sizeof(wires) - used, "%s%s", i ? " " : "",
 					 bench_where_name[opt->where[i]] + strlen("host-"));
@@ -115,7 +117,7 @@ int tool_bench(int argc, char **argv)
 		tool_begin("nbar bench one-to-many");
 		return tool_one_to_many(argc, argv);
 	}
-	opt.inside = true;
+	opt.in_process = true;
 	r = bench_options_parse(argc, argv, &opt, NULL, &help);
 	if (help)
 		bench_usage(stdout);

@@ -30,12 +30,12 @@
 
 #define BENCH_NODES_MAX 1024u
 #define BENCH_LIST_MAX 64u /* node counts, algorithms */
-#define BENCH_OWN 3u       /* figures of what is run in place of barriers */
-#define BENCH_LAUNCHES_MAX 1000u
+#define BENCH_EXTRAS 3u    /* figures of what is run in place of barriers */
+#define BENCH_REPETITIONS_MAX 1000u
 #define BENCH_ITERS_MAX 100000000u
 #define BENCH_SKEW_MAX 16384u /* barriers of a run whose exits are kept, for the skew */
 #define BENCH_PATH_MAX 256u
-#define BENCH_INSIDE_MAX 4u /* wires of NICs inside the hosts */
+#define BENCH_IN_PROCESS_MAX 4u /* wires of in-process NICs */
 #define BENCH_KEYS_MAX 190u
 
 /* Who runs the barrier. NIC_RELEASE, for nodes of several threads alone: the NIC, but the threads
@@ -45,22 +45,22 @@ enum bench_where {
 	BENCH_NIC,
 	BENCH_HOST,
 	BENCH_NIC_RELEASE,
-	BENCH_INSIDE,
-	BENCH_WHERE_END = BENCH_INSIDE + BENCH_INSIDE_MAX
+	BENCH_IN_PROCESS,
+	BENCH_WHERE_END = BENCH_IN_PROCESS + BENCH_IN_PROCESS_MAX
 };
 /* As in --where: "nic"; "host-WIRE" once that has been read. */
 extern char bench_where_name[BENCH_WHERE_END][NBAR_NAME_MAX];
 
-static inline bool bench_inside(enum bench_where where)
+static inline bool bench_in_process(enum bench_where where)
 {
-	return where >= BENCH_INSIDE;
+	return where >= BENCH_IN_PROCESS;
 }
 
 /* Processes that drive the nodes. AUTO: one a node where each has a core of its own, else one. */
 enum bench_drivers { BENCH_DRIVERS_NODES, BENCH_DRIVERS_ONE, BENCH_DRIVERS_AUTO };
 
 struct bench_options {
-	uint32_t iters, warmup, launches;
+	uint32_t iters, warmup, repetitions;
 	uint32_t nodes[BENCH_LIST_MAX], nnodes;
 	uint32_t most; /* nodes of a run that are not in this list; 0: none */
 	enum bench_where where[BENCH_WHERE_END];
@@ -79,9 +79,9 @@ struct bench_options {
 	uint64_t seed;
 	enum bench_drivers drivers;
 	bool full, check;
-	const char *keys; /* of the NICs inside hosts, at most BENCH_KEYS_MAX characters; or NULL */
+	const char *keys; /* of the in-process NICs, at most BENCH_KEYS_MAX characters; or NULL */
 	bool teams;       /* nodes are of several threads */
-	bool inside;      /* NICs inside hosts may be measured, too */
+	bool in_process;  /* in-process NICs may be measured, too */
 	bool sorted;      /* node i has rank i */
 };
 
@@ -89,7 +89,7 @@ struct bench_options {
 struct bench_options bench_options_default(void);
 
 /* More options, of one experiment. read gets what getopt_long returned and the value. */
-struct bench_more {
+struct bench_extra_options {
 	const struct option *option; /* ends with { 0 }; values from BENCH_OPT_MORE */
 	int (*read)(void *arg, int c, const char *value);
 	void *arg;
@@ -99,7 +99,7 @@ struct bench_more {
 /* 0, or the exit code to end with; *help is set if that is what was wanted. *opt: the defaults
  * before, what was wanted after. more: may be NULL. */
 int bench_options_parse(int argc, char **argv, struct bench_options *opt,
-			const struct bench_more *more, bool *help);
+			const struct bench_extra_options *more, bool *help);
 void bench_usage(FILE *to);
 
 /* Whether --where has it. */
@@ -114,8 +114,8 @@ struct bench_machine {
 	uint32_t ncpu;
 	int daemon_cpu; /* -1: not known */
 	int host_cpu[64];
-	uint32_t nhost_cpu;   /* cores of the hosts, at most 64 of them used ... */
-	uint32_t ninside_cpu; /* ... and with that of our daemon, for hosts that need none */
+	uint32_t nhost_cpu;       /* cores of the hosts, at most 64 of them used ... */
+	uint32_t nin_process_cpu; /* ... and with that of our daemon, for hosts that need none */
 	char idle[16];
 };
 
@@ -134,7 +134,7 @@ struct bench_config {
 	uint32_t threads;     /* of a node, as a team; 0: no team */
 	const char *kind;     /* of the team */
 	const uint32_t *rank; /* of each node; set by bench_session_run */
-	uint32_t launch;
+	uint32_t repetition;
 };
 
 /* ... and what came of it, in microseconds. */
@@ -143,7 +143,7 @@ struct bench_figures {
 	double mean_min_us, mean_avg_us; /* least and mean over the hosts, of the same */
 	double p50_us, p99_us, max_us;   /* over all barriers of all hosts */
 	double skew_us;                  /* median over the barriers of last exit - first exit */
-	double own[BENCH_OWN];           /* of what is run in place of barriers, at rank 0 */
+	double extra[BENCH_EXTRAS];      /* of what is run in place of barriers, at rank 0 */
 	double late_us; /* mean over hosts and barriers: how much longer than wanted it computed */
 };
 #define BENCH_NFIGURES (sizeof(struct bench_figures) / sizeof(double))
@@ -230,8 +230,8 @@ double bench_session_cost(const struct bench_config *c);
 
 /*
  * One run, or what the journal has of it. name: tells it from the others of the same nodes, where,
- * algorithm and launch. The ranks are dealt to the nodes by seed and launch: the same for nic and
- * host. 0 or an exit code, the message is out.
+ * algorithm and repetition. The ranks are dealt to the nodes by seed and repetition: the same for
+ * nic and host. 0 or an exit code, the message is out.
  */
 int bench_session_run(struct bench_session *s, const struct bench_config *config, const char *name,
 		      struct bench_figures *out);
@@ -239,11 +239,11 @@ int bench_session_run(struct bench_session *s, const struct bench_config *config
 /* Writes the results and stops what was started. Returns the exit code. */
 int bench_session_end(struct bench_session *s, int status);
 
-/* A line or a pair of lines of the results, and where its figures go: one a launch. */
+/* A line or a pair of lines of the results, and where its figures go: one a repetition. */
 struct bench_point {
-	struct bench_config config; /* but where, rank and launch */
+	struct bench_config config; /* but where, rank and repetition */
 	char name[48];
-	struct bench_figures *launch[BENCH_WHERE_END];
+	struct bench_figures *repetition[BENCH_WHERE_END];
 };
 
 /* Room for the figures of n points; point[i].config is set by the caller. NULL: no memory. */
@@ -252,8 +252,8 @@ double bench_points_cost(const struct bench_options *opt, const struct bench_poi
 			 uint32_t n);
 
 /*
- * Every point, as often as there are launches: points in random order, but nic and host of a point
- * next to each other, in random order too, so that whatever drifts on the machine meets both.
+ * Every point, as often as there are repetitions: points in random order, but nic and host of a
+ * point next to each other, in random order too, so that whatever drifts on the machine meets both.
  */
 int bench_points_run(struct bench_session *s, const struct bench_point *point, uint32_t n);
 
@@ -272,20 +272,20 @@ struct bench_rows {
 int bench_points_all(struct bench_options *opt, const struct bench_point *point, uint32_t n,
 		     const struct bench_rows *rows, struct result *result);
 
-/* The median of a figure (its place in struct bench_figures) over launches, and an interval that
- * covers it; low and high are no numbers (NAN) if there is but one launch. */
+/* The median of a figure (its place in struct bench_figures) over repetitions, and an interval that
+ * covers it; low and high are no numbers (NAN) if there is but one repetition. */
 struct bench_median {
 	double median, low, high, covered;
 };
-struct bench_median bench_median(const struct bench_figures *launch, uint32_t n, size_t figure);
+struct bench_median bench_median(const struct bench_figures *repetition, uint32_t n, size_t figure);
 #define BENCH_FIGURE(name) (offsetof(struct bench_figures, name) / sizeof(double))
 
-/* The mean of a point: median over the launches, low, high. */
+/* The mean of a point: median over the repetitions, low, high. */
 struct bench_median bench_point_mean(const struct bench_options *opt,
 				     const struct bench_point *point, enum bench_where where);
 
 /* Host mean / NIC mean; NAN if not both were run. */
-double bench_point_factor(const struct bench_options *opt, const struct bench_point *point);
+double bench_point_speedup(const struct bench_options *opt, const struct bench_point *point);
 
 /* The notes that all results of runs need. */
 void bench_session_notes(const struct bench_options *opt, struct result *r);

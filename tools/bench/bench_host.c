@@ -26,7 +26,7 @@ int bench_shared_create(struct bench_shared *s, uint32_t nodes, uint32_t threads
 	const size_t length[] = {
 		lines(STAGE_END * sizeof(*s->stage)),
 		lines((size_t)nodes * threads * sizeof(*s->entered)),
-		lines(nodes * sizeof(*s->blob)),
+		lines(nodes * sizeof(*s->endpoint)),
 		lines(nodes * sizeof(*s->node)),
 		lines((size_t)nodes * nskew * sizeof(*s->exit)),
 	};
@@ -42,7 +42,7 @@ int bench_shared_create(struct bench_shared *s, uint32_t nodes, uint32_t threads
 	s->memory = base;
 	s->stage = (void *)(base + at);
 	s->entered = (void *)(base + (at += length[0]));
-	s->blob = (void *)(base + (at += length[1]));
+	s->endpoint = (void *)(base + (at += length[1]));
 	s->node = (void *)(base + (at += length[2]));
 	s->exit = (void *)(base + (at += length[3]));
 	return 0;
@@ -87,7 +87,7 @@ int bench_host_fail(const struct bench_member *m, const char *format, ...)
 static const char *nic_of(const struct bench_host *h, const struct bench_member *m, char *text,
 			  size_t size)
 {
-	if (!bench_inside(h->config->where))
+	if (!bench_in_process(h->config->where))
 		return h->nics->name[m->node % h->nics->n];
 	snprintf(text, size, "host:name=h%u,wire=%s%s%s", m->node,
 		 bench_where_name[h->config->where] + strlen("host-"), h->opt->keys ? "," : "",
@@ -105,15 +105,16 @@ static int open_member(const struct bench_host *h, struct bench_member *m)
 		.alg = h->config->alg,
 		.tag = h->config->where,
 	};
-	struct nbar_blob *blob = &h->shared->blob[m->rank];
+	struct nbar_endpoint *endpoint = &h->shared->endpoint[m->rank];
 	int r = nbar_open(nic, &m->port);
 
 	if (r)
 		return bench_host_fail(m, "%s", nbar_error());
 	if (h->tuned && bench_tuned_plan(h->tuned, &attr))
 		return bench_host_fail(m, "no memory for a plan");
-	r = h->config->where != BENCH_HOST ? nbar_group_open(m->port, &attr, &m->group, blob)
-					   : hostbar_open(m->port, &attr, NULL, &m->hostbar, blob);
+	r = h->config->where != BENCH_HOST
+		    ? nbar_group_open(m->port, &attr, &m->group, endpoint)
+		    : hostbar_open(m->port, &attr, NULL, &m->hostbar, endpoint);
 	free((void *)(uintptr_t)attr.plan); /* the NIC has a copy */
 	return r ? bench_host_fail(m, "%s", nbar_error()) : 0;
 }
@@ -121,10 +122,10 @@ static int open_member(const struct bench_host *h, struct bench_member *m)
 static int connect_member(const struct bench_host *h, struct bench_member *m)
 {
 	if (m->group)
-		return nbar_group_connect(m->group, h->shared->blob)
+		return nbar_group_connect(m->group, h->shared->endpoint)
 			       ? bench_host_fail(m, "%s", nbar_error())
 			       : 0;
-	return hostbar_connect(m->hostbar, h->shared->blob)
+	return hostbar_connect(m->hostbar, h->shared->endpoint)
 		       ? bench_host_fail(m, "%s", hostbar_error(m->hostbar))
 		       : 0;
 }

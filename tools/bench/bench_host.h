@@ -19,17 +19,17 @@ struct bench_counter {
 struct bench_node {
 	uint64_t failed_at; /* 0: it has not; clock of tool_now_ns */
 	char error[320];
-	uint64_t total_ns;     /* of the barriers measured */
-	uint64_t late_ns;      /* how much longer than wanted it computed, in all */
-	struct hist hist;      /* of each barrier measured, ns; computing included */
-	double own[BENCH_OWN]; /* of what is run in place of barriers */
+	uint64_t total_ns;          /* of the barriers measured */
+	uint64_t late_ns;           /* how much longer than wanted it computed, in all */
+	struct hist hist;           /* of each barrier measured, ns; computing included */
+	double extra[BENCH_EXTRAS]; /* of what is run in place of barriers */
 };
 
 struct bench_shared {
 	uint32_t nodes, threads, nskew; /* arrays below are by rank */
 	struct bench_counter *stage;    /* hosts that have passed: STAGE_END counters */
 	struct bench_counter *entered;  /* barriers entered, by each thread of each rank */
-	struct nbar_blob *blob;
+	struct nbar_endpoint *endpoint;
 	struct bench_node *node;
 	uint64_t *exit; /* nskew a rank */
 	void *memory;

@@ -38,9 +38,9 @@ void bench_machine_read(struct bench_machine *m, const struct bench_options *opt
 	for (int i = 0; i < CPU_SETSIZE && m->nhost_cpu < 64; i++)
 		if (CPU_ISSET((unsigned)i, &set) && (i != m->daemon_cpu || m->ncpu == 1))
 			m->host_cpu[m->nhost_cpu++] = i;
-	m->ninside_cpu = m->nhost_cpu;
+	m->nin_process_cpu = m->nhost_cpu;
 	if (!opt->nnic && m->ncpu > 1 && m->nhost_cpu < 64)
-		m->host_cpu[m->ninside_cpu++] = m->daemon_cpu;
+		m->host_cpu[m->nin_process_cpu++] = m->daemon_cpu;
 	snprintf(m->idle, sizeof(m->idle), "%s",
 		 opt->nnic     ? "attached"
 		 : opt->idle   ? opt->idle

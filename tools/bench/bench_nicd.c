@@ -78,7 +78,7 @@ static void make_command(struct command *c, const struct bench_nics *nics,
 static int end_signal(const struct bench_options *opt)
 {
 	for (uint32_t i = 0; i < opt->nwhere; i++)
-		if (bench_inside(opt->where[i]))
+		if (bench_in_process(opt->where[i]))
 			return SIGKILL;
 	return SIGTERM;
 }

@@ -14,11 +14,11 @@
 char bench_where_name[BENCH_WHERE_END][NBAR_NAME_MAX] = { "nic", "host", "nic-release" };
 
 enum {
-	OPT_NODES = OPTION_OWN,
+	OPT_NODES = OPTION_SUBCOMMAND,
 	OPT_WHERE,
 	OPT_ALG,
 	OPT_WIRE,
-	OPT_LAUNCHES,
+	OPT_REPETITIONS,
 	OPT_DRIVERS,
 	OPT_NIC,
 	OPT_IDLE,
@@ -38,7 +38,7 @@ static const struct option long_options[] = {
 	{ "where", required_argument, NULL, OPT_WHERE },
 	{ "alg", required_argument, NULL, OPT_ALG },
 	{ "wire", required_argument, NULL, OPT_WIRE },
-	{ "launches", required_argument, NULL, OPT_LAUNCHES },
+	{ "launches", required_argument, NULL, OPT_REPETITIONS },
 	{ "drivers", required_argument, NULL, OPT_DRIVERS },
 	{ "nic", required_argument, NULL, OPT_NIC },
 	{ "idle", required_argument, NULL, OPT_IDLE },
@@ -84,7 +84,7 @@ void bench_usage(FILE *to)
 	      "microseconds. mean: of the node with the greatest; skew: last exit - first exit.\n\n"
 	      "  --nodes LIST      node counts, and ranges such as 2-32 (2,4,8,16)\n"
 	      "  --where LIST      who runs the barrier: nic, host; host-WIRE, as host-udp: the host, with\n"
-	      "                    a NIC inside its process and no daemon (nic,host)\n"
+	      "                    an in-process NIC and no daemon (nic,host)\n"
 	      "  --host-keys KEYS  of these NICs, as mode=write; all wires named have to know them\n"
 	      "  --alg LIST        algorithms, see below (" ALGS_BENCH
 	      "); tuned:FILE: the barrier\n"
@@ -122,18 +122,18 @@ static int add_nodes(void *arg, const char *item)
 static int add_where(void *arg, const char *item)
 {
 	struct bench_options *opt = arg;
-	const char *wire = opt->inside && !strncmp(item, "host-", 5) ? item + 5 : "";
+	const char *wire = opt->in_process && !strncmp(item, "host-", 5) ? item + 5 : "";
 	uint32_t w = 0;
 
 	while (w < BENCH_WHERE_END && bench_where_name[w][0] && strcmp(item, bench_where_name[w]))
 		w++;
 	if (w < BENCH_WHERE_END && *wire && strlen(item) < NBAR_NAME_MAX && !strpbrk(wire, "=:/"))
 		strcpy(bench_where_name[w], item);
-	else if (w >= BENCH_INSIDE || (w == BENCH_NIC_RELEASE && !opt->teams))
+	else if (w >= BENCH_IN_PROCESS || (w == BENCH_NIC_RELEASE && !opt->teams))
 		return tool_usage("--where: '%s' is none of nic, host%s", item,
-				  opt->teams    ? ", nic-release"
-				  : opt->inside ? ", host-WIRE"
-						: "");
+				  opt->teams        ? ", nic-release"
+				  : opt->in_process ? ", host-WIRE"
+						    : "");
 	for (uint32_t i = 0; i < opt->nwhere; i++)
 		if (opt->where[i] == w)
 			return tool_usage("--where: '%s' stands there twice", item);
@@ -173,8 +173,8 @@ static int add_alg(void *arg, const char *item)
 static int add_nic(struct bench_options *opt, const char *nic)
 {
 	if (!strncmp(nic, "host:", 5))
-		return tool_usage("--nic: '%s' is a NIC inside a process, and --nic attaches to "
-				  "those of daemons; nbar bench makes NICs inside its hosts with "
+		return tool_usage("--nic: '%s' is an in-process NIC, and --nic attaches to "
+				  "those of daemons; nbar bench makes in-process NICs with "
 				  "--where host-WIRE",
 				  nic);
 	if (opt->nnic == NBAR_NICS_MAX)
@@ -253,8 +253,8 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 		opt->nalg = 0;
 		opt->tuned[0] = 0;
 		return tool_list(arg, add_alg, opt);
-	case OPT_LAUNCHES:
-		return option_u32("--launches", arg, 1, BENCH_LAUNCHES_MAX, &opt->launches);
+	case OPT_REPETITIONS:
+		return option_u32("--launches", arg, 1, BENCH_REPETITIONS_MAX, &opt->repetitions);
 	case OPT_DRIVERS:
 		opt->drivers = !strcmp(arg, "1") ? BENCH_DRIVERS_ONE : BENCH_DRIVERS_NODES;
 		return check_word("--drivers", arg, "1 nodes");
@@ -280,14 +280,14 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 
 struct reading {
 	struct bench_options *opt;
-	const struct bench_more *more;
+	const struct bench_extra_options *more;
 	bool daemon; /* options of one are among them */
 };
 
-static bool wants_inside(const struct bench_options *opt)
+static bool wants_in_process(const struct bench_options *opt)
 {
 	for (uint32_t i = 0; i < opt->nwhere; i++)
-		if (bench_inside(opt->where[i]))
+		if (bench_in_process(opt->where[i]))
 			return true;
 	return false;
 }
@@ -297,7 +297,7 @@ static int check_together(const struct bench_options *opt, const struct reading 
 {
 	uint32_t room = (opt->nnic ? opt->nnic : NBAR_NICS_MAX) * NBAR_PORTS_MAX;
 
-	if (opt->keys && !wants_inside(opt))
+	if (opt->keys && !wants_in_process(opt))
 		return tool_usage("--host-keys: keys of the NICs of nbar bench --where host-WIRE, "
 				  "which is not asked for; keys of a daemon's NICs are given by "
 				  "--wire WIRE,KEYS");
@@ -318,7 +318,7 @@ struct bench_options bench_options_default(void)
 	return (struct bench_options){
 		.iters = 10000,
 		.warmup = 1000,
-		.launches = 1,
+		.repetitions = 1,
 		.nodes = { 2, 4, 8, 16 },
 		.nnodes = 4,
 		.where = { BENCH_NIC, BENCH_HOST },
@@ -340,7 +340,7 @@ bool bench_wants(const struct bench_options *opt, enum bench_where where)
 }
 
 /* The options of all, and then those of one experiment. */
-static void merge_options(struct option *all, size_t room, const struct bench_more *more)
+static void merge_options(struct option *all, size_t room, const struct bench_extra_options *more)
 {
 	size_t n = sizeof(long_options) / sizeof(long_options[0]) - 1;
 
@@ -360,7 +360,7 @@ static int read_any(void *arg, int c, const char *value)
 }
 
 int bench_options_parse(int argc, char **argv, struct bench_options *opt,
-			const struct bench_more *more, bool *help)
+			const struct bench_extra_options *more, bool *help)
 {
 	struct reading reading = { .opt = opt, .more = more };
 	struct option all[64];

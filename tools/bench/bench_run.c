@@ -68,15 +68,15 @@ void bench_die_with(pid_t parent, int sig)
 }
 
 /* The host processes of a run. */
-struct crew {
+struct procs {
 	pid_t *pid; /* 0: reaped */
 	uint32_t n, alive;
-	uint32_t culprit; /* process that failed first, if any has */
-	int status;       /* of the culprit */
+	uint32_t first_failed; /* process that failed first, if any has */
+	int status;            /* of the failed rank */
 	bool failed, killed;
 };
 
-static void crew_kill(struct crew *c)
+static void procs_kill(struct procs *c)
 {
 	for (uint32_t i = 0; i < c->n; i++)
 		if (c->pid[i])
@@ -84,7 +84,7 @@ static void crew_kill(struct crew *c)
 	c->killed = true;
 }
 
-static void crew_ended(struct crew *c, uint32_t i, int status)
+static void procs_ended(struct procs *c, uint32_t i, int status)
 {
 	c->pid[i] = 0;
 	c->alive--;
@@ -92,12 +92,12 @@ static void crew_ended(struct crew *c, uint32_t i, int status)
 	if (c->killed || !status || (c->failed && !WIFSIGNALED(status)))
 		return;
 	c->failed = true;
-	c->culprit = i;
+	c->first_failed = i;
 	c->status = status;
 }
 
 /* Reaps all that have ended. False if the daemon was among them; its status is in *status. */
-static bool reap(struct crew *c, pid_t daemon, int *status)
+static bool reap(struct procs *c, pid_t daemon, int *status)
 {
 	pid_t pid;
 
@@ -106,13 +106,13 @@ static bool reap(struct crew *c, pid_t daemon, int *status)
 			return false;
 		for (uint32_t i = 0; i < c->n; i++)
 			if (c->pid[i] == pid)
-				crew_ended(c, i, *status);
+				procs_ended(c, i, *status);
 	}
 	return true;
 }
 
 /* Waits for the end of all hosts, and makes it come when something is wrong. */
-static int watch(struct crew *c, struct bench_nics *nics)
+static int watch(struct procs *c, struct bench_nics *nics)
 {
 	sigset_t set = ending_signals();
 	int r = 0, status;
@@ -120,26 +120,26 @@ static int watch(struct crew *c, struct bench_nics *nics)
 	sigaddset(&set, SIGCHLD);
 	while (c->alive) {
 		if (!reap(c, nics->pid, &status)) {
-			crew_kill(c);
+			procs_kill(c);
 			bench_nicd_died(nics, status);
 			r = TOOL_FAILED;
 		}
 		if (c->failed && !c->killed)
-			crew_kill(c);
+			procs_kill(c);
 		if (!c->alive)
 			break;
 		int sig = sigwaitinfo(&set, NULL);
 
 		if (sig > 0 && sig != SIGCHLD) {
 			interrupted = true;
-			crew_kill(c);
+			procs_kill(c);
 		}
 	}
 	return bench_interrupted() || c->failed ? TOOL_FAILED : r;
 }
 
 /* Says what went wrong: a host that was killed, or else the first to report an error. */
-static void explain(const struct crew *c, const struct bench_shared *s, uint32_t per_process,
+static void explain(const struct procs *c, const struct bench_shared *s, uint32_t per_process,
 		    const struct bench_config *config)
 {
 	const struct bench_node *first = NULL;
@@ -148,7 +148,7 @@ static void explain(const struct crew *c, const struct bench_shared *s, uint32_t
 		return;
 	if (WIFSIGNALED(c->status)) {
 		tool_error("the host process of rank %u was killed by signal %d (%s)",
-			   config->rank[c->culprit * per_process], WTERMSIG(c->status),
+			   config->rank[c->first_failed * per_process], WTERMSIG(c->status),
 			   strsignal(WTERMSIG(c->status)));
 		return;
 	}
@@ -160,7 +160,7 @@ static void explain(const struct crew *c, const struct bench_shared *s, uint32_t
 			   bench_where_name[config->where], config->alg, first->error);
 	else
 		tool_error("the host process of rank %u ended with status %d",
-			   config->rank[c->culprit * per_process], WEXITSTATUS(c->status));
+			   config->rank[c->first_failed * per_process], WEXITSTATUS(c->status));
 }
 
 /* Median over the barriers of last exit - first exit; skew has room for all. */
@@ -213,7 +213,7 @@ static int gather(const struct bench_shared *s, uint32_t iters, struct bench_fig
 		out->mean_avg_us += mean / s->nodes;
 		out->late_us += (double)s->node[n].late_ns / iters / 1e3 / s->nodes;
 	}
-	memcpy(out->own, s->node[0].own, sizeof(out->own));
+	memcpy(out->extra, s->node[0].extra, sizeof(out->extra));
 	out->p50_us = (double)hist_quantile(all, 0.50) / 1e3;
 	out->p99_us = (double)hist_quantile(all, 0.99) / 1e3;
 	out->max_us = (double)all->max / 1e3;
@@ -226,10 +226,10 @@ static int gather(const struct bench_shared *s, uint32_t iters, struct bench_fig
 /* Cores that hosts of a run may have. */
 static uint32_t host_cpus(const struct bench_machine *m, enum bench_where where)
 {
-	return bench_inside(where) ? m->ninside_cpu : m->nhost_cpu;
+	return bench_in_process(where) ? m->nin_process_cpu : m->nhost_cpu;
 }
 
-static int start_hosts(struct crew *c, struct bench_host *h, const struct bench_machine *m)
+static int start_hosts(struct procs *c, struct bench_host *h, const struct bench_machine *m)
 {
 	uint32_t ncpu = host_cpus(m, h->config->where);
 	pid_t parent = getpid();
@@ -272,34 +272,34 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 				 host_cpus(machine, config->where) ||
 			 machine->ncpu == 1,
 	};
-	struct crew crew = { .n = nprocess, .pid = calloc(nprocess, sizeof(pid_t)) };
+	struct procs procs = { .n = nprocess, .pid = calloc(nprocess, sizeof(pid_t)) };
 	uint32_t threads = config->threads ? config->threads : 1;
 	struct compose *tuned = NULL;
 	int r = bench_shared_create(&shared, config->nodes, threads,
 				    config->iters < BENCH_SKEW_MAX ? config->iters
 								   : BENCH_SKEW_MAX);
 
-	if (r || !crew.pid) {
+	if (r || !procs.pid) {
 		tool_error("no memory for %u nodes", config->nodes);
-		free(crew.pid);
+		free(procs.pid);
 		return TOOL_FAILED;
 	}
 	r = bench_tuned_make(opt, config, nics, &tuned);
 	host.tuned = tuned;
 	if (!r)
-		r = start_hosts(&crew, &host, machine);
+		r = start_hosts(&procs, &host, machine);
 	if (r)
-		crew_kill(&crew);
-	int ended = watch(&crew, nics);
+		procs_kill(&procs);
+	int ended = watch(&procs, nics);
 
 	if (!r && !ended)
 		r = gather(&shared, config->iters, out);
 	else if (!r && !interrupted)
-		explain(&crew, &shared, host.count, config);
+		explain(&procs, &shared, host.count, config);
 	if (!r && !ended)
 		write_raw(&shared, raw);
 	bench_tuned_free(tuned);
 	bench_shared_destroy(&shared);
-	free(crew.pid);
+	free(procs.pid);
 	return r ? r : ended;
 }

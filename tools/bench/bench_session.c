@@ -69,7 +69,7 @@ static void describe(const struct bench_session *s, struct result *r)
 	result_setting_text(r, "where", list);
 	result_setting_number(r, "iterations", opt->iters);
 	result_setting_number(r, "warmup", opt->warmup);
-	result_setting_number(r, "launches", opt->launches);
+	result_setting_number(r, "launches", opt->repetitions);
 	result_setting_text(r, "drivers",
 			    opt->drivers == BENCH_DRIVERS_ONE ? "one for all nodes" : "one a node");
 	result_setting_number(r, "seed", (double)opt->seed);
@@ -133,7 +133,7 @@ double bench_session_cost(const struct bench_config *c)
 static void deal_ranks(const struct bench_options *opt, const struct bench_config *c,
 		       uint32_t *rank)
 {
-	uint64_t random = opt->seed ^ (uint64_t)c->nodes << 48 ^ (uint64_t)c->launch << 32;
+	uint64_t random = opt->seed ^ (uint64_t)c->nodes << 48 ^ (uint64_t)c->repetition << 32;
 
 	stats_shuffle(rank, c->nodes, &random);
 	for (uint32_t i = 0; opt->sorted && i < c->nodes; i++)
@@ -150,7 +150,7 @@ int bench_session_run(struct bench_session *s, const struct bench_config *config
 	int r;
 
 	snprintf(key, sizeof(key), "%s%s%u nodes %s %s %u launch %u", name, *name ? " " : "",
-		 c.nodes, c.alg, bench_where_name[c.where], c.iters, c.launch);
+		 c.nodes, c.alg, bench_where_name[c.where], c.iters, c.repetition);
 	if (experiment_known(&s->e, key, part, (double *)out, BENCH_NFIGURES))
 		return 0;
 	const struct bench_raw raw = { .to = experiment_raw(&s->e), .point = key };
@@ -159,12 +159,12 @@ int bench_session_run(struct bench_session *s, const struct bench_config *config
 		      bench_where_name[c.where], c.alg);
 	deal_ranks(s->opt, &c, rank);
 	c.rank = rank;
-	r = bench_inside(c.where) ? 0 : start_nics(s);
-	if (bench_inside(c.where))
+	r = bench_in_process(c.where) ? 0 : start_nics(s);
+	if (bench_in_process(c.where))
 		bench_nicd_pause(&s->nics, true);
 	if (!r)
 		r = bench_run(s->opt, &c, &s->machine, &s->nics, &raw, out);
-	if (bench_inside(c.where))
+	if (bench_in_process(c.where))
 		bench_nicd_pause(&s->nics, false);
 	if (!r)
 		r = experiment_keep(&s->e, key, part, (double *)out, BENCH_NFIGURES);
@@ -185,13 +185,14 @@ int bench_session_end(struct bench_session *s, int status)
 struct bench_point *bench_points_new(const struct bench_options *opt, uint32_t n)
 {
 	struct bench_point *point;
-	struct bench_figures *launch;
+	struct bench_figures *repetition;
 
-	point = calloc(1, n * (sizeof(*point) + BENCH_WHERE_END * opt->launches * sizeof(*launch)));
-	launch = (void *)(point + n);
+	point = calloc(
+		1, n * (sizeof(*point) + BENCH_WHERE_END * opt->repetitions * sizeof(*repetition)));
+	repetition = (void *)(point + n);
 	for (uint32_t i = 0; point && i < n; i++)
-		for (uint32_t w = 0; w < BENCH_WHERE_END; w++, launch += opt->launches)
-			point[i].launch[w] = launch;
+		for (uint32_t w = 0; w < BENCH_WHERE_END; w++, repetition += opt->repetitions)
+			point[i].repetition[w] = repetition;
 	if (!point)
 		tool_error("no memory for %u points", n);
 	return point;
@@ -203,11 +204,11 @@ double bench_points_cost(const struct bench_options *opt, const struct bench_poi
 	double all = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		all += bench_session_cost(&point[i].config) * opt->nwhere * opt->launches;
+		all += bench_session_cost(&point[i].config) * opt->nwhere * opt->repetitions;
 	return all;
 }
 
-static int run_point(struct bench_session *s, const struct bench_point *p, uint32_t launch)
+static int run_point(struct bench_session *s, const struct bench_point *p, uint32_t repetition)
 {
 	uint32_t where[BENCH_WHERE_END];
 	struct bench_work work;
@@ -218,13 +219,13 @@ static int run_point(struct bench_session *s, const struct bench_point *p, uint3
 		struct bench_config c = p->config;
 
 		c.where = s->opt->where[where[w]];
-		c.launch = launch;
+		c.repetition = repetition;
 		if (c.work) {
 			work = *c.work;
-			work.seed = s->opt->seed + launch;
+			work.seed = s->opt->seed + repetition;
 			c.work = &work;
 		}
-		r = bench_session_run(s, &c, p->name, &p->launch[c.where][launch]);
+		r = bench_session_run(s, &c, p->name, &p->repetition[c.where][repetition]);
 	}
 	return r;
 }
@@ -234,7 +235,7 @@ int bench_points_run(struct bench_session *s, const struct bench_point *point, u
 	uint32_t *order = calloc(n, sizeof(*order));
 	int r = order ? 0 : TOOL_FAILED;
 
-	for (uint32_t l = 0; l < s->opt->launches && !r; l++) {
+	for (uint32_t l = 0; l < s->opt->repetitions && !r; l++) {
 		stats_shuffle(order, n, &s->random);
 		for (uint32_t i = 0; i < n && !r; i++)
 			r = run_point(s, &point[order[i]], l);
@@ -260,7 +261,7 @@ int bench_points_all(struct bench_options *opt, const struct bench_point *point,
 	return bench_session_end(&s, r);
 }
 
-struct bench_median bench_median(const struct bench_figures *launch, uint32_t n, size_t figure)
+struct bench_median bench_median(const struct bench_figures *repetition, uint32_t n, size_t figure)
 {
 	struct bench_median m = { NAN, NAN, NAN, 0 };
 	double *value = calloc(n, sizeof(*value));
@@ -268,8 +269,8 @@ struct bench_median bench_median(const struct bench_figures *launch, uint32_t n,
 
 	/* Those that an interrupted run has not come to are all 0. */
 	for (uint32_t i = 0; value && i < n; i++)
-		if (launch[i].mean_us > 0)
-			value[have++] = ((const double *)&launch[i])[figure];
+		if (repetition[i].mean_us > 0)
+			value[have++] = ((const double *)&repetition[i])[figure];
 	if (have)
 		m.median = stats_median(value, have);
 	if (have > 1)
@@ -281,10 +282,10 @@ struct bench_median bench_median(const struct bench_figures *launch, uint32_t n,
 struct bench_median bench_point_mean(const struct bench_options *opt,
 				     const struct bench_point *point, enum bench_where where)
 {
-	return bench_median(point->launch[where], opt->launches, BENCH_FIGURE(mean_us));
+	return bench_median(point->repetition[where], opt->repetitions, BENCH_FIGURE(mean_us));
 }
 
-double bench_point_factor(const struct bench_options *opt, const struct bench_point *point)
+double bench_point_speedup(const struct bench_options *opt, const struct bench_point *point)
 {
 	return bench_point_mean(opt, point, BENCH_HOST).median /
 	       bench_point_mean(opt, point, BENCH_NIC).median;
@@ -292,14 +293,15 @@ double bench_point_factor(const struct bench_options *opt, const struct bench_po
 
 void bench_session_notes(const struct bench_options *opt, struct result *r)
 {
-	double value[BENCH_LAUNCHES_MAX] = { 0 }, low, high;
+	double value[BENCH_REPETITIONS_MAX] = { 0 }, low, high;
 
-	result_note(r, "%s; wire %s; %s%u launch%s",
+	result_note(r, "%s; wire %s; %s%u repetition%s",
 		    opt->drivers == BENCH_DRIVERS_ONE ? "one process drives all nodes"
 						      : "a process a node",
-		    opt->wire, opt->launches > 1 ? "medians of " : "", opt->launches,
-		    opt->launches > 1 ? "es" : "");
-	if (opt->launches > 1)
-		result_note(r, "low, high: cover the median with %.1f %% confidence",
-			    100 * stats_median_interval(value, opt->launches, 0.95, &low, &high));
+		    opt->wire, opt->repetitions > 1 ? "medians of " : "", opt->repetitions,
+		    opt->repetitions > 1 ? "s" : "");
+	if (opt->repetitions > 1)
+		result_note(
+			r, "low, high: cover the median with %.1f %% confidence",
+			100 * stats_median_interval(value, opt->repetitions, 0.95, &low, &high));
 }

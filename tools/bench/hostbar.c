@@ -30,7 +30,7 @@ struct hostbar {
 	struct nbar_group *group;   /* "signal": the wire */
 	struct nbnic_group *member; /* the only group of the NIC */
 	uint32_t completed;         /* epoch of the last barrier completed */
-	uint32_t status, culprit;
+	uint32_t status, failed_rank;
 	uint32_t polls; /* without a message */
 	bool connected;
 	bool moved;      /* the barrier went on since the last look at the clock */
@@ -52,7 +52,7 @@ static bool transmit(void *ctx, const struct nbnic_addr *to, const struct nbfw_t
 }
 
 static void complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
-		     uint32_t culprit)
+		     uint32_t failed_rank)
 {
 	struct hostbar *hb = ctx;
 
@@ -60,11 +60,11 @@ static void complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, ui
 	(void)cell;
 	hb->completed = epoch;
 	hb->status = status;
-	hb->culprit = culprit;
+	hb->failed_rank = failed_rank;
 }
 
-static void late(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *ranks,
-		 uint32_t n)
+static void stragglers(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_straggler *ranks,
+		       uint32_t n)
 {
 	(void)ctx;
 	(void)port;
@@ -81,7 +81,7 @@ static void release(void *ctx, struct nbnic_group *block)
 
 /* No `deliver`: there is no group for raw messages. */
 static const struct nbnic_ops ops = {
-	.transmit = transmit, .complete = complete, .late = late, .release = release
+	.transmit = transmit, .complete = complete, .stragglers = stragglers, .release = release
 };
 
 static void take(struct hostbar *hb, const struct nbar_signal_in *in)
@@ -124,7 +124,7 @@ static void progress(struct hostbar *hb, uint32_t ticket)
 {
 	struct nbar_signal_in in;
 
-	nbnic_work(&hb->nic, hb->now); /* a turn of this NIC begins */
+	nbnic_work(&hb->nic, hb->now); /* a pass of this NIC begins */
 	while (nbar_signal_recv(hb->port, &in) == 1) {
 		hb->polls = 0;
 		if (in.group == hb->group)
@@ -150,7 +150,7 @@ static int fail(struct hostbar *hb)
 	};
 
 	snprintf(hb->error, sizeof(hb->error), "barrier %u cannot complete: rank %u %s",
-		 hb->completed + 1, hb->culprit, cause[hb->status].text);
+		 hb->completed + 1, hb->failed_rank, cause[hb->status].text);
 	return -cause[hb->status].error;
 }
 
@@ -247,7 +247,8 @@ static void hostbar_free(struct hostbar *hb)
 }
 
 int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
-		 const struct nbnic_config *config, struct hostbar **out, struct nbar_blob *blob)
+		 const struct nbnic_config *config, struct hostbar **out,
+		 struct nbar_endpoint *endpoint)
 {
 	static const struct nbnic_config usual = { .pull_ns = HOSTBAR_PULL_NS,
 						   .budget_ns = HOSTBAR_BUDGET_NS };
@@ -265,7 +266,7 @@ int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	signal.plan = NULL;
 	signal.plan_length = 0;
 	if (!r)
-		r = nbar_group_open(port, &signal, &hb->group, blob);
+		r = nbar_group_open(port, &signal, &hb->group, endpoint);
 	if (r) {
 		hostbar_free(hb);
 		return r;
@@ -274,12 +275,12 @@ int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	return 0;
 }
 
-/* Gives the NIC the blobs that the peers' NICs would have given out: those of the member itself,
- * with another rank and address. */
+/* Gives the NIC the endpoint addresses that the peers' NICs would have given out: those of the
+ * member itself, with another rank and address. */
 static int connect_member(struct hostbar *hb)
 {
 	struct nbnic_group *g = hb->member, peer = *g;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	const char *why;
 	uint32_t bad;
 	int r = 0;
@@ -287,15 +288,15 @@ static int connect_member(struct hostbar *hb)
 	for (uint32_t i = 0; i < g->npeer && !r; i++) {
 		peer.rank = g->peer[i].rank;
 		memcpy(hb->nic.addr.byte, &peer.rank, sizeof(peer.rank));
-		nbnic_group_blob(&hb->nic, &peer, &blob);
-		r = nbnic_group_connect(&hb->nic, g, &blob, 1, hb->now, &bad, &why);
+		nbnic_group_endpoint(&hb->nic, &peer, &endpoint);
+		r = nbnic_group_connect(&hb->nic, g, &endpoint, 1, hb->now, &bad, &why);
 	}
 	return r;
 }
 
-int hostbar_connect(struct hostbar *hb, const struct nbar_blob *blobs)
+int hostbar_connect(struct hostbar *hb, const struct nbar_endpoint *endpoints)
 {
-	int r = nbar_group_connect(hb->group, blobs);
+	int r = nbar_group_connect(hb->group, endpoints);
 
 	if (r)
 		snprintf(hb->error, sizeof(hb->error), "%s", nbar_error());

@@ -25,16 +25,17 @@ struct nbnic_config;
 /* As nbar_group_open. config NULL: the values above. The silence is longer than a NIC's, because a
  * host that has no processor cannot answer. */
 int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
-		 const struct nbnic_config *config, struct hostbar **out, struct nbar_blob *blob);
+		 const struct nbnic_config *config, struct hostbar **out,
+		 struct nbar_endpoint *endpoint);
 
 /* As nbar_group_connect. */
-int hostbar_connect(struct hostbar *hb, const struct nbar_blob *blobs);
+int hostbar_connect(struct hostbar *hb, const struct nbar_endpoint *endpoints);
 
 /* Leaves. Nobody answers for this member from here on, so go on with hostbar_test until all
  * members are through. */
 void hostbar_close(struct hostbar *hb);
 
-/* As nbar_post. Its sends leave before it returns, up to the budget of a turn; hostbar_test sends
+/* As nbar_post. Its sends leave before it returns, up to the budget of a pass; hostbar_test sends
  * the others. */
 int hostbar_post(struct hostbar *hb, uint32_t *ticket);
 

@@ -106,7 +106,7 @@ static int check_tuned(const struct one_to_many *t)
 
 static int parse(int argc, char **argv, struct one_to_many *t, bool *help)
 {
-	const struct bench_more more = { more_options, read_more, t };
+	const struct bench_extra_options more = { more_options, read_more, t };
 	int r;
 
 	*t = (struct one_to_many){ .opt = bench_options_default(), .peers = 32, .barriers = 2000 };
@@ -171,8 +171,8 @@ static int run(struct one_to_many *t, struct bench_session *s, struct bench_opti
 
 static double own(const struct one_to_many *t, uint32_t i, uint32_t which)
 {
-	return bench_median(t->ping[i].launch[BENCH_NIC], t->opt.launches,
-			    BENCH_FIGURE(own) + which)
+	return bench_median(t->ping[i].repetition[BENCH_NIC], t->opt.repetitions,
+			    BENCH_FIGURE(extra) + which)
 		.median;
 }
 
@@ -180,8 +180,8 @@ static double least(const struct one_to_many *t, uint32_t i)
 {
 	double min = HUGE_VAL;
 
-	for (uint32_t l = 0; l < t->opt.launches; l++) {
-		double us = t->ping[i].launch[BENCH_NIC][l].own[PING_RTT_MIN];
+	for (uint32_t l = 0; l < t->opt.repetitions; l++) {
+		double us = t->ping[i].repetition[BENCH_NIC][l].extra[PING_RTT_MIN];
 
 		min = us > 0 && us < min ? us : min;
 	}
@@ -262,11 +262,11 @@ static void report(struct one_to_many *t, struct result *r)
 			    "%u barriers a run; the model knows no members that share a processor "
 			    "or a NIC",
 			    t->barriers);
-	result_note(r, "%s; wire %s; %s%u launch%s",
+	result_note(r, "%s; wire %s; %s%u repetition%s",
 		    t->opt.drivers == BENCH_DRIVERS_ONE ? "one process drives all nodes"
 							: "a process a node",
-		    t->opt.wire, t->opt.launches > 1 ? "medians of " : "", t->opt.launches,
-		    t->opt.launches > 1 ? "es" : "");
+		    t->opt.wire, t->opt.repetitions > 1 ? "medians of " : "", t->opt.repetitions,
+		    t->opt.repetitions > 1 ? "s" : "");
 }
 
 static int run_session(struct one_to_many *t, struct result *result, const char *command,

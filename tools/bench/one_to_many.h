@@ -15,7 +15,7 @@
 #define ONE_TO_MANY_PEERS_MAX 512u
 #define ONE_TO_MANY_WAYS 8u /* n that the model may suggest */
 
-/* bench_figures.own of a ping-pong, all of node 0, in us. */
+/* bench_figures.extra of a ping-pong, all of node 0, in us. */
 enum { PING_RTT_MIN, PING_RTT_MEDIAN, PING_SENT_MEDIAN };
 
 /* Instead of barriers: rank 0 sends to all others, each answers at once. */

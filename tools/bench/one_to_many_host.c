@@ -21,7 +21,7 @@ struct ping {
 	uint32_t peers, missing;
 	uint32_t seq;       /* of the one under way; the first is 1 */
 	uint32_t *answered; /* by rank: the last seq */
-	uint64_t begun, sent, asked;
+	uint64_t begun, sent, requested;
 	double *rtt_us, *sent_us;
 };
 
@@ -53,7 +53,7 @@ static int begin_ping(struct ping *p)
 
 	p->seq++;
 	p->missing = p->peers;
-	p->begun = p->asked = tool_now_ns();
+	p->begun = p->requested = tool_now_ns();
 	r = send_to_missing(p);
 	p->sent = tool_now_ns();
 	return r;
@@ -76,11 +76,11 @@ static int look_for_lost(struct ping *p)
 {
 	uint64_t now = tool_now_ns();
 
-	if (now - p->asked < AGAIN_NS)
+	if (now - p->requested < AGAIN_NS)
 		return 0;
 	if (now - p->begun > GIVE_UP_NS)
 		return bench_host_fail(p->m, "%u of %u peers do not answer", p->missing, p->peers);
-	p->asked = now;
+	p->requested = now;
 	return send_to_missing(p);
 }
 
@@ -162,11 +162,11 @@ int one_to_many_drive(const struct bench_host *h, struct bench_member *member)
 	if (!r)
 		r = drive(h, member, &p);
 	if (!r && p.m) {
-		double *own = p.m->out->own;
+		double *extra = p.m->out->extra;
 
-		own[PING_RTT_MEDIAN] = stats_median(p.rtt_us, n); /* sorts them */
-		own[PING_RTT_MIN] = p.rtt_us[0];
-		own[PING_SENT_MEDIAN] = stats_median(p.sent_us, n);
+		extra[PING_RTT_MEDIAN] = stats_median(p.rtt_us, n); /* sorts them */
+		extra[PING_RTT_MIN] = p.rtt_us[0];
+		extra[PING_SENT_MEDIAN] = stats_median(p.sent_us, n);
 	}
 	free(p.answered);
 	free(p.rtt_us);

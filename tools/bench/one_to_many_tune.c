@@ -20,7 +20,7 @@ uint32_t one_to_many_ways(const char *alg)
 static double median_of(const struct one_to_many *t, const struct bench_point *p,
 			enum bench_where where)
 {
-	return bench_median(p->launch[where], t->opt.launches, BENCH_FIGURE(p50_us)).median;
+	return bench_median(p->repetition[where], t->opt.repetitions, BENCH_FIGURE(p50_us)).median;
 }
 
 const struct bench_point *one_to_many_best(const struct one_to_many *t, uint32_t size,

@@ -12,8 +12,8 @@
 
 #include "experiment.h"
 
-/* Long options of all; a subcommand's own are from OPTION_OWN on. */
-enum { OPTION_SEED = 256, OPTION_JSON, OPTION_CSV, OPTION_RAW, OPTION_RESUME, OPTION_OWN };
+/* Long options of all; a subcommand's own are from OPTION_SUBCOMMAND on. */
+enum { OPTION_SEED = 256, OPTION_JSON, OPTION_CSV, OPTION_RAW, OPTION_RESUME, OPTION_SUBCOMMAND };
 
 /* clang-format off */
 #define OPTION_OF_ALL                                     \

@@ -28,7 +28,7 @@
 #include "tool.h"
 
 #define MPIB_NFIGURE 8u
-#define MPIB_CASES_MAX (MPIB_METHODS_MAX * APPS_MAX)
+#define MPIB_CASES_MAX (MPIB_METHODS_MAX * APP_SET_MAX)
 #define MPIB_SKEW_MAX 16384u /* barriers whose exits are kept, for the skew */
 
 enum mpib_glue { MPIB_NO_GLUE, MPIB_PMPI, MPIB_COMPONENT };
@@ -52,7 +52,7 @@ struct mpib_world {
 int mpib_world_begin(struct mpib_world *w, const struct mpib_options *opt);
 void mpib_world_end(struct mpib_world *w);
 
-/* Fills in the wire; once methods are open, since NICs inside a process live with its ports. */
+/* Fills in the wire; once methods are open, since in-process NICs live with its ports. */
 void mpib_world_wire(struct mpib_world *w);
 
 /* Ends all ranks: this one alone knows what is wrong. */
@@ -105,7 +105,7 @@ struct mpib_result {
 	const struct app *app; /* or NULL */
 	double figure[MPIB_NFIGURE];
 	double low, high; /* the first figure in the fastest and slowest block */
-	double factor;    /* see out.c; 0: there is none */
+	double speedup;   /* see out.c; 0: there is none */
 	double (*block)[MPIB_NFIGURE];
 };
 

@@ -53,7 +53,7 @@ static void component_counters(struct nbmpi_counters *out)
 		return;
 	out->by_nic = pvar_read(session, "coll_nbar_barriers_by_nic");
 	out->by_host = pvar_read(session, "coll_nbar_barriers_by_host");
-	out->by_mpi = pvar_read(session, "coll_nbar_barriers_by_mpi");
+	out->fallback = pvar_read(session, "coll_nbar_barriers_by_mpi");
 	out->comms = pvar_read(session, "coll_nbar_communicators");
 #define WHY(name, text) out->why[NBMPI_WHY_##name] = pvar_read(session, "coll_nbar_by_mpi_" #name);
 	NBMPI_WHYS(WHY)

@@ -3,8 +3,8 @@
  * lib.c - two methods: nbar's library by itself, on a group of its own; and on another NIC.
  *
  * MPI only carries what is needed to open the group; the set-up is the glue's (join.c), so that
- * hosts, crews and NICs are those of the barriers that it is compared with. Waits as the glue does,
- * but without the MPI's progress.
+ * hosts, process teams and NICs are those of the barriers that it is compared with. Waits as the
+ * glue does, but without the MPI's progress.
  */
 #include "bench.h"
 
@@ -123,7 +123,7 @@ static void lib_start(struct mpib_method *m)
 	int rc;
 
 	lib->ticket++;
-	rc = c->memory ? nbar_crew_post(&c->memory->crew, c->group, c->mate, lib->ticket)
+	rc = c->memory ? nbar_process_team_post(&c->memory->procs, c->group, c->mate, lib->ticket)
 		       : nbar_post(c->group, NULL);
 	if (rc < 0)
 		mpib_fatal("%s: %s", m->choice->name, nbar_error());
@@ -133,8 +133,8 @@ static void lib_finish(struct mpib_method *m)
 {
 	struct lib *lib = m->state;
 	struct nbmpi_comm *c = lib->comm;
-	int rc = c->memory ? nbar_crew_wait(&c->memory->crew, c->group, lib->ticket, &lib->wait,
-					    NBAR_FOREVER)
+	int rc = c->memory ? nbar_process_team_wait(&c->memory->procs, c->group, lib->ticket,
+						    &lib->wait, NBAR_FOREVER)
 			   : nbar_wait(c->group, lib->ticket, NBAR_FOREVER);
 
 	if (rc < 0)

@@ -59,10 +59,10 @@ static void compare(struct mpib_report *rep, struct mpib_result *result)
 
 	for (uint32_t k = 0; k < rep->ncase; k++) {
 		const struct mpib_result *mpi = find(rep, MPIB_MPI, result[k].app);
-		double factor = mpi ? mpi->figure[0] / result[k].figure[0] : 0;
+		double speedup = mpi ? mpi->figure[0] / result[k].figure[0] : 0;
 
 		if (mpi && &result[k] != mpi)
-			result[k].factor = opt->test == MPIB_BUSY ? 100 / factor : factor;
+			result[k].speedup = opt->test == MPIB_BUSY ? 100 / speedup : speedup;
 	}
 	if (opt->test != MPIB_BARRIER || !nbar || !lib)
 		return;
@@ -87,7 +87,7 @@ static void measure(struct mpib_report *rep, struct mpib_world *w, struct mpib_m
 	for (uint32_t k = 0; k < rep->ncase; k++) {
 		result[k].choice = &opt->method[k % opt->nmethod];
 		if (opt->test == MPIB_APP)
-			result[k].app = &opt->apps.app[k / opt->nmethod];
+			result[k].app = &opt->app_set.app[k / opt->nmethod];
 		result[k].block = mpib_alloc(opt->blocks, sizeof(*result[k].block));
 	}
 	mpib_run(opt, w, method, result);

@@ -76,8 +76,8 @@ static int mpi_open(struct mpib_method *m)
 	mpib_glue_counters(m->world->glue, &before);
 	mpi_barrier(m);
 	mpib_glue_counters(m->world->glue, &after);
-	if (agreed(after.by_nic + after.by_host + after.by_mpi ==
-		   before.by_nic + before.by_host + before.by_mpi))
+	if (agreed(after.by_nic + after.by_host + after.fallback ==
+		   before.by_nic + before.by_host + before.fallback))
 		return 0;
 	tool_error("mpi: nbar does not keep out of a communicator made with nbar_enable=false; "
 		   "is the component older than this program?");

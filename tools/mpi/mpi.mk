@@ -11,7 +11,7 @@ MPIB_OPENMPI_OBJ := $(MPIB_SRC:%.c=$(BUILD)/bench-openmpi/%.o)
 MPIB_MPICH_OBJ := $(MPIB_SRC:%.c=$(BUILD)/bench-mpich/%.o)
 MPIB_TOOL_OBJ := $(patsubst %,$(BUILD)/tools/tools/main/%.o,algs experiment hist journal machine option \
                    output progress published result result_out stats tool work) \
-                 $(patsubst %,$(BUILD)/tools/tools/sweep/%.o,apps apps_result sweep_list)
+                 $(patsubst %,$(BUILD)/tools/tools/sweep/%.o,app_set app_set_result sweep_list)
 $(BUILD)/nbar-mpi-bench-openmpi: $(MPIB_OPENMPI_OBJ)
 $(BUILD)/nbar-mpi-bench-openmpi: MPI_LIBS = $(OPENMPI_LIBS)
 $(BUILD)/nbar-mpi-bench-mpich: $(MPIB_MPICH_OBJ)

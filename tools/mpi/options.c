@@ -15,7 +15,7 @@ const char *const mpib_test_name[MPIB_TEST_END] = { "barrier", "ibarrier", "busy
 const char *const mpib_compute_name[MPIB_COMPUTE_END] = { "auto", "spin", "sleep", "yield" };
 
 enum {
-	OPT_TEST = OPTION_OWN,
+	OPT_TEST = OPTION_SUBCOMMAND,
 	OPT_METHOD,
 	OPT_BLOCKS,
 	OPT_COMPUTE,
@@ -23,7 +23,7 @@ enum {
 	OPT_COMPUTE_BY,
 	OPT_NIC2,
 	OPT_MPI,
-	OPT_APP /* and those after it, as enum apps_option has them */
+	OPT_APP /* and those after it, as enum app_set_option has them */
 };
 
 static const struct option long_options[] = {
@@ -35,10 +35,10 @@ static const struct option long_options[] = {
 	{ "compute", required_argument, NULL, OPT_COMPUTE },
 	{ "busy-rank", required_argument, NULL, OPT_BUSY_RANK },
 	{ "compute-by", required_argument, NULL, OPT_COMPUTE_BY },
-	{ "app", required_argument, NULL, OPT_APP + APPS_APP },
-	{ "steps", required_argument, NULL, OPT_APP + APPS_STEPS },
-	{ "vary", required_argument, NULL, OPT_APP + APPS_VARY },
-	{ "scale", required_argument, NULL, OPT_APP + APPS_SCALE },
+	{ "app", required_argument, NULL, OPT_APP + APP_SET_APP },
+	{ "steps", required_argument, NULL, OPT_APP + APP_SET_STEPS },
+	{ "vary", required_argument, NULL, OPT_APP + APP_SET_VARY },
+	{ "scale", required_argument, NULL, OPT_APP + APP_SET_SCALE },
 	{ "nic2", required_argument, NULL, OPT_NIC2 },
 	{ "mpi", required_argument, NULL, OPT_MPI },
 	{ 0 },
@@ -156,8 +156,8 @@ static int read_option(void *to, int c, const char *arg)
 	int r;
 
 	if (c >= OPT_APP) {
-		opt->own_apps = true;
-		return apps_read(&opt->apps, (enum apps_option)(c - OPT_APP), arg);
+		opt->app_options_given = true;
+		return app_set_read(&opt->app_set, (enum app_set_option)(c - OPT_APP), arg);
 	}
 	switch (c) {
 	case 'i':
@@ -209,7 +209,7 @@ static void set_defaults(struct mpib_options *opt)
 	if (opt->blocks > opt->iters)
 		opt->blocks = opt->iters;
 	if (opt->test == MPIB_APP)
-		apps_finish(&opt->apps, opt->seed);
+		app_set_finish(&opt->app_set, opt->seed);
 }
 
 /* What only all options together can tell. */
@@ -227,7 +227,7 @@ static int check_together(const struct mpib_options *opt)
 		return tool_usage("--compute-by is for --test ibarrier, busy and app");
 	if (opt->busy_rank >= 0 && opt->test != MPIB_BUSY)
 		return tool_usage("--busy-rank is for --test busy");
-	if (opt->own_apps && opt->test != MPIB_APP)
+	if (opt->app_options_given && opt->test != MPIB_APP)
 		return tool_usage("--app, --steps, --vary and --scale are for --test app");
 	if (opt->test == MPIB_APP && opt->iters > MPIB_ITERS_MAX / SWEEP_LIST_MAX)
 		return tool_usage("-i: at most %u executions of an application",
@@ -244,7 +244,7 @@ int mpib_options_parse(int argc, char **argv, struct mpib_options *opt, bool *he
 		.nmethod = 2,
 		.warmup = UINT32_MAX,
 		.blocks = 10,
-		.apps = apps_default(),
+		.app_set = app_set_default(),
 		.out.once = true,
 		.busy_rank = -1,
 		.seed = 1,

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "apps.h"
+#include "app_set.h"
 #include "experiment.h"
 #include "plan.h"
 
@@ -55,8 +55,8 @@ struct mpib_options {
 	uint32_t compute_us; /* 0: as long as the barrier takes */
 	int busy_rank;       /* -1: each in turn */
 	enum mpib_compute compute;
-	struct apps apps; /* of MPIB_APP */
-	bool own_apps;    /* an option was about them */
+	struct app_set app_set; /* of MPIB_APP */
+	bool app_options_given; /* an option was about them */
 	bool full;
 	uint64_t seed;
 	struct experiment_options out;

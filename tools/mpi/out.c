@@ -44,9 +44,9 @@ static const struct result_column method_column = { "method", "", RESULT_TEXT, 0
 				  full_columns[2] = { { "fastest", "us", RESULT_REAL, 2 },
 						      { "slowest", "us", RESULT_REAL, 2 } },
 				  last_column[MPIB_TEST_END] = {
-					  [MPIB_BARRIER] = { "factor", "", RESULT_REAL, 3 },
-					  [MPIB_IBARRIER] = { "factor", "", RESULT_REAL, 3 },
-					  [MPIB_APP] = { "factor", "", RESULT_REAL, 3 },
+					  [MPIB_BARRIER] = { "speedup", "", RESULT_REAL, 3 },
+					  [MPIB_IBARRIER] = { "speedup", "", RESULT_REAL, 3 },
+					  [MPIB_APP] = { "speedup", "", RESULT_REAL, 3 },
 					  [MPIB_BUSY] = { "of mpi", "%", RESULT_REAL, 2 },
 				  };
 
@@ -54,13 +54,13 @@ static const char *const experiments[MPIB_TEST_END] = { "mpi-barrier", "mpi-ibar
 							"mpi-app" };
 
 static const char *const notes[MPIB_TEST_END] = {
-	[MPIB_BARRIER] = "avg, min, max: over the ranks, of a rank's mean; factor: mpi's avg / "
+	[MPIB_BARRIER] = "avg, min, max: over the ranks, of a rank's mean; speedup: mpi's avg / "
 			 "this one's",
-	[MPIB_IBARRIER] = "overall: start, compute, finish; pure: without compute; factor: mpi's "
+	[MPIB_IBARRIER] = "overall: start, compute, finish; pure: without compute; speedup: mpi's "
 			  "overall / this one's",
 	[MPIB_BUSY] = "wait: mean of those that do not compute",
 	[MPIB_APP] =
-		"execution: of all steps, once; efficiency: compute / execution; factor: mpi's "
+		"execution: of all steps, once; efficiency: compute / execution; speedup: mpi's "
 		"execution / this one's",
 };
 
@@ -125,7 +125,7 @@ static void describe(struct result *r, const struct mpib_options *opt, const str
 		return;
 	result_setting_text(r, "compute_by", mpib_compute_name[w->compute]);
 	if (opt->test == MPIB_APP)
-		apps_describe(&opt->apps, r);
+		app_set_describe(&opt->app_set, r);
 	else
 		result_setting_number(r, "compute_us", opt->compute_us);
 	if (opt->test == MPIB_BUSY)
@@ -188,7 +188,7 @@ void mpib_out_rows(const struct mpib_report *rep, struct result *r)
 			put(r, res->low);
 			put(r, res->high);
 		}
-		put(r, res->factor > 0 ? res->factor : -1);
+		put(r, res->speedup > 0 ? res->speedup : -1);
 	}
 	result_note(r, "%d ranks on %u host%s, %s, nbar: %s", w->size, w->nhost,
 		    w->nhost == 1 ? "" : "s", w->library, mpib_glue_name[w->glue]);
@@ -200,7 +200,7 @@ void mpib_out_rows(const struct mpib_report *rep, struct result *r)
 	if (opt->test != MPIB_BARRIER)
 		result_note(r, "%s", how[w->compute]);
 	if (opt->test == MPIB_APP)
-		apps_note(&opt->apps, r);
+		app_set_note(&opt->app_set, r);
 	if (rep->both)
 		result_note(r, "MPI adds %.2f us to the library's own barrier (nbar - lib)",
 			    rep->mpi_adds);

@@ -32,8 +32,9 @@ struct run {
 	struct lane *lane;
 	uint32_t nexit; /* exits kept of a block */
 	uint64_t *exit, *first, *last;
-	uint32_t turn; /* iterations so far, all methods: whose turn it is to compute, and how long
-			*/
+	uint32_t iteration; /* iterations so far, all methods: whose turn it is to compute, and how
+			     * long
+			     */
 };
 
 static double us_of(uint64_t ns)
@@ -172,8 +173,8 @@ static void block_busy(struct run *run, struct lane *lane, uint32_t n, double *f
 	struct mpib_method *m = lane->method;
 	double waited = 0;
 
-	for (uint32_t i = 0; i < n; i++, run->turn++) {
-		int busy = opt->busy_rank < 0 ? (int)(run->turn % (uint32_t)run->world->size)
+	for (uint32_t i = 0; i < n; i++, run->iteration++) {
+		int busy = opt->busy_rank < 0 ? (int)(run->iteration % (uint32_t)run->world->size)
 					      : opt->busy_rank;
 		uint64_t entered;
 
@@ -198,7 +199,7 @@ static void block_busy(struct run *run, struct lane *lane, uint32_t n, double *f
 static void block_app(struct run *run, struct lane *lane, uint32_t n, double *figure)
 {
 	const struct bench_work *work = &lane->app->work;
-	uint32_t rank = (uint32_t)run->world->rank, first = run->turn * work->nstep;
+	uint32_t rank = (uint32_t)run->world->rank, first = run->iteration * work->nstep;
 	uint64_t begin;
 
 	lane->method->ops->barrier(lane->method);
@@ -224,7 +225,7 @@ static const struct {
 
 uint32_t mpib_ncase(const struct mpib_options *opt)
 {
-	return opt->nmethod * (opt->test == MPIB_APP ? opt->apps.n : 1);
+	return opt->nmethod * (opt->test == MPIB_APP ? opt->app_set.n : 1);
 }
 
 /* The first lanes are all methods. */
@@ -295,7 +296,8 @@ static void run_blocks(struct run *run, struct mpib_result *result)
 
 		stats_shuffle(order, ncase, &random);
 		for (uint32_t k = 0; k < ncase; k++) {
-			run->turn = b * (opt->iters / opt->blocks); /* the same for all methods */
+			run->iteration =
+				b * (opt->iters / opt->blocks); /* the same for all methods */
 			meet(run);
 			tests[opt->test].block(run, &run->lane[order[k]], n,
 					       result[order[k]].block[b]);

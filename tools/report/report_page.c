@@ -75,7 +75,7 @@ static void put_page(struct page *p, const struct report_result *result,
 		      "<code>nbar report --render-only</code> draws them.</p>\n",
 		      p->to);
 	fputs("</main>\n<footer><p>Published values are those of the sources named, measured on the "
-	      "hardware named: compare factors and shapes, not microseconds.</p></footer>\n"
+	      "hardware named: compare speedups and shapes, not microseconds.</p></footer>\n"
 	      "</body>\n</html>\n",
 	      p->to);
 }

@@ -105,7 +105,8 @@ static void send_range(struct run *r, uint32_t m, const struct nbfw_action *a, s
 		struct sim_event ev = {
 			.to = sim_plans_rank(r->plans, m, to->dst),
 			.epoch = a->send_epoch,
-			.arg = is_abort ? sim_plans_rank(r->plans, m, s->culprit) : NBAR_RANK_NONE,
+			.arg = is_abort ? sim_plans_rank(r->plans, m, s->failed_rank)
+					: NBAR_RANK_NONE,
 			.slot = (uint16_t)to->slot,
 			.type = (uint8_t)(EV_FRAME + a->send_type),
 			.info = is_abort ? s->cause : 0,
@@ -221,7 +222,7 @@ static void fail(struct run *r, uint32_t m)
 	bool was_done = me->done == r->setup->barriers;
 
 	me->failed = true;
-	sim_tally_fail(&r->tally, sim_plans_rank(r->plans, m, state_of(r, m)->culprit));
+	sim_tally_fail(&r->tally, sim_plans_rank(r->plans, m, state_of(r, m)->failed_rank));
 	if (!was_done)
 		r->left--;
 }
@@ -413,7 +414,7 @@ void sim_engines_run(const struct sim_setup *setup, struct sim_report *out)
 	struct run r = { .setup = setup, .plans = setup->plans, .out = out };
 	struct sim_event ev;
 
-	*out = (struct sim_report){ .culprit = NBAR_RANK_NONE };
+	*out = (struct sim_report){ .failed_rank = NBAR_RANK_NONE };
 	sim_queue_begin(&r.queue);
 	if (sim_net_begin(&r.net, &setup->net) || make_members(&r) || make_intervals(&r)) {
 		out->end = SIM_END_MEMORY;

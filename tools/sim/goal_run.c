@@ -172,7 +172,7 @@ void goal_run(const struct goal *g, const struct sim_net_options *net, struct si
 	struct run r = { .g = g, .net = net, .out = out };
 	struct sim_event ev;
 
-	*out = (struct sim_report){ .culprit = NBAR_RANK_NONE };
+	*out = (struct sim_report){ .failed_rank = NBAR_RANK_NONE };
 	r.host = calloc(g->ranks, sizeof(*r.host));
 	r.waits = calloc((size_t)g->nop + 1, sizeof(*r.waits));
 	r.waiting = calloc((size_t)g->nop + 1, sizeof(*r.waiting));

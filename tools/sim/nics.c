@@ -153,7 +153,7 @@ static struct sim_world *make_world(struct run *r)
 	w->user = on_user;
 	w->progress = on_progress;
 	w->notice = setup->notice;
-	w->turn_cost = setup->turn;
+	w->turn_cost = setup->pass;
 	w->queue_limit = setup->queue ? setup->queue : UINT32_MAX;
 	w->pull_ns = setup->pull_ns;
 	w->budget_ns = setup->budget_ns;
@@ -166,7 +166,7 @@ void sim_nics_run(const struct sim_setup *setup, struct sim_report *out)
 	struct run r = { .setup = setup, .out = out };
 	uint32_t size = setup->plans->size;
 
-	*out = (struct sim_report){ .culprit = NBAR_RANK_NONE };
+	*out = (struct sim_report){ .failed_rank = NBAR_RANK_NONE };
 	r.host = calloc(size, sizeof(struct sim_host *));
 	if (!r.host || sim_tally_begin(&r.tally, size, setup->barriers) || !make_world(&r) ||
 	    open_all(&r)) {

@@ -32,7 +32,7 @@ struct sim_setup {
 	sim_time arrive;   /* hosts come up to so much later to each barrier, at random */
 	sim_time post;     /* from a host's call until its NIC knows */
 	sim_time notice;   /* from a NIC's completion until its host knows */
-	sim_time turn;     /* NICs: of a turn in which no frame comes or goes */
+	sim_time pass;     /* NICs: of a turn in which no frame comes or goes */
 	uint32_t queue;    /* messages that may wait at a member; 0: no limit */
 	uint64_t pull_ns, budget_ns;
 	sim_time limit; /* simulated time after which a run is given up */
@@ -55,7 +55,7 @@ struct sim_report {
 	uint32_t member, epoch; /* where an end but DONE was seen */
 	uint64_t completed;     /* barriers of members */
 	uint64_t failed;        /* members; and the rank that most of them name */
-	uint32_t culprit;
+	uint32_t failed_rank;
 	double mean_ns;  /* of a barrier: all of them, by their number */
 	double worst_ns; /* from the last to come until the last to go, at most */
 	double skew_ns;  /* from the first to go until the last, mean */

@@ -64,7 +64,7 @@ static int judge(const char *alg, uint32_t members, const struct sim_report *out
 	case SIM_END_DONE:
 		if (out->failed)
 			tool_error("%s of %u: %" PRIu64 " members failed; most name rank %u", alg,
-				   members, out->failed, out->culprit);
+				   members, out->failed, out->failed_rank);
 		return out->failed ? TOOL_FAILED : 0;
 	case SIM_END_EARLY:
 		tool_error("%s of %u: member %u completed barrier %u before all had started it: "

@@ -13,7 +13,7 @@
 #include "tool.h"
 
 enum {
-	OPT_MEMBERS = OPTION_OWN,
+	OPT_MEMBERS = OPTION_SUBCOMMAND,
 	OPT_ALG,
 	OPT_LEVEL,
 	OPT_NET,
@@ -327,7 +327,7 @@ static int read_cost(struct sim_setup *s, int c, const char *arg)
 	case OPT_CORES:
 		return option_u32("--cores", arg, 1, NBAR_SIZE_MAX, &s->net.cores);
 	case OPT_TURN:
-		return read_time("--turn", arg, SIM_NS, &s->turn);
+		return read_time("--turn", arg, SIM_NS, &s->pass);
 	case OPT_POST:
 		return read_time("--post", arg, SIM_US, &s->post);
 	case OPT_NOTICE:

@@ -8,7 +8,9 @@
 
 int sim_tally_begin(struct sim_tally *t, uint32_t size, uint32_t barriers)
 {
-	*t = (struct sim_tally){ .size = size, .barriers = barriers, .culprit = NBAR_RANK_NONE };
+	*t = (struct sim_tally){ .size = size,
+				 .barriers = barriers,
+				 .failed_rank = NBAR_RANK_NONE };
 	t->barrier = calloc(barriers, sizeof(*t->barrier));
 	return t->barrier ? 0 : -NBAR_ENOMEM;
 }
@@ -46,12 +48,12 @@ bool sim_tally_leave(struct sim_tally *t, uint32_t barrier, sim_time at,
 	return b->entered == t->size;
 }
 
-void sim_tally_fail(struct sim_tally *t, uint32_t culprit)
+void sim_tally_fail(struct sim_tally *t, uint32_t failed_rank)
 {
 	t->nfailed++;
 	if (t->nculprit == 0)
-		t->culprit = culprit;
-	t->nculprit += culprit == t->culprit ? 1 : UINT64_MAX;
+		t->failed_rank = failed_rank;
+	t->nculprit += failed_rank == t->failed_rank ? 1 : UINT64_MAX;
 }
 
 void sim_tally_report(const struct sim_tally *t, struct sim_report *out)
@@ -76,5 +78,5 @@ void sim_tally_report(const struct sim_tally *t, struct sim_report *out)
 		out->path_ns = (double)(t->end - t->barrier[n - 1].first_in) / (double)SIM_NS;
 	}
 	out->failed = t->nfailed;
-	out->culprit = t->culprit;
+	out->failed_rank = t->failed_rank;
 }

@@ -17,7 +17,7 @@ struct sim_tally {
 	struct sim_path path; /* of the member that left the last barrier last */
 	sim_time end;
 	uint64_t nfailed, nculprit;
-	uint32_t culprit; /* that most name (Boyer, Moore) */
+	uint32_t failed_rank; /* that most name (Boyer, Moore) */
 };
 
 /* 0 or -NBAR_ENOMEM. */
@@ -30,7 +30,7 @@ void sim_tally_enter(struct sim_tally *t, uint32_t barrier, sim_time at);
 bool sim_tally_leave(struct sim_tally *t, uint32_t barrier, sim_time at,
 		     const struct sim_path *path);
 
-void sim_tally_fail(struct sim_tally *t, uint32_t culprit);
+void sim_tally_fail(struct sim_tally *t, uint32_t failed_rank);
 
 /* Adds times, failures and path to the report. */
 void sim_tally_report(const struct sim_tally *t, struct sim_report *out);

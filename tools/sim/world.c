@@ -41,9 +41,9 @@ static void schedule(struct sim_world *w, struct sim_nic *n, sim_time at)
 	sim_time busy = w->busy[sim_net_core(&w->net, n->index)];
 
 	at = at < busy ? busy : at;
-	if (n->dead || at >= n->turn_at)
+	if (n->dead || at >= n->signals_at)
 		return;
-	n->turn_at = at;
+	n->signals_at = at;
 	sim_world_push(w, at, SIM_WORLD_TURN, n->index, 0);
 }
 
@@ -113,7 +113,7 @@ static void look(struct sim_world *w, const struct sim_nic *n)
 			.to = i,
 			.epoch = (uint32_t)word,
 			.info = (uint8_t)(word >> 32),
-			.arg = c->culprit,
+			.arg = c->failed_rank,
 		};
 
 		sim_queue_push(&w->queue, &ev);
@@ -193,17 +193,17 @@ static void on_turn(struct sim_world *w, const struct sim_event *ev)
 	struct sim_nic *n = w->nic[ev->to];
 	uint32_t core = sim_net_core(&w->net, n->index);
 
-	if (n->dead || ev->time != n->turn_at)
+	if (n->dead || ev->time != n->signals_at)
 		return;
-	n->turn_at = UINT64_MAX;
+	n->signals_at = UINT64_MAX;
 	if (w->busy[core] > ev->time) {
 		schedule(w, n, ev->time);
 		return;
 	}
-	w->turns++;
+	w->passes++;
 	w->turned = n->index;
 	n->now = ev->time + w->turn_cost;
-	bool any = nbnic_device_turn(&n->device, clock_of(n, ev->time));
+	bool any = nbnic_device_pass(&n->device, clock_of(n, ev->time));
 	uint64_t next = nbnic_device_next(&n->device);
 
 	look(w, n);
@@ -312,7 +312,7 @@ static int nic_begin(struct sim_world *w, struct sim_nic *n)
 
 	n->wire = (struct wire_base){ .ops = &sim_wire_ops, .name = "sim", .kind = WIRE_KIND_TEST };
 	memcpy(n->wire.addr.byte, &n->index, sizeof(n->index));
-	n->turn_at = UINT64_MAX;
+	n->signals_at = UINT64_MAX;
 	n->first_host = SIM_NOBODY;
 	n->waiting = 0;
 	n->dead = false;

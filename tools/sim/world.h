@@ -27,7 +27,7 @@ struct sim_nic {
 	uint32_t index;
 	uint32_t head, tail, waiting;   /* frames in its receive queue */
 	uint32_t first_host;            /* the hosts on it, by sim_host.next */
-	sim_time turn_at;               /* of its turn in the queue of events; UINT64_MAX: none */
+	sim_time signals_at;            /* of its turn in the queue of events; UINT64_MAX: none */
 	sim_time now;                   /* in a turn: how far its work has come */
 	uint64_t clock_ns;              /* its clock is ahead of the time by so much */
 	uint32_t side;                  /* while world.cut: sides do not hear each other */
@@ -63,13 +63,13 @@ struct sim_world {
 	bool cut;
 	bool full;       /* no memory */
 	uint32_t turned; /* the NIC that took a turn in the last step, or SIM_NOBODY */
-	uint64_t turns, frames, digest;
+	uint64_t passes, frames, digest;
 	sim_time noise; /* of all NICs */
 	struct sim_frame *frame;
 	uint32_t nframe, frame_free;
 	uint64_t blocks; /* of memory that NICs have */
 	uint64_t secret; /* for random numbers of NICs */
-	/* A host sees a completion word: ev.epoch, ev.info (status), ev.arg (culprit). */
+	/* A host sees a completion word: ev.epoch, ev.info (status), ev.arg (failed rank). */
 	void (*progress)(void *arg, struct sim_host *h, const struct sim_event *ev);
 	void (*user)(void *arg, const struct sim_event *ev);
 	void *arg;

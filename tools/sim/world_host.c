@@ -76,7 +76,7 @@ void sim_host_end(struct sim_world *w, struct sim_host *h, uint8_t cause)
 }
 
 static int group_open(struct sim_world *w, struct sim_host *h, uint32_t rank, uint32_t size,
-		      const char *alg, const struct nbar_plan *plan, struct nbar_blob *blob)
+		      const char *alg, const struct nbar_plan *plan, struct nbar_endpoint *endpoint)
 {
 	static uint64_t room[NBAR_MESSAGE_MAX / 8];
 	struct nbar_req_group_open *req = (void *)room;
@@ -100,16 +100,17 @@ static int group_open(struct sim_world *w, struct sim_host *h, uint32_t rank, ui
 	h->cell = rep->cell;
 	h->rank = rank;
 	h->seen = 0;
-	*blob = rep->blob;
+	*endpoint = rep->endpoint;
 	return 0;
 }
 
 /* Names the peers, as many in one message as fit. */
-static int group_connect(struct sim_world *w, struct sim_host *h, const struct nbar_blob *blob)
+static int group_connect(struct sim_world *w, struct sim_host *h,
+			 const struct nbar_endpoint *endpoint)
 {
 	static uint64_t room[NBAR_MESSAGE_MAX / 8];
 	struct nbar_req_group_connect *req = (void *)room;
-	struct nbar_blob *to = (struct nbar_blob *)(req + 1);
+	struct nbar_endpoint *to = (struct nbar_endpoint *)(req + 1);
 	const uint32_t most =
 		(NBAR_MESSAGE_MAX - sizeof(struct nbar_request) - sizeof(*req)) / sizeof(*to);
 	const struct nbnic_group *g = nbnic_cell_group(h->client.port, h->cell);
@@ -118,9 +119,9 @@ static int group_connect(struct sim_world *w, struct sim_host *h, const struct n
 	while (at < npeer) {
 		uint32_t n = npeer - at < most ? npeer - at : most;
 
-		*req = (struct nbar_req_group_connect){ .cell = h->cell, .nblob = n };
+		*req = (struct nbar_req_group_connect){ .cell = h->cell, .nendpoint = n };
 		for (uint32_t i = 0; i < n; i++)
-			to[i] = blob[g->peer[at + i].rank];
+			to[i] = endpoint[g->peer[at + i].rank];
 		int r = sim_host_request(w, h, NBAR_OP_GROUP_CONNECT, req,
 					 sizeof(*req) + n * sizeof(*to), NULL);
 
@@ -137,14 +138,14 @@ static int group_connect(struct sim_world *w, struct sim_host *h, const struct n
 int sim_group_begin(struct sim_world *w, struct sim_host *const *host, uint32_t size,
 		    const char *alg, const struct nbar_plan *const *plan)
 {
-	struct nbar_blob *blob = calloc(size, sizeof(*blob));
-	int r = blob ? 0 : -NBAR_ENOMEM;
+	struct nbar_endpoint *endpoint = calloc(size, sizeof(*endpoint));
+	int r = endpoint ? 0 : -NBAR_ENOMEM;
 
 	for (uint32_t i = 0; !r && i < size; i++)
-		r = group_open(w, host[i], i, size, alg, plan ? plan[i] : NULL, &blob[i]);
+		r = group_open(w, host[i], i, size, alg, plan ? plan[i] : NULL, &endpoint[i]);
 	for (uint32_t i = 0; !r && i < size; i++)
-		r = group_connect(w, host[i], blob);
-	free(blob);
+		r = group_connect(w, host[i], endpoint);
+	free(endpoint);
 	return r;
 }
 

@@ -54,11 +54,11 @@ static void print_state(const struct nbar_group_info *g)
 {
 	if (g->status != NBAR_STATUS_OK) {
 		/* A group whose host has left in good order has not failed. */
-		if (g->life == NBAR_LIFE_LINGER && g->culprit == g->rank &&
+		if (g->life == NBAR_LIFE_LINGER && g->failed_rank == g->rank &&
 		    g->status == NBAR_STATUS_CLOSED)
 			printf("closed");
 		else
-			printf("failed: rank %u: %s", g->culprit, status_of(g));
+			printf("failed: rank %u: %s", g->failed_rank, status_of(g));
 		return;
 	}
 	if (!g->running) {
@@ -68,8 +68,8 @@ static void print_state(const struct nbar_group_info *g)
 	printf("waits for %u", g->waits_for);
 	if (g->nmissing > 1)
 		printf(" and %u more", g->nmissing - 1);
-	for (uint32_t i = 0; i < g->nlate; i++)
-		printf("%s%u", i ? ", " : "; late: ", g->late[i]);
+	for (uint32_t i = 0; i < g->nstragglers; i++)
+		printf("%s%u", i ? ", " : "; late: ", g->straggler[i]);
 }
 
 static void print_groups(const struct stat_nic *s)
@@ -113,8 +113,8 @@ static json_t *group_json(const struct nbar_group_info *g)
 {
 	json_t *o = json_object(), *late = json_array();
 
-	for (uint32_t i = 0; i < g->nlate; i++)
-		json_array_append_new(late, json_integer(g->late[i]));
+	for (uint32_t i = 0; i < g->nstragglers; i++)
+		json_array_append_new(late, json_integer(g->straggler[i]));
 #define NUMBER(field) json_object_set_new(o, #field, json_integer(g->field))
 	NUMBER(index);
 	NUMBER(port);
@@ -131,7 +131,7 @@ static json_t *group_json(const struct nbar_group_info *g)
 	NUMBER(step);
 	NUMBER(nstep);
 	json_object_set_new(o, "status", json_string(status_of(g)));
-	json_object_set_new(o, "culprit", rank_json(g->culprit));
+	json_object_set_new(o, "culprit", rank_json(g->failed_rank));
 	NUMBER(nmissing);
 	json_object_set_new(o, "waits_for", rank_json(g->waits_for));
 	json_object_set_new(o, "late", late);

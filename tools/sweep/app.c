@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps.h"
+#include "app_set.h"
 #include "sweep.h"
 
 static const struct result_column columns[] = {
@@ -13,22 +13,22 @@ static const struct result_column columns[] = {
 	{ "alg", "", RESULT_TEXT, 0 },         { "application", "", RESULT_TEXT, 0 },
 	{ "steps", "", RESULT_COUNT, 0 },      { "compute", "us", RESULT_REAL, 1 },
 	{ "execution", "us", RESULT_REAL, 2 }, { "low", "us", RESULT_REAL, 2 },
-	{ "high", "us", RESULT_REAL, 2 },      { "factor", "", RESULT_REAL, 3 },
+	{ "high", "us", RESULT_REAL, 2 },      { "speedup", "", RESULT_REAL, 3 },
 	{ "efficiency", "", RESULT_REAL, 3 },
 };
 
 struct options {
 	struct bench_options bench;
-	struct apps apps;
+	struct app_set app_set;
 };
 
-enum { OPT_APP = BENCH_OPT_MORE }; /* and those after it, as enum apps_option has them */
+enum { OPT_APP = BENCH_OPT_MORE }; /* and those after it, as enum app_set_option has them */
 
 static const struct option more_options[] = {
-	{ "app", required_argument, NULL, OPT_APP + APPS_APP },
-	{ "steps", required_argument, NULL, OPT_APP + APPS_STEPS },
-	{ "vary", required_argument, NULL, OPT_APP + APPS_VARY },
-	{ "scale", required_argument, NULL, OPT_APP + APPS_SCALE },
+	{ "app", required_argument, NULL, OPT_APP + APP_SET_APP },
+	{ "steps", required_argument, NULL, OPT_APP + APP_SET_STEPS },
+	{ "vary", required_argument, NULL, OPT_APP + APP_SET_VARY },
+	{ "scale", required_argument, NULL, OPT_APP + APP_SET_SCALE },
 	{ 0 },
 };
 
@@ -36,7 +36,7 @@ static int read_more(void *arg, int c, const char *value)
 {
 	struct options *o = arg;
 
-	return apps_read(&o->apps, (enum apps_option)(c - OPT_APP), value);
+	return app_set_read(&o->app_set, (enum app_set_option)(c - OPT_APP), value);
 }
 
 static void usage(void)
@@ -44,10 +44,10 @@ static void usage(void)
 	fputs("usage: nbar app [OPTION]...\n"
 	      "Synthetic applications: steps of compute, each ended by a barrier. Every node varies\n"
 	      "every step at random; NIC- and host-based runs see the same times. execution: of all\n"
-	      "steps, once. factor: host / NIC. efficiency: compute / execution. Times are\n"
+	      "steps, once. speedup: host / NIC. efficiency: compute / execution. Times are\n"
 	      "microseconds.\n\n",
 	      stdout);
-	fputs(apps_usage, stdout);
+	fputs(app_set_usage, stdout);
 	fputs("  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (8; " ALGS_SWEEP
 	      "; nic,host)\n"
 	      "  -i, --iterations N  executions of a run (100); warm-up is one\n"
@@ -60,7 +60,7 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 		    enum bench_where where, struct result *r)
 {
 	struct bench_median m = bench_point_mean(opt, p, where);
-	const struct app *app = ((const struct options *)arg)->apps.app;
+	const struct app *app = ((const struct options *)arg)->app_set.app;
 
 	while (&app->work != p->config.work)
 		app++;
@@ -74,7 +74,7 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_real(r, m.low * app->work.nstep);
 	result_real(r, m.high * app->work.nstep);
 	if (where == BENCH_NIC)
-		result_real(r, bench_point_factor(opt, p));
+		result_real(r, bench_point_speedup(opt, p));
 	else
 		result_none(r);
 	result_real(r, app->compute_us / (m.median * app->work.nstep));
@@ -86,12 +86,12 @@ static void set_points(const struct options *o, struct bench_point *point)
 	const struct bench_options *opt = &o->bench;
 
 	for (uint32_t i = 0; i < opt->nnodes; i++) {
-		for (uint32_t a = 0; a < opt->nalg * o->apps.n; a++, point++) {
-			const struct app *app = &o->apps.app[a % o->apps.n];
+		for (uint32_t a = 0; a < opt->nalg * o->app_set.n; a++, point++) {
+			const struct app *app = &o->app_set.app[a % o->app_set.n];
 
 			point->config = (struct bench_config){
 				.nodes = opt->nodes[i],
-				.alg = opt->alg[a / o->apps.n],
+				.alg = opt->alg[a / o->app_set.n],
 				.iters = opt->iters * app->work.nstep,
 				.warmup = opt->warmup * app->work.nstep,
 				.work = &app->work,
@@ -110,7 +110,7 @@ static void add_notes(const void *arg, const struct bench_options *opt,
 	(void)n;
 	(void)complete;
 	result_note(r, "%u executions a run", opt->iters);
-	apps_note(&o->apps, r);
+	app_set_note(&o->app_set, r);
 	result_note(r, "%s", sweep_compute_text);
 }
 
@@ -118,7 +118,7 @@ static int run(struct options *o, int argc, char **argv)
 {
 	struct result *result = result_new("app", columns, sizeof(columns) / sizeof(columns[0]));
 	struct bench_options *opt = &o->bench;
-	uint32_t n = opt->nnodes * opt->nalg * o->apps.n;
+	uint32_t n = opt->nnodes * opt->nalg * o->app_set.n;
 	struct bench_point *point = bench_points_new(opt, n);
 	int r;
 
@@ -129,7 +129,7 @@ static int run(struct options *o, int argc, char **argv)
 	set_points(o, point);
 	if (result) {
 		result_command(result, argc, argv);
-		apps_describe(&o->apps, result);
+		app_set_describe(&o->app_set, result);
 	}
 	r = bench_points_all(opt, point, n, &(struct bench_rows){ add_row, add_notes, o }, result);
 	free(point);
@@ -139,23 +139,23 @@ static int run(struct options *o, int argc, char **argv)
 int tool_app(int argc, char **argv)
 {
 	static struct options o; /* large */
-	const struct bench_more more = { more_options, read_more, &o };
+	const struct bench_extra_options more = { more_options, read_more, &o };
 	bool help;
 	int r;
 
-	o = (struct options){ .bench = bench_options_default(), .apps = apps_default() };
+	o = (struct options){ .bench = bench_options_default(), .app_set = app_set_default() };
 	o.bench.nodes[0] = 8;
 	o.bench.nnodes = 1;
 	strcpy(o.bench.alg[0], ALGS_SWEEP);
 	o.bench.iters = 100;
 	o.bench.warmup = 1;
-	o.bench.launches = 6;
+	o.bench.repetitions = 6;
 	o.bench.drivers = BENCH_DRIVERS_AUTO;
 	r = bench_options_parse(argc, argv, &o.bench, &more, &help);
 	if (help)
 		usage();
 	if (r || help)
 		return r;
-	apps_finish(&o.apps, 0);
+	app_set_finish(&o.app_set, 0);
 	return run(&o, argc, argv);
 }

@@ -12,7 +12,7 @@
  * sweep_points.c       points of compute and variation
  * sweep_list.c         lists of numbers
  * sweep_math.c         flat spot and bisection: pure, no measuring
- * app.c                `nbar app`: synthetic applications (apps.c)
+ * app.c                `nbar app`: synthetic applications (app_set.c)
  *
  * To add one: a function int sweep_NAME(int argc, char **argv) that returns an exit code, and a
  * line in the table of sweep.c.
@@ -82,7 +82,7 @@ struct sweep_bisect {
 /* Halves what is sought until it is known to the tolerance, then steps outward until the intervals,
  * too, enclose it (or gives that up). */
 void sweep_bisect_begin(struct sweep_bisect *b, double guess, double target, double tolerance);
-void sweep_bisect_tell(struct sweep_bisect *b, double median, double low, double high);
+void sweep_bisect_answer(struct sweep_bisect *b, double median, double low, double high);
 bool sweep_bisect_done(const struct sweep_bisect *b);
 
 /* It is known to the tolerance, whatever the intervals. */

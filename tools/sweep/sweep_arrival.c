@@ -14,7 +14,7 @@ static const struct result_column columns[] = {
 	{ "variation", "%", RESULT_REAL, 1 }, { "total variation", "us", RESULT_REAL, 1 },
 	{ "loop", "us", RESULT_REAL, 2 },     { "low", "us", RESULT_REAL, 2 },
 	{ "high", "us", RESULT_REAL, 2 },     { "difference", "us", RESULT_REAL, 2 },
-	{ "factor", "", RESULT_REAL, 2 },
+	{ "speedup", "", RESULT_REAL, 2 },
 };
 
 struct options {
@@ -73,7 +73,7 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_real(r, m.high);
 	if (where == BENCH_NIC) {
 		result_real(r, bench_point_mean(opt, p, BENCH_HOST).median - m.median);
-		result_real(r, bench_point_factor(opt, p));
+		result_real(r, bench_point_speedup(opt, p));
 	} else {
 		result_none(r);
 		result_none(r);
@@ -128,7 +128,7 @@ int sweep_arrival(int argc, char **argv)
 		.compute = { { 64, 128, 256, 512, 1024, 2048, 4096 }, 7 },
 		.vary = { { 0, 5, 10, 15, 20 }, 5 },
 	};
-	const struct bench_more more = { more_options, read_more, &o };
+	const struct bench_extra_options more = { more_options, read_more, &o };
 	bool help;
 	int r;
 
@@ -137,7 +137,7 @@ int sweep_arrival(int argc, char **argv)
 	strcpy(o.bench.alg[0], ALGS_SWEEP);
 	o.bench.iters = 200;
 	o.bench.warmup = 20;
-	o.bench.launches = 3;
+	o.bench.repetitions = 3;
 	o.bench.drivers = BENCH_DRIVERS_AUTO;
 	r = bench_options_parse(argc - 1, argv + 1, &o.bench, &more, &help);
 	if (help)

@@ -16,7 +16,7 @@ static const struct result_column columns[] = {
 	{ "alg", "", RESULT_TEXT, 0 },      { "kind", "", RESULT_TEXT, 0 },
 	{ "threads", "", RESULT_COUNT, 0 }, { "mean", "us", RESULT_REAL, 2 },
 	{ "low", "us", RESULT_REAL, 2 },    { "high", "us", RESULT_REAL, 2 },
-	{ "p50", "us", RESULT_REAL, 2 },    { "factor", "", RESULT_REAL, 2 },
+	{ "p50", "us", RESULT_REAL, 2 },    { "speedup", "", RESULT_REAL, 2 },
 	{ "release", "", RESULT_REAL, 2 },
 };
 
@@ -84,7 +84,7 @@ static void usage(void)
 	      "Nodes of several threads: they meet as a team, and then the nodes do. nic: all\n"
 	      "threads poll the NIC's completion word. nic-release: one does, and then releases the\n"
 	      "others. host: the thread that arrived last runs the protocol, and releases.\n"
-	      "factor: host / nic; release: nic-release / nic. Times are microseconds.\n\n"
+	      "speedup: host / nic; release: nic-release / nic. Times are microseconds.\n\n"
 	      "  --threads LIST    of a node (1,2,4,8)\n"
 	      "  --kind LIST       of team: sense-reverse, mcs, tournament, dissemination:1 ..\n"
 	      "                    dissemination:16; all: one of each (sense-reverse)\n"
@@ -141,7 +141,9 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_real(r, m.median);
 	result_real(r, m.low);
 	result_real(r, m.high);
-	result_real(r, bench_median(p->launch[where], opt->launches, BENCH_FIGURE(p50_us)).median);
+	result_real(
+		r,
+		bench_median(p->repetition[where], opt->repetitions, BENCH_FIGURE(p50_us)).median);
 	if (where == BENCH_NIC) {
 		result_real(r, ratio(opt, p, BENCH_HOST, BENCH_NIC));
 		result_real(r, ratio(opt, p, BENCH_NIC_RELEASE, BENCH_NIC));
@@ -217,7 +219,7 @@ static int run(struct options *o, int argc, char **argv)
 int sweep_combined(int argc, char **argv)
 {
 	static struct options o; /* large */
-	const struct bench_more more = { more_options, read_more, &o };
+	const struct bench_extra_options more = { more_options, read_more, &o };
 	bool help;
 	int r;
 
@@ -235,7 +237,7 @@ int sweep_combined(int argc, char **argv)
 	o.bench.nwhere = 3;
 	o.bench.iters = 500;
 	o.bench.warmup = 50;
-	o.bench.launches = 6;
+	o.bench.repetitions = 6;
 	r = bench_options_parse(argc - 1, argv + 1, &o.bench, &more, &help);
 	if (help)
 		usage();

@@ -78,9 +78,10 @@ static double efficiency_of(double compute_us, double loop_us)
 	return compute_us / loop_us;
 }
 
-/* One step of a search: as many launches as there are, one of them now. */
-static int run_launch(struct bench_session *s, const struct bench_config *c,
-		      const struct search *search, uint32_t launch, struct bench_figures *out)
+/* One step of a search: as many repetitions as there are, one of them now. */
+static int run_repetition(struct bench_session *s, const struct bench_config *c,
+			  const struct search *search, uint32_t repetition,
+			  struct bench_figures *out)
 {
 	const uint32_t step_ns = (uint32_t)(search->bisect.next * 1e3 + 0.5);
 	const struct bench_work work = { &step_ns, 1, 0, 0 };
@@ -89,33 +90,34 @@ static int run_launch(struct bench_session *s, const struct bench_config *c,
 
 	config.work = &work;
 	config.where = search->where;
-	config.launch = launch;
+	config.repetition = repetition;
 	snprintf(name, sizeof(name), "%.2f compute %.3f", search->bisect.target, step_ns / 1e3);
 	return bench_session_run(s, &config, name, out);
 }
 
-static void judge(struct search *search, const struct bench_figures *launch, uint32_t n)
+static void judge(struct search *search, const struct bench_figures *repetition, uint32_t n)
 {
-	struct bench_median m = bench_median(launch, n, BENCH_FIGURE(mean_us));
+	struct bench_median m = bench_median(repetition, n, BENCH_FIGURE(mean_us));
 	double c = search->bisect.next, median = efficiency_of(c, m.median);
 	bool interval = m.covered > 0;
 
 	if (median >= search->bisect.target && !sweep_bisect_converged(&search->bisect))
 		search->total_us = m.median;
-	sweep_bisect_tell(&search->bisect, median, interval ? efficiency_of(c, m.high) : -INFINITY,
-			  interval ? efficiency_of(c, m.low) : INFINITY);
+	sweep_bisect_answer(&search->bisect, median,
+			    interval ? efficiency_of(c, m.high) : -INFINITY,
+			    interval ? efficiency_of(c, m.low) : INFINITY);
 }
 
 /* All searches of one efficiency, side by side. */
 static int seek(struct bench_session *s, const struct bench_config *c, struct search *search)
 {
-	uint32_t nwhere = s->opt->nwhere, launches = s->opt->launches, running;
-	struct bench_figures figures[BENCH_WHERE_END][BENCH_LAUNCHES_MAX];
+	uint32_t nwhere = s->opt->nwhere, repetitions = s->opt->repetitions, running;
+	struct bench_figures figures[BENCH_WHERE_END][BENCH_REPETITIONS_MAX];
 	int r = 0;
 
 	for (uint32_t step = 0; step < STEPS_MAX && !r; step++) {
 		running = 0;
-		for (uint32_t l = 0; l < launches && !r; l++) {
+		for (uint32_t l = 0; l < repetitions && !r; l++) {
 			/* Which goes first takes turns. */
 			for (uint32_t i = 0; i < nwhere && !r; i++) {
 				uint32_t w = (i + l) % nwhere;
@@ -123,14 +125,14 @@ static int seek(struct bench_session *s, const struct bench_config *c, struct se
 				if (over(&search[w]))
 					continue;
 				running++;
-				r = run_launch(s, c, &search[w], l, &figures[w][l]);
+				r = run_repetition(s, c, &search[w], l, &figures[w][l]);
 			}
 		}
 		if (!running)
 			return r;
 		for (uint32_t w = 0; w < nwhere && !r; w++)
 			if (!over(&search[w]))
-				judge(&search[w], figures[w], launches);
+				judge(&search[w], figures[w], repetitions);
 	}
 	return r;
 }
@@ -215,7 +217,7 @@ static int run(struct options *o, int argc, char **argv)
 	struct bench_session s;
 	struct bench_config c = { .iters = opt->iters, .warmup = opt->warmup };
 	char list[SWEEP_LIST_MAX * 14];
-	double amount = opt->nnodes * opt->nalg * o->efficiency.n * opt->nwhere * opt->launches;
+	double amount = opt->nnodes * opt->nalg * o->efficiency.n * opt->nwhere * opt->repetitions;
 	int r;
 
 	if (result) {
@@ -245,7 +247,7 @@ int sweep_efficiency(int argc, char **argv)
 		.bench = bench_options_default(),
 		.efficiency = { { 0.25, 0.5, 0.75, 0.9 }, 4 },
 	};
-	const struct bench_more more = { more_options, read_more, &o };
+	const struct bench_extra_options more = { more_options, read_more, &o };
 	bool help;
 	int r;
 
@@ -255,7 +257,7 @@ int sweep_efficiency(int argc, char **argv)
 	strcpy(o.bench.alg[0], ALGS_SWEEP);
 	o.bench.iters = 500;
 	o.bench.warmup = 50;
-	o.bench.launches = 6;
+	o.bench.repetitions = 6;
 	o.bench.drivers = BENCH_DRIVERS_AUTO;
 	r = bench_options_parse(argc - 1, argv + 1, &o.bench, &more, &help);
 	if (help)

@@ -14,7 +14,7 @@ static const struct result_column columns[] = {
 	{ "alg", "", RESULT_TEXT, 0 },    { "compute", "us", RESULT_REAL, 2 },
 	{ "loop", "us", RESULT_REAL, 2 }, { "low", "us", RESULT_REAL, 2 },
 	{ "high", "us", RESULT_REAL, 2 }, { "barrier", "us", RESULT_REAL, 2 },
-	{ "late", "us", RESULT_REAL, 2 }, { "factor", "", RESULT_REAL, 2 },
+	{ "late", "us", RESULT_REAL, 2 }, { "speedup", "", RESULT_REAL, 2 },
 };
 
 struct options {
@@ -54,7 +54,7 @@ static void usage(void)
 	      "is looked for. barrier: loop - compute. late: by how much longer than wanted a\n"
 	      "host computed; it is in the loop. Times are microseconds.\n\n"
 	      "  --compute A-B|LIST  from A to B, or these (1.5-130)\n"
-	      "  --points N        so many from A to B, each by the same factor greater (16)\n"
+	      "  --points N        so many from A to B, each by the same ratio greater (16)\n"
 	      "  --nodes LIST, --alg LIST, --where LIST  as of nbar bench (8; " ALGS_SWEEP
 	      "; nic,host)\n"
 	      "  -i, --iterations N  loops measured a run (1000)\n"
@@ -79,9 +79,9 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_real(r, m.low);
 	result_real(r, m.high);
 	result_real(r, m.median - compute);
-	result_real(r, bench_median(p->launch[where], opt->launches, late).median);
+	result_real(r, bench_median(p->repetition[where], opt->repetitions, late).median);
 	if (where == BENCH_NIC)
-		result_real(r, bench_point_factor(opt, p));
+		result_real(r, bench_point_speedup(opt, p));
 	else
 		result_none(r);
 }
@@ -151,7 +151,7 @@ int sweep_granularity(int argc, char **argv)
 	struct options o = { .bench = bench_options_default(),
 			     .range = { 1.5, 130 },
 			     .points = 16 };
-	const struct bench_more more = { more_options, read_more, &o };
+	const struct bench_extra_options more = { more_options, read_more, &o };
 	bool help;
 	int r;
 
@@ -160,7 +160,7 @@ int sweep_granularity(int argc, char **argv)
 	strcpy(o.bench.alg[0], ALGS_SWEEP);
 	o.bench.iters = 1000;
 	o.bench.warmup = 100;
-	o.bench.launches = 6;
+	o.bench.repetitions = 6;
 	o.bench.drivers = BENCH_DRIVERS_AUTO;
 	r = bench_options_parse(argc - 1, argv + 1, &o.bench, &more, &help);
 	if (help)

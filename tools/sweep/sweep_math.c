@@ -80,7 +80,7 @@ static void choose_next(struct sweep_bisect *b)
 		b->next = b->have_low ? b->low * step : b->high / step;
 }
 
-void sweep_bisect_tell(struct sweep_bisect *b, double median, double low, double high)
+void sweep_bisect_answer(struct sweep_bisect *b, double median, double low, double high)
 {
 	double x = b->next;
 

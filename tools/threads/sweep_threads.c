@@ -2,9 +2,9 @@
 /*
  * sweep_threads.c - `nbar sweep threads`: barriers of the threads of a process, ours and others'.
  *
- * Each launch runs every kind at every number of threads once, in random order, and the transfer of
- * a cache line among them. What is shown are medians over the launches. Options are read in
- * sweep_threads_opt.c.
+ * Each repetition runs every kind at every number of threads once, in random order, and the
+ * transfer of a cache line among them. What is shown are medians over the repetitions. Options are
+ * read in sweep_threads_opt.c.
  */
 #include "sweep_threads.h"
 
@@ -23,8 +23,8 @@
 struct point {
 	const char *kind;
 	uint32_t threads;
-	uint32_t n; /* launches done */
-	double *ns; /* one a launch: mean over the threads of their means */
+	uint32_t n; /* repetitions done */
+	double *ns; /* one a repetition: mean over the threads of their means */
 	double *iterations;
 };
 
@@ -40,7 +40,7 @@ static double mean(const double *value, uint32_t n)
 }
 
 static int measure(struct experiment *e, const struct sweep_threads_options *opt, struct point *p,
-		   uint32_t launch)
+		   uint32_t repetition)
 {
 	static struct thread_loop loop;
 	bool transfer = !strcmp(p->kind, THREAD_TRANSFER);
@@ -48,7 +48,7 @@ static int measure(struct experiment *e, const struct sweep_threads_options *opt
 	char key[80];
 	int r;
 
-	snprintf(key, sizeof(key), "%s/%u/%u", p->kind, p->threads, launch);
+	snprintf(key, sizeof(key), "%s/%u/%u", p->kind, p->threads, repetition);
 	if (!experiment_known(e, key, 1, value, 2)) {
 		loop = (struct thread_loop){
 			.threads = p->threads,
@@ -65,7 +65,7 @@ static int measure(struct experiment *e, const struct sweep_threads_options *opt
 			loop.mean_ns[i] /= transfer ? 2 : 1;
 		for (uint32_t i = 0; experiment_raw(e) && i < p->threads; i++)
 			fprintf(experiment_raw(e), "%s/%u,%u,%u,%.3f\n", p->kind, p->threads, i,
-				launch, loop.mean_ns[i]);
+				repetition, loop.mean_ns[i]);
 		value[0] = mean(loop.mean_ns, p->threads);
 		value[1] = (double)loop.measured;
 		r = experiment_keep(e, key, 1, value, 2);
@@ -77,17 +77,17 @@ static int measure(struct experiment *e, const struct sweep_threads_options *opt
 	return 0;
 }
 
-/* All points once a launch, in another order each time. */
+/* All points once a repetition, in another order each time. */
 static int measure_all(struct experiment *e, const struct sweep_threads_options *opt,
 		       struct point *point, uint32_t n)
 {
 	uint32_t order[SWEEP_KINDS_MAX * SWEEP_COUNTS_MAX + 1];
 	uint64_t seed = opt->seed;
 
-	for (uint32_t launch = 0; launch < opt->launches; launch++) {
+	for (uint32_t repetition = 0; repetition < opt->repetitions; repetition++) {
 		stats_shuffle(order, n, &seed);
 		for (uint32_t i = 0; i < n; i++) {
-			int r = measure(e, opt, &point[order[i]], launch);
+			int r = measure(e, opt, &point[order[i]], repetition);
 
 			if (r)
 				return r;
@@ -196,11 +196,12 @@ static void report(struct result *r, const struct sweep_threads_options *opt,
 			add_row(r, &point[i], fastest(point, n, point[i].threads, true), transfer);
 	for (uint32_t i = 0; complete && i < opt->nthreads; i++)
 		add_note(r, point, n, opt->threads[i], transfer);
-	result_note(r,
-		    "time: median over %s%u launches of the mean over the threads; low, high: its "
-		    "95 %% confidence interval; best: in times of the fastest nbar_team; "
-		    "transfers: in times of a cache line's way from core to core",
-		    complete ? "" : "at most ", opt->launches);
+	result_note(
+		r,
+		"time: median over %s%u repetitions of the mean over the threads; low, high: its "
+		"95 %% confidence interval; best: in times of the fastest nbar_team; "
+		"transfers: in times of a cache line's way from core to core",
+		complete ? "" : "at most ", opt->repetitions);
 }
 
 /* --------------------------------------------------------------------------------------------- */
@@ -225,7 +226,7 @@ static struct result *begin(const struct sweep_threads_options *opt, int argc, c
 	result_setting_text(r, "threads", threads);
 	result_setting_number(r, "iterations", opt->iterations);
 	result_setting_number(r, "warmup", opt->warmup);
-	result_setting_number(r, "launches", opt->launches);
+	result_setting_number(r, "launches", opt->repetitions);
 	result_setting_number(r, "limit_ms", opt->limit_ms);
 	result_setting_number(r, "seed", (double)opt->seed);
 	return r;
@@ -243,8 +244,8 @@ static uint32_t list_points(const struct sweep_threads_options *opt, struct poin
 			point[n++] =
 				(struct point){ .kind = opt->kind[k], .threads = opt->threads[t] };
 	for (uint32_t i = 0; i < n; i++) {
-		point[i].ns = values + (size_t)2 * i * opt->launches;
-		point[i].iterations = point[i].ns + opt->launches;
+		point[i].ns = values + (size_t)2 * i * opt->repetitions;
+		point[i].iterations = point[i].ns + opt->repetitions;
 	}
 	return n;
 }
@@ -261,15 +262,15 @@ int sweep_threads(int argc, char **argv)
 
 	if (help || r)
 		return r;
-	values = calloc((size_t)2 * (SWEEP_KINDS_MAX * SWEEP_COUNTS_MAX + 1) * opt.launches,
+	values = calloc((size_t)2 * (SWEEP_KINDS_MAX * SWEEP_COUNTS_MAX + 1) * opt.repetitions,
 			sizeof(*values));
 	if (!values) {
-		tool_error("no memory for %u launches", opt.launches);
+		tool_error("no memory for %u repetitions", opt.repetitions);
 		return TOOL_FAILED;
 	}
 	n = list_points(&opt, point, values);
 	bench_signals_begin();
-	r = experiment_begin(&e, &opt.files, begin(&opt, argc, argv), (double)n * opt.launches);
+	r = experiment_begin(&e, &opt.files, begin(&opt, argc, argv), (double)n * opt.repetitions);
 	if (!r) {
 		r = measure_all(&e, &opt, point, n);
 		report(e.result, &opt, point, n, !r);

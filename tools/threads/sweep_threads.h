@@ -18,7 +18,7 @@ struct sweep_threads_options {
 	char kind[SWEEP_KINDS_MAX][32];
 	uint32_t nkind;
 	uint32_t threads[SWEEP_COUNTS_MAX], nthreads;
-	uint32_t iterations, warmup, launches, limit_ms;
+	uint32_t iterations, warmup, repetitions, limit_ms;
 	uint64_t seed;
 };
 

@@ -13,7 +13,7 @@
 #include "thread_run.h"
 #include "tool.h"
 
-#define LAUNCHES_MAX 1000u
+#define REPETITIONS_MAX 1000u
 
 static const char *const usual_kinds[] = {
 	"sense-reverse",   "mcs",     "tournament",    "dissemination:1",
@@ -22,13 +22,13 @@ static const char *const usual_kinds[] = {
 	"ck-combining",
 };
 
-enum { OPT_THREADS = OPTION_OWN, OPT_KINDS, OPT_LAUNCHES, OPT_LIMIT };
+enum { OPT_THREADS = OPTION_SUBCOMMAND, OPT_KINDS, OPT_REPETITIONS, OPT_LIMIT };
 
 static const struct option long_options[] = {
 	OPTION_OF_ALL,
 	{ "threads", required_argument, NULL, OPT_THREADS },
 	{ "kinds", required_argument, NULL, OPT_KINDS },
-	{ "launches", required_argument, NULL, OPT_LAUNCHES },
+	{ "launches", required_argument, NULL, OPT_REPETITIONS },
 	{ "limit", required_argument, NULL, OPT_LIMIT },
 	{ "resume", no_argument, NULL, OPTION_RESUME },
 	{ 0 },
@@ -51,7 +51,7 @@ static void usage(FILE *to)
 	      "  --seed N            of the order (1)\n"
 	      "  --json FILE         results as JSON; - is stdout, and then there is no table\n"
 	      "  --csv FILE          the same as CSV\n"
-	      "  --raw FILE          a row a thread and launch: its mean, in ns\n"
+	      "  --raw FILE          a row a thread and repetition: its mean, in ns\n"
 	      "  --resume            goes on with a run that was cut short\n"
 	      "\nThreads are pinned, one a processor, where there are as many. best: time over that\n"
 	      "of the fastest nbar_team of as many threads. Exit status: 0 done, 1 failed, 2 wrong\n"
@@ -111,8 +111,8 @@ static int read_option(void *to, int c, const char *arg)
 	case OPT_KINDS:
 		opt->nkind = 0;
 		return tool_list(arg, add_kind, opt);
-	case OPT_LAUNCHES:
-		return option_u32("--launches", arg, 1, LAUNCHES_MAX, &opt->launches);
+	case OPT_REPETITIONS:
+		return option_u32("--launches", arg, 1, REPETITIONS_MAX, &opt->repetitions);
 	case OPT_LIMIT:
 		return option_u32("--limit", arg, 1, 3600000, &opt->limit_ms);
 	}
@@ -142,7 +142,7 @@ int sweep_threads_options(int argc, char **argv, struct sweep_threads_options *o
 		.nthreads = 4,
 		.iterations = 100000,
 		.warmup = 1000,
-		.launches = 10,
+		.repetitions = 10,
 		.limit_ms = 1000,
 		.seed = 1,
 	};

@@ -65,7 +65,7 @@ static struct measure *measure_new(uint32_t n, const struct bench_options *opt)
 {
 	size_t cells = (size_t)n * n;
 	size_t length = sizeof(struct measure) + (3 * cells + n) * sizeof(double) +
-			n * sizeof(struct nbar_blob);
+			n * sizeof(struct nbar_endpoint);
 	struct measure *m =
 		mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -81,7 +81,7 @@ static struct measure *measure_new(uint32_t n, const struct bench_options *opt)
 	m->round = m->self + n;
 	m->more = m->round + cells;
 	m->spread = m->more + cells;
-	m->blob = (void *)(m->spread + cells);
+	m->endpoint = (void *)(m->spread + cells);
 	return m;
 }
 
@@ -211,7 +211,7 @@ int tool_profile(int argc, char **argv)
 {
 	struct bench_options opt = bench_options_default();
 	struct profile_options own = { NULL, 50 };
-	const struct bench_more more = { more_options, read_more, &own };
+	const struct bench_extra_options more = { more_options, read_more, &own };
 	struct bench_session s;
 	struct result *result;
 	bool help;
@@ -232,7 +232,7 @@ int tool_profile(int argc, char **argv)
 		opt.nodes[0] = opt.nnic ? opt.nnic : 8;
 		opt.nnodes = 1;
 	}
-	if (opt.nnodes != 1 || opt.nwhere != 1 || bench_inside(opt.where[0]))
+	if (opt.nnodes != 1 || opt.nwhere != 1 || bench_in_process(opt.where[0]))
 		return tool_usage(
 			"a profile is of one number of --nodes, for one --where: nic or host");
 	if (!own.output)

@@ -23,7 +23,7 @@ struct measure {
 	double *round;  /* i sends one message, j answers */
 	double *more;   /* i sends MEASURE_MORE, j answers once */
 	double *spread; /* of round: 90th percentile / median */
-	struct nbar_blob *blob;
+	struct nbar_endpoint *endpoint;
 };
 
 /* The measurement of the run that begins; set before the hosts are started. */

@@ -124,21 +124,22 @@ static int open_side(struct side *s, uint32_t k)
 		.plan_length = make_plan(&plan, s->rank, size, k),
 		.plan = &plan.head,
 	};
-	struct nbar_blob *blob = &tool_measure->blob[s->node];
+	struct nbar_endpoint *endpoint = &tool_measure->endpoint[s->node];
 
-	return (tool_measure->by_host ? hostbar_open(s->m->port, &attr, NULL, &s->hostbar, blob)
-				      : nbar_group_open(s->m->port, &attr, &s->group, blob))
+	return (tool_measure->by_host ? hostbar_open(s->m->port, &attr, NULL, &s->hostbar, endpoint)
+				      : nbar_group_open(s->m->port, &attr, &s->group, endpoint))
 		       ? fail(s)
 		       : 0;
 }
 
 static int connect_side(struct side *s)
 {
-	struct nbar_blob blob[2];
+	struct nbar_endpoint endpoint[2];
 
-	blob[s->rank] = tool_measure->blob[s->node];
-	blob[!s->rank] = tool_measure->blob[s->other];
-	return (s->hostbar ? hostbar_connect(s->hostbar, blob) : nbar_group_connect(s->group, blob))
+	endpoint[s->rank] = tool_measure->endpoint[s->node];
+	endpoint[!s->rank] = tool_measure->endpoint[s->other];
+	return (s->hostbar ? hostbar_connect(s->hostbar, endpoint)
+			   : nbar_group_connect(s->group, endpoint))
 		       ? fail(s)
 		       : 0;
 }

@@ -44,9 +44,9 @@ static int wait_ms(const struct control *k)
 	for (uint32_t i = 0; i < k->nnic; i++) {
 		const struct nbnic_device *d = &k->nic[i].nic->device;
 
-		if (k->own && d->nblock > 0)
-			ms = CONTROL_TURN_MS;
-		else if (!k->own && nbnic_device_lingers(d))
+		if (k->in_process && d->nblock > 0)
+			ms = CONTROL_PASS_MS;
+		else if (!k->in_process && nbnic_device_lingers(d))
 			ms = RECLAIM_MS;
 	}
 	return ms;
@@ -80,7 +80,7 @@ static bool on_event(struct control *k, void *from)
 {
 	switch (*(enum control_source *)from) {
 	case CONTROL_STOP:
-		if (k->own)
+		if (k->in_process)
 			return look_again(k);
 		control_listeners_close(k);
 		stop(k);
@@ -101,13 +101,14 @@ static bool on_event(struct control *k, void *from)
 	return true;
 }
 
-/* True: the process's own NIC is needed no more. Others that are still at its door do not count. */
+/* True: the process's own NIC is needed no more. Others that are still at its listening socket do
+ * not count. */
 static bool is_over(struct control *k)
 {
-	if (!k->own || k->nic[0].nic->device.nblock > 0)
+	if (!k->in_process || k->nic[0].nic->device.nblock > 0)
 		return false;
 	for (const struct control_client *c = k->nic[0].client; c; c = c->next)
-		if (!c->by_door)
+		if (!c->by_socket_id)
 			return false;
 	if (!k->unused(k->arg))
 		return false;
@@ -186,7 +187,7 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 	k->nicd = d;
 	k->stop_fd = config->stop_fd;
 	k->epoll = epoll_create1(EPOLL_CLOEXEC);
-	k->own = !config->run_dir;
+	k->in_process = !config->run_dir;
 	k->unused = config->unused;
 	k->over = config->over;
 	k->arg = config->arg;
@@ -202,9 +203,9 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 		k->nic[i].from_wire.source = CONTROL_WIRE;
 		k->nic[i].from_wire.wire = d->nic[i]->device.wire;
 		k->nnic++;
-		rc = k->own ? 0 : control_listen(&k->nic[i], config);
-		if (k->own)
-			control_door(&k->nic[i]);
+		rc = k->in_process ? 0 : control_listen(&k->nic[i], config);
+		if (k->in_process)
+			control_listen_abstract(&k->nic[i]);
 		if (rc == 0 && d->nic[i]->device.wire->ops->serve)
 			rc = control_watch(k, d->nic[i]->device.wire->fd, &k->nic[i].from_wire);
 	}
@@ -239,7 +240,7 @@ const char *control_path(const struct control *k, uint32_t i)
 	return k->nic[i].path;
 }
 
-uint32_t control_door_of(const struct control *k)
+uint32_t control_socket_id(const struct control *k)
 {
-	return k->nic[0].door;
+	return k->nic[0].socket_id;
 }

@@ -23,8 +23,8 @@ struct control_config {
 	const cpu_set_t *cpus; /* for the thread; NULL: as the caller */
 	/*
 	 * NICs of the process's own, whose mailbox is shared: clients come by control_admit, and
-	 * from other processes by control_door_of, and the control thread takes a turn every
-	 * CONTROL_TURN_MS while there are groups. With no clients of this process and no groups,
+	 * from other processes by control_socket_id, and the control thread runs a pass every
+	 * CONTROL_PASS_MS while there are groups. With no clients of this process and no groups,
 	 * and if unused(arg) says so, it ends by itself, with over(arg); stop_fd, an eventfd, has
 	 * it ask again.
 	 */
@@ -32,7 +32,7 @@ struct control_config {
 	void (*over)(void *arg);
 	void *arg;
 };
-#define CONTROL_TURN_MS 5 /* while a host computes, this late are its NIC's answers */
+#define CONTROL_PASS_MS 5 /* while a host computes, this late are its NIC's answers */
 
 /* Makes a socket RUN_DIR/NAME.sock for each NIC and starts the thread; the polling thread must
  * run for it to get anywhere. 0, or negative errno after log_error(). */
@@ -55,6 +55,6 @@ void control_forked(const struct control *k);
 const char *control_path(const struct control *k, uint32_t i);
 
 /* Of the process's own NIC: the number by which other processes of the user find it; 0: none. */
-uint32_t control_door_of(const struct control *k);
+uint32_t control_socket_id(const struct control *k);
 
 #endif

@@ -102,7 +102,7 @@ void control_make_room(struct control_nic *at)
 
 void control_client_add(struct control_client *c, uint32_t pid, uint32_t uid)
 {
-	nbnic_client_begin(&c->at->nic->device, &c->client, pid, uid, c->by_door);
+	nbnic_client_begin(&c->at->nic->device, &c->client, pid, uid, c->by_socket_id);
 	c->source = CONTROL_CLIENT;
 	c->heard_at = ++c->at->control->nheard;
 	c->next = c->at->client;

@@ -28,7 +28,7 @@ struct control_client {
 	int fd;
 	struct control_nic *at;
 	struct control_client *next;
-	bool by_door; /* another process's, at a NIC inside this one: it may attach */
+	bool by_socket_id; /* another process's, at a NIC inside this one: it may attach */
 	struct nbnic_client client;
 	uint64_t heard_at; /* control.nheard when it last said something */
 };
@@ -47,7 +47,8 @@ struct control_nic {
 	uint32_t nclient;
 	struct control_client *client;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	unsigned door; /* of a NIC of the process's own: 1 + the number that is its socket's name */
+	unsigned socket_id; /* of a NIC of the process's own: 1 + the number that is its socket's
+			       name */
 };
 
 struct control {
@@ -55,7 +56,7 @@ struct control {
 	struct nicd *nicd;
 	pthread_t thread;
 	int epoll, stop_fd;
-	bool own; /* in-process NICs: no thread polls them all the time */
+	bool in_process; /* in-process NICs: no thread polls them all the time */
 	bool (*unused)(void *arg);
 	void (*over)(void *arg);
 	void *arg;
@@ -92,7 +93,7 @@ void control_client_drop(struct control_client *c);
 /* control_listen.c: makes the socket of a NIC, or, if it can, of one of the process's own; removes
  * all; somebody is at one. */
 int control_listen(struct control_nic *at, const struct control_config *config);
-void control_door(struct control_nic *at);
+void control_listen_abstract(struct control_nic *at);
 void control_listeners_close(struct control *k);
 void control_arrival(struct control_nic *at);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * control_listen.c - how clients come to a NIC: by its control socket, or, to a NIC of their own
- * process, by one end of a socket pair, and to one of another process by its door.
+ * process, by one end of a socket pair, and to one of another process by its listening socket.
  *
- * Called by the control thread, except control_listen and control_door, and control_admit by any.
+ * Called by the control thread, except control_listen and control_listen_abstract, and
+ * control_admit by any.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +59,7 @@ fail:;
 /* A name that the kernel chooses, of five hex digits and in no folder, so that nobody can take it
  * before us. The kernel removes it when this process ends. Most programs share nothing: an error
  * here stops nothing else. */
-void control_door(struct control_nic *at)
+void control_listen_abstract(struct control_nic *at)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	socklen_t size = sizeof(sun.sun_family);
@@ -73,7 +74,7 @@ void control_door(struct control_nic *at)
 		    sscanf(sun.sun_path + 1, "%5x", &number) == 1 && listen(fd, SOMAXCONN) == 0 &&
 		    control_watch(at->control, fd, at) == 0) {
 			at->fd = fd;
-			at->door = number + 1;
+			at->socket_id = number + 1;
 			return;
 		}
 	}
@@ -85,14 +86,14 @@ void control_listeners_close(struct control *k)
 	for (uint32_t i = 0; i < k->nnic; i++) {
 		if (k->nic[i].fd < 0)
 			continue;
-		if (!k->own)
+		if (!k->in_process)
 			unlink(k->nic[i].path);
 		close(k->nic[i].fd);
 		k->nic[i].fd = -1;
 	}
 }
 
-/* Out of descriptors: says so to the one at the door, with the descriptor kept for that. */
+/* Out of descriptors: says so to the one that connects, with the descriptor kept for that. */
 static void turn_away(struct control_nic *at)
 {
 	struct control *k = at->control;
@@ -111,7 +112,7 @@ static void turn_away(struct control_nic *at)
 		snprintf(text, sizeof(text),
 			 "the %s of %s has no file descriptors left; "
 			 "restart it with a higher limit (ulimit -n)",
-			 k->own ? "process" : "daemon", at->nic->device.name);
+			 k->in_process ? "process" : "daemon", at->nic->device.name);
 		nbnic_refuse(-NBAR_EMFILE, text, k->out.byte);
 		control_reply_send(k, fd, -1);
 		close(fd);
@@ -134,9 +135,9 @@ void control_arrival(struct control_nic *at)
 		return;
 	}
 	c = calloc(1, sizeof(*c));
-	/* A file has permissions; a door is for processes of the same user. */
+	/* A file has permissions; a listening socket is for processes of the same user. */
 	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
-	    (k->own && who.uid != geteuid()) || control_watch(k, fd, c) < 0) {
+	    (k->in_process && who.uid != geteuid()) || control_watch(k, fd, c) < 0) {
 		free(c);
 		close(fd);
 		return;
@@ -145,7 +146,7 @@ void control_arrival(struct control_nic *at)
 	*c = (struct control_client){
 		.fd = fd,
 		.at = at,
-		.by_door = k->own,
+		.by_socket_id = k->in_process,
 	};
 	control_client_add(c, (uint32_t)who.pid, who.uid);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mailbox.c - one slot between the control thread and the polling thread; or a lock between threads
- * that take turns.
+ * that run passes.
  *
- * mailbox_serve is on the path of every turn: with an empty slot it costs one load.
+ * mailbox_serve is on the path of every pass: with an empty slot it costs one load.
  */
 #include <linux/futex.h>
 #include <sched.h>
@@ -13,7 +13,7 @@
 
 #include "mailbox.h"
 
-#define CALL_YIELDS 16u   /* while a call waits for the end of a turn, before it ... */
+#define CALL_YIELDS 16u   /* while a call waits for the end of a pass, before it ... */
 #define CALL_NAP_NS 50000 /* ... naps: the holder of the lock may have no processor */
 
 void mailbox_share(struct mailbox *m, uint64_t (*clock)(void))

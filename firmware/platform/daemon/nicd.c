@@ -21,7 +21,7 @@
 #include "nicd.h"
 
 #define YIELD_NS UINT64_C(200000) /* idle policy "sleep": from the last work to the first sleep */
-#define TURNS_A_CALL 16u
+#define PASSES_A_CALL 16u
 #define DOZE_MIN_NS UINT64_C(10000)
 /* When all groups have failed, peers have time to ask, some pull intervals; and what the wire has
  * not taken yet is sent, for a bounded time. */
@@ -67,11 +67,11 @@ static void run_exclusive(void *arg, uint64_t now)
 	const struct exclusive *x = arg;
 
 	x->fn(x->arg, now);
-	/* Where no thread polls all the time, whoever has the lock takes turns: what has come in
-	 * since the last one may be more than one turn takes. */
+	/* Where no thread polls all the time, whoever has the lock runs passes: what has come in
+	 * since the last one may be more than one pass takes. */
 	if (!mailbox_is_shared(&x->nicd->mailbox))
 		return;
-	for (uint32_t i = 0; i < TURNS_A_CALL && nicd_turn(x->nicd, now); i++)
+	for (uint32_t i = 0; i < PASSES_A_CALL && nicd_pass(x->nicd, now); i++)
 		continue;
 }
 
@@ -83,7 +83,7 @@ static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 	mailbox_call(&n->nicd->mailbox, run_exclusive, &x);
 }
 
-/* What a wire has done on the side of turns. */
+/* What a wire has done on the side of passes. */
 static void on_wire_call(struct wire_base *w, wire_fn *fn, void *arg)
 {
 	const struct nicd_nic *n = w->platform;
@@ -183,12 +183,12 @@ int nicd_add(struct nicd *d, const char *name, struct wire_base *wire)
 	return 0;
 }
 
-bool nicd_turn(struct nicd *d, uint64_t now)
+bool nicd_pass(struct nicd *d, uint64_t now)
 {
 	bool work = mailbox_serve(&d->mailbox, now);
 
 	for (uint32_t i = 0; i < d->nnic; i++)
-		work |= nbnic_device_turn(&d->nic[i]->device, now);
+		work |= nbnic_device_pass(&d->nic[i]->device, now);
 	return work;
 }
 
@@ -218,7 +218,7 @@ void nicd_run(struct nicd *d, enum nicd_idle idle, uint64_t spin_ns)
 	uint64_t now = nicd_clock(), work_at = now;
 
 	for (; !is_over(d, now); now = nicd_clock()) {
-		if (nicd_turn(d, now)) {
+		if (nicd_pass(d, now)) {
 			work_at = now;
 			continue;
 		}

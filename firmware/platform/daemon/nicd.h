@@ -3,7 +3,7 @@
  * nicd.h - the NICs of one daemon: nic/device.h on Linux, and the loop of the thread that polls.
  *
  * The daemon without its main(): main.c puts DPDK around it, tests run it in threads of their own.
- * Knows no DPDK. The polling thread is the side of turns, the control thread that of requests
+ * Knows no DPDK. The polling thread is the side of passes, the control thread that of requests
  * (nic/platform.h); the mailbox keeps them apart.
  */
 #ifndef NBAR_DAEMON_NICD_H
@@ -45,8 +45,8 @@ void nicd_init(struct nicd *d, const struct nbnic_config *config);
  * NBAR_NICS_MAX are there; -EINVAL: the times of config do not fit each other; -ENOMEM. */
 int nicd_add(struct nicd *d, const char *name, struct wire_base *wire);
 
-/* One look at the mailbox, and one turn of every NIC. True if there was work. */
-bool nicd_turn(struct nicd *d, uint64_t now);
+/* One look at the mailbox, and one pass of every NIC. True if there was work. */
+bool nicd_pass(struct nicd *d, uint64_t now);
 
 /* Turns until asked to stop. spin_ns: how long after the last work any idle policy begins. The
  * next frame of a barrier under way comes within microseconds; but on a processor that NIC and

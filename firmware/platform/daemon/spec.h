@@ -2,7 +2,7 @@
 /*
  * spec.h - what describes a NIC: name=n0,wire=udp,bind=192.0.2.1:7000.
  *
- * Read for --nic of the daemon, and for "host:" of a NIC inside a program. What is wrong is named,
+ * Read for --nic of the daemon, and for "host:" of an in-process NIC. What is wrong is named,
  * with what would be right. Knows no DPDK.
  */
 #ifndef NBAR_DAEMON_SPEC_H

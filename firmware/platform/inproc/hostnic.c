@@ -3,7 +3,7 @@
  * hostnic.c - libnbar-hostnic.so: in-process NICs; the threads of the host poll them.
  *
  * Loaded by libnbar for a NIC named "host:...". Each NIC is a set of one, as in the daemon, with a
- * shared mailbox: any thread may take a turn, and the control thread does when the host computes.
+ * shared mailbox: any thread may run a pass, and the control thread does when the host computes.
  * A NIC that nobody has open any more goes on answering for its last barriers, as a daemon would,
  * and then ends by itself.
  */
@@ -294,16 +294,16 @@ static int hostnic_connect(struct nbar_hostnic *n)
 	return rc;
 }
 
-static uint32_t hostnic_door(const struct nbar_hostnic *n)
+static uint32_t hostnic_socket_id(const struct nbar_hostnic *n)
 {
-	return control_door_of(n->control);
+	return control_socket_id(n->control);
 }
 
 static void hostnic_poll(struct nbar_hostnic *n)
 {
 	if (!mailbox_enter(&n->nicd.mailbox))
 		return;
-	nicd_turn(&n->nicd, nicd_clock());
+	nicd_pass(&n->nicd, nicd_clock());
 	mailbox_leave(&n->nicd.mailbox);
 }
 
@@ -312,6 +312,6 @@ __attribute__((visibility("default"))) const struct nbar_hostnic_ops nbar_hostni
 	.open = hostnic_open,
 	.close = hostnic_close,
 	.connect = hostnic_connect,
-	.door = hostnic_door,
+	.socket_id = hostnic_socket_id,
 	.poll = hostnic_poll,
 };

@@ -16,7 +16,7 @@
 #include "wires.h"
 
 #define WHAT "host"
-/* The control thread looks every CONTROL_TURN_MS: a budget must have room for many such looks. */
+/* The control thread looks every CONTROL_PASS_MS: a budget must have room for many such looks. */
 #define BUDGET_MIN_MS 200u
 #define WIRES_TRIED_MAX 8u
 

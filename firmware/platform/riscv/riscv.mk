@@ -20,7 +20,7 @@ RISCV_LIMITS := -DNBNIC_GROUPS_MAX=16u -DNBNIC_PORTS_MAX=8u -DNBNIC_HANDLES=64u 
 RISCV_HOT ?= -O2 -flto -finline-functions -fno-tree-slp-vectorize --param max-inline-insns-auto=100 \
              --param early-inlining-insns=40
 RISCV_COLD ?= -Os -flto
-RISCV_HOT_SRC := $(addprefix firmware/,core/engine.c nic/device.c nic/nic.c nic/page.c nic/send.c nic/turn.c \
+RISCV_HOT_SRC := $(addprefix firmware/,core/engine.c nic/device.c nic/nic.c nic/page.c nic/send.c nic/pass.c \
                  platform/riscv/image/main.c platform/riscv/image/virtio_net.c)
 riscv_opt = $(if $(filter %/mem.c %/token.c,$1),-O3,$(if $(filter $1,$(RISCV_HOT_SRC)),$(RISCV_HOT),$(RISCV_COLD)))
 RISCV_CFLAGS = -std=c11 $(WARN) -g -mcmodel=medany -ffreestanding -fno-common -ffunction-sections \

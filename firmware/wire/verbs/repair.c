@@ -110,9 +110,9 @@ static void gid_look(struct verbs_wire *w)
 	bool gone = ibv_query_gid(w->context, w->port, w->gid_index, &gid) ||
 		    memcmp(gid.raw, w->self.gid, sizeof(w->self.gid)) != 0;
 
-	if (gone == w->gid_gone)
+	if (gone == w->gid_missing)
 		return;
-	w->gid_gone = gone;
+	w->gid_missing = gone;
 	if (!gone)
 		log_error("nic %s: GID %u of %s is back", w->nic, w->gid_index,
 			  ibv_get_device_name(w->context->device));

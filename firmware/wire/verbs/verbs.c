@@ -49,7 +49,7 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	struct verbs_addr a = verbs_addr_of(to);
 	/* Questions, answers and bad news go as datagrams: they are for when the connection has
 	 * trouble, of which nobody is told if it is an unreliable one. Unless datagrams have. */
-	bool write = (t->type == NBFW_TOKEN && !w->asked) || t->type == NBFW_SIGNAL || w->broken;
+	bool write = (t->type == NBFW_TOKEN && !w->is_reply) || t->type == NBFW_SIGNAL || w->broken;
 	struct verbs_peer *p;
 	uint8_t frame[NBFW_FRAME_SIZE];
 
@@ -125,14 +125,14 @@ static void receive(struct verbs_wire *w, struct nbnic *nic, const struct ibv_wc
 	}
 	if (!p)
 		memcpy(stranger.byte, &a, sizeof(a));
-	w->asked = t.type == NBFW_PULL;
+	w->is_reply = t.type == NBFW_PULL;
 	nbnic_receive(nic, p ? &p->addr : &stranger, &t, now);
-	w->asked = false;
+	w->is_reply = false;
 }
 
 /* What the NIC has sent to itself, at most so many. A token is copied: the answer to it may go into
  * its place. */
-static unsigned take_own(struct verbs_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
+static unsigned take_loopback(struct verbs_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
 {
 	unsigned n = 0;
 
@@ -171,7 +171,7 @@ static unsigned take_datagrams(struct verbs_wire *w, struct nbnic *nic, uint64_t
 static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
-	unsigned n = take_own(w, nic, now, (budget + 1) / 2), left = budget - n;
+	unsigned n = take_loopback(w, nic, now, (budget + 1) / 2), left = budget - n;
 
 	if (now >= w->look_at) {
 		w->look_at = now + LOOK_NS;

@@ -37,7 +37,7 @@
  * device is known. */
 enum verbs_mode { VERBS_WRITE = 0, VERBS_UD = 1, VERBS_WRITE_RC = 2, VERBS_WRITE_UC = 3 };
 
-/* The address of a NIC as its bytes stand in blobs; WIRE.md. */
+/* The address of a NIC as its bytes stand in endpoint addresses; WIRE.md. */
 struct verbs_addr {
 	uint8_t mode;
 	uint8_t link;     /* IBV_LINK_LAYER_* */
@@ -75,7 +75,7 @@ struct verbs_handshake {
 	uint8_t wants; /* an answer */
 	uint16_t reserved;
 	uint32_t known_qpn; /* of the receiver's end, if the sender can take its writes */
-	uint64_t id;        /* of the receiver: who has it has had a blob */
+	uint64_t id;        /* of the receiver: who has it has had an endpoint address */
 	struct verbs_end end;
 	uint32_t known_psn, reserved2;
 };
@@ -147,7 +147,7 @@ struct verbs_wire {
 	uint8_t *room;          /* VERBS_RECVS times VERBS_ROOM bytes */
 	uint32_t posted, done;  /* sends */
 	bool broken;            /* the queue pair is to be recreated, and nothing sent */
-	bool asked;             /* a question is being answered */
+	bool is_reply;          /* a question is being answered */
 	bool failing;           /* and cannot: the groups are to fail */
 	uint64_t repair_at;     /* broken: not before */
 	uint64_t look_at;       /* when completions of sends are looked for, too */
@@ -166,7 +166,7 @@ struct verbs_wire {
 	const char *dead; /* NULL; or why there can be no groups, and what to do */
 	uint32_t repairs;
 	uint64_t said_at;
-	bool gid_gone; /* and that has been told */
+	bool gid_missing; /* and that has been told */
 };
 
 /* table.c: either thread finds, the polling thread changes. */

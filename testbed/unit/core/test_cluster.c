@@ -44,7 +44,7 @@ static void require_blamed(struct world *w, uint32_t rank, uint8_t cause)
 {
 	for (uint32_t r = 0; r < w->size; r++) {
 		if (r != rank) {
-			world_require(w, w->member[r].s->culprit == rank);
+			world_require(w, w->member[r].s->failed_rank == rank);
 			world_require(w, w->member[r].s->cause == cause);
 		}
 	}
@@ -153,9 +153,10 @@ static void two_go(struct world *w)
 	for (uint32_t r = 0; r < w->size; r++) {
 		const struct nbfw_state *s = w->member[r].s;
 
-		world_require(w, r == two ||
-					 (s->culprit == one && s->cause == NBAR_STATUS_NIC_DOWN) ||
-					 (s->culprit == two && s->cause == NBAR_STATUS_SILENT));
+		world_require(w,
+			      r == two ||
+				      (s->failed_rank == one && s->cause == NBAR_STATUS_NIC_DOWN) ||
+				      (s->failed_rank == two && s->cause == NBAR_STATUS_SILENT));
 	}
 }
 
@@ -172,7 +173,7 @@ static bool late_is_known(struct world *w)
 {
 	for (uint32_t r = 0; r < w->size; r++)
 		if (r != late_rank &&
-		    (!w->member[r].s->running || w->member[r].s->late != late_rank))
+		    (!w->member[r].s->running || w->member[r].s->straggler != late_rank))
 			return false;
 	return true;
 }
@@ -219,7 +220,7 @@ static void closing(struct world *w)
 	world_run(w, all_left);
 	for (uint32_t r = 0; r < w->size; r++) {
 		world_require(w, w->member[r].ndone == w->goal);
-		world_require(w, w->member[r].s->culprit == r);
+		world_require(w, w->member[r].s->failed_rank == r);
 	}
 }
 
@@ -256,7 +257,7 @@ static void test_closes_early(void **state)
 /* Members without a clock, on a wire that loses nothing: all do what the engine asks for at once.
  */
 struct quick {
-	struct planset set;
+	struct group_plans set;
 	struct nbfw_state **s;
 	uint32_t *ndone;
 	struct {
@@ -301,9 +302,9 @@ static void quick_start(struct quick *q, uint32_t rank)
  * ago: nobody is done before, and all are after. */
 static void delay(struct nbfw_alg alg, uint32_t size)
 {
-	struct quick q = { .set = planset_generate(alg, size) };
+	struct quick q = { .set = group_plans_generate(alg, size) };
 
-	require(planset_match(&q.set), "%s size %u", planset_text(alg), size);
+	require(group_plans_match(&q.set), "%s size %u", group_plans_text(alg), size);
 	q.s = calloc(size, sizeof(q.s[0]));
 	q.ndone = calloc(size, sizeof(q.ndone[0]));
 	q.frame = calloc(q.set.first_slot[size] + 1, sizeof(q.frame[0]));
@@ -317,11 +318,11 @@ static void delay(struct nbfw_alg alg, uint32_t size)
 			if (r != last)
 				quick_start(&q, r);
 		for (uint32_t r = 0; r < size; r++)
-			require(q.ndone[r] == last, "%s size %u late %u", planset_text(alg), size,
-				last);
+			require(q.ndone[r] == last, "%s size %u late %u", group_plans_text(alg),
+				size, last);
 		quick_start(&q, last);
 		for (uint32_t r = 0; r < size; r++)
-			require(q.ndone[r] == last + 1, "%s size %u late %u", planset_text(alg),
+			require(q.ndone[r] == last + 1, "%s size %u late %u", group_plans_text(alg),
 				size, last);
 	}
 	for (uint32_t r = 0; r < size; r++)
@@ -329,7 +330,7 @@ static void delay(struct nbfw_alg alg, uint32_t size)
 	free(q.s);
 	free(q.ndone);
 	free(q.frame);
-	planset_free(&q.set);
+	group_plans_free(&q.set);
 }
 
 static void test_delay_every_size_to_256(void **state)
@@ -337,7 +338,7 @@ static void test_delay_every_size_to_256(void **state)
 	uint32_t stride = unit_sanitized() ? 7 : 1;
 
 	(void)state;
-	planset_each (alg) {
+	group_plans_each (alg) {
 		const struct nbfw_alg_row *row = nbfw_alg_row(alg.kind);
 
 		if (alg.n < row->usual || alg.n > row->usual_end)

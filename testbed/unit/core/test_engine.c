@@ -7,7 +7,7 @@
  * several epochs, so that it crosses the wrap of 2^32 as well. "63 x timeout" are 63 timeouts.
  */
 #include "engine.h"
-#include "planset.h"
+#include "group_plans.h"
 
 static const char *const cause_name[] = { "ok", "silent", "host-died", "closed", "nic-down" };
 
@@ -72,7 +72,7 @@ static void action_text(const struct nbfw_state *s, const struct nbar_plan *p,
 	if (a->complete)
 		add(out, size, ", complete @%u", s->epoch - base);
 	if (a->failed)
-		add(out, size, ", failed %s %u", cause_name[s->cause], s->culprit);
+		add(out, size, ", failed %s %u", cause_name[s->cause], s->failed_rank);
 	if (a->send_first < a->send_end)
 		add(out, size, ", %s @%u to", a->send_type == NBFW_TOKEN ? "tokens" : "aborts",
 		    a->send_epoch - base);
@@ -151,7 +151,7 @@ static void run_trace(const struct nbar_plan *p, const char *trace)
 static void run_trace_alg(enum nbfw_alg_kind kind, uint32_t n, uint32_t size, uint32_t rank,
 			  const char *trace)
 {
-	uint32_t block[PLANSET_BYTES_A_RANK / 4];
+	uint32_t block[GROUP_PLANS_BYTES_A_RANK / 4];
 	const struct nbfw_alg alg = { kind, n };
 
 	assert_true(nbfw_plan_generate(alg, size, rank, block, sizeof(block)) > 0);
@@ -415,10 +415,10 @@ static void test_custom_plan(void **state)
 	const struct edge edge[] = {
 		{ 1, 0, 0, 0 }, { 2, 0, 0, 2 }, { 0, 3, 1, 0 }, { 0, 3, 2, 0 }
 	};
-	struct planset set = planset_from_edges(3, edge, 4);
+	struct group_plans set = group_plans_from_edges(3, edge, 4);
 
 	(void)state;
-	assert_true(planset_is_barrier(&set));
+	assert_true(group_plans_is_barrier(&set));
 	run_trace(set.plan[0],
 		  "start => arm\n"
 		  "token @1 slot 1 from 2 => -\n"
@@ -428,7 +428,7 @@ static void test_custom_plan(void **state)
 		  "token @2 slot 0 from 1 => arm\n"
 		  "timeout => pull 1, arm\n"
 		  "token @2 slot 1 from 2 => complete @2, tokens @2 to 1.0 2.0, disarm\n");
-	planset_free(&set);
+	group_plans_free(&set);
 }
 
 int main(void)

@@ -3,7 +3,7 @@
  * test_engine_total.c - no event in any state can break the engine: random members, random events.
  */
 #include "engine.h"
-#include "planset.h"
+#include "group_plans.h"
 
 /* A random event; half of them are near what a correct peer would send. */
 static struct nbfw_event random_event(struct rng *rng, const struct nbfw_state *s,
@@ -97,9 +97,9 @@ static void test_total(void **state)
 	for (uint64_t seed = unit_seed(), last = seed + 3000; seed != last; seed++) {
 		struct rng rng = { seed };
 		uint32_t size = 2 + rng_below(&rng, 20);
-		struct planset set = rng_percent(&rng, 20)
-					     ? planset_random(2 + size % 5, &rng)
-					     : planset_generate(planset_any(&rng), size);
+		struct group_plans set =
+			rng_percent(&rng, 20) ? group_plans_random(2 + size % 5, &rng)
+					      : group_plans_generate(group_plans_any(&rng), size);
 		const struct nbar_plan *p = set.plan[rng_below(&rng, set.size)];
 		struct onlooker o = { .base = (uint32_t)rng_next(&rng) };
 		struct nbfw_state *s = malloc(nbfw_state_size(p));
@@ -117,7 +117,7 @@ static void test_total(void **state)
 		failed += o.nfail;
 		free(o.got);
 		free(s);
-		planset_free(&set);
+		group_plans_free(&set);
 	}
 	/* Both happen often, or the test would show nothing. */
 	require(done > 10000 && failed > 500, "%u completed, %u failed", done, failed);

@@ -3,7 +3,7 @@
  * test_plan.c - the generators make barriers, of every size; the check of plans lets no bad one in.
  */
 #include "engine.h"
-#include "planset.h"
+#include "group_plans.h"
 
 /* Rounds by repeated multiplication: smallest k with base^k >= size. */
 static uint32_t rounds(uint64_t base, uint64_t size)
@@ -118,47 +118,47 @@ static void check_plan(struct nbfw_alg alg, const struct nbar_plan *p, uint32_t 
 	const char *why = "";
 
 	require(p->rank == rank && p->size == size && p->nstep == steps,
-		"%s size %u rank %u: %u steps, want %u", planset_text(alg), size, rank, p->nstep,
-		steps);
+		"%s size %u rank %u: %u steps, want %u", group_plans_text(alg), size, rank,
+		p->nstep, steps);
 	require(is_limited(alg) || nbfw_state_size(p) <= 64, "%s size %u rank %u",
-		planset_text(alg), size, rank);
+		group_plans_text(alg), size, rank);
 	check_release(p, releases);
 	if (size <= 128 || rank % 16 == 0) /* it takes longer than all the rest */
 		require(nbfw_plan_check(p, (size_t)nbfw_plan_length(p), scratch, &why) == 0,
-			"%s size %u rank %u: %s", planset_text(alg), size, rank, why);
+			"%s size %u rank %u: %s", group_plans_text(alg), size, rank, why);
 	for (uint32_t s = 0; s < p->nstep; s++) {
 		const struct nbar_step *st = &nbfw_plan_steps(p)[s];
 		const struct nbar_send *to = send + st->first_send;
 		const struct nbar_recv *from = recv + st->first_slot;
 
 		for (uint32_t i = 0; i < st->nsend; i++) {
-			require(to[i].dst != rank, "%s size %u rank %u", planset_text(alg), size,
-				rank);
+			require(to[i].dst != rank, "%s size %u rank %u", group_plans_text(alg),
+				size, rank);
 			for (uint32_t j = 0; j < i; j++)
 				require(to[i].dst != to[j].dst, "%s size %u rank %u",
-					planset_text(alg), size, rank);
+					group_plans_text(alg), size, rank);
 		}
 		for (uint32_t i = 0; i < st->nslot; i++) {
-			require(from[i].src != rank, "%s size %u rank %u", planset_text(alg), size,
-				rank);
+			require(from[i].src != rank, "%s size %u rank %u", group_plans_text(alg),
+				size, rank);
 			for (uint32_t j = 0; j < i; j++)
 				require(from[i].src != from[j].src, "%s size %u rank %u",
-					planset_text(alg), size, rank);
+					group_plans_text(alg), size, rank);
 		}
 	}
 }
 
 static void check_set(struct nbfw_alg alg, uint32_t size)
 {
-	struct planset set = planset_generate(alg, size);
+	struct group_plans set = group_plans_generate(alg, size);
 
 	for (uint32_t r = 0; r < size; r++)
 		check_plan(alg, set.plan[r], size, r);
-	require(planset_match(&set), "%s size %u", planset_text(alg), size);
-	require(planset_spreads(&set, NULL, 0), "%s size %u", planset_text(alg), size);
+	require(group_plans_match(&set), "%s size %u", group_plans_text(alg), size);
+	require(group_plans_spreads(&set, NULL, 0), "%s size %u", group_plans_text(alg), size);
 	require(!is_tree(alg) || set.first_slot[size] == 2 * (size - 1), "%s size %u",
-		planset_text(alg), size);
-	planset_free(&set);
+		group_plans_text(alg), size);
+	group_plans_free(&set);
 }
 
 static void test_every_size_to_1024(void **state)
@@ -166,7 +166,7 @@ static void test_every_size_to_1024(void **state)
 	uint32_t stride = unit_sanitized() ? 7 : 1;
 
 	(void)state;
-	planset_each (alg)
+	group_plans_each (alg)
 		for (uint32_t size = 1; size <= 1024; size += size > 128 ? stride : 1)
 			check_set(alg, size);
 }
@@ -179,34 +179,35 @@ static void test_large_sets(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		planset_each (alg) {
+		group_plans_each (alg) {
 			if (sizes[i] > nbfw_alg_row(alg.kind)->limit || (alg.n > 1 && alg.n % 5))
 				continue;
-			struct planset set = planset_generate(alg, sizes[i]);
+			struct group_plans set = group_plans_generate(alg, sizes[i]);
 			uint32_t column[64] = { 0, sizes[i] - 1 };
 
 			for (uint32_t c = 2; c < 64; c++)
 				column[c] = rng_below(&rng, sizes[i]);
-			require(planset_match(&set), "%s size %u", planset_text(alg), sizes[i]);
-			require(planset_spreads(&set, column, 64), "%s size %u", planset_text(alg),
+			require(group_plans_match(&set), "%s size %u", group_plans_text(alg),
 				sizes[i]);
-			planset_free(&set);
+			require(group_plans_spreads(&set, column, 64), "%s size %u",
+				group_plans_text(alg), sizes[i]);
+			group_plans_free(&set);
 		}
 	}
 }
 
 static struct nbar_plan *plan_of(struct nbfw_alg alg, uint32_t size, uint32_t rank, void *block)
 {
-	int32_t length = nbfw_plan_generate(alg, size, rank, block, PLANSET_BYTES_A_RANK);
+	int32_t length = nbfw_plan_generate(alg, size, rank, block, GROUP_PLANS_BYTES_A_RANK);
 
-	require(length > 0, "%s size %u rank %u", planset_text(alg), size, rank);
+	require(length > 0, "%s size %u rank %u", group_plans_text(alg), size, rank);
 	return block;
 }
 
 /* Every signal of one rank has its counterpart at the other end. */
 static void check_ends(struct nbfw_alg alg, uint32_t size, uint32_t rank)
 {
-	uint32_t mine[PLANSET_BYTES_A_RANK / 4], other[PLANSET_BYTES_A_RANK / 4];
+	uint32_t mine[GROUP_PLANS_BYTES_A_RANK / 4], other[GROUP_PLANS_BYTES_A_RANK / 4];
 	struct nbar_plan *p = plan_of(alg, size, rank, mine);
 
 	check_plan(alg, p, size, rank);
@@ -215,7 +216,7 @@ static void check_ends(struct nbfw_alg alg, uint32_t size, uint32_t rank)
 		struct nbar_plan *q = plan_of(alg, size, s->dst, other);
 
 		require(s->slot < q->nrecv && nbfw_plan_recvs(q)[s->slot].src == rank,
-			"%s size %u rank %u send %u", planset_text(alg), size, rank, i);
+			"%s size %u rank %u send %u", group_plans_text(alg), size, rank, i);
 	}
 	for (uint32_t i = 0; i < p->nrecv; i++) {
 		struct nbar_plan *q = plan_of(alg, size, nbfw_plan_recvs(p)[i].src, other);
@@ -223,7 +224,7 @@ static void check_ends(struct nbfw_alg alg, uint32_t size, uint32_t rank)
 
 		for (uint32_t j = 0; j < q->nsend; j++)
 			n += nbfw_plan_sends(q)[j].dst == rank && nbfw_plan_sends(q)[j].slot == i;
-		require(n == 1, "%s size %u rank %u slot %u", planset_text(alg), size, rank, i);
+		require(n == 1, "%s size %u rank %u slot %u", group_plans_text(alg), size, rank, i);
 	}
 }
 
@@ -232,7 +233,7 @@ static void test_sizes_to_a_million(void **state)
 	struct rng rng = { unit_seed() };
 
 	(void)state;
-	planset_each (alg) {
+	group_plans_each (alg) {
 		for (uint32_t i = 0; i < 60 && !is_limited(alg); i++) {
 			uint32_t two = UINT32_C(1) << (11 + i / 6);
 			uint32_t size = i % 6 < 3 ? two - 1 + i % 6 : 1 + rng_below(&rng, 1u << 20);
@@ -267,7 +268,7 @@ static uint32_t ways_max(void)
  */
 static void check_offsets(uint32_t n, uint32_t size)
 {
-	uint32_t block[PLANSET_BYTES_A_RANK / 4];
+	uint32_t block[GROUP_PLANS_BYTES_A_RANK / 4];
 	struct nbar_plan *p = plan_of(ways(n), size, 0, block);
 	uint8_t *known = calloc(size, 1), *next = calloc(size, 1);
 
@@ -304,7 +305,7 @@ static void test_rounds_are_exact(void **state)
 	static const uint32_t known[][3] = {
 		{ 4, 125, 3 }, { 4, 15625, 6 }, { 5, 216, 3 }, { 6, 16807, 5 }
 	};
-	uint32_t block[PLANSET_BYTES_A_RANK / 4];
+	uint32_t block[GROUP_PLANS_BYTES_A_RANK / 4];
 
 	(void)state;
 	for (uint32_t i = 0; i < 4; i++)
@@ -339,34 +340,34 @@ static void test_missing_signal_is_no_barrier(void **state)
 
 		assert_int_equal(nbfw_alg_parse(sets[k].alg, &alg), 0);
 
-		struct planset set = planset_generate(alg, sets[k].size);
+		struct group_plans set = group_plans_generate(alg, sets[k].size);
 
-		assert_true(planset_is_barrier(&set));
-		struct edge *edge = planset_edges(&set, &n);
+		assert_true(group_plans_is_barrier(&set));
+		struct edge *edge = group_plans_edges(&set, &n);
 
 		for (uint32_t i = 0; i < n; i++) {
 			struct edge gone = edge[i];
 
 			edge[i] = edge[n - 1];
-			struct planset less = planset_from_edges(set.size, edge, n - 1);
+			struct group_plans less = group_plans_from_edges(set.size, edge, n - 1);
 
-			require(planset_match(&less), "%s size %u", sets[k].alg, sets[k].size);
-			require(!planset_spreads(&less, NULL, 0), "%s size %u without %u>%u",
+			require(group_plans_match(&less), "%s size %u", sets[k].alg, sets[k].size);
+			require(!group_plans_spreads(&less, NULL, 0), "%s size %u without %u>%u",
 				sets[k].alg, sets[k].size, gone.src, gone.dst);
-			planset_free(&less);
+			group_plans_free(&less);
 			edge[i] = gone;
 		}
 		free(edge);
-		planset_free(&set);
+		group_plans_free(&set);
 	}
 }
 
 static bool edges_are_barrier(uint32_t size, const struct edge *edge, uint32_t n)
 {
-	struct planset set = planset_from_edges(size, edge, n);
-	bool yes = planset_match(&set) && planset_spreads(&set, NULL, 0);
+	struct group_plans set = group_plans_from_edges(size, edge, n);
+	bool yes = group_plans_match(&set) && group_plans_spreads(&set, NULL, 0);
 
-	planset_free(&set);
+	group_plans_free(&set);
 	return yes;
 }
 
@@ -385,15 +386,15 @@ static void test_other_broken_sets(void **state)
 	assert_false(edges_are_barrier(2, pair, 1));
 	assert_false(edges_are_barrier(3, pair, 2)); /* rank 2 takes no part */
 
-	struct planset set = planset_generate(ways(1), 8);
+	struct group_plans set = group_plans_generate(ways(1), 8);
 	struct nbar_send *send = (struct nbar_send *)nbfw_plan_sends(set.plan[3]);
 
-	assert_true(planset_match(&set));
+	assert_true(group_plans_match(&set));
 	send[0].slot = 1; /* two signals for one slot, none for another */
-	assert_false(planset_match(&set));
+	assert_false(group_plans_match(&set));
 	send[0].slot = 99;
-	assert_false(planset_match(&set));
-	planset_free(&set);
+	assert_false(group_plans_match(&set));
+	group_plans_free(&set);
 }
 
 int main(void)

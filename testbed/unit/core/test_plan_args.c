@@ -2,11 +2,11 @@
 /*
  * test_plan_args.c - what the generators of plans are asked for: names, sizes, ranks and room.
  */
-#include "planset.h"
+#include "group_plans.h"
 
 static void test_capacity_and_arguments(void **state)
 {
-	uint8_t block[PLANSET_BYTES_A_RANK];
+	uint8_t block[GROUP_PLANS_BYTES_A_RANK];
 	const struct nbfw_alg good = { NBFW_ALG_DISSEMINATION, 3 };
 	int32_t length = nbfw_plan_generate(good, 100, 7, NULL, 0);
 
@@ -47,7 +47,7 @@ static void test_capacity_and_arguments(void **state)
 /* What holds for each row of the table. */
 static void test_rows(void **state)
 {
-	uint8_t block[PLANSET_BYTES_A_RANK];
+	uint8_t block[GROUP_PLANS_BYTES_A_RANK];
 
 	(void)state;
 	for (uint32_t kind = NBFW_ALG_FIRST; kind < NBFW_ALG_END; kind++) {
@@ -86,7 +86,7 @@ static void test_names_of_rows(void **state)
 	struct nbfw_alg other;
 
 	(void)state;
-	planset_each (alg) {
+	group_plans_each (alg) {
 		nbfw_alg_name(alg, text);
 		require(nbfw_alg_parse(text, &other) == 0, "%s", text);
 		require(other.kind == alg.kind && other.n == alg.n, "%s", text);

@@ -4,7 +4,7 @@
  * the engine outside itself.
  */
 #include "engine.h"
-#include "planset.h"
+#include "group_plans.h"
 
 /* A plan with room for changes: rank 1 of 4, classic dissemination. */
 struct sample {
@@ -300,8 +300,8 @@ static void test_mutated_plans(void **state)
 	for (uint64_t seed = unit_seed(), last = seed + 100000; seed != last; seed++) {
 		struct rng rng = { seed };
 		uint32_t size = 1 + rng_below(&rng, 40);
-		struct nbfw_alg alg = planset_any(&rng);
-		uint32_t block[PLANSET_BYTES_A_RANK / 4];
+		struct nbfw_alg alg = group_plans_any(&rng);
+		uint32_t block[GROUP_PLANS_BYTES_A_RANK / 4];
 		size_t length = (size_t)nbfw_plan_generate(alg, size, rng_below(&rng, size), block,
 							   sizeof(block));
 		const char *why = "";

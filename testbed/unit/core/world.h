@@ -10,7 +10,7 @@
 #define TESTBED_WORLD_H
 
 #include "engine.h"
-#include "planset.h"
+#include "group_plans.h"
 
 #define WORLD_TIMEOUT 100u /* less than the 2 * 60 that an answer to a PULL may take */
 
@@ -35,7 +35,7 @@ struct world_member {
 struct world {
 	uint64_t seed;
 	struct rng rng;
-	struct planset set;
+	struct group_plans set;
 	uint32_t size, base;          /* base: epoch that all have completed at first */
 	uint32_t goal;                /* barriers that each host wants */
 	uint32_t drop, repeat, stray; /* percent of frames; a stray one comes very late */
@@ -146,7 +146,7 @@ static inline void world_act(struct world *w, uint32_t rank, const struct nbfw_t
 	m->nfail += a->failed;
 	t.type = a->send_type;
 	t.epoch = a->send_epoch;
-	t.arg = a->send_type == NBFW_ABORT ? m->s->culprit : NBAR_RANK_NONE;
+	t.arg = a->send_type == NBFW_ABORT ? m->s->failed_rank : NBAR_RANK_NONE;
 	t.info = a->send_type == NBFW_ABORT ? m->s->cause : 0;
 	for (uint32_t i = a->send_first; i < a->send_end; i++) {
 		t.slot = nbfw_plan_sends(p)[i].slot;
@@ -226,7 +226,7 @@ static inline struct world world_new(uint64_t seed, uint32_t least, uint32_t goa
 {
 	struct world w = { .seed = seed, .rng = { seed }, .goal = goal };
 	uint32_t kind = rng_below(&w.rng, 13);
-	struct nbfw_alg alg = planset_any(&w.rng);
+	struct nbfw_alg alg = group_plans_any(&w.rng);
 	static const uint32_t bases[] = { 0, UINT32_MAX, UINT32_MAX - 2, INT32_MAX - 1 };
 
 	w.size = least + rng_below(&w.rng, 21 - least);
@@ -235,12 +235,12 @@ static inline struct world world_new(uint64_t seed, uint32_t least, uint32_t goa
 	w.stray = 2;
 	w.delay = 60;
 	if (kind < 10)
-		w.set = planset_generate(alg, w.size);
+		w.set = group_plans_generate(alg, w.size);
 	else if (kind < 12 && w.size > 1)
-		w.set = planset_random(w.size, &w.rng);
+		w.set = group_plans_random(w.size, &w.rng);
 	else
-		w.set = planset_linear(w.size, rng_below(&w.rng, w.size));
-	world_require(&w, planset_is_barrier(&w.set));
+		w.set = group_plans_linear(w.size, rng_below(&w.rng, w.size));
+	world_require(&w, group_plans_is_barrier(&w.set));
 	w.member = calloc(w.size, sizeof(w.member[0]));
 	for (uint32_t r = 0; r < w.size; r++) {
 		w.member[r].s = malloc(nbfw_state_size(w.set.plan[r]));
@@ -256,7 +256,7 @@ static inline void world_free(struct world *w)
 		free(w->member[r].s);
 	free(w->member);
 	free(w->heap);
-	planset_free(&w->set);
+	group_plans_free(&w->set);
 }
 
 #endif

@@ -18,7 +18,7 @@ struct cluster {
 	uint32_t size;
 	struct nbar_port *port[CLUSTER_MAX];
 	struct nbar_group *g[CLUSTER_MAX];
-	struct nbar_blob blob[CLUSTER_MAX];
+	struct nbar_endpoint endpoint[CLUSTER_MAX];
 };
 
 #define require_ok(call) require((call) == 0, "%s", nbar_error())
@@ -33,7 +33,7 @@ static inline void cluster_open(struct cluster *c, uint32_t size, uint32_t nnic,
 
 		snprintf(name, sizeof(name), "n%u", r % nnic);
 		require_ok(nbar_open(name, &c->port[r]));
-		require_ok(nbar_group_open(c->port[r], &attr, &c->g[r], &c->blob[r]));
+		require_ok(nbar_group_open(c->port[r], &attr, &c->g[r], &c->endpoint[r]));
 	}
 }
 
@@ -41,7 +41,7 @@ static inline void cluster_start(struct cluster *c, uint32_t size, uint32_t nnic
 {
 	cluster_open(c, size, nnic, alg);
 	for (uint32_t r = 0; r < size; r++)
-		require_ok(nbar_group_connect(c->g[r], c->blob));
+		require_ok(nbar_group_connect(c->g[r], c->endpoint));
 }
 
 static inline void cluster_end(struct cluster *c)

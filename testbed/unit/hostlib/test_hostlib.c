@@ -266,18 +266,19 @@ static void a_member_that_closes_is_named(void **state)
 	cluster_end(&c);
 }
 
-/* The child of a fork is rank 1: opens, sends its blob, gets ours, meets us once, and stays. */
+/* The child of a fork is rank 1: opens, sends its endpoint address, gets ours, meets us once, and
+ * stays. */
 static void child_main(int in, int out)
 {
 	struct nbar_group_attr attr = { .rank = 1, .size = 2 };
-	struct nbar_blob blob[2];
+	struct nbar_endpoint endpoint[2];
 	struct nbar_port *port;
 	struct nbar_group *g;
 
-	if (nbar_open("n1", &port) == 0 && nbar_group_open(port, &attr, &g, &blob[1]) == 0 &&
-	    write(out, &blob[1], sizeof(blob[1])) == sizeof(blob[1]) &&
-	    read(in, &blob[0], sizeof(blob[0])) == sizeof(blob[0]) &&
-	    nbar_group_connect(g, blob) == 0 && nbar_barrier(g) == 0)
+	if (nbar_open("n1", &port) == 0 && nbar_group_open(port, &attr, &g, &endpoint[1]) == 0 &&
+	    write(out, &endpoint[1], sizeof(endpoint[1])) == sizeof(endpoint[1]) &&
+	    read(in, &endpoint[0], sizeof(endpoint[0])) == sizeof(endpoint[0]) &&
+	    nbar_group_connect(g, endpoint) == 0 && nbar_barrier(g) == 0)
 		for (;;)
 			pause();
 	_exit(1);
@@ -286,7 +287,7 @@ static void child_main(int in, int out)
 static void a_member_that_dies_is_named(void **state)
 {
 	struct nbar_group_attr attr = { .rank = 0, .size = 2 };
-	struct nbar_blob blob[2];
+	struct nbar_endpoint endpoint[2];
 	struct nbar_port *port;
 	struct nbar_group *g;
 	int to[2], from[2];
@@ -299,10 +300,10 @@ static void a_member_that_dies_is_named(void **state)
 	if (child == 0)
 		child_main(to[0], from[1]);
 	require_ok(nbar_open("n0", &port));
-	require_ok(nbar_group_open(port, &attr, &g, &blob[0]));
-	assert_int_equal(write(to[1], &blob[0], sizeof(blob[0])), sizeof(blob[0]));
-	assert_int_equal(read(from[0], &blob[1], sizeof(blob[1])), sizeof(blob[1]));
-	require_ok(nbar_group_connect(g, blob));
+	require_ok(nbar_group_open(port, &attr, &g, &endpoint[0]));
+	assert_int_equal(write(to[1], &endpoint[0], sizeof(endpoint[0])), sizeof(endpoint[0]));
+	assert_int_equal(read(from[0], &endpoint[1], sizeof(endpoint[1])), sizeof(endpoint[1]));
+	require_ok(nbar_group_connect(g, endpoint));
 	require_ok(nbar_barrier(g));
 	require_ok(nbar_post(g, &ticket));
 	assert_int_equal(nbar_test(g, ticket), 0);

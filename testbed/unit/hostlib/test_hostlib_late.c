@@ -95,9 +95,9 @@ static void answer(enum nbar_op op, uint32_t seq, int status, uint32_t cell)
 static int open_group(struct nbar_group **out)
 {
 	const struct nbar_group_attr attr = { .rank = 0, .size = 1 };
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 
-	return nbar_group_open(&port, &attr, out, &blob);
+	return nbar_group_open(&port, &attr, out, &endpoint);
 }
 
 /* What the port does beside the request is not touched. */
@@ -176,15 +176,15 @@ static void a_late_attachment_is_closed(void **state)
 static void a_connect_without_an_answer_is_not_tried_again(void **state)
 {
 	struct nbar_group *g;
-	struct nbar_blob blob = { .byte = { 0 } };
+	struct nbar_endpoint endpoint = { .byte = { 0 } };
 
 	(void)state;
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 3);
 	assert_int_equal(open_group(&g), 0);
 	heard(NBAR_OP_GROUP_OPEN, 1);
-	assert_int_equal(nbar_group_connect(g, &blob), -ETIMEDOUT);
+	assert_int_equal(nbar_group_connect(g, &endpoint), -ETIMEDOUT);
 	heard(NBAR_OP_GROUP_CONNECT, 2);
-	assert_int_equal(nbar_group_connect(g, &blob), -ETIMEDOUT);
+	assert_int_equal(nbar_group_connect(g, &endpoint), -ETIMEDOUT);
 	assert_non_null(strstr(nbar_error(), "close the group"));
 	heard_nothing();
 	assert_int_equal(nbar_post(g, NULL), -ENOTCONN);

@@ -208,44 +208,44 @@ static void bad_groups_are_refused(void **state)
 	struct nbar_group_attr a = good;
 	struct nbar_group *g;
 	struct nbar_port *port;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 
 	(void)state;
 	require_ok(nbar_open("n0", &port));
 	a.size = 0;
-	expect(nbar_group_open(port, &a, &g, &blob), -ERANGE, "size 0");
+	expect(nbar_group_open(port, &a, &g, &endpoint), -ERANGE, "size 0");
 	a.size = NBAR_SIZE_MAX + 1;
-	expect(nbar_group_open(port, &a, &g, &blob), -ERANGE, "1048576");
+	expect(nbar_group_open(port, &a, &g, &endpoint), -ERANGE, "1048576");
 	a = good;
 	a.rank = 2;
-	expect(nbar_group_open(port, &a, &g, &blob), -ERANGE, "ranks 0 to 1");
+	expect(nbar_group_open(port, &a, &g, &endpoint), -ERANGE, "ranks 0 to 1");
 	a = good;
 	a.alg = "";
-	expect(nbar_group_open(port, &a, &g, &blob), -EINVAL, "1 to 31");
+	expect(nbar_group_open(port, &a, &g, &endpoint), -EINVAL, "1 to 31");
 	a.alg = "a name that is too long for an algorithm";
-	expect(nbar_group_open(port, &a, &g, &blob), -EINVAL, "1 to 31");
+	expect(nbar_group_open(port, &a, &g, &endpoint), -EINVAL, "1 to 31");
 	a.alg = "wishful";
-	expect(nbar_group_open(port, &a, &g, &blob), -EINVAL, "NIC n0: unknown algorithm");
+	expect(nbar_group_open(port, &a, &g, &endpoint), -EINVAL, "NIC n0: unknown algorithm");
 	a.alg = "dissemination:99";
-	expect(nbar_group_open(port, &a, &g, &blob), -ERANGE, "NIC n0: ");
+	expect(nbar_group_open(port, &a, &g, &endpoint), -ERANGE, "NIC n0: ");
 	a.alg = "custom";
 	a.plan = &plan;
-	expect(nbar_group_open(port, &a, &g, &blob), -EINVAL, "go together");
+	expect(nbar_group_open(port, &a, &g, &endpoint), -EINVAL, "go together");
 	a.plan_length = sizeof(plan);
-	expect(nbar_group_open(port, &a, &g, &blob), -EINVAL, "NIC n0: ");
+	expect(nbar_group_open(port, &a, &g, &endpoint), -EINVAL, "NIC n0: ");
 	a.plan_length = NBAR_MESSAGE_MAX;
-	expect(nbar_group_open(port, &a, &g, &blob), -EINVAL, "65536");
+	expect(nbar_group_open(port, &a, &g, &endpoint), -EINVAL, "65536");
 	setenv("NBAR_WAIT", "now", 1);
-	expect(nbar_group_open(port, &good, &g, &blob), -EINVAL, "NBAR_WAIT");
+	expect(nbar_group_open(port, &good, &g, &endpoint), -EINVAL, "NBAR_WAIT");
 	unsetenv("NBAR_WAIT");
-	require_ok(nbar_group_open(port, &good, &g, &blob));
+	require_ok(nbar_group_open(port, &good, &g, &endpoint));
 	nbar_close(port);
 }
 
-static void a_bad_blob_can_be_mended(void **state)
+static void a_bad_endpoint_can_be_mended(void **state)
 {
 	const uint32_t *ranks;
-	struct nbar_blob saved;
+	struct nbar_endpoint saved;
 	struct cluster c;
 
 	(void)state;
@@ -254,15 +254,15 @@ static void a_bad_blob_can_be_mended(void **state)
 	assert_int_equal(nbar_group_peers(c.g[0], &ranks), 3);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(ranks[i], i + 1);
-	saved = c.blob[2];
-	memset(&c.blob[0], 0xff, sizeof(c.blob[0])); /* our own: nobody reads it */
-	memset(&c.blob[2], 0, sizeof(c.blob[2]));
-	expect(nbar_group_connect(c.g[0], c.blob), -EPROTO, "rank 2");
-	c.blob[2] = c.blob[1];
-	expect(nbar_group_connect(c.g[0], c.blob), -EPROTO, "rank 2");
-	c.blob[2] = saved;
-	require_ok(nbar_group_connect(c.g[0], c.blob));
-	expect(nbar_group_connect(c.g[0], c.blob), -EISCONN, "already");
+	saved = c.endpoint[2];
+	memset(&c.endpoint[0], 0xff, sizeof(c.endpoint[0])); /* our own: nobody reads it */
+	memset(&c.endpoint[2], 0, sizeof(c.endpoint[2]));
+	expect(nbar_group_connect(c.g[0], c.endpoint), -EPROTO, "rank 2");
+	c.endpoint[2] = c.endpoint[1];
+	expect(nbar_group_connect(c.g[0], c.endpoint), -EPROTO, "rank 2");
+	c.endpoint[2] = saved;
+	require_ok(nbar_group_connect(c.g[0], c.endpoint));
+	expect(nbar_group_connect(c.g[0], c.endpoint), -EISCONN, "already");
 	require_ok(nbar_post(c.g[0], NULL));
 	cluster_end(&c);
 }
@@ -271,7 +271,7 @@ static void a_bad_blob_can_be_mended(void **state)
 static void many_peers_connect_in_several_messages(void **state)
 {
 	enum { SIZE = 1500 };
-	static struct nbar_blob blob[SIZE];
+	static struct nbar_endpoint endpoint[SIZE];
 	struct nbar_group_attr attr = { .rank = 1, .size = SIZE, .alg = "signal" };
 	const uint32_t *ranks;
 	struct nbar_port *port;
@@ -279,19 +279,19 @@ static void many_peers_connect_in_several_messages(void **state)
 
 	(void)state;
 	require_ok(nbar_open("n0", &port));
-	require_ok(nbar_group_open(port, &attr, &g, &blob[1]));
+	require_ok(nbar_group_open(port, &attr, &g, &endpoint[1]));
 	assert_int_equal(nbar_group_peers(g, &ranks), SIZE - 1);
 	assert_int_equal(ranks[0], 0);
 	assert_int_equal(ranks[1], 2);
 	assert_int_equal(ranks[SIZE - 2], SIZE - 1);
 	for (uint32_t r = 0; r < SIZE; r++) {
-		blob[r] = blob[1];
-		memcpy(blob[r].byte + 12, &r, sizeof(r)); /* the rank, as WIRE.md says */
+		endpoint[r] = endpoint[1];
+		memcpy(endpoint[r].byte + 12, &r, sizeof(r)); /* the rank, as WIRE.md says */
 	}
-	blob[1000].byte[0] ^= 1;
-	expect(nbar_group_connect(g, blob), -EPROTO, "blob");
-	blob[1000].byte[0] ^= 1;
-	require_ok(nbar_group_connect(g, blob));
+	endpoint[1000].byte[0] ^= 1;
+	expect(nbar_group_connect(g, endpoint), -EPROTO, "endpoint address");
+	endpoint[1000].byte[0] ^= 1;
+	require_ok(nbar_group_connect(g, endpoint));
 	nbar_close(port);
 }
 
@@ -310,14 +310,14 @@ static void monitors_see_all_groups(void **state)
 	struct nbar_rep_nic_stat stat;
 	struct nbar_port *port;
 	struct nbar_group *g;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	uint32_t n = 0;
 
 	(void)state;
 	require_ok(nbar_open("n2", &port));
 	for (uint32_t i = 0; i < 200; i++) {
-		require_ok(nbar_group_open(port, &attr, &g, &blob));
-		require_ok(nbar_group_connect(g, &blob));
+		require_ok(nbar_group_open(port, &attr, &g, &endpoint));
+		require_ok(nbar_group_connect(g, &endpoint));
 		require_ok(nbar_barrier(g));
 	}
 	require_ok(nbar_nic_stat("n2:5", &stat));
@@ -356,7 +356,7 @@ int main(void)
 		cmocka_unit_test(a_port_has_one_owner),
 		cmocka_unit_test(a_port_stays_with_the_parent),
 		cmocka_unit_test(bad_groups_are_refused),
-		cmocka_unit_test(a_bad_blob_can_be_mended),
+		cmocka_unit_test(a_bad_endpoint_can_be_mended),
 		cmocka_unit_test(many_peers_connect_in_several_messages),
 		cmocka_unit_test(monitors_see_all_groups),
 	};

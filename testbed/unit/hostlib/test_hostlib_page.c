@@ -93,7 +93,7 @@ static void a_status_is_told_in_words(void **state)
 	(void)state;
 	for (uint32_t i = 1; i <= 6; i++)
 		assert_int_equal(nbar_post(&group, NULL), 0);
-	page.completion[CELL].culprit = 42;
+	page.completion[CELL].failed_rank = 42;
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		uint32_t who[2] = { 9, 9 };
 
@@ -110,7 +110,7 @@ static void a_status_is_told_in_words(void **state)
 		assert_int_equal(who[0], 42);
 		assert_int_equal(who[1], 9);
 	}
-	page.completion[CELL].culprit = 1; /* ourselves: it is our own NIC */
+	page.completion[CELL].failed_rank = 1; /* ourselves: it is our own NIC */
 	complete(5, NBAR_STATUS_NIC_DOWN);
 	assert_int_equal(nbar_test(&group, 6), -ENETDOWN);
 	assert_non_null(strstr(nbar_error(), "NIC n0 was stopped"));
@@ -150,20 +150,20 @@ static void a_list_of_late_ranks_is_bounded(void **state)
 	uint32_t who[32];
 
 	(void)state;
-	for (uint32_t i = 0; i < NBAR_LATE_MAX; i++)
-		page.completion[CELL].late[i] = 100 + i;
-	page.completion[CELL].nlate = 4000000000u;
+	for (uint32_t i = 0; i < NBAR_STRAGGLERS_MAX; i++)
+		page.completion[CELL].straggler[i] = 100 + i;
+	page.completion[CELL].nstragglers = 4000000000u;
 	assert_int_equal(nbar_missing(&group, who, 32), 0); /* no barrier is under way */
 	assert_int_equal(nbar_post(&group, NULL), 0);
-	assert_int_equal(nbar_missing(&group, who, 32), NBAR_LATE_MAX);
-	assert_int_equal(who[NBAR_LATE_MAX - 1], 100 + NBAR_LATE_MAX - 1);
+	assert_int_equal(nbar_missing(&group, who, 32), NBAR_STRAGGLERS_MAX);
+	assert_int_equal(who[NBAR_STRAGGLERS_MAX - 1], 100 + NBAR_STRAGGLERS_MAX - 1);
 	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
 	assert_non_null(strstr(nbar_error(), "ranks 100, 101, "));
 	assert_non_null(strstr(nbar_error(), "109 and 110 have not arrived"));
-	page.completion[CELL].nlate = 1;
+	page.completion[CELL].nstragglers = 1;
 	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
 	assert_non_null(strstr(nbar_error(), "rank 100 has not arrived, as far as NIC n0 knows"));
-	page.completion[CELL].nlate = 0;
+	page.completion[CELL].nstragglers = 0;
 	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
 	assert_non_null(strstr(nbar_error(), "does not know of anybody"));
 }
@@ -176,7 +176,7 @@ static void *wait_main(void *arg)
 /* A sleeper asks before it sleeps, and goes back to sleep when woken for something else. */
 static void a_sleeper_asks(void **state)
 {
-	uint32_t asked = 0;
+	uint32_t wake_seq = 0;
 	pthread_t thread;
 	void *rc;
 
@@ -186,9 +186,9 @@ static void a_sleeper_asks(void **state)
 	assert_int_equal(nbar_post(&group, NULL), 0);
 	require(pthread_create(&thread, NULL, wait_main, (void *)2) == 0, "thread");
 	for (uint32_t epoch = 1; epoch <= 2; epoch++) {
-		while (__atomic_load_n(&page.doorbell[CELL].asked, __ATOMIC_ACQUIRE) == asked)
+		while (__atomic_load_n(&page.doorbell[CELL].wake_seq, __ATOMIC_ACQUIRE) == wake_seq)
 			usleep(100);
-		asked = __atomic_load_n(&page.doorbell[CELL].asked, __ATOMIC_ACQUIRE);
+		wake_seq = __atomic_load_n(&page.doorbell[CELL].wake_seq, __ATOMIC_ACQUIRE);
 		complete(epoch, 0);
 	}
 	pthread_join(thread, &rc);

@@ -277,7 +277,7 @@ static void groups_are_checked(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct nbar_port *port;
 		struct nbar_group *g = NULL;
-		struct nbar_blob blob;
+		struct nbar_endpoint endpoint;
 		struct answer *a;
 
 		say_port();
@@ -287,7 +287,8 @@ static void groups_are_checked(void **state)
 		a->body.word[sizeof(a->body.group) / 4] = bad[i].peer;
 		daemon_start();
 		assert_int_equal(nbar_open(path, &port), 0);
-		require(nbar_group_open(port, &attr, &g, &blob) == -EPROTO, "case %u", (unsigned)i);
+		require(nbar_group_open(port, &attr, &g, &endpoint) == -EPROTO, "case %u",
+			(unsigned)i);
 		assert_null(g);
 		nbar_close(port);
 		daemon_end();
@@ -299,7 +300,7 @@ static void a_connect_that_lacks_peers_is_an_error(void **state)
 	const struct nbar_group_attr attr = { .rank = 0, .size = 1 };
 	struct nbar_port *port;
 	struct nbar_group *g;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 
 	(void)state;
 	say_port();
@@ -307,8 +308,8 @@ static void a_connect_that_lacks_peers_is_an_error(void **state)
 	say(NBAR_OP_GROUP_CONNECT, sizeof(answer[2].body.connect))->body.connect.missing = 3;
 	daemon_start();
 	assert_int_equal(nbar_open(path, &port), 0);
-	assert_int_equal(nbar_group_open(port, &attr, &g, &blob), 0);
-	assert_int_equal(nbar_group_connect(g, &blob), -EPROTO);
+	assert_int_equal(nbar_group_open(port, &attr, &g, &endpoint), 0);
+	assert_int_equal(nbar_group_connect(g, &endpoint), -EPROTO);
 	assert_int_equal(nbar_post(g, NULL), -ENOTCONN);
 	nbar_close(port); /* by now the daemon has hung up */
 	daemon_end();
@@ -318,7 +319,7 @@ static int visit(void *arg, const struct nbar_group_info *info)
 {
 	uint32_t *n = arg;
 
-	*n += strlen(info->alg) < sizeof(info->alg) && info->nlate <= NBAR_LATE_MAX;
+	*n += strlen(info->alg) < sizeof(info->alg) && info->nstragglers <= NBAR_STRAGGLERS_MAX;
 	return 0;
 }
 

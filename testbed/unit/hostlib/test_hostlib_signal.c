@@ -20,23 +20,23 @@ static struct nbar_group group;
 static int daemon_end;
 
 /* Rings whose counts have come to `turn`. */
-static void set_up(uint32_t turn)
+static void set_up(uint32_t sequence)
 {
 	int sv[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sv), 0);
 	daemon_end = sv[1];
 	memset(&page, 0, sizeof(page));
-	page.sends_taken = turn;
+	page.sends_taken = sequence;
 	for (uint32_t i = 0; i < RING; i++)
-		page.recv[(turn - RING + i) % RING].seq = turn - RING + i + 1;
+		page.recv[(sequence - RING + i) % RING].seq = sequence - RING + i + 1;
 	port = (struct nbar_port){
 		.link = { .sock = sv[0], .nic = "n0" },
 		.page = &page,
-		.sends_put = turn,
-		.sends_taken = turn,
-		.recvs_taken = turn,
-		.recvs_told = turn,
+		.sends_put = sequence,
+		.sends_taken = sequence,
+		.recvs_taken = sequence,
+		.recvs_told = sequence,
 	};
 	group = (struct nbar_group){
 		.port = &port,
@@ -57,7 +57,7 @@ static void tear_down(void)
 
 /* The group was opened when the counts stood at 0: it hears what comes 2^31 messages later, and
  * when the counts wrap. */
-static const uint32_t turns[] = { 0, 1000, INT32_MAX - 500, UINT32_MAX - 500 };
+static const uint32_t sequences[] = { 0, 1000, INT32_MAX - 500, UINT32_MAX - 500 };
 
 static int send_one(uint32_t value)
 {
@@ -69,16 +69,16 @@ static int send_one(uint32_t value)
 static void a_full_send_ring_says_so(void **state)
 {
 	(void)state;
-	for (size_t n = 0; n < sizeof(turns) / sizeof(turns[0]); n++) {
-		uint32_t turn = turns[n];
+	for (size_t n = 0; n < sizeof(sequences) / sizeof(sequences[0]); n++) {
+		uint32_t sequence = sequences[n];
 
-		set_up(turn);
+		set_up(sequence);
 		for (uint32_t i = 0; i < RING; i++)
 			require_ok(send_one(i));
 		for (uint32_t i = 0; i < RING; i++) {
-			const struct nbar_signal *e = &page.send[(turn + i) % RING];
+			const struct nbar_signal *e = &page.send[(sequence + i) % RING];
 
-			require(e->seq == turn + i + 1 && e->cell == CELL && e->peer == i % 8 &&
+			require(e->seq == sequence + i + 1 && e->cell == CELL && e->peer == i % 8 &&
 					e->word[0] == i && e->word[4] == ~i,
 				"entry %u", i);
 		}
@@ -123,10 +123,10 @@ static void bad_sends_are_refused(void **state)
 	tear_down();
 }
 
-static void deliver(uint32_t turn, uint32_t cell, uint32_t value)
+static void deliver(uint32_t sequence, uint32_t cell, uint32_t value)
 {
-	page.recv[turn % RING] = (struct nbar_signal){
-		.seq = turn + 1,
+	page.recv[sequence % RING] = (struct nbar_signal){
+		.seq = sequence + 1,
 		.cell = cell,
 		.peer = value % 9,
 		.word = { value },
@@ -138,26 +138,26 @@ static void receives_in_order_and_tells(void **state)
 	struct nbar_signal_in in;
 
 	(void)state;
-	for (size_t n = 0; n < sizeof(turns) / sizeof(turns[0]); n++) {
-		uint32_t turn = turns[n], told;
+	for (size_t n = 0; n < sizeof(sequences) / sizeof(sequences[0]); n++) {
+		uint32_t sequence = sequences[n], told;
 
-		set_up(turn);
+		set_up(sequence);
 		assert_int_equal(nbar_signal_recv(&port, &in), 0);
 		for (uint32_t i = 0; i < RING; i++)
-			deliver(turn + i, CELL, i);
-		told = page.recvs_taken = turn;
+			deliver(sequence + i, CELL, i);
+		told = page.recvs_taken = sequence;
 		for (uint32_t i = 0; i < RING; i++) {
 			require(nbar_signal_recv(&port, &in) == 1, "message %u", i);
 			require(in.group == &group && in.src == i % 9 && in.word[0] == i,
 				"message %u", i);
-			require(turn + i + 1 - page.recvs_taken < 64, "told late at %u", i);
+			require(sequence + i + 1 - page.recvs_taken < 64, "told late at %u", i);
 			told = page.recvs_taken;
 		}
-		deliver(turn + RING, CELL, 1);
+		deliver(sequence + RING, CELL, 1);
 		assert_int_equal(nbar_signal_recv(&port, &in), 1);
 		assert_int_equal(page.recvs_taken, told);
 		assert_int_equal(nbar_signal_recv(&port, &in), 0);
-		assert_int_equal(page.recvs_taken, turn + RING + 1); /* empty: told at once */
+		assert_int_equal(page.recvs_taken, sequence + RING + 1); /* empty: told at once */
 		tear_down();
 	}
 }
@@ -185,19 +185,19 @@ static void old_messages_are_dropped(void **state)
 	struct nbar_signal_in in;
 
 	(void)state;
-	for (size_t n = 0; n < sizeof(turns) / sizeof(turns[0]); n++) {
-		uint32_t turn = turns[n];
+	for (size_t n = 0; n < sizeof(sequences) / sizeof(sequences[0]); n++) {
+		uint32_t sequence = sequences[n];
 
-		set_up(turn);
+		set_up(sequence);
 		port.group[CELL + 1] = &other;
 		for (uint32_t i = 0; i < RING; i++)
-			deliver(turn + i, i == 7 ? CELL + 1 : CELL, i);
+			deliver(sequence + i, i == 7 ? CELL + 1 : CELL, i);
 		nblib_signal_drop(&port, CELL);
 		assert_int_equal(nbar_signal_recv(&port, &in), 1);
 		assert_ptr_equal(in.group, &other);
 		assert_int_equal(in.word[0], 7);
 		assert_int_equal(nbar_signal_recv(&port, &in), 0);
-		deliver(turn + RING, CELL, 5);
+		deliver(sequence + RING, CELL, 5);
 		assert_int_equal(nbar_signal_recv(&port, &in), 1);
 		assert_int_equal(in.word[0], 5);
 		tear_down();
@@ -285,7 +285,7 @@ static void a_full_receive_ring_drops(void **state)
 		assert_int_equal(in.word[0], i);
 	}
 	nbar_group_close(c.g[1]);
-	require_ok(nbar_group_open(c.port[1], &attr, &c.g[1], &c.blob[1]));
+	require_ok(nbar_group_open(c.port[1], &attr, &c.g[1], &c.endpoint[1]));
 	assert_int_equal(nbar_signal_recv(c.port[1], &in), 0);
 	cluster_end(&c);
 	inproc_stop(nics);

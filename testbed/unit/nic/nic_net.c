@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nic_net.c - NICs that take turns, over wires with queues of a limited length.
+ * nic_net.c - NICs that run passes, over wires with queues of a limited length.
  *
  * For the tests of the scheduler. See nic_net.h.
  */
@@ -18,8 +18,8 @@ static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbf
 		n->refused++;
 		return false;
 	}
-	if (++n->sent_turn > n->most_turn)
-		n->most_turn = n->sent_turn;
+	if (++n->sent_pass > n->most_pass)
+		n->most_pass = n->sent_pass;
 	if (net.seen)
 		net.seen(&net, n->index, peer->index, t);
 	if (peer->sink || peer->dead || (net.lost && net.lost(&net, n->index, peer->index, t)))
@@ -32,7 +32,7 @@ static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbf
 }
 
 static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
-			uint32_t culprit)
+			uint32_t failed_rank)
 {
 	struct net_nic *n = ctx;
 	struct net_host *h = &n->host[port][cell];
@@ -40,13 +40,13 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 	if (status == NBAR_STATUS_OK)
 		require(epoch == ++h->completions, "cell %u: epoch %u", cell, epoch);
 	h->status = status;
-	h->culprit = culprit;
+	h->failed_rank = failed_rank;
 }
 
-static void on_late(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *late,
-		    uint32_t n)
+static void on_stragglers(void *ctx, uint32_t port, uint32_t cell,
+			  const struct nbnic_straggler *straggler, uint32_t n)
 {
-	(void)ctx, (void)port, (void)cell, (void)late, (void)n;
+	(void)ctx, (void)port, (void)cell, (void)straggler, (void)n;
 }
 
 static bool on_deliver(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
@@ -65,7 +65,7 @@ static void on_release(void *ctx, struct nbnic_group *block)
 	free(block);
 }
 
-static const struct nbnic_ops net_ops = { on_transmit, on_complete, on_late, on_deliver,
+static const struct nbnic_ops net_ops = { on_transmit, on_complete, on_stragglers, on_deliver,
 					  on_release };
 
 static void nic_begin(uint32_t i)
@@ -137,17 +137,17 @@ static void put32(uint8_t *at, uint32_t v)
 		at[i] = (uint8_t)(v >> 8 * i);
 }
 
-struct nbar_blob net_blob(struct net *w, const struct nbnic_group *g, uint32_t nic, uint32_t rank,
-			  uint32_t handle, uint64_t cookie)
+struct nbar_endpoint net_endpoint(struct net *w, const struct nbnic_group *g, uint32_t nic,
+				  uint32_t rank, uint32_t handle, uint64_t cookie)
 {
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 
-	nbnic_group_blob(&w->n[nic].nic, g, &blob);
-	put32(blob.byte + 8, handle);
-	put32(blob.byte + 12, rank);
-	put32(blob.byte + 24, (uint32_t)cookie);
-	put32(blob.byte + 28, (uint32_t)(cookie >> 32));
-	return blob;
+	nbnic_group_endpoint(&w->n[nic].nic, g, &endpoint);
+	put32(endpoint.byte + 8, handle);
+	put32(endpoint.byte + 12, rank);
+	put32(endpoint.byte + 24, (uint32_t)cookie);
+	put32(endpoint.byte + 28, (uint32_t)(cookie >> 32));
+	return endpoint;
 }
 
 void net_connect_phantoms(struct net *w, uint32_t nic, struct nbnic_group *g, uint32_t peer_nic)
@@ -156,22 +156,24 @@ void net_connect_phantoms(struct net *w, uint32_t nic, struct nbnic_group *g, ui
 	const char *why;
 
 	for (uint32_t i = 0; i < g->npeer; i++) {
-		struct nbar_blob blob =
-			net_blob(w, g, peer_nic, g->peer[i].rank, UINT32_C(0x10000) + i, i);
+		struct nbar_endpoint endpoint =
+			net_endpoint(w, g, peer_nic, g->peer[i].rank, UINT32_C(0x10000) + i, i);
 
 		assert_int_equal(
-			nbnic_group_connect(&w->n[nic].nic, g, &blob, 1, w->now, &bad, &why), 0);
+			nbnic_group_connect(&w->n[nic].nic, g, &endpoint, 1, w->now, &bad, &why),
+			0);
 	}
 }
 
-void net_connect(struct net *w, uint32_t nic, struct nbnic_group *g, const struct nbar_blob *blob)
+void net_connect(struct net *w, uint32_t nic, struct nbnic_group *g,
+		 const struct nbar_endpoint *endpoint)
 {
 	uint32_t bad;
 	const char *why;
 
 	for (uint32_t i = 0; i < g->npeer; i++)
-		assert_int_equal(nbnic_group_connect(&w->n[nic].nic, g, &blob[g->peer[i].rank], 1,
-						     w->now, &bad, &why),
+		assert_int_equal(nbnic_group_connect(&w->n[nic].nic, g, &endpoint[g->peer[i].rank],
+						     1, w->now, &bad, &why),
 				 0);
 }
 
@@ -182,15 +184,15 @@ void net_pair(struct net *w, uint32_t a, uint32_t port_a, uint32_t b, uint32_t p
 		net_open(w, a, port_a, cell, "dissemination:1", 2, 0, NULL),
 		net_open(w, b, port_b, cell, "dissemination:1", 2, 1, NULL),
 	};
-	struct nbar_blob blob[2];
+	struct nbar_endpoint endpoint[2];
 
-	nbnic_group_blob(&w->n[a].nic, g[0], &blob[0]);
-	nbnic_group_blob(&w->n[b].nic, g[1], &blob[1]);
-	net_connect(w, a, g[0], blob);
-	net_connect(w, b, g[1], blob);
+	nbnic_group_endpoint(&w->n[a].nic, g[0], &endpoint[0]);
+	nbnic_group_endpoint(&w->n[b].nic, g[1], &endpoint[1]);
+	net_connect(w, a, g[0], endpoint);
+	net_connect(w, b, g[1], endpoint);
 }
 
-static bool turn(struct net *w, struct net_nic *n)
+static bool pass(struct net *w, struct net_nic *n)
 {
 	uint32_t taken = 0;
 
@@ -204,7 +206,7 @@ static bool turn(struct net *w, struct net_nic *n)
 	}
 	bool any = nbnic_work(&n->nic, w->now) || taken > 0 || nbnic_next(&n->nic) == 0;
 
-	n->sent_turn = 0;
+	n->sent_pass = 0;
 	return any;
 }
 
@@ -213,7 +215,7 @@ bool net_round(struct net *w)
 	bool any = false;
 
 	for (uint32_t i = 0; i < NET_NICS; i++)
-		any |= turn(w, &w->n[i]);
+		any |= pass(w, &w->n[i]);
 	w->round++;
 	w->now += NET_STEP;
 	return any;
@@ -268,7 +270,7 @@ const struct nbar_plan *net_plan(uint32_t size, uint32_t rank, uint32_t nsend, u
 		recv[i] = (struct nbar_recv){ (rank + 1 + i) % size };
 	static uint64_t scratch[NBAR_SENDS_MAX + NBAR_SLOTS_MAX + 1];
 
-	/* A NIC refuses plans that take no part; the turn is bounded even so. */
+	/* A NIC refuses plans that take no part; the pass is bounded even so. */
 	if (nsend > 0 && nrecv > 0)
 		assert_int_equal(nbfw_plan_check(p, (size_t)nbfw_plan_length(p), scratch, &why), 0);
 	return p;

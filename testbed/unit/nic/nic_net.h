@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nic_net.h - NICs that take turns, over wires with queues of a limited length.
+ * nic_net.h - NICs that run passes, over wires with queues of a limited length.
  *
- * For tests of the scheduler only. A turn of a NIC takes at most NET_BURST frames from its queue,
+ * For tests of the scheduler only. A pass of a NIC takes at most NET_BURST frames from its queue,
  * then comes nbnic_work. Time moves by a fixed step a round, or to the next timer if nobody has
  * work. A queue that is full drops frames as UDP does, or refuses them as a ring does.
  */
@@ -13,7 +13,7 @@
 
 #define NET_NICS 3u
 #define NET_QUEUE 4096u /* the longest queue */
-#define NET_BURST 64u   /* frames that a turn takes from the wire */
+#define NET_BURST 64u   /* frames that a pass takes from the wire */
 #define NET_STEP UINT64_C(10000)
 #define NET_CELLS 1024u
 #define NET_MS UINT64_C(1000000)
@@ -27,7 +27,7 @@ struct net_frame {
 /* What the host of a group was told. */
 struct net_host {
 	struct nbnic_group *group; /* NULL once its block was released */
-	uint32_t completions, status, culprit;
+	uint32_t completions, status, failed_rank;
 };
 
 struct net_nic {
@@ -40,8 +40,8 @@ struct net_nic {
 	bool sink;          /* frames to it are counted, and gone */
 	uint64_t dropped;   /* by its queue */
 	uint64_t refused;   /* by the queues of others */
-	uint64_t sent_turn; /* frames that it has sent in this turn */
-	uint64_t most_turn; /* the most that it has sent in a turn */
+	uint64_t sent_pass; /* frames that it has sent in this pass */
+	uint64_t most_pass; /* the most that it has sent in a pass */
 	struct net_frame queue[NET_QUEUE];
 	struct net_host host[4][NET_CELLS]; /* by port and cell */
 };
@@ -69,22 +69,22 @@ struct nbnic_group *net_open(struct net *net, uint32_t nic, uint32_t port, uint3
 			     const char *alg, uint32_t size, uint32_t rank,
 			     const struct nbar_plan *plan);
 
-/* The blob of a member of g's group that the test plays itself, or that is g2. */
-struct nbar_blob net_blob(struct net *net, const struct nbnic_group *g, uint32_t nic, uint32_t rank,
-			  uint32_t handle, uint64_t cookie);
+/* The endpoint address of a member of g's group that the test plays itself, or that is g2. */
+struct nbar_endpoint net_endpoint(struct net *net, const struct nbnic_group *g, uint32_t nic,
+				  uint32_t rank, uint32_t handle, uint64_t cookie);
 
 /* Connects a group whose peers all sit at one NIC, where nobody knows them. */
 void net_connect_phantoms(struct net *net, uint32_t nic, struct nbnic_group *g, uint32_t peer_nic);
 
-/* Connects a group: blob[] by rank. */
+/* Connects a group: endpoint[] by rank. */
 void net_connect(struct net *net, uint32_t nic, struct nbnic_group *g,
-		 const struct nbar_blob *blob);
+		 const struct nbar_endpoint *endpoint);
 
 /* A group of two, by dissemination, in one cell of two NICs. */
 void net_pair(struct net *net, uint32_t a, uint32_t port_a, uint32_t b, uint32_t port_b,
 	      uint32_t cell);
 
-/* One turn of each NIC, and a step of time. True: somebody had work. */
+/* One pass of each NIC, and a step of time. True: somebody had work. */
 bool net_round(struct net *net);
 
 /* Lets time pass, from event to event. */

@@ -35,7 +35,7 @@ static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbf
 }
 
 static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
-			uint32_t culprit)
+			uint32_t failed_rank)
 {
 	struct member *m = ctx;
 
@@ -46,18 +46,18 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 	m->completions += status == NBAR_STATUS_OK;
 	m->epoch = epoch;
 	m->status = status;
-	m->culprit = culprit;
+	m->failed_rank = failed_rank;
 }
 
-static void on_late(void *ctx, uint32_t port, uint32_t cell, const struct nbnic_late *late,
-		    uint32_t n)
+static void on_stragglers(void *ctx, uint32_t port, uint32_t cell,
+			  const struct nbnic_straggler *straggler, uint32_t n)
 {
 	struct member *m = ctx;
 
 	(void)port, (void)cell;
-	m->nlate = n;
+	m->nstragglers = n;
 	for (uint32_t i = 0; i < n; i++)
-		m->late[i] = late[i].rank;
+		m->straggler[i] = straggler[i].rank;
 }
 
 static bool on_deliver(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
@@ -84,7 +84,8 @@ static void on_release(void *ctx, struct nbnic_group *block)
 	free(block);
 }
 
-const struct nbnic_ops world_ops = { on_transmit, on_complete, on_late, on_deliver, on_release };
+const struct nbnic_ops world_ops = { on_transmit, on_complete, on_stragglers, on_deliver,
+				     on_release };
 const struct nbnic_config world_config = { .pull_ns = MS, .budget_ns = 1000 * MS };
 
 int open_group(struct member *m, const char *alg, uint32_t size, uint32_t rank,
@@ -133,7 +134,7 @@ struct world *world_open(uint32_t size, const char *alg)
 		m->index = i;
 		assert_int_equal(nbnic_init(&m->nic, &world_ops, m, 255, &addr, &world_config), 0);
 		assert_int_equal(open_group(m, alg, size, i, &m->group), 0);
-		nbnic_group_blob(&m->nic, m->group, &m->blob);
+		nbnic_group_endpoint(&m->nic, m->group, &m->endpoint);
 	}
 	return w;
 }
@@ -141,19 +142,20 @@ struct world *world_open(uint32_t size, const char *alg)
 void connect_member(struct world *w, uint32_t i)
 {
 	struct member *m = &w->member[i];
-	struct nbar_blob blob[MEMBERS_MAX];
+	struct nbar_endpoint endpoint[MEMBERS_MAX];
 	uint32_t bad, n = 0;
 	const char *why;
 
 	if (m->group->is_signal) {
 		for (uint32_t r = 0; r < w->size; r++)
 			if (r != i)
-				blob[n++] = w->member[r].blob;
+				endpoint[n++] = w->member[r].endpoint;
 	} else {
 		for (; n < m->group->npeer; n++)
-			blob[n] = w->member[m->group->peer[n].rank].blob;
+			endpoint[n] = w->member[m->group->peer[n].rank].endpoint;
 	}
-	assert_int_equal(nbnic_group_connect(&m->nic, m->group, blob, n, w->now, &bad, &why), 0);
+	assert_int_equal(nbnic_group_connect(&m->nic, m->group, endpoint, n, w->now, &bad, &why),
+			 0);
 }
 
 struct world *world_connected(uint32_t size, const char *alg)
@@ -175,7 +177,7 @@ static void check_states(struct world *w)
 	}
 }
 
-/* Ends a turn of each NIC; true if one of them has more to do. */
+/* Ends a pass of each NIC; true if one of them has more to do. */
 static bool work(struct world *w)
 {
 	bool more = false;

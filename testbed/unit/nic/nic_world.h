@@ -24,9 +24,9 @@ struct member {
 	uint32_t index;
 	struct nbnic nic;
 	struct nbnic_group *group;
-	struct nbar_blob blob;
-	uint32_t completions, epoch, status, culprit; /* as told to the host */
-	uint32_t nlate, late[NBAR_LATE_MAX];
+	struct nbar_endpoint endpoint;
+	uint32_t completions, epoch, status, failed_rank; /* as told to the host */
+	uint32_t nstragglers, straggler[NBAR_STRAGGLERS_MAX];
 	uint32_t released;
 	uint32_t signals, signal_src, signal_word0;
 	bool ring_full, unplugged;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_device.c - a whole NIC on a platform of the test's own: one thread, memory that is counted,
- * and a wire that the test fills and empties by hand. What a turn does is counted, never timed.
+ * and a wire that the test fills and empties by hand. What a pass does is counted, never timed.
  */
 #include "unit/unit.h"
 
@@ -161,10 +161,10 @@ static void end(void)
 	assert_int_equal(w.bytes, 0);
 }
 
-static void turns(uint32_t n)
+static void passes(uint32_t n)
 {
 	while (n-- > 0)
-		nbnic_device_turn(&w.device, w.now);
+		nbnic_device_pass(&w.device, w.now);
 }
 
 /* Sends a request; returns the status of the reply. */
@@ -221,14 +221,15 @@ static uint32_t completed(const struct nbnic_client *c, uint32_t cell)
 static void signal_open(struct nbnic_client *c)
 {
 	struct nbar_req_group_connect *req = (void *)(w.in + 1024);
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 
 	assert_int_equal(group_open(c, "signal", 0, 2), 0);
 	assert_int_equal(group_open(c, "signal", 1, 2), 0);
-	blob = ((const struct nbar_rep_group_open *)reply_body())->blob;
-	*req = (struct nbar_req_group_connect){ .cell = 0, .nblob = 1 };
-	memcpy(req + 1, &blob, sizeof(blob));
-	assert_int_equal(request(c, NBAR_OP_GROUP_CONNECT, req, sizeof(*req) + sizeof(blob)), 0);
+	endpoint = ((const struct nbar_rep_group_open *)reply_body())->endpoint;
+	*req = (struct nbar_req_group_connect){ .cell = 0, .nendpoint = 1 };
+	memcpy(req + 1, &endpoint, sizeof(endpoint));
+	assert_int_equal(request(c, NBAR_OP_GROUP_CONNECT, req, sizeof(*req) + sizeof(endpoint)),
+			 0);
 }
 
 /* The host fills its send ring as far as it goes. */
@@ -257,13 +258,13 @@ static void only_live_cells_are_looked_at(void **state)
 		group_close(&c, i);
 	assert_int_equal(c.port->nlive, 1);
 	c.port->page->doorbell[NBNIC_GROUPS_MAX - 1].posted = 1;
-	turns(1);
+	passes(1);
 	assert_int_equal(completed(&c, NBNIC_GROUPS_MAX - 1), 1);
 	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
 	end();
 }
 
-/* However many cells of one port ring, a turn looks at a bounded number of them, and at the cells
+/* However many cells of one port ring, a pass looks at a bounded number of them, and at the cells
  * of other ports; and every cell has its turn. */
 static void doorbells_are_looked_at_in_turn(void **state)
 {
@@ -281,12 +282,12 @@ static void doorbells_are_looked_at_in_turn(void **state)
 	for (uint32_t i = 0; i < n; i++)
 		many.port->page->doorbell[i].posted = 1;
 	one.port->page->doorbell[0].posted = 1;
-	turns(1);
+	passes(1);
 	assert_int_equal(completed(&one, 0), 1);
 	for (uint32_t i = 0; i < n; i++)
 		done += completed(&many, i);
 	assert_in_range(done, 1, NBNIC_SCAN_CELLS);
-	turns(4);
+	passes(4);
 	for (uint32_t i = 0; i < n; i++)
 		assert_int_equal(completed(&many, i), 1);
 	nbnic_client_end(&many, NBAR_STATUS_CLOSED);
@@ -306,11 +307,11 @@ static void signals_are_sent_up_to_a_budget(void **state)
 		signal_open(&c[i]);
 		flood(&c[i]);
 	}
-	for (uint64_t turn = 1; turn <= PORTS; turn++) {
-		turns(1);
-		assert_in_range(w.wire.sent, turn, turn * NBNIC_TURN_SIGNALS);
+	for (uint64_t pass = 1; pass <= PORTS; pass++) {
+		passes(1);
+		assert_in_range(w.wire.sent, pass, pass * NBNIC_PASS_SIGNALS);
 	}
-	/* All have had the same number of turns. */
+	/* All have had the same number of passes. */
 	for (uint32_t i = 0; i < PORTS; i++)
 		assert_int_equal(c[i].port->sends_taken, c[0].port->sends_taken);
 	assert_in_range(c[0].port->sends_taken, 1, PORTS * NBNIC_PORT_SIGNALS);
@@ -333,10 +334,10 @@ static void a_turn_receives_before_it_sends_signals(void **state)
 	for (uint32_t i = 0; i < 80; i++) {
 		uint64_t sent = w.wire.sent;
 
-		w.wire.junk = 2 * NBNIC_TURN_RECEIVES;
-		turns(1);
-		assert_int_equal(w.wire.budget, NBNIC_TURN_RECEIVES);
-		assert_int_equal(w.wire.junk, NBNIC_TURN_RECEIVES);
+		w.wire.junk = 2 * NBNIC_PASS_RECEIVES;
+		passes(1);
+		assert_int_equal(w.wire.budget, NBNIC_PASS_RECEIVES);
+		assert_int_equal(w.wire.junk, NBNIC_PASS_RECEIVES);
 		with += w.wire.sent > sent;
 	}
 	assert_in_range(with, 1, 20);
@@ -354,11 +355,11 @@ static void signals_wait_for_room_on_the_wire(void **state)
 	signal_open(&c);
 	flood(&c);
 	w.wire.room = 3;
-	turns(20);
+	passes(20);
 	assert_int_equal(c.port->page->sends_taken, 3);
 	assert_int_equal(w.wire.sent, 3);
 	w.wire.room = UINT32_MAX;
-	turns(2 * FLOOD / NBNIC_PORT_SIGNALS);
+	passes(2 * FLOOD / NBNIC_PORT_SIGNALS);
 	assert_int_equal(c.port->page->sends_taken, FLOOD);
 	assert_int_equal(w.wire.sent, FLOOD);
 	assert_int_equal(w.device.nic.counter[NBAR_COUNTER_wire_errors], 0);
@@ -405,7 +406,7 @@ static void memory_is_budgeted(void **state)
 	end();
 }
 
-/* Groups of one complete at once. A turn starts a bounded number of their barriers, all the same,
+/* Groups of one complete at once. A pass starts a bounded number of their barriers, all the same,
  * and wakes a bounded number of sleepers; none is forgotten. */
 static void starts_and_wakes_have_a_budget(void **state)
 {
@@ -422,21 +423,21 @@ static void starts_and_wakes_have_a_budget(void **state)
 			c[i].port->page->doorbell[cell].posted = ahead;
 		}
 	}
-	turns(1);
+	passes(1);
 	for (uint32_t i = 0; i < 4; i++)
 		for (uint32_t cell = 0; cell < n; cell++)
 			started += completed(&c[i], cell);
-	assert_in_range(started, 1, NBNIC_TURN_STARTS + NBNIC_TURN_FRAMES);
-	turns(4 * n * ahead / NBNIC_TURN_FRAMES + 4);
+	assert_in_range(started, 1, NBNIC_PASS_STARTS + NBNIC_PASS_FRAMES);
+	passes(4 * n * ahead / NBNIC_PASS_FRAMES + 4);
 	for (uint32_t i = 0; i < 4; i++)
 		for (uint32_t cell = 0; cell < n; cell++) {
 			assert_int_equal(completed(&c[i], cell), ahead);
-			c[i].port->page->doorbell[cell].asked++;
+			c[i].port->page->doorbell[cell].wake_seq++;
 		}
 	w.wakes = 0;
-	turns(1);
-	assert_in_range(w.wakes, 1, NBNIC_TURN_WAKES);
-	turns(4 * n / NBNIC_TURN_WAKES);
+	passes(1);
+	assert_in_range(w.wakes, 1, NBNIC_PASS_WAKES);
+	passes(4 * n / NBNIC_PASS_WAKES);
 	assert_int_equal(w.wakes, 4 * n);
 	for (uint32_t i = 0; i < 4; i++)
 		nbnic_client_end(&c[i], NBAR_STATUS_CLOSED);
@@ -479,7 +480,7 @@ static void the_end_of_a_client_closes_its_port(void **state)
 	port_open(&c);
 	memcpy(attach.secret, c.secret, sizeof(attach.secret));
 	assert_int_equal(group_open(&c, "pairwise", 0, 2), 0);
-	hold.blob = ((const struct nbar_rep_group_open *)reply_body())->blob;
+	hold.endpoint = ((const struct nbar_rep_group_open *)reply_body())->endpoint;
 	nbnic_client_begin(&w.device, &other, 2, 1, false);
 	assert_int_equal(request(&other, NBAR_OP_PORT_ATTACH, &attach, sizeof(attach)), 0);
 	assert_int_equal(request(&other, NBAR_OP_GROUP_ATTACH, &hold, sizeof(hold)), 0);

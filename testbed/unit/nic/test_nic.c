@@ -113,15 +113,15 @@ static void late_host_is_named_and_nobody_fails(void **state)
 			continue;
 		bool named = false;
 
-		for (uint32_t k = 0; k < w->member[i].nlate; k++)
-			named |= w->member[i].late[k] == 11;
+		for (uint32_t k = 0; k < w->member[i].nstragglers; k++)
+			named |= w->member[i].straggler[k] == 11;
 		assert_true(named);
 	}
 	post(w, 11, 1);
 	settle(w);
 	for (uint32_t i = 0; i < 16; i++) {
 		assert_int_equal(w->member[i].completions, 1);
-		assert_int_equal(w->member[i].nlate, 0);
+		assert_int_equal(w->member[i].nstragglers, 0);
 	}
 	world_close(w);
 }
@@ -142,7 +142,7 @@ static void silent_nic_is_named_within_two_budgets(void **state)
 			continue;
 		assert_int_equal(w->member[i].completions, 0);
 		assert_int_equal(w->member[i].status, NBAR_STATUS_SILENT);
-		assert_int_equal(w->member[i].culprit, 5);
+		assert_int_equal(w->member[i].failed_rank, 5);
 		assert_int_equal(w->member[i].nic.counter[NBAR_COUNTER_barriers_failed], 1);
 	}
 	world_close(w);
@@ -166,7 +166,7 @@ static void dead_host_is_named_at_once(void **state)
 			continue;
 		assert_int_equal(w->member[i].epoch, 1);
 		assert_int_equal(w->member[i].status, NBAR_STATUS_HOST_DIED);
-		assert_int_equal(w->member[i].culprit, 2);
+		assert_int_equal(w->member[i].failed_rank, 2);
 	}
 	world_close(w);
 }

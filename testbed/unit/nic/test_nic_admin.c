@@ -32,7 +32,7 @@ static void closed_member_answers_while_it_lingers(void **state)
 	post(w, 1, 2);
 	pass_time(w, 3 * MS);
 	assert_int_equal(w->member[1].status, NBAR_STATUS_CLOSED);
-	assert_int_equal(w->member[1].culprit, 0);
+	assert_int_equal(w->member[1].failed_rank, 0);
 	assert_int_equal(w->member[0].released, 0);
 	pass_time(w, world_config.budget_ns + MS);
 	assert_int_equal(w->member[0].released, 1);
@@ -68,10 +68,10 @@ static void nic_that_fails_tells_all(void **state)
 	nbnic_fail(&w->member[0].nic, NBAR_STATUS_NIC_DOWN, w->now);
 	settle(w);
 	assert_int_equal(w->member[0].status, NBAR_STATUS_NIC_DOWN);
-	assert_int_equal(w->member[0].culprit, 0);
+	assert_int_equal(w->member[0].failed_rank, 0);
 	assert_int_equal(w->member[0].completions, 1);
 	assert_int_equal(w->member[1].status, NBAR_STATUS_NIC_DOWN);
-	assert_int_equal(w->member[1].culprit, 0);
+	assert_int_equal(w->member[1].failed_rank, 0);
 	nbnic_group_close(&w->member[0].nic, w->member[0].group, NBAR_STATUS_CLOSED, w->now);
 	nbnic_fail(&w->member[0].nic, NBAR_STATUS_NIC_DOWN, w->now);
 	assert_int_equal(w->member[0].nic.nlinger, 1);
@@ -176,43 +176,43 @@ static void lingering_has_a_limit(void **state)
 	world_close(w);
 }
 
-static void refused_blobs_change_nothing(void **state)
+static void refused_endpoints_change_nothing(void **state)
 {
 	static const struct {
 		uint32_t at;
 		uint8_t flip;
 		const char *why;
 	} wrong[] = {
-		{ 0, 1, "this is no blob of a NIC" },
+		{ 0, 1, "this is no endpoint address of a NIC" },
 		{ 4, 2, "its NIC speaks another version of the protocol" },
 		{ 6, 4, "its NIC is on another kind of wire" },
 		{ 16, 1, "it was opened with another size, algorithm or tag" },
 		{ 20, 1, "it was opened with another size, algorithm or tag" },
-		{ 12, 1, "it is the blob of another rank" },
+		{ 12, 1, "it is the endpoint address of another rank" },
 		{ 13, 1, "its rank is not that of a peer" },
 	};
 	struct world *w = world_open(8, "dissemination:1");
 	struct member *m = &w->member[0];
-	struct nbar_blob blob[8];
+	struct nbar_endpoint endpoint[8];
 	uint32_t bad, n = m->group->npeer;
 	const char *why;
 
 	(void)state;
 	for (uint32_t i = 0; i < n; i++)
-		blob[i] = w->member[m->group->peer[i].rank].blob;
+		endpoint[i] = w->member[m->group->peer[i].rank].endpoint;
 	for (uint32_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		struct nbar_blob keep = blob[2];
+		struct nbar_endpoint keep = endpoint[2];
 
-		blob[2].byte[wrong[i].at] ^= wrong[i].flip;
-		assert_int_equal(nbnic_group_connect(&m->nic, m->group, blob, n, 1, &bad, &why),
+		endpoint[2].byte[wrong[i].at] ^= wrong[i].flip;
+		assert_int_equal(nbnic_group_connect(&m->nic, m->group, endpoint, n, 1, &bad, &why),
 				 -NBNIC_EPROTO);
 		assert_int_equal(bad, 2);
 		assert_string_equal(why, wrong[i].why);
 		assert_int_equal(m->group->nconnected, 0);
-		blob[2] = keep;
+		endpoint[2] = keep;
 	}
-	blob[n] = blob[0];
-	assert_int_equal(nbnic_group_connect(&m->nic, m->group, blob, n + 1, 1, &bad, &why),
+	endpoint[n] = endpoint[0];
+	assert_int_equal(nbnic_group_connect(&m->nic, m->group, endpoint, n + 1, 1, &bad, &why),
 			 -NBNIC_EPROTO);
 	assert_int_equal(m->group->life, NBAR_LIFE_OPEN);
 	for (uint32_t i = 0; i < 8; i++)
@@ -253,7 +253,7 @@ int main(void)
 		cmocka_unit_test(strangers_are_dropped),
 		cmocka_unit_test(full_nic_says_so),
 		cmocka_unit_test(lingering_has_a_limit),
-		cmocka_unit_test(refused_blobs_change_nothing),
+		cmocka_unit_test(refused_endpoints_change_nothing),
 		cmocka_unit_test(budget_too_short_is_refused),
 	};
 

@@ -65,12 +65,12 @@ static void next_timeout(struct net *w, const struct nbnic_group *g)
 /* A large step asks for an eighth of its slots in each timeout, for each in eight. */
 static void test_all_slots_in_eight_timeouts(void **state)
 {
-	static uint8_t asked[SLOTS];
+	static uint8_t pulled[SLOTS];
 	struct net *w = net_new();
 	struct nbnic_group *g = early_root(w, 0, 0, NBFW_ROOT_MAX);
 
 	(void)state;
-	memset(asked, 0, sizeof(asked));
+	memset(pulled, 0, sizeof(pulled));
 	npull = 0;
 	w->seen = see_pulls;
 	w->n[2].sink = true;
@@ -79,10 +79,10 @@ static void test_all_slots_in_eight_timeouts(void **state)
 		assert_int_equal(npull, i * SLOTS / NBFW_ROUND);
 		for (uint32_t k = (i - 1) * SLOTS / NBFW_ROUND; k < npull; k++) {
 			assert_int_equal(pull[k].arg, nbfw_plan_recvs(g->plan)[pull[k].slot].src);
-			asked[pull[k].slot]++;
+			pulled[pull[k].slot]++;
 		}
 		for (uint32_t k = 0; i % 8 == 0 && k < SLOTS; k++)
-			require(asked[k] == i / 8, "slot %u: %u times", k, asked[k]);
+			require(pulled[k] == i / 8, "slot %u: %u times", k, pulled[k]);
 	}
 	net_free(w);
 }
@@ -90,13 +90,13 @@ static void test_all_slots_in_eight_timeouts(void **state)
 /* Silent slots come first, whatever was heard; the others share what is left, in turns. */
 static void test_silent_slots_first(void **state)
 {
-	static uint8_t heard[1000], asked[1000];
+	static uint8_t heard[1000], pulled[1000];
 	struct net *w = net_new();
 	struct nbnic_group *g = early_root(w, 0, 0, 1001);
 	uint32_t nslot = g->plan->nrecv, cap = NBFW_PULLS_LEAST(nslot), silent = 0;
 
 	(void)state;
-	memset(asked, 0, sizeof(asked));
+	memset(pulled, 0, sizeof(pulled));
 	w->seen = see_pulls;
 	w->n[2].sink = true;
 	assert_int_equal(cap, 125);
@@ -112,11 +112,11 @@ static void test_silent_slots_first(void **state)
 		assert_int_equal(npull, cap);
 		for (uint32_t k = 0; k < npull; k++) {
 			require(heard[pull[k].slot] == (k >= silent), "PULL %u", k);
-			asked[pull[k].slot]++;
+			pulled[pull[k].slot]++;
 		}
 	}
 	for (uint32_t i = 0; i < nslot; i++) /* 900 of them, 25 each time */
-		require(asked[i] == (heard[i] ? 1 : 36), "slot %u: %u times", i, asked[i]);
+		require(pulled[i] == (heard[i] ? 1 : 36), "slot %u: %u times", i, pulled[i]);
 	net_free(w);
 }
 
@@ -185,19 +185,19 @@ static void expect_status(const struct net *w, uint32_t nic, uint32_t port, uint
 static void test_early_root_with_short_queues(void **state)
 {
 	struct net *w = net_new();
-	static struct nbar_blob blob[1000];
+	static struct nbar_endpoint endpoint[1000];
 
 	(void)state;
 	w->n[0].limit = w->n[1].limit = 277;
 	net_open(w, 0, 0, 0, "linear", 1000, 0, NULL);
-	nbnic_group_blob(&w->n[0].nic, w->n[0].host[0][0].group, &blob[0]);
+	nbnic_group_endpoint(&w->n[0].nic, w->n[0].host[0][0].group, &endpoint[0]);
 	for (uint32_t r = 1; r < 1000; r++) {
 		net_open(w, 1, 0, r, "linear", 1000, r, NULL);
-		nbnic_group_blob(&w->n[1].nic, w->n[1].host[0][r].group, &blob[r]);
+		nbnic_group_endpoint(&w->n[1].nic, w->n[1].host[0][r].group, &endpoint[r]);
 	}
-	net_connect(w, 0, w->n[0].host[0][0].group, blob);
+	net_connect(w, 0, w->n[0].host[0][0].group, endpoint);
 	for (uint32_t r = 1; r < 1000; r++)
-		net_connect(w, 1, w->n[1].host[0][r].group, blob);
+		net_connect(w, 1, w->n[1].host[0][r].group, endpoint);
 	net_post(w, 0, 0, 0, 1);
 	net_pass(w, 600 * NET_SECOND);
 	expect_status(w, 0, 0, 1, NBAR_STATUS_OK);
@@ -262,7 +262,7 @@ static void test_heard_by_another_group(void **state)
 	expect_status(w, 0, 0, 2, NBAR_STATUS_OK);
 	net_pass(w, 6 * NET_SECOND);
 	expect_status(w, 0, 0, 2, NBAR_STATUS_SILENT);
-	assert_int_equal(w->n[0].host[0][0].culprit, 1);
+	assert_int_equal(w->n[0].host[0][0].failed_rank, 1);
 	net_free(w);
 }
 
@@ -295,7 +295,7 @@ static void test_restarted_peer_is_found_at_once(void **state)
 	net_post(w, 0, 0, 1, 1);
 	net_pass(w, 3 * NET_MS);
 	expect_status(w, 0, 0, 2, NBAR_STATUS_NIC_DOWN);
-	assert_int_equal(w->n[0].host[0][0].culprit, 1);
+	assert_int_equal(w->n[0].host[0][0].failed_rank, 1);
 	assert_true(w->n[1].nic.counter[NBAR_COUNTER_frames_stranger] >= 2);
 	net_free(w);
 }
@@ -327,11 +327,11 @@ static void test_closed_long_ago(void **state)
 	net_post(w, 0, 0, 0, 1);
 	net_pass(w, 3 * NET_MS);
 	expect_status(w, 0, 0, 1, NBAR_STATUS_CLOSED);
-	assert_int_equal(w->n[0].host[0][0].culprit, 1);
+	assert_int_equal(w->n[0].host[0][0].failed_rank, 1);
 	net_free(w);
 }
 
-/* Only PULLs of strangers are answered, and only some in a turn. */
+/* Only PULLs of strangers are answered, and only some in a pass. */
 static void test_strangers(void **state)
 {
 	struct net *w = net_new();
@@ -346,26 +346,26 @@ static void test_strangers(void **state)
 	t.type = NBFW_PULL;
 	t.arg = NBAR_RANK_NONE; /* does not say who is asked */
 	nbnic_receive(&n->nic, &from, &t, w->now);
-	assert_int_equal(n->sent_turn, 0);
+	assert_int_equal(n->sent_pass, 0);
 	t.arg = 0;
 	for (uint32_t i = 0; i < 2 * NBNIC_STRANGERS; i++)
 		nbnic_receive(&n->nic, &from, &t, w->now);
-	assert_int_equal(n->sent_turn, NBNIC_STRANGERS);
+	assert_int_equal(n->sent_pass, NBNIC_STRANGERS);
 	net_round(w);
 	nbnic_receive(&n->nic, &from, &t, w->now);
-	assert_int_equal(n->sent_turn, 1);
+	assert_int_equal(n->sent_pass, 1);
 	assert_int_equal(n->nic.counter[NBAR_COUNTER_frames_stranger],
 			 NBFW_TYPE_END - 2 + 2 + 2 * NBNIC_STRANGERS);
 	net_free(w);
 }
 
-/* Answers leave room in a turn for what waits; those that have none are counted, not queued. */
+/* Answers leave room in a pass for what waits; those that have none are counted, not queued. */
 static void test_answers_leave_room(void **state)
 {
 	struct net *w = net_new();
 	struct net_nic *n = &w->n[0];
 	const struct nbnic_addr from = { { 1 } };
-	const uint32_t room = NBNIC_TURN_FRAMES - NBNIC_TURN_QUEUED;
+	const uint32_t room = NBNIC_PASS_FRAMES - NBNIC_PASS_QUEUED;
 
 	(void)state;
 	w->n[1].sink = true;
@@ -378,7 +378,7 @@ static void test_answers_leave_room(void **state)
 
 	for (uint32_t i = 0; i < NET_BURST; i++)
 		nbnic_receive(&n->nic, &from, &t, w->now);
-	assert_int_equal(n->sent_turn, room);
+	assert_int_equal(n->sent_pass, room);
 	assert_int_equal(n->nic.counter[NBAR_COUNTER_replies_dropped], NET_BURST - room);
 	assert_int_equal(n->nic.counter[NBAR_COUNTER_pulls_received], NET_BURST);
 	net_free(w);

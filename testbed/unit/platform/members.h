@@ -3,8 +3,9 @@
  * members.h - members of a group that are processes of their own, each with its NIC inside, over
  * UDP on the loopback interface.
  *
- * They are forked from a process that has no threads, and share memory to exchange blobs and to
- * check each other. No test asserts a time: who waits for what must come gives up after PATIENCE_S.
+ * They are forked from a process that has no threads, and share memory to exchange endpoint
+ * addresses and to check each other. No test asserts a time: who waits for what must come gives up
+ * after PATIENCE_S.
  */
 #ifndef TESTBED_MEMBERS_H
 #define TESTBED_MEMBERS_H
@@ -28,7 +29,7 @@
 
 static struct shared {
 	uint32_t opened, connected, done, failed;
-	struct nbar_blob blob[RANKS_MAX];
+	struct nbar_endpoint endpoint[RANKS_MAX];
 	uint32_t entered[RANKS_MAX];
 	char said[RANKS_MAX][400]; /* why a member has failed */
 } * shared;
@@ -103,9 +104,9 @@ static inline void join(const char *nic)
 	const struct nbar_group_attr attr = { .rank = rank, .size = size };
 
 	want_ok(nbar_open(nic, &port));
-	want_ok(nbar_group_open(port, &attr, &group, &shared->blob[rank]));
+	want_ok(nbar_group_open(port, &attr, &group, &shared->endpoint[rank]));
 	meet(&shared->opened);
-	want_ok(nbar_group_connect(group, shared->blob));
+	want_ok(nbar_group_connect(group, shared->endpoint));
 	meet(&shared->connected);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostnic.c - NICs inside the processes of their hosts: barriers, late hosts, and ends of all
+ * test_hostnic.c - in-process NICs: barriers, late hosts, and ends of all
  * kinds.
  */
 #include "members.h"

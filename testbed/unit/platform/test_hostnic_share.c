@@ -13,16 +13,16 @@
 #define HOSTS 2u
 
 static struct hosts {
-	struct nbar_crew crew[HOSTS];
+	struct nbar_process_team procs[HOSTS];
 	struct nbar_share share[HOSTS];
 	uint32_t attached, posted;
 } * hosts;
 
 static uint32_t host, mate; /* of this process */
 
-static struct nbar_crew *crew(void)
+static struct nbar_process_team *procs(void)
 {
-	return &hosts->crew[host];
+	return &hosts->procs[host];
 }
 
 static void join_host(const char *nic)
@@ -33,13 +33,13 @@ static void join_host(const char *nic)
 	mate = rank % LOCAL;
 	if (mate == 0) {
 		want_ok(nbar_open(nic, &port));
-		want_ok(nbar_group_open(port, &attr, &group, &shared->blob[host]));
+		want_ok(nbar_group_open(port, &attr, &group, &shared->endpoint[host]));
 		nbar_group_share(group, &hosts->share[host]);
-		want(hosts->share[host].door != 0, "a share without a door");
+		want(hosts->share[host].socket_id != 0, "a share without a listening socket");
 	}
 	meet(&shared->opened);
 	if (mate == 0) {
-		want_ok(nbar_group_connect(group, shared->blob));
+		want_ok(nbar_group_connect(group, shared->endpoint));
 	} else {
 		want_ok(nbar_attach(nic, &hosts->share[host], &port));
 		want_ok(nbar_group_attach(port, &hosts->share[host], &group));
@@ -49,9 +49,9 @@ static void join_host(const char *nic)
 
 static int arrive_and_wait(uint32_t ticket, uint64_t timeout_ns)
 {
-	int rc = nbar_crew_post(crew(), group, mate, ticket);
+	int rc = nbar_process_team_post(procs(), group, mate, ticket);
 
-	return rc < 0 ? rc : nbar_crew_wait(crew(), group, ticket, NULL, timeout_ns);
+	return rc < 0 ? rc : nbar_process_team_wait(procs(), group, ticket, NULL, timeout_ns);
 }
 
 /* A barrier that is checked: nobody leaves before all have entered. */
@@ -70,7 +70,7 @@ static void sixes(void (*body)(void), uint32_t killed)
 {
 	memset(hosts, 0, sizeof(*hosts));
 	for (uint32_t h = 0; h < HOSTS; h++)
-		assert_int_equal(nbar_crew_init(&hosts->crew[h], LOCAL), 0);
+		assert_int_equal(nbar_process_team_init(&hosts->procs[h], LOCAL), 0);
 	members(HOSTS * LOCAL, body, killed);
 }
 
@@ -108,12 +108,12 @@ static void owner_computes(void)
 {
 	join_host(QUICK);
 	if (mate == 0)
-		want_ok(nbar_crew_post(crew(), group, mate, 1));
+		want_ok(nbar_process_team_post(procs(), group, mate, 1));
 	meet(&hosts->posted);
 	if (mate != 0)
 		want_ok(arrive_and_wait(1, NBAR_FOREVER));
 	meet(&hosts->attached);
-	want_ok(nbar_crew_wait(crew(), group, 1, NULL, 0));
+	want_ok(nbar_process_team_wait(procs(), group, 1, NULL, 0));
 	leave();
 }
 
@@ -211,16 +211,16 @@ static void any_that_ends_ends_the_group(void **state)
 
 /* --- who gets in --------------------------------------------------------------------------- */
 
-static int knock(uint32_t door)
+static int knock(uint32_t socket_id)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1, "%05x", door - 1);
+	int n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1, "%05x", socket_id - 1);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	want(fd >= 0 && connect(fd, (struct sockaddr *)&sun,
 				(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 					    (size_t)n)) == 0,
-	     "no connection to door %u", door);
+	     "no connection to socket id %u", socket_id);
 	return fd;
 }
 
@@ -236,7 +236,7 @@ static void ask_for_a_port(void)
 			    .length = sizeof(ask) },
 		  .body = { .port = NBAR_PORT_ANY } };
 	struct nbar_reply reply;
-	int fd = knock(hosts->share[host].door);
+	int fd = knock(hosts->share[host].socket_id);
 
 	want(send(fd, &ask, sizeof(ask), MSG_NOSIGNAL) == sizeof(ask), "not sent");
 	want(recv(fd, &reply, sizeof(reply), 0) == sizeof(reply) && reply.status == -EACCES,
@@ -244,14 +244,14 @@ static void ask_for_a_port(void)
 	close(fd);
 }
 
-/* What comes through the door makes no sense, or nothing comes. */
+/* What comes through the listening socket makes no sense, or nothing comes. */
 static void garbage(void)
 {
 	char byte[200];
 	int fd[20];
 
 	for (int i = 0; i < 20; i++) {
-		fd[i] = knock(hosts->share[host].door);
+		fd[i] = knock(hosts->share[host].socket_id);
 		for (size_t k = 0; k < sizeof(byte); k++)
 			byte[k] = (char)(37 * i + (int)k);
 		if (i % 2)
@@ -275,15 +275,16 @@ static void strangers(void)
 		want_error(nbar_attach(ANY, &share, &other), -ENOENT,
 			   "is not shared under this secret");
 		share.secret[1] ^= 1;
-		share.door = 0xfffff;
+		share.socket_id = 0xfffff;
 		want_error(nbar_attach(ANY, &share, &other), -ECONNREFUSED, "has ended");
-		share.door = UINT32_MAX;
-		want_error(nbar_attach(ANY, &share, &other), -EINVAL, "door");
-		share.door = 0;
+		share.socket_id = UINT32_MAX;
+		want_error(nbar_attach(ANY, &share, &other), -EINVAL, "socket id");
+		share.socket_id = 0;
 		want_error(nbar_attach(ANY, &share, &other), -ENOENT, "in this process");
 		/* A NIC of our own by the same name is not the one that is meant. */
 		nbar_group_share(group, &share);
-		want(share.door == hosts->share[host].door, "another door is passed on");
+		want(share.socket_id == hosts->share[host].socket_id,
+		     "another listening socket is passed on");
 		want_ok(nbar_open(ANY, &own));
 		want_ok(nbar_attach(ANY, &share, &other));
 		nbar_close(other);
@@ -293,7 +294,7 @@ static void strangers(void)
 		want(setresuid(65534, 65534, 65534) == 0, "still root");
 		want_error(nbar_attach(ANY, &share, &other), -EACCES, "one user");
 		char byte;
-		int fd = knock(share.door);
+		int fd = knock(share.socket_id);
 
 		want(recv(fd, &byte, 1, 0) <= 0, "another user is let in");
 		close(fd);

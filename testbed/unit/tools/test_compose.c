@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "compose.h"
-#include "unit/core/planset.h"
+#include "unit/core/group_plans.h"
 
 enum shape { FLAT, NOISE, RACKS, NESTED, RANDOM, ASYMMETRIC, ADVERSARIAL, SHAPES };
 
@@ -55,14 +55,14 @@ static struct profile *make_profile(enum shape shape, uint32_t hosts, uint64_t s
 	return p;
 }
 
-/* The plans as they would go to the NICs, for the test of planset.h. */
-static struct planset to_planset(const struct schedule *s)
+/* The plans as they would go to the NICs, for the test of group_plans.h. */
+static struct group_plans to_planset(const struct schedule *s)
 {
 	size_t room = 0, used = 0;
 
 	for (uint32_t r = 0; r < s->size; r++)
 		room += (size_t)schedule_plan(s, r, NULL, 0);
-	struct planset set = planset_new(s->size, room + 1);
+	struct group_plans set = group_plans_new(s->size, room + 1);
 
 	for (uint32_t r = 0; r < s->size; r++) {
 		struct nbar_plan *plan = (void *)((char *)set.block + used);
@@ -70,16 +70,16 @@ static struct planset to_planset(const struct schedule *s)
 		used += (size_t)schedule_plan(s, r, plan, room - used);
 		set.plan[r] = plan;
 	}
-	planset_index(&set);
+	group_plans_index(&set);
 	return set;
 }
 
 static void require_barrier(const struct schedule *s, uint64_t seed)
 {
-	struct planset set = to_planset(s);
+	struct group_plans set = to_planset(s);
 
-	require(planset_is_barrier(&set), "NBAR_SEED=%llu", (unsigned long long)seed);
-	planset_free(&set);
+	require(group_plans_is_barrier(&set), "NBAR_SEED=%llu", (unsigned long long)seed);
+	group_plans_free(&set);
 }
 
 static void test_random_profiles(void **state)
@@ -175,7 +175,7 @@ static void test_one_signal_less(void **state)
 	uint32_t none = 0, all = 0;
 
 	(void)state;
-	planset_each (alg) {
+	group_plans_each (alg) {
 		if (alg.n > 3)
 			continue;
 		for (uint32_t size = 2; size <= 20; size += 3) {
@@ -191,14 +191,14 @@ static void test_one_signal_less(void **state)
 				memcpy(q.signal, p.signal, p.n * sizeof(*q.signal));
 				q.signal[i] = q.signal[--q.n];
 				s = schedule_new(&q);
-				struct planset set = to_planset(s);
+				struct group_plans set = to_planset(s);
 				int is = schedule_is_barrier(s);
 
-				require(is == planset_is_barrier(&set), "%s size %u signal %u",
-					planset_text(alg), size, i);
+				require(is == group_plans_is_barrier(&set), "%s size %u signal %u",
+					group_plans_text(alg), size, i);
 				none += !is;
 				all++;
-				planset_free(&set);
+				group_plans_free(&set);
 				schedule_free(s);
 				free(q.signal);
 			}

@@ -46,7 +46,7 @@ static int stop_nics(void **state)
 static void open_all(struct member *m, uint32_t n, const char *alg,
 		     const struct nbnic_config *config)
 {
-	struct nbar_blob blob[SIZE_MAX_HERE];
+	struct nbar_endpoint endpoint[SIZE_MAX_HERE];
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct nbar_group_attr attr = { .rank = i, .size = n, .alg = alg };
@@ -54,11 +54,11 @@ static void open_all(struct member *m, uint32_t n, const char *alg,
 
 		m[i] = (struct member){ 0 };
 		assert_int_equal(nbar_open(name[i % 3], &m[i].port), 0);
-		assert_int_equal(hostbar_open(m[i].port, &attr, config, &m[i].hb, &blob[i]), 0);
+		assert_int_equal(hostbar_open(m[i].port, &attr, config, &m[i].hb, &endpoint[i]), 0);
 		assert_int_equal(hostbar_post(m[i].hb, NULL), -ENOTCONN);
 	}
 	for (uint32_t i = 0; i < n; i++)
-		assert_int_equal(hostbar_connect(m[i].hb, blob), 0);
+		assert_int_equal(hostbar_connect(m[i].hb, endpoint), 0);
 }
 
 static void close_all(struct member *m, uint32_t n)

@@ -6,7 +6,7 @@
 
 #include "nbar_abi.h"
 #include "sim.h"
-#include "unit/core/planset.h"
+#include "unit/core/group_plans.h"
 
 static struct sim_setup setup_of(const struct sim_plans *plans)
 {
@@ -73,7 +73,7 @@ static void test_queue(void **state)
 /* A shared plan, with its ranks named back, is the plan that the generator makes. */
 static void check_plans(struct nbfw_alg alg, uint32_t size)
 {
-	struct planset set = planset_generate(alg, size);
+	struct group_plans set = group_plans_generate(alg, size);
 	struct sim_plans plans;
 	uint64_t tokens = 0;
 
@@ -83,7 +83,7 @@ static void check_plans(struct nbfw_alg alg, uint32_t size)
 
 		require(a->nstep == b->nstep && a->nsend == b->nsend && a->nrecv == b->nrecv &&
 				sim_plans_rank(&plans, m, b->rank) == m,
-			"%s of %u, rank %u", planset_text(alg), size, m);
+			"%s of %u, rank %u", group_plans_text(alg), size, m);
 		assert_memory_equal(nbfw_plan_steps(a), nbfw_plan_steps(b),
 				    a->nstep * sizeof(struct nbar_step));
 		for (uint32_t i = 0; i < a->nsend; i++) {
@@ -93,12 +93,12 @@ static void check_plans(struct nbfw_alg alg, uint32_t size)
 			require(x->slot == y->slot && x->dst == sim_plans_rank(&plans, m, y->dst) &&
 					y->dst == sim_plans_name(&plans, m, x->dst) &&
 					y->dst < b->size,
-				"%s of %u, rank %u, send %u", planset_text(alg), size, m, i);
+				"%s of %u, rank %u, send %u", group_plans_text(alg), size, m, i);
 		}
 		for (uint32_t i = 0; i < a->nrecv; i++)
 			require(nbfw_plan_recvs(a)[i].src ==
 					sim_plans_rank(&plans, m, nbfw_plan_recvs(b)[i].src),
-				"%s of %u, rank %u, slot %u", planset_text(alg), size, m, i);
+				"%s of %u, rank %u, slot %u", group_plans_text(alg), size, m, i);
 		struct nbar_plan *plain = sim_plan_plain(&plans, m);
 
 		assert_memory_equal(plain, a, (size_t)nbfw_plan_length(a));
@@ -107,7 +107,7 @@ static void check_plans(struct nbfw_alg alg, uint32_t size)
 	}
 	assert_int_equal(plans.tokens, tokens);
 	sim_plans_free(&plans);
-	planset_free(&set);
+	group_plans_free(&set);
 }
 
 static void test_plans(void **state)
@@ -116,7 +116,7 @@ static void test_plans(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 7; i++)
-		planset_each (alg)
+		group_plans_each (alg)
 			check_plans(alg, size[i]);
 	/* More than there may be shapes, and not a power of two. */
 	check_plans((struct nbfw_alg){ NBFW_ALG_PAIRWISE, 0 }, 10000);
@@ -128,7 +128,7 @@ static void test_counts(void **state)
 {
 	(void)state;
 	for (uint32_t size = 1; size <= 70; size += size < 20 ? 1 : 25) {
-		planset_each (alg) {
+		group_plans_each (alg) {
 			struct sim_plans plans;
 
 			assert_int_equal(sim_plans_generate(&plans, alg, size), 0);
@@ -142,10 +142,10 @@ static void test_counts(void **state)
 			require(out.end == SIM_END_DONE && out.completed == 3 * size &&
 					out.tokens <= 3 * plans.tokens && out.pulls == 0 &&
 					out.failed == 0,
-				"%s of %u", planset_text(alg), size);
+				"%s of %u", group_plans_text(alg), size);
 			/* Sends after the completion may still be on their way. */
 			require(out.tokens == 3 * plans.tokens, "%s of %u: %llu of %llu",
-				planset_text(alg), size, (unsigned long long)out.tokens,
+				group_plans_text(alg), size, (unsigned long long)out.tokens,
 				(unsigned long long)plans.tokens * 3);
 			sim_plans_free(&plans);
 		}
@@ -217,7 +217,7 @@ static void test_faults(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 300; i++) {
-		struct nbfw_alg alg = planset_any(&rng);
+		struct nbfw_alg alg = group_plans_any(&rng);
 		uint32_t size = 2 + rng_below(&rng, 60);
 		struct sim_plans plans;
 
@@ -236,7 +236,7 @@ static void test_faults(void **state)
 		struct sim_report out = run(&setup), again = run(&setup);
 
 		require(out.end == SIM_END_DONE && out.completed == 5 * size && !out.failed,
-			"%s of %u, NBAR_SEED=%llu, case %u: end %d", planset_text(alg), size,
+			"%s of %u, NBAR_SEED=%llu, case %u: end %d", group_plans_text(alg), size,
 			(unsigned long long)unit_seed(), i, out.end);
 		assert_int_equal(out.digest, again.digest);
 		assert_memory_equal(&out, &again, sizeof(out));
@@ -254,7 +254,7 @@ static void test_faults(void **state)
 static void test_special(void **state)
 {
 	(void)state;
-	planset_each (alg) {
+	group_plans_each (alg) {
 		struct sim_plans plans;
 		uint32_t who = 5;
 
@@ -267,13 +267,13 @@ static void test_special(void **state)
 
 		require(out.end == SIM_END_DONE && out.mean_ns >= 1e9 && out.mean_ns < 1.1e9 &&
 				out.skew_ns < 1e8 && out.laters > 0 && !out.failed,
-			"%s", planset_text(alg));
+			"%s", group_plans_text(alg));
 		setup.special[0] = (struct sim_special){ .member = who, .dead = true };
 		out = run(&setup);
-		require(out.end == SIM_END_DONE && out.failed == 12 && out.culprit == who &&
+		require(out.end == SIM_END_DONE && out.failed == 12 && out.failed_rank == who &&
 				out.completed == 0,
-			"%s: %llu failed, %u named", planset_text(alg),
-			(unsigned long long)out.failed, out.culprit);
+			"%s: %llu failed, %u named", group_plans_text(alg),
+			(unsigned long long)out.failed, out.failed_rank);
 		sim_plans_free(&plans);
 	}
 }
@@ -282,18 +282,18 @@ static void test_special(void **state)
 static void test_levels(void **state)
 {
 	(void)state;
-	planset_each (alg) {
+	group_plans_each (alg) {
 		struct sim_plans plans;
 
 		assert_int_equal(sim_plans_generate(&plans, alg, 11), 0);
 		struct sim_setup setup = setup_of(&plans);
 		struct sim_report engines = run(&setup), nics, uploaded;
 
-		setup.alg = planset_text(alg);
+		setup.alg = group_plans_text(alg);
 		sim_nics_run(&setup, &nics);
 		require(nics.end == SIM_END_DONE && nics.tokens == engines.tokens &&
 				nics.mean_ns == engines.mean_ns,
-			"%s: %f and %f ns", planset_text(alg), nics.mean_ns, engines.mean_ns);
+			"%s: %f and %f ns", group_plans_text(alg), nics.mean_ns, engines.mean_ns);
 		setup.alg = "a name that no NIC knows";
 		sim_nics_run(&setup, &uploaded);
 		assert_int_equal(uploaded.digest, nics.digest);

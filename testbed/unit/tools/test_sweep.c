@@ -113,7 +113,7 @@ static void bisection_finds(void **state)
 				double v = reading(b.next, 50, 0, &(struct rng){ 1 });
 
 				require(steps++ < 24, "e %g guess %g", e, guess);
-				sweep_bisect_tell(&b, v, v, v);
+				sweep_bisect_answer(&b, v, v, v);
 			}
 			double got = sweep_bisect_found(&b);
 
@@ -140,7 +140,7 @@ static void bisection_with_noise(void **state)
 			double v = reading(b.next, 50, 0.004, &rng);
 
 			require(steps++ < 24, "seed %lu", (unsigned long)seed);
-			sweep_bisect_tell(&b, v, v * 0.9955, v * 1.0045);
+			sweep_bisect_answer(&b, v, v * 0.9955, v * 1.0045);
 		}
 		require(b.sure_low > 0 && b.sure_low <= want, "seed %lu: low %g",
 			(unsigned long)seed, b.sure_low);
@@ -159,7 +159,7 @@ static void bisection_without_an_end(void **state)
 	for (int v = 0; v < 2; v++) {
 		sweep_bisect_begin(&b, 10, 0.9, 0.02);
 		for (uint32_t i = 0; i < 24; i++)
-			sweep_bisect_tell(&b, v, v, v);
+			sweep_bisect_answer(&b, v, v, v);
 		assert_false(sweep_bisect_done(&b));
 		assert_true(v ? b.next < 1 : b.next > 1e6);
 	}
@@ -175,8 +175,8 @@ static void bisection_without_intervals(void **state)
 	sweep_bisect_begin(&b, 300, 0.9, 0.02);
 	while (!sweep_bisect_done(&b)) {
 		assert_true(steps++ < 32);
-		sweep_bisect_tell(&b, reading(b.next, 50, 0, &(struct rng){ 1 }), -INFINITY,
-				  INFINITY);
+		sweep_bisect_answer(&b, reading(b.next, 50, 0, &(struct rng){ 1 }), -INFINITY,
+				    INFINITY);
 	}
 	assert_true(fabs(sweep_bisect_found(&b) - 450) < 10);
 	assert_true(b.sure_low <= 0 && b.sure_high <= 0);

@@ -253,7 +253,7 @@ static void options_all(void **state)
 	assert_int_equal(opt.nalg, 2);
 	assert_string_equal(opt.alg[1], "dissemination:16");
 	assert_string_equal(opt.wire, "udp");
-	assert_int_equal(opt.launches, 7);
+	assert_int_equal(opt.repetitions, 7);
 	assert_string_equal(opt.out.json, "-");
 	assert_string_equal(opt.out.csv, "file");
 	assert_string_equal(opt.idle, "sleep");

@@ -126,7 +126,7 @@ static void full_peer(void **state)
 }
 
 /* A NIC's own ring has room again after a poll: the frame waits. */
-static void full_own(void **state)
+static void full_loopback(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < SLOTS; i++)
@@ -259,7 +259,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(goes_round, setup, teardown),
 		cmocka_unit_test_setup_teardown(full_peer, setup, teardown),
-		cmocka_unit_test_setup_teardown(full_own, setup, teardown),
+		cmocka_unit_test_setup_teardown(full_loopback, setup, teardown),
 		cmocka_unit_test_setup_teardown(dead_sender, setup, teardown),
 		cmocka_unit_test_setup_teardown(nonsense, setup, teardown),
 		cmocka_unit_test_setup_teardown(peer_gone, setup, teardown),

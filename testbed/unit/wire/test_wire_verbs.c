@@ -128,7 +128,7 @@ static void fill(uint32_t i)
 	}
 }
 
-static void fill_own(void)
+static void fill_loopback(void)
 {
 	while (w->loop_tail - w->loop_head < VERBS_LOOP)
 		assert_true(verbs_transmit(&w->base, &w->base.addr, &token));
@@ -156,7 +156,7 @@ static void budget_is_shared(void **state)
 	(void)state;
 	add_peer(0);
 	for (unsigned budget = 4; budget <= BUDGET; budget++) {
-		fill_own();
+		fill_loopback();
 		fill(0);
 		ndatagram = VERBS_RECVS;
 		ntaken = 0;
@@ -178,7 +178,7 @@ static void one_source(void **state)
 	assert_int_equal(poll_all(BUDGET), BUDGET);
 	assert_int_equal(poll_all(BUDGET), 200 - BUDGET);
 	assert_int_equal(poll_all(BUDGET), 0);
-	fill_own();
+	fill_loopback();
 	for (uint32_t n = 0; n < VERBS_LOOP; n += BUDGET / 2)
 		assert_int_equal(poll_all(BUDGET), BUDGET / 2);
 	assert_int_equal(poll_all(BUDGET), 0);
@@ -222,7 +222,7 @@ static void no_connection_starves(void **state)
 static void refused_is_counted(void **state)
 {
 	(void)state;
-	fill_own();
+	fill_loopback();
 	assert_int_equal(w->base.refused, 0);
 	assert_false(verbs_transmit(&w->base, &w->base.addr, &token));
 	assert_int_equal(w->base.refused, 1);

@@ -2,7 +2,7 @@
 /*
  * main.c - the NIC's firmware on bare metal: struct nbnic_device and what it needs of a platform.
  *
- * Entered by start.S. One thread does all: it turns, answers the host process, and sleeps when
+ * Entered by start.S. One thread does all: it polls, answers the host process, and sleeps when
  * there is nothing to do. Memory is the arena; pages are BARs; a wake is a counter and a ring of
  * the bell (bared.h).
  */
@@ -74,7 +74,7 @@ static bool on_random(void *ctx, uint64_t *out)
 static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 {
 	(void)ctx;
-	fn(arg, machine_now()); /* there is one thread, and no turn is under way */
+	fn(arg, machine_now()); /* there is one thread, and no pass is under way */
 }
 
 static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
@@ -189,7 +189,7 @@ static bool serve_call(uint64_t now)
 	return true;
 }
 
-/* --- start, turn, sleep ------------------------------------------------------------------------
+/* --- start, poll, sleep ------------------------------------------------------------------------
  */
 
 static void memory_start(void)
@@ -254,7 +254,7 @@ void image_main(void)
 	memory_start();
 	nic_start();
 	for (now = machine_now(); !self.stop_at || now < self.stop_at; now = machine_now()) {
-		bool work = nbnic_device_turn(&self.device, now);
+		bool work = nbnic_device_pass(&self.device, now);
 
 		work |= serve_call(now);
 		if (self.ring) {

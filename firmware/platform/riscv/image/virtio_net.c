@@ -3,7 +3,7 @@
  * virtio_net.c - Ethernet by a virtio network device (virtio 1.x over MMIO): the frames of the wire
  * `dpdk`, so that both can be in one group.
  *
- * Called by the turn. Both rings have fixed buffers: no frame waits for memory. What the device
+ * Called by the pass. Both rings have fixed buffers: no frame waits for memory. What the device
  * writes into the rings is checked before it is used as an index.
  */
 #include "virtio_net.h"
@@ -49,7 +49,8 @@ enum {
 
 #define ETHER_TYPE_HIGH 0x88u /* 0x88B5, for local experiments: as wire dpdk */
 #define ETHER_TYPE_LOW 0xb5u
-#define KIND_ETHERNET 2u /* in blobs (WIRE.md): the frames and addresses of wire dpdk */
+#define KIND_ETHERNET \
+	2u /* in endpoint addresses (WIRE.md): the frames and addresses of wire dpdk */
 #define MAC_SIZE 6u
 #define NET_HEADER 12u
 #define ETHER_HEADER 14u
@@ -188,7 +189,7 @@ static void receive(const uint8_t *frame, uint32_t length, struct nbnic *nic, ui
 }
 
 /* What the NIC has sent to itself, at most so many. */
-static unsigned take_own(struct nbnic *nic, uint64_t now, unsigned most)
+static unsigned take_loopback(struct nbnic *nic, uint64_t now, unsigned most)
 {
 	unsigned n = 0;
 
@@ -202,7 +203,7 @@ static unsigned take_own(struct nbnic *nic, uint64_t now, unsigned most)
 
 static unsigned net_poll(struct wire_base *w, struct nbnic *nic, uint64_t now, unsigned budget)
 {
-	unsigned own = take_own(nic, now, (budget + 1) / 2), n = own;
+	unsigned own = take_loopback(nic, now, (budget + 1) / 2), n = own;
 	uint32_t length;
 	uint16_t id;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * apps.c - see apps.h.
+ * app_set.c - see app_set.h.
  */
-#include "apps.h"
+#include "app_set.h"
 
 #include <stdio.h>
 
@@ -15,24 +15,24 @@ static const char *const published[] = {
 	"100,500,1000,2000,3000,500,500,250,600,1000",
 };
 
-const char apps_usage[] =
+const char app_set_usage[] =
 	"  --app LIST        1: 8 steps of 10 to 80; 2: 20 steps of 10 to 200; 3: 10 steps of\n"
 	"                    100 to 3000 (1,2,3)\n"
 	"  --steps LIST      an application of one's own; may be given several times\n"
 	"  --vary PERCENT    by up to so much, up and down (10)\n"
 	"  --scale S         every step times S: where barriers are faster, by as much (1)\n";
 
-struct apps apps_default(void)
+struct app_set app_set_default(void)
 {
-	return (struct apps){ .vary = 10, .scale = 1 };
+	return (struct app_set){ .vary = 10, .scale = 1 };
 }
 
-static int add(struct apps *a, const char *name, const char *steps)
+static int add(struct app_set *a, const char *name, const char *steps)
 {
 	struct app *app = &a->app[a->n];
 
-	if (a->n == APPS_MAX)
-		return tool_usage("--app, --steps: at most %u applications", APPS_MAX);
+	if (a->n == APP_SET_MAX)
+		return tool_usage("--app, --steps: at most %u applications", APP_SET_MAX);
 	snprintf(app->name, sizeof(app->name), "%s", name);
 	a->n++;
 	return sweep_list_read("--steps", steps, 0.1, 1e6, &app->step_us);
@@ -58,25 +58,25 @@ static int read_one(const char *option, const char *text, double min, double max
 	return list.n == 1 ? 0 : tool_usage("%s: '%s' is not one number", option, text);
 }
 
-int apps_read(struct apps *a, enum apps_option option, const char *value)
+int app_set_read(struct app_set *a, enum app_set_option option, const char *value)
 {
 	char name[16];
 
 	switch (option) {
-	case APPS_APP:
+	case APP_SET_APP:
 		return tool_list(value, add_published, a);
-	case APPS_STEPS:
+	case APP_SET_STEPS:
 		snprintf(name, sizeof(name), "own %u", a->n + 1);
 		return add(a, name, value);
-	case APPS_VARY:
+	case APP_SET_VARY:
 		return read_one("--vary", value, 0, 100, &a->vary);
-	case APPS_SCALE:
+	case APP_SET_SCALE:
 		return read_one("--scale", value, 0.001, 1000, &a->scale);
 	}
 	return 0;
 }
 
-void apps_finish(struct apps *a, uint64_t seed)
+void app_set_finish(struct app_set *a, uint64_t seed)
 {
 	if (!a->n)
 		(void)tool_list("1,2,3", add_published, a);

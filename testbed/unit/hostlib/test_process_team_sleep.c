@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_crew_sleep.c - stress of the sleep in a crew without a group: no process sleeps on when its
- * barrier is complete.
+ * test_process_team_sleep.c - stress of the sleep in a process team without a group: no process
+ * sleeps on when its barrier is complete.
  *
  * Threads stand for processes. A lost wake-up leaves a thread asleep for ever, so the main thread
  * looks on: a barrier that all have reached, and that one still waits for many looks later, is a
@@ -23,7 +23,7 @@
 #define RACERS 2u
 #define STRIDE 500u /* barriers for which the others arrive in advance */
 
-static struct nbar_crew crew;
+static struct nbar_process_team procs;
 
 struct racer {
 	uint32_t me, nlast; /* arrives for itself and for so many more that do not sleep */
@@ -58,10 +58,10 @@ static void *race(void *arg)
 	for (uint32_t t = 1; t <= r->rounds; t++) {
 		for (uint32_t i = 0; i < r->nlast && t % STRIDE == 1; i++)
 			for (uint32_t k = 0; k < STRIDE; k++)
-				r->bad |= nbar_crew_post(&crew, NULL, RACERS + i, t + k);
+				r->bad |= nbar_process_team_post(&procs, NULL, RACERS + i, t + k);
 		begin_together(r->met, r->nracer, &rng);
-		r->bad |= nbar_crew_post(&crew, NULL, r->me, t);
-		r->bad |= nbar_crew_wait(&crew, NULL, t, &asleep, NBAR_FOREVER);
+		r->bad |= nbar_process_team_post(&procs, NULL, r->me, t);
+		r->bad |= nbar_process_team_wait(&procs, NULL, t, &asleep, NBAR_FOREVER);
 		__atomic_store_n(&r->done, t, __ATOMIC_RELAXED);
 	}
 	return NULL;
@@ -90,11 +90,12 @@ static uint32_t look_on(struct racer *racer, uint32_t n, uint32_t rounds)
 		last = at;
 		if (same < LOOKS_MAX)
 			continue;
-		require(nbar_crew_test(&crew, NULL, at + 1) == 1, "barrier %u hangs", at + 1);
+		require(nbar_process_team_test(&procs, NULL, at + 1) == 1, "barrier %u hangs",
+			at + 1);
 		lost++;
 		same = 0;
-		order_crew_wake(&crew.wake);
-		syscall(SYS_futex, &crew.wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+		order_procs_wake(&procs.wake);
+		syscall(SYS_futex, &procs.wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	}
 	return lost;
 }
@@ -105,7 +106,7 @@ static void run(uint32_t size, uint32_t nracer, uint32_t rounds)
 	uint64_t seed = unit_seed();
 	uint32_t lost, met = 0;
 
-	require_ok(nbar_crew_init(&crew, size));
+	require_ok(nbar_process_team_init(&procs, size));
 	for (uint32_t i = 0; i < nracer; i++) {
 		racer[i].me = i;
 		racer[i].nlast = i == 0 ? size - nracer : 0;
@@ -126,12 +127,13 @@ static void run(uint32_t size, uint32_t nracer, uint32_t rounds)
 
 static uint32_t rounds_of(uint32_t usual)
 {
-	uint64_t asked = unit_rounds();
+	uint64_t wake_seq = unit_rounds();
 
-	return asked ? (uint32_t)asked : unit_sanitized() ? usual / 20 : usual;
+	return wake_seq ? (uint32_t)wake_seq : unit_sanitized() ? usual / 20 : usual;
 }
 
-/* Two processes race, and those that fill the crew have arrived before: many races a second. */
+/* Two processes race, and those that fill the process team have arrived before: many races a
+ * second. */
 static void two_race(void **state)
 {
 	(void)state;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * apps_result.c - what a result of synthetic applications says about them; see apps.h.
+ * app_set_result.c - what a result of synthetic applications says about them; see app_set.h.
  */
-#include "apps.h"
+#include "app_set.h"
 
 #include <stdio.h>
 
 #include "result.h"
 
-void apps_describe(const struct apps *a, struct result *r)
+void app_set_describe(const struct app_set *a, struct result *r)
 {
 	char key[40], list[SWEEP_LIST_MAX * 14];
 
@@ -21,7 +21,7 @@ void apps_describe(const struct apps *a, struct result *r)
 	}
 }
 
-void apps_note(const struct apps *a, struct result *r)
+void app_set_note(const struct app_set *a, struct result *r)
 {
 	result_note(r, "steps scaled by %g, varied by %g %%", a->scale, a->vary);
 }

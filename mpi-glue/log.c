@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tell.c - what the glue says to people: lines on stderr, texts of failures, counters.
+ * log.c - what the glue says to people: lines on stderr, texts of failures, counters.
  *
  * Called when a communicator is decided, when a barrier fails or waits for long, and at the end.
  */
@@ -14,7 +14,7 @@
 
 #define RANKS_MAX 7u /* of one host that a text names, beside its first */
 
-void nbmpi_tell(int verbose, const char *format, ...)
+void nbmpi_log(int verbose, const char *format, ...)
 {
 	char text[600];
 	va_list args;
@@ -39,7 +39,7 @@ const char *nbmpi_why_text(enum nbmpi_why why)
 	return why < NBMPI_WHY_END ? text[why] : "an unknown reason";
 }
 
-void nbmpi_tell_path(const struct nbmpi_comm *c)
+void nbmpi_log_path(const struct nbmpi_comm *c)
 {
 	char who[48] = "";
 
@@ -47,24 +47,27 @@ void nbmpi_tell_path(const struct nbmpi_comm *c)
 		return;
 	if (c->path == NBMPI_OFFLOADED) {
 		if (c->group && nbmpi_self.start.config.where == NBMPI_WHERE_HOST)
-			nbmpi_tell(2,
-				   "communicator of %u ranks on %u hosts: barriers by NICs inside "
-				   "them, %s",
-				   c->size, c->nhost, nbmpi_tuned_name(c));
+			nbmpi_log(
+				2,
+				"communicator of %u ranks on %u hosts: barriers by in-process NICs "
+				"them, %s",
+				c->size, c->nhost, nbmpi_tuned_name(c));
 		else if (c->group)
-			nbmpi_tell(2, "communicator of %u ranks on %u hosts: barriers by NIC, %s",
-				   c->size, c->nhost, nbmpi_tuned_name(c));
+			nbmpi_log(
+				2,
+				"communicator of %u ranks on %u hosts: barriers offloaded to NICs, %s",
+				c->size, c->nhost, nbmpi_tuned_name(c));
 		else
-			nbmpi_tell(2, "communicator of %u ranks on one host: barriers by its ranks",
-				   c->size);
+			nbmpi_log(2, "communicator of %u ranks on one host: barriers by its ranks",
+				  c->size);
 		return;
 	}
 	/* A rank of its own has nothing to wait for: not worth a line. */
 	if (c->why_rank != NBAR_RANK_NONE)
 		snprintf(who, sizeof(who), "rank %u: ", c->why_rank);
-	nbmpi_tell(c->why == NBMPI_WHY_alone ? 2 : 1,
-		   "communicator of %u ranks: barriers by MPI: %s%s", c->size, who,
-		   nbmpi_why_text(c->why));
+	nbmpi_log(c->why == NBMPI_WHY_alone ? 2 : 1,
+		  "communicator of %u ranks: fallback to MPI's barrier: %s%s", c->size, who,
+		  nbmpi_why_text(c->why));
 }
 
 /* "rank 3", or "rank 3, 7 or 11 (host 1)" if these are on one host: its NIC tells no more. */
@@ -97,12 +100,12 @@ static size_t host_text(const struct nbmpi_comm *c, uint32_t host, char *out, si
 /* False: nobody is known. */
 static bool missing_text(const struct nbmpi_comm *c, char *out, size_t size)
 {
-	uint32_t host[NBAR_LATE_MAX];
-	int n = c->group ? nbar_missing(c->group, host, NBAR_LATE_MAX) : 0;
+	uint32_t host[NBAR_STRAGGLERS_MAX];
+	int n = c->group ? nbar_missing(c->group, host, NBAR_STRAGGLERS_MAX) : 0;
 	size_t at = 0;
 
 	snprintf(out, size, "nobody known");
-	for (int i = 0; i < n && i < (int)NBAR_LATE_MAX && at + 2 < size; i++) {
+	for (int i = 0; i < n && i < (int)NBAR_STRAGGLERS_MAX && at + 2 < size; i++) {
 		if (i > 0)
 			at += (size_t)snprintf(out + at, size - at, ", ");
 		at += host_text(c, host[i], out + at, size - at);
@@ -153,13 +156,13 @@ int nbmpi_fail_ended(struct nbmpi_comm *c, const struct nbmpi_mate *mate)
 	return failed(c, missing, cause);
 }
 
-void nbmpi_tell_missing(const struct nbmpi_comm *c, double seconds)
+void nbmpi_log_missing(const struct nbmpi_comm *c, double seconds)
 {
 	char missing[200];
 
 	missing_text(c, missing, sizeof(missing));
-	nbmpi_tell(1, "rank %u of %u has waited %.0f s in a barrier; missing: %s", c->rank, c->size,
-		   seconds, missing);
+	nbmpi_log(1, "rank %u of %u has waited %.0f s in a barrier; missing: %s", c->rank, c->size,
+		  seconds, missing);
 }
 
 static uint64_t count_of(const uint64_t *counter)
@@ -176,10 +179,10 @@ void nbmpi_count(const struct nbmpi_comm *c, struct nbmpi_counters *out)
 	else
 		out->by_host += offloaded;
 	for (int i = 0; i < NBMPI_WHY_END; i++) {
-		uint64_t n = count_of(&c->by_mpi[i]);
+		uint64_t n = count_of(&c->fallback[i]);
 
 		out->why[i] += n;
-		out->by_mpi += n;
+		out->fallback += n;
 	}
 	out->failed += count_of(&c->failed);
 	out->comms++;
@@ -194,19 +197,20 @@ void nbmpi_counters_read(struct nbmpi_counters *out)
 	pthread_mutex_unlock(&nbmpi_self.lock);
 }
 
-void nbmpi_tell_counters(void)
+void nbmpi_log_counters(void)
 {
 	struct nbmpi_counters n;
 
 	nbmpi_counters_read(&n);
-	nbmpi_tell(1,
-		   "%llu barriers by NIC, %llu within the host, %llu by MPI, %llu failed, on %llu "
-		   "communicators",
-		   (unsigned long long)n.by_nic, (unsigned long long)n.by_host,
-		   (unsigned long long)n.by_mpi, (unsigned long long)n.failed,
-		   (unsigned long long)n.comms);
+	nbmpi_log(
+		1,
+		"%llu barriers offloaded, %llu within the host, %llu by fallback, %llu failed, on %llu "
+		"communicators",
+		(unsigned long long)n.by_nic, (unsigned long long)n.by_host,
+		(unsigned long long)n.fallback, (unsigned long long)n.failed,
+		(unsigned long long)n.comms);
 	for (int i = 1; i < NBMPI_WHY_END; i++)
 		if (n.why[i])
-			nbmpi_tell(1, "%llu barriers by MPI: %s", (unsigned long long)n.why[i],
-				   nbmpi_why_text((enum nbmpi_why)i));
+			nbmpi_log(1, "%llu barriers by fallback: %s", (unsigned long long)n.why[i],
+				  nbmpi_why_text((enum nbmpi_why)i));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_nic_turn.c - the scheduler of the NIC loop: what one group sends is bounded in each turn,
- * the rest goes on where it stopped, and nobody waits for it longer than some turns. Counts and
+ * test_nic_pass.c - the scheduler of the NIC loop: what one group sends is bounded in each pass,
+ * the rest goes on where it stopped, and nobody waits for it longer than some passes. Counts and
  * orders, no times.
  */
 #include "unit/nic/nic_net.h"
@@ -9,7 +9,7 @@
 
 #define FLOOD NBAR_SENDS_MAX
 /* Turns that a barrier of two may take beside a flood. Alone it takes 2. */
-#define BYSTANDER_TURNS 6u
+#define BYSTANDER_PASSES 6u
 
 /* A group of which the test plays all peers: one step with as many sends as can be. */
 static struct nbnic_group *flooder(struct net *w, uint32_t nic, uint32_t port, uint32_t cell)
@@ -24,7 +24,7 @@ static struct nbnic_group *flooder(struct net *w, uint32_t nic, uint32_t port, u
 static void expect_bounded(const struct net *w)
 {
 	for (uint32_t i = 0; i < NET_NICS; i++)
-		assert_in_range(w->n[i].most_turn, 0, NET_BURST);
+		assert_in_range(w->n[i].most_pass, 0, NET_BURST);
 }
 
 /* One barrier of a plan with 4,096 sends, and barriers of a bystander meanwhile. */
@@ -42,10 +42,10 @@ static void test_one_post_of_many_sends(void **state)
 	while (w->n[0].nic.counter[NBAR_COUNTER_tokens_sent] < FLOOD) {
 		net_post(w, 0, 1, 0, ++e);
 		net_post(w, 1, 1, 0, e);
-		net_rounds_until(w, 0, 1, 0, e, BYSTANDER_TURNS);
-		net_rounds_until(w, 1, 1, 0, e, BYSTANDER_TURNS);
+		net_rounds_until(w, 0, 1, 0, e, BYSTANDER_PASSES);
+		net_rounds_until(w, 1, 1, 0, e, BYSTANDER_PASSES);
 	}
-	assert_in_range(e, 20, FLOOD); /* it took many turns */
+	assert_in_range(e, 20, FLOOD); /* it took many passes */
 	net_pass(w, NET_MS);
 	assert_int_equal(w->n[0].nic.counter[NBAR_COUNTER_tokens_sent], FLOOD + e);
 	expect_bounded(w);
@@ -69,8 +69,8 @@ static void test_many_groups_die(void **state)
 		w->now += NET_SECOND / 100; /* the lingering is over before the aborts are out */
 		net_post(w, 0, 1, 0, ++e);
 		net_post(w, 1, 1, 0, e);
-		net_rounds_until(w, 0, 1, 0, e, BYSTANDER_TURNS);
-		net_rounds_until(w, 1, 1, 0, e, BYSTANDER_TURNS);
+		net_rounds_until(w, 0, 1, 0, e, BYSTANDER_PASSES);
+		net_rounds_until(w, 1, 1, 0, e, BYSTANDER_PASSES);
 		require(e < 64 * FLOOD, "the aborts do not go out");
 	}
 	assert_int_equal(w->n[0].nic.nlinger, 64);
@@ -104,7 +104,7 @@ static void test_linear_roots_on_a_full_wire(void **state)
 	(void)state;
 	ntoken = 0;
 	w->seen = see_tokens;
-	w->n[2].limit = 40; /* less than a turn may send */
+	w->n[2].limit = 40; /* less than a pass may send */
 	w->n[2].refuses = true;
 	for (uint32_t i = 0; i < ROOTS; i++) {
 		net_connect_phantoms(w, 0, net_open(w, 0, 0, i, "linear", NBFW_ROOT_MAX, 0, NULL),
@@ -132,8 +132,8 @@ static void test_linear_roots_on_a_full_wire(void **state)
 		net_post(w, 0, 1, 0, ++e);
 		net_post(w, 1, 1, 0, e);
 		/* The wire that refuses holds up whoever meets it; then the others come first. */
-		net_rounds_until(w, 0, 1, 0, e, 2 * BYSTANDER_TURNS);
-		net_rounds_until(w, 1, 1, 0, e, 2 * BYSTANDER_TURNS);
+		net_rounds_until(w, 0, 1, 0, e, 2 * BYSTANDER_PASSES);
+		net_rounds_until(w, 1, 1, 0, e, 2 * BYSTANDER_PASSES);
 		require(e < ROOTS * NBAR_SLOTS_MAX, "the tokens do not go out");
 	}
 	assert_true(w->n[0].refused > 100);
@@ -206,12 +206,12 @@ static void test_starts_are_bounded(void **state)
 		net_post(w, 0, 0, i, NBAR_POSTED_MAX);
 		started += w->n[0].host[0][i].completions;
 	}
-	assert_in_range(started, 1, NBNIC_TURN_STARTS);
+	assert_in_range(started, 1, NBNIC_PASS_STARTS);
 	net_pair(w, 0, 1, 1, 1, 0);
 	before = w->n[0].host[0][7].completions;
 	net_post(w, 0, 1, 0, 1);
 	net_post(w, 1, 1, 0, 1);
-	net_rounds_until(w, 0, 1, 0, 1, BYSTANDER_TURNS);
+	net_rounds_until(w, 0, 1, 0, 1, BYSTANDER_PASSES);
 	assert_in_range(w->n[0].host[0][7].completions, before + 1, before + 100);
 	w->now = 0; /* no timer is due any more */
 	rounds = net_rounds_until(w, 0, 0, 7, NBAR_POSTED_MAX, 8 * NBAR_POSTED_MAX);
@@ -301,14 +301,14 @@ static void test_aborts_go_on_where_they_stopped(void **state)
 	net_free(w);
 }
 
-/* Raw messages have their share of a turn, and are refused beyond. */
+/* Raw messages have their share of a pass, and are refused beyond. */
 static void test_signals_have_a_share(void **state)
 {
 	static const uint32_t word[NBAR_SIGNAL_WORDS] = { 1 };
 	struct net *w = net_new();
 	const struct nbnic_open arg = { .size = 2, .alg = "signal", .cookie = 5 };
 	struct nbnic_group *g;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	uint32_t bad, n = 0;
 	const char *why;
 
@@ -317,12 +317,12 @@ static void test_signals_have_a_share(void **state)
 	assert_int_equal(nbnic_group_build(&arg, malloc(nbnic_group_size(NULL, 2)), &g), 0);
 	assert_int_equal(nbnic_group_open(&w->n[0].nic, g), 0);
 	w->n[0].host[0][0].group = g;
-	blob = net_blob(w, g, 2, 1, 1, 1);
-	assert_int_equal(nbnic_group_connect(&w->n[0].nic, g, &blob, 1, w->now, &bad, &why), 0);
-	for (uint32_t turn = 0; turn < 10; turn++) {
+	endpoint = net_endpoint(w, g, 2, 1, 1, 1);
+	assert_int_equal(nbnic_group_connect(&w->n[0].nic, g, &endpoint, 1, w->now, &bad, &why), 0);
+	for (uint32_t pass = 0; pass < 10; pass++) {
 		while (nbnic_signal(&w->n[0].nic, g, 0, word))
 			n++;
-		assert_int_equal(n, (turn + 1) * NBNIC_PORT_INLINE);
+		assert_int_equal(n, (pass + 1) * NBNIC_PORT_INLINE);
 		net_round(w);
 	}
 	/* What can never be sent is no reason to try again. */
@@ -344,5 +344,5 @@ int main(void)
 		cmocka_unit_test(test_signals_have_a_share),
 	};
 
-	return cmocka_run_group_tests_name("nic_turn", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("nic_pass", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * onemap.c - the NIC and the host library of a test see a page at one address.
+ * single_mapping.c - the NIC and the host library of a test see a page at one address.
  *
  * ThreadSanitizer follows order by address: with a page mapped twice it would not know that a
  * completion orders one thread's writes before another's reads. Tests that are linked with this

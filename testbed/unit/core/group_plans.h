@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * planset.h - the plans of all ranks of a group together, and the proof that they make a barrier.
+ * group_plans.h - the plans of all ranks of a group together, and the proof that they make a
+ * barrier.
  *
  * For tests only. Reads plans by the structs of the ABI, not by the code under test.
  */
-#ifndef TESTBED_PLANSET_H
-#define TESTBED_PLANSET_H
+#ifndef TESTBED_GROUP_PLANS_H
+#define TESTBED_GROUP_PLANS_H
 
 #include "plan.h"
 #include "unit/unit.h"
 
-struct planset {
+struct group_plans {
 	uint32_t size;
 	struct nbar_plan **plan; /* of each rank, one after the other in one block */
 	void *block;
@@ -24,15 +25,15 @@ struct edge {
 	uint32_t dst, dst_step;
 };
 
-#define PLANSET_BYTES_A_RANK 1280u /* the longest plan but for a linear root's has 1,064 */
+#define GROUP_PLANS_BYTES_A_RANK 1280u /* the longest plan but for a linear root's has 1,064 */
 
 /* Every algorithm that makes plans, with every value of its parameter, as the table has them. */
-static inline struct nbfw_alg planset_first(void)
+static inline struct nbfw_alg group_plans_first(void)
 {
 	return (struct nbfw_alg){ NBFW_ALG_FIRST, nbfw_alg_row(NBFW_ALG_FIRST)->low };
 }
 
-static inline struct nbfw_alg planset_next(struct nbfw_alg alg)
+static inline struct nbfw_alg group_plans_next(struct nbfw_alg alg)
 {
 	if (++alg.n > nbfw_alg_row(alg.kind)->high) {
 		alg.kind = (enum nbfw_alg_kind)(alg.kind + 1);
@@ -41,12 +42,12 @@ static inline struct nbfw_alg planset_next(struct nbfw_alg alg)
 	return alg;
 }
 
-#define planset_each(alg)                                                    \
-	for (struct nbfw_alg alg = planset_first(); alg.kind < NBFW_ALG_END; \
-	     alg = planset_next(alg))
+#define group_plans_each(alg)                                                    \
+	for (struct nbfw_alg alg = group_plans_first(); alg.kind < NBFW_ALG_END; \
+	     alg = group_plans_next(alg))
 
 /* Any of them, with a parameter of at most 5. */
-static inline struct nbfw_alg planset_any(struct rng *rng)
+static inline struct nbfw_alg group_plans_any(struct rng *rng)
 {
 	struct nbfw_alg alg = { (enum nbfw_alg_kind)(NBFW_ALG_FIRST +
 						     rng_below(rng, NBFW_ALG_END - NBFW_ALG_FIRST)),
@@ -59,7 +60,7 @@ static inline struct nbfw_alg planset_any(struct rng *rng)
 }
 
 /* The name of alg, until the next call. */
-static inline const char *planset_text(struct nbfw_alg alg)
+static inline const char *group_plans_text(struct nbfw_alg alg)
 {
 	static char name[NBAR_NAME_MAX];
 
@@ -67,18 +68,18 @@ static inline const char *planset_text(struct nbfw_alg alg)
 	return name;
 }
 
-static inline void planset_free(struct planset *set)
+static inline void group_plans_free(struct group_plans *set)
 {
 	free(set->plan);
 	free(set->block);
 	free(set->first_slot);
 	free(set->sent_step);
-	*set = (struct planset){ 0 };
+	*set = (struct group_plans){ 0 };
 }
 
-static inline struct planset planset_new(uint32_t size, size_t capacity)
+static inline struct group_plans group_plans_new(uint32_t size, size_t capacity)
 {
-	struct planset set = { .size = size };
+	struct group_plans set = { .size = size };
 
 	set.plan = calloc(size, sizeof(set.plan[0]));
 	set.block = calloc(1, capacity);
@@ -87,36 +88,37 @@ static inline struct planset planset_new(uint32_t size, size_t capacity)
 }
 
 /* Counts the slots before each rank; call it when the plans are there. */
-static inline void planset_index(struct planset *set)
+static inline void group_plans_index(struct group_plans *set)
 {
 	for (uint32_t r = 0; r < set->size; r++)
 		set->first_slot[r + 1] = set->first_slot[r] + set->plan[r]->nrecv;
 	set->sent_step = calloc(set->first_slot[set->size] + 1, sizeof(set->sent_step[0]));
 }
 
-static inline struct planset planset_generate(struct nbfw_alg alg, uint32_t size)
+static inline struct group_plans group_plans_generate(struct nbfw_alg alg, uint32_t size)
 {
-	size_t capacity = (size_t)size * PLANSET_BYTES_A_RANK, used = 0;
-	struct planset set = planset_new(size, capacity);
+	size_t capacity = (size_t)size * GROUP_PLANS_BYTES_A_RANK, used = 0;
+	struct group_plans set = group_plans_new(size, capacity);
 
 	for (uint32_t r = 0; r < size; r++) {
 		void *at = (char *)set.block + used;
 		int32_t length = nbfw_plan_generate(alg, size, r, at, capacity - used);
 
-		require(length > 0, "%s size %u rank %u", planset_text(alg), size, r);
+		require(length > 0, "%s size %u rank %u", group_plans_text(alg), size, r);
 		set.plan[r] = at;
 		used += (size_t)length;
 	}
-	planset_index(&set);
+	group_plans_index(&set);
 	return set;
 }
 
 /* Plans from a list of signals. Slots are numbered by step, then by place in the list. */
-static inline struct planset planset_from_edges(uint32_t size, const struct edge *edge, uint32_t n)
+static inline struct group_plans group_plans_from_edges(uint32_t size, const struct edge *edge,
+							uint32_t n)
 {
 	size_t most = sizeof(struct nbar_plan) + (2 * (size_t)n + 1) * sizeof(struct nbar_step) +
 		      n * (sizeof(struct nbar_send) + sizeof(struct nbar_recv));
-	struct planset set = planset_new(size, size * most);
+	struct group_plans set = group_plans_new(size, size * most);
 	uint32_t *slot = calloc(n + 1, sizeof(slot[0]));
 
 	for (uint32_t r = 0; r < size; r++) {
@@ -161,7 +163,7 @@ static inline struct planset planset_from_edges(uint32_t size, const struct edge
 		}
 	}
 	free(slot);
-	planset_index(&set);
+	group_plans_index(&set);
 	return set;
 }
 
@@ -169,7 +171,7 @@ static inline struct planset planset_from_edges(uint32_t size, const struct edge
  * True if every send goes to a slot that waits for its sender, and every slot is sent to exactly
  * once. Fills sent_step[].
  */
-static inline bool planset_match(struct planset *set)
+static inline bool group_plans_match(struct group_plans *set)
 {
 	uint32_t nslot = set->first_slot[set->size], nsend = 0;
 
@@ -207,7 +209,7 @@ struct spread {
 };
 
 /* Takes rank r over the step it is in, if all the signals it waits for there are out. */
-static inline bool spread_step(const struct planset *set, struct spread *k, uint32_t r)
+static inline bool spread_step(const struct group_plans *set, struct spread *k, uint32_t r)
 {
 	const struct nbar_plan *p = set->plan[r];
 	const struct nbar_step *step = &nbfw_plan_steps(p)[k->at[r]];
@@ -235,11 +237,11 @@ static inline bool spread_step(const struct planset *set, struct spread *k, uint
  * barrier if and only if nothing in the last K is zero. Steps of different ranks need not be in
  * line, so a stage is whatever steps can end next, and a signal carries what its sender knew when
  * it entered the step that sends it, not what it learned since. False, too, if ranks wait for each
- * other in a circle. Needs planset_match. column: the ranks whose arrival is followed; NULL for
+ * other in a circle. Needs group_plans_match. column: the ranks whose arrival is followed; NULL for
  * all.
  */
-static inline bool planset_spreads(const struct planset *set, const uint32_t *column,
-				   uint32_t ncolumn)
+static inline bool group_plans_spreads(const struct group_plans *set, const uint32_t *column,
+				       uint32_t ncolumn)
 {
 	uint32_t ncol = column ? ncolumn : set->size, done = 0;
 	struct spread k = { .words = (ncol + 63) / 64 };
@@ -273,13 +275,13 @@ static inline bool planset_spreads(const struct planset *set, const uint32_t *co
 	return full && done == set->size;
 }
 
-static inline bool planset_is_barrier(struct planset *set)
+static inline bool group_plans_is_barrier(struct group_plans *set)
 {
-	return planset_match(set) && planset_spreads(set, NULL, 0);
+	return group_plans_match(set) && group_plans_spreads(set, NULL, 0);
 }
 
 /* The signals of a set that matches, as a list; *n of them. */
-static inline struct edge *planset_edges(const struct planset *set, uint32_t *n)
+static inline struct edge *group_plans_edges(const struct group_plans *set, uint32_t *n)
 {
 	struct edge *edge = calloc(set->first_slot[set->size] + 1, sizeof(edge[0]));
 
@@ -301,7 +303,7 @@ static inline struct edge *planset_edges(const struct planset *set, uint32_t *n)
 }
 
 /* All signal the root, which signals all. */
-static inline struct planset planset_linear(uint32_t size, uint32_t root)
+static inline struct group_plans group_plans_linear(uint32_t size, uint32_t root)
 {
 	struct edge *edge = calloc(2 * (size_t)size, sizeof(edge[0]));
 	uint32_t n = 0;
@@ -312,17 +314,17 @@ static inline struct planset planset_linear(uint32_t size, uint32_t root)
 			edge[n++] = (struct edge){ root, 1, r, 0 };
 		}
 	}
-	struct planset set = planset_from_edges(size, edge, n);
+	struct group_plans set = group_plans_from_edges(size, edge, n);
 
 	free(edge);
 	return set;
 }
 
 /* Random signals, stage by stage, until everybody knows of everybody. size is 2 or more. */
-static inline struct planset planset_random(uint32_t size, struct rng *rng)
+static inline struct group_plans group_plans_random(uint32_t size, struct rng *rng)
 {
 	struct edge edge[4096];
-	struct planset set = { 0 };
+	struct group_plans set = { 0 };
 	uint32_t n = 0;
 
 	for (uint32_t stage = 0; n < 4000; stage++) {
@@ -332,9 +334,9 @@ static inline struct planset planset_random(uint32_t size, struct rng *rng)
 
 			edge[n++] = (struct edge){ src, stage, dst, stage };
 		}
-		planset_free(&set);
-		set = planset_from_edges(size, edge, n);
-		if (planset_is_barrier(&set))
+		group_plans_free(&set);
+		set = group_plans_from_edges(size, edge, n);
+		if (group_plans_is_barrier(&set))
 			break;
 	}
 	return set;

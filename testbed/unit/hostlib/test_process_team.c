@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_crew.c - processes of a node that share one member: attach, crew, and what becomes of the
- * others when one of them ends.
+ * test_process_team.c - processes of a node that share one member: attach, process team, and what
+ * becomes of the others when one of them ends.
  *
  * Threads stand for processes where none of them ends: each has a connection to the NIC of its
  * own. What a barrier protects is plain memory: under ThreadSanitizer that proves the fences.
@@ -22,13 +22,13 @@
 
 static struct inproc *nics;
 
-/* One process of a crew. */
+/* One process of a process team. */
 struct mate {
-	struct nbar_crew *crew;
+	struct nbar_process_team *procs;
 	struct nbar_group *g;
 	struct nbar_wait_policy wait;
 	uint64_t (*seen)[ALL_MAX]; /* by parity of the barrier, then by number */
-	uint32_t me, all;          /* me: among all; in the crew it is mine */
+	uint32_t me, all;          /* me: among all; in the process team it is mine */
 	uint32_t mine;
 	uint32_t first; /* ticket before the first barrier */
 	uint32_t rounds, bad;
@@ -41,8 +41,9 @@ static void *mate_main(void *arg)
 
 	for (uint32_t i = 1; i <= m->rounds; i++) {
 		m->seen[i % 2][m->me] = i;
-		if (nbar_crew_post(m->crew, m->g, m->mine, m->first + i) != 0 ||
-		    nbar_crew_wait(m->crew, m->g, m->first + i, &m->wait, NBAR_FOREVER) != 0)
+		if (nbar_process_team_post(m->procs, m->g, m->mine, m->first + i) != 0 ||
+		    nbar_process_team_wait(m->procs, m->g, m->first + i, &m->wait, NBAR_FOREVER) !=
+			    0)
 			m->bad++;
 		for (uint32_t n = 0; n < m->all; n++)
 			m->bad += m->seen[i % 2][n] != i;
@@ -76,12 +77,12 @@ static void alone(void **state)
 	(void)state;
 	/* 20: too many for one cache line. */
 	for (uint32_t size = 1; size <= 20; size = size < 5 ? size + 1 : size + 15) {
-		static struct nbar_crew crew;
+		static struct nbar_process_team procs;
 		struct mate mate[20] = { 0 };
 
-		require_ok(nbar_crew_init(&crew, size));
+		require_ok(nbar_process_team_init(&procs, size));
 		for (uint32_t i = 0; i < size; i++) {
-			mate[i].crew = &crew;
+			mate[i].procs = &procs;
 			mate[i].mine = i;
 			mate[i].wait = i % 2 ? awake : asleep;
 		}
@@ -91,14 +92,14 @@ static void alone(void **state)
 
 static void tickets_wrap(void **state)
 {
-	struct nbar_crew crew;
+	struct nbar_process_team procs;
 	struct mate mate[3] = { 0 };
 
 	(void)state;
-	require_ok(nbar_crew_init(&crew, 3));
+	require_ok(nbar_process_team_init(&procs, 3));
 	for (uint32_t i = 0; i < 3; i++) {
-		crew.arrived[i] = UINT32_MAX - 500;
-		mate[i].crew = &crew;
+		procs.arrived[i] = UINT32_MAX - 500;
+		mate[i].procs = &procs;
 		mate[i].mine = i;
 		mate[i].wait = awake;
 		mate[i].first = UINT32_MAX - 500;
@@ -108,64 +109,65 @@ static void tickets_wrap(void **state)
 
 static void several_under_way(void **state)
 {
-	struct nbar_crew crew;
+	struct nbar_process_team procs;
 
 	(void)state;
 	for (uint32_t size = 2; size <= 20; size += 18) {
-		require_ok(nbar_crew_init(&crew, size));
+		require_ok(nbar_process_team_init(&procs, size));
 		for (uint32_t i = 0; i < size; i++) {
-			assert_int_equal(nbar_crew_test(&crew, NULL, 1), 0);
+			assert_int_equal(nbar_process_team_test(&procs, NULL, 1), 0);
 			for (uint32_t t = 1; t <= 3000; t++)
-				require_ok(nbar_crew_post(&crew, NULL, i, t));
+				require_ok(nbar_process_team_post(&procs, NULL, i, t));
 		}
-		assert_int_equal(nbar_crew_test(&crew, NULL, 3000), 1);
-		assert_int_equal(nbar_crew_test(&crew, NULL, 3001), 0);
+		assert_int_equal(nbar_process_team_test(&procs, NULL, 3000), 1);
+		assert_int_equal(nbar_process_team_test(&procs, NULL, 3001), 0);
 	}
-	assert_int_equal(nbar_crew_post(&crew, NULL, 20, 3001), -ERANGE);
-	assert_int_equal(nbar_crew_init(&crew, 0), -ERANGE);
-	assert_int_equal(nbar_crew_init(&crew, NBAR_CREW_MAX + 1), -ERANGE);
+	assert_int_equal(nbar_process_team_post(&procs, NULL, 20, 3001), -ERANGE);
+	assert_int_equal(nbar_process_team_init(&procs, 0), -ERANGE);
+	assert_int_equal(nbar_process_team_init(&procs, NBAR_PROCESS_TEAM_MAX + 1), -ERANGE);
 }
 
 static void a_wait_can_time_out(void **state)
 {
-	struct nbar_crew crew;
+	struct nbar_process_team procs;
 
 	(void)state;
-	require_ok(nbar_crew_init(&crew, 2));
-	require_ok(nbar_crew_post(&crew, NULL, 0, 1));
-	assert_int_equal(nbar_crew_wait(&crew, NULL, 1, &asleep, 1000000), -ETIME);
-	assert_int_equal(nbar_crew_wait(&crew, NULL, 1, NULL, 0), -ETIME);
-	require_ok(nbar_crew_post(&crew, NULL, 1, 1));
-	require_ok(nbar_crew_wait(&crew, NULL, 1, &asleep, 0));
+	require_ok(nbar_process_team_init(&procs, 2));
+	require_ok(nbar_process_team_post(&procs, NULL, 0, 1));
+	assert_int_equal(nbar_process_team_wait(&procs, NULL, 1, &asleep, 1000000), -ETIME);
+	assert_int_equal(nbar_process_team_wait(&procs, NULL, 1, NULL, 0), -ETIME);
+	require_ok(nbar_process_team_post(&procs, NULL, 1, 1));
+	require_ok(nbar_process_team_wait(&procs, NULL, 1, &asleep, 0));
 }
 
 /* --- with a group ---------------------------------------------------------------------------- */
 
-/* NICS hosts with a crew each; the first of each has opened the group, the others are attached. */
+/* NICS hosts with a process team each; the first of each has opened the group, the others are
+ * attached. */
 struct hosts {
 	struct cluster c;
-	struct nbar_crew crew[NICS];
-	uint32_t ncrew;
+	struct nbar_process_team procs[NICS];
+	uint32_t nprocs;
 	struct nbar_port *port[ALL_MAX];
 	struct mate mate[ALL_MAX];
 };
 
-static void hosts_start(struct hosts *h, uint32_t ncrew)
+static void hosts_start(struct hosts *h, uint32_t nprocs)
 {
 	memset(h, 0, sizeof(*h));
-	h->ncrew = ncrew;
+	h->nprocs = nprocs;
 	cluster_start(&h->c, NICS, NICS, NULL);
 	for (uint32_t host = 0; host < NICS; host++) {
 		struct nbar_share share;
 		char name[16];
 
-		require_ok(nbar_crew_init(&h->crew[host], ncrew));
+		require_ok(nbar_process_team_init(&h->procs[host], nprocs));
 		nbar_group_share(h->c.g[host], &share);
 		snprintf(name, sizeof(name), "n%u", host);
-		for (uint32_t i = 0; i < ncrew; i++) {
-			uint32_t n = host * ncrew + i;
+		for (uint32_t i = 0; i < nprocs; i++) {
+			uint32_t n = host * nprocs + i;
 
-			h->mate[n].crew = &h->crew[host];
+			h->mate[n].procs = &h->procs[host];
 			h->mate[n].wait = n % 2 ? awake : asleep;
 			h->mate[n].g = h->c.g[host];
 			h->mate[n].mine = i;
@@ -179,7 +181,7 @@ static void hosts_start(struct hosts *h, uint32_t ncrew)
 
 static void hosts_end(struct hosts *h)
 {
-	for (uint32_t n = 0; n < NICS * h->ncrew; n++)
+	for (uint32_t n = 0; n < NICS * h->nprocs; n++)
 		nbar_close(h->port[n]);
 	cluster_end(&h->c);
 }
@@ -189,9 +191,9 @@ static void with_a_group(void **state)
 	static struct hosts h;
 
 	(void)state;
-	for (uint32_t ncrew = 1; ncrew <= 4; ncrew++) {
-		hosts_start(&h, ncrew);
-		run(h.mate, NICS * ncrew, 500);
+	for (uint32_t nprocs = 1; nprocs <= 4; nprocs++) {
+		hosts_start(&h, nprocs);
+		run(h.mate, NICS * nprocs, 500);
 		hosts_end(&h);
 	}
 }
@@ -207,15 +209,17 @@ static void several_under_way_with_a_group(void **state)
 		struct mate *m = &h.mate[n];
 
 		for (uint32_t t = 1; t <= max; t++) {
-			require_ok(nbar_crew_post(m->crew, m->g, m->mine, t));
-			require(nbar_crew_test(m->crew, m->g, t) == 0 || n == 2 * NICS - 1,
+			require_ok(nbar_process_team_post(m->procs, m->g, m->mine, t));
+			require(nbar_process_team_test(m->procs, m->g, t) == 0 || n == 2 * NICS - 1,
 				"ticket %u of process %u", t, n);
 		}
 		if (n < 2 * NICS - 1)
-			assert_int_equal(nbar_crew_post(m->crew, m->g, m->mine, max + 1), -EAGAIN);
+			assert_int_equal(nbar_process_team_post(m->procs, m->g, m->mine, max + 1),
+					 -EAGAIN);
 	}
 	for (uint32_t n = 0; n < 2 * NICS; n++)
-		require_ok(nbar_crew_wait(h.mate[n].crew, h.mate[n].g, max, NULL, NBAR_FOREVER));
+		require_ok(nbar_process_team_wait(h.mate[n].procs, h.mate[n].g, max, NULL,
+						  NBAR_FOREVER));
 	hosts_end(&h);
 }
 
@@ -223,7 +227,7 @@ static void what_is_not_shared_is_refused(void **state)
 {
 	struct nbar_share share, other;
 	struct nbar_group *g, *second;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	struct nbar_port *port;
 	const struct nbar_group_attr attr = { .rank = 0, .size = 1 };
 	const struct nbar_group_attr signal = { .rank = 0, .size = 1, .alg = "signal" };
@@ -241,7 +245,7 @@ static void what_is_not_shared_is_refused(void **state)
 	assert_int_equal(nbar_attach("n1", &share, &port), -ENOENT);
 	require_ok(nbar_attach("n0", &share, &port));
 	other = share;
-	other.blob.byte[50] ^= 1;
+	other.endpoint.byte[50] ^= 1;
 	assert_int_equal(nbar_group_attach(port, &other, &g), -ENOENT);
 	other = share;
 	other.cell = 1;
@@ -250,10 +254,10 @@ static void what_is_not_shared_is_refused(void **state)
 	assert_int_equal(nbar_group_attach(port, &other, &g), -EINVAL);
 	require_ok(nbar_group_attach(port, &share, &g));
 	assert_int_equal(nbar_group_attach(port, &share, &second), -EALREADY);
-	/* Groups are the owner's to open, and the crew's to post. */
-	assert_int_equal(nbar_group_open(port, &attr, &second, &blob), -EPERM);
+	/* Groups are the owner's to open, and the process team's to post. */
+	assert_int_equal(nbar_group_open(port, &attr, &second, &endpoint), -EPERM);
 	assert_int_equal(nbar_post(g, NULL), -EPERM);
-	require_ok(nbar_group_open(c.port[0], &signal, &second, &blob));
+	require_ok(nbar_group_open(c.port[0], &signal, &second, &endpoint));
 	nbar_group_share(second, &other);
 	assert_int_equal(nbar_group_attach(port, &other, &g), -ENOENT);
 	nbar_close(port);
@@ -284,31 +288,31 @@ static void a_cell_stays_while_somebody_looks_at_it(void **state)
 	struct nbar_share share, next;
 	struct nbar_group *mine, *theirs;
 	struct nbar_port *port, *other;
-	struct nbar_blob blob;
-	struct nbar_crew crew;
+	struct nbar_endpoint endpoint;
+	struct nbar_process_team procs;
 
 	(void)state;
 	require_ok(nbar_open("n0", &port));
-	require_ok(nbar_group_open(port, &attr, &mine, &blob));
-	require_ok(nbar_group_connect(mine, &blob));
+	require_ok(nbar_group_open(port, &attr, &mine, &endpoint));
+	require_ok(nbar_group_connect(mine, &endpoint));
 	nbar_group_share(mine, &share);
 	require_ok(nbar_attach("n0", &share, &other));
 	require_ok(nbar_group_attach(other, &share, &theirs));
-	require_ok(nbar_crew_init(&crew, 2));
-	require_ok(nbar_crew_post(&crew, mine, 0, 1));
-	require_ok(nbar_crew_post(&crew, theirs, 1, 1));
-	require_ok(nbar_crew_wait(&crew, mine, 1, NULL, NBAR_FOREVER));
+	require_ok(nbar_process_team_init(&procs, 2));
+	require_ok(nbar_process_team_post(&procs, mine, 0, 1));
+	require_ok(nbar_process_team_post(&procs, theirs, 1, 1));
+	require_ok(nbar_process_team_wait(&procs, mine, 1, NULL, NBAR_FOREVER));
 	nbar_group_close(mine);
-	require_ok(nbar_group_open(port, &attr, &mine, &blob));
+	require_ok(nbar_group_open(port, &attr, &mine, &endpoint));
 	nbar_group_share(mine, &next);
 	assert_int_not_equal(next.cell, share.cell);
-	assert_int_equal(nbar_crew_test(&crew, theirs, 1), 1);
+	assert_int_equal(nbar_process_team_test(&procs, theirs, 1), 1);
 	/* The barrier after that can never be: its owner is gone. */
-	require_ok(nbar_crew_init(&crew, 1));
-	assert_int_equal(nbar_crew_post(&crew, theirs, 0, 2), -ESHUTDOWN);
+	require_ok(nbar_process_team_init(&procs, 1));
+	assert_int_equal(nbar_process_team_post(&procs, theirs, 0, 2), -ESHUTDOWN);
 	nbar_group_close(theirs);
 	nbar_group_close(mine);
-	require_ok(nbar_group_open(port, &attr, &mine, &blob));
+	require_ok(nbar_group_open(port, &attr, &mine, &endpoint));
 	nbar_group_share(mine, &next);
 	assert_int_equal(next.cell, share.cell);
 	nbar_close(other);
@@ -386,12 +390,12 @@ static void child_opens(int to)
 {
 	const struct nbar_group_attr attr = { .rank = 0, .size = 1 };
 	struct nbar_share share;
-	struct nbar_blob blob;
+	struct nbar_endpoint endpoint;
 	struct nbar_port *port;
 	struct nbar_group *g;
 
-	if (nbar_open("n0", &port) < 0 || nbar_group_open(port, &attr, &g, &blob) < 0 ||
-	    nbar_group_connect(g, &blob) < 0)
+	if (nbar_open("n0", &port) < 0 || nbar_group_open(port, &attr, &g, &endpoint) < 0 ||
+	    nbar_group_connect(g, &endpoint) < 0)
 		_exit(1);
 	nbar_group_share(g, &share);
 	if (write(to, &share, sizeof(share)) != sizeof(share))
@@ -402,7 +406,7 @@ static void child_opens(int to)
 static void an_owner_that_dies_is_missed(void **state)
 {
 	struct nbar_share share;
-	struct nbar_crew crew;
+	struct nbar_process_team procs;
 	struct nbar_port *port;
 	struct nbar_group *g;
 	int from[2];
@@ -416,10 +420,10 @@ static void an_owner_that_dies_is_missed(void **state)
 	assert_int_equal(read(from[0], &share, sizeof(share)), sizeof(share));
 	require_ok(nbar_attach("n0", &share, &port));
 	require_ok(nbar_group_attach(port, &share, &g));
-	require_ok(nbar_crew_init(&crew, 2));
-	require_ok(nbar_crew_post(&crew, g, 1, 1));
+	require_ok(nbar_process_team_init(&procs, 2));
+	require_ok(nbar_process_team_post(&procs, g, 1, 1));
 	kill(child, SIGKILL);
-	assert_int_equal(nbar_crew_wait(&crew, g, 1, NULL, NBAR_FOREVER), -ECONNRESET);
+	assert_int_equal(nbar_process_team_wait(&procs, g, 1, NULL, NBAR_FOREVER), -ECONNRESET);
 	waitpid(child, NULL, 0);
 	nbar_close(port);
 	close(from[0]);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * turn.c - the scheduler: what waits, gets its share of each turn.
+ * pass.c - the scheduler: what waits, gets its share of each pass.
  *
- * Called once a turn, after frames and doorbells. Every loop is bounded by a budget; what is left
- * goes on where it stopped, in the next turn. PROTOCOL.md, "The bound of a turn", adds them up.
+ * Called once a pass, after frames and doorbells. Every loop is bounded by a budget; what is left
+ * goes on where it stopped, in the next pass. PROTOCOL.md, "The bound of a poll pass", adds them
+ * up.
  */
 #include "nic.h"
 #include "nic_internal.h"
 
-/* Of the sweep over the timers, per turn: an index costs 1, a timer that fires some more. */
+/* Of the sweep over the timers, per pass: an index costs 1, a timer that fires some more. */
 #define SWEEP_COST 64u
 #define SWEEP_COST_FIRED 8u
 #define SWEEP_COST_SLOTS 64u /* slots that cost 1 more, when a timer fires */
-#define LINGER_A_TURN 16u
+#define LINGER_A_PASS 16u
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -94,7 +95,7 @@ static bool end_lingering(struct nbnic *nic, uint64_t now)
 {
 	uint32_t n = 0;
 
-	for (; n < LINGER_A_TURN && !nbnic_link_empty(&nic->linger); n++) {
+	for (; n < LINGER_A_PASS && !nbnic_link_empty(&nic->linger); n++) {
 		struct nbnic_group *g = NBNIC_CONTAINER(nic->linger.next, linger);
 		uint32_t left = unsent(g);
 
@@ -123,10 +124,10 @@ static uint64_t jitter(const struct nbnic *nic, const struct nbnic_group *g)
 }
 
 /* Goes on with the jobs that ask for tokens: NBNIC_PULLS_A_TICK slots every pace_ns, and half of
- * what the turn has left. */
+ * what the pass has left. */
 static bool serve_pulls(struct nbnic *nic, uint64_t now)
 {
-	uint32_t left = (nic->turn_left + 1) / 2;
+	uint32_t left = (nic->pass_left + 1) / 2;
 	bool any = false;
 
 	if (nbnic_rota_empty(&nic->pulls))
@@ -138,12 +139,12 @@ static bool serve_pulls(struct nbnic *nic, uint64_t now)
 	left = left < nic->pull_left ? left : nic->pull_left;
 	while (left > 0 && !nic->full && !nbnic_rota_empty(&nic->pulls)) {
 		struct nbnic_group *g = NBNIC_CONTAINER(nbnic_rota_take(&nic->pulls), pull);
-		uint32_t asked =
+		uint32_t pulled =
 			nbnic_pull_some(nic, g, left < NBNIC_QUANTUM ? left : NBNIC_QUANTUM);
 
 		any = true;
-		left -= asked;
-		nic->pull_left -= asked;
+		left -= pulled;
+		nic->pull_left -= pulled;
 		if (g->pull_left > 0)
 			nbnic_rota_add(&nic->pulls, g->port, &g->pull);
 		else
@@ -166,10 +167,10 @@ static uint32_t visit(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, 
 
 static bool serve_sends(struct nbnic *nic, uint64_t now)
 {
-	uint32_t left = NBNIC_TURN_FRAMES;
+	uint32_t left = NBNIC_PASS_FRAMES;
 	bool any = false;
 
-	while (left > 0 && nic->turn_left > 0 && !nic->full && !nbnic_rota_empty(&nic->sends)) {
+	while (left > 0 && nic->pass_left > 0 && !nic->full && !nbnic_rota_empty(&nic->sends)) {
 		struct nbnic_group *g = NBNIC_CONTAINER(nbnic_rota_take(&nic->sends), send);
 		uint32_t cost = visit(nic, g, left < NBNIC_QUANTUM ? left : NBNIC_QUANTUM, now);
 
@@ -179,20 +180,20 @@ static bool serve_sends(struct nbnic *nic, uint64_t now)
 	return any;
 }
 
-/* True if nothing waits: most turns end here. */
+/* True if nothing waits: most passes end here. */
 static bool is_idle(const struct nbnic *nic, uint64_t now)
 {
 	return nbnic_rota_empty(&nic->sends) && nbnic_rota_empty(&nic->pulls) && !nic->sweeping &&
 	       (now < nic->due || now < nic->sweep_next) && nbnic_link_empty(&nic->linger);
 }
 
-/* True if the turn has not touched its budget. */
+/* True if the pass has not touched its budget. */
 static bool is_unused(const struct nbnic *nic)
 {
-	const uint32_t used = (nic->turn_left ^ NBNIC_TURN_FRAMES) |
+	const uint32_t used = (nic->pass_left ^ NBNIC_PASS_FRAMES) |
 			      (nic->strangers_left ^ NBNIC_STRANGERS) |
-			      (nic->starts_left ^ NBNIC_TURN_STARTS) |
-			      (nic->wakes_left ^ NBNIC_TURN_WAKES) | nic->full;
+			      (nic->starts_left ^ NBNIC_PASS_STARTS) |
+			      (nic->wakes_left ^ NBNIC_PASS_WAKES) | nic->full;
 
 	return used == 0;
 }
@@ -210,12 +211,12 @@ bool nbnic_work(struct nbnic *nic, uint64_t now)
 	} else if (is_unused(nic)) {
 		return false;
 	}
-	nic->turn++;
-	nic->turn_left = NBNIC_TURN_FRAMES;
-	nic->inline_left = NBNIC_TURN_INLINE;
+	nic->pass++;
+	nic->pass_left = NBNIC_PASS_FRAMES;
+	nic->inline_left = NBNIC_PASS_INLINE;
 	nic->strangers_left = NBNIC_STRANGERS;
-	nic->starts_left = NBNIC_TURN_STARTS;
-	nic->wakes_left = NBNIC_TURN_WAKES;
+	nic->starts_left = NBNIC_PASS_STARTS;
+	nic->wakes_left = NBNIC_PASS_WAKES;
 	nic->full = false;
 	return any;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostnic_own.c - a NIC inside a process, seen from there: who shares it, what it costs when
+ * test_hostnic_owner.c - an in-process NIC, seen from there: who shares it, what it costs when
  * idle, that nothing of it is left, and what is refused.
  */
 #include <dirent.h>
@@ -79,9 +79,9 @@ static void shares(void)
 	want_ok(nbar_nic_stat(QUICK, &stat));
 	want(stat.nport == 2 && !strcmp(stat.wire, "udp"), "%u ports on %s", stat.nport, stat.wire);
 	for (int i = 0; i < 2; i++)
-		want_ok(nbar_group_open(p[i], &attr[i], &g[i], &shared->blob[i]));
+		want_ok(nbar_group_open(p[i], &attr[i], &g[i], &shared->endpoint[i]));
 	for (int i = 0; i < 2; i++)
-		want_ok(nbar_group_connect(g[i], shared->blob));
+		want_ok(nbar_group_connect(g[i], shared->endpoint));
 	for (uint32_t n = 1; n <= BARRIERS; n++) {
 		for (int i = 0; i < 2; i++)
 			want_ok(nbar_post(g[i], &ticket[i]));
@@ -117,7 +117,7 @@ static void *pair_main(void *arg)
 
 static void threads_poll(void)
 {
-	struct nbar_blob blob[2];
+	struct nbar_endpoint endpoint[2];
 	pthread_t thread[2];
 	struct nbar_port *p[2];
 
@@ -125,10 +125,10 @@ static void threads_poll(void)
 		const struct nbar_group_attr attr = { .rank = i, .size = 2 };
 
 		want_ok(nbar_open(ANY, &p[i]));
-		want_ok(nbar_group_open(p[i], &attr, &pair[i], &blob[i]));
+		want_ok(nbar_group_open(p[i], &attr, &pair[i], &endpoint[i]));
 	}
 	for (int i = 0; i < 2; i++)
-		want_ok(nbar_group_connect(pair[i], blob));
+		want_ok(nbar_group_connect(pair[i], endpoint));
 	for (int i = 0; i < 2; i++)
 		pthread_create(&thread[i], NULL, pair_main, &pair[i]);
 	for (int i = 0; i < 2; i++) {
@@ -150,22 +150,22 @@ static void *waits_for_ever(void *arg)
 	return NULL;
 }
 
-/* Who is cancelled gives a turn of the NIC to its end: others still get there. */
+/* Who is cancelled gives a pass of the NIC to its end: others still get there. */
 static void one_is_cancelled(void)
 {
 	const struct nbar_wait_policy spin = { .spin_us = UINT32_MAX };
 	const struct nbar_group_attr attr[2] = { { .rank = 0, .size = 2 },
 						 { .rank = 1, .size = 2 } };
 	struct nbar_rep_nic_stat stat;
-	struct nbar_blob blob[2];
+	struct nbar_endpoint endpoint[2];
 	pthread_t thread;
 	void *end;
 
 	want_ok(nbar_open(ANY, &port));
 	for (int i = 0; i < 2; i++)
-		want_ok(nbar_group_open(port, &attr[i], &pair[i], &blob[i]));
+		want_ok(nbar_group_open(port, &attr[i], &pair[i], &endpoint[i]));
 	for (int i = 0; i < 2; i++)
-		want_ok(nbar_group_connect(pair[i], blob));
+		want_ok(nbar_group_connect(pair[i], endpoint));
 	nbar_group_set_wait(pair[0], &spin);
 	want_ok(nbar_post(pair[0], NULL));
 	for (int i = 0; i < 20; i++) {
