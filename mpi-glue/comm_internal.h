@@ -38,6 +38,8 @@ struct nbmpi_comm {
 	uint32_t nhost, nlocal;
 	uint32_t mate;   /* my number among the ranks of my host */
 	uint32_t leader; /* of my host: its lowest rank here */
+	bool tuned;           /* all have agreed on the profile of "tuned:FILE" ... */
+	uint32_t *tuned_host; /* ... and the place in it of each host; a leader's, in the set-up */
 
 	struct nbar_group *group;        /* NULL: all on one host */
 	struct nbmpi_attached *attached; /* whose port it is on; NULL: our own */

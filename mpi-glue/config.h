@@ -30,7 +30,7 @@ enum nbmpi_where {
 struct nbmpi_config {
 	bool enable;
 	enum nbmpi_where where;
-	char alg[NBAR_NAME_MAX];
+	char alg[256];      /* a name that NICs know, or "tuned:FILE" */
 	uint32_t min_hosts; /* communicators over fewer hosts use the MPI's own barrier */
 	enum nbmpi_wait wait;
 	char nic[256]; /* as nbar_open takes it, with %r for the world rank, %h for the host's name;

@@ -167,3 +167,69 @@ int nbmpi_exchange_addresses(const struct nbmpi_channel *at, uint32_t rank, uint
 	}
 	return rc;
 }
+
+/* --- numbers --------------------------------------------------------------------------------- */
+
+/* Ranks below nhost bring their numbers together: Bruck's allgather, in log nhost messages. */
+static int gather_numbers(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost,
+			  uint32_t number, uint32_t *all)
+{
+	uint32_t *part = malloc(nhost * sizeof(*part)), have = 1;
+	int rc = part ? 0 : NBMPI_NO_MEMORY;
+
+	if (rc == 0)
+		part[0] = number;
+	while (rc == 0 && have < nhost) {
+		uint32_t n = have < nhost - have ? have : nhost - have;
+		uint32_t size = n * (uint32_t)sizeof(*part);
+		struct nbmpi_message message[] = {
+			{ (rank + nhost - have) % nhost, size, false, part },
+			{ (rank + have) % nhost, size, true, part + have },
+		};
+
+		rc = at->exchange(at->mpi, at->tag + 1, message, 2);
+		have += n;
+	}
+	for (uint32_t i = 0; rc == 0 && i < nhost; i++)
+		all[(rank + i) % nhost] = part[i];
+	free(part);
+	return rc;
+}
+
+int nbmpi_exchange_numbers(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost,
+			   uint32_t index, uint32_t number, uint32_t *all)
+{
+	struct number {
+		uint32_t leader, number;
+	} mine = { rank, number }, spoken = mine;
+	bool leads = index != NBAR_RANK_NONE, speaks = rank < nhost;
+	struct nbmpi_message message[2];
+	uint32_t n = 0, *table = all;
+	int rc;
+
+	if (leads && index != rank)
+		message[n++] = (struct nbmpi_message){ index, sizeof(mine), false, &mine };
+	if (speaks && index != rank)
+		message[n++] =
+			(struct nbmpi_message){ NBAR_RANK_NONE, sizeof(spoken), true, &spoken };
+	rc = at->exchange(at->mpi, at->tag, message, n);
+	if (rc == 0 && speaks && index != rank) {
+		table = malloc(nhost * sizeof(*table));
+		rc = table ? 0 : NBMPI_NO_MEMORY;
+	}
+	if (rc == 0 && speaks)
+		rc = gather_numbers(at, rank, nhost, spoken.number, table);
+	n = 0;
+	if (speaks && index != rank)
+		message[n++] =
+			(struct nbmpi_message){ spoken.leader, nhost * (uint32_t)sizeof(*table),
+						false, table };
+	if (leads && index != rank)
+		message[n++] =
+			(struct nbmpi_message){ index, nhost * (uint32_t)sizeof(*all), true, all };
+	if (rc == 0)
+		rc = at->exchange(at->mpi, at->tag + 1, message, n);
+	if (table != all)
+		free(table);
+	return rc;
+}

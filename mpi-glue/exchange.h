@@ -45,4 +45,13 @@ struct nbmpi_host {
 int nbmpi_exchange_addresses(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost,
 			     const struct nbmpi_host *host);
 
+/*
+ * Gives each leader a number of every host: all[h] is what the leader of host h passes as `number`.
+ * index: the caller's host if it leads one, else NBAR_RANK_NONE. Memory of a leader, and of ranks
+ * below nhost: as many numbers as there are hosts. Called by all ranks, with a collective between
+ * this and any other exchange by at->tag. Returns as nbmpi_exchange_addresses.
+ */
+int nbmpi_exchange_numbers(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost,
+			   uint32_t index, uint32_t number, uint32_t *all);
+
 #endif

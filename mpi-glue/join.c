@@ -16,6 +16,7 @@
 
 #include "comm_internal.h"
 #include "exchange.h"
+#include "tuned.h"
 
 #define TAG UINT32_C(0x4d504931) /* groups of MPI programs: no others join them by mistake */
 
@@ -67,17 +68,22 @@ static enum nbmpi_why memory_failed(struct set_up *s, const char *what)
 static enum nbmpi_why group_open(struct set_up *s)
 {
 	struct nbmpi_comm *c = s->c;
-	const struct nbar_group_attr attr = {
+	struct nbar_group_attr attr = {
 		.rank = s->host.index,
 		.size = c->nhost,
 		.alg = nbmpi_self.start.config.alg,
 		.tag = TAG,
 	};
 	const struct nbar_wait_policy sleep = { .block = 1 };
+	int rc;
 
 	if (!nbmpi_self.port && nbar_open(nic(), &nbmpi_self.port) < 0)
 		return nic_failed(s, NBMPI_WHY_nic);
-	if (nbar_group_open(nbmpi_self.port, &attr, &c->group, &s->host.mine) < 0)
+	if (nbmpi_tuned_plan(c, &attr) < 0)
+		return NBMPI_WHY_group;
+	rc = nbar_group_open(nbmpi_self.port, &attr, &c->group, &s->host.mine);
+	free((void *)(uintptr_t)attr.plan); /* the NIC has a copy */
+	if (rc < 0)
 		return nic_failed(s, NBMPI_WHY_group);
 	/* How a rank waits is up to wait.c; when it calls nbar_wait, it is to sleep. */
 	nbar_group_set_wait(c->group, &sleep);
@@ -308,6 +314,9 @@ static int agree(struct set_up *s)
 		c->why = NBMPI_WHY_few;
 		return 0;
 	}
+	rc = nbmpi_tuned_agree(c, &s->channel, s->host.index);
+	if (rc != 0)
+		return rc;
 	why = prepare(s);
 	rc = vote(s, why, &(struct nbmpi_sum){ .least = NBMPI_VOTE_YES });
 	if (rc == 0 && c->why == NBMPI_WHY_none)
@@ -330,6 +339,8 @@ int nbmpi_set_up(struct nbmpi_comm *c)
 
 	free(s.local);
 	free(s.host.address);
+	free(c->tuned_host);
+	c->tuned_host = NULL;
 	if (s.memory >= 0)
 		close(s.memory);
 	if (s.socket >= 0)

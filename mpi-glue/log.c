@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "comm_internal.h"
+#include "tuned.h"
 
 #define RANKS_MAX 7u /* of one host that a text names, beside its first */
 
@@ -94,11 +95,11 @@ void nbmpi_log_path(const struct nbmpi_comm *c, const char *cause)
 		return;
 	if (c->group)
 		where = nbmpi_self.start.config.where == NBMPI_WHERE_HOST
-				? "barriers by NICs inside them"
-				: "barriers by NIC";
+				? "barriers by in-process NICs"
+				: "barriers offloaded to NICs";
 	nbmpi_log(2, "communicator of %u ranks on %u host%s: %s%s%s", c->size, c->nhost,
 		  c->nhost == 1 ? "" : "s", where, c->group ? ", " : "",
-		  c->group ? nbmpi_self.start.config.alg : "");
+		  c->group ? nbmpi_tuned_name(c) : "");
 }
 
 /* Number of the host of each rank, in the order of their lowest ranks; to be freed. NULL: there is

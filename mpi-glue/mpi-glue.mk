@@ -8,7 +8,7 @@ HAVE_MPICH := $(shell command -v $(MPICC_MPICH) 2>/dev/null)
 HAVE_OPENMPI := $(shell command -v $(MPICC_OPENMPI) 2>/dev/null)
 
 UNITS += glue mpich ompi
-GLUE_FLAGS := -D_GNU_SOURCE -fPIC -Impi-glue -Ihostlib/include -Ifirmware/include
+GLUE_FLAGS := -D_GNU_SOURCE -fPIC -Impi-glue -Ihostlib/include -Ifirmware/include -Itools/tune
 CFLAGS_glue = $(GLUE_FLAGS)
 # Headers of an MPI are not as strict as ours.
 MPI_SYSTEM = $(subst -I,-isystem ,$(filter -I%,$(1)))
@@ -22,7 +22,7 @@ OPENMPI_LIBS = $(shell $(MPICC_OPENMPI) --showme:link 2>/dev/null)
 
 # What knows no MPI.
 GLUE_OBJ := $(patsubst %,$(BUILD)/glue/mpi-glue/%.o,barrier comm config exchange join log mates node \
-                       post wait)
+                       post tuned wait)
 MPICH_OBJ := $(patsubst %,$(BUILD)/mpich/mpi-glue/%.o,pmpi pmpi_exchange pmpi_request)
 
 # libnbar goes in, and its names stay in: an application may have one of its own.

@@ -15,7 +15,7 @@ unit_obj = $(filter %/$(1).o,$(UNIT_OBJ))
 $(UNIT_BIN): $(BUILD)/%: $$(call unit_obj,$$*) $(BUILD)/libinproc.a $(BUILD)/libnbnicd.a \
              $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a $(BUILD)/libnbar.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
+	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(filter %libnbfw.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
 
 $(BUILD)/test_hostnic $(BUILD)/test_hostnic_owner $(BUILD)/test_hostnic_share: | $(BUILD)/$(HOSTNIC_SO)
 
@@ -124,4 +124,4 @@ bench-raw: all $(BUILD)/raw-oneway ## barriers of 2 over net_af_packet, next to 
 .PHONY: check-oracle check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
 include testbed/bench/bench.mk
-include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/mpi/mpi.mk testbed/soak/soak.mk testbed/verbs/verbs.mk testbed/riscv/riscv.mk testbed/fresh/fresh.mk
+include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/sim/sim.mk testbed/mpi/mpi.mk testbed/soak/soak.mk testbed/verbs/verbs.mk testbed/riscv/riscv.mk testbed/fresh/fresh.mk

@@ -15,11 +15,12 @@ $(TEMPLATE_OBJ): %.o: %.c
 	$(call say,CC,$@)
 	$(Q)$(CC) -std=c11 $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -c $< -o $@
 # A folder each subcommand, and main/ for what several share. Of mpi/, `nbar` itself has two files.
-TOOLS_DIRS := $(addprefix tools/,main bench one-to-many sweep app threads report stat doctor)
-TOOLS_INC := $(TOOLS_DIRS:%=-I%)
-TOOLS_SRC := $(filter-out %/metric_man.c,$(wildcard $(TOOLS_DIRS:%=%/*.c))) tools/mpi/mpi_bench.c tools/mpi/options.c
+TOOLS_DIRS := $(addprefix tools/,main bench one-to-many sweep app threads report stat doctor sim)
+TOOLS_INC := $(TOOLS_DIRS:%=-I%) -Itools/tune
+TOOLS_SRC := $(filter-out %/metric_man.c,$(wildcard $(TOOLS_DIRS:%=%/*.c))) tools/mpi/mpi_bench.c tools/mpi/options.c \
+             $(wildcard tools/tune/tool_*.c)
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o) $(TEMPLATE_OBJ)
-$(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbar.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
+$(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbtune.a $(BUILD)/libnbar.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) $^ -o $@ -ljansson -lm -lpthread
 
@@ -85,6 +86,10 @@ $(BUILD)/test_metric: $(addprefix $(BUILD)/tools/tools/main/,hist.o metric.o sta
 $(BUILD)/test_stats: $(addprefix $(BUILD)/tools/tools/main/,progress.o stats.o tool.o)
 $(BUILD)/test_sweep: $(addprefix $(BUILD)/tools/tools/,main/stats.o main/tool.o main/work.o \
                      app/app_set.o sweep/sweep_list.o sweep/sweep_math.o)
+# What simulates; also for programs that run it without the tool.
+SIM_OBJ := $(addprefix $(BUILD)/tools/tools/,sim/engines.o sim/goal.o sim/goal_run.o sim/net.o sim/nics.o sim/plans.o sim/queue.o sim/tally.o \
+             sim/topology.o sim/trace.o sim/world.o sim/world_host.o main/stats.o)
+$(BUILD)/test_sim: $(SIM_OBJ)
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,bench/hostbar.o main/stats.o)
 
 INSTALL += install-tools
@@ -97,4 +102,4 @@ install-tools: $(BUILD)/nbar $(PEERS) $(TOOLS_MAN_OUT)
 	$(Q)install -m 644 $(TOOLS_MAN_OUT) $(DESTDIR)$(PREFIX)/share/man/man1
 .PHONY: install-tools
 
-include tools/mpi/mpi.mk
+include tools/mpi/mpi.mk tools/tune/tune.mk

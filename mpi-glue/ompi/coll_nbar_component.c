@@ -101,7 +101,9 @@ static int component_register(void)
 	      MCA_BASE_VAR_TYPE_BOOL, &SELF.enable);
 	param("priority", "Priority among the collective components (default: 95)",
 	      MCA_BASE_VAR_TYPE_INT, &SELF.priority);
-	param("algorithm", "Algorithm, a text for the NIC: see nbar(3) (default: auto)",
+	param("algorithm",
+	      "Algorithm, a text for the NIC: see nbar(3); or tuned:FILE: see nbar-tune(1) "
+	      "(default: auto)",
 	      MCA_BASE_VAR_TYPE_STRING, &SELF.algorithm);
 	param("min_nodes",
 	      "Communicators over fewer nodes are left to other components (default: 1)",

@@ -75,6 +75,15 @@ pings() {
 	on 0 ping -q -c 3 -i 0.2 -W 5 h2 && on 2 ping -q -c 3 -i 0.2 -W 5 10.77.0.1
 }
 
+# Frames between hosts of a rack and of two; only the latter are held back, and counted.
+racks() {
+	$cluster up --racks 2x2 --wire none --uplink-delay 1000 || return 1
+	on 0 ping -q -c 3 -i 0.2 -W 5 h1 && on 0 ping -q -c 3 -i 0.2 -W 5 h3 &&
+		on head ip -o link show master rack1 | grep -c ': p[23]@' | grep -qx 2
+	local rc=$?
+	$cluster down && return $rc
+}
+
 words_kept() {
 	says "$PWD|y  z|" on 1 sh -c 'printf "%s|" "$PWD" "$1"' x 'y  z'
 }
@@ -236,11 +245,19 @@ ok "a crashed cluster can be taken down, and leaves nothing" crash
 ok "wrong usage: hosts" ends 2 "1 to 64" $cluster up 65
 ok "wrong usage: a percentage" ends 2 "percentage" $cluster up 2 --loss 101
 ok "wrong usage: wire and daemon" ends 2 "daemon" $cluster up 2 --wire ring --daemon each
+ok "wrong usage: racks" ends 2 "RxK" $cluster up --racks 3
+ok "wrong usage: racks and hosts" ends 2 "not 5 hosts" $cluster up 5 --racks 2x2
+ok "wrong usage: an uplink without racks" ends 2 "wants --racks" $cluster up 4 --uplink-delay 300
+ok "wrong usage: an uplink and other delays" ends 2 "cannot go with" \
+	$cluster up --racks 2x2 --uplink-delay 300 --delay 1
 ok "an emulation that the kernel lacks is refused, or there" sh -c \
 	"$cluster up 1 --wire none --loss 1 --emulate netem && $cluster down || $cluster up 1 --loss 1 --emulate netem 2>&1 | grep 'tc netem: '"
 $cluster up 1 --wire none --loss 1 --reorder 1 >"$work/up" 2>&1
 case $? in
-0) $cluster down && bad_network ;;
+0)
+	$cluster down && bad_network
+	ok "racks, with a delay between them" racks
+	;;
 *) skip "loss, duplicates, reordering, delay" "$(grep 'cannot do' "$work/up" || echo "up failed: $(tail -n 1 "$work/up")")" ;;
 esac
 finish

@@ -17,7 +17,10 @@ is_set() {
 impair_begin() {
 	local no_netem="not tried" no_nft="not tried"
 	impair=none later=0 later_us=$DELAY # the percentage of frames that come later, and how much
-	if [ "$DELAY" != 0 ]; then
+	impaired=hosts
+	if [ "$UPLINK" != 0 ]; then
+		later=100 later_us=$UPLINK impaired=uplinks
+	elif [ "$DELAY" != 0 ]; then
 		later=$(awk "BEGIN { print 100 - $REORDER }")
 	elif is_set "$REORDER"; then
 		later=$REORDER later_us=$HOLD_US
@@ -33,15 +36,16 @@ impair_begin() {
 		die "this machine cannot do to frames what was asked for. tc netem: $no_netem." \
 			"nftables: $no_nft."
 	fi
-	note "frames to the hosts: loss $LOSS %, duplicates $DUPLICATE %, reordered $REORDER %," \
+	[ "$impaired" = hosts ] || note "racks of $RACK hosts, $UPLINK us between two of them; by $impair"
+	[ "$impaired" = uplinks ] || note "frames to the hosts: loss $LOSS %, duplicates $DUPLICATE %, reordered $REORDER %," \
 		"delay $DELAY us, jitter $JITTER us; by $impair"
 	[ "$DAEMON$WIRE" = oneaf_packet ] || [ "$DAEMON" != one ] ||
 		note "the NICs' own frames do not cross the network with --wire $WIRE"
 }
 
-# impair PORT: what is asked for, to frames that leave the bridge by this port.
+# impair PORT hosts|uplinks: what is asked for, to frames that leave the bridge by this port.
 impair() {
-	[ "$impair" = none ] || "impair_$impair" "$1" || die "cannot impair frames to $1"
+	[ "$impair" = none ] || [ "$2" != "$impaired" ] || "impair_$impair" "$1" || die "cannot impair frames to $1"
 }
 
 impair_netem() {

@@ -9,6 +9,7 @@
  * bench_run.c   one run: starts the hosts, watches them, gathers what they measured
  * bench_host.c  what a host does in a run
  * bench_threads.c  the same, where it is several threads
+ * bench_tuned.c  the barrier of --alg tuned:FILE
  */
 #ifndef NBAR_TOOLS_BENCH_H
 #define NBAR_TOOLS_BENCH_H
@@ -67,7 +68,9 @@ struct bench_options {
 	uint32_t nwhere;
 	char alg[BENCH_LIST_MAX][NBAR_NAME_MAX];
 	uint32_t nalg;
-	char wire[48];                  /* with keys */
+	char tuned[TOOL_ITEM_MAX]; /* the profile of the algorithm NBAR_TUNE_NAME */
+	const char *hosts;         /* of the NICs, as that profile names them; NULL: as the NICs */
+	char wire[48];             /* with keys */
 	const char *nic[NBAR_NICS_MAX]; /* attach to these instead of starting a daemon */
 	uint32_t nnic;
 	struct experiment_options out;
@@ -175,6 +178,20 @@ struct bench_raw {
 int bench_run(const struct bench_options *opt, const struct bench_config *config,
 	      const struct bench_machine *machine, struct bench_nics *nics,
 	      const struct bench_raw *raw, struct bench_figures *out);
+
+/* The barrier of --alg tuned:FILE for a run; NULL: the algorithm is another one. 0 or an exit code,
+ * the message is out. */
+struct compose;
+int bench_tuned_make(const struct bench_options *opt, const struct bench_config *config,
+		     const struct bench_nics *nics, struct compose **out);
+void bench_tuned_free(struct compose *c);
+
+/* The name of NIC i in a profile: that of --hosts, or that of its socket. */
+void bench_nic_name(const struct bench_options *opt, const struct bench_nics *nics, uint32_t i,
+		    char *out, size_t size);
+
+/* The plan of a rank: sets algorithm and plan of a group. -ENOMEM; free() attr->plan. */
+int bench_tuned_plan(const struct compose *c, struct nbar_group_attr *attr);
 
 void bench_machine_read(struct bench_machine *m, const struct bench_options *opt);
 

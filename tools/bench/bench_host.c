@@ -99,7 +99,7 @@ static int open_member(const struct bench_host *h, struct bench_member *m)
 {
 	char text[BENCH_KEYS_MAX + 64];
 	const char *nic = nic_of(h, m, text, sizeof(text));
-	const struct nbar_group_attr attr = {
+	struct nbar_group_attr attr = {
 		.rank = m->rank,
 		.size = h->config->nodes,
 		.alg = h->config->alg,
@@ -110,9 +110,12 @@ static int open_member(const struct bench_host *h, struct bench_member *m)
 
 	if (r)
 		return bench_host_fail(m, "%s", nbar_error());
+	if (h->tuned && bench_tuned_plan(h->tuned, &attr))
+		return bench_host_fail(m, "no memory for a plan");
 	r = h->config->where != BENCH_HOST
 		    ? nbar_group_open(m->port, &attr, &m->group, endpoint)
 		    : hostbar_open(m->port, &attr, NULL, &m->hostbar, endpoint);
+	free((void *)(uintptr_t)attr.plan); /* the NIC has a copy */
 	return r ? bench_host_fail(m, "%s", nbar_error()) : 0;
 }
 

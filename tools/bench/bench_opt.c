@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "option.h"
+#include "nbar_tune.h"
 
 char bench_where_name[BENCH_WHERE_END][NBAR_NAME_MAX] = { "nic", "host", "nic-release" };
 
@@ -25,9 +26,10 @@ enum {
 	OPT_NICD,
 	OPT_RANKS,
 	OPT_CHECK,
-	OPT_KEYS
+	OPT_KEYS,
+	OPT_HOSTS
 };
-_Static_assert(OPT_KEYS < BENCH_OPT_MORE, "options of experiments come after these");
+_Static_assert(OPT_HOSTS < BENCH_OPT_MORE, "options of experiments come after these");
 
 static const struct option long_options[] = {
 	OPTION_OF_ALL,
@@ -47,6 +49,7 @@ static const struct option long_options[] = {
 	{ "resume", no_argument, NULL, OPTION_RESUME },
 	{ "host-keys", required_argument, NULL, OPT_KEYS },
 	{ "verbs", required_argument, NULL, OPT_KEYS }, /* its old name, for one version */
+	{ "hosts", required_argument, NULL, OPT_HOSTS },
 	{ 0 },
 };
 
@@ -81,6 +84,9 @@ void bench_usage(FILE *to)
 	      "  --alg LIST          algorithms (" ALGS_BENCH "), of:\n",
 	      to);
 	algs_names(to, "                      ");
+	fputs("                      or tuned:FILE, composed from a profile: nbar tune --help\n"
+	      "  --hosts LIST        names of the nodes in that profile (n0,n1,...)\n",
+	      to);
 	fputs("  -i, --iterations N  barriers that a run measures (10000)\n"
 	      "  --launches N        runs of each configuration; medians are shown (1)\n"
 	      "  -f, --full          more columns\n",
@@ -133,6 +139,18 @@ static int add_where(void *arg, const char *item)
 	return 0;
 }
 
+static int add_tuned(struct bench_options *opt, const char *profile)
+{
+	if (!*profile || opt->tuned[0])
+		return tool_usage("--alg: " NBAR_TUNE_PREFIX "FILE wants one profile, and once");
+	if (strlen(profile) + strlen(NBAR_TUNE_PREFIX) + 1 >= TOOL_ITEM_MAX)
+		return tool_usage("--alg: the path of a profile has at most %zu characters",
+				  TOOL_ITEM_MAX - strlen(NBAR_TUNE_PREFIX) - 2);
+	strcpy(opt->tuned, profile);
+	strcpy(opt->alg[opt->nalg++], NBAR_TUNE_NAME);
+	return 0;
+}
+
 static int add_alg(void *arg, const char *item)
 {
 	struct bench_options *opt = arg;
@@ -140,10 +158,12 @@ static int add_alg(void *arg, const char *item)
 
 	if (!strcmp(item, "all"))
 		return algs_all(add_alg, opt);
-	if (!algs_read(item, &alg))
-		return algs_refuse("--alg", item);
 	if (opt->nalg == BENCH_LIST_MAX)
 		return tool_usage("--alg: at most %u algorithms", BENCH_LIST_MAX);
+	if (!strncmp(item, NBAR_TUNE_PREFIX, strlen(NBAR_TUNE_PREFIX)))
+		return add_tuned(opt, item + strlen(NBAR_TUNE_PREFIX));
+	if (!algs_read(item, &alg))
+		return algs_refuse("--alg", item);
 	strcpy(opt->alg[opt->nalg++], item);
 	return 0;
 }
@@ -229,6 +249,7 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 		return tool_list(arg, add_where, opt);
 	case OPT_ALG:
 		opt->nalg = 0;
+		opt->tuned[0] = 0;
 		return tool_list(arg, add_alg, opt);
 	case OPT_REPETITIONS:
 		return option_u32("--launches", arg, 1, BENCH_REPETITIONS_MAX, &opt->repetitions);
@@ -242,6 +263,9 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 		return check_word("--ranks", arg, "random sorted");
 	case OPT_CHECK:
 		opt->check = true;
+		return 0;
+	case OPT_HOSTS:
+		opt->hosts = arg;
 		return 0;
 	case OPT_KEYS:
 		opt->keys = arg;

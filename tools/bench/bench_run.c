@@ -222,6 +222,7 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 	};
 	struct procs procs = { .n = nprocess, .pid = calloc(nprocess, sizeof(pid_t)) };
 	uint32_t threads = config->threads ? config->threads : 1;
+	struct compose *tuned = NULL;
 	int r = bench_shared_create(&shared, config->nodes, threads,
 				    config->iters < BENCH_SKEW_MAX ? config->iters
 								   : BENCH_SKEW_MAX);
@@ -231,7 +232,10 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 		free(procs.pid);
 		return TOOL_FAILED;
 	}
-	r = start_hosts(&procs, &host, machine);
+	r = bench_tuned_make(opt, config, nics, &tuned);
+	host.tuned = tuned;
+	if (!r)
+		r = start_hosts(&procs, &host, machine);
 	if (r)
 		procs_kill(&procs);
 	int ended = watch(&procs, nics);
@@ -242,6 +246,7 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 		explain(&procs, &shared, host.count, config);
 	if (!r && !ended)
 		write_raw(&shared, raw);
+	bench_tuned_free(tuned);
 	bench_shared_destroy(&shared);
 	free(procs.pid);
 	return r ? r : ended;

@@ -22,6 +22,10 @@
 	ROW("app", tool_app, "synthetic applications, NIC- and host-based")                        \
 	ROW("mpi-bench", tool_mpi_bench, "barriers of MPI programs, by nbar and by the MPI")       \
 	ROW("report", tool_report, "experiments, and a page with their tables and figures")        \
+	ROW("simulate", tool_simulate, "barriers of up to a million members, simulated")           \
+	ROW("profile", tool_profile, "cost of messages between every two hosts of a cluster")      \
+	ROW("predict", tool_predict, "cost of barriers, by a profile")                             \
+	ROW("tune", tool_tune, "the barrier that fits a cluster best, by its profile")             \
 	ROW("stat", tool_stat, "counters and groups of NICs")                                       \
 	ROW("doctor", tool_doctor, "what this machine lacks for fast barriers")
 /* clang-format on */

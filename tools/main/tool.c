@@ -73,10 +73,11 @@ int tool_list(const char *text, int (*each)(void *arg, const char *item), void *
 {
 	for (;;) {
 		size_t n = strcspn(text, ",");
-		char item[64];
+		char item[TOOL_ITEM_MAX];
 		int r;
 
-		snprintf(item, sizeof(item), "%.*s", n < sizeof(item) ? (int)n : 63, text);
+		snprintf(item, sizeof(item), "%.*s", n < sizeof(item) ? (int)n : TOOL_ITEM_MAX - 1,
+			 text);
 		r = each(arg, item);
 		if (r || !text[n])
 			return r;

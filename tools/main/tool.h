@@ -38,8 +38,9 @@ bool tool_number(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 
 /*
  * Calls each(arg, item) for every item of a list separated by commas; an empty item counts.
- * Items longer than 63 bytes are cut to 63. Returns the first result that is not 0, or 0.
+ * Items longer than TOOL_ITEM_MAX - 1 bytes are cut. Returns the first result that is not 0, or 0.
  */
+#define TOOL_ITEM_MAX 256
 int tool_list(const char *text, int (*each)(void *arg, const char *item), void *arg);
 
 /* Nanoseconds of the clock that all processes of a machine share. */

@@ -155,7 +155,7 @@ static int collect(void *arg, const char *item)
 
 static void lists(void **state)
 {
-	char text[256] = "";
+	char text[2 * TOOL_ITEM_MAX] = "", long_text[TOOL_ITEM_MAX + 100];
 
 	(void)state;
 	assert_int_equal(tool_list("a,bc,,d", collect, text), 0);
@@ -167,13 +167,12 @@ static void lists(void **state)
 	assert_int_equal(tool_list("a,stop,b", collect, text), 5);
 	assert_string_equal(text, "<a<stop");
 	text[0] = '\0';
-	assert_int_equal(
-		tool_list("0123456789012345678901234567890123456789012345678901234567890123"
-			  "4567,x",
-			  collect, text),
-		0);
-	assert_string_equal(text, "<012345678901234567890123456789012345678901234567890123456789012"
-				  "<x");
+	memset(text, 0, sizeof(text));
+	memset(long_text, 'y', sizeof(long_text) - 3);
+	strcpy(long_text + sizeof(long_text) - 3, ",x");
+	assert_int_equal(tool_list(long_text, collect, text), 0);
+	assert_int_equal(strspn(text + 1, "y"), TOOL_ITEM_MAX - 1);
+	assert_string_equal(text + TOOL_ITEM_MAX, "<x");
 }
 
 /* Parses a command line given as one string. Messages go nowhere. */

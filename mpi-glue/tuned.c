@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tuned.c - plans by a profile. See tuned.h.
+ *
+ * libnbar-tune is loaded when it is asked for, and not before: a job without profiles needs neither
+ * that library nor the one that reads JSON. What fails becomes a fault that all members see.
+ */
+#include "tuned.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "nbar_tune.h"
+
+#define LIBRARY "libnbar-tune.so.0"
+
+enum fault {
+	FAULT_NONE,
+	FAULT_LIBRARY,
+	FAULT_PROFILE,
+	FAULT_HOST,
+	FAULT_DIGEST, /* another profile than that of other ranks */
+	FAULT_PLACE,  /* two hosts have one place in the profile */
+	FAULT_END
+};
+
+/* The profile of this process, read once; with nbmpi_self.lock. */
+static struct {
+	bool read;
+	enum fault fault;
+	uint64_t digest;
+	uint32_t place; /* of this host in the profile */
+	struct nbar_tune *tune;
+	int (*open)(const char *path, struct nbar_tune **out, char *why, size_t size);
+	uint64_t (*digest_of)(const struct nbar_tune *t);
+	int (*host)(const struct nbar_tune *t, const char *name, uint32_t *out, char *why,
+		    size_t size);
+	int (*plan)(const struct nbar_tune *t, const uint32_t *host, uint32_t size, uint32_t rank,
+		    struct nbar_plan **plan, size_t *length, char *why, size_t whysize);
+} self;
+
+static const char *profile(void)
+{
+	const char *alg = nbmpi_self.start.config.alg;
+	size_t n = strlen(NBAR_TUNE_PREFIX);
+
+	return strncmp(alg, NBAR_TUNE_PREFIX, n) == 0 ? alg + n : NULL;
+}
+
+/* The same function by dlsym: ISO C has no cast from an object to a function. */
+static bool find(void *library, const char *name, void *function)
+{
+	void *symbol = dlsym(library, name);
+
+	memcpy(function, &symbol, sizeof(symbol));
+	return symbol != NULL;
+}
+
+static bool load(void)
+{
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+
+	if (library && find(library, "nbar_tune_open", &self.open) &&
+	    find(library, "nbar_tune_digest", &self.digest_of) &&
+	    find(library, "nbar_tune_host", &self.host) &&
+	    find(library, "nbar_tune_plan", &self.plan))
+		return true;
+	nbmpi_log(1, "cannot load " LIBRARY ": %s", dlerror());
+	return false;
+}
+
+/* By the name of the host, or else of its NIC. */
+static int find_host(char *why, size_t size)
+{
+	const char *nic = strrchr(nbmpi_self.nic, '/');
+	struct utsname name;
+	char text[64];
+	int rc = -ENOENT;
+
+	if (uname(&name) == 0)
+		rc = self.host(self.tune, name.nodename, &self.place, why, size);
+	if (rc == 0 || !nbmpi_self.nic[0])
+		return rc;
+	nic = nic ? nic + 1 : nbmpi_self.nic;
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(nic, ":."), nic);
+	return self.host(self.tune, text, &self.place, why, size) ? rc : 0;
+}
+
+static enum fault read_profile(void)
+{
+	char why[512] = "";
+
+	if (!load())
+		return FAULT_LIBRARY;
+	if (self.open(profile(), &self.tune, why, sizeof(why)) != 0) {
+		nbmpi_log(1, "%s", why);
+		return FAULT_PROFILE;
+	}
+	self.digest = self.digest_of(self.tune);
+	if (find_host(why, sizeof(why)) != 0) {
+		nbmpi_log(2, "%s", why);
+		return FAULT_HOST;
+	}
+	return FAULT_NONE;
+}
+
+static const char *fault_text(uint32_t fault)
+{
+	static const char *const text[FAULT_END] = {
+		[FAULT_LIBRARY] = "cannot load " LIBRARY,
+		[FAULT_PROFILE] = "cannot read the profile",
+		[FAULT_HOST] = "the profile does not have its host",
+		[FAULT_DIGEST] = "has another profile than other ranks",
+		[FAULT_PLACE] = "another host has the same place in the profile",
+	};
+
+	return fault < FAULT_END && text[fault] ? text[fault] : "has another version of nbar";
+}
+
+/* Whether any rank has a fault: *least is then the least vote against, else the least of `value`,
+ * which has 63 bits. */
+static int vote(const struct nbmpi_comm *c, enum fault fault, uint64_t value, uint64_t *least)
+{
+	struct nbmpi_sum sum = { .least = NBMPI_VOTE_YES | value };
+	int rc;
+
+	if (fault != FAULT_NONE)
+		sum.least = (uint64_t)c->rank << 32 | (uint32_t)fault;
+	rc = nbmpi_self.start.ops->sum(c->mpi, &sum);
+	*least = sum.least;
+	return rc;
+}
+
+static bool has_twins(const uint32_t *place, uint32_t n)
+{
+	for (uint32_t a = 0; a < n; a++)
+		for (uint32_t b = 0; b < a; b++)
+			if (place[a] == place[b])
+				return true;
+	return false;
+}
+
+/* The places of all hosts in the profile, for those that lead one; *least: a vote on them. */
+static int take_places(struct nbmpi_comm *c, const struct nbmpi_channel *at, uint32_t index,
+		       uint64_t *least)
+{
+	bool leads = c->rank == c->leader, twins;
+	int rc = 0;
+
+	if (leads)
+		c->tuned_host = malloc(c->nhost * sizeof(*c->tuned_host));
+	if (leads && !c->tuned_host)
+		return NBMPI_NO_MEMORY;
+	rc = nbmpi_exchange_numbers(at, c->rank, c->nhost, leads ? index : NBAR_RANK_NONE,
+				    self.place, c->tuned_host);
+	if (rc != 0)
+		return rc;
+	twins = leads && has_twins(c->tuned_host, c->nhost);
+	return vote(c, twins ? FAULT_PLACE : FAULT_NONE, 0, least);
+}
+
+/* Four votes: whether all have a profile, whether it is the same, and whether it has all hosts. */
+int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at, uint32_t index)
+{
+	const uint64_t bits = NBMPI_VOTE_YES - 1;
+	uint64_t least, greatest;
+	bool same;
+	int rc;
+
+	if (!profile() || c->nhost < 2)
+		return 0;
+	pthread_mutex_lock(&nbmpi_self.lock);
+	if (!self.read)
+		self.fault = read_profile();
+	self.read = true;
+	pthread_mutex_unlock(&nbmpi_self.lock);
+	rc = vote(c, self.fault, self.digest & bits, &least);
+	if (rc == 0 && least >= NBMPI_VOTE_YES) {
+		same = (least & bits) == (self.digest & bits);
+		rc = vote(c, FAULT_NONE, ~self.digest & bits, &greatest);
+		same &= (greatest & bits) == (~self.digest & bits);
+		/* A rank sees another digest than the least or the greatest; then all learn it. */
+		if (rc == 0)
+			rc = vote(c, same ? FAULT_NONE : FAULT_DIGEST, 0, &least);
+	}
+	if (rc == 0 && least >= NBMPI_VOTE_YES)
+		rc = take_places(c, at, index, &least);
+	if (rc != 0)
+		return rc;
+	c->tuned = least >= NBMPI_VOTE_YES;
+	if (!c->tuned && c->rank == 0)
+		nbmpi_log(1, "communicator of %u ranks: algorithm auto in place of %s: rank %u: %s",
+			  c->size, nbmpi_self.start.config.alg, (uint32_t)(least >> 32),
+			  fault_text((uint32_t)least));
+	return 0;
+}
+
+int nbmpi_tuned_plan(const struct nbmpi_comm *c, struct nbar_group_attr *attr)
+{
+	struct nbar_plan *plan;
+	char why[256] = "";
+	int rc;
+
+	if (!profile())
+		return 0;
+	attr->alg = "auto";
+	if (!c->tuned)
+		return 0;
+	rc = self.plan(self.tune, c->tuned_host, c->nhost, attr->rank, &plan, &attr->plan_length,
+		       why, sizeof(why));
+	if (rc != 0) {
+		nbmpi_log(1, "no plan by %s: %s", nbmpi_self.start.config.alg, why);
+		return rc;
+	}
+	attr->alg = "custom";
+	attr->plan = plan;
+	return 0;
+}
+
+const char *nbmpi_tuned_name(const struct nbmpi_comm *c)
+{
+	return profile() && !c->tuned ? "auto" : nbmpi_self.start.config.alg;
+}

@@ -1,0 +1,183 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# From a profile to a barrier: nbar profile, predict and tune, --alg tuned:FILE, and the C file that
+# nbar tune writes, with each MPI that is here. What is measured is not looked at.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. testbed/e2e/lib.sh
+nbar=$BUILD/nbar
+export TMPDIR=$work/tmp
+mkdir -p "$TMPDIR"
+
+# Exit status and words on stderr are as expected: wants STATUS WORDS COMMAND...
+wants() {
+	local status=$1 words=$2 got
+	shift 2
+	"$@" >"$work/out" 2>"$work/err"
+	got=$?
+	cat "$work/out" "$work/err"
+	[ $got = "$status" ] && grep -q -e "$words" "$work/err"
+}
+
+# prof RACKS HOSTS: a profile of racks of so many hosts each, n0, n1, ..., far apart.
+prof() {
+	awk -v racks="$1" -v hosts="$2" 'BEGIN {
+		n = racks * hosts
+		printf "{\"nbar_profile\": 1, \"hosts\": ["
+		for (i = 0; i < n; i++) printf "%s\"n%d\"", i ? ", " : "", i
+		printf "], \"O_ns\": ["
+		for (i = 0; i < n; i++) {
+			printf "%s[", i ? ", " : ""
+			for (j = 0; j < n; j++)
+				printf "%s%d", j ? ", " : "", int(i / hosts) == int(j / hosts) ? 1000 : 300000
+			printf "]"
+		}
+		printf "], \"L_ns\": ["
+		for (i = 0; i < n; i++) {
+			printf "%s[", i ? ", " : ""
+			for (j = 0; j < n; j++) printf "%s%d", j ? ", " : "", 20000
+			printf "]"
+		}
+		printf "]}\n"
+	}'
+}
+
+measures() {
+	"$nbar" profile --nodes 5 -i 10 -x 2 --output "$work/own" "$@" >"$work/out" || return 1
+	cat "$work/out" "$work/own"
+	[ "$(grep -cE '^n[0-4] +n[0-4] +[0-9.]+ +[0-9.]+' "$work/out")" = 20 ] &&
+		grep -q '"hosts": \["n0", "n1", "n2", "n3", "n4"\]' "$work/own" &&
+		"$nbar" tune "$work/own"
+}
+
+runs() {
+	"$nbar" bench --nodes 5,12 --alg "dissemination:1,tuned:$work/p" -i 50 -x 5 --check \
+		--drivers 1 --json "$work/json" >"$work/out" || return 1
+	cat "$work/out"
+	[ "$(grep -cE '^ +(5|12) +(nic|host) +tuned' "$work/out")" = 4 ]
+}
+
+runs_over_udp() {
+	"$nbar" bench --nodes 5 --where nic --alg "tuned:$work/p" -i 20 -x 2 --check --wire udp
+}
+
+composes() {
+	"$nbar" tune "$work/p" >"$work/out" && cat "$work/out" &&
+		grep -qE '^dissemination:2 among n[0-9]+ n[0-9]+ n[0-9]+$' "$work/out" &&
+		[ "$(grep -c '^  arrive ' "$work/out")" = 3 ]
+}
+
+predicts() {
+	"$nbar" predict "$work/p" --measured "$work/json" >"$work/out" && cat "$work/out" &&
+		grep -qE '^dissemination:1 +[0-9.]+ +[0-9.]+ +-?[0-9.]+$' "$work/out" &&
+		grep -qE '^tuned +[0-9.]+ +[0-9.]+ +-?[0-9.]+$' "$work/out" &&
+		grep -qE '^[0-9]+ of [0-9]+ pairs that differ by more than 20 %' "$work/out"
+}
+
+pictures() {
+	"$nbar" tune "$work/p" --emit svg -o "$work/svg" && "$nbar" tune "$work/p" --emit dot >"$work/dot" &&
+		[ "$(grep -c 'marker-end' "$work/svg")" = "$(grep -cE '^	s[0-9]+ -> ' "$work/dot")" ] &&
+		tail -n 1 "$work/svg" | grep -q '</svg>' || return 1
+	! command -v xmllint >/dev/null || xmllint --noout "$work/svg" || return 1
+	! command -v dot >/dev/null || dot -Tsvg "$work/dot" >/dev/null
+}
+
+# The C file alone, with one MPI: mpi NAME LAUNCHER...
+mpi() {
+	local name=$1
+	shift
+	"$nbar" tune "$work/p3" --emit c -o "$work/tuned.c" &&
+		"mpicc.$name" -std=c11 -Wall -Wextra -Wno-stringop-overflow -Werror -c "$work/tuned.c" -o "$work/tuned.o" &&
+		"mpicc.$name" -std=c11 -D_GNU_SOURCE -O2 testbed/e2e/tuned_mpi.c "$work/tuned.o" \
+			-o "$work/tuned.$name" &&
+		rm -f "$work/entered" && "$@" -np 3 "$work/tuned.$name" "$work/entered" 20 20
+}
+
+# fitted WORDS PROFILE NAME LAUNCHER OPTIONS...: an MPI program whose barriers go by NIC; each rank has
+# a NIC of its own, and so is a host of its own. The glue says WORDS.
+fitted() {
+	local words=$1 profile=$2 name=$3
+	shift 3
+	[ -d "$work/fit" ] || daemon "$work/fit" --nics 3 || return 1
+	rm -f "$work/entered"
+	NBAR_RUN_DIR=$work/fit NBAR_MPI_VERBOSE=2 OMPI_MCA_coll_nbar_verbose=2 \
+		NBAR_MPI_ALG=tuned:$profile OMPI_MCA_coll_nbar_algorithm=tuned:$profile \
+		NBAR_MPI_NIC=n%r OMPI_MCA_coll_nbar_nic=n%r \
+		"$@" -np 3 "$work/tuned.$name" "$work/entered" 20 20 mpi >"$work/out" 2>&1
+	local rc=$?
+	cat "$work/out"
+	[ $rc = 0 ] && grep -q -e "$words" "$work/out" && grep -q 'on 3 hosts: barriers by NIC' "$work/out"
+}
+
+# What the glue of an MPI makes of tuned:FILE: with_glue NAME FILE LAUNCHER OPTIONS...
+with_glue() {
+	local name=$1 file=$2
+	shift 2
+	if [ ! -e "$file" ] || [ ! -x "$work/tuned.$name" ]; then
+		skip "$name: barriers fitted to a profile" "no $name here"
+		return
+	fi
+	ok "$name: barriers fitted to a profile" fitted "by NIC, tuned:$work/p3" "$work/p3" "$name" "$@"
+	ok "$name: a host that the profile lacks" \
+		fitted "algorithm auto in place of .*: rank 2: the profile does not have its host" \
+		"$work/p2" "$name" "$@"
+	ok "$name: a profile that is not there" \
+		fitted "algorithm auto in place of .*: rank 0: cannot read the profile" "$work/none" "$name" "$@"
+}
+
+with_mpi() {
+	local name=$1
+	shift
+	if command -v "mpicc.$name" >/dev/null && command -v "$1" >/dev/null; then
+		ok "tune --emit c: compiled and called with $name" mpi "$name" "$@"
+	else
+		skip "tune --emit c: compiled and called with $name" "no mpicc.$name or $1 here"
+	fi
+}
+
+cut_short() {
+	head -c 200 "$work/p" >"$work/cut"
+	wants 1 'no JSON' "$nbar" tune "$work/cut" && [ ! -s "$work/out" ] &&
+		wants 1 'no JSON' "$nbar" bench --nodes 2 --alg "tuned:$work/cut" -i 10
+}
+
+nothing_left() {
+	[ -z "$(ls -A "$TMPDIR")" ]
+}
+
+prof 3 4 >"$work/p"
+prof 1 3 >"$work/p3"
+prof 1 2 >"$work/p2"
+ok "profile: of NICs" measures
+ok "profile: of hosts" measures --where host
+ok "profile: with a process a node" measures --drivers nodes
+ok "tune: racks become clusters" composes
+ok "bench: --alg tuned runs it, by NIC and by host" runs
+ok "bench: --alg tuned over udp, with a process a node" runs_over_udp
+ok "predict: beside what was measured" predicts
+ok "tune: pictures" pictures
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=self,vader OMPI_MCA_plm=isolated
+with_mpi openmpi mpirun.openmpi
+with_mpi mpich mpiexec.mpich
+component=$BUILD/components/mca_coll_nbar.so
+with_glue openmpi "$component" mpirun.openmpi --mca coll_nbar_enable 1 \
+	--mca mca_base_component_path "$(realpath "$(dirname "$component")"):SYS_DEFAULT"
+glue=$BUILD/libnbar-mpi-mpich.so
+with_glue mpich "$glue" mpiexec.mpich -genv LD_PRELOAD "$(realpath "$glue")"
+ok "tune: a profile that was cut short" cut_short
+ok "tune: a profile that is not there" wants 1 "cannot read the profile $work/none" "$nbar" tune "$work/none"
+ok "bench: a node whose host the profile lacks" wants 1 "no host 'n12'" \
+	"$nbar" bench --nodes 13 --alg "tuned:$work/p" -i 10
+ok "tune: a host that the profile lacks" wants 2 "no host 'x'" "$nbar" tune "$work/p" --hosts n1,x
+for wrong in "tune" "tune $work/p $work/p" "tune $work/p --emit pdf" "tune $work/p --what" \
+	"predict" "predict $work/p --alg fast" "predict $work/p --formula x" "predict $work/p --where x" \
+	"profile" "profile --output $work/o --nodes 2,3" "profile --output $work/o --where nic,host" \
+	"bench --alg tuned:"; do
+	ok "'nbar ${wrong//$work/DIR}' is wrong usage" wants 2 'try `nbar' "$nbar" $wrong
+done
+for name in profile predict tune; do
+	ok "$name: help" "$nbar" $name --help
+done
+ok "nothing is left in the temporary folder" nothing_left
+finish

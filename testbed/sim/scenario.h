@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scenario.h - what happens to simulated NICs in the run of one seed: which groups, which faults.
+ *
+ * Drawn from the seed before the run begins. Nothing else decides.
+ */
+#ifndef TESTBED_SIM_SCENARIO_H
+#define TESTBED_SIM_SCENARIO_H
+
+#include "plans.h"
+#include "unit/unit.h"
+#include "world.h"
+
+#define SCENARIO_NICS_MAX 10u
+#define SCENARIO_GROUPS_MAX 3u
+#define SCENARIO_SIZE_MAX 14u
+#define SCENARIO_BLOWS_MAX 8u
+
+/* X(NAME, text): the faults, and how often each bit, which is counted. */
+#define FAULTS(X)                                                                \
+	X(LOSS, "frames lost")                                                   \
+	X(REPEAT, "frames that came twice")                                      \
+	X(REORDER, "frames that came later than those behind them")              \
+	X(OVERFLOW, "frames that a full receive queue dropped")                  \
+	X(REFUSE, "frames that the wire had no room for")                        \
+	X(SLOW, "hosts that came later than the retry budget")                   \
+	X(NOISE, "microseconds that NICs stood still")                           \
+	X(CUT, "frames that a partition stopped")                                \
+	X(LONG_CUT, "members that failed in a partition longer than the budget") \
+	X(JUMP, "jumps of a clock")                                              \
+	X(RESTART, "NICs that were restarted")                                   \
+	X(DEAD, "NICs that fell silent")                                         \
+	X(KILL, "hosts that were killed")                                        \
+	X(LEAVE, "hosts that closed before the end")                             \
+	X(STRANGER, "frames of strangers that NICs saw through")                 \
+	X(REQUEST, "requests that NICs refused")                                 \
+	X(DOORBELL, "doorbells that NICs refused")                               \
+	X(FAILED, "members that failed, as they had to")
+
+enum fault {
+#define FAULT_ID(name, text) FAULT_##name,
+	FAULTS(FAULT_ID)
+#undef FAULT_ID
+		FAULT_END
+};
+
+/* Something that happens once, at a time. */
+struct blow {
+	enum fault fault;
+	sim_time at, end;     /* end: of a partition */
+	uint32_t nic;         /* JUMP, RESTART, DEAD, STRANGER, REQUEST, DOORBELL */
+	uint32_t group, rank; /* KILL, LEAVE */
+	uint64_t amount;      /* JUMP: ns */
+};
+
+struct scenario {
+	uint64_t seed;
+	struct rng rng; /* for what is drawn during the run */
+	struct sim_net_options net;
+	sim_time turn_cost, notice;
+	uint32_t queue_limit, refuse;
+	uint64_t pull_ns, budget_ns;
+	uint32_t slow; /* percent of arrivals that are later than the budget */
+	sim_time arrive;
+	uint32_t ngroup;
+	struct scenario_group {
+		struct nbfw_alg alg;
+		uint32_t size;
+		uint32_t nic[SCENARIO_SIZE_MAX]; /* by rank */
+		uint32_t goal;                   /* barriers */
+		uint32_t ahead;                  /* that hosts post at once, at most */
+	} group[SCENARIO_GROUPS_MAX];
+	uint32_t nblow;
+	struct blow blow[SCENARIO_BLOWS_MAX];
+	bool quiet; /* no fault at all: not one extra frame */
+};
+
+void scenario_draw(struct scenario *s, uint64_t seed);
+
+/* True if something happens that ends a group, or may end it. */
+bool scenario_is_fatal(const struct scenario *s, uint32_t group);
+
+/* True if a group may name this rank for a failure. */
+bool scenario_may_blame(const struct scenario *s, uint32_t group, uint32_t rank);
+
+/* For people. */
+void scenario_print(const struct scenario *s, FILE *to);
+
+const char *fault_text(enum fault fault);
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_sim.c - the simulator of `nbar simulate`: its queue, its shared plans, and what it counts.
+ */
+#include "unit/unit.h"
+
+#include "nbar_abi.h"
+#include "sim.h"
+#include "unit/core/group_plans.h"
+
+static struct sim_setup setup_of(const struct sim_plans *plans)
+{
+	return (struct sim_setup){
+		.net = {
+			.members = plans->size,
+			.latency = 1000 * SIM_NS,
+			.overhead = 200 * SIM_NS,
+			.bytes = 1,
+			.hop = 150 * SIM_NS,
+			.link_byte = 80,
+			.seed = unit_seed(),
+		},
+		.plans = plans,
+		.barriers = 1,
+		.pull_ns = 1000000,
+		.budget_ns = 4000000000,
+		.limit = 3600 * SIM_SECOND,
+	};
+}
+
+static struct sim_report run(const struct sim_setup *setup)
+{
+	struct sim_report out;
+
+	sim_engines_run(setup, &out);
+	return out;
+}
+
+/* Events come out by time, and those of one time in the order in which they went in. */
+static void test_queue(void **state)
+{
+	struct sim_queue q;
+	struct sim_event ev = { 0 }, last = { 0 };
+	struct rng rng = { unit_seed() };
+	uint32_t in = 0, out = 0;
+
+	(void)state;
+	sim_queue_begin(&q);
+	while (out < 200000) {
+		if (in < 200000 && (q.size == 0 || rng_percent(&rng, 55))) {
+			ev.time = last.time +
+				  (rng_percent(&rng, 30)
+					   ? 0
+					   : rng_next(&rng) >> (20 + rng_below(&rng, 40)));
+			ev.arg = in++;
+			sim_queue_push(&q, &ev);
+			continue;
+		}
+		struct sim_event next;
+
+		require(sim_queue_pop(&q, &next), "event %u", out);
+		require(next.time > last.time || (next.time == last.time && next.arg > last.arg) ||
+				out == 0,
+			"event %u", out);
+		last = next;
+		out++;
+	}
+	assert_false(sim_queue_pop(&q, &ev));
+	assert_true(q.moves <= 63 * q.popped);
+	sim_queue_end(&q);
+}
+
+/* A shared plan, with its ranks named back, is the plan that the generator makes. */
+static void check_plans(struct nbfw_alg alg, uint32_t size)
+{
+	struct group_plans set = group_plans_generate(alg, size);
+	struct sim_plans plans;
+	uint64_t tokens = 0;
+
+	assert_int_equal(sim_plans_generate(&plans, alg, size), 0);
+	for (uint32_t m = 0; m < size; m++) {
+		const struct nbar_plan *a = set.plan[m], *b = sim_plan(&plans, m);
+
+		require(a->nstep == b->nstep && a->nsend == b->nsend && a->nrecv == b->nrecv &&
+				sim_plans_rank(&plans, m, b->rank) == m,
+			"%s of %u, rank %u", group_plans_text(alg), size, m);
+		assert_memory_equal(nbfw_plan_steps(a), nbfw_plan_steps(b),
+				    a->nstep * sizeof(struct nbar_step));
+		for (uint32_t i = 0; i < a->nsend; i++) {
+			const struct nbar_send *x = &nbfw_plan_sends(a)[i];
+			const struct nbar_send *y = &nbfw_plan_sends(b)[i];
+
+			require(x->slot == y->slot && x->dst == sim_plans_rank(&plans, m, y->dst) &&
+					y->dst == sim_plans_name(&plans, m, x->dst) &&
+					y->dst < b->size,
+				"%s of %u, rank %u, send %u", group_plans_text(alg), size, m, i);
+		}
+		for (uint32_t i = 0; i < a->nrecv; i++)
+			require(nbfw_plan_recvs(a)[i].src ==
+					sim_plans_rank(&plans, m, nbfw_plan_recvs(b)[i].src),
+				"%s of %u, rank %u, slot %u", group_plans_text(alg), size, m, i);
+		struct nbar_plan *plain = sim_plan_plain(&plans, m);
+
+		assert_memory_equal(plain, a, (size_t)nbfw_plan_length(a));
+		free(plain);
+		tokens += a->nsend;
+	}
+	assert_int_equal(plans.tokens, tokens);
+	sim_plans_free(&plans);
+	group_plans_free(&set);
+}
+
+static void test_plans(void **state)
+{
+	static const uint32_t size[] = { 1, 2, 3, 7, 8, 100, 4097 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 7; i++)
+		group_plans_each (alg)
+			check_plans(alg, size[i]);
+	/* More than there may be shapes, and not a power of two. */
+	check_plans((struct nbfw_alg){ NBFW_ALG_PAIRWISE, 0 }, 10000);
+	check_plans((struct nbfw_alg){ NBFW_ALG_TREE, 3 }, 10000);
+}
+
+/* Without faults: each plan's tokens, once, and nothing else. */
+static void test_counts(void **state)
+{
+	(void)state;
+	for (uint32_t size = 1; size <= 70; size += size < 20 ? 1 : 25) {
+		group_plans_each (alg) {
+			struct sim_plans plans;
+
+			assert_int_equal(sim_plans_generate(&plans, alg, size), 0);
+			struct sim_setup setup = setup_of(&plans);
+
+			setup.barriers = 3;
+			setup.check = true;
+			setup.arrive = 5 * SIM_US;
+			struct sim_report out = run(&setup);
+
+			require(out.end == SIM_END_DONE && out.completed == 3 * size &&
+					out.tokens <= 3 * plans.tokens && out.pulls == 0 &&
+					out.failed == 0,
+				"%s of %u", group_plans_text(alg), size);
+			/* Sends after the completion may still be on their way. */
+			require(out.tokens == 3 * plans.tokens, "%s of %u: %llu of %llu",
+				group_plans_text(alg), size, (unsigned long long)out.tokens,
+				(unsigned long long)plans.tokens * 3);
+			sim_plans_free(&plans);
+		}
+	}
+}
+
+/* Rounds of o + L + o each, by LogGP: known without any simulation. */
+static void test_times(void **state)
+{
+	(void)state;
+	for (uint32_t size = 2; size <= 1024; size *= 2) {
+		struct sim_plans plans;
+		uint32_t rounds = 0;
+
+		while (1u << rounds < size)
+			rounds++;
+		assert_int_equal(sim_plans_generate(&plans,
+						    (struct nbfw_alg){ NBFW_ALG_DISSEMINATION, 1 },
+						    size),
+				 0);
+		struct sim_setup setup = setup_of(&plans);
+		struct sim_report out = run(&setup);
+
+		assert_int_equal((uint64_t)out.mean_ns, 1400 * rounds);
+		assert_int_equal(out.path.hops, rounds);
+		assert_int_equal(out.skew_ns, 0);
+		sim_plans_free(&plans);
+	}
+}
+
+/* Events, and moves of the queue, grow no faster than P log P. */
+static void test_growth(void **state)
+{
+	double first = 0;
+
+	(void)state;
+	for (uint32_t size = 1000; size <= 100000; size *= 10) {
+		struct sim_plans plans;
+		double per = size;
+
+		assert_int_equal(sim_plans_generate(&plans,
+						    (struct nbfw_alg){ NBFW_ALG_DISSEMINATION, 1 },
+						    size),
+				 0);
+		struct sim_setup setup = setup_of(&plans);
+		struct sim_report out = run(&setup);
+		uint32_t rounds = 0;
+
+		while (1u << rounds < size)
+			rounds++;
+		per *= rounds;
+		assert_int_equal(out.tokens, per);
+		assert_int_equal(out.events, per + size); /* and a start each */
+		double cost = (double)(out.events + out.moves) / per;
+
+		first = first > 0 ? first : cost;
+		require(cost <= first * 1.01, "size %u: %f events and moves, %f before", size, cost,
+			first);
+		assert_true(out.bytes < 400 * (size_t)size + 400000);
+		sim_plans_free(&plans);
+	}
+}
+
+/* Every fault: all complete, nothing is early, it bites, and the same seed gives the same run. */
+static void test_faults(void **state)
+{
+	uint64_t lost = 0, repeated = 0, reordered = 0, dropped = 0, pulls = 0;
+	struct rng rng = { unit_seed() };
+
+	(void)state;
+	for (uint32_t i = 0; i < 300; i++) {
+		struct nbfw_alg alg = group_plans_any(&rng);
+		uint32_t size = 2 + rng_below(&rng, 60);
+		struct sim_plans plans;
+
+		assert_int_equal(sim_plans_generate(&plans, alg, size), 0);
+		struct sim_setup setup = setup_of(&plans);
+
+		setup.net.seed = rng_next(&rng);
+		setup.net.loss = setup.net.repeat = setup.net.reorder = 100000;
+		setup.net.reorder_by = 20 * SIM_US;
+		setup.net.noise_period = 50 * SIM_US;
+		setup.net.noise = 5 * SIM_US;
+		setup.queue = 3;
+		setup.barriers = 5;
+		setup.arrive = 30 * SIM_US;
+		setup.check = true;
+		struct sim_report out = run(&setup), again = run(&setup);
+
+		require(out.end == SIM_END_DONE && out.completed == 5 * size && !out.failed,
+			"%s of %u, NBAR_SEED=%llu, case %u: end %d", group_plans_text(alg), size,
+			(unsigned long long)unit_seed(), i, out.end);
+		assert_int_equal(out.digest, again.digest);
+		assert_memory_equal(&out, &again, sizeof(out));
+		lost += out.lost;
+		repeated += out.repeated;
+		reordered += out.reordered;
+		dropped += out.dropped;
+		pulls += out.pulls;
+		sim_plans_free(&plans);
+	}
+	assert_true(lost && repeated && reordered && dropped && pulls >= lost / 2);
+}
+
+/* One host is a second late: everybody sees that second. One NIC is dead: all others name it. */
+static void test_special(void **state)
+{
+	(void)state;
+	group_plans_each (alg) {
+		struct sim_plans plans;
+		uint32_t who = 5;
+
+		assert_int_equal(sim_plans_generate(&plans, alg, 13), 0);
+		struct sim_setup setup = setup_of(&plans);
+
+		setup.nspecial = 1;
+		setup.special[0] = (struct sim_special){ .member = who, .late = SIM_SECOND };
+		struct sim_report out = run(&setup);
+
+		require(out.end == SIM_END_DONE && out.mean_ns >= 1e9 && out.mean_ns < 1.1e9 &&
+				out.skew_ns < 1e8 && out.laters > 0 && !out.failed,
+			"%s", group_plans_text(alg));
+		setup.special[0] = (struct sim_special){ .member = who, .dead = true };
+		out = run(&setup);
+		require(out.end == SIM_END_DONE && out.failed == 12 && out.failed_rank == who &&
+				out.completed == 0,
+			"%s: %llu failed, %u named", group_plans_text(alg),
+			(unsigned long long)out.failed, out.failed_rank);
+		sim_plans_free(&plans);
+	}
+}
+
+/* The same group of engines and of whole NICs: the same tokens, and the same times. */
+static void test_levels(void **state)
+{
+	(void)state;
+	group_plans_each (alg) {
+		struct sim_plans plans;
+
+		assert_int_equal(sim_plans_generate(&plans, alg, 11), 0);
+		struct sim_setup setup = setup_of(&plans);
+		struct sim_report engines = run(&setup), nics, uploaded;
+
+		setup.alg = group_plans_text(alg);
+		sim_nics_run(&setup, &nics);
+		require(nics.end == SIM_END_DONE && nics.tokens == engines.tokens &&
+				nics.mean_ns == engines.mean_ns,
+			"%s: %f and %f ns", group_plans_text(alg), nics.mean_ns, engines.mean_ns);
+		setup.alg = "a name that no NIC knows";
+		sim_nics_run(&setup, &uploaded);
+		assert_int_equal(uploaded.digest, nics.digest);
+		sim_plans_free(&plans);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_queue),   cmocka_unit_test(test_plans),
+		cmocka_unit_test(test_counts),  cmocka_unit_test(test_times),
+		cmocka_unit_test(test_growth),  cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_special), cmocka_unit_test(test_levels),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

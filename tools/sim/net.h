@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * net.h - the network of a simulation: what a message costs, where it waits, what happens to it.
+ *
+ * Costs are those of the LogGP model, or of a measured profile; a fat tree or a dragonfly has links
+ * with a latency and a rate, which messages occupy one after the other. All randomness comes from
+ * the seed, in the order of the calls.
+ */
+#ifndef NBAR_TOOLS_SIM_NET_H
+#define NBAR_TOOLS_SIM_NET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "queue.h"
+
+enum sim_topology { SIM_FLAT, SIM_FAT_TREE, SIM_DRAGONFLY };
+
+#define SIM_LINKS_MAX 7u     /* on the way of a message */
+#define SIM_MILLION 1000000u /* probabilities are parts of it */
+
+struct sim_net_options {
+	enum sim_topology topology;
+	uint32_t members;
+	sim_time latency, overhead, gap; /* L, o, g */
+	sim_time byte;                   /* G */
+	uint32_t bytes;                  /* of a frame on the wire */
+	sim_time hop;                    /* fat tree, dragonfly: latency of a link and its switch */
+	sim_time link_byte;              /* the same: time of a byte on a link */
+	/* NULL, or measured costs in seconds by [from * members + to]: a message, a further one.
+	 * The caller's. */
+	const double *o, *l;
+	uint32_t cores;                 /* that the members share; 0: each has its own */
+	uint32_t loss, repeat, reorder; /* per million messages */
+	sim_time reorder_by;            /* how much later, at most */
+	sim_time noise_period, noise;   /* a core stops so long once in each period; 0: never */
+	uint64_t seed;
+};
+
+struct sim_net {
+	struct sim_net_options opt;
+	uint32_t degree; /* fat tree: ports of a switch; dragonfly: hosts of a router */
+	uint64_t hosts;  /* that the topology has */
+	sim_time *link;  /* when each is free */
+	uint64_t nlink;
+	uint64_t random;
+	uint64_t sent, lost, repeated, reordered, link_waits;
+};
+
+/* What one message costs. */
+struct sim_cost {
+	sim_time send;     /* of the sender's core */
+	sim_time send_gap; /* from the begin of a send to that of the next */
+	sim_time wire;     /* flat: from the end of the send to the arrival */
+	sim_time recv;     /* of the receiver's core */
+	sim_time recv_gap;
+};
+
+/* 0 or -NBAR_ENOMEM. */
+int sim_net_begin(struct sim_net *net, const struct sim_net_options *opt);
+void sim_net_end(struct sim_net *net);
+
+struct sim_cost sim_net_cost(const struct sim_net *net, uint32_t from, uint32_t to);
+
+/* When a message that leaves at `depart` arrives; occupies the links. *waited: for links. */
+sim_time sim_net_carry(struct sim_net *net, const struct sim_cost *cost, uint32_t from, uint32_t to,
+		       sim_time depart, sim_time *waited);
+
+/* How often a message arrives: 0 if it is lost. late[]: how much later each copy comes. */
+uint32_t sim_net_fate(struct sim_net *net, sim_time late[2]);
+
+/* How much longer work of this length takes on a core, because of noise. */
+sim_time sim_net_noise(const struct sim_net *net, uint32_t core, sim_time begin, sim_time length);
+
+/* The core of a member. */
+static inline uint32_t sim_net_core(const struct sim_net *net, uint32_t member)
+{
+	return net->opt.cores ? member % net->opt.cores : member;
+}
+
+/* A number below n. */
+uint64_t sim_net_random(struct sim_net *net, uint64_t n);
+
+/* topology.c: how many hosts and links the topology has, for at least so many members. */
+void sim_topology_size(struct sim_net *net);
+
+/* The links between two members, in order; returns how many. */
+uint32_t sim_topology_route(const struct sim_net *net, uint32_t from, uint32_t to,
+			    uint64_t link[SIM_LINKS_MAX]);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * plans.h - the plans of all members of a simulated group, in little memory.
+ *
+ * Most algorithms look alike from every rank: the plan of rank r is that of rank 0 with all ranks
+ * renamed, by an addition mod size or by an exclusive or. Members whose renamed plans are equal
+ * share one, and the engine of each works with the new names: its own rank is 0. A plan is shared
+ * only after it was generated for that member and compared word by word.
+ */
+#ifndef NBAR_TOOLS_SIM_PLANS_H
+#define NBAR_TOOLS_SIM_PLANS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "alg.h"
+#include "plan.h"
+
+enum sim_rename { SIM_RENAME_ADD, SIM_RENAME_XOR, SIM_RENAME_NONE };
+
+struct sim_plans {
+	uint32_t size;
+	enum sim_rename rename;
+	uint32_t nshape;   /* plans in block */
+	uint32_t *at;      /* of each member: where its plan begins in block, in words */
+	uint32_t *block;   /* the plans */
+	size_t nword, cap; /* of block, in words */
+	uint64_t tokens;   /* that all members send in one barrier */
+	uint32_t steps;    /* of the longest plan */
+	size_t state;      /* bytes of the largest state */
+};
+
+/* Generates them. 0, -NBFW_EINVAL or -NBFW_ERANGE as nbfw_plan_generate, or -NBAR_ENOMEM. */
+int sim_plans_generate(struct sim_plans *p, struct nbfw_alg alg, uint32_t size);
+
+/* The same of plans from elsewhere, which have passed nbfw_plan_check. */
+int sim_plans_take(struct sim_plans *p, const struct nbar_plan *const *plan, uint32_t size);
+
+void sim_plans_free(struct sim_plans *p);
+
+static inline const struct nbar_plan *sim_plan(const struct sim_plans *p, uint32_t member)
+{
+	return (const struct nbar_plan *)(const void *)(p->block + p->at[member]);
+}
+
+/* The plan of a member with its ranks named as they are, in memory that the caller frees. NULL:
+ * there is none. */
+struct nbar_plan *sim_plan_plain(const struct sim_plans *p, uint32_t member);
+
+/* The name that the engine of member knows a rank by, and back. Not a rank: stays what it is. */
+static inline uint32_t sim_plans_name(const struct sim_plans *p, uint32_t member, uint32_t rank)
+{
+	if (rank == NBAR_RANK_NONE || p->rename == SIM_RENAME_NONE)
+		return rank;
+	if (p->rename == SIM_RENAME_XOR)
+		return rank ^ member;
+	return rank >= member ? rank - member : rank + p->size - member;
+}
+
+static inline uint32_t sim_plans_rank(const struct sim_plans *p, uint32_t member, uint32_t name)
+{
+	if (name == NBAR_RANK_NONE || p->rename == SIM_RENAME_NONE)
+		return name;
+	if (p->rename == SIM_RENAME_XOR)
+		return name ^ member;
+	return name < p->size - member ? name + member : name - (p->size - member);
+}
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sim.h - one simulation: what is to be simulated, what came out, and the two that can do it.
+ *
+ * sim_engines_run: an engine (libnbfw.a) for each member, and messages timed by the network; what a
+ * NIC adds is not there: no turns, no pages, no limits of a queue but the receive queue's.
+ * sim_nics_run: a whole NIC (libnbnic.a) for each member. The same setup gives the same events.
+ */
+#ifndef NBAR_TOOLS_SIM_SIM_H
+#define NBAR_TOOLS_SIM_SIM_H
+
+#include "net.h"
+#include "plans.h"
+#include "queue.h"
+
+struct sim_trace;
+
+#define SIM_SPECIAL_MAX 64u
+
+/* A member that is unlike the others. */
+struct sim_special {
+	uint32_t member;
+	sim_time late; /* its host comes so much later to the first barrier */
+	bool dead;     /* its NIC says nothing, ever */
+};
+
+struct sim_setup {
+	struct sim_net_options net;
+	const struct sim_plans *plans;
+	const char *alg;   /* NICs: the name of what the plans are, and "custom" otherwise */
+	uint32_t barriers; /* one after the other */
+	sim_time arrive;   /* hosts come up to so much later to each barrier, at random */
+	sim_time post;     /* from a host's call until its NIC knows */
+	sim_time notice;   /* from a NIC's completion until its host knows */
+	sim_time pass;     /* NICs: of a turn in which no frame comes or goes */
+	uint32_t queue;    /* messages that may wait at a member; 0: no limit */
+	uint64_t pull_ns, budget_ns;
+	sim_time limit; /* simulated time after which a run is given up */
+	struct sim_special special[SIM_SPECIAL_MAX];
+	uint32_t nspecial;
+	bool check;              /* the engine's invariants after each event */
+	struct sim_trace *trace; /* or NULL */
+};
+
+enum sim_end {
+	SIM_END_DONE,    /* all members completed all barriers, or failed */
+	SIM_END_EARLY,   /* a member completed a barrier that another had not started */
+	SIM_END_HUNG,    /* the limit came, or there were no more events */
+	SIM_END_INVALID, /* an invariant of the engine does not hold */
+	SIM_END_MEMORY
+};
+
+struct sim_report {
+	enum sim_end end;
+	uint32_t member, epoch; /* where an end but DONE was seen */
+	uint64_t completed;     /* barriers of members */
+	uint64_t failed;        /* members; and the rank that most of them name */
+	uint32_t failed_rank;
+	double mean_ns;  /* of a barrier: all of them, by their number */
+	double worst_ns; /* from the last to come until the last to go, at most */
+	double skew_ns;  /* from the first to go until the last, mean */
+	uint64_t tokens, pulls, laters, aborts; /* sent */
+	uint64_t lost, repeated, reordered, dropped, link_waits;
+	uint64_t events, moves; /* of the queue */
+	uint64_t digest;        /* of all events in their order */
+	size_t bytes;           /* of members, plans, links and queue */
+	struct sim_path path;   /* the critical path of the last barrier */
+	double path_ns;
+};
+
+void sim_nics_run(const struct sim_setup *setup, struct sim_report *out);
+void sim_engines_run(const struct sim_setup *setup, struct sim_report *out);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * simulate.h - the options of `nbar simulate`, and what its files share.
+ */
+#ifndef NBAR_TOOLS_SIM_SIMULATE_H
+#define NBAR_TOOLS_SIM_SIMULATE_H
+
+#include "experiment.h"
+#include "sim.h"
+
+#define SIMULATE_LIST_MAX 64u
+#define SIMULATE_NICS_MAX 4096u
+#define SIMULATE_BARRIERS_MAX 1000000u
+
+enum simulate_level { SIMULATE_ENGINE, SIMULATE_NIC };
+
+struct simulate_options {
+	uint32_t members[SIMULATE_LIST_MAX], nmembers;
+	char alg[SIMULATE_LIST_MAX][NBAR_NAME_MAX];
+	uint32_t nalg;
+	enum simulate_level level;
+	struct sim_setup setup; /* members and plans are set for each run */
+	const char *profile;    /* path, or NULL: costs are measured ones */
+	const char *trace;      /* path, or NULL */
+	const char *goal;       /* path of a schedule that is run instead, or NULL */
+	const char *write_goal; /* path, or NULL */
+	struct experiment_options files;
+};
+
+/* 0 or an exit code, the message is out. */
+int simulate_options_parse(int argc, char **argv, struct simulate_options *opt, bool *help);
+void simulate_usage(FILE *to);
+
+/* The costs of a profile, as sim_net_options wants them, for as many members as there are. */
+struct profile;
+struct simulate_costs {
+	struct profile *profile;
+	double *o, *l;
+	sim_time post;
+};
+
+/* Reads the file. 0 or an exit code, the message is out. */
+int simulate_profile_read(const char *path, struct profile **out);
+
+/* Its first members hosts. */
+int simulate_costs_begin(struct simulate_costs *c, struct profile *p, uint32_t members);
+void simulate_costs_end(struct simulate_costs *c);
+
+/* The plans that `nbar tune` composes for these hosts. */
+int simulate_compose(const struct profile *p, uint32_t members, struct sim_plans *out);
+#define SIMULATE_TUNED "tuned"
+
+/* Writes the plans as GOAL, unless path is NULL. 0 or an exit code, the message is out. */
+int simulate_goal_write(const char *path, const struct sim_plans *plans);
+
+/* Runs a schedule. 0 or an exit code, the message is out. */
+int simulate_goal_run(const char *path, const struct sim_net_options *net, uint32_t *ranks,
+		      struct sim_report *out);
+
+#endif

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * simulate_opt.c - the options of `nbar simulate`. What can be known to be wrong from the command
+ * line alone is refused here.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "algs.h"
+#include "option.h"
+#include "simulate.h"
+#include "tool.h"
+
+enum {
+	OPT_MEMBERS = OPTION_SUBCOMMAND,
+	OPT_ALG,
+	OPT_LEVEL,
+	OPT_NET,
+	OPT_PROFILE,
+	OPT_LOGGP,
+	OPT_HOP,
+	OPT_RATE,
+	OPT_FRAME,
+	OPT_CORES,
+	OPT_TURN,
+	OPT_POST,
+	OPT_NOTICE,
+	OPT_ARRIVE,
+	OPT_LATE,
+	OPT_DEAD,
+	OPT_NOISE,
+	OPT_LOSS,
+	OPT_REPEAT,
+	OPT_REORDER,
+	OPT_QUEUE,
+	OPT_PULL,
+	OPT_BUDGET,
+	OPT_CHECK,
+	OPT_TRACE,
+	OPT_GOAL,
+	OPT_WRITE_GOAL
+};
+
+static const struct option long_options[] = {
+	OPTION_OF_ALL,
+	{ "members", required_argument, NULL, OPT_MEMBERS },
+	{ "alg", required_argument, NULL, OPT_ALG },
+	{ "level", required_argument, NULL, OPT_LEVEL },
+	{ "net", required_argument, NULL, OPT_NET },
+	{ "profile", required_argument, NULL, OPT_PROFILE },
+	{ "loggp", required_argument, NULL, OPT_LOGGP },
+	{ "hop", required_argument, NULL, OPT_HOP },
+	{ "rate", required_argument, NULL, OPT_RATE },
+	{ "frame", required_argument, NULL, OPT_FRAME },
+	{ "cores", required_argument, NULL, OPT_CORES },
+	{ "turn", required_argument, NULL, OPT_TURN },
+	{ "post", required_argument, NULL, OPT_POST },
+	{ "notice", required_argument, NULL, OPT_NOTICE },
+	{ "arrive", required_argument, NULL, OPT_ARRIVE },
+	{ "late", required_argument, NULL, OPT_LATE },
+	{ "dead", required_argument, NULL, OPT_DEAD },
+	{ "noise", required_argument, NULL, OPT_NOISE },
+	{ "loss", required_argument, NULL, OPT_LOSS },
+	{ "repeat", required_argument, NULL, OPT_REPEAT },
+	{ "reorder", required_argument, NULL, OPT_REORDER },
+	{ "queue", required_argument, NULL, OPT_QUEUE },
+	{ "pull", required_argument, NULL, OPT_PULL },
+	{ "budget", required_argument, NULL, OPT_BUDGET },
+	{ "check", no_argument, NULL, OPT_CHECK },
+	{ "trace", required_argument, NULL, OPT_TRACE },
+	{ "goal", required_argument, NULL, OPT_GOAL },
+	{ "write-goal", required_argument, NULL, OPT_WRITE_GOAL },
+	{ 0 },
+};
+
+void simulate_usage(FILE *to)
+{
+	fputs("usage: nbar simulate [OPTION]...\n"
+	      "Barriers of up to 1048576 members in one process, by the engine that NICs run, or by\n"
+	      "whole NICs, over a network that is simulated. The same seed gives the same run.\n\n"
+	      "  --members LIST    sizes of the group (16,256,4096)\n"
+	      "  --alg LIST        algorithms, see below (" ALGS_BENCH ")\n"
+	      "  -i, --iterations N  barriers, one after the other (1)\n"
+	      "  --level LEVEL     engine: a member is an engine, without the limits and queues of\n"
+	      "                    a NIC; nic: a member is a whole NIC, 4096 at most (engine)\n"
+	      "The network:\n"
+	      "  --net NET         flat, fat-tree or dragonfly, as large as it must be (flat)\n"
+	      "  --loggp L=NS,o=NS,g=NS,G=NS  latency, overhead of a message at either end, gap\n"
+	      "                    between messages, time of a byte (L=1000,o=200,g=50,G=0.08)\n"
+	      "  --profile FILE    measured costs instead, of nbar profile; and --alg tuned, the\n"
+	      "                    barrier that nbar tune composes from them\n"
+	      "  --hop NS          fat-tree, dragonfly: of a link and its switch, instead of L (150)\n"
+	      "  --rate GBPS       of their links, which messages occupy in turn (100)\n"
+	      "  --frame BYTES     of a token on the wire (86: Ethernet)\n"
+	      "  --cores N         that all members share (each has its own)\n"
+	      "  --turn NS         nic: of a turn in which no frame comes or goes (0)\n"
+	      "  --post US, --notice US  from host to NIC, and back (0)\n"
+	      "Faults:\n"
+	      "  --arrive US       hosts come up to so much later, at random (0)\n"
+	      "  --late RANK:US, --dead RANK  this host comes late once; this NIC says nothing\n"
+	      "  --noise US:US     a core stops once in each period, for so long\n"
+	      "  --loss %, --repeat %, --reorder %:US  of messages: lost, twice, up to US later (0)\n"
+	      "  --queue N         messages that may wait at a member; others are lost (no limit)\n"
+	      "  --pull US, --budget MS  times of the NICs: see nbar-nicd(8) (1000, 4000)\n"
+	      "  --check           the engine's invariants after each event\n"
+	      "  --seed N          of all that is random (1)\n"
+	      "Results:\n"
+	      "  --json FILE, --csv FILE  - is stdout, and then there is no table\n"
+	      "  --trace FILE      a timeline for Perfetto or chrome://tracing; of one run\n"
+	      "Schedules in GOAL, the language of LogGOPSim:\n"
+	      "  --goal FILE       runs this one, by the rules of LogGOPSim and --loggp\n"
+	      "  --write-goal FILE  writes one barrier as a schedule; of one run\n"
+	      "Exit status: 0 done, 1 a barrier was wrong, did not end or failed, 2 wrong usage.\n",
+	      to);
+	algs_usage(to);
+}
+
+/* A decimal number up to `end`, where text must stop at one of the characters of stop. */
+static const char *read_real(const char *text, double min, double max, const char *stop,
+			     double *out)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return NULL;
+	*out = strtod(text, &end);
+	if (!isfinite(*out) || *out < min || *out > max || (*end && !strchr(stop, *end)))
+		return NULL;
+	return end;
+}
+
+static int real(const char *option, const char *text, double min, double max, double *out)
+{
+	const char *end = read_real(text, min, max, "", out);
+
+	return end ? 0
+		   : tool_usage("%s: '%s' is not a number from %g to %g", option, text, min, max);
+}
+
+/* A time in units of so many picoseconds. */
+static int read_time(const char *option, const char *text, sim_time unit, sim_time *out)
+{
+	double value = 0;
+	int r = real(option, text, 0, 1e9, &value);
+
+	if (!r)
+		*out = (sim_time)(value * (double)unit + 0.5);
+	return r;
+}
+
+static int read_percent(const char *option, const char *text, uint32_t *out)
+{
+	double value = 0;
+	int r = real(option, text, 0, 100, &value);
+
+	if (!r)
+		*out = (uint32_t)(value * SIM_MILLION / 100 + 0.5);
+	return r;
+}
+
+static int add_members(void *arg, const char *item)
+{
+	struct simulate_options *opt = arg;
+	uint64_t n;
+
+	if (!tool_number(item, 1, NBAR_SIZE_MAX, &n))
+		return tool_usage("--members: '%s' is not a number from 1 to %u", item,
+				  NBAR_SIZE_MAX);
+	if (opt->nmembers == SIMULATE_LIST_MAX)
+		return tool_usage("--members: at most %u sizes", SIMULATE_LIST_MAX);
+	opt->members[opt->nmembers++] = (uint32_t)n;
+	return 0;
+}
+
+static int add_alg(void *arg, const char *item)
+{
+	struct simulate_options *opt = arg;
+	struct nbfw_alg alg;
+
+	if (!strcmp(item, "all"))
+		return algs_all(add_alg, opt);
+	if (strcmp(item, SIMULATE_TUNED) && !algs_read(item, &alg))
+		return algs_refuse("--alg", item);
+	if (opt->nalg == SIMULATE_LIST_MAX)
+		return tool_usage("--alg: at most %u algorithms", SIMULATE_LIST_MAX);
+	strcpy(opt->alg[opt->nalg++], item);
+	return 0;
+}
+
+/* "L=1000" and the like. */
+static int add_loggp(void *arg, const char *item)
+{
+	struct sim_net_options *net = arg;
+	double ns;
+
+	if (!*item || item[1] != '=' || !read_real(item + 2, 0, 1e9, "", &ns))
+		return tool_usage("--loggp: '%s' is none of L=NS, o=NS, g=NS, G=NS", item);
+	sim_time t = (sim_time)(ns * (double)SIM_NS + 0.5);
+
+	switch (*item) {
+	case 'L':
+		net->latency = t;
+		return 0;
+	case 'o':
+		net->overhead = t;
+		return 0;
+	case 'g':
+		net->gap = t;
+		return 0;
+	case 'G':
+		net->byte = t;
+		return 0;
+	}
+	return tool_usage("--loggp: '%c' is none of L, o, g, G", *item);
+}
+
+/* "A:B", each a time in microseconds. */
+static int read_two(const char *option, const char *text, sim_time *a, sim_time *b)
+{
+	double first, second;
+	const char *rest = read_real(text, 0, 1e9, ":", &first);
+
+	if (!rest || *rest != ':' || !read_real(rest + 1, 0, 1e9, "", &second))
+		return tool_usage("%s: '%s' is not US:US", option, text);
+	*a = (sim_time)(first * (double)SIM_US + 0.5);
+	*b = (sim_time)(second * (double)SIM_US + 0.5);
+	return 0;
+}
+
+static int read_reorder(const char *text, struct sim_net_options *net)
+{
+	double percent, us;
+	const char *rest = read_real(text, 0, 100, ":", &percent);
+
+	if (!rest || *rest != ':' || !read_real(rest + 1, 0, 1e9, "", &us))
+		return tool_usage("--reorder: '%s' is not %%:US", text);
+	net->reorder = (uint32_t)(percent * SIM_MILLION / 100 + 0.5);
+	net->reorder_by = (sim_time)(us * (double)SIM_US + 0.5);
+	return 0;
+}
+
+static int add_special(struct sim_setup *s, const char *text, bool dead)
+{
+	struct sim_special *at = &s->special[s->nspecial];
+	double rank, us = 0;
+	const char *rest = read_real(text, 0, NBAR_SIZE_MAX - 1, dead ? "" : ":", &rank);
+
+	if (!rest || (!dead && (*rest != ':' || !read_real(rest + 1, 0, 1e9, "", &us))))
+		return tool_usage("%s: '%s' is not %s", dead ? "--dead" : "--late", text,
+				  dead ? "a rank" : "RANK:US");
+	if (s->nspecial++ == SIM_SPECIAL_MAX) {
+		s->nspecial--;
+		return tool_usage("--late, --dead: at most %u members", SIM_SPECIAL_MAX);
+	}
+	*at = (struct sim_special){ (uint32_t)rank, (sim_time)(us * (double)SIM_US), dead };
+	return 0;
+}
+
+static int read_net(struct sim_net_options *net, const char *text)
+{
+	static const char *const name[] = { "flat", "fat-tree", "dragonfly" };
+
+	for (uint32_t i = 0; i < 3; i++) {
+		if (!strcmp(text, name[i])) {
+			net->topology = (enum sim_topology)i;
+			return 0;
+		}
+	}
+	return tool_usage("--net: '%s' is none of flat, fat-tree, dragonfly", text);
+}
+
+static int read_level(struct simulate_options *opt, const char *text)
+{
+	opt->level = strcmp(text, "nic") ? SIMULATE_ENGINE : SIMULATE_NIC;
+	return opt->level == SIMULATE_NIC || !strcmp(text, "engine")
+		       ? 0
+		       : tool_usage("--level: '%s' is neither engine nor nic", text);
+}
+
+static int read_rate(struct sim_net_options *net, const char *text)
+{
+	double gbps;
+	int r = real("--rate", text, 0.001, 1e6, &gbps);
+
+	if (!r)
+		net->link_byte = (sim_time)(8 * (double)SIM_NS / gbps + 0.5);
+	return r;
+}
+
+static int read_fault(struct sim_setup *s, int c, const char *arg)
+{
+	switch (c) {
+	case OPT_ARRIVE:
+		return read_time("--arrive", arg, SIM_US, &s->arrive);
+	case OPT_LATE:
+		return add_special(s, arg, false);
+	case OPT_DEAD:
+		return add_special(s, arg, true);
+	case OPT_NOISE:
+		return read_two("--noise", arg, &s->net.noise_period, &s->net.noise);
+	case OPT_LOSS:
+		return read_percent("--loss", arg, &s->net.loss);
+	case OPT_REPEAT:
+		return read_percent("--repeat", arg, &s->net.repeat);
+	case OPT_REORDER:
+		return read_reorder(arg, &s->net);
+	case OPT_QUEUE:
+		return option_u32("--queue", arg, 1, 1000000, &s->queue);
+	}
+	return tool_usage("it cannot be read");
+}
+
+static int read_cost(struct sim_setup *s, int c, const char *arg)
+{
+	switch (c) {
+	case OPT_NET:
+		return read_net(&s->net, arg);
+	case OPT_LOGGP:
+		return tool_list(arg, add_loggp, &s->net);
+	case OPT_HOP:
+		return read_time("--hop", arg, SIM_NS, &s->net.hop);
+	case OPT_RATE:
+		return read_rate(&s->net, arg);
+	case OPT_FRAME:
+		return option_u32("--frame", arg, 1, 65536, &s->net.bytes);
+	case OPT_CORES:
+		return option_u32("--cores", arg, 1, NBAR_SIZE_MAX, &s->net.cores);
+	case OPT_TURN:
+		return read_time("--turn", arg, SIM_NS, &s->pass);
+	case OPT_POST:
+		return read_time("--post", arg, SIM_US, &s->post);
+	case OPT_NOTICE:
+		return read_time("--notice", arg, SIM_US, &s->notice);
+	}
+	return read_fault(s, c, arg);
+}
+
+static int read_ns(const char *option, const char *text, double unit, uint64_t *out)
+{
+	double value = 0;
+	int r = real(option, text, 1, 1e9, &value);
+
+	if (!r)
+		*out = (uint64_t)(value * unit);
+	return r;
+}
+
+static int read_option(void *arg, int c, const char *value)
+{
+	struct simulate_options *opt = arg;
+
+	switch (c) {
+	case 'i':
+		return option_u32("-i", value, 1, SIMULATE_BARRIERS_MAX, &opt->setup.barriers);
+	case OPT_MEMBERS:
+		opt->nmembers = 0;
+		return tool_list(value, add_members, opt);
+	case OPT_ALG:
+		opt->nalg = 0;
+		return tool_list(value, add_alg, opt);
+	case OPT_LEVEL:
+		return read_level(opt, value);
+	case OPT_PULL:
+		return read_ns("--pull", value, 1e3, &opt->setup.pull_ns);
+	case OPT_BUDGET:
+		return read_ns("--budget", value, 1e6, &opt->setup.budget_ns);
+	case OPT_CHECK:
+		opt->setup.check = true;
+		return 0;
+	case OPT_TRACE:
+		opt->trace = value;
+		return 0;
+	case OPT_PROFILE:
+		opt->profile = value;
+		return 0;
+	case OPT_GOAL:
+		opt->goal = value;
+		return 0;
+	case OPT_WRITE_GOAL:
+		opt->write_goal = value;
+		return 0;
+	case OPTION_SEED:
+	case OPTION_JSON:
+	case OPTION_CSV:
+		return option_common(c, value, &opt->setup.net.seed, &opt->files);
+	case OPTION_RAW:
+		return tool_usage("--raw: a simulation has --trace");
+	case 'x':
+		return tool_usage("-x: a simulation needs no warm-up");
+	}
+	return read_cost(&opt->setup, c, value);
+}
+
+static int check_together(const struct simulate_options *opt)
+{
+	const struct sim_setup *s = &opt->setup;
+	uint32_t most = 0, least = UINT32_MAX;
+
+	for (uint32_t i = 0; i < opt->nmembers; i++) {
+		most = opt->members[i] > most ? opt->members[i] : most;
+		least = opt->members[i] < least ? opt->members[i] : least;
+	}
+	for (uint32_t i = 0; i < opt->nalg; i++)
+		if (!strcmp(opt->alg[i], SIMULATE_TUNED) && !opt->profile)
+			return tool_usage("--alg tuned wants a --profile");
+	if (opt->profile && (s->net.topology != SIM_FLAT || opt->goal))
+		return tool_usage("--profile has its own network: no --net, no --goal");
+	if (opt->level == SIMULATE_NIC && most > SIMULATE_NICS_MAX)
+		return tool_usage("--level nic: at most %u members; --level engine takes more",
+				  SIMULATE_NICS_MAX);
+	for (uint32_t i = 0; i < s->nspecial; i++)
+		if (s->special[i].member >= least)
+			return tool_usage("--late, --dead: a group of %u has no rank %u", least,
+					  s->special[i].member);
+	if ((opt->trace || opt->write_goal) && opt->nmembers * opt->nalg != 1)
+		return tool_usage("--trace and --write-goal are of one run: one size and one "
+				  "algorithm");
+	if (opt->goal && (s->net.topology != SIM_FLAT || opt->trace || opt->write_goal))
+		return tool_usage("--goal runs on a flat network, and has no --trace");
+	if (s->budget_ns / 64 < s->pull_ns)
+		return tool_usage("--budget must be at least 64 times --pull");
+	if (s->net.noise_period && s->net.noise >= s->net.noise_period)
+		return tool_usage("--noise: a stop is shorter than the period");
+	return option_files_check(&opt->files);
+}
+
+int simulate_options_parse(int argc, char **argv, struct simulate_options *opt, bool *help)
+{
+	*opt = (struct simulate_options){
+		.members = { 16, 256, 4096 },
+		.nmembers = 3,
+		.alg = { ALGS_BENCH },
+		.nalg = 1,
+		.files = { .once = true },
+		.setup = {
+			.net = {
+				.latency = 1000 * SIM_NS,
+				.overhead = 200 * SIM_NS,
+				.gap = 50 * SIM_NS,
+				.byte = 80,
+				.bytes = 86,
+				.hop = 150 * SIM_NS,
+				.link_byte = 80,
+				.seed = 1,
+			},
+			.barriers = 1,
+			.pull_ns = 1000000,
+			.budget_ns = 4000000000,
+			.limit = 3600 * SIM_SECOND,
+		},
+	};
+	int r = option_all(argc, argv, 1, ":i:x:h", long_options, read_option, opt, help);
+
+	return r || *help ? r : check_together(opt);
+}

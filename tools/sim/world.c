@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * world.c - NICs, their wire and their turns; see world.h. Hosts are in world_host.c.
+ */
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "stats.h"
+#include "tally.h"
+
+struct sim_frame {
+	uint32_t from, next;
+	struct nbfw_token token;
+};
+
+static uint32_t nic_of_addr(const struct nbnic_addr *a)
+{
+	uint32_t nic;
+
+	memcpy(&nic, a->byte, sizeof(nic));
+	return nic;
+}
+
+static uint64_t clock_of(const struct sim_nic *n, sim_time at)
+{
+	return at / SIM_NS + n->clock_ns + 1;
+}
+
+void sim_world_push(struct sim_world *w, sim_time at, uint8_t type, uint32_t to, uint32_t arg)
+{
+	const struct sim_event ev = { .time = at, .type = type, .to = to, .arg = arg };
+
+	sim_queue_push(&w->queue, &ev);
+}
+
+/* A turn at this time, or when the core is free. */
+static void schedule(struct sim_world *w, struct sim_nic *n, sim_time at)
+{
+	sim_time busy = w->busy[sim_net_core(&w->net, n->index)];
+
+	at = at < busy ? busy : at;
+	if (n->dead || at >= n->signals_at)
+		return;
+	n->signals_at = at;
+	sim_world_push(w, at, SIM_WORLD_TURN, n->index, 0);
+}
+
+static uint32_t frame_take(struct sim_world *w)
+{
+	uint32_t at = w->frame_free;
+
+	if (at != SIM_NOBODY) {
+		w->frame_free = w->frame[at].next;
+		return at;
+	}
+	uint32_t n = 2 * w->nframe + 256;
+	struct sim_frame *frame = realloc(w->frame, n * sizeof(*frame));
+
+	if (!frame) {
+		w->full = true;
+		return SIM_NOBODY;
+	}
+	w->frame = frame;
+	for (uint32_t i = n - 1; i > w->nframe; i--) {
+		frame[i].next = w->frame_free;
+		w->frame_free = i;
+	}
+	at = w->nframe;
+	w->nframe = n;
+	return at;
+}
+
+static void frame_give(struct sim_world *w, uint32_t at)
+{
+	w->frame[at].next = w->frame_free;
+	w->frame_free = at;
+}
+
+void sim_world_inject(struct sim_world *w, uint32_t from, uint32_t to, const struct nbfw_token *t,
+		      sim_time at)
+{
+	uint32_t index = frame_take(w);
+	struct sim_event ev = { .time = at, .type = SIM_WORLD_FRAME, .to = to, .from = from };
+
+	if (index == SIM_NOBODY)
+		return;
+	w->frame[index].from = from;
+	w->frame[index].token = *t;
+	ev.arg = index;
+	ev.info = t->type;
+	sim_queue_push(&w->queue, &ev);
+}
+
+/* Tells the user what has changed in the pages of a NIC's hosts. */
+static void look(struct sim_world *w, const struct sim_nic *n)
+{
+	for (uint32_t i = n->first_host; i != SIM_NOBODY; i = w->host[i]->next) {
+		struct sim_host *h = w->host[i];
+
+		if (!h->page)
+			continue;
+		const struct nbar_completion *c = &h->page->completion[h->cell];
+		uint64_t word = __atomic_load_n(&c->word, __ATOMIC_ACQUIRE);
+
+		if (word == h->seen)
+			continue;
+		h->seen = word;
+		const struct sim_event ev = {
+			.time = n->now + w->notice,
+			.type = SIM_WORLD_PROGRESS,
+			.to = i,
+			.epoch = (uint32_t)word,
+			.info = (uint8_t)(word >> 32),
+			.arg = c->failed_rank,
+		};
+
+		sim_queue_push(&w->queue, &ev);
+	}
+}
+
+static bool on_transmit(struct wire_base *base, const struct nbnic_addr *to,
+			const struct nbfw_token *t)
+{
+	struct sim_nic *n = (struct sim_nic *)base;
+	struct sim_world *w = n->world;
+	uint32_t peer = nic_of_addr(to);
+	struct sim_cost cost = sim_net_cost(&w->net, n->index, peer);
+	sim_time late[2], waited;
+
+	if (w->refuse && sim_net_random(&w->net, SIM_MILLION) < w->refuse) {
+		n->refused++;
+		base->refused++;
+		return false;
+	}
+	look(w, n); /* the host is told before anything is sent */
+	n->now += cost.send;
+	w->frames++;
+	if (w->cut && n->side != w->nic[peer]->side) {
+		n->cut++;
+		return true;
+	}
+	sim_time arrive = sim_net_carry(&w->net, &cost, n->index, peer, n->now, &waited);
+	uint32_t copies = sim_net_fate(&w->net, late);
+
+	for (uint32_t i = 0; i < copies; i++)
+		sim_world_inject(w, n->index, peer, t, arrive + late[i]);
+	return true;
+}
+
+static unsigned on_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
+{
+	struct sim_nic *n = (struct sim_nic *)base;
+	struct sim_world *w = n->world;
+	unsigned got = 0;
+
+	for (; got < budget && n->waiting > 0; got++) {
+		uint32_t at = n->head;
+		struct sim_frame f = w->frame[at];
+
+		n->head = f.next;
+		n->waiting--;
+		frame_give(w, at);
+		n->now += sim_net_cost(&w->net, f.from, n->index).recv;
+		nbnic_receive(nic, &w->nic[f.from]->wire.addr, &f.token, now);
+	}
+	return got;
+}
+
+static const struct wire_ops sim_wire_ops = { .poll = on_poll, .transmit = on_transmit };
+
+static void on_frame(struct sim_world *w, const struct sim_event *ev)
+{
+	struct sim_nic *n = w->nic[ev->to];
+
+	if (n->dead || n->waiting >= w->queue_limit) {
+		n->dropped += !n->dead;
+		n->wire.drops += !n->dead;
+		frame_give(w, ev->arg);
+		return;
+	}
+	if (n->waiting++ > 0)
+		w->frame[n->tail].next = ev->arg;
+	else
+		n->head = ev->arg;
+	n->tail = ev->arg;
+	schedule(w, n, ev->time);
+}
+
+static void on_turn(struct sim_world *w, const struct sim_event *ev)
+{
+	struct sim_nic *n = w->nic[ev->to];
+	uint32_t core = sim_net_core(&w->net, n->index);
+
+	if (n->dead || ev->time != n->signals_at)
+		return;
+	n->signals_at = UINT64_MAX;
+	if (w->busy[core] > ev->time) {
+		schedule(w, n, ev->time);
+		return;
+	}
+	w->passes++;
+	w->turned = n->index;
+	n->now = ev->time + w->turn_cost;
+	bool any = nbnic_device_pass(&n->device, clock_of(n, ev->time));
+	uint64_t next = nbnic_device_next(&n->device);
+
+	look(w, n);
+	sim_time noise = sim_net_noise(&w->net, core, ev->time, n->now - ev->time);
+
+	w->noise += noise;
+	n->now += noise;
+	w->busy[core] = n->now;
+	if (n->device.released)
+		nbnic_device_reclaim(&n->device);
+	if (any || n->waiting > 0 || next <= clock_of(n, n->now))
+		schedule(w, n, n->now);
+	else if (next != UINT64_MAX)
+		schedule(w, n, (next - n->clock_ns) * SIM_NS);
+}
+
+bool sim_world_step(struct sim_world *w, sim_time until)
+{
+	struct sim_event ev;
+
+	if (w->full || w->queue.full || sim_queue_next(&w->queue) > until ||
+	    !sim_queue_pop(&w->queue, &ev))
+		return false;
+	w->now = ev.time;
+	w->turned = SIM_NOBODY;
+	w->digest = sim_digest(w->digest, &ev);
+	if (ev.type == SIM_WORLD_FRAME)
+		on_frame(w, &ev);
+	else if (ev.type == SIM_WORLD_TURN)
+		on_turn(w, &ev);
+	else if (ev.type == SIM_WORLD_PROGRESS)
+		w->progress(w->arg, w->host[ev.to], &ev);
+	else
+		w->user(w->arg, &ev);
+	return true;
+}
+
+static void *on_alloc(void *ctx, size_t size)
+{
+	struct sim_nic *n = ctx;
+	void *block = malloc(size);
+
+	n->world->blocks += block != NULL;
+	return block;
+}
+
+static void on_free(void *ctx, void *block)
+{
+	struct sim_nic *n = ctx;
+
+	n->world->blocks -= block != NULL;
+	free(block);
+}
+
+static bool on_random(void *ctx, uint64_t *out)
+{
+	struct sim_nic *n = ctx;
+
+	*out = stats_random(&n->world->secret);
+	return true;
+}
+
+static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
+{
+	struct sim_nic *n = ctx;
+
+	if (n->now < n->world->now)
+		n->now = n->world->now;
+	fn(arg, clock_of(n, n->now));
+	if (!n->dead)
+		schedule(n->world, n, n->world->now);
+}
+
+static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
+{
+	(void)port;
+	*out = calloc(1, sizeof(**out));
+	((struct sim_nic *)ctx)->world->blocks += *out != NULL;
+	return *out ? 0 : -NBAR_ENOMEM;
+}
+
+static void on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
+{
+	(void)port;
+	on_free(ctx, page);
+}
+
+static void on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
+{
+	(void)ctx, (void)port, (void)cell, (void)word;
+}
+
+static const struct nbnic_platform sim_platform = {
+	.alloc = on_alloc,
+	.free = on_free,
+	.random = on_random,
+	.exclusive = on_exclusive,
+	.page_make = on_page_make,
+	.page_drop = on_page_drop,
+	.wake = on_wake,
+};
+
+static int nic_begin(struct sim_world *w, struct sim_nic *n)
+{
+	const struct nbnic_config config = { .pull_ns = w->pull_ns, .budget_ns = w->budget_ns };
+
+	n->wire = (struct wire_base){ .ops = &sim_wire_ops, .name = "sim", .kind = WIRE_KIND_TEST };
+	memcpy(n->wire.addr.byte, &n->index, sizeof(n->index));
+	n->signals_at = UINT64_MAX;
+	n->first_host = SIM_NOBODY;
+	n->waiting = 0;
+	n->dead = false;
+	return nbnic_device_init(&n->device, "sim", &n->wire, &sim_platform, n, &config);
+}
+
+int sim_world_begin(struct sim_world *w, const struct sim_net_options *net)
+{
+	uint32_t cores = net->cores ? net->cores : net->members;
+
+	w->frame_free = SIM_NOBODY;
+	w->secret = ~net->seed;
+	w->nnic = net->members;
+	w->nic = calloc(w->nnic, sizeof(struct sim_nic *));
+	w->busy = calloc(cores, sizeof(*w->busy));
+	sim_queue_begin(&w->queue);
+	if (sim_net_begin(&w->net, net) || !w->nic || !w->busy)
+		return -NBAR_ENOMEM;
+	for (uint32_t i = 0; i < w->nnic; i++) {
+		struct sim_nic *n = w->nic[i] = calloc(1, sizeof(*n));
+
+		if (!n)
+			return -NBAR_ENOMEM;
+		n->world = w;
+		n->index = i;
+		if (nic_begin(w, n))
+			return -NBAR_EINVAL;
+	}
+	return 0;
+}
+
+static void nic_end(struct sim_world *w, struct sim_nic *n)
+{
+	for (; n->waiting > 0; n->waiting--) {
+		uint32_t next = w->frame[n->head].next;
+
+		frame_give(w, n->head);
+		n->head = next;
+	}
+	for (uint32_t i = n->first_host; i != SIM_NOBODY; i = w->host[i]->next) {
+		if (w->host[i]->page)
+			nbnic_client_abandon(&w->host[i]->client);
+		w->host[i]->page = NULL;
+	}
+	n->first_host = SIM_NOBODY;
+	nbnic_device_end(&n->device);
+	n->dead = true;
+}
+
+void sim_nic_kill(struct sim_world *w, uint32_t nic)
+{
+	if (!w->nic[nic]->dead)
+		nic_end(w, w->nic[nic]);
+}
+
+int sim_nic_restart(struct sim_world *w, uint32_t nic)
+{
+	sim_nic_kill(w, nic);
+	return nic_begin(w, w->nic[nic]);
+}
+
+void sim_nic_jump(struct sim_world *w, uint32_t nic, uint64_t ns)
+{
+	struct sim_nic *n = w->nic[nic];
+
+	n->clock_ns += ns;
+	schedule(w, n, w->now);
+}
+
+uint64_t sim_world_counted(struct sim_world *w, enum nbar_counter c)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < w->nnic; i++)
+		sum += w->nic[i]->device.nic.counter[c];
+	return sum;
+}
+
+void sim_world_end(struct sim_world *w)
+{
+	for (uint32_t i = 0; w->nic && i < w->nnic; i++) {
+		if (w->nic[i] && !w->nic[i]->dead)
+			nic_end(w, w->nic[i]);
+		free(w->nic[i]);
+	}
+	for (uint32_t i = 0; i < w->nhost; i++)
+		free(w->host[i]);
+	free(w->host);
+	free(w->nic);
+	free(w->busy);
+	free(w->frame);
+	sim_queue_end(&w->queue);
+	sim_net_end(&w->net);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * world.h - whole NICs (libnbnic.a) and their hosts in a simulated world: the platform that gives
+ * them memory, pages, time and a wire.
+ *
+ * A NIC takes a turn when something has come in or a timer is due, and its core is free. Hosts open
+ * ports and groups by the messages that libnbar sends, and post by its stores. What hosts do is the
+ * user's: world.progress tells what a host sees, events of type SIM_WORLD_USER and above come to
+ * world.user. All randomness comes from the network's seed.
+ */
+#ifndef NBAR_TOOLS_SIM_WORLD_H
+#define NBAR_TOOLS_SIM_WORLD_H
+
+#include "device.h"
+#include "net.h"
+#include "queue.h"
+
+#define SIM_NOBODY UINT32_MAX
+
+enum { SIM_WORLD_FRAME, SIM_WORLD_TURN, SIM_WORLD_PROGRESS, SIM_WORLD_USER };
+
+struct sim_world;
+
+struct sim_nic {
+	struct wire_base wire; /* first: a wire finds its NIC so */
+	struct sim_world *world;
+	uint32_t index;
+	uint32_t head, tail, waiting;   /* frames in its receive queue */
+	uint32_t first_host;            /* the hosts on it, by sim_host.next */
+	sim_time signals_at;            /* of its turn in the queue of events; UINT64_MAX: none */
+	sim_time now;                   /* in a turn: how far its work has come */
+	uint64_t clock_ns;              /* its clock is ahead of the time by so much */
+	uint32_t side;                  /* while world.cut: sides do not hear each other */
+	bool dead;                      /* it takes no turns any more */
+	uint64_t dropped, cut, refused; /* frames */
+	struct nbnic_device device;
+};
+
+struct sim_host {
+	struct nbnic_client client;
+	struct nbar_page *page; /* NULL: its port is closed */
+	uint32_t index, nic, next;
+	uint32_t cell, rank;
+	uint32_t user; /* the user's */
+	uint64_t seen; /* the completion word, as last told */
+};
+
+struct sim_frame;
+
+struct sim_world {
+	struct sim_net net;
+	struct sim_queue queue;
+	sim_time now;
+	uint32_t nnic, nhost, host_room;
+	struct sim_nic **nic;
+	struct sim_host **host;
+	sim_time *busy;     /* by core */
+	sim_time turn_cost; /* of a turn without frames */
+	sim_time notice;
+	uint32_t queue_limit; /* frames of a receive queue */
+	uint32_t refuse;      /* per million sends that the wire has no room for */
+	uint64_t pull_ns, budget_ns;
+	bool cut;
+	bool full;       /* no memory */
+	uint32_t turned; /* the NIC that took a turn in the last step, or SIM_NOBODY */
+	uint64_t passes, frames, digest;
+	sim_time noise; /* of all NICs */
+	struct sim_frame *frame;
+	uint32_t nframe, frame_free;
+	uint64_t blocks; /* of memory that NICs have */
+	uint64_t secret; /* for random numbers of NICs */
+	/* A host sees a completion word: ev.epoch, ev.info (status), ev.arg (failed rank). */
+	void (*progress)(void *arg, struct sim_host *h, const struct sim_event *ev);
+	void (*user)(void *arg, const struct sim_event *ev);
+	void *arg;
+	uint64_t in[NBAR_MESSAGE_MAX / 8], out[NBAR_MESSAGE_MAX / 8];
+};
+
+/* NICs without hosts. The fields from turn_cost on may be set before. 0 or -NBAR_ENOMEM. */
+int sim_world_begin(struct sim_world *w, const struct sim_net_options *net);
+void sim_world_end(struct sim_world *w);
+
+/* One event. False: there is none, or none up to `until`, or no memory. */
+bool sim_world_step(struct sim_world *w, sim_time until);
+
+/* A host with a port on a NIC. NULL: no memory, or the NIC refuses. */
+struct sim_host *sim_host_begin(struct sim_world *w, uint32_t nic);
+
+/* Its process ends: cause CLOSED or HOST_DIED. */
+void sim_host_end(struct sim_world *w, struct sim_host *h, uint8_t cause);
+
+/* A message to its NIC; the status of the reply, whose body is at *reply. */
+int sim_host_request(struct sim_world *w, struct sim_host *h, enum nbar_op op, const void *body,
+		     size_t length, const void **reply);
+
+/*
+ * Opens and connects a group: host[i] has rank i. plan: NULL, or for each rank the one that it
+ * uploads. 0, or the first status of a reply that was negative.
+ */
+int sim_group_begin(struct sim_world *w, struct sim_host *const *host, uint32_t size,
+		    const char *alg, const struct nbar_plan *const *plan);
+
+/* It posts barriers up to this epoch: one store. */
+void sim_host_post(struct sim_world *w, struct sim_host *h, uint32_t epoch);
+
+/* A NIC is killed, or started again with nothing in it; its hosts lose their ports. */
+void sim_nic_kill(struct sim_world *w, uint32_t nic);
+int sim_nic_restart(struct sim_world *w, uint32_t nic);
+
+/* Its clock jumps ahead. */
+void sim_nic_jump(struct sim_world *w, uint32_t nic, uint64_t ns);
+
+/* A frame that somebody has made up. */
+void sim_world_inject(struct sim_world *w, uint32_t from, uint32_t to, const struct nbfw_token *t,
+		      sim_time at);
+
+void sim_world_push(struct sim_world *w, sim_time at, uint8_t type, uint32_t to, uint32_t arg);
+
+/* Sum of a counter over all NICs. */
+uint64_t sim_world_counted(struct sim_world *w, enum nbar_counter c);
+
+#endif

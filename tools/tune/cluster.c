@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cluster.c - clusters of members by what messages between them cost: sparse spatial selection of
+ * centres, recursively. See scheme.h.
+ *
+ * Every member of a group comes to the same tree: it follows from the profile and from the order of
+ * the ranks alone. Time grows with members times centres, memory with the members.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheme.h"
+
+#define EXACT_MAX 512u /* members of which every pair is looked at */
+#define LOOK_MIN 256u  /* members after which nine centres of ten are taken for no clusters */
+
+struct clustering {
+	struct scheme *c;
+	const struct profile *p;
+	const uint32_t *host;
+	uint32_t *member;  /* sorted into clusters in place */
+	uint32_t *centre;  /* by rank: the number of its centre */
+	uint32_t *centres; /* ranks */
+	uint32_t *scratch;
+};
+
+static double distance(const struct clustering *x, uint32_t a, uint32_t b)
+{
+	uint32_t i = x->host[a], j = x->host[b];
+
+	return i == j ? 0 : (profile_o(x->p, i, j) + profile_o(x->p, j, i)) / 2;
+}
+
+static uint32_t furthest(const struct clustering *x, const uint32_t *m, uint32_t k, uint32_t from,
+			 double *far)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < k; i++) {
+		double d = distance(x, m[from], m[i]);
+
+		if (d > *far) {
+			*far = d;
+			at = i;
+		}
+	}
+	return at;
+}
+
+/* The greatest distance; of many members, that from the one which is furthest from the first. */
+static double diameter(const struct clustering *x, const uint32_t *m, uint32_t k)
+{
+	double far = 0;
+
+	if (k > EXACT_MAX) {
+		uint32_t end = furthest(x, m, k, 0, &far);
+
+		furthest(x, m, k, end, &far);
+		return far;
+	}
+	for (uint32_t i = 0; i < k; i++)
+		furthest(x, m, k, i, &far);
+	return far;
+}
+
+/* Finds the centres of k members, and the nearest of each. How many; k or 1: there are no clusters.
+ */
+static uint32_t find_centres(struct clustering *x, const uint32_t *m, uint32_t k)
+{
+	double apart = SCHEME_DIAMETER * diameter(x, m, k);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < k; i++) {
+		double nearest = 0;
+
+		if (i >= LOOK_MIN && n >= i / 10 * 9)
+			return k;
+		for (uint32_t z = 0; z < n; z++) {
+			double d = distance(x, m[i], x->centres[z]);
+
+			if (z == 0 || d < nearest) {
+				nearest = d;
+				x->centre[m[i]] = z;
+			}
+		}
+		if (n == 0 || nearest > apart) {
+			x->centre[m[i]] = n;
+			x->centres[n++] = m[i];
+		}
+	}
+	/* A later centre may be nearer. */
+	for (uint32_t i = 0; i < k && n < k; i++) {
+		double nearest = distance(x, m[i], x->centres[x->centre[m[i]]]);
+
+		for (uint32_t z = x->centre[m[i]] + 1; z < n; z++) {
+			double d = distance(x, m[i], x->centres[z]);
+
+			if (d < nearest) {
+				nearest = d;
+				x->centre[m[i]] = z;
+			}
+		}
+	}
+	return n;
+}
+
+/* Sorts k members by their centres, of which there are n; first[z]: where those of z begin. */
+static void sort_by_centre(struct clustering *x, uint32_t *m, uint32_t k, uint32_t n,
+			   uint32_t *first)
+{
+	memset(first, 0, (n + 1) * sizeof(*first));
+	for (uint32_t i = 0; i < k; i++)
+		first[x->centre[m[i]] + 1]++;
+	for (uint32_t z = 0; z < n; z++)
+		first[z + 1] += first[z];
+	for (uint32_t i = 0; i < k; i++)
+		x->scratch[first[x->centre[m[i]]]++] = m[i];
+	memcpy(m, x->scratch, k * sizeof(*m));
+	memmove(first + 1, first, n * sizeof(*first));
+	first[0] = 0;
+}
+
+static int divide(struct clustering *x, uint32_t begin, uint32_t k, uint32_t group)
+{
+	uint32_t *m = x->member + begin;
+	uint32_t n = k > 2 && x->c->group[group].depth + 1 < SCHEME_DEPTH_MAX
+			     ? find_centres(x, m, k)
+			     : 1;
+	uint32_t *first;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < k; i++)
+		x->c->owner[m[i]] = group;
+	if (n == 1 || n == k)
+		return 0;
+	first = malloc((n + 1) * sizeof(*first));
+	if (!first)
+		return -ENOMEM;
+	sort_by_centre(x, m, k, n, first);
+	for (uint32_t z = 0; z < n && !rc; z++) {
+		uint32_t many = first[z + 1] - first[z];
+		uint32_t below = many > 1 ? scheme_add_group(x->c, group) : SCHEME_NONE;
+
+		if (below != SCHEME_NONE)
+			rc = divide(x, begin + first[z], many, below);
+	}
+	free(first);
+	return rc;
+}
+
+int scheme_cluster(struct scheme *c, const struct profile *p, const uint32_t *host)
+{
+	size_t bytes = (c->size + 1) * sizeof(uint32_t);
+	struct clustering x = {
+		c, p, host, malloc(bytes), malloc(bytes), malloc(bytes), malloc(bytes)
+	};
+	int rc = x.member && x.centre && x.centres && x.scratch ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < c->size && !rc; i++)
+		x.member[i] = i;
+	if (!rc)
+		rc = divide(&x, 0, c->size, 0);
+	if (!rc)
+		scheme_regroup(c);
+	free(x.member);
+	free(x.centre);
+	free(x.centres);
+	free(x.scratch);
+	return rc;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compose.c - the best barrier for a cluster: the greedy choice of Meyer and Elster, and the
+ * comparison with all flat ones. See compose.h; the search that follows is in search.c.
+ */
+#include "compose.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "search.h"
+
+#define ALL_PARAMS_MAX 16u   /* members among which every value of a parameter is looked at ... */
+#define SOME_PARAMS_MAX 512u /* ... and among which more than the usual ones are */
+
+/* Rounds fall, and children of a tree share out, where n or n + 1 is a power of two. */
+static bool is_worth(const struct nbfw_alg_row *row, uint32_t n, uint32_t k)
+{
+	if (n <= 1)
+		return true;
+	if (k <= ALL_PARAMS_MAX)
+		return n < k;
+	if (k <= SOME_PARAMS_MAX)
+		return (n & (n - 1)) == 0 || (n & (n + 1)) == 0;
+	return n == row->usual || n == row->usual_end;
+}
+
+int compose_each(uint32_t k, int (*each)(void *arg, struct nbfw_alg alg), void *arg)
+{
+	int rc = 0;
+
+	for (uint32_t kind = NBFW_ALG_FIRST; kind < NBFW_ALG_END; kind++) {
+		const struct nbfw_alg_row *row = nbfw_alg_row((enum nbfw_alg_kind)kind);
+
+		if (k > row->limit)
+			continue;
+		for (uint32_t n = row->low; n <= row->high && !rc; n++)
+			if (is_worth(row, n, k))
+				rc = each(arg, (struct nbfw_alg){ (enum nbfw_alg_kind)kind, n });
+	}
+	return rc;
+}
+
+int compose_flat(struct nbfw_alg alg, const struct profile *p, const uint32_t *host, uint32_t size,
+		 enum predict_formula formula, struct predict *out)
+{
+	struct schedule *s = NULL;
+	struct pattern flat;
+	int rc = pattern_init(&flat, size);
+
+	if (!rc)
+		rc = pattern_add(&flat, alg, NULL, size, PATTERN_ALL);
+	if (!rc && !(s = schedule_new(&flat)))
+		rc = -ENOMEM;
+	if (!rc)
+		rc = predict_run(s, p, host, formula, out);
+	schedule_free(s);
+	pattern_free(&flat);
+	return rc;
+}
+
+/* The best of the table among all members. */
+struct flat {
+	const struct profile *p;
+	const uint32_t *host;
+	uint32_t size;
+	struct nbfw_alg best;
+	double best_s;
+	bool any;
+};
+
+static int try_flat(void *arg, struct nbfw_alg alg)
+{
+	struct flat *f = arg;
+	struct predict predict;
+	int rc = compose_flat(alg, f->p, f->host, f->size, PREDICT_FIRST, &predict);
+
+	if (!rc && (!f->any || predict.all_s < f->best_s)) {
+		f->best = alg;
+		f->best_s = predict.all_s;
+		f->any = true;
+	}
+	return rc;
+}
+
+/* What an algorithm costs one cluster: its arrival, its release, and the whole. */
+struct part {
+	const struct profile *p;
+	uint32_t k;
+	const uint32_t *host; /* of the leaders of its children */
+	double *done;
+	struct pattern *pattern;
+	struct nbfw_alg up, down, all;
+	double up_s, down_s, all_s; /* the least so far; negative: none */
+};
+
+/* When the last member of a part is done, or member 0. */
+static int part_cost(struct part *x, struct nbfw_alg alg, enum pattern_part part, double *out)
+{
+	struct schedule *s;
+	int rc;
+
+	pattern_clear(x->pattern);
+	rc = pattern_add(x->pattern, alg, NULL, x->k, part);
+	if (rc)
+		return rc;
+	s = schedule_new(x->pattern);
+	if (!s)
+		return -ENOMEM;
+	rc = predict_ranks(s, x->p, x->host, PREDICT_FIRST, x->done);
+	schedule_free(s);
+	*out = x->done[0];
+	for (uint32_t r = 1; r < x->k && part != PATTERN_ARRIVE; r++)
+		*out = x->done[r] > *out ? x->done[r] : *out;
+	return rc;
+}
+
+static int take_if_less(struct part *x, struct nbfw_alg alg, enum pattern_part part,
+			struct nbfw_alg *best, double *best_s)
+{
+	double cost;
+	int rc = part_cost(x, alg, part, &cost);
+
+	if (rc == -EINVAL)
+		return 0; /* it has no such part */
+	if (!rc && (*best_s < 0 || cost < *best_s)) {
+		*best = alg;
+		*best_s = cost;
+	}
+	return rc;
+}
+
+static int try_part(void *arg, struct nbfw_alg alg)
+{
+	struct part *x = arg;
+	int rc = take_if_less(x, alg, PATTERN_ARRIVE, &x->up, &x->up_s);
+
+	if (!rc)
+		rc = take_if_less(x, alg, PATTERN_LEAVE, &x->down, &x->down_s);
+	if (!rc && x->all_s > -2)
+		rc = take_if_less(x, alg, PATTERN_ALL, &x->all, &x->all_s);
+	return rc;
+}
+
+/* Picks the algorithms of one cluster, as if it were alone. */
+static int choose(struct scheme *c, uint32_t group, const struct profile *p, const uint32_t *host,
+		  struct pattern *pattern)
+{
+	struct scheme_group *g = &c->group[group];
+	uint32_t *of = malloc((g->n + 1) * sizeof(*of));
+	struct part x = { .p = p, .k = g->n, .host = of, .up_s = -1, .down_s = -1 };
+	int rc = 0;
+
+	x.pattern = pattern;
+	pattern->size = g->n;
+
+	x.all_s = group ? -2 : -1; /* only the top one needs no release */
+	x.done = malloc((g->n + 1) * sizeof(*x.done));
+	if (!of || !x.done)
+		rc = -ENOMEM;
+	for (uint32_t i = 0; i < g->n && !rc; i++)
+		of[i] = host[scheme_leader(c, c->child[g->first + i])];
+	if (!rc)
+		rc = compose_each(g->n, try_part, &x);
+	if (!rc && x.up_s < 0)
+		rc = -ENOSPC;
+	g->up = x.up;
+	g->down = x.down;
+	if (!rc && group == 0 && x.all_s >= 0 && x.all_s <= x.up_s + x.down_s) {
+		g->up = x.all;
+		c->exchange = true;
+	}
+	free(x.done);
+	free(of);
+	return rc;
+}
+
+static int choose_all(struct scheme *c, const struct profile *p, const uint32_t *host)
+{
+	struct pattern pattern;
+	int rc = pattern_init(&pattern, c->size);
+
+	for (uint32_t g = 0; g < c->ngroup && !rc; g++)
+		rc = choose(c, g, p, host, &pattern);
+	pattern_free(&pattern);
+	return rc;
+}
+
+static struct schedule *flat_schedule(struct nbfw_alg alg, uint32_t size)
+{
+	struct schedule *s = NULL;
+	struct pattern flat;
+
+	if (pattern_init(&flat, size))
+		return NULL;
+	if (!pattern_add(&flat, alg, NULL, size, PATTERN_ALL))
+		s = schedule_new(&flat);
+	pattern_free(&flat);
+	return s;
+}
+
+/* Clusters, chooses and searches. Leaves out->scheme NULL if the flat barrier is as good. */
+static int compose_scheme(const struct profile *p, const uint32_t *host, uint32_t size,
+			  struct compose *out)
+{
+	struct scheme *c = scheme_new(size);
+	struct search search = { .p = p, .host = host, .budget = COMPOSE_BUDGET };
+	int rc = c ? scheme_cluster(c, p, host) : -ENOMEM;
+
+	if (!rc)
+		rc = choose_all(c, p, host);
+	if (!rc)
+		rc = search_run(&search, c);
+	out->tried = search.tried;
+	if (!rc && search.best_s < out->flat_s * (1 - COMPOSE_MARGIN)) {
+		out->scheme = c;
+		out->schedule = search.best;
+		out->predicted_s = search.best_s;
+		return 0;
+	}
+	schedule_free(search.best);
+	scheme_free(c);
+	return rc;
+}
+
+int compose(const struct profile *p, const uint32_t *host, uint32_t size, struct compose *out,
+	    const char **why)
+{
+	struct flat f = { p, host, size, .best_s = 0 };
+	int rc = compose_each(size, try_flat, &f);
+
+	*out = (struct compose){ .alg = f.best, .flat_s = f.best_s, .predicted_s = f.best_s };
+	*why = "no memory to compose a barrier";
+	if (!rc && size > 2)
+		rc = compose_scheme(p, host, size, out);
+	if (!rc && !out->schedule)
+		out->schedule = flat_schedule(out->alg, size);
+	if (!rc && !out->schedule)
+		rc = -ENOMEM;
+	if (!rc)
+		rc = schedule_check(out->schedule, why);
+	if (rc)
+		compose_free(out);
+	return rc;
+}
+
+void compose_free(struct compose *c)
+{
+	schedule_free(c->schedule);
+	scheme_free(c->scheme);
+	*c = (struct compose){ 0 };
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * emit.h - a barrier as a file: a C program's, or a picture.
+ */
+#ifndef NBAR_TUNE_EMIT_H
+#define NBAR_TUNE_EMIT_H
+
+#include <stdio.h>
+
+#include "profile.h"
+#include "schedule.h"
+
+struct emit {
+	const char *name;
+	void (*write)(const struct schedule *s, const struct profile *p, const uint32_t *host,
+		      FILE *to);
+};
+
+/* "c", "dot" or "svg"; NULL: none of these. */
+const struct emit *emit_find(const char *name);
+
+/* emit_c.c, emit_picture.c */
+void emit_c(const struct schedule *s, const struct profile *p, const uint32_t *host, FILE *to);
+void emit_dot(const struct schedule *s, const struct profile *p, const uint32_t *host, FILE *to);
+void emit_svg(const struct schedule *s, const struct profile *p, const uint32_t *host, FILE *to);
+
+#endif

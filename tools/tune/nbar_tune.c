@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nbar_tune.c - plans by a profile, for programs. See nbar_tune.h. Must never print.
+ */
+#include "nbar_tune.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compose.h"
+
+struct nbar_tune {
+	struct profile *profile;
+	uint64_t digest;
+	uint32_t *by_name; /* hosts, sorted by their names */
+};
+
+static int compare_hosts(const void *a, const void *b, void *arg)
+{
+	const struct profile *p = arg;
+
+	return strcmp(p->name[*(const uint32_t *)a], p->name[*(const uint32_t *)b]);
+}
+
+int nbar_tune_open(const char *path, struct nbar_tune **out, char *why, size_t size)
+{
+	struct nbar_tune *t = calloc(1, sizeof(*t));
+	int rc = t ? profile_read(path, &t->profile, why, size) : -ENOMEM;
+
+	if (!rc) {
+		t->by_name = malloc(t->profile->hosts * sizeof(*t->by_name));
+		rc = t->by_name ? 0 : -ENOMEM;
+	}
+	if (rc == -ENOMEM)
+		snprintf(why, size, "%s: no memory for this profile", path);
+	if (rc) {
+		nbar_tune_close(t);
+		return rc;
+	}
+	for (uint32_t i = 0; i < t->profile->hosts; i++)
+		t->by_name[i] = i;
+	qsort_r(t->by_name, t->profile->hosts, sizeof(*t->by_name), compare_hosts, t->profile);
+	t->digest = profile_digest(t->profile);
+	*out = t;
+	return 0;
+}
+
+void nbar_tune_close(struct nbar_tune *t)
+{
+	if (!t)
+		return;
+	profile_free(t->profile);
+	free(t->by_name);
+	free(t);
+}
+
+uint64_t nbar_tune_digest(const struct nbar_tune *t)
+{
+	return t->digest;
+}
+
+int nbar_tune_host(const struct nbar_tune *t, const char *name, uint32_t *out, char *why,
+		   size_t size)
+{
+	uint32_t low = 0, high = t->profile->hosts;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		int order = strcmp(name, t->profile->name[t->by_name[middle]]);
+
+		if (order == 0) {
+			*out = t->by_name[middle];
+			return 0;
+		}
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	snprintf(why, size,
+		 "the profile has no host '%.64s'; measure a profile of this cluster: nbar profile",
+		 name);
+	return -ENOENT;
+}
+
+int nbar_tune_plan(const struct nbar_tune *t, const uint32_t *host, uint32_t size, uint32_t rank,
+		   struct nbar_plan **plan, size_t *length, char *why, size_t whysize)
+{
+	const char *reason = "";
+	struct compose c;
+	int rc = compose(t->profile, host, size, &c, &reason);
+	int64_t bytes;
+
+	if (rc) {
+		snprintf(why, whysize, "%s", reason);
+		return rc;
+	}
+	bytes = schedule_plan(c.schedule, rank, NULL, 0);
+	*plan = malloc((size_t)bytes);
+	if (*plan) {
+		schedule_plan(c.schedule, rank, *plan, (size_t)bytes);
+		*length = (size_t)bytes;
+	} else {
+		snprintf(why, whysize, "no memory for the plan");
+		rc = -ENOMEM;
+	}
+	compose_free(&c);
+	return rc;
+}

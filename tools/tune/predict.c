@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * predict.c - the critical path of a barrier. See predict.h.
+ *
+ * Called often while a barrier is composed: time and memory grow with its signals. The result
+ * depends on nothing but its arguments, so that every rank comes to the same.
+ */
+#include "predict.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Two ranks of one host meet there: what they cost is a call. */
+static double cost_o(const struct profile *p, uint32_t i, uint32_t j)
+{
+	return i == j ? profile_self(p, i) : profile_o(p, i, j);
+}
+
+static double cost_l(const struct profile *p, uint32_t i, uint32_t j)
+{
+	return i == j ? 0 : profile_l(p, i, j);
+}
+
+struct path {
+	const struct schedule *s;
+	const struct profile *p;
+	const uint32_t *host;
+	enum predict_formula formula;
+	double *entered; /* by step; negative: not yet */
+	double *sent;    /* by step: when its rank has sent all */
+	double *arrived; /* by slot; those of a step are in order of time once it has ended */
+	double *kept;    /* the same, never in another order; or NULL */
+};
+
+/* A rank enters a step: its signals leave, one after the other. */
+static void enter(struct path *x, uint32_t step, double now)
+{
+	const struct schedule *s = x->s;
+	uint32_t i = x->host[s->rank_of[step]];
+	double sending = 0;
+
+	x->entered[step] = now;
+	for (uint32_t g = s->first_send[step]; g < s->first_send[step + 1]; g++) {
+		uint32_t j = x->host[s->send_dst[g]], slot = s->send_slot[g];
+		double waits = x->entered[s->slot_step[slot]];
+		bool waiting = x->formula == PREDICT_WAITING && waits >= 0 && waits <= now;
+
+		sending += cost_l(x->p, i, j);
+		x->arrived[slot] =
+			now + sending + (waiting ? profile_self(x->p, i) : cost_o(x->p, i, j));
+	}
+	x->sent[step] = now + sending;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Few are sorted in place; a root of many needs better. */
+static void sort_times(double *t, uint32_t n)
+{
+	if (n > 16) {
+		qsort(t, n, sizeof(*t), compare_times);
+		return;
+	}
+	for (uint32_t i = 1; i < n; i++) {
+		double v = t[i];
+		uint32_t k = i;
+
+		for (; k > 0 && t[k - 1] > v; k--)
+			t[k] = t[k - 1];
+		t[k] = v;
+	}
+}
+
+/* When a rank is done with a step: its messages are taken as they come, one after the other. Those
+ * of one step are mostly from alike hosts, so that the L of any of them will do for all. */
+static double leave(struct path *x, uint32_t step)
+{
+	const struct schedule *s = x->s;
+	uint32_t first = s->first_slot[step], n = s->first_slot[step + 1] - first;
+	double now = x->sent[step], each = 0;
+
+	if (n > 1) {
+		uint32_t i = x->host[s->rank_of[step]];
+
+		for (uint32_t g = first; g < first + n; g++)
+			each += cost_l(x->p, x->host[s->slot_src[g]], i) / n;
+		sort_times(x->arrived + first, n);
+	}
+	for (uint32_t g = 0; g < n; g++) {
+		double after = g ? now + each : now;
+
+		now = x->arrived[first + g] > after ? x->arrived[first + g] : after;
+	}
+	return now;
+}
+
+static void run(struct path *x, double *done)
+{
+	const struct schedule *s = x->s;
+
+	for (uint32_t i = 0; i < s->nstep; i++)
+		x->entered[i] = -1;
+	for (uint32_t at = 0; at < s->norder; at++) {
+		uint32_t step = s->order[at], first = s->first_step[s->rank_of[step]];
+
+		enter(x, step, step == first ? 0 : leave(x, step - 1));
+	}
+	for (uint32_t r = 0; r < s->size; r++) {
+		uint32_t end = s->first_step[r + 1];
+
+		done[r] = s->first_step[r] < end ? leave(x, end - 1) : 0;
+	}
+}
+
+static int path_init(struct path *x)
+{
+	x->entered = malloc((x->s->nstep + 1) * sizeof(double));
+	x->sent = malloc((x->s->nstep + 1) * sizeof(double));
+	x->arrived = malloc((x->s->nsignal + 1) * sizeof(double));
+	return x->entered && x->sent && x->arrived ? 0 : -ENOMEM;
+}
+
+static void path_free(struct path *x)
+{
+	free(x->entered);
+	free(x->sent);
+	free(x->arrived);
+}
+
+int predict_ranks(const struct schedule *s, const struct profile *p, const uint32_t *host,
+		  enum predict_formula formula, double *done_s)
+{
+	struct path x = { .s = s, .p = p, .host = host, .formula = formula };
+	int rc = s->norder == s->nstep ? path_init(&x) : -EINVAL;
+
+	if (!rc)
+		run(&x, done_s);
+	path_free(&x);
+	return rc;
+}
+
+int predict_times(const struct schedule *s, const struct profile *p, const uint32_t *host,
+		  enum predict_formula formula, struct predict_times *out)
+{
+	struct path x = { .s = s, .p = p, .host = host, .formula = formula };
+	int rc = s->norder == s->nstep ? path_init(&x) : -EINVAL;
+
+	*out = (struct predict_times){ 0 };
+	out->arrived = x.kept = calloc(s->nsignal + 1, sizeof(double));
+	out->done = calloc(s->size + 1, sizeof(double));
+	if (!rc && (!out->arrived || !out->done))
+		rc = -ENOMEM;
+	if (!rc) {
+		run(&x, out->done);
+		out->entered = x.entered;
+		x.entered = NULL;
+	} else {
+		predict_times_free(out);
+	}
+	path_free(&x);
+	return rc;
+}
+
+void predict_times_free(struct predict_times *t)
+{
+	free(t->entered);
+	free(t->arrived);
+	free(t->done);
+	*t = (struct predict_times){ 0 };
+}
+
+int predict_run(const struct schedule *s, const struct profile *p, const uint32_t *host,
+		enum predict_formula formula, struct predict *out)
+{
+	double *done = malloc((s->size + 1) * sizeof(*done)), call = 0;
+	int rc = done ? predict_ranks(s, p, host, formula, done) : -ENOMEM;
+
+	if (!rc) {
+		*out = (struct predict){ .first_s = done[0] };
+		for (uint32_t r = 0; r < s->size; r++) {
+			double self = profile_self(p, host[r]);
+
+			call = self > call ? self : call;
+			out->first_s = done[r] < out->first_s ? done[r] : out->first_s;
+			if (done[r] > out->all_s) {
+				out->all_s = done[r];
+				out->last = r;
+			}
+		}
+		out->all_s += call;
+		out->first_s += call;
+	}
+	free(done);
+	return rc;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * predict.h - how long a barrier takes on a cluster of which there is a profile.
+ *
+ * The critical path through the stages of all members: a member that enters a stage at time t sends
+ * to targets J one after the other, and target J_k has its message at t + O_iJk + sum_m<=k L_iJm;
+ * the last of them is Meyer and Elster's stage cost, max_k O_iJk + sum_k L_iJk. Where a target is
+ * known to wait already, their second formula has O_ii in place of O_iJk. What several messages
+ * cost the member that receives them is the L of each but the first. Members whose NICs share a
+ * processor take turns on it.
+ */
+#ifndef NBAR_TUNE_PREDICT_H
+#define NBAR_TUNE_PREDICT_H
+
+#include "profile.h"
+#include "schedule.h"
+
+enum predict_formula {
+	PREDICT_FIRST,  /* O_iJ: what a message costs in all */
+	PREDICT_WAITING /* O_ii if the target waits already */
+};
+
+struct predict {
+	double all_s;   /* the last member is done; with the cost of the calls */
+	double first_s; /* the first member is done */
+	uint32_t last;  /* the rank that is done last */
+};
+
+/* host: the host of each rank, by its number in the profile. 0 or -ENOMEM. */
+int predict_run(const struct schedule *s, const struct profile *p, const uint32_t *host,
+		enum predict_formula formula, struct predict *out);
+
+/* The same, and done_s[r]: when rank r is done with all its steps, without the cost of the calls.
+ * A rank without steps is done at 0. */
+int predict_ranks(const struct schedule *s, const struct profile *p, const uint32_t *host,
+		  enum predict_formula formula, double *done_s);
+
+/* All times of a barrier, without the cost of the calls. */
+struct predict_times {
+	double *entered; /* by step */
+	double *arrived; /* by slot */
+	double *done;    /* by rank */
+};
+
+/* 0 or a negative errno. */
+int predict_times(const struct schedule *s, const struct profile *p, const uint32_t *host,
+		  enum predict_formula formula, struct predict_times *out);
+void predict_times_free(struct predict_times *t);
+
+#endif

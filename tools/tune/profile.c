@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * profile.c - reads and writes profiles. See profile.h.
+ *
+ * Called by tools, and when a program makes a group by a profile. Must never return a profile of
+ * which any value is not checked.
+ */
+#include "profile.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct reader {
+	const char *path;
+	char *why;
+	size_t size;
+};
+
+__attribute__((format(printf, 2, 3))) static int refuse(const struct reader *r, const char *format,
+							...)
+{
+	int used = snprintf(r->why, r->size, "%s: ", r->path);
+	va_list args;
+
+	va_start(args, format);
+	if (used >= 0 && (size_t)used < r->size)
+		vsnprintf(r->why + used, r->size - (size_t)used, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+struct profile *profile_new(uint32_t hosts, uint32_t classes)
+{
+	size_t cells = (size_t)classes * classes;
+	struct profile *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->hosts = hosts;
+	p->classes = classes;
+	p->name = calloc(hosts + 1, sizeof(*p->name));
+	p->class_of = classes != hosts ? calloc(hosts + 1, sizeof(*p->class_of)) : NULL;
+	p->o = calloc(cells + 1, sizeof(*p->o));
+	p->l = calloc(cells + 1, sizeof(*p->l));
+	p->self = calloc(classes + 1, sizeof(*p->self));
+	if (p->name && (p->class_of || classes == hosts) && p->o && p->l && p->self)
+		return p;
+	profile_free(p);
+	return NULL;
+}
+
+void profile_free(struct profile *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; p->name && i < p->hosts; i++)
+		free(p->name[i]);
+	free(p->name);
+	free(p->class_of);
+	free(p->o);
+	free(p->l);
+	free(p->self);
+	free(p->how);
+	free(p->when);
+	free(p);
+}
+
+/* A cost in nanoseconds, as seconds. False: it is none. */
+static bool read_cost(const json_t *value, double *out)
+{
+	double ns = json_number_value(value);
+
+	if (!json_is_number(value) || !isfinite(ns) || ns < 0 || ns > PROFILE_COST_MAX_NS)
+		return false;
+	*out = ns / 1e9;
+	return true;
+}
+
+static int refuse_cost(const struct reader *r, const char *key, size_t row, size_t column)
+{
+	return refuse(
+		r,
+		"\"%s\" has no cost in row %zu, column %zu: each must be a number of ns from 0 "
+		"to %.0f; measure again with nbar profile",
+		key, row, column, PROFILE_COST_MAX_NS);
+}
+
+static int read_matrix(const struct reader *r, const json_t *root, const char *key, uint32_t n,
+		       double *out)
+{
+	const json_t *rows = json_object_get(root, key), *row, *value;
+	size_t i, k;
+
+	if (json_array_size(rows) != n)
+		return refuse(r, "\"%s\" must have %u rows and has %zu", key, n,
+			      json_array_size(rows));
+	json_array_foreach(rows, i, row)
+	{
+		if (json_array_size(row) != n)
+			return refuse(r, "row %zu of \"%s\" must have %u costs and has %zu", i, key,
+				      n, json_array_size(row));
+		json_array_foreach(row, k, value)
+		{
+			if (!read_cost(value, &out[i * n + k]))
+				return refuse_cost(r, key, i, k);
+		}
+	}
+	return 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Two hosts of one name would make plans that depend on who reads the file. */
+static int check_names(const struct reader *r, const struct profile *p)
+{
+	char **sorted = calloc(p->hosts, sizeof(*sorted));
+	int rc = 0;
+
+	if (!sorted)
+		return -ENOMEM;
+	memcpy(sorted, p->name, p->hosts * sizeof(*sorted));
+	qsort(sorted, p->hosts, sizeof(*sorted), compare_names);
+	for (uint32_t i = 1; i < p->hosts && !rc; i++)
+		if (!strcmp(sorted[i - 1], sorted[i]))
+			rc = refuse(r, "two hosts have the name '%s'", sorted[i]);
+	free(sorted);
+	return rc;
+}
+
+static int read_hosts(const struct reader *r, const json_t *hosts, struct profile *p)
+{
+	const json_t *value;
+	size_t i;
+
+	json_array_foreach(hosts, i, value)
+	{
+		const char *name = json_string_value(value);
+
+		if (!name || !*name || strlen(name) >= PROFILE_NAME_MAX)
+			return refuse(r, "host %zu has no name of 1 to %u bytes", i,
+				      PROFILE_NAME_MAX - 1);
+		p->name[i] = strdup(name);
+		if (!p->name[i])
+			return -ENOMEM;
+	}
+	return check_names(r, p);
+}
+
+static int read_classes(const struct reader *r, const json_t *root, struct profile *p)
+{
+	const json_t *list = json_object_get(root, "class"), *self, *value;
+	size_t i;
+
+	if (!list) {
+		for (uint32_t h = 0; h < p->hosts; h++)
+			p->self[h] = p->o[(size_t)h * p->classes + h];
+		return 0;
+	}
+	if (json_array_size(list) != p->hosts)
+		return refuse(r, "\"class\" must have %u numbers, one a host, and has %zu",
+			      p->hosts, json_array_size(list));
+	json_array_foreach(list, i, value)
+	{
+		json_int_t c = json_integer_value(value);
+
+		if (!json_is_integer(value) || c < 0 || c >= (json_int_t)p->classes)
+			return refuse(r, "the class of host %zu is no number below %u", i,
+				      p->classes);
+		if (p->class_of)
+			p->class_of[i] = (uint32_t)c;
+		else if (c != (json_int_t)i)
+			return refuse(r, "as many classes as hosts: then host %zu has class %zu", i,
+				      i);
+	}
+	self = json_object_get(root, "self_ns");
+	if (json_array_size(self) != p->classes)
+		return refuse(r, "\"self_ns\" must have %u costs, one a class, and has %zu",
+			      p->classes, json_array_size(self));
+	json_array_foreach(self, i, value)
+	{
+		if (!read_cost(value, &p->self[i]))
+			return refuse_cost(r, "self_ns", 0, i);
+	}
+	return 0;
+}
+
+static int read_texts(const struct reader *r, const json_t *root, struct profile *p)
+{
+	const char *key[] = { "how", "when" };
+	char **out[] = { &p->how, &p->when };
+
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *value = json_object_get(root, key[i]);
+
+		if (value && !json_is_string(value))
+			return refuse(r, "\"%s\" is no text", key[i]);
+		*out[i] = strdup(value ? json_string_value(value) : "");
+		if (!*out[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int read_all(const struct reader *r, const json_t *root, struct profile **out)
+{
+	const json_t *version = json_object_get(root, "nbar_profile");
+	const json_t *hosts = json_object_get(root, "hosts");
+	size_t n = json_array_size(hosts);
+	size_t classes =
+		json_object_get(root, "class") ? json_array_size(json_object_get(root, "O_ns")) : n;
+	struct profile *p;
+	int rc;
+
+	if (!json_is_integer(version))
+		return refuse(r, "this is no profile: it has no \"nbar_profile\"");
+	if (json_integer_value(version) != PROFILE_VERSION)
+		return refuse(r,
+			      "this is a profile of version %" JSON_INTEGER_FORMAT
+			      "; this nbar reads version %d",
+			      json_integer_value(version), PROFILE_VERSION);
+	if (n == 0 || n > PROFILE_HOSTS_MAX)
+		return refuse(r, "\"hosts\" has %zu names; a profile has 1 to %u hosts", n,
+			      PROFILE_HOSTS_MAX);
+	if (classes == 0 || classes > PROFILE_CLASSES_MAX || classes > n)
+		return refuse(
+			r,
+			"a matrix of %zu rows for %zu hosts: a profile has 1 to %u, and larger "
+			"clusters go by \"class\"",
+			classes, n, PROFILE_CLASSES_MAX);
+	p = profile_new((uint32_t)n, (uint32_t)classes);
+	if (!p)
+		return -ENOMEM;
+	rc = read_hosts(r, hosts, p);
+	if (!rc)
+		rc = read_matrix(r, root, "O_ns", p->classes, p->o);
+	if (!rc)
+		rc = read_matrix(r, root, "L_ns", p->classes, p->l);
+	if (!rc)
+		rc = read_classes(r, root, p);
+	if (!rc)
+		rc = read_texts(r, root, p);
+	if (rc)
+		profile_free(p);
+	else
+		*out = p;
+	return rc;
+}
+
+static int take(const struct reader *r, json_t *root, const json_error_t *error,
+		struct profile **out)
+{
+	int rc;
+
+	if (root)
+		rc = read_all(r, root, out);
+	else
+		rc = refuse(r, "this is no JSON: line %d: %s", error->line, error->text);
+	if (rc == -ENOMEM)
+		snprintf(r->why, r->size, "%s: no memory for this profile", r->path);
+	json_decref(root);
+	return rc;
+}
+
+int profile_parse(const char *text, size_t length, const char *path, struct profile **out,
+		  char *why, size_t size)
+{
+	const struct reader r = { path, why, size };
+	json_error_t error;
+
+	return take(&r, json_loadb(text, length, JSON_REJECT_DUPLICATES, &error), &error, out);
+}
+
+int profile_read(const char *path, struct profile **out, char *why, size_t size)
+{
+	const struct reader r = { path, why, size };
+	json_error_t error;
+	struct stat st;
+
+	if (stat(path, &st)) {
+		int rc = -errno;
+
+		snprintf(why, size, "cannot read the profile %s: %s; nbar profile makes one", path,
+			 strerror(errno));
+		return rc;
+	}
+	if (!S_ISREG(st.st_mode) || st.st_size > PROFILE_FILE_MAX)
+		return refuse(&r, "this is no file of at most %ld MiB", PROFILE_FILE_MAX >> 20);
+	return take(&r, json_load_file(path, JSON_REJECT_DUPLICATES, &error), &error, out);
+}
+
+static void write_matrix(FILE *to, const char *key, const double *m, const double *diagonal,
+			 uint32_t n)
+{
+	fprintf(to, " \"%s\": [", key);
+	for (uint32_t i = 0; i < n; i++) {
+		fprintf(to, "%s\n  [", i ? "," : "");
+		for (uint32_t k = 0; k < n; k++)
+			fprintf(to, "%s%.3f", k ? ", " : "",
+				(diagonal && i == k ? diagonal[i] : m[(size_t)i * n + k]) * 1e9);
+		fputs("]", to);
+	}
+	fputs("\n ],\n", to);
+}
+
+/* A text as JSON has it. */
+static void write_text(FILE *to, const char *text)
+{
+	json_t *value = json_string(text ? text : "");
+
+	if (!value || json_dumpf(value, to, JSON_ENCODE_ANY))
+		fputs("\"\"", to);
+	json_decref(value);
+}
+
+int profile_write(const struct profile *p, FILE *to)
+{
+	fprintf(to, "{\n \"nbar_profile\": %d,\n \"hosts\": [", PROFILE_VERSION);
+	for (uint32_t i = 0; i < p->hosts; i++) {
+		fputs(i ? ", " : "", to);
+		write_text(to, p->name[i]);
+	}
+	fputs("],\n", to);
+	if (p->class_of) {
+		fputs(" \"class\": [", to);
+		for (uint32_t i = 0; i < p->hosts; i++)
+			fprintf(to, "%s%u", i ? ", " : "", p->class_of[i]);
+		fputs("],\n \"self_ns\": [", to);
+		for (uint32_t i = 0; i < p->classes; i++)
+			fprintf(to, "%s%.3f", i ? ", " : "", p->self[i] * 1e9);
+		fputs("],\n", to);
+	}
+	write_matrix(to, "O_ns", p->o, p->class_of ? NULL : p->self, p->classes);
+	write_matrix(to, "L_ns", p->l, NULL, p->classes);
+	fputs(" \"how\": ", to);
+	write_text(to, p->how);
+	fputs(",\n \"when\": ", to);
+	write_text(to, p->when);
+	fputs("\n}\n", to);
+	return ferror(to) ? -EIO : 0;
+}
+
+/* FNV-1a, by bytes. */
+static uint64_t mix(uint64_t digest, const void *bytes, size_t n)
+{
+	const unsigned char *b = bytes;
+
+	for (size_t i = 0; i < n; i++)
+		digest = (digest ^ b[i]) * UINT64_C(0x100000001b3);
+	return digest;
+}
+
+static uint64_t mix_word(uint64_t digest, uint64_t word)
+{
+	return (digest ^ word ^ word >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+}
+
+/* Costs go in as whole picoseconds: what a file holds is the same after it was written again. */
+static uint64_t mix_costs(uint64_t digest, const double *cost, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		digest = mix_word(digest, (uint64_t)llround(cost[i] * 1e12));
+	return digest;
+}
+
+uint64_t profile_digest(const struct profile *p)
+{
+	uint64_t digest = mix_word(UINT64_C(0xcbf29ce484222325), p->hosts);
+	size_t cells = (size_t)p->classes * p->classes;
+
+	for (uint32_t i = 0; i < p->hosts; i++) {
+		digest = mix(digest, p->name[i], strlen(p->name[i]) + 1);
+		digest = mix_word(digest, profile_row(p, i));
+	}
+	digest = mix_costs(digest, p->o, cells);
+	digest = mix_costs(digest, p->l, cells);
+	return mix_costs(digest, p->self, p->classes);
+}
+
+int64_t profile_find(const struct profile *p, const char *name)
+{
+	for (uint32_t i = 0; i < p->hosts; i++)
+		if (!strcmp(p->name[i], name))
+			return i;
+	return -1;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * profile.h - what a message costs between any two hosts of a cluster: the profile, and its file.
+ *
+ * Read by whatever predicts, composes or simulates barriers; written by `nbar profile`. A file is
+ * input from elsewhere: every value is checked, and nothing of a bad file is kept.
+ *
+ * The file is JSON:
+ *
+ *   { "nbar_profile": 1, "hosts": ["h0", "h1"], "O_ns": [[0, 9], [9, 0]],
+ *     "L_ns": [[0, 1], [1, 0]], "how": "text", "when": "text" }
+ *
+ * Row i, column j is a message from host i to host j. A profile of a large cluster may be by class:
+ * "class": [0, 0, 1] gives the class of each host, the matrices are then by class, their diagonal
+ * is for two hosts of that class, and "self_ns": [0, 0] has the O_ii of the hosts of each class.
+ */
+#ifndef NBAR_TUNE_PROFILE_H
+#define NBAR_TUNE_PROFILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define PROFILE_VERSION 1
+#define PROFILE_HOSTS_MAX 65536u  /* hosts of a profile */
+#define PROFILE_CLASSES_MAX 4096u /* rows of its matrices */
+#define PROFILE_NAME_MAX 256u     /* bytes of a host's name, with its final zero */
+#define PROFILE_COST_MAX_NS 1e12
+#define PROFILE_FILE_MAX (1l << 30)
+
+/* Times are in seconds. Use profile_o, profile_l and profile_self: they know of classes. */
+struct profile {
+	uint32_t hosts;
+	char **name;
+	uint32_t classes;   /* rows of the matrices; `hosts` if each host has its own */
+	uint32_t *class_of; /* by host; NULL: host i has row i */
+	double *o, *l;      /* row-major, classes x classes */
+	double *self;       /* by class: O_ii, the cost of a call that sends nothing */
+	char *how, *when;   /* how and when it was measured; texts for people */
+};
+
+static inline uint32_t profile_row(const struct profile *p, uint32_t host)
+{
+	return p->class_of ? p->class_of[host] : host;
+}
+
+/* Cost of one message from host i to another host j. */
+static inline double profile_o(const struct profile *p, uint32_t i, uint32_t j)
+{
+	return p->o[(size_t)profile_row(p, i) * p->classes + profile_row(p, j)];
+}
+
+/* Cost of adding one message from host i to another host j. */
+static inline double profile_l(const struct profile *p, uint32_t i, uint32_t j)
+{
+	return p->l[(size_t)profile_row(p, i) * p->classes + profile_row(p, j)];
+}
+
+/* Cost of a call that sends nothing, on host i. */
+static inline double profile_self(const struct profile *p, uint32_t i)
+{
+	return p->self[profile_row(p, i)];
+}
+
+/* A profile of so many hosts and classes: all costs 0, names NULL, class_of NULL if there are as
+ * many classes as hosts. NULL: no memory. */
+struct profile *profile_new(uint32_t hosts, uint32_t classes);
+void profile_free(struct profile *p);
+
+/* Reads a file. 0, or a negative errno and a text that names the file and the fault. */
+int profile_read(const char *path, struct profile **out, char *why, size_t size);
+
+/* The same for a text in memory; `path` is for the error text. */
+int profile_parse(const char *text, size_t length, const char *path, struct profile **out,
+		  char *why, size_t size);
+
+/* Writes the file, in whole picoseconds. 0 or a negative errno. */
+int profile_write(const struct profile *p, FILE *to);
+
+/* A number that depends on all hosts and costs, and on nothing else. */
+uint64_t profile_digest(const struct profile *p);
+
+/* The number of the host of this name, or -1. Slow: it compares all names. */
+int64_t profile_find(const struct profile *p, const char *name);
+
+#endif

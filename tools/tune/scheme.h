@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * scheme.h - a barrier as a tree of clusters, with an algorithm for each of them.
+ *
+ * A child of a cluster is a member or another cluster. The leader of a cluster is that of its first
+ * child. Clusters arrive bottom up, each among the leaders of its children; the top one exchanges,
+ * or arrives and releases; then clusters release top down.
+ */
+#ifndef NBAR_TUNE_SCHEME_H
+#define NBAR_TUNE_SCHEME_H
+
+#include "profile.h"
+#include "schedule.h"
+
+#define SCHEME_DEPTH_MAX 8u
+#define SCHEME_NONE UINT32_MAX
+#define SCHEME_DIAMETER 0.35 /* of a cluster, between centres of its children */
+
+struct scheme_group {
+	uint32_t first, n; /* of child[] */
+	uint32_t depth;
+	struct nbfw_alg up, down;
+};
+
+struct scheme {
+	uint32_t size, ngroup, room; /* groups in use, and at most */
+	struct scheme_group *group;  /* the first is the top; those of no children are unused */
+	uint32_t
+		*owner; /* the group of each child: members, then groups; SCHEME_NONE: of the top */
+	uint32_t *order; /* all children but the top group: those of a group stand in this order */
+	uint32_t *child; /* of each group, one group after the other: by scheme_regroup */
+	bool exchange;   /* the top one has no release: `up` is all of it */
+};
+
+/* A scheme of one cluster. NULL: no memory. */
+struct scheme *scheme_new(uint32_t size);
+void scheme_free(struct scheme *c);
+void scheme_copy(struct scheme *to, const struct scheme *from); /* of the same size */
+
+/* After changes of owner[] and order[]. */
+void scheme_regroup(struct scheme *c);
+
+/* The member that speaks for a child. */
+uint32_t scheme_leader(const struct scheme *c, uint32_t child);
+
+/* Adds a cluster below another one, as yet without children, and returns its number; SCHEME_NONE:
+ * there is no room, or it would be too deep. */
+uint32_t scheme_add_group(struct scheme *c, uint32_t owner);
+
+/* Takes a cluster away: its children become those of its owner, in its place. */
+void scheme_merge(struct scheme *c, uint32_t group);
+
+/* Makes child number i of a cluster its first one. */
+void scheme_lead(struct scheme *c, uint32_t group, uint32_t i);
+
+static inline bool scheme_is_group(const struct scheme *c, uint32_t child)
+{
+	return child >= c->size;
+}
+
+/*
+ * Clusters the members by sparse spatial centres, recursively: a member is a new centre if it is
+ * further than SCHEME_DIAMETER of the diameter from all centres; all others go to the nearest.
+ * 0 or -ENOMEM.
+ */
+int scheme_cluster(struct scheme *c, const struct profile *p, const uint32_t *host);
+
+/* The signals of a scheme, into an empty pattern. 0 or a negative errno. */
+int scheme_signals(const struct scheme *c, struct pattern *out);
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * search.c - the local search: another algorithm or fan-out for a cluster, another leader, clusters
+ * merged, split, and members moved. See search.h.
+ */
+#include "search.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "compose.h"
+
+#define LEADERS_MAX 16u /* children of a cluster that are tried as its leader */
+#define MOVES_MAX 8u    /* children of a cluster that are tried in another one */
+#define GAIN 1e-4       /* the least that counts, as a part of the whole */
+
+struct climb {
+	struct search *s;
+	struct scheme *at, *next; /* where we are, and what is tried */
+	struct pattern pattern;
+	uint32_t group;
+	enum { UP, DOWN, EXCHANGE } what;
+	bool better; /* since the round began */
+};
+
+/* Predicts x->next, and goes there if it is better. */
+static int look(struct climb *x)
+{
+	struct search *s = x->s;
+	struct predict predict;
+	struct schedule *schedule;
+	int rc = scheme_signals(x->next, &x->pattern);
+
+	if (rc == -EINVAL || rc == -ERANGE)
+		return 0; /* an algorithm is not for so many, or has no such part */
+	if (rc)
+		return rc;
+	schedule = schedule_new(&x->pattern);
+	if (!schedule)
+		return -ENOMEM;
+	rc = predict_run(schedule, s->p, s->host, PREDICT_FIRST, &predict);
+	s->tried++;
+	s->budget -= s->budget < x->pattern.n + 8u ? s->budget : x->pattern.n + 8u;
+	if (!rc && (!s->best || predict.all_s < s->best_s * (1 - GAIN))) {
+		struct scheme *was = x->at;
+
+		schedule_free(s->best);
+		s->best = schedule;
+		s->best_s = predict.all_s;
+		x->at = x->next;
+		x->next = was;
+		x->better = true;
+	} else {
+		schedule_free(schedule);
+	}
+	return rc;
+}
+
+/* From here on x->next may be changed, and looked at. False: the budget is used up. */
+static bool begin(struct climb *x)
+{
+	scheme_copy(x->next, x->at);
+	return x->s->budget > 0;
+}
+
+static int try_alg(void *arg, struct nbfw_alg alg)
+{
+	struct climb *x = arg;
+	struct scheme_group *g = &x->next->group[x->group];
+
+	if (!begin(x))
+		return 0;
+	if (x->what == DOWN)
+		g->down = alg;
+	else
+		g->up = alg;
+	if (x->group == 0 && x->what != DOWN)
+		x->next->exchange = x->what == EXCHANGE;
+	return look(x);
+}
+
+static int try_algs(struct climb *x)
+{
+	int rc = 0;
+
+	for (uint32_t what = UP; what <= EXCHANGE && !rc; what++) {
+		x->what = what;
+		if (what == EXCHANGE ? x->group == 0 : x->group || !x->at->exchange || what == UP)
+			rc = compose_each(x->at->group[x->group].n, try_alg, x);
+	}
+	return rc;
+}
+
+static int try_leaders(struct climb *x)
+{
+	int rc = 0;
+
+	for (uint32_t i = 1; i < x->at->group[x->group].n && i < LEADERS_MAX && !rc; i++) {
+		if (!begin(x))
+			break;
+		scheme_lead(x->next, x->group, i);
+		rc = look(x);
+	}
+	return rc;
+}
+
+static int try_merge(struct climb *x)
+{
+	if (x->group == 0 || !begin(x))
+		return 0;
+	scheme_merge(x->next, x->group);
+	return look(x);
+}
+
+/* The second half of a cluster becomes one of its own, below it. */
+static int try_split(struct climb *x)
+{
+	uint32_t n = x->at->group[x->group].n, below;
+
+	if (n < 4 || !begin(x))
+		return 0;
+	below = scheme_add_group(x->next, x->group);
+	if (below == SCHEME_NONE)
+		return 0;
+	for (uint32_t i = n / 2; i < n; i++)
+		x->next->owner[x->next->child[x->next->group[x->group].first + i]] = below;
+	/* The order of children puts a cluster behind the members that stay. */
+	scheme_regroup(x->next);
+	return look(x);
+}
+
+/* A child moves to the next cluster beside its own. */
+static int try_moves(struct climb *x)
+{
+	uint32_t mine = x->group;
+	int rc = 0;
+
+	for (uint32_t to = 1; to < x->at->ngroup && !rc; to++) {
+		if (to == mine || !x->at->group[to].n || mine == 0 ||
+		    x->at->owner[x->at->size + to] != x->at->owner[x->at->size + mine])
+			continue;
+		for (uint32_t i = 0; i < x->at->group[mine].n && i < MOVES_MAX && !rc; i++) {
+			if (x->at->group[mine].n < 2 || !begin(x))
+				return 0;
+			x->next->owner[x->next->child[x->next->group[mine].first + i]] = to;
+			scheme_regroup(x->next);
+			rc = look(x);
+		}
+	}
+	return rc;
+}
+
+static int try_group(struct climb *x, uint32_t group)
+{
+	static int (*const change[])(struct climb *) = { try_algs, try_leaders, try_merge,
+							 try_split, try_moves };
+	int rc = 0;
+
+	x->group = group;
+	for (size_t i = 0; i < sizeof(change) / sizeof(change[0]) && !rc; i++)
+		if (group < x->at->ngroup && x->at->group[group].n)
+			rc = change[i](x);
+	return rc;
+}
+
+int search_run(struct search *s, struct scheme *c)
+{
+	struct climb x = { .s = s, .at = c, .next = scheme_new(c->size) };
+	struct scheme *spare = x.next;
+	int rc = pattern_init(&x.pattern, c->size);
+
+	if (!x.next)
+		rc = -ENOMEM;
+	if (!rc) {
+		scheme_copy(x.next, c);
+		rc = look(&x);
+	}
+	do {
+		x.better = false;
+		for (uint32_t g = 0; !rc && g < x.at->ngroup && s->budget; g++)
+			rc = try_group(&x, g);
+	} while (!rc && x.better && s->budget);
+	if (!rc && !s->best)
+		rc = -EINVAL;
+	if (!rc && x.at != c)
+		scheme_copy(c, x.at);
+	pattern_free(&x.pattern);
+	scheme_free(spare);
+	return rc;
+}

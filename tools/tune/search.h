@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * search.h - betters a scheme by single changes, while the prediction for it falls.
+ *
+ * Called by compose. The end does not depend on the speed of the machine: what is bounded is the
+ * number of signals that predictions look at.
+ */
+#ifndef NBAR_TUNE_SEARCH_H
+#define NBAR_TUNE_SEARCH_H
+
+#include "predict.h"
+#include "scheme.h"
+
+struct search {
+	const struct profile *p;
+	const uint32_t *host;
+	uint64_t budget; /* signals */
+	/* What came of it. */
+	double best_s;
+	struct schedule *best; /* the caller's */
+	uint32_t tried;
+};
+
+/* c is changed into the best scheme found. 0 or a negative errno. */
+int search_run(struct search *s, struct scheme *c);
+
+#endif

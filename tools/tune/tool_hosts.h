@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tool_hosts.h - what `nbar tune` and `nbar predict` share: the profile, and the hosts of it that
+ * the barrier is for. Each function returns 0 or an exit code, and then the message is out.
+ */
+#ifndef NBAR_TUNE_TOOL_HOSTS_H
+#define NBAR_TUNE_TOOL_HOSTS_H
+
+#include "profile.h"
+
+struct tool_hosts {
+	struct profile *profile;
+	uint32_t *host; /* of each rank */
+	uint32_t size;
+};
+
+/* list: names of hosts, one a rank, separated by commas; NULL: all of the profile, in its order. */
+int tool_hosts_read(struct tool_hosts *h, const char *path, const char *list);
+void tool_hosts_free(struct tool_hosts *h);
+
+#endif

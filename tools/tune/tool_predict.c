@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tool_predict.c - `nbar predict`: what barriers cost on a cluster, by its profile; and beside it
+ * what `nbar bench` measured.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "algs.h"
+#include "compose.h"
+#include "tool.h"
+#include "tool_hosts.h"
+#include "nbar_tune.h"
+
+#define ROWS_MAX 64u
+#define DIFFER 0.20 /* barriers that differ by more must be predicted in the right order */
+
+enum { OPT_HOSTS = 256, OPT_ALG, OPT_FORMULA, OPT_MEASURED, OPT_WHERE, OPT_FIGURE };
+
+static const struct option long_options[] = {
+	{ "hosts", required_argument, NULL, OPT_HOSTS },
+	{ "alg", required_argument, NULL, OPT_ALG },
+	{ "formula", required_argument, NULL, OPT_FORMULA },
+	{ "measured", required_argument, NULL, OPT_MEASURED },
+	{ "where", required_argument, NULL, OPT_WHERE },
+	{ "figure", required_argument, NULL, OPT_FIGURE },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+struct row {
+	char alg[NBAR_NAME_MAX];
+	double predicted_us, measured_us; /* NAN: not known */
+};
+
+struct predict_options {
+	const char *profile, *hosts, *measured, *where, *figure;
+	enum predict_formula formula;
+	struct row row[ROWS_MAX];
+	uint32_t n;
+};
+
+static void usage(FILE *to)
+{
+	fputs("usage: nbar predict PROFILE [OPTION]...\n"
+	      "What barriers take on a cluster, as its profile has it: the critical path through\n"
+	      "the stages of all members.\n\n"
+	      "  --alg LIST        algorithms; tuned: the barrier that fits best (all,tuned)\n"
+	      "  --hosts LIST      for these hosts of the profile, one a rank (all, in its order)\n"
+	      "  --formula NAME    first: each message costs O of its link; waiting: O_ii where its\n"
+	      "                    receiver waits already (first)\n"
+	      "  --measured FILE   what nbar bench --json FILE measured, beside the predictions\n"
+	      "  --where nic|host  of these measurements (nic)\n"
+	      "  --figure NAME     their column: mean, p50, ... (mean)\n"
+	      "Exit status: 0 done, 1 failed, 2 wrong usage.\n",
+	      to);
+}
+
+static int add_alg(void *arg, const char *name)
+{
+	struct predict_options *o = arg;
+	struct nbfw_alg alg;
+
+	if (!strcmp(name, "all"))
+		return algs_all(add_alg, o);
+	if (strcmp(name, NBAR_TUNE_NAME) != 0 && !algs_read(name, &alg))
+		return algs_refuse("--alg", name);
+	if (o->n == ROWS_MAX)
+		return tool_usage("--alg: at most %u algorithms", ROWS_MAX);
+	snprintf(o->row[o->n].alg, sizeof(o->row[o->n].alg), "%s", name);
+	o->row[o->n].predicted_us = o->row[o->n].measured_us = NAN;
+	o->n++;
+	return 0;
+}
+
+static int read_option(struct predict_options *o, int c, const char *value)
+{
+	switch (c) {
+	case OPT_HOSTS:
+		o->hosts = value;
+		return 0;
+	case OPT_ALG:
+		o->n = 0;
+		return tool_list(value, add_alg, o);
+	case OPT_FORMULA:
+		o->formula = !strcmp(value, "waiting") ? PREDICT_WAITING : PREDICT_FIRST;
+		return o->formula == PREDICT_FIRST && strcmp(value, "first") != 0
+			       ? tool_usage("--formula: '%s' is neither first nor waiting", value)
+			       : 0;
+	case OPT_MEASURED:
+		o->measured = value;
+		return 0;
+	case OPT_FIGURE:
+		o->figure = value;
+		return 0;
+	}
+	o->where = value;
+	return strcmp(value, "nic") && strcmp(value, "host")
+		       ? tool_usage("--where: '%s' is neither nic nor host", value)
+		       : 0;
+}
+
+static int parse(int argc, char **argv, struct predict_options *o, bool *help)
+{
+	int c, r = add_alg(o, "all");
+
+	r = r ? r : add_alg(o, NBAR_TUNE_NAME);
+	*help = false;
+	optind = 1;
+	opterr = 0;
+	while (!r && (c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
+		if (c == ':')
+			return tool_usage("option '%s' needs a value", argv[optind - 1]);
+		if (c == '?')
+			return tool_usage("unknown option '%s'", argv[optind - 1]);
+		*help = c == 'h';
+		if (*help)
+			return 0;
+		r = read_option(o, c, optarg);
+	}
+	if (!r && optind + 1 != argc)
+		return tool_usage("it wants one profile");
+	o->profile = argv[optind];
+	return r;
+}
+
+/* The place of a column in a result of an experiment, or -1. */
+static int find_column(const json_t *root, const char *name)
+{
+	const json_t *columns = json_object_get(root, "columns"), *column;
+	size_t i;
+
+	json_array_foreach(columns, i, column)
+	{
+		const char *is = json_string_value(json_object_get(column, "name"));
+
+		if (is && !strcmp(is, name))
+			return (int)i;
+	}
+	return -1;
+}
+
+static int read_measured(struct predict_options *o, uint32_t size)
+{
+	const char *const name[] = { "nodes", "where", "alg", o->figure };
+	json_error_t error;
+	json_t *root = json_load_file(o->measured, 0, &error);
+	const json_t *row;
+	int at[4];
+	size_t i;
+	bool good = root != NULL;
+
+	for (size_t k = 0; k < 4 && good; k++) {
+		at[k] = find_column(root, name[k]);
+		good = at[k] >= 0;
+	}
+	if (!good) {
+		tool_error("--measured: %s is no result of nbar bench --json%s%s", o->measured,
+			   root ? "" : ": ", root ? "" : error.text);
+		json_decref(root);
+		return TOOL_FAILED;
+	}
+	json_array_foreach(json_object_get(root, "rows"), i, row)
+	{
+		const char *where = json_string_value(json_array_get(row, (size_t)at[1]));
+		const char *alg = json_string_value(json_array_get(row, (size_t)at[2]));
+
+		if (json_integer_value(json_array_get(row, (size_t)at[0])) != size || !where ||
+		    !alg || strcmp(where, o->where) != 0)
+			continue;
+		for (uint32_t k = 0; k < o->n; k++)
+			if (!strcmp(o->row[k].alg, alg))
+				o->row[k].measured_us =
+					json_number_value(json_array_get(row, (size_t)at[3]));
+	}
+	json_decref(root);
+	return 0;
+}
+
+static int predict_row(const struct predict_options *o, const struct tool_hosts *h, struct row *row)
+{
+	struct predict predict;
+	struct nbfw_alg alg;
+	const char *why = "no memory";
+	struct compose c;
+	int rc;
+
+	if (!strcmp(row->alg, NBAR_TUNE_NAME)) {
+		rc = compose(h->profile, h->host, h->size, &c, &why);
+		if (!rc) {
+			rc = predict_run(c.schedule, h->profile, h->host, o->formula, &predict);
+			compose_free(&c);
+		}
+	} else {
+		algs_read(row->alg, &alg);
+		rc = compose_flat(alg, h->profile, h->host, h->size, o->formula, &predict);
+		if (rc == -ERANGE)
+			return 0; /* it is not for so many: a row without a prediction */
+	}
+	if (rc) {
+		tool_error("%s: no prediction for %u members: %s", row->alg, h->size, why);
+		return TOOL_FAILED;
+	}
+	row->predicted_us = predict.all_s * 1e6;
+	return 0;
+}
+
+static void show_number(double value, int digits)
+{
+	if (isnan(value))
+		printf("%12s", "-");
+	else
+		printf("%12.*f", digits, value);
+}
+
+/* Pairs that measure more than DIFFER apart, and how many of them are predicted in that order. */
+static void show_order(const struct predict_options *o)
+{
+	uint32_t pairs = 0, right = 0;
+
+	for (uint32_t i = 0; i < o->n; i++) {
+		for (uint32_t k = 0; k < o->n; k++) {
+			const struct row *a = &o->row[i], *b = &o->row[k];
+
+			if (!(b->measured_us > a->measured_us * (1 + DIFFER)) ||
+			    isnan(a->predicted_us) || isnan(b->predicted_us))
+				continue;
+			pairs++;
+			right += b->predicted_us > a->predicted_us;
+		}
+	}
+	printf("%u of %u pairs that differ by more than %.0f %% are predicted in the right order\n",
+	       right, pairs, DIFFER * 100);
+}
+
+static void show(const struct predict_options *o)
+{
+	printf("%-17s%12s%12s%12s\n%-17s%12s%12s%12s\n", "alg", "predicted", "measured", "error",
+	       "", "us", "us", "%");
+	for (uint32_t i = 0; i < o->n; i++) {
+		const struct row *row = &o->row[i];
+
+		printf("%-17s", row->alg);
+		show_number(row->predicted_us, 2);
+		show_number(row->measured_us, 2);
+		show_number(100 * (row->predicted_us / row->measured_us - 1), 1);
+		putchar('\n');
+	}
+	if (o->measured)
+		show_order(o);
+}
+
+int tool_predict(int argc, char **argv)
+{
+	struct predict_options o = { .where = "nic", .figure = "mean" };
+	struct tool_hosts h;
+	bool help;
+	int r = parse(argc, argv, &o, &help);
+
+	if (help)
+		usage(stdout);
+	if (r || help)
+		return r;
+	r = tool_hosts_read(&h, o.profile, o.hosts);
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < o.n && !r; i++)
+		r = predict_row(&o, &h, &o.row[i]);
+	if (!r && o.measured)
+		r = read_measured(&o, h.size);
+	if (!r)
+		show(&o);
+	tool_hosts_free(&h);
+	return r;
+}

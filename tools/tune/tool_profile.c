@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tool_profile.c - `nbar profile`: measures what messages cost between every two hosts, and writes
+ * the profile that `nbar tune` and --alg tuned:FILE read.
+ */
+#include "tool_profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "option.h"
+#include "profile.h"
+#include "stats.h"
+
+enum { OPT_OUTPUT = BENCH_OPT_MORE, OPT_QUANTILE };
+
+struct profile_options {
+	const char *output;
+	uint32_t percent; /* of the barriers of a pair take at most the time taken for it */
+};
+
+static const struct option more_options[] = {
+	{ "output", required_argument, NULL, OPT_OUTPUT },
+	{ "percentile", required_argument, NULL, OPT_QUANTILE },
+	{ 0 },
+};
+
+static void usage(FILE *to)
+{
+	fputs("usage: nbar profile [OPTION]...\n"
+	      "Measures what a message, and a further message, costs between every two hosts, by\n"
+	      "barriers of two whose plans are made for it. Pairs that share no host run at once.\n"
+	      "nbar tune, and --alg tuned:FILE, read the profile.\n\n"
+	      "  --output FILE     the profile\n"
+	      "  --nodes N         nodes, one a host (8, or one a NIC of --nic)\n"
+	      "  --hosts LIST      names of the hosts of the NICs (as the NICs: n0,n1,...)\n"
+	      "  --where nic|host  for barriers that NICs run, or hosts (nic)\n"
+	      "  -i, --iterations N  barriers measured a pair (100)\n"
+	      "  --percentile N    of them, which is taken for the pair; a low one where the machine\n"
+	      "                    has other work (50, the median)\n",
+	      to);
+	bench_usage_common(to);
+}
+
+static int read_more(void *arg, int c, const char *value)
+{
+	struct profile_options *o = arg;
+
+	if (c == OPT_QUANTILE)
+		return option_u32("--percentile", value, 1, 99, &o->percent);
+	o->output = value;
+	return 0;
+}
+
+static const struct result_column columns[] = {
+	{ "from", "", RESULT_TEXT, 0 },   { "to", "", RESULT_TEXT, 0 },
+	{ "O", "us", RESULT_REAL, 2 },    { "L", "us", RESULT_REAL, 3 },
+	{ "remark", "", RESULT_TEXT, 0 },
+};
+#define NCOLUMN (sizeof(columns) / sizeof(columns[0]))
+
+static struct measure *measure_new(uint32_t n, const struct bench_options *opt)
+{
+	size_t cells = (size_t)n * n;
+	size_t length = sizeof(struct measure) + (3 * cells + n) * sizeof(double) +
+			n * sizeof(struct nbar_endpoint);
+	struct measure *m =
+		mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (m == MAP_FAILED) {
+		tool_error("no memory for %u hosts", n);
+		return NULL;
+	}
+	*m = (struct measure){ .nodes = n,
+			       .iters = opt->iters,
+			       .warmup = opt->warmup,
+			       .by_host = opt->where[0] == BENCH_HOST };
+	m->self = (void *)(m + 1);
+	m->round = m->self + n;
+	m->more = m->round + cells;
+	m->spread = m->more + cells;
+	m->endpoint = (void *)(m->spread + cells);
+	return m;
+}
+
+/*
+ * From times to costs: a round trip is a call and two messages, of O and L each; each further
+ * message is one L.
+ */
+static void to_costs(const struct measure *m, struct profile *p)
+{
+	uint32_t n = m->nodes;
+
+	for (uint32_t i = 0; i < n; i++) {
+		p->self[i] = p->o[(size_t)i * n + i] = m->self[i] / 1e9;
+		for (uint32_t j = 0; j < n; j++) {
+			size_t at = (size_t)i * n + j;
+			size_t low = i < j ? at : (size_t)j * n + i;
+			double further = (m->more[at] - m->round[low]) / (MEASURE_MORE - 1) / 1e9;
+			double o;
+
+			if (i == j)
+				continue;
+			p->l[at] = further > 0 ? further : 0;
+			o = (m->round[low] - m->self[i]) / 2 / 1e9 - p->l[at];
+			p->o[at] = o > 0 ? o : 0;
+		}
+	}
+}
+
+static struct profile *make_profile(const struct measure *m, const struct bench_options *opt,
+				    const struct bench_nics *nics)
+{
+	struct profile *p = profile_new(m->nodes, m->nodes);
+	time_t now = time(NULL);
+	struct tm tm;
+	char text[160];
+
+	for (uint32_t i = 0; p && i < m->nodes; i++) {
+		char name[PROFILE_NAME_MAX];
+
+		bench_nic_name(opt, nics, i % nics->n, name, sizeof(name));
+		p->name[i] = strdup(name);
+		if (!p->name[i]) {
+			profile_free(p);
+			p = NULL;
+		}
+	}
+	if (!p) {
+		tool_error("no memory for the profile");
+		return NULL;
+	}
+	to_costs(m, p);
+	snprintf(text, sizeof(text),
+		 "nbar profile --where %s, wire %s, percentile %.0f of %u barriers a pair",
+		 bench_where_name[opt->where[0]], opt->wire, m->quantile * 100, m->iters);
+	p->how = strdup(text);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+	p->when = strdup(text);
+	return p;
+}
+
+#define SPREAD 3.0 /* 90th percentile to median of a noisy pair */
+#define APART 1.5  /* of two directions that differ */
+
+/* A row a pair; what is odd about it is named. */
+static void add_rows(const struct measure *m, const struct profile *p, struct result *r)
+{
+	uint32_t noisy = 0, apart = 0;
+
+	for (uint32_t i = 0; i < p->hosts; i++) {
+		for (uint32_t j = 0; j < p->hosts; j++) {
+			uint32_t low = i < j ? i : j, high = i < j ? j : i;
+			double spread = m->spread[(size_t)low * m->nodes + high];
+			double there = profile_l(p, i, j), back = profile_l(p, j, i);
+			bool differ = there > APART * back && there > 1e-7;
+
+			if (i == j)
+				continue;
+			result_text(r, p->name[i]);
+			result_text(r, p->name[j]);
+			result_real(r, profile_o(p, i, j) * 1e6);
+			result_real(r, there * 1e6);
+			result_text(r, spread > SPREAD ? "noisy"
+				       : differ        ? "dearer than back"
+						       : "");
+			noisy += i < j && spread > SPREAD;
+			apart += differ;
+		}
+	}
+	result_note(r,
+		    "%u of %u pairs are noisy: their 90th percentile is above %.0f medians; "
+		    "measure them again on a quiet machine if there are many",
+		    noisy, p->hosts * (p->hosts - 1) / 2, SPREAD);
+	result_note(r, "%u links cost more than %.1f times as much as back", apart, APART);
+	result_note(r, "O: one message; L: a further one; a call that sends nothing: %.2f us",
+		    profile_self(p, 0) * 1e6);
+}
+
+static int run(struct bench_session *s, struct measure *m, const char *path, struct result *result)
+{
+	struct bench_figures figures;
+	const struct bench_config config = { .nodes = m->nodes,
+					     .where = BENCH_NIC,
+					     .alg = NBFW_ALG_SIGNAL_NAME,
+					     .iters = 1,
+					     .drive = tool_profile_drive };
+	struct output out;
+	struct profile *p;
+	int r = output_open(&out, "--output", path);
+
+	if (r)
+		return r;
+	r = bench_session_run(s, &config, "profile", &figures);
+	p = r ? NULL : make_profile(m, s->opt, &s->nics);
+	if (p) {
+		add_rows(m, p, result);
+		r = output_begin(&out);
+		if (!r)
+			profile_write(p, out.file);
+	} else {
+		r = TOOL_FAILED;
+	}
+	profile_free(p);
+	return output_close(&out, r == 0) | r;
+}
+
+int tool_profile(int argc, char **argv)
+{
+	struct bench_options opt = bench_options_default();
+	struct profile_options own = { NULL, 50 };
+	const struct bench_extra_options more = { more_options, read_more, &own };
+	struct bench_session s;
+	struct result *result;
+	bool help;
+	int r;
+
+	opt.iters = 100;
+	opt.warmup = 10;
+	opt.nnodes = 0;
+	opt.nwhere = 1;
+	opt.sorted = true;
+	opt.drivers = BENCH_DRIVERS_AUTO;
+	r = bench_options_parse(argc, argv, &opt, &more, &help);
+	if (help)
+		usage(stdout);
+	if (r || help)
+		return r;
+	if (opt.nnodes == 0) {
+		opt.nodes[0] = opt.nnic ? opt.nnic : 8;
+		opt.nnodes = 1;
+	}
+	if (opt.nnodes != 1 || opt.nwhere != 1 || bench_in_process(opt.where[0]))
+		return tool_usage(
+			"a profile is of one number of --nodes, for one --where: nic or host");
+	if (!own.output)
+		return tool_usage("--output FILE is missing: where the profile goes");
+	opt.out.once = true;
+	tool_measure = measure_new(opt.nodes[0], &opt);
+	if (tool_measure)
+		tool_measure->quantile = own.percent / 100.0;
+	result = tool_measure ? result_new("profile", columns, NCOLUMN) : NULL;
+	if (!result)
+		return TOOL_FAILED;
+	result_command(result, argc, argv);
+	r = bench_session_begin(&s, &opt, result, 0.01 * opt.nodes[0] * opt.nodes[0]);
+	return r ? r : bench_session_end(&s, run(&s, tool_measure, own.output, result));
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tool_profile.h - what the files of `nbar profile` share: what hosts measure between each other.
+ *
+ * tool_profile.c       the command: options in, a profile out
+ * tool_profile_host.c  what a host does: barriers of two by plans of its own, round by round
+ */
+#ifndef NBAR_TUNE_TOOL_PROFILE_H
+#define NBAR_TUNE_TOOL_PROFILE_H
+
+#include "bench_host.h"
+
+#define MEASURE_MORE 8u /* messages of a plan that has more than one */
+
+/* In memory that all host processes share. Times are in ns; matrices are by node. */
+struct measure {
+	uint32_t nodes, iters, warmup;
+	bool by_host;    /* hosts run the barriers */
+	double quantile; /* of the barriers of a pair, which is taken for it */
+	uint32_t passed; /* nodes that have come to the point where all meet, in all */
+	uint32_t failed;
+	double *self;   /* a barrier of one */
+	double *round;  /* i sends one message, j answers */
+	double *more;   /* i sends MEASURE_MORE, j answers once */
+	double *spread; /* of round: 90th percentile / median */
+	struct nbar_endpoint *endpoint;
+};
+
+/* The measurement of the run that begins; set before the hosts are started. */
+extern struct measure *tool_measure;
+
+/* As bench_config.drive. */
+int tool_profile_drive(const struct bench_host *h, struct bench_member *member);
+
+/* Node i's partner in a round of the 1-factorisation of n nodes; i itself: it has none. There are
+ * n - 1 rounds, or n if n is odd, and each pair meets in one of them. */
+uint32_t tool_profile_partner(uint32_t n, uint32_t round, uint32_t i);
+
+#endif

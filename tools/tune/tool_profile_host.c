@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tool_profile_host.c - what a host measures: barriers of two, by plans of its own.
+ *
+ * Of a pair, one sends k messages and the other answers with one. k = 1 gives the round trip, a
+ * larger k what a further message costs in that direction. Pairs of a round share no host and run
+ * at once. Runs in the host processes of a run, which drive one node or all of them.
+ */
+#include "tool_profile.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hostbar.h"
+#include "stats.h"
+
+struct measure *tool_measure;
+
+uint32_t tool_profile_partner(uint32_t n, uint32_t round, uint32_t i)
+{
+	uint32_t even = n + n % 2, all = even - 1, j;
+
+	if (i == all)
+		j = round;
+	else if (2 * round % all == 2 * i % all)
+		j = all;
+	else
+		j = (2 * round + all - i) % all;
+	return j < n ? j : i;
+}
+
+/* The plan of a pair, or of one alone. */
+struct plan_of_two {
+	struct nbar_plan head;
+	uint32_t word[2 * 4 + 2 * MEASURE_MORE];
+};
+
+static size_t make_plan(struct plan_of_two *p, uint32_t rank, uint32_t size, uint32_t k)
+{
+	struct nbar_step *step = (void *)p->word;
+	struct nbar_send *send;
+	struct nbar_recv *recv;
+
+	*p = (struct plan_of_two){ .head = { NBAR_PLAN_MAGIC, rank, size, 0, 0, 0 } };
+	if (size == 1)
+		return sizeof(p->head);
+	p->head.nstep = rank ? 2 : 1;
+	p->head.nsend = rank ? 1 : k;
+	p->head.nrecv = rank ? k : 1;
+	send = (void *)(step + p->head.nstep);
+	recv = (void *)(send + p->head.nsend);
+	for (uint32_t i = 0; i < p->head.nsend; i++)
+		send[i] = (struct nbar_send){ !rank, i };
+	for (uint32_t i = 0; i < p->head.nrecv; i++)
+		recv[i].src = !rank;
+	if (rank) { /* waits, then answers */
+		step[0] = (struct nbar_step){ 0, 0, 0, k };
+		step[1] = (struct nbar_step){ 0, 1, k, 0 };
+	} else {
+		step[0] = (struct nbar_step){ 0, k, 0, 1 };
+	}
+	return (size_t)((char *)(recv + p->head.nrecv) - (char *)p);
+}
+
+/* A node in one measurement. */
+struct side {
+	struct bench_member *m;
+	uint32_t node, other, rank;
+	struct nbar_group *group;
+	struct hostbar *hostbar;
+	uint32_t ticket, left;
+	uint64_t posted;
+	double *sample;
+};
+
+static int fail(const struct side *s)
+{
+	__atomic_store_n(&tool_measure->failed, 1, __ATOMIC_RELAXED);
+	return bench_host_fail(s->m, "%s", s->hostbar ? hostbar_error(s->hostbar) : nbar_error());
+}
+
+static int test(const struct side *s)
+{
+	return s->hostbar ? hostbar_test(s->hostbar, s->ticket) : nbar_test(s->group, s->ticket);
+}
+
+static int post(struct side *s)
+{
+	s->posted = tool_now_ns();
+	return (s->hostbar ? hostbar_post(s->hostbar, &s->ticket) : nbar_post(s->group, &s->ticket))
+		       ? fail(s)
+		       : 0;
+}
+
+/* All nodes of all processes meet. Those that run the protocol themselves go on answering. */
+static int meet(const struct bench_host *h, const struct side *side, uint32_t *met)
+{
+	struct measure *m = tool_measure;
+
+	*met += m->nodes;
+	/* Pairs with the acquire below: what a node wrote before, all may read after. */
+	__atomic_add_fetch(&m->passed, h->count, __ATOMIC_RELEASE);
+	while ((int32_t)(__atomic_load_n(&m->passed, __ATOMIC_ACQUIRE) - *met) < 0) {
+		for (uint32_t i = 0; i < h->count; i++)
+			if (side && side[i].hostbar)
+				(void)test(&side[i]);
+		if (__atomic_load_n(&m->failed, __ATOMIC_RELAXED))
+			return TOOL_FAILED;
+		sched_yield();
+	}
+	return 0;
+}
+
+static int open_side(struct side *s, uint32_t k)
+{
+	uint32_t size = s->other == s->node ? 1 : 2;
+	struct plan_of_two plan;
+	const struct nbar_group_attr attr = {
+		.rank = s->rank,
+		.size = size,
+		.alg = NBFW_ALG_CUSTOM_NAME,
+		.plan_length = make_plan(&plan, s->rank, size, k),
+		.plan = &plan.head,
+	};
+	struct nbar_endpoint *endpoint = &tool_measure->endpoint[s->node];
+
+	return (tool_measure->by_host ? hostbar_open(s->m->port, &attr, NULL, &s->hostbar, endpoint)
+				      : nbar_group_open(s->m->port, &attr, &s->group, endpoint))
+		       ? fail(s)
+		       : 0;
+}
+
+static int connect_side(struct side *s)
+{
+	struct nbar_endpoint endpoint[2];
+
+	endpoint[s->rank] = tool_measure->endpoint[s->node];
+	endpoint[!s->rank] = tool_measure->endpoint[s->other];
+	return (s->hostbar ? hostbar_connect(s->hostbar, endpoint)
+			   : nbar_group_connect(s->group, endpoint))
+		       ? fail(s)
+		       : 0;
+}
+
+static void close_side(struct side *s)
+{
+	if (s->hostbar)
+		hostbar_close(s->hostbar);
+	if (s->group)
+		nbar_group_close(s->group);
+	s->hostbar = NULL;
+	s->group = NULL;
+}
+
+/* One look at a node. True if its barrier has ended. */
+static bool look(struct side *s, int *r)
+{
+	const struct measure *m = tool_measure;
+	int done = test(s);
+
+	if (!done)
+		return false;
+	if (done < 0) {
+		*r = fail(s);
+		return true;
+	}
+	if (s->left <= m->iters)
+		s->sample[m->iters - s->left] = (double)(tool_now_ns() - s->posted);
+	if (--s->left)
+		*r = post(s);
+	return true;
+}
+
+/* Barriers of all pairs that this process drives. */
+static int run_sides(const struct bench_host *h, struct side *side)
+{
+	bool running = true;
+	int r = 0;
+
+	for (uint32_t i = 0; i < h->count && !r; i++) {
+		side[i].left = tool_measure->iters + tool_measure->warmup;
+		r = post(&side[i]);
+	}
+	while (running && !r) {
+		bool busy = false;
+
+		running = false;
+		for (uint32_t i = 0; i < h->count && !r; i++) {
+			if (side[i].left)
+				busy |= look(&side[i], &r);
+			running |= side[i].left > 0;
+		}
+		if (!busy && __atomic_load_n(&tool_measure->failed, __ATOMIC_RELAXED))
+			r = TOOL_FAILED;
+		if (!busy)
+			bench_host_idle(h);
+	}
+	return r;
+}
+
+/* What the one who began a pair has seen. */
+static void note(struct side *s, double *matrix)
+{
+	struct measure *m = tool_measure;
+	double typical = m->quantile == 0.5 ? stats_median(s->sample, m->iters)
+					    : stats_percentile(s->sample, m->iters, m->quantile);
+	size_t at = (size_t)s->node * m->nodes + s->other;
+
+	if (s->other == s->node) {
+		m->self[s->node] = typical;
+	} else if (s->rank == 0) {
+		matrix[at] = typical;
+		if (matrix == m->round)
+			m->spread[at] = stats_percentile(s->sample, m->iters, 0.9) /
+					stats_median(s->sample, m->iters);
+	}
+}
+
+/* One round: each with its partner, k messages from the lower one (or the higher, if swapped). */
+static int measure_round(const struct bench_host *h, struct side *side, uint32_t k, bool swapped,
+			 double *matrix, uint32_t *met)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < h->count; i++) {
+		struct side *s = &side[i];
+
+		s->rank = s->other != s->node && (s->node > s->other) != swapped;
+	}
+	for (uint32_t i = 0; i < h->count && !r; i++)
+		r = open_side(&side[i], k);
+	r = r ? r : meet(h, NULL, met);
+	for (uint32_t i = 0; i < h->count && !r; i++)
+		r = connect_side(&side[i]);
+	r = r ? r : meet(h, NULL, met);
+	r = r ? r : run_sides(h, side);
+	r = r ? r : meet(h, side, met);
+	for (uint32_t i = 0; i < h->count; i++)
+		close_side(&side[i]);
+	r = r ? r : meet(h, NULL, met);
+	for (uint32_t i = 0; i < h->count && !r; i++)
+		note(&side[i], matrix);
+	return r;
+}
+
+static int measure_all(const struct bench_host *h, struct side *side)
+{
+	struct measure *m = tool_measure;
+	uint32_t rounds = m->nodes - 1 + m->nodes % 2, met = 0;
+	int r;
+
+	for (uint32_t i = 0; i < h->count; i++)
+		side[i].other = side[i].node;
+	r = measure_round(h, side, 1, false, m->self, &met);
+	for (uint32_t round = 0; round < rounds && m->nodes > 1 && !r; round++) {
+		for (uint32_t i = 0; i < h->count; i++)
+			side[i].other = tool_profile_partner(m->nodes, round, side[i].node);
+		r = measure_round(h, side, 1, false, m->round, &met);
+		if (!r)
+			r = measure_round(h, side, MEASURE_MORE, false, m->more, &met);
+		if (!r)
+			r = measure_round(h, side, MEASURE_MORE, true, m->more, &met);
+	}
+	return r;
+}
+
+int tool_profile_drive(const struct bench_host *h, struct bench_member *member)
+{
+	struct side *side = calloc(h->count, sizeof(*side));
+	double *sample = calloc((size_t)h->count * tool_measure->iters, sizeof(*sample));
+	int r = TOOL_FAILED;
+
+	if (!side || !sample) {
+		bench_host_fail(member, "no memory for %u samples", tool_measure->iters);
+	} else {
+		for (uint32_t i = 0; i < h->count; i++)
+			side[i] =
+				(struct side){ .m = &member[i],
+					       .node = member[i].node,
+					       .sample = sample + (size_t)i * tool_measure->iters };
+		r = measure_all(h, side);
+	}
+	free(side);
+	free(sample);
+	return r;
+}

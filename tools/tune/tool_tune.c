@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tool_tune.c - `nbar tune`: composes the barrier that fits a profile, shows it, and writes it as a
+ * C program or as a picture.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compose.h"
+#include "emit.h"
+#include "output.h"
+#include "tool.h"
+#include "tool_hosts.h"
+
+enum { OPT_HOSTS = 256, OPT_EMIT };
+
+static const struct option long_options[] = {
+	{ "hosts", required_argument, NULL, OPT_HOSTS },
+	{ "emit", required_argument, NULL, OPT_EMIT },
+	{ "output", required_argument, NULL, 'o' },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+struct tune_options {
+	const char *profile, *hosts, *emit, *output;
+};
+
+static void usage(FILE *to)
+{
+	fputs("usage: nbar tune PROFILE [OPTION]...\n"
+	      "Composes the barrier that fits a cluster best, as its profile has it, and shows it:\n"
+	      "clusters, the algorithm of each, and what is predicted for it and for flat barriers.\n\n"
+	      "  --hosts LIST      for these hosts of the profile, one a rank (all, in its order)\n"
+	      "  --emit KIND       writes the barrier: c (a C program's file, MPI only), dot or svg\n"
+	      "                    (a picture)\n"
+	      "  -o, --output FILE where it goes; - is stdout (-)\n"
+	      "Programs compose it by themselves: --alg tuned:PROFILE.\n"
+	      "Exit status: 0 done, 1 failed, 2 wrong usage.\n",
+	      to);
+}
+
+static int parse(int argc, char **argv, struct tune_options *o, bool *help)
+{
+	int c;
+
+	*o = (struct tune_options){ .output = "-" };
+	*help = false;
+	optind = 1;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":o:h", long_options, NULL)) != -1) {
+		switch (c) {
+		case OPT_HOSTS:
+			o->hosts = optarg;
+			break;
+		case OPT_EMIT:
+			o->emit = optarg;
+			if (!emit_find(optarg))
+				return tool_usage("--emit: '%s' is none of c, dot, svg", optarg);
+			break;
+		case 'o':
+			o->output = optarg;
+			break;
+		case 'h':
+			*help = true;
+			return 0;
+		case ':':
+			return tool_usage("option '%s' needs a value", argv[optind - 1]);
+		default:
+			return tool_usage("unknown option '%s'", argv[optind - 1]);
+		}
+	}
+	if (optind + 1 != argc)
+		return tool_usage("it wants one profile");
+	o->profile = argv[optind];
+	return 0;
+}
+
+static void show_group(const struct tool_hosts *h, const struct scheme *c, uint32_t group,
+		       uint32_t indent)
+{
+	const struct scheme_group *g = &c->group[group];
+	char up[NBAR_NAME_MAX], down[NBAR_NAME_MAX];
+
+	nbfw_alg_name(g->up, up);
+	nbfw_alg_name(g->down, down);
+	if (group == 0 && c->exchange)
+		printf("%*s%s among", (int)indent, "", up);
+	else
+		printf("%*sarrive %s, release %s:", (int)indent, "", up, down);
+	for (uint32_t i = 0; i < g->n; i++)
+		printf(" %s", h->profile->name[h->host[scheme_leader(c, c->child[g->first + i])]]);
+	putchar('\n');
+	for (uint32_t i = 0; i < g->n; i++)
+		if (scheme_is_group(c, c->child[g->first + i]))
+			show_group(h, c, c->child[g->first + i] - c->size, indent + 2);
+}
+
+static void show(const struct tool_hosts *h, const struct compose *c, double seconds)
+{
+	char name[NBAR_NAME_MAX];
+
+	nbfw_alg_name(c->alg, name);
+	if (c->scheme)
+		show_group(h, c->scheme, 0, 0);
+	else
+		printf("flat: %s among all %u\n", name, h->size);
+	printf("predicted: %.2f us; the best flat barrier, %s: %.2f us\n", c->predicted_s * 1e6,
+	       name, c->flat_s * 1e6);
+	printf("%u members, %u signals, profile %016llx; composed in %.4f s of a processor, %u changes tried\n",
+	       h->size, c->schedule->nsignal, (unsigned long long)profile_digest(h->profile),
+	       seconds, c->tried);
+}
+
+static int emit(const struct tune_options *o, const struct tool_hosts *h, const struct compose *c)
+{
+	const struct emit *kind = emit_find(o->emit);
+	struct output out;
+	int r = output_open(&out, "--output", o->output);
+
+	if (!r)
+		r = output_begin(&out);
+	if (!r) {
+		kind->write(c->schedule, h->profile, h->host, out.file);
+		r = output_close(&out, true);
+	}
+	return r;
+}
+
+static double processor_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+int tool_tune(int argc, char **argv)
+{
+	struct tune_options o;
+	struct tool_hosts h;
+	struct compose c;
+	const char *why;
+	double begun;
+	bool help;
+	int r = parse(argc, argv, &o, &help);
+
+	if (help)
+		usage(stdout);
+	if (r || help)
+		return r;
+	r = tool_hosts_read(&h, o.profile, o.hosts);
+	if (r)
+		return r;
+	begun = processor_s();
+	if (compose(h.profile, h.host, h.size, &c, &why)) {
+		tool_error("%s: no barrier for %u members: %s", o.profile, h.size, why);
+		r = TOOL_FAILED;
+	} else {
+		double seconds = processor_s() - begun;
+
+		if (o.emit)
+			r = emit(&o, &h, &c);
+		else
+			show(&h, &c, seconds);
+		compose_free(&c);
+	}
+	tool_hosts_free(&h);
+	return r;
+}
