@@ -59,7 +59,7 @@ struct nbmpi_counters {
 };
 
 /* A vote: the least one counts. No: why, and the rank that says so. */
-#define NBMPI_VOTE_YES (UINT64_C(1) << 63)
+#define NBMPI_VOTE_YES (UINT64_C(1) << 62) /* MPICH takes MPI_MIN of the 64th bit for a sign */
 
 static inline uint64_t nbmpi_vote_no(enum nbmpi_why why, uint32_t rank)
 {

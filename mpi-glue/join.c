@@ -301,7 +301,7 @@ static int agree(struct set_up *s)
 		return 0;
 	if (getrandom(&sum.least, sizeof(sum.least), 0) != sizeof(sum.least))
 		why = memory_failed(s, "draw a number for it");
-	sum.least |= NBMPI_VOTE_YES;
+	sum.least = sum.least >> 2 | NBMPI_VOTE_YES;
 	sum.total = c->rank == c->leader;
 	rc = vote(s, why, &sum);
 	if (rc != 0 || c->why != NBMPI_WHY_none)
