@@ -96,10 +96,13 @@ static void on_failure(struct play *p, struct sim_host *h, const struct sim_even
 static void on_progress(void *arg, struct sim_host *h, const struct sim_event *ev)
 {
 	struct play *p = arg;
+	struct player *x;
 	uint32_t group;
-	struct player *x = player_of(p, h, &group);
 
-	if (h->user == SIM_NOBODY || x->part == GONE)
+	if (h->user == SIM_NOBODY) /* an attacker's */
+		return;
+	x = player_of(p, h, &group);
+	if (x->part == GONE)
 		return;
 	if (x->part == FAILED)
 		wrong(p, "rank %u of group %u goes on after its failure", h->rank, group);
