@@ -245,9 +245,3 @@ const struct report_experiment report_experiments[] = {
 	},
 };
 const uint32_t report_nexperiment = sizeof(report_experiments) / sizeof(report_experiments[0]);
-
-void report_path(const struct report_options *opt, const char *name, const char *suffix, char *out,
-		 size_t size)
-{
-	snprintf(out, size, "%s/%s.%s", opt->dir, name, suffix);
-}

@@ -381,7 +381,7 @@ static void come_all(struct run *r)
 /* The intervals of a real NIC's timers, from a NIC that is made for this alone. */
 static int make_intervals(struct run *r)
 {
-	const struct nbnic_config config = { r->setup->pull_ns, r->setup->budget_ns, 0, 0 };
+	const struct nbnic_config config = { r->setup->pull_ns, r->setup->budget_ns, 0, 0, 0 };
 	const struct nbnic_addr nowhere = { { 0 } };
 	struct nbnic *nic = malloc(sizeof(*nic));
 	int e = nic ? nbnic_init(nic, NULL, NULL, 0, &nowhere, &config) : -NBAR_ENOMEM;

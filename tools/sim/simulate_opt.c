@@ -113,7 +113,8 @@ void simulate_usage(FILE *to)
 	      "  --write-goal FILE  writes one barrier as a schedule; of one run\n"
 	      "Exit status: 0 done, 1 a barrier was wrong, did not end or failed, 2 wrong usage.\n",
 	      to);
-	algs_usage(to);
+	fputs("Algorithms:\n", to);
+	algs_names(to, "  ");
 }
 
 /* A decimal number up to `end`, where text must stop at one of the characters of stop. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "search.h"
+#include "compose_search.h"
 
 #define ALL_PARAMS_MAX 16u   /* members among which every value of a parameter is looked at ... */
 #define SOME_PARAMS_MAX 512u /* ... and among which more than the usual ones are */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * search.c - the local search: another algorithm or fan-out for a cluster, another leader, clusters
- * merged, split, and members moved. See search.h.
+ * compose_search.c - the local search: another algorithm or fan-out for a cluster, another leader, clusters
+ * merged, split, and members moved. See compose_search.h.
  */
-#include "search.h"
+#include "compose_search.h"
 
 #include <errno.h>
 #include <stdlib.h>

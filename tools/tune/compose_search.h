@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * search.h - betters a scheme by single changes, while the prediction for it falls.
+ * compose_search.h - betters a scheme by single changes, while the prediction for it falls.
  *
  * Called by compose. The end does not depend on the speed of the machine: what is bounded is the
  * number of signals that predictions look at.
