@@ -133,10 +133,11 @@ int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, 
 	int err;
 
 	*l = (struct nblib_link){ .sock = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
-	if (!name)
+	if (!name) {
 		name = secure_getenv("NBAR_NIC");
-	if (name && !*name)
-		name = NULL;
+		if (name && !*name)
+			name = NULL;
+	}
 	if (name && strncmp(name, NBLIB_HOST_PREFIX, sizeof(NBLIB_HOST_PREFIX) - 1) == 0) {
 		*port = NBAR_PORT_ANY;
 		snprintf(l->nic, sizeof(l->nic), "%.31s", name);

@@ -9,7 +9,8 @@
 #include "engine.h"
 #include "group_plans.h"
 
-static const char *const cause_name[] = { "ok", "silent", "host-died", "closed", "nic-down" };
+static const char *const cause_name[] = { "ok",     "silent",   "host-died",
+					  "closed", "nic-down", "aborted" };
 
 static uint8_t cause_of(const char *name)
 {

@@ -306,7 +306,7 @@ static void options_refused(void **state)
 		"--json - --csv -",
 		"--json - --raw -",
 		"--nic n0 --wire ring",
-		"--nic n0 --nodes 65",
+		"--nic n0 --nodes 1025",
 		"--nic host:wire=udp",
 		"--host-keys mode=ud",
 		"--where nic,host --host-keys mode=ud",
