@@ -260,7 +260,7 @@ static void check_nic(struct play *p, const struct sim_nic *n, uint64_t sent)
 {
 	const struct nbnic *nic = &n->device.nic;
 
-	if (sent > NBNIC_PASS_FRAMES)
+	if (sent > NBNIC_PASS_FRAMES(nic->quota))
 		wrong(p, "NIC %u sends %llu frames in a pass", n->index, (unsigned long long)sent);
 	for (uint32_t i = 0; i < nic->high; i++) {
 		const struct nbnic_group *g = nic->group[i];

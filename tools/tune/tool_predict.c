@@ -47,12 +47,12 @@ struct predict_options {
 static void usage(FILE *to)
 {
 	fputs("usage: nbar predict PROFILE [OPTION]...\n"
-	      "What barriers take on a cluster, as its profile has it: the critical path through\n"
-	      "the stages of all members.\n\n"
+	      "Predicts the time of barriers on a cluster from its profile: the critical path\n"
+	      "through the stages of all members.\n\n"
 	      "  --alg LIST        algorithms; tuned: the barrier that fits best (all,tuned)\n"
-	      "  --hosts LIST      for these hosts of the profile, one a rank (all, in its order)\n"
-	      "  --formula NAME    first: each message costs O of its link; waiting: O_ii where its\n"
-	      "                    receiver waits already (first)\n"
+	      "  --hosts LIST      hosts of the profile, one a rank (all, in its order)\n"
+	      "  --formula NAME    first: a message costs O of its link; waiting: O_ii if the\n"
+	      "                    receiver already waits (first)\n"
 	      "  --measured FILE   what nbar bench --json FILE measured, beside the predictions\n"
 	      "  --where nic|host  of these measurements (nic)\n"
 	      "  --figure NAME     their column: mean, p50, ... (mean)\n"

@@ -30,16 +30,16 @@ static const struct option more_options[] = {
 static void usage(FILE *to)
 {
 	fputs("usage: nbar profile [OPTION]...\n"
-	      "Measures what a message, and a further message, costs between every two hosts, by\n"
-	      "barriers of two whose plans are made for it. Pairs that share no host run at once.\n"
+	      "Measures the cost of a message, and of a further message, between every two\n"
+	      "hosts, by barriers of two. Pairs that share no host run at once.\n"
 	      "nbar tune, and --alg tuned:FILE, read the profile.\n\n"
 	      "  --output FILE     the profile\n"
 	      "  --nodes N         nodes, one a host (8, or one a NIC of --nic)\n"
 	      "  --hosts LIST      names of the hosts of the NICs (as the NICs: n0,n1,...)\n"
 	      "  --where nic|host  for barriers that NICs run, or hosts (nic)\n"
 	      "  -i, --iterations N  barriers measured a pair (100)\n"
-	      "  --percentile N    of them, which is taken for the pair; a low one where the machine\n"
-	      "                    has other work (50, the median)\n",
+	      "  --percentile N    of these barriers, taken for the pair; take a low one on a\n"
+	      "                    machine with other work (50, the median)\n",
 	      to);
 	bench_usage_common(to);
 }

@@ -31,11 +31,10 @@ struct tune_options {
 static void usage(FILE *to)
 {
 	fputs("usage: nbar tune PROFILE [OPTION]...\n"
-	      "Composes the barrier that fits a cluster best, as its profile has it, and shows it:\n"
-	      "clusters, the algorithm of each, and what is predicted for it and for flat barriers.\n\n"
-	      "  --hosts LIST      for these hosts of the profile, one a rank (all, in its order)\n"
-	      "  --emit KIND       writes the barrier: c (a C program's file, MPI only), dot or svg\n"
-	      "                    (a picture)\n"
+	      "Composes the best barrier for a cluster from its profile and shows it: clusters,\n"
+	      "the algorithm of each, and predictions for it and for flat barriers.\n\n"
+	      "  --hosts LIST      hosts of the profile, one a rank (all, in its order)\n"
+	      "  --emit KIND       writes the barrier: c (for MPI programs), dot or svg (pictures)\n"
 	      "  -o, --output FILE where it goes; - is stdout (-)\n"
 	      "Programs compose it by themselves: --alg tuned:PROFILE.\n"
 	      "Exit status: 0 done, 1 failed, 2 wrong usage.\n",
