@@ -43,6 +43,7 @@ INSTALL :=
 
 include firmware/firmware.mk
 include hostlib/hostlib.mk
+include hostlib/tune/tune.mk
 include mpi-glue/mpi-glue.mk
 include tools/tools.mk
 include testbed/testbed.mk

@@ -15,10 +15,9 @@ $(TEMPLATE_OBJ): %.o: %.c
 	$(call say,CC,$@)
 	$(Q)$(CC) -std=c11 $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -c $< -o $@
 # A folder each subcommand, and main/ for what several share. Of mpi/, `nbar` itself has two files.
-TOOLS_DIRS := $(addprefix tools/,main bench one-to-many sweep app threads report stat doctor sim)
-TOOLS_INC := $(TOOLS_DIRS:%=-I%) -Itools/tune
-TOOLS_SRC := $(filter-out %/metric_man.c,$(wildcard $(TOOLS_DIRS:%=%/*.c))) tools/mpi/mpi_bench.c tools/mpi/options.c \
-             $(wildcard tools/tune/tool_*.c)
+TOOLS_DIRS := $(addprefix tools/,main bench one-to-many sweep app threads report stat doctor sim tune)
+TOOLS_INC := $(TOOLS_DIRS:%=-I%) -Ihostlib/tune
+TOOLS_SRC := $(filter-out %/metric_man.c,$(wildcard $(TOOLS_DIRS:%=%/*.c))) tools/mpi/mpi_bench.c tools/mpi/options.c
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o) $(TEMPLATE_OBJ)
 $(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbtune.a $(BUILD)/libnbar.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
@@ -102,4 +101,4 @@ install-tools: $(BUILD)/nbar $(PEERS) $(TOOLS_MAN_OUT)
 	$(Q)install -m 644 $(TOOLS_MAN_OUT) $(DESTDIR)$(PREFIX)/share/man/man1
 .PHONY: install-tools
 
-include tools/mpi/mpi.mk tools/tune/tune.mk
+include tools/mpi/mpi.mk

@@ -106,7 +106,7 @@ fitted() {
 		"$@" -np 3 "$work/tuned.$name" "$work/entered" 20 20 mpi >"$work/out" 2>&1
 	local rc=$?
 	cat "$work/out"
-	[ $rc = 0 ] && grep -q -e "$words" "$work/out" && grep -q 'on 3 hosts: barriers by NIC' "$work/out"
+	[ $rc = 0 ] && grep -q -e "$words" "$work/out" && grep -q 'on 3 hosts: barriers offloaded to NICs' "$work/out"
 }
 
 # What the glue of an MPI makes of tuned:FILE: with_glue NAME FILE LAUNCHER OPTIONS...
@@ -117,7 +117,7 @@ with_glue() {
 		skip "$name: barriers fitted to a profile" "no $name here"
 		return
 	fi
-	ok "$name: barriers fitted to a profile" fitted "by NIC, tuned:$work/p3" "$work/p3" "$name" "$@"
+	ok "$name: barriers fitted to a profile" fitted "offloaded to NICs, tuned:$work/p3" "$work/p3" "$name" "$@"
 	ok "$name: a host that the profile lacks" \
 		fitted "algorithm auto in place of .*: rank 2: the profile does not have its host" \
 		"$work/p2" "$name" "$@"

@@ -235,7 +235,7 @@ static void test_r3_bad_frames(void **state)
 		      "abort @1 slot 0 from 2 rank 3 silent => bad\n"
 		      "abort @1 slot 0 from 3 rank 4 silent => bad\n"
 		      "abort @1 slot 0 from 3 rank 1 ok => bad\n"
-		      "abort @1 slot 0 from 3 rank 1 5 => bad\n"
+		      "abort @1 slot 0 from 3 rank 1 6 => bad\n"
 		      "pull @1 slot 0 from 2 => bad\n"
 		      "pull @1 slot 1 from 1 => bad\n"
 		      "pull @3 slot 0 from 1 => bad\n"
