@@ -20,7 +20,7 @@ static void usage(FILE *to)
 	      "  --run-dir DIR  run directory of the daemon ($NBAR_RUN_DIR)\n"
 	      "  -h, --help     this text\n"
 	      "\nok: good; slow: works, but a change would make it faster or more robust;\n"
-	      "bad: programs get no NIC. Exit status: 0 nothing bad, 1 something bad, 2 wrong usage.\n",
+	      "bad: programs get no NIC.\nExit status: 0 nothing is bad, 1 something is, 2 wrong usage.\n",
 	      to);
 }
 

@@ -34,7 +34,7 @@ static void usage(FILE *to)
 	      "Composes the best barrier for a cluster from its profile and shows it: clusters,\n"
 	      "the algorithm of each, and predictions for it and for flat barriers.\n\n"
 	      "  --hosts LIST      hosts of the profile, one a rank (all, in its order)\n"
-	      "  --emit KIND       writes the barrier: c (for MPI programs), dot or svg (pictures)\n"
+	      "  --emit KIND       writes it: c (for MPI programs), dot or svg (pictures)\n"
 	      "  -o, --output FILE where it goes; - is stdout (-)\n"
 	      "Programs compose it by themselves: --alg tuned:PROFILE.\n"
 	      "Exit status: 0 done, 1 failed, 2 wrong usage.\n",

@@ -242,7 +242,7 @@ static void test_r3_bad_frames(void **state)
 		      "signal @1 slot 0 from 3 => bad\n"
 		      "other @1 slot 0 from 3 => bad\n"
 		      "leave ok => bad\n"
-		      "leave 5 => bad\n"
+		      "leave 6 => bad\n"
 		      "token @1 slot 0 from 3 => tokens @1 to 2.1, arm\n");
 }
 
