@@ -119,7 +119,9 @@ int nbmpi_barrier(struct nbmpi_comm *c)
 	/* All members have called as many barriers before this one, so all do the same. */
 	if (c->path == NBMPI_OPENING && c->calls >= NBMPI_PAYS && !c->error) {
 		fallback(c, NBMPI_WHY_opening);
-		return nbmpi_set_up(c);
+		rc = nbmpi_set_up(c);
+		/* Ranks that took no part in it are in the MPI's own barrier: all go there. */
+		return rc == 0 && c->path == NBMPI_PLAIN ? NBMPI_BY_MPI : rc;
 	}
 	rc = nbmpi_ibarrier(c, &r);
 	if (rc != 0)

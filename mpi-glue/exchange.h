@@ -10,7 +10,7 @@
 
 #include "comm.h"
 
-#define NBMPI_NO_MEMORY (-1) /* in place of an error code of the MPI */
+#define NBMPI_NO_MEMORY INT32_MIN /* in place of an error code of the MPI: none has this */
 
 /* How ranks exchange messages: nbmpi_ops.exchange, for one communicator and one set-up. */
 struct nbmpi_channel {

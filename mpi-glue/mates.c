@@ -125,8 +125,14 @@ static int take(struct msghdr *msg, bool *ours)
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		if (c->cmsg_level != SOL_SOCKET)
 			continue;
-		if (c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(fd)))
-			memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+		/* Ours sends one descriptor; a stranger may send more. */
+		for (size_t at = 0;
+		     c->cmsg_type == SCM_RIGHTS && CMSG_LEN(at + sizeof(fd)) <= c->cmsg_len;
+		     at += sizeof(fd)) {
+			if (fd >= 0)
+				close(fd);
+			memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
+		}
 		if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof(who))) {
 			memcpy(&who, CMSG_DATA(c), sizeof(who));
 			*ours = who.uid == geteuid();

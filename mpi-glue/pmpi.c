@@ -127,6 +127,7 @@ static int mpi_sum(void *mpi, struct nbmpi_sum *sum)
 static int mpi_exchange(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n)
 {
 	MPI_Group group;
+	int rc;
 
 	PMPI_Comm_group(to_comm(mpi), &group);
 	for (uint32_t i = 0; i < n; i++) {
@@ -138,7 +139,10 @@ static int mpi_exchange(void *mpi, uint32_t tag, struct nbmpi_message *message, 
 		message[i].rank = (uint32_t)of_world;
 	}
 	PMPI_Group_free(&group);
-	return pmpi_exchange(world.comm, (int)tag & world.tags, message, n);
+	rc = pmpi_exchange(world.comm, (int)tag & world.tags, message, n);
+	if (rc != MPI_SUCCESS) /* the user's handler is that of the user's communicator */
+		PMPI_Comm_call_errhandler(to_comm(mpi), rc);
+	return rc;
 }
 
 static int error_code(const char *text)
@@ -342,6 +346,8 @@ static int begin(const struct nbmpi_config *config)
 		rc = PMPI_Comm_group(MPI_COMM_WORLD, &world.group);
 	if (rc == MPI_SUCCESS)
 		rc = PMPI_Comm_dup(MPI_COMM_WORLD, &world.comm);
+	if (rc == MPI_SUCCESS)
+		rc = PMPI_Comm_set_errhandler(world.comm, MPI_ERRORS_RETURN);
 	if (rc == MPI_SUCCESS)
 		rc = pmpi_request_begin();
 	if (rc != MPI_SUCCESS)

@@ -24,7 +24,8 @@ enum fault {
 	FAULT_PROFILE,
 	FAULT_HOST,
 	FAULT_DIGEST, /* another profile than that of other ranks */
-	FAULT_PLACE,  /* two hosts have one place in the profile */
+	FAULT_MEMORY,
+	FAULT_PLACE, /* two hosts have one place in the profile */
 	FAULT_END
 };
 
@@ -115,6 +116,7 @@ static const char *fault_text(uint32_t fault)
 		[FAULT_PROFILE] = "cannot read the profile",
 		[FAULT_HOST] = "the profile does not have its host",
 		[FAULT_DIGEST] = "has another profile than other ranks",
+		[FAULT_MEMORY] = "has no memory for the places of all hosts",
 		[FAULT_PLACE] = "another host has the same place in the profile",
 	};
 
@@ -122,7 +124,7 @@ static const char *fault_text(uint32_t fault)
 }
 
 /* Whether any rank has a fault: *least is then the least vote against, else the least of `value`,
- * which has 63 bits. */
+ * which has the bits below NBMPI_VOTE_YES. */
 static int vote(const struct nbmpi_comm *c, enum fault fault, uint64_t value, uint64_t *least)
 {
 	struct nbmpi_sum sum = { .least = NBMPI_VOTE_YES | value };
@@ -149,14 +151,9 @@ static int take_places(struct nbmpi_comm *c, const struct nbmpi_channel *at, uin
 		       uint64_t *least)
 {
 	bool leads = c->rank == c->leader, twins;
-	int rc = 0;
+	int rc = nbmpi_exchange_numbers(at, c->rank, c->nhost, leads ? index : NBAR_RANK_NONE,
+					self.place, c->tuned_host);
 
-	if (leads)
-		c->tuned_host = malloc(c->nhost * sizeof(*c->tuned_host));
-	if (leads && !c->tuned_host)
-		return NBMPI_NO_MEMORY;
-	rc = nbmpi_exchange_numbers(at, c->rank, c->nhost, leads ? index : NBAR_RANK_NONE,
-				    self.place, c->tuned_host);
 	if (rc != 0)
 		return rc;
 	twins = leads && has_twins(c->tuned_host, c->nhost);
@@ -168,7 +165,7 @@ int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at, uint
 {
 	const uint64_t bits = NBMPI_VOTE_YES - 1;
 	uint64_t least, greatest;
-	bool same;
+	enum fault fault = FAULT_NONE;
 	int rc;
 
 	if (!profile() || c->nhost < 2)
@@ -180,12 +177,18 @@ int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at, uint
 	pthread_mutex_unlock(&nbmpi_self.lock);
 	rc = vote(c, self.fault, self.digest & bits, &least);
 	if (rc == 0 && least >= NBMPI_VOTE_YES) {
-		same = (least & bits) == (self.digest & bits);
+		if ((least & bits) != (self.digest & bits))
+			fault = FAULT_DIGEST;
 		rc = vote(c, FAULT_NONE, ~self.digest & bits, &greatest);
-		same &= (greatest & bits) == (~self.digest & bits);
+		if ((greatest & bits) != (~self.digest & bits))
+			fault = FAULT_DIGEST;
+		if (c->rank == c->leader)
+			c->tuned_host = malloc(c->nhost * sizeof(*c->tuned_host));
+		if (c->rank == c->leader && !c->tuned_host)
+			fault = FAULT_MEMORY;
 		/* A rank sees another digest than the least or the greatest; then all learn it. */
 		if (rc == 0)
-			rc = vote(c, same ? FAULT_NONE : FAULT_DIGEST, 0, &least);
+			rc = vote(c, fault, 0, &least);
 	}
 	if (rc == 0 && least >= NBMPI_VOTE_YES)
 		rc = take_places(c, at, index, &least);

@@ -105,14 +105,14 @@ static bool send_signals(struct nbnic_device *d, unsigned received)
 
 	if (received >= NBNIC_PASS_FRAMES(quota) && ++d->nwaited % SIGNALS_EVERY != 0)
 		return false;
-	d->signals_at = at + 1 < d->nopen ? at + 1 : 0;
-	for (uint32_t i = 0; i < d->nopen && budget > 0; i++) {
+	d->signals_at = at + 1 < d->nbusy ? at + 1 : 0;
+	for (uint32_t i = 0; i < d->nbusy && budget > 0; i++) {
 		struct nbnic_port *p = d->open[at];
 		uint32_t most = budget < quota / 2 ? budget : quota / 2;
 
 		if (p->nsignal)
 			budget -= nbnic_page_signals(p, &d->nic, most);
-		at = at + 1 < d->nopen ? at + 1 : 0;
+		at = at + 1 < d->nbusy ? at + 1 : 0;
 	}
 	return budget < quota;
 }
@@ -123,7 +123,7 @@ bool nbnic_device_pass(struct nbnic_device *d, uint64_t now)
 	bool work = got > 0;
 	uint32_t nsignal;
 
-	work |= nbnic_page_scan(d->open, d->nopen, &d->nic, now, &nsignal);
+	work |= nbnic_page_scan(d->open, d->nbusy, &d->nic, now, &nsignal);
 	if (nsignal > 0)
 		work |= send_signals(d, got);
 	work |= nbnic_work(&d->nic, now);
@@ -139,15 +139,26 @@ uint64_t nbnic_device_next(const struct nbnic_device *d)
 	return nbnic_next(&d->nic);
 }
 
-static void open_remove(struct nbnic_device *d, const struct nbnic_port *p)
+static void open_put(struct nbnic_device *d, struct nbnic_port *p, uint32_t index)
 {
-	for (uint32_t i = 0; i < d->nopen; i++) {
-		if (d->open[i] == p) {
-			d->open[i] = d->open[--d->nopen];
-			break;
-		}
-	}
-	d->signals_at = 0;
+	d->open[index] = p;
+	p->open_index = index;
+}
+
+void nbnic_device_port_place(struct nbnic_device *d, struct nbnic_port *p)
+{
+	bool is_busy = p->open_index < d->nbusy;
+	uint32_t from = p->open_index;
+
+	if (is_busy == (p->nlive > 0))
+		return;
+	/* It changes places with the first port without groups, or the last one with groups. */
+	d->nbusy -= is_busy;
+	open_put(d, d->open[d->nbusy], from);
+	open_put(d, p, d->nbusy);
+	d->nbusy += !is_busy;
+	if (d->signals_at >= d->nbusy)
+		d->signals_at = 0;
 }
 
 bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p, uint8_t cause,
@@ -161,12 +172,15 @@ bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p, uint8_t
 		if (p->cell[cell].held)
 			nbnic_group_fail(&d->nic, g, cause, now);
 		nbnic_cell_end(p, cell);
+		nbnic_device_port_place(d, p);
 		nbnic_group_close(&d->nic, g, cause, now);
 	}
 	if (p->nlive > 0)
 		return false;
+	if (d->port[p->number] != p) /* the NIC has stopped: it has no port any more */
+		return true;
 	d->port[p->number] = NULL;
-	open_remove(d, p);
+	open_put(d, d->open[--d->nopen], p->open_index);
 	return true;
 }
 

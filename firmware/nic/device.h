@@ -30,7 +30,8 @@ struct nbnic_device {
 	/* Owned by the pass. The side of requests uses it only within platform->exclusive. */
 	struct wire_base *wire;
 	uint64_t next_tick;
-	uint32_t nopen;      /* ports in open[] */
+	uint32_t nopen; /* ports in open[] */
+	uint32_t nbusy; /* of them, those with groups: open[0 .. nbusy). A pass looks at these */
 	uint32_t signals_at; /* index in open[] of the port whose signals go first */
 	uint32_t nwaited;    /* passes in which signals had to wait; wraps */
 	struct nbnic_port *open[NBNIC_PORTS_MAX];
@@ -54,6 +55,10 @@ struct nbnic_device {
 
 	struct nbnic nic;
 };
+
+/* A port has got its first group, or lost its last one: moves it to its part of open[]. Only within
+ * platform->exclusive. */
+void nbnic_device_port_place(struct nbnic_device *d, struct nbnic_port *p);
 
 /* Makes a NIC without ports. The wire is open; the caller closes it after nbnic_device_end. name is
  * copied. 0, or -NBAR_EINVAL: the times of config do not fit each other. */

@@ -152,7 +152,8 @@ struct nbnic {
 	struct nbnic_rota sends, pulls;
 	/* The rest. */
 	uint32_t queue_turn; /* the last turn that could send of queues */
-	uint32_t sweep_at;   /* the next index to look at, while sweeping */
+	uint32_t sweep_at;   /* the next index to look at, while sweeping ... */
+	uint32_t sweep_left; /* ... and how many are left */
 	uint32_t pull_left;  /* PULLs that may go out before pull_next */
 	uint64_t pull_next;
 	uint64_t pace_ns; /* half of pull_ns */

@@ -29,9 +29,10 @@ struct nbnic_port {
 	const struct nbnic_platform *platform;
 	void *ctx;
 	uint32_t number, pid, uid;
-	uint32_t nlive;   /* cells that have a group: live[0 .. nlive) */
-	uint32_t scan_at; /* index in live[] where the next scan begins */
-	uint32_t nsignal; /* "signal" groups: without one, the send ring is not read */
+	uint32_t open_index; /* in open[] of the device */
+	uint32_t nlive;      /* cells that have a group: live[0 .. nlive) */
+	uint32_t scan_at;    /* index in live[] where the next scan begins */
+	uint32_t nsignal;    /* "signal" groups: without one, the send ring is not read */
 	uint32_t sends_taken;
 	uint32_t recvs_given, recvs_taken;
 	uint16_t live[NBNIC_GROUPS_MAX];

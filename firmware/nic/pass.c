@@ -55,7 +55,8 @@ static void fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 }
 
 /* Looks at some of the groups, and fires the timers that are due. A sweep begins when a timer may
- * be due, but at most once per pace_ns. */
+ * be due, but at most once per pace_ns. Each begins one index later: where a receive queue has room
+ * for one PULL, it is not always that of the same group. */
 static bool sweep(struct nbnic *nic, uint64_t now)
 {
 	bool fired = false;
@@ -64,13 +65,17 @@ static bool sweep(struct nbnic *nic, uint64_t now)
 		if (now < nic->due || now < nic->sweep_next)
 			return false;
 		nic->sweeping = true;
-		nic->sweep_at = 0;
+		nic->sweep_at++;
+		nic->sweep_left = nic->high;
 		nic->sweep_next = now + nic->pace_ns;
 		nic->due = UINT64_MAX;
 	}
-	for (uint32_t cost = 0; cost < SWEEP_COST && nic->sweep_at < nic->high; cost++) {
+	for (uint32_t cost = 0; cost < SWEEP_COST && nic->sweep_left > 0; cost++) {
+		if (nic->sweep_at >= nic->high)
+			nic->sweep_at = 0;
 		struct nbnic_group *g = nic->group[nic->sweep_at++];
 
+		nic->sweep_left--;
 		if (!g || !g->armed)
 			continue;
 		if (now < g->deadline) {
@@ -81,7 +86,7 @@ static bool sweep(struct nbnic *nic, uint64_t now)
 		fire(nic, g, now);
 		cost += SWEEP_COST_FIRED + g->plan->nrecv / SWEEP_COST_SLOTS;
 	}
-	nic->sweeping = nic->sweep_at < nic->high;
+	nic->sweeping = nic->sweep_left > 0;
 	return fired;
 }
 
@@ -148,7 +153,7 @@ static uint32_t serve_pulls(struct nbnic *nic, uint32_t most, uint64_t now)
 		nic->pull_next = now + nic->pace_ns;
 		nic->pull_left = NBNIC_PULLS_A_TICK;
 	}
-	begin = left = most < nic->pull_left ? most : nic->pull_left;
+	begin = left = smaller(smaller(most, nic->pull_left), nbnic_frames_left(nic));
 	while (left > 0 && !nic->full && !nbnic_rota_empty(&nic->pulls)) {
 		bool fresh = !nbnic_link_empty(&nic->pulls.fresh);
 		struct nbnic_group *g = NBNIC_CONTAINER(nbnic_rota_take(&nic->pulls, fresh), pull);
@@ -187,8 +192,10 @@ static bool serve_sends(struct nbnic *nic, uint32_t left, uint64_t now)
 	bool any = false;
 
 	for (uint32_t n = 0; n < NBNIC_PASS_VISITS && !nic->full; n++) {
-		bool fresh =
-			!nbnic_link_empty(&nic->sends.fresh) && nbnic_frames_left(nic) > nic->quota;
+		/* They leave the last `quota` frames, and as many visits, to those that wait. */
+		bool fresh = n + smaller(nic->quota, NBNIC_PASS_VISITS / 2) < NBNIC_PASS_VISITS &&
+			     !nbnic_link_empty(&nic->sends.fresh) &&
+			     nbnic_frames_left(nic) > nic->quota;
 
 		if (!fresh && (left == 0 || nbnic_link_empty(&nic->sends.ports)))
 			break;

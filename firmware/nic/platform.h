@@ -40,7 +40,8 @@ struct nbnic_platform {
 
 	/* Requests: makes the two ends of a socket by which wake() reaches a poller. The current
 	 * reply carries one end (see gives_events); the platform keeps the other until events_drop
-	 * or page_drop. 0, or a negative error of nbar_abi.h. Both may be NULL: no host can poll. */
+	 * or page_drop. 0, or a negative error of nbar_abi.h. Both may be NULL: no host can poll.
+	 */
 	int (*events_make)(void *ctx, uint32_t port, uint32_t cell);
 	void (*events_drop)(void *ctx, uint32_t port, uint32_t cell);
 

@@ -31,6 +31,7 @@ static void run_group_open(void *arg, uint64_t now)
 	if (call->rc < 0)
 		return;
 	nbnic_cell_begin(call->port, g->cell, g);
+	nbnic_device_port_place(d, call->port);
 	call->reply->cell = g->cell;
 	nbnic_group_endpoint(&d->nic, g, &call->reply->endpoint);
 }
@@ -334,6 +335,7 @@ static void run_group_close(void *arg, uint64_t now)
 	if (call->port->cell[call->cell].held)
 		nbnic_group_fail(nic, g, NBAR_STATUS_CLOSED, now);
 	nbnic_cell_end(call->port, call->cell);
+	nbnic_device_port_place(call->device, call->port);
 	nbnic_group_close(nic, g, NBAR_STATUS_CLOSED, now);
 }
 

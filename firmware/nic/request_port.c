@@ -18,6 +18,7 @@ static void run_port_open(void *arg, uint64_t now)
 
 	(void)now;
 	d->port[call->port->number] = call->port;
+	call->port->open_index = d->nopen;
 	d->open[d->nopen++] = call->port;
 }
 

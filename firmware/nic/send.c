@@ -110,6 +110,12 @@ void nbnic_send(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_acti
 	if (!g->send.next && !nic->full) {
 		uint32_t *left = nbnic_share_left(nic, g->port);
 		uint32_t limit = NBNIC_PASS_INLINE(nic->quota) - nic->used.inlined;
+		uint32_t frames = nbnic_frames_left(nic);
+		uint32_t room = frames > nic->quota ? frames - nic->quota : 0;
+
+		/* As answers do, events leave the last `quota` frames to the queues. */
+		if (limit > room)
+			limit = room;
 		uint32_t done = send_some(nic, g, *left < limit ? *left : limit);
 
 		*left -= done;

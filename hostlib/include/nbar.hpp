@@ -13,6 +13,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nbar.h"
@@ -70,7 +71,7 @@ class group {
     public:
 	group(const port &on, std::uint32_t rank, std::uint32_t size, const char *alg = nullptr,
 	      std::uint32_t tag = 0)
-		: port_(on)
+		: port_(on), size_(size)
 	{
 		nbar_group_attr attr = {};
 		nbar_group *g = nullptr;
@@ -84,20 +85,30 @@ class group {
 		group_.reset(g);
 	}
 
+	group(group &&) noexcept = default;
+	group &operator=(group &&other) noexcept
+	{
+		group_ = std::move(other.group_); /* the old group ends before its port */
+		port_ = std::move(other.port_);
+		endpoint_ = other.endpoint_;
+		size_ = other.size_;
+		return *this;
+	}
+
 	/* What the other members need. */
 	const nbar_endpoint &endpoint() const noexcept
 	{
 		return endpoint_;
 	}
 
-	/* all[r]: of rank r. */
+	/* all[r]: of rank r. Throws std::invalid_argument if it lacks members. */
 	void connect(const std::vector<nbar_endpoint> &all)
 	{
-		check(nbar_group_connect(get(), all.data()));
+		check(nbar_group_connect(get(), whole(all).data()));
 	}
 	void connect_start(const std::vector<nbar_endpoint> &all)
 	{
-		check(nbar_group_connect_start(get(), all.data()));
+		check(nbar_group_connect_start(get(), whole(all).data()));
 	}
 	bool connect_test()
 	{
@@ -160,6 +171,12 @@ class group {
 	}
 
     private:
+	const std::vector<nbar_endpoint> &whole(const std::vector<nbar_endpoint> &all) const
+	{
+		if (all.size() < size_)
+			throw std::invalid_argument("fewer endpoint addresses than members");
+		return all;
+	}
 	struct closer {
 		void operator()(nbar_group *g) const noexcept
 		{
@@ -169,6 +186,7 @@ class group {
 	port port_; /* declared first: the group is closed before it */
 	std::unique_ptr<nbar_group, closer> group_;
 	nbar_endpoint endpoint_{};
+	std::uint32_t size_;
 };
 
 } // namespace nbar

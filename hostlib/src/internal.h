@@ -56,10 +56,11 @@ struct nblib_answer {
 
 struct nblib_link {
 	int sock;
-	pthread_mutex_t lock; /* one request at a time; what is in the next three */
+	pthread_mutex_t lock; /* one request at a time; what is in the next four */
 	uint32_t seq;         /* of the last request */
 	uint32_t nlate;       /* replies that are still to come */
 	struct nblib_late late[NBLIB_LATE_MAX];
+	bool overdue;              /* one of them has had its whole time: the NIC is slow */
 	uint32_t down;             /* enum nblib_down; by order.h */
 	bool in_process;           /* the NIC is in a process of a host, not in a daemon ... */
 	struct nbar_hostnic *host; /* ... and that is this one; or NULL */

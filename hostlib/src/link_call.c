@@ -195,8 +195,7 @@ static void take_late(struct nblib_link *l, struct nblib_late *late)
 		lost(l);
 }
 
-/* Takes the late replies that are there. An error: the link is lost, or too many replies are still
- * to come. */
+/* Takes the late replies that are there. An error: the link is lost. */
 static int take_all_late(struct nblib_link *l)
 {
 	struct nblib_late *late;
@@ -210,7 +209,39 @@ static int take_all_late(struct nblib_link *l)
 	}
 	if (order_down_read(&l->down) != NBLIB_UP)
 		return nblib_link_lost(l);
-	return l->nlate < NBLIB_LATE_MAX ? 0 : no_answer(l);
+	if (l->nlate == 0)
+		l->overdue = false;
+	return 0;
+}
+
+/* Makes room for one more request whose reply comes later. The list may be full of requests just
+ * sent: then this waits for a reply, or is -EAGAIN. */
+static int late_room(struct nblib_link *l, bool wait)
+{
+	int err = take_all_late(l);
+
+	while (err == 0 && l->nlate == NBLIB_LATE_MAX) {
+		struct nblib_late *late;
+		struct nbar_reply head;
+		ssize_t n;
+
+		if (!wait)
+			return nblib_fail(-EAGAIN, "NIC %s: %u requests have no reply yet", l->nic,
+					  NBLIB_LATE_MAX);
+		if (l->overdue)
+			return no_answer(l);
+		n = peek(l, &head, 0);
+		if (n < 0 && timed_out()) {
+			l->overdue = true;
+			return no_answer(l);
+		}
+		late = find_late(l, &head, n);
+		if (!late)
+			return lost(l);
+		take_late(l, late);
+		err = take_all_late(l);
+	}
+	return err;
 }
 
 /* Waits until the next message is the reply to this call. Each of those before it is one of
@@ -223,8 +254,10 @@ static int await_reply(struct nblib_link *l, struct nblib_call *call)
 	for (;;) {
 		ssize_t n = peek(l, &head, 0);
 
-		if (n < 0 && timed_out())
+		if (n < 0 && timed_out()) {
+			l->overdue = true;
 			return give_up(l, call);
+		}
 		if (n <= 0)
 			return lost(l);
 		late = find_late(l, &head, n);
@@ -255,15 +288,15 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 	call->unanswered = false;
 	if (order_down_read(&l->down) != NBLIB_UP)
 		return nblib_link_lost(l);
-	err = take_all_late(l);
+	err = late_room(l, true);
 	if (err == 0)
 		err = send_request(l, call, 0);
 	if (err < 0 && call->op == NBAR_OP_GROUP_CLOSE)
 		return lost(l);
-	/* Whoever closes many groups does not wait for each. */
+	/* Whoever closes many groups of a slow NIC does not wait for each. */
 	if (err == 0)
-		err = call->op == NBAR_OP_GROUP_CLOSE && l->nlate > 0 ? give_up(l, call)
-								      : await_reply(l, call);
+		err = call->op == NBAR_OP_GROUP_CLOSE && l->overdue ? give_up(l, call)
+								    : await_reply(l, call);
 	if (err < 0)
 		return err;
 	n = recvmsg(l->sock, &msg, MSG_CMSG_CLOEXEC);
@@ -296,7 +329,7 @@ int nblib_link_call(struct nblib_link *l, struct nblib_call *call)
 
 static int start_locked(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to)
 {
-	int err = take_all_late(l);
+	int err = late_room(l, false);
 
 	if (err == 0)
 		err = send_request(l, call, MSG_DONTWAIT);
@@ -320,14 +353,16 @@ int nblib_link_start(struct nblib_link *l, struct nblib_call *call, struct nblib
 
 int nblib_link_finish(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to)
 {
+	bool came;
 	int err;
 
 	if (order_down_read(&l->down) == NBLIB_FORKED)
 		return nblib_link_lost(l);
 	pthread_mutex_lock(&l->lock);
 	err = take_all_late(l);
+	came = to->came; /* another thread may be filling *to until it unlocks */
 	pthread_mutex_unlock(&l->lock);
-	if (to->came) {
+	if (came) {
 		err = check_reply(l, call, &to->head, to->length);
 		if (err == 0)
 			memcpy(call->fixed.iov_base, &to->body, call->fixed.iov_len);

@@ -36,6 +36,7 @@ struct nbar_spare {
 struct shrink {
 	struct nbar_spare *spare;
 	uint32_t list;                  /* digest of the failed ranks */
+	uint32_t nonce;                 /* of this call: answers to an earlier one do not count */
 	uint32_t size;                  /* of the new group */
 	uint32_t *old_rank;             /* by new rank */
 	uint32_t *new_rank;             /* by old rank; NBAR_RANK_NONE: it has failed */
@@ -87,9 +88,9 @@ void nbar_spare_close(struct nbar_spare *s)
 }
 
 /* Sends a message to a member; one that there is no room for is lost. */
-static int send_word(struct shrink *k, uint32_t old_rank, uint32_t part, const void *data)
+static int send_word(struct shrink *k, uint32_t old_rank, uint32_t head, const void *data)
 {
-	uint32_t own = k->spare->attr.rank, word[NBAR_SIGNAL_WORDS] = { k->list | part };
+	uint32_t own = k->spare->attr.rank, word[NBAR_SIGNAL_WORDS] = { head };
 	int err;
 
 	if (data)
@@ -98,13 +99,15 @@ static int send_word(struct shrink *k, uint32_t old_rank, uint32_t part, const v
 	return err == -EAGAIN ? 0 : err;
 }
 
-static int send_address(struct shrink *k, uint32_t old_rank)
+/* nonce: of the request that this answers. */
+static int send_address(struct shrink *k, uint32_t old_rank, uint32_t nonce)
 {
 	const uint8_t *byte = k->endpoint[k->new_rank[k->spare->attr.rank]].byte;
 	int err = 0;
 
 	for (uint32_t part = 0; part < PARTS && err == 0; part++)
-		err = send_word(k, old_rank, part, byte + part * 4 * PART_WORDS);
+		err = send_word(k, old_rank, (k->list ^ nonce) | part,
+				byte + part * 4 * PART_WORDS);
 	return err;
 }
 
@@ -112,14 +115,14 @@ static int send_address(struct shrink *k, uint32_t old_rank)
 static int take_message(struct shrink *k, const struct nbar_signal_in *in)
 {
 	uint32_t part = in->word[0] & ((1u << PART_BITS) - 1);
+	uint32_t head = in->word[0] ^ part;
 	uint32_t from = in->src < k->spare->attr.size ? k->new_rank[in->src] : NBAR_RANK_NONE;
 
-	if (in->group != k->spare->signals || from == NBAR_RANK_NONE ||
-	    (in->word[0] ^ part) != k->list)
+	if (in->group != k->spare->signals || from == NBAR_RANK_NONE)
 		return 0;
-	if (part == ASK)
-		return send_address(k, in->src);
-	if (part < PARTS && k->parts[from] != ALL_PARTS) {
+	if (part == ASK && head == k->list)
+		return send_address(k, in->src, in->word[1] & ~((1u << PART_BITS) - 1));
+	if (part < PARTS && head == (k->list ^ k->nonce) && k->parts[from] != ALL_PARTS) {
 		memcpy(k->endpoint[from].byte + part * 4 * PART_WORDS, &in->word[1],
 		       4 * PART_WORDS);
 		k->parts[from] |= (uint8_t)(1u << part);
@@ -145,6 +148,7 @@ static int take_messages(struct shrink *k)
 /* Asks some of those whose address is missing; *missing: a new rank of them, or NBAR_RANK_NONE. */
 static int ask(struct shrink *k, uint32_t *missing)
 {
+	const uint32_t nonce[PART_WORDS] = { k->nonce };
 	uint32_t requests = 0;
 	int err = 0;
 
@@ -154,7 +158,7 @@ static int ask(struct shrink *k, uint32_t *missing)
 			continue;
 		*missing = k->need[i];
 		requests++;
-		err = send_word(k, k->old_rank[k->need[i]], ASK, NULL);
+		err = send_word(k, k->old_rank[k->need[i]], k->list | ASK, nonce);
 	}
 	return err;
 }
@@ -247,6 +251,10 @@ static int shrink(struct shrink *k, uint64_t timeout_ns)
 	err = nbar_group_open(k->spare->port, &attr, &k->group, &k->endpoint[attr.rank]);
 	if (err < 0)
 		return err;
+	k->nonce = UINT32_C(2166136261);
+	for (size_t i = 0; i < sizeof(k->endpoint->byte); i++)
+		k->nonce = (k->nonce ^ k->endpoint[attr.rank].byte[i]) * UINT32_C(16777619);
+	k->nonce &= ~((1u << PART_BITS) - 1);
 	k->nneed = (uint32_t)nbar_group_peers(k->group, &k->need);
 	err = connect_new(k, &start, timeout_ns);
 	if (err < 0)

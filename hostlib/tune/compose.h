@@ -16,6 +16,9 @@
 #include "predict.h"
 #include "scheme.h"
 
+/* Part of a profile's digest: raise it when the same profile gives another barrier. */
+#define COMPOSE_VERSION UINT64_C(1)
+
 /* A composed barrier must be cheaper than the best flat one by this part to be taken: profiles are
  * not more exact. */
 #define COMPOSE_MARGIN 0.05

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compose_search.c - the local search: another algorithm or fan-out for a cluster, another leader, clusters
- * merged, split, and members moved. See compose_search.h.
+ * compose_search.c - the local search: another algorithm or fan-out for a cluster, another leader,
+ * clusters merged, split, and members moved. See compose_search.h.
  */
 #include "compose_search.h"
 

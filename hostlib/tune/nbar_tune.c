@@ -42,7 +42,7 @@ int nbar_tune_open(const char *path, struct nbar_tune **out, char *why, size_t s
 	for (uint32_t i = 0; i < t->profile->hosts; i++)
 		t->by_name[i] = i;
 	qsort_r(t->by_name, t->profile->hosts, sizeof(*t->by_name), compare_hosts, t->profile);
-	t->digest = profile_digest(t->profile);
+	t->digest = (profile_digest(t->profile) ^ COMPOSE_VERSION) * UINT64_C(0x100000001b3);
 	*out = t;
 	return 0;
 }

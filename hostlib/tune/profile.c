@@ -78,7 +78,8 @@ static bool read_cost(const json_t *value, double *out)
 
 	if (!json_is_number(value) || !isfinite(ns) || ns < 0 || ns > PROFILE_COST_MAX_NS)
 		return false;
-	*out = ns / 1e9;
+	/* To the picosecond, as the digest has it: profiles with one digest give one barrier. */
+	*out = round(ns * 1e3) / 1e12;
 	return true;
 }
 

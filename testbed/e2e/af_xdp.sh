@@ -17,6 +17,9 @@ if ! grep -q ' xsk_' /proc/kallsyms; then
 	finish
 fi
 oracle=$BUILD/oracle
+# libxdp keeps memory of its own until the end.
+echo leak:xsk_umem__create >"$work/leaks"
+export LSAN_OPTIONS=suppressions=$work/leaks:print_suppressions=0
 within_other=
 
 af_xdp() { # DIRECTORY NIC INTERFACE

@@ -12,6 +12,11 @@ export NBAR_HOSTNIC=$PWD/$BUILD/libnbar-hostnic.so.0
 start="mpirun --oversubscribe --mca btl self,vader --mca mpi_yield_when_idle 1"
 [ "$(id -u)" != 0 ] || start="$start --allow-run-as-root"
 
+if [ -n "${SAN:-}" ]; then
+	skip "other languages" "a library with sanitizers does not link with other compilers"
+	finish
+fi
+
 for cxx in g++ clang++; do
 	if ! command -v $cxx >/dev/null; then
 		skip "nbar.hpp by $cxx" "$cxx is not installed"

@@ -113,8 +113,8 @@ fitted() {
 with_glue() {
 	local name=$1 file=$2
 	shift 2
-	if [ ! -e "$file" ] || [ ! -x "$work/tuned.$name" ]; then
-		skip "$name: barriers fitted to a profile" "no $name here"
+	if [ ! -e "$file" ] || [ ! -x "$work/tuned.$name" ] || [ -n "${SAN:-}" ]; then
+		skip "$name: barriers fitted to a profile" "no $name here, or sanitizers"
 		return
 	fi
 	ok "$name: barriers fitted to a profile" fitted "offloaded to NICs, tuned:$work/p3" "$work/p3" "$name" "$@"

@@ -47,12 +47,12 @@ cannot() {
 }
 
 # system RELEASE PACKAGES: a bare system in $work/RELEASE, with a user who may use sudo, and a
-# clone of this tree in his home. Returns 1 where it cannot be made.
+# clone of this tree in his home. Returns 77 where debootstrap cannot fetch it, 1 for other failures.
 system() {
 	local release=$1 root=$work/$1 bare=${NBAR_FRESH_DIR:-$work}/$1.tar packages=$2
 	if [ ! -f "$bare" ]; then
-		debootstrap --variant=minbase --include="$packages" "$release" "$root" >"$work/bootstrap" 2>&1 || return 1
-		[ -z "${NBAR_FRESH_DIR:-}" ] || tar -C "$root" -cf "$bare" .
+		debootstrap --variant=minbase --include="$packages" "$release" "$root" >"$work/bootstrap" 2>&1 || return 77
+		[ -z "${NBAR_FRESH_DIR:-}" ] || { tar -C "$root" -cf "$bare.new" . && mv "$bare.new" "$bare"; } || return 1
 	else
 		mkdir -p "$root" && tar -C "$root" -xf "$bare"
 	fi

@@ -30,8 +30,14 @@ why=$(cannot)
 for release in $releases; do
 	if [ -n "$why" ]; then
 		skip "$release" "$why"
-	elif ! system "$release" git,make,sudo,ca-certificates >"$work/out" 2>&1; then
-		skip "$release" "cannot make the system: $(tail -n 1 "$work/bootstrap" "$work/out" | tail -n 1)"
+		continue
+	fi
+	system "$release" git,make,sudo,ca-certificates >"$work/system" 2>&1
+	rc=$?
+	if [ $rc = 77 ]; then
+		skip "$release" "debootstrap cannot fetch it: $(tail -n 1 "$work/bootstrap")"
+	elif [ $rc != 0 ]; then
+		ok "$release: the system" eval 'cat "$work/system"; false'
 	else
 		ok "$release: dpkg-buildpackage" build "$release"
 		ok "$release: lintian" check_packages "$release"

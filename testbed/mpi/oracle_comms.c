@@ -10,7 +10,7 @@
 
 #include "oracle.h"
 
-#define WAYS 9u
+#define WAYS 10u
 #define INNER 24u /* barriers of a communicator of a communicator */
 
 /* A communicator made from comm in one of several ways; MPI_COMM_NULL: this rank is not in it. */
@@ -54,6 +54,9 @@ static MPI_Comm make(MPI_Comm comm, uint32_t way)
 		break;
 	case 7: /* those of the same host */
 		MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &out);
+		break;
+	case 9: /* ranks of one host in a row, where four hosts were dealt in turn */
+		MPI_Comm_split(comm, 0, rank % 4 * size + rank, &out);
 		break;
 	case 8: /* all but the last, and only they call it */
 		MPI_Comm_group(comm, &group);

@@ -53,7 +53,8 @@ static void draw_wire(struct scenario *s)
 		s->net.reorder_by = time_below(r, one_in(r, 5) ? 400 * MS : MS) + SIM_US;
 	}
 	if (one_in(r, 4))
-		s->queue_limit = 1 + rng_below(r, 6);
+		/* Room for what a pass sends of queues: see "The bound of a poll pass". */
+		s->queue_limit = NBNIC_QUOTA + rng_below(r, 6);
 	if (one_in(r, 4))
 		s->refuse = percent(r, 30);
 	if (one_in(r, 4)) {

@@ -69,6 +69,12 @@ static uint32_t bucket_of(const struct sim_queue *q, sim_time time)
 	return differs ? 64 - (uint32_t)__builtin_clzll(differs) : 0;
 }
 
+/* Buckets are for times below 2^63 ps, 106 days. */
+static bool is_too_late(const struct sim_event *ev)
+{
+	return ev->time >> 63;
+}
+
 static void add(struct sim_queue *q, const struct sim_event *ev)
 {
 	uint32_t at = bucket_of(q, ev->time);
@@ -94,6 +100,10 @@ static void add(struct sim_queue *q, const struct sim_event *ev)
 
 void sim_queue_push(struct sim_queue *q, const struct sim_event *ev)
 {
+	if (is_too_late(ev)) {
+		q->full = true;
+		return;
+	}
 	add(q, ev);
 	if (q->size > q->most)
 		q->most = q->size;

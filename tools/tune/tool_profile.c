@@ -214,6 +214,7 @@ int tool_profile(int argc, char **argv)
 	const struct bench_extra_options more = { more_options, read_more, &own };
 	struct bench_session s;
 	struct result *result;
+	uint32_t most, named = 0;
 	bool help;
 	int r;
 
@@ -235,6 +236,15 @@ int tool_profile(int argc, char **argv)
 	if (opt.nnodes != 1 || opt.nwhere != 1 || bench_in_process(opt.where[0]))
 		return tool_usage(
 			"a profile is of one number of --nodes, for one --where: nic or host");
+	most = opt.nnic ? opt.nnic : NBAR_NICS_MAX;
+	if (opt.nodes[0] > most)
+		return tool_usage("--nodes %u: there are %u NICs, and each host of a profile has "
+				  "one of its own",
+				  opt.nodes[0], most);
+	for (const char *h = opt.hosts; h; h = strchr(h, ',') ? strchr(h, ',') + 1 : NULL)
+		named++;
+	if (opt.hosts && named < opt.nodes[0])
+		return tool_usage("--hosts: %u names for %u nodes", named, opt.nodes[0]);
 	if (!own.output)
 		return tool_usage("--output FILE is missing: where the profile goes");
 	opt.out.once = true;

@@ -20,7 +20,7 @@ static int refuse(const char *path, const char *why)
 	return EXIT_USAGE;
 }
 
-/* The whole file, ended by a zero byte; the process keeps it. NULL: reported. */
+/* The whole file, ended by a zero byte; to be freed. NULL: reported. */
 static char *load(const char *path)
 {
 	char *text = malloc(CONFIG_FILE_BYTES_MAX + 2);
@@ -68,7 +68,7 @@ static bool split(char *line, char **word, char **value)
 
 int config_file_read(const char *path, config_file_take *take, void *arg)
 {
-	char *next = load(path), *line, *word, *value;
+	char *text = load(path), *next = text, *line, *word, *value;
 	int rc = -1;
 
 	if (!next)
@@ -89,5 +89,6 @@ int config_file_read(const char *path, config_file_take *take, void *arg)
 				  "--check-config",
 				  path, n, path);
 	}
+	free(text);
 	return rc;
 }

@@ -9,8 +9,8 @@
 
 #define CONFIG_FILE_BYTES_MAX 65536u
 
-/* Takes one line. The strings live as long as the process. -1: go on; else the exit status. */
-typedef int config_file_take(void *arg, const char *word, char *value);
+/* Takes one line; the strings last for the call. -1: go on; else the exit status. */
+typedef int config_file_take(void *arg, const char *word, const char *value);
 
 /* Reads the file and calls take(arg, word, value) for each line that is no comment. A fault is
  * reported with file and line. -1: go on; else the exit status. */

@@ -216,13 +216,18 @@ static int run_dir_set(struct options *o, const char *text)
 }
 
 /* Adds an argument of the EAL. */
-static int eal_add(struct options *o, char *arg)
+static int eal_add(struct options *o, const char *arg)
 {
 	if (o->eal_argc == OPTION_EAL_MAX) {
 		log_error("%s: there are at most %u EAL arguments", arg, OPTION_EAL_MAX);
 		return EXIT_USAGE;
 	}
-	o->eal_argv[o->eal_argc++] = arg;
+	o->eal_argv[o->eal_argc] = strdup(arg);
+	if (!o->eal_argv[o->eal_argc]) {
+		log_error("%s: no memory", arg);
+		return EXIT_FAILURE;
+	}
+	o->eal_argc++;
 	return -1;
 }
 
@@ -302,7 +307,7 @@ static int option_take(struct options *o, int which, const char *arg, struct giv
 }
 
 /* A line of a configuration file: an option that takes a value, or an argument of the EAL. */
-static int config_take(void *arg, const char *word, char *value)
+static int config_take(void *arg, const char *word, const char *value)
 {
 	struct config_take *to = arg;
 

@@ -149,6 +149,16 @@ static void *rank_main(void *arg)
 		require(memcmp(&want, &address[i], sizeof(want)) == 0, "rank %u, peer %u", me,
 			peer[i]);
 	}
+	/* A vote between two exchanges, as exchange.h asks for. */
+	uint32_t number[RANKS_MAX];
+
+	sum = (struct nbmpi_sum){ .least = NBMPI_VOTE_YES };
+	assert_int_equal(nbmpi_tree_sum(&at, me, post.size, meet, &sum), 0);
+	assert_int_equal(nbmpi_exchange_numbers(&at, me, nhost, leads ? host.index : NBAR_RANK_NONE,
+						1000 + host.index, leads ? number : NULL),
+			 0);
+	for (uint32_t h = 0; leads && h < nhost; h++)
+		require(number[h] == 1000 + h, "rank %u, host %u: %u", me, h, number[h]);
 	return NULL;
 }
 

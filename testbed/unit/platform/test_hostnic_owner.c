@@ -186,6 +186,8 @@ static void one_is_cancelled(void)
 static void cancelled_waiter_leaves_the_nic(void **state)
 {
 	(void)state;
+	if (unit_sanitized())
+		skip(); /* ASan does not follow how a cancelled thread leaves its frames */
 	members(1, one_is_cancelled, 0);
 }
 
