@@ -64,7 +64,7 @@ static void command_make(struct command *c, const struct nic *n, int bell)
 		"-display",    "none",       "-monitor", "none",
 		"-nodefaults", "-no-reboot", "-global",  "virtio-mmio.force-legacy=false"
 	};
-	char id[8];
+	char id[16];
 
 	add(c, n->options->qemu);
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
