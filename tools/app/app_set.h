@@ -36,7 +36,7 @@ extern const char app_set_usage[];
 
 struct app_set app_set_default(void);
 
-/* 0 or TOOL_USAGE, the message is out. */
+/* 0, or TOOL_USAGE after a message. */
 int app_set_read(struct app_set *a, enum app_set_option option, const char *value);
 
 /* When all options are read: the three of the literature, if none was named; and the times. It must

@@ -65,7 +65,7 @@ struct mpib_options {
 	const char *mpi;  /* "openmpi", "mpich", or NULL: to be found out */
 };
 
-/* 0, or the exit code to end with, the message is out; *help is set if that is what was wanted. */
+/* 0, or the exit code to end with after a message; *help is set if that is what was wanted. */
 int mpib_options_parse(int argc, char **argv, struct mpib_options *opt, bool *help);
 void mpib_usage(FILE *to);
 

@@ -92,7 +92,7 @@ void report_value(const json_t *value, int digits, char *out, size_t size);
 /* Digits that tell the values of a column apart. */
 int report_digits(const struct report_result *r, size_t column);
 
-/* Runs what is wanted and not there yet. 0 or an exit code, the message is out. *begun: the folder
+/* Runs what is wanted and not there yet. 0, or an exit code after a message. *begun: the folder
  * was fit for it; *interrupted: a signal ended it. */
 int report_run(const struct report_options *opt, bool *begun, bool *interrupted);
 
@@ -102,7 +102,7 @@ const char *report_mpi_missing(const struct report_options *opt);
 /* In the child that will run one: the words up to this program's own path; how many they are. */
 int report_mpi_begin(const struct report_options *opt, char **argv, int room);
 
-/* Writes DIR/index.html from the results in DIR. 0 or an exit code, the message is out;
+/* Writes DIR/index.html from the results in DIR. 0, or an exit code after a message;
  * may_be_none: no message if there are no results. */
 int report_page(const struct report_options *opt, bool may_be_none);
 

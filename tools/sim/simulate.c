@@ -111,7 +111,7 @@ static int run_plans(struct simulate_options *opt, const char *alg, const struct
 	return r;
 }
 
-/* 0 or an exit code, the message is out; 1 more: left out, with a note. */
+/* 0, or an exit code after a message; 1 more: left out, with a note. */
 #define LEFT_OUT (TOOL_USAGE + 1)
 
 static int make_plans(const struct simulate_costs *costs, const char *name, uint32_t members,

@@ -28,7 +28,7 @@ struct sweep_points {
 	uint32_t *step_ns;
 };
 
-/* 0 or an exit code, the message is out. */
+/* 0, or an exit code after a message. */
 int sweep_points_make(struct sweep_points *p, const struct bench_options *opt,
 		      const struct sweep_list *compute_us, const struct sweep_list *vary_percent);
 void sweep_points_free(struct sweep_points *p);

@@ -15,7 +15,7 @@ struct sweep_list {
 	uint32_t n;
 };
 
-/* Reads a list of numbers from min to max; 0 or TOOL_USAGE, the message is out. */
+/* Reads a list of numbers from min to max; 0, or TOOL_USAGE after a message. */
 int sweep_list_read(const char *option, const char *text, double min, double max,
 		    struct sweep_list *out);
 

@@ -22,7 +22,7 @@ bool thread_kind_built(const char *kind);
 
 /*
  * Runs it: loop has threads, warmup, iterations and limit_ns, and gets measured and mean_ns of each
- * thread. 0 or an exit code, the message is out.
+ * thread. 0, or an exit code after a message.
  */
 int thread_run(const char *kind, struct thread_loop *loop);
 
