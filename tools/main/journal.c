@@ -55,7 +55,7 @@ static bool differs(const char *path, const char *of, const json_t *old, const j
 	return false;
 }
 
-/* Equal sizes alone do not show whether keys were removed. */
+/* differs() does not see keys that only the old identity has; json_equal() sees them. */
 static int check_identity(const struct journal *j, const char *line, const json_t *identity)
 {
 	json_t *old = json_loads(line, 0, NULL);

@@ -19,7 +19,7 @@ struct sweep_list {
 int sweep_list_read(const char *option, const char *text, double min, double max,
 		    struct sweep_list *out);
 
-/* The same, or a range "1.5-130": 0 numbers, and its ends in range. */
+/* The same, or a range "1.5-130": then the list has 0 numbers, and `range` has the ends. */
 int sweep_range_read(const char *option, const char *text, double min, double max,
 		     struct sweep_list *out, double range[2]);
 
