@@ -3,8 +3,8 @@
  * report_series.c - the rows of a result as lines, bars or fields of a figure. Called by
  * report_plot.c.
  *
- * Nothing of a result gets into a figure but numbers and words of harmless characters: a script of
- * gnuplot may run commands.
+ * Only numbers, and words of harmless characters, get from a result into a figure, because a
+ * gnuplot script can run commands.
  */
 #include <math.h>
 #include <stdlib.h>
