@@ -57,7 +57,7 @@ static void add_row(struct result *r, const char *alg, uint32_t members,
 	result_text(r, digest);
 }
 
-/* Says what is wrong with a run. */
+/* Prints what is wrong with a run. */
 static int judge(const char *alg, uint32_t members, const struct sim_report *out)
 {
 	switch (out->end) {

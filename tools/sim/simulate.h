@@ -42,7 +42,7 @@ struct simulate_costs {
 /* Reads the file. 0, or an exit code after a message. */
 int simulate_profile_read(const char *path, struct profile **out);
 
-/* Its first members hosts. */
+/* The first `members` hosts of the profile. */
 int simulate_costs_begin(struct simulate_costs *c, struct profile *p, uint32_t members);
 void simulate_costs_end(struct simulate_costs *c);
 
