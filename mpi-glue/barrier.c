@@ -116,8 +116,7 @@ int nbmpi_barrier(struct nbmpi_comm *c)
 	struct nbmpi_request r;
 	int rc;
 
-	/* All members have called the same number of barriers before this one, so all decide alike.
-	 */
+	/* All members have called the same number of barriers before, so all decide alike. */
 	if (c->path == NBMPI_OPENING && c->calls >= NBMPI_PAYS && !c->error) {
 		fallback(c, NBMPI_WHY_opening);
 		rc = nbmpi_set_up(c);

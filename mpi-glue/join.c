@@ -272,8 +272,7 @@ static int vote(struct set_up *s, enum nbmpi_why why, struct nbmpi_sum *sum)
 	return rc;
 }
 
-/* Finds the ranks of this host. *why: they are not known, or all ranks know a reason against NICs.
- */
+/* Finds the ranks of this host. *why: unknown, or a reason against NICs that all ranks know. */
 static void find_mates(struct set_up *s, enum nbmpi_why *why)
 {
 	struct nbmpi_comm *c = s->c;

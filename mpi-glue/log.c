@@ -195,8 +195,7 @@ int nbmpi_fail(struct nbmpi_comm *c, int error)
 	snprintf(cause, sizeof(cause), "%s", nbar_error());
 	if (c->nhost != c->size)
 		hosts_for_ranks(cause);
-	/* The in-process NIC of our leader may have ended with the leader. Then it names no rank.
-	 */
+	/* If our leader has ended, its in-process NIC has ended too, and names no rank. */
 	if (!missing_text(c, missing, sizeof(missing)) && error == -ENETDOWN && c->group &&
 	    c->rank != c->leader && nbmpi_self.start.config.where == NBMPI_WHERE_HOST)
 		snprintf(missing, sizeof(missing), "rank %u", c->leader);

@@ -63,8 +63,7 @@ int nbmpi_memory_make(uint32_t nlocal)
 
 /* --- its descriptor -------------------------------------------------------------------------- */
 
-/* An abstract address, not a file: it exists once per network namespace, as a host does (node.h).
- */
+/* An abstract address, not a file: one per network namespace, like a host (node.h). */
 static socklen_t address_of(uint64_t key, uint32_t rank, struct sockaddr_un *out)
 {
 	*out = (struct sockaddr_un){ .sun_family = AF_UNIX };

@@ -125,8 +125,8 @@ int nblib_link_lost(const struct nblib_link *l);
 
 #define NBLIB_HOST_PREFIX "host:"
 
-/* Sets host, ops, socket_id and sock of the link; host stays NULL if the NIC is in another process.
- */
+/* Sets host, ops, socket_id and sock of the link. If another process has the NIC, host stays
+ * NULL. */
 int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t socket_id);
 void nblib_host_close(struct nblib_link *l);
 

@@ -42,8 +42,7 @@ typedef struct mca_coll_nbar_module_t mca_coll_nbar_module_t;
 /* Rank in MPI_COMM_WORLD. */
 uint32_t coll_nbar_rank(void);
 
-/* Publishes the place of this process, before the exchange of MPI_Init. OMPI_SUCCESS or an error.
- */
+/* Publishes the place of this process, before MPI_Init exchanges them. OMPI_SUCCESS or an error. */
 int coll_nbar_publish(const struct nbmpi_config *config);
 
 /* Begin, after all processes have published; and end. */

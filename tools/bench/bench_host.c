@@ -83,8 +83,7 @@ int bench_host_fail(const struct bench_member *m, const char *format, ...)
 	return TOOL_FAILED;
 }
 
-/* The NIC of a node: a daemon's, or an in-process NIC with a name of its own, so nobody shares it.
- */
+/* The NIC of a node: of a daemon, or in-process with a unique name, so that it is not shared. */
 static const char *nic_of(const struct bench_host *h, const struct bench_member *m, char *text,
 			  size_t size)
 {

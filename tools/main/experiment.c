@@ -12,8 +12,7 @@
 
 #include "tool.h"
 
-/* The journal goes beside this file: the first output that is a regular file. NULL: there is none.
- */
+/* The journal goes beside this file: the first output that is a regular file; NULL: none. */
 static const char *journal_beside(const struct experiment *e)
 {
 	const struct output *const o[] = { &e->json, &e->csv };

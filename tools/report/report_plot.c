@@ -28,7 +28,7 @@ static void put_label(const struct figure *f, FILE *to, int column)
 	fprintf(to, "%s%s%s", name, *in ? ", " : "", in);
 }
 
-/* The key takes its room from nobody: on a narrow screen it is below, else beside, in one column.
+/* The key has room of its own: below the figure on narrow screens, else beside it, in one column.
  */
 static void put_height(void *arg, FILE *to)
 {

@@ -51,8 +51,7 @@ bool plot_has(const struct figure *f, size_t row);
 /* Finds the columns; false if a necessary column is missing. */
 bool plot_begin(struct figure *f, const struct report_result *r, const struct report_panel *p);
 
-/* Sorts rows into lines and writes their data, and that of published values. False: there is none.
- */
+/* Sorts rows into lines; writes their data and published values. False: there is no data. */
 bool plot_lines(struct figure *f, FILE *to);
 
 /* The places of a heat map and the range of its values. False: it has no field. */
