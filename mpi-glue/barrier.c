@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * barrier.c - barriers of a communicator: set up once and together, then post and test.
+ * barrier.c - barriers of a communicator: all ranks set it up once, then they post and test.
  *
- * Called by the glue of an MPI for every barrier. While all goes well an offloaded barrier is a
- * lock that nobody else holds, a store, and a word to look at. Collectives of the communicator are
- * called only in place of a blocking barrier: their order belongs to the user, and a nonblocking
+ * Called by the glue of an MPI for every barrier. Without a failure, an offloaded barrier costs an
+ * uncontended lock, a store, and reads of a word. The glue calls collectives of the communicator
+ * only in place of a blocking barrier: the program determines their order, and a nonblocking
  * barrier never waits for another rank.
  */
 #include <errno.h>
 
 #include "comm_internal.h"
 
-#define VAIN 64u /* looks in vain between two looks at the clock */
+#define VAIN 64u /* unsuccessful tests between two looks at the clock */
 #define LOOK_AFTER_S 0.2
 
 /* --- with the communicator's lock ------------------------------------------------------------ */
 
 /*
- * Ranks of one host that have no NIC between them: nobody but they can tell that one has ended.
- * They look after each other when they have looked in vain for a while. 0, or failed.
+ * If all ranks are on one host, no NIC can detect that a rank has ended. The ranks check each other
+ * after some unsuccessful tests. 0, or failed.
  */
 static int look_after(struct nbmpi_comm *c, uint32_t ticket)
 {
@@ -32,13 +32,13 @@ static int look_after(struct nbmpi_comm *c, uint32_t ticket)
 		return 0;
 	c->looked_after = now;
 	mate = nbmpi_mate_ended(c);
-	/* It may have ended because this barrier, its last, is complete. */
+	/* The rank may have ended because its last barrier, this one, is complete. */
 	if (!mate || nbar_process_team_test(&c->memory->procs, NULL, ticket) == 1)
 		return 0;
 	return nbmpi_fail_ended(c, mate);
 }
 
-/* A ticket that is posted. Complete is complete, also when a later one has failed. */
+/* Tests a posted ticket. A complete barrier stays complete, even if a later one has failed. */
 static int look_at_posted(struct nbmpi_comm *c, uint32_t ticket)
 {
 	int rc = c->memory ? nbar_process_team_test(&c->memory->procs, c->group, ticket)
@@ -116,7 +116,7 @@ int nbmpi_barrier(struct nbmpi_comm *c)
 	struct nbmpi_request r;
 	int rc;
 
-	/* All members have called as many barriers before this one, so all do the same. */
+	/* All members have called the same number of barriers before, so all decide alike. */
 	if (c->path == NBMPI_OPENING && c->calls >= NBMPI_PAYS && !c->error) {
 		fallback(c, NBMPI_WHY_opening);
 		rc = nbmpi_set_up(c);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comm.c - communicators as the glue knows them: met, closed, and all of them at the end.
+ * comm.c - communicators of the glue: opens and closes them, and closes all of them at the end.
  *
  * Called by the glue of an MPI when a communicator calls its first barrier, and when it is freed.
- * Asks nobody anything: most communicators call few barriers.
+ * Sends no message: most communicators call few barriers.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ struct nbmpi_self nbmpi_self = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void nbmpi_comm_free(struct nbmpi_comm *c)
 {
-	/* First out of the list: post.c looks at all that are in it. */
+	/* First remove it from the list: post.c reads all communicators of the list. */
 	pthread_mutex_lock(&nbmpi_self.lock);
 	nbmpi_count(c, &nbmpi_self.gone);
 	*c->link = c->next;

@@ -17,8 +17,8 @@ struct nbmpi_mate {
 	uint64_t born;
 };
 
-/* The three ways of a communicator's barriers. Never back; changed by the thread that calls a
- * blocking barrier, while the communicator has no requests. */
+/* The three paths of a communicator's barriers. It never returns to an earlier path. The thread
+ * that calls a blocking barrier changes it, while the communicator has no requests. */
 enum nbmpi_path { NBMPI_OPENING, NBMPI_OFFLOADED, NBMPI_PLAIN };
 
 struct nbmpi_comm {
@@ -26,46 +26,46 @@ struct nbmpi_comm {
 	uint32_t rank, size;
 	pthread_mutex_t lock; /* over requests, tickets and failures */
 	enum nbmpi_path path;
-	enum nbmpi_why why; /* it is NBMPI_PLAIN, ... */
-	uint32_t why_rank;  /* ... and who brought it about, or NBAR_RANK_NONE */
+	enum nbmpi_why why; /* reason for NBMPI_PLAIN */
+	uint32_t why_rank;  /* rank that is the reason, or NBAR_RANK_NONE */
 	bool closed;
-	uint32_t nrequest;               /* that hold it */
+	uint32_t nrequest;               /* requests that hold it */
 	struct nbmpi_comm *next, **link; /* all of this process */
 
 	uint32_t calls; /* barriers begun while opening */
 
 	/* From the set-up on. */
 	uint32_t nhost, nlocal;
-	uint32_t mate;   /* my number among the ranks of my host */
-	uint32_t leader; /* of my host: its lowest rank here */
-	bool tuned;           /* all have agreed on the profile of "tuned:FILE" ... */
-	uint32_t *tuned_host; /* ... and the place in it of each host; a leader's, in the set-up */
+	uint32_t mate;        /* my number among the ranks of my host */
+	uint32_t leader;      /* of my host: its lowest rank here */
+	bool tuned;           /* all ranks have agreed on the profile of "tuned:FILE" */
+	uint32_t *tuned_host; /* index of each host in the profile; of a leader, in the set-up */
 
 	struct nbar_group *group;        /* NULL: all on one host */
-	struct nbmpi_attached *attached; /* whose port it is on; NULL: our own */
+	struct nbmpi_attached *attached; /* the port of the group; NULL: our own port */
 	struct nbmpi_memory *memory;     /* of the ranks of this host; NULL: alone there */
-	uint32_t vain;                   /* looks in vain, and when the mates were looked after */
+	uint32_t vain;                   /* unsuccessful tests, and the last check of the mates */
 	double looked_after;
-	uint32_t wanted, posted; /* tickets; those between wait for room at the NIC */
+	uint32_t wanted, posted; /* tickets; those in between wait for room at the NIC */
 	int error;               /* NBMPI_FAILED: final */
-	int code;                /* of the MPI, for it */
+	int code;                /* error code of the MPI for this failure */
 	uint64_t offloaded, failed, fallback[NBMPI_WHY_END]; /* barriers; by nbmpi_bump */
 };
 
 /* The process team of a host, in memory of its own. */
 struct nbmpi_memory {
 	struct nbar_process_team procs;
-	struct nbmpi_mate mate[]; /* each written by the rank itself, during the set-up */
+	struct nbmpi_mate mate[]; /* each rank writes its own entry, during the set-up */
 };
 
 /* This process. */
 struct nbmpi_self {
 	struct nbmpi_start start;
 	char nic[NBMPI_NIC_SIZE]; /* the name for nbar_open; empty: NULL */
-	pthread_mutex_t lock; /* over ports and the list; opening and closing anything on a port */
+	pthread_mutex_t lock;     /* of ports, the list, and every open and close on a port */
 	struct nbmpi_comm *comm;
-	struct nbmpi_counters gone; /* of communicators that are gone */
-	struct nbar_port *port;     /* our own, once we have led a host */
+	struct nbmpi_counters gone; /* counters of closed communicators */
+	struct nbar_port *port;     /* our own port, if this rank has been a leader */
 	struct nbmpi_attached *attached;
 };
 extern struct nbmpi_self nbmpi_self;
@@ -77,15 +77,16 @@ static inline void nbmpi_bump(uint64_t *counter)
 	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
 
-/* comm.c: ends a communicator that is closed and has no requests. */
+/* comm.c: ends a closed communicator without requests. */
 void nbmpi_comm_free(struct nbmpi_comm *c);
 
 /* --- post.c, with the communicator's lock ---------------------------------------------------- */
 
-/* Posts what is wanted, as far as there is room. 0; -EAGAIN: not all; or the library's error. */
+/* Posts the wanted tickets as far as the NIC has room. 0; -EAGAIN: not all; or an error of the
+ * library. */
 int nbmpi_post(struct nbmpi_comm *c);
 
-/* From here on a thread posts what is wanted, on any communicator, as soon as there is room. */
+/* Starts a thread that posts the wanted tickets of all communicators as soon as there is room. */
 void nbmpi_post_later(void);
 
 /* Ends that thread. The caller holds no lock. */
@@ -93,7 +94,7 @@ void nbmpi_post_stop(void);
 
 /* --- join.c ---------------------------------------------------------------------------------- */
 
-/* Sets up the communicator, together with all members, and decides its path. 0, NBMPI_FAILED or
+/* A collective: sets up the communicator and decides its path. 0, NBMPI_FAILED or
  * NBMPI_MPI_FAILED. The caller holds no lock. */
 int nbmpi_set_up(struct nbmpi_comm *c);
 
@@ -106,9 +107,9 @@ void nbmpi_ports_close(void);
 /* --- mates.c: the ranks of this host -----------------------------------------------------------
  */
 
-/* Their memory: its leader makes it (a descriptor), and sends it to another one, which has a socket
- * for that; key tells those of one set-up from others. Each takes its place in it by that
- * descriptor. Negative: failed, errno says why. */
+/* The memory that the ranks of a host share. The leader makes it (a descriptor), and sends it to
+ * each other rank, which has a socket for it. key is different for each set-up. Each rank maps the
+ * memory by the descriptor. Negative: failed, see errno. */
 int nbmpi_memory_make(uint32_t nlocal);
 int nbmpi_memory_socket(uint64_t key, uint32_t rank);
 int nbmpi_memory_send(int memory, uint64_t key, uint32_t rank);
@@ -131,25 +132,26 @@ double nbmpi_now_s(void);
 /* One line on stderr at this verbosity or above. */
 void nbmpi_log(int verbose, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* One rank says how the barriers of the communicator are run: the one that is the reason if by MPI,
- * or else rank 0. cause: what the system or the library said to this rank. What the program does
- * not want or cannot have is for level 1; what somebody may mend is said at any level, once. */
+/* One rank prints how the barriers of the communicator run: for a fallback the rank that is the
+ * reason, else rank 0. cause: the message of the system or the library at this rank. Level 1 prints
+ * a reason that the program wants or cannot change. A reason that can be mended is printed at any
+ * level, once. */
 void nbmpi_log_path(const struct nbmpi_comm *c, const char *cause);
 
-/* Barriers of c have failed with this error of the library, for the reason in nbar_error(): makes
- * an error code whose text names the ranks to look at. Returns NBMPI_FAILED. */
+/* Barriers of c have failed with this error of the library; nbar_error() has the reason. Makes an
+ * error code whose text names the missing ranks. Returns NBMPI_FAILED. */
 int nbmpi_fail(struct nbmpi_comm *c, int error);
 
-/* The same, as the process of a rank of this host has ended. */
+/* The same, because the process of a rank of this host has ended. */
 int nbmpi_fail_ended(struct nbmpi_comm *c, const struct nbmpi_mate *mate);
 
-/* Says whom a barrier has waited for so long, at level 1. */
+/* Level 1: names the ranks that a barrier has waited for. */
 void nbmpi_log_missing(const struct nbmpi_comm *c, double seconds);
 
-/* Adds what c has counted to *out. */
+/* Adds the counters of c to *out. */
 void nbmpi_count(const struct nbmpi_comm *c, struct nbmpi_counters *out);
 
-/* The counters, at level 1. */
+/* Level 1: prints the counters. */
 void nbmpi_log_counters(void);
 
 #endif

@@ -138,8 +138,8 @@ static bool names_host(const struct nbmpi_config *config)
 }
 
 /*
- * libfabric brings libefa, which registers itself with libibverbs; Open MPI may unload both of them
- * in MPI_Init, and libibverbs, which stays, would later call what is no longer there.
+ * libfabric loads libefa, which registers itself with libibverbs. Open MPI may unload both of them
+ * in MPI_Init, but libibverbs stays, and would later call a function of the unloaded libefa.
  */
 void nbmpi_config_pin(const struct nbmpi_config *config)
 {
@@ -147,7 +147,7 @@ void nbmpi_config_pin(const struct nbmpi_config *config)
 		(void)dlopen("libefa.so.1", RTLD_LAZY | RTLD_NODELETE);
 }
 
-/* False: "host", but the name is that of another NIC. */
+/* False: the setting is "host", but the name is not that of an in-process NIC. */
 static bool where_fits(struct nbmpi_config *config)
 {
 	if (names_host(config))

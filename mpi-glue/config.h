@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config.h - what a user can set, wherever it comes from.
+ * config.h - the settings of a user, from any source.
  *
  * The PMPI library reads the environment (nbmpi_config_env), the Open MPI component its own
- * parameters; the core takes this struct and looks nowhere else.
+ * parameters (ompi/coll_nbar_component.c). The core only reads this struct.
  */
 #ifndef NBMPI_CONFIG_H
 #define NBMPI_CONFIG_H
@@ -13,18 +13,19 @@
 
 #include "nbar_extra.h"
 
-/* What a rank does between two looks at a barrier that is not complete. */
+/* What a rank does between two tests of a barrier that is not complete. */
 enum nbmpi_wait {
-	NBMPI_WAIT_AUTO,  /* spin where there is a processor for every rank, else yield */
-	NBMPI_WAIT_SPIN,  /* look again */
+	NBMPI_WAIT_AUTO,  /* spin if there is a processor for every rank, else yield */
+	NBMPI_WAIT_SPIN,  /* test again */
 	NBMPI_WAIT_YIELD, /* let others run */
-	NBMPI_WAIT_BLOCK  /* sleep until woken, but get up in between for MPI's progress */
+	NBMPI_WAIT_BLOCK  /* sleep until woken, with breaks for MPI's progress */
 };
 
 /* Where barriers run. */
 enum nbmpi_where {
-	NBMPI_WHERE_NIC, /* in a NIC that the ranks of a host share */
-	NBMPI_WHERE_HOST /* in one inside a rank of each host, which the others there share */
+	NBMPI_WHERE_NIC, /* in a daemon's NIC that the ranks of a host share */
+	NBMPI_WHERE_HOST /* in an in-process NIC of one rank of each host; its other ranks share it
+			  */
 };
 
 struct nbmpi_config {
@@ -33,32 +34,33 @@ struct nbmpi_config {
 	char alg[256];      /* a name that NICs know, or "tuned:FILE" */
 	uint32_t min_hosts; /* communicators over fewer hosts use the MPI's own barrier */
 	enum nbmpi_wait wait;
-	char nic[256]; /* as nbar_open takes it, with %r for the world rank, %h for the host's name;
+	char nic[256]; /* name for nbar_open, with %r for the world rank, %h for the host's name;
 			* empty: nbar's default. NBMPI_WHERE_HOST: begins with "host:" */
-	int verbose;   /* 0: nothing; 1: fall-backs, counters; 2: each communicator, each reason */
+	int verbose;   /* 0: nothing; 1: fallbacks, counters; 2: each communicator, each reason */
 };
 
 /* The defaults. */
 void nbmpi_config_init(struct nbmpi_config *out);
 
-/* From NBAR_MPI_ENABLE, _ALG, _MIN_HOSTS, _WAIT, _WHERE, _NIC and _VERBOSE. A value that makes no
- * sense is said on stderr, and turns enable off. */
+/* From NBAR_MPI_ENABLE, _ALG, _MIN_HOSTS, _WAIT, _WHERE, _NIC and _VERBOSE. An invalid value causes
+ * a message on stderr, and turns enable off. */
 void nbmpi_config_env(struct nbmpi_config *out);
 
-/* "auto", "spin", "yield" or "block". False: it is none of these. */
+/* Parses "auto", "spin", "yield" or "block". False: another text. */
 bool nbmpi_wait_parse(const char *text, enum nbmpi_wait *out);
 
-/* "nic" or "host". False: it is neither. */
+/* Parses "nic" or "host". False: another text. */
 bool nbmpi_where_parse(const char *text, enum nbmpi_where *out);
 
-/* Turns enable off, and says why, if the NIC's name makes no sense for this rank of the world, or
- * not with `where`. Sets what follows of the two for each other. */
+/* Turns enable off, and prints the reason, if the NIC's name is invalid for this rank of the world,
+ * or does not fit `where`. If only one of the two is set, sets the other accordingly. */
 void nbmpi_config_check(struct nbmpi_config *config, uint32_t rank);
 
 /* The NIC's name as the user gave it, here or in NBAR_NIC. NULL: nbar's default. */
 const char *nbmpi_config_nic(const struct nbmpi_config *config);
 
-/* Before MPI loads and unloads its networks: keeps what an in-process NIC needs of them. */
+/* Called before MPI loads and unloads its networks: keeps the libraries that an in-process NIC
+ * needs. */
 void nbmpi_config_pin(const struct nbmpi_config *config);
 
 /* Writes the NIC's name with %r and %h filled in. False: it is too long, or has another %. */

@@ -3,7 +3,7 @@
  * exchange.c - sums over all ranks, and addresses from peer to peer.
  *
  * Called by the set-up (join.c) in all ranks of a communicator at once. Knows no MPI, and no NIC:
- * an address is bytes. Never keeps anything.
+ * an address is only bytes. Keeps no state.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,8 @@
 
 /* --- sums ------------------------------------------------------------------------------------ */
 
-/* Ranks below `rank` in the tree, in order: each has the ranks from itself up to the next. */
+/* The children of `rank` in the tree, in order: each stands for the ranks from itself up to the
+ * next child. */
 static uint32_t children_of(uint32_t rank, uint32_t size, uint32_t child[CHILDREN_MAX])
 {
 	uint64_t end = rank == 0 ? size : rank & -rank;
@@ -24,7 +25,7 @@ static uint32_t children_of(uint32_t rank, uint32_t size, uint32_t child[CHILDRE
 	return n;
 }
 
-/* False: it is left out, and this rank votes no for it. */
+/* False: the rank is left out, and this rank votes no in its place. */
 static bool takes_part(enum nbmpi_why why, uint32_t rank, struct nbmpi_sum *sum)
 {
 	uint64_t no = nbmpi_vote_no(why, rank);
@@ -79,14 +80,14 @@ int nbmpi_tree_sum(const struct nbmpi_channel *at, uint32_t rank, uint32_t size,
 
 /* --- addresses ------------------------------------------------------------------------------- */
 
-/* What a leader hands to the rank that speaks for its host. */
+/* Sent by a leader to the rank that speaks for its host. */
 struct card {
 	struct nbar_endpoint address;
 	uint32_t leader, npeer;
 };
 
-/* Rank h of the communicator speaks for host h: gets the addresses of its peers from those who
- * speak for these. */
+/* Rank h of the communicator speaks for host h: it gets the addresses of the host's peers from the
+ * ranks that speak for these peers. */
 static int speak(const struct nbmpi_channel *at, const struct card *card, const uint32_t *peer,
 		 struct nbar_endpoint *address)
 {
@@ -106,7 +107,7 @@ static int speak(const struct nbmpi_channel *at, const struct card *card, const 
 	return rc;
 }
 
-/* The same for a host that another rank leads. */
+/* The same for a host whose leader is another rank. */
 static int speak_for_other(const struct nbmpi_channel *at)
 {
 	struct nbar_endpoint *address = NULL;
@@ -170,7 +171,7 @@ int nbmpi_exchange_addresses(const struct nbmpi_channel *at, uint32_t rank, uint
 
 /* --- numbers --------------------------------------------------------------------------------- */
 
-/* Ranks below nhost bring their numbers together: Bruck's allgather, in log nhost messages. */
+/* Ranks below nhost gather all numbers: Bruck's allgather, in log nhost messages. */
 static int gather_numbers(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost,
 			  uint32_t number, uint32_t *all)
 {

@@ -2,10 +2,10 @@
 /*
  * join.c - how the ranks of a communicator become members of a group: port, group, shared memory.
  *
- * Called by barrier.c within a blocking barrier, and by comm.c when a communicator is gone. The
+ * Called by barrier.c within a blocking barrier, and by comm.c when a communicator ends. The
  * lowest rank of a host (its leader) opens the host's member of the group and the memory of its
- * process team; the others of that host attach to both. What fails is a reason that comes back,
- * never an end of the program.
+ * process team; the other ranks of the host attach to both. A failure returns a reason, and never
+ * ends the program.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "exchange.h"
 #include "tuned.h"
 
-#define TAG UINT32_C(0x4d504931) /* groups of MPI programs: no others join them by mistake */
+#define TAG UINT32_C(0x4d504931) /* of groups of MPI programs: other programs cannot join them */
 
 /* A port of another process that this one has attached to. */
 struct nbmpi_attached {
@@ -32,14 +32,14 @@ struct nbmpi_attached {
 struct set_up {
 	struct nbmpi_comm *c;
 	struct nbmpi_channel channel;
-	uint64_t key; /* the same for all ranks, and for no other set-up */
+	uint64_t key; /* the same at all ranks; different for each set-up */
 	uint32_t *local;
-	struct nbmpi_host host; /* a leader's */
+	struct nbmpi_host host; /* of a leader */
 	int memory, socket;     /* descriptors; -1: none */
-	char cause[256];        /* of our own vote against it */
+	char cause[256];        /* reason of this rank's vote against it */
 };
 
-/* What a leader tells the other ranks of its host. */
+/* Message from a leader to the other ranks of its host. */
 struct told {
 	uint32_t why;
 	uint32_t reserved;
@@ -85,7 +85,7 @@ static enum nbmpi_why group_open(struct set_up *s)
 	free((void *)(uintptr_t)attr.plan); /* the NIC has a copy */
 	if (rc < 0)
 		return nic_failed(s, NBMPI_WHY_group);
-	/* How a rank waits is up to wait.c; when it calls nbar_wait, it is to sleep. */
+	/* wait.c decides how a rank waits; it calls nbar_wait only to sleep. */
 	nbar_group_set_wait(c->group, &sleep);
 	s->host.npeer = (uint32_t)nbar_group_peers(c->group, &s->host.peer);
 	s->host.address = calloc(s->host.npeer + 1, sizeof(*s->host.address));
@@ -104,7 +104,7 @@ static void port_detach(struct nbmpi_attached **at)
 	free(a);
 }
 
-/* The port that the share is of; attached to once. */
+/* The port of the share; the process attaches to it once. */
 static struct nbmpi_attached *port_attach(struct set_up *s, const struct nbar_share *share)
 {
 	struct nbmpi_attached *a = nbmpi_self.attached;
@@ -140,7 +140,7 @@ static enum nbmpi_why group_attach(struct set_up *s, const struct nbar_share *sh
 	return NBMPI_WHY_none;
 }
 
-/* A port that nobody uses stays for the next group, but one at most: each has a descriptor. */
+/* Keeps at most one unused port for the next group, because each port has a descriptor. */
 static void group_leave(struct nbmpi_comm *c)
 {
 	struct nbmpi_attached **at = &nbmpi_self.attached;
@@ -157,7 +157,7 @@ static void group_leave(struct nbmpi_comm *c)
 
 /* --- the set-up ------------------------------------------------------------------------------ */
 
-/* Opens what others are to join: a leader its group and its memory, others a way to get that. */
+/* Step "open": a leader opens its group and its memory, other ranks a socket to receive them. */
 static enum nbmpi_why prepare(struct set_up *s)
 {
 	struct nbmpi_comm *c = s->c;
@@ -182,7 +182,7 @@ static enum nbmpi_why prepare(struct set_up *s)
 	return why;
 }
 
-/* The leader of a host tells its other ranks; *why: what has failed on the way. */
+/* The leader of a host informs its other ranks; *why: the reason of a failure. */
 static int tell_mates(struct set_up *s, enum nbmpi_why *why)
 {
 	struct nbmpi_comm *c = s->c;
@@ -204,7 +204,7 @@ static int tell_mates(struct set_up *s, enum nbmpi_why *why)
 	return rc;
 }
 
-/* The others hear it. */
+/* The other ranks of the host receive it. */
 static int hear_leader(struct set_up *s, struct told *told, enum nbmpi_why *why)
 {
 	struct nbmpi_comm *c = s->c;
@@ -232,7 +232,7 @@ static enum nbmpi_why group_join(struct set_up *s, const struct nbar_share *shar
 	return NBMPI_WHY_none;
 }
 
-/* Takes part whatever fails: the other ranks wait for it. */
+/* Takes part after any failure, too: the other ranks wait for it. */
 static int join(struct set_up *s, enum nbmpi_why *why)
 {
 	struct nbmpi_comm *c = s->c;
@@ -255,8 +255,8 @@ static int join(struct set_up *s, enum nbmpi_why *why)
 	return 0;
 }
 
-/* All ranks vote: yes, or why not. 0, or what has failed in the MPI; without an error, c->why says
- * what came of it. */
+/* All ranks vote: yes, or a reason. 0, or an error of the MPI; without an error, c->why has the
+ * result. */
 static int vote(struct set_up *s, enum nbmpi_why why, struct nbmpi_sum *sum)
 {
 	struct nbmpi_comm *c = s->c;
@@ -272,7 +272,7 @@ static int vote(struct set_up *s, enum nbmpi_why why, struct nbmpi_sum *sum)
 	return rc;
 }
 
-/* Who is on this host. *why: we do not know, or all know a reason. */
+/* Finds the ranks of this host. *why: unknown, or a reason against NICs that all ranks know. */
 static void find_mates(struct set_up *s, enum nbmpi_why *why)
 {
 	struct nbmpi_comm *c = s->c;
@@ -286,8 +286,8 @@ static void find_mates(struct set_up *s, enum nbmpi_why *why)
 	c->leader = s->local ? s->local[0] : c->rank;
 }
 
-/* Three votes: how many hosts there are; whether everything is open; whether everybody has joined.
- * As vote. */
+/* Three votes: the number of hosts; whether all ranks have opened; whether all have joined. Returns
+ * as vote. */
 static int agree(struct set_up *s)
 {
 	struct nbmpi_comm *c = s->c;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log.c - what the glue says to people: lines on stderr, texts of failures, counters.
+ * log.c - messages of the glue to users: lines on stderr, texts of failures, counters.
  *
- * Called when a communicator is decided, when a barrier fails or waits for long, and at the end.
+ * Called after the set-up of a communicator, when a barrier fails or waits for long, and at the
+ * end.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 #include "comm_internal.h"
 #include "tuned.h"
 
-#define RANKS_MAX 7u /* of one host that a text names, beside its first */
+#define RANKS_MAX 7u /* ranks of a host that a text names, besides the first one */
 
 void nbmpi_log(int verbose, const char *format, ...)
 {
@@ -40,7 +41,7 @@ const char *nbmpi_why_text(enum nbmpi_why why)
 	return why < NBMPI_WHY_END ? text[why] : "an unknown reason";
 }
 
-/* Whether nobody has heard of this reason from this process. */
+/* True if this process has not printed this reason yet. */
 static bool is_first(enum nbmpi_why why)
 {
 	static uint32_t told;
@@ -102,8 +103,8 @@ void nbmpi_log_path(const struct nbmpi_comm *c, const char *cause)
 		  c->group ? nbmpi_tuned_name(c) : "");
 }
 
-/* Number of the host of each rank, in the order of their lowest ranks; to be freed. NULL: there is
- * no telling. All ranks are looked up: only for a text. */
+/* Number of the host of each rank, in the order of their lowest ranks; the caller frees it. NULL:
+ * not known. Looks up all ranks: only for a text. */
 static uint32_t *hosts_of(const struct nbmpi_comm *c)
 {
 	uint32_t *host = c->closed ? NULL : nbmpi_self.start.ops->hosts(c->mpi, c->size);
@@ -121,7 +122,7 @@ static uint32_t *hosts_of(const struct nbmpi_comm *c)
 	return host;
 }
 
-/* "rank 3", or "rank 3, 7 or 11 (host 1)" if these are on one host: its NIC tells no more. */
+/* "rank 3", or "rank 3, 7 or 11 (host 1)" if several ranks share a host: a NIC knows only hosts. */
 static size_t host_text(const struct nbmpi_comm *c, uint32_t host, char *out, size_t size)
 {
 	uint32_t *host_of, n = 0, all = 0;
@@ -152,7 +153,7 @@ static size_t host_text(const struct nbmpi_comm *c, uint32_t host, char *out, si
 	return at;
 }
 
-/* False: nobody is known. */
+/* False: no rank is known. */
 static bool missing_text(const struct nbmpi_comm *c, char *out, size_t size)
 {
 	uint32_t host[NBAR_STRAGGLERS_MAX];
@@ -180,7 +181,7 @@ static int failed(struct nbmpi_comm *c, const char *missing, const char *cause)
 	return c->error;
 }
 
-/* A member of the group is a host here: where ranks share hosts, "rank 3" is to be "host 3". */
+/* A member of the group is a host: if ranks share hosts, the text needs "host 3" for "rank 3". */
 static void hosts_for_ranks(char *text)
 {
 	for (char *at = strstr(text, "rank "); at; at = strstr(at, "rank "))
@@ -194,7 +195,7 @@ int nbmpi_fail(struct nbmpi_comm *c, int error)
 	snprintf(cause, sizeof(cause), "%s", nbar_error());
 	if (c->nhost != c->size)
 		hosts_for_ranks(cause);
-	/* A NIC that is inside our leader can have gone with it, and then names nobody. */
+	/* If our leader has ended, its in-process NIC has ended too, and names no rank. */
 	if (!missing_text(c, missing, sizeof(missing)) && error == -ENETDOWN && c->group &&
 	    c->rank != c->leader && nbmpi_self.start.config.where == NBMPI_WHERE_HOST)
 		snprintf(missing, sizeof(missing), "rank %u", c->leader);

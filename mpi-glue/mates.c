@@ -2,9 +2,9 @@
 /*
  * mates.c - the ranks of a host: the memory that they share, and whether they still run.
  *
- * Called by the set-up (join.c), and by whoever waits for long. The memory has no name: nothing is
- * left behind however the ranks end. Its descriptor goes through a socket, since ranks in
- * containers of their own may not look into each other's /proc.
+ * Called by the set-up (join.c), and by ranks that wait for long. The memory has no name: nothing
+ * is left behind, even if the ranks are killed. Its descriptor goes through a socket, because ranks
+ * in different containers may not read each other's /proc.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +63,7 @@ int nbmpi_memory_make(uint32_t nlocal)
 
 /* --- its descriptor -------------------------------------------------------------------------- */
 
-/* No folder: it has to be in the same network namespace, which makes a host (node.h). */
+/* An abstract address, not a file: one per network namespace, like a host (node.h). */
 static socklen_t address_of(uint64_t key, uint32_t rank, struct sockaddr_un *out)
 {
 	*out = (struct sockaddr_un){ .sun_family = AF_UNIX };
@@ -115,7 +115,7 @@ int nbmpi_memory_send(int memory, uint64_t key, uint32_t rank)
 	return 0;
 }
 
-/* The descriptor that came, and whether a process of our user has sent it. */
+/* The received descriptor, and whether a process of this user has sent it. */
 static int take(struct msghdr *msg, bool *ours)
 {
 	struct ucred who;
@@ -170,8 +170,8 @@ int nbmpi_memory_receive(int socket)
 
 /* --- who is there ---------------------------------------------------------------------------- */
 
-/* When a process was born, in ticks; 0: it has ended. False: there is no telling, for want of a
- * descriptor for example. */
+/* The start time of a process, in ticks; 0: it has ended. False: not known, for example because
+ * this process has no free descriptor. */
 static bool born(int32_t pid, uint64_t *out)
 {
 	char path[32], text[512], state;
@@ -201,7 +201,7 @@ static bool born(int32_t pid, uint64_t *out)
 			  "%*s %llu",
 			  &state, &threads, &ticks) != 3)
 		return false;
-	/* Nobody has fetched its exit status yet; but its other threads may live on. */
+	/* A zombie: its parent has not fetched the exit status. But other threads may still run. */
 	if (state != 'Z' || threads > 1)
 		*out = ticks;
 	return true;
@@ -223,7 +223,7 @@ int nbmpi_memory_join(struct nbmpi_comm *c, int memory)
 	me = &c->memory->mate[c->mate];
 	me->rank = c->rank;
 	me->pid = (int32_t)getpid();
-	born(me->pid, &me->born); /* 0: the others do not look after us */
+	born(me->pid, &me->born); /* 0: the others do not check us */
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * node.c - what makes a host, and a table of hosts.
+ * node.c - identifies the host of a process, and keeps a table of hosts.
  *
- * Called when MPI starts, and by the component when it first meets a process. Knows no MPI.
+ * Called when MPI starts, and by the component when it first looks up a process. Knows no MPI.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -16,7 +16,7 @@
 #include "comm.h"
 #include "node.h"
 
-/* FNV-1a; mixed with the length, so that two texts in a row do not run into each other. */
+/* FNV-1a; includes the length, so that the border between two texts counts. */
 static uint64_t mix(uint64_t hash, const void *data, size_t size)
 {
 	const unsigned char *byte = data;
@@ -39,7 +39,7 @@ static uint64_t mix_file(uint64_t hash, const char *path)
 	return mix(hash, text, n > 0 ? (size_t)n : 0);
 }
 
-/* A namespace is told by the inode of its file. */
+/* The inode of its file identifies a namespace. */
 static uint64_t mix_inode(uint64_t hash, const char *path)
 {
 	struct stat st = { 0 };
@@ -59,7 +59,7 @@ static uint64_t boot_of(uint64_t seed)
 	struct utsname host;
 	uint64_t hash = mix_file(seed, "/proc/sys/kernel/random/boot_id");
 
-	/* Where there is no such file, the name of the host has to do. */
+	/* Without such a file, the name of the host is used. */
 	if (access("/proc/sys/kernel/random/boot_id", R_OK) < 0 && uname(&host) == 0)
 		hash = mix_text(hash, host.nodename);
 	return hash;
@@ -139,7 +139,7 @@ static uint32_t *bucket_of(const struct nbmpi_nodes *nodes, const struct nbmpi_n
 	return &nodes->bucket[at];
 }
 
-/* Twice the room; half of it at most is ever used. */
+/* Doubles the table; at most half of it is ever used. */
 static bool grow(struct nbmpi_nodes *nodes)
 {
 	struct nbmpi_nodes wider = { .n = nodes->n, .room = nodes->room ? 2 * nodes->room : 64 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * node.h - where a process is: what each publishes once, and which of them are on one host.
+ * node.h - the place of a process: each process publishes it once; it shows which share a host.
  *
  * Two processes are on one host if they can share memory and use the same NIC: same kernel, same
  * namespaces, same NIC. Containers of one machine with a NIC each are hosts of their own.
@@ -19,7 +19,7 @@
 struct nbmpi_node {
 	uint64_t boot[2];              /* the kernel: all of one boot share the processors */
 	uint64_t host[2];              /* within it: namespaces, host's name, NIC */
-	uint64_t terms;                /* what all members must agree on: version, settings */
+	uint64_t terms;                /* must be equal at all members: version, settings */
 	uint64_t cpu[NBMPI_CPU_WORDS]; /* a bit for each processor that it may run on */
 };
 
@@ -32,7 +32,7 @@ static inline bool nbmpi_node_same(const struct nbmpi_node *a, const struct nbmp
 	       a->host[1] == b->host[1];
 }
 
-/* Who shares the processors of this machine with this process. */
+/* The processes that share the processors of this machine with this one. */
 struct nbmpi_crowd {
 	uint64_t boot[2];
 	uint64_t cpu[NBMPI_CPU_WORDS];
@@ -42,10 +42,10 @@ struct nbmpi_crowd {
 void nbmpi_crowd_begin(struct nbmpi_crowd *crowd, const struct nbmpi_node *self);
 void nbmpi_crowd_add(struct nbmpi_crowd *crowd, const struct nbmpi_node *node);
 
-/* True if they are more than the processors that they may run on. */
+/* True if they are more than their processors. */
 bool nbmpi_crowd_full(const struct nbmpi_crowd *crowd);
 
-/* The hosts met so far, numbered from 0 in the order of meeting. */
+/* The known hosts, numbered from 0 in the order of the first look-up. */
 struct nbmpi_nodes {
 	uint32_t n, room; /* room is a power of two */
 	struct nbmpi_node *node;

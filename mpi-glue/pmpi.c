@@ -2,10 +2,10 @@
 /*
  * pmpi.c - the PMPI library: barriers by NIC for any program, by LD_PRELOAD.
  *
- * For MPICH and its kin. Takes the place of MPI_Barrier and MPI_Ibarrier, of the calls that
- * complete requests, and of those that begin and end MPI; all else is the MPI's own. State hangs on
- * communicators as an attribute, so it goes when they are freed. Never ends the program: failures
- * go to the error handler of the communicator.
+ * For MPICH and MPIs derived from it. Replaces MPI_Barrier and MPI_Ibarrier, the calls that
+ * complete requests, and the calls that begin and end MPI. The state of a communicator is an
+ * attribute, so it ends when the communicator is freed. Never ends the program: failures go to the
+ * error handler of the communicator.
  */
 #include <mpi.h>
 #include <sched.h>
@@ -16,7 +16,7 @@
 #include "node.h"
 #include "pmpi.h"
 
-#define TELL_S 10.0 /* of waiting in MPI_Init */
+#define TELL_S 10.0 /* wait in MPI_Init before a message */
 
 static struct {
 	bool ready;
@@ -41,17 +41,17 @@ static MPI_Comm to_comm(void *mpi)
 	return (MPI_Comm)(uintptr_t)mpi;
 }
 
-/* --- what the core asks of MPI --------------------------------------------------------------- */
+/* --- functions that the core needs from MPI -------------------------------------------------- */
 
-#define CHUNK 256 /* ranks that are looked up at once */
+#define CHUNK 256 /* ranks in one look-up */
 
-/* Ranks of MPI_COMM_WORLD that n ranks of a group are, or the other way round. */
+/* Translates n ranks of a group into ranks of MPI_COMM_WORLD, or the other way round. */
 static void translate(MPI_Group from, const int *rank, int n, MPI_Group to, int *out)
 {
 	PMPI_Group_translate_ranks(from, n, rank, to, out);
 }
 
-/* Hosts of the members, by rank; some are of another world if *foreign. host NULL: only looks. */
+/* Hosts of the members, by rank. *foreign: some belong to another world. host NULL: only check. */
 static void look_up(MPI_Group group, int size, uint32_t *host, bool *foreign)
 {
 	int rank[CHUNK], of_world[CHUNK];
@@ -106,7 +106,7 @@ static uint32_t *mpi_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	PMPI_Comm_group(to_comm(mpi), &group);
 	PMPI_Group_size(group, &size);
 	look_up(group, size, NULL, &foreign);
-	/* A process of another world sees ours as strangers too: all decide alike. */
+	/* To a process of another world, our processes are foreign, too: so all decide alike. */
 	if (foreign)
 		*why = NBMPI_WHY_foreign;
 	translate(world.group, world.mates, world.nmate, group, rank);
@@ -184,7 +184,7 @@ static int no_memory(MPI_Comm comm)
 	return MPI_ERR_NO_MEM;
 }
 
-/* Makes the state of a communicator. MPI_SUCCESS or an error that its handler has had. */
+/* Makes the state of a communicator. MPI_SUCCESS, or an error after a call of its error handler. */
 static int comm_open(MPI_Comm comm, struct nbmpi_comm **out)
 {
 	int rank, size, inter, rc;
@@ -201,7 +201,7 @@ static int comm_open(MPI_Comm comm, struct nbmpi_comm **out)
 	return rc;
 }
 
-/* The state of a communicator. As comm_open; no such communicator is MPI's to tell. */
+/* The state of a communicator. As comm_open; MPI reports an invalid communicator. */
 static int comm_of(MPI_Comm comm, struct nbmpi_comm **out)
 {
 	int found, rc = PMPI_Comm_get_attr(comm, world.keyval, out, &found);
@@ -211,7 +211,7 @@ static int comm_of(MPI_Comm comm, struct nbmpi_comm **out)
 
 /* --- failures -------------------------------------------------------------------------------- */
 
-/* Tells the error handler of the communicator, if MPI has not done so. */
+/* Calls the error handler of the communicator, unless MPI has called it. */
 static int failed(MPI_Comm comm, const struct nbmpi_comm *c, int rc)
 {
 	int code = nbmpi_comm_code(c);
@@ -258,7 +258,7 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 
 /* --- begin and end --------------------------------------------------------------------------- */
 
-/* Hosts of the world. False: no memory. Leaves world.host NULL if not all have the same terms. */
+/* Finds the hosts of the world. False: no memory. world.host stays NULL if the terms differ. */
 static bool number_hosts(const struct nbmpi_node *node, const struct nbmpi_node *self,
 			 bool *crowded)
 {
@@ -286,8 +286,8 @@ static bool number_hosts(const struct nbmpi_node *node, const struct nbmpi_node 
 	return good;
 }
 
-/* Gathers where all processes of the world are. MPI cannot give it up, but a rank without this
- * library never takes part: that is said. */
+/* Gathers the places of all processes of the world. MPI cannot cancel this, and a rank without this
+ * library never takes part. So a rank that waits for long prints a message. */
 static int exchange(const struct nbmpi_node *self, struct nbmpi_node *all)
 {
 	const int size = (int)sizeof(*self);
@@ -308,7 +308,7 @@ static int exchange(const struct nbmpi_node *self, struct nbmpi_node *all)
 	return rc;
 }
 
-/* The bits that every tag may have. */
+/* A mask of the bits that any tag may have. */
 static int tag_bits(void)
 {
 	int *most, found, bits = 1;
@@ -319,7 +319,7 @@ static int tag_bits(void)
 	return bits;
 }
 
-/* All processes of the world learn where the others are. */
+/* All processes of the world learn the places of the others. */
 static int begin(const struct nbmpi_config *config)
 {
 	struct nbmpi_start start = { .config = *config, .ops = &ops };
@@ -387,7 +387,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 int MPI_Finalize(void)
 {
 	if (world.ready) {
-		/* Attributes that MPI finds on its own communicators from here on mean nothing. */
+		/* From here on, ignore attributes that MPI finds on its own communicators. */
 		world.ready = false;
 		nbmpi_stop();
 		pmpi_request_end();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pmpi.h - what pmpi.c asks of pmpi_request.c (requests for MPI_Ibarrier, and progress) and of
+ * pmpi.h - what pmpi.c needs from pmpi_request.c (requests for MPI_Ibarrier, and progress) and from
  * pmpi_exchange.c (the set-up of communicators).
  */
 #ifndef NBMPI_PMPI_H
@@ -10,23 +10,23 @@
 
 #include "comm.h"
 
-/* Before all else. MPI_SUCCESS or an error code. */
+/* Called before all other functions. MPI_SUCCESS or an error code. */
 int pmpi_request_begin(void);
 
-/* When no barrier is under way any more. */
+/* Called when no barrier is under way any more. */
 void pmpi_request_end(void);
 
-/* Makes an MPI request of a barrier that has begun. MPI_SUCCESS or an error code. */
+/* Makes an MPI request for a barrier that has begun. MPI_SUCCESS or an error code. */
 int pmpi_request_start(const struct nbmpi_request *r, MPI_Comm comm, MPI_Request *out);
 
-/* Lets MPI go on with all that is pending. */
+/* Lets MPI make progress with everything that is pending. */
 void pmpi_progress(void);
 
-/* nbmpi_ops.sum, and .exchange on a communicator that carries nothing else by this tag. */
+/* nbmpi_ops.sum, and .exchange on a communicator that uses this tag for nothing else. */
 int pmpi_sum(MPI_Comm comm, struct nbmpi_sum *sum);
 int pmpi_exchange(MPI_Comm comm, int tag, const struct nbmpi_message *message, uint32_t n);
 
-/* For programs that want to know: what the glue has done so far. Found by dlsym. */
+/* For programs: the counters of the glue so far. A program finds it by dlsym. */
 void nbar_mpi_counters(struct nbmpi_counters *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pmpi_exchange.c - nbmpi_ops.sum and .exchange by the calls of any MPI.
+ * pmpi_exchange.c - nbmpi_ops.sum and .exchange with the functions of any MPI.
  *
- * For the PMPI library, and for programs that use the glue's set-up themselves.
+ * For the PMPI library, and for programs that call the set-up of the glue.
  */
 #include <stdlib.h>
 

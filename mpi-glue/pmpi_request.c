@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pmpi_request.c - requests of MPI_Ibarrier: generalized requests with MPICH's poll function, which
- * it calls whenever the program tests or waits for them.
+ * pmpi_request.c - requests of MPI_Ibarrier: generalized requests with a poll function, an
+ * extension of MPICH. MPICH calls it whenever the program tests or waits for such a request.
  *
- * MPICH may call the functions here from any thread, and with a lock of its own: none of them waits
- * for another thread, and the one that frees a request calls nothing of MPI.
+ * MPICH may call the functions here from any thread, and while it holds its own lock. So none of
+ * them waits for another thread, and the function that frees a request makes no call into MPI.
  *
- * To MPICH these requests never fail: it would call the error handler of MPI_COMM_WORLD, and make
- * an error of its own. The functions that complete requests have theirs here, which see to that.
+ * For MPICH these requests never fail. Otherwise it would call the error handler of MPI_COMM_WORLD
+ * with an error of its own. This file replaces the functions that complete requests; the
+ * replacements report the failures.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,20 +16,21 @@
 #include "pmpi.h"
 
 #define FAILED_TAG (-77777) /* of a status: its source is the error code */
-#define POLLS 16u /* in vain, between two calls of MPI's progress: MPI_Wait makes none itself */
+/* MPI_Wait does not call MPI's progress. */
+#define POLLS 16u /* unsuccessful polls between two calls of MPI's progress */
 
 struct request {
 	struct nbmpi_request barrier;
 	MPI_Comm comm;
-	MPI_Errhandler handler; /* that the communicator had at the start */
+	MPI_Errhandler handler; /* of the communicator, at the start */
 	MPI_Request handle;
 	uint32_t polls;
 	bool complete; /* MPICH polls such requests, too */
 	int code;
-	struct request *next, **link; /* all that are not freed; then of `freed` */
+	struct request *next, **link; /* list of requests that are not freed; later of `freed` */
 };
 
-/* By MPICH, in the call that this thread is in. */
+/* Freed by MPICH, in the current call of this thread. */
 static _Thread_local struct request *freed;
 
 static struct {
@@ -36,8 +38,8 @@ static struct {
 	struct request *first;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* One that is complete only at the end: to ask for its status makes MPICH go on with all else.
- * (A probe that finds nothing may not.) */
+/* A request that completes only at the end: a query of its status makes MPICH progress everything
+ * else. (A probe that finds no message may not do that.) */
 static MPI_Request never = MPI_REQUEST_NULL;
 
 void pmpi_progress(void)
@@ -76,7 +78,7 @@ static int on_poll(void *state, MPI_Status *status)
 	return MPI_SUCCESS;
 }
 
-/* Waits for all of them: MPICH then takes each to be complete. */
+/* Waits for all of them, because MPICH then assumes that each is complete. */
 static int on_wait(int count, void **state, double timeout, MPI_Status *status)
 {
 	(void)timeout;
@@ -166,7 +168,7 @@ int pmpi_request_start(const struct nbmpi_request *barrier, MPI_Comm comm, MPI_R
 
 /* --- calls that complete requests ------------------------------------------------------------- */
 
-/* The handler that a communicator had when it was freed: it gets MPI_COMM_WORLD in its place. */
+/* Calls the handler of a freed communicator, with MPI_COMM_WORLD in place of the communicator. */
 static void call_handler_of_freed(MPI_Errhandler handler, int code)
 {
 	MPI_Errhandler theirs;
@@ -178,8 +180,9 @@ static void call_handler_of_freed(MPI_Errhandler handler, int code)
 	PMPI_Errhandler_free(&theirs);
 }
 
-/* Frees the requests that the call has completed. What the call returns: rc, or if that is no error
- * the code of one that has failed (several: MPI_ERR_IN_STATUS), after a call of its handler. */
+/* Frees the requests that the call has completed. Returns the result of the call: rc if it is an
+ * error; else the code of a failed request (MPI_ERR_IN_STATUS for calls with several), after a call
+ * of its handler. */
 static int completed(int rc, bool several)
 {
 	struct request *r;
@@ -204,7 +207,7 @@ static bool is_failed(const MPI_Status *status)
 	return status->MPI_TAG == FAILED_TAG;
 }
 
-/* MPI_ERROR belongs to calls that complete several requests. */
+/* Only calls that complete several requests set MPI_ERROR. */
 static void show_error(MPI_Status *status, bool several)
 {
 	if (!is_failed(status))
@@ -214,8 +217,9 @@ static void show_error(MPI_Status *status, bool several)
 	status->MPI_SOURCE = status->MPI_TAG = MPI_UNDEFINED;
 }
 
-/* The same for all of a call. rc: what MPICH returned. If that is no error, MPICH may have left
- * MPI_ERROR as it was; if one of ours has failed, the program reads it in each status. */
+/* The same for all requests of a call. rc: the result of MPICH. If rc is not an error, MPICH may
+ * not have set MPI_ERROR; but if one of our requests has failed, the program reads it in each
+ * status. */
 static void show_errors(int rc, int n, MPI_Status *status)
 {
 	bool any = false;
@@ -291,8 +295,8 @@ int MPI_Testsome(int n, MPI_Request request[], int *count, int index[], MPI_Stat
 	return completed_some(rc, *count, status);
 }
 
-/* MPICH does not poll a generalized request that it is asked about. The one who then completes it
- * learns of a failure. */
+/* MPICH does not poll a generalized request in this call, so poll it here. The call that later
+ * completes the request reports a failure. */
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
 	struct request *r;

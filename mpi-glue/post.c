@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * post.c - tickets to the NIC, and a thread for those that there is no room for yet.
+ * post.c - posts tickets to the NIC; a thread posts tickets that have to wait for room.
  *
- * A NIC takes NBAR_POSTED_MAX barriers of a group at once. A program may start more, and then block
- * in a call of MPI from which nothing here is called; so beyond that a thread goes on. It exists
- * while a ticket waits for room, and calls nothing of MPI.
+ * A NIC accepts NBAR_POSTED_MAX barriers of a group at once. A program may start more, and then
+ * block in an MPI call that never calls the glue. So a thread posts the rest. It exists while a
+ * ticket waits for room, and makes no call into MPI.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 /* With nbmpi_self.lock. */
 static struct {
-	bool started; /* it is to be joined */
+	bool started; /* the thread must be joined */
 	bool runs, stop;
 	pthread_t id;
 } thread;
@@ -34,8 +34,8 @@ int nbmpi_post(struct nbmpi_comm *c)
 	return rc;
 }
 
-/* With nbmpi_self.lock. False: nobody waits for room. A failure is left to those who wait for the
- * barrier: no call of MPI from here. */
+/* With nbmpi_self.lock. False: no ticket waits for room. Does not report a failure, because this
+ * thread makes no call into MPI: the ranks that wait for the barrier report it. */
 static bool post_all(void)
 {
 	bool more = false;
@@ -74,12 +74,12 @@ void nbmpi_post_later(void)
 
 	pthread_mutex_lock(&nbmpi_self.lock);
 	if (!thread.runs) {
-		/* The last one has let go of the lock for good. */
+		/* The previous thread has released the lock for the last time. */
 		if (thread.started)
 			pthread_join(thread.id, NULL);
 		sigfillset(&all);
 		pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are the program's */
-		/* Without a thread, tests and waits post. */
+		/* If there is no thread, the functions that test and wait post the tickets. */
 		thread.runs = thread.started = pthread_create(&thread.id, NULL, run, NULL) == 0;
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}

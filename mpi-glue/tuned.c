@@ -2,8 +2,8 @@
 /*
  * tuned.c - plans by a profile. See tuned.h.
  *
- * libnbar-tune is loaded when it is asked for, and not before: a job without profiles needs neither
- * that library nor the one that reads JSON. What fails becomes a fault that all members see.
+ * libnbar-tune is loaded only on request: a job without profiles needs neither this library nor the
+ * library that reads JSON. A failure becomes a fault that all members see.
  */
 #include "tuned.h"
 
@@ -23,9 +23,9 @@ enum fault {
 	FAULT_LIBRARY,
 	FAULT_PROFILE,
 	FAULT_HOST,
-	FAULT_DIGEST, /* another profile than that of other ranks */
+	FAULT_DIGEST, /* other ranks have another profile */
 	FAULT_MEMORY,
-	FAULT_PLACE, /* two hosts have one place in the profile */
+	FAULT_PLACE, /* two hosts have the same index in the profile */
 	FAULT_END
 };
 
@@ -34,7 +34,7 @@ static struct {
 	bool read;
 	enum fault fault;
 	uint64_t digest;
-	uint32_t place; /* of this host in the profile */
+	uint32_t place; /* index of this host in the profile */
 	struct nbar_tune *tune;
 	int (*open)(const char *path, struct nbar_tune **out, char *why, size_t size);
 	uint64_t (*digest_of)(const struct nbar_tune *t);
@@ -74,7 +74,7 @@ static bool load(void)
 	return false;
 }
 
-/* By the name of the host, or else of its NIC. */
+/* Searches by the name of the host, then by the name of its NIC. */
 static int find_host(char *why, size_t size)
 {
 	const char *nic = strrchr(nbmpi_self.nic, '/');
@@ -123,8 +123,8 @@ static const char *fault_text(uint32_t fault)
 	return fault < FAULT_END && text[fault] ? text[fault] : "has another version of nbar";
 }
 
-/* Whether any rank has a fault: *least is then the least vote against, else the least of `value`,
- * which has the bits below NBMPI_VOTE_YES. */
+/* Votes on faults. If a rank has a fault, *least is the least vote against; else the least `value`
+ * of all ranks, which has the bits below NBMPI_VOTE_YES. */
 static int vote(const struct nbmpi_comm *c, enum fault fault, uint64_t value, uint64_t *least)
 {
 	struct nbmpi_sum sum = { .least = NBMPI_VOTE_YES | value };
@@ -146,7 +146,7 @@ static bool has_twins(const uint32_t *place, uint32_t n)
 	return false;
 }
 
-/* The places of all hosts in the profile, for those that lead one; *least: a vote on them. */
+/* Gives the leaders the indices of all hosts in the profile; *least: a vote on them. */
 static int take_places(struct nbmpi_comm *c, const struct nbmpi_channel *at, uint32_t index,
 		       uint64_t *least)
 {
@@ -160,7 +160,7 @@ static int take_places(struct nbmpi_comm *c, const struct nbmpi_channel *at, uin
 	return vote(c, twins ? FAULT_PLACE : FAULT_NONE, 0, least);
 }
 
-/* Four votes: whether all have a profile, whether it is the same, and whether it has all hosts. */
+/* Four votes: do all ranks have a profile, is it the same, and does it have all hosts? */
 int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at, uint32_t index)
 {
 	const uint64_t bits = NBMPI_VOTE_YES - 1;
@@ -186,7 +186,7 @@ int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at, uint
 			c->tuned_host = malloc(c->nhost * sizeof(*c->tuned_host));
 		if (c->rank == c->leader && !c->tuned_host)
 			fault = FAULT_MEMORY;
-		/* A rank sees another digest than the least or the greatest; then all learn it. */
+		/* If digests differ, a rank differs from the least or the greatest. Then all learn it. */
 		if (rc == 0)
 			rc = vote(c, fault, 0, &least);
 	}

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wait.c - how a rank waits for a barrier: it looks, lets MPI go on, and then spins, yields or
- * sleeps.
+ * wait.c - how a rank waits for a barrier: it tests, lets MPI make progress, and then spins, yields
+ * or sleeps.
  *
- * While a rank waits here its other operations must go on (MPI's rule of progress), so no wait is
- * longer than a few milliseconds without a call into the MPI.
+ * While a rank waits here, its other operations must make progress (MPI's progress rule). So it
+ * calls into the MPI at least every few milliseconds.
  */
 #include <sched.h>
 #include <time.h>
 
 #include "comm_internal.h"
 
-/* In a row, where there is a processor for every rank: nobody looks while MPI is called. */
+/* Tests in a row, if every rank has a processor: a call into MPI would delay the next test. */
 #define LOOKS 256u
-/* Rounds before the first call into MPI, where there is not: a barrier is mostly complete at the
- * next pass, and MPI costs as much as that. */
+/* Rounds before the first call into MPI, if some ranks share a processor: a barrier is mostly
+ * complete after the next pass, and a call into MPI costs as much as a pass. */
 #define PASSES 4u
-#define SPINS 25u          /* rounds before "auto" yields, where there is a processor for each */
-#define SLEEP_NS 50000u    /* the first sleep; each is twice as long as the one before, ... */
-#define SLEEP_DOUBLES 6u   /* ... so many times: 3.2 ms at most */
-#define CLOCK_ROUNDS 1024u /* rounds between two looks at the clock, ... */
-#define SLEEP_ROUNDS 16u   /* ... and if they are slept through */
+#define SPINS 25u          /* rounds before "auto" yields, if every rank has a processor */
+#define SLEEP_NS 50000u    /* the first sleep; each sleep is twice as long as the one before, ... */
+#define SLEEP_DOUBLES 6u   /* ... this many times: 3.2 ms at most */
+#define CLOCK_ROUNDS 1024u /* rounds between two looks at the clock */
+#define SLEEP_ROUNDS 16u   /* the same, if the rank sleeps in each round */
 #define TELL_S 10.0
 
 double nbmpi_now_s(void)
@@ -41,7 +41,7 @@ static void sleep_a_little(struct nbmpi_comm *c, const struct nbmpi_request *r, 
 	pthread_mutex_lock(&c->lock);
 	posted = (int32_t)(c->posted - r->ticket) >= 0;
 	pthread_mutex_unlock(&c->lock);
-	/* What comes of it, the next look will tell. */
+	/* The next test shows the result. */
 	if (posted && c->memory)
 		nbar_process_team_wait(&c->memory->procs, c->group, r->ticket, &sleep, ns);
 	else if (posted)
@@ -50,7 +50,7 @@ static void sleep_a_little(struct nbmpi_comm *c, const struct nbmpi_request *r, 
 		nanosleep(&t, NULL);
 }
 
-/* Any thread may find it out, and all others be late to see it. Relaxed: it orders nothing. */
+/* Any thread may detect it, and the others may see it late. Relaxed: it orders nothing. */
 void nbmpi_crowded(void)
 {
 	__atomic_store_n(&nbmpi_self.start.crowded, true, __ATOMIC_RELAXED);
@@ -77,7 +77,7 @@ void nbmpi_yield(uint32_t round)
 	}
 }
 
-/* What is done between two looks. */
+/* Between two tests. */
 static void idle(const struct nbmpi_request *r, uint32_t round)
 {
 	uint32_t doubles = round < SLEEP_DOUBLES ? round : SLEEP_DOUBLES;

@@ -3,7 +3,7 @@
  * barrier.c - post, test, wait: the fast path.
  *
  * Posting is one store and completion one load; no system call, lock or allocation while all goes
- * well. Knows nothing of what the NICs do in between.
+ * well. Does not know what the NICs do in between.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "internal.h"
 #include "order.h"
 
-#define TESTS_A_LOOK 256u /* tests in vain of a thread between two looks at the control socket */
+#define TESTS_A_LOOK 256u /* unsuccessful tests of a thread between two checks of the socket */
 
 int nblib_group_failed(const struct nbar_group *g, uint64_t word)
 {
@@ -69,7 +69,7 @@ int nblib_group_failed(const struct nbar_group *g, uint64_t word)
 		epoch, rank, nic, (uint32_t)(word >> 32));
 }
 
-/* Why nbar_post cannot go ahead. */
+/* The error of an nbar_post that cannot post: names the reason. */
 static int post_refused(const struct nbar_group *g, uint64_t word)
 {
 	if (g->is_signal)
@@ -108,7 +108,7 @@ int nbar_post(struct nbar_group *g, uint32_t *ticket)
 	return 0;
 }
 
-/* What becomes of a ticket that is not complete: an error, or 0. */
+/* The state of a ticket that is not complete: an error if it can never complete, else 0. */
 static int test_again(struct nbar_group *g, uint64_t word, uint32_t ticket)
 {
 	static _Thread_local uint32_t in_vain;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * connect.c - a group gets the endpoint addresses of its peers: at once, or bit by bit while the
- * host goes on.
+ * connect.c - gives the endpoint addresses of its peers to a group: at once, or in parts while the
+ * host continues.
  *
- * Called when a group is made, by one thread at a time a port. Knows no algorithm: the NIC has said
- * whose endpoint addresses it needs.
+ * Called when a group is made; one thread at a time per port. Knows no algorithm: the NIC has named
+ * the peers whose endpoint addresses it needs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static int connect_refused(const struct nbar_group *g)
 	return 0;
 }
 
-/* The next message. What an earlier call has named stays named: it goes on from there. */
+/* Fills in the next message. The NIC keeps the addresses of earlier ones: this one continues. */
 static void next_message(struct nbar_group *g, struct nblib_connect *c)
 {
 	uint32_t left = g->npeer - g->nconnected;
@@ -58,7 +58,7 @@ static void next_message(struct nbar_group *g, struct nblib_connect *c)
 	c->answer.came = c->sent = false;
 }
 
-/* rank: where in endpoints that of each peer is; NULL: in the order of the peers. */
+/* rank: index of each peer's address in `endpoints`; NULL: they are in the order of the peers. */
 static int begin(struct nbar_group *g, const uint32_t *rank, const struct nbar_endpoint *endpoints)
 {
 	uint32_t left = g->npeer - g->nconnected;
@@ -86,7 +86,7 @@ void nblib_connect_end(struct nbar_group *g)
 	g->connecting = NULL;
 }
 
-/* A message has been answered, by err. 0: there are more; 1: the group is connected. */
+/* Handles the reply to a message: err. 0: more messages follow; 1: the group is connected. */
 static int answered(struct nbar_group *g, int err)
 {
 	struct nblib_connect *c = g->connecting;

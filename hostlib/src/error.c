@@ -2,7 +2,7 @@
 /*
  * error.c - the text of the last error of a thread.
  *
- * Called where something failed, never on the path of a barrier that goes well.
+ * Called after a failure, never on the path of a successful barrier.
  */
 #include <errno.h>
 #include <stdarg.h>

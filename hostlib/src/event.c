@@ -3,8 +3,8 @@
  * event.c - news of a group for threads that do not wait in this library: a descriptor for poll(),
  * and the abort of a group by any thread.
  *
- * Called by programs with an event loop, and when something has gone wrong. The NIC sends a message
- * whenever it wakes the sleepers of the group, and its end of the socket closes when it ends.
+ * Called by programs with an event loop, and after failures. The NIC sends a message each time it
+ * wakes the sleepers of the group. When the NIC ends, its end of the socket closes.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 
 #include "internal.h"
 
-#define TAKEN_MAX 64u /* messages of a socket; a NIC sends one for each time that it is asked */
+#define TAKEN_MAX 64u /* messages read from a socket; a NIC sends one for each wake request */
 
 int nbar_group_fd(struct nbar_group *g)
 {
@@ -39,7 +39,7 @@ int nbar_group_fd(struct nbar_group *g)
 					   g->port->link.nic);
 }
 
-/* Takes what has come. True: the NIC has closed its end. */
+/* Reads all messages of the socket. True: the NIC has closed its end. */
 static bool take_events(const struct nbar_group *g)
 {
 	char byte[8];
@@ -89,7 +89,7 @@ int nbar_group_abort(struct nbar_group *g)
 		return 0;
 	order_runs_write(&g->runs, false);
 	if (order_down_read(&g->port->link.down) != NBLIB_UP)
-		return 0; /* the others hear it from somebody else */
+		return 0; /* the other members learn it from their NICs */
 	nblib_wake_group(g);
 	if (g->events >= 0)
 		shutdown(g->events, SHUT_RDWR);

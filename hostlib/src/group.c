@@ -2,8 +2,8 @@
 /*
  * group.c - groups: open, attach, close, and how their threads wait.
  *
- * Called when a group is made and ended, by one thread at a time a port. Knows no algorithm: that
- * is a text which the NIC reads; only "signal", which is none, differs here.
+ * Called when a group is made and ended; one thread at a time per port. Knows no algorithm: its
+ * name is a text for the NIC. Only "signal", which is not an algorithm, is handled differently.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static void peer_all(struct nbar_group *g)
 			g->peer[g->npeer++] = rank;
 }
 
-/* Takes what the NIC said of the new group. */
+/* Reads the NIC's reply about the new group. */
 static int take_reply(struct nbar_group *g, const struct nbar_rep_group_open *reply, size_t nrest)
 {
 	const char *nic = g->port->link.nic;
@@ -207,7 +207,7 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 	g->endpoint = share->endpoint;
 	g->doorbell = &port->page->doorbell[g->cell];
 	g->completion = &port->page->completion[g->cell];
-	/* Connecting is up to the one that opened it; what is posted before waits for that. */
+	/* The process that opened the group connects it; posts before that wait. */
 	g->attached = g->connected = true;
 	order_runs_write(&g->runs, true);
 	nbar_group_set_wait(g, &wait);
@@ -227,8 +227,8 @@ void nbar_group_close(struct nbar_group *g)
 	};
 
 	nblib_connect_end(g);
-	/* After any error the NIC closes the group without us: the request is on its way, or the
-	 * link has ended, and the NIC closes the port. */
+	/* After any error the NIC still closes the group: either it gets the request, or the link
+	 * has ended, and the NIC closes the port. */
 	if (order_down_read(&g->port->link.down) == NBLIB_UP)
 		nblib_link_call(&g->port->link, &call);
 	g->port->group[g->cell] = NULL;
@@ -238,7 +238,7 @@ void nbar_group_close(struct nbar_group *g)
 void nbar_group_set_wait(struct nbar_group *g, const struct nbar_wait_policy *policy)
 {
 	g->wait = *policy;
-	/* Whoever is waited for needs the one processor. */
+	/* With one processor, a spinning thread would keep the awaited thread from running. */
 	if (nblib_cpus() == 1)
 		g->wait.spin_us = 0;
 }

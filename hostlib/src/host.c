@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host.c - in-process NICs, "host:...": loads the library that they are in, or finds the
- * process that shares one.
+ * host.c - in-process NICs, "host:...": loads their library, or finds the process that shares
+ * such a NIC.
  *
- * Called when a port is opened. Everything but finding and polling such a NIC is as with a
- * daemon's: control messages, and a page. Knows nothing of what is in the library but
- * nbar_hostnic.h.
+ * Called when a port is opened. Only finding and polling differ from a daemon's NIC; control
+ * messages and the page are the same. Knows only the interface of the library, nbar_hostnic.h.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -45,8 +44,8 @@ static int load(const char *nic, const struct nbar_hostnic_ops **out)
 	return 0;
 }
 
-/* Whoever has the listening socket may be another process, since the one that made the share has
- * ended. */
+/* After the process that made the share has ended, another process may have taken over its
+ * listening socket. */
 static int check_owner(const struct nblib_link *l, const char *name)
 {
 	struct ucred who;
@@ -60,7 +59,7 @@ static int check_owner(const struct nblib_link *l, const char *name)
 			  name, (unsigned)geteuid());
 }
 
-/* To the NIC of another process. */
+/* Connects to the NIC of another process. */
 static int connect_socket_id(struct nblib_link *l, const char *name, uint32_t socket_id)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
@@ -97,7 +96,7 @@ int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t socket_i
 	err = l->ops->open(spec, make, &l->host, text);
 	if (err == 0)
 		l->socket_id = l->ops->socket_id(l->host);
-	/* Not ours, or ours by that name is another. */
+	/* The NIC is not in this process, or another NIC of this process has the same name. */
 	if (socket_id && !make && (err == -ENOENT || (err == 0 && l->socket_id != socket_id))) {
 		nblib_host_close(l);
 		l->socket_id = socket_id;

@@ -22,11 +22,11 @@
 /* error.c: keeps the text for nbar_error() and returns err, a negative errno. */
 int nblib_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The negative errno of the status of a reply, which is -NBAR_E*; -EPROTO: it is none of these. */
+/* Converts the status of a reply (-NBAR_E*) into a negative errno; an unknown status: -EPROTO. */
 int nblib_errno(int32_t status);
 
-/* version.c: copies a struct of a program's version, of `theirs` bytes, to ours; least: bytes of
- * the first version, which struct_size 0 means. */
+/* version.c: copies a struct of the program's version (`theirs` bytes) to our version; least: bytes
+ * of the struct in the first version, which struct_size 0 means. */
 int nblib_struct_read(const char *name, void *to, size_t ours, size_t least, const void *from,
 		      uint32_t theirs);
 
@@ -42,10 +42,10 @@ struct nblib_late {
 	uint32_t seq;
 	enum nbar_op op;
 	uint32_t cell;           /* GROUP_ATTACH: of the group */
-	struct nblib_answer *to; /* who wants the reply; or NULL */
+	struct nblib_answer *to; /* receives the reply; or NULL */
 };
 
-/* The reply to a request that nobody waits for: see nblib_link_start. */
+/* The reply to a request without a waiting thread: see nblib_link_start. */
 struct nblib_answer {
 	bool came;
 	uint32_t length;
@@ -56,16 +56,16 @@ struct nblib_answer {
 
 struct nblib_link {
 	int sock;
-	pthread_mutex_t lock; /* one request at a time; what is in the next four */
+	pthread_mutex_t lock; /* one request at a time; protects the next four fields */
 	uint32_t seq;         /* of the last request */
 	uint32_t nlate;       /* replies that are still to come */
 	struct nblib_late late[NBLIB_LATE_MAX];
 	bool overdue;              /* one of them has had its whole time: the NIC is slow */
 	uint32_t down;             /* enum nblib_down; by order.h */
-	bool in_process;           /* the NIC is in a process of a host, not in a daemon ... */
-	struct nbar_hostnic *host; /* ... and that is this one; or NULL */
+	bool in_process;           /* an in-process NIC, of this or another process */
+	struct nbar_hostnic *host; /* the NIC, if it is in this process; else NULL */
 	const struct nbar_hostnic_ops *ops;
-	uint32_t socket_id; /* by which others find it; 0: a daemon's, or there is none */
+	uint32_t socket_id; /* other processes find the NIC by it; 0: none, or a daemon's NIC */
 	char nic[NBAR_NAME_MAX];
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 };
@@ -73,49 +73,49 @@ struct nblib_link {
 struct nblib_call {
 	enum nbar_op op;
 	struct iovec body[2]; /* of the request */
-	struct iovec fixed;   /* of the reply: all of it must come */
-	struct iovec rest;    /* of the reply: room for what may follow; nrest bytes came */
+	struct iovec fixed;   /* of the reply: the part that must be complete */
+	struct iovec rest;    /* of the reply: room for a variable part; it had nrest bytes */
 	size_t nrest;
-	uint32_t seq;    /* set by the call, */
-	bool unanswered; /* as is this: -ETIME, and the NIC may do it yet */
+	uint32_t seq;    /* set by the call */
+	bool unanswered; /* set by the call: -ETIME, and the NIC may still do it */
 	int *fd;         /* NULL, or where a descriptor goes; -1 if none came */
 };
 
-/* Connects to the NIC that a name in the sense of nbar_open means; *port: the one it asks for.
- * listening socket: NBLIB_SOCKET_ID_MAKE: an in-process NIC may begin by that name; 0: it may not;
- * else that of a share. */
+/* Connects to the NIC of this name (see nbar_open); *port: the port in the name. socket_id of an
+ * in-process NIC: NBLIB_SOCKET_ID_MAKE: create it if absent; 0: it must exist; else the socket id
+ * of a shared NIC. */
 #define NBLIB_SOCKET_ID_MAKE UINT32_MAX
 int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, uint32_t *port);
 void nblib_link_close(struct nblib_link *l);
 
-/* Closes it when the daemon has seen that we are done: what it held for us is free then. */
+/* Closes the link after the daemon has seen the end: the daemon has then freed the port. */
 void nblib_link_end(struct nblib_link *l);
 
-/* link_call.c: one request and its reply. 0 or negative errno with a text, be it ours or the NIC's.
- * -ETIME: no reply in time; that concerns this request alone. */
+/* link_call.c: one request and its reply. 0 or negative errno with a text, from here or from the
+ * NIC. -ETIME: no reply in time; other requests can still succeed. */
 int nblib_link_call(struct nblib_link *l, struct nblib_call *call);
 
 /*
- * Sends a request and returns at once; its reply goes to *to, which must stay there until it came,
- * or until nblib_link_forget. to NULL: nobody wants the reply. -EAGAIN: the socket is full, try
- * again.
+ * Sends a request and returns at once. The reply goes to *to, which must stay valid until the reply
+ * has come, or until nblib_link_forget. to NULL: the reply is dropped. -EAGAIN: the socket is full,
+ * try again.
  */
 int nblib_link_start(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to);
 
-/* 1: the reply has come, and is well; 0: not yet. Else as nblib_link_call. */
+/* 1: the reply has come, without an error; 0: not yet. Else as nblib_link_call. */
 int nblib_link_finish(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to);
 void nblib_link_forget(struct nblib_link *l, const struct nblib_answer *to);
 
 /* Sets how long the socket waits for the other end. */
 void nblib_link_limit(const struct nblib_link *l);
 
-/* Makes the socket, so limited, and connects it to an address of so many bytes. 0 or an errno. */
+/* Makes the socket, with this time limit, and connects it to the address. 0 or an errno. */
 int nblib_link_reach(struct nblib_link *l, const struct sockaddr_un *to, size_t size);
 
-/* What a user whose NIC has ended begins again. */
+/* Text for messages: what a user must start again after the NIC has ended. */
 const char *nblib_link_server(const struct nblib_link *l);
 
-/* Looks whether the daemon still holds its end; a system call. True also once it did not. */
+/* True if the daemon has closed its end, now or in an earlier check. Makes a system call. */
 bool nblib_link_look(struct nblib_link *l);
 
 /* -ENETDOWN, and why. */
@@ -125,13 +125,12 @@ int nblib_link_lost(const struct nblib_link *l);
 
 #define NBLIB_HOST_PREFIX "host:"
 
-/* Sets host, ops, listening socket and sock of the link; host stays NULL where the listening socket
- * is another process's.
- */
+/* Sets host, ops, socket_id and sock of the link. If another process has the NIC, host stays
+ * NULL. */
 int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t socket_id);
 void nblib_host_close(struct nblib_link *l);
 
-/* Gives an in-process NIC a pass; nothing else does while its host is busy, or hardly. */
+/* Runs a pass of an in-process NIC. While its host computes, it gets few other passes. */
 void nblib_host_poll(const struct nblib_link *l);
 
 /* --- open.c: ports ------------------------------------------------------------------------- */
@@ -162,9 +161,9 @@ struct nbar_group {
 	struct nbar_completion *completion;
 	uint64_t posted; /* its lower half is the epoch; by order.h */
 	bool connected, is_signal;
-	bool unsure;      /* a request to connect got no answer */
+	bool unsure;      /* a request to connect got no reply */
 	bool attached;    /* another process has opened it */
-	uint32_t runs;    /* connected, and has barriers, and is not aborted; by order.h */
+	uint32_t runs;    /* connected, not a "signal" group, not aborted; by order.h */
 	uint32_t aborted; /* by order.h */
 	int events;       /* event.c: socket that the NIC writes to when it wakes; -1: none */
 	struct nblib_connect *connecting; /* connect.c: under way; or NULL */
@@ -178,12 +177,12 @@ struct nbar_group {
 
 /* --- connect.c ----------------------------------------------------------------------------- */
 
-/* Forgets a connection that is under way. */
+/* Drops an unfinished nbar_group_connect_start. */
 void nblib_connect_end(struct nbar_group *g);
 
 /* --- signal.c ------------------------------------------------------------------------------ */
 
-/* A group begins in a cell: drops the messages that came for an earlier group of that cell. */
+/* Called for a new group: drops messages that came for an earlier group of the same cell. */
 void nblib_signal_drop(struct nbar_port *port, uint32_t cell);
 
 /* --- barrier.c ----------------------------------------------------------------------------- */
@@ -192,7 +191,7 @@ void nblib_signal_drop(struct nbar_port *port, uint32_t cell);
  * status other than OK, or the link is lost. */
 int nblib_group_failed(const struct nbar_group *g, uint64_t word);
 
-/* Whether one of the first two is so. */
+/* True if the group is aborted, or the word has a status other than OK. */
 static inline bool nblib_group_is_over(const struct nbar_group *g, uint64_t word)
 {
 	return word >> 32 || order_aborted(&g->aborted);
@@ -220,14 +219,14 @@ uint64_t nblib_kind_bytes(const struct nbar_team *team);
 /* Prepares all words of a team for the barrier that follows epoch. */
 void nblib_kind_begin(struct nbar_team *team, uint32_t epoch);
 
-/* 1: all have arrived, and this thread is the one to go on; 0: another one is; -1: the team's
- * group has failed. */
+/* 1: all have arrived, and this thread posts or releases; 0: another thread does that; -1: the
+ * team's group has failed. */
 int nblib_kind_arrive(struct nbar_team *team, uint32_t me, uint32_t *ticket);
 
-/* "sense-reverse": whether that barrier of the team, or of its threads alone, is complete. */
+/* "sense-reverse": true if this barrier of the team, or only of its threads, is complete. */
 bool nblib_kind_reached(const struct nbar_team *team, uint32_t ticket);
 
-/* The way out: that one releases, the others wait (false: the team's group has failed). */
+/* End of a barrier: one thread releases, the others wait (false: the team's group has failed). */
 void nblib_kind_release(struct nbar_team *team, uint32_t me, uint32_t ticket);
 bool nblib_kind_wait(struct nbar_team *team, uint32_t me, uint32_t ticket);
 
@@ -242,10 +241,10 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 /* The same for a word of a team; false if its group has failed with that ticket. */
 bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t ticket);
 
-/* Has those who sleep in nblib_wait_group look again. */
+/* Wakes the threads that sleep in nblib_wait_group, so that they check again. */
 void nblib_wake_group(const struct nbar_group *g);
 
-/* Wakes those who sleep in nblib_wait_team. */
+/* Wakes the threads that sleep in nblib_wait_team. */
 void nblib_wake_team(uint64_t *word);
 #define NBLIB_TEAM_SLEEPS (UINT64_C(1) << 63) /* flag in a team's own word: wake me */
 

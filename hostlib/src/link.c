@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link.c - the control socket of a NIC: make it, and see whether the NIC is still there.
+ * link.c - the control socket of a NIC: make it, and check whether the NIC still runs.
  *
- * Called by link_open.c and host.c when a port is opened, and by waiters that look whether the
- * daemon is still there. Requests are in link_call.c.
+ * Called by link_open.c and host.c when a port is opened, and by waiting threads that check whether
+ * the daemon still runs. Requests are in link_call.c.
  */
 #include <errno.h>
 #include <poll.h>
@@ -70,8 +70,8 @@ bool nblib_link_look(struct nblib_link *l)
 
 	if (order_down_read(&l->down) != NBLIB_UP)
 		return true;
-	/* Not by reading: a reply may lie there, for a thread that opens or closes a group, or a
-	 * late one that nobody takes for hours. */
+	/* Reading could not tell: the socket may hold a reply for a thread that opens or closes a
+	 * group, or a late reply that no thread reads for hours. */
 	if (poll(&end, 1, 0) <= 0)
 		return false;
 	order_down_write(&l->down, NBLIB_GONE);

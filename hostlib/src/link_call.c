@@ -2,9 +2,9 @@
 /*
  * link_call.c - one request on the control socket, and its reply.
  *
- * Called by the slow path; a lock lets one thread in. Believes a reply only as far as its lengths
- * are right. A request that gets no reply in time fails alone: its number is kept, so that the late
- * reply is known when it comes, and what the NIC made for it is closed again.
+ * Called by the slow path; a lock admits one thread at a time. Checks the lengths of each reply
+ * before it uses the reply. If a request gets no reply in time, only this request fails: its number
+ * is kept, the late reply is recognized by it, and what the NIC has opened for it is closed.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 static int lost(struct nblib_link *l)
 {
 	if (order_down_read(&l->down) == NBLIB_UP) {
-		/* If the daemon is still there, it sees the port end. */
+		/* Ends the link. If the daemon still runs, it sees the end of the port. */
 		shutdown(l->sock, SHUT_RDWR);
 		order_down_write(&l->down, NBLIB_GONE);
 	}
@@ -37,7 +37,7 @@ static int no_answer(const struct nblib_link *l)
 			  l->nic, nblib_link_server(l));
 }
 
-/* Keeps the first descriptor that came along and closes all others. */
+/* Keeps the first descriptor of a message and closes all others. */
 static void take_descriptors(struct msghdr *msg, int *out)
 {
 	if (out)
@@ -57,7 +57,7 @@ static void take_descriptors(struct msghdr *msg, int *out)
 	}
 }
 
-/* What came back, n bytes of it, is a reply to this call. */
+/* Checks that the n received bytes are a reply to this call. */
 static int check_reply(const struct nblib_link *l, struct nblib_call *call,
 		       struct nbar_reply *reply, size_t n)
 {
@@ -117,12 +117,12 @@ static int send_request(struct nblib_link *l, struct nblib_call *call, int flags
 					  "NIC %s: its %s has not read earlier requests yet",
 					  l->nic, nblib_link_server(l))
 			     : no_answer(l);
-	/* A daemon that hung up before may have said why: its reply is still there to read. */
+	/* A daemon that has closed the connection may have sent a reason before: read it. */
 	return n < 0 && errno != EPIPE && errno != ECONNRESET ? lost(l) : 0;
 }
 
-/* Looks at the head of the next reply, which stays there. If the daemon hung up with a request
- * unread, that comes first, as an error, and then what it had said. */
+/* Peeks at the head of the next reply, which stays in the socket. If the daemon closed the
+ * connection before it read a request, an error comes first, and then its last message. */
 static ssize_t peek(const struct nblib_link *l, struct nbar_reply *head, int flags)
 {
 	bool reset = false;
@@ -149,7 +149,7 @@ static int give_up(struct nblib_link *l, struct nblib_call *call)
 	return no_answer(l);
 }
 
-/* The request that this is the late reply to; or NULL. */
+/* The request that this late reply belongs to; or NULL. */
 static struct nblib_late *find_late(struct nblib_link *l, const struct nbar_reply *head, ssize_t n)
 {
 	for (uint32_t i = 0; n == sizeof(*head) && i < l->nlate; i++)
@@ -158,8 +158,8 @@ static struct nblib_late *find_late(struct nblib_link *l, const struct nbar_repl
 	return NULL;
 }
 
-/* Takes such a reply. The group that the NIC has opened, or the process to a group, is let go of;
- * the reply to that is as late. */
+/* Takes a late reply. Closes the group that the NIC has opened or attached to; the reply to this
+ * close is a late one, too. */
 static void take_late(struct nblib_link *l, struct nblib_late *late)
 {
 	struct {
@@ -195,7 +195,7 @@ static void take_late(struct nblib_link *l, struct nblib_late *late)
 		lost(l);
 }
 
-/* Takes the late replies that are there. An error: the link is lost. */
+/* Takes all late replies in the socket. An error: the link is lost. */
 static int take_all_late(struct nblib_link *l)
 {
 	struct nblib_late *late;
@@ -244,8 +244,8 @@ static int late_room(struct nblib_link *l, bool wait)
 	return err;
 }
 
-/* Waits until the next message is the reply to this call. Each of those before it is one of
- * l->late. */
+/* Waits until the next message is the reply to this call. Every message before it must be a late
+ * reply: one of l->late. */
 static int await_reply(struct nblib_link *l, struct nblib_call *call)
 {
 	struct nbar_reply head = { .magic = 0 };
@@ -293,7 +293,7 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 		err = send_request(l, call, 0);
 	if (err < 0 && call->op == NBAR_OP_GROUP_CLOSE)
 		return lost(l);
-	/* Whoever closes many groups of a slow NIC does not wait for each. */
+	/* A program that closes many groups of a slow NIC does not wait for each reply. */
 	if (err == 0)
 		err = call->op == NBAR_OP_GROUP_CLOSE && l->overdue ? give_up(l, call)
 								    : await_reply(l, call);
@@ -303,7 +303,7 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 	if (n <= 0)
 		return lost(l);
 	take_descriptors(&msg, call->fd);
-	/* A reply cut short is told by its own length. */
+	/* The length in the head shows whether a reply was cut. */
 	err = check_reply(l, call, &reply, (size_t)n);
 	if (err < 0 && call->fd && *call->fd >= 0) {
 		close(*call->fd);
@@ -316,7 +316,7 @@ int nblib_link_call(struct nblib_link *l, struct nblib_call *call)
 {
 	int err;
 
-	/* A child of fork() may have got it locked. */
+	/* A child of fork() may have inherited it locked. */
 	if (order_down_read(&l->down) == NBLIB_FORKED)
 		return nblib_link_lost(l);
 	pthread_mutex_lock(&l->lock);
@@ -325,7 +325,7 @@ int nblib_link_call(struct nblib_link *l, struct nblib_call *call)
 	return err;
 }
 
-/* --- requests that nobody waits for ---------------------------------------------------------- */
+/* --- requests without a waiting thread ------------------------------------------------------- */
 
 static int start_locked(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link_open.c - from the name of a NIC to its control socket, and the end of that.
+ * link_open.c - opens the control socket of a NIC by the NIC's name, and closes it.
  *
- * Called by the slow path (open, close, statistics). The socket itself is in link.c, in-process
- * NICs this process are in host.c.
+ * Called by the slow path (open, close, statistics). link.c has the socket itself, host.c the
+ * in-process NICs of this process.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static int parse_port(const char *name, const char *text, uint32_t *out)
 	return 0;
 }
 
-/* From "n0", "n0:3" or a path: name and path of the socket, and the port. */
+/* Parses "n0", "n0:3" or a path: gives the name and path of the socket, and the port. */
 static int parse_name(struct nblib_link *l, const char *name, uint32_t *port)
 {
 	size_t length = strcspn(name, ":");
@@ -96,8 +96,8 @@ static int connect_failed(const struct nblib_link *l, int err)
 	return nblib_fail(-err, "NIC %s: cannot connect to %s: %s", l->nic, l->path, strerror(err));
 }
 
-/* Anybody can be first to make a directory in /tmp: whoever listens in the one that this user's
- * daemon would have must be this user, or root. */
+/* Any user can create a directory in /tmp. So a process that listens in the default directory of
+ * this user's daemon must belong to this user, or to root. */
 static int check_owner(const struct nblib_link *l)
 {
 	struct ucred who;

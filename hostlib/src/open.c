@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * open.c - ports: open, map the page, close; and what a fork leaves of them.
+ * open.c - ports: open, map the page, close; and their state after a fork.
  *
- * Called when a program begins and ends. Trusts the NIC for what is in the page, but not that the
- * page is one.
+ * Called when a program begins and ends. Trusts the contents of the page, but checks that the
+ * memory from the NIC is a page.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -89,7 +89,7 @@ static int map_page(struct nbar_port *port, uint32_t page_size, int fd)
 				  "install the same nbar for both, and start the %s again",
 				  nic, page_size, sizeof(*port->page),
 				  nblib_link_server(&port->link));
-	/* Memory that could shrink would kill this process with SIGBUS one day. */
+	/* If the memory could shrink, SIGBUS could kill this process later. */
 	seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || !(seals & F_SEAL_SHRINK))
 		return nblib_fail(-EPROTO, "NIC %s: the memory it passed is not sealed", nic);
@@ -105,7 +105,7 @@ static int map_page(struct nbar_port *port, uint32_t page_size, int fd)
 			  nic, nblib_link_server(&port->link));
 }
 
-/* Opens a connection and gets a page by it. *port_wanted is part of the request. */
+/* Opens a connection and requests a page. *port_wanted is part of the request. */
 static int port_begin(const char *nic, enum nbar_op op, void *request, size_t size,
 		      uint32_t socket_id, uint32_t *port_wanted, struct nbar_port **out)
 {

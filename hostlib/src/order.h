@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * order.h - all the ordering of the host library, one named function a use.
+ * order.h - all memory ordering of the host library: one named function for each use.
  *
- * Every function names its partner: the access on the other side without which it orders nothing.
- * Partners are in firmware/nic/page.c (the NIC), or here, where one thread of this process meets
- * another. No other file of the library uses atomics. What is not promised: nothing here flushes
- * stores to devices, and nothing orders RDMA or MPI traffic.
+ * Every function names its partner: the access on the other side that it pairs with. Without its
+ * partner it orders nothing. Partners are in firmware/nic/page.c (the NIC), or here, between
+ * threads of this process. No other file of the library uses atomics. These functions do not flush
+ * stores to devices, and do not order RDMA or MPI traffic.
  */
 #ifndef NBAR_ORDER_H
 #define NBAR_ORDER_H
@@ -16,15 +16,15 @@
 /* --- this host and its NIC ---------------------------------------------------------------- */
 
 /* Posts every barrier up to epoch. Release, pairs with the acquire of `posted` in scan_doorbell:
- * what this host wrote before it arrived comes before all that its NIC does for the barrier. */
+ * the host's writes before its arrival come before everything that its NIC does for the barrier. */
 static inline void order_post(uint32_t *posted, uint32_t epoch)
 {
 	__atomic_store_n(posted, epoch, __ATOMIC_RELEASE);
 }
 
-/* Reads a completion word. Acquire, pairs with the release in page_complete, and for a team
- * without a group with that in order_team_signal: who sees the barrier complete sees what the
- * members wrote before it. */
+/* Reads a completion word. Acquire, pairs with the release in page_complete; for a team without a
+ * group, with the release in order_team_signal. A thread that sees the barrier complete sees what
+ * the members wrote before it. */
 static inline uint64_t order_completion_read(const uint64_t *word)
 {
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
@@ -38,17 +38,18 @@ static inline uint32_t order_failed_rank_read(const uint32_t *failed_rank)
 }
 
 /* Reads the futex word before a sleep. Acquire, pairs with the release in the NIC's wake(): a
- * sleeper that finds the new value also finds the completion that it was bumped for. */
+ * sleeper that reads the new value also sees the completion that caused it. */
 static inline uint32_t order_wake_read(const uint32_t *wake)
 {
 	return __atomic_load_n(wake, __ATOMIC_ACQUIRE);
 }
 
 /*
- * Asks to be woken. Pairs with the read of `wake_seq` in scan_doorbell. Release, so that the bump
- * comes after order_wake_read: the answer to it is never taken for an older one. Acquire, so that
- * the completion word is read after it. The NIC may see the bump late, but it sees it, and then
- * wakes for any completion since its last wake: no store-load fence is needed on either side.
+ * Asks the NIC for a wake: increments `wake_seq`. Pairs with the read of `wake_seq` in
+ * scan_doorbell. Release, so that the increment comes after order_wake_read: the resulting wake is
+ * never taken for an older one. Acquire, so that the completion word is read after it. The NIC may
+ * see the increment late. But when it sees it, it wakes for any completion since its last wake. So
+ * neither side needs a store-load fence.
  */
 static inline void order_ask(uint32_t *wake_seq)
 {
@@ -70,8 +71,8 @@ static inline uint32_t order_straggler_read(const uint32_t *straggler)
 
 /* --- signal rings ------------------------------------------------------------------------- */
 
-/* Hands an entry to the NIC. Release, pairs with the acquire of `seq` in scan_sends: the entry is
- * whole. */
+/* Hands an entry to the NIC. Release, pairs with the acquire of `seq` in scan_sends: the NIC sees
+ * the whole entry. */
 static inline void order_signal_publish(uint32_t *seq, uint32_t sequence)
 {
 	__atomic_store_n(seq, sequence, __ATOMIC_RELEASE);
@@ -84,8 +85,8 @@ static inline bool order_signal_ready(const uint32_t *seq, uint32_t sequence)
 	return __atomic_load_n(seq, __ATOMIC_ACQUIRE) == sequence;
 }
 
-/* Fields of an entry. Relaxed: its seq orders them. Atomic, because a NIC reads entries that its
- * host may be spoiling, and a host should not trust its NIC more than that. */
+/* Fields of an entry. Relaxed: its seq orders them. Atomic, because the host may overwrite an entry
+ * while the NIC reads it; the host does not trust its NIC more than that. */
 static inline void order_signal_put(uint32_t *field, uint32_t value)
 {
 	__atomic_store_n(field, value, __ATOMIC_RELAXED);
@@ -97,14 +98,14 @@ static inline uint32_t order_signal_get(const uint32_t *field)
 }
 
 /* Reads how many entries the NIC has taken. Acquire, pairs with the release of `sends_taken` in
- * scan_sends: those may be overwritten. */
+ * scan_sends: the host may overwrite these entries. */
 static inline uint32_t order_taken_read(const uint32_t *taken)
 {
 	return __atomic_load_n(taken, __ATOMIC_ACQUIRE);
 }
 
 /* Tells the NIC how many entries this host has taken. Release, pairs with the acquire of
- * `recvs_taken` in page_deliver: they have been read. */
+ * `recvs_taken` in page_deliver: the host has read these entries. */
 static inline void order_taken_write(uint32_t *taken, uint32_t count)
 {
 	__atomic_store_n(taken, count, __ATOMIC_RELEASE);
@@ -113,27 +114,27 @@ static inline void order_taken_write(uint32_t *taken, uint32_t count)
 /* --- threads of this process -------------------------------------------------------------- */
 
 /*
- * Words of a team: the epoch is in the lower half, so that order_completion_read reads them as it
- * does the NIC's. Counts a thread down in the upper half, and returns the word as it was. Release,
- * pairs with the acquire of the same operation by the last thread: it has seen what the others
- * wrote, and its order_post or order_team_signal hands that on.
+ * A word of a team has the epoch in its lower half, so order_completion_read can read it like a
+ * completion word. This function counts a thread down in the upper half, and returns the old word.
+ * Release, pairs with the acquire of the same operation by the last thread: the last thread sees
+ * what the others wrote, and its order_post or order_team_signal passes this on.
  */
 static inline uint64_t order_team_arrive(uint64_t *word)
 {
 	return __atomic_fetch_sub(word, UINT64_C(1) << 32, __ATOMIC_ACQ_REL);
 }
 
-/* The last thread sets the count for the next barrier. Relaxed: nobody arrives there before he has
- * seen the release of this one, which follows. */
+/* The last thread sets the count for the next barrier. Relaxed: the release of this barrier
+ * follows, and a thread arrives at the next barrier only after it has seen this release. */
 static inline void order_team_reset(uint64_t *word, uint64_t value)
 {
 	__atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 
 /*
- * Writes a word that threads of a team wait for, and returns what was there. Release, pairs with
- * the acquire in order_completion_read. One exchange, because a sleeper sets its flag in the same
- * word (order_team_ask): whichever comes second sees the other.
+ * Writes a word that threads of a team wait for, and returns the old word. Release, pairs with
+ * the acquire in order_completion_read. It is one exchange, because a sleeper sets its flag in the
+ * same word (order_team_ask): the later of the two operations sees the earlier one.
  */
 static inline uint64_t order_team_signal(uint64_t *word, uint64_t value)
 {
@@ -141,8 +142,8 @@ static inline uint64_t order_team_signal(uint64_t *word, uint64_t value)
 }
 
 /*
- * Reads a word that is about to be written by this thread, and takes its cache line for that: a
- * compare-and-exchange that changes nothing. *seen: as read before. Acquire, as in
+ * Reads a word that this thread will write soon, and fetches its cache line for writing: a
+ * compare-and-exchange that changes nothing. *seen: the value read before. Acquire, as in
  * order_completion_read.
  */
 static inline void order_team_take(uint64_t *word, uint64_t *seen)
@@ -150,16 +151,16 @@ static inline void order_team_take(uint64_t *word, uint64_t *seen)
 	__atomic_compare_exchange_n(word, seen, *seen, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
 }
 
-/* A thread sets the flag that asks order_team_signal for a wake, and reads the word. Relaxed: that
- * both are one operation on one word is all it takes (see there); order_completion_read follows. */
+/* A thread sets the flag that asks order_team_signal for a wake, and reads the word. Relaxed: it is
+ * enough that both are one operation on one word (see there); order_completion_read follows. */
 static inline uint64_t order_team_ask(uint64_t *word, uint64_t flag)
 {
 	return __atomic_fetch_or(word, flag, __ATOMIC_RELAXED) | flag;
 }
 
-/* A thread says with which barrier the team's group has failed, to those who wait within the team:
- * 1 << 32 | ticket. Relaxed: it orders nothing; what there is to know of the failure is in the
- * group. */
+/* A thread tells the threads that wait within the team which barrier of the team's group has
+ * failed: 1 << 32 | ticket. Relaxed: it orders nothing; the group has the details of the failure.
+ */
 static inline void order_team_break(uint64_t *broken, uint32_t ticket)
 {
 	__atomic_store_n(broken, UINT64_C(1) << 32 | ticket, __ATOMIC_RELAXED);
@@ -184,10 +185,10 @@ static inline uint32_t order_team_join(uint32_t *joined, uint32_t size)
 /* --- processes of this node ------------------------------------------------------------------ */
 
 /*
- * A process of a process team arrives: writes its last ticket, then reads those of the others (by
- * order_procs_read). Sequentially consistent, both: of those who arrive at a barrier, the last one
- * in that order sees all the others. Release and acquire with it: who sees a process arrive sees
- * what it wrote before.
+ * A process of a process team arrives: it writes its last ticket, then reads the tickets of the
+ * others (by order_procs_read). Both are sequentially consistent: of the processes that arrive at a
+ * barrier, the last one in this order sees all others. They also release and acquire: a process
+ * that sees another one arrive sees what it wrote before.
  */
 static inline void order_procs_arrive(uint32_t *arrived, uint32_t ticket)
 {
@@ -200,15 +201,15 @@ static inline uint32_t order_procs_read(const uint32_t *arrived)
 }
 
 /*
- * The last barrier of a large process team that is complete. Two pairs:
- * - Release with the acquire in order_procs_done: it hands on what the writer saw by
+ * Writes the last complete barrier of a large process team. Two pairs:
+ * - Release with the acquire in order_procs_done: it passes on what the writer saw by
  *   order_procs_read.
- * - Sequentially consistent with order_procs_sleeps, as order_procs_arrive is in a small process
+ * - Sequentially consistent with order_procs_sleeps, like order_procs_arrive in a small process
  * team: the writer stores `done` (or `arrived`) and then loads `sleepers`; a process that will
  * sleep adds to `sleepers` and then loads `done` (or `arrived`). One of the two sees the other. A
- * release store would wait in the store buffer while the load of `sleepers` passes it: then neither
- * sees the other, and the process sleeps for ever. Never goes back: nobody writes a barrier before
- * all have done with writing the one before.
+ * release store could wait in the store buffer while the load of `sleepers` passes it. Then neither
+ * would see the other, and the process would sleep for ever. The value never decreases: no process
+ * writes a barrier before all have finished writing the one before.
  */
 static inline void order_procs_release(uint32_t *done, uint32_t ticket)
 {
@@ -220,9 +221,9 @@ static inline uint32_t order_procs_done(const uint32_t *done)
 	return __atomic_load_n(done, __ATOMIC_SEQ_CST);
 }
 
-/* A process says that it will sleep (n: 1), and then looks again; the process that completes a
- * barrier looks afterwards whether anybody sleeps. Sequentially consistent, all four: see
- * order_procs_release. */
+/* A process announces that it will sleep (n: 1), and then checks again. The process that completes
+ * a barrier then checks whether any process sleeps. All four accesses are sequentially consistent:
+ * see order_procs_release. */
 static inline void order_procs_sleeps(uint32_t *sleepers, int n)
 {
 	__atomic_fetch_add(sleepers, (uint32_t)n, __ATOMIC_SEQ_CST);
@@ -233,15 +234,15 @@ static inline bool order_procs_any_sleeps(const uint32_t *sleepers)
 	return __atomic_load_n(sleepers, __ATOMIC_SEQ_CST) != 0;
 }
 
-/* The futex of a process team: bumped before sleepers are woken. Release, pairs with
+/* The futex of a process team: incremented before sleepers are woken. Release, pairs with
  * order_wake_read. */
 static inline void order_procs_wake(uint32_t *wake)
 {
 	__atomic_fetch_add(wake, 1, __ATOMIC_RELEASE);
 }
 
-/* Last epoch posted on a group: the one thread that posts writes it, others look at it to check
- * their tickets. Relaxed: it orders nothing. */
+/* Last epoch posted on a group: only the posting thread writes it; others read it to check their
+ * tickets. Relaxed: it orders nothing. */
 static inline void order_posted_write(uint64_t *posted, uint64_t count)
 {
 	__atomic_store_n(posted, count, __ATOMIC_RELAXED);
@@ -252,7 +253,7 @@ static inline uint64_t order_posted_read(const uint64_t *posted)
 	return __atomic_load_n(posted, __ATOMIC_RELAXED);
 }
 
-/* A port that is down stays down: any thread may find out, all others may be late to see it.
+/* A port that is down stays down: any thread may detect it, and the others may see it late.
  * Relaxed: it orders nothing. */
 static inline void order_down_write(uint32_t *down, uint32_t why)
 {
@@ -264,8 +265,8 @@ static inline uint32_t order_down_read(const uint32_t *down)
 	return __atomic_load_n(down, __ATOMIC_RELAXED);
 }
 
-/* A group runs from its connection to its abort, by any thread, and never again. Relaxed: what
- * others see late, they learn from the NIC. */
+/* A group runs from its connection until any thread aborts it, and never again. Relaxed: a thread
+ * that sees the change late learns it from the NIC. */
 static inline bool order_runs(const uint32_t *runs)
 {
 	return __atomic_load_n(runs, __ATOMIC_RELAXED);
@@ -276,7 +277,7 @@ static inline void order_runs_write(uint32_t *runs, bool value)
 	__atomic_store_n(runs, value, __ATOMIC_RELAXED);
 }
 
-/* Marks a group as aborted; true: it was already. Relaxed: it orders nothing. */
+/* Marks a group as aborted; true: it was marked before. Relaxed: it orders nothing. */
 static inline bool order_abort(uint32_t *aborted)
 {
 	return __atomic_exchange_n(aborted, 1, __ATOMIC_RELAXED);

@@ -3,10 +3,10 @@
  * process_team.c - the barrier among processes of a node, alone or in front of a group they share.
  *
  * Each process writes the ticket of its last barrier where the others can read it, so any number
- * of barriers may be under way. Who finds, having arrived, that all others have too, posts the
- * barrier of the group; without a group, those of a small process team just look at all tickets,
- * which lie in one cache line. The memory is the callers'; the others are trusted as far as they
- * share it.
+ * of barriers may be under way. After its own arrival, a process checks the other tickets. If all
+ * processes have arrived, it posts the barrier of the group. Without a group, the processes of a
+ * small process team only read all tickets, which lie in one cache line. The callers provide the
+ * memory; a process trusts the others only as far as they share this memory.
  */
 #include <errno.h>
 
@@ -25,7 +25,7 @@ int nbar_process_team_init(struct nbar_process_team *procs, uint32_t size)
 	return 0;
 }
 
-/* Why nbar_process_team_post cannot go ahead with a group. */
+/* The error of an nbar_process_team_post that cannot post to the group: names the reason. */
 static int group_refuses(struct nbar_group *g, uint32_t ticket)
 {
 	uint64_t word = order_completion_read(&g->completion->word);
@@ -60,8 +60,8 @@ int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group
 	order_procs_arrive(&procs->arrived[me], ticket);
 	if (!nblib_procs_arrived(procs, ticket))
 		return 0;
-	/* Others may find the same and do the same once more: that harms nothing, as nobody
-	 * arrives at the next barrier before he is done with this one. */
+	/* Other processes may find and do the same. This is harmless: no process arrives at the
+	 * next barrier before it has finished this one. */
 	if (g) {
 		order_post(&g->doorbell->posted, ticket);
 		nblib_poll(g->port);
@@ -77,7 +77,7 @@ int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group
 int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
 			   uint32_t *ticket)
 {
-	/* Nobody else writes that word; a number out of range is refused there. */
+	/* Only this process writes the word; the function refuses a number out of range. */
 	uint32_t next = me < procs->size ? order_procs_read(&procs->arrived[me]) + 1 : 0;
 	int err = nbar_process_team_post_as(procs, g, me, next);
 

@@ -4,7 +4,7 @@
  *
  * Entry k of an endless stream lies at k % NBAR_SIGNALS_MAX and carries seq = k + 1, written last.
  * The producer is at most NBAR_SIGNALS_MAX ahead of the count that the consumer publishes. No
- * system call while the NIC keeps up. One thread at a time a port.
+ * system call while the NIC keeps up. One thread at a time per port.
  */
 #include <errno.h>
 
@@ -12,7 +12,7 @@
 #include "order.h"
 
 #define TAKEN_A_TELL 64u  /* entries taken before the NIC is told */
-#define FULLS_A_LOOK 256u /* times full between two looks at the control socket */
+#define FULLS_A_LOOK 256u /* times that the ring was full between two checks of the socket */
 
 /* Room for one more, or an error. */
 static int send_room(struct nbar_port *port)
@@ -66,9 +66,9 @@ static void tell_taken(struct nbar_port *port)
 	order_taken_write(&port->page->recvs_taken, port->recvs_taken);
 }
 
-/* All of them are in the ring, because the NIC delivers nothing to a closed group; and none is for
- * the new group, because nobody has its endpoint address yet. The NIC does not read these entries.
- */
+/* All messages of the old group are in the ring, because the NIC delivers nothing to a closed
+ * group. No message is for the new group, because no member has its endpoint address yet. The NIC
+ * does not read these entries. */
 void nblib_signal_drop(struct nbar_port *port, uint32_t cell)
 {
 	for (uint32_t i = 0; i < NBAR_SIGNALS_MAX; i++) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * spare.c - a smaller group from the members that are left, without a new exchange by the program.
+ * spare.c - makes a smaller group from the remaining members, without a new exchange by the
+ * program.
  *
- * Called when a group has failed. Beside the group that may fail lies a "signal" group of the same
- * members, connected in time; through it those that are left send each other the endpoint addresses
- * of the new group. Messages may be lost: who misses an address asks for it again. Uses the public
- * API alone.
+ * Called when a group has failed. Beside each group that may fail, there is a "signal" group of the
+ * same members, connected in advance. Through it the remaining members send each other the endpoint
+ * addresses of the new group. Messages may be lost: a member that misses an address asks for it
+ * again. Uses only the public API.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #define PART_WORDS (NBAR_SIGNAL_WORDS - 1)
 #define PARTS (sizeof(struct nbar_endpoint) / (4 * PART_WORDS)) /* messages an address */
 #define ALL_PARTS ((1u << PARTS) - 1)
-#define ASK PARTS       /* in place of the number of a part: send me yours */
+#define ASK PARTS       /* in place of the number of a part: a request for the address */
 #define PART_BITS 4u    /* of word[0]; above: which list of failed ranks it is about */
 #define ASK_NS 1000000L /* between two requests to the same member */
 #define TAKEN_MAX 4096u /* messages between two looks at the clock */
@@ -32,7 +33,7 @@ struct nbar_spare {
 	struct nbar_group_attr attr;
 };
 
-/* A shrink under way. Ranks are of the spare, but for those of the new group. */
+/* A shrink under way. Ranks are those of the spare, unless a comment says "new". */
 struct shrink {
 	struct nbar_spare *spare;
 	uint32_t list;                  /* digest of the failed ranks */
@@ -40,7 +41,7 @@ struct shrink {
 	uint32_t size;                  /* of the new group */
 	uint32_t *old_rank;             /* by new rank */
 	uint32_t *new_rank;             /* by old rank; NBAR_RANK_NONE: it has failed */
-	uint8_t *parts;                 /* by new rank: bits of those that came */
+	uint8_t *parts;                 /* by new rank: a bit for each part that came */
 	struct nbar_endpoint *endpoint; /* by new rank */
 	struct nbar_group *group;
 	const uint32_t *need; /* new ranks */
@@ -62,7 +63,7 @@ int nbar_spare_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	s->attr.struct_size = sizeof(s->attr);
 	of_signals = s->attr;
 	of_signals.alg = "signal";
-	of_signals.plan = NULL; /* none of one's own fits groups of another size */
+	of_signals.plan = NULL; /* a custom plan does not fit a group of another size */
 	of_signals.plan_length = 0;
 	if (err == 0)
 		err = nbar_group_open(port, &of_signals, &s->signals, endpoint);
@@ -87,7 +88,7 @@ void nbar_spare_close(struct nbar_spare *s)
 	free(s);
 }
 
-/* Sends a message to a member; one that there is no room for is lost. */
+/* Sends a message to a member; if there is no room for it, it is lost. */
 static int send_word(struct shrink *k, uint32_t old_rank, uint32_t head, const void *data)
 {
 	uint32_t own = k->spare->attr.rank, word[NBAR_SIGNAL_WORDS] = { head };
@@ -111,7 +112,7 @@ static int send_address(struct shrink *k, uint32_t old_rank, uint32_t nonce)
 	return err;
 }
 
-/* Takes a message of a member, or answers it. Those about another list are for another time. */
+/* Takes or answers a message of a member. Ignores a message about another list of failed ranks. */
 static int take_message(struct shrink *k, const struct nbar_signal_in *in)
 {
 	uint32_t part = in->word[0] & ((1u << PART_BITS) - 1);
@@ -145,7 +146,7 @@ static int take_messages(struct shrink *k)
 	return err;
 }
 
-/* Asks some of those whose address is missing; *missing: a new rank of them, or NBAR_RANK_NONE. */
+/* Asks some members for missing addresses; *missing: new rank of one of them, or NBAR_RANK_NONE. */
 static int ask(struct shrink *k, uint32_t *missing)
 {
 	const uint32_t nonce[PART_WORDS] = { k->nonce };
@@ -163,7 +164,7 @@ static int ask(struct shrink *k, uint32_t *missing)
 	return err;
 }
 
-/* Serves the others for a while. -ETIME: the time is over. */
+/* Serves the other members for a while. -ETIME: the time is over. */
 static int serve(struct shrink *k, const struct timespec *start, uint64_t timeout_ns)
 {
 	const struct timespec nap = { .tv_nsec = ASK_NS };
@@ -200,7 +201,7 @@ static int connect_new(struct shrink *k, const struct timespec *start, uint64_t 
 		err = nbar_post(k->group, &ticket);
 	if (err < 0)
 		return err;
-	/* Until all have connected, somebody may still ask for our address. */
+	/* Until all have connected, a member may still ask for our address. */
 	while ((err = nbar_test(k->group, ticket)) == 0) {
 		err = serve(k, start, timeout_ns);
 		if (err == -ETIME)

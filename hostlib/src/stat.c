@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stat.c - what a NIC tells monitors: its counters and its groups. Needs no port.
+ * stat.c - counters and groups of a NIC, for monitors. Needs no port.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out)
 	return 0;
 }
 
-/* One message of infos after the other, until the NIC says that these were all. */
+/* Requests one message of infos after the other, until the NIC has sent all. */
 static int visit_groups(struct nblib_link *link, void *room,
 			int (*visit)(void *arg, const struct nbar_group_info *info), void *arg)
 {

@@ -2,23 +2,24 @@
 /*
  * team.c - the barrier among the threads of a process, alone or in front of a group.
  *
- * How threads meet is in team_kind.c. Here is who posts the start token of the group, and who
- * polls its completion word: all of them, or, to measure what that saves, the poster alone, who
- * then wakes the others. The memory is the caller's; nothing here is allocated or freed.
+ * team_kind.c has the ways in which threads meet. This file selects the thread that posts the start
+ * token of the group, and the threads that poll its completion word: all threads; or, to measure
+ * the difference, only the thread that posted, which then releases the others. The caller provides
+ * the memory; nothing here is allocated or freed.
  */
 #include <errno.h>
 
 #include "internal.h"
 #include "order.h"
 
-/* Sets what a group or the environment has to say. */
+/* Takes settings from the group or from the environment. */
 static int begin(struct nbar_team *team, const struct nbar_team_attr *attr)
 {
 	struct nbar_group *group = attr->group;
 	uint32_t epoch = 0;
 	int err;
 
-	/* Its threads would wait for a post that is refused. */
+	/* The library would refuse the post, and the threads would wait for it. */
 	if (group && group->attached)
 		return nblib_fail(-EPERM,
 				  "this process is only attached to the group, and a team posts on "
@@ -35,7 +36,7 @@ static int begin(struct nbar_team *team, const struct nbar_team_attr *attr)
 		if (err < 0)
 			return err;
 	}
-	/* Whoever is waited for may need this processor. */
+	/* The thread that we wait for may need this processor. */
 	if (team->size > nblib_cpus() || nblib_cpus() == 1)
 		team->wait.spin_us = 0;
 	team->group = group;
@@ -146,7 +147,7 @@ static int barrier_alone(struct nbar_team *team, uint32_t me)
 
 /* --- in front of a group --------------------------------------------------------------------- */
 
-/* Tells those who wait for other threads of the team that the barrier of ticket fails. */
+/* Tells threads that wait for other threads of the team that the barrier of ticket has failed. */
 static int broken(struct nbar_team *team, uint32_t ticket, int err)
 {
 	order_team_break(&team->broken, ticket);
@@ -160,13 +161,14 @@ static int group_error(const struct nbar_group *g)
 
 static int wait_nic(struct nbar_team *team, uint32_t ticket)
 {
-	/* Not nbar_wait: others have not posted that ticket, and the policy is ours. */
+	/* Not nbar_wait: this thread may not have posted the ticket, and the team has its own
+	 * policy. */
 	if (nblib_wait_group(team->group, &team->wait, ticket, NBAR_FOREVER) == NBLIB_DONE)
 		return 0;
 	return broken(team, ticket, group_error(team->group));
 }
 
-/* Arrives, and posts if all have: then 1, else 0, or an error. */
+/* Arrives. If all threads have arrived, posts and returns 1; else returns 0, or an error. */
 static int post_group(struct nbar_team *team, uint32_t me, uint32_t *ticket)
 {
 	struct nbar_group *g = team->group;

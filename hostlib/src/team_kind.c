@@ -2,10 +2,10 @@
 /*
  * team_kind.c - the ways in which threads of a process meet: a count, two kinds of trees, rounds.
  *
- * Called by team.c. A thread arrives; then one of them, who knows that all have, releases the
- * others: at once, or when the barrier of the group is complete. All words hold the epoch of the
- * last barrier they were written for, which only grows, so nothing is ever reset, and the epoch is
- * the sense. Nothing here is allocated, and nothing knows of the group.
+ * Called by team.c. The threads arrive. One thread learns that all have arrived, and releases the
+ * others: at once, or when the barrier of the group is complete. Each word holds the epoch of the
+ * last barrier it was written for. Epochs only grow, so nothing is ever reset, and the epoch serves
+ * as the sense. Nothing here is allocated, and nothing knows of the group.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,17 +14,18 @@
 #include "order.h"
 
 /*
- * Where a sense-reverse team is released. On the line of the count, the last thread has it when it
- * has counted: one transfer between cores less, which halves the time of two threads. But those
- * who poll it are in the way of those who still count, the more the larger the team.
+ * The word that releases a sense-reverse team. If it is in the cache line of the count, the last
+ * thread owns this line when it has counted. That saves one transfer between cores, and halves the
+ * time of two threads. But threads that poll the line delay threads that still count, and more so
+ * in larger teams.
  */
 #define NEAR_MAX 4u
 #define TAKES 64u
 #define COUNT(word) ((uint32_t)((word) >> 32) & 0x7fffffffu) /* the uppermost bit: a sleeper */
 
-/* Behind struct nbar_team each thread has `lines` of these: its own epoch, which no other thread
- * looks at, and then the flags: in a tree the one it sets for its parent and the one that wakes it,
- * in a dissemination one for each of its signals. */
+/* Behind struct nbar_team each thread has `lines` of these. The first has the thread's own epoch,
+ * which no other thread reads. Flags follow: in a tree, the flag that it sets for its parent and
+ * the flag that releases it; in a dissemination, a flag for each of its signals. */
 struct line {
 	uint64_t word;
 	uint64_t reserved[15];
@@ -41,7 +42,7 @@ static uint64_t *line_of(struct nbar_team *team, uint32_t thread, uint32_t line)
 	return &first[(size_t)thread * team->lines + line].word;
 }
 
-/* Rounds of a dissemination, by whole numbers. */
+/* Number of rounds of a dissemination, in integer arithmetic. */
 static uint32_t rounds_of(uint32_t size, uint32_t ways)
 {
 	uint32_t rounds = 0;
@@ -126,7 +127,7 @@ static int count_arrive(struct nbar_team *team, uint32_t *ticket)
 	*ticket = (uint32_t)word + 1;
 	if (COUNT(word) != 1)
 		return 0;
-	/* Not where others wait for this word: then the release does it. */
+	/* Not if others wait for this word: then the release writes it. */
 	if (team->size > NEAR_MAX || (team->group && !team->local))
 		order_team_reset(&team->arrived, (uint64_t)team->size << 32 | *ticket);
 	return 1;
@@ -141,9 +142,9 @@ static void count_release(struct nbar_team *team, uint32_t ticket)
 }
 
 /*
- * Of two threads, the one that waits is the next to write the word, as it arrives again: it looks
- * in a way that brings the line along, which saves a transfer. Not for long, as it also takes the
- * line from the other one.
+ * In a team of two threads, the waiting thread is the next one to write the word, when it arrives
+ * again. So it reads the word in a way that also fetches the cache line for writing, which saves a
+ * transfer. It does so only for a short time, because it takes the line from the other thread.
  */
 static bool count_take(struct nbar_team *team, uint32_t ticket)
 {
@@ -190,7 +191,8 @@ static uint32_t child_up(const struct nbar_team *team, uint32_t me, uint32_t k)
 	return child < team->size ? child : NBAR_TEAM_MAX;
 }
 
-/* Those that it wakes: in a tournament the same, whose order tree_release turns round. */
+/* The children that a thread wakes. In a tournament the same ones; tree_release wakes them in
+ * reverse order. */
 static uint32_t child_down(const struct nbar_team *team, uint32_t me, uint32_t k)
 {
 	if (team->kind == NBLIB_TOURNAMENT)
@@ -239,13 +241,13 @@ static uint32_t further(const struct nbar_team *team, uint32_t me, uint64_t dist
 	return (uint32_t)(thread < team->size ? thread : thread - team->size);
 }
 
-/* Everybody learns of everybody: thread 0 goes on merely because one must. */
+/* Every thread learns that all have arrived; by convention, thread 0 posts or releases. */
 static int rounds_arrive(struct nbar_team *team, uint32_t me, uint32_t ticket)
 {
 	uint32_t size = team->size, line = LINE_ROUND;
 
 	for (uint64_t step = 1; step < size; step *= team->ways + 1, line += team->ways) {
-		/* Whoever is further away than the team is large has been signalled. */
+		/* The thread at a distance of `size` or more has been signalled already. */
 		for (uint32_t i = 1; i <= team->ways && i * step < size; i++)
 			signal_word(line_of(team, further(team, me, i * step), line + i - 1),
 				    ticket);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * version.c - what a program and a library of different versions have to know of each other.
+ * version.c - compatibility of a program and a library of different versions.
  *
  * Called when something is opened, never on the path of a barrier.
  */

@@ -2,11 +2,11 @@
 /*
  * wait.c - how a thread waits: it spins, then yields, then sleeps until it is woken.
  *
- * Called when a barrier was not complete at first sight. Groups sleep on the futex of their
- * completion, which the NIC bumps if asked; threads that wait for others of their team sleep on the
- * word itself. A sleep on a NIC is bounded, because a daemon that was killed wakes nobody. A NIC
- * inside this process wakes nobody either: who waits for it gives it turns, with naps in between
- * that grow.
+ * Called when the first test finds the barrier incomplete. A thread that waits for a group sleeps
+ * on the futex of its completion, which the NIC increments on request; a thread that waits for
+ * threads of its team sleeps on the word itself. A sleep on a NIC is bounded, because a killed
+ * daemon wakes no thread. An in-process NIC of this process does not wake threads either: the
+ * waiting thread runs its passes, with naps in between that become longer.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -39,7 +39,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* Returns when it is woken, when *word is not seen, after ns, or for no reason at all. */
+/* Returns when woken, when *word differs from `seen`, after ns, or for no reason. */
 static void futex_sleep(const uint32_t *word, int op, uint32_t seen, uint64_t ns)
 {
 	struct timespec t = {
@@ -88,12 +88,12 @@ int nblib_wait_default(struct nbar_wait_policy *out)
 	return 0;
 }
 
-/* What the kinds of waiting have in common. */
+/* State that all kinds of waiting share. */
 struct waiter {
 	const uint64_t *word;
 	const struct nbar_process_team *procs; /* or this instead */
 	const struct nblib_link *in_process;   /* of a NIC in this process; else NULL */
-	uint64_t failed; /* bits of the word that say that it will never come */
+	uint64_t failed; /* bits of the word that show a failure: the ticket will never complete */
 	uint32_t ticket;
 	uint64_t start, now, spin_ns, yield_ns;
 	uint64_t yields, sleeps, nap_ns;
@@ -131,11 +131,11 @@ static void set_policy(struct waiter *w, const struct nbar_wait_policy *policy)
 	w->yield_ns = policy->block ? policy->yield_us * UINT64_C(1000) : NBAR_FOREVER;
 }
 
-/* w: what is waited for. */
+/* w: the word to wait for, and its ticket. */
 static struct waiter begin(struct waiter w, const struct nbar_wait_policy *policy)
 {
 	set_policy(&w, policy);
-	/* The clock takes as long as the fastest barriers: those are over without it. */
+	/* Reading the clock takes as long as the fastest barriers: they complete without it. */
 	if (!w.spin_ns || !spin_round(&w))
 		w.start = w.now = now_ns();
 	return w;
@@ -209,7 +209,8 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 			break;
 		if (w.now - looked >= LOOK_NS) {
 			looked = w.now;
-			/* As in a look at a socket; a pass of the NIC is no place for it. */
+			/* A cancellation point, as the check of a socket is: a thread must not be
+			 * cancelled within a pass of the NIC. */
 			if (in_process)
 				pthread_testcancel();
 		}
@@ -227,7 +228,7 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 		order_stat_add(&g->yields, w.yields);
 	if (w.sleeps)
 		order_stat_add(&g->sleeps, w.sleeps);
-	/* The last barrier may have completed just before the end that we saw. */
+	/* The last barrier may have completed just before the end of the daemon that we saw. */
 	uint64_t word = order_completion_read(w.word);
 
 	if (nblib_reached(word, ticket))
@@ -251,7 +252,7 @@ static bool broken(const struct nbar_team *team, uint32_t ticket)
 	return word && (int32_t)(ticket - (uint32_t)word) >= 0;
 }
 
-/* The first looks, for those that come soon: nothing else is worth its time to them. */
+/* The first tests, for barriers that complete soon: anything else would cost them too much time. */
 static bool soon(const uint64_t *word, uint32_t ticket)
 {
 	for (uint32_t i = 0; i < SPIN_ROUND; i++) {
@@ -276,7 +277,8 @@ bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t tick
 		if (!stay_awake(&w)) {
 			uint64_t seen = order_team_ask(word, NBLIB_TEAM_SLEEPS);
 
-			/* Bounded with a group: who finds that it has failed wakes nobody. */
+			/* With a group the sleep is bounded: a thread that sees the failure wakes
+			 * no others. */
 			if (!nblib_reached(seen, ticket))
 				futex_sleep(epoch_half(word), FUTEX_WAIT_PRIVATE, (uint32_t)seen,
 					    team->group ? SLEEP_NS : NBAR_FOREVER);

@@ -3,8 +3,8 @@
  * coll_nbar.h - the Open MPI component coll/nbar: what its files share.
  *
  * coll_nbar_component.c: parameters, start and end. coll_nbar_module.c: communicators and their
- * barriers. coll_nbar_request.c: requests of nonblocking ones. All that knows NICs is behind
- * comm.h.
+ * barriers. coll_nbar_request.c: requests of nonblocking barriers. Only the code behind comm.h
+ * knows NICs.
  */
 #ifndef COLL_NBAR_H
 #define COLL_NBAR_H
@@ -28,7 +28,7 @@ OMPI_DECLSPEC extern struct mca_coll_nbar_component_t mca_coll_nbar_component;
 struct mca_coll_nbar_module_t {
 	mca_coll_base_module_t super;
 	struct nbmpi_comm *comm; /* NULL until its first barrier */
-	/* What would have run before. */
+	/* The functions that would run without this component. */
 	mca_coll_base_module_barrier_fn_t barrier;
 	mca_coll_base_module_t *barrier_module;
 	mca_coll_base_module_ibarrier_fn_t ibarrier;
@@ -42,10 +42,10 @@ typedef struct mca_coll_nbar_module_t mca_coll_nbar_module_t;
 /* Rank in MPI_COMM_WORLD. */
 uint32_t coll_nbar_rank(void);
 
-/* Publishes where this process is, before MPI_Init meets the others. OMPI_SUCCESS or an error. */
+/* Publishes the place of this process, before MPI_Init exchanges them. OMPI_SUCCESS or an error. */
 int coll_nbar_publish(const struct nbmpi_config *config);
 
-/* Begins, once all have published; ends. */
+/* Begin, after all processes have published; and end. */
 void coll_nbar_start(const struct nbmpi_config *config);
 void coll_nbar_stop(void);
 
@@ -53,14 +53,14 @@ mca_coll_base_module_t *coll_nbar_comm_query(ompi_communicator_t *comm, int *pri
 
 /* --- coll_nbar_request.c ------------------------------------------------------------------- */
 
-/* A request for a barrier that is yet to begin: once it has, nothing may be missing any more. NULL:
- * no memory. */
+/* Makes a request before its barrier begins: after the begin, nothing may fail for lack of memory.
+ * NULL: no memory. */
 ompi_request_t *coll_nbar_request_new(ompi_communicator_t *comm);
 
-/* Begins it: as nbmpi_ibarrier. After other than 0 the request is gone. */
+/* Begins the barrier: as nbmpi_ibarrier. If the result is not 0, the request is gone. */
 int coll_nbar_request_start(ompi_request_t *request, struct nbmpi_comm *c);
 
-/* When no request is under way any more. */
+/* Called when no request is under way any more. */
 void coll_nbar_request_stop(void);
 
 #endif

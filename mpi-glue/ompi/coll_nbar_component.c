@@ -2,7 +2,7 @@
 /*
  * coll_nbar_component.c - the component as Open MPI sees it: parameters, counters, start and end.
  *
- * Called by Open MPI in MPI_Init and MPI_Finalize. Unless it is enabled it does nothing at all.
+ * Called by Open MPI in MPI_Init and MPI_Finalize. Does nothing unless it is enabled.
  */
 #include "coll_nbar.h"
 
@@ -46,7 +46,7 @@ static void param(const char *name, const char *text, mca_base_var_type_t type, 
 					MCA_BASE_VAR_SCOPE_READONLY, storage);
 }
 
-/* Where in struct nbmpi_counters a performance variable is: ctx is its offset. */
+/* Reads a performance variable: ctx is its offset in struct nbmpi_counters. */
 static int counter_value(const struct mca_base_pvar_t *pvar, void *value, void *object)
 {
 	struct nbmpi_counters counters;
@@ -58,8 +58,8 @@ static int counter_value(const struct mca_base_pvar_t *pvar, void *value, void *
 	return OMPI_SUCCESS;
 }
 
-/* Of no class that MPI_T counts from when a handle is made: a tool sees all barriers of the run,
- * whenever it looks. */
+/* For variables of some classes, MPI_T starts to count when a tool makes a handle. These variables
+ * are of another class: a tool always sees all barriers of the run. */
 static void counter(const char *name, const char *text, size_t offset)
 {
 	mca_base_component_pvar_register(
@@ -122,7 +122,7 @@ static int component_register(void)
 	return OMPI_SUCCESS;
 }
 
-/* False, and a line on stderr: a parameter makes no sense. */
+/* False, and a line on stderr: a parameter is invalid. */
 static bool read_params(void)
 {
 	config.min_hosts = SELF.min_nodes > 0 ? (uint32_t)SELF.min_nodes : 0;
@@ -148,8 +148,8 @@ static bool read_params(void)
 	return true;
 }
 
-/* With what makes no sense the component stays, so that its counters tell why there is no barrier
- * by NIC; but it is disabled, here and by its terms to all others. */
+/* With invalid parameters the component stays loaded, so that its counters show why no barrier is
+ * offloaded. But it is disabled, and its published terms tell this to all other processes. */
 static void configure(void)
 {
 	nbmpi_config_init(&config);
@@ -162,8 +162,8 @@ static void configure(void)
 	nbmpi_config_check(&config, coll_nbar_rank());
 }
 
-/* Before the processes meet: what is to be published must be so now. A process that says nothing
- * has no nbar, and all others find that out. */
+/* Called before the processes exchange their records: this process must publish its record now. All
+ * processes see that a process without a record has no nbar. */
 static int component_open(void)
 {
 	if (!SELF.enable)

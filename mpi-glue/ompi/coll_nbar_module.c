@@ -2,8 +2,8 @@
 /*
  * coll_nbar_module.c - communicators of Open MPI, and their barriers.
  *
- * Called by Open MPI for each communicator, and for each barrier on it. Where a process is, others
- * learn from what it published in MPI_Init; so a communicator's hosts are known without a message.
+ * Called by Open MPI for each communicator, and for each barrier on it. Each process has published
+ * its place in MPI_Init, so the hosts of a communicator are known without a message.
  */
 #include "coll_nbar.h"
 
@@ -23,14 +23,14 @@
 #include "exchange.h"
 #include "node.h"
 
-/* What this process knows of the others of its job. */
+/* What this process knows about the other processes of its job. */
 static struct {
 	pthread_mutex_t lock;
 	struct nbmpi_node self;
 	struct nbmpi_nodes nodes;
 	struct nbmpi_crowd crowd;
 	uint32_t nrank;
-	uint32_t *host; /* number + 1 of each rank's host; 0: not asked for yet */
+	uint32_t *host; /* number + 1 of each rank's host; 0: not looked up yet */
 } job = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 #define COMPONENT &mca_coll_nbar_component.super.collm_version
@@ -69,11 +69,12 @@ static bool grow(uint32_t rank)
 }
 
 /*
- * Asks what a process has published. With job.lock.
+ * Looks up the record that a process has published. With job.lock.
  *
- * MPI_Init has brought all of it here, so whoever asks finds the same, and nothing can go wrong on
- * the way. With a lazy exchange this fetches it, and waits as long as it takes, also for what is
- * never published: a hang, but no two answers.
+ * MPI_Init has brought all records to this process, so all processes find the same record, and no
+ * transfer can fail. With a lazy exchange this call fetches the record, and waits without a limit,
+ * also for a record that is never published: then it hangs, but two processes never get different
+ * answers.
  */
 static enum nbmpi_why ask(opal_process_name_t *name, uint32_t *out)
 {
@@ -99,8 +100,8 @@ static enum nbmpi_why ask(opal_process_name_t *name, uint32_t *out)
 	return NBMPI_WHY_none;
 }
 
-/* Number of the host of a process, or why there is none: all members find the same, but for
- * NBMPI_WHY_memory. */
+/* Number of the host of a process, or the reason why it has none. All members find the same, except
+ * for NBMPI_WHY_memory. */
 static enum nbmpi_why host_of(opal_process_name_t name, uint32_t *out)
 {
 	enum nbmpi_why why = NBMPI_WHY_none;
@@ -119,7 +120,7 @@ static enum nbmpi_why host_of(opal_process_name_t name, uint32_t *out)
 	return NBMPI_WHY_none;
 }
 
-/* --- what the core asks of MPI ------------------------------------------------------------- */
+/* --- functions that the core needs from MPI ------------------------------------------------ */
 
 static enum nbmpi_why meet(void *mpi, uint32_t rank)
 {
@@ -133,8 +134,8 @@ static enum nbmpi_why meet(void *mpi, uint32_t rank)
 	return why;
 }
 
-/* Whether a rank is on this host. Processes of other nodes are not asked for: Open MPI knows those
- * of its own from the start. */
+/* True if a rank is on this host. Does not look up processes of other nodes: Open MPI knows the
+ * processes of its own node from the start. */
 static bool is_mate(ompi_communicator_t *comm, int rank, uint32_t own)
 {
 	ompi_proc_t *proc = ompi_group_get_proc_ptr_raw(comm->c_local_group, rank);
@@ -167,7 +168,7 @@ static uint32_t *coll_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	return mate;
 }
 
-/* Called from progress, too: this thread may be at it further up. */
+/* Called from progress, too: this thread may already be in it, in a caller of this function. */
 static uint32_t *coll_hosts(void *mpi, uint32_t size)
 {
 	ompi_communicator_t *comm = mpi;
@@ -186,8 +187,8 @@ static uint32_t *coll_hosts(void *mpi, uint32_t size)
 	return NULL;
 }
 
-/* Two tags of the MPI's own are enough: blocking collectives of a communicator are called in the
- * same order by all its ranks. */
+/* Two tags of the MPI's own are enough: all ranks call the blocking collectives of a communicator
+ * in the same order. */
 static int coll_exchange(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n)
 {
 	const int own = tag & 1 ? MCA_COLL_BASE_TAG_BARRIER : MCA_COLL_BASE_TAG_GATHER;
@@ -310,7 +311,8 @@ static int ibarrier(ompi_communicator_t *comm, ompi_request_t **out, mca_coll_ba
 	return nbmpi_comm_code(c);
 }
 
-/* Keeps what would have run without us: it stays loaded as long as we may call it. */
+/* Keeps the functions that would run without this component: they stay loaded while it may call
+ * them. */
 static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
 {
 	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
@@ -326,7 +328,7 @@ static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm
 	return OMPI_SUCCESS;
 }
 
-/* Whether the program wants this communicator left alone. All members say the same. */
+/* True if the program excludes this communicator. All members give the same answer. */
 static bool unwanted(ompi_communicator_t *comm)
 {
 	bool enable = true;
@@ -341,7 +343,7 @@ mca_coll_base_module_t *coll_nbar_comm_query(ompi_communicator_t *comm, int *pri
 {
 	mca_coll_nbar_module_t *module;
 
-	/* Alone there is nothing to wait for: what is there is best. */
+	/* A single rank waits for no other: Open MPI's own function is best. */
 	if (!OMPI_COMM_IS_INTER(comm) && ompi_comm_size(comm) < 2)
 		return NULL;
 	if (unwanted(comm))

@@ -2,9 +2,9 @@
 /*
  * coll_nbar_request.c - requests of nonblocking barriers.
  *
- * They are completed by a function that Open MPI calls whenever it makes progress. Any thread may
- * be in it, also one that came from further up in the glue: it never waits for another. A request
- * holds its communicator, so that this may be freed first.
+ * Open MPI calls a function here whenever it makes progress; this function completes the requests.
+ * Any thread may call it, also from within another function of the glue, so it never waits for
+ * another thread. A request holds its communicator, so a program may free the communicator first.
  */
 #include "coll_nbar.h"
 
@@ -23,26 +23,27 @@ OBJ_CLASS_DECLARATION(coll_nbar_request_t);
 static struct {
 	pthread_mutex_t lock;
 	bool registered;
-	int count; /* relaxed: who misses one sees it next time */
+	int count; /* relaxed: a thread that misses a request sees it next time */
 	coll_nbar_request_t *list;
 	ompi_communicator_t *kept; /* see keep */
 } pending = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* 0: not yet; else r->super.req_status says what came of it. */
+/* 0: not yet; else r->super.req_status has the result. */
 static int test(coll_nbar_request_t *r)
 {
 	int rc = nbmpi_test(&r->barrier);
 
 	if (rc < 0) {
 		r->super.req_status.MPI_ERROR = r->barrier.code;
-		/* The one type whose communicator's error handler Open MPI 4.1 asks; all others end
-		 * the program by that of MPI_COMM_WORLD. */
+		/* For this type of request, Open MPI 4.1 calls the error handler of its
+		 * communicator. For all other types it calls that of MPI_COMM_WORLD, which ends the
+		 * program. */
 		r->super.req_type = OMPI_REQUEST_PML;
 	}
 	return rc;
 }
 
-/* Takes out of the list what is complete. */
+/* Removes complete requests from the list. */
 static coll_nbar_request_t *take_done(void)
 {
 	coll_nbar_request_t *done = NULL, **at = &pending.list;
@@ -69,7 +70,7 @@ static int on_progress(void)
 
 	if (__atomic_load_n(&pending.count, __ATOMIC_RELAXED) == 0)
 		return 0;
-	/* Another thread, or this one further up, does it already. */
+	/* Another thread does it already, or a caller of this function. */
 	if (pthread_mutex_trylock(&pending.lock) != 0)
 		return 0;
 	done = take_done();
@@ -77,7 +78,7 @@ static int on_progress(void)
 	while (done) {
 		coll_nbar_request_t *r = done;
 
-		/* Complete, it may be freed at once. */
+		/* Once complete, the request may be freed at any time. */
 		done = r->next;
 		ompi_request_complete(&r->super, true);
 		n++;
@@ -109,8 +110,8 @@ static void put(coll_nbar_request_t *r)
 }
 
 /*
- * Open MPI frees a request that has failed, and then asks the error handler of its communicator: so
- * the communicator of the last one stays until another fails, or MPI ends and frees what is left.
+ * Open MPI frees a failed request, and calls the error handler of its communicator after that. So
+ * the communicator of the last failed request stays until another request fails, or until MPI ends.
  */
 static ompi_communicator_t *keep(ompi_communicator_t *comm)
 {
@@ -139,7 +140,8 @@ static int request_free(ompi_request_t **request)
 {
 	coll_nbar_request_t *r = (coll_nbar_request_t *)*request;
 
-	/* One under way is freed when it is complete: MPI lets nobody free it before. */
+	/* A request under way is freed when it is complete: MPI does not allow a program to free it
+	 * before. */
 	if (!REQUEST_COMPLETE(&r->super))
 		return MPI_ERR_REQUEST;
 	discard(r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compat.h - what differs between releases of Open MPI: 4.1, 5.0 and main.
+ * compat.h - differences between releases of Open MPI: 4.1, 5.0 and main.
  *
- * The rest of the component is written for all of them. Built and tested with 4.1.
+ * The rest of the component is the same for all of them. Built and tested with 4.1.
  */
 #ifndef COLL_NBAR_COMPAT_H
 #define COLL_NBAR_COMPAT_H
@@ -21,7 +21,7 @@
 #define COLL_NBAR_BASE_VERSION MCA_COLL_BASE_VERSION_2_0_0
 #endif
 
-/* What processes publish about themselves when they start. */
+/* Functions for the records that processes publish when they start. */
 #if OMPI_MAJOR_VERSION >= 5
 #include "opal/mca/pmix/pmix-internal.h"
 #define COLL_NBAR_GLOBAL PMIX_GLOBAL
@@ -30,7 +30,7 @@
 #define COLL_NBAR_GLOBAL OPAL_PMIX_GLOBAL
 #endif
 
-/* main looks the component up by what this defines. */
+/* main finds the component by this definition. */
 #if defined(MCA_BASE_COMPONENT_INIT)
 #define COLL_NBAR_INIT MCA_BASE_COMPONENT_INIT(ompi, coll, nbar)
 #else

@@ -28,7 +28,7 @@ struct app_set {
 	double scale; /* of all steps */
 };
 
-/* What an option says: "1,2,3" of the literature; steps of one's own; percent; scale. */
+/* Reads an option: applications "1,2,3" of the literature; steps of the user; percent; scale. */
 enum app_set_option { APP_SET_APP, APP_SET_STEPS, APP_SET_VARY, APP_SET_SCALE };
 
 /* Lines of --help for them. */
@@ -36,11 +36,11 @@ extern const char app_set_usage[];
 
 struct app_set app_set_default(void);
 
-/* 0 or TOOL_USAGE, the message is out. */
+/* 0, or TOOL_USAGE after a message. */
 int app_set_read(struct app_set *a, enum app_set_option option, const char *value);
 
-/* When all options are read: the three of the literature, if none was named; and the times. It must
- * stay where it is from here on. */
+/* Called after all options are read: selects the three applications of the literature if the user
+ * named none, and computes the times. The struct must not move after this. */
 void app_set_finish(struct app_set *a, uint64_t seed);
 
 /* Into settings and notes of a result. */

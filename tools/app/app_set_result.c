@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * app_set_result.c - what a result of synthetic applications says about them; see app_set.h.
+ * app_set_result.c - settings and notes of synthetic applications in a result; see app_set.h.
  */
 #include "app_set.h"
 

@@ -4,11 +4,11 @@
  *
  * bench.c       the command: options in, runs in random order, results out
  * bench_opt.c   options; of the sweeps, too
- * bench_session.c  what every experiment with nodes does: daemon, runs, journal, results
- * bench_nicd.c  the daemon it starts, and the folder for it
- * bench_run.c   one run: starts the hosts, watches them, gathers what they measured
- * bench_host.c  what a host does in a run
- * bench_threads.c  the same, where it is several threads
+ * bench_session.c  common part of all experiments with nodes: daemon, runs, journal, results
+ * bench_nicd.c  starts the daemon in its own folder
+ * bench_run.c   one run: starts the hosts, watches them, collects their measurements
+ * bench_host.c  the host processes of a run
+ * bench_threads.c  the same for hosts with several threads
  * bench_tuned.c  the barrier of --alg tuned:FILE
  */
 #ifndef NBAR_TOOLS_BENCH_H
@@ -31,7 +31,7 @@
 
 #define BENCH_NODES_MAX 1024u
 #define BENCH_LIST_MAX 64u /* node counts, algorithms */
-#define BENCH_EXTRAS 3u    /* figures of what is run in place of barriers */
+#define BENCH_EXTRAS 3u    /* figures of runs without barriers */
 #define BENCH_REPETITIONS_MAX 1000u
 #define BENCH_ITERS_MAX 100000000u
 #define BENCH_SKEW_MAX 16384u /* barriers of a run whose exits are kept, for the skew */
@@ -39,9 +39,9 @@
 #define BENCH_IN_PROCESS_MAX 4u /* wires of in-process NICs */
 #define BENCH_KEYS_MAX 190u
 
-/* Who runs the barrier. NIC_RELEASE, for nodes of several threads alone: the NIC, but the threads
- * do not poll its completion word: one does, and then releases the others. INSIDE and what follows:
- * the host, whose process has the NIC inside; a value a wire that --where names. */
+/* Where the barrier runs. NIC_RELEASE, only for nodes with several threads: at the NIC, but only
+ * one thread polls the completion word, and then releases the others. IN_PROCESS and higher values:
+ * an in-process NIC; one value for each wire in --where. */
 enum bench_where {
 	BENCH_NIC,
 	BENCH_HOST,
@@ -49,7 +49,7 @@ enum bench_where {
 	BENCH_IN_PROCESS,
 	BENCH_WHERE_END = BENCH_IN_PROCESS + BENCH_IN_PROCESS_MAX
 };
-/* As in --where: "nic"; "host-WIRE" once that has been read. */
+/* Names in --where: "nic"; "host-WIRE" after the option has been read. */
 extern char bench_where_name[BENCH_WHERE_END][NBAR_NAME_MAX];
 
 static inline bool bench_in_process(enum bench_where where)
@@ -57,7 +57,7 @@ static inline bool bench_in_process(enum bench_where where)
 	return where >= BENCH_IN_PROCESS;
 }
 
-/* Processes that drive the nodes. AUTO: one a node where each has a core of its own, else one. */
+/* Processes that drive the nodes. AUTO: one per node if each has its own core, else one for all. */
 enum bench_drivers { BENCH_DRIVERS_NODES, BENCH_DRIVERS_ONE, BENCH_DRIVERS_AUTO };
 
 struct bench_options {
@@ -86,10 +86,10 @@ struct bench_options {
 	bool sorted;      /* node i has rank i */
 };
 
-/* What a bench is without options. */
+/* The options of a bench by default. */
 struct bench_options bench_options_default(void);
 
-/* More options, of one experiment. read gets what getopt_long returned and the value. */
+/* Further options of one experiment. read gets the result of getopt_long and the value. */
 struct bench_extra_options {
 	const struct option *option; /* ends with { 0 }; values from BENCH_OPT_MORE */
 	int (*read)(void *arg, int c, const char *value);
@@ -97,19 +97,19 @@ struct bench_extra_options {
 };
 #define BENCH_OPT_MORE 512
 
-/* 0, or the exit code to end with; *help is set if that is what was wanted. *opt: the defaults
- * before, what was wanted after. more: may be NULL. */
+/* 0, or the exit code to end with; *help is set if the user asked for help. *opt has the defaults
+ * before the call, and the options of the user after it. more: may be NULL. */
 int bench_options_parse(int argc, char **argv, struct bench_options *opt,
 			const struct bench_extra_options *more, bool *help);
 void bench_usage(FILE *to);
 
-/* Whether --where has it. */
+/* True if --where has it. */
 bool bench_wants(const struct bench_options *opt, enum bench_where where);
 
 /* The options that all experiments with nodes have, for their --help. */
 void bench_usage_common(FILE *to);
 
-/* The machine, and what of it this bench uses. */
+/* The machine, and the cores that this bench uses. */
 struct bench_machine {
 	struct tool_machine machine;
 	uint32_t ncpu;
@@ -123,14 +123,14 @@ struct bench_machine {
 struct bench_host;
 struct bench_member;
 
-/* What is run ... */
+/* The configuration of a run. */
 struct bench_config {
 	uint32_t nodes;
 	enum bench_where where;
 	const char *alg;
 	uint32_t iters, warmup;        /* barriers; with work, full rounds of its steps */
 	const struct bench_work *work; /* NULL: none */
-	/* NULL: barriers; else what is run in their place, by "signal" groups or by teams. */
+	/* NULL: runs barriers; else a function to run instead, on "signal" groups or teams. */
 	int (*drive)(const struct bench_host *h, struct bench_member *member);
 	uint32_t threads;     /* of a node, as a team; 0: no team */
 	const char *kind;     /* of the team */
@@ -138,11 +138,11 @@ struct bench_config {
 	uint32_t repetition;
 };
 
-/* ... and what came of it, in microseconds. */
+/* The results of a run, in microseconds. */
 struct bench_figures {
 	double metric[METRIC_END];
-	double extra[BENCH_EXTRAS]; /* of what is run in place of barriers, at rank 0 */
-	double late_us; /* mean over hosts and barriers: how much longer than wanted it computed */
+	double extra[BENCH_EXTRAS]; /* of a run without barriers, at rank 0 */
+	double late_us; /* mean over hosts and barriers: delay at the end of a computation */
 };
 #define BENCH_NFIGURES (sizeof(struct bench_figures) / sizeof(double))
 
@@ -155,38 +155,38 @@ struct bench_nics {
 	char text[NBAR_NICS_MAX][BENCH_PATH_MAX + 24];
 };
 
-/* Starts a daemon with n NICs and waits until it answers. 0 or an exit code, the message is out. */
+/* Starts a daemon with n NICs and waits until it answers. 0, or an exit code after a message. */
 int bench_nicd_start(struct bench_nics *nics, const struct bench_options *opt,
 		     const struct bench_machine *machine, uint32_t n);
 
-/* Ends it and removes its folder. Does nothing if none was started. */
+/* Ends the daemon and removes its folder. Does nothing if no daemon was started. */
 void bench_nicd_stop(struct bench_nics *nics);
 
-/* Stops our daemon, if there is one, while hosts use its core; has it go on. */
+/* Pauses our daemon, if there is one, while hosts use its core; or lets it continue. */
 void bench_nicd_pause(const struct bench_nics *nics, bool pause);
 
-/* Says how our daemon ended, if status is that of its end, and shows the end of its log. */
+/* Prints how our daemon ended, if status is its exit status, and the end of its log. */
 void bench_nicd_died(struct bench_nics *nics, int status);
 
-/* Where the samples of a run go, and what it is called there. */
+/* The output file for the samples of a run, and the name of the run in it. */
 struct bench_raw {
 	FILE *to; /* NULL: nowhere */
 	const char *point;
 };
 
-/* One run. 0 or an exit code, the message is out. */
+/* One run. 0, or an exit code after a message. */
 int bench_run(const struct bench_options *opt, const struct bench_config *config,
 	      const struct bench_machine *machine, struct bench_nics *nics,
 	      const struct bench_raw *raw, struct bench_figures *out);
 
-/* The barrier of --alg tuned:FILE for a run; NULL: the algorithm is another one. 0 or an exit code,
- * the message is out. */
+/* The barrier of --alg tuned:FILE for a run; NULL: the algorithm is another one. 0, or an exit code
+ * after a message. */
 struct compose;
 int bench_tuned_make(const struct bench_options *opt, const struct bench_config *config,
 		     const struct bench_nics *nics, struct compose **out);
 void bench_tuned_free(struct compose *c);
 
-/* The name of NIC i in a profile: that of --hosts, or that of its socket. */
+/* The name of NIC i in a profile: the one from --hosts, or the name of its socket. */
 void bench_nic_name(const struct bench_options *opt, const struct bench_nics *nics, uint32_t i,
 		    char *out, size_t size);
 
@@ -206,20 +206,21 @@ struct bench_session {
 };
 
 /*
- * Begins it: looks at the NICs and the machine, adds to the result what all such experiments say,
- * opens outputs. The result is taken over; settings of one's own are in it. amount: seconds that
- * all runs take, about. 0 or an exit code, the message is out; then there is nothing to end.
+ * Begins an experiment: checks NICs and machine, adds the settings that all such experiments share
+ * to the result, and opens the outputs. It takes ownership of the result, which has the
+ * experiment's own settings. amount: approximate time of all runs, in seconds. 0, or an exit code
+ * after a message; then there is nothing to end.
  */
 int bench_session_begin(struct bench_session *s, struct bench_options *opt, struct result *result,
 			double amount);
 
-/* About how many seconds a run takes. */
+/* Approximate time of a run, in seconds. */
 double bench_session_cost(const struct bench_config *c);
 
 /*
- * One run, or what the journal has of it. name: tells it from the others of the same nodes, where,
- * algorithm and repetition. The ranks are dealt to the nodes by seed and repetition: the same for
- * nic and host. 0 or an exit code, the message is out.
+ * Does one run, or takes its results from the journal. name: must differ from other runs with the
+ * same nodes, where, algorithm and repetition. Seed and repetition determine the ranks of the
+ * nodes, so they are the same for nic and host. 0, or an exit code after a message.
  */
 int bench_session_run(struct bench_session *s, const struct bench_config *config, const char *name,
 		      struct bench_figures *out);
@@ -227,9 +228,9 @@ int bench_session_run(struct bench_session *s, const struct bench_config *config
 /* Writes the results and stops what was started. Returns the exit code. */
 int bench_session_end(struct bench_session *s, int status);
 
-/* A line or a pair of lines of the results, and where its figures go: one a repetition. */
+/* A line or a pair of lines of the results, and room for its figures: one per repetition. */
 struct bench_point {
-	struct bench_config config; /* but where, rank and repetition */
+	struct bench_config config; /* all but where, rank and repetition */
 	char name[48];
 	struct bench_figures *repetition[BENCH_WHERE_END];
 };
@@ -240,12 +241,12 @@ double bench_points_cost(const struct bench_options *opt, const struct bench_poi
 			 uint32_t n);
 
 /*
- * Every point, as often as there are repetitions: points in random order, but nic and host of a
- * point next to each other, in random order too, so that whatever drifts on the machine meets both.
+ * Runs every point once in each repetition. The points are in random order; nic and host of a point
+ * are next to each other, also in random order. So a drift of the machine affects both alike.
  */
 int bench_points_run(struct bench_session *s, const struct bench_point *point, uint32_t n);
 
-/* How an experiment makes rows of its points, and what it notes below them. complete: all points
+/* Makes the rows of an experiment from its points, and the notes below them. complete: all points
  * were measured. */
 struct bench_rows {
 	void (*row)(const void *arg, const struct bench_options *opt, const struct bench_point *p,
@@ -255,15 +256,15 @@ struct bench_rows {
 	const void *arg; /* of both */
 };
 
-/* The whole of an experiment that is a set of points. Takes the result over, which may be NULL: no
- * memory. Returns the exit code. */
+/* Runs a whole experiment that is a set of points. Takes ownership of the result; NULL means that
+ * there was no memory for it. Returns the exit code. */
 int bench_points_all(struct bench_options *opt, const struct bench_point *point, uint32_t n,
 		     const struct bench_rows *rows, struct result *result);
 
-/* Of n repetitions, how many an interrupted bench has come to. */
+/* The number of repetitions, of n, that an interrupted bench has measured. */
 uint32_t bench_repetitions_done(const struct bench_figures *repetition, uint32_t n);
 
-/* The median of a figure (its place in struct bench_figures) over repetitions. */
+/* The median of a figure (its offset in struct bench_figures) over repetitions. */
 struct metric_median bench_median(const struct bench_figures *repetition, uint32_t n,
 				  size_t figure);
 #define BENCH_FIGURE(name) (offsetof(struct bench_figures, name) / sizeof(double))
@@ -272,7 +273,7 @@ struct metric_median bench_median(const struct bench_figures *repetition, uint32
 struct metric_median bench_point_mean(const struct bench_options *opt,
 				      const struct bench_point *point, enum bench_where where);
 
-/* Host mean / NIC mean; NAN if not both were run. */
+/* Host mean / NIC mean; NAN unless both were measured. */
 double bench_point_speedup(const struct bench_options *opt, const struct bench_point *point);
 
 /* The notes that all results of runs need. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_host.c - what a host process of a run does: open, connect, barriers, figures.
+ * bench_host.c - a host process of a run: opens, connects, runs barriers, stores figures.
  *
- * One loop for both wheres and for one node or all of them, so that nothing but the place of the
- * protocol differs. Called in a forked child; leaves its figures in shared memory.
+ * The same loop serves NIC-based and host-based runs, and one node or all nodes. So only the place
+ * of the protocol differs. Called in a forked child; leaves its figures in shared memory.
  */
 #include "bench_host.h"
 
@@ -53,7 +53,7 @@ void bench_shared_destroy(struct bench_shared *s)
 	munmap(s->memory, s->length);
 }
 
-/* Pairs with the acquire in passed(): what a node wrote before, all may read after. */
+/* Pairs with the acquire in passed(): all nodes may then read what this node wrote before. */
 static void pass(const struct bench_host *h, enum bench_stage stage)
 {
 	__atomic_add_fetch(&h->shared->stage[stage].value, h->count, __ATOMIC_RELEASE);
@@ -83,7 +83,7 @@ int bench_host_fail(const struct bench_member *m, const char *format, ...)
 	return TOOL_FAILED;
 }
 
-/* The NIC of a node: of a daemon, or its own, which its name keeps from being shared. */
+/* The NIC of a node: of a daemon, or in-process with a unique name, so that it is not shared. */
 static const char *nic_of(const struct bench_host *h, const struct bench_member *m, char *text,
 			  size_t size)
 {
@@ -164,7 +164,7 @@ void bench_host_enter(const struct bench_host *h, const struct bench_member *m, 
 		__atomic_store_n(&c->value, barrier, __ATOMIC_RELAXED);
 }
 
-/* After barrier n all have entered n, and nobody can have passed n + 1. */
+/* After barrier n, all nodes have entered n, and no node can have passed n + 1. */
 int bench_host_check(const struct bench_host *h, const struct bench_member *m, uint32_t barrier)
 {
 	uint32_t all = h->opt->check ? h->shared->nodes * h->shared->threads : 0;
@@ -207,7 +207,7 @@ void bench_host_note(const struct bench_host *h, struct bench_member *m, uint32_
 		m->out->total_ns = now - m->started;
 }
 
-/* Goes on to the next barrier, or to what is computed before it. */
+/* Continues with the next barrier, or with the computation before it. */
 static int go_on(const struct bench_host *h, struct bench_member *m, uint64_t now)
 {
 	const struct bench_work *w = h->config->work;
@@ -242,7 +242,7 @@ void bench_host_idle(const struct bench_host *h)
 #endif
 }
 
-/* One look at a member that computes. True if it has done so long enough and went on. */
+/* Checks a member that computes. True if its time is over and it has continued. */
 static bool computed(const struct bench_host *h, struct bench_member *m, uint64_t now, int *r)
 {
 	if (now < m->until)
@@ -255,10 +255,10 @@ static bool computed(const struct bench_host *h, struct bench_member *m, uint64_
 }
 
 /*
- * A round over all members. One look at the clock a round, and only if it is needed: it makes the
- * processor wait for all stores and loads under way, which nodes that are driven one after the
- * other should not. Those that compute need it, and then once more after whatever takes its time.
- * True if something has happened.
+ * A round over all members. It reads the clock at most once per round: a clock read makes the
+ * processor wait for all pending stores and loads, which would couple nodes that one process
+ * drives. Computing members need the clock, and need it again after any slow action. True if
+ * something has happened.
  */
 static bool drive_round(const struct bench_host *h, struct bench_member *member, uint32_t *running,
 			int *r)
@@ -305,7 +305,7 @@ static int drive(const struct bench_host *h, struct bench_member *member)
 	return r;
 }
 
-/* Waits for all hosts; those that run the protocol go on answering. */
+/* Waits for all hosts; hosts that run the protocol keep answering. */
 static void meet(const struct bench_host *h, struct bench_member *member, enum bench_stage stage)
 {
 	pass(h, stage);
@@ -360,7 +360,8 @@ int bench_host_run(const struct bench_host *h)
 			m->left = h->config->warmup + h->config->iters;
 			m->out = &h->shared->node[m->rank];
 			m->exit = h->shared->exit + (size_t)m->rank * h->shared->nskew;
-			/* No page of them shall be touched first while the clock runs. */
+			/* Touch every page now, so that no page fault occurs during the
+			 * measurement. */
 			memset(m->exit, 0, h->shared->nskew * sizeof(*m->exit));
 			memset(m->out, 0, sizeof(*m->out));
 		}

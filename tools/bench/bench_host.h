@@ -7,7 +7,7 @@
 
 #include "bench.h"
 
-/* Points that all hosts pass together; each counter has a cache line of its own. */
+/* Stages that all hosts pass together; each counter has its own cache line. */
 enum bench_stage { STAGE_OPENED, STAGE_CONNECTED, STAGE_FINISHED, STAGE_END };
 
 struct bench_counter {
@@ -15,14 +15,14 @@ struct bench_counter {
 	uint32_t reserved[31];
 };
 
-/* What a node leaves behind. */
+/* The figures of a node. */
 struct bench_node {
-	uint64_t failed_at; /* 0: it has not; clock of tool_now_ns */
+	uint64_t failed_at; /* time of its failure, by tool_now_ns; 0: none */
 	char error[320];
 	uint64_t total_ns;          /* of the barriers measured */
-	uint64_t late_ns;           /* how much longer than wanted it computed, in all */
+	uint64_t late_ns;           /* sum of the delays at the end of computations */
 	struct hist hist;           /* of each barrier measured, ns; computing included */
-	double extra[BENCH_EXTRAS]; /* of what is run in place of barriers */
+	double extra[BENCH_EXTRAS]; /* of a run without barriers */
 };
 
 struct bench_shared {
@@ -51,16 +51,16 @@ struct bench_host {
 	const struct bench_machine *machine;
 	/* Runs the nodes instead of one barrier after the other by one thread a node; or NULL. */
 	int (*drive)(const struct bench_host *h, struct bench_member *member);
-	bool yield; /* its core is shared: give it up whenever there is nothing to do */
+	bool yield; /* it shares its core: yield whenever it is idle */
 };
 
-/* True if a host process has come to the end of its run. */
+/* True if a host process has reached the end of its run. */
 bool bench_host_finished(const struct bench_host *h);
 
 /* The life of a host process; returns its exit code. */
 int bench_host_run(const struct bench_host *h);
 
-/* A node and where it stands. */
+/* A node and its state. */
 struct bench_member {
 	uint32_t node, rank;
 	struct nbar_port *port;
@@ -70,13 +70,13 @@ struct bench_member {
 	uint32_t left;    /* barriers to go, warm-up included */
 	uint64_t started; /* end of the warm-up */
 	uint64_t last;    /* exit of the barrier before */
-	uint64_t until;   /* computes until then; 0: does not */
+	uint64_t until;   /* end of its computation; 0: it does not compute */
 	struct bench_node *out;
 	uint64_t *exit;
 };
 
-/* What bench_host.c and bench_threads.c share. Each returns 0 or an exit code; the message is with
- * the node's figures. */
+/* Shared by bench_host.c and bench_threads.c. Each returns 0 or an exit code; the node's figures
+ * have the message. */
 __attribute__((format(printf, 2, 3))) int bench_host_fail(const struct bench_member *m,
 							  const char *format, ...);
 const char *bench_host_error(const struct bench_member *m);
@@ -91,7 +91,7 @@ int bench_host_check(const struct bench_host *h, const struct bench_member *m, u
 void bench_host_note(const struct bench_host *h, struct bench_member *m, uint32_t left,
 		     uint64_t now);
 
-/* Nothing to do. */
+/* Called when there is nothing to do: spins or yields. */
 void bench_host_idle(const struct bench_host *h);
 
 /* All barriers of a node of several threads. */

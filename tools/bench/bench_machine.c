@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_machine.c - what machine a bench runs on, and which cores it uses.
+ * bench_machine.c - the machine that a bench runs on, and the cores that it uses.
  */
 #include "bench.h"
 

@@ -22,7 +22,7 @@
 #define STOP_SECONDS 5u
 #define POLL_NS 5000000l
 
-/* The program: named, or beside this one, or to be found in $PATH. */
+/* The program: given by --nicd, or beside this one, or found in $PATH. */
 static void find_program(const struct bench_options *opt, char *out, size_t size)
 {
 	char self[BENCH_PATH_MAX];
@@ -74,8 +74,8 @@ static void make_command(struct command *c, const struct bench_nics *nics,
 	c->argv[n] = NULL;
 }
 
-/* The daemon removes its sockets when it is told to end; but one that may be stopped while NICs
- * inside the hosts are measured would never hear that. */
+/* The daemon removes its sockets when it gets a signal to end. But the daemon may be paused while
+ * in-process NICs are measured, and would then not handle the signal. */
 static int end_signal(const struct bench_options *opt)
 {
 	for (uint32_t i = 0; i < opt->nwhere; i++)
@@ -135,7 +135,7 @@ static void show_log(const struct bench_nics *nics)
 void bench_nicd_died(struct bench_nics *nics, int status)
 {
 	nics->pid = 0;
-	/* Ctrl-C is for all processes of a terminal. */
+	/* Ctrl-C goes to all processes of a terminal. */
 	if (signals_interrupted())
 		return;
 	if (WIFSIGNALED(status))

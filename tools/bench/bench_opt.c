@@ -2,7 +2,7 @@
 /*
  * bench_opt.c - the options of `nbar bench`.
  *
- * Everything that can be known to be wrong from the command line alone is refused here.
+ * Refuses every error that the command line alone shows.
  */
 #include "bench.h"
 
@@ -196,7 +196,7 @@ static int check_word(const char *option, const char *text, const char *words)
 	return tool_usage("%s: '%s' is none of: %s", option, text, words);
 }
 
-/* Which wires there are, and what the keys mean, the daemon knows. */
+/* The daemon knows the wires and the meaning of the keys. */
 static int read_wire(struct bench_options *opt, const char *arg)
 {
 	if (!*arg || strlen(arg) >= sizeof(opt->wire))
@@ -290,7 +290,7 @@ static bool wants_in_process(const struct bench_options *opt)
 	return false;
 }
 
-/* What only all options together can tell. */
+/* Checks that need all options together. */
 static int check_together(const struct bench_options *opt, const struct reading *given)
 {
 	uint32_t room = (opt->nnic ? opt->nnic : NBAR_NICS_MAX) * NBAR_PORTS_MAX;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_run.c - one run: starts the hosts, watches them, gathers what they measured.
+ * bench_run.c - one run: starts the hosts, watches them, collects their measurements.
  *
- * Whatever happens, every host is ended and reaped before bench_run returns.
+ * In every case, bench_run ends and reaps all hosts before it returns.
  */
 #include "bench.h"
 
@@ -40,7 +40,7 @@ static void procs_ended(struct procs *c, uint32_t i, int status)
 {
 	c->pid[i] = 0;
 	c->alive--;
-	/* One that a signal killed explains the errors of the others. */
+	/* A host that a signal killed explains the errors of the others. */
 	if (c->killed || !status || (c->failed && !WIFSIGNALED(status)))
 		return;
 	c->failed = true;
@@ -48,7 +48,7 @@ static void procs_ended(struct procs *c, uint32_t i, int status)
 	c->status = status;
 }
 
-/* Reaps all that have ended. False if the daemon was among them; its status is in *status. */
+/* Reaps all ended processes. False if the daemon is one of them; *status is its status. */
 static bool reap(struct procs *c, pid_t daemon, int *status)
 {
 	pid_t pid;
@@ -63,7 +63,7 @@ static bool reap(struct procs *c, pid_t daemon, int *status)
 	return true;
 }
 
-/* Waits for the end of all hosts, and makes it come when something is wrong. */
+/* Waits until all hosts have ended; ends them itself if something is wrong. */
 static int watch(struct procs *c, struct bench_nics *nics)
 {
 	int r = 0, status;
@@ -85,7 +85,7 @@ static int watch(struct procs *c, struct bench_nics *nics)
 	return signals_interrupted() || c->failed ? TOOL_FAILED : r;
 }
 
-/* Says what went wrong: a host that was killed, or else the first to report an error. */
+/* Prints what went wrong: names a killed host, or else the first host that reported an error. */
 static void explain(const struct procs *c, const struct bench_shared *s, uint32_t per_process,
 		    const struct bench_config *config)
 {
@@ -127,7 +127,7 @@ static double skew_us(const struct bench_shared *s, double *skew)
 	return stats_median(skew, s->nskew);
 }
 
-/* Times from exit to exit of each rank; the first barrier measured has none before it. */
+/* Times from exit to exit of each rank; the first measured barrier has no exit before it. */
 static void write_raw(const struct bench_shared *s, const struct bench_raw *raw)
 {
 	for (uint32_t n = 0; n < s->nodes && raw->to; n++) {

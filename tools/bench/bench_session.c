@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_session.c - what every experiment with nodes does: NICs, runs, journal, results; see
- * bench.h. Called by bench, the sweeps and app; must know of none of them.
+ * bench_session.c - the common part of all experiments with nodes: NICs, runs, journal, results;
+ * see bench.h. Called by bench, the sweeps and app; must not know any of them.
  */
 #include "bench.h"
 
@@ -12,7 +12,7 @@
 #include "stats.h"
 #include "signals.h"
 
-/* For running NICs: that they answer, and the name of their wire. */
+/* For running NICs: checks that they answer, and gets the name of their wire. */
 static int look_at_nics(struct bench_options *opt)
 {
 	struct nbar_rep_nic_stat stat;
@@ -100,7 +100,7 @@ int bench_session_begin(struct bench_session *s, struct bench_options *opt, stru
 	return r;
 }
 
-/* Not before the first run: there may be nothing left to run. */
+/* Called only for the first run: after --resume there may be nothing left to run. */
 static int start_nics(struct bench_session *s)
 {
 	uint32_t most = most_nodes(s->opt);
@@ -126,9 +126,9 @@ double bench_session_cost(const struct bench_config *c)
 }
 
 /*
- * Ranks are dealt to the nodes at random, the same for nic and host: where nodes take turns on a
- * core, in the order of their ranks, a signal to a higher rank would always find its receiver next
- * in line.
+ * The nodes get their ranks at random, the same for nic and host. Otherwise nodes that share a core
+ * would run in the order of their ranks, and the receiver of a signal to a higher rank would always
+ * run next.
  */
 static void deal_ranks(const struct bench_options *opt, const struct bench_config *c,
 		       uint32_t *rank)

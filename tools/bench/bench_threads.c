@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_threads.c - a host of several threads: they meet as a team, and then the nodes do.
+ * bench_threads.c - a host with several threads: the threads meet as a team, then the nodes meet.
  *
- * Where the NIC runs the barrier the team is in front of its group. Where the host runs it, the
- * thread that knows that all have arrived runs the protocol, and releases the others then: it has
- * no other way to tell them. Called in a host process, by bench_host.c.
+ * If the NIC runs the barrier, the team is in front of its group. If the host runs it, one thread
+ * learns that all threads have arrived, runs the protocol, and then releases the other threads:
+ * they cannot learn of the end in another way. Called in a host process, by bench_host.c.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -42,12 +42,13 @@ static struct nbar_team *make_team(const struct bench_host *h, const struct benc
 		free(team);
 		return NULL;
 	}
-	/* Spinning is of no use where others wait for the core, and sleeping would be measured. */
+	/* Does not spin if other threads wait for the core; never sleeps, because that would be
+	 * measured. */
 	team->wait = (struct nbar_wait_policy){ .spin_us = h->yield ? 0 : UINT32_MAX };
 	return team;
 }
 
-/* The barrier of the hosts, by the thread that knows that its node has arrived. */
+/* The barrier of the hosts, run by the thread that knows that its node has arrived. */
 static int cross(const struct thread *t)
 {
 	struct hostbar *hb = t->m->hostbar;
@@ -91,8 +92,8 @@ static void pin(const struct thread *t)
 	(void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
-/* Thread 0 notes every barrier, the others their time for all. A thread that fails ends the
- * process: the others would wait for it. */
+/* Thread 0 records every barrier, the others only their total time. A thread that fails ends the
+ * process, because the others would wait for it. */
 static void *run_thread(void *arg)
 {
 	struct thread *t = arg;
@@ -138,7 +139,7 @@ int bench_threads_drive(const struct bench_host *h, struct bench_member *m)
 		thread[i] = (struct thread){ .h = h, .m = m, .team = team, .me = i };
 	for (uint32_t i = 1; i < n && !r; i++)
 		r = pthread_create(&thread[i].id, NULL, run_thread, &thread[i]);
-	if (r) /* those that run wait for the rest: the end of the process ends them */
+	if (r) /* the started threads wait for the rest: the end of the process ends them */
 		return bench_host_fail(m, "cannot start %u threads: %s", n, strerror(r));
 	run_thread(&thread[0]);
 	m->out->total_ns = thread[0].total_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_nbar_tune.c - the barrier of `--alg tuned:FILE`: composed before the hosts of a run begin,
- * so that each of them finds its plan.
+ * bench_tuned.c - the barrier of `--alg tuned:FILE`: composed before the hosts of a run start, so
+ * that each host finds its plan.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "compose.h"
 #include "nbar_tune.h"
 
-/* The name of a NIC in a profile: of its socket, without folder and ending. */
+/* The name of a NIC in a profile: the name of its socket, without folder and ending. */
 static void name_of_nic(const char *nic, char *out, size_t size)
 {
 	const char *base = strrchr(nic, '/');

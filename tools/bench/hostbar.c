@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hostbar.c - see hostbar.h: a NIC of firmware/nic whose wire is the signal service of another.
+ * hostbar.c - see hostbar.h: a NIC of firmware/nic whose wire is the signal service of another NIC.
  *
  * A message is the five words of struct nbfw_token, with the type in place of reply_handle. The
- * address of a member is its rank. Handles and cookies do not travel: the signal service has found
- * the member already, so each message gets those of the member that takes it.
+ * address of a member is its rank. Messages have no handle and no cookie: the signal service has
+ * already found the member, so this code fills in the handle and cookie of the receiving member.
  *
- * The clock of this NIC stands still while messages come in, so that none of them needs a look at
- * the clock: an interval begins with the first look after the event that armed the timer.
+ * The clock of this NIC stands still while messages arrive, so a message needs no clock read. An
+ * interval begins with the first clock read after the event that armed the timer.
  */
 #include "hostbar.h"
 
@@ -33,7 +33,7 @@ struct hostbar {
 	uint32_t status, failed_rank;
 	uint32_t polls; /* without a message */
 	bool connected;
-	bool moved;      /* the barrier went on since the last look at the clock */
+	bool moved;      /* the barrier made progress since the last look at the clock */
 	uint64_t now;    /* of the NIC's clock */
 	uint64_t looked; /* tool_now_ns of the last look */
 	char error[160];
@@ -119,7 +119,7 @@ static bool is_complete(const struct hostbar *hb, uint32_t ticket)
 	return (int32_t)(hb->completed - ticket) >= 0;
 }
 
-/* Takes messages until there are none or `ticket` is complete. */
+/* Takes messages until no message is left, or until `ticket` is complete. */
 static void progress(struct hostbar *hb, uint32_t ticket)
 {
 	struct nbar_signal_in in;
@@ -190,7 +190,7 @@ const char *hostbar_error(const struct hostbar *hb)
 	return hb->error;
 }
 
-/* The length of a plan, which is the caller's own if it uploads one; or an error. */
+/* The length of the plan (the caller's plan if it uploads one), or an error. */
 static int32_t plan_length(struct nbfw_alg alg, const struct nbar_group_attr *attr)
 {
 	const char *why;
@@ -276,8 +276,8 @@ int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	return 0;
 }
 
-/* Gives the NIC the endpoint addresses that the peers' NICs would have given out: those of the
- * member itself, with another rank and address. */
+/* Gives the NIC the endpoint addresses that NICs of the peers would have made: copies of the
+ * member's own endpoint address, with another rank and address. */
 static int connect_member(struct hostbar *hb)
 {
 	struct nbnic_group *g = hb->member, peer = *g;
@@ -311,7 +311,7 @@ void hostbar_close(struct hostbar *hb)
 {
 	nbnic_group_close(&hb->nic, hb->member, NBAR_STATUS_CLOSED, hb->now);
 	for (uint32_t i = 0; i < NBAR_SENDS_MAX && nbnic_next(&hb->nic) == 0; i++)
-		nbnic_work(&hb->nic, hb->now); /* what others are still to be told */
+		nbnic_work(&hb->nic, hb->now); /* sends the messages that still wait */
 	nbar_group_close(hb->group);
 	hostbar_free(hb);
 }

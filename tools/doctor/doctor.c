@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doctor.c - `nbar doctor`: says what keeps barriers of this machine from being offloaded, or slow.
+ * doctor.c - `nbar doctor`: shows what prevents the offload of barriers on this machine, or slows
+ * it.
  */
 #include "tool.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doctor.h - `nbar doctor`: facts of a machine, and what they mean for barriers.
+ * doctor.h - `nbar doctor`: facts of a machine, and their consequences for barriers.
  *
  * doctor_facts.c looks at the machine, doctor_judge.c is pure: facts in, findings out. doctor.c
  * prints. None of them changes the machine.
@@ -25,18 +25,18 @@ struct doctor_link {
 /* A control socket of the run directory. */
 struct doctor_nic {
 	char name[NBAR_NAME_MAX];
-	int error;      /* 0, or negative errno of asking for its counters */
+	int error;      /* 0, or negative errno of the request for its counters */
 	char text[256]; /* why, and what to do */
 };
 
 struct doctor_facts {
-	uint32_t cpus;               /* that this process may use */
-	char isolated[64];           /* of them or others, as the kernel lists them; empty: none */
-	char governor[32];           /* of frequencies; empty: the kernel has none */
-	uint64_t huge_mb;            /* free hugepages */
-	uint64_t memlock_kb;         /* UINT64_MAX: no limit */
-	uint64_t rmem_max;           /* largest receive queue that a socket may ask for */
-	bool net_admin;              /* this process may ask for a larger one */
+	uint32_t cpus;       /* that this process may use */
+	char isolated[64];   /* isolated processors, as the kernel lists them; empty: none */
+	char governor[32];   /* of frequencies; empty: the kernel has none */
+	uint64_t huge_mb;    /* free hugepages */
+	uint64_t memlock_kb; /* UINT64_MAX: no limit */
+	uint64_t rmem_max;   /* largest receive queue that a socket may ask for */
+	bool net_admin;      /* this process may ask for a larger one */
 	uint32_t nlink, nrdma, nnic; /* nrdma: RDMA devices */
 	struct doctor_link link[DOCTOR_LINKS_MAX];
 	char run_dir[256];

@@ -18,11 +18,11 @@
 /* Reads the name of an algorithm that makes plans. False: it is none, or longer than a name. */
 bool algs_read(const char *text, struct nbfw_alg *out);
 
-/* A usage error: why algs_read does not take this text, which the option has. */
+/* A usage error: the reason why algs_read refuses this text of the option. */
 int algs_refuse(const char *option, const char *text);
 
-/* Calls each(arg, name) for every algorithm, one with a parameter for each of its usual values,
- * until a call returns something else than 0; returns that. */
+/* Calls each(arg, name) for every algorithm; for an algorithm with a parameter, once for each of
+ * its usual values. Stops when a call does not return 0, and returns the result of this call. */
 int algs_all(int (*each)(void *arg, const char *name), void *arg);
 
 /* Their names, for --help, in lines that begin with `margin`. */

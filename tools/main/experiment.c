@@ -12,7 +12,7 @@
 
 #include "tool.h"
 
-/* The file that the journal is beside: the first that is none but a file. NULL: there is none. */
+/* The journal goes beside this file: the first output that is a regular file; NULL: none. */
 static const char *journal_beside(const struct experiment *e)
 {
 	const struct output *const o[] = { &e->json, &e->csv };
@@ -124,7 +124,7 @@ static int write_files(struct experiment *e)
 	return r;
 }
 
-/* What to do with what there is. */
+/* Decides what to do with existing files. */
 static void say_what_is_kept(const struct experiment *e, const char *file)
 {
 	if (file && journal_count(e->journal))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * experiment.h - the life of an experiment, whatever it measures: outputs are opened first, each
- * point is kept as soon as it is measured, results are written last.
+ * experiment.h - the life of any experiment: open the outputs first, keep each point as soon as it
+ * is measured, write the results last.
  *
  *	result = result_new(...); settings
  *	experiment_begin(&e, &options, result, amount)
@@ -36,19 +36,19 @@ struct experiment {
 };
 
 /*
- * Takes the result over, which has machine and settings but no rows yet. amount: see progress.h.
- * The journal is beside the JSON file, or else the CSV file, or else in memory. 0 or an exit code,
- * the message is out; then there is nothing to end.
+ * Takes ownership of the result, which has machine and settings but no rows yet. amount: see
+ * progress.h. The journal is beside the JSON file, or else the CSV file, or else in memory. 0, or
+ * an exit code after a message; then there is nothing to end.
  */
 int experiment_begin(struct experiment *e, const struct experiment_options *opt,
 		     struct result *result, double amount);
 
-/* True, and values set, if the point has been measured by the run that is resumed; part is its
- * part of the amount. */
+/* True, and sets the values, if the resumed run has measured the point; part is the point's part of
+ * the amount. */
 bool experiment_known(struct experiment *e, const char *point, double part, double *value,
 		      uint32_t n);
 
-/* Keeps a point. 0 or an exit code, the message is out. */
+/* Keeps a point. 0, or an exit code after a message. */
 int experiment_keep(struct experiment *e, const char *point, double part, const double *value,
 		    uint32_t n);
 
@@ -56,8 +56,8 @@ int experiment_keep(struct experiment *e, const char *point, double part, const 
 FILE *experiment_raw(struct experiment *e);
 
 /*
- * Ends it. status 0: the rows are complete, and are written. Else what is there is printed (to a
- * file nothing is written), and the journal stays. Returns the exit code.
+ * Ends it. status 0: writes the complete rows. Else prints the existing rows, writes no file, and
+ * keeps the journal. Returns the exit code.
  */
 int experiment_end(struct experiment *e, int status);
 

@@ -27,7 +27,8 @@ void hist_add(struct hist *h, uint64_t value);
 /* Adds all of `from` to `to`. */
 void hist_merge(struct hist *to, const struct hist *from);
 
-/* The least value that at least the fraction q (0..1) of all values do not exceed; 0 if empty. */
+/* The q-quantile: the least value that a fraction q (0..1) of all values does not exceed; 0 if
+ * empty. */
 uint64_t hist_quantile(const struct hist *h, double q);
 
 #endif

@@ -25,7 +25,7 @@ static int cannot(const struct journal *j, const char *what)
 	return TOOL_FAILED;
 }
 
-/* Says where two objects differ. True if they do. */
+/* Prints where two objects differ. True if they do. */
 static bool differs(const char *path, const char *of, const json_t *old, const json_t *now)
 {
 	const char *key;
@@ -55,7 +55,7 @@ static bool differs(const char *path, const char *of, const json_t *old, const j
 	return false;
 }
 
-/* The size is the same, and so it is if keys were taken away. */
+/* differs() does not see keys that only the old identity has; json_equal() sees them. */
 static int check_identity(const struct journal *j, const char *line, const json_t *identity)
 {
 	json_t *old = json_loads(line, 0, NULL);
@@ -76,7 +76,7 @@ static int check_identity(const struct journal *j, const char *line, const json_
 	return r;
 }
 
-/* Takes in a line; false if it is none of ours: the run was killed while it wrote. */
+/* Reads a line; false if it is not valid: the run was killed while it wrote the line. */
 static bool take(struct journal *j, const char *line)
 {
 	json_t *o = json_loads(line, 0, NULL);
@@ -90,7 +90,7 @@ static bool take(struct journal *j, const char *line)
 	return good;
 }
 
-/* Reads what is there and leaves the file at the end of the last whole point. */
+/* Reads the file, and leaves its position at the end of the last complete point. */
 static int read_old(struct journal *j, const json_t *identity)
 {
 	char *line = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * option.h - what the options of all subcommands that measure have in common. Each function returns
- * 0 or TOOL_USAGE, and then the message is out.
+ * option.h - options that all measuring subcommands share. Each function returns 0, or TOOL_USAGE
+ * after a message.
  */
 #ifndef NBAR_TOOLS_OPTION_H
 #define NBAR_TOOLS_OPTION_H
@@ -26,8 +26,8 @@ enum { OPTION_SEED = 256, OPTION_JSON, OPTION_CSV, OPTION_RAW, OPTION_RESUME, OP
 	{ "raw", required_argument, NULL, OPTION_RAW }
 /* clang-format on */
 
-/* Calls read(arg, c, value) for each option behind argv[first - 1]; -h sets *help and ends it. What
- * is no option stands from argv[optind] on. */
+/* Calls read(arg, c, value) for each option after argv[first - 1]; -h sets *help and stops.
+ * Arguments that are not options begin at argv[optind]. */
 int option_each(int argc, char **argv, int first, const char *brief, const struct option *all,
 		int (*read)(void *arg, int c, const char *value), void *arg, bool *help);
 

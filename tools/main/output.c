@@ -49,7 +49,7 @@ int output_open(struct output *o, const char *option, const char *path)
 	return o->file ? 0 : cannot_write(o);
 }
 
-/* Old content goes only when new content is at hand; a pipe or terminal has none. */
+/* Removes old content only when new content is ready; a pipe or terminal has no content. */
 int output_begin(const struct output *o)
 {
 	struct stat st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * output.h - a file for results: opened before the work, so that it is known to be writable, and
- * changed only after it.
+ * output.h - a file for results: opened before the work, to check that it is writable, and changed
+ * only after the work.
  */
 #ifndef NBAR_TOOLS_OUTPUT_H
 #define NBAR_TOOLS_OUTPUT_H
@@ -12,18 +12,17 @@
 struct output {
 	const char *option, *path;
 	FILE *file; /* NULL: not wanted */
-	bool ours;  /* made by us: goes away if there is nothing to write */
+	bool ours;  /* created by this process: removed if there is nothing to write */
 	bool is_std;
 };
 
-/* path: NULL for none, "-" for stdout. option: for messages. 0 or an exit code, the message is
- * out. */
+/* path: NULL for none, "-" for stdout. option: for messages. 0, or an exit code after a message. */
 int output_open(struct output *o, const char *option, const char *path);
 
-/* Before the first byte: old content goes now. As output_open. */
+/* Called before the first byte: removes old content. Returns as output_open. */
 int output_begin(const struct output *o);
 
-/* written: false leaves an old file as it was, and removes a new one. As output_open. */
+/* written: false leaves an old file unchanged, and removes a new one. Returns as output_open. */
 int output_close(struct output *o, bool written);
 
 #endif

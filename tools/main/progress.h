@@ -10,7 +10,7 @@
 
 struct progress {
 	bool on;
-	double all, done; /* in any unit that is about proportional to time */
+	double all, done; /* in any unit that is roughly proportional to time */
 	double measured;  /* done in this run, not read from a journal */
 	uint64_t started; /* when the first was */
 };
@@ -25,7 +25,7 @@ __attribute__((format(printf, 2, 3))) void progress_show(struct progress *p, con
 /* A part is done; known: it was in the journal, and took no time. */
 void progress_add(struct progress *p, double part, bool known);
 
-/* Takes the line away. */
+/* Removes the line from the terminal. */
 void progress_end(struct progress *p);
 
 /* Time in words: "47 s", "3 m 20 s", "2 h 5 m". */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * result.h - the result of any experiment: a table of named columns with units, and all that one
- * must know to trust it: command, machine, settings, notes, what was published elsewhere.
+ * result.h - the result of any experiment: a table of named columns with units, and the facts that
+ * a reader needs: command, machine, settings, notes, published values of others.
  *
  * Made by the experiments, written as an aligned table, as CSV and as JSON, read by `nbar report`.
  * Texts are copied.
@@ -58,7 +58,7 @@ void result_none(struct result *r); /* there is no value here */
 /* A line below the table. */
 __attribute__((format(printf, 2, 3))) void result_note(struct result *r, const char *format, ...);
 
-/* The run was cut short: what is there is good, and some is missing. */
+/* The run was interrupted: the existing rows are valid, and others are missing. */
 void result_incomplete(struct result *r);
 
 /* For the journal: { experiment, version, machine, settings }. The caller's reference. */

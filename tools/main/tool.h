@@ -24,13 +24,13 @@ SUBCOMMANDS(ROW)
 /* The name in front of every message: "nbar bench". */
 void tool_begin(const char *name);
 
-/* true: nothing is said from here on, as by all ranks of an MPI program but one. */
+/* true: print no more messages; for all ranks of an MPI program but one. */
 void tool_quiet(bool on);
 
 /* A line on stderr. */
 __attribute__((format(printf, 1, 2))) void tool_error(const char *format, ...);
 
-/* The same for a command line that cannot be: adds where to look; returns TOOL_USAGE. */
+/* The same for an invalid command line: adds a hint to the help; returns TOOL_USAGE. */
 __attribute__((format(printf, 1, 2))) int tool_usage(const char *format, ...);
 
 /* True, and *out set, if all of text is a decimal number in [min, max]. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * work.h - what a host computes between barriers, in times.
+ * work.h - the computation of a host between barriers, as times.
  */
 #ifndef NBAR_TOOLS_WORK_H
 #define NBAR_TOOLS_WORK_H
@@ -8,14 +8,14 @@
 #include <stdint.h>
 
 /*
- * What a host does before each barrier: it computes for a step, and after the last step begins
- * with the first again. Each host varies each step at random, evenly, by up to the fraction `vary`
- * of it; the times follow from seed, rank and barrier alone, so NIC- and host-based runs see the
- * same.
+ * Before each barrier, a host computes one step; after the last step it begins with the first
+ * again. Each host varies each step at random, with a uniform distribution, by up to the fraction
+ * `vary`. The times depend only on seed, rank and barrier, so NIC-based and host-based runs have
+ * the same.
  *
- * To compute is to do nothing for the library until a time of the clock: a host that runs the
- * protocol lets it stand meanwhile, as it would if it computed. Nodes that share a core share it in
- * that time, so that they compute side by side, as on cores of their own.
+ * A host "computes" by making no call into the library until a given time. A host that runs the
+ * protocol does not continue it during this time, as if it really computed. Nodes that share a core
+ * compute at the same time, as if each had its own core.
  */
 struct bench_work {
 	const uint32_t *step_ns;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench.h - what the files of the program behind `nbar mpi-bench` share.
+ * bench.h - shared by the files of the program behind `nbar mpi-bench`.
  *
  * main.c     begin and end
  * options.c  options; the command reads them, too
- * world.c    ranks, hosts, communicators; what the run is recorded with
- * glue.c     whether nbar runs the barriers of this program, by its counters
+ * world.c    ranks, hosts, communicators; the description of a run
+ * glue.c     checks by the counters whether nbar runs the barriers of this program
  * method.c   the MPI's own barrier, and nbar's
  * lib.c      nbar's library without MPI
  * p2p.c      the engine over messages of the MPI
  * run.c      the tests, in blocks
  * out.c      results
  *
- * Built once with each MPI. Of all ranks rank 0 speaks.
+ * Built once with each MPI. Only rank 0 prints messages.
  */
 #ifndef NBAR_TOOLS_MPI_BENCH_H
 #define NBAR_TOOLS_MPI_BENCH_H
@@ -35,11 +35,11 @@ enum mpib_glue { MPIB_NO_GLUE, MPIB_PMPI, MPIB_COMPONENT };
 
 struct mpib_world {
 	int rank, size;
-	MPI_Comm off, on;            /* nbar keeps out of the first, and may run the second */
+	MPI_Comm off, on;            /* nbar does not handle the first, and may handle the second */
 	uint32_t *host;              /* number, by rank */
 	uint32_t nhost, least, most; /* ranks of a host */
 	bool one_clock;              /* all ranks on one machine: their clocks are one */
-	bool crowded;                /* more ranks on a machine than processors, anywhere */
+	bool crowded;                /* some machine has more ranks than processors */
 	enum mpib_compute compute;   /* never MPIB_AUTO */
 	enum mpib_glue glue;
 	struct nbmpi_config config; /* of nbar, as the glue has it */
@@ -48,14 +48,15 @@ struct mpib_world {
 	char wire[NBAR_NAME_MAX];   /* of rank 0's NIC; empty: it has none */
 };
 
-/* 0 or an exit code, the same on all ranks; the message is out. */
+/* 0, or an exit code after a message; the same on all ranks. */
 int mpib_world_begin(struct mpib_world *w, const struct mpib_options *opt);
 void mpib_world_end(struct mpib_world *w);
 
-/* Fills in the wire; once methods are open, since in-process NICs live with its ports. */
+/* Fills in the wire. Called after the methods are open, because an in-process NIC exists only while
+ * a port is open. */
 void mpib_world_wire(struct mpib_world *w);
 
-/* Ends all ranks: this one alone knows what is wrong. */
+/* Ends all ranks: only this rank knows the error. */
 _Noreturn __attribute__((format(printf, 1, 2))) void mpib_fatal(const char *format, ...);
 
 /* All that is allocated here is small. */
@@ -66,13 +67,13 @@ void *mpib_alloc(size_t n, size_t size);
 enum mpib_glue mpib_glue_find(void);
 extern const char *const mpib_glue_name[];
 
-/* Settings of nbar as this glue has them at this rank; enable is false if it refuses the NIC. */
+/* The settings of nbar in this glue at this rank; enable is false if the glue refuses the NIC. */
 void mpib_glue_config(enum mpib_glue glue, uint32_t rank, struct nbmpi_config *out);
 
-/* True if it always yields: the component does so where Open MPI is told to. */
+/* True if the glue always yields: the component does so if Open MPI is set to yield. */
 bool mpib_glue_yields(enum mpib_glue glue);
 
-/* What this rank has counted; all 0 without a glue. */
+/* The counters of this rank; all 0 without a glue. */
 void mpib_glue_counters(enum mpib_glue glue, struct nbmpi_counters *out);
 
 /* --- methods --------------------------------------------------------------------------------- */
@@ -84,7 +85,7 @@ struct mpib_method {
 	void *state;
 };
 
-/* A barrier, whole or in two parts. Who fails ends all. */
+/* A method: a barrier, whole or in two parts. A rank that fails ends all ranks. */
 struct mpib_ops {
 	int (*open)(struct mpib_method *m); /* as mpib_world_begin */
 	void (*close)(struct mpib_method *m);
@@ -98,21 +99,21 @@ const struct mpib_ops *mpib_ops_of(enum mpib_kind kind);
 
 /* --- run.c ----------------------------------------------------------------------------------- */
 
-/* What came of a method, or of a method in an application, at rank 0. */
+/* The results of a method, or of a method in an application, at rank 0. */
 struct mpib_result {
 	const struct mpib_choice *choice;
 	const struct app *app;       /* or NULL */
 	double metric[METRIC_END];   /* NAN: not known */
-	double (*block)[METRIC_END]; /* what is of a block; the rest is of all iterations */
+	double (*block)[METRIC_END]; /* metrics per block; the others cover all iterations */
 };
 
 /* The first metric that a test shows. */
 enum metric_id mpib_first(enum mpib_test test);
 
-/* How many results there are: for each application one a method. */
+/* Number of results: one per method, or one per application and method. */
 uint32_t mpib_ncase(const struct mpib_options *opt);
 
-/* Runs all blocks of all cases, which know method and application. */
+/* Runs all blocks of all cases; each case has its method and application. */
 void mpib_run(const struct mpib_options *opt, struct mpib_world *w, struct mpib_method *method,
 	      struct mpib_result *result);
 
@@ -124,7 +125,7 @@ struct mpib_report {
 	const struct mpib_result *result;
 	uint32_t ncase;
 	double mpi_adds; /* nbar - lib, median over the blocks */
-	bool both;       /* ... both were run */
+	bool both;       /* nbar and lib were both measured */
 };
 
 /* A result with all but rows and notes. NULL: no memory. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * glue.c - whether nbar runs the barriers of this program, and how it is set: from the counters of
- * the PMPI library and the environment, or from the variables of the Open MPI component.
+ * glue.c - checks whether nbar runs the barriers of this program, and reads its settings: from the
+ * counters of the PMPI library and the environment, or from the variables of the Open MPI
+ * component.
  *
- * Called before and after barriers, never between those that are measured.
+ * Called before and after barriers, never between measured barriers.
  */
 #include "bench.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lib.c - two methods: nbar's library by itself, on a group of its own; and on another NIC.
+ * lib.c - two methods: nbar's library without MPI, on its own group; and the same on another NIC.
  *
- * MPI only carries what is needed to open the group; the set-up is the glue's (join.c), so that
- * hosts, process teams and NICs are those of the barriers that it is compared with. Waits as the
- * glue does, but without the MPI's progress.
+ * MPI only transports the data to open the group. The set-up is that of the glue (join.c), so
+ * hosts, process teams and NICs are the same as for the barriers that it is compared with. It waits
+ * as the glue does, but without the MPI's progress.
  */
 #include "bench.h"
 

@@ -2,8 +2,8 @@
 /*
  * main.c - the program behind `nbar mpi-bench`: opens the methods, runs the test, writes results.
  *
- * The command becomes this when an MPI's launcher has started it. Ends with the same exit code on
- * all ranks.
+ * The command `nbar mpi-bench` executes this program when the launcher of an MPI has started it.
+ * Ends with the same exit code on all ranks.
  */
 #include "bench.h"
 
@@ -13,7 +13,7 @@
 #include "experiment.h"
 #include "stats.h"
 
-/* 0 or an exit code; *n methods are open then, in both cases. */
+/* 0 or an exit code; in both cases *n methods are open. */
 static int open_methods(const struct mpib_options *opt, struct mpib_world *w,
 			struct mpib_method *method, uint32_t *n)
 {
@@ -50,7 +50,7 @@ static const struct mpib_result *find(const struct mpib_report *rep, enum mpib_k
 	return NULL;
 }
 
-/* What compares methods with each other. */
+/* Sets the metrics that compare methods with each other. */
 static void compare(struct mpib_report *rep, struct mpib_result *result)
 {
 	const struct mpib_options *opt = rep->opt;
@@ -98,7 +98,7 @@ static void measure(struct mpib_report *rep, struct mpib_world *w, struct mpib_m
 	compare(rep, result);
 }
 
-/* Outputs are opened first, so that it is known that they can be. Rank 0 alone. */
+/* Opens the outputs first, to check that this is possible. Only at rank 0. */
 static int begin_results(struct experiment *e, const struct mpib_options *opt,
 			 const struct mpib_world *w, int argc, char **argv)
 {
@@ -151,7 +151,7 @@ static int run(struct mpib_report *rep, struct mpib_world *w, int argc, char **a
 	return agree_with_first(r);
 }
 
-/* All ranks read the same options; rank 0 says what is wrong with them. */
+/* All ranks read the same options; rank 0 prints errors in them. */
 static int begin(int argc, char **argv, struct mpib_options *opt)
 {
 	bool help;

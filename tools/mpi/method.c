@@ -2,8 +2,8 @@
 /*
  * method.c - two methods that are calls of MPI: the MPI's own barrier, and nbar's.
  *
- * The MPI's own goes by PMPI and on a communicator that nbar keeps out of; nbar's goes as any
- * program's does. Each must be what it says: the counters of nbar tell.
+ * The MPI's own barrier is called by its PMPI name, on a communicator that nbar does not handle;
+ * nbar's barrier is called as in any program. The counters of nbar prove which one has run.
  */
 #include "bench.h"
 
@@ -29,7 +29,7 @@ static void call_close(struct mpib_method *m)
 	m->state = NULL;
 }
 
-/* True if all ranks find it true. */
+/* True if it is true at all ranks. */
 static bool agreed(bool mine)
 {
 	int in = mine, all = 0;
@@ -107,7 +107,7 @@ static void nbar_finish(struct mpib_method *m)
 	check_call(MPI_Wait(&c->request, MPI_STATUS_IGNORE));
 }
 
-/* Why nbar does not run these barriers. */
+/* The reason why nbar does not run these barriers. */
 static const char *why_not(const struct nbmpi_counters *before, const struct nbmpi_counters *after)
 {
 	if (after->comms == before->comms)

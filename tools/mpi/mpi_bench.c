@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpi_bench.c - `nbar mpi-bench`: finds out which MPI has launched it, and becomes the program that
- * is built with that one. Knows no MPI itself, so --help needs none.
+ * mpi_bench.c - `nbar mpi-bench`: detects the MPI that has launched it, and executes the program
+ * that is built with this MPI. Uses no MPI itself, so --help needs none.
  */
 #include "tool.h"
 
@@ -14,8 +14,8 @@
 
 #include "options.h"
 
-/* Variables that launchers set: the rank, and whose it is. In this order: mpirun of Open MPI sets
- * the last one, too. */
+/* Variables with the rank that launchers set, and their MPI. The order matters: mpirun of Open MPI
+ * also sets the last one. */
 static const struct launcher {
 	const char *rank, *mpi;
 } launchers[] = {
@@ -33,7 +33,7 @@ static const struct launcher *find_launcher(void)
 	return NULL;
 }
 
-/* Becomes the program: beside this one, or where it is installed. Returns only if there is none. */
+/* Executes the program beside this one, or the installed one. Returns only if there is none. */
 static int become(const char *mpi, char **argv)
 {
 	static const char *const where[] = { "", "/../libexec/nbar" };

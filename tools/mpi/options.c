@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options.c - options of `nbar mpi-bench`. What can be known to be wrong without an MPI is refused
- * here.
+ * options.c - options of `nbar mpi-bench`. Refuses every error that can be found without an MPI.
  */
 #include "options.h"
 
@@ -203,7 +202,7 @@ static int read_option(void *to, int c, const char *arg)
 	return option_common(c, arg, &opt->seed, &opt->out);
 }
 
-/* What was not said. */
+/* Sets the options that the user has not given. */
 static void set_defaults(struct mpib_options *opt)
 {
 	bool barriers = opt->test == MPIB_BARRIER || opt->test == MPIB_IBARRIER;
@@ -220,7 +219,7 @@ static void set_defaults(struct mpib_options *opt)
 		app_set_finish(&opt->app_set, opt->seed);
 }
 
-/* What only all options together can tell. */
+/* Checks that need all options together. */
 static int check_together(const struct mpib_options *opt)
 {
 	bool lib2 = false;

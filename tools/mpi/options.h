@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options.h - what `nbar mpi-bench` is asked to do.
+ * options.h - the options of `nbar mpi-bench`.
  *
- * Read twice: by the command, which knows no MPI, so that --help needs none; and by the program
- * that it becomes.
+ * Two programs read them: the command, which uses no MPI, so that --help needs none; and the
+ * program that it executes.
  */
 #ifndef NBAR_TOOLS_MPI_OPTIONS_H
 #define NBAR_TOOLS_MPI_OPTIONS_H
@@ -38,7 +38,7 @@ struct mpib_choice {
 	struct nbfw_alg alg; /* of MPIB_P2P */
 };
 
-/* What a rank does that computes. */
+/* How a rank computes. */
 enum mpib_compute {
 	MPIB_AUTO, /* spins; where ranks share processors, sleeps, and yields in an application */
 	MPIB_SPIN,
@@ -65,7 +65,7 @@ struct mpib_options {
 	const char *mpi;  /* "openmpi", "mpich", or NULL: to be found out */
 };
 
-/* 0, or the exit code to end with, the message is out; *help is set if that is what was wanted. */
+/* 0, or the exit code to end with after a message; *help is set if that is what was wanted. */
 int mpib_options_parse(int argc, char **argv, struct mpib_options *opt, bool *help);
 void mpib_usage(FILE *to);
 

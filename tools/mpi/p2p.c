@@ -2,13 +2,13 @@
 /*
  * p2p.c - a method: the engine of the NIC, run by the ranks over MPI_Isend and MPI_Irecv.
  *
- * The tag of a message is the slot that it is for, so a receive is always posted for each slot of
- * the plan; the two words in it are epoch and slot.
+ * The tag of a message is its slot, so a receive is always posted for each slot of the plan; the
+ * two words of a message are epoch and slot.
  *
- * It drives the engine without the NIC of firmware/nic, which would make it longer: MPI finds the
- * member and loses nothing, so of the engine's actions only the sends are left, and send_tokens is
- * all there is to carry them out. A NIC would need addresses, peers and a clock besides; and it
- * would not see which slot's receive to post again.
+ * This file drives the engine without the NIC of firmware/nic, because that is shorter: MPI finds
+ * the member and loses no message, so only the sends of the engine's actions remain, and
+ * send_tokens carries them out. A NIC would also need addresses, peers and a clock; and it would
+ * not know which slot's receive to post again.
  */
 #include "bench.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * run.c - the tests. The iterations of each method are cut into blocks, and in each round every
- * method runs one block, in random order: whatever drifts on the machine meets all of them.
+ * run.c - the tests. The iterations of each method are divided into blocks. In each round every
+ * method runs one block, in random order, so a drift of the machine affects all methods alike.
  *
- * Between blocks all ranks meet by the MPI's own barrier, and exchange what they have measured.
+ * Between blocks all ranks meet by the MPI's own barrier, and exchange their measurements.
  */
 #include "bench.h"
 
@@ -60,7 +60,7 @@ static double average(const struct run *run, double mine)
 	return reduced(mine, MPI_SUM) / run->world->size;
 }
 
-/* A computation of so long; returns how long it has been, as processors are shared. */
+/* Computes for this time; returns the real time, which is longer if processors are shared. */
 static uint64_t compute(const struct run *run, uint64_t ns)
 {
 	uint64_t begin = tool_now_ns(), end = begin + ns, now = begin;
@@ -117,7 +117,7 @@ static void block_barrier(struct run *run, struct lane *lane, uint32_t n, double
 
 /* --- ibarrier -------------------------------------------------------------------------------- */
 
-/* Mean time of a loop; *computed is what of it was computation. */
+/* Mean time of a loop; *computed: the part of it that was computation. */
 static double loops(const struct run *run, struct mpib_method *m, uint32_t n, uint64_t compute_ns,
 		    double *computed)
 {
@@ -151,8 +151,8 @@ static void block_ibarrier(struct run *run, struct lane *lane, uint32_t n, doubl
 
 /* --- busy ------------------------------------------------------------------------------------ */
 
-/* All ranks go on at one time, if they have one clock: who comes out of a barrier early would else
- * wait for those who come out late. */
+/* If the ranks share a clock, all continue at the same time. Otherwise a rank that leaves a barrier
+ * early would wait for ranks that leave it late. */
 static void meet_exactly(const struct run *run)
 {
 	uint64_t mine = tool_now_ns() + START_NS, start = mine;
@@ -254,7 +254,7 @@ static struct hist gather(const struct hist *mine)
 	return all;
 }
 
-/* Medians over the blocks, and what is of all iterations. */
+/* Medians over the blocks, and figures that cover all iterations. */
 static void summarise(const struct run *run, struct lane *lane, struct mpib_result *res)
 {
 	const struct hist all = gather(&lane->hist);

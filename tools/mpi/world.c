@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * world.c - what the ranks of this program are and where they run.
+ * world.c - the ranks of this program and their hosts.
  *
- * Called at the beginning. Hosts are told apart as the glue does it (node.c).
+ * Called at the beginning. Distinguishes hosts as the glue does (node.c).
  */
 #include "bench.h"
 
@@ -53,7 +53,7 @@ static void name_library(char *out, size_t size)
 		snprintf(out, size, "%s", text);
 }
 
-/* A communicator that nbar keeps out of, and one that it need not. */
+/* A communicator that nbar does not handle, and one that it may handle. */
 static void make_comms(struct mpib_world *w)
 {
 	MPI_Info info;

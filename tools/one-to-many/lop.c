@@ -11,8 +11,8 @@ struct line {
 };
 
 /*
- * The straight line with neither a start nor a slope below 0 that is nearest to n points. If the
- * best line has one of them below 0, the best that has not lies on the edge, where that one is 0.
+ * The nearest straight line to n points whose start and slope are not below 0. If the best line
+ * without this condition has one of them below 0, the best line with it has this one at 0.
  */
 static struct line fit(const double *x, const double *y, size_t n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * one_to_many.c - `nbar bench one-to-many`: the 1:P ping-pong, the LoP model fitted to it, the n of
- * an n-way dissemination that it suggests, and what measures best.
+ * an n-way dissemination that it suggests, and the n that is measured as best.
  */
 #include "one_to_many.h"
 
@@ -80,7 +80,7 @@ static int read_more(void *arg, int c, const char *value)
 	return tool_usage("it cannot be read");
 }
 
-/* What auto is must be for groups of any size, and not auto. */
+/* An algorithm for auto must work for groups of any size, and must not be auto itself. */
 static bool for_tune_file(const char *name)
 {
 	struct nbfw_alg alg;
@@ -89,7 +89,7 @@ static bool for_tune_file(const char *name)
 	       nbfw_alg_row(alg.kind)->limit == NBAR_SIZE_MAX;
 }
 
-/* What a tune file cannot have. */
+/* Algorithms that a tune file cannot have. */
 static int check_tuned(const struct one_to_many *t)
 {
 	bool nic = false;
@@ -145,7 +145,7 @@ static int make_points(struct one_to_many *t)
 		const char *alg = o->alg[i % o->nalg];
 		uint32_t size = o->nodes[i / o->nalg], ways = one_to_many_ways(alg);
 
-		/* More ways than there are peers are no other plan. */
+		/* More ways than peers give no new plan. */
 		if (ways > 1 && ways >= size)
 			continue;
 		t->barrier[t->nbarrier++].config = (struct bench_config){
@@ -158,7 +158,7 @@ static int make_points(struct one_to_many *t)
 	return 0;
 }
 
-/* Ping-pongs are between hosts, and know no other where. */
+/* Ping-pongs run between hosts: they have no other `where`. */
 static int run(struct one_to_many *t, struct bench_session *s, struct bench_options *of_ping)
 {
 	int r;
@@ -188,7 +188,7 @@ static double least(const struct one_to_many *t, uint32_t i)
 	return min;
 }
 
-/* The points that were measured, if not all; how many. */
+/* Selects the measured points, if some are missing; returns their number. */
 static uint32_t points(const struct one_to_many *t, struct lop_point *point)
 {
 	uint32_t n = 0;

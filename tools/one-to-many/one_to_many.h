@@ -35,12 +35,12 @@ struct one_to_many {
 /* The ways of an n-way dissemination; 0: another algorithm. */
 uint32_t one_to_many_ways(const char *alg);
 
-/* The point of this size whose barriers take least, by their median, which a machine that does
- * something else now and then does not move; NULL if none was measured. */
+/* The point of this size with the least median, because other work of the machine does not change a
+ * median much; NULL if none was measured. */
 const struct bench_point *one_to_many_best(const struct one_to_many *t, uint32_t size,
 					   enum bench_where where);
 
-/* Rows and notes of what was tuned. */
+/* Rows and notes of the tuning. */
 void one_to_many_report_tuned(const struct one_to_many *t, struct result *r);
 
 /* Writes the tune file that nbar-nicd reads. */

@@ -12,8 +12,8 @@
 
 #include "stats.h"
 
-#define AGAIN_NS UINT64_C(10000000)     /* without an answer: asks again */
-#define GIVE_UP_NS UINT64_C(5000000000) /* without one from somebody: fails */
+#define AGAIN_NS UINT64_C(10000000)     /* time without an answer until it asks again */
+#define GIVE_UP_NS UINT64_C(5000000000) /* time without an answer until it fails */
 
 /* The ping-pong as node 0 sees it. */
 struct ping {

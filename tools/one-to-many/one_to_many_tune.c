@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * one_to_many_tune.c - barriers of every n at every size: what measures best, beside what the model
- * suggests; and the tune file made of it.
+ * one_to_many_tune.c - barriers of every n at every size: the best measured one beside the one that
+ * the model suggests; and the tune file of the results.
  */
 #include "one_to_many.h"
 

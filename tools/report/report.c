@@ -66,7 +66,7 @@ static int list(void)
 	return TOOL_OK;
 }
 
-/* What the command line had. */
+/* The options of the command line. */
 struct reading {
 	struct report_options *opt;
 	bool only, list;
@@ -133,7 +133,7 @@ static int bad_folder(const struct report_options *opt, const char *what)
 	return TOOL_FAILED;
 }
 
-/* Known to be writable before anything is measured. */
+/* Checks that it is writable, before any measurement. */
 static int open_folder(const struct report_options *opt)
 {
 	struct stat st;

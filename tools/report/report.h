@@ -2,20 +2,20 @@
 /*
  * report.h - what the files of `nbar report` share.
  *
- * report.c         the command: options, the folder, what is to be done
+ * report.c         the command: options, the folder, the steps
  * report_list.c    the experiments it knows: their command lines, their figures
  * report_run.c     runs them, one after the other, as processes of this same program
- * report_mpi.c     those of them that are MPI programs
- * report_read.c    reads their results, and believes nothing
+ * report_mpi.c     starts the experiments that are MPI programs
+ * report_read.c    reads their results, and checks everything
  * report_page.c    the data of page.html: one file that needs no other; page.css is its style
- * report_section.c the data of section.html, the part of the page that is of one experiment
- * report_pair.c    keys and values in both
+ * report_section.c the data of section.html, the part of the page for one experiment
+ * report_pair.c    keys and values, for both
  * report_figure.c  the figures of a result, by gnuplot
  * report_series.c  the rows of a result as lines, bars and fields
  * report_plot.c    the data of figure.gp, the script of a figure
  * template.c       fills data into these files
- * report_points.c  published values in it
- * published.c      what others have measured
+ * report_points.c  published values in a figure
+ * published.c      the table of published values
  */
 #ifndef NBAR_TOOLS_REPORT_H
 #define NBAR_TOOLS_REPORT_H
@@ -32,8 +32,8 @@
 
 enum report_kind { REPORT_LINES, REPORT_BARS, REPORT_HEAT };
 
-/* How a figure is made of the columns of a result, by their names. A figure whose columns are not
- * there is left out. */
+/* A figure, described by the names of the columns of a result. A figure without its columns is left
+ * out. */
 struct report_panel {
 	enum report_kind kind;
 	const char *title;
@@ -50,8 +50,8 @@ struct report_experiment {
 	const char *title, *text;
 	const char *full, *quick;     /* arguments after "nbar", separated by spaces */
 	bool mpi;                     /* started by an MPI's launcher */
-	double full_s, quick_s;       /* about how long they take, with two cores */
-	const char *best, *best_text; /* the column whose greatest value sums it up; or NULL */
+	double full_s, quick_s;       /* approximate time with two cores */
+	const char *best, *best_text; /* the column whose greatest value is the summary; or NULL */
 	struct report_panel panel[REPORT_PANELS_MAX];
 };
 
@@ -69,7 +69,7 @@ struct report_options {
 void report_path(const struct report_options *opt, const char *name, const char *suffix, char *out,
 		 size_t size);
 
-/* A result as it was read. columns and rows are inside root. */
+/* A result as read from its file. columns and rows are parts of root. */
 struct report_result {
 	json_t *root;
 	json_t *columns, *rows;
@@ -78,8 +78,8 @@ struct report_result {
 
 enum report_found { REPORT_READ, REPORT_NONE, REPORT_BROKEN };
 
-/* Reads the result of an experiment. REPORT_NONE: there is none, or an empty file. REPORT_BROKEN:
- * the message is in why. */
+/* Reads the result of an experiment. REPORT_NONE: no file, or an empty file. REPORT_BROKEN: `why`
+ * has the message. */
 enum report_found report_read(const char *path, struct report_result *out, char *why, size_t size);
 void report_result_free(struct report_result *r);
 
@@ -89,31 +89,31 @@ int report_column(const struct report_result *r, const char *name);
 /* Text of a value; a number with this many digits after the point if it is a real one. */
 void report_value(const json_t *value, int digits, char *out, size_t size);
 
-/* Digits that tell the values of a column apart. */
+/* Number of digits that distinguish the values of a column. */
 int report_digits(const struct report_result *r, size_t column);
 
-/* Runs what is wanted and not there yet. 0 or an exit code, the message is out. *begun: the folder
+/* Runs what is wanted and not there yet. 0, or an exit code after a message. *begun: the folder
  * was fit for it; *interrupted: a signal ended it. */
 int report_run(const struct report_options *opt, bool *begun, bool *interrupted);
 
-/* NULL, or why there can be no MPI program. */
+/* NULL, or the reason why an MPI program cannot run. */
 const char *report_mpi_missing(const struct report_options *opt);
 
 /* In the child that will run one: the words up to this program's own path; how many they are. */
 int report_mpi_begin(const struct report_options *opt, char **argv, int room);
 
-/* Writes DIR/index.html from the results in DIR. 0 or an exit code, the message is out;
+/* Writes DIR/index.html from the results in DIR. 0, or an exit code after a message;
  * may_be_none: no message if there are no results. */
 int report_page(const struct report_options *opt, bool may_be_none);
 
-/* A part of the page: what could not be drawn is noted. */
+/* A part of the page, with a note if a figure could not be drawn. */
 struct report_drawn {
 	bool no_gnuplot, failed;
 };
 void report_section(const struct report_result *r, const struct report_experiment *e, FILE *to,
 		    struct report_drawn *drawn);
 
-/* A list of the keys and values of an object; all 0 is before the first. */
+/* A list of the keys and values of an object; all bytes 0: before the first. */
 struct report_pair {
 	void *iter;
 };
@@ -125,8 +125,10 @@ void report_pair_value(const struct report_pair *p, FILE *to);
 bool report_plot(const struct report_result *r, const struct report_panel *panel, bool wide,
 		 FILE *to);
 
-/* Published values in a figure: their data, whose number of lines in the key is returned; what is
- * to be plotted; whether there are any. They have an asterisk in the key. */
+/* Published values in a figure. The functions write the data (and return the number of lines in the
+ * key), write the plot commands, and tell whether there are any. The key marks them with an
+ * asterisk.
+ */
 uint32_t report_points_data(const struct report_result *r, const struct report_panel *panel,
 			    FILE *to);
 void report_points_plot(const struct report_result *r, const struct report_panel *panel, FILE *to);

@@ -2,8 +2,8 @@
 /*
  * report_figure.c - figures by gnuplot, as SVG that takes its colours from the page it is put into.
  *
- * gnuplot is given colours that nobody uses, rgb(0, 1, n), and these become variables of the style
- * sheet: so one figure fits light, dark and paper.
+ * The script uses colours that are otherwise unused, rgb(0, 1, n). This file replaces them by
+ * variables of the style sheet, so the same figure fits light, dark and paper.
  */
 #include "report.h"
 
@@ -65,7 +65,8 @@ static const struct {
 	{ "xlink:href", "href" },
 };
 
-/* Writes what stands for what gnuplot wrote at `at`, if anything does; how many bytes it had. */
+/* Writes the replacement for gnuplot's text at `at`, if there is one; returns the length of the
+ * replaced text. */
 static size_t replace(FILE *to, const char *at, const char *id)
 {
 	int colour, n = 0;
@@ -86,8 +87,8 @@ static size_t replace(FILE *to, const char *at, const char *id)
 	return 0;
 }
 
-/* What is not for a page goes: the prologue, the filters, the title that every browser shows when
- * the pointer rests on the figure. */
+/* Removes the parts that a page does not need: the prologue, the filters, and the title, which
+ * browsers show when the pointer rests on the figure. */
 static char *adapt(const char *svg, const char *id)
 {
 	static const char *const dropped[][2] = { { "<filter", "</filter>" },

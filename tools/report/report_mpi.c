@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_mpi.c - how a report starts the experiments that are MPI programs: as --mpirun says, or by
- * the Open MPI that is here, a rank a processor.
+ * report_mpi.c - starts the experiments that are MPI programs: with the words of --mpirun, or with
+ * the installed Open MPI, one rank per processor.
  */
 #include "report.h"
 
@@ -32,7 +32,7 @@ static bool own_folder(char *out, size_t size)
 	return true;
 }
 
-/* The first of two that is there, seen from the folder of this program. */
+/* The first of two paths that exists, relative to the folder of this program. */
 static bool find_file(const char *const name[2], char *out, size_t size)
 {
 	char folder[PATH_MAX / 2];
@@ -81,7 +81,7 @@ const char *report_mpi_missing(const struct report_options *opt)
 	return NULL;
 }
 
-/* A rank a processor, but two at least: one has nobody to wait for. */
+/* One rank per processor, but at least two: a single rank waits for no other. */
 static int ranks_here(void)
 {
 	cpu_set_t cpus;
@@ -90,7 +90,7 @@ static int ranks_here(void)
 	return n < 2 ? 2 : n > REPORT_RANKS_MAX ? REPORT_RANKS_MAX : n;
 }
 
-/* Settings of Open MPI; what the caller has set stays. */
+/* Settings of Open MPI; does not change settings of the caller. */
 static void set_open_mpi(void)
 {
 	char path[PATH_MAX + 16];

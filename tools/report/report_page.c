@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_page.c - the page: one HTML file that needs no other, no script and no network. The old
- * page stays until the new one is complete. All text from files goes through html_text. It is
- * well-formed XML, too, so that a test can tell that nothing is left open.
+ * report_page.c - the page: one HTML file that needs no other file, no script and no network. The
+ * old page stays until the new one is complete. All text from files goes through html_text. The
+ * page is also well-formed XML, so a test can check that all tags are closed.
  */
 #include "report.h"
 
@@ -16,7 +16,7 @@
 #include "template.h"
 #include "tool.h"
 
-/* The results, and where each list of the template stands. */
+/* The results, and the position of each list of the template. */
 struct page {
 	const struct report_options *opt;
 	const struct report_result *result, *first; /* by index in report_experiments; any */
@@ -102,7 +102,7 @@ static void put_title(void *arg, FILE *to)
 	html_text(to, experiment_of(arg)->title);
 }
 
-/* The row that has the greatest value in the column that sums an experiment up. */
+/* The row with the greatest value in the summary column of an experiment. */
 static bool next_best(void *arg)
 {
 	struct page *p = arg;
@@ -137,7 +137,7 @@ static void put_best_text(void *arg, FILE *to)
 	html_text(to, experiment_of(arg)->best_text);
 }
 
-/* The first columns tell which row it is. */
+/* The first columns identify the row. */
 static bool next_column(void *arg)
 {
 	struct page *p = arg;
@@ -168,7 +168,7 @@ static void put_value_there(void *arg, FILE *to)
 	html_text(to, text);
 }
 
-/* Of an experiment that no column sums up. */
+/* For an experiment without a summary column. */
 static void put_first_note(void *arg, FILE *to)
 {
 	const json_t *notes = json_object_get(result_of(arg)->root, "notes");
@@ -221,7 +221,7 @@ static void put_page(struct page *p, FILE *to)
 	template_fill(template_page_html, names, p, to);
 }
 
-/* 0 or an exit code: the page in a file beside, and then in place of the old one. */
+/* Writes the page to another file first, which then replaces the old page. 0 or an exit code. */
 static int write_page(struct page *p)
 {
 	char path[REPORT_PATH_MAX], beside[REPORT_PATH_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_plot.c - the data of figure.gp, the script that has gnuplot draw a figure of a result:
- * a function for each name that the template has. Called by report_figure.c.
+ * report_plot.c - the data of figure.gp, the gnuplot script for a figure of a result: a function
+ * for each name of the template. Called by report_figure.c.
  */
 #include "report_plot.h"
 
@@ -10,7 +10,7 @@
 
 #include "template.h"
 
-#define MANY_LINES 8u /* beyond, they are thinner */
+#define MANY_LINES 8u /* with more lines, they are thinner */
 #define COLOURS 8u
 #define DASHES 4u
 #define POINTS 8u
@@ -28,7 +28,7 @@ static void put_label(const struct figure *f, FILE *to, int column)
 	fprintf(to, "%s%s%s", name, *in ? ", " : "", in);
 }
 
-/* The key takes its room from nobody: on a narrow screen it is below, else beside, in one column.
+/* The key has room of its own: below the figure on narrow screens, else beside it, in one column.
  */
 static void put_height(void *arg, FILE *to)
 {
@@ -108,7 +108,7 @@ static bool has_x_places(const struct figure *f)
 	return !is_lines(f) && f->xs.n;
 }
 
-/* No room for the words of the axis side by side. */
+/* True if the words of the axis have no room side by side. */
 static bool is_crowded(const struct figure *f)
 {
 	size_t length = 0;
@@ -123,7 +123,7 @@ static bool from_zero(const struct figure *f)
 	return is_bars(f) && !f->panel->log_y;
 }
 
-/* Conditions: lists of one item. Those that hold others must not use the same state. */
+/* Conditions: lists of one item. A condition that contains others must not share their state. */
 #define CONDITION(name)                               \
 	static bool next_##name(void *arg)            \
 	{                                             \
@@ -303,7 +303,7 @@ static void put_colour(void *arg, FILE *to)
 	fprintf(to, "%02x", colour_of(arg) % COLOURS + 1);
 }
 
-/* "nic, 8 nodes": what is counted is said with its number. */
+/* "nic, 8 nodes": the name of a counted thing follows its number. */
 static void put_line_title(void *arg, FILE *to)
 {
 	const struct figure *f = arg;

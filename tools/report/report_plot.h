@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_plot.h - a figure on its way to gnuplot: report_series.c makes it of a result,
- * report_plot.c fills it into the script. For nobody else.
+ * report_plot.h - the data of a figure: report_series.c makes it from a result, report_plot.c
+ * writes it into the script. Other files do not use it.
  */
 #ifndef NBAR_TOOLS_REPORT_PLOT_H
 #define NBAR_TOOLS_REPORT_PLOT_H
@@ -26,33 +26,32 @@ struct figure {
 	uint32_t nline, marks;           /* marks: of published values */
 	bool wide;
 	char *data;
-	/* Where the lists of the template stand: 0 is before the first item. */
+	/* The positions of the lists of the template; 0: before the first item. */
 	bool once;
-	uint32_t at, line; /* i * LINES_MAX + k + 1; how many of the lines there were */
+	uint32_t at, line; /* i * LINES_MAX + k + 1; number of lines so far */
 	size_t row;
 	double least, most, field; /* of a heat map */
 };
 
-/* Copies text; what gnuplot could take for more than a word becomes '?'. */
+/* Copies text; replaces characters that gnuplot may not take as part of a word by '?'. */
 void plot_harmless(const char *text, char *out, size_t size);
 
 /* The value of a column in a row, as a harmless word. */
 void plot_word(const struct report_result *r, size_t row, int column, char out[WORD]);
 
-/* Index of a word among those known, which grow; LINES_MAX if there is no room. */
+/* Index of a word in the list of known words; adds a new word; LINES_MAX: no room. */
 uint32_t plot_index(struct values *v, const char *word);
 
-/* The number at a place; false if there is none that can be drawn. */
+/* The number in a row and column; false if it cannot be drawn. */
 bool plot_number(const struct report_result *r, size_t row, int column, bool log, double *out);
 
 /* True if the row belongs to the figure. */
 bool plot_has(const struct figure *f, size_t row);
 
-/* Finds the columns; false if one that is needed is not there. */
+/* Finds the columns; false if a necessary column is missing. */
 bool plot_begin(struct figure *f, const struct report_result *r, const struct report_panel *p);
 
-/* Sorts rows into lines and writes their data, and that of published values. False: there is none.
- */
+/* Sorts rows into lines; writes their data and published values. False: there is no data. */
 bool plot_lines(struct figure *f, FILE *to);
 
 /* The places of a heat map and the range of its values. False: it has no field. */

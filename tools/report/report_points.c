@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_points.c - what others have published, as points of a figure whose axes fit. In the script
- * for gnuplot; see report_plot.c.
+ * report_points.c - published values as points of a figure, if the axes fit. Part of the gnuplot
+ * script; see report_plot.c.
  */
 #include "report.h"
 
@@ -30,7 +30,7 @@ static const struct published_point *next(const struct report_result *r,
 	return NULL;
 }
 
-/* Those of one mark stand together. */
+/* Points with the same mark are next to each other. */
 uint32_t report_points_data(const struct report_result *r, const struct report_panel *panel,
 			    FILE *to)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_read.c - reads results. A result folder may come from anywhere: what a file says is
- * checked before anything is made of it.
+ * report_read.c - reads results. A result folder may come from anywhere, so the contents of a file
+ * are checked before use.
  */
 #include "report.h"
 
@@ -25,7 +25,7 @@ static bool is_value(const json_t *v)
 	return json_is_string(v) || json_is_number(v) || json_is_null(v) || json_is_boolean(v);
 }
 
-/* NULL, or what is wrong. */
+/* NULL, or a description of the error. */
 static const char *check(const json_t *root, struct report_result *out)
 {
 	json_t *item;

@@ -30,7 +30,7 @@ static double seconds(const struct report_options *opt, const struct report_expe
 	return opt->quick ? e->quick_s : e->full_s;
 }
 
-/* True if a text of the machine in a result is this; one that it does not have may be anything. */
+/* True if a text about the machine in a result is equal to this one, or is missing there. */
 static bool machine_says(const json_t *machine, const char *key, const char *text)
 {
 	const char *was = json_string_value(json_object_get(machine, key));
@@ -38,7 +38,7 @@ static bool machine_says(const json_t *machine, const char *key, const char *tex
 	return !was || !strcmp(was, text);
 }
 
-/* A result that is there can stay if it is of this machine and of the same command. */
+/* An existing result can stay if it has the same machine and the same command. */
 static int check_old(const struct report_options *opt, const struct report_experiment *e,
 		     const struct report_result *r, const char *path)
 {
@@ -48,7 +48,7 @@ static int check_old(const struct report_options *opt, const struct report_exper
 	const struct tool_machine here = tool_machine();
 	size_t n = strlen(arguments(opt, e));
 
-	/* Rank 0 of an MPI program may be elsewhere. */
+	/* Rank 0 of an MPI program may run on another machine. */
 	if ((!e->mpi && !machine_says(machine, "host", here.host)) ||
 	    !machine_says(machine, "cpu", here.cpu)) {
 		tool_error(
@@ -67,7 +67,7 @@ static int check_old(const struct report_options *opt, const struct report_exper
 	return 0;
 }
 
-/* Whether an experiment has its result already. 0 or an exit code. */
+/* Checks whether an experiment already has its result. 0 or an exit code. */
 static int look(const struct report_options *opt, const struct report_experiment *e, bool *there)
 {
 	char path[REPORT_PATH_MAX], why[REPORT_PATH_MAX + 300];
@@ -140,7 +140,7 @@ static void become(const struct report_options *opt, const struct report_experim
 	_exit(TOOL_FAILED);
 }
 
-/* Waits for an experiment; passes on what would end this process. */
+/* Waits for an experiment; passes on signals that would end this process. */
 static int watch(pid_t pid, bool *interrupted)
 {
 	int status = 0;
@@ -180,7 +180,7 @@ static int run_one(const struct report_options *opt, const struct report_experim
 	return TOOL_FAILED;
 }
 
-/* What is left to do, by the time that what is done took against what was thought. */
+/* The remaining time: corrects the estimates by the measured times of completed experiments. */
 struct plan {
 	bool todo[32];
 	uint32_t n, at;

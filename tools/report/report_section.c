@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_section.c - the data of section.html, the part of the page that is of one experiment:
- * figures, notes, table, what was published, how it was measured. Called by report_page.c. All text
- * from files goes through html_text.
+ * report_section.c - the data of section.html, the part of the page for one experiment: figures,
+ * notes, table, published values, and how it was measured. Called by report_page.c. All text from
+ * files goes through html_text.
  */
 #include "report.h"
 
@@ -16,7 +16,7 @@
 #define LONG_TABLE 40u /* rows from which a table scrolls on a screen */
 #define COLUMNS_MAX 64u
 
-/* The result, and where each list of the template stands: 0 is before its first item. */
+/* The result, and the position of each list of the template; 0: before its first item. */
 struct section {
 	const struct report_result *r;
 	const struct report_experiment *e;
@@ -25,11 +25,11 @@ struct section {
 	int digits[COLUMNS_MAX];
 	uint32_t figure; /* panel + 1 */
 	char *wide, *narrow;
-	bool once; /* of conditions; none of them holds another */
+	bool once; /* of conditions; no condition contains another */
 	bool in_published;
 	size_t note, column, row, published, origin;
 	struct report_pair setting;
-	const struct published *known; /* what we know; NULL: what the result says */
+	const struct published *known; /* our table; NULL: use the values in the result */
 };
 
 static const json_t *column_of(const struct section *s)
@@ -209,7 +209,7 @@ static bool next_column(void *arg)
 	return step(&s->column, s->r->ncolumn);
 }
 
-/* Numbers stand at the right. */
+/* Numbers are aligned to the right. */
 static void put_number(void *arg, FILE *to)
 {
 	const struct section *s = arg;
@@ -253,7 +253,7 @@ static void put_cell(void *arg, FILE *to)
 
 /* --- what was published ---------------------------------------------------------------------- */
 
-/* What the result itself says, or else what we know. */
+/* The published values in the result, or else those of our table. */
 static bool next_published(void *arg)
 {
 	struct section *s = arg;

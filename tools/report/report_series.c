@@ -3,8 +3,8 @@
  * report_series.c - the rows of a result as lines, bars or fields of a figure. Called by
  * report_plot.c.
  *
- * Nothing of a result gets into a figure but numbers and words of harmless characters: a script of
- * gnuplot may run commands.
+ * Only numbers, and words of harmless characters, get from a result into a figure, because a
+ * gnuplot script can run commands.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -101,8 +101,8 @@ static void sort_rows(struct figure *f)
 		plot_word(f->r, row, f->series[0], a);
 		plot_word(f->r, row, f->series[1], b);
 		plot_word(f->r, row, f->x, x);
-		/* Also of those that are not in this figure: the same colours in all of a result.
-		 */
+		/* Includes words outside this figure: all figures of a result have the same
+		 * colours. */
 		i = plot_index(&f->colour, a);
 		k = plot_index(&f->dash, b);
 		if (!plot_number(f->r, row, f->y, f->panel->log_y, &y))

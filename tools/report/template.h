@@ -3,9 +3,9 @@
  * template.h - fills data into a text, for the page and the scripts of gnuplot.
  *
  * {{name}} is a field: put() writes its value. {{#name}} ... {{/name}} is a list: its inside is
- * written as long as next() finds another item; a list of one item is a condition. All data comes
- * from these functions, so a template can name nothing else. A name that the table lacks is a bug
- * of ours, and aborts.
+ * written once for each item that next() finds; a list of one item is a condition. All data comes
+ * from these functions, so a template cannot name anything else. A name that the table lacks is a
+ * bug, and aborts.
  */
 #ifndef NBAR_TOOLS_TEMPLATE_H
 #define NBAR_TOOLS_TEMPLATE_H

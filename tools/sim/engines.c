@@ -2,8 +2,8 @@
 /*
  * engines.c - simulates members that are engines: nbfw_step of libnbfw.a, as it runs in a NIC.
  *
- * A member handles what has come in one by one; an event that finds it at work waits, in the order
- * of arrival. Messages of a member go out one after the other. Called by `nbar simulate` and tests.
+ * A member handles events one by one; while it works, events wait in the order of arrival. Messages
+ * of a member go out one after the other. Called by `nbar simulate` and tests.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ enum { EV_START, EV_TIMER, EV_FRAME }; /* FRAME + type of the frame */
 struct member {
 	sim_time tx, rx; /* when it may send and receive the next message */
 	sim_time deadline;
-	struct sim_path path; /* of what it has heard last */
+	struct sim_path path; /* of the last event that it has handled */
 	uint32_t done;        /* barriers */
 	bool armed, timer_queued, dead, failed;
 };
@@ -32,7 +32,7 @@ struct run {
 	struct sim_queue queue;
 	struct sim_tally tally;
 	struct member *member;
-	sim_time *busy;                     /* until when each core is */
+	sim_time *busy;                     /* time until which each core is busy */
 	uint32_t *state;                    /* of the engines */
 	size_t stride;                      /* words of a state */
 	uint64_t interval[NBFW_WINDOW + 1]; /* ps, by tries; the last: of all later windows */
@@ -45,7 +45,7 @@ static struct nbfw_state *state_of(struct run *r, uint32_t m)
 	return (struct nbfw_state *)(void *)(r->state + m * r->stride);
 }
 
-/* Work of this length on a member's core, not before `at`: when it ends. */
+/* Does work of this length on a member's core, not before `at`. Returns the time of its end. */
 static sim_time work(struct run *r, uint32_t m, sim_time at, sim_time length, struct sim_path *path)
 {
 	uint32_t core = sim_net_core(&r->net, m);
@@ -73,7 +73,7 @@ static void deliver(struct run *r, const struct sim_event *ev, sim_time arrive)
 	}
 }
 
-/* Member m sends a frame, at `now` or when it may. ev has all but time, sender and path. */
+/* Member m sends a frame at `now`, or as soon as it may. ev lacks only time, sender and path. */
 static void send(struct run *r, uint32_t m, struct sim_event *ev, const struct sim_path *path,
 		 sim_time now)
 {
@@ -159,7 +159,7 @@ static void send_reply(struct run *r, uint32_t m, const struct sim_event *pull,
 	send(r, m, &ev, &pull->path, now);
 }
 
-/* A timer has at most one event in the queue, which goes back there while it is too early. */
+/* A timer has at most one event in the queue. An event that is too early goes back there. */
 static void set_timer(struct run *r, uint32_t m, enum nbfw_timer timer, sim_time now)
 {
 	struct member *me = &r->member[m];
@@ -227,7 +227,7 @@ static void fail(struct run *r, uint32_t m)
 		r->left--;
 }
 
-/* Carries out what the engine asks for, in its order. in: the frame that it has answered. */
+/* Carries out the actions of the engine, in their order. in: the frame that it has handled. */
 static void act(struct run *r, uint32_t m, const struct sim_event *in, const struct nbfw_action *a,
 		sim_time now)
 {
@@ -251,7 +251,7 @@ static void step(struct run *r, const struct sim_event *ev, const struct nbfw_ev
 	struct nbfw_action a;
 
 	nbfw_step(state_of(r, m), sim_plan(r->plans, m), in, &a);
-	/* What ends a step is on the path of all that follows. */
+	/* The event that ends a step is on the path of everything that follows. */
 	if (in->type == NBFW_EV_TOKEN &&
 	    (a.complete || a.send_first < a.send_end || a.timer == NBFW_ARM))
 		r->member[m].path = ev->path;
@@ -378,7 +378,7 @@ static void come_all(struct run *r)
 	}
 }
 
-/* The intervals of a real NIC's timers, from a NIC that is made for this alone. */
+/* The timer intervals of a real NIC: made from a NIC that is used only for this. */
 static int make_intervals(struct run *r)
 {
 	const struct nbnic_config config = { r->setup->pull_ns, r->setup->budget_ns, 0, 0, 0 };

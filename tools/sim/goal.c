@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The sends of a step wait for all slots of the steps before: a calc of no length joins them. */
+/* The sends of a step wait for all slots of the steps before: a calc of length 0 joins these. */
 static void write_rank(const struct sim_plans *plans, uint32_t m, FILE *to)
 {
 	const struct nbar_plan *p = sim_plan(plans, m);
@@ -155,7 +155,7 @@ static int add_op(struct reader *r, const char *name, const struct goal_op *op)
 	return 0;
 }
 
-/* "send 8b to 3 tag 7", behind the label. */
+/* Parses "send 8b to 3 tag 7", after the label. */
 static int read_op(struct reader *r, const char *name, const char *text)
 {
 	struct goal_op op = { .rank = r->rank };
@@ -252,7 +252,7 @@ static int read_line(struct reader *r, char *text)
 	return bad(r, "'%s' is neither num_ranks nor a rank", text);
 }
 
-/* They were added in front: from here on they begin in the order of the file. */
+/* Dependants were added at the front: reverses their lists into the order of the file. */
 static void reverse_deps(struct goal *g)
 {
 	for (uint32_t i = 0; i < g->nop; i++) {

@@ -3,9 +3,9 @@
  * goal.h - schedules in GOAL, the language of LogGOPSim (Hoefler, Schneider, Lumsdaine 2010):
  * written from plans, read from text, and run by the rules of LogGOPSim.
  *
- * Read are num_ranks, rank, send, recv and calc with tags, requires and irequires; one processor
- * and one NIC a rank, and messages that are sent eagerly. A file is input from elsewhere: all is
- * checked.
+ * Reads num_ranks, rank, send, recv and calc with tags, requires and irequires; supports one
+ * processor and one NIC per rank, and messages that are sent eagerly. Does not trust a file: checks
+ * everything.
  */
 #ifndef NBAR_TOOLS_SIM_GOAL_H
 #define NBAR_TOOLS_SIM_GOAL_H
@@ -24,7 +24,7 @@ struct goal_op {
 	uint8_t type;
 	uint32_t rank, peer, tag;
 	uint64_t size;     /* bytes; of calc: ns */
-	uint32_t waits;    /* for so many others */
+	uint32_t waits;    /* number of operations that it waits for */
 	uint32_t next_dep; /* first of its dependants in dep[]; 0: none */
 };
 
@@ -42,8 +42,8 @@ struct goal {
 	struct goal_dep *dep;
 };
 
-/* One barrier of these plans, messages of one byte: what is known of a token's time is in L and o.
- */
+/* Writes one barrier of these plans, with messages of one byte: L and o contain the whole time of a
+ * token. */
 void goal_write(const struct sim_plans *plans, FILE *to);
 
 /* 0, or a negative errno and a text that names the line and the fault. */

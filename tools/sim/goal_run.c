@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * goal_run.c - runs a GOAL schedule by the rules of LogGOPSim: a message costs its sender o, and a
- * gap g + (s - 1) G until the next; it arrives after o + L, where it costs o + (s - 1) G whether it
- * is waited for or not.
+ * gap g + (s - 1) G until the next message. It arrives after o + L, and costs its receiver
+ * o + (s - 1) G, even if no receive waits for it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { EV_OP, EV_MESSAGE };
 
-/* A receive that waits, or a message that nobody has waited for yet. */
+/* A receive that waits, or a message without a receive so far. */
 struct waiting {
 	uint32_t op, peer, tag, next;
 	bool is_message;
@@ -55,7 +55,7 @@ static void begin_op(struct run *r, uint32_t op)
 	push(r, EV_OP, o->rank, op, o->type == GOAL_SEND ? later(h->work, h->send) : h->work);
 }
 
-/* Those that depend on the start of an operation, or on its end. */
+/* Releases the operations that depend on the start of an operation, or on its end. */
 static void satisfy(struct run *r, uint32_t op, bool at_start, sim_time now)
 {
 	for (uint32_t d = r->g->op[op].next_dep; d; d = r->g->dep[d].next) {
@@ -69,7 +69,7 @@ static void satisfy(struct run *r, uint32_t op, bool at_start, sim_time now)
 	r->done += !at_start;
 }
 
-/* Takes the first that fits out of the list of a host. False: none does. */
+/* Takes the first match out of the list of a host. False: there is no match. */
 static bool match(struct run *r, uint32_t rank, bool is_message, uint32_t peer, uint32_t tag,
 		  uint32_t *op)
 {

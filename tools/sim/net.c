@@ -32,7 +32,7 @@ static sim_time seconds(double s)
 
 /*
  * A profile has o, the time of one message from call to arrival, and l, the time that a further
- * message adds. Where both ends share a core, that core does the work of both in l.
+ * message adds. If both ends share a core, l contains the work of both ends on this core.
  */
 static struct sim_cost profile_cost(const struct sim_net *net, uint32_t from, uint32_t to)
 {
@@ -124,8 +124,8 @@ uint32_t sim_net_fate(struct sim_net *net, sim_time late[2])
 	return copies;
 }
 
-/* In each period a core stops once, at a moment that depends on the seed, the core and the period
- * alone: so noise needs no memory. */
+/* In each period a core stops once. The moment depends only on the seed, the core and the period,
+ * so noise needs no memory. */
 sim_time sim_net_noise(const struct sim_net *net, uint32_t core, sim_time begin, sim_time length)
 {
 	const sim_time period = net->opt.noise_period, stop = net->opt.noise;

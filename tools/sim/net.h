@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * net.h - the network of a simulation: what a message costs, where it waits, what happens to it.
+ * net.h - the network of a simulation: cost, waits and faults of a message.
  *
  * Costs are those of the LogGP model, or of a measured profile; a fat tree or a dragonfly has links
  * with a latency and a rate, which messages occupy one after the other. All randomness comes from
@@ -33,24 +33,24 @@ struct sim_net_options {
 	uint32_t cores;                 /* that the members share; 0: each has its own */
 	uint32_t loss, repeat, reorder; /* per million messages */
 	sim_time reorder_by;            /* how much later, at most */
-	sim_time noise_period, noise;   /* a core stops so long once in each period; 0: never */
+	sim_time noise_period, noise;   /* a core stops for `noise` once in each period; 0: never */
 	uint64_t seed;
 };
 
 struct sim_net {
 	struct sim_net_options opt;
 	uint32_t degree; /* fat tree: ports of a switch; dragonfly: hosts of a router */
-	uint64_t hosts;  /* that the topology has */
-	sim_time *link;  /* when each is free */
+	uint64_t hosts;  /* number of hosts of the topology */
+	sim_time *link;  /* time when each link becomes free */
 	uint64_t nlink;
 	uint64_t random;
 	uint64_t sent, lost, repeated, reordered, link_waits;
 };
 
-/* What one message costs. */
+/* The cost of one message. */
 struct sim_cost {
 	sim_time send;     /* of the sender's core */
-	sim_time send_gap; /* from the begin of a send to that of the next */
+	sim_time send_gap; /* from the begin of a send to the begin of the next */
 	sim_time wire;     /* flat: from the end of the send to the arrival */
 	sim_time recv;     /* of the receiver's core */
 	sim_time recv_gap;
@@ -62,14 +62,15 @@ void sim_net_end(struct sim_net *net);
 
 struct sim_cost sim_net_cost(const struct sim_net *net, uint32_t from, uint32_t to);
 
-/* When a message that leaves at `depart` arrives; occupies the links. *waited: for links. */
+/* Arrival time of a message that leaves at `depart`; reserves the links. *waited: time spent
+ * waiting for links. */
 sim_time sim_net_carry(struct sim_net *net, const struct sim_cost *cost, uint32_t from, uint32_t to,
 		       sim_time depart, sim_time *waited);
 
-/* How often a message arrives: 0 if it is lost. late[]: how much later each copy comes. */
+/* Number of copies of a message that arrive: 0 if it is lost. late[]: extra delay of each copy. */
 uint32_t sim_net_fate(struct sim_net *net, sim_time late[2]);
 
-/* How much longer work of this length takes on a core, because of noise. */
+/* Extra time that noise adds to work of this length on a core. */
 sim_time sim_net_noise(const struct sim_net *net, uint32_t core, sim_time begin, sim_time length);
 
 /* The core of a member. */
@@ -81,7 +82,7 @@ static inline uint32_t sim_net_core(const struct sim_net *net, uint32_t member)
 /* A number below n. */
 uint64_t sim_net_random(struct sim_net *net, uint64_t n);
 
-/* topology.c: how many hosts and links the topology has, for at least so many members. */
+/* topology.c: numbers of hosts and links of the smallest topology for this many members. */
 void sim_topology_size(struct sim_net *net);
 
 /* The links between two members, in order; returns how many. */

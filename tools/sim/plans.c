@@ -10,7 +10,7 @@
 
 #include "engine.h"
 
-#define SHAPES_MAX 4096u /* different plans; with more, another way to rename is tried */
+#define SHAPES_MAX 4096u /* different plans; with more, it tries another way to rename */
 #define TABLE (4 * SHAPES_MAX)
 /* Words of the longest plan. */
 #define PLAN_WORDS                                                                                 \
@@ -18,7 +18,7 @@
 	  NBAR_SENDS_MAX * sizeof(struct nbar_send) + NBAR_SLOTS_MAX * sizeof(struct nbar_recv)) / \
 	 4)
 
-/* Where the plans come from, and what is needed while they are made. */
+/* The source of the plans, and state while they are made. */
 struct maker {
 	struct nbfw_alg alg;
 	const struct nbar_plan *const *plan; /* NULL: of alg */

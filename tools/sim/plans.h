@@ -2,10 +2,10 @@
 /*
  * plans.h - the plans of all members of a simulated group, in little memory.
  *
- * Most algorithms look alike from every rank: the plan of rank r is that of rank 0 with all ranks
- * renamed, by an addition mod size or by an exclusive or. Members whose renamed plans are equal
- * share one, and the engine of each works with the new names: its own rank is 0. A plan is shared
- * only after it was generated for that member and compared word by word.
+ * Most algorithms look the same from every rank: the plan of rank r is the plan of rank 0 with all
+ * ranks renamed, by an addition mod size or by an exclusive or. Members with equal renamed plans
+ * share one plan, and their engines work with the new names: the own rank is 0. A member shares a
+ * plan only after its own plan was generated and compared word by word.
  */
 #ifndef NBAR_TOOLS_SIM_PLANS_H
 #define NBAR_TOOLS_SIM_PLANS_H
@@ -33,7 +33,7 @@ struct sim_plans {
 /* Generates them. 0, -NBFW_EINVAL or -NBFW_ERANGE as nbfw_plan_generate, or -NBAR_ENOMEM. */
 int sim_plans_generate(struct sim_plans *p, struct nbfw_alg alg, uint32_t size);
 
-/* The same of plans from elsewhere, which have passed nbfw_plan_check. */
+/* The same for given plans, which have passed nbfw_plan_check. */
 int sim_plans_take(struct sim_plans *p, const struct nbar_plan *const *plan, uint32_t size);
 
 void sim_plans_free(struct sim_plans *p);
@@ -43,11 +43,13 @@ static inline const struct nbar_plan *sim_plan(const struct sim_plans *p, uint32
 	return (const struct nbar_plan *)(const void *)(p->block + p->at[member]);
 }
 
-/* The plan of a member with its ranks named as they are, in memory that the caller frees. NULL:
- * there is none. */
+/* The plan of a member with the original ranks, in memory that the caller frees. NULL: no memory.
+ */
 struct nbar_plan *sim_plan_plain(const struct sim_plans *p, uint32_t member);
 
-/* The name that the engine of member knows a rank by, and back. Not a rank: stays what it is. */
+/* Converts a rank into its new name at the engine of `member`, and back. Other values stay
+ * unchanged.
+ */
 static inline uint32_t sim_plans_name(const struct sim_plans *p, uint32_t member, uint32_t rank)
 {
 	if (rank == NBAR_RANK_NONE || p->rename == SIM_RENAME_NONE)

@@ -120,8 +120,8 @@ static sim_time least_time(const struct sim_chunk *c)
 	return least;
 }
 
-/* Deals the events of the first bucket that has any to those below it; at least one comes to
- * bucket 0. Their order is kept: each bucket below is empty before. */
+/* Moves the events of the first non-empty bucket to the buckets below it; at least one goes to
+ * bucket 0. This keeps their order, because all buckets below were empty. */
 static void deal(struct sim_queue *q)
 {
 	uint32_t at = (uint32_t)__builtin_ctzll(q->used);
@@ -142,7 +142,7 @@ static void deal(struct sim_queue *q)
 	}
 }
 
-/* Deals nothing: earlier events may still go in. */
+/* Moves no event, because earlier events may still be added. */
 sim_time sim_queue_next(const struct sim_queue *q)
 {
 	if (!q->used || q->bucket[0].head)

@@ -19,9 +19,9 @@ typedef uint64_t sim_time;
 #define SIM_US UINT64_C(1000000)
 #define SIM_SECOND UINT64_C(1000000000000)
 
-/* The chain of causes that an event ends: what it began with, and where its time went. */
+/* The chain of causes of an event: its begin, and the parts of its time. */
 struct sim_path {
-	uint32_t origin; /* rank whose arrival it began with */
+	uint32_t origin; /* rank whose arrival is its begin */
 	uint16_t hops;   /* messages on it */
 	float queue;     /* ns in queues: ports, links, and members at work */
 	float noise;     /* ns of OS noise */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim.h - one simulation: what is to be simulated, what came out, and the two that can do it.
+ * sim.h - one simulation: its setup, its report, and the two functions that run it.
  *
- * sim_engines_run: an engine (libnbfw.a) for each member, and messages timed by the network; what a
- * NIC adds is not there: no turns, no pages, no limits of a queue but the receive queue's.
+ * sim_engines_run: an engine (libnbfw.a) for each member, and messages timed by the network. It
+ * lacks the rest of a NIC: no poll passes, no pages, and no limit except that of the receive queue.
  * sim_nics_run: a whole NIC (libnbnic.a) for each member. The same setup gives the same events.
  */
 #ifndef NBAR_TOOLS_SIM_SIM_H
@@ -17,11 +17,11 @@ struct sim_trace;
 
 #define SIM_SPECIAL_MAX 64u
 
-/* A member that is unlike the others. */
+/* A member that differs from the others. */
 struct sim_special {
 	uint32_t member;
-	sim_time late; /* its host comes so much later to the first barrier */
-	bool dead;     /* its NIC says nothing, ever */
+	sim_time late; /* extra time before its host arrives at the first barrier */
+	bool dead;     /* its NIC never sends */
 };
 
 struct sim_setup {
@@ -29,13 +29,13 @@ struct sim_setup {
 	const struct sim_plans *plans;
 	const char *alg;   /* NICs: the name of what the plans are, and "custom" otherwise */
 	uint32_t barriers; /* one after the other */
-	sim_time arrive;   /* hosts come up to so much later to each barrier, at random */
+	sim_time arrive;   /* greatest random delay of a host before each barrier */
 	sim_time post;     /* from a host's call until its NIC knows */
 	sim_time notice;   /* from a NIC's completion until its host knows */
-	sim_time pass;     /* NICs: of a turn in which no frame comes or goes */
+	sim_time pass;     /* NICs: time of a poll pass without frames */
 	uint32_t queue;    /* messages that may wait at a member; 0: no limit */
 	uint64_t pull_ns, budget_ns;
-	sim_time limit; /* simulated time after which a run is given up */
+	sim_time limit; /* simulated time after which a run ends as hung */
 	struct sim_special special[SIM_SPECIAL_MAX];
 	uint32_t nspecial;
 	bool check;              /* the engine's invariants after each event */
@@ -52,13 +52,13 @@ enum sim_end {
 
 struct sim_report {
 	enum sim_end end;
-	uint32_t member, epoch; /* where an end but DONE was seen */
+	uint32_t member, epoch; /* where an end other than DONE was found */
 	uint64_t completed;     /* barriers of members */
 	uint64_t failed;        /* members; and the rank that most of them name */
 	uint32_t failed_rank;
 	double mean_ns;  /* of a barrier: all of them, by their number */
-	double worst_ns; /* from the last to come until the last to go, at most */
-	double skew_ns;  /* from the first to go until the last, mean */
+	double worst_ns; /* longest time from the last arrival to the last completion */
+	double skew_ns;  /* mean time from the first completion to the last */
 	uint64_t tokens, pulls, laters, aborts; /* sent */
 	uint64_t lost, repeated, reordered, dropped, link_waits;
 	uint64_t events, moves; /* of the queue */

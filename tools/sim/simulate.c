@@ -57,7 +57,7 @@ static void add_row(struct result *r, const char *alg, uint32_t members,
 	result_text(r, digest);
 }
 
-/* Says what is wrong with a run. */
+/* Prints what is wrong with a run. */
 static int judge(const char *alg, uint32_t members, const struct sim_report *out)
 {
 	switch (out->end) {
@@ -111,7 +111,7 @@ static int run_plans(struct simulate_options *opt, const char *alg, const struct
 	return r;
 }
 
-/* 0 or an exit code, the message is out; 1 more: left out, with a note. */
+/* 0, or an exit code after a message; 1 more: left out, with a note. */
 #define LEFT_OUT (TOOL_USAGE + 1)
 
 static int make_plans(const struct simulate_costs *costs, const char *name, uint32_t members,

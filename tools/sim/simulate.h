@@ -27,7 +27,7 @@ struct simulate_options {
 	struct experiment_options files;
 };
 
-/* 0 or an exit code, the message is out. */
+/* 0, or an exit code after a message. */
 int simulate_options_parse(int argc, char **argv, struct simulate_options *opt, bool *help);
 void simulate_usage(FILE *to);
 
@@ -39,10 +39,10 @@ struct simulate_costs {
 	sim_time post;
 };
 
-/* Reads the file. 0 or an exit code, the message is out. */
+/* Reads the file. 0, or an exit code after a message. */
 int simulate_profile_read(const char *path, struct profile **out);
 
-/* Its first members hosts. */
+/* The first `members` hosts of the profile. */
 int simulate_costs_begin(struct simulate_costs *c, struct profile *p, uint32_t members);
 void simulate_costs_end(struct simulate_costs *c);
 
@@ -50,10 +50,10 @@ void simulate_costs_end(struct simulate_costs *c);
 int simulate_compose(const struct profile *p, uint32_t members, struct sim_plans *out);
 #define SIMULATE_TUNED "tuned"
 
-/* Writes the plans as GOAL, unless path is NULL. 0 or an exit code, the message is out. */
+/* Writes the plans as GOAL, unless path is NULL. 0, or an exit code after a message. */
 int simulate_goal_write(const char *path, const struct sim_plans *plans);
 
-/* Runs a schedule. 0 or an exit code, the message is out. */
+/* Runs a schedule. 0, or an exit code after a message. */
 int simulate_goal_run(const char *path, const struct sim_net_options *net, uint32_t *ranks,
 		      struct sim_report *out);
 

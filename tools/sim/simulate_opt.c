@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * simulate_opt.c - the options of `nbar simulate`. What can be known to be wrong from the command
- * line alone is refused here.
+ * simulate_opt.c - the options of `nbar simulate`. Refuses every error that the command line alone
+ * shows.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tally.h - who entered and left which barrier when: the oracle of a simulation, and its
- * statistics.
+ * tally.h - records the times when members enter and leave barriers: the oracle of a simulation,
+ * and its statistics.
  */
 #ifndef NBAR_TOOLS_SIM_TALLY_H
 #define NBAR_TOOLS_SIM_TALLY_H

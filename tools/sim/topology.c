@@ -66,7 +66,8 @@ static uint32_t fat_tree_route(const struct sim_net *net, uint32_t from, uint32_
 	return n;
 }
 
-/* The global link from a group to another, among those of the group: its router has h of them. */
+/* Index of the global link from a group to another, among the links of the group: each router has h
+ * of them. */
 static uint64_t global_link(uint64_t groups, uint64_t from, uint64_t to)
 {
 	return to > from ? to - from - 1 : to + groups - from - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * world.c - NICs, their wire and their turns; see world.h. Hosts are in world_host.c.
+ * world.c - NICs, their wire and their poll passes; see world.h. Hosts are in world_host.c.
  */
 #include "world.h"
 
@@ -35,7 +35,7 @@ void sim_world_push(struct sim_world *w, sim_time at, uint8_t type, uint32_t to,
 	sim_queue_push(&w->queue, &ev);
 }
 
-/* A turn at this time, or when the core is free. */
+/* Schedules a poll pass at this time, or when the core is free. */
 static void schedule(struct sim_world *w, struct sim_nic *n, sim_time at)
 {
 	sim_time busy = w->busy[sim_net_core(&w->net, n->index)];
@@ -93,7 +93,7 @@ void sim_world_inject(struct sim_world *w, uint32_t from, uint32_t to, const str
 	sim_queue_push(&w->queue, &ev);
 }
 
-/* Tells the user what has changed in the pages of a NIC's hosts. */
+/* Reports changes in the pages of a NIC's hosts to the user of the world. */
 static void look(struct sim_world *w, const struct sim_nic *n)
 {
 	for (uint32_t i = n->first_host; i != SIM_NOBODY; i = w->host[i]->next) {
@@ -134,7 +134,7 @@ static bool on_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		base->refused++;
 		return false;
 	}
-	look(w, n); /* the host is told before anything is sent */
+	look(w, n); /* the host learns of changes before anything is sent */
 	n->now += cost.send;
 	w->frames++;
 	if (w->cut && n->side != w->nic[peer]->side) {

@@ -3,10 +3,10 @@
  * world.h - whole NICs (libnbnic.a) and their hosts in a simulated world: the platform that gives
  * them memory, pages, time and a wire.
  *
- * A NIC takes a turn when something has come in or a timer is due, and its core is free. Hosts open
- * ports and groups by the messages that libnbar sends, and post by its stores. What hosts do is the
- * user's: world.progress tells what a host sees, events of type SIM_WORLD_USER and above come to
- * world.user. All randomness comes from the network's seed.
+ * A NIC runs a poll pass when it has input or a timer is due, and its core is free. Hosts open
+ * ports and groups with the messages of libnbar, and post with its stores. The user of this file
+ * controls the hosts: world.progress reports what a host sees, and events of type SIM_WORLD_USER
+ * and above go to world.user. All randomness comes from the network's seed.
  */
 #ifndef NBAR_TOOLS_SIM_WORLD_H
 #define NBAR_TOOLS_SIM_WORLD_H
@@ -25,13 +25,13 @@ struct sim_nic {
 	struct wire_base wire; /* first: a wire finds its NIC so */
 	struct sim_world *world;
 	uint32_t index;
-	uint32_t head, tail, waiting;   /* frames in its receive queue */
-	uint32_t first_host;            /* the hosts on it, by sim_host.next */
-	sim_time signals_at;            /* of its turn in the queue of events; UINT64_MAX: none */
-	sim_time now;                   /* in a turn: how far its work has come */
-	uint64_t clock_ns;              /* its clock is ahead of the time by so much */
-	uint32_t side;                  /* while world.cut: sides do not hear each other */
-	bool dead;                      /* it takes no turns any more */
+	uint32_t head, tail, waiting; /* frames in its receive queue */
+	uint32_t first_host;          /* the hosts on it, by sim_host.next */
+	sim_time signals_at; /* time of its next pass in the event queue; UINT64_MAX: none */
+	sim_time now;        /* in a pass: the time of its current work */
+	uint64_t clock_ns;   /* its clock is ahead of the simulated time by this */
+	uint32_t side;       /* while world.cut: frames do not pass between sides */
+	bool dead;           /* it runs no more passes */
 	uint64_t dropped, cut, refused; /* frames */
 	struct nbnic_device device;
 };
@@ -42,7 +42,7 @@ struct sim_host {
 	uint32_t index, nic, next;
 	uint32_t cell, rank;
 	uint32_t user; /* the user's */
-	uint64_t seen; /* the completion word, as last told */
+	uint64_t seen; /* the completion word, as last reported */
 };
 
 struct sim_frame;
@@ -55,14 +55,14 @@ struct sim_world {
 	struct sim_nic **nic;
 	struct sim_host **host;
 	sim_time *busy;     /* by core */
-	sim_time turn_cost; /* of a turn without frames */
+	sim_time turn_cost; /* of a pass without frames */
 	sim_time notice;
 	uint32_t queue_limit; /* frames of a receive queue */
 	uint32_t refuse;      /* per million sends that the wire has no room for */
 	uint64_t pull_ns, budget_ns;
 	bool cut;
 	bool full;       /* no memory */
-	uint32_t turned; /* the NIC that took a turn in the last step, or SIM_NOBODY */
+	uint32_t turned; /* the NIC that ran a pass in the last step, or SIM_NOBODY */
 	uint64_t passes, frames, digest;
 	sim_time noise; /* of all NICs */
 	struct sim_frame *frame;
@@ -94,8 +94,8 @@ int sim_host_request(struct sim_world *w, struct sim_host *h, enum nbar_op op, c
 		     size_t length, const void **reply);
 
 /*
- * Opens and connects a group: host[i] has rank i. plan: NULL, or for each rank the one that it
- * uploads. 0, or the first status of a reply that was negative.
+ * Opens and connects a group: host[i] has rank i. plan: NULL, or the plan that each rank uploads.
+ * 0, or the first negative status of a reply.
  */
 int sim_group_begin(struct sim_world *w, struct sim_host *const *host, uint32_t size,
 		    const char *alg, const struct nbar_plan *const *plan);
@@ -110,7 +110,7 @@ int sim_nic_restart(struct sim_world *w, uint32_t nic);
 /* Its clock jumps ahead. */
 void sim_nic_jump(struct sim_world *w, uint32_t nic, uint64_t ns);
 
-/* A frame that somebody has made up. */
+/* Injects a forged frame. */
 void sim_world_inject(struct sim_world *w, uint32_t from, uint32_t to, const struct nbfw_token *t,
 		      sim_time at);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * world_host.c - the hosts of simulated NICs; see world.h. They speak to their NIC as libnbar does:
- * by messages, and by stores to the page of their port.
+ * world_host.c - the hosts of simulated NICs; see world.h. They communicate with their NIC as
+ * libnbar does: by messages, and by stores to the page of their port.
  */
 #include <stdlib.h>
 #include <string.h>

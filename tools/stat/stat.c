@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stat.c - `nbar stat`: what NICs count, and where each of their groups stands.
+ * stat.c - `nbar stat`: counters of NICs, and the state of each of their groups.
  *
- * Only asks; changes nothing at a NIC and takes no port.
+ * Only reads; changes nothing at a NIC and takes no port.
  */
 #include "tool.h"
 

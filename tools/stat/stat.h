@@ -16,7 +16,7 @@ struct stat_options {
 	uint32_t watch; /* seconds; 0: once */
 };
 
-/* What one NIC said. */
+/* The reply of one NIC. */
 struct stat_nic {
 	struct nbar_rep_nic_stat nic;
 	struct nbar_group_info *group;
@@ -30,7 +30,7 @@ struct stat_targets {
 	uint32_t n;
 };
 
-/* Prints what all said; first: there is nothing from before to compare with. */
+/* Prints the replies of all NICs; first: there are no earlier replies for rates. */
 void stat_print(const struct stat_targets *t, const struct stat_options *opt, bool first);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stat_out.c - what NICs said, as text or as JSON. Asks nobody.
+ * stat_out.c - prints the replies of NICs, as text or as JSON. Sends no request.
  */
 #include "stat.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep.h - what the experiments below `nbar sweep` share, and the mathematics of two of them.
+ * sweep.h - shared by the experiments of `nbar sweep`, and the mathematics of two of them.
  *
  * sweep_granularity.c  compute + barrier, over the compute
  * sweep_efficiency.c   least compute for an efficiency
@@ -28,21 +28,21 @@ struct sweep_points {
 	uint32_t *step_ns;
 };
 
-/* 0 or an exit code, the message is out. */
+/* 0, or an exit code after a message. */
 int sweep_points_make(struct sweep_points *p, const struct bench_options *opt,
 		      const struct sweep_list *compute_us, const struct sweep_list *vary_percent);
 void sweep_points_free(struct sweep_points *p);
 
-/* What to compute is, for the notes and for --help. */
+/* Text for the notes and for --help: the meaning of "compute". */
 extern const char sweep_compute_text[];
 
-/* Median over the points of what of their times is not known. */
+/* The noise of the points: the median of the uncertainty of their times. */
 double sweep_points_noise(const struct bench_options *opt, const struct bench_point *point,
 			  uint32_t n, enum bench_where where);
 
 /*
- * Where the time of a loop does not grow with what is computed in it, because the last messages
- * are still leaving: time = max(level, base + compute). Points by rising compute.
+ * The flat part of a curve, where the time of a loop does not grow with its computation, because
+ * the last messages are still leaving: time = max(level, base + compute). Points by rising compute.
  */
 struct sweep_flat {
 	bool found;
@@ -50,36 +50,36 @@ struct sweep_flat {
 	double level, base;
 };
 
-/* noise: by how much a time may differ for no reason. A flat spot is found if at least two points
- * lie on it, the line alone misses the first by more than the noise, and all of them by more than
- * three times that. */
+/* noise: random deviation of a time. A flat part is found under three conditions: at least two
+ * points are on it; the line alone misses the first point by more than the noise; and it misses all
+ * points by more than three times the noise. */
 struct sweep_flat sweep_flat_find(const double *compute, const double *time, uint32_t n,
 				  double noise);
 
 /*
- * Least x whose value reaches the target, where the value grows with x but is measured with noise:
- * a sample is a median and an interval that covers it.
+ * Searches the least x whose value reaches the target. The value grows with x, but its measurement
+ * has noise: a sample is a median and an interval that covers it.
  */
 struct sweep_bisect {
 	double target, tolerance; /* of x, as a fraction */
 	double low, high;         /* of x; valid if have_* */
 	bool have_low, have_high;
-	double sure_low, sure_high; /* the interval itself lies below, above; 0: none has */
-	double next;                /* x to be measured */
+	double sure_low, sure_high; /* x whose whole interval is below, above the target; 0: none */
+	double next;                /* x to measure next */
 	uint32_t steps, outward;
 };
 #define SWEEP_OUTWARD_MAX 8u
 
-/* Halves what is sought until it is known to the tolerance, then steps outward until the intervals,
- * too, enclose it (or gives that up). */
+/* Bisects until x is known to the tolerance. Then steps outward until the intervals enclose x, too,
+ * or gives up. */
 void sweep_bisect_begin(struct sweep_bisect *b, double guess, double target, double tolerance);
 void sweep_bisect_answer(struct sweep_bisect *b, double median, double low, double high);
 bool sweep_bisect_done(const struct sweep_bisect *b);
 
-/* It is known to the tolerance, whatever the intervals. */
+/* True if x is known to the tolerance, without regard to the intervals. */
 bool sweep_bisect_converged(const struct sweep_bisect *b);
 
-/* The x found: the least one measured whose median reached the target. */
+/* The result: the least measured x whose median reached the target. */
 static inline double sweep_bisect_found(const struct sweep_bisect *b)
 {
 	return b->high;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep_arrival.c - `nbar sweep arrival`: what is left of the advantage when hosts arrive at
+ * sweep_arrival.c - `nbar sweep arrival`: the advantage of NIC-based barriers if hosts arrive at
  * different times.
  */
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep_combined.c - `nbar sweep combined`: nodes of several threads; what polling the completion
- * word saves against a release stage of the threads.
+ * sweep_combined.c - `nbar sweep combined`: nodes with several threads; compares polling of the
+ * completion word with a release stage of the threads.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -153,8 +153,8 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	}
 }
 
-/* At how many points polling is faster; and at how many so much that the intervals are apart. A
- * team of one thread has nobody to release. */
+/* Counts the points where polling is faster, and those where also the intervals do not overlap. A
+ * team of one thread has no other thread to release, so it does not count. */
 static void add_notes(const void *arg, const struct bench_options *opt,
 		      const struct bench_point *point, uint32_t n, bool complete, struct result *r)
 {

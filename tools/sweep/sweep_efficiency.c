@@ -3,7 +3,7 @@
  * sweep_efficiency.c - `nbar sweep efficiency`: the least compute for which compute / loop reaches
  * an efficiency, found by bisection on measurements.
  *
- * NIC and host take each step side by side, so that whatever drifts meets both.
+ * NIC and host run each step side by side, so a drift of the machine affects both alike.
  */
 #include <math.h>
 #include <stddef.h>
@@ -13,8 +13,7 @@
 
 #define TOLERANCE 0.02
 #define STEPS_MAX 32u
-#define COMPUTE_MAX \
-	64 /* times the first guess: on a machine that stalls so much there is no answer */
+#define COMPUTE_MAX 64 /* times the first guess: beyond, the machine stalls too much */
 
 static const struct result_column columns[] = {
 	{ "nodes", "", RESULT_COUNT, 0 },        { "where", "", RESULT_TEXT, 0 },
@@ -59,12 +58,12 @@ static void usage(void)
 	bench_usage_common(stdout);
 }
 
-/* What is sought, for one where. */
+/* A search, for NIC or for host. */
 struct search {
 	enum bench_where where;
 	struct sweep_bisect bisect;
 	double total_us; /* of a loop, at the compute found so far */
-	double most_us;  /* compute at which it is given up */
+	double most_us;  /* the search gives up at this compute */
 };
 
 static bool over(const struct search *search)
@@ -77,7 +76,7 @@ static double efficiency_of(double compute_us, double loop_us)
 	return compute_us / loop_us;
 }
 
-/* One step of a search: as many repetitions as there are, one of them now. */
+/* One step of a search has all repetitions; this runs one of them. */
 static int run_repetition(struct bench_session *s, const struct bench_config *c,
 			  const struct search *search, uint32_t repetition,
 			  struct bench_figures *out)
@@ -117,7 +116,7 @@ static int seek(struct bench_session *s, const struct bench_config *c, struct se
 	for (uint32_t step = 0; step < STEPS_MAX && !r; step++) {
 		running = 0;
 		for (uint32_t l = 0; l < repetitions && !r; l++) {
-			/* Which goes first takes turns. */
+			/* NIC and host take turns to be first. */
 			for (uint32_t i = 0; i < nwhere && !r; i++) {
 				uint32_t w = (i + l) % nwhere;
 
@@ -163,8 +162,8 @@ static void add_rows(struct result *r, const struct bench_options *opt,
 	}
 }
 
-/* One node count and algorithm. The barrier alone is the first guess, and each efficiency found
- * makes the guess for the next. */
+/* One node count and algorithm. The barrier alone gives the first guess; the result for each
+ * efficiency gives the guess for the next one. */
 static int run_all_efficiencies(struct bench_session *s, const struct options *o,
 				const struct bench_config *c, struct result *result)
 {
@@ -225,7 +224,7 @@ static int run(struct options *o, int argc, char **argv)
 		result_setting_text(result, "efficiency", list);
 	}
 	c.nodes = opt->nodes[0];
-	/* About so many steps a search. */
+	/* Approximate number of steps of a search. */
 	r = bench_session_begin(&s, opt, result, amount * 6 * bench_session_cost(&c));
 	if (r)
 		return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep_granularity.c - `nbar sweep granularity`: the time of a loop of compute + barrier over the
- * compute, and where it does not grow with it.
+ * sweep_granularity.c - `nbar sweep granularity`: the time of a loop of compute + barrier as a
+ * function of compute, and the range where it is constant.
  */
 #include <math.h>
 #include <stddef.h>

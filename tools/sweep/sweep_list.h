@@ -15,11 +15,11 @@ struct sweep_list {
 	uint32_t n;
 };
 
-/* Reads a list of numbers from min to max; 0 or TOOL_USAGE, the message is out. */
+/* Reads a list of numbers from min to max; 0, or TOOL_USAGE after a message. */
 int sweep_list_read(const char *option, const char *text, double min, double max,
 		    struct sweep_list *out);
 
-/* The same, or a range "1.5-130": 0 numbers, and its ends in range. */
+/* The same, or a range "1.5-130": then the list has 0 numbers, and `range` has the ends. */
 int sweep_range_read(const char *option, const char *text, double min, double max,
 		     struct sweep_list *out, double range[2]);
 

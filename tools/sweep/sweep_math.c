@@ -9,7 +9,7 @@
 
 #include "stats.h"
 
-/* Sum of how far the points are from max(level, base + compute). */
+/* Sum of the distances of the points from max(level, base + compute). */
 static double misses(const double *compute, const double *time, uint32_t n, double level,
 		     double base)
 {
@@ -20,7 +20,7 @@ static double misses(const double *compute, const double *time, uint32_t n, doub
 	return sum;
 }
 
-/* Medians, so that a point that was disturbed does not bend the line. */
+/* Uses medians, so that a disturbed point does not bend the line. */
 static double level_of(const double *time, uint32_t n)
 {
 	double value[SWEEP_LIST_MAX];
@@ -66,7 +66,7 @@ void sweep_bisect_begin(struct sweep_bisect *b, double guess, double target, dou
 	*b = (struct sweep_bisect){ .target = target, .tolerance = tolerance, .next = guess };
 }
 
-/* Far from the target by steps that grow, then by halves, then outward by steps that grow. */
+/* First moves with growing steps, then bisects, then moves outward with growing steps. */
 static void choose_next(struct sweep_bisect *b)
 {
 	double step = 1 + 0.1 * (double)(1u << (b->steps < 8 ? b->steps : 8)) / 2;

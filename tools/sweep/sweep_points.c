@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep_points.c - points of compute and variation, for the sweeps that are a grid of them.
+ * sweep_points.c - points of compute and variation, for sweeps over a grid of both.
  */
 #include <stdlib.h>
 

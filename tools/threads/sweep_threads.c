@@ -2,9 +2,9 @@
 /*
  * sweep_threads.c - `nbar sweep threads`: barriers of the threads of a process, ours and others'.
  *
- * Each repetition runs every kind at every number of threads once, in random order, and the
- * transfer of a cache line among them. What is shown are medians over the repetitions. Options are
- * read in sweep_threads_opt.c.
+ * Each repetition runs every kind, and the transfer of a cache line, once with every number of
+ * threads, in random order. The figures are medians over the repetitions. sweep_threads_opt.c reads
+ * the options.
  */
 #include "sweep_threads.h"
 
@@ -20,7 +20,7 @@
 
 #define LEVEL 0.95
 
-/* A thing to measure, and what came of it. */
+/* A kind with a number of threads, and its measurements. */
 struct point {
 	const char *kind;
 	uint32_t threads;
@@ -61,7 +61,7 @@ static int measure(struct experiment *e, const struct sweep_threads_options *opt
 		r = thread_run(p->kind, &loop);
 		if (r)
 			return r;
-		/* A transfer is half of what the loop has timed. */
+		/* The loop measures round trips: a transfer is half of one. */
 		for (uint32_t i = 0; i < p->threads; i++)
 			loop.mean_ns[i] /= transfer ? 2 : 1;
 		for (uint32_t i = 0; experiment_raw(e) && i < p->threads; i++)
@@ -183,7 +183,7 @@ static void add_note(struct result *r, const struct point *point, uint32_t n, ui
 		median(peer) / median(own));
 }
 
-/* Also of a run that was cut short: what has been measured is good. */
+/* Also after an interrupted run: the existing measurements are valid. */
 static void report(struct result *r, const struct sweep_threads_options *opt,
 		   const struct point *point, uint32_t n, bool complete)
 {

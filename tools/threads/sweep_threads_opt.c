@@ -2,7 +2,7 @@
 /*
  * sweep_threads_opt.c - the options of `nbar sweep threads`.
  *
- * Everything that can be known to be wrong from the command line alone is refused here.
+ * Refuses every error that the command line alone shows.
  */
 #include "sweep_threads.h"
 
@@ -119,7 +119,7 @@ static int read_option(void *to, int c, const char *arg)
 	return option_common(c, arg, &opt->seed, &opt->files);
 }
 
-/* All that can be run, and a word of those that cannot. */
+/* Lists the kinds that can run, and names those that cannot. */
 static void add_usual_kinds(struct sweep_threads_options *opt)
 {
 	for (size_t i = 0; i < sizeof(usual_kinds) / sizeof(usual_kinds[0]); i++) {

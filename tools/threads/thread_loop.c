@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * thread_loop.c - see thread_loop.h. The barrier that is measured also orders what the threads
- * tell each other here; nothing else does.
+ * thread_loop.c - see thread_loop.h. Only the measured barrier orders the data that the threads
+ * exchange here.
  */
 #include "thread_loop.h"
 
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define WARM_PART 10u /* of the limit that warming up may take */
+#define WARM_PART 10u /* the warm-up may take 1/10 of the limit */
 
-/* Iterations to measure, from how the last warm-up went; 0: go on warming up. */
+/* Number of iterations to measure, from the time of the last warm-up; 0: continue the warm-up. */
 static uint64_t decide(struct thread_loop *loop, uint64_t step, uint64_t ns)
 {
 	loop->warmed += step;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * thread_loop.h - how a thread barrier is measured, whoever has made it: the same loop for all.
+ * thread_loop.h - the loop that measures any thread barrier, ours or others'.
  *
  * For `nbar sweep threads` and for the small programs that it runs (OpenMP's barriers need a
  * program for each compiler). libc only.
@@ -15,10 +15,10 @@
 struct thread_loop {
 	uint32_t threads, warmup;
 	uint64_t iterations; /* wanted */
-	uint64_t limit_ns;   /* about what the measurement may take */
+	uint64_t limit_ns;   /* approximate time limit of the measurement */
 	/* For the loop. */
 	uint64_t warmed, warm_ns;
-	uint64_t measured; /* iterations, once that is decided */
+	uint64_t measured; /* number of measured iterations, set after the warm-up */
 	double mean_ns[THREAD_LOOP_MAX];
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * thread_run.c - see thread_run.h. Our own barriers and pthread's run in a child of this process,
- * those of others in programs of their own: all leave the same lines in a pipe.
+ * thread_run.c - see thread_run.h. Our own barriers and pthread's run in a child of this process;
+ * other barriers run in separate programs. All write the same lines into a pipe.
  */
 #include "thread_run.h"
 
@@ -19,14 +19,14 @@
 #include "signals.h"
 
 #define PATH_SIZE 512u
-#define GRACE_NS UINT64_C(60000000000) /* beyond ten limits, before a run is given up */
+#define GRACE_NS UINT64_C(60000000000) /* a run is ended this long after ten limits */
 #define LOOK_MS 100
 
 static struct thread_loop loop;
 static struct nbar_team *team;
 static pthread_barrier_t posix;
 
-/* Two lines that go to and fro. */
+/* Two cache lines that move between the cores. */
 static struct line {
 	uint64_t word;
 	uint64_t reserved[15];
@@ -51,7 +51,7 @@ static void wait_ball(const uint64_t *word, uint64_t value)
 		;
 }
 
-/* There and back again; both write only their own line. */
+/* One round trip; each thread writes only its own line. */
 static void run_transfer(void *arg, uint32_t me)
 {
 	uint64_t next = ball[me].word + 1;
@@ -181,7 +181,7 @@ static int run_here(const char *kind)
 	return thread_loop_print(&loop);
 }
 
-/* Becomes the program of a peer. */
+/* Executes the program of a peer. */
 static int run_peer(const struct peer *peer)
 {
 	char path[PATH_SIZE], kind[32], number[4][24];

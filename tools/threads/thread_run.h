@@ -11,10 +11,10 @@
 
 #define THREAD_TRANSFER "transfer" /* no barrier: a cache line from core to core, one way */
 
-/* True if it is a barrier of nbar_team. */
+/* True if this kind is a barrier of nbar_team. */
 bool thread_kind_own(const char *kind);
 
-/* True if it is known here: ours, pthread, omp-gcc, omp-llvm, ck-... */
+/* True if this kind is known: ours, pthread, omp-gcc, omp-llvm, ck-... */
 bool thread_kind_known(const char *kind);
 
 /* True if it can be run: the program for it has been built. */
@@ -22,7 +22,7 @@ bool thread_kind_built(const char *kind);
 
 /*
  * Runs it: loop has threads, warmup, iterations and limit_ns, and gets measured and mean_ns of each
- * thread. 0 or an exit code, the message is out.
+ * thread. 0, or an exit code after a message.
  */
 int thread_run(const char *kind, struct thread_loop *loop);
 

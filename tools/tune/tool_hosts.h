@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_hosts.h - what `nbar tune` and `nbar predict` share: the profile, and the hosts of it that
- * the barrier is for. Each function returns 0 or an exit code, and then the message is out.
+ * tool_hosts.h - shared by `nbar tune` and `nbar predict`: the profile, and the hosts of the
+ * barrier in it. Each function returns 0, or an exit code after a message.
  */
 #ifndef NBAR_TUNE_TOOL_HOSTS_H
 #define NBAR_TUNE_TOOL_HOSTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_predict.c - `nbar predict`: what barriers cost on a cluster, by its profile; and beside it
- * what `nbar bench` measured.
+ * tool_predict.c - `nbar predict`: predicts the latency of barriers on a cluster from its profile,
+ * and shows measurements of `nbar bench` beside it.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -17,7 +17,7 @@
 #include "nbar_tune.h"
 
 #define ROWS_MAX 64u
-#define DIFFER 0.20 /* barriers that differ by more must be predicted in the right order */
+#define DIFFER 0.20 /* pairs of barriers that differ by more count for the predicted order */
 
 enum { OPT_HOSTS = 256, OPT_ALG, OPT_FORMULA, OPT_MEASURED, OPT_WHERE, OPT_FIGURE };
 
@@ -199,7 +199,8 @@ static int predict_row(const struct predict_options *o, const struct tool_hosts 
 		algs_read(row->alg, &alg);
 		rc = compose_flat(alg, h->profile, h->host, h->size, o->formula, &predict);
 		if (rc == -ERANGE)
-			return 0; /* it is not for so many: a row without a prediction */
+			return 0; /* the algorithm does not allow this size: a row without a
+				     prediction */
 	}
 	if (rc) {
 		tool_error("%s: no prediction for %u members: %s", row->alg, h->size, why);
@@ -217,7 +218,8 @@ static void show_number(double value, int digits)
 		printf("%12.*f", digits, value);
 }
 
-/* Pairs that measure more than DIFFER apart, and how many of them are predicted in that order. */
+/* Counts the pairs whose measurements differ by more than DIFFER, and how many of them have the
+ * right predicted order. */
 static void show_order(const struct predict_options *o)
 {
 	uint32_t pairs = 0, right = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_profile.c - `nbar profile`: measures what messages cost between every two hosts, and writes
- * the profile that `nbar tune` and --alg tuned:FILE read.
+ * tool_profile.c - `nbar profile`: measures the cost of messages between every two hosts, and
+ * writes the profile that `nbar tune` and --alg tuned:FILE read.
  */
 #include "tool_profile.h"
 
@@ -86,7 +86,7 @@ static struct measure *measure_new(uint32_t n, const struct bench_options *opt)
 }
 
 /*
- * From times to costs: a round trip is a call and two messages, of O and L each; each further
+ * Computes costs from times: a round trip is a call and two messages, each of O and L; each further
  * message is one L.
  */
 static void to_costs(const struct measure *m, struct profile *p)
@@ -145,7 +145,7 @@ static struct profile *make_profile(const struct measure *m, const struct bench_
 #define SPREAD 3.0 /* 90th percentile to median of a noisy pair */
 #define APART 1.5  /* of two directions that differ */
 
-/* A row a pair; what is odd about it is named. */
+/* One row per pair; names noisy pairs and unequal directions. */
 static void add_rows(const struct measure *m, const struct profile *p, struct result *r)
 {
 	uint32_t noisy = 0, apart = 0;

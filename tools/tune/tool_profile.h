@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_profile.h - what the files of `nbar profile` share: what hosts measure between each other.
+ * tool_profile.h - shared by the files of `nbar profile`: the measurements between hosts.
  *
- * tool_profile.c       the command: options in, a profile out
- * tool_profile_host.c  what a host does: barriers of two by plans of its own, round by round
+ * tool_profile.c       the command: reads options, writes a profile
+ * tool_profile_host.c  a host: runs barriers of two members with special plans, round by round
  */
 #ifndef NBAR_TUNE_TOOL_PROFILE_H
 #define NBAR_TUNE_TOOL_PROFILE_H
@@ -16,8 +16,8 @@
 struct measure {
 	uint32_t nodes, iters, warmup;
 	bool by_host;    /* hosts run the barriers */
-	double quantile; /* of the barriers of a pair, which is taken for it */
-	uint32_t passed; /* nodes that have come to the point where all meet, in all */
+	double quantile; /* quantile of the barriers of a pair that is used as its time */
+	uint32_t passed; /* count of arrivals of nodes at the points where all meet */
 	uint32_t failed;
 	double *self;   /* a barrier of one */
 	double *round;  /* i sends one message, j answers */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_profile_host.c - what a host measures: barriers of two, by plans of its own.
+ * tool_profile_host.c - the measurements of a host: barriers of two members, with special plans.
  *
- * Of a pair, one sends k messages and the other answers with one. k = 1 gives the round trip, a
- * larger k what a further message costs in that direction. Pairs of a round share no host and run
- * at once. Runs in the host processes of a run, which drive one node or all of them.
+ * In each pair, one member sends k messages and the other answers with one. k = 1 gives the round
+ * trip, a larger k the cost of a further message in this direction. Pairs of a round share no host
+ * and run at the same time. Runs in the host processes of a run; each drives one node or all nodes.
  */
 #include "tool_profile.h"
 
@@ -94,13 +94,13 @@ static int post(struct side *s)
 		       : 0;
 }
 
-/* All nodes of all processes meet. Those that run the protocol themselves go on answering. */
+/* All nodes of all processes meet. Nodes that run the protocol themselves keep answering. */
 static int meet(const struct bench_host *h, const struct side *side, uint32_t *met)
 {
 	struct measure *m = tool_measure;
 
 	*met += m->nodes;
-	/* Pairs with the acquire below: what a node wrote before, all may read after. */
+	/* Pairs with the acquire below: all nodes may then read what this node wrote before. */
 	__atomic_add_fetch(&m->passed, h->count, __ATOMIC_RELEASE);
 	while ((int32_t)(__atomic_load_n(&m->passed, __ATOMIC_ACQUIRE) - *met) < 0) {
 		for (uint32_t i = 0; i < h->count; i++)
@@ -200,7 +200,7 @@ static int run_sides(const struct bench_host *h, struct side *side)
 	return r;
 }
 
-/* What the one who began a pair has seen. */
+/* The measurement of the member that sends first in a pair. */
 static void note(struct side *s, double *matrix)
 {
 	struct measure *m = tool_measure;
@@ -218,7 +218,8 @@ static void note(struct side *s, double *matrix)
 	}
 }
 
-/* One round: each with its partner, k messages from the lower one (or the higher, if swapped). */
+/* One round: each node with its partner; the lower node of a pair sends k messages (the higher one,
+ * if swapped). */
 static int measure_round(const struct bench_host *h, struct side *side, uint32_t k, bool swapped,
 			 double *matrix, uint32_t *met)
 {
