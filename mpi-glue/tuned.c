@@ -186,7 +186,8 @@ int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at, uint
 			c->tuned_host = malloc(c->nhost * sizeof(*c->tuned_host));
 		if (c->rank == c->leader && !c->tuned_host)
 			fault = FAULT_MEMORY;
-		/* If digests differ, a rank differs from the least or the greatest. Then all learn it. */
+		/* If digests differ, a rank differs from the least or the greatest. Then all learn
+		 * it. */
 		if (rc == 0)
 			rc = vote(c, fault, 0, &least);
 	}
