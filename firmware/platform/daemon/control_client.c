@@ -94,23 +94,17 @@ void control_client_read(struct control_client *c)
 /* Idle clients must not keep others out: the client without a port that has been quiet for longest
  * makes room. There is always one, because a port has one owner, and attached clients are limited.
  */
-bool control_drop_idle(struct control_nic *at)
+void control_make_room(struct control_nic *at)
 {
 	struct control_client *oldest = NULL;
 
+	if (at->nclient < CONTROL_CLIENTS_MAX)
+		return;
 	for (struct control_client *c = at->client; c; c = c->next)
 		if (!c->client.port && !c->client.owner &&
 		    (!oldest || c->heard_at < oldest->heard_at))
 			oldest = c;
-	if (oldest)
-		control_client_drop(oldest);
-	return oldest;
-}
-
-void control_make_room(struct control_nic *at)
-{
-	if (at->nclient >= CONTROL_CLIENTS_MAX)
-		(void)control_drop_idle(at);
+	control_client_drop(oldest);
 }
 
 void control_client_add(struct control_client *c, uint32_t pid, uint32_t uid)

@@ -90,7 +90,6 @@ bool control_reply_send(struct control *k, int to, int fd);
 
 /* A client begins (control_make_room has made room in the list), sends a request, and ends. */
 void control_make_room(struct control_nic *at);
-bool control_drop_idle(struct control_nic *at); /* false: no client is idle */
 void control_client_add(struct control_client *c, uint32_t pid, uint32_t uid);
 void control_client_read(struct control_client *c);
 void control_client_drop(struct control_client *c);

@@ -132,8 +132,7 @@ void control_arrival(struct control_nic *at)
 
 	fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
-		/* The connection waits in the queue: the next event takes it. */
-		if ((errno == EMFILE || errno == ENFILE) && !control_drop_idle(at))
+		if (errno == EMFILE || errno == ENFILE)
 			turn_away(at);
 		return;
 	}
