@@ -74,7 +74,13 @@ mode=write-uc
 ok "a daemon in mode write-uc" nics c -
 mode=write-rc
 ok "a daemon in mode write-rc" nics w -
-within="limited 64"
+# The same for a daemon in the background: the process that is started is the daemon itself.
+limited_itself() {
+	local kb=$1
+	shift
+	exec setpriv --bounding-set -ipc_lock bash -c 'ulimit -l "$0" && exec "$@"' "$kb" "$@"
+}
+within="limited_itself 64"
 ok "one that may lock 64 KB" nics l -
 within=
 ok "two MTUs: refused" no_group "different MTUs; .* mtu=" "$work/a/n1.sock" "$work/b/n0.sock"
