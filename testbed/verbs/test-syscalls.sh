@@ -67,7 +67,7 @@ by_host() {
 	[ "$(wc -l <"$work/host.$many")" -gt 100 ] || return # or nothing has been traced
 	grown host
 	! grown host | grep -vE "^(poll$clock) " &&
-		! grep 'poll(' "$work/host.$many" | grep -v ', 0) *=' | sed -n '101,$p' | grep .
+		! grep 'poll(' "$work/host.$many" | grep -vE ', 0(\) *=| <unfinished)' | sed -n '101,$p' | grep .
 }
 
 for mode in ud write; do
