@@ -240,8 +240,9 @@ int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g,
  */
 void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, uint64_t now);
 
-/* A process of the host has died, but not the one that opened the group: the group fails, all
- * members learn it, and the group stays until it is closed. "signal" groups are not affected. */
+/* An attached process of the host has died, or a process has aborted the group: the group fails,
+ * the NIC tells all members, and the group stays until its owner closes it. "signal" groups are not
+ * affected. */
 void nbnic_group_fail(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, uint64_t now);
 
 /* The NIC has lost its wire: all open groups fail likewise, and "signal" groups get the status. */

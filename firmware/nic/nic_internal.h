@@ -2,8 +2,8 @@
 /*
  * nic_internal.h - what the files of the NIC loop share; nobody else includes it.
  *
- * send.c sends; nic.c turns events into actions and calls send.c; group.c makes and ends groups and
- * calls both; pass.c, the scheduler, calls all of them. No file calls one that comes after it.
+ * The files, lowest layer first: send.c sends frames; nic.c turns events into actions; group.c
+ * makes and ends groups; pass.c is the scheduler. A file calls only files of lower layers.
  */
 #ifndef NBNIC_INTERNAL_H
 #define NBNIC_INTERNAL_H

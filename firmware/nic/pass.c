@@ -169,8 +169,8 @@ static uint32_t serve_pulls(struct nbnic *nic, uint32_t most, uint64_t now)
 	return begin - left;
 }
 
-/* A visit to a group: sends that wait, and then starts, whose sends have the share of their port.
- * Returns what it cost, at least 1. */
+/* Visits a group: sends the waiting frames, then starts barriers; their frames count against the
+ * share of the port. Returns the cost in frames, at least 1. */
 static uint32_t visit(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now)
 {
 	uint32_t before = nic->used.frames;

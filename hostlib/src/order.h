@@ -188,7 +188,7 @@ static inline uint32_t order_team_join(uint32_t *joined, uint32_t size)
  * A process of a process team arrives: it writes its last ticket, then reads the tickets of the
  * others (by order_procs_read). Both are sequentially consistent: of the processes that arrive at a
  * barrier, the last one in this order sees all others. They also release and acquire: a process
- * that sees another one arrive sees what it wrote before.
+ * that sees an arrival also sees all that the arriving process wrote before it.
  */
 static inline void order_procs_arrive(uint32_t *arrived, uint32_t ticket)
 {

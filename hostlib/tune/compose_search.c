@@ -16,7 +16,7 @@
 
 struct climb {
 	struct search *s;
-	struct scheme *at, *next; /* where we are, and what is tried */
+	struct scheme *at, *next; /* the best scheme so far, and the candidate */
 	struct pattern pattern;
 	uint32_t group;
 	enum { UP, DOWN, EXCHANGE } what;

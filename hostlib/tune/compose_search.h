@@ -2,8 +2,8 @@
 /*
  * compose_search.h - betters a scheme by single changes, while the prediction for it falls.
  *
- * Called by compose. The end does not depend on the speed of the machine: what is bounded is the
- * number of signals that predictions look at.
+ * Called by compose. A bound on the number of predicted signals ends the search, so the result does
+ * not depend on the speed of the machine.
  */
 #ifndef NBAR_TUNE_SEARCH_H
 #define NBAR_TUNE_SEARCH_H

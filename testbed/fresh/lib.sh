@@ -73,3 +73,24 @@ inside() {
 		exec chroot "$1" env -i LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive TERM=dumb \
 			su - "$2" -c "cd ~/nbar 2>/dev/null; $3"' sh "$root" "$2" "$3" </dev/null
 }
+
+# each_release FUNCTION: calls it with each of $RELEASES whose system can be made.
+each_release() {
+	local release why rc
+	why=$(cannot)
+	for release in ${RELEASES:-bookworm trixie}; do
+		if [ -n "$why" ]; then
+			skip "$release" "$why"
+			continue
+		fi
+		system "$release" git,make,sudo,ca-certificates >"$work/system" 2>&1
+		rc=$?
+		if [ $rc = 77 ]; then
+			skip "$release" "debootstrap cannot fetch it: $(tail -n 1 "$work/bootstrap")"
+		elif [ $rc != 0 ]; then
+			ok "$release: the system" eval 'cat "$work/system"; false'
+		else
+			"$1" "$release"
+		fi
+	done
+}

@@ -5,7 +5,6 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/fresh/lib.sh
-releases=${RELEASES:-bookworm trixie}
 
 demo() {
 	inside "$1" newcomer "make demo"
@@ -26,23 +25,12 @@ with_mpi() {
 		inside "$1" newcomer "make clean && make"
 }
 
-why=$(cannot)
-for release in $releases; do
-	if [ -n "$why" ]; then
-		skip "$release" "$why"
-		continue
-	fi
-	system "$release" git,make,sudo,ca-certificates >"$work/system" 2>&1
-	rc=$?
-	if [ $rc = 77 ]; then
-		skip "$release" "debootstrap cannot fetch it: $(tail -n 1 "$work/bootstrap")"
-	elif [ $rc != 0 ]; then
-		ok "$release: the system" eval 'cat "$work/system"; false'
-	else
-		ok "$release: make demo" demo "$release"
-		ok "$release: make check" check "$release"
-		[ ! -f "$work/counts" ] || echo "# $(cat "$work/counts")"
-		ok "$release: make, with both MPIs" with_mpi "$release"
-	fi
-done
+tests() { # RELEASE
+	ok "$1: make demo" demo "$1"
+	ok "$1: make check" check "$1"
+	[ ! -f "$work/counts" ] || echo "# $(cat "$work/counts")"
+	ok "$1: make, with both MPIs" with_mpi "$1"
+}
+
+each_release tests
 finish

@@ -119,7 +119,8 @@ _Static_assert(ENOMEM == NBAR_ENOMEM && EMFILE == NBAR_EMFILE && ENOSPC == NBAR_
 
 /* --- sockets of pollers --- */
 
-/* Puts a socket, or -1, where the pass finds it; afterwards `fd` is what was there. */
+/* Exchanges the socket of a cell, which the pass reads: `fd` is the new socket or -1, and then the
+ * old one. */
 struct events_call {
 	struct nicd_nic *nic;
 	uint32_t port, cell;

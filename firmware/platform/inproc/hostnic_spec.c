@@ -36,7 +36,7 @@ static int times(const struct spec *s, struct nbnic_config *out)
 	return -EINVAL;
 }
 
-/* The processor of the control thread: one that this thread may use, or could. */
+/* The processor of the control thread: this thread must be permitted to run there. */
 static int read_cpu(const struct spec *s, struct hostnic_spec *out)
 {
 	uint64_t cpu = CPU_SETSIZE;
