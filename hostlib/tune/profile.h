@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * profile.h - the profile of a cluster, the cost of a message between any two of its hosts, and its
- * file.
+ * profile.h - the profile of a cluster (the cost of a message between any two hosts), and its file.
  *
  * Tools that predict, compose or simulate barriers read it; `nbar profile` writes it. A file is
  * untrusted input: the reader checks every value, and keeps nothing of a bad file.
