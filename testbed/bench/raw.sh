@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # raw.sh - compares a barrier of two hosts over net_af_packet and veth with its parts: the one-way
-# time of a bare frame of the same driver, and two transfers of a cache line from core to core. It
-# measures the barrier and the parts in turn, $ROUNDS (5) times, and prints the ratio of the
-# medians. Needs root or user namespaces, and two processors. Started by make bench-raw.
+# time of a bare frame of the same driver, and two transfers of a cache line from core to core. Each
+# of the $ROUNDS (5) rounds measures the parts, then the barrier, and prints the medians and their
+# ratio. Needs root or user namespaces, and two processors. Started by make bench-raw.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh

@@ -14,7 +14,7 @@ extern char adversary_run_dir[108];
 /* The limits of the NICs. */
 struct adversary_limits {
 	uint32_t ports, groups, clients;
-	uint32_t noise; /* requests sent beyond a limit */
+	uint32_t noise; /* number of random requests */
 	bool daemon;    /* this program has started the daemon */
 };
 extern struct adversary_limits adversary_limits;
