@@ -89,7 +89,8 @@ static void look_on(struct onlooker *o, struct nbfw_state *s, const struct nbar_
 	free(was);
 }
 
-/* Any event in any state: no invariant is violated, nothing completes early, a failure is final. */
+/* Any event in any state: no invariant is violated, nothing completes early, a failure is reported
+ * once. */
 static void test_total(void **state)
 {
 	uint32_t done = 0, failed = 0;
