@@ -24,8 +24,7 @@ struct edge {
 	uint32_t dst, dst_step;
 };
 
-#define GROUP_PLANS_BYTES_A_RANK 1280u /* the longest plan has 1,064, apart from a linear root's \
-					*/
+#define GROUP_PLANS_BYTES_A_RANK 1280u /* all plans but that of a linear root fit */
 
 /* Every algorithm that makes plans, with every value of its parameter in the table. */
 static inline struct nbfw_alg group_plans_first(void)

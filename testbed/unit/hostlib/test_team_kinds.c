@@ -70,8 +70,8 @@ static void *thread_main(void *arg)
 		if (t->me == run->late)
 			nanosleep(&a_while, NULL);
 		if (t->me == 0)
-			run->over[i % 2] = i % 64 == 0 && i >= run->least &&
-					   nbar_now_ns() > run->until;
+			run->over[i % 2] =
+				i % 64 == 0 && i >= run->least && nbar_now_ns() > run->until;
 		entered[t->me] = i;
 		if (run->split) {
 			t->bad += halves(run, t->me, i) != 0;
