@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop_nics.h - the soft NICs, as loop.c sees them: a set of NICs on the wire ring, in this
- * process. The caller polls them.
+ * loop_nics.h - the soft NICs, as loop.c sees them: a set of NICs in this process, on the wire ring
+ * or on network interfaces. The caller polls them.
  *
  * Small, so that the same loop.c measures an older tree too (see compare).
  */
@@ -11,9 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Starts nnic NICs n0, n1, ..., with control sockets in run_dir. Only once per process. They answer
- * only while a thread polls them. Ends the program on failure. */
-void loop_nics_start(uint32_t nnic, const char *run_dir);
+/* Starts nnic NICs n0, n1, ..., with control sockets in run_dir. Only once per process. NIC i is on
+ * the network interface iface[i], by net_af_packet; with iface == NULL all are on the wire ring.
+ * They answer only while a thread polls them. Ends the program on failure. */
+void loop_nics_start(uint32_t nnic, const char *run_dir, char *const iface[]);
 
 /* One pass of all NICs, and one look at the clock. True if there was work. */
 bool loop_nics_pass(void);
