@@ -263,7 +263,7 @@ void control_end(struct control *k)
 
 const char *control_path(const struct control *k, uint32_t i)
 {
-	return k->nic[i].path;
+	return k->nic[i].socket.path;
 }
 
 uint32_t control_socket_id(const struct control *k)

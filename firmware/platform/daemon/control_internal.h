@@ -7,9 +7,9 @@
 #define NBAR_DAEMON_CONTROL_INTERNAL_H
 
 #include <pthread.h>
-#include <sys/un.h>
 
 #include "control.h"
+#include "rundir.h"
 
 /* Room for more clients than can own or be attached to a port, so that a client that only reads
  * statistics always finds room. */
@@ -47,7 +47,7 @@ struct control_nic {
 	struct control_wire from_wire;
 	uint32_t nclient;
 	struct control_client *client;
-	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	struct rundir_socket socket;
 	unsigned
 		socket_id; /* of an in-process NIC: 1 + the number that is the name of its socket */
 };

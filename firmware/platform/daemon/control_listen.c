@@ -22,38 +22,23 @@
 
 int control_listen(struct control_nic *at, const struct control_config *config)
 {
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int n = snprintf(at->path, sizeof(at->path), "%s/%s.sock", config->run_dir,
-			 at->nic->device.name);
+	int rc;
 
-	if (n < 0 || (size_t)n >= sizeof(at->path)) {
-		log_error("run directory %s is too long a name: a socket's path has at most %zu "
-			  "bytes; give a shorter one with --run-dir",
-			  config->run_dir, sizeof(at->path) - 1);
-		return -ENAMETOOLONG;
-	}
-	memcpy(sun.sun_path, at->path, sizeof(sun.sun_path));
 	at->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (at->fd < 0)
-		goto fail;
-	if (bind(at->fd, (const struct sockaddr *)&sun, sizeof(sun)) < 0) {
-		int err = errno;
-
-		close(at->fd);
-		at->fd = -1; /* this file is not ours to remove */
-		errno = err;
-		goto fail;
+	if (at->fd < 0) {
+		rc = -errno;
+		log_error("control socket of %s: %s", at->nic->device.name, strerror(-rc));
+		return rc;
 	}
+	rc = rundir_bind(config->run_dir, at->nic->device.name, at->fd, &at->socket);
+	if (rc < 0)
+		return rc;
 	/* Nobody can connect before listen(), so the permissions are right from the start. */
-	if ((config->group != (gid_t)-1 && chown(at->path, (uid_t)-1, config->group) < 0) ||
-	    chmod(at->path, config->mode) < 0 || listen(at->fd, SOMAXCONN) < 0)
-		goto fail;
-	if (control_watch(at->control, at->fd, at) == 0)
-		return 0;
-fail:;
-	int rc = -errno;
-
-	log_error("control socket %s: %s", at->path, strerror(errno));
+	if ((config->group == (gid_t)-1 || chown(at->socket.path, (uid_t)-1, config->group) == 0) &&
+	    chmod(at->socket.path, config->mode) == 0 && listen(at->fd, SOMAXCONN) == 0)
+		return control_watch(at->control, at->fd, at);
+	rc = -errno;
+	log_error("control socket %s: %s", at->socket.path, strerror(errno));
 	return rc;
 }
 
@@ -87,8 +72,7 @@ void control_listeners_close(struct control *k)
 	for (uint32_t i = 0; i < k->nnic; i++) {
 		if (k->nic[i].fd < 0)
 			continue;
-		if (!k->in_process)
-			unlink(k->nic[i].path);
+		rundir_remove(&k->nic[i].socket);
 		close(k->nic[i].fd);
 		k->nic[i].fd = -1;
 	}

@@ -6,6 +6,14 @@
 #define NBAR_DAEMON_RUNDIR_H
 
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/un.h>
+
+/* A control socket that this process has made. */
+struct rundir_socket {
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	uint64_t inode; /* 0: there is none */
+};
 
 /* Writes the default: $NBAR_RUN_DIR, or else /run/nbar (root), $XDG_RUNTIME_DIR/nbar, or
  * /tmp/nbar-UID. libnbar has the same rule. 0, or -ENAMETOOLONG. */
@@ -13,9 +21,16 @@ int rundir_default(char *path, size_t size);
 
 /*
  * Makes the directory if it is missing, refuses one that other users could change, takes its
- * lock, and removes the sockets that a killed daemon left behind. Returns a descriptor that holds
- * the lock until it is closed, or negative errno after log_error().
+ * lock, and removes the sockets that a killed daemon has listed in the lock file; no others.
+ * Returns a descriptor that holds the lock until it is closed, or negative errno after log_error().
  */
 int rundir_take(const char *path);
+
+/* Binds fd to RUN_DIR/NIC.sock and lists that in the lock file. A file of that name stays:
+ * -EADDRINUSE. 0, or negative errno after log_error(). */
+int rundir_bind(const char *run_dir, const char *nic, int fd, struct rundir_socket *out);
+
+/* Removes the socket, unless another has taken its place. */
+void rundir_remove(struct rundir_socket *s);
 
 #endif
