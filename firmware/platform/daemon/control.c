@@ -231,7 +231,7 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 		k->nnic++;
 		rc = k->in_process ? 0 : control_listen(&k->nic[i], config);
 		if (k->in_process)
-			control_listen_abstract(&k->nic[i]);
+			control_listen_private(&k->nic[i]);
 		if (rc == 0 && d->nic[i]->device.wire->ops->serve)
 			rc = control_watch(k, d->nic[i]->device.wire->fd, &k->nic[i].from_wire);
 	}
@@ -259,6 +259,12 @@ void control_end(struct control *k)
 		}
 	}
 	control_free(k);
+}
+
+void control_unlink(struct control *k)
+{
+	for (uint32_t i = 0; i < k->nnic; i++)
+		rundir_remove(&k->nic[i].socket);
 }
 
 const char *control_path(const struct control *k, uint32_t i)

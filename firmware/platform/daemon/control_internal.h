@@ -48,8 +48,7 @@ struct control_nic {
 	uint32_t nclient;
 	struct control_client *client;
 	struct rundir_socket socket;
-	unsigned
-		socket_id; /* of an in-process NIC: 1 + the number that is the name of its socket */
+	unsigned socket_id; /* of an in-process NIC: NBAR_HOSTNIC_SOCKET; 0: there is none */
 };
 
 struct control {
@@ -61,7 +60,7 @@ struct control {
 	bool (*unused)(void *arg);
 	void (*over)(void *arg);
 	void *arg;
-	int spare_fd; /* closed to answer one more client when no descriptors are left */
+	int spare_fd;      /* closed to answer one more client when no descriptors are left */
 	uint32_t alive_ms; /* see control_config */
 	uint64_t alive_at;
 	void (*alive)(void);
@@ -97,7 +96,7 @@ void control_client_drop(struct control_client *c);
 /* control_listen.c: makes the socket of a NIC, or, if it can, of an in-process one; removes all; a
  * client connects to one. */
 int control_listen(struct control_nic *at, const struct control_config *config);
-void control_listen_abstract(struct control_nic *at);
+void control_listen_private(struct control_nic *at);
 void control_listeners_close(struct control *k);
 void control_arrival(struct control_nic *at);
 

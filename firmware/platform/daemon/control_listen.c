@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * control_listen.c - how clients connect to a NIC: to a daemon's NIC by its control socket; to an
- * in-process NIC by one end of a socket pair, or, from another process, by its abstract listening
+ * in-process NIC by one end of a socket pair, or, from another process, by its private listening
  * socket.
  *
- * Called by the control thread, except control_listen and control_listen_abstract, and
+ * Called by the control thread, except control_listen and control_listen_private, and
  * control_admit by any.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -19,6 +22,12 @@
 
 #include "control_internal.h"
 #include "log.h"
+#include "nbar_hostnic.h"
+
+#define ID_BITS 9u /* of a socket id, below the number of the process; drawn at random */
+#define NAMES_TRIED 16
+#define LOOKS_MAX 4096u /* entries of the folder that are looked at for old sockets */
+_Static_assert(NBAR_HOSTNIC_SOCKET_IDS >> ID_BITS >= (1u << 22) - 1, "Linux's highest process");
 
 int control_listen(struct control_nic *at, const struct control_config *config)
 {
@@ -42,28 +51,70 @@ int control_listen(struct control_nic *at, const struct control_config *config)
 	return rc;
 }
 
-/* The kernel chooses the name, five hex digits in the abstract namespace, so nobody can take it
- * before us, and removes it when this process ends. Most programs share nothing, so an error here
- * stops nothing else. */
-void control_listen_abstract(struct control_nic *at)
+/* The path of the listening socket with this id. */
+static void path_of(unsigned id, struct rundir_socket *out)
+{
+	snprintf(out->path, sizeof(out->path), NBAR_HOSTNIC_DIR "/" NBAR_HOSTNIC_SOCKET, id);
+}
+
+/* Removes what processes of this user have left that were killed. */
+static void remove_left_behind(void)
+{
+	DIR *d = opendir(NBAR_HOSTNIC_DIR);
+	struct rundir_socket s;
+	unsigned id, n = 0;
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e && n < LOOKS_MAX; e = readdir(d), n++) {
+		if (sscanf(e->d_name, NBAR_HOSTNIC_SOCKET, &id) != 1)
+			continue;
+		path_of(id, &s);
+		if (strcmp(s.path + sizeof(NBAR_HOSTNIC_DIR), e->d_name) == 0 &&
+		    kill((pid_t)(id >> ID_BITS), 0) < 0 && errno == ESRCH &&
+		    rundir_socket_is_stale(s.path, 0))
+			unlink(s.path);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* Binds to a free name. Nobody can connect before listen(), so the permissions are right from the
+ * start. 0: none was free. */
+static unsigned bind_private(int fd, struct rundir_socket *s)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	socklen_t size = sizeof(sun.sun_family);
+	unsigned id, draw = 0;
+
+	for (int i = 0; i < NAMES_TRIED; i++) {
+		if (getrandom(&draw, sizeof(draw), 0) != sizeof(draw))
+			return 0;
+		id = (unsigned)getpid() << ID_BITS | (draw & ((1u << ID_BITS) - 1));
+		path_of(id, s);
+		memcpy(sun.sun_path, s->path, sizeof(sun.sun_path));
+		if (bind(fd, (const struct sockaddr *)&sun, sizeof(sun)) == 0)
+			return rundir_socket_note(s) == 0 && chmod(s->path, 0600) == 0 ? id : 0;
+		if (errno != EADDRINUSE)
+			return 0;
+	}
+	return 0;
+}
+
+/* A file that only this user may connect to: other users cannot even fill the queue. Most programs
+ * share nothing, so an error here stops nothing else. */
+void control_listen_private(struct control_nic *at)
+{
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	unsigned number;
+	unsigned id;
 
 	if (fd < 0)
 		return;
-	if (bind(fd, (const struct sockaddr *)&sun, size) == 0) {
-		size = sizeof(sun);
-		if (getsockname(fd, (struct sockaddr *)&sun, &size) == 0 &&
-		    sscanf(sun.sun_path + 1, "%5x", &number) == 1 && listen(fd, SOMAXCONN) == 0 &&
-		    control_watch(at->control, fd, at) == 0) {
-			at->fd = fd;
-			at->socket_id = number + 1;
-			return;
-		}
+	remove_left_behind();
+	id = bind_private(fd, &at->socket);
+	if (id != 0 && listen(fd, SOMAXCONN) == 0 && control_watch(at->control, fd, at) == 0) {
+		at->fd = fd;
+		at->socket_id = id;
+		return;
 	}
+	rundir_remove(&at->socket);
 	close(fd);
 }
 
@@ -121,7 +172,7 @@ void control_arrival(struct control_nic *at)
 		return;
 	}
 	c = calloc(1, sizeof(*c));
-	/* A socket file has permissions; an abstract socket is for processes of the same user. */
+	/* Of an in-process NIC the socket is for this user; root could connect, too. */
 	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
 	    (k->in_process && who.uid != geteuid()) || control_watch(k, fd, c) < 0) {
 		free(c);

@@ -111,7 +111,6 @@ static bool is_dead(const char *path)
 	return dead;
 }
 
-/* inode 0: any. The daemon was killed after it chose the name, and before it knew the inode. */
 static bool is_ours(const char *path, uint64_t inode)
 {
 	struct stat st;
@@ -120,7 +119,13 @@ static bool is_ours(const char *path, uint64_t inode)
 	       (inode == 0 || st.st_ino == inode);
 }
 
-/* Removes the sockets in the list of a daemon that was killed. We hold the lock, so that daemon has
+bool rundir_socket_is_stale(const char *path, uint64_t inode)
+{
+	return is_ours(path, inode) && is_dead(path);
+}
+
+/* Removes the sockets in the list of a daemon that was killed. The inode is 0 if it was killed
+ * after it had listed the name, and before it knew the inode. We hold the lock, so that daemon has
  * ended. */
 static void remove_stale(const char *run_dir, char *list)
 {
@@ -136,7 +141,7 @@ static void remove_stale(const char *run_dir, char *list)
 		int n = snprintf(path, sizeof(path), "%s/%s", run_dir, line);
 
 		if (n > 0 && (size_t)n < sizeof(path) &&
-		    is_ours(path, strtoull(digits, NULL, 10)) && is_dead(path))
+		    rundir_socket_is_stale(path, strtoull(digits, NULL, 10)))
 			unlink(path);
 	}
 }
@@ -213,9 +218,8 @@ static int bind_listed(int lock, const char *nic, int fd, struct rundir_socket *
 		return -EADDRINUSE;
 	if (at < 0 || list_write(lock, at, nic, 0) < 0)
 		return -EIO;
-	if (bind(fd, (const struct sockaddr *)&sun, sizeof(sun)) < 0 || lstat(s->path, &st) < 0)
+	if (bind(fd, (const struct sockaddr *)&sun, sizeof(sun)) < 0 || rundir_socket_note(s) < 0)
 		return -errno;
-	s->inode = st.st_ino;
 	return list_write(lock, at, nic, s->inode);
 }
 
@@ -245,6 +249,16 @@ int rundir_bind(const char *run_dir, const char *nic, int fd, struct rundir_sock
 	else if (rc < 0)
 		log_error("control socket %s: %s", out->path, strerror(-rc));
 	return rc;
+}
+
+int rundir_socket_note(struct rundir_socket *s)
+{
+	struct stat st;
+
+	if (lstat(s->path, &st) < 0)
+		return -errno;
+	s->inode = st.st_ino;
+	return 0;
 }
 
 void rundir_remove(struct rundir_socket *s)

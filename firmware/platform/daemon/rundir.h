@@ -5,6 +5,7 @@
 #ifndef NBAR_DAEMON_RUNDIR_H
 #define NBAR_DAEMON_RUNDIR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/un.h>
@@ -29,6 +30,13 @@ int rundir_take(const char *path);
 /* Binds fd to RUN_DIR/NIC.sock and lists that in the lock file. A file of that name stays:
  * -EADDRINUSE. 0, or negative errno after log_error(). */
 int rundir_bind(const char *run_dir, const char *nic, int fd, struct rundir_socket *out);
+
+/* Notes the inode of the socket that was bound to s->path. 0 or negative errno. */
+int rundir_socket_note(struct rundir_socket *s);
+
+/* Whether this is a socket of this user with this inode (0: with any), on which nobody listens any
+ * more. */
+bool rundir_socket_is_stale(const char *path, uint64_t inode);
 
 /* Removes the socket, unless another has taken its place. */
 void rundir_remove(struct rundir_socket *s);
