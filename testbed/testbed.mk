@@ -40,7 +40,10 @@ $(BUILD)/test_nic $(BUILD)/test_nic_admin: $(NIC_WORLD_OBJ)
 # NICs that run passes, over wires of a limited length.
 NIC_NET_OBJ := $(BUILD)/test/testbed/unit/nic/nic_net.o
 $(BUILD)/test_nic_pass $(BUILD)/test_nic_pull: $(NIC_NET_OBJ)
-OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ)
+# A whole NIC, with its clients.
+DEVICE_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/device_world.o
+$(BUILD)/test_device $(BUILD)/test_quota: $(DEVICE_WORLD_OBJ)
+OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ) $(DEVICE_WORLD_OBJ)
 
 # The exchange of the MPI glue, without an MPI.
 $(BUILD)/test_exchange: $(BUILD)/glue/mpi-glue/exchange.o
