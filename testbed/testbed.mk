@@ -74,6 +74,15 @@ TESTS += $(BUILD)/adversary
 TEST_LIST += $(BUILD)/adversary
 OBJS += $(ADVERSARY_OBJ)
 
+# Two users at one daemon; likewise.
+STRANGERS_OBJ := $(patsubst %.c,$(BUILD)/test/%.o,testbed/e2e/strangers.c testbed/e2e/raw.c)
+$(BUILD)/strangers: $(STRANGERS_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
+TESTS += $(BUILD)/strangers
+TEST_LIST += $(BUILD)/strangers
+OBJS += $(BUILD)/test/testbed/e2e/strangers.o
+
 # What the firmware may need and include; the script asks for the flags of the units themselves.
 TEST_LIST += testbed/firmware-check.sh
 # The map in CONTRIBUTING.md and the tree agree.

@@ -111,13 +111,19 @@ static int port_make(struct nbnic_request *r, uint32_t number, struct nbnic_port
 		__builtin_memset(p, 0, sizeof(*p));
 		rc = d->platform->page_make(d->ctx, number, &p->page);
 	}
-	if (rc < 0) {
+	if (rc < 0)
 		d->platform->free(d->ctx, p);
+	if (rc == -NBAR_EMFILE)
+		return nbnic_request_fail(r, rc,
+					  "no file descriptor for port %u of %s: uid %u or the "
+					  "daemon has used all that it may; close ports, or "
+					  "restart it with a higher limit (ulimit -n)",
+					  number, d->name, r->client->uid);
+	if (rc < 0)
 		return nbnic_request_fail(r, rc,
 					  "no memory for port %u of %s (error %d): close other "
 					  "ports, or use another NIC",
 					  number, d->name, -rc);
-	}
 	p->platform = d->platform;
 	p->ctx = d->ctx;
 	p->number = number;

@@ -129,8 +129,16 @@ void control_listeners_close(struct control *k)
 	}
 }
 
-/* Out of descriptors: refuses the client with a message, using the descriptor that is kept for
- * that. */
+/* Refuses a client that cannot be served. */
+static void refuse(struct control *k, int fd, const char *text)
+{
+	nbnic_refuse(-NBAR_EMFILE, text, k->out.byte);
+	control_reply_send(k, fd, -1);
+	close(fd);
+}
+
+/* Out of descriptors, and no client is idle: refuses the client with a message, using the
+ * descriptor that is kept for that. */
 static void turn_away(struct control_nic *at)
 {
 	struct control *k = at->control;
@@ -150,42 +158,95 @@ static void turn_away(struct control_nic *at)
 			 "the %s of %s has no file descriptors left; "
 			 "restart it with a higher limit (ulimit -n)",
 			 k->in_process ? "process" : "daemon", at->nic->device.name);
-		nbnic_refuse(-NBAR_EMFILE, text, k->out.byte);
-		control_reply_send(k, fd, -1);
-		close(fd);
+		refuse(k, fd, text);
 	}
 	k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* True: a user whose client has come may have it, if need be in place of one that is idle. */
+static bool user_has_room(struct control_nic *at, struct control_user *u, int fd)
+{
+	char text[NBAR_NAME_MAX + 192];
+
+	if (control_user_fds_left(u) > 0 || control_user_drop_idle(u))
+		return true;
+	snprintf(text, sizeof(text),
+		 "uid %u has all %u file descriptors that one user may have at the daemon of %s; "
+		 "close ports, or restart it with a larger --user-percent or a higher limit "
+		 "(ulimit -n)",
+		 u->uid, u->nfd, at->nic->device.name);
+	refuse(at->control, fd, text);
+	return false;
+}
+
+/* A client connects by fd, which is closed where the client is refused. */
+static void admit(struct control_nic *at, struct control_user *u, int fd, const struct ucred *who)
+{
+	struct control *k = at->control;
+	struct control_client *c;
+
+	if (u && !user_has_room(at, u, fd))
+		return;
+	control_make_room(at);
+	c = calloc(1, sizeof(*c));
+	if (!c || control_watch_in(u ? u->epoll : k->epoll, fd, c) < 0) {
+		free(c);
+		close(fd);
+		return;
+	}
+	*c = (struct control_client){
+		.fd = fd,
+		.at = at,
+		.user = u,
+		.by_socket_id = k->in_process,
+	};
+	control_client_add(c, (uint32_t)who->pid, who->uid);
+}
+
+/* The same at a daemon, where a user has an account. */
+static void admit_user(struct control_nic *at, int fd, const struct ucred *who)
+{
+	struct control *k = at->control;
+	struct control_user *u = control_user_get(k, who->uid);
+
+	if (!u && control_drop_idle(k, NULL))
+		u = control_user_get(k, who->uid);
+	if (!u) {
+		refuse(k, fd,
+		       "the daemon has no file descriptor or no memory for one more user; "
+		       "restart it with a higher limit (ulimit -n)");
+		return;
+	}
+	u->nclient++; /* it must stay when its last client makes room for this one */
+	admit(at, u, fd, who);
+	u->nclient--;
+	control_user_put(u);
 }
 
 void control_arrival(struct control_nic *at)
 {
 	struct control *k = at->control;
-	struct control_client *c;
 	struct ucred who;
 	socklen_t size = sizeof(who);
-	int fd;
+	int fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE)
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+		if (!control_drop_idle(k, NULL)) {
 			turn_away(at);
-		return;
+			return;
+		}
+		fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	}
-	c = calloc(1, sizeof(*c));
-	/* Of an in-process NIC the socket is for this user; root could connect, too. */
-	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
-	    (k->in_process && who.uid != geteuid()) || control_watch(k, fd, c) < 0) {
-		free(c);
+	if (fd < 0)
+		return;
+	/* The socket of an in-process NIC is for this user alone; root could connect, too. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
+	    (k->in_process && who.uid != geteuid()))
 		close(fd);
-		return;
-	}
-	control_make_room(at);
-	*c = (struct control_client){
-		.fd = fd,
-		.at = at,
-		.by_socket_id = k->in_process,
-	};
-	control_client_add(c, (uint32_t)who.pid, who.uid);
+	else if (k->in_process)
+		admit(at, NULL, fd, &who);
+	else
+		admit_user(at, fd, &who);
 }
 
 int control_admit(struct control *k, int fd)
