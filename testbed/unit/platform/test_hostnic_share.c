@@ -332,7 +332,7 @@ static void killed_process_leaves_no_socket(void **state)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	memcpy(sun.sun_path, live, sizeof(live));
 	assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
-	close(fd);
+	assert_int_equal(listen(fd, 1), 0);
 	path_of(no_process << 9 | bits, sun.sun_path);
 	child = fork();
 	if (child == 0)
@@ -342,6 +342,7 @@ static void killed_process_leaves_no_socket(void **state)
 							: 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	unlink(live);
+	close(fd);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
