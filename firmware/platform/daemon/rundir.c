@@ -2,10 +2,10 @@
 /*
  * rundir.c - the run directory and its lock.
  *
- * Called at start and at end. The lock is a flock() on a file, so it ends with the process however
- * that ends. The file stays: removing it would let two daemons lock two files of the same name.
- * Only the daemon's user may open it, or anybody could hold the lock and keep a daemon from
- * starting.
+ * Called at start and at end. The lock is a flock() on a file, so it ends with the process, even if
+ * the process is killed. The file stays: removing it would let two daemons lock two files of the
+ * same name. Only the daemon's user may open it. Otherwise anybody could hold the lock and keep a
+ * daemon from starting.
  *
  * The folder may hold sockets of other services. The lock file therefore lists the sockets of the
  * daemon; no other socket is ever removed.
@@ -67,7 +67,7 @@ static int check_owner(const char *path, int dir)
 
 static int open_dir(const char *path)
 {
-	/* Anybody can guess names in /tmp, so there nobody else gets access. */
+	/* Anybody can guess names in /tmp, so a directory there is for its user only. */
 	mode_t mode = strncmp(path, "/tmp/", 5) == 0 ? 0700 : 0755;
 	int dir, rc;
 

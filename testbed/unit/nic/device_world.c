@@ -4,7 +4,7 @@
 
 struct device_world w;
 
-static unsigned loop_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
+unsigned loop_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
 {
 	struct loop *l = (struct loop *)base;
 	const struct nbfw_token stranger = { .type = NBFW_TOKEN, .handle = 0xdead0fff };
@@ -18,8 +18,7 @@ static unsigned loop_poll(struct wire_base *base, struct nbnic *nic, uint64_t no
 	return n;
 }
 
-static bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to,
-			  const struct nbfw_token *t)
+bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to, const struct nbfw_token *t)
 {
 	struct loop *l = (struct loop *)base;
 
@@ -72,7 +71,7 @@ static bool on_random(void *ctx, uint64_t *out)
 	return true;
 }
 
-/* What is long in a reply must not be written while the pass waits. */
+/* The long part of a reply must not be written while the pass waits. */
 static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 {
 	uint32_t length = w.out.head.length;

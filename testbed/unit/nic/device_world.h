@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device_world.h - a whole NIC on a platform of the test's own: one thread, memory that is counted,
- * and a wire that the test fills and empties by hand. For tests only; there is one world at a time.
+ * device_world.h - a whole NIC on a platform made by the test: one thread, counted memory, and a
+ * wire that the test fills and empties. For tests only; there is one world at a time.
  */
 #ifndef TESTBED_DEVICE_WORLD_H
 #define TESTBED_DEVICE_WORLD_H
@@ -18,7 +18,7 @@ struct loop {
 	struct nbfw_token queue[65536];
 	uint32_t head, tail;
 	uint32_t room;   /* frames that it still takes */
-	uint32_t junk;   /* strangers' frames that wait besides */
+	uint32_t junk;   /* waiting frames of strangers */
 	uint64_t sent;   /* frames taken */
 	unsigned budget; /* of the last poll */
 };
@@ -28,7 +28,7 @@ extern struct device_world {
 	struct nbnic_device device;
 	uint64_t bytes, bytes_max; /* of memory that the NIC has */
 	uint32_t wakes;
-	uint32_t grown; /* the most that a reply has grown while the pass waited, in bytes */
+	uint32_t grown; /* greatest growth of a reply while the pass waited, in bytes */
 	uint64_t now;
 	uint64_t in[NBAR_MESSAGE_MAX / 8];
 	union {
@@ -36,6 +36,10 @@ extern struct device_world {
 		uint8_t byte[NBAR_MESSAGE_MAX];
 	} out;
 } w;
+
+/* The functions of that wire. */
+unsigned loop_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget);
+bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to, const struct nbfw_token *t);
 
 /* Makes the NIC; its groups have so much memory, and a user so many percent of it all (0: no
  * limit). Ends it, when all clients have ended. */
