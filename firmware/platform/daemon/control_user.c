@@ -88,20 +88,21 @@ void control_user_serve(struct control_user *u)
 		control_client_read(ev.data.ptr);
 }
 
+/* Of the clients of a user without a port, the one that has been quiet for longest; NULL: there is
+ * none. Of an in-process NIC (u is NULL), its own process's clients do not count. */
 static struct control_client *idle_at_nic(const struct control_nic *at,
 					  const struct control_user *u)
 {
 	struct control_client *oldest = NULL;
 
 	for (struct control_client *c = at->client; c; c = c->next)
-		if (!c->client.port && !c->client.owner && c->user == u &&
+		if (!c->client.port && !c->client.owner && c->user == u && (u || c->by_socket_id) &&
 		    (!oldest || c->heard_at < oldest->heard_at))
 			oldest = c;
 	return oldest;
 }
 
-/* Of the clients of a user without a port, the one that has been quiet for longest; at this NIC, or
- * (NULL) at any. NULL: there is none. */
+/* The same, at this NIC, or (NULL) at any. */
 static struct control_client *idle_of(const struct control *k, const struct control_nic *at,
 				      const struct control_user *u)
 {

@@ -41,12 +41,15 @@ static int run_dir_make(const struct options *o)
 {
 	int dir, rc;
 
-	if (mkdir(o->run_dir, 0755) < 0)
-		return errno == EEXIST ? 0 : failed(o, "make the run directory for");
-	dir = open(o->run_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	rc = mkdir(o->run_dir, 0755);
+	if (rc < 0 && errno == EEXIST)
+		return 0;
+	dir = rc < 0 ? -1 : open(o->run_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	rc = dir < 0 ? -1 : fchown(dir, o->uid, o->gid);
 	if (rc < 0)
-		failed(o, "give the run directory to");
+		log_error("run directory %s: cannot make it for uid %u: %s; make it yourself, as "
+			  "that user, or give another one with --run-dir",
+			  o->run_dir, (unsigned)o->uid, strerror(errno));
 	if (dir >= 0)
 		close(dir);
 	return rc;
@@ -60,6 +63,10 @@ int privileges_take_run_dir(const struct options *o)
 
 	if (!changes_user(o))
 		return rundir_take(o->run_dir);
+	if (uid != 0) {
+		errno = EPERM;
+		return failed(o, "become");
+	}
 	if (run_dir_make(o) < 0)
 		return -1;
 	if (setegid(o->gid) < 0 || seteuid(o->uid) < 0)
