@@ -190,7 +190,7 @@ static void lock_file_has_mode_0600(void **state)
 /* Exit status 0: another user cannot even open the lock file, so he cannot lock it. */
 static void another_user_cannot_hold_the_lock(void **state)
 {
-	int lock, status;
+	int lock, status = 0;
 	pid_t child;
 
 	(void)state;
