@@ -40,7 +40,10 @@ $(BUILD)/test_nic $(BUILD)/test_nic_admin: $(NIC_WORLD_OBJ)
 # NICs that run passes, over wires of a limited length.
 NIC_NET_OBJ := $(BUILD)/test/testbed/unit/nic/nic_net.o
 $(BUILD)/test_nic_pass $(BUILD)/test_nic_pull: $(NIC_NET_OBJ)
-OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ)
+# A whole NIC, with its clients.
+DEVICE_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/device_world.o
+$(BUILD)/test_device $(BUILD)/test_quota: $(DEVICE_WORLD_OBJ)
+OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ) $(DEVICE_WORLD_OBJ)
 
 # The exchange of the MPI glue, without an MPI.
 $(BUILD)/test_exchange: $(BUILD)/glue/mpi-glue/exchange.o
@@ -70,6 +73,15 @@ $(BUILD)/adversary: $(ADVERSARY_OBJ)
 TESTS += $(BUILD)/adversary
 TEST_LIST += $(BUILD)/adversary
 OBJS += $(ADVERSARY_OBJ)
+
+# Two users at one daemon; likewise.
+STRANGERS_OBJ := $(patsubst %.c,$(BUILD)/test/%.o,testbed/e2e/strangers.c testbed/e2e/raw.c)
+$(BUILD)/strangers: $(STRANGERS_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
+TESTS += $(BUILD)/strangers
+TEST_LIST += $(BUILD)/strangers
+OBJS += $(BUILD)/test/testbed/e2e/strangers.o
 
 # What the firmware may need and include; the script asks for the flags of the units themselves.
 TEST_LIST += testbed/firmware-check.sh

@@ -323,7 +323,8 @@ struct nbar_req_group_abort {
 	X(rdma_writes, "frames written into a peer's memory (wire verbs, mode write)")    \
 	X(replies_dropped, "answers to pulls that had no room: the peer asks again")      \
 	X(wire_drops, "frames that the receive queue of the wire dropped")                \
-	X(wire_refused, "times that the wire had no room for a frame, which had to wait")
+	X(wire_refused, "times that the wire had no room for a frame, which had to wait") \
+	X(quota_refused, "requests refused because a user has its part of the NIC")
 
 enum nbar_counter {
 #define NBAR_COUNTER_ID(name, text) NBAR_COUNTER_##name,

@@ -11,9 +11,14 @@
 
 #include <stdint.h>
 
-#define NBAR_HOSTNIC_VERSION 2u
-#define NBAR_HOSTNIC_SOCKET_IDS 0x100000u /* the highest number of a listening socket */
-#define NBAR_HOSTNIC_TEXT 512u            /* bytes of a message, with its final zero */
+#define NBAR_HOSTNIC_VERSION 3u
+#define NBAR_HOSTNIC_TEXT 512u /* bytes of a message, with its final zero */
+
+/* The listening socket of an in-process NIC, for other processes of its user: a file of mode 0600
+ * in a folder where nobody can replace it. Its name is a number, the socket id. */
+#define NBAR_HOSTNIC_DIR "/dev/shm"
+#define NBAR_HOSTNIC_SOCKET "nbar-%08x.sock"
+#define NBAR_HOSTNIC_SOCKET_IDS 0x7fffffffu /* the highest */
 
 struct nbar_hostnic;
 
@@ -29,9 +34,8 @@ struct nbar_hostnic_ops {
 	void (*close)(struct nbar_hostnic *nic);
 	/* A control socket to it; or negative errno. */
 	int (*connect)(struct nbar_hostnic *nic);
-	/* Where other processes of the same user and network namespace connect, as control sockets
-	 * do: the abstract Unix socket whose name is this number - 1, as five hex digits. 0: there
-	 * is none. */
+	/* The socket id, by which other processes of the same user connect, as to a control socket.
+	 * 0: there is none. */
 	uint32_t (*socket_id)(const struct nbar_hostnic *nic);
 	/* Looks at doorbells, wire and timers once, unless another thread just does. Never waits,
 	 * and makes no system call but the wire's own, and the wake of a sleeper elsewhere. */

@@ -22,6 +22,12 @@
 #define NBNIC_ATTACHED_MAX NBAR_ATTACHED_MAX
 #endif
 
+/* Users with open ports or with groups that linger. Each has its own account: what it may open, and
+ * which of its groups are forgotten first. */
+#ifndef NBNIC_USERS_MAX
+#define NBNIC_USERS_MAX 64u
+#endif
+
 /* Memory of the groups of a NIC, in bytes. A quarter of it is for groups that linger, the rest for
  * groups that are open; one port may have a quarter. struct nbnic_config can name another sum. */
 #ifndef NBNIC_MEMORY_BYTES
@@ -82,6 +88,7 @@
 _Static_assert(NBNIC_GROUPS_MAX <= NBAR_GROUPS_MAX, "a page has no more cells");
 _Static_assert(NBNIC_PORTS_MAX <= NBAR_PORTS_MAX, "the ABI has no more ports");
 _Static_assert(NBNIC_GROUPS_MAX <= NBNIC_HANDLES, "an open group has a handle");
+_Static_assert(NBNIC_USERS_MAX >= 1 && NBNIC_USERS_MAX <= 255, "a group holds it in 8 bits");
 _Static_assert(NBNIC_HANDLES <= 65536, "a handle holds the index in 16 bits");
 _Static_assert(NBNIC_QUOTA >= NBNIC_QUOTA_MIN, "queues have a frame at least");
 

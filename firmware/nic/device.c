@@ -77,6 +77,7 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
 	d->pull_ns = config->pull_ns;
 	d->open_bytes_max = bytes - bytes / 4;
 	d->port_bytes_max = bytes / 4;
+	nbnic_users_init(d, config->user_percent);
 	nbnic_text_copy(d->name, sizeof(d->name), name);
 	return nbnic_init(&d->nic, &device_ops, d, wire->kind, &wire->addr, &nic_config);
 }

@@ -26,6 +26,13 @@ _Static_assert(sizeof(struct nbnic_released) <= offsetof(struct nbnic_group, byt
 		       sizeof(struct nbnic_released) <= offsetof(struct nbnic_group, nconnected),
 	       "the link overwrites neither size nor peers");
 
+/* The account of a user: what its ports hold. */
+struct nbnic_user {
+	uint32_t uid;
+	uint32_t nport, nattached, ngroup;
+	uint64_t bytes; /* memory of its open groups */
+};
+
 struct nbnic_device {
 	/* Owned by the pass. The side of requests uses it only within platform->exclusive. */
 	struct wire_base *wire;
@@ -44,6 +51,8 @@ struct nbnic_device {
 	uint64_t pull_ns;
 	uint64_t open_bytes_max, port_bytes_max; /* memory of groups that are open */
 	uint64_t open_bytes;
+	struct nbnic_user user_max; /* of one user */
+	struct nbnic_user user[NBNIC_USERS_MAX];
 	uint32_t nblock;    /* blocks of groups: open, lingering and released */
 	uint32_t ngroup;    /* open groups */
 	uint32_t nattached; /* clients attached to a port of another */
@@ -55,6 +64,9 @@ struct nbnic_device {
 
 	struct nbnic nic;
 };
+
+/* Sets what one user may have of the NIC: percent of it, 0: all. Called by nbnic_device_init. */
+void nbnic_users_init(struct nbnic_device *d, uint32_t percent);
 
 /* A port has got its first group, or lost its last one: moves it to its part of open[]. Only within
  * platform->exclusive. */
@@ -109,6 +121,7 @@ struct nbnic_client {
 	uint64_t secret[2];                  /* of its port */
 	uint64_t bytes;                      /* memory of its open groups */
 	uint32_t ngroup;                     /* open groups of its port */
+	uint32_t user;                       /* its account, if it has a port */
 	uint32_t pid, uid;
 	bool attach_only; /* it may attach to ports, but not open one */
 	bool gives_page;  /* the reply at hand carries the page of port `page_port` */

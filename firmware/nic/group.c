@@ -28,6 +28,8 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
 	nic->pass = 2; /* every port is fresh */
 	nic->quota = quota;
 	nbnic_link_init(&nic->linger);
+	for (uint32_t i = 0; i < NBNIC_USERS_MAX; i++)
+		nbnic_link_init(&nic->user[i].groups);
 	nbnic_rota_init(&nic->sends, nic->sends_port, &nic->pass);
 	nbnic_rota_init(&nic->pulls, nic->pulls_port, &nic->pass);
 	/* Intervals double until they reach an even share of the budget; the last one gets the
@@ -140,19 +142,29 @@ static uint32_t digest_of(const struct nbnic_open *arg)
 	return hash;
 }
 
-/* Forgets the group that has lingered longest. The caller knows that there is one. */
-static void forget_oldest(struct nbnic *nic)
+/* Forgets a group to make room for one of `user`: of the user with the most lingering groups, the
+ * group that has lingered longest. So a user with no more than an equal part loses none to another
+ * user. The caller knows that there is one. */
+static void forget_oldest(struct nbnic *nic, uint32_t user, bool by_bytes)
 {
-	const struct nbnic_group *g = NBNIC_CONTAINER(nic->linger.next, linger);
+	const struct nbnic_user_linger *most = &nic->user[user];
+	const struct nbnic_group *g;
 
+	for (uint32_t i = 0; i < NBNIC_USERS_MAX; i++) {
+		const struct nbnic_user_linger *u = &nic->user[i];
+
+		if (by_bytes ? u->bytes > most->bytes : u->n > most->n)
+			most = u;
+	}
+	g = NBNIC_CONTAINER(most->groups.next, user_linger);
 	nbnic_group_release(nic, nbnic_index(g->handle));
 	nbnic_count(nic, NBAR_COUNTER_linger_cut);
 }
 
-static uint32_t take_index(struct nbnic *nic)
+static uint32_t take_index(struct nbnic *nic, uint32_t user)
 {
 	if (nic->nfree == 0 && nic->fresh == NBNIC_HANDLES)
-		forget_oldest(nic);
+		forget_oldest(nic, user, false);
 	return nic->nfree > 0 ? nic->free[--nic->nfree] : nic->fresh++;
 }
 
@@ -163,6 +175,7 @@ int nbnic_group_build(const struct nbnic_open *arg, void *block, struct nbnic_gr
 	*g = (struct nbnic_group){
 		.port = arg->port,
 		.cell = arg->cell,
+		.user = arg->user,
 		.life = NBAR_LIFE_OPEN,
 		.is_signal = !arg->plan,
 		.bytes = (uint32_t)nbnic_group_size(arg->plan, arg->size),
@@ -185,11 +198,11 @@ int nbnic_group_build(const struct nbnic_open *arg, void *block, struct nbnic_gr
 
 int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g)
 {
-	if (g->port >= NBNIC_PORTS_MAX)
+	if (g->port >= NBNIC_PORTS_MAX || g->user >= NBNIC_USERS_MAX)
 		return -NBFW_EINVAL;
 	if (nic->nopen == NBNIC_GROUPS_MAX)
 		return -NBFW_ENOSPC;
-	uint32_t index = take_index(nic);
+	uint32_t index = take_index(nic, g->user);
 
 	if (++nic->generation[index] == 0) /* a handle is never 0 */
 		nic->generation[index] = 1;
@@ -322,7 +335,10 @@ void nbnic_group_release(struct nbnic *nic, uint32_t index)
 	if (g->life == NBAR_LIFE_LINGER) {
 		nic->nlinger--;
 		nic->linger_bytes -= g->bytes;
+		nic->user[g->user].n--;
+		nic->user[g->user].bytes -= g->bytes;
 		nbnic_link_remove(&g->linger);
+		nbnic_link_remove(&g->user_linger);
 	} else {
 		nic->nopen--;
 	}
@@ -338,6 +354,7 @@ void nbnic_group_release(struct nbnic *nic, uint32_t index)
 void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, uint64_t now)
 {
 	const struct nbfw_event leave = { .type = NBFW_EV_LEAVE, .cause = cause };
+	const uint32_t user = g->user;
 
 	/* A host that closes or ends needs no message; a host whose NIC stops does. */
 	if (cause == NBAR_STATUS_NIC_DOWN && (g->is_signal || g->state->cause == NBAR_STATUS_OK))
@@ -352,12 +369,15 @@ void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, 
 	nic->nopen--;
 	nic->nlinger++;
 	nbnic_link_append(&nic->linger, &g->linger);
+	nbnic_link_append(&nic->user[g->user].groups, &g->user_linger);
+	nic->user[g->user].n++;
+	nic->user[g->user].bytes += g->bytes;
 	nbnic_feed(nic, g, &leave, now);
 	g->deadline = now + nic->budget_ns;
 	nic->linger_bytes += g->bytes;
 	/* A client may open and close large groups again and again: the memory has a bound. */
 	while (nic->linger_bytes > nic->linger_bytes_max)
-		forget_oldest(nic);
+		forget_oldest(nic, user, true);
 }
 
 void nbnic_group_fail(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, uint64_t now)

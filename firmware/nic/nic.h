@@ -58,6 +58,7 @@ struct nbnic_group {
 	uint32_t port, cell;
 	uint32_t posted; /* epoch up to which the host has arrived */
 	uint8_t life;    /* enum nbar_group_life */
+	uint8_t user;    /* account of the owner */
 	bool is_signal;  /* raw messages: no plan, no state */
 	bool armed;
 	bool pull_heard; /* the PULL job is in its second round: slots that were heard */
@@ -75,6 +76,7 @@ struct nbnic_group {
 	uint16_t *recv_peer;           /* peer of each slot */
 	uint32_t linger_unsent;        /* sends that waited when the lingering was prolonged */
 	struct nbnic_link linger;      /* in nic.linger, in the order of closing */
+	struct nbnic_link user_linger; /* in that of its user, likewise */
 	uint32_t bytes;                /* of the block */
 	uint32_t size, digest;
 	uint32_t npeer, npeer_max, nconnected;
@@ -106,6 +108,7 @@ struct nbnic_config {
 	uint64_t memory_bytes; /* of the groups of a NIC; 0: NBNIC_MEMORY_BYTES */
 	uint64_t linger_bytes; /* of lingering groups; 0: a quarter of NBNIC_MEMORY_BYTES */
 	uint32_t quota;        /* of a pass, at least NBNIC_QUOTA_MIN; 0: NBNIC_QUOTA */
+	uint32_t user_percent; /* of ports, groups, attachments and memory: one user's; 0: all */
 };
 #define NBNIC_PULL_NS_DEFAULT UINT64_C(1000000)
 #define NBNIC_BUDGET_NS_DEFAULT UINT64_C(4000000000)
@@ -116,6 +119,13 @@ struct nbnic_heard {
 	uint32_t time; /* now >> NBNIC_HEARD_SHIFT */
 };
 #define NBNIC_HEARD_SHIFT 20u
+
+/* The lingering groups of a user. */
+struct nbnic_user_linger {
+	struct nbnic_link groups;
+	uint64_t bytes;
+	uint32_t n;
+};
 
 struct nbnic {
 	/* The first 128 bytes: what every pass looks at. */
@@ -153,6 +163,7 @@ struct nbnic {
 	uint64_t budget_ns;             /* later windows share it out evenly */
 	uint32_t nopen, nlinger;
 	uint64_t linger_bytes, linger_bytes_max;
+	struct nbnic_user_linger user[NBNIC_USERS_MAX];
 	uint32_t high;  /* one beyond the highest index in use */
 	uint32_t fresh; /* indices from here on were never used */
 	uint32_t nfree; /* in free[]: others that are not in use */
@@ -180,6 +191,7 @@ size_t nbnic_group_size(const struct nbar_plan *plan, uint32_t size);
 
 struct nbnic_open {
 	uint32_t port, cell;
+	uint8_t user; /* account of the owner, below NBNIC_USERS_MAX */
 	uint32_t rank, size;
 	uint32_t tag;
 	uint64_t cookie; /* random, fresh for each group */

@@ -115,6 +115,8 @@ static bool end_lingering(struct nbnic *nic, uint64_t now)
 		g->deadline = now + nic->budget_ns;
 		nbnic_link_remove(&g->linger);
 		nbnic_link_append(&nic->linger, &g->linger);
+		nbnic_link_remove(&g->user_linger);
+		nbnic_link_append(&nic->user[g->user].groups, &g->user_linger);
 	}
 	return n > 0;
 }

@@ -43,6 +43,16 @@ int nbnic_request_group_abort(struct nbnic_request *r);
 int nbnic_request_nic_stat(struct nbnic_request *r);
 int nbnic_request_group_stat(struct nbnic_request *r);
 
+/* Whether the user of the request may have one port, attachment or group (of so many bytes) more:
+ * 0, or the refusal. */
+int nbnic_user_check_port(struct nbnic_request *r);
+int nbnic_user_check_attach(struct nbnic_request *r, const struct nbnic_client *owner);
+int nbnic_user_check_group(struct nbnic_request *r, size_t bytes);
+
+/* The account of a user: its own, or a free one; NBNIC_USERS_MAX: there is none. Only within
+ * platform->exclusive. */
+uint32_t nbnic_user_find(struct nbnic_device *d, uint32_t uid);
+
 /* Whether an attached client holds a cell. */
 bool nbnic_client_holds(const struct nbnic_client *c, uint32_t cell);
 

@@ -31,6 +31,7 @@ int nbnic_request_port_attach(struct nbnic_request *r)
 	const struct nbar_req_port_attach *req = r->body;
 	struct nbnic_client *c = r->client, *owner;
 	struct nbnic_device *d = r->device;
+	int rc;
 
 	if (c->port || c->owner)
 		return nbnic_request_fail(r, -NBAR_EALREADY,
@@ -53,8 +54,12 @@ int nbnic_request_port_attach(struct nbnic_request *r)
 					  "%u processes are attached to ports of %s; have some of "
 					  "them use another NIC",
 					  NBNIC_ATTACHED_MAX, d->name);
+	rc = nbnic_user_check_attach(r, owner);
+	if (rc < 0)
+		return rc;
 	c->owner = owner;
 	d->nattached++;
+	d->user[owner->user].nattached++;
 	nbnic_request_port_reply(r, owner);
 	return 0;
 }
@@ -166,8 +171,9 @@ int nbnic_request_group_detach(struct nbnic_request *r)
 static void forget(struct nbnic_client *c)
 {
 	__builtin_memset(c->held, 0, sizeof(c->held));
-	c->owner = NULL;
+	c->device->user[c->owner->user].nattached--;
 	c->device->nattached--;
+	c->owner = NULL;
 }
 
 void nbnic_client_detach(struct nbnic_client *c, uint8_t cause)

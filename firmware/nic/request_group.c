@@ -194,12 +194,15 @@ static int make_plan(struct nbnic_request *r, const struct nbar_req_group_open *
 	return 0;
 }
 
-/* Whether a group of so many bytes is within the memory of its port and of the NIC. */
+/* Whether a group of so many bytes is within what its user, its port and the NIC may have. */
 static int check_memory(struct nbnic_request *r, size_t bytes)
 {
 	const struct nbnic_device *d = r->device;
 	const struct nbnic_client *c = r->client;
+	int rc = nbnic_user_check_group(r, bytes);
 
+	if (rc < 0)
+		return rc;
 	if (c->bytes + bytes > d->port_bytes_max)
 		return nbnic_request_fail(r, -NBAR_ENOSPC,
 					  "groups of port %u of %s take %u KiB, this one %u more, "
@@ -226,6 +229,7 @@ static int build(struct nbnic_request *r, const struct nbar_req_group_open *req,
 	struct nbnic_device *d = r->device;
 	struct nbnic_open open = {
 		.port = r->client->port->number,
+		.user = (uint8_t)r->client->user,
 		.rank = req->rank,
 		.size = req->size,
 		.tag = req->tag,
@@ -269,6 +273,8 @@ static void account(struct nbnic_client *c, uint32_t bytes, bool open)
 	c->ngroup += one;
 	d->open_bytes += change;
 	c->bytes += change;
+	d->user[c->user].ngroup += one;
+	d->user[c->user].bytes += change;
 }
 
 static int open_with(struct nbnic_request *r, const struct nbar_req_group_open *req,

@@ -9,6 +9,7 @@ struct port_call {
 	struct nbnic_port *port;
 	uint8_t cause;
 	bool done;
+	uint32_t uid, user; /* user: its account */
 };
 
 static void run_port_open(void *arg, uint64_t now)
@@ -17,6 +18,9 @@ static void run_port_open(void *arg, uint64_t now)
 	struct nbnic_device *d = call->device;
 
 	(void)now;
+	call->user = nbnic_user_find(d, call->uid);
+	if (call->user == NBNIC_USERS_MAX)
+		return;
 	d->port[call->port->number] = call->port;
 	call->port->open_index = d->nopen;
 	d->open[d->nopen++] = call->port;
@@ -36,12 +40,20 @@ void nbnic_client_port_close(struct nbnic_client *c, uint8_t cause)
 
 	d->ngroup -= c->ngroup;
 	d->open_bytes -= c->bytes;
+	d->user[c->user].ngroup -= c->ngroup;
+	d->user[c->user].bytes -= c->bytes;
 	c->ngroup = 0;
 	c->bytes = 0;
 	while (!call.done)
 		nbnic_request_call(d, run_port_close, &call);
 	nbnic_client_detach_all(c);
 	nbnic_client_abandon(c);
+}
+
+static void port_free(struct nbnic_device *d, struct nbnic_port *p)
+{
+	d->platform->page_drop(d->ctx, p->number, p->page);
+	d->platform->free(d->ctx, p);
 }
 
 void nbnic_client_abandon(struct nbnic_client *c)
@@ -51,8 +63,8 @@ void nbnic_client_abandon(struct nbnic_client *c)
 	if (!c->port)
 		return;
 	d->owner[c->port->number] = NULL;
-	d->platform->page_drop(d->ctx, c->port->number, c->port->page);
-	d->platform->free(d->ctx, c->port);
+	d->user[c->user].nport--;
+	port_free(d, c->port);
 	c->port = NULL;
 }
 
@@ -99,13 +111,19 @@ static int port_make(struct nbnic_request *r, uint32_t number, struct nbnic_port
 		__builtin_memset(p, 0, sizeof(*p));
 		rc = d->platform->page_make(d->ctx, number, &p->page);
 	}
-	if (rc < 0) {
+	if (rc < 0)
 		d->platform->free(d->ctx, p);
+	if (rc == -NBAR_EMFILE)
+		return nbnic_request_fail(r, rc,
+					  "no file descriptor for port %u of %s: uid %u or the "
+					  "daemon has used all that it may; close ports, or "
+					  "restart it with a higher limit (ulimit -n)",
+					  number, d->name, r->client->uid);
+	if (rc < 0)
 		return nbnic_request_fail(r, rc,
 					  "no memory for port %u of %s (error %d): close other "
 					  "ports, or use another NIC",
 					  number, d->name, -rc);
-	}
 	p->platform = d->platform;
 	p->ctx = d->ctx;
 	p->number = number;
@@ -121,7 +139,7 @@ int nbnic_request_port_open(struct nbnic_request *r)
 	const struct nbar_req_port_open *req = r->body;
 	struct nbnic_client *c = r->client;
 	struct nbnic_device *d = r->device;
-	struct port_call call = { .device = d };
+	struct port_call call = { .device = d, .uid = c->uid };
 	uint32_t number = 0;
 	int rc;
 
@@ -132,6 +150,8 @@ int nbnic_request_port_open(struct nbnic_request *r)
 			"attach to one that it shares, or open a NIC of your own",
 			d->name, d->pid);
 	rc = port_choose(r, req->port, &number);
+	if (rc == 0)
+		rc = nbnic_user_check_port(r);
 	if (rc < 0)
 		return rc;
 	if (!d->platform->random(d->ctx, &c->secret[0]) ||
@@ -143,6 +163,15 @@ int nbnic_request_port_open(struct nbnic_request *r)
 	if (rc < 0)
 		return rc;
 	nbnic_request_call(d, run_port_open, &call);
+	if (call.user == NBNIC_USERS_MAX) {
+		port_free(d, call.port);
+		return nbnic_request_fail(r, -NBAR_ENOSPC,
+					  "%u users have ports of %s, and it knows no more; use "
+					  "another NIC",
+					  NBNIC_USERS_MAX, d->name);
+	}
+	c->user = call.user;
+	d->user[c->user].nport++;
 	c->port = call.port;
 	d->owner[number] = c;
 	nbnic_request_port_reply(r, c);

@@ -44,8 +44,16 @@ static int load(const char *nic, const struct nbar_hostnic_ops **out)
 	return 0;
 }
 
-/* After the process that made the share has ended, another process may have taken over its
- * listening socket. */
+static int not_ours(const char *name)
+{
+	return nblib_fail(-EACCES,
+			  "NIC %s: its process is not of uid %u, who runs this: a port is shared "
+			  "within one user's processes",
+			  name, (unsigned)geteuid());
+}
+
+/* After the process that made the share has ended, another process may have made a listening socket
+ * of the same name. */
 static int check_owner(const struct nblib_link *l, const char *name)
 {
 	struct ucred who;
@@ -53,30 +61,32 @@ static int check_owner(const struct nblib_link *l, const char *name)
 
 	if (getsockopt(l->sock, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid())
 		return 0;
-	return nblib_fail(-EACCES,
-			  "NIC %s: its process is not of uid %u, who runs this: a port is shared "
-			  "within one user's processes",
-			  name, (unsigned)geteuid());
+	return not_ours(name);
 }
 
 /* Connects to the NIC of another process. */
 static int connect_socket_id(struct nblib_link *l, const char *name, uint32_t socket_id)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1, "%05x", socket_id - 1);
-	int err = nblib_link_reach(l, &sun, offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+	int err;
 
+	snprintf(sun.sun_path, sizeof(sun.sun_path), NBAR_HOSTNIC_DIR "/" NBAR_HOSTNIC_SOCKET,
+		 socket_id);
+	err = nblib_link_reach(l, &sun, sizeof(sun));
+	if (err == EACCES || err == EPERM)
+		return not_ours(name);
 	if (err == EAGAIN)
 		return nblib_fail(-ETIME,
 				  "NIC %s: the process that shares it does not answer: is it "
 				  "stopped, or kept from the processor?",
 				  name);
-	if (err == ECONNREFUSED)
-		return nblib_fail(-err,
-				  "NIC %s: the process that shares it has ended, or is in another "
-				  "network namespace: start the processes of this host again, "
-				  "all in one",
-				  name);
+	if (err == ECONNREFUSED || err == ENOENT)
+		return nblib_fail(
+			-ECONNREFUSED,
+			"NIC %s: the process that shares it has ended, or has another " NBAR_HOSTNIC_DIR
+			": start the processes of this host again, "
+			"all with the same one",
+			name);
 	if (err)
 		return nblib_fail(-err, "NIC %s: cannot connect to the process that shares it: %s",
 				  name, strerror(err));

@@ -145,7 +145,7 @@ static void no_descriptors(void)
 	struct rlimit usual, few;
 	struct ucred daemon;
 	socklen_t size = sizeof(daemon);
-	int n = 0;
+	int n = 0, rc = 0;
 
 	getsockopt(adversary_good[0].fd, SOL_SOCKET, SO_PEERCRED, &daemon, &size);
 	prlimit(daemon.pid, RLIMIT_NOFILE, NULL, &usual);
@@ -153,8 +153,19 @@ static void no_descriptors(void)
 	prlimit(daemon.pid, RLIMIT_NOFILE, &few, NULL);
 	while (n < NFILE && raw_dial(&r[n], adversary_run_dir, "n0"))
 		n++;
-	ok(n == NFILE && refused(&r[n - 1], raw_hear(&r[n - 1]), -EMFILE, "ulimit -n"),
-	   "a daemon without descriptors says so");
+	ok(n == NFILE && raw_hear(&r[0]) == RAW_NO_REPLY &&
+		   raw_ask(&r[n - 1], NBAR_OP_NIC_STAT, NULL, 0) == 0,
+	   "a daemon without descriptors drops the client that was idle longest");
+	while (n > 0)
+		raw_close(&r[--n]);
+	while (n < NFILE && rc == 0 && dial(&r[n], "n0")) {
+		rc = raw_port_open(&r[n], NBAR_PORT_ANY);
+		if (rc == RAW_NO_REPLY) /* closed before the request, perhaps with a message */
+			rc = raw_hear(&r[n]);
+		n += rc == 0;
+	}
+	ok(n < NFILE && refused(&r[n], rc, -EMFILE, "ulimit -n"), "if none is idle, it says so");
+	raw_close(&r[n]);
 	ok(others_work(), "all goes on");
 	prlimit(daemon.pid, RLIMIT_NOFILE, &usual, NULL);
 	while (n > 0)

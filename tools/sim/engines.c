@@ -381,7 +381,8 @@ static void come_all(struct run *r)
 /* The timer intervals of a real NIC: made from a NIC that is used only for this. */
 static int make_intervals(struct run *r)
 {
-	const struct nbnic_config config = { r->setup->pull_ns, r->setup->budget_ns, 0, 0, 0 };
+	const struct nbnic_config config = { .pull_ns = r->setup->pull_ns,
+					     .budget_ns = r->setup->budget_ns };
 	const struct nbnic_addr nowhere = { { 0 } };
 	struct nbnic *nic = malloc(sizeof(*nic));
 	int e = nic ? nbnic_init(nic, NULL, NULL, 0, &nowhere, &config) : -NBAR_ENOMEM;

@@ -3,6 +3,7 @@
  * control.c - the control thread: one epoll set for the listening sockets, clients and wires of all
  * NICs of a daemon.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include "control_internal.h"
 #include "log.h"
 
+#define FDS_LATER 8u    /* descriptors that the daemon opens beside those of clients */
 #define RECLAIM_MS 1000 /* between two looks at the memory of closed groups */
 
 static void on_guest(struct control_client *c)
@@ -110,6 +112,9 @@ static bool on_event(struct control *k, void *from)
 	case CONTROL_GUEST:
 		on_guest(from);
 		break;
+	case CONTROL_USER:
+		control_user_serve(from);
+		break;
 	case CONTROL_CLIENT:
 		control_client_read(from);
 		break;
@@ -200,6 +205,19 @@ void control_forked(const struct control *k)
 		close(k->nic[0].fd);
 }
 
+/* Descriptors of this process, and some that it opens later. */
+static uint32_t fds_open(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	uint32_t n = FDS_LATER;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n;
+}
+
 int control_start(struct nicd *d, const struct control_config *config, struct control **out)
 {
 	struct control *k = calloc(1, sizeof(*k));
@@ -215,6 +233,8 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 	k->unused = config->unused;
 	k->over = config->over;
 	k->arg = config->arg;
+	k->user_percent = d->config.user_percent;
+	k->fds_own = fds_open();
 	k->alive_ms = config->alive_ms;
 	k->alive = config->alive;
 	rc = k->epoll < 0 ? -errno : control_watch(k, k->stop_fd, k);
@@ -231,7 +251,7 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 		k->nnic++;
 		rc = k->in_process ? 0 : control_listen(&k->nic[i], config);
 		if (k->in_process)
-			control_listen_abstract(&k->nic[i]);
+			control_listen_private(&k->nic[i]);
 		if (rc == 0 && d->nic[i]->device.wire->ops->serve)
 			rc = control_watch(k, d->nic[i]->device.wire->fd, &k->nic[i].from_wire);
 	}
@@ -258,12 +278,22 @@ void control_end(struct control *k)
 			free(c);
 		}
 	}
+	while (k->user) {
+		k->user->nclient = 0;
+		control_user_put(k->user);
+	}
 	control_free(k);
+}
+
+void control_unlink(struct control *k)
+{
+	for (uint32_t i = 0; i < k->nnic; i++)
+		rundir_remove(&k->nic[i].socket);
 }
 
 const char *control_path(const struct control *k, uint32_t i)
 {
-	return k->nic[i].path;
+	return k->nic[i].socket.path;
 }
 
 uint32_t control_socket_id(const struct control *k)

@@ -56,6 +56,9 @@ void control_free(struct control *k);
  * descriptor of a client that connects at that moment stays open. */
 void control_forked(const struct control *k);
 
+/* Removes the listening sockets of a process that is about to end; its threads may still run. */
+void control_unlink(struct control *k);
+
 /* Path of the socket of NIC i. */
 const char *control_path(const struct control *k, uint32_t i);
 

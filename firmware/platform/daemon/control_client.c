@@ -15,11 +15,16 @@
 
 #include "control_internal.h"
 
-int control_watch(struct control *k, int fd, void *source)
+int control_watch_in(int epoll, int fd, void *source)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = source };
 
-	return epoll_ctl(k->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+int control_watch(struct control *k, int fd, void *source)
+{
+	return control_watch_in(k->epoll, fd, source);
 }
 
 void control_client_drop(struct control_client *c)
@@ -33,10 +38,15 @@ void control_client_drop(struct control_client *c)
 	c->at->nclient--;
 	/* After close() alone it would stay in the set while a child of a fork still has it open.
 	 */
-	epoll_ctl(c->at->control->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	epoll_ctl(c->user ? c->user->epoll : c->at->control->epoll, EPOLL_CTL_DEL, c->fd, NULL);
 	/* And the client, which may wait for the end of the connection, would not see it. */
 	shutdown(c->fd, SHUT_RDWR);
 	close(c->fd);
+	if (c->user) {
+		control_user_count(c, 0);
+		c->user->nclient--;
+		control_user_put(c->user);
+	}
 	free(c);
 }
 
@@ -62,6 +72,14 @@ bool control_reply_send(struct control *k, int to, int fd)
 	return sendmsg(to, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
+/* Its socket, the page of its port, and the sockets of its pollers. */
+static void count_fds(struct control_client *c)
+{
+	const struct nbnic_port *p = c->client.port;
+
+	control_user_count(c, p ? 2 + c->at->nic->nevents[p->number] : 1);
+}
+
 void control_client_read(struct control_client *c)
 {
 	struct control *k = c->at->control;
@@ -77,8 +95,11 @@ void control_client_read(struct control_client *c)
 		return;
 	}
 	c->heard_at = ++k->nheard;
+	if (c->user)
+		c->at->nic->fds_left = control_user_fds_left(c->user);
 	nbnic_client_request(&c->client, k->in.byte, (size_t)n, msg.msg_flags & MSG_TRUNC,
 			     k->out.byte);
+	count_fds(c);
 	if (c->client.gives_page)
 		fd = c->at->nic->page_fd[c->client.page_port];
 	else if (c->client.gives_events)
@@ -91,20 +112,12 @@ void control_client_read(struct control_client *c)
 		control_client_drop(c);
 }
 
-/* Idle clients must not keep others out: the client without a port that has been quiet for longest
- * makes room. There is always one, because a port has one owner, and attached clients are limited.
- */
+/* Idle clients must not keep others out: one of them makes room. There is always one, because a
+ * port has one owner, and attached clients are limited. */
 void control_make_room(struct control_nic *at)
 {
-	struct control_client *oldest = NULL;
-
-	if (at->nclient < CONTROL_CLIENTS_MAX)
-		return;
-	for (struct control_client *c = at->client; c; c = c->next)
-		if (!c->client.port && !c->client.owner &&
-		    (!oldest || c->heard_at < oldest->heard_at))
-			oldest = c;
-	control_client_drop(oldest);
+	if (at->nclient >= CONTROL_CLIENTS_MAX)
+		control_drop_idle(at->control, at);
 }
 
 void control_client_add(struct control_client *c, uint32_t pid, uint32_t uid)
@@ -115,4 +128,7 @@ void control_client_add(struct control_client *c, uint32_t pid, uint32_t uid)
 	c->next = c->at->client;
 	c->at->client = c;
 	c->at->nclient++;
+	if (c->user)
+		c->user->nclient++;
+	control_user_count(c, 1);
 }

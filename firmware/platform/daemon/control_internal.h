@@ -7,9 +7,9 @@
 #define NBAR_DAEMON_CONTROL_INTERNAL_H
 
 #include <pthread.h>
-#include <sys/un.h>
 
 #include "control.h"
+#include "rundir.h"
 
 /* Room for more clients than can own or be attached to a port, so that a client that only reads
  * statistics always finds room. */
@@ -19,8 +19,20 @@ enum control_source {
 	CONTROL_STOP,
 	CONTROL_LISTENER,
 	CONTROL_GUEST, /* of control_admit: a client that is in no list yet */
+	CONTROL_USER,
 	CONTROL_CLIENT,
 	CONTROL_WIRE
+};
+
+/* A user with clients at the NICs of a daemon. */
+struct control_user {
+	enum control_source source; /* first: an epoll event points to it */
+	int epoll;                  /* the sockets of its clients; a member of control.epoll */
+	struct control *control;
+	struct control_user *next;
+	uint32_t uid;
+	uint32_t nclient;
+	uint32_t nfd; /* descriptors of this process that it takes up */
 };
 
 struct control_client {
@@ -28,6 +40,8 @@ struct control_client {
 	int fd;
 	struct control_nic *at;
 	struct control_client *next;
+	struct control_user *user; /* NULL: of an in-process NIC */
+	uint32_t nfd;              /* descriptors that it takes up */
 	bool by_socket_id; /* of another process, at the in-process NIC of this one: it may only
 			      attach */
 	struct nbnic_client client;
@@ -47,9 +61,8 @@ struct control_nic {
 	struct control_wire from_wire;
 	uint32_t nclient;
 	struct control_client *client;
-	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	unsigned
-		socket_id; /* of an in-process NIC: 1 + the number that is the name of its socket */
+	struct rundir_socket socket;
+	unsigned socket_id; /* of an in-process NIC: NBAR_HOSTNIC_SOCKET; 0: there is none */
 };
 
 struct control {
@@ -61,8 +74,11 @@ struct control {
 	bool (*unused)(void *arg);
 	void (*over)(void *arg);
 	void *arg;
-	int spare_fd; /* closed to answer one more client when no descriptors are left */
-	uint32_t alive_ms; /* see control_config */
+	struct control_user *user;
+	uint32_t user_percent; /* of the descriptors: what one user may have; 0: all */
+	uint32_t fds_own;      /* open when the thread started */
+	int spare_fd;          /* closed to answer one more client when no descriptors are left */
+	uint32_t alive_ms;     /* see control_config */
 	uint64_t alive_at;
 	void (*alive)(void);
 	uint64_t nheard;
@@ -83,10 +99,28 @@ struct control {
 
 /* Events of fd go to source. */
 int control_watch(struct control *k, int fd, void *source);
+int control_watch_in(int epoll, int fd, void *source);
 
 /* Sends the current reply to a socket, with a descriptor (-1: none). False: the client is gone, or
  * does not read its replies. */
 bool control_reply_send(struct control *k, int to, int fd);
+
+/* control_user.c. The user with this uid, made if it is new; NULL: no memory or no descriptor.
+ * `put` forgets it if it has no client. */
+struct control_user *control_user_get(struct control *k, uint32_t uid);
+void control_user_put(struct control_user *u);
+
+/* Serves one request of one of its clients. */
+void control_user_serve(struct control_user *u);
+
+/* A client takes up so many descriptors now; and how many its user may still take. */
+void control_user_count(struct control_client *c, uint32_t nfd);
+uint32_t control_user_fds_left(const struct control_user *u);
+
+/* Drops the client without a port that has been quiet for longest: of this user; or of the user
+ * with the most descriptors, at this NIC or (NULL) at any. False: no client is idle. */
+bool control_user_drop_idle(const struct control_user *u);
+bool control_drop_idle(const struct control *k, const struct control_nic *at);
 
 /* A client begins (control_make_room has made room in the list), sends a request, and ends. */
 void control_make_room(struct control_nic *at);
@@ -97,7 +131,7 @@ void control_client_drop(struct control_client *c);
 /* control_listen.c: makes the socket of a NIC, or, if it can, of an in-process one; removes all; a
  * client connects to one. */
 int control_listen(struct control_nic *at, const struct control_config *config);
-void control_listen_abstract(struct control_nic *at);
+void control_listen_private(struct control_nic *at);
 void control_listeners_close(struct control *k);
 void control_arrival(struct control_nic *at);
 

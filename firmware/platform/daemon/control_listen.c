@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * control_listen.c - how clients connect to a NIC: to a daemon's NIC by its control socket; to an
- * in-process NIC by one end of a socket pair, or, from another process, by its abstract listening
+ * in-process NIC by one end of a socket pair, or, from another process, by its private listening
  * socket.
  *
- * Called by the control thread, except control_listen and control_listen_abstract, and
+ * Called by the control thread, except control_listen and control_listen_private, and
  * control_admit by any.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -19,66 +22,99 @@
 
 #include "control_internal.h"
 #include "log.h"
+#include "nbar_hostnic.h"
+
+#define ID_BITS 9u /* of a socket id, below the number of the process; drawn at random */
+#define NAMES_TRIED 16
+#define LOOKS_MAX 4096u /* entries of the folder that are looked at for old sockets */
+_Static_assert(NBAR_HOSTNIC_SOCKET_IDS >> ID_BITS >= (1u << 22) - 1, "Linux's highest process");
 
 int control_listen(struct control_nic *at, const struct control_config *config)
 {
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int n = snprintf(at->path, sizeof(at->path), "%s/%s.sock", config->run_dir,
-			 at->nic->device.name);
+	int rc;
 
-	if (n < 0 || (size_t)n >= sizeof(at->path)) {
-		log_error("run directory %s is too long a name: a socket's path has at most %zu "
-			  "bytes; give a shorter one with --run-dir",
-			  config->run_dir, sizeof(at->path) - 1);
-		return -ENAMETOOLONG;
-	}
-	memcpy(sun.sun_path, at->path, sizeof(sun.sun_path));
 	at->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (at->fd < 0)
-		goto fail;
-	if (bind(at->fd, (const struct sockaddr *)&sun, sizeof(sun)) < 0) {
-		int err = errno;
-
-		close(at->fd);
-		at->fd = -1; /* this file is not ours to remove */
-		errno = err;
-		goto fail;
+	if (at->fd < 0) {
+		rc = -errno;
+		log_error("control socket of %s: %s", at->nic->device.name, strerror(-rc));
+		return rc;
 	}
+	rc = rundir_bind(config->run_dir, at->nic->device.name, at->fd, &at->socket);
+	if (rc < 0)
+		return rc;
 	/* Nobody can connect before listen(), so the permissions are right from the start. */
-	if ((config->group != (gid_t)-1 && chown(at->path, (uid_t)-1, config->group) < 0) ||
-	    chmod(at->path, config->mode) < 0 || listen(at->fd, SOMAXCONN) < 0)
-		goto fail;
-	if (control_watch(at->control, at->fd, at) == 0)
-		return 0;
-fail:;
-	int rc = -errno;
-
-	log_error("control socket %s: %s", at->path, strerror(errno));
+	if ((config->group == (gid_t)-1 || chown(at->socket.path, (uid_t)-1, config->group) == 0) &&
+	    chmod(at->socket.path, config->mode) == 0 && listen(at->fd, SOMAXCONN) == 0)
+		return control_watch(at->control, at->fd, at);
+	rc = -errno;
+	log_error("control socket %s: %s", at->socket.path, strerror(errno));
 	return rc;
 }
 
-/* The kernel chooses the name, five hex digits in the abstract namespace, so nobody can take it
- * before us, and removes it when this process ends. Most programs share nothing, so an error here
- * stops nothing else. */
-void control_listen_abstract(struct control_nic *at)
+/* The path of the listening socket with this id. */
+static void path_of(unsigned id, struct rundir_socket *out)
+{
+	snprintf(out->path, sizeof(out->path), NBAR_HOSTNIC_DIR "/" NBAR_HOSTNIC_SOCKET, id);
+}
+
+/* Removes what processes of this user have left that were killed. */
+static void remove_left_behind(void)
+{
+	DIR *d = opendir(NBAR_HOSTNIC_DIR);
+	struct rundir_socket s;
+	unsigned id, n = 0;
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e && n < LOOKS_MAX; e = readdir(d), n++) {
+		if (sscanf(e->d_name, NBAR_HOSTNIC_SOCKET, &id) != 1)
+			continue;
+		path_of(id, &s);
+		if (strcmp(s.path + sizeof(NBAR_HOSTNIC_DIR), e->d_name) == 0 &&
+		    kill((pid_t)(id >> ID_BITS), 0) < 0 && errno == ESRCH &&
+		    rundir_socket_is_stale(s.path, 0))
+			unlink(s.path);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* Binds to a free name. Nobody can connect before listen(), so the permissions are right from the
+ * start. 0: none was free. */
+static unsigned bind_private(int fd, struct rundir_socket *s)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	socklen_t size = sizeof(sun.sun_family);
+	unsigned id, draw = 0;
+
+	for (int i = 0; i < NAMES_TRIED; i++) {
+		if (getrandom(&draw, sizeof(draw), 0) != sizeof(draw))
+			return 0;
+		id = (unsigned)getpid() << ID_BITS | (draw & ((1u << ID_BITS) - 1));
+		path_of(id, s);
+		memcpy(sun.sun_path, s->path, sizeof(sun.sun_path));
+		if (bind(fd, (const struct sockaddr *)&sun, sizeof(sun)) == 0)
+			return rundir_socket_note(s) == 0 && chmod(s->path, 0600) == 0 ? id : 0;
+		if (errno != EADDRINUSE)
+			return 0;
+	}
+	return 0;
+}
+
+/* A file that only this user may connect to: other users cannot even fill the queue. Most programs
+ * share nothing, so an error here stops nothing else. */
+void control_listen_private(struct control_nic *at)
+{
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	unsigned number;
+	unsigned id;
 
 	if (fd < 0)
 		return;
-	if (bind(fd, (const struct sockaddr *)&sun, size) == 0) {
-		size = sizeof(sun);
-		if (getsockname(fd, (struct sockaddr *)&sun, &size) == 0 &&
-		    sscanf(sun.sun_path + 1, "%5x", &number) == 1 && listen(fd, SOMAXCONN) == 0 &&
-		    control_watch(at->control, fd, at) == 0) {
-			at->fd = fd;
-			at->socket_id = number + 1;
-			return;
-		}
+	remove_left_behind();
+	id = bind_private(fd, &at->socket);
+	if (id != 0 && listen(fd, SOMAXCONN) == 0 && control_watch(at->control, fd, at) == 0) {
+		at->fd = fd;
+		at->socket_id = id;
+		return;
 	}
+	rundir_remove(&at->socket);
 	close(fd);
 }
 
@@ -87,15 +123,22 @@ void control_listeners_close(struct control *k)
 	for (uint32_t i = 0; i < k->nnic; i++) {
 		if (k->nic[i].fd < 0)
 			continue;
-		if (!k->in_process)
-			unlink(k->nic[i].path);
+		rundir_remove(&k->nic[i].socket);
 		close(k->nic[i].fd);
 		k->nic[i].fd = -1;
 	}
 }
 
-/* Out of descriptors: refuses the client with a message, using the descriptor that is kept for
- * that. */
+/* Refuses a client that cannot be served. */
+static void refuse(struct control *k, int fd, const char *text)
+{
+	nbnic_refuse(-NBAR_EMFILE, text, k->out.byte);
+	control_reply_send(k, fd, -1);
+	close(fd);
+}
+
+/* Out of descriptors, and no client is idle: refuses the client with a message, using the
+ * descriptor that is kept for that. */
 static void turn_away(struct control_nic *at)
 {
 	struct control *k = at->control;
@@ -115,42 +158,95 @@ static void turn_away(struct control_nic *at)
 			 "the %s of %s has no file descriptors left; "
 			 "restart it with a higher limit (ulimit -n)",
 			 k->in_process ? "process" : "daemon", at->nic->device.name);
-		nbnic_refuse(-NBAR_EMFILE, text, k->out.byte);
-		control_reply_send(k, fd, -1);
-		close(fd);
+		refuse(k, fd, text);
 	}
 	k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* True: a user whose client has come may have it, if need be in place of one that is idle. */
+static bool user_has_room(struct control_nic *at, struct control_user *u, int fd)
+{
+	char text[NBAR_NAME_MAX + 192];
+
+	if (control_user_fds_left(u) > 0 || control_user_drop_idle(u))
+		return true;
+	snprintf(text, sizeof(text),
+		 "uid %u has all %u file descriptors that one user may have at the daemon of %s; "
+		 "close ports, or restart it with a larger --user-percent or a higher limit "
+		 "(ulimit -n)",
+		 u->uid, u->nfd, at->nic->device.name);
+	refuse(at->control, fd, text);
+	return false;
+}
+
+/* A client connects by fd, which is closed where the client is refused. */
+static void admit(struct control_nic *at, struct control_user *u, int fd, const struct ucred *who)
+{
+	struct control *k = at->control;
+	struct control_client *c;
+
+	if (u && !user_has_room(at, u, fd))
+		return;
+	control_make_room(at);
+	c = calloc(1, sizeof(*c));
+	if (!c || control_watch_in(u ? u->epoll : k->epoll, fd, c) < 0) {
+		free(c);
+		close(fd);
+		return;
+	}
+	*c = (struct control_client){
+		.fd = fd,
+		.at = at,
+		.user = u,
+		.by_socket_id = k->in_process,
+	};
+	control_client_add(c, (uint32_t)who->pid, who->uid);
+}
+
+/* The same at a daemon, where a user has an account. */
+static void admit_user(struct control_nic *at, int fd, const struct ucred *who)
+{
+	struct control *k = at->control;
+	struct control_user *u = control_user_get(k, who->uid);
+
+	if (!u && control_drop_idle(k, NULL))
+		u = control_user_get(k, who->uid);
+	if (!u) {
+		refuse(k, fd,
+		       "the daemon has no file descriptor or no memory for one more user; "
+		       "restart it with a higher limit (ulimit -n)");
+		return;
+	}
+	u->nclient++; /* it must stay when its last client makes room for this one */
+	admit(at, u, fd, who);
+	u->nclient--;
+	control_user_put(u);
 }
 
 void control_arrival(struct control_nic *at)
 {
 	struct control *k = at->control;
-	struct control_client *c;
 	struct ucred who;
 	socklen_t size = sizeof(who);
-	int fd;
+	int fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE)
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+		if (!control_drop_idle(k, NULL)) {
 			turn_away(at);
-		return;
+			return;
+		}
+		fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	}
-	c = calloc(1, sizeof(*c));
-	/* A socket file has permissions; an abstract socket is for processes of the same user. */
-	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
-	    (k->in_process && who.uid != geteuid()) || control_watch(k, fd, c) < 0) {
-		free(c);
+	if (fd < 0)
+		return;
+	/* The socket of an in-process NIC is for this user alone; root could connect, too. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
+	    (k->in_process && who.uid != geteuid()))
 		close(fd);
-		return;
-	}
-	control_make_room(at);
-	*c = (struct control_client){
-		.fd = fd,
-		.at = at,
-		.by_socket_id = k->in_process,
-	};
-	control_client_add(c, (uint32_t)who.pid, who.uid);
+	else if (k->in_process)
+		admit(at, NULL, fd, &who);
+	else
+		admit_user(at, fd, &who);
 }
 
 int control_admit(struct control *k, int fd)

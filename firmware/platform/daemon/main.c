@@ -2,8 +2,9 @@
 /*
  * main.c - nbar-nicd, the soft NIC daemon: DPDK, wires, one polled processor.
  *
- * main() reads the command line, takes the run directory, starts DPDK, opens the wires and then is
- * the polling thread until a signal stops it. nicd.c runs the NICs, control.c serves clients.
+ * main() reads the command line, takes the run directory, starts DPDK, opens the wires, drops what
+ * rights it no longer needs, and then is the polling thread until a signal stops it. nicd.c runs
+ * the NICs, control.c serves clients.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +23,7 @@
 #include "control.h"
 #include "log.h"
 #include "options.h"
-#include "rundir.h"
+#include "privileges.h"
 #include "service.h"
 
 #define EAL_ARGS_MAX (OPTION_EAL_MAX + 16) /* those of the user, and ours */
@@ -243,7 +244,8 @@ int main(int argc, char **argv)
 
 	if (rc != -1)
 		return rc;
-	lock = rundir_take(o.run_dir);
+	privileges_freeze();
+	lock = privileges_take_run_dir(&o);
 	if (lock < 0)
 		return 1;
 	stop_fd = signals_open();
@@ -257,7 +259,7 @@ int main(int argc, char **argv)
 	if (rc < 0)
 		rc = rc == -EINVAL ? 2 : 1;
 	else
-		rc = serve(&o, &d, stop_fd);
+		rc = privileges_drop(&o) < 0 ? 1 : serve(&o, &d, stop_fd);
 	nicd_fini(&d);
 	if (wants_eal(&o))
 		rte_eal_cleanup();

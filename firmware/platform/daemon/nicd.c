@@ -93,10 +93,12 @@ static void on_wire_call(struct wire_base *w, wire_fn *fn, void *arg)
 static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
 {
 	struct nicd_nic *n = ctx;
-	int fd = memfd_create("nbar-port", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	void *page;
-	int rc;
+	int fd, rc;
 
+	if (n->fds_left == 0)
+		return -EMFILE;
+	fd = memfd_create("nbar-port", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
 	/* A client that could shrink the file could kill the NIC with SIGBUS. */
@@ -158,16 +160,16 @@ static int on_events_make(void *ctx, uint32_t port, uint32_t cell)
 	struct nicd_nic *n = ctx;
 	struct events_call call = { .nic = n, .port = port, .cell = cell };
 	const int least = 1; /* the kernel makes it its own minimum */
-	uint32_t used = 0;
+	bool is_new = !n->events[port] || n->events[port][cell] < 0;
 	int fd[2];
 
+	if (is_new && n->nevents[port] >= NBAR_EVENTS_MAX)
+		return -ENOSPC;
+	if (is_new && n->fds_left == 0)
+		return -EMFILE;
 	call.table = n->events[port] ? n->events[port] : events_table();
 	if (!call.table)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < NBNIC_GROUPS_MAX; i++)
-		used += call.table[i] >= 0;
-	if (used >= NBAR_EVENTS_MAX && call.table[cell] < 0)
-		return -ENOSPC;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd) < 0) {
 		int rc = -errno;
 
@@ -181,6 +183,7 @@ static int on_events_make(void *ctx, uint32_t port, uint32_t cell)
 	mailbox_call(&n->nicd->mailbox, run_events_set, &call);
 	if (call.fd >= 0)
 		close(call.fd);
+	n->nevents[port] += is_new;
 	n->events_fd = fd[1];
 	return 0;
 }
@@ -194,6 +197,7 @@ static void on_events_drop(void *ctx, uint32_t port, uint32_t cell)
 		return;
 	mailbox_call(&n->nicd->mailbox, run_events_set, &call);
 	close(call.fd);
+	n->nevents[port]--;
 }
 
 /* The port has ended: the pass does not look any more. */
@@ -204,6 +208,7 @@ static void events_end(struct nicd_nic *n, uint32_t port)
 			close(n->events[port][cell]);
 	free(n->events[port]);
 	n->events[port] = NULL;
+	n->nevents[port] = 0;
 }
 
 /* The client's own mapping stays valid until it ends. */
@@ -270,6 +275,7 @@ int nicd_add(struct nicd *d, const char *name, struct wire_base *wire)
 		return rc;
 	}
 	n->device.pid = (uint32_t)getpid();
+	n->fds_left = UINT32_MAX;
 	wire->call = on_wire_call;
 	wire->platform = n;
 	n->nicd = d;

@@ -23,6 +23,10 @@ struct nicd_nic {
 	 * apart from the pass, which sends to them. NULL: the port has none. */
 	int *events[NBNIC_PORTS_MAX];
 	int events_fd; /* control thread: the end that goes with the reply at hand */
+	/* Control thread: sockets of pollers of a port, and how many descriptors the user of the
+	 * request at hand may still take. */
+	uint32_t nevents[NBNIC_PORTS_MAX];
+	uint32_t fds_left;
 };
 
 struct nicd {

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 #include "rundir.h"
 
 enum { EXIT_USAGE = 2 };
+
+#define USER_PERCENT_SHARED 50u /* default of --user-percent where other users may connect */
 
 static int usage(const char *what)
 {
@@ -72,6 +75,25 @@ static int group_parse(const char *text, gid_t *out)
 	if (number("group", text, 10, 0, 0xfffffffeul, &n) != -1)
 		return EXIT_USAGE;
 	*out = (gid_t)n;
+	return -1;
+}
+
+static int user_parse(const char *text, struct options *o)
+{
+	const struct passwd *user = getpwnam(text);
+	unsigned long n;
+
+	if (!user && (*text < '0' || *text > '9')) {
+		log_error("--user %s: there is no such user", text);
+		return EXIT_USAGE;
+	}
+	if (!user && number("user", text, 10, 0, 0xfffffffeul, &n) != -1)
+		return EXIT_USAGE;
+	if (!user)
+		user = getpwuid((uid_t)n);
+	o->uid = user ? user->pw_uid : (uid_t)n;
+	o->gid = user ? user->pw_gid : (gid_t)n;
+	o->has_user = true;
 	return -1;
 }
 
@@ -156,6 +178,8 @@ static int finish(struct options *o, const struct given *given)
 	}
 	if (!given->idle)
 		o->idle = given->cpu && o->nallowed >= 4 ? NICD_IDLE_SPIN : NICD_IDLE_YIELD;
+	if (o->config.user_percent == 0)
+		o->config.user_percent = o->mode & 077 ? USER_PERCENT_SHARED : 100;
 	if (!given->check)
 		return -1;
 	printf("The configuration is valid; number of NICs: %u.\n", o->nnic);
@@ -171,8 +195,10 @@ enum {
 	OPT_PULL,
 	OPT_BUDGET,
 	OPT_MEMORY,
+	OPT_USER_PERCENT,
 	OPT_MODE,
 	OPT_GROUP,
+	OPT_USER,
 	OPT_HUGE,
 	OPT_TUNE,
 	OPT_CONFIG,
@@ -192,8 +218,10 @@ static const struct option long_options[] = {
 	{ "pull-us", required_argument, NULL, OPT_PULL },
 	{ "budget-ms", required_argument, NULL, OPT_BUDGET },
 	{ "memory-mb", required_argument, NULL, OPT_MEMORY },
+	{ "user-percent", required_argument, NULL, OPT_USER_PERCENT },
 	{ "mode", required_argument, NULL, OPT_MODE },
 	{ "group", required_argument, NULL, OPT_GROUP },
+	{ "user", required_argument, NULL, OPT_USER },
 	{ "huge", required_argument, NULL, OPT_HUGE },
 	{ "tune", required_argument, NULL, OPT_TUNE },
 	{ "config", required_argument, NULL, OPT_CONFIG },
@@ -275,12 +303,18 @@ static int option_take(struct options *o, int which, const char *arg, struct giv
 		rc = number("memory-mb", arg, 10, 1, 1048576, &n);
 		o->config.memory_bytes = (uint64_t)n << 20;
 		return rc;
+	case OPT_USER_PERCENT:
+		rc = number("user-percent", arg, 10, 1, 100, &n);
+		o->config.user_percent = (uint32_t)n;
+		return rc;
 	case OPT_MODE:
 		rc = number("mode", arg, 8, 0, 0777, &n);
 		o->mode = (mode_t)n;
 		return rc;
 	case OPT_GROUP:
 		return group_parse(arg, &o->group);
+	case OPT_USER:
+		return user_parse(arg, o);
 	case OPT_HUGE:
 		rc = choice("huge", arg, huges, 3, &i);
 		o->huge = (enum option_huge)i;

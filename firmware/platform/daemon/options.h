@@ -31,6 +31,9 @@ struct options {
 	struct nbnic_config config;
 	mode_t mode;
 	gid_t group;
+	bool has_user; /* of the process after its start: uid, gid */
+	uid_t uid;
+	gid_t gid;
 	enum option_huge huge;
 	struct tune tune; /* empty: none was given */
 	uint32_t nnic;

@@ -220,7 +220,10 @@ __attribute__((destructor)) static void part(void)
 			return;
 		nanosleep(&nap, NULL);
 	}
+	for (struct nbar_hostnic *n = all.ending; n; n = n->next)
+		control_unlink(n->control);
 	for (struct nbar_hostnic *n = all.first; n; n = n->next) {
+		control_unlink(n->control);
 		if (!enter_until(&n->nicd.mailbox, end))
 			continue;
 		any |= tell_peers(&n->nicd.nic[0]->device);

@@ -1,227 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_device.c - a whole NIC on a platform made by the test: one thread, counted memory, and a
- * wire that the test fills and empties. The test counts what a pass does, and never measures time.
+ * test_device.c - a whole NIC in a world made by the test (device_world.h). The test counts what a
+ * pass does, and never measures time.
  */
-#include "unit/unit.h"
+#include "device_world.h"
 
-#include "device.h"
-
-#define MS UINT64_C(1000000)
 #define FLOOD 1000u /* signals that a host has in its ring */
-
-/* One wire: every frame goes back to the NIC itself. */
-struct loop {
-	struct wire_base base;
-	struct nbfw_token queue[65536];
-	uint32_t head, tail;
-	uint32_t room;   /* frames that it still takes */
-	uint32_t junk;   /* waiting frames of strangers */
-	uint64_t sent;   /* frames taken */
-	unsigned budget; /* of the last poll */
-};
-
-static struct {
-	struct loop wire;
-	struct nbnic_device device;
-	uint64_t bytes, bytes_max; /* of memory that the NIC has */
-	uint32_t wakes;
-	uint32_t grown; /* greatest growth of a reply while the pass waited, in bytes */
-	uint64_t now;
-	uint64_t in[NBAR_MESSAGE_MAX / 8];
-	union {
-		struct nbar_reply head;
-		uint8_t byte[NBAR_MESSAGE_MAX];
-	} out;
-} w;
-
-static unsigned loop_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
-{
-	struct loop *l = (struct loop *)base;
-	const struct nbfw_token stranger = { .type = NBFW_TOKEN, .handle = 0xdead0fff };
-	unsigned n = 0;
-
-	l->budget = budget;
-	for (; n < budget && l->junk > 0; n++, l->junk--)
-		nbnic_receive(nic, &base->addr, &stranger, now);
-	for (; n < budget && l->head != l->tail; n++)
-		nbnic_receive(nic, &base->addr, &l->queue[l->head++ % 65536], now);
-	return n;
-}
-
-static bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to,
-			  const struct nbfw_token *t)
-{
-	struct loop *l = (struct loop *)base;
-
-	(void)to;
-	if (l->room == 0)
-		return false;
-	l->room--;
-	l->sent++;
-	l->queue[l->tail++ % 65536] = *t;
-	return true;
-}
-
-static const struct wire_ops loop_ops = {
-	.poll = loop_poll,
-	.transmit = loop_transmit,
-};
-
-/* Memory with its size in front. */
-static void *on_alloc(void *ctx, size_t size)
-{
-	uint64_t *block = malloc(size + 8);
-
-	(void)ctx;
-	if (!block)
-		return NULL;
-	*block = size;
-	w.bytes += size;
-	if (w.bytes > w.bytes_max)
-		w.bytes_max = w.bytes;
-	return block + 1;
-}
-
-static void on_free(void *ctx, void *at)
-{
-	uint64_t *block = at;
-
-	(void)ctx;
-	if (!block)
-		return;
-	w.bytes -= block[-1];
-	free(block - 1);
-}
-
-static bool on_random(void *ctx, uint64_t *out)
-{
-	static struct rng rng = { 1 };
-
-	(void)ctx;
-	*out = rng_next(&rng);
-	return true;
-}
-
-/* The long part of a reply must not be written while the pass waits. */
-static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
-{
-	uint32_t length = w.out.head.length;
-
-	(void)ctx;
-	fn(arg, w.now);
-	if (w.out.head.length - length > w.grown)
-		w.grown = w.out.head.length - length;
-}
-
-static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
-{
-	(void)ctx, (void)port;
-	*out = calloc(1, sizeof(**out));
-	return *out ? 0 : -NBAR_ENOMEM;
-}
-
-static void on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
-{
-	(void)ctx, (void)port;
-	free(page);
-}
-
-static void on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
-{
-	(void)ctx, (void)port, (void)cell, (void)word;
-	w.wakes++;
-}
-
-static const struct nbnic_platform platform = {
-	.alloc = on_alloc,
-	.free = on_free,
-	.random = on_random,
-	.exclusive = on_exclusive,
-	.page_make = on_page_make,
-	.page_drop = on_page_drop,
-	.wake = on_wake,
-};
-
-static void begin(uint64_t memory_bytes)
-{
-	const struct nbnic_config config = {
-		.pull_ns = MS,
-		.budget_ns = 1000 * MS,
-		.memory_bytes = memory_bytes,
-	};
-
-	memset(&w, 0, sizeof(w));
-	w.now = 1;
-	w.wire.base.ops = &loop_ops;
-	w.wire.base.name = "loop";
-	w.wire.room = UINT32_MAX;
-	assert_int_equal(nbnic_device_init(&w.device, "n0", &w.wire.base, &platform, NULL, &config),
-			 0);
-}
-
-static void end(void)
-{
-	nbnic_device_reclaim(&w.device);
-	nbnic_device_end(&w.device);
-	assert_int_equal(w.bytes, 0);
-}
-
-static void passes(uint32_t n)
-{
-	while (n-- > 0)
-		nbnic_device_pass(&w.device, w.now);
-}
-
-/* Sends a request; returns the status of the reply. */
-static int request(struct nbnic_client *c, enum nbar_op op, const void *body, size_t length)
-{
-	struct nbar_request *q = (void *)w.in;
-
-	*q = (struct nbar_request){
-		.magic = NBAR_ABI_MAGIC,
-		.version = NBAR_ABI_VERSION,
-		.op = (uint16_t)op,
-		.length = (uint32_t)(sizeof(*q) + length),
-	};
-	memcpy(q + 1, body, length);
-	nbnic_client_request(c, q, q->length, false, &w.out);
-	return w.out.head.status;
-}
-
-static const void *reply_body(void)
-{
-	return &w.out.head + 1;
-}
-
-static void port_open(struct nbnic_client *c)
-{
-	const struct nbar_req_port_open req = { .port = NBAR_PORT_ANY };
-
-	nbnic_client_begin(&w.device, c, 1, 1, false);
-	assert_int_equal(request(c, NBAR_OP_PORT_OPEN, &req, sizeof(req)), 0);
-	assert_true(c->gives_page);
-}
-
-static int group_open(struct nbnic_client *c, const char *alg, uint32_t rank, uint32_t size)
-{
-	struct nbar_req_group_open req = { .rank = rank, .size = size };
-
-	strncpy(req.alg, alg, sizeof(req.alg) - 1);
-	return request(c, NBAR_OP_GROUP_OPEN, &req, sizeof(req));
-}
-
-static void group_close(struct nbnic_client *c, uint32_t cell)
-{
-	const struct nbar_req_group_close req = { .cell = cell };
-
-	assert_int_equal(request(c, NBAR_OP_GROUP_CLOSE, &req, sizeof(req)), 0);
-}
-
-static uint32_t completed(const struct nbnic_client *c, uint32_t cell)
-{
-	return (uint32_t)c->port->page->completion[cell].word;
-}
 
 /* A "signal" group of two whose members are both this one: it sends to itself. */
 static void signal_open(struct nbnic_client *c)
@@ -255,7 +39,7 @@ static void only_live_cells_are_looked_at(void **state)
 	struct nbnic_client c;
 
 	(void)state;
-	begin(0);
+	world_begin(0, 0);
 	port_open(&c);
 	for (uint32_t i = 0; i < NBNIC_GROUPS_MAX; i++)
 		assert_int_equal(group_open(&c, "pairwise", 0, 1), 0);
@@ -267,7 +51,7 @@ static void only_live_cells_are_looked_at(void **state)
 	passes(1);
 	assert_int_equal(completed(&c, NBNIC_GROUPS_MAX - 1), 1);
 	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
-	end();
+	world_end();
 }
 
 /* The list of 4,096 peers is written outside the pass, and one slice reports few groups. */
@@ -277,7 +61,7 @@ static void long_replies_do_not_hold_up_the_turn(void **state)
 	struct nbnic_client c;
 
 	(void)state;
-	begin(0);
+	world_begin(0, 0);
 	port_open(&c);
 	assert_int_equal(group_open(&c, "linear", 0, NBFW_ROOT_MAX), 0);
 	assert_int_equal(((const struct nbar_rep_group_open *)reply_body())->npeer,
@@ -288,7 +72,7 @@ static void long_replies_do_not_hold_up_the_turn(void **state)
 	assert_int_equal(request(&c, NBAR_OP_GROUP_STAT, &stat, sizeof(stat)), 0);
 	assert_in_range(((const struct nbar_rep_group_stat *)reply_body())->ninfo, 1, 2);
 	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
-	end();
+	world_end();
 }
 
 /* A pass looks at a bounded number of ringing cells of one port, and at the cells of other ports.
@@ -300,7 +84,7 @@ static void doorbells_are_looked_at_in_turn(void **state)
 	uint32_t done = 0;
 
 	(void)state;
-	begin(0);
+	world_begin(0, 0);
 	port_open(&many);
 	port_open(&one);
 	for (uint32_t i = 0; i < n; i++)
@@ -319,7 +103,7 @@ static void doorbells_are_looked_at_in_turn(void **state)
 		assert_int_equal(completed(&many, i), 1);
 	nbnic_client_end(&many, NBAR_STATUS_CLOSED);
 	nbnic_client_end(&one, NBAR_STATUS_CLOSED);
-	end();
+	world_end();
 }
 
 static void signals_are_sent_up_to_a_budget(void **state)
@@ -328,7 +112,7 @@ static void signals_are_sent_up_to_a_budget(void **state)
 	struct nbnic_client c[PORTS];
 
 	(void)state;
-	begin(0);
+	world_begin(0, 0);
 	for (uint32_t i = 0; i < PORTS; i++) {
 		port_open(&c[i]);
 		signal_open(&c[i]);
@@ -344,7 +128,7 @@ static void signals_are_sent_up_to_a_budget(void **state)
 	assert_in_range(c[0].port->sends_taken, 1, PORTS * NBNIC_QUOTA / 2);
 	for (uint32_t i = 0; i < PORTS; i++)
 		nbnic_client_end(&c[i], NBAR_STATUS_CLOSED);
-	end();
+	world_end();
 }
 
 /* The quota of the wire protects other ports. A port that is alone has a larger quota. */
@@ -358,7 +142,7 @@ static void a_port_alone_has_a_larger_quota(void **state)
 	struct nbnic_client a, b;
 
 	(void)state;
-	begin(0);
+	world_begin(0, 0);
 	w.wire.base.ops = &slow_ops;
 	port_open(&a);
 	signal_open(&a);
@@ -378,7 +162,7 @@ static void a_port_alone_has_a_larger_quota(void **state)
 	passes(1);
 	assert_int_equal(w.wire.sent, NBNIC_QUOTA + 2 + NBNIC_QUOTA / 2);
 	nbnic_client_end(&a, NBAR_STATUS_CLOSED);
-	end();
+	world_end();
 }
 
 /* Received frames go first; but a flood of them does not stop the signals of the hosts here. */
@@ -388,7 +172,7 @@ static void a_turn_receives_before_it_sends_signals(void **state)
 	uint32_t with = 0;
 
 	(void)state;
-	begin(0);
+	world_begin(0, 0);
 	port_open(&c);
 	signal_open(&c);
 	flood(&c);
@@ -403,7 +187,7 @@ static void a_turn_receives_before_it_sends_signals(void **state)
 	}
 	assert_in_range(with, 1, 20);
 	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
-	end();
+	world_end();
 }
 
 static void signals_wait_for_room_on_the_wire(void **state)
@@ -411,7 +195,7 @@ static void signals_wait_for_room_on_the_wire(void **state)
 	struct nbnic_client c;
 
 	(void)state;
-	begin(0);
+	world_begin(0, 0);
 	port_open(&c);
 	signal_open(&c);
 	flood(&c);
@@ -425,7 +209,7 @@ static void signals_wait_for_room_on_the_wire(void **state)
 	assert_int_equal(w.wire.sent, FLOOD);
 	assert_int_equal(w.device.nic.counter[NBAR_COUNTER_wire_errors], 0);
 	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
-	end();
+	world_end();
 }
 
 /* A root of linear with 4,097 members takes some hundred KiB. No client gets more than its share,
@@ -439,7 +223,7 @@ static void memory_is_budgeted(void **state)
 	uint64_t ports;
 
 	(void)state;
-	begin(memory);
+	world_begin(memory, 0);
 	for (uint32_t i = 0; i < PORTS; i++)
 		port_open(&c[i]);
 	ports = w.bytes;
@@ -464,7 +248,7 @@ static void memory_is_budgeted(void **state)
 	for (uint32_t i = 0; i < PORTS; i++)
 		nbnic_client_end(&c[i], NBAR_STATUS_HOST_DIED);
 	assert_int_equal(w.device.open_bytes, 0);
-	end();
+	world_end();
 }
 
 /* Groups of one complete at once. But a pass starts a bounded number of their barriers, and wakes a
@@ -476,7 +260,7 @@ static void starts_and_wakes_have_a_budget(void **state)
 	uint32_t started = 0;
 
 	(void)state;
-	begin(0);
+	world_begin(0, 0);
 	for (uint32_t i = 0; i < 4; i++) {
 		port_open(&c[i]);
 		for (uint32_t cell = 0; cell < n; cell++) {
@@ -502,7 +286,7 @@ static void starts_and_wakes_have_a_budget(void **state)
 	assert_int_equal(w.wakes, 4 * n);
 	for (uint32_t i = 0; i < 4; i++)
 		nbnic_client_end(&c[i], NBAR_STATUS_CLOSED);
-	end();
+	world_end();
 }
 
 /* A NIC that stops informs the hosts. It keeps the messages for its peers, even if they exceed the
@@ -513,7 +297,7 @@ static void a_stop_tells_everybody(void **state)
 	uint32_t n = 0;
 
 	(void)state;
-	begin(UINT64_C(8) << 20);
+	world_begin(UINT64_C(8) << 20, 0);
 	port_open(&c);
 	while (group_open(&c, "linear", 0, NBFW_ROOT_MAX) == 0)
 		n++;
@@ -527,7 +311,7 @@ static void a_stop_tells_everybody(void **state)
 	assert_int_equal(group_open(&c, "pairwise", 0, 1), -NBAR_ENETDOWN);
 	nbnic_client_end(&c, NBAR_STATUS_HOST_DIED);
 	assert_int_equal(w.device.nic.nopen, 0);
-	end();
+	world_end();
 }
 
 static void the_end_of_a_client_closes_its_port(void **state)
@@ -537,7 +321,7 @@ static void the_end_of_a_client_closes_its_port(void **state)
 	struct nbar_req_group_attach hold = { 0 };
 
 	(void)state;
-	begin(0);
+	world_begin(0, 0);
 	port_open(&c);
 	memcpy(attach.secret, c.secret, sizeof(attach.secret));
 	assert_int_equal(group_open(&c, "pairwise", 0, 2), 0);
@@ -550,7 +334,7 @@ static void the_end_of_a_client_closes_its_port(void **state)
 	assert_null(other.owner);
 	nbnic_client_end(&other, NBAR_STATUS_HOST_DIED);
 	assert_null(w.device.client);
-	end();
+	world_end();
 }
 
 static void a_group_is_aborted_by_those_who_hold_it(void **state)
@@ -561,7 +345,7 @@ static void a_group_is_aborted_by_those_who_hold_it(void **state)
 	struct nbar_req_group_abort cell = { 0 }, bad = { .cell = UINT32_MAX };
 
 	(void)state;
-	begin(0);
+	world_begin(0, 0);
 	nbnic_client_begin(&w.device, &other, 2, 1, false);
 	assert_int_equal(request(&other, NBAR_OP_GROUP_ABORT, &cell, sizeof(cell)), -NBAR_ENXIO);
 	port_open(&c);
@@ -587,7 +371,7 @@ static void a_group_is_aborted_by_those_who_hold_it(void **state)
 	assert_false(c.gives_events || other.gives_events);
 	nbnic_client_end(&other, NBAR_STATUS_OK);
 	nbnic_client_end(&c, NBAR_STATUS_HOST_DIED);
-	end();
+	world_end();
 }
 
 int main(void)

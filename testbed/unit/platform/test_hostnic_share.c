@@ -9,9 +9,11 @@
 #include <sys/un.h>
 
 #include "members.h"
+#include "nbar_hostnic.h"
 
 #define LOCAL 3u /* processes of a host */
 #define HOSTS 2u
+#define KNOCKS 1000u
 
 static struct hosts {
 	struct nbar_process_team procs[HOSTS];
@@ -214,17 +216,20 @@ static void any_that_ends_ends_the_group(void **state)
 
 /* --- who gets in --------------------------------------------------------------------------- */
 
+/* A connection, or negative errno. */
 static int knock(uint32_t socket_id)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int n = snprintf(sun.sun_path + 1, sizeof(sun.sun_path) - 1, "%05x", socket_id - 1);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), rc;
 
-	want(fd >= 0 && connect(fd, (struct sockaddr *)&sun,
-				(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-					    (size_t)n)) == 0,
-	     "no connection to socket id %u", socket_id);
-	return fd;
+	want(fd >= 0, "no socket");
+	snprintf(sun.sun_path, sizeof(sun.sun_path), NBAR_HOSTNIC_DIR "/" NBAR_HOSTNIC_SOCKET,
+		 socket_id);
+	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) == 0)
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
 }
 
 /* Other processes cannot open a port there. */
@@ -255,6 +260,7 @@ static void garbage(void)
 
 	for (int i = 0; i < 20; i++) {
 		fd[i] = knock(hosts->share[host].socket_id);
+		want(fd[i] >= 0, "no connection: %d", fd[i]);
 		for (size_t k = 0; k < sizeof(byte); k++)
 			byte[k] = (char)(37 * i + (int)k);
 		if (i % 2)
@@ -296,16 +302,52 @@ static void strangers(void)
 	if (mate == 2 && geteuid() == 0) {
 		want(setresuid(65534, 65534, 65534) == 0, "still root");
 		want_error(nbar_attach(ANY, &share, &other), -EACCES, "one user");
-		char byte;
-		int fd = knock(share.socket_id);
-
-		want(recv(fd, &byte, 1, 0) <= 0, "another user is let in");
-		close(fd);
+		/* Another user does not even get into the queue of connections. */
+		for (uint32_t i = 0; i < KNOCKS; i++)
+			want(knock(share.socket_id) == -EACCES, "another user is let in");
 	}
 	meet(&hosts->posted);
 	for (uint32_t i = 1; i <= 10; i++)
 		barrier(i);
 	leave();
+}
+
+static void path_of(uint32_t socket_id, char out[64])
+{
+	snprintf(out, 64, NBAR_HOSTNIC_DIR "/" NBAR_HOSTNIC_SOCKET, socket_id);
+}
+
+/* What a killed process has left, the next NIC of its user removes; it leaves the rest. */
+static void killed_process_leaves_no_socket(void **state)
+{
+	const uint32_t no_process = (1u << 22) - 1, bits = (uint32_t)getpid() % 512;
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), status;
+	char live[64];
+	pid_t child;
+
+	(void)state;
+	path_of(no_process << 9 | bits, sun.sun_path);
+	path_of((uint32_t)getpid() << 9 | bits, live);
+	unlink(live);
+	assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+	close(fd);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	memcpy(sun.sun_path, live, sizeof(live));
+	assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	path_of(no_process << 9 | bits, sun.sun_path);
+	child = fork();
+	if (child == 0)
+		_exit(nbar_open(ANY, &port) < 0         ? 2
+		      : access(sun.sun_path, F_OK) == 0 ? 3
+		      : access(live, F_OK) < 0          ? 4
+							: 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	unlink(live);
+	close(fd);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void only_who_has_the_share_gets_in(void **state)
@@ -320,6 +362,7 @@ int main(void)
 		cmocka_unit_test(barriers_of_two_hosts),
 		cmocka_unit_test(nic_of_a_computing_process_goes_on),
 		cmocka_unit_test(any_that_ends_ends_the_group),
+		cmocka_unit_test(killed_process_leaves_no_socket),
 		cmocka_unit_test(only_who_has_the_share_gets_in),
 	};
 

@@ -36,17 +36,17 @@ static int signals_open(void)
 /* The machine is ready: clients may come. */
 static int serve(struct nic *n, int stop_fd)
 {
-	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	int fd = serve_listen(n->options, path, sizeof(path)), rc;
+	struct rundir_socket socket;
+	int fd = serve_listen(n->options, &socket), rc;
 
 	if (fd < 0)
 		return fd;
 	n->control->text[sizeof(n->control->text) - 1] = '\0';
 	printf("nic %s ready: wire virtio, address %s, socket %s\n", n->options->name,
-	       n->control->text, path);
+	       n->control->text, socket.path);
 	fflush(stdout);
 	rc = serve_run(n, fd, stop_fd);
-	unlink(path);
+	rundir_remove(&socket);
 	close(fd);
 	return rc;
 }

@@ -42,29 +42,27 @@ struct serve {
 	} port[BARED_PORTS_MAX];
 };
 
-int serve_listen(const struct options *o, char *path, size_t size)
+int serve_listen(const struct options *o, struct rundir_socket *out)
 {
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int n = snprintf(sun.sun_path, sizeof(sun.sun_path), "%s/%s.sock", o->run_dir, o->name);
-	int fd, rc;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
 
-	if (n < 0 || (size_t)n >= sizeof(sun.sun_path) || (size_t)n >= size) {
-		log_error("run directory %s is too long a name: a socket's path has at most %zu "
-			  "bytes; give a shorter one with --run-dir",
-			  o->run_dir, sizeof(sun.sun_path));
-		return -ENAMETOOLONG;
+	if (fd < 0) {
+		rc = -errno;
+		log_error("control socket of %s: %s", o->name, strerror(-rc));
+		return rc;
 	}
-	memcpy(path, sun.sun_path, (size_t)n + 1);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	rc = rundir_bind(o->run_dir, o->name, fd, out);
+	if (rc < 0) {
+		close(fd);
+		return rc;
+	}
 	/* Nobody can connect before listen(), so the permissions are right from the start. */
-	if (fd >= 0 && bind(fd, (const struct sockaddr *)&sun, sizeof(sun)) == 0 &&
-	    (o->group == (gid_t)-1 || chown(path, (uid_t)-1, o->group) == 0) &&
-	    chmod(path, o->mode) == 0 && listen(fd, SOMAXCONN) == 0)
+	if ((o->group == (gid_t)-1 || chown(out->path, (uid_t)-1, o->group) == 0) &&
+	    chmod(out->path, o->mode) == 0 && listen(fd, SOMAXCONN) == 0)
 		return fd;
 	rc = -errno;
-	log_error("control socket %s: %s", path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
+	log_error("control socket %s: %s", out->path, strerror(errno));
+	close(fd);
 	return rc;
 }
 

@@ -4,9 +4,10 @@
 #define BARED_SERVE_H
 
 #include "nic.h"
+#include "rundir.h"
 
-/* Makes the socket; its path is in `path`. A descriptor, or negative errno after log_error(). */
-int serve_listen(const struct options *o, char *path, size_t size);
+/* Makes the socket. A descriptor, or negative errno after log_error(). */
+int serve_listen(const struct options *o, struct rundir_socket *out);
 
 /* Serves clients until stop_fd can be read (0), or the NIC has failed (-EIO, reported). In either
  * case all clients are disconnected when it returns. */

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * request_user.c - the accounts of users: what one user may have of a NIC, whatever the number of
+ * its processes, so that no user keeps another one out.
+ *
+ * Called by the other request*.c. An account is free when its user has no port and no lingering
+ * group; the table is bounded by NBNIC_USERS_MAX.
+ */
+#include "request.h"
+
+/* percent of n, at least 1. n is below 2^25. */
+static uint32_t part(uint32_t n, uint32_t percent)
+{
+	uint32_t most = n * percent / 100;
+
+	return most > 0 ? most : 1;
+}
+
+void nbnic_users_init(struct nbnic_device *d, uint32_t percent)
+{
+	/* Of all there is, the NIC's own limits say more than that of a user. */
+	d->user_max = (struct nbnic_user){
+		.nport = UINT32_MAX,
+		.nattached = UINT32_MAX,
+		.ngroup = UINT32_MAX,
+		.bytes = UINT64_MAX,
+	};
+	if (percent == 0 || percent >= 100)
+		return;
+	d->user_max.nport = part(NBNIC_PORTS_MAX, percent);
+	d->user_max.nattached = part(NBNIC_ATTACHED_MAX, percent);
+	d->user_max.ngroup = part(NBNIC_GROUPS_MAX, percent);
+	/* In steps of 64 KiB, because a NIC need not have a division of 64 bits. */
+	d->user_max.bytes = (uint64_t)part((uint32_t)(d->open_bytes_max >> 16), percent) << 16;
+}
+
+uint32_t nbnic_user_find(struct nbnic_device *d, uint32_t uid)
+{
+	uint32_t found = NBNIC_USERS_MAX;
+
+	for (uint32_t i = 0; i < NBNIC_USERS_MAX; i++) {
+		bool is_free = (d->user[i].nport | d->nic.user[i].n) == 0;
+
+		if (!is_free && d->user[i].uid == uid)
+			return i;
+		if (is_free && found == NBNIC_USERS_MAX)
+			found = i;
+	}
+	if (found < NBNIC_USERS_MAX)
+		d->user[found].uid = uid;
+	return found;
+}
+
+static void run_count(void *arg, uint64_t now)
+{
+	struct nbnic_device *d = arg;
+
+	(void)now;
+	nbnic_count(&d->nic, NBAR_COUNTER_quota_refused);
+}
+
+/* 0 if `has` and `more` are within `most`. */
+static int check(struct nbnic_request *r, const char *what, uint32_t has, uint32_t more,
+		 uint32_t most)
+{
+	if (has <= most && more <= most - has)
+		return 0;
+	nbnic_request_call(r->device, run_count, r->device);
+	return nbnic_request_fail(r, -NBAR_ENOSPC,
+				  "uid %u has %u %s of %s, and one user may have %u; close some, "
+				  "use another NIC, or start this one with a larger "
+				  "--user-percent",
+				  r->client->uid, has, what, r->device->name, most);
+}
+
+int nbnic_user_check_port(struct nbnic_request *r)
+{
+	const struct nbnic_device *d = r->device;
+
+	for (uint32_t i = 0; i < NBNIC_USERS_MAX; i++)
+		if (d->user[i].nport > 0 && d->user[i].uid == r->client->uid)
+			return check(r, "ports", d->user[i].nport, 1, d->user_max.nport);
+	return 0;
+}
+
+int nbnic_user_check_attach(struct nbnic_request *r, const struct nbnic_client *owner)
+{
+	const struct nbnic_device *d = r->device;
+
+	return check(r, "processes attached to ports", d->user[owner->user].nattached, 1,
+		     d->user_max.nattached);
+}
+
+int nbnic_user_check_group(struct nbnic_request *r, size_t bytes)
+{
+	const struct nbnic_device *d = r->device;
+	const struct nbnic_user *u = &d->user[r->client->user];
+	int rc = check(r, "groups", u->ngroup, 1, d->user_max.ngroup);
+
+	if (rc < 0)
+		return rc;
+	return check(r, "KiB of groups", (uint32_t)(u->bytes >> 10),
+		     (uint32_t)((bytes + 1023) >> 10), (uint32_t)(d->user_max.bytes >> 10));
+}

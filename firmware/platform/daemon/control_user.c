@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * control_user.c - the users of a daemon: their turns on the control thread, and their file
+ * descriptors.
+ *
+ * Called by the control thread. Each user has an epoll set of its own, which is a member of that of
+ * the thread: so the kernel serves the users round robin, and then the clients of a user. A user
+ * with a thousand clients has no more turns than a user with one. In-process NICs have one user.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "control_internal.h"
+
+/* How many descriptors one user may have. The process needs some for itself. */
+static uint32_t fds_of_a_user(const struct control *k)
+{
+	struct rlimit limit;
+	uint64_t most;
+
+	if (k->user_percent == 0 || k->user_percent >= 100 ||
+	    getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > UINT32_MAX)
+		return UINT32_MAX;
+	most = limit.rlim_cur > k->fds_own ? limit.rlim_cur - k->fds_own : 0;
+	return (uint32_t)(most * k->user_percent / 100);
+}
+
+uint32_t control_user_fds_left(const struct control_user *u)
+{
+	uint32_t most = fds_of_a_user(u->control);
+
+	return u->nfd < most ? most - u->nfd : 0;
+}
+
+struct control_user *control_user_get(struct control *k, uint32_t uid)
+{
+	struct control_user *u = k->user;
+
+	while (u && u->uid != uid)
+		u = u->next;
+	if (u)
+		return u;
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return NULL;
+	*u = (struct control_user){ .source = CONTROL_USER, .control = k, .uid = uid, .nfd = 1 };
+	u->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (u->epoll < 0 || control_watch(k, u->epoll, u) < 0) {
+		if (u->epoll >= 0)
+			close(u->epoll);
+		free(u);
+		return NULL;
+	}
+	u->next = k->user;
+	k->user = u;
+	return u;
+}
+
+void control_user_put(struct control_user *u)
+{
+	struct control_user **at = &u->control->user;
+
+	if (u->nclient > 0)
+		return;
+	while (*at != u)
+		at = &(*at)->next;
+	*at = u->next;
+	close(u->epoll);
+	free(u);
+}
+
+void control_user_count(struct control_client *c, uint32_t nfd)
+{
+	if (!c->user)
+		return;
+	c->user->nfd += nfd - c->nfd;
+	c->nfd = nfd;
+}
+
+void control_user_serve(struct control_user *u)
+{
+	struct epoll_event ev;
+
+	if (epoll_wait(u->epoll, &ev, 1, 0) > 0)
+		control_client_read(ev.data.ptr);
+}
+
+/* Of the clients of a user without a port, the one that has been quiet for longest; NULL: there is
+ * none. Of an in-process NIC (u is NULL), its own process's clients do not count. */
+static struct control_client *idle_at_nic(const struct control_nic *at,
+					  const struct control_user *u)
+{
+	struct control_client *oldest = NULL;
+
+	for (struct control_client *c = at->client; c; c = c->next)
+		if (!c->client.port && !c->client.owner && c->user == u && (u || c->by_socket_id) &&
+		    (!oldest || c->heard_at < oldest->heard_at))
+			oldest = c;
+	return oldest;
+}
+
+/* The same, at this NIC, or (NULL) at any. */
+static struct control_client *idle_of(const struct control *k, const struct control_nic *at,
+				      const struct control_user *u)
+{
+	struct control_client *oldest = NULL;
+
+	if (at)
+		return idle_at_nic(at, u);
+	for (uint32_t i = 0; i < k->nnic; i++) {
+		struct control_client *c = idle_at_nic(&k->nic[i], u);
+
+		if (c && (!oldest || c->heard_at < oldest->heard_at))
+			oldest = c;
+	}
+	return oldest;
+}
+
+bool control_user_drop_idle(const struct control_user *u)
+{
+	struct control_client *c = idle_of(u->control, NULL, u);
+
+	if (c)
+		control_client_drop(c);
+	return c != NULL;
+}
+
+bool control_drop_idle(const struct control *k, const struct control_nic *at)
+{
+	struct control_client *victim = k->in_process ? idle_of(k, at, NULL) : NULL;
+
+	for (const struct control_user *u = k->user; u; u = u->next) {
+		struct control_client *c = NULL;
+
+		if (!victim || u->nfd > victim->user->nfd)
+			c = idle_of(k, at, u);
+		if (c)
+			victim = c;
+	}
+	if (victim)
+		control_client_drop(victim);
+	return victim != NULL;
+}

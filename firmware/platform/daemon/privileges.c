@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * privileges.c - a daemon that root has started opens its devices, and then becomes --user.
+ *
+ * Called by main() alone, before the control thread starts. The run directory belongs to the user
+ * from the start, so root never follows a name that the user could have changed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "privileges.h"
+#include "rundir.h"
+
+void privileges_freeze(void)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		log_error("no_new_privs: %s; the daemon goes on without it", strerror(errno));
+}
+
+static bool changes_user(const struct options *o)
+{
+	return o->has_user && o->uid != geteuid();
+}
+
+static int failed(const struct options *o, const char *what)
+{
+	log_error("--user: cannot %s uid %u: %s; start the daemon as root or as that user", what,
+		  (unsigned)o->uid, strerror(errno));
+	return -1;
+}
+
+/* Makes the run directory for the user; one that is there stays as it is. */
+static int run_dir_make(const struct options *o)
+{
+	int dir, rc;
+
+	rc = mkdir(o->run_dir, 0755);
+	if (rc < 0 && errno == EEXIST)
+		return 0;
+	dir = rc < 0 ? -1 : open(o->run_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	rc = dir < 0 ? -1 : fchown(dir, o->uid, o->gid);
+	if (rc < 0)
+		log_error("run directory %s: cannot make it for uid %u: %s; make it yourself, as "
+			  "that user, or give another one with --run-dir",
+			  o->run_dir, (unsigned)o->uid, strerror(errno));
+	if (dir >= 0)
+		close(dir);
+	return rc;
+}
+
+int privileges_take_run_dir(const struct options *o)
+{
+	gid_t gid = getegid();
+	uid_t uid = geteuid();
+	int lock;
+
+	if (!changes_user(o))
+		return rundir_take(o->run_dir);
+	if (uid != 0) {
+		errno = EPERM;
+		return failed(o, "become");
+	}
+	if (run_dir_make(o) < 0)
+		return -1;
+	if (setegid(o->gid) < 0 || seteuid(o->uid) < 0)
+		return failed(o, "become");
+	lock = rundir_take(o->run_dir);
+	if (seteuid(uid) < 0 || setegid(gid) < 0)
+		return failed(o, "return from");
+	return lock;
+}
+
+int privileges_drop(const struct options *o)
+{
+	/* To give the sockets to --group, the daemon must be a member. */
+	gid_t groups[] = { o->gid, o->group };
+	size_t n = o->group == (gid_t)-1 ? 1 : 2;
+
+	if (!changes_user(o))
+		return 0;
+	if (setgroups(n, groups) < 0 || setresgid(o->gid, o->gid, o->gid) < 0 ||
+	    setresuid(o->uid, o->uid, o->uid) < 0)
+		return failed(o, "become");
+	return 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * privileges.h - what the daemon may do after its start. Called by main() alone.
+ */
+#ifndef NBAR_DAEMON_PRIVILEGES_H
+#define NBAR_DAEMON_PRIVILEGES_H
+
+#include "options.h"
+
+/* From here on no thread of the process can gain privileges, not even by execve(). */
+void privileges_freeze(void);
+
+/* rundir_take() with the rights of --user, where one is given: a directory that is missing is made
+ * for that user. */
+int privileges_take_run_dir(const struct options *o);
+
+/* Becomes --user, where one is given, for good. 0, or -1 after log_error(). */
+int privileges_drop(const struct options *o);
+
+#endif

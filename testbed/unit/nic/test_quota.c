@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_quota.c - what one user may take of a NIC: ports, groups, memory, attachments, and the time
+ * that closed groups linger. Another user always finds room.
+ */
+#include "device_world.h"
+
+#define HALF 50u
+#define GREEDY 1u
+#define OTHER 2u
+
+static struct nbnic_client client[NBNIC_PORTS_MAX + 8];
+
+static bool refused(const char *part)
+{
+	return w.out.head.status == -NBAR_ENOSPC && strstr(w.out.head.text, part) &&
+	       strstr(w.out.head.text, "--user-percent");
+}
+
+static void clients_end(uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		nbnic_client_end(&client[i], NBAR_STATUS_HOST_DIED);
+}
+
+static void ports_of_a_user(void **state)
+{
+	const uint32_t most = NBNIC_PORTS_MAX / 2;
+
+	(void)state;
+	world_begin(0, HALF);
+	for (uint32_t i = 0; i < most; i++)
+		assert_int_equal(port_open_as(&client[i], GREEDY), 0);
+	assert_true(port_open_as(&client[most], GREEDY) < 0 && refused("uid 1 has 512 ports"));
+	assert_int_equal(w.device.nic.counter[NBAR_COUNTER_quota_refused], 1);
+	assert_int_equal(port_open_as(&client[most + 1], OTHER), 0);
+	/* What is given back can be taken again. */
+	nbnic_client_end(&client[0], NBAR_STATUS_CLOSED);
+	assert_int_equal(port_open_as(&client[0], GREEDY), 0);
+	clients_end(most + 2);
+	assert_int_equal(w.device.user[0].nport + w.device.user[1].nport, 0);
+	world_end();
+}
+
+static void groups_of_a_user(void **state)
+{
+	const uint32_t most = NBNIC_GROUPS_MAX / 2;
+
+	(void)state;
+	world_begin(0, HALF);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(port_open_as(&client[i], i < 2 ? GREEDY : OTHER), 0);
+	for (uint32_t i = 0; i < most; i++)
+		assert_int_equal(group_open(&client[i % 2], "pairwise", 0, 1), 0);
+	assert_true(group_open(&client[0], "pairwise", 0, 1) < 0 && refused("has 512 groups"));
+	assert_true(group_open(&client[1], "pairwise", 0, 1) < 0 && refused("has 512 groups"));
+	for (uint32_t i = 0; i < most; i++)
+		assert_int_equal(group_open(&client[2], "pairwise", 0, 1), 0);
+	clients_end(3);
+	world_end();
+}
+
+/* Many ports, none of which takes more than a port may. */
+static void memory_of_a_user(void **state)
+{
+	enum { PORTS = 8 };
+	uint32_t opened = 0;
+
+	(void)state;
+	world_begin(UINT64_C(8) << 20, HALF);
+	for (uint32_t i = 0; i < PORTS; i++) {
+		assert_int_equal(port_open_as(&client[i], GREEDY), 0);
+		while (group_open(&client[i], "linear", 0, NBFW_ROOT_MAX) == 0)
+			opened++;
+	}
+	assert_true(opened > 0 && refused("KiB of groups"));
+	assert_in_range(w.device.user[client[0].user].bytes, 1, w.device.user_max.bytes);
+	assert_int_equal(port_open_as(&client[PORTS], OTHER), 0);
+	assert_int_equal(group_open(&client[PORTS], "linear", 0, NBFW_ROOT_MAX), 0);
+	clients_end(PORTS + 1);
+	for (uint32_t i = 0; i < NBNIC_USERS_MAX; i++)
+		assert_int_equal(w.device.user[i].bytes, 0);
+	world_end();
+}
+
+static void attachments_of_a_user(void **state)
+{
+	static struct nbnic_client more[2];
+	struct nbar_req_port_attach req = { .port = 0 };
+
+	(void)state;
+	world_begin(0, HALF);
+	w.device.user_max.nattached = 1;
+	assert_int_equal(port_open_as(&client[0], GREEDY), 0);
+	memcpy(req.secret, client[0].secret, sizeof(req.secret));
+	for (uint32_t i = 0; i < 2; i++)
+		nbnic_client_begin(&w.device, &more[i], 1, GREEDY, false);
+	assert_int_equal(request(&more[0], NBAR_OP_PORT_ATTACH, &req, sizeof(req)), 0);
+	assert_true(request(&more[1], NBAR_OP_PORT_ATTACH, &req, sizeof(req)) < 0 &&
+		    refused("attached"));
+	nbnic_client_end(&more[0], NBAR_STATUS_CLOSED);
+	assert_int_equal(request(&more[1], NBAR_OP_PORT_ATTACH, &req, sizeof(req)), 0);
+	/* The owner goes first: its account stays right. */
+	nbnic_client_end(&client[0], NBAR_STATUS_HOST_DIED);
+	nbnic_client_end(&more[1], NBAR_STATUS_CLOSED);
+	assert_int_equal(w.device.user[0].nattached, 0);
+	world_end();
+}
+
+/* Opens and closes a group so many times: each leaves one that lingers. */
+static void open_and_close(struct nbnic_client *c, uint32_t size, uint32_t times)
+{
+	while (times-- > 0) {
+		assert_int_equal(group_open(c, "linear", 0, size), 0);
+		group_close(c, 0);
+	}
+}
+
+static const struct nbnic_user_linger *lingering(const struct nbnic_client *c)
+{
+	return &w.device.nic.user[c->user];
+}
+
+/* By number: handles. The other user has few groups that linger, the greedy one makes room among
+ * its own. */
+static void handles_of_another_user_stay(void **state)
+{
+	(void)state;
+	world_begin(0, HALF);
+	assert_int_equal(port_open_as(&client[0], GREEDY), 0);
+	assert_int_equal(port_open_as(&client[1], OTHER), 0);
+	open_and_close(&client[1], 2, 100);
+	open_and_close(&client[0], 2, 2 * NBNIC_HANDLES);
+	assert_true(w.device.nic.counter[NBAR_COUNTER_linger_cut] > NBNIC_HANDLES);
+	assert_int_equal(lingering(&client[1])->n, 100);
+	assert_int_equal(lingering(&client[0])->n, NBNIC_HANDLES - 100);
+	clients_end(2);
+	world_end();
+}
+
+/* By memory: few groups, but large ones. */
+static void memory_of_another_user_stays(void **state)
+{
+	(void)state;
+	world_begin(UINT64_C(8) << 20, HALF);
+	assert_int_equal(port_open_as(&client[0], GREEDY), 0);
+	assert_int_equal(port_open_as(&client[1], OTHER), 0);
+	open_and_close(&client[1], NBFW_ROOT_MAX, 2);
+	open_and_close(&client[0], NBFW_ROOT_MAX, 100);
+	assert_true(w.device.nic.counter[NBAR_COUNTER_linger_cut] > 0);
+	assert_int_equal(lingering(&client[1])->n, 2);
+	/* The one who comes later has the same right: the greedy user's groups go. */
+	assert_int_equal(port_open_as(&client[2], 3), 0);
+	open_and_close(&client[2], NBFW_ROOT_MAX, 1);
+	assert_int_equal(lingering(&client[2])->n, 1);
+	assert_int_equal(lingering(&client[1])->n, 2);
+	assert_true(w.device.nic.linger_bytes <= w.device.nic.linger_bytes_max);
+	clients_end(3);
+	world_end();
+}
+
+/* The account of a user outlives its ports while its groups linger; then another may have it. */
+static void accounts_are_used_again(void **state)
+{
+	(void)state;
+	world_begin(0, HALF);
+	for (uint32_t i = 0; i < NBNIC_USERS_MAX; i++)
+		assert_int_equal(port_open_as(&client[i], 100 + i), 0);
+	assert_true(port_open_as(&client[NBNIC_USERS_MAX], 99) < 0);
+	assert_non_null(strstr(w.out.head.text, "64 users have ports"));
+	assert_int_equal(group_open(&client[0], "linear", 0, 2), 0);
+	nbnic_client_end(&client[0], NBAR_STATUS_HOST_DIED);
+	assert_true(port_open_as(&client[0], 99) < 0);
+	nbnic_client_end(&client[0], NBAR_STATUS_CLOSED);
+	assert_int_equal(port_open_as(&client[0], 100), 0); /* its own account */
+	nbnic_client_end(&client[0], NBAR_STATUS_CLOSED);
+	w.now += 2000 * MS; /* nothing lingers any more */
+	passes(2);
+	assert_int_equal(port_open_as(&client[0], 99), 0);
+	assert_int_equal(client[0].user, 0);
+	clients_end(NBNIC_USERS_MAX + 1);
+	world_end();
+}
+
+/* A NIC that is of one user's alone: no limit but its own. */
+static void one_user_may_have_all(void **state)
+{
+	(void)state;
+	world_begin(0, 0);
+	for (uint32_t i = 0; i < NBNIC_PORTS_MAX; i++)
+		assert_int_equal(port_open_as(&client[i], GREEDY), 0);
+	for (uint32_t i = 0; i < NBNIC_GROUPS_MAX; i++)
+		assert_int_equal(group_open(&client[i], "pairwise", 0, 1), 0);
+	assert_true(group_open(&client[0], "pairwise", 0, 1) < 0);
+	assert_non_null(strstr(w.out.head.text, "n0 is full"));
+	assert_int_equal(w.device.nic.counter[NBAR_COUNTER_quota_refused], 0);
+	clients_end(NBNIC_PORTS_MAX);
+	world_end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ports_of_a_user),
+		cmocka_unit_test(groups_of_a_user),
+		cmocka_unit_test(memory_of_a_user),
+		cmocka_unit_test(attachments_of_a_user),
+		cmocka_unit_test(handles_of_another_user_stay),
+		cmocka_unit_test(memory_of_another_user_stays),
+		cmocka_unit_test(accounts_are_used_again),
+		cmocka_unit_test(one_user_may_have_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
