@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_compose.c - composed barriers: each is a barrier, by the knowledge-matrix test here, which
- * shares no code with that of the composer; the same on every rank; never dearer than a flat one;
- * and what is no barrier is found out.
+ * shares no code with that of the composer; it ends where the network loses messages; it is the
+ * same on every rank; never dearer than a flat one; and what is no barrier is found out.
  */
 #include <math.h>
 
 #include "compose.h"
+#include "sim.h"
 #include "unit/core/group_plans.h"
+
+#define LOSS 50000 /* per million messages */
 
 enum shape { FLAT, NOISE, RACKS, NESTED, RANDOM, ASYMMETRIC, ADVERSARIAL, SHAPES };
 
@@ -82,9 +85,65 @@ static void require_barrier(const struct schedule *s, uint64_t seed)
 	group_plans_free(&set);
 }
 
+/* The costs between the ranks, as the simulator takes them. Returns the largest, in seconds. */
+static double rank_costs(const struct profile *p, const uint32_t *host, uint32_t size, double *o,
+			 double *l)
+{
+	double largest = 0;
+
+	for (uint32_t i = 0; i < size; i++) {
+		for (uint32_t j = 0; j < size; j++) {
+			bool same = host[i] == host[j];
+			size_t at = (size_t)i * size + j;
+
+			o[at] = same ? profile_self(p, host[i]) : profile_o(p, host[i], host[j]);
+			l[at] = same ? 0 : profile_l(p, host[i], host[j]);
+			largest = fmax(largest, o[at]);
+		}
+	}
+	return largest;
+}
+
+/* Engines run the plans over a network that loses messages, with the costs of the profile. The
+ * retry budget is long enough for the slowest link. Returns how many messages were lost. */
+static uint64_t require_end(const struct schedule *s, const struct profile *p, const uint32_t *host,
+			    uint64_t seed)
+{
+	struct group_plans set = to_planset(s);
+	double *cost = calloc(2 * (size_t)s->size * s->size, sizeof(*cost));
+	double *l = cost + (size_t)s->size * s->size;
+	double largest = rank_costs(p, host, s->size, cost, l);
+	struct sim_plans plans;
+	struct sim_report out;
+
+	assert_int_equal(sim_plans_take(&plans, (const struct nbar_plan *const *)set.plan, s->size),
+			 0);
+	const struct sim_setup setup = {
+		.net = { .members = s->size, .o = cost, .l = l, .loss = LOSS, .seed = seed },
+		.plans = &plans,
+		.barriers = 3,
+		.pull_ns = 1000000,
+		.budget_ns = 60000000000 + (uint64_t)(largest * 1e12),
+		.limit = 10000000 * SIM_SECOND,
+		.check = true,
+	};
+
+	sim_engines_run(&setup, &out);
+	require(out.end == SIM_END_DONE && out.completed == 3 * s->size && !out.failed,
+		"NBAR_SEED=%llu: end %d, %llu completed, %llu failed", (unsigned long long)seed,
+		out.end, (unsigned long long)out.completed, (unsigned long long)out.failed);
+	require(out.tokens >= 3 * (uint64_t)s->nsignal, "NBAR_SEED=%llu: %llu tokens",
+		(unsigned long long)seed, (unsigned long long)out.tokens);
+	sim_plans_free(&plans);
+	free(cost);
+	group_plans_free(&set);
+	return out.lost;
+}
+
 static void test_random_profiles(void **state)
 {
 	uint64_t rounds = unit_rounds() ? unit_rounds() : unit_sanitized() ? 30 : 140;
+	uint64_t lost = 0;
 	uint32_t composed = 0;
 
 	(void)state;
@@ -104,14 +163,15 @@ static void test_random_profiles(void **state)
 			(unsigned long long)seed, why);
 		require(c.predicted_s <= c.flat_s, "NBAR_SEED=%llu", (unsigned long long)seed);
 		require_barrier(c.schedule, seed);
+		lost += require_end(c.schedule, p, host, seed);
 		composed += c.scheme != NULL;
 		compose_free(&c);
 		free(host);
 		profile_free(p);
 	}
-	print_message("%u of %llu are composed, the others flat\n", composed,
-		      (unsigned long long)rounds);
-	assert_true(composed > rounds / 10 && composed < rounds);
+	print_message("%u of %llu are composed, the others flat; %llu messages were lost\n",
+		      composed, (unsigned long long)rounds, (unsigned long long)lost);
+	assert_true(composed > rounds / 10 && composed < rounds && lost > rounds);
 }
 
 /* Every rank comes to the same plans. */
