@@ -6,8 +6,10 @@
  * to targets J one after the other, and target J_k has its message at t + O_iJk + sum_m<=k L_iJm;
  * the last of them is Meyer and Elster's stage cost, max_k O_iJk + sum_k L_iJk. Where a target is
  * known to wait already, their second formula has O_ii in place of O_iJk. What several messages
- * cost the member that receives them is the L of each but the first. Members whose NICs share a
- * processor take turns on it.
+ * cost the member that receives them is the L of each but the first.
+ *
+ * Where the profile says that NICs share a processor, that processor works on one message at a
+ * time, in the order of their times: a message is L / 2 of work at either end.
  */
 #ifndef NBAR_TUNE_PREDICT_H
 #define NBAR_TUNE_PREDICT_H

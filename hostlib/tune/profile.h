@@ -13,6 +13,9 @@
  * Row i, column j is a message from host i to host j. A profile of a large cluster may be by class:
  * "class": [0, 0, 1] gives the class of each host, the matrices are then by class, their diagonal
  * is for two hosts of that class, and "self_ns": [0, 0] has the O_ii of the hosts of each class.
+ *
+ * Two more keys are optional. "processor": [0, 0, 1]: NICs of hosts with the same number share a
+ * processor. "flat_ns": {"pairwise": 1830}: measured barriers of all hosts, in their order.
  */
 #ifndef NBAR_TUNE_PROFILE_H
 #define NBAR_TUNE_PROFILE_H
@@ -21,22 +24,34 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "alg.h"
+
 #define PROFILE_VERSION 1
 #define PROFILE_HOSTS_MAX 65536u  /* hosts of a profile */
 #define PROFILE_CLASSES_MAX 4096u /* rows of its matrices */
 #define PROFILE_NAME_MAX 256u     /* bytes of a host's name, with its final zero */
 #define PROFILE_COST_MAX_NS 1e12
+#define PROFILE_FLAT_MAX 64u /* measured barriers */
 #define PROFILE_FILE_MAX (1l << 30)
+
+/* A barrier of all hosts, as measured. */
+struct profile_flat {
+	struct nbfw_alg alg;
+	double time;
+};
 
 /* Times are in seconds. Use profile_o, profile_l and profile_self: they know of classes. */
 struct profile {
 	uint32_t hosts;
 	char **name;
-	uint32_t classes;   /* rows of the matrices; `hosts` if each host has its own */
-	uint32_t *class_of; /* by host; NULL: host i has row i */
-	double *o, *l;      /* row-major, classes x classes */
-	double *self;       /* by class: O_ii, the cost of a call that sends nothing */
-	char *how, *when;   /* how and when it was measured; texts for people */
+	uint32_t classes;    /* rows of the matrices; `hosts` if each host has its own */
+	uint32_t *class_of;  /* by host; NULL: host i has row i */
+	double *o, *l;       /* row-major, classes x classes */
+	double *self;        /* by class: O_ii, the cost of a call that sends nothing */
+	uint32_t *processor; /* by host: hosts with the same number share one; NULL: no two do */
+	struct profile_flat *flat; /* measured barriers of all hosts: nflat */
+	uint32_t nflat;
+	char *how, *when; /* how and when it was measured; texts for people */
 };
 
 static inline uint32_t profile_row(const struct profile *p, uint32_t host)
@@ -63,7 +78,7 @@ static inline double profile_self(const struct profile *p, uint32_t i)
 }
 
 /* A profile of so many hosts and classes: all costs 0, names NULL, class_of NULL if there are as
- * many classes as hosts. NULL: no memory. */
+ * many classes as hosts, processor NULL, and no measured barriers. NULL: no memory. */
 struct profile *profile_new(uint32_t hosts, uint32_t classes);
 void profile_free(struct profile *p);
 

@@ -98,7 +98,11 @@ static int run_plans(struct simulate_options *opt, const char *alg, const struct
 	setup.alg = alg;
 	setup.net.o = costs->o;
 	setup.net.l = costs->l;
-	setup.post += costs->post;
+	setup.notice += costs->call;
+	if (costs->profile && costs->profile->processor && !setup.net.cores) {
+		setup.net.core = costs->profile->processor;
+		setup.net.cores = costs->profile->hosts;
+	}
 	setup.net.members = plans->size;
 	if (opt->level == SIMULATE_NIC)
 		sim_nics_run(&setup, &report);

@@ -36,7 +36,7 @@ struct profile;
 struct simulate_costs {
 	struct profile *profile;
 	double *o, *l;
-	sim_time post;
+	sim_time call; /* a barrier that sends nothing */
 };
 
 /* Reads the file. 0, or an exit code after a message. */

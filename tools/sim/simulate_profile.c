@@ -46,7 +46,12 @@ int simulate_costs_begin(struct simulate_costs *c, struct profile *p, uint32_t m
 			c->l[(size_t)i * members + j] = profile_l(p, i, j);
 		}
 	}
-	c->post = (sim_time)(profile_self(p, 0) * (double)SIM_SECOND);
+	c->call = 0;
+	for (uint32_t i = 0; i < members; i++) {
+		sim_time self = (sim_time)(profile_self(p, i) * (double)SIM_SECOND);
+
+		c->call = self > c->call ? self : c->call;
+	}
 	return 0;
 }
 

@@ -46,10 +46,14 @@ static struct profile *make_profile(enum shape shape, uint32_t hosts, uint64_t s
 	struct profile *p = profile_new(hosts, hosts);
 	struct rng rng = { seed };
 
+	if (seed & 8) /* half of the seeds: some hosts share a processor */
+		p->processor = calloc(hosts, sizeof(*p->processor));
 	for (uint32_t i = 0; i < hosts; i++) {
 		p->name[i] = malloc(16);
 		snprintf(p->name[i], 16, "h%u", i);
 		p->self[i] = shape == RANDOM ? rng_below(&rng, 1000) / 1e8 : 1e-6;
+		if (p->processor)
+			p->processor[i] = rng_below(&rng, 1 + hosts / 4);
 		for (uint32_t j = 0; j < hosts; j++) {
 			p->o[i * hosts + j] = i == j ? p->self[i] : cost(shape, &rng, i, j, hosts);
 			p->l[i * hosts + j] = i == j ? 0 : p->o[i * hosts + j] / 3;
@@ -178,8 +182,8 @@ static void test_random_profiles(void **state)
 static void test_same_everywhere(void **state)
 {
 	(void)state;
-	for (uint32_t shape = 0; shape < SHAPES; shape++) {
-		struct profile *p = make_profile((enum shape)shape, 40, 7);
+	for (uint32_t k = 0; k < 2 * SHAPES; k++) {
+		struct profile *p = make_profile((enum shape)(k % SHAPES), 40, k < SHAPES ? 7 : 8);
 		struct compose c[2] = { { 0 } };
 		uint32_t host[40], length[2];
 		const char *why;
@@ -348,10 +352,82 @@ static void test_predicted_by_hand(void **state)
 	profile_free(p);
 }
 
+/* 3 members on one processor: it works on one message at a time. O = 10, L = 2, a call 2: either
+ * end of a message is 1 of work, and 10 pass between. */
+static void test_predicted_shared(void **state)
+{
+	static const struct {
+		const char *alg;
+		double us;
+	} want[] = {
+		/* sends end at 1 and 2; work at 11 and 12, 13; sends until 15; work at 24 and 25,
+		 * 26; a call */
+		{ "linear", 28 },
+		/* six sends until 6; the last message is worked on at 16 */
+		{ "dissemination:2", 19 },
+	};
+	struct profile *p = profile_new(3, 3);
+	uint32_t host[] = { 0, 1, 2 };
+
+	(void)state;
+	p->processor = calloc(3, sizeof(*p->processor));
+	for (uint32_t i = 0; i < 9; i++) {
+		p->o[i] = 10e-6;
+		p->l[i] = 2e-6;
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		p->self[i] = 2e-6;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		struct nbfw_alg alg;
+		struct predict out;
+
+		assert_int_equal(nbfw_alg_parse(want[i].alg, &alg), 0);
+		assert_int_equal(compose_flat(alg, p, host, 3, PREDICT_FIRST, &out), 0);
+		require(fabs(out.all_s * 1e6 - want[i].us) < 1e-6, "%s: %f", want[i].alg,
+			out.all_s * 1e6);
+	}
+	/* With a processor each, it is as without the numbers. */
+	for (uint32_t i = 0; i < 3; i++)
+		p->processor[i] = i;
+	assert_int_equal(compose_flat((struct nbfw_alg){ NBFW_ALG_DISSEMINATION, 2 }, p, host, 3,
+				      PREDICT_FIRST, &(struct predict){ 0 }),
+			 0);
+	profile_free(p);
+}
+
+/* Every message of a picture has a time, with and without shared processors. */
+static void test_times(void **state)
+{
+	(void)state;
+	for (uint32_t shared = 0; shared < 2; shared++) {
+		struct profile *p = make_profile(RACKS, 12, 1);
+		struct predict_times times;
+		struct compose c;
+		uint32_t host[12];
+		const char *why;
+
+		p->processor = shared ? calloc(12, sizeof(*p->processor)) : NULL;
+		for (uint32_t r = 0; r < 12; r++)
+			host[r] = r;
+		assert_int_equal(compose(p, host, 12, &c, &why), 0);
+		assert_int_equal(predict_times(c.schedule, p, host, PREDICT_FIRST, &times), 0);
+		for (uint32_t g = 0; g < c.schedule->nsignal; g++) {
+			uint32_t slot = c.schedule->send_slot[g];
+
+			require(times.arrived[slot] > 0, "slot %u", slot);
+		}
+		predict_times_free(&times);
+		compose_free(&c);
+		profile_free(p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_predicted_by_hand),
+		cmocka_unit_test(test_predicted_shared),
+		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_one_signal_less),
 		cmocka_unit_test(test_circle),
 		cmocka_unit_test(test_limits),
