@@ -5,7 +5,9 @@
  * Members are clustered by what messages cost between them; each cluster gets the cheapest of the
  * table's algorithms; then clusters are changed, one thing at a time, while the prediction falls.
  * If that is not cheaper than the best algorithm of the table among all members, the latter is
- * taken.
+ * taken. Measured barriers of the profile count more than predictions: among all its hosts, in
+ * their order, the best flat barrier is the fastest measured one, and predictions are corrected by
+ * the ratio of measured to predicted barriers.
  *
  * Deterministic: the same profile and the same hosts in the same order give the same barrier, on
  * every rank. Work is bounded by a count of signals, never by a clock.
@@ -17,10 +19,11 @@
 #include "scheme.h"
 
 /* Part of a profile's digest: raise it when the same profile gives another barrier. */
-#define COMPOSE_VERSION UINT64_C(1)
+#define COMPOSE_VERSION UINT64_C(2)
 
 /* A composed barrier must be cheaper than the best flat one by this part to be taken: profiles are
- * not more exact. */
+ * not more exact. Where the profile has measured barriers, their predictions show how exact it is.
+ */
 #define COMPOSE_MARGIN 0.05
 
 /* Signals that predictions of the search may look at, in all. */
@@ -28,9 +31,11 @@
 
 struct compose {
 	struct schedule *schedule;
-	struct scheme *scheme; /* NULL: the barrier is flat, by `alg` */
-	struct nbfw_alg alg;   /* the best flat one */
-	double predicted_s, flat_s;
+	struct scheme *scheme;      /* NULL: the barrier is flat, by `alg` */
+	struct nbfw_alg alg;        /* the best flat one */
+	double predicted_s, flat_s; /* flat_s: as measured, if the profile has that */
+	double scale;               /* measured barriers / their predictions, the median; or 1 */
+	double error;   /* median deviation from that, as a part of it; 0: nothing was measured */
 	uint32_t tried; /* changes of the scheme */
 };
 

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "compose.h"
 #include "option.h"
 #include "profile.h"
 #include "stats.h"
@@ -64,8 +65,8 @@ static const struct result_column columns[] = {
 static struct measure *measure_new(uint32_t n, const struct bench_options *opt)
 {
 	size_t cells = (size_t)n * n;
-	size_t length = sizeof(struct measure) + (3 * cells + n) * sizeof(double) +
-			n * sizeof(struct nbar_endpoint);
+	size_t length = sizeof(struct measure) + (3 * cells + 2 * n) * sizeof(double) +
+			n * (sizeof(struct nbar_endpoint) + sizeof(uint32_t));
 	struct measure *m =
 		mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -78,10 +79,12 @@ static struct measure *measure_new(uint32_t n, const struct bench_options *opt)
 			       .warmup = opt->warmup,
 			       .by_host = opt->where[0] == BENCH_HOST };
 	m->self = (void *)(m + 1);
-	m->round = m->self + n;
+	m->alone = m->self + n;
+	m->round = m->alone + n;
 	m->more = m->round + cells;
 	m->spread = m->more + cells;
 	m->endpoint = (void *)(m->spread + cells);
+	m->owner = (void *)(m->endpoint + n);
 	return m;
 }
 
@@ -104,10 +107,30 @@ static void to_costs(const struct measure *m, struct profile *p)
 			if (i == j)
 				continue;
 			p->l[at] = further > 0 ? further : 0;
-			o = (m->round[low] - m->self[i]) / 2 / 1e9 - p->l[at];
+			o = (m->round[low] - m->alone[i]) / 2 / 1e9 - p->l[at];
 			p->o[at] = o > 0 ? o : 0;
 		}
 	}
+}
+
+/* Gives nodes with the same owner the same number. Leaves p->processor NULL if no two have. */
+static int to_processors(const struct measure *m, struct profile *p)
+{
+	bool shared = false;
+
+	p->processor = calloc(m->nodes, sizeof(*p->processor));
+	if (!p->processor)
+		return TOOL_FAILED;
+	for (uint32_t i = 0; i < m->nodes; i++) {
+		while (m->owner[p->processor[i]] != m->owner[i])
+			p->processor[i]++;
+		shared |= p->processor[i] != i;
+	}
+	if (!shared) {
+		free(p->processor);
+		p->processor = NULL;
+	}
+	return 0;
 }
 
 static struct profile *make_profile(const struct measure *m, const struct bench_options *opt,
@@ -128,8 +151,9 @@ static struct profile *make_profile(const struct measure *m, const struct bench_
 			p = NULL;
 		}
 	}
-	if (!p) {
+	if (!p || to_processors(m, p)) {
 		tool_error("no memory for the profile");
+		profile_free(p);
 		return NULL;
 	}
 	to_costs(m, p);
@@ -179,6 +203,46 @@ static void add_rows(const struct measure *m, const struct profile *p, struct re
 		    profile_self(p, 0) * 1e6);
 }
 
+/* The measurements of the algorithms of the table among all nodes. */
+struct flat_run {
+	struct bench_session *s;
+	struct profile *p;
+	uint32_t nodes;
+};
+
+static int measure_flat(void *arg, struct nbfw_alg alg)
+{
+	struct flat_run *f = arg;
+	char name[NBAR_NAME_MAX];
+	struct bench_figures figures;
+	const struct bench_options *opt = f->s->opt;
+	const struct bench_config config = { .nodes = f->nodes,
+					     .where = opt->where[0],
+					     .alg = name,
+					     .iters = opt->iters,
+					     .warmup = opt->warmup };
+	int r;
+
+	if (f->p->nflat == PROFILE_FLAT_MAX)
+		return 0;
+	nbfw_alg_name(alg, name);
+	r = bench_session_run(f->s, &config, "", &figures);
+	if (!r && figures.metric[METRIC_P50] > 0)
+		f->p->flat[f->p->nflat++] =
+			(struct profile_flat){ alg, figures.metric[METRIC_P50] / 1e6 };
+	return r;
+}
+
+/* Barriers of all nodes, by every algorithm that nbar tune would try: the composer compares its
+ * predictions with them. */
+static int measure_flats(struct bench_session *s, struct profile *p)
+{
+	struct flat_run f = { s, p, p->hosts };
+
+	p->flat = calloc(PROFILE_FLAT_MAX, sizeof(*p->flat));
+	return p->flat ? compose_each(p->hosts, measure_flat, &f) : TOOL_FAILED;
+}
+
 static int run(struct bench_session *s, struct measure *m, const char *path, struct result *result)
 {
 	struct bench_figures figures;
@@ -195,13 +259,12 @@ static int run(struct bench_session *s, struct measure *m, const char *path, str
 		return r;
 	r = bench_session_run(s, &config, "profile", &figures);
 	p = r ? NULL : make_profile(m, s->opt, &s->nics);
-	if (p) {
+	r = p ? measure_flats(s, p) : TOOL_FAILED;
+	if (!r) {
 		add_rows(m, p, result);
 		r = output_begin(&out);
 		if (!r)
 			profile_write(p, out.file);
-	} else {
-		r = TOOL_FAILED;
 	}
 	profile_free(p);
 	return output_close(&out, r == 0) | r;
