@@ -129,6 +129,29 @@ static void calibrate(struct flats *f)
 	f->error = ratio[n / 2];
 }
 
+int compose_deviation(const struct profile *p, double *out)
+{
+	struct flats f = { .p = p, .size = p->hosts };
+	uint32_t *host = malloc(p->hosts * sizeof(*host)), n = 0;
+	int rc = host ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; host && i < p->hosts; i++)
+		host[i] = i;
+	f.host = host;
+	if (!rc && p->nflat)
+		rc = compose_each(f.size, try_flat, &f);
+	*out = 0;
+	for (uint32_t i = 0; i < f.n; i++) {
+		if (f.measured[i] > 0) {
+			*out += fabs(f.predicted[i] / f.measured[i] - 1);
+			n++;
+		}
+	}
+	*out = n ? *out / n : 0;
+	free(host);
+	return rc;
+}
+
 /* All of them, and the best: by measurement, or else by prediction. */
 static int compose_flats(const struct profile *p, const uint32_t *host, uint32_t size,
 			 struct compose *out)

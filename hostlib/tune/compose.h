@@ -47,6 +47,10 @@ int compose(const struct profile *p, const uint32_t *host, uint32_t size, struct
 	    const char **why);
 void compose_free(struct compose *c);
 
+/* How far the predictions are from the measured barriers of a profile: the mean of their relative
+ * errors; 0 if it has none. 0 or a negative errno. */
+int compose_deviation(const struct profile *p, double *out);
+
 /* Calls each(arg, alg) for the algorithms of the table that are worth a look among k members, until
  * a call returns something else than 0; returns that. */
 int compose_each(uint32_t k, int (*each)(void *arg, struct nbfw_alg alg), void *arg);

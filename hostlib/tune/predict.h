@@ -9,7 +9,8 @@
  * cost the member that receives them is the L of each but the first.
  *
  * Where the profile says that NICs share a processor, that processor works on one message at a
- * time, in the order of their times: a message is L / 2 of work at either end.
+ * time, in the order of their times: a message is L / 2 of work at either end, and each step of a
+ * member is work of the length that the profile has.
  */
 #ifndef NBAR_TUNE_PREDICT_H
 #define NBAR_TUNE_PREDICT_H

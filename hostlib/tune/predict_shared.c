@@ -89,7 +89,7 @@ struct parts {
 static struct parts parts_of(const struct shared *x, uint32_t i, uint32_t j, bool waiting)
 {
 	struct parts c = { 0, 0, 0 };
-	double o, l;
+	double o, l, step = x->p->step;
 
 	if (i == j) {
 		c.wire = profile_self(x->p, i);
@@ -102,6 +102,7 @@ static struct parts parts_of(const struct shared *x, uint32_t i, uint32_t j, boo
 	c.send = x->p->processor[i] == x->p->processor[j] ? l / 2 : l;
 	c.recv = c.send < o + l - c.send ? c.send : o + l - c.send;
 	c.wire = o + l - c.send - c.recv;
+	c.wire = c.wire > step ? c.wire - step : 0; /* the sender's step did that part of O */
 	return c;
 }
 
@@ -122,6 +123,8 @@ static void enter(struct shared *x, uint32_t rank, double now)
 		uint32_t step = x->step[rank];
 
 		x->out->entered[step] = now;
+		now = (*busy > now ? *busy : now) + x->p->step;
+		*busy = now;
 		for (uint32_t g = s->first_send[step]; g < s->first_send[step + 1]; g++) {
 			uint32_t to = s->send_dst[g], slot = s->send_slot[g];
 			struct parts c =

@@ -196,7 +196,7 @@ static int read_classes(const struct reader *r, const json_t *root, struct profi
 	return 0;
 }
 
-/* Which hosts share a processor. */
+/* Which hosts share a processor, and its work for a step. */
 static int read_processors(const struct reader *r, const json_t *root, struct profile *p)
 {
 	const json_t *list = json_object_get(root, "processor"), *value;
@@ -210,6 +210,9 @@ static int read_processors(const struct reader *r, const json_t *root, struct pr
 	p->processor = calloc(p->hosts, sizeof(*p->processor));
 	if (!p->processor)
 		return -ENOMEM;
+	value = json_object_get(root, "step_ns");
+	if (value && !read_cost(value, &p->step))
+		return refuse(r, "\"step_ns\" is no number of ns");
 	json_array_foreach(list, i, value)
 	{
 		json_int_t number = json_integer_value(value);

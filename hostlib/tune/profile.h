@@ -14,8 +14,9 @@
  * "class": [0, 0, 1] gives the class of each host, the matrices are then by class, their diagonal
  * is for two hosts of that class, and "self_ns": [0, 0] has the O_ii of the hosts of each class.
  *
- * Two more keys are optional. "processor": [0, 0, 1]: NICs of hosts with the same number share a
- * processor. "flat_ns": {"pairwise": 1830}: measured barriers of all hosts, in their order.
+ * More keys are optional. "processor": [0, 0, 1]: NICs of hosts with the same number share a
+ * processor; "step_ns": 40: work of a processor for each step of a NIC, beside its messages.
+ * "flat_ns": {"pairwise": 1830}: measured barriers of all hosts, in their order.
  */
 #ifndef NBAR_TUNE_PROFILE_H
 #define NBAR_TUNE_PROFILE_H
@@ -49,6 +50,7 @@ struct profile {
 	double *o, *l;       /* row-major, classes x classes */
 	double *self;        /* by class: O_ii, the cost of a call that sends nothing */
 	uint32_t *processor; /* by host: hosts with the same number share one; NULL: no two do */
+	double step;         /* work of a shared processor for a step; a part of O */
 	struct profile_flat *flat; /* measured barriers of all hosts: nflat */
 	uint32_t nflat;
 	char *how, *when; /* how and when it was measured; texts for people */

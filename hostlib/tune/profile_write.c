@@ -45,7 +45,7 @@ static void write_options(const struct profile *p, FILE *to)
 		fputs(" \"processor\": [", to);
 		for (uint32_t i = 0; i < p->hosts; i++)
 			fprintf(to, "%s%u", i ? ", " : "", p->processor[i]);
-		fputs("],\n", to);
+		fprintf(to, "],\n \"step_ns\": %.3f,\n", p->step * 1e9);
 	}
 	if (p->nflat) {
 		fputs(" \"flat_ns\": {", to);
@@ -121,6 +121,8 @@ uint64_t profile_digest(const struct profile *p)
 	digest = mix_costs(digest, p->l, cells);
 	for (uint32_t i = 0; p->processor && i < p->hosts; i++)
 		digest = mix_word(digest, p->processor[i]);
+	if (p->processor)
+		digest = mix_costs(digest, &p->step, 1);
 	for (uint32_t i = 0; i < p->nflat; i++) {
 		digest = mix_word(digest, (uint64_t)p->flat[i].alg.kind << 32 | p->flat[i].alg.n);
 		digest = mix_costs(digest, &p->flat[i].time, 1);

@@ -5,6 +5,7 @@
  */
 #include "tool_profile.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -243,6 +244,35 @@ static int measure_flats(struct bench_session *s, struct profile *p)
 	return p->flat ? compose_each(p->hosts, measure_flat, &f) : TOOL_FAILED;
 }
 
+#define STEPS_TRIED 100u
+
+/* Sets the work of a step so that predictions are as near to the measured barriers as they can be.
+ * It is a part of O, so the least O of the profile bounds it. */
+static int fit_step(struct profile *p)
+{
+	double least = INFINITY, best = 0, best_deviation = INFINITY;
+
+	if (!p->processor)
+		return 0;
+	for (uint32_t i = 0; i < p->hosts; i++)
+		for (uint32_t j = 0; j < p->hosts; j++)
+			if (i != j && profile_o(p, i, j) > 0 && profile_o(p, i, j) < least)
+				least = profile_o(p, i, j);
+	for (uint32_t i = 0; i <= STEPS_TRIED && isfinite(least); i++) {
+		double deviation;
+
+		p->step = least * i / STEPS_TRIED;
+		if (compose_deviation(p, &deviation))
+			return TOOL_FAILED;
+		if (deviation < best_deviation) {
+			best_deviation = deviation;
+			best = p->step;
+		}
+	}
+	p->step = best;
+	return 0;
+}
+
 static int run(struct bench_session *s, struct measure *m, const char *path, struct result *result)
 {
 	struct bench_figures figures;
@@ -260,6 +290,8 @@ static int run(struct bench_session *s, struct measure *m, const char *path, str
 	r = bench_session_run(s, &config, "profile", &figures);
 	p = r ? NULL : make_profile(m, s->opt, &s->nics);
 	r = p ? measure_flats(s, p) : TOOL_FAILED;
+	if (!r)
+		r = fit_step(p);
 	if (!r) {
 		add_rows(m, p, result);
 		r = output_begin(&out);
