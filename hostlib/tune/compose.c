@@ -300,6 +300,11 @@ static int compose_scheme(const struct profile *p, const uint32_t *host, uint32_
 	struct search search = { .p = p, .host = host, .budget = COMPOSE_BUDGET };
 	int rc = c ? scheme_cluster(c, p, host) : -ENOMEM;
 
+	/* Among so many, only clusters are worth their time. */
+	if (!rc && c->ngroup == 1 && size > SCHEDULE_EXACT_MAX) {
+		scheme_free(c);
+		return 0;
+	}
 	if (!rc)
 		rc = choose_all(c, p, host);
 	if (!rc)

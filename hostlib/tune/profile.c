@@ -68,6 +68,7 @@ void profile_free(struct profile *p)
 	free(p->self);
 	free(p->processor);
 	free(p->flat);
+	free(p->level);
 	free(p->how);
 	free(p->when);
 	free(p);

@@ -41,6 +41,12 @@ struct profile_flat {
 	double time;
 };
 
+/* Hosts i and j are together at a level if i / hosts equals j / hosts. */
+struct profile_level {
+	uint32_t hosts;
+	double o, l; /* of a message between hosts that are together at no lower level */
+};
+
 /* Times are in seconds. Use profile_o, profile_l and profile_self: they know of classes. */
 struct profile {
 	uint32_t hosts;
@@ -53,6 +59,9 @@ struct profile {
 	double step;         /* work of a shared processor for a step; a part of O */
 	struct profile_flat *flat; /* measured barriers of all hosts: nflat */
 	uint32_t nflat;
+	/* NULL, or costs that take the place of both matrices, from the lowest level up; all hosts
+	 * are together at the last one. Never in a file. */
+	struct profile_level *level;
 	char *how, *when; /* how and when it was measured; texts for people */
 };
 
@@ -61,15 +70,30 @@ static inline uint32_t profile_row(const struct profile *p, uint32_t host)
 	return p->class_of ? p->class_of[host] : host;
 }
 
+/* The level at which two hosts are together. */
+static inline const struct profile_level *profile_level(const struct profile *p, uint32_t i,
+							uint32_t j)
+{
+	const struct profile_level *at = p->level;
+
+	while (i / at->hosts != j / at->hosts)
+		at++;
+	return at;
+}
+
 /* Cost of one message from host i to another host j. */
 static inline double profile_o(const struct profile *p, uint32_t i, uint32_t j)
 {
+	if (p->level)
+		return profile_level(p, i, j)->o;
 	return p->o[(size_t)profile_row(p, i) * p->classes + profile_row(p, j)];
 }
 
 /* Cost of adding one message from host i to another host j. */
 static inline double profile_l(const struct profile *p, uint32_t i, uint32_t j)
 {
+	if (p->level)
+		return profile_level(p, i, j)->l;
 	return p->l[(size_t)profile_row(p, i) * p->classes + profile_row(p, j)];
 }
 

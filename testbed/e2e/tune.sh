@@ -74,6 +74,22 @@ predicts() {
 		grep -qE '^[0-9]+ of [0-9]+ pairs that differ by more than 20 %' "$work/out"
 }
 
+# Profiles of NICs that share a processor, and the simulator with such a profile.
+simulates() {
+	grep -q '"processor": \[0, 0, 0, 0, 0\]' "$work/own" && grep -q '"step_ns": [0-9.]*' "$work/own" &&
+		grep -qE '"flat_ns": {"pairwise": [0-9.]+, "dissemination:1": [0-9.]+' "$work/own" &&
+		"$nbar" simulate --members 5 --profile "$work/own" --alg tuned,pairwise >"$work/out" &&
+		grep -qE '^ +5 +tuned ' "$work/out"
+}
+
+# Without a profile: a barrier composed for a topology.
+for_topology() {
+	"$nbar" simulate --members 300 --net fat-tree --alg dissemination:1,tuned >"$work/out" &&
+		"$nbar" simulate --members 300 --net dragonfly --alg tuned >>"$work/out" || return 1
+	cat "$work/out"
+	[ "$(grep -cE '^ +300 +tuned ' "$work/out")" = 2 ]
+}
+
 pictures() {
 	"$nbar" tune "$work/p" --emit svg -o "$work/svg" && "$nbar" tune "$work/p" --emit dot >"$work/dot" &&
 		[ "$(grep -c 'marker-end' "$work/svg")" = "$(grep -cE '^	s[0-9]+ -> ' "$work/dot")" ] &&
@@ -151,6 +167,8 @@ prof 1 2 >"$work/p2"
 ok "profile: of NICs" measures
 ok "profile: of hosts" measures --where host
 ok "profile: with a process a node" measures --drivers nodes
+ok "simulate: with a profile" simulates
+ok "simulate: --alg tuned on a topology" for_topology
 ok "tune: racks become clusters" composes
 ok "bench: --alg tuned runs it, by NIC and by host" runs
 ok "bench: --alg tuned over udp, with a process a node" runs_over_udp
@@ -172,7 +190,7 @@ ok "bench: a node whose host the profile lacks" wants 1 "no host 'n12'" \
 ok "tune: a host that the profile lacks" wants 2 "no host 'x'" "$nbar" tune "$work/p" --hosts n1,x
 for wrong in "tune" "tune $work/p $work/p" "tune $work/p --emit pdf" "tune $work/p --what" \
 	"predict" "predict $work/p --alg fast" "predict $work/p --formula x" "predict $work/p --where x" \
-	"profile" "profile --output $work/o --nodes 2,3" "profile --output $work/o --where nic,host" \
+	"simulate --alg tuned" "profile" "profile --output $work/o --nodes 2,3" "profile --output $work/o --where nic,host" \
 	"bench --alg tuned:"; do
 	ok "'nbar ${wrong//$work/DIR}' is wrong usage" wants 2 'try `nbar' "$nbar" $wrong
 done

@@ -44,6 +44,7 @@ static struct sim_cost profile_cost(const struct sim_net *net, uint32_t from, ui
 
 	c.recv = c.send < one - c.send ? c.send : one - c.send;
 	c.wire = one - c.send - c.recv;
+	c.wire = c.wire > opt->step ? c.wire - opt->step : 0;
 	return c;
 }
 

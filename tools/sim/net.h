@@ -30,6 +30,7 @@ struct sim_net_options {
 	/* NULL, or measured costs in seconds by [from * members + to]: a message, a further one.
 	 * The caller's. */
 	const double *o, *l;
+	sim_time step;        /* work of a core for a member's step, a part of o */
 	uint32_t cores;       /* that the members share; 0: each has its own */
 	const uint32_t *core; /* NULL, or the core of each member, below `cores`. The caller's */
 	uint32_t loss, repeat, reorder; /* per million messages */

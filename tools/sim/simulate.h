@@ -39,6 +39,11 @@ struct simulate_costs {
 	sim_time call; /* a barrier that sends nothing */
 };
 
+/* The costs of a named topology, sampled, as a profile: for SIMULATE_TUNED. 0, or an exit code
+ * after a message. */
+int simulate_topology_profile(const struct sim_net_options *net, uint32_t members,
+			      struct profile **out);
+
 /* Reads the file. 0, or an exit code after a message. */
 int simulate_profile_read(const char *path, struct profile **out);
 

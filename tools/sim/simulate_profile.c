@@ -92,7 +92,10 @@ int simulate_compose(const struct profile *p, uint32_t members, struct sim_plans
 		host[i] = i;
 	if (plan && host)
 		r = compose(p, host, members, &composed, &why);
-	if (!r) {
+	if (!r && !composed.scheme) {
+		r = sim_plans_generate(out, composed.alg, members);
+		compose_free(&composed);
+	} else if (!r) {
 		r = make_plans(composed.schedule, plan);
 		if (!r)
 			r = sim_plans_take(out, (const struct nbar_plan *const *)plan, members);
