@@ -247,21 +247,22 @@ static int measure_flats(struct bench_session *s, struct profile *p)
 #define STEPS_TRIED 100u
 
 /* Sets the work of a step so that predictions are as near to the measured barriers as they can be.
- * It is a part of O, so the least O of the profile bounds it. */
+ * It is a part of O, so the median O of the profile bounds it. */
 static int fit_step(struct profile *p)
 {
-	double least = INFINITY, best = 0, best_deviation = INFINITY;
+	double median, best = 0, best_deviation = INFINITY;
+	size_t cells = (size_t)p->hosts * p->hosts;
+	double *o = p->processor ? malloc(cells * sizeof(*o)) : NULL;
 
-	if (!p->processor)
-		return 0;
-	for (uint32_t i = 0; i < p->hosts; i++)
-		for (uint32_t j = 0; j < p->hosts; j++)
-			if (i != j && profile_o(p, i, j) > 0 && profile_o(p, i, j) < least)
-				least = profile_o(p, i, j);
-	for (uint32_t i = 0; i <= STEPS_TRIED && isfinite(least); i++) {
+	if (!o)
+		return p->processor ? TOOL_FAILED : 0;
+	memcpy(o, p->o, cells * sizeof(*o));
+	median = stats_median(o, (uint32_t)cells);
+	free(o);
+	for (uint32_t i = 0; i <= STEPS_TRIED; i++) {
 		double deviation;
 
-		p->step = least * i / STEPS_TRIED;
+		p->step = median * i / STEPS_TRIED;
 		if (compose_deviation(p, &deviation))
 			return TOOL_FAILED;
 		if (deviation < best_deviation) {
