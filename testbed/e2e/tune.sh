@@ -74,6 +74,14 @@ predicts() {
 		grep -qE '^[0-9]+ of [0-9]+ pairs that differ by more than 20 %' "$work/out"
 }
 
+# By clusters: every host has a class.
+samples() {
+	"$nbar" profile --sample --nodes 5 -i 10 -x 2 --output "$work/sample" "$@" >"$work/out" || return 1
+	cat "$work/out" "$work/sample"
+	grep -qE '^[1-5] clusters; hosts of a cluster' "$work/out" && grep -q '"how": "nbar profile --sample' "$work/sample" &&
+		"$nbar" tune "$work/sample" && "$nbar" predict "$work/sample"
+}
+
 # Profiles of NICs that share a processor, and the simulator with such a profile.
 simulates() {
 	grep -q '"processor": \[0, 0, 0, 0, 0\]' "$work/own" && grep -q '"step_ns": [0-9.]*' "$work/own" &&
@@ -168,6 +176,8 @@ ok "profile: of NICs" measures
 ok "profile: of hosts" measures --where host
 ok "profile: with a process a node" measures --drivers nodes
 ok "simulate: with a profile" simulates
+ok "profile: of clusters" samples
+ok "profile: of clusters, with a process a node" samples --drivers nodes
 ok "simulate: --alg tuned on a topology" for_topology
 ok "tune: racks become clusters" composes
 ok "bench: --alg tuned runs it, by NIC and by host" runs

@@ -20,44 +20,6 @@
 
 struct measure *tool_measure;
 
-uint32_t tool_profile_partner(uint32_t n, uint32_t round, uint32_t i)
-{
-	uint32_t even = n + n % 2, all = even - 1, j;
-
-	if (i == all)
-		j = round;
-	else if (2 * round % all == 2 * i % all)
-		j = all;
-	else
-		j = (2 * round + all - i) % all;
-	return j < n ? j : i;
-}
-
-uint32_t tool_profile_parts(const uint32_t *owner, const uint32_t *other, uint32_t n, bool single,
-			    uint32_t *part)
-{
-	uint32_t parts = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t j = other[i], at = 0;
-
-		if (j < i)
-			continue; /* it has the part of its partner */
-		/* The first part after those of the earlier pairs on the same processors. */
-		for (uint32_t k = 0; k < i; k++) {
-			bool shares = owner[k] == owner[i] || owner[k] == owner[j] ||
-				      owner[other[k]] == owner[i] || owner[other[k]] == owner[j];
-
-			if (shares && part[k] != UINT32_MAX && part[k] >= at)
-				at = part[k] + 1;
-		}
-		part[i] = part[j] = i == j && !single ? UINT32_MAX : at;
-		if (part[i] != UINT32_MAX && at + 1 > parts)
-			parts = at + 1;
-	}
-	return parts;
-}
-
 /* The plan of a pair, or of one alone. */
 struct plan_of_two {
 	struct nbar_plan head;
@@ -275,17 +237,21 @@ static int measure_part(const struct bench_host *h, struct side *side, uint32_t 
 	return r;
 }
 
-/* What all processes know of a round. */
-struct round {
+/* What all processes know of a round, and the nodes of this one. */
+struct tool_profile_pairs {
+	const struct bench_host *h;
+	struct side *side;
 	uint32_t *other, *part; /* by node */
 	uint32_t met;
 };
 
 /* A whole round, all nodes at once if `together`, else in parts. */
-static int measure_round(const struct bench_host *h, struct side *side, struct round *round,
-			 uint32_t k, bool swapped, bool together, double *matrix)
+static int measure_round(struct tool_profile_pairs *round, uint32_t k, bool swapped, bool together,
+			 double *matrix)
 {
 	const struct measure *m = tool_measure;
+	const struct bench_host *h = round->h;
+	struct side *side = round->side;
 	bool single = matrix == m->self || matrix == m->alone;
 	uint32_t parts = tool_profile_parts(m->owner, round->other, m->nodes, single, round->part);
 	int r = 0;
@@ -315,26 +281,68 @@ static int note_owners(const struct bench_host *h, struct side *side)
 	return 0;
 }
 
-static int measure_all(const struct bench_host *h, struct side *side, struct round *round)
+int tool_profile_pair(struct tool_profile_pairs *pairs, uint32_t i, uint32_t j, uint32_t k,
+		      bool swapped, double *matrix)
+{
+	for (uint32_t node = 0; node < tool_measure->nodes; node++)
+		pairs->other[node] = node;
+	pairs->other[i] = j;
+	pairs->other[j] = i;
+	int r = measure_round(pairs, k, swapped, false, matrix);
+
+	/* All processes may read the time after this. */
+	return r ? r : meet(pairs->h, NULL, &pairs->met);
+}
+
+/* The clusters, each process for itself; that of node 0 shows them to the others. */
+static int measure_sample(struct tool_profile_pairs *round)
 {
 	struct measure *m = tool_measure;
-	uint32_t rounds = m->nodes - 1 + m->nodes % 2;
-	int r = note_owners(h, side);
+	uint32_t *room = calloc(3 * (size_t)m->nodes, sizeof(*room));
+	struct tool_profile_classes own = { 0, room, room + m->nodes, room + 2 * (size_t)m->nodes };
+	int r = room ? tool_profile_sample(round, &own)
+		     : bench_host_fail(round->side->m, "no memory for %u nodes", m->nodes);
+
+	if (!r && round->side->node == 0) {
+		m->classes.n = own.n;
+		memcpy(m->classes.of, own.of, m->nodes * sizeof(*own.of));
+		memcpy(m->classes.centre, own.centre, m->nodes * sizeof(*own.centre));
+		memcpy(m->classes.second, own.second, m->nodes * sizeof(*own.second));
+	}
+	free(room);
+	return r;
+}
+
+static int measure_pairs(struct tool_profile_pairs *round)
+{
+	struct measure *m = tool_measure;
+	uint32_t rounds = m->nodes > 1 ? m->nodes - 1 + m->nodes % 2 : 0;
+	int r = 0;
+
+	for (uint32_t k = 0; k < rounds && !r; k++) {
+		for (uint32_t i = 0; i < m->nodes; i++)
+			round->other[i] = tool_profile_partner(m->nodes, k, i);
+		r = measure_round(round, 1, false, false, m->round);
+		if (!r)
+			r = measure_round(round, MEASURE_MORE, false, false, m->more);
+		if (!r)
+			r = measure_round(round, MEASURE_MORE, true, false, m->more);
+	}
+	return r;
+}
+
+static int measure_all(struct tool_profile_pairs *round)
+{
+	struct measure *m = tool_measure;
+	int r = note_owners(round->h, round->side);
 
 	for (uint32_t i = 0; i < m->nodes; i++)
 		round->other[i] = i;
-	r = r ? r : meet(h, NULL, &round->met);
-	r = r ? r : measure_round(h, side, round, 1, false, true, m->self);
-	r = r ? r : measure_round(h, side, round, 1, false, false, m->alone);
-	for (uint32_t k = 0; k < rounds && m->nodes > 1 && !r; k++) {
-		for (uint32_t i = 0; i < m->nodes; i++)
-			round->other[i] = tool_profile_partner(m->nodes, k, i);
-		r = measure_round(h, side, round, 1, false, false, m->round);
-		if (!r)
-			r = measure_round(h, side, round, MEASURE_MORE, false, false, m->more);
-		if (!r)
-			r = measure_round(h, side, round, MEASURE_MORE, true, false, m->more);
-	}
+	r = r ? r : meet(round->h, NULL, &round->met);
+	r = r ? r : measure_round(round, 1, false, true, m->self);
+	r = r ? r : measure_round(round, 1, false, false, m->alone);
+	if (!r)
+		r = m->sample ? measure_sample(round) : measure_pairs(round);
 	return r;
 }
 
@@ -343,7 +351,7 @@ int tool_profile_drive(const struct bench_host *h, struct bench_member *member)
 	struct side *side = calloc(h->count, sizeof(*side));
 	double *sample = calloc((size_t)h->count * tool_measure->iters, sizeof(*sample));
 	uint32_t *nodes = calloc(2 * (size_t)tool_measure->nodes, sizeof(*nodes));
-	struct round round = { .other = nodes, .part = nodes + tool_measure->nodes };
+	struct tool_profile_pairs round = { h, side, nodes, nodes + tool_measure->nodes, 0 };
 	int r = TOOL_FAILED;
 
 	if (!side || !sample || !nodes) {
@@ -354,7 +362,7 @@ int tool_profile_drive(const struct bench_host *h, struct bench_member *member)
 				(struct side){ .m = &member[i],
 					       .node = member[i].node,
 					       .sample = sample + (size_t)i * tool_measure->iters };
-		r = measure_all(h, side, &round);
+		r = measure_all(&round);
 	}
 	free(side);
 	free(nodes);
