@@ -117,6 +117,15 @@ mpi() {
 		rm -f "$work/entered" && "$@" -np 3 "$work/tuned.$name" "$work/entered" 20 20
 }
 
+# The profile by messages of an MPI: mpi_profile LAUNCHER...
+mpi_profile() {
+	"$@" -np 2 "$nbar" profile --output "$work/by-mpi" --hosts n0,n1 -i 2 && cat "$work/by-mpi" &&
+		grep -q '"hosts": \["n0", "n1"\]' "$work/by-mpi" && "$nbar" tune "$work/by-mpi" || return 1
+	rm -f "$work/none"
+	"$@" -np 2 "$nbar" profile --output "$work/none" >"$work/out" 2>&1
+	[ $? != 0 ] && cat "$work/out" && grep -q 'are on host .*: start one rank a host' "$work/out" && [ ! -e "$work/none" ]
+}
+
 # fitted WORDS PROFILE NAME LAUNCHER OPTIONS...: an MPI program whose barriers go by NIC; each rank has
 # a NIC of its own, and so is a host of its own. The glue says WORDS.
 fitted() {
@@ -154,8 +163,10 @@ with_mpi() {
 	shift
 	if command -v "mpicc.$name" >/dev/null && command -v "$1" >/dev/null; then
 		ok "tune --emit c: compiled and called with $name" mpi "$name" "$@"
+		ok "profile: by messages of $name" mpi_profile "$@"
 	else
 		skip "tune --emit c: compiled and called with $name" "no mpicc.$name or $1 here"
+		skip "profile: by messages of $name" "no mpicc.$name or $1 here"
 	fi
 }
 

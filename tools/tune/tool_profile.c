@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "compose.h"
+#include "launcher.h"
 #include "option.h"
 #include "profile.h"
 #include "stats.h"
@@ -36,7 +37,8 @@ static void usage(FILE *to)
 	fputs("usage: nbar profile [OPTION]...\n"
 	      "Measures the cost of a message, and of a further message, between every two\n"
 	      "hosts, by barriers of two. Pairs that share no host run at once.\n"
-	      "nbar tune, and --alg tuned:FILE, read the profile.\n\n"
+	      "nbar tune, and --alg tuned:FILE, read the profile. Started by mpirun or mpiexec,\n"
+	      "nbar profile measures messages of the MPI; mpirun nbar profile --help.\n\n"
 	      "  --output FILE     the profile\n"
 	      "  --nodes N         nodes, one a host (8, or one a NIC of --nic)\n"
 	      "  --hosts LIST      names of the hosts of the NICs (as the NICs: n0,n1,...)\n"
@@ -45,7 +47,7 @@ static void usage(FILE *to)
 	      "  --percentile N    of these barriers, taken for the pair; take a low one on a\n"
 	      "                    machine with other work (50, the median)\n",
 	      to);
-	fputs("  --sample          measures clusters: each host with the first host of each cluster\n",
+	fputs("  --sample          measures each host with the first one of each cluster only\n",
 	      to);
 	bench_usage_common(to);
 }
@@ -336,10 +338,15 @@ int tool_profile(int argc, char **argv)
 	const struct bench_extra_options more = { more_options, read_more, &own };
 	struct bench_session s;
 	struct result *result;
+	static char of_mpi[] = "profile";
 	uint32_t most, named = 0;
 	bool help;
 	int r;
 
+	if (launcher_mpi()) {
+		argv[0] = of_mpi;
+		return launcher_become(launcher_mpi(), argv);
+	}
 	opt.iters = 100;
 	opt.warmup = 10;
 	opt.nnodes = 0;

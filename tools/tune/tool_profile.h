@@ -4,14 +4,13 @@
  *
  * tool_profile.c       the command: reads options, writes a profile
  * tool_profile_host.c  a host: runs barriers of two members with special plans, round by round
- * tool_profile_rounds.c  which pairs are measured when
  * tool_profile_sample.c  the same for a few pairs: --sample
  */
 #ifndef NBAR_TUNE_TOOL_PROFILE_H
 #define NBAR_TUNE_TOOL_PROFILE_H
 
 #include "bench_host.h"
-#include "tool_profile_rounds.h"
+#include "profile_rounds.h"
 
 #define MEASURE_MORE 8u /* messages of a plan that has more than one */
 

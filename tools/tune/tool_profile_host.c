@@ -253,7 +253,7 @@ static int measure_round(struct tool_profile_pairs *round, uint32_t k, bool swap
 	const struct bench_host *h = round->h;
 	struct side *side = round->side;
 	bool single = matrix == m->self || matrix == m->alone;
-	uint32_t parts = tool_profile_parts(m->owner, round->other, m->nodes, single, round->part);
+	uint32_t parts = profile_parts(m->owner, round->other, m->nodes, single, round->part);
 	int r = 0;
 
 	for (uint32_t part = 0; part < (together ? 1 : parts) && !r; part++) {
@@ -321,7 +321,7 @@ static int measure_pairs(struct tool_profile_pairs *round)
 
 	for (uint32_t k = 0; k < rounds && !r; k++) {
 		for (uint32_t i = 0; i < m->nodes; i++)
-			round->other[i] = tool_profile_partner(m->nodes, k, i);
+			round->other[i] = profile_partner(m->nodes, k, i);
 		r = measure_round(round, 1, false, false, m->round);
 		if (!r)
 			r = measure_round(round, MEASURE_MORE, false, false, m->more);

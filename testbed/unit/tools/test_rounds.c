@@ -3,7 +3,7 @@
  * test_rounds.c - the rounds of `nbar profile`: each pair meets once, and pairs that are measured
  * at the same time share no node and no processor.
  */
-#include "tool_profile_rounds.h"
+#include "profile_rounds.h"
 #include "unit/unit.h"
 
 #define NODES_MAX 40
@@ -17,8 +17,8 @@ static uint32_t check_rounds(uint32_t n, const uint32_t *owner)
 		uint32_t other[NODES_MAX], part[NODES_MAX];
 
 		for (uint32_t i = 0; i < n; i++)
-			other[i] = tool_profile_partner(n, round, i);
-		uint32_t parts = tool_profile_parts(owner, other, n, false, part);
+			other[i] = profile_partner(n, round, i);
+		uint32_t parts = profile_parts(owner, other, n, false, part);
 
 		all += parts;
 		for (uint32_t i = 0; i < n; i++) {
@@ -66,9 +66,9 @@ static void test_single(void **state)
 	uint32_t part[5];
 
 	(void)state;
-	assert_int_equal(tool_profile_parts(owner, other, 5, true, part), 3);
+	assert_int_equal(profile_parts(owner, other, 5, true, part), 3);
 	assert_memory_equal(part, want, sizeof(want));
-	assert_int_equal(tool_profile_parts(owner, other, 5, false, part), 0);
+	assert_int_equal(profile_parts(owner, other, 5, false, part), 0);
 }
 
 int main(void)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_profile_rounds.c - see tool_profile_rounds.h. All processes of a run call it and must find
+ * profile_rounds.c - see profile_rounds.h. All processes of a run call it and must find
  * the same.
  */
-#include "tool_profile_rounds.h"
+#include "profile_rounds.h"
 
-uint32_t tool_profile_partner(uint32_t n, uint32_t round, uint32_t i)
+uint32_t profile_partner(uint32_t n, uint32_t round, uint32_t i)
 {
 	uint32_t even = n + n % 2, all = even - 1, j;
 
@@ -18,7 +18,7 @@ uint32_t tool_profile_partner(uint32_t n, uint32_t round, uint32_t i)
 	return j < n ? j : i;
 }
 
-uint32_t tool_profile_parts(const uint32_t *owner, const uint32_t *other, uint32_t n, bool single,
+uint32_t profile_parts(const uint32_t *owner, const uint32_t *other, uint32_t n, bool single,
 			    uint32_t *part)
 {
 	uint32_t parts = 0;
