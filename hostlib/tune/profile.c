@@ -2,8 +2,8 @@
 /*
  * profile.c - reads profiles. See profile.h.
  *
- * Called by tools, and when a program makes a group by a profile. Must never return a profile of
- * which any value is not checked.
+ * Called by tools, and by programs that open a group with a profile. Must never return a profile
+ * with an unchecked value.
  */
 #include "profile.h"
 
@@ -74,14 +74,15 @@ void profile_free(struct profile *p)
 	free(p);
 }
 
-/* A cost in nanoseconds, as seconds. False: it is none. */
+/* Reads a cost in nanoseconds, as seconds. False: it is not a valid cost. */
 static bool read_cost(const json_t *value, double *out)
 {
 	double ns = json_number_value(value);
 
 	if (!json_is_number(value) || !isfinite(ns) || ns < 0 || ns > PROFILE_COST_MAX_NS)
 		return false;
-	/* To the picosecond, as the digest has it: profiles with one digest give one barrier. */
+	/* Rounds to the picosecond, as the digest does: profiles with the same digest make the same
+	 * barrier. */
 	*out = round(ns * 1e3) / 1e12;
 	return true;
 }
@@ -123,7 +124,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Two hosts of one name would make plans that depend on who reads the file. */
+/* If two hosts had the same name, plans would depend on the process that reads the file. */
 static int check_names(const struct reader *r, const struct profile *p)
 {
 	char **sorted = calloc(p->hosts, sizeof(*sorted));

@@ -19,7 +19,7 @@ uint32_t profile_partner(uint32_t n, uint32_t round, uint32_t i)
 }
 
 uint32_t profile_parts(const uint32_t *owner, const uint32_t *other, uint32_t n, bool single,
-			    uint32_t *part)
+		       uint32_t *part)
 {
 	uint32_t parts = 0;
 

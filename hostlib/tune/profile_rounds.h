@@ -18,6 +18,6 @@ uint32_t profile_partner(uint32_t n, uint32_t round, uint32_t i);
  * each node, UINT32_MAX for never, and returns the number of parts. owner[i]: what node i runs on.
  */
 uint32_t profile_parts(const uint32_t *owner, const uint32_t *other, uint32_t n, bool single,
-			    uint32_t *part);
+		       uint32_t *part);
 
 #endif

@@ -26,7 +26,7 @@ static void write_matrix(FILE *to, const char *key, const double *m, const doubl
 	fputs("\n ],\n", to);
 }
 
-/* A text as JSON has it. */
+/* Writes a text as a JSON string. */
 static void write_text(FILE *to, const char *text)
 {
 	json_t *value = json_string(text ? text : "");
@@ -100,7 +100,7 @@ static uint64_t mix_word(uint64_t digest, uint64_t word)
 	return (digest ^ word ^ word >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
 }
 
-/* Costs go in as whole picoseconds: what a file holds is the same after it was written again. */
+/* Writes costs in whole picoseconds: reading a file and writing it again changes nothing. */
 static uint64_t mix_costs(uint64_t digest, const double *cost, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
