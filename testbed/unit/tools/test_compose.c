@@ -351,6 +351,61 @@ static void test_predicted_by_hand(void **state)
 	profile_free(p);
 }
 
+struct flats {
+	struct profile *p;
+	const uint32_t *host;
+	double factor; /* every second algorithm takes so many times as long as predicted */
+};
+
+static int add_flat(void *arg, struct nbfw_alg alg)
+{
+	struct flats *f = arg;
+	struct profile *p = f->p;
+	struct predict out;
+
+	assert_int_equal(compose_flat(alg, p, f->host, p->hosts, PREDICT_FIRST, &out), 0);
+	p->flat[p->nflat] =
+		(struct profile_flat){ alg, out.all_s * (p->nflat % 2 ? f->factor : 1) };
+	p->nflat++;
+	return 0;
+}
+
+/* Measured barriers count: the fastest of them is the best flat one, and a composed barrier must
+ * win by more than predictions are wrong. */
+static void test_measured(void **state)
+{
+	struct profile *p = make_profile(RACKS, 15, 1);
+	uint32_t host[15];
+	struct flats f = { p, host, 1 };
+	struct compose c;
+	const char *why;
+
+	(void)state;
+	for (uint32_t r = 0; r < 15; r++)
+		host[r] = r;
+	p->flat = calloc(PROFILE_FLAT_MAX, sizeof(*p->flat));
+	assert_int_equal(compose_each(15, add_flat, &f), 0);
+	assert_int_equal(compose(p, host, 15, &c, &why), 0);
+	assert_true(c.scheme && c.error < 1e-9 && fabs(c.scale - 1) < 1e-9);
+	compose_free(&c);
+	/* Predictions that are wrong by a factor of 20: no reason to trust the composed one. */
+	p->nflat = 0;
+	f.factor = 0.05;
+	assert_int_equal(compose_each(15, add_flat, &f), 0);
+	p->flat[4].time = 1e-9;
+	assert_int_equal(compose(p, host, 15, &c, &why), 0);
+	assert_true(!c.scheme && c.predicted_s == c.flat_s && c.flat_s == p->flat[4].time);
+	assert_true(c.alg.kind == p->flat[4].alg.kind && c.alg.n == p->flat[4].alg.n);
+	compose_free(&c);
+	/* Other members than all hosts in their order: nothing was measured for them. */
+	host[0] = 1;
+	host[1] = 0;
+	assert_int_equal(compose(p, host, 15, &c, &why), 0);
+	assert_true(c.scheme && c.error < 1e-9 && fabs(c.scale - 1) < 1e-9);
+	compose_free(&c);
+	profile_free(p);
+}
+
 /* 3 members on one processor: it works on one message at a time. O = 10, L = 2, a call 2: either
  * end of a message is 1 of work, and 10 pass between. */
 static void test_predicted_shared(void **state)
@@ -385,12 +440,24 @@ static void test_predicted_shared(void **state)
 		require(fabs(out.all_s * 1e6 - want[i].us) < 1e-6, "%s: %f", want[i].alg,
 			out.all_s * 1e6);
 	}
-	/* With a processor each, it is as without the numbers. */
+	/* A step of 1: entered at 1, 2 and 4; work on messages until 13 and 15, a step until 16,
+	 * sends until 18; 9 pass between; work until 28; a call. */
+	p->step = 1e-6;
+	struct predict with_steps;
+
+	assert_int_equal(compose_flat((struct nbfw_alg){ NBFW_ALG_LINEAR, 0 }, p, host, 3,
+				      PREDICT_FIRST, &with_steps),
+			 0);
+	require(fabs(with_steps.all_s * 1e6 - 30) < 1e-6, "%f", with_steps.all_s * 1e6);
+	p->step = 0;
+	/* With a processor each, the result is that without shared processors: two sends, O, and L
+	 * for the second message. */
 	for (uint32_t i = 0; i < 3; i++)
 		p->processor[i] = i;
 	assert_int_equal(compose_flat((struct nbfw_alg){ NBFW_ALG_DISSEMINATION, 2 }, p, host, 3,
-				      PREDICT_FIRST, &(struct predict){ 0 }),
+				      PREDICT_FIRST, &with_steps),
 			 0);
+	require(fabs(with_steps.all_s * 1e6 - 16) < 1e-6, "%f", with_steps.all_s * 1e6);
 	profile_free(p);
 }
 
@@ -426,6 +493,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_predicted_by_hand),
 		cmocka_unit_test(test_predicted_shared),
+		cmocka_unit_test(test_measured),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_one_signal_less),
 		cmocka_unit_test(test_circle),
