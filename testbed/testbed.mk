@@ -103,6 +103,12 @@ check-thread-mutations: ## the same with the thread barriers; takes minutes
 check-unit: $(UNIT_BIN) ## the unit tests alone
 	$(Q)BUILD=$(BUILD) testbed/run $(UNIT_BIN)
 
+# Composed barriers of random profiles: some in every run of the unit tests, PROFILES here.
+PROFILES ?= 10000
+check-tune: $(BUILD)/test_compose ## composed barriers of PROFILES random profiles (10000), each run under loss
+	$(Q)BUILD=$(BUILD) NBAR_ROUNDS=$(PROFILES) TEST_TIMEOUT=7200 testbed/run $(BUILD)/test_compose
+.PHONY: check-tune
+
 THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_team_kinds $(BUILD)/test_process_team% $(BUILD)/test_hostlib% $(BUILD)/test_hostnic%,$(UNIT_BIN))
 check-threads: $(THREAD_BIN) ## what has threads; for SAN=thread
 	$(Q)BUILD=$(BUILD) testbed/run $(THREAD_BIN)

@@ -85,10 +85,11 @@ $(BUILD)/test_metric: $(addprefix $(BUILD)/tools/tools/main/,hist.o metric.o sta
 $(BUILD)/test_stats: $(addprefix $(BUILD)/tools/tools/main/,progress.o stats.o tool.o)
 $(BUILD)/test_sweep: $(addprefix $(BUILD)/tools/tools/,main/stats.o main/tool.o main/work.o \
                      app/app_set.o sweep/sweep_list.o sweep/sweep_math.o)
+
 # What simulates; also for programs that run it without the tool.
 SIM_OBJ := $(addprefix $(BUILD)/tools/tools/,sim/engines.o sim/goal.o sim/goal_run.o sim/net.o sim/nics.o sim/plans.o sim/queue.o sim/tally.o \
              sim/topology.o sim/trace.o sim/world.o sim/world_host.o main/stats.o)
-$(BUILD)/test_sim: $(SIM_OBJ)
+$(BUILD)/test_sim $(BUILD)/test_compose: $(SIM_OBJ)
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,bench/hostbar.o main/stats.o)
 
 INSTALL += install-tools

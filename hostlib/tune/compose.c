@@ -6,6 +6,7 @@
 #include "compose.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,28 +61,119 @@ int compose_flat(struct nbfw_alg alg, const struct profile *p, const uint32_t *h
 	return rc;
 }
 
-/* The best of the table among all members. */
-struct flat {
+/* The algorithms of the table among all members. */
+struct flats {
 	const struct profile *p;
 	const uint32_t *host;
-	uint32_t size;
-	struct nbfw_alg best;
-	double best_s;
-	bool any;
+	uint32_t size, n;
+	struct nbfw_alg alg[PROFILE_FLAT_MAX];
+	double predicted[PROFILE_FLAT_MAX], measured[PROFILE_FLAT_MAX]; /* measured: 0 is unknown */
+	double scale, error;
 };
+
+/* The measured time of an algorithm, if the members are all hosts of the profile in their order. */
+static double find_measured(const struct flats *f, struct nbfw_alg alg)
+{
+	if (f->size != f->p->hosts)
+		return 0;
+	for (uint32_t r = 0; r < f->size; r++)
+		if (f->host[r] != r)
+			return 0;
+	for (uint32_t i = 0; i < f->p->nflat; i++)
+		if (f->p->flat[i].alg.kind == alg.kind && f->p->flat[i].alg.n == alg.n)
+			return f->p->flat[i].time;
+	return 0;
+}
 
 static int try_flat(void *arg, struct nbfw_alg alg)
 {
-	struct flat *f = arg;
+	struct flats *f = arg;
 	struct predict predict;
-	int rc = compose_flat(alg, f->p, f->host, f->size, PREDICT_FIRST, &predict);
+	int rc;
 
-	if (!rc && (!f->any || predict.all_s < f->best_s)) {
-		f->best = alg;
-		f->best_s = predict.all_s;
-		f->any = true;
-	}
+	if (f->n == PROFILE_FLAT_MAX)
+		return 0;
+	rc = compose_flat(alg, f->p, f->host, f->size, PREDICT_FIRST, &predict);
+	f->alg[f->n] = alg;
+	f->predicted[f->n] = predict.all_s;
+	f->measured[f->n] = find_measured(f, alg);
+	f->n += !rc;
 	return rc;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* How far predictions are from measured barriers: the median ratio, and the median deviation. */
+static void calibrate(struct flats *f)
+{
+	double ratio[PROFILE_FLAT_MAX];
+	uint32_t n = 0;
+
+	f->scale = 1;
+	f->error = 0;
+	for (uint32_t i = 0; i < f->n; i++)
+		if (f->measured[i] > 0 && f->predicted[i] > 0)
+			ratio[n++] = f->measured[i] / f->predicted[i];
+	if (!n)
+		return;
+	qsort(ratio, n, sizeof(*ratio), compare_numbers);
+	f->scale = ratio[n / 2];
+	for (uint32_t i = 0; i < n; i++)
+		ratio[i] = fabs(ratio[i] / f->scale - 1);
+	qsort(ratio, n, sizeof(*ratio), compare_numbers);
+	f->error = ratio[n / 2];
+}
+
+int compose_deviation(const struct profile *p, double *out)
+{
+	struct flats f = { .p = p, .size = p->hosts };
+	uint32_t *host = malloc(p->hosts * sizeof(*host)), n = 0;
+	int rc = host ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; host && i < p->hosts; i++)
+		host[i] = i;
+	f.host = host;
+	if (!rc && p->nflat)
+		rc = compose_each(f.size, try_flat, &f);
+	*out = 0;
+	for (uint32_t i = 0; i < f.n; i++) {
+		if (f.measured[i] > 0) {
+			*out += fabs(f.predicted[i] / f.measured[i] - 1);
+			n++;
+		}
+	}
+	*out = n ? *out / n : 0;
+	free(host);
+	return rc;
+}
+
+/* All of them, and the best: by measurement, or else by prediction. */
+static int compose_flats(const struct profile *p, const uint32_t *host, uint32_t size,
+			 struct compose *out)
+{
+	struct flats f = { .p = p, .host = host, .size = size };
+	int rc = compose_each(size, try_flat, &f);
+
+	if (rc)
+		return rc;
+	calibrate(&f);
+	for (uint32_t i = 0; i < f.n; i++) {
+		double s = f.measured[i] > 0 ? f.measured[i] : f.predicted[i] * f.scale;
+
+		if (i == 0 || s < out->flat_s) {
+			out->alg = f.alg[i];
+			out->flat_s = s;
+		}
+	}
+	out->predicted_s = out->flat_s;
+	out->scale = f.scale;
+	out->error = f.error;
+	return 0;
 }
 
 /* The costs of algorithms in one cluster: of arrival, of release, and of the whole. */
@@ -209,15 +301,22 @@ static int compose_scheme(const struct profile *p, const uint32_t *host, uint32_
 	struct search search = { .p = p, .host = host, .budget = COMPOSE_BUDGET };
 	int rc = c ? scheme_cluster(c, p, host) : -ENOMEM;
 
+	/* Among so many, only clusters are worth their time. */
+	if (!rc && c->ngroup == 1 && size > SCHEDULE_EXACT_MAX) {
+		scheme_free(c);
+		return 0;
+	}
 	if (!rc)
 		rc = choose_all(c, p, host);
 	if (!rc)
 		rc = search_run(&search, c);
+	double margin = out->error > COMPOSE_MARGIN ? out->error : COMPOSE_MARGIN;
+
 	out->tried = search.tried;
-	if (!rc && search.best_s < out->flat_s * (1 - COMPOSE_MARGIN)) {
+	if (!rc && search.best_s * out->scale < out->flat_s * (1 - margin)) {
 		out->scheme = c;
 		out->schedule = search.best;
-		out->predicted_s = search.best_s;
+		out->predicted_s = search.best_s * out->scale;
 		return 0;
 	}
 	schedule_free(search.best);
@@ -228,11 +327,11 @@ static int compose_scheme(const struct profile *p, const uint32_t *host, uint32_
 int compose(const struct profile *p, const uint32_t *host, uint32_t size, struct compose *out,
 	    const char **why)
 {
-	struct flat f = { p, host, size, .best_s = 0 };
-	int rc = compose_each(size, try_flat, &f);
+	int rc;
 
-	*out = (struct compose){ .alg = f.best, .flat_s = f.best_s, .predicted_s = f.best_s };
+	*out = (struct compose){ .scheme = NULL };
 	*why = "no memory to compose a barrier";
+	rc = compose_flats(p, host, size, out);
 	if (!rc && size > 2)
 		rc = compose_scheme(p, host, size, out);
 	if (!rc && !out->schedule)

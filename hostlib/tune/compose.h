@@ -5,6 +5,9 @@
  * It clusters the members by the cost of messages between them, and gives each cluster the cheapest
  * algorithm of the table. Then it changes one thing at a time, as long as the prediction improves.
  * If one algorithm of the table among all members is not more expensive, it takes that one.
+ * Measured barriers of the profile count more than predictions: among all its hosts, in their
+ * order, the best flat barrier is the fastest measured one, and predictions are multiplied by the
+ * ratio of measured to predicted barriers.
  *
  * Deterministic: the same profile and the same hosts in the same order give the same barrier, on
  * every rank. A count of signals limits the work, never a clock.
@@ -16,10 +19,11 @@
 #include "scheme.h"
 
 /* Part of a profile's digest: raise it when the same profile gives another barrier. */
-#define COMPOSE_VERSION UINT64_C(1)
+#define COMPOSE_VERSION UINT64_C(2)
 
 /* A composed barrier is taken only if it is cheaper than the best flat one by this part: profiles
- * are not more exact. */
+ * are not more exact. Measured barriers of a profile show how exact it is; a larger error counts.
+ */
 #define COMPOSE_MARGIN 0.05
 
 /* Limit of the search: the signals of all its predictions together. */
@@ -27,9 +31,11 @@
 
 struct compose {
 	struct schedule *schedule;
-	struct scheme *scheme; /* NULL: the barrier is flat, with `alg` */
-	struct nbfw_alg alg;   /* the best flat one */
-	double predicted_s, flat_s;
+	struct scheme *scheme;      /* NULL: the barrier is flat, with `alg` */
+	struct nbfw_alg alg;        /* the best flat one */
+	double predicted_s, flat_s; /* flat_s: as measured, if the profile has that */
+	double scale;               /* measured barriers / their predictions, the median; or 1 */
+	double error;   /* median deviation from that, as a part of it; 0: nothing was measured */
 	uint32_t tried; /* changes of the scheme */
 };
 
@@ -40,6 +46,10 @@ struct compose {
 int compose(const struct profile *p, const uint32_t *host, uint32_t size, struct compose *out,
 	    const char **why);
 void compose_free(struct compose *c);
+
+/* How far the predictions are from the measured barriers of a profile: the mean of their relative
+ * errors; 0 if it has none. 0 or a negative errno. */
+int compose_deviation(const struct profile *p, double *out);
 
 /* Calls each(arg, alg) for the algorithms of the table that are worth a prediction among k members.
  * If a call returns another value than 0, the rest is skipped, and this value is returned. */

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "predict_shared.h"
+
 /* Two ranks of one host need no message: the cost is that of a call. */
 static double cost_o(const struct profile *p, uint32_t i, uint32_t j)
 {
@@ -49,6 +51,8 @@ static void enter(struct path *x, uint32_t step, double now)
 		sending += cost_l(x->p, i, j);
 		x->arrived[slot] =
 			now + sending + (waiting ? profile_self(x->p, i) : cost_o(x->p, i, j));
+		if (x->kept)
+			x->kept[slot] = x->arrived[slot];
 	}
 	x->sent[step] = now + sending;
 }
@@ -139,8 +143,11 @@ int predict_ranks(const struct schedule *s, const struct profile *p, const uint3
 {
 	struct path x = { .s = s, .p = p, .host = host, .formula = formula };
 	int rc = s->norder == s->nstep ? path_init(&x) : -EINVAL;
+	struct predict_times times = { x.entered, x.arrived, done_s };
 
-	if (!rc)
+	if (!rc && predict_is_shared(s, p, host))
+		rc = predict_shared(s, p, host, formula, &times);
+	else if (!rc)
 		run(&x, done_s);
 	path_free(&x);
 	return rc;
@@ -152,18 +159,20 @@ int predict_times(const struct schedule *s, const struct profile *p, const uint3
 	struct path x = { .s = s, .p = p, .host = host, .formula = formula };
 	int rc = s->norder == s->nstep ? path_init(&x) : -EINVAL;
 
-	*out = (struct predict_times){ 0 };
-	out->arrived = x.kept = calloc(s->nsignal + 1, sizeof(double));
-	out->done = calloc(s->size + 1, sizeof(double));
+	*out = (struct predict_times){
+		.entered = x.entered,
+		.arrived = x.kept = calloc(s->nsignal + 1, sizeof(double)),
+		.done = calloc(s->size + 1, sizeof(double)),
+	};
 	if (!rc && (!out->arrived || !out->done))
 		rc = -ENOMEM;
-	if (!rc) {
+	if (!rc && predict_is_shared(s, p, host))
+		rc = predict_shared(s, p, host, formula, out);
+	else if (!rc)
 		run(&x, out->done);
-		out->entered = x.entered;
-		x.entered = NULL;
-	} else {
+	x.entered = NULL; /* it belongs to *out now */
+	if (rc)
 		predict_times_free(out);
-	}
 	path_free(&x);
 	return rc;
 }

@@ -6,8 +6,11 @@
  * to targets J one after the other, and target J_k has its message at t + O_iJk + sum_m<=k L_iJm;
  * the last of them is Meyer and Elster's stage cost, max_k O_iJk + sum_k L_iJk. If a target already
  * waits, their second formula has O_ii in place of O_iJk. A member that receives several messages
- * needs one L for each message after the first. The model does not know that NICs may share a
- * processor.
+ * needs one L for each message after the first.
+ *
+ * If the profile says that NICs share a processor, that processor works on one message at a time,
+ * in the order of their times: a message is L / 2 of work at either end, and each step of a member
+ * is work of the length that the profile has.
  */
 #ifndef NBAR_TUNE_PREDICT_H
 #define NBAR_TUNE_PREDICT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * profile.c - reads and writes profiles. See profile.h.
+ * profile.c - reads profiles. See profile.h.
  *
  * Called by tools, and by programs that open a group with a profile. Must never return a profile
  * with an unchecked value.
@@ -66,6 +66,9 @@ void profile_free(struct profile *p)
 	free(p->o);
 	free(p->l);
 	free(p->self);
+	free(p->processor);
+	free(p->flat);
+	free(p->level);
 	free(p->how);
 	free(p->when);
 	free(p);
@@ -195,6 +198,59 @@ static int read_classes(const struct reader *r, const json_t *root, struct profi
 	return 0;
 }
 
+/* Which hosts share a processor, and its work for a step. */
+static int read_processors(const struct reader *r, const json_t *root, struct profile *p)
+{
+	const json_t *list = json_object_get(root, "processor"), *value;
+	size_t i;
+
+	if (!list)
+		return 0;
+	if (json_array_size(list) != p->hosts)
+		return refuse(r, "\"processor\" must have %u numbers, one a host, and has %zu",
+			      p->hosts, json_array_size(list));
+	p->processor = calloc(p->hosts, sizeof(*p->processor));
+	if (!p->processor)
+		return -ENOMEM;
+	value = json_object_get(root, "step_ns");
+	if (value && !read_cost(value, &p->step))
+		return refuse(r, "\"step_ns\" is no number of ns");
+	json_array_foreach(list, i, value)
+	{
+		json_int_t number = json_integer_value(value);
+
+		if (!json_is_integer(value) || number < 0 || number >= (json_int_t)p->hosts)
+			return refuse(r, "the processor of host %zu is no number below %u", i,
+				      p->hosts);
+		p->processor[i] = (uint32_t)number;
+	}
+	return 0;
+}
+
+/* Measured barriers. One of an algorithm that this nbar does not know is skipped. */
+static int read_flat(const struct reader *r, json_t *root, struct profile *p)
+{
+	json_t *list = json_object_get(root, "flat_ns"), *value;
+	const char *name;
+
+	if (list && !json_is_object(list))
+		return refuse(r, "\"flat_ns\" is no list of algorithms and times");
+	if (json_object_size(list) > PROFILE_FLAT_MAX)
+		return refuse(r, "\"flat_ns\" has more than %u algorithms", PROFILE_FLAT_MAX);
+	p->flat = calloc(PROFILE_FLAT_MAX, sizeof(*p->flat));
+	if (!p->flat)
+		return -ENOMEM;
+	json_object_foreach(list, name, value)
+	{
+		struct profile_flat *flat = &p->flat[p->nflat];
+
+		if (!read_cost(value, &flat->time) || flat->time <= 0)
+			return refuse(r, "\"flat_ns\" has no time above 0 for '%.32s'", name);
+		p->nflat += nbfw_alg_parse(name, &flat->alg) == 0 && nbfw_alg_plans(flat->alg);
+	}
+	return 0;
+}
+
 static int read_texts(const struct reader *r, const json_t *root, struct profile *p)
 {
 	const char *key[] = { "how", "when" };
@@ -212,7 +268,7 @@ static int read_texts(const struct reader *r, const json_t *root, struct profile
 	return 0;
 }
 
-static int read_all(const struct reader *r, const json_t *root, struct profile **out)
+static int read_all(const struct reader *r, json_t *root, struct profile **out)
 {
 	const json_t *version = json_object_get(root, "nbar_profile");
 	const json_t *hosts = json_object_get(root, "hosts");
@@ -248,6 +304,10 @@ static int read_all(const struct reader *r, const json_t *root, struct profile *
 		rc = read_matrix(r, root, "L_ns", p->classes, p->l);
 	if (!rc)
 		rc = read_classes(r, root, p);
+	if (!rc)
+		rc = read_processors(r, root, p);
+	if (!rc)
+		rc = read_flat(r, root, p);
 	if (!rc)
 		rc = read_texts(r, root, p);
 	if (rc)
@@ -297,94 +357,6 @@ int profile_read(const char *path, struct profile **out, char *why, size_t size)
 	if (!S_ISREG(st.st_mode) || st.st_size > PROFILE_FILE_MAX)
 		return refuse(&r, "this is no file of at most %ld MiB", PROFILE_FILE_MAX >> 20);
 	return take(&r, json_load_file(path, JSON_REJECT_DUPLICATES, &error), &error, out);
-}
-
-static void write_matrix(FILE *to, const char *key, const double *m, const double *diagonal,
-			 uint32_t n)
-{
-	fprintf(to, " \"%s\": [", key);
-	for (uint32_t i = 0; i < n; i++) {
-		fprintf(to, "%s\n  [", i ? "," : "");
-		for (uint32_t k = 0; k < n; k++)
-			fprintf(to, "%s%.3f", k ? ", " : "",
-				(diagonal && i == k ? diagonal[i] : m[(size_t)i * n + k]) * 1e9);
-		fputs("]", to);
-	}
-	fputs("\n ],\n", to);
-}
-
-/* Writes a text as a JSON string. */
-static void write_text(FILE *to, const char *text)
-{
-	json_t *value = json_string(text ? text : "");
-
-	if (!value || json_dumpf(value, to, JSON_ENCODE_ANY))
-		fputs("\"\"", to);
-	json_decref(value);
-}
-
-int profile_write(const struct profile *p, FILE *to)
-{
-	fprintf(to, "{\n \"nbar_profile\": %d,\n \"hosts\": [", PROFILE_VERSION);
-	for (uint32_t i = 0; i < p->hosts; i++) {
-		fputs(i ? ", " : "", to);
-		write_text(to, p->name[i]);
-	}
-	fputs("],\n", to);
-	if (p->class_of) {
-		fputs(" \"class\": [", to);
-		for (uint32_t i = 0; i < p->hosts; i++)
-			fprintf(to, "%s%u", i ? ", " : "", p->class_of[i]);
-		fputs("],\n \"self_ns\": [", to);
-		for (uint32_t i = 0; i < p->classes; i++)
-			fprintf(to, "%s%.3f", i ? ", " : "", p->self[i] * 1e9);
-		fputs("],\n", to);
-	}
-	write_matrix(to, "O_ns", p->o, p->class_of ? NULL : p->self, p->classes);
-	write_matrix(to, "L_ns", p->l, NULL, p->classes);
-	fputs(" \"how\": ", to);
-	write_text(to, p->how);
-	fputs(",\n \"when\": ", to);
-	write_text(to, p->when);
-	fputs("\n}\n", to);
-	return ferror(to) ? -EIO : 0;
-}
-
-/* FNV-1a, by bytes. */
-static uint64_t mix(uint64_t digest, const void *bytes, size_t n)
-{
-	const unsigned char *b = bytes;
-
-	for (size_t i = 0; i < n; i++)
-		digest = (digest ^ b[i]) * UINT64_C(0x100000001b3);
-	return digest;
-}
-
-static uint64_t mix_word(uint64_t digest, uint64_t word)
-{
-	return (digest ^ word ^ word >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
-}
-
-/* Writes costs in whole picoseconds: reading a file and writing it again changes nothing. */
-static uint64_t mix_costs(uint64_t digest, const double *cost, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		digest = mix_word(digest, (uint64_t)llround(cost[i] * 1e12));
-	return digest;
-}
-
-uint64_t profile_digest(const struct profile *p)
-{
-	uint64_t digest = mix_word(UINT64_C(0xcbf29ce484222325), p->hosts);
-	size_t cells = (size_t)p->classes * p->classes;
-
-	for (uint32_t i = 0; i < p->hosts; i++) {
-		digest = mix(digest, p->name[i], strlen(p->name[i]) + 1);
-		digest = mix_word(digest, profile_row(p, i));
-	}
-	digest = mix_costs(digest, p->o, cells);
-	digest = mix_costs(digest, p->l, cells);
-	return mix_costs(digest, p->self, p->classes);
 }
 
 int64_t profile_find(const struct profile *p, const char *name)

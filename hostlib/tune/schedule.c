@@ -234,8 +234,11 @@ static bool knows(const struct schedule *s, uint32_t r, uint32_t first, const st
 	return true;
 }
 
+#define BLOCKS_SPREAD 8u /* passes among more than SCHEDULE_EXACT_MAX members */
+
 int schedule_is_barrier(const struct schedule *s)
 {
+	uint32_t stride = s->size > SCHEDULE_EXACT_MAX ? s->size / BLOCKS_SPREAD : 64 * WORDS;
 	struct row *entered, *carried;
 	int barrier = 1;
 
@@ -250,7 +253,7 @@ int schedule_is_barrier(const struct schedule *s)
 	carried = malloc(((size_t)s->nsignal + 1) * sizeof(*carried));
 	if (!entered || !carried)
 		barrier = -ENOMEM;
-	for (uint32_t first = 0; first < s->size && barrier == 1; first += 64 * WORDS) {
+	for (uint32_t first = 0; first < s->size && barrier == 1; first += stride) {
 		spread(s, first, entered, carried);
 		for (uint32_t r = 0; r < s->size && barrier; r++)
 			barrier = knows(s, r, first, entered, carried);

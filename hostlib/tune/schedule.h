@@ -71,8 +71,10 @@ void schedule_free(struct schedule *s);
 
 /*
  * The knowledge-matrix test: K_0 = I + S_0, K_a = K_(a-1) + K_(a-1) S_a; it holds if the last K has
- * no zero, and all members reach their end. 1: it is a barrier; 0: it is not; -ENOMEM.
+ * no zero, and all members reach their end. 1: it is a barrier; 0: it is not; -ENOMEM. Among more
+ * than SCHEDULE_EXACT_MAX members, K has the columns of some members only, evenly spread.
  */
+#define SCHEDULE_EXACT_MAX 65536u
 int schedule_is_barrier(const struct schedule *s);
 
 /*

@@ -75,6 +75,30 @@ predicts() {
 		grep -qE '^[0-9]+ of [0-9]+ pairs that differ by more than 20 %' "$work/out"
 }
 
+# By clusters: every host has a class.
+samples() {
+	"$nbar" profile --sample --nodes 5 -i 10 -x 2 --output "$work/sample" "$@" >"$work/out" || return 1
+	cat "$work/out" "$work/sample"
+	grep -qE '^[1-5] clusters; hosts of a cluster' "$work/out" && grep -q '"how": "nbar profile --sample' "$work/sample" &&
+		"$nbar" tune "$work/sample" && "$nbar" predict "$work/sample"
+}
+
+# Profiles of NICs that share a processor, and the simulator with such a profile.
+simulates() {
+	grep -q '"processor": \[0, 0, 0, 0, 0\]' "$work/own" && grep -q '"step_ns": [0-9.]*' "$work/own" &&
+		grep -qE '"flat_ns": {"pairwise": [0-9.]+, "dissemination:1": [0-9.]+' "$work/own" &&
+		"$nbar" simulate --members 5 --profile "$work/own" --alg tuned,pairwise >"$work/out" &&
+		grep -qE '^ +5 +tuned ' "$work/out"
+}
+
+# Without a profile: a barrier composed for a topology.
+for_topology() {
+	"$nbar" simulate --members 300 --net fat-tree --alg dissemination:1,tuned >"$work/out" &&
+		"$nbar" simulate --members 300 --net dragonfly --alg tuned >>"$work/out" || return 1
+	cat "$work/out"
+	[ "$(grep -cE '^ +300 +tuned ' "$work/out")" = 2 ]
+}
+
 pictures() {
 	"$nbar" tune "$work/p" --emit svg -o "$work/svg" && "$nbar" tune "$work/p" --emit dot >"$work/dot" &&
 		[ "$(grep -c 'marker-end' "$work/svg")" = "$(grep -cE '^	s[0-9]+ -> ' "$work/dot")" ] &&
@@ -92,6 +116,15 @@ mpi() {
 		"mpicc.$name" -std=c11 -D_GNU_SOURCE -O2 testbed/e2e/tuned_mpi.c "$work/tuned.o" \
 			-o "$work/tuned.$name" &&
 		rm -f "$work/entered" && "$@" -np 3 "$work/tuned.$name" "$work/entered" 20 20
+}
+
+# The profile by messages of an MPI: mpi_profile LAUNCHER...
+mpi_profile() {
+	"$@" -np 2 "$nbar" profile --output "$work/by-mpi" --hosts n0,n1 -i 2 && cat "$work/by-mpi" &&
+		grep -q '"hosts": \["n0", "n1"\]' "$work/by-mpi" && "$nbar" tune "$work/by-mpi" || return 1
+	rm -f "$work/none"
+	"$@" -np 2 "$nbar" profile --output "$work/none" >"$work/out" 2>&1
+	[ $? != 0 ] && cat "$work/out" && grep -q 'are on host .*: start one rank a host' "$work/out" && [ ! -e "$work/none" ]
 }
 
 # fitted WORDS PROFILE NAME LAUNCHER OPTIONS...: an MPI program with offloaded barriers. Each rank
@@ -134,6 +167,12 @@ with_mpi() {
 	else
 		skip "tune --emit c: compiled and called with $name" "no mpicc.$name or $1 here"
 	fi
+	# The libraries of an MPI leave memory behind, which a sanitizer reports.
+	if [ -x "$BUILD/nbar-mpi-bench-$name" ] && command -v "$1" >/dev/null && [ -z "${SAN:-}" ]; then
+		ok "profile: by messages of $name" mpi_profile "$@"
+	else
+		skip "profile: by messages of $name" "no $name here, or sanitizers"
+	fi
 }
 
 cut_short() {
@@ -152,6 +191,10 @@ prof 1 2 >"$work/p2"
 ok "profile: of NICs" measures
 ok "profile: of hosts" measures --where host
 ok "profile: with a process a node" measures --drivers nodes
+ok "simulate: with a profile" simulates
+ok "profile: of clusters" samples
+ok "profile: of clusters, with a process a node" samples --drivers nodes
+ok "simulate: --alg tuned on a topology" for_topology
 ok "tune: racks become clusters" composes
 ok "bench: --alg tuned runs it, by NIC and by host" runs
 ok "bench: --alg tuned over udp, with a process a node" runs_over_udp
@@ -173,7 +216,7 @@ ok "bench: a node whose host the profile lacks" wants 1 "no host 'n12'" \
 ok "tune: a host that the profile lacks" wants 2 "no host 'x'" "$nbar" tune "$work/p" --hosts n1,x
 for wrong in "tune" "tune $work/p $work/p" "tune $work/p --emit pdf" "tune $work/p --what" \
 	"predict" "predict $work/p --alg fast" "predict $work/p --formula x" "predict $work/p --where x" \
-	"profile" "profile --output $work/o --nodes 2,3" "profile --output $work/o --where nic,host" \
+	"simulate --alg tuned" "profile" "profile --output $work/o --nodes 2,3" "profile --output $work/o --where nic,host" \
 	"bench --alg tuned:"; do
 	ok "'nbar ${wrong//$work/DIR}' is wrong usage" wants 2 'try `nbar' "$nbar" $wrong
 done

@@ -77,3 +77,24 @@ void stats_shuffle(uint32_t *order, uint32_t n, uint64_t *state)
 		order[j] = held;
 	}
 }
+
+bool stats_line(const double *x, const double *y, size_t n, double *intercept, double *slope)
+{
+	double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0, d;
+
+	for (size_t i = 0; i < n; i++) {
+		double weight = 1 / (y[i] * y[i]);
+
+		w += weight;
+		wx += weight * x[i];
+		wy += weight * y[i];
+		wxx += weight * x[i] * x[i];
+		wxy += weight * x[i] * y[i];
+	}
+	d = w * wxx - wx * wx;
+	if (!(d > 0))
+		return false;
+	*slope = (w * wxy - wx * wy) / d;
+	*intercept = (wy - *slope * wx) / w;
+	return true;
+}

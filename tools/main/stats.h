@@ -5,11 +5,16 @@
 #ifndef NBAR_TOOLS_STATS_H
 #define NBAR_TOOLS_STATS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* The middle of n values, or the mean of the two in the middle; sorts them. n must not be 0. */
 double stats_median(double *value, size_t n);
+
+/* The line through n points with the least squares of relative errors: y > 0. False: there are not
+ * two points that differ in x. */
+bool stats_line(const double *x, const double *y, size_t n, double *intercept, double *slope);
 
 /* The least of n values that the fraction q (0..1) of them do not exceed; sorts them. */
 double stats_percentile(double *value, size_t n, double q);

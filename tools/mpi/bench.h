@@ -11,6 +11,7 @@
  * p2p.c      the engine over messages of the MPI
  * run.c      the tests, in blocks
  * out.c      results
+ * profile.c  `mpirun nbar profile`
  *
  * Built once with each MPI. Only rank 0 prints messages.
  */
@@ -47,6 +48,9 @@ struct mpib_world {
 	char library[64];           /* name and version of the MPI */
 	char wire[NBAR_NAME_MAX];   /* of rank 0's NIC; empty: it has none */
 };
+
+/* All of `mpirun nbar profile`, after MPI_Init. The exit code. */
+int mpib_profile(int argc, char **argv);
 
 /* 0, or an exit code after a message; the same on all ranks. */
 int mpib_world_begin(struct mpib_world *w, const struct mpib_options *opt);

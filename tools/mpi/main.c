@@ -2,13 +2,15 @@
 /*
  * main.c - the program behind `nbar mpi-bench`: opens the methods, runs the test, writes results.
  *
- * The command `nbar mpi-bench` executes this program when the launcher of an MPI has started it.
+ * The commands `nbar mpi-bench` and `nbar profile` execute this program when the launcher of an MPI
+ * has started them.
  * Ends with the same exit code on all ranks.
  */
 #include "bench.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "experiment.h"
 #include "stats.h"
@@ -176,6 +178,11 @@ int main(int argc, char **argv)
 	/* Launchers give rank 0 a terminal, whatever is at the other end. */
 	setenv("NO_COLOR", "1", 1);
 	MPI_Init(NULL, NULL);
+	if (!strcmp(argv[0], "profile")) {
+		r = mpib_profile(argc, argv);
+		MPI_Finalize();
+		return r;
+	}
 	r = begin(argc, argv, &opt);
 	if (r == 0)
 		r = run(&rep, &world, argc, argv);

@@ -48,9 +48,10 @@ struct report_panel {
 struct report_experiment {
 	const char *name; /* NAME.json, NAME.csv; for --only */
 	const char *title, *text;
-	const char *full, *quick;     /* arguments after "nbar", separated by spaces */
-	bool mpi;                     /* started by an MPI's launcher */
-	double full_s, quick_s;       /* approximate time with two cores */
+	const char *full, *quick;       /* arguments after "nbar", separated by spaces */
+	const char *file, *file_option; /* NULL, or the last argument: a file in the folder */
+	bool mpi;                       /* started by an MPI's launcher */
+	double full_s, quick_s;         /* approximate time with two cores */
 	const char *best, *best_text; /* the column whose greatest value is the summary; or NULL */
 	struct report_panel panel[REPORT_PANELS_MAX];
 };

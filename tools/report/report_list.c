@@ -195,6 +195,76 @@ const struct report_experiment report_experiments[] = {
 			   } },
 	},
 	{
+		.name = "profile",
+		.title = "What messages cost between hosts",
+		.text = "The profile of a cluster: O, the cost of a message, and L, that of a further one, "
+			"from each host to each other host. NICs of one daemon share a processor, so "
+			"their differences are noise; on a real cluster, the map shows its racks.",
+		.full = "profile --nodes 16 -i 1000",
+		.quick = "profile --nodes 5 -i 50",
+		.full_s = 30,
+		.quick_s = 3,
+		.file = "cluster.profile",
+		.file_option = "--output",
+		.panel = { {
+				   .kind = REPORT_HEAT,
+				   .title = "O: one message, us",
+				   .x = "to",
+				   .y = "from",
+				   .value = "O",
+			   },
+			   {
+				   .kind = REPORT_HEAT,
+				   .title = "L: a further message, us",
+				   .x = "to",
+				   .y = "from",
+				   .value = "L",
+			   } },
+	},
+	{
+		.name = "predict",
+		.title = "Predicted and measured barriers",
+		.text = "The critical path of barriers through that profile, beside measured barriers of the "
+			"same hosts, and the clusters of the barrier that nbar tune composes. The "
+			"published error of the model is about 200 us.",
+		.full = "predict",
+		.quick = "predict",
+		.full_s = 1,
+		.quick_s = 1,
+		.file = "cluster.profile",
+		.file_option = "",
+		.panel = { {
+				   .kind = REPORT_BARS,
+				   .title = "Predicted time of a barrier",
+				   .x = "alg",
+				   .y = "predicted",
+			   },
+			   {
+				   .kind = REPORT_BARS,
+				   .title = "Measured time of a barrier",
+				   .x = "alg",
+				   .y = "measured",
+			   } },
+	},
+	{
+		.name = "simulate",
+		.title = "A million members, simulated",
+		.text = "The engine of the NICs in a simulated fat tree: o = 200 ns, 150 ns a hop, 100 Gb/s. "
+			"tuned: the barrier that is composed from sampled costs of this network.",
+		.full = "simulate --members 1000000 --net fat-tree "
+			"--alg dissemination:1,pairwise,tree:4,tuned",
+		.quick = "simulate --members 2000 --net fat-tree "
+			 "--alg dissemination:1,pairwise,tree:4,tuned",
+		.full_s = 240,
+		.quick_s = 2,
+		.panel = { {
+			.kind = REPORT_BARS,
+			.title = "Time of a barrier",
+			.x = "alg",
+			.y = "mean",
+		} },
+	},
+	{
 		.name = "mpi-barrier",
 		.title = "Barriers of an MPI program",
 		.text = "MPI_Barrier as the MPI runs it and as nbar runs it, and plans over the MPI's "

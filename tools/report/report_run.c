@@ -104,8 +104,8 @@ static void become(const struct report_options *opt, const struct report_experim
 	static char name[] = "nbar", json_option[] = "--json", csv_option[] = "--csv",
 		    resume[] = "--resume";
 	static char json[REPORT_PATH_MAX], csv[REPORT_PATH_MAX], text[REPORT_PATH_MAX],
-		journal[REPORT_PATH_MAX];
-	char *line = strdup(arguments(opt, e)), *argv[ARGS_MAX + 8], *save = NULL;
+		journal[REPORT_PATH_MAX], file[REPORT_PATH_MAX], file_option[32];
+	char *line = strdup(arguments(opt, e)), *argv[ARGS_MAX + 10], *save = NULL;
 	int argc = 0, fd;
 
 	report_path(opt, e->name, "json", json, sizeof(json));
@@ -119,6 +119,13 @@ static void become(const struct report_options *opt, const struct report_experim
 	for (char *w = line ? strtok_r(line, " ", &save) : NULL; w && argc < (int)ARGS_MAX;
 	     w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
+	if (e->file) {
+		snprintf(file, sizeof(file), "%s/%s", opt->dir, e->file);
+		snprintf(file_option, sizeof(file_option), "%s", e->file_option);
+		if (*file_option)
+			argv[argc++] = file_option;
+		argv[argc++] = file;
+	}
 	argv[argc++] = json_option;
 	argv[argc++] = json;
 	argv[argc++] = csv_option;

@@ -100,6 +100,8 @@ static void send_range(struct run *r, uint32_t m, const struct nbfw_action *a, s
 	const struct nbfw_state *s = state_of(r, m);
 	bool is_abort = a->send_type == NBFW_ABORT;
 
+	if (r->net.opt.step)
+		now = work(r, m, now, r->net.opt.step, &r->member[m].path);
 	for (uint32_t i = a->send_first; i < a->send_end; i++) {
 		const struct nbar_send *to = &nbfw_plan_sends(p)[i];
 		struct sim_event ev = {

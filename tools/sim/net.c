@@ -31,21 +31,20 @@ static sim_time seconds(double s)
 }
 
 /*
- * A profile has o, the time of one message from call to arrival, and l, the time that a further
- * message adds. If both ends share a core, l contains the work of both ends on this core.
+ * By a profile, one message takes o + l, and a further message adds l. If both ends share a core, l
+ * contains the work of both ends on this core.
  */
 static struct sim_cost profile_cost(const struct sim_net *net, uint32_t from, uint32_t to)
 {
 	const struct sim_net_options *opt = &net->opt;
 	size_t at = (size_t)from * opt->members + to;
-	sim_time one = seconds(opt->o[at]), more = seconds(opt->l[at]);
+	sim_time more = seconds(opt->l[at]), one = seconds(opt->o[at]) + more;
 	bool shared = sim_net_core(net, from) == sim_net_core(net, to);
 	struct sim_cost c = { .send = shared ? more / 2 : more };
 
-	if (c.send > one / 2)
-		c.send = one / 2;
-	c.recv = c.send;
+	c.recv = c.send < one - c.send ? c.send : one - c.send;
 	c.wire = one - c.send - c.recv;
+	c.wire = c.wire > opt->step ? c.wire - opt->step : 0;
 	return c;
 }
 

@@ -30,7 +30,9 @@ struct sim_net_options {
 	/* NULL, or measured costs in seconds by [from * members + to]: a message, a further one.
 	 * The caller's. */
 	const double *o, *l;
-	uint32_t cores;                 /* that the members share; 0: each has its own */
+	sim_time step;        /* work of a core for a member's step, a part of o */
+	uint32_t cores;       /* that the members share; 0: each has its own */
+	const uint32_t *core; /* NULL, or the core of each member, below `cores`. The caller's */
 	uint32_t loss, repeat, reorder; /* per million messages */
 	sim_time reorder_by;            /* how much later, at most */
 	sim_time noise_period, noise;   /* a core stops for `noise` once in each period; 0: never */
@@ -76,6 +78,8 @@ sim_time sim_net_noise(const struct sim_net *net, uint32_t core, sim_time begin,
 /* The core of a member. */
 static inline uint32_t sim_net_core(const struct sim_net *net, uint32_t member)
 {
+	if (net->opt.core)
+		return net->opt.core[member];
 	return net->opt.cores ? member % net->opt.cores : member;
 }
 

@@ -98,7 +98,12 @@ static int run_plans(struct simulate_options *opt, const char *alg, const struct
 	setup.alg = alg;
 	setup.net.o = costs->o;
 	setup.net.l = costs->l;
-	setup.post += costs->post;
+	setup.notice += costs->call;
+	if (costs->profile && costs->profile->processor && !setup.net.cores) {
+		setup.net.core = costs->profile->processor;
+		setup.net.cores = costs->profile->hosts;
+		setup.net.step = (sim_time)(costs->profile->step * (double)SIM_SECOND);
+	}
 	setup.net.members = plans->size;
 	if (opt->level == SIMULATE_NIC)
 		sim_nics_run(&setup, &report);
@@ -114,13 +119,29 @@ static int run_plans(struct simulate_options *opt, const char *alg, const struct
 /* 0, or an exit code after a message; 1 more: left out, with a note. */
 #define LEFT_OUT (TOOL_USAGE + 1)
 
-static int make_plans(const struct simulate_costs *costs, const char *name, uint32_t members,
-		      struct sim_plans *plans, struct result *result)
+static int compose_for_topology(const struct sim_net_options *net, uint32_t members,
+				struct sim_plans *plans)
+{
+	struct profile *p;
+	int r = simulate_topology_profile(net, members, &p);
+
+	if (r)
+		return r;
+	r = simulate_compose(p, members, plans);
+	profile_free(p);
+	return r;
+}
+
+static int make_plans(const struct sim_net_options *net, const struct simulate_costs *costs,
+		      const char *name, uint32_t members, struct sim_plans *plans,
+		      struct result *result)
 {
 	struct nbfw_alg alg;
 
-	if (!strcmp(name, SIMULATE_TUNED))
+	if (!strcmp(name, SIMULATE_TUNED) && costs->profile)
 		return simulate_compose(costs->profile, members, plans);
+	if (!strcmp(name, SIMULATE_TUNED))
+		return compose_for_topology(net, members, plans);
 	if (!algs_read(name, &alg))
 		return algs_refuse("--alg", name);
 	int r = sim_plans_generate(plans, alg, members);
@@ -140,7 +161,7 @@ static int run_one(struct simulate_options *opt, const struct simulate_costs *co
 		   const char *name, uint32_t members, struct result *result)
 {
 	struct sim_plans plans;
-	int r = make_plans(costs, name, members, &plans, result);
+	int r = make_plans(&opt->setup.net, costs, name, members, &plans, result);
 
 	if (r)
 		return r == LEFT_OUT ? 0 : r;

@@ -36,8 +36,13 @@ struct profile;
 struct simulate_costs {
 	struct profile *profile;
 	double *o, *l;
-	sim_time post;
+	sim_time call; /* a barrier that sends nothing */
 };
+
+/* The costs of a named topology, sampled, as a profile: for SIMULATE_TUNED. 0, or an exit code
+ * after a message. */
+int simulate_topology_profile(const struct sim_net_options *net, uint32_t members,
+			      struct profile **out);
 
 /* Reads the file. 0, or an exit code after a message. */
 int simulate_profile_read(const char *path, struct profile **out);

@@ -80,7 +80,8 @@ void simulate_usage(FILE *to)
 	      "Simulates barriers of up to 1048576 members with the engine of the NICs, or with\n"
 	      "whole NICs, over a network. The same seed gives the same run.\n"
 	      "  --members LIST    sizes of the group (16,256,4096)\n"
-	      "  --alg LIST        algorithms, see below (" ALGS_BENCH ")\n"
+	      "  --alg LIST        algorithms, see below (" ALGS_BENCH "); tuned: composed\n"
+	      "                    for --profile or --net\n"
 	      "  -i, --iterations N  barriers, one after the other (1)\n"
 	      "  --level LEVEL     a member is: engine, without queues and limits; nic, a whole\n"
 	      "                    NIC, 4096 at most (engine)\n"
@@ -88,7 +89,7 @@ void simulate_usage(FILE *to)
 	      "  --net NET         flat, fat-tree or dragonfly, as large as it must be (flat)\n"
 	      "  --loggp L=NS,o=NS,g=NS,G=NS  latency, overhead of a message at either end, gap\n"
 	      "                    between messages, time of a byte (L=1000,o=200,g=50,G=0.08)\n"
-	      "  --profile FILE    instead: costs that nbar profile measured; adds --alg tuned\n"
+	      "  --profile FILE    instead: costs that nbar profile measured\n"
 	      "  --hop NS          instead of L: a link and its switch, of those two (150)\n"
 	      "  --rate GBPS       of their links, which messages occupy in turn (100)\n"
 	      "  --frame BYTES     of a token on the wire (86: Ethernet)\n"
@@ -402,8 +403,10 @@ static int check_together(const struct simulate_options *opt)
 		least = opt->members[i] < least ? opt->members[i] : least;
 	}
 	for (uint32_t i = 0; i < opt->nalg; i++)
-		if (!strcmp(opt->alg[i], SIMULATE_TUNED) && !opt->profile)
-			return tool_usage("--alg tuned wants a --profile");
+		if (!strcmp(opt->alg[i], SIMULATE_TUNED) && !opt->profile &&
+		    opt->setup.net.topology == SIM_FLAT)
+			return tool_usage(
+				"--alg tuned wants a --profile, or a --net other than flat");
 	if (opt->profile && (s->net.topology != SIM_FLAT || opt->goal))
 		return tool_usage("--profile has its own network: no --net, no --goal");
 	if (opt->level == SIMULATE_NIC && most > SIMULATE_NICS_MAX)

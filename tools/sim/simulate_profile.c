@@ -46,7 +46,12 @@ int simulate_costs_begin(struct simulate_costs *c, struct profile *p, uint32_t m
 			c->l[(size_t)i * members + j] = profile_l(p, i, j);
 		}
 	}
-	c->post = (sim_time)(profile_self(p, 0) * (double)SIM_SECOND);
+	c->call = 0;
+	for (uint32_t i = 0; i < members; i++) {
+		sim_time self = (sim_time)(profile_self(p, i) * (double)SIM_SECOND);
+
+		c->call = self > c->call ? self : c->call;
+	}
 	return 0;
 }
 
@@ -87,7 +92,10 @@ int simulate_compose(const struct profile *p, uint32_t members, struct sim_plans
 		host[i] = i;
 	if (plan && host)
 		r = compose(p, host, members, &composed, &why);
-	if (!r) {
+	if (!r && !composed.scheme) {
+		r = sim_plans_generate(out, composed.alg, members);
+		compose_free(&composed);
+	} else if (!r) {
 		r = make_plans(composed.schedule, plan);
 		if (!r)
 			r = sim_plans_take(out, (const struct nbar_plan *const *)plan, members);

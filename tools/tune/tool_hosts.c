@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "scheme.h"
 #include "tool.h"
 
 static int add_host(void *arg, const char *name)
@@ -51,4 +52,37 @@ void tool_hosts_free(struct tool_hosts *h)
 	profile_free(h->profile);
 	free(h->host);
 	*h = (struct tool_hosts){ 0 };
+}
+
+static void write_group(FILE *to, const struct tool_hosts *h, const struct scheme *c,
+			uint32_t group, uint32_t indent)
+{
+	const struct scheme_group *g = &c->group[group];
+	char up[NBAR_NAME_MAX], down[NBAR_NAME_MAX];
+
+	nbfw_alg_name(g->up, up);
+	nbfw_alg_name(g->down, down);
+	if (group == 0 && c->exchange)
+		fprintf(to, "%*s%s among", (int)indent, "", up);
+	else
+		fprintf(to, "%*sarrive %s, release %s:", (int)indent, "", up, down);
+	for (uint32_t i = 0; i < g->n; i++)
+		fprintf(to, " %s",
+			h->profile->name[h->host[scheme_leader(c, c->child[g->first + i])]]);
+	putc('\n', to);
+	for (uint32_t i = 0; i < g->n; i++)
+		if (scheme_is_group(c, c->child[g->first + i]))
+			write_group(to, h, c, c->child[g->first + i] - c->size, indent + 2);
+}
+
+char *tool_hosts_tree(const struct tool_hosts *h, const struct scheme *c)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *to = open_memstream(&text, &length);
+
+	if (!to)
+		return NULL;
+	write_group(to, h, c, 0, 0);
+	return fclose(to) ? NULL : text;
 }

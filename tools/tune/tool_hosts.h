@@ -18,4 +18,9 @@ struct tool_hosts {
 int tool_hosts_read(struct tool_hosts *h, const char *path, const char *list);
 void tool_hosts_free(struct tool_hosts *h);
 
+/* The clusters of a composed barrier, a line each, indented by depth. NULL: no memory; free() it.
+ */
+struct scheme;
+char *tool_hosts_tree(const struct tool_hosts *h, const struct scheme *c);
+
 #endif

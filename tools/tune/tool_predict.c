@@ -12,6 +12,7 @@
 
 #include "algs.h"
 #include "compose.h"
+#include "option.h"
 #include "tool.h"
 #include "tool_hosts.h"
 #include "nbar_tune.h"
@@ -19,7 +20,7 @@
 #define ROWS_MAX 64u
 #define DIFFER 0.20 /* pairs of barriers that differ by more count for the predicted order */
 
-enum { OPT_HOSTS = 256, OPT_ALG, OPT_FORMULA, OPT_MEASURED, OPT_WHERE, OPT_FIGURE };
+enum { OPT_HOSTS = OPTION_SUBCOMMAND, OPT_ALG, OPT_FORMULA, OPT_MEASURED, OPT_WHERE, OPT_FIGURE };
 
 static const struct option long_options[] = {
 	{ "hosts", required_argument, NULL, OPT_HOSTS },
@@ -28,9 +29,19 @@ static const struct option long_options[] = {
 	{ "measured", required_argument, NULL, OPT_MEASURED },
 	{ "where", required_argument, NULL, OPT_WHERE },
 	{ "figure", required_argument, NULL, OPT_FIGURE },
+	{ "json", required_argument, NULL, OPTION_JSON },
+	{ "csv", required_argument, NULL, OPTION_CSV },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
 };
+
+static const struct result_column columns[] = {
+	{ "alg", "", RESULT_TEXT, 0 },
+	{ "predicted", "us", RESULT_REAL, 2 },
+	{ "measured", "us", RESULT_REAL, 2 },
+	{ "error", "%", RESULT_REAL, 1 },
+};
+#define NCOLUMN (sizeof(columns) / sizeof(columns[0]))
 
 struct row {
 	char alg[NBAR_NAME_MAX];
@@ -42,6 +53,7 @@ struct predict_options {
 	enum predict_formula formula;
 	struct row row[ROWS_MAX];
 	uint32_t n;
+	struct experiment_options files;
 };
 
 static void usage(FILE *to)
@@ -54,8 +66,10 @@ static void usage(FILE *to)
 	      "  --formula NAME    first: a message costs O of its link; waiting: O_ii if the\n"
 	      "                    receiver already waits (first)\n"
 	      "  --measured FILE   what nbar bench --json FILE measured, beside the predictions\n"
+	      "                    (the measured barriers of the profile)\n"
 	      "  --where nic|host  of these measurements (nic)\n"
 	      "  --figure NAME     their column: mean, p50, ... (mean)\n"
+	      "  --json FILE, --csv FILE  - is stdout, and then there is no table\n"
 	      "Exit status: 0 done, 1 failed, 2 wrong usage.\n",
 	      to);
 }
@@ -97,6 +111,9 @@ static int read_option(struct predict_options *o, int c, const char *value)
 	case OPT_FIGURE:
 		o->figure = value;
 		return 0;
+	case OPTION_JSON:
+	case OPTION_CSV:
+		return option_common(c, value, NULL, &o->files);
 	}
 	o->where = value;
 	return strcmp(value, "nic") && strcmp(value, "host")
@@ -210,17 +227,35 @@ static int predict_row(const struct predict_options *o, const struct tool_hosts 
 	return 0;
 }
 
-static void show_number(double value, int digits)
+/* The measured barriers of the profile, if the members are all its hosts in their order. */
+static void take_measured(struct predict_options *o, const struct tool_hosts *h)
 {
-	if (isnan(value))
-		printf("%12s", "-");
+	const struct profile *p = h->profile;
+	bool all = h->size == p->hosts;
+
+	for (uint32_t r = 0; r < h->size; r++)
+		all &= h->host[r] == r;
+	for (uint32_t i = 0; all && i < p->nflat; i++) {
+		char name[NBAR_NAME_MAX];
+
+		nbfw_alg_name(p->flat[i].alg, name);
+		for (uint32_t k = 0; k < o->n; k++)
+			if (!strcmp(o->row[k].alg, name))
+				o->row[k].measured_us = p->flat[i].time * 1e6;
+	}
+}
+
+static void add_number(struct result *r, double value)
+{
+	if (isfinite(value))
+		result_real(r, value);
 	else
-		printf("%12.*f", digits, value);
+		result_none(r);
 }
 
 /* Counts the pairs whose measurements differ by more than DIFFER, and how many of them have the
  * right predicted order. */
-static void show_order(const struct predict_options *o)
+static void note_order(const struct predict_options *o, struct result *r)
 {
 	uint32_t pairs = 0, right = 0;
 
@@ -235,30 +270,59 @@ static void show_order(const struct predict_options *o)
 			right += b->predicted_us > a->predicted_us;
 		}
 	}
-	printf("%u of %u pairs that differ by more than %.0f %% are predicted in the right order\n",
-	       right, pairs, DIFFER * 100);
+	result_note(
+		r,
+		"%u of %u pairs that differ by more than %.0f %% are predicted in the right order",
+		right, pairs, DIFFER * 100);
 }
 
-static void show(const struct predict_options *o)
+/* The clusters of the composed barrier, a note each. */
+static void note_clusters(const struct tool_hosts *h, struct result *r)
 {
-	printf("%-17s%12s%12s%12s\n%-17s%12s%12s%12s\n", "alg", "predicted", "measured", "error",
-	       "", "us", "us", "%");
+	const char *why;
+	struct compose c;
+	char *tree, *save = NULL;
+
+	if (compose(h->profile, h->host, h->size, &c, &why))
+		return;
+	tree = c.scheme ? tool_hosts_tree(h, c.scheme) : NULL;
+	for (char *line = tree ? strtok_r(tree, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		result_note(r, "tuned: %s", line);
+	if (!c.scheme) {
+		char name[NBAR_NAME_MAX];
+
+		nbfw_alg_name(c.alg, name);
+		result_note(r, "tuned: %s among all", name);
+	}
+	free(tree);
+	compose_free(&c);
+}
+
+static void add_rows(const struct predict_options *o, const struct tool_hosts *h, struct result *r)
+{
+	bool measured = false;
+
 	for (uint32_t i = 0; i < o->n; i++) {
 		const struct row *row = &o->row[i];
 
-		printf("%-17s", row->alg);
-		show_number(row->predicted_us, 2);
-		show_number(row->measured_us, 2);
-		show_number(100 * (row->predicted_us / row->measured_us - 1), 1);
-		putchar('\n');
+		result_text(r, row->alg);
+		add_number(r, row->predicted_us);
+		add_number(r, row->measured_us);
+		add_number(r, 100 * (row->predicted_us / row->measured_us - 1));
+		measured |= isfinite(row->measured_us);
+		if (!strcmp(row->alg, NBAR_TUNE_NAME))
+			note_clusters(h, r);
 	}
-	if (o->measured)
-		show_order(o);
+	if (measured)
+		note_order(o, r);
 }
 
 int tool_predict(int argc, char **argv)
 {
-	struct predict_options o = { .where = "nic", .figure = "mean" };
+	struct predict_options o = { .where = "nic", .figure = "mean", .files = { .once = true } };
+	struct experiment e;
+	struct result *result;
 	struct tool_hosts h;
 	bool help;
 	int r = parse(argc, argv, &o, &help);
@@ -272,10 +336,20 @@ int tool_predict(int argc, char **argv)
 		return r;
 	for (uint32_t i = 0; i < o.n && !r; i++)
 		r = predict_row(&o, &h, &o.row[i]);
+	take_measured(&o, &h);
 	if (!r && o.measured)
 		r = read_measured(&o, h.size);
-	if (!r)
-		show(&o);
+	result = r ? NULL : result_new("predict", columns, NCOLUMN);
+	if (!r && !result)
+		r = TOOL_FAILED;
+	if (!r) {
+		result_command(result, argc, argv);
+		r = experiment_begin(&e, &o.files, result, 1);
+	}
+	if (!r) {
+		add_rows(&o, &h, result);
+		r = experiment_end(&e, 0);
+	}
 	tool_hosts_free(&h);
 	return r;
 }

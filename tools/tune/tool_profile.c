@@ -5,25 +5,30 @@
  */
 #include "tool_profile.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
+#include "compose.h"
+#include "launcher.h"
 #include "option.h"
 #include "profile.h"
 #include "stats.h"
 
-enum { OPT_OUTPUT = BENCH_OPT_MORE, OPT_QUANTILE };
+enum { OPT_OUTPUT = BENCH_OPT_MORE, OPT_QUANTILE, OPT_SAMPLE };
 
 struct profile_options {
 	const char *output;
 	uint32_t percent; /* of the barriers of a pair take at most the time taken for it */
+	bool sample;
 };
 
 static const struct option more_options[] = {
 	{ "output", required_argument, NULL, OPT_OUTPUT },
 	{ "percentile", required_argument, NULL, OPT_QUANTILE },
+	{ "sample", no_argument, NULL, OPT_SAMPLE },
 	{ 0 },
 };
 
@@ -32,7 +37,8 @@ static void usage(FILE *to)
 	fputs("usage: nbar profile [OPTION]...\n"
 	      "Measures the cost of a message, and of a further message, between every two\n"
 	      "hosts, by barriers of two. Pairs that share no host run at once.\n"
-	      "nbar tune, and --alg tuned:FILE, read the profile.\n\n"
+	      "nbar tune, and --alg tuned:FILE, read the profile. Started by mpirun or mpiexec,\n"
+	      "nbar profile measures messages of the MPI; mpirun nbar profile --help.\n\n"
 	      "  --output FILE     the profile\n"
 	      "  --nodes N         nodes, one a host (8, or one a NIC of --nic)\n"
 	      "  --hosts LIST      names of the hosts of the NICs (as the NICs: n0,n1,...)\n"
@@ -40,6 +46,8 @@ static void usage(FILE *to)
 	      "  -i, --iterations N  barriers measured a pair (100)\n"
 	      "  --percentile N    of these barriers, taken for the pair; take a low one on a\n"
 	      "                    machine with other work (50, the median)\n",
+	      to);
+	fputs("  --sample          measures each host with the first one of each cluster only\n",
 	      to);
 	bench_usage_common(to);
 }
@@ -50,7 +58,10 @@ static int read_more(void *arg, int c, const char *value)
 
 	if (c == OPT_QUANTILE)
 		return option_u32("--percentile", value, 1, 99, &o->percent);
-	o->output = value;
+	if (c == OPT_SAMPLE)
+		o->sample = true;
+	else
+		o->output = value;
 	return 0;
 }
 
@@ -64,8 +75,8 @@ static const struct result_column columns[] = {
 static struct measure *measure_new(uint32_t n, const struct bench_options *opt)
 {
 	size_t cells = (size_t)n * n;
-	size_t length = sizeof(struct measure) + (3 * cells + n) * sizeof(double) +
-			n * sizeof(struct nbar_endpoint);
+	size_t length = sizeof(struct measure) + (3 * cells + 2 * n) * sizeof(double) +
+			n * (sizeof(struct nbar_endpoint) + 4 * sizeof(uint32_t));
 	struct measure *m =
 		mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -78,42 +89,79 @@ static struct measure *measure_new(uint32_t n, const struct bench_options *opt)
 			       .warmup = opt->warmup,
 			       .by_host = opt->where[0] == BENCH_HOST };
 	m->self = (void *)(m + 1);
-	m->round = m->self + n;
+	m->alone = m->self + n;
+	m->round = m->alone + n;
 	m->more = m->round + cells;
 	m->spread = m->more + cells;
 	m->endpoint = (void *)(m->spread + cells);
+	m->owner = (void *)(m->endpoint + n);
+	m->classes.of = m->owner + n;
+	m->classes.centre = m->classes.of + n;
+	m->classes.second = m->classes.centre + n;
 	return m;
 }
 
 /*
- * Computes costs from times: a round trip is a call and two messages, each of O and L; each further
- * message is one L.
+ * Computes the cost of messages from node i to node j from their times: a round trip is a call and
+ * two messages, each of O and L; each further message is one L.
  */
-static void to_costs(const struct measure *m, struct profile *p)
+static void to_cost(const struct measure *m, uint32_t i, uint32_t j, double *o, double *l)
 {
 	uint32_t n = m->nodes;
+	size_t at = (size_t)i * n + j, low = i < j ? at : (size_t)j * n + i;
+	double further = (m->more[at] - m->round[low]) / (MEASURE_MORE - 1) / 1e9;
 
-	for (uint32_t i = 0; i < n; i++) {
-		p->self[i] = p->o[(size_t)i * n + i] = m->self[i] / 1e9;
-		for (uint32_t j = 0; j < n; j++) {
-			size_t at = (size_t)i * n + j;
-			size_t low = i < j ? at : (size_t)j * n + i;
-			double further = (m->more[at] - m->round[low]) / (MEASURE_MORE - 1) / 1e9;
-			double o;
+	*l = further > 0 ? further : 0;
+	*o = (m->round[low] - m->alone[i]) / 2 / 1e9 - *l;
+	*o = *o > 0 ? *o : 0;
+}
 
-			if (i == j)
-				continue;
-			p->l[at] = further > 0 ? further : 0;
-			o = (m->round[low] - m->self[i]) / 2 / 1e9 - p->l[at];
-			p->o[at] = o > 0 ? o : 0;
+static void to_costs(const struct measure *m, struct profile *p)
+{
+	for (uint32_t a = 0; a < p->classes; a++) {
+		uint32_t i = m->sample ? m->classes.centre[a] : a;
+
+		p->self[a] = m->self[i] / 1e9;
+		if (!p->class_of)
+			p->o[(size_t)a * p->classes + a] = p->self[a];
+		for (uint32_t b = 0; b < p->classes; b++) {
+			uint32_t j = m->sample ? m->classes.centre[b] : b;
+			size_t at = (size_t)a * p->classes + b;
+
+			if (a == b && p->class_of)
+				j = m->classes.second[a];
+			if (i != j)
+				to_cost(m, i, j, &p->o[at], &p->l[at]);
 		}
 	}
+	for (uint32_t i = 0; p->class_of && i < p->hosts; i++)
+		p->class_of[i] = m->classes.of[i];
+}
+
+/* Gives nodes with the same owner the same number. Leaves p->processor NULL if no two have. */
+static int to_processors(const struct measure *m, struct profile *p)
+{
+	bool shared = false;
+
+	p->processor = calloc(m->nodes, sizeof(*p->processor));
+	if (!p->processor)
+		return TOOL_FAILED;
+	for (uint32_t i = 0; i < m->nodes; i++) {
+		while (m->owner[p->processor[i]] != m->owner[i])
+			p->processor[i]++;
+		shared |= p->processor[i] != i;
+	}
+	if (!shared) {
+		free(p->processor);
+		p->processor = NULL;
+	}
+	return 0;
 }
 
 static struct profile *make_profile(const struct measure *m, const struct bench_options *opt,
 				    const struct bench_nics *nics)
 {
-	struct profile *p = profile_new(m->nodes, m->nodes);
+	struct profile *p = profile_new(m->nodes, m->sample ? m->classes.n : m->nodes);
 	time_t now = time(NULL);
 	struct tm tm;
 	char text[160];
@@ -128,14 +176,16 @@ static struct profile *make_profile(const struct measure *m, const struct bench_
 			p = NULL;
 		}
 	}
-	if (!p) {
+	if (!p || to_processors(m, p)) {
 		tool_error("no memory for the profile");
+		profile_free(p);
 		return NULL;
 	}
 	to_costs(m, p);
 	snprintf(text, sizeof(text),
-		 "nbar profile --where %s, wire %s, percentile %.0f of %u barriers a pair",
-		 bench_where_name[opt->where[0]], opt->wire, m->quantile * 100, m->iters);
+		 "nbar profile%s --where %s, wire %s, percentile %.0f of %u barriers a pair",
+		 m->sample ? " --sample" : "", bench_where_name[opt->where[0]], opt->wire,
+		 m->quantile * 100, m->iters);
 	p->how = strdup(text);
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
 	p->when = strdup(text);
@@ -175,8 +225,81 @@ static void add_rows(const struct measure *m, const struct profile *p, struct re
 		    "measure them again on a quiet machine if there are many",
 		    noisy, p->hosts * (p->hosts - 1) / 2, SPREAD);
 	result_note(r, "%u links cost more than %.1f times as much as back", apart, APART);
+	if (m->sample)
+		result_note(r, "%u clusters; hosts of a cluster have the costs of its first hosts",
+			    p->classes);
 	result_note(r, "O: one message; L: a further one; a call that sends nothing: %.2f us",
 		    profile_self(p, 0) * 1e6);
+}
+
+/* The measurements of the algorithms of the table among all nodes. */
+struct flat_run {
+	struct bench_session *s;
+	struct profile *p;
+	uint32_t nodes;
+};
+
+static int measure_flat(void *arg, struct nbfw_alg alg)
+{
+	struct flat_run *f = arg;
+	char name[NBAR_NAME_MAX];
+	struct bench_figures figures;
+	const struct bench_options *opt = f->s->opt;
+	const struct bench_config config = { .nodes = f->nodes,
+					     .where = opt->where[0],
+					     .alg = name,
+					     .iters = opt->iters,
+					     .warmup = opt->warmup };
+	int r;
+
+	if (f->p->nflat == PROFILE_FLAT_MAX)
+		return 0;
+	nbfw_alg_name(alg, name);
+	r = bench_session_run(f->s, &config, "", &figures);
+	if (!r && figures.metric[METRIC_P50] > 0)
+		f->p->flat[f->p->nflat++] =
+			(struct profile_flat){ alg, figures.metric[METRIC_P50] / 1e6 };
+	return r;
+}
+
+/* Barriers of all nodes, by every algorithm that nbar tune would try: the composer compares its
+ * predictions with them. */
+static int measure_flats(struct bench_session *s, struct profile *p)
+{
+	struct flat_run f = { s, p, p->hosts };
+
+	p->flat = calloc(PROFILE_FLAT_MAX, sizeof(*p->flat));
+	return p->flat ? compose_each(p->hosts, measure_flat, &f) : TOOL_FAILED;
+}
+
+#define STEPS_TRIED 100u
+
+/* Sets the work of a step so that predictions are as near to the measured barriers as they can be.
+ * It is a part of O, so the median O of the profile bounds it. */
+static int fit_step(struct profile *p)
+{
+	double median, best = 0, best_deviation = INFINITY;
+	size_t cells = (size_t)p->classes * p->classes;
+	double *o = p->processor ? malloc(cells * sizeof(*o)) : NULL;
+
+	if (!o)
+		return p->processor ? TOOL_FAILED : 0;
+	memcpy(o, p->o, cells * sizeof(*o));
+	median = stats_median(o, (uint32_t)cells);
+	free(o);
+	for (uint32_t i = 0; i <= STEPS_TRIED; i++) {
+		double deviation;
+
+		p->step = median * i / STEPS_TRIED;
+		if (compose_deviation(p, &deviation))
+			return TOOL_FAILED;
+		if (deviation < best_deviation) {
+			best_deviation = deviation;
+			best = p->step;
+		}
+	}
+	p->step = best;
+	return 0;
 }
 
 static int run(struct bench_session *s, struct measure *m, const char *path, struct result *result)
@@ -195,13 +318,14 @@ static int run(struct bench_session *s, struct measure *m, const char *path, str
 		return r;
 	r = bench_session_run(s, &config, "profile", &figures);
 	p = r ? NULL : make_profile(m, s->opt, &s->nics);
-	if (p) {
+	r = p ? measure_flats(s, p) : TOOL_FAILED;
+	if (!r)
+		r = fit_step(p);
+	if (!r) {
 		add_rows(m, p, result);
 		r = output_begin(&out);
 		if (!r)
 			profile_write(p, out.file);
-	} else {
-		r = TOOL_FAILED;
 	}
 	profile_free(p);
 	return output_close(&out, r == 0) | r;
@@ -210,14 +334,19 @@ static int run(struct bench_session *s, struct measure *m, const char *path, str
 int tool_profile(int argc, char **argv)
 {
 	struct bench_options opt = bench_options_default();
-	struct profile_options own = { NULL, 50 };
+	struct profile_options own = { .percent = 50 };
 	const struct bench_extra_options more = { more_options, read_more, &own };
 	struct bench_session s;
 	struct result *result;
+	static char of_mpi[] = "profile";
 	uint32_t most, named = 0;
 	bool help;
 	int r;
 
+	if (launcher_mpi()) {
+		argv[0] = of_mpi;
+		return launcher_become(launcher_mpi(), argv);
+	}
 	opt.iters = 100;
 	opt.warmup = 10;
 	opt.nnodes = 0;
@@ -249,8 +378,10 @@ int tool_profile(int argc, char **argv)
 		return tool_usage("--output FILE is missing: where the profile goes");
 	opt.out.once = true;
 	tool_measure = measure_new(opt.nodes[0], &opt);
-	if (tool_measure)
+	if (tool_measure) {
 		tool_measure->quantile = own.percent / 100.0;
+		tool_measure->sample = own.sample;
+	}
 	result = tool_measure ? result_new("profile", columns, NCOLUMN) : NULL;
 	if (!result)
 		return TOOL_FAILED;

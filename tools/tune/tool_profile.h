@@ -4,13 +4,23 @@
  *
  * tool_profile.c       the command: reads options, writes a profile
  * tool_profile_host.c  a host: runs barriers of two members with special plans, round by round
+ * tool_profile_sample.c  the same for a few pairs: --sample
  */
 #ifndef NBAR_TUNE_TOOL_PROFILE_H
 #define NBAR_TUNE_TOOL_PROFILE_H
 
 #include "bench_host.h"
+#include "profile_rounds.h"
 
 #define MEASURE_MORE 8u /* messages of a plan that has more than one */
+
+/* Clusters of nodes. */
+struct tool_profile_classes {
+	uint32_t n;
+	uint32_t *of;     /* by node: its cluster */
+	uint32_t *centre; /* by cluster: its first node */
+	uint32_t *second; /* by cluster: another node of it, or the first one again */
+};
 
 /* In memory that all host processes share. Times are in ns; matrices are by node. */
 struct measure {
@@ -19,21 +29,34 @@ struct measure {
 	double quantile; /* quantile of the barriers of a pair that is used as its time */
 	uint32_t passed; /* count of arrivals of nodes at the points where all meet */
 	uint32_t failed;
-	double *self;   /* a barrier of one */
-	double *round;  /* i sends one message, j answers */
-	double *more;   /* i sends MEASURE_MORE, j answers once */
-	double *spread; /* of round: 90th percentile / median */
+	double *self;    /* a barrier of one, on all nodes at once */
+	double *alone;   /* the same while no other node of the processor has one */
+	double *round;   /* i sends one message, j answers */
+	double *more;    /* i sends MEASURE_MORE, j answers once */
+	double *spread;  /* of round: 90th percentile / median */
+	uint32_t *owner; /* by node: the process that runs its barriers */
+	bool sample;     /* measures clusters: */
+	struct tool_profile_classes classes; /* written by the process of node 0 */
 	struct nbar_endpoint *endpoint;
 };
 
 /* The measurement of the run that begins; set before the hosts are started. */
 extern struct measure *tool_measure;
 
+/* What a host process needs to measure pairs. */
+struct tool_profile_pairs;
+
+/* Measures one pair, while all others are idle, into a matrix of the measurement: the lower node
+ * sends k messages, or the higher one, if swapped. All processes must call it. 0 or an exit code.
+ */
+int tool_profile_pair(struct tool_profile_pairs *pairs, uint32_t i, uint32_t j, uint32_t k,
+		      bool swapped, double *matrix);
+
+/* Clusters the nodes and measures between clusters. All processes must call it, and find the same.
+ * The arrays of *out have room for all nodes. 0 or an exit code. */
+int tool_profile_sample(struct tool_profile_pairs *pairs, struct tool_profile_classes *out);
+
 /* As bench_config.drive. */
 int tool_profile_drive(const struct bench_host *h, struct bench_member *member);
-
-/* Node i's partner in a round of the 1-factorisation of n nodes; i itself: it has none. There are
- * n - 1 rounds, or n if n is odd, and each pair meets in one of them. */
-uint32_t tool_profile_partner(uint32_t n, uint32_t round, uint32_t i);
 
 #endif

@@ -3,8 +3,9 @@
  * tool_profile_host.c - the measurements of a host: barriers of two members, with special plans.
  *
  * In each pair, one member sends k messages and the other answers with one. k = 1 gives the round
- * trip, a larger k the cost of a further message in this direction. Pairs of a round share no host
- * and run at the same time. Runs in the host processes of a run; each drives one node or all nodes.
+ * trip, a larger k the cost of a further message in this direction. Pairs of a part of a round
+ * share no host and no processor, and run at the same time. Runs in the host processes of a run;
+ * each drives one node or all nodes.
  */
 #include "tool_profile.h"
 
@@ -12,24 +13,12 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hostbar.h"
 #include "stats.h"
 
 struct measure *tool_measure;
-
-uint32_t tool_profile_partner(uint32_t n, uint32_t round, uint32_t i)
-{
-	uint32_t even = n + n % 2, all = even - 1, j;
-
-	if (i == all)
-		j = round;
-	else if (2 * round % all == 2 * i % all)
-		j = all;
-	else
-		j = (2 * round + all - i) % all;
-	return j < n ? j : i;
-}
 
 /* The plan of a pair, or of one alone. */
 struct plan_of_two {
@@ -68,6 +57,7 @@ static size_t make_plan(struct plan_of_two *p, uint32_t rank, uint32_t size, uin
 struct side {
 	struct bench_member *m;
 	uint32_t node, other, rank;
+	bool active; /* in this part of the round */
 	struct nbar_group *group;
 	struct hostbar *hostbar;
 	uint32_t ticket, left;
@@ -180,8 +170,8 @@ static int run_sides(const struct bench_host *h, struct side *side)
 	int r = 0;
 
 	for (uint32_t i = 0; i < h->count && !r; i++) {
-		side[i].left = tool_measure->iters + tool_measure->warmup;
-		r = post(&side[i]);
+		side[i].left = side[i].active ? tool_measure->iters + tool_measure->warmup : 0;
+		r = side[i].active ? post(&side[i]) : 0;
 	}
 	while (running && !r) {
 		bool busy = false;
@@ -200,7 +190,7 @@ static int run_sides(const struct bench_host *h, struct side *side)
 	return r;
 }
 
-/* The measurement of the member that sends first in a pair. */
+/* The measurement of a node alone, or of the member that sends first in a pair. */
 static void note(struct side *s, double *matrix)
 {
 	struct measure *m = tool_measure;
@@ -209,7 +199,7 @@ static void note(struct side *s, double *matrix)
 	size_t at = (size_t)s->node * m->nodes + s->other;
 
 	if (s->other == s->node) {
-		m->self[s->node] = typical;
+		matrix[s->node] = typical;
 	} else if (s->rank == 0) {
 		matrix[at] = typical;
 		if (matrix == m->round)
@@ -218,10 +208,10 @@ static void note(struct side *s, double *matrix)
 	}
 }
 
-/* One round: each node with its partner; the lower node of a pair sends k messages (the higher one,
- * if swapped). */
-static int measure_round(const struct bench_host *h, struct side *side, uint32_t k, bool swapped,
-			 double *matrix, uint32_t *met)
+/* One part of a round: each active node with its partner; the lower node of a pair sends k messages
+ * (the higher one, if swapped). */
+static int measure_part(const struct bench_host *h, struct side *side, uint32_t k, bool swapped,
+			double *matrix, uint32_t *met)
 {
 	int r = 0;
 
@@ -231,10 +221,10 @@ static int measure_round(const struct bench_host *h, struct side *side, uint32_t
 		s->rank = s->other != s->node && (s->node > s->other) != swapped;
 	}
 	for (uint32_t i = 0; i < h->count && !r; i++)
-		r = open_side(&side[i], k);
+		r = side[i].active ? open_side(&side[i], k) : 0;
 	r = r ? r : meet(h, NULL, met);
 	for (uint32_t i = 0; i < h->count && !r; i++)
-		r = connect_side(&side[i]);
+		r = side[i].active ? connect_side(&side[i]) : 0;
 	r = r ? r : meet(h, NULL, met);
 	r = r ? r : run_sides(h, side);
 	r = r ? r : meet(h, side, met);
@@ -242,28 +232,117 @@ static int measure_round(const struct bench_host *h, struct side *side, uint32_t
 		close_side(&side[i]);
 	r = r ? r : meet(h, NULL, met);
 	for (uint32_t i = 0; i < h->count && !r; i++)
-		note(&side[i], matrix);
+		if (side[i].active)
+			note(&side[i], matrix);
 	return r;
 }
 
-static int measure_all(const struct bench_host *h, struct side *side)
+/* What all processes know of a round, and the nodes of this one. */
+struct tool_profile_pairs {
+	const struct bench_host *h;
+	struct side *side;
+	uint32_t *other, *part; /* by node */
+	uint32_t met;
+};
+
+/* A whole round, all nodes at once if `together`, else in parts. */
+static int measure_round(struct tool_profile_pairs *round, uint32_t k, bool swapped, bool together,
+			 double *matrix)
+{
+	const struct measure *m = tool_measure;
+	const struct bench_host *h = round->h;
+	struct side *side = round->side;
+	bool single = matrix == m->self || matrix == m->alone;
+	uint32_t parts = profile_parts(m->owner, round->other, m->nodes, single, round->part);
+	int r = 0;
+
+	for (uint32_t part = 0; part < (together ? 1 : parts) && !r; part++) {
+		for (uint32_t i = 0; i < h->count; i++) {
+			side[i].other = round->other[side[i].node];
+			side[i].active = together || round->part[side[i].node] == part;
+		}
+		r = measure_part(h, side, k, swapped, matrix, &round->met);
+	}
+	return r;
+}
+
+/* Notes what runs the barriers of the nodes: the daemon of a NIC, or this process. */
+static int note_owners(const struct bench_host *h, struct side *side)
 {
 	struct measure *m = tool_measure;
-	uint32_t rounds = m->nodes - 1 + m->nodes % 2, met = 0;
-	int r;
 
-	for (uint32_t i = 0; i < h->count; i++)
-		side[i].other = side[i].node;
-	r = measure_round(h, side, 1, false, m->self, &met);
-	for (uint32_t round = 0; round < rounds && m->nodes > 1 && !r; round++) {
-		for (uint32_t i = 0; i < h->count; i++)
-			side[i].other = tool_profile_partner(m->nodes, round, side[i].node);
-		r = measure_round(h, side, 1, false, m->round, &met);
-		if (!r)
-			r = measure_round(h, side, MEASURE_MORE, false, m->more, &met);
-		if (!r)
-			r = measure_round(h, side, MEASURE_MORE, true, m->more, &met);
+	for (uint32_t i = 0; i < h->count; i++) {
+		struct nbar_rep_nic_stat stat = { .pid = (uint32_t)getpid() };
+
+		if (!m->by_host && nbar_nic_stat(h->nics->name[side[i].node % h->nics->n], &stat))
+			return fail(&side[i]);
+		m->owner[side[i].node] = stat.pid;
 	}
+	return 0;
+}
+
+int tool_profile_pair(struct tool_profile_pairs *pairs, uint32_t i, uint32_t j, uint32_t k,
+		      bool swapped, double *matrix)
+{
+	for (uint32_t node = 0; node < tool_measure->nodes; node++)
+		pairs->other[node] = node;
+	pairs->other[i] = j;
+	pairs->other[j] = i;
+	int r = measure_round(pairs, k, swapped, false, matrix);
+
+	/* All processes may read the time after this. */
+	return r ? r : meet(pairs->h, NULL, &pairs->met);
+}
+
+/* The clusters, each process for itself; that of node 0 shows them to the others. */
+static int measure_sample(struct tool_profile_pairs *round)
+{
+	struct measure *m = tool_measure;
+	uint32_t *room = calloc(3 * (size_t)m->nodes, sizeof(*room));
+	struct tool_profile_classes own = { 0, room, room + m->nodes, room + 2 * (size_t)m->nodes };
+	int r = room ? tool_profile_sample(round, &own)
+		     : bench_host_fail(round->side->m, "no memory for %u nodes", m->nodes);
+
+	if (!r && round->side->node == 0) {
+		m->classes.n = own.n;
+		memcpy(m->classes.of, own.of, m->nodes * sizeof(*own.of));
+		memcpy(m->classes.centre, own.centre, m->nodes * sizeof(*own.centre));
+		memcpy(m->classes.second, own.second, m->nodes * sizeof(*own.second));
+	}
+	free(room);
+	return r;
+}
+
+static int measure_pairs(struct tool_profile_pairs *round)
+{
+	struct measure *m = tool_measure;
+	uint32_t rounds = m->nodes > 1 ? m->nodes - 1 + m->nodes % 2 : 0;
+	int r = 0;
+
+	for (uint32_t k = 0; k < rounds && !r; k++) {
+		for (uint32_t i = 0; i < m->nodes; i++)
+			round->other[i] = profile_partner(m->nodes, k, i);
+		r = measure_round(round, 1, false, false, m->round);
+		if (!r)
+			r = measure_round(round, MEASURE_MORE, false, false, m->more);
+		if (!r)
+			r = measure_round(round, MEASURE_MORE, true, false, m->more);
+	}
+	return r;
+}
+
+static int measure_all(struct tool_profile_pairs *round)
+{
+	struct measure *m = tool_measure;
+	int r = note_owners(round->h, round->side);
+
+	for (uint32_t i = 0; i < m->nodes; i++)
+		round->other[i] = i;
+	r = r ? r : meet(round->h, NULL, &round->met);
+	r = r ? r : measure_round(round, 1, false, true, m->self);
+	r = r ? r : measure_round(round, 1, false, false, m->alone);
+	if (!r)
+		r = m->sample ? measure_sample(round) : measure_pairs(round);
 	return r;
 }
 
@@ -271,9 +350,11 @@ int tool_profile_drive(const struct bench_host *h, struct bench_member *member)
 {
 	struct side *side = calloc(h->count, sizeof(*side));
 	double *sample = calloc((size_t)h->count * tool_measure->iters, sizeof(*sample));
+	uint32_t *nodes = calloc(2 * (size_t)tool_measure->nodes, sizeof(*nodes));
+	struct tool_profile_pairs round = { h, side, nodes, nodes + tool_measure->nodes, 0 };
 	int r = TOOL_FAILED;
 
-	if (!side || !sample) {
+	if (!side || !sample || !nodes) {
 		bench_host_fail(member, "no memory for %u samples", tool_measure->iters);
 	} else {
 		for (uint32_t i = 0; i < h->count; i++)
@@ -281,9 +362,10 @@ int tool_profile_drive(const struct bench_host *h, struct bench_member *member)
 				(struct side){ .m = &member[i],
 					       .node = member[i].node,
 					       .sample = sample + (size_t)i * tool_measure->iters };
-		r = measure_all(h, side);
+		r = measure_all(&round);
 	}
 	free(side);
+	free(nodes);
 	free(sample);
 	return r;
 }

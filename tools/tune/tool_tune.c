@@ -77,37 +77,25 @@ static int parse(int argc, char **argv, struct tune_options *o, bool *help)
 	return 0;
 }
 
-static void show_group(const struct tool_hosts *h, const struct scheme *c, uint32_t group,
-		       uint32_t indent)
-{
-	const struct scheme_group *g = &c->group[group];
-	char up[NBAR_NAME_MAX], down[NBAR_NAME_MAX];
-
-	nbfw_alg_name(g->up, up);
-	nbfw_alg_name(g->down, down);
-	if (group == 0 && c->exchange)
-		printf("%*s%s among", (int)indent, "", up);
-	else
-		printf("%*sarrive %s, release %s:", (int)indent, "", up, down);
-	for (uint32_t i = 0; i < g->n; i++)
-		printf(" %s", h->profile->name[h->host[scheme_leader(c, c->child[g->first + i])]]);
-	putchar('\n');
-	for (uint32_t i = 0; i < g->n; i++)
-		if (scheme_is_group(c, c->child[g->first + i]))
-			show_group(h, c, c->child[g->first + i] - c->size, indent + 2);
-}
-
 static void show(const struct tool_hosts *h, const struct compose *c, double seconds)
 {
 	char name[NBAR_NAME_MAX];
 
 	nbfw_alg_name(c->alg, name);
-	if (c->scheme)
-		show_group(h, c->scheme, 0, 0);
-	else
+	if (c->scheme) {
+		char *tree = tool_hosts_tree(h, c->scheme);
+
+		fputs(tree ? tree : "no memory to show the clusters\n", stdout);
+		free(tree);
+	} else {
 		printf("flat: %s among all %u\n", name, h->size);
+	}
 	printf("predicted: %.2f us; the best flat barrier, %s: %.2f us\n", c->predicted_s * 1e6,
 	       name, c->flat_s * 1e6);
+	if (c->error > 0)
+		printf("measured flat barriers take %.2f times as long as predicted; their deviation "
+		       "from that is %.1f %%\n",
+		       c->scale, c->error * 100);
 	printf("%u members, %u signals, profile %016llx; composed in %.4f s of a processor, %u changes tried\n",
 	       h->size, c->schedule->nsignal, (unsigned long long)profile_digest(h->profile),
 	       seconds, c->tried);

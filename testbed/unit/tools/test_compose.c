@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_compose.c - composed barriers: each is a barrier, by a knowledge-matrix test that shares no
- * code with the composer; all ranks get the same one; it never costs more than a flat barrier; and
- * plans that are no barrier are found.
+ * code with the composer; it ends although the network loses messages; all ranks get the same one;
+ * it never costs more than a flat barrier; and plans that are no barrier are found.
  */
 #include <math.h>
 
 #include "compose.h"
+#include "sim.h"
 #include "unit/core/group_plans.h"
+
+#define LOSS 50000 /* per million messages */
 
 enum shape { FLAT, NOISE, RACKS, NESTED, RANDOM, ASYMMETRIC, ADVERSARIAL, SHAPES };
 
@@ -43,10 +46,14 @@ static struct profile *make_profile(enum shape shape, uint32_t hosts, uint64_t s
 	struct profile *p = profile_new(hosts, hosts);
 	struct rng rng = { seed };
 
+	if (seed & 8) /* half of the seeds: some hosts share a processor */
+		p->processor = calloc(hosts, sizeof(*p->processor));
 	for (uint32_t i = 0; i < hosts; i++) {
 		p->name[i] = malloc(16);
 		snprintf(p->name[i], 16, "h%u", i);
 		p->self[i] = shape == RANDOM ? rng_below(&rng, 1000) / 1e8 : 1e-6;
+		if (p->processor)
+			p->processor[i] = rng_below(&rng, 1 + hosts / 4);
 		for (uint32_t j = 0; j < hosts; j++) {
 			p->o[i * hosts + j] = i == j ? p->self[i] : cost(shape, &rng, i, j, hosts);
 			p->l[i * hosts + j] = i == j ? 0 : p->o[i * hosts + j] / 3;
@@ -82,9 +89,65 @@ static void require_barrier(const struct schedule *s, uint64_t seed)
 	group_plans_free(&set);
 }
 
+/* The costs between the ranks, as the simulator takes them. Returns the largest, in seconds. */
+static double rank_costs(const struct profile *p, const uint32_t *host, uint32_t size, double *o,
+			 double *l)
+{
+	double largest = 0;
+
+	for (uint32_t i = 0; i < size; i++) {
+		for (uint32_t j = 0; j < size; j++) {
+			bool same = host[i] == host[j];
+			size_t at = (size_t)i * size + j;
+
+			o[at] = same ? profile_self(p, host[i]) : profile_o(p, host[i], host[j]);
+			l[at] = same ? 0 : profile_l(p, host[i], host[j]);
+			largest = fmax(largest, o[at]);
+		}
+	}
+	return largest;
+}
+
+/* Engines run the plans over a network that loses messages, with the costs of the profile. The
+ * retry budget is long enough for the slowest link. Returns how many messages were lost. */
+static uint64_t require_end(const struct schedule *s, const struct profile *p, const uint32_t *host,
+			    uint64_t seed)
+{
+	struct group_plans set = to_planset(s);
+	double *cost = calloc(2 * (size_t)s->size * s->size, sizeof(*cost));
+	double *l = cost + (size_t)s->size * s->size;
+	double largest = rank_costs(p, host, s->size, cost, l);
+	struct sim_plans plans;
+	struct sim_report out;
+
+	assert_int_equal(sim_plans_take(&plans, (const struct nbar_plan *const *)set.plan, s->size),
+			 0);
+	const struct sim_setup setup = {
+		.net = { .members = s->size, .o = cost, .l = l, .loss = LOSS, .seed = seed },
+		.plans = &plans,
+		.barriers = 3,
+		.pull_ns = 1000000,
+		.budget_ns = 60000000000 + (uint64_t)(largest * 1e12),
+		.limit = 10000000 * SIM_SECOND,
+		.check = true,
+	};
+
+	sim_engines_run(&setup, &out);
+	require(out.end == SIM_END_DONE && out.completed == 3 * s->size && !out.failed,
+		"NBAR_SEED=%llu: end %d, %llu completed, %llu failed", (unsigned long long)seed,
+		out.end, (unsigned long long)out.completed, (unsigned long long)out.failed);
+	require(out.tokens >= 3 * (uint64_t)s->nsignal, "NBAR_SEED=%llu: %llu tokens",
+		(unsigned long long)seed, (unsigned long long)out.tokens);
+	sim_plans_free(&plans);
+	free(cost);
+	group_plans_free(&set);
+	return out.lost;
+}
+
 static void test_random_profiles(void **state)
 {
 	uint64_t rounds = unit_rounds() ? unit_rounds() : unit_sanitized() ? 30 : 140;
+	uint64_t lost = 0;
 	uint32_t composed = 0;
 
 	(void)state;
@@ -104,22 +167,23 @@ static void test_random_profiles(void **state)
 			(unsigned long long)seed, why);
 		require(c.predicted_s <= c.flat_s, "NBAR_SEED=%llu", (unsigned long long)seed);
 		require_barrier(c.schedule, seed);
+		lost += require_end(c.schedule, p, host, seed);
 		composed += c.scheme != NULL;
 		compose_free(&c);
 		free(host);
 		profile_free(p);
 	}
-	print_message("%u of %llu are composed, the others flat\n", composed,
-		      (unsigned long long)rounds);
-	assert_true(composed > rounds / 10 && composed < rounds);
+	print_message("%u of %llu are composed, the others flat; %llu messages were lost\n",
+		      composed, (unsigned long long)rounds, (unsigned long long)lost);
+	assert_true(composed > rounds / 10 && composed < rounds && lost > rounds);
 }
 
 /* Every rank gets the same plans. */
 static void test_same_everywhere(void **state)
 {
 	(void)state;
-	for (uint32_t shape = 0; shape < SHAPES; shape++) {
-		struct profile *p = make_profile((enum shape)shape, 40, 7);
+	for (uint32_t k = 0; k < 2 * SHAPES; k++) {
+		struct profile *p = make_profile((enum shape)(k % SHAPES), 40, k < SHAPES ? 7 : 8);
 		struct compose c[2] = { { 0 } };
 		uint32_t host[40], length[2];
 		const char *why;
@@ -287,10 +351,150 @@ static void test_predicted_by_hand(void **state)
 	profile_free(p);
 }
 
+struct flats {
+	struct profile *p;
+	const uint32_t *host;
+	double factor; /* every second algorithm takes so many times as long as predicted */
+};
+
+static int add_flat(void *arg, struct nbfw_alg alg)
+{
+	struct flats *f = arg;
+	struct profile *p = f->p;
+	struct predict out;
+
+	assert_int_equal(compose_flat(alg, p, f->host, p->hosts, PREDICT_FIRST, &out), 0);
+	p->flat[p->nflat] =
+		(struct profile_flat){ alg, out.all_s * (p->nflat % 2 ? f->factor : 1) };
+	p->nflat++;
+	return 0;
+}
+
+/* Measured barriers count: the fastest of them is the best flat one, and a composed barrier must
+ * win by more than predictions are wrong. */
+static void test_measured(void **state)
+{
+	struct profile *p = make_profile(RACKS, 15, 1);
+	uint32_t host[15];
+	struct flats f = { p, host, 1 };
+	struct compose c;
+	const char *why;
+
+	(void)state;
+	for (uint32_t r = 0; r < 15; r++)
+		host[r] = r;
+	p->flat = calloc(PROFILE_FLAT_MAX, sizeof(*p->flat));
+	assert_int_equal(compose_each(15, add_flat, &f), 0);
+	assert_int_equal(compose(p, host, 15, &c, &why), 0);
+	assert_true(c.scheme && c.error < 1e-9 && fabs(c.scale - 1) < 1e-9);
+	compose_free(&c);
+	/* Predictions that are wrong by a factor of 20: no reason to trust the composed one. */
+	p->nflat = 0;
+	f.factor = 0.05;
+	assert_int_equal(compose_each(15, add_flat, &f), 0);
+	p->flat[4].time = 1e-9;
+	assert_int_equal(compose(p, host, 15, &c, &why), 0);
+	assert_true(!c.scheme && c.predicted_s == c.flat_s && c.flat_s == p->flat[4].time);
+	assert_true(c.alg.kind == p->flat[4].alg.kind && c.alg.n == p->flat[4].alg.n);
+	compose_free(&c);
+	/* Other members than all hosts in their order: nothing was measured for them. */
+	host[0] = 1;
+	host[1] = 0;
+	assert_int_equal(compose(p, host, 15, &c, &why), 0);
+	assert_true(c.scheme && c.error < 1e-9 && fabs(c.scale - 1) < 1e-9);
+	compose_free(&c);
+	profile_free(p);
+}
+
+/* 3 members on one processor: it works on one message at a time. O = 10, L = 2, a call 2: either
+ * end of a message is 1 of work, and 10 pass between. */
+static void test_predicted_shared(void **state)
+{
+	static const struct {
+		const char *alg;
+		double us;
+	} want[] = {
+		/* sends end at 1 and 2; work at 11 and 12, 13; sends until 15; work at 24 and 25,
+		 * 26; a call */
+		{ "linear", 28 },
+		/* six sends until 6; the last message is worked on at 16 */
+		{ "dissemination:2", 19 },
+	};
+	struct profile *p = profile_new(3, 3);
+	uint32_t host[] = { 0, 1, 2 };
+
+	(void)state;
+	p->processor = calloc(3, sizeof(*p->processor));
+	for (uint32_t i = 0; i < 9; i++) {
+		p->o[i] = 10e-6;
+		p->l[i] = 2e-6;
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		p->self[i] = 2e-6;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		struct nbfw_alg alg;
+		struct predict out;
+
+		assert_int_equal(nbfw_alg_parse(want[i].alg, &alg), 0);
+		assert_int_equal(compose_flat(alg, p, host, 3, PREDICT_FIRST, &out), 0);
+		require(fabs(out.all_s * 1e6 - want[i].us) < 1e-6, "%s: %f", want[i].alg,
+			out.all_s * 1e6);
+	}
+	/* A step of 1: entered at 1, 2 and 4; work on messages until 13 and 15, a step until 16,
+	 * sends until 18; 9 pass between; work until 28; a call. */
+	p->step = 1e-6;
+	struct predict with_steps;
+
+	assert_int_equal(compose_flat((struct nbfw_alg){ NBFW_ALG_LINEAR, 0 }, p, host, 3,
+				      PREDICT_FIRST, &with_steps),
+			 0);
+	require(fabs(with_steps.all_s * 1e6 - 30) < 1e-6, "%f", with_steps.all_s * 1e6);
+	p->step = 0;
+	/* With a processor each, the result is that without shared processors: two sends, O, and L
+	 * for the second message. */
+	for (uint32_t i = 0; i < 3; i++)
+		p->processor[i] = i;
+	assert_int_equal(compose_flat((struct nbfw_alg){ NBFW_ALG_DISSEMINATION, 2 }, p, host, 3,
+				      PREDICT_FIRST, &with_steps),
+			 0);
+	require(fabs(with_steps.all_s * 1e6 - 16) < 1e-6, "%f", with_steps.all_s * 1e6);
+	profile_free(p);
+}
+
+/* Every message of a picture has a time, with and without shared processors. */
+static void test_times(void **state)
+{
+	(void)state;
+	for (uint32_t shared = 0; shared < 2; shared++) {
+		struct profile *p = make_profile(RACKS, 12, 1);
+		struct predict_times times;
+		struct compose c;
+		uint32_t host[12];
+		const char *why;
+
+		p->processor = shared ? calloc(12, sizeof(*p->processor)) : NULL;
+		for (uint32_t r = 0; r < 12; r++)
+			host[r] = r;
+		assert_int_equal(compose(p, host, 12, &c, &why), 0);
+		assert_int_equal(predict_times(c.schedule, p, host, PREDICT_FIRST, &times), 0);
+		for (uint32_t g = 0; g < c.schedule->nsignal; g++) {
+			uint32_t slot = c.schedule->send_slot[g];
+
+			require(times.arrived[slot] > 0, "slot %u", slot);
+		}
+		predict_times_free(&times);
+		compose_free(&c);
+		profile_free(p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_predicted_by_hand),
+		cmocka_unit_test(test_predicted_shared),
+		cmocka_unit_test(test_measured),
+		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_one_signal_less),
 		cmocka_unit_test(test_circle),
 		cmocka_unit_test(test_limits),

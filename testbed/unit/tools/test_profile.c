@@ -143,6 +143,35 @@ static void test_classes(void **state)
 	refuses(CLASSES "\"class\": [0, 1, 1]}", "must have 2 costs");
 }
 
+#define MORE(text) HEAD "\"O_ns\": [[1, 2], [3, 4]], \"L_ns\": [[0, 0], [0, 0]], " text "}"
+
+/* The optional keys. */
+static void test_options(void **state)
+{
+	struct profile *p;
+	char why[256];
+
+	(void)state;
+	assert_int_equal(parse(MORE("\"processor\": [1, 1], \"flat_ns\": {\"mcs\": 7.5, "
+				    "\"a-later-one\": 3, \"tree:3\": 9}"),
+			       &p, why),
+			 0);
+	assert_int_equal(p->processor[0], 1);
+	assert_int_equal(p->nflat, 2);
+	assert_true(p->flat[0].alg.kind == NBFW_ALG_MCS && p->flat[0].time == 7.5e-9);
+	assert_true(p->flat[1].alg.kind == NBFW_ALG_TREE && p->flat[1].alg.n == 3);
+	profile_free(p);
+	refuses(MORE("\"processor\": [0]"), "must have 2 numbers, one a host, and has 1");
+	refuses(MORE("\"processor\": 3"), "must have 2 numbers");
+	refuses(MORE("\"processor\": [0, 2]"), "the processor of host 1");
+	refuses(MORE("\"processor\": [-1, 0]"), "the processor of host 0");
+	refuses(MORE("\"processor\": [0.5, 0]"), "the processor of host 0");
+	refuses(MORE("\"flat_ns\": [1]"), "no list of algorithms");
+	refuses(MORE("\"flat_ns\": {\"mcs\": -1}"), "no time above 0 for 'mcs'");
+	refuses(MORE("\"flat_ns\": {\"mcs\": 0}"), "no time above 0 for 'mcs'");
+	refuses(MORE("\"flat_ns\": {\"mcs\": \"7\"}"), "no time above 0 for 'mcs'");
+}
+
 /* Random profiles, written and read again: the same digest; with one change: another. */
 static void test_round_trip(void **state)
 {
@@ -173,6 +202,14 @@ static void test_round_trip(void **state)
 			if (!p->class_of)
 				p->o[i * classes + i] = p->self[i];
 		}
+		if (rng_percent(&rng, 50)) {
+			p->processor = calloc(hosts, sizeof(*p->processor));
+			p->processor[0] = rng_below(&rng, hosts);
+			p->flat = calloc(1, sizeof(*p->flat));
+			p->nflat = 1;
+			p->flat->alg = (struct nbfw_alg){ NBFW_ALG_TREE, 2 };
+			p->flat->time = 1e-9;
+		}
 		assert_int_equal(profile_write(p, f), 0);
 		fclose(f);
 		require(profile_read(path, &q, why, sizeof(why)) == 0, "NBAR_SEED=%llu: %s",
@@ -196,7 +233,7 @@ int main(void)
 		cmocka_unit_test(test_good),       cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_bad_values), cmocka_unit_test(test_bad_heads),
 		cmocka_unit_test(test_too_many),   cmocka_unit_test(test_classes),
-		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_options),
 	};
 
 	return cmocka_run_group_tests_name("profile", tests, NULL, NULL);

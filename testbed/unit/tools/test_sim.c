@@ -176,6 +176,47 @@ static void test_times(void **state)
 	}
 }
 
+/* By a profile, a message takes O + L, and a further one L more; on a shared core, its work is half
+ * at either end. As test_compose.c has it for the predictions, by hand. */
+static void test_profile_costs(void **state)
+{
+	static const struct {
+		const char *alg;
+		uint32_t cores;
+		uint64_t ns;
+	} want[] = {
+		{ "linear", 0, 28000 },          { "linear", 1, 26000 },
+		{ "dissemination:1", 0, 24000 }, { "dissemination:2", 0, 14000 },
+		{ "dissemination:2", 1, 17000 },
+	};
+	double o[9], l[9];
+
+	(void)state;
+	for (uint32_t i = 0; i < 9; i++) {
+		o[i] = 10e-6;
+		l[i] = 2e-6;
+	}
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		static const uint32_t core[3] = { 0, 0, 0 };
+		struct nbfw_alg alg;
+		struct sim_plans plans;
+
+		assert_int_equal(nbfw_alg_parse(want[i].alg, &alg), 0);
+		assert_int_equal(sim_plans_generate(&plans, alg, 3), 0);
+		struct sim_setup setup = setup_of(&plans);
+
+		setup.net.o = o;
+		setup.net.l = l;
+		setup.net.cores = want[i].cores;
+		setup.net.core = want[i].cores ? core : NULL;
+		struct sim_report out = run(&setup);
+
+		require((uint64_t)out.mean_ns == want[i].ns, "%s, %u cores: %f ns", want[i].alg,
+			want[i].cores, out.mean_ns);
+		sim_plans_free(&plans);
+	}
+}
+
 /* Events, and moves of the queue, grow no faster than P log P. */
 static void test_growth(void **state)
 {
@@ -305,10 +346,11 @@ static void test_levels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_queue),   cmocka_unit_test(test_plans),
-		cmocka_unit_test(test_counts),  cmocka_unit_test(test_times),
-		cmocka_unit_test(test_growth),  cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_special), cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_queue),         cmocka_unit_test(test_plans),
+		cmocka_unit_test(test_counts),        cmocka_unit_test(test_times),
+		cmocka_unit_test(test_profile_costs), cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_faults),        cmocka_unit_test(test_special),
+		cmocka_unit_test(test_levels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,10 +85,26 @@ static void times_in_words(void **state)
 	assert_string_equal(out, "2 h 5 m");
 }
 
+/* Points of a line give this line; an outlier far up counts little. */
+static void line(void **state)
+{
+	double x[] = { 1, 2, 4, 8 }, y[] = { 5, 7, 11, 19 }, a, b;
+
+	(void)state;
+	assert_true(stats_line(x, y, 4, &a, &b));
+	assert_true(fabs(a - 3) < 1e-9 && fabs(b - 2) < 1e-9);
+	y[3] = 1900;
+	assert_true(stats_line(x, y, 4, &a, &b));
+	assert_true(fabs(a - 3) < 1 && fabs(b - 2) < 1);
+	x[0] = x[1] = x[2] = x[3];
+	assert_false(stats_line(x, y, 4, &a, &b));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(percentiles),
+		cmocka_unit_test(line),
 		cmocka_unit_test(interval_of_the_median),
 		cmocka_unit_test(interval_covers),
 		cmocka_unit_test(times_in_words),
