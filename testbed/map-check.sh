@@ -16,7 +16,7 @@ fails_with() { # WORDS COMMAND...: the check finds the fault that was put in.
 # Files of the project: those of git, or of an unpacked archive.
 files() {
 	git ls-files 2>/dev/null | grep . ||
-		find . -type f ! -path './build*' ! -path './.git/*' | sed 's|^\./||'
+		find . -type f ! -path './build*' ! -path './openmpi-headers/*' ! -path './.git/*' | sed 's|^\./||'
 }
 
 # "FOLDER ALLOWED...", a row a line.

@@ -67,5 +67,6 @@ void test_idle(int n);
 void test_inter(int n);
 void test_fails(int n);
 void test_dies(int n);
+void test_shrinks(int n);
 
 #endif

@@ -42,4 +42,7 @@ void rule_fails_freed(void);
 void rule_handlers(void);
 void rule_wrong_communicator(void);
 
+/* standard_ulfm.c: a communicator that a rank revokes. */
+void rule_revoked(void);
+
 #endif

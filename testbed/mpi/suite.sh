@@ -175,6 +175,26 @@ rank_dies() { # NP RANK
 		[ "$(grep -cE "missing: rank ([0-9]+(,| or) )*$2((,| or) [0-9]+)* \\(" "$work/out")" = $((4 * (np - 1))) ]
 }
 
+# Rank 2 of 4 is killed; the others shrink the communicator, and nbar runs the barriers of what is left.
+shrinks() {
+	: >"$work/out"
+	limit=100 ranks 4 --with-ft ulfm -- -s "$work/share.4" shrinks=2 >"$work/out" 2>"$work/err"
+	cat "$work/out" "$work/err"
+	[ "$(grep -c '^# rank [013]: 3 ranks, .*: goes on' "$work/out")" = 3 ]
+}
+
+# User-level failure mitigation: Open MPI has it from 5.0 on.
+ulfm() {
+	local oracle
+	[ $mpi = openmpi ] || return 0
+	if ! grep -q MPIX_Comm_shrink "$standard"; then
+		skip "$glue: revoked communicators" "this Open MPI has no ULFM"
+		return 0
+	fi
+	ok "$glue, 4 hosts: a rank is killed, and the others shrink the communicator" shrinks
+	oracle=$standard report "revoked, 4 hosts" ranks 2 --with-ft ulfm -- revoked
+}
+
 # The daemon of one host is killed: the others' errors name its rank.
 one_daemon_ends() {
 	waiting $cluster exec 2 kill -KILL "$(cat "$dir/nicd.2.pid")"
@@ -280,6 +300,7 @@ suite() {
 	ok "$glue, 4 hosts: a rank is killed" rank_dies 4 2
 	ok "$glue, 4 hosts, 6 ranks: the first of a host is killed" rank_dies 6 0
 	ok "$glue, 4 hosts, 6 ranks: the second of a host is killed" rank_dies 6 4
+	ulfm
 	ok "$glue: a daemon that is stopped is an error to all ranks" daemon_ends TERM
 	down && up 4
 	ok "$glue: so is one that is killed" daemon_ends KILL
