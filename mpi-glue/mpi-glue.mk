@@ -57,7 +57,7 @@ glue-left-out:
 	@$(if $(HAVE_OPENMPI),$(if $(HAVE_OMPI),:,echo "  Open MPI $(OMPI_VERSION) lacks headers that components need: the component coll/nbar is left out; for it: make openmpi-headers, which fetches them from Debian's source package"))
 
 openmpi-headers: ## Debian 13: fetch headers that libopenmpi-dev lacks, from Debian's source package
-	$(Q)mpi-glue/ompi/fetch-headers $(OMPI_HEADERS)
+	$(Q)$(if $(HAVE_OMPI),echo "Open MPI $(OMPI_VERSION): no header is missing",mpi-glue/ompi/fetch-headers $(OMPI_HEADERS))
 
 OBJS += $(GLUE_OBJ) $(if $(HAVE_MPICH),$(MPICH_OBJ)) $(if $(HAVE_OMPI),$(OMPI_OBJ))
 
