@@ -11,10 +11,15 @@ basic="blocking=$(few 20000) nonblocking=$(few 5000) mixed=$(few 2000) outstandi
 comms="split=$(few 40) storm=$(few 300) freed=$(few 50) order=$(few 60) inter=6"
 going="rendezvous=8 probe=8"
 recovery=-disable-auto-cleanup
-[ $mpi = openmpi ] && recovery=--enable-recovery
 one_sided=
-# The default of Open MPI 4 cannot do it between these hosts; Open MPI 5 has no pt2pt.
-[ $mpi = openmpi ] && mpirun.openmpi --version | grep -q OpenRTE && one_sided="--mca osc pt2pt"
+proc_failed= # what the MPI itself may say of a barrier with a dead rank
+if [ $mpi = openmpi ] && mpirun.openmpi --version | grep -q OpenRTE; then
+	recovery=--enable-recovery
+	one_sided="--mca osc pt2pt" # the default of Open MPI 4 cannot do it between these hosts
+elif [ $mpi = openmpi ]; then
+	recovery="--with-ft ulfm"
+	proc_failed="|MPI_ERR_PROC_FAILED"
+fi
 
 # told NAME TEXT COMMAND...: the command ends well, and its messages have this text in them.
 told() {
@@ -173,7 +178,7 @@ rank_dies() { # NP RANK
 	wait $pid 2>/dev/null
 	cat "$work/out" "$work/err"
 	[ "$(grep -c '^# rank [0-9]* goes on' "$work/out")" = $((np - 1)) ] &&
-		[ "$(grep -cE "missing: rank ([0-9]+(,| or) )*$2((,| or) [0-9]+)* \\(" "$work/out")" = $((4 * (np - 1))) ]
+		[ "$(grep -cE "missing: rank ([0-9]+(,| or) )*$2((,| or) [0-9]+)* \\($proc_failed" "$work/out")" = $((4 * (np - 1))) ]
 }
 
 # Rank 2 of 4 is killed; the others shrink the communicator, and nbar runs the barriers of what is left.
