@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "extensions.h"
+
 #define LANES 8 /* sequences of barriers at once: one a thread */
 
 struct oracle {

@@ -10,10 +10,6 @@
 
 #include "oracle.h"
 
-#ifdef OPEN_MPI
-#include <mpi-ext.h>
-#endif
-
 #ifdef OMPI_HAVE_MPI_EXT_FTMPI
 
 /* Barriers of nbar on comm; false: a barrier failed. */

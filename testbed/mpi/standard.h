@@ -12,15 +12,6 @@
 
 #include "oracle.h" /* how nbar has run barriers */
 
-#ifdef OPEN_MPI
-#include <mpi-ext.h>
-#endif
-#if MPI_VERSION >= 4
-#define BARRIER_INIT MPI_Barrier_init
-#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
-#define BARRIER_INIT MPIX_Barrier_init
-#endif
-
 #define OFFLOADED 24 /* barriers after which a communicator is offloaded, if ever */
 
 /* Counts a failure of this rank, and says on stderr what does not hold. */

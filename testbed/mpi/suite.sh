@@ -191,7 +191,6 @@ shrinks() {
 
 # User-level failure mitigation: Open MPI has it from 5.0 on.
 ulfm() {
-	local oracle
 	[ $mpi = openmpi ] || return 0
 	if ! grep -q MPIX_Comm_shrink "$standard"; then
 		skip "$glue: revoked communicators" "this Open MPI has no ULFM"
