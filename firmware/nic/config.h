@@ -46,7 +46,7 @@
 #ifndef NBNIC_QUOTA
 #define NBNIC_QUOTA 8u
 #endif
-#define NBNIC_QUOTA_MIN 2u
+#define NBNIC_QUOTA_MIN 1u
 
 /* Frames that a pass takes from the wire, and that it sends, of all types. It never sends more than
  * it may receive: so a NIC never produces more than it drains, even if all its frames come back. */
@@ -83,6 +83,6 @@ _Static_assert(NBNIC_GROUPS_MAX <= NBAR_GROUPS_MAX, "a page has no more cells");
 _Static_assert(NBNIC_PORTS_MAX <= NBAR_PORTS_MAX, "the ABI has no more ports");
 _Static_assert(NBNIC_GROUPS_MAX <= NBNIC_HANDLES, "an open group has a handle");
 _Static_assert(NBNIC_HANDLES <= 65536, "a handle holds the index in 16 bits");
-_Static_assert(NBNIC_QUOTA >= NBNIC_QUOTA_MIN, "a queue has half of the quota, at least a frame");
+_Static_assert(NBNIC_QUOTA >= NBNIC_QUOTA_MIN, "queues have a frame at least");
 
 #endif

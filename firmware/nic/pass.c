@@ -213,15 +213,17 @@ static bool serve_sends(struct nbnic *nic, uint32_t left, uint64_t now)
 	return any;
 }
 
-/* PULLs get half of what the pass sends of queues. */
+/* PULLs get half of what the pass sends of queues; of one frame, every other one. */
 static bool serve_queues(struct nbnic *nic, uint64_t now)
 {
 	uint32_t quota = queue_quota(nic);
-	uint32_t pulled = serve_pulls(nic, (quota + 1) / 2, now);
+	uint32_t pulled = serve_pulls(nic, (quota + nic->pulls_round_up) / 2, now);
 	bool any = serve_sends(nic, quota - pulled, now);
 
-	if (quota > 0)
+	if (quota > 0) {
 		nic->queue_turn = nic->pass;
+		nic->pulls_round_up = !nic->pulls_round_up;
+	}
 	return any || pulled > 0;
 }
 
@@ -240,6 +242,13 @@ static bool is_unused(const struct nbnic *nic)
 	return (u->frames | u->inlined | u->starts | u->wakes | nic->full) == 0;
 }
 
+static void end_pass(struct nbnic *nic)
+{
+	nic->pass++;
+	nic->used = (struct nbnic_used){ 0 };
+	nic->full = false;
+}
+
 bool nbnic_work(struct nbnic *nic, uint64_t now)
 {
 	bool any = false;
@@ -252,10 +261,14 @@ bool nbnic_work(struct nbnic *nic, uint64_t now)
 	} else if (is_unused(nic)) {
 		return false;
 	}
-	nic->pass++;
-	nic->used = (struct nbnic_used){ 0 };
-	nic->full = false;
+	end_pass(nic);
 	return any;
+}
+
+void nbnic_quota_set(struct nbnic *nic, uint32_t quota)
+{
+	nic->quota = quota;
+	end_pass(nic);
 }
 
 uint64_t nbnic_next(const struct nbnic *nic)

@@ -9,6 +9,11 @@
  * part of it.
  *
  *     bench-loop [--json] [POINT...]
+ *
+ * It also measures a barrier of two NICs on two network interfaces that a cable joins (see raw.sh).
+ * It prints the median of wall-clock time, in ns:
+ *
+ *     bench-loop --af-packet INTERFACE INTERFACE
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -54,6 +59,14 @@ static double now_ns(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static uint64_t wall_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static int by_value(const void *a, const void *b)
@@ -130,11 +143,11 @@ static void *set_up_main(void *arg)
 	return NULL;
 }
 
-static void start(const struct point *p)
+static void start(const struct point *p, char *const iface[])
 {
 	pthread_t thread;
 
-	loop_nics_start(p->nnic, run_dir);
+	loop_nics_start(p->nnic, run_dir, iface);
 	if (pthread_create(&thread, NULL, set_up_main, (void *)(uintptr_t)p))
 		give_up("no thread");
 	while (!__atomic_load_n(&set_up, __ATOMIC_ACQUIRE))
@@ -179,6 +192,18 @@ static void post_and_pass(const struct point *p, uint32_t ahead)
 		npass++;
 	while (loop_nics_pass() || (uint32_t)__atomic_load_n(&member[0]->page->completion[0].word,
 							     __ATOMIC_ACQUIRE) != epoch);
+}
+
+/* A barrier of two that ends as soon as both members have completed. */
+static void both_post_and_pass(void)
+{
+	epoch++;
+	for (uint32_t i = 0; i < 2; i++)
+		raw_post(member[i], 0, epoch);
+	for (uint32_t i = 0; i < 2; i++)
+		while ((uint32_t)__atomic_load_n(&member[i]->page->completion[0].word,
+						 __ATOMIC_ACQUIRE) != epoch)
+			loop_nics_pass();
 }
 
 static void barrier(const struct point *p)
@@ -287,7 +312,7 @@ static struct result point_run(const struct point *p)
 	struct result r;
 
 	if (p->nnic > 0) {
-		start(p);
+		start(p, NULL);
 		ntoken *= p->by_token ? p->active : 1;
 	}
 	r.ns = median_ns(p) / ntoken;
@@ -298,11 +323,20 @@ static struct result point_run(const struct point *p)
 	return r;
 }
 
+static void drop_sockets(uint32_t nnic)
+{
+	char path[64];
+
+	for (uint32_t i = 0; i < nnic; i++) {
+		snprintf(path, sizeof(path), "%s/n%u.sock", run_dir, i);
+		unlink(path);
+	}
+}
+
 /* In a process of its own: DPDK starts but once in each. */
 static struct result point_measure(const struct point *p)
 {
 	struct result r = { 0, 0 };
-	char path[64];
 	int fd[2], status;
 
 	if (pipe(fd) < 0)
@@ -319,15 +353,34 @@ static struct result point_measure(const struct point *p)
 
 	close(fd[0]);
 	waitpid(pid, &status, 0);
-	for (uint32_t i = 0; i < p->nnic; i++) {
-		snprintf(path, sizeof(path), "%s/n%u.sock", run_dir, i);
-		unlink(path);
-	}
+	drop_sockets(p->nnic);
 	if (heard)
 		return r;
 	fprintf(stderr, "bench-loop: %s: its process has failed\n", p->name);
 	rmdir(run_dir);
 	exit(1);
+}
+
+#define CABLE_BARRIERS 20000u
+#define CABLE_WARMUP 1000u
+
+/* One barrier after the other, each with its own time: as raw_oneway.c measures frames. */
+static void cable_measure(char *const iface[])
+{
+	static const struct point pair = { "cable", "pairwise", 2, 2, 1, 1, barrier, false };
+	static double ns[CABLE_BARRIERS];
+
+	start(&pair, iface);
+	for (uint32_t i = 0; i < CABLE_WARMUP + CABLE_BARRIERS; i++) {
+		uint64_t begin = wall_ns();
+
+		both_post_and_pass();
+		if (i >= CABLE_WARMUP)
+			ns[i - CABLE_WARMUP] = (double)(wall_ns() - begin);
+	}
+	printf("%.0f\n", by_median(ns, CABLE_BARRIERS));
+	drop_sockets(2);
+	rmdir(run_dir);
 }
 
 static const struct result *find(const char *name)
@@ -384,6 +437,10 @@ int main(int argc, char **argv)
 	argv += 1 + json;
 	if (!mkdtemp(run_dir))
 		give_up("no folder in /tmp");
+	if (argc == 3 && strcmp(argv[0], "--af-packet") == 0) {
+		cable_measure(argv + 1);
+		return 0;
+	}
 	if (json)
 		printf("[");
 	else

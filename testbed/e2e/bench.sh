@@ -10,13 +10,15 @@ within=
 own_tmpdir
 run="-i 200 -x 20"
 
-# Children of a process, in the order in which they were started.
+# Children of a process, in the order in which they were started: numbers of processes start again
+# from the lowest one day, so the time of the start comes first.
 children() {
-	local file pid name state parent rest
+	local file rest
 	for file in /proc/[0-9]*/stat; do
-		{ read -r pid name state parent rest <"$file"; } 2>/dev/null || continue
-		[ "$parent" = "$1" ] && echo "$pid"
-	done | sort -n
+		{ read -r rest <"$file"; } 2>/dev/null || continue
+		set -- "$1" "${file//[!0-9]/}" ${rest##*) } # its state, its parent, ...
+		[ "$4" = "$1" ] && echo "${22} $2"
+	done | sort -n -k 1,1 -k 2,2 | cut -d " " -f 2
 }
 
 # Daemons and hosts of a bench.

@@ -347,6 +347,40 @@ static void signals_are_sent_up_to_a_budget(void **state)
 	end();
 }
 
+/* The wire's quota protects other ports: where there is none, a port has a larger one. */
+static void a_port_alone_has_a_larger_quota(void **state)
+{
+	static const struct wire_ops slow_ops = {
+		.quota = NBNIC_QUOTA_MIN,
+		.poll = loop_poll,
+		.transmit = loop_transmit,
+	};
+	struct nbnic_client a, b;
+
+	(void)state;
+	begin(0);
+	w.wire.base.ops = &slow_ops;
+	port_open(&a);
+	signal_open(&a);
+	flood(&a);
+	passes(1);
+	assert_int_equal(w.wire.sent, NBNIC_QUOTA / 2);
+	port_open(&b);
+	passes(1); /* the other port has no group yet */
+	assert_int_equal(w.wire.sent, NBNIC_QUOTA);
+	signal_open(&b);
+	flood(&b);
+	passes(2);
+	assert_int_equal(w.wire.budget, NBNIC_PASS_FRAMES(NBNIC_QUOTA_MIN));
+	assert_int_equal(w.wire.sent, NBNIC_QUOTA + 2); /* one of each port */
+	assert_int_equal(b.port->sends_taken, 1);
+	nbnic_client_end(&b, NBAR_STATUS_CLOSED);
+	passes(1);
+	assert_int_equal(w.wire.sent, NBNIC_QUOTA + 2 + NBNIC_QUOTA / 2);
+	nbnic_client_end(&a, NBAR_STATUS_CLOSED);
+	end();
+}
+
 /* What has come in goes first; a flood from outside still does not silence the hosts here. */
 static void a_turn_receives_before_it_sends_signals(void **state)
 {
@@ -563,6 +597,7 @@ int main(void)
 		cmocka_unit_test(long_replies_do_not_hold_up_the_turn),
 		cmocka_unit_test(doorbells_are_looked_at_in_turn),
 		cmocka_unit_test(signals_are_sent_up_to_a_budget),
+		cmocka_unit_test(a_port_alone_has_a_larger_quota),
 		cmocka_unit_test(a_turn_receives_before_it_sends_signals),
 		cmocka_unit_test(signals_wait_for_room_on_the_wire),
 		cmocka_unit_test(memory_is_budgeted),

@@ -151,6 +151,37 @@ static void test_pulls_are_paced(void **state)
 	net_free(w);
 }
 
+/* The least quota is one frame: PULLs and waiting sends take turns. */
+static void test_pulls_and_sends_share_one_frame(void **state)
+{
+	struct net *w = net_new_quota(NBNIC_QUOTA_MIN);
+	const uint64_t *counter = w->n[0].nic.counter;
+	uint64_t pulls, tokens;
+
+	(void)state;
+	w->n[2].sink = true;
+	struct nbnic_group *many =
+		net_open(w, 0, 1, 0, "custom", 4001, 0, net_plan(4001, 0, 4000, 0));
+
+	net_connect_phantoms(w, 0, many, 2);
+	struct nbnic_group *late = early_root(w, 0, 0, NBFW_ROOT_MAX);
+
+	for (uint32_t i = 0; late->pull_left == 0; i++) {
+		require(i < 1000000, "no timeout");
+		net_round(w);
+	}
+	net_post(w, 0, 1, 0, 2);
+	pulls = counter[NBAR_COUNTER_pulls_sent];
+	tokens = counter[NBAR_COUNTER_tokens_sent];
+	for (uint32_t i = 0; i < NBNIC_PULLS_A_TICK / 2; i++)
+		net_round(w);
+	assert_in_range(counter[NBAR_COUNTER_pulls_sent] - pulls, NBNIC_PULLS_A_TICK / 4 - 2,
+			NBNIC_PULLS_A_TICK / 4 + 2);
+	assert_in_range(counter[NBAR_COUNTER_tokens_sent] - tokens, NBNIC_PULLS_A_TICK / 4 - 2,
+			NBNIC_PULLS_A_TICK / 4 + 2);
+	net_free(w);
+}
+
 /* Groups that began to wait at one moment do not go on asking at the same moments. */
 static void test_timers_spread(void **state)
 {
@@ -421,6 +452,7 @@ int main(void)
 		cmocka_unit_test(test_all_slots_in_eight_timeouts),
 		cmocka_unit_test(test_silent_slots_first),
 		cmocka_unit_test(test_pulls_are_paced),
+		cmocka_unit_test(test_pulls_and_sends_share_one_frame),
 		cmocka_unit_test(test_timers_spread),
 		cmocka_unit_test(test_early_root_with_short_queues),
 		cmocka_unit_test(test_many_small_groups_with_short_queues),
