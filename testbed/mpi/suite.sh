@@ -125,6 +125,7 @@ one_without() {
 # The program's exit status comes back.
 waiting() {
 	local pid
+	: >"$work/out" # the words of the test before must not be found here
 	ranks 4 -- -s "$work/share.4" fails \
 		>"$work/out" 2>"$work/err" &
 	pid=$!
