@@ -12,41 +12,46 @@
 
 #ifdef OMPI_HAVE_MPI_EXT_FTMPI
 
-/* Barriers of nbar on comm; false: a barrier failed. */
-static bool barriers(MPI_Comm comm, unsigned long long *offloaded)
+/* 100 barriers on comm: how many nbar has offloaded. *good: none failed. */
+static unsigned long long barriers(MPI_Comm comm, bool *good)
 {
 	unsigned long long before[3] = { 0 }, after[3] = { 0 };
+	int rc = MPI_SUCCESS;
 
 	oracle_counters(before);
-	for (int i = 0; i < 100; i++)
-		if (MPI_Barrier(comm) != MPI_SUCCESS)
-			return false;
+	for (int i = 0; i < 100 && rc == MPI_SUCCESS; i++)
+		rc = MPI_Barrier(comm);
 	oracle_counters(after);
-	*offloaded = after[0] - before[0];
-	return true;
+	*good = rc == MPI_SUCCESS;
+	return after[0] - before[0];
 }
 
-/* Every rank that sees the failure revokes: so the others get out of the barrier too. */
+/* Every rank that sees the failure revokes: so the others get out of the barrier too. The dead rank
+ * may miss in the last of the first barriers already. Open MPI 5.0.7 writes to the socket of the
+ * dead rank: that signal must not end another. */
 void test_shrinks(int n)
 {
-	unsigned long long offloaded = 0;
+	unsigned long long first, second;
 	int rc = MPI_SUCCESS, size = 0;
 	MPI_Comm comm, less;
 	bool good;
 
+	signal(SIGPIPE, SIG_IGN);
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-	good = barriers(comm, &offloaded) && offloaded > 0;
+	first = barriers(comm, &good);
 	if (oracle.rank == n)
 		kill(getpid(), SIGKILL);
 	while (rc == MPI_SUCCESS)
 		rc = MPI_Barrier(comm);
 	MPIX_Comm_revoke(comm);
-	good = MPIX_Comm_shrink(comm, &less) == MPI_SUCCESS && good;
-	MPI_Comm_size(less, &size);
-	good = barriers(less, &offloaded) && offloaded > 0 && size == oracle.size - 1 && good;
+	rc = MPIX_Comm_shrink(comm, &less);
+	if (rc == MPI_SUCCESS)
+		MPI_Comm_size(less, &size);
+	second = rc == MPI_SUCCESS ? barriers(less, &good) : 0;
+	good = good && size == oracle.size - 1 && first > 0 && second > 0;
 	printf("# rank %d: %d ranks, %llu barriers offloaded after the shrink: %s\n", oracle.rank,
-	       size, offloaded, good ? "goes on" : "wrong");
+	       size, second, good ? "goes on" : "wrong");
 	fflush(stdout);
 	_exit(!good);
 }

@@ -13,7 +13,7 @@ going="rendezvous=8 probe=8"
 recovery=-disable-auto-cleanup
 one_sided=
 proc_failed= # what the MPI itself may say of a barrier with a dead rank
-if [ $mpi = openmpi ] && mpirun.openmpi --version | grep -q OpenRTE; then
+if [ $mpi = openmpi ] && mpirun.openmpi --version | grep -q ') [1-4]\.'; then
 	recovery=--enable-recovery
 	one_sided="--mca osc pt2pt" # the default of Open MPI 4 cannot do it between these hosts
 elif [ $mpi = openmpi ]; then
