@@ -30,7 +30,7 @@ struct nbnic_addr {
 	uint8_t byte[NBNIC_ADDR_SIZE];
 };
 
-/* What an endpoint address holds, packed little-endian: see nbnic_endpoint_pack. */
+/* What an endpoint address holds, packed little-endian: see nbnic_group_endpoint. */
 struct nbnic_member {
 	uint16_t wire; /* kind: both ends must have the same */
 	uint32_t handle;

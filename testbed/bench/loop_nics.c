@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop_nics.c - the soft NICs of loop.c. The one file that names what is inside nbar-nicd.
+ * loop_nics.c - the soft NICs of loop.c. The only file here that uses internals of nbar-nicd.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "loop_nics.h"
 #include "nicd.h"
 
-#ifdef LOOP_OLD /* a tree of before nic/device.h */
+#ifdef LOOP_OLD /* a tree from before nic/device.h */
 #define WIRE(i) (set.nic[i]->wire)
 #define POLL(w, i, n) ((w)->ops->poll(w, &set.nic[i]->nic, 0))
 #define OPEN(name, dev, wire) ((void)(dev), wire_ring_ops.open(name, no_option, NULL, wire))

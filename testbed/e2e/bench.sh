@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The command nbar: bench and stat as a user meets them. What they measure is not looked at, only
-# that they measure, say what is wrong, and leave nothing behind.
+# The command nbar: bench and stat as a user meets them. The test does not check the figures. It
+# checks that both commands run, report errors, and leave nothing behind.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -78,7 +78,7 @@ start_long() {
 	return 1
 }
 
-# It ends by itself, says so, and leaves nothing: ends STATUS WORDS
+# ends STATUS WORDS: the bench ends by itself, prints the words, and leaves nothing.
 ends() {
 	local status
 	wait "$bench"
@@ -106,7 +106,8 @@ daemon_killed() {
 		ends 1 'nbar-nicd was killed by signal 9'
 }
 
-# Nobody is left to remove folder and journal; but the daemon ends, and takes its sockets away.
+# After SIGKILL no process can remove folder and journal. But the daemon ends, and removes its
+# sockets.
 bench_killed() {
 	local i
 	start_long nic && kill -KILL "$bench" || return 1
@@ -121,7 +122,7 @@ bench_killed() {
 		rm -r "$TMPDIR"/nbar-bench-* "$work"/long.json*
 }
 
-# An older result outlives a bench that fails.
+# A bench that fails does not change an older result.
 keeps_old() {
 	echo old >"$work/old.json"
 	wants 1 'ended with status' "$nbar" bench $run --nicd /bin/false --json "$work/old.json" &&
@@ -155,7 +156,7 @@ stat_json() {
 	grep -q '"barriers_completed": [1-9]' "$work/out" && grep -q '"waits_for": null' "$work/out"
 }
 
-# A member that does not arrive is named by the NIC of the one who waits for it.
+# The NIC of a waiting member names the member that does not arrive.
 stat_names_the_late() {
 	local i
 	start_long nic || return 1
