@@ -11,21 +11,28 @@
 
 #include "comm_internal.h"
 
-#define VAIN 64u /* unsuccessful tests between two looks at the clock */
+#define VAIN 64u /* unsuccessful tests between two looks at the MPI and the clock */
 #define LOOK_AFTER_S 0.2
 
 /* --- with the communicator's lock ------------------------------------------------------------ */
 
 /*
- * If all ranks are on one host, no NIC can detect that a rank has ended. The ranks check each other
- * after some unsuccessful tests. 0, or failed.
+ * No NIC can detect that a rank has revoked the communicator, nor, if all ranks are on one host,
+ * that a rank has ended. The ranks look for both after some unsuccessful tests. 0, or failed.
  */
 static int look_after(struct nbmpi_comm *c, uint32_t ticket)
 {
+	const struct nbmpi_ops *ops = nbmpi_self.start.ops;
 	const struct nbmpi_mate *mate;
+	int code;
 	double now;
 
 	if (++c->vain % VAIN != 0)
+		return 0;
+	code = ops->revoked ? ops->revoked(c->mpi) : 0;
+	if (code)
+		return nbmpi_fail_revoked(c, code);
+	if (c->group)
 		return 0;
 	now = nbmpi_now_s();
 	if (now - c->looked_after < LOOK_AFTER_S)
@@ -50,7 +57,7 @@ static int look_at_posted(struct nbmpi_comm *c, uint32_t ticket)
 		return c->error;
 	if (rc < 0)
 		return nbmpi_fail(c, rc);
-	return c->group ? 0 : look_after(c, ticket);
+	return look_after(c, ticket);
 }
 
 /* 1: done; 0: not yet; negative: failed. */

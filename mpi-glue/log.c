@@ -212,6 +212,14 @@ int nbmpi_fail_ended(struct nbmpi_comm *c, const struct nbmpi_mate *mate)
 	return failed(c, missing, cause);
 }
 
+int nbmpi_fail_revoked(struct nbmpi_comm *c, int code)
+{
+	c->code = code;
+	c->error = NBMPI_FAILED;
+	nbmpi_bump(&c->failed);
+	return c->error;
+}
+
 void nbmpi_log_missing(const struct nbmpi_comm *c, double seconds)
 {
 	char missing[200];

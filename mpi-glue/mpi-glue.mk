@@ -15,8 +15,12 @@ MPI_SYSTEM = $(subst -I,-isystem ,$(filter -I%,$(1)))
 CFLAGS_mpich = $(GLUE_FLAGS) $(call MPI_SYSTEM,$(shell $(MPICC_MPICH) -compile_info 2>/dev/null))
 CFLAGS_openmpi = $(GLUE_FLAGS) \
                  $(call MPI_SYSTEM,$(shell $(MPICC_OPENMPI) --showme:compile 2>/dev/null))
-# The component sees Open MPI's own headers, too.
-CFLAGS_ompi = $(CFLAGS_openmpi) -Wno-sign-conversion
+# The component sees Open MPI's own headers, too. Those that its package lacks come from OMPI_HEADERS:
+# `make openmpi-headers` fills it; or it names the folder of this Open MPI's source.
+OMPI_VERSION := $(if $(HAVE_OPENMPI),$(word 4,$(shell $(MPICC_OPENMPI) --showme:version 2>/dev/null)))
+OMPI_HEADERS ?= openmpi-headers/$(OMPI_VERSION)
+CFLAGS_ompi = $(CFLAGS_openmpi) $(addprefix -isystem ,$(wildcard $(OMPI_HEADERS))) \
+              $(call MPI_SYSTEM,$(shell pkg-config --cflags pmix 2>/dev/null)) -Wno-sign-conversion
 MPICH_LIBS = $(filter -L% -l%,$(shell $(MPICC_MPICH) -link_info 2>/dev/null))
 OPENMPI_LIBS = $(shell $(MPICC_OPENMPI) --showme:link 2>/dev/null)
 
@@ -41,16 +45,20 @@ $(COMPONENT): $(OMPI_OBJ) $(GLUE_OBJ) $(BUILD)/libnbar.a mpi-glue/ompi/coll_nbar
 	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,--version-script=mpi-glue/ompi/coll_nbar.map \
 		$(filter %.o,$^) $(filter %.a,$^) -o $@ $(OPENMPI_LIBS) -lopen-pal -lpthread
 
-# Some packages of Open MPI lack headers of its own that a component needs.
+# Some packages of Open MPI (Debian 13) lack headers of its own that a component needs.
 HAVE_OMPI := $(if $(HAVE_OPENMPI),$(shell $(CC) -std=c11 $(CFLAGS_ompi) -fsyntax-only -x c \
-               mpi-glue/ompi/coll_nbar.h 2>/dev/null && echo yes))
+               mpi-glue/ompi/compat.h 2>/dev/null && echo yes))
 
 GLUE_SO := $(if $(HAVE_MPICH),$(BUILD)/libnbar-mpi-mpich.so)
 ALL += $(GLUE_SO) $(if $(HAVE_OMPI),$(COMPONENT)) glue-left-out
 glue-left-out:
 	@$(if $(HAVE_MPICH),:,echo "  no $(MPICC_MPICH): libnbar-mpi-mpich.so is left out")
 	@$(if $(HAVE_OPENMPI),:,echo "  no $(MPICC_OPENMPI): the component coll/nbar is left out")
-	@$(if $(HAVE_OPENMPI),$(if $(HAVE_OMPI),:,echo "  this Open MPI lacks headers that components need (try: $(CC) $(CFLAGS_ompi) -fsyntax-only -x c mpi-glue/ompi/coll_nbar.h): the component coll/nbar is left out"))
+	@$(if $(HAVE_OPENMPI),$(if $(HAVE_OMPI),:,echo "  Open MPI $(OMPI_VERSION) lacks headers that components need: the component coll/nbar is left out; for it: make openmpi-headers, which fetches them from Debian's source package"))
+
+openmpi-headers: ## Debian 13: fetch headers that libopenmpi-dev lacks, from Debian's source package
+	$(Q)$(if $(HAVE_OMPI),echo "Open MPI $(OMPI_VERSION): no header is missing",mpi-glue/ompi/fetch-headers $(OMPI_HEADERS))
+
 OBJS += $(GLUE_OBJ) $(if $(HAVE_MPICH),$(MPICH_OBJ)) $(if $(HAVE_OMPI),$(OMPI_OBJ))
 
 # Where mpirun looks for components: in Open MPI's own folder, if that is where things are installed
@@ -69,4 +77,4 @@ install-component: $(COMPONENT)
 install-component-user: $(COMPONENT) ## put the Open MPI component into ~/.openmpi/components
 	$(Q)install -D -m 755 $< $(HOME)/.openmpi/components/$(<F)
 
-.PHONY: install-glue install-component install-component-user glue-left-out
+.PHONY: install-glue install-component install-component-user glue-left-out openmpi-headers

@@ -16,7 +16,7 @@ fails_with() { # WORDS COMMAND...: the check finds the planted fault.
 # Files of the project: as git lists them, or those of an unpacked archive.
 files() {
 	git ls-files 2>/dev/null | grep . ||
-		find . -type f ! -path './build*' ! -path './.git/*' | sed 's|^\./||'
+		find . -type f ! -path './build*' ! -path './openmpi-headers/*' ! -path './.git/*' | sed 's|^\./||'
 }
 
 # Prints a line "FOLDER ALLOWED..." for each row.

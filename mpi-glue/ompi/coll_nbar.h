@@ -11,9 +11,6 @@
 
 #include "compat.h"
 
-#include "ompi/communicator/communicator.h"
-#include "ompi/request/request.h"
-
 #include "comm.h"
 
 struct mca_coll_nbar_component_t {

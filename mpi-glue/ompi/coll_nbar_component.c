@@ -9,9 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "opal/mca/base/mca_base_pvar.h"
-#include "opal/mca/base/mca_base_var.h"
-
 static int component_register(void);
 static int component_open(void);
 static int component_close(void);

@@ -12,14 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ompi/mca/coll/base/base.h"
-#include "ompi/mca/coll/base/coll_tags.h"
-#include "ompi/mca/pml/pml.h"
-#include "ompi/proc/proc.h"
-#include "ompi/mca/rte/rte.h"
-#include "opal/runtime/opal_progress.h"
-#include "opal/util/info.h"
-
 #include "exchange.h"
 #include "node.h"
 
@@ -233,12 +225,30 @@ static int error_code(const char *text)
 	return code;
 }
 
+/* Its result differs between releases. */
+static void progress(void)
+{
+	opal_progress();
+}
+
+/* MPIX_Comm_revoke: other ranks may never call the barriers that this rank waits for. */
+static int revoked(void *mpi)
+{
+#if OPAL_ENABLE_FT_MPI
+	if (ompi_comm_is_revoked(mpi))
+		return MPI_ERR_REVOKED;
+#endif
+	(void)mpi;
+	return MPI_SUCCESS;
+}
+
 static const struct nbmpi_ops ops = {
 	.mates = coll_mates,
 	.hosts = coll_hosts,
 	.sum = coll_sum,
 	.exchange = coll_exchange,
-	.progress = opal_progress,
+	.progress = progress,
+	.revoked = revoked,
 	.error = error_code,
 };
 

@@ -10,8 +10,6 @@
 
 #include <pthread.h>
 
-#include "opal/runtime/opal_progress.h"
-
 struct coll_nbar_request_t {
 	ompi_request_t super;
 	struct nbmpi_request barrier;
@@ -35,10 +33,7 @@ static int test(coll_nbar_request_t *r)
 
 	if (rc < 0) {
 		r->super.req_status.MPI_ERROR = r->barrier.code;
-		/* For this type of request, Open MPI 4.1 calls the error handler of its
-		 * communicator. For all other types it calls that of MPI_COMM_WORLD, which ends the
-		 * program. */
-		r->super.req_type = OMPI_REQUEST_PML;
+		r->super.req_type = COLL_NBAR_FAILED;
 	}
 	return rc;
 }

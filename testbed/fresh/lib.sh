@@ -63,14 +63,16 @@ system() {
 }
 
 # inside RELEASE USER COMMAND: in the system, with processes, mounts and devices of its own; what it
-# starts ends with it.
+# starts ends with it. The system is the root of its mounts, so that namespaces can be made within it.
 inside() {
 	local root=$work/$1
 	# shellcheck disable=SC2016
 	unshare -m -p -f --kill-child --propagation private sh -c '
-		mount -t proc proc "$1/proc" && mount -t tmpfs tmpfs "$1/tmp" && mount -t tmpfs tmpfs "$1/run" &&
-		mount --rbind /dev "$1/dev" && mount -t tmpfs tmpfs "$1/dev/shm" && mount -t sysfs sysfs "$1/sys" &&
-		exec chroot "$1" env -i LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive TERM=dumb \
+		mount --bind "$1" "$1" && cd "$1" &&
+		mount -t proc proc proc && mount -t tmpfs tmpfs tmp && mount -t tmpfs tmpfs run &&
+		mount --rbind /dev dev && mount -t tmpfs tmpfs dev/shm && mount --rbind /sys sys &&
+		pivot_root . mnt && umount -l /mnt &&
+		exec env -i LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive TERM=dumb \
 			su - "$2" -c "cd ~/nbar 2>/dev/null; $3"' sh "$root" "$2" "$3" </dev/null
 }
 

@@ -25,11 +25,20 @@ with_mpi() {
 		inside "$1" newcomer "make clean && make"
 }
 
+# Where the MPI's package lacks headers of the component, they are fetched.
+with_component() {
+	inside "$1" newcomer "make openmpi-headers && make all build/cluster-hello.openmpi && mpirun.openmpi -np 2 \
+		--oversubscribe --mca mca_base_component_path \$PWD/build/components:SYS_DEFAULT --mca coll_nbar_enable 1 \
+		--mca coll_nbar_verbose 1 --mca coll_nbar_nic host:wire=udp,name=r%r build/cluster-hello.openmpi 100" &&
+		[ "$(grep -cE '^nbar: [1-9][0-9]* barriers offloaded' "$work/out")" = 2 ]
+}
+
 tests() { # RELEASE
 	ok "$1: make demo" demo "$1"
 	ok "$1: make check" check "$1"
 	[ ! -f "$work/counts" ] || echo "# $(cat "$work/counts")"
 	ok "$1: make, with both MPIs" with_mpi "$1"
+	ok "$1: the component of Open MPI" with_component "$1"
 }
 
 each_release tests

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 build() {
 	inside "$1" newcomer "sudo apt-get install -y -qq --no-install-recommends dpkg-dev lintian &&
-		sudo apt-get build-dep -y -qq --no-install-recommends ./ &&
+		sudo apt-get build-dep -y -qq --no-install-recommends ./ && make openmpi-headers &&
 		DEB_BUILD_OPTIONS='nocheck parallel=2' dpkg-buildpackage -us -uc -b"
 }
 
@@ -25,11 +25,16 @@ barrier() {
 		debian/tests/barrier"
 }
 
+mpi() {
+	inside "$1" newcomer "sudo apt-get install -y -qq --no-install-recommends libopenmpi-dev && debian/tests/mpi"
+}
+
 tests() { # RELEASE
 	ok "$1: dpkg-buildpackage" build "$1"
 	ok "$1: lintian" check_packages "$1"
 	ok "$1: apt install" install_packages "$1"
 	ok "$1: the packages' own test" barrier "$1"
+	ok "$1: the packages' own test of MPI" mpi "$1"
 }
 
 each_release tests

@@ -3,21 +3,21 @@
 
 ORACLE_SRC := $(wildcard testbed/mpi/oracle*.c)
 MPI_ORACLE := $(CLUSTER_MPI:%=$(BUILD)/mpi-oracle.%)
-$(BUILD)/mpi-oracle.%: $(ORACLE_SRC) testbed/mpi/oracle.h
+$(BUILD)/mpi-oracle.%: $(ORACLE_SRC) testbed/mpi/oracle.h testbed/mpi/extensions.h
 	$(call say,MPICC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(MPICC_$*) -std=c11 -D_GNU_SOURCE $(WARN) -Wno-stringop-overflow \
 		$(CFLAGS) $(filter %.c,$^) -o $@ -lpthread -ldl
 STANDARD_SRC := $(wildcard testbed/mpi/standard*.c) testbed/mpi/oracle_counters.c
 MPI_STANDARD := $(CLUSTER_MPI:%=$(BUILD)/mpi-standard.%)
-$(BUILD)/mpi-standard.%: $(STANDARD_SRC) testbed/mpi/oracle.h testbed/mpi/standard.h
+$(BUILD)/mpi-standard.%: $(STANDARD_SRC) testbed/mpi/oracle.h testbed/mpi/extensions.h testbed/mpi/standard.h
 	$(call say,MPICC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(MPICC_$*) -std=c11 -D_GNU_SOURCE $(WARN) -Wno-stringop-overflow \
 		$(CFLAGS) $(filter %.c,$^) -o $@ -ldl
 RANDOM_SRC := $(wildcard testbed/mpi/random/*.c) testbed/mpi/oracle_counters.c
 MPI_RANDOM := $(CLUSTER_MPI:%=$(BUILD)/mpi-random.%)
-$(BUILD)/mpi-random.%: $(RANDOM_SRC) testbed/mpi/oracle.h $(wildcard testbed/mpi/random/*.h)
+$(BUILD)/mpi-random.%: $(RANDOM_SRC) testbed/mpi/oracle.h testbed/mpi/extensions.h $(wildcard testbed/mpi/random/*.h)
 	$(call say,MPICC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(MPICC_$*) -std=c11 -D_GNU_SOURCE $(WARN) -Wno-stringop-overflow \

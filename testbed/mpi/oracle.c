@@ -49,6 +49,7 @@ static const struct {
 	{ "inter", test_inter, 20, 10, "intercommunicators" },
 	{ "fails", test_fails, 1, 0, "a barrier that fails tells the error handler" },
 	{ "dies", test_dies, 1, 0, "rank N is killed, and the others go on" },
+	{ "shrinks", test_shrinks, 1, 0, "rank N is killed, and the others shrink (ULFM)" },
 };
 #define NTEST (sizeof(tests) / sizeof(tests[0]))
 

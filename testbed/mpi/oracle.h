@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "extensions.h"
+
 #define LANES 8 /* parallel sequences of barriers: one per thread */
 
 struct oracle {
@@ -68,5 +70,6 @@ void test_idle(int n);
 void test_inter(int n);
 void test_fails(int n);
 void test_dies(int n);
+void test_shrinks(int n);
 
 #endif

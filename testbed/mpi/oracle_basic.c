@@ -7,10 +7,6 @@
 
 #include "oracle.h"
 
-#ifdef OPEN_MPI
-#include <mpi-ext.h>
-#endif
-
 #define UNDER_WAY 100 /* more than a process team or the set-up has room for */
 
 static void one_blocking(MPI_Comm comm, uint64_t step, const int *ranks, int n)
@@ -169,12 +165,6 @@ void test_outstanding(int n)
 	MPI_Comm_free(&comm[1]);
 	free(ranks);
 }
-
-#if MPI_VERSION >= 4
-#define BARRIER_INIT MPI_Barrier_init
-#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
-#define BARRIER_INIT MPIX_Barrier_init
-#endif
 
 void test_persistent(int n)
 {

@@ -269,6 +269,8 @@ void test_threads(int n)
 	int threads;
 
 	MPI_Query_thread(&threads);
+	oracle_want(threads == MPI_THREAD_MULTIPLE, "the MPI provides thread level",
+		    (uint64_t)threads);
 	if (threads != MPI_THREAD_MULTIPLE)
 		return;
 	for (int i = 0; i < LANES; i++) {

@@ -51,7 +51,9 @@ static bool of_component(unsigned long long out[3])
 	bool good = true;
 	int threads;
 
-	if (MPI_T_init_thread(MPI_THREAD_SINGLE, &threads) != MPI_SUCCESS)
+	/* Open MPI 5 takes this level for that of the whole program. */
+	MPI_Query_thread(&threads);
+	if (MPI_T_init_thread(threads, &threads) != MPI_SUCCESS)
 		return false;
 	for (int i = 0; i < 3 && good; i++)
 		good = pvar_read(name[i], &out[i]);

@@ -331,6 +331,9 @@ static const struct {
 	{ "fails-freed", rule_fails_freed, "so it does when the communicator has been freed" },
 	{ "handlers", rule_handlers, "handlers of other communicators stay as they are" },
 	{ "wrong-communicator", rule_wrong_communicator, "a wrong communicator is MPI_ERR_COMM" },
+#ifdef OMPI_HAVE_MPI_EXT_FTMPI
+	{ "revoked", rule_revoked, "a revoked communicator frees a rank that waits in it" },
+#endif
 };
 
 int main(int argc, char **argv)

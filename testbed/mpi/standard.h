@@ -12,15 +12,6 @@
 
 #include "oracle.h" /* how nbar has run barriers */
 
-#ifdef OPEN_MPI
-#include <mpi-ext.h>
-#endif
-#if MPI_VERSION >= 4
-#define BARRIER_INIT MPI_Barrier_init
-#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
-#define BARRIER_INIT MPIX_Barrier_init
-#endif
-
 #define OFFLOADED 24 /* barriers after which a communicator is offloaded, if ever */
 
 /* If the condition is false, counts a failure of this rank, and prints it on stderr. */
@@ -41,5 +32,8 @@ void rule_fails(void);
 void rule_fails_freed(void);
 void rule_handlers(void);
 void rule_wrong_communicator(void);
+
+/* standard_ulfm.c: a communicator that a rank revokes. */
+void rule_revoked(void);
 
 #endif

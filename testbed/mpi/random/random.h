@@ -15,14 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef OPEN_MPI
-#include <mpi-ext.h>
-#endif
-#if MPI_VERSION >= 4
-#define BARRIER_INIT MPI_Barrier_init
-#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
-#define BARRIER_INIT MPIX_Barrier_init
-#endif
+#include "../extensions.h"
 
 #define RANKS 16      /* in a job */
 #define MEMBERS 6u    /* in a program, at most */

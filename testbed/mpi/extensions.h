@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * extensions.h - what not every MPI has: persistent barriers, and ULFM (OMPI_HAVE_MPI_EXT_FTMPI).
+ *
+ * Included by the programs of the tests.
+ */
+#ifndef TESTBED_MPI_EXTENSIONS_H
+#define TESTBED_MPI_EXTENSIONS_H
+
+#include <mpi.h>
+
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
+
+/* Open MPI 5 has it before the rest of MPI 4. */
+#if MPI_VERSION >= 4 || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
+#define BARRIER_INIT MPI_Barrier_init
+#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#define BARRIER_INIT MPIX_Barrier_init
+#endif
+
+#endif

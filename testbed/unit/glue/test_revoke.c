@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_revoke - a rank waits in a barrier of the glue, and another rank revokes the communicator.
+ *
+ * Without an MPI and without a NIC: two ranks of one host, of which only the first arrives.
+ */
+#include "comm_internal.h"
+#include "unit/unit.h"
+
+#define REVOKED 76 /* the MPI's error code */
+#define TESTS 1000 /* enough for the glue to ask the MPI */
+
+static int code_now;
+
+static int revoked(void *mpi)
+{
+	(void)mpi;
+	return code_now;
+}
+
+static void progress(void)
+{
+}
+
+static const struct nbmpi_ops ops = { .revoked = revoked, .progress = progress };
+static const struct nbmpi_ops ops_without = { .progress = progress };
+
+/* Rank 0 of two. It never looks whether the process of the other is alive. */
+static struct nbmpi_comm *two_ranks(const struct nbmpi_ops *with)
+{
+	struct nbmpi_start start = { .ops = with };
+	struct nbmpi_comm *c;
+
+	nbmpi_config_init(&start.config);
+	nbmpi_start(&start);
+	code_now = 0;
+	c = nbmpi_comm_open(NULL, 0, 2, false);
+	assert_non_null(c);
+	c->memory = calloc(1, sizeof(*c->memory) + 2 * sizeof(c->memory->mate[0]));
+	assert_non_null(c->memory);
+	assert_int_equal(nbar_process_team_init(&c->memory->procs, 2), 0);
+	c->path = NBMPI_OFFLOADED;
+	c->nhost = 1;
+	c->nlocal = 2;
+	c->looked_after = 1e18;
+	return c;
+}
+
+static void close_ranks(struct nbmpi_comm *c)
+{
+	free(c->memory);
+	c->memory = NULL;
+	nbmpi_comm_close(c);
+}
+
+static int test_often(struct nbmpi_request *r)
+{
+	int rc = 0;
+
+	for (int i = 0; i < TESTS && rc == 0; i++)
+		rc = nbmpi_test(r);
+	return rc;
+}
+
+static void a_request_fails(void **state)
+{
+	struct nbmpi_comm *c = two_ranks(&ops);
+	struct nbmpi_request r;
+
+	(void)state;
+	assert_int_equal(nbmpi_ibarrier(c, &r), 0);
+	assert_int_equal(test_often(&r), 0);
+	code_now = REVOKED;
+	assert_int_equal(test_often(&r), NBMPI_FAILED);
+	assert_int_equal(r.code, REVOKED);
+	assert_int_equal(nbmpi_comm_code(c), REVOKED);
+	close_ranks(c);
+}
+
+static void a_blocking_barrier_fails(void **state)
+{
+	struct nbmpi_comm *c = two_ranks(&ops);
+
+	(void)state;
+	code_now = REVOKED;
+	assert_int_equal(nbmpi_barrier(c), NBMPI_FAILED);
+	assert_int_equal(nbmpi_barrier(c), NBMPI_FAILED);
+	assert_int_equal(nbmpi_comm_code(c), REVOKED);
+	close_ranks(c);
+}
+
+/* The other rank has arrived before it revoked: the barrier is complete. */
+static void a_complete_barrier_stays_complete(void **state)
+{
+	struct nbmpi_comm *c = two_ranks(&ops);
+	struct nbmpi_request r;
+
+	(void)state;
+	assert_int_equal(nbmpi_ibarrier(c, &r), 0);
+	assert_int_equal(nbar_process_team_post(&c->memory->procs, NULL, 1, NULL), 0);
+	code_now = REVOKED;
+	assert_int_equal(test_often(&r), 1);
+	close_ranks(c);
+}
+
+static void an_mpi_that_cannot_revoke(void **state)
+{
+	struct nbmpi_comm *c = two_ranks(&ops_without);
+	struct nbmpi_request r;
+
+	(void)state;
+	assert_int_equal(nbmpi_ibarrier(c, &r), 0);
+	assert_int_equal(test_often(&r), 0);
+	assert_int_equal(nbar_process_team_post(&c->memory->procs, NULL, 1, NULL), 0);
+	assert_int_equal(test_often(&r), 1);
+	close_ranks(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_request_fails),
+		cmocka_unit_test(a_blocking_barrier_fails),
+		cmocka_unit_test(a_complete_barrier_stays_complete),
+		cmocka_unit_test(an_mpi_that_cannot_revoke),
+	};
+
+	return cmocka_run_group_tests_name("revoke", tests, NULL, NULL);
+}
