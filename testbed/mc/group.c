@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * group.c - model checking of the engine: all interleavings of what hosts, timers and a bad network
+ * can do to a small group. group.h has the world; PROTOCOL.md, "Model checking", the results.
+ *
+ * Speaks TAP: a test a configuration. A bad run is printed as a message sequence chart.
+ */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "group.h"
+
+#define STATES_MAX UINT64_C(200000000)
+
+/* A configuration for all sizes from `from` to that of cfg; without alg, for every algorithm of the
+ * table with its usual parameters. */
+struct named {
+	const char *name;
+	bool full; /* only with --full */
+	uint8_t from;
+	struct group_config cfg;
+};
+
+/* clang-format off */
+static const struct named configs[] = {
+	{ "any", false, 2, { .size = 3, .goal = 3, .net = GROUP_ANY, .leaves = 2 } },
+	{ "any-later", false, 2, { .size = 3, .goal = 1, .net = GROUP_ANY, .laters = true, .windows = 1,
+				   .leaves = 1, .patience = true } },
+	{ "any-silent", false, 2, { .size = 3, .goal = 2, .net = GROUP_ANY, .crashes = 1, .windows = 2 } },
+	{ "any-four", false, 4, { .size = 4, .goal = 3, .net = GROUP_ANY } },
+	{ "counted", false, 2, { .size = 3, .goal = 2, .repeats = 1, .timeouts = 1 } },
+	{ "counted-two", false, 2, { .alg = "dissemination", .size = 2, .goal = 3, .repeats = 2,
+				     .timeouts = 3, .leaves = 2 } },
+};
+/* clang-format on */
+
+struct options {
+	bool full, dot, one;
+	uint64_t states;
+	struct group_config cfg;
+};
+
+static const char usage[] =
+	"mc-group [--full] [--dot] [NAME...]    explores the configurations of its table, or those "
+	"named\n"
+	"mc-group [--dot] --alg A --size N ...  explores one of your own:\n"
+	"  --goal N      barriers that each host wants (1)\n"
+	"  --any         frames may be lost, repeated and late without limit, timers fire any time\n"
+	"  --laters      with --any: LATER is delivered, too\n"
+	"  --repeats N   frames that are taken twice (without --any)\n"
+	"  --timeouts N  timers that fire (without --any)\n"
+	"  --leaves N    hosts that close or die       --crashes N  NICs that fall silent\n"
+	"  --windows N   windows that end with a silent source\n"
+	"  --patience    from each state, hosts may be late for two windows\n"
+	"  --states N    the most states\n";
+
+static const struct option longs[] = { { "full", no_argument, NULL, 'f' },
+				       { "dot", no_argument, NULL, 'd' },
+				       { "alg", required_argument, NULL, 'a' },
+				       { "size", required_argument, NULL, 's' },
+				       { "goal", required_argument, NULL, 'g' },
+				       { "any", no_argument, NULL, 'n' },
+				       { "laters", no_argument, NULL, 'l' },
+				       { "repeats", required_argument, NULL, 'r' },
+				       { "timeouts", required_argument, NULL, 't' },
+				       { "leaves", required_argument, NULL, 'L' },
+				       { "crashes", required_argument, NULL, 'c' },
+				       { "windows", required_argument, NULL, 'w' },
+				       { "patience", no_argument, NULL, 'p' },
+				       { "states", required_argument, NULL, 'S' },
+				       { NULL, 0, NULL, 0 } };
+
+static bool parse(int argc, char **argv, struct options *o)
+{
+	struct group_config *c = &o->cfg;
+
+	*o = (struct options){ .states = STATES_MAX, .cfg = { .size = 2, .goal = 1 } };
+	for (int opt; (opt = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
+		uint8_t n = optarg ? (uint8_t)strtoul(optarg, NULL, 10) : 0;
+
+		switch (opt) {
+		case 'f':
+			o->full = true;
+			break;
+		case 'd':
+			o->dot = true;
+			break;
+		case 'a':
+			c->alg = optarg;
+			break;
+		case 's':
+			c->size = n;
+			break;
+		case 'g':
+			c->goal = n;
+			break;
+		case 'n':
+			c->net = GROUP_ANY;
+			break;
+		case 'l':
+			c->laters = true;
+			break;
+		case 'r':
+			c->repeats = n;
+			break;
+		case 't':
+			c->timeouts = n;
+			break;
+		case 'L':
+			c->leaves = n;
+			break;
+		case 'c':
+			c->crashes = n;
+			break;
+		case 'w':
+			c->windows = n;
+			break;
+		case 'p':
+			c->patience = true;
+			break;
+		case 'S':
+			o->states = strtoull(optarg, NULL, 10);
+			break;
+		default:
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Repeats the bad run and prints it. */
+static void print_run(struct group *g, const struct mc_world *w, const struct mc_found *f, bool dot)
+{
+	static struct chart chart;
+
+	chart_begin(&chart, g->cfg.size);
+	w->begin(g);
+	g->chart = &chart;
+	for (uint32_t i = 0; i < f->npath; i++) {
+		w->events(g);
+		w->apply(g, f->path[i]);
+	}
+	if (!g->why) { /* it shows only later, under fair delivery */
+		chart_event(&chart, 0, CHART_NOBODY, 0, false, "all frames in flight are lost");
+		w->judge(g);
+	}
+	g->chart = NULL;
+	if (dot)
+		chart_dot(&chart, f->why, stdout);
+	else
+		chart_print(&chart, f->why, stdout);
+}
+
+static bool explore(const char *name, const struct options *o, const struct group_config *cfg,
+		    uint32_t number)
+{
+	static struct group g;
+	static struct mc_found f;
+	struct mc_world w;
+	clock_t begin = clock();
+
+	if (!group_begin(&g, cfg)) {
+		printf("not ok %u - %s: no such algorithm, or more than %u members\n", number, name,
+		       GROUP_SIZE_MAX);
+		return false;
+	}
+	group_world(&g, &w);
+	mc_search(&w, o->states, &f);
+	if (f.why)
+		print_run(&g, &w, &f, o->dot);
+	printf("%s %u - %s: %s%s (%llu states, %llu events, depth %u, %u frames in flight, %.1f s)\n",
+	       f.why || f.full ? "not ok" : "ok", number, name,
+	       f.why ? f.why : "all properties hold",
+	       f.full ? ", but there are more states than --states permits or memory holds" : "",
+	       (unsigned long long)f.states, (unsigned long long)f.events, f.depth, g.frames_most,
+	       (double)(clock() - begin) / CLOCKS_PER_SEC);
+	fflush(stdout);
+	return !f.why && !f.full;
+}
+
+static bool is_wanted(const struct named *c, const struct options *o, char **names, int nname)
+{
+	for (int i = 0; i < nname; i++)
+		if (strcmp(names[i], c->name) == 0)
+			return true;
+	return nname == 0 && (o->full || !c->full);
+}
+
+/* Explores a line of the table: how many of its tests fail. */
+static uint32_t explore_sizes(const struct named *c, const struct options *o,
+			      struct group_config cfg, uint32_t *n)
+{
+	char name[96];
+	uint32_t bad = 0;
+
+	for (cfg.size = c->from; cfg.size <= c->cfg.size; cfg.size++) {
+		snprintf(name, sizeof(name), "%s, %s, %u members", c->name, cfg.alg, cfg.size);
+		bad += !explore(name, o, &cfg, ++*n);
+	}
+	return bad;
+}
+
+static uint32_t explore_named(const struct named *c, const struct options *o, uint32_t *n)
+{
+	struct group_config cfg = c->cfg;
+	uint32_t bad = 0;
+
+	if (cfg.alg)
+		return explore_sizes(c, o, cfg, n);
+	for (uint32_t kind = NBFW_ALG_FIRST; kind < NBFW_ALG_END; kind++) {
+		struct nbfw_alg alg = { .kind = (enum nbfw_alg_kind)kind };
+		const struct nbfw_alg_row *row = nbfw_alg_row(alg.kind);
+		char text[NBAR_NAME_MAX];
+
+		for (alg.n = row->usual; alg.n <= row->usual_end; alg.n++) {
+			nbfw_alg_name(alg, text);
+			cfg.alg = text;
+			bad += explore_sizes(c, o, cfg, n);
+		}
+	}
+	return bad;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o;
+	uint32_t n = 0, bad = 0;
+
+	if (!parse(argc, argv, &o)) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	if (o.cfg.alg)
+		bad += !explore(o.cfg.alg, &o, &o.cfg, ++n);
+	for (size_t i = 0; !o.cfg.alg && i < sizeof(configs) / sizeof(configs[0]); i++)
+		if (is_wanted(&configs[i], &o, argv + optind, argc - optind))
+			bad += explore_named(&configs[i], &o, &n);
+	printf("1..%u\n", n);
+	return bad > 0;
+}
