@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "group.h"
+#include "states.h"
 
 #define STATES_MAX UINT64_C(200000000)
 
@@ -29,22 +30,29 @@ static const struct named configs[] = {
 	{ "any-later", false, 2, { .size = 3, .goal = 1, .net = GROUP_ANY, .laters = true, .windows = 1,
 				   .leaves = 1, .patience = true } },
 	{ "any-silent", false, 2, { .size = 3, .goal = 2, .net = GROUP_ANY, .crashes = 1, .windows = 2 } },
+	{ "any-silent-later", false, 2, { .alg = "dissemination", .size = 2, .goal = 3, .net = GROUP_ANY,
+					  .laters = true, .crashes = 1, .windows = 3, .leaves = 1 } },
+	{ "any-chain", false, 4, { .alg = "tree:1", .size = 4, .goal = 1, .net = GROUP_ANY, .patience = true } },
 	{ "any-four", false, 4, { .size = 4, .goal = 3, .net = GROUP_ANY } },
 	{ "counted", false, 2, { .size = 3, .goal = 2, .repeats = 1, .timeouts = 1 } },
-	{ "counted-two", false, 2, { .alg = "dissemination", .size = 2, .goal = 3, .repeats = 2,
+	{ "counted-two", false, 2, { .alg = "dissemination", .size = 2, .goal = 3, .repeats = 1,
 				     .timeouts = 3, .leaves = 2 } },
 };
 /* clang-format on */
 
+#define PLANS_MAX 64u
+
 struct options {
-	bool full, dot, one;
+	bool full, dot, first;
 	uint64_t states;
 	struct group_config cfg;
 };
 
 static const char usage[] =
-	"mc-group [--full] [--dot] [NAME...]    explores the configurations of its table, or those "
-	"named\n"
+	"mc-group [--full] [--first] [--dot] [NAME...]  explores the configurations of its table, or those "
+	"named;\n"
+	"  --full: the large ones, too; --first: ends at the first bad run; --dot: prints it as a "
+	"graph\n"
 	"mc-group [--dot] --alg A --size N ...  explores one of your own:\n"
 	"  --goal N      barriers that each host wants (1)\n"
 	"  --any         frames may be lost, repeated and late without limit, timers fire any time\n"
@@ -56,21 +64,16 @@ static const char usage[] =
 	"  --patience    from each state, hosts may be late for two windows\n"
 	"  --states N    the most states\n";
 
-static const struct option longs[] = { { "full", no_argument, NULL, 'f' },
-				       { "dot", no_argument, NULL, 'd' },
-				       { "alg", required_argument, NULL, 'a' },
-				       { "size", required_argument, NULL, 's' },
-				       { "goal", required_argument, NULL, 'g' },
-				       { "any", no_argument, NULL, 'n' },
-				       { "laters", no_argument, NULL, 'l' },
-				       { "repeats", required_argument, NULL, 'r' },
-				       { "timeouts", required_argument, NULL, 't' },
-				       { "leaves", required_argument, NULL, 'L' },
-				       { "crashes", required_argument, NULL, 'c' },
-				       { "windows", required_argument, NULL, 'w' },
-				       { "patience", no_argument, NULL, 'p' },
-				       { "states", required_argument, NULL, 'S' },
-				       { NULL, 0, NULL, 0 } };
+static const struct option longs[] = {
+	{ "full", no_argument, NULL, 'f' },          { "first", no_argument, NULL, '1' },
+	{ "dot", no_argument, NULL, 'd' },           { "alg", required_argument, NULL, 'a' },
+	{ "size", required_argument, NULL, 's' },    { "goal", required_argument, NULL, 'g' },
+	{ "any", no_argument, NULL, 'n' },           { "laters", no_argument, NULL, 'l' },
+	{ "repeats", required_argument, NULL, 'r' }, { "timeouts", required_argument, NULL, 't' },
+	{ "leaves", required_argument, NULL, 'L' },  { "crashes", required_argument, NULL, 'c' },
+	{ "windows", required_argument, NULL, 'w' }, { "patience", no_argument, NULL, 'p' },
+	{ "states", required_argument, NULL, 'S' },  { NULL, 0, NULL, 0 }
+};
 
 static bool parse(int argc, char **argv, struct options *o)
 {
@@ -83,6 +86,9 @@ static bool parse(int argc, char **argv, struct options *o)
 		switch (opt) {
 		case 'f':
 			o->full = true;
+			break;
+		case '1':
+			o->first = true;
 			break;
 		case 'd':
 			o->dot = true;
@@ -153,6 +159,21 @@ static void print_run(struct group *g, const struct mc_world *w, const struct mc
 		chart_print(&chart, f->why, stdout);
 }
 
+/* Whether these plans are new in this line of the table: algorithms may agree at small sizes. */
+static bool is_new(const struct group_config *cfg, uint64_t *seen, uint32_t *nseen)
+{
+	static struct group g;
+
+	if (!group_begin(&g, cfg) || *nseen == PLANS_MAX)
+		return true;
+	seen[*nseen] = mc_fingerprint(g.block, sizeof(g.block));
+	for (uint32_t i = 0; i < *nseen; i++)
+		if (seen[i] == seen[*nseen])
+			return false;
+	++*nseen;
+	return true;
+}
+
 static bool explore(const char *name, const struct options *o, const struct group_config *cfg,
 		    uint32_t number)
 {
@@ -190,14 +211,15 @@ static bool is_wanted(const struct named *c, const struct options *o, char **nam
 
 /* Explores a line of the table: how many of its tests fail. */
 static uint32_t explore_sizes(const struct named *c, const struct options *o,
-			      struct group_config cfg, uint32_t *n)
+			      struct group_config cfg, uint64_t *seen, uint32_t *nseen, uint32_t *n)
 {
 	char name[96];
 	uint32_t bad = 0;
 
-	for (cfg.size = c->from; cfg.size <= c->cfg.size; cfg.size++) {
+	for (cfg.size = c->from; cfg.size <= c->cfg.size && !(bad && o->first); cfg.size++) {
 		snprintf(name, sizeof(name), "%s, %s, %u members", c->name, cfg.alg, cfg.size);
-		bad += !explore(name, o, &cfg, ++*n);
+		if (is_new(&cfg, seen, nseen))
+			bad += !explore(name, o, &cfg, ++*n);
 	}
 	return bad;
 }
@@ -205,19 +227,20 @@ static uint32_t explore_sizes(const struct named *c, const struct options *o,
 static uint32_t explore_named(const struct named *c, const struct options *o, uint32_t *n)
 {
 	struct group_config cfg = c->cfg;
-	uint32_t bad = 0;
+	uint64_t seen[PLANS_MAX];
+	uint32_t bad = 0, nseen = 0;
 
 	if (cfg.alg)
-		return explore_sizes(c, o, cfg, n);
-	for (uint32_t kind = NBFW_ALG_FIRST; kind < NBFW_ALG_END; kind++) {
+		return explore_sizes(c, o, cfg, seen, &nseen, n);
+	for (uint32_t kind = NBFW_ALG_FIRST; kind < NBFW_ALG_END && !(bad && o->first); kind++) {
 		struct nbfw_alg alg = { .kind = (enum nbfw_alg_kind)kind };
 		const struct nbfw_alg_row *row = nbfw_alg_row(alg.kind);
 		char text[NBAR_NAME_MAX];
 
-		for (alg.n = row->usual; alg.n <= row->usual_end; alg.n++) {
+		for (alg.n = row->usual; alg.n <= row->usual_end && !(bad && o->first); alg.n++) {
 			nbfw_alg_name(alg, text);
 			cfg.alg = text;
-			bad += explore_sizes(c, o, cfg, n);
+			bad += explore_sizes(c, o, cfg, seen, &nseen, n);
 		}
 	}
 	return bad;

@@ -60,8 +60,8 @@ struct group {
 	struct group_config cfg;
 	const struct nbar_plan *plan[GROUP_SIZE_MAX];
 	uint32_t block[GROUP_SIZE_MAX][256];
-	uint32_t nslot;
-	uint32_t nsame; /* renamings of the ranks that change no plan */
+	uint32_t nslot, widest; /* slots of all; of the widest step */
+	uint32_t nsame;         /* renamings of the ranks that change no plan */
 	uint8_t same[120][GROUP_SIZE_MAX];
 	struct group_state s;
 	uint32_t frames_most; /* in flight */
@@ -119,6 +119,9 @@ void group_world(struct group *g, struct mc_world *w);
 /* group_probe.c: loses all frames in flight, and lets all go on without a fault. NULL, or why they
  * do not come to an end. Destroys the state. */
 const char *group_probe(struct group *g);
+
+/* The same for what can be seen without a further event. Changes nothing. */
+const char *group_look(struct group *g);
 
 /* group_same.c */
 void group_same_find(struct group *g);

@@ -85,6 +85,7 @@ static void end_window(struct group *g, uint32_t rank)
 		chart_event(g->chart, rank, CHART_NOBODY, 0, false, "TIMEOUT, the last of 64");
 	const struct nbfw_event ev = { .type = NBFW_EV_TIMEOUT };
 
+	g->s.m[rank].armed = false;
 	group_step(g, rank, &ev);
 	s->tries = 0;
 }
@@ -231,7 +232,9 @@ static uint64_t fingerprint(void *ctx)
 
 static const char *judge(void *ctx)
 {
-	return group_probe(ctx);
+	const char *why = group_look(ctx);
+
+	return why ? why : group_probe(ctx);
 }
 
 void group_world(struct group *g, struct mc_world *w)

@@ -30,6 +30,9 @@ bool group_begin(struct group *g, const struct group_config *cfg)
 		if (nbfw_state_size(g->plan[r]) > sizeof(g->s.m[r].state))
 			return false;
 		g->nslot += g->plan[r]->nrecv;
+		for (uint32_t i = 0; i < g->plan[r]->nstep; i++)
+			if (nbfw_plan_steps(g->plan[r])[i].nslot > g->widest)
+				g->widest = nbfw_plan_steps(g->plan[r])[i].nslot;
 	}
 	group_same_find(g);
 	return true;
@@ -52,6 +55,16 @@ void group_first(struct group *g)
 
 /* --- the network ------------------------------------------------------------------------------ */
 
+/* Two tokens a slot (R2), or an abort; and what repeats and timeouts have added: a PULL for each
+ * slot of the step, or its answer. */
+static uint32_t frames_bound(const struct group *g)
+{
+	uint32_t used = (uint32_t)(g->cfg.timeouts - g->s.timeouts + g->cfg.windows - g->s.windows);
+
+	return (g->s.guilty ? 3 : 2) * g->nslot + (uint32_t)(g->cfg.repeats - g->s.repeats) +
+	       used * g->widest;
+}
+
 static void put_frame(struct group *g, struct group_frame f)
 {
 	struct group_state *s = &g->s;
@@ -71,6 +84,8 @@ static void put_frame(struct group *g, struct group_frame f)
 	memmove(&s->frame[i + 1], &s->frame[i], (s->nframe - i) * sizeof(s->frame[0]));
 	s->frame[i] = key;
 	s->nframe++;
+	if (g->cfg.net == GROUP_COUNTED && !g->probing && s->nframe > frames_bound(g))
+		broken(g, "more frames are in flight than the protocol may send");
 	if (s->nframe > g->frames_most)
 		g->frames_most = s->nframe;
 	if (g->chart)
@@ -122,6 +137,24 @@ static void judge_end(struct group *g, uint32_t rank, const struct nbfw_action *
 		broken(g, "the engine calls an event of a correct member bad");
 	if (nbfw_check(s, g->plan[rank]) != 0)
 		broken(g, "an invariant of nbfw_check does not hold");
+}
+
+/* R6: a member that fails sends ABORT instead of each token that is not out; R7: but none when it
+ * closes between two barriers. */
+static void judge_aborts(struct group *g, uint32_t rank, const struct nbfw_event *ev,
+			 const struct nbfw_action *a)
+{
+	const struct group_member *m = &g->s.m[rank];
+	bool running = m->started != m->done;
+	uint32_t expected = g->plan[rank]->nsend - (running ? m->sent : 0u);
+
+	if (!a->failed)
+		return;
+	if (ev->type == NBFW_EV_LEAVE && ev->cause == NBAR_STATUS_CLOSED && !running)
+		expected = 0;
+	if (a->send_end - a->send_first != expected)
+		broken(g, expected ? "a member that fails does not tell all that wait for it"
+				   : "a member that closes between two barriers aborts the others");
 }
 
 /* Tokens and aborts. Each send of a plan goes out once in a barrier, in the order of the plan. */
@@ -188,6 +221,9 @@ void group_step(struct group *g, uint32_t rank, const struct nbfw_event *ev)
 
 	nbfw_step(group_engine(m), g->plan[rank], ev, &a);
 	judge_end(g, rank, &a);
+	judge_aborts(g, rank, ev, &a);
+	if (a.timer == NBFW_ARM && ev->type != NBFW_EV_TIMEOUT && group_engine(m)->tries != 0)
+		broken(g, "a new step does not get a whole window");
 	if (g->chart)
 		say(g, rank, &a);
 	if (a.timer != NBFW_KEEP)
@@ -239,6 +275,7 @@ void group_timeout(struct group *g, uint32_t rank)
 {
 	const struct nbfw_event ev = { .type = NBFW_EV_TIMEOUT };
 
+	g->s.m[rank].armed = false;
 	say_event(g, rank, g->cfg.net == GROUP_ANY && !g->probing, "TIMEOUT");
 	group_step(g, rank, &ev);
 }
