@@ -36,7 +36,18 @@ static const struct named configs[] = {
 	{ "any-four", false, 4, { .size = 4, .goal = 3, .net = GROUP_ANY } },
 	{ "counted", false, 2, { .size = 3, .goal = 2, .repeats = 1, .timeouts = 1 } },
 	{ "counted-two", false, 2, { .alg = "dissemination", .size = 2, .goal = 3, .repeats = 1,
-				     .timeouts = 3, .leaves = 2 } },
+				     .timeouts = 2, .leaves = 2 } },
+	{ "any-leavers", true, 3, { .size = 4, .goal = 3, .net = GROUP_ANY, .leaves = 3, .slots = 8 } },
+	{ "any-dense", true, 4, { .size = 4, .goal = 2, .net = GROUP_ANY, .leaves = 1 } },
+	{ "any-five", true, 5, { .size = 5, .goal = 3, .net = GROUP_ANY, .slots = 15 } },
+	{ "any-five-leave", true, 5, { .size = 5, .goal = 2, .net = GROUP_ANY, .leaves = 1, .slots = 15 } },
+	{ "any-five-silent", true, 5, { .size = 5, .goal = 1, .net = GROUP_ANY, .crashes = 1, .windows = 1, .slots = 15 } },
+	{ "any-four-later", true, 4, { .size = 4, .goal = 1, .net = GROUP_ANY, .laters = true,
+				       .patience = true, .slots = 8 } },
+	{ "any-three-later", true, 3, { .size = 3, .goal = 2, .net = GROUP_ANY, .laters = true,
+					.windows = 1, .crashes = 1, .slots = 6 } },
+	{ "counted-three", true, 3, { .size = 3, .goal = 3, .repeats = 1, .timeouts = 1, .leaves = 1, .slots = 6 } },
+	{ "counted-four", true, 4, { .size = 4, .goal = 2, .repeats = 1, .timeouts = 1, .slots = 8 } },
 };
 /* clang-format on */
 
@@ -159,13 +170,19 @@ static void print_run(struct group *g, const struct mc_world *w, const struct mc
 		chart_print(&chart, f->why, stdout);
 }
 
-/* Whether these plans are new in this line of the table: algorithms may agree at small sizes. */
-static bool is_new(const struct group_config *cfg, uint64_t *seen, uint32_t *nseen)
+/* Whether these plans are new in this line of the table (algorithms may agree at small sizes), and
+ * have no more than so many slots. */
+static bool is_new(const struct group_config *cfg, const char *name, uint64_t *seen,
+		   uint32_t *nseen)
 {
 	static struct group g;
 
 	if (!group_begin(&g, cfg) || *nseen == PLANS_MAX)
 		return true;
+	if (cfg->slots > 0 && g.nslot > cfg->slots) {
+		printf("# %s: left out, its plans have more than %u slots\n", name, cfg->slots);
+		return false;
+	}
 	seen[*nseen] = mc_fingerprint(g.block, sizeof(g.block));
 	for (uint32_t i = 0; i < *nseen; i++)
 		if (seen[i] == seen[*nseen])
@@ -218,7 +235,7 @@ static uint32_t explore_sizes(const struct named *c, const struct options *o,
 
 	for (cfg.size = c->from; cfg.size <= c->cfg.size && !(bad && o->first); cfg.size++) {
 		snprintf(name, sizeof(name), "%s, %s, %u members", c->name, cfg.alg, cfg.size);
-		if (is_new(&cfg, seen, nseen))
+		if (is_new(&cfg, name, seen, nseen))
 			bad += !explore(name, o, &cfg, ++*n);
 	}
 	return bad;

@@ -36,7 +36,8 @@ struct group_config {
 	uint8_t repeats, timeouts; /* GROUP_COUNTED */
 	uint8_t leaves, crashes;   /* hosts that leave or die; NICs that fall silent */
 	uint8_t windows;           /* windows that end, also while others only are slow */
-	bool laters;               /* LATER is delivered; else all are lost */
+	bool laters;               /* GROUP_ANY: LATER is delivered; else all are lost */
+	uint8_t slots;             /* plans with more in all are left out; 0: none */
 	bool patience;             /* from each state, a host may be late for two windows */
 };
 

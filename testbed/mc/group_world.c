@@ -71,7 +71,8 @@ static void put_frame(struct group *g, struct group_frame f)
 	uint64_t key = group_key(f);
 	uint32_t i = s->nframe;
 
-	if (s->m[f.dst].crashed || (f.type == NBFW_LATER && !g->cfg.laters && !g->probing))
+	if (s->m[f.dst].crashed ||
+	    (f.type == NBFW_LATER && g->cfg.net == GROUP_ANY && !g->cfg.laters && !g->probing))
 		return;
 	while (i > 0 && s->frame[i - 1] > key)
 		i--;

@@ -23,6 +23,13 @@ static const struct {
 	{ "leave", false, { .alg = "dissemination", .size = 2, .goal = { 2 }, .timers = 1, .leaves = 2, .expires = 1 } },
 	{ "reuse", false, { .alg = "dissemination", .size = 2, .goal = { 1, 1 }, .timers = 1, .repeats = 1, .expires = 1 } },
 	{ "no-room", false, { .alg = "linear", .size = 3, .goal = { 1 }, .full = 1, .leaves = 1 } },
+	{ "connect-more", true, { .alg = "dissemination", .size = 2, .goal = { 3 }, .timers = 3, .repeats = 1 } },
+	{ "three", true, { .alg = "dissemination", .size = 3, .goal = { 2 }, .timers = 1, .repeats = 1 } },
+	{ "three-leave", true, { .alg = "linear", .size = 3, .goal = { 2 }, .timers = 1, .leaves = 2, .expires = 1 } },
+	{ "reuse-more", true, { .alg = "dissemination", .size = 2, .goal = { 2, 1 }, .timers = 1, .repeats = 1,
+				.leaves = 1, .expires = 2 } },
+	{ "reuse-three", true, { .alg = "pairwise", .size = 3, .goal = { 1, 1 }, .repeats = 1, .expires = 1 } },
+	{ "no-room-three", true, { .alg = "dissemination", .size = 3, .goal = { 2 }, .full = 2 } },
 };
 /* clang-format on */
 
