@@ -5,6 +5,7 @@
  *
  * Speaks TAP: a test a configuration. A bad run is printed as a message sequence chart.
  */
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -63,13 +64,17 @@ static bool explore(const char *name, const struct nics_config *cfg, bool dot, u
 	}
 	nics_world(&n, &w);
 	mc_search(&w, STATES_MAX, &f);
+	const char *verdict =
+		f.why    ? f.why
+		: f.full ? "there are more states than permitted, or than memory holds; "
+			   "try a smaller configuration"
+			 : "all properties hold";
+
 	if (f.why)
 		print_run(&n, &w, &f, dot);
-	printf("%s %u - %s: %s%s (%llu states, %llu events, depth %u, %u frames in flight, %.1f s)\n",
-	       f.why || f.full ? "not ok" : "ok", number, name,
-	       f.why ? f.why : "all properties hold",
-	       f.full ? ", but there are more states than fit" : "", (unsigned long long)f.states,
-	       (unsigned long long)f.events, f.depth, n.frames_most,
+	printf("%s %u - %s: %s (%llu states, %llu events, depth %u, %u frames in flight, %.1f s)\n",
+	       f.why || f.full ? "not ok" : "ok", number, name, verdict,
+	       (unsigned long long)f.states, (unsigned long long)f.events, f.depth, n.frames_most,
 	       (double)(clock() - begin) / CLOCKS_PER_SEC);
 	fflush(stdout);
 	return !f.why && !f.full;
@@ -94,6 +99,10 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(configs) / sizeof(configs[0]) && !(bad && first); i++)
 		if (only ? strcmp(only, configs[i].name) == 0 : full || !configs[i].full)
 			bad += !explore(configs[i].name, &configs[i].cfg, dot, ++n);
+	if (n == 0) {
+		fprintf(stderr, "mc-nics: no configuration has this name; nics.c has the table\n");
+		return 2;
+	}
 	printf("1..%u\n", n);
 	return bad > 0;
 }
