@@ -11,7 +11,7 @@
 
 #include "nics.h"
 
-#define STATES_MAX UINT64_C(100000000)
+#define STATES_MAX UINT64_C(4000000) /* of up to 5 KB each, while they wait */
 
 /* clang-format off */
 static const struct {
@@ -24,11 +24,9 @@ static const struct {
 	{ "leave", false, { .alg = "dissemination", .size = 2, .goal = { 2 }, .timers = 1, .leaves = 2, .expires = 1 } },
 	{ "reuse", false, { .alg = "dissemination", .size = 2, .goal = { 1, 1 }, .timers = 1, .repeats = 1, .expires = 1 } },
 	{ "no-room", false, { .alg = "linear", .size = 3, .goal = { 1 }, .full = 1, .leaves = 1 } },
-	{ "connect-more", true, { .alg = "dissemination", .size = 2, .goal = { 3 }, .timers = 3, .repeats = 1 } },
-	{ "three", true, { .alg = "dissemination", .size = 3, .goal = { 2 }, .timers = 1, .repeats = 1 } },
-	{ "three-leave", true, { .alg = "linear", .size = 3, .goal = { 2 }, .timers = 1, .leaves = 2, .expires = 1 } },
-	{ "reuse-more", true, { .alg = "dissemination", .size = 2, .goal = { 2, 1 }, .timers = 1, .repeats = 1,
-				.leaves = 1, .expires = 2 } },
+	{ "connect-more", true, { .alg = "mcs", .size = 2, .goal = { 2 }, .timers = 3, .repeats = 1 } },
+	{ "three", true, { .alg = "dissemination", .size = 3, .goal = { 1 }, .timers = 2 } },
+	{ "three-leave", true, { .alg = "linear", .size = 3, .goal = { 1 }, .timers = 1, .leaves = 2 } },
 	{ "reuse-three", true, { .alg = "pairwise", .size = 3, .goal = { 1, 1 }, .repeats = 1, .expires = 1 } },
 	{ "no-room-three", true, { .alg = "dissemination", .size = 3, .goal = { 2 }, .full = 2 } },
 };

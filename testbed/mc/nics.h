@@ -41,7 +41,7 @@ struct nics_frame {
 
 /* What a host knows of its group. */
 struct nics_group {
-	uint8_t block; /* 1 + index; 0: not open */
+	uint8_t block; /* 1: the NIC has its block */
 	uint8_t posted, done;
 	bool connected, failed, closed;
 };
@@ -54,7 +54,7 @@ struct nics_state {
 	uint8_t repeats, timers, leaves, expires, full; /* that are left */
 	uint8_t guilty; /* ranks that have left early, or whose group no longer lingers */
 	uint8_t nframe;
-	struct nbar_endpoint endpoint[NICS_MAX][NICS_LIVES];
+	uint32_t handle[NICS_MAX][NICS_LIVES];
 	struct nics_frame frame[NICS_FRAMES_MAX];
 };
 
@@ -64,6 +64,8 @@ struct nics {
 	uint64_t block[NICS_MAX][NICS_LIVES][NICS_BLOCK / 8];
 	uint32_t plan[NICS_MAX][256];
 	struct nbfw_alg alg;
+	struct nbar_endpoint endpoint[NICS_MAX][NICS_LIVES]; /* but for the handles */
+	size_t bytes;                                        /* of the largest block */
 	struct nics_state s;
 	uint32_t frames_most;
 	const char *why;

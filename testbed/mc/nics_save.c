@@ -18,7 +18,8 @@ struct part {
 /* clang-format off */
 #define FIRST(field, n) { offsetof(struct nbnic, field), (n) * sizeof(((struct nbnic *)0)->field[0]) }
 static const struct part parts[] = {
-	{ 0, offsetof(struct nbnic, sends_port) },
+	{ 0, offsetof(struct nbnic, interval) },
+	{ offsetof(struct nbnic, nopen), offsetof(struct nbnic, counter) - offsetof(struct nbnic, nopen) },
 	FIRST(sends_port, 1), FIRST(pulls_port, 1), FIRST(share, 1),
 	FIRST(generation, NICS_LIVES), FIRST(free, NICS_LIVES), FIRST(group, NICS_LIVES),
 };
@@ -68,7 +69,8 @@ size_t nics_save(void *ctx, void *out)
 		memset(heard, 0, sizeof(heard));
 		heard_find(&n->nic[r], heard);
 		at = put(out, at, heard, sizeof(heard));
-		at = put(out, at, n->block[r], sizeof(n->block[r]));
+		for (uint32_t life = 0; life < NICS_LIVES; life++)
+			at = put(out, at, n->block[r][life], n->s.group[r][life].block * n->bytes);
 	}
 	return at;
 }
@@ -98,7 +100,9 @@ void nics_load(void *ctx, const void *in)
 		for (uint32_t i = 0; i < NICS_HEARD; i++)
 			if (heard[i].entry.nic)
 				n->nic[r].heard[heard[i].index] = heard[i].entry;
-		at = get(n->block[r], in, at, sizeof(n->block[r]));
+		memset(n->block[r], 0, sizeof(n->block[r]));
+		for (uint32_t life = 0; life < NICS_LIVES; life++)
+			at = get(n->block[r][life], in, at, n->s.group[r][life].block * n->bytes);
 	}
 }
 
@@ -124,7 +128,7 @@ struct nic_face {
 	uint32_t queue_turn, sweep_at, sweep_left, pull_left, high, fresh, nfree, nopen, nlinger;
 	uint32_t sends_served, pulls_served, share_pass, share_left;
 	uint16_t generation[NICS_LIVES], free[NICS_LIVES];
-	bool full, sweeping;
+	bool full, sweeping, pulls_round_up;
 	struct heard heard[NICS_HEARD];
 };
 
@@ -166,6 +170,7 @@ static void face_of(const struct nics *n, uint32_t rank, struct nic_face *f)
 	memcpy(f->free, nic->free, nic->nfree * sizeof(f->free[0]));
 	f->full = nic->full;
 	f->sweeping = nic->sweeping;
+	f->pulls_round_up = nic->pulls_round_up;
 	for (uint32_t i = heard_find(nic, f->heard); i > 0; i--)
 		f->heard[i - 1].entry.time =
 			(uint32_t)(now >> NBNIC_HEARD_SHIFT) - f->heard[i - 1].entry.time;

@@ -162,9 +162,13 @@ bool nics_begin(struct nics *n, const struct nics_config *cfg)
 		int32_t length =
 			nbfw_plan_generate(n->alg, cfg->size, r, n->plan[r], sizeof(n->plan[r]));
 
-		if (length <= 0 || length > (int32_t)sizeof(n->plan[r]) ||
-		    nbnic_group_size((const void *)n->plan[r], cfg->size) > NICS_BLOCK)
+		if (length <= 0 || length > (int32_t)sizeof(n->plan[r]))
 			return false;
+		size_t bytes = nbnic_group_size((const void *)n->plan[r], cfg->size);
+
+		if (bytes > NICS_BLOCK)
+			return false;
+		n->bytes = bytes > n->bytes ? bytes : n->bytes;
 	}
 	return true;
 }
@@ -233,7 +237,8 @@ void nics_open(struct nics *n, uint32_t rank, uint32_t life)
 		return;
 	}
 	n->s.group[rank][life].block = 1;
-	nbnic_group_endpoint(&n->nic[rank], g, &n->s.endpoint[rank][life]);
+	n->s.handle[rank][life] = g->handle;
+	nbnic_group_endpoint(&n->nic[rank], g, &n->endpoint[rank][life]);
 }
 
 bool nics_may_connect(const struct nics *n, uint32_t rank, uint32_t life)
@@ -254,8 +259,13 @@ void nics_connect(struct nics *n, uint32_t rank, uint32_t life)
 	const char *why;
 
 	say(n, rank, "connects group", life + 1);
-	for (uint32_t i = 0; i < g->npeer; i++)
-		peer[i] = n->s.endpoint[g->peer[i].rank][life];
+	for (uint32_t i = 0; i < g->npeer; i++) {
+		uint32_t handle = n->s.handle[g->peer[i].rank][life];
+
+		peer[i] = n->endpoint[g->peer[i].rank][life];
+		for (uint32_t k = 0; k < 4; k++) /* where WIRE.md has it */
+			peer[i].byte[8 + k] = (uint8_t)(handle >> (8 * k));
+	}
 	if (nbnic_group_connect(&n->nic[rank], g, peer, g->npeer, n->s.now[rank], &bad, &why) < 0)
 		broken(n, "a NIC refuses the endpoint address of a member");
 	n->s.group[rank][life].connected = true;
