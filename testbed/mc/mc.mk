@@ -1,16 +1,34 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Models of what threads do to each other through memory, in every order of their steps.
+# Model checking: of the waits (models of what threads do to each other through memory), and of the
+# engine (its object code, in every order of events).
 
-MC_WAIT_OBJ := $(patsubst %.c,$(BUILD)/test/%.o,$(addprefix testbed/mc/,wait.c wait_models.c model.c litmus.c \
-                 weak.c weak_tso.c weak_c11.c))
-$(BUILD)/mc-wait: $(MC_WAIT_OBJ)
+MC_OBJ := $(patsubst %.c,$(BUILD)/test/%.o,$(wildcard testbed/mc/*.c))
+mc_obj = $(addprefix $(BUILD)/test/testbed/mc/,$(addsuffix .o,$(1)))
+OBJS += $(MC_OBJ)
+
+$(BUILD)/mc-wait: $(call mc_obj,wait wait_models model litmus weak weak_tso weak_c11 states)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
-TESTS += $(BUILD)/mc-wait
-TEST_LIST += $(BUILD)/mc-wait
-OBJS += $(MC_WAIT_OBJ)
+
+$(BUILD)/mc-group: $(call mc_obj,group group_world group_events group_probe group_same chart search states) \
+                   $(BUILD)/libnbfw.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
+
+$(BUILD)/mc-nics: $(call mc_obj,nics nics_world nics_events nics_save chart search states) \
+                  $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
+
+TESTS += $(BUILD)/mc-wait $(BUILD)/mc-group $(BUILD)/mc-nics
+TEST_LIST += $(BUILD)/mc-wait $(BUILD)/mc-group $(BUILD)/mc-nics $(if $(SAN),,testbed/mc/bugs.sh)
 
 mc-wait: $(BUILD)/mc-wait ## all waits of host and NIC, on x86's memory and on C11's; and each seeded bug
 	$(Q)$(BUILD)/mc-wait hostlib/src/order.h -v
 
-.PHONY: mc-wait
+mc: $(BUILD)/mc-group $(BUILD)/mc-nics ## engine and NIC loop in every order of events, small groups; seeded bugs; takes minutes
+	$(Q)$(BUILD)/mc-group --full
+	$(Q)$(BUILD)/mc-nics --full
+	$(Q)BUILD=$(BUILD) CC="$(CC)" testbed/mc/bugs.sh -v
+
+.PHONY: mc-wait mc

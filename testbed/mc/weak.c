@@ -9,48 +9,21 @@
 
 #include "weak_internal.h"
 
-#define TABLE (1u << 23) /* states remembered at most */
+#define STATES_MAX (UINT32_C(1) << 23) /* remembered at most */
 
 /* --- states ---------------------------------------------------------------------------------- */
-
-/* Two hashes stand for a state; the first is never 0. */
-static void hash(const struct state *st, uint64_t out[2])
-{
-	uint64_t part[sizeof(*st) / 8 + 1] = { 0 };
-	uint64_t a = UINT64_C(0xcbf29ce484222325), b = UINT64_C(0x9e3779b97f4a7c15);
-
-	memcpy(part, st, sizeof(*st));
-	for (size_t i = 0; i < sizeof(part) / 8; i++) {
-		a = (a ^ part[i]) * UINT64_C(0x9fb21c651e98df25);
-		a ^= a >> 29;
-		b = (b + part[i]) * UINT64_C(0xbf58476d1ce4e5b9);
-		b ^= b >> 32;
-	}
-	out[0] = a | 1;
-	out[1] = b;
-}
 
 /* True if the state is new. */
 static bool remember(struct search *s, const struct state *st)
 {
-	uint64_t h[2];
+	enum mc_seen seen = mc_states_add(&s->seen, mc_fingerprint(st, sizeof(*st)));
 
-	hash(st, h);
-	for (uint32_t i = 0; i < TABLE; i++) {
-		uint64_t *slot = s->seen[(h[1] + i) % TABLE];
-
-		if (slot[0] == h[0] && slot[1] == h[1])
-			return false;
-		if (slot[0])
-			continue;
-		slot[0] = h[0];
-		slot[1] = h[1];
-		if (++s->result.states < TABLE / 4 * 3)
-			return true;
-		break;
+	if (seen == MC_FULL) {
+		fprintf(stderr, "the model is too large: more than %u states\n", STATES_MAX);
+		exit(2);
 	}
-	fprintf(stderr, "the model is too large: more than %u states\n", TABLE / 4 * 3);
-	exit(2);
+	s->result.states += seen == MC_NEW;
+	return seen == MC_NEW;
 }
 
 /* Steps that touch no memory. False: a check has failed. */
@@ -238,14 +211,10 @@ struct mc_result mc_explore(const struct mc_model *m, enum mc_memory memory, FIL
 		st.nvalue[w] = memory == MC_C11;
 		st.history[w][0].value = memory == MC_C11 ? m->start[w] : 0;
 	}
-	s.seen = calloc(TABLE, sizeof(*s.seen));
-	if (!s.seen) {
-		fprintf(stderr, "no memory for %u states\n", TABLE);
-		exit(2);
-	}
+	mc_states_begin(&s.seen, STATES_MAX);
 	for (uint32_t i = 0; i < m->nthread; i++)
 		run_local(&m->thread[i], &st, i);
 	weak_visit(&s, &st, 0);
-	free(s.seen);
+	mc_states_end(&s.seen);
 	return s.result;
 }

@@ -9,6 +9,7 @@
 #ifndef TESTBED_MC_WEAK_INTERNAL_H
 #define TESTBED_MC_WEAK_INTERNAL_H
 
+#include "states.h"
 #include "weak.h"
 
 #define VALUES 9u /* in the history of a word; a run that needs more is cut, and counted */
@@ -47,7 +48,7 @@ struct search {
 	FILE *out;
 	struct mc_result result;
 	const char *verdict;
-	uint64_t (*seen)[2];
+	struct mc_states seen;
 	struct said path[DEPTH];
 };
 

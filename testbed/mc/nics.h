@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nics.h - the world of the NIC loop: two NICs or three with a member each, their hosts, and the
+ * frames between them. Shared by the files nics*.c.
+ *
+ * The NICs are the object code of libnbnic.a. Each member has two lives: it opens a group,
+ * connects, posts barriers and closes; then it opens the next group, which may get the handle of
+ * the first. Each NIC runs passes until it has no more to do. Its clock moves when a timer fires,
+ * or when a host waits until a closed group no longer lingers.
+ */
+#ifndef TESTBED_MC_NICS_H
+#define TESTBED_MC_NICS_H
+
+#include "chart.h"
+#include "nic.h"
+#include "search.h"
+
+#define NICS_MAX 3u
+#define NICS_LIVES 2u
+#define NICS_FRAMES_MAX 64u
+#define NICS_BLOCK 2048u /* bytes of a group */
+#define NICS_HEARD 4u    /* entries of the table of NICs that are in use */
+#define NICS_PULL_NS (UINT64_C(1) << 20)
+#define NICS_BUDGET_NS (NICS_PULL_NS * 256)
+
+struct nics_config {
+	const char *alg;
+	uint8_t size;
+	uint8_t goal[NICS_LIVES]; /* barriers; 0: no such life */
+	uint8_t repeats, timers;  /* frames that are taken twice; timers that fire */
+	uint8_t leaves;           /* hosts that close before their last barrier is done */
+	uint8_t expires;          /* hosts that wait until their group no longer lingers */
+	uint8_t full;             /* times that a wire has no room */
+};
+
+struct nics_frame {
+	struct nbfw_token token;
+	uint8_t from, to;
+	uint8_t zero[6];
+};
+
+/* What a host knows of its group. */
+struct nics_group {
+	uint8_t block; /* 1: the NIC has its block */
+	uint8_t posted, done;
+	bool connected, failed, closed;
+};
+
+/* Saved with a state; the NICs are saved apart. */
+struct nics_state {
+	struct nics_group group[NICS_MAX][NICS_LIVES];
+	uint64_t now[NICS_MAX];
+	bool no_room[NICS_MAX];                         /* the wire of the NIC takes no frame */
+	uint8_t repeats, timers, leaves, expires, full; /* that are left */
+	uint8_t guilty; /* ranks that have left early, or whose group no longer lingers */
+	uint8_t nframe;
+	uint32_t handle[NICS_MAX][NICS_LIVES];
+	struct nics_frame frame[NICS_FRAMES_MAX];
+};
+
+struct nics {
+	struct nics_config cfg;
+	struct nbnic nic[NICS_MAX];
+	uint64_t block[NICS_MAX][NICS_LIVES][NICS_BLOCK / 8];
+	uint32_t plan[NICS_MAX][256];
+	struct nbfw_alg alg;
+	struct nbar_endpoint endpoint[NICS_MAX][NICS_LIVES]; /* but for the handles */
+	size_t bytes;                                        /* of the largest block */
+	struct nics_state s;
+	uint32_t frames_most;
+	const char *why;
+	struct chart *chart;
+};
+
+/* nics_world.c */
+bool nics_begin(struct nics *n, const struct nics_config *cfg);
+void nics_first(struct nics *n);
+
+/* What a host may do, and does. */
+bool nics_may_open(const struct nics *n, uint32_t rank, uint32_t life);
+bool nics_may_connect(const struct nics *n, uint32_t rank, uint32_t life);
+bool nics_may_post(const struct nics *n, uint32_t rank, uint32_t life);
+bool nics_has_ended(const struct nics *n, uint32_t rank, uint32_t life);
+void nics_open(struct nics *n, uint32_t rank, uint32_t life);
+void nics_connect(struct nics *n, uint32_t rank, uint32_t life);
+void nics_post(struct nics *n, uint32_t rank, uint32_t life);
+void nics_close(struct nics *n, uint32_t rank, uint32_t life);
+
+/* The network and the clock. */
+void nics_take(struct nics *n, uint32_t frame, bool again);
+void nics_wait(struct nics *n, uint32_t rank, uint64_t until);
+
+/* Passes of a NIC until it has no more to do at this time. */
+void nics_work(struct nics *n, uint32_t rank);
+
+/* nics_save.c: the state of the real NICs, and its fingerprint. */
+size_t nics_save(void *ctx, void *out);
+void nics_load(void *ctx, const void *in);
+uint64_t nics_fingerprint(void *ctx);
+size_t nics_most_bytes(void);
+
+/* nics_events.c: the callbacks of a world; and fair delivery from any state. */
+void nics_world(struct nics *n, struct mc_world *w);
+
+#endif
