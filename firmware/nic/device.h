@@ -33,6 +33,8 @@ struct nbnic_device {
 	uint32_t nopen; /* ports in open[] */
 	uint32_t nbusy; /* of them, those with groups: open[0 .. nbusy). A pass looks at these */
 	uint32_t signals_at; /* index in open[] of the port whose signals go first */
+	uint32_t live_at;    /* index in open[] of the port that is shown a sign of life next */
+	uint64_t look_next;  /* when platform->look may be called again */
 	uint32_t nwaited;    /* passes in which signals had to wait; wraps */
 	struct nbnic_port *open[NBNIC_PORTS_MAX];
 	struct nbnic_port *port[NBNIC_PORTS_MAX]; /* by number */
@@ -137,6 +139,10 @@ uint32_t nbnic_client_request(struct nbnic_client *c, const void *in, size_t len
 /* Writes a reply that refuses a client: for a platform that cannot serve it. text is for users.
  * Returns the length of the reply. */
 uint32_t nbnic_refuse(int error, const char *text, void *out);
+
+/* Requests: after platform->look. Asks what the processes of those ports do that others wait for,
+ * and keeps the answer for the pass. what: enum nbar_why, of a process. */
+void nbnic_device_look(struct nbnic_device *d, uint8_t (*what)(uint32_t pid));
 
 /* Pass: moves the counters of the wire to the counters of the NIC. */
 void nbnic_device_count_wire(struct nbnic_device *d);

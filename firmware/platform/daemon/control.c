@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -16,6 +17,7 @@
 
 #include "control_internal.h"
 #include "log.h"
+#include "nbar_host.h"
 
 #define RECLAIM_MS 1000 /* between two looks at the memory of closed groups */
 
@@ -28,6 +30,30 @@ static void on_guest(struct control_client *c)
 static void on_wire(struct control_wire *at)
 {
 	at->wire->ops->serve(at->wire);
+}
+
+static uint8_t process_why(uint32_t pid)
+{
+	switch (nbar_process_state(pid)) {
+	case 'T':
+	case 't':
+		return NBAR_WHY_HOST_STOPPED;
+	case 'Z':
+	case 'X':
+	case 0:
+		return NBAR_WHY_HOST_ENDED;
+	}
+	return NBAR_WHY_HOST_LATE;
+}
+
+/* Others wait for hosts of these NICs. */
+static void on_look(struct control *k)
+{
+	uint64_t n;
+
+	(void)!read(k->nicd->look_fd, &n, sizeof(n));
+	for (uint32_t i = 0; i < k->nnic; i++)
+		nbnic_device_look(&k->nic[i].nic->device, process_why);
 }
 
 /* Polling thread. */
@@ -116,6 +142,9 @@ static bool on_event(struct control *k, void *from)
 	case CONTROL_WIRE:
 		on_wire(from);
 		break;
+	case CONTROL_LOOK:
+		on_look(k);
+		break;
 	}
 	return true;
 }
@@ -178,9 +207,29 @@ static int thread_start(struct control *k, const cpu_set_t *cpus)
 	return -rc;
 }
 
+/* -1 from now on: a pass may still come. */
+static void look_end(struct control *k)
+{
+	int fd = k->nicd->look_fd;
+
+	k->nicd->look_fd = -1;
+	if (fd >= 0)
+		close(fd);
+}
+
+/* A NIC without it knows of late hosts only that they are late. */
+static void look_begin(struct control *k)
+{
+	k->look = CONTROL_LOOK;
+	k->nicd->look_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (k->nicd->look_fd >= 0 && control_watch(k, k->nicd->look_fd, &k->look) < 0)
+		look_end(k);
+}
+
 void control_free(struct control *k)
 {
 	control_listeners_close(k);
+	look_end(k);
 	if (k->epoll >= 0)
 		close(k->epoll);
 	if (k->spare_fd >= 0)
@@ -194,6 +243,8 @@ void control_forked(const struct control *k)
 	for (const struct control_client *c = k->nic[0].client; c; c = c->next)
 		close(c->fd);
 	close(k->epoll);
+	if (k->nicd->look_fd >= 0)
+		close(k->nicd->look_fd);
 	if (k->spare_fd >= 0)
 		close(k->spare_fd);
 	if (k->nic[0].fd >= 0)
@@ -221,6 +272,8 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 	k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (rc < 0)
 		log_error("control sockets: %s", strerror(-rc));
+	else
+		look_begin(k);
 	for (uint32_t i = 0; rc == 0 && i < d->nnic; i++) {
 		k->nic[i].source = CONTROL_LISTENER;
 		k->nic[i].control = k;

@@ -20,7 +20,8 @@ enum control_source {
 	CONTROL_LISTENER,
 	CONTROL_GUEST, /* of control_admit: a client that is in no list yet */
 	CONTROL_CLIENT,
-	CONTROL_WIRE
+	CONTROL_WIRE,
+	CONTROL_LOOK
 };
 
 struct control_client {
@@ -61,7 +62,8 @@ struct control {
 	bool (*unused)(void *arg);
 	void (*over)(void *arg);
 	void *arg;
-	int spare_fd; /* closed to answer one more client when no descriptors are left */
+	enum control_source look; /* of nicd->look_fd: what do the processes of hosts do? */
+	int spare_fd;             /* closed to answer one more client when no descriptors are left */
 	uint32_t alive_ms; /* see control_config */
 	uint64_t alive_at;
 	void (*alive)(void);
