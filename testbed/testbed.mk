@@ -61,6 +61,13 @@ TESTS += $(BUILD)/oracle
 TEST_LIST += $(E2E_SCRIPT)
 OBJS += $(BUILD)/test/testbed/e2e/oracle.o
 
+# A member of a group for why.sh.
+$(BUILD)/member: $(BUILD)/test/testbed/e2e/member.o $(BUILD)/libnbar.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
+TESTS += $(BUILD)/member
+OBJS += $(BUILD)/test/testbed/e2e/member.o
+
 # Bad clients, hosts and frames against a running daemon: libc and the ABI header alone.
 ADVERSARY_SRC := $(wildcard testbed/e2e/adversary*.c) testbed/e2e/raw.c
 ADVERSARY_OBJ := $(ADVERSARY_SRC:%.c=$(BUILD)/test/%.o)

@@ -140,10 +140,6 @@ uint32_t nbnic_client_request(struct nbnic_client *c, const void *in, size_t len
  * Returns the length of the reply. */
 uint32_t nbnic_refuse(int error, const char *text, void *out);
 
-/* Requests: after platform->look. Asks what the processes of those ports do that others wait for,
- * and keeps the answer for the pass. what: enum nbar_why, of a process. */
-void nbnic_device_look(struct nbnic_device *d, uint8_t (*what)(uint32_t pid));
-
 /* Pass: moves the counters of the wire to the counters of the NIC. */
 void nbnic_device_count_wire(struct nbnic_device *d);
 

@@ -379,16 +379,6 @@ void nbnic_fail(struct nbnic *nic, uint8_t cause, uint64_t now)
 	}
 }
 
-void nbnic_port_close(struct nbnic *nic, uint32_t port, uint8_t cause, uint64_t now)
-{
-	for (uint32_t i = 0; i < nic->high; i++) {
-		struct nbnic_group *g = nic->group[i];
-
-		if (g && g->port == port && g->life != NBAR_LIFE_LINGER)
-			nbnic_group_close(nic, g, cause, now);
-	}
-}
-
 void nbnic_fini(struct nbnic *nic)
 {
 	for (uint32_t i = 0; i < NBNIC_HANDLES; i++)

@@ -59,10 +59,10 @@ struct nbnic_asker {
 	struct nbfw_token pull;
 	struct nbnic_addr from;
 	uint32_t rank; /* the straggler that it was told of last ... */
-	uint8_t kind;  /* ... and why: enum nbar_why */
-	bool waits;    /* it was told nothing else since */
-	uint16_t step; /* of this member at that time */
+	uint32_t kind; /* ... and why: enum nbar_why */
+	uint32_t step; /* of this member at that time, or NBNIC_ASKER_TOLD: once is enough */
 };
+#define NBNIC_ASKER_TOLD 0xffffffffu
 
 /* One member of a group. Lives in a block that the caller gave to nbnic_group_build. */
 struct nbnic_group {
@@ -265,9 +265,6 @@ void nbnic_group_fail(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, u
 
 /* The NIC has lost its wire: all open groups fail likewise, and "signal" groups get the status. */
 void nbnic_fail(struct nbnic *nic, uint8_t cause, uint64_t now);
-
-/* Closes all groups of a port, likewise. */
-void nbnic_port_close(struct nbnic *nic, uint32_t port, uint8_t cause, uint64_t now);
 
 /* Releases every group without a word; for the end of a NIC. */
 void nbnic_fini(struct nbnic *nic);

@@ -116,6 +116,12 @@ static inline uint32_t nbnic_addr_hash(const struct nbnic_addr *a)
 	return hash | 1;
 }
 
+/* When the NIC of this hash was last heard, if the entry is its own. */
+static inline const struct nbnic_heard *nbnic_heard_at(const struct nbnic *nic, uint32_t hash)
+{
+	return &nic->heard[hash / 2 % NBNIC_HEARD_MAX];
+}
+
 static inline void nbnic_note_heard(struct nbnic *nic, uint32_t hash, uint64_t now)
 {
 	struct nbnic_heard *h = &nic->heard[hash / 2 % NBNIC_HEARD_MAX];

@@ -39,7 +39,7 @@ void nbnic_page_begin(struct nbnic_port *p)
 
 void nbnic_page_live(struct nbnic_port *p)
 {
-	p->life += p->life == UINT32_MAX ? 2 : 1;
+	p->life = (p->life | 1) + 2; /* odd, so never 0 */
 	/* Pairs with the load in order_life_read. Relaxed: it orders nothing. */
 	__atomic_store_n(&p->page->life, p->life, __ATOMIC_RELAXED);
 }
@@ -80,7 +80,7 @@ void nbnic_cell_end(struct nbnic_port *p, uint32_t cell)
 	p->cell[last].live_index = index;
 }
 
-static void wake(struct nbnic_port *p, struct nbnic *nic, uint32_t cell)
+__attribute__((noinline)) static void wake(struct nbnic_port *p, struct nbnic *nic, uint32_t cell)
 {
 	uint32_t *word = &p->page->completion[cell].wake;
 

@@ -10,17 +10,21 @@
 
 /* Timeouts without a LATER after which a rank is no longer called a straggler. */
 #define STRAGGLER_FRESH 3u
-/* Timeouts of a window without a word from a source, after which its NIC is called silent. In a
- * step with more slots than a timeout asks for, each slot is asked for once in NBFW_ROUND. */
+/* Timeouts without a word from a source after which its NIC is called silent. In a step with more
+ * slots than a timeout asks for, each slot is asked for once in NBFW_ROUND, and only the first
+ * NBFW_PULLS_MIN slots are looked at. */
 #define SILENT_AFTER 7u
 #define SILENT_AFTER_LARGE (3 * NBFW_ROUND)
+
+/* Small rather than fast. */
+#define RARE __attribute__((noinline))
 
 static uint32_t clock_of(uint64_t now)
 {
 	return (uint32_t)(now >> NBAR_WHY_SHIFT);
 }
 
-static uint16_t why_pack(uint32_t kind, uint32_t age)
+RARE static uint16_t why_pack(uint32_t kind, uint32_t age)
 {
 	uint32_t exponent = 0;
 
@@ -35,51 +39,41 @@ static uint32_t why_age(uint32_t why)
 	return (why & 0x1ff) << (why >> 9 & 0xf);
 }
 
-/* Remembers a straggler. When the list is full, the newest rank replaces the last. */
-static void note(struct nbnic_group *g, uint32_t rank, uint16_t why, uint32_t since)
+/* The index of a rank in the list, or its length. */
+RARE static uint32_t find(const struct nbnic_group *g, uint32_t rank)
 {
 	uint32_t i = 0;
 
 	while (i < g->nstragglers && g->straggler[i].rank != rank)
 		i++;
-	if (i == NBAR_STRAGGLERS_MAX)
-		i--;
-	else if (i == g->nstragglers)
+	return i;
+}
+
+/* Remembers a straggler. When the list is full, the newest rank replaces the last. A NIC that stays
+ * silent becomes older; any other age comes with the news. */
+RARE static void note(struct nbnic_group *g, uint32_t rank, uint32_t kind, uint32_t now,
+		      uint32_t age)
+{
+	uint32_t i = find(g, rank);
+	struct nbnic_straggler *s = &g->straggler[i < NBAR_STRAGGLERS_MAX ? i : i - 1];
+
+	if (i < g->nstragglers && kind == NBAR_WHY_NIC_SILENT &&
+	    NBAR_WHY_KIND(s->why) == NBAR_WHY_NIC_SILENT)
+		age = now - s->since;
+	else if (i == g->nstragglers && i < NBAR_STRAGGLERS_MAX)
 		g->nstragglers++;
-	g->straggler[i] = (struct nbnic_straggler){ rank, g->timeouts, since, why };
+	*s = (struct nbnic_straggler){ rank, g->timeouts, now - age, why_pack(kind, age) };
 }
 
-static struct nbnic_straggler *find(struct nbnic_group *g, uint32_t rank)
-{
-	for (uint32_t i = 0; i < g->nstragglers; i++)
-		if (g->straggler[i].rank == rank)
-			return &g->straggler[i];
-	return NULL;
-}
-
-static void forget(struct nbnic_group *g, uint32_t rank)
-{
-	struct nbnic_straggler *s = find(g, rank);
-
-	if (s)
-		*s = g->straggler[--g->nstragglers];
-}
-
-/* The straggler to name in a LATER: the one that the engine knows, else that of the last answer.
- * NULL: none is known. */
+/* The straggler to name in a LATER: the one that the engine knows, else any. NULL: none is known.
+ */
 static const struct nbnic_straggler *choose(const struct nbnic_group *g)
 {
-	const struct nbnic_straggler *best = NULL;
+	uint32_t i = find(g, g->state->straggler);
 
-	for (uint32_t i = 0; i < g->nstragglers; i++) {
-		const struct nbnic_straggler *s = &g->straggler[i];
-
-		if (s->rank == g->state->straggler)
-			return s;
-		if (!best || (int32_t)(s->tick - best->tick) > 0)
-			best = s;
-	}
-	return best;
+	if (i == g->nstragglers)
+		i = 0;
+	return i < g->nstragglers ? &g->straggler[i] : NULL;
 }
 
 /* What this member says of its own host, which has not arrived. */
@@ -99,91 +93,100 @@ static uint16_t host_why(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 	return g->host_why;
 }
 
-/* Completes a LATER of a member whose barrier runs. */
-static void explain(struct nbnic_group *g, struct nbfw_action *a, uint64_t now)
+/* Sends a LATER of a member whose barrier runs to the member that asked last. */
+static void tell_asker(struct nbnic *nic, struct nbnic_group *g, struct nbfw_action *a,
+		       const struct nbnic_straggler *s, uint64_t now)
 {
 	struct nbnic_asker *asker = &g->asker;
-	const struct nbnic_straggler *s = choose(g);
 
 	asker->rank = NBAR_RANK_NONE;
-	asker->kind = NBAR_WHY_UNKNOWN;
 	a->reply_info = g->state->step;
-	if (!s)
-		return;
-	asker->rank = a->reply_arg = s->rank;
-	asker->kind = (uint8_t)NBAR_WHY_KIND(s->why);
-	a->reply_info |= (uint32_t)why_pack(asker->kind, clock_of(now) - s->since) << 16;
+	if (s) {
+		asker->rank = a->reply_arg = s->rank;
+		asker->kind = NBAR_WHY_KIND(s->why);
+		a->reply_info |= (uint32_t)why_pack(asker->kind, clock_of(now) - s->since) << 16;
+	}
+	nbnic_send_reply(nic, g->rank, a, &asker->pull, &asker->from);
 }
 
 void nbnic_why_answer(struct nbnic *nic, struct nbnic_group *g, struct nbfw_action *a,
 		      const struct nbfw_token *pull, const struct nbnic_addr *from, uint64_t now)
 {
-	if (a->reply == NBFW_LATER && !g->state->running) {
-		a->reply_info = (uint32_t)host_why(nic, g, now) << 16;
-	} else if (a->reply == NBFW_LATER) {
+	if (a->reply == NBFW_LATER && g->state->running) {
 		g->asker.pull = *pull;
 		g->asker.from = *from;
 		g->asker.step = g->state->step;
-		g->asker.waits = true;
-		explain(g, a, now);
+		tell_asker(nic, g, a, choose(g), now);
+		return;
 	}
+	if (a->reply == NBFW_LATER)
+		a->reply_info = (uint32_t)host_why(nic, g, now) << 16;
 	nbnic_send_reply(nic, g->rank, a, pull, from);
 }
 
-/* A name travels one member further with each timeout, and timeouts become rare. So the member
- * that asked last gets one more LATER, if another name or reason is known by now. */
-static void tell_asker(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
+/* Tells the host which ranks are missing. And a name travels one member further with each timeout,
+ * and timeouts become rare: so the member that asked last gets one more LATER, if another name or
+ * reason is known by now. */
+static void tell(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 {
 	struct nbnic_asker *asker = &g->asker;
-	const struct nbfw_state *state = g->state;
-	struct nbfw_action a = { .reply = NBFW_LATER };
-	const struct nbnic_straggler *s;
+	const struct nbnic_straggler *s = choose(g);
+	struct nbfw_action a; /* only of its reply */
 
-	if (!asker->waits || !state->running || asker->step != state->step ||
-	    asker->pull.epoch != state->epoch)
+	nic->ops->stragglers(nic->ctx, g->port, g->cell, g->straggler, g->nstragglers);
+	if (asker->step != g->state->step || asker->pull.epoch != g->state->epoch || !s ||
+	    (s->rank == asker->rank && NBAR_WHY_KIND(s->why) == asker->kind))
 		return;
-	s = choose(g);
-	if (!s || (s->rank == asker->rank && NBAR_WHY_KIND(s->why) == asker->kind))
-		return;
-	asker->waits = false;
-	explain(g, &a, now);
-	nbnic_send_reply(nic, g->rank, &a, &asker->pull, &asker->from);
+	asker->step = NBNIC_ASKER_TOLD;
+	a.reply = NBFW_LATER;
+	tell_asker(nic, g, &a, s, now);
 }
 
 void nbnic_why_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *later,
 		     uint64_t now)
 {
-	uint16_t why = (uint16_t)(later->info >> 16);
-	uint32_t kind = NBAR_WHY_KIND(why);
+	uint32_t why = later->info >> 16, kind = NBAR_WHY_KIND(why), at = find(g, later->src);
 
 	/* A member that names another one has arrived, and its NIC is not silent. */
-	forget(g, later->src);
+	if (at < g->nstragglers)
+		g->straggler[at] = g->straggler[--g->nstragglers];
 	/* Our own host has arrived: an answer that names it is out of date. */
 	if (kind != NBAR_WHY_UNKNOWN && kind < NBAR_WHY_END && later->arg != g->rank)
-		note(g, later->arg, why, clock_of(now) - why_age(why));
-	nic->ops->stragglers(nic->ctx, g->port, g->cell, g->straggler, g->nstragglers);
-	tell_asker(nic, g, now);
+		note(g, later->arg, kind, clock_of(now), why_age(why));
+	tell(nic, g, now);
 }
 
-/* The first sources of the step that are silent, if its timeouts have asked each often enough. */
-static void note_silent(struct nbnic_group *g, const struct nbfw_action *a, uint64_t now)
+/* Whether the NIC of a slot has not answered for so many intervals. */
+static bool is_silent(const struct nbnic *nic, const struct nbnic_group *g, uint32_t slot,
+		      uint32_t intervals, uint64_t now)
 {
-	bool large = a->pull_end - a->pull_first > NBFW_PULLS_MIN;
-	uint32_t slot = a->pull_first;
+	const struct nbnic_heard *h = nbnic_heard_at(nic, g->recv_nic[slot]);
+	uint32_t age = clock_of(now) - h->time;
 
-	if (g->state->tries % NBFW_WINDOW < (large ? SILENT_AFTER_LARGE : SILENT_AFTER))
-		return;
-	for (uint32_t i = 0; i < NBAR_STRAGGLERS_MAX; i++, slot++) {
-		slot = nbfw_missing_next(g->state, slot, a->pull_end, false);
-		if (slot >= a->pull_end)
-			return;
-		uint32_t rank = nbfw_plan_recvs(g->plan)[slot].src, since = clock_of(now);
-		const struct nbnic_straggler *s = find(g, rank);
+	/* Another NIC has taken its entry: what counts is this window. */
+	if (h->nic != g->recv_nic[slot])
+		return g->state->tries % NBFW_WINDOW >= intervals &&
+		       nbfw_missing_next(g->state, slot, slot + 1, false) == slot;
+	return age > intervals * (uint32_t)(nbnic_interval(nic, g->state) >> NBNIC_HEARD_SHIFT) + 1;
+}
 
-		if (s && NBAR_WHY_KIND(s->why) == NBAR_WHY_NIC_SILENT)
-			since = s->since;
-		note(g, rank, why_pack(NBAR_WHY_NIC_SILENT, clock_of(now) - since), since);
+/* Looks for silent NICs among the sources of the step. */
+static void review_silent(const struct nbnic *nic, struct nbnic_group *g,
+			  const struct nbfw_action *a, uint64_t now)
+{
+	uint32_t end = a->pull_end, intervals = SILENT_AFTER;
+
+	if (end - a->pull_first > NBFW_PULLS_MIN) {
+		end = a->pull_first + NBFW_PULLS_MIN;
+		intervals = SILENT_AFTER_LARGE;
 	}
+	if (g->state->tries < intervals)
+		return;
+	for (uint32_t slot = a->pull_first; slot < end; slot++)
+		if (nbfw_missing(g->state, g->plan, slot) &&
+		    is_silent(nic, g, slot, intervals, now))
+			note(g, nbfw_plan_recvs(g->plan)[slot].src, NBAR_WHY_NIC_SILENT,
+			     clock_of(now), 0);
 }
 
 void nbnic_why_review(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
@@ -196,7 +199,6 @@ void nbnic_why_review(struct nbnic *nic, struct nbnic_group *g, const struct nbf
 		if (g->timeouts - g->straggler[i].tick <= STRAGGLER_FRESH)
 			g->straggler[kept++] = g->straggler[i];
 	g->nstragglers = kept;
-	note_silent(g, a, now);
-	nic->ops->stragglers(nic->ctx, g->port, g->cell, g->straggler, g->nstragglers);
-	tell_asker(nic, g, now);
+	review_silent(nic, g, a, now);
+	tell(nic, g, now);
 }

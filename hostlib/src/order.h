@@ -307,6 +307,11 @@ static inline void order_stat_add(uint64_t *stat, uint64_t n)
 	__atomic_fetch_add(stat, n, __ATOMIC_RELAXED);
 }
 
+static inline void order_stat_write(uint64_t *stat, uint64_t n)
+{
+	__atomic_store_n(stat, n, __ATOMIC_RELAXED);
+}
+
 static inline uint64_t order_stat_read(const uint64_t *stat)
 {
 	return __atomic_load_n(stat, __ATOMIC_RELAXED);

@@ -17,7 +17,6 @@
 
 #include "control_internal.h"
 #include "log.h"
-#include "nbar_host.h"
 
 #define RECLAIM_MS 1000 /* between two looks at the memory of closed groups */
 
@@ -30,30 +29,6 @@ static void on_guest(struct control_client *c)
 static void on_wire(struct control_wire *at)
 {
 	at->wire->ops->serve(at->wire);
-}
-
-static uint8_t process_why(uint32_t pid)
-{
-	switch (nbar_process_state(pid)) {
-	case 'T':
-	case 't':
-		return NBAR_WHY_HOST_STOPPED;
-	case 'Z':
-	case 'X':
-	case 0:
-		return NBAR_WHY_HOST_ENDED;
-	}
-	return NBAR_WHY_HOST_LATE;
-}
-
-/* Others wait for hosts of these NICs. */
-static void on_look(struct control *k)
-{
-	uint64_t n;
-
-	(void)!read(k->nicd->look_fd, &n, sizeof(n));
-	for (uint32_t i = 0; i < k->nnic; i++)
-		nbnic_device_look(&k->nic[i].nic->device, process_why);
 }
 
 /* Polling thread. */
@@ -143,7 +118,7 @@ static bool on_event(struct control *k, void *from)
 		on_wire(from);
 		break;
 	case CONTROL_LOOK:
-		on_look(k);
+		control_look(k);
 		break;
 	}
 	return true;

@@ -63,7 +63,7 @@ struct control {
 	void (*over)(void *arg);
 	void *arg;
 	enum control_source look; /* of nicd->look_fd: what do the processes of hosts do? */
-	int spare_fd;             /* closed to answer one more client when no descriptors are left */
+	int spare_fd;      /* closed to answer one more client when no descriptors are left */
 	uint32_t alive_ms; /* see control_config */
 	uint64_t alive_at;
 	void (*alive)(void);
@@ -95,6 +95,9 @@ void control_make_room(struct control_nic *at);
 void control_client_add(struct control_client *c, uint32_t pid, uint32_t uid);
 void control_client_read(struct control_client *c);
 void control_client_drop(struct control_client *c);
+
+/* look.c: others wait for hosts of these NICs; sees what their processes do. */
+void control_look(struct control *k);
 
 /* control_listen.c: makes the socket of a NIC, or, if it can, of an in-process one; removes all; a
  * client connects to one. */

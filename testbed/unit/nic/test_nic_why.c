@@ -153,6 +153,26 @@ static void whoever_is_merely_asked_is_not_accused(void **state)
 	world_close(w);
 }
 
+/* It has answered for a while; its window has long to go. */
+static void a_nic_that_falls_silent_is_named_soon(void **state)
+{
+	struct world *w = world_connected(8, "tree:1");
+
+	(void)state;
+	post_others(w, 7);
+	pass_time(w, 300 * MS);
+	assert_true(names_only(&w->member[0], 7, NBAR_WHY_HOST_LATE));
+	w->member[7].unplugged = true;
+	pass_time(w, SCALED_SECOND);
+	for (uint32_t i = 0; i < 7; i++)
+		assert_true(names_only(&w->member[i], 7, NBAR_WHY_NIC_SILENT));
+	w->member[7].unplugged = false;
+	pass_time(w, 100 * MS);
+	for (uint32_t i = 0; i < 7; i++)
+		assert_true(names_only(&w->member[i], 7, NBAR_WHY_HOST_LATE));
+	world_close(w);
+}
+
 static void a_source_that_misses_some_questions_is_not_silent(void **state)
 {
 	struct world *w = world_connected(8, "tree:1");
@@ -234,6 +254,7 @@ int main(void)
 		cmocka_unit_test(the_age_is_that_of_the_first_question),
 		cmocka_unit_test(a_silent_nic_is_not_a_late_host),
 		cmocka_unit_test(whoever_is_merely_asked_is_not_accused),
+		cmocka_unit_test(a_nic_that_falls_silent_is_named_soon),
 		cmocka_unit_test(a_source_that_misses_some_questions_is_not_silent),
 		cmocka_unit_test(whoever_arrives_is_forgotten),
 		cmocka_unit_test(no_loss_and_nobody_late_sends_no_answer),
