@@ -189,6 +189,10 @@ int nbar_missing_why(const struct nbar_group *g, uint32_t *ranks, uint16_t *why,
  * snprintf. */
 int nbar_why_text(uint16_t why, char *out, size_t size);
 
+/* In words, that the NIC of this host has shown no sign of life while threads waited for a barrier
+ * of the group; "" if it runs. Returns as snprintf. */
+int nbar_nic_why(const struct nbar_group *g, char *out, size_t size);
+
 /* Old names, for one version: NBAR_NO_OLD_NAMES leaves them out. */
 #ifndef NBAR_NO_OLD_NAMES
 #define nbar_blob nbar_endpoint

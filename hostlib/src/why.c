@@ -45,32 +45,28 @@ static uint32_t server_pid(const struct nblib_link *l)
 	return (uint32_t)peer.pid;
 }
 
-/* 0: the NIC of this host runs, as far as this process knows. */
-static int nic_mute(const struct nbar_group *g, uint32_t ticket)
+int nbar_nic_why(const struct nbar_group *g, char *out, size_t size)
 {
 	const struct nblib_link *l = &g->port->link;
 	uint64_t mute = nblib_life_mute(g);
 	const char *server = nblib_link_server(l);
 
 	if (l->host || mute < LIFE_STOPPED_NS)
-		return 0;
+		return snprintf(out, size, "%s", "");
 	uint32_t pid = server_pid(l);
 	char state = nbar_process_state(pid);
 
 	if (state == 'T' || state == 't')
-		return nblib_fail(-ETIME,
-				  "barrier %u is not complete yet: NIC %s of this host has not run "
-				  "for %.1f s: its %s, process %u, is stopped: let it go on (kill "
-				  "-CONT %u), then wait again",
-				  ticket, l->nic, (double)mute / 1e9, server, pid, pid);
+		return snprintf(out, size,
+				"NIC %s of this host has not run for %.1f s: its %s, process %u, "
+				"is stopped: let it go on (kill -CONT %u)",
+				l->nic, (double)mute / 1e9, server, pid, pid);
 	if (mute < LIFE_GONE_NS)
-		return 0;
-	return nblib_fail(
-		-ETIME,
-		"barrier %u is not complete yet: NIC %s of this host has not run for %.1f "
-		"s: does its %s, process %u, get a processor? Wait again, or start it "
-		"again",
-		ticket, l->nic, (double)mute / 1e9, server, pid);
+		return snprintf(out, size, "%s", "");
+	return snprintf(out, size,
+			"NIC %s of this host has not run for %.1f s: does its %s, process %u, get "
+			"a processor?",
+			l->nic, (double)mute / 1e9, server, pid);
 }
 
 int nbar_why_text(uint16_t why, char *out, size_t size)
@@ -115,10 +111,11 @@ int nblib_why_late(const struct nbar_group *g, uint32_t ticket)
 	uint32_t rank[NBAR_STRAGGLERS_MAX];
 	uint16_t why[NBAR_STRAGGLERS_MAX];
 	char who[512];
-	int n, err = nic_mute(g, ticket);
+	int n;
 
-	if (err < 0)
-		return err;
+	if (nbar_nic_why(g, who, sizeof(who)) > 0)
+		return nblib_fail(-ETIME, "barrier %u is not complete yet: %s; then wait again",
+				  ticket, who);
 	n = nbar_missing_why(g, rank, why, NBAR_STRAGGLERS_MAX);
 	if (n == 0)
 		return nblib_fail(-ETIME,
