@@ -101,6 +101,7 @@ no_such_group() {
 ok "a NIC" nic 0
 ok "another NIC" nic 1
 ok "two members connect" connected
+[ "$failures" = 0 ] || finish
 ok "a late host is named, here and at its own NIC" late
 ok "a stopped process is told from a late one" stopped
 ok "a process that goes on is late again" goes_on
