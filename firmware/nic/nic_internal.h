@@ -2,8 +2,9 @@
 /*
  * nic_internal.h - what the files of the NIC loop share; nobody else includes it.
  *
- * The files, lowest layer first: send.c sends frames; why.c names stragglers; nic.c turns events into actions; group.c
- * makes and ends groups; pass.c is the scheduler. A file calls only files of lower layers.
+ * The files, lowest layer first: send.c sends frames; why.c names stragglers; nic.c turns events
+ * into actions; group.c makes and ends groups; pass.c is the scheduler. A file calls only files of
+ * lower layers.
  */
 #ifndef NBNIC_INTERNAL_H
 #define NBNIC_INTERNAL_H
