@@ -157,7 +157,9 @@ static size_t host_text(const struct nbmpi_comm *c, uint32_t host, char *out, si
 static bool missing_text(const struct nbmpi_comm *c, char *out, size_t size)
 {
 	uint32_t host[NBAR_STRAGGLERS_MAX];
-	int n = c->group ? nbar_missing(c->group, host, NBAR_STRAGGLERS_MAX) : 0;
+	uint16_t why[NBAR_STRAGGLERS_MAX];
+	int n = c->group ? nbar_missing_why(c->group, host, why, NBAR_STRAGGLERS_MAX) : 0;
+	char reason[64];
 	size_t at = 0;
 
 	snprintf(out, size, "nobody known");
@@ -165,6 +167,8 @@ static bool missing_text(const struct nbmpi_comm *c, char *out, size_t size)
 		if (i > 0)
 			at += (size_t)snprintf(out + at, size - at, ", ");
 		at += host_text(c, host[i], out + at, size - at);
+		if (at < size && nbar_why_text(why[i], reason, sizeof(reason)) > 0)
+			at += (size_t)snprintf(out + at, size - at, ": %s", reason);
 	}
 	return n > 0;
 }
@@ -222,9 +226,11 @@ int nbmpi_fail_revoked(struct nbmpi_comm *c, int code)
 
 void nbmpi_log_missing(const struct nbmpi_comm *c, double seconds)
 {
-	char missing[200];
+	char missing[400];
 
-	missing_text(c, missing, sizeof(missing));
+	/* Without its own NIC a host learns nothing of the others. */
+	if (!c->group || nbar_nic_why(c->group, missing, sizeof(missing)) <= 0)
+		missing_text(c, missing, sizeof(missing));
 	nbmpi_log(1, "rank %u of %u has waited %.0f s in a barrier; missing: %s", c->rank, c->size,
 		  seconds, missing);
 }

@@ -36,7 +36,7 @@ OBJS += $(SINGLE_MAPPING_OBJ)
 
 # NICs over a simulated wire.
 NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o
-$(BUILD)/test_nic $(BUILD)/test_nic_admin: $(NIC_WORLD_OBJ)
+$(BUILD)/test_nic $(BUILD)/test_nic_admin $(BUILD)/test_nic_why: $(NIC_WORLD_OBJ)
 # NICs that run passes, over wires of a limited length.
 NIC_NET_OBJ := $(BUILD)/test/testbed/unit/nic/nic_net.o
 $(BUILD)/test_nic_pass $(BUILD)/test_nic_pull: $(NIC_NET_OBJ)
@@ -65,6 +65,13 @@ E2E_SCRIPT := $(filter-out testbed/e2e/lib.sh testbed/e2e/plans.sh,$(wildcard te
 TESTS += $(BUILD)/oracle
 TEST_LIST += $(E2E_SCRIPT)
 OBJS += $(BUILD)/test/testbed/e2e/oracle.o
+
+# A member of a group for why.sh.
+$(BUILD)/member: $(BUILD)/test/testbed/e2e/member.o $(BUILD)/libnbar.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
+TESTS += $(BUILD)/member
+OBJS += $(BUILD)/test/testbed/e2e/member.o
 
 # Bad clients, hosts and frames against a running daemon: libc and the ABI header alone.
 ADVERSARY_SRC := $(wildcard testbed/e2e/adversary*.c) testbed/e2e/raw.c

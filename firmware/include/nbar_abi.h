@@ -96,6 +96,24 @@ enum nbar_status {
 };
 
 /*
+ * Why a member is missing, as far as its NIC knows, or the NIC that waits for it. Pages and frames
+ * carry it in 16 bits with its age: kind << 13 | exponent << 9 | mantissa.
+ */
+enum nbar_why {
+	NBAR_WHY_UNKNOWN = 0,      /* nothing is known: the member was merely asked */
+	NBAR_WHY_HOST_LATE = 1,    /* its process runs, and has not arrived */
+	NBAR_WHY_HOST_STOPPED = 2, /* its process is stopped: by SIGSTOP or by a debugger */
+	NBAR_WHY_HOST_ENDED = 3,   /* its process has ended; another one keeps its socket open */
+	NBAR_WHY_NIC_SILENT = 4,   /* its NIC does not answer */
+	NBAR_WHY_END = 5           /* the first value that is none */
+};
+#define NBAR_WHY_KIND(why) ((uint32_t)(why) >> 13)
+/* For how long, at most a 256th too short. */
+#define NBAR_WHY_NS(why) \
+	((uint64_t)((uint32_t)(why)&0x1ffu) << (((uint32_t)(why) >> 9 & 0xfu) + NBAR_WHY_SHIFT))
+#define NBAR_WHY_SHIFT 20u /* the unit of an age: 2^20 ns */
+
+/*
  * The page of a port: the fast path. A cell is the index of a group within its port. The host
  * writes doorbells, the NIC writes completions; neither ever waits for the other.
  */
@@ -111,9 +129,11 @@ struct nbar_completion {
 	uint32_t wake;        /* futex: on request the NIC increments it and wakes all */
 	uint32_t failed_rank; /* rank that a status other than OK names; written before word */
 	uint32_t nstragglers; /* ranks known to be missing from the running barrier; advisory */
-	uint32_t straggler[11];
+	uint32_t straggler[7];
+	uint16_t why[7]; /* of each of them, if the page has a sign of life */
+	uint16_t reserved;
 };
-#define NBAR_STRAGGLERS_MAX 11u
+#define NBAR_STRAGGLERS_MAX 7u
 
 /* One raw message of the signal service. seq is the entry's sequence number: see WIRE.md, "signal
  * rings". */
@@ -129,7 +149,8 @@ struct nbar_signal {
 struct nbar_page {
 	uint32_t magic, version; /* NBAR_ABI_MAGIC, NBAR_ABI_VERSION */
 	uint32_t port;
-	uint32_t reserved0[29];
+	uint32_t life; /* the NIC changes it while it runs and the port has groups; never 0 */
+	uint32_t reserved0[28];
 	uint32_t sends_taken; /* NIC: entries of send[] consumed so far */
 	uint32_t reserved1[31];
 	uint32_t recvs_taken; /* host: entries of recv[] consumed so far */
@@ -374,6 +395,8 @@ struct nbar_group_info {
 	uint32_t waits_for;   /* source of the first of them, or NBAR_RANK_NONE */
 	uint32_t nstragglers; /* known stragglers, as members report them to each other */
 	uint32_t straggler[NBAR_STRAGGLERS_MAX];
+	uint16_t why[NBAR_STRAGGLERS_MAX];
+	uint16_t host_why; /* others wait for this member's host: why; else 0 */
 	uint32_t reserved;
 };
 NBAR_ABI_ASSERT(sizeof(struct nbar_request) == 16, "request");

@@ -6,6 +6,7 @@
 #ifndef NBAR_HOST_H
 #define NBAR_HOST_H
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,29 @@ static inline int nbar_run_dir_find(char *out, size_t size)
 	    access("/run/nbar", F_OK) == 0)
 		n = snprintf(out, size, "/run/nbar");
 	return n;
+}
+
+/* The state of a process as ps shows it: 'T' and 't' are stopped, 'Z' and 'X' have ended, and so
+ * has 0, a process that does not exist. '?': not known. Makes system calls. */
+static inline char nbar_process_state(uint32_t pid)
+{
+	char path[32], text[512];
+	const char *end = NULL;
+	FILE *f;
+
+	if (pid == 0) /* of another PID namespace */
+		return '?';
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return errno == ENOENT && access("/proc/self/stat", F_OK) == 0 ? 0 : '?';
+	/* The name in parentheses may hold anything. */
+	text[fread(text, 1, sizeof(text) - 1, f)] = 0;
+	fclose(f);
+	for (const char *at = text; *at; at++)
+		if (*at == ')')
+			end = at;
+	return end && end[1] == ' ' && end[2] ? end[2] : '?';
 }
 
 /* Nanoseconds of the clock that all processes of a machine share. */

@@ -12,6 +12,10 @@
  * stranger that floods the wire must not stop the signals of the hosts here. */
 #define SIGNALS_EVERY 8u
 
+#define LIVES_A_TICK 16u /* ports that are shown a sign of life in each half of pull_ns */
+#define LOOK_NS UINT64_C(100000000)      /* between two looks at the processes of hosts */
+#define LOOK_OLD_NS UINT64_C(1000000000) /* how long the NIC believes what it has seen */
+
 static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t)
 {
 	const struct nbnic_device *d = ctx;
@@ -53,12 +57,27 @@ static void on_release(void *ctx, struct nbnic_group *block)
 	d->released = r;
 }
 
+/* While others wait, their PULLs bring this here again and again. */
+static uint8_t on_host(void *ctx, uint32_t port, uint64_t now)
+{
+	struct nbnic_device *d = ctx;
+	struct nbnic_port *p = d->port[port];
+
+	p->asked = true;
+	if (d->platform->look && now >= d->look_next) {
+		d->look_next = now + LOOK_NS;
+		d->platform->look(d->ctx);
+	}
+	return p->host && now - p->host_at < LOOK_OLD_NS ? p->host : NBAR_WHY_HOST_LATE;
+}
+
 static const struct nbnic_ops device_ops = {
 	.transmit = on_transmit,
 	.complete = on_complete,
 	.stragglers = on_stragglers,
 	.deliver = on_deliver,
 	.release = on_release,
+	.host = on_host,
 };
 
 int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base *wire,
@@ -118,6 +137,18 @@ static bool send_signals(struct nbnic_device *d, unsigned received)
 	return budget < quota;
 }
 
+/* Every half of pull_ns. Kept out of the path of a token. */
+__attribute__((noinline)) static void tick(struct nbnic_device *d, uint64_t now)
+{
+	d->next_tick = now + d->pull_ns / 2;
+	nbnic_device_count_wire(d);
+	for (uint32_t i = 0; i < LIVES_A_TICK && i < d->nbusy; i++) {
+		if (d->live_at >= d->nbusy)
+			d->live_at = 0;
+		nbnic_page_live(d->open[d->live_at++]);
+	}
+}
+
 bool nbnic_device_pass(struct nbnic_device *d, uint64_t now)
 {
 	unsigned got = d->wire->ops->poll(d->wire, &d->nic, now, NBNIC_PASS_FRAMES(d->nic.quota));
@@ -128,10 +159,8 @@ bool nbnic_device_pass(struct nbnic_device *d, uint64_t now)
 	if (nsignal > 0)
 		work |= send_signals(d, got);
 	work |= nbnic_work(&d->nic, now);
-	if (now >= d->next_tick) {
-		d->next_tick = now + d->pull_ns / 2;
-		nbnic_device_count_wire(d);
-	}
+	if (now >= d->next_tick)
+		tick(d, now);
 	return work;
 }
 

@@ -40,6 +40,8 @@ struct nbnic_device {
 	uint32_t nopen; /* ports in open[] */
 	uint32_t nbusy; /* of them, those with groups: open[0 .. nbusy). A pass looks at these */
 	uint32_t signals_at; /* index in open[] of the port whose signals go first */
+	uint32_t live_at;    /* index in open[] of the port that is shown a sign of life next */
+	uint64_t look_next;  /* when platform->look may be called again */
 	uint32_t nwaited;    /* passes in which signals had to wait; wraps */
 	struct nbnic_port *open[NBNIC_PORTS_MAX];
 	struct nbnic_port *port[NBNIC_PORTS_MAX]; /* by number */

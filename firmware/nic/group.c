@@ -401,16 +401,6 @@ void nbnic_fail(struct nbnic *nic, uint8_t cause, uint64_t now)
 	}
 }
 
-void nbnic_port_close(struct nbnic *nic, uint32_t port, uint8_t cause, uint64_t now)
-{
-	for (uint32_t i = 0; i < nic->high; i++) {
-		struct nbnic_group *g = nic->group[i];
-
-		if (g && g->port == port && g->life != NBAR_LIFE_LINGER)
-			nbnic_group_close(nic, g, cause, now);
-	}
-}
-
 void nbnic_fini(struct nbnic *nic)
 {
 	for (uint32_t i = 0; i < NBNIC_HANDLES; i++)
@@ -436,8 +426,10 @@ void nbnic_group_info(const struct nbnic_group *g, struct nbar_group_info *out)
 	};
 	for (uint32_t i = 0; i < NBAR_NAME_MAX; i++)
 		out->alg[i] = g->alg[i];
-	for (uint32_t i = 0; i < g->nstragglers; i++)
+	for (uint32_t i = 0; i < g->nstragglers; i++) {
 		out->straggler[i] = g->straggler[i].rank;
+		out->why[i] = g->straggler[i].why;
+	}
 	if (!s)
 		return;
 	out->epoch = s->epoch;
@@ -445,8 +437,11 @@ void nbnic_group_info(const struct nbnic_group *g, struct nbar_group_info *out)
 	out->status = s->cause;
 	out->failed_rank = s->failed_rank;
 	out->nstep = g->plan->nstep;
-	if (!s->running)
+	if (!s->running) {
+		if (s->cause == NBAR_STATUS_OK && g->asked_epoch == s->epoch + 1)
+			out->host_why = g->host_why;
 		return;
+	}
 	out->step = s->step;
 	out->waits_for = nbfw_plan_recvs(g->plan)[s->want].src;
 	out->nmissing = nbfw_missing_count(s, g->plan);

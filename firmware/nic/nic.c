@@ -9,47 +9,6 @@
 #include "nic.h"
 #include "nic_internal.h"
 
-/* Timeouts without a LATER after which a rank is no longer called a straggler. */
-#define STRAGGLER_FRESH 3u
-
-/* R5: remembers a straggler. When the list is full, the newest rank replaces the last. */
-static void note_straggler(struct nbnic_group *g, uint32_t rank)
-{
-	uint32_t i = 0;
-
-	while (i < g->nstragglers && g->straggler[i].rank != rank)
-		i++;
-	if (i == NBAR_STRAGGLERS_MAX)
-		i--;
-	else if (i == g->nstragglers)
-		g->nstragglers++;
-	g->straggler[i] = (struct nbnic_straggler){ .rank = rank, .tick = g->timeouts };
-}
-
-/* After a timeout: forgets ranks that no LATER has repeated, adds silent sources, and tells the
- * host. */
-static void review_late(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a)
-{
-	uint32_t kept = 0;
-
-	g->timeouts++;
-	for (uint32_t i = 0; i < g->nstragglers; i++)
-		if (g->timeouts - g->straggler[i].tick <= STRAGGLER_FRESH)
-			g->straggler[kept++] = g->straggler[i];
-	g->nstragglers = kept;
-	uint32_t slot = a->pull_first;
-
-	if (g->state->tries % NBFW_WINDOW < 2)
-		slot = a->pull_end;
-	for (uint32_t i = 0; i < NBAR_STRAGGLERS_MAX; i++, slot++) {
-		slot = nbfw_missing_next(g->state, slot, a->pull_end, false);
-		if (slot >= a->pull_end)
-			break;
-		note_straggler(g, nbfw_plan_recvs(g->plan)[slot].src);
-	}
-	nic->ops->stragglers(nic->ctx, g->port, g->cell, g->straggler, g->nstragglers);
-}
-
 static void tell_completion(struct nbnic *nic, struct nbnic_group *g)
 {
 	if (g->nstragglers) {
@@ -82,9 +41,9 @@ void nbnic_arm(struct nbnic *nic, struct nbnic_group *g, uint64_t extra, uint64_
 
 /* Rare, and kept out of the path of a token. */
 __attribute__((noinline)) static void begin_pulls(struct nbnic *nic, struct nbnic_group *g,
-						  const struct nbfw_action *a)
+						  const struct nbfw_action *a, uint64_t now)
 {
-	review_late(nic, g, a);
+	nbnic_why_review(nic, g, a, now);
 	nbnic_pull_begin(nic, g, a->pull_first, a->pull_end);
 }
 
@@ -96,7 +55,7 @@ static inline void set_timer(struct nbnic *nic, struct nbnic_group *g, const str
 	nbnic_rota_remove(&nic->pulls, g->port, &g->pull);
 	g->armed = false;
 	if (a->pull_first < a->pull_end) {
-		begin_pulls(nic, g, a);
+		begin_pulls(nic, g, a, now);
 	} else if (a->timer == NBFW_ARM) {
 		nbnic_arm(nic, g, 0, now);
 	}
@@ -145,16 +104,14 @@ static void feed_token(struct nbnic *nic, struct nbnic_group *g, const struct nb
 	nbfw_step_token(g->state, g->plan, t, &a);
 	act(nic, g, &a, now);
 	if (a.reply)
-		nbnic_send_reply(nic, g->rank, &a, t, from);
+		nbnic_why_answer(nic, g, &a, t, from, now);
 	if (a.verdict != NBFW_USED) {
 		nbnic_count(nic, (enum nbar_counter)refused[a.verdict]);
 		return;
 	}
 	nbnic_count(nic, (enum nbar_counter)used[t->type]);
-	if (t->type == NBFW_LATER) {
-		note_straggler(g, g->state->straggler);
-		nic->ops->stragglers(nic->ctx, g->port, g->cell, g->straggler, g->nstragglers);
-	}
+	if (t->type == NBFW_LATER)
+		nbnic_why_learn(nic, g, t, now);
 }
 
 uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now)

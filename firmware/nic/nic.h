@@ -39,8 +39,20 @@ struct nbnic_peer {
 
 struct nbnic_straggler {
 	uint32_t rank;
-	uint32_t tick; /* timeouts of the group when last heard of */
+	uint32_t tick;  /* timeouts of the group when last heard of */
+	uint32_t since; /* when others began to wait for it: now >> NBAR_WHY_SHIFT */
+	uint16_t why;   /* with its age when last heard of: nbar_abi.h */
 };
+
+/* The member that asked last and got LATER: it is told when this member knows better. */
+struct nbnic_asker {
+	struct nbfw_token pull;
+	struct nbnic_addr from;
+	uint32_t rank; /* the straggler that it was told of last ... */
+	uint32_t kind; /* ... and why: enum nbar_why */
+	uint32_t step; /* of this member at that time, or NBNIC_ASKER_TOLD: once is enough */
+};
+#define NBNIC_ASKER_TOLD 0xffffffffu
 
 /* One member of a group. Lives in a block that the caller gave to nbnic_group_build. */
 struct nbnic_group {
@@ -81,6 +93,10 @@ struct nbnic_group {
 	uint32_t size, digest;
 	uint32_t npeer, npeer_max, nconnected;
 	struct nbnic_straggler straggler[NBAR_STRAGGLERS_MAX];
+	struct nbnic_asker asker;
+	uint32_t asked_epoch; /* the barrier that the host was asked for ... */
+	uint32_t asked_since; /* ... and since when: now >> NBAR_WHY_SHIFT */
+	uint16_t host_why;    /* what the last answer said of the host */
 	char alg[NBAR_NAME_MAX];
 };
 _Static_assert(sizeof(void *) != 8 || offsetof(struct nbnic_group, port) == 64, "the first line");
@@ -100,6 +116,8 @@ struct nbnic_ops {
 			const uint32_t word[NBAR_SIGNAL_WORDS]);
 	/* The block of a group is no longer in use. */
 	void (*release)(void *ctx, struct nbnic_group *block);
+	/* Why the host of a port has not arrived: enum nbar_why. NULL: it is late. */
+	uint8_t (*host)(void *ctx, uint32_t port, uint64_t now);
 };
 
 struct nbnic_config {
@@ -118,7 +136,7 @@ struct nbnic_heard {
 	uint32_t nic;  /* nbnic_addr_hash */
 	uint32_t time; /* now >> NBNIC_HEARD_SHIFT */
 };
-#define NBNIC_HEARD_SHIFT 20u
+#define NBNIC_HEARD_SHIFT NBAR_WHY_SHIFT
 
 /* The lingering groups of a user. */
 struct nbnic_user_linger {
@@ -250,9 +268,6 @@ void nbnic_group_fail(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, u
 
 /* The NIC has lost its wire: all open groups fail likewise, and "signal" groups get the status. */
 void nbnic_fail(struct nbnic *nic, uint8_t cause, uint64_t now);
-
-/* Closes all groups of a port, likewise. */
-void nbnic_port_close(struct nbnic *nic, uint32_t port, uint8_t cause, uint64_t now);
 
 /* Releases every group without a word; for the end of a NIC. */
 void nbnic_fini(struct nbnic *nic);

@@ -2,8 +2,9 @@
 /*
  * nic_internal.h - what the files of the NIC loop share; nobody else includes it.
  *
- * The files, lowest layer first: send.c sends frames; nic.c turns events into actions; group.c
- * makes and ends groups; pass.c is the scheduler. A file calls only files of lower layers.
+ * The files, lowest layer first: send.c sends frames; why.c names stragglers; nic.c turns events
+ * into actions; group.c makes and ends groups; pass.c is the scheduler. A file calls only files of
+ * lower layers.
  */
 #ifndef NBNIC_INTERNAL_H
 #define NBNIC_INTERNAL_H
@@ -45,6 +46,21 @@ void nbnic_pull_begin(struct nbnic *nic, struct nbnic_group *g, uint32_t first, 
 /* Goes on with the job: asks for at most `limit` slots. Returns how many; the job is out when
  * pull_left is 0. */
 uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit);
+
+/* why.c */
+
+/* Answers a PULL; a LATER names the straggler, and says why the group waits for it. */
+void nbnic_why_answer(struct nbnic *nic, struct nbnic_group *g, struct nbfw_action *a,
+		      const struct nbfw_token *pull, const struct nbnic_addr *from, uint64_t now);
+
+/* After a LATER that the engine has used. */
+void nbnic_why_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *later,
+		     uint64_t now);
+
+/* After a timeout: forgets ranks that no LATER has repeated, adds silent sources, and tells the
+ * host. */
+void nbnic_why_review(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
+		      uint64_t now);
 
 /* nic.c */
 
@@ -99,6 +115,12 @@ static inline uint32_t nbnic_addr_hash(const struct nbnic_addr *a)
 		hash ^= hash >> 15;
 	}
 	return hash | 1;
+}
+
+/* When the NIC of this hash was last heard, if the entry is its own. */
+static inline const struct nbnic_heard *nbnic_heard_at(const struct nbnic *nic, uint32_t hash)
+{
+	return &nic->heard[hash / 2 % NBNIC_HEARD_MAX];
 }
 
 static inline void nbnic_note_heard(struct nbnic *nic, uint32_t hash, uint64_t now)

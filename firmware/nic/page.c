@@ -34,6 +34,14 @@ void nbnic_page_begin(struct nbnic_port *p)
 	p->page->magic = NBAR_ABI_MAGIC;
 	p->page->version = NBAR_ABI_VERSION;
 	p->page->port = p->number;
+	nbnic_page_live(p);
+}
+
+void nbnic_page_live(struct nbnic_port *p)
+{
+	p->life = (p->life | 1) + 2; /* odd, so never 0 */
+	/* Pairs with the load in order_life_read. Relaxed: it orders nothing. */
+	__atomic_store_n(&p->page->life, p->life, __ATOMIC_RELAXED);
 }
 
 uint32_t nbnic_page_free_cell(const struct nbnic_port *p)
@@ -72,7 +80,7 @@ void nbnic_cell_end(struct nbnic_port *p, uint32_t cell)
 	p->cell[last].live_index = index;
 }
 
-static void wake(struct nbnic_port *p, struct nbnic *nic, uint32_t cell)
+__attribute__((noinline)) static void wake(struct nbnic_port *p, struct nbnic *nic, uint32_t cell)
 {
 	uint32_t *word = &p->page->completion[cell].wake;
 
@@ -201,8 +209,10 @@ void nbnic_page_stragglers(struct nbnic_port *p, uint32_t cell,
 {
 	struct nbar_completion *c = &p->page->completion[cell];
 
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		__atomic_store_n(&c->straggler[i], straggler[i].rank, __ATOMIC_RELAXED);
+		__atomic_store_n(&c->why[i], straggler[i].why, __ATOMIC_RELAXED);
+	}
 	/* Pairs with the acquire in order_stragglers_read. Advisory: a reader may see a mixture of
 	 * two lists, but never an entry that was not written. */
 	__atomic_store_n(&c->nstragglers, n, __ATOMIC_RELEASE);

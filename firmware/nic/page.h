@@ -35,12 +35,19 @@ struct nbnic_port {
 	uint32_t nsignal;    /* "signal" groups: without one, the send ring is not read */
 	uint32_t sends_taken;
 	uint32_t recvs_given, recvs_taken;
+	uint32_t life;    /* as last written to the page */
+	uint8_t host;     /* what its processes did at host_at: enum nbar_why; 0: not known */
+	bool asked;       /* others wait for the host since the last look at its processes */
+	uint64_t host_at; /* when they were looked at */
 	uint16_t live[NBNIC_GROUPS_MAX];
 	struct nbnic_cell cell[NBNIC_GROUPS_MAX];
 };
 
 /* Writes the head of a new page. */
 void nbnic_page_begin(struct nbnic_port *p);
+
+/* Shows the host that the NIC runs. */
+void nbnic_page_live(struct nbnic_port *p);
 
 /* Index of a cell without a group and without anybody who looks at it, or NBNIC_GROUPS_MAX. */
 uint32_t nbnic_page_free_cell(const struct nbnic_port *p);

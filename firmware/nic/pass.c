@@ -33,7 +33,7 @@ static void hear_alive(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 		if (slot == end)
 			break;
 		uint32_t hash = g->recv_nic[slot];
-		const struct nbnic_heard *h = &nic->heard[hash / 2 % NBNIC_HEARD_MAX];
+		const struct nbnic_heard *h = nbnic_heard_at(nic, hash);
 		uint32_t age = (uint32_t)(now >> NBNIC_HEARD_SHIFT) - h->time;
 
 		if (hash && h->nic == hash && age <= nic->budget_ns >> NBNIC_HEARD_SHIFT)

@@ -49,6 +49,11 @@ struct nbnic_platform {
 	 * events_make; the NIC has just changed the word. */
 	void (*wake)(void *ctx, uint32_t port, uint32_t cell, uint32_t *word);
 
+	/* Pass, now and then: others wait for hosts of this NIC, whose ports are `asked`. The
+	 * platform may set their `host` and `host_at`, within exclusive. NULL: a host that has not
+	 * arrived is late. */
+	void (*look)(void *ctx);
+
 	/* Requests: the algorithm that "auto" means for groups of this size; NULL: the default of
 	 * the NIC. The function may be NULL. */
 	const char *(*algorithm)(void *ctx, uint32_t size);

@@ -147,7 +147,8 @@ int nbar_test(struct nbar_group *g, uint32_t ticket);
  */
 int nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns);
 
-/* Post and wait for ever. */
+/* Post and wait for ever. As nbar_wait with NBAR_FOREVER: -ETIME only if the NIC of this host has
+ * not run for 30 s; then wait again by nbar_wait. */
 int nbar_barrier(struct nbar_group *g);
 
 /*

@@ -189,6 +189,18 @@ int nbar_process_team_test(struct nbar_process_team *procs, struct nbar_group *g
 int nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket,
 			   const struct nbar_wait_policy *policy, uint64_t timeout_ns);
 
+/* As nbar_missing; and why each of them is missing, to n entries of why: a kind (enum nbar_why) by
+ * NBAR_WHY_KIND, and for how long by NBAR_WHY_NS, in nanoseconds (nbar_abi.h). */
+int nbar_missing_why(const struct nbar_group *g, uint32_t *ranks, uint16_t *why, uint32_t n);
+
+/* The same in words, as "process stopped, late for 2.0 s"; "" if nothing is known. Returns as
+ * snprintf. */
+int nbar_why_text(uint16_t why, char *out, size_t size);
+
+/* In words, that the NIC of this host has shown no sign of life while threads waited for a barrier
+ * of the group; "" if it runs. Returns as snprintf. */
+int nbar_nic_why(const struct nbar_group *g, char *out, size_t size);
+
 /* Old names, for one version: NBAR_NO_OLD_NAMES leaves them out. */
 #ifndef NBAR_NO_OLD_NAMES
 #define nbar_blob nbar_endpoint

@@ -118,9 +118,13 @@ static int test_again(struct nbar_group *g, uint64_t word, uint32_t ticket)
 		return nblib_group_failed(g, word);
 	if (!nblib_reached(order_posted_read(&g->posted), ticket))
 		return nblib_fail(-EINVAL, "barrier %u of the group has not been posted", ticket);
-	if (order_down_read(&link->down) == NBLIB_UP &&
-	    (link->host || ++in_vain % TESTS_A_LOOK != 0 || !nblib_link_look(link)))
-		return 0;
+	if (order_down_read(&link->down) == NBLIB_UP) {
+		if (link->host || ++in_vain % TESTS_A_LOOK != 0)
+			return 0;
+		nblib_life_look(g, nblib_now_ns());
+		if (!nblib_link_look(link))
+			return 0;
+	}
 	/* The barrier may have completed just before the daemon ended. */
 	word = order_completion_read(&g->completion->word);
 	if (nblib_reached(word, ticket))
@@ -143,38 +147,6 @@ int nbar_test(struct nbar_group *g, uint32_t ticket)
 	return test_again(g, word, ticket);
 }
 
-/* "ranks 3, 5 and 7 have" */
-static void say_ranks(char *out, size_t size, const uint32_t *rank, int n)
-{
-	size_t at = (size_t)snprintf(out, size, n == 1 ? "rank" : "ranks");
-
-	for (int i = 0; i < n && at < size; i++) {
-		const char *before = i == 0 ? " " : i == n - 1 ? " and " : ", ";
-
-		at += (size_t)snprintf(out + at, size - at, "%s%u", before, rank[i]);
-	}
-	if (at < size)
-		snprintf(out + at, size - at, n == 1 ? " has" : " have");
-}
-
-static int timed_out(const struct nbar_group *g, uint32_t ticket)
-{
-	uint32_t rank[NBAR_STRAGGLERS_MAX];
-	int n = nbar_missing(g, rank, NBAR_STRAGGLERS_MAX);
-	char who[256];
-
-	if (n == 0)
-		return nblib_fail(-ETIME,
-				  "barrier %u is not complete yet; NIC %s does not know of anybody "
-				  "missing: wait again",
-				  ticket, g->port->link.nic);
-	say_ranks(who, sizeof(who), rank, n);
-	return nblib_fail(-ETIME,
-			  "barrier %u is not complete yet: %s not arrived, as far as NIC %s knows: "
-			  "wait again, or look there",
-			  ticket, who, g->port->link.nic);
-}
-
 int nblib_group_wait(struct nbar_group *g, uint32_t ticket, const struct nbar_wait_policy *policy,
 		     uint64_t timeout_ns)
 {
@@ -194,9 +166,10 @@ int nblib_group_wait(struct nbar_group *g, uint32_t ticket, const struct nbar_wa
 	case NBLIB_LOST:
 		return nblib_link_lost(&g->port->link);
 	case NBLIB_TIMEOUT:
+	case NBLIB_MUTE:
 		break;
 	}
-	return timed_out(g, ticket);
+	return nblib_why_late(g, ticket);
 }
 
 int nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns)
@@ -210,26 +183,6 @@ int nbar_barrier(struct nbar_group *g)
 	int err = nbar_post(g, &ticket);
 
 	return err < 0 ? err : nbar_wait(g, ticket, NBAR_FOREVER);
-}
-
-int nbar_missing(const struct nbar_group *g, uint32_t *ranks, uint32_t n)
-{
-	uint64_t word = order_completion_read(&g->completion->word);
-	uint32_t nstragglers;
-
-	if (word >> 32) {
-		if (n > 0)
-			ranks[0] = order_failed_rank_read(&g->completion->failed_rank);
-		return 1;
-	}
-	if ((uint32_t)word == (uint32_t)order_posted_read(&g->posted))
-		return 0;
-	nstragglers = order_stragglers_read(&g->completion->nstragglers);
-	if (nstragglers > NBAR_STRAGGLERS_MAX)
-		nstragglers = NBAR_STRAGGLERS_MAX;
-	for (uint32_t i = 0; i < nstragglers && i < n; i++)
-		ranks[i] = order_straggler_read(&g->completion->straggler[i]);
-	return (int)nstragglers;
 }
 
 void nbar_group_get_stats_sized(const struct nbar_group *g, struct nbar_group_stats *out,

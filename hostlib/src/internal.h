@@ -173,6 +173,9 @@ struct nbar_group {
 	uint32_t *peer; /* ranks */
 	struct nbar_wait_policy wait;
 	uint64_t yields, sleeps; /* by order.h */
+	/* why.c: the NIC's sign of life as last seen, when a waiting thread last looked, and for
+	 * how long it has not changed while threads looked; by order.h */
+	uint64_t life, life_looked, life_mute;
 };
 
 /* --- connect.c ----------------------------------------------------------------------------- */
@@ -206,6 +209,20 @@ static inline bool nblib_reached(uint64_t word, uint32_t ticket)
 	return (int32_t)((uint32_t)word - ticket) >= 0;
 }
 
+/* --- why.c --------------------------------------------------------------------------------- */
+
+/* -ETIME; the text says which ranks have not arrived, and why. */
+int nblib_why_late(const struct nbar_group *g, uint32_t ticket);
+
+/* A waiting thread looks at the NIC's sign of life. Returns at once. */
+void nblib_life_look(struct nbar_group *g, uint64_t now);
+
+/* For how long waiting threads have seen no sign of life. */
+static inline uint64_t nblib_life_mute(const struct nbar_group *g)
+{
+	return order_stat_read(&g->life_mute);
+}
+
 /* --- team_kind.c: how the threads of a team meet --------------------------------------------- */
 
 enum nblib_kind { NBLIB_SENSE_REVERSE, NBLIB_MCS, NBLIB_TOURNAMENT, NBLIB_DISSEMINATION };
@@ -232,7 +249,11 @@ bool nblib_kind_wait(struct nbar_team *team, uint32_t me, uint32_t ticket);
 
 /* --- wait.c -------------------------------------------------------------------------------- */
 
-enum nblib_end { NBLIB_DONE, NBLIB_FAILED, NBLIB_LOST, NBLIB_TIMEOUT };
+/* MUTE: without a time limit, the NIC has shown no sign of life for NBLIB_MUTE_NS. */
+enum nblib_end { NBLIB_DONE, NBLIB_FAILED, NBLIB_LOST, NBLIB_TIMEOUT, NBLIB_MUTE };
+#define NBLIB_MUTE_NS UINT64_C(30000000000)
+
+uint64_t nblib_now_ns(void);
 
 /* Waits until the group's completion word reaches ticket. */
 enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_policy *policy,

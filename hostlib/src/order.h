@@ -69,6 +69,19 @@ static inline uint32_t order_straggler_read(const uint32_t *straggler)
 	return __atomic_load_n(straggler, __ATOMIC_RELAXED);
 }
 
+/* Reads why it is missing. Relaxed: likewise. */
+static inline uint16_t order_why_read(const uint16_t *why)
+{
+	return __atomic_load_n(why, __ATOMIC_RELAXED);
+}
+
+/* Reads the sign of life of the NIC. Relaxed, pairs with the store in nbnic_page_live: it orders
+ * nothing. */
+static inline uint32_t order_life_read(const uint32_t *life)
+{
+	return __atomic_load_n(life, __ATOMIC_RELAXED);
+}
+
 /* --- signal rings ------------------------------------------------------------------------- */
 
 /* Hands an entry to the NIC. Release, pairs with the acquire of `seq` in scan_sends: the NIC sees
@@ -292,6 +305,11 @@ static inline bool order_aborted(const uint32_t *aborted)
 static inline void order_stat_add(uint64_t *stat, uint64_t n)
 {
 	__atomic_fetch_add(stat, n, __ATOMIC_RELAXED);
+}
+
+static inline void order_stat_write(uint64_t *stat, uint64_t n)
+{
+	__atomic_store_n(stat, n, __ATOMIC_RELAXED);
 }
 
 static inline uint64_t order_stat_read(const uint64_t *stat)

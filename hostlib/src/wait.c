@@ -31,7 +31,7 @@
 #define SLEEP_NS UINT64_C(50000000)         /* the longest sleep without such a look */
 #define STATUS UINT64_C(0xffffffff00000000) /* of a group's completion word */
 
-static uint64_t now_ns(void)
+uint64_t nblib_now_ns(void)
 {
 	struct timespec t;
 
@@ -137,7 +137,7 @@ static struct waiter begin(struct waiter w, const struct nbar_wait_policy *polic
 	set_policy(&w, policy);
 	/* Reading the clock takes as long as the fastest barriers: they complete without it. */
 	if (!w.spin_ns || !spin_round(&w))
-		w.start = w.now = now_ns();
+		w.start = w.now = nblib_now_ns();
 	return w;
 }
 
@@ -205,10 +205,13 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 		else if (!in_process && w.now - looked >= LOOK_NS &&
 			 nblib_link_look(&g->port->link))
 			end = NBLIB_LOST;
+		else if (timeout_ns == NBAR_FOREVER && nblib_life_mute(g) >= NBLIB_MUTE_NS)
+			end = NBLIB_MUTE;
 		if (end != NBLIB_DONE)
 			break;
 		if (w.now - looked >= LOOK_NS) {
 			looked = w.now;
+			nblib_life_look(g, w.now);
 			/* A cancellation point, as the check of a socket is: a thread must not be
 			 * cancelled within a pass of the NIC. */
 			if (in_process)
@@ -222,7 +225,7 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 			else
 				sleep_group(g, &w, left < SLEEP_NS ? left : SLEEP_NS);
 		}
-		w.now = now_ns();
+		w.now = nblib_now_ns();
 	}
 	if (w.yields)
 		order_stat_add(&g->yields, w.yields);
@@ -267,7 +270,7 @@ bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t tick
 {
 	if (team->wait.spin_us && soon(word, ticket))
 		return true;
-	struct waiter w = { .word = word, .ticket = ticket, .start = now_ns() };
+	struct waiter w = { .word = word, .ticket = ticket, .start = nblib_now_ns() };
 
 	w.now = w.start;
 	set_policy(&w, &team->wait);
@@ -283,7 +286,7 @@ bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t tick
 				futex_sleep(epoch_half(word), FUTEX_WAIT_PRIVATE, (uint32_t)seen,
 					    team->group ? SLEEP_NS : NBAR_FOREVER);
 		}
-		w.now = now_ns();
+		w.now = nblib_now_ns();
 	}
 	return true;
 }
@@ -318,7 +321,7 @@ bool nblib_wait_procs(struct nbar_process_team *procs, const struct nbar_wait_po
 				futex_sleep(&procs->wake, FUTEX_WAIT, seen, left);
 			order_procs_sleeps(&procs->sleepers, -1);
 		}
-		w.now = now_ns();
+		w.now = nblib_now_ns();
 	}
 	return true;
 }

@@ -55,6 +55,8 @@ static void usage(FILE *to)
 	      "run directory are shown.\n\n"
 	      "  -a, --all        also counters that are 0\n"
 	      "  --json           as JSON; with --watch one line each time\n"
+	      "  --why GROUP      why the barrier of this group (its index) is not complete: the\n"
+	      "                   ranks that have not arrived; late, stopped, ended, or silent\n"
 	      "  --watch SEC      again every SEC seconds, with rates; end it with Ctrl-C\n"
 	      "  --run-dir DIR    run directory of the daemon ($NBAR_RUN_DIR, or else /run/nbar\n"
 	      "                   for root, $XDG_RUNTIME_DIR/nbar, /tmp/nbar-UID)\n"
@@ -115,7 +117,14 @@ static int show(struct stat_targets *t, const struct stat_options *opt)
 			r = take(t->name[i], &t->now[i]);
 		if (r)
 			break;
-		stat_print(t, opt, first);
+		if (!opt->asks_why) {
+			stat_print(t, opt, first);
+		} else if (!stat_print_why(t, opt->why)) {
+			tool_error("no group %u here: nbar stat shows the groups and their indices",
+				   opt->why);
+			r = TOOL_FAILED;
+			break;
+		}
 		for (uint32_t i = 0; i < t->n; i++)
 			t->before[i].nic = t->now[i].nic;
 		if (fflush(stdout)) {
@@ -140,6 +149,9 @@ static int read_option(void *arg, int c, const char *value)
 	case 'j':
 		opt->json = true;
 		return 0;
+	case 'y':
+		opt->asks_why = true;
+		return option_u32("--why", value, 0, UINT32_MAX, &opt->why);
 	case 'w':
 		return option_u32("--watch", value, 1, 86400, &opt->watch);
 	}
@@ -152,6 +164,7 @@ static int parse(int argc, char **argv, struct stat_options *opt, bool *help)
 		{ "all", no_argument, NULL, 'a' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "watch", required_argument, NULL, 'w' },
+		{ "why", required_argument, NULL, 'y' },
 		{ "run-dir", required_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -160,6 +173,8 @@ static int parse(int argc, char **argv, struct stat_options *opt, bool *help)
 
 	if (r || *help)
 		return r;
+	if (opt->asks_why && opt->json)
+		return tool_usage("--why has no JSON: --json alone says it for all groups");
 	if (optind < argc)
 		opt->nic = argv[optind++];
 	if (optind < argc)

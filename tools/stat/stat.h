@@ -13,6 +13,8 @@
 struct stat_options {
 	const char *nic; /* NULL: all of the run directory */
 	bool json, all;
+	bool asks_why; /* only of the groups with this index */
+	uint32_t why;
 	uint32_t watch; /* seconds; 0: once */
 };
 
@@ -32,5 +34,8 @@ struct stat_targets {
 
 /* Prints the replies of all NICs; first: there are no earlier replies for rates. */
 void stat_print(const struct stat_targets *t, const struct stat_options *opt, bool first);
+
+/* Prints why the barriers of the groups with this index are not complete. False: there are none. */
+bool stat_print_why(const struct stat_targets *t, uint32_t index);
 
 #endif

@@ -73,6 +73,41 @@ static void print_state(const struct nbar_group_info *g)
 		printf("%s%u", i ? ", " : "; late: ", g->straggler[i]);
 }
 
+/* Why a group waits, a line for each rank that is missing. */
+static void print_why(const struct stat_nic *s, const struct nbar_group_info *g)
+{
+	char text[64];
+
+	printf("NIC %s, group %u: rank %u of %u, process %u, barrier %u: ", s->nic.nic, g->index,
+	       g->rank, g->size, g->pid, g->running ? g->epoch : g->epoch + 1);
+	if (g->running && g->status == NBAR_STATUS_OK)
+		printf("waits for rank %u", g->waits_for);
+	else
+		print_state(g);
+	putchar('\n');
+	if (nbar_why_text(g->host_why, text, sizeof(text)) > 0)
+		printf("  rank %u: %s (the host of this NIC: others wait for it)\n", g->rank, text);
+	for (uint32_t i = 0; i < g->nstragglers; i++) {
+		nbar_why_text(g->why[i], text, sizeof(text));
+		printf("  rank %u: %s\n", g->straggler[i], *text ? text : "not known why");
+	}
+	if (g->running && g->status == NBAR_STATUS_OK && g->nstragglers == 0)
+		printf("  nobody is known to be late: the NIC has begun to ask\n");
+}
+
+bool stat_print_why(const struct stat_targets *t, uint32_t index)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		for (uint32_t k = 0; k < t->now[i].ngroup; k++)
+			if (t->now[i].group[k].index == index) {
+				print_why(&t->now[i], &t->now[i].group[k]);
+				found = true;
+			}
+	return found;
+}
+
 static void print_groups(const struct stat_nic *s)
 {
 	if (!s->ngroup)
@@ -110,12 +145,26 @@ static json_t *rank_json(uint32_t rank)
 	return rank == NBAR_RANK_NONE ? json_null() : json_integer(rank);
 }
 
+/* Why a rank is missing, or null. */
+static json_t *why_json(uint16_t why)
+{
+	static const char *const name[] = { NULL, "late", "stopped", "ended", "silent" };
+	uint32_t kind = NBAR_WHY_KIND(why);
+
+	if (kind == NBAR_WHY_UNKNOWN || kind >= NBAR_WHY_END)
+		return json_null();
+	return json_pack("{s:s, s:f}", "why", name[kind], "seconds",
+			 (double)NBAR_WHY_NS(why) / 1e9);
+}
+
 static json_t *group_json(const struct nbar_group_info *g)
 {
-	json_t *o = json_object(), *late = json_array();
+	json_t *o = json_object(), *late = json_array(), *why = json_array();
 
-	for (uint32_t i = 0; i < g->nstragglers; i++)
+	for (uint32_t i = 0; i < g->nstragglers; i++) {
 		json_array_append_new(late, json_integer(g->straggler[i]));
+		json_array_append_new(why, why_json(g->why[i]));
+	}
 #define NUMBER(field) json_object_set_new(o, #field, json_integer(g->field))
 	NUMBER(index);
 	NUMBER(port);
@@ -136,6 +185,8 @@ static json_t *group_json(const struct nbar_group_info *g)
 	NUMBER(nmissing);
 	json_object_set_new(o, "waits_for", rank_json(g->waits_for));
 	json_object_set_new(o, "late", late);
+	json_object_set_new(o, "why", why);
+	json_object_set_new(o, "host_why", why_json(g->host_why));
 #undef NUMBER
 	return o;
 }

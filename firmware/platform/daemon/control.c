@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -121,6 +122,9 @@ static bool on_event(struct control *k, void *from)
 	case CONTROL_WIRE:
 		on_wire(from);
 		break;
+	case CONTROL_LOOK:
+		control_look(k);
+		break;
 	}
 	return true;
 }
@@ -183,9 +187,29 @@ static int thread_start(struct control *k, const cpu_set_t *cpus)
 	return -rc;
 }
 
+/* -1 from now on: a pass may still come. */
+static void look_end(struct control *k)
+{
+	int fd = k->nicd->look_fd;
+
+	k->nicd->look_fd = -1;
+	if (fd >= 0)
+		close(fd);
+}
+
+/* A NIC without it knows of late hosts only that they are late. */
+static void look_begin(struct control *k)
+{
+	k->look = CONTROL_LOOK;
+	k->nicd->look_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (k->nicd->look_fd >= 0 && control_watch(k, k->nicd->look_fd, &k->look) < 0)
+		look_end(k);
+}
+
 void control_free(struct control *k)
 {
 	control_listeners_close(k);
+	look_end(k);
 	if (k->epoll >= 0)
 		close(k->epoll);
 	if (k->spare_fd >= 0)
@@ -199,6 +223,8 @@ void control_forked(const struct control *k)
 	for (const struct control_client *c = k->nic[0].client; c; c = c->next)
 		close(c->fd);
 	close(k->epoll);
+	if (k->nicd->look_fd >= 0)
+		close(k->nicd->look_fd);
 	if (k->spare_fd >= 0)
 		close(k->spare_fd);
 	if (k->nic[0].fd >= 0)
@@ -241,6 +267,8 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 	k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (rc < 0)
 		log_error("control sockets: %s", strerror(-rc));
+	else
+		look_begin(k);
 	for (uint32_t i = 0; rc == 0 && i < d->nnic; i++) {
 		k->nic[i].source = CONTROL_LISTENER;
 		k->nic[i].control = k;

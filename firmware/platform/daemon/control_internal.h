@@ -21,7 +21,8 @@ enum control_source {
 	CONTROL_GUEST, /* of control_admit: a client that is in no list yet */
 	CONTROL_USER,
 	CONTROL_CLIENT,
-	CONTROL_WIRE
+	CONTROL_WIRE,
+	CONTROL_LOOK
 };
 
 /* A user with clients at the NICs of a daemon. */
@@ -79,6 +80,7 @@ struct control {
 	uint32_t fds_own;      /* open when the thread started */
 	int spare_fd;          /* closed to answer one more client when no descriptors are left */
 	uint32_t alive_ms;     /* see control_config */
+	enum control_source look; /* of nicd->look_fd: what do the processes of hosts do? */
 	uint64_t alive_at;
 	void (*alive)(void);
 	uint64_t nheard;
@@ -127,6 +129,9 @@ void control_make_room(struct control_nic *at);
 void control_client_add(struct control_client *c, uint32_t pid, uint32_t uid);
 void control_client_read(struct control_client *c);
 void control_client_drop(struct control_client *c);
+
+/* look.c: others wait for hosts of these NICs; sees what their processes do. */
+void control_look(struct control *k);
 
 /* control_listen.c: makes the socket of a NIC, or, if it can, of an in-process one; removes all; a
  * client connects to one. */

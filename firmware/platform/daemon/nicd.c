@@ -231,6 +231,16 @@ static void on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
 		(void)!send(n->events[port][cell], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* An eventfd, so this never blocks; at most ten times a second. */
+static void on_look(void *ctx)
+{
+	const struct nicd_nic *n = ctx;
+	const uint64_t one = 1;
+
+	if (n->nicd->look_fd >= 0)
+		(void)!write(n->nicd->look_fd, &one, sizeof(one));
+}
+
 static const char *on_algorithm(void *ctx, uint32_t size)
 {
 	const struct nicd_nic *n = ctx;
@@ -249,6 +259,7 @@ static const struct nbnic_platform daemon_platform = {
 	.events_make = on_events_make,
 	.events_drop = on_events_drop,
 	.wake = on_wake,
+	.look = on_look,
 	.algorithm = on_algorithm,
 };
 
@@ -256,7 +267,7 @@ static const struct nbnic_platform daemon_platform = {
 
 void nicd_init(struct nicd *d, const struct nbnic_config *config)
 {
-	*d = (struct nicd){ .config = *config };
+	*d = (struct nicd){ .config = *config, .look_fd = -1 };
 }
 
 int nicd_add(struct nicd *d, const char *name, struct wire_base *wire)

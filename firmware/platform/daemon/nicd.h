@@ -35,6 +35,7 @@ struct nicd {
 	const struct tune *tune; /* the meaning of "auto"; NULL: that of the core */
 	uint32_t nnic;
 	struct nicd_nic *nic[NBAR_NICS_MAX];
+	int look_fd; /* the pass writes to it: others wait for hosts; -1: none. Control thread */
 	uint64_t stop_at, stop_latest; /* 0: not asked to stop */
 };
 

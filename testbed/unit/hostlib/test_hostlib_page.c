@@ -160,13 +160,77 @@ static void a_list_of_late_ranks_is_bounded(void **state)
 	assert_int_equal(who[NBAR_STRAGGLERS_MAX - 1], 100 + NBAR_STRAGGLERS_MAX - 1);
 	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
 	assert_non_null(strstr(nbar_error(), "ranks 100, 101, "));
-	assert_non_null(strstr(nbar_error(), "109 and 110 have not arrived"));
+	assert_non_null(strstr(nbar_error(), "105 and 106 have not arrived"));
 	page.completion[CELL].nstragglers = 1;
 	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
 	assert_non_null(strstr(nbar_error(), "rank 100 has not arrived, as far as NIC n0 knows"));
 	page.completion[CELL].nstragglers = 0;
 	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
 	assert_non_null(strstr(nbar_error(), "does not know of anybody"));
+}
+
+/* A list with reasons, of a NIC that shows signs of life; one of an earlier version has other words
+ * there. */
+static void reasons_are_told(void **state)
+{
+	struct nbar_completion *c = &page.completion[CELL];
+	uint16_t why[NBAR_STRAGGLERS_MAX];
+	uint32_t who[NBAR_STRAGGLERS_MAX];
+
+	(void)state;
+	for (uint32_t i = 0; i < 5; i++) {
+		c->straggler[i] = i;
+		/* 256 << 4 units of 2^20 ns: 4.3 s */
+		c->why[i] = (uint16_t)(i << 13 | 4 << 9 | 256);
+	}
+	c->nstragglers = 5;
+	assert_int_equal(nbar_post(&group, NULL), 0);
+	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
+	assert_non_null(strstr(nbar_error(), "ranks 0, 1, 2, 3 and 4 have not arrived"));
+	page.life = 1;
+	assert_int_equal(nbar_missing_why(&group, who, why, NBAR_STRAGGLERS_MAX), 5);
+	assert_int_equal(NBAR_WHY_KIND(why[4]), NBAR_WHY_NIC_SILENT);
+	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
+	assert_non_null(strstr(nbar_error(),
+			       "ranks 0, 1 (late for 4.3 s), 2 (process stopped, late for 4.3 s), "
+			       "3 (process ended, late for 4.3 s) and 4 (NIC silent for 4.3 s) "
+			       "have not arrived"));
+	c->why[0] = 0xffff;
+	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
+	assert_non_null(strstr(nbar_error(), "ranks 0, 1 (late"));
+}
+
+/* The NIC of this host stands still; no clock is asserted: what counts is what the waits saw. */
+static void a_nic_that_does_not_run_is_told(void **state)
+{
+	bool told = false;
+
+	(void)state;
+	page.life = 7;
+	assert_int_equal(nbar_post(&group, NULL), 0);
+	for (uint32_t i = 0; i < 600 && !told; i++) {
+		assert_int_equal(nbar_wait(&group, 1, 50000000), -ETIME);
+		told = strstr(nbar_error(), "NIC n0 of this host has not run for") != NULL;
+	}
+	assert_true(told);
+	page.life = 8;
+	for (uint32_t i = 0; i < 600 && told; i++) {
+		assert_int_equal(nbar_wait(&group, 1, 20000000), -ETIME);
+		told = strstr(nbar_error(), "does not know of anybody") == NULL;
+	}
+	assert_false(told);
+}
+
+/* nbar_barrier does not wait for ever for a NIC that does not run. */
+static void waiting_without_limit_ends_when_the_nic_stands_still(void **state)
+{
+	(void)state;
+	page.life = 7;
+	assert_int_equal(nbar_post(&group, NULL), 0);
+	nblib_life_look(&group, nblib_now_ns());
+	group.life_mute = NBLIB_MUTE_NS;
+	assert_int_equal(nbar_wait(&group, 1, NBAR_FOREVER), -ETIME);
+	assert_non_null(strstr(nbar_error(), "NIC n0 of this host has not run for 30"));
 }
 
 static void *wait_main(void *arg)
@@ -303,6 +367,9 @@ int main(void)
 		TEST(a_status_is_told_in_words),
 		TEST(epochs_wrap),
 		TEST(a_list_of_late_ranks_is_bounded),
+		TEST(reasons_are_told),
+		TEST(a_nic_that_does_not_run_is_told),
+		TEST(waiting_without_limit_ends_when_the_nic_stands_still),
 		TEST(a_sleeper_asks),
 		TEST(a_daemon_that_was_killed_is_noticed),
 		TEST(testing_alone_notices_too),

@@ -57,7 +57,15 @@ static void on_stragglers(void *ctx, uint32_t port, uint32_t cell,
 	(void)port, (void)cell;
 	m->nstragglers = n;
 	for (uint32_t i = 0; i < n; i++)
-		m->straggler[i] = straggler[i].rank;
+		m->straggler[i] = straggler[i].rank, m->why[i] = straggler[i].why;
+}
+
+static uint8_t on_host(void *ctx, uint32_t port, uint64_t now)
+{
+	const struct member *m = ctx;
+
+	(void)port, (void)now;
+	return m->host ? m->host : NBAR_WHY_HOST_LATE;
 }
 
 static bool on_deliver(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
@@ -84,8 +92,8 @@ static void on_release(void *ctx, struct nbnic_group *block)
 	free(block);
 }
 
-const struct nbnic_ops world_ops = { on_transmit, on_complete, on_stragglers, on_deliver,
-				     on_release };
+const struct nbnic_ops world_ops = { on_transmit, on_complete, on_stragglers,
+				     on_deliver,  on_release,  on_host };
 const struct nbnic_config world_config = { .pull_ns = MS, .budget_ns = 1000 * MS };
 
 int open_group(struct member *m, const char *alg, uint32_t size, uint32_t rank,

@@ -10,7 +10,7 @@
 
 #include "nic.h"
 
-#define MEMBERS_MAX 20
+#define MEMBERS_MAX 32
 #define QUEUE_MAX 65536
 #define MS UINT64_C(1000000)
 
@@ -27,6 +27,8 @@ struct member {
 	struct nbar_endpoint endpoint;
 	uint32_t completions, epoch, status, failed_rank; /* as reported to the host */
 	uint32_t nstragglers, straggler[NBAR_STRAGGLERS_MAX];
+	uint16_t why[NBAR_STRAGGLERS_MAX]; /* of each of them */
+	uint8_t host;                      /* what its NIC says of it: enum nbar_why; 0: late */
 	uint32_t released;
 	uint32_t signals, signal_src, signal_word0;
 	bool ring_full, unplugged;

@@ -158,7 +158,7 @@ static void dead_host_is_named_at_once(void **state)
 		if (i != 2)
 			post(w, i, 2);
 	settle(w);
-	nbnic_port_close(&w->member[2].nic, 0, NBAR_STATUS_HOST_DIED, w->now);
+	nbnic_group_close(&w->member[2].nic, w->member[2].group, NBAR_STATUS_HOST_DIED, w->now);
 	settle(w);
 	pass_time(w, 40 * MS); /* some members learn it by a PULL */
 	for (uint32_t i = 0; i < 9; i++) {

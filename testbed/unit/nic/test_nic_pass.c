@@ -64,7 +64,10 @@ static void test_many_groups_die(void **state)
 	for (uint32_t i = 0; i < 64; i++)
 		flooder(w, 0, 0, i);
 	net_pair(w, 0, 1, 1, 1, 0);
-	nbnic_port_close(&w->n[0].nic, 0, NBAR_STATUS_HOST_DIED, w->now);
+	for (uint32_t i = 0; i < w->n[0].nic.high; i++)
+		if (w->n[0].nic.group[i] && w->n[0].nic.group[i]->port == 0)
+			nbnic_group_close(&w->n[0].nic, w->n[0].nic.group[i], NBAR_STATUS_HOST_DIED,
+					  w->now);
 	while (*sent < 64 * FLOOD) {
 		w->now += NET_SECOND / 100; /* the lingering is over before the aborts are out */
 		net_post(w, 0, 1, 0, ++e);

@@ -79,7 +79,7 @@ static void computes_long(void)
 	} else {
 		want_ok(nbar_post(group, &ticket));
 		nap_ms(1000);
-		want_error(nbar_wait(group, ticket, 1000000), -ETIME, "rank 1 has");
+		want_error(nbar_wait(group, ticket, 1000000), -ETIME, "rank 1 (late for ");
 		want(nbar_missing(group, late, NBAR_LATE_MAX) == 1 && late[0] == 1, "%u", late[0]);
 		want_ok(nbar_wait(group, ticket, NBAR_FOREVER));
 	}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * look.c - what the processes of hosts do that others wait for: they run, are stopped, or have
+ * ended.
+ *
+ * Called by the control thread, when the pass has asked for it (nicd.look_fd). Never in the pass:
+ * it reads /proc.
+ */
+#include "control_internal.h"
+#include "nbar_host.h"
+
+#define PORTS 64u
+
+/* The ports of a NIC from `first` on. */
+struct look_call {
+	struct nbnic_device *device;
+	uint32_t first;
+	uint64_t asked; /* a bit each */
+	uint8_t why[PORTS];
+};
+
+/* Polling thread: takes the ports that were asked for. */
+static void run_asked(void *arg, uint64_t now)
+{
+	struct look_call *call = arg;
+
+	(void)now;
+	for (uint32_t i = 0; i < PORTS; i++) {
+		struct nbnic_port *p = call->device->port[call->first + i];
+
+		if (p && p->asked) {
+			p->asked = false;
+			call->asked |= UINT64_C(1) << i;
+		}
+	}
+}
+
+/* Polling thread. */
+static void run_tell(void *arg, uint64_t now)
+{
+	const struct look_call *call = arg;
+
+	for (uint32_t i = 0; i < PORTS; i++) {
+		struct nbnic_port *p = call->device->port[call->first + i];
+
+		if (!p || !call->why[i])
+			continue;
+		p->host = call->why[i];
+		p->host_at = now;
+	}
+}
+_Static_assert(NBNIC_PORTS_MAX % PORTS == 0, "the last call has as many ports as the others");
+
+static uint8_t process_why(uint32_t pid)
+{
+	switch (nbar_process_state(pid)) {
+	case 'T':
+	case 't':
+		return NBAR_WHY_HOST_STOPPED;
+	case 'Z':
+	case 'X':
+	case 0:
+		return NBAR_WHY_HOST_ENDED;
+	}
+	return NBAR_WHY_HOST_LATE;
+}
+
+/* Of a port with several processes, the one that is worst off. */
+static void look_at_ports(struct look_call *call)
+{
+	for (const struct nbnic_client *c = call->device->client; c; c = c->next) {
+		const struct nbnic_port *p = c->owner ? c->owner->port : c->port;
+		uint32_t i = p ? p->number - call->first : PORTS;
+		uint8_t why;
+
+		if (i >= PORTS || !(call->asked >> i & 1))
+			continue;
+		why = process_why(c->pid);
+		if (why > call->why[i])
+			call->why[i] = why;
+	}
+}
+
+void control_look(struct control *k)
+{
+	uint64_t n;
+
+	(void)!read(k->nicd->look_fd, &n, sizeof(n));
+	for (uint32_t i = 0; i < k->nnic; i++)
+		for (uint32_t first = 0; first < NBNIC_PORTS_MAX; first += PORTS) {
+			struct look_call call = { .device = &k->nic[i].nic->device,
+						  .first = first };
+
+			mailbox_call(&k->nicd->mailbox, run_asked, &call);
+			if (!call.asked)
+				continue;
+			look_at_ports(&call);
+			mailbox_call(&k->nicd->mailbox, run_tell, &call);
+		}
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * why.c - which ranks a barrier waits for and why, in numbers and in words; and whether the NIC of
+ * this host still runs.
+ *
+ * Called after a time limit, and now and then by waiting threads; never on the fast path. What the
+ * page says is advice: it may be old, and nothing but texts depends on it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "internal.h"
+#include "nbar_host.h"
+#include "order.h"
+
+#define LIFE_STEP_NS                                                                              \
+	UINT64_C(200000000)                /* what one look counts at most: this process may have \
+					      been stopped itself */
+#define LIFE_STOPPED_NS UINT64_C(50000000) /* no sign for so long: is its process stopped? */
+#define LIFE_GONE_NS UINT64_C(1000000000)  /* no sign for so long: whatever the process does */
+
+void nblib_life_look(struct nbar_group *g, uint64_t now)
+{
+	uint32_t life = order_life_read(&g->port->page->life);
+	uint64_t since = now - order_stat_read(&g->life_looked);
+	uint64_t mute = 0;
+
+	/* 0: a NIC of an earlier version. */
+	if (life != 0 && life == order_stat_read(&g->life))
+		mute = nblib_life_mute(g) + (since < LIFE_STEP_NS ? since : LIFE_STEP_NS);
+	order_stat_write(&g->life, life);
+	order_stat_write(&g->life_looked, now);
+	order_stat_write(&g->life_mute, mute);
+}
+
+/* The process at the other end of the control socket; 0: not known. */
+static uint32_t server_pid(const struct nblib_link *l)
+{
+	struct ucred peer = { .pid = 0 };
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(l->sock, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid < 0)
+		return 0;
+	return (uint32_t)peer.pid;
+}
+
+int nbar_nic_why(const struct nbar_group *g, char *out, size_t size)
+{
+	const struct nblib_link *l = &g->port->link;
+	uint64_t mute = nblib_life_mute(g);
+	const char *server = nblib_link_server(l);
+
+	if (l->host || mute < LIFE_STOPPED_NS)
+		return snprintf(out, size, "%s", "");
+	uint32_t pid = server_pid(l);
+	char state = nbar_process_state(pid);
+
+	if (state == 'T' || state == 't')
+		return snprintf(out, size,
+				"NIC %s of this host has not run for %.1f s: its %s, process %u, "
+				"is stopped: let it go on (kill -CONT %u)",
+				l->nic, (double)mute / 1e9, server, pid, pid);
+	if (mute < LIFE_GONE_NS)
+		return snprintf(out, size, "%s", "");
+	return snprintf(out, size,
+			"NIC %s of this host has not run for %.1f s: does its %s, process %u, get "
+			"a processor?",
+			l->nic, (double)mute / 1e9, server, pid);
+}
+
+int nbar_why_text(uint16_t why, char *out, size_t size)
+{
+	double age = (double)NBAR_WHY_NS(why) / 1e9;
+
+	switch ((enum nbar_why)NBAR_WHY_KIND(why)) {
+	case NBAR_WHY_HOST_LATE:
+		return snprintf(out, size, "late for %.1f s", age);
+	case NBAR_WHY_HOST_STOPPED:
+		return snprintf(out, size, "process stopped, late for %.1f s", age);
+	case NBAR_WHY_HOST_ENDED:
+		return snprintf(out, size, "process ended, late for %.1f s", age);
+	case NBAR_WHY_NIC_SILENT:
+		return snprintf(out, size, "NIC silent for %.1f s", age);
+	case NBAR_WHY_UNKNOWN:
+	case NBAR_WHY_END:
+		break;
+	}
+	return snprintf(out, size, "%s", "");
+}
+
+/* "ranks 3 (late for 2.0 s), 5 and 7 have" */
+static void say_ranks(char *out, size_t size, const uint32_t *rank, const uint16_t *why, int n)
+{
+	size_t at = (size_t)snprintf(out, size, n == 1 ? "rank" : "ranks");
+	char text[64];
+
+	for (int i = 0; i < n && at < size; i++) {
+		const char *before = i == 0 ? " " : i == n - 1 ? " and " : ", ";
+
+		at += (size_t)snprintf(out + at, size - at, "%s%u", before, rank[i]);
+		if (at < size && nbar_why_text(why[i], text, sizeof(text)) > 0)
+			at += (size_t)snprintf(out + at, size - at, " (%s)", text);
+	}
+	if (at < size)
+		snprintf(out + at, size - at, n == 1 ? " has" : " have");
+}
+
+int nblib_why_late(const struct nbar_group *g, uint32_t ticket)
+{
+	uint32_t rank[NBAR_STRAGGLERS_MAX];
+	uint16_t why[NBAR_STRAGGLERS_MAX];
+	char who[512];
+	int n;
+
+	if (nbar_nic_why(g, who, sizeof(who)) > 0)
+		return nblib_fail(-ETIME, "barrier %u is not complete yet: %s; then wait again",
+				  ticket, who);
+	n = nbar_missing_why(g, rank, why, NBAR_STRAGGLERS_MAX);
+	if (n == 0)
+		return nblib_fail(-ETIME,
+				  "barrier %u is not complete yet; NIC %s does not know of anybody "
+				  "missing: wait again",
+				  ticket, g->port->link.nic);
+	say_ranks(who, sizeof(who), rank, why, n);
+	return nblib_fail(-ETIME,
+			  "barrier %u is not complete yet: %s not arrived, as far as NIC %s knows: "
+			  "wait again, or look there",
+			  ticket, who, g->port->link.nic);
+}
+
+int nbar_missing_why(const struct nbar_group *g, uint32_t *ranks, uint16_t *why, uint32_t n)
+{
+	uint64_t word = order_completion_read(&g->completion->word);
+	uint32_t nstragglers;
+
+	if (word >> 32) {
+		if (n > 0) {
+			ranks[0] = order_failed_rank_read(&g->completion->failed_rank);
+			why[0] = 0;
+		}
+		return 1;
+	}
+	if ((uint32_t)word == (uint32_t)order_posted_read(&g->posted))
+		return 0;
+	nstragglers = order_stragglers_read(&g->completion->nstragglers);
+	if (nstragglers > NBAR_STRAGGLERS_MAX)
+		nstragglers = NBAR_STRAGGLERS_MAX;
+	/* A NIC of an earlier version has other words there. */
+	bool told = order_life_read(&g->port->page->life) != 0;
+
+	for (uint32_t i = 0; i < nstragglers && i < n; i++) {
+		ranks[i] = order_straggler_read(&g->completion->straggler[i]);
+		why[i] = told ? order_why_read(&g->completion->why[i]) : 0;
+	}
+	return (int)nstragglers;
+}
+
+int nbar_missing(const struct nbar_group *g, uint32_t *ranks, uint32_t n)
+{
+	uint16_t why[NBAR_STRAGGLERS_MAX];
+
+	return nbar_missing_why(g, ranks, why, n < NBAR_STRAGGLERS_MAX ? n : NBAR_STRAGGLERS_MAX);
+}
