@@ -42,7 +42,7 @@ NIC_NET_OBJ := $(BUILD)/test/testbed/unit/nic/nic_net.o
 $(BUILD)/test_nic_pass $(BUILD)/test_nic_pull: $(NIC_NET_OBJ)
 # One NIC, and a trace of what it does.
 NIC_TRACE_OBJ := $(BUILD)/test/testbed/unit/nic/nic_trace.o
-$(BUILD)/test_nic_trace $(BUILD)/test_nic_group: $(NIC_TRACE_OBJ)
+$(BUILD)/test_nic_trace $(BUILD)/test_nic_group $(BUILD)/test_page: $(NIC_TRACE_OBJ)
 OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ) $(NIC_TRACE_OBJ)
 
 # The exchange of the MPI glue, without an MPI.
