@@ -88,6 +88,15 @@ check-firmware: ## the firmware without libc, for six machines; and who may incl
 check-mutations: ## breaks the core in many ways and sees the unit tests fail; takes minutes
 	$(Q)BUILD=$(BUILD) CC="$(CC)" TEST_TIMEOUT=1500 testbed/run testbed/mutate/run
 
+# Mutants by standard operators, drawn from SEED; see testbed/mutate/mutants for the other settings.
+COUNT ?= 60
+check-mutants: $(UNIT_BIN) ## COUNT=60 random mutants of core, nic and hostlib, from SEED; fails if the tests kill too few
+	$(Q)testbed/deps.sh clang
+	+$(Q)$(GCOV_MAKE) $(GCOV_BIN)
+	$(Q)$(MAKE) --no-print-directory -Bn $(UNIT_BIN) >$(BUILD)/mutants.commands
+	$(Q)BUILD=$(BUILD) GCOV_BUILD=$(GCOV_BUILD) COUNT=$(COUNT) TEST_TIMEOUT=360000 testbed/run testbed/mutate/mutants; \
+		status=$$?; sed -n '/^# /p' $(BUILD)/log/mutants.log; exit $$status
+
 check-thread-mutations: ## the same with the thread barriers; takes minutes
 	$(Q)BUILD=$(BUILD) CC="$(CC)" TEST_TIMEOUT=1500 testbed/run testbed/mutate/run-threads
 
@@ -124,7 +133,7 @@ bench-raw: all $(BUILD)/raw-oneway ## barriers of 2 over net_af_packet, next to 
 	$(Q)BUILD=$(BUILD) testbed/bench/raw.sh
 
 .PHONY: bench-raw
-.PHONY: check-oracle check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
+.PHONY: check-oracle check-mutants check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
 include testbed/bench/bench.mk
 include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/sim/sim.mk testbed/coverage/coverage.mk testbed/fuzz/fuzz.mk testbed/mpi/mpi.mk testbed/soak/soak.mk testbed/verbs/verbs.mk testbed/riscv/riscv.mk testbed/fresh/fresh.mk
