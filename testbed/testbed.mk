@@ -43,7 +43,10 @@ $(BUILD)/test_nic_pass $(BUILD)/test_nic_pull: $(NIC_NET_OBJ)
 # One NIC, and a trace of what it does.
 NIC_TRACE_OBJ := $(BUILD)/test/testbed/unit/nic/nic_trace.o
 $(BUILD)/test_nic_trace $(BUILD)/test_nic_group $(BUILD)/test_page: $(NIC_TRACE_OBJ)
-OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ) $(NIC_TRACE_OBJ)
+# A NIC whose platform and wire fail on demand.
+REQUEST_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/request_world.o
+$(BUILD)/test_request $(BUILD)/test_request_attach: $(REQUEST_WORLD_OBJ)
+OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ) $(NIC_TRACE_OBJ) $(REQUEST_WORLD_OBJ)
 
 # The exchange of the MPI glue, without an MPI.
 $(BUILD)/test_exchange: $(BUILD)/glue/mpi-glue/exchange.o

@@ -67,4 +67,10 @@ static inline uint32_t fuzz_u32(struct fuzz_input *in)
 	return v;
 }
 
+/* A number near 0, as likely below as above. */
+static inline uint32_t fuzz_near(struct fuzz_input *in)
+{
+	return ((uint32_t)fuzz_u8(in) ^ 0x80) - 0x80;
+}
+
 #endif

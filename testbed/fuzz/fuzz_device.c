@@ -218,7 +218,7 @@ static void aimed_frame(struct fuzz_input *in)
 	t.handle = g->handle;
 	t.cookie = g->cookie;
 	t.src = fuzz_u8(in) % 9;
-	t.epoch = (g->state ? g->state->epoch : 0) + (uint32_t)(int8_t)fuzz_u8(in);
+	t.epoch = (g->state ? g->state->epoch : 0) + fuzz_near(in);
 	t.slot = fuzz_u8(in) & 0x80 ? fuzz_u32(in) : fuzz_u8(in) % 9;
 	t.arg = fuzz_u8(in) & 0x80 ? NBAR_RANK_NONE : fuzz_u8(in) % 9;
 	t.info = fuzz_u8(in);

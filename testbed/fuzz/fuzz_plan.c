@@ -19,7 +19,7 @@ static struct nbfw_event event_of(struct fuzz_input *in, const struct nbfw_state
 	ev.cause = fuzz_u8(in) % 8;
 	ev.token.type = fuzz_u8(in) % (NBFW_TYPE_END + 1);
 	ev.token.src = fuzz_u8(in);
-	ev.token.epoch = s->epoch + (uint32_t)(int8_t)fuzz_u8(in);
+	ev.token.epoch = s->epoch + fuzz_near(in);
 	ev.token.slot = fuzz_u8(in) & 0x80 ? fuzz_u32(in) : fuzz_u8(in);
 	ev.token.arg = fuzz_u8(in) & 0x80 ? NBAR_RANK_NONE : fuzz_u8(in);
 	ev.token.info = fuzz_u8(in);
