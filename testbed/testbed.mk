@@ -43,7 +43,13 @@ $(BUILD)/test_nic_pass $(BUILD)/test_nic_pull: $(NIC_NET_OBJ)
 # A whole NIC, with its clients.
 DEVICE_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/device_world.o
 $(BUILD)/test_device $(BUILD)/test_quota: $(DEVICE_WORLD_OBJ)
-OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ) $(DEVICE_WORLD_OBJ)
+# One NIC, and a trace of what it does.
+NIC_TRACE_OBJ := $(BUILD)/test/testbed/unit/nic/nic_trace.o
+$(BUILD)/test_nic_trace $(BUILD)/test_nic_group $(BUILD)/test_page: $(NIC_TRACE_OBJ)
+# A NIC whose platform and wire fail on demand.
+REQUEST_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/request_world.o
+$(BUILD)/test_request $(BUILD)/test_request_attach: $(REQUEST_WORLD_OBJ)
+OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ) $(DEVICE_WORLD_OBJ) $(NIC_TRACE_OBJ) $(REQUEST_WORLD_OBJ)
 
 # The exchange of the MPI glue, without an MPI.
 $(BUILD)/test_exchange: $(BUILD)/glue/mpi-glue/exchange.o
@@ -106,6 +112,15 @@ check-firmware: ## the firmware without libc, for six machines; and who may incl
 check-mutations: ## breaks the core in many ways and sees the unit tests fail; takes minutes
 	$(Q)BUILD=$(BUILD) CC="$(CC)" TEST_TIMEOUT=1500 testbed/run testbed/mutate/run
 
+# Mutants by standard operators, drawn from SEED; see testbed/mutate/mutants for the other settings.
+COUNT ?= 60
+check-mutants: $(UNIT_BIN) ## COUNT=60 random mutants of core, nic and hostlib, from SEED; fails if the tests kill too few
+	$(Q)testbed/deps.sh clang
+	+$(Q)$(GCOV_MAKE) $(GCOV_BIN)
+	$(Q)$(MAKE) --no-print-directory -Bn $(UNIT_BIN) >$(BUILD)/mutants.commands
+	$(Q)BUILD=$(BUILD) GCOV_BUILD=$(GCOV_BUILD) COUNT=$(COUNT) TEST_TIMEOUT=360000 testbed/run testbed/mutate/mutants; \
+		status=$$?; sed -n '/^# /p' $(BUILD)/log/mutants.log; exit $$status
+
 check-thread-mutations: ## the same with the thread barriers; takes minutes
 	$(Q)BUILD=$(BUILD) CC="$(CC)" TEST_TIMEOUT=1500 testbed/run testbed/mutate/run-threads
 
@@ -148,7 +163,7 @@ bench-raw: all $(BUILD)/raw-oneway $(BUILD)/bench-loop ## barriers of 2 over net
 	$(Q)BUILD=$(BUILD) testbed/bench/raw.sh
 
 .PHONY: bench-raw
-.PHONY: check-oracle check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
+.PHONY: check-oracle check-mutants check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
 include testbed/bench/bench.mk
-include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/sim/sim.mk testbed/mpi/mpi.mk testbed/soak/soak.mk testbed/verbs/verbs.mk testbed/riscv/riscv.mk testbed/fresh/fresh.mk
+include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/sim/sim.mk testbed/coverage/coverage.mk testbed/fuzz/fuzz.mk testbed/mpi/mpi.mk testbed/soak/soak.mk testbed/verbs/verbs.mk testbed/riscv/riscv.mk testbed/fresh/fresh.mk

@@ -125,10 +125,65 @@ static void test_total(void **state)
 	require(done > 10000 && failed > 500, "%u completed, %u failed", done, failed);
 }
 
+#define SLOTS 100u
+
+/* The lowest slot of [first, end) that is missing and was heard or not, one by one. */
+static uint32_t slow_next(const bool *missing, const bool *heard, uint32_t first, uint32_t end,
+			  bool want)
+{
+	while (first < end && !(missing[first] && heard[first] == want))
+		first++;
+	return first;
+}
+
+/* The search over missing slots looks at words of 32; it finds what a search by slot finds, for
+ * every range. */
+static void test_missing_slots(void **state)
+{
+	struct group_plans set =
+		group_plans_generate((struct nbfw_alg){ NBFW_ALG_LINEAR, 0 }, SLOTS + 1);
+	const struct nbar_plan *p = set.plan[0];
+	struct nbfw_state *s = malloc(nbfw_state_size(p));
+	struct nbfw_event ev = { .type = NBFW_EV_START };
+	struct rng rng = { unit_seed() };
+	bool missing[SLOTS], heard[SLOTS];
+	struct nbfw_action a;
+	uint32_t n = SLOTS;
+
+	(void)state;
+	nbfw_init(s, p, 7);
+	assert_int_equal(nbfw_missing_count(s, p), 0);
+	nbfw_step(s, p, &ev, &a);
+	ev.type = NBFW_EV_TOKEN;
+	ev.token = (struct nbfw_token){ .type = NBFW_TOKEN, .epoch = 8 };
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		missing[i] = i < 3 || rng_percent(&rng, 60);
+		heard[i] = missing[i] && rng_percent(&rng, 50);
+		ev.token.slot = i;
+		ev.token.src = nbfw_plan_recvs(p)[i].src;
+		if (!missing[i])
+			nbfw_step(s, p, &ev, &a);
+		if (heard[i])
+			nbfw_hear(s, p, i);
+		n -= !missing[i];
+		assert_int_equal(nbfw_missing(s, p, i), missing[i]);
+		assert_int_equal(nbfw_missing_count(s, p), n);
+	}
+	for (uint32_t first = 0; first <= SLOTS; first++)
+		for (uint32_t end = first; end <= SLOTS; end++)
+			for (uint32_t want = 0; want < 2; want++)
+				require(nbfw_missing_next(s, first, end, want) ==
+						slow_next(missing, heard, first, end, want),
+					"%u to %u", first, end);
+	free(s);
+	group_plans_free(&set);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_total),
+		cmocka_unit_test(test_missing_slots),
 	};
 
 	return cmocka_run_group_tests_name("engine_total", tests, NULL, NULL);

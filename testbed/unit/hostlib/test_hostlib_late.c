@@ -347,6 +347,44 @@ static void a_nic_that_ends_is_missed(void **state)
 	assert_int_equal(open_group(&g), -ENETDOWN);
 }
 
+/* Replies go to those who asked, and to nobody else; a forgotten one is taken back. As many may be
+ * missing as for calls that wait. */
+static void requests_without_a_waiting_thread(void **state)
+{
+	struct nbar_req_group_open request = { .alg = "auto", .size = 1 };
+	struct nbar_req_group_connect peers = { .cell = 0 };
+	struct nbar_rep_group_connect reply;
+	struct nblib_call open = { .op = NBAR_OP_GROUP_OPEN,
+				   .body = { { &request, sizeof(request) } } };
+	struct nblib_call call = { .op = NBAR_OP_GROUP_CONNECT,
+				   .body = { { &peers, sizeof(peers) } },
+				   .fixed = { &reply, sizeof(reply) } };
+	struct nblib_answer forgotten = { 0 }, wanted = { 0 };
+
+	(void)state;
+	assert_int_equal(nblib_link_start(&port.link, &open, &forgotten), 0);
+	assert_int_equal(nblib_link_start(&port.link, &call, &wanted), 0);
+	heard(NBAR_OP_GROUP_OPEN, 1);
+	heard(NBAR_OP_GROUP_CONNECT, 2);
+	assert_int_equal(nblib_link_finish(&port.link, &call, &wanted), 0);
+	nblib_link_forget(&port.link, &forgotten);
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
+	answer(NBAR_OP_GROUP_CONNECT, 2, -EBUSY, 0);
+	assert_int_equal(nblib_link_finish(&port.link, &call, &wanted), -EBUSY);
+	assert_true(wanted.came);
+	assert_false(forgotten.came);
+	assert_int_equal(heard(NBAR_OP_GROUP_CLOSE, 3).cell, 5);
+	for (uint32_t i = 0; i < NBLIB_LATE_MAX - 1; i++) {
+		assert_int_equal(nblib_link_start(&port.link, &open, &forgotten), 0);
+		heard(NBAR_OP_GROUP_OPEN, 4 + i);
+	}
+	assert_int_equal(nblib_link_start(&port.link, &call, &wanted), -EAGAIN);
+	assert_non_null(strstr(nbar_error(), "NIC n0: 64 requests have no reply yet"));
+	heard_nothing();
+	answer(NBAR_OP_GROUP_CLOSE, 3, 0, 0);
+	assert_int_equal(nblib_link_start(&port.link, &call, &wanted), 0);
+}
+
 int main(void)
 {
 #define LATE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -363,6 +401,7 @@ int main(void)
 		LATE(a_close_that_does_not_fit_ends_the_port),
 		LATE(a_late_group_that_cannot_be_closed_ends_the_port),
 		LATE(a_nic_that_ends_is_missed),
+		LATE(requests_without_a_waiting_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

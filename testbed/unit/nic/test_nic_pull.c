@@ -203,6 +203,40 @@ static void test_timers_spread(void **state)
 	net_free(w);
 }
 
+/* Timers that are due at one moment fire in several passes: few in each, fewer with long plans. */
+static void few_timers_a_pass(uint32_t size, uint32_t most)
+{
+	enum { GROUPS = 64 };
+	struct net *w = net_new();
+	struct nbnic_group *g[GROUPS];
+	uint32_t fired = 0, passes = 0;
+
+	w->n[2].sink = true;
+	for (uint32_t i = 0; i < GROUPS; i++)
+		g[i] = early_root(w, 0, i, size);
+	w->now += NBNIC_PULL_NS_DEFAULT;
+	for (; fired < GROUPS; passes++) {
+		uint32_t before = fired;
+
+		require(passes < 2 * GROUPS, "%u timers have fired", fired);
+		net_round(w);
+		w->now -= NET_STEP; /* all happens at one moment */
+		fired = 0;
+		for (uint32_t i = 0; i < GROUPS; i++)
+			fired += g[i]->timeouts;
+		assert_in_range(fired, before, before + most);
+	}
+	assert_in_range(passes, GROUPS / most, GROUPS / most + 2);
+	net_free(w);
+}
+
+static void test_few_timers_a_pass(void **state)
+{
+	(void)state;
+	few_timers_a_pass(2, 8);
+	few_timers_a_pass(NBFW_ROOT_MAX, 1);
+}
+
 static void expect_status(const struct net *w, uint32_t nic, uint32_t port, uint32_t cells,
 			  uint32_t status)
 {
@@ -453,6 +487,7 @@ int main(void)
 		cmocka_unit_test(test_pulls_are_paced),
 		cmocka_unit_test(test_pulls_and_sends_share_one_frame),
 		cmocka_unit_test(test_timers_spread),
+		cmocka_unit_test(test_few_timers_a_pass),
 		cmocka_unit_test(test_early_root_with_short_queues),
 		cmocka_unit_test(test_many_small_groups_with_short_queues),
 		cmocka_unit_test(test_heard_by_another_group),

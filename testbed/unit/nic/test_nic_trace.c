@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_nic_trace.c - what one NIC sends and tells its host, and when: traces of doorbells, frames
+ * and moments. The peers are played by the test, so nothing depends on another NIC.
+ */
+#include "unit/nic/nic_trace.h"
+
+/* Rank 0 of dissemination:1 among 4 sends to 1 and waits for 3, then sends to 2 and waits for 2. */
+#define FOUR "dissemination:1"
+
+static void token(uint32_t rank, uint32_t epoch, uint32_t slot)
+{
+	trace_hear(NBFW_TOKEN, rank, epoch, slot, NBAR_RANK_NONE, 0);
+}
+
+static void test_barrier(void **state)
+{
+	(void)state;
+	trace_connected(FOUR, 4, 0);
+	trace_expect("");
+	trace_post(1);
+	trace_expect("token @1 slot 0 to 1; ");
+	token(3, 1, 0);
+	trace_expect("token @1 slot 1 to 2; ");
+	token(3, 2, 0); /* early */
+	trace_expect("");
+	token(2, 1, 1);
+	trace_expect("complete @1; ");
+	assert_false(trace.group->armed);
+	trace_post(3);
+	trace_expect("token @2 slot 0 to 1; token @2 slot 1 to 2; ");
+	token(2, 2, 1);
+	trace_expect("complete @2; token @3 slot 0 to 1; ");
+	assert_int_equal(trace_counter(NBAR_COUNTER_tokens_sent), 5);
+	assert_int_equal(trace_counter(NBAR_COUNTER_tokens_received), 4);
+	assert_int_equal(trace_counter(NBAR_COUNTER_barriers_completed), 2);
+	token(3, 2, 0);
+	assert_int_equal(trace_counter(NBAR_COUNTER_tokens_stale), 1);
+	token(3, 4, 0);
+	token(3, 4, 0);
+	assert_int_equal(trace_counter(NBAR_COUNTER_tokens_duplicate), 1);
+	token(3, 5, 0);
+	token(2, 3, 0);
+	trace_hear(NBFW_SIGNAL, 3, 3, 0, 0, 0);
+	assert_int_equal(trace_counter(NBAR_COUNTER_frames_bad), 3);
+	trace_expect("");
+	trace_end();
+}
+
+/* A timeout asks for what is missing, at once; the next one comes later each time. */
+static void test_timeouts(void **state)
+{
+	uint64_t interval = TRACE_MS;
+
+	(void)state;
+	trace_connected(FOUR, 4, 0);
+	trace_post(1);
+	trace_take();
+	assert_true(trace.group->armed);
+	assert_true(nbnic_next(&trace.nic) == trace.now + TRACE_MS);
+	trace_work(TRACE_MS - 1);
+	trace_expect("");
+	trace_work(1);
+	trace_expect("late; pull @1 slot 0 to 3; ");
+	for (uint32_t i = 2; i < 6; i++) {
+		uint64_t wait = trace.group->deadline - trace.now;
+
+		interval *= 2; /* and up to an eighth, by the group */
+		assert_in_range(wait, interval, interval + interval / 8);
+		assert_true(wait != interval);
+		assert_true(nbnic_next(&trace.nic) == trace.group->deadline);
+		trace_work(wait - 1);
+		trace_expect("");
+		trace_work(1);
+		trace_expect("late 3; pull @1 slot 0 to 3; ");
+	}
+	assert_int_equal(trace_counter(NBAR_COUNTER_pulls_sent), 5);
+	token(3, 1, 0); /* a new step begins with the first interval */
+	trace_expect("token @1 slot 1 to 2; ");
+	assert_true(trace.group->deadline == trace.now + TRACE_MS);
+	trace_work(0); /* the pass that has sent this leaves the queues alone */
+	trace_work(TRACE_MS);
+	trace_expect("late 3; pull @1 slot 1 to 2; ");
+	token(2, 1, 1);
+	trace_expect("late; complete @1; ");
+	assert_true(nbnic_next(&trace.nic) > trace.now);
+	trace_work(TRACE_BUDGET);
+	trace_expect("");
+	trace_end();
+}
+
+/* A source that says nothing for the whole retry budget has failed; whoever waits for us is told.
+ */
+static void test_silence(void **state)
+{
+	uint64_t began;
+
+	(void)state;
+	trace_connected(FOUR, 4, 0);
+	trace_post(1);
+	trace_hear(NBFW_TOKEN, 3, 1, 0, 0, 0);
+	trace_take();
+	began = trace.now;
+	for (uint32_t i = 1; i < NBFW_WINDOW; i++) {
+		trace_work(trace.group->deadline - trace.now);
+		trace_take();
+		assert_int_equal(trace_counter(NBAR_COUNTER_pulls_sent), i);
+		assert_int_equal(trace.group->timeouts, i);
+	}
+	trace_work(trace.group->deadline - trace.now - 1);
+	trace_expect("");
+	trace_work(1);
+	trace_expect("failed @0 cause 1 rank 2; ");
+	assert_in_range(trace.now - began, TRACE_BUDGET, TRACE_BUDGET + TRACE_BUDGET / 8);
+	assert_int_equal(trace_counter(NBAR_COUNTER_barriers_failed), 1);
+	assert_false(trace.group->armed);
+	trace_post(2);
+	trace_expect("");
+	trace_hear(NBFW_PULL, 1, 1, 0, 0, 0);
+	trace_expect("token @1 slot 0 to 1; ");
+	trace_hear(NBFW_PULL, 1, 2, 0, 0, 0);
+	trace_expect("abort @2 slot 0 to 1 rank 2 cause 1; ");
+	assert_int_equal(trace_counter(NBAR_COUNTER_aborts_sent), 1);
+	trace_end();
+}
+
+/* A sign of life of its NIC for another group, or a LATER, gives the source one more window. */
+static void test_alive(void **state)
+{
+	(void)state;
+	for (uint32_t how = 0; how < 3; how++) {
+		trace_connected(FOUR, 4, 0);
+		trace_post(1);
+		trace_hear(NBFW_TOKEN, 3, 1, 0, 0, 0);
+		for (uint32_t i = 1; i <= NBFW_WINDOW; i++) {
+			trace_work(trace.group->deadline - trace.now);
+			if (i == NBFW_WINDOW / 2 && how == 0)
+				trace_hear(NBFW_LATER, 2, 1, 1, 2, 0);
+			if (i == NBFW_WINDOW / 2 && how == 1) /* a PULL for the group itself */
+				trace_hear(NBFW_PULL, 2, 2, 0, 0, 0);
+		}
+		trace_take();
+		assert_int_equal(trace.group->state->cause,
+				 how == 2 ? NBAR_STATUS_SILENT : NBAR_STATUS_OK);
+		trace_end();
+	}
+}
+
+static void test_answers(void **state)
+{
+	(void)state;
+	trace_connected(FOUR, 4, 0);
+	trace_hear(NBFW_PULL, 1, 1, 0, 0, 0);
+	trace_expect("later @1 slot 0 to 1 rank 0 step 0; ");
+	trace_post(1);
+	trace_take();
+	trace_hear(NBFW_PULL, 1, 1, 0, 0, 0);
+	trace_expect("token @1 slot 0 to 1; ");
+	trace_hear(NBFW_PULL, 2, 1, 1, 0, 0); /* we wait for 3 */
+	trace_expect("later @1 slot 1 to 2 rank 3 step 0; ");
+	trace_hear(NBFW_LATER, 3, 1, 0, 1, 0);
+	trace_expect("late 1; ");
+	trace_hear(NBFW_PULL, 2, 1, 1, 0, 0); /* 3 waits for 1 */
+	trace_expect("later @1 slot 1 to 2 rank 1 step 0; ");
+	token(3, 1, 0);
+	trace_take();
+	trace_hear(NBFW_PULL, 1, 2, 0, 0, 0);
+	trace_expect("later @2 slot 0 to 1 rank 2 step 1; ");
+	trace_hear(NBFW_PULL, 3, 1, 0, 0, 0); /* it waits for nothing of ours */
+	trace_expect("");
+	assert_int_equal(trace_counter(NBAR_COUNTER_pulls_received), 5);
+	assert_int_equal(trace_counter(NBAR_COUNTER_laters_sent), 4);
+	assert_int_equal(trace_counter(NBAR_COUNTER_laters_received), 1);
+	assert_int_equal(trace_counter(NBAR_COUNTER_frames_bad), 1);
+	trace_hear(NBFW_ABORT, 2, 1, 1, 1, NBAR_STATUS_HOST_DIED);
+	trace_expect("failed @0 cause 2 rank 1; ");
+	assert_int_equal(trace_counter(NBAR_COUNTER_aborts_received), 1);
+	trace_end();
+}
+
+/* The list of stragglers: each rank once, the newest in the last place when it is full; a rank
+ * that no answer repeats leaves it after three timeouts. */
+static void test_stragglers(void **state)
+{
+	(void)state;
+	trace_connected("linear", 20, 0);
+	trace_post(1);
+	trace_take();
+	for (uint32_t r = 1; r <= 11; r++)
+		trace_hear(NBFW_LATER, r, 1, r - 1, r, 0);
+	trace_take();
+	trace_hear(NBFW_LATER, 5, 1, 4, 5, 0);
+	trace_expect("late 1 2 3 4 5 6 7 8 9 10 11; ");
+	trace_hear(NBFW_LATER, 12, 1, 11, 12, 0);
+	trace_expect("late 1 2 3 4 5 6 7 8 9 10 12; ");
+	trace_hear(NBFW_LATER, 13, 1, 12, 13, 0);
+	trace_expect("late 1 2 3 4 5 6 7 8 9 10 13; ");
+	for (uint32_t s = 13; s < 19; s++)
+		token(s + 1, 1, s);
+	for (uint32_t s = 0; s < 12; s++)
+		if (s != 2)
+			token(s + 1, 1, s);
+	trace_take();
+	for (uint32_t i = 1; i <= 4; i++) {
+		trace_work(trace.group->deadline - trace.now);
+		trace_hear(NBFW_LATER, 13, 1, 12, 13, 0);
+		if (i == 3)
+			assert_non_null(strstr(trace_take(), "late 1 2 3 4 5 6 7 8 9 10 13; "));
+	}
+	trace_expect("late 13; pull @1 slot 2 to 3; pull @1 slot 12 to 13; late 13; ");
+	trace_end();
+}
+
+/* What the wire refuses goes out later, once, and in order. */
+static void test_no_room(void **state)
+{
+	(void)state;
+	trace_connected(FOUR, 4, 0);
+	trace.room = 0;
+	trace_post(1);
+	trace_expect("");
+	assert_true(nbnic_next(&trace.nic) == 0);
+	trace_work(1);
+	trace_expect("");
+	token(3, 1, 0);
+	token(2, 1, 1);
+	trace_expect("complete @1; ");
+	trace_post(2); /* starts when the tokens of the last one are out */
+	trace_expect("");
+	trace.room = 1;
+	trace_work(1);
+	trace_expect("token @1 slot 0 to 1; ");
+	trace.room = 2;
+	trace_work(1);
+	trace_expect("token @1 slot 1 to 2; token @2 slot 0 to 1; ");
+	assert_int_equal(trace_counter(NBAR_COUNTER_tokens_sent), 3);
+	assert_int_equal(trace.group->state->epoch, 2);
+	trace_hear(NBFW_PULL, 1, 2, 0, 0, 0);
+	assert_int_equal(trace_counter(NBAR_COUNTER_replies_dropped), 1);
+	trace.room = 1;
+	trace_hear(NBFW_PULL, 1, 2, 0, 0, 0); /* in this pass the wire has refused */
+	trace_expect("");
+	assert_int_equal(trace_counter(NBAR_COUNTER_replies_dropped), 2);
+	trace_work(1);
+	trace_hear(NBFW_PULL, 1, 2, 0, 0, 0);
+	trace_expect("token @2 slot 0 to 1; ");
+	trace_end();
+}
+
+/* A failure goes to all that would wait, and only to these. */
+static void test_failure(void **state)
+{
+	(void)state;
+	trace_connected(FOUR, 4, 0);
+	trace_post(1);
+	trace_take();
+	nbnic_group_fail(&trace.nic, trace.group, NBAR_STATUS_ABORTED, trace.now);
+	trace_expect("failed @0 cause 5 rank 0; abort @1 slot 1 to 2 rank 0 cause 5; ");
+	nbnic_group_fail(&trace.nic, trace.group, NBAR_STATUS_ABORTED, trace.now);
+	trace_expect("");
+	assert_int_equal(trace_counter(NBAR_COUNTER_barriers_failed), 1);
+	trace_end();
+
+	trace_connected(FOUR, 4, 0);
+	nbnic_group_fail(&trace.nic, trace.group, NBAR_STATUS_HOST_DIED, trace.now);
+	trace_expect("failed @0 cause 2 rank 0; abort @1 slot 0 to 1 rank 0 cause 2; "
+		     "abort @1 slot 1 to 2 rank 0 cause 2; ");
+	assert_int_equal(trace_counter(NBAR_COUNTER_aborts_sent), 2);
+	trace_end();
+
+	trace_open(FOUR, 4, 0); /* nobody is known yet */
+	nbnic_group_fail(&trace.nic, trace.group, NBAR_STATUS_HOST_DIED, trace.now);
+	trace_expect("failed @0 cause 2 rank 0; ");
+	trace_end();
+}
+
+/* Handles that this NIC has given out, and others: a PULL is told why, all else is dropped. */
+static void test_strangers(void **state)
+{
+	struct nbfw_token t = { .type = NBFW_PULL, .epoch = 4, .slot = 6, .arg = 3 };
+	struct nbnic_addr from;
+
+	(void)state;
+	trace_connected(FOUR, 4, 3);
+	memset(&from, 0, sizeof(from));
+	from.byte[0] = 0xa0;
+	from.byte[1] = 1;
+	from.byte[NBNIC_ADDR_SIZE - 1] = 0x55;
+	t.reply_handle = trace_handle(1);
+	t.reply_cookie = trace_cookie(1);
+	t.handle = trace.group->handle; /* not its cookie: it was restarted */
+	nbnic_receive(&trace.nic, &from, &t, trace.now);
+	trace_expect("abort @4 slot 6 to 1 rank 3 cause 4; ");
+	t.handle = trace.group->handle + 0x10000;
+	nbnic_receive(&trace.nic, &from, &t, trace.now);
+	trace_expect("abort @4 slot 6 to 1 rank 3 cause 4; ");
+	t.handle = 0xffff;
+	nbnic_receive(&trace.nic, &from, &t, trace.now);
+	trace_expect("abort @4 slot 6 to 1 rank 3 cause 4; ");
+	t.handle = trace.group->handle & 0xffff; /* an older generation */
+	nbnic_receive(&trace.nic, &from, &t, trace.now);
+	trace_expect("abort @4 slot 6 to 1 rank 3 cause 3; ");
+	t.arg = NBAR_RANK_NONE;
+	nbnic_receive(&trace.nic, &from, &t, trace.now);
+	t.arg = 3;
+	t.type = NBFW_TOKEN;
+	nbnic_receive(&trace.nic, &from, &t, trace.now);
+	trace_expect("");
+	assert_int_equal(trace_counter(NBAR_COUNTER_frames_stranger), 6);
+	t.type = NBFW_PULL;
+	for (uint32_t i = 4; i < NBNIC_QUOTA; i++)
+		nbnic_receive(&trace.nic, &from, &t, trace.now);
+	assert_int_equal(trace_counter(NBAR_COUNTER_aborts_sent), NBNIC_QUOTA);
+	trace_take();
+	nbnic_receive(&trace.nic, &from, &t, trace.now); /* a pass answers so many */
+	trace_expect("");
+	trace_work(1);
+	nbnic_receive(&trace.nic, &from, &t, trace.now);
+	trace_expect("abort @4 slot 6 to 1 rank 3 cause 3; ");
+	trace_end();
+}
+
+static void test_signals(void **state)
+{
+	static const uint32_t word[NBAR_SIGNAL_WORDS] = { 1, 2, 3, 4, UINT32_MAX };
+
+	(void)state;
+	trace_connected("signal", 4, 1);
+	assert_true(nbnic_signal(&trace.nic, trace.group, 1, word));
+	trace_expect("signal to 2: 1 2 3 4 4294967295; ");
+	assert_true(nbnic_signal(&trace.nic, trace.group, 3, word)); /* there is none: counted */
+	assert_int_equal(trace_counter(NBAR_COUNTER_entries_bad), 1);
+	trace_hear(NBFW_SIGNAL, 3, 11, 12, 13, 14);
+	trace_expect("signal from 3: 11 12 13 14 262154; ");
+	trace_hear(NBFW_SIGNAL, 4, 11, 12, 13, 14); /* no rank of the group */
+	token(3, 1, 0);
+	assert_int_equal(trace_counter(NBAR_COUNTER_frames_bad), 2);
+	trace.ring_full = true;
+	trace_hear(NBFW_SIGNAL, 3, 11, 12, 13, 14);
+	assert_int_equal(trace_counter(NBAR_COUNTER_signals_dropped), 1);
+	assert_int_equal(trace_counter(NBAR_COUNTER_signals_received), 1);
+	assert_int_equal(trace_counter(NBAR_COUNTER_signals_sent), 1);
+	trace_post(1);
+	assert_int_equal(trace_counter(NBAR_COUNTER_doorbells_bad), 1);
+	trace_expect("");
+	trace.room = 1; /* then the wire refuses, and is not asked again in this pass */
+	assert_true(nbnic_signal(&trace.nic, trace.group, 0, word));
+	assert_false(nbnic_signal(&trace.nic, trace.group, 0, word));
+	trace.room = 99;
+	assert_false(nbnic_signal(&trace.nic, trace.group, 0, word));
+	trace_work(1);
+	trace_take();
+	for (uint32_t i = 0; i < NBNIC_QUOTA; i++) /* the share of a port */
+		assert_true(nbnic_signal(&trace.nic, trace.group, 0, word));
+	assert_false(nbnic_signal(&trace.nic, trace.group, 0, word));
+	assert_int_equal(trace_counter(NBAR_COUNTER_signals_sent), 2 + NBNIC_QUOTA);
+	trace_take();
+	nbnic_fail(&trace.nic, NBAR_STATUS_NIC_DOWN, trace.now);
+	trace_expect("failed @0 cause 4 rank 1; ");
+	nbnic_group_close(&trace.nic, trace.group, NBAR_STATUS_NIC_DOWN, trace.now);
+	trace_expect("failed @0 cause 4 rank 1; released; ");
+	trace_end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_barrier),   cmocka_unit_test(test_timeouts),
+		cmocka_unit_test(test_silence),   cmocka_unit_test(test_alive),
+		cmocka_unit_test(test_answers),   cmocka_unit_test(test_stragglers),
+		cmocka_unit_test(test_no_room),   cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_strangers), cmocka_unit_test(test_signals),
+	};
+
+	return cmocka_run_group_tests_name("nic_trace", tests, NULL, NULL);
+}
