@@ -20,7 +20,8 @@ enum control_source {
 	CONTROL_LISTENER,
 	CONTROL_GUEST, /* of control_admit: a client that is in no list yet */
 	CONTROL_CLIENT,
-	CONTROL_WIRE
+	CONTROL_WIRE,
+	CONTROL_SERVE /* control_config.serve_fd */
 };
 
 struct control_client {
@@ -37,6 +38,12 @@ struct control_client {
 struct control_wire {
 	enum control_source source;
 	struct wire_base *wire;
+};
+
+struct control_serve {
+	enum control_source source;
+	void (*fn)(void *arg);
+	void *arg;
 };
 
 struct control_nic {
@@ -61,10 +68,11 @@ struct control {
 	bool (*unused)(void *arg);
 	void (*over)(void *arg);
 	void *arg;
-	int spare_fd; /* closed to answer one more client when no descriptors are left */
+	int spare_fd;      /* closed to answer one more client when no descriptors are left */
 	uint32_t alive_ms; /* see control_config */
 	uint64_t alive_at;
 	void (*alive)(void);
+	struct control_serve serve;
 	uint64_t nheard;
 	uint32_t nnic;
 	struct control_nic nic[NBAR_NICS_MAX];

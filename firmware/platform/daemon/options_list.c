@@ -22,14 +22,13 @@ static const char help[] =
 	"  --pull-us N        wait for a token before it is asked for again (default 1000)\n"
 	"  --budget-ms N      silence after which a peer is given up (default 4000)\n"
 	"  --memory-mb N      memory for the groups of a NIC; one port may have a quarter (default 32)\n"
-	"  --mode MODE        permissions of the sockets (default 0600)\n"
-	"  --group GROUP      group of the sockets\n"
+	"  --mode MODE        permissions of the sockets (default 0600);  --group GROUP: their group\n"
 	"  --huge auto|yes|no hugepages (default auto: where enough are free)\n"
 	"  --config FILE      options, one per line, without dashes (see the man page)\n"
 	"  --check-config     only check the options and files given; exit status 0: they are valid\n"
 	"  --tune FILE        what the algorithm auto is by the size of a group (see the man page)\n"
-	"  --list-algs        the algorithms;  --list-wires: the wires and their keys alone\n"
-	"  --version, --help\n"
+	"  --metrics ADDRESS  serve counters for Prometheus: unix:PATH or 127.0.0.1:PORT\n"
+	"  --list-algs        the algorithms;  --list-wires, --version, --help: lists and texts alone\n"
 	"EAL arguments are DPDK's, for example: -- --vdev=net_af_packet0,iface=eth1\n"
 	"A client finds the NICs by itself: try `nbar stat n0`. More: man nbar-nicd\n";
 
