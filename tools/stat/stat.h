@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "nbar_extra.h"
 
@@ -14,6 +15,7 @@ struct stat_options {
 	const char *nic; /* NULL: all of the run directory */
 	bool json, all;
 	uint32_t watch; /* seconds; 0: once */
+	uint32_t count; /* of looks; 0: until a signal */
 };
 
 /* The reply of one NIC. */
@@ -21,6 +23,7 @@ struct stat_nic {
 	struct nbar_rep_nic_stat nic;
 	struct nbar_group_info *group;
 	uint32_t ngroup, room;
+	uint64_t at; /* time of the reply, nanoseconds */
 };
 
 /* The NICs to show. */
@@ -30,7 +33,16 @@ struct stat_targets {
 	uint32_t n;
 };
 
-/* Prints the replies of all NICs; first: there are no earlier replies for rates. */
-void stat_print(const struct stat_targets *t, const struct stat_options *opt, bool first);
+/* Asks all NICs: t->now. 0, or the exit status, reported. */
+int stat_take(struct stat_targets *t);
+
+/* Flushes stdout. Returns likewise. */
+int stat_flush(void);
+
+/* Prints the replies of all NICs. */
+void stat_print(const struct stat_targets *t, const struct stat_options *opt);
+
+/* What a group is doing, in words: "waits for 3; late: 5, 6". */
+void stat_print_state(FILE *to, const struct nbar_group_info *g);
 
 #endif
