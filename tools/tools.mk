@@ -88,7 +88,7 @@ $(BUILD)/test_sweep: $(addprefix $(BUILD)/tools/tools/,main/stats.o main/tool.o 
                      app/app_set.o sweep/sweep_list.o sweep/sweep_math.o)
 # What simulates; also for programs that run it without the tool.
 SIM_OBJ := $(addprefix $(BUILD)/tools/tools/,sim/engines.o sim/goal.o sim/goal_run.o sim/net.o sim/nics.o sim/plans.o sim/queue.o sim/tally.o \
-             sim/topology.o sim/trace.o sim/world.o sim/world_host.o main/stats.o)
+             sim/topology.o sim/trace.o sim/world.o sim/world_host.o main/stats.o main/timeline.o)
 $(BUILD)/test_sim: $(SIM_OBJ)
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,bench/hostbar.o main/stats.o)
 
