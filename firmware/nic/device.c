@@ -53,12 +53,20 @@ static void on_release(void *ctx, struct nbnic_group *block)
 	d->released = r;
 }
 
+static void on_trace(void *ctx, const struct nbar_trace_event *e)
+{
+	const struct nbnic_device *d = ctx;
+
+	d->platform->trace(d->ctx, e);
+}
+
 static const struct nbnic_ops device_ops = {
 	.transmit = on_transmit,
 	.complete = on_complete,
 	.stragglers = on_stragglers,
 	.deliver = on_deliver,
 	.release = on_release,
+	.trace = NBNIC_TRACE ? on_trace : NULL,
 };
 
 int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base *wire,

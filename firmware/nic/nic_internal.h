@@ -46,6 +46,29 @@ void nbnic_pull_begin(struct nbnic *nic, struct nbnic_group *g, uint32_t first, 
  * pull_left is 0. */
 uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit);
 
+/* trace.c */
+void nbnic_trace_note_group(struct nbnic *nic, const struct nbnic_group *g,
+			    enum nbar_trace_what what, uint32_t epoch, uint32_t peer);
+void nbnic_trace_note_frame(struct nbnic *nic, uint32_t handle, uint32_t rank, uint32_t peer,
+			    const struct nbfw_token *t, enum nbar_trace_what what);
+
+/* Notes an event of a group, while somebody traces. */
+static inline void nbnic_trace_group(struct nbnic *nic, const struct nbnic_group *g,
+				     enum nbar_trace_what what, uint32_t epoch, uint32_t peer)
+{
+	if (NBNIC_TRACE && __builtin_expect(nic->tracing, 0))
+		nbnic_trace_note_group(nic, g, what, epoch, peer);
+}
+
+/* The same for a frame, of the group with this handle here, and of this member. */
+static inline void nbnic_trace_frame(struct nbnic *nic, uint32_t handle, uint32_t rank,
+				     uint32_t peer, const struct nbfw_token *t,
+				     enum nbar_trace_what what)
+{
+	if (NBNIC_TRACE && __builtin_expect(nic->tracing, 0))
+		nbnic_trace_note_frame(nic, handle, rank, peer, t, what);
+}
+
 /* nic.c */
 
 /* Feeds START, TIMEOUT or LEAVE to the engine of a group, and carries out the actions. */

@@ -234,6 +234,28 @@ static void metrics_show(const struct options *o, const struct metrics *m)
 		printf("metrics: port %u\n", metrics_port(m));
 }
 
+/* With --trace: a trace for each NIC. */
+static int traces_open(const struct options *o, struct nicd *d)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; o->trace && i < d->nnic && rc == 0; i++) {
+		struct trace_ring *t;
+
+		rc = trace_ring_open(o->run_dir, d->nic[i]->device.name, o->trace, o->mode,
+				     o->group, &t);
+		if (rc == 0)
+			nicd_trace(d, i, t);
+	}
+	return rc;
+}
+
+static void traces_close(struct nicd *d)
+{
+	for (uint32_t i = 0; i < d->nnic; i++)
+		trace_ring_close(d->nic[i]->trace);
+}
+
 static int serve(const struct options *o, struct nicd *d, int stop_fd)
 {
 	struct metrics *metrics = NULL;
@@ -294,10 +316,13 @@ int main(int argc, char **argv)
 	nicd_init(&d, &o.config);
 	d.tune = &o.tune;
 	rc = nics_open(&o, &d);
+	if (rc == 0)
+		rc = traces_open(&o, &d);
 	if (rc < 0)
 		rc = rc == -EINVAL ? 2 : 1;
 	else
 		rc = serve(&o, &d, stop_fd);
+	traces_close(&d);
 	nicd_fini(&d);
 	if (wants_eal(&o))
 		rte_eal_cleanup();

@@ -193,6 +193,7 @@ enum {
 	OPT_HUGE,
 	OPT_TUNE,
 	OPT_METRICS,
+	OPT_TRACE,
 	OPT_CONFIG,
 	OPT_CHECK,
 	OPT_ALGS,
@@ -215,6 +216,7 @@ static const struct option long_options[] = {
 	{ "huge", required_argument, NULL, OPT_HUGE },
 	{ "tune", required_argument, NULL, OPT_TUNE },
 	{ "metrics", required_argument, NULL, OPT_METRICS },
+	{ "trace", required_argument, NULL, OPT_TRACE },
 	{ "config", required_argument, NULL, OPT_CONFIG },
 	{ "check-config", no_argument, NULL, OPT_CHECK },
 	{ "list-algs", no_argument, NULL, OPT_ALGS },
@@ -308,6 +310,10 @@ static int option_take(struct options *o, int which, const char *arg, struct giv
 		return tune_load(arg, &o->tune) < 0 ? EXIT_USAGE : -1;
 	case OPT_METRICS:
 		return metrics_address_parse(arg, &o->metrics) < 0 ? EXIT_USAGE : -1;
+	case OPT_TRACE:
+		rc = number("trace", arg, 10, 1, NBAR_TRACE_EVENTS_MAX, &n);
+		o->trace = (uint32_t)n;
+		return rc;
 	case OPT_CONFIG:
 		return config_file_read(arg, config_take,
 					&(struct config_take){ .o = o, .given = given });

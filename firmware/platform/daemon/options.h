@@ -35,6 +35,7 @@ struct options {
 	enum option_huge huge;
 	struct tune tune; /* empty: none was given */
 	struct metrics_address metrics;
+	uint32_t trace; /* events to keep, by NIC; 0: none */
 	uint32_t nnic;
 	struct option_nic nic[NBAR_NICS_MAX];
 	uint32_t eal_argc; /* arguments of configuration files, then those behind "--" */

@@ -24,10 +24,10 @@ static const char help[] =
 	"  --memory-mb N      memory for the groups of a NIC; one port may have a quarter (default 32)\n"
 	"  --mode MODE        permissions of the sockets (default 0600);  --group GROUP: their group\n"
 	"  --huge auto|yes|no hugepages (default auto: where enough are free)\n"
-	"  --config FILE      options, one per line, without dashes (see the man page)\n"
-	"  --check-config     only check the options and files given; exit status 0: they are valid\n"
+	"  --config FILE      options, one per line, without dashes;  --check-config: only check them\n"
 	"  --tune FILE        what the algorithm auto is by the size of a group (see the man page)\n"
 	"  --metrics ADDRESS  serve counters for Prometheus: unix:PATH or 127.0.0.1:PORT\n"
+	"  --trace N          keep the last N events of each NIC, for nbar trace\n"
 	"  --list-algs        the algorithms;  --list-wires, --version, --help: lists and texts alone\n"
 	"EAL arguments are DPDK's, for example: -- --vdev=net_af_packet0,iface=eth1\n"
 	"A client finds the NICs by itself: try `nbar stat n0`. More: man nbar-nicd\n";

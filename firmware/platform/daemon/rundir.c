@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 
 #include "log.h"
 #include "nbar_host.h"
+#include "nbar_trace.h"
 #include "rundir.h"
 
 #define LOCK_NAME "nicd.lock"
@@ -108,7 +110,14 @@ static int take_lock(const char *path, int dir)
 	return lock;
 }
 
-/* We hold the lock, so no socket in this directory belongs to a running daemon. */
+static bool ends_with(const char *name, const char *end)
+{
+	size_t n = strlen(name), k = strlen(end);
+
+	return n > k && strcmp(name + n - k, end) == 0;
+}
+
+/* We hold the lock, so no socket and no trace in this directory belongs to a running daemon. */
 static void remove_stale(int dir)
 {
 	DIR *d = fdopendir(dup(dir));
@@ -116,11 +125,12 @@ static void remove_stale(int dir)
 	if (!d)
 		return;
 	for (struct dirent *e = readdir(d); e; e = readdir(d)) {
-		size_t n = strlen(e->d_name);
 		struct stat st;
 
-		if (n > 5 && strcmp(e->d_name + n - 5, ".sock") == 0 &&
-		    fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode))
+		if (fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if ((ends_with(e->d_name, ".sock") && S_ISSOCK(st.st_mode)) ||
+		    (ends_with(e->d_name, NBAR_TRACE_SUFFIX) && S_ISREG(st.st_mode)))
 			unlinkat(dir, e->d_name, 0);
 	}
 	closedir(d);
