@@ -177,10 +177,12 @@ uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 /* Starts within an event, as far as the budget of the pass goes. Kept out of the path of a token.
  */
 __attribute__((noinline)) static void start_some(struct nbnic *nic, struct nbnic_group *g,
-						 uint64_t now)
+						 bool rung, uint64_t now)
 {
 	uint32_t most = NBNIC_STARTS_A_CALL;
 
+	if (rung)
+		nbnic_trace_group(nic, g, NBAR_TRACE_DOORBELL, g->posted, NBAR_RANK_NONE);
 	if (most > NBNIC_PASS_STARTS - nic->used.starts)
 		most = NBNIC_PASS_STARTS - nic->used.starts;
 	nic->used.starts += nbnic_start_posted(nic, g, most, now);
@@ -194,8 +196,7 @@ void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, u
 		return;
 	}
 	g->posted = posted;
-	nbnic_trace_group(nic, g, NBAR_TRACE_DOORBELL, posted, NBAR_RANK_NONE);
-	start_some(nic, g, now);
+	start_some(nic, g, true, now);
 }
 
 bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
@@ -293,5 +294,5 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 	note_alive(nic, g, from, t, now);
 	feed_token(nic, g, t, from, now);
 	if (nbnic_may_start(g))
-		start_some(nic, g, now);
+		start_some(nic, g, false, now);
 }

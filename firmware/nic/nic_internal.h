@@ -46,11 +46,13 @@ void nbnic_pull_begin(struct nbnic *nic, struct nbnic_group *g, uint32_t first, 
  * pull_left is 0. */
 uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit);
 
-/* trace.c */
-void nbnic_trace_note_group(struct nbnic *nic, const struct nbnic_group *g,
-			    enum nbar_trace_what what, uint32_t epoch, uint32_t peer);
-void nbnic_trace_note_frame(struct nbnic *nic, uint32_t handle, uint32_t rank, uint32_t peer,
-			    const struct nbfw_token *t, enum nbar_trace_what what);
+/* trace.c. Cold: the compiler keeps the calls away from the path of a token. */
+__attribute__((cold)) void nbnic_trace_note_group(struct nbnic *nic, const struct nbnic_group *g,
+						  enum nbar_trace_what what, uint32_t epoch,
+						  uint32_t peer);
+__attribute__((cold)) void nbnic_trace_note_frame(struct nbnic *nic, uint32_t handle, uint32_t rank,
+						  uint32_t peer, const struct nbfw_token *t,
+						  enum nbar_trace_what what);
 
 /* Notes an event of a group, while somebody traces. */
 static inline void nbnic_trace_group(struct nbnic *nic, const struct nbnic_group *g,
