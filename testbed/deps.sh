@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# deps.sh [PACKAGE...]: installs the Debian packages that building and testing nbar need, and those
-# named: only what is missing.
+# deps.sh [PACKAGE...]: installs the missing Debian packages: those that build and tests need, and
+# those named.
 set -eu
 
 want="gcc g++ make pkg-config libc6-dev libdpdk-dev libcmocka-dev libjansson-dev libck-dev iproute2 nftables gnuplot-nox python3 $*"

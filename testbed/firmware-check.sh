@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the firmware needs from the world, and who may include whom: builds core and NIC loop for
-# several machines without a libc and looks at the objects. Speaks TAP; needs no root. Called by
+# Checks what the firmware needs from outside, and the include rules: builds core and nic for
+# several machines without a libc, and looks at the objects. Speaks TAP; needs no root. Called by
 # make check-firmware, which gives the flags of the units in CFLAGS_FW and CFLAGS_LIB.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -16,7 +16,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 n=0
 
-# result NAME COMMAND...: one line of TAP; what the command printed follows if it failed.
+# result NAME COMMAND...: one line of TAP, and the output of the command if it fails.
 result() {
 	local name=$1
 	shift
@@ -37,8 +37,8 @@ skip() {
 build() {
 	local cc=$1
 	shift
-	# Without unwind tables: firmware has nobody to unwind to. Not relocatable: a table of
-	# functions is then constant.
+	# Without unwind tables, which firmware does not need. Not position-independent: tables of
+	# functions are then constant.
 	(cd "$work/o" &&
 		$cc -std=c11 -Os "$@" $WARN -ffreestanding -fno-pic -fno-asynchronous-unwind-tables -nostdinc \
 			-isystem "$($cc -print-file-name=include)" -I"$top/firmware/include" \
@@ -46,7 +46,7 @@ build() {
 			"$top"/firmware/core/*.c "$top"/firmware/nic/*.c)
 }
 
-# Names that are used and not defined. readelf, as it reads the objects of any machine.
+# Undefined names. Uses readelf, because it reads objects of any machine.
 undefined() {
 	readelf -sW "$work"/o/*.o | awk '$5 == "GLOBAL" && $7 == "UND" { used[$8] }
 		$5 == "GLOBAL" && $7 != "UND" { defined[$8] }
@@ -124,7 +124,7 @@ target "riscv64 clang" clang --target=riscv64-unknown-elf -march=rv64imac -mabi=
 target "armv7m clang" clang --target=armv7m-none-eabi -mthumb
 target "aarch64 clang" clang --target=aarch64-none-elf
 
-# compiles HEADER COMPILER FLAG...: a file that has nothing but the header.
+# compiles HEADER COMPILER FLAG...: a file that only includes the header.
 compiles() {
 	local header=$1
 	shift
@@ -156,7 +156,7 @@ refused() {
 	local out
 	out=$(includes "$@" 2>&1) && return 1
 	echo "$out"
-	# It must be this header that is missing, and nothing else.
+	# Only this header may be missing.
 	[[ $out == *"No such file"* || $out == *"file not found"* ]]
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests of what runs the tests: each plants a fault, such as a program that ends early with status 0,
-# and sees that it counts as a failure. Run by make check like any other test.
+# Tests the scripts that run the tests: each plants a fault, such as a program that ends early with
+# status 0, and checks that it counts as a failure. Run by make check like any other test.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . testbed/e2e/lib.sh
@@ -79,7 +79,7 @@ daemon_ends() {
 	daemon_that 'sys.exit(0)' && passes
 }
 
-# What the makefile compiles for UBSan ends at an undefined step.
+# A program that the makefile compiles for UBSan ends at undefined behaviour.
 undefined_ends() {
 	echo 'int main(int n, char **v) { volatile int k = 2147483647; (void)v; k += n; return 0; }' >"$work/planted.c"
 	make -s SAN=undefined DEBUG=1 BUILD="$work/san" "$work/san/test/$work/planted.o" &&
@@ -88,7 +88,7 @@ undefined_ends() {
 	[ $? != 0 ]
 }
 
-# A set of CI counts its status, also where a line says that nothing has failed.
+# CI counts the exit status of a set, even if its last line says that nothing has failed.
 set_with_status() {
 	sed -n '/^run_set() {/,/^}/p' .ci/run >"$work/set"
 	cat >"$work/ci" <<-'END'

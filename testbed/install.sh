@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs into an empty folder, as a package would, and uses what is there and nothing else: the
-# library by pkg-config from the README's example, the daemon, the tool, the man pages.
+# Installs into an empty folder, as a package would, and tests only the installed files: the library
+# with the README's example and pkg-config, the daemon, the tool, the man pages.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . testbed/e2e/lib.sh

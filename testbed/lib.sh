@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # lib.sh - what the scripts of the testbed share: messages of commands, TAP lines, a temporary
-# folder, processes that are ended by pid. Sourced; functions alone, so sourcing it changes nothing.
+# folder, processes that are ended by pid. Sourced; it has only functions, so sourcing it changes
+# nothing.
 
 # --- commands: $name is theirs, $failure the exit status of die ---------------------------------
 
@@ -42,7 +43,7 @@ cleanup() {
 	rm -rf "$work"
 }
 
-# Temporary files of programs go to a folder of their own, so that nothing_left can look there.
+# Temporary files of programs go to a separate folder, which nothing_left checks.
 own_tmpdir() {
 	export TMPDIR=$work/tmp
 	mkdir -p "$TMPDIR"
@@ -53,7 +54,7 @@ started() {
 	grep -lsz -e "^$TMPDIR/" /proc/[0-9]*/cmdline
 }
 
-# No file and no process is left. A process that was told to end may take a moment.
+# True if no file and no process is left. A process that is ending gets a moment.
 nothing_left() {
 	local i
 	for i in $(seq 50); do
@@ -70,7 +71,7 @@ nothing_left() {
 count=0
 failures=0
 
-# ok TEXT COMMAND...: one test; what the command said is shown if it fails.
+# ok TEXT COMMAND...: one test; if it fails, the output of the command is shown.
 ok() {
 	local text=$1
 	shift

@@ -7,30 +7,30 @@ cd "$(dirname "$0")/.." || exit 1
 . testbed/lib.sh
 make_work
 
-fails_with() { # WORDS COMMAND...: the check finds the fault that was put in.
+fails_with() { # WORDS COMMAND...: the check finds the planted fault.
 	local words=$1
 	shift
 	! "$@" >"$work/found" 2>&1 && cat "$work/found" && grep -qF "$words" "$work/found"
 }
 
-# Files of the project: those of git, or of an unpacked archive.
+# Files of the project: as git lists them, or those of an unpacked archive.
 files() {
 	git ls-files 2>/dev/null | grep . ||
 		find . -type f ! -path './build*' ! -path './.git/*' | sed 's|^\./||'
 }
 
-# "FOLDER ALLOWED...", a row a line.
+# Prints a line "FOLDER ALLOWED..." for each row.
 rows() {
 	sed -n '/^## The map/,/^## /s/^| `\([^`]*\)` |.*|\([^|]*\)|$/\1 \2/p' CONTRIBUTING.md | tr -d '`,'
 }
 
-# Folders that need a row: those at the top, and those within the large ones.
+# Folders that need a row: the top folders, and the folders within the large ones.
 folders() {
 	awk -F / '$1 !~ /^(firmware|tools|testbed)$/ && NF > 1 { print $1 }
 		$1 ~ /^(firmware|tools|testbed)$/ && NF > 2 { print $1 "/" $2 }' | sort -u
 }
 
-# "FILE HEADER", an include of the project's own a line.
+# Prints a line "FILE HEADER" for each include of the project's own headers.
 includes() {
 	grep '\.[ch]$' "$work/files" | xargs grep -HoE '^[[:space:]]*#[[:space:]]*include "[^"]+"' |
 		sed 's/:.*"\(.*\)"/ \1/'

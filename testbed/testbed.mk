@@ -117,7 +117,7 @@ $(BUILD)/raw-oneway: testbed/bench/raw_oneway.c
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -Ifirmware/include $(subst -I/,-isystem /,$(DPDK_CFLAGS)) $(ALL_LDFLAGS) $< -o $@ $(DPDK_LIBS) -lpthread
 
-bench-raw: all $(BUILD)/raw-oneway ## barriers of 2 over net_af_packet, next to the bare one-way time of its frames
+bench-raw: all $(BUILD)/raw-oneway $(BUILD)/bench-loop ## barriers of 2 over net_af_packet, next to the bare one-way time of its frames
 	$(Q)BUILD=$(BUILD) testbed/bench/raw.sh
 
 .PHONY: bench-raw

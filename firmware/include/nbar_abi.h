@@ -2,9 +2,9 @@
 /*
  * nbar_abi.h - everything a host and its NIC share, and nothing else.
  *
- * Three things cross the line between them: plans (a barrier as data), one page of memory a port
- * (doorbells, completions, signal rings) and the messages of the control socket. WIRE.md explains
- * each bit. All fields are in the machine's own byte order: host and NIC sit in one machine.
+ * They share three things: plans (a barrier as data), one page of memory per port (doorbells,
+ * completions, signal rings) and the messages of the control socket. WIRE.md explains each bit. All
+ * fields are in the machine's own byte order: host and NIC sit in one machine.
  *
  * This header includes <stdint.h> only and compiles as C11 and as C++17. It holds no code.
  */
@@ -23,16 +23,16 @@
 #define NBAR_ABI_VERSION 1u
 
 /* Limits. Each is checked where the thing is made, with a message that names it. */
-#define NBAR_NICS_MAX 64u       /* NICs a daemon */
-#define NBAR_PORTS_MAX 1024u    /* ports a NIC: one for each processor of a large host */
-#define NBAR_ATTACHED_MAX 8192u /* processes a NIC that are attached to the ports of others */
-#define NBAR_EVENTS_MAX 64u     /* groups a port that a host polls by a socket */
-#define NBAR_GROUPS_MAX 1024u   /* open groups a NIC, and so cells a port */
-#define NBAR_SIZE_MAX 1048576u  /* ranks a group */
-#define NBAR_STEPS_MAX 256u     /* steps a plan */
-#define NBAR_SENDS_MAX 4096u    /* sends a plan */
-#define NBAR_SLOTS_MAX 4096u    /* receive slots a plan */
-#define NBAR_PEERS_MAX 4096u    /* distinct peers a group */
+#define NBAR_NICS_MAX 64u       /* NICs per daemon */
+#define NBAR_PORTS_MAX 1024u    /* ports per NIC: one for each processor of a large host */
+#define NBAR_ATTACHED_MAX 8192u /* processes per NIC that are attached to ports of others */
+#define NBAR_EVENTS_MAX 64u     /* groups per port that a host polls by a socket */
+#define NBAR_GROUPS_MAX 1024u   /* open groups per NIC, and so cells per port */
+#define NBAR_SIZE_MAX 1048576u  /* ranks per group */
+#define NBAR_STEPS_MAX 256u     /* steps per plan */
+#define NBAR_SENDS_MAX 4096u    /* sends per plan */
+#define NBAR_SLOTS_MAX 4096u    /* receive slots per plan */
+#define NBAR_PEERS_MAX 4096u    /* distinct peers per group */
 #define NBAR_POSTED_MAX 1024u   /* barriers a host may post ahead of the last one completed */
 #define NBAR_SIGNALS_MAX 1024u  /* entries in each signal ring of a port; a power of two */
 #define NBAR_MESSAGE_MAX 65536u /* bytes of one message on the control socket */
@@ -42,7 +42,7 @@
 
 /*
  * A plan: what one rank does in one barrier. One flat block: this header, then nstep steps, nsend
- * sends, nrecv receives. Step by step, in order: send the signals of the step, then wait for its
+ * sends, nrecv receives. In each step the rank sends the signals of the step, then waits for its
  * slots. A slot is the place of one signal in its receiver's plan.
  */
 struct nbar_plan {
@@ -52,7 +52,8 @@ struct nbar_plan {
 };
 #define NBAR_PLAN_MAGIC 0x6e616c70u /* "plan" */
 
-/* Ranges are contiguous: each begins where that of the step before ends; the first begins at 0. */
+/* Ranges are contiguous: the first begins at 0, and each other one begins where the range of the
+ * previous step ends. */
 struct nbar_step {
 	uint32_t first_send, nsend;
 	uint32_t first_slot, nslot;
@@ -64,7 +65,7 @@ struct nbar_send {
 };
 
 struct nbar_recv {
-	uint32_t src; /* whose signal this slot takes: one from anybody else is bad */
+	uint32_t src; /* the sender of this slot's signal; from any other rank it is bad */
 };
 
 NBAR_ABI_ASSERT(sizeof(struct nbar_plan) == 24, "plan header");
@@ -73,8 +74,8 @@ NBAR_ABI_ASSERT(sizeof(struct nbar_send) == 8, "plan send");
 NBAR_ABI_ASSERT(sizeof(struct nbar_recv) == 4, "plan receive");
 
 /*
- * The address of a member, as its NIC gave it out. Members exchange these 96 bytes by any means;
- * only NICs look inside.
+ * The address of a member, made by its NIC. Members exchange these 96 bytes by any means; only NICs
+ * read them.
  */
 #define NBAR_ENDPOINT_SIZE 96u
 struct nbar_endpoint {
@@ -82,7 +83,8 @@ struct nbar_endpoint {
 };
 NBAR_ABI_ASSERT(sizeof(struct nbar_endpoint) == NBAR_ENDPOINT_SIZE, "endpoint address");
 
-/* What became of a group; the upper half of a completion word. 0 is well, all others are final. */
+/* The state of a group: the upper half of a completion word. 0: no failure; all others are
+ * final. */
 enum nbar_status {
 	NBAR_STATUS_OK = 0,
 	NBAR_STATUS_SILENT = 1,    /* a member's NIC did not answer for the whole retry budget */
@@ -90,7 +92,7 @@ enum nbar_status {
 	NBAR_STATUS_CLOSED = 3,    /* a member closed the group; others still wait for it */
 	NBAR_STATUS_NIC_DOWN = 4,  /* a member's NIC was stopped, or its device has failed */
 	NBAR_STATUS_ABORTED = 5,   /* a member's process has aborted the group */
-	NBAR_STATUS_END = 6        /* the first value that is none */
+	NBAR_STATUS_END = 6        /* the first invalid value */
 };
 
 /*
@@ -101,12 +103,12 @@ enum nbar_status {
 /* The start token. Both words are counters that only the host advances. */
 struct nbar_doorbell {
 	uint32_t posted;   /* epoch up to which this host has arrived; one store posts a barrier */
-	uint32_t wake_seq; /* bumped by a waiter before it sleeps: "wake me by the futex" */
+	uint32_t wake_seq; /* a thread increments it before it sleeps: "wake me by the futex" */
 };
 
 struct nbar_completion {
 	uint64_t word;        /* nbar_status << 32 | last epoch completed: one store, cannot tear */
-	uint32_t wake;        /* futex: the NIC bumps it, and wakes all, when someone asked */
+	uint32_t wake;        /* futex: on request the NIC increments it and wakes all */
 	uint32_t failed_rank; /* rank that a status other than OK names; written before word */
 	uint32_t nstragglers; /* ranks known to be missing from the running barrier; advisory */
 	uint32_t straggler[11];
@@ -144,8 +146,8 @@ NBAR_ABI_ASSERT(sizeof(struct nbar_signal) == 32, "signal");
 NBAR_ABI_ASSERT(sizeof(struct nbar_page) == 384 + 8192 + 65536 + 2 * 32768, "page");
 
 /*
- * Error numbers of replies, negative there. They are Linux's numbers, but a NIC need not run Linux,
- * and its C library may count otherwise: a host maps them to its own. X(name, number)
+ * Error numbers of replies, negative there. They are Linux's numbers. A host or a NIC may have
+ * another system with other numbers, so a host maps them to its own. X(name, number)
  */
 #define NBAR_ERRORS(X)       \
 	X(EPERM, 1)          \
@@ -179,9 +181,9 @@ enum nbar_error {
 };
 
 /*
- * Control socket (Unix domain, SOCK_SEQPACKET): one message a request, one a reply, in turn. A
- * client that gives up waiting knows a late reply by its number, and may go on with other requests.
- * A request is nbar_request and then the body of its op; a reply is nbar_reply and then its body.
+ * Control socket (Unix domain, SOCK_SEQPACKET): one message is a request, and the next one its
+ * reply. A client may give up waiting and send other requests; it recognizes the late reply by its
+ * number. A request is nbar_request, then the body of its op; a reply is nbar_reply, then its body.
  */
 enum nbar_op {
 	NBAR_OP_PORT_OPEN = 1, /* nbar_req_port_open -> nbar_rep_port_open, page as SCM_RIGHTS */
@@ -227,23 +229,23 @@ struct nbar_rep_port_open {
 	uint32_t page_size; /* sizeof(struct nbar_page) at the NIC */
 	uint32_t pid;       /* of the daemon */
 	uint32_t reserved;
-	uint64_t secret[2]; /* who knows it, and has the same user, may attach to the port */
+	uint64_t secret[2]; /* a process of the same user that knows it may attach */
 	char nic[NBAR_NAME_MAX];
 };
 
-/* Another process comes to a port that is open. It may look at everything in the page, post for
- * the groups it attaches to, and close these for itself (NBAR_OP_GROUP_CLOSE). */
+/* Another process attaches to an open port. It may read the whole page, post for the groups that it
+ * attaches to, and end its attachment to a group (NBAR_OP_GROUP_CLOSE). */
 struct nbar_req_port_attach {
 	uint32_t port;
 	uint32_t reserved;
 	uint64_t secret[2];
 };
 
-/* From here until it closes the group for itself, its end is that of the group. */
+/* From here until its NBAR_OP_GROUP_CLOSE, the group fails if this process ends. */
 struct nbar_req_group_attach {
 	uint32_t cell;
 	uint32_t reserved;
-	struct nbar_endpoint endpoint; /* of the group: the cell may have another one by now */
+	struct nbar_endpoint endpoint; /* of the group: the cell may have another group by now */
 };
 
 struct nbar_req_group_open {
@@ -255,8 +257,8 @@ struct nbar_req_group_open {
 
 struct nbar_rep_group_open {
 	uint32_t cell;
-	uint32_t npeer; /* ranks that follow: those whose endpoint addresses connect must bring, in
-			   this order */
+	uint32_t npeer; /* ranks that follow: connect needs their endpoint addresses, in this
+			 * order */
 	struct nbar_endpoint endpoint;
 };
 
@@ -277,8 +279,8 @@ struct nbar_req_group_close {
 };
 
 /* A socket for poll(): the NIC sends a message to it whenever it wakes the sleepers of the group.
- * The NIC's end is closed with the group. For the process that opened the group; a second request
- * gets a socket that takes the place of the first. */
+ * The NIC closes its end with the group. Only the process that opened the group may ask; a second
+ * request replaces the first socket. */
 struct nbar_req_group_events {
 	uint32_t cell;
 	uint32_t reserved;
@@ -347,7 +349,7 @@ struct nbar_req_group_stat {
 
 struct nbar_rep_group_stat {
 	uint32_t ninfo; /* infos that follow */
-	uint32_t next;  /* ask again from here; 0: that was all */
+	uint32_t next;  /* next index to ask from; 0: the list is complete */
 };
 
 enum nbar_group_life {
@@ -369,7 +371,7 @@ struct nbar_group_info {
 	uint32_t failed_rank;
 	uint32_t nmissing;    /* slots of the step that have no token yet */
 	uint32_t waits_for;   /* source of the first of them, or NBAR_RANK_NONE */
-	uint32_t nstragglers; /* ranks known to be late, followed from member to member */
+	uint32_t nstragglers; /* known stragglers, as members report them to each other */
 	uint32_t straggler[NBAR_STRAGGLERS_MAX];
 	uint32_t reserved;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config.h - the limits of a NIC. Whoever builds a NIC for a platform may set each by -D.
+ * config.h - the limits of a NIC. The build of a platform may set each by -D.
  *
  * The ABI sets the upper bounds (nbar_abi.h); a small NIC lowers them. A request beyond a limit is
  * refused with a message that names the limit.
@@ -18,7 +18,7 @@
 #define NBNIC_PORTS_MAX NBAR_PORTS_MAX
 #endif
 
-#ifndef NBNIC_ATTACHED_MAX /* clients that are attached to the port of another */
+#ifndef NBNIC_ATTACHED_MAX /* clients attached to ports of other clients */
 #define NBNIC_ATTACHED_MAX NBAR_ATTACHED_MAX
 #endif
 
@@ -37,16 +37,16 @@
 #endif
 
 /*
- * The budget of a pass, in frames. All of it follows from one number, the quota of the wire: what
- * waits in queues takes at most so many frames of a pass, however much waits. So a bystander's
- * barrier pays for a few frames of others, and not for their backlog. A wire states its quota by
- * what a frame costs (struct wire_ops); this is the quota of a wire that states none. PROTOCOL.md,
- * "The bound of a poll pass", derives the figures.
+ * The budget of a pass, in frames. All of it follows from one number, the quota of the wire: a pass
+ * sends at most so many frames from queues, however long they are. So the barrier of a bystander
+ * waits for a few frames of others, and not for their backlog. A wire states its quota by what a
+ * frame costs (struct wire_ops); this is the quota of a wire that states none. PROTOCOL.md, "The
+ * bound of a poll pass", derives the figures.
  */
 #ifndef NBNIC_QUOTA
 #define NBNIC_QUOTA 8u
 #endif
-#define NBNIC_QUOTA_MIN 2u
+#define NBNIC_QUOTA_MIN 1u
 
 /* Frames that a pass takes from the wire, and that it sends, of all types. It never sends more than
  * it may receive: so a NIC never produces more than it drains, even if all its frames come back. */
@@ -87,6 +87,6 @@ _Static_assert(NBNIC_GROUPS_MAX <= NBAR_GROUPS_MAX, "a page has no more cells");
 _Static_assert(NBNIC_PORTS_MAX <= NBAR_PORTS_MAX, "the ABI has no more ports");
 _Static_assert(NBNIC_GROUPS_MAX <= NBNIC_HANDLES, "an open group has a handle");
 _Static_assert(NBNIC_HANDLES <= 65536, "a handle holds the index in 16 bits");
-_Static_assert(NBNIC_QUOTA >= NBNIC_QUOTA_MIN, "a queue has half of the quota, at least a frame");
+_Static_assert(NBNIC_QUOTA >= NBNIC_QUOTA_MIN, "queues have a frame at least");
 
 #endif

@@ -78,7 +78,7 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
 
 	__builtin_memset(d, 0, sizeof(*d));
 	nic_config.linger_bytes = bytes / 4;
-	nic_config.quota = wire->ops->quota;
+	nic_config.quota = NBNIC_QUOTA;
 	d->wire = wire;
 	d->platform = platform;
 	d->ctx = ctx;
@@ -116,7 +116,7 @@ static bool send_signals(struct nbnic_device *d, unsigned received)
 	d->signals_at = at + 1 < d->nbusy ? at + 1 : 0;
 	for (uint32_t i = 0; i < d->nbusy && budget > 0; i++) {
 		struct nbnic_port *p = d->open[at];
-		uint32_t most = budget < quota / 2 ? budget : quota / 2;
+		uint32_t share = (quota + 1) / 2, most = budget < share ? budget : share;
 
 		if (p->nsignal)
 			budget -= nbnic_page_signals(p, &d->nic, most);
@@ -147,6 +147,18 @@ uint64_t nbnic_device_next(const struct nbnic_device *d)
 	return nbnic_next(&d->nic);
 }
 
+/* The quota of the wire protects other ports. A single port with groups has NBNIC_QUOTA at least.
+ */
+static void set_quota(struct nbnic_device *d)
+{
+	uint32_t quota = d->wire->ops->quota;
+
+	if (quota == 0 || (d->nbusy <= 1 && quota < NBNIC_QUOTA))
+		quota = NBNIC_QUOTA;
+	if (quota != d->nic.quota)
+		nbnic_quota_set(&d->nic, quota);
+}
+
 static void open_put(struct nbnic_device *d, struct nbnic_port *p, uint32_t index)
 {
 	d->open[index] = p;
@@ -165,6 +177,7 @@ void nbnic_device_port_place(struct nbnic_device *d, struct nbnic_port *p)
 	open_put(d, d->open[d->nbusy], from);
 	open_put(d, p, d->nbusy);
 	d->nbusy += !is_busy;
+	set_quota(d);
 	if (d->signals_at >= d->nbusy)
 		d->signals_at = 0;
 }

@@ -2,8 +2,8 @@
 /*
  * group.c - the life of groups at a NIC: open, connect, close, linger.
  *
- * Called by a port's slow path, in the polling thread (nbnic_group_build: in any). Never on the
- * path from token to completion.
+ * Called for requests, between two passes (nbnic_group_build: at any time), and by the pass for
+ * groups that have lingered. Never on the path from token to completion.
  */
 #include "nic.h"
 #include "nic_internal.h"
@@ -30,7 +30,8 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
 	nbnic_link_init(&nic->linger);
 	nbnic_rota_init(&nic->sends, nic->sends_port, &nic->pass);
 	nbnic_rota_init(&nic->pulls, nic->pulls_port, &nic->pass);
-	/* Intervals double up to an even share; what that saves is spent on the last one. */
+	/* Intervals double until they reach an even share of the budget; the last one gets the
+	 * rest. */
 	for (uint32_t i = 0; i < NBFW_WINDOW; i++) {
 		uint64_t before = i ? nic->interval[i - 1] * 2 : config->pull_ns;
 
@@ -98,7 +99,7 @@ static bool peers_install(struct nbnic_group *g)
 		else
 			g->recv_peer[at - plan->nsend] = (uint16_t)(g->npeer - 1);
 	}
-	/* From the last on: a peer does not lie over the keys of those before it. */
+	/* Backwards: so no peer overwrites a key that is still to be read. */
 	for (uint32_t i = g->npeer; i > 0; i--) {
 		uint32_t r = (uint32_t)key[i - 1];
 
@@ -139,7 +140,7 @@ static uint32_t digest_of(const struct nbnic_open *arg)
 	return hash;
 }
 
-/* Forgets the group that has lingered longest; there is one. */
+/* Forgets the group that has lingered longest. The caller knows that there is one. */
 static void forget_oldest(struct nbnic *nic)
 {
 	const struct nbnic_group *g = NBNIC_CONTAINER(nic->linger.next, linger);
@@ -244,7 +245,8 @@ bool nbnic_endpoint_addr(const struct nbar_endpoint *endpoint, uint16_t wire,
 	return true;
 }
 
-/* Reads the endpoint address of another member into *out, or says why it is none of ours. */
+/* Reads the endpoint address of another member into *out, or returns the reason why it does not
+ * fit. */
 static const char *endpoint_refused(const struct nbnic *nic, const struct nbnic_group *g,
 				    const struct nbar_endpoint *endpoint, struct nbnic_peer *out)
 {
@@ -337,7 +339,7 @@ void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, 
 {
 	const struct nbfw_event leave = { .type = NBFW_EV_LEAVE, .cause = cause };
 
-	/* A host that left cannot be told; one whose NIC stops must be. */
+	/* A host that closes or ends needs no message; a host whose NIC stops does. */
 	if (cause == NBAR_STATUS_NIC_DOWN && (g->is_signal || g->state->cause == NBAR_STATUS_OK))
 		nic->ops->complete(nic->ctx, g->port, g->cell,
 				   g->is_signal ? 0 : g->state->epoch - g->state->running, cause,
@@ -353,7 +355,7 @@ void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, 
 	nbnic_feed(nic, g, &leave, now);
 	g->deadline = now + nic->budget_ns;
 	nic->linger_bytes += g->bytes;
-	/* A client may open and close large groups in turn. */
+	/* A client may open and close large groups again and again: the memory has a bound. */
 	while (nic->linger_bytes > nic->linger_bytes_max)
 		forget_oldest(nic);
 }

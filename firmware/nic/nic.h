@@ -31,7 +31,7 @@ struct nbnic_addr {
 	uint8_t byte[NBNIC_ADDR_SIZE];
 };
 
-/* What an endpoint address holds, packed little-endian: see nbnic_endpoint_pack. */
+/* What an endpoint address holds, packed little-endian: see nbnic_group_endpoint. */
 struct nbnic_member {
 	uint16_t wire; /* kind: both ends must have the same */
 	uint32_t handle;
@@ -159,6 +159,7 @@ struct nbnic {
 	uint32_t sweep_at;   /* the next index to look at, while sweeping ... */
 	uint32_t sweep_left; /* ... and how many are left */
 	uint32_t pull_left;  /* PULLs that may go out before pull_next */
+	bool pulls_round_up; /* which half of an odd quota PULLs get; changes in each turn */
 	uint64_t pull_next;
 	uint64_t pace_ns; /* half of pull_ns */
 	struct nbnic_addr addr;
@@ -276,6 +277,9 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
  * True: something was done.
  */
 bool nbnic_work(struct nbnic *nic, uint64_t now);
+
+/* Sets the quota, at least NBNIC_QUOTA_MIN. A budget has one quota: the pass ends here. */
+void nbnic_quota_set(struct nbnic *nic, uint32_t quota);
 
 /* When nbnic_work is due next, although nothing comes in: 0: at once; UINT64_MAX: never. */
 uint64_t nbnic_next(const struct nbnic *nic);

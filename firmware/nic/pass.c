@@ -9,7 +9,7 @@
 #include "nic.h"
 #include "nic_internal.h"
 
-/* Budget of the sweep over the timers, per pass: an index costs 1, a timer that fires costs more.
+/* Budget of the sweep over the timers in a pass: an index costs 1, a timer that fires costs more.
  */
 #define SWEEP_COST 64u
 #define SWEEP_COST_FIRED 8u
@@ -55,8 +55,8 @@ static void fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 }
 
 /* Looks at some of the groups, and fires the timers that are due. A sweep begins when a timer may
- * be due, but at most once per pace_ns. Each begins one index later: where a receive queue has room
- * for one PULL, it is not always that of the same group. */
+ * be due, but at most once per pace_ns. Each begins one index later: if a receive queue has room
+ * for only one PULL, the PULL of another group gets it each time. */
 static bool sweep(struct nbnic *nic, uint64_t now)
 {
 	bool fired = false;
@@ -129,8 +129,8 @@ static uint64_t jitter(const struct nbnic *nic, const struct nbnic_group *g)
 	return (nbnic_interval(nic, g->state) >> 11) * (hash >> 24);
 }
 
-/* Frames that this pass sends of queues. Where it has sent some already, the queues have every
- * other turn: the fewer a bystander's barrier meets, the shorter it is. */
+/* Frames that this pass may send from queues. If it has already sent frames, the queues are served
+ * only in every second pass: the barrier of a bystander then waits for fewer frames. */
 static uint32_t queue_quota(const struct nbnic *nic)
 {
 	return nic->used.frames > 0 && nic->pass - nic->queue_turn == 1 ? 0 : nic->quota;
@@ -185,14 +185,15 @@ static uint32_t visit(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, 
 	return done > 0 ? done : 1;
 }
 
-/* First the fresh ports: what a host waits for goes before what others have queued. They leave the
- * last `quota` frames to those that have waited, which get `left` frames in this pass. */
+/* Serves the fresh ports first: their hosts do not wait for the backlog of others. Ports that have
+ * waited get `left` frames in this pass. */
 static bool serve_sends(struct nbnic *nic, uint32_t left, uint64_t now)
 {
 	bool any = false;
 
 	for (uint32_t n = 0; n < NBNIC_PASS_VISITS && !nic->full; n++) {
-		/* They leave the last `quota` frames, and as many visits, to those that wait. */
+		/* Fresh ports leave the last `quota` frames, and as many visits, to those that have
+		 * waited. */
 		bool fresh = n + smaller(nic->quota, NBNIC_PASS_VISITS / 2) < NBNIC_PASS_VISITS &&
 			     !nbnic_link_empty(&nic->sends.fresh) &&
 			     nbnic_frames_left(nic) > nic->quota;
@@ -213,15 +214,18 @@ static bool serve_sends(struct nbnic *nic, uint32_t left, uint64_t now)
 	return any;
 }
 
-/* PULLs get half of what the pass sends of queues. */
+/* PULLs get half of the frames that the pass sends from queues; if that is one frame, every second
+ * one. */
 static bool serve_queues(struct nbnic *nic, uint64_t now)
 {
 	uint32_t quota = queue_quota(nic);
-	uint32_t pulled = serve_pulls(nic, (quota + 1) / 2, now);
+	uint32_t pulled = serve_pulls(nic, (quota + nic->pulls_round_up) / 2, now);
 	bool any = serve_sends(nic, quota - pulled, now);
 
-	if (quota > 0)
+	if (quota > 0) {
 		nic->queue_turn = nic->pass;
+		nic->pulls_round_up = !nic->pulls_round_up;
+	}
 	return any || pulled > 0;
 }
 
@@ -240,6 +244,13 @@ static bool is_unused(const struct nbnic *nic)
 	return (u->frames | u->inlined | u->starts | u->wakes | nic->full) == 0;
 }
 
+static void end_pass(struct nbnic *nic)
+{
+	nic->pass++;
+	nic->used = (struct nbnic_used){ 0 };
+	nic->full = false;
+}
+
 bool nbnic_work(struct nbnic *nic, uint64_t now)
 {
 	bool any = false;
@@ -252,10 +263,14 @@ bool nbnic_work(struct nbnic *nic, uint64_t now)
 	} else if (is_unused(nic)) {
 		return false;
 	}
-	nic->pass++;
-	nic->used = (struct nbnic_used){ 0 };
-	nic->full = false;
+	end_pass(nic);
 	return any;
+}
+
+void nbnic_quota_set(struct nbnic *nic, uint32_t quota)
+{
+	nic->quota = quota;
+	end_pass(nic);
 }
 
 uint64_t nbnic_next(const struct nbnic *nic)

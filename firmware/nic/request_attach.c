@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request_attach.c - clients that attach to a port which another one has opened, and to groups on
- * it.
+ * request_attach.c - clients that attach to a port of another client, and to groups on it.
  *
- * An attached client holds cells: while it does, its end makes the group fail, and the cell is not
- * given to another group, because the client still looks at the completion there.
+ * An attached client holds the cells of its groups. If it ends, these groups fail. While it holds a
+ * cell, the NIC gives the cell to no other group, because the client still reads the completion
+ * there.
  */
 #include "request.h"
 
@@ -117,13 +117,13 @@ int nbnic_request_group_attach(struct nbnic_request *r)
 	return 0;
 }
 
-/* Lets go of the cells of one word of a bit set. */
+/* Releases the cells of one word of a bit set. */
 struct let_go_call {
 	struct nbnic_device *device;
 	struct nbnic_port *port;
 	uint32_t first; /* cell of bit 0 */
 	uint64_t cells;
-	uint8_t cause; /* NBAR_STATUS_OK, or what the groups fail for */
+	uint8_t cause; /* NBAR_STATUS_OK, or the reason why the groups fail */
 };
 
 static void run_let_go(void *arg, uint64_t now)

@@ -48,7 +48,8 @@ struct wire_ops {
 	/*
 	 * Frames that a pass may carry for all that waits in queues; 0: NBNIC_QUOTA. A pass with so
 	 * many should cost about as much as the own turn of a barrier that finds the NIC idle: few
-	 * where a frame is a system call, more where it is a store.
+	 * where a frame is a system call, more where it is a store. A port that has the NIC for
+	 * itself gets NBNIC_QUOTA at least.
 	 */
 	uint32_t quota;
 	/*

@@ -331,7 +331,7 @@ static bool udp_transmit(struct wire_base *base, const struct nbnic_addr *to,
 }
 
 const struct wire_ops wire_udp_ops = {
-	.quota = 2, /* each frame is a system call */
+	.quota = 1, /* each frame is a system call */
 	.open = udp_open,
 	.close = udp_close,
 	.poll = udp_poll,

@@ -7,7 +7,7 @@
  * one word to poll (nbar_test, nbar_wait); the NICs do the rest while the host computes.
  *
  * Errors: functions return 0 or a positive answer, or a negative errno; then nbar_error() says in
- * words what went wrong, where, and what to do next. Outputs are set only on success. -ETIME alone
+ * words what went wrong, where, and what to do next. Outputs are set only on success. Only -ETIME
  * means "not in time": nothing is broken, call again. (No call returns -ETIMEDOUT any more.)
  *
  * Threads: calls on different ports may run at once, and so may post, test, wait, arm, missing and
@@ -15,10 +15,12 @@
  * or wait for it. Open, connect and close of anything on a port: one thread at a time.
  *
  * Memory: writes before a barrier on any thread of a member are visible after it to all threads of
- * the same node that took part. It does not flush RDMA or MPI traffic: see nbar(3), "MEMORY".
+ * the same node that took part. A barrier does not flush RDMA or MPI traffic: see nbar(3),
+ * "MEMORY".
  *
- * Structs with struct_size: set it to sizeof the struct (0: the fields of version 0.1 alone), and a
- * program goes on with a library that knows more fields, or, while they are 0, fewer.
+ * Structs with struct_size: set it to sizeof the struct (0: only the fields of version 0.1). The
+ * program then also works with a library that knows more fields. It works with a library that knows
+ * fewer fields, as long as the unknown ones are 0.
  */
 #ifndef NBAR_H
 #define NBAR_H
@@ -42,18 +44,19 @@ uint32_t nbar_version(void);
 struct nbar_port;  /* a port of a NIC, opened by this process */
 struct nbar_group; /* this process's member of a group */
 
-/* Text of the last error in this thread; never NULL; the library's, until the next call into it. */
+/* Text of the last error in this thread, never NULL. It belongs to the library and is valid until
+ * the next call. */
 const char *nbar_error(void);
 
 /*
  * Opens a port. nic: "n0" (a NIC of the daemon whose run directory is $NBAR_RUN_DIR, or else the
  * default one), "n0:3" (port 3 of it), a path of a control socket, or NULL: $NBAR_NIC, or else
  * "n0". Or an in-process NIC, with no daemon: "host:wire=udp,bind=192.0.2.1:0" or
- * "host:wire=verbs,mode=write" (see nbar(3); "host:" alone: verbs, or else udp); who opens the same
- * text again gets the same NIC. The caller closes *out. Errors: -ENOENT, -ECONNREFUSED no such NIC,
+ * "host:wire=verbs,mode=write" (see nbar(3); "host:" alone: verbs, or else udp); all calls with the
+ * same text get the same NIC. The caller closes *out. Errors: -ENOENT, -ECONNREFUSED no such NIC,
  * no daemon; -EACCES; -EPROTO it speaks another version; -EBUSY that port has another owner;
- * -ENOSPC no port is free; -EINVAL, and what its wire says; -ETIME it has not answered for 30 s;
- * -ELIBACC, -ELIBBAD no libnbar-hostnic.so, or another version's.
+ * -ENOSPC no port is free; -EINVAL, and the errors of its wire; -ETIME it has not answered for 30
+ * s; -ELIBACC, -ELIBBAD no libnbar-hostnic.so, or another version's.
  */
 int nbar_open(const char *nic, struct nbar_port **out);
 
@@ -72,30 +75,31 @@ struct nbar_group_attr {
 
 /*
  * Opens a group and yields the endpoint address that the other members need; the caller keeps attr
- * and closes *out. From here on the NIC keeps what others send. Errors: -EINVAL, -ERANGE bad
- * attributes or plan; -E2BIG attr has fields that this library does not know; -ENOSPC the NIC is
- * full; -ENETDOWN the NIC is gone; -ETIME it has not answered for 30 s: all else goes on.
+ * and closes *out. From here on the NIC keeps the signals of other members. Errors: -EINVAL,
+ * -ERANGE bad attributes or plan; -E2BIG attr has fields that this library does not know; -ENOSPC
+ * the NIC is full; -ENETDOWN the NIC is gone; -ETIME it has not answered for 30 s: port and other
+ * groups go on.
  */
 int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 		    struct nbar_group **out, struct nbar_endpoint *endpoint);
 
 /*
- * Connects a group: endpoints[r] is the endpoint address of rank r, for all r below size (the NIC
- * gets just those it needs; the rest may be anything); the caller keeps them. For "signal" groups
- * all ranks but its own become peers, and the index of peer r is r, or r - 1 beyond its own rank.
- * Errors: -EPROTO a endpoint address is of another group, version, wire or algorithm: the text
- * names its rank; -EISCONN, -EALREADY; -ETIME as above, but close the group.
+ * Connects a group: endpoints[r] is the endpoint address of rank r, for all r below size (the
+ * library reads only those that the plan needs); the caller keeps them. For "signal" groups all
+ * ranks but its own become peers, and the index of peer r is r, or r - 1 beyond its own rank.
+ * Errors: -EPROTO an endpoint address is of another group, version, wire or algorithm: the text
+ * names its rank; -EISCONN, -EALREADY; -ETIME as above, but then close the group.
  */
 int nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoints);
 
-/* The same without waiting: start copies the endpoint addresses and returns; test says 1:
- * connected, 0: not yet. Errors as nbar_group_connect, but the time is the caller's: whoever gives
- * up closes the group. */
+/* The same without waiting: start copies the endpoint addresses and returns; test returns 1:
+ * connected, 0: not yet. Errors as nbar_group_connect, but without a time limit: to give up, close
+ * the group. */
 int nbar_group_connect_start(struct nbar_group *g, const struct nbar_endpoint *endpoints);
 int nbar_group_connect_test(struct nbar_group *g);
 
-/* Ranks whose endpoint addresses nbar_group_connect reads, for those who would rather not gather
- * all: sets *ranks to an array that lives as long as the group, and returns its length. */
+/* Ranks whose endpoint addresses nbar_group_connect reads, so that a caller need not gather all:
+ * sets *ranks to an array that lives as long as the group, and returns its length. */
 int nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks);
 
 /* As nbar_group_connect; endpoints[i] is that of the i-th of these ranks. */
@@ -104,10 +108,10 @@ int nbar_group_connect_peers(struct nbar_group *g, const struct nbar_endpoint *e
 /* Closes a group, and its descriptor. The NIC goes on answering for its last barrier. */
 void nbar_group_close(struct nbar_group *g);
 
-/* How a thread waits: it spins for spin_us, then yields for yield_us, then sleeps if block is not
- * 0 (the NIC wakes it), or goes on yielding. An in-process NIC runs on the time of those
- * who wait, and wakes none of them: instead of the sleep it is polled every 10 us at first, every
- * ms at last. This struct never grows. */
+/* How a thread waits: it spins for spin_us, then yields for yield_us, then sleeps if block is not 0
+ * (the NIC wakes it), or goes on yielding. With an in-process NIC the waiting thread runs the NIC,
+ * so nothing could wake it: instead of sleeping, it polls, every 10 us at first and every 1 ms at
+ * last. This struct never grows. */
 struct nbar_wait_policy {
 	uint32_t spin_us, yield_us;
 	int block;
@@ -115,7 +119,7 @@ struct nbar_wait_policy {
 
 /* Sets the policy of a group, which is copied; the default is from $NBAR_WAIT ("spin", "yield",
  * "block", or "SPIN_US,YIELD_US,BLOCK"), or else 20 us, 200 us, block; with one processor it never
- * spins. While nobody waits. */
+ * spins. Call it while no thread waits. */
 void nbar_group_set_wait(struct nbar_group *g, const struct nbar_wait_policy *policy);
 
 /*
@@ -129,7 +133,8 @@ int nbar_post(struct nbar_group *g, uint32_t *ticket);
  * 1: the barrier of ticket is complete; 0: not yet. Errors, final for the group: -EHOSTUNREACH a
  * member's NIC is silent; -ECONNRESET a member's process died; -ESHUTDOWN a member closed the
  * group; -ECANCELED a member, or this process, has aborted it; -ENETDOWN a NIC was stopped, its
- * device has failed, or ours is gone. nbar_error() names the rank. -EINVAL: nobody has posted it.
+ * device has failed, or ours is gone. nbar_error() names the rank. -EINVAL: this barrier has not
+ * been posted.
  */
 int nbar_test(struct nbar_group *g, uint32_t ticket);
 
@@ -147,30 +152,31 @@ int nbar_barrier(struct nbar_group *g);
 
 /*
  * A descriptor of the group for poll(), select() and epoll: the NIC makes it readable when a
- * barrier completes or fails, once for each nbar_group_arm; also when the NIC ends. It is the
- * library's: do not read it, and take it out of the epoll set before nbar_group_close. The same
- * each time. Errors: -EPERM this process is only attached to the group; -EOPNOTSUPP this NIC has
- * none; -ENOSPC, -EMFILE; -EINVAL a "signal" group; -ENETDOWN, -ETIME as nbar_group_open.
+ * barrier completes or fails, once for each nbar_group_arm; also when the NIC ends. It belongs to
+ * the library: do not read it, and take it out of the epoll set before nbar_group_close. Each call
+ * returns the same descriptor. Errors: -EPERM this process is only attached to the group;
+ * -EOPNOTSUPP this NIC has none; -ENOSPC, -EMFILE; -EINVAL a "signal" group; -ENETDOWN, -ETIME as
+ * nbar_group_open.
  */
 int nbar_group_fd(struct nbar_group *g);
 
 /* Call it before each poll(). 0: the descriptor becomes readable when the barrier of ticket ends;
- * then arm again, as it may be readable for nothing. Else as nbar_test: do not poll. By one thread
- * at a time a group. -EINVAL: there is no descriptor yet. */
+ * then arm again, as it may be readable without a reason. Else as nbar_test: do not poll. On one
+ * group, one thread at a time. -EINVAL: there is no descriptor yet. */
 int nbar_group_arm(struct nbar_group *g, uint32_t ticket);
 
 /*
  * Aborts a group: threads of this process that wait for it return at once, and all members get
- * -ECANCELED with this rank. Any thread, at any time before nbar_group_close; once more does
- * nothing. -EAGAIN, -ETIME: this process's threads return, but the NIC is busy; others learn of it
- * when the group is closed.
+ * -ECANCELED with this rank. Any thread, at any time before nbar_group_close; a second call does
+ * nothing. -EAGAIN, -ETIME: the threads of this process return, but the NIC is busy; the other
+ * members learn of the abort when the group is closed.
  */
 int nbar_group_abort(struct nbar_group *g);
 
 /*
- * Ranks that hold up the barrier under way, or that broke it, as far as the NIC knows: writes up
- * to n of them and returns how many there are (0: nobody known; the NIC begins to ask a
- * millisecond after it starts to wait).
+ * Ranks that hold up the barrier under way, or that broke it, as far as the NIC knows: writes up to
+ * n of them and returns how many there are (0: none is known; the NIC begins to ask a millisecond
+ * after it starts to wait).
  */
 int nbar_missing(const struct nbar_group *g, uint32_t *ranks, uint32_t n);
 
@@ -187,8 +193,9 @@ void nbar_group_get_stats_sized(const struct nbar_group *g, struct nbar_group_st
 /*
  * Team: threads of one process that arrive together, alone or in front of a group. In front of a
  * group, the last of them posts the start token, and all poll the completion word themselves, so
- * there is no second, local release. The memory is the caller's, and padded: free it when no thread
- * is in it. The fields are the library's, but for wait, which you may set before the team begins.
+ * there is no second, local release. The memory belongs to the caller: free it when no thread uses
+ * it. The fields belong to the library, except wait: the caller may set it before the first
+ * barrier.
  */
 #define NBAR_TEAM_MAX 65536u
 struct nbar_team {
@@ -215,7 +222,7 @@ int nbar_team_init(struct nbar_team *team, uint32_t size, struct nbar_group *gro
 
 /* Waits for all threads of the team, and for all members of the group. 0, or as nbar_wait (for
  * every thread; final). Called by exactly `size` threads at a time. -EINVAL: the kind (see
- * nbar_extra.h) wants to know which thread it is. */
+ * nbar_extra.h) needs the number of the thread: nbar_team_barrier_as. */
 int nbar_team_barrier(struct nbar_team *team);
 
 /* The same in phases: a thread posts, computes, and tests until 1 or waits; then it may post again.
@@ -228,8 +235,8 @@ int nbar_team_finish(struct nbar_team *team, uint32_t ticket);
 }
 #endif
 
-/* Programs of version 0.1 find all of it here. Define NBAR_NO_EXTRA to include nbar_extra.h
- * yourself, as all must from version 0.3 on. */
+/* Programs of version 0.1 get nbar_extra.h from here. Define NBAR_NO_EXTRA to include it yourself,
+ * as all programs must from version 0.3 on. */
 #ifndef NBAR_NO_EXTRA
 #include "nbar_extra.h"
 #endif

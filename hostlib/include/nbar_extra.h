@@ -2,9 +2,9 @@
 /*
  * nbar_extra.h - what tools, researchers and runtime systems need beside nbar.h.
  *
- * Plans of one's own, the counters of a NIC, raw messages between hosts, teams of all kinds, and
- * processes of a host that are one member. What nbar.h says of errors, threads and memory holds
- * here.
+ * Own plans, the counters of a NIC, raw messages between hosts, teams of all kinds, and processes
+ * of a host that are one member. The rules of nbar.h for errors, threads and memory are valid here
+ * too.
  */
 #ifndef NBAR_EXTRA_H
 #define NBAR_EXTRA_H
@@ -18,20 +18,22 @@ extern "C" {
 /*
  * Plans. With struct nbar_group_attr.alg "custom", plan and plan_length give what this rank does in
  * a barrier: struct nbar_plan of nbar_abi.h. nbar_group_open copies it; the NIC checks it. Each
- * rank brings its own, and they must fit each other: the NIC sees one alone.
+ * rank has its own plan. The plans must fit each other; no NIC can check that, as it sees only one
+ * plan.
  */
 
 /* Counters of a NIC by name or path (as in nbar_open, without port), for monitors. */
 int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out);
 
-/* Its groups: calls visit for each; a return other than 0 ends it and is returned. */
+/* Calls visit for each group of a NIC. If visit returns another value than 0, the call ends and
+ * returns this value. */
 int nbar_nic_groups(const char *nic, int (*visit)(void *arg, const struct nbar_group_info *info),
 		    void *arg);
 
 /*
  * Signal service: raw messages of 20 bytes between members of a "signal" group, unordered and
- * possibly lost. peer: index as at connect. -EAGAIN: the NIC has not taken earlier ones yet.
- * One thread at a time a port.
+ * possibly lost. peer: its index in the order of connecting. -EAGAIN: the NIC has not taken earlier
+ * messages yet. On one port, one thread at a time.
  */
 int nbar_signal_send(struct nbar_group *g, uint32_t peer, const uint32_t word[NBAR_SIGNAL_WORDS]);
 
@@ -45,24 +47,24 @@ struct nbar_signal_in {
 int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out);
 
 /*
- * Spare: a smaller group from the members that are left when others have failed, without a new
- * exchange of addresses. While all are well each member opens a spare beside its group, with the
- * same rank and size, exchanges the endpoint address of that too, and connects. Later those that
- * are left call nbar_spare_shrink with the same failed ranks, in any order, which they have agreed
- * on by themselves; the new ranks are the old ones without the gaps. One thread at a time a port;
- * the port has no other "signal" group. It costs a connection to every member.
+ * Spare: makes a smaller group of the survivors when members have failed, without a new exchange of
+ * addresses. While all members are alive, each opens a spare beside its group, with the same rank
+ * and size, exchanges the endpoint address of the spare too, and connects it. After a failure the
+ * survivors must agree on the list of failed ranks; all pass the same ranks, in any order, to
+ * nbar_spare_shrink. The new ranks are the old ones without the gaps. On one port, one thread at a
+ * time; the port must have no other "signal" group. A spare connects to every member.
  */
 struct nbar_spare;
 
-/* attr: of the new groups, but for rank and size; its texts must stay. The caller closes *out.
- * Errors: as nbar_group_open. */
+/* attr: for the new groups, except rank and size; its texts must stay valid. The caller closes
+ * *out. Errors: as nbar_group_open. */
 int nbar_spare_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 		    struct nbar_spare **out, struct nbar_endpoint *endpoint);
 int nbar_spare_connect(struct nbar_spare *s, const struct nbar_endpoint *endpoints);
 void nbar_spare_close(struct nbar_spare *s);
 
 /* Makes the new group, which is connected and has had one barrier; the caller closes *out. May be
- * called again, with more failed ranks. Errors: -EINVAL a rank that cannot be; -ETIME timeout_ns
+ * called again, with more failed ranks. Errors: -EINVAL a rank is impossible; -ETIME timeout_ns
  * have passed: a member that is not on the list has failed, or has another list; else as
  * nbar_group_open and nbar_test. */
 int nbar_spare_shrink(struct nbar_spare *s, const uint32_t *failed, uint32_t nfailed,
@@ -71,17 +73,21 @@ int nbar_spare_shrink(struct nbar_spare *s, const uint32_t *failed, uint32_t nfa
 /*
  * Teams of all kinds: struct nbar_team of nbar.h, and memory behind it.
  *
- * "sense-reverse"    each thread counts down by one fetch-and-sub, the last one releases all; the
- *                    epoch beside the count is the sense (Mellor-Crummey and Scott, Algorithms for
- *                    Scalable Synchronization on Shared-Memory Multiprocessors, 1991: centralized)
- * "mcs"              arrival up a tree of four children a thread, wake-up down one of two (the same
- *                    paper: its new tree-based barrier)
- * "tournament"       pairs climb a binary tree, the loser signals the winner; thread 0 wins, and
- *                    wakes down the same tree (Hensgen, Finkel and Manber, Two Algorithms for
- * Barrier Synchronization, 1988; with a wake-up tree as in the paper above) "dissemination:N"  in
- * round r each thread signals the N that are i * (N + 1)^r further, i = 1..N, for N from 1 to
- * NBAR_TEAM_WAYS_MAX (Hensgen, Finkel and Manber for N = 1; Hoefler, Mehlan, Mietke and Rehm, 2006,
- * for more)
+ * "sense-reverse"
+ *     Each thread counts down by one fetch-and-sub; the last one releases all. The epoch, in the
+ *     same word as the count, is the sense. (Mellor-Crummey and Scott, Algorithms for Scalable
+ *     Synchronization on Shared-Memory Multiprocessors, 1991: centralized)
+ * "mcs"
+ *     Arrival up a tree with four children per thread, wake-up down a tree with two. (The same
+ *     paper: its new tree-based barrier)
+ * "tournament"
+ *     Pairs climb a binary tree: the loser signals the winner. Thread 0 wins, and wakes the others
+ *     down the same tree. (Hensgen, Finkel and Manber, Two Algorithms for Barrier Synchronization,
+ *     1988; the wake-up tree is that of the paper above)
+ * "dissemination:N"
+ *     In round r each thread signals N others: those at the distances i * (N + 1)^r, i = 1..N. N is
+ *     1 to NBAR_TEAM_WAYS_MAX. (Hensgen, Finkel and Manber for N = 1; Hoefler, Mehlan, Mietke and
+ *     Rehm, 2006, for more)
  *
  * Each flag that a thread waits for lies on a cache line of its own.
  */
@@ -92,68 +98,70 @@ struct nbar_team_attr {
 	uint32_t size;
 	const char *kind; /* NULL: "sense-reverse" */
 	struct nbar_group *group;
-	int local; /* of a group: not 0: its poster alone polls, and then wakes as the kind does */
+	int local; /* with a group; not 0: one thread polls for it and then wakes the others */
 };
 
-/* Bytes of memory that a team of a kind takes: struct nbar_team, and what lies behind it. */
+/* Bytes of memory that a team of a kind takes: struct nbar_team and the memory behind it. */
 int nbar_team_size(const char *kind, uint32_t size, size_t *bytes);
 
 /* Prepares a team of any kind in length bytes at team, aligned to 128. Errors: as nbar_team_init;
  * -EINVAL no such kind, not aligned; -ERANGE beyond NBAR_TEAM_MAX; -ENOSPC length is too small. */
 int nbar_team_setup(struct nbar_team *team, size_t length, const struct nbar_team_attr *attr);
 
-/* The number of this thread, for those who have none: 0, 1, 2, ... -ENOSPC: all are given out. */
+/* Draws a number for a thread that has none: 0, 1, 2, ... -ENOSPC: all numbers are given out. */
 int nbar_team_join(struct nbar_team *team);
 
-/* nbar_team_barrier of any kind, by thread `me`: 0 to size - 1, each one at a time. -ERANGE: there
- * is no such thread. */
+/* nbar_team_barrier for any kind. me: the number of the calling thread, 0 to size - 1; no two
+ * threads use one number at the same time. -ERANGE: there is no such thread. */
 int nbar_team_barrier_as(struct nbar_team *team, uint32_t me);
 
 /*
- * The same in two halves, for a team without a group and something of one's own between them: all
- * threads arrive; the one that gets 1 knows that all have, and must release; those that get 0 must
- * wait. ticket: from arrive, as it is.
+ * The same in two halves, for a team without a group; the caller puts its own work between them.
+ * All threads call arrive. It returns 1 in one thread, after all have arrived: this thread does the
+ * work, and then must call release. In the others it returns 0: they must call wait at once.
+ * ticket: as arrive has set it in the same thread.
  */
 int nbar_team_arrive(struct nbar_team *team, uint32_t me, uint32_t *ticket);
 int nbar_team_release(struct nbar_team *team, uint32_t me, uint32_t ticket);
 int nbar_team_wait(struct nbar_team *team, uint32_t me, uint32_t ticket);
 
 /*
- * Several processes of a node may share one member of a group: one opens port and group, the
- * others attach to both and then test and wait as the first does; they arrive through a process
- * team (see below). A share tells what to attach to. Whoever has it, and is of the same user, may
- * do so.
+ * Several processes of a node may share one member of a group: one process opens port and group,
+ * the others attach to both. All test and wait in the same way, and arrive through a process team
+ * (see below). A share names the port and the group. Every process of the same user that has the
+ * share may attach.
  */
 struct nbar_share {
 	uint64_t secret[2];
 	uint32_t port, cell, rank, size;
-	uint32_t socket_id;   /* where others find an in-process NIC; else 0 */
+	uint32_t socket_id;   /* of an in-process NIC; else 0 */
 	uint32_t struct_size; /* sizeof, by the library that made it */
 	struct nbar_endpoint endpoint;
 };
 void nbar_group_share(const struct nbar_group *g, struct nbar_share *out);
 
-/* Attaches to the port of a share. nic: as in nbar_open, but for a port's number. Closed by
- * nbar_close. Errors: -ENOENT, -EACCES that port is not shared with us; else as nbar_open. */
+/* Attaches to the port of a share. nic: as in nbar_open, but without the number of a port. Close it
+ * by nbar_close. Errors: -ENOENT, -EACCES that port is not shared with us; else as nbar_open. */
 int nbar_attach(const char *nic, const struct nbar_share *share, struct nbar_port **out);
 
-/* Attaches to the group of a share, through any share's port that is the same. Close it by
- * nbar_group_close; the others go on. A process that ends without that is dead to all members. */
+/* Attaches to the group of a share. port: from nbar_attach, with this share or another share of the
+ * same port. Close it by nbar_group_close; the other processes go on. If a process ends without
+ * closing, the group fails for all members. */
 int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 		      struct nbar_group **out);
 
 /*
- * Process team: as a team, but of processes, and split in phases. It lies in memory that they
- * share, and one of them prepares it. With g NULL the process team is the whole barrier; else g is
- * this process's handle of the group they share, which is fresh: no barrier has been posted on it.
+ * Process team: a team of processes, in phases. It lies in memory that they share, and one of them
+ * prepares it. With g NULL the process team is the whole barrier. Else g is this process's handle
+ * of the group that they share; the group must be new: no barrier has been posted on it.
  */
 #define NBAR_PROCESS_TEAM_MAX 1024u
 struct nbar_process_team {
 	uint32_t size;
 	uint32_t reserved0[31];
-	uint32_t sleepers, wake; /* who sleeps without a group, and the futex */
+	uint32_t sleepers, wake; /* without a group: who sleeps, and the futex */
 	uint32_t reserved1[30];
-	uint32_t done; /* a large process team's last barrier complete */
+	uint32_t done; /* in a large process team: the last complete barrier */
 	uint32_t reserved2[31];
 	uint32_t arrived[NBAR_PROCESS_TEAM_MAX]; /* the last ticket of each process */
 }
@@ -172,7 +180,7 @@ int nbar_process_team_init(struct nbar_process_team *procs, uint32_t size);
 int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
 			   uint32_t *ticket);
 
-/* The same for those who count their barriers themselves: 1, 2, 3, ... */
+/* The same, if the caller counts its barriers itself: ticket is 1, 2, 3, ... */
 int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
 			      uint32_t ticket);
 

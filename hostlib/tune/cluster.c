@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cluster.c - clusters of members by what messages between them cost: sparse spatial selection of
- * centres, recursively. See scheme.h.
+ * cluster.c - clusters members by the cost of messages between them: recursive sparse spatial
+ * selection of centres. See scheme.h.
  *
- * Every member of a group comes to the same tree: it follows from the profile and from the order of
- * the ranks alone. Time grows with members times centres, memory with the members.
+ * Every member of a group computes the same tree, because the tree depends only on the profile and
+ * the order of the ranks. Time grows with members times centres, memory with the members.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -13,8 +13,8 @@
 
 #include "scheme.h"
 
-#define EXACT_MAX 512u /* members of which every pair is looked at */
-#define LOOK_MIN 256u  /* members after which nine centres of ten are taken for no clusters */
+#define EXACT_MAX 512u /* up to so many members, every pair is compared */
+#define LOOK_MIN 256u  /* from so many members on, 90 % centres mean: no clusters */
 
 struct clustering {
 	struct scheme *c;
@@ -49,7 +49,8 @@ static uint32_t furthest(const struct clustering *x, const uint32_t *m, uint32_t
 	return at;
 }
 
-/* The greatest distance; of many members, that from the one which is furthest from the first. */
+/* The greatest distance between two members. With many members an estimate: the distance of the
+ * member furthest from the first to the member furthest from it. */
 static double diameter(const struct clustering *x, const uint32_t *m, uint32_t k)
 {
 	double far = 0;
@@ -65,8 +66,8 @@ static double diameter(const struct clustering *x, const uint32_t *m, uint32_t k
 	return far;
 }
 
-/* Finds the centres of k members, and the nearest of each. How many; k or 1: there are no clusters.
- */
+/* Finds the centres of k members, and the nearest centre of each member. Returns the number of
+ * centres; k or 1: there are no clusters. */
 static uint32_t find_centres(struct clustering *x, const uint32_t *m, uint32_t k)
 {
 	double apart = SCHEME_DIAMETER * diameter(x, m, k);
@@ -106,7 +107,7 @@ static uint32_t find_centres(struct clustering *x, const uint32_t *m, uint32_t k
 	return n;
 }
 
-/* Sorts k members by their centres, of which there are n; first[z]: where those of z begin. */
+/* Sorts k members by their n centres; first[z]: where the members of centre z begin. */
 static void sort_by_centre(struct clustering *x, uint32_t *m, uint32_t k, uint32_t n,
 			   uint32_t *first)
 {

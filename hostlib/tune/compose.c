@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * compose.c - the best barrier for a cluster: the greedy choice of Meyer and Elster, and the
- * comparison with all flat ones. See compose.h; the search that follows is in search.c.
+ * comparison with all flat barriers. See compose.h; the search that follows is in compose_search.c.
  */
 #include "compose.h"
 
@@ -11,10 +11,10 @@
 
 #include "compose_search.h"
 
-#define ALL_PARAMS_MAX 16u   /* members among which every value of a parameter is looked at ... */
-#define SOME_PARAMS_MAX 512u /* ... and among which more than the usual ones are */
+#define ALL_PARAMS_MAX 16u   /* up to so many members, try every value of a parameter ... */
+#define SOME_PARAMS_MAX 512u /* ... and up to so many, more than the usual values */
 
-/* Rounds fall, and children of a tree share out, where n or n + 1 is a power of two. */
+/* If n or n + 1 is a power of two, an algorithm has fewer rounds, or its tree is full. */
 static bool is_worth(const struct nbfw_alg_row *row, uint32_t n, uint32_t k)
 {
 	if (n <= 1)
@@ -84,7 +84,7 @@ static int try_flat(void *arg, struct nbfw_alg alg)
 	return rc;
 }
 
-/* What an algorithm costs one cluster: its arrival, its release, and the whole. */
+/* The costs of algorithms in one cluster: of arrival, of release, and of the whole. */
 struct part {
 	const struct profile *p;
 	uint32_t k;
@@ -95,7 +95,7 @@ struct part {
 	double up_s, down_s, all_s; /* the least so far; negative: none */
 };
 
-/* When the last member of a part is done, or member 0. */
+/* The time when a part is done: at member 0 after an arrival, else at the last member. */
 static int part_cost(struct part *x, struct nbfw_alg alg, enum pattern_part part, double *out)
 {
 	struct schedule *s;
@@ -123,7 +123,7 @@ static int take_if_less(struct part *x, struct nbfw_alg alg, enum pattern_part p
 	int rc = part_cost(x, alg, part, &cost);
 
 	if (rc == -EINVAL)
-		return 0; /* it has no such part */
+		return 0; /* the algorithm has no such part */
 	if (!rc && (*best_s < 0 || cost < *best_s)) {
 		*best = alg;
 		*best_s = cost;
@@ -143,7 +143,7 @@ static int try_part(void *arg, struct nbfw_alg alg)
 	return rc;
 }
 
-/* Picks the algorithms of one cluster, as if it were alone. */
+/* Selects the algorithms of one cluster, as if there were no other cluster. */
 static int choose(struct scheme *c, uint32_t group, const struct profile *p, const uint32_t *host,
 		  struct pattern *pattern)
 {
@@ -155,7 +155,7 @@ static int choose(struct scheme *c, uint32_t group, const struct profile *p, con
 	x.pattern = pattern;
 	pattern->size = g->n;
 
-	x.all_s = group ? -2 : -1; /* only the top one needs no release */
+	x.all_s = group ? -2 : -1; /* only the top cluster can do without a release */
 	x.done = malloc((g->n + 1) * sizeof(*x.done));
 	if (!of || !x.done)
 		rc = -ENOMEM;
@@ -200,7 +200,8 @@ static struct schedule *flat_schedule(struct nbfw_alg alg, uint32_t size)
 	return s;
 }
 
-/* Clusters, chooses and searches. Leaves out->scheme NULL if the flat barrier is as good. */
+/* Makes clusters, selects algorithms and searches. out->scheme stays NULL if the flat barrier is as
+ * good. */
 static int compose_scheme(const struct profile *p, const uint32_t *host, uint32_t size,
 			  struct compose *out)
 {

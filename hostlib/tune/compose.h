@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compose.h - the barrier that fits a cluster best, as far as a profile can tell.
+ * compose.h - composes the best barrier for a cluster, judged by its profile.
  *
- * Members are clustered by what messages cost between them; each cluster gets the cheapest of the
- * table's algorithms; then clusters are changed, one thing at a time, while the prediction falls.
- * If that is not cheaper than the best algorithm of the table among all members, the latter is
- * taken.
+ * It clusters the members by the cost of messages between them, and gives each cluster the cheapest
+ * algorithm of the table. Then it changes one thing at a time, as long as the prediction improves.
+ * If one algorithm of the table among all members is not more expensive, it takes that one.
  *
  * Deterministic: the same profile and the same hosts in the same order give the same barrier, on
- * every rank. Work is bounded by a count of signals, never by a clock.
+ * every rank. A count of signals limits the work, never a clock.
  */
 #ifndef NBAR_TUNE_COMPOSE_H
 #define NBAR_TUNE_COMPOSE_H
@@ -19,16 +18,16 @@
 /* Part of a profile's digest: raise it when the same profile gives another barrier. */
 #define COMPOSE_VERSION UINT64_C(1)
 
-/* A composed barrier must be cheaper than the best flat one by this part to be taken: profiles are
- * not more exact. */
+/* A composed barrier is taken only if it is cheaper than the best flat one by this part: profiles
+ * are not more exact. */
 #define COMPOSE_MARGIN 0.05
 
-/* Signals that predictions of the search may look at, in all. */
+/* Limit of the search: the signals of all its predictions together. */
 #define COMPOSE_BUDGET 150000u
 
 struct compose {
 	struct schedule *schedule;
-	struct scheme *scheme; /* NULL: the barrier is flat, by `alg` */
+	struct scheme *scheme; /* NULL: the barrier is flat, with `alg` */
 	struct nbfw_alg alg;   /* the best flat one */
 	double predicted_s, flat_s;
 	uint32_t tried; /* changes of the scheme */
@@ -42,8 +41,8 @@ int compose(const struct profile *p, const uint32_t *host, uint32_t size, struct
 	    const char **why);
 void compose_free(struct compose *c);
 
-/* Calls each(arg, alg) for the algorithms of the table that are worth a look among k members, until
- * a call returns something else than 0; returns that. */
+/* Calls each(arg, alg) for the algorithms of the table that are worth a prediction among k members.
+ * If a call returns another value than 0, the rest is skipped, and this value is returned. */
 int compose_each(uint32_t k, int (*each)(void *arg, struct nbfw_alg alg), void *arg);
 
 /* The prediction for one algorithm of the table among all members. 0 or a negative errno. */

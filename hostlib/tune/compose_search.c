@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compose_search.c - the local search: another algorithm or fan-out for a cluster, another leader,
- * clusters merged, split, and members moved. See compose_search.h.
+ * compose_search.c - the local search. A step tries another algorithm or fan-out for a cluster, or
+ * another leader, or merges or splits a cluster, or moves a member. See compose_search.h.
  */
 #include "compose_search.h"
 
@@ -11,8 +11,8 @@
 #include "compose.h"
 
 #define LEADERS_MAX 16u /* children of a cluster that are tried as its leader */
-#define MOVES_MAX 8u    /* children of a cluster that are tried in another one */
-#define GAIN 1e-4       /* the least that counts, as a part of the whole */
+#define MOVES_MAX 8u    /* children that are tried in another cluster */
+#define GAIN 1e-4       /* smallest gain that counts, relative to the whole */
 
 struct climb {
 	struct search *s;
@@ -23,7 +23,7 @@ struct climb {
 	bool better; /* since the round began */
 };
 
-/* Predicts x->next, and goes there if it is better. */
+/* Predicts x->next, and makes it x->at if it is better. */
 static int look(struct climb *x)
 {
 	struct search *s = x->s;
@@ -32,7 +32,7 @@ static int look(struct climb *x)
 	int rc = scheme_signals(x->next, &x->pattern);
 
 	if (rc == -EINVAL || rc == -ERANGE)
-		return 0; /* an algorithm is not for so many, or has no such part */
+		return 0; /* an algorithm does not allow this size, or has no such part */
 	if (rc)
 		return rc;
 	schedule = schedule_new(&x->pattern);
@@ -56,7 +56,7 @@ static int look(struct climb *x)
 	return rc;
 }
 
-/* From here on x->next may be changed, and looked at. False: the budget is used up. */
+/* Prepares x->next for a change and a look. False: the budget is used up. */
 static bool begin(struct climb *x)
 {
 	scheme_copy(x->next, x->at);
@@ -112,7 +112,7 @@ static int try_merge(struct climb *x)
 	return look(x);
 }
 
-/* The second half of a cluster becomes one of its own, below it. */
+/* The second half of a cluster becomes a new cluster below it. */
 static int try_split(struct climb *x)
 {
 	uint32_t n = x->at->group[x->group].n, below;
@@ -129,7 +129,7 @@ static int try_split(struct climb *x)
 	return look(x);
 }
 
-/* A child moves to the next cluster beside its own. */
+/* A child moves to the next cluster with the same parent. */
 static int try_moves(struct climb *x)
 {
 	uint32_t mine = x->group;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compose_search.h - betters a scheme by single changes, while the prediction for it falls.
+ * compose_search.h - improves a scheme by single changes, as long as the prediction falls.
  *
  * Called by compose. A bound on the number of predicted signals ends the search, so the result does
  * not depend on the speed of the machine.
@@ -15,13 +15,13 @@ struct search {
 	const struct profile *p;
 	const uint32_t *host;
 	uint64_t budget; /* signals */
-	/* What came of it. */
+	/* Results. */
 	double best_s;
 	struct schedule *best; /* the caller's */
 	uint32_t tried;
 };
 
-/* c is changed into the best scheme found. 0 or a negative errno. */
+/* Replaces c by the best scheme found. 0 or a negative errno. */
 int search_run(struct search *s, struct scheme *c);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * emit.h - a barrier as a file: a C program's, or a picture.
+ * emit.h - writes a barrier to a file: C source, or a picture.
  */
 #ifndef NBAR_TUNE_EMIT_H
 #define NBAR_TUNE_EMIT_H
@@ -16,7 +16,7 @@ struct emit {
 		      FILE *to);
 };
 
-/* "c", "dot" or "svg"; NULL: none of these. */
+/* name: "c", "dot" or "svg". NULL: another name. */
 const struct emit *emit_find(const char *name);
 
 /* emit_c.c, emit_picture.c */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * emit_c.c - a barrier as one C file that needs MPI alone: the pattern is in it, as tables.
+ * emit_c.c - writes a barrier as one C file that needs only MPI. The file has the pattern as
+ * tables.
  *
- * Each signal has the tag of its slot, so that messages between two ranks are told apart; those of
- * consecutive barriers cannot overtake each other, as MPI keeps messages of one tag in order.
+ * The MPI tag of a signal is its slot, so that a rank can tell apart the messages of another rank.
+ * Signals of consecutive barriers cannot overtake each other, because MPI keeps messages of one tag
+ * in order.
  */
 #include "emit.h"
 
@@ -51,7 +53,7 @@ static void write_signals(const struct schedule *s, FILE *to)
 	fprintf(to, "%s};\n", s->nsignal ? "" : "\t{ 0, 0 },\n");
 }
 
-/* The most signals of a rank: as many requests may be pending. */
+/* The greatest number of signals of a rank: so many requests may be pending. */
 static uint32_t most_requests(const struct schedule *s)
 {
 	uint32_t most = 1;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * emit_picture.c - a barrier as a picture: time goes from left to right, a line a member, an arrow
- * a signal at the times that are predicted. As SVG, or for Graphviz.
+ * emit_picture.c - draws a barrier as SVG, or for Graphviz: time goes from left to right, each
+ * member is a line, and each signal is an arrow at its predicted time.
  */
 #include <stdlib.h>
 
 #include "emit.h"
 #include "predict.h"
 
-/* Names come from a file: what XML and dot take for their own is left out. */
+/* Names come from a file: leaves out the characters that XML and dot interpret. */
 static void write_name(const char *name, FILE *to)
 {
 	for (const char *c = name; *c; c++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pattern.c - a barrier in the making: signals of the algorithms of the table, among any members.
- * See schedule.h.
+ * pattern.c - collects the signals of a barrier: those of algorithms of the table, among any
+ * members. See schedule.h.
  *
- * The signals come from the generator of the firmware: it alone knows what an algorithm does.
+ * The generators of the firmware make the signals: only they know the algorithms.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,12 +15,12 @@
 struct plans {
 	struct nbfw_alg alg;
 	uint32_t k, nsend;
-	bool trees; /* they have an arrival and a release */
+	bool trees; /* the algorithm has an arrival and a release */
 	const struct nbar_plan **plan;
 	void *block;
 };
 
-/* Those of small clusters are kept, as many clusters have the same. */
+/* Plans of small clusters are cached, because many clusters use the same ones. */
 #define CACHE_SIZE 64u
 #define CACHED_MAX 128u /* members */
 
@@ -112,8 +112,9 @@ static uint32_t step_of_slot(const struct nbar_plan *p, uint32_t slot)
 }
 
 /*
- * True if member r has one signal down the ranks, after all it waits for from above, and waits for
- * one from below: then the signals down are an arrival at rank 0, and the others a release.
+ * True if this member sends exactly one signal to a lower rank, after all its waits for higher
+ * ranks, and waits for exactly one lower rank (rank 0: sends none). Then the signals to lower ranks
+ * are an arrival at rank 0, and the others are a release.
  */
 static bool is_tree(const struct nbar_plan *p)
 {
@@ -129,7 +130,7 @@ static bool is_tree(const struct nbar_plan *p)
 				down++;
 				sent_in = s;
 			} else if (p->rank && !from_below) {
-				return false; /* a release before one was released */
+				return false; /* it releases others before it is released */
 			}
 		}
 		for (uint32_t i = step->first_slot; i < step->first_slot + step->nslot; i++) {
@@ -149,7 +150,7 @@ static bool all_are_trees(const struct plans *s)
 	return true;
 }
 
-/* The plans: kept ones, or new ones, which are made in *own and are the caller's. */
+/* Finds the plans in the cache, or makes new ones in *own, which belong to the caller. */
 static int plans_find(struct pattern *p, struct nbfw_alg alg, uint32_t k, struct plans *own,
 		      struct plans **out)
 {

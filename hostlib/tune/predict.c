@@ -3,7 +3,7 @@
  * predict.c - the critical path of a barrier. See predict.h.
  *
  * Called often while a barrier is composed: time and memory grow with its signals. The result
- * depends on nothing but its arguments, so that every rank comes to the same.
+ * depends only on the arguments, so every rank gets the same result.
  */
 #include "predict.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two ranks of one host meet there: what they cost is a call. */
+/* Two ranks of one host need no message: the cost is that of a call. */
 static double cost_o(const struct profile *p, uint32_t i, uint32_t j)
 {
 	return i == j ? profile_self(p, i) : profile_o(p, i, j);
@@ -29,8 +29,8 @@ struct path {
 	enum predict_formula formula;
 	double *entered; /* by step; negative: not yet */
 	double *sent;    /* by step: when its rank has sent all */
-	double *arrived; /* by slot; those of a step are in order of time once it has ended */
-	double *kept;    /* the same, never in another order; or NULL */
+	double *arrived; /* by slot; sorted by time within a step that has ended */
+	double *kept;    /* the same, never sorted; or NULL */
 };
 
 /* A rank enters a step: its signals leave, one after the other. */
@@ -60,7 +60,7 @@ static int compare_times(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Few are sorted in place; a root of many needs better. */
+/* Insertion sort for a few; qsort for a root that waits for many. */
 static void sort_times(double *t, uint32_t n)
 {
 	if (n > 16) {
@@ -77,8 +77,9 @@ static void sort_times(double *t, uint32_t n)
 	}
 }
 
-/* When a rank is done with a step: its messages are taken as they come, one after the other. Those
- * of one step are mostly from alike hosts, so that the L of any of them will do for all. */
+/* The time when a rank is done with a step. It takes the messages one after the other, in the order
+ * of arrival. The senders of one step are mostly similar hosts, so the average L is used for each
+ * message. */
 static double leave(struct path *x, uint32_t step)
 {
 	const struct schedule *s = x->s;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * predict.h - how long a barrier takes on a cluster of which there is a profile.
+ * predict.h - predicts how long a barrier takes on a cluster, from its profile.
  *
  * The critical path through the stages of all members: a member that enters a stage at time t sends
  * to targets J one after the other, and target J_k has its message at t + O_iJk + sum_m<=k L_iJm;
- * the last of them is Meyer and Elster's stage cost, max_k O_iJk + sum_k L_iJk. Where a target is
- * known to wait already, their second formula has O_ii in place of O_iJk. What several messages
- * cost the member that receives them is the L of each but the first. Members whose NICs share a
- * processor take turns on it.
+ * the last of them is Meyer and Elster's stage cost, max_k O_iJk + sum_k L_iJk. If a target already
+ * waits, their second formula has O_ii in place of O_iJk. A member that receives several messages
+ * needs one L for each message after the first. The model does not know that NICs may share a
+ * processor.
  */
 #ifndef NBAR_TUNE_PREDICT_H
 #define NBAR_TUNE_PREDICT_H
@@ -16,13 +16,13 @@
 #include "schedule.h"
 
 enum predict_formula {
-	PREDICT_FIRST,  /* O_iJ: what a message costs in all */
+	PREDICT_FIRST,  /* O_iJ: the whole cost of a message */
 	PREDICT_WAITING /* O_ii if the target waits already */
 };
 
 struct predict {
-	double all_s;   /* the last member is done; with the cost of the calls */
-	double first_s; /* the first member is done */
+	double all_s;   /* when the last member is done; with the cost of the calls */
+	double first_s; /* when the first member is done */
 	uint32_t last;  /* the rank that is done last */
 };
 

@@ -2,8 +2,8 @@
 /*
  * profile.c - reads and writes profiles. See profile.h.
  *
- * Called by tools, and when a program makes a group by a profile. Must never return a profile of
- * which any value is not checked.
+ * Called by tools, and by programs that open a group with a profile. Must never return a profile
+ * with an unchecked value.
  */
 #include "profile.h"
 
@@ -71,14 +71,15 @@ void profile_free(struct profile *p)
 	free(p);
 }
 
-/* A cost in nanoseconds, as seconds. False: it is none. */
+/* Reads a cost in nanoseconds, as seconds. False: it is not a valid cost. */
 static bool read_cost(const json_t *value, double *out)
 {
 	double ns = json_number_value(value);
 
 	if (!json_is_number(value) || !isfinite(ns) || ns < 0 || ns > PROFILE_COST_MAX_NS)
 		return false;
-	/* To the picosecond, as the digest has it: profiles with one digest give one barrier. */
+	/* Rounds to the picosecond, as the digest does: profiles with the same digest make the same
+	 * barrier. */
 	*out = round(ns * 1e3) / 1e12;
 	return true;
 }
@@ -120,7 +121,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Two hosts of one name would make plans that depend on who reads the file. */
+/* If two hosts had the same name, plans would depend on the process that reads the file. */
 static int check_names(const struct reader *r, const struct profile *p)
 {
 	char **sorted = calloc(p->hosts, sizeof(*sorted));
@@ -312,7 +313,7 @@ static void write_matrix(FILE *to, const char *key, const double *m, const doubl
 	fputs("\n ],\n", to);
 }
 
-/* A text as JSON has it. */
+/* Writes a text as a JSON string. */
 static void write_text(FILE *to, const char *text)
 {
 	json_t *value = json_string(text ? text : "");
@@ -364,7 +365,7 @@ static uint64_t mix_word(uint64_t digest, uint64_t word)
 	return (digest ^ word ^ word >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
 }
 
-/* Costs go in as whole picoseconds: what a file holds is the same after it was written again. */
+/* Writes costs in whole picoseconds: reading a file and writing it again changes nothing. */
 static uint64_t mix_costs(uint64_t digest, const double *cost, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

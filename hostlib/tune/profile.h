@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * profile.h - what a message costs between any two hosts of a cluster: the profile, and its file.
+ * profile.h - the profile of a cluster (the cost of a message between any two hosts), and its file.
  *
- * Read by whatever predicts, composes or simulates barriers; written by `nbar profile`. A file is
- * input from elsewhere: every value is checked, and nothing of a bad file is kept.
+ * Tools that predict, compose or simulate barriers read it; `nbar profile` writes it. A file is
+ * untrusted input: the reader checks every value, and keeps nothing of a bad file.
  *
  * The file is JSON:
  *
@@ -11,8 +11,9 @@
  *     "L_ns": [[0, 1], [1, 0]], "how": "text", "when": "text" }
  *
  * Row i, column j is a message from host i to host j. A profile of a large cluster may be by class:
- * "class": [0, 0, 1] gives the class of each host, the matrices are then by class, their diagonal
- * is for two hosts of that class, and "self_ns": [0, 0] has the O_ii of the hosts of each class.
+ * "class": [0, 0, 1] gives the class of each host. The matrices then have a row and a column per
+ * class; their diagonal is for two hosts of one class; "self_ns": [0, 0] has the O_ii of the hosts
+ * of each class.
  */
 #ifndef NBAR_TUNE_PROFILE_H
 #define NBAR_TUNE_PROFILE_H
@@ -22,17 +23,18 @@
 #include <stdio.h>
 
 #define PROFILE_VERSION 1
-#define PROFILE_HOSTS_MAX 65536u  /* hosts of a profile */
+#define PROFILE_HOSTS_MAX 65536u  /* hosts per profile */
 #define PROFILE_CLASSES_MAX 4096u /* rows of its matrices */
 #define PROFILE_NAME_MAX 256u     /* bytes of a host's name, with its final zero */
 #define PROFILE_COST_MAX_NS 1e12
 #define PROFILE_FILE_MAX (1l << 30)
 
-/* Times are in seconds. Use profile_o, profile_l and profile_self: they know of classes. */
+/* Times are in seconds. Read costs by profile_o, profile_l and profile_self, which handle
+ * classes. */
 struct profile {
 	uint32_t hosts;
 	char **name;
-	uint32_t classes;   /* rows of the matrices; `hosts` if each host has its own */
+	uint32_t classes;   /* rows of the matrices; `hosts` if each host has its own row */
 	uint32_t *class_of; /* by host; NULL: host i has row i */
 	double *o, *l;      /* row-major, classes x classes */
 	double *self;       /* by class: O_ii, the cost of a call that sends nothing */
@@ -62,8 +64,8 @@ static inline double profile_self(const struct profile *p, uint32_t i)
 	return p->self[profile_row(p, i)];
 }
 
-/* A profile of so many hosts and classes: all costs 0, names NULL, class_of NULL if there are as
- * many classes as hosts. NULL: no memory. */
+/* Makes a profile of this size: all costs 0, names NULL, class_of NULL if there are as many classes
+ * as hosts. NULL: no memory. */
 struct profile *profile_new(uint32_t hosts, uint32_t classes);
 void profile_free(struct profile *p);
 

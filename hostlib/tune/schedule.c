@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * schedule.c - the steps of all members of a barrier, from its signals; the proof that it is one;
- * and its plans. See schedule.h.
+ * schedule.c - makes the steps of all members from the signals of a barrier, proves that they are a
+ * barrier, and makes the plans. See schedule.h.
  *
  * Memory grows with members and signals, never with the square of the members.
  */
@@ -11,11 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps of the pattern, numbered through; from them the steps of the schedule are merged. */
+/* Steps of the pattern, with one numbering for all ranks. Merging them gives the steps of the
+ * schedule. */
 struct raw {
 	uint32_t nstep;
 	uint32_t *base;          /* by rank */
-	uint32_t *sends, *slots; /* by step: where its own begin, when all are counted */
+	uint32_t *sends, *slots; /* by step: first send, first slot */
 };
 
 static bool raw_init(struct raw *w, const struct pattern *p)
@@ -63,13 +64,13 @@ static bool schedule_alloc(struct schedule *s, uint32_t steps)
 	return good && s->first_step;
 }
 
-/* As early as possible: a step begins only where something is sent after something was awaited. */
+/* Sends as early as possible: a new step begins only at a send that follows a wait. */
 static void merge_steps(struct schedule *s, const struct raw *w)
 {
 	uint32_t n = 0;
 
 	for (uint32_t r = 0; r < s->size; r++) {
-		bool waited = true; /* the first step of a rank is a new one */
+		bool waited = true; /* a rank begins with a new step */
 
 		s->first_step[r] = n;
 		for (uint32_t i = w->base[r]; i < w->base[r + 1]; i++) {
@@ -89,7 +90,8 @@ static void merge_steps(struct schedule *s, const struct raw *w)
 	s->first_send[n] = s->first_slot[n] = s->nsignal;
 }
 
-/* Moves the beginnings on as it puts signals there; they are of no use after it. */
+/* Puts the signals into their steps. Uses w->sends and w->slots as cursors, so they are invalid
+ * afterwards. */
 static void place_signals(struct schedule *s, const struct pattern *p, struct raw *w)
 {
 	for (uint32_t i = 0; i < p->n; i++) {
@@ -107,8 +109,7 @@ static void place_signals(struct schedule *s, const struct pattern *p, struct ra
 			s->slot_step[k] = i;
 }
 
-/* One thing less to wait for in a step. If it was the last, the next step of the rank is entered.
- */
+/* A step waits for one thing less. If that was the last one, the rank enters its next step. */
 static void step_hears(struct schedule *s, uint32_t *pending, uint32_t step)
 {
 	if (--pending[step] == 0 && step + 1 < s->first_step[s->rank_of[step] + 1])
@@ -136,7 +137,7 @@ static bool put_in_order(struct schedule *s)
 	}
 	for (uint32_t i = 0; i < s->nstep; i++)
 		if (pending[i])
-			s->norder = 0; /* somebody never comes to his end */
+			s->norder = 0; /* a rank never reaches its end */
 	free(pending);
 	return true;
 }
@@ -181,13 +182,13 @@ void schedule_free(struct schedule *s)
 	free(s);
 }
 
-/* Columns of K that one pass follows. A pass per block of columns keeps K from growing as P^2. */
+/* Columns of K in one pass. With one pass per block of columns, K does not need P^2 memory. */
 #define WORDS 4u
 struct row {
 	uint64_t word[WORDS];
 };
 
-/* What each rank knew of the columns from `first` on, when it entered each step, and at its end. */
+/* The columns from `first` on that each rank knows when it enters each step, and at its end. */
 static void spread(const struct schedule *s, uint32_t first, struct row *entered,
 		   struct row *carried)
 {
@@ -209,7 +210,7 @@ static void spread(const struct schedule *s, uint32_t first, struct row *entered
 		}
 		entered[step] = k;
 		for (uint32_t g = s->first_send[step]; g < s->first_send[step + 1]; g++)
-			carried[g] = k; /* what the signal carries */
+			carried[g] = k; /* the knowledge that the signal carries */
 	}
 }
 

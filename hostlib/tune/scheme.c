@@ -150,7 +150,7 @@ static void leaders(const struct scheme *c, const struct scheme_group *g, uint32
 struct writer {
 	const struct scheme *c;
 	struct pattern *out;
-	uint32_t *member; /* leaders of the cluster at hand */
+	uint32_t *member; /* leaders of the current cluster */
 };
 
 static int write_arrival(const struct writer *w, uint32_t group)

@@ -3,8 +3,8 @@
  * scheme.h - a barrier as a tree of clusters, with an algorithm for each of them.
  *
  * A child of a cluster is a member or another cluster. The leader of a cluster is that of its first
- * child. Clusters arrive bottom up, each among the leaders of its children; the top one exchanges,
- * or arrives and releases; then clusters release top down.
+ * child. Clusters arrive bottom up, each among the leaders of its children; the top cluster runs a
+ * complete barrier, or an arrival and a release; then clusters release top down.
  */
 #ifndef NBAR_TUNE_SCHEME_H
 #define NBAR_TUNE_SCHEME_H
@@ -14,7 +14,7 @@
 
 #define SCHEME_DEPTH_MAX 8u
 #define SCHEME_NONE UINT32_MAX
-#define SCHEME_DIAMETER 0.35 /* of a cluster, between centres of its children */
+#define SCHEME_DIAMETER 0.35 /* least distance of centres, as part of the cluster's diameter */
 
 struct scheme_group {
 	uint32_t first, n; /* of child[] */
@@ -23,13 +23,14 @@ struct scheme_group {
 };
 
 struct scheme {
-	uint32_t size, ngroup, room; /* groups in use, and at most */
-	struct scheme_group *group;  /* the first is the top; those of no children are unused */
+	uint32_t size, ngroup, room; /* room: the limit of ngroup */
+	struct scheme_group *group;  /* group[0]: the top; a group without children is unused */
 	uint32_t
 		*owner; /* the group of each child: members, then groups; SCHEME_NONE: of the top */
-	uint32_t *order; /* all children but the top group: those of a group stand in this order */
-	uint32_t *child; /* of each group, one group after the other: by scheme_regroup */
-	bool exchange;   /* the top one has no release: `up` is all of it */
+	uint32_t *order; /* all children except the top group, in the order that they have in
+			  * their groups */
+	uint32_t *child; /* the children of each group, made by scheme_regroup */
+	bool exchange;   /* the top group has no release: `up` is its whole barrier */
 };
 
 /* A scheme of one cluster. NULL: no memory. */
@@ -37,17 +38,17 @@ struct scheme *scheme_new(uint32_t size);
 void scheme_free(struct scheme *c);
 void scheme_copy(struct scheme *to, const struct scheme *from); /* of the same size */
 
-/* After changes of owner[] and order[]. */
+/* Call it after changes of owner[] and order[]. */
 void scheme_regroup(struct scheme *c);
 
-/* The member that speaks for a child. */
+/* The member that represents a child. */
 uint32_t scheme_leader(const struct scheme *c, uint32_t child);
 
-/* Adds a cluster below another one, as yet without children, and returns its number; SCHEME_NONE:
- * there is no room, or it would be too deep. */
+/* Adds a cluster without children below another one, and returns its number. SCHEME_NONE: there is
+ * no room, or it would be too deep. */
 uint32_t scheme_add_group(struct scheme *c, uint32_t owner);
 
-/* Takes a cluster away: its children become those of its owner, in its place. */
+/* Removes a cluster: its owner gets its children, in its place. */
 void scheme_merge(struct scheme *c, uint32_t group);
 
 /* Makes child number i of a cluster its first one. */
@@ -59,9 +60,9 @@ static inline bool scheme_is_group(const struct scheme *c, uint32_t child)
 }
 
 /*
- * Clusters the members by sparse spatial centres, recursively: a member is a new centre if it is
- * further than SCHEME_DIAMETER of the diameter from all centres; all others go to the nearest.
- * 0 or -ENOMEM.
+ * Clusters the members by sparse spatial centres, recursively: a member is a new centre if its
+ * distance from all centres is more than SCHEME_DIAMETER of the diameter; all others go to the
+ * nearest centre. 0 or -ENOMEM.
  */
 int scheme_cluster(struct scheme *c, const struct profile *p, const uint32_t *host);
 

@@ -2,8 +2,8 @@
 /*
  * engine.c - how long the engine takes for one token, with nothing around it: a measurement, not a
  * test. One member of a group runs barrier after barrier; its tokens come in the order of its
- * slots, so each step ends with an event of its own. The time of START is shared out among the
- * tokens of its barrier.
+ * slots, so each step ends with an event of its own. The time of START is divided among the tokens
+ * of its barrier.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static double now_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* Time a token over many barriers, and into *sends the sends that were released. */
+/* Returns the time per token over many barriers; sets *sends to the number of released sends. */
 static double run(const struct nbar_plan *p, struct nbfw_state *s, struct nbfw_event *ev,
 		  uint64_t *sends)
 {

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# interleave.sh A B [N [ARGUMENT...]]: `nbar bench` of two builds in one interleaved run: A B B A A B
-# ..., N repetitions of each (default 6). A and B are build folders with nbar and nbar-nicd in them;
-# the arguments are those of nbar bench. Prints, for each configuration, the median of the means and
-# of the p50, and B divided by A. $PREFIX_COMMAND, if set, is what
-# each bench runs under, such as nice -n -20. No real-time class: a kernel may never end a process there
-# that waits for its children.
+# interleave.sh A B [N [ARGUMENT...]]: `nbar bench` of two builds in one interleaved run: A B B A A
+# B ..., N repetitions of each (default 6). A and B are build folders with nbar and nbar-nicd in
+# them; the arguments are those of nbar bench. Prints, for each configuration, the median of the
+# means and of the p50, and B divided by A. $PREFIX_COMMAND, if set, is what each bench runs under,
+# such as nice -n -20. Do not use a real-time class: a process in it that waits for its children may
+# never end.
 set -u
 [ $# -ge 2 ] || { echo "usage: $0 A B [N [ARGUMENT...]]" >&2; exit 2; }
 a=$1 b=$2 n=${3:-6}
@@ -14,7 +14,8 @@ shift $(($# < 3 ? $# : 3))
 work=$(mktemp)
 trap 'rm -f "$work"' EXIT
 for ((i = 0; i < n; i++)); do
-	# Whoever is first has the same luck as often. Both deal the ranks alike.
+	# Each side runs first equally often. Both sides use the same seed, and so the same order of
+	# ranks.
 	for side in $([ $((i % 2)) = 0 ] && echo "a b" || echo "b a"); do
 		${PREFIX_COMMAND:-} "${!side}/nbar" bench --nicd "${!side}/nbar-nicd" --seed $((i + 1)) \
 			--csv - "$@" >"$work.csv" || { echo "$0: ${!side}: nbar bench failed" >&2; rm -f "$work.csv"; exit 1; }

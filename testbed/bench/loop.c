@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop.c - what a token costs in the whole pass of a NIC, on the wire ring, and which part takes
- * how much of it: a measurement, not a test.
+ * loop.c - measures the cost of a token in the whole pass of a NIC on the wire ring, and the share
+ * of each part. It is not a test.
  *
  * One thread is host and NICs: it posts a barrier on every member and polls the NICs until there is
  * nothing left to do. Each point runs in a process of its own; its time is the median of
@@ -9,6 +9,11 @@
  * part of it.
  *
  *     bench-loop [--json] [POINT...]
+ *
+ * It also measures a barrier of two NICs on two network interfaces that a cable joins (see raw.sh).
+ * It prints the median of wall-clock time, in ns:
+ *
+ *     bench-loop --af-packet INTERFACE INTERFACE
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -27,33 +32,41 @@
 #define REPETITION_NS 15e6
 #define NICS_MAX 64u
 #define PORTS_MAX 64u
-#define AHEAD 16u  /* barriers that a host arrives at by one doorbell */
-#define FRAMES 32u /* that are on the wire at once */
+#define AHEAD 16u  /* barriers that a host posts by one doorbell */
+#define FRAMES 32u /* frames that are on the wire at once */
 
 struct point {
 	const char *name;
-	const char *alg; /* of the group that goes through barriers */
-	uint32_t active; /* members of it, on the first NICs; 0: none */
+	const char *alg; /* of the group that runs barriers */
+	uint32_t active; /* members of this group, on the first NICs; 0: none */
 	uint32_t nnic;
 	uint32_t ports;                    /* of each NIC */
-	uint32_t cells;                    /* groups of each port; those of no member are idle */
+	uint32_t cells;                    /* groups of each port; all others are idle */
 	void (*fn)(const struct point *p); /* what is timed*/
-	bool by_token;                     /* else the time is that of a call */
+	bool by_token;                     /* true: time per token; false: per call */
 };
 
 static char run_dir[] = "/tmp/nbar-loop-XXXXXX";
 static struct raw *member[NICS_MAX]; /* cell 0 of the first port of each NIC */
 static uint32_t epoch;
 static uint64_t npass;
-static struct nbar_plan *plan; /* of rank 0, where the time is that of a token */
+static struct nbar_plan *plan; /* of rank 0; used if by_token */
 
-/* Of this thread's own time: what else the machine does is not in it. */
+/* Processor time of this thread: work of other processes does not count. */
 static double now_ns(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static uint64_t wall_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static int by_value(const void *a, const void *b)
@@ -77,10 +90,9 @@ static void give_up(const char *what)
 
 /* --- set-up: by requests, from a thread of its own, while the first one polls ----------------- */
 
-static int set_up; /* the thread is done; pairs: release there, acquire here */
+static int set_up; /* the thread is done: release there, acquire here */
 
-/* The group that goes through barriers: a member on each active NIC, in cell 0 of its first port.
- */
+/* The group that runs barriers: a member on each active NIC, in cell 0 of its first port. */
 static void connect_all(const struct point *p)
 {
 	static struct nbar_endpoint endpoint[NICS_MAX];
@@ -103,7 +115,8 @@ static void connect_all(const struct point *p)
 	}
 }
 
-/* Ports and groups, the idle ones too. Those of the barriers come first: cell 0 is theirs. */
+/* Opens ports and groups, the idle ones too. The group that runs barriers comes first, so it gets
+ * cell 0. */
 static void *set_up_main(void *arg)
 {
 	const struct point *p = arg;
@@ -130,11 +143,11 @@ static void *set_up_main(void *arg)
 	return NULL;
 }
 
-static void start(const struct point *p)
+static void start(const struct point *p, char *const iface[])
 {
 	pthread_t thread;
 
-	loop_nics_start(p->nnic, run_dir);
+	loop_nics_start(p->nnic, run_dir, iface);
 	if (pthread_create(&thread, NULL, set_up_main, (void *)(uintptr_t)p))
 		give_up("no thread");
 	while (!__atomic_load_n(&set_up, __ATOMIC_ACQUIRE))
@@ -169,7 +182,7 @@ static double median_ns(const struct point *p)
 	return by_median(ns, REPETITIONS);
 }
 
-/* The host arrives at `ahead` barriers at once. */
+/* The host posts `ahead` barriers at once. */
 static void post_and_pass(const struct point *p, uint32_t ahead)
 {
 	epoch += ahead;
@@ -179,6 +192,18 @@ static void post_and_pass(const struct point *p, uint32_t ahead)
 		npass++;
 	while (loop_nics_pass() || (uint32_t)__atomic_load_n(&member[0]->page->completion[0].word,
 							     __ATOMIC_ACQUIRE) != epoch);
+}
+
+/* A barrier of two that ends as soon as both members have completed. */
+static void both_post_and_pass(void)
+{
+	epoch++;
+	for (uint32_t i = 0; i < 2; i++)
+		raw_post(member[i], 0, epoch);
+	for (uint32_t i = 0; i < 2; i++)
+		while ((uint32_t)__atomic_load_n(&member[i]->page->completion[0].word,
+						 __ATOMIC_ACQUIRE) != epoch)
+			loop_nics_pass();
 }
 
 static void barrier(const struct point *p)
@@ -205,7 +230,7 @@ static void send_and_take(const struct point *p)
 		n += loop_nics_take(FRAMES - n);
 }
 
-/* A barrier of the engine alone, fed by what one member hears. */
+/* A barrier of the engine alone, fed with the tokens of one member. */
 static void engine(const struct point *p)
 {
 	static struct nbfw_state *s;
@@ -232,7 +257,7 @@ static void engine(const struct point *p)
 		give_up("the engine does not complete");
 }
 
-/* Tokens of a barrier at one member; all members of these groups have as many. */
+/* Tokens of a barrier at one member; all members of these groups have the same number. */
 static uint32_t tokens(const struct point *p)
 {
 	static uint32_t block[1024];
@@ -252,7 +277,7 @@ static const struct point points[] = {
 	{ "token dissemination:1 8", "dissemination:1", 8, 8, 1, 1, barrier, true },
 	{ "token dissemination:1 32", "dissemination:1", 32, 32, 1, 1, barrier, true },
 	{ "token dissemination:3 64", "dissemination:3", 64, 64, 1, 1, barrier, true },
-	/* The same beside ports and groups that are idle. */
+	/* The same, with idle ports and groups beside it. */
 	{ "token 8, 4 ports", "dissemination:1", 8, 8, 4, 1, barrier, true },
 	{ "token 8, 16 ports", "dissemination:1", 8, 8, 16, 1, barrier, true },
 	{ "token 8, 64 ports", "dissemination:1", 8, 8, 64, 1, barrier, true },
@@ -287,7 +312,7 @@ static struct result point_run(const struct point *p)
 	struct result r;
 
 	if (p->nnic > 0) {
-		start(p);
+		start(p, NULL);
 		ntoken *= p->by_token ? p->active : 1;
 	}
 	r.ns = median_ns(p) / ntoken;
@@ -298,11 +323,20 @@ static struct result point_run(const struct point *p)
 	return r;
 }
 
-/* In a process of its own: DPDK starts but once in each. */
+static void drop_sockets(uint32_t nnic)
+{
+	char path[64];
+
+	for (uint32_t i = 0; i < nnic; i++) {
+		snprintf(path, sizeof(path), "%s/n%u.sock", run_dir, i);
+		unlink(path);
+	}
+}
+
+/* In a process of its own, because DPDK can start only once in a process. */
 static struct result point_measure(const struct point *p)
 {
 	struct result r = { 0, 0 };
-	char path[64];
 	int fd[2], status;
 
 	if (pipe(fd) < 0)
@@ -319,15 +353,34 @@ static struct result point_measure(const struct point *p)
 
 	close(fd[0]);
 	waitpid(pid, &status, 0);
-	for (uint32_t i = 0; i < p->nnic; i++) {
-		snprintf(path, sizeof(path), "%s/n%u.sock", run_dir, i);
-		unlink(path);
-	}
+	drop_sockets(p->nnic);
 	if (heard)
 		return r;
 	fprintf(stderr, "bench-loop: %s: its process has failed\n", p->name);
 	rmdir(run_dir);
 	exit(1);
+}
+
+#define CABLE_BARRIERS 20000u
+#define CABLE_WARMUP 1000u
+
+/* One barrier after the other, each with its own time: as raw_oneway.c measures frames. */
+static void cable_measure(char *const iface[])
+{
+	static const struct point pair = { "cable", "pairwise", 2, 2, 1, 1, barrier, false };
+	static double ns[CABLE_BARRIERS];
+
+	start(&pair, iface);
+	for (uint32_t i = 0; i < CABLE_WARMUP + CABLE_BARRIERS; i++) {
+		uint64_t begin = wall_ns();
+
+		both_post_and_pass();
+		if (i >= CABLE_WARMUP)
+			ns[i - CABLE_WARMUP] = (double)(wall_ns() - begin);
+	}
+	printf("%.0f\n", by_median(ns, CABLE_BARRIERS));
+	drop_sockets(2);
+	rmdir(run_dir);
 }
 
 static const struct result *find(const char *name)
@@ -340,7 +393,7 @@ static const struct result *find(const char *name)
 }
 
 /* Shares in a token of dissemination:1 with 8 members: three tokens a member and barrier. Each part
- * is timed by itself, so their sum is not the whole: the rest is what lies between them. */
+ * is timed alone, so their sum is less than the whole: the rest is the code between them. */
 static void print_parts(void)
 {
 	const struct result *whole = find("token dissemination:1 8");
@@ -384,6 +437,10 @@ int main(int argc, char **argv)
 	argv += 1 + json;
 	if (!mkdtemp(run_dir))
 		give_up("no folder in /tmp");
+	if (argc == 3 && strcmp(argv[0], "--af-packet") == 0) {
+		cable_measure(argv + 1);
+		return 0;
+	}
 	if (json)
 		printf("[");
 	else

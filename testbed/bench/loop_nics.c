@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop_nics.c - the soft NICs of loop.c. The one file that names what is inside nbar-nicd.
+ * loop_nics.c - the soft NICs of loop.c. The only file here that uses internals of nbar-nicd.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@
 #include "loop_nics.h"
 #include "nicd.h"
 
-#ifdef LOOP_OLD /* a tree of before nic/device.h */
+#ifdef LOOP_OLD /* a tree from before nic/device.h */
 #define WIRE(i) (set.nic[i]->wire)
 #define POLL(w, i, n) ((w)->ops->poll(w, &set.nic[i]->nic, 0))
-#define OPEN(name, wire) (wire_ring_ops.open(name, no_option, NULL, wire))
+#define OPEN(name, dev, wire) ((void)(dev), wire_ring_ops.open(name, no_option, NULL, wire))
 #else
 #include "wires.h"
-#define OPEN(name, wire) (wires_open(wires_default(), name, no_option, NULL, wire))
+#define OPEN(name, dev, wire) (open_wire(name, dev, wire))
 #define WIRE(i) (set.nic[i]->device.wire)
 #define POLL(w, i, n) ((w)->ops->poll(w, &set.nic[i]->device.nic, 0, n))
 #endif
@@ -39,18 +39,41 @@ static const char *no_option(void *args, const char *key)
 	return NULL;
 }
 
-static void eal_start(void)
+#ifndef LOOP_OLD
+static const char *dev_option(void *args, const char *key)
+{
+	return strcmp(key, "dev") == 0 ? args : NULL;
+}
+
+static int open_wire(const char *name, char *dev, struct wire_base **out)
+{
+	const struct wire *row;
+
+	if (!dev)
+		return wires_open(wires_default(), name, no_option, NULL, out);
+	if (wires_find("bench-loop", "dpdk", WIRE_IN_DAEMON, &row) < 0)
+		give_up("there is no wire dpdk");
+	return wires_open(row, name, dev_option, dev, out);
+}
+#endif
+
+static void eal_start(uint32_t nnic, char *const iface[])
 {
 	static char name[] = "bench-loop", level[] = "--log-level=3", huge[] = "--no-huge",
 		    conf[] = "--no-shconf", pci[] = "--no-pci", telemetry[] = "--no-telemetry",
-		    m[] = "-m", mb[] = "32";
-	char *argv[] = { name, level, huge, conf, pci, telemetry, m, mb, NULL };
+		    m[] = "-m", mb[] = "64", vdev[2][64];
+	char *argv[11] = { name, level, huge, conf, pci, telemetry, m, mb };
+	int argc = 8;
 
-	if (rte_eal_init(8, argv) < 0)
+	for (uint32_t i = 0; iface && i < nnic && i < 2; i++) {
+		snprintf(vdev[i], sizeof(vdev[i]), "--vdev=net_af_packet%u,iface=%s", i, iface[i]);
+		argv[argc++] = vdev[i];
+	}
+	if (rte_eal_init(argc, argv) < 0)
 		give_up("DPDK does not start");
 }
 
-void loop_nics_start(uint32_t nnic, const char *run_dir)
+void loop_nics_start(uint32_t nnic, const char *run_dir, char *const iface[])
 {
 	static const struct nbnic_config usual = { .pull_ns = NBNIC_PULL_NS_DEFAULT,
 						   .budget_ns = NBNIC_BUDGET_NS_DEFAULT };
@@ -61,15 +84,16 @@ void loop_nics_start(uint32_t nnic, const char *run_dir)
 		.stop_fd = eventfd(0, EFD_CLOEXEC),
 	};
 	struct control *control;
-	char name[16];
+	char name[16], dev[32];
 
-	eal_start();
+	eal_start(nnic, iface);
 	nicd_init(&set, &usual);
 	for (uint32_t i = 0; i < nnic; i++) {
 		struct wire_base *wire;
 
 		snprintf(name, sizeof(name), "n%u", i);
-		if (OPEN(name, &wire) < 0 || nicd_add(&set, name, wire) < 0)
+		snprintf(dev, sizeof(dev), "net_af_packet%u", i);
+		if (OPEN(name, iface ? dev : NULL, &wire) < 0 || nicd_add(&set, name, wire) < 0)
 			give_up("a NIC does not start");
 	}
 	if (control_start(&set, &config, &control) < 0)

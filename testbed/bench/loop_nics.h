@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop_nics.h - all that loop.c knows of the soft NICs: a set of them on the wire ring, in this
- * process, that the caller polls by hand.
+ * loop_nics.h - the soft NICs, as loop.c sees them: a set of NICs in this process, on the wire ring
+ * or on network interfaces. The caller polls them.
  *
  * Small, so that the same loop.c measures an older tree too (see compare).
  */
@@ -11,15 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Starts nnic NICs n0, n1, ..., with control sockets in run_dir; once a process. They answer only
- * while somebody polls them. The program ends if it cannot. */
-void loop_nics_start(uint32_t nnic, const char *run_dir);
+/* Starts nnic NICs n0, n1, ..., with control sockets in run_dir. Only once per process. NIC i is on
+ * the network interface iface[i], by net_af_packet; with iface == NULL all are on the wire ring.
+ * They answer only while a thread polls them. Ends the program on failure. */
+void loop_nics_start(uint32_t nnic, const char *run_dir, char *const iface[]);
 
-/* One pass of all NICs, with the look at the clock that belongs to it. True if there was work. */
+/* One pass of all NICs, and one look at the clock. True if there was work. */
 bool loop_nics_pass(void);
 
-/* Sends n frames from NIC 0 to NIC 1, to a group that does not exist; takes up to n there. The wire
- * alone, and one look-up a frame. */
+/* Sends n frames from NIC 0 to NIC 1, for a group that does not exist, and receives up to n there.
+ * Measures the wire and one look-up per frame. */
 void loop_nics_send(uint32_t n);
 uint32_t loop_nics_take(uint32_t n);
 

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# raw.sh - a barrier of two hosts over net_af_packet and veth, next to what it is made of: the
-# one-way time of a bare frame of the same driver, and two cache lines from core to core. The two are
-# measured in turn, $ROUNDS (5) times; the ratio is that of the medians of a round. Needs root or user
-# namespaces, and two processors. Started by make bench-raw.
+# raw.sh - a barrier of two hosts over net_af_packet and veth, next to its parts: the one-way time of
+# a bare frame of the same driver, and the time of a cache line from core to core. All are measured in
+# turn, $ROUNDS (5) times. Needs root or user namespaces. Started by make bench-raw.
+#
+# * "one thread": one thread is both hosts and both NICs. A barrier is two frames, one after the other.
+# * "four threads": hosts and NICs have a processor each, where there are four. A barrier is one frame
+#   each way at the same time, and two cache lines: from host to NIC and back.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -15,21 +18,36 @@ raw() { # sets $frame_ns and $line_ns
 	[ -n "${line_ns:-}" ]
 }
 
-barrier() { # sets $barrier_us, the median of a run
-	barrier_us=$("$BUILD/nbar" bench --nodes 2 --where nic -i 3000 -x 300 --csv - --nic "$work/a/n0.sock" \
+one_thread() { # sets $barrier_ns, the median of a run
+	barrier_ns=$(taskset -c "$cpu" "$BUILD/bench-loop" --af-packet ra rb)
+	[ -n "$barrier_ns" ]
+}
+
+four_threads() { # the same
+	barrier_ns=$("$BUILD/nbar" bench --nodes 2 --where nic -i 3000 -x 300 --csv - --nic "$work/a/n0.sock" \
 		--nic "$work/b/n1.sock" | awk -F, '
 			/^#/ { next }
 			!column { for (i = 1; i <= NF; i++) if ($i ~ /p50/) column = i; next }
-			{ print $column }')
-	[ -n "$barrier_us" ]
+			{ print $column * 1000 }')
+	[ -n "$barrier_ns" ]
+}
+
+line() { # NAME FRAMES CACHE_LINES: so many of them one after the other
+	awk -v name="$1" -v frames="$2" -v lines="$3" -v b="$barrier_ns" -v f="$frame_ns" -v l="$line_ns" 'BEGIN {
+		printf "%-12s %12.2f %12.2f %14.3f %8.2f\n", name, b / 1000, f / 1000, l / 1000,
+			b / (frames * f + lines * l) }'
 }
 
 cpu=$(awk '/^Cpus_allowed_list/ { split($2, a, "[-,]"); print a[1] }' /proc/self/status)
 ip link add ra type veth peer name rb && ip link set ra up && ip link set rb up || exit 1
-other_namespace && af_packet_here && af_packet_there || exit 1
-printf '%12s %14s %14s %8s\n' "barrier us" "one-way us" "cache line us" "ratio"
+if [ "$(nproc)" -ge 4 ]; then
+	other_namespace && af_packet_here && af_packet_there || exit 1
+else
+	echo "bench-raw: four threads are left out: $(nproc) processors" >&2
+fi
+printf '%-12s %12s %12s %14s %8s\n' "" "barrier us" "one-way us" "cache line us" "ratio"
 for ((i = 0; i < ${ROUNDS:-5}; i++)); do
-	raw && barrier || exit 1
-	awk -v b="$barrier_us" -v f="$frame_ns" -v l="$line_ns" 'BEGIN {
-		printf "%12.2f %14.2f %14.3f %8.2f\n", b, f / 1000, l / 1000, b / (f / 1000 + 2 * l / 1000) }'
+	raw && one_thread || exit 1
+	line "one thread" 2 0
+	[ -z "$daemons" ] || { four_threads && line "four threads" 1 2; } || exit 1
 done

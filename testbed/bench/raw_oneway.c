@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * raw_oneway.c - what a barrier of two hosts cannot be faster than: the one-way time of a frame by
- * a DPDK driver, with nothing around it, and the time that a cache line takes from core to core.
+ * raw_oneway.c - measures the lower bound of a barrier of two hosts: the one-way time of a bare
+ * frame through a DPDK driver, and the transfer of a cache line from core to core.
  *
- * Started by raw.sh with two ethdevs that a cable joins, as EAL arguments. One thread sends a frame
- * on the first and polls the second until it is there. Prints two medians: "ONE-WAY-NS LINE-NS".
+ * raw.sh starts it; the EAL arguments name two ethdevs that a cable joins. One thread sends a frame
+ * on the first and polls the second until the frame arrives. Prints two medians: "ONE-WAY-NS
+ * LINE-NS".
  */
 #include <pthread.h>
 #include <sched.h>
@@ -24,10 +25,10 @@
 #define WARMUP 1000u
 #define LENGTH 62u /* as a frame of nbar: an Ethernet header and 48 bytes */
 #define ETHER_TYPE 0x88B5u
-#define WAIT_NS UINT64_C(100000000) /* then a frame is lost */
-#define ROUNDS 200u                 /* of cache lines, each the mean of TRIPS round trips */
+#define WAIT_NS UINT64_C(100000000) /* after this time a frame is lost */
+#define ROUNDS 200u                 /* samples; each is the mean of TRIPS round trips */
 #define TRIPS 1000u
-#define GIVE_UP 1000000000u /* looks for a cache line that does not come */
+#define GIVE_UP 1000000000u /* limit of looks for a cache line */
 
 static int compare(const void *a, const void *b)
 {
@@ -56,7 +57,7 @@ static int port_start(uint16_t port, struct rte_mempool *pool)
 	return rc == 0 ? rte_eth_dev_start(port) : rc;
 }
 
-/* Takes what has come. True: the frame with this number is among it. */
+/* Receives all frames that are there. True: the frame with this number is among them. */
 static bool arrived(uint16_t port, uint32_t number)
 {
 	struct rte_mbuf *m[32];

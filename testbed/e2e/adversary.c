@@ -2,13 +2,13 @@
 /*
  * adversary.c - bad clients, bad hosts and bad frames against a running nbar-nicd.
  *
- * Each case does harm and is answered with an error that helps, or with a counted drop. After each,
- * two good members on other ports of the same NICs go through a barrier: the daemon goes on, and
- * others lose nothing. Needs no privileges. Speaks TAP.
+ * Each case does harm. The daemon must answer with an error that helps, or count a drop. After each
+ * case, two good members on other ports of the same NICs run a barrier: it must complete. Needs no
+ * privileges. Speaks TAP.
  *
- * adversary: against a daemon with two NICs, which it starts, kills and stops.
- * adversary RUN_DIR PORTS GROUPS CLIENTS: against the running NICs n0 and n1 of a folder, which
- * have so many ports, groups and connections each; whoever started them ends them.
+ * adversary: against a daemon with two NICs, which it starts, kills and stops. adversary RUN_DIR
+ * PORTS GROUPS CLIENTS: against the running NICs n0 and n1 of a folder, which have so many ports,
+ * groups and connections each. It does not stop them.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -187,7 +187,7 @@ static pid_t killed_daemon(pid_t pid)
 	return pid;
 }
 
-/* Good member 0 waits in a barrier. */
+/* The good member of rank 0 waits in a barrier. */
 static void stopped_daemon(pid_t pid)
 {
 	uint64_t word[2];

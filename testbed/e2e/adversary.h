@@ -11,11 +11,11 @@
 
 extern char adversary_run_dir[108];
 
-/* How much the NICs can have: of a daemon, or of NICs that run already. */
+/* The limits of the NICs. */
 struct adversary_limits {
 	uint32_t ports, groups, clients;
-	uint32_t noise; /* requests that are sent to see them refused */
-	bool daemon;    /* the NICs are of a daemon that was started here */
+	uint32_t noise; /* number of random requests */
+	bool daemon;    /* this program has started the daemon */
 };
 extern struct adversary_limits adversary_limits;
 
@@ -29,21 +29,22 @@ uint32_t adversary_random(void);
 /* One line of TAP. */
 __attribute__((format(printf, 2, 3))) bool ok(bool pass, const char *format, ...);
 
-/* The last answer was this error, and its text contains word. */
+/* True if the last reply was this error, with word in its text. */
 bool refused(struct raw *r, int rc, int error, const char *word);
 
-/* Others lose nothing: a barrier of the two good members. */
+/* True if the two good members complete a barrier. */
 bool others_work(void);
 
 /* Connects to a NIC; the test ends if that fails. */
 bool dial(struct raw *r, const char *nic);
 
-/* Opens a port each and a group of two on two connections; it gets cell 0 of both. */
+/* Opens a port on each of two connections, and a group of two on them. The group gets cell 0 of
+ * both ports. */
 bool pair(struct raw *a, struct raw *b, uint32_t tag, struct nbar_endpoint endpoint[2]);
 
 /* The cases: */
-void adversary_requests(void); /* messages that are no requests, or not at their time */
-void adversary_groups(void);   /* groups and plans that cannot be */
+void adversary_requests(void); /* invalid messages, and requests at the wrong time */
+void adversary_groups(void);   /* invalid groups and plans */
 void adversary_frames(void);   /* forged frames on the wire */
 void adversary_hosts(void);    /* garbage in pages, and hosts that die */
 

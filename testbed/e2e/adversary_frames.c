@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * adversary_frames.c - frames that no NIC sent. The layouts are those of firmware/WIRE.md, written
- * down here once more so that a change there does not go unseen.
+ * adversary_frames.c - forged frames. The layouts of firmware/WIRE.md are repeated here, so that a
+ * changed layout makes the test fail.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -37,8 +37,8 @@ static void throw(const void *bytes, size_t n)
 	(void)sendto(wire, bytes, n, 0, (const struct sockaddr *)&target, sizeof(target));
 }
 
-/* Throws the same n times, one by one, and waits each time until the counter goes up: exactly as
- * often it must. */
+/* Sends the same frame n times, and waits after each until the counter rises. True if it rises
+ * exactly n times. */
 static bool counted(struct raw *r, enum nbar_counter which, const void *bytes, size_t size,
 		    uint32_t n)
 {
@@ -60,7 +60,7 @@ static void put32(uint8_t *at, uint32_t v)
 		at[i] = (uint8_t)(v >> (8 * i));
 }
 
-/* A frame to the member with this endpoint address, whose handle and cookie make it heard. */
+/* A frame to the member with this endpoint address, with the right handle and cookie. */
 static void frame_to(const struct nbar_endpoint *endpoint, uint8_t type, uint32_t src,
 		     uint32_t epoch, uint32_t slot, uint8_t frame[FRAME])
 {
@@ -111,7 +111,7 @@ static void strangers(struct raw *r)
 	ok(others_work(), "all goes on");
 }
 
-/* The cookie is known: as if a member itself were bad. */
+/* The attacker knows the cookie, like a bad member. */
 static void insiders(struct raw *r)
 {
 	const struct nbar_endpoint *to = &adversary_endpoint[0];
@@ -139,7 +139,7 @@ static void insiders(struct raw *r)
 	ok(others_work(), "all goes on");
 }
 
-/* Frames of noise, most with a good head; some reach a victim, whose barriers may well fail. */
+/* Random frames, most with a valid header. Some reach a victim, and its barriers may fail. */
 static void frame_noise(struct raw *r)
 {
 	struct nbar_endpoint endpoint[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * adversary_groups.c - groups and plans that cannot be, endpoint addresses that do not fit, and a
- * full NIC.
+ * adversary_groups.c - invalid groups and plans, endpoint addresses that do not fit, and a full
+ * NIC.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void bad_groups(void)
 	raw_close(&r);
 }
 
-/* A plan of rank 0 of 2 that is right: sends to 1, waits for 1. */
+/* A valid plan for rank 0 of 2: sends to 1, waits for 1. */
 struct plan {
 	struct nbar_plan head;
 	struct nbar_step step;
@@ -188,7 +188,7 @@ static void bad_attachments(void)
 	raw_close(&owner);
 }
 
-/* One group of the good member is there already. */
+/* The good member already has one group. */
 static void full_nic(void)
 {
 	const uint32_t most = adversary_limits.groups;
@@ -211,7 +211,7 @@ static void full_nic(void)
 	raw_close(&r);
 }
 
-/* A NIC on small memory: large groups fill it long before there are too many. */
+/* A NIC with little memory: large groups fill its memory before they reach the limit of groups. */
 static void full_memory(void)
 {
 	struct raw r;

@@ -11,7 +11,7 @@
 
 #include "adversary.h"
 
-/* Rings a doorbell with this and waits until it is counted as bad. */
+/* Writes this value into a doorbell, and waits until the NIC counts it as bad. */
 static bool rings_bad(struct raw *r, uint32_t cell, uint32_t posted)
 {
 	uint64_t before = raw_counter(r, NBAR_COUNTER_doorbells_bad);
@@ -31,7 +31,7 @@ static void doorbells(void)
 		return;
 	raw_group_open(&a, "pairwise", 0, 2, 3);
 	raw_group_open(&a, "pairwise", 0, 2, 4);
-	raw_group_close(&a, 1); /* cell 1 is empty, between two that are not */
+	raw_group_close(&a, 1); /* cell 1 is empty; the cells beside it are not */
 	ok(rings_bad(&a, 0, NBAR_POSTED_MAX + 2), "doorbell: too far ahead");
 	ok(rings_bad(&a, 0, 0xffffffff), "doorbell: backwards");
 	raw_post(&a, 1, 1);
@@ -55,7 +55,7 @@ static void put_entry(struct raw *r, uint32_t i, uint32_t cell, uint32_t peer)
 	__atomic_store_n(&e->seq, i + 1, __ATOMIC_RELEASE);
 }
 
-/* Two groups on one port, of which the first may send to the second. */
+/* Two groups on one port; the first may send to the second. */
 static void send_ring(void)
 {
 	struct nbar_rep_group_open rep;
@@ -69,7 +69,7 @@ static void send_ring(void)
 	memcpy(&rep, r.reply.body, sizeof(rep));
 	raw_group_connect(&r, 0, &rep.endpoint, 1);
 	before = raw_counter(&r, NBAR_COUNTER_entries_bad);
-	put_entry(&r, 0, 1, 0); /* it has no peer */
+	put_entry(&r, 0, 1, 0); /* this group has no peer */
 	put_entry(&r, 1, 2, 0); /* there is no group */
 	put_entry(&r, 2, NBAR_GROUPS_MAX, 0);
 	put_entry(&r, 3, 0xffffffff, 0);
@@ -86,7 +86,7 @@ static void send_ring(void)
 	raw_close(&r);
 }
 
-/* Everything that a host can write, and again while the NIC reads it. */
+/* The host writes garbage into each word that it can write, again and again while the NIC reads. */
 static void page_noise(void)
 {
 	struct nbar_endpoint endpoint[2];
@@ -113,8 +113,8 @@ static void page_noise(void)
 	raw_close(&b);
 }
 
-/* In a process of its own: rank 1 of a group of two. Says its endpoint address, hears that of rank
- * 0. */
+/* Runs as a process of its own: rank 1 of a group of two. Writes its endpoint address, and reads
+ * that of rank 0. */
 static void victim(const char *nic, int in, int out)
 {
 	struct nbar_rep_group_open rep;

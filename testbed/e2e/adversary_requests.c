@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * adversary_requests.c - messages that are no requests, requests at the wrong time, and crowds.
+ * adversary_requests.c - invalid messages, requests at the wrong time, and too many connections.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -95,7 +95,7 @@ static void ports(void)
 	raw_close(&r[0]);
 	int rc = RAW_NO_REPLY;
 
-	/* The daemon learns of the end when it looks. */
+	/* The daemon notices the end of a client with some delay. */
 	for (int i = 0; i < 10000 && rc != 0; i++)
 		rc = raw_port_open(&extra, NBAR_PORT_ANY);
 	ok(rc == 0, "a port given back is free again");
@@ -106,11 +106,13 @@ static void ports(void)
 
 #define NCROWD_MAX 700
 
-/* Idle connections must not keep others out; who does not read must not stop the daemon. */
+/* Idle connections must not block new clients. A client that does not read must not stop the
+ * daemon. */
 static void crowds(void)
 {
 	static struct raw r[NCROWD_MAX];
-	const int crowd = (int)adversary_limits.clients + 8; /* more than the NIC keeps */
+	const int crowd = (int)adversary_limits.clients + 8; /* more connections than the NIC
+							      * keeps */
 	const struct nbar_request q = { NBAR_ABI_MAGIC, NBAR_ABI_VERSION, NBAR_OP_NIC_STAT,
 					sizeof(q), 0 };
 	struct raw last;
@@ -135,7 +137,7 @@ static void crowds(void)
 	raw_close(&last);
 }
 
-#define NFILE 80 /* more than the daemon has open by itself */
+#define NFILE 80 /* more descriptors than the daemon itself has open */
 
 static void no_descriptors(void)
 {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Barriers over AF_XDP: two daemons on DPDK's net_af_xdp, in two network namespaces joined by a veth
-# pair, each barrier checked by the oracle. More frames go than all buffers of the pool and all entries
-# of the kernel's rings, several times over. Needs root, not only in a user namespace: it loads a
-# program into the kernel.
+# pair, each barrier checked by the oracle. The test sends several times as many frames as the pool
+# has buffers and the kernel's rings have entries. Needs real root, not root of a user namespace,
+# because it loads a program into the kernel.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -17,7 +17,7 @@ if ! grep -q ' xsk_' /proc/kallsyms; then
 	finish
 fi
 oracle=$BUILD/oracle
-# libxdp keeps memory of its own until the end.
+# libxdp frees its memory only when the process ends: that is no leak of ours.
 echo leak:xsk_umem__create >"$work/leaks"
 export LSAN_OPTIONS=suppressions=$work/leaks:print_suppressions=0
 within_other=

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# One table of algorithms: manual page, help and messages have each row, and no other source spells a name.
+# Checks that there is one table of algorithms: manual page, help and messages have each row, and no
+# other source contains a name.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -8,7 +9,7 @@ cd "$(dirname "$0")/../.." || exit 1
 names=$(sed -n 's/^\([a-z][a-zA-Z:]*\) .*/\1/p' "$work/table")
 plans=$(echo "$names" | grep -vxE 'auto|custom|signal')
 
-# each NAME... in a text, each as a whole word
+# NAME...: checks that each is a whole word of the text
 each() {
 	local text=$1 name
 	shift
@@ -37,8 +38,8 @@ daemon_refuses() {
 	each "$(cat "$work/said")" $names
 }
 
-# Texts with a name. The table has them; two defaults; experiments, which are command lines; what teams of
-# threads call their kinds; and models that have the same name as what they model.
+# Files that may contain a name: the table; two defaults; experiments, which are command lines; the
+# kinds of teams; and models that have the name of the thing that they model.
 spelled_once() {
 	local words
 	words=$(echo "$plans" | sed 's/:.*//' | paste -sd '|')

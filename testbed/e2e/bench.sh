@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The command nbar: bench and stat as a user meets them. What they measure is not looked at, only
-# that they measure, say what is wrong, and leave nothing behind.
+# The command nbar: bench and stat as a user meets them. The test does not check the figures. It
+# checks that both commands run, report errors, and leave nothing behind.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -10,13 +10,15 @@ within=
 own_tmpdir
 run="-i 200 -x 20"
 
-# Children of a process, in the order in which they were started.
+# Children of a process, in the order in which they were started: numbers of processes start again
+# from the lowest one day, so the time of the start comes first.
 children() {
-	local file pid name state parent rest
+	local file rest
 	for file in /proc/[0-9]*/stat; do
-		{ read -r pid name state parent rest <"$file"; } 2>/dev/null || continue
-		[ "$parent" = "$1" ] && echo "$pid"
-	done | sort -n
+		{ read -r rest <"$file"; } 2>/dev/null || continue
+		set -- "$1" "${file//[!0-9]/}" ${rest##*) } # its state, its parent, ...
+		[ "$4" = "$1" ] && echo "${22} $2"
+	done | sort -n -k 1,1 -k 2,2 | cut -d " " -f 2
 }
 
 # Daemons and hosts of a bench.
@@ -76,7 +78,7 @@ start_long() {
 	return 1
 }
 
-# It ends by itself, says so, and leaves nothing: ends STATUS WORDS
+# ends STATUS WORDS: the bench ends by itself, prints the words, and leaves nothing.
 ends() {
 	local status
 	wait "$bench"
@@ -104,7 +106,8 @@ daemon_killed() {
 		ends 1 'nbar-nicd was killed by signal 9'
 }
 
-# Nobody is left to remove folder and journal; but the daemon ends, and takes its sockets away.
+# After SIGKILL no process can remove folder and journal. But the daemon ends, and removes its
+# sockets.
 bench_killed() {
 	local i
 	start_long nic && kill -KILL "$bench" || return 1
@@ -119,7 +122,7 @@ bench_killed() {
 		rm -r "$TMPDIR"/nbar-bench-* "$work"/long.json*
 }
 
-# An older result outlives a bench that fails.
+# A bench that fails does not change an older result.
 keeps_old() {
 	echo old >"$work/old.json"
 	wants 1 'ended with status' "$nbar" bench $run --nicd /bin/false --json "$work/old.json" &&
@@ -153,7 +156,7 @@ stat_json() {
 	grep -q '"barriers_completed": [1-9]' "$work/out" && grep -q '"waits_for": null' "$work/out"
 }
 
-# A member that does not arrive is named by the NIC of the one who waits for it.
+# The NIC of a waiting member names the member that does not arrive.
 stat_names_the_late() {
 	local i
 	start_long nic || return 1

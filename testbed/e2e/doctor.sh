@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# nbar doctor on this machine: without a daemon, with one, with a socket that is none.
+# nbar doctor on this machine: without a daemon, with a daemon, and with a socket without a daemon.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh

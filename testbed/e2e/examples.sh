@@ -21,7 +21,7 @@ hello() { # three processes
 	[ -z "$(ls "$work/meet")" ]
 }
 
-no_daemon() { # says what to do
+no_daemon() { # the message names the next step
 	! "$BUILD/examples/hello" n9 "$work/meet" 0 1 >"$work/told" 2>&1 &&
 		grep -q 'nbar-nicd --nic name=n9' "$work/told"
 }

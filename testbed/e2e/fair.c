@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fair.c - a bystander's barriers while other clients of the same NICs do their worst.
+ * fair.c - the barriers of a bystander, while other clients of the same NICs attack.
  *
- * `fair` is a test: under each attack the bystander completes its barriers, nobody of it fails, and
- * they overtake what the attack has queued. It asserts counts and order, and no time. `fair
- * --bench` measures: the bystander alone and under attack, in turns. Both take names of attacks or
- * cases; without one they do all. Needs no privileges. The daemon is that of $BUILD; $FAIR_PRELOAD,
- * if set, is loaded into it.
+ * `fair` is a test: under each attack the bystander completes its barriers, no member of it fails,
+ * and its frames overtake the queue of the attack. It asserts counts and order, never a time. `fair
+ * --bench` measures the bystander alone and under attack, in turns. Arguments are names of attacks
+ * or cases; without any, all run. Needs no privileges. The daemon is that of $BUILD; $FAIR_PRELOAD,
+ * if set, is a library to preload into it.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 
 #define BARRIERS 100u
 #define BUDGET_MS "1000"
-/* Of an attack, while one barrier of the bystander is under way, in the best of BARRIERS: what the
- * NIC takes from each port in some passes, and not what it finds queued. */
+/* Limit of the attack's frames during one barrier of the bystander, in the best of BARRIERS. It is
+ * a few passes' share of each port, and far less than the queue of the attack. */
 #define FRAMES_A_BARRIER 8192u
 
 #define ROUNDS 3u
@@ -59,8 +59,8 @@ static uint64_t progress(struct fair *f, const struct fair_attack *a)
 	return a->sign == NBAR_COUNTER_END ? f->replies : fair_counter(f, a->sign);
 }
 
-/* BARRIERS, and more until the attack is under way; into *least the frames of the attack in the
- * barrier that saw the fewest. */
+/* Runs BARRIERS barriers, and more until the attack is under way. Sets *least to the frames of the
+ * attack in the barrier with the fewest. */
 static bool barriers_under(struct fair *f, const struct fair_attack *a, uint64_t *least)
 {
 	uint64_t start = progress(f, a), end = fair_now() + f->patience_ns;
@@ -89,7 +89,7 @@ static void test_attack(const struct fair_attack *a)
 		fair_end(f);
 		return;
 	}
-	/* A NIC may refuse the last ones for their memory. */
+	/* A NIC may refuse the last groups, because its memory is full. */
 	bool begun = a->begin(f, a->test_n);
 
 	if (!begun)
@@ -118,10 +118,10 @@ static void test_attack(const struct fair_attack *a)
 /*
  * The bound: a bystander's barrier takes at most twice as long as alone, plus its share of the
  * core. The daemon's polling thread has a processor of its own; the bystander's host, the clients
- * of the attack and the daemon's control thread share another. What the clients do is not timed:
- * they do it between two barriers. What remains of the share is the time in which another thread
- * had the processor while a barrier was under way: the control thread, mostly. The kernel tells it
- * (the barrier's time less the processor time of our thread), and `own` is the barrier without it.
+ * of the attack and the daemon's control thread share another. The clients work between two
+ * barriers, so their work is not timed. During a barrier, another thread (mostly the control
+ * thread) may take the processor. This time is the barrier's time minus the processor time of our
+ * thread; `own` is the barrier without it.
  */
 struct phase {
 	uint32_t n;
@@ -153,7 +153,7 @@ static double mean(const struct phase *p, const double *us)
 	return sum / p->n;
 }
 
-/* Of samples that are sorted. */
+/* The samples must be sorted. */
 static double quantile(const struct phase *p, const double *us, double q)
 {
 	return us[(uint32_t)(q * (p->n - 1))];
@@ -186,10 +186,10 @@ static uint64_t frames_sent(struct fair *f)
 	       fair_counter(f, NBAR_COUNTER_pulls_sent) + fair_counter(f, NBAR_COUNTER_aborts_sent);
 }
 
-/* What became of an attack. */
+/* The result of an attack. */
 struct outcome {
 	bool begun, failed;
-	double frames_s; /* that the NICs sent, but the bystander's */
+	double frames_s; /* frames of the NICs, without the bystander's */
 };
 
 static void run_rounds(struct fair *f, const struct fair_attack *a, struct outcome *o)
@@ -213,7 +213,7 @@ static void run_rounds(struct fair *f, const struct fair_attack *a, struct outco
 	o->frames_s = s > 0 ? frames / s : 0;
 }
 
-/* Half of the barriers, without what other threads took, are within the bound. */
+/* True if the median barrier, without the time of other threads, is within the bound. */
 static bool is_within(const struct outcome *o)
 {
 	return !o->failed &&

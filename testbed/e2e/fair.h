@@ -3,9 +3,9 @@
  * fair.h - what the files of the program `fair` share.
  *
  * A world is one daemon with two NICs, or two daemons with one NIC each, and a bystander: a group
- * of two members, one on each NIC. An attack is what other clients of the same daemons do. One
- * thread drives both: it polls for the bystander's barrier and does a bit of the attack in between,
- * so that no scheduler decides between them, and only the NICs do.
+ * of two members, one on each NIC. Other clients of the same daemons make an attack. One thread
+ * drives both: it polls for the bystander's barrier, and runs a part of the attack in between. So
+ * only the NICs, and no scheduler, decide which of them is served.
  */
 #ifndef NBAR_TEST_FAIR_H
 #define NBAR_TEST_FAIR_H
@@ -14,16 +14,16 @@
 
 #include "raw.h"
 
-#define FAIR_CLIENTS_MAX 64u /* of an attack; a NIC has as many ports */
+#define FAIR_CLIENTS_MAX 64u /* clients of an attack; a NIC has so many ports */
 #define FAIR_GROUPS_MAX 1024u
 
 enum fair_wire {
 	FAIR_RING, /* one daemon, its two NICs on the wire ring */
 	FAIR_UDP,  /* one daemon, its two NICs on the wire udp */
-	/* With the receive buffers of a machine that nobody has tuned: */
+	/* With the receive buffers of an untuned machine: */
 	FAIR_SMALL, /* one daemon, its two NICs on the wire udp */
-	FAIR_PAIR   /* two daemons with a NIC each on the wire udp: one that is kept busy for too
-		     * long is silent to the other */
+	FAIR_PAIR   /* two daemons with one NIC each on the wire udp: a busy daemon may seem silent
+		     * to the other */
 };
 
 /* A group of two of an attack: member i is in cell[i] of client[i]. */
@@ -35,35 +35,35 @@ struct fair_pair {
 
 struct fair {
 	char dir[2][32]; /* run directory of the daemon of each NIC */
-	pid_t daemon[2]; /* 0: the second NIC belongs to the first daemon, too */
+	pid_t daemon[2]; /* 0: both NICs belong to the first daemon */
 	struct raw by[2];
 	uint32_t epoch;       /* barriers of the bystander */
-	bool spin;            /* the daemon has a processor of its own, and so has this thread */
-	uint64_t patience_ns; /* for one of them: a hang, not a slow machine */
-	uint64_t off_ns;      /* of the last one, while other threads had the processor of ours */
+	bool spin;            /* the daemon and this thread each have their own processor */
+	uint64_t patience_ns; /* limit of one barrier: longer is a hang, not a slow machine */
+	uint64_t off_ns;      /* of the last barrier: time when other threads had our processor */
 
-	/* Of the attack that runs. */
+	/* The running attack. */
 	uint32_t nclient, npair, next;
 	struct raw client[FAIR_CLIENTS_MAX];
 	struct fair_pair pair[FAIR_GROUPS_MAX];
 	bool request_pending[FAIR_CLIENTS_MAX]; /* a request of the client has no reply yet */
 	uint32_t given[FAIR_CLIENTS_MAX];       /* entries put into its send ring */
-	uint32_t at[FAIR_CLIENTS_MAX];          /* of what it goes through */
-	uint64_t replies;                       /* that came to requests of passes */
-	char said[sizeof(((struct nbar_reply *)0)->text)]; /* why it could not begin */
+	uint32_t at[FAIR_CLIENTS_MAX];          /* the client's next item */
+	uint64_t replies;                       /* replies to requests of pass() */
+	char said[sizeof(((struct nbar_reply *)0)->text)]; /* the refusal, if it could not begin */
 };
 
 struct fair_attack {
 	const char *name;
-	const char *text;               /* what the others do */
+	const char *text;               /* what its clients do */
 	enum fair_wire wire, test_wire; /* in the benchmark, and in the test */
-	uint32_t n, test_n; /* groups, ports or clients of it: in the benchmark, and in the test */
+	uint32_t n, test_n; /* its groups, ports or clients: in the benchmark, and in the test */
 	/* Opens what it needs. False: the daemon refused something; f->said is its answer. */
 	bool (*begin)(struct fair *f, uint32_t n);
-	void (*pass)(struct fair *f); /* a bit of the attack; never blocks. NULL: it needs none */
-	bool is_wrong;                /* such a plan must be refused */
-	/* The attack is under way when this counter of both NICs, or the replies to its requests
-	 * (NBAR_COUNTER_END), have risen by so much. */
+	void (*pass)(struct fair *f); /* a part of the attack; never blocks. NULL: none */
+	bool is_wrong;                /* the NIC must refuse its plan */
+	/* The attack is under way when this counter of both NICs, or the number of replies
+	 * (NBAR_COUNTER_END), has risen by so much. */
 	uint64_t least;
 	enum nbar_counter sign;
 };
@@ -73,24 +73,25 @@ extern const uint32_t fair_nattack;
 
 /* fair_world.c: */
 
-/* Starts the daemons and the bystander. spin: the first processor is the daemon's, and the second
- * that of this thread. False: it could not, and says why. */
+/* Starts the daemons and the bystander. spin: the daemon gets the first processor, and this thread
+ * the second. False: it failed, and has printed the reason. */
 bool fair_begin(struct fair *f, enum fair_wire wire, const char *budget_ms, bool spin);
 
 /* Ends both daemons by SIGTERM. True: each ended by itself with status 0. */
 bool fair_end(struct fair *f);
 
-/* Connects to a NIC, 0 or 1; the program ends if it cannot. */
+/* Connects to NIC 0 or 1. Ends the program on failure. */
 void fair_dial(struct fair *f, struct raw *r, int nic);
 
-/* Another client of the attack, with a port of a NIC. NULL: it gets none. */
+/* Adds a client to the attack, with a port of a NIC. NULL: the NIC refuses a port. */
 struct raw *fair_client(struct fair *f, int nic);
 
 /* Closes all clients of the attack and waits until the NICs have forgotten them. */
 void fair_quiet(struct fair *f);
 
-/* One barrier of the bystander, and pass (may be NULL) while it is under way. Its time in ns; 0: a
- * member failed, or did not complete it in 20 s, and why is on the standard output. */
+/* Runs one barrier of the bystander, and calls pass (may be NULL) while it is under way. Returns
+ * its time in ns. 0: a member failed, or did not complete it in 20 s; the reason is on standard
+ * output. */
 uint64_t fair_barrier(struct fair *f, void (*pass)(struct fair *f));
 
 /* A counter, of both NICs together. */
@@ -98,11 +99,11 @@ uint64_t fair_counter(struct fair *f, enum nbar_counter which);
 
 uint64_t fair_now(void);
 
-/* Frames of the attack that the NICs have sent, as far as its pages tell: of signals and of plans
- * that have completed. */
+/* Frames of the attack that the NICs have sent, counted from its pages: signals, and the frames of
+ * completed plans. */
 uint64_t fair_sent(const struct fair *f);
 
-/* fair_cases.c: what is no row of the table; each prints TAP lines. */
+/* fair_cases.c: cases outside the table of attacks; each prints TAP lines. */
 void fair_case_late_linear(void);
 void fair_case_late_pairs(void);
 void fair_case_killed(void);
@@ -112,14 +113,14 @@ void fair_case_memory(void);
 /* fair.c: one line of TAP. */
 __attribute__((format(printf, 2, 3))) bool fair_ok(bool pass, const char *format, ...);
 
-/* So many barriers of the bystander, each of which completes. */
+/* Runs n barriers of the bystander. True if all complete. */
 bool fair_barriers(struct fair *f, uint32_t n, void (*pass)(struct fair *f));
 
 /* fair_attacks.c: a group of two whose rank 0 sends one token and waits for 4,096, and whose rank 1
  * is on NIC `sender`, sends them and waits for one. */
 bool fair_wide(struct fair *f, struct raw *receiver, struct raw *sender);
 
-/* Keeps all groups of two posted as far ahead as a host may. */
+/* Posts on all groups of two, as far ahead as a host may. */
 void fair_pass_pairs(struct fair *f);
 
 #endif

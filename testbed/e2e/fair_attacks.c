@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fair_attacks.c - what the other clients of a NIC do to the bystander: legal requests, legal plans
- * and legal doorbells, each as many as a client may have.
+ * fair_attacks.c - the attacks on the bystander: legal requests, plans and doorbells, each as many
+ * as a client may have.
  *
- * A pass never blocks: it stores what there is room for, and sends a request where none is under
- * way.
+ * A pass never blocks: it fills free entries, and sends a request only if none is under way.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +22,7 @@
 #define ENTRIES_A_PASS NBAR_SIGNALS_MAX
 #define HIGH_CELL 950u
 
-static uint32_t tag = 1000; /* each group of ours has another */
+static uint32_t tag = 1000; /* each group here has another tag */
 
 static bool keep_said(struct fair *f, const struct raw *r)
 {
@@ -96,7 +95,7 @@ static void opened(struct raw *r, uint32_t *cell, struct nbar_endpoint *endpoint
 	*endpoint = rep.endpoint;
 }
 
-/* Opens the pair of a request for each rank, and connects it. */
+/* Opens a pair from one request per rank, and connects it. */
 static bool pair_open(struct fair *f, struct raw *r[2], struct plan_request p[2])
 {
 	struct fair_pair *pair = &f->pair[f->npair];
@@ -194,7 +193,8 @@ static bool begin_wide(struct fair *f, uint32_t n)
 	return true;
 }
 
-/* Rank 0 of a linear group, whose peers all have the address of one that does not arrive. */
+/* Opens rank 0 of a linear group. All its peers have the address of one member that does not
+ * arrive. */
 static bool linear_open(struct fair *f, struct raw *r, const struct nbar_endpoint *one)
 {
 	static struct nbar_endpoint endpoint[NBAR_SLOTS_MAX];
@@ -231,7 +231,7 @@ static bool begin_linear(struct fair *f, uint32_t n)
 	if (!r || !other || raw_group_open(other, "linear", 1, LINEAR, ++tag) != 0)
 		return other && keep_said(f, other);
 	opened(other, &cell, &one);
-	/* A NIC may refuse the last ones for their memory. */
+	/* A NIC may refuse the last groups, because its memory is full. */
 	bool all = true;
 
 	for (uint32_t i = 0; all && i < n; i++)
@@ -280,7 +280,8 @@ static void pass_signals(struct fair *f)
 
 /* --- cells and ports ------------------------------------------------------------------------- */
 
-/* Each port keeps only its highest cell. "signal" groups fill the others: they do not linger. */
+/* Each port keeps only its highest cell. "signal" groups fill the lower cells, because they do not
+ * linger when closed. */
 static bool begin_high_cells(struct fair *f, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -316,7 +317,7 @@ static bool request_send(struct fair *f, uint32_t c, enum nbar_op op, const void
 	return f->request_pending[c];
 }
 
-/* True: the reply is there. */
+/* True if the reply has come. */
 static bool request_heard(struct fair *f, uint32_t c)
 {
 	struct raw *r = &f->client[c];
@@ -330,8 +331,8 @@ static bool request_heard(struct fair *f, uint32_t c)
 	return true;
 }
 
-/* Groups that wait, with all slots that a plan may have; the third and later clients look at them.
- */
+/* Waiting groups with as many slots as a plan may have; the third and later clients ask for their
+ * state. */
 static bool begin_stat(struct fair *f, uint32_t n)
 {
 	struct raw *receiver = fair_client(f, 0), *sender = fair_client(f, 1);
@@ -371,7 +372,7 @@ static bool begin_falling(struct fair *f, uint32_t n)
 	return true;
 }
 
-/* Opens a group with as many peers as one may have, last one first, and closes it. */
+/* Opens a group with the greatest number of peers, in descending order, and closes it. */
 static void pass_falling(struct fair *f)
 {
 	static struct plan_request p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fair_cases.c - cases of fairness that are more than an attack beside a bystander: members that
- * are late and not dead, clients that die, a daemon that is to end, memory that runs out.
+ * fair_cases.c - cases of fairness that do not fit the table of attacks: late members, clients that
+ * die, a daemon that is told to end, and full memory.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static uint64_t word_of(const struct raw *r, uint32_t cell)
 	return __atomic_load_n(&r->page->completion[cell].word, __ATOMIC_ACQUIRE);
 }
 
-/* Members of groups, each in a cell of one client, whose first barrier this is. */
+/* Members of several groups, each in a cell of one client, at their first barrier. */
 struct side {
 	struct raw *r;
 	uint32_t n;
@@ -51,7 +51,7 @@ static void side_post(const struct side *s)
 		raw_post(s->r, s->cell[i], 1);
 }
 
-/* How many have failed; into *completed how many have completed. */
+/* Returns how many have failed, and sets *completed. */
 static uint32_t side_failed(const struct side *s, uint32_t *completed)
 {
 	uint32_t failed = 0;
@@ -109,7 +109,7 @@ static bool pairs_open(struct side *early, struct side *late)
 	return open;
 }
 
-/* The early side waits, for longer than the silence that a peer may keep. */
+/* The early side waits for longer than the retry budget. */
 static void late_members(const char *name, bool (*open)(struct side *early, struct side *late))
 {
 	static struct side early, late;
@@ -151,7 +151,7 @@ void fair_case_late_pairs(void)
 	late_members("late-pairs", pairs_open);
 }
 
-/* In a process of its own, which says when its groups run, and goes on until it is killed. */
+/* Runs as a process of its own: it reports when its groups run, and goes on until it is killed. */
 static void heavy_client(struct fair *f, int out)
 {
 	f->nclient = f->npair = 0;
@@ -212,7 +212,7 @@ void fair_case_killed(void)
 	killed(FAIR_RING, "killed-ring");
 }
 
-/* Of the bystander, member 0 waits in a barrier. */
+/* Member 0 of the bystander waits in a barrier. */
 void fair_case_stopped(void)
 {
 	struct fair *f = &world;
@@ -234,7 +234,7 @@ void fair_case_stopped(void)
 		"stopped: the bystander is told that the NIC is down");
 }
 
-/* One client opens the largest groups there are, until it may not. */
+/* One client opens groups of the largest size until the NIC refuses one. */
 void fair_case_memory(void)
 {
 	struct fair *f = &world;

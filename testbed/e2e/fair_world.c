@@ -25,7 +25,7 @@ uint64_t fair_now(void)
 
 static cpu_set_t allowed; /* before this thread was bound to one of them */
 
-/* Number of the i-th processor that this process may use; -1: it has not so many. */
+/* Number of the i-th processor that this process may use; -1: there are fewer. */
 static int processor(uint32_t i)
 {
 	if (CPU_COUNT(&allowed) == 0 && sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
@@ -79,7 +79,7 @@ void fair_dial(struct fair *f, struct raw *r, int nic)
 	exit(1);
 }
 
-/* A group of two, of nobody but us, as every user makes them. */
+/* A group of two in this process, opened in the usual way. */
 static bool bystander_open(struct fair *f)
 {
 	struct nbar_rep_group_open rep;
@@ -97,7 +97,8 @@ static bool bystander_open(struct fair *f)
 	       raw_group_connect(&f->by[1], 0, &endpoint[0], 1) == 0;
 }
 
-/* Daemons that start from now on have small receive buffers: see rcvbuf.c, which lies beside us. */
+/* Daemons that start from now on get small receive buffers: see rcvbuf.c. Its library is in the
+ * folder of this program. */
 static void small_buffers(void)
 {
 #ifndef __SANITIZE_ADDRESS__ /* its own library must come first */
@@ -163,7 +164,7 @@ static void run_dir_remove(const char *dir)
 	rmdir(dir);
 }
 
-/* True: it was told to end, and did so with status 0; it is killed if it does not. */
+/* Tells the daemon to end, and kills it if it does not. True if it ended with status 0. */
 static bool daemon_end(pid_t pid, uint64_t patience_ns)
 {
 	uint64_t end = fair_now() + patience_ns;
@@ -208,7 +209,7 @@ struct raw *fair_client(struct fair *f, int nic)
 	return NULL;
 }
 
-/* Ports and lingering groups beside those of the bystander. */
+/* Ports and lingering groups, without those of the bystander. */
 static bool is_quiet(struct fair *f)
 {
 	for (int i = 0; i < 2; i++) {
@@ -245,7 +246,7 @@ static bool barrier_is_over(const struct fair *f, uint64_t word[2])
 	return over;
 }
 
-/* Time that this thread has had a processor. */
+/* Processor time of this thread. */
 static uint64_t thread_time(void)
 {
 	struct timespec t;

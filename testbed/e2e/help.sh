@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What `nbar` says about itself: every subcommand has a help text that fits a screen and a manual
-# page, and a metric that the table has is in help, manual page and results.
+# Checks the help of `nbar`: every subcommand has a help text that fits a screen, and a manual page.
+# Every metric of the table is in help, manual page and results.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -19,13 +19,14 @@ subcommands() {
 	"$nbar" help | sed -nE 's/^  ([a-z-]+( [a-z-]+)?)  .*/\1/p' | grep -v '^help$'
 }
 
-# help_and_usage SUBCOMMAND...: its help is that of `nbar help SUBCOMMAND`, and names it.
+# help_and_usage SUBCOMMAND...: its help is the text of `nbar help SUBCOMMAND`, and contains its
+# name.
 help_and_usage() {
 	fits "$nbar" "$@" --help && grep -qE "^usage: (mpirun .* )?nbar $*" "$work/help" &&
 		"$nbar" help "$@" | cmp - "$work/help"
 }
 
-# A manual page that groff reads without a warning, with each of these columns as a tag.
+# groff reads the manual page without a warning, and each of these columns is a tag in it.
 page() {
 	local page=$BUILD/man/$1 name
 	shift
@@ -51,7 +52,7 @@ helps() {
 	done
 }
 
-# Every subcommand has a page by its name, or is in that of its first word.
+# Every subcommand has a page with its name, or is in the page of its first word.
 pages() {
 	local words
 	while read -r words; do

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# in-process NICs, on UDP, with no daemon anywhere: every barrier checked by
-# the oracle, between processes, between two network namespaces, and with 5 % loss. What needs
-# namespaces or nftables is skipped aloud without.
+# in-process NICs, on UDP, with no daemon anywhere: every barrier checked by the oracle, between
+# processes, between two network namespaces, and with 5 % loss. Tests that need namespaces or
+# nftables are skipped aloud where these are missing.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -12,7 +12,7 @@ may=$?
 oracle=$BUILD/oracle
 self=host:wire=udp,bind=127.0.0.1:0
 
-# times N WORD: the word, so often
+# times N WORD: prints the word N times
 times() {
 	local i
 	for ((i = 0; i < $1; i++)); do
@@ -50,7 +50,7 @@ lost() {
 	nft list table ip nbar | grep -E 'counter packets [1-9]'
 }
 
-# A member there, one here: the endpoint addresses go by a file.
+# One member in the other namespace, one here; they exchange endpoint addresses by a file.
 across() {
 	local file=$work/shared pid rc
 	truncate -s 1M "$file"

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The library as others use it: from C++ by nbar.hpp, in a job of PMIx by nbar_pmix.h, and with remote
-# writes, "quiet, then barrier". Compiles what it runs; skips aloud where a compiler or library lacks.
+# Tests the library from C++ (nbar.hpp), in a PMIx job (nbar_pmix.h), and with remote writes
+# ("quiet, then barrier"). Compiles its programs; skips aloud where a compiler or library is
+# missing.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 flags="-Wall -Wextra -Werror -O1 -g -Ihostlib/include -Ifirmware/include"
 alone=host:wire=udp,bind=127.0.0.1:0
 export NBAR_HOSTNIC=$PWD/$BUILD/libnbar-hostnic.so.0
-# Ranks that outnumber the processors must not spin, and find each other through the loopback.
+# There may be more ranks than processors, so they must not spin. They find each other through the
+# loopback.
 start="mpirun --oversubscribe --mca btl self,vader --mca mpi_yield_when_idle 1"
 [ "$(id -u)" != 0 ] || start="$start --allow-run-as-root"
 
@@ -27,7 +29,7 @@ for cxx in g++ clang++; do
 	ok "nbar.hpp works by $cxx" timeout 60 "$work/hpp.$cxx"
 done
 
-# ranks N PROGRAM ROUNDS TEXT: all N say so.
+# ranks N PROGRAM ROUNDS TEXT: all N ranks print TEXT.
 ranks() {
 	local out
 	out=$(timeout 90 $start -n "$1" "$2" $alone "$3" 2>&1) || { echo "$out"; return 1; }

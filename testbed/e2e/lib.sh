@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# lib.sh - what the end-to-end scripts share: daemons, namespaces, names of algorithms. Sourced, with
-# BUILD set, in the top folder. Whoever sources it calls finish at the end.
+# lib.sh - what the end-to-end scripts share: daemons, namespaces, names of algorithms. Sourced,
+# with BUILD set, in the top folder. The script that sources it must call finish at its end.
 
 BUILD=${BUILD:-build}
 . testbed/lib.sh
@@ -12,7 +12,7 @@ daemons= # process numbers, each with the file of its stderr
 daemon() {
 	local dir=$1 wanted i
 	shift
-	mkdir -p -m 700 "$dir" # whatever the umask: a daemon wants it for itself
+	mkdir -p -m 700 "$dir" # whatever the umask: a daemon accepts only a private folder
 	${within:-} "$BUILD/nbar-nicd" --run-dir "$dir" "$@" >"$dir.out" 2>"$dir.err" &
 	pids="$pids $!"
 	last_pid=$!
@@ -27,8 +27,8 @@ daemon() {
 	return 1
 }
 
-# Runs the script again where it may make interfaces, which go when it ends. Returns 1 where that is
-# not permitted.
+# Runs the script again in namespaces where it may make interfaces; they go when it ends. Returns 1
+# where that is not permitted.
 in_namespaces() {
 	local how
 	[ -n "${NBAR_INSIDE:-}" ] && return 0
@@ -53,7 +53,7 @@ other_namespace() {
 		ip link set va up && nsenter -t $other -n ip link set vb up
 }
 
-# Daemons on these: NIC n0 in $work/a, n1 in $work/b.
+# Daemons on these interfaces: NIC n0 in $work/a, n1 in $work/b.
 af_packet_here() {
 	daemon "$work/a" --nic name=n0,wire=dpdk,dev=net_af_packet0 -- --vdev=net_af_packet0,iface=va
 }
@@ -63,7 +63,8 @@ af_packet_there() {
 	daemon "$work/b" --nic name=n1,wire=dpdk,dev=net_af_packet0 -- --vdev=net_af_packet0,iface=vb
 }
 
-# The algorithms that make plans, from the daemon's table; one with a parameter with its first three values.
+# The algorithms that make plans, from the daemon's table. An algorithm with a parameter comes with
+# its first three values.
 algs() {
 	"$BUILD/nbar-nicd" --list-algs | awk '/^[a-z]/ && $1 !~ /^(auto|custom|signal)$/ {
 		if (split($1, part, ":") == 1) {
@@ -77,11 +78,11 @@ algs() {
 	}'
 }
 
-# What a sanitizer says.
+# Reports of sanitizers.
 reported='ERROR: [A-Za-z]*Sanitizer|WARNING: [A-Za-z]*Sanitizer|: runtime error: '
 
-# Ends the daemons that still run. All that were started must have ended with status 0, or by a
-# SIGKILL of the test, and without a report of a sanitizer.
+# Ends the daemons that still run. Each daemon must have ended with status 0, or by a SIGKILL of the
+# test, and without a report of a sanitizer.
 daemons_end() {
 	local daemon pid rc bad=0
 	for daemon in $daemons; do
@@ -90,7 +91,7 @@ daemons_end() {
 		wait "$pid" 2>/dev/null
 		rc=$?
 		case $rc in
-		0 | 127 | 137) ;; # 127: the test has waited for it
+		0 | 127 | 137) ;; # 127: the test itself has waited for it
 		*) echo "nbar-nicd $pid ended with status $rc" ;;
 		esac
 		case $rc in

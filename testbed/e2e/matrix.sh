@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every plan, run by the NICs and run by the hosts over the NICs' signals, on every wire, each barrier
-# checked by the oracle: NBAR_ROUNDS (50) of them with 4 members, a tenth as many with 7. Wire dpdk,
-# net_af_packet between two network namespaces, is skipped where there may be none.
+# Runs every plan on every wire, by the NICs and by the hosts over the NICs' signals. The oracle
+# checks each barrier: NBAR_ROUNDS (50) with 4 members, a tenth as many with 7. Wire dpdk,
+# net_af_packet between two network namespaces, is skipped where namespaces are not permitted.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Barriers over a real Ethernet wire: two daemons on DPDK's net_af_packet, in two network namespaces
 # joined by a veth pair, each barrier checked by the oracle; then with loss and duplication made by
-# nftables. Needs root or user namespaces; skipped aloud without.
-# Everything it makes lives in namespaces of its own and goes with them.
+# nftables. Needs root or user namespaces; skipped aloud without. Everything that it makes is in its
+# own namespaces, and goes with them.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -13,7 +13,7 @@ if ! in_namespaces; then
 fi
 oracle=$BUILD/oracle
 
-frames() { # the tokens of so many barriers went over this wire: one each way
+frames() { # BARRIERS: at least one frame per barrier left through this interface
 	awk -v wanted="$1" '$1 == "va:" { found = $11 >= wanted } END { exit !found }' /proc/net/dev
 }
 
@@ -29,7 +29,7 @@ worse_wire() {
 	RULES
 }
 
-recovered() { # what was lost was asked for again, what came twice was counted
+recovered() { # lost tokens were asked for again, duplicates were counted
 	"$BUILD/nbar" stat --json "$work/b/n1.sock" >"$work/stat"
 	grep -qE '"pulls_sent": [1-9]' "$work/stat" && grep -qE '"tokens_(duplicate|stale)": [1-9]' "$work/stat"
 }
@@ -42,8 +42,9 @@ ok "dpdk: at least as many frames on the wire" frames "$ITERATIONS"
 ok "dpdk: 2,000 barriers of 4, two ports a NIC" "$oracle" -i 2000 -a dissemination:3 \
 	"$work/a/n0.sock" "$work/a/n0.sock" "$work/b/n1.sock" "$work/b/n1.sock"
 if command -v nft >/dev/null && worse_wire 2>/dev/null; then
-	# Linear: rank 0 has nothing to send before it has heard of rank 1. In an exchange it would send
-	# its next token, and the kernel with it the one that was dropped: no need to ask for it.
+	# Linear: rank 0 sends nothing before the token of rank 1 arrives. In an exchange it would
+	# send its next token, and the kernel would send the dropped one with it: no PULL would be
+	# needed.
 	ok "dpdk: 1,000 barriers of 2 with 5 % loss and 5 % duplicates" \
 		"$oracle" -i 1000 -a linear "$work/a/n0.sock" "$work/b/n1.sock"
 	ok "dpdk: lost tokens were pulled, second ones dropped" recovered

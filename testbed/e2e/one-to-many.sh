@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# nbar bench one-to-many, and what a daemon makes of the tune file that it writes. What is measured
-# is not looked at.
+# Tests nbar bench one-to-many, and a daemon with the tune file that it writes. Does not check the
+# figures.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -19,7 +19,8 @@ ping_pong() {
 		grep -qE 'model suggests, by size: 2: 1, 4: [1-8], .* 1024: [1-8]$' "$work/out"
 }
 
-# Three ways at size 4, and one at size 2, where two would be the same; MCS at both; nic and host.
+# Three values at size 4; one at size 2, where more would give the same plan; MCS at both; nic and
+# host.
 tuned() {
 	"$nbar" bench one-to-many $run $tune --tune-file "$work/tune" --json "$work/json" \
 		--launches 2 >"$work/out" || return 1
@@ -33,7 +34,7 @@ tuned() {
 		grep -q '"experiment": "one-to-many"' "$work/json"
 }
 
-# The daemon takes that file, and auto is what it says.
+# The daemon accepts the file, and auto is the algorithm of the file.
 auto_is() {
 	local want
 	want=$(sed -n 's/^4 \([a-z:0-9]*\).*/\1/p' "$work/tune")
@@ -44,7 +45,7 @@ auto_is() {
 	[ -n "$want" ] && [ "$(grep -cE " [0-3]/4 $want " "$work/out")" = 4 ]
 }
 
-# Members for whom auto is not the same are told, and do not hang.
+# If auto differs between members, they get an error and do not hang.
 disagree() {
 	printf 'nbar-tune 1\n2 mcs\n' >"$work/mcs"
 	daemon "$work/b" --nic name=n0,wire=udp,bind=127.0.0.1:0 --tune "$work/mcs" &&

@@ -2,14 +2,14 @@
 /*
  * oracle.c - runs real barriers between real processes and checks each one of them.
  *
- * oracle [-i ITERATIONS] [-a ALG] [-d MS] [-H] NIC NIC ...: one process a NIC, rank 0 first. Nobody
- * may leave barrier i before all have entered it, and nobody may be more than one ahead. With -d,
- * every member in turn comes MS late. With -H the hosts run the barriers, over the NICs' signals.
- * Used by the end-to-end scripts; exit status 0 if all held.
+ * oracle [-i ITERATIONS] [-a ALG] [-d MS] [-H] NIC NIC ...: one process a NIC, rank 0 first. No
+ * member may leave barrier i before all have entered it, and no member may be more than one barrier
+ * ahead. With -d, every member in turn comes MS late. With -H the hosts run the barriers, over the
+ * NICs' signals. Used by the end-to-end scripts; exit status 0 if all held.
  *
- * -m FILE -k RUN -n SIZE -r FIRST: the ranks from FIRST on of a group of SIZE; the others are run
- * by oracles of other machines, which have FILE, memory that begins as zeros, in common. RUN counts
- * what it has been used for.
+ * -m FILE -k RUN -n SIZE -r FIRST: the ranks from FIRST on of a group of SIZE; oracles on other
+ * machines run the others. They share FILE: memory that is 0 at first. RUN is the number of the run
+ * in FILE.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,15 +69,15 @@ static void sleep_ms(uint32_t ms)
 	nanosleep(&t, NULL);
 }
 
-/* One of them is NULL: the NICs run the barriers, or the hosts do. */
+/* g NULL: the hosts run the barriers. hb NULL: the NICs run them. */
 struct member {
 	struct nbar_port *port;
 	struct nbar_group *g;
 	struct hostbar *hb;
 };
 
-/* For the set-up alone; what is tested is the other barrier. A host that runs the barriers answers
- * meanwhile. */
+/* A barrier in shared memory, for set-up and end only: it is not tested. A host that runs the
+ * barriers answers its peers meanwhile. */
 static void meet(uint32_t *count, const struct member *m)
 {
 	__atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL);
@@ -186,7 +186,7 @@ static void member(uint32_t rank, const char *nic)
 		one_barrier(&m, rank, i);
 	if (m.g)
 		nbar_group_close(m.g);
-	meet(&shared->finished, &m); /* a port that goes takes nobody with it who still waits */
+	meet(&shared->finished, &m); /* no port closes while a member still waits */
 	if (m.hb)
 		hostbar_close(m.hb);
 	nbar_close(m.port);

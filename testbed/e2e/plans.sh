@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# plans.sh - every plan, by NIC and by host, on some NICs. Sourced after lib.sh, with rounds set, and slowest
-# to the barriers a second that are the least.
+# plans.sh - every plan, by NIC and by host, on some NICs. Sourced after lib.sh, with rounds set,
+# and slowest set to the least barriers per second.
 
 # Both sizes; socket J carries members J, J + sockets, ...: both ALGORITHM OPTIONS SOCKET...
 both() {

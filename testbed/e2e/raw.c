@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * raw.c - a client of nbar-nicd made by hand.
+ * raw.c - a client of nbar-nicd without libnbar.
  */
 #include <errno.h>
 #include <sched.h>
@@ -50,7 +50,7 @@ int raw_say(struct raw *r, const void *bytes, size_t n)
 	return send(r->fd, bytes, n, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* A page that came along is mapped. */
+/* Maps the page if the reply carries one. */
 static void take_page(struct raw *r, struct msghdr *msg)
 {
 	struct cmsghdr *cm = CMSG_FIRSTHDR(msg);
@@ -198,7 +198,7 @@ pid_t raw_daemon_start(const char *run_dir, uint32_t nnic, const char *const *ar
 	pid_t self = getpid(), pid = fork();
 
 	if (pid == 0) {
-		/* If the test is killed, its daemon goes, too. */
+		/* If the test is killed, its daemon ends too. */
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		if (getppid() != self)
 			_exit(0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * raw.h - a client of nbar-nicd made by hand: it says what it is told to, right or wrong. Knows the
- * ABI header and libc, and nothing of libnbar or the firmware.
+ * raw.h - a client of nbar-nicd without libnbar: it sends any bytes, valid or not. Uses only the
+ * ABI header and libc, nothing of libnbar or the firmware.
  */
 #ifndef NBAR_TEST_RAW_H
 #define NBAR_TEST_RAW_H
@@ -12,7 +12,7 @@
 
 #include "nbar_abi.h"
 
-#define RAW_NO_REPLY (-10000) /* the daemon closed the connection, or says nothing */
+#define RAW_NO_REPLY (-10000) /* the daemon closed the connection, or does not answer */
 
 struct raw {
 	int fd;
@@ -24,17 +24,18 @@ struct raw {
 	} reply;
 };
 
-/* Connects to RUN_DIR/NIC.sock; a reply is waited for at most 20 s. False: it cannot. */
+/* Connects to RUN_DIR/NIC.sock; later calls wait at most 20 s for a reply. False: it failed. */
 int raw_dial(struct raw *r, const char *run_dir, const char *nic);
 void raw_close(struct raw *r);
 
 /* Sends these bytes as one message. 0 or negative errno. */
 int raw_say(struct raw *r, const void *bytes, size_t n);
 
-/* Receives a reply: its status, or RAW_NO_REPLY, also if it is not well-formed. */
+/* Receives a reply and returns its status. RAW_NO_REPLY: there is none, or it is not
+ * well-formed. */
 int raw_hear(struct raw *r);
 
-/* A correct request of op with this body, and its reply. */
+/* Sends a correct request, and receives its reply. */
 int raw_ask(struct raw *r, enum nbar_op op, const void *body, size_t n);
 
 /* Opens a port and maps its page. */
@@ -50,20 +51,21 @@ int raw_group_close(struct raw *r, uint32_t cell);
 /* A counter of the NIC that r is connected to. */
 uint64_t raw_counter(struct raw *r, enum nbar_counter which);
 
-/* The same, but waits for at most 20 s until it is at least so much. */
+/* The same, but waits at most 20 s until the counter has reached `least`. */
 uint64_t raw_await_counter(struct raw *r, enum nbar_counter which, uint64_t least);
 
 /* Arrives at barrier `epoch` in a cell. */
 void raw_post(struct raw *r, uint32_t cell, uint32_t epoch);
 
-/* Waits, for at most 20 s, until the cell has completed `epoch` or failed: its completion word. */
+/* Waits at most 20 s until the cell has completed `epoch` or failed. Returns the completion
+ * word. */
 uint64_t raw_await(struct raw *r, uint32_t cell, uint32_t epoch);
 
 /* The daemon of $BUILD with these arguments behind --run-dir; returns when nnic NICs are ready. 0:
  * it did not start. */
 pid_t raw_daemon_start(const char *run_dir, uint32_t nnic, const char *const *args);
 
-/* Sends it a signal (0: none) and waits for its end: the status of waitpid. */
+/* Sends the daemon a signal (0: none) and waits for its end. Returns the status of waitpid. */
 int raw_daemon_end(pid_t pid, int sig);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rcvbuf.c - a setsockopt() that is loaded into a daemon under test: no socket gets a larger
- * receive buffer than a Linux machine allows that nobody has tuned, whoever runs the daemon.
+ * rcvbuf.c - a setsockopt() to preload into a daemon under test: it limits receive buffers to the
+ * default limit of Linux, on every machine and for root too.
  */
 #define _GNU_SOURCE
 #include <string.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# nbar report as a user meets it: a page from real runs, and nothing lost whatever is wrong.
+# nbar report as a user meets it: a page from real runs. No failure may lose results.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -35,7 +35,7 @@ figures() {
 		grep -q 'var(--c1)' "$dir/index.html"
 }
 
-# A file stays as it is whatever the command does: keeps FILE STATUS WORDS COMMAND...
+# keeps FILE STATUS WORDS COMMAND...: the command ends so, and does not change the file.
 keeps() {
 	local file=$1 before after
 	shift
@@ -45,7 +45,7 @@ keeps() {
 	[ "$before" = "$after" ]
 }
 
-# A copy of the results, with a change: changed NAME SED
+# changed NAME SED: makes a copy of the results with a change
 changed() {
 	mkdir -p "$work/$1"
 	sed -e "$2" "$dir/bench.json" >"$work/$1/bench.json"
@@ -65,7 +65,7 @@ no_gnuplot() {
 		! grep -q '<svg' "$work/plain/index.html"
 }
 
-# Ended in the middle: the points measured are kept, and the page of what is there is not broken.
+# Ended in the middle: the measured points are kept, and the page of the results so far is complete.
 interrupted() {
 	local journal=$work/cut/bench.json.journal i
 	"$nbar" report --only bench "$work/cut" >"$work/out" 2>"$work/cut.err" &
@@ -98,7 +98,7 @@ goes_on() {
 	[ "$(wc -l <"$journal")" -gt "$lines" ] && [ "$before" = "$(head -n 3 "$journal" | cksum)" ]
 }
 
-# MPI programs: by the words that are said; left out aloud where there is no MPI.
+# MPI programs: started by the given launcher; skipped aloud where there is no MPI.
 mpi() {
 	"$nbar" report --quick --only mpi-barrier --mpirun "$1" "$work/mpi" >"$work/out" 2>"$work/err" || {
 		cat "$work/err"

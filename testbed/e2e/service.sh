@@ -79,7 +79,7 @@ serve() {
 	done
 	kill "$last_pid"
 	wait "$last_pid" || return 1
-	# What the manager reads after that is the end; signs of life may come in between.
+	# After that the manager must read the end; signs of life may come before it.
 	wait "$of_manager"
 	cat "$work/states"
 	sed -n 2p "$work/states" | grep -q '^READY=1$' && [ "$(grep -c WATCHDOG=1 "$work/states")" -ge 2 ]

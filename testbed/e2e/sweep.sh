@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The experiments as a user meets them: each runs, its JSON and CSV can be read, it can be interrupted
-# and resumed, and it says what is wrong. What they measure is not looked at.
+# The experiments as a user meets them: each runs, its JSON and CSV can be read, it can be
+# interrupted and resumed, and it reports errors. The figures are not checked.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 nbar=$BUILD/nbar
 own_tmpdir
 
-# The JSON of an experiment is whole: as many values in each row as there are columns, and the
-# settings and machine beside them. reads FILE EXPERIMENT ROWS
+# reads FILE EXPERIMENT ROWS: the JSON is complete. Each row has a value per column, and settings
+# and machine are there.
 reads() {
 	python3 - "$@" <<'END'
 import json, sys
@@ -60,11 +60,11 @@ resumes() {
 		grep -q 'with --resume goes on' "$work/err" || return 1
 	kept=$(($(wc -l <"$file.journal") - 1))
 	cp "$file.journal" "$work/before"
-	# Not with other settings, and not as if nothing had been.
+	# --resume refuses other settings; without it, the old results are not overwritten.
 	wants 1 'settings seed is 1, and here it is 2' "$nbar" $args --seed 2 --json "$file" --resume &&
 		wants 1 'go on with --resume' "$nbar" $args --json "$file" &&
 		cmp "$file.journal" "$work/before" || return 1
-	# Not another machine's results.
+	# --resume refuses the results of another machine.
 	sed '1s/"cpu":"/"cpu":"another /' "$work/before" >"$file.journal"
 	wants 1 'its machine cpu is "another' "$nbar" $args --json "$file" --resume || return 1
 	grep -q another "$file.journal" || return 1

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# `nbar sweep threads` as a user meets it: every barrier runs, ours and those of others that were
-# built; results can be read; an interrupted run can be resumed; what is wrong is refused in words.
-# What is measured is not looked at.
+# `nbar sweep threads` as a user meets it: every barrier that was built runs, ours and those of
+# others; results can be read; an interrupted run can be resumed; wrong usage gets a message. The
+# figures are not checked.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -17,8 +17,8 @@ refuses() {
 	[ $? = 2 ] && grep -q -e "$words" "$work/out" || { cat "$work/out"; return 1; }
 }
 
-# Rows as they should be, for these barriers at 2 and 3 threads, and the transfer where there are
-# two processors; a line of --raw a thread and repetition. reads BARRIER...
+# reads BARRIER...: the rows are right for these barriers at 2 and 3 threads, and for the transfer
+# if there are two processors. --raw has a line per thread and repetition.
 reads() {
 	python3 - "$work/t.json" "$work/t.csv" "$work/t.raw" "$@" <<'END'
 import csv, json, os, sys
@@ -76,7 +76,7 @@ resumes() {
 	cat "$work/out"
 	grep -q 'kept in' "$work/out" && grep -Eq '(mcs|pthread) ' "$work/out" || return 1
 	[ -s "$work/long.json.journal" ] && [ ! -s "$work/long.json" ] || return 1
-	# Other settings are another run.
+	# --resume refuses other settings.
 	! "$nbar" $args --seed 2 --json "$work/long.json" --resume >"$work/out" 2>&1
 }
 

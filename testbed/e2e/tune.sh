@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # From a profile to a barrier: nbar profile, predict and tune, --alg tuned:FILE, and the C file that
-# nbar tune writes, with each MPI that is here. What is measured is not looked at.
+# nbar tune writes, with each MPI that is installed. The figures are not checked.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -9,7 +9,7 @@ nbar=$BUILD/nbar
 export TMPDIR=$work/tmp
 mkdir -p "$TMPDIR"
 
-# Exit status and words on stderr are as expected: wants STATUS WORDS COMMAND...
+# wants STATUS WORDS COMMAND...: exit status, and words on stderr, are as expected
 wants() {
 	local status=$1 words=$2 got
 	shift 2
@@ -19,7 +19,8 @@ wants() {
 	[ $got = "$status" ] && grep -q -e "$words" "$work/err"
 }
 
-# prof RACKS HOSTS: a profile of racks of so many hosts each, n0, n1, ..., far apart.
+# prof RACKS HOSTS: a profile of RACKS racks with HOSTS hosts each, n0, n1, ...; messages between
+# racks cost more.
 prof() {
 	awk -v racks="$1" -v hosts="$2" 'BEGIN {
 		n = racks * hosts
@@ -93,8 +94,8 @@ mpi() {
 		rm -f "$work/entered" && "$@" -np 3 "$work/tuned.$name" "$work/entered" 20 20
 }
 
-# fitted WORDS PROFILE NAME LAUNCHER OPTIONS...: an MPI program whose barriers go by NIC; each rank has
-# a NIC of its own, and so is a host of its own. The glue says WORDS.
+# fitted WORDS PROFILE NAME LAUNCHER OPTIONS...: an MPI program with offloaded barriers. Each rank
+# has its own NIC, and so is a host of its own. The glue prints WORDS.
 fitted() {
 	local words=$1 profile=$2 name=$3
 	shift 3
@@ -109,7 +110,7 @@ fitted() {
 	[ $rc = 0 ] && grep -q -e "$words" "$work/out" && grep -q 'on 3 hosts: barriers offloaded to NICs' "$work/out"
 }
 
-# What the glue of an MPI makes of tuned:FILE: with_glue NAME FILE LAUNCHER OPTIONS...
+# with_glue NAME FILE LAUNCHER OPTIONS...: tests tuned:FILE in the glue of an MPI
 with_glue() {
 	local name=$1 file=$2
 	shift 2

@@ -36,7 +36,8 @@ shm_four() { # BARRIERS ALGORITHM
 	"$oracle" -i "$1" -a "$2" "$work"/shm-a/n0.sock "$work"/shm-b/n2.sock "$work"/shm-a/n1.sock "$work"/shm-b/n3.sock
 }
 
-# One daemon is killed under way: the members of the other must hear of it; then it comes back.
+# One daemon is killed under way: the members of the other daemon must get an error; then it is
+# started again.
 shm_killed() {
 	shm_four 100000000 pairwise >"$work/shm-out" 2>&1 &
 	local rc _ pid=$!
@@ -72,7 +73,7 @@ shm() {
 	ok "shm: 1,000 barriers of 4 after that" shm_four 1000 pairwise
 }
 
-# What is wrong whatever the machine has is told before its devices are looked for.
+# Errors that do not depend on the machine are reported before the daemon looks for devices.
 verbs() {
 	case "$("$BUILD/nbar-nicd" --version)" in
 	*verbs*) ;;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# lib.sh - Debian systems of this machine's own, made by debootstrap: what the scripts here share.
-# Sourced. Needs root; everything lies in a folder that goes with the script.
+# lib.sh - what the scripts here share: Debian systems on this machine, made by debootstrap.
+# Sourced. Needs root; everything is in a folder that the script removes at its end.
 #
-# NBAR_FRESH_DIR=DIR keeps the bare systems there, so that the next run need not download them.
+# NBAR_FRESH_DIR=DIR keeps the bare systems there, so the next run need not download them.
 
 count=0
 failures=0
@@ -35,7 +35,7 @@ finish() {
 	exit $?
 }
 
-# Why no system can be made here; nothing if one can.
+# Prints why no system can be made here; nothing if one can.
 cannot() {
 	if [ "$(id -u)" != 0 ]; then
 		echo "root is needed"

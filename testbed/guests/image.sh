@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# image.sh DIR - makes what a guest boots: DIR/vmlinuz, the kernel of Debian's package, unpacked and
-# not installed, and DIR/initrd, busybox with the modules of that kernel that guests need.
+# image.sh DIR - makes the files that a guest boots: DIR/vmlinuz, the kernel of Debian's package
+# (unpacked, not installed), and DIR/initrd, busybox with the modules of that kernel that guests
+# need.
 #
-# Called by guest. Exit status 77: this machine cannot have them, and why. What is there stays.
+# Called by guest. Exit status 77: this machine cannot make them; the reason is printed. Existing
+# files are kept.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 dir=$1
-# crc32_generic: rxe does not ask for it, but adds no link without it.
+# crc32_generic: not a dependency of rxe, but without it rxe cannot add a link.
 modules="virtio_pci virtio_net 9pnet_virtio 9p crc32_generic ib_uverbs rdma_ucm rdma_rxe sch_netem veth"
 
 cannot() {
@@ -26,7 +28,7 @@ fetch() {
 		cannot "$package cannot be had: $(tail -n 1 "$work/log")"
 }
 
-# Copies the modules in the order in which they have to go in, as 00.ko, 01.ko, ...
+# Copies the modules as 00.ko, 01.ko, ..., in the order of loading.
 copy_modules() {
 	local version m path n=0
 	version=$(ls "$kernel/lib/modules")

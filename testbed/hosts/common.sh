@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# common.sh - what cluster and hub share: where things are, and how to end with a text. Sourced,
-# with $here and $name set.
+# common.sh - what cluster and hub share: paths, and how to end with a message. Sourced, with $here
+# and $name set.
 
 root=$(cd "$here/../.." && pwd)
 . "$root/testbed/lib.sh"
@@ -16,8 +16,8 @@ NICD=$build/nbar-nicd
 HOLD=$build/cluster-hold
 FINALIZE=$build/libcluster-finalize.so
 
-# When a process started, in ticks: with its number it names the process and no later one. Fails if
-# there is none, or nothing of it but its exit status.
+# Prints the start time of a process, in ticks. Pid and start time together identify a process, even
+# if the pid is used again. Fails if the process does not exist or is a zombie.
 started() {
 	local stat
 	{ read -r -d '' stat <"/proc/$1/stat"; } 2>/dev/null

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * finalize.c - libcluster-finalize.so: programs of MPICH before 4.2 over UCX come to their end.
+ * finalize.c - libcluster-finalize.so: lets programs of MPICH before 4.2 over UCX end.
  *
- * Preloaded by cluster mpiexec. In MPI_Finalize these releases flush every connection, which needs
- * an answer of the peer; but a peer that is done with its own no longer answers (see
- * openucx/ucx#8738). Ranks that share processors hang there every second time. Here all meet
- * before, as MPICH does from 4.2 on: then nothing that anybody waits for is under way, and the
- * flush can be left out. It changes nothing else.
+ * Preloaded by cluster mpiexec. In MPI_Finalize these releases flush every connection, and wait for
+ * an answer of the peer. A peer that has flushed its own connections no longer answers (see
+ * openucx/ucx#8738). Ranks that share processors hang there every second time. With this library
+ * all ranks first run a barrier, as MPICH does from 4.2 on. After it no message is under way, so
+ * the flush can be left out. It changes nothing else.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,14 +17,14 @@
 
 void *ucp_disconnect_nb(void *ep);
 
-/* As UCX says "done at once"; the connection goes when its worker does. */
+/* NULL is UCX's "done at once". The connection ends with its worker. */
 void *ucp_disconnect_nb(void *ep)
 {
 	(void)ep;
 	return NULL;
 }
 
-/* Other libraries may stand between the program and the MPI, and call on by either name. */
+/* Other libraries between the program and the MPI may call either name. */
 static int meet_and_go_on(const char *name)
 {
 	static bool met;

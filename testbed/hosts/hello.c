@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hello.c - an MPI program that shows what a cluster is: who runs where, whether what they send
- * arrives as it was sent, and how long a barrier of the MPI's own takes. Built with either MPI; run
- * by test-cluster.sh and by hand.
+ * hello.c - an MPI program that shows a cluster: where each rank runs, whether messages arrive
+ * unchanged, and how long a barrier of the MPI takes. Built with either MPI; run by test-cluster.sh
+ * and by hand.
  *
  *   hello [ITERATIONS]
  */
@@ -34,7 +34,7 @@ static int exchange(int rank, int size)
 	return wrong;
 }
 
-/* The largest over the ranks of their mean over n consecutive barriers, in us, at rank 0. */
+/* Mean time over n consecutive barriers, in us: the largest of all ranks, at rank 0. */
 static double barrier_us(int n)
 {
 	double begin, mean, largest = 0;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hold.c - cluster-hold: gives every frame of an interface back to it, some time later.
+ * hold.c - cluster-hold: takes every frame of an interface, and sends it back to it some time
+ * later.
  *
  *   cluster-hold INTERFACE DELAY_US JITTER_US MARK
  *
- * Started by wire.sh where the kernel has no netem. What goes back carries MARK, by which the rules
- * there know it. Frames pass with their virtio header, so that checksums and segments which the
- * kernel has not made yet are still made later. It must never change a frame.
+ * Started by wire.sh where the kernel has no netem. Returned frames carry MARK, so the rules there
+ * recognize them. Frames keep their virtio header, so the kernel can still add checksums and make
+ * segments later. It must never change a frame.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,7 +26,7 @@
 #include <unistd.h>
 
 #define FRAME_MAX (sizeof(struct virtio_net_hdr) + 65536 + 64)
-#define HELD_MAX 10000 /* frames held at a time; more are lost, as netem's limit has it */
+#define HELD_MAX 10000 /* frames held at a time; more are lost, as with netem's limit */
 
 struct held {
 	struct held *next;
@@ -34,7 +35,7 @@ struct held {
 	uint8_t byte[];
 };
 
-/* Sorted by time; frames of one time stay in order. */
+/* Sorted by time; frames with the same time keep their order. */
 struct queue {
 	struct held *first, *last;
 	uint32_t n;

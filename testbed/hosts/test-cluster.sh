@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The test hosts themselves: what `cluster` promises, tried on a cluster of three. Skipped aloud
-# where namespaces are not permitted, and in part where an MPI, or a way to lose frames, is missing.
+# The test hosts themselves: checks what `cluster` promises, on a cluster of three hosts. Skipped
+# aloud where namespaces are not permitted, and in part where an MPI, or a way to lose frames, is
+# missing.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -14,7 +15,7 @@ dir=$work/cluster
 cluster="testbed/hosts/cluster --run-dir $dir"
 trap '$cluster down 2>/dev/null; cleanup' EXIT
 
-# What of the machine a cluster could change, or leave behind.
+# The state of the machine that a cluster could change, or leave behind.
 machine() {
 	hostname
 	ip -o link | cut -d : -f 2
@@ -28,18 +29,18 @@ machine_untouched() {
 	diff "$work/before" "$work/after"
 }
 
-# Processes of this cluster: what is inside has its folder in the environment.
+# Processes of this cluster: they have its folder in the environment.
 processes() {
 	grep -lsz "^NBAR_CLUSTER_DIR=$dir\$" /proc/[0-9]*/environ
 }
 
-# says TEXT COMMAND...: the command succeeds and prints just this.
+# says TEXT COMMAND...: the command succeeds and prints exactly TEXT.
 says() {
 	local said
 	said=$("${@:2}") && [ "$said" = "$1" ] || { echo "wanted: $1"; echo "got: $said"; return 1; }
 }
 
-# ends STATUS TEXT COMMAND...: the command ends so, and its messages have this text in them.
+# ends STATUS TEXT COMMAND...: the command ends with STATUS, and its messages contain TEXT.
 ends() {
 	"${@:3}" >"$work/ends" 2>&1
 	local rc=$?
@@ -75,7 +76,7 @@ pings() {
 	on 0 ping -q -c 3 -i 0.2 -W 5 h2 && on 2 ping -q -c 3 -i 0.2 -W 5 10.77.0.1
 }
 
-# Frames between hosts of a rack and of two; only the latter are held back, and counted.
+# Frames within a rack and between two racks: only the latter are delayed and counted.
 racks() {
 	$cluster up --racks 2x2 --wire none --uplink-delay 1000 || return 1
 	on 0 ping -q -c 3 -i 0.2 -W 5 h1 && on 0 ping -q -c 3 -i 0.2 -W 5 h3 &&
@@ -168,7 +169,8 @@ two_at_once() {
 		$cluster down --run-dir "$work/other" && [ ! -e "$work/other" ] && on 2 hostname
 }
 
-# Frames that never come back, or twice: of 400 there and back at 10 % each way, some of each for certain.
+# Lost and duplicated frames: among 400 round trips with 10 % in each direction, there are always
+# some of each.
 frames_suffer() {
 	on 0 ping -q -c 400 -i 0.002 -W 1 h1 >"$work/ping"
 	cat "$work/ping"
@@ -176,7 +178,7 @@ frames_suffer() {
 		! grep -q ' 100% packet loss' "$work/ping"
 }
 
-# Datagrams that a later one overtook.
+# Counts datagrams that a later one has overtaken.
 out_of_order() {
 	on 0 ping -c 400 -i 0.0002 -l 8 -W 1 h1 >"$work/ping"
 	tail -n 3 "$work/ping"

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # wire.sh - what the network does to frames: delay, jitter, loss, duplicates, reordering. Sourced by
 # hub, which has the options in its environment. Everything happens where a frame leaves the bridge
-# towards a host or a NIC: senders learn nothing of it, whatever way they send by.
+# towards a host or a NIC, so no sender notices it.
 #
 # netem does it all. Where the kernel lacks it, nftables drops and doubles frames in the kernel, and
-# those that are to come later take a way round through cluster-hold.
+# cluster-hold delays frames.
 
-MARK=0x6e62 # frames that this has had its way with
-HOLD_US=200 # how long a frame is held back for others to overtake it
+MARK=0x6e62 # mark of frames that have been through it
+HOLD_US=200 # delay that lets later frames overtake a frame
 
 is_set() {
 	[[ $1 =~ [1-9] ]]
 }
 
-# impair_begin: finds out how, or ends with a text; nothing that was asked for is left out silently.
+# impair_begin: selects a way, or ends with a message. It never leaves out a requested fault
+# silently.
 impair_begin() {
 	local no_netem="not tried" no_nft="not tried"
-	impair=none later=0 later_us=$DELAY # the percentage of frames that come later, and how much
+	impair=none later=0 later_us=$DELAY # percentage of delayed frames, and the delay
 	impaired=hosts
 	if [ "$UPLINK" != 0 ]; then
 		later=100 later_us=$UPLINK impaired=uplinks
@@ -43,7 +44,8 @@ impair_begin() {
 		note "the NICs' own frames do not cross the network with --wire $WIRE"
 }
 
-# impair PORT hosts|uplinks: what is asked for, to frames that leave the bridge by this port.
+# impair PORT hosts|uplinks: applies the requested faults to frames that leave the bridge by this
+# port.
 impair() {
 	[ "$impair" = none ] || [ "$2" != "$impaired" ] || "impair_$impair" "$1" || die "cannot impair frames to $1"
 }
@@ -72,15 +74,15 @@ nft_missing() {
 	EOF
 }
 
-# Frames go to "hold", come out of "late", where cluster-hold takes them and puts them back marked;
-# then the bridge sends them where their address says. The bridge itself sends nothing to "hold".
+# Frames go to "hold" and come out of "late". There cluster-hold takes them, and puts them back with
+# a mark. Then the bridge sends them by their address. The bridge itself sends nothing to "hold".
 hold_begin() {
 	plug hold late && ip link set late up &&
 		bridge link set dev hold learning off flood off mcast_flood off bcast_flood off || return 1
 	"$HOLD" late "$later_us" "$JITTER" $((MARK)) &
 }
 
-# The words that choose so many percent of the frames.
+# Prints the words that select this percentage of the frames.
 some() {
 	local parts
 	parts=$(awk "BEGIN { printf \"%d\", $1 * 100 + 0.5 }")
@@ -97,7 +99,7 @@ impair_nft() {
 			echo "$rule $(some "$DUPLICATE") meta mark set $MARK counter dup to \"$1\""
 			echo "$rule meta mark set 0"
 		fi
-		# no broadcasts: the bridge would send them to all hosts once more
+		# no broadcasts: the bridge would send them to all hosts again
 		! is_set "$later" || echo "$rule ether daddr & 01:00:00:00:00:00 == 00:00:00:00:00:00" \
 			"$(some "$later") counter fwd to \"hold\""
 	} | nft -f -

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * litmus.c - the explorer against what is known of the two memories: small programs from the
- * literature, and whether an outcome is possible.
+ * litmus.c - tests the explorer with known facts about the two memories: small programs from the
+ * literature, and whether an outcome of each is possible.
  *
- * Called by wait.c first: who checks a protocol on a wrong memory proves nothing.
+ * wait.c calls it first: a check of a protocol on a wrong memory proves nothing.
  */
 #include <string.h>
 
@@ -13,7 +13,8 @@ enum { R, SUM };
 enum { X, Y, BAD };
 enum { END };
 
-/* An outcome is that all `n` threads which look have found their value: the last of them fails. */
+/* The outcome is possible if all `n` reading threads can find their value: then the check of the
+ * last one fails. */
 static void outcome(struct mc_thread *t, uint8_t n)
 {
 	mc_change(t, "outcome", MC_ADD, R, BAD, 1, MC_RELAXED);

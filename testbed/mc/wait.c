@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wait.c - models of all waits of host and NIC: nobody sleeps on when what he waits for has come,
- * and who goes on sees what was written before.
+ * wait.c - models of all waits of host and NIC. They check two things: no thread sleeps for ever
+ * when its barrier is complete; and a thread that goes on sees all writes before the barrier.
  *
- * Run by `make mc-wait`, with hostlib/src/order.h as argument: each step carries the name of the
- * function there that it stands for, and must have its order. Every model is explored as it is, and
- * again with each of its seeded bugs, of which the explorer must find a bad run. Speaks TAP; bad
- * runs of seeded bugs are printed with -v.
+ * Run by `make mc-wait`, with hostlib/src/order.h as argument: each step has the name of its
+ * function there, and must have the memory order of that function. The explorer runs every model,
+ * and runs it again with each seeded bug: for each bug it must find a bad run. Speaks TAP; bad runs
+ * of seeded bugs are printed with -v.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -181,7 +181,7 @@ static const char *builtin(enum mc_op op)
 	return "";
 }
 
-/* Whether the body of the function that a step stands for has its operation and its order. */
+/* True if the function of a step has the operation and the order of the step. */
 static bool agrees(const struct mc_step *p, const char *text)
 {
 	char head[64], order[32];
@@ -198,7 +198,7 @@ static bool agrees(const struct mc_step *p, const char *text)
 	       strncmp(at, order, strlen(order)) == 0;
 }
 
-/* The first step that is another than its function; or NULL. */
+/* The first step that differs from its function, or NULL. */
 static const char *drifted(const struct mc_model *m, const char *text)
 {
 	for (uint32_t t = 0; t < m->nthread; t++)

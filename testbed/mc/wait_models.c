@@ -3,7 +3,7 @@
  * wait_models.c - the models of all waits: process team, team, a group's completion word, the NIC's
  * mailbox.
  *
- * Called by wait.c. Each step carries the name of the function that it stands for.
+ * Called by wait.c. Each step has the name of the function that it models.
  */
 #include <string.h>
 
@@ -15,7 +15,8 @@ enum { R, SEEN, FLAG, UNWOKEN, NOW }; /* registers */
 enum { WAIT, OVER, AWAKE, LAST, LOOP, QUIET, END, LABELS };
 #define AT(label, barrier) ((uint8_t)((barrier)*LABELS + (label)))
 
-/* Tickets are sets of bits: 1, 3, 7. A word that has reached one has its last bit. */
+/* Tickets are sets of bits: 1, 3, 7. A word has reached a ticket if it has the ticket's highest
+ * bit. */
 #define TICKET(barrier) ((uint8_t)((2u << (barrier)) - 1))
 #define BIT(barrier) ((uint8_t)(1u << (barrier)))
 #define ALL 0xffu
@@ -25,7 +26,8 @@ static void before(struct mc_thread *t, uint8_t word, uint8_t barrier)
 	mc_store(t, "before the barrier", word, TICKET(barrier), MC_RELAXED);
 }
 
-/* After the last of several barriers: in the others, some are further. */
+/* Only after the last of several barriers: after the others, some threads may already be in the
+ * next one. */
 static void after(struct mc_thread *t, uint8_t word, uint8_t n, uint8_t last)
 {
 	for (uint8_t i = 0; i < n; i++) {
@@ -38,7 +40,7 @@ static void after(struct mc_thread *t, uint8_t word, uint8_t n, uint8_t last)
 
 enum { PROCS_DONE, PROCS_SLEEPERS, PROCS_WAKE, PROCS_ARRIVED, PROCS_DATA = PROCS_ARRIVED + 3 };
 
-/* all_arrived: goes to a label if somebody has not. A process itself has. */
+/* all_arrived: jumps to a label if another process has not arrived. */
 static void procs_all_arrived(struct mc_thread *t, uint8_t size, uint8_t me, uint8_t barrier,
 			      uint8_t if_not)
 {
@@ -130,14 +132,14 @@ void wait_procs_small_twice(struct mc_model *m)
 
 /* --- team_kind.c, wait.c: threads ------------------------------------------------------------ */
 
-/* In a word: a sleeper, threads still to arrive, epoch. */
+/* The fields of a word: sleeper, threads still to arrive, epoch. */
 enum { TEAM_ARRIVED, TEAM_RELEASED, TEAM_DATA };
 #define TEAM_SLEEPS 0x80u
 #define TEAM_COUNT 0x70u
 #define TEAM_EPOCH 0x0fu
 #define TEAM_ONE 0x10u
 
-/* near: the count is the word that is waited for. */
+/* near: threads wait for the word with the count. */
 static void team_barrier(struct mc_thread *t, bool near, uint8_t size, uint8_t b)
 {
 	uint8_t word = near ? TEAM_ARRIVED : TEAM_RELEASED;
@@ -255,7 +257,7 @@ static void nic_barrier(struct mc_thread *t, uint8_t b)
 	mc_label(t, AT(LAST, b));
 }
 
-/* After the last barrier it goes on looking. */
+/* After the last barrier it keeps polling. */
 static void nic(struct mc_thread *t, uint8_t barriers)
 {
 	for (uint8_t b = 0; b < barriers; b++)

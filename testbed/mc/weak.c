@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weak.c - the search: depth first, and no state twice.
+ * weak.c - the search: depth first; each state is visited once.
  *
  * Called by wait.c. What a step does to the memory is in weak_tso.c and weak_c11.c.
  */
@@ -99,7 +99,7 @@ static bool run_local(const struct mc_thread *t, struct state *st, uint32_t me)
 	}
 }
 
-/* What can make no difference any more is made the same, so that fewer states differ. */
+/* Clears what can no longer make a difference, so that fewer states differ. */
 static void tidy(const struct mc_model *m, struct state *st)
 {
 	for (uint32_t t = 0; t < m->nthread; t++) {
@@ -190,7 +190,7 @@ void weak_wake_all(struct search *s, struct state *st, uint32_t word)
 
 /* --- the search ------------------------------------------------------------------------------ */
 
-/* Nothing can happen any more: whether all have come to their end. */
+/* No thread can move: true if all have reached their end. */
 static bool at_rest(struct search *s, const struct state *st, uint32_t depth)
 {
 	for (uint32_t i = 0; i < s->m->nthread; i++) {

@@ -41,7 +41,7 @@ enum mc_op {
 	MC_WAKE,  /* FUTEX_WAKE of all */
 	MC_SET,
 	MC_COPY,
-	MC_IF, /* jumps if the masked register is the value */
+	MC_IF, /* jumps if the masked register equals the value */
 	MC_IF_SAME,
 	MC_GOTO,
 	MC_CHECK,
@@ -55,7 +55,7 @@ enum mc_op {
 #define MC_LABELS 24u
 
 struct mc_step {
-	const char *name; /* the function that it stands for */
+	const char *name; /* the function that it models */
 	enum mc_op op;
 	enum mc_order order;
 	uint8_t word, reg, with, value, mask, to;
@@ -82,7 +82,7 @@ void mc_await(struct mc_thread *t, const char *name, uint8_t reg, uint8_t word, 
 	      enum mc_order order);
 void mc_store(struct mc_thread *t, const char *name, uint8_t word, uint8_t value,
 	      enum mc_order order);
-/* MC_EXCHANGE, MC_ADD or MC_OR; reg: gets the word as it was. */
+/* MC_EXCHANGE, MC_ADD or MC_OR; reg: gets the old value of the word. */
 void mc_change(struct mc_thread *t, const char *name, enum mc_op op, uint8_t reg, uint8_t word,
 	       uint8_t value, enum mc_order order);
 void mc_sleep(struct mc_thread *t, uint8_t word, uint8_t seen, uint8_t mask);
@@ -101,7 +101,7 @@ struct mc_result {
 	bool bad;
 };
 
-/* Explores all of it, or until a run is bad, which is then printed to `out`. */
+/* Explores all runs, or stops at a bad run and prints it to `out`. */
 struct mc_result mc_explore(const struct mc_model *m, enum mc_memory memory, FILE *out);
 
 #endif

@@ -45,8 +45,7 @@ static void insert(struct search *s, struct state *st, uint8_t word, uint32_t at
 	move_up(&st->woken[word], at);
 }
 
-/* Writes value number `at`; that of a read-modify-write goes on with what number at - 1 released.
- */
+/* Writes value number `at`. A read-modify-write also releases what value at - 1 has released. */
 static void c11_write(struct search *s, struct state *st, uint32_t me, const struct mc_step *p,
 		      uint32_t at, uint8_t value)
 {
@@ -66,7 +65,7 @@ static void c11_write(struct search *s, struct state *st, uint32_t me, const str
 		st->last_sc[p->word] = (uint8_t)at;
 }
 
-/* The oldest value that a step may meet. */
+/* The oldest value that a step may read. */
 static uint32_t c11_floor(const struct state *st, uint32_t me, const struct mc_step *p)
 {
 	uint32_t floor = st->view[me][p->word];
@@ -78,7 +77,7 @@ static uint32_t c11_floor(const struct state *st, uint32_t me, const struct mc_s
 	return floor;
 }
 
-/* Step p of a thread, which meets value number `at`. */
+/* Step p of a thread, with value number `at`. */
 static bool c11_access(struct search *s, const struct state *from, uint32_t me, uint8_t pc,
 		       uint32_t at, uint32_t depth, bool *moved)
 {
@@ -119,7 +118,7 @@ static bool c11_access(struct search *s, const struct state *from, uint32_t me, 
 	return weak_follow(s, &st, me, said, depth);
 }
 
-/* All values that step pc may meet; the thread goes on at its pc, which is set already. */
+/* Tries all values that step pc may read. The thread continues at its pc, which is already set. */
 static bool c11_choices(struct search *s, const struct state *st, uint32_t me, uint8_t pc,
 			uint32_t depth, bool *moved)
 {

@@ -17,19 +17,20 @@
 
 struct value {
 	uint8_t value;
-	uint8_t glued; /* written by a read-modify-write: nothing comes between it and the last */
+	uint8_t glued; /* by a read-modify-write: no value may come between it and the one before */
 	uint8_t view[MC_WORDS];
 };
 
 struct state {
 	uint8_t pc[MC_THREADS], reg[MC_THREADS][MC_REGS];
 	uint8_t asleep[MC_THREADS];  /* word + 1 */
-	uint8_t swapped[MC_THREADS]; /* a load that comes after its successor: step + 1 */
-	/* MC_TSO: memory, and what is on the way there */
+	uint8_t swapped[MC_THREADS]; /* a load that runs after its successor: step + 1 */
+	/* MC_TSO: memory, and the store buffers */
 	uint8_t word[MC_WORDS], nbuffer[MC_THREADS], buffer[MC_THREADS][BUFFER][2];
 	/* MC_C11 */
 	uint8_t view[MC_THREADS][MC_WORDS];
-	uint8_t last_sc[MC_WORDS], woken[MC_WORDS]; /* the same for SEQ_CST, and for futexes */
+	uint8_t last_sc[MC_WORDS], woken[MC_WORDS]; /* oldest value to read, for SEQ_CST, and for
+						     * futexes */
 	uint8_t nvalue[MC_WORDS];
 	struct value history[MC_WORDS][VALUES];
 };
@@ -59,7 +60,7 @@ bool weak_follow(struct search *s, struct state *st, uint32_t me, struct said sa
 /* A store that waits in a buffer reaches memory. */
 bool weak_tso_flush(struct search *s, const struct state *from, uint32_t me, uint32_t depth);
 
-/* *moved: set if the thread could do something. */
+/* *moved: set if the thread could make a step. */
 bool weak_tso_step(struct search *s, const struct state *from, uint32_t me, uint32_t depth,
 		   bool *moved);
 bool weak_c11_step(struct search *s, const struct state *from, uint32_t me, uint32_t depth,

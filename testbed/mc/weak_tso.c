@@ -29,7 +29,7 @@ static uint8_t tso_read(const struct state *st, uint32_t me, uint8_t word)
 	return st->word[word];
 }
 
-/* *moved: the thread could do something. */
+/* *moved: set if the thread could make a step. */
 bool weak_tso_step(struct search *s, const struct state *from, uint32_t me, uint32_t depth,
 		   bool *moved)
 {

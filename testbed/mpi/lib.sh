@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # lib.sh - what the tests of the glues share. Sourced, with `glue` set to what is tested (for
-# people) and `mpi` to openmpi or mpich. Whoever sources it defines ranks_command: it prints the
-# words that start the MPI oracle on the cluster, with the glue.
+# people) and `mpi` to openmpi or mpich. The script that sources it defines ranks_command, which
+# prints the words that start the MPI oracle on the cluster, with the glue.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -16,7 +16,7 @@ trap '$cluster down 2>/dev/null; cleanup' EXIT
 oracle=$bin/mpi-oracle.$mpi
 standard=$bin/mpi-standard.$mpi
 limit=150
-wrap= # words before the oracle's
+wrap= # words in front of the oracle's
 
 up() {
 	$cluster up "$@" >"$work/up" 2>&1
@@ -29,7 +29,7 @@ down() {
 	$cluster down
 }
 
-# Skips all if this machine cannot do it.
+# Skips all tests if this machine cannot run them.
 need() {
 	if [ ! -x "$oracle" ] || [ ! -e "$1" ]; then
 		skip "$glue" "no $mpi here"
@@ -53,7 +53,7 @@ ranks() {
 	timeout -k 5 "$limit" $(ranks_command "${options[@]}") "$@"
 }
 
-# Each line that the oracle reports is a test here.
+# Each test that the oracle reports is a test here.
 report() {
 	local name=$1 rc line
 	shift
@@ -74,7 +74,7 @@ report() {
 	fi
 }
 
-# The oracle with tests, barriers being run as `expect` says.
+# Runs tests of the oracle. EXPECT: how nbar must run the barriers.
 oracle() { # NAME NP EXPECT TESTS...
 	local name=$1 np=$2 expect=$3
 	shift 3

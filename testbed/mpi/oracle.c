@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * oracle.c - an MPI program that finds out whether barriers are barriers.
+ * oracle.c - an MPI program that checks barriers.
  *
  * usage: mpi-oracle [-s FILE] [-e nic|host|mpi] TEST[=N]...
  *
- * Plain MPI: it knows nothing of nbar but how to read its counters (-e: the barriers must have been
- * run so). Rank 0 prints TAP. FILE is on a disk or memory that all ranks share.
+ * Plain MPI, except that it reads nbar's counters (-e: how nbar must have run the barriers). Rank 0
+ * prints TAP. FILE is on a disk or in memory that all ranks share.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static const struct {
 	const char *name;
 	void (*run)(int n);
 	int n;
-	unsigned offloaded; /* percent of its barriers that nbar runs, at least; for -e nic, host */
+	unsigned offloaded; /* least percentage of barriers that nbar runs; for -e nic, host */
 	const char *text;
 } tests[] = {
 	{ "blocking", test_blocking, 10000, 100, "MPI_Barrier" },
@@ -38,8 +38,7 @@ static const struct {
 	{ "storm", test_storm, 2000, 5, "communicators made, used and freed" },
 	{ "alive", test_alive, 1100, 20, "communicators alive at once" },
 	{ "pairs", test_pairs, 20, 0, "every rank leads its host in a communicator" },
-	{ "short", test_short, 200, 0,
-	  "communicators of one barrier each cost as without nbar" },
+	{ "short", test_short, 200, 0, "communicators of one barrier each cost as without nbar" },
 	{ "freed", test_freed, 100, 40, "a communicator freed with a barrier under way" },
 	{ "order", test_order, 200, 25, "other collectives in between, all under way" },
 	{ "rendezvous", test_rendezvous, 20, 100, "a long message goes on while its sender waits" },
@@ -125,7 +124,7 @@ static size_t share_size(void)
 static void share(const char *file)
 {
 	size_t size = share_size();
-	/* Whoever comes first makes it; it is never removed, so no rank can miss it. */
+	/* The first rank makes the file. No rank removes it, so no rank can miss it. */
 	int fd = open(file, O_RDWR | O_CREAT, 0600);
 
 	if (fd < 0 || ftruncate(fd, (off_t)size) < 0) {
@@ -140,7 +139,7 @@ static void share(const char *file)
 
 /* --- running --------------------------------------------------------------------------------- */
 
-/* Who had a part in what ran, all ranks together: offloaded, within the host, by fallback. */
+/* Adds up the counters of all ranks: offloaded, within the host, by fallback. */
 static bool run_as_expected(const char *expect)
 {
 	static const char *const name[] = { "nic", "host", "mpi" };
@@ -168,7 +167,7 @@ static int report(int number, bool good, const char *name, const char *text, int
 
 #define SHARE_FROM 200u /* barriers a rank */
 
-/* Of the barriers of a test, all ranks together: nbar has run as many as it must. */
+/* True if nbar has run enough barriers of a test, all ranks together. */
 static bool offloaded(const unsigned long long before[3], unsigned least, const char *name)
 {
 	unsigned long long mine[3] = { 0 }, all[3], sum;
@@ -178,7 +177,7 @@ static bool offloaded(const unsigned long long before[3], unsigned least, const 
 		mine[i] -= before[i];
 	MPI_Allreduce(mine, all, 3, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
 	sum = all[0] + all[1] + all[2];
-	/* In a short test, those before each set-up are too large a part. */
+	/* In a short test, too many barriers come before the set-up. */
 	if (sum < SHARE_FROM * (unsigned)oracle.size)
 		return true;
 	if ((all[0] + all[1]) * 100 >= sum * least)
@@ -219,7 +218,7 @@ int main(int argc, char **argv)
 	const char *file = "/tmp/mpi-oracle", *expect = NULL;
 	int threads = MPI_THREAD_SINGLE, failed = 0, number = 0, c;
 
-	/* Not for all tests: with several threads some MPIs can do less. */
+	/* Not for all tests: with MPI_THREAD_MULTIPLE some MPIs can do less. */
 	for (int i = 1; i < argc; i++)
 		if (strncmp(argv[i], "threads", 7) == 0)
 			threads = MPI_THREAD_MULTIPLE;

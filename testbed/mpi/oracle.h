@@ -2,9 +2,9 @@
 /*
  * oracle.h - what the parts of the MPI oracle share: who has entered which barrier.
  *
- * The truth is in memory that all ranks of one machine share (a file), so it is no part of what is
- * tested. A rank says that it has entered before it calls the barrier; whoever comes out looks
- * whether all members had.
+ * The truth is in memory that all ranks of one machine share (a file), so it does not depend on the
+ * tested barriers. A rank writes that it has entered before it calls the barrier. A rank that
+ * leaves the barrier checks that all members have entered.
  */
 #ifndef TESTBED_MPI_ORACLE_H
 #define TESTBED_MPI_ORACLE_H
@@ -13,12 +13,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LANES 8 /* sequences of barriers at once: one a thread */
+#define LANES 8 /* parallel sequences of barriers: one per thread */
 
 struct oracle {
 	int rank, size;
-	uint64_t *entered; /* [LANES][size], eight words each: a cache line a rank */
-	uint64_t bad;      /* what this rank has seen that must not be */
+	uint64_t *entered; /* [LANES][size], eight words each: one cache line per rank */
+	uint64_t bad;      /* errors that this rank has seen */
 	uint32_t random;   /* the same on all ranks */
 };
 extern struct oracle oracle;
@@ -26,26 +26,27 @@ extern struct oracle oracle;
 /* This rank enters barrier `step` of a lane. Steps only grow. */
 void oracle_enter(int lane, uint64_t step);
 
-/* Counts every member of comm (of ranks, n of them, in the world) that had not. */
+/* Counts every member that has not entered. ranks: the n members, by their ranks in
+ * MPI_COMM_WORLD. */
 void oracle_leave(int lane, uint64_t step, const int *ranks, int n);
 
-/* Ranks in the world of the members; to be freed. */
+/* Ranks of the members in MPI_COMM_WORLD. The caller frees the array. */
 int *oracle_members(MPI_Comm comm, int *n);
 
-/* Counts as bad, and says on stderr where (a few times), if the condition does not hold. */
+/* If good is false, counts an error, and prints what and where on stderr (a few times). */
 void oracle_want(bool good, const char *what, uint64_t where);
 
-/* Blocking barriers, as many as it takes before nbar runs those of a communicator. */
+/* Runs the first blocking barriers of a communicator, after which nbar runs its barriers. */
 void oracle_settle(MPI_Comm comm);
 
-/* One at a time in all ranks, from the same beginning: 0..n-1. */
+/* A random number 0..n-1. All ranks draw the same sequence. */
 uint32_t oracle_random(uint32_t n);
 
-/* What nbar has counted in this rank: offloaded, within the host, by fallback. False: it is not
+/* nbar's counters in this rank: offloaded, within the host, by fallback. False: nbar is not
  * there. */
 bool oracle_counters(unsigned long long out[3]);
 
-/* Tests; n is how many barriers, communicators or the like. */
+/* Tests; n: the number of barriers, communicators or the like. */
 void test_blocking(int n);
 void test_nonblocking(int n);
 void test_outstanding(int n);

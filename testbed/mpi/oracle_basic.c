@@ -11,7 +11,7 @@
 #include <mpi-ext.h>
 #endif
 
-#define UNDER_WAY 100 /* more than a process team or a plan of set-up has room for */
+#define UNDER_WAY 100 /* more than a process team or the set-up has room for */
 
 static void one_blocking(MPI_Comm comm, uint64_t step, const int *ranks, int n)
 {
@@ -49,7 +49,7 @@ void test_nonblocking(int n)
 	int members, *ranks = oracle_members(MPI_COMM_WORLD, &members);
 	MPI_Comm comm;
 
-	/* A communicator of its own, so that its first barriers are nonblocking ones. */
+	/* A new communicator, so that its first barriers are nonblocking. */
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	for (int i = 1; i <= n; i++) {
 		one_nonblocking(comm, (uint64_t)i, ranks, members, i % 3 == 0);
@@ -82,7 +82,7 @@ void test_mixed(int n)
 	free(ranks);
 }
 
-/* Some of the calls that take some of the requests. Returns how many they have completed. */
+/* Calls MPI_Waitsome and similar functions. Returns how many requests they have completed. */
 static int complete_some(MPI_Request *request, uint64_t first, const int *ranks, int n, int way)
 {
 	int done[UNDER_WAY], count = 0, flag = 0;
@@ -113,7 +113,7 @@ static int complete_some(MPI_Request *request, uint64_t first, const int *ranks,
 	return count == MPI_UNDEFINED ? 0 : count;
 }
 
-/* Completes all requests in one of six ways; ways[] is private to the rank. */
+/* Completes all requests in one of six ways. Each rank has its own ways[]. */
 static void complete(MPI_Request *request, uint64_t first, const int *ranks, int n, int way)
 {
 	int flag = 0;
@@ -214,8 +214,8 @@ void test_late(int n)
 			MPI_Request request;
 			double start;
 
-			/* Before the late one begins to be late, as it leaves this barrier later.
-			 */
+			/* Take the time here, because the late rank may leave this barrier
+			 * later. */
 			start = MPI_Wtime();
 			MPI_Barrier(MPI_COMM_WORLD);
 			if (who / 2 == oracle.rank)

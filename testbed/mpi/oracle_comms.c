@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * oracle_comms.c - communicators of all kinds: made, used, freed, many at once, in the middle of
- * something.
+ * oracle_comms.c - communicators of all kinds: made, used, freed, many at once, and while other
+ * operations are under way.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 #include "oracle.h"
 
 #define WAYS 10u
-#define INNER 24u /* barriers of a communicator of a communicator */
+#define INNER 24u /* barriers of each communicator */
 
-/* A communicator made from comm in one of several ways; MPI_COMM_NULL: this rank is not in it. */
+/* Makes a communicator from comm in one of several ways. MPI_COMM_NULL: this rank is not in it. */
 static MPI_Comm make(MPI_Comm comm, uint32_t way)
 {
 	MPI_Comm out = MPI_COMM_NULL;
@@ -55,10 +55,10 @@ static MPI_Comm make(MPI_Comm comm, uint32_t way)
 	case 7: /* those of the same host */
 		MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &out);
 		break;
-	case 9: /* ranks of one host in a row, where four hosts were dealt in turn */
+	case 9: /* consecutive ranks on one host, if ranks were dealt to four hosts in turn */
 		MPI_Comm_split(comm, 0, rank % 4 * size + rank, &out);
 		break;
-	case 8: /* all but the last, and only they call it */
+	case 8: /* all except the last; only they call it */
 		MPI_Comm_group(comm, &group);
 		range[0][0] = 0;
 		range[0][1] = size > 1 ? size - 2 : 0;
@@ -182,10 +182,10 @@ void test_freed(int n)
 }
 
 /*
- * Nonblocking barriers and other collectives on a new communicator, all under way at once, with
- * ranks that are ahead of each other by turns; in between it is settled, or not. If barriers were
- * not where the program put them in the order of its collectives, values would be wrong, or it
- * would hang.
+ * Nonblocking barriers and other collectives on a new communicator, all under way at once. Ranks
+ * are ahead of each other in turn; sometimes the communicator is settled in between. If nbar
+ * changed the order of barriers and other collectives, values would be wrong, or the test would
+ * hang.
  */
 void test_order(int n)
 {
@@ -221,7 +221,7 @@ void test_order(int n)
 				MPI_Iallreduce(&value[k], &sum[k], 1, MPI_INT, MPI_MAX, comm,
 					       &request[k]);
 			}
-			/* Some ranks learn what has become of the first barriers, others do not. */
+			/* Some ranks test the first barriers, others do not. */
 			if (k % 5 == 4 && (k + oracle.rank) % 2)
 				MPI_Testall(k + 1, request, &flag, MPI_STATUSES_IGNORE);
 		}
@@ -301,8 +301,7 @@ void test_pairs(int n)
 	MPI_Comm_free(&comm);
 }
 
-/* --- communicators that live shortly ------------------------------------------------------------
- */
+/* --- short-lived communicators ------------------------------------------------------------ */
 
 static double short_life(MPI_Info info, int (*barrier)(MPI_Comm))
 {
@@ -322,7 +321,7 @@ static int by_time(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* dup, barrier, free: with nbar and without, in turn. Nothing is set up for them. */
+/* dup, barrier, free: with nbar and without, in turn. nbar sets up nothing for them. */
 void test_short(int n)
 {
 	unsigned long long before[3] = { 0 }, after[3] = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * oracle_progress.c - what must go on while a rank waits in a barrier, and what happens when a
- * barrier cannot complete. A glue that breaks MPI's rule of progress hangs here.
+ * oracle_progress.c - communication that must go on while a rank waits in a barrier, and barriers
+ * that cannot complete. If a glue breaks MPI's rule of progress, these tests hang.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -12,9 +12,9 @@
 
 #include "oracle.h"
 
-#define LONG_MESSAGE (4 << 20) /* far beyond what any MPI sends eagerly */
+#define LONG_MESSAGE (4 << 20) /* far larger than any MPI sends eagerly */
 
-/* A barrier by turns of either kind. */
+/* A blocking or a nonblocking barrier, in turn. */
 static void barrier(int iteration)
 {
 	MPI_Request request;
@@ -74,7 +74,7 @@ void test_probe(int n)
 	long_message(n, true);
 }
 
-/* All others put into the window of a rank that waits in the barrier already. */
+/* All other ranks access the window of a rank that already waits in the barrier. */
 void test_one_sided(int n)
 {
 	uint64_t *word, one = 1, old;
@@ -109,8 +109,8 @@ static double cpu_s(const struct rusage *use)
 	       1e-6 * (double)(use->ru_utime.tv_usec + use->ru_stime.tv_usec);
 }
 
-/* With the wait policy "block": the first rank comes late, the others sleep. Others may be late,
- * too, so not each of the waits needs to be long. */
+/* With the wait policy "block": the first rank comes late, the others sleep. Other ranks may be
+ * late too, so some waits may be short. */
 void test_idle(int n)
 {
 	struct rusage before, after;
@@ -134,7 +134,7 @@ void test_idle(int n)
 		printf("# rank 1 used %.0f us each time\n", used / n * 1e6);
 }
 
-/* Two halves, and the whole that they become. */
+/* An intercommunicator of two halves, and the communicator that merges them. */
 void test_inter(int n)
 {
 	int half = oracle.rank < oracle.size / 2 ? 0 : 1, members, *ranks;
@@ -168,8 +168,8 @@ void test_inter(int n)
 }
 
 /*
- * Barriers until one fails: somebody outside stops a NIC. The handler of the communicator gets the
- * error, and its text names the rank or the NIC.
+ * Runs barriers until one fails, because the script stops a NIC. The error handler of the
+ * communicator gets the error, and the text names the rank or the NIC.
  */
 void test_fails(int n)
 {
@@ -202,7 +202,7 @@ void test_fails(int n)
 	MPI_Comm_free(&comm);
 }
 
-/* Says what has become of a barrier that cannot complete. */
+/* Prints the result of a barrier that cannot complete. True if it is an error. */
 static bool want_error(int rc, const char *kind)
 {
 	char text[MPI_MAX_ERROR_STRING];
@@ -219,9 +219,9 @@ static bool want_error(int rc, const char *kind)
 
 /*
  * Rank n is killed while the others are in an MPI_Barrier of one communicator and have an
- * MPI_Ibarrier of another under way. Both come back with an error, and again; a communicator
- * without the dead one goes on. MPI itself may not survive it, so it is never called for anything
- * else, nor ended.
+ * MPI_Ibarrier of another under way. Both return an error, and again at the next call. A
+ * communicator without the dead rank goes on. MPI itself may not survive the death, so the test
+ * calls no other MPI function after it, not even MPI_Finalize.
  */
 void test_dies(int n)
 {

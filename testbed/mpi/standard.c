@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * standard.c - rules of the MPI standard that a barrier can break, a test a rule.
+ * standard.c - rules of the MPI standard that a barrier can break: one test per rule.
  *
  * usage: mpi-standard TEST, on two ranks
  *
- * Plain MPI, but for nbar's counters. Rank 0 prints a line of TAP. A program that breaks a rule
- * hangs here, or ends with an error. Sections are those of MPI 4.0.
+ * Plain MPI, but for nbar's counters. Rank 0 prints a line of TAP. If a rule is broken, the test
+ * hangs, or ends with an error. Sections are those of MPI 4.0.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -91,8 +91,8 @@ static void rule_ahead_offloaded(void)
 /* --- 3.7.4, 6.12: progress, whatever the program blocks in -------------------------------------
  */
 
-/* Rank 0 owes its barriers nothing once it has called them: it only waits for a message, which
- * rank 1 sends after they are complete. */
+/* After rank 0 has called its barriers, it only waits for a message. Rank 1 sends it when the
+ * barriers are complete, so they must complete without further calls for them. */
 static void receives(MPI_Comm comm, int n)
 {
 	MPI_Request *request = malloc((size_t)n * sizeof(MPI_Request));
@@ -117,7 +117,7 @@ static void rule_receives_offloaded(void)
 	receives(duplicate(true), MANY);
 }
 
-/* The same, and rank 0 is ahead by all of them. */
+/* The same, with rank 0 ahead by all barriers. */
 static void rule_receives_ahead(void)
 {
 	MPI_Request request[MANY];
@@ -136,7 +136,7 @@ static void rule_receives_ahead(void)
 	MPI_Comm_free(&comm);
 }
 
-/* A request that is only asked for its status completes. */
+/* A request completes by MPI_Request_get_status alone. */
 static void rule_status(void)
 {
 	for (int offloaded = 0; offloaded < 2; offloaded++) {
@@ -156,7 +156,8 @@ static void rule_status(void)
 /* --- 6.12: collectives of a communicator match in the order of their calls ---------------------
  */
 
-/* Barriers of both kinds, before and after the communicator is offloaded, one rank always ahead. */
+/* Blocking and nonblocking barriers, before and after the communicator is offloaded; one rank is
+ * always ahead. */
 static void rule_order(void)
 {
 	MPI_Comm comm = duplicate(false);
@@ -220,7 +221,7 @@ static void crossed(MPI_Comm comm)
 	MPI_Comm_free(&comm);
 }
 
-/* A start has no place among the other collectives. */
+/* A start has no position in the order of the other collectives. */
 static void among(MPI_Comm comm)
 {
 	MPI_Request request[2];
@@ -270,7 +271,7 @@ static bool by_nbar(void)
 	return after[0] + after[1] > before[0] + before[1];
 }
 
-/* Communicators with few barriers take nothing that the program or other communicators miss. */
+/* Communicators with few barriers use no resources that the program or other communicators need. */
 static void rule_descriptors(void)
 {
 	MPI_Comm *comm = malloc(COMMUNICATORS * sizeof(MPI_Comm));

@@ -2,7 +2,7 @@
 /*
  * standard.h - what the parts of mpi-standard share.
  *
- * Every test runs on two ranks and in a run of its own, so that a hang is the failure of one test.
+ * Every test runs on two ranks in a job of its own, so a hang fails only one test.
  */
 #ifndef TESTBED_MPI_STANDARD_H
 #define TESTBED_MPI_STANDARD_H
@@ -23,7 +23,7 @@
 
 #define OFFLOADED 24 /* barriers after which a communicator is offloaded, if ever */
 
-/* Counts a failure of this rank, and says on stderr what does not hold. */
+/* If the condition is false, counts a failure of this rank, and prints it on stderr. */
 void want(bool good, const char *what);
 
 /* The rank of this process: 0 or 1. */
@@ -32,7 +32,7 @@ extern int me;
 /* A duplicate of MPI_COMM_WORLD; offloaded: nbar runs its barriers. */
 MPI_Comm duplicate(bool offloaded);
 
-/* An empty message to the other rank, and from it. */
+/* Send an empty message to the other rank, and receive one. */
 void tell(void);
 void hear(void);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * standard_failures.c - barriers that fail, and which error handler hears of it (9.3).
+ * standard_failures.c - barriers that fail, and the error handlers that are called (9.3).
  *
- * A barrier of rank 0 fails because rank 1 frees the communicator instead of calling it: wrong, but
- * MPI goes on and no process ends.
+ * A barrier of rank 0 fails because rank 1 frees the communicator instead of calling it: that is
+ * wrong, but MPI goes on and no process ends.
  */
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void want_nbar(int code)
 	want(strstr(text, "nbar: ") != NULL, text);
 }
 
-/* Which of the calls finds the failure. */
+/* The call that finds the failure. */
 enum call { BY_WAIT, BY_TEST, BY_STATUS, BY_WAITALL, BY_TESTALL, BY_WAITSOME, BY_BARRIER, CALLS };
 
 /* Beside two requests that do not fail: MPI_ERROR of each status belongs to its own request. */
@@ -80,8 +80,7 @@ static int find(MPI_Comm comm, MPI_Request *request, enum call call)
 		while (!flag && rc == MPI_SUCCESS)
 			rc = MPI_Test(request, &flag, &status);
 		return rc;
-	case BY_STATUS: /* MPI 4.0 leaves open whether it tells of the failure: it may be asked
-			   again */
+	case BY_STATUS: /* MPI 4.0 does not say whether this call reports the failure: call again */
 		while (!flag && rc == MPI_SUCCESS)
 			rc = MPI_Request_get_status(*request, &flag, &status);
 		heard = 0;
@@ -176,8 +175,7 @@ void rule_fails_freed(void)
 /* --- those of others ---------------------------------------------------------------------------
  */
 
-/* An error of MPI_COMM_WORLD and one of MPI_COMM_SELF reach the handler that the program has set.
- */
+/* Errors of MPI_COMM_WORLD and MPI_COMM_SELF reach the handlers that the program has set. */
 static void want_world(MPI_Errhandler handler)
 {
 	MPI_Errhandler now;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# suite.sh - what every glue must pass. Sourced by its test, with a cluster of four hosts up; `slow`
-# is set where the MPI's own collectives are.
+# suite.sh - tests that every glue must pass. The test of a glue sources it when a cluster of four
+# hosts is up. It sets `slow` if the MPI's own collectives are slow.
 
 few() { # N: fewer of them if slow
 	[ -n "${slow:-}" ] && echo $((($1 + 4) / 5)) || echo "$1"
@@ -13,9 +13,9 @@ going="rendezvous=8 probe=8"
 recovery=-disable-auto-cleanup
 [ $mpi = openmpi ] && recovery=--enable-recovery
 one_sided=
-[ $mpi = openmpi ] && one_sided="--mca osc pt2pt" # its default cannot do it between these hosts
+[ $mpi = openmpi ] && one_sided="--mca osc pt2pt" # its default does not work between these hosts
 
-# told NAME TEXT COMMAND...: the command ends well, and its messages have this text in them.
+# told NAME TEXT COMMAND...: the command succeeds, and its output contains TEXT.
 told() {
 	"${@:2}" >"$work/told" 2>&1
 	local rc=$?
@@ -39,7 +39,7 @@ several_a_host() {
 	oracle "4 hosts, 6 ranks, threads" 6 nic threads="$(few 25)"
 }
 
-# Ranks in containers of their own: they may not look into each other's /proc. MPICH's UCX would.
+# Each rank in its own container: ranks cannot read each other's /proc, which MPICH's UCX needs.
 containers() {
 	if ! $cluster exec 0 unshare -Ur true 2>/dev/null; then
 		skip "$glue, 4 hosts, 6 ranks, a user namespace each" "this machine permits none"
@@ -51,7 +51,7 @@ containers() {
 	unset UCX_POSIX_USE_PROC_LINK
 }
 
-# in-process NICs, and no daemon's: the first rank of a host has it, the others share it.
+# In-process NICs without a daemon: the first rank of a host has the NIC, the others share it.
 in_process() {
 	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
 	oracle "4 hosts, 6 ranks, in-process NICs" 6 nic blocking="$(few 2000)" nonblocking="$(few 500)" \
@@ -76,7 +76,7 @@ in_process() {
 	unset NBAR_NIC NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
 }
 
-# A setting that makes no sense: it is named, and so is what became of the barriers.
+# An invalid setting: the message names it, and says who runs the barriers.
 refused() {
 	export NBAR_MPI_WAIT=soon OMPI_MCA_coll_nbar_wait=soon
 	export NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1
@@ -89,7 +89,7 @@ refused() {
 }
 
 # 80 ranks a host, each of which leads its host in one communicator. Not with MPICH: its own
-# collectives would take minutes. What mpirun says of how they end does not count: it loses some,
+# collectives would take minutes. The exit status of mpirun does not count: it loses some ranks,
 # with and without nbar.
 many_ranks() {
 	[ -z "${slow:-}" ] || return
@@ -100,12 +100,13 @@ many_ranks() {
 		[ "$(grep -c '^ok' "$work/out") $(grep -c '^not ok' "$work/out")" = "2 0" ]
 }
 
-# More at once than a NIC has groups: those beyond fall back, together.
+# More communicators than a NIC has groups: the rest fall back, on all their ranks.
 many_alive() {
 	oracle "2 hosts" 2 nic alive=1100
 }
 
-# Without a NIC on one host, all communicators over it are left to MPI, and rank 0 says so.
+# If one host has no NIC, the MPI runs all communicators with ranks there, and rank 0 prints the
+# reason.
 one_without() {
 	$cluster exec 2 mv /run/nbar/n0.sock /run/nbar/away.sock
 	oracle "4 hosts, one has no NIC" 4 mpi blocking=50 nonblocking=50 mixed=50 outstanding=3 order=20
@@ -115,8 +116,8 @@ one_without() {
 	$cluster exec 2 mv /run/nbar/away.sock /run/nbar/n0.sock
 }
 
-# waiting COMMAND...: while a program runs barriers for ever, this command does something to it.
-# The program's exit status comes back.
+# waiting COMMAND...: runs COMMAND while a program runs barriers without end. Returns the exit
+# status of the program.
 waiting() {
 	local pid
 	ranks 4 -- -s "$work/share.4" fails \
@@ -131,7 +132,7 @@ waiting() {
 	wait $pid
 }
 
-# The daemon ends: all ranks get an error that says what happened, and can go on.
+# The daemon ends: all ranks get an error that names the reason, and can go on.
 daemon_ends() { # SIGNAL
 	waiting $cluster exec head kill "-$1" "$(cat "$dir/nicd.head.pid")"
 	local rc=$?
@@ -154,9 +155,9 @@ rank_ends() {
 	done
 }
 
-# A rank is killed where the launcher lets the others live: they get errors that name it, and go on.
-# MPICH's launcher sends the others on that host a signal, and may not live on itself: so they are
-# out of its reach, and write to a file.
+# A rank is killed, and the launcher does not end the others: they get errors that name the rank,
+# and go on. MPICH's launcher sends a signal to the other ranks on that host, and may end itself. So
+# these ranks run in their own session, and write to a file.
 rank_dies() { # NP RANK
 	local np=$1 pid=
 	: >"$work/out"
@@ -175,7 +176,7 @@ rank_dies() { # NP RANK
 		[ "$(grep -cE "missing: rank ([0-9]+(,| or) )*$2((,| or) [0-9]+)* \\(" "$work/out")" = $((4 * (np - 1))) ]
 }
 
-# The daemon of one host is killed: the others' errors name its rank.
+# The daemon of one host is killed: the errors of the other ranks name its rank.
 one_daemon_ends() {
 	waiting $cluster exec 2 kill -KILL "$(cat "$dir/nicd.2.pid")"
 	local rc=$?
@@ -212,7 +213,7 @@ many() { # RANKS
 	[ "$1" -le "$(nproc)" ] && echo "${LONG_N:-100000}" || echo $((${LONG_N:-100000} / 10))
 }
 
-# All sizes: 2 to 8 hosts of 1 to 3 ranks, and with a bad network; for hours.
+# All sizes: 2 to 8 hosts with 1 to 3 ranks, also with a bad network. Takes hours.
 suite_long() {
 	local hosts each np
 	limit=3600

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# `nbar mpi-bench` on test hosts, with each MPI that is here: its columns and formats, what it
-# refuses, and that the methods are what they say. No time is asserted.
+# `nbar mpi-bench` on test hosts, with each installed MPI: its columns and formats, its errors, and
+# whether each method runs the right barrier. Asserts no time.
 set -u
 glue="mpi-bench"
 mpi=openmpi
@@ -17,14 +17,15 @@ command_of() { # HOW NP
 	esac
 }
 
-# bench HOW NP ARGUMENTS...: its exit status; out and err are kept.
+# bench HOW NP ARGUMENTS...: runs the command. Keeps out and err, and returns the exit status.
 bench() {
 	local how=$1 np=$2
 	shift 2
 	timeout -k 5 100 $(command_of "$how" "$np") "$nbar" mpi-bench "$@" >"$work/out" 2>"$work/err"
 }
 
-# says HOW NP STATUS TEXT ARGUMENTS...: ends so, with this text on one of the two, once.
+# says HOW NP STATUS TEXT ARGUMENTS...: the command ends with STATUS, and its output has exactly one
+# line with TEXT.
 says() {
 	local how=$1 np=$2 status=$3 text=$4 rc
 	shift 4
@@ -76,7 +77,7 @@ csv() { # HOW NP FILE
 		[ "$(grep -cE '^(mpi|nbar)(,[0-9.]+){6,},[0-9.]*$' "$3")" = 2 ]
 }
 
-# What the methods are called must be what runs: the glue's own line at the end tells.
+# Each method runs the barrier of its name: the summary line of the glue shows it.
 counts() { # HOW NP METHOD PATTERN
 	export NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1
 	bench "$1" "$2" --method "$3" -i 100 -x 0 --blocks 1
@@ -86,7 +87,7 @@ counts() { # HOW NP METHOD PATTERN
 	[ $rc = 0 ] && [ "$(grep -cE "^nbar: $4" "$work/err")" = "$2" ]
 }
 
-# A row for each application and method; the same seed gives the same figures of what is computed.
+# A row for each application and method. The same seed gives the same computations.
 apps() { # HOW NP
 	bench "$1" "$2" --test app --app 1,1 --steps 5,7.5 --scale 0.1 --vary 20 --method mpi,nbar,lib,p2p:mcs \
 		-i 4 -x 1 --blocks 2 --csv "$work/apps.csv"
@@ -104,7 +105,7 @@ columns_of() {
 }
 columns=$(columns_of barrier)
 
-# What differs from glue to glue.
+# Tests for each glue.
 with_glue() { # HOW
 	ok "$glue, $1: latency" table "$1" 4 "$columns" mpi,nbar,lib -i 20 -x 5
 	ok "$glue, $1: one is busy" table "$1" 4 "$(columns_of busy)" mpi,nbar,lib --test busy -i 4 -x 1
@@ -119,8 +120,8 @@ with_glue() { # HOW
 	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait
 }
 
-# in-process NICs: all that nbar does goes by them, the library by itself, too, and the result
-# says so; with no daemon that could be asked.
+# In-process NICs: the methods nbar and lib use them, and the result names them. No daemon can be
+# reached.
 in_process() { # HOW
 	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
 	ok "$glue, $1: in-process NICs" in_process_told "$1" host:
@@ -130,7 +131,7 @@ in_process() { # HOW
 	unset NBAR_MPI_NIC OMPI_MCA_coll_nbar_nic
 }
 
-# Parameters of the component count wherever Open MPI has them from.
+# Parameters of the component work from every source of Open MPI.
 from_file() {
 	echo "coll_nbar_nic = host:wire=udp" >"$work/params.conf"
 	export OMPI_MCA_mca_base_param_files=$work/params.conf
@@ -155,7 +156,7 @@ in_process_told() { # HOW NIC
 		grep -q '"wire": "[a-z]' "$work/out" && grep -q "where host, NIC $2, wire [a-z]" "$work/out"
 }
 
-# What differs from MPI to MPI.
+# Tests for each MPI.
 with_mpi() { # HOW
 	ok "$glue, $1: plans over messages, where ranks share hosts and are no power of two" table "$1" 5 \
 		"$columns" nbar,lib,p2p:pairwise,p2p:dissemination:3,p2p:mcs,p2p:tournament,p2p:binomial,p2p:linear \
@@ -176,14 +177,14 @@ two_nics() { # HOW NIC
 	[ $rc = 0 ] && grep -q '^ *"lib2",' "$work/out" && grep -q "\"nic2\": \"$2\"" "$work/out"
 }
 
-no_name() { # HOW: each rank may say so before the first one ends all
+no_name() { # HOW: several ranks may print it before the first one ends the job
 	bench "$1" 2 --method lib2 --nic2 n%z
 	local rc=$?
 	cat "$work/err"
 	[ $rc = 1 ] && grep -q "is no name of a NIC" "$work/err"
 }
 
-# What is the same everywhere.
+# Tests that run once.
 refuses() {
 	ok "$glue: always the same one is busy, and spins" table "$1" 3 \
 		"wait .* *fastest *slowest *of mpi" mpi,nbar -f --test busy --busy-rank 1 \

@@ -16,7 +16,7 @@ ranks_command() {
 need "$library"
 slow=1
 . testbed/mpi/suite.sh
-# A rank without the library never takes part in what the others exchange in MPI_Init.
+# A rank without the library does not take part in the exchange of the others in MPI_Init.
 one_lacks_it() {
 	timeout -k 5 20 $cluster mpiexec -np 1 -env LD_PRELOAD "$library" "$oracle" blocking=3 : \
 		-np 1 "$oracle" blocking=3 >"$work/told" 2>&1

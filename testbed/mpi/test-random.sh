@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Random MPI programs on test hosts, with each MPI that is here: SEEDS of them (100 if nothing is
-# said) from number SEED on, dealt to 2 to 6 ranks and to NICs in daemons, inside the ranks, and to
-# none. The same programs run without nbar, too: a program that this MPI cannot run by itself is no
-# fault of nbar's. A line that fails names the seed; to see it again: SEED=N SEEDS=1 RUN=NAME.
+# Random MPI programs on test hosts, with each installed MPI: SEEDS programs (default 100) from
+# number SEED on. They run on 2 to 6 ranks, with NICs in daemons, with in-process NICs, and without
+# NICs. The same programs also run without nbar: if the MPI alone cannot run a program, that is no
+# fault of nbar. A line that fails names the seed; to run it again: SEED=N SEEDS=1 RUN=NAME.
 set -u
 glue="random programs"
 mpi=openmpi
@@ -23,7 +23,7 @@ ranks_command() { # NP
 	esac
 }
 
-# programs RUN NP EXPECT PARTS: so many hundredths of the programs, with nbar and without.
+# programs RUN NP EXPECT PARTS: runs PARTS percent of the programs, with nbar and without.
 programs() {
 	local run=$1 np=$2 expect=$3 n=$((SEEDS * $4 / 100)) how
 	[ -z "${RUN:-}" ] || n=$SEEDS

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A NIC that is a RISC-V machine: barriers between two of them, one of 64 bits and one of 32; what clients and hosts do to them, a
-# bad wire, and their ends. Needs QEMU and the image, no privileges; skipped aloud without.
+# A NIC that is a RISC-V machine: barriers between two of them, one of 64 bits and one of 32; bad
+# clients and hosts, a bad wire, and ways to end. Needs QEMU and the image, no privileges; skipped
+# aloud without.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -10,14 +11,14 @@ need_machine
 oracle=$BUILD/oracle
 rounds=${NBAR_ROUNDS:-20}
 
-says() { # FILE WORDS...: a line of it has them
+says() { # FILE WORDS...: a line of FILE has all these words
 	local file=$1
 	shift
 	cat "$file"
 	grep -q "$*" "$file"
 }
 
-refuses() { # WORDS ARGUMENTS...: nbar-bared ends with status 1 and says so
+refuses() { # WORDS ARGUMENTS...: nbar-bared ends with status 1 and prints the words
 	local words=$1 rc
 	shift
 	timeout 100 "$BUILD/nbar-bared" --run-dir "$work/x" --wire "unix:$work/x0,$work/x1" "$@" 2>"$work/x.err"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * count.c - an image that counts instructions: what a NIC spends on a doorbell, a frame, a
- * completion. Run by testbed/riscv/count.sh under `-icount`, where `minstret` counts exactly.
+ * count.c - an image that counts the instructions of a NIC for a doorbell, a frame, a completion.
+ * Run by testbed/riscv/count.sh under `-icount`, where `minstret` counts exactly.
  *
- * The same objects as the NIC's image, but for main.c: two NICs, A and B, lie in one memory, and
- * the wire between them is an array of packed frames. Only A is measured. Each figure is that of a
- * whole pass of the NIC which does the thing, without what an idle pass takes and without what is
- * spent in the wire: its functions say how much that was. The wire's share that every wire has, to
- * pack a frame and to unpack it, is counted apart.
+ * It has the same objects as the NIC's image, except main.c. Two NICs, A and B, are in one memory;
+ * the wire between them is an array of packed frames. Only A is measured. A figure is the count of
+ * a whole pass that does the thing, minus an idle pass, minus the instructions in the wire, which
+ * the wire counts itself. Packing and unpacking a frame, which every wire must do, are counted
+ * separately.
  */
 #include "arena.h"
 #include "device.h"
@@ -16,7 +16,7 @@
 
 #define UART ((volatile uint8_t *)0x10000000u)
 #define QUEUE 64u
-#define TIMES 64u /* that each thing is measured; the median counts */
+#define TIMES 64u /* repetitions; the median counts */
 #define SIZE_MAX_HERE 4u
 
 extern uint8_t arena_begin[], arena_end[];
@@ -33,7 +33,7 @@ static struct {
 	struct nbnic_client client[2];
 	struct wire_base wire[2];
 	struct nbar_page *page[2];
-	uint32_t nframe; /* on their way; frame[0] is the oldest */
+	uint32_t nframe; /* under way; frame[0] is the oldest */
 	bool newest_first;
 	struct frame frame[QUEUE];
 	uint64_t now, nrandom;
@@ -187,7 +187,7 @@ static const void *ask(uint32_t i, uint16_t op, const void *body, uint32_t lengt
 	return r + 1;
 }
 
-/* A group of so many: rank 0 at A, all others at B. The cells of rank r are returned. */
+/* Makes a group: rank 0 at A, all others at B. Sets cell[r] for each rank r. */
 static void group_make(uint32_t size, const char *alg, uint32_t cell[SIZE_MAX_HERE])
 {
 	struct nbar_rep_group_open rep;
@@ -333,7 +333,7 @@ static void measure_four(void)
 	figure("step", last, idle);
 }
 
-/* What every wire does with a frame. */
+/* The work that every wire does for a frame. */
 static void measure_wire(void)
 {
 	static uint64_t pack[TIMES], unpack[TIMES];
@@ -353,7 +353,7 @@ static void measure_wire(void)
 	figure("unpack", unpack, 0);
 }
 
-/* The wire of the image, to a NIC that is not there. */
+/* The wire of the image, with an address that no NIC has. */
 static void measure_send(void)
 {
 	static uint64_t send[TIMES];

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the NIC costs on RISC-V, in instructions and bytes; each has a limit. Needs QEMU and the image;
+# Counts instructions and bytes of the NIC on RISC-V; each has a limit. Needs QEMU and the image;
 # skipped aloud without.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -9,8 +9,9 @@ cd "$(dirname "$0")/../.." || exit 1
 need_machine
 TEXT_MAX=40960
 
-# Instructions, as counted when the limits were set; MARGIN percent more fail the test. They repeat exactly:
-# the margin is for compilers. After a change that is worth it, set the new figures.
+# Instructions when the limits were set; MARGIN percent more fail the test. Counts repeat exactly,
+# so the margin is only for other compilers. If a change is worth more instructions, set the new
+# figures.
 MARGIN=5
 limits="idle 166  doorbell 405  frame 221  completion 338  step 569  pack 99  unpack 147  send 202"
 

@@ -3,7 +3,7 @@
 
 QEMU=${QEMU:-qemu-system-riscv64}
 IMAGE=$BUILD/nbar-riscv64.elf
-# A machine of 32 bits, in place of one of 64: arguments of bared.
+# Arguments of bared for a machine of 32 bits instead of 64.
 BITS_32="--qemu qemu-system-riscv32 --image $BUILD/nbar-riscv32.elf"
 
 # Ends the script, with a test that is skipped aloud, where there can be no emulated NIC.

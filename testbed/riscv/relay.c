@@ -4,10 +4,10 @@
  *
  *   riscv-relay FOLDER LOSS NOISE SEED
  *
- * NIC 0 sends to FOLDER/r0 and receives at FOLDER/w0, NIC 1 likewise (QEMU's netdev `dgram`). Of a
- * hundred frames LOSS are dropped; after NOISE of a hundred comes another one that no correct NIC
- * sends: random bytes behind a right address and type, cut short, or too long; or the frame again.
- * Started by testbed/e2e/riscv.sh, ended by a signal; says what it did when SIGTERM comes.
+ * NIC 0 sends to FOLDER/r0 and receives at FOLDER/w0, NIC 1 likewise (QEMU's netdev `dgram`). It
+ * drops LOSS percent of the frames. After NOISE percent it sends another frame: the same one again,
+ * or one that no correct NIC sends (random bytes behind a right address and type, too short, or too
+ * long). testbed/riscv/bared.sh starts it, and ends it by SIGTERM; then it prints what it did.
  */
 #include <errno.h>
 #include <poll.h>

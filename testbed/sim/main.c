@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * main.c - sim-nics: whole NICs under faults, from seeds. A seed that fails prints the command line
- * that fails again, and a fault that never bites fails the test.
+ * main.c - sim-nics: whole NICs under faults, from seeds. For a seed that fails it prints the
+ * command line to run it again. A fault that never has an effect fails the test.
  *
  *   sim-nics [--seeds N] [--seed FIRST] [-v]
  *
@@ -13,7 +13,7 @@
 #include "play.h"
 
 #define SEEDS_USUAL 2000u
-#define SEEDS_ALL_BITE 500u /* with fewer, a fault may not have come up */
+#define SEEDS_ALL_BITE 500u /* with fewer seeds, a fault may not occur */
 
 static const struct option options[] = {
 	{ "seeds", required_argument, NULL, 'n' },
@@ -30,7 +30,7 @@ static bool read_number(const char *text, uint64_t *out)
 	return *text >= '0' && *text <= '9' && !*end;
 }
 
-/* Runs them; true if no seed fails. Stops at the first that does. */
+/* Runs the seeds. Stops at the first that fails. True if none fails. */
 static bool run(const char *self, uint64_t first, uint64_t n, bool verbose, struct tallies *t)
 {
 	for (uint64_t seed = first; seed < first + n; seed++) {

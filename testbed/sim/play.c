@@ -27,8 +27,8 @@ struct play {
 	char *why;
 	size_t room;
 	bool bad;
-	bool may_close; /* hosts that are done may close before the others are */
-	bool over;      /* all have come to their end: nothing happens any more */
+	bool may_close; /* hosts may close as soon as they have run all their barriers */
+	bool over;      /* all hosts have ended: no fault happens any more */
 };
 
 #define wrong(p, ...)                                               \
@@ -50,7 +50,7 @@ static void leave_off(struct play *p, struct player *x, enum part part)
 	x->part = part;
 }
 
-/* When a host comes to its next barrier. */
+/* The time when a host arrives at its next barrier. */
 static void come_later(struct play *p, const struct sim_host *h)
 {
 	sim_time wait = p->s.arrive ? rng_next(&p->s.rng) % p->s.arrive : 0;
@@ -150,7 +150,7 @@ static void shoot_frames(struct play *p, const struct blow *b)
 	}
 }
 
-/* A host of its own, which nobody knows, does what it may not. */
+/* An extra host, of another user, sends random requests, or writes random doorbells. */
 static void shoot_from_host(struct play *p, const struct blow *b)
 {
 	struct sim_host *h = sim_host_begin(p->w, b->nic);
@@ -186,7 +186,7 @@ static void end_host(struct play *p, uint32_t group, uint32_t rank, uint8_t caus
 	leave_off(p, x, GONE);
 }
 
-/* A NIC takes its hosts along. */
+/* When a NIC ends, its hosts end too. */
 static void end_nic(struct play *p, uint32_t nic, bool restart)
 {
 	for (uint32_t g = 0; g < p->s.ngroup; g++)
@@ -343,7 +343,8 @@ static int begin(struct play *p)
 	p->may_close = true;
 	for (uint32_t i = 0; i < p->s.nblow; i++) {
 		sim_world_push(w, p->s.blow[i].at, EV_BLOW, 0, i);
-		/* A closed group answers for the budget by its NIC's own clock, and not longer. */
+		/* A closed group answers for the retry budget of its NIC's own clock: a jump
+		 * shortens that. */
 		p->may_close &= p->s.blow[i].amount < p->s.budget_ns / 4;
 	}
 	return r;
@@ -368,7 +369,7 @@ static void check_quiet(struct play *p)
 		      (unsigned long long)p->w->frames, (unsigned long long)tokens);
 }
 
-/* All have come to their end: they close, and the NICs forget them. */
+/* All members have completed or failed: the hosts close, and the NICs forget the groups. */
 static void finish(struct play *p)
 {
 	struct sim_world *w = p->w;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * play.h - runs one scenario on whole NICs, and judges it by causes and not by clocks:
+ * play.h - runs one scenario on whole NICs, and judges it by causes, not by clocks:
  *
  *   nobody completes a barrier that another member has not started;
  *   where nothing fatal happens, all complete all barriers;
@@ -19,7 +19,7 @@ struct tallies {
 	uint64_t events, quiet;
 };
 
-/* True if all holds; else why says what does not. Adds to the tallies. */
+/* True if all rules hold; else why has the text. Adds to the tallies. */
 bool play(uint64_t seed, struct tallies *t, char *why, size_t room);
 
 #endif

@@ -39,7 +39,7 @@ static void draw_group(struct scenario *s, struct scenario_group *g)
 		g->nic[i] = rng_below(r, s->net.members);
 }
 
-/* What goes on all the time. */
+/* Faults that last for the whole run. */
 static void draw_wire(struct scenario *s)
 {
 	struct rng *r = &s->rng;
@@ -53,7 +53,8 @@ static void draw_wire(struct scenario *s)
 		s->net.reorder_by = time_below(r, one_in(r, 5) ? 400 * MS : MS) + SIM_US;
 	}
 	if (one_in(r, 4))
-		/* Room for what a pass sends of queues: see "The bound of a poll pass". */
+		/* Room for the frames that a pass sends from queues: see "The bound of a poll
+		 * pass". */
 		s->queue_limit = NBNIC_QUOTA + rng_below(r, 6);
 	if (one_in(r, 4))
 		s->refuse = percent(r, 30);
@@ -129,7 +130,7 @@ void scenario_draw(struct scenario *s, uint64_t seed)
 		draw_group(s, &s->group[i]);
 	s->quiet = one_in(r, 10);
 	if (s->quiet) {
-		/* Longer than any barrier here takes: nobody has to ask. */
+		/* Longer than any barrier here takes: no member sends a PULL. */
 		s->pull_ns = 50000000;
 		s->budget_ns = 64 * s->pull_ns;
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scenario.h - what happens to simulated NICs in the run of one seed: which groups, which faults.
+ * scenario.h - the groups and the faults of simulated NICs in the run of one seed.
  *
  * Drawn from the seed before the run begins. Nothing else decides.
  */
@@ -16,7 +16,7 @@
 #define SCENARIO_SIZE_MAX 14u
 #define SCENARIO_BLOWS_MAX 8u
 
-/* X(NAME, text): the faults, and how often each bit, which is counted. */
+/* X(NAME, text): the faults; each has a counter of its effects. */
 #define FAULTS(X)                                                                \
 	X(LOSS, "frames lost")                                                   \
 	X(REPEAT, "frames that came twice")                                      \
@@ -44,7 +44,7 @@ enum fault {
 		FAULT_END
 };
 
-/* Something that happens once, at a time. */
+/* A fault that happens once, at a given time. */
 struct blow {
 	enum fault fault;
 	sim_time at, end;     /* end: of a partition */
@@ -55,7 +55,7 @@ struct blow {
 
 struct scenario {
 	uint64_t seed;
-	struct rng rng; /* for what is drawn during the run */
+	struct rng rng; /* for random choices during the run */
 	struct sim_net_options net;
 	sim_time turn_cost, notice;
 	uint32_t queue_limit, refuse;
@@ -68,7 +68,7 @@ struct scenario {
 		uint32_t size;
 		uint32_t nic[SCENARIO_SIZE_MAX]; /* by rank */
 		uint32_t goal;                   /* barriers */
-		uint32_t ahead;                  /* that hosts post at once, at most */
+		uint32_t ahead;                  /* barriers that a host posts at once, at most */
 	} group[SCENARIO_GROUPS_MAX];
 	uint32_t nblow;
 	struct blow blow[SCENARIO_BLOWS_MAX];
@@ -77,10 +77,10 @@ struct scenario {
 
 void scenario_draw(struct scenario *s, uint64_t seed);
 
-/* True if something happens that ends a group, or may end it. */
+/* True if a fault may end the group. */
 bool scenario_is_fatal(const struct scenario *s, uint32_t group);
 
-/* True if a group may name this rank for a failure. */
+/* True if a group may report this rank as failed. */
 bool scenario_may_blame(const struct scenario *s, uint32_t group, uint32_t rank);
 
 /* For people. */

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Many jobs on the same daemon: JOBS (20) one after the other, every fifth of them killed under way,
-# and as many 8 at once; then jobs of each MPI that is here. What the daemon holds must be as before,
-# and so must what the ranks hold between their communicators. Needs no privileges.
+# Many jobs on the same daemon: JOBS (20) one after the other, every fifth of them killed under way;
+# then as many again, 8 at once; then jobs of each installed MPI. Afterwards the daemon must have no
+# more descriptors and memory than before; nor must the ranks between their communicators. Needs no
+# privileges.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -12,9 +13,9 @@ bin=$(realpath "$BUILD")
 oracle=$bin/oracle
 export NBAR_RUN_DIR=$work/d
 nics=("$work"/d/n{0,1,2,3}.sock)
-GROWTH_KIB=512 # of the daemon, after jobs like those before
+GROWTH_KIB=512 # permitted growth of the daemon
 
-# All ports and groups are given back: the daemon hears of ended programs by and by.
+# True if all ports and groups are given back. The daemon notices ended programs with some delay.
 all_back() {
 	local _
 	for _ in $(seq 200); do
@@ -40,7 +41,7 @@ measure() {
 	had_memory=$(memory)
 }
 
-# flat TEXT: all is as measured before.
+# flat TEXT: nothing has grown since measure.
 flat() {
 	ok "$1: all ports and groups are given back" all_back
 	echo "# descriptors $had_descriptors, then $(descriptors); memory $had_memory KiB, then $(memory)"
@@ -53,7 +54,7 @@ job() {
 	"$oracle" -i 200 "${nics[@]:0:$((2 + $1 % 3))}"
 }
 
-# One that is killed, with all its members, when they have groups.
+# A job whose members are all killed when they have groups.
 killed_job() {
 	local pid _ there=
 	"$oracle" -i 1000000000 "${nics[@]:0:3}" >"$work/killed" 2>&1 &

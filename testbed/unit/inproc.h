@@ -23,10 +23,10 @@ struct inproc;
  */
 struct inproc *inproc_start(uint32_t nnic, const struct nbnic_config *config);
 
-/* Path of its run directory; sockets are NAME.sock in there. */
+/* Path of its run directory, which has the sockets NAME.sock. */
 const char *inproc_run_dir(const struct inproc *p);
 
-/* From now on the wire loses so many frames of a hundred, at random; 0 when started. */
+/* Sets the percentage of frames that the wire loses at random; 0 at the start. */
 void inproc_set_loss(struct inproc *p, uint32_t percent);
 
 /* Stops it as SIGTERM stops the daemon, and removes the run directory. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * unit.h - what the unit tests share: cmocka with the headers it wants, and random numbers from a
- * seed that a failing test prints.
+ * unit.h - what the unit tests share: cmocka with the headers that it needs, and random numbers
+ * from a seed that a failing test prints.
  */
 #ifndef TESTBED_UNIT_H
 #define TESTBED_UNIT_H
@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-/* cmocka's own asserts are calls with long texts; in loops of millions this one is cheaper, and it
- * says where the loop stood. */
+/* cmocka's own asserts are slow calls. In loops of millions this one is cheaper, and its message
+ * has the state of the loop. */
 #define require(cond, ...)                                                     \
 	do {                                                                   \
 		if (!(cond)) {                                                 \
@@ -56,7 +56,7 @@ static inline bool rng_percent(struct rng *r, uint32_t percent)
 
 /*
  * Seed of this run: NBAR_SEED, or 1, so that two runs are alike. A test of many random cases takes
- * seed, seed + 1, ... and prints the one that failed: NBAR_SEED=that runs the case first.
+ * seed, seed + 1, ... and prints the one that failed: NBAR_SEED=N runs the case with seed N first.
  */
 static inline uint64_t unit_seed(void)
 {
@@ -65,8 +65,8 @@ static inline uint64_t unit_seed(void)
 	return text && *text ? strtoull(text, NULL, 0) : 1;
 }
 
-/* How often the tests that run for long are to go round: NBAR_ROUNDS, and then without regard to
- * the time; or 0. */
+/* Number of rounds of long tests: NBAR_ROUNDS; then they run all rounds, however long that takes.
+ * 0: not set. */
 static inline uint64_t unit_rounds(void)
 {
 	const char *text = getenv("NBAR_ROUNDS");
@@ -74,8 +74,8 @@ static inline uint64_t unit_rounds(void)
 	return text && *text ? strtoull(text, NULL, 0) : 0;
 }
 
-/* True under a sanitizer, as `make SAN=` tells: everything is slower by far, and it is memory that
- * is looked at, not logic. */
+/* True under a sanitizer (`make SAN=`): everything is much slower, and the run checks memory, not
+ * logic. */
 static inline bool unit_sanitized(void)
 {
 	const char *text = getenv("SAN");

@@ -4,8 +4,8 @@
 # same RDMA device, or over TCP on the same interface. See --help and README.md.
 #
 # Started on the machine; it starts itself in the guests, where it prints a line for each method of
-# a repetition. Every repetition is a new job, and new daemons where it has any, and measures both barriers in
-# turns: what else the machine does from job to job, their ratio does not see.
+# a repetition. Every repetition is a new job, and new daemons where it has any, and measures both
+# barriers in turns: so other work of the machine hardly changes their ratio.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/lib.sh
@@ -76,7 +76,7 @@ options() {
 
 # In guest 0.
 
-packets() { # what the RDMA devices of all guests have sent
+packets() { # packets that the RDMA devices of all guests have sent
 	local k all=0
 	for ((k = 0; k < NBAR_GUESTS; k++)); do
 		all=$((all + $("$NBAR_AGENT" $k rdma statistic show link rxe0/1 | grep -o 'sent_pkts [0-9]*' | cut -d ' ' -f 2)))
@@ -89,9 +89,9 @@ setsid "$0" --run-dir /tmp/nbar "$@" >out 2>err </dev/null & echo $! >pid
 for i in $(seq 300); do grep -q ready out && exit; kill -0 $! || break; sleep 0.1; done; cat out err; exit 1'
 stop='p=$(cat /tmp/nbar/pid); kill $p; while kill -0 $p 2>/dev/null; do sleep 0.1; done; cat /tmp/nbar/err'
 
-# The words of mpirun that Open MPI's own barrier needs. UCX before 1.19 finds the address family of a
-# datagram in its service level, where soft RoCE has none, and drops it: connections of rc are made by
-# datagrams, too. The queues that libfabric wants by default are larger than those of soft RoCE.
+# The words of mpirun that Open MPI's own barrier needs. UCX before 1.19 reads the address family of
+# a datagram from its service level. Soft RoCE has none there, so UCX drops the datagram, and rc
+# connections need datagrams too. The default queues of libfabric are larger than soft RoCE permits.
 words_of_mpi() { # NAME
 	local ucx="--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any -x UCX_NET_DEVICES=rxe0:1 -x UCX_UD_VERBS_ETH_DGID_CHECK=n"
 	case $1 in
@@ -125,7 +125,7 @@ words_of_nbar() { # NAME
 	echo "--mca coll_nbar_wait $wait -x NBAR_WAIT=$wait"
 }
 
-# By the library, the other mode, too: where write and ud are compared in one job.
+# By the library, with the other mode too, to compare write and ud in one job.
 other_mode() { # NAME
 	case $1 in
 	host-ud) echo "--method mpi,nbar,lib,lib2 --nic2 $in_process=write" ;;
@@ -147,10 +147,10 @@ start_all() { # MODE
 		--cpu $((processors - 1)) --pull-us 20000 --budget-ms 4000 --nic "name=n0,wire=verbs,mode=$1" >&2
 }
 
-# repetition PAIR NUMBER: prints a line for each method. Packets: by barriers that go over the device.
+# repetition PAIR NUMBER: prints a line for each method. Packets: per barrier over the device.
 repetition() {
 	local nbar=${1%+*} mpi=${1#*+} before sent daemon= rc methods=3
-	[ "$mpi" != tcp ] || methods=2 # that go over the device
+	[ "$mpi" != tcp ] || methods=2 # methods that use the device
 	case $nbar in
 	host-*) methods=$((methods + 1)) ;;
 	*) daemon=1; start_all "$nbar" || return ;;
@@ -195,7 +195,7 @@ table() {
 				for (j = i; j > 1 && v[j - 1] > v[j]; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
 			return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
 		}
-		function over(what, by,    i, n, v, m) { # the figures of one over those of the other, repetition by repetition
+		function over(what, by,    i, n, v, m) { # ratios of two methods, per repetition
 			for (i = 1; i <= last; i++)
 				if ((what, i) in us && us[by, i] > 0) v[++n] = us[what, i] / us[by, i]
 			if (!n) return ""

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * break.c - breaks the queue pairs of another process, as a device in trouble would.
+ * break.c - breaks the queue pairs of another process, like a device that fails.
  *
- * verbs-break PID ud|line error|destroy: moves those of datagrams, or those of connections, to the
- * state of errors, or destroys them behind the back of the process. By a second descriptor of its
- * device, so as root. Prints how many there were; exit status 1 if none.
+ * verbs-break PID ud|line error|destroy: ud: queue pairs of datagrams; line: those of connections.
+ * Moves them to the error state, or destroys them without the knowledge of the process. Uses a
+ * second descriptor of its device, so it needs root. Prints how many there were; exit status 1 if
+ * none.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +23,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 
-#define QKEY 0x6e626172u /* what nbar's datagrams have, and its connections have not */
+#define QKEY 0x6e626172u /* nbar's datagram queue pairs have this Q_Key, its connections do not */
 #define HANDLES_MAX 256
 #define DRIVERS_MAX 64u
 
@@ -117,7 +118,7 @@ static int destroy(int fd, uint32_t handle)
 	return command(fd, IB_USER_VERBS_CMD_DESTROY_QP, &in, sizeof(in), &out, sizeof(out));
 }
 
-/* Breaks those of one descriptor; how many. */
+/* Breaks the queue pairs of one descriptor. Returns how many. */
 static uint32_t break_all(int fd, bool ud, int (*how)(int fd, uint32_t handle))
 {
 	uint32_t handle[HANDLES_MAX], n = queue_pairs(fd, handle), done = 0;
@@ -133,8 +134,8 @@ static uint32_t break_all(int fd, bool ud, int (*how)(int fd, uint32_t handle))
 	return done;
 }
 
-/* Our own descriptor of what the other process has open as number fd, if that is a device; or -1.
- */
+/* Returns our own descriptor of the device that the other process has open as fd; -1: that is no
+ * device. */
 static int taken(int pidfd, const char *folder, const char *number)
 {
 	char path[300], to[64] = "";

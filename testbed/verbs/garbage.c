@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * garbage.c - sends datagrams that no NIC sends to the queue pair of a NIC.
+ * garbage.c - sends invalid datagrams to the queue pair of a NIC.
  *
  * garbage GID QPN COUNT: half of them random bytes of random length, half the beginning of a frame
  * or of a handshake with random bytes behind. From the first device, with its first RoCE v2 GID of

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # lib.sh - what the tests of the wire "verbs" share. Sourced with `guests` set to how many the test
-# wants. On the machine it starts the guests, which run the test again: what follows there is inside.
+# wants. On the machine it starts the guests, and guest 0 runs the test again: the rest of the test
+# runs inside.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 if [ -z "${NBAR_GUESTS:-}" ]; then
@@ -17,8 +18,8 @@ TMPDIR=/tmp
 . testbed/e2e/lib.sh
 oracle=$BUILD/oracle
 within=
-run=0 # how often the guests' shared memory has been used
-# A guest is slow: what is asked for again too soon only keeps others from answering.
+run=0 # number of runs that have used the guests' shared memory
+# A guest is slow: early PULLs would only delay the answers.
 times="--idle sleep --pull-us 20000 --budget-ms 4000"
 device=$(rdma link 2>/dev/null | awk '$1 == "link" { sub("/.*", "", $2); print $2; exit }')
 if [ -z "$device" ]; then
@@ -26,7 +27,7 @@ if [ -z "$device" ]; then
 	finish
 fi
 
-# What "write" is on this device, and what it is not.
+# The mode that "write" selects on this device, and the other one.
 if [ -e "/sys/class/infiniband/$device/device" ]; then
 	suits=write-rc other=write-uc
 else
@@ -61,7 +62,7 @@ resource() { # KIND: how many the device has of "qp", "mr", "cq", "pd", "ctx"
 	rdma resource show "$device" | grep -o " $1 [0-9]*" | head -n 1 | cut -d ' ' -f 3
 }
 
-# soon COMMAND...: it succeeds at one of a hundred tries, a tenth of a second apart.
+# soon COMMAND...: tries it up to a hundred times, every tenth of a second, until it succeeds.
 soon() {
 	local i
 	for i in $(seq 100); do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every plan over the wire "verbs", by NIC and by host, each barrier checked by the oracle: in each mode
-# (NBAR_MODES: ud, write-rc, write-uc), at three NICs of two daemons, and at in-process NICs.
+# Runs every plan over the wire "verbs", by NIC and by host. The oracle checks each barrier: in each
+# mode (NBAR_MODES: ud, write-rc, write-uc), at three NICs of two daemons, and at in-process NICs.
 # NBAR_ROUNDS (200) barriers of 4 members, a tenth as many of 7, on one device.
 set -u
 guests=1

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The wire "verbs" and what is wrong: options, ports, limits, NICs that do not fit each other, and
-# datagrams from strangers. Every refusal says what to do.
+# Errors of the wire "verbs": wrong options, ports, limits, NICs that do not fit each other, and
+# datagrams from strangers. Every refusal names the next step.
 set -u
 guests=1
 . "$(dirname "$0")/lib.sh"
 mode=ud
 
-# refused TEXT KEYS [COMMAND...]: a daemon, run by the command, ends and says so.
+# refused TEXT KEYS [COMMAND...]: a daemon with these keys, run by the command, ends and prints
+# TEXT.
 refused() {
 	local text=$1 keys=$2 rc
 	shift 2
@@ -26,7 +27,7 @@ down() { # TEXT KEYS
 	return $rc
 }
 
-# As root, but one for whom the limit counts.
+# As root, but without the capability that lifts the limit.
 limited() { # KILOBYTES COMMAND...
 	local kb=$1
 	shift

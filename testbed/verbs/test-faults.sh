@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The wire "verbs" when its device has trouble: queue pairs in an error are made new while barriers go
-# on; where that cannot be, groups fail with the cause; a port that goes down and comes up is told. Queue
-# pairs are broken from outside, by verbs-break.
+# The wire "verbs" when its device has trouble: queue pairs with an error are recreated while
+# barriers go on; if that is impossible, groups fail with the cause; the log shows that a port goes
+# down and up. verbs-break breaks the queue pairs from outside.
 set -u
 guests=1
 . "$(dirname "$0")/lib.sh"
 
-times_broken=20 # in the first mode; few are enough for the others
+times_broken=20 # in the first mode; less for the others
 
 # begin WORDS...: endless barriers over these NICs, by oracle $running.
 begin() {
@@ -41,8 +41,8 @@ said() { # TEXT...: in the log of daemon a
 	done
 }
 
-# Several times in a row, as what the device then says of it differs; breaks lie within a second of each
-# other, so one message may stand for several.
+# Several times in a row, because the device reports the breaks in different ways. The breaks are
+# within a second, so one message may stand for several.
 broken() { # ud|line
 	local i
 	for i in $(seq $times_broken); do
@@ -50,7 +50,7 @@ broken() { # ud|line
 	done
 }
 
-# Whatever the device says of a queue pair that breaks, its completion queue holds it.
+# The completion queue has room for all that the device reports about a broken queue pair.
 held() {
 	! grep "completion queue" "$work/$mode-a.err"
 }
@@ -67,11 +67,11 @@ down_and_up() {
 	said "port 1 of $device is up again" && [ $rc = 0 ] && on
 }
 
-# destroyed PID: its queue pair of datagrams is gone, and it finds out, at the latest when it has to have
-# datagrams because connections break; all its groups fail, with the cause.
+# destroyed PID: destroys its queue pair of datagrams. The NIC notices that, at the latest when its
+# connections break and it needs datagrams. Then all its groups fail, with the cause.
 destroyed() {
 	"$BUILD/verbs-break" "$1" ud destroy || return
-	[ $mode = ud ] || "$BUILD/verbs-break" "$1" line error # none is left if it has found out
+	[ $mode = ud ] || "$BUILD/verbs-break" "$1" line error # none is left if the NIC has noticed
 	soon_ended
 	local rc=$?
 	cat "$work/out"

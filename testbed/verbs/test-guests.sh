@@ -69,7 +69,8 @@ loss() {
 	return $rc
 }
 
-# dies COMMAND: it runs in guest 1 while barriers do, which end with an error that names rank 1.
+# dies COMMAND: runs COMMAND in guest 1 during barriers, which must end with an error that names
+# rank 1.
 dies() {
 	(sleep 3; at 1 bash -c "$1") &
 	! across $NBAR_GUESTS -i 100000000 -a dissemination:2 >"$work/out" 2>&1 || return
@@ -103,8 +104,9 @@ link_goes() {
 	ok "$mode: it is up again, and new groups work" soon across "$NBAR_GUESTS" -i 50
 }
 
-# All of it for each of NBAR_MODES. Without that, to save time, the mode that does not suit the device
-# has only loss and the link that goes, the others all but the link.
+# All tests for each of NBAR_MODES. If NBAR_MODES is not set, to save time, the mode that does not
+# suit the device runs only the tests of loss and of the link, and the other modes all except the
+# link.
 suite() {
 	ok "$mode: a daemon in each guest" start_all
 	if [ "$mode" != $other ] || [ -n "${NBAR_MODES:-}" ]; then

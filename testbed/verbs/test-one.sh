@@ -38,7 +38,7 @@ by_rdma() {
 	[ $((after - before)) -ge 1000 ] || return
 	case $mode in
 	ud*) [ "$writes" = 0 ] ;;
-	write*) [ "$writes" -ge 400 ] ;; # the first may go before the line is ready
+	write*) [ "$writes" -ge 400 ] ;; # the first may go as datagrams
 	esac
 }
 
@@ -50,8 +50,8 @@ connections() { # TYPE: how many the device has
 	rdma resource show qp link "$device/1" | grep -c " type $1 "
 }
 
-# While a group of 8 is open: each member of a pairwise exchange has 3 peers, so log P queue pairs,
-# of the type that the mode names, or that suits the device.
+# While a group of 8 is open: each member of a pairwise exchange has 3 peers (log P), so 3 queue
+# pairs, of the type that the mode names, or that suits the device.
 of_a_group() { # QPS MRS: when no group is left
 	local most=0 n wanted=0 pid i type=RC
 	soon unchanged "$@" || return
@@ -82,7 +82,7 @@ one_to_many() { # KEYS
 	"$BUILD/nbar" bench one-to-many --peers 3 -i 20 -x 2 --idle yield --wire "$1"
 }
 
-# What every way to send has to pass.
+# Tests that every way to send must pass.
 short() {
 	ok "$mode: a daemon with four NICs starts" nics $mode-a - - - -
 	ok "$mode: another" nics $mode-b - - - -

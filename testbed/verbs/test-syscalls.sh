@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The wire "verbs" and the kernel: between token and completion a NIC registers nothing, makes nothing
-# and calls nothing but the provider's doorbell, which soft RoCE has as a write to its device; a host
-# that spins calls nothing, but looks at its socket every 256 polls. Told by strace, from what grows
-# with the number of barriers.
+# The wire "verbs" and the kernel: between token and completion a NIC registers no memory, creates
+# nothing, and makes no system call except the provider's doorbell, a write to its device with soft
+# RoCE. A host that spins makes no system call, but looks at its socket every 256 polls. strace
+# counts the calls that grow with the number of barriers.
 set -u
 guests=1
 . "$(dirname "$0")/lib.sh"
 times="--idle spin --pull-us 200000 --budget-ms 20000"
 many=1000
 
-# Where programs cannot read the clock without the kernel, that is one more call. In guests they can.
+# If programs need a system call to read the clock, that is one more call. In guests they do not.
 clock=
 grep -q tsc /sys/devices/system/clocksource/clocksource0/current_clocksource || [ "$NBAR_GUESTS" != 0 ] ||
 	clock="|clock_gettime"
@@ -34,7 +34,7 @@ barriers() {
 	return $rc
 }
 
-calls() { # FILE: name and how often, by name
+calls() { # FILE: names and counts of calls, sorted by name
 	sed -n 's/^[0-9 ]*\([a-z_0-9]*\)(.*/\1/p' "$1" | sort | uniq -c | awk '{ print $2, $1 }'
 }
 
@@ -62,7 +62,8 @@ by_daemon() {
 	! grep -E '^(ioctl|mmap|munmap|brk|openat)\(' "$work/daemon.$many"
 }
 
-# Every 256 looks in vain at the word a member looks whether its NIC lives: a slow barrier has some.
+# After every 256 polls without success a member checks whether its NIC lives: a slow barrier has
+# some of these calls.
 by_host() {
 	[ "$(wc -l <"$work/host.$many")" -gt 100 ] || return # or nothing has been traced
 	grown host

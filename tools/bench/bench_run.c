@@ -28,11 +28,18 @@ struct procs {
 	bool failed, killed;
 };
 
+/* Ends the hosts, also those that are stopped. No SIGKILL: a host that ends of another signal than
+ * ours was killed by somebody else, even if it is reaped after this. */
+#define END_SIGNAL SIGTERM
+
 static void procs_kill(struct procs *c)
 {
-	for (uint32_t i = 0; i < c->n; i++)
-		if (c->pid[i])
-			kill(c->pid[i], SIGKILL);
+	for (uint32_t i = 0; i < c->n; i++) {
+		if (c->pid[i]) {
+			kill(c->pid[i], END_SIGNAL);
+			kill(c->pid[i], SIGCONT);
+		}
+	}
 	c->killed = true;
 }
 
@@ -40,8 +47,12 @@ static void procs_ended(struct procs *c, uint32_t i, int status)
 {
 	c->pid[i] = 0;
 	c->alive--;
+	bool signaled = WIFSIGNALED(status);
+
+	if (!status || (c->killed && !(signaled && WTERMSIG(status) != END_SIGNAL)))
+		return;
 	/* A host that a signal killed explains the errors of the others. */
-	if (c->killed || !status || (c->failed && !WIFSIGNALED(status)))
+	if (c->failed && (!signaled || WIFSIGNALED(c->status)))
 		return;
 	c->failed = true;
 	c->first_failed = i;

@@ -28,8 +28,7 @@ static void put_label(const struct figure *f, FILE *to, int column)
 	fprintf(to, "%s%s%s", name, *in ? ", " : "", in);
 }
 
-/* The key has room of its own: below the figure on narrow screens, else beside it, in one column.
- */
+/* The key lies outside the figure: below it on narrow screens, else beside it, in one column. */
 static void put_height(void *arg, FILE *to)
 {
 	const struct figure *f = arg;
@@ -123,7 +122,8 @@ static bool from_zero(const struct figure *f)
 	return is_bars(f) && !f->panel->log_y;
 }
 
-/* Conditions: lists of one item. A condition that contains others must not share their state. */
+/* A condition of the template is a list of one item or none. Conditions can be nested, so each
+ * needs its own state. */
 #define CONDITION(name)                               \
 	static bool next_##name(void *arg)            \
 	{                                             \

@@ -2,8 +2,9 @@
 /*
  * rundir.c - the run directory and its lock.
  *
- * Called once, at start. The lock is a flock() on a file, so it ends with the process however that
- * ends. The file stays: removing it would let two daemons lock two files of the same name.
+ * Called once, at start. The lock is a flock() on a file, so it ends with the process, even if the
+ * process is killed. The file stays: removing it would let two daemons lock two files of the same
+ * name.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -57,7 +58,7 @@ static int check_owner(const char *path, int dir)
 
 static int open_dir(const char *path)
 {
-	/* Anybody can guess names in /tmp, so there nobody else gets access. */
+	/* Anybody can guess names in /tmp, so a directory there is for its user only. */
 	mode_t mode = strncmp(path, "/tmp/", 5) == 0 ? 0700 : 0755;
 	int dir, rc;
 

@@ -12,9 +12,10 @@
 int rundir_default(char *path, size_t size);
 
 /*
- * Makes the directory if it is missing, refuses one that other users could change, takes its
- * lock, and removes the sockets that a killed daemon left behind. Returns a descriptor that holds
- * the lock until it is closed, or negative errno after log_error().
+ * Takes the run directory for this daemon: makes it if it is missing, takes its lock, and removes
+ * the sockets that a killed daemon has left. Refuses a directory that other users could change.
+ * Returns a descriptor, or negative errno after log_error(). Closing the descriptor releases the
+ * lock.
  */
 int rundir_take(const char *path);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * draft.h - a program that is being made: what make.c and make_comms.c share.
+ * draft.h - a program under construction: what make.c and make_comms.c share.
  */
 #ifndef TESTBED_MPI_RANDOM_DRAFT_H
 #define TESTBED_MPI_RANDOM_DRAFT_H
@@ -8,7 +8,7 @@
 #include "random.h"
 
 #define PACE 4u    /* places from an event to the next */
-#define WINDOW 40u /* places that an event may be spread over */
+#define WINDOW 40u /* places from the first to the last start of an event, at most */
 #define SETTLED 16u
 #define OPEN_INITS 8u
 #define NONE UINT32_MAX
@@ -17,9 +17,9 @@ struct draft {
 	struct program *p;
 	uint64_t state;
 	uint32_t now;
-	uint32_t born[COMMS];          /* place of its making */
+	uint32_t born[COMMS];          /* place where it was made */
 	uint32_t last[COMMS][MEMBERS]; /* place of the latest collective start */
-	uint32_t busy[COMMS][MEMBERS]; /* place that its end must come after */
+	uint32_t busy[COMMS][MEMBERS]; /* its end must come after this place */
 	struct {
 		uint32_t event, ready[MEMBERS];
 	} init[OPEN_INITS];
@@ -28,25 +28,25 @@ struct draft {
 
 uint32_t later(uint32_t a, uint32_t b);
 
-/* A new event; its number. */
+/* Adds an event. Its number. */
 struct event *draft_add(struct draft *d, enum event_kind kind, uint32_t comm);
 uint32_t draft_number(const struct draft *d, const struct event *e);
 
-/* This rank does this then. */
+/* Adds an action of a rank at a place. */
 void draft_put(struct draft *d, uint32_t rank, uint32_t time, uint32_t event, enum phase phase);
 
-/* All members call it at one place, which comes back: after what they have called there before. */
+/* All members call the event at one place, after their earlier calls. Returns the place. */
 uint32_t draft_all_at_once(struct draft *d, struct event *e, const uint32_t *busy);
 
 /* --- make_comms.c ---------------------------------------------------------------------------- */
 
-/* A communicator without members, made at this place. */
+/* Adds a communicator without members, made at this place. */
 uint32_t draft_comm(struct draft *d, uint32_t parent, uint32_t time);
 
-/* A communicator that is alive; NONE: there is none of this kind. */
+/* Selects a communicator that exists. NONE: there is none of this kind. */
 uint32_t draft_pick(struct draft *d, bool inter, uint32_t least);
 
-/* A communicator from another one; an intercommunicator. */
+/* Make a communicator from another one, or an intercommunicator. */
 void draft_birth(struct draft *d);
 void draft_birth_of_inter(struct draft *d);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * flat.c - what this process holds: descriptors and memory, before and after many programs.
+ * flat.c - checks for leaks: compares descriptors and memory of this process before and after many
+ * programs.
  *
  * Called by main.c between programs, when all of their communicators are freed. Never calls MPI.
  */
@@ -10,7 +11,7 @@
 
 #include "random.h"
 
-#define GROWTH_KIB 4096 /* that an MPI's own caches may take after the first programs */
+#define GROWTH_KIB 4096 /* growth that the caches of an MPI may cause */
 
 static struct {
 	long descriptors, kib;

@@ -4,10 +4,9 @@
  *
  * usage: mpi-random [-f] [-s FILE] [-e nic|host|mpi] [-p SECONDS] FIRST [LAST]
  *
- * -f: what a rank holds must be the same after a quarter of the programs and at the end.
- * -e: barriers must have been run so. -p: so long may no rank begin anything, before all are said
- * to hang. Plain MPI but for nbar's counters. Rank 0 prints TAP; RANDOM_VERBOSE=1 shows every
- * action.
+ * -f: descriptors and memory must be the same after a quarter of the programs and at the end. -e:
+ * how nbar must have run the barriers. -p: if no rank begins an action for this time, the job
+ * hangs. Plain MPI, except nbar's counters. Rank 0 prints TAP; RANDOM_VERBOSE=1 shows every action.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -76,7 +75,8 @@ static void say_counts(void)
 		       (unsigned long long)all[7]);
 }
 
-/* Run as expected: a quarter at the least, as young communicators are left to the MPI. */
+/* True if at least a quarter ran as expected: the MPI runs the first barriers of each
+ * communicator. */
 static bool as_expected(const char *expect)
 {
 	static const char *const name[] = { "nic", "host", "mpi" };
@@ -126,7 +126,7 @@ int main(int argc, char **argv)
 	int bad, threads, c;
 
 	MPI_Init(&argc, &argv);
-	MPI_T_init_thread(MPI_THREAD_SINGLE, &threads); /* kept, as the counters are read often */
+	MPI_T_init_thread(MPI_THREAD_SINGLE, &threads); /* cached, as the counters are read often */
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	while ((c = getopt(argc, argv, "fs:e:p:")) != -1) {

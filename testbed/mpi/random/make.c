@@ -2,9 +2,9 @@
 /*
  * make.c - makes a legal MPI program from a seed.
  *
- * Called by every rank with the same seed, and draws the same numbers in each. Never calls MPI.
- * Rules: collectives of a communicator start in the same order at all of its members; whatever
- * blocks has the same place at all ranks that it needs; a completion comes after all starts.
+ * Every rank calls it with the same seed, and draws the same numbers. Never calls MPI. Rules:
+ * collectives of a communicator start in the same order at all of its members; a blocking call has
+ * the same place at all ranks that it needs; a completion comes after all starts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ uint32_t draft_number(const struct draft *d, const struct event *e)
 	return (uint32_t)(e - d->p->event);
 }
 
-/* All members call it at one place, after what they have called there before. */
+/* All members call it at one place, after their earlier calls. */
 uint32_t draft_all_at_once(struct draft *d, struct event *e, const uint32_t *busy)
 {
 	const struct comm *c = &d->p->comm[e->comm];
@@ -71,7 +71,8 @@ uint32_t draft_all_at_once(struct draft *d, struct event *e, const uint32_t *bus
 	return time;
 }
 
-/* A nonblocking event has started at these places: where it is tested and completed. */
+/* A nonblocking event has started at these places: selects places for its tests and its
+ * completion. */
 static void complete(struct draft *d, struct event *e, const uint32_t *rank, const uint32_t *start,
 		     uint32_t n, uint32_t *done)
 {
@@ -138,7 +139,8 @@ static void barriers(struct draft *d, uint32_t comm)
 	draft_all_at_once(d, e, NULL);
 }
 
-/* Before nbar runs its barriers, it depends on the MPI whether they may be pending at its end. */
+/* True if barriers may be pending when the communicator is freed. As long as the MPI runs them,
+ * that depends on the MPI. */
 static bool may_outlive(const struct comm *c)
 {
 	return c->barriers >= SETTLED && !c->near;
@@ -318,7 +320,7 @@ static int by_place(const void *a, const void *b)
 	return (x->phase > y->phase) - (x->phase < y->phase);
 }
 
-/* Which ranks take part, and as which. */
+/* Selects the ranks that take part, and their order. */
 static void cast(struct draft *d, uint32_t ranks, uint32_t me)
 {
 	struct program *p = d->p;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * make_comms.c - communicators of a program that is being made. Called by make.c.
+ * make_comms.c - communicators of a program under construction. Called by make.c.
  */
 #include <string.h>
 
@@ -22,7 +22,7 @@ uint32_t draft_comm(struct draft *d, uint32_t parent, uint32_t time)
 	return i;
 }
 
-/* The members of the parent whose bit is this, in order or in the opposite one. */
+/* Makes a communicator of the parent's members whose bit is set, in order or in reverse order. */
 static uint32_t comm_of(struct draft *d, uint32_t parent, uint32_t bits, bool turned, uint32_t time)
 {
 	const struct comm *from = &d->p->comm[parent];
@@ -114,7 +114,7 @@ void draft_birth(struct draft *d)
 	}
 }
 
-/* A split whose halves and origin are alive; NONE: there is none. */
+/* Selects a split whose halves and origin still exist. NONE: there is none. */
 static uint32_t pick_split(const struct program *p)
 {
 	for (uint32_t i = p->nevent; i-- > 0;) {
@@ -153,7 +153,7 @@ static void join_halves(struct draft *d, struct event *e, uint32_t peer)
 	}
 }
 
-/* Of both halves of a split; at times it is merged into one. */
+/* Makes an intercommunicator of both halves of a split, and sometimes merges it. */
 void draft_birth_of_inter(struct draft *d)
 {
 	struct program *p = d->p;

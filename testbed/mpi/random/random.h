@@ -5,8 +5,8 @@
  * A program is a list of events (a collective, a message, the birth or death of a communicator).
  * Each rank has a place in time for the start of each of its events, and a later one for the
  * completion of those that do not block. An action waits only for actions of other ranks at earlier
- * places, or for its own event at the same place; so the program ends under every correct MPI.
- * All ranks make the whole program, each keeps its own actions.
+ * places, or for its own event at the same place. So the program ends with every correct MPI. Every
+ * rank makes the whole program, and keeps its own actions.
  */
 #ifndef TESTBED_MPI_RANDOM_H
 #define TESTBED_MPI_RANDOM_H
@@ -53,20 +53,21 @@ enum event_kind {
 struct event {
 	enum event_kind kind;
 	uint32_t comm;     /* where it is called */
-	uint32_t made[2];  /* communicators made; an intercommunicator: of which two */
-	uint32_t step, n;  /* barriers: the first one's number, and how many */
-	uint32_t init;     /* start and end of a persistent barrier: the event that made it */
+	uint32_t made[2];  /* communicators that it makes; intercommunicator: its two halves */
+	uint32_t step, n;  /* barriers: number of the first, and count */
+	uint32_t init;     /* of a persistent barrier's start and end: the event that made the
+			    * barrier */
 	uint32_t from, to; /* a message: ranks in the program; a broadcast: the root in comm */
 	uint32_t size;     /* of a message */
-	uint32_t color_of; /* split and creation: a bit a rank of comm */
-	uint32_t blocks;   /* a bit for each rank of the program whose call blocks */
+	uint32_t color_of; /* split and creation: one bit per rank of comm */
+	uint32_t blocks;   /* one bit per rank of the program: its call blocks */
 	bool turned;       /* a split: ranks in the opposite order; a send: synchronous */
 };
 
 /* Ranks of the program, in the order of the communicator. */
 struct comm {
 	uint32_t n, member[MEMBERS];
-	uint32_t near; /* an intercommunicator: so many of them are its first group; else 0 */
+	uint32_t near; /* intercommunicator: size of its first group; else 0 */
 	uint32_t parent;
 	uint32_t barriers; /* blocking ones */
 	bool free;
@@ -93,7 +94,8 @@ struct program {
 
 /* --- make.c: from a seed --------------------------------------------------------------------- */
 
-/* The program of this seed for a job of so many ranks, as rank `me` of MPI_COMM_WORLD has it. */
+/* Makes the program of this seed for a job of so many ranks, with the actions of rank `me` of
+ * MPI_COMM_WORLD. */
 void program_make(struct program *p, uint64_t seed, uint32_t ranks, uint32_t me);
 
 /* 0..n-1; the same sequence from the same state. */
@@ -118,14 +120,14 @@ void world_close(void);
 void world_program(const struct program *p);
 void world_at(uint32_t action, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Rank, seed and action, for messages. */
+/* Text for messages: rank, seed and action. */
 const char *world_place(void);
 
-/* Rank `me` of the program enters a barrier; whoever has left it sees that these had entered. */
+/* Rank `me` of the program enters a barrier. After it, checks that these ranks have entered. */
 void world_enter(const struct program *p, uint32_t step);
 void world_left(const struct program *p, const struct event *e, uint32_t step);
 
-/* Counts a failure, and says it a few times, if the condition does not hold. */
+/* If the condition is false, counts a failure, and prints it (a few times). */
 void world_want(bool good, const struct program *p, const char *what, uint32_t event);
 
 /* Failures of this rank since the last call. */
@@ -135,7 +137,7 @@ const char *event_name(enum event_kind kind);
 
 /* --- flat.c: what this process holds --------------------------------------------------------- */
 
-/* Looks; and looks again: true if descriptors and memory are as before. */
+/* Records descriptors and memory. The second function is true if they are as before. */
 void flat_begin(void);
 bool flat_end(int rank);
 

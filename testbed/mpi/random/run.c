@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * run.c - runs the actions of this rank, and looks at what comes back.
+ * run.c - runs the actions of this rank, and checks the results.
  *
  * Called by main.c on every rank, members of the program or not. Every barrier is entered and left
  * in world.c; messages and other collectives carry values that only their own event has.
@@ -199,7 +199,8 @@ static void birth(const struct event *e)
 	counts.comms++;
 }
 
-/* With barriers under way. Open MPI cannot do that while these are its own. */
+/* Frees it with barriers under way. Open MPI does not allow that while it runs the barriers
+ * itself. */
 static void death(const struct event *e)
 {
 	for (uint32_t i = 0; i < run.p->nevent; i++) {
@@ -260,7 +261,7 @@ static void start(uint32_t event)
 	}
 }
 
-/* Communicator 0: of those who take part. */
+/* Communicator 0: the ranks that take part. */
 static void begin(const struct program *p)
 {
 	memset(&run, 0, sizeof(run));

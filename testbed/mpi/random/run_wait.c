@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * run_wait.c - completes requests of a program, in all the ways that MPI has, and looks at what has
- * come. Called by run.c.
+ * run_wait.c - completes requests of a program, in all the ways that MPI has, and checks received
+ * values. Called by run.c.
  */
 #include <stdlib.h>
 
@@ -25,8 +25,9 @@ static void received(uint32_t event, const MPI_Status *status)
 	}
 }
 
-/* Open MPI's own MPI_Ibarrier between two groups ends before all of the other one have called it
- * (4.1.4: seed 1000911 on 6 ranks, without nbar), and nbar leaves these to the MPI. */
+/* Open MPI's own MPI_Ibarrier on an intercommunicator may end before all ranks of the other group
+ * have called it (4.1.4: seed 1000911 on 6 ranks, without nbar). nbar leaves these barriers to the
+ * MPI. */
 static bool early(const struct event *e)
 {
 #ifdef OPEN_MPI
@@ -108,7 +109,7 @@ static void wait_all(const uint32_t *event, MPI_Request *request, int n, bool po
 	}
 }
 
-/* By its status first: that leaves the request as it is. */
+/* First MPI_Request_get_status, which does not change the request. */
 static void wait_one(uint32_t event, uint32_t how)
 {
 	MPI_Status status;
@@ -123,8 +124,8 @@ static void wait_one(uint32_t event, uint32_t how)
 	finish(event, &status);
 }
 
-/* MPICH 4.0 ends some programs that complete a persistent barrier by a call for several requests.
- */
+/* MPICH 4.0 aborts some programs that complete a persistent barrier by a call for several
+ * requests. */
 static bool alone(uint32_t event)
 {
 #ifdef MPICH

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * world.c - the truth about barriers, outside of MPI, and a watchdog that says who hangs where.
+ * world.c - the truth about barriers, outside of MPI, and a watchdog that names the ranks that
+ * hang, and where.
  *
- * The truth is in a file that all ranks of the job map: a word a barrier and rank. A rank writes
- * the number of the program there before it calls the barrier; whoever has left the barrier looks
- * for it. Called by every rank. The watchdog is a thread that never calls MPI.
+ * The truth is in a file that all ranks of the job map: one word per barrier and rank. A rank
+ * writes the number of the program there before it calls the barrier. After the barrier, each rank
+ * looks for these numbers. Called by every rank. The watchdog is a thread that never calls MPI.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,7 +23,7 @@ struct place {
 };
 
 struct shared {
-	uint64_t barked; /* a watchdog has spoken */
+	uint64_t barked; /* a watchdog has reported */
 	struct place place[RANKS];
 	uint64_t entered[STEPS][MEMBERS];
 };
@@ -31,7 +32,7 @@ struct counts counts;
 
 static struct {
 	struct shared *shared;
-	uint64_t program; /* never the same twice, also not in the job before */
+	uint64_t program; /* never used twice, also not by an earlier job */
 	int rank, size, failures, said;
 	double patience;
 	bool stop;
@@ -84,11 +85,11 @@ static void bark(void)
 			(unsigned long long)p->seed, (int)sizeof(p->text), p->text);
 	}
 	fflush(stderr);
-	sleep(1); /* for the launcher to pass it on */
+	sleep(1); /* so that the launcher can forward the output */
 	_exit(3);
 }
 
-/* No rank has begun anything for so long: no correct program of ours waits like that. */
+/* No rank has begun an action for this time: no correct program waits so long. */
 static void *watch(void *arg)
 {
 	uint64_t before = all_moves();

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * group_plans.h - the plans of all ranks of a group together, and the proof that they make a
- * barrier.
+ * group_plans.h - the plans of all ranks of a group, and the proof that they make a barrier.
  *
  * For tests only. Reads plans by the structs of the ABI, not by the code under test.
  */
@@ -19,15 +18,15 @@ struct group_plans {
 	uint16_t *sent_step;  /* of each slot: the step in which its sender sends; see match */
 };
 
-/* One signal: src sends it on entering src_step, dst waits for it in dst_step. */
+/* One signal: src sends it when it enters src_step, dst waits for it in dst_step. */
 struct edge {
 	uint32_t src, src_step;
 	uint32_t dst, dst_step;
 };
 
-#define GROUP_PLANS_BYTES_A_RANK 1280u /* the longest plan but for a linear root's has 1,064 */
+#define GROUP_PLANS_BYTES_A_RANK 1280u /* all plans but that of a linear root fit */
 
-/* Every algorithm that makes plans, with every value of its parameter, as the table has them. */
+/* Every algorithm that makes plans, with every value of its parameter in the table. */
 static inline struct nbfw_alg group_plans_first(void)
 {
 	return (struct nbfw_alg){ NBFW_ALG_FIRST, nbfw_alg_row(NBFW_ALG_FIRST)->low };
@@ -199,7 +198,7 @@ static inline bool group_plans_match(struct group_plans *set)
 	return nsend == nslot;
 }
 
-/* Stages of the test below: where each rank stands, and what it knew on entering each step. */
+/* State of the test below: the step of each rank, and its knowledge when it entered each step. */
 struct spread {
 	uint32_t *at;      /* step that each rank is in */
 	size_t *first_row; /* of each rank, in row[]; rows of a rank are in the order of its steps
@@ -208,7 +207,7 @@ struct spread {
 	size_t words;      /* of a row */
 };
 
-/* Takes rank r over the step it is in, if all the signals it waits for there are out. */
+/* Moves rank r to its next step, if all the signals that its step waits for have been sent. */
 static inline bool spread_step(const struct group_plans *set, struct spread *k, uint32_t r)
 {
 	const struct nbar_plan *p = set->plan[r];
@@ -234,11 +233,10 @@ static inline bool spread_step(const struct group_plans *set, struct spread *k, 
 
 /*
  * The knowledge-matrix test: K_0 = I + S_0, K_a = K_(a-1) + K_(a-1) S_a, and the plans are a
- * barrier if and only if nothing in the last K is zero. Steps of different ranks need not be in
- * line, so a stage is whatever steps can end next, and a signal carries what its sender knew when
- * it entered the step that sends it, not what it learned since. False, too, if ranks wait for each
- * other in a circle. Needs group_plans_match. column: the ranks whose arrival is followed; NULL for
- * all.
+ * barrier if and only if nothing in the last K is zero. Ranks may be in different steps, so a stage
+ * is all steps that can end next. A signal carries the knowledge that its sender had when it
+ * entered the step, and nothing newer. Also false if ranks wait for each other in a circle. Needs
+ * group_plans_match. column: the ranks whose arrival is followed; NULL for all.
  */
 static inline bool group_plans_spreads(const struct group_plans *set, const uint32_t *column,
 				       uint32_t ncolumn)
@@ -320,7 +318,8 @@ static inline struct group_plans group_plans_linear(uint32_t size, uint32_t root
 	return set;
 }
 
-/* Random signals, stage by stage, until everybody knows of everybody. size is 2 or more. */
+/* Random signals, stage by stage, until each rank knows that all have arrived. size is 2 or
+ * more. */
 static inline struct group_plans group_plans_random(uint32_t size, struct rng *rng)
 {
 	struct edge edge[4096];

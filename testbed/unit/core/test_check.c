@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_check.c - nbfw_check finds each of the invariants of PROTOCOL.md broken: a sound state is
- * broken on purpose, in each way that the invariant excludes.
+ * test_check.c - nbfw_check finds each violation of the invariants of PROTOCOL.md: the test takes a
+ * valid state and violates it in each way.
  */
 #include "engine.h"
 #include "group_plans.h"
@@ -26,7 +26,8 @@ static void token(uint32_t slot)
 	assert_int_equal(a.verdict, NBFW_USED);
 }
 
-/* A member in the second step of barrier 8, which has the first token of it, but not the next. */
+/* A member in the second step of barrier 8: it has the first token of this step, but not the
+ * next. */
 static void running(void)
 {
 	struct nbfw_event start = { .type = NBFW_EV_START };
@@ -41,7 +42,7 @@ static void running(void)
 	assert_int_equal(nbfw_check(s, plan), 0);
 }
 
-/* One between two barriers: 8 is complete. */
+/* A member between two barriers: 8 is complete. */
 static void completed(void)
 {
 	running();

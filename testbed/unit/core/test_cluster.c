@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_cluster.c - whole groups in random worlds: nobody leaves a barrier early, nobody hangs,
+ * test_cluster.c - whole groups in random worlds: no member leaves a barrier early, none hangs, and
  * failures name the right rank. world.h has the rules of the world and its oracle.
  */
 #include "world.h"
@@ -24,7 +24,7 @@ static bool all_done(struct world *w)
 	return true;
 }
 
-/* All but those that are dead, or that went themselves. */
+/* All members except those that are dead or have left. */
 static bool all_others_failed(struct world *w)
 {
 	for (uint32_t r = 0; r < w->size; r++)
@@ -39,7 +39,7 @@ static void require_nobody_failed(struct world *w)
 		world_require(w, w->member[r].nfail == 0);
 }
 
-/* Every member but this one has failed for the sake of it, and for this cause. */
+/* Every other member has failed, and names this rank and this cause. */
 static void require_blamed(struct world *w, uint32_t rank, uint8_t cause)
 {
 	for (uint32_t r = 0; r < w->size; r++) {
@@ -54,7 +54,7 @@ static void loss(struct world *w)
 {
 	world_run(w, all_done);
 	require_nobody_failed(w);
-	/* What is still under way does no harm. */
+	/* Frames that are still under way do no harm. */
 	world_pass(w, 10000);
 	require_nobody_failed(w);
 	for (uint32_t r = 0; r < w->size; r++)
@@ -67,7 +67,7 @@ static void test_loss_duplication_reordering(void **state)
 	in_worlds(2000, 1, 8, loss);
 }
 
-/* With nothing lost and nobody late there is not one frame more than the plans ask for. */
+/* Without loss and late hosts, there is not one frame more than the plans ask for. */
 static void no_loss(struct world *w)
 {
 	uint64_t nsend = 0;
@@ -107,7 +107,8 @@ static void test_outage(void **state)
 	in_worlds(500, 2, 20, outage);
 }
 
-/* A NIC that dies: the others fail, all with its rank, and none completes what it did not start. */
+/* A NIC dies: all others fail with its rank, and none completes a barrier that the dead one did not
+ * start. */
 static void silent(struct world *w)
 {
 	uint32_t victim = rng_below(&w->rng, w->size);
@@ -124,7 +125,7 @@ static void test_silent_member(void **state)
 	in_worlds(500, 2, UINT32_MAX, silent);
 }
 
-/* A host that dies: likewise, but the NICs know the cause. */
+/* A host dies: the same, but the NICs know the cause. */
 static void host_dies(struct world *w)
 {
 	uint32_t victim = rng_below(&w->rng, w->size);
@@ -140,7 +141,7 @@ static void test_host_dies(void **state)
 	in_worlds(500, 2, UINT32_MAX, host_dies);
 }
 
-/* Two go at once: each of the others blames one of them. */
+/* Two members leave at once: each of the others names one of them. */
 static void two_go(struct world *w)
 {
 	uint32_t one = rng_below(&w->rng, w->size);
@@ -168,7 +169,7 @@ static void test_two_go(void **state)
 
 static uint32_t late_rank;
 
-/* All others wait, and know for whom. */
+/* All others wait, and know the straggler. */
 static bool late_is_known(struct world *w)
 {
 	for (uint32_t r = 0; r < w->size; r++)
@@ -178,7 +179,7 @@ static bool late_is_known(struct world *w)
 	return true;
 }
 
-/* A host that comes very late: nobody fails, and every NIC that waits can name it. */
+/* A host comes very late: no member fails, and every waiting NIC can name it. */
 static void late(struct world *w)
 {
 	late_rank = rng_below(&w->rng, w->size);
@@ -214,7 +215,7 @@ static bool all_left(struct world *w)
 	return true;
 }
 
-/* Each closes soon after its last barrier; who lost its last token still gets it. */
+/* Each closes soon after its last barrier; a member that lost its last token still gets it. */
 static void closing(struct world *w)
 {
 	world_run(w, all_left);
@@ -235,7 +236,7 @@ static bool early_done(struct world *w)
 	return w->member[late_rank].ndone == 2;
 }
 
-/* One closes while the others go on: they complete what it completed, and no more. */
+/* One closes while the others go on: they complete the barriers that it completed, and no more. */
 static void closes_early(struct world *w)
 {
 	late_rank = rng_below(&w->rng, w->size);
@@ -254,8 +255,7 @@ static void test_closes_early(void **state)
 	in_worlds(300, 2, UINT32_MAX, closes_early);
 }
 
-/* Members without a clock, on a wire that loses nothing: all do what the engine asks for at once.
- */
+/* Members without a clock, on a wire without loss: they carry out all actions at once. */
 struct quick {
 	struct group_plans set;
 	struct nbfw_state **s;
@@ -285,7 +285,7 @@ static void quick_step(struct quick *q, uint32_t rank, const struct nbfw_event *
 	}
 }
 
-/* A host arrives, and all that follows. */
+/* A host arrives; all actions that follow are carried out. */
 static void quick_start(struct quick *q, uint32_t rank)
 {
 	struct nbfw_event ev = { .type = NBFW_EV_START };
@@ -298,8 +298,8 @@ static void quick_start(struct quick *q, uint32_t rank)
 	}
 }
 
-/* As many barriers as there are ranks; in each, another comes when all others have arrived long
- * ago: nobody is done before, and all are after. */
+/* One barrier per rank. In each, this rank arrives long after all others: no member completes
+ * before it, and all complete after it. */
 static void delay(struct nbfw_alg alg, uint32_t size)
 {
 	struct quick q = { .set = group_plans_generate(alg, size) };

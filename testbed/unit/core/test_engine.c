@@ -2,9 +2,9 @@
 /*
  * test_engine.c - golden traces of the engine, rule by rule.
  *
- * A trace is text, a line an event: what happens => what the engine asks for. @1 is the first
- * barrier of the trace; "tokens @1 to 3.0" are tokens for slot 0 of rank 3. Each trace runs from
- * several epochs, so that it crosses the wrap of 2^32 as well. "63 x timeout" are 63 timeouts.
+ * A trace is text with one line per event: event => actions of the engine. @1 is the first barrier
+ * of the trace; "tokens @1 to 3.0" are tokens for slot 0 of rank 3. Each trace runs from several
+ * epochs, so it also crosses the wrap at 2^32. "63 x timeout" are 63 timeouts.
  */
 #include "engine.h"
 #include "group_plans.h"
@@ -95,7 +95,7 @@ static void action_text(const struct nbfw_state *s, const struct nbar_plan *p,
 	memmove(out, *out ? out + 2 : "-", *out ? strlen(out + 2) + 1 : 2);
 }
 
-/* A member, and the trace that it has left. */
+/* A member, and the rest of its trace. */
 struct member {
 	struct nbfw_state *s;
 	const struct nbar_plan *p;
@@ -103,7 +103,7 @@ struct member {
 	char trace[8192];
 };
 
-/* Runs the events of a trace, and compares what comes out with what the trace says. */
+/* Runs the events of a trace, and compares the actions with those of the trace. */
 static void run_trace_from(struct member *m, const char *trace)
 {
 	char first[1024], actions[1024];
@@ -175,7 +175,8 @@ static void test_r1_complete_before_last_sends(void **state)
 		      "token @1 slot 0 from 0 => complete @1, disarm\n");
 }
 
-/* R2: the running and the next epoch are taken, each in a set of its own; all others are not. */
+/* R2: accepts tokens of the running and the next epoch, each in its own set, and of no other
+ * epoch. */
 static void test_r2_two_epochs(void **state)
 {
 	(void)state;
@@ -221,7 +222,7 @@ static void test_r3_steps(void **state)
 		      "start => complete @2, disarm\n");
 }
 
-/* R3: what nobody may send is bad and changes nothing. */
+/* R3: a token that no member may send is bad, and changes nothing. */
 static void test_r3_bad_frames(void **state)
 {
 	(void)state;
@@ -246,7 +247,7 @@ static void test_r3_bad_frames(void **state)
 		      "token @1 slot 0 from 3 => tokens @1 to 2.1, arm\n");
 }
 
-/* R4: what is out is sent again, what will come is promised. */
+/* R4: a sent token is sent again; for a token that will come, the answer is LATER. */
 static void test_r4_answers_to_pulls(void **state)
 {
 	(void)state;
@@ -267,7 +268,7 @@ static void test_r4_answers_to_pulls(void **state)
 		      "pull @2 slot 1 from 2 => reply later rank 0\n");
 }
 
-/* R4: a timeout asks for what the step still lacks, and for nothing else. */
+/* R4: a timeout asks for the missing tokens of the step, and for no others. */
 static void test_r4_pulls(void **state)
 {
 	(void)state;
@@ -287,7 +288,8 @@ static void test_r4_pulls(void **state)
 		      "timeout => stale\n");
 }
 
-/* R5: silence for a window ends it, with the name of who was silent; a LATER buys a window. */
+/* R5: silence for a window ends the barrier with the rank of the silent source; a LATER gives it
+ * one more window. */
 static void test_r5_silent_and_late(void **state)
 {
 	(void)state;
@@ -302,7 +304,7 @@ static void test_r5_silent_and_late(void **state)
 		      "63 x timeout => pull 0, arm\n"
 		      "later @1 slot 0 from 3 rank 1 => -\n"
 		      "timeout => pull 0, arm\n"
-		      /* The name is passed on; but the late one cannot be we. */
+		      /* The straggler is passed on, but a member never names itself. */
 		      "pull @1 slot 1 from 2 => reply later rank 1\n"
 		      "later @1 slot 0 from 3 rank 0 => -\n"
 		      "pull @1 slot 1 from 2 => reply later rank 3\n"
@@ -310,7 +312,7 @@ static void test_r5_silent_and_late(void **state)
 		      "timeout => failed silent 3, aborts @1 to 2.1, disarm\n");
 }
 
-/* R5: the window is that of the step; a LATER for another epoch or step is none. */
+/* R5: each step has its own window; a LATER for another epoch or step does not count. */
 static void test_r5_windows(void **state)
 {
 	(void)state;
@@ -325,17 +327,17 @@ static void test_r5_windows(void **state)
 		"63 x timeout => pull 0, arm\n"
 		"token @1 slot 0 from 3 => tokens @1 to 2.1, arm\n"
 		"later @1 slot 0 from 3 rank 3 => stale\n"
-		"pull @2 slot 0 from 1 => reply later rank 2\n" /* no word of rank 3 any more */
+		"pull @2 slot 0 from 1 => reply later rank 2\n" /* no answer of rank 3 any more */
 		"63 x timeout => pull 1, arm\n"
 		"timeout => failed silent 2, disarm\n");
-	/* One source that answers does not speak for another. */
+	/* The answer of one source does not count for another. */
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 3, 4, 0,
 		      "start => tokens @1 to 1.0 2.1 3.2, arm\n"
 		      "later @1 slot 0 from 3 rank 3 => -\n"
 		      "later @1 slot 2 from 1 rank 3 => -\n"
 		      "63 x timeout => pull 0 1 2, arm\n"
 		      "timeout => failed silent 2, disarm\n");
-	/* Each window asks anew, and each barrier. */
+	/* Each window starts again, and each barrier. */
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 2, 0,
 		      "start => tokens @1 to 1.0, arm\n"
 		      "63 x timeout => pull 0, arm\n"
@@ -350,7 +352,8 @@ static void test_r5_windows(void **state)
 		      "timeout => failed silent 1, disarm\n");
 }
 
-/* R6: a failure is reported once, passed on to who waits for us, and answered ever after. */
+/* R6: a failure is reported once, passed on to the members that wait for us, and answered from then
+ * on. */
 static void test_r6_failure(void **state)
 {
 	(void)state;
@@ -380,7 +383,7 @@ static void test_r6_failure(void **state)
 		      "1.0, disarm\n"
 		      "start => stale\n"
 		      "pull @1 slot 0 from 1 => reply token\n");
-	/* A source whose token is there already has nothing more to say about this barrier. */
+	/* After its token has come, a source's ABORT for this barrier is stale. */
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
 		      "start => tokens @1 to 1.0, arm\n"
 		      "token @1 slot 1 from 2 => -\n"
@@ -388,7 +391,8 @@ static void test_r6_failure(void **state)
 		      "token @1 slot 0 from 3 => complete @1, tokens @1 to 2.1, disarm\n");
 }
 
-/* R6 and R7: a host that goes in a barrier is a failure; one that closes between two is not. */
+/* R6 and R7: a host that leaves during a barrier is a failure; a host that closes between two
+ * barriers is not. */
 static void test_r7_leaving(void **state)
 {
 	(void)state;
@@ -403,7 +407,8 @@ static void test_r7_leaving(void **state)
 		      "start => tokens @1 to 1.0, arm\n"
 		      "token @1 slot 0 from 1 => complete @1, disarm\n"
 		      "leave closed => failed closed 0, disarm\n"
-		      "pull @1 slot 0 from 1 => reply token\n" /* who lost the last token gets it */
+		      "pull @1 slot 0 from 1 => reply token\n" /* a member that lost the last
+								* token gets it */
 		      "pull @2 slot 0 from 1 => reply abort rank 0 closed\n");
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
 		      "start => tokens @1 to 1.0, arm\n"

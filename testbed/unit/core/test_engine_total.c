@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_engine_total.c - no event in any state can break the engine: random members, random events.
+ * test_engine_total.c - no event in any state can violate an invariant: random members, random
+ * events.
  */
 #include "engine.h"
 #include "group_plans.h"
@@ -42,13 +43,13 @@ static struct nbfw_event random_event(struct rng *rng, const struct nbfw_state *
 	return ev;
 }
 
-/* What an onlooker knows of a member: how often its host has arrived, and which tokens it got. */
+/* The test's own record of a member: how often its host has arrived, and which tokens it got. */
 struct onlooker {
 	uint32_t base, nstart, ndone, nfail;
 	uint8_t *got; /* [barrier % 4][slot] */
 };
 
-/* One event to a member, and all that must hold of what comes out. */
+/* Gives a member one event, and checks the actions. */
 static void look_on(struct onlooker *o, struct nbfw_state *s, const struct nbar_plan *p,
 		    const struct nbfw_event *ev, unsigned long long seed)
 {
@@ -88,7 +89,8 @@ static void look_on(struct onlooker *o, struct nbfw_state *s, const struct nbar_
 	free(was);
 }
 
-/* Any event in any state: no invariant breaks, nothing completes early, a failure is one. */
+/* Any event in any state: no invariant is violated, nothing completes early, a failure is reported
+ * once. */
 static void test_total(void **state)
 {
 	uint32_t done = 0, failed = 0;
@@ -119,7 +121,7 @@ static void test_total(void **state)
 		free(s);
 		group_plans_free(&set);
 	}
-	/* Both happen often, or the test would show nothing. */
+	/* Both must happen often, or the test would show nothing. */
 	require(done > 10000 && failed > 500, "%u completed, %u failed", done, failed);
 }
 

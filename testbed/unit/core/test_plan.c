@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_plan.c - the generators make barriers, of every size; the check of plans lets no bad one in.
+ * test_plan.c - the generators make barriers of every size; the check of plans accepts no bad plan.
  */
 #include "engine.h"
 #include "group_plans.h"
@@ -24,7 +24,7 @@ static uint32_t largest_power_of_two(uint32_t size)
 	return half;
 }
 
-/* Ranks that this one beats in a tournament: one a round, up to the round it loses. */
+/* Ranks that this rank beats in a tournament: one per round, up to the round that it loses. */
 static uint32_t wins(uint32_t size, uint32_t rank)
 {
 	uint32_t n = 0;
@@ -34,12 +34,12 @@ static uint32_t wins(uint32_t size, uint32_t rank)
 	return n;
 }
 
-/* Steps of a rank; and whether it releases others, in a last step that waits for nobody. */
+/* Steps of a rank; sets whether its last step only releases others and waits for none. */
 static uint32_t steps_of(struct nbfw_alg alg, uint32_t size, uint32_t rank, bool *releases)
 {
 	uint32_t half = largest_power_of_two(size), won = wins(size, rank);
 
-	uint32_t climbs = rank > 0; /* a step to signal a parent and hear of it */
+	uint32_t climbs = rank > 0; /* a step that signals the parent and waits for it */
 
 	*releases = won > 0;
 	switch (alg.kind) {
@@ -70,7 +70,7 @@ static uint32_t steps_of(struct nbfw_alg alg, uint32_t size, uint32_t rank, bool
 	return UINT32_MAX;
 }
 
-/* All others go to rank 0 and back, by as few signals as that takes. */
+/* All others signal rank 0 and get a signal back, with the fewest signals that this needs. */
 static bool is_tree(struct nbfw_alg alg)
 {
 	return alg.kind != NBFW_ALG_PAIRWISE && alg.kind != NBFW_ALG_DISSEMINATION;
@@ -81,7 +81,7 @@ static bool is_limited(struct nbfw_alg alg)
 	return nbfw_alg_row(alg.kind)->limit < NBAR_SIZE_MAX;
 }
 
-/* The host learns of the end before the last step, if that only sends: in one action with it. */
+/* If the last step only sends, the host learns of the end first: both are in one action. */
 static void check_release(const struct nbar_plan *p, bool releases)
 {
 	const struct nbar_step *last = nbfw_plan_steps(p) + p->nstep - 1;
@@ -171,7 +171,7 @@ static void test_every_size_to_1024(void **state)
 			check_set(alg, size);
 }
 
-/* Larger groups: all plans, but only the arrival of 64 ranks is followed. */
+/* Larger groups: all plans, but the test follows the arrival of only 64 ranks. */
 static void test_large_sets(void **state)
 {
 	static const uint32_t sizes[] = { 1025, 4095, 4096, 4097, 15625, 16384, 16807, 24577 };
@@ -299,7 +299,7 @@ static void test_dissemination_spreads_to_a_million(void **state)
 		check_offsets(n, NBAR_SIZE_MAX - n % 2);
 }
 
-/* Where a logarithm in floating point rounds up by mistake, and all other exact powers. */
+/* All exact powers, also those where a floating-point logarithm rounds up by mistake. */
 static void test_rounds_are_exact(void **state)
 {
 	static const uint32_t known[][3] = {
@@ -321,7 +321,7 @@ static void test_rounds_are_exact(void **state)
 	}
 }
 
-/* The matrix test must bite: in these sets every signal is needed, so each is missed. */
+/* The matrix test must find errors: in these sets every signal is needed, so it must miss each. */
 static void test_missing_signal_is_no_barrier(void **state)
 {
 	static const struct {
@@ -379,7 +379,7 @@ static void test_other_broken_sets(void **state)
 
 	(void)state;
 	assert_true(edges_are_barrier(3, linear, 4));
-	linear[3].src_step = 0; /* rank 2 is released before the root has heard of anybody */
+	linear[3].src_step = 0; /* rank 2 is released before the root has any token */
 	assert_false(edges_are_barrier(3, linear, 4));
 	assert_true(edges_are_barrier(2, pair, 2));
 	assert_false(edges_are_barrier(2, circle, 2)); /* each waits before it sends */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_plan_args.c - what the generators of plans are asked for: names, sizes, ranks and room.
+ * test_plan_args.c - arguments of the generators of plans: names, sizes, ranks and room.
  */
 #include "group_plans.h"
 
@@ -44,7 +44,7 @@ static void test_capacity_and_arguments(void **state)
 				 bad[i].rc);
 }
 
-/* What holds for each row of the table. */
+/* Checks for each row of the table. */
 static void test_rows(void **state)
 {
 	uint8_t block[GROUP_PLANS_BYTES_A_RANK];
@@ -78,8 +78,8 @@ static void test_rows(void **state)
 	}
 }
 
-/* The name of an algorithm is read as that algorithm; with a parameter beyond its range, as none.
- */
+/* The name of an algorithm is read as this algorithm; with a parameter out of range, it is
+ * refused. */
 static void test_names_of_rows(void **state)
 {
 	char text[NBAR_NAME_MAX + 4];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_plan_check.c - a plan from elsewhere: what is refused, and that what is taken cannot lead
- * the engine outside itself.
+ * test_plan_check.c - uploaded plans: the check refuses bad ones, and an accepted one cannot make
+ * the engine leave its memory.
  */
 #include "engine.h"
 #include "group_plans.h"
@@ -23,14 +23,14 @@ static struct sample sample(void)
 	return s;
 }
 
-/* From a block of exactly this length, so that a sanitizer sees a look beyond. */
+/* Uses a block of exactly this length, so that a sanitizer finds a read beyond it. */
 static int check(const void *plan, size_t length)
 {
 	void *block = malloc(length ? length : 1);
 	const char *why = NULL;
 
 	memcpy(block, plan, length);
-	/* So is the scratch: not a word more than asked for. */
+	/* The scratch memory has exactly the requested length, too. */
 	uint64_t *scratch = malloc(nbfw_plan_scratch(length) * sizeof(*scratch));
 	int rc = nbfw_plan_check(block, length, scratch, &why);
 
@@ -73,7 +73,7 @@ static void test_head(void **state)
 	refuses(s.head.nstep += UINT32_C(1) << 28, NBFW_ENOSPC);
 	refuses(s.head.nsend += UINT32_C(1) << 29, NBFW_ENOSPC);
 	refuses(s.head.nrecv += UINT32_C(1) << 30, NBFW_ENOSPC);
-	/* The right length, shared out in another way. */
+	/* The right length, with other counts. */
 	refuses((s.head.nsend++, s.head.nrecv -= 2), NBFW_EINVAL);
 	refuses((s.head.nstep--, s.head.nsend += 2), NBFW_EINVAL);
 }
@@ -113,7 +113,7 @@ static void test_sends_and_slots(void **state)
 
 	struct sample other = sample();
 
-	other.send[0].slot = NBAR_SLOTS_MAX - 1; /* only the receiver can know better */
+	other.send[0].slot = NBAR_SLOTS_MAX - 1; /* only the receiver can check that */
 	assert_int_equal(check(&other, sizeof(other)), 0);
 	other.send[1] = (struct nbar_send){ other.send[0].dst, 0 }; /* another slot of the same */
 	assert_int_equal(check(&other, sizeof(other)), 0);
@@ -121,7 +121,7 @@ static void test_sends_and_slots(void **state)
 	assert_int_equal(check(&other, sizeof(other)), 0);
 }
 
-/* A root with this many sends and slots, in one step each; every one of another peer if `apart`. */
+/* A root with this many sends and slots, in one step each. apart: each has another peer. */
 static int check_root(uint32_t nsend, uint32_t nrecv, bool apart)
 {
 	size_t length = sizeof(struct nbar_plan) + 2 * sizeof(struct nbar_step) +
@@ -176,7 +176,7 @@ static struct nbar_plan *falling(size_t *length)
 	return p;
 }
 
-/* A hundred times, so that a check whose time is the square of the sends would take seconds. */
+/* A hundred times: a check with quadratic time would take seconds. */
 static void test_falling_order(void **state)
 {
 	size_t length;
@@ -188,7 +188,7 @@ static void test_falling_order(void **state)
 	free(p);
 }
 
-/* Two equal sends, wherever they stand, are found; two that differ in one half are not equal. */
+/* Finds two equal sends at any two positions; two that differ in one half are not equal. */
 static void test_duplicates(void **state)
 {
 	static const uint32_t at[] = {
@@ -222,7 +222,8 @@ static void test_duplicates(void **state)
 	free(p);
 }
 
-/* Who waits for nobody is done at once, again and again; who signals nobody holds up all others. */
+/* A rank without waits completes at once, again and again; a rank without signals holds up all
+ * others. */
 static void test_takes_part(void **state)
 {
 	struct sample s = sample();
@@ -237,7 +238,7 @@ static void test_takes_part(void **state)
 	assert_int_equal(check(&s, sizeof(s.head)), -NBFW_EINVAL);
 }
 
-/* What check promises, said once more in other words. */
+/* The guarantees of the check, tested in another way. */
 static void require_sound(const struct nbar_plan *p, size_t length, uint64_t seed)
 {
 	const struct nbar_send *send = nbfw_plan_sends(p);
@@ -267,8 +268,8 @@ static void require_sound(const struct nbar_plan *p, size_t length, uint64_t see
 			"NBAR_SEED=%llu", (unsigned long long)seed);
 }
 
-/* Every token that the plan waits for, in the order of the slots: the barrier must end with the
- * last of them and not before. */
+/* Gives the engine every token of the plan, in the order of the slots. The barrier must end with
+ * the last one, and not before. */
 static void require_runs(const struct nbar_plan *p, uint64_t seed)
 {
 	struct nbfw_state *s = calloc(1, nbfw_state_size(p));
@@ -329,7 +330,7 @@ static void test_mutated_plans(void **state)
 		free(scratch);
 		free(copy);
 	}
-	/* Both happen often, or the test would show nothing. */
+	/* Both must happen often, or the test would show nothing. */
 	assert_true(refused > 10000 && taken > 10000);
 }
 

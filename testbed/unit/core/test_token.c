@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_token.c - a frame as bytes: exactly those of WIRE.md, there and back, and what is refused.
+ * test_token.c - packs and unpacks frames: the bytes must be those of WIRE.md, and bad frames are
+ * refused.
  */
 #include "token.h"
 #include "unit/unit.h"
 
-/* Every field has bytes of its own, so that none can change places unseen. */
+/* Every field has different bytes, so swapped fields are found. */
 static const struct nbfw_token known = {
 	.type = NBFW_PULL,
 	.handle = 0x13121110,
@@ -85,7 +86,7 @@ static void test_there_and_back(void **state)
 	}
 }
 
-/* From a block of exactly this length, so that a sanitizer sees a look beyond. */
+/* Uses a block of exactly this length, so that a sanitizer finds a read beyond it. */
 static bool unpacks(const uint8_t *frame, size_t length)
 {
 	uint8_t *block = malloc(length ? length : 1);

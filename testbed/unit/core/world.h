@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * world.h - a group of members in a simulated world: hosts that come when they like, timers, and a
- * network that loses, repeats and reorders frames.
+ * world.h - a group of members in a simulated world: hosts that arrive at random times, timers, and
+ * a network that loses, repeats and reorders frames.
  *
  * For tests only. All randomness comes from one seed, so a run can be repeated. After each engine
  * step it checks the invariants and, from outside, that no barrier completes early.
@@ -15,10 +15,10 @@
 #define WORLD_TIMEOUT 100u /* less than the 2 * 60 that an answer to a PULL may take */
 
 struct world_event {
-	uint64_t at, order; /* order: of those at one time, the first pushed comes first */
+	uint64_t at, order; /* order: events of the same time come in the order of pushing */
 	enum { WORLD_HOST, WORLD_TIMER, WORLD_FRAME, WORLD_LEAVE } type;
 	uint32_t to;
-	uint32_t stamp;          /* TIMER: of the arming it belongs to */
+	uint32_t stamp;          /* TIMER: number of its arming */
 	uint8_t cause;           /* LEAVE */
 	struct nbfw_token token; /* FRAME */
 };
@@ -26,10 +26,10 @@ struct world_event {
 struct world_member {
 	struct nbfw_state *s;
 	uint32_t nstart, ndone, nfail; /* barriers started and completed; failures reported */
-	uint32_t stamp;                /* of the timer; an older TIMER is none */
+	uint32_t stamp;                /* number of the last arming; an older TIMER is ignored */
 	bool armed;
-	bool dead; /* its NIC says nothing and hears nothing */
-	bool held; /* its host does not come until world_release */
+	bool dead; /* its NIC neither sends nor receives */
+	bool held; /* its host does not arrive until world_release */
 };
 
 struct world {
@@ -38,9 +38,9 @@ struct world {
 	struct group_plans set;
 	uint32_t size, base;          /* base: epoch that all have completed at first */
 	uint32_t goal;                /* barriers that each host wants */
-	uint32_t drop, repeat, stray; /* percent of frames; a stray one comes very late */
-	uint32_t slow;                /* percent of barriers that a host comes late to */
-	uint32_t delay;               /* most that a frame takes, unless it is a stray one */
+	uint32_t drop, repeat, stray; /* percent of frames; a stray frame comes very late */
+	uint32_t slow;                /* percent of barriers at which a host is late */
+	uint32_t delay;               /* greatest delay of a frame that is not stray */
 	bool outage;                  /* all frames are lost */
 	uint64_t now, order;
 	uint64_t nframe, npull; /* sent */
@@ -88,7 +88,7 @@ static inline struct world_event world_pop(struct world *w)
 	return top;
 }
 
-/* The host of a member comes for its next barrier after a while. */
+/* Schedules the arrival of a member's host at its next barrier. */
 static inline void world_host_comes(struct world *w, uint32_t rank, uint32_t within)
 {
 	world_push(w, (struct world_event){ .at = w->now + rng_below(&w->rng, within + 1),
@@ -127,7 +127,7 @@ static inline void world_transmit(struct world *w, uint32_t to, const struct nbf
 	}
 }
 
-/* Carries out what the engine asks for, in the order that it wants. */
+/* Carries out the actions of the engine, in the required order. */
 static inline void world_act(struct world *w, uint32_t rank, const struct nbfw_token *in,
 			     const struct nbfw_action *a)
 {
@@ -175,7 +175,7 @@ static inline void world_act(struct world *w, uint32_t rank, const struct nbfw_t
 						    .stamp = ++m->stamp });
 }
 
-/* One event of the world; false if there is none any more. */
+/* Runs one event of the world. False if there is none left. */
 static inline bool world_step(struct world *w)
 {
 	static const enum nbfw_event_type type[] = { NBFW_EV_START, NBFW_EV_TIMEOUT, NBFW_EV_TOKEN,
@@ -202,7 +202,7 @@ static inline bool world_step(struct world *w)
 	return true;
 }
 
-/* Steps until done(w) holds; a world that never gets there hangs. */
+/* Steps until done(w) holds. If that never happens, the world hangs, and the test fails. */
 static inline void world_run(struct world *w, bool (*done)(struct world *w))
 {
 	for (uint32_t budget = 3000000; !done(w); budget--) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_exchange - what ranks tell each other while they set up a communicator: that it is right,
- * and that messages, bytes and memory of a rank grow as the logarithm of their number.
+ * test_exchange - the exchange of ranks during the set-up of a communicator: results are right;
+ * messages, bytes and memory of a rank grow with the logarithm of the number of ranks.
  *
- * Right: all ranks as threads, with mailboxes for an MPI. Growth: single ranks of up to a million,
- * with an MPI that knows what the others would say.
+ * For the results, all ranks are threads, with mailboxes as MPI. For the growth, single ranks of up
+ * to a million run with a simulated MPI that computes the messages of the others.
  */
 #include <pthread.h>
 
@@ -118,7 +118,7 @@ static enum nbmpi_why meet(void *mpi, uint32_t rank)
 	return rank == post.absent ? NBMPI_WHY_foreign : NBMPI_WHY_none;
 }
 
-/* The same that every rank does in a set-up. */
+/* What every rank does in a set-up. */
 static void *rank_main(void *arg)
 {
 	const struct nbmpi_channel at = { .exchange = exchange, .tag = 2 };
@@ -212,7 +212,7 @@ void *__wrap_calloc(size_t n, size_t size)
 	return __real_calloc(n, size);
 }
 
-/* What the other rank would say, by the size of the message. */
+/* The message of the other rank, chosen by its size. */
 static void say(const struct nbmpi_message *m)
 {
 	uint32_t nhost = leaders_below(count.size, count.each), peer[PEERS_MAX];
@@ -285,7 +285,7 @@ static void one_rank(uint32_t rank)
 	count.memory += leads ? host.npeer * sizeof(*address) : 0; /* join.c has them */
 }
 
-/* The most that any of many ranks has. */
+/* The maximum over many ranks. */
 static void ranks_of(uint32_t size, uint32_t each)
 {
 	uint64_t messages = 0, bytes = 0, memory = 0;

@@ -2,7 +2,7 @@
 /*
  * cluster.h - the members of a group, all in one test program.
  *
- * Member r is on port of its own of NIC r % nnic, in the run directory that $NBAR_RUN_DIR names.
+ * Member r has its own port on NIC r % nnic, in the run directory $NBAR_RUN_DIR.
  */
 #ifndef TESTBED_CLUSTER_H
 #define TESTBED_CLUSTER_H
@@ -51,7 +51,7 @@ static inline void cluster_end(struct cluster *c)
 }
 
 /* A pause between two looks at something that another thread will do. Long enough not to disturb
- * it, and nothing depends on it. */
+ * that thread; no result depends on it. */
 static inline void breathe(void)
 {
 	const struct timespec t = { .tv_nsec = 200000 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * single_mapping.c - the NIC and the host library of a test see a page at one address.
+ * single_mapping.c - maps a page only once, so the NIC and the host library of a test use the same
+ * address.
  *
  * ThreadSanitizer follows order by address: with a page mapped twice it would not know that a
- * completion orders one thread's writes before another's reads. Tests that are linked with this
- * file and --wrap=mmap,--wrap=munmap may keep what a barrier protects in plain memory, and so
- * prove the fences of order.h and page.c.
+ * completion orders one thread's writes before another's reads. Tests linked with this file and
+ * --wrap=mmap,--wrap=munmap can use plain memory for the data that a barrier protects, and so check
+ * the fences of order.h and page.c.
  */
 #include <pthread.h>
 #include <stddef.h>

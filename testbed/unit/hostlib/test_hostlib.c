@@ -2,7 +2,7 @@
 /*
  * test_hostlib.c - the host library against real NICs, in one process.
  *
- * What a barrier protects is kept in plain memory: under ThreadSanitizer that proves the fences.
+ * The data that a barrier protects is in plain memory, so ThreadSanitizer checks the fences.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -185,8 +185,8 @@ static void *barrier_main(void *arg)
 	return (void *)(intptr_t)nbar_barrier(arg);
 }
 
-/* A thread that sleeps is woken by the NIC, because it asked; one that does not sleep never asks.
- */
+/* The NIC wakes a thread that sleeps, because the thread asks for it. A thread that does not sleep
+ * never asks. */
 static void sleeps_until_the_nic_wakes(void **state)
 {
 	const struct nbar_wait_policy block = { 0, 0, 1 };
@@ -266,8 +266,8 @@ static void a_member_that_closes_is_named(void **state)
 	cluster_end(&c);
 }
 
-/* The child of a fork is rank 1: opens, sends its endpoint address, gets ours, meets us once, and
- * stays. */
+/* The child of a fork is rank 1: it opens, exchanges endpoint addresses with us, runs one barrier,
+ * and stays. */
 static void child_main(int in, int out)
 {
 	struct nbar_group_attr attr = { .rank = 1, .size = 2 };

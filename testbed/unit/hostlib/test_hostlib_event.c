@@ -19,7 +19,7 @@ static struct inproc *nics;
 
 /* --- descriptors ----------------------------------------------------------------------------- */
 
-/* Whether the descriptor is readable now. */
+/* True if the descriptor is readable now. */
 static bool readable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -27,7 +27,7 @@ static bool readable(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* What a program does that must not wait in the library. */
+/* An event loop: it must not wait in the library. */
 static int poll_until_over(struct nbar_group *g, uint32_t ticket)
 {
 	struct pollfd p = { .fd = nbar_group_fd(g), .events = POLLIN };
@@ -117,7 +117,7 @@ static void poll_wakes_when_a_member_leaves(void **state)
 	nbar_group_close(c.g[2]);
 	assert_int_equal(poll_until_over(c.g[0], ticket), -ESHUTDOWN);
 	assert_non_null(strstr(nbar_error(), "rank 2"));
-	/* It stays so, and does not block. */
+	/* The failure stays, and the call does not block. */
 	assert_int_equal(poll_until_over(c.g[0], ticket), -ESHUTDOWN);
 	cluster_end(&c);
 }
@@ -220,7 +220,7 @@ static void connecting_in_parts_names_the_bad_rank(void **state)
 	assert_int_equal(rc, -EPROTO);
 	assert_non_null(strstr(nbar_error(), "1499"));
 	assert_int_equal(nbar_group_connect_test(g), -ENOTCONN);
-	/* Close with a request under way: its reply finds nobody. */
+	/* Close with a request under way: no thread reads its reply. */
 	all[SIZE - 1] = all[6];
 	require_ok(nbar_group_connect_start(g, all));
 	nbar_group_close(g);
@@ -275,10 +275,10 @@ static void an_abort_ends_all_waits(void **state)
 	assert_int_equal(nbar_test(c.g[0], 1), -ECANCELED);
 	assert_non_null(strstr(nbar_error(), "this process has aborted"));
 	assert_int_equal(nbar_post(c.g[0], NULL), -ECANCELED);
-	/* Who has not waited yet hears of it, too. */
+	/* A thread that has not waited yet gets the error, too. */
 	assert_int_equal(nbar_barrier(c.g[2]), -ECANCELED);
 	assert_non_null(strstr(nbar_error(), "rank 0 has aborted"));
-	/* And may abort as well: nothing changes for the others. */
+	/* It may abort as well: nothing changes for the others. */
 	require_ok(nbar_group_abort(c.g[2]));
 	assert_int_equal(nbar_test(c.g[1], 1), -ECANCELED);
 	assert_non_null(strstr(nbar_error(), "rank 0 has aborted"));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostlib_late.c - a NIC that answers too late: the request fails alone, the port goes on, and
- * late replies are known by their numbers.
+ * test_hostlib_late.c - a NIC that answers too late: only the request fails, the port goes on, and
+ * the library recognizes late replies by their numbers.
  *
- * The test holds the NIC's end of the control socket, and a request waits a moment instead of 30 s.
+ * The test has the NIC's end of the control socket. A request waits for a moment, not for 30 s.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The next request that the NIC finds, which must be this one. */
+/* Reads the next request, which must be this one. */
 static struct request heard(enum nbar_op op, uint32_t seq)
 {
 	struct request r = { .head = { .magic = 0 } };
@@ -100,7 +100,7 @@ static int open_group(struct nbar_group **out)
 	return nbar_group_open(&port, &attr, out, &endpoint);
 }
 
-/* What the port does beside the request is not touched. */
+/* The other work of the port is not disturbed. */
 static void the_request_fails_alone(void **state)
 {
 	struct nbar_group *g, *other;
@@ -225,11 +225,11 @@ static void a_number_of_no_request_is_nonsense(void **state)
 	(void)state;
 	answer(NBAR_OP_GROUP_OPEN, 2, 0, 6);
 	assert_int_equal(open_group(&g), -EPROTO);
-	answer(NBAR_OP_GROUP_OPEN, 0, 0, 6); /* a NIC of before the numbers */
+	answer(NBAR_OP_GROUP_OPEN, 0, 0, 6); /* a NIC from before the numbers */
 	assert_int_equal(open_group(&g), -EPROTO);
 }
 
-/* Their number has a bound; whoever closes waits once, not for each group. */
+/* Their number has a bound. Closing a port waits once, not for each group. */
 static void too_many_unanswered(void **state)
 {
 	struct nbar_group *g[3], *more;
@@ -332,7 +332,7 @@ static void a_late_group_that_cannot_be_closed_ends_the_port(void **state)
 	assert_true(nblib_link_look(&port.link));
 }
 
-/* Also while a late reply lies there that nobody takes. */
+/* Also while an unread late reply is in the socket. */
 static void a_nic_that_ends_is_missed(void **state)
 {
 	struct nbar_group *g;

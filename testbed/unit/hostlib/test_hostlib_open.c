@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostlib_open.c - names, ports and groups: what goes wrong, and whether it is told in words.
+ * test_hostlib_open.c - names, ports and groups: errors and their messages.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -15,7 +15,7 @@
 
 static struct inproc *nics;
 
-/* The call fails with this error, and the text has this in it. */
+/* The call fails with this error, and the message contains this text. */
 #define expect(call, error, part)                                                                \
 	do {                                                                                     \
 		int expect_rc = (call);                                                          \
@@ -78,7 +78,7 @@ static void the_run_directory_has_a_rule(void **state)
 	nbar_close(port);
 }
 
-/* A listening socket of some type; without listen() it is what a killed daemon leaves. */
+/* A listening socket of some type. Without listen() it looks like the socket of a killed daemon. */
 static int socket_at(const char *path, int type, bool listens)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -113,7 +113,7 @@ static void what_is_no_daemon_is_told(void **state)
 	expect(nbar_open(path, &port), -ENOENT, path);
 }
 
-/* Who is first to make /tmp/nbar-UID must not become the NIC of that user. */
+/* Another user may make /tmp/nbar-UID first: the library must not use a NIC there. */
 static void another_user_is_no_nic_of_ours(void **state)
 {
 	enum { THIEF = 54320, VICTIM };
@@ -171,7 +171,7 @@ static void a_port_has_one_owner(void **state)
 	nbar_group_close(NULL);
 }
 
-/* What the child of a fork has of a port is of no use to it, and it harms nothing. */
+/* The child of a fork cannot use the port of its parent, and does no harm to it. */
 static void a_port_stays_with_the_parent(void **state)
 {
 	struct cluster c;
@@ -267,7 +267,7 @@ static void a_bad_endpoint_can_be_mended(void **state)
 	cluster_end(&c);
 }
 
-/* More peers than one message has room for; what was named before an error stays named. */
+/* More peers than one message has room for. Addresses sent before an error stay valid. */
 static void many_peers_connect_in_several_messages(void **state)
 {
 	enum { SIZE = 1500 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostlib_page.c - what the host library does to a page and takes from it, without a NIC.
+ * test_hostlib_page.c - the reads and writes of the host library in a page, without a NIC.
  *
- * The test plays the NIC: it writes what a NIC would, and what only a broken one would.
+ * The test acts as the NIC: it writes what a NIC writes, and what only a broken NIC writes.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -174,7 +174,7 @@ static void *wait_main(void *arg)
 	return (void *)(intptr_t)nbar_wait(&group, (uint32_t)(uintptr_t)arg, NBAR_FOREVER);
 }
 
-/* A sleeper asks before it sleeps, and goes back to sleep when woken for something else. */
+/* A thread asks for a wake before it sleeps. If it is woken for another reason, it sleeps again. */
 static void a_sleeper_asks(void **state)
 {
 	uint32_t wake_seq = 0;
@@ -198,7 +198,8 @@ static void a_sleeper_asks(void **state)
 	assert_int_equal(group.yields, 0);
 }
 
-/* kill -9 of the daemon wakes nobody and writes nothing; who waits finds out all the same. */
+/* A daemon killed by SIGKILL wakes no thread and writes nothing; a waiting thread notices it
+ * anyway. */
 static void a_daemon_that_was_killed_is_noticed(void **state)
 {
 	static const struct nbar_wait_policy policy[] = {
@@ -246,7 +247,8 @@ static void testing_alone_notices_too(void **state)
 	assert_int_equal(rc, -ENETDOWN);
 }
 
-/* A reply in the socket is for the thread that asked for it, not a sign of life or death. */
+/* A reply in the socket belongs to the thread that sent the request. It does not show whether the
+ * daemon lives. */
 static void a_reply_under_way_disturbs_nobody(void **state)
 {
 	char byte = 'x';

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostlib_reply.c - daemons that answer nonsense: the host library says so, and lives.
+ * test_hostlib_reply.c - daemons with invalid replies: the host library reports an error, and does
+ * not crash.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +15,8 @@
 #include "unit/unit.h"
 #include "internal.h"
 
-/* A daemon that answers each request with the next of these, and then hangs up. */
+/* A daemon that answers each request with the next of these replies, and then closes the
+ * connection. */
 struct answer {
 	struct nbar_reply head;
 	union {
@@ -25,7 +27,7 @@ struct answer {
 		struct nbar_rep_group_stat groups;
 		uint32_t word[200];
 	} body;
-	size_t length; /* 0: none, hang up */
+	size_t length; /* 0: no reply; close */
 	int fd;        /* -1: none */
 };
 
@@ -39,7 +41,7 @@ static int at_start; /* open descriptors */
 /* What the daemon does with a request. */
 static enum { READS, LEAVES_UNREAD, DOES_NOT_WAIT } manner;
 
-/* request: what it answers; NULL: nothing was read. */
+/* request: the one to answer; NULL: none was read. */
 static void answer_one(int fd, struct answer *a, const struct nbar_request *request)
 {
 	union {
@@ -140,7 +142,7 @@ static void daemon_end(void)
 	nanswer = 0;
 }
 
-/* nbar_open meets the answers at hand. */
+/* Calls nbar_open with the prepared replies. */
 static void expect_open(int error, const char *text)
 {
 	struct nbar_port *port = NULL;
@@ -210,7 +212,8 @@ static void a_refusal_is_passed_on(void **state)
 	expect_open(-ENOSPC, "");
 }
 
-/* A daemon without descriptors says so and hangs up, whatever the client is at. */
+/* A daemon without free descriptors reports that and closes the connection, whatever the client has
+ * sent. */
 static void whoever_is_turned_away_learns_why(void **state)
 {
 	(void)state;
@@ -311,7 +314,7 @@ static void a_connect_that_lacks_peers_is_an_error(void **state)
 	assert_int_equal(nbar_group_open(port, &attr, &g, &endpoint), 0);
 	assert_int_equal(nbar_group_connect(g, &endpoint), -EPROTO);
 	assert_int_equal(nbar_post(g, NULL), -ENOTCONN);
-	nbar_close(port); /* by now the daemon has hung up */
+	nbar_close(port); /* the daemon has closed the connection by now */
 	daemon_end();
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostlib_signal.c - the signal service: its rings by hand, then through real NICs.
+ * test_hostlib_signal.c - the signal service: its rings without a NIC, then with real NICs.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -55,8 +55,8 @@ static void tear_down(void)
 	close(daemon_end);
 }
 
-/* The group was opened when the counts stood at 0: it hears what comes 2^31 messages later, and
- * when the counts wrap. */
+/* The group was opened at count 0. It receives messages after 2^31 others, and when the counts
+ * wrap. */
 static const uint32_t sequences[] = { 0, 1000, INT32_MAX - 500, UINT32_MAX - 500 };
 
 static int send_one(uint32_t value)
@@ -178,7 +178,8 @@ static void messages_of_no_group_are_skipped(void **state)
 	tear_down();
 }
 
-/* A new group in a cell does not get what came for the one before it; other cells do. */
+/* A new group in a cell does not get messages for the previous group; groups in other cells get
+ * theirs. */
 static void old_messages_are_dropped(void **state)
 {
 	struct nbar_group other = { .port = &port, .connected = true, .is_signal = true };
@@ -253,8 +254,8 @@ static void everyone_reaches_everyone(void **state)
 	inproc_stop(nics);
 }
 
-/* Who does not receive loses what does not fit, and nothing else; an old group's are not for a new
- * group in the same cell. */
+/* A host that does not receive loses only the messages that do not fit. Messages of an old group do
+ * not reach a new group in the same cell. */
 static void a_full_receive_ring_drops(void **state)
 {
 	struct inproc *nics = inproc_start(2, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostlib_spare.c - members that are left make a smaller group, against real NICs.
+ * test_hostlib_spare.c - survivors make a smaller group, against real NICs.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -59,7 +59,7 @@ static bool is_in(uint32_t rank, const uint32_t *list, uint32_t n)
 	return false;
 }
 
-/* All but the failed shrink at once; the barriers of the new group work. */
+/* All survivors shrink at once; the barriers of the new group work. */
 static void shrink_all(struct survivor *s, const uint32_t *failed, uint32_t n)
 {
 	for (uint32_t r = 0; r < SIZE; r++) {
@@ -92,7 +92,7 @@ static void close_all(struct survivor *s)
 	}
 }
 
-/* A member that is gone. */
+/* A member that has left. */
 static void lose(struct survivor *s)
 {
 	nbar_spare_close(s->spare);
@@ -140,7 +140,7 @@ static void all_but_one(void **state)
 	close_all(s);
 }
 
-/* They do not agree, or one more has failed: it is told, and they can try again. */
+/* The survivors do not agree, or one more has failed: they get an error, and can try again. */
 static void other_lists_do_not_meet(void **state)
 {
 	static const uint32_t six[] = { 6 }, five[] = { 5, 6 }, self[] = { 2 }, none[] = { 7 };

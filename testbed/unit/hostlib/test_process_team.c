@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_process_team.c - processes of a node that share one member: attach, process team, and what
- * becomes of the others when one of them ends.
+ * test_process_team.c - processes of a node that share one member: attach, process team, and the
+ * effect on the others when one of them ends.
  *
- * Threads stand for processes where none of them ends: each has a connection to the NIC of its
- * own. What a barrier protects is plain memory: under ThreadSanitizer that proves the fences.
+ * Where no process ends, threads act as processes: each has its own connection to the NIC. The data
+ * that a barrier protects is in plain memory, so ThreadSanitizer checks the fences.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@ struct mate {
 	struct nbar_group *g;
 	struct nbar_wait_policy wait;
 	uint64_t (*seen)[ALL_MAX]; /* by parity of the barrier, then by number */
-	uint32_t me, all;          /* me: among all; in the process team it is mine */
+	uint32_t me, all;          /* me: number among all; mine: number in the process team */
 	uint32_t mine;
 	uint32_t first; /* ticket before the first barrier */
 	uint32_t rounds, bad;
@@ -140,7 +140,7 @@ static void a_wait_can_time_out(void **state)
 	require_ok(nbar_process_team_wait(&procs, NULL, 1, &asleep, 0));
 }
 
-/* Old names: a program of the version before compiles and runs. */
+/* Old names: a program for the previous version compiles and runs. */
 static void old_names_still_work(void **state)
 {
 	struct nbar_crew crew;
@@ -272,7 +272,7 @@ static void what_is_not_shared_is_refused(void **state)
 	assert_int_equal(nbar_group_attach(port, &other, &g), -EINVAL);
 	require_ok(nbar_group_attach(port, &share, &g));
 	assert_int_equal(nbar_group_attach(port, &share, &second), -EALREADY);
-	/* Groups are the owner's to open, and the process team's to post. */
+	/* Only the owner opens groups, and only the process team posts on them. */
 	assert_int_equal(nbar_group_open(port, &attr, &second, &endpoint), -EPERM);
 	assert_int_equal(nbar_post(g, NULL), -EPERM);
 	require_ok(nbar_group_open(c.port[0], &signal, &second, &endpoint));
@@ -325,7 +325,7 @@ static void a_cell_stays_while_somebody_looks_at_it(void **state)
 	nbar_group_share(mine, &next);
 	assert_int_not_equal(next.cell, share.cell);
 	assert_int_equal(nbar_process_team_test(&procs, theirs, 1), 1);
-	/* The barrier after that can never be: its owner is gone. */
+	/* The next barrier cannot complete: its owner has ended. */
 	require_ok(nbar_process_team_init(&procs, 1));
 	assert_int_equal(nbar_process_team_post_as(&procs, theirs, 0, 2), -ESHUTDOWN);
 	nbar_group_close(theirs);
@@ -346,7 +346,7 @@ static void child_stays(int to)
 	_exit(1);
 }
 
-/* Gets a share, attaches, tells so, and stays. */
+/* Gets a share, attaches, reports that, and stays. */
 static void child_attaches(int from, int to)
 {
 	struct nbar_share share;

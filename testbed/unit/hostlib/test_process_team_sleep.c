@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_process_team_sleep.c - stress of the sleep in a process team without a group: no process
- * sleeps on when its barrier is complete.
+ * test_process_team_sleep.c - stress test of sleeping in a process team without a group: no process
+ * keeps sleeping when its barrier is complete.
  *
- * Threads stand for processes. A lost wake-up leaves a thread asleep for ever, so the main thread
- * looks on: a barrier that all have reached, and that one still waits for many looks later, is a
- * failure. testbed/mc checks the same protocol in every order of its steps, where this test only
- * meets some.
+ * Threads act as processes. After a lost wake-up a thread sleeps for ever. So the main thread
+ * watches: if all have reached a barrier, and one still waits after many looks, the test fails.
+ * testbed/mc checks the same protocol in every order of its steps; this test meets only some
+ * orders.
  */
 #include <linux/futex.h>
 #include <limits.h>
@@ -26,7 +26,7 @@
 static struct nbar_process_team procs;
 
 struct racer {
-	uint32_t me, nlast; /* arrives for itself and for so many more that do not sleep */
+	uint32_t me, nlast; /* arrives for itself and for this many others, which do not sleep */
 	uint32_t rounds;
 	uint32_t done; /* pairs with the load in look_on; both relaxed: it is only looked at */
 	uint32_t nracer;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_team.c - the thread stage, alone and in front of a group. Kinds alone: test_team_kinds.c.
+ * test_team.c - teams of threads, alone and in front of a group. test_team_kinds.c tests the kinds
+ * alone.
  *
- * The oracle: nobody is in barrier i + 1 before all have entered i. What it looks at is plain
- * memory, so that ThreadSanitizer proves that a team orders it.
+ * The oracle: no thread is in barrier i + 1 before all have entered i. The oracle reads plain
+ * memory, so ThreadSanitizer reports it if the team does not order the accesses.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -100,7 +101,7 @@ static void more_threads_than_processors(void **state)
 	(void)state;
 	require_ok(nbar_team_init(&team, THREADS, NULL));
 	run_team(&team, THREADS, 300);
-	/* Also when nobody told it so. */
+	/* The same with another wait policy. */
 	team.wait.spin_us = 5;
 	run_team(&team, THREADS, 300);
 }
@@ -185,7 +186,7 @@ static void with_a_group_and_a_local_release(void **state)
 			run_group(kinds[k], true, 1 + size % 3, size, NULL, 200);
 }
 
-/* As often as NBAR_ROUNDS says. */
+/* NBAR_ROUNDS times. */
 static void with_a_group_for_long(void **state)
 {
 	const uint32_t sizes[] = { 2, 3, 4, 8, 16 };
@@ -310,7 +311,7 @@ static void fail_group(const char *kind, bool local, uint32_t size, uint32_t bef
 	cluster_end(&c);
 }
 
-/* Every thread gets the error: those who wait, those who come later, and the last one. */
+/* Every thread gets the error: the waiting threads, those that come later, and the last one. */
 static void a_failure_reaches_every_thread(void **state)
 {
 	struct nbar_team team;
@@ -328,7 +329,7 @@ static void a_failure_reaches_every_thread(void **state)
 	cluster_end(&c);
 }
 
-/* A team posts on its group, which a process that is only attached to it may not. */
+/* A team posts on its group. A process that is only attached to the group may not post. */
 static void an_attached_group_is_refused(void **state)
 {
 	struct nbar_team_attr attr = { .size = 2, .local = 1 };
@@ -351,7 +352,7 @@ static void an_attached_group_is_refused(void **state)
 	cluster_end(&c);
 }
 
-/* A team with a group posts by itself: its halves are not for others. */
+/* A team with a group posts by itself, so its halves cannot be called. */
 static void halves_are_refused(void **state)
 {
 	struct nbar_team team;

@@ -2,8 +2,8 @@
 /*
  * test_team_kinds.c - every kind of thread barrier by itself: order, delay, sleep, wrap, refusals.
  *
- * The oracle: nobody is in barrier i + 1 before all have entered i. What it looks at is plain
- * memory, so that ThreadSanitizer proves that a team orders it.
+ * The oracle: no thread is in barrier i + 1 before all have entered i. The oracle reads plain
+ * memory, so ThreadSanitizer reports it if the team does not order the accesses.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include "nbar_host.h"
 
 #define THREADS 64u
-#define LEAST 10000u /* barriers of a run, or all it was to have */
+#define LEAST 10000u /* a run completes so many barriers, or all if it has fewer */
 
 static const char *const kinds[] = { "sense-reverse",   "mcs",
 				     "tournament",      "dissemination:1",
@@ -24,11 +24,11 @@ static const char *const kinds[] = { "sense-reverse",   "mcs",
 
 struct run {
 	struct nbar_team *team;
-	uint32_t size, late;    /* late: this one comes late; size: nobody does */
-	uint64_t rounds, least; /* least: so many for certain */
-	uint64_t until;         /* ns; no more rounds after that, if others need the machine */
+	uint32_t size, late;    /* late: the thread that comes late; size: none */
+	uint64_t rounds, least; /* least: rounds that always run */
+	uint64_t until;         /* ns; the run may end then, after `least` */
 	uint64_t done;          /* rounds of thread 0 */
-	bool over[2];           /* by parity: what thread 0 says of that */
+	bool over[2];           /* by parity: thread 0 ends the run */
 	bool split;
 	uint64_t alone;               /* split: what one thread at a time writes */
 	uint64_t entered[2][THREADS]; /* by parity of the barrier, then by thread */
@@ -41,7 +41,7 @@ struct thread {
 	pthread_t id;
 };
 
-/* A barrier in two halves, with something between them. */
+/* A barrier in two halves, with work between them. */
 static int halves(struct run *run, uint32_t me, uint64_t i)
 {
 	uint32_t ticket;
@@ -70,8 +70,8 @@ static void *thread_main(void *arg)
 		if (t->me == run->late)
 			nanosleep(&a_while, NULL);
 		if (t->me == 0)
-			run->over[i % 2] = i % 64 == 0 && i >= run->least &&
-					   nbar_now_ns() > run->until;
+			run->over[i % 2] =
+				i % 64 == 0 && i >= run->least && nbar_now_ns() > run->until;
 		entered[t->me] = i;
 		if (run->split) {
 			t->bad += halves(run, t->me, i) != 0;
@@ -145,8 +145,8 @@ static void every_size(void **state)
 	}
 }
 
-/* On a machine of its own this takes seconds; else it does what it can in the time it has, LEAST
- * for certain, and says how many; with NBAR_ROUNDS it does all. */
+/* On an idle machine this takes seconds. On a busy machine a run ends when its time is over, after
+ * LEAST barriers or more, and prints their number. With NBAR_ROUNDS every run completes all. */
 static void many_barriers(void **state)
 {
 	const uint32_t sizes[] = { 2, 3, 4, 8, 16 };
@@ -177,7 +177,7 @@ static void all_wait_for_the_late_one(void **state)
 
 static void sleepers_are_woken(void **state)
 {
-	/* Asleep at once; and the same with those that come late. */
+	/* All threads sleep at once; then again, with one thread late. */
 	const uint32_t sizes[] = { 2, 3, 6, 16 };
 
 	(void)state;
@@ -298,7 +298,8 @@ static void bad_teams_are_refused(void **state)
 	assert_int_equal(nbar_team_setup((struct nbar_team *)((char *)team + 64), 4096, &attr),
 			 -EINVAL);
 	assert_non_null(strstr(nbar_error(), "128"));
-	/* Whoever has no number is told so, and no such thread counts. */
+	/* A thread without a number gets an error that says so; a number beyond the size is
+	 * refused. */
 	assert_int_equal(nbar_team_barrier(team), -EINVAL);
 	assert_non_null(strstr(nbar_error(), "nbar_team_barrier_as"));
 	assert_int_equal(nbar_team_barrier_as(team, 4), -ERANGE);

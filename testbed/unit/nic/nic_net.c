@@ -278,7 +278,8 @@ const struct nbar_plan *net_plan(uint32_t size, uint32_t rank, uint32_t nsend, u
 		recv[i] = (struct nbar_recv){ (rank + 1 + i) % size };
 	static uint64_t scratch[NBAR_SENDS_MAX + NBAR_SLOTS_MAX + 1];
 
-	/* A NIC refuses plans that take no part; the pass is bounded even so. */
+	/* Such a plan takes no part in a barrier, and a NIC refuses it; the pass is bounded even
+	 * with it. */
 	if (nsend > 0 && nrecv > 0)
 		assert_int_equal(nbfw_plan_check(p, (size_t)nbfw_plan_length(p), scratch, &why), 0);
 	return p;

@@ -52,7 +52,7 @@ struct net {
 	struct net_nic n[NET_NICS];
 	uint64_t now;
 	uint64_t round;
-	/* Sees each frame that a wire has taken; NULL: nobody. */
+	/* Called for each frame that a wire has taken, or NULL. */
 	void (*seen)(struct net *net, uint32_t from, uint32_t to, const struct nbfw_token *t);
 	/* True: this frame is lost. NULL: none is. */
 	bool (*lost)(struct net *net, uint32_t from, uint32_t to, const struct nbfw_token *t);
@@ -65,19 +65,19 @@ struct net *net_new(void);
 struct net *net_new_quota(uint32_t quota);
 void net_free(struct net *net);
 
-/* A NIC with nothing in it, as after a restart. The blocks of its groups are freed. */
+/* Empties a NIC, as a restart does. The blocks of its groups are freed. */
 void net_restart(struct net *net, uint32_t nic);
 
-/* Opens a group; its plan is that of the algorithm, or, with plan, this one. */
+/* Opens a group. plan NULL: the plan of the algorithm. */
 struct nbnic_group *net_open(struct net *net, uint32_t nic, uint32_t port, uint32_t cell,
 			     const char *alg, uint32_t size, uint32_t rank,
 			     const struct nbar_plan *plan);
 
-/* The endpoint address of a member of g's group that the test plays itself, or that is g2. */
+/* Makes the endpoint address of another member of g's group, with this handle and cookie. */
 struct nbar_endpoint net_endpoint(struct net *net, const struct nbnic_group *g, uint32_t nic,
 				  uint32_t rank, uint32_t handle, uint64_t cookie);
 
-/* Connects a group whose peers all sit at one NIC, where nobody knows them. */
+/* Connects a group whose peers all have addresses of one NIC, which does not know them. */
 void net_connect_phantoms(struct net *net, uint32_t nic, struct nbnic_group *g, uint32_t peer_nic);
 
 /* Connects a group: endpoint[] by rank. */
@@ -88,7 +88,7 @@ void net_connect(struct net *net, uint32_t nic, struct nbnic_group *g,
 void net_pair(struct net *net, uint32_t a, uint32_t port_a, uint32_t b, uint32_t port_b,
 	      uint32_t cell);
 
-/* One pass of each NIC, and a step of time. True: somebody had work. */
+/* One pass of each NIC, and a step of time. True: a NIC had work. */
 bool net_round(struct net *net);
 
 /* Lets time pass, from event to event. */

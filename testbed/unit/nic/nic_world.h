@@ -2,8 +2,8 @@
 /*
  * nic_world.h - NICs with one member each, over a simulated wire and clock.
  *
- * For tests only. The wire is a queue; the clock moves when nothing else does. Everything is
- * decided by the test: what is lost, who posts, when time passes.
+ * For tests only. The wire is a queue; the clock moves when nothing else does. The test decides
+ * which frames are lost, which host posts, and when time passes.
  */
 #ifndef TESTBED_NIC_WORLD_H
 #define TESTBED_NIC_WORLD_H
@@ -25,7 +25,7 @@ struct member {
 	struct nbnic nic;
 	struct nbnic_group *group;
 	struct nbar_endpoint endpoint;
-	uint32_t completions, epoch, status, failed_rank; /* as told to the host */
+	uint32_t completions, epoch, status, failed_rank; /* as reported to the host */
 	uint32_t nstragglers, straggler[NBAR_STRAGGLERS_MAX];
 	uint32_t released;
 	uint32_t signals, signal_src, signal_word0;
@@ -44,11 +44,12 @@ struct world {
 extern const struct nbnic_ops world_ops;
 extern const struct nbnic_config world_config;
 
-/* Opens a group of a member's NIC; negative errno if that does not take it. */
+/* Opens a group on a member's NIC. Negative errno if the NIC refuses it. */
 int open_group(struct member *m, const char *alg, uint32_t size, uint32_t rank,
 	       struct nbnic_group **out);
 
-/* size members, opened but not connected; and connected. There is one world at a time. */
+/* Make a world of size members: groups open but not connected, or connected. There is one world at
+ * a time. */
 struct world *world_open(uint32_t size, const char *alg);
 struct world *world_connected(uint32_t size, const char *alg);
 void connect_member(struct world *w, uint32_t i);
@@ -60,7 +61,7 @@ void settle(struct world *w);
 /* Lets time pass, with all that the NICs do meanwhile. */
 void pass_time(struct world *w, uint64_t ns);
 
-/* The hosts post a barrier: one of them, or all, with all that follows. */
+/* One host posts a barrier; or all hosts post it, and the wire runs until it is empty. */
 void post(struct world *w, uint32_t i, uint32_t epoch);
 void post_all(struct world *w, uint32_t epoch);
 

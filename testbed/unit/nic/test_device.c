@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_device.c - a whole NIC on a platform of the test's own: one thread, memory that is counted,
- * and a wire that the test fills and empties by hand. What a pass does is counted, never timed.
+ * test_device.c - a whole NIC on a platform made by the test: one thread, counted memory, and a
+ * wire that the test fills and empties. The test counts what a pass does, and never measures time.
  */
 #include "unit/unit.h"
 
@@ -16,7 +16,7 @@ struct loop {
 	struct nbfw_token queue[65536];
 	uint32_t head, tail;
 	uint32_t room;   /* frames that it still takes */
-	uint32_t junk;   /* strangers' frames that wait besides */
+	uint32_t junk;   /* waiting frames of strangers */
 	uint64_t sent;   /* frames taken */
 	unsigned budget; /* of the last poll */
 };
@@ -26,7 +26,7 @@ static struct {
 	struct nbnic_device device;
 	uint64_t bytes, bytes_max; /* of memory that the NIC has */
 	uint32_t wakes;
-	uint32_t grown; /* the most that a reply has grown while the pass waited, in bytes */
+	uint32_t grown; /* greatest growth of a reply while the pass waited, in bytes */
 	uint64_t now;
 	uint64_t in[NBAR_MESSAGE_MAX / 8];
 	union {
@@ -103,7 +103,7 @@ static bool on_random(void *ctx, uint64_t *out)
 	return true;
 }
 
-/* What is long in a reply must not be written while the pass waits. */
+/* The long part of a reply must not be written while the pass waits. */
 static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 {
 	uint32_t length = w.out.head.length;
@@ -270,7 +270,7 @@ static void only_live_cells_are_looked_at(void **state)
 	end();
 }
 
-/* The list of 4,096 peers is written beside the pass, and one slice tells of few groups. */
+/* The list of 4,096 peers is written outside the pass, and one slice reports few groups. */
 static void long_replies_do_not_hold_up_the_turn(void **state)
 {
 	const struct nbar_req_group_stat stat = { 0 };
@@ -291,8 +291,8 @@ static void long_replies_do_not_hold_up_the_turn(void **state)
 	end();
 }
 
-/* However many cells of one port ring, a pass looks at a bounded number of them, and at the cells
- * of other ports; and every cell has its turn. */
+/* A pass looks at a bounded number of ringing cells of one port, and at the cells of other ports.
+ * Every cell gets its turn. */
 static void doorbells_are_looked_at_in_turn(void **state)
 {
 	const uint32_t n = 5 * NBNIC_SCAN_CELLS;
@@ -347,7 +347,41 @@ static void signals_are_sent_up_to_a_budget(void **state)
 	end();
 }
 
-/* What has come in goes first; a flood from outside still does not silence the hosts here. */
+/* The quota of the wire protects other ports. A port that is alone has a larger quota. */
+static void a_port_alone_has_a_larger_quota(void **state)
+{
+	static const struct wire_ops slow_ops = {
+		.quota = NBNIC_QUOTA_MIN,
+		.poll = loop_poll,
+		.transmit = loop_transmit,
+	};
+	struct nbnic_client a, b;
+
+	(void)state;
+	begin(0);
+	w.wire.base.ops = &slow_ops;
+	port_open(&a);
+	signal_open(&a);
+	flood(&a);
+	passes(1);
+	assert_int_equal(w.wire.sent, NBNIC_QUOTA / 2);
+	port_open(&b);
+	passes(1); /* the other port has no group yet */
+	assert_int_equal(w.wire.sent, NBNIC_QUOTA);
+	signal_open(&b);
+	flood(&b);
+	passes(2);
+	assert_int_equal(w.wire.budget, NBNIC_PASS_FRAMES(NBNIC_QUOTA_MIN));
+	assert_int_equal(w.wire.sent, NBNIC_QUOTA + 2); /* one of each port */
+	assert_int_equal(b.port->sends_taken, 1);
+	nbnic_client_end(&b, NBAR_STATUS_CLOSED);
+	passes(1);
+	assert_int_equal(w.wire.sent, NBNIC_QUOTA + 2 + NBNIC_QUOTA / 2);
+	nbnic_client_end(&a, NBAR_STATUS_CLOSED);
+	end();
+}
+
+/* Received frames go first; but a flood of them does not stop the signals of the hosts here. */
 static void a_turn_receives_before_it_sends_signals(void **state)
 {
 	struct nbnic_client c;
@@ -395,7 +429,7 @@ static void signals_wait_for_room_on_the_wire(void **state)
 }
 
 /* A root of linear with 4,097 members takes some hundred KiB. No client gets more than its share,
- * whatever it does, and the NIC never has more than its sum. */
+ * and the NIC never uses more than its limit. */
 static void memory_is_budgeted(void **state)
 {
 	enum { PORTS = 6 };
@@ -415,9 +449,9 @@ static void memory_is_budgeted(void **state)
 	assert_int_equal(w.out.head.status, -NBAR_ENOSPC);
 	assert_non_null(strstr(w.out.head.text, "KiB"));
 	assert_true(opened[0] > 0 && opened[0] == opened[1] && opened[1] == opened[2]);
-	assert_int_equal(opened[PORTS - 1], 0); /* the sum is spent */
+	assert_int_equal(opened[PORTS - 1], 0); /* the limit is reached */
 	assert_in_range(w.device.open_bytes, 1, memory - memory / 4);
-	/* Those who open and close in turn leave groups that linger. */
+	/* Clients that open and close again and again leave lingering groups. */
 	for (uint32_t i = 0; i < 100; i++) {
 		group_close(&c[0], 0);
 		assert_int_equal(group_open(&c[0], "linear", 0, NBFW_ROOT_MAX), 0);
@@ -433,8 +467,8 @@ static void memory_is_budgeted(void **state)
 	end();
 }
 
-/* Groups of one complete at once. A pass starts a bounded number of their barriers, all the same,
- * and wakes a bounded number of sleepers; none is forgotten. */
+/* Groups of one complete at once. But a pass starts a bounded number of their barriers, and wakes a
+ * bounded number of sleepers; none is forgotten. */
 static void starts_and_wakes_have_a_budget(void **state)
 {
 	const uint32_t n = NBNIC_SCAN_CELLS, ahead = 16;
@@ -471,8 +505,8 @@ static void starts_and_wakes_have_a_budget(void **state)
 	end();
 }
 
-/* A NIC that stops tells the hosts, and keeps what it has to tell the peers, however much memory
- * that takes; requests that come after it do no harm. */
+/* A NIC that stops informs the hosts. It keeps the messages for its peers, even if they exceed the
+ * memory limit. Later requests do no harm. */
 static void a_stop_tells_everybody(void **state)
 {
 	struct nbnic_client c;
@@ -563,6 +597,7 @@ int main(void)
 		cmocka_unit_test(long_replies_do_not_hold_up_the_turn),
 		cmocka_unit_test(doorbells_are_looked_at_in_turn),
 		cmocka_unit_test(signals_are_sent_up_to_a_budget),
+		cmocka_unit_test(a_port_alone_has_a_larger_quota),
 		cmocka_unit_test(a_turn_receives_before_it_sends_signals),
 		cmocka_unit_test(signals_wait_for_room_on_the_wire),
 		cmocka_unit_test(memory_is_budgeted),

@@ -25,7 +25,7 @@ static void barriers_without_one_extra_frame(void **state)
 			for (uint32_t i = 0; i < size; i++)
 				sends += w->member[i].group->plan->nsend;
 			for (uint32_t e = 1; e <= 20; e++) {
-				/* nobody completes before the last has arrived */
+				/* no member completes before the last has arrived */
 				for (uint32_t i = 0; i + 1 < size; i++)
 					post(w, (i + e) % size, e);
 				settle(w);
@@ -160,7 +160,7 @@ static void dead_host_is_named_at_once(void **state)
 	settle(w);
 	nbnic_port_close(&w->member[2].nic, 0, NBAR_STATUS_HOST_DIED, w->now);
 	settle(w);
-	pass_time(w, 40 * MS); /* some learn it by asking */
+	pass_time(w, 40 * MS); /* some members learn it by a PULL */
 	for (uint32_t i = 0; i < 9; i++) {
 		if (i == 2)
 			continue;

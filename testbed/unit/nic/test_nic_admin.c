@@ -28,7 +28,7 @@ static void closed_member_answers_while_it_lingers(void **state)
 	assert_int_equal(w->member[1].completions, 0);
 	pass_time(w, 3 * MS);
 	assert_int_equal(w->member[1].completions, 1);
-	/* One more barrier can never be: who asks is told. */
+	/* One more barrier can never complete: a member that asks gets the reason. */
 	post(w, 1, 2);
 	pass_time(w, 3 * MS);
 	assert_int_equal(w->member[1].status, NBAR_STATUS_CLOSED);
@@ -56,7 +56,8 @@ static void orderly_close_sends_nothing(void **state)
 	world_close(w);
 }
 
-/* Its hosts are told at once, its peers by what still goes; what lingers is left alone. */
+/* The NIC informs its hosts at once, and its peers by its last frames. Lingering groups do not
+ * change. */
 static void nic_that_fails_tells_all(void **state)
 {
 	struct world *w = world_connected(4, "pairwise");
@@ -108,7 +109,7 @@ static void strangers_are_dropped(void **state)
 	t.slot = 99;
 	nbnic_receive(&m->nic, &from, &t, w->now);
 	t = good;
-	t.epoch = 3; /* further ahead than anybody can be */
+	t.epoch = 3; /* further ahead than any member can be */
 	nbnic_receive(&m->nic, &from, &t, w->now);
 	t = good;
 	t.type = NBFW_SIGNAL;
@@ -139,7 +140,7 @@ static void full_nic_says_so(void **state)
 	for (uint32_t i = 1; i < NBAR_GROUPS_MAX; i++)
 		assert_int_equal(open_group(m, "pairwise", 2, 0, &g[i]), 0);
 	assert_int_equal(open_group(m, "pairwise", 2, 0, &more), -NBFW_ENOSPC);
-	/* Closing makes room at once, although the closed ones linger. */
+	/* Closing makes room at once, although closed groups linger. */
 	for (uint32_t round = 0; round < 5; round++) {
 		for (uint32_t i = 1; i < NBAR_GROUPS_MAX; i++) {
 			nbnic_group_close(&m->nic, g[i], NBAR_STATUS_CLOSED, w->now + round);
@@ -153,7 +154,8 @@ static void full_nic_says_so(void **state)
 	world_close(w);
 }
 
-/* Whoever opens and closes large groups in turn gets a bounded part of the NIC's memory. */
+/* A client that opens and closes large groups again and again gets a bounded part of the NIC's
+ * memory. */
 static void lingering_has_a_limit(void **state)
 {
 	struct world *w = world_open(2, "pairwise");

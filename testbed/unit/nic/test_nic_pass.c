@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_nic_pass.c - the scheduler of the NIC loop: what one group sends is bounded in each pass,
- * the rest goes on where it stopped, and nobody waits for it longer than some passes. Counts and
- * orders, no times.
+ * test_nic_pass.c - the scheduler of the NIC loop: the frames of one group are bounded in each
+ * pass, the rest goes on in the next pass, and no group waits for it longer than some passes. The
+ * test checks counts and order, not times.
  */
 #include "unit/nic/nic_net.h"
 #include "unit/unit.h"
@@ -11,7 +11,7 @@
 /* Turns that a barrier of two may take beside a flood. Alone it takes 2. */
 #define BYSTANDER_PASSES 6u
 
-/* A group of which the test plays all peers: one step with as many sends as can be. */
+/* A group whose peers are all played by the test: one step with the greatest number of sends. */
 static struct nbnic_group *flooder(struct net *w, uint32_t nic, uint32_t port, uint32_t cell)
 {
 	struct nbnic_group *g = net_open(w, nic, port, cell, "custom", FLOOD + 1, 0,
@@ -38,7 +38,7 @@ static void test_one_post_of_many_sends(void **state)
 	flooder(w, 0, 0, 0);
 	net_pair(w, 0, 1, 1, 1, 0);
 	net_post(w, 0, 0, 0, 1);
-	assert_int_equal(w->n[0].host[0][0].completions, 1); /* its host waits for nobody */
+	assert_int_equal(w->n[0].host[0][0].completions, 1); /* its host waits for no other host */
 	while (w->n[0].nic.counter[NBAR_COUNTER_tokens_sent] < FLOOD) {
 		net_post(w, 0, 1, 0, ++e);
 		net_post(w, 1, 1, 0, e);
@@ -131,7 +131,8 @@ static void test_linear_roots_on_a_full_wire(void **state)
 	while (ntoken < ROOTS * NBAR_SLOTS_MAX) {
 		net_post(w, 0, 1, 0, ++e);
 		net_post(w, 1, 1, 0, e);
-		/* The wire that refuses holds up whoever meets it; then the others come first. */
+		/* If the wire refuses a frame, its group waits; then the other groups come
+		 * first. */
 		net_rounds_until(w, 0, 1, 0, e, 2 * BYSTANDER_PASSES);
 		net_rounds_until(w, 1, 1, 0, e, 2 * BYSTANDER_PASSES);
 		require(e < ROOTS * NBAR_SLOTS_MAX, "the tokens do not go out");
@@ -179,7 +180,7 @@ static void test_ports_share_the_wire(void **state)
 	for (uint32_t i = 0; i < norder; i++) {
 		require(order[i] < 3, "port %u", order[i]);
 		count[order[i]]++;
-		/* Nobody is ever more than a share and a visit behind. */
+		/* No port is ever more than a share and a visit behind. */
 		for (uint32_t p = 0; p < 3; p++)
 			require(i < 200 ||
 					count[p] + NBNIC_QUOTA + 2 * NBNIC_QUANTUM >= (i + 1) / 3,
@@ -194,7 +195,7 @@ static void test_ports_share_the_wire(void **state)
 	net_free(w);
 }
 
-/* Groups of one complete each barrier at once: they are started in turns, and not by the clock. */
+/* Groups of one complete each barrier at once: they start in turn, and not by a timer. */
 static void test_starts_are_bounded(void **state)
 {
 	struct net *w = net_new();
@@ -275,7 +276,7 @@ static void see_bystander(struct net *w, uint32_t from, uint32_t to, const struc
 #define RINGERS 30u
 
 /* Many ports ring at once, all before the bystander, and use up what a pass sends within events.
- * Its frame goes with those of the other ports that come fresh, and before the backlog of two. */
+ * Its frame goes with those of the other fresh ports, and before the backlog of two ports. */
 static void test_a_fresh_port_goes_before_backlogs(void **state)
 {
 	struct net *w = net_new();
@@ -310,7 +311,7 @@ static void test_a_fresh_port_goes_before_backlogs(void **state)
 	net_free(w);
 }
 
-/* Ports that come fresh in every pass do not starve those that wait. */
+/* Ports that are fresh in every pass do not starve waiting ports. */
 static void test_fresh_ports_leave_room_for_backlogs(void **state)
 {
 	struct net *w = net_new();
@@ -434,7 +435,7 @@ static void test_aborts_go_on_where_they_stopped(void **state)
 	net_free(w);
 }
 
-/* Raw messages have their share of a pass, and are refused beyond. */
+/* Raw messages have a share of a pass. The NIC refuses those beyond it. */
 static void test_signals_have_a_share(void **state)
 {
 	static const uint32_t word[NBAR_SIGNAL_WORDS] = { 1 };
@@ -458,7 +459,7 @@ static void test_signals_have_a_share(void **state)
 		assert_int_equal(n, (pass + 1) * NBNIC_QUOTA);
 		net_round(w);
 	}
-	/* What can never be sent is no reason to try again. */
+	/* The NIC does not retry a frame that can never be sent. */
 	assert_true(nbnic_signal(&w->n[0].nic, g, 7, word));
 	assert_int_equal(w->n[0].nic.counter[NBAR_COUNTER_signals_sent], n);
 	net_free(w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_nic_pull.c - asking for tokens that are missing: how much, in which order, how often; late
- * members are not given up when queues overflow; lost groups and silent NICs are.
+ * test_nic_pull.c - PULLs for missing tokens: how many, in which order, how often. When queues
+ * overflow, members do not give up late members; they give up lost groups and silent NICs.
  */
 #include "unit/nic/nic_net.h"
 #include "unit/unit.h"
@@ -27,7 +27,7 @@ static void see_pulls(struct net *w, uint32_t from, uint32_t to, const struct nb
 	npull++;
 }
 
-/* An early root of a linear group; the test plays its members at NIC 2. */
+/* A root of a linear group that arrives early; the test plays the other members at NIC 2. */
 static struct nbnic_group *early_root(struct net *w, uint32_t port, uint32_t cell, uint32_t size)
 {
 	struct nbnic_group *g = net_open(w, 0, port, cell, "linear", size, 0, NULL);
@@ -51,7 +51,7 @@ static void say(struct net *w, const struct nbnic_group *g, uint8_t type, uint32
 	nbnic_receive(&w->n[0].nic, &from, &t, w->now);
 }
 
-/* Passes time until the next timeout has had all its PULLs sent. */
+/* Lets time pass until all PULLs of the next timeout are out. */
 static void next_timeout(struct net *w, const struct nbnic_group *g)
 {
 	uint32_t was = g->timeouts;
@@ -62,7 +62,7 @@ static void next_timeout(struct net *w, const struct nbnic_group *g)
 	}
 }
 
-/* A large step asks for an eighth of its slots in each timeout, for each in eight. */
+/* A large step asks for an eighth of its slots in each timeout, and for all in eight timeouts. */
 static void test_all_slots_in_eight_timeouts(void **state)
 {
 	static uint8_t pulled[SLOTS];
@@ -87,7 +87,7 @@ static void test_all_slots_in_eight_timeouts(void **state)
 	net_free(w);
 }
 
-/* Silent slots come first, whatever was heard; the others share what is left, in turns. */
+/* Silent slots come first; the other slots share the rest in turn. */
 static void test_silent_slots_first(void **state)
 {
 	static uint8_t heard[1000], pulled[1000];
@@ -143,11 +143,42 @@ static void test_pulls_are_paced(void **state)
 		small += pull[i].handle == g->handle;
 	}
 	assert_in_range(npull, 20000, NET_SECOND / pace * NBNIC_PULLS_A_TICK + 64);
-	/* 1, 2, 4, ... ms, and then each 62.5: the large ones have not slowed it down. */
+	/* After 1, 2, 4, ... ms, then every 62.5 ms: the large groups have not slowed it down. */
 	assert_in_range(small, 2 * 18, 2 * 22);
-	/* All wait, nobody is given up, although a round takes longer than the interval. */
+	/* All wait and none is given up, although a round takes longer than the interval. */
 	for (uint32_t i = 0; i < 8; i++)
 		assert_int_equal(w->n[0].host[0][i].status, NBAR_STATUS_OK);
+	net_free(w);
+}
+
+/* The least quota is one frame: PULLs and waiting sends take turns. */
+static void test_pulls_and_sends_share_one_frame(void **state)
+{
+	struct net *w = net_new_quota(NBNIC_QUOTA_MIN);
+	const uint64_t *counter = w->n[0].nic.counter;
+	uint64_t pulls, tokens;
+
+	(void)state;
+	w->n[2].sink = true;
+	struct nbnic_group *many =
+		net_open(w, 0, 1, 0, "custom", 4001, 0, net_plan(4001, 0, 4000, 0));
+
+	net_connect_phantoms(w, 0, many, 2);
+	struct nbnic_group *late = early_root(w, 0, 0, NBFW_ROOT_MAX);
+
+	for (uint32_t i = 0; late->pull_left == 0; i++) {
+		require(i < 1000000, "no timeout");
+		net_round(w);
+	}
+	net_post(w, 0, 1, 0, 2);
+	pulls = counter[NBAR_COUNTER_pulls_sent];
+	tokens = counter[NBAR_COUNTER_tokens_sent];
+	for (uint32_t i = 0; i < NBNIC_PULLS_A_TICK / 2; i++)
+		net_round(w);
+	assert_in_range(counter[NBAR_COUNTER_pulls_sent] - pulls, NBNIC_PULLS_A_TICK / 4 - 2,
+			NBNIC_PULLS_A_TICK / 4 + 2);
+	assert_in_range(counter[NBAR_COUNTER_tokens_sent] - tokens, NBNIC_PULLS_A_TICK / 4 - 2,
+			NBNIC_PULLS_A_TICK / 4 + 2);
 	net_free(w);
 }
 
@@ -242,8 +273,7 @@ static bool lose_answers(struct net *w, uint32_t from, uint32_t to, const struct
 	return to == 0 && t->handle == deaf_handle;
 }
 
-/* A NIC that is heard by one group is not called silent by another; when nothing is heard, it is.
- */
+/* If one group hears a NIC, no other group calls this NIC silent. If no group hears it, they do. */
 static void test_heard_by_another_group(void **state)
 {
 	struct net *w = net_new();
@@ -266,7 +296,7 @@ static void test_heard_by_another_group(void **state)
 	net_free(w);
 }
 
-/* Nobody else hears it: silence is as it was. */
+/* No other group hears it: silence counts as before. */
 static void test_silent_nic(void **state)
 {
 	struct net *w = net_new();
@@ -282,7 +312,7 @@ static void test_silent_nic(void **state)
 	net_free(w);
 }
 
-/* A NIC that was restarted knows nothing of the group, and says so to whoever asks. */
+/* A restarted NIC does not know the group, and answers so to each PULL. */
 static void test_restarted_peer_is_found_at_once(void **state)
 {
 	struct net *w = net_new();
@@ -344,7 +374,7 @@ static void test_strangers(void **state)
 		if (t.type != NBFW_PULL)
 			nbnic_receive(&n->nic, &from, &t, w->now);
 	t.type = NBFW_PULL;
-	t.arg = NBAR_RANK_NONE; /* does not say who is asked */
+	t.arg = NBAR_RANK_NONE; /* does not name the rank that it asks */
 	nbnic_receive(&n->nic, &from, &t, w->now);
 	assert_int_equal(n->sent_pass, 0);
 	t.arg = 0;
@@ -359,7 +389,7 @@ static void test_strangers(void **state)
 	net_free(w);
 }
 
-/* Answers leave room in a pass for what waits; those that have none are counted, not queued. */
+/* Answers leave room in a pass for waiting frames. Answers without room are counted, not queued. */
 static void test_answers_leave_room(void **state)
 {
 	struct net *w = net_new();
@@ -421,6 +451,7 @@ int main(void)
 		cmocka_unit_test(test_all_slots_in_eight_timeouts),
 		cmocka_unit_test(test_silent_slots_first),
 		cmocka_unit_test(test_pulls_are_paced),
+		cmocka_unit_test(test_pulls_and_sends_share_one_frame),
 		cmocka_unit_test(test_timers_spread),
 		cmocka_unit_test(test_early_root_with_short_queues),
 		cmocka_unit_test(test_many_small_groups_with_short_queues),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * members.h - members of a group that are processes of their own, each with its NIC inside, over
- * UDP on the loopback interface.
+ * members.h - members of a group, each a process with an in-process NIC, over UDP on the loopback
+ * interface.
  *
  * They are forked from a process that has no threads, and share memory to exchange endpoint
- * addresses and to check each other. No test asserts a time: who waits for what must come gives up
- * after PATIENCE_S.
+ * addresses and to check each other. No test asserts a time: a wait for something that must happen
+ * ends after PATIENCE_S.
  */
 #ifndef TESTBED_MEMBERS_H
 #define TESTBED_MEMBERS_H
@@ -25,7 +25,7 @@
 #define PATIENCE_S 60u
 #define BARRIERS 300u
 #define ANY "host:wire=udp,bind=127.0.0.1:0"
-#define QUICK ANY ",budget-ms=400" /* peers that say nothing for so long are dead */
+#define QUICK ANY ",budget-ms=400" /* the retry budget: a silent peer is dead after it */
 
 static struct shared {
 	uint32_t opened, connected, done, failed;
@@ -36,7 +36,7 @@ static struct shared {
 
 static uint32_t rank, size; /* of this process */
 
-/* In a member: ends it, and says why. */
+/* In a member: ends it, and records the reason. */
 #define want(cond, ...)                                                                        \
 	do {                                                                                   \
 		if (!(cond)) {                                                                 \
@@ -71,7 +71,7 @@ static inline void meet(uint32_t *count)
 	}
 }
 
-/* Runs n members. Which are to be killed by a signal: a bit each. */
+/* Runs n members. killed: one bit for each member that must end by a signal. */
 static inline void members(uint32_t n, void (*body)(void), uint32_t killed)
 {
 	pid_t pid[RANKS_MAX];

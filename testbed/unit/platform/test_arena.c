@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_arena.c - the memory of the bare-metal NIC: blocks do not overlap, what is freed comes back
- * whole, and a full arena refuses.
+ * test_arena.c - the memory of the bare-metal NIC: blocks do not overlap, freed memory can be used
+ * again completely, and a full arena refuses.
  */
 #include "arena.h"
 #include "unit/unit.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_bared_serve.c - clients of nbar-bared without a machine: who makes room for another client,
- * and whose memory an attached client may ask for.
+ * test_bared_serve.c - clients of nbar-bared without a machine: which client makes room for another
+ * one, and which memory an attached client may get.
  *
- * nic_call answers here as the firmware would: `page` goes along with each reply.
+ * nic_call here replaces the firmware: each reply carries `page`.
  */
 #include "serve.c"
 
@@ -54,7 +54,7 @@ static struct client *connect_client(uint32_t i, uint32_t uid)
 	return &s.client[i];
 }
 
-/* False: the client is to be dropped. */
+/* False: the client must be dropped. */
 static bool ask(struct client *c, uint32_t op, uint32_t port, uint32_t answer)
 {
 	struct nbar_request *q = (void *)control.in;

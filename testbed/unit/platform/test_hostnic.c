@@ -5,7 +5,7 @@
  */
 #include "members.h"
 
-/* A barrier that is checked: nobody leaves before all have entered. */
+/* A checked barrier: no member leaves before all have entered. */
 static int barrier(uint32_t i)
 {
 	int rc;
@@ -67,7 +67,7 @@ static void waiting_sleeps_and_times_out(void **state)
 	members(3, block_policy, 0);
 }
 
-/* Longer than the retry budget no host calls the library: its NIC answers all the same. */
+/* No host calls the library for longer than the retry budget: the NICs answer anyway. */
 static void computes_long(void)
 {
 	uint32_t late[NBAR_LATE_MAX], ticket;
@@ -92,7 +92,7 @@ static void late_host_is_not_dead(void **state)
 	members(3, computes_long, 0);
 }
 
-/* Nobody looks at the barrier, and yet it goes on. */
+/* No thread polls, and the barrier still goes on. */
 static void posts_and_computes(void)
 {
 	struct nbar_group_stats stats = { .posted = 0 };
@@ -173,7 +173,7 @@ static void close_with_a_barrier_posted(void **state)
 	members(3, one_closes, 0);
 }
 
-/* Who has closed goes on answering: the others may have missed its last token. */
+/* A member that has closed keeps answering: the others may have missed its last token. */
 static void last_barrier_and_close(void)
 {
 	join(ANY);
@@ -204,7 +204,7 @@ static void open_in_child(void)
 		want_error(nbar_post(group, &ticket), -ENETDOWN, "before a fork");
 		want_error(nbar_test(group, 1000), -EINVAL, "not been posted");
 		nbar_close(port);
-#ifndef __SANITIZE_THREAD__ /* it does not know threads of such a child */
+#ifndef __SANITIZE_THREAD__ /* it does not follow threads of such a child */
 		want_ok(nbar_open(ANY, &own));
 		nbar_close(own);
 #endif

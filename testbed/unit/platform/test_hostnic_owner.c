@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostnic_owner.c - an in-process NIC, seen from there: who shares it, what it costs when
- * idle, that nothing of it is left, and what is refused.
+ * test_hostnic_owner.c - an in-process NIC, tested in its own process: sharing, its cost when idle,
+ * its end without leaks, and refusals.
  */
 #include <sched.h>
 #include <poll.h>
@@ -22,7 +22,7 @@ static uint32_t entries(const char *folder)
 	return n;
 }
 
-/* Descriptors that a NIC has but for the memory of its ports. */
+/* Descriptors of a NIC, without those for the memory of its ports. */
 static uint32_t ends_held(void)
 {
 	DIR *d = opendir("/proc/self/fd");
@@ -53,7 +53,7 @@ static void forks(void)
 		_exit(0);
 	}
 	want(waitpid(pid, &status, 0) == pid, "no child");
-	if (status) /* it has said why */
+	if (status) /* it has printed the reason */
 		_exit(1);
 	nbar_close(port);
 }
@@ -93,7 +93,8 @@ static void shares(void)
 	nbar_close(p[0]);
 	want_ok(nbar_nic_stat(QUICK, &stat));
 	nbar_close(p[1]);
-	/* It answers for the retry budget yet, and then is gone. A sanitizer has a thread, too. */
+	/* It still answers for the retry budget, and then ends. A sanitizer may have a thread,
+	 * too. */
 	while (entries("/proc/self/fd") != fds ||
 	       (entries("/proc/self/task") != threads && !unit_sanitized()))
 		nap_ms(10);
@@ -152,7 +153,7 @@ static void *waits_for_ever(void *arg)
 	return NULL;
 }
 
-/* Who is cancelled gives a pass of the NIC to its end: others still get there. */
+/* A cancelled thread first completes its pass of the NIC, so the others can go on. */
 static void one_is_cancelled(void)
 {
 	const struct nbar_wait_policy spin = { .spin_us = UINT32_MAX };
@@ -191,7 +192,7 @@ static void cancelled_waiter_leaves_the_nic(void **state)
 	members(1, one_is_cancelled, 0);
 }
 
-/* How often other threads than this have slept. */
+/* Number of sleeps of all other threads. */
 static unsigned long naps(void)
 {
 	unsigned long all = 0, n;
@@ -283,7 +284,7 @@ static void what_is_wrong_is_told(void **state)
 
 /* --- the thread of the NIC ------------------------------------------------------------------- */
 
-/* The thread of this process that has a name; 0: there is none. */
+/* The thread of this process with this name; 0: there is none. */
 static pid_t thread_named(const char *name)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -331,7 +332,7 @@ static void its_thread_runs_where_told(void **state)
 	members(1, has_a_processor, 0);
 }
 
-/* Nobody waits in the library: the thread of the NIC alone makes progress, and wakes. */
+/* No thread waits in the library: only the thread of the NIC makes progress, and wakes. */
 static void polls_a_descriptor(void)
 {
 	struct pollfd p = { .events = POLLIN };

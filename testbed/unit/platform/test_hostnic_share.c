@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostnic_share.c - two hosts of three processes each: one of each host has a NIC inside, the
- * others share its member of the group. Barriers, ends of all kinds, and who is kept out.
+ * test_hostnic_share.c - two hosts of three processes each: one process of each host has an
+ * in-process NIC, the others share its member of the group. Barriers, ends of all kinds, and
+ * refused clients.
  */
 #include <stddef.h>
 #include <sys/socket.h>
@@ -54,7 +55,7 @@ static int arrive_and_wait(uint32_t ticket, uint64_t timeout_ns)
 	return rc < 0 ? rc : nbar_process_team_wait(procs(), group, ticket, NULL, timeout_ns);
 }
 
-/* A barrier that is checked: nobody leaves before all have entered. */
+/* A checked barrier: no process leaves before all have entered. */
 static void barrier(uint32_t i)
 {
 	__atomic_store_n(&shared->entered[rank], i, __ATOMIC_RELEASE);
@@ -103,7 +104,8 @@ static void barriers_of_two_hosts(void **state)
 	sixes(many, 0);
 }
 
-/* The one with the NIC arrives first and computes; who arrives last rings for it. */
+/* The process with the NIC arrives first and computes. The process that arrives last rings the
+ * doorbell. */
 static void owner_computes(void)
 {
 	join_host(QUICK);
@@ -125,7 +127,7 @@ static void nic_of_a_computing_process_goes_on(void **state)
 
 /* --- ends ---------------------------------------------------------------------------------- */
 
-/* Barriers from this one on; returns the error of the first that fails. */
+/* Runs barriers, beginning with this one. Returns the error of the first that fails. */
 static int until_it_fails(uint32_t ticket)
 {
 	int rc = 0;
@@ -146,7 +148,7 @@ static void dies(uint32_t who)
 	}
 }
 
-/* It had no NIC: both hosts hear of it by that of its host. */
+/* The dead process had no NIC: the NIC of its host informs both hosts. */
 static void mate_dies(void)
 {
 	dies(5);
@@ -154,7 +156,8 @@ static void mate_dies(void)
 	nbar_close(port);
 }
 
-/* With it goes the NIC: its mates see that at once, the other host hears nothing any more. */
+/* Its NIC ends with it: the other processes of its host see that at once; for the other host it is
+ * silent. */
 static void owner_dies(void)
 {
 	dies(3);
@@ -165,7 +168,7 @@ static void owner_dies(void)
 	nbar_close(port);
 }
 
-/* It ends in good order, but before the others. */
+/* It closes and exits in good order, but before the others. */
 static void owner_leaves(void)
 {
 	join_host(QUICK);
@@ -179,7 +182,7 @@ static void owner_leaves(void)
 	nbar_close(port);
 }
 
-/* It closes: the NIC is gone then, though the others are connected to it yet. */
+/* It closes: the NIC ends, although the others are still connected to it. */
 static void owner_closes(void)
 {
 	struct nbar_rep_nic_stat stat;
@@ -224,7 +227,7 @@ static int knock(uint32_t socket_id)
 	return fd;
 }
 
-/* A port of one's own is not to be had there. */
+/* Other processes cannot open a port there. */
 static void ask_for_a_port(void)
 {
 	struct {
@@ -244,7 +247,7 @@ static void ask_for_a_port(void)
 	close(fd);
 }
 
-/* What comes through the listening socket makes no sense, or nothing comes. */
+/* The listening socket gets garbage, or nothing. */
 static void garbage(void)
 {
 	char byte[200];
@@ -281,7 +284,7 @@ static void strangers(void)
 		want_error(nbar_attach(ANY, &share, &other), -EINVAL, "socket id");
 		share.socket_id = 0;
 		want_error(nbar_attach(ANY, &share, &other), -ENOENT, "in this process");
-		/* A NIC of our own by the same name is not the one that is meant. */
+		/* Our own NIC of the same name is another NIC. */
 		nbar_group_share(group, &share);
 		want(share.socket_id == hosts->share[host].socket_id,
 		     "another listening socket is passed on");

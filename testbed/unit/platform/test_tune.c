@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_tune.c - tune files: what is read from a good one, and that no bad one gets in.
+ * test_tune.c - tune files: a good file is read correctly, and a bad one is refused.
  */
 #include <stdarg.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 
 static int parse(const char *text, struct tune *t, struct tune_fault *fault)
 {
-	/* Memory of just that length: a byte too far is seen by the sanitizer. */
+	/* Memory of exactly this length: the sanitizer finds a read beyond it. */
 	size_t n = strlen(text);
 	char *copy = malloc(n ? n : 1);
 
@@ -126,7 +126,7 @@ static void limits(void **state)
 	assert_int_equal(fault.line, TUNE_LINES_MAX + 2);
 }
 
-/* Whatever the bytes are: an answer, nothing else. */
+/* Random bytes: the reader must return a result, and nothing else may happen. */
 static void noise(void **state)
 {
 	static const char piece[][12] = { "nbar-tune 1", "\n",   " ", "2",    "mcs", "#",
@@ -150,7 +150,7 @@ static void noise(void **state)
 	}
 }
 
-/* From disk, and what is no file. */
+/* Files on disk, and paths that are no files. */
 static void from_disk(void **state)
 {
 	char dir[] = "/tmp/nbar-tune-XXXXXX", path[64], fifo[64];

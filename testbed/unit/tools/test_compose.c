@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_compose.c - composed barriers: each is a barrier, by the knowledge-matrix test here, which
- * shares no code with that of the composer; the same on every rank; never dearer than a flat one;
- * and what is no barrier is found out.
+ * test_compose.c - composed barriers: each is a barrier, by a knowledge-matrix test that shares no
+ * code with the composer; all ranks get the same one; it never costs more than a flat barrier; and
+ * plans that are no barrier are found.
  */
 #include <math.h>
 
@@ -55,7 +55,7 @@ static struct profile *make_profile(enum shape shape, uint32_t hosts, uint64_t s
 	return p;
 }
 
-/* The plans as they would go to the NICs, for the test of group_plans.h. */
+/* The plans for the NICs, as group_plans.h tests them. */
 static struct group_plans to_planset(const struct schedule *s)
 {
 	size_t room = 0, used = 0;
@@ -114,7 +114,7 @@ static void test_random_profiles(void **state)
 	assert_true(composed > rounds / 10 && composed < rounds);
 }
 
-/* Every rank comes to the same plans. */
+/* Every rank gets the same plans. */
 static void test_same_everywhere(void **state)
 {
 	(void)state;
@@ -143,8 +143,8 @@ static void test_same_everywhere(void **state)
 	}
 }
 
-/* 3 racks of 4, 300 us apart: the delay is passed once. The best flat barrier of the table that
- * does so has everybody signal everybody. */
+/* 3 racks of 4, 300 us apart: the barrier crosses the delay once. The best flat barrier that does
+ * so lets every rank signal every other rank. */
 static void test_racks(void **state)
 {
 	struct profile *p = profile_new(12, 12);
@@ -168,8 +168,8 @@ static void test_racks(void **state)
 	profile_free(p);
 }
 
-/* Without any one of its signals a barrier is none, but where the signal is one too many; both
- * tests must agree on that. */
+/* Without one of its signals a barrier is no barrier, unless the signal is redundant. Both tests
+ * must agree. */
 static void test_one_signal_less(void **state)
 {
 	uint32_t none = 0, all = 0;
@@ -208,7 +208,7 @@ static void test_one_signal_less(void **state)
 	assert_true(none > all / 2);
 }
 
-/* Two that wait for each other first have no order. */
+/* Two ranks that wait for each other first cannot be ordered. */
 static void test_circle(void **state)
 {
 	struct signal signal[] = { { 0, 1, 1, 0 }, { 1, 1, 0, 0 } };
@@ -223,7 +223,7 @@ static void test_circle(void **state)
 	schedule_free(s);
 }
 
-/* More than a plan's NIC takes is refused with a reason, and not cut. */
+/* A plan beyond the NIC's limits is refused with a reason, and not cut. */
 static void test_limits(void **state)
 {
 	const uint32_t size = NBAR_SLOTS_MAX + 2;
@@ -256,12 +256,11 @@ static void test_predicted_by_hand(void **state)
 		const char *alg;
 		double us;
 	} want[] = {
-		/* two arrive at 11, the second is taken 1 later; two leave: 12 + 2 + 10, and a call
-		 */
+		/* two arrive at 11, the second costs 1 more; two leave: 12 + 2 + 10, and a call */
 		{ "linear", 26 },
 		/* two rounds of one message */
 		{ "dissemination:1", 24 },
-		/* one round: the second message leaves 1 later, and is taken as it comes */
+		/* one round: the second message leaves 1 later, and is received when it comes */
 		{ "dissemination:2", 14 },
 	};
 	struct profile *p = profile_new(3, 3);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_doctor.c - findings of nbar doctor: each fact that is worse than good has a finding, and the
- * finding a next step.
+ * test_doctor.c - findings of nbar doctor: each fact that is not good has a finding, and each
+ * finding has a next step.
  */
 #include "unit/unit.h"
 
@@ -10,7 +10,7 @@
 
 #include "doctor.h"
 
-/* A machine with nothing to complain of. */
+/* A machine without a finding. */
 static struct doctor_facts good(void)
 {
 	return (struct doctor_facts){
@@ -130,7 +130,7 @@ static void locked_memory(void **state)
 	expect(&f, DOCTOR_SLOW, "locked memory", "64 KB", "memlock");
 }
 
-/* As many findings as there can be: none is written beyond the end. */
+/* The greatest number of findings: none is written beyond the end. */
 static void many(void **state)
 {
 	static struct doctor_facts f;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostbar.c - the host-based barrier, over the signal service of real NICs on a wire that
- * loses frames. One thread drives all members, so who is where is known exactly.
+ * loses frames. One thread drives all members, so the test knows the state of each.
  */
 #include <errno.h>
 #include <sched.h>
@@ -74,7 +74,7 @@ static void enter(struct member *m)
 	assert_int_equal(hostbar_post(m->hb, &m->ticket), 0);
 }
 
-/* Drives all until each has left barrier `count`, in random order. Nobody may be ahead. */
+/* Drives all in random order until each has left barrier `count`. None may be ahead. */
 static void run(struct member *m, uint32_t n, uint32_t count, uint64_t *random)
 {
 	uint32_t done = 0;
@@ -115,7 +115,7 @@ static void barriers(void **state)
 	}
 }
 
-/* A fifth of all frames is lost: whoever misses one asks for it again. */
+/* A fifth of all frames is lost: the receivers ask again. */
 static void barriers_despite_loss(void **state)
 {
 	static const struct nbnic_config quick = { .pull_ns = 50000,
@@ -153,7 +153,7 @@ static int run_to_failure(struct member *m, uint32_t n, const struct member * no
 	}
 }
 
-/* One that no longer answers is given up, and named by all. */
+/* A member that no longer answers is given up, and all others name it. */
 static void silent_member(void **state)
 {
 	static const struct nbnic_config quick = { .pull_ns = 1000000, .budget_ns = 500000000 };
@@ -185,7 +185,7 @@ static void silent_member(void **state)
 	close_all(m, 4);
 }
 
-/* One that answers but does not arrive is waited for, beyond the budget for silence. */
+/* A member that answers but does not arrive is not given up, even after the retry budget. */
 static void late_member(void **state)
 {
 	static const struct nbnic_config quick = { .pull_ns = 1000000, .budget_ns = 300000000 };
@@ -201,7 +201,7 @@ static void late_member(void **state)
 	while (tool_now_ns() < end) {
 		for (uint32_t i = 0; i < 3; i++)
 			assert_int_equal(hostbar_test(m[i].hb, m[i].ticket), 0);
-		/* It still answers: for barriers that it has entered, and for others. */
+		/* It still answers PULLs: for barriers that it has entered, and for others. */
 		assert_int_equal(hostbar_test(m[3].hb, 11), 0);
 	}
 	run(m, 4, 20, &random);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_lop.c - the LoP model: it finds the parameters that made the data, and suggests the n that
- * a count of rounds and messages by hand suggests.
+ * test_lop.c - the LoP model: it finds the parameters that made the data, and suggests the same n
+ * as a count of rounds and messages by hand.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -72,7 +72,7 @@ static void refuses_too_little(void **state)
 	assert_true(lop_fit(same, 3, &m) < 0);
 }
 
-/* Data that would make a cost below nothing. */
+/* Data that would give a negative cost. */
 static void nothing_is_below_zero(void **state)
 {
 	const struct lop_point falls[] = { { 1, 3, 13 }, { 2, 2, 10 }, { 3, 1, 7 } };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_profile.c - the file of a profile: what is refused, with which words, and that what was
- * written reads as it was.
+ * test_profile.c - the file of a profile: bad files are refused with the right message, and a
+ * written file reads back unchanged.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 static int parse(const char *text, struct profile **out, char why[256])
 {
 	size_t length = strlen(text);
-	char *copy = malloc(length ? length : 1); /* a sanitizer sees a look beyond */
+	char *copy = malloc(length ? length : 1); /* a sanitizer finds a read beyond it */
 	int rc;
 
 	memcpy(copy, text, length);
@@ -26,7 +26,7 @@ static int parse(const char *text, struct profile **out, char why[256])
 	return rc;
 }
 
-/* The text is refused, in words that have `part` and the name of the file. */
+/* The text is refused, with a message that contains `part` and the name of the file. */
 static void refuses(const char *text, const char *part)
 {
 	struct profile *p;

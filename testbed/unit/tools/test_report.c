@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_report.c - the parts of a report that files from elsewhere reach: HTML, results, figures.
+ * test_report.c - the parts of a report that process untrusted files: HTML, results, figures.
  */
 #include <stdarg.h>
 #include <setjmp.h>
@@ -125,7 +125,7 @@ static void refuses_what_is_none(void **state)
 	assert_int_equal(report_read(folder, &r, why, sizeof(why)), REPORT_BROKEN);
 }
 
-/* Words of a result get into a script that could run commands, and into a page. */
+/* Text of a result goes into a script that could run commands, and into a page. */
 static void figures_are_harmless(void **state)
 {
 	static const struct report_panel panel = {
@@ -188,8 +188,8 @@ static void figures_without_data(void **state)
 	report_result_free(&r);
 }
 
-/* Each is of an experiment that there is, and says where it is from. */
-/* How many experiments a list names; 0 if one is none of ours. */
+/* Each belongs to an existing experiment, and names its source. */
+/* Number of experiments in a list; 0 if one of them is unknown. */
 static uint32_t experiments_in(const char *list)
 {
 	uint32_t n = 0, words = 1;
@@ -201,7 +201,7 @@ static uint32_t experiments_in(const char *list)
 	return n == words ? n : 0;
 }
 
-/* Figures that have place for it. */
+/* Figures that have room for it. */
 static uint32_t panels_of(const struct published_point *p)
 {
 	uint32_t n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_results.c - results and their journal: what is written can be read, what was measured is not
- * lost, and what is another run's is refused.
+ * test_results.c - results and their journal: written results can be read, measured points are not
+ * lost, and the journal of another run is refused.
  */
 #include "unit/unit.h"
 
@@ -60,7 +60,7 @@ static void add_row(struct result *r, uint64_t nodes, const char *where, double 
 	result_none(r);
 }
 
-/* What a function prints, and what it says on stderr. */
+/* The output of a function, on stdout and on stderr. */
 static char text[16384], said[4096];
 
 static void written(const struct result *r, void (*write)(const struct result *r, FILE *to))
@@ -132,7 +132,7 @@ static void result_as_json(void **state)
 	result_free(r);
 }
 
-/* Whoever has the result of an experiment of the literature has its values beside it. */
+/* The result of an experiment of the literature has the published values beside it. */
 static void result_has_the_published(void **state)
 {
 	struct result *r = result_new("efficiency", columns, 4);
@@ -229,7 +229,7 @@ static void journal_resumes(void **state)
 	result_free(r);
 }
 
-/* Killed in the middle of a line: the points before it are good, and the next is whole again. */
+/* Killed in the middle of a line: the points before it are valid, and the next one is complete. */
 static void journal_survives_a_torn_line(void **state)
 {
 	static const char *const torn[] = { "{\"poi", "{\"point\":\"b\",\"values\":[1.0]}",

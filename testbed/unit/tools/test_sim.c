@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_sim.c - the simulator of `nbar simulate`: its queue, its shared plans, and what it counts.
+ * test_sim.c - the simulator of `nbar simulate`: its queue, its shared plans, and its counts.
  */
 #include "unit/unit.h"
 
@@ -36,7 +36,7 @@ static struct sim_report run(const struct sim_setup *setup)
 	return out;
 }
 
-/* Events come out by time, and those of one time in the order in which they went in. */
+/* Events come out in order of time; events of the same time in the order of insertion. */
 static void test_queue(void **state)
 {
 	struct sim_queue q;
@@ -118,7 +118,7 @@ static void test_plans(void **state)
 	for (uint32_t i = 0; i < 7; i++)
 		group_plans_each (alg)
 			check_plans(alg, size[i]);
-	/* More than there may be shapes, and not a power of two. */
+	/* More shapes than allowed, and a size that is no power of two. */
 	check_plans((struct nbfw_alg){ NBFW_ALG_PAIRWISE, 0 }, 10000);
 	check_plans((struct nbfw_alg){ NBFW_ALG_TREE, 3 }, 10000);
 }
@@ -209,7 +209,8 @@ static void test_growth(void **state)
 	}
 }
 
-/* Every fault: all complete, nothing is early, it bites, and the same seed gives the same run. */
+/* Every fault: all complete, nothing is early, the fault has an effect, and the same seed gives the
+ * same run. */
 static void test_faults(void **state)
 {
 	uint64_t lost = 0, repeated = 0, reordered = 0, dropped = 0, pulls = 0;
@@ -250,7 +251,7 @@ static void test_faults(void **state)
 	assert_true(lost && repeated && reordered && dropped && pulls >= lost / 2);
 }
 
-/* One host is a second late: everybody sees that second. One NIC is dead: all others name it. */
+/* One host is a second late: all members see that second. One NIC is dead: all others name it. */
 static void test_special(void **state)
 {
 	(void)state;

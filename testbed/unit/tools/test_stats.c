@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_stats.c - the statistics of results, and how long something takes, in words.
+ * test_stats.c - the statistics of results, and durations as text.
  */
 #include "unit/unit.h"
 
@@ -48,7 +48,7 @@ static void interval_of_the_median(void **state)
 	}
 }
 
-/* The interval holds the median as often as it says. */
+/* The interval covers the median as often as it promises. */
 static void interval_covers(void **state)
 {
 	struct rng rng = { unit_seed() };

@@ -43,7 +43,7 @@ static void flat_spot_is_found(void **state)
 	double time[N];
 
 	(void)state;
-	/* Flat up to 17 us, as the literature has it for its slower NICs, and up to 8 us. */
+	/* Flat up to 17 us, as in the literature for the slower NICs, and up to 8 us. */
 	for (uint64_t seed = unit_seed(); seed < unit_seed() + 200; seed++) {
 		for (double until = 8; until < 20; until += 9) {
 			shape(100, 100 - until, 0.5, seed, time);
@@ -102,7 +102,8 @@ static void bisection_finds(void **state)
 {
 	(void)state;
 	for (double e = 0.25; e < 0.95; e += 0.05) {
-		/* From guesses that are right, ten times too small, ten times too great. */
+		/* From a right guess, and from guesses that are ten times too small or too
+		 * great. */
 		for (double guess = 0.1; guess < 20; guess *= 10) {
 			struct sweep_bisect b;
 			double want = e / (1 - e) * 50;
@@ -125,7 +126,7 @@ static void bisection_finds(void **state)
 	}
 }
 
-/* With noise the interval holds the truth, or says that it has no end. */
+/* With noise the interval covers the true value, or is open. */
 static void bisection_with_noise(void **state)
 {
 	(void)state;
@@ -150,7 +151,7 @@ static void bisection_with_noise(void **state)
 	}
 }
 
-/* A target that is never reached does not hang, nor one that is always. */
+/* The search ends for a target that is never reached, and for one that is always reached. */
 static void bisection_without_an_end(void **state)
 {
 	struct sweep_bisect b;
@@ -165,7 +166,7 @@ static void bisection_without_an_end(void **state)
 	}
 }
 
-/* Intervals that are never clear: it ends, and says so. */
+/* Intervals that never decide: the search ends, and reports that. */
 static void bisection_without_intervals(void **state)
 {
 	struct sweep_bisect b;
@@ -182,7 +183,7 @@ static void bisection_without_intervals(void **state)
 	assert_true(b.sure_low <= 0 && b.sure_high <= 0);
 }
 
-/* The times of hosts: within what is asked for, as far as it goes, even, and no two alike. */
+/* The times of hosts: within the limits, up to the limits, uniform, and all different. */
 static void work_is_random_and_repeatable(void **state)
 {
 	const uint32_t step[] = { 1000000, 2000000 };

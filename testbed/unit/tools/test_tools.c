@@ -51,7 +51,7 @@ static void hist_is_exact_below_128(void **state)
 	free(h);
 }
 
-/* The promise of hist.h, at every edge of a bucket and at random, for all of 64 bits. */
+/* The error bound of hist.h, at every edge of a bucket and at random values, for all 64 bits. */
 static void hist_keeps_its_error(void **state)
 {
 	struct hist *h = calloc(1, sizeof(*h));
@@ -64,7 +64,7 @@ static void hist_keeps_its_error(void **state)
 		if (i % 3 == 0)
 			v &= ~UINT64_C(0) << (63 - i % 64) / 2;
 		memset(h, 0, sizeof(*h));
-		/* Two outliers, so that the limits do not correct the answer. */
+		/* Two outliers, so that the limits do not hide a wrong answer. */
 		hist_add(h, 0);
 		hist_add(h, v);
 		hist_add(h, UINT64_MAX);
@@ -175,7 +175,7 @@ static void lists(void **state)
 	assert_string_equal(text + TOOL_ITEM_MAX, "<x");
 }
 
-/* Parses a command line given as one string. Messages go nowhere. */
+/* Parses a command line given as one string. Discards messages. */
 static int parse(const char *line, struct bench_options *opt)
 {
 	char copy[512], *argv[40] = { NULL }, *save = NULL;
@@ -208,7 +208,7 @@ static void options_usual(void **state)
 	assert_int_equal(opt.drivers, BENCH_DRIVERS_NODES);
 }
 
-/* Each algorithm, with each usual value of its parameter, as it is named. */
+/* Each algorithm with each usual value of its parameter, by its name. */
 static void options_all_algs(const struct bench_options *opt)
 {
 	uint32_t at = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_wire_shm.c - the wire "shm": two NICs, a ring that goes round, full rings, senders that
- * die in the middle, and rings full of nonsense.
+ * test_wire_shm.c - the wire "shm": two NICs, a ring that wraps, full rings, senders that die while
+ * they write, and rings full of garbage.
  *
- * A NIC without groups counts each frame that comes in as a stranger's.
+ * A NIC without groups counts each received frame as a stranger.
  */
 #include <fcntl.h>
 
@@ -99,7 +99,7 @@ static void goes_round(void **state)
 	assert_int_equal(a.wire->errors + b.wire->errors + b.wire->drops + b.wire->malformed, 0);
 }
 
-/* A frame to a peer with a full ring is lost: a peer that is stopped holds up nobody else. */
+/* A frame to a peer with a full ring is lost: a stopped peer holds up no other one. */
 static void full_peer(void **state)
 {
 	struct end c;
@@ -156,7 +156,7 @@ static void dead_sender(void **state)
 	assert_int_equal(poll_end(&b, 64), 1);
 	assert_int_equal(taken(&b), 1);
 	assert_int_equal(b.wire->drops, 3);
-	/* ... and the slow one writes into a slot that is another's by now. */
+	/* ... and the slow one writes into a slot that now belongs to another. */
 	for (uint32_t i = 0; i < SLOTS; i++)
 		assert_true(send_to(&a, &b));
 	s = &ring->slot[position[1] % SLOTS];
@@ -182,7 +182,7 @@ static void nonsense(void **state)
 			poll_end(&b, 64);
 	}
 	assert_int_equal(taken(&b), 0);
-	/* It comes to its senses: each bad slot costs the owner two looks. */
+	/* The ring recovers: each bad slot costs its owner two looks. */
 	for (uint32_t i = 0; i < 3 * SLOTS; i++)
 		poll_end(&b, 64);
 	for (uint32_t i = 0; i < 4 * SLOTS; i++) {
@@ -207,14 +207,14 @@ static void peer_gone(void **state)
 	for (uint32_t i = 0; i < SLOTS; i++)
 		assert_true(send_to(&a, &c));
 	addr = c.wire->addr;
-	shm_close(c.wire); /* its ring is full, and nobody will take from it */
+	shm_close(c.wire); /* its ring is full, and no NIC reads it */
 	assert_true(shm_transmit(a.wire, &addr, &t));
 	assert_int_equal(a.wire->errors, 1);
 	assert_true(shm_peer_begin(a.wire, &addr, &why) < 0);
 	assert_non_null(strstr(why, "it has ended"));
 }
 
-/* A file that nobody has locked is what a killed process leaves. */
+/* A file without a lock is the rest of a killed process. */
 static void cleans(void **state)
 {
 	char name[32];
@@ -242,7 +242,7 @@ static void refuses(void **state)
 	assert_int_equal(chmod(folder, 0700), 0);
 }
 
-/* The result says why: errno is that of an earlier call. */
+/* The result has the reason: errno is of an earlier call. */
 static void no_memory(void **state)
 {
 	struct wire_base *w;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_wire_udp.c - the wire "udp": what its receive queue drops is counted, each frame once, and a
- * poll takes as many frames as its budget says.
+ * test_wire_udp.c - the wire "udp": each frame that its receive queue drops is counted once, and a
+ * poll takes no more frames than its budget.
  *
- * A NIC without groups counts each frame that comes in as a stranger's.
+ * A NIC without groups counts each received frame as a stranger.
  */
 #include "udp.c"
 
 #include "unit/unit.h"
 
-#define FRAMES 200000u /* more than any receive buffer that the kernel gives us has room for */
+#define FRAMES 200000u /* more frames than fit into any receive buffer that the kernel gives us */
 
 static const char *loopback(void *args, const char *key)
 {
@@ -60,7 +60,7 @@ static void budget(void **state)
 	assert_int_equal(b->drops, 0);
 }
 
-/* The number comes with a datagram: so one more is sent when there is room again. */
+/* The number comes with a datagram, so the test sends one more when there is room again. */
 static void drops(void **state)
 {
 	uint64_t taken;

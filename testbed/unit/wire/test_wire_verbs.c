@@ -3,9 +3,8 @@
  * test_wire_verbs.c - the wire "verbs" without a device: how a poll shares its budget, and frames
  * that find no room.
  *
- * The calls that go to a device end here: the completion queue always has datagrams, and an RDMA
- * write goes to memory at once. A NIC without groups counts each frame that comes in as a
- * stranger's.
+ * The test replaces the calls of the device: the completion queue always has datagrams, and an RDMA
+ * write goes to memory at once. A NIC without groups counts each received frame as a stranger.
  */
 #include "unit/unit.h"
 
@@ -184,7 +183,7 @@ static void one_source(void **state)
 	assert_int_equal(poll_all(BUDGET), 0);
 }
 
-/* More connections than a poll can serve, each with all it can hold. */
+/* More connections than a poll can serve, all full. */
 static void no_connection_starves(void **state)
 {
 	uint32_t seen[PEERS];

@@ -4,7 +4,7 @@
  * budget, and frames that find no room.
  *
  * Registers and rings are memory of the test, which acts as the device. A NIC without groups counts
- * each frame that comes in as a stranger's.
+ * each received frame as a stranger.
  */
 #include "virtio_net.c"
 
@@ -58,7 +58,8 @@ static unsigned poll_all(unsigned budget)
 	return n;
 }
 
-/* Own frames and received ones come faster than polls take them: both get their share. */
+/* Frames to itself and frames from outside come faster than polls take them: both get their
+ * share. */
 static void budget_is_shared(void **state)
 {
 	(void)state;
@@ -76,7 +77,7 @@ static void budget_is_shared(void **state)
 	}
 }
 
-/* The device hears of buffers that are free again, not of own frames. */
+/* The NIC returns free buffers to the device, but does not notify it of frames to itself. */
 static void notifies(void **state)
 {
 	(void)state;
