@@ -65,8 +65,8 @@ static void on_release(void *ctx, struct nbnic_group *block)
 	free(block);
 }
 
-static const struct nbnic_ops net_ops = { on_transmit, on_complete, on_stragglers, on_deliver,
-					  on_release };
+static const struct nbnic_ops net_ops = { on_transmit, on_complete, on_stragglers,
+					  on_deliver,  on_release,  NULL };
 
 static void nic_begin(uint32_t i)
 {
