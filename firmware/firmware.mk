@@ -75,6 +75,7 @@ install-nicd: $(BUILD)/nbar-nicd $(BUILD)/$(HOSTNIC_SO)
 	done
 	$(Q)install -m 644 $(SYSTEMD_DIR)/nbar.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/nbar.conf
 	$(Q)install -m 644 $(addprefix $(SYSTEMD_DIR)/,nicd.conf dpdk.conf verbs.conf) \
+		firmware/platform/daemon/grafana.json \
 		$(DESTDIR)$(PREFIX)/share/doc/nbar/examples
 .PHONY: install-nicd
 

@@ -15,7 +15,7 @@ $(TEMPLATE_OBJ): %.o: %.c
 	$(call say,CC,$@)
 	$(Q)$(CC) -std=c11 $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -c $< -o $@
 # A folder each subcommand, and main/ for what several share. Of mpi/, `nbar` itself has two files.
-TOOLS_DIRS := $(addprefix tools/,main bench one-to-many sweep app threads report stat doctor sim tune)
+TOOLS_DIRS := $(addprefix tools/,main bench one-to-many sweep app threads report stat trace doctor sim tune)
 TOOLS_INC := $(TOOLS_DIRS:%=-I%) -Ihostlib/tune
 TOOLS_SRC := $(filter-out %/metric_man.c,$(wildcard $(TOOLS_DIRS:%=%/*.c))) tools/mpi/mpi_bench.c tools/mpi/options.c
 TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o) $(TEMPLATE_OBJ)
@@ -82,13 +82,15 @@ $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,bench/bench_opt.o main/al
 $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/main/,experiment.o journal.o machine.o \
                        output.o progress.o published.o result.o result_out.o stats.o tool.o)
 $(BUILD)/test_metric: $(addprefix $(BUILD)/tools/tools/main/,hist.o metric.o stats.o)
+$(BUILD)/test_stat_watch: $(addprefix $(BUILD)/tools/tools/stat/,stat_out.o stat_watch.o)
 $(BUILD)/test_stats: $(addprefix $(BUILD)/tools/tools/main/,progress.o stats.o tool.o)
 $(BUILD)/test_sweep: $(addprefix $(BUILD)/tools/tools/,main/stats.o main/tool.o main/work.o \
                      app/app_set.o sweep/sweep_list.o sweep/sweep_math.o)
+$(BUILD)/test_trace: $(addprefix $(BUILD)/tools/tools/,trace/trace_draw.o trace/trace_file.o trace/trace_match.o main/timeline.o main/tool.o)
 
 # What simulates; also for programs that run it without the tool.
 SIM_OBJ := $(addprefix $(BUILD)/tools/tools/,sim/engines.o sim/goal.o sim/goal_run.o sim/net.o sim/nics.o sim/plans.o sim/queue.o sim/tally.o \
-             sim/topology.o sim/trace.o sim/world.o sim/world_host.o main/stats.o)
+             sim/topology.o sim/trace.o sim/world.o sim/world_host.o main/stats.o main/timeline.o)
 $(BUILD)/test_sim $(BUILD)/test_compose: $(SIM_OBJ)
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,bench/hostbar.o main/stats.o)
 

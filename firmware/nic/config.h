@@ -81,6 +81,10 @@
 #define NBNIC_PULLS_A_TICK 64u
 #endif
 
+#ifndef NBNIC_TRACE /* 1: events can be traced (struct nbnic_platform), 0: no code for that */
+#define NBNIC_TRACE 1
+#endif
+
 #ifndef NBNIC_SCAN_CELLS /* cells of a port that a pass looks at */
 #define NBNIC_SCAN_CELLS 64u
 #endif

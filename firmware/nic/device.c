@@ -71,6 +71,13 @@ static uint8_t on_host(void *ctx, uint32_t port, uint64_t now)
 	return p->host && now - p->host_at < LOOK_OLD_NS ? p->host : NBAR_WHY_HOST_LATE;
 }
 
+static void on_trace(void *ctx, const struct nbar_trace_event *e)
+{
+	const struct nbnic_device *d = ctx;
+
+	d->platform->trace(d->ctx, e);
+}
+
 static const struct nbnic_ops device_ops = {
 	.transmit = on_transmit,
 	.complete = on_complete,
@@ -78,6 +85,7 @@ static const struct nbnic_ops device_ops = {
 	.deliver = on_deliver,
 	.release = on_release,
 	.host = on_host,
+	.trace = NBNIC_TRACE ? on_trace : NULL,
 };
 
 int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base *wire,

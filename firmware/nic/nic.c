@@ -16,6 +16,7 @@ static void tell_completion(struct nbnic *nic, struct nbnic_group *g)
 		nic->ops->stragglers(nic->ctx, g->port, g->cell, g->straggler, 0);
 	}
 	nbnic_count(nic, NBAR_COUNTER_barriers_completed);
+	nbnic_trace_group(nic, g, NBAR_TRACE_COMPLETE, g->state->epoch, NBAR_RANK_NONE);
 	nic->ops->complete(nic->ctx, g->port, g->cell, g->state->epoch, NBAR_STATUS_OK,
 			   NBAR_RANK_NONE);
 }
@@ -24,6 +25,7 @@ __attribute__((noinline)) static void tell_failure(struct nbnic *nic, const stru
 {
 	const struct nbfw_state *s = g->state;
 
+	nbnic_trace_group(nic, g, NBAR_TRACE_FAIL, s->epoch, s->failed_rank);
 	if (s->running || s->cause != NBAR_STATUS_CLOSED)
 		nbnic_count(nic, NBAR_COUNTER_barriers_failed);
 	if (g->life != NBAR_LIFE_LINGER)
@@ -121,6 +123,7 @@ uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 
 	for (; n < limit && nbnic_may_start(g); n++) {
 		g->timeouts = 0;
+		nbnic_trace_group(nic, g, NBAR_TRACE_START, g->state->epoch + 1, NBAR_RANK_NONE);
 		nbnic_feed(nic, g, &start, now);
 	}
 	if (n == limit && nbnic_may_start(g))
@@ -131,10 +134,12 @@ uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 /* Starts within an event, as far as the budget of the pass goes. Kept out of the path of a token.
  */
 __attribute__((noinline)) static void start_some(struct nbnic *nic, struct nbnic_group *g,
-						 uint64_t now)
+						 bool rung, uint64_t now)
 {
 	uint32_t most = NBNIC_STARTS_A_CALL;
 
+	if (rung)
+		nbnic_trace_group(nic, g, NBAR_TRACE_DOORBELL, g->posted, NBAR_RANK_NONE);
 	if (most > NBNIC_PASS_STARTS - nic->used.starts)
 		most = NBNIC_PASS_STARTS - nic->used.starts;
 	nic->used.starts += nbnic_start_posted(nic, g, most, now);
@@ -148,7 +153,7 @@ void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, u
 		return;
 	}
 	g->posted = posted;
-	start_some(nic, g, now);
+	start_some(nic, g, true, now);
 }
 
 bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
@@ -242,8 +247,9 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 		receive_signal(nic, g, t);
 		return;
 	}
+	nbnic_trace_frame(nic, g->handle, g->rank, t->src, t, NBAR_TRACE_IN);
 	note_alive(nic, g, from, t, now);
 	feed_token(nic, g, t, from, now);
 	if (nbnic_may_start(g))
-		start_some(nic, g, now);
+		start_some(nic, g, false, now);
 }

@@ -18,6 +18,7 @@
 #include "config.h"
 #include "engine.h"
 #include "nbar_abi.h"
+#include "nbar_trace.h"
 #include "plan.h"
 #include "rota.h"
 #include "token.h"
@@ -118,6 +119,8 @@ struct nbnic_ops {
 	void (*release)(void *ctx, struct nbnic_group *block);
 	/* Why the host of a port has not arrived: enum nbar_why. NULL: it is late. */
 	uint8_t (*host)(void *ctx, uint32_t port, uint64_t now);
+	/* Notes an event; called only while nic.tracing. May be NULL where that is never set. */
+	void (*trace)(void *ctx, const struct nbar_trace_event *e);
 };
 
 struct nbnic_config {
@@ -161,6 +164,7 @@ struct nbnic {
 	} used;
 	bool full; /* the wire has refused a frame in this pass: the queues wait for the next */
 	bool sweeping;
+	bool tracing; /* the caller sets it, between passes */
 	uint16_t wire;
 	uint64_t due;        /* no armed timer is due before */
 	uint64_t sweep_next; /* when the next sweep over the timers may begin */

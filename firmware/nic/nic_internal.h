@@ -62,6 +62,31 @@ void nbnic_why_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw
 void nbnic_why_review(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
 		      uint64_t now);
 
+/* trace.c. Cold: the compiler keeps the calls away from the path of a token. */
+__attribute__((cold)) void nbnic_trace_note_group(struct nbnic *nic, const struct nbnic_group *g,
+						  enum nbar_trace_what what, uint32_t epoch,
+						  uint32_t peer);
+__attribute__((cold)) void nbnic_trace_note_frame(struct nbnic *nic, uint32_t handle, uint32_t rank,
+						  uint32_t peer, const struct nbfw_token *t,
+						  enum nbar_trace_what what);
+
+/* Notes an event of a group, while somebody traces. */
+static inline void nbnic_trace_group(struct nbnic *nic, const struct nbnic_group *g,
+				     enum nbar_trace_what what, uint32_t epoch, uint32_t peer)
+{
+	if (NBNIC_TRACE && __builtin_expect(nic->tracing, 0))
+		nbnic_trace_note_group(nic, g, what, epoch, peer);
+}
+
+/* The same for a frame, of the group with this handle here, and of this member. */
+static inline void nbnic_trace_frame(struct nbnic *nic, uint32_t handle, uint32_t rank,
+				     uint32_t peer, const struct nbfw_token *t,
+				     enum nbar_trace_what what)
+{
+	if (NBNIC_TRACE && __builtin_expect(nic->tracing, 0))
+		nbnic_trace_note_frame(nic, handle, rank, peer, t, what);
+}
+
 /* nic.c */
 
 /* Feeds START, TIMEOUT or LEAVE to the engine of a group, and carries out the actions. */

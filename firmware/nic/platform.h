@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "nbar_abi.h"
+#include "nbar_trace.h"
 
 typedef void nbnic_fn(void *arg, uint64_t now);
 
@@ -57,6 +58,10 @@ struct nbnic_platform {
 	/* Requests: the algorithm that "auto" means for groups of this size; NULL: the default of
 	 * the NIC. The function may be NULL. */
 	const char *(*algorithm)(void *ctx, uint32_t size);
+
+	/* Pass: keeps an event, with its time; only while nic.tracing of the device. The function
+	 * may be NULL. */
+	void (*trace)(void *ctx, const struct nbar_trace_event *e);
 };
 
 #endif

@@ -42,6 +42,7 @@ static inline uint32_t send_range(struct nbnic *nic, const struct nbnic_group *g
 		t->slot = send[i].slot;
 		if (!nbnic_transmit(nic, &peer->addr, t, counter))
 			break;
+		nbnic_trace_frame(nic, g->handle, g->rank, peer->rank, t, NBAR_TRACE_OUT);
 	}
 	*at = (uint16_t)i;
 	return i - first;
@@ -145,6 +146,8 @@ void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action
 	if (nic->full || nbnic_frames_left(nic) <= nic->quota ||
 	    !nbnic_transmit(nic, from, &t, counter))
 		nbnic_count(nic, NBAR_COUNTER_replies_dropped);
+	else
+		nbnic_trace_frame(nic, pull->handle, rank, pull->src, &t, NBAR_TRACE_OUT);
 }
 
 /* Asks for one slot. False: the wire has no room. */
@@ -163,7 +166,10 @@ static bool send_pull(struct nbnic *nic, const struct nbnic_group *g, uint32_t s
 		.reply_cookie = g->cookie,
 	};
 
-	return nbnic_transmit(nic, &peer->addr, &t, NBAR_COUNTER_pulls_sent);
+	if (!nbnic_transmit(nic, &peer->addr, &t, NBAR_COUNTER_pulls_sent))
+		return false;
+	nbnic_trace_frame(nic, g->handle, g->rank, peer->rank, &t, NBAR_TRACE_OUT);
+	return true;
 }
 
 void nbnic_pull_begin(struct nbnic *nic, struct nbnic_group *g, uint32_t first, uint32_t end)

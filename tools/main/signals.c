@@ -53,6 +53,21 @@ void signals_wait(void)
 	interrupted |= sig > 0 && sig != SIGCHLD;
 }
 
+bool signals_wait_until(uint64_t time)
+{
+	sigset_t set = ending_signals();
+	uint64_t now = nbar_now_ns();
+
+	while (!interrupted && now < time) {
+		struct timespec left = { (time_t)((time - now) / UINT64_C(1000000000)),
+					 (long)((time - now) % UINT64_C(1000000000)) };
+
+		interrupted |= sigtimedwait(&set, NULL, &left) > 0;
+		now = nbar_now_ns();
+	}
+	return signals_interrupted();
+}
+
 bool signals_interrupted(void)
 {
 	sigset_t set = ending_signals();

@@ -7,6 +7,7 @@
 #define NBAR_TOOLS_SIGNALS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* They are blocked from here on; children undo it by signals_unblock. */
@@ -15,6 +16,10 @@ void signals_unblock(void);
 
 /* Waits for one of them. */
 void signals_wait(void);
+
+/* Waits until this time of nbar_now_ns, and ignores children. True: a signal that ends the
+ * subcommand has come. */
+bool signals_wait_until(uint64_t time);
 
 /* True if a signal that ends the subcommand has come. */
 bool signals_interrupted(void);

@@ -27,6 +27,7 @@
 	ROW("predict", tool_predict, "cost of barriers, by a profile")                             \
 	ROW("tune", tool_tune, "the barrier that fits a cluster best, by its profile")             \
 	ROW("stat", tool_stat, "counters and groups of NICs")                                       \
+	ROW("trace", tool_trace, "a timeline of barriers, as NICs have noted them")                 \
 	ROW("doctor", tool_doctor, "what this machine lacks for fast barriers")
 /* clang-format on */
 

@@ -13,7 +13,7 @@
 #include "plans.h"
 #include "queue.h"
 
-struct sim_trace;
+struct timeline;
 
 #define SIM_SPECIAL_MAX 64u
 
@@ -39,7 +39,7 @@ struct sim_setup {
 	struct sim_special special[SIM_SPECIAL_MAX];
 	uint32_t nspecial;
 	bool check;              /* the engine's invariants after each event */
-	struct sim_trace *trace; /* or NULL */
+	struct timeline *trace; /* or NULL */
 };
 
 enum sim_end {

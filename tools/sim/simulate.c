@@ -242,7 +242,7 @@ static void describe(const struct simulate_options *opt, struct result *r)
 	result_setting_number(r, "seed", (double)n->seed);
 }
 
-static void add_notes(const struct simulate_options *opt, const struct sim_trace *trace,
+static void add_notes(const struct simulate_options *opt, const struct timeline *trace,
 		      struct result *r)
 {
 	struct rusage use;
@@ -258,13 +258,13 @@ static void add_notes(const struct simulate_options *opt, const struct sim_trace
 			    (double)use.ru_maxrss / 1e3);
 	if (trace && trace->left_out)
 		result_note(r, "the trace has its first %u lines; %" PRIu64 " events are left out",
-			    SIM_TRACE_MAX, trace->left_out);
+			    TIMELINE_MAX, trace->left_out);
 }
 
 /* Runs all with a trace, or without. */
 static int run_traced(struct simulate_options *opt, struct result *result)
 {
-	struct sim_trace trace;
+	struct timeline trace;
 	struct output file;
 	char title[160];
 	int r = output_open(&file, "--trace", opt->trace);
@@ -276,11 +276,11 @@ static int run_traced(struct simulate_options *opt, struct result *result)
 	if (opt->trace) {
 		snprintf(title, sizeof(title), "%s of %u, seed %" PRIu64, opt->alg[0],
 			 opt->members[0], opt->setup.net.seed);
-		sim_trace_begin(&trace, file.file, title);
+		timeline_begin(&trace, file.file, title);
 		opt->setup.trace = &trace;
 	}
 	r = run_all(opt, result);
-	sim_trace_end(opt->setup.trace);
+	timeline_end(opt->setup.trace);
 	add_notes(opt, opt->setup.trace, result);
 	return r | output_close(&file, true);
 }

@@ -16,6 +16,7 @@
 #include "nbar_host.h"
 #include "option.h"
 #include "stat.h"
+#include "stat_watch.h"
 
 static int keep_group(void *arg, const struct nbar_group_info *info)
 {
@@ -39,6 +40,7 @@ static int take(const char *nic, struct stat_nic *s)
 	int r = nbar_nic_stat(nic, &s->nic);
 
 	s->ngroup = 0;
+	s->at = nbar_now_ns();
 	if (!r)
 		r = nbar_nic_groups(nic, keep_group, s);
 	if (!r)
@@ -57,7 +59,9 @@ static void usage(FILE *to)
 	      "  --json           as JSON; with --watch one line each time\n"
 	      "  --why GROUP      why the barrier of this group (its index) is not complete: the\n"
 	      "                   ranks that have not arrived; late, stopped, ended, or silent\n"
-	      "  --watch SEC      again every SEC seconds, with rates; end it with Ctrl-C\n"
+	      "  --watch SEC      every SEC seconds: rates, and the groups that wait longest;\n"
+	      "                   a line per NIC if stdout is no terminal; Ctrl-C ends it\n"
+	      "  -n, --count N    with --watch: end after N times\n"
 	      "  --run-dir DIR    run directory of the daemon ($NBAR_RUN_DIR, or else /run/nbar\n"
 	      "                   for root, $XDG_RUNTIME_DIR/nbar, /tmp/nbar-UID)\n"
 	      "  -h, --help       this text\n"
@@ -108,34 +112,37 @@ static int find_nics(struct stat_targets *t)
 	return 0;
 }
 
-static int show(struct stat_targets *t, const struct stat_options *opt)
+int stat_take(struct stat_targets *t)
 {
 	int r = 0;
 
-	for (bool first = true; !r; first = false) {
-		for (uint32_t i = 0; i < t->n && !r; i++)
-			r = take(t->name[i], &t->now[i]);
-		if (r)
-			break;
-		if (!opt->asks_why) {
-			stat_print(t, opt, first);
-		} else if (!stat_print_why(t, opt->why)) {
-			tool_error("no group %u here: nbar stat shows the groups and their indices",
-				   opt->why);
-			r = TOOL_FAILED;
-			break;
-		}
-		for (uint32_t i = 0; i < t->n; i++)
-			t->before[i].nic = t->now[i].nic;
-		if (fflush(stdout)) {
-			tool_error("cannot write to stdout: %s", strerror(errno));
-			r = TOOL_FAILED;
-		}
-		if (!opt->watch)
-			break;
-		sleep(opt->watch);
-	}
+	for (uint32_t i = 0; i < t->n && !r; i++)
+		r = take(t->name[i], &t->now[i]);
 	return r;
+}
+
+int stat_flush(void)
+{
+	if (!fflush(stdout))
+		return 0;
+	tool_error("cannot write to stdout: %s", strerror(errno));
+	return TOOL_FAILED;
+}
+
+static int show(struct stat_targets *t, const struct stat_options *opt)
+{
+	int r = stat_take(t);
+
+	if (r)
+		return r;
+	if (!opt->asks_why)
+		stat_print(t, opt);
+	else if (!stat_print_why(t, opt->why)) {
+		tool_error("no group %u here: nbar stat shows the groups and their indices",
+			   opt->why);
+		return TOOL_FAILED;
+	}
+	return stat_flush();
 }
 
 static int read_option(void *arg, int c, const char *value)
@@ -152,6 +159,8 @@ static int read_option(void *arg, int c, const char *value)
 	case 'y':
 		opt->asks_why = true;
 		return option_u32("--why", value, 0, UINT32_MAX, &opt->why);
+	case 'n':
+		return option_u32("--count", value, 1, UINT32_MAX, &opt->count);
 	case 'w':
 		return option_u32("--watch", value, 1, 86400, &opt->watch);
 	}
@@ -165,16 +174,19 @@ static int parse(int argc, char **argv, struct stat_options *opt, bool *help)
 		{ "json", no_argument, NULL, 'j' },
 		{ "watch", required_argument, NULL, 'w' },
 		{ "why", required_argument, NULL, 'y' },
+		{ "count", required_argument, NULL, 'n' },
 		{ "run-dir", required_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	int r = option_each(argc, argv, 1, ":ah", long_options, read_option, opt, help);
+	int r = option_each(argc, argv, 1, ":ahn:", long_options, read_option, opt, help);
 
 	if (r || *help)
 		return r;
-	if (opt->asks_why && opt->json)
-		return tool_usage("--why has no JSON: --json alone says it for all groups");
+	if (opt->asks_why && (opt->json || opt->watch))
+		return tool_usage("--why goes without --json and --watch");
+	if (opt->count && !opt->watch)
+		return tool_usage("--count belongs to --watch");
 	if (optind < argc)
 		opt->nic = argv[optind++];
 	if (optind < argc)
@@ -206,7 +218,7 @@ int tool_stat(int argc, char **argv)
 	else
 		r = TOOL_FAILED, tool_error("no memory");
 	if (!r)
-		r = show(t, &opt);
+		r = opt.watch ? stat_watch_run(t, &opt) : show(t, &opt);
 	for (uint32_t i = 0; i < t->n; i++) {
 		free(t->name[i]);
 		free(t->now[i].group);

@@ -6,7 +6,6 @@
 
 #include <jansson.h>
 #include <stdio.h>
-#include <unistd.h>
 
 static const char *const counter_name[NBAR_COUNTER_END] = {
 #define NAME(name, text) #name,
@@ -34,43 +33,38 @@ static const char *status_of(const struct nbar_group_info *g)
 	return status_name[g->status < NBAR_STATUS_END ? g->status : NBAR_STATUS_END];
 }
 
-static void print_counters(const struct stat_nic *s, const struct stat_nic *before, bool all,
-			   uint32_t seconds)
+static void print_counters(const struct stat_nic *s, bool all)
 {
 	for (uint32_t i = 0; i < NBAR_COUNTER_END; i++) {
 		uint64_t value = s->nic.counter[i];
 
 		if (!value && !all)
 			continue;
-		printf("  %-18s %14llu", counter_name[i], (unsigned long long)value);
-		if (before)
-			printf(" %12.0f/s",
-			       (double)(value - before->nic.counter[i]) / (double)seconds);
-		printf("  %s\n", counter_text[i]);
+		printf("  %-18s %14llu  %s\n", counter_name[i], (unsigned long long)value,
+		       counter_text[i]);
 	}
 }
 
-/* What a group is doing, in words: "waits for 3; late: 5, 6". */
-static void print_state(const struct nbar_group_info *g)
+void stat_print_state(FILE *to, const struct nbar_group_info *g)
 {
 	if (g->status != NBAR_STATUS_OK) {
 		/* A group whose host has left in good order has not failed. */
 		if (g->life == NBAR_LIFE_LINGER && g->failed_rank == g->rank &&
 		    g->status == NBAR_STATUS_CLOSED)
-			printf("closed");
+			fprintf(to, "closed");
 		else
-			printf("failed: rank %u: %s", g->failed_rank, status_of(g));
+			fprintf(to, "failed: rank %u: %s", g->failed_rank, status_of(g));
 		return;
 	}
 	if (!g->running) {
-		printf("%s", g->life == NBAR_LIFE_OPEN ? "not connected" : "idle");
+		fprintf(to, "%s", g->life == NBAR_LIFE_OPEN ? "not connected" : "idle");
 		return;
 	}
-	printf("waits for %u", g->waits_for);
+	fprintf(to, "waits for %u", g->waits_for);
 	if (g->nmissing > 1)
-		printf(" and %u more", g->nmissing - 1);
+		fprintf(to, " and %u more", g->nmissing - 1);
 	for (uint32_t i = 0; i < g->nstragglers; i++)
-		printf("%s%u", i ? ", " : "; late: ", g->straggler[i]);
+		fprintf(to, "%s%u", i ? ", " : "; late: ", g->straggler[i]);
 }
 
 /* Why a group waits, a line for each rank that is missing. */
@@ -83,7 +77,7 @@ static void print_why(const struct stat_nic *s, const struct nbar_group_info *g)
 	if (g->running && g->status == NBAR_STATUS_OK)
 		printf("waits for rank %u", g->waits_for);
 	else
-		print_state(g);
+		stat_print_state(stdout, g);
 	putchar('\n');
 	if (nbar_why_text(g->host_why, text, sizeof(text)) > 0)
 		printf("  rank %u: %s (the host of this NIC: others wait for it)\n", g->rank, text);
@@ -123,19 +117,18 @@ static void print_groups(const struct stat_nic *s)
 			snprintf(step, sizeof(step), "%u/%u", g->step + 1, g->nstep);
 		printf("  %5u %4u %8u %12s %-16s %-9s %10u %10u %7s  ", g->index, g->port, g->pid,
 		       place, g->alg, life_of(g), g->epoch, g->posted, step);
-		print_state(g);
+		stat_print_state(stdout, g);
 		putchar('\n');
 	}
 }
 
-static void print_nic(const struct stat_nic *s, const struct stat_nic *before,
-		      const struct stat_options *opt)
+static void print_nic(const struct stat_nic *s, bool all)
 {
 	const struct nbar_rep_nic_stat *n = &s->nic;
 
 	printf("NIC %s: wire %s, address %s, daemon %u; ports %u, groups %u, lingering %u\n",
 	       n->nic, n->wire, n->address, n->pid, n->nport, n->ngroup, n->nlinger);
-	print_counters(s, before, opt->all, opt->watch);
+	print_counters(s, all);
 	print_groups(s);
 }
 
@@ -212,15 +205,13 @@ static json_t *nic_json(const struct stat_nic *s)
 	return o;
 }
 
-void stat_print(const struct stat_targets *t, const struct stat_options *opt, bool first)
+void stat_print(const struct stat_targets *t, const struct stat_options *opt)
 {
 	json_t *nics = json_array(), *root;
 
 	if (!opt->json) {
-		if (opt->watch && isatty(STDOUT_FILENO))
-			fputs("\033[H\033[2J", stdout);
 		for (uint32_t i = 0; i < t->n; i++)
-			print_nic(&t->now[i], first ? NULL : &t->before[i], opt);
+			print_nic(&t->now[i], opt->all);
 		json_decref(nics);
 		return;
 	}

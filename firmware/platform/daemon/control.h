@@ -25,6 +25,11 @@ struct control_config {
 	 * then calls alive(): so neither thread hangs. 0: never. */
 	uint32_t alive_ms;
 	void (*alive)(void);
+	/* When serve_fd becomes readable, the control thread calls serve(serve_arg), which must not
+	 * wait. NULL: there is none. */
+	int serve_fd;
+	void (*serve)(void *arg);
+	void *serve_arg;
 	/*
 	 * For in-process NICs, whose mailbox is shared: clients of this process come by
 	 * control_admit, those of other processes by the listening socket control_socket_id. While

@@ -22,7 +22,8 @@ enum control_source {
 	CONTROL_USER,
 	CONTROL_CLIENT,
 	CONTROL_WIRE,
-	CONTROL_LOOK
+	CONTROL_LOOK,
+	CONTROL_SERVE /* control_config.serve_fd */
 };
 
 /* A user with clients at the NICs of a daemon. */
@@ -54,6 +55,12 @@ struct control_wire {
 	struct wire_base *wire;
 };
 
+struct control_serve {
+	enum control_source source;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
 struct control_nic {
 	enum control_source source;
 	int fd;
@@ -83,6 +90,7 @@ struct control {
 	enum control_source look; /* of nicd->look_fd: what do the processes of hosts do? */
 	uint64_t alive_at;
 	void (*alive)(void);
+	struct control_serve serve;
 	uint64_t nheard;
 	uint32_t nnic;
 	struct control_nic nic[NBAR_NICS_MAX];

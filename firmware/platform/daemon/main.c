@@ -22,6 +22,8 @@
 
 #include "control.h"
 #include "log.h"
+#include "metrics.h"
+#include "metrics_text.h"
 #include "options.h"
 #include "privileges.h"
 #include "service.h"
@@ -207,8 +209,57 @@ static void show_alive(void)
 	service_notify("WATCHDOG=1");
 }
 
+/* Without --metrics, *out stays NULL. */
+static int metrics_begin(const struct options *o, struct nicd *d, struct metrics **out)
+{
+	const struct metrics_config config = {
+		.address = &o->metrics,
+		.mode = o->mode,
+		.group = o->group,
+		.timeout_ms = METRICS_TIMEOUT_MS,
+		.fresh_ms = METRICS_FRESH_MS,
+		.write = metrics_text_write,
+		.arg = d,
+	};
+
+	return o->metrics.length ? metrics_open(&config, out) : 0;
+}
+
+static void metrics_show(const struct options *o, const struct metrics *m)
+{
+	const char *path = metrics_address_path(&o->metrics);
+
+	if (path)
+		printf("metrics: unix:%s\n", path);
+	else if (m)
+		printf("metrics: port %u\n", metrics_port(m));
+}
+
+/* With --trace: a trace for each NIC. */
+static int traces_open(const struct options *o, struct nicd *d)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; o->trace && i < d->nnic && rc == 0; i++) {
+		struct trace_ring *t;
+
+		rc = trace_ring_open(o->run_dir, d->nic[i]->device.name, o->trace, o->mode,
+				     o->group, &t);
+		if (rc == 0)
+			nicd_trace(d, i, t);
+	}
+	return rc;
+}
+
+static void traces_close(struct nicd *d)
+{
+	for (uint32_t i = 0; i < d->nnic; i++)
+		trace_ring_close(d->nic[i]->trace);
+}
+
 static int serve(const struct options *o, struct nicd *d, int stop_fd)
 {
+	struct metrics *metrics = NULL;
 	struct control_config config = {
 		.run_dir = o->run_dir,
 		.mode = o->mode,
@@ -222,17 +273,28 @@ static int serve(const struct options *o, struct nicd *d, int stop_fd)
 
 	CPU_CLR(o->cpu, &others);
 	config.cpus = CPU_COUNT(&others) > 0 ? &others : &o->allowed;
-	if (control_start(d, &config, &control) < 0)
+	if (metrics_begin(o, d, &metrics) < 0)
 		return 1;
+	if (metrics) {
+		config.serve_fd = metrics_fd(metrics);
+		config.serve = metrics_serve;
+		config.serve_arg = metrics;
+	}
+	if (control_start(d, &config, &control) < 0) {
+		metrics_close(metrics);
+		return 1;
+	}
 	for (uint32_t i = 0; i < d->nnic; i++)
 		printf("nic %s ready: wire %s, address %s, socket %s\n", d->nic[i]->device.name,
 		       d->nic[i]->device.wire->name, d->nic[i]->device.wire->text,
 		       control_path(control, i));
+	metrics_show(o, metrics);
 	fflush(stdout);
 	service_notify("READY=1");
 	nicd_run(d, o->idle, o->nallowed > 1 ? NICD_SPIN_NS_DEFAULT : 0);
 	service_notify("STOPPING=1");
 	control_end(control);
+	metrics_close(metrics);
 	return 0;
 }
 
@@ -256,10 +318,13 @@ int main(int argc, char **argv)
 	nicd_init(&d, &o.config);
 	d.tune = &o.tune;
 	rc = nics_open(&o, &d);
+	if (rc == 0)
+		rc = traces_open(&o, &d);
 	if (rc < 0)
 		rc = rc == -EINVAL ? 2 : 1;
 	else
 		rc = privileges_drop(&o) < 0 ? 1 : serve(&o, &d, stop_fd);
+	traces_close(&d);
 	nicd_fini(&d);
 	if (wants_eal(&o))
 		rte_eal_cleanup();

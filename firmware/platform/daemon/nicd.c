@@ -249,6 +249,13 @@ static const char *on_algorithm(void *ctx, uint32_t size)
 	return e ? e->name : NULL;
 }
 
+static void on_trace(void *ctx, const struct nbar_trace_event *e)
+{
+	const struct nicd_nic *n = ctx;
+
+	trace_ring_note(n->trace, e, nicd_clock());
+}
+
 static const struct nbnic_platform daemon_platform = {
 	.alloc = on_alloc,
 	.free = on_free,
@@ -261,6 +268,7 @@ static const struct nbnic_platform daemon_platform = {
 	.wake = on_wake,
 	.look = on_look,
 	.algorithm = on_algorithm,
+	.trace = on_trace,
 };
 
 /* --- a set of NICs ---------------------------------------------------------------------------- */
@@ -292,6 +300,12 @@ int nicd_add(struct nicd *d, const char *name, struct wire_base *wire)
 	n->nicd = d;
 	d->nic[d->nnic++] = n;
 	return 0;
+}
+
+void nicd_trace(struct nicd *d, uint32_t i, struct trace_ring *trace)
+{
+	d->nic[i]->trace = trace;
+	d->nic[i]->device.nic.tracing = trace;
 }
 
 bool nicd_pass(struct nicd *d, uint64_t now)

@@ -11,6 +11,7 @@
 
 #include "device.h"
 #include "mailbox.h"
+#include "trace_ring.h"
 #include "tune.h"
 
 struct nicd;
@@ -22,6 +23,7 @@ struct nicd_nic {
 	/* Sockets of pollers, by port and cell; -1: none. The control thread makes and drops them,
 	 * apart from the pass, which sends to them. NULL: the port has none. */
 	int *events[NBNIC_PORTS_MAX];
+	struct trace_ring *trace; /* polling thread; NULL: nothing is noted */
 	int events_fd; /* control thread: the end that goes with the reply at hand */
 	/* Control thread: sockets of pollers of a port, and how many descriptors the user of the
 	 * request at hand may still take. */
@@ -53,6 +55,10 @@ void nicd_init(struct nicd *d, const struct nbnic_config *config);
 /* Adds a NIC on a wire that is open; the wire then belongs to the set, which closes it. -ENOSPC:
  * NBAR_NICS_MAX are there; -EINVAL: the times of config do not fit each other; -ENOMEM. */
 int nicd_add(struct nicd *d, const char *name, struct wire_base *wire);
+
+/* Events of NIC i are noted from here on; call it before the polling thread runs. The NIC does not
+ * own the trace. */
+void nicd_trace(struct nicd *d, uint32_t i, struct trace_ring *trace);
 
 /* One look at the mailbox, and one pass of every NIC. True if there was work. */
 bool nicd_pass(struct nicd *d, uint64_t now);

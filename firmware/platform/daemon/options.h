@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <sys/types.h>
 
+#include "metrics.h"
 #include "nicd.h"
 #include "spec.h"
 #include "tune.h"
@@ -36,6 +37,8 @@ struct options {
 	gid_t gid;
 	enum option_huge huge;
 	struct tune tune; /* empty: none was given */
+	struct metrics_address metrics;
+	uint32_t trace; /* events to keep, by NIC; 0: none */
 	uint32_t nnic;
 	struct option_nic nic[NBAR_NICS_MAX];
 	uint32_t eal_argc; /* arguments of configuration files, then those behind "--" */

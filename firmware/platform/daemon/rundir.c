@@ -25,6 +25,7 @@
 #include "nbar_abi.h"
 #include "nbar_host.h"
 #include "rundir.h"
+#include "trace_ring.h"
 
 #define LOCK_NAME "nicd.lock"
 #define OTHER_DIR "give another one with --run-dir"
@@ -124,7 +125,7 @@ bool rundir_socket_is_stale(const char *path, uint64_t inode)
 	return is_ours(path, inode) && is_dead(path);
 }
 
-/* Removes the sockets in the list of a daemon that was killed. The inode is 0 if it was killed
+/* Removes the sockets in the list of a daemon that was killed, and the traces of their NICs. The inode is 0 if it was killed
  * after it had listed the name, and before it knew the inode. We hold the lock, so that daemon has
  * ended. */
 static void remove_stale(const char *run_dir, char *list)
@@ -141,8 +142,10 @@ static void remove_stale(const char *run_dir, char *list)
 		int n = snprintf(path, sizeof(path), "%s/%s", run_dir, line);
 
 		if (n > 0 && (size_t)n < sizeof(path) &&
-		    rundir_socket_is_stale(path, strtoull(digits, NULL, 10)))
+		    rundir_socket_is_stale(path, strtoull(digits, NULL, 10))) {
 			unlink(path);
+			trace_ring_remove_stale(run_dir, line);
+		}
 	}
 }
 

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,6 +236,54 @@ static void lossy_wire_only_costs_time(void **state)
 	}
 }
 
+/* Events as text: what, the epoch, and of a frame its type and the rank at its other end. */
+static char noted[256];
+
+static void on_trace(void *ctx, const struct nbar_trace_event *e)
+{
+	static const char what[] = "?DSCFOI", type[] = "?TPLA";
+	const struct member *m = ctx;
+	size_t n = strlen(noted);
+
+	assert_int_equal(e->handle, m->group->handle);
+	assert_int_equal(e->rank, m->index);
+	n += (size_t)snprintf(noted + n, sizeof(noted) - n, " %c%u", what[e->what], e->epoch);
+	if (e->what == NBAR_TRACE_OUT || e->what == NBAR_TRACE_IN)
+		snprintf(noted + n, sizeof(noted) - n, ":%c%u", type[e->type], e->peer);
+}
+
+static void noted_is(const char *want)
+{
+	assert_string_equal(noted, want);
+	*noted = '\0';
+}
+
+/* Events are noted in the order in which they happen, and only while somebody traces. */
+static void traced_events_come_in_order(void **state)
+{
+	struct world *w = world_connected(2, "pairwise");
+	struct nbnic_ops ops = world_ops;
+	struct nbnic *nic = &w->member[0].nic;
+
+	(void)state;
+	ops.trace = on_trace;
+	nic->ops = &ops;
+	post_all(w, 1);
+	noted_is("");
+	nic->tracing = true;
+	post(w, 0, 3);
+	noted_is(" D3 S2 O2:T1");
+	pass_time(w, 3 * MS / 2);
+	noted_is(" O2:P1 I2:L1");
+	post(w, 1, 2);
+	settle(w);
+	noted_is(" I2:T1 C2 S3 O3:T1");
+	nbnic_group_fail(nic, w->member[0].group, NBAR_STATUS_ABORTED, w->now);
+	noted_is(" F3");
+	nic->tracing = false;
+	world_close(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +297,7 @@ int main(void)
 		cmocka_unit_test(bad_doorbells_are_counted),
 		cmocka_unit_test(signals_go_through_or_are_counted),
 		cmocka_unit_test(lossy_wire_only_costs_time),
+		cmocka_unit_test(traced_events_come_in_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

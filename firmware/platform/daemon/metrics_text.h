@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * metrics_text.h - the state of a daemon's NICs as text for Prometheus.
+ *
+ * Two formats that differ in names alone: OpenMetrics 1.0, and the older text format 0.0.4 for
+ * clients that do not ask for OpenMetrics. Called by the control thread.
+ */
+#ifndef NBAR_DAEMON_METRICS_TEXT_H
+#define NBAR_DAEMON_METRICS_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "nbar_abi.h"
+
+/* Asks all NICs of a daemon (arg, a struct nicd), and writes what they answer. dropped: see
+ * metrics.h. Without memory it writes nothing. */
+void metrics_text_write(void *arg, bool open_metrics, uint64_t dropped, FILE *to);
+
+/* The same for n answers that are there already. */
+void metrics_text_print(const struct nbar_rep_nic_stat *nic, uint32_t n, bool open_metrics,
+			uint64_t dropped, FILE *to);
+
+#endif

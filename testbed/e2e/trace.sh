@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# nbar trace: what NICs have noted of real barriers is what happened; files of another machine, of a
+# daemon that was killed, and none at all.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. testbed/e2e/lib.sh
+nbar=$BUILD/nbar
+
+# timeline MEMBERS BARRIERS SLACK TEXT ARGUMENTS...: JSON with a slice for each barrier of each member,
+# on tracks where slices nest; arrows of tokens, which do not arrive before they left by more than SLACK
+# us; and the text on stderr.
+reader='
+import collections, json, re, sys
+path, members, barriers, slack = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+events = json.load(open(path))["traceEvents"]
+seen, with_barriers = collections.Counter(), set()
+tracks, sent = collections.defaultdict(list), {}
+for e in events:
+    if e["ph"] == "X":
+        tracks[e["pid"], e["tid"]].append((e["ts"], e["ts"] + e["dur"]))
+        if m := re.fullmatch(r"barrier (\d+): .*", e["name"]):
+            seen[int(m[1])] += 1
+            with_barriers.add((e["pid"], e["tid"]))
+    elif e["ph"] == "s":
+        sent[e["id"]] = e["ts"]
+    elif e["ph"] == "f" and e["ts"] < sent[e["id"]] - slack:
+        sys.exit(f"arrow {e} left at {sent[e['"'"'id'"'"']]}")
+for slices in tracks.values():
+    ends = []
+    for begin, end in sorted(slices, key=lambda s: (s[0], -s[1])):
+        while ends and ends[-1] <= begin + 1e-9:
+            ends.pop()
+        if ends and end > ends[-1] + 1e-9:
+            sys.exit(f"slices {begin} to {end} and to {ends[-1]} do not nest")
+        ends.append(end)
+want = {epoch: members for epoch in range(1, barriers + 1)}
+tokens = sum(e["ph"] == "s" and e["name"] == "TOKEN" for e in events)
+outs = sum(e["ph"] == "X" and e["name"].startswith("TOKEN to") for e in events)
+print(len(seen), "barriers,", tokens, "arrows of tokens,", outs, "tokens")
+sys.exit(seen != want or len(with_barriers) != members or not tokens or tokens > outs)
+'
+timeline() {
+	"$nbar" trace -o "$work/timeline" "${@:5}" >"$work/notes" 2>&1
+	local rc=$?
+	cat "$work/notes"
+	[ $rc = 0 ] && python3 -c "$reader" "$work/timeline" "$1" "$2" "$3" && grep -q "$4" "$work/notes"
+}
+
+# As many frames are noted as the NICs have counted: not fewer than before, and not more than after.
+as_counted() {
+	"$nbar" stat --json --run-dir "$work/d" >"$work/before" &&
+		"$nbar" trace --run-dir "$work/d" -o "$work/counted" &&
+		"$nbar" stat --json --run-dir "$work/d" >"$work/after" || return 1
+	python3 - "$work/before" "$work/counted" "$work/after" <<'PYTHON'
+import json, sys
+def counted(path, counter):
+    return sum(nic["counters"][counter] for nic in json.load(open(path))["nics"])
+events = json.load(open(sys.argv[2]))["traceEvents"]
+for counter, name in (("tokens_sent", "TOKEN to"), ("pulls_sent", "PULL to"), ("laters_sent", "LATER to")):
+    before, after = counted(sys.argv[1], counter), counted(sys.argv[3], counter)
+    noted = sum(e["ph"] == "X" and e["name"].startswith(name) for e in events)
+    print(counter, before, noted, after)
+    if not before <= noted <= after:
+        sys.exit(1)
+PYTHON
+}
+
+slowest() {
+	"$nbar" trace --run-dir "$work/d" --slowest -o "$work/slowest" || return 1
+	[ "$(wc -l <"$work/slowest")" -lt "$(wc -l <"$work/timeline")" ] && python3 -c '
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+sys.exit(not any(e["name"].startswith("barrier ") for e in events))' "$work/slowest"
+}
+
+# Files as if of two machines: another boot, and a clock that is ahead by an hour and runs on from there.
+other_machine() {
+	mkdir -p "$work/far" && cp "$work/u/n1.trace" "$work/far/n1.trace" || return 1
+	python3 - "$work/far/n1.trace" <<'PYTHON'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+capacity, written = struct.unpack_from("<I", data, 8)[0], struct.unpack_from("<Q", data, 160)[0]
+data[112:148] = b"another-boot".ljust(36, b"\0")
+for i in range(min(capacity, written)):
+    at = 4096 + 32 * i
+    struct.pack_into("<Q", data, at, struct.unpack_from("<Q", data, at)[0] + 3600 * 10**9)
+open(sys.argv[1], "wb").write(data)
+PYTHON
+}
+
+killed() {
+	kill -9 "$last_pid"
+	wait "$last_pid" 2>/dev/null
+	"$nbar" trace --run-dir "$1" -o /dev/null n0
+}
+
+goes_with_the_daemon() {
+	daemon "$1" --nics 1 --idle sleep && [ ! -e "$1/n0.trace" ]
+}
+
+daemon "$work/d" --nics 4 --idle sleep --trace 100000 || exit 1
+ok "barriers of 4" "$BUILD/oracle" -i 30 -a pairwise "$work"/d/n{0,1,2,3}.sock
+ok "a slice a barrier and member, an arrow a token" timeline 4 30 0 'slowest: barrier' --run-dir "$work/d"
+ok "tokens are noted as they are counted" as_counted
+ok "the slowest barrier alone" slowest
+ok "files that have no name of a NIC" timeline 4 30 0 'NICs: 4' "$work"/d/n{0,1,2,3}.trace
+ok "no such NIC" wants 1 'start the daemon with --trace' "$nbar" trace --run-dir "$work/d" n9
+ok "no such run directory" wants 1 'start nbar-nicd with --trace' "$nbar" trace --run-dir "$work/none"
+ok "another file" wants 1 'no trace of a daemon' "$nbar" trace "$work/d/nicd.lock" ./Makefile
+ok "a wrong number" wants 2 'not a number' "$BUILD/nbar-nicd" --nics 1 --trace 0
+ok "a daemon by a file, over UDP" eval \
+	'printf "nic wire=udp,bind=127.0.0.1:0\nnic wire=udp,bind=127.0.0.1:0\ntrace 8192\nidle sleep\n" >"$work/conf" &&
+	 daemon "$work/u" --config "$work/conf"'
+ok "barriers of 2 over UDP" "$BUILD/oracle" -i 100 -a dissemination:1 "$work"/u/n{0,1}.sock
+ok "their timeline" timeline 2 100 0 'NICs: 2' --run-dir "$work/u"
+ok "a file of another machine" other_machine
+ok "clocks of two machines are aligned" timeline 2 100 0.001 'aligned by [0-9]* frames' "$work/u/n0.trace" \
+	"$work/far/n1.trace"
+ok "the trace of a daemon that was killed" killed "$work/u"
+ok "it is gone with the next daemon" goes_with_the_daemon "$work/u"
+finish

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# nbar stat --watch: lines, JSON, a terminal, and how it ends.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. testbed/e2e/lib.sh
+stat="$BUILD/nbar stat --run-dir $work/d"
+
+number='[0-9]+\.[0-9]'
+lines() {
+	timeout 100 $stat --watch 1 --count 2 >"$work/lines" || return 1
+	cat "$work/lines"
+	[ "$(wc -l <"$work/lines")" = 4 ] &&
+		[ "$(grep -cE '^[0-9-]+T[0-9:]+ n[01]: - barriers/s, - tokens/s, ' "$work/lines")" = 2 ] &&
+		[ "$(grep -cE "^[0-9-]+T[0-9:]+ n[01]: $number barriers/s, $number tokens/s, $number pulls/s, $number drops/s, groups [0-9]+, waiting [0-9]+, failed 0" "$work/lines")" = 2 ]
+}
+
+json() {
+	timeout 100 $stat --watch 1 -n 2 --json n1 | python3 -c '
+import json, sys
+lines = [json.loads(line) for line in sys.stdin]
+sys.exit(not (len(lines) == 2 and all(l["nics"][0]["nic"] == "n1" for l in lines)))'
+}
+
+# ends SIGNAL: a signal ends it well.
+ends() {
+	local i
+	$stat --watch 1 >"$work/ends" &
+	local pid=$!
+	pids="$pids $pid"
+	for i in $(seq 100); do
+		[ -s "$work/ends" ] && break
+		sleep 0.1
+	done
+	kill -"$1" $pid
+	wait $pid
+}
+
+# A terminal of 12 rows and 40 columns: screens that fit, until Ctrl-C.
+terminal='
+import fcntl, os, pty, re, struct, sys, termios
+master, slave = pty.openpty()
+fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 40, 0, 0))
+pid = os.fork()
+if pid == 0:
+    os.setsid()
+    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    for fd in (0, 1, 2):
+        os.dup2(slave, fd)
+    os.execvp(sys.argv[1], sys.argv[1:])
+os.close(slave)
+out, ended = b"", False
+while True:
+    try:
+        part = os.read(master, 65536)
+    except OSError:
+        break
+    if not part:
+        break
+    out += part
+    if not ended and out.count(b"\033[J") == 2:
+        os.write(master, b"\003")
+        ended = True
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+screens = re.findall(rb"\033\[H(.*?)\033\[J", out, re.S)
+rows = [screen.split(b"\r\n") for screen in screens]
+print(status, out.decode(errors="replace"))
+widest = max(len(row.replace(b"\033[K", b"").strip(b"\r")) for screen in rows for row in screen)
+sys.exit(not (status == 0 and len(screens) >= 2 and max(map(len, rows)) <= 12 and widest <= 40
+              and b"n1 " in screens[-1]))
+'
+terminal() {
+	timeout 100 python3 -c "$terminal" $stat --watch 1
+}
+
+no_reader() {
+	local status
+	timeout 100 $stat --watch 1 2>"$work/err" | head -n 1
+	status=${PIPESTATUS[0]}
+	cat "$work/err"
+	[ "$status" = 141 ] && [ ! -s "$work/err" ] # SIGPIPE
+}
+
+daemon "$work/d" --nics 2 --idle sleep || exit 1
+ok "a line per NIC and second, with rates" lines
+ok "JSON, an object a line" json
+ok "SIGINT ends it with status 0" ends INT
+ok "SIGTERM ends it with status 0" ends TERM
+ok "on a terminal, screens that fit, until Ctrl-C" terminal
+ok "without a reader it ends" no_reader
+ok "a count without --watch" wants 2 'belongs to --watch' $stat --count 3
+ok "no count" wants 2 'nbar stat --help' $stat --watch 1 -n 0
+finish

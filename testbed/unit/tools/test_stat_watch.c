@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_stat_watch.c - `nbar stat --watch`: rates, groups that wait, and a screen that is too small.
+ */
+#include "unit/unit.h"
+
+#include "stat_watch.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static struct stat_targets t;
+static struct nbar_group_info group[NBAR_NICS_MAX][64];
+
+/* NICs n0, n1, ... without groups, at time 0. */
+static struct stat_watch *world(uint32_t n)
+{
+	struct stat_watch *w = stat_watch_new();
+
+	assert_non_null(w);
+	memset(&t, 0, sizeof(t));
+	memset(group, 0, sizeof(group));
+	t.n = n;
+	for (uint32_t i = 0; i < n; i++) {
+		snprintf(t.now[i].nic.nic, sizeof(t.now[i].nic.nic), "n%u", i);
+		t.now[i].nic.pid = 7;
+		t.now[i].group = group[i];
+	}
+	return w;
+}
+
+static struct nbar_group_info *add(uint32_t nic, uint32_t index, uint32_t epoch, uint32_t waits_for)
+{
+	struct nbar_group_info *g = &group[nic][t.now[nic].ngroup++];
+
+	*g = (struct nbar_group_info){ .index = index,
+				       .rank = 1,
+				       .size = 4,
+				       .epoch = epoch,
+				       .running = 1,
+				       .life = NBAR_LIFE_CONNECTED,
+				       .nmissing = 1,
+				       .waits_for = waits_for };
+	t.now[nic].nic.ngroup++;
+	return g;
+}
+
+static void look(struct stat_watch *w, bool first)
+{
+	assert_int_equal(stat_watch_look(w, &t, first), 0);
+}
+
+/* The replies become the earlier ones; time passes. */
+static void pass(uint64_t ns)
+{
+	for (uint32_t i = 0; i < t.n; i++) {
+		t.before[i].nic = t.now[i].nic;
+		t.before[i].at = t.now[i].at;
+		t.now[i].at += ns;
+	}
+}
+
+static char *text_of(struct stat_watch *w, uint32_t rows, uint32_t columns)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *to = open_memstream(&text, &length);
+
+	assert_non_null(to);
+	if (rows)
+		stat_watch_screen(w, &t, "T", rows, columns, to);
+	else
+		stat_watch_lines(w, &t, "T", to);
+	assert_int_equal(fclose(to), 0);
+	return text;
+}
+
+static void line_is(struct stat_watch *w, const char *want)
+{
+	char *text = text_of(w, 0, 0);
+
+	assert_string_equal(text, want);
+	free(text);
+}
+
+static void rates(void **state)
+{
+	struct stat_watch *w = world(1);
+
+	(void)state;
+	look(w, true);
+	line_is(w,
+		"T n0: - barriers/s, - tokens/s, - pulls/s, - drops/s, groups 0, waiting 0, failed 0\n");
+	pass(2 * SECOND);
+	t.now[0].nic.counter[NBAR_COUNTER_barriers_completed] = 3;
+	t.now[0].nic.counter[NBAR_COUNTER_tokens_received] = 1000000;
+	t.now[0].nic.counter[NBAR_COUNTER_wire_drops] = 1;
+	t.now[0].nic.counter[NBAR_COUNTER_replies_dropped] = 4;
+	look(w, false);
+	line_is(w,
+		"T n0: 1.5 barriers/s, 500000.0 tokens/s, 0.0 pulls/s, 2.5 drops/s, groups 0, waiting 0, "
+		"failed 0\n");
+	/* Another daemon counts from 0. */
+	pass(SECOND);
+	t.now[0].nic.pid = 8;
+	t.now[0].nic.counter[NBAR_COUNTER_barriers_completed] = 0;
+	look(w, false);
+	line_is(w,
+		"T n0: - barriers/s, - tokens/s, - pulls/s, - drops/s, groups 0, waiting 0, failed 0\n");
+	stat_watch_free(w);
+}
+
+#define RATES "0.0 barriers/s, 0.0 tokens/s, 0.0 pulls/s, 0.0 drops/s"
+
+/* A barrier that runs at one look is no news; one that runs at two waits. */
+static void waits(void **state)
+{
+	struct stat_watch *w = world(1);
+	struct nbar_group_info *g = add(0, 3, 7, 2);
+
+	(void)state;
+	look(w, true);
+	pass(SECOND);
+	g->epoch = 8;
+	look(w, false);
+	line_is(w, "T n0: " RATES ", groups 1, waiting 0, failed 0\n");
+	pass(12 * SECOND);
+	g->nmissing = 2;
+	g->nstragglers = 2;
+	g->straggler[0] = 2;
+	g->straggler[1] = 3;
+	look(w, false);
+	line_is(w, "T n0: " RATES
+		   ", groups 1, waiting 1, failed 0; n0 group 3, rank 1/4, epoch 8: 12 s, "
+		   "waits for 2 and 1 more; late: 2, 3\n");
+	pass(SECOND);
+	g->running = 0;
+	look(w, false);
+	line_is(w, "T n0: " RATES ", groups 1, waiting 0, failed 0\n");
+	/* The same epoch again, in a group that took the index of the last one. */
+	pass(SECOND);
+	t.now[0].ngroup = 0;
+	look(w, false);
+	pass(SECOND);
+	add(0, 3, 8, 2);
+	look(w, false);
+	line_is(w, "T n0: " RATES ", groups 2, waiting 0, failed 0\n");
+	stat_watch_free(w);
+}
+
+static void failures(void **state)
+{
+	struct stat_watch *w = world(1);
+
+	(void)state;
+	add(0, 0, 1, 2)->status = NBAR_STATUS_HOST_DIED;
+	add(0, 5, 1, 2)->status = NBAR_STATUS_CLOSED;
+	group[0][1].life = NBAR_LIFE_LINGER;
+	look(w, true);
+	pass(SECOND);
+	look(w, false);
+	line_is(w, "T n0: " RATES ", groups 2, waiting 0, failed 1\n");
+	stat_watch_free(w);
+}
+
+/* Checks the size of a screen, and returns its text. */
+static char *screen(struct stat_watch *w, uint32_t rows, uint32_t columns)
+{
+	char *text = text_of(w, rows, columns), *line = text;
+	uint32_t n = 0;
+
+	assert_int_equal(strncmp(text, "\033[H", 3), 0);
+	line += 3;
+	for (char *end; (end = strstr(line, "\r\n")); line = end + 2) {
+		assert_true((size_t)(end - line) <= columns + 3); /* and "\033[K" */
+		n++;
+	}
+	assert_true(n < rows);
+	assert_string_equal(line, "\033[J");
+	return text;
+}
+
+static void screens(void **state)
+{
+	struct stat_watch *w = world(40);
+	char *text;
+
+	(void)state;
+	for (uint32_t i = 0; i < 40; i++)
+		for (uint32_t k = 0; k < 3; k++)
+			add(i, 2 * k, 1, 2);
+	look(w, true);
+	pass(SECOND);
+	/* That of n7 waits for longest. */
+	for (uint32_t i = 0; i < 40; i++)
+		for (uint32_t k = 0; k < 3; k++)
+			group[i][k].epoch += i != 7 || k != 1;
+	look(w, false);
+	pass(SECOND);
+	look(w, false);
+	text = screen(w, 24, 80);
+	assert_non_null(strstr(text, "\r\n... and 32 more NICs\033[K\r\n"));
+	assert_non_null(
+		strstr(text, "first:\033[K\r\nn7 group 2, rank 1/4, epoch 1: 2 s, waits for 2"));
+	assert_non_null(strstr(text, "n0 group 0, rank 1/4, epoch 2: 1 s, waits for 2"));
+	assert_non_null(strstr(text, "\r\n... and 111 more groups\033[K\r\n"));
+	free(text);
+	for (uint32_t rows = 6; rows < 200; rows++)
+		free(screen(w, rows, rows));
+	t.n = 2;
+	t.now[0].ngroup = t.now[1].ngroup = 0;
+	look(w, false);
+	text = screen(w, 24, 80);
+	assert_non_null(strstr(text, "No group waits."));
+	assert_null(strstr(text, "more"));
+	free(text);
+	stat_watch_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rates),
+		cmocka_unit_test(waits),
+		cmocka_unit_test(failures),
+		cmocka_unit_test(screens),
+	};
+
+	return cmocka_run_group_tests_name("stat_watch", tests, NULL, NULL);
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_trace.c - traces: the ring that a daemon writes and `nbar trace` reads, broken files, clocks
+ * of two machines, repeated frames, and the timeline.
+ */
+#include "unit/unit.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "token.h"
+#include "trace_ring.h"
+#include "trace_set.h"
+
+static char dir[] = "/tmp/nbar-trace.XXXXXX";
+static char path[64];
+
+static struct trace_ring *ring_new(uint32_t events)
+{
+	struct trace_ring *t;
+
+	assert_int_equal(trace_ring_open(dir, "n0", events, 0600, (gid_t)-1, &t), 0);
+	return t;
+}
+
+/* Event number i: all fields follow from it. */
+static void note(struct trace_ring *t, uint32_t i)
+{
+	const struct nbar_trace_event e = {
+		.handle = i,
+		.rank = ~i,
+		.epoch = i + 1,
+		.peer = i ^ 0x5555u,
+		.cookie = i * 3,
+		.slot = (uint16_t)i,
+		.what = NBAR_TRACE_OUT,
+		.type = NBFW_TOKEN,
+	};
+
+	trace_ring_note(t, &e, i);
+}
+
+/* The events are whole, and without a gap. Returns the number of the first. */
+static uint32_t check_run(const struct trace_log *log)
+{
+	uint32_t first = log->n ? log->event[0].handle : 0;
+
+	for (uint32_t k = 0; k < log->n; k++) {
+		const struct nbar_trace_event *e = &log->event[k];
+		uint32_t i = first + k;
+
+		require(e->time == i && e->handle == i && e->rank == ~i && e->epoch == i + 1 &&
+				e->peer == (i ^ 0x5555u) && e->cookie == i * 3 &&
+				e->slot == (uint16_t)i,
+			"event %u of %u", k, log->n);
+	}
+	return first;
+}
+
+static void ring(void **state)
+{
+	struct trace_ring *t = ring_new(1000);
+	struct trace_log log;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(st.st_size, NBAR_TRACE_HEAD_BYTES + 1024 * 32);
+	for (uint32_t n = 0; n < 5000; n++) {
+		if (n < 3 || n == 1024 || n == 1025 || n == 4999) {
+			assert_int_equal(trace_file_read(path, &log), 0);
+			/* The oldest event of a full ring may be overwritten next: it counts. */
+			assert_int_equal(log.n, n < 1024 ? n : 1024);
+			assert_int_equal(log.lost, n - log.n);
+			assert_int_equal(check_run(&log), n - log.n);
+			free(log.event);
+		}
+		note(t, n);
+	}
+	assert_string_equal(log.nic, "n0");
+	trace_ring_close(t);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void modes(void **state)
+{
+	struct trace_ring *t;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(trace_ring_open(dir, "n0", 1, 0660, (gid_t)-1, &t), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0640);
+	trace_ring_close(t);
+	assert_int_equal(trace_ring_open(dir, "n0", 1, 0666, (gid_t)-1, &t), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0644);
+	trace_ring_close(t);
+	assert_true(trace_ring_open("/nowhere", "n0", 1, 0600, (gid_t)-1, &t) < 0);
+}
+
+struct writer {
+	struct trace_ring *ring;
+	uint32_t stop; /* pairs: the test stores, the writer loads */
+};
+
+static void *write_on(void *arg)
+{
+	struct writer *w = arg;
+
+	for (uint32_t i = 0; !__atomic_load_n(&w->stop, __ATOMIC_RELAXED); i++)
+		note(w->ring, i);
+	return NULL;
+}
+
+/* Whatever is read of a ring that changes is whole. */
+static void beside_a_writer(void **state)
+{
+	struct writer w = { .ring = ring_new(64) };
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, write_on, &w), 0);
+	for (uint32_t i = 0; i < 2000; i++) {
+		struct trace_log log;
+
+		assert_int_equal(trace_file_read(path, &log), 0);
+		assert_true(log.n <= 64);
+		check_run(&log);
+		free(log.event);
+	}
+	__atomic_store_n(&w.stop, 1, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	trace_ring_close(w.ring);
+}
+
+static void file_write(const void *bytes, size_t n)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, n, f), n);
+	fclose(f);
+}
+
+static void broken_files(void **state)
+{
+	struct nbar_trace_head head = {
+		.magic = NBAR_TRACE_MAGIC,
+		.version = NBAR_TRACE_VERSION,
+		.capacity = 2,
+		.written = UINT64_MAX - 5,
+		.begun = 3,
+	};
+	static uint8_t bytes[NBAR_TRACE_HEAD_BYTES + 2 * sizeof(struct nbar_trace_event)];
+	struct rng r = { unit_seed() };
+	struct trace_log log;
+
+	(void)state;
+	assert_int_equal(trace_file_read(path, &log), 1);
+	assert_int_equal(trace_file_read(dir, &log), 1);
+	file_write("", 0);
+	assert_int_equal(trace_file_read(path, &log), 1);
+	file_write(bytes, sizeof(bytes));
+	assert_int_equal(trace_file_read(path, &log), 1);
+	memcpy(bytes, &head, sizeof(head));
+	file_write(bytes, sizeof(bytes) - 1);
+	assert_int_equal(trace_file_read(path, &log), 1);
+	/* Any bytes behind a good head: only sane events are taken, and names need no escape. */
+	for (uint32_t i = 0; i < 2000; i++) {
+		for (size_t k = sizeof(head.magic) * 4; k < sizeof(bytes); k++)
+			bytes[k] = (uint8_t)rng_next(&r);
+		file_write(bytes, sizeof(bytes));
+		assert_int_equal(trace_file_read(path, &log), 0);
+		assert_true(log.n <= 2);
+		for (uint32_t k = 0; k < log.n; k++)
+			assert_true(log.event[k].what < NBAR_TRACE_END);
+		assert_null(strpbrk(log.nic, "\"\\\n"));
+		assert_null(strpbrk(log.host, "\"\\\n"));
+		free(log.event);
+	}
+	for (uint32_t capacity = 0; capacity < 8; capacity++) {
+		if (capacity == 2)
+			continue;
+		head.capacity = capacity;
+		memcpy(bytes, &head, sizeof(head));
+		file_write(bytes, sizeof(bytes));
+		assert_int_equal(trace_file_read(path, &log), 1);
+	}
+	unlink(path);
+}
+
+/* --- sets ---------------------------------------------------------------------------------------
+ */
+
+static struct nbar_trace_event store[4][64];
+
+static struct trace_set *set_new(uint32_t nlog)
+{
+	struct trace_set *s = calloc(1, sizeof(*s));
+
+	assert_non_null(s);
+	s->nlog = nlog;
+	for (uint32_t l = 0; l < nlog; l++) {
+		s->log[l] = (struct trace_log){ .clock = TRACE_NO_CLOCK, .event = store[l] };
+		snprintf(s->log[l].nic, sizeof(s->log[l].nic), "n%u", l);
+		snprintf(s->log[l].host, sizeof(s->log[l].host), "h%u", l);
+		snprintf(s->log[l].boot_id, sizeof(s->log[l].boot_id), "boot%u", l);
+	}
+	return s;
+}
+
+static void set_free(struct trace_set *s)
+{
+	free(s->frame);
+	free(s);
+}
+
+static void add(struct trace_set *s, uint32_t log, uint64_t time, enum nbar_trace_what what,
+		uint32_t epoch, uint32_t cookie)
+{
+	s->log[log].event[s->log[log].n++] = (struct nbar_trace_event){
+		.time = time,
+		.handle = 0x10000,
+		.rank = log,
+		.epoch = epoch,
+		.peer = 1 - log,
+		.cookie = cookie,
+		.what = (uint8_t)what,
+		.type = NBFW_TOKEN,
+	};
+}
+
+#define SKEW 1000000
+
+/* The second machine is ahead by SKEW; frames take at least 30 there and 50 back. */
+static void two_machines(void **state)
+{
+	struct trace_set *s = set_new(2);
+
+	(void)state;
+	for (uint32_t i = 1; i <= 5; i++) {
+		uint64_t t = 10000 * i;
+
+		add(s, 0, t, NBAR_TRACE_OUT, i, 1);
+		add(s, 1, SKEW + t + 30 * i, NBAR_TRACE_IN, i, 1);
+		add(s, 1, SKEW + t + 500, NBAR_TRACE_OUT, i, 2);
+		add(s, 0, t + 500 + 50 * i, NBAR_TRACE_IN, i, 2);
+	}
+	assert_int_equal(trace_match(s), 0);
+	assert_int_equal(s->nclock, 2);
+	assert_true(s->clock[1].aligned);
+	assert_int_equal(s->clock[1].offset, -SKEW + 10);
+	assert_int_equal(s->clock[1].within, 40);
+	assert_int_equal(s->clock[1].frames, 10);
+	assert_int_equal(s->nframe, 10);
+	for (uint32_t i = 0; i < s->nframe; i++)
+		assert_true(trace_time(s, s->frame[i].out_log, s->frame[i].out) <=
+			    trace_time(s, s->frame[i].in_log, s->frame[i].in));
+	set_free(s);
+}
+
+/* NICs of one boot share a clock, whatever the frames say; one direction alone aligns nothing. */
+static void clocks(void **state)
+{
+	struct trace_set *s = set_new(3);
+
+	(void)state;
+	strcpy(s->log[1].boot_id, s->log[0].boot_id);
+	add(s, 0, 100, NBAR_TRACE_OUT, 1, 1);
+	add(s, 1, 90, NBAR_TRACE_IN, 1, 1);
+	add(s, 2, 5000, NBAR_TRACE_OUT, 1, 3);
+	add(s, 1, 95, NBAR_TRACE_IN, 1, 3);
+	assert_int_equal(trace_match(s), 0);
+	assert_int_equal(s->nclock, 2);
+	assert_int_equal(s->clock[0].offset, 0);
+	assert_false(s->clock[1].aligned);
+	assert_int_equal(trace_time(s, 2, 0), 100); /* they begin together */
+	set_free(s);
+}
+
+/* A frame that was lost, and came when it was sent again. */
+static void repeated(void **state)
+{
+	struct trace_set *s = set_new(2);
+
+	(void)state;
+	strcpy(s->log[1].boot_id, s->log[0].boot_id);
+	add(s, 0, 100, NBAR_TRACE_OUT, 1, 1);
+	add(s, 0, 1100, NBAR_TRACE_OUT, 1, 1);
+	add(s, 1, 1150, NBAR_TRACE_IN, 1, 1);
+	add(s, 1, 1160, NBAR_TRACE_IN, 2, 1); /* its other end is overwritten */
+	assert_int_equal(trace_match(s), 0);
+	assert_int_equal(s->nframe, 1);
+	assert_int_equal(s->frame[0].out, 1);
+	assert_int_equal(s->frame[0].in, 0);
+	set_free(s);
+}
+
+static void timeline(void **state)
+{
+	struct trace_set *s = set_new(2);
+	struct trace_window all = { .all = true }, part = { .begin = 1900, .end = 2300 };
+	struct trace_summary sum;
+	char *text = NULL;
+	size_t length;
+	FILE *to = open_memstream(&text, &length);
+
+	(void)state;
+	strcpy(s->log[1].boot_id, s->log[0].boot_id);
+	for (uint32_t i = 1; i <= 2; i++) {
+		uint64_t t = 1000 * i;
+
+		add(s, 0, t, NBAR_TRACE_DOORBELL, i, 0);
+		add(s, 0, t + 10, NBAR_TRACE_START, i, 0);
+		add(s, 0, t + 20, NBAR_TRACE_OUT, i, 1);
+		add(s, 1, t + 50, NBAR_TRACE_IN, i, 1);
+		add(s, 1, t + 90, NBAR_TRACE_START, i, 0);
+		add(s, 1, t + 91, NBAR_TRACE_OUT, i, 2);
+		add(s, 1, t + 95, NBAR_TRACE_COMPLETE, i, 0);
+		add(s, 0, t + 110 + 100 * i, NBAR_TRACE_IN, i, 2);
+		add(s, 0, t + 120 + 100 * i, NBAR_TRACE_COMPLETE, i, 0);
+	}
+	assert_int_equal(trace_match(s), 0);
+	trace_summarize(s, &sum);
+	assert_int_equal(sum.barriers, 4);
+	assert_int_equal(sum.events, 18);
+	assert_true(sum.any);
+	assert_int_equal(sum.log, 0);
+	assert_int_equal(sum.epoch, 2);
+	assert_int_equal(sum.end - sum.begin, 310);
+	assert_int_equal(trace_draw(s, &all, to), 0);
+	fflush(to);
+	assert_non_null(strstr(text, "\"name\":\"barrier 2: last token of rank 1\",\"ts\":1.010000,"
+				     "\"dur\":0.310000}"));
+	assert_non_null(strstr(text,
+			       "\"name\":\"barrier 1: no token after the start\",\"ts\":0.090000,"
+			       "\"dur\":0.005000}"));
+	assert_non_null(strstr(text, "\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":65536,\"name\":"
+				     "\"host posts barrier 2\",\"ts\":1.000000}"));
+	assert_non_null(strstr(text, "\"name\":\"TOKEN to 1\",\"ts\":0.020000,\"dur\":0.190000}"));
+	assert_non_null(strstr(text,
+			       "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"frame\",\"id\":1,\"pid\":2,"
+			       "\"tid\":65536,\"name\":\"TOKEN\",\"ts\":0.050000}"));
+	/* A window has what lies in it. */
+	rewind(to);
+	assert_int_equal(trace_draw(s, &part, to), 0);
+	fclose(to);
+	text[length] = '\0';
+	assert_null(strstr(text, "barrier 1"));
+	assert_non_null(
+		strstr(text, "\"name\":\"barrier 2: last token of rank 1\",\"ts\":0.110000"));
+	free(text);
+	set_free(s);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(path, sizeof(path), "%s/n0.trace", dir);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	return rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ring),
+		cmocka_unit_test(modes),
+		cmocka_unit_test(beside_a_writer),
+		cmocka_unit_test(broken_files),
+		cmocka_unit_test(two_machines),
+		cmocka_unit_test(clocks),
+		cmocka_unit_test(repeated),
+		cmocka_unit_test(timeline),
+	};
+
+	return cmocka_run_group_tests_name("trace", tests, begin, end);
+}

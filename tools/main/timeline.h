@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * timeline.h - writes a timeline in the JSON of Chrome's trace events: Perfetto and
+ * chrome://tracing open it. Called by `nbar simulate --trace` and `nbar trace`.
+ *
+ * A process of the timeline has tracks, its threads. Times are picoseconds from any moment on.
+ * Names must need no escape in JSON. The functions may be called with NULL, and then do nothing.
+ */
+#ifndef NBAR_TOOLS_TIMELINE_H
+#define NBAR_TOOLS_TIMELINE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#define TIMELINE_MAX 2000000u /* lines; the rest is counted and left out */
+#define TIMELINE_US UINT64_C(1000000)
+
+struct timeline {
+	FILE *to;
+	uint64_t lines, left_out;
+	uint64_t flow; /* number of the last arrow */
+};
+
+struct timeline_track {
+	uint32_t process, thread;
+};
+
+/* title: of process 0. */
+void timeline_begin(struct timeline *t, FILE *to, const char *title);
+
+/* Closes the list. */
+void timeline_end(struct timeline *t);
+
+/* Names for people. */
+void timeline_process(struct timeline *t, uint32_t process, const char *name);
+void timeline_thread(struct timeline *t, struct timeline_track at, const char *name);
+
+/* Begin ('b') or end ('e') of a barrier that other events of its track may overlap. */
+void timeline_edge(struct timeline *t, char phase, struct timeline_track at, const char *name,
+		   uint64_t time);
+
+/* A slice; those of one track must nest. */
+void timeline_slice(struct timeline *t, struct timeline_track at, const char *name, uint64_t begin,
+		    uint64_t end);
+
+/* A moment. */
+void timeline_mark(struct timeline *t, struct timeline_track at, const char *name, uint64_t time);
+
+/* An arrow. */
+void timeline_flow(struct timeline *t, const char *name, struct timeline_track from, uint64_t left,
+		   struct timeline_track to, uint64_t arrive);
+
+#endif
