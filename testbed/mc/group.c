@@ -39,16 +39,16 @@ static const struct named configs[] = {
 	{ "counted-two", false, 2, { .alg = "dissemination", .size = 2, .goal = 3, .repeats = 1,
 				     .timeouts = 2, .leaves = 2 } },
 	{ "any-leavers", true, 3, { .size = 4, .goal = 3, .net = GROUP_ANY, .leaves = 3, .slots = 8 } },
-	{ "any-dense", true, 4, { .size = 4, .goal = 2, .net = GROUP_ANY, .leaves = 1 } },
+	{ "any-dense", true, 4, { .alg = "dissemination:3", .size = 4, .goal = 2, .net = GROUP_ANY, .leaves = 1 } },
 	{ "any-five", true, 5, { .size = 5, .goal = 3, .net = GROUP_ANY, .slots = 15 } },
 	{ "any-five-leave", true, 5, { .size = 5, .goal = 2, .net = GROUP_ANY, .leaves = 1, .slots = 15 } },
 	{ "any-five-silent", true, 5, { .size = 5, .goal = 1, .net = GROUP_ANY, .crashes = 1, .windows = 1, .slots = 15 } },
-	{ "any-four-later", true, 4, { .size = 4, .goal = 1, .net = GROUP_ANY, .laters = true,
+	{ "any-four-later", true, 4, { .alg = "mcs", .size = 4, .goal = 1, .net = GROUP_ANY, .laters = true,
 				       .patience = true, .slots = 8 } },
-	{ "any-three-later", true, 3, { .size = 3, .goal = 2, .net = GROUP_ANY, .laters = true,
+	{ "any-three-later", true, 3, { .alg = "dissemination", .size = 3, .goal = 2, .net = GROUP_ANY, .laters = true,
 					.windows = 1, .crashes = 1, .slots = 6 } },
-	{ "counted-three", true, 3, { .size = 3, .goal = 3, .repeats = 1, .timeouts = 1, .leaves = 1, .slots = 6 } },
-	{ "counted-four", true, 4, { .size = 4, .goal = 2, .repeats = 1, .timeouts = 1, .slots = 8 } },
+	{ "counted-three", true, 3, { .alg = "mcs", .size = 3, .goal = 3, .repeats = 1, .timeouts = 1, .leaves = 1, .slots = 6 } },
+	{ "counted-four", true, 4, { .alg = "linear", .size = 4, .goal = 2, .repeats = 1, .timeouts = 1, .slots = 8 } },
 };
 /* clang-format on */
 
