@@ -96,8 +96,8 @@ struct nbmpi_ops {
 	int (*exchange)(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n);
 	/* Lets the MPI make progress with everything else that is pending. */
 	void (*progress)(void);
-	/* The MPI's error code if a rank has revoked the communicator, else 0. NULL: this MPI cannot
-	 * revoke. */
+	/* The MPI's error code if a rank has revoked the communicator, else 0. NULL: this MPI
+	 * cannot revoke. */
 	int (*revoked)(void *mpi);
 	/* An error code of the MPI for a failure that the text describes. */
 	int (*error)(const char *text);
