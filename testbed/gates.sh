@@ -101,6 +101,20 @@ set_with_status() {
 	grep -q '^set -u -o pipefail$' .ci/run && bash "$work/ci" "$work/set"
 }
 
+# Each mutation still finds the text that it changes. What the tests say of it takes longer:
+# make check-mutations, check-thread-mutations.
+mutations_apply() {
+	local name file expression path stale=0
+	while read -r name file expression; do
+		[[ $name =~ ^[a-z] ]] || continue
+		path=$(ls firmware/core/"$file" firmware/nic/"$file" hostlib/src/"$file" 2>/dev/null)
+		sed "$expression" "$path" | cmp -s - "$path" || continue
+		echo "mutation $name changes nothing in $file"
+		stale=1
+	done < <(cat testbed/mutate/mutations testbed/mutate/threads.list)
+	return $stale
+}
+
 ok "a test that ends early with status 0 fails" ends_early
 ok "a test without a plan fails" no_plan
 ok "a test of several plans passes" several_plans
@@ -115,4 +129,5 @@ else
 	skip "an undefined step ends a program" "no UBSan here"
 fi
 ok "a set of CI that ends with another status fails" set_with_status
+ok "each mutation changes its file" mutations_apply
 finish

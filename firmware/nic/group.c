@@ -225,8 +225,8 @@ static uint32_t get32(const uint8_t *at)
 	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* Endpoint address: magic, version | wire << 16, handle, rank, size, digest, cookie (8), address
- * (48), 0. */
+/* Endpoint address: magic, version | wire << 16, handle, rank, size, digest (of algorithm, size and
+ * tag), cookie (8), address (48), 0. Both ends must have the same version, wire, size and digest. */
 void nbnic_group_endpoint(const struct nbnic *nic, const struct nbnic_group *g,
 			  struct nbar_endpoint *out)
 {

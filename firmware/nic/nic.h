@@ -30,16 +30,6 @@ struct nbnic_addr {
 	uint8_t byte[NBNIC_ADDR_SIZE];
 };
 
-/* What an endpoint address holds, packed little-endian: see nbnic_group_endpoint. */
-struct nbnic_member {
-	uint16_t wire; /* kind: both ends must have the same */
-	uint32_t handle;
-	uint32_t rank, size;
-	uint32_t digest; /* of algorithm, size and tag: both ends must have the same */
-	uint64_t cookie;
-	struct nbnic_addr addr;
-};
-
 struct nbnic_peer {
 	uint32_t rank;
 	uint32_t handle; /* 0: not connected yet (no handle is 0) */
