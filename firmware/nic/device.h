@@ -95,8 +95,8 @@ void nbnic_device_stop(struct nbnic_device *d, uint64_t now);
 
 /* Pass: closes groups of a port, up to a budget. True: all are closed; the NIC no longer reads the
  * port, and its memory belongs to the caller again. */
-bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p, uint8_t cause,
-			   uint64_t now);
+__attribute__((cold)) bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p,
+						 uint8_t cause, uint64_t now);
 
 /* Requests: frees blocks of groups that have ended. Call it now and then while
  * nbnic_device_lingers. */
