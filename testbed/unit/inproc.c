@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "control.h"
@@ -146,6 +147,17 @@ static int threads_start(struct inproc *p)
 	return rc;
 }
 
+/* As the daemon does: an ordinary user begins with 1,024 descriptors, and may have many more. */
+static void limits_raise(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 struct inproc *inproc_start(uint32_t nnic, const struct nbnic_config *config)
 {
 	static const struct nbnic_config usual = {
@@ -157,6 +169,7 @@ struct inproc *inproc_start(uint32_t nnic, const struct nbnic_config *config)
 
 	if (!p)
 		abort();
+	limits_raise();
 	nicd_init(&p->nicd, config ? config : &usual);
 	strcpy(p->run_dir, "/tmp/nbar-test-XXXXXX");
 	p->stop_fd = eventfd(0, EFD_CLOEXEC);
