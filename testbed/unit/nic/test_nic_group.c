@@ -187,7 +187,7 @@ static void test_info(void **state)
 	assert_int_equal(info.failed_rank, NBAR_RANK_NONE);
 	trace_post(2);
 	trace_hear(NBFW_TOKEN, 3, 1, 0, 0, 0);
-	trace_hear(NBFW_LATER, 2, 1, 1, 1, 0);
+	trace_hear(NBFW_LATER, 2, 1, 1, 1, NBAR_WHY_HOST_LATE << 16);
 	nbnic_group_info(trace.group, &info);
 	assert_int_equal(info.posted, 2);
 	assert_int_equal(info.epoch, 1);
@@ -257,24 +257,10 @@ static void test_linger(void **state)
 	trace_end();
 }
 
-/* A port takes its own groups with it; the host of a NIC that stops is told, one that left is not.
- */
-static void test_ports(void **state)
+/* The host of a NIC that stops is told, once. */
+static void test_a_stop_is_told(void **state)
 {
 	(void)state;
-	trace_connected("dissemination:1", 4, 0);
-	trace_post(1);
-	trace_take();
-	nbnic_port_close(&trace.nic, TRACE_PORT + 1, NBAR_STATUS_HOST_DIED, trace.now);
-	nbnic_port_close(&trace.nic, TRACE_PORT - 1, NBAR_STATUS_HOST_DIED, trace.now);
-	trace_expect("");
-	nbnic_port_close(&trace.nic, TRACE_PORT, NBAR_STATUS_HOST_DIED, trace.now);
-	trace_expect("abort @1 slot 1 to 2 rank 0 cause 2; ");
-	assert_int_equal(trace_counter(NBAR_COUNTER_barriers_failed), 1);
-	nbnic_port_close(&trace.nic, TRACE_PORT, NBAR_STATUS_HOST_DIED, trace.now);
-	assert_int_equal(trace.nic.nlinger, 1);
-	trace_end();
-
 	trace_connected("dissemination:1", 4, 0);
 	trace_post(1);
 	trace_take();
@@ -323,10 +309,10 @@ static void test_block(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_endpoint), cmocka_unit_test(test_digests),
-		cmocka_unit_test(test_handles),  cmocka_unit_test(test_connect),
-		cmocka_unit_test(test_info),     cmocka_unit_test(test_linger),
-		cmocka_unit_test(test_ports),    cmocka_unit_test(test_block),
+		cmocka_unit_test(test_endpoint),       cmocka_unit_test(test_digests),
+		cmocka_unit_test(test_handles),        cmocka_unit_test(test_connect),
+		cmocka_unit_test(test_info),           cmocka_unit_test(test_linger),
+		cmocka_unit_test(test_a_stop_is_told), cmocka_unit_test(test_block),
 	};
 
 	return cmocka_run_group_tests_name("nic_group", tests, NULL, NULL);
