@@ -18,37 +18,6 @@
 #include "stat.h"
 #include "stat_watch.h"
 
-static int keep_group(void *arg, const struct nbar_group_info *info)
-{
-	struct stat_nic *s = arg;
-
-	if (s->ngroup == s->room) {
-		uint32_t room = s->room ? 2 * s->room : 64;
-		struct nbar_group_info *more = realloc(s->group, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		s->group = more;
-		s->room = room;
-	}
-	s->group[s->ngroup++] = *info;
-	return 0;
-}
-
-static int take(const char *nic, struct stat_nic *s)
-{
-	int r = nbar_nic_stat(nic, &s->nic);
-
-	s->ngroup = 0;
-	s->at = nbar_now_ns();
-	if (!r)
-		r = nbar_nic_groups(nic, keep_group, s);
-	if (!r)
-		return 0;
-	tool_error("%s", r == -ENOMEM ? "no memory for its groups" : nbar_error());
-	return TOOL_FAILED;
-}
-
 static void usage(FILE *to)
 {
 	fputs("usage: nbar stat [OPTION]... [NIC]\n"
@@ -57,7 +26,7 @@ static void usage(FILE *to)
 	      "run directory are shown.\n\n"
 	      "  -a, --all        also counters that are 0\n"
 	      "  --json           as JSON; with --watch one line each time\n"
-	      "  --why GROUP      why the barrier of this group (its index) is not complete: the\n"
+	      "  --why GROUP      why the barrier of the group (its index) is not complete: the\n"
 	      "                   ranks that have not arrived; late, stopped, ended, or silent\n"
 	      "  --watch SEC      every SEC seconds: rates, and the groups that wait longest;\n"
 	      "                   a line per NIC if stdout is no terminal; Ctrl-C ends it\n"
@@ -110,23 +79,6 @@ static int find_nics(struct stat_targets *t)
 	}
 	qsort(t->name, t->n, sizeof(t->name[0]), by_name);
 	return 0;
-}
-
-int stat_take(struct stat_targets *t)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; i < t->n && !r; i++)
-		r = take(t->name[i], &t->now[i]);
-	return r;
-}
-
-int stat_flush(void)
-{
-	if (!fflush(stdout))
-		return 0;
-	tool_error("cannot write to stdout: %s", strerror(errno));
-	return TOOL_FAILED;
 }
 
 static int show(struct stat_targets *t, const struct stat_options *opt)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stat.h - what the files of `nbar stat` share: stat.c asks, stat_out.c prints.
+ * stat.h - what the files of `nbar stat` share: stat_take.c asks, stat_out.c prints.
  */
 #ifndef NBAR_TOOLS_STAT_H
 #define NBAR_TOOLS_STAT_H

@@ -380,7 +380,7 @@ int tool_profile(int argc, char **argv)
 	tool_measure = measure_new(opt.nodes[0], &opt);
 	if (tool_measure) {
 		tool_measure->quantile = own.percent / 100.0;
-		tool_measure->sample = own.sample;
+		tool_measure->sample = own.sample ? tool_profile_sample : NULL;
 	}
 	result = tool_measure ? result_new("profile", columns, NCOLUMN) : NULL;
 	if (!result)

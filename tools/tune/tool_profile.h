@@ -4,7 +4,7 @@
  *
  * tool_profile.c       the command: reads options, writes a profile
  * tool_profile_host.c  a host: runs barriers of two members with special plans, round by round
- * tool_profile_sample.c  the same for a few pairs: --sample
+ * tool_profile_sample.c  which pairs --sample measures; the host calls it by measure.sample
  */
 #ifndef NBAR_TUNE_TOOL_PROFILE_H
 #define NBAR_TUNE_TOOL_PROFILE_H
@@ -22,6 +22,9 @@ struct tool_profile_classes {
 	uint32_t *second; /* by cluster: another node of it, or the first one again */
 };
 
+/* What a host process needs to measure pairs. */
+struct tool_profile_pairs;
+
 /* In memory that all host processes share. Times are in ns; matrices are by node. */
 struct measure {
 	uint32_t nodes, iters, warmup;
@@ -35,16 +38,15 @@ struct measure {
 	double *more;    /* i sends MEASURE_MORE, j answers once */
 	double *spread;  /* of round: 90th percentile / median */
 	uint32_t *owner; /* by node: the process that runs its barriers */
-	bool sample;     /* measures clusters: */
+	/* tool_profile_sample: measures clusters; NULL: all pairs. Hosts are forks, which have it
+	 * at the same address. */
+	int (*sample)(struct tool_profile_pairs *pairs, struct tool_profile_classes *out);
 	struct tool_profile_classes classes; /* written by the process of node 0 */
 	struct nbar_endpoint *endpoint;
 };
 
 /* The measurement of the run that begins; set before the hosts are started. */
 extern struct measure *tool_measure;
-
-/* What a host process needs to measure pairs. */
-struct tool_profile_pairs;
 
 /* Measures one pair, while all others are idle, into a matrix of the measurement: the lower node
  * sends k messages, or the higher one, if swapped. All processes must call it. 0 or an exit code.

@@ -300,7 +300,7 @@ static int measure_sample(struct tool_profile_pairs *round)
 	struct measure *m = tool_measure;
 	uint32_t *room = calloc(3 * (size_t)m->nodes, sizeof(*room));
 	struct tool_profile_classes own = { 0, room, room + m->nodes, room + 2 * (size_t)m->nodes };
-	int r = room ? tool_profile_sample(round, &own)
+	int r = room ? m->sample(round, &own)
 		     : bench_host_fail(round->side->m, "no memory for %u nodes", m->nodes);
 
 	if (!r && round->side->node == 0) {

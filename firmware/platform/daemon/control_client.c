@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control_client.c - the clients of a NIC: begin, requests, end.
+ * control_client.c - the clients of a NIC: begin, requests, end; which one makes room for another.
  *
  * Called by the control thread. No client can delay another: nothing here waits for a client, each
  * client gets one reply at a time, and a client that does not read its replies is disconnected. A
@@ -14,18 +14,6 @@
 #include <unistd.h>
 
 #include "control_internal.h"
-
-int control_watch_in(int epoll, int fd, void *source)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = source };
-
-	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
-}
-
-int control_watch(struct control *k, int fd, void *source)
-{
-	return control_watch_in(k->epoll, fd, source);
-}
 
 void control_client_drop(struct control_client *c)
 {
@@ -110,6 +98,71 @@ void control_client_read(struct control_client *c)
 		close(fd);
 	if (!sent)
 		control_client_drop(c);
+}
+
+void control_user_serve(struct control_user *u)
+{
+	struct epoll_event ev;
+
+	if (epoll_wait(u->epoll, &ev, 1, 0) > 0)
+		control_client_read(ev.data.ptr);
+}
+
+/* Of the clients of a user without a port, the one that has been quiet for longest; NULL: there is
+ * none. Of an in-process NIC (u is NULL), its own process's clients do not count. */
+static struct control_client *idle_at_nic(const struct control_nic *at,
+					  const struct control_user *u)
+{
+	struct control_client *oldest = NULL;
+
+	for (struct control_client *c = at->client; c; c = c->next)
+		if (!c->client.port && !c->client.owner && c->user == u && (u || c->by_socket_id) &&
+		    (!oldest || c->heard_at < oldest->heard_at))
+			oldest = c;
+	return oldest;
+}
+
+/* The same, at this NIC, or (NULL) at any. */
+static struct control_client *idle_of(const struct control *k, const struct control_nic *at,
+				      const struct control_user *u)
+{
+	struct control_client *oldest = NULL;
+
+	if (at)
+		return idle_at_nic(at, u);
+	for (uint32_t i = 0; i < k->nnic; i++) {
+		struct control_client *c = idle_at_nic(&k->nic[i], u);
+
+		if (c && (!oldest || c->heard_at < oldest->heard_at))
+			oldest = c;
+	}
+	return oldest;
+}
+
+bool control_user_drop_idle(const struct control_user *u)
+{
+	struct control_client *c = idle_of(u->control, NULL, u);
+
+	if (c)
+		control_client_drop(c);
+	return c != NULL;
+}
+
+bool control_drop_idle(const struct control *k, const struct control_nic *at)
+{
+	struct control_client *victim = k->in_process ? idle_of(k, at, NULL) : NULL;
+
+	for (const struct control_user *u = k->user; u; u = u->next) {
+		struct control_client *c = NULL;
+
+		if (!victim || u->nfd > victim->user->nfd)
+			c = idle_of(k, at, u);
+		if (c)
+			victim = c;
+	}
+	if (victim)
+		control_client_drop(victim);
+	return victim != NULL;
 }
 
 /* Idle clients must not keep others out: one of them makes room. There is always one, because a

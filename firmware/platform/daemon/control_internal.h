@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control_internal.h - what control.c (clients) and control_listen.c (listening sockets) share.
- * Everything here belongs to the control thread.
+ * control_internal.h - what control.c, control_user.c (users), control_client.c (clients) and
+ * control_listen.c (listening sockets) share. Everything here belongs to the control thread.
  */
 #ifndef NBAR_DAEMON_CONTROL_INTERNAL_H
 #define NBAR_DAEMON_CONTROL_INTERNAL_H
@@ -105,27 +105,29 @@ struct control {
 	} out;
 };
 
-/* control_client.c, the lowest layer. */
+/* control_user.c, the lowest layer. */
 
 /* Events of fd go to source. */
 int control_watch(struct control *k, int fd, void *source);
 int control_watch_in(int epoll, int fd, void *source);
 
-/* Sends the current reply to a socket, with a descriptor (-1: none). False: the client is gone, or
- * does not read its replies. */
-bool control_reply_send(struct control *k, int to, int fd);
-
-/* control_user.c. The user with this uid, made if it is new; NULL: no memory or no descriptor.
- * `put` forgets it if it has no client. */
+/* The user with this uid, made if it is new; NULL: no memory or no descriptor. `put` forgets it if
+ * it has no client. */
 struct control_user *control_user_get(struct control *k, uint32_t uid);
 void control_user_put(struct control_user *u);
-
-/* Serves one request of one of its clients. */
-void control_user_serve(struct control_user *u);
 
 /* A client takes up so many descriptors now; and how many its user may still take. */
 void control_user_count(struct control_client *c, uint32_t nfd);
 uint32_t control_user_fds_left(const struct control_user *u);
+
+/* control_client.c, above it. */
+
+/* Sends the current reply to a socket, with a descriptor (-1: none). False: the client is gone, or
+ * does not read its replies. */
+bool control_reply_send(struct control *k, int to, int fd);
+
+/* Serves one request of one of the clients of a user. */
+void control_user_serve(struct control_user *u);
 
 /* Drops the client without a port that has been quiet for longest: of this user; or of the user
  * with the most descriptors, at this NIC or (NULL) at any. False: no client is idle. */

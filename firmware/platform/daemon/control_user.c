@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control_user.c - the users of a daemon: their turns on the control thread, and their file
- * descriptors.
+ * control_user.c - the users of a daemon: their epoll sets, which give them turns on the control
+ * thread, and their file descriptors.
  *
  * Called by the control thread. Each user has an epoll set of its own, which is a member of that of
  * the thread: so the kernel serves the users round robin, and then the clients of a user. A user
@@ -14,6 +14,18 @@
 #include <unistd.h>
 
 #include "control_internal.h"
+
+int control_watch_in(int epoll, int fd, void *source)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = source };
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+int control_watch(struct control *k, int fd, void *source)
+{
+	return control_watch_in(k->epoll, fd, source);
+}
 
 /* How many descriptors one user may have. The process needs some for itself. */
 static uint32_t fds_of_a_user(const struct control *k)
@@ -78,69 +90,4 @@ void control_user_count(struct control_client *c, uint32_t nfd)
 		return;
 	c->user->nfd += nfd - c->nfd;
 	c->nfd = nfd;
-}
-
-void control_user_serve(struct control_user *u)
-{
-	struct epoll_event ev;
-
-	if (epoll_wait(u->epoll, &ev, 1, 0) > 0)
-		control_client_read(ev.data.ptr);
-}
-
-/* Of the clients of a user without a port, the one that has been quiet for longest; NULL: there is
- * none. Of an in-process NIC (u is NULL), its own process's clients do not count. */
-static struct control_client *idle_at_nic(const struct control_nic *at,
-					  const struct control_user *u)
-{
-	struct control_client *oldest = NULL;
-
-	for (struct control_client *c = at->client; c; c = c->next)
-		if (!c->client.port && !c->client.owner && c->user == u && (u || c->by_socket_id) &&
-		    (!oldest || c->heard_at < oldest->heard_at))
-			oldest = c;
-	return oldest;
-}
-
-/* The same, at this NIC, or (NULL) at any. */
-static struct control_client *idle_of(const struct control *k, const struct control_nic *at,
-				      const struct control_user *u)
-{
-	struct control_client *oldest = NULL;
-
-	if (at)
-		return idle_at_nic(at, u);
-	for (uint32_t i = 0; i < k->nnic; i++) {
-		struct control_client *c = idle_at_nic(&k->nic[i], u);
-
-		if (c && (!oldest || c->heard_at < oldest->heard_at))
-			oldest = c;
-	}
-	return oldest;
-}
-
-bool control_user_drop_idle(const struct control_user *u)
-{
-	struct control_client *c = idle_of(u->control, NULL, u);
-
-	if (c)
-		control_client_drop(c);
-	return c != NULL;
-}
-
-bool control_drop_idle(const struct control *k, const struct control_nic *at)
-{
-	struct control_client *victim = k->in_process ? idle_of(k, at, NULL) : NULL;
-
-	for (const struct control_user *u = k->user; u; u = u->next) {
-		struct control_client *c = NULL;
-
-		if (!victim || u->nfd > victim->user->nfd)
-			c = idle_of(k, at, u);
-		if (c)
-			victim = c;
-	}
-	if (victim)
-		control_client_drop(victim);
-	return victim != NULL;
 }

@@ -40,7 +40,8 @@ static void note_plan_frame(const struct nbfw_token *t, uint32_t to)
 
 	note("%s @%u slot %u to %u", name[t->type], t->epoch, t->slot, to);
 	if (t->type == NBFW_LATER)
-		note(" rank %u step %u", t->arg, t->info);
+		note(" rank %u step %u why %u", t->arg, t->info & 0xffff,
+		     NBAR_WHY_KIND(t->info >> 16));
 	if (t->type == NBFW_ABORT)
 		note(" rank %u cause %u", t->arg, t->info);
 	if (t->type == NBFW_PULL) {

@@ -187,7 +187,7 @@ static void test_info(void **state)
 	assert_int_equal(info.failed_rank, NBAR_RANK_NONE);
 	trace_post(2);
 	trace_hear(NBFW_TOKEN, 3, 1, 0, 0, 0);
-	trace_hear(NBFW_LATER, 2, 1, 1, 1, NBAR_WHY_HOST_LATE << 16);
+	trace_hear(NBFW_LATER, 2, 1, 1, 1, NBAR_WHY_HOST_LATE << 29);
 	nbnic_group_info(trace.group, &info);
 	assert_int_equal(info.posted, 2);
 	assert_int_equal(info.epoch, 1);

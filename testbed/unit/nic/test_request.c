@@ -110,7 +110,7 @@ static void test_ports(void **state)
 	w.allocs = UINT32_MAX;
 	w.page_error = -NBAR_EMFILE;
 	refuses(&w.client, NBAR_OP_PORT_OPEN, &req, sizeof(req), NBAR_EMFILE,
-		"no memory for port 1023 of n0 (error 24): close");
+		"no file descriptor for port 1023 of n0: uid");
 	assert_int_equal(w.blocks, 0);
 	w.page_error = 0;
 	port_open(&w.client, NBAR_PORTS_MAX - 1);
