@@ -50,7 +50,7 @@ RARE static uint32_t find(const struct nbnic_group *g, uint32_t rank)
 }
 
 /* Remembers a straggler. When the list is full, the newest rank replaces the last. A NIC that stays
- * silent becomes older; any other age comes with the news. */
+ * silent becomes older; the LATER gives any other age. */
 RARE static void note(struct nbnic_group *g, uint32_t rank, uint32_t kind, uint32_t now,
 		      uint32_t age)
 {

@@ -23,7 +23,7 @@ $(BUILD)/bench-loop: $(BENCH_LOOP_OBJ) $(filter-out %/main.o %/options.o,$(NICD_
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(DPDK_LIBS) $(NICD_LIBS) -lpthread
 OBJS += $(BENCH_LOOP_OBJ)
 
-bench-loop: $(BUILD)/bench-loop ## ns a token in the whole turn of a NIC, by parts
+bench-loop: $(BUILD)/bench-loop ## ns a token in the whole pass of a NIC, by parts
 	$(Q)$(BUILD)/bench-loop $(LOOP)
 
 bench-fair: all $(BUILD)/fair $(BUILD)/rcvbuf.so ## a bystander's barriers alone and while others do their worst
