@@ -12,7 +12,8 @@
  * stranger that floods the wire must not stop the signals of the hosts here. */
 #define SIGNALS_EVERY 8u
 
-#define LIVES_A_TICK 16u /* ports that are shown a sign of life in each half of pull_ns */
+#define TICK_NS UINT64_C(10000000)       /* between two ticks, at most */
+#define LIVES_A_TICK 16u                 /* ports that are shown a sign of life in each */
 #define LOOK_NS UINT64_C(100000000)      /* between two looks at the processes of hosts */
 #define LOOK_OLD_NS UINT64_C(1000000000) /* how long the NIC believes what it has seen */
 
@@ -145,10 +146,11 @@ static bool send_signals(struct nbnic_device *d, unsigned received)
 	return budget < quota;
 }
 
-/* Every half of pull_ns. Kept out of the path of a token. */
+/* Now and then. Kept out of the path of a token. */
 __attribute__((noinline)) static void tick(struct nbnic_device *d, uint64_t now)
 {
-	d->next_tick = now + d->pull_ns / 2;
+	/* Hosts doubt a NIC that shows them no sign of life for a second, whatever pull_ns is. */
+	d->next_tick = now + (d->pull_ns / 2 < TICK_NS ? d->pull_ns / 2 : TICK_NS);
 	nbnic_device_count_wire(d);
 	for (uint32_t i = 0; i < LIVES_A_TICK && i < d->nbusy; i++) {
 		if (d->live_at >= d->nbusy)

@@ -70,6 +70,7 @@ static const struct wire wires[] = {
 		.kind = 5,
 		.reach = WIRE_REACH_MACHINE,
 		.platforms = WIRE_IN_DAEMON | WIRE_IN_PROCESS,
+		.of_user = true,
 		.help = "memory shared by daemons and programs of one user on one machine",
 		.key = {
 			{ "dir", "FOLDER where they meet (/dev/shm/nbar-UID)" },

@@ -55,6 +55,10 @@ static int visit_groups(struct nblib_link *link, void *room,
 			return nblib_fail(-EPROTO, "NIC %s: its list of groups makes no sense",
 					  link->nic);
 		for (uint32_t i = 0; i < reply.ninfo; i++) {
+			if (info[i].index > UINT16_MAX) /* handles hold it in 16 bits */
+				return nblib_fail(-EPROTO,
+						  "NIC %s: its list of groups makes no sense",
+						  link->nic);
 			info[i].alg[sizeof(info[i].alg) - 1] = 0;
 			if (info[i].nstragglers > NBAR_STRAGGLERS_MAX)
 				info[i].nstragglers = NBAR_STRAGGLERS_MAX;

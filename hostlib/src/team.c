@@ -161,9 +161,15 @@ static int group_error(const struct nbar_group *g)
 
 static int wait_nic(struct nbar_team *team, uint32_t ticket)
 {
+	enum nblib_end end;
+
 	/* Not nbar_wait: this thread may not have posted the ticket, and the team has its own
-	 * policy. */
-	if (nblib_wait_group(team->group, &team->wait, ticket, NBAR_FOREVER) == NBLIB_DONE)
+	 * policy. A NIC that does not run may go on, and a team's barrier cannot be waited for
+	 * again: so it waits on. */
+	do
+		end = nblib_wait_group(team->group, &team->wait, ticket, NBAR_FOREVER);
+	while (end == NBLIB_MUTE);
+	if (end == NBLIB_DONE)
 		return 0;
 	return broken(team, ticket, group_error(team->group));
 }

@@ -205,13 +205,16 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 		else if (!in_process && w.now - looked >= LOOK_NS &&
 			 nblib_link_look(&g->port->link))
 			end = NBLIB_LOST;
-		else if (timeout_ns == NBAR_FOREVER && nblib_life_mute(g) >= NBLIB_MUTE_NS)
-			end = NBLIB_MUTE;
 		if (end != NBLIB_DONE)
 			break;
 		if (w.now - looked >= LOOK_NS) {
 			looked = w.now;
 			nblib_life_look(g, w.now);
+			/* Only after a look of this wait: what others saw may be long ago. */
+			if (timeout_ns == NBAR_FOREVER && nblib_life_mute(g) >= NBLIB_MUTE_NS) {
+				end = NBLIB_MUTE;
+				break;
+			}
 			/* A cancellation point, as the check of a socket is: a thread must not be
 			 * cancelled within a pass of the NIC. */
 			if (in_process)

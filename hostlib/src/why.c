@@ -23,9 +23,12 @@
 void nblib_life_look(struct nbar_group *g, uint64_t now)
 {
 	uint32_t life = order_life_read(&g->port->page->life);
-	uint64_t since = now - order_stat_read(&g->life_looked);
+	uint64_t before = order_stat_read(&g->life_looked), since = now - before;
 	uint64_t mute = 0;
 
+	/* Another thread has looked since then, and has counted this time. */
+	if (now < before)
+		return;
 	/* 0: a NIC of an earlier version. */
 	if (life != 0 && life == order_stat_read(&g->life))
 		mute = nblib_life_mute(g) + (since < LIFE_STEP_NS ? since : LIFE_STEP_NS);

@@ -332,6 +332,25 @@ static void another_user_after_the_start(void)
 	run_dir_remove(dir);
 }
 
+/* A wire whose files belong to the user of the daemon. */
+static void files_of_a_wire(void)
+{
+	char dir[100], nic[160];
+	const char *const args[] = { "--nic", nic, "--user", "65534", "--idle", "sleep", NULL };
+
+	snprintf(dir, sizeof(dir), "%s/files", run_dir);
+	snprintf(nic, sizeof(nic), "name=n0,wire=shm,dir=%s/meet", dir);
+	pid_t pid = raw_daemon_start(dir, 1, args);
+
+	if (!ok(pid != 0, "a daemon with --user on the wire shm starts"))
+		return;
+	ok(owner_is(dir, "meet", STRANGER), "the folder of the wire is the user's");
+	ends_well(pid);
+	snprintf(nic, sizeof(nic), "%s/meet", dir);
+	ok(rmdir(nic) == 0, "the wire's file is gone");
+	run_dir_remove(dir);
+}
+
 int main(void)
 {
 	if (geteuid() != 0) {
@@ -343,6 +362,7 @@ int main(void)
 	quotas();
 	shares();
 	no_new_privileges();
+	files_of_a_wire();
 	another_user_after_the_start();
 	run_dir_remove(run_dir);
 	printf("1..%u\n", ntest);

@@ -162,8 +162,14 @@ static int nics_open(const struct options *o, struct nicd *d)
 	for (uint32_t i = 0; i < o->nnic; i++) {
 		struct option_nic n = o->nic[i];
 		struct wire_base *wire;
-		int rc = wires_open(n.wire, n.name, spec_value, &n.spec, &wire);
+		bool of_user = n.wire->of_user;
+		int rc;
 
+		if (of_user && privileges_lend(o) < 0)
+			return -EPERM;
+		rc = wires_open(n.wire, n.name, spec_value, &n.spec, &wire);
+		if (of_user && privileges_return(o) < 0)
+			return -EPERM;
 		if (rc < 0)
 			return rc;
 		rc = nicd_add(d, n.name, wire);
@@ -318,12 +324,14 @@ int main(int argc, char **argv)
 	nicd_init(&d, &o.config);
 	d.tune = &o.tune;
 	rc = nics_open(&o, &d);
+	if (rc == 0 && privileges_drop(&o) < 0)
+		rc = -EPERM;
 	if (rc == 0)
 		rc = traces_open(&o, &d);
 	if (rc < 0)
 		rc = rc == -EINVAL ? 2 : 1;
 	else
-		rc = privileges_drop(&o) < 0 ? 1 : serve(&o, &d, stop_fd);
+		rc = serve(&o, &d, stop_fd);
 	traces_close(&d);
 	nicd_fini(&d);
 	if (wants_eal(&o))

@@ -55,26 +55,35 @@ static int run_dir_make(const struct options *o)
 	return rc;
 }
 
+int privileges_lend(const struct options *o)
+{
+	if (!changes_user(o) || (setegid(o->gid) == 0 && seteuid(o->uid) == 0))
+		return 0;
+	return failed(o, "become");
+}
+
+int privileges_return(const struct options *o)
+{
+	/* The real user is still the one of the start. */
+	if (!o->has_user || (seteuid(getuid()) == 0 && setegid(getgid()) == 0))
+		return 0;
+	return failed(o, "return from");
+}
+
 int privileges_take_run_dir(const struct options *o)
 {
-	gid_t gid = getegid();
-	uid_t uid = geteuid();
 	int lock;
 
 	if (!changes_user(o))
 		return rundir_take(o->run_dir);
-	if (uid != 0) {
+	if (geteuid() != 0) {
 		errno = EPERM;
 		return failed(o, "become");
 	}
-	if (run_dir_make(o) < 0)
+	if (run_dir_make(o) < 0 || privileges_lend(o) < 0)
 		return -1;
-	if (setegid(o->gid) < 0 || seteuid(o->uid) < 0)
-		return failed(o, "become");
 	lock = rundir_take(o->run_dir);
-	if (seteuid(uid) < 0 || setegid(gid) < 0)
-		return failed(o, "return from");
-	return lock;
+	return privileges_return(o) < 0 ? -1 : lock;
 }
 
 int privileges_drop(const struct options *o)

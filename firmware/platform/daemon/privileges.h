@@ -14,6 +14,11 @@ void privileges_freeze(void);
  * for that user. */
 int privileges_take_run_dir(const struct options *o);
 
+/* Takes the rights of --user for a while, where one is given, and then those of before. 0, or -1
+ * after log_error(). */
+int privileges_lend(const struct options *o);
+int privileges_return(const struct options *o);
+
 /* Becomes --user, where one is given, for good. 0, or -1 after log_error(). */
 int privileges_drop(const struct options *o);
 

@@ -125,9 +125,9 @@ bool rundir_socket_is_stale(const char *path, uint64_t inode)
 	return is_ours(path, inode) && is_dead(path);
 }
 
-/* Removes the sockets in the list of a daemon that was killed, and the traces of their NICs. The inode is 0 if it was killed
- * after it had listed the name, and before it knew the inode. We hold the lock, so that daemon has
- * ended. */
+/* Removes the sockets in the list of a daemon that was killed, and the traces of their NICs. The
+ * inode is 0 if it was killed after it had listed the name, and before it knew the inode. We hold
+ * the lock, so that daemon has ended. */
 static void remove_stale(const char *run_dir, char *list)
 {
 	char *save, path[sizeof(((struct rundir_socket *)0)->path)];
@@ -178,7 +178,10 @@ static int take_lock(const char *path, int dir)
 		close(lock);
 		return -EBUSY;
 	}
-	remove_stale(path, list);
+	/* Again: the daemon that had the lock may have written to it before it ended. */
+	memset(list, 0, sizeof(list));
+	if (pread(lock, list, LIST_MAX, 0) > 0)
+		remove_stale(path, list);
 	n = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
 	if (ftruncate(lock, 0) < 0 || pwrite(lock, pid, (size_t)n, 0) != n) {
 		log_error("%s/" LOCK_NAME ": %s", path, strerror(errno));

@@ -238,6 +238,41 @@ static void *wait_main(void *arg)
 	return (void *)(intptr_t)nbar_wait(&group, (uint32_t)(uintptr_t)arg, NBAR_FOREVER);
 }
 
+/* The NIC has gone on since then: the next wait without limit goes on, too. */
+static void a_nic_that_goes_on_is_waited_for(void **state)
+{
+	pthread_t thread;
+	void *rc;
+
+	(void)state;
+	page.life = 7;
+	assert_int_equal(nbar_post(&group, NULL), 0);
+	nblib_life_look(&group, nblib_now_ns());
+	group.life_mute = NBLIB_MUTE_NS;
+	page.life = 8;
+	require(pthread_create(&thread, NULL, wait_main, (void *)1) == 0, "thread");
+	/* Until it has looked. */
+	for (uint32_t i = 0; i < 100000 && __atomic_load_n(&group.life, __ATOMIC_RELAXED) != 8; i++)
+		usleep(100);
+	complete(1, 0);
+	pthread_join(thread, &rc);
+	assert_ptr_equal(rc, NULL);
+}
+
+/* Threads that look at one NIC have read their clocks in another order. */
+static void a_look_of_before_counts_nothing(void **state)
+{
+	uint64_t now = nblib_now_ns();
+
+	(void)state;
+	page.life = 7;
+	nblib_life_look(&group, now);
+	for (uint32_t i = 0; i < 1000; i++)
+		nblib_life_look(&group, i % 2 ? now : now - 1);
+	assert_true(nblib_life_mute(&group) == 0);
+	assert_true(group.life_looked == now);
+}
+
 /* A thread asks for a wake before it sleeps. If it is woken for another reason, it sleeps again. */
 static void a_sleeper_asks(void **state)
 {
@@ -370,6 +405,8 @@ int main(void)
 		TEST(reasons_are_told),
 		TEST(a_nic_that_does_not_run_is_told),
 		TEST(waiting_without_limit_ends_when_the_nic_stands_still),
+		TEST(a_nic_that_goes_on_is_waited_for),
+		TEST(a_look_of_before_counts_nothing),
 		TEST(a_sleeper_asks),
 		TEST(a_daemon_that_was_killed_is_noticed),
 		TEST(testing_alone_notices_too),
