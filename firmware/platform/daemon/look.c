@@ -81,6 +81,15 @@ static void look_at_ports(struct look_call *call)
 	}
 }
 
+/* The table of owners belongs to the control thread: no call is needed. */
+static bool is_used(const struct look_call *call)
+{
+	for (uint32_t i = 0; i < PORTS; i++)
+		if (call->device->owner[call->first + i])
+			return true;
+	return false;
+}
+
 void control_look(struct control *k)
 {
 	uint64_t n;
@@ -91,6 +100,8 @@ void control_look(struct control *k)
 			struct look_call call = { .device = &k->nic[i].nic->device,
 						  .first = first };
 
+			if (!is_used(&call))
+				continue;
 			mailbox_call(&k->nicd->mailbox, run_asked, &call);
 			if (!call.asked)
 				continue;
