@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -237,6 +238,13 @@ int main(int argc, char **argv)
 {
 	if (argc == 5)
 		return attack(argv);
+	struct rlimit files;
+
+	/* An ordinary user begins with too few for all ports. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
 	pid_t pid = mkdtemp(adversary_run_dir) ? daemon_start() : 0;
 
 	if (!ok(pid != 0, "the daemon starts"))

@@ -27,7 +27,7 @@ with_mpi() {
 
 # Where the MPI's package lacks headers of the component, they are fetched.
 with_component() {
-	inside "$1" newcomer "make openmpi-headers && make all build/cluster-hello.openmpi && mpirun.openmpi -np 2 \
+	inside "$1" newcomer "sudo apt-get install -y -qq --no-install-recommends xz-utils && make openmpi-headers && make all build/cluster-hello.openmpi && mpirun.openmpi -np 2 \
 		--oversubscribe --mca mca_base_component_path \$PWD/build/components:SYS_DEFAULT --mca coll_nbar_enable 1 \
 		--mca coll_nbar_verbose 1 --mca coll_nbar_nic host:wire=udp,name=r%r build/cluster-hello.openmpi 100" &&
 		[ "$(grep -cE '^nbar: [1-9][0-9]* barriers offloaded' "$work/out")" = 2 ]

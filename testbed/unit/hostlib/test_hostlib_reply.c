@@ -326,6 +326,11 @@ static int visit(void *arg, const struct nbar_group_info *info)
 	return 0;
 }
 
+static struct nbar_group_info *info_of(struct answer *a)
+{
+	return (void *)(&a->body.groups + 1);
+}
+
 static void statistics_are_checked(void **state)
 {
 	struct nbar_rep_nic_stat stat;
@@ -344,8 +349,17 @@ static void statistics_are_checked(void **state)
 	memset(&a->body, 'x', sizeof(a->body));
 	a->body.groups.ninfo = 1;
 	a->body.groups.next = 5;
+	info_of(a)->index = 65535;
 	a = say(NBAR_OP_GROUP_STAT, sizeof(a->body.groups));
 	a->body.groups.next = 5; /* again: this would never end */
+	daemon_start();
+	assert_int_equal(nbar_nic_groups(path, visit, &n), -EPROTO);
+	assert_int_equal(n, 1);
+	daemon_end();
+
+	a = say(NBAR_OP_GROUP_STAT, sizeof(a->body.groups) + sizeof(struct nbar_group_info));
+	a->body.groups.ninfo = 1;
+	info_of(a)->index = 65536; /* no NIC has so many */
 	daemon_start();
 	assert_int_equal(nbar_nic_groups(path, visit, &n), -EPROTO);
 	assert_int_equal(n, 1);
