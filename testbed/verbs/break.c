@@ -26,6 +26,8 @@
 #define QKEY 0x6e626172u /* nbar's datagram queue pairs have this Q_Key, its connections do not */
 #define HANDLES_MAX 256
 #define DRIVERS_MAX 64u
+#define BUSY_TRIES 5000u
+#define BUSY_US 1000u
 
 static uint32_t driver; /* of the device: a call that names another is refused */
 
@@ -118,6 +120,18 @@ static int destroy(int fd, uint32_t handle)
 	return command(fd, IB_USER_VERBS_CMD_DESTROY_QP, &in, sizeof(in), &out, sizeof(out));
 }
 
+/* The kernel refuses while a call of the other process uses the queue pair. */
+static int when_free(int (*how)(int fd, uint32_t handle), int fd, uint32_t handle)
+{
+	int rc = how(fd, handle);
+
+	for (uint32_t i = 0; i < BUSY_TRIES && rc < 0 && errno == EBUSY; i++) {
+		usleep(BUSY_US);
+		rc = how(fd, handle);
+	}
+	return rc;
+}
+
 /* Breaks the queue pairs of one descriptor. Returns how many. */
 static uint32_t break_all(int fd, bool ud, int (*how)(int fd, uint32_t handle))
 {
@@ -126,7 +140,7 @@ static uint32_t break_all(int fd, bool ud, int (*how)(int fd, uint32_t handle))
 	for (uint32_t i = 0; i < n; i++) {
 		if (is_ud(fd, handle[i]) != ud)
 			continue;
-		if (how(fd, handle[i]) == 0)
+		if (when_free(how, fd, handle[i]) == 0)
 			done++;
 		else
 			perror("queue pair");
