@@ -106,7 +106,7 @@ TEST_LIST += testbed/map-check.sh
 TEST_LIST += testbed/gates.sh
 export CFLAGS_FW = $(CFLAGS_fw)
 export CFLAGS_LIB = $(CFLAGS_lib)
-check-firmware: ## the firmware without libc, for six machines; and who may include whom
+check-firmware: ## the firmware without libc, for five machines; and which folder may include which
 	$(Q)BUILD=$(BUILD) CC="$(CC)" testbed/run testbed/firmware-check.sh
 
 check-mutations: ## breaks the core in many ways and sees the unit tests fail; takes minutes

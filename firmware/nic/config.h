@@ -22,8 +22,8 @@
 #define NBNIC_ATTACHED_MAX NBAR_ATTACHED_MAX
 #endif
 
-/* Users with open ports or with groups that linger. Each has its own account: what it may open, and
- * which of its groups are forgotten first. */
+/* Users with open ports or lingering groups. The NIC counts for each what it has opened, and limits
+ * it. */
 #ifndef NBNIC_USERS_MAX
 #define NBNIC_USERS_MAX 64u
 #endif

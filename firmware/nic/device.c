@@ -15,7 +15,7 @@
 #define TICK_NS UINT64_C(10000000)       /* between two ticks, at most */
 #define LIVES_A_TICK 16u                 /* ports that are shown a sign of life in each */
 #define LOOK_NS UINT64_C(100000000)      /* between two looks at the processes of hosts */
-#define LOOK_OLD_NS UINT64_C(1000000000) /* how long the NIC believes what it has seen */
+#define LOOK_OLD_NS UINT64_C(1000000000) /* then the result of a look is too old */
 
 static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t)
 {

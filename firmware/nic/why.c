@@ -65,8 +65,8 @@ RARE static void note(struct nbnic_group *g, uint32_t rank, uint32_t kind, uint3
 	*s = (struct nbnic_straggler){ rank, g->timeouts, now - age, why_pack(kind, age) };
 }
 
-/* The straggler to name in a LATER: the one that the engine knows, else any. NULL: none is known.
- */
+/* Returns the straggler that a LATER names: the engine's, or else the first of the list. NULL: the
+ * list is empty. */
 static const struct nbnic_straggler *choose(const struct nbnic_group *g)
 {
 	uint32_t i = find(g, g->state->straggler);

@@ -30,7 +30,7 @@ struct wire {
 	enum wire_reach reach;
 	unsigned platforms; /* WIRE_IN_* */
 	bool dpdk;          /* needs DPDK's EAL */
-	bool of_user;       /* what it opens belongs to the user that the daemon changes to */
+	bool of_user;       /* its files belong to --user: opened with the rights of that user */
 	unsigned dpdk_mb;   /* memory of DPDK that a NIC takes beyond what the EAL has anyway */
 	const char *sdk;    /* library the wire needs; named in the error when it is not built in */
 	const char *help;   /* one line */

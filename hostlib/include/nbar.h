@@ -141,14 +141,14 @@ int nbar_test(struct nbar_group *g, uint32_t ticket);
 #define NBAR_FOREVER UINT64_MAX
 
 /*
- * Waits for it. 0: complete. -ETIME: timeout_ns have passed; the barrier stays posted, so wait
- * again or go on with other work; nbar_error() and nbar_missing() tell who is missing. Else as
- * nbar_test.
+ * Waits for it. 0: complete. -ETIME: timeout_ns have passed, or with NBAR_FOREVER, the NIC of
+ * this host has not run for 30 s. The barrier stays posted, so wait again or go on with other work;
+ * nbar_error() and nbar_missing() tell who is missing. Else as nbar_test.
  */
 int nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns);
 
-/* Post and wait for ever. As nbar_wait with NBAR_FOREVER: -ETIME only if the NIC of this host has
- * not run for 30 s; then wait again by nbar_wait. */
+/* nbar_post, then nbar_wait with NBAR_FOREVER, and their errors. After -ETIME its barrier is still
+ * posted, and this call would post the next: a program that is to go on then uses those two. */
 int nbar_barrier(struct nbar_group *g);
 
 /*
@@ -222,8 +222,9 @@ __attribute__((aligned(128)))
 int nbar_team_init(struct nbar_team *team, uint32_t size, struct nbar_group *group);
 
 /* Waits for all threads of the team, and for all members of the group. 0, or as nbar_wait (for
- * every thread; final). Called by exactly `size` threads at a time. -EINVAL: the kind (see
- * nbar_extra.h) needs the number of the thread: nbar_team_barrier_as. */
+ * every thread; final), but never -ETIME: it waits on for a NIC that does not run. Called by
+ * exactly `size` threads at a time. -EINVAL: the kind (see nbar_extra.h) needs the number of the
+ * thread: nbar_team_barrier_as. */
 int nbar_team_barrier(struct nbar_team *team);
 
 /* The same in phases: a thread posts, computes, and tests until 1 or waits; then it may post again.

@@ -298,11 +298,13 @@ static bool owner_is(const char *dir, const char *name, uid_t uid)
 	return lstat(path, &st) == 0 && st.st_uid == uid;
 }
 
-/* Two starts, one after a SIGKILL: the directory and what is in it belong to the user. */
+/* Starts a daemon twice, the second time after a SIGKILL. The run directory and its files belong to
+ * the user. */
 static void another_user_after_the_start(void)
 {
-	static const char *const args[] = { "--nics", "1",    "--user", "65534", "--group", "0",
-					    "--mode", "0660", "--idle", "sleep", NULL };
+	static const char *const args[] = { "--nics",  "1",      "--user", "65534",  "--group",
+					    "0",       "--mode", "0660",   "--idle", "sleep",
+					    "--trace", "64",     NULL };
 	static const char ids[] = "65534\t65534\t65534\t65534";
 	char dir[100];
 	struct raw r;
@@ -319,7 +321,7 @@ static void another_user_after_the_start(void)
 		   all_threads(pid, "CapPrm:", "0000000000000000"),
 	   "it has no capabilities");
 	ok(owner_is(dir, ".", STRANGER) && owner_is(dir, "nicd.lock", STRANGER) &&
-		   owner_is(dir, "n0.sock", STRANGER),
+		   owner_is(dir, "n0.sock", STRANGER) && owner_is(dir, "n0.trace", STRANGER),
 	   "the run directory is the user's");
 	ok(raw_dial(&r, dir, "n0") && want_port(&r) == 0, "it serves");
 	raw_close(&r);
@@ -328,7 +330,8 @@ static void another_user_after_the_start(void)
 	ok(pid != 0, "it starts again after a SIGKILL");
 	if (pid)
 		ends_well(pid);
-	ok(!owner_is(dir, "n0.sock", STRANGER), "its socket is gone");
+	ok(!owner_is(dir, "n0.sock", STRANGER) && !owner_is(dir, "n0.trace", STRANGER),
+	   "its socket and its trace are gone");
 	run_dir_remove(dir);
 }
 

@@ -53,7 +53,8 @@ void chart_sent(struct chart *c, uint64_t key)
 	c->frame[c->nframe++].event = c->nevent - 1;
 }
 
-/* Shows what is not implied, and what sent a frame to that. */
+/* Chooses the events to print: those that no other event implies, and the senders of their frames.
+ */
 static void choose(struct chart *c)
 {
 	for (uint32_t i = c->nevent; i > 0; i--) {

@@ -105,7 +105,8 @@ static inline struct nbfw_state *group_engine(struct group_member *m)
 bool group_begin(struct group *g, const struct group_config *cfg);
 void group_first(struct group *g);
 
-/* Gives one event to the engine of a rank, and checks and carries out what it answers. */
+/* Gives one event to the engine of a rank, checks the actions that the engine returns, and carries
+ * them out. */
 void group_step(struct group *g, uint32_t rank, const struct nbfw_event *ev);
 void group_start(struct group *g, uint32_t rank);
 void group_timeout(struct group *g, uint32_t rank);

@@ -108,8 +108,8 @@ void control_user_serve(struct control_user *u)
 		control_client_read(ev.data.ptr);
 }
 
-/* Of the clients of a user without a port, the one that has been quiet for longest; NULL: there is
- * none. Of an in-process NIC (u is NULL), its own process's clients do not count. */
+/* Returns the client of a user that has no port and has been quiet for longest; NULL: there is
+ * none. An in-process NIC (u is NULL) skips the clients of its own process. */
 static struct control_client *idle_at_nic(const struct control_nic *at,
 					  const struct control_user *u)
 {

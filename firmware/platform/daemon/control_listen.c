@@ -163,7 +163,8 @@ static void turn_away(struct control_nic *at)
 	k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* True: a user whose client has come may have it, if need be in place of one that is idle. */
+/* Makes room for a new client of a user: closes an idle client of that user if necessary. False:
+ * there is no room, and the client has been refused. */
 static bool user_has_room(struct control_nic *at, struct control_user *u, int fd)
 {
 	char text[NBAR_NAME_MAX + 192];

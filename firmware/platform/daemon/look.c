@@ -65,7 +65,8 @@ static uint8_t process_why(uint32_t pid)
 	return NBAR_WHY_HOST_LATE;
 }
 
-/* Of a port with several processes, the one that is worst off. */
+/* If a port has several processes, the most serious state counts: ended, then stopped, then late.
+ */
 static void look_at_ports(struct look_call *call)
 {
 	for (const struct nbnic_client *c = call->device->client; c; c = c->next) {

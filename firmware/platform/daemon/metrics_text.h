@@ -14,7 +14,7 @@
 
 #include "nbar_abi.h"
 
-/* Asks all NICs of a daemon (arg, a struct nicd), and writes what they answer. dropped: see
+/* Reads the counters of all NICs of a daemon (arg, a struct nicd), and writes them. dropped: see
  * metrics.h. Without memory it writes nothing. */
 void metrics_text_write(void *arg, bool open_metrics, uint64_t dropped, FILE *to);
 

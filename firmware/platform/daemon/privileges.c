@@ -36,7 +36,7 @@ static int failed(const struct options *o, const char *what)
 	return -1;
 }
 
-/* Makes the run directory for the user; one that is there stays as it is. */
+/* Makes the run directory for the user. An existing directory is not changed. */
 static int run_dir_make(const struct options *o)
 {
 	int dir, rc;

@@ -259,6 +259,35 @@ static void a_nic_that_goes_on_is_waited_for(void **state)
 	assert_ptr_equal(rc, NULL);
 }
 
+static void *team_main(void *arg)
+{
+	return (void *)(intptr_t)nbar_team_barrier(arg);
+}
+
+/* Nobody can wait for the barrier of a team again, so a team waits on for a NIC that stands still.
+ */
+static void a_team_waits_for_a_nic_that_stands_still(void **state)
+{
+	struct nbar_team team;
+	pthread_t thread;
+	void *rc;
+
+	(void)state;
+	assert_int_equal(nbar_team_init(&team, 1, &group), 0);
+	page.life = 7;
+	nblib_life_look(&group, nblib_now_ns());
+	group.life_mute = NBLIB_MUTE_NS;
+	require(pthread_create(&thread, NULL, team_main, &team) == 0, "thread");
+	/* Until it has looked, and found that the NIC has stood still for too long. */
+	for (uint32_t i = 0;
+	     i < 100000 && __atomic_load_n(&group.life_mute, __ATOMIC_RELAXED) == NBLIB_MUTE_NS;
+	     i++)
+		usleep(100);
+	complete(1, 0);
+	pthread_join(thread, &rc);
+	assert_ptr_equal(rc, NULL);
+}
+
 /* Threads that look at one NIC have read their clocks in another order. */
 static void a_look_of_before_counts_nothing(void **state)
 {
@@ -406,6 +435,7 @@ int main(void)
 		TEST(a_nic_that_does_not_run_is_told),
 		TEST(waiting_without_limit_ends_when_the_nic_stands_still),
 		TEST(a_nic_that_goes_on_is_waited_for),
+		TEST(a_team_waits_for_a_nic_that_stands_still),
 		TEST(a_look_of_before_counts_nothing),
 		TEST(a_sleeper_asks),
 		TEST(a_daemon_that_was_killed_is_noticed),

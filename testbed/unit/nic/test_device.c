@@ -374,6 +374,26 @@ static void a_group_is_aborted_by_those_who_hold_it(void **state)
 	world_end();
 }
 
+/* Hosts doubt a NIC without a sign of life, so its period does not grow with pull_ns. */
+static void signs_of_life_do_not_wait_for_pulls(void **state)
+{
+	struct nbnic_client c;
+	uint32_t life;
+
+	(void)state;
+	world_begin(0, 0);
+	w.device.pull_ns = 60000 * MS;
+	port_open(&c);
+	assert_int_equal(group_open(&c, "pairwise", 0, 2), 0);
+	passes(1);
+	life = c.port->page->life;
+	w.now += 10 * MS;
+	passes(1);
+	assert_int_not_equal(c.port->page->life, life);
+	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
+	world_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -382,6 +402,7 @@ int main(void)
 		cmocka_unit_test(doorbells_are_looked_at_in_turn),
 		cmocka_unit_test(signals_are_sent_up_to_a_budget),
 		cmocka_unit_test(a_port_alone_has_a_larger_quota),
+		cmocka_unit_test(signs_of_life_do_not_wait_for_pulls),
 		cmocka_unit_test(a_turn_receives_before_it_sends_signals),
 		cmocka_unit_test(signals_wait_for_room_on_the_wire),
 		cmocka_unit_test(memory_is_budgeted),
