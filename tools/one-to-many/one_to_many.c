@@ -220,11 +220,9 @@ static void add_rows(const struct one_to_many *t, struct result *r, const struct
 		result_real(r, p->rtt_us / p->peers);
 		result_real(r, p->sent_us / p->peers);
 		result_real(r, (p->rtt_us - p->sent_us) / 2);
-		if (fitted)
-			result_real(r, p->peers * lop_o(&t->model, p->peers) +
-					       2 * lop_l(&t->model, p->peers));
-		else
-			result_none(r);
+		result_real(r, fitted ? p->peers * lop_o(&t->model, p->peers) +
+						2 * lop_l(&t->model, p->peers)
+				      : NAN);
 		result_text(r, "");
 	}
 }

@@ -3,6 +3,7 @@
  * sweep_combined.c - `nbar sweep combined`: nodes with several threads; compares polling of the
  * completion word with a release stage of the threads.
  */
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,13 +145,8 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_real(r, m.low);
 	result_real(r, m.high);
 	result_real(r, bench_median(p->repetition[where], opt->repetitions, METRIC_P50).median);
-	if (where == BENCH_NIC) {
-		result_real(r, ratio(opt, p, BENCH_HOST, BENCH_NIC));
-		result_real(r, ratio(opt, p, BENCH_NIC_RELEASE, BENCH_NIC));
-	} else {
-		result_none(r);
-		result_none(r);
-	}
+	result_real(r, where == BENCH_NIC ? ratio(opt, p, BENCH_HOST, where) : NAN);
+	result_real(r, where == BENCH_NIC ? ratio(opt, p, BENCH_NIC_RELEASE, where) : NAN);
 }
 
 /* Counts the points where polling is faster, and those where also the intervals do not overlap. A

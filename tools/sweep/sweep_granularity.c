@@ -5,7 +5,6 @@
  */
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "sweep.h"
 
@@ -79,10 +78,7 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_real(r, m.high);
 	result_real(r, m.median - compute);
 	result_real(r, bench_median(p->repetition[where], opt->repetitions, late).median);
-	if (where == BENCH_NIC)
-		result_real(r, bench_point_speedup(opt, p));
-	else
-		result_none(r);
+	result_real(r, where == BENCH_NIC ? bench_point_speedup(opt, p) : NAN);
 }
 
 /* One curve: the points of one node count and algorithm. */
@@ -147,20 +143,13 @@ static int run(struct options *o, int argc, char **argv)
 
 int sweep_granularity(int argc, char **argv)
 {
-	struct options o = { .bench = bench_options_default(),
+	struct options o = { .bench = sweep_defaults(8, 1000, 6),
 			     .range = { 1.5, 130 },
 			     .points = 16 };
 	const struct bench_extra_options more = { more_options, read_more, &o };
 	bool help;
 	int r;
 
-	o.bench.nodes[0] = 8;
-	o.bench.nnodes = 1;
-	strcpy(o.bench.alg[0], ALGS_SWEEP);
-	o.bench.iters = 1000;
-	o.bench.warmup = 100;
-	o.bench.repetitions = 6;
-	o.bench.drivers = BENCH_DRIVERS_AUTO;
 	r = bench_options_parse(argc - 1, argv + 1, &o.bench, &more, &help);
 	if (help)
 		usage();
