@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bench_host.h"
+#include "option.h"
 #include "sweep.h"
 
 #define THREADS_MAX 1024u
@@ -40,15 +41,10 @@ static const struct option more_options[] = {
 static int add_threads(void *arg, const char *item)
 {
 	struct options *o = arg;
-	uint64_t n;
 
-	if (!tool_number(item, 1, THREADS_MAX, &n))
-		return tool_usage("--threads: '%s' is not a number from 1 to %u", item,
-				  THREADS_MAX);
 	if (o->nthreads == BENCH_LIST_MAX)
 		return tool_usage("--threads: at most %u numbers", BENCH_LIST_MAX);
-	o->threads[o->nthreads++] = (uint32_t)n;
-	return 0;
+	return option_u32("--threads", item, 1, THREADS_MAX, &o->threads[o->nthreads++]);
 }
 
 static int add_kind(void *arg, const char *item)

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "option.h"
 #include "sweep.h"
 
 static const struct result_column columns[] = {
@@ -34,15 +35,10 @@ static const struct option more_options[] = {
 static int read_more(void *arg, int c, const char *value)
 {
 	struct options *o = arg;
-	uint64_t n;
 
 	if (c == OPT_COMPUTE)
 		return sweep_range_read("--compute", value, 0.1, 1e6, &o->compute, o->range);
-	if (!tool_number(value, 2, SWEEP_LIST_MAX, &n))
-		return tool_usage("--points: '%s' is not a number from 2 to %u", value,
-				  SWEEP_LIST_MAX);
-	o->points = (uint32_t)n;
-	return 0;
+	return option_u32("--points", value, 2, SWEEP_LIST_MAX, &o->points);
 }
 
 static void usage(void)
