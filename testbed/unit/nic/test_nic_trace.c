@@ -97,10 +97,13 @@ static void test_timeouts(void **state)
  */
 static void test_silence(void **state)
 {
-	uint64_t began;
+	uint64_t began, sum = 0;
 
 	(void)state;
 	trace_connected(FOUR, 4, 0);
+	for (uint32_t i = 0; i < NBFW_WINDOW; i++)
+		sum += trace.nic.interval[i];
+	assert_true(sum == TRACE_BUDGET);
 	trace_post(1);
 	trace_hear(NBFW_TOKEN, 3, 1, 0, 0, 0);
 	trace_take();
@@ -328,6 +331,7 @@ static void test_strangers(void **state)
 {
 	struct nbfw_token t = { .type = NBFW_PULL, .epoch = 4, .slot = 6, .arg = 3 };
 	struct nbnic_addr from;
+	struct nbnic_group *g;
 
 	(void)state;
 	trace_connected(FOUR, 4, 3);
@@ -364,6 +368,12 @@ static void test_strangers(void **state)
 	nbnic_receive(&trace.nic, &from, &t, trace.now); /* a pass answers so many */
 	trace_expect("");
 	trace_work(1);
+	nbnic_receive(&trace.nic, &from, &t, trace.now);
+	trace_expect("abort @4 slot 6 to 1 rank 3 cause 3; ");
+	g = trace_group("signal", 2, 0, 0, 1); /* the newest generation, closed */
+	t.handle = g->handle;
+	nbnic_group_close(&trace.nic, g, NBAR_STATUS_CLOSED, trace.now);
+	trace_expect("released; ");
 	nbnic_receive(&trace.nic, &from, &t, trace.now);
 	trace_expect("abort @4 slot 6 to 1 rank 3 cause 3; ");
 	trace_end();
