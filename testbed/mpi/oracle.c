@@ -39,6 +39,7 @@ static const struct {
 	{ "alive", test_alive, 1100, 20, "communicators alive at once" },
 	{ "pairs", test_pairs, 20, 0, "every rank leads its host in a communicator" },
 	{ "short", test_short, 200, 0, "communicators of one barrier each cost as without nbar" },
+	{ "cost", test_cost, 200, 0, "what nbar costs where the MPI runs all barriers" },
 	{ "freed", test_freed, 100, 40, "a communicator freed with a barrier under way" },
 	{ "order", test_order, 200, 25, "other collectives in between, all under way" },
 	{ "rendezvous", test_rendezvous, 20, 100, "a long message goes on while its sender waits" },
