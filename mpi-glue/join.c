@@ -301,8 +301,10 @@ static void find_mates(struct set_up *s, enum nbmpi_why *why)
 
 	c->nlocal = 0;
 	s->local = nbmpi_self.start.ops->mates(c->mpi, &c->nlocal, why);
-	if (!s->local && *why == NBMPI_WHY_none)
-		*why = NBMPI_WHY_memory;
+	if (*why == NBMPI_WHY_memory || (!s->local && *why == NBMPI_WHY_none)) {
+		errno = ENOMEM;
+		*why = memory_failed(s, "list its ranks");
+	}
 	for (c->mate = 0; c->mate < c->nlocal && s->local[c->mate] != c->rank;)
 		c->mate++;
 	c->leader = s->local ? s->local[0] : c->rank;

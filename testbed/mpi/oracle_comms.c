@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "oracle.h"
+#include "oracle_predict.h"
 
 #define WAYS 10u
 #define INNER 24u /* barriers of each communicator */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "oracle.h"
+#include "oracle_predict.h"
 
 #define BLOCK 64      /* barriers between two looks at the clock */
 #define LONG_LIVED 20 /* barriers of a communicator that lives long */
