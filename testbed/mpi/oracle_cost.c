@@ -52,10 +52,12 @@ static MPI_Info info_of(const char *enable)
 /* A communicator of n barriers, from its birth to its end. In microseconds. */
 static double life(MPI_Info info, int (*barrier)(MPI_Comm), int n)
 {
+	int zero = 0, sum;
 	double since;
 	MPI_Comm comm;
 
-	PMPI_Barrier(MPI_COMM_WORLD);
+	MPI_Allreduce(&zero, &sum, 1, MPI_INT, MPI_SUM,
+		      MPI_COMM_WORLD); /* no barrier: these count */
 	since = MPI_Wtime();
 	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
 	for (int i = 0; i < n; i++)
