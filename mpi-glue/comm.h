@@ -84,8 +84,8 @@ struct nbmpi_message {
 /* Functions that the core needs from the MPI, for communicator `mpi`. Functions that return int: 0,
  * or the MPI's error code. */
 struct nbmpi_ops {
-	/* Ranks on this host, in order, and how many; the caller frees them. NULL: no memory. *why:
-	 * a reason against NICs that all ranks know, or NBMPI_WHY_none. */
+	/* Ranks on this host, in order; the caller frees them. NULL: no memory; but *n, their
+	 * number, is right. *why: a reason against NICs that all ranks know, or NBMPI_WHY_none. */
 	uint32_t *(*mates)(void *mpi, uint32_t *n, enum nbmpi_why *why);
 	/* Numbers of the hosts of all ranks, in any numbering; the caller frees them. NULL: they
 	 * are not known now. Does not wait for other ranks. */

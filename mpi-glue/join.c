@@ -305,7 +305,7 @@ static void find_mates(struct set_up *s, enum nbmpi_why *why)
 		errno = ENOMEM;
 		*why = memory_failed(s, "list its ranks");
 	}
-	for (c->mate = 0; c->mate < c->nlocal && s->local[c->mate] != c->rank;)
+	for (c->mate = 0; s->local && c->mate < c->nlocal && s->local[c->mate] != c->rank;)
 		c->mate++;
 	c->leader = s->local ? s->local[0] : c->rank;
 }

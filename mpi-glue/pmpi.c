@@ -112,7 +112,7 @@ static uint32_t *mpi_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	_Static_assert(sizeof(*rank) == sizeof(uint32_t), "ranks stay where they are");
 	if (!world.host)
 		*why = NBMPI_WHY_terms;
-	if (!rank || !world.host)
+	if (!world.host)
 		return (uint32_t *)rank;
 	PMPI_Comm_group(to_comm(mpi), &group);
 	PMPI_Group_size(group, &size);
@@ -120,15 +120,23 @@ static uint32_t *mpi_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	/* To a process of another world, our processes are foreign, too: so all decide alike. */
 	if (foreign)
 		*why = NBMPI_WHY_foreign;
-	translate(world.group, world.mates, world.nmate, group, rank);
 	*n = 0;
-	for (int i = 0; i < world.nmate; i++)
-		if (rank[i] != MPI_UNDEFINED)
-			rank[(*n)++] = rank[i];
+	for (int first = 0; first < world.nmate; first += CHUNK) {
+		int in_comm[CHUNK], m = world.nmate - first < CHUNK ? world.nmate - first : CHUNK;
+
+		translate(world.group, world.mates + first, m, group, in_comm);
+		for (int i = 0; i < m; i++)
+			if (in_comm[i] != MPI_UNDEFINED) {
+				if (rank)
+					rank[*n] = in_comm[i];
+				(*n)++;
+			}
+	}
 	if (!foreign && *n < (uint32_t)size && lacks_nic(group))
 		*why = NBMPI_WHY_nic;
 	PMPI_Group_free(&group);
-	qsort(rank, *n, sizeof(*rank), by_rank);
+	if (rank)
+		qsort(rank, *n, sizeof(*rank), by_rank);
 	return (uint32_t *)rank;
 }
 

@@ -152,6 +152,7 @@ static uint32_t *coll_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 {
 	ompi_communicator_t *comm = mpi;
 	uint32_t own, *mate = NULL, *wider;
+	bool poor = false;
 
 	pthread_mutex_lock(&job.lock);
 	*why = host_of(*OMPI_PROC_MY_NAME, &own);
@@ -159,18 +160,21 @@ static uint32_t *coll_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	for (int r = 0; r < ompi_comm_size(comm) && *why == NBMPI_WHY_none; r++) {
 		if (!is_mate(comm, r, own))
 			continue;
-		wider = realloc(mate, (*n + 1) * sizeof(*mate));
-		if (!wider) {
-			*why = NBMPI_WHY_memory;
-			break;
-		}
-		mate = wider;
-		mate[(*n)++] = (uint32_t)r;
+		wider = poor ? NULL : realloc(mate, (*n + 1) * sizeof(*mate));
+		poor = !wider;
+		if (wider)
+			mate = wider;
+		if (wider)
+			mate[*n] = (uint32_t)r;
+		(*n)++;
 	}
 	if (*why == NBMPI_WHY_none && *n < (uint32_t)ompi_comm_size(comm) && lacks_nic(comm))
 		*why = NBMPI_WHY_nic;
 	pthread_mutex_unlock(&job.lock);
-	return mate;
+	if (!poor)
+		return mate;
+	free(mate);
+	return NULL;
 }
 
 /* Called from progress, too: this thread may already be in it, in a caller of this function. */

@@ -94,7 +94,7 @@ static bool set_up(int rank, int n)
 	mine[1] = (int)(after[0] + after[1] - before[0] - before[1]);
 	MPI_Allreduce(mine, all, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	want(2 * mine[1] == all[1], "ranks do not agree whether the communicator is offloaded");
-	want(all[0] || mine[1] == 3, "with all its memory, a communicator is not offloaded");
+	want(all[0] || all[1] == 0 || mine[1] == 3, "nbar runs a part of the barriers");
 	MPI_Comm_free(&comm);
 	return all[0] != 0;
 }
@@ -110,5 +110,5 @@ void rule_memory(void)
 			failed++;
 	if (me == 0)
 		printf("# %d allocations failed, one in each set-up\n", failed);
-	want(failed > 4, "too few allocations failed: does this program replace malloc?");
+	want(failed > 0, "no allocation failed: does this program replace malloc?");
 }
