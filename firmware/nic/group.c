@@ -209,6 +209,7 @@ int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g)
 	g->handle = (uint32_t)nic->generation[index] << 16 | index;
 	nic->group[index] = g;
 	nic->nopen++;
+	nic->nsignal += g->is_signal;
 	if (nic->high <= index)
 		nic->high = index + 1;
 	return 0;
@@ -226,7 +227,8 @@ static uint32_t get32(const uint8_t *at)
 }
 
 /* Endpoint address: magic, version | wire << 16, handle, rank, size, digest (of algorithm, size and
- * tag), cookie (8), address (48), 0. Both ends must have the same version, wire, size and digest. */
+ * tag), cookie (8), address (48), 0. Both ends must have the same version, wire, size and digest.
+ */
 void nbnic_group_endpoint(const struct nbnic *nic, const struct nbnic_group *g,
 			  struct nbar_endpoint *out)
 {
@@ -341,6 +343,7 @@ void nbnic_group_release(struct nbnic *nic, uint32_t index)
 		nbnic_link_remove(&g->user_linger);
 	} else {
 		nic->nopen--;
+		nic->nsignal -= g->is_signal;
 	}
 	nbnic_rota_remove(&nic->sends, g->port, &g->send);
 	nbnic_rota_remove(&nic->pulls, g->port, &g->pull);
