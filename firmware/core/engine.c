@@ -133,25 +133,30 @@ void nbfw_hear(struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot)
 static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a)
 {
 	const struct nbar_step *steps = nbfw_plan_steps(p);
-	uint32_t set = s->epoch & 1;
+	const uint32_t *set = set_of(s, s->epoch & 1);
+	uint32_t want = s->want, step = s->step;
 
-	while (s->step < p->nstep) {
-		uint32_t end = step_end(s, p);
+	while (step < p->nstep) {
+		uint32_t end = steps[step].first_slot + steps[step].nslot;
 
-		while (s->want < end && has(s, set, s->want))
-			s->want++;
-		if (s->want < end)
-			return;
-		s->step++;
+		while (want < end && set[want / 32] >> (want % 32) & 1)
+			want++;
+		if (want < end)
+			break;
+		step++;
 		s->tries = 0;
 		s->straggler = NBAR_RANK_NONE;
 		a->timer = NBFW_ARM;
-		if (s->step < p->nstep)
-			a->send_end = steps[s->step].first_send + steps[s->step].nsend;
+		if (step < p->nstep)
+			a->send_end = steps[step].first_send + steps[step].nsend;
 	}
+	s->want = (uint16_t)want;
+	s->step = (uint16_t)step;
+	if (step < p->nstep)
+		return;
 	/* R2: no member sends for epoch + 2 before this member has started epoch + 1, so from here
 	 * on the set of this parity is free for epoch + 2. */
-	clear(s, set);
+	clear(s, s->epoch & 1);
 	s->running = 0;
 	/* R1: the sends of a last, send-only step are in the range, but after this. */
 	a->complete = true;
@@ -214,16 +219,20 @@ static void on_token(struct nbfw_state *s, const struct nbar_plan *p, const stru
 		a->verdict = (int32_t)ahead > 1 ? NBFW_BAD : NBFW_STALE;
 		return;
 	}
-	if (has(s, t->epoch & 1, t->slot)) {
+	uint32_t *word = set_of(s, t->epoch & 1) + t->slot / 32;
+	uint32_t bit = UINT32_C(1) << (t->slot % 32);
+
+	if (*word & bit) {
 		a->verdict = NBFW_DUPLICATE;
 		return;
 	}
-	put(s, t->epoch & 1, t->slot);
+	*word |= bit;
 	if (ahead == 0 && t->slot == s->want) {
 		const struct nbar_step *st = &nbfw_plan_steps(p)[s->step];
 
 		a->send_first = a->send_end = st->first_send + st->nsend;
 		a->send_epoch = s->epoch;
+		s->want++;
 		advance(s, p, a);
 	}
 }
@@ -354,10 +363,11 @@ void nbfw_step_token(struct nbfw_state *s, const struct nbar_plan *p, const stru
 		     struct nbfw_action *a)
 {
 	*a = nothing;
-	switch (t->type) {
-	case NBFW_TOKEN:
+	if (__builtin_expect(t->type == NBFW_TOKEN, 1)) {
 		on_token(s, p, t, a);
 		return;
+	}
+	switch (t->type) {
 	case NBFW_PULL:
 		on_pull(s, p, t, a);
 		return;

@@ -54,8 +54,8 @@ enum nbfw_verdict {
 };
 
 enum nbfw_timer {
-	NBFW_KEEP,
-	NBFW_ARM, /* start again, for the interval of state.tries; the caller owns the clock */
+	NBFW_KEEP, /* and there is nothing else to do, but a reply */
+	NBFW_ARM,  /* start again, for the interval of state.tries; the caller owns the clock */
 	NBFW_DISARM
 };
 
@@ -64,8 +64,8 @@ enum nbfw_timer {
  * before the NIC spends time on others. Each nbfw_step writes all fields.
  */
 struct nbfw_action {
-	enum nbfw_verdict verdict;
-	enum nbfw_timer timer;
+	uint8_t verdict;     /* enum nbfw_verdict */
+	uint8_t timer;       /* enum nbfw_timer */
 	bool complete;       /* barrier state.epoch is done: tell the host */
 	bool failed;         /* state.cause and state.failed_rank: tell the host; set once */
 	uint8_t send_type;   /* TOKEN or ABORT */

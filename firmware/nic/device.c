@@ -128,7 +128,7 @@ void nbnic_device_count_wire(struct nbnic_device *d)
 
 /* Sends the messages in the send rings of the hosts, round robin over the ports. Received frames go
  * first, because signals cause more frames; `received` is their number. */
-static bool send_signals(struct nbnic_device *d, unsigned received)
+__attribute__((noinline)) static bool send_signals(struct nbnic_device *d, unsigned received)
 {
 	uint32_t quota = d->nic.quota, budget = quota, at = d->signals_at;
 
@@ -147,7 +147,7 @@ static bool send_signals(struct nbnic_device *d, unsigned received)
 }
 
 /* Now and then. Kept out of the path of a token. */
-__attribute__((noinline)) static void tick(struct nbnic_device *d, uint64_t now)
+__attribute__((cold, noinline)) static void tick(struct nbnic_device *d, uint64_t now)
 {
 	/* Hosts doubt a NIC that shows them no sign of life for a second, whatever pull_ns is. */
 	d->next_tick = now + (d->pull_ns / 2 < TICK_NS ? d->pull_ns / 2 : TICK_NS);
@@ -163,10 +163,9 @@ bool nbnic_device_pass(struct nbnic_device *d, uint64_t now)
 {
 	unsigned got = d->wire->ops->poll(d->wire, &d->nic, now, NBNIC_PASS_FRAMES(d->nic.quota));
 	bool work = got > 0;
-	uint32_t nsignal;
 
-	work |= nbnic_page_scan(d->open, d->nbusy, &d->nic, now, &nsignal);
-	if (nsignal > 0)
+	work |= nbnic_page_scan(d->open, d->nbusy, &d->nic, now);
+	if (d->nic.nsignal > 0)
 		work |= send_signals(d, got);
 	work |= nbnic_work(&d->nic, now);
 	if (now >= d->next_tick)

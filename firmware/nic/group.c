@@ -205,6 +205,7 @@ int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g)
 	g->handle = (uint32_t)nic->generation[index] << 16 | index;
 	nic->group[index] = g;
 	nic->nopen++;
+	nic->nsignal += g->is_signal;
 	if (nic->high <= index)
 		nic->high = index + 1;
 	return 0;
@@ -337,6 +338,7 @@ void nbnic_group_release(struct nbnic *nic, uint32_t index)
 		nbnic_link_remove(&g->user_linger);
 	} else {
 		nic->nopen--;
+		nic->nsignal -= g->is_signal;
 	}
 	nbnic_rota_remove(&nic->sends, g->port, &g->send);
 	nbnic_rota_remove(&nic->pulls, g->port, &g->pull);

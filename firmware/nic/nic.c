@@ -21,7 +21,8 @@ static void tell_completion(struct nbnic *nic, struct nbnic_group *g)
 			   NBAR_RANK_NONE);
 }
 
-__attribute__((noinline)) static void tell_failure(struct nbnic *nic, const struct nbnic_group *g)
+__attribute__((cold, noinline)) static void tell_failure(struct nbnic *nic,
+							 const struct nbnic_group *g)
 {
 	const struct nbfw_state *s = g->state;
 
@@ -42,8 +43,8 @@ void nbnic_arm(struct nbnic *nic, struct nbnic_group *g, uint64_t extra, uint64_
 }
 
 /* Rare, and kept out of the path of a token. */
-__attribute__((noinline)) static void begin_pulls(struct nbnic *nic, struct nbnic_group *g,
-						  const struct nbfw_action *a, uint64_t now)
+__attribute__((cold, noinline)) static void begin_pulls(struct nbnic *nic, struct nbnic_group *g,
+							const struct nbfw_action *a, uint64_t now)
 {
 	nbnic_why_review(nic, g, a, now);
 	nbnic_pull_begin(nic, g, a->pull_first, a->pull_end);
@@ -63,16 +64,16 @@ static inline void set_timer(struct nbnic *nic, struct nbnic_group *g, const str
 	}
 }
 
-/* Carries out the actions of the engine; the host learns of the end of its barrier first. */
-static inline void act(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
-		       uint64_t now)
+/* Carries out the actions of the engine, unless its timer is NBFW_KEEP: then there are none. The
+ * host learns of the end of its barrier first. */
+__attribute__((noinline)) static void act(struct nbnic *nic, struct nbnic_group *g,
+					  const struct nbfw_action *a, uint64_t now)
 {
 	if (a->complete)
 		tell_completion(nic, g);
 	if (a->failed)
 		tell_failure(nic, g);
-	if (a->timer != NBFW_KEEP)
-		set_timer(nic, g, a, now);
+	set_timer(nic, g, a, now);
 	if (a->send_first < a->send_end)
 		nbnic_send(nic, g, a);
 }
@@ -82,38 +83,8 @@ void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_even
 	struct nbfw_action a;
 
 	nbfw_step(g->state, g->plan, ev, &a);
-	act(nic, g, &a, now);
-}
-
-/* A frame for a group with a plan. `from` is where it came from, for the answer to a PULL. */
-static void feed_token(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t,
-		       const struct nbnic_addr *from, uint64_t now)
-{
-	/* By verdict; NBFW_USED: by the type of the frame. */
-	static const uint8_t refused[] = {
-		[NBFW_DUPLICATE] = NBAR_COUNTER_tokens_duplicate,
-		[NBFW_STALE] = NBAR_COUNTER_tokens_stale,
-		[NBFW_BAD] = NBAR_COUNTER_frames_bad,
-	};
-	static const uint8_t used[NBFW_TYPE_END] = {
-		[NBFW_TOKEN] = NBAR_COUNTER_tokens_received,
-		[NBFW_PULL] = NBAR_COUNTER_pulls_received,
-		[NBFW_LATER] = NBAR_COUNTER_laters_received,
-		[NBFW_ABORT] = NBAR_COUNTER_aborts_received,
-	};
-	struct nbfw_action a;
-
-	nbfw_step_token(g->state, g->plan, t, &a);
-	act(nic, g, &a, now);
-	if (a.reply)
-		nbnic_why_answer(nic, g, &a, t, from, now);
-	if (a.verdict != NBFW_USED) {
-		nbnic_count(nic, (enum nbar_counter)refused[a.verdict]);
-		return;
-	}
-	nbnic_count(nic, (enum nbar_counter)used[t->type]);
-	if (t->type == NBFW_LATER)
-		nbnic_why_learn(nic, g, t, now);
+	if (a.timer != NBFW_KEEP)
+		act(nic, g, &a, now);
 }
 
 uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now)
@@ -121,31 +92,32 @@ uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 	static const struct nbfw_event start = { .type = NBFW_EV_START };
 	uint32_t n = 0;
 
-	for (; n < limit && nbnic_may_start(g); n++) {
+	for (; nbnic_may_start(g); n++) {
+		if (n == limit) {
+			nbnic_rota_add(&nic->sends, g->port, &g->send);
+			break;
+		}
 		g->timeouts = 0;
 		nbnic_trace_group(nic, g, NBAR_TRACE_START, g->state->epoch + 1, NBAR_RANK_NONE);
 		nbnic_feed(nic, g, &start, now);
 	}
-	if (n == limit && nbnic_may_start(g))
-		nbnic_rota_add(&nic->sends, g->port, &g->send);
 	return n;
 }
 
 /* Starts within an event, as far as the budget of the pass goes. Kept out of the path of a token.
  */
 __attribute__((noinline)) static void start_some(struct nbnic *nic, struct nbnic_group *g,
-						 bool rung, uint64_t now)
+						 uint64_t now)
 {
 	uint32_t most = NBNIC_STARTS_A_CALL;
 
-	if (rung)
-		nbnic_trace_group(nic, g, NBAR_TRACE_DOORBELL, g->posted, NBAR_RANK_NONE);
 	if (most > NBNIC_PASS_STARTS - nic->used.starts)
 		most = NBNIC_PASS_STARTS - nic->used.starts;
 	nic->used.starts += nbnic_start_posted(nic, g, most, now);
 }
 
-void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, uint64_t now)
+__attribute__((noinline)) void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g,
+					      uint32_t posted, uint64_t now)
 {
 	if (g->is_signal || (int32_t)(posted - g->posted) < 0 ||
 	    posted - (g->state->epoch - g->state->running) > NBAR_POSTED_MAX) {
@@ -153,7 +125,8 @@ void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, u
 		return;
 	}
 	g->posted = posted;
-	start_some(nic, g, true, now);
+	nbnic_trace_group(nic, g, NBAR_TRACE_DOORBELL, posted, NBAR_RANK_NONE);
+	start_some(nic, g, now);
 }
 
 bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
@@ -183,8 +156,8 @@ bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 	return true;
 }
 
-static void receive_signal(struct nbnic *nic, const struct nbnic_group *g,
-			   const struct nbfw_token *t)
+__attribute__((noinline)) static void receive_signal(struct nbnic *nic, const struct nbnic_group *g,
+						     const struct nbfw_token *t)
 {
 	if (t->type != NBFW_SIGNAL || t->src >= g->size)
 		nbnic_count(nic, NBAR_COUNTER_frames_bad);
@@ -199,8 +172,8 @@ static void receive_signal(struct nbnic *nic, const struct nbnic_group *g,
  * because this NIC is alive. Either the group is closed and no longer lingers, or the NIC was
  * restarted.
  */
-static void answer_stranger(struct nbnic *nic, const struct nbnic_addr *from,
-			    const struct nbfw_token *pull)
+__attribute__((cold, noinline)) static void
+answer_stranger(struct nbnic *nic, const struct nbnic_addr *from, const struct nbfw_token *pull)
 {
 	uint32_t index = nbnic_index(pull->handle), generation = pull->handle >> 16;
 	bool given_out = index < NBNIC_HANDLES && generation <= nic->generation[index] &&
@@ -219,17 +192,60 @@ static void answer_stranger(struct nbnic *nic, const struct nbnic_addr *from,
 }
 
 /* Notes that the NIC of a peer is alive. Other types than PULL name a slot of ours, so the hash of
- * its NIC is known. Tokens, which are many, count only while some group has waited for half of its
- * window: the other half is long enough to hear one. */
-static void note_alive(struct nbnic *nic, const struct nbnic_group *g,
-		       const struct nbnic_addr *from, const struct nbfw_token *t, uint64_t now)
+ * its NIC is known. */
+__attribute__((noinline)) static void note_alive(struct nbnic *nic, const struct nbnic_group *g,
+						 const struct nbnic_addr *from,
+						 const struct nbfw_token *t, uint64_t now)
 {
-	if (t->type == NBFW_TOKEN && now >= nic->doubt_end)
-		return;
 	if (t->type == NBFW_PULL)
 		nbnic_note_heard(nic, nbnic_addr_hash(from), now);
 	else if (t->slot < g->plan->nrecv)
 		nbnic_note_heard(nic, g->recv_nic[t->slot], now);
+}
+
+/* Feeds a frame to the engine and carries out the actions, but for a reply. */
+static inline void feed_frame(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t,
+			      struct nbfw_action *a, uint64_t now)
+{
+	nbnic_trace_frame(nic, g->handle, g->rank, t->src, t, NBAR_TRACE_IN);
+	nbfw_step_token(g->state, g->plan, t, a);
+	if (a->timer == NBFW_KEEP)
+		return;
+	act(nic, g, a, now);
+	/* Nothing else lets the next barrier start: what waits for sends is in a queue. */
+	if (a->complete && nbnic_may_start(g))
+		start_some(nic, g, now);
+}
+
+/* Counters of the frames that the engine has not used, by verdict. */
+static const uint8_t refused[] = {
+	[NBFW_DUPLICATE] = NBAR_COUNTER_tokens_duplicate,
+	[NBFW_STALE] = NBAR_COUNTER_tokens_stale,
+	[NBFW_BAD] = NBAR_COUNTER_frames_bad,
+};
+
+/* A PULL, LATER or ABORT. `from` is where it came from, for the answer. */
+__attribute__((cold, noinline)) static void receive_other(struct nbnic *nic, struct nbnic_group *g,
+							  const struct nbnic_addr *from,
+							  const struct nbfw_token *t, uint64_t now)
+{
+	static const uint8_t used[NBFW_TYPE_END] = {
+		[NBFW_PULL] = NBAR_COUNTER_pulls_received,
+		[NBFW_LATER] = NBAR_COUNTER_laters_received,
+		[NBFW_ABORT] = NBAR_COUNTER_aborts_received,
+	};
+	struct nbfw_action a;
+
+	feed_frame(nic, g, t, &a, now);
+	if (a.verdict != NBFW_USED) {
+		nbnic_count(nic, (enum nbar_counter)refused[a.verdict]);
+		return;
+	}
+	nbnic_count(nic, (enum nbar_counter)used[t->type]);
+	if (a.reply)
+		nbnic_why_answer(nic, g, &a, t, from, now);
+	if (t->type == NBFW_LATER)
+		nbnic_why_learn(nic, g, t, now);
 }
 
 void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struct nbfw_token *t,
@@ -237,6 +253,7 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 {
 	uint32_t index = nbnic_index(t->handle);
 	struct nbnic_group *g = index < NBNIC_HANDLES ? nic->group[index] : NULL;
+	struct nbfw_action a;
 
 	if (!g || g->handle != t->handle || g->cookie != t->cookie) {
 		nbnic_count(nic, NBAR_COUNTER_frames_stranger);
@@ -247,9 +264,15 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 		receive_signal(nic, g, t);
 		return;
 	}
-	nbnic_trace_frame(nic, g->handle, g->rank, t->src, t, NBAR_TRACE_IN);
-	note_alive(nic, g, from, t, now);
-	feed_token(nic, g, t, from, now);
-	if (nbnic_may_start(g))
-		start_some(nic, g, false, now);
+	/* Tokens, which are many, are signs of life only while some group has waited for half of
+	 * its window: the other half is long enough to hear one. */
+	if (t->type != NBFW_TOKEN || now < nic->doubt_end)
+		note_alive(nic, g, from, t, now);
+	if (t->type != NBFW_TOKEN) {
+		receive_other(nic, g, from, t, now);
+		return;
+	}
+	feed_frame(nic, g, t, &a, now);
+	nbnic_count(nic, a.verdict == NBFW_USED ? NBAR_COUNTER_tokens_received
+						: (enum nbar_counter)refused[a.verdict]);
 }

@@ -166,13 +166,15 @@ struct nbnic {
 	bool sweeping;
 	bool tracing; /* the caller sets it, between passes */
 	uint16_t wire;
+	uint32_t nsignal;    /* open "signal" groups: without one, no send ring is read */
+	uint32_t nlinger;    /* groups in linger */
 	uint64_t due;        /* no armed timer is due before */
 	uint64_t sweep_next; /* when the next sweep over the timers may begin */
 	uint64_t doubt_end;  /* until then, tokens count as signs of life of the NICs they come from
 			      */
-	struct nbnic_link linger;
 	struct nbnic_rota sends, pulls;
 	/* The rest. */
+	struct nbnic_link linger;
 	uint32_t queue_turn; /* the last turn that could send of queues */
 	uint32_t sweep_at;   /* the next index to look at, while sweeping ... */
 	uint32_t sweep_left; /* ... and how many are left */
@@ -183,7 +185,7 @@ struct nbnic {
 	struct nbnic_addr addr;
 	uint64_t interval[NBFW_WINDOW]; /* first window's, by tries; their sum is the budget */
 	uint64_t budget_ns;             /* later windows share it out evenly */
-	uint32_t nopen, nlinger;
+	uint32_t nopen;
 	uint64_t linger_bytes, linger_bytes_max;
 	struct nbnic_user_linger user[NBNIC_USERS_MAX];
 	uint32_t high;  /* one beyond the highest index in use */

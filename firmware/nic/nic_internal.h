@@ -69,6 +69,9 @@ __attribute__((cold)) void nbnic_trace_note_group(struct nbnic *nic, const struc
 __attribute__((cold)) void nbnic_trace_note_frame(struct nbnic *nic, uint32_t handle, uint32_t rank,
 						  uint32_t peer, const struct nbfw_token *t,
 						  enum nbar_trace_what what);
+__attribute__((cold)) void nbnic_trace_note_send(struct nbnic *nic, const struct nbnic_group *g,
+						 const struct nbar_send *send,
+						 const struct nbfw_token *t);
 
 /* Notes an event of a group, while somebody traces. */
 static inline void nbnic_trace_group(struct nbnic *nic, const struct nbnic_group *g,
@@ -85,6 +88,14 @@ static inline void nbnic_trace_frame(struct nbnic *nic, uint32_t handle, uint32_
 {
 	if (NBNIC_TRACE && __builtin_expect(nic->tracing, 0))
 		nbnic_trace_note_frame(nic, handle, rank, peer, t, what);
+}
+
+/* The same for a frame that is a send of the plan. */
+static inline void nbnic_trace_send(struct nbnic *nic, const struct nbnic_group *g,
+				    const struct nbar_send *send, const struct nbfw_token *t)
+{
+	if (NBNIC_TRACE && __builtin_expect(nic->tracing, 0))
+		nbnic_trace_note_send(nic, g, send, t);
 }
 
 /* nic.c */

@@ -80,7 +80,8 @@ void nbnic_cell_end(struct nbnic_port *p, uint32_t cell)
 	p->cell[last].live_index = index;
 }
 
-__attribute__((noinline)) static void wake(struct nbnic_port *p, struct nbnic *nic, uint32_t cell)
+__attribute__((cold, noinline)) static void wake(struct nbnic_port *p, struct nbnic *nic,
+						 uint32_t cell)
 {
 	uint32_t *word = &p->page->completion[cell].wake;
 
@@ -93,40 +94,51 @@ __attribute__((noinline)) static void wake(struct nbnic_port *p, struct nbnic *n
 	nbnic_count(nic, NBAR_COUNTER_wakes);
 }
 
+/* A request to wake, as read. A wake can be a system call: without budget the next scan sees the
+ * request again. */
+__attribute__((noinline)) static void asked(struct nbnic_port *p, struct nbnic *nic, uint32_t cell,
+					    uint32_t wake_seq)
+{
+	struct nbnic_cell *seen = &p->cell[cell];
+
+	if (nic->used.wakes >= NBNIC_PASS_WAKES)
+		return;
+	seen->wake_seq = wake_seq;
+	/* The sleeper may have looked just before a completion that came before the NIC read this
+	 * word: then it must be woken now. */
+	if (seen->wake_missed) {
+		nic->used.wakes++;
+		wake(p, nic, cell);
+	} else {
+		seen->wake_pending = true;
+	}
+}
+
 static inline bool scan_doorbell(struct nbnic_port *p, struct nbnic *nic, uint32_t cell,
 				 uint64_t now)
 {
-	struct nbar_doorbell *d = &p->page->doorbell[cell];
+	const struct nbar_doorbell *d = &p->page->doorbell[cell];
 	struct nbnic_cell *seen = &p->cell[cell];
 	/* Pairs with the release in order_post: what the host wrote before it arrived is ordered
 	 * before everything that the NIC does for this barrier. */
 	uint32_t posted = __atomic_load_n(&d->posted, __ATOMIC_ACQUIRE);
-	/* Pairs with the bump in order_ask. No order needed: the flags decide (see wake). */
+	/* Pairs with the bump in order_ask. No order needed: the flags decide (see asked). */
 	uint32_t wake_seq = __atomic_load_n(&d->wake_seq, __ATOMIC_RELAXED);
 
 	if (posted == seen->posted && wake_seq == seen->wake_seq)
 		return false;
+	if (wake_seq != seen->wake_seq)
+		asked(p, nic, cell, wake_seq);
 	if (posted != seen->posted) {
 		seen->posted = posted;
 		nbnic_doorbell(nic, seen->group, posted, now);
-	}
-	/* A wake can be a system call: without budget the next scan sees the request again. */
-	if (wake_seq != seen->wake_seq && nic->used.wakes < NBNIC_PASS_WAKES) {
-		seen->wake_seq = wake_seq;
-		/* The sleeper may have looked just before a completion that came before the NIC
-		 * read this word: then it must be woken now. */
-		if (seen->wake_missed) {
-			nic->used.wakes++;
-			wake(p, nic, cell);
-		} else {
-			seen->wake_pending = true;
-		}
 	}
 	return true;
 }
 
 /* A port with more live cells than a pass looks at. */
-static bool scan_part(struct nbnic_port *p, struct nbnic *nic, uint64_t now)
+__attribute__((noinline)) static bool scan_part(struct nbnic_port *p, struct nbnic *nic,
+						uint64_t now)
 {
 	bool any = false;
 
@@ -138,16 +150,13 @@ static bool scan_part(struct nbnic_port *p, struct nbnic *nic, uint64_t now)
 	return any;
 }
 
-bool nbnic_page_scan(struct nbnic_port *const *port, uint32_t n, struct nbnic *nic, uint64_t now,
-		     uint32_t *nsignal)
+bool nbnic_page_scan(struct nbnic_port *const *port, uint32_t n, struct nbnic *nic, uint64_t now)
 {
 	bool any = false;
 
-	*nsignal = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct nbnic_port *p = port[i];
 
-		*nsignal += p->nsignal;
 		if (p->nlive > NBNIC_SCAN_CELLS) {
 			any |= scan_part(p, nic, now);
 			continue;

@@ -65,9 +65,8 @@ static inline struct nbnic_group *nbnic_cell_group(const struct nbnic_port *p, u
 }
 
 /* Looks at the doorbells of n ports: at most NBNIC_SCAN_CELLS live cells of each, in turn. True if
- * any had rung. *nsignal: how many "signal" groups the ports have. */
-bool nbnic_page_scan(struct nbnic_port *const *port, uint32_t n, struct nbnic *nic, uint64_t now,
-		     uint32_t *nsignal);
+ * any had rung. */
+bool nbnic_page_scan(struct nbnic_port *const *port, uint32_t n, struct nbnic *nic, uint64_t now);
 
 /* Sends at most `budget` entries of the send ring; returns how many. An entry that the wire has no
  * room for stays. */

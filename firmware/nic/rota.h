@@ -95,10 +95,10 @@ static inline void nbnic_rota_add(struct nbnic_rota *r, uint32_t port, struct nb
 
 static inline void nbnic_rota_remove(struct nbnic_rota *r, uint32_t port, struct nbnic_link *l)
 {
-	struct nbnic_rota_port *p = &r->port[port];
-
 	if (!l->next)
 		return;
+	struct nbnic_rota_port *p = &r->port[port];
+
 	nbnic_link_remove(l);
 	if (!nbnic_link_empty(&p->groups))
 		return;

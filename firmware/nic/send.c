@@ -42,7 +42,7 @@ static inline uint32_t send_range(struct nbnic *nic, const struct nbnic_group *g
 		t->slot = send[i].slot;
 		if (!nbnic_transmit(nic, &peer->addr, t, counter))
 			break;
-		nbnic_trace_frame(nic, g->handle, g->rank, peer->rank, t, NBAR_TRACE_OUT);
+		nbnic_trace_send(nic, g, &send[i], t);
 	}
 	*at = (uint16_t)i;
 	return i - first;
@@ -62,6 +62,7 @@ static uint32_t send_aborts(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 	return send_range(nic, g, &t, &g->abort_at, g->abort_end, limit);
 }
 
+/* The caller has looked at what the pass has left. */
 static inline uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
 {
 	uint32_t done = 0;
@@ -76,14 +77,16 @@ static inline uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint3
 
 		done = send_range(nic, g, &t, &g->token_at, g->token_end, limit);
 	}
-	if (g->token_at == g->token_end && g->abort_at != g->abort_end && !nic->full)
+	if (g->abort_at != g->abort_end && g->token_at == g->token_end && !nic->full)
 		done += send_aborts(nic, g, limit - done);
 	return done;
 }
 
 uint32_t nbnic_send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
 {
-	return send_some(nic, g, limit);
+	uint32_t frames = nbnic_frames_left(nic);
+
+	return send_some(nic, g, limit < frames ? limit : frames);
 }
 
 uint32_t *nbnic_share_left(struct nbnic *nic, uint32_t port)

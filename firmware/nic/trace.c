@@ -38,3 +38,9 @@ void nbnic_trace_note_frame(struct nbnic *nic, uint32_t handle, uint32_t rank, u
 
 	nic->ops->trace(nic->ctx, &e);
 }
+
+void nbnic_trace_note_send(struct nbnic *nic, const struct nbnic_group *g,
+			   const struct nbar_send *send, const struct nbfw_token *t)
+{
+	nbnic_trace_note_frame(nic, g->handle, g->rank, send->dst, t, NBAR_TRACE_OUT);
+}

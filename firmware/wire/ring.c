@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ring.c - the wire between the NICs of one daemon: one DPDK ring, on which all put what they
+ * ring.c - the wire between the NICs of one daemon: one queue of frames, in which all put what they
  * send, whomever it is for.
  *
- * One ring and not one a NIC: frames lie next to each other in the order in which they are used, so
- * the ring stays in the nearest cache, and an idle NIC costs nothing. Called by the polling thread
- * alone: both ends are there.
+ * One queue and not one a NIC: frames lie next to each other in the order in which they are used,
+ * so the queue stays in the nearest cache, and an idle NIC costs nothing. Called by the polling
+ * thread alone: both ends are there, so nothing orders memory here. DPDK gives the memory:
+ * hugepages, where there are any.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,18 +14,16 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include <rte_errno.h>
-#include <rte_ring.h>
-#include <rte_ring_elem.h>
-#include <rte_ring_peek_zc.h>
+#include <rte_malloc.h>
 
 #include "log.h"
 #include "wire.h"
 
-#define RING_SIZE 65536u /* frames that may be on their way */
+#define RING_SIZE 65536u /* frames that may be on their way; a power of two */
 
 struct ring_frame {
-	uint16_t src, dst; /* indices of NICs */
+	_Alignas(64) uint16_t src; /* index of a NIC */
+	uint16_t dst;
 	struct nbfw_token token;
 };
 
@@ -41,7 +40,8 @@ struct ring_wire {
 };
 
 static uint64_t daemon_id;
-static struct rte_ring *ring;
+static struct ring_frame *frames; /* RING_SIZE; the frames [head, tail) are on their way */
+static uint32_t head, tail;       /* both wrap */
 static uint32_t nwire, nopen;
 static struct ring_wire *wires[NBAR_NICS_MAX];
 
@@ -60,8 +60,9 @@ static void ring_close(struct wire_base *base)
 	wires[w->index] = NULL;
 	free(w);
 	if (--nopen == 0) {
-		rte_ring_free(ring);
-		ring = NULL;
+		rte_free(frames);
+		frames = NULL;
+		head = tail = 0;
 	}
 }
 
@@ -78,12 +79,11 @@ static int ring_open(const char *nic, wire_option *option, void *args, struct wi
 		free(w);
 		return -EIO;
 	}
-	if (!ring)
-		ring = rte_ring_create_elem("wire", sizeof(struct ring_frame), RING_SIZE,
-					    SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-	if (!ring) {
-		log_error("nic %s: no memory for a ring: %s; give DPDK more, for example -- -m 128",
-			  nic, rte_strerror(rte_errno));
+	if (!frames)
+		frames = rte_malloc("wire", RING_SIZE * sizeof(*frames), sizeof(*frames));
+	if (!frames) {
+		log_error("nic %s: no memory for a ring; give DPDK more, for example -- -m 128",
+			  nic);
 		free(w);
 		return -ENOMEM;
 	}
@@ -106,27 +106,25 @@ static void ring_receive(const struct ring_frame *f, uint64_t now)
 		nbnic_receive(to->nic, &from->base.addr, &f->token, now);
 }
 
+/* Kept out of a poll that finds nothing. */
+__attribute__((noinline)) static unsigned take(uint64_t now, unsigned budget)
+{
+	unsigned n = tail - head < budget ? tail - head : budget;
+
+	/* A frame keeps its place until the NIC has used it. */
+	for (unsigned i = 0; i < n; i++, head++)
+		ring_receive(&frames[head % RING_SIZE], now);
+	/* Begin at the front again: so what little is in use stays in the cache. */
+	if (head == tail)
+		head = tail = 0;
+	return n;
+}
+
 /* Takes frames for all NICs: whichever is polled first serves the others too. */
 static unsigned ring_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
 {
-	struct ring_wire *w = (struct ring_wire *)base;
-	struct rte_ring_zc_data at;
-	unsigned n;
-
-	w->nic = nic;
-	if (rte_ring_empty(ring))
-		return 0;
-	n = rte_ring_dequeue_zc_burst_elem_start(ring, sizeof(struct ring_frame), budget, &at,
-						 NULL);
-	for (unsigned i = 0; i < n; i++)
-		ring_receive(i < at.n1 ? (const struct ring_frame *)at.ptr1 + i
-				       : (const struct ring_frame *)at.ptr2 + (i - at.n1),
-			     now);
-	rte_ring_dequeue_zc_finish(ring, n);
-	/* Begin at the front again: so what little is in use stays in the cache. */
-	if (rte_ring_empty(ring))
-		rte_ring_reset(ring);
-	return n;
+	((struct ring_wire *)base)->nic = nic;
+	return head == tail ? 0 : take(now, budget);
 }
 
 static bool ring_transmit(struct wire_base *base, const struct nbnic_addr *to,
@@ -134,22 +132,20 @@ static bool ring_transmit(struct wire_base *base, const struct nbnic_addr *to,
 {
 	struct ring_wire *w = (struct ring_wire *)base;
 	struct ring_addr addr = addr_of(to);
-	struct rte_ring_zc_data at;
-	struct ring_frame *f;
+	struct ring_frame *f = &frames[tail % RING_SIZE];
 
 	if (addr.daemon != daemon_id || addr.index >= nwire) {
 		w->base.errors++;
 		return true;
 	}
-	if (rte_ring_enqueue_zc_bulk_elem_start(ring, sizeof(*f), 1, &at, NULL) == 0) {
+	if (tail - head == RING_SIZE) {
 		w->base.refused++;
 		return false;
 	}
-	f = at.ptr1;
 	f->src = (uint16_t)w->index;
 	f->dst = (uint16_t)addr.index;
 	f->token = *t;
-	rte_ring_enqueue_zc_finish(ring, 1);
+	tail++;
 	return true;
 }
 

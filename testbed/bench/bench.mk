@@ -26,7 +26,10 @@ OBJS += $(BENCH_LOOP_OBJ)
 bench-loop: $(BUILD)/bench-loop ## ns a token in the whole pass of a NIC, by parts
 	$(Q)$(BUILD)/bench-loop $(LOOP)
 
+bench-instructions: $(BUILD)/bench-loop ## instructions of a token, by parts; they repeat exactly
+	$(Q)BUILD=$(BUILD) testbed/bench/instructions.sh
+
 bench-fair: all $(BUILD)/fair $(BUILD)/rcvbuf.so ## a bystander's barriers alone and while others do their worst
 	$(Q)BUILD=$(BUILD) $(BUILD)/fair --bench $(FAIR)
 
-.PHONY: bench-fair bench-loop
+.PHONY: bench-fair bench-instructions bench-loop

@@ -10,6 +10,11 @@
  *
  *     bench-loop [--json] [POINT...]
  *
+ * For a tool that counts instructions (see instructions.sh), it runs a point N times in this
+ * process, all of them in the function `repeated`, and prints the tokens of one time:
+ *
+ *     bench-loop --repeat N POINT
+ *
  * It also measures a barrier of two NICs on two network interfaces that a cable joins (see raw.sh).
  * It prints the median of wall-clock time, in ns:
  *
@@ -306,15 +311,23 @@ struct result {
 
 static struct result result[NPOINT];
 
-static struct result point_run(const struct point *p)
+/* Returns the tokens of a call. */
+static uint32_t point_begin(const struct point *p)
 {
 	uint32_t ntoken = p->by_token ? tokens(p) : 1;
-	struct result r;
 
 	if (p->nnic > 0) {
 		start(p, NULL);
 		ntoken *= p->by_token ? p->active : 1;
 	}
+	return ntoken;
+}
+
+static struct result point_run(const struct point *p)
+{
+	uint32_t ntoken = point_begin(p);
+	struct result r;
+
 	r.ns = median_ns(p) / ntoken;
 	npass = 0;
 	for (uint32_t i = 0; i < 100; i++)
@@ -359,6 +372,32 @@ static struct result point_measure(const struct point *p)
 	fprintf(stderr, "bench-loop: %s: its process has failed\n", p->name);
 	rmdir(run_dir);
 	exit(1);
+}
+
+__attribute__((noinline)) static void repeated(const struct point *p, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		p->fn(p);
+}
+
+static void repeat(const char *name, uint32_t n)
+{
+	const struct point *p = NULL;
+
+	for (uint32_t i = 0; i < NPOINT; i++)
+		if (strcmp(points[i].name, name) == 0)
+			p = &points[i];
+	if (!p)
+		give_up("there is no such point");
+	uint32_t ntoken = point_begin(p);
+
+	loop_nics_stop_clock();
+	for (uint32_t i = 0; i < 100; i++)
+		p->fn(p);
+	repeated(p, n);
+	printf("%u\n", ntoken);
+	drop_sockets(p->nnic);
+	rmdir(run_dir);
 }
 
 #define CABLE_BARRIERS 20000u
@@ -439,6 +478,10 @@ int main(int argc, char **argv)
 		give_up("no folder in /tmp");
 	if (argc == 3 && strcmp(argv[0], "--af-packet") == 0) {
 		cable_measure(argv + 1);
+		return 0;
+	}
+	if (argc == 3 && strcmp(argv[0], "--repeat") == 0) {
+		repeat(argv[2], (uint32_t)strtoul(argv[1], NULL, 10));
 		return 0;
 	}
 	if (json)

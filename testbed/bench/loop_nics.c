@@ -25,6 +25,7 @@
 #endif
 
 static struct nicd set;
+static uint64_t stopped; /* the time at which the clock stands; 0: it runs */
 
 static void give_up(const char *what)
 {
@@ -102,7 +103,12 @@ void loop_nics_start(uint32_t nnic, const char *run_dir, char *const iface[])
 
 bool loop_nics_pass(void)
 {
-	return nicd_pass(&set, nicd_clock());
+	return nicd_pass(&set, stopped ? stopped : nicd_clock());
+}
+
+void loop_nics_stop_clock(void)
+{
+	stopped = nicd_clock();
 }
 
 void loop_nics_send(uint32_t n)

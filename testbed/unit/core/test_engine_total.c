@@ -70,6 +70,10 @@ static void look_on(struct onlooker *o, struct nbfw_state *s, const struct nbar_
 	require(a.reply == 0 || a.reply == NBFW_TOKEN || a.reply == NBFW_LATER ||
 			a.reply == NBFW_ABORT,
 		"NBAR_SEED=%llu", seed);
+	if (a.timer == NBFW_KEEP)
+		require(!a.complete && !a.failed && a.send_first == a.send_end &&
+				a.pull_first == a.pull_end,
+			"NBAR_SEED=%llu", seed);
 	if (a.verdict == NBFW_BAD)
 		require(!memcmp(was, s, nbfw_state_size(p)), "NBAR_SEED=%llu", seed);
 	if (ev->type == NBFW_EV_START && a.verdict == NBFW_USED)

@@ -41,10 +41,8 @@ static void begin(const char *alg, uint32_t size, uint32_t rank)
 static bool scan(void)
 {
 	struct nbnic_port *const ports[] = { &port };
-	uint32_t nsignal = 99;
-	bool any = nbnic_page_scan(ports, 1, &trace.nic, trace.now, &nsignal);
+	bool any = nbnic_page_scan(ports, 1, &trace.nic, trace.now);
 
-	assert_int_equal(nsignal, port.nsignal);
 	return any;
 }
 
