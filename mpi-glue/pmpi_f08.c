@@ -4,8 +4,8 @@
  *
  * MPICH's mpi_f08 calls PMPI_Barrier, not MPI_Barrier, so a library that replaces the names of C
  * alone never sees these programs. (mpif.h and the module mpi call the names of C.) Called by
- * Fortran. A communicator or request of mpi_f08 holds the handle of C, and an absent ierror is NULL.
- * A call of MPI_Wait or the like in mpi_f08 stays MPICH's: see README.md.
+ * Fortran. A communicator or request of mpi_f08 holds the handle of C, and an absent ierror is
+ * NULL. A call of MPI_Wait or the like in mpi_f08 stays MPICH's: see README.md.
  */
 #include <mpi.h>
 
