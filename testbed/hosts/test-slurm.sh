@@ -79,11 +79,12 @@ start() {
 		$cluster exec $host sh -c "mkdir -p /run/slurmd && exec slurmd -N h$host" || return 1
 	done
 	for _ in $(seq 600); do
-		[ "$($cluster exec head sinfo -h -t idle -o %D 2>/dev/null)" = 2 ] && return 0
+		[ "$($cluster exec head sinfo -h -t idle -o %D 2>/dev/null)" = 2 ] && break
 		sleep 0.1
 	done
+	timeout 60 $cluster exec head srun -N2 -n2 --mpi=none true && return 0
 	$cluster exec head sinfo
-	tail -n 20 "$slurm"/*.log
+	tail -qn 20 "$slurm"/*.log
 	return 1
 }
 
@@ -135,9 +136,13 @@ if [ $? = 77 ]; then
 	finish
 fi
 ok "Slurm: configuration" configure
+if ! start >"$work/started" 2>&1; then # a matter of the machine, not of nbar
+	sed 's/^/# /' "$work/started"
+	skip "jobs of Slurm" "Slurm does not run here: $(tail -n 1 "$work/started")"
+	finish
+fi
 ok "Slurm: the program compiles" env OMPI_CC=cc mpicc.openmpi -std=c11 -D_GNU_SOURCE -O1 \
 	testbed/mpi/languages/meet.c -o "$work/c"
-ok "Slurm: slurmctld, slurmd and munged start" start
 ok "Slurm: srun --mpi=pmix: barriers are offloaded to the daemons of the prolog" job --job-name=one --mpi=pmix "$work/c"
 ok "Slurm: two jobs at once, each with its daemons" jobs_at_once
 ok "Slurm: in-process NICs" in_process
