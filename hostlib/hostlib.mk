@@ -40,11 +40,15 @@ ALL += $(EXAMPLES)
 OBJS += $(EXAMPLE_OBJ)
 
 LIBDIR ?= $(PREFIX)/lib
+# Where Python looks for modules: as Debian's python3 has it. For another PREFIX, set PYTHONPATH.
+PYTHON_VERSION = $(if $(filter /usr,$(PREFIX)),3,$(shell python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo 3))
+PYTHON_DIR ?= $(PREFIX)/lib/python$(PYTHON_VERSION)/dist-packages
 LIB_HEADER := $(wildcard hostlib/include/*.h hostlib/include/*.hpp) firmware/include/nbar_abi.h
 INSTALL += install-lib
 install-lib: $(BUILD)/libnbar.a $(BUILD)/$(LIB_SO)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig \
-		$(DESTDIR)$(PREFIX)/share/man/man3
+		$(DESTDIR)$(PREFIX)/share/man/man3 $(DESTDIR)$(PYTHON_DIR)
+	$(Q)install -m 644 hostlib/python/nbar.py $(DESTDIR)$(PYTHON_DIR)
 	$(Q)install -m 644 $(LIB_HEADER) $(DESTDIR)$(PREFIX)/include
 	$(Q)install -m 644 $(BUILD)/libnbar.a $(DESTDIR)$(LIBDIR)
 	$(Q)install -m 755 $(BUILD)/$(LIB_SO) $(DESTDIR)$(LIBDIR)

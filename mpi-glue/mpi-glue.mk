@@ -27,7 +27,7 @@ OPENMPI_LIBS = $(shell $(MPICC_OPENMPI) --showme:link 2>/dev/null)
 # What knows no MPI.
 GLUE_OBJ := $(patsubst %,$(BUILD)/glue/mpi-glue/%.o,barrier comm config exchange join log mates node \
                        post tuned wait)
-MPICH_OBJ := $(patsubst %,$(BUILD)/mpich/mpi-glue/%.o,pmpi pmpi_exchange pmpi_request)
+MPICH_OBJ := $(patsubst %,$(BUILD)/mpich/mpi-glue/%.o,pmpi pmpi_exchange pmpi_f08 pmpi_request)
 
 # libnbar goes in, and its names stay in: an application may have one of its own.
 $(BUILD)/libnbar-mpi-mpich.so: $(MPICH_OBJ) $(GLUE_OBJ) $(BUILD)/libnbar.a mpi-glue/pmpi.map

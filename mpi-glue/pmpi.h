@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * pmpi.h - what pmpi.c needs from pmpi_request.c (requests for MPI_Ibarrier, and progress) and from
- * pmpi_exchange.c (the set-up of communicators).
+ * pmpi_exchange.c (the set-up of communicators), and what pmpi_f08.c has for Fortran.
  */
 #ifndef NBMPI_PMPI_H
 #define NBMPI_PMPI_H
@@ -25,6 +25,13 @@ void pmpi_progress(void);
 /* nbmpi_ops.sum, and .exchange on a communicator that uses this tag for nothing else. */
 int pmpi_sum(MPI_Comm comm, struct nbmpi_sum *sum);
 int pmpi_exchange(MPI_Comm comm, int tag, struct nbmpi_message *message, uint32_t n);
+
+/* Names of Fortran's module mpi_f08. */
+void mpi_init_f08_(int *ierror);
+void mpi_init_thread_f08_(const int *required, int *provided, int *ierror);
+void mpi_finalize_f08_(int *ierror);
+void mpi_barrier_f08_(const MPI_Comm *comm, int *ierror);
+void mpi_ibarrier_f08_(const MPI_Comm *comm, MPI_Request *request, int *ierror);
 
 /* For programs: the counters of the glue so far. A program finds it by dlsym. */
 void nbar_mpi_counters(struct nbmpi_counters *out);

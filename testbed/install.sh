@@ -65,6 +65,8 @@ ok "and exports nbar_ names alone" only_our_symbols
 ok "the library of NICs in a process exports one name" hostnic_symbols
 ok "three processes of the example meet without a daemon" run_example alone $alone $alone $alone
 ok "man pages are there" man_pages
+ok "the module of Python loads the installed library" env NBAR_LIBRARY="$libdir/libnbar.so.0" \
+	PYTHONPATH="$(dirname "$(find "$root" -name nbar.py)")" python3 -c 'import nbar; nbar.open("'$alone'").close()'
 BUILD=$prefix/bin
 ok "the installed daemon starts" daemon "$work/run" --nics 3
 ok "three processes of the example meet" run_example meet "$work"/run/n{0,1,2}.sock

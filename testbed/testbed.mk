@@ -131,6 +131,12 @@ check-thread-mutations: ## the same with the thread barriers; takes minutes
 check-unit: $(UNIT_BIN) ## the unit tests alone
 	$(Q)BUILD=$(BUILD) testbed/run $(UNIT_BIN)
 
+# Also what needs more descriptors than a user has at first, and programs that users start.
+USER_LIST := $(BUILD)/adversary testbed/e2e/examples.sh testbed/e2e/python.sh
+check-user: all $(UNIT_BIN) $(BUILD)/adversary ## the unit tests and some others as an ordinary user; root runs them as nobody
+	$(Q)BUILD=$(BUILD) testbed/as-user testbed/run $(UNIT_BIN:$(BUILD)/%=build/%) $(USER_LIST:$(BUILD)/%=build/%)
+.PHONY: check-user
+
 # Composed barriers of random profiles: some in every run of the unit tests, PROFILES here.
 PROFILES ?= 10000
 check-tune: $(BUILD)/test_compose ## composed barriers of PROFILES random profiles (10000), each run under loss

@@ -25,6 +25,10 @@ barrier() {
 		debian/tests/barrier"
 }
 
+python() {
+	inside "$1" newcomer "debian/tests/python"
+}
+
 mpi() {
 	inside "$1" newcomer "sudo apt-get install -y -qq --no-install-recommends libopenmpi-dev && debian/tests/mpi"
 }
@@ -34,6 +38,7 @@ tests() { # RELEASE
 	ok "$1: lintian" check_packages "$1"
 	ok "$1: apt install" install_packages "$1"
 	ok "$1: the packages' own test" barrier "$1"
+	ok "$1: the packages' own test of Python" python "$1"
 	ok "$1: the packages' own test of MPI" mpi "$1"
 }
 

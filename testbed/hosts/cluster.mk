@@ -36,4 +36,9 @@ check-cluster: deps ## tests on test hosts, made of namespaces: needs root or us
 check-cluster-nodeps: all $(BUILD)/oracle $$(CLUSTER_BIN)
 	$(Q)BUILD=$(BUILD) TEST_TIMEOUT=600 testbed/run $(CLUSTER_LIST)
 
-.PHONY: check-cluster check-cluster-nodeps
+check-slurm: deps ## jobs of Slurm on two test hosts: needs root
+	$(Q)testbed/deps.sh nftables openmpi-bin libopenmpi-dev mpich libmpich-dev slurmctld slurmd \
+		slurm-client munge
+	$(Q)$(MAKE) --no-print-directory check-cluster-nodeps CLUSTER_LIST=testbed/hosts/test-slurm.sh
+
+.PHONY: check-cluster check-cluster-nodeps check-slurm

@@ -24,7 +24,7 @@ $(BUILD)/mpi-random.%: $(RANDOM_SRC) testbed/mpi/oracle.h testbed/mpi/extensions
 		$(CFLAGS) $(filter %.c,$^) -o $@ -lpthread -ldl
 CLUSTER_BIN += $(MPI_ORACLE) $(MPI_STANDARD) $(MPI_RANDOM)
 MPI_LIST := testbed/mpi/test-pmpi-mpich.sh testbed/mpi/test-component.sh
-CLUSTER_LIST += $(MPI_LIST) testbed/mpi/test-bench.sh testbed/mpi/test-random.sh
+CLUSTER_LIST += $(MPI_LIST) testbed/mpi/test-bench.sh testbed/mpi/test-random.sh testbed/mpi/test-languages.sh
 
 check-cluster-long: all $(BUILD)/cluster-hold $$(CLUSTER_BIN) ## barriers of MPI on 2 to 8 test hosts of 1 to 3 ranks, 100,000 times: an hour or more
 	$(Q)BUILD=$(BUILD) LONG=1 TEST_TIMEOUT=20000 testbed/run $(MPI_LIST)

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""meet.py - ranks of mpi4py that meet in Barrier: none leaves it before the last one has entered it."""
+import time
+
+from mpi4py import MPI
+
+ROUNDS = 100
+
+
+def meet(barrier):
+    """Returns how many barriers a rank left too early."""
+    times = []
+    for _ in range(ROUNDS):
+        entered = time.monotonic_ns()
+        barrier()
+        times.append((entered, time.monotonic_ns()))
+    every = MPI.COMM_WORLD.allgather(times)
+    return sum(min(rank[i][1] for rank in every) < max(rank[i][0] for rank in every) for i in range(ROUNDS))
+
+
+early = meet(MPI.COMM_WORLD.Barrier) + meet(lambda: MPI.COMM_WORLD.Ibarrier().Wait())
+print(f"python rank {MPI.COMM_WORLD.rank}: {early} early")
