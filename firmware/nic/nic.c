@@ -9,7 +9,8 @@
 #include "nic.h"
 #include "nic_internal.h"
 
-static void tell_completion(struct nbnic *nic, struct nbnic_group *g)
+/* last: see nbnic_latency_note. */
+static void tell_completion(struct nbnic *nic, struct nbnic_group *g, uint32_t last, uint64_t now)
 {
 	if (g->nstragglers) {
 		g->nstragglers = 0;
@@ -19,6 +20,7 @@ static void tell_completion(struct nbnic *nic, struct nbnic_group *g)
 	nbnic_trace_group(nic, g, NBAR_TRACE_COMPLETE, g->state->epoch, NBAR_RANK_NONE);
 	nic->ops->complete(nic->ctx, g->port, g->cell, g->state->epoch, NBAR_STATUS_OK,
 			   NBAR_RANK_NONE);
+	nbnic_latency_note(nic, g, last, now);
 }
 
 __attribute__((noinline)) static void tell_failure(struct nbnic *nic, const struct nbnic_group *g)
@@ -65,10 +67,10 @@ static inline void set_timer(struct nbnic *nic, struct nbnic_group *g, const str
 
 /* Carries out the actions of the engine; the host learns of the end of its barrier first. */
 static inline void act(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
-		       uint64_t now)
+		       uint32_t last, uint64_t now)
 {
 	if (a->complete)
-		tell_completion(nic, g);
+		tell_completion(nic, g, last, now);
 	if (a->failed)
 		tell_failure(nic, g);
 	if (a->timer != NBFW_KEEP)
@@ -82,7 +84,7 @@ void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_even
 	struct nbfw_action a;
 
 	nbfw_step(g->state, g->plan, ev, &a);
-	act(nic, g, &a, now);
+	act(nic, g, &a, 0, now);
 }
 
 /* A frame for a group with a plan. `from` is where it came from, for the answer to a PULL. */
@@ -104,7 +106,7 @@ static void feed_token(struct nbnic *nic, struct nbnic_group *g, const struct nb
 	struct nbfw_action a;
 
 	nbfw_step_token(g->state, g->plan, t, &a);
-	act(nic, g, &a, now);
+	act(nic, g, &a, 1 + t->slot, now);
 	if (a.reply)
 		nbnic_why_answer(nic, g, &a, t, from, now);
 	if (a.verdict != NBFW_USED) {
@@ -123,6 +125,9 @@ uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 
 	for (; n < limit && nbnic_may_start(g); n++) {
 		g->timeouts = 0;
+#if NBNIC_LATENCY
+		g->started = now;
+#endif
 		nbnic_trace_group(nic, g, NBAR_TRACE_START, g->state->epoch + 1, NBAR_RANK_NONE);
 		nbnic_feed(nic, g, &start, now);
 	}
