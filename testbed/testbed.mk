@@ -48,7 +48,7 @@ NIC_TRACE_OBJ := $(BUILD)/test/testbed/unit/nic/nic_trace.o
 $(BUILD)/test_nic_trace $(BUILD)/test_nic_group $(BUILD)/test_page: $(NIC_TRACE_OBJ)
 # A NIC whose platform and wire fail on demand.
 REQUEST_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/request_world.o
-$(BUILD)/test_request $(BUILD)/test_request_attach: $(REQUEST_WORLD_OBJ)
+$(BUILD)/test_request $(BUILD)/test_request_attach $(BUILD)/test_request_latency: $(REQUEST_WORLD_OBJ)
 OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ) $(DEVICE_WORLD_OBJ) $(NIC_TRACE_OBJ) $(REQUEST_WORLD_OBJ)
 
 # The exchange of the MPI glue, without an MPI.
