@@ -49,14 +49,24 @@ RARE static uint32_t find(const struct nbnic_group *g, uint32_t rank)
 	return i;
 }
 
+/* Tells whoever traces of a new straggler, or of another kind of reason. */
+static void trace_straggler(struct nbnic *nic, const struct nbnic_group *g, uint32_t rank,
+			    uint32_t kind)
+{
+	nbnic_trace_group(nic, g, kind == NBAR_WHY_NIC_SILENT ? NBAR_TRACE_SILENT : NBAR_TRACE_LATE,
+			  g->state->epoch, rank);
+}
+
 /* Remembers a straggler. When the list is full, the newest rank replaces the last. A NIC that stays
  * silent becomes older; the LATER gives any other age. */
-RARE static void note(struct nbnic_group *g, uint32_t rank, uint32_t kind, uint32_t now,
-		      uint32_t age)
+RARE static void note(struct nbnic *nic, struct nbnic_group *g, uint32_t rank, uint32_t kind,
+		      uint32_t now, uint32_t age)
 {
 	uint32_t i = find(g, rank);
 	struct nbnic_straggler *s = &g->straggler[i < NBAR_STRAGGLERS_MAX ? i : i - 1];
 
+	if (i == g->nstragglers || NBAR_WHY_KIND(s->why) != kind)
+		trace_straggler(nic, g, rank, kind);
 	if (i < g->nstragglers && kind == NBAR_WHY_NIC_SILENT &&
 	    NBAR_WHY_KIND(s->why) == NBAR_WHY_NIC_SILENT)
 		age = now - s->since;
@@ -152,7 +162,7 @@ void nbnic_why_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw
 		g->straggler[at] = g->straggler[--g->nstragglers];
 	/* Our own host has arrived: an answer that names it is out of date. */
 	if (kind != NBAR_WHY_UNKNOWN && kind < NBAR_WHY_END && later->arg != g->rank)
-		note(g, later->arg, kind, clock_of(now), why_age(why));
+		note(nic, g, later->arg, kind, clock_of(now), why_age(why));
 	tell(nic, g, now);
 }
 
@@ -171,8 +181,8 @@ static bool is_silent(const struct nbnic *nic, const struct nbnic_group *g, uint
 }
 
 /* Looks for silent NICs among the sources of the step. */
-static void review_silent(const struct nbnic *nic, struct nbnic_group *g,
-			  const struct nbfw_action *a, uint64_t now)
+static void review_silent(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
+			  uint64_t now)
 {
 	uint32_t end = a->pull_end, intervals = SILENT_AFTER;
 
@@ -185,7 +195,7 @@ static void review_silent(const struct nbnic *nic, struct nbnic_group *g,
 	for (uint32_t slot = a->pull_first; slot < end; slot++)
 		if (nbfw_missing(g->state, g->plan, slot) &&
 		    is_silent(nic, g, slot, intervals, now))
-			note(g, nbfw_plan_recvs(g->plan)[slot].src, NBAR_WHY_NIC_SILENT,
+			note(nic, g, nbfw_plan_recvs(g->plan)[slot].src, NBAR_WHY_NIC_SILENT,
 			     clock_of(now), 0);
 }
 
