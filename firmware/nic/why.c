@@ -49,30 +49,35 @@ RARE static uint32_t find(const struct nbnic_group *g, uint32_t rank)
 	return i;
 }
 
-/* Tells whoever traces of a new straggler, or of another kind of reason. */
-static void trace_straggler(struct nbnic *nic, const struct nbnic_group *g, uint32_t rank,
-			    uint32_t kind)
-{
-	nbnic_trace_group(nic, g, kind == NBAR_WHY_NIC_SILENT ? NBAR_TRACE_SILENT : NBAR_TRACE_LATE,
-			  g->state->epoch, rank);
-}
-
 /* Remembers a straggler. When the list is full, the newest rank replaces the last. A NIC that stays
  * silent becomes older; the LATER gives any other age. */
-RARE static void note(struct nbnic *nic, struct nbnic_group *g, uint32_t rank, uint32_t kind,
-		      uint32_t now, uint32_t age)
+RARE static void note(struct nbnic_group *g, uint32_t rank, uint32_t kind, uint32_t now,
+		      uint32_t age)
 {
 	uint32_t i = find(g, rank);
 	struct nbnic_straggler *s = &g->straggler[i < NBAR_STRAGGLERS_MAX ? i : i - 1];
 
-	if (i == g->nstragglers || NBAR_WHY_KIND(s->why) != kind)
-		trace_straggler(nic, g, rank, kind);
 	if (i < g->nstragglers && kind == NBAR_WHY_NIC_SILENT &&
 	    NBAR_WHY_KIND(s->why) == NBAR_WHY_NIC_SILENT)
 		age = now - s->since;
 	else if (i == g->nstragglers && i < NBAR_STRAGGLERS_MAX)
 		g->nstragglers++;
 	*s = (struct nbnic_straggler){ rank, g->timeouts, now - age, why_pack(kind, age) };
+}
+
+/* Notes that a rank will come into the list, or get another reason there. */
+static void trace_new(struct nbnic *nic, const struct nbnic_group *g, uint32_t rank, uint32_t kind)
+{
+	uint32_t i;
+
+	if (!NBNIC_TRACE || !nic->tracing || kind == NBAR_WHY_UNKNOWN || kind >= NBAR_WHY_END ||
+	    rank == g->rank)
+		return;
+	i = find(g, rank);
+	if (i == g->nstragglers || NBAR_WHY_KIND(g->straggler[i].why) != kind)
+		nbnic_trace_group(nic, g,
+				  kind == NBAR_WHY_NIC_SILENT ? NBAR_TRACE_SILENT : NBAR_TRACE_LATE,
+				  g->state->epoch, rank);
 }
 
 /* Returns the straggler that a LATER names: the engine's, or else the first of the list. NULL: the
@@ -157,12 +162,13 @@ void nbnic_why_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw
 {
 	uint32_t why = later->info >> 16, kind = NBAR_WHY_KIND(why), at = find(g, later->src);
 
+	trace_new(nic, g, later->arg, kind);
 	/* A member that names another one has arrived, and its NIC is not silent. */
 	if (at < g->nstragglers)
 		g->straggler[at] = g->straggler[--g->nstragglers];
 	/* Our own host has arrived: an answer that names it is out of date. */
 	if (kind != NBAR_WHY_UNKNOWN && kind < NBAR_WHY_END && later->arg != g->rank)
-		note(nic, g, later->arg, kind, clock_of(now), why_age(why));
+		note(g, later->arg, kind, clock_of(now), why_age(why));
 	tell(nic, g, now);
 }
 
@@ -194,9 +200,12 @@ static void review_silent(struct nbnic *nic, struct nbnic_group *g, const struct
 		return;
 	for (uint32_t slot = a->pull_first; slot < end; slot++)
 		if (nbfw_missing(g->state, g->plan, slot) &&
-		    is_silent(nic, g, slot, intervals, now))
-			note(nic, g, nbfw_plan_recvs(g->plan)[slot].src, NBAR_WHY_NIC_SILENT,
-			     clock_of(now), 0);
+		    is_silent(nic, g, slot, intervals, now)) {
+			uint32_t src = nbfw_plan_recvs(g->plan)[slot].src;
+
+			trace_new(nic, g, src, NBAR_WHY_NIC_SILENT);
+			note(g, src, NBAR_WHY_NIC_SILENT, clock_of(now), 0);
+		}
 }
 
 void nbnic_why_review(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
