@@ -10,8 +10,9 @@
 #include "nic_internal.h"
 
 /* last: see nbnic_latency_note. */
-static void tell_completion(struct nbnic *nic, struct nbnic_group *g, uint32_t last, uint64_t now)
+static void tell_completion(struct nbnic *nic, struct nbnic_group *g, size_t last, uint64_t now)
 {
+	nbnic_latency_note(nic, g, last, now);
 	if (g->nstragglers) {
 		g->nstragglers = 0;
 		nic->ops->stragglers(nic->ctx, g->port, g->cell, g->straggler, 0);
@@ -20,7 +21,6 @@ static void tell_completion(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 	nbnic_trace_group(nic, g, NBAR_TRACE_COMPLETE, g->state->epoch, NBAR_RANK_NONE);
 	nic->ops->complete(nic->ctx, g->port, g->cell, g->state->epoch, NBAR_STATUS_OK,
 			   NBAR_RANK_NONE);
-	nbnic_latency_note(nic, g, last, now);
 }
 
 __attribute__((noinline)) static void tell_failure(struct nbnic *nic, const struct nbnic_group *g)
@@ -67,7 +67,7 @@ static inline void set_timer(struct nbnic *nic, struct nbnic_group *g, const str
 
 /* Carries out the actions of the engine; the host learns of the end of its barrier first. */
 static inline void act(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
-		       uint32_t last, uint64_t now)
+		       size_t last, uint64_t now)
 {
 	if (a->complete)
 		tell_completion(nic, g, last, now);
@@ -106,7 +106,7 @@ static void feed_token(struct nbnic *nic, struct nbnic_group *g, const struct nb
 	struct nbfw_action a;
 
 	nbfw_step_token(g->state, g->plan, t, &a);
-	act(nic, g, &a, 1 + t->slot, now);
+	act(nic, g, &a, 1 + (size_t)t->slot, now);
 	if (a.reply)
 		nbnic_why_answer(nic, g, &a, t, from, now);
 	if (a.verdict != NBFW_USED) {

@@ -102,9 +102,10 @@ static inline uint32_t nbnic_bit_highest(uint64_t v)
 #endif
 }
 
-/* Counts a barrier that is complete. On the path of a token: some 20 instructions, no call.
- * last: 1 + the slot of its last token; 0: it was complete when the host arrived. */
-static inline void nbnic_latency_note(struct nbnic *nic, const struct nbnic_group *g, uint32_t last,
+/* Counts a barrier that is complete, in some 20 instructions. Before all other work of a
+ * completion: so its arguments need not outlive a call. last: 1 + the slot of its last token; 0: it
+ * was complete when the host arrived. */
+static inline void nbnic_latency_note(struct nbnic *nic, const struct nbnic_group *g, size_t last,
 				      uint64_t now)
 {
 #if NBNIC_LATENCY
