@@ -118,6 +118,20 @@ suite() {
 	ok "$mode: the daemons end" stop_all
 }
 
+# The oracles meet in memory that guests share. The first page of it is no run's.
+add_all() {
+	local k p=() rc=0
+	for ((k = 0; k < NBAR_GUESTS; k++)); do
+		at $k "$BUILD/guests-add" "$NBAR_SHARED" $k "$NBAR_GUESTS" &
+		p+=($!)
+	done
+	for k in "${p[@]}"; do
+		wait "$k" || rc=1
+	done
+	return $rc
+}
+
+ok "no addition to shared memory gets lost" add_all
 for mode in ${NBAR_MODES:-ud write $other}; do
 	suite
 done
