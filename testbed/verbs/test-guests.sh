@@ -99,8 +99,8 @@ nic_dies() {
 }
 
 link_goes() {
-	ok "$mode: a link that goes down for 12 s is a NIC that is silent" dies \
-		'(sleep 1; ip link set eth0 down; sleep 12; ip link set eth0 up) </dev/null >/dev/null 2>&1 &' 'rank 1'
+	ok "$mode: a link that goes down for 20 s is a NIC that is silent" dies \
+		'(sleep 1; ip link set eth0 down; sleep 20; ip link set eth0 up) </dev/null >/dev/null 2>&1 &' 'rank 1'
 	ok "$mode: it is up again, and new groups work" soon across "$NBAR_GUESTS" -i 50
 }
 
