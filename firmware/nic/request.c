@@ -30,13 +30,13 @@ static bool body_fits(enum nbar_op op, size_t length)
 	case NBAR_OP_GROUP_EVENTS:
 		return length == sizeof(struct nbar_req_group_events);
 	case NBAR_OP_GROUP_ABORT:
-		return length == sizeof(struct nbar_req_group_abort);
+		break;
 	case NBAR_OP_NIC_LATENCY:
 		return NBNIC_LATENCY && length == 0;
 	case NBAR_OP_GROUP_LATENCY:
 		return NBNIC_LATENCY && length == sizeof(struct nbar_req_group_latency);
 	}
-	return false;
+	return length == sizeof(struct nbar_req_group_abort);
 }
 
 /* Whether the client has the port that the op needs. */
@@ -91,13 +91,13 @@ static int dispatch(struct nbnic_request *r, enum nbar_op op)
 	case NBAR_OP_GROUP_EVENTS:
 		return nbnic_request_group_events(r);
 	case NBAR_OP_GROUP_ABORT:
-		return nbnic_request_group_abort(r);
+		break;
 	case NBAR_OP_NIC_LATENCY:
 		return NBNIC_LATENCY ? nbnic_request_nic_latency(r) : 0;
 	case NBAR_OP_GROUP_LATENCY:
 		return NBNIC_LATENCY ? nbnic_request_group_latency(r) : 0;
 	}
-	return 0;
+	return nbnic_request_group_abort(r);
 }
 
 static int check_head(struct nbnic_request *r, const struct nbar_request *q, size_t length,
