@@ -85,6 +85,11 @@ void nbmpi_comm_close(struct nbmpi_comm *c)
 		nbmpi_comm_free(c);
 }
 
+uint64_t *nbmpi_comm_fallbacks(struct nbmpi_comm *c)
+{
+	return c->path == NBMPI_PLAIN ? &c->fallback[c->why] : NULL;
+}
+
 int nbmpi_comm_code(const struct nbmpi_comm *c)
 {
 	return c->code;

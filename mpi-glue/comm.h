@@ -78,21 +78,23 @@ struct nbmpi_message {
 	uint32_t size;
 	bool in; /* received, not sent */
 	void *data;
+	void *request; /* for nbmpi_ops.exchange */
 };
 
 /* Functions that the core needs from the MPI, for communicator `mpi`. Functions that return int: 0,
  * or the MPI's error code. */
 struct nbmpi_ops {
-	/* Ranks on this host, in order, and how many; the caller frees them. NULL: no memory. *why:
-	 * a reason against NICs that all ranks know, or NBMPI_WHY_none. */
+	/* Ranks on this host, in order; the caller frees them. NULL: no memory; but *n, their
+	 * number, is right. *why: a reason against NICs that all ranks know, or NBMPI_WHY_none. */
 	uint32_t *(*mates)(void *mpi, uint32_t *n, enum nbmpi_why *why);
 	/* Numbers of the hosts of all ranks, in any numbering; the caller frees them. NULL: they
 	 * are not known now. Does not wait for other ranks. */
 	uint32_t *(*hosts)(void *mpi, uint32_t size);
 	/* Called by all ranks. sum: in and out. */
 	int (*sum)(void *mpi, struct nbmpi_sum *sum);
-	/* Sends and receives all messages, apart from the program's own. Tags tell those of one
-	 * set-up from those of others, if the MPI needs that. */
+	/* Sends and receives all messages, apart from the program's own. Allocates no memory: the
+	 * other ranks would wait for one that has none. Tags tell the messages of one set-up from
+	 * those of others, if the MPI needs that. */
 	int (*exchange)(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n);
 	/* Lets the MPI make progress with everything else that is pending. */
 	void (*progress)(void);
@@ -128,6 +130,17 @@ struct nbmpi_comm;
 /* Opens a communicator at its first barrier. The cost does not depend on its number of ranks.
  * inter: it is an intercommunicator. NULL: no memory. */
 struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, bool inter);
+
+/* Once all barriers of the communicator are the MPI's own: what counts them. The caller may then
+ * call the MPI's barrier at once, after nbmpi_bump. NULL: not so, or not yet. */
+uint64_t *nbmpi_comm_fallbacks(struct nbmpi_comm *c);
+
+/* Counters: written by the one thread that calls barriers, read by any. Relaxed: they order
+ * nothing. */
+static inline void nbmpi_bump(uint64_t *counter)
+{
+	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+}
 
 /* The communicator is freed. Its requests stay valid. */
 void nbmpi_comm_close(struct nbmpi_comm *c);

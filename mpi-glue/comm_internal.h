@@ -39,7 +39,7 @@ struct nbmpi_comm {
 	uint32_t mate;        /* my number among the ranks of my host */
 	uint32_t leader;      /* of my host: its lowest rank here */
 	bool tuned;           /* all ranks have agreed on the profile of "tuned:FILE" */
-	uint32_t *tuned_host; /* index of each host in the profile; of a leader, in the set-up */
+	uint32_t *tuned_host; /* index of each host in the profile, in the set-up */
 
 	struct nbar_group *group;        /* NULL: all on one host */
 	struct nbmpi_attached *attached; /* the port of the group; NULL: our own port */
@@ -69,13 +69,6 @@ struct nbmpi_self {
 	struct nbmpi_attached *attached;
 };
 extern struct nbmpi_self nbmpi_self;
-
-/* Counters: written by the one thread that calls barriers, read by any. Relaxed: they order
- * nothing. */
-static inline void nbmpi_bump(uint64_t *counter)
-{
-	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
-}
 
 /* comm.c: ends a closed communicator without requests. */
 void nbmpi_comm_free(struct nbmpi_comm *c);

@@ -6,6 +6,7 @@
  * an address is only bytes. Keeps no state.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "exchange.h"
 
@@ -48,8 +49,8 @@ int nbmpi_tree_sum(const struct nbmpi_channel *at, uint32_t rank, uint32_t size,
 
 	for (uint32_t i = 0; i < all; i++)
 		if (takes_part(meet(at->mpi, child[i]), rank, sum)) {
-			message[n] =
-				(struct nbmpi_message){ child[i], sizeof(part[n]), true, &part[n] };
+			message[n] = (struct nbmpi_message){ child[i], sizeof(part[n]), true,
+							     &part[n], NULL };
 			n++;
 		}
 	top = rank == 0 || !takes_part(meet(at->mpi, parent), rank, sum);
@@ -60,7 +61,7 @@ int nbmpi_tree_sum(const struct nbmpi_channel *at, uint32_t rank, uint32_t size,
 		sum->total += part[i].total;
 	}
 	if (!top && rc == 0) {
-		struct nbmpi_message with_parent = { parent, sizeof(*sum), false, sum };
+		struct nbmpi_message with_parent = { parent, sizeof(*sum), false, sum, NULL };
 
 		rc = at->exchange(at->mpi, at->tag + 1, &with_parent, 1);
 		with_parent.in = true;
@@ -86,87 +87,97 @@ struct card {
 	uint32_t leader, npeer;
 };
 
-/* Rank h of the communicator speaks for host h: it gets the addresses of the host's peers from the
- * ranks that speak for these peers. */
-static int speak(const struct nbmpi_channel *at, const struct card *card, const uint32_t *peer,
-		 struct nbar_endpoint *address)
-{
-	uint32_t n = card->npeer;
-	struct nbmpi_message *message = calloc(2 * (size_t)n + 1, sizeof(*message));
-	int rc;
+/* What the rank that speaks for a host needs: its peers, their addresses, and messages. */
+struct nbmpi_speech {
+	struct card card;
+	uint32_t *peer;
+	struct nbar_endpoint *address;
+	struct nbmpi_message message[];
+};
 
-	if (!message)
-		return NBMPI_NO_MEMORY;
-	for (uint32_t i = 0; i < n; i++) {
-		message[i] = (struct nbmpi_message){ peer[i], sizeof(*address), true, &address[i] };
-		message[n + i] = (struct nbmpi_message){ peer[i], sizeof(*address), false,
-							 (void *)(uintptr_t)&card->address };
-	}
-	rc = at->exchange(at->mpi, at->tag + 1, message, 2 * n);
-	free(message);
-	return rc;
+static struct nbmpi_speech *speech_new(const struct card *card)
+{
+	size_t n = card->npeer;
+	size_t size = 2 * n * sizeof(struct nbmpi_message) + n * sizeof(struct nbar_endpoint);
+	struct nbmpi_speech *s = calloc(1, sizeof(*s) + size + n * sizeof(uint32_t));
+
+	if (!s)
+		return NULL;
+	s->card = *card;
+	s->address = (struct nbar_endpoint *)(s->message + 2 * n);
+	s->peer = (uint32_t *)(s->address + n);
+	return s;
 }
 
-/* The same for a host whose leader is another rank. */
-static int speak_for_other(const struct nbmpi_channel *at)
+int nbmpi_exchange_begin(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost,
+			 const struct nbmpi_host *host, struct nbmpi_speech **out)
 {
-	struct nbar_endpoint *address = NULL;
-	struct nbmpi_message message;
-	uint32_t *peer = NULL;
-	struct card card;
+	struct nbmpi_message message[2];
+	struct card mine, card;
+	uint32_t n = 0;
 	int rc;
-
-	message = (struct nbmpi_message){ NBAR_RANK_NONE, sizeof(card), true, &card };
-	rc = at->exchange(at->mpi, at->tag, &message, 1);
-	if (rc != 0)
-		return rc;
-	peer = calloc(card.npeer + 1, sizeof(*peer));
-	address = calloc(card.npeer + 1, sizeof(*address));
-	rc = peer && address ? 0 : NBMPI_NO_MEMORY;
-	message = (struct nbmpi_message){ card.leader, card.npeer * (uint32_t)sizeof(*peer), true,
-					  peer };
-	if (rc == 0)
-		rc = at->exchange(at->mpi, at->tag + 1, &message, 1);
-	if (rc == 0)
-		rc = speak(at, &card, peer, address);
-	message = (struct nbmpi_message){ card.leader, card.npeer * (uint32_t)sizeof(*address),
-					  false, address };
-	if (rc == 0)
-		rc = at->exchange(at->mpi, at->tag + 1, &message, 1);
-	free(peer);
-	free(address);
-	return rc;
-}
-
-int nbmpi_exchange_addresses(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost,
-			     const struct nbmpi_host *host)
-{
-	struct nbmpi_message message;
-	struct card card;
-	int rc = 0;
 
 	if (host)
-		card = (struct card){ host->mine, rank, host->npeer };
-	if (host && host->index == rank)
-		return speak(at, &card, host->peer, host->address);
-	if (host) {
-		message = (struct nbmpi_message){ host->index, sizeof(card), false, &card };
-		rc = at->exchange(at->mpi, at->tag, &message, 1);
-		message = (struct nbmpi_message){ host->index,
-						  host->npeer * (uint32_t)sizeof(*host->peer),
-						  false, (void *)(uintptr_t)host->peer };
-		if (rc == 0)
-			rc = at->exchange(at->mpi, at->tag + 1, &message, 1);
-	}
-	if (rc == 0 && rank < nhost)
-		rc = speak_for_other(at);
-	if (host && rc == 0) {
-		message = (struct nbmpi_message){ host->index,
-						  host->npeer * (uint32_t)sizeof(*host->address),
-						  true, host->address };
-		rc = at->exchange(at->mpi, at->tag + 1, &message, 1);
-	}
+		mine = card = (struct card){ host->mine, rank, host->npeer };
+	if (host && host->index != rank)
+		message[n++] =
+			(struct nbmpi_message){ host->index, sizeof(mine), false, &mine, NULL };
+	if (rank < nhost && !(host && host->index == rank))
+		message[n++] =
+			(struct nbmpi_message){ NBAR_RANK_NONE, sizeof(card), true, &card, NULL };
+	rc = at->exchange(at->mpi, at->tag, message, n);
+	*out = rc == 0 && rank < nhost ? speech_new(&card) : NULL;
 	return rc;
+}
+
+/* Rank h of the communicator speaks for host h: it gets the addresses of the host's peers from the
+ * ranks that speak for these peers. */
+static int speak(const struct nbmpi_channel *at, struct nbmpi_speech *s)
+{
+	uint32_t n = s->card.npeer, size = sizeof(*s->address);
+
+	for (uint32_t i = 0; i < n; i++) {
+		s->message[i] =
+			(struct nbmpi_message){ s->peer[i], size, true, &s->address[i], NULL };
+		s->message[n + i] =
+			(struct nbmpi_message){ s->peer[i], size, false, &s->card.address, NULL };
+	}
+	return at->exchange(at->mpi, at->tag + 1, s->message, 2 * n);
+}
+
+/* A message between a leader and the rank that speaks for its host. */
+static int pass(const struct nbmpi_channel *at, uint32_t rank, bool in, void *data, size_t size)
+{
+	struct nbmpi_message message = { rank, (uint32_t)size, in, data, NULL };
+
+	return at->exchange(at->mpi, at->tag + 1, &message, 1);
+}
+
+int nbmpi_exchange_addresses(const struct nbmpi_channel *at, uint32_t rank,
+			     const struct nbmpi_host *host, struct nbmpi_speech *s)
+{
+	bool own = s && s->card.leader == rank;
+	int rc = 0;
+
+	if (own)
+		memcpy(s->peer, host->peer, host->npeer * sizeof(*host->peer));
+	else if (host)
+		rc = pass(at, host->index, false, (void *)(uintptr_t)host->peer,
+			  host->npeer * sizeof(*host->peer));
+	if (rc == 0 && s && !own)
+		rc = pass(at, s->card.leader, true, s->peer, s->card.npeer * sizeof(*s->peer));
+	if (rc == 0 && s)
+		rc = speak(at, s);
+	if (rc == 0 && s && !own)
+		rc = pass(at, s->card.leader, false, s->address,
+			  s->card.npeer * sizeof(*s->address));
+	if (rc != 0 || !host)
+		return rc;
+	if (!own)
+		return pass(at, host->index, true, host->address,
+			    host->npeer * sizeof(*host->address));
+	memcpy(host->address, s->address, host->npeer * sizeof(*host->address));
+	return 0;
 }
 
 /* --- numbers --------------------------------------------------------------------------------- */
@@ -175,25 +186,23 @@ int nbmpi_exchange_addresses(const struct nbmpi_channel *at, uint32_t rank, uint
 static int gather_numbers(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost,
 			  uint32_t number, uint32_t *all)
 {
-	uint32_t *part = malloc(nhost * sizeof(*part)), have = 1;
-	int rc = part ? 0 : NBMPI_NO_MEMORY;
+	uint32_t *part = all + nhost, have = 1;
+	int rc = 0;
 
-	if (rc == 0)
-		part[0] = number;
+	part[0] = number;
 	while (rc == 0 && have < nhost) {
 		uint32_t n = have < nhost - have ? have : nhost - have;
 		uint32_t size = n * (uint32_t)sizeof(*part);
 		struct nbmpi_message message[] = {
-			{ (rank + nhost - have) % nhost, size, false, part },
-			{ (rank + have) % nhost, size, true, part + have },
+			{ (rank + nhost - have) % nhost, size, false, part, NULL },
+			{ (rank + have) % nhost, size, true, part + have, NULL },
 		};
 
 		rc = at->exchange(at->mpi, at->tag + 1, message, 2);
 		have += n;
 	}
-	for (uint32_t i = 0; rc == 0 && i < nhost; i++)
+	for (uint32_t i = 0; i < nhost; i++)
 		all[(rank + i) % nhost] = part[i];
-	free(part);
 	return rc;
 }
 
@@ -203,34 +212,24 @@ int nbmpi_exchange_numbers(const struct nbmpi_channel *at, uint32_t rank, uint32
 	struct number {
 		uint32_t leader, number;
 	} mine = { rank, number }, spoken = mine;
+	uint32_t size = nhost * (uint32_t)sizeof(*all), n = 0;
 	bool leads = index != NBAR_RANK_NONE, speaks = rank < nhost;
 	struct nbmpi_message message[2];
-	uint32_t n = 0, *table = all;
 	int rc;
 
 	if (leads && index != rank)
-		message[n++] = (struct nbmpi_message){ index, sizeof(mine), false, &mine };
+		message[n++] = (struct nbmpi_message){ index, sizeof(mine), false, &mine, NULL };
 	if (speaks && index != rank)
-		message[n++] =
-			(struct nbmpi_message){ NBAR_RANK_NONE, sizeof(spoken), true, &spoken };
+		message[n++] = (struct nbmpi_message){ NBAR_RANK_NONE, sizeof(spoken), true,
+						       &spoken, NULL };
 	rc = at->exchange(at->mpi, at->tag, message, n);
-	if (rc == 0 && speaks && index != rank) {
-		table = malloc(nhost * sizeof(*table));
-		rc = table ? 0 : NBMPI_NO_MEMORY;
-	}
 	if (rc == 0 && speaks)
-		rc = gather_numbers(at, rank, nhost, spoken.number, table);
+		rc = gather_numbers(at, rank, nhost, spoken.number, all);
+	/* A leader that speaks for a host has all numbers by now. */
 	n = 0;
-	if (speaks && index != rank)
-		message[n++] =
-			(struct nbmpi_message){ spoken.leader, nhost * (uint32_t)sizeof(*table),
-						false, table };
-	if (leads && index != rank)
-		message[n++] =
-			(struct nbmpi_message){ index, nhost * (uint32_t)sizeof(*all), true, all };
-	if (rc == 0)
-		rc = at->exchange(at->mpi, at->tag + 1, message, n);
-	if (table != all)
-		free(table);
-	return rc;
+	if (speaks && spoken.leader >= nhost)
+		message[n++] = (struct nbmpi_message){ spoken.leader, size, false, all, NULL };
+	if (leads && !speaks)
+		message[n++] = (struct nbmpi_message){ index, size, true, all, NULL };
+	return rc == 0 ? at->exchange(at->mpi, at->tag + 1, message, n) : rc;
 }

@@ -10,8 +10,6 @@
 
 #include "comm.h"
 
-#define NBMPI_NO_MEMORY INT32_MIN /* in place of an error code of the MPI: none has this */
-
 /* How ranks exchange messages: nbmpi_ops.exchange, for one communicator and one set-up. */
 struct nbmpi_channel {
 	int (*exchange)(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n);
@@ -38,18 +36,27 @@ struct nbmpi_host {
 };
 
 /*
- * Gives each leader the addresses of its peers; peers are mutual. Called by all ranks; host: NULL
- * for a rank that is not a leader. A leader does not know the leaders of other hosts, so rank h
- * speaks for host h. 0, an error code of the MPI, or NBMPI_NO_MEMORY.
+ * The exchange of addresses; all ranks call both functions. A leader does not know the leaders of
+ * other hosts, so rank h speaks for host h. host: NULL for a rank that is not a leader.
+ *
+ * begin: the leaders tell these ranks how many peers each host has. *out: the memory that the rank
+ * needs for the rest; NULL: none is needed (rank >= nhost), or there is none. The caller frees it.
+ * Then all ranks vote, because a rank without memory cannot take part. addresses: allocates
+ * nothing, and gives each leader the addresses of its peers; peers are mutual.
+ *
+ * 0, or an error code of the MPI.
  */
-int nbmpi_exchange_addresses(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost,
-			     const struct nbmpi_host *host);
+struct nbmpi_speech;
+int nbmpi_exchange_begin(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost,
+			 const struct nbmpi_host *host, struct nbmpi_speech **out);
+int nbmpi_exchange_addresses(const struct nbmpi_channel *at, uint32_t rank,
+			     const struct nbmpi_host *host, struct nbmpi_speech *speech);
 
 /*
- * Gives each leader one number from every host: all[h] is the `number` of the leader of host h.
- * index: the host of the calling leader, else NBAR_RANK_NONE. Leaders, and ranks below nhost, need
- * memory for one number per host. Called by all ranks; a collective must separate it from any other
- * exchange with at->tag. Returns as nbmpi_exchange_addresses.
+ * Gives each leader, and each rank below nhost, one number from every host: all[h] is the `number`
+ * of the leader of host h. These ranks have room for twice as many numbers. index: the host of the
+ * calling leader, else NBAR_RANK_NONE. Called by all ranks; a collective must separate it from any
+ * other exchange with at->tag. 0, or an error code of the MPI.
  */
 int nbmpi_exchange_numbers(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost,
 			   uint32_t index, uint32_t number, uint32_t *all);

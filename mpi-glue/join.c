@@ -16,6 +16,7 @@
 
 #include "comm_internal.h"
 #include "exchange.h"
+#include "node.h"
 #include "tuned.h"
 
 #define TAG UINT32_C(0x4d504931) /* of groups of MPI programs: other programs cannot join them */
@@ -35,8 +36,9 @@ struct set_up {
 	uint64_t key; /* the same at all ranks; different for each set-up */
 	uint32_t *local;
 	struct nbmpi_host host; /* of a leader */
-	int memory, socket;     /* descriptors; -1: none */
-	char cause[256];        /* reason of this rank's vote against it */
+	struct nbmpi_speech *speech;
+	int memory, socket; /* descriptors; -1: none */
+	char cause[256];    /* reason of this rank's vote against it */
 };
 
 /* Message from a leader to the other ranks of its host. */
@@ -114,8 +116,10 @@ static struct nbmpi_attached *port_attach(struct set_up *s, const struct nbar_sh
 	if (a)
 		return a;
 	a = calloc(1, sizeof(*a));
-	if (!a)
+	if (!a) {
+		memory_failed(s, "keep the port of another rank");
 		return NULL;
+	}
 	if (nbar_attach(nic(), share, &a->port) < 0) {
 		nic_failed(s, NBMPI_WHY_attach);
 		free(a);
@@ -157,8 +161,8 @@ static void group_leave(struct nbmpi_comm *c)
 
 /* --- the set-up ------------------------------------------------------------------------------ */
 
-/* Step "open": a leader opens its group and its memory, other ranks a socket to receive them. */
-static enum nbmpi_why prepare(struct set_up *s)
+/* A leader opens its group and its memory, other ranks a socket to receive them. */
+static enum nbmpi_why open_all(struct set_up *s)
 {
 	struct nbmpi_comm *c = s->c;
 	enum nbmpi_why why = NBMPI_WHY_none;
@@ -182,6 +186,24 @@ static enum nbmpi_why prepare(struct set_up *s)
 	return why;
 }
 
+/* Step "open". Takes part after any failure, too: the other ranks wait for it. */
+static int prepare(struct set_up *s, enum nbmpi_why *why)
+{
+	struct nbmpi_comm *c = s->c;
+	int rc;
+
+	*why = open_all(s);
+	if (c->nhost == 1)
+		return 0;
+	rc = nbmpi_exchange_begin(&s->channel, c->rank, c->nhost,
+				  c->rank == c->leader ? &s->host : NULL, &s->speech);
+	if (rc == 0 && c->rank < c->nhost && !s->speech && *why == NBMPI_WHY_none) {
+		errno = ENOMEM;
+		*why = memory_failed(s, "exchange addresses");
+	}
+	return rc;
+}
+
 /* The leader of a host informs its other ranks; *why: the reason of a failure. */
 static int tell_mates(struct set_up *s, enum nbmpi_why *why)
 {
@@ -192,7 +214,7 @@ static int tell_mates(struct set_up *s, enum nbmpi_why *why)
 	if (c->group)
 		nbar_group_share(c->group, &told.share);
 	for (uint32_t i = 0; i < c->nlocal && rc == 0; i++) {
-		struct nbmpi_message message = { s->local[i], sizeof(told), false, &told };
+		struct nbmpi_message message = { s->local[i], sizeof(told), false, &told, NULL };
 
 		if (i == c->mate)
 			continue;
@@ -208,7 +230,7 @@ static int tell_mates(struct set_up *s, enum nbmpi_why *why)
 static int hear_leader(struct set_up *s, struct told *told, enum nbmpi_why *why)
 {
 	struct nbmpi_comm *c = s->c;
-	struct nbmpi_message message = { c->leader, sizeof(*told), true, told };
+	struct nbmpi_message message = { c->leader, sizeof(*told), true, told, NULL };
 	int rc = s->channel.exchange(c->mpi, s->channel.tag + 1, &message, 1);
 
 	if (rc != 0)
@@ -241,8 +263,8 @@ static int join(struct set_up *s, enum nbmpi_why *why)
 	int rc = leads ? tell_mates(s, why) : hear_leader(s, &told, why);
 
 	if (rc == 0 && c->nhost > 1)
-		rc = nbmpi_exchange_addresses(&s->channel, c->rank, c->nhost,
-					      leads ? &s->host : NULL);
+		rc = nbmpi_exchange_addresses(&s->channel, c->rank, leads ? &s->host : NULL,
+					      s->speech);
 	if (rc != 0)
 		return rc;
 	if (*why == NBMPI_WHY_none && s->memory >= 0 && nbmpi_memory_join(c, s->memory) < 0)
@@ -279,9 +301,11 @@ static void find_mates(struct set_up *s, enum nbmpi_why *why)
 
 	c->nlocal = 0;
 	s->local = nbmpi_self.start.ops->mates(c->mpi, &c->nlocal, why);
-	if (!s->local && *why == NBMPI_WHY_none)
-		*why = NBMPI_WHY_memory;
-	for (c->mate = 0; c->mate < c->nlocal && s->local[c->mate] != c->rank;)
+	if (*why == NBMPI_WHY_memory || (!s->local && *why == NBMPI_WHY_none)) {
+		errno = ENOMEM;
+		*why = memory_failed(s, "list its ranks");
+	}
+	for (c->mate = 0; s->local && c->mate < c->nlocal && s->local[c->mate] != c->rank;)
 		c->mate++;
 	c->leader = s->local ? s->local[0] : c->rank;
 }
@@ -291,12 +315,19 @@ static void find_mates(struct set_up *s, enum nbmpi_why *why)
 static int agree(struct set_up *s)
 {
 	struct nbmpi_comm *c = s->c;
+	uint32_t min_hosts = nbmpi_self.start.config.min_hosts;
 	struct nbmpi_sum sum = { 0 };
 	enum nbmpi_why why = NBMPI_WHY_none;
 	int rc;
 
 	find_mates(s, &why);
 	c->why = why == NBMPI_WHY_memory ? NBMPI_WHY_none : why;
+	if (c->nlocal == c->size && min_hosts > 1)
+		c->why = NBMPI_WHY_few;
+	if (c->why == NBMPI_WHY_nic) {
+		c->why_rank = 0;
+		snprintf(s->cause, sizeof(s->cause), "%s", nbmpi_node_lacks_nic());
+	}
 	if (c->why != NBMPI_WHY_none)
 		return 0;
 	if (getrandom(&sum.least, sizeof(sum.least), 0) != sizeof(sum.least))
@@ -310,15 +341,16 @@ static int agree(struct set_up *s)
 	s->channel.tag = (uint32_t)s->key << 1;
 	s->host.index = sum.before;
 	c->nhost = sum.total;
-	if (c->nhost < nbmpi_self.start.config.min_hosts) {
+	if (c->nhost < min_hosts) {
 		c->why = NBMPI_WHY_few;
 		return 0;
 	}
 	rc = nbmpi_tuned_agree(c, &s->channel, s->host.index);
 	if (rc != 0)
 		return rc;
-	why = prepare(s);
-	rc = vote(s, why, &(struct nbmpi_sum){ .least = NBMPI_VOTE_YES });
+	rc = prepare(s, &why);
+	if (rc == 0)
+		rc = vote(s, why, &(struct nbmpi_sum){ .least = NBMPI_VOTE_YES });
 	if (rc == 0 && c->why == NBMPI_WHY_none)
 		rc = join(s, &why);
 	if (rc != 0 || c->why != NBMPI_WHY_none)
@@ -339,6 +371,7 @@ int nbmpi_set_up(struct nbmpi_comm *c)
 
 	free(s.local);
 	free(s.host.address);
+	free(s.speech);
 	free(c->tuned_host);
 	c->tuned_host = NULL;
 	if (s.memory >= 0)
@@ -354,8 +387,8 @@ int nbmpi_set_up(struct nbmpi_comm *c)
 	}
 	c->path = NBMPI_OPENING;
 	c->error = NBMPI_FAILED;
-	c->code = rc == NBMPI_NO_MEMORY ? ops->error("nbar: no memory for a communicator") : rc;
-	return rc == NBMPI_NO_MEMORY ? NBMPI_FAILED : NBMPI_MPI_FAILED;
+	c->code = rc;
+	return NBMPI_MPI_FAILED;
 }
 
 void nbmpi_leave(struct nbmpi_comm *c)

@@ -4,6 +4,7 @@
  *
  * Called when MPI starts, and by the component when it first looks up a process. Knows no MPI.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "comm.h"
+#include "nbar_host.h"
 #include "node.h"
 
 /* FNV-1a; includes the length, so that the border between two texts counts. */
@@ -92,6 +94,39 @@ static void cpus_of(uint64_t out[NBMPI_CPU_WORDS])
 			out[i / 64] |= UINT64_C(1) << (i % 64);
 }
 
+static char lacks_nic[1280];
+
+const char *nbmpi_node_lacks_nic(void)
+{
+	return lacks_nic;
+}
+
+/* False: there is no socket of the NIC. A NIC that is named by a path counts as present: only
+ * nbar_open knows. So does one whose daemon has been killed. */
+static bool has_nic(const struct nbmpi_config *config, uint32_t rank)
+{
+	const char *env = getenv("NBAR_NIC");
+	char nic[NBMPI_NIC_SIZE], dir[108], path[sizeof(dir) + sizeof(nic) + 8];
+	int n = nbar_run_dir_find(dir, sizeof(dir));
+
+	if (!config->enable || config->where == NBMPI_WHERE_HOST ||
+	    !nbmpi_nic_name(config, rank, nic, sizeof(nic)) || n < 0 || (size_t)n >= sizeof(dir))
+		return true;
+	if (!nic[0])
+		snprintf(nic, sizeof(nic), "%s", env && *env ? env : "n0");
+	if (strchr(nic, '/'))
+		return true;
+	nic[strcspn(nic, ":")] = '\0';
+	snprintf(path, sizeof(path), "%s/%s.sock", dir, nic);
+	if (access(path, F_OK) == 0 || errno != ENOENT)
+		return true;
+	snprintf(lacks_nic, sizeof(lacks_nic),
+		 "no NIC %s at %s when MPI started: start one with `nbar-nicd --nic name=%s`, or "
+		 "set NBAR_RUN_DIR to its run directory",
+		 nic, path, nic);
+	return false;
+}
+
 void nbmpi_node_self(const struct nbmpi_config *config, uint32_t rank, struct nbmpi_node *out)
 {
 	const uint64_t seed[2] = { UINT64_C(0xcbf29ce484222325), UINT64_C(0x9ae16a3b2f90404f) };
@@ -104,6 +139,7 @@ void nbmpi_node_self(const struct nbmpi_config *config, uint32_t rank, struct nb
 		out->host[i] = host_of(config, rank, seed[i]);
 	}
 	out->terms = mix_text(mix(seed[0], terms, sizeof(terms)), config->alg);
+	out->has_nic = has_nic(config, rank);
 	cpus_of(out->cpu);
 }
 

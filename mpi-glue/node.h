@@ -19,12 +19,16 @@
 struct nbmpi_node {
 	uint64_t boot[2];              /* the kernel: all of one boot share the processors */
 	uint64_t host[2];              /* within it: namespaces, host's name, NIC */
+	uint64_t has_nic;              /* 0: there is none in its run directory */
 	uint64_t terms;                /* must be equal at all members: version, settings */
 	uint64_t cpu[NBMPI_CPU_WORDS]; /* a bit for each processor that it may run on */
 };
 
 /* Describes this process. rank: in its world, for the NIC's name. */
 void nbmpi_node_self(const struct nbmpi_config *config, uint32_t rank, struct nbmpi_node *out);
+
+/* What to do if this process has no NIC; "" if it has one. */
+const char *nbmpi_node_lacks_nic(void);
 
 static inline bool nbmpi_node_same(const struct nbmpi_node *a, const struct nbmpi_node *b)
 {

@@ -23,7 +23,8 @@ static struct {
 	int keyval;
 	int error_class;
 	int size;       /* of MPI_COMM_WORLD */
-	uint32_t *host; /* of each rank of it; NULL: they do not agree on the settings */
+	uint32_t *host; /* of each rank of it; NULL: they do not agree on the settings. Twice its
+			 * number, + 1 if the rank has found a NIC */
 	int *mates;     /* ranks of it on this host, and how many */
 	int nmate;
 	int tags; /* a bit mask */
@@ -67,7 +68,7 @@ static void look_up(MPI_Group group, int size, uint32_t *host, bool *foreign)
 			if (of_world[i] == MPI_UNDEFINED)
 				*foreign = true;
 			else if (host)
-				host[first + i] = world.host[of_world[i]];
+				host[first + i] = world.host[of_world[i]] / 2;
 	}
 }
 
@@ -92,6 +93,16 @@ static int by_rank(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+/* True if the first rank has found no NIC when MPI started: all ranks know it without a vote. */
+static bool lacks_nic(MPI_Group group)
+{
+	const int first = 0;
+	int of_world;
+
+	translate(group, &first, 1, world.group, &of_world);
+	return of_world != MPI_UNDEFINED && world.host[of_world] % 2 == 0;
+}
+
 static uint32_t *mpi_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 {
 	int *rank = malloc((size_t)world.nmate * sizeof(*rank)), size;
@@ -101,7 +112,7 @@ static uint32_t *mpi_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	_Static_assert(sizeof(*rank) == sizeof(uint32_t), "ranks stay where they are");
 	if (!world.host)
 		*why = NBMPI_WHY_terms;
-	if (!rank || !world.host)
+	if (!world.host)
 		return (uint32_t *)rank;
 	PMPI_Comm_group(to_comm(mpi), &group);
 	PMPI_Group_size(group, &size);
@@ -109,13 +120,23 @@ static uint32_t *mpi_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	/* To a process of another world, our processes are foreign, too: so all decide alike. */
 	if (foreign)
 		*why = NBMPI_WHY_foreign;
-	translate(world.group, world.mates, world.nmate, group, rank);
-	PMPI_Group_free(&group);
 	*n = 0;
-	for (int i = 0; i < world.nmate; i++)
-		if (rank[i] != MPI_UNDEFINED)
-			rank[(*n)++] = rank[i];
-	qsort(rank, *n, sizeof(*rank), by_rank);
+	for (int first = 0; first < world.nmate; first += CHUNK) {
+		int in_comm[CHUNK], m = world.nmate - first < CHUNK ? world.nmate - first : CHUNK;
+
+		translate(world.group, world.mates + first, m, group, in_comm);
+		for (int i = 0; i < m; i++)
+			if (in_comm[i] != MPI_UNDEFINED) {
+				if (rank)
+					rank[*n] = in_comm[i];
+				(*n)++;
+			}
+	}
+	if (!foreign && *n < (uint32_t)size && lacks_nic(group))
+		*why = NBMPI_WHY_nic;
+	PMPI_Group_free(&group);
+	if (rank)
+		qsort(rank, *n, sizeof(*rank), by_rank);
 	return (uint32_t *)rank;
 }
 
@@ -168,11 +189,27 @@ static const struct nbmpi_ops ops = {
 
 /* --- communicators --------------------------------------------------------------------------- */
 
+/* The last communicator of this thread: MPI takes longer to find the attribute. Relaxed, all of
+ * `gone`: a thread that uses a handle again after another has freed it knows of that already. */
+static _Thread_local struct {
+	MPI_Comm comm;
+	uint32_t gone;
+	struct nbmpi_comm *c; /* NULL: none */
+	uint64_t *fallbacks;
+} last __attribute__((tls_model("initial-exec")));
+static uint32_t gone; /* communicators so far */
+
+static bool is_last(MPI_Comm comm)
+{
+	return last.c && last.comm == comm && last.gone == __atomic_load_n(&gone, __ATOMIC_RELAXED);
+}
+
 static int on_delete(MPI_Comm comm, int keyval, void *value, void *extra)
 {
 	(void)comm;
 	(void)keyval;
 	(void)extra;
+	__atomic_fetch_add(&gone, 1, __ATOMIC_RELAXED);
 	if (world.ready)
 		nbmpi_comm_close(value);
 	return MPI_SUCCESS;
@@ -204,9 +241,31 @@ static int comm_open(MPI_Comm comm, struct nbmpi_comm **out)
 /* The state of a communicator. As comm_open; MPI reports an invalid communicator. */
 static int comm_of(MPI_Comm comm, struct nbmpi_comm **out)
 {
-	int found, rc = PMPI_Comm_get_attr(comm, world.keyval, out, &found);
+	int found, rc;
 
-	return rc != MPI_SUCCESS || found ? rc : comm_open(comm, out);
+	if (is_last(comm)) {
+		*out = last.c;
+		return MPI_SUCCESS;
+	}
+	rc = PMPI_Comm_get_attr(comm, world.keyval, out, &found);
+	if (rc == MPI_SUCCESS && !found)
+		rc = comm_open(comm, out);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	last.comm = comm;
+	last.gone = __atomic_load_n(&gone, __ATOMIC_RELAXED);
+	last.c = *out;
+	last.fallbacks = nbmpi_comm_fallbacks(*out);
+	return MPI_SUCCESS;
+}
+
+/* True if all barriers of the communicator are the MPI's own; counts one. */
+static bool by_mpi(MPI_Comm comm)
+{
+	if (!is_last(comm) || !last.fallbacks)
+		return false;
+	nbmpi_bump(last.fallbacks);
+	return true;
 }
 
 /* --- failures -------------------------------------------------------------------------------- */
@@ -228,12 +287,14 @@ int MPI_Barrier(MPI_Comm comm)
 	struct nbmpi_comm *c;
 	int rc;
 
-	if (!world.ready || comm == MPI_COMM_NULL)
+	if (!world.ready || comm == MPI_COMM_NULL || by_mpi(comm))
 		return PMPI_Barrier(comm);
 	rc = comm_of(comm, &c);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	rc = nbmpi_barrier(c);
+	if (last.c == c) /* an error handler may have called another barrier */
+		last.fallbacks = nbmpi_comm_fallbacks(c);
 	if (rc == NBMPI_BY_MPI)
 		return PMPI_Barrier(comm);
 	return rc < 0 ? failed(comm, c, rc) : MPI_SUCCESS;
@@ -245,7 +306,7 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 	struct nbmpi_comm *c;
 	int rc;
 
-	if (!world.ready || comm == MPI_COMM_NULL)
+	if (!world.ready || comm == MPI_COMM_NULL || by_mpi(comm))
 		return PMPI_Ibarrier(comm, request);
 	rc = comm_of(comm, &c);
 	if (rc != MPI_SUCCESS)
@@ -272,6 +333,7 @@ static bool number_hosts(const struct nbmpi_node *node, const struct nbmpi_node 
 	nbmpi_crowd_begin(&crowd, self);
 	for (int r = 0; r < world.size && good; r++) {
 		good = nbmpi_nodes_number(&nodes, &node[r], &host[r]);
+		host[r] = 2 * host[r] + (node[r].has_nic != 0);
 		same = same && node[r].terms == self->terms;
 		nbmpi_crowd_add(&crowd, &node[r]);
 		if (nbmpi_node_same(&node[r], self))

@@ -24,7 +24,7 @@ void pmpi_progress(void);
 
 /* nbmpi_ops.sum, and .exchange on a communicator that uses this tag for nothing else. */
 int pmpi_sum(MPI_Comm comm, struct nbmpi_sum *sum);
-int pmpi_exchange(MPI_Comm comm, int tag, const struct nbmpi_message *message, uint32_t n);
+int pmpi_exchange(MPI_Comm comm, int tag, struct nbmpi_message *message, uint32_t n);
 
 /* For programs: the counters of the glue so far. A program finds it by dlsym. */
 void nbar_mpi_counters(struct nbmpi_counters *out);

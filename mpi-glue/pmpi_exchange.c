@@ -4,8 +4,6 @@
  *
  * For the PMPI library, and for programs that call the set-up of the glue.
  */
-#include <stdlib.h>
-
 #include "pmpi.h"
 
 int pmpi_sum(MPI_Comm comm, struct nbmpi_sum *sum)
@@ -25,23 +23,22 @@ int pmpi_sum(MPI_Comm comm, struct nbmpi_sum *sum)
 	return rc;
 }
 
-int pmpi_exchange(MPI_Comm comm, int tag, const struct nbmpi_message *message, uint32_t n)
+int pmpi_exchange(MPI_Comm comm, int tag, struct nbmpi_message *message, uint32_t n)
 {
-	MPI_Request *request = malloc((n + 1) * sizeof(MPI_Request));
-	uint32_t begun = 0;
-	int rc = request ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+	MPI_Request request;
+	int rc = MPI_SUCCESS;
 
-	for (; begun < n && rc == MPI_SUCCESS; begun++) {
-		const struct nbmpi_message *m = &message[begun];
+	for (uint32_t i = 0; i < n && rc == MPI_SUCCESS; i++) {
+		struct nbmpi_message *m = &message[i];
 		int rank = m->rank == NBAR_RANK_NONE ? MPI_ANY_SOURCE : (int)m->rank;
 
-		rc = m->in ? PMPI_Irecv(m->data, (int)m->size, MPI_BYTE, rank, tag, comm,
-					&request[begun])
-			   : PMPI_Isend(m->data, (int)m->size, MPI_BYTE, rank, tag, comm,
-					&request[begun]);
+		rc = m->in ? PMPI_Irecv(m->data, (int)m->size, MPI_BYTE, rank, tag, comm, &request)
+			   : PMPI_Isend(m->data, (int)m->size, MPI_BYTE, rank, tag, comm, &request);
+		m->request = (void *)(uintptr_t)request;
 	}
-	for (uint32_t i = 0; i < n && rc == MPI_SUCCESS; i++)
-		rc = PMPI_Wait(&request[i], MPI_STATUS_IGNORE);
-	free(request);
+	for (uint32_t i = 0; i < n && rc == MPI_SUCCESS; i++) {
+		request = (MPI_Request)(uintptr_t)message[i].request;
+		rc = PMPI_Wait(&request, MPI_STATUS_IGNORE);
+	}
 	return rc;
 }

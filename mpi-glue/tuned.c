@@ -182,9 +182,8 @@ int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at, uint
 		rc = vote(c, FAULT_NONE, ~self.digest & bits, &greatest);
 		if ((greatest & bits) != (~self.digest & bits))
 			fault = FAULT_DIGEST;
-		if (c->rank == c->leader)
-			c->tuned_host = malloc(c->nhost * sizeof(*c->tuned_host));
-		if (c->rank == c->leader && !c->tuned_host)
+		c->tuned_host = malloc(2 * (size_t)c->nhost * sizeof(*c->tuned_host));
+		if (!c->tuned_host)
 			fault = FAULT_MEMORY;
 		/* If digests differ, a rank differs from the least or the greatest. Then all learn
 		 * it. */

@@ -25,6 +25,7 @@ OMPI_DECLSPEC extern struct mca_coll_nbar_component_t mca_coll_nbar_component;
 struct mca_coll_nbar_module_t {
 	mca_coll_base_module_t super;
 	struct nbmpi_comm *comm; /* NULL until its first barrier */
+	uint64_t *fallbacks;     /* nbmpi_comm_fallbacks */
 	/* The functions that would run without this component. */
 	mca_coll_base_module_barrier_fn_t barrier;
 	mca_coll_base_module_t *barrier_module;

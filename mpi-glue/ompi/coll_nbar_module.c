@@ -22,7 +22,8 @@ static struct {
 	struct nbmpi_nodes nodes;
 	struct nbmpi_crowd crowd;
 	uint32_t nrank;
-	uint32_t *host; /* number + 1 of each rank's host; 0: not looked up yet */
+	uint32_t *host; /* of each rank: 0: not looked up yet; else 2 * number of its host, ... */
+#define HAS_NIC 1u      /* ... with this bit if the rank has found a NIC, + 2 */
 } job = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 #define COMPONENT &mca_coll_nbar_component.super.collm_version
@@ -86,6 +87,7 @@ static enum nbmpi_why ask(opal_process_name_t *name, uint32_t *out)
 		return why;
 	if (!nbmpi_nodes_number(&job.nodes, &node, out))
 		return NBMPI_WHY_memory;
+	*out = 2 * *out + (node.has_nic ? HAS_NIC : 0) + 2;
 	nbmpi_crowd_add(&job.crowd, &node);
 	if (nbmpi_crowd_full(&job.crowd))
 		nbmpi_crowded();
@@ -103,12 +105,11 @@ static enum nbmpi_why host_of(opal_process_name_t name, uint32_t *out)
 	if (name.vpid >= job.nrank && !grow(name.vpid))
 		return NBMPI_WHY_memory;
 	if (job.host[name.vpid] == 0) {
-		why = ask(&name, out);
+		why = ask(&name, &job.host[name.vpid]);
 		if (why != NBMPI_WHY_none)
 			return why;
-		job.host[name.vpid] = *out + 1;
 	}
-	*out = job.host[name.vpid] - 1;
+	*out = job.host[name.vpid] / 2 - 1;
 	return NBMPI_WHY_none;
 }
 
@@ -137,10 +138,21 @@ static bool is_mate(ompi_communicator_t *comm, int rank, uint32_t own)
 	       host_of(proc->super.proc_name, &host) == NBMPI_WHY_none && host == own;
 }
 
+/* True if the first rank has found no NIC when MPI started: all ranks know it without a vote. If
+ * its record cannot be used, the vote decides. */
+static bool lacks_nic(ompi_communicator_t *comm)
+{
+	opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, 0);
+	uint32_t host;
+
+	return host_of(name, &host) == NBMPI_WHY_none && !(job.host[name.vpid] & HAS_NIC);
+}
+
 static uint32_t *coll_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 {
 	ompi_communicator_t *comm = mpi;
 	uint32_t own, *mate = NULL, *wider;
+	bool poor = false;
 
 	pthread_mutex_lock(&job.lock);
 	*why = host_of(*OMPI_PROC_MY_NAME, &own);
@@ -148,16 +160,21 @@ static uint32_t *coll_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	for (int r = 0; r < ompi_comm_size(comm) && *why == NBMPI_WHY_none; r++) {
 		if (!is_mate(comm, r, own))
 			continue;
-		wider = realloc(mate, (*n + 1) * sizeof(*mate));
-		if (!wider) {
-			*why = NBMPI_WHY_memory;
-			break;
-		}
-		mate = wider;
-		mate[(*n)++] = (uint32_t)r;
+		wider = poor ? NULL : realloc(mate, (*n + 1) * sizeof(*mate));
+		poor = !wider;
+		if (wider)
+			mate = wider;
+		if (wider)
+			mate[*n] = (uint32_t)r;
+		(*n)++;
 	}
+	if (*why == NBMPI_WHY_none && *n < (uint32_t)ompi_comm_size(comm) && lacks_nic(comm))
+		*why = NBMPI_WHY_nic;
 	pthread_mutex_unlock(&job.lock);
-	return mate;
+	if (!poor)
+		return mate;
+	free(mate);
+	return NULL;
 }
 
 /* Called from progress, too: this thread may already be in it, in a caller of this function. */
@@ -184,22 +201,25 @@ static uint32_t *coll_hosts(void *mpi, uint32_t size)
 static int coll_exchange(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n)
 {
 	const int own = tag & 1 ? MCA_COLL_BASE_TAG_BARRIER : MCA_COLL_BASE_TAG_GATHER;
-	ompi_request_t **request = calloc(n + 1, sizeof(*request));
-	int rc = request ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 	ompi_communicator_t *comm = mpi;
+	int rc = OMPI_SUCCESS;
 
 	for (uint32_t i = 0; i < n && rc == OMPI_SUCCESS; i++) {
-		const struct nbmpi_message *m = &message[i];
+		struct nbmpi_message *m = &message[i];
+		ompi_request_t *request = NULL;
 		int rank = m->rank == NBAR_RANK_NONE ? MPI_ANY_SOURCE : (int)m->rank;
 
-		rc = m->in ? MCA_PML_CALL(irecv(m->data, m->size, MPI_BYTE, rank, own, comm,
-						&request[i]))
+		rc = m->in ? MCA_PML_CALL(
+				     irecv(m->data, m->size, MPI_BYTE, rank, own, comm, &request))
 			   : MCA_PML_CALL(isend(m->data, m->size, MPI_BYTE, rank, own,
-						MCA_PML_BASE_SEND_STANDARD, comm, &request[i]));
+						MCA_PML_BASE_SEND_STANDARD, comm, &request));
+		m->request = request;
 	}
-	if (rc == OMPI_SUCCESS)
-		rc = ompi_request_wait_all(n, request, MPI_STATUSES_IGNORE);
-	free(request);
+	for (uint32_t i = 0; i < n && rc == OMPI_SUCCESS; i++) {
+		ompi_request_t *request = message[i].request;
+
+		rc = ompi_request_wait(&request, MPI_STATUS_IGNORE);
+	}
 	return rc;
 }
 
@@ -290,14 +310,20 @@ static struct nbmpi_comm *comm_of(mca_coll_nbar_module_t *module, ompi_communica
 static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *base)
 {
 	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
-	struct nbmpi_comm *c = comm_of(module, comm);
+	struct nbmpi_comm *c;
 
+	if (module->fallbacks) {
+		nbmpi_bump(module->fallbacks);
+		return module->barrier(comm, module->barrier_module);
+	}
+	c = comm_of(module, comm);
 	if (!c)
 		return OMPI_ERR_OUT_OF_RESOURCE;
 	switch (nbmpi_barrier(c)) {
 	case 0:
 		return OMPI_SUCCESS;
 	case NBMPI_BY_MPI:
+		module->fallbacks = nbmpi_comm_fallbacks(c);
 		return module->barrier(comm, module->barrier_module);
 	}
 	return nbmpi_comm_code(c);
@@ -306,9 +332,15 @@ static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *base)
 static int ibarrier(ompi_communicator_t *comm, ompi_request_t **out, mca_coll_base_module_t *base)
 {
 	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
-	struct nbmpi_comm *c = comm_of(module, comm);
-	ompi_request_t *request = c ? coll_nbar_request_new(comm) : NULL;
+	ompi_request_t *request;
+	struct nbmpi_comm *c;
 
+	if (module->fallbacks) {
+		nbmpi_bump(module->fallbacks);
+		return module->ibarrier(comm, out, module->ibarrier_module);
+	}
+	c = comm_of(module, comm);
+	request = c ? coll_nbar_request_new(comm) : NULL;
 	if (!request)
 		return OMPI_ERR_OUT_OF_RESOURCE;
 	switch (coll_nbar_request_start(request, c)) {
@@ -371,6 +403,7 @@ mca_coll_base_module_t *coll_nbar_comm_query(ompi_communicator_t *comm, int *pri
 static void module_construct(mca_coll_nbar_module_t *module)
 {
 	module->comm = NULL;
+	module->fallbacks = NULL;
 	module->barrier_module = NULL;
 	module->ibarrier_module = NULL;
 }

@@ -170,6 +170,11 @@ cut_short() {
 		wants 1 'no JSON' "$nbar" bench --nodes 2 --alg "tuned:$work/cut" -i 10
 }
 
+two_ranks() {
+	"$nbar" tune "$work/p3" --hosts n0,n0,n1,n1,n2,n2 >"$work/out" && cat "$work/out" &&
+		grep -q '^6 members, ' "$work/out" && "$nbar" predict "$work/p3" --hosts n0,n1,n2,n0,n1,n2
+}
+
 nothing_left() {
 	[ -z "$(ls -A "$TMPDIR")" ]
 }
@@ -202,6 +207,7 @@ ok "tune: a profile that was cut short" cut_short
 ok "tune: a profile that is not there" wants 1 "cannot read the profile $work/none" "$nbar" tune "$work/none"
 ok "bench: a node whose host the profile lacks" wants 1 "no host 'n12'" \
 	"$nbar" bench --nodes 13 --alg "tuned:$work/p" -i 10
+ok "tune and predict: two ranks on each host" two_ranks
 ok "tune: a host that the profile lacks" wants 2 "no host 'x'" "$nbar" tune "$work/p" --hosts n1,x
 for wrong in "tune" "tune $work/p $work/p" "tune $work/p --emit pdf" "tune $work/p --what" \
 	"predict" "predict $work/p --alg fast" "predict $work/p --formula x" "predict $work/p --where x" \

@@ -3,7 +3,7 @@
 # is added to CLUSTER_LIST, the programs it needs to CLUSTER_BIN.
 
 CLUSTER_BIN += $(BUILD)/cluster-hold
-CLUSTER_LIST += testbed/hosts/test-cluster.sh
+CLUSTER_LIST += testbed/hosts/test-cluster.sh testbed/hosts/test-late.sh
 
 HOLD_OBJ := $(BUILD)/test/testbed/hosts/hold.o
 $(BUILD)/cluster-hold: $(HOLD_OBJ)

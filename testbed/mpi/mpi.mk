@@ -3,7 +3,7 @@
 
 ORACLE_SRC := $(wildcard testbed/mpi/oracle*.c)
 MPI_ORACLE := $(CLUSTER_MPI:%=$(BUILD)/mpi-oracle.%)
-$(BUILD)/mpi-oracle.%: $(ORACLE_SRC) testbed/mpi/oracle.h testbed/mpi/extensions.h
+$(BUILD)/mpi-oracle.%: $(ORACLE_SRC) testbed/mpi/oracle.h testbed/mpi/oracle_predict.h testbed/mpi/extensions.h
 	$(call say,MPICC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(MPICC_$*) -std=c11 -D_GNU_SOURCE $(WARN) -Wno-stringop-overflow \
@@ -14,7 +14,7 @@ $(BUILD)/mpi-standard.%: $(STANDARD_SRC) testbed/mpi/oracle.h testbed/mpi/extens
 	$(call say,MPICC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(MPICC_$*) -std=c11 -D_GNU_SOURCE $(WARN) -Wno-stringop-overflow \
-		$(CFLAGS) $(filter %.c,$^) -o $@ -ldl
+		$(CFLAGS) $(filter %.c,$^) -o $@ -lpthread -ldl
 RANDOM_SRC := $(wildcard testbed/mpi/random/*.c) testbed/mpi/oracle_counters.c
 MPI_RANDOM := $(CLUSTER_MPI:%=$(BUILD)/mpi-random.%)
 $(BUILD)/mpi-random.%: $(RANDOM_SRC) testbed/mpi/oracle.h testbed/mpi/extensions.h $(wildcard testbed/mpi/random/*.h)

@@ -60,6 +60,7 @@ void test_storm(int n);
 void test_alive(int n);
 void test_pairs(int n);
 void test_short(int n);
+void test_cost(int n);
 void test_freed(int n);
 void test_order(int n);
 void test_rendezvous(int n);

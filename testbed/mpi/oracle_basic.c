@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "oracle.h"
+#include "oracle_predict.h"
 
 #define UNDER_WAY 100 /* more than a process team or the set-up has room for */
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "oracle.h"
+#include "oracle_predict.h"
 
 #define WAYS 10u
 #define INNER 24u /* barriers of each communicator */
@@ -301,56 +301,4 @@ void test_pairs(int n)
 	for (int i = 0; i < n; i++)
 		use(comm, (uint64_t)i + 1, 1);
 	MPI_Comm_free(&comm);
-}
-
-/* --- short-lived communicators ------------------------------------------------------------ */
-
-static double short_life(MPI_Info info, int (*barrier)(MPI_Comm))
-{
-	double since = MPI_Wtime();
-	MPI_Comm comm;
-
-	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
-	barrier(comm);
-	MPI_Comm_free(&comm);
-	return 1e6 * (MPI_Wtime() - since);
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* dup, barrier, free: with nbar and without, in turn. nbar sets up nothing for them. */
-void test_short(int n)
-{
-	unsigned long long before[3] = { 0 }, after[3] = { 0 };
-	double *with = malloc((size_t)n * sizeof(*with)),
-	       *without = malloc((size_t)n * sizeof(*without));
-	MPI_Info off, on;
-
-	MPI_Info_create(&off);
-	MPI_Info_set(off, "nbar_enable", "false");
-	MPI_Info_create(&on);
-	MPI_Info_set(on, "nbar_enable", "true");
-	oracle_counters(before);
-	for (int i = 0; i < n; i++) {
-		without[i] = short_life(off, PMPI_Barrier);
-		with[i] = short_life(on, MPI_Barrier);
-	}
-	oracle_counters(after);
-	oracle_want(after[0] == before[0] && after[1] == before[1], "barriers were offloaded:",
-		    (uint64_t)(after[0] + after[1] - before[0] - before[1]));
-	oracle_want(after[2] - before[2] == (uint64_t)n, "barriers by MPI:", after[2] - before[2]);
-	qsort(with, (size_t)n, sizeof(*with), by_time);
-	qsort(without, (size_t)n, sizeof(*without), by_time);
-	if (oracle.rank == 0)
-		printf("# dup, barrier, free, in microseconds: with nbar %.2f, without %.2f (medians)\n",
-		       with[n / 2], without[n / 2]);
-	MPI_Info_free(&off);
-	MPI_Info_free(&on);
-	free(with);
-	free(without);
 }

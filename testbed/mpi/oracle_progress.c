@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "oracle.h"
+#include "oracle_predict.h"
 
 #define LONG_MESSAGE (4 << 20) /* far larger than any MPI sends eagerly */
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "oracle.h"
+#include "oracle_predict.h"
 
 #ifdef OMPI_HAVE_MPI_EXT_FTMPI
 

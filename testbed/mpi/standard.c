@@ -24,6 +24,7 @@
 #define FILES 20   /* that the program still opens */
 
 int me;
+const char *program;
 static int failures;
 
 void want(bool good, const char *what)
@@ -326,6 +327,17 @@ static const struct {
 	{ "persistent-among", rule_persistent_among,
 	  "a start has no place among other collectives" },
 #endif
+	{ "freed", rule_freed, "a communicator is freed with barriers under way" },
+	{ "handle-again", rule_handle_again, "a handle that MPI uses again is a new communicator" },
+	{ "requests", rule_requests, "requests of barriers among those of messages" },
+	{ "threads", rule_threads, "threads, which complete each other's barriers" },
+	{ "counters", rule_counters, "MPI_T or the library count each barrier once" },
+	{ "inter", rule_inter, "intercommunicators" },
+	{ "spawn", rule_spawn, "barriers with a process that has been spawned" },
+#if MPI_VERSION >= 4
+	{ "sessions", rule_sessions, "barriers of a session" },
+#endif
+	{ "memory", rule_memory, "a set-up in which an allocation fails" },
 	{ "descriptors", rule_descriptors, "1,100 communicators of 3 MPI_Ibarrier each" },
 	{ "fails", rule_fails, "a barrier that fails tells its communicator's handler alone" },
 	{ "fails-freed", rule_fails_freed, "so it does when the communicator has been freed" },
@@ -338,11 +350,17 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	int all = 0, size;
+	int all = 0, size, level = MPI_THREAD_SINGLE;
 
-	MPI_Init(&argc, &argv);
+	program = argv[0];
+	/* Not for all rules: with MPI_THREAD_MULTIPLE some MPIs can do less. */
+	if (argc == 2 && strcmp(argv[1], "threads") == 0)
+		level = MPI_THREAD_MULTIPLE;
+	MPI_Init_thread(&argc, &argv, level, &level);
 	MPI_Comm_rank(MPI_COMM_WORLD, &me);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	if (argc == 2 && is_child(argv[1]))
+		return MPI_Finalize() != MPI_SUCCESS || failures != 0;
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		if (size != 2 || argc != 2 || strcmp(argv[1], tests[i].name) != 0)
 			continue;

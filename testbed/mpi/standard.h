@@ -13,12 +13,14 @@
 #include "oracle.h" /* how nbar has run barriers */
 
 #define OFFLOADED 24 /* barriers after which a communicator is offloaded, if ever */
+#define SET_UP 9     /* the first blocking barrier after 8 barriers sets it up */
 
 /* If the condition is false, counts a failure of this rank, and prints it on stderr. */
 void want(bool good, const char *what);
 
-/* The rank of this process: 0 or 1. */
+/* The rank of this process: 0 or 1. Its program. */
 extern int me;
+extern const char *program;
 
 /* A duplicate of MPI_COMM_WORLD; offloaded: nbar runs its barriers. */
 MPI_Comm duplicate(bool offloaded);
@@ -32,6 +34,23 @@ void rule_fails(void);
 void rule_fails_freed(void);
 void rule_handlers(void);
 void rule_wrong_communicator(void);
+
+/* standard_life.c: what begins and ends, threads, and counters. */
+void rule_handle_again(void);
+void rule_freed(void);
+void rule_requests(void);
+void rule_threads(void);
+void rule_counters(void);
+
+/* standard_worlds.c: intercommunicators, spawned processes, sessions. is_child: true in a spawned
+ * process, when its part is over. */
+void rule_inter(void);
+void rule_spawn(void);
+void rule_sessions(void);
+bool is_child(const char *name);
+
+/* standard_memory.c: allocations that fail. */
+void rule_memory(void);
 
 /* standard_ulfm.c: a communicator that a rank revokes. */
 void rule_revoked(void);

@@ -120,6 +120,13 @@ one_without() {
 		told "^nbar: communicator of 4 ranks: fallback to MPI's barrier: rank 2: no port of a NIC could be opened: no NIC n0 at" \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	$cluster exec 2 mv /run/nbar/away.sock /run/nbar/n0.sock
+	# All ranks know it of the first one, and do not vote.
+	$cluster exec 0 mv /run/nbar/n0.sock /run/nbar/away.sock
+	oracle "4 hosts, the first has no NIC" 4 mpi blocking=50 mixed=50 cost=5
+	ok "$glue, 4 hosts: so is the first" \
+		told "^nbar: communicator of 4 ranks: fallback to MPI's barrier: rank 0: no port of a NIC could be opened: no NIC n0 at .* when MPI started: start one" \
+		ranks 4 -- -s "$work/share.4" blocking=3
+	$cluster exec 0 mv /run/nbar/away.sock /run/nbar/n0.sock
 }
 
 # waiting COMMAND...: runs COMMAND while a program runs barriers without end. Returns the exit
@@ -263,26 +270,41 @@ suite_long() {
 # Rules of the standard, each in a run of its own, on two hosts and on one; NICs in daemons and
 # inside the ranks.
 standard_tests="ahead ahead-offloaded receives receives-offloaded receives-ahead status order
-                persistent-crossed persistent-among descriptors fails fails-freed handlers
+                persistent-crossed persistent-among freed handle-again requests threads counters
+                inter spawn sessions memory descriptors fails fails-freed handlers
                 wrong-communicator"
 
 standard_on() { # NAME
 	local test oracle=$standard limit=120
 	for test in $standard_tests; do
+		if [ "$test" = sessions ] && ! grep -q MPI_Session_init "$standard"; then
+			skip "$1: sessions" "this MPI has no sessions"
+			continue
+		fi
+		# Debian 12's MPICH cannot, and says so.
+		if [ "$test" = spawn ] && [ $mpi = mpich ] &&
+			! timeout -k 5 60 $cluster mpiexec -np 2 "$standard" spawn >/dev/null 2>&1; then
+			skip "$1: spawn" "this MPI cannot spawn a process, with nbar or without"
+			continue
+		fi
 		report "$1" ranks 2 -- "$test"
 	done
 }
 
 standard() {
+	local standard_tests=$standard_tests
 	down && up 2
 	standard_on "standard, 2 hosts"
 	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
-	standard_tests="ahead-offloaded receives-offloaded receives-ahead status descriptors fails-freed" \
-		standard_on "standard, 2 hosts, in-process NICs"
+	standard_tests="${STANDARD:+$standard_tests}"
+	standard_tests="${standard_tests:-ahead-offloaded receives-offloaded receives-ahead status
+		freed threads inter memory descriptors fails-freed}"
+	standard_on "standard, 2 hosts, in-process NICs"
 	unset NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
 	down && up 1
-	standard_tests="ahead ahead-offloaded receives receives-offloaded receives-ahead status order descriptors" \
-		standard_on "standard, 1 host"
+	standard_tests="ahead ahead-offloaded receives receives-offloaded receives-ahead status order
+		freed handle-again requests threads counters inter memory descriptors"
+	standard_on "standard, 1 host"
 	down
 }
 

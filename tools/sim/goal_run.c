@@ -2,7 +2,8 @@
 /*
  * goal_run.c - runs a GOAL schedule by the rules of LogGOPSim: a message costs its sender o, and a
  * gap g + (s - 1) G until the next message. It arrives after o + L, and costs its receiver
- * o + (s - 1) G, even if no receive waits for it.
+ * o + (s - 1) G, even if no receive waits for it. Of events with the same time, the one whose
+ * operation became ready first is first; an event that must wait keeps this place.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,14 @@
 #include "tally.h"
 
 enum { EV_OP, EV_MESSAGE };
+
+/* An operation has one event at a time. */
+struct event {
+	sim_time time;
+	uint64_t place; /* among events with the same time */
+	uint32_t op;
+	uint8_t type;
+};
 
 /* A receive that waits, or a message without a receive so far. */
 struct waiting {
@@ -27,7 +36,10 @@ struct run {
 	const struct goal *g;
 	const struct sim_net_options *net;
 	struct sim_report *out;
-	struct sim_queue queue;
+	struct event *heap; /* room for one of each operation; the first is the next */
+	uint32_t nheap, nready;
+	uint32_t *ready; /* operations that the current event has released */
+	uint64_t places;
 	struct host *host;
 	uint32_t *waits; /* by op */
 	struct waiting *waiting;
@@ -40,32 +52,61 @@ static sim_time later(sim_time a, sim_time b)
 	return a > b ? a : b;
 }
 
-static void push(struct run *r, uint8_t type, uint32_t rank, uint32_t op, sim_time at)
+static bool is_before(const struct event *a, const struct event *b)
 {
-	const struct sim_event ev = { .time = at, .to = rank, .arg = op, .type = type };
-
-	sim_queue_push(&r->queue, &ev);
+	return a->time < b->time || (a->time == b->time && a->place < b->place);
 }
 
-static void begin_op(struct run *r, uint32_t op)
+static void push(struct run *r, struct event ev)
 {
-	const struct goal_op *o = &r->g->op[op];
-	const struct host *h = &r->host[o->rank];
+	uint32_t at = r->nheap++;
 
-	push(r, EV_OP, o->rank, op, o->type == GOAL_SEND ? later(h->work, h->send) : h->work);
+	while (at > 0 && is_before(&ev, &r->heap[(at - 1) / 2])) {
+		r->heap[at] = r->heap[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	r->heap[at] = ev;
+}
+
+static struct event pop(struct run *r)
+{
+	struct event first = r->heap[0], last = r->heap[--r->nheap];
+	uint32_t at = 0;
+
+	for (uint32_t below = 1; below < r->nheap; below = 2 * at + 1) {
+		if (below + 1 < r->nheap && is_before(&r->heap[below + 1], &r->heap[below]))
+			below++;
+		if (!is_before(&r->heap[below], &last))
+			break;
+		r->heap[at] = r->heap[below];
+		at = below;
+	}
+	r->heap[at] = last;
+	return first;
+}
+
+/* Operations that became ready at the same time begin in this order: sends, receives, calcs. */
+static void begin_ready(struct run *r)
+{
+	for (uint8_t type = GOAL_SEND; type <= GOAL_CALC; type++) {
+		for (uint32_t i = 0; i < r->nready; i++) {
+			const struct goal_op *o = &r->g->op[r->ready[i]];
+			const struct host *h = &r->host[o->rank];
+			sim_time at = type == GOAL_SEND ? later(h->work, h->send) : h->work;
+
+			if (o->type == type)
+				push(r, (struct event){ at, r->places++, r->ready[i], EV_OP });
+		}
+	}
+	r->nready = 0;
 }
 
 /* Releases the operations that depend on the start of an operation, or on its end. */
-static void satisfy(struct run *r, uint32_t op, bool at_start, sim_time now)
+static void satisfy(struct run *r, uint32_t op, bool at_start)
 {
-	for (uint32_t d = r->g->op[op].next_dep; d; d = r->g->dep[d].next) {
-		if (r->g->dep[d].at_start != at_start || --r->waits[r->g->dep[d].op] > 0)
-			continue;
-		struct host *h = &r->host[r->g->op[op].rank];
-
-		h->work = later(h->work, now);
-		begin_op(r, r->g->dep[d].op);
-	}
+	for (uint32_t d = r->g->op[op].next_dep; d; d = r->g->dep[d].next)
+		if (r->g->dep[d].at_start == at_start && --r->waits[r->g->dep[d].op] == 0)
+			r->ready[r->nready++] = r->g->dep[d].op;
 	r->done += !at_start;
 }
 
@@ -104,51 +145,74 @@ static void wait_for(struct run *r, uint32_t rank, const struct waiting *w)
 	*at = index;
 }
 
-static void on_op(struct run *r, const struct sim_event *ev)
+static void on_op(struct run *r, struct event ev)
 {
-	const struct goal_op *o = &r->g->op[ev->arg];
-	struct host *h = &r->host[ev->to];
+	const struct goal_op *o = &r->g->op[ev.op];
+	struct host *h = &r->host[o->rank];
 	sim_time may = o->type == GOAL_SEND ? later(h->work, h->send) : h->work;
 	uint32_t other;
 
-	if (o->type != GOAL_RECV && may > ev->time) {
-		push(r, EV_OP, ev->to, ev->arg, may);
+	if (o->type != GOAL_RECV && may > ev.time) {
+		ev.time = may;
+		push(r, ev);
 		return;
 	}
-	satisfy(r, ev->arg, true, ev->time);
+	satisfy(r, ev.op, true);
 	if (o->type == GOAL_CALC) {
-		h->work = ev->time + o->size * SIM_NS;
-		satisfy(r, ev->arg, false, ev->time);
+		h->work = ev.time + o->size * SIM_NS;
+		satisfy(r, ev.op, false);
 	} else if (o->type == GOAL_SEND) {
-		h->work = ev->time + r->net->overhead;
-		h->send = ev->time + r->net->gap + (o->size - 1) * r->net->byte;
+		h->work = ev.time + r->net->overhead;
+		h->send = ev.time + r->net->gap + (o->size - 1) * r->net->byte;
 		r->out->tokens++;
-		push(r, EV_MESSAGE, o->peer, ev->arg, h->work + r->net->latency);
-		satisfy(r, ev->arg, false, ev->time);
-	} else if (match(r, ev->to, true, o->peer, o->tag, &other)) {
-		satisfy(r, ev->arg, false, ev->time);
+		push(r,
+		     (struct event){ h->work + r->net->latency, r->places++, ev.op, EV_MESSAGE });
+		satisfy(r, ev.op, false);
+	} else if (match(r, o->rank, true, o->peer, o->tag, &other)) {
+		satisfy(r, ev.op, false);
 	} else {
-		wait_for(r, ev->to, &(struct waiting){ ev->arg, o->peer, o->tag, 0, false });
+		wait_for(r, o->rank, &(struct waiting){ ev.op, o->peer, o->tag, 0, false });
 	}
 }
 
-static void on_message(struct run *r, const struct sim_event *ev)
+static void on_message(struct run *r, struct event ev)
 {
-	const struct goal_op *o = &r->g->op[ev->arg];
-	struct host *h = &r->host[ev->to];
+	const struct goal_op *o = &r->g->op[ev.op];
+	struct host *h = &r->host[o->peer];
 	sim_time may = later(h->work, h->receive), rest = (o->size - 1) * r->net->byte;
 	uint32_t op;
 
-	if (may > ev->time) {
-		push(r, EV_MESSAGE, ev->to, ev->arg, may);
+	if (may > ev.time) {
+		ev.time = may;
+		push(r, ev);
 		return;
 	}
-	h->work = ev->time + r->net->overhead + rest;
-	h->receive = ev->time + r->net->gap + rest;
-	if (match(r, ev->to, false, o->rank, o->tag, &op))
-		satisfy(r, op, false, ev->time);
+	h->work = ev.time + r->net->overhead + rest;
+	h->receive = ev.time + r->net->gap + rest;
+	if (match(r, o->peer, false, o->rank, o->tag, &op))
+		satisfy(r, op, false);
 	else
-		wait_for(r, ev->to, &(struct waiting){ ev->arg, o->rank, o->tag, 0, true });
+		wait_for(r, o->peer, &(struct waiting){ ev.op, o->rank, o->tag, 0, true });
+}
+
+static void run_events(struct run *r)
+{
+	while (r->nheap) {
+		struct event ev = pop(r);
+		const struct goal_op *o = &r->g->op[ev.op];
+		const struct sim_event seen = { .time = ev.time,
+						.to = ev.type == EV_OP ? o->rank : o->peer,
+						.arg = ev.op,
+						.type = ev.type };
+
+		r->out->digest = sim_digest(r->out->digest, &seen);
+		r->out->events++;
+		if (ev.type == EV_OP)
+			on_op(r, ev);
+		else
+			on_message(r, ev);
+		begin_ready(r);
+	}
 }
 
 static void report(struct run *r)
@@ -159,45 +223,41 @@ static void report(struct run *r)
 	for (uint32_t i = 0; i < r->g->ranks; i++)
 		end = later(end, r->host[i].work);
 	out->mean_ns = out->worst_ns = (double)end / (double)SIM_NS;
-	out->events = r->queue.popped;
-	out->moves = r->queue.moves;
-	if (r->queue.full)
-		out->end = SIM_END_MEMORY;
-	else if (r->done < r->g->nop)
+	if (r->done < r->g->nop)
 		out->end = SIM_END_HUNG;
 }
 
 void goal_run(const struct goal *g, const struct sim_net_options *net, struct sim_report *out)
 {
 	struct run r = { .g = g, .net = net, .out = out };
-	struct sim_event ev;
+	size_t ops = (size_t)g->nop + 1;
 
 	*out = (struct sim_report){ .failed_rank = NBAR_RANK_NONE };
 	r.host = calloc(g->ranks, sizeof(*r.host));
-	r.waits = calloc((size_t)g->nop + 1, sizeof(*r.waits));
-	r.waiting = calloc((size_t)g->nop + 1, sizeof(*r.waiting));
-	sim_queue_begin(&r.queue);
-	if (r.host && r.waits && r.waiting) {
-		for (uint32_t i = 0; i < g->nop; i++)
+	r.waits = calloc(ops, sizeof(*r.waits));
+	r.waiting = calloc(ops, sizeof(*r.waiting));
+	r.heap = calloc(ops, sizeof(*r.heap));
+	r.ready = calloc(ops, sizeof(*r.ready));
+	if (r.host && r.waits && r.waiting && r.heap && r.ready) {
+		for (uint32_t i = 0; i < g->nop; i++) {
 			r.waits[i] = g->op[i].waits;
-		for (uint32_t i = 0; i < g->nop; i++)
-			if (g->op[i].waits == 0)
-				begin_op(&r, i);
-		while (sim_queue_pop(&r.queue, &ev)) {
-			out->digest = sim_digest(out->digest, &ev);
-			if (ev.type == EV_OP)
-				on_op(&r, &ev);
-			else
-				on_message(&r, &ev);
+			if (i > 0 && g->op[i].rank != g->op[i - 1].rank)
+				begin_ready(&r);
+			if (r.waits[i] == 0)
+				r.ready[r.nready++] = i;
 		}
+		begin_ready(&r);
+		run_events(&r);
 		report(&r);
 	} else {
 		out->end = SIM_END_MEMORY;
 	}
-	out->bytes = g->nop * (sizeof(*g->op) + sizeof(*r.waits) + sizeof(*r.waiting)) +
-		     g->ndep * sizeof(*g->dep) + g->ranks * sizeof(*r.host) + r.queue.bytes;
-	sim_queue_end(&r.queue);
+	out->bytes = ops * (sizeof(*g->op) + sizeof(*r.waits) + sizeof(*r.waiting) +
+			    sizeof(*r.heap) + sizeof(*r.ready)) +
+		     g->ndep * sizeof(*g->dep) + g->ranks * sizeof(*r.host);
 	free(r.host);
 	free(r.waits);
 	free(r.waiting);
+	free(r.heap);
+	free(r.ready);
 }

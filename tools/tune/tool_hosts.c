@@ -16,10 +16,20 @@ static int add_host(void *arg, const char *name)
 
 	if (at < 0)
 		return tool_usage("--hosts: the profile has no host '%s'", name);
-	if (h->size == h->profile->hosts)
-		return tool_usage("--hosts: more names than the profile has hosts");
 	h->host[h->size++] = (uint32_t)at;
 	return 0;
+}
+
+/* Room for one rank a host, or for one rank a name: a host may have several ranks. */
+static size_t count_ranks(const struct tool_hosts *h, const char *list)
+{
+	size_t n = 1;
+
+	if (!list)
+		return h->profile->hosts;
+	for (; *list; list++)
+		n += *list == ',';
+	return n;
 }
 
 int tool_hosts_read(struct tool_hosts *h, const char *path, const char *list)
@@ -32,9 +42,14 @@ int tool_hosts_read(struct tool_hosts *h, const char *path, const char *list)
 		tool_error("%s", why);
 		return TOOL_FAILED;
 	}
-	h->host = calloc(h->profile->hosts, sizeof(*h->host));
-	if (!h->host) {
-		tool_error("no memory for %u hosts", h->profile->hosts);
+	size_t ranks = count_ranks(h, list);
+
+	h->host = ranks <= NBAR_SIZE_MAX ? calloc(ranks, sizeof(*h->host)) : NULL;
+	if (ranks > NBAR_SIZE_MAX) {
+		r = tool_usage("--hosts: %zu names; a group has at most %u ranks", ranks,
+			       (unsigned int)NBAR_SIZE_MAX);
+	} else if (!h->host) {
+		tool_error("no memory for %zu ranks", ranks);
 		r = TOOL_FAILED;
 	} else if (list) {
 		r = tool_list(list, add_host, h);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * oracle_predict.h - counts barriers, to say how many of them nbar must have run by now.
+ *
+ * Included by the files of the MPI oracle that call barriers. The tests call the functions here by
+ * the names of the MPI; a pointer to such a name is the MPI's function, and its calls do not count.
+ */
+#ifndef TESTBED_MPI_ORACLE_PREDICT_H
+#define TESTBED_MPI_ORACLE_PREDICT_H
+
+#include "oracle.h"
+
+void oracle_predict_begin(void);
+int oracle_barrier(MPI_Comm comm);
+int oracle_ibarrier(MPI_Comm comm, MPI_Request *request);
+uint64_t oracle_predicted(void);
+
+#define MPI_Barrier(comm) oracle_barrier(comm)
+#define MPI_Ibarrier(comm, request) oracle_ibarrier(comm, request)
+
+#endif

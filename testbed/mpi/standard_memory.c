@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * standard_memory.c - an allocation of nbar fails while it sets a communicator up.
+ *
+ * This program replaces malloc, calloc and realloc. One call of each kind of set-up fails, the
+ * first, then the second and so on, if it comes from nbar's library. Then all ranks must leave the
+ * communicator to the MPI, or all must offload it; no rank may wait for another forever (MPI 4.0,
+ * 2.8: errors do not break what does not depend on them).
+ */
+#include <errno.h>
+#include <link.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "standard.h"
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *old, size_t size);
+
+static struct {
+	uintptr_t first, last; /* nbar's code */
+	int fails_in;          /* allocations of nbar before one fails; -1: none fails */
+	bool hit;
+} inject = { .fails_in = -1 };
+
+static bool fails(void *caller)
+{
+	uintptr_t at = (uintptr_t)caller;
+
+	if (inject.fails_in < 0 || at < inject.first || at >= inject.last)
+		return false;
+	inject.hit = inject.fails_in == 0;
+	inject.fails_in--;
+	if (inject.hit)
+		errno = ENOMEM;
+	return inject.hit;
+}
+
+void *malloc(size_t size)
+{
+	return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+	return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(old, size);
+}
+
+static int find_nbar(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	if (!strstr(info->dlpi_name, "mca_coll_nbar") && !strstr(info->dlpi_name, "libnbar-mpi"))
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD && p->p_flags & PF_X) {
+			inject.first = info->dlpi_addr + p->p_vaddr;
+			inject.last = inject.first + p->p_memsz;
+		}
+	}
+	return 1;
+}
+
+/* True if an allocation of a rank has failed. */
+static bool set_up(int rank, int n)
+{
+	unsigned long long before[3] = { 0 }, after[3] = { 0 };
+	int mine[2], all[2];
+	MPI_Comm comm;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	for (int i = 0; i < SET_UP - 1; i++)
+		MPI_Barrier(comm);
+	inject.hit = false;
+	inject.fails_in = me == rank ? n : -1;
+	want(MPI_Barrier(comm) == MPI_SUCCESS, "a barrier failed for lack of memory");
+	inject.fails_in = -1;
+	oracle_counters(before);
+	for (int i = 0; i < 3; i++)
+		want(MPI_Barrier(comm) == MPI_SUCCESS, "a barrier failed after the set-up");
+	oracle_counters(after);
+	mine[0] = inject.hit;
+	mine[1] = (int)(after[0] + after[1] - before[0] - before[1]);
+	MPI_Allreduce(mine, all, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	want(2 * mine[1] == all[1], "ranks do not agree whether the communicator is offloaded");
+	want(all[0] || all[1] == 0 || mine[1] == 3, "nbar runs a part of the barriers");
+	MPI_Comm_free(&comm);
+	return all[0] != 0;
+}
+
+void rule_memory(void)
+{
+	int failed = 0;
+
+	dl_iterate_phdr(find_nbar, NULL);
+	want(inject.first != 0, "nbar's library is not loaded");
+	for (int rank = 0; rank < 2; rank++)
+		for (int n = 0; set_up(rank, n) && n < 1000; n++)
+			failed++;
+	if (me == 0)
+		printf("# %d allocations failed, one in each set-up\n", failed);
+	want(failed > 0, "no allocation failed: does this program replace malloc?");
+}
