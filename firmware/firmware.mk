@@ -32,6 +32,12 @@ CFLAGS_dpdk = $(CFLAGS_nicd) -DWIRES_DPDK $(subst -I/,-isystem /,$(DPDK_CFLAGS))
 VERBS ?= $(shell pkg-config --exists libibverbs 2>/dev/null && echo yes)
 CFLAGS_nicd += $(if $(VERBS),-DWIRES_VERBS)
 VERBS_SRC := $(wildcard firmware/wire/verbs/*.c)
+# Probes for tracers (USDT) are built where <sys/sdt.h> is; SDT= leaves them out.
+SDT_CFLAGS ?=
+ifeq ($(origin SDT),undefined)
+SDT := $(shell $(CC) $(SDT_CFLAGS) -include sys/sdt.h -fsyntax-only -x c /dev/null 2>/dev/null && echo yes)
+endif
+CFLAGS_nicd += $(if $(SDT),-DNBAR_SDT $(SDT_CFLAGS))
 NICD_LEFT_OUT := $(if $(VERBS),,$(VERBS_SRC))
 NICD_LIBS = $(if $(VERBS),$(shell pkg-config --libs libibverbs))
 NICD_DPDK_OBJ := $(NICD_DPDK_SRC:%.c=$(BUILD)/dpdk/%.o)
@@ -58,8 +64,12 @@ $(BUILD)/$(HOSTNIC_SO): $(HOSTNIC_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a 
 	$(Q)$(CC) -shared $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) -Wl,-soname,$(HOSTNIC_SO) -Wl,-z,nodelete $^ -o $@ \
 		$(NICD_LIBS) -lpthread
 
-ALL += $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/nbar-nicd $(BUILD)/$(HOSTNIC_SO)
+ALL += $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/nbar-nicd $(BUILD)/$(HOSTNIC_SO) nicd-left-out
 OBJS += $(FW_OBJ) $(NICD_OBJ) $(HOSTNIC_OBJ)
+
+nicd-left-out:
+	@$(if $(SDT),:,echo "  no <sys/sdt.h>: nbar-nicd has no probes for tracers; for them: apt-get install systemtap-sdt-dev")
+.PHONY: nicd-left-out
 
 SYSTEMD_DIR := firmware/platform/daemon/systemd
 INSTALL += install-nicd

@@ -40,7 +40,7 @@ $(BUILD)/test_hostlib_faults: ALL_LDFLAGS += $(FAULTS:%=-Wl$(comma)--wrap=%)
 
 # NICs over a simulated wire.
 NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o
-$(BUILD)/test_nic $(BUILD)/test_nic_admin $(BUILD)/test_nic_why: $(NIC_WORLD_OBJ)
+$(BUILD)/test_nic $(BUILD)/test_nic_admin $(BUILD)/test_nic_latency $(BUILD)/test_nic_why: $(NIC_WORLD_OBJ)
 # NICs that run passes, over wires of a limited length.
 NIC_NET_OBJ := $(BUILD)/test/testbed/unit/nic/nic_net.o
 $(BUILD)/test_nic_pass $(BUILD)/test_nic_pull: $(NIC_NET_OBJ)
@@ -52,7 +52,7 @@ NIC_TRACE_OBJ := $(BUILD)/test/testbed/unit/nic/nic_trace.o
 $(BUILD)/test_nic_trace $(BUILD)/test_nic_group $(BUILD)/test_page: $(NIC_TRACE_OBJ)
 # A NIC whose platform and wire fail on demand.
 REQUEST_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/request_world.o
-$(BUILD)/test_request $(BUILD)/test_request_attach $(BUILD)/test_request_rare: $(REQUEST_WORLD_OBJ)
+$(BUILD)/test_request $(BUILD)/test_request_attach $(BUILD)/test_request_latency $(BUILD)/test_request_rare: $(REQUEST_WORLD_OBJ)
 OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ) $(DEVICE_WORLD_OBJ) $(NIC_TRACE_OBJ) $(REQUEST_WORLD_OBJ)
 
 # The exchange of the MPI glue, without an MPI.

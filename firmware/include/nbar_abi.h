@@ -218,7 +218,10 @@ enum nbar_op {
 	NBAR_OP_PORT_ATTACH = 7,  /* nbar_req_port_attach -> nbar_rep_port_open, page as above */
 	NBAR_OP_GROUP_ATTACH = 8, /* nbar_req_group_attach -> nothing */
 	NBAR_OP_GROUP_EVENTS = 9, /* nbar_req_group_events -> nothing, a socket as SCM_RIGHTS */
-	NBAR_OP_GROUP_ABORT = 10  /* nbar_req_group_abort -> nothing */
+	NBAR_OP_GROUP_ABORT = 10, /* nbar_req_group_abort -> nothing */
+	NBAR_OP_NIC_LATENCY = 11, /* nothing -> nbar_rep_nic_latency; needs no port */
+	NBAR_OP_GROUP_LATENCY =
+		12 /* nbar_req_group_latency -> nbar_rep_group_latency + nbar_last; no port */
 };
 
 struct nbar_request {
@@ -399,6 +402,51 @@ struct nbar_group_info {
 	uint16_t host_why; /* others wait for this member's host: why; else 0 */
 	uint32_t reserved;
 };
+
+/*
+ * Latency of barriers: the time at a NIC from the start of a barrier to its completion. A barrier
+ * starts when the NIC reads its doorbell, or, if the host has posted ahead, after the barrier
+ * before it. The NIC takes both times once per poll pass, so they are exact to a pass. A NIC may be
+ * built without these requests; then it refuses them with NBAR_EOPNOTSUPP.
+ */
+#define NBAR_LATENCY_BUCKETS 28u
+#define NBAR_LATENCY_NS(bucket) ((uint64_t)512 << (bucket))
+struct nbar_rep_nic_latency {
+	uint64_t ns; /* sum of all */
+	/* Barriers that took less than NBAR_LATENCY_NS(i), but are in no bucket before; the last
+	 * bucket has all others. */
+	uint64_t bucket[NBAR_LATENCY_BUCKETS];
+};
+
+/* The group in a cell of a port. Entries of ranks from which no last token has come are left out.
+ */
+struct nbar_req_group_latency {
+	uint32_t port, cell;
+	uint32_t first; /* first entry wanted; start with 0 */
+	uint32_t reserved;
+};
+
+struct nbar_rep_group_latency {
+	uint32_t index, rank; /* of the group, and of this member */
+	uint32_t nlast;       /* entries that follow */
+	uint32_t next;        /* next entry to ask for; 0: the list is complete */
+};
+
+/* Barriers of a member whose last token, in order of arrival, came from one rank. If it is the rank
+ * of the member itself, all tokens were there when its own host arrived. A rank can have several
+ * entries, one a slot. */
+struct nbar_last {
+	uint32_t rank;
+	uint32_t reserved;
+	uint64_t barriers;
+	uint64_t ns;      /* sum of their latencies */
+	uint64_t most_ns; /* the longest, at most 511 ns too short */
+};
+NBAR_ABI_ASSERT(sizeof(struct nbar_rep_nic_latency) == 232, "latency of a NIC");
+NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_latency) == 16, "latency of a group wanted");
+NBAR_ABI_ASSERT(sizeof(struct nbar_rep_group_latency) == 16, "latency of a group");
+NBAR_ABI_ASSERT(sizeof(struct nbar_last) == 32, "last tokens of a rank");
+
 NBAR_ABI_ASSERT(sizeof(struct nbar_request) == 16, "request");
 NBAR_ABI_ASSERT(sizeof(struct nbar_reply) == 256, "reply");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_port_open) == 8, "port open");

@@ -14,10 +14,12 @@ enum nbar_trace_what {
 	NBAR_TRACE_DOORBELL = 1, /* the host has posted up to `epoch` */
 	NBAR_TRACE_START = 2,    /* the NIC starts the barrier `epoch` */
 	NBAR_TRACE_COMPLETE = 3,
-	NBAR_TRACE_FAIL = 4, /* `peer` is the failed rank */
-	NBAR_TRACE_OUT = 5,  /* the wire has taken a frame for `peer` */
-	NBAR_TRACE_IN = 6,   /* a frame of `peer` has come from the wire */
-	NBAR_TRACE_END = 7   /* the first value that is none */
+	NBAR_TRACE_FAIL = 4,   /* `peer` is the failed rank */
+	NBAR_TRACE_OUT = 5,    /* the wire has taken a frame for `peer` */
+	NBAR_TRACE_IN = 6,     /* a frame of `peer` has come from the wire */
+	NBAR_TRACE_LATE = 7,   /* others say that the host of `peer` is late, stopped or ended */
+	NBAR_TRACE_SILENT = 8, /* the NIC of `peer` does not answer */
+	NBAR_TRACE_END = 9     /* the first value that is none */
 };
 
 struct nbar_trace_event {
@@ -34,7 +36,7 @@ struct nbar_trace_event {
 };
 
 #define NBAR_TRACE_MAGIC 0x63617274u /* "trac" as bytes in memory */
-#define NBAR_TRACE_VERSION 1u
+#define NBAR_TRACE_VERSION 2u
 #define NBAR_TRACE_HEAD_BYTES 4096u
 #define NBAR_TRACE_EVENTS_MAX 4194304u
 #define NBAR_TRACE_SUFFIX ".trace"
@@ -47,7 +49,8 @@ struct nbar_trace_head {
 	char nic[32];
 	char host[64];
 	char boot_id[40]; /* NICs of one boot share a clock */
-	/* Event i is whole if i < written, and begun <= i + capacity: see trace_ring.c of the daemon. */
+	/* Event i is whole if i < written, and begun <= i + capacity: see trace_ring.c of the
+	 * daemon. */
 	uint64_t begun, written;
 };
 

@@ -85,6 +85,11 @@
 #define NBNIC_TRACE 1
 #endif
 
+#ifndef NBNIC_LATENCY /* 1: keeps the latency of barriers, and who came last; 0: no code for that \
+		       */
+#define NBNIC_LATENCY 1
+#endif
+
 #ifndef NBNIC_SCAN_CELLS /* cells of a port that a pass looks at */
 #define NBNIC_SCAN_CELLS 64u
 #endif

@@ -43,11 +43,16 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
 	return 0;
 }
 
-/* The parts of a block: group, peers, state, plan, NICs of the slots, peers of slots and sends; in
- * order of alignment. */
+/* The parts of a block: group, peers, last tokens, state, plan, NICs of the slots, peers of slots
+ * and sends; in order of alignment. */
 static size_t align8(size_t n)
 {
 	return (n + 7) & ~(size_t)7;
+}
+
+static size_t last_size(const struct nbar_plan *plan)
+{
+	return NBNIC_LATENCY * (1 + (size_t)plan->nrecv) * sizeof(struct nbnic_last);
 }
 
 static uint32_t peers_max(const struct nbar_plan *plan, uint32_t size)
@@ -62,7 +67,8 @@ size_t nbnic_group_size(const struct nbar_plan *plan, uint32_t size)
 	size_t n = sizeof(struct nbnic_group) + peers_max(plan, size) * sizeof(struct nbnic_peer);
 
 	if (plan)
-		n += align8(nbfw_state_size(plan)) + align8((size_t)nbfw_plan_length(plan)) +
+		n += last_size(plan) + align8(nbfw_state_size(plan)) +
+		     align8((size_t)nbfw_plan_length(plan)) +
 		     plan->nrecv * (sizeof(uint32_t) + sizeof(uint16_t)) +
 		     plan->nsend * sizeof(uint16_t);
 	return n;
@@ -112,10 +118,14 @@ _Static_assert(NBAR_SENDS_MAX + NBAR_SLOTS_MAX <= 2 * NBAR_PEERS_MAX, "two keys 
 /* Lays out block for a plan. */
 static void plan_install(struct nbnic_group *g, const struct nbar_plan *plan)
 {
-	uint8_t *at = (uint8_t *)(g->peer + g->npeer_max);
+	uint8_t *at = (uint8_t *)(g->peer + g->npeer_max) + last_size(plan);
 	size_t length = (size_t)nbfw_plan_length(plan);
 	struct nbar_plan *copy = (void *)(at + align8(nbfw_state_size(plan)));
 
+#if NBNIC_LATENCY
+	g->last = (void *)(g->peer + g->npeer_max);
+	__builtin_memset(g->last, 0, last_size(plan));
+#endif
 	g->state = (void *)at;
 	__builtin_memcpy(copy, plan, length);
 	g->plan = copy;

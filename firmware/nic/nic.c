@@ -9,8 +9,10 @@
 #include "nic.h"
 #include "nic_internal.h"
 
-static void tell_completion(struct nbnic *nic, struct nbnic_group *g)
+/* last: see nbnic_latency_note. */
+static void tell_completion(struct nbnic *nic, struct nbnic_group *g, size_t last, uint64_t now)
 {
+	nbnic_latency_note(nic, g, last, now);
 	if (g->nstragglers) {
 		g->nstragglers = 0;
 		nic->ops->stragglers(nic->ctx, g->port, g->cell, g->straggler, 0);
@@ -67,10 +69,10 @@ static inline void set_timer(struct nbnic *nic, struct nbnic_group *g, const str
 /* Carries out the actions of the engine, unless its timer is NBFW_KEEP: then there are none. The
  * host learns of the end of its barrier first. */
 __attribute__((noinline)) static void act(struct nbnic *nic, struct nbnic_group *g,
-					  const struct nbfw_action *a, uint64_t now)
+					  const struct nbfw_action *a, size_t last, uint64_t now)
 {
 	if (a->complete)
-		tell_completion(nic, g);
+		tell_completion(nic, g, last, now);
 	if (a->failed)
 		tell_failure(nic, g);
 	set_timer(nic, g, a, now);
@@ -84,7 +86,7 @@ void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_even
 
 	nbfw_step(g->state, g->plan, ev, &a);
 	if (a.timer != NBFW_KEEP)
-		act(nic, g, &a, now);
+		act(nic, g, &a, 0, now);
 }
 
 uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now)
@@ -98,6 +100,9 @@ uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 			break;
 		}
 		g->timeouts = 0;
+#if NBNIC_LATENCY
+		g->started = now;
+#endif
 		nbnic_trace_group(nic, g, NBAR_TRACE_START, g->state->epoch + 1, NBAR_RANK_NONE);
 		nbnic_feed(nic, g, &start, now);
 	}
@@ -211,7 +216,7 @@ static inline void feed_frame(struct nbnic *nic, struct nbnic_group *g, const st
 	nbfw_step_token(g->state, g->plan, t, a);
 	if (a->timer == NBFW_KEEP)
 		return;
-	act(nic, g, a, now);
+	act(nic, g, a, 1 + (size_t)t->slot, now);
 	/* Nothing else lets the next barrier start: what waits for sends is in a queue. */
 	if (a->complete && nbnic_may_start(g))
 		start_some(nic, g, now);

@@ -55,6 +55,20 @@ struct nbnic_asker {
 };
 #define NBNIC_ASKER_TOLD 0xffffffffu
 
+/* Barriers whose last token, in order of arrival, filled one slot: see struct nbar_last. */
+struct nbnic_last {
+	uint64_t barriers, ns;
+	uint64_t most; /* in units of NBNIC_LATENCY_SHIFT */
+};
+#define NBNIC_LATENCY_SHIFT 9u
+
+/* Latency of all barriers of a NIC: see struct nbar_rep_nic_latency, whose last bucket has all
+ * buckets from there on. */
+struct nbnic_latency {
+	uint64_t ns;
+	uint64_t bucket[64 - NBNIC_LATENCY_SHIFT + 1];
+};
+
 /* One member of a group. Lives in a block that the caller gave to nbnic_group_build. */
 struct nbnic_group {
 	/* The first 64 bytes: what every frame needs. */
@@ -81,6 +95,10 @@ struct nbnic_group {
 	uint32_t nstragglers;
 	struct nbnic_link send; /* in nic.sends: has frames to send, or barriers to start */
 	struct nbnic_link pull; /* in nic.pulls: has slots to ask for */
+#if NBNIC_LATENCY
+	uint64_t started;        /* when the last barrier started */
+	struct nbnic_last *last; /* of the own host, then of each slot */
+#endif
 	/* The rest. */
 	uint16_t pull_first, pull_end; /* the slots that the job is about */
 	uint16_t pull_left;            /* slots that the job may still ask for */
@@ -192,6 +210,9 @@ struct nbnic {
 	uint32_t fresh; /* indices from here on were never used */
 	uint32_t nfree; /* in free[]: others that are not in use */
 	uint64_t counter[NBAR_COUNTER_END];
+#if NBNIC_LATENCY
+	struct nbnic_latency latency;
+#endif
 	struct nbnic_rota_port sends_port[NBNIC_PORTS_MAX], pulls_port[NBNIC_PORTS_MAX];
 	struct nbnic_share {
 		uint32_t pass; /* left is for this pass; for any other it is the quota */

@@ -4,6 +4,9 @@
  */
 #include "request.h"
 
+/* The last op that this NIC knows. */
+#define OP_LAST (NBNIC_LATENCY ? NBAR_OP_GROUP_LATENCY : NBAR_OP_GROUP_ABORT)
+
 /* Length of the body of an op, and whether more may follow it. */
 static bool body_fits(enum nbar_op op, size_t length)
 {
@@ -28,6 +31,10 @@ static bool body_fits(enum nbar_op op, size_t length)
 		return length == sizeof(struct nbar_req_group_events);
 	case NBAR_OP_GROUP_ABORT:
 		break;
+	case NBAR_OP_NIC_LATENCY:
+		return NBNIC_LATENCY && length == 0;
+	case NBAR_OP_GROUP_LATENCY:
+		return NBNIC_LATENCY && length == sizeof(struct nbar_req_group_latency);
 	}
 	return length == sizeof(struct nbar_req_group_abort);
 }
@@ -85,6 +92,10 @@ static int dispatch(struct nbnic_request *r, enum nbar_op op)
 		return nbnic_request_group_events(r);
 	case NBAR_OP_GROUP_ABORT:
 		break;
+	case NBAR_OP_NIC_LATENCY:
+		return NBNIC_LATENCY ? nbnic_request_nic_latency(r) : 0;
+	case NBAR_OP_GROUP_LATENCY:
+		return NBNIC_LATENCY ? nbnic_request_group_latency(r) : 0;
 	}
 	return nbnic_request_group_abort(r);
 }
@@ -117,9 +128,9 @@ static int check_head(struct nbnic_request *r, const struct nbar_request *q, siz
 					  "a request that says it has %u bytes came with %u; "
 					  "send each request whole, as one message",
 					  q->length, (uint32_t)length);
-	if (q->op < NBAR_OP_PORT_OPEN || q->op > NBAR_OP_GROUP_ABORT)
+	if (q->op < NBAR_OP_PORT_OPEN || q->op > OP_LAST)
 		return nbnic_request_fail(r, -NBAR_EOPNOTSUPP, "unknown op %u: there are %u to %u",
-					  q->op, NBAR_OP_PORT_OPEN, NBAR_OP_GROUP_ABORT);
+					  q->op, NBAR_OP_PORT_OPEN, OP_LAST);
 	return 0;
 }
 

@@ -42,6 +42,8 @@ int nbnic_request_group_events(struct nbnic_request *r);
 int nbnic_request_group_abort(struct nbnic_request *r);
 int nbnic_request_nic_stat(struct nbnic_request *r);
 int nbnic_request_group_stat(struct nbnic_request *r);
+int nbnic_request_nic_latency(struct nbnic_request *r);
+int nbnic_request_group_latency(struct nbnic_request *r);
 
 /* Whether the user of the request may have one port, attachment or group (of so many bytes) more:
  * 0, or the refusal. */

@@ -65,6 +65,21 @@ RARE static void note(struct nbnic_group *g, uint32_t rank, uint32_t kind, uint3
 	*s = (struct nbnic_straggler){ rank, g->timeouts, now - age, why_pack(kind, age) };
 }
 
+/* Notes that a rank will come into the list, or get another reason there. */
+static void trace_new(struct nbnic *nic, const struct nbnic_group *g, uint32_t rank, uint32_t kind)
+{
+	uint32_t i;
+
+	if (!NBNIC_TRACE || !nic->tracing || kind == NBAR_WHY_UNKNOWN || kind >= NBAR_WHY_END ||
+	    rank == g->rank)
+		return;
+	i = find(g, rank);
+	if (i == g->nstragglers || NBAR_WHY_KIND(g->straggler[i].why) != kind)
+		nbnic_trace_group(nic, g,
+				  kind == NBAR_WHY_NIC_SILENT ? NBAR_TRACE_SILENT : NBAR_TRACE_LATE,
+				  g->state->epoch, rank);
+}
+
 /* Returns the straggler that a LATER names: the engine's, or else the first of the list. NULL: the
  * list is empty. */
 static const struct nbnic_straggler *choose(const struct nbnic_group *g)
@@ -147,6 +162,7 @@ void nbnic_why_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw
 {
 	uint32_t why = later->info >> 16, kind = NBAR_WHY_KIND(why), at = find(g, later->src);
 
+	trace_new(nic, g, later->arg, kind);
 	/* A member that names another one has arrived, and its NIC is not silent. */
 	if (at < g->nstragglers)
 		g->straggler[at] = g->straggler[--g->nstragglers];
@@ -171,8 +187,8 @@ static bool is_silent(const struct nbnic *nic, const struct nbnic_group *g, uint
 }
 
 /* Looks for silent NICs among the sources of the step. */
-static void review_silent(const struct nbnic *nic, struct nbnic_group *g,
-			  const struct nbfw_action *a, uint64_t now)
+static void review_silent(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
+			  uint64_t now)
 {
 	uint32_t end = a->pull_end, intervals = SILENT_AFTER;
 
@@ -184,9 +200,12 @@ static void review_silent(const struct nbnic *nic, struct nbnic_group *g,
 		return;
 	for (uint32_t slot = a->pull_first; slot < end; slot++)
 		if (nbfw_missing(g->state, g->plan, slot) &&
-		    is_silent(nic, g, slot, intervals, now))
-			note(g, nbfw_plan_recvs(g->plan)[slot].src, NBAR_WHY_NIC_SILENT,
-			     clock_of(now), 0);
+		    is_silent(nic, g, slot, intervals, now)) {
+			uint32_t src = nbfw_plan_recvs(g->plan)[slot].src;
+
+			trace_new(nic, g, src, NBAR_WHY_NIC_SILENT);
+			note(g, src, NBAR_WHY_NIC_SILENT, clock_of(now), 0);
+		}
 }
 
 void nbnic_why_review(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,

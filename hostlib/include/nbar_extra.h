@@ -30,6 +30,36 @@ int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out);
 int nbar_nic_groups(const char *nic, int (*visit)(void *arg, const struct nbar_group_info *info),
 		    void *arg);
 
+/* How long the barriers of a NIC took, from their start at the NIC to their completion.
+ * -EOPNOTSUPP: this NIC does not keep it. */
+int nbar_nic_latency(const char *nic, struct nbar_rep_nic_latency *out);
+
+/*
+ * Which ranks a member waited for, as its NIC knows it: from which rank the last token of each
+ * barrier came, in order of arrival, and how long the barrier took from its start. The sender of
+ * the last token may itself have waited for another rank: nbar_extra(3) says what this means in
+ * each plan. The library writes the first `size` bytes of its struct, and 0 beyond it: the macro
+ * gives the size that the program was compiled with.
+ */
+#define NBAR_LAST_MAX 8u
+struct nbar_group_stat {
+	uint64_t barriers; /* that the NIC has completed */
+	uint64_t ns;       /* sum of their latencies */
+	uint32_t nlast;    /* entries of last[] */
+	uint32_t nrank;    /* ranks from which a last token came; may be more than nlast */
+	struct nbar_last last[NBAR_LAST_MAX]; /* a rank each, the greatest sum of latencies first */
+};
+
+/* Errors: -EOPNOTSUPP this NIC does not keep it; -ENOENT a "signal" group. */
+int nbar_group_stat_sized(const struct nbar_group *g, struct nbar_group_stat *out, size_t size);
+#define nbar_group_stat(g, out) nbar_group_stat_sized(g, out, sizeof(*(out)))
+
+/* As nbar_nic_groups, and with the statistic of each group; stat NULL: the NIC has none. */
+int nbar_nic_group_stats(const char *nic,
+			 int (*visit)(void *arg, const struct nbar_group_info *info,
+				      const struct nbar_group_stat *stat),
+			 void *arg);
+
 /*
  * Signal service: raw messages of 20 bytes between members of a "signal" group, unordered and
  * possibly lost. peer: its index in the order of connecting. -EAGAIN: the NIC has not taken earlier

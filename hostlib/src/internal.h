@@ -209,6 +209,12 @@ static inline bool nblib_reached(uint64_t word, uint32_t ticket)
 	return (int32_t)((uint32_t)word - ticket) >= 0;
 }
 
+/* --- stat_group.c -------------------------------------------------------------------------- */
+
+/* The statistic of the group in a cell of a port, and its index. */
+int nblib_stat_group(struct nblib_link *link, uint32_t port, uint32_t cell, uint32_t *index,
+		     struct nbar_group_stat *out);
+
 /* --- why.c --------------------------------------------------------------------------------- */
 
 /* -ETIME; the text says which ranks have not arrived, and why. */

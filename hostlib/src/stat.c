@@ -31,9 +31,55 @@ int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out)
 	return 0;
 }
 
+int nbar_nic_latency(const char *nic, struct nbar_rep_nic_latency *out)
+{
+	struct nbar_rep_nic_latency reply;
+	struct nblib_call call = {
+		.op = NBAR_OP_NIC_LATENCY,
+		.fixed = { &reply, sizeof(reply) },
+	};
+	struct nblib_link link;
+	uint32_t port;
+	int err = nblib_link_open(&link, nic, 0, &port);
+
+	if (err < 0)
+		return err;
+	err = nblib_link_call(&link, &call);
+	nblib_link_close(&link);
+	if (err == 0)
+		*out = reply;
+	return err;
+}
+
+struct visitor {
+	int (*group)(void *arg, const struct nbar_group_info *info);
+	int (*stat)(void *arg, const struct nbar_group_info *info,
+		    const struct nbar_group_stat *stat);
+	void *arg;
+};
+
+static int visit_one(struct nblib_link *link, const struct visitor *v,
+		     const struct nbar_group_info *info)
+{
+	struct nbar_group_stat stat;
+	bool has = false;
+
+	if (v->group)
+		return v->group(v->arg, info);
+	if (info->life != NBAR_LIFE_LINGER) {
+		uint32_t index;
+		int err = nblib_stat_group(link, info->port, info->cell, &index, &stat);
+
+		if (err < 0 && err != -ENOENT && err != -EOPNOTSUPP)
+			return err;
+		/* Meanwhile, the cell may have got another group. */
+		has = err == 0 && index == info->index;
+	}
+	return v->stat(v->arg, info, has ? &stat : NULL);
+}
+
 /* Requests one message of infos after the other, until the NIC has sent all. */
-static int visit_groups(struct nblib_link *link, void *room,
-			int (*visit)(void *arg, const struct nbar_group_info *info), void *arg)
+static int visit_groups(struct nblib_link *link, void *room, const struct visitor *visitor)
 {
 	struct nbar_req_group_stat request = { .first = 0 };
 	struct nbar_rep_group_stat reply;
@@ -62,7 +108,7 @@ static int visit_groups(struct nblib_link *link, void *room,
 			info[i].alg[sizeof(info[i].alg) - 1] = 0;
 			if (info[i].nstragglers > NBAR_STRAGGLERS_MAX)
 				info[i].nstragglers = NBAR_STRAGGLERS_MAX;
-			err = visit(arg, &info[i]);
+			err = visit_one(link, visitor, &info[i]);
 			if (err != 0)
 				return err;
 		}
@@ -71,8 +117,7 @@ static int visit_groups(struct nblib_link *link, void *room,
 	return 0;
 }
 
-int nbar_nic_groups(const char *nic, int (*visit)(void *arg, const struct nbar_group_info *info),
-		    void *arg)
+static int visit(const char *nic, const struct visitor *visitor)
 {
 	struct nblib_link link;
 	uint32_t port;
@@ -83,9 +128,23 @@ int nbar_nic_groups(const char *nic, int (*visit)(void *arg, const struct nbar_g
 		return nblib_fail(-ENOMEM, "no memory for a message");
 	err = nblib_link_open(&link, nic, 0, &port);
 	if (err == 0) {
-		err = visit_groups(&link, room, visit, arg);
+		err = visit_groups(&link, room, visitor);
 		nblib_link_close(&link);
 	}
 	free(room);
 	return err;
+}
+
+int nbar_nic_groups(const char *nic, int (*group)(void *arg, const struct nbar_group_info *info),
+		    void *arg)
+{
+	return visit(nic, &(const struct visitor){ .group = group, .arg = arg });
+}
+
+int nbar_nic_group_stats(const char *nic,
+			 int (*stat)(void *arg, const struct nbar_group_info *info,
+				     const struct nbar_group_stat *stat),
+			 void *arg)
+{
+	return visit(nic, &(const struct visitor){ .stat = stat, .arg = arg });
 }

@@ -61,7 +61,8 @@ barriers_count() {
 	local i
 	timeout 100 "$BUILD/oracle" -i 50 -a pairwise "$1"/n{0,1,2}.sock || return 1
 	for i in $(seq 100); do
-		[ "$(value "$2" nbar_barriers_completed_total n1)" = 50 ] && return 0
+		[ "$(value "$2" nbar_barriers_completed_total n1)" = 50 ] &&
+			[ "$(value "$2" nbar_barrier_seconds_count n1)" = 50 ] && return 0
 		sleep 0.1
 	done
 	fetch "$2"

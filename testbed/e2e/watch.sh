@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# nbar stat --watch: lines, JSON, a terminal, and how it ends.
+# nbar stat --watch: lines, JSON, a terminal, and how it ends; and nbar stat --last.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -81,6 +81,33 @@ no_reader() {
 	[ "$status" = 141 ] && [ ! -s "$work/err" ] # SIGPIPE
 }
 
+# A group of one has had three barriers, all complete when its host arrived.
+last_tokens() {
+	local i rc=1
+	mkdir "$work/meet" && mkfifo "$work/in" || return 1
+	NBAR_RUN_DIR=$work/d "$BUILD/member" n0 "$work/meet" 0 1 <"$work/in" >"$work/member" 2>&1 &
+	pids="$pids $!"
+	exec 7>"$work/in"
+	printf '\n\n\n' >&7
+	for i in $(seq 600); do
+		$stat --last n0 >"$work/last" || break
+		grep -q '^    own host last: 3 barriers$' "$work/last" &&
+			grep -q '^  latency of 3 barriers, ' "$work/last" && rc=0 && break
+		sleep 0.1
+	done
+	cat "$work/last" "$work/member"
+	[ $rc = 0 ] && $stat --last --json n0 | python3 -c '
+import json, sys
+nic = json.load(sys.stdin)["nics"][0]
+last, latency = nic["groups"][0]["last"], nic["latency"]
+print(last, latency)
+sys.exit(not (last["ranks"] == [{"rank": 0, "barriers": 3, "seconds": 0.0, "most": 0.0}] and
+              latency == {"barriers": 3, "seconds": 0.0, "buckets": [{"below": 5.12e-07, "barriers": 3}]}))'
+	rc=$?
+	exec 7>&-
+	return $rc
+}
+
 daemon "$work/d" --nics 2 --idle sleep || exit 1
 ok "a line per NIC and second, with rates" lines
 ok "JSON, an object a line" json
@@ -88,6 +115,8 @@ ok "SIGINT ends it with status 0" ends INT
 ok "SIGTERM ends it with status 0" ends TERM
 ok "on a terminal, screens that fit, until Ctrl-C" terminal
 ok "without a reader it ends" no_reader
+ok "last tokens of a group" last_tokens
+ok "--last with --watch as text" wants 2 'needs --json' $stat --watch 1 --last
 ok "a count without --watch" wants 2 'belongs to --watch' $stat --count 3
 ok "no count" wants 2 'nbar stat --help' $stat --watch 1 -n 0
 finish

@@ -147,7 +147,7 @@ static void request(struct nbnic_client *c, uint16_t op, const void *body, size_
 static void any_request(struct nbnic_client *c, struct fuzz_input *in)
 {
 	uint8_t body[2048];
-	uint16_t op = fuzz_u8(in) % (NBAR_OP_GROUP_ABORT + 2);
+	uint16_t op = fuzz_u8(in) % (NBAR_OP_GROUP_LATENCY + 2);
 	size_t length = fuzz_u16(in) % sizeof(body);
 
 	request(c, op, body, fuzz_take(in, body, length));

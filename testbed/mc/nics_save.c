@@ -200,6 +200,14 @@ uint64_t nics_fingerprint(void *ctx)
 			g->deadline = g->armed || g->life == NBAR_LIFE_LINGER
 					      ? ahead(g->deadline, n->s.now[r])
 					      : 0;
+			if (g->last) {
+				size_t at =
+					(size_t)((uint8_t *)g->last - (uint8_t *)n->block[r][life]);
+
+				memset((uint8_t *)block + at, 0,
+				       (1 + g->plan->nrecv) * sizeof(*g->last));
+			}
+			g->started = 0;
 			part[k++] = n->s.group[r][life].block ? mc_fingerprint(block, g->bytes) : 0;
 		}
 	}

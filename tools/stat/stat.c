@@ -26,6 +26,8 @@ static void usage(FILE *to)
 	      "run directory are shown.\n\n"
 	      "  -a, --all        also counters that are 0\n"
 	      "  --json           as JSON; with --watch one line each time\n"
+	      "  --last           for each group: from which ranks the last tokens of its\n"
+	      "                   barriers came, and how long those barriers took\n"
 	      "  --why GROUP      why the barrier of the group (its index) is not complete: the\n"
 	      "                   ranks that have not arrived; late, stopped, ended, or silent\n"
 	      "  --watch SEC      every SEC seconds: rates, and the groups that wait longest;\n"
@@ -108,6 +110,9 @@ static int read_option(void *arg, int c, const char *value)
 	case 'j':
 		opt->json = true;
 		return 0;
+	case 'l':
+		opt->last = true;
+		return 0;
 	case 'y':
 		opt->asks_why = true;
 		return option_u32("--why", value, 0, UINT32_MAX, &opt->why);
@@ -124,6 +129,7 @@ static int parse(int argc, char **argv, struct stat_options *opt, bool *help)
 	static const struct option long_options[] = {
 		{ "all", no_argument, NULL, 'a' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "last", no_argument, NULL, 'l' },
 		{ "watch", required_argument, NULL, 'w' },
 		{ "why", required_argument, NULL, 'y' },
 		{ "count", required_argument, NULL, 'n' },
@@ -135,8 +141,10 @@ static int parse(int argc, char **argv, struct stat_options *opt, bool *help)
 
 	if (r || *help)
 		return r;
-	if (opt->asks_why && (opt->json || opt->watch))
-		return tool_usage("--why goes without --json and --watch");
+	if (opt->asks_why && (opt->json || opt->watch || opt->last))
+		return tool_usage("--why goes without --json, --last and --watch");
+	if (opt->last && opt->watch && !opt->json)
+		return tool_usage("--last with --watch needs --json");
 	if (opt->count && !opt->watch)
 		return tool_usage("--count belongs to --watch");
 	if (optind < argc)
@@ -163,6 +171,7 @@ int tool_stat(int argc, char **argv)
 		tool_error("no memory");
 		return TOOL_FAILED;
 	}
+	t->last = opt.last;
 	if (!opt.nic)
 		r = find_nics(t);
 	else if ((t->name[0] = strdup(opt.nic)))
@@ -174,6 +183,7 @@ int tool_stat(int argc, char **argv)
 	for (uint32_t i = 0; i < t->n; i++) {
 		free(t->name[i]);
 		free(t->now[i].group);
+		free(t->now[i].last);
 	}
 	free(t);
 	return r;

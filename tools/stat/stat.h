@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stat.h - what the files of `nbar stat` share: stat_take.c asks, stat_out.c prints.
+ * stat.h - what the files of `nbar stat` share: stat_take.c asks, stat_out.c and stat_latency.c
+ * print.
  */
 #ifndef NBAR_TOOLS_STAT_H
 #define NBAR_TOOLS_STAT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 struct stat_options {
 	const char *nic; /* NULL: all of the run directory */
 	bool json, all;
+	bool last;     /* asks for the last tokens of groups */
 	bool asks_why; /* only of the groups with this index */
 	uint32_t why;
 	uint32_t watch; /* seconds; 0: once */
@@ -23,7 +26,9 @@ struct stat_options {
 /* The reply of one NIC. */
 struct stat_nic {
 	struct nbar_rep_nic_stat nic;
+	struct nbar_rep_nic_latency latency; /* all 0: the NIC does not keep it */
 	struct nbar_group_info *group;
+	struct nbar_group_stat *last; /* of each group; all 0: none, or not asked for */
 	uint32_t ngroup, room;
 	uint64_t at; /* time of the reply, nanoseconds */
 };
@@ -33,6 +38,7 @@ struct stat_targets {
 	char *name[NBAR_NICS_MAX];
 	struct stat_nic now[NBAR_NICS_MAX], before[NBAR_NICS_MAX];
 	uint32_t n;
+	bool last; /* the last tokens of groups are wanted */
 };
 
 /* Asks all NICs: t->now. 0, or the exit status, reported. */
@@ -43,6 +49,19 @@ int stat_flush(void);
 
 /* Prints the replies of all NICs. */
 void stat_print(const struct stat_targets *t, const struct stat_options *opt);
+
+/* stat_latency.c: prints the latency of a NIC's barriers, and the last tokens of its groups.
+ * Nothing if it has had no barriers. */
+void stat_print_latency(const struct stat_nic *s);
+void stat_print_last(const struct stat_nic *s);
+
+/* The same as JSON. */
+json_t *stat_latency_json(const struct nbar_rep_nic_latency *latency);
+json_t *stat_last_json(const struct nbar_group_stat *last);
+
+/* The bound of a bucket, in ns, that at least `percent` of the barriers are below. UINT64_MAX: there
+ * is none. */
+uint64_t stat_latency_below(const struct nbar_rep_nic_latency *latency, uint32_t percent);
 
 /* What a group is doing, in words: "waits for 3; late: 5, 6". */
 void stat_print_state(FILE *to, const struct nbar_group_info *g);

@@ -129,7 +129,9 @@ static void print_nic(const struct stat_nic *s, bool all)
 	printf("NIC %s: wire %s, address %s, daemon %u; ports %u, groups %u, lingering %u\n",
 	       n->nic, n->wire, n->address, n->pid, n->nport, n->ngroup, n->nlinger);
 	print_counters(s, all);
+	stat_print_latency(s);
 	print_groups(s);
+	stat_print_last(s);
 }
 
 /* A rank, or null. */
@@ -150,7 +152,7 @@ static json_t *why_json(uint16_t why)
 			 (double)NBAR_WHY_NS(why) / 1e9);
 }
 
-static json_t *group_json(const struct nbar_group_info *g)
+static json_t *group_json(const struct nbar_group_info *g, const struct nbar_group_stat *last)
 {
 	json_t *o = json_object(), *late = json_array(), *why = json_array();
 
@@ -180,11 +182,13 @@ static json_t *group_json(const struct nbar_group_info *g)
 	json_object_set_new(o, "late", late);
 	json_object_set_new(o, "why", why);
 	json_object_set_new(o, "host_why", why_json(g->host_why));
+	if (last)
+		json_object_set_new(o, "last", stat_last_json(last));
 #undef NUMBER
 	return o;
 }
 
-static json_t *nic_json(const struct stat_nic *s)
+static json_t *nic_json(const struct stat_nic *s, bool last)
 {
 	const struct nbar_rep_nic_stat *n = &s->nic;
 	json_t *o = json_object(), *counters = json_object(), *groups = json_array();
@@ -193,7 +197,7 @@ static json_t *nic_json(const struct stat_nic *s)
 		json_object_set_new(counters, counter_name[i],
 				    json_integer((json_int_t)n->counter[i]));
 	for (uint32_t i = 0; i < s->ngroup; i++)
-		json_array_append_new(groups, group_json(&s->group[i]));
+		json_array_append_new(groups, group_json(&s->group[i], last ? &s->last[i] : NULL));
 	json_object_set_new(o, "nic", json_string(n->nic));
 	json_object_set_new(o, "wire", json_string(n->wire));
 	json_object_set_new(o, "address", json_string(n->address));
@@ -201,6 +205,7 @@ static json_t *nic_json(const struct stat_nic *s)
 	json_object_set_new(o, "ports", json_integer(n->nport));
 	json_object_set_new(o, "lingering", json_integer(n->nlinger));
 	json_object_set_new(o, "counters", counters);
+	json_object_set_new(o, "latency", stat_latency_json(&s->latency));
 	json_object_set_new(o, "groups", groups);
 	return o;
 }
@@ -216,7 +221,7 @@ void stat_print(const struct stat_targets *t, const struct stat_options *opt)
 		return;
 	}
 	for (uint32_t i = 0; i < t->n; i++)
-		json_array_append_new(nics, nic_json(&t->now[i]));
+		json_array_append_new(nics, nic_json(&t->now[i], t->last));
 	root = json_pack("{s:s, s:o}", "version", NBAR_VERSION_TEXT, "nics", nics);
 	json_dumpf(root, stdout, opt->watch ? JSON_COMPACT : JSON_INDENT(2));
 	json_decref(root);

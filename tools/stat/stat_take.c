@@ -11,31 +11,56 @@
 #include "nbar_host.h"
 #include "stat.h"
 
-static int keep_group(void *arg, const struct nbar_group_info *info)
+/* Twice the room for groups. */
+static bool grow(struct stat_nic *s)
+{
+	uint32_t room = s->room ? 2 * s->room : 64;
+	struct nbar_group_info *group = realloc(s->group, room * sizeof(*group));
+	struct nbar_group_stat *last;
+
+	if (!group)
+		return false;
+	s->group = group;
+	last = realloc(s->last, room * sizeof(*last));
+	if (!last)
+		return false;
+	s->last = last;
+	s->room = room;
+	return true;
+}
+
+static int keep_group(void *arg, const struct nbar_group_info *info,
+		      const struct nbar_group_stat *last)
 {
 	struct stat_nic *s = arg;
 
-	if (s->ngroup == s->room) {
-		uint32_t room = s->room ? 2 * s->room : 64;
-		struct nbar_group_info *more = realloc(s->group, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		s->group = more;
-		s->room = room;
-	}
+	if (s->ngroup == s->room && !grow(s))
+		return -ENOMEM;
+	s->last[s->ngroup] = last ? *last : (struct nbar_group_stat){ 0 };
 	s->group[s->ngroup++] = *info;
 	return 0;
 }
 
-static int take(const char *nic, struct stat_nic *s)
+static int keep_group_only(void *arg, const struct nbar_group_info *info)
+{
+	return keep_group(arg, info, NULL);
+}
+
+static int take(const char *nic, bool last, struct stat_nic *s)
 {
 	int r = nbar_nic_stat(nic, &s->nic);
 
 	s->ngroup = 0;
 	s->at = nbar_now_ns();
 	if (!r)
-		r = nbar_nic_groups(nic, keep_group, s);
+		r = nbar_nic_latency(nic, &s->latency);
+	if (r == -EOPNOTSUPP) {
+		memset(&s->latency, 0, sizeof(s->latency));
+		r = 0;
+	}
+	if (!r)
+		r = last ? nbar_nic_group_stats(nic, keep_group, s)
+			 : nbar_nic_groups(nic, keep_group_only, s);
 	if (!r)
 		return 0;
 	tool_error("%s", r == -ENOMEM ? "no memory for its groups" : nbar_error());
@@ -47,7 +72,7 @@ int stat_take(struct stat_targets *t)
 	int r = 0;
 
 	for (uint32_t i = 0; i < t->n && !r; i++)
-		r = take(t->name[i], &t->now[i]);
+		r = take(t->name[i], t->last, &t->now[i]);
 	return r;
 }
 

@@ -210,6 +210,14 @@ static void draw_event(struct drawing *d, const struct track *k, uint32_t i)
 		snprintf(name, sizeof(name), "failed: rank %u", e->peer);
 		timeline_mark(&d->timeline, at, name, ps(d, time_at(k, i)));
 		break;
+	case NBAR_TRACE_LATE:
+		snprintf(name, sizeof(name), "rank %u is late", e->peer);
+		timeline_mark(&d->timeline, at, name, ps(d, time_at(k, i)));
+		break;
+	case NBAR_TRACE_SILENT:
+		snprintf(name, sizeof(name), "the NIC of rank %u is silent", e->peer);
+		timeline_mark(&d->timeline, at, name, ps(d, time_at(k, i)));
+		break;
 	case NBAR_TRACE_START:
 	case NBAR_TRACE_COMPLETE:
 	case NBAR_TRACE_END:

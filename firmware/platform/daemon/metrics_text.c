@@ -13,7 +13,7 @@
 #include "nicd.h"
 
 struct text {
-	const struct nbar_rep_nic_stat *nic;
+	const struct metrics_nic *nic;
 	uint32_t n;
 	bool open_metrics;
 	FILE *to;
@@ -52,7 +52,7 @@ static void sample(const struct text *t, const char *name, const char *suffix, u
 		   uint64_t value)
 {
 	fprintf(t->to, "nbar_%s%s{nic=", name, suffix);
-	quoted(t->to, t->nic[i].nic);
+	quoted(t->to, t->nic[i].stat.nic);
 	fprintf(t->to, "} %" PRIu64 "\n", value);
 }
 
@@ -63,11 +63,11 @@ static void infos(const struct text *t)
 	family(t, "info", "nic", "_info", "wire and address of a NIC");
 	for (uint32_t i = 0; i < t->n; i++) {
 		fputs("nbar_nic_info{nic=", t->to);
-		quoted(t->to, t->nic[i].nic);
+		quoted(t->to, t->nic[i].stat.nic);
 		fputs(",wire=", t->to);
-		quoted(t->to, t->nic[i].wire);
+		quoted(t->to, t->nic[i].stat.wire);
 		fputs(",address=", t->to);
-		quoted(t->to, t->nic[i].address);
+		quoted(t->to, t->nic[i].stat.address);
 		fputs("} 1\n", t->to);
 	}
 }
@@ -88,7 +88,8 @@ static void gauges(const struct text *t)
 		family(t, "gauge", gauge[k].name, "", gauge[k].help);
 		for (uint32_t i = 0; i < t->n; i++)
 			sample(t, gauge[k].name, "", i,
-			       *(const uint32_t *)((const char *)&t->nic[i] + gauge[k].offset));
+			       *(const uint32_t *)((const char *)&t->nic[i].stat +
+						   gauge[k].offset));
 	}
 }
 
@@ -105,11 +106,38 @@ static void counters(const struct text *t)
 	for (uint32_t k = 0; k < NBAR_COUNTER_END; k++) {
 		family(t, "counter", counter[k].name, "_total", counter[k].help);
 		for (uint32_t i = 0; i < t->n; i++)
-			sample(t, counter[k].name, "_total", i, t->nic[i].counter[k]);
+			sample(t, counter[k].name, "_total", i, t->nic[i].stat.counter[k]);
 	}
 }
 
-void metrics_text_print(const struct nbar_rep_nic_stat *nic, uint32_t n, bool open_metrics,
+/* A time below 512 ns is in the first bucket, and so on: a bound itself, to the ns, is in the next.
+ */
+static void latency(const struct text *t)
+{
+	family(t, "histogram", "barrier_seconds", "",
+	       "time of barriers at a NIC, from start to completion");
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct nbar_rep_nic_latency *l = &t->nic[i].latency;
+		uint64_t n = 0;
+
+		for (uint32_t k = 0; k < NBAR_LATENCY_BUCKETS; k++) {
+			n += l->bucket[k];
+			fputs("nbar_barrier_seconds_bucket{nic=", t->to);
+			quoted(t->to, t->nic[i].stat.nic);
+			if (k < NBAR_LATENCY_BUCKETS - 1)
+				fprintf(t->to, ",le=\"%.9g\"} %" PRIu64 "\n",
+					(double)NBAR_LATENCY_NS(k) / 1e9, n);
+			else
+				fprintf(t->to, ",le=\"+Inf\"} %" PRIu64 "\n", n);
+		}
+		sample(t, "barrier_seconds", "_count", i, n);
+		fputs("nbar_barrier_seconds_sum{nic=", t->to);
+		quoted(t->to, t->nic[i].stat.nic);
+		fprintf(t->to, "} %.9f\n", (double)l->ns / 1e9);
+	}
+}
+
+void metrics_text_print(const struct metrics_nic *nic, uint32_t n, bool open_metrics,
 			uint64_t dropped, FILE *to)
 {
 	const struct text t = { .nic = nic, .n = n, .open_metrics = open_metrics, .to = to };
@@ -117,6 +145,7 @@ void metrics_text_print(const struct nbar_rep_nic_stat *nic, uint32_t n, bool op
 	infos(&t);
 	gauges(&t);
 	counters(&t);
+	latency(&t);
 	family(&t, "counter", "scrapes_dropped", "_total",
 	       "connections for metrics that the daemon gave up: too slow, or too many");
 	fprintf(to, "nbar_scrapes_dropped_total %" PRIu64 "\n", dropped);
@@ -127,35 +156,42 @@ void metrics_text_print(const struct nbar_rep_nic_stat *nic, uint32_t n, bool op
 /* A reply of a NIC, as its clients get it. */
 struct reply {
 	struct nbar_reply head;
-	struct nbar_rep_nic_stat stat;
-	uint8_t rest[NBAR_MESSAGE_MAX - sizeof(struct nbar_reply) -
-		     sizeof(struct nbar_rep_nic_stat)];
+	uint8_t body[NBAR_MESSAGE_MAX - sizeof(struct nbar_reply)];
 };
 
-static void ask(struct nbnic_device *d, struct reply *room, struct nbar_rep_nic_stat *out)
+/* A request without a body. If the NIC refuses it, *out stays as it is. */
+static void ask(struct nbnic_client *c, enum nbar_op op, struct reply *room, void *out, size_t size)
 {
 	_Alignas(uint64_t) const struct nbar_request request = {
 		.magic = NBAR_ABI_MAGIC,
 		.version = NBAR_ABI_VERSION,
-		.op = NBAR_OP_NIC_STAT,
+		.op = (uint16_t)op,
 		.length = sizeof(request),
 	};
+
+	nbnic_client_request(c, &request, sizeof(request), false, room);
+	if (room->head.status == 0)
+		memcpy(out, room->body, size);
+}
+
+static void ask_all(struct nbnic_device *d, struct reply *room, struct metrics_nic *out)
+{
 	struct nbnic_client client;
 
 	nbnic_client_begin(d, &client, (uint32_t)getpid(), (uint32_t)geteuid(), false);
-	nbnic_client_request(&client, &request, sizeof(request), false, room);
+	ask(&client, NBAR_OP_NIC_STAT, room, &out->stat, sizeof(out->stat));
+	ask(&client, NBAR_OP_NIC_LATENCY, room, &out->latency, sizeof(out->latency));
 	nbnic_client_end(&client, NBAR_STATUS_CLOSED);
-	*out = room->stat;
 }
 
 void metrics_text_write(void *arg, bool open_metrics, uint64_t dropped, FILE *to)
 {
 	const struct nicd *d = arg;
-	struct nbar_rep_nic_stat *nic = calloc(d->nnic ? d->nnic : 1, sizeof(*nic));
+	struct metrics_nic *nic = calloc(d->nnic ? d->nnic : 1, sizeof(*nic));
 	struct reply *room = malloc(sizeof(*room));
 
 	for (uint32_t i = 0; nic && room && i < d->nnic; i++)
-		ask(&d->nic[i]->device, room, &nic[i]);
+		ask_all(&d->nic[i]->device, room, &nic[i]);
 	if (nic && room)
 		metrics_text_print(nic, d->nnic, open_metrics, dropped, to);
 	free(room);

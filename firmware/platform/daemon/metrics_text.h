@@ -18,8 +18,14 @@
  * metrics.h. Without memory it writes nothing. */
 void metrics_text_write(void *arg, bool open_metrics, uint64_t dropped, FILE *to);
 
+/* What a NIC answers. */
+struct metrics_nic {
+	struct nbar_rep_nic_stat stat;
+	struct nbar_rep_nic_latency latency;
+};
+
 /* The same for n answers that are there already. */
-void metrics_text_print(const struct nbar_rep_nic_stat *nic, uint32_t n, bool open_metrics,
+void metrics_text_print(const struct metrics_nic *nic, uint32_t n, bool open_metrics,
 			uint64_t dropped, FILE *to);
 
 #endif

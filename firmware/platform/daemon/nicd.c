@@ -21,6 +21,7 @@
 
 #include "nicd.h"
 #include "nbar_host.h"
+#include "probes.h"
 
 #define YIELD_NS UINT64_C(200000) /* idle policy "sleep": from the last work to the first sleep */
 #define PASSES_A_CALL 16u
@@ -253,7 +254,9 @@ static void on_trace(void *ctx, const struct nbar_trace_event *e)
 {
 	const struct nicd_nic *n = ctx;
 
-	trace_ring_note(n->trace, e, nicd_clock());
+	if (n->trace)
+		trace_ring_note(n->trace, e, nicd_clock());
+	probes_fire(n->device.name, e);
 }
 
 static const struct nbnic_platform daemon_platform = {
@@ -317,6 +320,23 @@ bool nicd_pass(struct nicd *d, uint64_t now)
 	return work;
 }
 
+#ifdef NBAR_SDT
+/* The NICs trace while a tracer listens. Only in passes without work. */
+static void look_for_tracers(struct nicd *d, uint64_t now)
+{
+	if (now < d->probes_next)
+		return;
+	d->probes_next = now + PROBES_LOOK_NS;
+	for (uint32_t i = 0; i < d->nnic; i++)
+		d->nic[i]->device.nic.tracing = d->nic[i]->trace || probes_wanted();
+}
+#else
+static void look_for_tracers(struct nicd *d, uint64_t now)
+{
+	(void)d, (void)now;
+}
+#endif
+
 /* The longer the NIC was idle, the longer it sleeps, so a frame that comes soon waits only briefly.
  */
 static void doze(struct nicd *d, uint64_t idle_ns)
@@ -348,6 +368,7 @@ void nicd_run(struct nicd *d, enum nicd_idle idle, uint64_t spin_ns)
 			work_at = now;
 			continue;
 		}
+		look_for_tracers(d, now);
 		if (now - work_at < spin_ns)
 			continue;
 		switch (idle) {

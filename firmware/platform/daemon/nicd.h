@@ -24,7 +24,7 @@ struct nicd_nic {
 	 * apart from the pass, which sends to them. NULL: the port has none. */
 	int *events[NBNIC_PORTS_MAX];
 	struct trace_ring *trace; /* polling thread; NULL: nothing is noted */
-	int events_fd; /* control thread: the end that goes with the reply at hand */
+	int events_fd;            /* control thread: the end that goes with the reply at hand */
 	/* Control thread: sockets of pollers of a port, and how many descriptors the user of the
 	 * request at hand may still take. */
 	uint32_t nevents[NBNIC_PORTS_MAX];
@@ -37,6 +37,7 @@ struct nicd {
 	const struct tune *tune; /* the meaning of "auto"; NULL: that of the core */
 	uint32_t nnic;
 	struct nicd_nic *nic[NBAR_NICS_MAX];
+	uint64_t probes_next; /* polling thread: next look whether probes are wanted */
 	int look_fd; /* the pass writes to it: others wait for hosts; -1: none. Control thread */
 	uint64_t stop_at, stop_latest; /* 0: not asked to stop */
 };

@@ -25,6 +25,10 @@ struct answer {
 		struct nbar_rep_group_connect connect;
 		struct nbar_rep_nic_stat stat;
 		struct nbar_rep_group_stat groups;
+		struct {
+			struct nbar_rep_group_latency head;
+			struct nbar_last last[2];
+		} latency;
 		uint32_t word[200];
 	} body;
 	size_t length; /* 0: no reply; close */
@@ -371,6 +375,81 @@ static void statistics_are_checked(void **state)
 	daemon_end();
 }
 
+/* The statistic of a group, in as many messages as it likes. */
+static struct answer *say_latency(uint32_t n, uint32_t next)
+{
+	struct answer *a = say(NBAR_OP_GROUP_LATENCY,
+			       sizeof(a->body.latency.head) + n * sizeof(struct nbar_last));
+
+	a->body.latency.head = (struct nbar_rep_group_latency){ .nlast = n, .next = next };
+	return a;
+}
+
+static void say_one_group(void)
+{
+	struct answer *a =
+		say(NBAR_OP_GROUP_STAT, sizeof(a->body.groups) + sizeof(struct nbar_group_info));
+
+	a->body.groups.ninfo = 1;
+}
+
+static int keep(void *arg, const struct nbar_group_info *info, const struct nbar_group_stat *stat)
+{
+	(void)info;
+	*(struct nbar_group_stat *)arg = stat ? *stat : (struct nbar_group_stat){ .nrank = 99 };
+	return 0;
+}
+
+static void latency_is_checked(void **state)
+{
+	struct nbar_rep_nic_latency latency;
+	struct nbar_group_stat stat = { 0 };
+	struct answer *a;
+
+	(void)state;
+	/* A NIC that does not keep it. */
+	say(NBAR_OP_NIC_LATENCY, 0)->head.status = -NBAR_EOPNOTSUPP;
+	daemon_start();
+	assert_int_equal(nbar_nic_latency(path, &latency), -EOPNOTSUPP);
+	daemon_end();
+	say_one_group();
+	say(NBAR_OP_GROUP_LATENCY, 0)->head.status = -NBAR_EOPNOTSUPP;
+	daemon_start();
+	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), 0);
+	assert_int_equal(stat.nrank, 99);
+	daemon_end();
+	/* Entries of a rank are added up; the greatest sum goes first. */
+	say_one_group();
+	a = say_latency(2, 7);
+	a->body.latency.last[0] = (struct nbar_last){ 5, 0, 1, 60, 60 };
+	a->body.latency.last[1] = (struct nbar_last){ 3, 0, 4, 100, 80 };
+	say_latency(1, 0)->body.latency.last[0] = (struct nbar_last){ 5, 0, 2, 50, 40 };
+	daemon_start();
+	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), 0);
+	daemon_end();
+	assert_int_equal(stat.barriers, 7);
+	assert_int_equal(stat.ns, 210);
+	assert_int_equal(stat.nlast, 2);
+	assert_int_equal(stat.nrank, 2);
+	assert_int_equal(stat.last[0].rank, 5);
+	assert_int_equal(stat.last[0].barriers, 3);
+	assert_int_equal(stat.last[0].ns, 110);
+	assert_int_equal(stat.last[0].most_ns, 60);
+	assert_int_equal(stat.last[1].rank, 3);
+	/* A list that never ends, and one of another length than it says. */
+	say_one_group();
+	say_latency(1, 1);
+	say_latency(1, 1);
+	daemon_start();
+	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), -EPROTO);
+	daemon_end();
+	say_one_group();
+	say_latency(1, 0)->body.latency.head.nlast = 2;
+	daemon_start();
+	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), -EPROTO);
+	daemon_end();
+}
+
 static int descriptors(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -424,6 +503,7 @@ int main(void)
 		cmocka_unit_test(groups_are_checked),
 		cmocka_unit_test(a_connect_that_lacks_peers_is_an_error),
 		cmocka_unit_test(statistics_are_checked),
+		cmocka_unit_test(latency_is_checked),
 		cmocka_unit_test(no_descriptor_was_leaked),
 	};
 

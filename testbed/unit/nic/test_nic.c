@@ -241,7 +241,7 @@ static char noted[256];
 
 static void on_trace(void *ctx, const struct nbar_trace_event *e)
 {
-	static const char what[] = "?DSCFOI", type[] = "?TPLA";
+	static const char what[] = "?DSCFOILN", type[] = "?TPLA";
 	const struct member *m = ctx;
 	size_t n = strlen(noted);
 
@@ -274,6 +274,8 @@ static void traced_events_come_in_order(void **state)
 	post(w, 0, 3);
 	noted_is(" D3 S2 O2:T1");
 	pass_time(w, 3 * MS / 2);
+	noted_is(" O2:P1 I2:L1 L2");
+	pass_time(w, 5 * MS / 2); /* once is enough */
 	noted_is(" O2:P1 I2:L1");
 	post(w, 1, 2);
 	settle(w);
@@ -281,6 +283,33 @@ static void traced_events_come_in_order(void **state)
 	nbnic_group_fail(nic, w->member[0].group, NBAR_STATUS_ABORTED, w->now);
 	noted_is(" F3");
 	nic->tracing = false;
+	world_close(w);
+}
+
+/* A silent NIC is noted once, after some PULLs. */
+static void a_silent_nic_is_traced(void **state)
+{
+	struct world *w = world_connected(2, "pairwise");
+	struct nbnic_ops ops = world_ops;
+	struct nbnic *nic = &w->member[0].nic;
+
+	(void)state;
+	ops.trace = on_trace;
+	nic->ops = &ops;
+	nic->tracing = true;
+	w->member[1].unplugged = true;
+	post(w, 0, 1);
+	noted_is(" D1 S1 O1:T1");
+	for (uint32_t i = 0; i < 1000 && !strchr(noted, 'N'); i++)
+		pass_time(w, MS);
+	assert_string_equal(strchr(noted, 'N'), "N1 O1:P1");
+	*noted = '\0';
+	for (uint32_t i = 0; i < 1000 && !strstr(noted, " O1:P1 O1:P1"); i++)
+		pass_time(w, MS);
+	assert_non_null(strstr(noted, " O1:P1 O1:P1"));
+	assert_null(strchr(noted, 'N'));
+	nic->tracing = false;
+	*noted = '\0';
 	world_close(w);
 }
 
@@ -298,6 +327,7 @@ int main(void)
 		cmocka_unit_test(signals_go_through_or_are_counted),
 		cmocka_unit_test(lossy_wire_only_costs_time),
 		cmocka_unit_test(traced_events_come_in_order),
+		cmocka_unit_test(a_silent_nic_is_traced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

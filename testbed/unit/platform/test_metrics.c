@@ -472,7 +472,7 @@ static void tcp(void **state)
 	metrics_close(m);
 }
 
-static char *text_of(const struct nbar_rep_nic_stat *nic, uint32_t n, bool open_metrics)
+static char *text_of(const struct metrics_nic *nic, uint32_t n, bool open_metrics)
 {
 	char *text = NULL;
 	size_t length;
@@ -486,12 +486,14 @@ static char *text_of(const struct nbar_rep_nic_stat *nic, uint32_t n, bool open_
 
 static void texts(void **state)
 {
-	struct nbar_rep_nic_stat nic[2] = { { .nic = "n0", .wire = "udp", .address = "a\\\"\nb" },
-					    { .nic = "n1", .nport = 3 } };
+	struct metrics_nic nic[2] = {
+		{ .stat = { .nic = "n0", .wire = "udp", .address = "a\\\"\nb" } },
+		{ .stat = { .nic = "n1", .nport = 3 } },
+	};
 	char *text;
 
 	(void)state;
-	nic[1].counter[NBAR_COUNTER_barriers_completed] = UINT64_MAX;
+	nic[1].stat.counter[NBAR_COUNTER_barriers_completed] = UINT64_MAX;
 	text = text_of(nic, 2, true);
 	assert_non_null(strstr(text, "nbar_nic_info{nic=\"n0\",wire=\"udp\","
 				     "address=\"a\\\\\\\"\\nb\"} 1\n"));
@@ -506,6 +508,30 @@ static void texts(void **state)
 	assert_non_null(strstr(text, "# TYPE nbar_nic_info gauge\n"));
 	assert_null(strstr(text, "EOF"));
 	free(text);
+}
+
+static void latencies(void **state)
+{
+	struct metrics_nic nic = { .stat = { .nic = "n0" }, .latency = { .ns = 1234567890123 } };
+	char *text;
+
+	(void)state;
+	nic.latency.bucket[0] = 3;
+	nic.latency.bucket[1] = 2;
+	nic.latency.bucket[NBAR_LATENCY_BUCKETS - 2] = 1;
+	nic.latency.bucket[NBAR_LATENCY_BUCKETS - 1] = 4;
+	for (int open = 0; open < 2; open++) {
+		text = text_of(&nic, 1, open);
+		assert_non_null(strstr(text, "\n# TYPE nbar_barrier_seconds histogram\n"));
+		assert_non_null(strstr(text, "_seconds_bucket{nic=\"n0\",le=\"5.12e-07\"} 3\n"));
+		assert_non_null(strstr(text, "_seconds_bucket{nic=\"n0\",le=\"1.024e-06\"} 5\n"));
+		assert_non_null(strstr(text,
+				       ",le=\"34.3597384\"} 6\n"
+				       "nbar_barrier_seconds_bucket{nic=\"n0\",le=\"+Inf\"} 10\n"
+				       "nbar_barrier_seconds_count{nic=\"n0\"} 10\n"
+				       "nbar_barrier_seconds_sum{nic=\"n0\"} 1234.567890123\n"));
+		free(text);
+	}
 }
 
 static int begin(void **state)
@@ -533,7 +559,7 @@ int main(void)
 		cmocka_unit_test(timeouts),       cmocka_unit_test(leavers),
 		cmocka_unit_test(crowd),          cmocka_unit_test(socket_files),
 		cmocka_unit_test(addresses),      cmocka_unit_test(tcp),
-		cmocka_unit_test(texts),
+		cmocka_unit_test(texts),          cmocka_unit_test(latencies),
 	};
 
 	return cmocka_run_group_tests_name("metrics", tests, begin, end);

@@ -216,13 +216,65 @@ static void screens(void **state)
 	stat_watch_free(w);
 }
 
+/* Bounds of percentiles: of few barriers too, and beyond the last bound. */
+static void latency_bounds(void **state)
+{
+	struct nbar_rep_nic_latency l = { 0 };
+
+	(void)state;
+	l.bucket[0] = 1;
+	assert_true(stat_latency_below(&l, 50) == 512);
+	assert_true(stat_latency_below(&l, 100) == 512);
+	l.bucket[3] = 1;
+	assert_true(stat_latency_below(&l, 50) == 512);
+	assert_true(stat_latency_below(&l, 51) == 4096);
+	assert_true(stat_latency_below(&l, 99) == 4096);
+	l.bucket[0] = 989;
+	l.bucket[3] = 10;
+	l.bucket[NBAR_LATENCY_BUCKETS - 1] = 1;
+	assert_true(stat_latency_below(&l, 98) == 512);
+	assert_true(stat_latency_below(&l, 99) == 4096);
+	assert_true(stat_latency_below(&l, 100) == UINT64_MAX);
+	l.bucket[0] = UINT64_MAX - 11;
+	assert_true(stat_latency_below(&l, 99) == 512);
+}
+
+static void latency_as_json(void **state)
+{
+	struct nbar_rep_nic_latency l = { .ns = 2500000000 };
+	const struct nbar_group_stat last = { .barriers = 9,
+					      .ns = 1000,
+					      .nlast = 1,
+					      .nrank = 1,
+					      .last = { { 3, 0, 9, 1000, 512 } } };
+	json_t *o;
+	char *text;
+
+	(void)state;
+	l.bucket[1] = 4;
+	l.bucket[NBAR_LATENCY_BUCKETS - 1] = 2;
+	o = stat_latency_json(&l);
+	text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(6));
+	assert_string_equal(text, "{\"barriers\":6,\"seconds\":2.5,\"buckets\":["
+				  "{\"below\":1.024e-6,\"barriers\":4},"
+				  "{\"below\":null,\"barriers\":2}]}");
+	free(text);
+	json_decref(o);
+	o = stat_last_json(&last);
+	text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(6));
+	assert_string_equal(text,
+			    "{\"barriers\":9,\"seconds\":1e-6,\"nrank\":1,\"ranks\":["
+			    "{\"rank\":3,\"barriers\":9,\"seconds\":1e-6,\"most\":5.12e-7}]}");
+	free(text);
+	json_decref(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rates),
-		cmocka_unit_test(waits),
-		cmocka_unit_test(failures),
-		cmocka_unit_test(screens),
+		cmocka_unit_test(rates),          cmocka_unit_test(waits),
+		cmocka_unit_test(failures),       cmocka_unit_test(screens),
+		cmocka_unit_test(latency_bounds), cmocka_unit_test(latency_as_json),
 	};
 
 	return cmocka_run_group_tests_name("stat_watch", tests, NULL, NULL);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostlib_stat.c - latency and last tokens, as programs and monitors get them from a NIC.
+ */
+#include <errno.h>
+
+#include "unit/hostlib/cluster.h"
+#include "unit/inproc.h"
+
+#define BARRIERS 20u
+
+static struct inproc *nics;
+
+static void run(struct cluster *c, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		for (uint32_t r = 0; r < c->size; r++)
+			require_ok(nbar_post(c->g[r], NULL));
+		for (uint32_t r = 0; r < c->size; r++)
+			require_ok(nbar_wait(c->g[r], i + 1, UINT64_MAX));
+	}
+}
+
+/* In a tree, the root hears of all others; each other member hears of the root last. */
+static void members_know_their_last_tokens(void **state)
+{
+	struct cluster c;
+	struct nbar_group_stat stat;
+
+	(void)state;
+	cluster_start(&c, 12, 3, "linear");
+	for (uint32_t r = 0; r < c.size; r++) {
+		require_ok(nbar_group_stat(c.g[r], &stat));
+		assert_int_equal(stat.barriers, 0);
+		assert_int_equal(stat.nlast, 0);
+	}
+	run(&c, BARRIERS);
+	for (uint32_t r = 0; r < c.size; r++) {
+		uint64_t barriers = 0;
+
+		require_ok(nbar_group_stat(c.g[r], &stat));
+		assert_int_equal(stat.barriers, BARRIERS);
+		assert_in_range(stat.nlast, 1, NBAR_LAST_MAX);
+		for (uint32_t i = 0; i < stat.nlast; i++) {
+			barriers += stat.last[i].barriers;
+			assert_true(stat.last[i].most_ns <= stat.last[i].ns);
+			assert_true(i == 0 || stat.last[i].ns <= stat.last[i - 1].ns);
+			assert_in_range(stat.last[i].rank, 0, r ? 0 : c.size - 1);
+		}
+		assert_true(r == 0 || stat.nrank == 1);
+		assert_true(stat.nrank > stat.nlast ? barriers < BARRIERS : barriers == BARRIERS);
+	}
+	cluster_end(&c);
+}
+
+/* A program of an older or newer version has a struct of another size. */
+static void any_size_will_do(void **state)
+{
+	struct cluster c;
+	struct {
+		struct nbar_group_stat stat;
+		uint8_t more[24];
+	} room;
+
+	(void)state;
+	cluster_start(&c, 2, 1, "pairwise");
+	run(&c, 3);
+	memset(&room, 0xff, sizeof(room));
+	require_ok(nbar_group_stat_sized(c.g[0], &room.stat, sizeof(room.stat.barriers)));
+	assert_int_equal(room.stat.barriers, 3);
+	assert_true(room.stat.ns == UINT64_MAX);
+	require_ok(nbar_group_stat_sized(c.g[0], &room.stat, sizeof(room)));
+	for (uint32_t i = 0; i < sizeof(room.more); i++)
+		assert_int_equal(room.more[i], 0);
+	cluster_end(&c);
+}
+
+static int count(void *arg, const struct nbar_group_info *info, const struct nbar_group_stat *stat)
+{
+	uint32_t *n = arg;
+
+	if (strcmp(info->alg, "signal") == 0)
+		assert_null(stat);
+	else
+		assert_int_equal(stat->barriers, 5);
+	return ++*n == 100 ? 7 : 0;
+}
+
+static void monitors_see_the_latency(void **state)
+{
+	struct nbar_rep_nic_latency before, after;
+	struct nbar_group_attr signal = { .size = 2, .alg = "signal" };
+	struct nbar_group_stat stat;
+	struct nbar_endpoint endpoint;
+	struct nbar_group *g;
+	struct cluster c;
+	uint64_t n = 0;
+	uint32_t groups = 0;
+
+	(void)state;
+	require_ok(nbar_nic_latency("n0", &before));
+	cluster_start(&c, 4, 1, "dissemination:1");
+	run(&c, 5);
+	require_ok(nbar_nic_latency("n0", &after));
+	for (uint32_t i = 0; i < NBAR_LATENCY_BUCKETS; i++)
+		n += after.bucket[i] - before.bucket[i];
+	assert_int_equal(n, 4 * 5);
+	assert_true(after.ns >= before.ns);
+	require_ok(nbar_group_open(c.port[0], &signal, &g, &endpoint));
+	assert_int_equal(nbar_group_stat(g, &stat), -ENOENT);
+	require_ok(nbar_nic_group_stats("n0", count, &groups));
+	assert_true(groups >= 5);
+	groups = 99;
+	assert_int_equal(nbar_nic_group_stats("n0", count, &groups), 7);
+	cluster_end(&c);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	nics = inproc_start(3, NULL);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	inproc_stop(nics);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(monitors_see_the_latency),
+		cmocka_unit_test(members_know_their_last_tokens),
+		cmocka_unit_test(any_size_will_do),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}
