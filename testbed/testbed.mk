@@ -166,4 +166,4 @@ bench-raw: all $(BUILD)/raw-oneway $(BUILD)/bench-loop ## barriers of 2 over net
 .PHONY: check-oracle check-mutants check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
 include testbed/bench/bench.mk
-include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/sim/sim.mk testbed/coverage/coverage.mk testbed/fuzz/fuzz.mk testbed/mpi/mpi.mk testbed/soak/soak.mk testbed/verbs/verbs.mk testbed/riscv/riscv.mk testbed/fresh/fresh.mk
+include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/sim/sim.mk testbed/coverage/coverage.mk testbed/fuzz/fuzz.mk testbed/mpi/mpi.mk testbed/soak/soak.mk testbed/faults/faults.mk testbed/verbs/verbs.mk testbed/riscv/riscv.mk testbed/fresh/fresh.mk
