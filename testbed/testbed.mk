@@ -79,6 +79,13 @@ $(BUILD)/member: $(BUILD)/test/testbed/e2e/member.o $(BUILD)/libnbar.a
 TESTS += $(BUILD)/member
 OBJS += $(BUILD)/test/testbed/e2e/member.o
 
+# A long-lived program for recovery.sh.
+$(BUILD)/rejoin: $(BUILD)/test/testbed/e2e/rejoin.o $(BUILD)/libnbar.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
+TESTS += $(BUILD)/rejoin
+OBJS += $(BUILD)/test/testbed/e2e/rejoin.o
+
 # Bad clients, hosts and frames against a running daemon: libc and the ABI header alone.
 ADVERSARY_SRC := $(wildcard testbed/e2e/adversary*.c) testbed/e2e/raw.c
 ADVERSARY_OBJ := $(ADVERSARY_SRC:%.c=$(BUILD)/test/%.o)
