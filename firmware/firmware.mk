@@ -63,15 +63,19 @@ OBJS += $(FW_OBJ) $(NICD_OBJ) $(HOSTNIC_OBJ)
 
 SYSTEMD_DIR := firmware/platform/daemon/systemd
 INSTALL += install-nicd
-install-nicd: $(BUILD)/nbar-nicd $(BUILD)/$(HOSTNIC_SO)
+# nbar-nicd@NAME.service reads NAME.conf; nbar-nicd.service is the same with nicd.conf and /run/nbar.
+NICD_UNITS := $(SYSTEMD_DIR)/nbar-nicd@.service $(BUILD)/nbar-nicd.service
+$(BUILD)/nbar-nicd.service: $(SYSTEMD_DIR)/nbar-nicd@.service
+	$(Q)mkdir -p $(@D); sed 's|, configuration %i||; s|%i\.conf|nicd.conf|; s|nbar-%i|nbar|' $< >$@
+ALL += $(BUILD)/nbar-nicd.service
+install-nicd: $(BUILD)/nbar-nicd $(BUILD)/$(HOSTNIC_SO) $(NICD_UNITS)
 	$(Q)install -D -m 755 $(BUILD)/$(HOSTNIC_SO) $(DESTDIR)$(LIBDIR)/$(HOSTNIC_SO)
 	$(Q)install -D -m 755 $(BUILD)/nbar-nicd $(DESTDIR)$(PREFIX)/bin/nbar-nicd
 	$(Q)install -D -m 644 firmware/platform/daemon/nbar-nicd.8 $(DESTDIR)$(PREFIX)/share/man/man8/nbar-nicd.8
 	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d \
 		$(DESTDIR)$(PREFIX)/share/doc/nbar/examples
-	$(Q)for unit in nbar-nicd nbar-nicd@; do \
-		sed 's|/usr/bin/|$(PREFIX)/bin/|' $(SYSTEMD_DIR)/$$unit.service \
-			>$(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit.service; \
+	$(Q)for unit in $(NICD_UNITS); do \
+		sed 's|/usr/bin/|$(PREFIX)/bin/|' $$unit >$(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; \
 	done
 	$(Q)install -m 644 $(SYSTEMD_DIR)/nbar.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/nbar.conf
 	$(Q)install -m 644 $(addprefix $(SYSTEMD_DIR)/,nicd.conf dpdk.conf verbs.conf) \

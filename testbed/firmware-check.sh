@@ -5,6 +5,7 @@
 # make check-firmware, which gives the flags of the units in CFLAGS_FW and CFLAGS_LIB.
 set -u
 cd "$(dirname "$0")/.." || exit 1
+. testbed/lib.sh
 top=$PWD
 : "${CFLAGS_FW:?is not set: run make check-firmware}" "${CFLAGS_LIB:?is not set: run make check-firmware}"
 # Bytes of code and constants, of each library. The core holds plans, their check and the table of
@@ -12,27 +13,7 @@ top=$PWD
 declare -A TEXT_MAX=([core]=9216 [nic]=34816)
 FRAME_MAX=512 # bytes of stack, of each function
 WARN="-Wall -Wextra -Wpedantic -Wconversion -Wmissing-prototypes -Wstrict-prototypes -Wvla -Werror"
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-n=0
-
-# result NAME COMMAND...: one line of TAP, and the output of the command if it fails.
-result() {
-	local name=$1
-	shift
-	n=$((n + 1))
-	if "$@" >"$work/out" 2>&1; then
-		echo "ok $n - $name"
-	else
-		echo "not ok $n - $name"
-		sed 's/^/# /' "$work/out"
-	fi
-}
-
-skip() {
-	n=$((n + 1))
-	echo "ok $n - $1 # SKIP $2"
-}
+make_work
 
 build() {
 	local cc=$1
@@ -99,20 +80,20 @@ target() {
 	rm -rf "$work/o"
 	mkdir "$work/o"
 	if [ "$cc" = gcc ]; then
-		result "$name: builds without a warning" build "$cc" "$@" -fstack-usage
+		ok "$name: builds without a warning" build "$cc" "$@" -fstack-usage
 		frame=$(cut -f 2 "$work"/o/*.su | sort -n | tail -n 1)
-		result "$name: the largest stack frame has $frame bytes (at most $FRAME_MAX)" \
+		ok "$name: the largest stack frame has $frame bytes (at most $FRAME_MAX)" \
 			at_most "$frame" $FRAME_MAX
-		result "$name: no frame grows at run time" no_dynamic
+		ok "$name: no frame grows at run time" no_dynamic
 	else
-		result "$name: builds without a warning, no stack frame above $FRAME_MAX bytes" \
+		ok "$name: builds without a warning, no stack frame above $FRAME_MAX bytes" \
 			build "$cc" "$@" -Wframe-larger-than=$FRAME_MAX
 	fi
-	result "$name: needs nothing but mem*" only_mem
-	result "$name: no .data, no .bss" no_data
+	ok "$name: needs nothing but mem*" only_mem
+	ok "$name: no .data, no .bss" no_data
 	for part in core nic; do
 		text=$(section_bytes '^[.](text|rodata)' $(objects $part))
-		result "$name: $part has $text bytes of text (at most ${TEXT_MAX[$part]})" \
+		ok "$name: $part has $text bytes of text (at most ${TEXT_MAX[$part]})" \
 			at_most "$text" "${TEXT_MAX[$part]}"
 	done
 }
@@ -135,7 +116,7 @@ compiles() {
 for cc in "gcc -std=c11 -x c" "clang -std=c11 -x c" "g++ -std=c++17 -x c++" "clang++ -std=c++17 -x c++"; do
 	for header in nbar_abi.h nbar.h nbar_extra.h; do
 		if command -v ${cc%% *} >/dev/null; then
-			result "$header alone: $cc" compiles $header $cc
+			ok "$header alone: $cc" compiles $header $cc
 		else
 			skip "$header alone: $cc" "${cc%% *} is not installed: apt-get install gcc g++ clang"
 		fi
@@ -145,7 +126,7 @@ only_stdint() {
 	grep '#include' firmware/include/nbar_abi.h
 	[ "$(grep '#include' firmware/include/nbar_abi.h)" = "#include <stdint.h>" ]
 }
-result "nbar_abi.h includes stdint.h and nothing else" only_stdint
+ok "nbar_abi.h includes stdint.h and nothing else" only_stdint
 
 # includes FLAGS HEADER: whether a file of the unit with these flags may include it.
 includes() {
@@ -184,7 +165,7 @@ circles() {
 		[ ! -f "$object" ] || objects+=("$object")
 	done
 	if [ ${#objects[@]} -gt 1 ]; then
-		result "no circle between files of $1" no_circle "${objects[@]}"
+		ok "no circle between files of $1" no_circle "${objects[@]}"
 	else
 		skip "no circle between files of $1" "it is not built: make all"
 	fi
@@ -201,10 +182,10 @@ for folder in tools/*/; do
 	circles "${folder%/}" tools
 done
 
-result "the core may include engine.h" includes "$CFLAGS_FW" '"engine.h"'
-result "the core may not include nbar.h" refused "$CFLAGS_FW" '"nbar.h"'
-result "the core may not include stdio.h" refused "$CFLAGS_FW" '<stdio.h>'
-result "the host library may include nbar.h" includes "$CFLAGS_LIB" '"nbar.h"'
-result "the host library may not include engine.h" refused "$CFLAGS_LIB" '"engine.h"'
-result "the host library may not include nic.h" refused "$CFLAGS_LIB" '"nic.h"'
-echo "1..$n"
+ok "the core may include engine.h" includes "$CFLAGS_FW" '"engine.h"'
+ok "the core may not include nbar.h" refused "$CFLAGS_FW" '"nbar.h"'
+ok "the core may not include stdio.h" refused "$CFLAGS_FW" '<stdio.h>'
+ok "the host library may include nbar.h" includes "$CFLAGS_LIB" '"nbar.h"'
+ok "the host library may not include engine.h" refused "$CFLAGS_LIB" '"engine.h"'
+ok "the host library may not include nic.h" refused "$CFLAGS_LIB" '"nic.h"'
+finish

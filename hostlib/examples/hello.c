@@ -2,6 +2,7 @@
 /*
  * hello.c - processes that meet in a barrier, and compute while the NICs run it.
  *
+ * Build it by: cc -o hello hello.c $(pkg-config --cflags --libs nbar)
  * Usage: hello NIC FOLDER RANK SIZE, once for each rank from 0 to SIZE - 1. FOLDER is one that all
  * of them see, and empty: there they leave their endpoint addresses for each other. What a run that
  * was stopped has left there must go before the next one.

@@ -33,13 +33,19 @@
 
 #define RANKS_MAX 64
 #define SHARED_SIZE 16384 /* of one run in FILE: whole pages */
+#define MEET_S 120        /* that a member waits for the others outside of barriers */
 
+enum stage { OPENED = 1, CONNECTED, FINISHED };
+
+/* Each word has one writer, except `broken`, to which all write the same. */
 struct shared {
-	uint32_t opened, connected, finished, broken;
+	uint32_t broken;
+	uint32_t reserved[3];
 	struct nbar_endpoint endpoint[RANKS_MAX];
 	struct {
-		uint32_t entered;
-		uint32_t reserved[31];
+		uint32_t entered; /* the barrier that the rank is in, or has left last */
+		uint32_t stage;   /* enum stage */
+		uint32_t reserved[30];
 	} rank[RANKS_MAX];
 };
 _Static_assert(sizeof(struct shared) <= SHARED_SIZE, "a run has room");
@@ -76,14 +82,30 @@ struct member {
 	struct hostbar *hb;
 };
 
+/* A rank that has not come to the stage; `size`: all have. */
+static uint32_t missing(enum stage stage)
+{
+	uint32_t r = 0;
+
+	while (r < size && __atomic_load_n(&shared->rank[r].stage, __ATOMIC_ACQUIRE) >= stage)
+		r++;
+	return r;
+}
+
 /* A barrier in shared memory, for set-up and end only: it is not tested. A host that runs the
  * barriers answers its peers meanwhile. */
-static void meet(uint32_t *count, const struct member *m)
+static void meet(enum stage stage, uint32_t rank, const struct member *m)
 {
-	__atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL);
-	while (__atomic_load_n(count, __ATOMIC_ACQUIRE) < size) {
+	time_t end = time(NULL) + MEET_S;
+	uint32_t late;
+
+	__atomic_store_n(&shared->rank[rank].stage, stage, __ATOMIC_RELEASE);
+	while ((late = missing(stage)) < size) {
 		if (__atomic_load_n(&shared->broken, __ATOMIC_RELAXED))
 			_exit(1);
+		if (time(NULL) > end)
+			die("rank %u: rank %u did not come to stage %d within %d s", rank, late,
+			    (int)stage, MEET_S);
 		if (m->hb && hostbar_test(m->hb, iterations) >= 0)
 			sched_yield();
 		else
@@ -177,16 +199,16 @@ static void member(uint32_t rank, const char *nic)
 
 	if (nbar_open(nic, &m.port) < 0 || open_member(&m, rank) < 0)
 		die("rank %u: %s", rank, nbar_error());
-	meet(&shared->opened, &m);
+	meet(OPENED, rank, &m);
 	if ((m.hb ? hostbar_connect(m.hb, shared->endpoint)
 		  : nbar_group_connect(m.g, shared->endpoint)) < 0)
 		die("rank %u: %s", rank, nbar_error());
-	meet(&shared->connected, &m);
+	meet(CONNECTED, rank, &m);
 	for (uint32_t i = 1; i <= iterations; i++)
 		one_barrier(&m, rank, i);
 	if (m.g)
 		nbar_group_close(m.g);
-	meet(&shared->finished, &m); /* no port closes while a member still waits */
+	meet(FINISHED, rank, &m); /* no port closes while a member still waits */
 	if (m.hb)
 		hostbar_close(m.hb);
 	nbar_close(m.port);

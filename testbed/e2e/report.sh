@@ -71,7 +71,7 @@ interrupted() {
 	"$nbar" report --only bench "$work/cut" >"$work/out" 2>"$work/cut.err" &
 	local report=$!
 	pids="$pids $report"
-	for i in $(seq 300); do
+	for i in $(seq 1200); do
 		[ -e "$journal" ] && [ "$(wc -l <"$journal")" -ge 3 ] && break
 		sleep 0.1
 	done
@@ -88,7 +88,7 @@ goes_on() {
 	local report=$! i
 	pids="$pids $report"
 	local lines=$(wc -l <"$journal")
-	for i in $(seq 300); do
+	for i in $(seq 1200); do
 		[ "$(wc -l <"$journal")" -gt "$lines" ] && break
 		sleep 0.1
 	done

@@ -106,7 +106,7 @@ journal() {
 
 exposure() {
 	local figure
-	figure=$(systemd-analyze security --offline=true "$units/$1" | sed -n 's/.*exposure level for .*: \([0-9.]*\) .*/\1/p')
+	figure=$(systemd-analyze security --offline=true "$1" | sed -n 's/.*exposure level for .*: \([0-9.]*\) .*/\1/p')
 	echo "exposure: $figure"
 	awk -v f="$figure" 'BEGIN { exit !(f > 0 && f <= 2.0) }'
 }
@@ -125,8 +125,8 @@ ok "the daemon says when it is ready, and that it lives" serve
 ok "a service manager that is gone" no_manager
 ok "lines have a priority in the journal, and nowhere else" journal
 if systemd-analyze security --help 2>/dev/null | grep -q offline; then
-	ok "exposure of nbar-nicd.service is at most 2.0" exposure nbar-nicd.service
-	ok "exposure of nbar-nicd@.service is at most 2.0" exposure nbar-nicd@.service
+	ok "exposure of nbar-nicd.service is at most 2.0" exposure "$BUILD/nbar-nicd.service"
+	ok "exposure of nbar-nicd@.service is at most 2.0" exposure "$units/nbar-nicd@.service"
 else
 	skip "exposure of the units" "systemd-analyze of systemd 250 or later is missing"
 fi

@@ -6,18 +6,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 nbar=$BUILD/nbar
-export TMPDIR=$work/tmp
-mkdir -p "$TMPDIR"
-
-# wants STATUS WORDS COMMAND...: exit status, and words on stderr, are as expected
-wants() {
-	local status=$1 words=$2 got
-	shift 2
-	"$@" >"$work/out" 2>"$work/err"
-	got=$?
-	cat "$work/out" "$work/err"
-	[ $got = "$status" ] && grep -q -e "$words" "$work/err"
-}
+own_tmpdir
 
 # prof RACKS HOSTS: a profile of RACKS racks with HOSTS hosts each, n0, n1, ...; messages between
 # racks cost more.

@@ -4,8 +4,7 @@
 #
 # NBAR_FRESH_DIR=DIR keeps the bare systems there, so the next run need not download them.
 
-count=0
-failures=0
+. testbed/lib.sh
 work=$(mktemp -d "${TMPDIR:-/tmp}/nbar-fresh.XXXXXX")
 trap 'rm -rf --one-file-system "$work"' EXIT
 trap 'exit 1' INT TERM
@@ -22,17 +21,6 @@ ok() {
 		failures=$((failures + 1))
 		echo "not ok $count - $text"
 	fi
-}
-
-skip() {
-	count=$((count + 1))
-	echo "ok $count - $1 # SKIP $2"
-}
-
-finish() {
-	echo "1..$count"
-	[ "$failures" = 0 ]
-	exit $?
 }
 
 # Prints why no system can be made here; nothing if one can.

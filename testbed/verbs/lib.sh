@@ -5,7 +5,7 @@
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 if [ -z "${NBAR_GUESTS:-}" ]; then
-	testbed/guests/guest run ${NBAR_NATIVE:+--native} -n "$guests" --processors "$((guests > 1 ? 1 : 2))" --limit "${TEST_LIMIT:-650}" -- "$0"
+	testbed/guests/guest run ${NBAR_NATIVE:+--native} -n "$guests" --processors "$((guests > 1 ? 1 : 2))" --limit "${TEST_LIMIT:-1200}" -- "$0"
 	rc=$?
 	if [ $rc = 77 ]; then
 		echo "ok 1 - $(basename "$0") # SKIP no guests: see above"
@@ -20,7 +20,7 @@ oracle=$BUILD/oracle
 within=
 run=0 # number of runs that have used the guests' shared memory
 # A guest is slow: early PULLs would only delay the answers.
-times="--idle sleep --pull-us 20000 --budget-ms 4000"
+times="--idle sleep --pull-us 20000 --budget-ms 8000"
 device=$(rdma link 2>/dev/null | awk '$1 == "link" { sub("/.*", "", $2); print $2; exit }')
 if [ -z "$device" ]; then
 	skip "$(basename "$0")" "this machine has no RDMA device"

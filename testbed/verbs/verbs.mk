@@ -4,7 +4,7 @@
 
 VERBS_DEPS := qemu-system-x86 cpio busybox-static kmod iproute2 libibverbs-dev ibverbs-providers \
 	rdma-core strace
-VERBS_BIN += $(BUILD)/oracle
+VERBS_BIN += $(BUILD)/oracle $(BUILD)/guests-add
 VERBS_LIST += testbed/verbs/test-bad.sh testbed/verbs/test-one.sh testbed/verbs/test-syscalls.sh \
 	testbed/verbs/test-faults.sh testbed/verbs/test-guests.sh
 
@@ -15,6 +15,10 @@ $(BUILD)/verbs-garbage $(BUILD)/verbs-break: $(BUILD)/verbs-%: $(BUILD)/test/tes
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -libverbs
 OBJS += $(BUILD)/test/testbed/verbs/garbage.o $(BUILD)/test/testbed/verbs/break.o
+$(BUILD)/guests-add: $(BUILD)/test/testbed/guests/add.o
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
+OBJS += $(BUILD)/test/testbed/guests/add.o
 
 # The wire without a device, as a unit test.
 $(BUILD)/test/testbed/unit/wire/test_wire_verbs.o: CFLAGS_test += $(if $(VERBS),-DWIRES_VERBS)
@@ -25,7 +29,7 @@ check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: tak
 	$(Q)$(MAKE) --no-print-directory check-verbs-nodeps
 
 check-verbs-nodeps: all $$(VERBS_BIN)
-	$(Q)BUILD=$(BUILD) TEST_TIMEOUT=700 testbed/run $(VERBS_LIST)
+	$(Q)BUILD=$(BUILD) TEST_TIMEOUT=1250 testbed/run $(VERBS_LIST)
 
 # ROUNDS barriers of each, and as long as they take.
 check-oracle-verbs: ROUNDS = 1000

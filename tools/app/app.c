@@ -2,8 +2,8 @@
 /*
  * app.c - `nbar app`: synthetic applications: steps of compute, each ended by a barrier.
  */
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "app_set.h"
 #include "sweep.h"
@@ -72,10 +72,7 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_real(r, m.median * app->work.nstep);
 	result_real(r, m.low * app->work.nstep);
 	result_real(r, m.high * app->work.nstep);
-	if (where == BENCH_NIC)
-		result_real(r, bench_point_speedup(opt, p));
-	else
-		result_none(r);
+	result_real(r, where == BENCH_NIC ? bench_point_speedup(opt, p) : NAN);
 	result_real(r, app->compute_us / (m.median * app->work.nstep));
 }
 
@@ -142,14 +139,8 @@ int tool_app(int argc, char **argv)
 	bool help;
 	int r;
 
-	o = (struct options){ .bench = bench_options_default(), .app_set = app_set_default() };
-	o.bench.nodes[0] = 8;
-	o.bench.nnodes = 1;
-	strcpy(o.bench.alg[0], ALGS_SWEEP);
-	o.bench.iters = 100;
+	o = (struct options){ .bench = sweep_defaults(8, 100, 6), .app_set = app_set_default() };
 	o.bench.warmup = 1;
-	o.bench.repetitions = 6;
-	o.bench.drivers = BENCH_DRIVERS_AUTO;
 	r = bench_options_parse(argc, argv, &o.bench, &more, &help);
 	if (help)
 		usage();

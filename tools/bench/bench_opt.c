@@ -181,21 +181,6 @@ static int add_nic(struct bench_options *opt, const char *nic)
 	return 0;
 }
 
-/* One of the words in `words`, separated by spaces; or usage error. */
-static int check_word(const char *option, const char *text, const char *words)
-{
-	size_t n = strlen(text);
-
-	for (const char *w = words; *w; w += strspn(w, " ")) {
-		size_t length = strcspn(w, " ");
-
-		if (length == n && !memcmp(w, text, n))
-			return 0;
-		w += length;
-	}
-	return tool_usage("%s: '%s' is none of: %s", option, text, words);
-}
-
 /* The daemon knows the wires and the meaning of the keys. */
 static int read_wire(struct bench_options *opt, const char *arg)
 {
@@ -210,7 +195,8 @@ static int read_wire(struct bench_options *opt, const char *arg)
 /* Options of the daemon that bench starts. */
 static int read_daemon_option(struct bench_options *opt, int c, const char *arg)
 {
-	uint32_t cpu = 0;
+	static const char *const idles[] = { "spin", "yield", "sleep" };
+	uint32_t cpu = 0, which;
 	int r;
 
 	switch (c) {
@@ -218,7 +204,7 @@ static int read_daemon_option(struct bench_options *opt, int c, const char *arg)
 		return read_wire(opt, arg);
 	case OPT_IDLE:
 		opt->idle = arg;
-		return check_word("--idle", arg, "spin yield sleep");
+		return option_word("--idle", arg, idles, 3, &which);
 	case OPT_CPU:
 		r = option_u32("--cpu", arg, 0, 1023, &cpu);
 		if (!r)
@@ -233,6 +219,11 @@ static int read_daemon_option(struct bench_options *opt, int c, const char *arg)
 
 static int read_option(struct bench_options *opt, int c, const char *arg)
 {
+	static const char *const drivers[] = { "nodes", "1" }, *const ranks[] = { "random",
+										  "sorted" };
+	uint32_t which = 0;
+	int r;
+
 	switch (c) {
 	case 'i':
 		return option_u32("-i", arg, 1, BENCH_ITERS_MAX, &opt->iters);
@@ -254,13 +245,15 @@ static int read_option(struct bench_options *opt, int c, const char *arg)
 	case OPT_REPETITIONS:
 		return option_u32("--launches", arg, 1, BENCH_REPETITIONS_MAX, &opt->repetitions);
 	case OPT_DRIVERS:
-		opt->drivers = !strcmp(arg, "1") ? BENCH_DRIVERS_ONE : BENCH_DRIVERS_NODES;
-		return check_word("--drivers", arg, "1 nodes");
+		r = option_word("--drivers", arg, drivers, 2, &which);
+		opt->drivers = which ? BENCH_DRIVERS_ONE : BENCH_DRIVERS_NODES;
+		return r;
 	case OPT_NIC:
 		return add_nic(opt, arg);
 	case OPT_RANKS:
-		opt->sorted = !strcmp(arg, "sorted");
-		return check_word("--ranks", arg, "random sorted");
+		r = option_word("--ranks", arg, ranks, 2, &which);
+		opt->sorted = which;
+		return r;
 	case OPT_CHECK:
 		opt->check = true;
 		return 0;

@@ -50,6 +50,22 @@ int option_u32(const char *option, const char *text, uint32_t min, uint32_t max,
 	return 0;
 }
 
+int option_word(const char *option, const char *text, const char *const *word, uint32_t n,
+		uint32_t *out)
+{
+	char all[256] = "";
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!strcmp(text, word[i])) {
+			*out = i;
+			return 0;
+		}
+		at += (size_t)snprintf(all + at, sizeof(all) - at, "%s%s", i ? ", " : "", word[i]);
+	}
+	return tool_usage("%s: '%s' is none of %s", option, text, all);
+}
+
 int option_common(int c, const char *value, uint64_t *seed, struct experiment_options *files)
 {
 	switch (c) {

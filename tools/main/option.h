@@ -37,6 +37,10 @@ int option_all(int argc, char **argv, int first, const char *brief, const struct
 
 int option_u32(const char *option, const char *text, uint32_t min, uint32_t max, uint32_t *out);
 
+/* Position of the text among n words. */
+int option_word(const char *option, const char *text, const char *const *word, uint32_t n,
+		uint32_t *out);
+
 /* OPTION_SEED to OPTION_RESUME. */
 int option_common(int c, const char *value, uint64_t *seed, struct experiment_options *files);
 

@@ -85,28 +85,6 @@ void mpib_usage(FILE *to)
 	}
 }
 
-static int set_test(struct mpib_options *opt, const char *name)
-{
-	for (int t = 0; t < MPIB_TEST_END; t++) {
-		if (!strcmp(name, mpib_test_name[t])) {
-			opt->test = (enum mpib_test)t;
-			return 0;
-		}
-	}
-	return tool_usage("--test: '%s' is none of barrier, ibarrier, busy, app", name);
-}
-
-static int set_compute(struct mpib_options *opt, const char *name)
-{
-	for (int c = 0; c < MPIB_COMPUTE_END; c++) {
-		if (!strcmp(name, mpib_compute_name[c])) {
-			opt->compute = (enum mpib_compute)c;
-			return 0;
-		}
-	}
-	return tool_usage("--compute-by: '%s' is none of auto, spin, sleep, yield", name);
-}
-
 static int set_p2p(struct mpib_choice *choice, const char *alg)
 {
 	choice->kind = MPIB_P2P;
@@ -159,7 +137,7 @@ static int add_method(void *arg, const char *item)
 static int read_option(void *to, int c, const char *arg)
 {
 	struct mpib_options *opt = to;
-	uint32_t rank = 0;
+	uint32_t rank = 0, which = 0;
 	int r;
 
 	if (c >= OPT_APP) {
@@ -175,7 +153,9 @@ static int read_option(void *to, int c, const char *arg)
 		opt->full = true;
 		return 0;
 	case OPT_TEST:
-		return set_test(opt, arg);
+		r = option_word("--test", arg, mpib_test_name, MPIB_TEST_END, &which);
+		opt->test = (enum mpib_test)which;
+		return r;
 	case OPT_METHOD:
 		memset(opt->method, 0, sizeof(opt->method));
 		opt->nmethod = 0;
@@ -189,7 +169,9 @@ static int read_option(void *to, int c, const char *arg)
 		opt->busy_rank = (int)rank;
 		return r;
 	case OPT_COMPUTE_BY:
-		return set_compute(opt, arg);
+		r = option_word("--compute-by", arg, mpib_compute_name, MPIB_COMPUTE_END, &which);
+		opt->compute = (enum mpib_compute)which;
+		return r;
 	case OPT_NIC2:
 		opt->nic2 = arg;
 		return *arg ? 0 : tool_usage("--nic2: name a NIC");

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "option.h"
 #include "plan.h"
 
 static const struct result_column columns[] = {
@@ -54,21 +55,12 @@ static void usage(FILE *to)
 static int read_more(void *arg, int c, const char *value)
 {
 	struct one_to_many *t = arg;
-	uint64_t n;
 
 	switch (c) {
 	case OPT_PEERS:
-		if (!tool_number(value, 2, ONE_TO_MANY_PEERS_MAX, &n))
-			return tool_usage("--peers: '%s' is not a number from 2 to %u", value,
-					  ONE_TO_MANY_PEERS_MAX);
-		t->peers = (uint32_t)n;
-		return 0;
+		return option_u32("--peers", value, 2, ONE_TO_MANY_PEERS_MAX, &t->peers);
 	case OPT_BARRIERS:
-		if (!tool_number(value, 1, BENCH_ITERS_MAX, &n))
-			return tool_usage("--barriers: '%s' is not a number from 1 to %u", value,
-					  BENCH_ITERS_MAX);
-		t->barriers = (uint32_t)n;
-		return 0;
+		return option_u32("--barriers", value, 1, BENCH_ITERS_MAX, &t->barriers);
 	case OPT_TUNE_FILE:
 		t->tune_file = value;
 		t->tune = true;
@@ -220,11 +212,9 @@ static void add_rows(const struct one_to_many *t, struct result *r, const struct
 		result_real(r, p->rtt_us / p->peers);
 		result_real(r, p->sent_us / p->peers);
 		result_real(r, (p->rtt_us - p->sent_us) / 2);
-		if (fitted)
-			result_real(r, p->peers * lop_o(&t->model, p->peers) +
-					       2 * lop_l(&t->model, p->peers));
-		else
-			result_none(r);
+		result_real(r, fitted ? p->peers * lop_o(&t->model, p->peers) +
+						2 * lop_l(&t->model, p->peers)
+				      : NAN);
 		result_text(r, "");
 	}
 }

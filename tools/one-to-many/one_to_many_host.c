@@ -122,9 +122,6 @@ static bool look_as_peer(struct bench_member *m, int *r)
 	return busy;
 }
 
-/* The clock of look_for_lost is read only now and then. */
-#define LOOKS_PER_CLOCK 64u
-
 static int drive(const struct bench_host *h, struct bench_member *member, struct ping *p)
 {
 	const struct bench_config *c = h->config;

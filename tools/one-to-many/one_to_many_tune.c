@@ -57,10 +57,7 @@ static void add_row(const struct one_to_many *t, struct result *r, const struct 
 	result_real(r, median_of(t, p, where));
 	for (int none = 0; none < 4; none++)
 		result_none(r);
-	if (ways)
-		result_real(r, lop_barrier(&t->model, size, ways));
-	else
-		result_none(r);
+	result_real(r, ways ? lop_barrier(&t->model, size, ways) : NAN);
 	result_text(r, best && suggested ? "best, model"
 		       : best            ? "best"
 		       : suggested       ? "model"

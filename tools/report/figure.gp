@@ -41,15 +41,15 @@ set ytics ({{y_places}})
 unset grid
 unset key
 set tics scale 0
-{{#field}}
-set object rect from {{field_x}}-0.5,{{field_y}}-0.5 to {{field_x}}+0.5,{{field_y}}+0.5 fc rgb '#000101' fs transparent solid {{field_share}} noborder behind
-set label '{{field_value}}' at {{field_x}},{{field_y}} center noenhanced
-{{/field}}
+{{#fields}}
+set object rect from {{x}}-0.5,{{y}}-0.5 to {{x}}+0.5,{{y}}+0.5 fc rgb '#000101' fs transparent solid {{share}} noborder behind
+set label '{{value}}' at {{x}},{{y}} center noenhanced
+{{/fields}}
 plot NaN notitle
 {{/is_heat}}
 {{#is_bars}}
-plot {{#line}}{{comma}}$d{{line_number}} using ($1{{bar_shift}}):2:({{bar_width}}) with boxes fs solid 0.85 noborder lw 1 lc rgb '#0001{{colour}}' title '{{line_title}}'{{/line}}
+plot {{#lines}}{{comma}}$d{{number}} using ($1{{shift}}):2:({{bar_width}}) with boxes fs solid 0.85 noborder lw 1 lc rgb '#0001{{colour}}' title '{{title}}'{{/lines}}
 {{/is_bars}}
 {{#is_lines}}
-plot {{#line}}{{comma}}$d{{line_number}} using 1:2 with linespoints lw {{line_width}} dt {{dash}} pt {{point}} ps {{point_size}} lc rgb '#0001{{colour}}' title '{{line_title}}'{{/line}}{{points}}
+plot {{#lines}}{{comma}}$d{{number}} using 1:2 with linespoints lw {{line_width}} dt {{dash}} pt {{point}} ps {{point_size}} lc rgb '#0001{{colour}}' title '{{title}}'{{/lines}}{{points}}
 {{/is_lines}}

@@ -4,9 +4,6 @@
  */
 #include "html.h"
 
-#include <stdarg.h>
-#include <string.h>
-
 void html_text(FILE *to, const char *text)
 {
 	for (; *text; text++) {
@@ -27,25 +24,4 @@ void html_text(FILE *to, const char *text)
 		else
 			fputc(c, to);
 	}
-}
-
-void html_print(FILE *to, const char *format, ...)
-{
-	char text[2048];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	html_text(to, text);
-}
-
-void html_name(FILE *to, const char *name)
-{
-	char text[128];
-
-	snprintf(text, sizeof(text), "%s", name);
-	for (char *c = text; (c = strchr(c, '_'));)
-		*c = ' ';
-	html_text(to, text);
 }

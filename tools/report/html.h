@@ -11,10 +11,4 @@
  * UTF-8; control characters, which HTML has no place for, become U+FFFD. */
 void html_text(FILE *to, const char *text);
 
-/* The same for a printf. */
-__attribute__((format(printf, 2, 3))) void html_print(FILE *to, const char *format, ...);
-
-/* The name of a key or column, for people: with spaces for '_'. */
-void html_name(FILE *to, const char *name);
-
 #endif

@@ -9,7 +9,7 @@
  * report_read.c    reads their results, and checks everything
  * report_page.c    the data of page.html: one file that needs no other; page.css is its style
  * report_section.c the data of section.html, the part of the page for one experiment
- * report_pair.c    keys and values, for both
+ * report_pair.c    names, keys and values, for both
  * report_figure.c  the figures of a result, by gnuplot
  * report_series.c  the rows of a result as lines, bars and fields
  * report_plot.c    the data of figure.gp, the script of a figure
@@ -114,13 +114,11 @@ struct report_drawn {
 void report_section(const struct report_result *r, const struct report_experiment *e, FILE *to,
 		    struct report_drawn *drawn);
 
-/* A list of the keys and values of an object; all bytes 0: before the first. */
-struct report_pair {
-	void *iter;
-};
-bool report_pair_next(struct report_pair *p, json_t *object);
-void report_pair_key(const struct report_pair *p, FILE *to);
-void report_pair_value(const struct report_pair *p, FILE *to);
+/* The name of a key or column, for people: with spaces for '_'. */
+json_t *report_name(const char *name);
+
+/* Appends {key, value} to pairs for each member of the object. */
+void report_pairs_add(json_t *pairs, json_t *object);
 
 /* Writes the script for a figure. False if it would have no data. */
 bool report_plot(const struct report_result *r, const struct report_panel *panel, bool wide,

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_pair.c - the keys and values of an object of a result, as a list of a template. Called by
- * report_page.c and report_section.c.
+ * report_pair.c - parts of a result as data of a template. Called by report_page.c and
+ * report_section.c.
  */
-#include "html.h"
+#include <stdlib.h>
+#include <string.h>
+
 #include "report.h"
 
-bool report_pair_next(struct report_pair *p, json_t *object)
+json_t *report_name(const char *name)
 {
-	p->iter = p->iter ? json_object_iter_next(object, p->iter) : json_object_iter(object);
-	return p->iter;
-}
+	json_t *text = NULL;
+	char *copy = strdup(name);
 
-void report_pair_key(const struct report_pair *p, FILE *to)
-{
-	html_name(to, json_object_iter_key(p->iter));
+	for (char *c = copy; c && (c = strchr(c, '_'));)
+		*c = ' ';
+	if (copy)
+		text = json_string(copy);
+	free(copy);
+	return text;
 }
 
 static void put_value(FILE *to, const json_t *value)
@@ -34,10 +38,26 @@ static void put_value(FILE *to, const json_t *value)
 		snprintf(text, sizeof(text), "%g", json_real_value(value));
 	else
 		report_value(value, 3, text, sizeof(text));
-	html_text(to, *text ? text : "-");
+	fputs(*text ? text : "-", to);
 }
 
-void report_pair_value(const struct report_pair *p, FILE *to)
+void report_pairs_add(json_t *pairs, json_t *object)
 {
-	put_value(to, json_object_iter_value(p->iter));
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(object, key, value)
+	{
+		char *text = NULL;
+		size_t n;
+		FILE *to = open_memstream(&text, &n);
+
+		if (!to)
+			return;
+		put_value(to, value);
+		fclose(to);
+		json_array_append_new(pairs, json_pack("{s:o, s:o}", "key", report_name(key),
+						       "value", json_string_nocheck(text)));
+		free(text);
+	}
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_plot.c - the data of figure.gp, the gnuplot script for a figure of a result: a function
- * for each name of the template. Called by report_figure.c.
+ * report_plot.c - the data of figure.gp, the gnuplot script for a figure of a result. Called by
+ * report_figure.c.
  */
 #include "report_plot.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,18 @@
 #define DASHES 4u
 #define POINTS 8u
 
-static void put_label(const struct figure *f, FILE *to, int column)
+/* What a file says, up to its end, as a string. */
+static json_t *text_end(FILE *f, char **text)
+{
+	json_t *string = NULL;
+
+	if (f && !fclose(f))
+		string = json_string(*text);
+	free(*text);
+	return string;
+}
+
+static json_t *label(const struct figure *f, int column)
 {
 	const json_t *c = json_array_get(f->r->columns, (size_t)column);
 	const char *unit = json_string_value(json_object_get(c, "unit"));
@@ -25,293 +37,77 @@ static void put_label(const struct figure *f, FILE *to, int column)
 	plot_harmless(unit ? unit : "", in, sizeof(in));
 	for (char *s = name; (s = strchr(s, '?')); s++)
 		*s = ' ';
-	fprintf(to, "%s%s%s", name, *in ? ", " : "", in);
+	return json_sprintf("%s%s%s", name, *in ? ", " : "", in);
 }
 
 /* The key lies outside the figure: below it on narrow screens, else beside it, in one column. */
-static void put_height(void *arg, FILE *to)
+static uint32_t height(const struct figure *f, bool wide)
 {
-	const struct figure *f = arg;
 	uint32_t lines = f->nline + f->marks, beside = 80 + 22 * lines;
 
-	fprintf(to, "%u", !f->wide ? 340 + 18 * lines : beside > 440 ? beside : 440);
-}
-
-static void put_width(void *arg, FILE *to)
-{
-	fputs(((const struct figure *)arg)->wide ? "820" : "400", to);
-}
-
-static void put_font(void *arg, FILE *to)
-{
-	fputs(((const struct figure *)arg)->wide ? "14" : "13", to);
-}
-
-static void put_x_label(void *arg, FILE *to)
-{
-	put_label(arg, to, ((const struct figure *)arg)->x);
-}
-
-static void put_y_label(void *arg, FILE *to)
-{
-	put_label(arg, to, ((const struct figure *)arg)->y);
-}
-
-static void put_data(void *arg, FILE *to)
-{
-	fputs(((const struct figure *)arg)->data, to);
-}
-
-static bool is_heat(const struct figure *f)
-{
-	return f->panel->kind == REPORT_HEAT;
-}
-
-static bool is_bars(const struct figure *f)
-{
-	return f->panel->kind == REPORT_BARS;
-}
-
-static bool is_lines(const struct figure *f)
-{
-	return f->panel->kind == REPORT_LINES;
-}
-
-static bool is_log_x(const struct figure *f)
-{
-	return f->panel->log_x;
-}
-
-static bool is_log_y(const struct figure *f)
-{
-	return f->panel->log_y;
-}
-
-static bool has_points(const struct figure *f)
-{
-	return !f->panel->log_x && report_points_there(f->r, f->panel);
-}
-
-static bool is_wide(const struct figure *f)
-{
-	return f->wide;
-}
-
-static bool is_narrow(const struct figure *f)
-{
-	return !f->wide;
-}
-
-static bool has_x_places(const struct figure *f)
-{
-	return !is_lines(f) && f->xs.n;
+	return !wide ? 340 + 18 * lines : beside > 440 ? beside : 440;
 }
 
 /* True if the words of the axis have no room side by side. */
-static bool is_crowded(const struct figure *f)
+static bool is_crowded(const struct values *words, bool wide)
 {
 	size_t length = 0;
 
-	for (uint32_t i = 0; has_x_places(f) && i < f->xs.n; i++)
-		length += strlen(f->xs.word[i]) + 2;
-	return length > (f->wide ? 70 : 32);
+	for (uint32_t i = 0; i < words->n; i++)
+		length += strlen(words->word[i]) + 2;
+	return length > (wide ? 70 : 32);
 }
 
-static bool from_zero(const struct figure *f)
+/* Words that stand on an axis instead of numbers. */
+static json_t *places(const struct values *v)
 {
-	return is_bars(f) && !f->panel->log_y;
-}
+	char *text = NULL;
+	size_t n;
+	FILE *to = open_memstream(&text, &n);
 
-/* A condition of the template is a list of one item or none. Conditions can be nested, so each
- * needs its own state. */
-#define CONDITION(name)                               \
-	static bool next_##name(void *arg)            \
-	{                                             \
-		struct figure *f = arg;               \
-                                                      \
-		return f->once = !f->once && name(f); \
-	}
-CONDITION(is_heat)
-CONDITION(is_bars)
-CONDITION(is_lines)
-CONDITION(is_log_x)
-CONDITION(is_log_y)
-CONDITION(has_points)
-CONDITION(is_wide)
-CONDITION(is_narrow)
-CONDITION(has_x_places)
-CONDITION(is_crowded)
-CONDITION(from_zero)
-
-/* Places on an axis instead of numbers. */
-static void put_places(const struct values *v, FILE *to)
-{
-	for (uint32_t i = 0; i < v->n; i++)
+	for (uint32_t i = 0; to && i < v->n; i++)
 		fprintf(to, "%s'%s' %u", i ? ", " : "", v->word[i], i);
+	return text_end(to, &text);
 }
 
-static void put_x_places(void *arg, FILE *to)
+/* The fields of a heat map: rows that have a value and a place. The greater the value, the stronger
+ * the colour. */
+static json_t *fields(struct figure *f)
 {
-	put_places(&((const struct figure *)arg)->xs, to);
-}
+	json_t *all = json_array();
+	double range = f->most - f->least, share, value;
 
-static void put_y_places(void *arg, FILE *to)
-{
-	put_places(&((const struct figure *)arg)->ys, to);
-}
-
-static void put_x_last(void *arg, FILE *to)
-{
-	fprintf(to, "%u", ((const struct figure *)arg)->xs.n - 1);
-}
-
-static void put_y_last(void *arg, FILE *to)
-{
-	fprintf(to, "%u", ((const struct figure *)arg)->ys.n - 1);
-}
-
-/* The fields of a heat map: rows that have a value and a place. */
-static bool next_field(void *arg)
-{
-	struct figure *f = arg;
-
-	while (f->row < json_array_size(f->r->rows)) {
-		size_t row = f->row++;
+	for (size_t row = 0; row < json_array_size(f->r->rows); row++) {
 		char a[WORD], b[WORD];
+		uint32_t x, y;
 
 		plot_word(f->r, row, f->x, a);
 		plot_word(f->r, row, f->y, b);
-		if (plot_has(f, row) && plot_number(f->r, row, f->value, false, &f->field) &&
-		    plot_index(&f->xs, a) < LINES_MAX && plot_index(&f->ys, b) < LINES_MAX)
-			return true;
+		if (!plot_has(f, row) || !plot_number(f->r, row, f->value, false, &value))
+			continue;
+		x = plot_index(&f->xs, a);
+		y = plot_index(&f->ys, b);
+		if (x == LINES_MAX || y == LINES_MAX)
+			continue;
+		share = range > 0 ? (value - f->least) / range : 0.5;
+		json_array_append_new(all,
+				      json_pack("{s:i, s:i, s:o, s:o}", "x", x, "y", y, "share",
+						json_sprintf("%.3f", 0.06 + 0.54 * share), "value",
+						json_sprintf("%.3g", value)));
 	}
-	f->row = 0;
-	return false;
-}
-
-static void put_field_at(struct figure *f, int column, struct values *v, FILE *to)
-{
-	char word[WORD];
-
-	plot_word(f->r, f->row - 1, column, word);
-	fprintf(to, "%u", plot_index(v, word));
-}
-
-static void put_field_x(void *arg, FILE *to)
-{
-	struct figure *f = arg;
-
-	put_field_at(f, f->x, &f->xs, to);
-}
-
-static void put_field_y(void *arg, FILE *to)
-{
-	struct figure *f = arg;
-
-	put_field_at(f, f->y, &f->ys, to);
-}
-
-/* The greater the value, the stronger the colour. */
-static void put_field_share(void *arg, FILE *to)
-{
-	const struct figure *f = arg;
-	double range = f->most - f->least;
-
-	fprintf(to, "%.3f", 0.06 + 0.54 * (range > 0 ? (f->field - f->least) / range : 0.5));
-}
-
-static void put_field_value(void *arg, FILE *to)
-{
-	fprintf(to, "%.3g", ((const struct figure *)arg)->field);
-}
-
-/* Lines, or bars that stand side by side: colour by the first series, dashes and points by the
- * second. */
-static uint32_t colour_of(const struct figure *f)
-{
-	return (f->at - 1) / LINES_MAX;
-}
-
-static uint32_t dash_of(const struct figure *f)
-{
-	return (f->at - 1) % LINES_MAX;
-}
-
-static bool next_line(void *arg)
-{
-	struct figure *f = arg;
-
-	while (f->at < LINES_MAX * LINES_MAX) {
-		f->at++;
-		if (f->used[colour_of(f)][dash_of(f)]) {
-			f->line++;
-			return true;
-		}
-	}
-	f->at = f->line = 0;
-	return false;
-}
-
-static void put_comma(void *arg, FILE *to)
-{
-	fputs(((const struct figure *)arg)->line > 1 ? ", " : "", to);
-}
-
-static void put_line_number(void *arg, FILE *to)
-{
-	fprintf(to, "%u", ((const struct figure *)arg)->at - 1);
-}
-
-static void put_bar_shift(void *arg, FILE *to)
-{
-	const struct figure *f = arg;
-
-	fprintf(to, "%+.4f", (f->line - 0.5) * 0.8 / f->nline - 0.4);
-}
-
-static void put_bar_width(void *arg, FILE *to)
-{
-	fprintf(to, "%.4f", 0.8 * 0.94 / ((const struct figure *)arg)->nline);
-}
-
-static void put_line_width(void *arg, FILE *to)
-{
-	fputs(((const struct figure *)arg)->nline > MANY_LINES ? "1.2" : "2", to);
-}
-
-static void put_point_size(void *arg, FILE *to)
-{
-	fputs(((const struct figure *)arg)->nline > MANY_LINES ? "0.4" : "0.7", to);
-}
-
-static void put_dash(void *arg, FILE *to)
-{
-	static const char *const dashes[DASHES] = { "solid", "(8,5)", "(2,4)", "(10,4,2,4)" };
-
-	fputs(dashes[dash_of(arg) % DASHES], to);
-}
-
-static void put_point(void *arg, FILE *to)
-{
-	static const int point[POINTS] = { 7, 6, 5, 9, 4, 11, 8, 13 };
-
-	fprintf(to, "%d", point[dash_of(arg) % POINTS]);
-}
-
-static void put_colour(void *arg, FILE *to)
-{
-	fprintf(to, "%02x", colour_of(arg) % COLOURS + 1);
+	return all;
 }
 
 /* "nic, 8 nodes": the name of a counted thing follows its number. */
-static void put_line_title(void *arg, FILE *to)
+static json_t *line_title(const struct figure *f, uint32_t colour, uint32_t dash)
 {
-	const struct figure *f = arg;
-	const char *const word[REPORT_SERIES_MAX] = { f->colour.word[colour_of(f)],
-						      f->dash.word[dash_of(f)] };
+	const char *const word[REPORT_SERIES_MAX] = { f->colour.word[colour], f->dash.word[dash] };
+	char *text = NULL;
+	size_t n;
+	FILE *to = open_memstream(&text, &n);
 	bool begun = false;
 
-	for (uint32_t i = 0; i < REPORT_SERIES_MAX; i++) {
+	for (uint32_t i = 0; to && i < REPORT_SERIES_MAX; i++) {
 		const json_t *c = json_array_get(f->r->columns, (size_t)f->series[i]);
 		const char *type = json_string_value(json_object_get(c, "type"));
 		char name[WORD] = "";
@@ -324,35 +120,94 @@ static void put_line_title(void *arg, FILE *to)
 		fprintf(to, "%s%s%s%s", begun ? ", " : "", word[i], *name ? " " : "", name);
 		begun = true;
 	}
+	return text_end(to, &text);
 }
 
-static void put_points(void *arg, FILE *to)
+/* Lines, or bars that stand side by side: colour by the first series, dashes and points by the
+ * second. */
+static json_t *lines(const struct figure *f)
 {
-	const struct figure *f = arg;
+	static const char *const dashes[DASHES] = { "solid", "(8,5)", "(2,4)", "(10,4,2,4)" };
+	static const int point[POINTS] = { 7, 6, 5, 9, 4, 11, 8, 13 };
+	json_t *all = json_array();
+	double width = 0.8 / f->nline; /* of a bar and the space beside it */
+	uint32_t n = 0;
 
-	report_points_plot(f->r, f->panel, to);
+	for (uint32_t at = 0; at < LINES_MAX * LINES_MAX; at++) {
+		uint32_t i = at / LINES_MAX, k = at % LINES_MAX;
+
+		if (!f->used[i][k])
+			continue;
+		/* clang-format off */
+		json_array_append_new(
+			all, json_pack("{s:s, s:i, s:o, s:s, s:i, s:o, s:o}",
+				       "comma", n ? ", " : "",
+				       "number", at,
+				       "shift", json_sprintf("%+.4f", (n + 0.5) * width - 0.4),
+				       "dash", dashes[k % DASHES],
+				       "point", point[k % POINTS],
+				       "colour", json_sprintf("%02x", i % COLOURS + 1),
+				       "title", line_title(f, i, k)));
+		/* clang-format on */
+		n++;
+	}
+	return all;
 }
 
-#define LIST(name)                       \
-	{                                \
-#name, NULL, next_##name \
-	}
-#define FIELD(name)                     \
-	{                               \
-#name, put_##name, NULL \
-	}
-static const struct template_name names[] = {
-	LIST(is_heat),      LIST(is_bars),      LIST(is_lines),       LIST(is_log_x),
-	LIST(is_log_y),     LIST(has_points),   LIST(is_wide),        LIST(is_narrow),
-	LIST(has_x_places), LIST(is_crowded),   LIST(from_zero),      LIST(field),
-	LIST(line),         FIELD(height),      FIELD(width),         FIELD(font),
-	FIELD(x_label),     FIELD(y_label),     FIELD(data),          FIELD(x_places),
-	FIELD(y_places),    FIELD(x_last),      FIELD(y_last),        FIELD(field_x),
-	FIELD(field_y),     FIELD(field_share), FIELD(field_value),   FIELD(comma),
-	FIELD(line_number), FIELD(bar_shift),   FIELD(bar_width),     FIELD(line_width),
-	FIELD(point_size),  FIELD(dash),        FIELD(point),         FIELD(colour),
-	FIELD(line_title),  FIELD(points),      { NULL, NULL, NULL },
-};
+static json_t *published(const struct figure *f)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *to = open_memstream(&text, &n);
+
+	if (to)
+		report_points_plot(f->r, f->panel, to);
+	return text_end(to, &text);
+}
+
+static void put_script(struct figure *f, bool wide, FILE *to)
+{
+	const struct report_panel *p = f->panel;
+	bool words = p->kind != REPORT_LINES && f->xs.n, many = f->nline > MANY_LINES;
+	/* clang-format off */
+	json_t *data = json_pack("{s:i, s:i, s:i, s:o, s:o, s:s}",
+				 "height", height(f, wide),
+				 "width", wide ? 820 : 400,
+				 "font", wide ? 14 : 13,
+				 "x_label", label(f, f->x),
+				 "y_label", label(f, f->y),
+				 "data", f->data);
+	json_t *conditions = json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}",
+				       "is_heat", p->kind == REPORT_HEAT,
+				       "is_bars", p->kind == REPORT_BARS,
+				       "is_lines", p->kind == REPORT_LINES,
+				       "is_log_x", p->log_x,
+				       "is_log_y", p->log_y,
+				       "has_points", !p->log_x && report_points_there(f->r, p),
+				       "is_wide", wide,
+				       "is_narrow", !wide,
+				       "has_x_places", words,
+				       "is_crowded", words && is_crowded(&f->xs, wide),
+				       "from_zero", p->kind == REPORT_BARS && !p->log_y);
+	json_t *axes = json_pack("{s:o, s:i, s:o, s:i}",
+				 "x_places", places(&f->xs),
+				 "x_last", f->xs.n - 1,
+				 "y_places", places(&f->ys),
+				 "y_last", f->ys.n - 1);
+	json_t *drawn = json_pack("{s:o, s:o, s:o, s:o, s:s, s:s}",
+				  "fields", p->kind == REPORT_HEAT ? fields(f) : json_array(),
+				  "lines", lines(f),
+				  "points", published(f),
+				  "bar_width", json_sprintf("%.4f", 0.8 * 0.94 / fmax(f->nline, 1)),
+				  "line_width", many ? "1.2" : "2",
+				  "point_size", many ? "0.4" : "0.7");
+	/* clang-format on */
+
+	json_object_update_new(data, conditions);
+	json_object_update_new(data, axes);
+	json_object_update_new(data, drawn);
+	template_fill(template_figure_gp, data, false, to);
+}
 
 bool report_plot(const struct report_result *r, const struct report_panel *panel, bool wide,
 		 FILE *to)
@@ -363,12 +218,10 @@ bool report_plot(const struct report_result *r, const struct report_panel *panel
 	bool any = data && plot_begin(f, r, panel);
 
 	if (any)
-		any = is_heat(f) ? plot_heat(f) : plot_lines(f, data);
+		any = panel->kind == REPORT_HEAT ? plot_heat(f) : plot_lines(f, data);
 	any &= data && !fclose(data);
-	if (any) {
-		f->wide = wide;
-		template_fill(template_figure_gp, names, f, to);
-	}
+	if (any)
+		put_script(f, wide, to);
 	if (f)
 		free(f->data);
 	free(f);

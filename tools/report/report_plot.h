@@ -24,13 +24,8 @@ struct figure {
 	struct values colour, dash, xs, ys;
 	bool used[LINES_MAX][LINES_MAX]; /* lines with colour i and dash k */
 	uint32_t nline, marks;           /* marks: of published values */
-	bool wide;
 	char *data;
-	/* The positions of the lists of the template; 0: before the first item. */
-	bool once;
-	uint32_t at, line; /* i * LINES_MAX + k + 1; number of lines so far */
-	size_t row;
-	double least, most, field; /* of a heat map */
+	double least, most; /* of a heat map */
 };
 
 /* Copies text; replaces characters that gnuplot may not take as part of a word by '?'. */

@@ -33,7 +33,6 @@ void plot_word(const struct report_result *r, size_t row, int column, char out[W
 	plot_harmless(text, out, WORD);
 }
 
-/* Index of a word among those known, which grow; LINES_MAX if there is no room. */
 uint32_t plot_index(struct values *v, const char *word)
 {
 	for (uint32_t i = 0; i < v->n; i++)
@@ -45,7 +44,6 @@ uint32_t plot_index(struct values *v, const char *word)
 	return v->n++;
 }
 
-/* The number at a place; false if there is none that can be drawn. */
 bool plot_number(const struct report_result *r, size_t row, int column, bool log, double *out)
 {
 	const json_t *v = json_array_get(json_array_get(r->rows, row), (size_t)column);
@@ -73,7 +71,6 @@ bool plot_has(const struct figure *f, size_t row)
 	return !strcmp(word, f->panel->only_value);
 }
 
-/* Finds the columns; false if one that is needed is not there. */
 bool plot_begin(struct figure *f, const struct report_result *r, const struct report_panel *p)
 {
 	f->r = r;
@@ -140,7 +137,6 @@ static bool line_data(struct figure *f, FILE *to, uint32_t line, const char *col
 	return n > 0;
 }
 
-/* The data of all lines and of published values. False: there is none. */
 bool plot_lines(struct figure *f, FILE *to)
 {
 	sort_rows(f);
@@ -153,7 +149,6 @@ bool plot_lines(struct figure *f, FILE *to)
 	return f->nline;
 }
 
-/* The places of a heat map and the range of its values. False: it has no field. */
 bool plot_heat(struct figure *f)
 {
 	char a[WORD], b[WORD];

@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * template.h - fills data into a text, for the page and the scripts of gnuplot.
+ * template.h - fills data into a text, for the page and the scripts of gnuplot. A part of Mustache.
  *
- * {{name}} is a field: put() writes its value. {{#name}} ... {{/name}} is a list: its inside is
- * written once for each item that next() finds; a list of one item is a condition. All data comes
- * from these functions, so a template cannot name anything else. A name that the table lacks is a
- * bug, and aborts.
+ * {{name}} writes a string or an integer; in HTML, {{{name}}} writes a string without escapes.
+ * {{#name}} ... {{/name}} writes its inside if the value is true or a text that is not empty; for
+ * an array, once for each item. Names of an item hide those outside it. A name that the data lacks
+ * is a bug, and aborts.
  */
 #ifndef NBAR_TOOLS_TEMPLATE_H
 #define NBAR_TOOLS_TEMPLATE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
-struct template_name {
-	const char *name; /* NULL ends a table */
-	void (*put)(void *arg, FILE *to);
-	/* Goes to the next item, at first to the first. False: there is none, and the list is as
-	 * before its first item again. */
-	bool (*next)(void *arg);
-};
-
-void template_fill(const char *text, const struct template_name *names, void *arg, FILE *to);
+/* Frees the data. html: escape what {{name}} writes. */
+void template_fill(const char *text, json_t *data, bool html, FILE *to);
 
 /* Files of this folder, as built into the program. */
 extern const char template_page_html[], template_section_html[], template_page_css[],

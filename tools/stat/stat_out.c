@@ -174,7 +174,7 @@ static json_t *group_json(const struct nbar_group_info *g)
 	NUMBER(step);
 	NUMBER(nstep);
 	json_object_set_new(o, "status", json_string(status_of(g)));
-	json_object_set_new(o, "culprit", rank_json(g->failed_rank));
+	json_object_set_new(o, "failed_rank", rank_json(g->failed_rank));
 	NUMBER(nmissing);
 	json_object_set_new(o, "waits_for", rank_json(g->waits_for));
 	json_object_set_new(o, "late", late);

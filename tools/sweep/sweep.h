@@ -20,6 +20,9 @@
 #include "bench.h"
 #include "sweep_list.h"
 
+/* Defaults of an experiment with compute: nodes, loops measured a run, runs of each point. */
+struct bench_options sweep_defaults(uint32_t nodes, uint32_t iters, uint32_t repetitions);
+
 /* Points of nodes x algorithm x compute x variation, in that order. */
 struct sweep_points {
 	uint32_t n;

@@ -3,8 +3,7 @@
  * sweep_arrival.c - `nbar sweep arrival`: the advantage of NIC-based barriers if hosts arrive at
  * different times.
  */
-#include <stddef.h>
-#include <string.h>
+#include <math.h>
 
 #include "sweep.h"
 
@@ -70,13 +69,9 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_real(r, m.median);
 	result_real(r, m.low);
 	result_real(r, m.high);
-	if (where == BENCH_NIC) {
-		result_real(r, bench_point_mean(opt, p, BENCH_HOST).median - m.median);
-		result_real(r, bench_point_speedup(opt, p));
-	} else {
-		result_none(r);
-		result_none(r);
-	}
+	result_real(r, where == BENCH_NIC ? bench_point_mean(opt, p, BENCH_HOST).median - m.median
+					  : NAN);
+	result_real(r, where == BENCH_NIC ? bench_point_speedup(opt, p) : NAN);
 }
 
 static void add_notes(const void *arg, const struct bench_options *opt,
@@ -123,7 +118,7 @@ static int run(struct options *o, int argc, char **argv)
 int sweep_arrival(int argc, char **argv)
 {
 	struct options o = {
-		.bench = bench_options_default(),
+		.bench = sweep_defaults(16, 200, 3),
 		.compute = { { 64, 128, 256, 512, 1024, 2048, 4096 }, 7 },
 		.vary = { { 0, 5, 10, 15, 20 }, 5 },
 	};
@@ -131,13 +126,6 @@ int sweep_arrival(int argc, char **argv)
 	bool help;
 	int r;
 
-	o.bench.nodes[0] = 16;
-	o.bench.nnodes = 1;
-	strcpy(o.bench.alg[0], ALGS_SWEEP);
-	o.bench.iters = 200;
-	o.bench.warmup = 20;
-	o.bench.repetitions = 3;
-	o.bench.drivers = BENCH_DRIVERS_AUTO;
 	r = bench_options_parse(argc - 1, argv + 1, &o.bench, &more, &help);
 	if (help)
 		usage();

@@ -3,11 +3,13 @@
  * sweep_combined.c - `nbar sweep combined`: nodes with several threads; compares polling of the
  * completion word with a release stage of the threads.
  */
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench_host.h"
+#include "option.h"
 #include "sweep.h"
 
 #define THREADS_MAX 1024u
@@ -39,15 +41,10 @@ static const struct option more_options[] = {
 static int add_threads(void *arg, const char *item)
 {
 	struct options *o = arg;
-	uint64_t n;
 
-	if (!tool_number(item, 1, THREADS_MAX, &n))
-		return tool_usage("--threads: '%s' is not a number from 1 to %u", item,
-				  THREADS_MAX);
 	if (o->nthreads == BENCH_LIST_MAX)
 		return tool_usage("--threads: at most %u numbers", BENCH_LIST_MAX);
-	o->threads[o->nthreads++] = (uint32_t)n;
-	return 0;
+	return option_u32("--threads", item, 1, THREADS_MAX, &o->threads[o->nthreads++]);
 }
 
 static int add_kind(void *arg, const char *item)
@@ -144,13 +141,8 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_real(r, m.low);
 	result_real(r, m.high);
 	result_real(r, bench_median(p->repetition[where], opt->repetitions, METRIC_P50).median);
-	if (where == BENCH_NIC) {
-		result_real(r, ratio(opt, p, BENCH_HOST, BENCH_NIC));
-		result_real(r, ratio(opt, p, BENCH_NIC_RELEASE, BENCH_NIC));
-	} else {
-		result_none(r);
-		result_none(r);
-	}
+	result_real(r, where == BENCH_NIC ? ratio(opt, p, BENCH_HOST, where) : NAN);
+	result_real(r, where == BENCH_NIC ? ratio(opt, p, BENCH_NIC_RELEASE, where) : NAN);
 }
 
 /* Counts the points where polling is faster, and those where also the intervals do not overlap. A

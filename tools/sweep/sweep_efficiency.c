@@ -7,7 +7,6 @@
  */
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "sweep.h"
 
@@ -155,10 +154,8 @@ static void add_rows(struct result *r, const struct bench_options *opt,
 		result_real(r, b->sure_low > 0 ? b->sure_low : NAN);
 		result_real(r, b->sure_high > 0 ? b->sure_high : NAN);
 		result_real(r, search[w].total_us > 0 ? search[w].total_us : NAN);
-		if (where == BENCH_NIC)
-			result_real(r, 100 * (1 - found[BENCH_NIC] / found[BENCH_HOST]));
-		else
-			result_none(r);
+		result_real(r, where == BENCH_NIC ? 100 * (1 - found[where] / found[BENCH_HOST])
+						  : NAN);
 	}
 }
 
@@ -242,21 +239,15 @@ static int run(struct options *o, int argc, char **argv)
 int sweep_efficiency(int argc, char **argv)
 {
 	struct options o = {
-		.bench = bench_options_default(),
+		.bench = sweep_defaults(8, 500, 6),
 		.efficiency = { { 0.25, 0.5, 0.75, 0.9 }, 4 },
 	};
 	const struct bench_extra_options more = { more_options, read_more, &o };
 	bool help;
 	int r;
 
-	o.bench.nodes[0] = 8;
 	o.bench.nodes[1] = 16;
 	o.bench.nnodes = 2;
-	strcpy(o.bench.alg[0], ALGS_SWEEP);
-	o.bench.iters = 500;
-	o.bench.warmup = 50;
-	o.bench.repetitions = 6;
-	o.bench.drivers = BENCH_DRIVERS_AUTO;
 	r = bench_options_parse(argc - 1, argv + 1, &o.bench, &more, &help);
 	if (help)
 		usage();

@@ -5,8 +5,8 @@
  */
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
+#include "option.h"
 #include "sweep.h"
 
 static const struct result_column columns[] = {
@@ -35,15 +35,10 @@ static const struct option more_options[] = {
 static int read_more(void *arg, int c, const char *value)
 {
 	struct options *o = arg;
-	uint64_t n;
 
 	if (c == OPT_COMPUTE)
 		return sweep_range_read("--compute", value, 0.1, 1e6, &o->compute, o->range);
-	if (!tool_number(value, 2, SWEEP_LIST_MAX, &n))
-		return tool_usage("--points: '%s' is not a number from 2 to %u", value,
-				  SWEEP_LIST_MAX);
-	o->points = (uint32_t)n;
-	return 0;
+	return option_u32("--points", value, 2, SWEEP_LIST_MAX, &o->points);
 }
 
 static void usage(void)
@@ -79,10 +74,7 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_real(r, m.high);
 	result_real(r, m.median - compute);
 	result_real(r, bench_median(p->repetition[where], opt->repetitions, late).median);
-	if (where == BENCH_NIC)
-		result_real(r, bench_point_speedup(opt, p));
-	else
-		result_none(r);
+	result_real(r, where == BENCH_NIC ? bench_point_speedup(opt, p) : NAN);
 }
 
 /* One curve: the points of one node count and algorithm. */
@@ -147,20 +139,13 @@ static int run(struct options *o, int argc, char **argv)
 
 int sweep_granularity(int argc, char **argv)
 {
-	struct options o = { .bench = bench_options_default(),
+	struct options o = { .bench = sweep_defaults(8, 1000, 6),
 			     .range = { 1.5, 130 },
 			     .points = 16 };
 	const struct bench_extra_options more = { more_options, read_more, &o };
 	bool help;
 	int r;
 
-	o.bench.nodes[0] = 8;
-	o.bench.nnodes = 1;
-	strcpy(o.bench.alg[0], ALGS_SWEEP);
-	o.bench.iters = 1000;
-	o.bench.warmup = 100;
-	o.bench.repetitions = 6;
-	o.bench.drivers = BENCH_DRIVERS_AUTO;
 	r = bench_options_parse(argc - 1, argv + 1, &o.bench, &more, &help);
 	if (help)
 		usage();

@@ -3,6 +3,7 @@
  * sweep_points.c - points of compute and variation, for sweeps over a grid of both.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "stats.h"
 #include "sweep.h"
@@ -10,6 +11,20 @@
 const char sweep_compute_text[] =
 	"compute: a host leaves the library alone until that time has passed; nodes that share a "
 	"core compute side by side";
+
+struct bench_options sweep_defaults(uint32_t nodes, uint32_t iters, uint32_t repetitions)
+{
+	struct bench_options opt = bench_options_default();
+
+	opt.nodes[0] = nodes;
+	opt.nnodes = 1;
+	strcpy(opt.alg[0], ALGS_SWEEP);
+	opt.iters = iters;
+	opt.warmup = iters / 10;
+	opt.repetitions = repetitions;
+	opt.drivers = BENCH_DRIVERS_AUTO;
+	return opt;
+}
 
 static void make_point(struct sweep_points *p, const struct bench_options *opt, uint32_t nodes,
 		       const char *alg, double compute_us, double vary_percent)

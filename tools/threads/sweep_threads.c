@@ -8,6 +8,7 @@
  */
 #include "sweep_threads.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -153,14 +154,8 @@ static void add_row(struct result *r, const struct point *p, const struct point 
 	result_real(r, ns / 1000);
 	result_real(r, low / 1000);
 	result_real(r, high / 1000);
-	if (best && strcmp(p->kind, THREAD_TRANSFER))
-		result_real(r, ns / median(best));
-	else
-		result_none(r);
-	if (transfer > 0)
-		result_real(r, ns / transfer);
-	else
-		result_none(r);
+	result_real(r, best && strcmp(p->kind, THREAD_TRANSFER) ? ns / median(best) : NAN);
+	result_real(r, transfer > 0 ? ns / transfer : NAN);
 	result_count(r, (uint64_t)stats_median(p->iterations, p->n));
 }
 

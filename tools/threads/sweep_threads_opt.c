@@ -62,15 +62,10 @@ static void usage(FILE *to)
 static int add_threads(void *arg, const char *item)
 {
 	struct sweep_threads_options *opt = arg;
-	uint64_t n;
 
-	if (!tool_number(item, 1, THREAD_LOOP_MAX, &n))
-		return tool_usage("--threads: '%s' is not a number from 1 to %u", item,
-				  THREAD_LOOP_MAX);
 	if (opt->nthreads == SWEEP_COUNTS_MAX)
 		return tool_usage("--threads: at most %u numbers", SWEEP_COUNTS_MAX);
-	opt->threads[opt->nthreads++] = (uint32_t)n;
-	return 0;
+	return option_u32("--threads", item, 1, THREAD_LOOP_MAX, &opt->threads[opt->nthreads++]);
 }
 
 static int add_kind(void *arg, const char *item)

@@ -10,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon.h"
 #include "log.h"
-
-enum { EXIT_USAGE = 2 };
 
 static int refuse(const char *path, const char *why)
 {

@@ -8,12 +8,12 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "control_internal.h"
+#include "daemon.h"
 
 void control_client_drop(struct control_client *c)
 {
@@ -36,28 +36,6 @@ void control_client_drop(struct control_client *c)
 		control_user_put(c->user);
 	}
 	free(c);
-}
-
-bool control_reply_send(struct control *k, int to, int fd)
-{
-	struct iovec iov = { .iov_base = k->out.byte, .iov_len = k->out.head.length };
-	union {
-		struct cmsghdr align;
-		char byte[CMSG_SPACE(sizeof(int))];
-	} rights = { .byte = { 0 } };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (fd >= 0) {
-		msg.msg_control = rights.byte;
-		msg.msg_controllen = sizeof(rights.byte);
-		struct cmsghdr *cm = CMSG_FIRSTHDR(&msg);
-
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(cm), &fd, sizeof(int));
-	}
-	return sendmsg(to, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
 /* Its socket, the page of its port, and the sockets of its pollers. */
@@ -92,7 +70,7 @@ void control_client_read(struct control_client *c)
 		fd = c->at->nic->page_fd[c->client.page_port];
 	else if (c->client.gives_events)
 		fd = c->at->nic->events_fd;
-	bool sent = control_reply_send(k, c->fd, fd);
+	bool sent = daemon_send(c->fd, k->out.byte, k->out.head.length, fd);
 
 	if (c->client.gives_events)
 		close(fd);

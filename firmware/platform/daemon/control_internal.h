@@ -122,10 +122,6 @@ uint32_t control_user_fds_left(const struct control_user *u);
 
 /* control_client.c, above it. */
 
-/* Sends the current reply to a socket, with a descriptor (-1: none). False: the client is gone, or
- * does not read its replies. */
-bool control_reply_send(struct control *k, int to, int fd);
-
 /* Serves one request of one of the clients of a user. */
 void control_user_serve(struct control_user *u);
 

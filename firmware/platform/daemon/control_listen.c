@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "control_internal.h"
+#include "daemon.h"
 #include "log.h"
 #include "nbar_hostnic.h"
 
@@ -133,7 +134,7 @@ void control_listeners_close(struct control *k)
 static void refuse(struct control *k, int fd, int status, const char *text)
 {
 	nbnic_refuse(status, text, k->out.byte);
-	control_reply_send(k, fd, -1);
+	daemon_send(fd, k->out.byte, k->out.head.length, -1);
 	close(fd);
 }
 

@@ -14,13 +14,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_errno.h>
 
 #include "control.h"
+#include "daemon.h"
 #include "log.h"
 #include "metrics.h"
 #include "metrics_text.h"
@@ -182,22 +182,6 @@ static int nics_open(const struct options *o, struct nicd *d)
 	return 0;
 }
 
-/* SIGTERM and SIGINT come through a descriptor, so no code runs in a signal handler. All threads
- * inherit the mask. */
-static int signals_open(void)
-{
-	sigset_t set;
-
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGHUP,
-	       SIG_IGN); /* there is no configuration to reload, and barriers outlive a terminal */
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 static void limits_raise(void)
 {
 	struct rlimit limit;
@@ -318,7 +302,7 @@ int main(int argc, char **argv)
 	lock = privileges_take_run_dir(&o);
 	if (lock < 0)
 		return 1;
-	stop_fd = signals_open();
+	stop_fd = daemon_signals();
 	if (stop_fd < 0) {
 		log_error("cannot wait for signals: %s", strerror(errno));
 		return 1;

@@ -4,20 +4,17 @@
  *
  * Called by main() before anything else. A message names each wrong option and the right form.
  */
-#include <errno.h>
 #include <getopt.h>
-#include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config_file.h"
+#include "daemon.h"
 #include "log.h"
 #include "options.h"
 #include "rundir.h"
-
-enum { EXIT_USAGE = 2 };
 
 #define USER_PERCENT_SHARED 50u /* default of --user-percent where other users may connect */
 
@@ -25,25 +22,6 @@ static int usage(const char *what)
 {
 	log_error("%s; see nbar-nicd --help", what);
 	return EXIT_USAGE;
-}
-
-/* A whole number in [low, high]. */
-static int number(const char *option, const char *text, int base, unsigned long low,
-		  unsigned long high, unsigned long *out)
-{
-	char *end;
-	unsigned long n;
-
-	errno = 0;
-	n = strtoul(text, &end, base);
-	if (errno || end == text || *end || *text == '-' || n < low || n > high) {
-		log_error(base == 8 ? "--%s %s: not an octal number from %lo to %lo"
-				    : "--%s %s: not a number from %lu to %lu",
-			  option, text, low, high);
-		return EXIT_USAGE;
-	}
-	*out = n;
-	return -1;
 }
 
 /* Position of text among n words. */
@@ -59,25 +37,6 @@ static int choice(const char *option, const char *text, const char *const *word,
 	return EXIT_USAGE;
 }
 
-static int group_parse(const char *text, gid_t *out)
-{
-	const struct group *g = getgrnam(text);
-	unsigned long n;
-
-	if (g) {
-		*out = g->gr_gid;
-		return -1;
-	}
-	if (*text < '0' || *text > '9') {
-		log_error("--group %s: there is no such group", text);
-		return EXIT_USAGE;
-	}
-	if (number("group", text, 10, 0, 0xfffffffeul, &n) != -1)
-		return EXIT_USAGE;
-	*out = (gid_t)n;
-	return -1;
-}
-
 static int user_parse(const char *text, struct options *o)
 {
 	const struct passwd *user = getpwnam(text);
@@ -87,7 +46,7 @@ static int user_parse(const char *text, struct options *o)
 		log_error("--user %s: there is no such user", text);
 		return EXIT_USAGE;
 	}
-	if (!user && number("user", text, 10, 0, 0xfffffffeul, &n) != -1)
+	if (!user && daemon_number("user", text, 10, 0, 0xfffffffeul, &n) != -1)
 		return EXIT_USAGE;
 	if (!user)
 		user = getpwuid((uid_t)n);
@@ -146,7 +105,7 @@ static int nic_add(struct options *o, const char *text)
 static int nics_add(struct options *o, const char *text)
 {
 	unsigned long n;
-	int rc = number("nics", text, 10, 1, NBAR_NICS_MAX, &n);
+	int rc = daemon_number("nics", text, 10, 1, NBAR_NICS_MAX, &n);
 
 	for (; rc == -1 && n > 0; n--)
 		rc = nic_add(o, NULL);
@@ -254,16 +213,6 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static int run_dir_set(struct options *o, const char *text)
-{
-	if (*text == '\0' || strlen(text) >= sizeof(o->run_dir)) {
-		log_error("--run-dir: the name has 1 to %zu bytes", sizeof(o->run_dir) - 1);
-		return EXIT_USAGE;
-	}
-	snprintf(o->run_dir, sizeof(o->run_dir), "%s", text);
-	return -1;
-}
-
 /* Adds an argument of the EAL. */
 static int eal_add(struct options *o, const char *arg)
 {
@@ -301,9 +250,9 @@ static int option_take(struct options *o, int which, const char *arg, struct giv
 	case OPT_NICS:
 		return nics_add(o, arg);
 	case OPT_RUN_DIR:
-		return run_dir_set(o, arg);
+		return daemon_text("run-dir", arg, o->run_dir, sizeof(o->run_dir));
 	case OPT_CPU:
-		rc = number("cpu", arg, 10, 0, CPU_SETSIZE - 1, &n);
+		rc = daemon_number("cpu", arg, 10, 0, CPU_SETSIZE - 1, &n);
 		o->cpu = (unsigned)n;
 		given->cpu = true;
 		return rc;
@@ -313,27 +262,27 @@ static int option_take(struct options *o, int which, const char *arg, struct giv
 		given->idle = true;
 		return rc;
 	case OPT_PULL:
-		rc = number("pull-us", arg, 10, 1, 60000000, &n);
+		rc = daemon_number("pull-us", arg, 10, 1, 60000000, &n);
 		o->config.pull_ns = n * UINT64_C(1000);
 		return rc;
 	case OPT_BUDGET:
-		rc = number("budget-ms", arg, 10, 1, 86400000, &n);
+		rc = daemon_number("budget-ms", arg, 10, 1, 86400000, &n);
 		o->config.budget_ns = n * UINT64_C(1000000);
 		return rc;
 	case OPT_MEMORY:
-		rc = number("memory-mb", arg, 10, 1, 1048576, &n);
+		rc = daemon_number("memory-mb", arg, 10, 1, 1048576, &n);
 		o->config.memory_bytes = (uint64_t)n << 20;
 		return rc;
 	case OPT_USER_PERCENT:
-		rc = number("user-percent", arg, 10, 1, 100, &n);
+		rc = daemon_number("user-percent", arg, 10, 1, 100, &n);
 		o->config.user_percent = (uint32_t)n;
 		return rc;
 	case OPT_MODE:
-		rc = number("mode", arg, 8, 0, 0777, &n);
+		rc = daemon_number("mode", arg, 8, 0, 0777, &n);
 		o->mode = (mode_t)n;
 		return rc;
 	case OPT_GROUP:
-		return group_parse(arg, &o->group);
+		return daemon_group(arg, &o->group);
 	case OPT_USER:
 		return user_parse(arg, o);
 	case OPT_HUGE:
@@ -345,7 +294,7 @@ static int option_take(struct options *o, int which, const char *arg, struct giv
 	case OPT_METRICS:
 		return metrics_address_parse(arg, &o->metrics) < 0 ? EXIT_USAGE : -1;
 	case OPT_TRACE:
-		rc = number("trace", arg, 10, 1, NBAR_TRACE_EVENTS_MAX, &n);
+		rc = daemon_number("trace", arg, 10, 1, NBAR_TRACE_EVENTS_MAX, &n);
 		o->trace = (uint32_t)n;
 		return rc;
 	case OPT_CONFIG:

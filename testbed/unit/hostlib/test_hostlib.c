@@ -12,11 +12,9 @@
 
 #include "unit/unit.h"
 #include "cluster.h"
-#include "unit/inproc.h"
+#include "unit/nics.h"
 
 #define NICS 4u
-
-static struct inproc *nics;
 
 /* --- barriers ------------------------------------------------------------------------------ */
 
@@ -341,20 +339,6 @@ static void a_nic_that_is_stopped_ends_waits(void **state)
 	setenv("NBAR_RUN_DIR", inproc_run_dir(nics), 1);
 }
 
-static int start(void **state)
-{
-	(void)state;
-	nics = inproc_start(NICS, NULL);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	inproc_stop(nics);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -371,5 +355,5 @@ int main(void)
 		cmocka_unit_test(a_nic_that_is_stopped_ends_waits),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return run_with_nics(NICS, tests);
 }

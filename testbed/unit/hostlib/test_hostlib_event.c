@@ -10,12 +10,10 @@
 #include <unistd.h>
 
 #include "cluster.h"
-#include "unit/inproc.h"
+#include "unit/nics.h"
 #include "unit/unit.h"
 
 #define NICS 3u
-
-static struct inproc *nics;
 
 /* --- descriptors ----------------------------------------------------------------------------- */
 
@@ -525,21 +523,6 @@ static void poll_wakes_when_the_nic_ends(void **state)
 	nbar_close(port);
 }
 
-static int start_nics(void **state)
-{
-	(void)state;
-	nics = inproc_start(NICS, NULL);
-	return 0;
-}
-
-static int stop_nics(void **state)
-{
-	(void)state;
-	if (nics)
-		inproc_stop(nics);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -561,5 +544,5 @@ int main(void)
 		cmocka_unit_test(poll_wakes_when_the_nic_ends),
 	};
 
-	return cmocka_run_group_tests_name("hostlib_event", tests, start_nics, stop_nics);
+	return run_with_nics(NICS, tests);
 }

@@ -10,10 +10,8 @@
 
 #include "unit/unit.h"
 #include "cluster.h"
-#include "unit/inproc.h"
+#include "unit/nics.h"
 #include "internal.h"
-
-static struct inproc *nics;
 
 /* The call fails with this error, and the message contains this text. */
 #define expect(call, error, part)                                                                \
@@ -332,20 +330,6 @@ static void monitors_see_all_groups(void **state)
 	nbar_close(port);
 }
 
-static int start(void **state)
-{
-	(void)state;
-	nics = inproc_start(3, NULL);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	inproc_stop(nics);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,5 +345,5 @@ int main(void)
 		cmocka_unit_test(monitors_see_all_groups),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return run_with_nics(3, tests);
 }

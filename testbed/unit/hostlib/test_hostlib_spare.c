@@ -6,14 +6,12 @@
 #include <pthread.h>
 
 #include "cluster.h"
-#include "unit/inproc.h"
+#include "unit/nics.h"
 #include "unit/unit.h"
 
 #define NICS 3u
 #define SIZE 7u
 #define LONG_NS UINT64_C(60000000000)
-
-static struct inproc *nics;
 
 struct survivor {
 	struct nbar_port *port;
@@ -163,20 +161,6 @@ static void other_lists_do_not_meet(void **state)
 	close_all(s);
 }
 
-static int start_nics(void **state)
-{
-	(void)state;
-	nics = inproc_start(NICS, NULL);
-	return 0;
-}
-
-static int stop_nics(void **state)
-{
-	(void)state;
-	inproc_stop(nics);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,5 +170,5 @@ int main(void)
 		cmocka_unit_test(other_lists_do_not_meet),
 	};
 
-	return cmocka_run_group_tests_name("hostlib_spare", tests, start_nics, stop_nics);
+	return run_with_nics(NICS, tests);
 }

@@ -14,13 +14,11 @@
 
 #include "unit/unit.h"
 #include "cluster.h"
-#include "unit/inproc.h"
+#include "unit/nics.h"
 
 #define NICS 3u
 #define MATES_MAX 9u
 #define ALL_MAX (NICS * MATES_MAX)
-
-static struct inproc *nics;
 
 /* One process of a process team. */
 struct mate {
@@ -448,20 +446,6 @@ static void an_owner_that_dies_is_missed(void **state)
 	close(from[1]);
 }
 
-static int start(void **state)
-{
-	(void)state;
-	nics = inproc_start(NICS, NULL);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	inproc_stop(nics);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -479,5 +463,5 @@ int main(void)
 		cmocka_unit_test(an_owner_that_dies_is_missed),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return run_with_nics(NICS, tests);
 }

@@ -14,12 +14,10 @@
 
 #include "unit/unit.h"
 #include "cluster.h"
-#include "unit/inproc.h"
+#include "unit/nics.h"
 
 #define NICS 4u
 #define THREADS 16u
-
-static struct inproc *nics;
 
 struct oracle {
 	uint32_t nthread;
@@ -369,20 +367,6 @@ static void halves_are_refused(void **state)
 	cluster_end(&c);
 }
 
-static int start(void **state)
-{
-	(void)state;
-	nics = inproc_start(NICS, NULL);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	inproc_stop(nics);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -400,5 +384,5 @@ int main(void)
 		cmocka_unit_test(halves_are_refused),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return run_with_nics(NICS, tests);
 }

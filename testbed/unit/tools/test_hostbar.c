@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "hostbar.h"
-#include "unit/inproc.h"
+#include "unit/nics.h"
 #include "stats.h"
 #include "tool.h"
 
@@ -26,22 +26,6 @@ struct member {
 	uint32_t ticket; /* last barrier entered */
 	uint32_t left;   /* last barrier left */
 };
-
-static struct inproc *nics;
-
-static int start_nics(void **state)
-{
-	(void)state;
-	nics = inproc_start(3, NULL);
-	return 0;
-}
-
-static int stop_nics(void **state)
-{
-	(void)state;
-	inproc_stop(nics);
-	return 0;
-}
 
 static void open_all(struct member *m, uint32_t n, const char *alg,
 		     const struct nbnic_config *config)
@@ -240,5 +224,5 @@ int main(void)
 		cmocka_unit_test(posted_ahead),
 	};
 
-	return cmocka_run_group_tests(tests, start_nics, stop_nics);
+	return run_with_nics(3, tests);
 }

@@ -9,29 +9,15 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "daemon.h"
 #include "log.h"
 #include "rundir.h"
 #include "serve.h"
 
 #define END_MS 1000 /* after it has stopped */
-
-/* SIGTERM and SIGINT come as something to read, so nothing runs in a signal handler. */
-static int signals_open(void)
-{
-	sigset_t set;
-
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
 
 /* The machine is ready: clients may come. */
 static int serve(struct nic *n, int stop_fd)
@@ -63,7 +49,7 @@ int main(int argc, char **argv)
 	lock = rundir_take(o.run_dir);
 	if (lock < 0)
 		return 1;
-	stop_fd = signals_open();
+	stop_fd = daemon_signals();
 	rc = nic_memory(&n, &o);
 	if (rc == 0)
 		rc = nic_start(&n, stop_fd);

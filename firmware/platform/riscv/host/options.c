@@ -4,9 +4,7 @@
  *
  * Called by main() before anything else. A wrong option is named, with what would be right.
  */
-#include <errno.h>
 #include <getopt.h>
-#include <grp.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +12,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "daemon.h"
 #include "engine.h"
 #include "log.h"
 #include "options.h"
@@ -22,8 +21,6 @@
 #define IMAGE "nbar-riscv64.elf"
 #define PULL_US 20000u /* an emulated NIC answers in milliseconds */
 #define BUDGET_MS 4000u
-
-enum { EXIT_USAGE = 2 };
 
 static const char help[] =
 	"usage: nbar-bared [options] --wire WIRE\n"
@@ -55,42 +52,13 @@ static int usage(const char *what)
 	return EXIT_USAGE;
 }
 
-/* A whole number in [low, high]. */
-static int number(const char *option, const char *text, int base, unsigned long low,
-		  unsigned long high, unsigned long *out)
-{
-	char *end;
-	unsigned long n;
-
-	errno = 0;
-	n = strtoul(text, &end, base);
-	if (errno || end == text || *end || *text == '-' || n < low || n > high) {
-		log_error(base == 8 ? "--%s %s: not an octal number from %lo to %lo"
-				    : "--%s %s: not a number from %lu to %lu",
-			  option, text, low, high);
-		return EXIT_USAGE;
-	}
-	*out = n;
-	return -1;
-}
-
-static int copy(const char *option, const char *text, char *out, size_t size)
-{
-	if (*text && strlen(text) < size) {
-		strcpy(out, text);
-		return -1;
-	}
-	log_error("--%s: the value has 1 to %zu bytes", option, size - 1);
-	return EXIT_USAGE;
-}
-
 static int name_set(struct options *o, const char *text)
 {
 	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				      "0123456789_.-";
 
 	if (strspn(text, allowed) == strlen(text) && *text != '.')
-		return copy("name", text, o->name, sizeof(o->name));
+		return daemon_text("name", text, o->name, sizeof(o->name));
 	log_error("--name %s: a name has letters, digits, '_', '.' and '-', and no '.' at first",
 		  text);
 	return EXIT_USAGE;
@@ -109,18 +77,6 @@ static int mac_set(struct options *o, const char *text)
 		return EXIT_USAGE;
 	}
 	strcpy(o->mac, text);
-	return -1;
-}
-
-static int group_set(struct options *o, const char *text)
-{
-	const struct group *g = getgrnam(text);
-
-	if (!g) {
-		log_error("--group %s: there is no such group", text);
-		return EXIT_USAGE;
-	}
-	o->group = g->gr_gid;
 	return -1;
 }
 
@@ -232,31 +188,31 @@ static int option_take(struct options *o, int which, const char *arg)
 	case OPT_NAME:
 		return name_set(o, arg);
 	case OPT_RUN_DIR:
-		return copy("run-dir", arg, o->run_dir, sizeof(o->run_dir));
+		return daemon_text("run-dir", arg, o->run_dir, sizeof(o->run_dir));
 	case OPT_MAC:
 		return mac_set(o, arg);
 	case OPT_PORTS:
-		rc = number("ports", arg, 10, 1, BARED_PORTS_MAX, &n);
+		rc = daemon_number("ports", arg, 10, 1, BARED_PORTS_MAX, &n);
 		o->nport = (uint32_t)n;
 		return rc;
 	case OPT_PULL:
-		rc = number("pull-us", arg, 10, 1, 60000000, &n);
+		rc = daemon_number("pull-us", arg, 10, 1, 60000000, &n);
 		o->pull_ns = n * UINT64_C(1000);
 		return rc;
 	case OPT_BUDGET:
-		rc = number("budget-ms", arg, 10, 1, 86400000, &n);
+		rc = daemon_number("budget-ms", arg, 10, 1, 86400000, &n);
 		o->budget_ns = n * UINT64_C(1000000);
 		return rc;
 	case OPT_MODE:
-		rc = number("mode", arg, 8, 0, 0777, &n);
+		rc = daemon_number("mode", arg, 8, 0, 0777, &n);
 		o->mode = (mode_t)n;
 		return rc;
 	case OPT_GROUP:
-		return group_set(o, arg);
+		return daemon_group(arg, &o->group);
 	case OPT_QEMU:
-		return copy("qemu", arg, o->qemu, sizeof(o->qemu));
+		return daemon_text("qemu", arg, o->qemu, sizeof(o->qemu));
 	case OPT_IMAGE:
-		return copy("image", arg, o->image, sizeof(o->image));
+		return daemon_text("image", arg, o->image, sizeof(o->image));
 	case OPT_VERSION:
 		printf("nbar-bared " NBAR_VERSION_TEXT "\n");
 		return EXIT_SUCCESS;

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon.h"
 #include "log.h"
 #include "serve.h"
 
@@ -66,29 +67,6 @@ int serve_listen(const struct options *o, struct rundir_socket *out)
 	return rc;
 }
 
-/* Sends the reply in `out`. False: the client is gone, or does not read what it is sent. */
-static bool reply(const struct client *c, const void *out, size_t length, int page_fd)
-{
-	struct iovec iov = { .iov_base = (void *)(uintptr_t)out, .iov_len = length };
-	union {
-		struct cmsghdr align;
-		char byte[CMSG_SPACE(sizeof(int))];
-	} rights = { .byte = { 0 } };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (page_fd >= 0) {
-		msg.msg_control = rights.byte;
-		msg.msg_controllen = sizeof(rights.byte);
-		struct cmsghdr *cm = CMSG_FIRSTHDR(&msg);
-
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(cm), &page_fd, sizeof(int));
-	}
-	return sendmsg(c->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
-}
-
 /* Refuses a request, or (NULL) a client. */
 __attribute__((format(printf, 4, 5))) static bool
 refuse(const struct client *c, const struct nbar_request *q, int error, const char *format, ...)
@@ -106,7 +84,7 @@ refuse(const struct client *c, const struct nbar_request *q, int error, const ch
 	va_start(args, format);
 	vsnprintf(r.text, sizeof(r.text), format, args);
 	va_end(args);
-	return reply(c, &r, sizeof(r), -1);
+	return daemon_send(c->fd, &r, sizeof(r), -1);
 }
 
 static struct bared_call *call_of(struct serve *s, const struct client *c)
@@ -280,7 +258,7 @@ static bool forward(struct serve *s, struct client *c, size_t length, bool trunc
 		return false;
 	page = k->answer.page;
 	if (page == 0 || page > s->nic->options->nport)
-		return reply(c, k->out, k->answer.length, -1);
+		return daemon_send(c->fd, k->out, k->answer.length, -1);
 	page--;
 	if (opens) {
 		c->port = page;
@@ -290,7 +268,7 @@ static bool forward(struct serve *s, struct client *c, size_t length, bool trunc
 	} else {
 		c->attached = page;
 	}
-	return reply(c, k->out, k->answer.length, s->nic->page_fd[page]);
+	return daemon_send(c->fd, k->out, k->answer.length, s->nic->page_fd[page]);
 }
 
 static void on_client(struct serve *s, struct client *c)

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * daemon.h - what nbar-nicd and nbar-bared share: values of options, signals, replies.
+ */
+#ifndef NBAR_DAEMON_DAEMON_H
+#define NBAR_DAEMON_DAEMON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum { EXIT_USAGE = 2 };
+
+/* Values of options. Each function returns -1, or EXIT_USAGE after a message. */
+
+/* A whole number in [low, high]. */
+int daemon_number(const char *option, const char *text, int base, unsigned long low,
+		  unsigned long high, unsigned long *out);
+
+/* A text that is not empty and fits. */
+int daemon_text(const char *option, const char *text, char *out, size_t size);
+
+/* A group, by name or number. */
+int daemon_group(const char *text, gid_t *out);
+
+/* SIGTERM and SIGINT come through the descriptor, so no code runs in a signal handler. All threads
+ * inherit the mask. SIGPIPE and SIGHUP are ignored. */
+int daemon_signals(void);
+
+/* Sends a message to a client, with a descriptor unless fd is -1. Never blocks. False: the client
+ * is gone, or does not read. */
+bool daemon_send(int to, const void *message, size_t length, int fd);
+
+#endif
