@@ -18,6 +18,6 @@ TEST_LIST += testbed/faults/faults.py
 
 EACH ?= 50
 check-faults: all $(FAULTS_BIN) ## each call to libc of daemon, library and tools fails once: EACH=50 calls of each call site
-	$(Q)BUILD=$(BUILD) SAN=$(SAN) EACH=$(EACH) TEST_TIMEOUT=20000 testbed/run testbed/faults/faults.py
+	$(Q)BUILD=$(BUILD) SAN=$(SAN) EACH=$(EACH) SAMPLE=1 TEST_TIMEOUT=20000 testbed/run testbed/faults/faults.py
 
 .PHONY: check-faults

@@ -5,7 +5,7 @@
 Whatever fails, a program either works or ends with a clear error: it does not hang, is not killed,
 leaves nothing behind, and no other client of the daemon is hurt. Speaks TAP, one test for each
 scenario and function. EACH=N calls of each call site fail (1), of SCENARIOS (all), of functions
-FUNCTIONS (all). A failure prints the settings that repeat it: with ONLY="SITE CALL ERROR" this one
+FUNCTIONS (all); of scenarios that take long, one case of SAMPLE (8), by NBAR_SEED. A failure prints the settings that repeat it: with ONLY="SITE CALL ERROR" this one
 call fails alone.
 """
 import json
@@ -20,6 +20,8 @@ import time
 
 BUILD = os.path.realpath(os.environ.get("BUILD", "build"))
 EACH = int(os.environ.get("EACH", "1"))
+SAMPLE = int(os.environ.get("SAMPLE", "8"))
+SEED = int(os.environ.get("NBAR_SEED", "1"))
 LIMIT_S = 120  # of a program that ends within a second where nothing fails
 FAIL = BUILD + "/fail.so"
 CLIENT = BUILD + "/fail-client"
@@ -78,16 +80,15 @@ def until(true, what, limit=LIMIT_S):
 
 
 class Daemon:
-    """nbar-nicd with NICs n0 and n1 on the wire `ring`, and u0 and u1 on `udp`."""
+    """nbar-nicd with NICs n0 and n1; the wire `ring` needs DPDK, which takes long to start."""
 
-    def __init__(self, work, env=None):
+    def __init__(self, work, env=None, wire="udp,bind=127.0.0.1:0"):
         self.dir = work + "/run"
         self.out = open(work + "/nicd.out", "w+", encoding="utf-8")
         self.err = open(work + "/nicd.err", "w+", encoding="utf-8")
         nics = []
         for i in range(2):
-            nics += ["--nic", f"name=n{i},wire=ring",
-                     "--nic", f"name=u{i},wire=udp,bind=127.0.0.1:0"]
+            nics += ["--nic", f"name=n{i},wire={wire}"]
         self.process = subprocess.Popen(
             [NICD, "--run-dir", self.dir, "--idle", "sleep", "--trace", "64",
              "--metrics", f"unix:{work}/metrics", *nics],
@@ -112,7 +113,7 @@ class Daemon:
         rc, out, err = run([NBAR, "stat", "--run-dir", self.dir])
         if rc != 0:
             raise Wrong(f"nbar stat: {err}")
-        return out.count("ports 0, groups 0") == 4
+        return out.count("ports 0, groups 0") == 2
 
     def stop(self):
         self.process.terminate()
@@ -154,9 +155,9 @@ def clear(text, words):
 # --- scenarios: each takes a folder, and the settings of fail.c ---------------------------------
 
 
-def of_daemon(work, settings):
+def of_daemon(work, settings, wire="udp,bind=127.0.0.1:0"):
     """The daemon's calls fail; its clients do not."""
-    daemon = Daemon(work, environment(work, "nbar-nicd", **settings))
+    daemon = Daemon(work, environment(work, "nbar-nicd", **settings), wire)
     try:
         if daemon.ended():
             if daemon.process.returncode not in (1, 2):
@@ -164,18 +165,15 @@ def of_daemon(work, settings):
             clear(daemon.error(), "nbar-nicd")
             daemon.nothing_left()
             return daemon.error()
-        said = ""
-        for nics in (("n0", "n1"), ("u0", "u1")):
-            rc, out, err = clients(daemon, nics=nics, options=("-c",))
-            said += out + err
-            if rc != 0 and "failed: " not in out:
-                raise Wrong(f"a client ended with {rc}: {out} {err}")
-        for nics in (("n0", "n1"), ("u0", "u1")):
-            rc, out, err = clients(daemon, nics=nics)
-            if rc != 0 or "failed: " in out:
-                raise Wrong(f"a later client ended with {rc}: {out} {err}; daemon: {daemon.error()}")
+        rc, out, err = clients(daemon, options=("-c",))
+        said = out + err
+        if rc != 0 and "failed: " not in out:
+            raise Wrong(f"a client ended with {rc}: {out} {err}")
+        rc, out, err = clients(daemon)
+        if rc != 0 or "failed: " in out:
+            raise Wrong(f"a later client ended with {rc}: {out} {err}; daemon: {daemon.error()}")
         until(daemon.all_back, "ports or groups are not given back")
-        until(lambda: daemon.descriptors() <= descriptors_flat(daemon, work, settings),
+        until(lambda: daemon.descriptors() <= descriptors_flat(daemon, wire, settings),
               "the daemon keeps descriptors", 20)
         daemon.stop()
         return said + daemon.error()
@@ -186,14 +184,14 @@ def of_daemon(work, settings):
 flat = {}
 
 
-def descriptors_flat(daemon, _work, settings):
+def descriptors_flat(daemon, wire, settings):
     """What a daemon has open after the same clients, where no call fails."""
     if "FAIL_SITE" not in settings:
-        flat["daemon"] = max(flat.get("daemon", 0), daemon.descriptors())
-    return flat.get("daemon", 0)
+        flat[wire] = max(flat.get(wire, 0), daemon.descriptors())
+    return flat[wire]
 
 
-def of_library(work, settings, nics=("u0", "u1"), daemon=None, options=()):
+def of_library(work, settings, nics=("n0", "n1"), daemon=None, options=()):
     """The calls of a client fail."""
     env = environment(work, "fail-client", **settings)
     if not options:
@@ -227,7 +225,7 @@ def tool(work, settings, arguments, daemon=None, results=()):
     if daemon:
         env["NBAR_RUN_DIR"] = daemon.dir
     rc, out, err = run([NBAR, *arguments], env)
-    if os.listdir(tmp):
+    if os.listdir(tmp) and "cannot remove" not in err:
         raise Wrong(f"nbar left {os.listdir(tmp)}; stderr: {err}")
     if rc != 0:
         clear(err, "nbar")
@@ -274,12 +272,14 @@ def of_stat(work, settings, daemon=None):
 
 SCENARIOS = {
     "daemon": of_daemon,
+    "daemon, wire ring": lambda work, settings: of_daemon(work, settings, "ring"),
     "library": of_library,
     "library, from the first call": lambda work, settings, **how: of_library(work, settings, options=("-c",), **how),
     "in-process NIC": of_inproc,
     "nbar bench": of_bench,
     "nbar stat": of_stat,
 }
+LONG = {"daemon, wire ring", "nbar bench"}
 SHARED = {"library", "library, from the first call", "nbar stat"}  # one daemon serves all cases
 
 
@@ -308,6 +308,15 @@ def one(scenario, daemon, site, call, error):
         shutil.rmtree(work)
 
 
+def sample(cases):
+    """One case of SAMPLE; which, depends on the seed."""
+    every = [(function, case) for function in sorted(cases) for case in cases[function]]
+    chosen = {}
+    for function, case in every[SEED % SAMPLE::SAMPLE]:
+        chosen.setdefault(function, []).append(case)
+    return chosen
+
+
 def main():
     if os.environ.get("SAN"):
         print("ok 1 - calls that fail # SKIP a sanitizer has its own malloc\n1..1")
@@ -322,6 +331,8 @@ def main():
         for function, errors, site, call in sites(name, scenario):
             if not functions or function in functions:
                 cases.setdefault(function, []).extend((site, call, e) for e in range(errors))
+        if name in LONG and not functions:
+            cases = sample(cases)
         if only:
             cases = {only[0].split("@")[0]: [(only[0], int(only[1]), int(only[2]))]}
         work = tempfile.mkdtemp(prefix="nbar-faults.")
