@@ -34,6 +34,10 @@ $(SINGLE_MAPPING_BIN): $(SINGLE_MAPPING_OBJ)
 $(SINGLE_MAPPING_BIN): ALL_LDFLAGS += -Wl,--wrap=mmap,--wrap=munmap
 OBJS += $(SINGLE_MAPPING_OBJ)
 
+# Each system call and allocation of the host library fails once.
+FAULTS := malloc calloc aligned_alloc socket connect getsockopt sendmsg recvmsg recv mmap sched_getaffinity
+$(BUILD)/test_hostlib_faults: ALL_LDFLAGS += $(FAULTS:%=-Wl$(comma)--wrap=%)
+
 # NICs over a simulated wire.
 NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o
 $(BUILD)/test_nic $(BUILD)/test_nic_admin $(BUILD)/test_nic_why: $(NIC_WORLD_OBJ)
@@ -48,7 +52,7 @@ NIC_TRACE_OBJ := $(BUILD)/test/testbed/unit/nic/nic_trace.o
 $(BUILD)/test_nic_trace $(BUILD)/test_nic_group $(BUILD)/test_page: $(NIC_TRACE_OBJ)
 # A NIC whose platform and wire fail on demand.
 REQUEST_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/request_world.o
-$(BUILD)/test_request $(BUILD)/test_request_attach: $(REQUEST_WORLD_OBJ)
+$(BUILD)/test_request $(BUILD)/test_request_attach $(BUILD)/test_request_rare: $(REQUEST_WORLD_OBJ)
 OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ) $(DEVICE_WORLD_OBJ) $(NIC_TRACE_OBJ) $(REQUEST_WORLD_OBJ)
 
 # The exchange of the MPI glue, without an MPI.

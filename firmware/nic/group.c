@@ -71,9 +71,9 @@ size_t nbnic_group_size(const struct nbar_plan *plan, uint32_t size)
 /*
  * Finds the peers of the sends and slots, each once, in order of rank. The keys are sorted in the
  * memory of the peers: it has room for them, since there are at most two keys a peer that fits, and
- * a peer is larger than two keys. False: more distinct peers than NBAR_PEERS_MAX.
+ * a peer is larger than two keys. nbfw_plan_check has limited the distinct peers.
  */
-static bool peers_install(struct nbnic_group *g)
+static void peers_install(struct nbnic_group *g)
 {
 	const struct nbar_plan *plan = g->plan;
 	uint32_t n = plan->nsend + plan->nrecv, rank = NBAR_RANK_NONE;
@@ -92,8 +92,6 @@ static bool peers_install(struct nbnic_group *g)
 
 		if (i == 0 || key[i] >> 16 != rank) {
 			rank = (uint32_t)(key[i] >> 16);
-			if (g->npeer == g->npeer_max)
-				return false;
 			key[g->npeer++] = rank;
 		}
 		if (at < plan->nsend)
@@ -107,13 +105,12 @@ static bool peers_install(struct nbnic_group *g)
 
 		g->peer[i - 1] = (struct nbnic_peer){ .rank = r };
 	}
-	return true;
 }
 _Static_assert(sizeof(struct nbnic_peer) >= 2 * sizeof(uint64_t), "keys fit where the peers go");
 _Static_assert(NBAR_SENDS_MAX + NBAR_SLOTS_MAX <= 2 * NBAR_PEERS_MAX, "two keys a peer at most");
 
-/* Lays out block for a plan. False: more distinct peers than NBAR_PEERS_MAX. */
-static bool plan_install(struct nbnic_group *g, const struct nbar_plan *plan)
+/* Lays out block for a plan. */
+static void plan_install(struct nbnic_group *g, const struct nbar_plan *plan)
 {
 	uint8_t *at = (uint8_t *)(g->peer + g->npeer_max);
 	size_t length = (size_t)nbfw_plan_length(plan);
@@ -128,7 +125,7 @@ static bool plan_install(struct nbnic_group *g, const struct nbar_plan *plan)
 	for (uint32_t i = 0; i < plan->nrecv; i++)
 		g->recv_nic[i] = 0; /* not connected yet */
 	nbfw_init(g->state, copy, 0);
-	return peers_install(g);
+	peers_install(g);
 }
 
 /* What all members of a group must have in common: FNV-1a of algorithm, size and tag. */
@@ -168,7 +165,7 @@ static uint32_t take_index(struct nbnic *nic, uint32_t user)
 	return nic->nfree > 0 ? nic->free[--nic->nfree] : nic->fresh++;
 }
 
-int nbnic_group_build(const struct nbnic_open *arg, void *block, struct nbnic_group **out)
+struct nbnic_group *nbnic_group_build(const struct nbnic_open *arg, void *block)
 {
 	struct nbnic_group *g = block;
 
@@ -188,12 +185,11 @@ int nbnic_group_build(const struct nbnic_open *arg, void *block, struct nbnic_gr
 	};
 	for (uint32_t i = 0; i < NBAR_NAME_MAX - 1 && arg->alg[i]; i++)
 		g->alg[i] = arg->alg[i];
-	if (arg->plan && !plan_install(g, arg->plan))
-		return -NBFW_ENOSPC;
+	if (arg->plan)
+		plan_install(g, arg->plan);
 	if (arg->plan && g->npeer == 0) /* alone: nobody to connect */
 		g->life = NBAR_LIFE_CONNECTED;
-	*out = g;
-	return 0;
+	return g;
 }
 
 int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g)
@@ -226,7 +222,7 @@ static uint32_t get32(const uint8_t *at)
 }
 
 /* Endpoint address: magic, version | wire << 16, handle, rank, size, digest (of algorithm, size and
- * tag), cookie (8), address (48), 0. Both ends must have the same version, wire, size and digest. */
+ * tag), cookie (8), address (48), 0. Both ends must have the same version, wire, size, digest. */
 void nbnic_group_endpoint(const struct nbnic *nic, const struct nbnic_group *g,
 			  struct nbar_endpoint *out)
 {

@@ -220,15 +220,14 @@ struct nbnic_open {
 	uint64_t cookie; /* random, fresh for each group */
 	const char *alg; /* the name to show; its canonical form is `kind` */
 	struct nbfw_alg kind;
-	const struct nbar_plan *plan; /* copied; checked by the caller; NULL for "signal" */
+	const struct nbar_plan *plan; /* copied; it passes nbfw_plan_check; NULL for "signal" */
 };
 
 /*
  * Makes a group in block (nbnic_group_size bytes, aligned for uint64_t). With a large plan that
- * takes long, so it touches no NIC: any thread may do it. -ENOSPC: the plan has more than
- * NBAR_PEERS_MAX distinct peers.
+ * takes long, so it touches no NIC: any thread may do it.
  */
-int nbnic_group_build(const struct nbnic_open *arg, void *block, struct nbnic_group **out);
+struct nbnic_group *nbnic_group_build(const struct nbnic_open *arg, void *block);
 
 /*
  * Opens it: from here on the NIC accepts frames for it, and owns its block until ops.release.

@@ -27,9 +27,9 @@ static bool body_fits(enum nbar_op op, size_t length)
 	case NBAR_OP_GROUP_EVENTS:
 		return length == sizeof(struct nbar_req_group_events);
 	case NBAR_OP_GROUP_ABORT:
-		return length == sizeof(struct nbar_req_group_abort);
+		break;
 	}
-	return false;
+	return length == sizeof(struct nbar_req_group_abort);
 }
 
 /* Whether the client has the port that the op needs. */
@@ -84,9 +84,9 @@ static int dispatch(struct nbnic_request *r, enum nbar_op op)
 	case NBAR_OP_GROUP_EVENTS:
 		return nbnic_request_group_events(r);
 	case NBAR_OP_GROUP_ABORT:
-		return nbnic_request_group_abort(r);
+		break;
 	}
-	return 0;
+	return nbnic_request_group_abort(r);
 }
 
 static int check_head(struct nbnic_request *r, const struct nbar_request *q, size_t length,

@@ -179,10 +179,8 @@ static int make_plan(struct nbnic_request *r, const struct nbar_req_group_open *
 		*plan = (const void *)(req + 1);
 		return check_plan(r, req);
 	}
+	/* There is a plan: check_open has checked algorithm, size and rank. */
 	n = nbfw_plan_generate(kind, req->size, req->rank, NULL, 0);
-	if (n < 0)
-		return nbnic_request_fail(r, n, "no plan of this algorithm for rank %u of %u",
-					  req->rank, req->size);
 	*to_free = d->platform->alloc(d->ctx, (size_t)n);
 	if (!*to_free)
 		return nbnic_request_fail(r, -NBAR_ENOMEM,
@@ -254,12 +252,8 @@ static int build(struct nbnic_request *r, const struct nbar_req_group_open *req,
 			"%s has no memory for a group of %u; close groups, or use "
 			"another NIC",
 			d->name, req->size);
-	if (nbnic_group_build(&open, block, out) == 0)
-		return 0;
-	d->platform->free(d->ctx, block);
-	return nbnic_request_fail(r, -NBAR_ENOSPC,
-				  "the plan has more than %u different peers; use one with fewer",
-				  NBAR_PEERS_MAX);
+	*out = nbnic_group_build(&open, block);
+	return 0;
 }
 
 /* Counts a group of so many bytes as open, or no longer. */

@@ -66,8 +66,6 @@ static inline uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint3
 {
 	uint32_t done = 0;
 
-	if (limit > nbnic_frames_left(nic))
-		limit = nbnic_frames_left(nic);
 	if (g->token_at != g->token_end) {
 		struct nbfw_token t = {
 			.type = NBFW_TOKEN,

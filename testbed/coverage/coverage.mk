@@ -2,14 +2,21 @@
 # What the unit tests execute. The programs are built again, with --coverage and without optimisation.
 
 GCOV_BUILD := build-gcov
-GCOV_MAKE = $(MAKE) --no-print-directory BUILD=$(GCOV_BUILD) CFLAGS="-O0 -g0 --coverage" LDFLAGS=--coverage FW_LTO=
+GCOV_MAKE = $(MAKE) --no-print-directory BUILD=$(GCOV_BUILD) CFLAGS="-O0 -g0 --coverage" \
+            LDFLAGS="--coverage -Wl,--wrap=_exit" FW_LTO=
 # The tests themselves are not counted, and some compute much.
 ifeq ($(BUILD),$(GCOV_BUILD))
 CFLAGS_test += -O2 -fno-profile-arcs -fno-test-coverage
+# What children of a test execute counts, too.
+GCOV_EXIT := $(BUILD)/test/testbed/coverage/exit.o
+$(UNIT_BIN): $(GCOV_EXIT)
+OBJS += $(GCOV_EXIT)
 endif
 GCOV_BIN := $(UNIT_BIN:$(BUILD)/%=$(GCOV_BUILD)/%)
 
 coverage: ## lines and branches that the unit tests execute, by folder; fails below testbed/coverage/floors
 	+$(Q)$(GCOV_MAKE) $(GCOV_BIN)
-	$(Q)testbed/coverage/run $(if $(V),-v) testbed/coverage/floors $(GCOV_BIN)
+	$(Q)BUILD=$(GCOV_BUILD) FLOORS=testbed/coverage/floors PROGRAMS="$(GCOV_BIN)" V="$(V)" \
+		TEST_TIMEOUT=3000 testbed/run testbed/coverage/measure; \
+		status=$$?; sed -n '/^# /p' $(GCOV_BUILD)/log/measure.log; exit $$status
 .PHONY: coverage

@@ -33,7 +33,7 @@
 
 #define RANKS_MAX 64
 #define SHARED_SIZE 16384 /* of one run in FILE: whole pages */
-#define MEET_S 120        /* that a member waits for the others outside of barriers */
+#define MEET_S 300        /* that a member waits for the others outside of barriers */
 
 enum stage { OPENED = 1, CONNECTED, FINISHED };
 

@@ -231,8 +231,8 @@ void nics_open(struct nics *n, uint32_t rank, uint32_t life)
 	struct nbnic_group *g;
 
 	say(n, rank, "opens group", life + 1);
-	if (nbnic_group_build(&arg, n->block[rank][life], &g) < 0 ||
-	    nbnic_group_open(&n->nic[rank], g) < 0) {
+	g = nbnic_group_build(&arg, n->block[rank][life]);
+	if (nbnic_group_open(&n->nic[rank], g) < 0) {
 		broken(n, "a NIC refuses a group");
 		return;
 	}

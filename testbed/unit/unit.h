@@ -83,4 +83,18 @@ static inline bool unit_sanitized(void)
 	return text && *text;
 }
 
+/* True where it counts which lines run, and not how often: make coverage, make check-mutants. */
+static inline bool unit_counted(void)
+{
+	const char *text = getenv("SAN");
+
+	return text && strcmp(text, "gcov") == 0;
+}
+
+/* Of a long series of sizes, each so many. */
+static inline uint32_t unit_stride(void)
+{
+	return unit_counted() ? 127 : unit_sanitized() ? 7 : 1;
+}
+
 #endif

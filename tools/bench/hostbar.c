@@ -232,11 +232,11 @@ static int open_member(struct hostbar *hb, const struct nbar_group_attr *attr)
 	}
 	arg.plan = plan;
 	block = calloc(1, nbnic_group_size(plan, attr->size));
-	r = block ? nbnic_group_build(&arg, block, &hb->member) : -ENOMEM;
-	if (r)
-		free(block);
-	else
+	r = -ENOMEM;
+	if (block) {
+		hb->member = nbnic_group_build(&arg, block);
 		r = nbnic_group_open(&hb->nic, hb->member);
+	}
 	free(made);
 	return r;
 }

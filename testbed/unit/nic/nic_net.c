@@ -132,7 +132,7 @@ struct nbnic_group *net_open(struct net *w, uint32_t nic, uint32_t port, uint32_
 				sizeof(block));
 		arg.plan = (const struct nbar_plan *)block;
 	}
-	assert_int_equal(nbnic_group_build(&arg, malloc(nbnic_group_size(arg.plan, size)), &g), 0);
+	g = nbnic_group_build(&arg, malloc(nbnic_group_size(arg.plan, size)));
 	assert_int_equal(nbnic_group_open(&w->n[nic].nic, g), 0);
 	w->n[nic].host[port][cell] = (struct net_host){ .group = g };
 	return g;

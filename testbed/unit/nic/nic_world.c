@@ -115,10 +115,10 @@ int open_group(struct member *m, const char *alg, uint32_t size, uint32_t rank,
 	arg.plan = p;
 
 	void *block = malloc(nbnic_group_size(p, size));
-	int rc = nbnic_group_build(&arg, block, out);
+	int rc;
 
-	if (rc == 0)
-		rc = nbnic_group_open(&m->nic, *out);
+	*out = nbnic_group_build(&arg, block);
+	rc = nbnic_group_open(&m->nic, *out);
 	if (rc < 0)
 		free(block);
 	return rc;

@@ -71,8 +71,35 @@ static bool on_random(void *ctx, uint64_t *out)
 
 static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 {
+	struct nbnic_group **cell = w.client.port ? &w.client.port->cell[0].group : NULL;
+	struct nbnic_group *hidden = NULL;
+
 	(void)ctx;
+	if (w.hide > 0 && --w.hide == 0) {
+		hidden = *cell;
+		*cell = NULL;
+	}
 	fn(arg, w.now);
+	if (hidden)
+		*cell = hidden;
+}
+
+static const char *on_algorithm(void *ctx, uint32_t size)
+{
+	(void)ctx, (void)size;
+	return w.algorithm;
+}
+
+static void on_trace(void *ctx, const struct nbar_trace_event *e)
+{
+	(void)ctx, (void)e;
+	w.traced++;
+}
+
+static void on_look(void *ctx)
+{
+	(void)ctx;
+	w.looks++;
 }
 
 static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
@@ -118,6 +145,9 @@ static const struct nbnic_platform platform = {
 	.events_make = on_events_make,
 	.events_drop = on_events_drop,
 	.wake = on_wake,
+	.algorithm = on_algorithm,
+	.trace = on_trace,
+	.look = on_look,
 };
 
 int request_world_setup(void **state)

@@ -17,6 +17,10 @@ struct request_world {
 	uint32_t blocks; /* that the NIC has */
 	uint32_t allocs; /* that still succeed */
 	bool no_random, events;
+	const char *algorithm; /* what "auto" means; NULL: the default */
+	uint32_t hide;   /* 1: the group of cell 0 is gone in the next exclusive call; n: later */
+	uint32_t traced; /* events */
+	uint32_t looks;  /* at the processes of hosts */
 	int page_error, events_error;
 	uint32_t peers, peers_left; /* that the wire has begun; that it still takes */
 	uint64_t now;

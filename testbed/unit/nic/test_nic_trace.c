@@ -97,10 +97,13 @@ static void test_timeouts(void **state)
  */
 static void test_silence(void **state)
 {
-	uint64_t began;
+	uint64_t began, sum = 0;
 
 	(void)state;
 	trace_connected(FOUR, 4, 0);
+	for (uint32_t i = 0; i < NBFW_WINDOW; i++)
+		sum += trace.nic.interval[i];
+	assert_true(sum == TRACE_BUDGET);
 	trace_post(1);
 	trace_hear(NBFW_TOKEN, 3, 1, 0, 0, 0);
 	trace_take();
@@ -251,6 +254,51 @@ static void test_no_room(void **state)
 	trace_end();
 }
 
+/* A PULL that the wire refuses goes out later, and so does an ABORT. */
+static void test_no_room_for_pulls(void **state)
+{
+	(void)state;
+	trace_connected(FOUR, 4, 0);
+	trace_post(1);
+	trace_take();
+	trace_work(0); /* the pass that has sent this leaves the queues alone */
+	trace.room = 0;
+	trace_work(TRACE_MS);
+	trace_expect("late; ");
+	trace.room = 1;
+	trace_work(1);
+	trace_expect("pull @1 slot 0 to 3; ");
+	assert_int_equal(trace_counter(NBAR_COUNTER_pulls_sent), 1);
+	trace.room = 0;
+	nbnic_group_fail(&trace.nic, trace.group, NBAR_STATUS_ABORTED, trace.now);
+	trace_expect("failed @0 cause 5 rank 0; ");
+	trace.room = 9;
+	trace_work(1);
+	trace_expect("abort @1 slot 1 to 2 rank 0 cause 5; ");
+	trace_end();
+}
+
+/* The last frames of a pass are for the queues: an event sends no more than the frames before. */
+static void test_last_frames(void **state)
+{
+	const uint32_t inlined = 4;
+
+	(void)state;
+	trace_connected("dissemination:16", 32, 0);
+	for (uint32_t i = 0; i < NBNIC_PASS_FRAMES(NBNIC_QUOTA) - NBNIC_QUOTA - inlined; i++)
+		trace_hear(NBFW_PULL, 1, 1, 0, 0, 0);
+	trace_take();
+	trace_post(1);
+	assert_int_equal(trace_counter(NBAR_COUNTER_tokens_sent), inlined);
+	trace_hear(NBFW_PULL, 1, 2, 0, 0, 0);
+	assert_int_equal(trace_counter(NBAR_COUNTER_replies_dropped), 1);
+	trace_work(1);
+	trace_work(1);
+	trace_work(1);
+	assert_int_equal(trace_counter(NBAR_COUNTER_tokens_sent), 16);
+	trace_end();
+}
+
 /* A failure goes to all that would wait, and only to these. */
 static void test_failure(void **state)
 {
@@ -283,6 +331,7 @@ static void test_strangers(void **state)
 {
 	struct nbfw_token t = { .type = NBFW_PULL, .epoch = 4, .slot = 6, .arg = 3 };
 	struct nbnic_addr from;
+	struct nbnic_group *g;
 
 	(void)state;
 	trace_connected(FOUR, 4, 3);
@@ -319,6 +368,12 @@ static void test_strangers(void **state)
 	nbnic_receive(&trace.nic, &from, &t, trace.now); /* a pass answers so many */
 	trace_expect("");
 	trace_work(1);
+	nbnic_receive(&trace.nic, &from, &t, trace.now);
+	trace_expect("abort @4 slot 6 to 1 rank 3 cause 3; ");
+	g = trace_group("signal", 2, 0, 0, 1); /* the newest generation, closed */
+	t.handle = g->handle;
+	nbnic_group_close(&trace.nic, g, NBAR_STATUS_CLOSED, trace.now);
+	trace_expect("released; ");
 	nbnic_receive(&trace.nic, &from, &t, trace.now);
 	trace_expect("abort @4 slot 6 to 1 rank 3 cause 3; ");
 	trace_end();
@@ -369,11 +424,12 @@ static void test_signals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_barrier),   cmocka_unit_test(test_timeouts),
-		cmocka_unit_test(test_silence),   cmocka_unit_test(test_alive),
-		cmocka_unit_test(test_answers),   cmocka_unit_test(test_stragglers),
-		cmocka_unit_test(test_no_room),   cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_strangers), cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_barrier),     cmocka_unit_test(test_timeouts),
+		cmocka_unit_test(test_silence),     cmocka_unit_test(test_alive),
+		cmocka_unit_test(test_answers),     cmocka_unit_test(test_stragglers),
+		cmocka_unit_test(test_no_room),     cmocka_unit_test(test_no_room_for_pulls),
+		cmocka_unit_test(test_last_frames), cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_strangers),   cmocka_unit_test(test_signals),
 	};
 
 	return cmocka_run_group_tests_name("nic_trace", tests, NULL, NULL);

@@ -152,6 +152,26 @@ static void test_wakes(void **state)
 	trace_end();
 }
 
+/* A pass looks at some cells of a port with many, and the next pass at the others. */
+static void test_many_cells(void **state)
+{
+	uint32_t last = CELL + NBNIC_SCAN_CELLS;
+
+	(void)state;
+	begin("dissemination:1", 4, 0);
+	for (uint32_t cell = CELL + 1; cell <= last; cell++)
+		nbnic_cell_begin(&port, cell, trace.group);
+	page.doorbell[last].posted = 1;
+	assert_false(scan());
+	assert_int_equal(port.scan_at, NBNIC_SCAN_CELLS);
+	assert_true(scan());
+	trace_expect("token @1 slot 0 to 1; ");
+	assert_int_equal(port.scan_at, NBNIC_SCAN_CELLS - 1);
+	nbnic_cell_end(&port, last);
+	assert_false(scan());
+	trace_end();
+}
+
 static void test_stragglers(void **state)
 {
 	static const struct nbnic_straggler late[] = { { 4, 0 }, { 9, 0 } };
@@ -235,9 +255,10 @@ static void test_receive_ring(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cells),     cmocka_unit_test(test_doorbells),
-		cmocka_unit_test(test_wakes),     cmocka_unit_test(test_stragglers),
-		cmocka_unit_test(test_send_ring), cmocka_unit_test(test_receive_ring),
+		cmocka_unit_test(test_cells),        cmocka_unit_test(test_doorbells),
+		cmocka_unit_test(test_wakes),        cmocka_unit_test(test_many_cells),
+		cmocka_unit_test(test_stragglers),   cmocka_unit_test(test_send_ring),
+		cmocka_unit_test(test_receive_ring),
 	};
 
 	return cmocka_run_group_tests_name("page", tests, NULL, NULL);

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostlib_faults.c - each system call and allocation of the host library fails once, with each
+ * of several errors: the library says so, does not hang, and leaves nothing behind.
+ *
+ * Linked with --wrap for each of these calls. Only calls of the test's own thread fail, not those
+ * of the daemon in this program.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "cluster.h"
+#include "unit/inproc.h"
+
+#define SHRINK_CALLS 6u
+#define LONG_NS UINT64_C(60000000000)
+
+static _Thread_local struct {
+	uint32_t left; /* calls up to the one that fails, with it; 0: none fails */
+	int error;
+} fault;
+
+static bool fails(void)
+{
+	if (fault.left == 0 || --fault.left > 0)
+		return false;
+	errno = fault.error;
+	return true;
+}
+
+/* A connection that was reset stays so. */
+static int fault_of(int fd)
+{
+	if (fault.error == ECONNRESET || fault.error == EPIPE)
+		shutdown(fd, SHUT_RDWR);
+	errno = fault.error;
+	return -1;
+}
+
+#define WRAP(type, name, failed, parameters, arguments)              \
+	type __real_##name parameters;                               \
+	type __wrap_##name parameters;                               \
+	type __wrap_##name parameters                                \
+	{                                                            \
+		return fails() ? (failed) : __real_##name arguments; \
+	}
+
+/* A look for a late reply does not wait: how many there are depends on the machine, so none fails.
+ */
+ssize_t __real_recv(int fd, void *to, size_t size, int flags);
+ssize_t __wrap_recv(int fd, void *to, size_t size, int flags);
+ssize_t __wrap_recv(int fd, void *to, size_t size, int flags)
+{
+	return !(flags & MSG_DONTWAIT) && fails() ? fault_of(fd) : __real_recv(fd, to, size, flags);
+}
+
+WRAP(void *, malloc, NULL, (size_t size), (size))
+WRAP(void *, calloc, NULL, (size_t n, size_t size), (n, size))
+WRAP(void *, aligned_alloc, NULL, (size_t align, size_t size), (align, size))
+WRAP(int, socket, -1, (int domain, int type, int protocol), (domain, type, protocol))
+WRAP(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))
+WRAP(int, getsockopt, -1, (int fd, int level, int name, void *value, socklen_t *size),
+     (fd, level, name, value, size))
+WRAP(ssize_t, sendmsg, fault_of(fd), (int fd, const struct msghdr *msg, int flags),
+     (fd, msg, flags))
+WRAP(ssize_t, recvmsg, fault_of(fd), (int fd, struct msghdr *msg, int flags), (fd, msg, flags))
+WRAP(void *, mmap, MAP_FAILED, (void *at, size_t size, int prot, int flags, int fd, off_t offset),
+     (at, size, prot, flags, fd, offset))
+WRAP(int, sched_getaffinity, -1, (pid_t pid, size_t size, cpu_set_t *set), (pid, size, set))
+
+static struct inproc *nics;
+
+/* What one run has opened. */
+struct run {
+	struct nbar_port *port[3];
+	struct nbar_group *group[2], *attached, *small;
+	struct nbar_spare *spare[2];
+};
+
+#define TRY(call)                   \
+	do {                        \
+		int rc_ = call;     \
+		if (rc_ < 0)        \
+			return rc_; \
+	} while (0)
+
+static int join(struct run *r)
+{
+	struct nbar_endpoint endpoint[2];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct nbar_group_attr attr = { .rank = i, .size = 2, .tag = 1 };
+
+		TRY(nbar_open("n0", &r->port[i]));
+		TRY(nbar_group_open(r->port[i], &attr, &r->group[i], &endpoint[i]));
+	}
+	TRY(nbar_group_connect_peers(r->group[0], &endpoint[1]));
+	return nbar_group_connect(r->group[1], endpoint);
+}
+
+static int barriers(struct run *r)
+{
+	uint32_t ticket[2];
+	char text[256];
+
+	TRY(nbar_group_fd(r->group[0]));
+	for (uint32_t n = 0; n < 2; n++) {
+		for (uint32_t i = 0; i < 2; i++)
+			TRY(nbar_post(r->group[i], &ticket[i]));
+		TRY(nbar_group_arm(r->group[0], ticket[0]));
+		for (uint32_t i = 0; i < 2; i++)
+			TRY(nbar_wait(r->group[i], ticket[i], LONG_NS));
+	}
+	TRY(nbar_nic_why(r->group[0], text, sizeof(text)));
+	return 0;
+}
+
+/* One is enough: how many groups linger depends on the machine. */
+static int stop(void *arg, const struct nbar_group_info *info)
+{
+	(void)arg, (void)info;
+	return 1;
+}
+
+static int share_and_look(struct run *r)
+{
+	struct nbar_rep_nic_stat stat;
+	struct nbar_share share;
+
+	TRY(nbar_nic_stat("n0", &stat));
+	TRY(nbar_nic_groups("n0", stop, NULL));
+	nbar_group_share(r->group[0], &share);
+	TRY(nbar_attach("n0", &share, &r->port[2]));
+	TRY(nbar_group_attach(r->port[2], &share, &r->attached));
+	return nbar_group_abort(r->group[0]);
+}
+
+/* Of the calls in a shrink, the first fail. How often it polls later depends on the machine. */
+static int shrink(struct run *r)
+{
+	static const uint32_t failed = 1;
+	uint32_t kept;
+	struct nbar_endpoint endpoint[2];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct nbar_group_attr attr = { .rank = i, .size = 2, .tag = 2 };
+
+		TRY(nbar_spare_open(r->port[i], &attr, &r->spare[i], &endpoint[i]));
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		TRY(nbar_spare_connect(r->spare[i], endpoint));
+	kept = fault.left;
+	if (kept > SHRINK_CALLS)
+		fault.left = 0;
+	TRY(nbar_spare_shrink(r->spare[0], &failed, 1, LONG_NS, &r->small));
+	if (kept > SHRINK_CALLS)
+		fault.left = kept;
+	return 0;
+}
+
+static int run(void)
+{
+	struct run r = { .port = { NULL } };
+	int rc = join(&r);
+
+	if (rc == 0)
+		rc = barriers(&r);
+	if (rc == 0)
+		rc = share_and_look(&r);
+	if (rc == 0)
+		rc = shrink(&r);
+	nbar_group_close(r.small);
+	nbar_group_close(r.attached);
+	for (uint32_t i = 0; i < 2; i++) {
+		nbar_spare_close(r.spare[i]);
+		nbar_group_close(r.group[i]);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		nbar_close(r.port[i]);
+	return rc;
+}
+
+static uint32_t descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	uint32_t n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* The daemon, which is in this program, closes its ends a moment later. */
+static void nothing_is_left(uint32_t before)
+{
+	struct nbar_rep_nic_stat stat;
+
+	do {
+		breathe();
+		require_ok(nbar_nic_stat("n0", &stat));
+	} while (stat.ngroup + stat.nport > 0 || descriptors() > before);
+}
+
+/* Each call of a run fails, one after the other. */
+static void fail_each(int error)
+{
+	uint32_t before, n = 0;
+
+	require_ok(run());
+	before = descriptors();
+	do {
+		int rc;
+
+		fault.left = ++n;
+		fault.error = error;
+		rc = run();
+		require(rc <= 0 && (rc == 0 || *nbar_error()), "call %u, error %d: %d", n, error,
+			rc);
+	} while (fault.left == 0);
+	assert_true(n > 50);
+	fault.left = 0;
+	require_ok(run());
+	nothing_is_left(before);
+}
+
+static void calls_are_refused(void **state)
+{
+	(void)state;
+	fail_each(ENOMEM);
+	fail_each(EACCES);
+}
+
+/* Time limits of the control socket end a call so. */
+static void calls_take_too_long(void **state)
+{
+	(void)state;
+	fail_each(EAGAIN);
+}
+
+static void calls_are_interrupted(void **state)
+{
+	(void)state;
+	fail_each(EINTR);
+}
+
+static void connections_are_reset(void **state)
+{
+	(void)state;
+	fail_each(ECONNRESET);
+	fail_each(EPIPE);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	nics = inproc_start(1, NULL);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	inproc_stop(nics);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calls_are_refused),
+		cmocka_unit_test(calls_take_too_long),
+		cmocka_unit_test(calls_are_interrupted),
+		cmocka_unit_test(connections_are_reset),
+	};
+
+	return cmocka_run_group_tests_name("hostlib_faults", tests, setup, teardown);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostlib_rare.c - calls of the host library where they make no sense: on a link that is down,
+ * in the child of a fork, on a group that is not connected, in a process that is only attached.
+ */
+#include <errno.h>
+#include <sched.h>
+
+#include "cluster.h"
+#include "internal.h"
+#include "order.h"
+#include "unit/inproc.h"
+
+static struct inproc *nics;
+
+#define require_error(call, error)                                     \
+	do {                                                           \
+		int rc_ = call;                                        \
+		require(rc_ == -(error), "%d: %s", rc_, nbar_error()); \
+	} while (0)
+
+static void unknown_errors_have_a_number(void **state)
+{
+	(void)state;
+	assert_int_equal(nblib_errno(-NBAR_ENOSPC), -ENOSPC);
+	assert_int_equal(nblib_errno(-9999), -EPROTO);
+	assert_int_equal(nblib_errno(0), -EPROTO);
+}
+
+/* Each call says so at once if the NIC is gone, or if it is the parent's. */
+static void a_link_that_is_down_is_told(void **state)
+{
+	static const uint32_t word[NBAR_SIGNAL_WORDS] = { 1 };
+	struct nbar_process_team procs;
+	struct nbar_rep_nic_stat stat;
+	const struct nbar_group_attr attr = { .size = 1 };
+	struct nbar_endpoint endpoint;
+	struct nbar_group *g;
+	struct cluster c, s;
+	uint32_t ticket;
+
+	(void)state;
+	for (uint32_t down = NBLIB_GONE; down <= NBLIB_FORKED; down++) {
+		cluster_start(&c, 2, 1, "pairwise");
+		cluster_start(&s, 2, 1, "signal");
+		require_ok(nbar_process_team_init(&procs, 1));
+		for (uint32_t r = 0; r < 2; r++)
+			require_ok(nbar_post(c.g[r], &ticket));
+		require_ok(nbar_wait(c.g[0], ticket, NBAR_FOREVER));
+		assert_true(nbar_group_fd(c.g[0]) >= 0);
+		order_down_write(&c.port[0]->link.down, down);
+		order_down_write(&s.port[0]->link.down, down);
+		assert_int_equal(nbar_group_arm(c.g[0], ticket), 1); /* it is complete */
+		require_error(nbar_group_arm(c.g[0], ticket + 1), ENETDOWN);
+		require_error(nbar_process_team_post(&procs, c.g[0], 0, &ticket), ENETDOWN);
+		require_error(nbar_signal_send(s.g[0], 0, word), ENETDOWN);
+		require_error(nbar_group_open(c.port[0], &attr, &g, &endpoint), ENETDOWN);
+		require_ok(nbar_group_abort(c.g[0]));
+		require_ok(nbar_nic_stat("n0", &stat)); /* the NIC itself runs */
+		cluster_end(&c);
+		cluster_end(&s);
+	}
+}
+
+/* The child of a fork does not take the replies of its parent. */
+static void a_connect_stays_with_the_parent(void **state)
+{
+	struct cluster c;
+
+	(void)state;
+	cluster_open(&c, 2, 1, "pairwise");
+	require_ok(nbar_group_connect_start(c.g[0], c.endpoint));
+	order_down_write(&c.port[0]->link.down, NBLIB_FORKED);
+	require_error(nbar_group_connect_test(c.g[0]), ENETDOWN);
+	cluster_end(&c);
+}
+
+static void a_group_must_be_connected(void **state)
+{
+	struct nbar_process_team procs;
+	struct cluster c;
+	uint32_t ticket = 0;
+
+	(void)state;
+	cluster_open(&c, 2, 1, "pairwise");
+	require_ok(nbar_process_team_init(&procs, 1));
+	require_error(nbar_process_team_post(&procs, c.g[0], 0, &ticket), ENOTCONN);
+	require_ok(nbar_process_team_post(&procs, NULL, 0, &ticket));
+	assert_int_equal(ticket, 1);
+	require_ok(nbar_process_team_wait(&procs, NULL, ticket, NULL, NBAR_FOREVER));
+	require_error(nbar_process_team_post(&procs, NULL, 1, &ticket), ERANGE);
+	cluster_end(&c);
+}
+
+static void who_is_attached_polls_nothing(void **state)
+{
+	struct nbar_port *port;
+	struct nbar_group *g;
+	struct nbar_share share;
+	struct cluster c;
+
+	(void)state;
+	cluster_start(&c, 2, 1, "pairwise");
+	nbar_group_share(c.g[0], &share);
+	require_ok(nbar_attach("n0", &share, &port));
+	require_ok(nbar_group_attach(port, &share, &g));
+	require_error(nbar_group_fd(g), EPERM);
+	nbar_close(port);
+	cluster_end(&c);
+}
+
+/* On one processor a wait does not spin: it would keep the NIC from running. */
+static void one_processor_does_not_spin(void **state)
+{
+	cpu_set_t all, one;
+	struct cluster c;
+	size_t cpu = 0;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	cluster_open(&c, 1, 1, "pairwise");
+	assert_int_equal(c.g[0]->wait.spin_us, 0);
+	cluster_end(&c);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	nics = inproc_start(1, NULL);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	inproc_stop(nics);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unknown_errors_have_a_number),
+		cmocka_unit_test(a_link_that_is_down_is_told),
+		cmocka_unit_test(a_connect_stays_with_the_parent),
+		cmocka_unit_test(a_group_must_be_connected),
+		cmocka_unit_test(who_is_attached_polls_nothing),
+		cmocka_unit_test(one_processor_does_not_spin),
+	};
+
+	return cmocka_run_group_tests_name("hostlib_rare", tests, setup, teardown);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_request_rare.c - requests at the limits: a port that ends while its request is under way,
+ * plans with the most peers, endpoint addresses in several parts, and what groups tell of
+ * themselves.
+ */
+#include "unit/nic/request_world.h"
+
+#define MANY 40u /* endpoint addresses: more than one exclusive call takes */
+
+static struct {
+	struct nbar_req_group_connect req;
+	struct nbar_endpoint endpoint[MANY];
+} connect_all;
+
+/* Rank 0 of a group of MANY + 1 in cell 0, and the endpoint addresses of all others. */
+static void open_many(void)
+{
+	port_open(&w.client, 3);
+	connect_all.req = (struct nbar_req_group_connect){ 0, MANY };
+	group_open("linear", 0, MANY + 1);
+	for (uint32_t i = 0; i < MANY; i++)
+		connect_all.endpoint[i] = group_open("linear", i + 1, MANY + 1).endpoint;
+}
+
+static void test_connect_in_parts(void **state)
+{
+	const struct nbar_rep_group_connect *rep = body();
+
+	(void)state;
+	open_many();
+	assert_int_equal(
+		request(&w.client, NBAR_OP_GROUP_CONNECT, &connect_all, sizeof(connect_all)), 0);
+	assert_int_equal(rep->missing, 0);
+	assert_int_equal(w.peers, MANY);
+	assert_int_equal(w.client.port->cell[0].group->life, NBAR_LIFE_CONNECTED);
+}
+
+/* A process that exits ends its port between two exclusive calls of its request. */
+static void test_port_ends(void **state)
+{
+	static const struct {
+		uint32_t call; /* in which the group is gone */
+		uint32_t peers;
+	} end[] = { { 1, 0 }, { 2, 0 }, { 3, 0 }, { 4, 0 }, { 5, 32 } };
+
+	(void)state;
+	open_many();
+	for (uint32_t i = 0; i < sizeof(end) / sizeof(end[0]); i++) {
+		w.hide = end[i].call;
+		refuses(&w.client, NBAR_OP_GROUP_CONNECT, &connect_all, sizeof(connect_all),
+			NBAR_ENOENT, "there is no group in cell 0 of port 3; open");
+		assert_int_equal(w.peers, end[i].peers);
+	}
+	nbnic_client_abandon(&w.other); /* it has no port */
+}
+
+/* "auto" is what the platform says; another name stays what it is. */
+static void test_auto(void **state)
+{
+	(void)state;
+	port_open(&w.client, 3);
+	w.algorithm = "linear";
+	group_open("auto", 0, 3);
+	group_open("mcs", 0, 3);
+	w.algorithm = NULL;
+	group_open("pairwise", 0, 3);
+	assert_string_equal(w.client.port->cell[0].group->alg, "linear");
+	assert_string_equal(w.client.port->cell[1].group->alg, "mcs");
+	assert_string_equal(w.client.port->cell[2].group->alg, "pairwise");
+}
+
+/* A plan with as many peers as a group may have, and one with a peer more. */
+static void test_most_peers(void **state)
+{
+	enum { EACH = NBAR_PEERS_MAX / 2 + 1 };
+	static struct {
+		struct nbar_req_group_open req;
+		struct nbar_plan plan;
+		struct nbar_step step;
+		struct nbar_send send[EACH];
+		struct nbar_recv recv[EACH];
+	} q;
+
+	(void)state;
+	port_open(&w.client, 3);
+	q.req = group("custom", 0, 2 * EACH + 1);
+	q.req.plan_length = sizeof(q) - sizeof(q.req);
+	q.plan = (struct nbar_plan){ NBAR_PLAN_MAGIC, 0, 2 * EACH + 1, 1, EACH, EACH };
+	q.step = (struct nbar_step){ 0, EACH, 0, EACH };
+	for (uint32_t i = 0; i < EACH; i++) {
+		q.send[i] = (struct nbar_send){ i + 1, 0 };
+		q.recv[i] = (struct nbar_recv){ EACH + i };
+	}
+	refuses(&w.client, NBAR_OP_GROUP_OPEN, &q, sizeof(q), NBAR_ENOSPC,
+		"the plan of rank 0 is refused: the plan talks to more peers than this NIC");
+	assert_int_equal(w.blocks, 1); /* the port */
+	q.recv[1].src = EACH - 1;      /* one of the sends, as recv[0].src is */
+	assert_int_equal(request(&w.client, NBAR_OP_GROUP_OPEN, &q, sizeof(q)), 0);
+	assert_int_equal(w.client.port->cell[0].group->npeer, NBAR_PEERS_MAX);
+}
+
+/* A group that is closed leaves a gap in the statistics; messages have no state of a barrier. */
+static void test_statistics_with_a_gap(void **state)
+{
+	const struct nbar_rep_group_stat *rep = body();
+	const struct nbar_group_info *info = (const void *)(rep + 1);
+	const struct nbar_req_group_stat req = { 0 };
+	const struct nbar_req_group_close cell = { .cell = 1 };
+
+	(void)state;
+	port_open(&w.client, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		group_open("signal", i, 3);
+	assert_int_equal(request(&w.client, NBAR_OP_GROUP_CLOSE, &cell, sizeof(cell)), 0);
+	assert_int_equal(request(&w.other, NBAR_OP_GROUP_STAT, &req, sizeof(req)), 0);
+	assert_int_equal(rep->ninfo, 2);
+	assert_int_equal(rep->next, 0);
+	assert_int_equal(info[0].rank, 0);
+	assert_int_equal(info[1].rank, 2);
+	assert_string_equal(info[1].alg, "signal");
+	assert_int_equal(info[1].nstep, 0);
+}
+
+/* A group of messages has no barrier: nobody can abort it, nor attach to it. */
+static void test_messages_have_no_barrier(void **state)
+{
+	const struct nbar_req_group_abort abort_it = { .cell = 0 };
+	struct nbar_req_port_attach attach = { .port = 3 };
+	struct nbar_req_group_attach hold = { .cell = 0 };
+
+	(void)state;
+	port_open(&w.client, 3);
+	hold.endpoint = group_open("signal", 0, 3).endpoint;
+	refuses(&w.client, NBAR_OP_GROUP_ABORT, &abort_it, sizeof(abort_it), NBAR_ENOENT,
+		"there is no group of barriers in cell 0 of this port of n0; was");
+	memcpy(attach.secret, w.client.secret, sizeof(attach.secret));
+	refuses(&w.client, NBAR_OP_PORT_ATTACH, &attach, sizeof(attach), NBAR_EALREADY,
+		"this connection has a port of n0 already; open");
+	assert_int_equal(request(&w.other, NBAR_OP_PORT_ATTACH, &attach, sizeof(attach)), 0);
+	refuses(&w.other, NBAR_OP_GROUP_ATTACH, &hold, sizeof(hold), NBAR_ENOENT,
+		"the group is not in cell 0 of port 3; was");
+}
+
+/* While somebody traces, the platform gets the events of all groups. */
+static void test_trace(void **state)
+{
+	(void)state;
+	port_open(&w.client, 3);
+	group_open("pairwise", 0, 1);
+	w.client.port->page->doorbell[0].posted = 1;
+	nbnic_device_pass(&w.device, w.now);
+	assert_int_equal(w.traced, 0);
+	w.device.nic.tracing = true;
+	w.client.port->page->doorbell[0].posted = 2;
+	nbnic_device_pass(&w.device, w.now);
+	assert_true(w.traced > 0);
+	assert_true(nbnic_device_next(&w.device) > w.now);
+}
+
+/* A percentage that comes to nothing is one; all there is, or none named, is no limit. */
+static void test_user_limits(void **state)
+{
+	static const struct {
+		uint32_t percent, nport;
+		uint64_t open_bytes, bytes;
+	} limit[] = {
+		{ 0, UINT32_MAX, 1 << 20, UINT64_MAX },
+		{ 100, UINT32_MAX, 1 << 20, UINT64_MAX },
+		{ 99, NBNIC_PORTS_MAX * 99 / 100, 100 << 16, 99 << 16 },
+		{ 1, NBNIC_PORTS_MAX / 100, 1 << 20, 1 << 16 },
+	};
+	static struct nbnic_device d;
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(limit) / sizeof(limit[0]); i++) {
+		d.open_bytes_max = limit[i].open_bytes;
+		nbnic_users_init(&d, limit[i].percent);
+		assert_int_equal(d.user_max.nport, limit[i].nport);
+		assert_true(d.user_max.bytes == limit[i].bytes);
+	}
+}
+
+/* What a group says of its host, when another member has asked for it. */
+static void test_host_of_a_group(void **state)
+{
+	struct nbar_group_info info;
+	struct nbnic_group *g;
+
+	(void)state;
+	port_open(&w.client, 3);
+	group_open("pairwise", 0, 2);
+	g = w.client.port->cell[0].group;
+	nbnic_group_info(g, &info);
+	assert_int_equal(info.host_why, 0);
+	g->asked_epoch = 1;
+	g->host_why = 77;
+	nbnic_group_info(g, &info);
+	assert_int_equal(info.host_why, 77);
+	g->asked_epoch = 0; /* in another epoch */
+	nbnic_group_info(g, &info);
+	assert_int_equal(info.host_why, 0);
+	g->port = NBNIC_PORTS_MAX;
+	assert_int_equal(nbnic_group_open(&w.device.nic, g), -NBAR_EINVAL);
+	g->port = 3;
+	g->user = NBNIC_USERS_MAX;
+	assert_int_equal(nbnic_group_open(&w.device.nic, g), -NBAR_EINVAL);
+	g->user = (uint8_t)w.client.user;
+}
+
+/* What a peer hears of our host, and our host of a peer. */
+static void test_peers_ask(void **state)
+{
+	struct {
+		struct nbar_req_group_connect req;
+		struct nbar_endpoint endpoint;
+	} q = { .req = { 0, 1 } };
+	const struct nbar_completion *c;
+	const struct nbnic_addr from = { { 0 } };
+	struct nbfw_token t = { .src = 1, .epoch = 1, .arg = 0 };
+	const struct nbnic_group *g;
+
+	(void)state;
+	port_open(&w.client, 3);
+	group_open("pairwise", 0, 2);
+	q.endpoint = group_open("pairwise", 1, 2).endpoint;
+	assert_int_equal(request(&w.client, NBAR_OP_GROUP_CONNECT, &q, sizeof(q)), 0);
+	g = w.client.port->cell[0].group;
+	c = &w.client.port->page->completion[0];
+	t.handle = g->handle;
+	t.cookie = g->cookie;
+	t.type = NBFW_PULL;
+	assert_false(w.client.port->asked);
+	nbnic_receive(&w.device.nic, &from, &t, w.now);
+	assert_true(w.client.port->asked);
+	assert_int_equal(w.looks, 1);
+	assert_int_equal(NBAR_WHY_KIND(g->host_why), NBAR_WHY_HOST_LATE);
+	w.client.port->host = NBAR_WHY_HOST_STOPPED;
+	w.client.port->host_at = w.now;
+	nbnic_receive(&w.device.nic, &from, &t, w.now);
+	assert_int_equal(w.looks, 1); /* it has just looked */
+	assert_int_equal(NBAR_WHY_KIND(g->host_why), NBAR_WHY_HOST_STOPPED);
+	w.now += UINT64_C(10000000000);
+	nbnic_receive(&w.device.nic, &from, &t, w.now);
+	assert_int_equal(w.looks, 2);
+	assert_int_equal(NBAR_WHY_KIND(g->host_why), NBAR_WHY_HOST_LATE); /* that was long ago */
+	w.client.port->page->doorbell[0].posted = 1;
+	nbnic_device_pass(&w.device, w.now);
+	t.type = NBFW_LATER;
+	t.arg = 1;
+	t.info = NBAR_WHY_HOST_ENDED << 29;
+	nbnic_receive(&w.device.nic, &from, &t, w.now);
+	assert_int_equal(c->nstragglers, 1);
+	assert_int_equal(c->straggler[0], 1);
+	assert_int_equal(NBAR_WHY_KIND(c->why[0]), NBAR_WHY_HOST_ENDED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		REQUEST_TEST(test_connect_in_parts),
+		REQUEST_TEST(test_port_ends),
+		REQUEST_TEST(test_auto),
+		REQUEST_TEST(test_most_peers),
+		REQUEST_TEST(test_statistics_with_a_gap),
+		REQUEST_TEST(test_messages_have_no_barrier),
+		REQUEST_TEST(test_trace),
+		REQUEST_TEST(test_user_limits),
+		REQUEST_TEST(test_host_of_a_group),
+		REQUEST_TEST(test_peers_ask),
+	};
+
+	return cmocka_run_group_tests_name("request_rare", tests, NULL, NULL);
+}
