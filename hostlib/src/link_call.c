@@ -316,9 +316,12 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 								    : await_reply(l, call);
 	if (err < 0)
 		return err;
-	do
+	/* As in peek: a daemon that closes the connection now causes an error in front of it. */
+	for (bool reset = false;; reset |= errno == ECONNRESET) {
 		n = recvmsg(l->sock, &msg, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+		if (n >= 0 || (errno != EINTR && (errno != ECONNRESET || reset)))
+			break;
+	}
 	if (n <= 0)
 		return lost(l);
 	take_descriptors(&msg, call->fd);
