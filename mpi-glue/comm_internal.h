@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comm_internal.h - what comm.c, barrier.c, post.c, join.c (set-up), mates.c, wait.c and log.c
- * share.
+ * comm_internal.h - what comm.c, barrier.c, post.c, join.c (set-up), port.c, mates.c, wait.c and
+ * log.c share.
  */
 #ifndef NBMPI_COMM_INTERNAL_H
 #define NBMPI_COMM_INTERNAL_H
@@ -41,10 +41,10 @@ struct nbmpi_comm {
 	bool tuned;           /* all ranks have agreed on the profile of "tuned:FILE" */
 	uint32_t *tuned_host; /* index of each host in the profile, in the set-up */
 
-	struct nbar_group *group;        /* NULL: all on one host */
-	struct nbmpi_attached *attached; /* the port of the group; NULL: our own port */
-	struct nbmpi_memory *memory;     /* of the ranks of this host; NULL: alone there */
-	uint32_t vain;                   /* unsuccessful tests, and the last check of the mates */
+	struct nbar_group *group;    /* NULL: all on one host */
+	struct nbmpi_port *port;     /* of the group */
+	struct nbmpi_memory *memory; /* of the ranks of this host; NULL: alone there */
+	uint32_t vain;               /* unsuccessful tests, and the last check of the mates */
 	double looked_after;
 	uint32_t wanted, posted; /* tickets; those in between wait for room at the NIC */
 	int error;               /* NBMPI_FAILED: final */
@@ -65,8 +65,8 @@ struct nbmpi_self {
 	pthread_mutex_t lock;     /* of ports, the list, and every open and close on a port */
 	struct nbmpi_comm *comm;
 	struct nbmpi_counters gone; /* counters of closed communicators */
-	struct nbar_port *port;     /* our own port, if this rank has been a leader */
-	struct nbmpi_attached *attached;
+	struct nbmpi_port *own;     /* our own port, if this rank has been a leader */
+	struct nbmpi_port *ports;   /* the others: of other processes, and lost ones of our own */
 };
 extern struct nbmpi_self nbmpi_self;
 
@@ -93,6 +93,17 @@ int nbmpi_set_up(struct nbmpi_comm *c);
 
 /* Gives back group and memory, if any. */
 void nbmpi_leave(struct nbmpi_comm *c);
+
+/* --- port.c, with nbmpi_self.lock ------------------------------------------------------------ */
+
+/* Opens the group of c on our own port, or attaches to it on the port of another rank. NIC: as in
+ * nbar_open. Errors: a reason; nbar_error() has the text, except for NBMPI_WHY_memory (errno). */
+enum nbmpi_why nbmpi_port_open_group(struct nbmpi_comm *c, const char *nic,
+				     const struct nbar_group_attr *attr,
+				     struct nbar_endpoint *endpoint);
+enum nbmpi_why nbmpi_port_attach_group(struct nbmpi_comm *c, const char *nic,
+				       const struct nbar_share *share);
+void nbmpi_port_close_group(struct nbmpi_comm *c);
 
 /* Closes all ports. */
 void nbmpi_ports_close(void);

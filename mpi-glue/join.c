@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * join.c - how the ranks of a communicator become members of a group: port, group, shared memory.
+ * join.c - how the ranks of a communicator become members of a group: group, shared memory, votes.
  *
  * Called by barrier.c within a blocking barrier, and by comm.c when a communicator ends. The
  * lowest rank of a host (its leader) opens the host's member of the group and the memory of its
@@ -20,14 +20,6 @@
 #include "tuned.h"
 
 #define TAG UINT32_C(0x4d504931) /* of groups of MPI programs: other programs cannot join them */
-
-/* A port of another process that this one has attached to. */
-struct nbmpi_attached {
-	struct nbmpi_attached *next;
-	struct nbar_share share; /* of some group of it */
-	struct nbar_port *port;
-	uint32_t ngroup; /* of ours on it */
-};
 
 /* A set-up under way. */
 struct set_up {
@@ -65,6 +57,11 @@ static enum nbmpi_why memory_failed(struct set_up *s, const char *what)
 	return NBMPI_WHY_memory;
 }
 
+static enum nbmpi_why port_failed(struct set_up *s, enum nbmpi_why why)
+{
+	return why == NBMPI_WHY_memory ? memory_failed(s, "keep a port") : nic_failed(s, why);
+}
+
 /* --- port and group, with nbmpi_self.lock ---------------------------------------------------- */
 
 static enum nbmpi_why group_open(struct set_up *s)
@@ -77,16 +74,14 @@ static enum nbmpi_why group_open(struct set_up *s)
 		.tag = TAG,
 	};
 	const struct nbar_wait_policy sleep = { .block = 1 };
-	int rc;
+	enum nbmpi_why why;
 
-	if (!nbmpi_self.port && nbar_open(nic(), &nbmpi_self.port) < 0)
-		return nic_failed(s, NBMPI_WHY_nic);
 	if (nbmpi_tuned_plan(c, &attr) < 0)
 		return NBMPI_WHY_group;
-	rc = nbar_group_open(nbmpi_self.port, &attr, &c->group, &s->host.mine);
+	why = nbmpi_port_open_group(c, nic(), &attr, &s->host.mine);
 	free((void *)(uintptr_t)attr.plan); /* the NIC has a copy */
-	if (rc < 0)
-		return nic_failed(s, NBMPI_WHY_group);
+	if (why != NBMPI_WHY_none)
+		return port_failed(s, why);
 	/* wait.c decides how a rank waits; it calls nbar_wait only to sleep. */
 	nbar_group_set_wait(c->group, &sleep);
 	s->host.npeer = (uint32_t)nbar_group_peers(c->group, &s->host.peer);
@@ -95,68 +90,6 @@ static enum nbmpi_why group_open(struct set_up *s)
 		return NBMPI_WHY_none;
 	errno = ENOMEM;
 	return memory_failed(s, "keep addresses");
-}
-
-static void port_detach(struct nbmpi_attached **at)
-{
-	struct nbmpi_attached *a = *at;
-
-	*at = a->next;
-	nbar_close(a->port);
-	free(a);
-}
-
-/* The port of the share; the process attaches to it once. */
-static struct nbmpi_attached *port_attach(struct set_up *s, const struct nbar_share *share)
-{
-	struct nbmpi_attached *a = nbmpi_self.attached;
-
-	while (a && memcmp(a->share.secret, share->secret, sizeof(share->secret)) != 0)
-		a = a->next;
-	if (a)
-		return a;
-	a = calloc(1, sizeof(*a));
-	if (!a) {
-		memory_failed(s, "keep the port of another rank");
-		return NULL;
-	}
-	if (nbar_attach(nic(), share, &a->port) < 0) {
-		nic_failed(s, NBMPI_WHY_attach);
-		free(a);
-		return NULL;
-	}
-	a->share = *share;
-	a->next = nbmpi_self.attached;
-	nbmpi_self.attached = a;
-	return a;
-}
-
-static enum nbmpi_why group_attach(struct set_up *s, const struct nbar_share *share)
-{
-	struct nbmpi_attached *a = port_attach(s, share);
-
-	if (!a)
-		return NBMPI_WHY_attach;
-	if (nbar_group_attach(a->port, share, &s->c->group) < 0)
-		return nic_failed(s, NBMPI_WHY_attach);
-	s->c->attached = a;
-	a->ngroup++;
-	return NBMPI_WHY_none;
-}
-
-/* Keeps at most one unused port for the next group, because each port has a descriptor. */
-static void group_leave(struct nbmpi_comm *c)
-{
-	struct nbmpi_attached **at = &nbmpi_self.attached;
-
-	nbar_group_close(c->group);
-	if (!c->attached || --c->attached->ngroup > 0)
-		return;
-	while (*at)
-		if (*at != c->attached && (*at)->ngroup == 0)
-			port_detach(at);
-		else
-			at = &(*at)->next;
 }
 
 /* --- the set-up ------------------------------------------------------------------------------ */
@@ -247,8 +180,11 @@ static int hear_leader(struct set_up *s, struct told *told, enum nbmpi_why *why)
 /* With nbmpi_self.lock. */
 static enum nbmpi_why group_join(struct set_up *s, const struct nbar_share *share)
 {
-	if (s->c->rank != s->c->leader)
-		return group_attach(s, share);
+	if (s->c->rank != s->c->leader) {
+		enum nbmpi_why why = nbmpi_port_attach_group(s->c, nic(), share);
+
+		return why == NBMPI_WHY_none ? why : port_failed(s, why);
+	}
 	if (nbar_group_connect_peers(s->c->group, s->host.address) < 0)
 		return nic_failed(s, NBMPI_WHY_connect);
 	return NBMPI_WHY_none;
@@ -395,18 +331,9 @@ void nbmpi_leave(struct nbmpi_comm *c)
 {
 	if (c->group) {
 		pthread_mutex_lock(&nbmpi_self.lock);
-		group_leave(c);
+		nbmpi_port_close_group(c);
 		pthread_mutex_unlock(&nbmpi_self.lock);
 	}
 	c->group = NULL;
-	c->attached = NULL;
 	nbmpi_memory_leave(c);
-}
-
-void nbmpi_ports_close(void)
-{
-	while (nbmpi_self.attached)
-		port_detach(&nbmpi_self.attached);
-	nbar_close(nbmpi_self.port);
-	nbmpi_self.port = NULL;
 }

@@ -83,6 +83,13 @@ $(BUILD)/member: $(BUILD)/test/testbed/e2e/member.o $(BUILD)/libnbar.a
 TESTS += $(BUILD)/member
 OBJS += $(BUILD)/test/testbed/e2e/member.o
 
+# A long-lived program for recovery.sh.
+$(BUILD)/rejoin: $(BUILD)/test/testbed/e2e/rejoin.o $(BUILD)/libnbar.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
+TESTS += $(BUILD)/rejoin
+OBJS += $(BUILD)/test/testbed/e2e/rejoin.o
+
 # Bad clients, hosts and frames against a running daemon: libc and the ABI header alone.
 ADVERSARY_SRC := $(wildcard testbed/e2e/adversary*.c) testbed/e2e/raw.c
 ADVERSARY_OBJ := $(ADVERSARY_SRC:%.c=$(BUILD)/test/%.o)
@@ -176,4 +183,4 @@ bench-raw: all $(BUILD)/raw-oneway $(BUILD)/bench-loop ## barriers of 2 over net
 .PHONY: check-oracle check-mutants check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
 include testbed/bench/bench.mk
-include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/sim/sim.mk testbed/coverage/coverage.mk testbed/fuzz/fuzz.mk testbed/mpi/mpi.mk testbed/soak/soak.mk testbed/verbs/verbs.mk testbed/riscv/riscv.mk testbed/fresh/fresh.mk
+include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/sim/sim.mk testbed/coverage/coverage.mk testbed/fuzz/fuzz.mk testbed/mpi/mpi.mk testbed/soak/soak.mk testbed/faults/faults.mk testbed/verbs/verbs.mk testbed/riscv/riscv.mk testbed/fresh/fresh.mk

@@ -150,7 +150,8 @@ struct nbnic_config {
 	uint32_t user_percent; /* of ports, groups, attachments and memory: one user's; 0: all */
 };
 #define NBNIC_PULL_NS_DEFAULT UINT64_C(1000000)
-#define NBNIC_BUDGET_NS_DEFAULT UINT64_C(4000000000)
+/* Longer than the 5 s for which a debugger may stop a daemon. */
+#define NBNIC_BUDGET_NS_DEFAULT UINT64_C(8000000000)
 
 /* When a NIC of peers was last heard: a frame with a right cookie came from it. */
 struct nbnic_heard {

@@ -73,9 +73,12 @@ static int ring_open(const char *nic, wire_option *option, void *args, struct wi
 
 	(void)option;
 	(void)args;
-	if (!w)
+	if (!w) {
+		log_error("nic %s: no memory for a wire", nic);
 		return -ENOMEM;
+	}
 	if (daemon_id == 0 && getrandom(&daemon_id, sizeof(daemon_id), 0) != sizeof(daemon_id)) {
+		log_error("nic %s: the system gives no random numbers: %s", nic, strerror(errno));
 		free(w);
 		return -EIO;
 	}

@@ -427,8 +427,10 @@ static int shm_open_wire(const char *nic, wire_option *option, void *args, struc
 	char otherwise[40];
 	int rc;
 
-	if (!w)
+	if (!w) {
+		log_error("nic %s: no memory for a wire", nic);
 		return -ENOMEM;
+	}
 	w->fd = w->dir = -1;
 	snprintf(otherwise, sizeof(otherwise), "/dev/shm/nbar-%u", (unsigned)geteuid());
 	dir = dir ? dir : otherwise;

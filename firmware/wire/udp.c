@@ -238,8 +238,10 @@ static int udp_open(const char *nic, wire_option *option, void *args, struct wir
 	struct udp_wire *w = calloc(1, sizeof(*w));
 	int rc;
 
-	if (!w)
+	if (!w) {
+		log_error("nic %s: no memory for a wire", nic);
 		return -ENOMEM;
+	}
 	w->fd = -1;
 	bind_default(otherwise, sizeof(otherwise));
 	rc = udp_bind(w, nic, bind_to ? bind_to : otherwise, option(args, "address"));

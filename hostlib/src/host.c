@@ -36,10 +36,13 @@ static int load(const char *nic, const struct nbar_hostnic_ops **out)
 			"to the file",
 			nic, dlerror());
 	ops = dlsym(library, NBAR_HOSTNIC_SYMBOL);
-	if (!ops || ops->version != NBAR_HOSTNIC_VERSION)
+	if (!ops)
+		return nblib_fail(-ELIBBAD, "NIC %s: %s is no library of nbar", nic, file);
+	if (ops->version != NBAR_HOSTNIC_VERSION)
 		return nblib_fail(-ELIBBAD,
-				  "NIC %s: %s is of another version: install one nbar for both",
-				  nic, file);
+				  "NIC %s: %s is of version %u, this program knows version %u: "
+				  "install one nbar for both",
+				  nic, file, ops->version, NBAR_HOSTNIC_VERSION);
 	*out = ops;
 	return 0;
 }

@@ -117,6 +117,11 @@ static int send_request(struct nblib_link *l, struct nblib_call *call, int flags
 					  "NIC %s: its %s has not read earlier requests yet",
 					  l->nic, nblib_link_server(l))
 			     : no_answer(l);
+	/* Nothing was sent, and the link is as it was. */
+	if (n < 0 && (errno == ENOBUFS || errno == ENOMEM))
+		return nblib_fail(-ENOMEM,
+				  "NIC %s: the system has no memory for a request: try again",
+				  l->nic);
 	/* A daemon that has closed the connection may have sent a reason before: read it. */
 	return n < 0 && errno != EPIPE && errno != ECONNRESET ? lost(l) : 0;
 }
@@ -173,8 +178,11 @@ static void take_late(struct nblib_link *l, struct nblib_late *late)
 	};
 	struct nblib_answer *to = late->to;
 	enum nbar_op op = late->op;
-	ssize_t n = recv(l->sock, &reply, sizeof(reply), 0); /* closes descriptors, too */
+	ssize_t n;
 
+	do
+		n = recv(l->sock, &reply, sizeof(reply), 0); /* closes descriptors, too */
+	while (n < 0 && errno == EINTR);
 	*late = l->late[--l->nlate];
 	if (to) {
 		to->came = true;
@@ -267,6 +275,15 @@ static int await_reply(struct nblib_link *l, struct nblib_call *call)
 	}
 }
 
+/* The NIC gave a descriptor that this process had no room for. */
+static int no_descriptor(const struct nblib_link *l)
+{
+	return nblib_fail(-EMFILE,
+			  "NIC %s: this process has no file descriptor left: close some, or raise "
+			  "its limit (ulimit -n)",
+			  l->nic);
+}
+
 static int call_locked(struct nblib_link *l, struct nblib_call *call)
 {
 	union {
@@ -299,10 +316,17 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 								    : await_reply(l, call);
 	if (err < 0)
 		return err;
-	n = recvmsg(l->sock, &msg, MSG_CMSG_CLOEXEC);
+	/* As in peek: a daemon that closes the connection now causes an error in front of it. */
+	for (bool reset = false;; reset |= errno == ECONNRESET) {
+		n = recvmsg(l->sock, &msg, MSG_CMSG_CLOEXEC);
+		if (n >= 0 || (errno != EINTR && (errno != ECONNRESET || reset)))
+			break;
+	}
 	if (n <= 0)
 		return lost(l);
 	take_descriptors(&msg, call->fd);
+	if (call->fd && *call->fd < 0 && (msg.msg_flags & MSG_CTRUNC))
+		return no_descriptor(l);
 	/* The length in the head shows whether a reply was cut. */
 	err = check_reply(l, call, &reply, (size_t)n);
 	if (err < 0 && call->fd && *call->fd >= 0) {

@@ -78,6 +78,7 @@ static int map_page(struct nbar_port *port, uint32_t page_size, int fd)
 {
 	const char *nic = port->link.nic;
 	struct stat st;
+	uint32_t version;
 	int seals;
 
 	if (fd < 0)
@@ -96,13 +97,14 @@ static int map_page(struct nbar_port *port, uint32_t page_size, int fd)
 	port->page = mmap(NULL, sizeof(*port->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (port->page == MAP_FAILED)
 		return nblib_fail(-errno, "NIC %s: cannot map its page: %s", nic, strerror(errno));
-	if (port->page->magic == NBAR_ABI_MAGIC && port->page->version == NBAR_ABI_VERSION)
+	version = port->page->version;
+	if (port->page->magic == NBAR_ABI_MAGIC && version == NBAR_ABI_VERSION)
 		return 0;
 	munmap(port->page, sizeof(*port->page));
 	return nblib_fail(-EPROTO,
-			  "NIC %s: its page is of another version: install the same nbar for both, "
-			  "and start the %s again",
-			  nic, nblib_link_server(&port->link));
+			  "NIC %s: its page is of version %u, this program knows version %u: "
+			  "install the same nbar for both, and start the %s again",
+			  nic, version, NBAR_ABI_VERSION, nblib_link_server(&port->link));
 }
 
 /* Opens a connection and requests a page. *port_wanted is part of the request. */

@@ -22,9 +22,17 @@ $(BUILD)/mpi-random.%: $(RANDOM_SRC) testbed/mpi/oracle.h testbed/mpi/extensions
 	$(Q)mkdir -p $(@D)
 	$(Q)$(MPICC_$*) -std=c11 -D_GNU_SOURCE $(WARN) -Wno-stringop-overflow \
 		$(CFLAGS) $(filter %.c,$^) -o $@ -lpthread -ldl
-CLUSTER_BIN += $(MPI_ORACLE) $(MPI_STANDARD) $(MPI_RANDOM)
+RECOVER_SRC := testbed/mpi/recover.c testbed/mpi/oracle_counters.c
+MPI_RECOVER := $(CLUSTER_MPI:%=$(BUILD)/mpi-recover.%)
+$(BUILD)/mpi-recover.%: $(RECOVER_SRC) testbed/mpi/oracle.h
+	$(call say,MPICC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(MPICC_$*) -std=c11 -D_GNU_SOURCE $(WARN) -Wno-stringop-overflow \
+		$(CFLAGS) $(filter %.c,$^) -o $@ -ldl
+CLUSTER_BIN += $(MPI_ORACLE) $(MPI_STANDARD) $(MPI_RANDOM) $(MPI_RECOVER)
 MPI_LIST := testbed/mpi/test-pmpi-mpich.sh testbed/mpi/test-component.sh
-CLUSTER_LIST += $(MPI_LIST) testbed/mpi/test-bench.sh testbed/mpi/test-random.sh testbed/mpi/test-languages.sh
+CLUSTER_LIST += $(MPI_LIST) testbed/mpi/test-bench.sh testbed/mpi/test-random.sh testbed/mpi/test-languages.sh \
+	testbed/mpi/test-recovery.sh
 
 check-cluster-long: all $(BUILD)/cluster-hold $$(CLUSTER_BIN) ## barriers of MPI on 2 to 8 test hosts of 1 to 3 ranks, 100,000 times: an hour or more
 	$(Q)BUILD=$(BUILD) LONG=1 TEST_TIMEOUT=20000 testbed/run $(MPI_LIST)

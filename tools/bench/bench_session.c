@@ -235,6 +235,8 @@ int bench_points_run(struct bench_session *s, const struct bench_point *point, u
 	uint32_t *order = calloc(n, sizeof(*order));
 	int r = order ? 0 : TOOL_FAILED;
 
+	if (!order)
+		tool_error("no memory for the order of %u points", n);
 	for (uint32_t l = 0; l < s->opt->repetitions && !r; l++) {
 		stats_shuffle(order, n, &s->random);
 		for (uint32_t i = 0; i < n && !r; i++)

@@ -66,7 +66,8 @@ static int run(const struct subcommand *s, int argc, char **argv)
 
 	snprintf(full, sizeof(full), "nbar %s", s->name);
 	tool_begin(full);
-	return s->run(argc, argv);
+	tool_json_begin();
+	return tool_json_end(s->run(argc, argv));
 }
 
 /* The first word is no subcommand: that of several, or none. */

@@ -10,12 +10,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 static const char *who = "nbar";
-static bool quiet;
+static bool quiet, json_lacks_memory;
 
 void tool_begin(const char *name)
 {
 	who = name;
+}
+
+static void *json_alloc(size_t size)
+{
+	void *block = malloc(size);
+
+	if (!block)
+		json_lacks_memory = true;
+	return block;
+}
+
+void tool_json_begin(void)
+{
+	json_set_alloc_funcs(json_alloc, free);
+}
+
+int tool_json_end(int rc)
+{
+	if (!json_lacks_memory || rc != TOOL_OK)
+		return rc;
+	tool_error("no memory for all results: some are missing; run it again with more memory");
+	return TOOL_FAILED;
 }
 
 void tool_quiet(bool on)

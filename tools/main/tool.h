@@ -24,6 +24,12 @@ SUBCOMMANDS(ROW)
 /* The name in front of every message: "nbar bench". */
 void tool_begin(const char *name);
 
+/* From now on, notices when JSON texts have no memory: Jansson leaves out what it cannot keep. */
+void tool_json_begin(void);
+
+/* rc, the exit code of a subcommand; or, after a message, TOOL_FAILED if JSON had no memory. */
+int tool_json_end(int rc);
+
 /* true: print no more messages; for all ranks of an MPI program but one. */
 void tool_quiet(bool on);
 

@@ -16,8 +16,7 @@
 
 struct lib {
 	struct nbmpi_comm *comm;
-	struct nbar_port *port;          /* what the glue's set-up has opened for this method ... */
-	struct nbmpi_attached *attached; /* ... and attached to */
+	struct nbmpi_port *own, *ports; /* what the glue's set-up has opened for this method */
 	struct nbar_wait_policy wait;
 	uint32_t ticket;
 };
@@ -122,10 +121,10 @@ static int lib_open(struct mpib_method *m)
 		mpib_fatal("%s: no memory", m->choice->name);
 	nbmpi_set_up(lib->comm); /* MPI's errors end the program */
 	/* The next method is to have its own. */
-	lib->port = nbmpi_self.port;
-	lib->attached = nbmpi_self.attached;
-	nbmpi_self.port = NULL;
-	nbmpi_self.attached = NULL;
+	lib->own = nbmpi_self.own;
+	lib->ports = nbmpi_self.ports;
+	nbmpi_self.own = NULL;
+	nbmpi_self.ports = NULL;
 	if (lib->comm->path != NBMPI_OFFLOADED) {
 		tool_error("%s: rank %u: %s", m->choice->name, lib->comm->why_rank,
 			   nbmpi_why_text(lib->comm->why));
@@ -140,9 +139,9 @@ static void lib_close(struct mpib_method *m)
 {
 	struct lib *lib = m->state;
 
+	nbmpi_self.own = lib->own;
+	nbmpi_self.ports = lib->ports;
 	nbmpi_comm_close(lib->comm);
-	nbmpi_self.port = lib->port;
-	nbmpi_self.attached = lib->attached;
 	nbmpi_ports_close();
 	free(lib);
 	m->state = NULL;

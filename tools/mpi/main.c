@@ -177,6 +177,7 @@ int main(int argc, char **argv)
 
 	/* Launchers give rank 0 a terminal, whatever is at the other end. */
 	setenv("NO_COLOR", "1", 1);
+	tool_json_begin();
 	MPI_Init(NULL, NULL);
 	if (!strcmp(argv[0], "profile")) {
 		r = mpib_profile(argc, argv);
@@ -188,5 +189,5 @@ int main(int argc, char **argv)
 		r = run(&rep, &world, argc, argv);
 	mpib_world_end(&world);
 	MPI_Finalize();
-	return r < 0 ? TOOL_OK : r;
+	return r < 0 ? TOOL_OK : tool_json_end(r);
 }

@@ -55,6 +55,7 @@ static int find_nics(struct stat_targets *t)
 {
 	char dir[512];
 	struct dirent *e;
+	int r = 0;
 	DIR *d;
 
 	nbar_run_dir_find(dir, sizeof(dir));
@@ -65,15 +66,24 @@ static int find_nics(struct stat_targets *t)
 			   dir);
 		return TOOL_FAILED;
 	}
-	while (d && (e = readdir(d)) && t->n < NBAR_NICS_MAX) {
+	if (!d && errno != ENOENT) {
+		tool_error("cannot read %s: %s", dir, strerror(errno));
+		return TOOL_FAILED;
+	}
+	while (d && (e = readdir(d)) && t->n < NBAR_NICS_MAX && r == 0) {
 		size_t n = strlen(e->d_name);
 
-		if (n > 5 && !strcmp(e->d_name + n - 5, ".sock") &&
-		    asprintf(&t->name[t->n], "%s/%s", dir, e->d_name) > 0)
+		if (n <= 5 || strcmp(e->d_name + n - 5, ".sock") != 0)
+			continue;
+		if (asprintf(&t->name[t->n], "%s/%s", dir, e->d_name) > 0)
 			t->n++;
+		else
+			r = TOOL_FAILED, tool_error("no memory");
 	}
 	if (d)
 		closedir(d);
+	if (r)
+		return r;
 	if (!t->n) {
 		tool_error("no NIC in %s: start nbar-nicd, or name its run directory by --run-dir",
 			   dir);

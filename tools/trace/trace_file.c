@@ -80,6 +80,14 @@ static int copy_events(const char *map, uint32_t capacity, struct trace_log *log
 	return 0;
 }
 
+static int refuse_version(const char *path, uint32_t version)
+{
+	tool_error("%s: it is of version %u, and this nbar reads version %u; use the nbar trace of "
+		   "that daemon",
+		   path, version, NBAR_TRACE_VERSION);
+	return TOOL_FAILED;
+}
+
 static int read_map(const char *path, const char *map, uint64_t bytes, struct trace_log *log)
 {
 	struct nbar_trace_head head;
@@ -88,7 +96,7 @@ static int read_map(const char *path, const char *map, uint64_t bytes, struct tr
 	if (head.magic != NBAR_TRACE_MAGIC)
 		return refuse(path, "this is no trace of a daemon");
 	if (head.version != NBAR_TRACE_VERSION)
-		return refuse(path, "it is of another version; use the nbar trace of that daemon");
+		return refuse_version(path, head.version);
 	if (head.capacity == 0 || head.capacity > NBAR_TRACE_EVENTS_MAX ||
 	    (head.capacity & (head.capacity - 1)) ||
 	    bytes != HEAD_BYTES + (uint64_t)head.capacity * sizeof(struct nbar_trace_event))

@@ -257,8 +257,10 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 	struct control *k = calloc(1, sizeof(*k));
 	int rc;
 
-	if (!k)
+	if (!k) {
+		log_error("control sockets: no memory");
 		return -ENOMEM;
+	}
 	k->source = CONTROL_STOP;
 	k->nicd = d;
 	k->stop_fd = config->stop_fd;

@@ -131,9 +131,9 @@ void control_listeners_close(struct control *k)
 }
 
 /* Refuses a client that cannot be served. */
-static void refuse(struct control *k, int fd, const char *text)
+static void refuse(struct control *k, int fd, int status, const char *text)
 {
-	nbnic_refuse(-NBAR_EMFILE, text, k->out.byte);
+	nbnic_refuse(status, text, k->out.byte);
 	daemon_send(fd, k->out.byte, k->out.head.length, -1);
 	close(fd);
 }
@@ -159,7 +159,7 @@ static void turn_away(struct control_nic *at)
 			 "the %s of %s has no file descriptors left; "
 			 "restart it with a higher limit (ulimit -n)",
 			 k->in_process ? "process" : "daemon", at->nic->device.name);
-		refuse(k, fd, text);
+		refuse(k, fd, -NBAR_EMFILE, text);
 	}
 	k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
@@ -177,7 +177,7 @@ static bool user_has_room(struct control_nic *at, struct control_user *u, int fd
 		 "close ports, or restart it with a larger --user-percent or a higher limit "
 		 "(ulimit -n)",
 		 u->uid, u->nfd, at->nic->device.name);
-	refuse(at->control, fd, text);
+	refuse(at->control, fd, -NBAR_EMFILE, text);
 	return false;
 }
 
@@ -193,7 +193,8 @@ static void admit(struct control_nic *at, struct control_user *u, int fd, const 
 	c = calloc(1, sizeof(*c));
 	if (!c || control_watch_in(u ? u->epoll : k->epoll, fd, c) < 0) {
 		free(c);
-		close(fd);
+		refuse(k, fd, -NBAR_ENOMEM,
+		       "there is no memory for one more client; close some, and try again");
 		return;
 	}
 	*c = (struct control_client){
@@ -214,7 +215,7 @@ static void admit_user(struct control_nic *at, int fd, const struct ucred *who)
 	if (!u && control_drop_idle(k, NULL))
 		u = control_user_get(k, who->uid);
 	if (!u) {
-		refuse(k, fd,
+		refuse(k, fd, -NBAR_EMFILE,
 		       "the daemon has no file descriptor or no memory for one more user; "
 		       "restart it with a higher limit (ulimit -n)");
 		return;

@@ -279,7 +279,9 @@ static int serve(const struct options *o, struct nicd *d, int stop_fd)
 		       d->nic[i]->device.wire->name, d->nic[i]->device.wire->text,
 		       control_path(control, i));
 	metrics_show(o, metrics);
-	fflush(stdout);
+	if (fflush(stdout) != 0)
+		log_error("cannot write to stdout: %s; the NICs are ready all the same",
+			  strerror(errno));
 	service_notify("READY=1");
 	nicd_run(d, o->idle, o->nallowed > 1 ? NICD_SPIN_NS_DEFAULT : 0);
 	service_notify("STOPPING=1");
@@ -301,6 +303,10 @@ int main(int argc, char **argv)
 	if (lock < 0)
 		return 1;
 	stop_fd = daemon_signals();
+	if (stop_fd < 0) {
+		log_error("cannot wait for signals: %s", strerror(errno));
+		return 1;
+	}
 	limits_raise();
 	rc = wants_eal(&o) ? eal_start(&o) : cpu_take(o.cpu);
 	if (rc)

@@ -352,8 +352,10 @@ int metrics_open(const struct metrics_config *config, struct metrics **out)
 	struct metrics *m = calloc(1, sizeof(*m));
 	int rc;
 
-	if (!m)
+	if (!m) {
+		log_error("--metrics: no memory");
 		return -ENOMEM;
+	}
 	m->config = *config;
 	m->listener = -1;
 	m->epoll = epoll_create1(EPOLL_CLOEXEC);

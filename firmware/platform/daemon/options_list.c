@@ -20,7 +20,7 @@ static const char help[] =
 	"                     sleep: up to 1 ms at a time (default: spin if --cpu is given and four\n"
 	"                     processors are allowed, else yield)\n"
 	"  --pull-us N        wait for a token before it is asked for again (default 1000)\n"
-	"  --budget-ms N      silence after which a peer is given up (default 4000)\n"
+	"  --budget-ms N      silence after which a peer is given up (default 8000)\n"
 	"  --memory-mb N      memory for the groups of a NIC; one port may have a quarter (default 32)\n"
 	"  --user-percent N   of ports, groups, memory and descriptors of a NIC, for one user\n"
 	"                     (default: 50 if --mode lets other users in, else 100)\n"

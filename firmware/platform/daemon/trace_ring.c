@@ -112,8 +112,10 @@ int trace_ring_open(const char *dir, const char *nic, uint32_t events, mode_t mo
 	uint32_t capacity = 1;
 	int rc;
 
-	if (!t)
+	if (!t) {
+		log_error("--trace: no memory for that of nic %s", nic);
 		return -ENOMEM;
+	}
 	while (capacity < events)
 		capacity *= 2;
 	t->mask = capacity - 1;

@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "log.h"
 #include "verbs.h"
 
 #define BURST 32u
@@ -248,8 +249,10 @@ static int verbs_open(const char *nic, wire_option *option, void *args, struct w
 	struct verbs_wire *w = calloc(1, sizeof(*w));
 	int rc;
 
-	if (!w)
+	if (!w) {
+		log_error("nic %s: no memory for a wire", nic);
 		return -ENOMEM;
+	}
 	strncpy(w->nic, nic, sizeof(w->nic) - 1);
 	w->wake_fd = -1;
 	w->base.fd = -1;

@@ -241,7 +241,8 @@ static void pages_are_checked(void **state)
 		{ sizeof(struct nbar_page), 0, NBAR_ABI_VERSION, "not sealed" },
 		{ sizeof(struct nbar_page), F_SEAL_GROW, NBAR_ABI_VERSION, "not sealed" },
 		{ sizeof(struct nbar_page) - 1, F_SEAL_SHRINK, NBAR_ABI_VERSION, "bytes" },
-		{ sizeof(struct nbar_page), F_SEAL_SHRINK, 99, "another version" },
+		{ sizeof(struct nbar_page), F_SEAL_SHRINK, 99,
+		  "of version 99, this program knows" },
 	};
 
 	(void)state;

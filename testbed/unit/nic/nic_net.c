@@ -72,7 +72,7 @@ static void nic_begin(uint32_t i)
 {
 	const struct nbnic_config config = {
 		.pull_ns = NBNIC_PULL_NS_DEFAULT,
-		.budget_ns = NBNIC_BUDGET_NS_DEFAULT,
+		.budget_ns = NET_BUDGET,
 		.linger_bytes = UINT64_C(64) << 20, /* of 64 groups with 4,096 peers each */
 		.quota = net.quota,
 	};

@@ -19,6 +19,7 @@
 #define NET_PORTS 40u
 #define NET_MS UINT64_C(1000000)
 #define NET_SECOND (1000 * NET_MS)
+#define NET_BUDGET (4 * NET_SECOND) /* the retry budget */
 
 struct net_frame {
 	uint32_t from;

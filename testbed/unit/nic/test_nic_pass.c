@@ -77,7 +77,7 @@ static void test_many_groups_die(void **state)
 		require(e < 64 * FLOOD, "the aborts do not go out");
 	}
 	assert_int_equal(w->n[0].nic.nlinger, 64);
-	net_pass(w, 2 * NBNIC_BUDGET_NS_DEFAULT);
+	net_pass(w, 2 * NET_BUDGET);
 	assert_int_equal(w->n[0].nic.nlinger, 0);
 	assert_int_equal(*sent, 64 * FLOOD);
 	assert_int_equal(w->n[0].host[1][0].status, NBAR_STATUS_OK);

@@ -20,7 +20,7 @@
 
 #define IMAGE "nbar-riscv64.elf"
 #define PULL_US 20000u /* an emulated NIC answers in milliseconds */
-#define BUDGET_MS 4000u
+#define BUDGET_MS 8000u
 
 static const char help[] =
 	"usage: nbar-bared [options] --wire WIRE\n"
@@ -36,7 +36,7 @@ static const char help[] =
 	"  --mac MAC          address of the NIC (default: random)\n"
 	"  --ports N          ports, 1 to 8 (default 4)\n"
 	"  --pull-us N        wait for a token before it is asked for again (default 20000)\n"
-	"  --budget-ms N      silence after which a peer is given up (default 4000)\n"
+	"  --budget-ms N      silence after which a peer is given up (default 8000)\n"
 	"  --mode MODE        permissions of the socket (default 0600)\n"
 	"  --group GROUP      group of the socket\n"
 	"  --qemu PATH        the emulator (default qemu-system-riscv64)\n"

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * port.c - the ports of a rank: its own, and those of other ranks of its host; and groups on them.
+ *
+ * Called by join.c, with nbmpi_self.lock. Sends no message of the MPI. A NIC that ended and runs
+ * again is found again: the next group is opened on a new port.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm_internal.h"
+
+struct nbmpi_port {
+	struct nbmpi_port *next;
+	struct nbar_share share; /* of some group of it; 0: our own */
+	struct nbar_port *port;
+	uint32_t ngroup; /* of ours on it */
+};
+
+static void end(struct nbmpi_port *p)
+{
+	nbar_close(p->port);
+	free(p);
+}
+
+/* Takes a port out of the list and closes it. */
+static void leave(struct nbmpi_port **at)
+{
+	struct nbmpi_port *p = *at;
+
+	*at = p->next;
+	end(p);
+}
+
+static void put(struct nbmpi_port *p)
+{
+	p->next = nbmpi_self.ports;
+	nbmpi_self.ports = p;
+}
+
+/* --- our own port ---------------------------------------------------------------------------- */
+
+static enum nbmpi_why own_open(const char *nic)
+{
+	struct nbmpi_port *p = nbmpi_self.own;
+
+	if (p)
+		return NBMPI_WHY_none;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NBMPI_WHY_memory;
+	if (nbar_open(nic, &p->port) < 0) {
+		free(p);
+		return NBMPI_WHY_nic;
+	}
+	nbmpi_self.own = p;
+	return NBMPI_WHY_none;
+}
+
+/* Its NIC has ended. Groups that are still on the port keep it. */
+static void own_lost(void)
+{
+	struct nbmpi_port *p = nbmpi_self.own;
+
+	nbmpi_self.own = NULL;
+	if (p->ngroup == 0)
+		end(p);
+	else
+		put(p);
+}
+
+enum nbmpi_why nbmpi_port_open_group(struct nbmpi_comm *c, const char *nic,
+				     const struct nbar_group_attr *attr,
+				     struct nbar_endpoint *endpoint)
+{
+	int rc = -ENETDOWN;
+
+	/* If the NIC of the port has ended, another may run by now. */
+	for (int i = 0; i < 2 && rc == -ENETDOWN; i++) {
+		enum nbmpi_why why = own_open(nic);
+
+		if (why != NBMPI_WHY_none)
+			return why;
+		rc = nbar_group_open(nbmpi_self.own->port, attr, &c->group, endpoint);
+		if (rc == -ENETDOWN)
+			own_lost();
+	}
+	if (rc < 0)
+		return NBMPI_WHY_group;
+	c->port = nbmpi_self.own;
+	c->port->ngroup++;
+	return NBMPI_WHY_none;
+}
+
+/* --- ports of other ranks --------------------------------------------------------------------- */
+
+enum nbmpi_why nbmpi_port_attach_group(struct nbmpi_comm *c, const char *nic,
+				       const struct nbar_share *share)
+{
+	struct nbmpi_port *p = nbmpi_self.ports;
+
+	while (p && memcmp(p->share.secret, share->secret, sizeof(share->secret)) != 0)
+		p = p->next;
+	if (!p) {
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			return NBMPI_WHY_memory;
+		if (nbar_attach(nic, share, &p->port) < 0) {
+			free(p);
+			return NBMPI_WHY_attach;
+		}
+		p->share = *share;
+		put(p);
+	}
+	if (nbar_group_attach(p->port, share, &c->group) < 0)
+		return NBMPI_WHY_attach;
+	c->port = p;
+	p->ngroup++;
+	return NBMPI_WHY_none;
+}
+
+/* Keeps at most one unused port for the next group, because each port has a descriptor. */
+void nbmpi_port_close_group(struct nbmpi_comm *c)
+{
+	struct nbmpi_port **at = &nbmpi_self.ports, *port = c->port;
+
+	nbar_group_close(c->group);
+	c->port = NULL;
+	if (--port->ngroup > 0 || port == nbmpi_self.own)
+		return;
+	while (*at)
+		if (*at != port && (*at)->ngroup == 0)
+			leave(at);
+		else
+			at = &(*at)->next;
+}
+
+void nbmpi_ports_close(void)
+{
+	while (nbmpi_self.ports)
+		leave(&nbmpi_self.ports);
+	if (nbmpi_self.own)
+		end(nbmpi_self.own);
+	nbmpi_self.own = NULL;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rejoin.c - a long-lived program that makes group after group as it is told to: for recovery.sh.
+ *
+ * Usage: rejoin NIC. Commands come on stdin, one a line; each is answered by one line on stdout:
+ *
+ *   group FOLDER RANK SIZE   closes the group, and opens and connects another; the endpoint
+ * addresses meet in FOLDER. A port that was lost is opened anew.   "connected" barrier "complete",
+ * or "failed: TEXT"
+ *
+ * It ends with its stdin.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "nbar.h"
+
+#define MEMBERS_MAX 64u
+#define MEET_US 1000u
+
+static const char *nic;
+static struct nbar_port *port;
+static struct nbar_group *group;
+
+static int failed(void)
+{
+	printf("failed: %s\n", nbar_error());
+	return -1;
+}
+
+static void endpoint_put(const char *folder, unsigned rank, const struct nbar_endpoint *endpoint)
+{
+	char path[4096], part[4096];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/rank-%u", folder, rank);
+	snprintf(part, sizeof(part), "%s/new-%u", folder, rank);
+	f = fopen(part, "wb");
+	if (!f || fwrite(endpoint, sizeof(*endpoint), 1, f) != 1 || fclose(f) != 0 ||
+	    rename(part, path) < 0)
+		exit(1);
+}
+
+static void endpoint_get(const char *folder, unsigned rank, struct nbar_endpoint *endpoint)
+{
+	char path[4096];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/rank-%u", folder, rank);
+	while (!(f = fopen(path, "rb")))
+		usleep(MEET_US);
+	if (fread(endpoint, sizeof(*endpoint), 1, f) != 1)
+		exit(1);
+	fclose(f);
+}
+
+/* Opens the group. On a port that is lost it does so after it has opened the port anew. */
+static int open_group(const struct nbar_group_attr *attr, struct nbar_endpoint *endpoint)
+{
+	int rc = port ? nbar_group_open(port, attr, &group, endpoint) : -ENETDOWN;
+
+	if (rc != -ENETDOWN)
+		return rc;
+	nbar_close(port);
+	port = NULL;
+	rc = nbar_open(nic, &port);
+	return rc < 0 ? rc : nbar_group_open(port, attr, &group, endpoint);
+}
+
+static int make_group(const char *folder, unsigned rank, unsigned size)
+{
+	struct nbar_group_attr attr = { .rank = rank, .size = size };
+	struct nbar_endpoint mine, endpoints[MEMBERS_MAX];
+
+	nbar_group_close(group);
+	group = NULL;
+	if (size > MEMBERS_MAX || open_group(&attr, &mine) < 0)
+		return failed();
+	endpoint_put(folder, rank, &mine);
+	for (unsigned r = 0; r < size; r++)
+		endpoint_get(folder, r, &endpoints[r]);
+	if (nbar_group_connect(group, endpoints) < 0)
+		return failed();
+	printf("connected\n");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	char line[4096], folder[2048];
+	unsigned rank, size;
+
+	if (argc != 2)
+		return 2;
+	nic = argv[1];
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	while (fgets(line, sizeof(line), stdin)) {
+		if (sscanf(line, "group %2047s %u %u", folder, &rank, &size) == 3)
+			make_group(folder, rank, size);
+		else if (strcmp(line, "barrier\n") == 0 && group && nbar_barrier(group) == 0)
+			printf("complete\n");
+		else
+			failed();
+	}
+	nbar_close(port);
+	return 0;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * client.c - a program that uses most of libnbar, for faults.py, which makes one call of it fail.
+ *
+ * client [-c] NIC NIC: both members of each group are in this process, and one thread. A round
+ * opens ports and groups, runs barriers and closes all. When a call of the library fails, the
+ * program prints its text, closes what it has, and tries the round again: this must succeed, and
+ * nothing may be left. The failure comes after rounds that succeed; with -c, from the first call
+ * on. Exit status 0, or 1 with the reason on stderr.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "nbar_extra.h"
+
+#define LIMIT_NS UINT64_C(20000000000) /* of a wait that must end long before */
+#define WARM 2                         /* rounds before the failure */
+#define BARRIERS 3
+#define FDS_MAX 1024
+#define LOOK_US 10000u
+#define LOOKS 2000
+#define GROUPS 2 /* pairs of members */
+
+/* In the preloaded library: calls in between count. */
+extern void fail_begin(void) __attribute__((weak));
+extern void fail_end(void) __attribute__((weak));
+
+static const char *nic[2];
+
+/* Everything that a round has open. */
+struct round {
+	struct nbar_port *port[2], *attached;
+	struct nbar_group *group[GROUPS][2];
+};
+
+static int failed(const char *what, int rc)
+{
+	printf("failed: %s: %s: %s\n", what, strerror(-rc), nbar_error());
+	return rc;
+}
+
+/* A call of the library that must succeed, or else has a text. */
+#define TRY(call)                                     \
+	do {                                          \
+		int try_rc = (call);                  \
+                                                      \
+		if (try_rc < 0)                       \
+			return failed(#call, try_rc); \
+	} while (0)
+
+static int open_pair(struct round *r, int pair)
+{
+	struct nbar_endpoint endpoints[2];
+	int rc;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		struct nbar_group_attr attr = { .rank = i, .size = 2 };
+
+		TRY(nbar_group_open(r->port[i], &attr, &r->group[pair][i], &endpoints[i]));
+	}
+	for (int i = 0; i < 2; i++) {
+		if (pair == 0) {
+			TRY(nbar_group_connect(r->group[pair][i], endpoints));
+			continue;
+		}
+		TRY(nbar_group_connect_start(r->group[pair][i], endpoints));
+		while ((rc = nbar_group_connect_test(r->group[pair][i])) == 0)
+			continue;
+		TRY(rc);
+	}
+	return 0;
+}
+
+static int barrier(struct nbar_group **pair)
+{
+	uint32_t ticket[2];
+
+	for (int i = 0; i < 2; i++)
+		TRY(nbar_post(pair[i], &ticket[i]));
+	for (int i = 0; i < 2; i++)
+		TRY(nbar_wait(pair[i], ticket[i], LIMIT_NS));
+	return 0;
+}
+
+/* A barrier whose end member 0 learns from a descriptor. */
+static int barrier_by_event(struct nbar_group **pair)
+{
+	struct pollfd news = { .fd = -1, .events = POLLIN };
+	uint32_t ticket[2];
+	int rc;
+
+	TRY(news.fd = nbar_group_fd(pair[0]));
+	TRY(nbar_post(pair[0], &ticket[0]));
+	TRY(nbar_group_arm(pair[0], ticket[0]));
+	TRY(nbar_post(pair[1], &ticket[1]));
+	while ((rc = nbar_group_arm(pair[0], ticket[0])) == 0)
+		(void)!poll(&news, 1, 100);
+	TRY(rc);
+	TRY(nbar_wait(pair[1], ticket[1], LIMIT_NS));
+	return 0;
+}
+
+static int share(struct round *r)
+{
+	struct nbar_group *group;
+	struct nbar_share s;
+
+	nbar_group_share(r->group[0][0], &s);
+	TRY(nbar_attach(nic[0], &s, &r->attached));
+	TRY(nbar_group_attach(r->attached, &s, &group));
+	return 0;
+}
+
+/* A member has not arrived. */
+static int late(struct nbar_group **pair)
+{
+	uint32_t ticket[2], missing[2];
+	int rc;
+
+	TRY(nbar_post(pair[0], &ticket[0]));
+	rc = nbar_wait(pair[0], ticket[0], 1000000);
+	if (rc != -ETIME)
+		return failed("a wait for a late member", rc);
+	TRY(nbar_missing(pair[0], missing, 2));
+	TRY(nbar_post(pair[1], &ticket[1]));
+	for (int i = 0; i < 2; i++)
+		TRY(nbar_wait(pair[i], ticket[i], LIMIT_NS));
+	return 0;
+}
+
+static int run(struct round *r)
+{
+	struct nbar_rep_nic_stat stat;
+
+	for (int i = 0; i < 2; i++)
+		TRY(nbar_open(nic[i], &r->port[i]));
+	for (int pair = 0; pair < GROUPS; pair++) {
+		int rc = open_pair(r, pair);
+
+		for (int i = 0; i < BARRIERS && rc == 0; i++)
+			rc = barrier(r->group[pair]);
+		if (rc < 0)
+			return rc;
+	}
+	if (barrier_by_event(r->group[0]) < 0 || share(r) < 0 || late(r->group[1]) < 0)
+		return -1;
+	TRY(nbar_nic_stat(nic[0], &stat));
+	TRY(nbar_group_abort(r->group[1][0]));
+	return 0;
+}
+
+static int whole_round(void)
+{
+	struct round r = { .attached = NULL };
+	int rc = run(&r);
+
+	nbar_close(r.attached);
+	for (int i = 0; i < 2; i++)
+		nbar_close(r.port[i]);
+	return rc;
+}
+
+static int descriptors(void)
+{
+	struct stat st;
+	int n = 0;
+
+	for (int fd = 0; fd < FDS_MAX; fd++)
+		n += fstat(fd, &st) == 0;
+	return n;
+}
+
+/* A NIC in this process ends a little later than its last port. */
+static bool none_left(int fds)
+{
+	for (int i = 0; i < LOOKS && descriptors() > fds; i++)
+		usleep(LOOK_US);
+	return descriptors() <= fds;
+}
+
+static int wrong(const char *what)
+{
+	fflush(stdout);
+	fprintf(stderr, "%s\n", what);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	bool cold = argc == 4 && strcmp(argv[1], "-c") == 0;
+	int fds = descriptors();
+	size_t heap;
+
+	if (argc != (cold ? 4 : 3))
+		return 2;
+	nic[0] = argv[argc - 2];
+	nic[1] = argv[argc - 1];
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("begins\n");
+	for (int i = 0; !cold && i < WARM; i++)
+		if (whole_round() < 0)
+			return wrong("a round without a failure has failed");
+	heap = mallinfo2().uordblks;
+	if (fail_begin)
+		fail_begin();
+	(void)whole_round();
+	if (fail_end)
+		fail_end();
+	if (whole_round() < 0)
+		return wrong("the round after the failure has failed, too");
+	if (!cold && !none_left(fds))
+		return wrong("a descriptor is left");
+	if (!cold && mallinfo2().uordblks > heap)
+		return wrong("memory is left");
+	return 0;
+}
