@@ -74,6 +74,8 @@ static void trace_new(struct nbnic *nic, const struct nbnic_group *g, uint32_t r
 	    rank == g->rank)
 		return;
 	i = find(g, rank);
+	if (i == NBAR_STRAGGLERS_MAX)
+		return; /* not noted again for each answer */
 	if (i == g->nstragglers || NBAR_WHY_KIND(g->straggler[i].why) != kind)
 		nbnic_trace_group(nic, g,
 				  kind == NBAR_WHY_NIC_SILENT ? NBAR_TRACE_SILENT : NBAR_TRACE_LATE,

@@ -126,19 +126,25 @@ static int send_request(struct nblib_link *l, struct nblib_call *call, int flags
 	return n < 0 && errno != EPIPE && errno != ECONNRESET ? lost(l) : 0;
 }
 
-/* Peeks at the head of the next reply, which stays in the socket. If the daemon closed the
- * connection before it read a request, an error comes first, and then its last message. */
-static ssize_t peek(const struct nblib_link *l, struct nbar_reply *head, int flags)
+/* Receives a message. If the daemon closed the connection before it read a request, an error comes
+ * first, and then its last message. */
+static ssize_t receive(const struct nblib_link *l, void *message, size_t size, int flags)
 {
 	bool reset = false;
 
 	for (;;) {
-		ssize_t n = recv(l->sock, head, sizeof(*head), MSG_PEEK | flags);
+		ssize_t n = recv(l->sock, message, size, flags);
 
 		if (n >= 0 || (errno != EINTR && (errno != ECONNRESET || reset)))
 			return n;
 		reset |= errno == ECONNRESET;
 	}
+}
+
+/* Peeks at the head of the next reply, which stays in the socket. */
+static ssize_t peek(const struct nblib_link *l, struct nbar_reply *head, int flags)
+{
+	return receive(l, head, sizeof(*head), MSG_PEEK | flags);
 }
 
 /* --- replies that come late ------------------------------------------------------------------ */
@@ -180,9 +186,7 @@ static void take_late(struct nblib_link *l, struct nblib_late *late)
 	enum nbar_op op = late->op;
 	ssize_t n;
 
-	do
-		n = recv(l->sock, &reply, sizeof(reply), 0); /* closes descriptors, too */
-	while (n < 0 && errno == EINTR);
+	n = receive(l, &reply, sizeof(reply), 0); /* closes descriptors, too */
 	*late = l->late[--l->nlate];
 	if (to) {
 		to->came = true;

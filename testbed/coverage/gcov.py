@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What each test program executes, by line and branch, as gcov counts it.
 
-Called by the scripts run, in this folder, and ../mutate/mutants. The programs are of a build with --coverage. The
+Called by the scripts measure, in this folder, and ../mutate/mutants. The programs are of a build with --coverage. The
 counts of a program are kept beside it, until the program changes. Writes nothing outside the build folder.
 """
 import hashlib

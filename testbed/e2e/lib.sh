@@ -18,7 +18,7 @@ daemon() {
 	last_pid=$!
 	daemons="$daemons $last_pid:$dir.err"
 	wanted=1
-	for i in $(seq 100); do
+	for i in $(seq 600); do
 		[ "$(grep -c ready "$dir.out")" -ge $wanted ] && [ -S "$dir/${first_nic:-n0}.sock" ] && return 0
 		kill -0 "$last_pid" 2>/dev/null || break
 		sleep 0.1

@@ -5,8 +5,10 @@
  * Usage: rejoin NIC. Commands come on stdin, one a line; each is answered by one line on stdout:
  *
  *   group FOLDER RANK SIZE   closes the group, and opens and connects another; the endpoint
- * addresses meet in FOLDER. A port that was lost is opened anew.   "connected" barrier "complete",
- * or "failed: TEXT"
+ *                            addresses meet in FOLDER. A port that was lost is opened anew.
+ *                            Answer: "connected"
+ *
+ *   barrier                  answer: "complete", or "failed: TEXT"
  *
  * It ends with its stdin.
  */

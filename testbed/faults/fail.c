@@ -8,9 +8,12 @@
  *   FAIL_FILE=FILE  counts calls by site, for all processes of a run; must be empty at first
  *   FAIL_IN=NAME    only in programs of this name
  *   FAIL_MODULE=M   only calls from files (program, library) whose name begins so
- *   FAIL_EACH=N     appends a line "FUNCTION ERRORS SITE CALL" to FILE.sites for the first N calls
- * of each site; nothing fails FAIL_SITE=SITE FAIL_CALL=N FAIL_ERROR=I   the N-th call of SITE
- * fails, with error I of the list of its function; FILE.fired then exists
+ *   FAIL_EACH=N     nothing fails; FILE.sites gets a line "FUNCTION ERRORS SITE CALL" for each of
+ *                   the first N calls of each site
+ *
+ *   FAIL_SITE=SITE FAIL_CALL=N FAIL_ERROR=I
+ *                   the N-th call of SITE fails, with error I of the list of its function;
+ *                   FILE.fired then exists
  *
  * It must not allocate, nor call what it replaces, except by the next definition.
  */

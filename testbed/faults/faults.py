@@ -5,8 +5,8 @@
 Whatever fails, a program either works or ends with a clear error: it does not hang, is not killed,
 leaves nothing behind, and no other client of the daemon is hurt. Speaks TAP, one test for each
 scenario and function. EACH=N calls of each call site fail (1), of SCENARIOS (all), of functions
-FUNCTIONS (all); of scenarios that take long, one case of SAMPLE (8), by NBAR_SEED. A failure prints the settings that repeat it: with ONLY="SITE CALL ERROR" this one
-call fails alone.
+FUNCTIONS (all); of scenarios that take long, one case of SAMPLE (8), by NBAR_SEED. A failure prints
+the settings that repeat it: with ONLY="SITE CALL ERROR" that call fails alone.
 """
 import json
 import os

@@ -15,7 +15,7 @@
 
 #define GUESTS_MAX 8u
 #define ADDITIONS 2000000u
-#define LIMIT_S 60
+#define LIMIT_S 600
 
 enum stage { BEGUN = 1, DONE };
 

@@ -33,7 +33,7 @@ late() {
 	local words=$1
 	shift
 	rm -f "$work/entered"
-	timeout -k 5 120 "$@" >"$work/out" 2>&1
+	timeout -k 5 300 "$@" >"$work/out" 2>&1
 	local rc=$?
 	cat "$work/out"
 	[ $rc = 0 ] && grep -q "^$hosts ranks, each late once by $late_ms ms: seen by all" "$work/out" &&

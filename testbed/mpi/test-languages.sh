@@ -7,7 +7,7 @@ glue="languages"
 mpi=openmpi
 . "$(dirname "$0")/lib.sh"
 languages=testbed/mpi/languages
-limit=60 # s
+limit=300 # s
 library=$bin/libnbar-mpi-mpich.so
 component=$bin/components/mca_coll_nbar.so
 export NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1 OMPI_CC=cc OMPI_FC=gfortran MPICH_FC=gfortran

@@ -26,6 +26,7 @@ offloaded_again() { # MPI
 	mkdir "$work/meet.$1"
 	start "$1" >"$work/program" 2>&1 &
 	pid=$!
+	pids="$pids $pid"
 	for _ in $(seq 3000); do
 		[ -e "$work/meet.$1/ready" ] && break
 		kill -0 $pid 2>/dev/null || break

@@ -102,7 +102,7 @@ void simulate_usage(FILE *to)
 	      "  --noise US:US     a core stops once in each period, for so long\n"
 	      "  --loss %, --repeat %, --reorder %:US  messages lost, doubled, US later (0)\n"
 	      "  --queue N         messages that wait at a member; more are lost (no limit)\n"
-	      "  --pull US, --budget MS  times of the NICs: see nbar-nicd(8) (1000, 4000)\n"
+	      "  --pull US, --budget MS  times of the NICs: see nbar-nicd(8) (1000, 8000)\n"
 	      "  --check           the engine's invariants after each event\n"
 	      "  --seed N          of all that is random (1)\n"
 	      "Results:\n"
@@ -449,7 +449,7 @@ int simulate_options_parse(int argc, char **argv, struct simulate_options *opt, 
 			},
 			.barriers = 1,
 			.pull_ns = 1000000,
-			.budget_ns = 4000000000,
+			.budget_ns = 8000000000,
 			.limit = 3600 * SIM_SECOND,
 		},
 	};

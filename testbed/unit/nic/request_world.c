@@ -189,7 +189,8 @@ int request(struct nbnic_client *c, uint16_t op, const void *body, size_t length
 
 	*q = (struct nbar_request){ NBAR_ABI_MAGIC, NBAR_ABI_VERSION, op,
 				    (uint32_t)(sizeof(*q) + length), 0x1234567 };
-	memcpy(q + 1, body, length);
+	if (length > 0)
+		memcpy(q + 1, body, length);
 	n = nbnic_client_request(c, q, q->length, false, &w.out);
 	assert_int_equal(n, w.out.head.length);
 	assert_int_equal(w.out.head.magic, NBAR_ABI_MAGIC);

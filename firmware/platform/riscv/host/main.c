@@ -50,7 +50,9 @@ int main(int argc, char **argv)
 	if (lock < 0)
 		return 1;
 	stop_fd = daemon_signals();
-	rc = nic_memory(&n, &o);
+	if (stop_fd < 0)
+		log_error("cannot wait for signals: %s", strerror(errno));
+	rc = stop_fd < 0 ? 1 : nic_memory(&n, &o);
 	if (rc == 0)
 		rc = nic_start(&n, stop_fd);
 	if (rc == 0)
