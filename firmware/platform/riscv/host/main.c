@@ -6,6 +6,7 @@
  * It ends with the emulator, and the emulator with it; it restarts nothing. What a NIC does is in
  * the image; the protocol between both is in bared.h.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
