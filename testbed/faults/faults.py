@@ -93,7 +93,7 @@ class Daemon:
             [NICD, "--run-dir", self.dir, "--idle", "sleep", "--trace", "64",
              "--metrics", f"unix:{work}/metrics", *nics],
             env=env, stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
-        until(lambda: self.ended() or "metrics: " in self.said(self.out) or "ready" in self.said(self.err),
+        until(lambda: self.ended() or "metrics: " in self.said(self.out) or "NICs are ready" in self.said(self.err),
               "the daemon hangs at its start")
 
     def ended(self):
