@@ -313,6 +313,34 @@ static void a_silent_nic_is_traced(void **state)
 	world_close(w);
 }
 
+static uint32_t nlate; /* events that a rank is late */
+
+static void count_late(void *ctx, const struct nbar_trace_event *e)
+{
+	(void)ctx;
+	nlate += e->what == NBAR_TRACE_LATE;
+}
+
+/* More ranks are late than the list of stragglers has room for: each is noted once at most. */
+static void many_late_ranks_are_traced_once(void **state)
+{
+	struct world *w = world_connected(NBAR_STRAGGLERS_MAX + 3, "linear");
+	struct nbnic_ops ops = world_ops;
+	struct nbnic *nic = &w->member[0].nic;
+
+	(void)state;
+	ops.trace = count_late;
+	nic->ops = &ops;
+	nic->tracing = true;
+	nlate = 0;
+	post(w, 0, 1);
+	for (uint32_t i = 0; i < 200; i++)
+		pass_time(w, MS);
+	assert_int_equal(nlate, NBAR_STRAGGLERS_MAX);
+	nic->tracing = false;
+	world_close(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +356,7 @@ int main(void)
 		cmocka_unit_test(lossy_wire_only_costs_time),
 		cmocka_unit_test(traced_events_come_in_order),
 		cmocka_unit_test(a_silent_nic_is_traced),
+		cmocka_unit_test(many_late_ranks_are_traced_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
