@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "bench.h"
 #include "hist.h"
@@ -151,6 +152,30 @@ static int collect(void *arg, const char *item)
 {
 	strcat(strcat(arg, "<"), item);
 	return strcmp(item, "stop") ? 0 : 5;
+}
+
+static void messages(void **state)
+{
+	json_malloc_t alloc;
+	json_free_t release;
+	void *block;
+
+	(void)state;
+	tool_begin("nbar test");
+	tool_error("a message of a test");
+	assert_int_equal(tool_usage("another"), TOOL_USAGE);
+	tool_quiet(true);
+	assert_int_equal(tool_usage("not printed"), TOOL_USAGE);
+	tool_json_begin();
+	json_get_alloc_funcs(&alloc, &release);
+	block = alloc(1);
+	assert_non_null(block);
+	release(block);
+	assert_int_equal(tool_json_end(TOOL_OK), TOOL_OK);
+	assert_null(alloc(SIZE_MAX / 2));
+	assert_int_equal(tool_json_end(TOOL_OK), TOOL_FAILED);
+	assert_int_equal(tool_json_end(TOOL_USAGE), TOOL_USAGE);
+	tool_quiet(false);
 }
 
 static void lists(void **state)
@@ -336,6 +361,7 @@ int main(void)
 		cmocka_unit_test(median_of_odd_even_and_one),
 		cmocka_unit_test(shuffle_is_a_permutation),
 		cmocka_unit_test(numbers),
+		cmocka_unit_test(messages),
 		cmocka_unit_test(lists),
 		cmocka_unit_test(options_usual),
 		cmocka_unit_test(options_all),
