@@ -92,9 +92,9 @@ struct nbmpi_ops {
 	uint32_t *(*hosts)(void *mpi, uint32_t size);
 	/* Called by all ranks. sum: in and out. */
 	int (*sum)(void *mpi, struct nbmpi_sum *sum);
-	/* Sends and receives all messages, apart from the program's own. Allocates no memory: the
-	 * other ranks would wait for one that has none. Tags tell the messages of one set-up from
-	 * those of others, if the MPI needs that. */
+	/* Sends and receives all messages, apart from the program's own. Allocates no memory,
+	 * because a failed allocation at one rank would leave the other ranks waiting. Tags tell
+	 * the messages of one set-up from those of others, if the MPI needs that. */
 	int (*exchange)(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n);
 	/* Lets the MPI make progress with everything else that is pending. */
 	void (*progress)(void);

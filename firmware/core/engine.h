@@ -54,7 +54,7 @@ enum nbfw_verdict {
 };
 
 enum nbfw_timer {
-	NBFW_KEEP, /* and there is nothing else to do, but a reply */
+	NBFW_KEEP, /* leave the timer; the action asks for a reply at most */
 	NBFW_ARM,  /* start again, for the interval of state.tries; the caller owns the clock */
 	NBFW_DISARM
 };

@@ -22,8 +22,8 @@
 #define NBNIC_ATTACHED_MAX NBAR_ATTACHED_MAX
 #endif
 
-/* Users with open ports or lingering groups. The NIC counts for each what it has opened, and limits
- * it. */
+/* Users with open ports or lingering groups. The NIC counts and limits the ports and groups of each
+ * user. */
 #ifndef NBNIC_USERS_MAX
 #define NBNIC_USERS_MAX 64u
 #endif

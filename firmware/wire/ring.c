@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ring.c - the wire between the NICs of one daemon: one queue of frames, in which all put what they
- * send, whomever it is for.
+ * ring.c - the wire between the NICs of one daemon: all NICs send and receive through one queue of
+ * frames.
  *
  * One queue and not one a NIC: frames lie next to each other in the order in which they are used,
  * so the queue stays in the nearest cache, and an idle NIC costs nothing. Called by the polling

@@ -143,7 +143,7 @@ int nbar_test(struct nbar_group *g, uint32_t ticket);
 /*
  * Waits for it. 0: complete. -ETIME: timeout_ns have passed, or with NBAR_FOREVER, the NIC of
  * this host has not run for 30 s. The barrier stays posted, so wait again or go on with other work;
- * nbar_error() and nbar_missing() tell who is missing. Else as nbar_test.
+ * nbar_error() and nbar_missing() name the missing ranks. Other results are those of nbar_test.
  */
 int nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns);
 

@@ -7,6 +7,20 @@
 
 #include "internal.h"
 
+/* One request to a NIC, without a port. */
+static int ask(const char *nic, struct nblib_call *call)
+{
+	struct nblib_link link;
+	uint32_t port;
+	int err = nblib_link_open(&link, nic, 0, &port);
+
+	if (err < 0)
+		return err;
+	err = nblib_link_call(&link, call);
+	nblib_link_close(&link);
+	return err;
+}
+
 int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out)
 {
 	struct nbar_rep_nic_stat reply;
@@ -14,14 +28,8 @@ int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out)
 		.op = NBAR_OP_NIC_STAT,
 		.fixed = { &reply, sizeof(reply) },
 	};
-	struct nblib_link link;
-	uint32_t port;
-	int err = nblib_link_open(&link, nic, 0, &port);
+	int err = ask(nic, &call);
 
-	if (err < 0)
-		return err;
-	err = nblib_link_call(&link, &call);
-	nblib_link_close(&link);
 	if (err < 0)
 		return err;
 	reply.nic[sizeof(reply.nic) - 1] = 0;
@@ -38,14 +46,8 @@ int nbar_nic_latency(const char *nic, struct nbar_rep_nic_latency *out)
 		.op = NBAR_OP_NIC_LATENCY,
 		.fixed = { &reply, sizeof(reply) },
 	};
-	struct nblib_link link;
-	uint32_t port;
-	int err = nblib_link_open(&link, nic, 0, &port);
+	int err = ask(nic, &call);
 
-	if (err < 0)
-		return err;
-	err = nblib_link_call(&link, &call);
-	nblib_link_close(&link);
 	if (err == 0)
 		*out = reply;
 	return err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exit.c - the children of a test that end by _exit() keep what they have executed.
+ * exit.c - saves the coverage counts of a process that ends by _exit().
  *
  * For programs of the coverage build only, which are linked with --wrap=_exit.
  */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "endpoints.h"
 #include "nbar.h"
 
 #define MEMBERS_MAX 64u
@@ -20,32 +21,6 @@ static int fail(const char *what)
 {
 	printf("%s: %s\n", what, nbar_error());
 	return 1;
-}
-
-static void endpoint_put(const char *folder, unsigned rank, const struct nbar_endpoint *endpoint)
-{
-	char path[4096], part[4096];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/rank-%u", folder, rank);
-	snprintf(part, sizeof(part), "%s/new-%u", folder, rank);
-	f = fopen(part, "wb");
-	if (!f || fwrite(endpoint, sizeof(*endpoint), 1, f) != 1 || fclose(f) != 0 ||
-	    rename(part, path) < 0)
-		exit(1);
-}
-
-static void endpoint_get(const char *folder, unsigned rank, struct nbar_endpoint *endpoint)
-{
-	char path[4096];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/rank-%u", folder, rank);
-	while (!(f = fopen(path, "rb")))
-		usleep(1000);
-	if (fread(endpoint, sizeof(*endpoint), 1, f) != 1)
-		exit(1);
-	fclose(f);
 }
 
 static int barrier(struct nbar_group *group)

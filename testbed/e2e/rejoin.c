@@ -18,10 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "endpoints.h"
 #include "nbar.h"
 
 #define MEMBERS_MAX 64u
-#define MEET_US 1000u
 
 static const char *nic;
 static struct nbar_port *port;
@@ -31,32 +31,6 @@ static int failed(void)
 {
 	printf("failed: %s\n", nbar_error());
 	return -1;
-}
-
-static void endpoint_put(const char *folder, unsigned rank, const struct nbar_endpoint *endpoint)
-{
-	char path[4096], part[4096];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/rank-%u", folder, rank);
-	snprintf(part, sizeof(part), "%s/new-%u", folder, rank);
-	f = fopen(part, "wb");
-	if (!f || fwrite(endpoint, sizeof(*endpoint), 1, f) != 1 || fclose(f) != 0 ||
-	    rename(part, path) < 0)
-		exit(1);
-}
-
-static void endpoint_get(const char *folder, unsigned rank, struct nbar_endpoint *endpoint)
-{
-	char path[4096];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/rank-%u", folder, rank);
-	while (!(f = fopen(path, "rb")))
-		usleep(MEET_US);
-	if (fread(endpoint, sizeof(*endpoint), 1, f) != 1)
-		exit(1);
-	fclose(f);
 }
 
 /* Opens the group. On a port that is lost it does so after it has opened the port anew. */

@@ -4,9 +4,9 @@
  *
  * client [-c] NIC NIC: both members of each group are in this process, and one thread. A round
  * opens ports and groups, runs barriers and closes all. When a call of the library fails, the
- * program prints its text, closes what it has, and tries the round again: this must succeed, and
- * nothing may be left. The failure comes after rounds that succeed; with -c, from the first call
- * on. Exit status 0, or 1 with the reason on stderr.
+ * program prints the error, closes its ports and groups, and repeats the round. The repeated round
+ * must succeed and leave nothing behind. The failure comes after rounds that succeed; with -c, from
+ * the first call on. Exit status 0, or 1 with the reason on stderr.
  */
 #include <errno.h>
 #include <malloc.h>

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Programs in other languages than C, and of runtimes that use an MPI, on two test hosts: nbar
-# offloads their barriers, and no barrier ends early. Skips aloud what is not installed.
+# offloads their barriers, and no barrier ends early. A language that is not
+# installed is skipped, with a message.
 set -u
 glue="languages"
 mpi=openmpi

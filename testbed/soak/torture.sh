@@ -198,7 +198,7 @@ flat() {
 	[ "$(descriptors 0)" -le "$had_descriptors" ] && [ "$(memory 0)" -le $((had_memory + GROWTH_KIB)) ]
 }
 
-# Daemon 0 is neither killed nor restarted, so that what it holds can be compared.
+# No round kills or restarts daemon 0: its descriptors and memory can be compared between rounds.
 round() {
 	local percent victim=$((1 + $1 % 3))
 	for percent in 1 5 10 20 30; do

@@ -24,7 +24,7 @@ SUBCOMMANDS(ROW)
 /* The name in front of every message: "nbar bench". */
 void tool_begin(const char *name);
 
-/* From now on, notices when JSON texts have no memory: Jansson leaves out what it cannot keep. */
+/* From now on, records failed allocations of Jansson, which silently leaves out values then. */
 void tool_json_begin(void);
 
 /* rc, the exit code of a subcommand; or, after a message, TOOL_FAILED if JSON had no memory. */

@@ -19,7 +19,7 @@
 #define LONG_NS UINT64_C(60000000000)
 
 static _Thread_local struct {
-	uint32_t left; /* calls up to the one that fails, with it; 0: none fails */
+	uint32_t left; /* the left-th call from now on fails; 0: no call fails */
 	int error;
 } fault;
 

@@ -55,7 +55,7 @@ static void test_port_ends(void **state)
 	nbnic_client_abandon(&w.other); /* it has no port */
 }
 
-/* "auto" is what the platform says; another name stays what it is. */
+/* The platform chooses the algorithm of "auto", and of no other name. */
 static void test_auto(void **state)
 {
 	(void)state;
