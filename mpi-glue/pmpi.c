@@ -189,8 +189,9 @@ static const struct nbmpi_ops ops = {
 
 /* --- communicators --------------------------------------------------------------------------- */
 
-/* The last communicator of this thread: MPI takes longer to find the attribute. Relaxed, all of
- * `gone`: a thread that uses a handle again after another has freed it knows of that already. */
+/* The last communicator of this thread: MPI takes longer to find the attribute. All accesses to
+ * `gone` are relaxed: if another thread has freed a handle, the program has synchronized with that
+ * thread before it uses the handle again. */
 static _Thread_local struct {
 	MPI_Comm comm;
 	uint32_t gone;

@@ -2,8 +2,8 @@
 /*
  * port.c - the ports of a rank: its own, and those of other ranks of its host; and groups on them.
  *
- * Called by join.c, with nbmpi_self.lock. Sends no message of the MPI. A NIC that ended and runs
- * again is found again: the next group is opened on a new port.
+ * Called by join.c, with nbmpi_self.lock. Sends no message of the MPI. If the NIC of our port ends
+ * and is started again, the next group is opened on a new port.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static enum nbmpi_why own_open(const char *nic)
 	return NBMPI_WHY_none;
 }
 
-/* Its NIC has ended. Groups that are still on the port keep it. */
+/* The NIC of our port has ended. The port stays until its last group is closed. */
 static void own_lost(void)
 {
 	struct nbmpi_port *p = nbmpi_self.own;

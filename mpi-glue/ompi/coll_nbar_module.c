@@ -177,7 +177,7 @@ static uint32_t *coll_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	return NULL;
 }
 
-/* Called from progress, too: this thread may already be in it, in a caller of this function. */
+/* Also called from MPI's progress: then a caller of this function may hold job.lock already. */
 static uint32_t *coll_hosts(void *mpi, uint32_t size)
 {
 	ompi_communicator_t *comm = mpi;
