@@ -72,7 +72,7 @@ static void texts(void **state)
 	assert_non_null(strstr(text, "\nnbar_barriers_completed_total{nic=\"n1\"} "
 				     "18446744073709551615\n"));
 	assert_non_null(strstr(text, "\nnbar_ports{nic=\"n1\"} 3\n"));
-	assert_string_equal(text + strlen(text) - 33, "nbar_scrapes_dropped_total 7\n# EOF\n" + 2);
+	assert_string_equal(text + strlen(text) - 35, "nbar_scrapes_dropped_total 7\n# EOF\n");
 	free(text);
 	text = text_of(nic, 2, false);
 	assert_non_null(strstr(text, "\n# TYPE nbar_barriers_completed_total counter\n"));
