@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 build() {
 	inside "$1" newcomer "sudo apt-get install -y -qq --no-install-recommends dpkg-dev lintian &&
 		sudo apt-get build-dep -y -qq --no-install-recommends ./ && make openmpi-headers &&
-		DEB_BUILD_OPTIONS='nocheck parallel=2' dpkg-buildpackage -us -uc -b"
+		dpkg-buildpackage -us -uc -b"
 }
 
 check_packages() {
