@@ -294,7 +294,7 @@ bool nblib_kind_wait(struct nbar_team *team, uint32_t me, uint32_t ticket)
 	case NBLIB_TOURNAMENT:
 		return tree_wait(team, me, ticket);
 	case NBLIB_DISSEMINATION:
-		return wait_word(team, &team->released, ticket);
+		break;
 	}
-	return false;
+	return wait_word(team, &team->released, ticket);
 }

@@ -7,6 +7,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -247,6 +248,8 @@ static void a_share_is_of_the_same_user(void **state)
 		{ ENOBUFS, ENOBUFS, "cannot connect to the process that shares it" },
 	};
 
+	struct nbar_rep_nic_stat stat;
+
 	(void)state;
 	fake.open = ENOENT; /* it is not in this process */
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -279,6 +282,29 @@ static void a_share_is_of_the_same_user(void **state)
 	expect(attach(5), EBUSY, "the text of the library");
 	fake.open = ENOENT;
 	expect(attach(0), ENOENT, "no NIC host:x in this process");
+	expect(nbar_nic_stat("host:x", &stat), ENOENT, "no NIC host:x in this process");
+	expect(nbar_nic_groups("host:x", NULL, NULL), ENOENT, "no NIC host:x in this process");
+}
+
+/* A program may have closed its standard input. */
+static void a_socket_may_have_any_number(void **state)
+{
+	struct nblib_link link = { .sock = STDIN_FILENO };
+	int kept = dup(STDIN_FILENO), end[2];
+	bool closed;
+
+	(void)state;
+	assert_int_equal(pipe(end), 0);
+	assert_int_equal(dup2(end[0], STDIN_FILENO), STDIN_FILENO);
+	nblib_link_close(&link);
+	closed = fcntl(STDIN_FILENO, F_GETFD) < 0;
+	if (kept >= 0)
+		dup2(kept, STDIN_FILENO);
+	close(kept);
+	close(end[0]);
+	close(end[1]);
+	assert_true(closed);
+	assert_int_equal(link.sock, -1);
 }
 
 static void complete_one(void)
@@ -345,11 +371,13 @@ static void the_last_barrier_counts(void **state)
 	port.link.host = NULL;
 	port.link.in_process = false;
 	assert_int_equal(nbar_post(&group, NULL), 0);
+	page.life = 5;
 	fake.look = complete_one; /* when the library looks, which it does now and then */
 	for (uint32_t i = 0; i < 100000 && rc == 0; i++)
 		rc = nbar_test(&group, 1);
 	assert_int_equal(rc, 1);
 	assert_null(fake.look);
+	assert_int_equal(group.life, 5);
 	expect(nbar_post(&group, NULL), ENETDOWN, "its daemon at");
 }
 
@@ -359,14 +387,15 @@ static void a_connection_that_fails_is_explained(void **state)
 		int connect, error;
 		const char *text;
 	} cases[] = {
-		{ ENOENT, ENOENT, "start one with" },
-		{ ENOTDIR, ENOENT, "start one with" },
-		{ ECONNREFUSED, ECONNREFUSED, "nobody listens" },
-		{ EACCES, EACCES, "no permission" },
-		{ EPERM, EACCES, "no permission" },
-		{ EPROTOTYPE, EPROTO, "no NIC of nbar" },
-		{ EAGAIN, ECONNREFUSED, "does not accept anybody" },
-		{ ENOBUFS, ENOBUFS, "cannot connect to" },
+		{ ENOENT, ENOENT, "no NIC n3 at /some/n3.sock: start one with" },
+		{ ENOTDIR, ENOENT, "with `nbar-nicd --nic name=n3`, or set NBAR_RUN_DIR" },
+		{ ECONNREFUSED, ECONNREFUSED, "NIC n3: nobody listens at /some/n3.sock, its" },
+		{ ECONNREFUSED, ECONNREFUSED, "again with `nbar-nicd --nic name=n3`" },
+		{ EACCES, EACCES, "NIC n3: no permission for /some/n3.sock: " },
+		{ EPERM, EACCES, "NIC n3: no permission for /some/n3.sock: " },
+		{ EPROTOTYPE, EPROTO, "NIC n3: what listens is no NIC of nbar at /some/n3.sock" },
+		{ EAGAIN, ECONNREFUSED, "NIC n3: its daemon does not accept anybody at /some/n3" },
+		{ ENOBUFS, ENOBUFS, "NIC n3: cannot connect to /some/n3.sock: " },
 	};
 	struct nbar_rep_nic_stat stat;
 
@@ -452,15 +481,11 @@ int main(void)
 {
 #define HOST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		HOST(the_library_must_fit),
-		HOST(what_the_library_refuses_is_told),
-		HOST(a_share_is_of_the_same_user),
-		HOST(a_pass_brings_news),
-		HOST(a_nic_that_has_ended_runs_no_pass),
-		HOST(the_last_barrier_counts),
-		HOST(a_connection_that_fails_is_explained),
-		HOST(a_listener_must_be_trusted),
-		HOST(why_a_nic_does_not_run),
+		HOST(the_library_must_fit),        HOST(what_the_library_refuses_is_told),
+		HOST(a_share_is_of_the_same_user), HOST(a_socket_may_have_any_number),
+		HOST(a_pass_brings_news),          HOST(a_nic_that_has_ended_runs_no_pass),
+		HOST(the_last_barrier_counts),     HOST(a_connection_that_fails_is_explained),
+		HOST(a_listener_must_be_trusted),  HOST(why_a_nic_does_not_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,8 @@
  * a memory that is full, replies that make no sense, a list of requests that is full.
  */
 #include "nic_end.h"
+#include "nbar_extra.h"
+#include "order.h"
 
 #define CONNECTED (sizeof(struct nbar_reply) + sizeof(struct nbar_rep_group_connect))
 
@@ -104,6 +106,70 @@ static void numbers_wrap(void **state)
 	heard(NBAR_OP_GROUP_OPEN, 1);
 }
 
+/* Whoever does not wait may try again; whoever waits has waited. */
+static void a_socket_that_is_full(void **state)
+{
+	struct nblib_call call = abort_call();
+
+	(void)state;
+	fails.sends = 2;
+	fails.send_error = EAGAIN;
+	assert_int_equal(nblib_link_start(&port.link, &call, NULL), -EAGAIN);
+	assert_non_null(strstr(nbar_error(), "has not read earlier requests yet"));
+	assert_int_equal(nblib_link_call(&port.link, &call), -ETIME);
+	assert_int_equal(port.link.nlate, 0);
+	heard_nothing();
+}
+
+/* Another thread of the parent may have held the lock, which nobody unlocks in the child. */
+static void the_child_of_a_fork_takes_no_lock(void **state)
+{
+	struct nblib_call call = connect_call();
+	struct nblib_answer answer = { 0 };
+
+	(void)state;
+	assert_int_equal(pthread_mutex_trylock(&port.link.lock), 0);
+	order_down_write(&port.link.down, NBLIB_FORKED);
+	assert_int_equal(nblib_link_call(&port.link, &call), -ENETDOWN);
+	assert_int_equal(nblib_link_start(&port.link, &call, &answer), -ENETDOWN);
+	assert_int_equal(nblib_link_finish(&port.link, &call, &answer), -ENETDOWN);
+	nblib_link_forget(&port.link, &answer);
+	pthread_mutex_unlock(&port.link.lock);
+	heard_nothing();
+}
+
+/* How threads wait for a group is settled when it is opened or attached. */
+static void a_group_has_the_policy_of_the_environment(void **state)
+{
+	const struct nbar_share share = { .cell = 9, .size = 1 };
+	struct nbar_group *g;
+
+	(void)state;
+	setenv("NBAR_WAIT", "0,5,1", 1);
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 3);
+	assert_int_equal(open_group(&g), 0);
+	assert_int_equal(g->wait.yield_us, 5);
+	answer(NBAR_OP_GROUP_ATTACH, 2, 0, 0);
+	assert_int_equal(nbar_group_attach(&port, &share, &g), 0);
+	assert_int_equal(g->wait.yield_us, 5);
+	unsetenv("NBAR_WAIT");
+}
+
+static void a_statistic_may_be_empty(void **state)
+{
+	const size_t length = sizeof(struct nbar_reply) + sizeof(struct nbar_rep_group_latency);
+	struct nbar_group_stat stat, none;
+	uint32_t index = 1;
+
+	(void)state;
+	memset(&stat, 0xff, sizeof(stat));
+	memset(&none, 0, sizeof(none));
+	answer_by(NBAR_OP_GROUP_LATENCY, 1, length, NULL, 0);
+	assert_int_equal(nblib_stat_group(&port.link, 0, 0, &index, &stat), 0);
+	assert_memory_equal(&stat, &none, sizeof(none));
+	assert_int_equal(index, 0);
+}
+
 /* --- replies that make no sense -------------------------------------------------------------- */
 
 /* Only number and op together are those of a late reply. */
@@ -180,6 +246,49 @@ static void large_groups_have_room_for_their_peers(void **state)
 	assert_int_equal(peer[0], 0);
 	assert_int_equal(peer[1], 2);
 	assert_int_equal(peer[attr.size - 2], attr.size - 1);
+}
+
+/* A message of one byte is a reply, though none of a NIC. */
+static void the_shortest_reply(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	assert_int_equal(send(nic_end, "!", 1, 0), 1);
+	assert_int_equal(open_group(&g), -EPROTO);
+	assert_non_null(strstr(nbar_error(), "is no NIC of nbar"));
+	assert_false(nblib_link_look(&port.link));
+}
+
+/* --- ends ------------------------------------------------------------------------------------ */
+
+/* A call that was interrupted is repeated; one that finds the end of the daemon is the last. */
+static void a_link_ends_once(void **state)
+{
+	(void)state;
+	close(nic_end);
+	nic_end = -1;
+	fails.reads = 1;
+	fails.error = EINTR;
+	nblib_link_end(&port.link);
+	assert_int_equal(fails.reads, 0);
+	assert_int_equal(port.link.sock, -1);
+}
+
+/* The reply to its connect goes to nobody. */
+static void a_group_is_closed_while_it_connects(void **state)
+{
+	struct nbar_endpoint endpoint = { .byte = { 0 } };
+	struct nbar_group *g;
+
+	(void)state;
+	open_groups(&g, 1);
+	assert_int_equal(nbar_group_connect_start(g, &endpoint), 0);
+	assert_int_equal(port.link.nlate, 1);
+	assert_non_null(port.link.late[0].to);
+	nbar_group_close(g);
+	assert_int_equal(port.link.late[0].op, NBAR_OP_GROUP_CONNECT);
+	assert_null(port.link.late[0].to);
 }
 
 /* --- many requests --------------------------------------------------------------------------- */
@@ -277,11 +386,18 @@ int main(void)
 		LINK(an_abort_is_sent_when_memory_is_there),
 		LINK(a_reset_that_stays_ends_the_port),
 		LINK(numbers_wrap),
+		LINK(a_socket_that_is_full),
+		LINK(the_child_of_a_fork_takes_no_lock),
+		LINK(a_group_has_the_policy_of_the_environment),
+		LINK(a_statistic_may_be_empty),
 		LINK(a_late_reply_has_the_op_of_its_request),
 		LINK(a_late_reply_that_is_cut_closes_nothing),
 		LINK(a_reply_is_not_longer_than_its_op_says),
 		LINK(a_cell_has_one_group),
 		LINK(large_groups_have_room_for_their_peers),
+		LINK(the_shortest_reply),
+		LINK(a_link_ends_once),
+		LINK(a_group_is_closed_while_it_connects),
 		LINK(a_full_list_is_waited_for),
 		LINK(a_connect_that_cannot_be_sent),
 		LINK(who_does_not_wait_misses_the_nic),

@@ -436,6 +436,11 @@ static void latency_is_checked(void **state)
 	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), 0);
 	assert_int_equal(stat.nrank, 99);
 	daemon_end();
+	say_one_group();
+	say(NBAR_OP_GROUP_LATENCY, 0)->head.status = -NBAR_EPERM;
+	daemon_start();
+	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), -EPERM);
+	daemon_end();
 	/* Entries of a rank are added up; the greatest sum goes first. */
 	say_one_group();
 	a = say_latency(2, 7);

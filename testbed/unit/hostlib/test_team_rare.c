@@ -85,6 +85,37 @@ static void a_team_that_is_broken_stays_so(void **state)
 	cluster_end(&c);
 }
 
+/* Only the upper half of a completion word is a status. */
+static void epochs_of_a_group_may_be_large(void **state)
+{
+	static struct nbar_completion completion;
+	static struct nbar_doorbell doorbell;
+	const uint32_t epoch = UINT32_C(0xfffffff0);
+	struct nbar_port port = { .link = { .sock = -1 } };
+	struct nbar_group g = {
+		.port = &port,
+		.completion = &completion,
+		.doorbell = &doorbell,
+		.posted = epoch,
+		.connected = true,
+		.runs = true,
+	};
+	struct nbar_team team;
+	uint32_t ticket = 0;
+
+	(void)state;
+	completion.word = epoch;
+	require_ok(nbar_team_init(&team, 2, &g));
+	require_ok(nbar_team_post(&team, &ticket));
+	assert_int_equal(ticket, epoch + 1);
+	assert_int_equal(doorbell.posted, 0);
+	require_ok(nbar_team_post(&team, &ticket));
+	assert_int_equal(doorbell.posted, epoch + 1);
+	assert_int_equal(nbar_team_test(&team, ticket), 0);
+	completion.word = epoch + 1;
+	assert_int_equal(nbar_team_test(&team, ticket), 1);
+}
+
 static void what_a_team_cannot_do_is_told(void **state)
 {
 	struct nbar_team_attr attr = { .kind = "mcs", .size = 2 };
@@ -124,6 +155,7 @@ int main(void)
 		cmocka_unit_test(two_threads_spin_for_a_while),
 		cmocka_unit_test(an_abort_ends_each_kind_of_wait),
 		cmocka_unit_test(a_team_that_is_broken_stays_so),
+		cmocka_unit_test(epochs_of_a_group_may_be_large),
 		cmocka_unit_test(what_a_team_cannot_do_is_told),
 	};
 
