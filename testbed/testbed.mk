@@ -41,9 +41,13 @@ $(BUILD)/test_hostlib_host: ALL_LDFLAGS += $(call wrap,dlopen dlsym connect gets
 $(BUILD)/test_hostlib_fd $(BUILD)/test_hostlib_late $(BUILD)/test_hostlib_link: ALL_LDFLAGS += $(call wrap,recv recvmsg sendmsg)
 $(BUILD)/test_spare_rare: ALL_LDFLAGS += $(call wrap,$(addprefix nbar_,group_open group_close group_peers group_connect post test signal_send signal_recv))
 
+# With the library that makes tags, if it is there.
+$(BUILD)/test/testbed/unit/wire/test_wire_auth.o: CFLAGS_test += $(if $(SODIUM),-DWIRES_SODIUM -Itestbed/unit/nic)
+$(BUILD)/test_wire_auth: ALL_LDFLAGS += -Wl,--no-as-needed $(SODIUM_LIBS)
+
 # NICs over a simulated wire.
 NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o
-$(BUILD)/test_nic $(BUILD)/test_nic_admin $(BUILD)/test_nic_latency $(BUILD)/test_nic_why: $(NIC_WORLD_OBJ)
+$(BUILD)/test_nic $(BUILD)/test_nic_admin $(BUILD)/test_nic_latency $(BUILD)/test_nic_why $(BUILD)/test_wire_auth: $(NIC_WORLD_OBJ)
 # NICs that run passes, over wires of a limited length.
 NIC_NET_OBJ := $(BUILD)/test/testbed/unit/nic/nic_net.o
 $(BUILD)/test_nic_pass $(BUILD)/test_nic_pull: $(NIC_NET_OBJ)
