@@ -169,8 +169,8 @@ int nbar_group_arm(struct nbar_group *g, uint32_t ticket);
 /*
  * Aborts a group: threads of this process that wait for it return at once, and all members get
  * -ECANCELED with this rank. Any thread, at any time before nbar_group_close; a second call does
- * nothing. -EAGAIN, -ETIME: the threads of this process return, but the NIC is busy; the other
- * members learn of the abort when the group is closed.
+ * nothing. -EAGAIN (the NIC is busy), -ENOMEM: the threads of this process return, but the NIC does
+ * not know of the abort: call again. At the latest, closing the group ends the others' barriers.
  */
 int nbar_group_abort(struct nbar_group *g);
 

@@ -74,6 +74,17 @@ int nbar_group_arm(struct nbar_group *g, uint32_t ticket)
 	return rc;
 }
 
+/* The threads of this process return from the group's barriers. */
+static void end_waits(struct nbar_group *g)
+{
+	order_runs_write(&g->runs, false);
+	if (order_down_read(&g->port->link.down) != NBLIB_UP)
+		return; /* they see that */
+	nblib_wake_group(g);
+	if (g->events >= 0)
+		shutdown(g->events, SHUT_RDWR);
+}
+
 int nbar_group_abort(struct nbar_group *g)
 {
 	struct nbar_req_group_abort request = { .cell = g->cell };
@@ -85,14 +96,14 @@ int nbar_group_abort(struct nbar_group *g)
 
 	if (g->is_signal)
 		return nblib_fail(-EINVAL, "a \"signal\" group has no barriers to abort");
-	if (order_abort(&g->aborted))
+	if (!order_abort(&g->aborted))
+		end_waits(g);
+	if (order_abort(&g->abort_sent))
 		return 0;
-	order_runs_write(&g->runs, false);
+	err = nblib_link_start(&g->port->link, &call, NULL);
 	if (order_down_read(&g->port->link.down) != NBLIB_UP)
 		return 0; /* the other members learn it from their NICs */
-	nblib_wake_group(g);
-	if (g->events >= 0)
-		shutdown(g->events, SHUT_RDWR);
-	err = nblib_link_start(&g->port->link, &call, NULL);
-	return order_down_read(&g->port->link.down) == NBLIB_UP ? err : 0;
+	if (err < 0)
+		order_abort_unsent(&g->abort_sent);
+	return err;
 }

@@ -161,11 +161,12 @@ struct nbar_group {
 	struct nbar_completion *completion;
 	uint64_t posted; /* its lower half is the epoch; by order.h */
 	bool connected, is_signal;
-	bool unsure;      /* a request to connect got no reply */
-	bool attached;    /* another process has opened it */
-	uint32_t runs;    /* connected, not a "signal" group, not aborted; by order.h */
-	uint32_t aborted; /* by order.h */
-	int events;       /* event.c: socket that the NIC writes to when it wakes; -1: none */
+	bool unsure;         /* a request to connect got no reply */
+	bool attached;       /* another process has opened it */
+	uint32_t runs;       /* connected, not a "signal" group, not aborted; by order.h */
+	uint32_t aborted;    /* by order.h */
+	uint32_t abort_sent; /* the NIC knows that it is aborted; by order.h */
+	int events;          /* event.c: socket that the NIC writes to when it wakes; -1: none */
 	struct nblib_connect *connecting; /* connect.c: under way; or NULL */
 	struct nbar_endpoint endpoint;
 	uint32_t cell, rank, size;

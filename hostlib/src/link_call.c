@@ -26,7 +26,7 @@ static int lost(struct nblib_link *l)
 
 static bool timed_out(void)
 {
-	return errno == EAGAIN || errno == EWOULDBLOCK;
+	return errno == EAGAIN;
 }
 
 static int no_answer(const struct nblib_link *l)
@@ -188,9 +188,13 @@ static void take_late(struct nblib_link *l, struct nblib_late *late)
 
 	n = receive(l, &reply, sizeof(reply), 0); /* closes descriptors, too */
 	*late = l->late[--l->nlate];
+	if (n < 0) {
+		lost(l);
+		return;
+	}
 	if (to) {
 		to->came = true;
-		to->length = n < 0 ? 0 : (uint32_t)n;
+		to->length = (uint32_t)n;
 		to->head = reply.head;
 		memcpy(&to->body, &reply.opened, sizeof(to->body));
 		return;

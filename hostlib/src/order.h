@@ -290,10 +290,17 @@ static inline void order_runs_write(uint32_t *runs, bool value)
 	__atomic_store_n(runs, value, __ATOMIC_RELAXED);
 }
 
-/* Marks a group as aborted; true: it was marked before. Relaxed: it orders nothing. */
-static inline bool order_abort(uint32_t *aborted)
+/* Marks a group as aborted, or its abort as sent; true: it was marked before. Relaxed: it orders
+ * nothing. */
+static inline bool order_abort(uint32_t *mark)
 {
-	return __atomic_exchange_n(aborted, 1, __ATOMIC_RELAXED);
+	return __atomic_exchange_n(mark, 1, __ATOMIC_RELAXED);
+}
+
+/* The abort could not be sent: the next call of a thread sends it. Relaxed: it orders nothing. */
+static inline void order_abort_unsent(uint32_t *mark)
+{
+	__atomic_store_n(mark, 0, __ATOMIC_RELAXED);
 }
 
 static inline bool order_aborted(const uint32_t *aborted)

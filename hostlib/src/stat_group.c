@@ -10,6 +10,7 @@
 #include "internal.h"
 
 #define ENTRIES_MAX (1 + NBAR_SLOTS_MAX)
+#define CHANGES_MAX 4u /* groups that a cell may get while its statistic is read */
 
 static int by_rank(const void *a, const void *b)
 {
@@ -60,19 +61,20 @@ static void summarize(struct nbar_last *last, uint32_t n, struct nbar_group_stat
 	memcpy(out->last, last, out->nlast * sizeof(*last));
 }
 
-/* Requests one message of entries after the other. Returns how many entries came. */
+/* Requests one message of entries after the other. If the cell gets another group between two
+ * messages, begins again. Returns how many entries came. */
 static int fetch(struct nblib_link *link, struct nbar_req_group_latency *request, uint32_t *index,
 		 struct nbar_last *last)
 {
-	struct nbar_rep_group_latency reply;
+	struct nbar_rep_group_latency reply, first = { .nlast = 0 };
 	struct nblib_call call = {
 		.op = NBAR_OP_GROUP_LATENCY,
 		.body = { { request, sizeof(*request) } },
 		.fixed = { &reply, sizeof(reply) },
 	};
-	uint32_t n = 0;
+	uint32_t n = 0, changes = 0;
 
-	do {
+	for (;;) {
 		call.rest = (struct iovec){ last + n, (ENTRIES_MAX - n) * sizeof(*last) };
 		int err = nblib_link_call(link, &call);
 
@@ -85,10 +87,23 @@ static int fetch(struct nblib_link *link, struct nbar_req_group_latency *request
 				"NIC %s: its statistic of a group makes no sense: install "
 				"the same nbar for both",
 				link->nic);
+		if (request->first == 0) {
+			first = reply;
+		} else if (reply.index != first.index || reply.rank != first.rank) {
+			if (++changes == CHANGES_MAX)
+				return nblib_fail(-ENOENT,
+						  "NIC %s: cell %u of port %u gets one group "
+						  "after the other",
+						  link->nic, request->cell, request->port);
+			request->first = n = 0;
+			continue;
+		}
 		n += reply.nlast;
+		if (reply.next == 0)
+			break;
 		request->first = reply.next;
-	} while (reply.next != 0);
-	*index = reply.index;
+	}
+	*index = first.index;
 	return (int)n;
 }
 

@@ -99,8 +99,6 @@ void nblib_kind_begin(struct nbar_team *team, uint32_t epoch)
 {
 	team->arrived = (uint64_t)team->size << 32 | epoch;
 	team->released = epoch;
-	if (team->kind == NBLIB_SENSE_REVERSE && team->size <= NEAR_MAX)
-		team->released = team->arrived;
 	for (uint32_t thread = 0; thread < team->size; thread++)
 		for (uint32_t line = 0; line < team->lines; line++)
 			*line_of(team, thread, line) = epoch;
@@ -296,7 +294,7 @@ bool nblib_kind_wait(struct nbar_team *team, uint32_t me, uint32_t ticket)
 	case NBLIB_TOURNAMENT:
 		return tree_wait(team, me, ticket);
 	case NBLIB_DISSEMINATION:
-		return wait_word(team, &team->released, ticket);
+		break;
 	}
-	return false;
+	return wait_word(team, &team->released, ticket);
 }

@@ -41,5 +41,5 @@ OBJS += $(ARENA_OBJ)
 # Its wire, on rings and registers in the memory of a test.
 $(BUILD)/test/testbed/unit/wire/test_wire_virtio.o: CFLAGS_test += -Ifirmware/platform/riscv -Ifirmware/platform/riscv/image
 
-# The control socket of its host process, without a machine.
-$(BUILD)/test/testbed/unit/platform/test_bared_serve.o: CFLAGS_test += -Ifirmware/platform/riscv -Ifirmware/platform/riscv/host
+# Start, end and control socket of its host process, without a machine.
+$(patsubst %,$(BUILD)/test/testbed/unit/platform/test_bared_%.o,main serve): CFLAGS_test += -Ifirmware/platform/riscv -Ifirmware/platform/riscv/host

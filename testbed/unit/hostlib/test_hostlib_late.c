@@ -2,103 +2,10 @@
 /*
  * test_hostlib_late.c - a NIC that answers too late: only the request fails, the port goes on, and
  * the library recognizes late replies by their numbers.
- *
- * The test has the NIC's end of the control socket. A request waits for a moment, not for 30 s.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
 
-#include "unit/unit.h"
-#include "internal.h"
-
-#define PATIENCE_US 2000
-
-static struct nbar_page page;
-static struct nbar_port port;
-static int nic_end;
-
-struct request {
-	struct nbar_request head;
-	uint32_t cell; /* of requests that begin with one */
-	char rest[8192];
-};
-
-static int set_up(void **state)
-{
-	const struct timeval patience = { .tv_usec = PATIENCE_US };
-	int sv[2];
-
-	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
-	assert_int_equal(setsockopt(sv[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)),
-			 0);
-	memset(&page, 0, sizeof(page));
-	nic_end = sv[1];
-	port = (struct nbar_port){ .link = { .sock = sv[0], .nic = "n0" }, .page = &page };
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	for (uint32_t cell = 0; cell < NBAR_GROUPS_MAX; cell++)
-		nbar_group_close(port.group[cell]);
-	close(port.link.sock);
-	if (nic_end >= 0)
-		close(nic_end);
-	return 0;
-}
-
-/* Reads the next request, which must be this one. */
-static struct request heard(enum nbar_op op, uint32_t seq)
-{
-	struct request r = { .head = { .magic = 0 } };
-
-	require(recv(nic_end, &r, sizeof(r), MSG_DONTWAIT) > 0, "op %u is missing", (unsigned)op);
-	require(r.head.op == op && r.head.seq == seq, "op %u, number %u", r.head.op, r.head.seq);
-	return r;
-}
-
-static void heard_nothing(void)
-{
-	char byte;
-
-	assert_int_equal(recv(nic_end, &byte, 1, MSG_DONTWAIT), -1);
-}
-
-/* The NIC answers. cell: of a group opened, one with no peers. */
-static void answer(enum nbar_op op, uint32_t seq, int status, uint32_t cell)
-{
-	struct {
-		struct nbar_reply head;
-		struct nbar_rep_group_open opened;
-	} reply = { .opened = { .cell = cell } };
-	size_t length =
-		op == NBAR_OP_GROUP_OPEN && status == 0 ? sizeof(reply) : sizeof(reply.head);
-
-	reply.head = (struct nbar_reply){
-		.magic = NBAR_ABI_MAGIC,
-		.version = NBAR_ABI_VERSION,
-		.op = (uint16_t)op,
-		.length = (uint32_t)length,
-		.status = status,
-		.text = "why",
-		.seq = seq,
-	};
-	assert_int_equal(send(nic_end, &reply, length, 0), length);
-}
-
-static int open_group(struct nbar_group **out)
-{
-	const struct nbar_group_attr attr = { .rank = 0, .size = 1 };
-	struct nbar_endpoint endpoint;
-
-	return nbar_group_open(&port, &attr, out, &endpoint);
-}
+#include "nic_end.h"
 
 /* The other work of the port is not disturbed. */
 static void the_request_fails_alone(void **state)
@@ -257,15 +164,6 @@ static void too_many_unanswered(void **state)
 	answer(NBAR_OP_GROUP_OPEN, seq + 1, 0, 7);
 	assert_int_equal(open_group(&more), 0);
 	assert_int_equal(port.link.nlate, 0);
-}
-
-static void open_groups(struct nbar_group **g, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		answer(NBAR_OP_GROUP_OPEN, i + 1, 0, i);
-		assert_int_equal(open_group(&g[i]), 0);
-		heard(NBAR_OP_GROUP_OPEN, i + 1);
-	}
 }
 
 /* The NIC finds these closes, and then the end of the port. */

@@ -187,6 +187,8 @@ static void reasons_are_told(void **state)
 	assert_int_equal(nbar_post(&group, NULL), 0);
 	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
 	assert_non_null(strstr(nbar_error(), "ranks 0, 1, 2, 3 and 4 have not arrived"));
+	assert_int_equal(nbar_missing_why(&group, who, why, NBAR_STRAGGLERS_MAX), 5);
+	assert_int_equal(why[4], 0);
 	page.life = 1;
 	assert_int_equal(nbar_missing_why(&group, who, why, NBAR_STRAGGLERS_MAX), 5);
 	assert_int_equal(NBAR_WHY_KIND(why[4]), NBAR_WHY_NIC_SILENT);
@@ -402,6 +404,7 @@ static void policies_come_from_the_environment(void **state)
 		{ "yield", { 0, UINT32_MAX, 0 } },
 		{ "block", { 0, 0, 1 } },
 		{ "1,2,0", { 1, 2, 0 } },
+		{ "3,4,1", { 3, 4, 1 } },
 	};
 	static const char *const bad[] = {
 		"x", "1", "1,2", "1,2,3", "1,2,1x", "-1,2,1", "1,2,1,1"

@@ -19,10 +19,12 @@ static struct inproc *nics;
 		require(rc_ == -(error), "%d: %s", rc_, nbar_error()); \
 	} while (0)
 
-static void unknown_errors_have_a_number(void **state)
+static void errors_have_the_numbers_of_this_system(void **state)
 {
 	(void)state;
-	assert_int_equal(nblib_errno(-NBAR_ENOSPC), -ENOSPC);
+#define SAME(name, number) assert_int_equal(nblib_errno(-number), -name);
+	NBAR_ERRORS(SAME)
+#undef SAME
 	assert_int_equal(nblib_errno(-9999), -EPROTO);
 	assert_int_equal(nblib_errno(0), -EPROTO);
 }
@@ -94,6 +96,8 @@ static void a_group_must_be_connected(void **state)
 
 static void who_is_attached_polls_nothing(void **state)
 {
+	const struct nbar_group_attr attr = { .size = 1 };
+	struct nbar_endpoint endpoint;
 	struct nbar_port *port;
 	struct nbar_group *g;
 	struct nbar_share share;
@@ -105,6 +109,15 @@ static void who_is_attached_polls_nothing(void **state)
 	require_ok(nbar_attach("n0", &share, &port));
 	require_ok(nbar_group_attach(port, &share, &g));
 	require_error(nbar_group_fd(g), EPERM);
+	nbar_group_close(g);
+	setenv("NBAR_WAIT", "sometimes", 1);
+	require_error(nbar_group_attach(port, &share, &g), EINVAL);
+	require_error(nbar_group_open(port, &attr, &g, &endpoint), EINVAL);
+	unsetenv("NBAR_WAIT");
+	share.rank = share.size;
+	require_error(nbar_group_attach(port, &share, &g), ERANGE);
+	share.rank = 0;
+	require_ok(nbar_group_attach(port, &share, &g));
 	nbar_close(port);
 	cluster_end(&c);
 }
@@ -146,7 +159,7 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unknown_errors_have_a_number),
+		cmocka_unit_test(errors_have_the_numbers_of_this_system),
 		cmocka_unit_test(a_link_that_is_down_is_told),
 		cmocka_unit_test(a_connect_stays_with_the_parent),
 		cmocka_unit_test(a_group_must_be_connected),

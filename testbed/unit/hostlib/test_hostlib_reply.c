@@ -38,9 +38,10 @@ struct answer {
 static char path[64];
 static int listener = -1;
 static pthread_t thread;
-static struct answer answer[4];
+static struct answer answer[12];
 static uint32_t nanswer;
-static int at_start; /* open descriptors */
+static uint32_t first[12]; /* entry of a statistic that the request for this answer begins with */
+static int at_start;       /* open descriptors */
 
 /* What the daemon does with a request. */
 static enum { READS, LEAVES_UNREAD, DOES_NOT_WAIT } manner;
@@ -76,6 +77,10 @@ static void *daemon_main(void *arg)
 {
 	union {
 		struct nbar_request head;
+		struct {
+			struct nbar_request head;
+			struct nbar_req_group_latency body;
+		} latency;
 		char byte[NBAR_MESSAGE_MAX];
 	} request;
 	int fd = accept(listener, NULL, NULL);
@@ -87,8 +92,10 @@ static void *daemon_main(void *arg)
 	if (manner != READS)
 		answer_one(fd, &answer[n], NULL);
 	while (manner == READS && recv(fd, &request, sizeof(request), 0) > 0 && n < nanswer &&
-	       answer[n].length)
+	       answer[n].length) {
+		first[n] = request.latency.body.first;
 		answer_one(fd, &answer[n++], &request.head);
+	}
 	close(fd);
 	return arg;
 }
@@ -244,6 +251,7 @@ static void pages_are_checked(void **state)
 		{ sizeof(struct nbar_page), F_SEAL_SHRINK, 99,
 		  "of version 99, this program knows" },
 	};
+	char file[] = "/tmp/nbar-reply-XXXXXX";
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -260,6 +268,15 @@ static void pages_are_checked(void **state)
 	close(a->fd);
 	a->fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	expect_open(-EPROTO, "bytes");
+	a = say_port(); /* a file of this size is no sealed memory */
+	close(a->fd);
+	a->fd = mkostemp(file, O_CLOEXEC);
+	unlink(file);
+	assert_int_equal(ftruncate(a->fd, sizeof(struct nbar_page)), 0);
+	expect_open(-EPROTO, "not sealed");
+	a = say_port();
+	assert_int_equal(pwrite(a->fd, "no page", 4, 0), 4);
+	expect_open(-EPROTO, "install the same nbar for both");
 	a = say_port();
 	close(a->fd);
 	a->fd = -1;
@@ -419,24 +436,32 @@ static void latency_is_checked(void **state)
 	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), 0);
 	assert_int_equal(stat.nrank, 99);
 	daemon_end();
+	say_one_group();
+	say(NBAR_OP_GROUP_LATENCY, 0)->head.status = -NBAR_EPERM;
+	daemon_start();
+	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), -EPERM);
+	daemon_end();
 	/* Entries of a rank are added up; the greatest sum goes first. */
 	say_one_group();
 	a = say_latency(2, 7);
-	a->body.latency.last[0] = (struct nbar_last){ 5, 0, 1, 60, 60 };
-	a->body.latency.last[1] = (struct nbar_last){ 3, 0, 4, 100, 80 };
-	say_latency(1, 0)->body.latency.last[0] = (struct nbar_last){ 5, 0, 2, 50, 40 };
+	a->body.latency.last[0] = (struct nbar_last){ 5, 0, 1, 60, 40 };
+	a->body.latency.last[1] = (struct nbar_last){ 3, 0, 4, 110, 80 };
+	a = say_latency(2, 0);
+	a->body.latency.last[0] = (struct nbar_last){ 5, 0, 2, 50, 60 };
+	a->body.latency.last[1] = (struct nbar_last){ 7, 0, 3, 200, 190 };
 	daemon_start();
 	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), 0);
 	daemon_end();
-	assert_int_equal(stat.barriers, 7);
-	assert_int_equal(stat.ns, 210);
-	assert_int_equal(stat.nlast, 2);
-	assert_int_equal(stat.nrank, 2);
-	assert_int_equal(stat.last[0].rank, 5);
-	assert_int_equal(stat.last[0].barriers, 3);
-	assert_int_equal(stat.last[0].ns, 110);
-	assert_int_equal(stat.last[0].most_ns, 60);
-	assert_int_equal(stat.last[1].rank, 3);
+	assert_int_equal(stat.barriers, 10);
+	assert_int_equal(stat.ns, 420);
+	assert_int_equal(stat.nlast, 3);
+	assert_int_equal(stat.nrank, 3);
+	assert_int_equal(stat.last[0].rank, 7);
+	assert_int_equal(stat.last[1].rank, 3); /* of equal sums, the lower rank goes first */
+	assert_int_equal(stat.last[2].rank, 5);
+	assert_int_equal(stat.last[2].barriers, 3);
+	assert_int_equal(stat.last[2].ns, 110);
+	assert_int_equal(stat.last[2].most_ns, 60);
 	/* A list that never ends, and one of another length than it says. */
 	say_one_group();
 	say_latency(1, 1);
@@ -449,6 +474,68 @@ static void latency_is_checked(void **state)
 	daemon_start();
 	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), -EPROTO);
 	daemon_end();
+}
+
+/* An entry of this rank's group with this index, and the next entry to ask for. */
+static void say_part(uint32_t index, uint32_t rank, uint32_t next, uint32_t barriers)
+{
+	struct answer *a = say_latency(1, next);
+
+	a->body.latency.head.index = index;
+	a->body.latency.head.rank = rank;
+	a->body.latency.last[0] = (struct nbar_last){ .rank = 9, .barriers = barriers };
+}
+
+/* A cell may get another group between two messages: entries of two groups are not added up. */
+static void a_statistic_is_of_one_group(void **state)
+{
+	static const uint32_t expected[] = { 0, 4, 0, 5, 0, 6 };
+	struct nbar_group_stat stat = { 0 };
+
+	(void)state;
+	say_one_group();
+	info_of(&answer[0])->index = 8;
+	say_part(7, 0, 4, 100);
+	say_part(8, 0, 0, 200); /* another index */
+	say_part(8, 1, 5, 300);
+	say_part(8, 0, 0, 400); /* the same index, another rank */
+	say_part(8, 0, 6, 1);
+	say_part(8, 0, 0, 2);
+	daemon_start();
+	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), 0);
+	daemon_end();
+	assert_int_equal(stat.barriers, 3);
+	assert_int_equal(stat.nrank, 1);
+	assert_memory_equal(&first[1], expected, sizeof(expected));
+	/* A cell that changes all the time has no statistic. */
+	say_one_group();
+	info_of(&answer[0])->index = 8;
+	for (uint32_t i = 0; i < 4; i++) {
+		say_part(8, 0, 1, 1);
+		say_part(7, 0, 2, 1);
+	}
+	daemon_start();
+	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), 0);
+	daemon_end();
+	assert_int_equal(stat.nrank, 99);
+	assert_int_equal(first[7], 0);
+	assert_int_equal(first[8], 1);
+	/* It was another group from the start; a closed group has none, and is not asked. */
+	say_one_group();
+	info_of(&answer[0])->index = 8;
+	say_part(7, 0, 0, 1);
+	daemon_start();
+	stat.nrank = 0;
+	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), 0);
+	daemon_end();
+	assert_int_equal(stat.nrank, 99);
+	say_one_group();
+	info_of(&answer[0])->life = NBAR_LIFE_LINGER;
+	daemon_start();
+	stat.nrank = 0;
+	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), 0);
+	daemon_end();
+	assert_int_equal(stat.nrank, 99);
 }
 
 static int descriptors(void)
@@ -505,6 +592,7 @@ int main(void)
 		cmocka_unit_test(a_connect_that_lacks_peers_is_an_error),
 		cmocka_unit_test(statistics_are_checked),
 		cmocka_unit_test(latency_is_checked),
+		cmocka_unit_test(a_statistic_is_of_one_group),
 		cmocka_unit_test(no_descriptor_was_leaked),
 	};
 

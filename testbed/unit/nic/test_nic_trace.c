@@ -215,6 +215,46 @@ static void test_stragglers(void **state)
 			assert_non_null(strstr(trace_take(), "late 1 2 3 4 11 6 13; "));
 	}
 	trace_expect("late 13; pull @1 slot 2 to 3; pull @1 slot 12 to 13; late 13; ");
+	/* Nobody is late for a barrier that is complete. */
+	token(3, 1, 2);
+	token(13, 1, 12);
+	assert_memory_equal(trace_take(), "late; complete @1; ", 19);
+	trace_end();
+}
+
+/* A pass that finds nothing does nothing, also after others that had work. */
+static void test_idle(void **state)
+{
+	uint32_t pass;
+
+	(void)state;
+	trace_connected("linear", 3, 0);
+	trace_post(1);
+	trace_work(trace.group->deadline - trace.now);
+	token(1, 1, 0);
+	token(2, 1, 1);
+	for (uint32_t i = 0; i < 10; i++)
+		trace_work(TRACE_BUDGET);
+	pass = trace.nic.pass;
+	trace_work(0);
+	assert_int_equal(trace.nic.pass, pass);
+	trace_post(2);
+	trace_work(0);
+	assert_int_equal(trace.nic.pass, pass + 1);
+	trace_end();
+}
+
+/* Half of a window without an answer: from now on, tokens count as signs of life, too. */
+static void test_doubt(void **state)
+{
+	(void)state;
+	trace_connected("linear", 3, 0);
+	trace_post(1);
+	for (uint32_t i = 0; i <= NBFW_WINDOW / 2; i++) {
+		assert_true(trace.nic.doubt_end == 0);
+		trace_work(trace.group->deadline - trace.now);
+	}
+	assert_true(trace.nic.doubt_end == trace.now + TRACE_BUDGET);
 	trace_end();
 }
 
@@ -426,7 +466,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_barrier),     cmocka_unit_test(test_timeouts),
 		cmocka_unit_test(test_silence),     cmocka_unit_test(test_alive),
-		cmocka_unit_test(test_answers),     cmocka_unit_test(test_stragglers),
+		cmocka_unit_test(test_answers),     cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_doubt),       cmocka_unit_test(test_stragglers),
 		cmocka_unit_test(test_no_room),     cmocka_unit_test(test_no_room_for_pulls),
 		cmocka_unit_test(test_last_frames), cmocka_unit_test(test_failure),
 		cmocka_unit_test(test_strangers),   cmocka_unit_test(test_signals),

@@ -181,9 +181,9 @@ static void test_texts(void **state)
 	char text[64];
 
 	(void)state;
-	format(text, sizeof(text), "%s %u %u %x %d %d %%", "a", 0u, UINT32_MAX, 0xcafe09u,
-	       INT32_MIN, 10);
-	assert_string_equal(text, "a 0 4294967295 cafe09 -2147483648 10 %");
+	format(text, sizeof(text), "%s %u %u %x %d %d %d %%", "a", 0u, UINT32_MAX, 0xcafe09u,
+	       INT32_MIN, 0, 10);
+	assert_string_equal(text, "a 0 4294967295 cafe09 -2147483648 0 10 %");
 	format(text, sizeof(text), "50%");
 	assert_string_equal(text, "50");
 	memset(text, 'z', sizeof(text));

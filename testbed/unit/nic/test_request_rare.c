@@ -105,7 +105,7 @@ static void test_statistics_with_a_gap(void **state)
 {
 	const struct nbar_rep_group_stat *rep = body();
 	const struct nbar_group_info *info = (const void *)(rep + 1);
-	const struct nbar_req_group_stat req = { 0 };
+	struct nbar_req_group_stat req = { 0 };
 	const struct nbar_req_group_close cell = { .cell = 1 };
 
 	(void)state;
@@ -120,6 +120,16 @@ static void test_statistics_with_a_gap(void **state)
 	assert_int_equal(info[1].rank, 2);
 	assert_string_equal(info[1].alg, "signal");
 	assert_int_equal(info[1].nstep, 0);
+	/* However many handles have no group: a call looks at some. */
+	w.device.nic.high = 300;
+	req.first = 3;
+	assert_int_equal(request(&w.other, NBAR_OP_GROUP_STAT, &req, sizeof(req)), 0);
+	assert_int_equal(rep->ninfo, 0);
+	assert_int_equal(rep->next, 3 + 256);
+	req.first = rep->next;
+	assert_int_equal(request(&w.other, NBAR_OP_GROUP_STAT, &req, sizeof(req)), 0);
+	assert_int_equal(rep->ninfo + rep->next, 0);
+	w.device.nic.high = 3;
 }
 
 /* A group of messages has no barrier: nobody can abort it, nor attach to it. */

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostlib_fd.c - descriptors that come with replies: those that nobody wanted, those for which
+ * there is no room, and what is read from them.
+ */
+#include <dirent.h>
+#include <sys/resource.h>
+
+#include "nic_end.h"
+
+static int lowest_free(void)
+{
+	int fd = dup(nic_end);
+
+	assert_true(fd >= 0);
+	close(fd);
+	return fd;
+}
+
+static int descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static void descriptors_that_nobody_wanted_are_closed(void **state)
+{
+	const int one = 1, none = 0, fd[3] = { nic_end, nic_end, nic_end };
+	const size_t opened = sizeof(struct nbar_reply) + sizeof(struct nbar_rep_group_open);
+	struct nblib_call call = abort_call();
+	struct nbar_group *g;
+	int before = descriptors();
+
+	(void)state;
+	/* A message that names its sender has no descriptor. */
+	assert_int_equal(setsockopt(port.link.sock, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)), 0);
+	answer_by(NBAR_OP_GROUP_OPEN, 1, opened, NULL, 0);
+	assert_int_equal(open_group(&g), 0);
+	assert_int_equal(setsockopt(port.link.sock, SOL_SOCKET, SO_PASSCRED, &none, sizeof(none)),
+			 0);
+	answer_by(NBAR_OP_GROUP_ABORT, 2, sizeof(struct nbar_reply), fd, 3);
+	assert_int_equal(nblib_link_call(&port.link, &call), 0);
+	answer_by(NBAR_OP_GROUP_EVENTS, 3, sizeof(struct nbar_reply), NULL, 0);
+	assert_int_equal(nbar_group_fd(g), -EPROTO);
+	assert_non_null(strstr(nbar_error(), "passed no descriptor"));
+	assert_int_equal(descriptors(), before);
+	answer_by(NBAR_OP_GROUP_EVENTS, 4, sizeof(struct nbar_reply), fd, 3);
+	assert_true(nbar_group_fd(g) >= 0);
+	assert_int_equal(descriptors(), before + 1);
+}
+
+static void without_room_for_a_descriptor(void **state)
+{
+	struct rlimit limit, full;
+	struct nbar_group *g;
+	int rc;
+
+	(void)state;
+	open_groups(&g, 1);
+	answer_by(NBAR_OP_GROUP_EVENTS, 2, sizeof(struct nbar_reply), &nic_end, 1);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	full = limit;
+	full.rlim_cur = (rlim_t)lowest_free();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &full), 0);
+	rc = nbar_group_fd(g);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(rc, -EMFILE);
+	assert_non_null(strstr(nbar_error(), "no file descriptor left"));
+	answer_by(NBAR_OP_GROUP_EVENTS, 3, sizeof(struct nbar_reply), &nic_end, 1);
+	assert_true(nbar_group_fd(g) >= 0);
+}
+
+/* Messages of the NIC about a group. */
+static void events_are_taken_in_portions(void **state)
+{
+	int sv[2], n = 0;
+	struct nbar_group *g;
+	char byte;
+
+	(void)state;
+	open_groups(&g, 1);
+	g->runs = g->connected = true;
+	assert_int_equal(nbar_post(g, NULL), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
+	answer_by(NBAR_OP_GROUP_EVENTS, 2, sizeof(struct nbar_reply), sv, 1);
+	assert_true(nbar_group_fd(g) >= 0);
+	close(sv[0]);
+	for (int i = 0; i < 70; i++)
+		assert_int_equal(send(sv[1], "!", 1, 0), 1);
+	fails.events = 1;
+	fails.error = EINTR;
+	assert_int_equal(nbar_group_arm(g, 1), 0);
+	assert_int_equal(fails.events, 0);
+	while (recv(nbar_group_fd(g), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1 &&
+	       recv(nbar_group_fd(g), &byte, 1, MSG_DONTWAIT) == 1)
+		n++;
+	assert_int_equal(n, 7);
+	/* Its end of the socket is closed, but the NIC runs; then that ends, too. */
+	fails.events = 1;
+	fails.error = ECONNRESET;
+	assert_int_equal(nbar_group_arm(g, 1), 0);
+	close(sv[1]);
+	assert_int_equal(nbar_group_arm(g, 1), 0);
+	close(nic_end);
+	nic_end = -1;
+	assert_int_equal(nbar_group_arm(g, 1), -ENETDOWN);
+}
+
+int main(void)
+{
+#define FD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		FD(descriptors_that_nobody_wanted_are_closed),
+		FD(without_room_for_a_descriptor),
+		FD(events_are_taken_in_portions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

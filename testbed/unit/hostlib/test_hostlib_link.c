@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostlib_link.c - what rarely happens on a control socket: calls that the kernel ends early,
+ * a memory that is full, replies that make no sense, a list of requests that is full.
+ */
+#include "nic_end.h"
+#include "nbar_extra.h"
+#include "order.h"
+
+#define CONNECTED (sizeof(struct nbar_reply) + sizeof(struct nbar_rep_group_connect))
+
+static struct nblib_call connect_call(void)
+{
+	static struct nbar_req_group_connect peers;
+	static struct nbar_rep_group_connect reply;
+
+	return (struct nblib_call){ .op = NBAR_OP_GROUP_CONNECT,
+				    .body = { { &peers, sizeof(peers) } },
+				    .fixed = { &reply, sizeof(reply) } };
+}
+
+/* --- calls that end early -------------------------------------------------------------------- */
+
+/* The kernel reports once that the NIC left a request unread: the reply is there nevertheless. */
+static void a_reset_hides_no_late_reply(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	assert_int_equal(open_group(&g), -ETIME);
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
+	answer(NBAR_OP_GROUP_OPEN, 3, 0, 6);
+	fails.peeks = fails.reads = fails.receives = 1;
+	assert_int_equal(open_group(&g), 0);
+	assert_int_equal(fails.peeks + fails.reads + fails.receives, 0);
+	assert_int_equal(g->cell, 6);
+	heard(NBAR_OP_GROUP_OPEN, 1);
+	assert_int_equal(heard(NBAR_OP_GROUP_CLOSE, 2).cell, 5);
+}
+
+/* A late reply that cannot be read ends the port, for calls that wait and for those that do not. */
+static void a_late_reply_that_is_lost_ends_the_port(void **state)
+{
+	struct nblib_call call = connect_call();
+	struct nblib_answer wanted = { 0 };
+	struct nbar_group *g;
+
+	(void)state;
+	assert_int_equal(nblib_link_start(&port.link, &call, &wanted), 0);
+	answer(NBAR_OP_GROUP_CONNECT, 1, -EBUSY, 0);
+	fails.reads = 2;
+	assert_int_equal(nblib_link_finish(&port.link, &call, &wanted), -ENETDOWN);
+	assert_false(wanted.came);
+	assert_int_equal(fails.reads, 0);
+	assert_int_equal(port.link.nlate, 0);
+	assert_int_equal(open_group(&g), -ENETDOWN);
+	heard(NBAR_OP_GROUP_CONNECT, 1);
+}
+
+/* The NIC must learn of it: the next call sends what the first could not. */
+static void an_abort_is_sent_when_memory_is_there(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	open_groups(&g, 1);
+	g->runs = g->connected = true;
+	assert_int_equal(nbar_post(g, NULL), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		fails.sends = 1;
+		fails.send_error = i ? ENOMEM : ENOBUFS;
+		assert_int_equal(nbar_group_abort(g), -ENOMEM);
+		assert_int_equal(nbar_test(g, 1), -ECANCELED);
+		heard_nothing();
+	}
+	assert_int_equal(nbar_group_abort(g), 0);
+	assert_int_equal(heard(NBAR_OP_GROUP_ABORT, 4).cell, 0);
+	assert_int_equal(nbar_group_abort(g), 0);
+	heard_nothing();
+}
+
+/* A link that is reset twice is reset. */
+static void a_reset_that_stays_ends_the_port(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
+	fails.receives = 2;
+	assert_int_equal(open_group(&g), -ENETDOWN);
+	assert_true(nblib_link_look(&port.link));
+}
+
+/* Number 0 belongs to no request. */
+static void numbers_wrap(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	port.link.seq = UINT32_MAX - 1;
+	answer(NBAR_OP_GROUP_OPEN, UINT32_MAX, 0, 5);
+	assert_int_equal(open_group(&g), 0);
+	heard(NBAR_OP_GROUP_OPEN, UINT32_MAX);
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 6);
+	assert_int_equal(open_group(&g), 0);
+	heard(NBAR_OP_GROUP_OPEN, 1);
+}
+
+/* Whoever does not wait may try again; whoever waits has waited. */
+static void a_socket_that_is_full(void **state)
+{
+	struct nblib_call call = abort_call();
+
+	(void)state;
+	fails.sends = 2;
+	fails.send_error = EAGAIN;
+	assert_int_equal(nblib_link_start(&port.link, &call, NULL), -EAGAIN);
+	assert_non_null(strstr(nbar_error(), "has not read earlier requests yet"));
+	assert_int_equal(nblib_link_call(&port.link, &call), -ETIME);
+	assert_int_equal(port.link.nlate, 0);
+	heard_nothing();
+}
+
+/* Another thread of the parent may have held the lock, which nobody unlocks in the child. */
+static void the_child_of_a_fork_takes_no_lock(void **state)
+{
+	struct nblib_call call = connect_call();
+	struct nblib_answer answer = { 0 };
+
+	(void)state;
+	assert_int_equal(pthread_mutex_trylock(&port.link.lock), 0);
+	order_down_write(&port.link.down, NBLIB_FORKED);
+	assert_int_equal(nblib_link_call(&port.link, &call), -ENETDOWN);
+	assert_int_equal(nblib_link_start(&port.link, &call, &answer), -ENETDOWN);
+	assert_int_equal(nblib_link_finish(&port.link, &call, &answer), -ENETDOWN);
+	nblib_link_forget(&port.link, &answer);
+	pthread_mutex_unlock(&port.link.lock);
+	heard_nothing();
+}
+
+/* How threads wait for a group is settled when it is opened or attached. */
+static void a_group_has_the_policy_of_the_environment(void **state)
+{
+	const struct nbar_share share = { .cell = 9, .size = 1 };
+	struct nbar_group *g;
+
+	(void)state;
+	setenv("NBAR_WAIT", "0,5,1", 1);
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 3);
+	assert_int_equal(open_group(&g), 0);
+	assert_int_equal(g->wait.yield_us, 5);
+	answer(NBAR_OP_GROUP_ATTACH, 2, 0, 0);
+	assert_int_equal(nbar_group_attach(&port, &share, &g), 0);
+	assert_int_equal(g->wait.yield_us, 5);
+	unsetenv("NBAR_WAIT");
+}
+
+static void a_statistic_may_be_empty(void **state)
+{
+	const size_t length = sizeof(struct nbar_reply) + sizeof(struct nbar_rep_group_latency);
+	struct nbar_group_stat stat, none;
+	uint32_t index = 1;
+
+	(void)state;
+	memset(&stat, 0xff, sizeof(stat));
+	memset(&none, 0, sizeof(none));
+	answer_by(NBAR_OP_GROUP_LATENCY, 1, length, NULL, 0);
+	assert_int_equal(nblib_stat_group(&port.link, 0, 0, &index, &stat), 0);
+	assert_memory_equal(&stat, &none, sizeof(none));
+	assert_int_equal(index, 0);
+}
+
+/* --- replies that make no sense -------------------------------------------------------------- */
+
+/* Only number and op together are those of a late reply. */
+static void a_late_reply_has_the_op_of_its_request(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	assert_int_equal(open_group(&g), -ETIME);
+	answer(NBAR_OP_GROUP_CONNECT, 1, 0, 0);
+	assert_int_equal(open_group(&g), -EPROTO);
+	assert_int_equal(port.link.nlate, 1);
+}
+
+/* It names no cell that could be closed. */
+static void a_late_reply_that_is_cut_closes_nothing(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	assert_int_equal(open_group(&g), -ETIME);
+	heard(NBAR_OP_GROUP_OPEN, 1);
+	answer_by(NBAR_OP_GROUP_OPEN, 1, sizeof(struct nbar_reply), NULL, 0);
+	answer(NBAR_OP_GROUP_OPEN, 2, 0, 6);
+	assert_int_equal(open_group(&g), 0);
+	heard(NBAR_OP_GROUP_OPEN, 2);
+	heard_nothing();
+}
+
+static void a_reply_is_not_longer_than_its_op_says(void **state)
+{
+	struct nblib_call call = connect_call();
+	struct nblib_answer wanted = { 0 };
+
+	(void)state;
+	assert_int_equal(nblib_link_start(&port.link, &call, &wanted), 0);
+	answer_by(NBAR_OP_GROUP_CONNECT, 1, CONNECTED + 1, NULL, 0);
+	assert_int_equal(nblib_link_finish(&port.link, &call, &wanted), -EPROTO);
+	wanted = (struct nblib_answer){ 0 };
+	assert_int_equal(nblib_link_start(&port.link, &call, &wanted), 0);
+	answer_by(NBAR_OP_GROUP_CONNECT, 2, CONNECTED, NULL, 0);
+	assert_int_equal(nblib_link_finish(&port.link, &call, &wanted), 1);
+}
+
+static void a_cell_has_one_group(void **state)
+{
+	struct nbar_group *g, *other;
+
+	(void)state;
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
+	assert_int_equal(open_group(&g), 0);
+	answer(NBAR_OP_GROUP_OPEN, 2, 0, 5);
+	assert_int_equal(open_group(&other), -EPROTO);
+	assert_ptr_equal(port.group[5], g);
+}
+
+/* The NIC names the peers of a plan, at most so many; of "signal", all others are peers. */
+static void large_groups_have_room_for_their_peers(void **state)
+{
+	struct nbar_group_attr attr = { .size = NBAR_PEERS_MAX + 7 };
+	struct nbar_endpoint endpoint;
+	const uint32_t *peer;
+	struct nbar_group *g;
+
+	(void)state;
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
+	assert_int_equal(nbar_group_open(&port, &attr, &g, &endpoint), 0);
+	assert_int_equal(nbar_group_peers(g, &peer), 0);
+	attr.alg = "signal";
+	attr.rank = 1;
+	answer(NBAR_OP_GROUP_OPEN, 2, 0, 6);
+	assert_int_equal(nbar_group_open(&port, &attr, &g, &endpoint), 0);
+	assert_int_equal(nbar_group_peers(g, &peer), attr.size - 1);
+	assert_int_equal(peer[0], 0);
+	assert_int_equal(peer[1], 2);
+	assert_int_equal(peer[attr.size - 2], attr.size - 1);
+}
+
+/* A message of one byte is a reply, though none of a NIC. */
+static void the_shortest_reply(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	assert_int_equal(send(nic_end, "!", 1, 0), 1);
+	assert_int_equal(open_group(&g), -EPROTO);
+	assert_non_null(strstr(nbar_error(), "is no NIC of nbar"));
+	assert_false(nblib_link_look(&port.link));
+}
+
+/* --- ends ------------------------------------------------------------------------------------ */
+
+/* A call that was interrupted is repeated; one that finds the end of the daemon is the last. */
+static void a_link_ends_once(void **state)
+{
+	(void)state;
+	close(nic_end);
+	nic_end = -1;
+	fails.reads = 1;
+	fails.error = EINTR;
+	nblib_link_end(&port.link);
+	assert_int_equal(fails.reads, 0);
+	assert_int_equal(port.link.sock, -1);
+}
+
+/* The reply to its connect goes to nobody. */
+static void a_group_is_closed_while_it_connects(void **state)
+{
+	struct nbar_endpoint endpoint = { .byte = { 0 } };
+	struct nbar_group *g;
+
+	(void)state;
+	open_groups(&g, 1);
+	assert_int_equal(nbar_group_connect_start(g, &endpoint), 0);
+	assert_int_equal(port.link.nlate, 1);
+	assert_non_null(port.link.late[0].to);
+	nbar_group_close(g);
+	assert_int_equal(port.link.late[0].op, NBAR_OP_GROUP_CONNECT);
+	assert_null(port.link.late[0].to);
+}
+
+/* --- many requests --------------------------------------------------------------------------- */
+
+static void fill_the_list(struct nblib_call *call)
+{
+	for (uint32_t i = 0; i < NBLIB_LATE_MAX; i++) {
+		assert_int_equal(nblib_link_start(&port.link, call, NULL), 0);
+		heard(NBAR_OP_GROUP_ABORT, i + 1);
+	}
+}
+
+static void answer_the_first(void)
+{
+	answer(NBAR_OP_GROUP_ABORT, 1, 0, 0);
+	answer(NBAR_OP_GROUP_ABORT, 2, 0, 0);
+	answer(NBAR_OP_GROUP_OPEN, NBLIB_LATE_MAX + 1, 0, 3);
+}
+
+static void answer_nonsense(void)
+{
+	answer(NBAR_OP_GROUP_ABORT, 99999, 0, 0);
+}
+
+/* A call waits for room in the list, and for no longer than for a reply. */
+static void a_full_list_is_waited_for(void **state)
+{
+	struct nblib_call call = abort_call();
+	struct nbar_group *g;
+
+	(void)state;
+	fill_the_list(&call);
+	fails.wait = answer_the_first;
+	assert_int_equal(open_group(&g), 0);
+	assert_int_equal(port.link.nlate, NBLIB_LATE_MAX - 2);
+	heard(NBAR_OP_GROUP_OPEN, NBLIB_LATE_MAX + 1);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(nblib_link_start(&port.link, &call, NULL), 0);
+	assert_false(port.link.overdue);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(open_group(&g), -ETIME);
+	assert_true(port.link.overdue);
+	port.link.overdue = false;
+	fails.wait = answer_nonsense;
+	assert_int_equal(open_group(&g), -ENETDOWN);
+}
+
+/* Connecting beside other work tries again while the list is full, and fails without memory. */
+static void a_connect_that_cannot_be_sent(void **state)
+{
+	struct nblib_call call = abort_call();
+	struct nbar_endpoint endpoint = { .byte = { 0 } };
+	struct nbar_group *g;
+
+	(void)state;
+	open_groups(&g, 1);
+	fails.sends = 1;
+	fails.send_error = ENOMEM;
+	assert_int_equal(nbar_group_connect_start(g, &endpoint), -ENOMEM);
+	heard_nothing();
+	for (uint32_t i = 0; i < NBLIB_LATE_MAX; i++) {
+		assert_int_equal(nblib_link_start(&port.link, &call, NULL), 0);
+		heard(NBAR_OP_GROUP_ABORT, i + 3);
+	}
+	assert_int_equal(nbar_group_connect_start(g, &endpoint), 0);
+	heard_nothing();
+	answer(NBAR_OP_GROUP_ABORT, 3, 0, 0);
+	assert_int_equal(nbar_group_connect_test(g), 0);
+	heard(NBAR_OP_GROUP_CONNECT, NBLIB_LATE_MAX + 3);
+	answer_by(NBAR_OP_GROUP_CONNECT, NBLIB_LATE_MAX + 3, CONNECTED, NULL, 0);
+	assert_int_equal(nbar_group_connect_test(g), 1);
+}
+
+/* --- a NIC that is gone ---------------------------------------------------------------------- */
+
+static void who_does_not_wait_misses_the_nic(void **state)
+{
+	struct nblib_call call = connect_call();
+	struct nblib_answer wanted = { 0 };
+
+	(void)state;
+	assert_int_equal(nblib_link_start(&port.link, &call, &wanted), 0);
+	close(nic_end);
+	nic_end = -1;
+	assert_int_equal(nblib_link_finish(&port.link, &call, &wanted), -ENETDOWN);
+	assert_int_equal(nblib_link_start(&port.link, &call, &wanted), -ENETDOWN);
+}
+
+int main(void)
+{
+#define LINK(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		LINK(a_reset_hides_no_late_reply),
+		LINK(a_late_reply_that_is_lost_ends_the_port),
+		LINK(an_abort_is_sent_when_memory_is_there),
+		LINK(a_reset_that_stays_ends_the_port),
+		LINK(numbers_wrap),
+		LINK(a_socket_that_is_full),
+		LINK(the_child_of_a_fork_takes_no_lock),
+		LINK(a_group_has_the_policy_of_the_environment),
+		LINK(a_statistic_may_be_empty),
+		LINK(a_late_reply_has_the_op_of_its_request),
+		LINK(a_late_reply_that_is_cut_closes_nothing),
+		LINK(a_reply_is_not_longer_than_its_op_says),
+		LINK(a_cell_has_one_group),
+		LINK(large_groups_have_room_for_their_peers),
+		LINK(the_shortest_reply),
+		LINK(a_link_ends_once),
+		LINK(a_group_is_closed_while_it_connects),
+		LINK(a_full_list_is_waited_for),
+		LINK(a_connect_that_cannot_be_sent),
+		LINK(who_does_not_wait_misses_the_nic),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_spare_rare.c - a shrink among members that fail, send nonsense, or do not answer.
+ *
+ * Shrinking uses only the public API. Here, --wrap replaces its calls, so the test decides what
+ * comes and which call fails, and nothing depends on a clock: a time limit is 0 or for ever.
+ */
+#include <errno.h>
+
+#include "unit/unit.h"
+#include "nbar_extra.h"
+#include "internal.h"
+
+#define SIZE 70u /* more than a round asks */
+#define ASKED 64u
+#define PART_BITS 15u
+/* Messages an address; in place of the number of a part, a request for the address. */
+#define ASK ((uint32_t)(sizeof(struct nbar_endpoint) / (4 * (NBAR_SIGNAL_WORDS - 1))))
+
+static struct nbar_group signals, fresh;
+static struct nbar_port port;
+static uint32_t need[SIZE]; /* new ranks that the new group talks to */
+
+static struct {
+	int send, recv, open, connect, post, test; /* errors; 0: none */
+	uint32_t tests;                            /* that say "not yet" */
+	uint32_t nneed;
+	uint32_t asked[SIZE], sent[SIZE]; /* messages to each peer: requests, and others */
+	uint32_t list, nonce;             /* of the requests */
+	uint32_t nin, next;               /* messages that wait to be received */
+	struct nbar_signal_in in[8 * SIZE];
+	uint32_t closed;
+	bool answers; /* whoever is asked sends its address */
+	bool flood;   /* there always is a message */
+} fake;
+
+int __wrap_nbar_group_open(struct nbar_port *p, const struct nbar_group_attr *attr,
+			   struct nbar_group **out, struct nbar_endpoint *endpoint);
+int __wrap_nbar_group_open(struct nbar_port *p, const struct nbar_group_attr *attr,
+			   struct nbar_group **out, struct nbar_endpoint *endpoint)
+{
+	bool is_signal = attr->alg && strcmp(attr->alg, "signal") == 0;
+
+	assert_ptr_equal(p, &port);
+	if (fake.open)
+		return nblib_fail(-fake.open, "no group");
+	memset(endpoint, 0x5a, sizeof(*endpoint));
+	*out = is_signal ? &signals : &fresh;
+	return 0;
+}
+
+void __wrap_nbar_group_close(struct nbar_group *g);
+void __wrap_nbar_group_close(struct nbar_group *g)
+{
+	fake.closed += g == &fresh;
+}
+
+int __wrap_nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks);
+int __wrap_nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks)
+{
+	assert_ptr_equal(g, &fresh);
+	*ranks = need;
+	return (int)fake.nneed;
+}
+
+int __wrap_nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoints);
+int __wrap_nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoints)
+{
+	(void)g, (void)endpoints;
+	return fake.connect ? nblib_fail(-fake.connect, "not connected") : 0;
+}
+
+int __wrap_nbar_post(struct nbar_group *g, uint32_t *ticket);
+int __wrap_nbar_post(struct nbar_group *g, uint32_t *ticket)
+{
+	assert_ptr_equal(g, &fresh);
+	*ticket = 1;
+	return fake.post ? nblib_fail(-fake.post, "not posted") : 0;
+}
+
+int __wrap_nbar_test(struct nbar_group *g, uint32_t ticket);
+int __wrap_nbar_test(struct nbar_group *g, uint32_t ticket)
+{
+	assert_ptr_equal(g, &fresh);
+	assert_int_equal(ticket, 1);
+	if (fake.test)
+		return nblib_fail(-fake.test, "failed");
+	if (fake.tests == 0)
+		return 1;
+	fake.tests--;
+	return 0;
+}
+
+static struct nbar_signal_in *put(uint32_t src, uint32_t head)
+{
+	struct nbar_signal_in *in = &fake.in[fake.nin++];
+
+	*in = (struct nbar_signal_in){ .group = &signals, .src = src, .word = { head } };
+	return in;
+}
+
+static void put_address(uint32_t src)
+{
+	for (uint32_t part = 0; part < ASK; part++)
+		put(src, (fake.list ^ fake.nonce) | part);
+}
+
+/* This is rank 0: peer p is rank p + 1. */
+int __wrap_nbar_signal_send(struct nbar_group *g, uint32_t peer, const uint32_t *word);
+int __wrap_nbar_signal_send(struct nbar_group *g, uint32_t peer, const uint32_t *word)
+{
+	assert_ptr_equal(g, &signals);
+	if (fake.send)
+		return nblib_fail(-fake.send, "not sent");
+	if ((word[0] & PART_BITS) != ASK) {
+		fake.sent[peer + 1]++;
+		return 0;
+	}
+	fake.list = word[0] & ~PART_BITS;
+	fake.nonce = word[1];
+	fake.asked[peer + 1]++;
+	if (fake.answers)
+		put_address(peer + 1);
+	return 0;
+}
+
+int __wrap_nbar_signal_recv(struct nbar_port *p, struct nbar_signal_in *out);
+int __wrap_nbar_signal_recv(struct nbar_port *p, struct nbar_signal_in *out)
+{
+	assert_ptr_equal(p, &port);
+	if (fake.next < fake.nin) {
+		*out = fake.in[fake.next++];
+		return 1;
+	}
+	if (fake.flood) {
+		*out = (struct nbar_signal_in){ .group = &signals, .src = 1 };
+		return 1;
+	}
+	return fake.recv ? nblib_fail(-fake.recv, "not received") : 0;
+}
+
+static struct nbar_spare *spare_of(uint32_t size)
+{
+	const struct nbar_group_attr attr = { .rank = 0, .size = size };
+	struct nbar_endpoint endpoint;
+	struct nbar_spare *s;
+
+	memset(&fake, 0, sizeof(fake));
+	assert_int_equal(nbar_spare_open(&port, &attr, &s, &endpoint), 0);
+	for (uint32_t i = 0; i < size; i++)
+		need[i] = i + 1;
+	fake.nneed = 1;
+	return s;
+}
+
+/* Rank 1 has failed. Returns what nbar_spare_shrink returns. */
+static int shrink(struct nbar_spare *s, uint64_t timeout_ns)
+{
+	static const uint32_t failed = 1;
+	struct nbar_group *g = NULL;
+	int rc = nbar_spare_shrink(s, &failed, 1, timeout_ns, &g);
+
+	assert_ptr_equal(g, rc == 0 ? &fresh : NULL);
+	assert_int_equal(fake.closed, rc < 0 && !fake.open);
+	return rc;
+}
+
+static void all_answer(void **state)
+{
+	struct nbar_spare *s = spare_of(4);
+
+	(void)state;
+	fake.answers = true;
+	fake.nneed = 2;
+	fake.tests = 2;
+	assert_int_equal(shrink(s, NBAR_FOREVER), 0);
+	assert_int_equal(fake.asked[1], 0);
+	assert_int_equal(fake.asked[2], 1);
+	assert_int_equal(fake.asked[3], 1);
+	nbar_spare_close(s);
+}
+
+/* A round asks some of many. */
+static void many_are_asked_in_turn(void **state)
+{
+	struct nbar_spare *s = spare_of(SIZE);
+
+	(void)state;
+	fake.nneed = SIZE - 2;
+	assert_int_equal(shrink(s, 0), -ETIME);
+	assert_non_null(strstr(nbar_error(), "has not sent its address"));
+	assert_int_equal(fake.asked[2], 1);
+	assert_int_equal(fake.asked[ASKED + 1], 1);
+	assert_int_equal(fake.asked[ASKED + 2], 0);
+	fake.answers = true;
+	fake.closed = 0;
+	assert_int_equal(shrink(s, NBAR_FOREVER), 0);
+	assert_int_equal(fake.asked[SIZE - 1], 1);
+	nbar_spare_close(s);
+}
+
+/* Messages that are no answer to the request, before the time is over. */
+static void nonsense_is_ignored(void **state)
+{
+	struct nbar_spare *s = spare_of(4);
+
+	(void)state;
+	assert_int_equal(shrink(s, 0), -ETIME); /* now the test knows list and nonce */
+	fake.closed = 0;
+	put_address(1);          /* it has failed */
+	put_address(4);          /* there is no such rank */
+	put_address(UINT32_MAX); /* nor this */
+	for (uint32_t part = 0; part < ASK; part++)
+		put(2, fake.list | part); /* an answer to nobody */
+	for (uint32_t part = 0; part < ASK; part++)
+		put(2, (fake.list ^ fake.nonce ^ 16) | part); /* about another list */
+	for (uint32_t part = ASK + 1; part <= PART_BITS; part++)
+		put(2, (fake.list ^ fake.nonce) | part); /* there is no such part */
+	put(2, (fake.list ^ 16) | ASK);
+	put(2, fake.list | ASK)->group = &fresh;
+	for (uint32_t part = 1; part < ASK; part++)
+		put(2, (fake.list ^ fake.nonce) | part); /* the first part is missing */
+	assert_int_equal(shrink(s, 0), -ETIME);
+	assert_int_equal(fake.next, fake.nin);
+	assert_int_equal(fake.sent[2], 0);
+	/* A request is answered, with all parts. */
+	fake.closed = 0;
+	put(2, fake.list | ASK);
+	assert_int_equal(shrink(s, 0), -ETIME);
+	assert_int_equal(fake.sent[2], ASK);
+	nbar_spare_close(s);
+}
+
+/* The NIC ends, in each call; and the time is over while the others connect. */
+static void each_error_ends_it(void **state)
+{
+	static int *const call[] = { &fake.send,    &fake.recv, &fake.open,
+				     &fake.connect, &fake.post, &fake.test };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
+		struct nbar_spare *s = spare_of(3);
+
+		fake.answers = call[i] != &fake.recv;
+		*call[i] = ENETDOWN;
+		assert_int_equal(shrink(s, NBAR_FOREVER), -ENETDOWN);
+		nbar_spare_close(s);
+	}
+	/* The ring is full: the message counts as lost. */
+	struct nbar_spare *s = spare_of(3);
+
+	fake.send = EAGAIN;
+	assert_int_equal(shrink(s, 0), -ETIME);
+	nbar_spare_close(s);
+	/* An answer cannot be sent. */
+	s = spare_of(3);
+	assert_int_equal(shrink(s, 0), -ETIME);
+	fake.closed = 0;
+	put(2, fake.list | ASK);
+	fake.nneed = 0;
+	fake.tests = 1;
+	fake.send = ENETDOWN;
+	assert_int_equal(shrink(s, NBAR_FOREVER), -ENETDOWN);
+	fake.closed = 0;
+	fake.send = 0;
+	fake.tests = 1;
+	assert_int_equal(shrink(s, 0), -ETIME);
+	assert_non_null(strstr(nbar_error(), "not all that are left have connected"));
+	nbar_spare_close(s);
+}
+
+/* A member that floods the others: a look at the clock comes nevertheless. */
+static void a_flood_does_not_stop_the_clock(void **state)
+{
+	struct nbar_spare *s = spare_of(3);
+
+	(void)state;
+	fake.nneed = 0;
+	fake.tests = 1;
+	fake.flood = true;
+	assert_int_equal(shrink(s, 0), -ETIME);
+	nbar_spare_close(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_answer),
+		cmocka_unit_test(many_are_asked_in_turn),
+		cmocka_unit_test(nonsense_is_ignored),
+		cmocka_unit_test(each_error_ends_it),
+		cmocka_unit_test(a_flood_does_not_stop_the_clock),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_team_rare.c - teams of which the group fails between two steps of a thread, and calls of
+ * teams that make no sense. One thread does it all, so each step is the same in every run.
+ */
+#include <errno.h>
+
+#include "unit/unit.h"
+#include "cluster.h"
+#include "internal.h"
+#include "order.h"
+#include "unit/nics.h"
+
+/* Before two threads sleep, they spin in a way of their own. It ends, also where the barrier is
+ * complete at once, and where it never will be. */
+static void two_threads_spin_for_a_while(void **state)
+{
+	struct nbar_group aborted = { .aborted = 1 };
+	struct nbar_team team;
+	uint32_t ticket;
+
+	(void)state;
+	require_ok(nbar_team_init(&team, 2, NULL));
+	team.wait.spin_us = 20; /* also on one processor */
+	assert_int_equal(nbar_team_arrive(&team, 0, &ticket), 0);
+	assert_int_equal(nbar_team_arrive(&team, 1, &ticket), 1);
+	require_ok(nbar_team_release(&team, 1, ticket));
+	require_ok(nbar_team_wait(&team, 0, ticket));
+	team.group = &aborted;
+	assert_false(nblib_kind_wait(&team, 0, ticket + 1));
+}
+
+/* An abort marks the group first, and stops its barriers next: a thread may come in between. */
+static void an_abort_ends_each_kind_of_wait(void **state)
+{
+	static const char *const kinds[] = { "mcs", "tournament", "dissemination:1" };
+	struct cluster c;
+	size_t bytes;
+
+	(void)state;
+	cluster_start(&c, 1, 1, NULL);
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		const struct nbar_team_attr attr = { .kind = kinds[k], .size = 2, .group = c.g[0] };
+		struct nbar_team *team;
+
+		require_ok(nbar_team_size(kinds[k], 2, &bytes));
+		team = aligned_alloc(_Alignof(struct nbar_team), bytes);
+		assert_non_null(team);
+		require_ok(nbar_team_setup(team, bytes, &attr));
+		c.g[0]->aborted = 1;
+		assert_int_equal(nbar_team_barrier_as(team, 0), -ECANCELED);
+		c.g[0]->aborted = 0;
+		free(team);
+	}
+	cluster_end(&c);
+}
+
+/* One thread has seen the failure: the next one does not begin to wait. */
+static void a_team_that_is_broken_stays_so(void **state)
+{
+	struct nbar_team team;
+	struct cluster c;
+	uint32_t ticket = 0;
+
+	(void)state;
+	cluster_start(&c, 1, 1, NULL);
+	require_ok(nbar_team_init(&team, 2, c.g[0]));
+	require_ok(nbar_team_post(&team, &ticket));
+	assert_int_equal(ticket, 1);
+	assert_int_equal(nbar_team_test(&team, ticket), 0);
+	order_team_break(&team.broken, ticket);
+	assert_true(nbar_team_test(&team, ticket) < 0);
+	assert_true(nbar_team_barrier(&team) < 0);
+	require_ok(nbar_team_init(&team, 2, c.g[0]));
+	require_ok(nbar_team_post(&team, &ticket));
+	order_runs_write(&c.g[0]->runs, false);
+	assert_true(nbar_team_test(&team, ticket) < 0);
+	order_runs_write(&c.g[0]->runs, true);
+	require_ok(nbar_team_init(&team, 2, c.g[0]));
+	require_ok(nbar_team_post(&team, &ticket));
+	assert_int_equal(nbar_team_test(&team, ticket), 0);
+	order_down_write(&c.port[0]->link.down, NBLIB_GONE);
+	assert_int_equal(nbar_team_test(&team, ticket), -ENETDOWN);
+	assert_true(order_team_broken(&team.broken) != 0);
+	cluster_end(&c);
+}
+
+/* Only the upper half of a completion word is a status. */
+static void epochs_of_a_group_may_be_large(void **state)
+{
+	static struct nbar_completion completion;
+	static struct nbar_doorbell doorbell;
+	const uint32_t epoch = UINT32_C(0xfffffff0);
+	struct nbar_port port = { .link = { .sock = -1 } };
+	struct nbar_group g = {
+		.port = &port,
+		.completion = &completion,
+		.doorbell = &doorbell,
+		.posted = epoch,
+		.connected = true,
+		.runs = true,
+	};
+	struct nbar_team team;
+	uint32_t ticket = 0;
+
+	(void)state;
+	completion.word = epoch;
+	require_ok(nbar_team_init(&team, 2, &g));
+	require_ok(nbar_team_post(&team, &ticket));
+	assert_int_equal(ticket, epoch + 1);
+	assert_int_equal(doorbell.posted, 0);
+	require_ok(nbar_team_post(&team, &ticket));
+	assert_int_equal(doorbell.posted, epoch + 1);
+	assert_int_equal(nbar_team_test(&team, ticket), 0);
+	completion.word = epoch + 1;
+	assert_int_equal(nbar_team_test(&team, ticket), 1);
+}
+
+static void what_a_team_cannot_do_is_told(void **state)
+{
+	struct nbar_team_attr attr = { .kind = "mcs", .size = 2 };
+	struct nbar_process_team procs;
+	struct nbar_team team;
+	struct cluster c;
+	uint32_t ticket;
+
+	(void)state;
+	cluster_start(&c, 1, 1, NULL);
+	assert_int_equal(nbar_team_setup(&team, sizeof(team), &attr), -ENOSPC);
+	assert_non_null(strstr(nbar_error(), "of kind mcs"));
+	attr = (struct nbar_team_attr){ .size = 2 };
+	assert_int_equal(nbar_team_setup(&team, sizeof(team) - 1, &attr), -ENOSPC);
+	assert_non_null(strstr(nbar_error(), "of kind sense-reverse"));
+	attr.struct_size = 1;
+	assert_int_equal(nbar_team_setup(&team, sizeof(team), &attr), -EINVAL);
+	/* Phases need threads that all poll. */
+	attr = (struct nbar_team_attr){ .size = 2, .group = c.g[0], .local = 1 };
+	require_ok(nbar_team_setup(&team, sizeof(team), &attr));
+	assert_int_equal(nbar_team_post(&team, &ticket), -EINVAL);
+	assert_int_equal(nbar_team_test(&team, 1), -EINVAL);
+	assert_int_equal(nbar_team_finish(&team, 1), -EINVAL);
+	/* What a wait needs from the environment. */
+	setenv("NBAR_WAIT", "sometimes", 1);
+	assert_int_equal(nbar_team_init(&team, 2, NULL), -EINVAL);
+	require_ok(nbar_process_team_init(&procs, 1));
+	assert_int_equal(nbar_process_team_wait(&procs, NULL, 1, NULL, 0), -EINVAL);
+	assert_non_null(strstr(nbar_error(), "NBAR_WAIT"));
+	unsetenv("NBAR_WAIT");
+	cluster_end(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_threads_spin_for_a_while),
+		cmocka_unit_test(an_abort_ends_each_kind_of_wait),
+		cmocka_unit_test(a_team_that_is_broken_stays_so),
+		cmocka_unit_test(epochs_of_a_group_may_be_large),
+		cmocka_unit_test(what_a_team_cannot_do_is_told),
+	};
+
+	return run_with_nics(1, tests);
+}

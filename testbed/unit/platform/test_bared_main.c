@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_bared_main.c - start and end of nbar-bared without a machine: which signals end it, and what
+ * it does if it cannot wait for them.
+ *
+ * The functions here replace the machine and the control socket. The lock and the signals are real.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "rundir.h"
+
+#define main bared_main
+#define rundir_take take_lock
+static int take_lock(const char *path);
+int bared_main(int argc, char **argv);
+#include "host/main.c"
+#undef main
+#undef rundir_take
+
+#include "unit/unit.h"
+
+static char dir[32];
+static bool scarce;         /* no descriptor is free after the lock */
+static int served, started; /* calls */
+static int ended;           /* qemu_end's wait, in ms; -1: it was not called */
+static int arrives;         /* signal that arrives while it serves */
+
+static int lowest_free(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	close(fd);
+	return fd;
+}
+
+static void limit_descriptors(rlim_t n)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = n;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static int take_lock(const char *path)
+{
+	int lock = rundir_take(path);
+
+	if (scarce)
+		limit_descriptors((rlim_t)lowest_free());
+	return lock;
+}
+
+int options_parse(int argc, char **argv, struct options *o)
+{
+	(void)argc, (void)argv;
+	snprintf(o->run_dir, sizeof(o->run_dir), "%s", dir);
+	snprintf(o->name, sizeof(o->name), "n0");
+	return -1;
+}
+
+int nic_memory(struct nic *n, const struct options *o)
+{
+	static struct bared_control control;
+
+	n->options = o;
+	n->control = &control;
+	return 0;
+}
+
+int nic_start(struct nic *n, int stop_fd)
+{
+	(void)n;
+	started++;
+	return stop_fd < 0 ? -EBADF : 0;
+}
+
+void nic_free(struct nic *n)
+{
+	n->control = NULL;
+}
+
+const char *qemu_end(struct nic *n, int wait_ms)
+{
+	(void)n;
+	ended = wait_ms;
+	return NULL;
+}
+
+int serve_listen(const struct options *o, struct rundir_socket *out)
+{
+	(void)o;
+	*out = (struct rundir_socket){ .path = "none" };
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* A signal arrives: it ends neither this process nor the daemon at once. */
+int serve_run(struct nic *n, int listen_fd, int stop_fd)
+{
+	struct pollfd p = { .fd = stop_fd, .events = POLLIN };
+
+	(void)n, (void)listen_fd;
+	served++;
+	assert_int_equal(poll(&p, 1, 0), 0);
+	raise(SIGHUP);
+	raise(SIGPIPE);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	raise(arrives);
+	return poll(&p, 1, 0) == 1 ? 0 : -EIO;
+}
+
+/* The exit status; text gets what it prints as an error. */
+static int run(char *text, size_t size)
+{
+	char name[] = "nbar-bared", *argv[] = { name, NULL };
+	int err = memfd_create("test", MFD_CLOEXEC), kept = dup(STDERR_FILENO), rc;
+	struct rlimit limit;
+	ssize_t n;
+
+	assert_true(err >= 0 && kept >= 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	served = started = 0;
+	ended = -1;
+	dup2(err, STDERR_FILENO);
+	rc = bared_main(1, argv);
+	dup2(kept, STDERR_FILENO);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	n = pread(err, text, size - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	close(err);
+	close(kept);
+	return rc;
+}
+
+static void signals_end_it_well(void **state)
+{
+	static const int by[] = { SIGTERM, SIGINT };
+	sigset_t before;
+	char text[256];
+
+	(void)state;
+	sigprocmask(SIG_SETMASK, NULL, &before);
+	for (size_t i = 0; i < sizeof(by) / sizeof(by[0]); i++) {
+		int free = lowest_free();
+
+		arrives = by[i];
+		assert_int_equal(run(text, sizeof(text)), 0);
+		assert_string_equal(text, "");
+		assert_int_equal(served, 1);
+		assert_int_equal(ended, END_MS);
+		assert_int_equal(lowest_free(), free);
+		/* Takes the pending signal. */
+		signal(by[i], SIG_IGN);
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		signal(by[i], SIG_DFL);
+	}
+}
+
+static void without_signals_it_does_not_start(void **state)
+{
+	int free = lowest_free(), lock;
+	char text[256];
+
+	(void)state;
+	scarce = true;
+	assert_int_equal(run(text, sizeof(text)), 1);
+	scarce = false;
+	assert_non_null(strstr(text, "cannot wait for signals: Too many open files"));
+	assert_int_equal(started + served, 0);
+	assert_int_equal(ended, 0);
+	assert_int_equal(lowest_free(), free);
+	/* The next one gets the lock. */
+	lock = rundir_take(dir);
+	assert_true(lock >= 0);
+	close(lock);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	strcpy(dir, "/tmp/nbar-bared-XXXXXX");
+	return !mkdtemp(dir);
+}
+
+static int teardown(void **state)
+{
+	char path[64];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/nicd.lock", dir);
+	unlink(path);
+	return rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(signals_end_it_well),
+		cmocka_unit_test(without_signals_it_does_not_start),
+	};
+
+	return cmocka_run_group_tests_name("bared_main", tests, setup, teardown);
+}
