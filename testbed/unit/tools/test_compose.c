@@ -8,6 +8,7 @@
 
 #include "compose.h"
 #include "sim.h"
+#include "tool_profile.h"
 #include "unit/core/group_plans.h"
 
 #define LOSS 50000 /* per million messages */
@@ -406,6 +407,55 @@ static void test_measured(void **state)
 	profile_free(p);
 }
 
+/* 12 hosts in racks of `rack`, on one processor: O = 1, L = 5 in a rack, else O = 300, L = 30. */
+static struct profile *on_one_processor(uint32_t rack)
+{
+	struct profile *p = profile_new(12, 12);
+
+	p->processor = calloc(12, sizeof(*p->processor));
+	p->flat = calloc(PROFILE_FLAT_MAX, sizeof(*p->flat));
+	for (uint32_t i = 0; i < 12; i++) {
+		p->self[i] = 2e-6;
+		for (uint32_t j = 0; j < 12; j++) {
+			p->o[i * 12 + j] = i / rack == j / rack ? 1e-6 : 300e-6;
+			p->l[i * 12 + j] = i / rack == j / rack ? 5e-6 : 30e-6;
+		}
+	}
+	return p;
+}
+
+/* The work of a step is found where it explains the measured barriers. Where barriers are slow for
+ * another reason, it stays a part of O in a rack: O between racks would permit 300 us, and then
+ * barriers of many short messages would look worse than they are. */
+static void test_fit_step(void **state)
+{
+	uint32_t host[12];
+	struct compose c;
+	const char *why;
+
+	(void)state;
+	for (uint32_t r = 0; r < 12; r++)
+		host[r] = r;
+	for (uint32_t rack = 4; rack <= 12; rack += 8) {
+		struct profile *p = on_one_processor(rack);
+		struct flats f = { p, host, 1 };
+
+		p->step = 0.4e-6;
+		assert_int_equal(compose_each(12, add_flat, &f), 0);
+		assert_int_equal(tool_profile_fit(p), 0);
+		require(fabs(p->step - 0.4e-6) < 1e-12, "racks of %u: %g", rack, p->step);
+		p->nflat = 0;
+		f.factor = 1.4;
+		assert_int_equal(compose_each(12, add_flat, &f), 0);
+		assert_int_equal(tool_profile_fit(p), 0);
+		require(p->step < 1e-6 + 1e-12, "racks of %u: %g", rack, p->step);
+		assert_int_equal(compose(p, host, 12, &c, &why), 0);
+		require((c.scheme != NULL) == (rack == 4), "racks of %u", rack);
+		compose_free(&c);
+		profile_free(p);
+	}
+}
+
 /* 3 members on one processor: it works on one message at a time. O = 10, L = 2, a call 2: either
  * end of a message is 1 of work, and 10 pass between. */
 static void test_predicted_shared(void **state)
@@ -494,6 +544,7 @@ int main(void)
 		cmocka_unit_test(test_predicted_by_hand),
 		cmocka_unit_test(test_predicted_shared),
 		cmocka_unit_test(test_measured),
+		cmocka_unit_test(test_fit_step),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_one_signal_less),
 		cmocka_unit_test(test_circle),
