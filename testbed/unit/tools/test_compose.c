@@ -456,6 +456,38 @@ static void test_fit_step(void **state)
 	}
 }
 
+static int compare_times(const void *a, const void *b)
+{
+	double x = ((const struct profile_flat *)a)->time,
+	       y = ((const struct profile_flat *)b)->time;
+
+	return (x > y) - (x < y);
+}
+
+/* All barriers but the best take twice as long as predicted, because their messages share a link.
+ * That is no reason to expect the same of the composed barrier, which is as good as the best. */
+static void test_slow_others(void **state)
+{
+	struct profile *p = on_one_processor(4);
+	uint32_t host[12];
+	struct flats f = { p, host, 1 };
+	struct compose c;
+	const char *why;
+
+	(void)state;
+	for (uint32_t r = 0; r < 12; r++)
+		host[r] = r;
+	assert_int_equal(compose_each(12, add_flat, &f), 0);
+	qsort(p->flat, p->nflat, sizeof(*p->flat), compare_times);
+	for (uint32_t i = 1; i < p->nflat; i++)
+		p->flat[i].time *= 2;
+	assert_int_equal(compose(p, host, 12, &c, &why), 0);
+	assert_true(c.scheme && fabs(c.scale - 1) < 1e-9 && c.error < 1e-9);
+	assert_true(fabs(c.flat_s - p->flat[0].time) < 1e-12 && c.predicted_s < c.flat_s);
+	compose_free(&c);
+	profile_free(p);
+}
+
 /* 3 members on one processor: it works on one message at a time. O = 10, L = 2, a call 2: either
  * end of a message is 1 of work, and 10 pass between. */
 static void test_predicted_shared(void **state)
@@ -545,6 +577,7 @@ int main(void)
 		cmocka_unit_test(test_predicted_shared),
 		cmocka_unit_test(test_measured),
 		cmocka_unit_test(test_fit_step),
+		cmocka_unit_test(test_slow_others),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_one_signal_less),
 		cmocka_unit_test(test_circle),
