@@ -92,6 +92,7 @@ $(BUILD)/test_trace: $(addprefix $(BUILD)/tools/tools/,trace/trace_draw.o trace/
 SIM_OBJ := $(addprefix $(BUILD)/tools/tools/,sim/engines.o sim/goal.o sim/goal_run.o sim/net.o sim/nics.o sim/plans.o sim/queue.o sim/tally.o \
              sim/topology.o sim/trace.o sim/world.o sim/world_host.o main/stats.o main/timeline.o)
 $(BUILD)/test_sim $(BUILD)/test_compose: $(SIM_OBJ)
+$(BUILD)/test_compose: $(BUILD)/tools/tools/tune/tool_profile_fit.o
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,bench/hostbar.o main/stats.o)
 
 INSTALL += install-tools

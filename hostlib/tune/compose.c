@@ -152,7 +152,8 @@ int compose_deviation(const struct profile *p, double *out)
 	return rc;
 }
 
-/* All of them, and the best: by measurement, or else by prediction. */
+/* All of them, and the best: by measurement, or else by prediction. The composed barrier is
+ * compared with it, so the ratio of this one scales predictions. */
 static int compose_flats(const struct profile *p, const uint32_t *host, uint32_t size,
 			 struct compose *out)
 {
@@ -168,10 +169,10 @@ static int compose_flats(const struct profile *p, const uint32_t *host, uint32_t
 		if (i == 0 || s < out->flat_s) {
 			out->alg = f.alg[i];
 			out->flat_s = s;
+			out->scale = f.predicted[i] > 0 ? s / f.predicted[i] : f.scale;
 		}
 	}
 	out->predicted_s = out->flat_s;
-	out->scale = f.scale;
 	out->error = f.error;
 	return 0;
 }

@@ -6,8 +6,9 @@
  * algorithm of the table. Then it changes one thing at a time, as long as the prediction improves.
  * If one algorithm of the table among all members is not more expensive, it takes that one.
  * Measured barriers of the profile count more than predictions: among all its hosts, in their
- * order, the best flat barrier is the fastest measured one, and predictions are multiplied by the
- * ratio of measured to predicted barriers.
+ * order, the best flat barrier is the fastest measured one, and predictions are multiplied by its
+ * ratio of measured to predicted time: other barriers may be slower than predicted for reasons that
+ * a profile does not know, such as a link that many messages share.
  *
  * Deterministic: the same profile and the same hosts in the same order give the same barrier, on
  * every rank. A count of signals limits the work, never a clock.
@@ -19,7 +20,7 @@
 #include "scheme.h"
 
 /* Part of a profile's digest: raise it when the same profile gives another barrier. */
-#define COMPOSE_VERSION UINT64_C(2)
+#define COMPOSE_VERSION UINT64_C(3)
 
 /* A composed barrier is taken only if it is cheaper than the best flat one by this part: profiles
  * are not more exact. Measured barriers of a profile show how exact it is; a larger error counts.
@@ -34,8 +35,8 @@ struct compose {
 	struct scheme *scheme;      /* NULL: the barrier is flat, with `alg` */
 	struct nbfw_alg alg;        /* the best flat one */
 	double predicted_s, flat_s; /* flat_s: as measured, if the profile has that */
-	double scale;               /* measured barriers / their predictions, the median; or 1 */
-	double error;   /* median deviation from that, as a part of it; 0: nothing was measured */
+	double scale;   /* the best flat one, measured / predicted; 1: nothing was measured */
+	double error;   /* median deviation of these ratios from their median, as a part of it */
 	uint32_t tried; /* changes of the scheme */
 };
 

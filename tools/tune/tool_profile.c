@@ -5,7 +5,6 @@
  */
 #include "tool_profile.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -272,36 +271,6 @@ static int measure_flats(struct bench_session *s, struct profile *p)
 	return p->flat ? compose_each(p->hosts, measure_flat, &f) : TOOL_FAILED;
 }
 
-#define STEPS_TRIED 100u
-
-/* Sets the work of a step so that predictions are as near to the measured barriers as they can be.
- * It is a part of O, so the median O of the profile bounds it. */
-static int fit_step(struct profile *p)
-{
-	double median, best = 0, best_deviation = INFINITY;
-	size_t cells = (size_t)p->classes * p->classes;
-	double *o = p->processor ? malloc(cells * sizeof(*o)) : NULL;
-
-	if (!o)
-		return p->processor ? TOOL_FAILED : 0;
-	memcpy(o, p->o, cells * sizeof(*o));
-	median = stats_median(o, (uint32_t)cells);
-	free(o);
-	for (uint32_t i = 0; i <= STEPS_TRIED; i++) {
-		double deviation;
-
-		p->step = median * i / STEPS_TRIED;
-		if (compose_deviation(p, &deviation))
-			return TOOL_FAILED;
-		if (deviation < best_deviation) {
-			best_deviation = deviation;
-			best = p->step;
-		}
-	}
-	p->step = best;
-	return 0;
-}
-
 static int run(struct bench_session *s, struct measure *m, const char *path, struct result *result)
 {
 	struct bench_figures figures;
@@ -320,7 +289,7 @@ static int run(struct bench_session *s, struct measure *m, const char *path, str
 	p = r ? NULL : make_profile(m, s->opt, &s->nics);
 	r = p ? measure_flats(s, p) : TOOL_FAILED;
 	if (!r)
-		r = fit_step(p);
+		r = tool_profile_fit(p);
 	if (!r) {
 		add_rows(m, p, result);
 		r = output_begin(&out);

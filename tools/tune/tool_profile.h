@@ -4,12 +4,14 @@
  *
  * tool_profile.c       the command: reads options, writes a profile
  * tool_profile_host.c  a host: runs barriers of two members with special plans, round by round
+ * tool_profile_fit.c   fits the work of a step to the measured barriers of a profile
  * tool_profile_sample.c  which pairs --sample measures; the host calls it by measure.sample
  */
 #ifndef NBAR_TUNE_TOOL_PROFILE_H
 #define NBAR_TUNE_TOOL_PROFILE_H
 
 #include "bench_host.h"
+#include "profile.h"
 #include "profile_rounds.h"
 
 #define MEASURE_MORE 8u /* messages of a plan that has more than one */
@@ -57,6 +59,10 @@ int tool_profile_pair(struct tool_profile_pairs *pairs, uint32_t i, uint32_t j, 
 /* Clusters the nodes and measures between clusters. All processes must call it, and find the same.
  * The arrays of *out have room for all nodes. 0 or an exit code. */
 int tool_profile_sample(struct tool_profile_pairs *pairs, struct tool_profile_classes *out);
+
+/* Sets p->step so that predictions are as near as possible to the measured barriers of the profile.
+ * 0 or an exit code. */
+int tool_profile_fit(struct profile *p);
 
 /* As bench_config.drive. */
 int tool_profile_drive(const struct bench_host *h, struct bench_member *member);

@@ -94,8 +94,8 @@ static void show(const struct tool_hosts *h, const struct compose *c, double sec
 	printf("predicted: %.2f us; the best flat barrier, %s: %.2f us\n", c->predicted_s * 1e6,
 	       name, c->flat_s * 1e6);
 	if (c->error > 0)
-		printf("measured flat barriers take %.2f times as long as predicted; their deviation "
-		       "from that is %.1f %%\n",
+		printf("the best flat barrier takes %.2f times as long as predicted; median deviation "
+		       "of the measured ones: %.1f %%\n",
 		       c->scale, c->error * 100);
 	printf("%u members, %u signals, profile %016llx; composed in %.4f s of a processor, %u changes tried\n",
 	       h->size, c->schedule->nsignal, (unsigned long long)profile_digest(h->profile),
