@@ -71,6 +71,10 @@ struct fair_attack {
 extern const struct fair_attack fair_attacks[];
 extern const uint32_t fair_nattack;
 
+/* fair_neighbour.c: for the benchmark only. End it after each of its phases. */
+extern const struct fair_attack fair_neighbour;
+void fair_neighbour_end(void);
+
 /* fair_world.c: */
 
 /* Starts the daemons and the bystander. spin: the daemon gets the first processor, and this thread
