@@ -32,6 +32,10 @@ CFLAGS_dpdk = $(CFLAGS_nicd) -DWIRES_DPDK $(subst -I/,-isystem /,$(DPDK_CFLAGS))
 VERBS ?= $(shell pkg-config --exists libibverbs 2>/dev/null && echo yes)
 CFLAGS_nicd += $(if $(VERBS),-DWIRES_VERBS)
 VERBS_SRC := $(wildcard firmware/wire/verbs/*.c)
+# Tags of frames are built where libsodium is; SODIUM= leaves them out.
+SODIUM ?= $(shell pkg-config --exists libsodium 2>/dev/null && echo yes)
+CFLAGS_nicd += $(if $(SODIUM),-DWIRES_SODIUM $(shell pkg-config --cflags libsodium))
+SODIUM_LIBS = $(if $(SODIUM),$(shell pkg-config --libs libsodium))
 # Probes for tracers (USDT) are built where <sys/sdt.h> is; SDT= leaves them out.
 SDT_CFLAGS ?=
 ifeq ($(origin SDT),undefined)
@@ -39,7 +43,7 @@ SDT := $(shell $(CC) $(SDT_CFLAGS) -include sys/sdt.h -fsyntax-only -x c /dev/nu
 endif
 CFLAGS_nicd += $(if $(SDT),-DNBAR_SDT $(SDT_CFLAGS))
 NICD_LEFT_OUT := $(if $(VERBS),,$(VERBS_SRC))
-NICD_LIBS = $(if $(VERBS),$(shell pkg-config --libs libibverbs))
+NICD_LIBS = $(if $(VERBS),$(shell pkg-config --libs libibverbs)) $(SODIUM_LIBS)
 NICD_DPDK_OBJ := $(NICD_DPDK_SRC:%.c=$(BUILD)/dpdk/%.o)
 # libnbar-hostnic.so: the same NIC in the process of its host.
 HOSTNIC_SO := libnbar-hostnic.so.$(firstword $(subst ., ,$(VERSION)))
@@ -69,6 +73,7 @@ OBJS += $(FW_OBJ) $(NICD_OBJ) $(HOSTNIC_OBJ)
 
 nicd-left-out:
 	@$(if $(SDT),:,echo "  no <sys/sdt.h>: nbar-nicd has no probes for tracers; for them: apt-get install systemtap-sdt-dev")
+	@$(if $(SODIUM),:,echo "  no libsodium: nbar-nicd has no --key-file; for it: apt-get install libsodium-dev")
 .PHONY: nicd-left-out
 
 SYSTEMD_DIR := firmware/platform/daemon/systemd

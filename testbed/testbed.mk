@@ -38,9 +38,13 @@ OBJS += $(SINGLE_MAPPING_OBJ)
 FAULTS := malloc calloc aligned_alloc socket connect getsockopt sendmsg recvmsg recv mmap sched_getaffinity
 $(BUILD)/test_hostlib_faults: ALL_LDFLAGS += $(FAULTS:%=-Wl$(comma)--wrap=%)
 
+# With the library that makes tags, if it is there.
+$(BUILD)/test/testbed/unit/wire/test_wire_auth.o: CFLAGS_test += $(if $(SODIUM),-DWIRES_SODIUM -Itestbed/unit/nic)
+$(BUILD)/test_wire_auth: ALL_LDFLAGS += -Wl,--no-as-needed $(SODIUM_LIBS)
+
 # NICs over a simulated wire.
 NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o
-$(BUILD)/test_nic $(BUILD)/test_nic_admin $(BUILD)/test_nic_latency $(BUILD)/test_nic_why: $(NIC_WORLD_OBJ)
+$(BUILD)/test_nic $(BUILD)/test_nic_admin $(BUILD)/test_nic_latency $(BUILD)/test_nic_why $(BUILD)/test_wire_auth: $(NIC_WORLD_OBJ)
 # NICs that run passes, over wires of a limited length.
 NIC_NET_OBJ := $(BUILD)/test/testbed/unit/nic/nic_net.o
 $(BUILD)/test_nic_pass $(BUILD)/test_nic_pull $(BUILD)/test_nic_rtt: $(NIC_NET_OBJ)

@@ -348,7 +348,10 @@ struct nbar_req_group_abort {
 	X(replies_dropped, "answers to pulls that had no room: the peer asks again")      \
 	X(wire_drops, "frames that the receive queue of the wire dropped")                \
 	X(wire_refused, "times that the wire had no room for a frame, which had to wait") \
-	X(quota_refused, "requests refused because a user has its part of the NIC")
+	X(quota_refused, "requests refused because a user has its part of the NIC")       \
+	X(frames_untagged, "frames without a tag, which a NIC with a key does not take")  \
+	X(frames_tagged, "frames with a tag, which a NIC without a key cannot check")     \
+	X(frames_forged, "frames with a wrong tag: of another key or address, or forged")
 
 enum nbar_counter {
 #define NBAR_COUNTER_ID(name, text) NBAR_COUNTER_##name,

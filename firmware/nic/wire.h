@@ -42,6 +42,8 @@ struct wire_base {
 	 */
 	void (*call)(struct wire_base *w, wire_fn *fn, void *arg);
 	void *platform; /* for the platform's own use */
+	/* The key for the tags of frames, set before the NIC is made; NULL: they have none. */
+	const struct wire_auth *auth;
 };
 
 struct wire_ops {
@@ -66,13 +68,14 @@ struct wire_ops {
 	bool (*transmit)(struct wire_base *w, const struct nbnic_addr *to,
 			 const struct nbfw_token *t);
 	/*
-	 * Control thread; all NULL, or none. A group is about to have this peer, or has it no more:
-	 * what takes long is done here, so that transmit has only to send. As many ends as begins.
-	 * Refused: negative errno, and *why is a constant text that says what to do.
+	 * Control thread; both NULL, or none. A group is about to have this peer, or has it no
+	 * more: what takes long is done here, so that transmit has only to send. As many ends as
+	 * begins. Refused: negative errno, and *why is a constant text that says what to do.
 	 */
 	int (*peer_begin)(struct wire_base *w, const struct nbnic_addr *a, const char **why);
 	void (*peer_end)(struct wire_base *w, const struct nbnic_addr *a);
-	void (*serve)(struct wire_base *w); /* base.fd is readable */
+	/* Control thread, may be NULL: base.fd is readable. */
+	void (*serve)(struct wire_base *w);
 	/* In a child of fork(), where nobody uses the wire: closes its descriptors, no more. */
 	void (*forked)(struct wire_base *w);
 };

@@ -15,8 +15,8 @@
 #include <rte_ether.h>
 #include <rte_mbuf.h>
 
+#include "auth.h"
 #include "log.h"
-#include "wire.h"
 
 #define ETHER_TYPE 0x88B5u /* IEEE 802: for local experiments */
 #define BURST 32u
@@ -33,7 +33,7 @@
 
 #define LOOP 1024u /* frames on the way from a NIC to itself; a power of two */
 
-#define FRAME_LENGTH (RTE_ETHER_HDR_LEN + NBFW_FRAME_SIZE)
+#define FRAME_LENGTH_MAX (RTE_ETHER_HDR_LEN + WIRE_FRAME_MAX)
 
 struct dpdk_wire {
 	struct wire_base base;
@@ -211,9 +211,9 @@ static void dpdk_close(struct wire_base *base)
  * business. */
 static void take(struct dpdk_wire *w, struct rte_mbuf *m, struct nbnic *nic, uint64_t now)
 {
-	uint8_t copy[FRAME_LENGTH];
+	uint8_t copy[FRAME_LENGTH_MAX];
 	uint32_t length = rte_pktmbuf_pkt_len(m);
-	uint32_t n = length < FRAME_LENGTH ? length : FRAME_LENGTH;
+	uint32_t n = length < FRAME_LENGTH_MAX ? length : FRAME_LENGTH_MAX;
 	const uint8_t *frame = rte_pktmbuf_read(m, 0, n, copy);
 	const struct rte_ether_hdr *eth = (const struct rte_ether_hdr *)frame;
 	struct nbnic_addr from = { { 0 } };
@@ -222,12 +222,10 @@ static void take(struct dpdk_wire *w, struct rte_mbuf *m, struct nbnic *nic, uin
 	if (!frame || n < RTE_ETHER_HDR_LEN || eth->ether_type != rte_cpu_to_be_16(ETHER_TYPE) ||
 	    !rte_is_same_ether_addr(&eth->dst_addr, &w->mac))
 		return;
-	if (!nbfw_token_unpack(frame + RTE_ETHER_HDR_LEN, n - RTE_ETHER_HDR_LEN, &t)) {
-		w->base.malformed++;
-		return;
-	}
 	memcpy(from.byte, eth->src_addr.addr_bytes, RTE_ETHER_ADDR_LEN);
-	nbnic_receive(nic, &from, &t, now);
+	if (wire_frame_unpack(&w->base, nic, &from, frame + RTE_ETHER_HDR_LEN,
+			      n - RTE_ETHER_HDR_LEN, &t))
+		nbnic_receive(nic, &from, &t, now);
 }
 
 /* What the NIC has sent to itself, at most so many. */
@@ -303,11 +301,12 @@ static bool dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		w->base.refused++;
 		return false;
 	}
-	eth = (void *)rte_pktmbuf_append(m, FRAME_LENGTH); /* a new mbuf has the room */
+	/* A new mbuf has the room. */
+	eth = (void *)rte_pktmbuf_append(m, (uint16_t)(RTE_ETHER_HDR_LEN + wire_frame_size(base)));
 	memcpy(eth->dst_addr.addr_bytes, to->byte, RTE_ETHER_ADDR_LEN);
 	eth->src_addr = w->mac;
 	eth->ether_type = rte_cpu_to_be_16(ETHER_TYPE);
-	nbfw_token_pack(t, (uint8_t *)(eth + 1));
+	wire_frame_pack(base, to, t, (uint8_t *)(eth + 1));
 	for (unsigned i = 0; i < SEND_TRIES; i++)
 		if (rte_eth_tx_burst(w->port, 0, &m, 1) == 1)
 			return true;
@@ -322,4 +321,6 @@ const struct wire_ops wire_dpdk_ops = {
 	.close = dpdk_close,
 	.poll = dpdk_poll,
 	.transmit = dpdk_transmit,
+	.peer_begin = wire_auth_peer_begin,
+	.peer_end = wire_auth_peer_end,
 };

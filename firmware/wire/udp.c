@@ -16,12 +16,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "auth.h"
 #include "log.h"
-#include "wire.h"
 
 #define BURST 32u
-#define ROOM (NBFW_FRAME_SIZE + 16) /* of a datagram that is too long, the beginning is enough */
-#define RECEIVE_BUFFER (16 << 20)   /* wanted; the kernel gives what it allows */
+#define ROOM (WIRE_FRAME_MAX + 8) /* of a datagram that is too long, the beginning is enough */
+#define RECEIVE_BUFFER (16 << 20) /* wanted; the kernel gives what it allows */
 
 union udp_name {
 	struct sockaddr any;
@@ -289,12 +289,9 @@ static unsigned take_burst(struct udp_wire *w, struct nbnic *nic, uint64_t now, 
 	if (n > 0)
 		count_drops(w, &w->msg[n - 1].msg_hdr);
 	for (int i = 0; i < n; i++) {
-		if (!nbfw_token_unpack(w->frame[i], w->msg[i].msg_len, &t)) {
-			w->base.malformed++;
-			continue;
-		}
 		addr_pack(&w->from[i], &from);
-		nbnic_receive(nic, &from, &t, now);
+		if (wire_frame_unpack(&w->base, nic, &from, w->frame[i], w->msg[i].msg_len, &t))
+			nbnic_receive(nic, &from, &t, now);
 	}
 	return n > 0 ? (unsigned)n : 0;
 }
@@ -317,12 +314,12 @@ static bool udp_transmit(struct wire_base *base, const struct nbnic_addr *to,
 			 const struct nbfw_token *t)
 {
 	struct udp_wire *w = (struct udp_wire *)base;
-	uint8_t frame[NBFW_FRAME_SIZE];
+	uint8_t frame[WIRE_FRAME_MAX];
+	uint32_t size = wire_frame_pack(base, to, t, frame);
 	union udp_name name;
 	socklen_t length = addr_unpack(w, to, &name);
 
-	nbfw_token_pack(t, frame);
-	if (length > 0 && sendto(w->fd, frame, sizeof(frame), MSG_DONTWAIT, &name.any, length) >= 0)
+	if (length > 0 && sendto(w->fd, frame, size, MSG_DONTWAIT, &name.any, length) >= 0)
 		return true;
 	if (length > 0 && (errno == EAGAIN || errno == ENOBUFS)) {
 		w->base.refused++;
@@ -338,5 +335,7 @@ const struct wire_ops wire_udp_ops = {
 	.close = udp_close,
 	.poll = udp_poll,
 	.transmit = udp_transmit,
+	.peer_begin = wire_auth_peer_begin,
+	.peer_end = wire_auth_peer_end,
 	.forked = udp_forked,
 };

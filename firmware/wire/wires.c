@@ -43,6 +43,7 @@ static const struct wire wires[] = {
 		.kind = 3,
 		.reach = WIRE_REACH_NETWORK,
 		.platforms = WIRE_IN_DAEMON | WIRE_IN_PROCESS,
+		.tags = true,
 		.help = "UDP by plain sockets",
 		.key = {
 			{ "bind", "ADDRESS:PORT to receive at (a free port of the first address)" },
@@ -58,6 +59,7 @@ static const struct wire wires[] = {
 		.dpdk = true,
 		.dpdk_mb = 24,
 		.sdk = "DPDK",
+		.tags = true,
 		.help = "Ethernet, by any ethdev of DPDK that the EAL arguments name",
 		.key = {
 			{ "dev", "NAME of the ethdev, for example net_af_packet0" },
@@ -161,6 +163,23 @@ int wires_open(const struct wire *row, const char *nic, wire_option *option, voi
 	(*out)->name = row->name;
 	(*out)->kind = row->kind;
 	return 0;
+}
+
+int wires_auth_check(const struct wire *row, const char *nic, const struct wire_auth *auth)
+{
+	if (!auth->hash || row->tags || row->reach != WIRE_REACH_NETWORK)
+		return 0;
+	log_error(
+		"nic %s: frames on wire %s cannot have tags; run this NIC without a key file, in a "
+		"daemon of its own",
+		nic, row->name);
+	return -EINVAL;
+}
+
+void wires_auth(const struct wire *row, const struct wire_auth *auth, struct wire_base *w)
+{
+	if (auth->hash && row->tags)
+		wire_auth_use(w, auth);
 }
 
 const char *wires_reach_name(enum wire_reach reach)

@@ -8,7 +8,7 @@
 #ifndef NBAR_WIRES_H
 #define NBAR_WIRES_H
 
-#include "wire.h"
+#include "auth.h"
 
 #define WIRE_KEYS_MAX 8u
 
@@ -30,6 +30,7 @@ struct wire {
 	enum wire_reach reach;
 	unsigned platforms; /* WIRE_IN_* */
 	bool dpdk;          /* needs DPDK's EAL */
+	bool tags;          /* frames may have tags: a wire to other machines */
 	bool of_user;       /* its files belong to --user: opened with the rights of that user */
 	unsigned dpdk_mb;   /* memory of DPDK that a NIC takes beyond what the EAL has anyway */
 	const char *sdk;    /* library the wire needs; named in the error when it is not built in */
@@ -54,6 +55,13 @@ bool wires_has_key(const struct wire *row, const char *key);
 /* Opens a NIC's end of the wire; see wire_ops.open. */
 int wires_open(const struct wire *row, const char *nic, wire_option *option, void *args,
 	       struct wire_base **out);
+
+/* Whether a NIC with this key may have the wire: wires inside a machine need no tags. 0, or -EINVAL
+ * after log_error(). */
+int wires_auth_check(const struct wire *row, const char *nic, const struct wire_auth *auth);
+
+/* Gives the open wire the key, if there is one and frames on it have tags. Before nicd_add. */
+void wires_auth(const struct wire *row, const struct wire_auth *auth, struct wire_base *w);
 
 /* "daemon", "machine" or "network". */
 const char *wires_reach_name(enum wire_reach reach);

@@ -53,14 +53,14 @@ other_namespace() {
 		ip link set va up && nsenter -t $other -n ip link set vb up
 }
 
-# Daemons on these interfaces: NIC n0 in $work/a, n1 in $work/b.
+# Daemons on these interfaces, with these options: NIC n0 in $work/a, n1 in $work/b.
 af_packet_here() {
-	daemon "$work/a" --nic name=n0,wire=dpdk,dev=net_af_packet0 -- --vdev=net_af_packet0,iface=va
+	daemon "$work/a" "$@" --nic name=n0,wire=dpdk,dev=net_af_packet0 -- --vdev=net_af_packet0,iface=va
 }
 
 af_packet_there() {
 	local within="nsenter -t $other -n" first_nic=n1
-	daemon "$work/b" --nic name=n1,wire=dpdk,dev=net_af_packet0 -- --vdev=net_af_packet0,iface=vb
+	daemon "$work/b" "$@" --nic name=n1,wire=dpdk,dev=net_af_packet0 -- --vdev=net_af_packet0,iface=vb
 }
 
 # The algorithms that make plans, from the daemon's table. An algorithm with a parameter comes with

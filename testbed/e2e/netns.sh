@@ -51,4 +51,16 @@ if command -v nft >/dev/null && worse_wire 2>/dev/null; then
 else
 	skip "dpdk: loss and duplicates" "no nftables with an egress hook here (apt-get install nftables)"
 fi
+
+# Again with a key, where the build has tags.
+nft delete table netdev nbar 2>/dev/null
+(umask 077 && head -c 16 /dev/urandom >"$work/key")
+if "$BUILD/nbar-nicd" --nics 1 --key-file "$work/key" --check-config 2>&1 | grep -q "built without libsodium"; then
+	skip "dpdk: tags of frames" "this build has no libsodium: apt-get install libsodium-dev"
+else
+	ok "dpdk: the daemons end" daemons_end
+	ok "dpdk: a daemon with a key" af_packet_here --key-file "$work/key"
+	ok "dpdk: another with the same" af_packet_there --key-file "$work/key"
+	ok "dpdk: 1,000 barriers of 2 with tags" "$oracle" -i 1000 "$work/a/n0.sock" "$work/b/n1.sock"
+fi
 finish

@@ -31,6 +31,11 @@ ok "no QEMU: it says what to install" refuses "apt-get install qemu-system-misc"
 ok "no image: it says how to get one" refuses "gcc-riscv64-unknown-elf" --image /nowhere/image
 ok "QEMU ends at once: it says so" refuses "QEMU ended with status 1" --qemu false
 
+no_tags() {
+	wants 2 "frames of this NIC cannot have tags" "$BUILD/nbar-bared" --key-file /nowhere/key
+}
+ok "a key file is refused" no_tags
+
 # --- two NICs, one cable
 
 barriers() { # ALGORITHM OPTIONS: of 2 and of 4 members

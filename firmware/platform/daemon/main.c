@@ -172,6 +172,7 @@ static int nics_open(const struct options *o, struct nicd *d)
 			return -EPERM;
 		if (rc < 0)
 			return rc;
+		wires_auth(n.wire, &o->auth, wire);
 		rc = nicd_add(d, n.name, wire);
 		if (rc < 0) {
 			log_error("nic %s: %s", n.name, strerror(-rc));

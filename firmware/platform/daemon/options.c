@@ -137,6 +137,9 @@ static int finish(struct options *o, const struct given *given)
 {
 	if (o->nnic == 0)
 		return usage("no NIC to run; name some with --nic name=n0, or --nics 4");
+	for (uint32_t i = 0; i < o->nnic; i++)
+		if (wires_auth_check(o->nic[i].wire, o->nic[i].name, &o->auth) < 0)
+			return EXIT_USAGE;
 	if (o->config.budget_ns < NBFW_WINDOW * o->config.pull_ns) {
 		log_error("--budget-ms must be at least %u times --pull-us", NBFW_WINDOW);
 		return EXIT_USAGE;
@@ -177,6 +180,7 @@ enum {
 	OPT_USER,
 	OPT_HUGE,
 	OPT_TUNE,
+	OPT_KEY_FILE,
 	OPT_METRICS,
 	OPT_TRACE,
 	OPT_CONFIG,
@@ -202,6 +206,7 @@ static const struct option long_options[] = {
 	{ "user", required_argument, NULL, OPT_USER },
 	{ "huge", required_argument, NULL, OPT_HUGE },
 	{ "tune", required_argument, NULL, OPT_TUNE },
+	{ "key-file", required_argument, NULL, OPT_KEY_FILE },
 	{ "metrics", required_argument, NULL, OPT_METRICS },
 	{ "trace", required_argument, NULL, OPT_TRACE },
 	{ "config", required_argument, NULL, OPT_CONFIG },
@@ -291,6 +296,8 @@ static int option_take(struct options *o, int which, const char *arg, struct giv
 		return rc;
 	case OPT_TUNE:
 		return tune_load(arg, &o->tune) < 0 ? EXIT_USAGE : -1;
+	case OPT_KEY_FILE:
+		return wire_auth_load("--key-file", arg, &o->auth) < 0 ? EXIT_USAGE : -1;
 	case OPT_METRICS:
 		return metrics_address_parse(arg, &o->metrics) < 0 ? EXIT_USAGE : -1;
 	case OPT_TRACE:

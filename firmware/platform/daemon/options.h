@@ -36,7 +36,8 @@ struct options {
 	uid_t uid;
 	gid_t gid;
 	enum option_huge huge;
-	struct tune tune; /* empty: none was given */
+	struct tune tune;      /* empty: none was given */
+	struct wire_auth auth; /* without a hash: none was given */
 	struct metrics_address metrics;
 	uint32_t trace; /* events to keep, by NIC; 0: none */
 	uint32_t nnic;

@@ -29,6 +29,7 @@ static const char help[] =
 	"  --huge auto|yes|no hugepages (default auto: where enough are free)\n"
 	"  --config FILE      options, one per line, without dashes;  --check-config: only check them\n"
 	"  --tune FILE        what the algorithm auto is by the size of a group (see the man page)\n"
+	"  --key-file FILE    frames that leave the machine have tags by this key (man page)\n"
 	"  --metrics ADDRESS  serve counters for Prometheus: unix:PATH or 127.0.0.1:PORT\n"
 	"  --trace N          keep the last N events of each NIC, for nbar trace\n"
 	"  --list-algs        the algorithms;  --list-wires, --version, --help: lists and texts alone\n"

@@ -8,13 +8,14 @@
 #include <sched.h>
 
 #include "tune.h"
-#include "wire.h"
+#include "auth.h"
 
 struct hostnic_spec {
 	char name[NBAR_NAME_MAX];
 	struct nbnic_config config;
 	struct tune tune;
-	bool has_cpu; /* the control thread has a processor of its own: */
+	struct wire_auth auth; /* without a hash: no key */
+	bool has_cpu;          /* the control thread has a processor of its own: */
 	cpu_set_t cpu;
 };
 

@@ -62,7 +62,7 @@ static int read_cpu(const struct spec *s, struct hostnic_spec *out)
 /* Everything but the wire. */
 static int read_spec(const char *text, struct spec *s, struct hostnic_spec *out)
 {
-	const char *name, *tune;
+	const char *name, *tune, *key_file;
 	int rc = spec_parse(WHAT, text, s);
 
 	if (rc == 0)
@@ -77,21 +77,30 @@ static int read_spec(const char *text, struct spec *s, struct hostnic_spec *out)
 	if (rc < 0)
 		return rc;
 	snprintf(out->name, sizeof(out->name), "%s", name ? name : "host");
-	return tune ? tune_load(tune, &out->tune) : 0;
+	key_file = spec_value(s, "key-file");
+	rc = tune ? tune_load(tune, &out->tune) : 0;
+	return rc == 0 && key_file ? wire_auth_load(WHAT " key-file", key_file, &out->auth) : rc;
 }
 
-static const char *const keys[] = { "name", "wire", "pull-us", "budget-ms", "tune", "cpu", NULL };
+static const char *const keys[] = { "name", "wire", "pull-us",  "budget-ms",
+				    "tune", "cpu",  "key-file", NULL };
 
-static int open_wire(const struct wire *wire, struct spec *s, const char *name,
+static int open_wire(const struct wire *wire, struct spec *s, const struct hostnic_spec *nic,
 		     struct wire_base **out)
 {
 	int rc = spec_check(WHAT, s, wire, keys);
 
-	return rc < 0 ? rc : wires_open(wire, name, spec_value, s, out);
+	if (rc == 0)
+		rc = wires_auth_check(wire, nic->name, &nic->auth);
+	if (rc == 0)
+		rc = wires_open(wire, nic->name, spec_value, s, out);
+	if (rc == 0)
+		wires_auth(wire, &nic->auth, *out);
+	return rc;
 }
 
 /* The last wire in the registry that leads to other machines, has the keys, and opens. */
-static int open_best(struct spec *s, const char *name, struct wire_base **out)
+static int open_best(struct spec *s, const struct hostnic_spec *nic, struct wire_base **out)
 {
 	const struct wire *fits[WIRES_TRIED_MAX], *any = NULL;
 	uint32_t n = 0;
@@ -108,7 +117,7 @@ static int open_best(struct spec *s, const char *name, struct wire_base **out)
 	if (n == 0)
 		return spec_check(WHAT, s, any, keys);
 	while (n > 0 && rc < 0)
-		rc = open_wire(fits[--n], s, name, out);
+		rc = open_wire(fits[--n], s, nic, out);
 	return rc;
 }
 
@@ -123,7 +132,7 @@ int hostnic_spec_open(const char *text, struct hostnic_spec *out, struct wire_ba
 		return rc;
 	name = spec_value(&s, "wire");
 	if (!name)
-		return open_best(&s, out->name, wire);
+		return open_best(&s, out, wire);
 	rc = wires_find(WHAT, name, WIRE_IN_PROCESS, &named);
-	return rc < 0 ? rc : open_wire(named, &s, out->name, wire);
+	return rc < 0 ? rc : open_wire(named, &s, out, wire);
 }

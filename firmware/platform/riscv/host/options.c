@@ -155,6 +155,7 @@ enum {
 	OPT_GROUP,
 	OPT_QEMU,
 	OPT_IMAGE,
+	OPT_KEY_FILE,
 	OPT_VERSION,
 	OPT_HELP
 };
@@ -171,6 +172,7 @@ static const struct option long_options[] = {
 	{ "group", required_argument, NULL, OPT_GROUP },
 	{ "qemu", required_argument, NULL, OPT_QEMU },
 	{ "image", required_argument, NULL, OPT_IMAGE },
+	{ "key-file", required_argument, NULL, OPT_KEY_FILE },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ NULL, 0, NULL, 0 },
@@ -213,6 +215,11 @@ static int option_take(struct options *o, int which, const char *arg)
 		return daemon_text("qemu", arg, o->qemu, sizeof(o->qemu));
 	case OPT_IMAGE:
 		return daemon_text("image", arg, o->image, sizeof(o->image));
+	case OPT_KEY_FILE:
+		log_error(
+			"--key-file: frames of this NIC cannot have tags; only nbar-nicd and in-process "
+			"NICs make them");
+		return EXIT_USAGE;
 	case OPT_VERSION:
 		printf("nbar-bared " NBAR_VERSION_TEXT "\n");
 		return EXIT_SUCCESS;

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * auth.c - tags of frames: made, checked, and counted by cause. See auth.h.
+ *
+ * Called by the polling thread through the wires; wire_auth_peer_begin by the control thread. Never
+ * uses a frame before its tag is right.
+ */
+#include <string.h>
+
+#include "auth.h"
+
+/* A tag covers all of the frame, and both addresses: as a stranger it is answered, so a frame for
+ * another NIC must not do here either. */
+static uint64_t tag_of(const struct wire_auth *auth, const struct nbnic_addr *from,
+		       const struct nbnic_addr *to, const uint8_t *frame)
+{
+	uint8_t text[2 * WIRE_AUTH_ID_AT + NBFW_FRAME_SIZE], out[WIRE_TAG_SIZE];
+	uint64_t tag;
+
+	memcpy(text, from->byte, WIRE_AUTH_ID_AT);
+	memcpy(text + WIRE_AUTH_ID_AT, to->byte, WIRE_AUTH_ID_AT);
+	memcpy(text + 2 * WIRE_AUTH_ID_AT, frame, NBFW_FRAME_SIZE);
+	auth->hash(out, text, sizeof(text), auth->key);
+	memcpy(&tag, out, sizeof(tag));
+	return tag;
+}
+_Static_assert(sizeof(uint64_t) == WIRE_TAG_SIZE, "a tag is compared at once");
+
+void wire_auth_use(struct wire_base *w, const struct wire_auth *auth)
+{
+	w->auth = auth;
+	memcpy(w->addr.byte + WIRE_AUTH_ID_AT, auth->id, WIRE_AUTH_ID_SIZE);
+}
+
+uint32_t wire_auth_seal(const struct wire_base *w, const struct nbnic_addr *to,
+			uint8_t frame[WIRE_FRAME_MAX])
+{
+	uint64_t tag;
+
+	frame[0] = WIRE_TAGGED;
+	tag = tag_of(w->auth, &w->addr, to, frame);
+	memcpy(frame + NBFW_FRAME_SIZE, &tag, sizeof(tag));
+	return WIRE_FRAME_MAX;
+}
+
+/* Not a frame with a tag. */
+static void count_untagged(struct wire_base *w, struct nbnic *nic, const uint8_t *frame,
+			   size_t length)
+{
+	struct nbfw_token t;
+
+	if (w->auth && nbfw_token_unpack(frame, length, &t))
+		nbnic_count(nic, NBAR_COUNTER_frames_untagged);
+	else
+		w->malformed++;
+}
+
+bool wire_auth_check(struct wire_base *w, struct nbnic *nic, struct nbnic_addr *from,
+		     const uint8_t *frame, size_t length, struct nbfw_token *t)
+{
+	uint8_t plain[NBFW_FRAME_SIZE];
+	uint64_t tag;
+
+	if (length < WIRE_FRAME_MAX || frame[0] != WIRE_TAGGED) {
+		count_untagged(w, nic, frame, length);
+		return false;
+	}
+	if (!w->auth) {
+		nbnic_count(nic, NBAR_COUNTER_frames_tagged);
+		return false;
+	}
+	memcpy(&tag, frame + NBFW_FRAME_SIZE, sizeof(tag));
+	if (tag != tag_of(w->auth, from, &w->addr, frame)) {
+		nbnic_count(nic, NBAR_COUNTER_frames_forged);
+		return false;
+	}
+	/* Answers go to this address, and are compared with those of peers. */
+	memcpy(from->byte + WIRE_AUTH_ID_AT, w->auth->id, WIRE_AUTH_ID_SIZE);
+	memcpy(plain, frame, sizeof(plain));
+	plain[0] = NBFW_FRAME_VERSION;
+	if (nbfw_token_unpack(plain, sizeof(plain), t))
+		return true;
+	w->malformed++;
+	return false;
+}
+
+int wire_auth_peer_begin(struct wire_base *w, const struct nbnic_addr *a, const char **why)
+{
+	static const uint8_t none[WIRE_AUTH_ID_SIZE];
+	const uint8_t *mine = w->addr.byte + WIRE_AUTH_ID_AT, *its = a->byte + WIRE_AUTH_ID_AT;
+
+	if (memcmp(mine, its, WIRE_AUTH_ID_SIZE) == 0)
+		return 0;
+	if (memcmp(its, none, sizeof(none)) == 0)
+		*why = "it has no key, and the NIC here has one; give all NICs the same key file";
+	else if (memcmp(mine, none, sizeof(none)) == 0)
+		*why = "it has a key, and the NIC here has none; give all NICs the same key file";
+	else
+		*why = "it has another key than the NIC here; give all NICs the same key file";
+	return -NBAR_EPROTO;
+}
+
+void wire_auth_peer_end(struct wire_base *w, const struct nbnic_addr *a)
+{
+	(void)w, (void)a;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * auth_key.c - the key of the tags of frames, from a file.
+ *
+ * Called when options are read, or an in-process NIC is opened: never on the path of a token. Says
+ * nothing of what the file contains. Built without libsodium, it refuses every key.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef WIRES_SODIUM
+#include <sodium.h>
+#endif
+
+#include "auth.h"
+#include "log.h"
+
+#ifdef WIRES_SODIUM
+#define TEXT_MAX 64u /* 32 digits, and blanks behind them */
+
+_Static_assert(crypto_shorthash_KEYBYTES == WIRE_AUTH_KEY_SIZE &&
+		       crypto_shorthash_BYTES == WIRE_TAG_SIZE,
+	       "SipHash-2-4");
+
+/* Whether nobody else may read the file or change it, but a group that root chose may read it. */
+static bool is_private(const struct stat *st)
+{
+	return st->st_uid == 0 ? (st->st_mode & 037) == 0
+			       : st->st_uid == geteuid() && (st->st_mode & 077) == 0;
+}
+
+/* Up to TEXT_MAX bytes of the file. Their number, or negative errno after log_error(). */
+static ssize_t text_read(const char *what, const char *path, char text[TEXT_MAX])
+{
+	/* Not to wait for a pipe that nobody writes to. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = -EINVAL;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		n = -errno;
+		log_error("%s %s: cannot be read: %s", what, path, strerror((int)-n));
+	} else if (!S_ISREG(st.st_mode)) {
+		log_error("%s %s: this is no regular file", what, path);
+	} else if (!is_private(&st)) {
+		log_error("%s %s: other users may read or change this key; it must belong to you "
+			  "(chmod 600), or to root (chmod 600, or 640 for a group)",
+			  what, path);
+	} else {
+		n = read(fd, text, TEXT_MAX);
+		if (n < 0) {
+			n = -errno;
+			log_error("%s %s: cannot be read: %s", what, path, strerror((int)-n));
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	return n;
+}
+
+int wire_auth_load(const char *what, const char *path, struct wire_auth *out)
+{
+	struct wire_auth a = { .hash = crypto_shorthash };
+	char text[TEXT_MAX];
+	ssize_t n = text_read(what, path, text), digits = n;
+	size_t bytes = 0;
+
+	if (n < 0)
+		return (int)n;
+	while (digits > 0 && strchr(" \t\r\n", text[digits - 1]))
+		digits--;
+	if (n == WIRE_AUTH_KEY_SIZE)
+		memcpy(a.key, text, sizeof(a.key));
+	else if (digits != 2 * WIRE_AUTH_KEY_SIZE ||
+		 sodium_hex2bin(a.key, sizeof(a.key), text, (size_t)digits, NULL, &bytes, NULL) <
+			 0 ||
+		 bytes != sizeof(a.key)) {
+		log_error("%s %s: no key: it has 16 bytes, or 32 hexadecimal digits; for example: "
+			  "(umask 077; head -c 16 /dev/urandom >%s)",
+			  what, path, path);
+		return -EINVAL;
+	}
+	a.hash(a.id, (const unsigned char *)"nbar key", WIRE_AUTH_ID_SIZE, a.key);
+	*out = a;
+	return 0;
+}
+#else
+int wire_auth_load(const char *what, const char *path, struct wire_auth *out)
+{
+	(void)out;
+	log_error("%s %s: nbar was built without libsodium, which makes the tags of frames; for "
+		  "them: apt-get install libsodium-dev, and build it again",
+		  what, path);
+	return -ENOTSUP;
+}
+#endif

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_wire_auth.c - tags of frames: which frames a NIC with a key takes, which key files it reads,
+ * and what frames do that somebody repeats.
+ */
+#include "unit/unit.h"
+
+#ifdef WIRES_SODIUM
+#include <poll.h>
+#include <sys/stat.h>
+
+#include "nic_world.h"
+#include "udp.c"
+
+static char said[512];
+
+void log_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(said, sizeof(said), format, args);
+	va_end(args);
+}
+
+/* --- key files ----------------------------------------------------------------------------- */
+
+static char folder[] = "/tmp/nbar-auth-XXXXXX", path[64];
+
+static int folder_make(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof(path), "%s/key", folder);
+	return 0;
+}
+
+static int folder_drop(void **state)
+{
+	(void)state;
+	unlink(path);
+	return rmdir(folder);
+}
+
+static int load(const void *text, size_t n, mode_t mode, struct wire_auth *out)
+{
+	FILE *f = fopen(path, "wb");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(text, 1, n, f), n);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(chmod(path, mode), 0);
+	said[0] = '\0';
+	return wire_auth_load("--key-file", path, out);
+}
+
+static const char digits[] = "000102030405060708090a0b0c0d0e0f";
+
+static struct wire_auth key_of(uint8_t first)
+{
+	uint8_t key[16] = { first, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+	struct wire_auth a;
+
+	assert_int_equal(load(key, sizeof(key), 0600, &a), 0);
+	return a;
+}
+
+static void key_is_16_bytes_or_32_digits(void **state)
+{
+	const struct wire_auth raw = key_of(0), other = key_of(1);
+	struct wire_auth hex;
+	char line[40];
+
+	(void)state;
+	snprintf(line, sizeof(line), "%s\n", digits);
+	for (size_t n = 32; n <= 33; n++) {
+		assert_int_equal(load(line, n, 0600, &hex), 0);
+		assert_memory_equal(hex.key, raw.key, sizeof(raw.key));
+		assert_memory_equal(hex.id, raw.id, sizeof(raw.id));
+	}
+	assert_memory_not_equal(other.id, raw.id, sizeof(raw.id));
+	for (size_t n = 0; n < 32; n++) {
+		if (n == 16)
+			continue;
+		assert_int_equal(load(digits, n, 0600, &hex), -EINVAL);
+		assert_non_null(strstr(said, "16 bytes, or 32 hexadecimal digits"));
+		assert_null(strstr(said, "00010203"));
+	}
+	line[31] = 'g';
+	assert_int_equal(load(line, 32, 0600, &hex), -EINVAL);
+	memset(line, 'a', sizeof(line));
+	assert_int_equal(load(line, 34, 0600, &hex), -EINVAL);
+}
+
+static void key_is_private(void **state)
+{
+	static const mode_t bad[] = { 0644, 0604, 0620, 0660, 0602 };
+	struct wire_auth a;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(load(digits, 32, bad[i], &a), -EINVAL);
+		assert_non_null(strstr(said, "other users"));
+	}
+	/* Root may let a group read it. */
+	assert_int_equal(load(digits, 32, 0640, &a), geteuid() == 0 ? 0 : -EINVAL);
+	if (geteuid() == 0) {
+		assert_int_equal(load(digits, 32, 0600, &a), 0);
+		assert_int_equal(chown(path, 65534, 65534), 0);
+		assert_int_equal(wire_auth_load("--key-file", path, &a), -EINVAL);
+		assert_int_equal(unlink(path), 0);
+	}
+	assert_int_equal(wire_auth_load("--key-file", folder, &a), -EINVAL);
+	assert_non_null(strstr(said, "no regular file"));
+	assert_int_equal(wire_auth_load("--key-file", "/nowhere/key", &a), -ENOENT);
+	assert_non_null(strstr(said, "/nowhere/key: cannot be read: No such file"));
+}
+
+/* --- frames --------------------------------------------------------------------------------- */
+
+/* The vector of the paper on SipHash, appendix A. */
+static void hash_is_siphash_2_4(void **state)
+{
+	static const uint8_t expected[] = { 0xe5, 0x45, 0xbe, 0x49, 0x61, 0xca, 0x29, 0xa1 };
+	const struct wire_auth a = key_of(0);
+	uint8_t text[15], out[8];
+
+	(void)state;
+	for (uint8_t i = 0; i < sizeof(text); i++)
+		text[i] = i;
+	assert_int_equal(a.hash(out, text, sizeof(text), a.key), 0);
+	assert_memory_equal(out, expected, sizeof(out));
+}
+
+static const struct nbfw_token token = {
+	.type = NBFW_PULL, .handle = 7, .cookie = 9, .src = 1, .epoch = 5, .reply_cookie = 11
+};
+static struct nbnic nic;
+
+/* A NIC's end of a wire that is not used itself. */
+static struct wire_base end_of(uint8_t address, const struct wire_auth *auth)
+{
+	struct wire_base w = { .addr = { { address } } };
+
+	if (auth)
+		wire_auth_use(&w, auth);
+	return w;
+}
+
+static bool takes(struct wire_base *to, struct nbnic_addr from, const uint8_t *frame, size_t length)
+{
+	struct nbfw_token t;
+
+	memset(from.byte + WIRE_AUTH_ID_AT, 0, WIRE_AUTH_ID_SIZE); /* no wire tells this part */
+	if (!wire_frame_unpack(to, &nic, &from, frame, length, &t))
+		return false;
+	assert_int_equal(t.type, token.type);
+	assert_int_equal(t.cookie, token.cookie);
+	assert_int_equal(t.reply_cookie, token.reply_cookie);
+	return memcmp(from.byte + WIRE_AUTH_ID_AT, to->addr.byte + WIRE_AUTH_ID_AT,
+		      WIRE_AUTH_ID_SIZE) == 0;
+}
+
+static uint64_t count(enum nbar_counter c)
+{
+	uint64_t n = nic.counter[c];
+
+	nic.counter[c] = 0;
+	return n;
+}
+
+static void tag_is_over_addresses_and_frame(void **state)
+{
+	const struct wire_auth key = key_of(0);
+	struct wire_base a = end_of(1, &key), b = end_of(2, &key);
+	uint8_t frame[WIRE_FRAME_MAX], text[128] = { 1 }, tag[8];
+
+	(void)state;
+	assert_int_equal(wire_frame_pack(&a, &b.addr, &token, frame), 56);
+	nbfw_token_pack(&token, text + 80);
+	assert_int_equal(frame[0], 0x41);
+	assert_memory_equal(frame + 1, text + 81, 47);
+	text[40] = 2;
+	text[80] = 0x41;
+	key.hash(tag, text, sizeof(text), key.key);
+	assert_memory_equal(frame + 48, tag, sizeof(tag));
+	assert_true(takes(&b, a.addr, frame, 56));
+	assert_true(takes(&b, a.addr, frame, 60)); /* padding */
+	assert_int_equal(count(NBAR_COUNTER_frames_forged), 0);
+}
+
+static void each_changed_bit_is_seen(void **state)
+{
+	const struct wire_auth key = key_of(0);
+	struct wire_base a = end_of(1, &key), b = end_of(2, &key);
+	uint8_t frame[WIRE_FRAME_MAX];
+
+	(void)state;
+	wire_frame_pack(&a, &b.addr, &token, frame);
+	for (uint32_t bit = 0; bit < 8 * sizeof(frame); bit++) {
+		frame[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		assert_false(takes(&b, a.addr, frame, sizeof(frame)));
+		frame[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+	assert_int_equal(count(NBAR_COUNTER_frames_forged), 8 * sizeof(frame) - 8);
+	assert_int_equal(b.malformed, 7);                         /* other versions ... */
+	assert_int_equal(count(NBAR_COUNTER_frames_untagged), 1); /* ... but one is a frame's */
+	for (size_t length = 0; length < sizeof(frame); length++)
+		assert_false(takes(&b, a.addr, frame, length));
+	assert_int_equal(b.malformed, 7 + sizeof(frame));
+	assert_true(takes(&b, a.addr, frame, sizeof(frame)));
+}
+
+static void other_keys_and_addresses_are_seen(void **state)
+{
+	const struct wire_auth key = key_of(0), wrong = key_of(1);
+	struct wire_base a = end_of(1, &key), b = end_of(2, &key), c = end_of(3, &key),
+			 other = end_of(2, &wrong), none = end_of(2, NULL);
+	uint8_t frame[WIRE_FRAME_MAX], plain[WIRE_FRAME_MAX];
+
+	(void)state;
+	wire_frame_pack(&a, &b.addr, &token, frame);
+	assert_int_equal(wire_frame_pack(&none, &b.addr, &token, plain), NBFW_FRAME_SIZE);
+	assert_false(takes(&b, c.addr, frame, sizeof(frame))); /* from elsewhere */
+	assert_false(takes(&c, a.addr, frame, sizeof(frame))); /* for another NIC */
+	assert_false(takes(&other, a.addr, frame, sizeof(frame)));
+	assert_int_equal(count(NBAR_COUNTER_frames_forged), 3);
+	assert_false(takes(&none, a.addr, frame, sizeof(frame)));
+	assert_int_equal(count(NBAR_COUNTER_frames_tagged), 1);
+	assert_false(takes(&b, a.addr, plain, NBFW_FRAME_SIZE));
+	assert_false(takes(&b, a.addr, plain, sizeof(plain)));
+	assert_int_equal(count(NBAR_COUNTER_frames_untagged), 2);
+	assert_true(takes(&none, a.addr, plain, NBFW_FRAME_SIZE));
+	assert_int_equal(b.malformed + c.malformed + other.malformed + none.malformed, 0);
+}
+
+/* A right tag does not make a frame of garbage. */
+static void frame_with_a_tag_is_checked(void **state)
+{
+	const struct nbfw_token unknown = { .type = NBFW_TYPE_END };
+	const struct wire_auth key = key_of(0);
+	struct wire_base a = end_of(1, &key), b = end_of(2, &key);
+	uint8_t frame[WIRE_FRAME_MAX];
+
+	(void)state;
+	wire_frame_pack(&a, &b.addr, &unknown, frame);
+	assert_false(takes(&b, a.addr, frame, sizeof(frame)));
+	assert_int_equal(b.malformed, 1);
+}
+
+static const char *refusal(struct wire_base *w, const struct wire_base *peer)
+{
+	const char *why = NULL;
+	int rc = wire_auth_peer_begin(w, &peer->addr, &why);
+
+	assert_int_equal(rc, why ? -EPROTO : 0);
+	wire_auth_peer_end(w, &peer->addr);
+	return why ? why : "";
+}
+
+static void peers_need_the_same_key(void **state)
+{
+	const struct wire_auth key = key_of(0), wrong = key_of(1);
+	struct wire_base a = end_of(1, &key), b = end_of(2, &key), other = end_of(3, &wrong),
+			 none = end_of(4, NULL), none2 = end_of(5, NULL);
+
+	(void)state;
+	assert_string_equal(refusal(&a, &b), "");
+	assert_string_equal(refusal(&none, &none2), "");
+	assert_non_null(strstr(refusal(&a, &other), "another key"));
+	assert_non_null(strstr(refusal(&a, &none), "it has no key"));
+	assert_non_null(strstr(refusal(&none, &a), "it has a key"));
+}
+
+static const char *loopback(void *args, const char *key)
+{
+	(void)args;
+	return strcmp(key, "bind") == 0 ? "127.0.0.1:0" : NULL;
+}
+
+/* A NIC without groups counts each frame that it takes as a stranger. */
+static uint64_t carried(struct wire_base *from, struct wire_base *to)
+{
+	struct pollfd ready = { .fd = ((struct udp_wire *)to)->fd, .events = POLLIN };
+
+	assert_true(udp_transmit(from, &to->addr, &token));
+	assert_int_equal(poll(&ready, 1, -1), 1);
+	assert_int_equal(udp_poll(to, &nic, 0, 8), 1);
+	return count(NBAR_COUNTER_frames_stranger);
+}
+
+static void udp_carries_tags(void **state)
+{
+	static const struct nbnic_ops none;
+	const struct nbnic_config config = { .pull_ns = MS, .budget_ns = 1000 * MS };
+	const struct wire_auth key = key_of(0), wrong = key_of(1);
+	const struct wire_auth *keys[4] = { &key, &key, &wrong, NULL };
+	struct wire_base *w[4];
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(udp_open("a", loopback, NULL, &w[i]), 0);
+		if (keys[i])
+			wire_auth_use(w[i], keys[i]);
+	}
+	assert_int_equal(nbnic_init(&nic, &none, NULL, 3, &w[0]->addr, &config), 0);
+	nic.used.strangers = nic.quota; /* it answers none */
+	for (uint32_t i = 0; i < 4; i++)
+		for (uint32_t j = 0; j < 4; j++)
+			assert_int_equal(carried(w[i], w[j]), keys[i] == keys[j]);
+	assert_int_equal(count(NBAR_COUNTER_frames_forged), 4);
+	assert_int_equal(count(NBAR_COUNTER_frames_untagged), 3);
+	assert_int_equal(count(NBAR_COUNTER_frames_tagged), 3);
+	for (uint32_t i = 0; i < 4; i++)
+		udp_close(w[i]);
+}
+
+/* --- frames that somebody repeats ------------------------------------------------------------ */
+
+/* The frames that NICs have sent by themselves, and how far the queue was looked through. */
+static struct {
+	struct frame frame[1024];
+	uint32_t n, seen;
+} record;
+
+static struct world *world_recorded(uint32_t size, const char *alg)
+{
+	record.n = record.seen = 0;
+	return world_connected(size, alg);
+}
+
+/* Repeats all frames since the beginning. A repeated frame has a right tag, so it arrives. */
+static void repeat_all(struct world *w)
+{
+	const struct wire_auth key = key_of(0);
+
+	for (; record.seen < w->tail; record.seen++) {
+		assert_true(record.n < sizeof(record.frame) / sizeof(record.frame[0]));
+		record.frame[record.n++] = w->queue[record.seen % QUEUE_MAX];
+	}
+	for (uint32_t i = 0; i < record.n; i++) {
+		const struct frame *f = &record.frame[i];
+		struct wire_base from = end_of((uint8_t)f->from, &key),
+				 to = end_of((uint8_t)f->to, &key);
+		uint8_t frame[WIRE_FRAME_MAX];
+		struct nbfw_token t;
+
+		wire_frame_pack(&from, &to.addr, &f->token, frame);
+		assert_true(wire_frame_unpack(&to, &nic, &from.addr, frame, sizeof(frame), &t));
+		w->queue[w->tail++ % QUEUE_MAX] = (struct frame){ f->from, f->to, t };
+	}
+	settle(w);
+	record.seen = w->tail; /* answers to what was repeated */
+}
+
+static void all_at(const struct world *w, uint32_t epoch)
+{
+	for (uint32_t i = 0; i < w->size; i++) {
+		assert_int_equal(w->member[i].epoch, epoch);
+		assert_int_equal(w->member[i].status, NBAR_STATUS_OK);
+	}
+}
+
+/* Runs barriers, and repeats all frames between them, and while one host is late: no barrier
+ * completes or fails by it. */
+static void run_and_repeat(struct world *w, uint32_t barriers)
+{
+	for (uint32_t epoch = 1; epoch <= barriers; epoch++) {
+		for (uint32_t i = 1; i < w->size; i++)
+			post(w, i, epoch);
+		pass_time(w, 5 * MS); /* they send PULLs, and get LATERs */
+		repeat_all(w);
+		all_at(w, epoch - 1);
+		post(w, 0, epoch);
+		settle(w);
+		all_at(w, epoch);
+		repeat_all(w);
+		all_at(w, epoch);
+	}
+}
+
+static void repeated_frames_end_no_barrier(void **state)
+{
+	struct world *w = world_recorded(4, "dissemination:1");
+
+	(void)state;
+	run_and_repeat(w, 4);
+	assert_true(counted(w, NBAR_COUNTER_tokens_stale) > 0);
+	assert_true(counted(w, NBAR_COUNTER_tokens_duplicate) > 0);
+	assert_true(counted(w, NBAR_COUNTER_laters_received) > 0);
+	assert_int_equal(counted(w, NBAR_COUNTER_frames_bad), 0);
+	world_close(w);
+}
+
+/* A NIC that has gone looks alive to the others for as long as somebody repeats its frames. */
+static void repeated_frames_look_alive(void **state)
+{
+	struct world *w = world_recorded(4, "dissemination:1");
+
+	(void)state;
+	run_and_repeat(w, 2);
+	w->member[0].unplugged = true;
+	for (uint32_t i = 1; i < w->size; i++)
+		post(w, i, 3);
+	for (uint32_t ms = 0; ms < 5000; ms += 100) {
+		pass_time(w, 100 * MS);
+		record.seen = w->tail; /* only frames from before */
+		repeat_all(w);
+	}
+	all_at(w, 2);
+	pass_time(w, 3000 * MS);
+	for (uint32_t i = 1; i < w->size; i++) {
+		assert_int_equal(w->member[i].status, NBAR_STATUS_SILENT);
+		assert_int_equal(w->member[i].failed_rank, 0);
+	}
+	world_close(w);
+}
+
+/* Answers to old PULLs, and the ABORTs among them, fail nobody: a group closed in order. */
+static void repeated_pulls_after_a_close(void **state)
+{
+	struct world *w = world_recorded(4, "dissemination:1");
+
+	(void)state;
+	run_and_repeat(w, 2);
+	nbnic_group_close(&w->member[0].nic, w->member[0].group, NBAR_STATUS_CLOSED, w->now);
+	repeat_all(w);
+	all_at(w, 2);
+	pass_time(w, 1100 * MS); /* now it is forgotten */
+	assert_null(w->member[0].group);
+	repeat_all(w);
+	assert_true(counted(w, NBAR_COUNTER_frames_stranger) > 0);
+	assert_true(counted(w, NBAR_COUNTER_aborts_sent) > 0);
+	all_at(w, 2);
+	world_close(w);
+}
+
+/* The signal service has no epochs: a message that is repeated is delivered again. */
+static void repeated_signals_are_delivered(void **state)
+{
+	static const uint32_t word[NBAR_SIGNAL_WORDS] = { 7 };
+	struct world *w = world_recorded(2, "signal");
+
+	(void)state;
+	assert_true(nbnic_signal(&w->member[0].nic, w->member[0].group, 0, word));
+	settle(w);
+	assert_int_equal(w->member[1].signals, 1);
+	repeat_all(w);
+	assert_int_equal(w->member[1].signals, 2);
+	world_close(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(key_is_16_bytes_or_32_digits),
+		cmocka_unit_test(key_is_private),
+		cmocka_unit_test(hash_is_siphash_2_4),
+		cmocka_unit_test(tag_is_over_addresses_and_frame),
+		cmocka_unit_test(each_changed_bit_is_seen),
+		cmocka_unit_test(other_keys_and_addresses_are_seen),
+		cmocka_unit_test(frame_with_a_tag_is_checked),
+		cmocka_unit_test(peers_need_the_same_key),
+		cmocka_unit_test(udp_carries_tags),
+		cmocka_unit_test(repeated_frames_end_no_barrier),
+		cmocka_unit_test(repeated_frames_look_alive),
+		cmocka_unit_test(repeated_pulls_after_a_close),
+		cmocka_unit_test(repeated_signals_are_delivered),
+	};
+
+	return cmocka_run_group_tests(tests, folder_make, folder_drop);
+}
+#else
+int main(void)
+{
+	puts("1..0 # SKIP this build has no libsodium: apt-get install libsodium-dev");
+	return 0;
+}
+#endif
