@@ -83,8 +83,9 @@ static void sweep_sooner(struct nbnic *nic, const struct nbnic_group *g)
 }
 
 /* Looks at some of the groups, and fires the timers that are due. A sweep begins when a timer may
- * be due, but at most once per sweep_interval. Each begins one index later: if a receive queue has
- * room for only one PULL, the PULL of another group gets it each time. */
+ * be due, but at most once per sweep_interval. Each sweep begins one index after the start of the
+ * last one: so, if the receive queue of a peer has room for one PULL only, each group has its turn.
+ */
 static bool sweep(struct nbnic *nic, uint64_t now)
 {
 	bool fired = false;
@@ -186,8 +187,8 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Goes on with the jobs that ask for tokens: NBNIC_PULLS_A_TICK slots every pace_ns, and so many
- * in this pass. Returns how many it asked for. */
+/* Goes on with the jobs that ask for tokens: for at most NBNIC_PULLS_A_TICK slots every pace_ns,
+ * and for at most `most` in this pass. Returns for how many it asked. */
 static uint32_t serve_pulls(struct nbnic *nic, uint32_t most, uint64_t now)
 {
 	uint32_t left, begin;
