@@ -50,7 +50,7 @@ NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o
 $(BUILD)/test_nic $(BUILD)/test_nic_admin $(BUILD)/test_nic_latency $(BUILD)/test_nic_why $(BUILD)/test_wire_auth: $(NIC_WORLD_OBJ)
 # NICs that run passes, over wires of a limited length.
 NIC_NET_OBJ := $(BUILD)/test/testbed/unit/nic/nic_net.o
-$(BUILD)/test_nic_pass $(BUILD)/test_nic_pull: $(NIC_NET_OBJ)
+$(BUILD)/test_nic_pass $(BUILD)/test_nic_pull $(BUILD)/test_nic_rtt: $(NIC_NET_OBJ)
 # A whole NIC, with its clients.
 DEVICE_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/device_world.o
 $(BUILD)/test_device $(BUILD)/test_quota: $(DEVICE_WORLD_OBJ)

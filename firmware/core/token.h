@@ -36,8 +36,9 @@ struct nbfw_token {
 			uint32_t slot; /* in the plan of the member that waits for it, in all four
 					  types */
 			uint32_t arg;  /* a rank, or NBAR_RANK_NONE */
-			uint32_t info; /* LATER: step of the sender, and why << 16 (nbar_why, with
-					  its age); ABORT: nbar_status */
+			uint32_t info; /* PULL: a number of the sender; TOKEN: info of the PULL
+					  that it answers, or 0; LATER: step of the sender, and why
+					  << 16 (nbar_why, with its age); ABORT: nbar_status */
 			uint32_t
 				reply_handle; /* PULL: of the member that asks, with reply_cookie */
 		};

@@ -90,6 +90,15 @@
 #define NBNIC_LATENCY 1
 #endif
 
+#ifndef NBNIC_ADAPT /* 1: after a loss, PULLs follow the measured round trip; 0: no code for that \
+		     */
+#define NBNIC_ADAPT 1
+#endif
+
+#ifndef NBNIC_PULL_NS_LEAST /* the shortest interval that they follow it to */
+#define NBNIC_PULL_NS_LEAST 20000u
+#endif
+
 #ifndef NBNIC_SCAN_CELLS /* cells of a port that a pass looks at */
 #define NBNIC_SCAN_CELLS 64u
 #endif

@@ -24,6 +24,9 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
 	nic->linger_bytes_max =
 		config->linger_bytes ? config->linger_bytes : NBNIC_MEMORY_BYTES / 4;
 	nic->pace_ns = config->pull_ns / 2;
+#if NBNIC_ADAPT
+	nic->sweep_ns = nic->pace_ns;
+#endif
 	nic->due = UINT64_MAX;
 	nic->pass = 2; /* every port is fresh */
 	nic->quota = quota;
@@ -213,6 +216,9 @@ int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g)
 	if (++nic->generation[index] == 0) /* a handle is never 0 */
 		nic->generation[index] = 1;
 	g->handle = (uint32_t)nic->generation[index] << 16 | index;
+#if NBNIC_ADAPT
+	g->first = nic->interval[0];
+#endif
 	nic->group[index] = g;
 	nic->nopen++;
 	nic->nsignal += g->is_signal;

@@ -36,10 +36,10 @@ __attribute__((cold, noinline)) static void tell_failure(struct nbnic *nic,
 				   s->failed_rank);
 }
 
-void nbnic_arm(struct nbnic *nic, struct nbnic_group *g, uint64_t extra, uint64_t now)
+void nbnic_arm(struct nbnic *nic, struct nbnic_group *g, uint64_t deadline)
 {
 	g->armed = true;
-	g->deadline = now + nbnic_interval(nic, g->state) + extra;
+	g->deadline = deadline;
 	if (g->deadline < nic->due)
 		nic->due = g->deadline;
 }
@@ -52,8 +52,8 @@ __attribute__((cold, noinline)) static void begin_pulls(struct nbnic *nic, struc
 	nbnic_pull_begin(nic, g, a->pull_first, a->pull_end);
 }
 
-/* The timer of an action. After a TIMEOUT it starts only when all PULLs are out: then pass.c arms
- * it. */
+/* The timer of an action. A step begins with its first interval. After a TIMEOUT the timer starts
+ * only when all PULLs are out: then pass.c arms it. */
 static inline void set_timer(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
 			     uint64_t now)
 {
@@ -62,7 +62,7 @@ static inline void set_timer(struct nbnic *nic, struct nbnic_group *g, const str
 	if (a->pull_first < a->pull_end) {
 		begin_pulls(nic, g, a, now);
 	} else if (a->timer == NBFW_ARM) {
-		nbnic_arm(nic, g, 0, now);
+		nbnic_arm(nic, g, now + nbnic_first(nic, g));
 	}
 }
 
@@ -196,9 +196,9 @@ answer_stranger(struct nbnic *nic, const struct nbnic_addr *from, const struct n
 	nbnic_send_reply(nic, pull->arg, &a, pull, from);
 }
 
-/* Notes that the NIC of a peer is alive. Other types than PULL name a slot of ours, so the hash of
- * its NIC is known. */
-__attribute__((noinline)) static void note_alive(struct nbnic *nic, const struct nbnic_group *g,
+/* Notes that the NIC of a peer is alive, and what a frame says about PULLs. Other types than PULL
+ * name a slot of ours, so the hash of its NIC is known. */
+__attribute__((noinline)) static void note_alive(struct nbnic *nic, struct nbnic_group *g,
 						 const struct nbnic_addr *from,
 						 const struct nbfw_token *t, uint64_t now)
 {
@@ -206,6 +206,10 @@ __attribute__((noinline)) static void note_alive(struct nbnic *nic, const struct
 		nbnic_note_heard(nic, nbnic_addr_hash(from), now);
 	else if (t->slot < g->plan->nrecv)
 		nbnic_note_heard(nic, g->recv_nic[t->slot], now);
+#if NBNIC_ADAPT
+	if (t->type != NBFW_PULL)
+		nbnic_rtt_learn(nic, g, t, now);
+#endif
 }
 
 /* Feeds a frame to the engine and carries out the actions, except the reply. */
@@ -230,18 +234,22 @@ static const uint8_t refused[] = {
 	[NBFW_BAD] = NBAR_COUNTER_frames_bad,
 };
 
-/* A PULL, LATER or ABORT. `from` is where it came from, for the answer. */
-__attribute__((cold, noinline)) static void receive_other(struct nbnic *nic, struct nbnic_group *g,
-							  const struct nbnic_addr *from,
-							  const struct nbfw_token *t, uint64_t now)
+/* A PULL, LATER or ABORT, or a TOKEN that is looked at. `from` is where it came from, for the
+ * answer.
+ */
+__attribute__((cold, noinline)) static void receive_rare(struct nbnic *nic, struct nbnic_group *g,
+							 const struct nbnic_addr *from,
+							 const struct nbfw_token *t, uint64_t now)
 {
 	static const uint8_t used[NBFW_TYPE_END] = {
+		[NBFW_TOKEN] = NBAR_COUNTER_tokens_received,
 		[NBFW_PULL] = NBAR_COUNTER_pulls_received,
 		[NBFW_LATER] = NBAR_COUNTER_laters_received,
 		[NBFW_ABORT] = NBAR_COUNTER_aborts_received,
 	};
 	struct nbfw_action a;
 
+	note_alive(nic, g, from, t, now);
 	feed_frame(nic, g, t, &a, now);
 	if (a.verdict != NBFW_USED) {
 		nbnic_count(nic, (enum nbar_counter)refused[a.verdict]);
@@ -270,12 +278,10 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 		receive_signal(nic, g, t);
 		return;
 	}
-	/* Tokens, which are many, are signs of life only while some group has waited for half of
-	 * its window: the other half is long enough to hear one. */
-	if (t->type != NBFW_TOKEN || now < nic->doubt_end)
-		note_alive(nic, g, from, t, now);
-	if (t->type != NBFW_TOKEN) {
-		receive_other(nic, g, from, t, now);
+	/* Tokens, which are many, are looked at only for a while after a PULL, and while some group
+	 * has waited for half of its window: the other half is long enough to hear one. */
+	if (t->type != NBFW_TOKEN || now < nic->doubt_end) {
+		receive_rare(nic, g, from, t, now);
 		return;
 	}
 	feed_frame(nic, g, t, &a, now);

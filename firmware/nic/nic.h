@@ -95,11 +95,27 @@ struct nbnic_group {
 	uint32_t nstragglers;
 	struct nbnic_link send; /* in nic.sends: has frames to send, or barriers to start */
 	struct nbnic_link pull; /* in nic.pulls: has slots to ask for */
+#if NBNIC_ADAPT
+	uint64_t first; /* time before the first PULL of a step: pull_ns, or less after a loss */
+#endif
 #if NBNIC_LATENCY
 	uint64_t started;        /* when the last barrier started */
 	struct nbnic_last *last; /* of the own host, then of each slot */
 #endif
 	/* The rest. */
+#if NBNIC_ADAPT
+	struct nbnic_rtt {
+		uint64_t smooth, off; /* the round trip, and its deviation; 0: not measured yet */
+		uint64_t timeout;     /* when the next TIMEOUT of the engine is due */
+		uint64_t asked;       /* when the last PULLs began to go out */
+		uint64_t interval;    /* before the next early PULLs */
+		uint32_t epoch, step; /* that the rest is about */
+		uint32_t rounds;      /* of PULLs */
+		uint32_t unanswered;  /* rounds since the last answer */
+		bool slowed, doubled; /* `first` has grown in this step */
+		bool stopped;         /* no more early PULLs in this step */
+	} rtt;
+#endif
 	uint16_t pull_first, pull_end; /* the slots that the job is about */
 	uint16_t pull_left;            /* slots that the job may still ask for */
 	uint16_t pull_span;            /* slots that this round has not looked at */
@@ -189,8 +205,8 @@ struct nbnic {
 	uint32_t nlinger;    /* groups in linger */
 	uint64_t due;        /* no armed timer is due before */
 	uint64_t sweep_next; /* when the next sweep over the timers may begin */
-	uint64_t doubt_end;  /* until then, tokens count as signs of life of the NICs they come from
-			      */
+	uint64_t doubt_end;  /* until then, tokens are looked at: as signs of life of the NICs they
+			      * come from, and as answers to PULLs */
 	struct nbnic_rota sends, pulls;
 	/* The rest. */
 	struct nbnic_link linger;
@@ -202,6 +218,9 @@ struct nbnic {
 			      */
 	uint64_t pull_next;
 	uint64_t pace_ns; /* half of pull_ns */
+#if NBNIC_ADAPT
+	uint64_t sweep_ns; /* between two sweeps; shorter than pace_ns after a loss */
+#endif
 	struct nbnic_addr addr;
 	uint64_t interval[NBFW_WINDOW]; /* first window's, by tries; their sum is the budget */
 	uint64_t budget_ns;             /* later windows share it out evenly */

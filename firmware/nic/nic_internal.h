@@ -2,9 +2,9 @@
 /*
  * nic_internal.h - what the files of the NIC loop share; nobody else includes it.
  *
- * The files, lowest layer first: send.c sends frames; why.c names stragglers; nic.c turns events
- * into actions; group.c makes and ends groups; pass.c is the scheduler. A file calls only files of
- * lower layers.
+ * The files, lowest layer first: send.c sends frames; rtt.c sends PULLs early after a loss; why.c
+ * names stragglers; nic.c turns events into actions; group.c makes and ends groups; pass.c is the
+ * scheduler. A file calls only files of lower layers.
  */
 #ifndef NBNIC_INTERNAL_H
 #define NBNIC_INTERNAL_H
@@ -46,6 +46,24 @@ void nbnic_pull_begin(struct nbnic *nic, struct nbnic_group *g, uint32_t first, 
 /* Goes on with the job: asks for at most `limit` slots. Returns how many; the job is out when
  * pull_left is 0. */
 uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit);
+
+/* rtt.c */
+
+#if NBNIC_ADAPT
+/* Sweeps over the timers in the shortest first interval of the groups. */
+#define NBNIC_RTT_SWEEPS 8u
+
+/* The timer of a group is due. True: it sends early PULLs, and there is no TIMEOUT. */
+bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now);
+
+/* All PULLs are out. Returns when the timer is due. ns: from now to the next TIMEOUT, if the last
+ * one has sent the PULLs. */
+uint64_t nbnic_rtt_due(const struct nbnic *nic, struct nbnic_group *g, uint64_t ns, uint64_t now);
+
+/* Before the engine gets a TOKEN, LATER or ABORT: what it says about the last PULL. */
+void nbnic_rtt_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t,
+		     uint64_t now);
+#endif
 
 /* why.c */
 
@@ -140,8 +158,8 @@ static inline void nbnic_latency_note(struct nbnic *nic, const struct nbnic_grou
 void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_event *ev,
 		uint64_t now);
 
-/* Arms the timer of a group, for the interval of its tries and a little more. */
-void nbnic_arm(struct nbnic *nic, struct nbnic_group *g, uint64_t extra, uint64_t now);
+/* Arms the timer of a group. */
+void nbnic_arm(struct nbnic *nic, struct nbnic_group *g, uint64_t deadline);
 
 /* Starts what the host has posted, as far as it can be started: `limit` barriers at most, the rest
  * is queued. Returns how many. */
@@ -161,6 +179,18 @@ static inline uint32_t nbnic_index(uint32_t handle)
 static inline uint64_t nbnic_interval(const struct nbnic *nic, const struct nbfw_state *s)
 {
 	return s->tries < NBFW_WINDOW ? nic->interval[s->tries] : nic->budget_ns / NBFW_WINDOW;
+}
+
+/* The time from the begin of a step to its first PULL. */
+static inline uint64_t nbnic_first(const struct nbnic *nic, const struct nbnic_group *g)
+{
+#if NBNIC_ADAPT
+	(void)nic;
+	return g->first;
+#else
+	(void)g;
+	return nic->interval[0];
+#endif
 }
 
 static inline bool nbnic_sends_wait(const struct nbnic_group *g)

@@ -47,6 +47,10 @@ static void fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 
 	uint32_t tries = g->state->tries % NBFW_WINDOW;
 
+#if NBNIC_ADAPT
+	if (nbnic_rtt_fire(nic, g, now))
+		return;
+#endif
 	if (tries == NBFW_WINDOW / 2)
 		nic->doubt_end = now + nic->budget_ns;
 	if (tries == NBFW_WINDOW - 1)
@@ -54,9 +58,34 @@ static void fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 	nbnic_feed(nic, g, &timeout, now);
 }
 
+/* The time until the next sweep: half of pull_ns, or less if the last sweep found groups that ask
+ * earlier. */
+static uint64_t sweep_interval(struct nbnic *nic)
+{
+#if NBNIC_ADAPT
+	uint64_t ns = nic->sweep_ns;
+
+	nic->sweep_ns = nic->pace_ns;
+	return ns;
+#else
+	return nic->pace_ns;
+#endif
+}
+
+static void sweep_sooner(struct nbnic *nic, const struct nbnic_group *g)
+{
+#if NBNIC_ADAPT
+	if (g->first < nic->interval[0])
+		nic->sweep_ns = least(nic->sweep_ns, g->first / NBNIC_RTT_SWEEPS);
+#else
+	(void)nic, (void)g;
+#endif
+}
+
 /* Looks at some of the groups, and fires the timers that are due. A sweep begins when a timer may
- * be due, but at most once per pace_ns. Each sweep begins one index after the start of the last
- * one: so, if the receive queue of a peer has room for one PULL only, each group has its turn. */
+ * be due, but at most once per sweep_interval. Each sweep begins one index after the start of the
+ * last one: so, if the receive queue of a peer has room for one PULL only, each group has its turn.
+ */
 static bool sweep(struct nbnic *nic, uint64_t now)
 {
 	bool fired = false;
@@ -67,7 +96,7 @@ static bool sweep(struct nbnic *nic, uint64_t now)
 		nic->sweeping = true;
 		nic->sweep_at++;
 		nic->sweep_left = nic->high;
-		nic->sweep_next = now + nic->pace_ns;
+		nic->sweep_next = now + sweep_interval(nic);
 		nic->due = UINT64_MAX;
 	}
 	for (uint32_t cost = 0; cost < SWEEP_COST && nic->sweep_left > 0; cost++) {
@@ -76,7 +105,10 @@ static bool sweep(struct nbnic *nic, uint64_t now)
 		struct nbnic_group *g = nic->group[nic->sweep_at++];
 
 		nic->sweep_left--;
-		if (!g || !g->armed)
+		if (!g)
+			continue;
+		sweep_sooner(nic, g);
+		if (!g->armed)
 			continue;
 		if (now < g->deadline) {
 			nic->due = least(nic->due, g->deadline);
@@ -131,6 +163,18 @@ static uint64_t jitter(const struct nbnic *nic, const struct nbnic_group *g)
 	return (nbnic_interval(nic, g->state) >> 11) * (hash >> 24);
 }
 
+/* When the timer of a group whose PULLs are out is due. */
+static uint64_t next_deadline(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
+{
+	uint64_t ns = nbnic_interval(nic, g->state) + jitter(nic, g);
+
+#if NBNIC_ADAPT
+	return nbnic_rtt_due(nic, g, ns, now);
+#else
+	return now + ns;
+#endif
+}
+
 /* Frames that this pass may send from queues. If it has already sent frames, the queues are served
  * only in every second pass: the barrier of a bystander then waits for fewer frames. */
 static uint32_t queue_quota(const struct nbnic *nic)
@@ -166,7 +210,7 @@ static uint32_t serve_pulls(struct nbnic *nic, uint32_t most, uint64_t now)
 		if (g->pull_left > 0)
 			nbnic_rota_add(&nic->pulls, g->port, &g->pull);
 		else
-			nbnic_arm(nic, g, jitter(nic, g), now);
+			nbnic_arm(nic, g, next_deadline(nic, g, now));
 	}
 	return begin - left;
 }

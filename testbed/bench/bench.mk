@@ -29,7 +29,17 @@ bench-loop: $(BUILD)/bench-loop ## ns a token in the whole pass of a NIC, by par
 bench-instructions: $(BUILD)/bench-loop ## instructions of a token, by parts; they repeat exactly
 	$(Q)BUILD=$(BUILD) testbed/bench/instructions.sh
 
+# What loss costs: whole NICs in the simulator.
+BENCH_LOSS_OBJ := $(BUILD)/test/testbed/bench/loss.o
+$(BUILD)/bench-loss: $(BENCH_LOSS_OBJ) $(SIM_OBJ) $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -lcmocka -lm
+OBJS += $(BENCH_LOSS_OBJ)
+
+bench-loss: $(BUILD)/bench-loss ## latency of a barrier over loss, beside the floor of theory
+	$(Q)$(BUILD)/bench-loss $(LOSS)
+
 bench-fair: all $(BUILD)/fair $(BUILD)/rcvbuf.so ## a bystander's barriers alone and while others do their worst
 	$(Q)BUILD=$(BUILD) $(BUILD)/fair --bench $(FAIR)
 
-.PHONY: bench-fair bench-instructions bench-loop
+.PHONY: bench-fair bench-instructions bench-loop bench-loss

@@ -121,7 +121,7 @@ static uint32_t passes(const struct nbnic *nic, uint32_t then)
 }
 
 struct nic_face {
-	uint64_t due, sweep_next, doubt_end, pull_next, linger_bytes;
+	uint64_t due, sweep_next, sweep_ns, doubt_end, pull_next, linger_bytes;
 	struct nbnic_link linger, sends_fresh, sends_ports, pulls_fresh, pulls_ports;
 	struct nbnic_link sends_link, sends_groups, pulls_link, pulls_groups;
 	const struct nbnic_group *group[NICS_LIVES];
@@ -140,6 +140,7 @@ static void face_of(const struct nics *n, uint32_t rank, struct nic_face *f)
 	memset(f, 0, sizeof(*f));
 	f->due = ahead(nic->due, now);
 	f->sweep_next = ahead(nic->sweep_next, now);
+	f->sweep_ns = nic->sweep_ns;
 	f->doubt_end = ahead(nic->doubt_end, now);
 	f->pull_next = ahead(nic->pull_next, now);
 	f->linger_bytes = nic->linger_bytes;
@@ -176,6 +177,20 @@ static void face_of(const struct nics *n, uint32_t rank, struct nic_face *f)
 			(uint32_t)(now >> NBNIC_HEARD_SHIFT) - f->heard[i - 1].entry.time;
 }
 
+/* What it holds of a step that is over, nobody reads. */
+static void rtt_normalise(struct nbnic_group *g, uint64_t now)
+{
+	struct nbnic_rtt *r = &g->rtt;
+	const struct nbfw_state *s = g->state;
+
+	if (!s || !s->running || r->epoch != s->epoch || r->step != s->step) {
+		*r = (struct nbnic_rtt){ .smooth = r->smooth, .off = r->off };
+		return;
+	}
+	r->timeout = ahead(r->timeout, now);
+	r->asked = now - r->asked;
+}
+
 uint64_t nics_fingerprint(void *ctx)
 {
 	static uint64_t block[NICS_BLOCK / 8];
@@ -208,6 +223,7 @@ uint64_t nics_fingerprint(void *ctx)
 				       (1 + g->plan->nrecv) * sizeof(*g->last));
 			}
 			g->started = 0;
+			rtt_normalise(g, n->s.now[r]);
 			part[k++] = n->s.group[r][life].block ? mc_fingerprint(block, g->bytes) : 0;
 		}
 	}

@@ -38,7 +38,7 @@ struct sim_setup {
 	sim_time limit; /* simulated time after which a run ends as hung */
 	struct sim_special special[SIM_SPECIAL_MAX];
 	uint32_t nspecial;
-	bool check;              /* the engine's invariants after each event */
+	bool check;             /* the engine's invariants after each event */
 	struct timeline *trace; /* or NULL */
 };
 
@@ -56,9 +56,10 @@ struct sim_report {
 	uint64_t completed;     /* barriers of members */
 	uint64_t failed;        /* members; and the rank that most of them name */
 	uint32_t failed_rank;
-	double mean_ns;  /* of a barrier: all of them, by their number */
-	double worst_ns; /* longest time from the last arrival to the last completion */
-	double skew_ns;  /* mean time from the first completion to the last */
+	double mean_ns;           /* of a barrier: all of them, by their number */
+	double worst_ns;          /* longest time from the last arrival to the last completion */
+	double median_ns, p99_ns; /* of the same times */
+	double skew_ns;           /* mean time from the first completion to the last */
 	uint64_t tokens, pulls, laters, aborts; /* sent */
 	uint64_t lost, repeated, reordered, dropped, link_waits;
 	uint64_t events, moves; /* of the queue */

@@ -27,7 +27,8 @@ static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbf
 	if (peer->tail - peer->head >= peer->limit)
 		peer->dropped++;
 	else
-		peer->queue[peer->tail++ % NET_QUEUE] = (struct net_frame){ n->index, *t };
+		peer->queue[peer->tail++ % NET_QUEUE] =
+			(struct net_frame){ n->index, net.now + net.delay, *t };
 	return true;
 }
 
@@ -199,13 +200,19 @@ void net_pair(struct net *w, uint32_t a, uint32_t port_a, uint32_t b, uint32_t p
 	net_connect(w, b, g[1], endpoint);
 }
 
+/* When the next frame in its queue arrives. */
+static uint64_t arrival(const struct net_nic *n)
+{
+	return n->head != n->tail ? n->queue[n->head % NET_QUEUE].at : UINT64_MAX;
+}
+
 static bool pass(struct net *w, struct net_nic *n)
 {
 	uint32_t taken = 0;
 
 	if (n->dead)
 		return false;
-	for (; taken < NET_BURST && n->head != n->tail; taken++) {
+	for (; taken < NET_BURST && arrival(n) <= w->now; taken++) {
 		struct net_frame f = n->queue[n->head++ % NET_QUEUE];
 		struct nbnic_addr from = { { (uint8_t)f.from } };
 
@@ -236,9 +243,14 @@ void net_pass(struct net *w, uint64_t ns)
 
 		if (net_round(w))
 			continue;
-		for (uint32_t i = 0; i < NET_NICS; i++)
-			if (!w->n[i].dead && nbnic_next(&w->n[i].nic) < next)
-				next = nbnic_next(&w->n[i].nic);
+		for (uint32_t i = 0; i < NET_NICS; i++) {
+			const struct net_nic *n = &w->n[i];
+			uint64_t due = n->dead ? next : nbnic_next(&n->nic);
+
+			next = due < next ? due : next;
+			if (!n->dead && arrival(n) < next)
+				next = arrival(n);
+		}
 		if (next > w->now)
 			w->now = next;
 	}

@@ -23,6 +23,7 @@
 
 struct net_frame {
 	uint32_t from;
+	uint64_t at; /* when it arrives */
 	struct nbfw_token token;
 };
 
@@ -58,6 +59,7 @@ struct net {
 	/* True: this frame is lost. NULL: none is. */
 	bool (*lost)(struct net *net, uint32_t from, uint32_t to, const struct nbfw_token *t);
 	uint64_t cookie;
+	uint64_t delay; /* of each frame */
 	uint32_t quota; /* of a pass; see nic.h */
 };
 

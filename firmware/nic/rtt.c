@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rtt.c - early PULLs: after a loss, a group asks for missing tokens after some round trips, and
+ * not only at the TIMEOUTs of the engine, which stay where they are.
+ *
+ * Called when timers are due, and for frames that come soon after a PULL; never on the path from
+ * token to completion. Must send nothing before a token was lost, and must not move a TIMEOUT:
+ * their intervals are the retry budget. PROTOCOL.md, "Early PULLs".
+ */
+#include "nic.h"
+#include "nic_internal.h"
+
+#if NBNIC_ADAPT
+
+/* Rounds of PULLs in a step before their interval grows, and without an answer before they end. */
+#define ROUNDS_EVEN 16u
+#define UNANSWERED_MOST 24u
+/* A host that is late for so long is no matter of lost frames. */
+#define LATE_NS (UINT64_C(4) << NBAR_WHY_SHIFT)
+/* A PULL that a loss elsewhere may explain makes the first interval longer by a sixteenth. */
+#define SLOWLY 16u
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static bool is_early(const struct nbnic *nic, const struct nbnic_group *g)
+{
+	return g->first < nic->interval[0] && !g->rtt.stopped &&
+	       g->rtt.unanswered < UNANSWERED_MOST;
+}
+
+/* The arithmetic of RFC 6298, with weights 1/8 and 1/4. */
+static void take_sample(struct nbnic_rtt *r, uint64_t ns)
+{
+	uint64_t off = ns > r->smooth ? ns - r->smooth : r->smooth - ns;
+
+	if (r->smooth == 0) {
+		r->smooth = ns;
+		r->off = ns / 2;
+		return;
+	}
+	r->off += off / 4 - r->off / 4;
+	r->smooth += ns / 8 - r->smooth / 8;
+}
+
+/* A token was lost: the group asks for the next one after two round trips, or later if they vary.
+ */
+static void follow(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
+{
+	uint64_t ns = g->rtt.smooth;
+
+	ns += 4 * g->rtt.off > ns ? 4 * g->rtt.off : ns;
+	g->first = least(ns < NBNIC_PULL_NS_LEAST ? NBNIC_PULL_NS_LEAST : ns, nic->interval[0]);
+	if (g->first == nic->interval[0])
+		return;
+	nic->sweep_ns = least(nic->sweep_ns, g->first / NBNIC_RTT_SWEEPS);
+	nic->sweep_next = least(nic->sweep_next, now + nic->sweep_ns);
+}
+
+/* A PULL was not needed: the next step waits longer. */
+static void wait_longer(const struct nbnic *nic, struct nbnic_group *g, bool *once, uint64_t by)
+{
+	if (!*once)
+		g->first = least(g->first + by, nic->interval[0]);
+	*once = true;
+}
+
+/* LATER. The peer waits for a host, or for a token that may be lost, too. */
+static void learn_later(const struct nbnic *nic, struct nbnic_group *g, uint32_t why)
+{
+	if (NBAR_WHY_KIND(why) == NBAR_WHY_UNKNOWN) {
+		wait_longer(nic, g, &g->rtt.slowed, g->first / SLOWLY);
+		return;
+	}
+	wait_longer(nic, g, &g->rtt.doubled, g->first);
+	g->rtt.stopped |= NBAR_WHY_NS(why) >= LATE_NS;
+}
+
+void nbnic_rtt_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t,
+		     uint64_t now)
+{
+	const struct nbfw_state *s = g->state;
+	struct nbnic_rtt *r = &g->rtt;
+	uint64_t ns = now - r->asked;
+
+	if (r->epoch != s->epoch || r->step != s->step || t->epoch != s->epoch ||
+	    !nbfw_missing(s, g->plan, t->slot) || nbfw_plan_recvs(g->plan)[t->slot].src != t->src)
+		return;
+	bool answered = r->unanswered == 0;
+
+	r->unanswered = 0;
+	if (t->type == NBFW_LATER) {
+		learn_later(nic, g, t->info >> 16);
+	} else if (t->type == NBFW_TOKEN && t->info == 0) {
+		/* It is no answer, but was on its way. */
+		if (!answered)
+			wait_longer(nic, g, &r->slowed, g->first / SLOWLY);
+	} else if (t->type == NBFW_TOKEN) {
+		/* If it answers an earlier PULL, at least one interval lies between the two. */
+		take_sample(r,
+			    least(t->info == r->rounds ? ns | 1 : ns + g->first, nic->interval[0]));
+		follow(nic, g, now);
+	}
+}
+
+/* The first time that the timer of a step is due. */
+static void begin_step(const struct nbnic *nic, struct nbnic_group *g)
+{
+	g->rtt.epoch = g->state->epoch;
+	g->rtt.step = g->state->step;
+	g->rtt.timeout = g->deadline + nic->interval[0] - g->first;
+	g->rtt.interval = g->first;
+	g->rtt.rounds = g->rtt.unanswered = 0;
+	g->rtt.slowed = g->rtt.doubled = g->rtt.stopped = false;
+}
+
+bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
+{
+	const struct nbfw_state *s = g->state;
+	const struct nbar_step *step = &nbfw_plan_steps(g->plan)[s->step];
+	struct nbnic_rtt *r = &g->rtt;
+
+	if (r->epoch != s->epoch || r->step != s->step)
+		begin_step(nic, g);
+	bool early = now < r->timeout;
+
+	/* A large step needs too many PULLs, and those of TIMEOUTs go first. */
+	if (early && step->nslot > NBFW_PULLS_MIN) {
+		nbnic_arm(nic, g, r->timeout);
+		return true;
+	}
+	if (early && !nbnic_rota_empty(&nic->pulls)) {
+		nbnic_arm(nic, g, least(r->timeout, now + r->interval));
+		return true;
+	}
+	r->asked = now;
+	r->rounds++;
+	r->unanswered++;
+	if (nic->doubt_end < now + nic->interval[0])
+		nic->doubt_end = now + nic->interval[0];
+	if (early) {
+		g->armed = false;
+		nbnic_pull_begin(nic, g, s->want, step->first_slot + step->nslot);
+	}
+	return early;
+}
+
+uint64_t nbnic_rtt_due(const struct nbnic *nic, struct nbnic_group *g, uint64_t ns, uint64_t now)
+{
+	struct nbnic_rtt *r = &g->rtt;
+
+	/* A TIMEOUT is over; early PULLs go out before the next one. */
+	if (r->asked >= r->timeout)
+		r->timeout = now + ns;
+	if (!is_early(nic, g))
+		return r->timeout;
+	if (r->rounds > ROUNDS_EVEN)
+		r->interval = least(2 * r->interval, nic->interval[0]);
+	return least(r->timeout, now + r->interval);
+}
+
+#endif

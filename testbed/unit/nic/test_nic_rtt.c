@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_nic_rtt.c - timers that follow the measured round trip after a loss, and only then: what a
+ * lost token costs, how many PULLs go out, and that the retry budget stays. Time is simulated.
+ */
+#include "unit/nic/nic_net.h"
+#include "unit/unit.h"
+
+#define DELAY UINT64_C(50000)
+#define RTT (2 * DELAY)
+#define LIMIT (10 * NET_SECOND)
+
+/* The frames that NIC 0 does not get, or does not get out; a test sets what the next barrier loses.
+ */
+static uint32_t lose_tokens, lose_pulls;
+
+static bool lose(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
+{
+	uint32_t *left = from == 0 && t->type == NBFW_PULL                  ? &lose_pulls
+			 : to == 0 && t->type == NBFW_TOKEN && t->info == 0 ? &lose_tokens
+									    : NULL;
+
+	(void)w;
+	if (!left || *left == 0)
+		return false;
+	--*left;
+	return true;
+}
+
+static struct net *begin(struct nbnic_group **g)
+{
+	struct net *w = net_new();
+
+	w->delay = DELAY;
+	w->lost = lose;
+	lose_tokens = lose_pulls = 0;
+	net_pair(w, 0, 0, 1, 0, 0);
+	*g = w->n[0].host[0][0].group;
+	return w;
+}
+
+static uint64_t counted(const struct net *w, enum nbar_counter c)
+{
+	return w->n[0].nic.counter[c] + w->n[1].nic.counter[c];
+}
+
+static uint64_t frames(const struct net *w)
+{
+	return counted(w, NBAR_COUNTER_tokens_sent) + counted(w, NBAR_COUNTER_pulls_sent) +
+	       counted(w, NBAR_COUNTER_laters_sent) + counted(w, NBAR_COUNTER_aborts_sent);
+}
+
+/* One barrier; the host of NIC 1 comes later by this. Returns the time until NIC 0 completes it.
+ * Both complete it, and nothing is in flight afterwards. */
+static uint64_t barrier(struct net *w, uint64_t late)
+{
+	uint32_t epoch = w->n[0].host[0][0].completions + 1;
+	uint64_t start = w->now, took;
+
+	net_post(w, 0, 0, 0, epoch);
+	if (late)
+		net_pass(w, late);
+	net_post(w, 1, 0, 0, epoch);
+	while (w->n[0].host[0][0].completions < epoch) {
+		require(w->now - start < LIMIT, "barrier %u does not end", epoch);
+		net_round(w);
+	}
+	took = w->now - start;
+	net_pass(w, 2 * RTT);
+	for (uint32_t i = 0; w->n[1].host[0][0].completions < epoch; i++) {
+		require(i < 1000, "NIC 1 does not complete barrier %u", epoch);
+		net_pass(w, NET_MS);
+	}
+	return took;
+}
+
+/* Loses one token in each of some barriers, so that the timer of NIC 0 follows the round trip. */
+static void teach(struct net *w, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		lose_tokens = 1;
+		barrier(w, 0);
+	}
+}
+
+/* The first lost token costs pull_ns, later ones some three round trips. */
+static void test_a_lost_token_costs_three_round_trips(void **state)
+{
+	struct nbnic_group *g;
+	struct net *w = begin(&g);
+	uint64_t clean = barrier(w, 0), lost;
+
+	(void)state;
+	lose_tokens = 1;
+	lost = barrier(w, 0);
+	assert_in_range(lost, NBNIC_PULL_NS_DEFAULT, NBNIC_PULL_NS_DEFAULT * 3 / 2 + 2 * RTT);
+	lose_tokens = 1;
+	lost = barrier(w, 0);
+	assert_in_range(lost - clean, RTT, 4 * RTT); /* one sample: its deviation is half of it */
+	teach(w, 20);
+	for (uint32_t i = 0; i < 10; i++) {
+		lose_tokens = 1;
+		lost = barrier(w, 0);
+		assert_in_range(lost - clean, RTT, 3 * RTT);
+	}
+	net_free(w);
+}
+
+/* Without loss there is not one extra frame, before any loss and after it. */
+static void test_not_one_extra_frame(void **state)
+{
+	struct nbnic_group *g;
+	struct net *w = begin(&g);
+
+	(void)state;
+	for (uint32_t i = 0; i < 200; i++)
+		barrier(w, i % 2 ? 0 : NBNIC_PULL_NS_DEFAULT - 3 * DELAY);
+	assert_int_equal(frames(w), 2 * 200);
+	assert_int_equal(g->first, NBNIC_PULL_NS_DEFAULT);
+	teach(w, 20);
+	uint64_t before = frames(w);
+
+	for (uint32_t i = 0; i < 200; i++)
+		barrier(w, 0);
+	assert_int_equal(frames(w) - before, 2 * 200);
+	net_free(w);
+}
+
+/* PULLs that a late host did not need make the interval as long as it was. */
+static void test_needless_pulls_end(void **state)
+{
+	struct nbnic_group *g;
+	struct net *w = begin(&g);
+	uint64_t before;
+
+	(void)state;
+	teach(w, 20);
+	assert_in_range(g->first, 2 * RTT, 5 * RTT / 2);
+	before = counted(w, NBAR_COUNTER_pulls_sent);
+	for (uint64_t shorter = g->first; g->first < NBNIC_PULL_NS_DEFAULT; shorter = g->first) {
+		barrier(w, g->first + RTT);
+		assert_true(g->first == 2 * shorter || g->first == NBNIC_PULL_NS_DEFAULT);
+	}
+	assert_in_range(counted(w, NBAR_COUNTER_pulls_sent) - before, 1, 3);
+	before = frames(w);
+	for (uint32_t i = 0; i < 50; i++)
+		barrier(w, NBNIC_PULL_NS_DEFAULT - 3 * DELAY);
+	assert_int_equal(frames(w) - before, 2 * 50);
+	net_free(w);
+}
+
+/* The token was on its way when its PULL went out: it arrives first, and is not taken for the
+ * answer. */
+static void test_a_token_that_was_on_its_way(void **state)
+{
+	struct nbnic_group *g;
+	struct net *w = begin(&g);
+	uint64_t first, rtt;
+
+	(void)state;
+	teach(w, 20);
+	first = g->first;
+	rtt = g->rtt.smooth;
+	barrier(w, first - DELAY / 2);
+	assert_int_equal(counted(w, NBAR_COUNTER_laters_sent), 0);
+	assert_int_equal(g->first, first + first / 16);
+	assert_int_equal(g->rtt.smooth, rtt);
+	net_free(w);
+}
+
+static uint64_t pulls_for_a_late_host(bool after_losses)
+{
+	struct nbnic_group *g;
+	struct net *w = begin(&g);
+	uint64_t before;
+
+	if (after_losses)
+		teach(w, 20);
+	before = counted(w, NBAR_COUNTER_pulls_sent);
+	barrier(w, 5 * NET_SECOND);
+	before = counted(w, NBAR_COUNTER_pulls_sent) - before;
+	net_free(w);
+	return before;
+}
+
+/* While a host is late for seconds, early PULLs end as soon as its NIC says so. */
+static void test_a_late_host_is_not_asked_more_often(void **state)
+{
+	uint64_t usual = pulls_for_a_late_host(false);
+
+	(void)state;
+	assert_in_range(pulls_for_a_late_host(true), usual + 1, usual + 24);
+}
+
+/* A lost PULL is sent again after the same interval, not after twice as long. */
+static void test_a_lost_pull_is_repeated_soon(void **state)
+{
+	struct nbnic_group *g;
+	struct net *w = begin(&g);
+
+	(void)state;
+	teach(w, 20);
+	lose_tokens = 1;
+	lose_pulls = 4;
+	assert_in_range(barrier(w, 0), (5 * 2 + 1) * RTT, (5 * 2 + 4) * RTT);
+	assert_int_equal(lose_pulls, 0);
+	net_free(w);
+}
+
+/* An answer says which PULL it answers: the round trip is measured right after a second PULL. */
+static void test_the_answer_to_a_second_pull(void **state)
+{
+	struct nbnic_group *g;
+	struct net *w = begin(&g);
+
+	(void)state;
+	lose_tokens = lose_pulls = 1;
+	barrier(w, 0);
+	assert_in_range(g->rtt.smooth, RTT, RTT + 2 * NET_STEP);
+	assert_in_range(g->first, 3 * g->rtt.smooth - 2, 3 * g->rtt.smooth);
+	net_free(w);
+}
+
+/* Round trips that vary: four deviations are added. Long ones: pull_ns is the limit. */
+static void test_the_interval_has_limits(void **state)
+{
+	struct nbnic_group *g;
+	struct net *w = begin(&g);
+
+	(void)state;
+	teach(w, 20);
+	w->delay = 4 * DELAY;
+	for (uint32_t i = 0; i < 10; i++)
+		teach(w, 1);
+	assert_in_range(g->rtt.smooth + 4 * g->rtt.off, 5 * RTT, 20 * RTT);
+	assert_true(g->first > 4 * RTT && g->first <= NBNIC_PULL_NS_DEFAULT);
+	w->delay = 0;
+	for (uint32_t i = 0; i < 60; i++) {
+		teach(w, 1);
+		assert_in_range(g->first, NBNIC_PULL_NS_LEAST, NBNIC_PULL_NS_DEFAULT);
+	}
+	assert_in_range(g->first, NBNIC_PULL_NS_LEAST, 2 * NBNIC_PULL_NS_LEAST);
+	net_free(w);
+}
+
+static uint64_t silent_after(bool after_losses, uint64_t *pulls)
+{
+	struct nbnic_group *g;
+	struct net *w = begin(&g);
+	const struct net_host *h = &w->n[0].host[0][0];
+	uint64_t start, took;
+
+	if (after_losses)
+		teach(w, 20);
+	*pulls = w->n[0].nic.counter[NBAR_COUNTER_pulls_sent];
+	w->n[1].dead = true;
+	start = w->now;
+	net_post(w, 0, 0, 0, h->completions + 1);
+	while (h->status == NBAR_STATUS_OK) {
+		took = w->now - start;
+		require(took < 2 * NET_BUDGET, "the silent NIC is not given up");
+		assert_int_equal(g->nstragglers > 0 && took < 100 * NET_MS, false);
+		net_pass(w, NET_MS);
+	}
+	assert_int_equal(h->status, NBAR_STATUS_SILENT);
+	*pulls = w->n[0].nic.counter[NBAR_COUNTER_pulls_sent] - *pulls;
+	took = w->now - start;
+	net_free(w);
+	return took;
+}
+
+/* A NIC that falls silent is given up after the same time as before any loss, and is not called
+ * silent sooner. Early PULLs that nobody answers end. */
+static void test_the_budget_stays(void **state)
+{
+	uint64_t pulls;
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_in_range(silent_after(i > 0, &pulls), NET_BUDGET, NET_BUDGET * 9 / 8);
+		assert_in_range(pulls, NBFW_WINDOW - 1, NBFW_WINDOW - 1 + i * 24);
+	}
+}
+
+/* An answer counts only if it comes from the source of a slot that this step lacks. */
+static void test_other_answers_do_not_count(void **state)
+{
+	struct nbnic_group *g;
+	struct net *w = begin(&g);
+	const struct nbnic_addr from = { { 1 } };
+
+	(void)state;
+	teach(w, 20);
+	net_post(w, 0, 0, 0, 21);
+	net_pass(w, g->first + 2 * NET_STEP);
+	assert_int_equal(g->rtt.rounds, 1);
+	assert_int_equal(g->state->tries, 0);
+	const struct nbfw_token right = { .type = NBFW_TOKEN,
+					  .handle = g->handle,
+					  .cookie = g->cookie,
+					  .src = 1,
+					  .epoch = 21,
+					  .info = 1 };
+	struct nbfw_token wrong[] = { right, right, right, right };
+	uint64_t rtt = g->rtt.smooth, first = g->first;
+
+	wrong[0].src = 0;
+	wrong[1].epoch = 20;
+	wrong[2].slot = 1;
+	wrong[3].type = NBFW_ABORT; /* without a cause: refused */
+	for (uint32_t i = 0; i < 4; i++)
+		nbnic_receive(&w->n[0].nic, &from, &wrong[i], w->now);
+	assert_int_equal(g->rtt.smooth, rtt);
+	assert_int_equal(g->first, first);
+	net_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_lost_token_costs_three_round_trips),
+		cmocka_unit_test(test_not_one_extra_frame),
+		cmocka_unit_test(test_needless_pulls_end),
+		cmocka_unit_test(test_a_token_that_was_on_its_way),
+		cmocka_unit_test(test_a_late_host_is_not_asked_more_often),
+		cmocka_unit_test(test_a_lost_pull_is_repeated_soon),
+		cmocka_unit_test(test_the_answer_to_a_second_pull),
+		cmocka_unit_test(test_the_interval_has_limits),
+		cmocka_unit_test(test_the_budget_stays),
+		cmocka_unit_test(test_other_answers_do_not_count),
+	};
+
+	return cmocka_run_group_tests_name("nic_rtt", tests, NULL, NULL);
+}
