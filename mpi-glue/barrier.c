@@ -31,7 +31,7 @@ static int look_after(struct nbmpi_comm *c, uint32_t ticket)
 		return 0;
 	code = ops->revoked ? ops->revoked(c->mpi) : 0;
 	if (code)
-		return nbmpi_fail_revoked(c, code);
+		return nbmpi_fail_code(c, code);
 	if (c->group)
 		return 0;
 	now = nbmpi_now_s();

@@ -90,6 +90,11 @@ uint64_t *nbmpi_comm_fallbacks(struct nbmpi_comm *c)
 	return c->path == NBMPI_PLAIN ? &c->fallback[c->why] : NULL;
 }
 
+bool nbmpi_comm_offloaded(const struct nbmpi_comm *c)
+{
+	return c->path == NBMPI_OFFLOADED;
+}
+
 int nbmpi_comm_code(const struct nbmpi_comm *c)
 {
 	return c->code;

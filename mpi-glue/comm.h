@@ -161,6 +161,9 @@ struct nbmpi_request {
 	bool orphan; /* after a failure: the communicator has been freed */
 };
 
+/* True: nbmpi_ibarrier does not return NBMPI_BY_MPI. False: it does not use `out`. */
+bool nbmpi_comm_offloaded(const struct nbmpi_comm *c);
+
 /* Starts a barrier: 0 and *out, or one of the above. Never waits for another rank. */
 int nbmpi_ibarrier(struct nbmpi_comm *c, struct nbmpi_request *out);
 

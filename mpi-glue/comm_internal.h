@@ -146,8 +146,8 @@ void nbmpi_log_path(const struct nbmpi_comm *c, const char *cause);
  * error code whose text names the missing ranks. Returns NBMPI_FAILED. */
 int nbmpi_fail(struct nbmpi_comm *c, int error);
 
-/* The same, because a rank has revoked the communicator: code is the MPI's error code. */
-int nbmpi_fail_revoked(struct nbmpi_comm *c, int code);
+/* The same, with an error code of the MPI. */
+int nbmpi_fail_code(struct nbmpi_comm *c, int code);
 
 /* The same, because the process of a rank of this host has ended. */
 int nbmpi_fail_ended(struct nbmpi_comm *c, const struct nbmpi_mate *mate);

@@ -22,32 +22,33 @@ void nbmpi_config_init(struct nbmpi_config *out)
 	};
 }
 
-bool nbmpi_wait_parse(const char *text, enum nbmpi_wait *out)
+bool nbmpi_wait_read(const char *name, const char *text, enum nbmpi_wait *out)
 {
-	static const char *const name[] = {
+	static const char *const word[] = {
 		[NBMPI_WAIT_AUTO] = "auto",
 		[NBMPI_WAIT_SPIN] = "spin",
 		[NBMPI_WAIT_YIELD] = "yield",
 		[NBMPI_WAIT_BLOCK] = "block",
 	};
 
-	for (unsigned i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
-		if (strcmp(text, name[i]) == 0) {
+	for (unsigned i = 0; i < sizeof(word) / sizeof(word[0]); i++) {
+		if (strcmp(text, word[i]) == 0) {
 			*out = (enum nbmpi_wait)i;
 			return true;
 		}
 	}
+	fprintf(stderr, "nbar: %s is \"%s\": it must be auto, spin, yield or block\n", name, text);
 	return false;
 }
 
-bool nbmpi_where_parse(const char *text, enum nbmpi_where *out)
+bool nbmpi_where_read(const char *name, const char *text, enum nbmpi_where *out)
 {
-	bool host = strcmp(text, "host") == 0;
+	bool host = strcmp(text, "host") == 0, good = host || strcmp(text, "nic") == 0;
 
-	if (!host && strcmp(text, "nic") != 0)
-		return false;
 	*out = host ? NBMPI_WHERE_HOST : NBMPI_WHERE_NIC;
-	return true;
+	if (!good)
+		fprintf(stderr, "nbar: %s is \"%s\": it must be nic or host\n", name, text);
+	return good;
 }
 
 /* The value of a variable, or NULL if it is not set or empty. */
@@ -105,17 +106,8 @@ void nbmpi_config_env(struct nbmpi_config *out)
 	good &= number("NBAR_MPI_VERBOSE", 9, &verbose);
 	good &= text_of("NBAR_MPI_ALG", out->alg, sizeof(out->alg));
 	good &= text_of("NBAR_MPI_NIC", out->nic, sizeof(out->nic));
-	if (wait && !nbmpi_wait_parse(wait, &out->wait)) {
-		fprintf(stderr,
-			"nbar: NBAR_MPI_WAIT is \"%s\": it must be auto, spin, yield or "
-			"block\n",
-			wait);
-		good = false;
-	}
-	if (where && !nbmpi_where_parse(where, &out->where)) {
-		fprintf(stderr, "nbar: NBAR_MPI_WHERE is \"%s\": it must be nic or host\n", where);
-		good = false;
-	}
+	good &= !wait || nbmpi_wait_read("NBAR_MPI_WAIT", wait, &out->wait);
+	good &= !where || nbmpi_where_read("NBAR_MPI_WHERE", where, &out->where);
 	if (!good)
 		fprintf(stderr, "nbar: all barriers are left to MPI until that is put right\n");
 	out->enable = good && enable;

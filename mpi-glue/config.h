@@ -46,11 +46,9 @@ void nbmpi_config_init(struct nbmpi_config *out);
  * a message on stderr, and turns enable off. */
 void nbmpi_config_env(struct nbmpi_config *out);
 
-/* Parses "auto", "spin", "yield" or "block". False: another text. */
-bool nbmpi_wait_parse(const char *text, enum nbmpi_wait *out);
-
-/* Parses "nic" or "host". False: another text. */
-bool nbmpi_where_parse(const char *text, enum nbmpi_where *out);
+/* Read the text of a setting with this name. False, and a message on stderr: it is invalid. */
+bool nbmpi_wait_read(const char *name, const char *text, enum nbmpi_wait *out);
+bool nbmpi_where_read(const char *name, const char *text, enum nbmpi_where *out);
 
 /* Turns enable off, and prints the reason, if the NIC's name is invalid for this rank of the world,
  * or does not fit `where`. If only one of the two is set, sets the other accordingly. */

@@ -109,23 +109,34 @@ static struct nbmpi_speech *speech_new(const struct card *card)
 	return s;
 }
 
+/* Each leader sends to the rank that speaks for its host. index: the host of this rank, or
+ * NBAR_RANK_NONE if it is no leader. *got: the message for a rank that speaks, which may be its
+ * own. */
+static int to_speaker(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost, uint32_t index,
+		      void *mine, void *got, uint32_t size)
+{
+	struct nbmpi_message message[2];
+	uint32_t n = 0;
+
+	if (index == rank)
+		memcpy(got, mine, size);
+	else if (index != NBAR_RANK_NONE)
+		message[n++] = (struct nbmpi_message){ index, size, false, mine, NULL };
+	if (index != rank && rank < nhost)
+		message[n++] = (struct nbmpi_message){ NBAR_RANK_NONE, size, true, got, NULL };
+	return at->exchange(at->mpi, at->tag, message, n);
+}
+
 int nbmpi_exchange_begin(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost,
 			 const struct nbmpi_host *host, struct nbmpi_speech **out)
 {
-	struct nbmpi_message message[2];
+	uint32_t index = host ? host->index : NBAR_RANK_NONE;
 	struct card mine, card;
-	uint32_t n = 0;
 	int rc;
 
 	if (host)
-		mine = card = (struct card){ host->mine, rank, host->npeer };
-	if (host && host->index != rank)
-		message[n++] =
-			(struct nbmpi_message){ host->index, sizeof(mine), false, &mine, NULL };
-	if (rank < nhost && !(host && host->index == rank))
-		message[n++] =
-			(struct nbmpi_message){ NBAR_RANK_NONE, sizeof(card), true, &card, NULL };
-	rc = at->exchange(at->mpi, at->tag, message, n);
+		mine = (struct card){ host->mine, rank, host->npeer };
+	rc = to_speaker(at, rank, nhost, index, &mine, &card, sizeof(card));
 	*out = rc == 0 && rank < nhost ? speech_new(&card) : NULL;
 	return rc;
 }
@@ -211,22 +222,16 @@ int nbmpi_exchange_numbers(const struct nbmpi_channel *at, uint32_t rank, uint32
 {
 	struct number {
 		uint32_t leader, number;
-	} mine = { rank, number }, spoken = mine;
+	} mine = { rank, number }, spoken;
 	uint32_t size = nhost * (uint32_t)sizeof(*all), n = 0;
 	bool leads = index != NBAR_RANK_NONE, speaks = rank < nhost;
 	struct nbmpi_message message[2];
 	int rc;
 
-	if (leads && index != rank)
-		message[n++] = (struct nbmpi_message){ index, sizeof(mine), false, &mine, NULL };
-	if (speaks && index != rank)
-		message[n++] = (struct nbmpi_message){ NBAR_RANK_NONE, sizeof(spoken), true,
-						       &spoken, NULL };
-	rc = at->exchange(at->mpi, at->tag, message, n);
+	rc = to_speaker(at, rank, nhost, index, &mine, &spoken, sizeof(spoken));
 	if (rc == 0 && speaks)
 		rc = gather_numbers(at, rank, nhost, spoken.number, all);
 	/* A leader that speaks for a host has all numbers by now. */
-	n = 0;
 	if (speaks && spoken.leader >= nhost)
 		message[n++] = (struct nbmpi_message){ spoken.leader, size, false, all, NULL };
 	if (leads && !speaks)

@@ -159,7 +159,7 @@ static int tell_mates(struct set_up *s, enum nbmpi_why *why)
 	return rc;
 }
 
-/* The other ranks of the host receive it. */
+/* The other ranks of the host receive what their leader sends in tell_mates. */
 static int hear_leader(struct set_up *s, struct told *told, enum nbmpi_why *why)
 {
 	struct nbmpi_comm *c = s->c;

@@ -173,16 +173,21 @@ static bool missing_text(const struct nbmpi_comm *c, char *out, size_t size)
 	return n > 0;
 }
 
+int nbmpi_fail_code(struct nbmpi_comm *c, int code)
+{
+	c->code = code;
+	c->error = NBMPI_FAILED;
+	nbmpi_bump(&c->failed);
+	return c->error;
+}
+
 static int failed(struct nbmpi_comm *c, const char *missing, const char *cause)
 {
 	char text[800];
 
 	snprintf(text, sizeof(text), "nbar: barrier over %u ranks failed; missing: %s (%s)",
 		 c->size, missing, cause);
-	c->code = nbmpi_self.start.ops->error(text);
-	c->error = NBMPI_FAILED;
-	nbmpi_bump(&c->failed);
-	return c->error;
+	return nbmpi_fail_code(c, nbmpi_self.start.ops->error(text));
 }
 
 /* A member of the group is a host: if ranks share hosts, the text needs "host 3" for "rank 3". */
@@ -214,14 +219,6 @@ int nbmpi_fail_ended(struct nbmpi_comm *c, const struct nbmpi_mate *mate)
 	snprintf(cause, sizeof(cause), "its process %d has ended: look there for what went wrong",
 		 mate->pid);
 	return failed(c, missing, cause);
-}
-
-int nbmpi_fail_revoked(struct nbmpi_comm *c, int code)
-{
-	c->code = code;
-	c->error = NBMPI_FAILED;
-	nbmpi_bump(&c->failed);
-	return c->error;
 }
 
 void nbmpi_log_missing(const struct nbmpi_comm *c, double seconds)

@@ -46,12 +46,6 @@ static MPI_Comm to_comm(void *mpi)
 
 #define CHUNK 256 /* ranks in one look-up */
 
-/* Translates n ranks of a group into ranks of MPI_COMM_WORLD, or the other way round. */
-static void translate(MPI_Group from, const int *rank, int n, MPI_Group to, int *out)
-{
-	PMPI_Group_translate_ranks(from, n, rank, to, out);
-}
-
 /* Hosts of the members, by rank. *foreign: some belong to another world. host NULL: only check. */
 static void look_up(MPI_Group group, int size, uint32_t *host, bool *foreign)
 {
@@ -63,7 +57,7 @@ static void look_up(MPI_Group group, int size, uint32_t *host, bool *foreign)
 
 		for (int i = 0; i < n; i++)
 			rank[i] = first + i;
-		translate(group, rank, n, world.group, of_world);
+		PMPI_Group_translate_ranks(group, n, rank, world.group, of_world);
 		for (int i = 0; i < n; i++)
 			if (of_world[i] == MPI_UNDEFINED)
 				*foreign = true;
@@ -99,7 +93,7 @@ static bool lacks_nic(MPI_Group group)
 	const int first = 0;
 	int of_world;
 
-	translate(group, &first, 1, world.group, &of_world);
+	PMPI_Group_translate_ranks(group, 1, &first, world.group, &of_world);
 	return of_world != MPI_UNDEFINED && world.host[of_world] % 2 == 0;
 }
 
@@ -124,7 +118,7 @@ static uint32_t *mpi_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	for (int first = 0; first < world.nmate; first += CHUNK) {
 		int in_comm[CHUNK], m = world.nmate - first < CHUNK ? world.nmate - first : CHUNK;
 
-		translate(world.group, world.mates + first, m, group, in_comm);
+		PMPI_Group_translate_ranks(world.group, m, world.mates + first, group, in_comm);
 		for (int i = 0; i < m; i++)
 			if (in_comm[i] != MPI_UNDEFINED) {
 				if (rank)
@@ -156,7 +150,7 @@ static int mpi_exchange(void *mpi, uint32_t tag, struct nbmpi_message *message, 
 
 		if (message[i].rank == NBAR_RANK_NONE)
 			continue;
-		translate(group, &rank, 1, world.group, &of_world);
+		PMPI_Group_translate_ranks(group, 1, &rank, world.group, &of_world);
 		message[i].rank = (uint32_t)of_world;
 	}
 	PMPI_Group_free(&group);
@@ -189,8 +183,9 @@ static const struct nbmpi_ops ops = {
 
 /* --- communicators --------------------------------------------------------------------------- */
 
-/* The last communicator of this thread: MPI takes longer to find the attribute. Relaxed, all of
- * `gone`: a thread that uses a handle again after another has freed it knows of that already. */
+/* The last communicator of this thread: MPI takes longer to find the attribute. All accesses to
+ * `gone` are relaxed: if another thread has freed a handle, the program has synchronized with that
+ * thread before it uses the handle again. */
 static _Thread_local struct {
 	MPI_Comm comm;
 	uint32_t gone;
@@ -302,7 +297,6 @@ int MPI_Barrier(MPI_Comm comm)
 
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
-	struct nbmpi_request r;
 	struct nbmpi_comm *c;
 	int rc;
 
@@ -311,10 +305,13 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 	rc = comm_of(comm, &c);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	rc = nbmpi_ibarrier(c, &r);
-	if (rc == NBMPI_BY_MPI)
-		return PMPI_Ibarrier(comm, request);
-	return rc < 0 ? failed(comm, c, rc) : pmpi_request_start(&r, comm, request);
+	if (nbmpi_comm_offloaded(c))
+		rc = pmpi_request_start(c, comm, request);
+	else if (nbmpi_ibarrier(c, NULL) == NBMPI_BY_MPI)
+		rc = PMPI_Ibarrier(comm, request);
+	else
+		rc = NBMPI_FAILED;
+	return rc < 0 ? failed(comm, c, rc) : rc;
 }
 
 /* --- begin and end --------------------------------------------------------------------------- */
@@ -381,13 +378,24 @@ static int tag_bits(void)
 	return bits;
 }
 
-/* All processes of the world learn the places of the others. */
-static int begin(const struct nbmpi_config *config)
-{
-	struct nbmpi_start start = { .config = *config, .ops = &ops };
-	struct nbmpi_node self, *node;
-	int rank, rc;
+static struct nbmpi_start start = { .ops = &ops };
 
+/* Before MPI begins. */
+static void configure(void)
+{
+	nbmpi_config_env(&start.config);
+	nbmpi_config_pin(&start.config);
+}
+
+/* After MPI has begun, with result rc: all processes of the world learn the places of the others.
+ */
+static int begin(int rc)
+{
+	struct nbmpi_node self, *node;
+	int rank;
+
+	if (rc != MPI_SUCCESS)
+		return rc;
 	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &world.size);
 	start.rank = (uint32_t)rank;
@@ -420,30 +428,16 @@ static int begin(const struct nbmpi_config *config)
 	return MPI_SUCCESS;
 }
 
-static void before(struct nbmpi_config *config)
-{
-	nbmpi_config_env(config);
-	nbmpi_config_pin(config);
-}
-
 int MPI_Init(int *argc, char ***argv)
 {
-	struct nbmpi_config config;
-	int rc;
-
-	before(&config);
-	rc = PMPI_Init(argc, argv);
-	return rc == MPI_SUCCESS ? begin(&config) : rc;
+	configure();
+	return begin(PMPI_Init(argc, argv));
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-	struct nbmpi_config config;
-	int rc;
-
-	before(&config);
-	rc = PMPI_Init_thread(argc, argv, required, provided);
-	return rc == MPI_SUCCESS ? begin(&config) : rc;
+	configure();
+	return begin(PMPI_Init_thread(argc, argv, required, provided));
 }
 
 int MPI_Finalize(void)

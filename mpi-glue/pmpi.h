@@ -16,8 +16,9 @@ int pmpi_request_begin(void);
 /* Called when no barrier is under way any more. */
 void pmpi_request_end(void);
 
-/* Makes an MPI request for a barrier that has begun. MPI_SUCCESS or an error code. */
-int pmpi_request_start(const struct nbmpi_request *r, MPI_Comm comm, MPI_Request *out);
+/* Makes a request, and begins an offloaded barrier. MPI_SUCCESS; an error code of the MPI: no
+ * barrier has begun, and the handler was called; or negative, as nbmpi_ibarrier. */
+int pmpi_request_start(struct nbmpi_comm *c, MPI_Comm comm, MPI_Request *out);
 
 /* Lets MPI make progress with everything that is pending. */
 void pmpi_progress(void);

@@ -140,34 +140,6 @@ void pmpi_request_end(void)
 	PMPI_Wait(&never, MPI_STATUS_IGNORE);
 }
 
-int pmpi_request_start(const struct nbmpi_request *barrier, MPI_Comm comm, MPI_Request *out)
-{
-	struct request *r = malloc(sizeof(*r));
-	int rc;
-
-	if (!r)
-		return MPI_ERR_NO_MEM;
-	*r = (struct request){ .barrier = *barrier, .comm = comm };
-	PMPI_Comm_get_errhandler(comm, &r->handler);
-	rc = PMPIX_Grequest_start(on_query, on_free, on_cancel, on_poll, on_wait, r, &r->handle);
-	if (rc != MPI_SUCCESS) {
-		PMPI_Errhandler_free(&r->handler);
-		free(r);
-		return rc;
-	}
-	pthread_mutex_lock(&all.lock);
-	r->next = all.first;
-	r->link = &all.first;
-	if (r->next)
-		r->next->link = &r->next;
-	all.first = r;
-	pthread_mutex_unlock(&all.lock);
-	*out = r->handle;
-	return MPI_SUCCESS;
-}
-
-/* --- calls that complete requests ------------------------------------------------------------- */
-
 /* Calls the handler of a freed communicator, with MPI_COMM_WORLD in place of the communicator. */
 static void call_handler_of_freed(MPI_Errhandler handler, int code)
 {
@@ -201,6 +173,45 @@ static int completed(int rc, bool several)
 	}
 	return rc;
 }
+
+/* Makes the request first: the other ranks may count on a barrier that has begun. */
+int pmpi_request_start(struct nbmpi_comm *c, MPI_Comm comm, MPI_Request *out)
+{
+	struct request *r = malloc(sizeof(*r));
+	int rc;
+
+	if (!r) {
+		PMPI_Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
+		return MPI_ERR_NO_MEM;
+	}
+	*r = (struct request){ .comm = comm };
+	PMPI_Comm_get_errhandler(comm, &r->handler);
+	rc = PMPIX_Grequest_start(on_query, on_free, on_cancel, on_poll, on_wait, r, &r->handle);
+	if (rc != MPI_SUCCESS) {
+		PMPI_Errhandler_free(&r->handler);
+		free(r);
+		return rc;
+	}
+	pthread_mutex_lock(&all.lock);
+	r->next = all.first;
+	r->link = &all.first;
+	if (r->next)
+		r->next->link = &r->next;
+	all.first = r;
+	pthread_mutex_unlock(&all.lock);
+	rc = nbmpi_ibarrier(c, &r->barrier);
+	if (rc == 0) {
+		*out = r->handle;
+		return MPI_SUCCESS;
+	}
+	r->complete = true;
+	PMPI_Grequest_complete(r->handle);
+	PMPI_Request_free(&r->handle);
+	completed(MPI_SUCCESS, false);
+	return rc;
+}
+
+/* --- calls that complete requests ------------------------------------------------------------- */
 
 static bool is_failed(const MPI_Status *status)
 {

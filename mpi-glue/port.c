@@ -2,8 +2,8 @@
 /*
  * port.c - the ports of a rank: its own, and those of other ranks of its host; and groups on them.
  *
- * Called by join.c, with nbmpi_self.lock. Sends no message of the MPI. A NIC that ended and runs
- * again is found again: the next group is opened on a new port.
+ * Called by join.c, with nbmpi_self.lock. Sends no message of the MPI. If the NIC of our port ends
+ * and is started again, the next group is opened on a new port.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,6 +39,18 @@ static void put(struct nbmpi_port *p)
 	nbmpi_self.ports = p;
 }
 
+/* Closes the ports of other ranks that have no group, apart from one: each has a descriptor. */
+static void leave_unused(const struct nbmpi_port *except)
+{
+	struct nbmpi_port **at = &nbmpi_self.ports;
+
+	while (*at)
+		if (*at != except && (*at)->ngroup == 0)
+			leave(at);
+		else
+			at = &(*at)->next;
+}
+
 /* --- our own port ---------------------------------------------------------------------------- */
 
 static enum nbmpi_why own_open(const char *nic)
@@ -58,7 +70,7 @@ static enum nbmpi_why own_open(const char *nic)
 	return NBMPI_WHY_none;
 }
 
-/* Its NIC has ended. Groups that are still on the port keep it. */
+/* The NIC of our port has ended. The port stays until its last group is closed. */
 static void own_lost(void)
 {
 	struct nbmpi_port *p = nbmpi_self.own;
@@ -113,27 +125,24 @@ enum nbmpi_why nbmpi_port_attach_group(struct nbmpi_comm *c, const char *nic,
 		p->share = *share;
 		put(p);
 	}
-	if (nbar_group_attach(p->port, share, &c->group) < 0)
+	if (nbar_group_attach(p->port, share, &c->group) < 0) {
+		leave_unused(NULL);
 		return NBMPI_WHY_attach;
+	}
 	c->port = p;
 	p->ngroup++;
 	return NBMPI_WHY_none;
 }
 
-/* Keeps at most one unused port for the next group, because each port has a descriptor. */
+/* Keeps an unused port for the next group, but at most one. */
 void nbmpi_port_close_group(struct nbmpi_comm *c)
 {
-	struct nbmpi_port **at = &nbmpi_self.ports, *port = c->port;
+	struct nbmpi_port *port = c->port;
 
 	nbar_group_close(c->group);
 	c->port = NULL;
-	if (--port->ngroup > 0 || port == nbmpi_self.own)
-		return;
-	while (*at)
-		if (*at != port && (*at)->ngroup == 0)
-			leave(at);
-		else
-			at = &(*at)->next;
+	if (--port->ngroup == 0 && port != nbmpi_self.own)
+		leave_unused(port);
 }
 
 void nbmpi_ports_close(void)

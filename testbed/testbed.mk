@@ -65,8 +65,8 @@ OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ) $(DEVICE_WORLD_OBJ) $(NIC_TRACE_OBJ) $(R
 # The exchange of the MPI glue, without an MPI.
 $(BUILD)/test_exchange: $(BUILD)/glue/mpi-glue/exchange.o
 $(BUILD)/test_exchange: ALL_LDFLAGS += -Wl,--wrap=calloc
-# Barriers of the glue, without an MPI.
-$(BUILD)/test_revoke: $(GLUE_OBJ)
+# Barriers and ports of the glue, without an MPI.
+$(BUILD)/test_revoke $(BUILD)/test_ports: $(GLUE_OBJ)
 
 TESTS += $(UNIT_BIN)
 TEST_LIST += $(UNIT_BIN)

@@ -158,7 +158,8 @@ static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw
 	 * on the set of this parity is free for epoch + 2. */
 	clear(s, s->epoch & 1);
 	s->running = 0;
-	/* R1: the sends of a last, send-only step are in the range, but after this. */
+	/* R1: the caller reports the completion before it sends the range, in which the sends of a
+	 * last, send-only step lie. */
 	a->complete = true;
 	a->timer = NBFW_DISARM;
 }

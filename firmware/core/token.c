@@ -14,7 +14,8 @@ enum {
 	AT_HANDLE = 4,
 	AT_COOKIE = 8,
 	AT_SRC = 16,
-	AT_WORD = 20, /* five words; but for SIGNAL: epoch, slot, arg, info, reply_handle */
+	AT_WORD = 20, /* five words; in all types except SIGNAL: epoch, slot, arg, info,
+			 reply_handle */
 	AT_REPLY_COOKIE = 40
 };
 

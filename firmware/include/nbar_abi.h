@@ -96,8 +96,8 @@ enum nbar_status {
 };
 
 /*
- * Why a member is missing, as far as its NIC knows, or the NIC that waits for it. Pages and frames
- * carry it in 16 bits with its age: kind << 13 | exponent << 9 | mantissa.
+ * Why a member is missing: its own NIC finds this out, or a NIC that waits for it. Pages and frames
+ * carry the reason in 16 bits with its age: kind << 13 | exponent << 9 | mantissa.
  */
 enum nbar_why {
 	NBAR_WHY_UNKNOWN = 0,      /* nothing is known: the member was merely asked */
@@ -108,7 +108,7 @@ enum nbar_why {
 	NBAR_WHY_END = 5           /* the first value that is none */
 };
 #define NBAR_WHY_KIND(why) ((uint32_t)(why) >> 13)
-/* For how long, at most a 256th too short. */
+/* The age: for how long others have waited. It is rounded down, by at most a 256th. */
 #define NBAR_WHY_NS(why) \
 	((uint64_t)((uint32_t)(why)&0x1ffu) << (((uint32_t)(why) >> 9 & 0xfu) + NBAR_WHY_SHIFT))
 #define NBAR_WHY_SHIFT 20u /* the unit of an age: 2^20 ns */
@@ -316,7 +316,7 @@ struct nbar_req_group_abort {
 	uint32_t reserved;
 };
 
-/* The wire of a daemon's NIC for which none is named. */
+/* The wire of a daemon's NIC whose description names no wire. */
 #define NBAR_WIRE_DEFAULT "ring"
 
 /* Counters of a NIC, in the order of nbar_rep_nic_stat.counter[]. X(name, what it counts) */
@@ -416,8 +416,8 @@ struct nbar_group_info {
 #define NBAR_LATENCY_NS(bucket) ((uint64_t)512 << (bucket))
 struct nbar_rep_nic_latency {
 	uint64_t ns; /* sum of all */
-	/* Barriers that took less than NBAR_LATENCY_NS(i), but are in no bucket before; the last
-	 * bucket has all others. */
+	/* bucket[i] counts the barriers that took less than NBAR_LATENCY_NS(i), and that no bucket
+	 * before i counts. The last bucket has all others. */
 	uint64_t bucket[NBAR_LATENCY_BUCKETS];
 };
 

@@ -16,8 +16,8 @@
 
 struct nbnic_client;
 
-/* A block that a group no longer uses, until the side of requests frees it. It lies at the start
- * of the block; the peers of the group can still be read. */
+/* The block of a group that has ended, until the side of requests frees it. This struct lies at
+ * the start of the block; the peers of the group can still be read. */
 struct nbnic_released {
 	struct nbnic_released *next;
 };
@@ -84,13 +84,12 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
  * a budget (config.h). True: there was work. */
 bool nbnic_device_pass(struct nbnic_device *d, uint64_t now);
 
-/* Pass: when nbnic_device_pass has work again even if no frame and no doorbell comes: a time; 0: at
- * once; UINT64_MAX: never. */
+/* Pass: when nbnic_device_pass has work again if neither a frame nor a doorbell comes before. 0: at
+ * once; UINT64_MAX: never; else a time. */
 uint64_t nbnic_device_next(const struct nbnic_device *d);
 
-/* Pass: fails all groups with NIC_DOWN and closes all ports for doorbells. Peers can still send
- * PULLs for a while: run passes until nbnic_device_next returns UINT64_MAX, or for a limited time.
- */
+/* Pass: fails all groups with NIC_DOWN, and no longer reads doorbells. Peers may still send PULLs
+ * for a while: run passes until nbnic_device_next returns UINT64_MAX, or for a limited time. */
 void nbnic_device_stop(struct nbnic_device *d, uint64_t now);
 
 /* Pass: closes groups of a port, up to a budget. True: all are closed; the NIC no longer reads the
@@ -143,8 +142,8 @@ void nbnic_client_abandon(struct nbnic_client *c);
 /*
  * Answers one message: in, of length bytes (truncated: there were more), aligned for uint64_t, and
  * at most NBAR_MESSAGE_MAX. Writes the reply to out, of the same size and alignment, and returns
- * its length. Afterwards c->gives_page says whether a page goes along, c->gives_events whether the
- * socket of a poller does.
+ * its length. If c->gives_page is set afterwards, the platform sends the page with the reply; if
+ * c->gives_events is set, the socket of a poller.
  */
 uint32_t nbnic_client_request(struct nbnic_client *c, const void *in, size_t length, bool truncated,
 			      void *out);

@@ -66,8 +66,8 @@ static inline void set_timer(struct nbnic *nic, struct nbnic_group *g, const str
 	}
 }
 
-/* Carries out the actions of the engine, unless its timer is NBFW_KEEP: then there are none. The
- * host learns of the end of its barrier first. */
+/* Carries out the actions of the engine. Not called if a->timer is NBFW_KEEP: then there are none.
+ * The host learns of the end of its barrier first. */
 __attribute__((noinline)) static void act(struct nbnic *nic, struct nbnic_group *g,
 					  const struct nbfw_action *a, size_t last, uint64_t now)
 {
@@ -208,7 +208,7 @@ __attribute__((noinline)) static void note_alive(struct nbnic *nic, const struct
 		nbnic_note_heard(nic, g->recv_nic[t->slot], now);
 }
 
-/* Feeds a frame to the engine and carries out the actions, but for a reply. */
+/* Feeds a frame to the engine and carries out the actions, except the reply. */
 static inline void feed_frame(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t,
 			      struct nbfw_action *a, uint64_t now)
 {
@@ -217,7 +217,8 @@ static inline void feed_frame(struct nbnic *nic, struct nbnic_group *g, const st
 	if (a->timer == NBFW_KEEP)
 		return;
 	act(nic, g, a, 1 + (size_t)t->slot, now);
-	/* Nothing else lets the next barrier start: what waits for sends is in a queue. */
+	/* Only a completion lets the next barrier start here. If it must wait for sends, its group
+	 * is in a queue, and pass.c starts it. */
 	if (a->complete && nbnic_may_start(g))
 		start_some(nic, g, now);
 }

@@ -45,7 +45,7 @@ struct nbnic_straggler {
 	uint16_t why;   /* with its age when last heard of: nbar_abi.h */
 };
 
-/* The member that asked last and got LATER: it is told when this member knows better. */
+/* The member that asked last and got LATER: it gets another one when this member knows more. */
 struct nbnic_asker {
 	struct nbfw_token pull;
 	struct nbnic_addr from;
@@ -62,8 +62,8 @@ struct nbnic_last {
 };
 #define NBNIC_LATENCY_SHIFT 9u
 
-/* Latency of all barriers of a NIC: see struct nbar_rep_nic_latency, whose last bucket has all
- * buckets from there on. */
+/* Latency of all barriers of a NIC: see struct nbar_rep_nic_latency. That has fewer buckets: its
+ * last one is the sum of the others here. */
 struct nbnic_latency {
 	uint64_t ns;
 	uint64_t bucket[64 - NBNIC_LATENCY_SHIFT + 1];
@@ -107,7 +107,7 @@ struct nbnic_group {
 	uint16_t *recv_peer;           /* peer of each slot */
 	uint32_t linger_unsent;        /* sends that waited when the lingering was prolonged */
 	struct nbnic_link linger;      /* in nic.linger, in the order of closing */
-	struct nbnic_link user_linger; /* in that of its user, likewise */
+	struct nbnic_link user_linger; /* in nic.user[user].groups, in the same order */
 	uint32_t bytes;                /* of the block */
 	uint32_t size, digest;
 	uint32_t npeer, npeer_max, nconnected;
@@ -194,11 +194,12 @@ struct nbnic {
 	struct nbnic_rota sends, pulls;
 	/* The rest. */
 	struct nbnic_link linger;
-	uint32_t queue_turn; /* the last turn that could send of queues */
+	uint32_t queue_turn; /* the last pass that could send from queues */
 	uint32_t sweep_at;   /* the next index to look at, while sweeping ... */
 	uint32_t sweep_left; /* ... and how many are left */
 	uint32_t pull_left;  /* PULLs that may go out before pull_next */
-	bool pulls_round_up; /* which half of an odd quota PULLs get; changes in each turn */
+	bool pulls_round_up; /* PULLs get the larger half of an odd quota; changes in each such pass
+			      */
 	uint64_t pull_next;
 	uint64_t pace_ns; /* half of pull_ns */
 	struct nbnic_addr addr;
@@ -296,7 +297,7 @@ void nbnic_group_fail(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, u
 /* The NIC has lost its wire: all open groups fail likewise, and "signal" groups get the status. */
 void nbnic_fail(struct nbnic *nic, uint8_t cause, uint64_t now);
 
-/* Releases every group without a word; for the end of a NIC. */
+/* Releases every group, and tells neither hosts nor members; for the end of a NIC. */
 void nbnic_fini(struct nbnic *nic);
 
 /* The host's start token: it has arrived at all barriers up to epoch `posted`. */
@@ -321,7 +322,7 @@ bool nbnic_work(struct nbnic *nic, uint64_t now);
 /* Sets the quota, at least NBNIC_QUOTA_MIN. A budget has one quota: the pass ends here. */
 void nbnic_quota_set(struct nbnic *nic, uint32_t quota);
 
-/* When nbnic_work is due next, although nothing comes in: 0: at once; UINT64_MAX: never. */
+/* When nbnic_work has work again if nothing comes in before. 0: at once; UINT64_MAX: never. */
 uint64_t nbnic_next(const struct nbnic *nic);
 
 /* Fills what the NIC knows of a group; pid and uid are left to the caller. */

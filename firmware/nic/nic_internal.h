@@ -22,12 +22,12 @@ static inline uint32_t nbnic_frames_left(const struct nbnic *nic)
 
 /* send.c */
 
-/* Sends one frame if the wire has room, and counts it; else no other is tried in this pass. */
+/* Sends one frame if the wire has room, and counts it. False: this pass tries no other frame. */
 bool nbnic_transmit(struct nbnic *nic, const struct nbnic_addr *to, const struct nbfw_token *t,
 		    enum nbar_counter counter);
 
-/* Sends tokens and aborts that wait, `limit` at most, while the pass has room. Returns how many of
- * the sends are done with. */
+/* Sends at most `limit` of the tokens and aborts that wait, while the pass has room. Returns how
+ * many sends it has finished. */
 uint32_t nbnic_send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit);
 
 /* Sends what an action asks for: at once, as far as the budgets go; the rest is queued. */
@@ -81,7 +81,7 @@ static inline void nbnic_trace_group(struct nbnic *nic, const struct nbnic_group
 		nbnic_trace_note_group(nic, g, what, epoch, peer);
 }
 
-/* The same for a frame, of the group with this handle here, and of this member. */
+/* The same for a frame: handle is that of the group at this NIC, rank that of its member here. */
 static inline void nbnic_trace_frame(struct nbnic *nic, uint32_t handle, uint32_t rank,
 				     uint32_t peer, const struct nbfw_token *t,
 				     enum nbar_trace_what what)
@@ -113,9 +113,9 @@ static inline uint32_t nbnic_bit_highest(uint64_t v)
 #endif
 }
 
-/* Counts a barrier that is complete, in some 20 instructions. Before all other work of a
- * completion: so its arguments need not outlive a call. last: 1 + the slot of its last token; 0: it
- * was complete when the host arrived. */
+/* Counts a barrier that is complete, in some 20 instructions. Call it before all other work of a
+ * completion: then the compiler need not keep its arguments over other calls. last: 1 + the slot of
+ * the last token; 0: the barrier was complete when the host arrived. */
 static inline void nbnic_latency_note(struct nbnic *nic, const struct nbnic_group *g, size_t last,
 				      uint64_t now)
 {
@@ -189,7 +189,7 @@ static inline uint32_t nbnic_addr_hash(const struct nbnic_addr *a)
 	return hash | 1;
 }
 
-/* When the NIC of this hash was last heard, if the entry is its own. */
+/* The entry of the NIC with this hash. If entry->nic differs, another NIC has taken the entry. */
 static inline const struct nbnic_heard *nbnic_heard_at(const struct nbnic *nic, uint32_t hash)
 {
 	return &nic->heard[hash / 2 % NBNIC_HEARD_MAX];

@@ -11,10 +11,10 @@
 #define SIGNALS_MASK (NBAR_SIGNALS_MAX - 1)
 
 /*
- * Stores a completion word. Whatever the barrier's end, only one half of the word changes: a
- * completed barrier changes the epoch, a failure the status (its epoch is that of the last
- * completed barrier). So a NIC whose widest atomic store has 32 bits writes that half alone, and a
- * host that reads 64 bits at once never sees a mixture. See WIRE.md, "Completion".
+ * Stores a completion word. Only one half of the word ever changes: a completed barrier changes the
+ * epoch; a failure changes the status, and keeps the epoch of the last completed barrier. So a NIC
+ * whose widest atomic store has 32 bits writes that half alone, and a host that reads 64 bits at
+ * once never sees a mixture. See WIRE.md, "Completion".
  */
 static inline void store_word(struct nbar_completion *c, uint32_t status, uint32_t epoch, int order)
 {
@@ -94,8 +94,8 @@ __attribute__((cold, noinline)) static void wake(struct nbnic_port *p, struct nb
 	nbnic_count(nic, NBAR_COUNTER_wakes);
 }
 
-/* A request to wake, as read. A wake can be a system call: without budget the next scan sees the
- * request again. */
+/* The host has requested a wake. A wake can be a system call: if the pass has no budget left for
+ * it, the next scan sees the request again. */
 __attribute__((noinline)) static void asked(struct nbnic_port *p, struct nbnic *nic, uint32_t cell,
 					    uint32_t wake_seq)
 {

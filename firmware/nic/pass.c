@@ -55,8 +55,8 @@ static void fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 }
 
 /* Looks at some of the groups, and fires the timers that are due. A sweep begins when a timer may
- * be due, but at most once per pace_ns. Each begins one index later: if a receive queue has room
- * for only one PULL, the PULL of another group gets it each time. */
+ * be due, but at most once per pace_ns. Each sweep begins one index after the start of the last
+ * one: so, if the receive queue of a peer has room for one PULL only, each group has its turn. */
 static bool sweep(struct nbnic *nic, uint64_t now)
 {
 	bool fired = false;
@@ -143,8 +143,8 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Goes on with the jobs that ask for tokens: NBNIC_PULLS_A_TICK slots every pace_ns, and so many
- * in this pass. Returns how many it asked for. */
+/* Goes on with the jobs that ask for tokens: for at most NBNIC_PULLS_A_TICK slots every pace_ns,
+ * and for at most `most` in this pass. Returns for how many it asked. */
 static uint32_t serve_pulls(struct nbnic *nic, uint32_t most, uint64_t now)
 {
 	uint32_t left, begin;

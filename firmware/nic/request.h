@@ -20,7 +20,7 @@ struct nbnic_request {
 	struct nbar_reply *reply;
 };
 
-/* Makes the reply one of failure, with a text for people (format: see text.h). Returns error. */
+/* Turns the reply into a refusal, with a text for users (format: see text.h). Returns error. */
 __attribute__((format(printf, 3, 4))) int nbnic_request_fail(struct nbnic_request *r, int error,
 							     const char *format, ...);
 
@@ -61,13 +61,13 @@ bool nbnic_client_holds(const struct nbnic_client *c, uint32_t cell);
 /* The reply to a client that has opened a port, or attached to it: the port of owner. */
 void nbnic_request_port_reply(struct nbnic_request *r, const struct nbnic_client *owner);
 
-/* Closes the port of a client: cause is for those who wait for its groups. */
+/* Closes the port of a client. The members that wait for its groups get the cause. */
 void nbnic_client_port_close(struct nbnic_client *c, uint8_t cause);
 
 /* An attached client ends, and the groups that it still holds fail for this cause. */
 void nbnic_client_detach(struct nbnic_client *c, uint8_t cause);
 
-/* Whoever is attached to the port of c no longer is. */
+/* Detaches all clients that are attached to the port of c. */
 void nbnic_client_detach_all(struct nbnic_client *c);
 
 #endif

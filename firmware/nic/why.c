@@ -49,8 +49,8 @@ RARE static uint32_t find(const struct nbnic_group *g, uint32_t rank)
 	return i;
 }
 
-/* Remembers a straggler. When the list is full, the newest rank replaces the last. A NIC that stays
- * silent becomes older; the LATER gives any other age. */
+/* Remembers a straggler. When the list is full, the newest rank replaces the last. `age` is that of
+ * the LATER; the age of a NIC that stays silent counts from when it was first called silent. */
 RARE static void note(struct nbnic_group *g, uint32_t rank, uint32_t kind, uint32_t now,
 		      uint32_t age)
 {
@@ -141,14 +141,14 @@ void nbnic_why_answer(struct nbnic *nic, struct nbnic_group *g, struct nbfw_acti
 	nbnic_send_reply(nic, g->rank, a, pull, from);
 }
 
-/* Tells the host which ranks are missing. And a name travels one member further with each timeout,
- * and timeouts become rare: so the member that asked last gets one more LATER, if another name or
- * reason is known by now. */
+/* Tells the host which ranks are missing. A name travels only one member further with each timeout,
+ * and timeouts become rare. So, if another name or reason is known by now, the member that asked
+ * last gets one more LATER. */
 static void tell(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 {
 	struct nbnic_asker *asker = &g->asker;
 	const struct nbnic_straggler *s = choose(g);
-	struct nbfw_action a; /* only of its reply */
+	struct nbfw_action a; /* only the fields of a reply are set */
 
 	nic->ops->stragglers(nic->ctx, g->port, g->cell, g->straggler, g->nstragglers);
 	if (asker->step != g->state->step || asker->pull.epoch != g->state->epoch || !s ||
@@ -181,7 +181,7 @@ static bool is_silent(const struct nbnic *nic, const struct nbnic_group *g, uint
 	const struct nbnic_heard *h = nbnic_heard_at(nic, g->recv_nic[slot]);
 	uint32_t age = clock_of(now) - h->time;
 
-	/* Another NIC has taken its entry: what counts is this window. */
+	/* Another NIC has taken the entry, so only this window shows whether the NIC was heard. */
 	if (h->nic != g->recv_nic[slot])
 		return g->state->tries % NBFW_WINDOW >= intervals &&
 		       nbfw_missing_next(g->state, slot, slot + 1, false) == slot;

@@ -94,9 +94,10 @@ int nbar_spare_connect(struct nbar_spare *s, const struct nbar_endpoint *endpoin
 void nbar_spare_close(struct nbar_spare *s);
 
 /* Makes the new group, which is connected and has had one barrier; the caller closes *out. May be
- * called again, with more failed ranks. Errors: -EINVAL a rank is impossible; -ETIME timeout_ns
- * have passed: a member that is not on the list has failed, or has another list; else as
- * nbar_group_open and nbar_test. */
+ * called again, with more failed ranks. If a member calls again while others still are in their
+ * first call, these may have its first address, and fail too: then all call again. Errors: -EINVAL
+ * a rank is impossible; -ETIME timeout_ns have passed: a member that is not on the list has failed,
+ * or has another list; else as nbar_group_open and nbar_test. */
 int nbar_spare_shrink(struct nbar_spare *s, const uint32_t *failed, uint32_t nfailed,
 		      uint64_t timeout_ns, struct nbar_group **out);
 

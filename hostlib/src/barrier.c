@@ -69,6 +69,21 @@ int nblib_group_failed(const struct nbar_group *g, uint64_t word)
 		epoch, rank, nic, (uint32_t)(word >> 32));
 }
 
+int nblib_post_refused(const struct nbar_group *g, uint64_t word)
+{
+	if (nblib_group_is_over(g, word))
+		return nblib_group_failed(g, word);
+	if (!order_runs(&g->runs))
+		return nblib_fail(-ENOTCONN,
+				  "the group is not connected: call "
+				  "nbar_group_connect with the endpoint addresses of its members");
+	if (order_down_read(&g->port->link.down) != NBLIB_UP)
+		return nblib_link_lost(&g->port->link);
+	return nblib_fail(-EAGAIN,
+			  "%u barriers of the group are under way, more cannot be: wait for some",
+			  NBAR_POSTED_MAX);
+}
+
 /* The error of an nbar_post that cannot post: names the reason. */
 static int post_refused(const struct nbar_group *g, uint64_t word)
 {
@@ -78,17 +93,7 @@ static int post_refused(const struct nbar_group *g, uint64_t word)
 	if (g->attached)
 		return nblib_fail(-EPERM, "this process is only attached to the group: its "
 					  "processes arrive together, by nbar_process_team_post");
-	if (!g->connected)
-		return nblib_fail(-ENOTCONN,
-				  "the group is not connected: call "
-				  "nbar_group_connect with the endpoint addresses of its members");
-	if (nblib_group_is_over(g, word))
-		return nblib_group_failed(g, word);
-	if (order_down_read(&g->port->link.down) != NBLIB_UP)
-		return nblib_link_lost(&g->port->link);
-	return nblib_fail(-EAGAIN,
-			  "%u barriers of the group are under way, more cannot be: wait for some",
-			  NBAR_POSTED_MAX);
+	return nblib_post_refused(g, word);
 }
 
 int nbar_post(struct nbar_group *g, uint32_t *ticket)

@@ -46,7 +46,10 @@ static int take_reply(struct nbar_group *g, const struct nbar_rep_group_open *re
 
 	if (reply->cell >= NBAR_GROUPS_MAX || g->port->group[reply->cell] ||
 	    nrest != (uint64_t)reply->npeer * sizeof(*g->peer))
-		return nblib_fail(-EPROTO, "NIC %s: its word on the new group makes no sense", nic);
+		return nblib_fail(-EPROTO,
+				  "NIC %s: its reply about the new group makes no sense: install "
+				  "the same nbar for both",
+				  nic);
 	for (uint32_t i = 0; i < reply->npeer; i++)
 		if (g->peer[i] >= g->size || g->peer[i] == g->rank)
 			return nblib_fail(-EPROTO,

@@ -195,6 +195,9 @@ void nblib_signal_drop(struct nbar_port *port, uint32_t cell);
  * status other than OK, or the link is lost. */
 int nblib_group_failed(const struct nbar_group *g, uint64_t word);
 
+/* The error of a barrier that cannot be posted: names the reason. */
+int nblib_post_refused(const struct nbar_group *g, uint64_t word);
+
 /* True if the group is aborted, or the word has a status other than OK. */
 static inline bool nblib_group_is_over(const struct nbar_group *g, uint64_t word)
 {

@@ -3,8 +3,8 @@
  * link_call.c - one request on the control socket, and its reply.
  *
  * Called by the slow path; a lock admits one thread at a time. Checks the lengths of each reply
- * before it uses the reply. If a request gets no reply in time, only this request fails: its number
- * is kept, the late reply is recognized by it, and what the NIC has opened for it is closed.
+ * before it uses the reply. If a request gets no reply in time, only this request fails. The link
+ * remembers its number: when the late reply comes, the link closes what the NIC has opened for it.
  */
 #include <errno.h>
 #include <string.h>
@@ -230,8 +230,8 @@ static int take_all_late(struct nblib_link *l)
 	return 0;
 }
 
-/* Makes room for one more request whose reply comes later. The list may be full of requests just
- * sent: then this waits for a reply, or is -EAGAIN. */
+/* Makes room for one more request whose reply comes later. If the list is full of requests just
+ * sent, waits for a reply, or returns -EAGAIN. */
 static int late_room(struct nblib_link *l, bool wait)
 {
 	int err = take_all_late(l);
@@ -324,7 +324,7 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 								    : await_reply(l, call);
 	if (err < 0)
 		return err;
-	/* As in peek: a daemon that closes the connection now causes an error in front of it. */
+	/* As in peek: if the daemon closes the connection now, an error comes before the reply. */
 	for (bool reset = false;; reset |= errno == ECONNRESET) {
 		n = recvmsg(l->sock, &msg, MSG_CMSG_CLOEXEC);
 		if (n >= 0 || (errno != EINTR && (errno != ECONNRESET || reset)))
@@ -348,7 +348,7 @@ int nblib_link_call(struct nblib_link *l, struct nblib_call *call)
 {
 	int err;
 
-	/* A child of fork() may have inherited it locked. */
+	/* A child of fork() may have inherited a locked lock. */
 	if (order_down_read(&l->down) == NBLIB_FORKED)
 		return nblib_link_lost(l);
 	pthread_mutex_lock(&l->lock);

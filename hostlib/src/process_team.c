@@ -25,24 +25,15 @@ int nbar_process_team_init(struct nbar_process_team *procs, uint32_t size)
 	return 0;
 }
 
-/* The error of an nbar_process_team_post that cannot post to the group: names the reason. */
 static int group_refuses(struct nbar_group *g, uint32_t ticket)
 {
 	uint64_t word = order_completion_read(&g->completion->word);
 
-	if (nblib_group_is_over(g, word))
-		return nblib_group_failed(g, word);
-	if (!order_runs(&g->runs))
-		return nblib_fail(-ENOTCONN,
-				  "the group is not connected: call "
-				  "nbar_group_connect with the endpoint addresses of its members");
-	if (order_down_read(&g->port->link.down) != NBLIB_UP)
-		return nblib_link_lost(&g->port->link);
-	if (ticket - (uint32_t)word <= NBAR_POSTED_MAX)
+	if (!nblib_group_is_over(g, word) && order_runs(&g->runs) &&
+	    order_down_read(&g->port->link.down) == NBLIB_UP &&
+	    ticket - (uint32_t)word <= NBAR_POSTED_MAX)
 		return 0;
-	return nblib_fail(-EAGAIN,
-			  "%u barriers of the group are under way, more cannot be: wait for some",
-			  NBAR_POSTED_MAX);
+	return nblib_post_refused(g, word);
 }
 
 int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,

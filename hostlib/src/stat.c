@@ -80,6 +80,14 @@ static int visit_one(struct nblib_link *link, const struct visitor *v,
 	return v->stat(v->arg, info, has ? &stat : NULL);
 }
 
+static int bad_list(const struct nblib_link *link)
+{
+	return nblib_fail(-EPROTO,
+			  "NIC %s: its list of groups makes no sense: install the same nbar for "
+			  "both",
+			  link->nic);
+}
+
 /* Requests one message of infos after the other, until the NIC has sent all. */
 static int visit_groups(struct nblib_link *link, void *room, const struct visitor *visitor)
 {
@@ -100,13 +108,10 @@ static int visit_groups(struct nblib_link *link, void *room, const struct visito
 			return err;
 		if (call.nrest != (uint64_t)reply.ninfo * sizeof(*info) ||
 		    (reply.next != 0 && reply.next <= request.first))
-			return nblib_fail(-EPROTO, "NIC %s: its list of groups makes no sense",
-					  link->nic);
+			return bad_list(link);
 		for (uint32_t i = 0; i < reply.ninfo; i++) {
 			if (info[i].index > UINT16_MAX) /* handles hold it in 16 bits */
-				return nblib_fail(-EPROTO,
-						  "NIC %s: its list of groups makes no sense",
-						  link->nic);
+				return bad_list(link);
 			info[i].alg[sizeof(info[i].alg) - 1] = 0;
 			if (info[i].nstragglers > NBAR_STRAGGLERS_MAX)
 				info[i].nstragglers = NBAR_STRAGGLERS_MAX;

@@ -82,9 +82,11 @@ static int fetch(struct nblib_link *link, struct nbar_req_group_latency *request
 			return err;
 		if (call.nrest != (uint64_t)reply.nlast * sizeof(*last) ||
 		    (reply.next != 0 && reply.next <= request->first))
-			return nblib_fail(-EPROTO,
-					  "NIC %s: its statistic of a group makes no sense",
-					  link->nic);
+			return nblib_fail(
+				-EPROTO,
+				"NIC %s: its statistic of a group makes no sense: install "
+				"the same nbar for both",
+				link->nic);
 		if (request->first == 0) {
 			first = reply;
 		} else if (reply.index != first.index || reply.rank != first.rank) {

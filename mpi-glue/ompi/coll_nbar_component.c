@@ -124,17 +124,9 @@ static bool read_params(void)
 {
 	config.min_hosts = SELF.min_nodes > 0 ? (uint32_t)SELF.min_nodes : 0;
 	config.verbose = SELF.verbose;
-	if (!nbmpi_wait_parse(SELF.wait, &config.wait)) {
-		fprintf(stderr,
-			"nbar: coll_nbar_wait is \"%s\": it must be auto, spin, yield or block\n",
-			SELF.wait);
+	if (!nbmpi_wait_read("coll_nbar_wait", SELF.wait, &config.wait) ||
+	    !nbmpi_where_read("coll_nbar_where", SELF.where, &config.where))
 		return false;
-	}
-	if (!nbmpi_where_parse(SELF.where, &config.where)) {
-		fprintf(stderr, "nbar: coll_nbar_where is \"%s\": it must be nic or host\n",
-			SELF.where);
-		return false;
-	}
 	if (strlen(SELF.algorithm) >= sizeof(config.alg) ||
 	    strlen(SELF.nic) >= sizeof(config.nic)) {
 		fprintf(stderr, "nbar: coll_nbar_algorithm or coll_nbar_nic is too long\n");

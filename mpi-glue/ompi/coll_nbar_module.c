@@ -19,12 +19,14 @@
 static struct {
 	pthread_mutex_t lock;
 	struct nbmpi_node self;
-	struct nbmpi_nodes nodes;
 	struct nbmpi_crowd crowd;
 	uint32_t nrank;
-	uint32_t *host; /* of each rank: 0: not looked up yet; else 2 * number of its host, ... */
-#define HAS_NIC 1u      /* ... with this bit if the rank has found a NIC, + 2 */
+	uint8_t *seen; /* of each rank: what its record says; 0: not looked up yet, or no memory */
 } job = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+#define SEEN 1u
+#define HAS_NIC 2u /* it has found a NIC */
+#define IS_HERE 4u /* it is on this host */
 
 #define COMPONENT &mca_coll_nbar_component.super.collm_version
 
@@ -48,68 +50,67 @@ int coll_nbar_publish(const struct nbmpi_config *config)
 static bool grow(uint32_t rank)
 {
 	uint32_t n = job.nrank ? job.nrank : 64;
-	uint32_t *wider;
+	uint8_t *wider;
 
 	while (n <= rank)
 		n *= 2;
-	wider = realloc(job.host, n * sizeof(*wider));
+	wider = realloc(job.seen, n);
 	if (!wider)
 		return false;
-	memset(wider + job.nrank, 0, (n - job.nrank) * sizeof(*wider));
-	job.host = wider;
+	memset(wider + job.nrank, 0, n - job.nrank);
+	job.seen = wider;
 	job.nrank = n;
 	return true;
 }
 
 /*
- * Looks up the record that a process has published. With job.lock.
+ * Reads the record that a process has published. All members find the same.
  *
- * MPI_Init has brought all records to this process, so all processes find the same record, and no
- * transfer can fail. With a lazy exchange this call fetches the record, and waits without a limit,
- * also for a record that is never published: then it hangs, but two processes never get different
- * answers.
+ * MPI_Init has brought all records to this process, so no transfer can fail. With a lazy exchange
+ * this call fetches the record, and waits without a limit, also for a record that is never
+ * published: then it hangs, but two processes never get different answers.
  */
-static enum nbmpi_why ask(opal_process_name_t *name, uint32_t *out)
+static enum nbmpi_why read_record(opal_process_name_t name, struct nbmpi_node *out)
 {
 	enum nbmpi_why why = NBMPI_WHY_foreign;
-	struct nbmpi_node node;
 	void *data = NULL;
 	size_t size = 0;
 	int rc;
 
-	OPAL_MODEX_RECV(rc, COMPONENT, name, &data, &size);
-	if (rc == OMPI_SUCCESS && data && size == sizeof(node)) {
-		memcpy(&node, data, sizeof(node));
-		why = node.terms == job.self.terms ? NBMPI_WHY_none : NBMPI_WHY_terms;
+	if (name.jobid != OMPI_PROC_MY_NAME->jobid)
+		return why;
+	OPAL_MODEX_RECV(rc, COMPONENT, &name, &data, &size);
+	if (rc == OMPI_SUCCESS && data && size == sizeof(*out)) {
+		memcpy(out, data, sizeof(*out));
+		why = out->terms == job.self.terms ? NBMPI_WHY_none : NBMPI_WHY_terms;
 	}
 	free(data);
+	return why;
+}
+
+/* What the record of a process says, or the reason why it cannot be used. With job.lock. All
+ * members must find the same, so this needs no memory: without memory it reads the record again. */
+static enum nbmpi_why look_up(opal_process_name_t name, uint8_t *out)
+{
+	bool ours = name.jobid == OMPI_PROC_MY_NAME->jobid;
+	bool room = ours && (name.vpid < job.nrank || grow(name.vpid));
+	struct nbmpi_node node;
+	enum nbmpi_why why;
+
+	*out = room ? job.seen[name.vpid] : 0;
+	if (*out)
+		return NBMPI_WHY_none;
+	why = read_record(name, &node);
 	if (why != NBMPI_WHY_none)
 		return why;
-	if (!nbmpi_nodes_number(&job.nodes, &node, out))
-		return NBMPI_WHY_memory;
-	*out = 2 * *out + (node.has_nic ? HAS_NIC : 0) + 2;
+	*out = SEEN | (node.has_nic ? HAS_NIC : 0) |
+	       (nbmpi_node_same(&node, &job.self) ? IS_HERE : 0);
+	if (!room)
+		return NBMPI_WHY_none;
+	job.seen[name.vpid] = *out;
 	nbmpi_crowd_add(&job.crowd, &node);
 	if (nbmpi_crowd_full(&job.crowd))
 		nbmpi_crowded();
-	return NBMPI_WHY_none;
-}
-
-/* Number of the host of a process, or the reason why it has none. All members find the same, except
- * for NBMPI_WHY_memory. */
-static enum nbmpi_why host_of(opal_process_name_t name, uint32_t *out)
-{
-	enum nbmpi_why why = NBMPI_WHY_none;
-
-	if (name.jobid != OMPI_PROC_MY_NAME->jobid)
-		return NBMPI_WHY_foreign;
-	if (name.vpid >= job.nrank && !grow(name.vpid))
-		return NBMPI_WHY_memory;
-	if (job.host[name.vpid] == 0) {
-		why = ask(&name, &job.host[name.vpid]);
-		if (why != NBMPI_WHY_none)
-			return why;
-	}
-	*out = job.host[name.vpid] / 2 - 1;
 	return NBMPI_WHY_none;
 }
 
@@ -119,46 +120,47 @@ static enum nbmpi_why meet(void *mpi, uint32_t rank)
 {
 	ompi_communicator_t *comm = mpi;
 	enum nbmpi_why why;
-	uint32_t host;
+	uint8_t seen;
 
 	pthread_mutex_lock(&job.lock);
-	why = host_of(ompi_group_get_proc_name(comm->c_local_group, (int)rank), &host);
+	why = look_up(ompi_group_get_proc_name(comm->c_local_group, (int)rank), &seen);
 	pthread_mutex_unlock(&job.lock);
 	return why;
 }
 
 /* True if a rank is on this host. Does not look up processes of other nodes: Open MPI knows the
  * processes of its own node from the start. */
-static bool is_mate(ompi_communicator_t *comm, int rank, uint32_t own)
+static bool is_mate(ompi_communicator_t *comm, int rank)
 {
 	ompi_proc_t *proc = ompi_group_get_proc_ptr_raw(comm->c_local_group, rank);
-	uint32_t host;
+	uint8_t seen;
 
 	return !ompi_proc_is_sentinel(proc) && OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags) &&
-	       host_of(proc->super.proc_name, &host) == NBMPI_WHY_none && host == own;
+	       look_up(proc->super.proc_name, &seen) == NBMPI_WHY_none && seen & IS_HERE;
 }
 
 /* True if the first rank has found no NIC when MPI started: all ranks know it without a vote. If
  * its record cannot be used, the vote decides. */
 static bool lacks_nic(ompi_communicator_t *comm)
 {
-	opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, 0);
-	uint32_t host;
+	uint8_t seen;
 
-	return host_of(name, &host) == NBMPI_WHY_none && !(job.host[name.vpid] & HAS_NIC);
+	return look_up(ompi_group_get_proc_name(comm->c_local_group, 0), &seen) == NBMPI_WHY_none &&
+	       !(seen & HAS_NIC);
 }
 
 static uint32_t *coll_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 {
 	ompi_communicator_t *comm = mpi;
-	uint32_t own, *mate = NULL, *wider;
+	uint32_t *mate = NULL, *wider;
 	bool poor = false;
+	uint8_t seen;
 
 	pthread_mutex_lock(&job.lock);
-	*why = host_of(*OMPI_PROC_MY_NAME, &own);
+	*why = look_up(*OMPI_PROC_MY_NAME, &seen);
 	*n = 0;
 	for (int r = 0; r < ompi_comm_size(comm) && *why == NBMPI_WHY_none; r++) {
-		if (!is_mate(comm, r, own))
+		if (!is_mate(comm, r))
 			continue;
 		wider = poor ? NULL : realloc(mate, (*n + 1) * sizeof(*mate));
 		poor = !wider;
@@ -177,20 +179,25 @@ static uint32_t *coll_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	return NULL;
 }
 
-/* Called from progress, too: this thread may already be in it, in a caller of this function. */
+/* Also called from MPI's progress: then a caller of this function may hold job.lock already. */
 static uint32_t *coll_hosts(void *mpi, uint32_t size)
 {
 	ompi_communicator_t *comm = mpi;
-	enum nbmpi_why why = NBMPI_WHY_none;
+	struct nbmpi_nodes nodes = { .n = 0 };
+	struct nbmpi_node node;
+	bool good = true;
 	uint32_t *host;
 
 	if (pthread_mutex_trylock(&job.lock) != 0)
 		return NULL;
 	host = malloc(size * sizeof(*host));
-	for (uint32_t r = 0; host && r < size && why == NBMPI_WHY_none; r++)
-		why = host_of(ompi_group_get_proc_name(comm->c_local_group, (int)r), &host[r]);
+	for (uint32_t r = 0; host && r < size && good; r++)
+		good = read_record(ompi_group_get_proc_name(comm->c_local_group, (int)r), &node) ==
+			       NBMPI_WHY_none &&
+		       nbmpi_nodes_number(&nodes, &node, &host[r]);
 	pthread_mutex_unlock(&job.lock);
-	if (why == NBMPI_WHY_none)
+	nbmpi_nodes_free(&nodes);
+	if (good)
 		return host;
 	free(host);
 	return NULL;
@@ -289,9 +296,8 @@ void coll_nbar_stop(void)
 {
 	coll_nbar_request_stop();
 	nbmpi_stop();
-	nbmpi_nodes_free(&job.nodes);
-	free(job.host);
-	job.host = NULL;
+	free(job.seen);
+	job.seen = NULL;
 	job.nrank = 0;
 }
 

@@ -15,8 +15,8 @@
  *                   the N-th call of SITE fails, with error I of the list of its function;
  *                   FILE.fired then exists
  *
- * It must not allocate memory. It calls a function that it replaces only by the next definition of
- * that function (dlsym, RTLD_NEXT).
+ * It must not allocate memory. If it needs a function that it replaces, it calls the next
+ * definition of that function (dlsym, RTLD_NEXT).
  */
 #include <dirent.h>
 #include <dlfcn.h>

@@ -52,6 +52,7 @@ system() {
 
 # inside RELEASE USER COMMAND: in the system, with processes, mounts and devices of its own; what it
 # starts ends with it. The system is the root of its mounts, so that namespaces can be made within it.
+# The shell stays its first process, because su would reap no orphans.
 inside() {
 	local root=$work/$1
 	# shellcheck disable=SC2016
@@ -60,8 +61,8 @@ inside() {
 		mount -t proc proc proc && mount -t tmpfs tmpfs tmp && mount -t tmpfs tmpfs run &&
 		mount --rbind /dev dev && mount -t tmpfs tmpfs dev/shm && mount --rbind /sys sys &&
 		pivot_root . mnt && umount -l /mnt &&
-		exec env -i LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive TERM=dumb \
-			su - "$2" -c "cd ~/nbar 2>/dev/null; $3"' sh "$root" "$2" "$3" </dev/null
+		env -i LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive TERM=dumb \
+			su - "$2" -c "cd ~/nbar 2>/dev/null; $3"; exit $?' sh "$root" "$2" "$3" </dev/null
 }
 
 # each_release FUNCTION: calls it with each of $RELEASES whose system can be made.

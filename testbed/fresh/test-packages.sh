@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 build() {
 	inside "$1" newcomer "sudo apt-get install -y -qq --no-install-recommends dpkg-dev lintian &&
 		sudo apt-get build-dep -y -qq --no-install-recommends ./ && make openmpi-headers &&
-		DEB_BUILD_OPTIONS='nocheck parallel=2' dpkg-buildpackage -us -uc -b"
+		dpkg-buildpackage -us -uc -b"
 }
 
 check_packages() {
@@ -29,6 +29,17 @@ python() {
 	inside "$1" newcomer "debian/tests/python"
 }
 
+# The commands that follow the installation, on two test hosts.
+service() {
+	inside "$1" root "apt-get install -y -qq --no-install-recommends iproute2 adduser &&
+		cd ~newcomer/nbar && testbed/fresh/service.sh newcomer"
+}
+
+# The build has probes for tracers.
+probes() {
+	inside "$1" root "cd ~newcomer/nbar && testbed/e2e/probes.sh" && ! grep -q 'has no probes' "$work/out"
+}
+
 mpi() {
 	inside "$1" newcomer "sudo apt-get install -y -qq --no-install-recommends libopenmpi-dev && debian/tests/mpi"
 }
@@ -40,6 +51,8 @@ tests() { # RELEASE
 	ok "$1: the packages' own test" barrier "$1"
 	ok "$1: the packages' own test of Python" python "$1"
 	ok "$1: the packages' own test of MPI" mpi "$1"
+	ok "$1: the service, and MPI of a user of group nbar on two hosts" service "$1"
+	ok "$1: a tracer attaches to the daemon" probes "$1"
 }
 
 each_release tests

@@ -9,7 +9,7 @@ mpi=openmpi
 . "$(dirname "$0")/../mpi/lib.sh"
 component=$bin/components/mca_coll_nbar.so
 library=$bin/libnbar-mpi-mpich.so
-slurm=$dir/slurm # the folder of the cluster, which goes with it
+slurm=$dir/slurm # in the folder of the cluster, which is removed with the cluster
 export SLURM_CONF=$slurm/slurm.conf
 export OMPI_MCA_mca_base_component_path=$(dirname "$component"):SYS_DEFAULT OMPI_MCA_coll_nbar_enable=1 \
 	OMPI_MCA_coll_nbar_verbose=1 OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader,tcp \

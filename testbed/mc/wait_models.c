@@ -11,7 +11,7 @@
 
 enum { R, SEEN, FLAG, UNWOKEN, NOW }; /* registers */
 
-/* Labels, some for each of several barriers in a row. */
+/* Labels. AT makes a label of its own for each of several barriers in a row. */
 enum { WAIT, OVER, AWAKE, LAST, LOOP, QUIET, END, LABELS };
 #define AT(label, barrier) ((uint8_t)((barrier)*LABELS + (label)))
 
@@ -26,8 +26,8 @@ static void before(struct mc_thread *t, uint8_t word, uint8_t barrier)
 	mc_store(t, "before the barrier", word, TICKET(barrier), MC_RELAXED);
 }
 
-/* Only after the last of several barriers: after the others, some threads may already be in the
- * next one. */
+/* Call it only after the last barrier: after an earlier one, some threads may already write the
+ * data of the next one. */
 static void after(struct mc_thread *t, uint8_t word, uint8_t n, uint8_t last)
 {
 	for (uint8_t i = 0; i < n; i++) {
@@ -139,7 +139,7 @@ enum { TEAM_ARRIVED, TEAM_RELEASED, TEAM_DATA };
 #define TEAM_EPOCH 0x0fu
 #define TEAM_ONE 0x10u
 
-/* near: threads wait for the word with the count. */
+/* near: threads wait on the word with the count; else on a word of its own. */
 static void team_barrier(struct mc_thread *t, bool near, uint8_t size, uint8_t b)
 {
 	uint8_t word = near ? TEAM_ARRIVED : TEAM_RELEASED;

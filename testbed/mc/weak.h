@@ -14,8 +14,8 @@
  *         one word says otherwise; a store may come before older ones of other threads in the
  *         order of its word; a relaxed load may swap with the next access. Sequential consistency
  *         is taken at its weakest: such a load sees the last such store to its word. System calls
- *         order nothing but the futex word: a FUTEX_WAIT after the FUTEX_WAKE sees what was written
- *         before that.
+ *         order only the futex word: a FUTEX_WAIT after a FUTEX_WAKE sees the value that the word
+ *         had at the FUTEX_WAKE, or a later one.
  *
  * Spurious wake-ups and timeouts are left out, as they would hide a lost wake-up.
  */

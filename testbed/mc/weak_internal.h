@@ -3,8 +3,8 @@
  * weak_internal.h - what the search (weak.c) and the memories (weak_tso.c, weak_c11.c) share.
  *
  * A memory makes all the steps that a thread can make from a state, and hands each new state to
- * weak_follow or weak_visit. Memory C11 is a history of values for each word, and for each thread,
- * and each released value, a view: the oldest value of each word that it may still read.
+ * weak_follow or weak_visit. Memory C11 keeps a history of values for each word. Each thread and
+ * each released value has a view: for each word, the oldest value that the thread may still read.
  */
 #ifndef TESTBED_MC_WEAK_INTERNAL_H
 #define TESTBED_MC_WEAK_INTERNAL_H
@@ -30,8 +30,8 @@ struct state {
 	uint8_t word[MC_WORDS], nbuffer[MC_THREADS], buffer[MC_THREADS][BUFFER][2];
 	/* MC_C11 */
 	uint8_t view[MC_THREADS][MC_WORDS];
-	uint8_t last_sc[MC_WORDS], woken[MC_WORDS]; /* oldest value to read, for SEQ_CST, and for
-						     * futexes */
+	/* The oldest value that a SEQ_CST load, and that a FUTEX_WAIT, may read. */
+	uint8_t last_sc[MC_WORDS], woken[MC_WORDS];
 	uint8_t nvalue[MC_WORDS];
 	struct value history[MC_WORDS][VALUES];
 };

@@ -337,7 +337,7 @@ static const struct {
 #if MPI_VERSION >= 4
 	{ "sessions", rule_sessions, "barriers of a session" },
 #endif
-	{ "memory", rule_memory, "a set-up in which an allocation fails" },
+	{ "memory", rule_memory, "allocations that fail in a set-up, and for a request" },
 	{ "descriptors", rule_descriptors, "1,100 communicators of 3 MPI_Ibarrier each" },
 	{ "fails", rule_fails, "a barrier that fails tells its communicator's handler alone" },
 	{ "fails-freed", rule_fails_freed, "so it does when the communicator has been freed" },

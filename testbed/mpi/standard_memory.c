@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * standard_memory.c - an allocation of nbar fails while it sets a communicator up.
+ * standard_memory.c - allocations of nbar fail, while it sets a communicator up, or for a request.
  *
- * This program replaces malloc, calloc and realloc. One call of each kind of set-up fails, the
- * first, then the second and so on, if it comes from nbar's library. Then all ranks must leave the
+ * This program replaces malloc, calloc and realloc for nbar's library. In each set-up one call
+ * fails, or all from one on: the first, then the second and so on. Then all ranks must leave the
  * communicator to the MPI, or all must offload it; no rank may wait for another forever (MPI 4.0,
  * 2.8: errors do not break what does not depend on them).
  */
@@ -23,6 +23,7 @@ void *__libc_realloc(void *old, size_t size);
 static struct {
 	uintptr_t first, last; /* nbar's code */
 	int fails_in;          /* allocations of nbar before one fails; -1: none fails */
+	bool exhausted;        /* all that follow fail, too */
 	bool hit;
 } inject = { .fails_in = -1 };
 
@@ -32,11 +33,15 @@ static bool fails(void *caller)
 
 	if (inject.fails_in < 0 || at < inject.first || at >= inject.last)
 		return false;
-	inject.hit = inject.fails_in == 0;
-	inject.fails_in--;
-	if (inject.hit)
-		errno = ENOMEM;
-	return inject.hit;
+	if (inject.fails_in > 0) {
+		inject.fails_in--;
+		return false;
+	}
+	inject.hit = true;
+	if (!inject.exhausted)
+		inject.fails_in = -1;
+	errno = ENOMEM;
+	return true;
 }
 
 void *malloc(size_t size)
@@ -71,6 +76,12 @@ static int find_nbar(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
+static void inject_at(int rank, int n)
+{
+	inject.hit = false;
+	inject.fails_in = me == rank ? n : -1;
+}
+
 /* True if an allocation of a rank has failed. */
 static bool set_up(int rank, int n)
 {
@@ -82,8 +93,7 @@ static bool set_up(int rank, int n)
 	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
 	for (int i = 0; i < SET_UP - 1; i++)
 		MPI_Barrier(comm);
-	inject.hit = false;
-	inject.fails_in = me == rank ? n : -1;
+	inject_at(rank, n);
 	want(MPI_Barrier(comm) == MPI_SUCCESS, "a barrier failed for lack of memory");
 	inject.fails_in = -1;
 	oracle_counters(before);
@@ -99,16 +109,49 @@ static bool set_up(int rank, int n)
 	return all[0] != 0;
 }
 
+/* A barrier without memory for its request has not begun: the other rank waits for the next. */
+static void no_request(int rank)
+{
+	MPI_Comm comm = duplicate(true);
+	MPI_Request request;
+	int flag = 0;
+
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	inject_at(rank, 0);
+	if (me == rank) {
+		want(MPI_Ibarrier(comm, &request) != MPI_SUCCESS, "no memory is no error");
+		want(inject.hit, "a request needs no memory of nbar");
+		tell();
+		hear();
+		MPI_Ibarrier(comm, &request);
+	} else {
+		hear();
+		MPI_Ibarrier(comm, &request);
+		for (int i = 0; i < 1000 && !flag; i++)
+			MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+		want(!flag, "complete by a barrier that has failed");
+		tell();
+	}
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	MPI_Comm_free(&comm);
+}
+
+/* First the look-up of ranks that are not known yet: all ranks must find the same without memory.
+ */
 void rule_memory(void)
 {
 	int failed = 0;
 
 	dl_iterate_phdr(find_nbar, NULL);
 	want(inject.first != 0, "nbar's library is not loaded");
-	for (int rank = 0; rank < 2; rank++)
-		for (int n = 0; set_up(rank, n) && n < 1000; n++)
+	for (int i = 0; i < 4; i++) {
+		inject.exhausted = i < 2;
+		for (int n = 0; set_up(i % 2, n) && n < 1000; n++)
 			failed++;
+	}
 	if (me == 0)
-		printf("# %d allocations failed, one in each set-up\n", failed);
+		printf("# allocations failed in %d set-ups\n", failed);
 	want(failed > 0, "no allocation failed: does this program replace malloc?");
+	for (int rank = 0; rank < 2; rank++)
+		no_request(rank);
 }

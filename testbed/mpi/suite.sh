@@ -120,7 +120,7 @@ one_without() {
 		told "^nbar: communicator of 4 ranks: fallback to MPI's barrier: rank 2: no port of a NIC could be opened: no NIC n0 at" \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	$cluster exec 2 mv /run/nbar/away.sock /run/nbar/n0.sock
-	# All ranks know it of the first one, and do not vote.
+	# All ranks know from the start that the first one has no NIC, and do not vote.
 	$cluster exec 0 mv /run/nbar/n0.sock /run/nbar/away.sock
 	oracle "4 hosts, the first has no NIC" 4 mpi blocking=50 mixed=50 cost=5
 	ok "$glue, 4 hosts: so is the first" \

@@ -51,7 +51,7 @@ fortran() { # MPI
 		ok "$mpi: Fortran, $module: 191 of 200 barriers of all are offloaded" \
 			meets 2 191 "start_$mpi" -np 2 "$program"
 	done
-	# Two of four ranks share a host; so do those of a half, or not, as the launcher places them.
+	# Two of four ranks share a host. The launcher decides whether the two ranks of a half do.
 	ok "$mpi: C and Fortran in one job" meets 4 "(191|282)" "start_$mpi" -np 1 "$work/c.$mpi" : \
 		-np 1 "$work/F08.$mpi" : -np 1 "$work/MPIF_H.$mpi" : -np 1 "$work/MPI.$mpi"
 }

@@ -3,8 +3,8 @@
 # Four daemons on UDP, and jobs over them under every fault, for TORTURE seconds (60) and at least one
 # round: loss up to 30 %, a partition, junk as fast as a socket takes it, hosts and daemons stopped for
 # 5 s, hosts and daemons killed, daemons restarted. After each fault a job succeeds, and all ports and
-# groups are given back; at the end, daemons that ran all the time have grown by nothing. Needs no
-# privileges.
+# groups are given back; at the end, daemons that ran all the time have not grown (GROWTH_KIB). Needs
+# no privileges.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh

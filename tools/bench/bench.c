@@ -3,6 +3,7 @@
  * bench.c - `nbar bench`: latency of every plan at every size, NIC-based against host-based.
  */
 #include "bench.h"
+#include "option.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,9 +106,7 @@ int tool_bench(int argc, char **argv)
 
 	opt.in_process = true;
 	r = bench_options_parse(argc, argv, &opt, NULL, &help);
-	if (help)
-		bench_usage(stdout);
-	if (r || help)
+	if (option_ends(r, help, bench_usage))
 		return r;
 	name_wires(&opt);
 	point = make_points(&opt, &n);

@@ -3,7 +3,7 @@
  * bench.h - what the files of `nbar bench` share.
  *
  * bench.c       the command: options in, runs in random order, results out
- * bench_opt.c   options; of the sweeps, too
+ * bench_opt.c   options, also those of the sweeps
  * bench_session.c  common part of all experiments with nodes: daemon, runs, journal, results
  * bench_nicd.c  starts the daemon in its own folder
  * bench_run.c   one run: starts the hosts, watches them, collects their measurements
@@ -63,14 +63,14 @@ enum bench_drivers { BENCH_DRIVERS_NODES, BENCH_DRIVERS_ONE, BENCH_DRIVERS_AUTO 
 struct bench_options {
 	uint32_t iters, warmup, repetitions;
 	uint32_t nodes[BENCH_LIST_MAX], nnodes;
-	uint32_t most; /* nodes of a run that are not in this list; 0: none */
+	uint32_t most; /* the greatest number of nodes, if a run has more than nodes[]; else 0 */
 	enum bench_where where[BENCH_WHERE_END];
 	uint32_t nwhere;
 	char alg[BENCH_LIST_MAX][NBAR_NAME_MAX];
 	uint32_t nalg;
 	char tuned[TOOL_ITEM_MAX]; /* the profile of the algorithm NBAR_TUNE_NAME */
-	const char *hosts;         /* of the NICs, as that profile names them; NULL: as the NICs */
-	char wire[48];             /* with keys */
+	const char *hosts; /* names of the NICs' hosts in that profile; NULL: names of the NICs */
+	char wire[48];     /* with keys */
 	const char *nic[NBAR_NICS_MAX]; /* attach to these instead of starting a daemon */
 	uint32_t nnic;
 	struct experiment_options out;
@@ -81,7 +81,7 @@ struct bench_options {
 	enum bench_drivers drivers;
 	bool full, check;
 	const char *keys; /* of the in-process NICs, at most BENCH_KEYS_MAX characters; or NULL */
-	bool teams;       /* nodes are of several threads */
+	bool teams;       /* each node has several threads */
 	bool in_process;  /* in-process NICs may be measured, too */
 	bool sorted;      /* node i has rank i */
 };
@@ -103,7 +103,7 @@ int bench_options_parse(int argc, char **argv, struct bench_options *opt,
 			const struct bench_extra_options *more, bool *help);
 void bench_usage(FILE *to);
 
-/* True if --where has it. */
+/* True if --where names it. */
 bool bench_wants(const struct bench_options *opt, enum bench_where where);
 
 /* The options that all experiments with nodes have, for their --help. */
@@ -115,8 +115,8 @@ struct bench_machine {
 	uint32_t ncpu;
 	int daemon_cpu; /* -1: not known */
 	int host_cpu[64];
-	uint32_t nhost_cpu;       /* cores of the hosts, at most 64 of them used ... */
-	uint32_t nin_process_cpu; /* ... and with that of our daemon, for hosts that need none */
+	uint32_t nhost_cpu;       /* cores for hosts beside a daemon, at most 64 ... */
+	uint32_t nin_process_cpu; /* ... and without a daemon, whose core is then the last one */
 	char idle[16];
 };
 
@@ -276,7 +276,7 @@ struct metric_median bench_point_mean(const struct bench_options *opt,
 /* Host mean / NIC mean; NAN unless both were measured. */
 double bench_point_speedup(const struct bench_options *opt, const struct bench_point *point);
 
-/* The notes that all results of runs need. */
+/* Adds the notes that all results of runs need. */
 void bench_session_notes(const struct bench_options *opt, struct result *r);
 
 #endif

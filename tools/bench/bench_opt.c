@@ -142,7 +142,7 @@ static int add_where(void *arg, const char *item)
 static int add_tuned(struct bench_options *opt, const char *profile)
 {
 	if (!*profile || opt->tuned[0])
-		return tool_usage("--alg: " NBAR_TUNE_PREFIX "FILE wants one profile, and once");
+		return tool_usage("--alg: name one profile, once: " NBAR_TUNE_PREFIX "FILE");
 	if (strlen(profile) + strlen(NBAR_TUNE_PREFIX) + 1 >= TOOL_ITEM_MAX)
 		return tool_usage("--alg: the path of a profile has at most %zu characters",
 				  TOOL_ITEM_MAX - strlen(NBAR_TUNE_PREFIX) - 2);

@@ -5,12 +5,11 @@
  */
 #include "tool.h"
 
-#include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "doctor.h"
+#include "option.h"
 
 static void usage(FILE *to)
 {
@@ -56,6 +55,16 @@ static int print_json(const struct doctor_report *r)
 	return rc;
 }
 
+static int read_option(void *arg, int c, const char *value)
+{
+	bool *json = arg;
+
+	if (c == 'd')
+		return option_run_dir(value);
+	*json = true;
+	return 0;
+}
+
 int tool_doctor(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -66,28 +75,11 @@ int tool_doctor(int argc, char **argv)
 	};
 	static struct doctor_facts facts;
 	static struct doctor_report report;
-	bool json = false, bad = false;
-	int c;
+	bool json = false, bad = false, help;
+	int r = option_all(argc, argv, 1, ":h", options, read_option, &json, &help);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		switch (c) {
-		case 'j':
-			json = true;
-			break;
-		case 'd':
-			setenv("NBAR_RUN_DIR", optarg, 1);
-			break;
-		case 'h':
-			usage(stdout);
-			return TOOL_OK;
-		default:
-			return tool_usage("unknown option, or one without its value: %s",
-					  argv[optind - 1]);
-		}
-	}
-	if (optind < argc)
-		return tool_usage("unexpected argument '%s'", argv[optind]);
+	if (option_ends(r, help, usage))
+		return r;
 	doctor_look(&facts);
 	doctor_judge(&facts, &report);
 	if ((json ? print_json(&report) : print_text(&report)) || fflush(stdout)) {

@@ -4,6 +4,7 @@
  */
 #include "option.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "tool.h"
@@ -38,6 +39,21 @@ int option_all(int argc, char **argv, int first, const char *brief, const struct
 	if (!r && !*help && optind < argc)
 		return tool_usage("what is '%s'? All arguments are options", argv[optind]);
 	return r;
+}
+
+bool option_ends(int r, bool help, void (*usage)(FILE *to))
+{
+	if (help)
+		usage(stdout);
+	return r || help;
+}
+
+int option_run_dir(const char *value)
+{
+	if (setenv("NBAR_RUN_DIR", value, 1) == 0)
+		return 0;
+	tool_error("no memory for --run-dir");
+	return TOOL_FAILED;
 }
 
 int option_u32(const char *option, const char *text, uint32_t min, uint32_t max, uint32_t *out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * option.h - options that all measuring subcommands share. Each function returns 0, or TOOL_USAGE
- * after a message.
+ * option.h - options that several subcommands share. Each function that returns an int returns 0,
+ * or an exit code after a message.
  */
 #ifndef NBAR_TOOLS_OPTION_H
 #define NBAR_TOOLS_OPTION_H
@@ -9,6 +9,7 @@
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "experiment.h"
 
@@ -34,6 +35,13 @@ int option_each(int argc, char **argv, int first, const char *brief, const struc
 /* The same for a subcommand whose arguments all are options. */
 int option_all(int argc, char **argv, int first, const char *brief, const struct option *all,
 	       int (*read)(void *arg, int c, const char *value), void *arg, bool *help);
+
+/* After the options were read: prints the help if the user asked for it. True: the subcommand ends
+ * now, and returns r. */
+bool option_ends(int r, bool help, void (*usage)(FILE *to));
+
+/* --run-dir DIR, of the daemon: for all look-ups of NICs that follow. */
+int option_run_dir(const char *value);
 
 int option_u32(const char *option, const char *text, uint32_t min, uint32_t max, uint32_t *out);
 

@@ -130,9 +130,9 @@ static void component_config(struct nbmpi_config *out)
 	cvar_read("coll_nbar_nic", &value);
 	snprintf(out->nic, sizeof(out->nic), "%.*s", (int)sizeof(out->nic) - 1, value.text);
 	cvar_read("coll_nbar_wait", &value);
-	(void)nbmpi_wait_parse(value.text, &out->wait);
+	(void)nbmpi_wait_read("coll_nbar_wait", value.text, &out->wait);
 	cvar_read("coll_nbar_where", &value);
-	(void)nbmpi_where_parse(value.text, &out->where);
+	(void)nbmpi_where_read("coll_nbar_where", value.text, &out->where);
 	MPI_T_finalize();
 }
 

@@ -293,9 +293,7 @@ int tool_one_to_many(int argc, char **argv)
 	bool help;
 	int r = parse(argc - 1, argv + 1, &t, &help);
 
-	if (help)
-		usage(stdout);
-	if (r || help)
+	if (option_ends(r, help, usage))
 		return r;
 	t.opt.most = t.peers + 1;
 	if (!t.tune)

@@ -93,14 +93,15 @@ void report_value(const json_t *value, int digits, char *out, size_t size);
 /* Number of digits that distinguish the values of a column. */
 int report_digits(const struct report_result *r, size_t column);
 
-/* Runs what is wanted and not there yet. 0, or an exit code after a message. *begun: the folder
- * was fit for it; *interrupted: a signal ended it. */
+/* Runs the wanted experiments that have no result yet. 0, or an exit code after a message. *begun:
+ * the folder could be used; *interrupted: a signal ended the experiments. */
 int report_run(const struct report_options *opt, bool *begun, bool *interrupted);
 
 /* NULL, or the reason why an MPI program cannot run. */
 const char *report_mpi_missing(const struct report_options *opt);
 
-/* In the child that will run one: the words up to this program's own path; how many they are. */
+/* Called in the child process that will run an MPI program: writes the words of the launcher and
+ * the path of this program to argv. Returns their number. */
 int report_mpi_begin(const struct report_options *opt, char **argv, int room);
 
 /* Writes DIR/index.html from the results in DIR. 0, or an exit code after a message;
@@ -134,8 +135,7 @@ void report_points_plot(const struct report_result *r, const struct report_panel
 bool report_points_there(const struct report_result *r, const struct report_panel *panel);
 
 /* SVG of a figure to be put into a page, with ids that begin with `id`; its colours are variables
- * of the page's style. NULL: it has no data, or gnuplot is not there or did not do it: *missing
- * says which. To be freed. */
+ * of the page's style. The caller frees it. NULL: there is no figure, and *missing says why. */
 enum report_missing { REPORT_NO_DATA, REPORT_NO_GNUPLOT, REPORT_GNUPLOT_FAILED };
 char *report_figure(const struct report_result *r, const struct report_panel *panel, const char *id,
 		    bool wide, enum report_missing *missing);

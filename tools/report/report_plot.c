@@ -16,7 +16,7 @@
 #define DASHES 4u
 #define POINTS 8u
 
-/* What a file says, up to its end, as a string. */
+/* Closes a memory stream, and returns its text as a JSON string. */
 static json_t *text_end(FILE *f, char **text)
 {
 	json_t *string = NULL;

@@ -23,7 +23,8 @@ static const json_t *find(const struct scope *scope, const char *name)
 	abort();
 }
 
-/* Behind a tag stands the rest of the line, and the end of a line of its own goes with it. */
+/* Returns the text behind a tag. If the tag has a line of its own, it skips the end of this line.
+ */
 static const char *behind(const char *tag, const char *begin)
 {
 	const char *after = strstr(tag, "}}") + 2;

@@ -2,8 +2,8 @@
 /*
  * goal_run.c - runs a GOAL schedule by the rules of LogGOPSim: a message costs its sender o, and a
  * gap g + (s - 1) G until the next message. It arrives after o + L, and costs its receiver
- * o + (s - 1) G, even if no receive waits for it. Of events with the same time, the one whose
- * operation became ready first is first; an event that must wait keeps this place.
+ * o + (s - 1) G, even if no receive waits for it. Events with the same time run in the order in
+ * which their operations became ready; an event that must wait keeps its place in this order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ struct waiting {
 };
 
 struct host {
-	sim_time work, send, receive; /* when it may do so next */
+	sim_time work, send, receive; /* when the host may next work, send, receive */
 	uint32_t waiting;             /* list; 0: none */
 };
 

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "algs.h"
+#include "option.h"
 #include "output.h"
 #include "profile.h"
 #include "tool.h"
@@ -292,9 +293,7 @@ int tool_simulate(int argc, char **argv)
 	bool help;
 	int r = simulate_options_parse(argc, argv, &opt, &help);
 
-	if (help)
-		simulate_usage(stdout);
-	if (r || help)
+	if (option_ends(r, help, simulate_usage))
 		return r;
 	struct result *result = result_new("simulate", columns, NCOLUMN);
 

@@ -131,7 +131,7 @@ static int read_option(void *arg, int c, const char *value)
 	case 'w':
 		return option_u32("--watch", value, 1, 86400, &opt->watch);
 	}
-	return setenv("NBAR_RUN_DIR", value, 1);
+	return option_run_dir(value);
 }
 
 static int parse(int argc, char **argv, struct stat_options *opt, bool *help)
@@ -172,9 +172,7 @@ int tool_stat(int argc, char **argv)
 	bool help = false;
 	int r = parse(argc, argv, &opt, &help);
 
-	if (help)
-		usage(stdout);
-	if (r || help)
+	if (option_ends(r, help, usage))
 		return r;
 	t = calloc(1, sizeof(*t));
 	if (!t) {

@@ -17,10 +17,10 @@ struct stat_options {
 	const char *nic; /* NULL: all of the run directory */
 	bool json, all;
 	bool last;     /* asks for the last tokens of groups */
-	bool asks_why; /* only of the groups with this index */
+	bool asks_why; /* says why the barriers of the groups with index `why` are not complete */
 	uint32_t why;
 	uint32_t watch; /* seconds; 0: once */
-	uint32_t count; /* of looks; 0: until a signal */
+	uint32_t count; /* of displays; 0: until a signal */
 };
 
 /* The reply of one NIC. */
@@ -59,8 +59,8 @@ void stat_print_last(const struct stat_nic *s);
 json_t *stat_latency_json(const struct nbar_rep_nic_latency *latency);
 json_t *stat_last_json(const struct nbar_group_stat *last);
 
-/* The bound of a bucket, in ns, that at least `percent` of the barriers are below. UINT64_MAX: there
- * is none. */
+/* The first bound of a bucket, in ns, with at least `percent` of the barriers below it. UINT64_MAX:
+ * there is none. */
 uint64_t stat_latency_below(const struct nbar_rep_nic_latency *latency, uint32_t percent);
 
 /* What a group is doing, in words: "waits for 3; late: 5, 6". */

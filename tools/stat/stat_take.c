@@ -11,7 +11,7 @@
 #include "nbar_host.h"
 #include "stat.h"
 
-/* Twice the room for groups. */
+/* Doubles the room for groups. */
 static bool grow(struct stat_nic *s)
 {
 	uint32_t room = s->room ? 2 * s->room : 64;

@@ -51,7 +51,7 @@ static int read_option(void *arg, int c, const char *value)
 		opt->slowest = true;
 		return 0;
 	}
-	return setenv("NBAR_RUN_DIR", value, 1);
+	return option_run_dir(value);
 }
 
 static int parse(int argc, char **argv, struct trace_options *opt, bool *help)
@@ -194,9 +194,7 @@ int tool_trace(int argc, char **argv)
 	bool help = false;
 	int r = parse(argc, argv, &opt, &help);
 
-	if (help)
-		usage(stdout);
-	if (r || help)
+	if (option_ends(r, help, usage))
 		return r;
 	s = calloc(1, sizeof(*s));
 	if (!s) {

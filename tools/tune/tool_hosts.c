@@ -20,7 +20,8 @@ static int add_host(void *arg, const char *name)
 	return 0;
 }
 
-/* Room for one rank a host, or for one rank a name: a host may have several ranks. */
+/* The number of ranks: one for each name in the list, where a host may stand several times; without
+ * a list, one for each host. */
 static size_t count_ranks(const struct tool_hosts *h, const char *list)
 {
 	size_t n = 1;

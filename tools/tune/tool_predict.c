@@ -327,9 +327,7 @@ int tool_predict(int argc, char **argv)
 	bool help;
 	int r = parse(argc, argv, &o, &help);
 
-	if (help)
-		usage(stdout);
-	if (r || help)
+	if (option_ends(r, help, usage))
 		return r;
 	r = tool_hosts_read(&h, o.profile, o.hosts);
 	if (r)

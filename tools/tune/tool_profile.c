@@ -354,9 +354,7 @@ int tool_profile(int argc, char **argv)
 	opt.sorted = true;
 	opt.drivers = BENCH_DRIVERS_AUTO;
 	r = bench_options_parse(argc, argv, &opt, &more, &help);
-	if (help)
-		usage(stdout);
-	if (r || help)
+	if (option_ends(r, help, usage))
 		return r;
 	if (opt.nnodes == 0) {
 		opt.nodes[0] = opt.nnic ? opt.nnic : 8;

@@ -10,6 +10,7 @@
 
 #include "compose.h"
 #include "emit.h"
+#include "option.h"
 #include "output.h"
 #include "tool.h"
 #include "tool_hosts.h"
@@ -134,9 +135,7 @@ int tool_tune(int argc, char **argv)
 	bool help;
 	int r = parse(argc, argv, &o, &help);
 
-	if (help)
-		usage(stdout);
-	if (r || help)
+	if (option_ends(r, help, usage))
 		return r;
 	r = tool_hosts_read(&h, o.profile, o.hosts);
 	if (r)

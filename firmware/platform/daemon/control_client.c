@@ -24,10 +24,10 @@ void control_client_drop(struct control_client *c)
 		at = &(*at)->next;
 	*at = c->next;
 	c->at->nclient--;
-	/* After close() alone it would stay in the set while a child of a fork still has it open.
+	/* After close() alone, the socket would stay in the set while a forked child has it open.
 	 */
 	epoll_ctl(c->user ? c->user->epoll : c->at->control->epoll, EPOLL_CTL_DEL, c->fd, NULL);
-	/* And the client, which may wait for the end of the connection, would not see it. */
+	/* For the same reason, the client might wait for ever for the end of the connection. */
 	shutdown(c->fd, SHUT_RDWR);
 	close(c->fd);
 	if (c->user) {
@@ -100,7 +100,7 @@ static struct control_client *idle_at_nic(const struct control_nic *at,
 	return oldest;
 }
 
-/* The same, at this NIC, or (NULL) at any. */
+/* The same for this NIC, or for all NICs if at is NULL. */
 static struct control_client *idle_of(const struct control *k, const struct control_nic *at,
 				      const struct control_user *u)
 {

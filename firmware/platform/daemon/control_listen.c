@@ -4,8 +4,8 @@
  * in-process NIC by one end of a socket pair, or, from another process, by its private listening
  * socket.
  *
- * Called by the control thread, except control_listen and control_listen_private, and
- * control_admit by any.
+ * Called by the control thread. Any thread may call control_admit; control_listen and
+ * control_listen_private run before there is a control thread.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -58,7 +58,7 @@ static void path_of(unsigned id, struct rundir_socket *out)
 	snprintf(out->path, sizeof(out->path), NBAR_HOSTNIC_DIR "/" NBAR_HOSTNIC_SOCKET, id);
 }
 
-/* Removes what processes of this user have left that were killed. */
+/* Removes the sockets of killed processes of this user. */
 static void remove_left_behind(void)
 {
 	DIR *d = opendir(NBAR_HOSTNIC_DIR);

@@ -3,9 +3,10 @@
  * control_user.c - the users of a daemon: their epoll sets, which give them turns on the control
  * thread, and their file descriptors.
  *
- * Called by the control thread. Each user has an epoll set of its own, which is a member of that of
- * the thread: so the kernel serves the users round robin, and then the clients of a user. A user
- * with a thousand clients has no more turns than a user with one. In-process NICs have one user.
+ * Called by the control thread. Each user has an epoll set of its own, and the epoll set of the
+ * thread contains these sets: so the kernel serves the users round robin, and then the clients of a
+ * user. A user with a thousand clients has no more turns than a user with one. In-process NICs need
+ * none of this: all their clients have the same user.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -11,7 +11,8 @@
 
 enum { EXIT_USAGE = 2 };
 
-/* Values of options. Each function returns -1, or EXIT_USAGE after a message. */
+/* Values of options. Each function returns -1 if the value is valid, else EXIT_USAGE after a
+ * message. */
 
 /* A whole number in [low, high]. */
 int daemon_number(const char *option, const char *text, int base, unsigned long low,

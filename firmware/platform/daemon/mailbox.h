@@ -6,9 +6,9 @@
  * at the slot once a pass. So all state of a NIC belongs to one thread, without a lock. Independent
  * of DPDK. One caller and one server at a time.
  *
- * Without a polling thread (hostnic.c), the mailbox is shared: a lock. Whoever holds the lock acts
- * as the polling thread. A thread that polls never waits for the lock, and a caller runs its call
- * itself, between two passes.
+ * Without a polling thread (hostnic.c), the mailbox is shared by all threads, and has a lock. The
+ * thread that holds the lock acts as the polling thread. A thread that polls never waits for the
+ * lock, and a caller runs its call itself, between two passes.
  */
 #ifndef NBAR_DAEMON_MAILBOX_H
 #define NBAR_DAEMON_MAILBOX_H
@@ -23,7 +23,7 @@ struct mailbox {
 	uint32_t full; /* futex */
 	mailbox_fn *fn;
 	void *arg;
-	uint64_t (*clock)(void); /* NULL: it is not shared */
+	uint64_t (*clock)(void); /* of a shared mailbox; else NULL */
 	uint32_t wanted;         /* calls that wait for the end of a pass */
 	pthread_mutex_t lock;
 	int cancel; /* whether the holder of the lock could be cancelled before */

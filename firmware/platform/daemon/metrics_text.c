@@ -19,8 +19,7 @@ struct text {
 	FILE *to;
 };
 
-/* The older format has no type info, and the name of a family there is that of its samples, suffix
- * included. */
+/* The older format has no type "info", and names a family like its samples, with the suffix. */
 static void family(const struct text *t, const char *type, const char *name, const char *suffix,
 		   const char *help)
 {
@@ -110,8 +109,8 @@ static void counters(const struct text *t)
 	}
 }
 
-/* A time below 512 ns is in the first bucket, and so on: a bound itself, to the ns, is in the next.
- */
+/* A bucket has the times below its bound: a time that equals the bound, to the ns, is in the next
+ * bucket. */
 static void latency(const struct text *t)
 {
 	family(t, "histogram", "barrier_seconds", "",

@@ -14,7 +14,7 @@
 
 #include "nbar_trace.h"
 
-#define PROBES_LOOK_NS UINT64_C(100000000) /* between two looks whether somebody has attached */
+#define PROBES_LOOK_NS UINT64_C(100000000) /* between two checks for tracers */
 
 #ifdef NBAR_SDT
 /* Whether a tracer has attached to a probe. */

@@ -142,7 +142,7 @@ static int share_and_look(struct run *r)
 	return nbar_group_abort(r->group[0]);
 }
 
-/* Of the calls in a shrink, the first fail. How often it polls later depends on the machine. */
+/* Only the first SHRINK_CALLS calls in a shrink fail: how many follow depends on the machine. */
 static int shrink(struct run *r)
 {
 	static const uint32_t failed = 1;
@@ -239,7 +239,7 @@ static void calls_are_refused(void **state)
 	fail_each(EACCES);
 }
 
-/* Time limits of the control socket end a call so. */
+/* EAGAIN: the time limit of the control socket has passed. */
 static void calls_take_too_long(void **state)
 {
 	(void)state;

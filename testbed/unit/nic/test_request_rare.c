@@ -168,7 +168,7 @@ static void test_trace(void **state)
 	assert_true(nbnic_device_next(&w.device) > w.now);
 }
 
-/* A percentage that comes to nothing is one; all there is, or none named, is no limit. */
+/* A percentage that would give 0 gives 1. 100 % is no limit, and neither is 0 %. */
 static void test_user_limits(void **state)
 {
 	static const struct {

@@ -19,7 +19,7 @@ static void rows_are_complete(void **state)
 	for (unsigned m = 0; m < METRIC_END; m++) {
 		assert_true(*metrics[m].name && *metrics[m].help && metrics[m].tables);
 		assert_true(metrics[m].members != METRIC_OVER_QUANTILE || metrics[m].quantile > 0);
-		/* In one table a name stands once. */
+		/* No two rows of one table have the same name. */
 		for (unsigned k = 0; k < m; k++)
 			if (metrics[k].tables & metrics[m].tables)
 				assert_string_not_equal(metrics[k].name, metrics[m].name);

@@ -178,7 +178,7 @@ static void test_times(void **state)
 }
 
 /* By a profile, a message takes O + L, and a further one L more; on a shared core, its work is half
- * at either end. As test_compose.c has it for the predictions, by hand. */
+ * at either end. As test_predict.c has it for the predictions, by hand. */
 static void test_profile_costs(void **state)
 {
 	static const struct {

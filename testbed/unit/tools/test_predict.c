@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_predict.c - predictions, compared with times that were computed by hand.
+ */
+#include <math.h>
+
+#include "compose.h"
+#include "unit/unit.h"
+
+/* Section by section, by hand: 3 members, all alike, O = 10, L = 1, a call 2. */
+static void test_predicted_by_hand(void **state)
+{
+	static const struct {
+		const char *alg;
+		double us;
+	} want[] = {
+		/* two arrive at 11, the second costs 1 more; two leave: 12 + 2 + 10, and a call */
+		{ "linear", 26 },
+		/* two rounds of one message */
+		{ "dissemination:1", 24 },
+		/* one round: the second message leaves 1 later, and is received when it comes */
+		{ "dissemination:2", 14 },
+	};
+	struct profile *p = profile_new(3, 3);
+	uint32_t host[] = { 0, 1, 2 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 9; i++) {
+		p->o[i] = 10e-6;
+		p->l[i] = 1e-6;
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		p->self[i] = 2e-6;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		struct nbfw_alg alg;
+		struct predict out;
+
+		assert_int_equal(nbfw_alg_parse(want[i].alg, &alg), 0);
+		assert_int_equal(compose_flat(alg, p, host, 3, PREDICT_FIRST, &out), 0);
+		require(fabs(out.all_s * 1e6 - want[i].us) < 1e-6, "%s: %f", want[i].alg,
+			out.all_s * 1e6);
+		assert_int_equal(compose_flat(alg, p, host, 3, PREDICT_WAITING, &out), 0);
+		assert_true(out.all_s * 1e6 < want[i].us + 1e-6);
+	}
+	profile_free(p);
+}
+
+/* 3 members on one processor: it works on one message at a time. O = 10, L = 2, a call 2: either
+ * end of a message is 1 of work, and 10 pass between. */
+static void test_predicted_shared(void **state)
+{
+	static const struct {
+		const char *alg;
+		double us;
+	} want[] = {
+		/* sends end at 1 and 2; work at 11 and 12, 13; sends until 15; work at 24 and 25,
+		 * 26; a call */
+		{ "linear", 28 },
+		/* six sends until 6; the last message is worked on at 16 */
+		{ "dissemination:2", 19 },
+	};
+	struct profile *p = profile_new(3, 3);
+	uint32_t host[] = { 0, 1, 2 };
+
+	(void)state;
+	p->processor = calloc(3, sizeof(*p->processor));
+	for (uint32_t i = 0; i < 9; i++) {
+		p->o[i] = 10e-6;
+		p->l[i] = 2e-6;
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		p->self[i] = 2e-6;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		struct nbfw_alg alg;
+		struct predict out;
+
+		assert_int_equal(nbfw_alg_parse(want[i].alg, &alg), 0);
+		assert_int_equal(compose_flat(alg, p, host, 3, PREDICT_FIRST, &out), 0);
+		require(fabs(out.all_s * 1e6 - want[i].us) < 1e-6, "%s: %f", want[i].alg,
+			out.all_s * 1e6);
+	}
+	/* A step of 1: entered at 1, 2 and 4; work on messages until 13 and 15, a step until 16,
+	 * sends until 18; 9 pass between; work until 28; a call. */
+	p->step = 1e-6;
+	struct predict with_steps;
+
+	assert_int_equal(compose_flat((struct nbfw_alg){ NBFW_ALG_LINEAR, 0 }, p, host, 3,
+				      PREDICT_FIRST, &with_steps),
+			 0);
+	require(fabs(with_steps.all_s * 1e6 - 30) < 1e-6, "%f", with_steps.all_s * 1e6);
+	p->step = 0;
+	/* With a processor each, the result is that without shared processors: two sends, O, and L
+	 * for the second message. */
+	for (uint32_t i = 0; i < 3; i++)
+		p->processor[i] = i;
+	assert_int_equal(compose_flat((struct nbfw_alg){ NBFW_ALG_DISSEMINATION, 2 }, p, host, 3,
+				      PREDICT_FIRST, &with_steps),
+			 0);
+	require(fabs(with_steps.all_s * 1e6 - 16) < 1e-6, "%f", with_steps.all_s * 1e6);
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_predicted_by_hand),
+		cmocka_unit_test(test_predicted_shared),
+	};
+
+	return cmocka_run_group_tests_name("predict", tests, NULL, NULL);
+}
