@@ -146,8 +146,13 @@ static void on_release(void *ctx, struct nbnic_group *block)
 	memset(block, 0, NICS_BLOCK);
 }
 
-static const struct nbnic_ops ops = { on_transmit, on_complete, on_stragglers, on_deliver,
-				      on_release };
+static const struct nbnic_ops ops = {
+	.transmit = on_transmit,
+	.complete = on_complete,
+	.stragglers = on_stragglers,
+	.deliver = on_deliver,
+	.release = on_release,
+};
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 

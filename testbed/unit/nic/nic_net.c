@@ -66,8 +66,13 @@ static void on_release(void *ctx, struct nbnic_group *block)
 	free(block);
 }
 
-static const struct nbnic_ops net_ops = { on_transmit, on_complete, on_stragglers,
-					  on_deliver,  on_release,  NULL };
+static const struct nbnic_ops net_ops = {
+	.transmit = on_transmit,
+	.complete = on_complete,
+	.stragglers = on_stragglers,
+	.deliver = on_deliver,
+	.release = on_release,
+};
 
 static void nic_begin(uint32_t i)
 {
