@@ -17,7 +17,8 @@ int pmpi_request_begin(void);
 void pmpi_request_end(void);
 
 /* Makes a request, and begins an offloaded barrier. MPI_SUCCESS; an error code of the MPI: no
- * barrier has begun, and the handler was called; or negative, as nbmpi_ibarrier. */
+ * barrier has begun, and an error handler was called: that of the communicator if there was no
+ * memory, or that which MPICH chooses for its requests; or negative, as nbmpi_ibarrier. */
 int pmpi_request_start(struct nbmpi_comm *c, MPI_Comm comm, MPI_Request *out);
 
 /* Lets MPI make progress with everything that is pending. */

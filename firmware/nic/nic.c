@@ -36,14 +36,6 @@ __attribute__((cold, noinline)) static void tell_failure(struct nbnic *nic,
 				   s->failed_rank);
 }
 
-void nbnic_arm(struct nbnic *nic, struct nbnic_group *g, uint64_t deadline)
-{
-	g->armed = true;
-	g->deadline = deadline;
-	if (g->deadline < nic->due)
-		nic->due = g->deadline;
-}
-
 /* Rare, and kept out of the path of a token. */
 __attribute__((cold, noinline)) static void begin_pulls(struct nbnic *nic, struct nbnic_group *g,
 							const struct nbfw_action *a, uint64_t now)

@@ -158,9 +158,6 @@ static inline void nbnic_latency_note(struct nbnic *nic, const struct nbnic_grou
 void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_event *ev,
 		uint64_t now);
 
-/* Arms the timer of a group. */
-void nbnic_arm(struct nbnic *nic, struct nbnic_group *g, uint64_t deadline);
-
 /* Starts what the host has posted, as far as it can be started: `limit` barriers at most, the rest
  * is queued. Returns how many. */
 uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now);
@@ -179,6 +176,15 @@ static inline uint32_t nbnic_index(uint32_t handle)
 static inline uint64_t nbnic_interval(const struct nbnic *nic, const struct nbfw_state *s)
 {
 	return s->tries < NBFW_WINDOW ? nic->interval[s->tries] : nic->budget_ns / NBFW_WINDOW;
+}
+
+/* Arms the timer of a group. */
+static inline void nbnic_arm(struct nbnic *nic, struct nbnic_group *g, uint64_t deadline)
+{
+	g->armed = true;
+	g->deadline = deadline;
+	if (deadline < nic->due)
+		nic->due = deadline;
 }
 
 /* The time from the begin of a step to its first PULL. */

@@ -14,6 +14,7 @@
 #define SWEEP_COST 64u
 #define SWEEP_COST_FIRED 8u
 #define SWEEP_COST_SLOTS 64u /* slots that cost 1 more, when a timer fires */
+#define SWEEP_NS_A_GROUP 64u /* between two sweeps, for each group: a visit takes some ns */
 #define LINGER_A_PASS 16u
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -59,14 +60,14 @@ static void fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 }
 
 /* The time until the next sweep: half of pull_ns, or less if the last sweep found groups that ask
- * earlier. */
+ * earlier. Many groups make it longer, so that sweeps take a small part of the time. */
 static uint64_t sweep_interval(struct nbnic *nic)
 {
 #if NBNIC_ADAPT
-	uint64_t ns = nic->sweep_ns;
+	uint64_t ns = nic->sweep_ns, least_ns = nic->high * SWEEP_NS_A_GROUP;
 
 	nic->sweep_ns = nic->pace_ns;
-	return ns;
+	return ns > least_ns ? ns : least_ns;
 #else
 	return nic->pace_ns;
 #endif

@@ -70,7 +70,7 @@ static void wait_longer(const struct nbnic *nic, struct nbnic_group *g, bool *on
 /* LATER. The peer waits for a host, or for a token that may be lost, too. */
 static void learn_later(const struct nbnic *nic, struct nbnic_group *g, uint32_t why)
 {
-	if (NBAR_WHY_KIND(why) == NBAR_WHY_UNKNOWN) {
+	if (NBAR_WHY_KIND(why) == NBAR_WHY_UNKNOWN || NBAR_WHY_KIND(why) >= NBAR_WHY_END) {
 		wait_longer(nic, g, &g->rtt.slowed, g->first / SLOWLY);
 		return;
 	}

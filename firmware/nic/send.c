@@ -138,7 +138,7 @@ void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action
 		.epoch = pull->epoch,
 		.slot = pull->slot,
 		.arg = a->reply_arg,
-		.info = a->reply == NBFW_TOKEN ? pull->info : a->reply_info,
+		.info = a->reply_info,
 	};
 	enum nbar_counter counter = a->reply == NBFW_TOKEN   ? NBAR_COUNTER_tokens_sent
 				    : a->reply == NBFW_LATER ? NBAR_COUNTER_laters_sent

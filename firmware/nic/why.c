@@ -138,6 +138,10 @@ void nbnic_why_answer(struct nbnic *nic, struct nbnic_group *g, struct nbfw_acti
 	}
 	if (a->reply == NBFW_LATER)
 		a->reply_info = (uint32_t)host_why(nic, g, now) << 16;
+	else if (a->reply == NBFW_TOKEN)
+		/* A token that still waits in the queue was not lost: its copy is no answer. */
+		a->reply_info =
+			pull->epoch == g->state->epoch && nbnic_sends_wait(g) ? 0 : pull->info;
 	nbnic_send_reply(nic, g->rank, a, pull, from);
 }
 

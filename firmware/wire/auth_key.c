@@ -46,8 +46,9 @@ static ssize_t text_read(const char *what, const char *path, char text[TEXT_MAX]
 	} else if (!S_ISREG(st.st_mode)) {
 		log_error("%s %s: this is no regular file", what, path);
 	} else if (!is_private(&st)) {
-		log_error("%s %s: other users may read or change this key; it must belong to you "
-			  "(chmod 600), or to root (chmod 600, or 640 for a group)",
+		log_error("%s %s: other users may read or change this key; it must belong to the "
+			  "user that starts the NIC (chmod 600), or to root (chmod 600, or 640 for "
+			  "a group)",
 			  what, path);
 	} else {
 		n = read(fd, text, TEXT_MAX);
@@ -61,31 +62,41 @@ static ssize_t text_read(const char *what, const char *path, char text[TEXT_MAX]
 	return n;
 }
 
+/* The key in a text of n bytes. False: it has none. */
+static bool key_read(const char *text, size_t n, uint8_t key[WIRE_AUTH_KEY_SIZE])
+{
+	size_t digits = strspn(text, "0123456789abcdefABCDEF"), bytes = 0;
+
+	/* 16 digits are a part of a key. */
+	if (n == WIRE_AUTH_KEY_SIZE && digits < n) {
+		memcpy(key, text, n);
+		return true;
+	}
+	return digits == 2 * WIRE_AUTH_KEY_SIZE && digits + strspn(text + digits, " \t\r\n") == n &&
+	       sodium_hex2bin(key, WIRE_AUTH_KEY_SIZE, text, digits, NULL, &bytes, NULL) == 0 &&
+	       bytes == WIRE_AUTH_KEY_SIZE;
+}
+
 int wire_auth_load(const char *what, const char *path, struct wire_auth *out)
 {
 	struct wire_auth a = { .hash = crypto_shorthash };
-	char text[TEXT_MAX];
-	ssize_t n = text_read(what, path, text), digits = n;
-	size_t bytes = 0;
+	char text[TEXT_MAX + 1] = "";
+	ssize_t n = text_read(what, path, text);
 
-	if (n < 0)
-		return (int)n;
-	while (digits > 0 && strchr(" \t\r\n", text[digits - 1]))
-		digits--;
-	if (n == WIRE_AUTH_KEY_SIZE)
-		memcpy(a.key, text, sizeof(a.key));
-	else if (digits != 2 * WIRE_AUTH_KEY_SIZE ||
-		 sodium_hex2bin(a.key, sizeof(a.key), text, (size_t)digits, NULL, &bytes, NULL) <
-			 0 ||
-		 bytes != sizeof(a.key)) {
-		log_error("%s %s: no key: it has 16 bytes, or 32 hexadecimal digits; for example: "
-			  "(umask 077; head -c 16 /dev/urandom >%s)",
-			  what, path, path);
-		return -EINVAL;
+	if (n >= 0 && !key_read(text, (size_t)n, a.key)) {
+		log_error("%s %s: no key: it has 16 bytes, or 32 hexadecimal digits; copy the file "
+			  "of another node again, or make one key for all: (umask 077; head -c 16 "
+			  "/dev/urandom >FILE)",
+			  what, path);
+		n = -EINVAL;
 	}
-	a.hash(a.id, (const unsigned char *)"nbar key", WIRE_AUTH_ID_SIZE, a.key);
-	*out = a;
-	return 0;
+	if (n >= 0) {
+		a.hash(a.id, (const unsigned char *)"nbar key", WIRE_AUTH_ID_SIZE, a.key);
+		*out = a;
+	}
+	explicit_bzero(text, sizeof(text));
+	explicit_bzero(&a, sizeof(a));
+	return n < 0 ? (int)n : 0;
 }
 #else
 int wire_auth_load(const char *what, const char *path, struct wire_auth *out)

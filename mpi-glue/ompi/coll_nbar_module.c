@@ -179,7 +179,7 @@ static uint32_t *coll_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	return NULL;
 }
 
-/* Also called from MPI's progress: then a caller of this function may hold job.lock already. */
+/* Also called from MPI's progress, where job.lock may be held: does not need it. */
 static uint32_t *coll_hosts(void *mpi, uint32_t size)
 {
 	ompi_communicator_t *comm = mpi;
@@ -188,14 +188,11 @@ static uint32_t *coll_hosts(void *mpi, uint32_t size)
 	bool good = true;
 	uint32_t *host;
 
-	if (pthread_mutex_trylock(&job.lock) != 0)
-		return NULL;
 	host = malloc(size * sizeof(*host));
 	for (uint32_t r = 0; host && r < size && good; r++)
 		good = read_record(ompi_group_get_proc_name(comm->c_local_group, (int)r), &node) ==
 			       NBMPI_WHY_none &&
 		       nbmpi_nodes_number(&nodes, &node, &host[r]);
-	pthread_mutex_unlock(&job.lock);
 	nbmpi_nodes_free(&nodes);
 	if (good)
 		return host;

@@ -35,6 +35,7 @@ $(BUILD)/bench-loss: $(BENCH_LOSS_OBJ) $(SIM_OBJ) $(BUILD)/libnbnic.a $(BUILD)/l
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -lcmocka -lm
 OBJS += $(BENCH_LOSS_OBJ)
+TESTS += $(BUILD)/bench-loss
 
 bench-loss: $(BUILD)/bench-loss ## latency of a barrier over loss, beside the floor of theory
 	$(Q)$(BUILD)/bench-loss $(LOSS)

@@ -10,7 +10,9 @@ nicd=$BUILD/nbar-nicd
 barriers='
 rm -rf "$1/meet" && mkdir "$1/meet" || exit 1
 timeout 60 "$2" n0 "$1/meet" 0 2 &
-timeout 60 "$2" n1 "$1/meet" 1 2 && wait $!'
+timeout 60 "$2" n1 "$1/meet" 1 2
+rc=$?
+wait $! && exit $rc'
 
 if ! readelf -n "$nicd" | grep -q 'Provider: nbar'; then
 	skip "a tracer sees the barriers" "nbar-nicd has no probes: apt-get install systemtap-sdt-dev"

@@ -11,7 +11,7 @@ FUZZ_BIN := $(FUZZ_NAME:%=$(BUILD)/%)
 $(FUZZ_BIN): $(BUILD)/%: $(BUILD)/test/testbed/fuzz/%.o $(BUILD)/libnbtune.a $(BUILD)/libnbnicd.a \
              $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer $(filter %.o,$^) $(filter %.a,$^) $(BUILD)/libnbfw.a -o $@ -ljansson -lm -lpthread
+	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer $(filter %.o,$^) $(filter %.a,$^) $(BUILD)/libnbfw.a -o $@ -ljansson -lm -lpthread $(SODIUM_LIBS)
 $(BUILD)/fuzz_config: $(addprefix $(BUILD)/dpdk/firmware/platform/daemon/,options.o options_list.o)
 OBJS += $(FUZZ_OBJ)
 

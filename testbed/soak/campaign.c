@@ -135,10 +135,10 @@ static uint32_t plan_tokens(struct nbfw_alg alg, uint32_t size)
 
 	for (uint32_t rank = 0; rank < size; rank++) {
 		int32_t bytes = nbfw_plan_generate(alg, size, rank, NULL, 0);
-		struct nbar_plan *plan = malloc((size_t)bytes);
+		struct nbar_plan *plan = bytes > 0 ? malloc((size_t)bytes) : NULL;
 
 		if (!plan)
-			give_up("no memory");
+			give_up("no plan, or no memory for it");
 		nbfw_plan_generate(alg, size, rank, plan, (size_t)bytes);
 		n += plan->nsend;
 		free(plan);

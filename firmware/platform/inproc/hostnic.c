@@ -69,6 +69,12 @@ static bool unused(void *arg)
 	return yes;
 }
 
+static void hostnic_free(struct nbar_hostnic *n)
+{
+	explicit_bzero(&n->spec.auth, sizeof(n->spec.auth)); /* the key */
+	free(n);
+}
+
 /* The last that the control thread does; with the lock, because a child of fork() closes the
  * descriptors of what is in a list. */
 static void over(void *arg)
@@ -81,7 +87,7 @@ static void over(void *arg)
 	nicd_fini(&n->nicd);
 	close(n->look_fd);
 	take(n, &all.ending);
-	free(n);
+	hostnic_free(n);
 	pthread_cond_broadcast(&all.ended);
 	pthread_mutex_unlock(&all.lock);
 }
@@ -117,7 +123,7 @@ static int make(const char *text, struct nbar_hostnic **out)
 	strcpy(n->text, text);
 	rc = hostnic_spec_open(text, &n->spec, &wire);
 	if (rc < 0) {
-		free(n);
+		hostnic_free(n);
 		return rc;
 	}
 	nicd_init(&n->nicd, &n->spec.config);
@@ -133,7 +139,7 @@ static int make(const char *text, struct nbar_hostnic **out)
 		nicd_fini(&n->nicd);
 		if (n->look_fd >= 0)
 			close(n->look_fd);
-		free(n);
+		hostnic_free(n);
 		return rc;
 	}
 	n->next = all.first;

@@ -244,17 +244,44 @@ static void test_idle(void **state)
 	trace_end();
 }
 
-/* Half of a window without an answer: from now on, tokens count as signs of life, too. */
+/* Half of a window without an answer: from now on, tokens count as signs of life, too. Before, they
+ * are looked at only for the first interval after PULLs. */
 static void test_doubt(void **state)
 {
+	uint64_t end = 0;
+
 	(void)state;
 	trace_connected("linear", 3, 0);
 	trace_post(1);
 	for (uint32_t i = 0; i <= NBFW_WINDOW / 2; i++) {
-		assert_true(trace.nic.doubt_end == 0);
+		assert_true(trace.nic.doubt_end == end);
 		trace_work(trace.group->deadline - trace.now);
+		end = trace.now + trace.nic.interval[0];
 	}
 	assert_true(trace.nic.doubt_end == trace.now + TRACE_BUDGET);
+	trace_end();
+}
+
+/* The copy of a token shows which PULL it answers, but not while the token itself still waits in
+ * the queue: then no token was lost. */
+static void test_answers_to_pulls(void **state)
+{
+	(void)state;
+	trace_connected("linear", 6, 0);
+	nbnic_quota_set(&trace.nic, 1);
+	trace_post(1);
+	for (uint32_t rank = 1; rank < 6; rank++)
+		token(rank, 1, rank - 1);
+	trace_expect("complete @1; token @1 slot 0 to 1; ");
+	trace_work(0);
+	trace_expect("token @1 slot 0 to 2; token @1 slot 0 to 3; ");
+	trace_hear(NBFW_PULL, 5, 1, 0, 0, 77);
+	trace_expect("token @1 slot 0 to 5; ");
+	for (uint32_t i = 0; i < 8; i++)
+		trace_work(0);
+	trace_expect("token @1 slot 0 to 4; token @1 slot 0 to 5; ");
+	trace_hear(NBFW_PULL, 5, 1, 0, 0, 77);
+	trace_expect("token @1 slot 0 to 5 for pull 77; ");
 	trace_end();
 }
 
@@ -464,13 +491,21 @@ static void test_signals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_barrier),     cmocka_unit_test(test_timeouts),
-		cmocka_unit_test(test_silence),     cmocka_unit_test(test_alive),
-		cmocka_unit_test(test_answers),     cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_doubt),       cmocka_unit_test(test_stragglers),
-		cmocka_unit_test(test_no_room),     cmocka_unit_test(test_no_room_for_pulls),
-		cmocka_unit_test(test_last_frames), cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_strangers),   cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_barrier),
+		cmocka_unit_test(test_timeouts),
+		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_alive),
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_doubt),
+		cmocka_unit_test(test_answers_to_pulls),
+		cmocka_unit_test(test_stragglers),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_no_room_for_pulls),
+		cmocka_unit_test(test_last_frames),
+		cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_strangers),
+		cmocka_unit_test(test_signals),
 	};
 
 	return cmocka_run_group_tests_name("nic_trace", tests, NULL, NULL);

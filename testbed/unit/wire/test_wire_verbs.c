@@ -251,7 +251,7 @@ int main(void)
 #else
 int main(void)
 {
-	puts("1..0 # SKIP this build has no wire verbs: apt-get install libibverbs-dev");
+	puts("1..1\nok 1 - wire verbs # SKIP this build has none: apt-get install libibverbs-dev");
 	return 0;
 }
 #endif
