@@ -25,8 +25,8 @@ struct nbar_hostnic;
 struct nbar_hostnic_ops {
 	uint32_t version; /* NBAR_HOSTNIC_VERSION */
 	/*
-	 * The NIC that a text such as "wire=udp" means: the one that this process has by the very
-	 * same text, or, if make is not 0, a new one. To be closed as often as opened. Negative
+	 * The NIC that this process has opened with the very same text, such as "wire=udp"; or,
+	 * if there is none and make is not 0, a new one. To be closed as often as opened. Negative
 	 * errno: text says why. -ENOENT: there is none.
 	 */
 	int (*open)(const char *spec, int make, struct nbar_hostnic **out,

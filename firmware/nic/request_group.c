@@ -36,7 +36,8 @@ static void run_group_open(void *arg, uint64_t now)
 	nbnic_group_endpoint(&d->nic, g, &call->reply->endpoint);
 }
 
-/* The reply, but for what the pass knows: a list of 4,096 peers would hold up a pass for long. */
+/* Writes the list of peers here, because 4,096 of them would take too long in a pass. The pass adds
+ * cell and endpoint address. */
 static struct nbar_rep_group_open *reply_begin(struct nbnic_request *r, const struct nbnic_group *g)
 {
 	struct nbar_rep_group_open *rep = nbnic_request_reply(r, sizeof(*rep));

@@ -49,7 +49,7 @@ struct wire_base {
 struct wire_ops {
 	/*
 	 * Frames that a pass may carry for all that waits in queues; 0: NBNIC_QUOTA. A pass with so
-	 * many should cost about as much as the own turn of a barrier that finds the NIC idle: few
+	 * many should cost about as much as the pass that serves one barrier of an idle NIC: few
 	 * where a frame is a system call, more where it is a store. A port that has the NIC for
 	 * itself gets NBNIC_QUOTA at least.
 	 */
@@ -64,13 +64,15 @@ struct wire_ops {
 	 * each; returns how many. */
 	unsigned (*poll)(struct wire_base *w, struct nbnic *nic, uint64_t now, unsigned budget);
 	/* Sends a frame, which may be lost. False: no room now; nothing was sent, and a later call
-	 * may succeed. What can never succeed is counted in base.errors, and true. */
+	 * may succeed. A frame that can never be sent: counts it in base.errors, and
+	 * returns true. */
 	bool (*transmit)(struct wire_base *w, const struct nbnic_addr *to,
 			 const struct nbfw_token *t);
 	/*
-	 * Control thread; both NULL, or none. A group is about to have this peer, or has it no
-	 * more: what takes long is done here, so that transmit has only to send. As many ends as
-	 * begins. Refused: negative errno, and *why is a constant text that says what to do.
+	 * Control thread; both are set, or both are NULL. A group is about to have this peer, or
+	 * has it no more: what takes long is done here, so that transmit has only to send. As many
+	 * ends as begins. Refused: negative errno, and *why is a constant text that says what to
+	 * do.
 	 */
 	int (*peer_begin)(struct wire_base *w, const struct nbnic_addr *a, const char **why);
 	void (*peer_end)(struct wire_base *w, const struct nbnic_addr *a);

@@ -3,7 +3,7 @@
  * quiet.c - "quiet, then barrier": remote writes, and a barrier after which all may read them.
  *
  * The barrier orders no RDMA writes: its tokens can overtake them. So whoever has written waits
- *until its writes are in the memory of the target (quiet), and then arrives:
+ * until its writes are in the memory of the target (quiet), and then arrives:
  *
  *	MPI      MPI_Win_flush_all(window)           this example
  *	SHMEM    shmem_quiet()

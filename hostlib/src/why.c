@@ -128,7 +128,7 @@ int nblib_why_late(const struct nbar_group *g, uint32_t ticket)
 	say_ranks(who, sizeof(who), rank, why, n);
 	return nblib_fail(-ETIME,
 			  "barrier %u is not complete yet: %s not arrived, as far as NIC %s knows: "
-			  "wait again, or look there",
+			  "wait again, or look at that rank",
 			  ticket, who, g->port->link.nic);
 }
 

@@ -57,7 +57,7 @@ static double life(MPI_Info info, int (*barrier)(MPI_Comm), int n)
 	MPI_Comm comm;
 
 	MPI_Allreduce(&zero, &sum, 1, MPI_INT, MPI_SUM,
-		      MPI_COMM_WORLD); /* no barrier: these count */
+		      MPI_COMM_WORLD); /* no MPI_Barrier: the test counts those */
 	since = MPI_Wtime();
 	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
 	for (int i = 0; i < n; i++)

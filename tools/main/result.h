@@ -8,8 +8,8 @@
  *
  * JSON: { "experiment", "version", "commit", "started", "command", "complete", "machine": {},
  * "settings": {}, "columns": [{ "name", "unit", "type" }], "rows": [[]], "notes": [""],
- * "published": [{ "what", "setting", "value", "hardware", "source" }] }; what is published is from
- * published.h, and text.
+ * "published": [{ "what", "setting", "value", "hardware", "source" }] }; the values of
+ * "published" are strings, from published.h.
  * CSV: the same as lines "#@key=value" (as ReproMPI has them), then a header and the rows; the name
  * of a column with a unit is name_unit.
  */

@@ -50,7 +50,7 @@ struct trace_set {
 	uint32_t nframe;
 };
 
-/* The events from here to there, all of them if all is false. */
+/* The events from here to there, or all events if `all` is set. */
 struct trace_window {
 	bool all;
 	int64_t begin, end;

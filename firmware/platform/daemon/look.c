@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * look.c - what the processes of hosts do that others wait for: they run, are stopped, or have
+ * look.c - looks at the processes of the hosts that others wait for: they run, are stopped, or have
  * ended.
  *
  * Called by the control thread, when the pass has asked for it (nicd.look_fd). Never in the pass:

@@ -250,7 +250,7 @@ int rundir_bind(const char *run_dir, const char *nic, int fd, struct rundir_sock
 		log_error(
 			"control socket %s: this file exists, and no daemon of nbar has listed "
 			"it in %s/" LOCK_NAME
-			"; remove it if no program uses it, name the NIC otherwise, or " OTHER_DIR,
+			"; remove it if no program uses it, give the NIC another name, or " OTHER_DIR,
 			out->path, run_dir);
 	else if (rc < 0)
 		log_error("control socket %s: %s", out->path, strerror(-rc));

@@ -19,7 +19,7 @@ static struct nbar_port port;
 static struct nbar_group group;
 static int daemon_end;
 
-/* Rings whose counts have come to `turn`. */
+/* Rings whose counts have come to `sequence`. */
 static void set_up(uint32_t sequence)
 {
 	int sv[2];
@@ -82,7 +82,8 @@ static void a_full_send_ring_says_so(void **state)
 					e->word[0] == i && e->word[4] == ~i,
 				"entry %u", i);
 		}
-		/* However often it is tried: now and then this looks whether the NIC is there. */
+		/* Each 256th refusal also looks whether the NIC is there; the answer stays the
+		 * same. */
 		for (uint32_t i = 0; i < 600; i++)
 			require(send_one(0) == -EAGAIN, "%s", nbar_error());
 		assert_non_null(strstr(nbar_error(), "1024"));
