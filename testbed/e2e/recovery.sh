@@ -89,13 +89,14 @@ host_is_gone() {
 	all_hear 'failed: .*rank 2 ended without closing it' 0 1
 }
 
+# Member 0 arrives after the daemon has ended, so that the barrier cannot complete before.
 daemon_is_gone() {
-	tell 0 barrier
 	tell 1 barrier
 	kill -KILL "${daemon_pid[1]}"
 	wait "${daemon_pid[1]}"
 	hears 1 'failed: .*its daemon at .* ended'
 	local rc=$?
+	tell 0 barrier
 	hears 0 'failed: .*rank 1' && [ $rc = 0 ]
 }
 
