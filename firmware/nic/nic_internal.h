@@ -60,7 +60,8 @@ bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now);
  * one has sent the PULLs. */
 uint64_t nbnic_rtt_due(const struct nbnic *nic, struct nbnic_group *g, uint64_t ns, uint64_t now);
 
-/* Before the engine gets a TOKEN, LATER or ABORT: what it says about the last PULL. */
+/* Learns from a TOKEN, LATER or ABORT whether the last PULL was necessary, and how long its answer
+ * took. Call it before the engine gets the frame. */
 void nbnic_rtt_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t,
 		     uint64_t now);
 #endif

@@ -9,8 +9,8 @@
 
 #include "auth.h"
 
-/* A tag covers all of the frame, and both addresses: as a stranger it is answered, so a frame for
- * another NIC must not do here either. */
+/* A tag covers the frame and both addresses. The receiver's address is among them because a NIC
+ * answers PULLs of strangers too: a frame that was sent to another NIC must fail here. */
 static uint64_t tag_of(const struct wire_auth *auth, const struct nbnic_addr *from,
 		       const struct nbnic_addr *to, const uint8_t *frame)
 {

@@ -21,7 +21,7 @@
 
 #define BURST 32u
 #define ROOM (WIRE_FRAME_MAX + 8) /* of a datagram that is too long, the beginning is enough */
-#define RECEIVE_BUFFER (16 << 20) /* wanted; the kernel gives what it allows */
+#define RECEIVE_BUFFER (16 << 20) /* bytes; the kernel may grant less */
 
 union udp_name {
 	struct sockaddr any;

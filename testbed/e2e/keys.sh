@@ -75,7 +75,7 @@ nothing_else() { # NIC: strangers and malformed frames
 	[ "$(count_of "$1" frames_stranger)$(count_of "$1" frames_malformed)" = 00 ]
 }
 
-# A PULL of the handle 0: without a tag, and with one that is wrong.
+# Two PULLs for the handle 0: one without a tag, one with a wrong tag.
 { printf '\1\2' && head -c 46 /dev/zero; } >"$work/plain"
 { printf '\101\2' && head -c 54 /dev/zero; } >"$work/tagged"
 

@@ -43,7 +43,8 @@ static int64_t time_at(const struct track *k, uint32_t i)
 	return trace_time(k->set, k->log, k->index[i]);
 }
 
-/* Follows the barriers of a track: *b is the last one that has started. True: event i ends it. */
+/* Takes event i of a track. *b: the last barrier that has started. *failed: event i is a failure.
+ * Returns true if event i ends *b. */
 static bool barrier_step(const struct track *k, uint32_t i, struct barrier *b, bool *failed)
 {
 	const struct nbar_trace_event *e = event_at(k, i);

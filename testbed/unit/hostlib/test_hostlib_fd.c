@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostlib_fd.c - descriptors that come with replies: those that nobody wanted, those for which
- * there is no room, and what is read from them.
+ * test_hostlib_fd.c - descriptors that come with replies of the daemon: the library closes those
+ * that it did not request, and says which limit is reached if it cannot take one. It reads the
+ * socket of a group's events in portions.
  */
 #include <dirent.h>
 #include <sys/resource.h>

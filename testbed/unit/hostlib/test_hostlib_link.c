@@ -262,7 +262,8 @@ static void the_shortest_reply(void **state)
 
 /* --- ends ------------------------------------------------------------------------------------ */
 
-/* A call that was interrupted is repeated; one that finds the end of the daemon is the last. */
+/* To end a link, the library reads until the daemon closes its end. It repeats an interrupted read.
+ */
 static void a_link_ends_once(void **state)
 {
 	(void)state;

@@ -315,7 +315,7 @@ static void udp_carries_tags(void **state)
 		udp_close(w[i]);
 }
 
-/* --- frames that somebody repeats ------------------------------------------------------------ */
+/* --- repeated frames ------------------------------------------------------------------------- */
 
 /* The frames that NICs have sent by themselves, and how far the queue was looked through. */
 static struct {
@@ -350,7 +350,7 @@ static void repeat_all(struct world *w)
 		w->queue[w->tail++ % QUEUE_MAX] = (struct frame){ f->from, f->to, t };
 	}
 	settle(w);
-	record.seen = w->tail; /* answers to what was repeated */
+	record.seen = w->tail; /* do not record the answers to repeated frames */
 }
 
 static void all_at(const struct world *w, uint32_t epoch)
