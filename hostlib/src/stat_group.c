@@ -92,8 +92,9 @@ static int fetch(struct nblib_link *link, struct nbar_req_group_latency *request
 		} else if (reply.index != first.index || reply.rank != first.rank) {
 			if (++changes == CHANGES_MAX)
 				return nblib_fail(-ENOENT,
-						  "NIC %s: cell %u of port %u gets one group "
-						  "after the other",
+						  "NIC %s: its groups change too quickly: cell %u "
+						  "of port %u had several while its statistic was "
+						  "read; try again",
 						  link->nic, request->cell, request->port);
 			request->first = n = 0;
 			continue;

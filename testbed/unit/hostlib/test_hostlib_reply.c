@@ -518,6 +518,7 @@ static void a_statistic_is_of_one_group(void **state)
 	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), 0);
 	daemon_end();
 	assert_int_equal(stat.nrank, 99);
+	assert_non_null(strstr(nbar_error(), "try again"));
 	assert_int_equal(first[7], 0);
 	assert_int_equal(first[8], 1);
 	/* It was another group from the start; a closed group has none, and is not asked. */
