@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * barrier.c - barriers of a communicator: all ranks set it up once, then they post and test.
+ * barrier.c - barriers of a communicator: offloaded or fallback. All ranks set it up once, then they
+ * post and test.
  *
  * Called by the glue of an MPI for every barrier. Without a failure, an offloaded barrier costs an
  * uncontended lock, a store, and reads of a word. The glue calls collectives of the communicator

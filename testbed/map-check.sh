@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The map in CONTRIBUTING.md and the tree agree: each folder has a row, each row has a folder, and no
-# file includes what its row does not allow. Speaks TAP; run by make check. Builds nothing.
+# The map in CONTRIBUTING.md and the tree agree: each folder has a row, each row has a folder, no file
+# includes what its row does not allow, and each source file says what it does. Speaks TAP; run by make
+# check. Builds nothing.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . testbed/lib.sh
@@ -104,12 +105,19 @@ check_includes() { # ROWS FILES INCLUDES
 	END { exit bad }' "$1" "$2" "$3"
 }
 
+# Each source file begins with a sentence about itself, for `make files`.
+check_sentences() { # FILE...
+	awk -f testbed/files.awk "$@" | awk '/:$/ { print $0 " begin it with a comment: NAME - what it does"; bad = 1 } END { exit bad }'
+}
+
 files >"$work/files"
 rows >"$work/rows"
 folders <"$work/files" >"$work/folders"
 includes >"$work/includes"
 ok "each folder has a row in CONTRIBUTING.md, each row a folder" check_folders "$work/rows" "$work/folders"
 ok "files include what their row allows" check_includes "$work/rows" "$work/files" "$work/includes"
+mapfile -t sources < <(grep -E '\.(c|h|cc|hpp|sh|py|S|F90|mk|awk)$' "$work/files")
+ok "each source file says what it does" check_sentences "${sources[@]}"
 
 # The checks find faults.
 (cat "$work/folders" && echo tools/unheard) >"$work/more"
@@ -119,4 +127,6 @@ ok "a row without a folder is found" fails_with "mpi-glue: a row" check_folders 
 echo "firmware/core/engine.c nbar.h" >"$work/wrong"
 ok "an include from the wrong folder is found" fails_with "engine.c includes nbar.h" \
 	check_includes "$work/rows" "$work/files" "$work/wrong"
+printf '/* SPDX */\n\nint x;\n' >"$work/silent.c"
+ok "a file that does not say what it does is found" fails_with "silent.c: begin it" check_sentences "$work/silent.c"
 finish

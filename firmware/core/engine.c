@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine.c - the barrier protocol, as one pure step function.
+ * engine.c - the barrier protocol, as one pure function: what a NIC sends and asks for, when a barrier
+ * completes, when a group fails.
  *
  * Called by the NIC loop for each doorbell, frame and timeout. Must never block, allocate, read a
  * clock or read beyond the plan. PROTOCOL.md explains the rules R1 to R7.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * page.c - the NIC's side of a port's page.
+ * page.c - the NIC's side of a port's page: reads doorbells, writes completion words, wakes hosts.
  *
  * Called by the pass. The atomics of the page are here; their partners are in
  * hostlib/src/order.h. The host may write anything at any time: each word is read once into a

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stat_out.c - prints the replies of NICs, as text or as JSON. Sends no request.
+ * stat_out.c - prints the tables of `nbar stat`, counters and groups, as text or as JSON. Sends no
+ * request.
  */
 #include "stat.h"
 
