@@ -37,6 +37,7 @@ OBJS += $(SINGLE_MAPPING_OBJ)
 # Calls that a test replaces. In the first, each system call and allocation of the host library fails once.
 wrap = $(1:%=-Wl$(comma)--wrap=%)
 $(BUILD)/test_hostlib_faults: ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc socket connect getsockopt sendmsg recvmsg recv mmap sched_getaffinity)
+$(BUILD)/test_fit: ALL_LDFLAGS += $(call wrap,malloc)
 $(BUILD)/test_hostlib_host: ALL_LDFLAGS += $(call wrap,dlopen dlsym connect getsockopt geteuid poll)
 $(BUILD)/test_hostlib_fd $(BUILD)/test_hostlib_late $(BUILD)/test_hostlib_link: ALL_LDFLAGS += $(call wrap,recv recvmsg sendmsg)
 $(BUILD)/test_spare_rare: ALL_LDFLAGS += $(call wrap,$(addprefix nbar_,group_open group_close group_peers group_connect post test signal_send signal_recv))

@@ -82,7 +82,7 @@ $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,bench/bench_opt.o main/al
 $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/main/,experiment.o journal.o machine.o \
                        output.o progress.o published.o result.o result_out.o stats.o tool.o)
 $(BUILD)/test_metric: $(addprefix $(BUILD)/tools/tools/main/,hist.o metric.o stats.o)
-$(BUILD)/test_stat_watch: $(addprefix $(BUILD)/tools/tools/stat/,stat_latency.o stat_out.o stat_watch.o)
+$(BUILD)/test_stat_watch: $(addprefix $(BUILD)/tools/tools/,stat/stat_latency.o stat/stat_out.o stat/stat_watch.o main/tool.o)
 $(BUILD)/test_stats: $(addprefix $(BUILD)/tools/tools/main/,progress.o stats.o tool.o)
 $(BUILD)/test_sweep: $(addprefix $(BUILD)/tools/tools/,main/stats.o main/tool.o main/work.o \
                      app/app_set.o sweep/sweep_list.o sweep/sweep_math.o)
@@ -92,7 +92,7 @@ $(BUILD)/test_trace: $(addprefix $(BUILD)/tools/tools/,trace/trace_draw.o trace/
 SIM_OBJ := $(addprefix $(BUILD)/tools/tools/,sim/engines.o sim/goal.o sim/goal_run.o sim/net.o sim/nics.o sim/plans.o sim/queue.o sim/tally.o \
              sim/topology.o sim/trace.o sim/world.o sim/world_host.o main/stats.o main/timeline.o)
 $(BUILD)/test_sim $(BUILD)/test_compose: $(SIM_OBJ)
-$(BUILD)/test_compose: $(BUILD)/tools/tools/tune/tool_profile_fit.o
+$(BUILD)/test_fit: $(BUILD)/tools/tools/tune/tool_profile_fit.o $(BUILD)/tools/tools/main/stats.o
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,bench/hostbar.o main/stats.o)
 
 INSTALL += install-tools

@@ -118,15 +118,9 @@ static int run(struct options *o, int argc, char **argv)
 	struct bench_point *point = bench_points_new(opt, n);
 	int r;
 
-	if (!point) {
-		result_free(result);
-		return TOOL_FAILED;
-	}
 	set_points(o, point);
-	if (result) {
-		result_command(result, argc, argv);
-		app_set_describe(&o->app_set, result);
-	}
+	result_command(result, argc, argv);
+	app_set_describe(&o->app_set, result);
 	r = bench_points_all(opt, point, n, &(struct bench_rows){ add_row, add_notes, o }, result);
 	free(point);
 	return r;

@@ -64,7 +64,7 @@ static struct bench_point *make_points(const struct bench_options *opt, uint32_t
 	uint32_t at = 0;
 
 	*n = opt->nnodes * opt->nalg;
-	for (uint32_t i = 0; point && i < opt->nnodes; i++) {
+	for (uint32_t i = 0; i < opt->nnodes; i++) {
 		for (uint32_t a = 0; a < opt->nalg; a++) {
 			point[at++].config = (struct bench_config){
 				.nodes = opt->nodes[i],
@@ -115,8 +115,7 @@ int tool_bench(int argc, char **argv)
 	memcpy(column, keys, sizeof(keys));
 	n_column = NKEY + metric_columns(tables(&opt), column + NKEY);
 	result = result_new("bench", column, n_column);
-	if (result)
-		result_command(result, argc, argv);
+	result_command(result, argc, argv);
 	r = bench_points_all(&opt, point, n, &(struct bench_rows){ add_row, add_notes, NULL },
 			     result);
 	free(point);

@@ -43,29 +43,24 @@ static void describe(const struct bench_session *s, struct result *r)
 	const struct bench_options *opt = s->opt;
 	const struct bench_machine *m = &s->machine;
 	char list[64 * NBAR_NAME_MAX] = "";
-	size_t at = 0;
 
-	for (uint32_t i = 0; i < m->nhost_cpu && at < sizeof(list); i++)
-		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%d", i ? "," : "",
-				       m->host_cpu[i]);
+	for (uint32_t i = 0; i < m->nhost_cpu; i++)
+		tool_join(list, sizeof(list), ",", "%d", m->host_cpu[i]);
 	result_machine_text(r, "wire", opt->wire);
 	result_machine_text(r, "idle", m->idle);
 	result_machine_number(r, "daemon_cpu", m->daemon_cpu);
 	result_machine_text(r, "host_cpus", list);
-	at = 0;
-	for (uint32_t i = 0; i < opt->nnodes && at < sizeof(list); i++)
-		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%u", i ? "," : "",
-				       opt->nodes[i]);
+	*list = '\0';
+	for (uint32_t i = 0; i < opt->nnodes; i++)
+		tool_join(list, sizeof(list), ",", "%u", opt->nodes[i]);
 	result_setting_text(r, "nodes", list);
-	at = 0;
-	for (uint32_t i = 0; i < opt->nalg && at < sizeof(list); i++)
-		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? "," : "",
-				       opt->alg[i]);
+	*list = '\0';
+	for (uint32_t i = 0; i < opt->nalg; i++)
+		tool_join(list, sizeof(list), ",", "%s", opt->alg[i]);
 	result_setting_text(r, "alg", list);
-	at = 0;
+	*list = '\0';
 	for (uint32_t i = 0; i < opt->nwhere; i++)
-		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? "," : "",
-				       bench_where_name[opt->where[i]]);
+		tool_join(list, sizeof(list), ",", "%s", bench_where_name[opt->where[i]]);
 	result_setting_text(r, "where", list);
 	result_setting_number(r, "iterations", opt->iters);
 	result_setting_number(r, "warmup", opt->warmup);
@@ -92,8 +87,7 @@ int bench_session_begin(struct bench_session *s, struct bench_options *opt, stru
 		opt->drivers = most_nodes(opt) > s->machine.nhost_cpu || s->machine.ncpu == 1
 				       ? BENCH_DRIVERS_ONE
 				       : BENCH_DRIVERS_NODES;
-	if (result)
-		describe(s, result);
+	describe(s, result);
 	r = experiment_begin(&s->e, &opt->out, result, amount);
 	if (!r)
 		signals_begin();
@@ -187,14 +181,12 @@ struct bench_point *bench_points_new(const struct bench_options *opt, uint32_t n
 	struct bench_point *point;
 	struct bench_figures *repetition;
 
-	point = calloc(
-		1, n * (sizeof(*point) + BENCH_WHERE_END * opt->repetitions * sizeof(*repetition)));
+	point = tool_alloc(n, sizeof(*point) +
+				      BENCH_WHERE_END * opt->repetitions * sizeof(*repetition));
 	repetition = (void *)(point + n);
-	for (uint32_t i = 0; point && i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t w = 0; w < BENCH_WHERE_END; w++, repetition += opt->repetitions)
 			point[i].repetition[w] = repetition;
-	if (!point)
-		tool_error("no memory for %u points", n);
 	return point;
 }
 

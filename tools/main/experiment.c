@@ -56,15 +56,10 @@ static int close_outputs(struct experiment *e, bool written)
 int experiment_begin(struct experiment *e, const struct experiment_options *opt,
 		     struct result *result, double amount)
 {
-	int r = 0;
+	int r;
 
 	*e = (struct experiment){ .opt = opt, .result = result };
-	if (!result) {
-		tool_error("no memory for the result");
-		r = TOOL_FAILED;
-	}
-	if (!r)
-		r = output_open(&e->json, "--json", opt->json);
+	r = output_open(&e->json, "--json", opt->json);
 	if (!r)
 		r = output_open(&e->csv, "--csv", opt->csv);
 	if (!r)

@@ -70,14 +70,13 @@ int option_word(const char *option, const char *text, const char *const *word, u
 		uint32_t *out)
 {
 	char all[256] = "";
-	size_t at = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (!strcmp(text, word[i])) {
 			*out = i;
 			return 0;
 		}
-		at += (size_t)snprintf(all + at, sizeof(all) - at, "%s%s", i ? ", " : "", word[i]);
+		tool_join(all, sizeof(all), ", ", "%s", word[i]);
 	}
 	return tool_usage("%s: '%s' is none of %s", option, text, all);
 }

@@ -16,6 +16,7 @@
 #include "machine.h"
 #include "published.h"
 #include "result_internal.h"
+#include "tool.h"
 
 static void set(json_t *o, const char *key, json_t *value)
 {
@@ -72,13 +73,11 @@ static json_t *published_json(const char *experiment)
 struct result *result_new(const char *experiment, const struct result_column *column,
 			  uint32_t ncolumn)
 {
-	struct result *r = calloc(1, sizeof(*r));
+	struct result *r = tool_alloc(1, sizeof(*r));
 	struct tool_machine machine = tool_machine();
 	cpu_set_t cpus;
 
 	assert(ncolumn && ncolumn <= RESULT_COLUMNS_MAX);
-	if (!r)
-		return NULL;
 	r->column = column;
 	r->ncolumn = ncolumn;
 	r->root = json_object();
@@ -113,8 +112,6 @@ struct result *result_new(const char *experiment, const struct result_column *co
 
 void result_free(struct result *r)
 {
-	if (!r)
-		return;
 	json_decref(r->row);
 	json_decref(r->root);
 	free(r);

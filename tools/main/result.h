@@ -34,7 +34,7 @@ struct result_column {
 
 struct result;
 
-/* A result of no rows. Reads machine and time. NULL: no memory. The columns must outlive it. */
+/* A result of no rows. Reads machine and time. The columns must outlive it. */
 struct result *result_new(const char *experiment, const struct result_column *column,
 			  uint32_t ncolumn);
 void result_free(struct result *r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool.c - see tool.h. Called by all subcommands; must never exit by itself.
+ * tool.c - see tool.h. Called by all subcommands; only tool_alloc may exit.
  */
 #include "tool.h"
 
@@ -63,6 +63,30 @@ void tool_error(const char *format, ...)
 
 	va_start(args, format);
 	say(format, args, "");
+	va_end(args);
+}
+
+void *tool_alloc(size_t n, size_t size)
+{
+	void *block = calloc(n ? n : 1, size);
+
+	if (!block) {
+		tool_error("no memory for %zu bytes: free some, and try again", n * size);
+		exit(TOOL_FAILED);
+	}
+	return block;
+}
+
+void tool_join(char *text, size_t size, const char *separator, const char *format, ...)
+{
+	size_t at = strlen(text);
+	va_list args;
+
+	if (at)
+		at += (size_t)snprintf(text + at, size - at, "%s", separator);
+	va_start(args, format);
+	if (at < size)
+		vsnprintf(text + at, size - at, format, args);
 	va_end(args);
 }
 

@@ -2,7 +2,7 @@
 /*
  * tool.h - what all subcommands of nbar share: exit codes, messages, numbers, lists.
  *
- * A subcommand returns its exit code. Nothing here exits.
+ * A subcommand returns its exit code. Only tool_alloc exits.
  */
 #ifndef NBAR_TOOLS_TOOL_H
 #define NBAR_TOOLS_TOOL_H
@@ -38,6 +38,14 @@ __attribute__((format(printf, 1, 2))) void tool_error(const char *format, ...);
 
 /* The same for an invalid command line: adds a hint to the help; returns TOOL_USAGE. */
 __attribute__((format(printf, 1, 2))) int tool_usage(const char *format, ...);
+
+/* Zeroed memory. Without memory, it ends the program with a message: to be called before there are
+ * child processes or files to remove. */
+void *tool_alloc(size_t n, size_t size);
+
+/* Adds an item to a list in text; what does not fit is left out. */
+__attribute__((format(printf, 4, 5))) void tool_join(char *text, size_t size, const char *separator,
+						     const char *format, ...);
 
 /* True, and *out set, if all of text is a decimal number in [min, max]. */
 bool tool_number(const char *text, uint64_t min, uint64_t max, uint64_t *out);

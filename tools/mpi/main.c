@@ -106,8 +106,7 @@ static int begin_results(struct experiment *e, const struct mpib_options *opt,
 {
 	struct result *result = mpib_out_new(opt, w);
 
-	if (result)
-		result_command(result, argc, argv);
+	result_command(result, argc, argv);
 	return experiment_begin(e, &opt->out, result, opt->blocks);
 }
 

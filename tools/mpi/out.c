@@ -107,8 +107,7 @@ struct result *mpib_out_new(const struct mpib_options *opt, const struct mpib_wo
 	column[n++] = method_column;
 	n += metric_columns(tables(opt), column + n);
 	r = result_new(experiments[opt->test], column, n);
-	if (r)
-		describe(r, opt, w);
+	describe(r, opt, w);
 	return r;
 }
 

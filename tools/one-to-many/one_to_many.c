@@ -115,14 +115,12 @@ static int parse(int argc, char **argv, struct one_to_many *t, bool *help)
 	return r || *help ? r : check_tuned(t);
 }
 
-static int make_points(struct one_to_many *t)
+static void make_points(struct one_to_many *t)
 {
 	const struct bench_options *o = &t->opt;
 
 	t->ping = bench_points_new(o, t->peers);
 	t->barrier = t->tune ? bench_points_new(o, o->nnodes * o->nalg) : NULL;
-	if (!t->ping || (t->tune && !t->barrier))
-		return TOOL_FAILED;
 	for (uint32_t i = 0; i < t->peers; i++) {
 		snprintf(t->ping[i].name, sizeof(t->ping[i].name), "ping-pong");
 		t->ping[i].config = (struct bench_config){
@@ -147,7 +145,6 @@ static int make_points(struct one_to_many *t)
 			.warmup = t->barriers / 10,
 		};
 	}
-	return 0;
 }
 
 /* Ping-pongs run between hosts: they have no other `where`. */
@@ -223,14 +220,13 @@ static void note_model(const struct one_to_many *t, struct result *r)
 {
 	const struct lop *m = &t->model;
 	char text[200] = "";
-	size_t at = 0;
 
 	result_note(r,
 		    "LoP, fitted to the medians: o(P) = %.3f/P + %.3f us, L(P) = %.3f + %.3f P us",
 		    m->o_start, m->o_each, m->l_start, m->l_each);
-	for (uint32_t size = 2; size <= 1024 && at < sizeof(text); size *= 2)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%u: %u", at ? ", " : "",
-				       size, lop_ways(m, size, ONE_TO_MANY_WAYS));
+	for (uint32_t size = 2; size <= 1024; size *= 2)
+		tool_join(text, sizeof(text), ", ", "%u: %u", size,
+			  lop_ways(m, size, ONE_TO_MANY_WAYS));
 	result_note(r, "n that the model suggests, by size: %s", text);
 }
 
@@ -298,14 +294,15 @@ int tool_one_to_many(int argc, char **argv)
 	t.opt.most = t.peers + 1;
 	if (!t.tune)
 		t.opt.nnodes = t.opt.nalg = 0;
-	r = make_points(&t);
-	if (!r)
-		r = output_open(&tune_file, "--tune-file", t.tune_file);
-	result = r ? NULL : result_new("one-to-many", columns, NCOLUMN);
-	if (result) {
-		result_command(result, argc, argv);
-		result_setting_number(result, "peers", t.peers);
-		result_setting_number(result, "barriers", t.tune ? t.barriers : 0);
+	make_points(&t);
+	result = result_new("one-to-many", columns, NCOLUMN);
+	result_command(result, argc, argv);
+	result_setting_number(result, "peers", t.peers);
+	result_setting_number(result, "barriers", t.tune ? t.barriers : 0);
+	r = output_open(&tune_file, "--tune-file", t.tune_file);
+	if (r) {
+		result_free(result);
+	} else {
 		r = run_session(&t, result, "nbar bench one-to-many", &tune_file);
 		r |= output_close(&tune_file, r == 0);
 		if (!r && t.tune_file && strcmp(t.tune_file, "-"))

@@ -69,7 +69,6 @@ static void note_best(const struct one_to_many *t, struct result *r, enum bench_
 {
 	char text[400] = "";
 	uint32_t agreed = 0, sizes = 0;
-	size_t at = 0;
 
 	for (uint32_t i = 0; i < t->opt.nnodes; i++) {
 		const struct bench_point *best = one_to_many_best(t, t->opt.nodes[i], where);
@@ -79,10 +78,7 @@ static void note_best(const struct one_to_many *t, struct result *r, enum bench_
 			continue;
 		sizes++;
 		agreed += ways && ways == lop_ways(&t->model, best->config.nodes, ONE_TO_MANY_WAYS);
-		if (at < sizeof(text))
-			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%u: %s",
-					       at ? ", " : "", best->config.nodes,
-					       best->config.alg);
+		tool_join(text, sizeof(text), ", ", "%u: %s", best->config.nodes, best->config.alg);
 	}
 	result_note(r,
 		    "best of those measured, run by the %s: %s; as the model suggests at %u of %u "

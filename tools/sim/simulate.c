@@ -297,10 +297,8 @@ int tool_simulate(int argc, char **argv)
 		return r;
 	struct result *result = result_new("simulate", columns, NCOLUMN);
 
-	if (result) {
-		result_command(result, argc, argv);
-		describe(&opt, result);
-	}
+	result_command(result, argc, argv);
+	describe(&opt, result);
 	r = experiment_begin(&e, &opt.files, result, opt.nmembers * opt.nalg);
 	if (r)
 		return r;

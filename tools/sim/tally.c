@@ -6,19 +6,24 @@
 
 #include <stdlib.h>
 
+#include "stats.h"
+
 int sim_tally_begin(struct sim_tally *t, uint32_t size, uint32_t barriers)
 {
 	*t = (struct sim_tally){ .size = size,
 				 .barriers = barriers,
 				 .failed_rank = NBAR_RANK_NONE };
 	t->barrier = calloc(barriers, sizeof(*t->barrier));
-	return t->barrier ? 0 : -NBAR_ENOMEM;
+	t->time = calloc(barriers, sizeof(*t->time));
+	return t->barrier && t->time ? 0 : -NBAR_ENOMEM;
 }
 
 void sim_tally_end(struct sim_tally *t)
 {
 	free(t->barrier);
+	free(t->time);
 	t->barrier = NULL;
+	t->time = NULL;
 }
 
 void sim_tally_enter(struct sim_tally *t, uint32_t barrier, sim_time at)
@@ -56,16 +61,8 @@ void sim_tally_fail(struct sim_tally *t, uint32_t failed_rank)
 	t->nculprit += failed_rank == t->failed_rank ? 1 : UINT64_MAX;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 void sim_tally_report(const struct sim_tally *t, struct sim_report *out)
 {
-	double *time = malloc(t->barriers * sizeof(*time));
 	uint32_t n = 0;
 
 	for (; n < t->barriers && t->barrier[n].left == t->size; n++) {
@@ -74,21 +71,16 @@ void sim_tally_report(const struct sim_tally *t, struct sim_report *out)
 
 		if (ns > out->worst_ns)
 			out->worst_ns = ns;
-		if (time)
-			time[n] = ns;
+		t->time[n] = ns;
 		out->skew_ns += (double)(b->last_out - b->first_out) / (double)SIM_NS;
 		out->mean_ns = (double)(b->last_out - t->barrier[0].first_in) / (double)SIM_NS;
 	}
 	if (n > 0) {
 		out->skew_ns /= n;
 		out->mean_ns /= n;
+		out->p99_ns = stats_percentile(t->time, n, 0.99);
+		out->median_ns = t->time[n / 2]; /* they are sorted now */
 	}
-	if (time && n > 0) {
-		qsort(time, n, sizeof(*time), by_value);
-		out->median_ns = time[n / 2];
-		out->p99_ns = time[n - 1 - n / 100];
-	}
-	free(time);
 	if (n == t->barriers && n > 0) {
 		out->path = t->path;
 		out->path_ns = (double)(t->end - t->barrier[n - 1].first_in) / (double)SIM_NS;

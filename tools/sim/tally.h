@@ -14,6 +14,7 @@ struct sim_tally {
 		uint32_t entered, left; /* members */
 		sim_time first_in, last_in, first_out, last_out;
 	} * barrier;
+	double *time;         /* of sim_tally_report: room for one number a barrier */
 	struct sim_path path; /* of the member that left the last barrier last */
 	sim_time end;
 	uint64_t nfailed, nculprit;

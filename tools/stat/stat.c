@@ -174,11 +174,7 @@ int tool_stat(int argc, char **argv)
 
 	if (option_ends(r, help, usage))
 		return r;
-	t = calloc(1, sizeof(*t));
-	if (!t) {
-		tool_error("no memory");
-		return TOOL_FAILED;
-	}
+	t = tool_alloc(1, sizeof(*t));
 	t->last = opt.last;
 	if (!opt.nic)
 		r = find_nics(t);

@@ -49,10 +49,6 @@ int stat_watch_run(struct stat_targets *t, const struct stat_options *opt)
 	uint64_t next = nbar_now_ns();
 	int r = 0;
 
-	if (!w) {
-		tool_error("no memory");
-		return TOOL_FAILED;
-	}
 	signals_begin();
 	signal(SIGPIPE, SIG_DFL);
 	for (uint32_t n = 0; !r && (!opt->count || n < opt->count); n++) {

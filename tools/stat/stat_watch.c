@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool.h"
+
 #define HEAD_ROWS 2u /* above the NICs, and again above the groups */
 #define STATE_BYTES 160u
 
@@ -40,15 +42,14 @@ struct stat_watch {
 
 struct stat_watch *stat_watch_new(void)
 {
-	return calloc(1, sizeof(struct stat_watch));
+	return tool_alloc(1, sizeof(struct stat_watch));
 }
 
 void stat_watch_free(struct stat_watch *w)
 {
-	for (uint32_t i = 0; w && i < NBAR_NICS_MAX; i++)
+	for (uint32_t i = 0; i < NBAR_NICS_MAX; i++)
 		free(w->nic[i].seen);
-	if (w)
-		free(w->waiting);
+	free(w->waiting);
 	free(w);
 }
 

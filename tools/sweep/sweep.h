@@ -31,9 +31,8 @@ struct sweep_points {
 	uint32_t *step_ns;
 };
 
-/* 0, or an exit code after a message. */
-int sweep_points_make(struct sweep_points *p, const struct bench_options *opt,
-		      const struct sweep_list *compute_us, const struct sweep_list *vary_percent);
+void sweep_points_make(struct sweep_points *p, const struct bench_options *opt,
+		       const struct sweep_list *compute_us, const struct sweep_list *vary_percent);
 void sweep_points_free(struct sweep_points *p);
 
 /* Text for the notes and for --help: the meaning of "compute". */

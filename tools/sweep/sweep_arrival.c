@@ -101,14 +101,10 @@ static int run(struct options *o, int argc, char **argv)
 	struct result *result =
 		result_new("arrival", columns, sizeof(columns) / sizeof(columns[0]));
 	struct sweep_points p;
-	int r = sweep_points_make(&p, &o->bench, &o->compute, &o->vary);
+	int r;
 
-	if (r) {
-		result_free(result);
-		return r;
-	}
-	if (result)
-		describe(o, result, argc, argv);
+	sweep_points_make(&p, &o->bench, &o->compute, &o->vary);
+	describe(o, result, argc, argv);
 	r = bench_points_all(&o->bench, p.point, p.n,
 			     &(struct bench_rows){ add_row, add_notes, NULL }, result);
 	sweep_points_free(&p);

@@ -102,7 +102,7 @@ static struct bench_point *make_points(const struct options *o, uint32_t *n)
 	struct bench_point *point = bench_points_new(opt, opt->nnodes * inner);
 
 	*n = opt->nnodes * inner;
-	for (uint32_t i = 0; point && i < *n; i++) {
+	for (uint32_t i = 0; i < *n; i++) {
 		uint32_t threads = o->threads[i % o->nthreads];
 		const char *kind = o->kind[i / o->nthreads % o->nkind];
 
@@ -175,7 +175,6 @@ static void describe(const struct options *o, struct result *r, int argc, char *
 {
 	struct sweep_list threads = { .n = o->nthreads };
 	char list[BENCH_LIST_MAX * (NBAR_NAME_MAX + 1)] = "";
-	size_t at = 0;
 
 	for (uint32_t i = 0; i < o->nthreads; i++)
 		threads.value[i] = o->threads[i];
@@ -183,8 +182,7 @@ static void describe(const struct options *o, struct result *r, int argc, char *
 	sweep_list_text(&threads, list, sizeof(list));
 	result_setting_text(r, "threads", list);
 	for (uint32_t i = 0; i < o->nkind; i++)
-		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? "," : "",
-				       o->kind[i]);
+		tool_join(list, sizeof(list), ",", "%s", o->kind[i]);
 	result_setting_text(r, "kind", list);
 }
 
@@ -196,12 +194,7 @@ static int run(struct options *o, int argc, char **argv)
 	struct bench_point *point = make_points(o, &n);
 	int r;
 
-	if (!point) {
-		result_free(result);
-		return TOOL_FAILED;
-	}
-	if (result)
-		describe(o, result, argc, argv);
+	describe(o, result, argc, argv);
 	r = bench_points_all(&o->bench, point, n, &(struct bench_rows){ add_row, add_notes, NULL },
 			     result);
 	free(point);

@@ -215,11 +215,9 @@ static int run(struct options *o, int argc, char **argv)
 	double amount = opt->nnodes * opt->nalg * o->efficiency.n * opt->nwhere * opt->repetitions;
 	int r;
 
-	if (result) {
-		result_command(result, argc, argv);
-		sweep_list_text(&o->efficiency, list, sizeof(list));
-		result_setting_text(result, "efficiency", list);
-	}
+	result_command(result, argc, argv);
+	sweep_list_text(&o->efficiency, list, sizeof(list));
+	result_setting_text(result, "efficiency", list);
 	c.nodes = opt->nodes[0];
 	/* Approximate number of steps of a search. */
 	r = bench_session_begin(&s, opt, result, amount * 6 * bench_session_cost(&c));

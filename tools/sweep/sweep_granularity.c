@@ -120,17 +120,12 @@ static int run(struct options *o, int argc, char **argv)
 		result_new("granularity", columns, sizeof(columns) / sizeof(columns[0]));
 	char list[SWEEP_LIST_MAX * 14];
 	struct sweep_points p;
-	int r = sweep_points_make(&p, &o->bench, &o->compute, &steady);
+	int r;
 
-	if (r) {
-		result_free(result);
-		return r;
-	}
-	if (result) {
-		result_command(result, argc, argv);
-		sweep_list_text(&o->compute, list, sizeof(list));
-		result_setting_text(result, "compute_us", list);
-	}
+	sweep_points_make(&p, &o->bench, &o->compute, &steady);
+	result_command(result, argc, argv);
+	sweep_list_text(&o->compute, list, sizeof(list));
+	result_setting_text(result, "compute_us", list);
 	r = bench_points_all(&o->bench, p.point, p.n, &(struct bench_rows){ add_row, add_notes, o },
 			     result);
 	sweep_points_free(&p);

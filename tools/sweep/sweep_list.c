@@ -73,9 +73,7 @@ void sweep_list_spread(struct sweep_list *out, double first, double last, uint32
 
 void sweep_list_text(const struct sweep_list *list, char *out, uint32_t size)
 {
-	size_t at = 0;
-
 	*out = '\0';
-	for (uint32_t i = 0; i < list->n && at < size; i++)
-		at += (size_t)snprintf(out + at, size - at, "%s%.6g", i ? "," : "", list->value[i]);
+	for (uint32_t i = 0; i < list->n; i++)
+		tool_join(out, size, ",", "%.6g", list->value[i]);
 }

@@ -49,27 +49,22 @@ static void make_point(struct sweep_points *p, const struct bench_options *opt, 
 		 vary_percent);
 }
 
-int sweep_points_make(struct sweep_points *p, const struct bench_options *opt,
-		      const struct sweep_list *compute_us, const struct sweep_list *vary_percent)
+void sweep_points_make(struct sweep_points *p, const struct bench_options *opt,
+		       const struct sweep_list *compute_us, const struct sweep_list *vary_percent)
 {
 	uint32_t n = opt->nnodes * opt->nalg * compute_us->n * vary_percent->n;
 
 	*p = (struct sweep_points){
 		.point = bench_points_new(opt, n),
-		.work = calloc(n, sizeof(*p->work)),
-		.step_ns = calloc(n, sizeof(*p->step_ns)),
+		.work = tool_alloc(n, sizeof(*p->work)),
+		.step_ns = tool_alloc(n, sizeof(*p->step_ns)),
 	};
-	if (!p->point || !p->work || !p->step_ns) {
-		sweep_points_free(p);
-		return TOOL_FAILED;
-	}
 	for (uint32_t i = 0; i < opt->nnodes; i++)
 		for (uint32_t a = 0; a < opt->nalg; a++)
 			for (uint32_t c = 0; c < compute_us->n; c++)
 				for (uint32_t v = 0; v < vary_percent->n; v++)
 					make_point(p, opt, opt->nodes[i], opt->alg[a],
 						   compute_us->value[c], vary_percent->value[v]);
-	return 0;
 }
 
 void sweep_points_free(struct sweep_points *p)

@@ -206,17 +206,11 @@ static struct result *begin(const struct sweep_threads_options *opt, int argc, c
 {
 	struct result *r = result_new("threads", columns, NCOLUMN);
 	char kinds[SWEEP_KINDS_MAX * 32] = "", threads[SWEEP_COUNTS_MAX * 4] = "";
-	size_t at = 0;
 
-	if (!r)
-		return NULL;
 	for (uint32_t i = 0; i < opt->nkind; i++)
-		at += (size_t)snprintf(kinds + at, sizeof(kinds) - at, "%s%s", i ? "," : "",
-				       opt->kind[i]);
-	at = 0;
+		tool_join(kinds, sizeof(kinds), ",", "%s", opt->kind[i]);
 	for (uint32_t i = 0; i < opt->nthreads; i++)
-		at += (size_t)snprintf(threads + at, sizeof(threads) - at, "%s%u", i ? "," : "",
-				       opt->threads[i]);
+		tool_join(threads, sizeof(threads), ",", "%u", opt->threads[i]);
 	result_command(r, argc, argv);
 	result_setting_text(r, "kinds", kinds);
 	result_setting_text(r, "threads", threads);
@@ -258,12 +252,8 @@ int sweep_threads(int argc, char **argv)
 
 	if (help || r)
 		return r;
-	values = calloc((size_t)2 * (SWEEP_KINDS_MAX * SWEEP_COUNTS_MAX + 1) * opt.repetitions,
-			sizeof(*values));
-	if (!values) {
-		tool_error("no memory for %u repetitions", opt.repetitions);
-		return TOOL_FAILED;
-	}
+	values = tool_alloc((size_t)2 * (SWEEP_KINDS_MAX * SWEEP_COUNTS_MAX + 1) * opt.repetitions,
+			    sizeof(*values));
 	n = list_points(&opt, point, values);
 	signals_begin();
 	r = experiment_begin(&e, &opt.files, begin(&opt, argc, argv), (double)n * opt.repetitions);

@@ -196,11 +196,7 @@ int tool_trace(int argc, char **argv)
 
 	if (option_ends(r, help, usage))
 		return r;
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		tool_error("no memory");
-		return TOOL_FAILED;
-	}
+	s = tool_alloc(1, sizeof(*s));
 	if (optind == argc)
 		r = add_all(s);
 	for (int i = optind; i < argc && !r; i++)

@@ -45,13 +45,10 @@ int tool_hosts_read(struct tool_hosts *h, const char *path, const char *list)
 	}
 	size_t ranks = count_ranks(h, list);
 
-	h->host = ranks <= NBAR_SIZE_MAX ? calloc(ranks, sizeof(*h->host)) : NULL;
+	h->host = tool_alloc(ranks, sizeof(*h->host));
 	if (ranks > NBAR_SIZE_MAX) {
 		r = tool_usage("--hosts: %zu names; a group has at most %u ranks", ranks,
 			       (unsigned int)NBAR_SIZE_MAX);
-	} else if (!h->host) {
-		tool_error("no memory for %zu ranks", ranks);
-		r = TOOL_FAILED;
 	} else if (list) {
 		r = tool_list(list, add_host, h);
 	} else {

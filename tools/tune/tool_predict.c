@@ -337,10 +337,8 @@ int tool_predict(int argc, char **argv)
 	take_measured(&o, &h);
 	if (!r && o.measured)
 		r = read_measured(&o, h.size);
-	result = r ? NULL : result_new("predict", columns, NCOLUMN);
-	if (!r && !result)
-		r = TOOL_FAILED;
 	if (!r) {
+		result = result_new("predict", columns, NCOLUMN);
 		result_command(result, argc, argv);
 		r = experiment_begin(&e, &o.files, result, 1);
 	}

@@ -175,7 +175,9 @@ static struct profile *make_profile(const struct measure *m, const struct bench_
 			p = NULL;
 		}
 	}
-	if (!p || to_processors(m, p)) {
+	if (p)
+		p->flat = calloc(PROFILE_FLAT_MAX, sizeof(*p->flat));
+	if (!p || !p->flat || to_processors(m, p)) {
 		tool_error("no memory for the profile");
 		profile_free(p);
 		return NULL;
@@ -267,8 +269,7 @@ static int measure_flats(struct bench_session *s, struct profile *p)
 {
 	struct flat_run f = { s, p, p->hosts };
 
-	p->flat = calloc(PROFILE_FLAT_MAX, sizeof(*p->flat));
-	return p->flat ? compose_each(p->hosts, measure_flat, &f) : TOOL_FAILED;
+	return compose_each(p->hosts, measure_flat, &f);
 }
 
 static int run(struct bench_session *s, struct measure *m, const char *path, struct result *result)
@@ -345,13 +346,11 @@ int tool_profile(int argc, char **argv)
 		return tool_usage("--output FILE is missing: where the profile goes");
 	opt.out.once = true;
 	tool_measure = measure_new(opt.nodes[0], &opt);
-	if (tool_measure) {
-		tool_measure->quantile = own.percent / 100.0;
-		tool_measure->sample = own.sample ? tool_profile_sample : NULL;
-	}
-	result = tool_measure ? result_new("profile", columns, NCOLUMN) : NULL;
-	if (!result)
+	if (!tool_measure)
 		return TOOL_FAILED;
+	tool_measure->quantile = own.percent / 100.0;
+	tool_measure->sample = own.sample ? tool_profile_sample : NULL;
+	result = result_new("profile", columns, NCOLUMN);
 	result_command(result, argc, argv);
 	r = bench_session_begin(&s, &opt, result, 0.01 * opt.nodes[0] * opt.nodes[0]);
 	return r ? r : bench_session_end(&s, run(&s, tool_measure, own.output, result));

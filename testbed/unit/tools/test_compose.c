@@ -2,13 +2,12 @@
 /*
  * test_compose.c - composed barriers: each is a barrier, by a knowledge-matrix test that shares no
  * code with the composer; it ends although the network loses messages; all ranks get the same one;
- * it never costs more than a flat barrier; and plans that are no barrier are found.
+ * and plans that are no barrier are found. test_fit.c: profiles with measured barriers.
  */
 #include <math.h>
 
 #include "compose.h"
 #include "sim.h"
-#include "tool_profile.h"
 #include "unit/core/group_plans.h"
 
 #define LOSS 50000 /* per million messages */
@@ -314,142 +313,6 @@ static void test_limits(void **state)
 	free(next);
 }
 
-struct flats {
-	struct profile *p;
-	const uint32_t *host;
-	double factor; /* every second algorithm takes so many times as long as predicted */
-};
-
-static int add_flat(void *arg, struct nbfw_alg alg)
-{
-	struct flats *f = arg;
-	struct profile *p = f->p;
-	struct predict out;
-
-	assert_int_equal(compose_flat(alg, p, f->host, p->hosts, PREDICT_FIRST, &out), 0);
-	p->flat[p->nflat] =
-		(struct profile_flat){ alg, out.all_s * (p->nflat % 2 ? f->factor : 1) };
-	p->nflat++;
-	return 0;
-}
-
-/* Measured barriers count: the fastest of them is the best flat one, and a composed barrier must
- * win by more than predictions are wrong. */
-static void test_measured(void **state)
-{
-	struct profile *p = make_profile(RACKS, 15, 1);
-	uint32_t host[15];
-	struct flats f = { p, host, 1 };
-	struct compose c;
-	const char *why;
-
-	(void)state;
-	for (uint32_t r = 0; r < 15; r++)
-		host[r] = r;
-	p->flat = calloc(PROFILE_FLAT_MAX, sizeof(*p->flat));
-	assert_int_equal(compose_each(15, add_flat, &f), 0);
-	assert_int_equal(compose(p, host, 15, &c, &why), 0);
-	assert_true(c.scheme && c.error < 1e-9 && fabs(c.scale - 1) < 1e-9);
-	compose_free(&c);
-	/* Predictions that are wrong by a factor of 20: no reason to trust the composed one. */
-	p->nflat = 0;
-	f.factor = 0.05;
-	assert_int_equal(compose_each(15, add_flat, &f), 0);
-	p->flat[4].time = 1e-9;
-	assert_int_equal(compose(p, host, 15, &c, &why), 0);
-	assert_true(!c.scheme && c.predicted_s == c.flat_s && c.flat_s == p->flat[4].time);
-	assert_true(c.alg.kind == p->flat[4].alg.kind && c.alg.n == p->flat[4].alg.n);
-	compose_free(&c);
-	/* Other members than all hosts in their order: nothing was measured for them. */
-	host[0] = 1;
-	host[1] = 0;
-	assert_int_equal(compose(p, host, 15, &c, &why), 0);
-	assert_true(c.scheme && c.error < 1e-9 && fabs(c.scale - 1) < 1e-9);
-	compose_free(&c);
-	profile_free(p);
-}
-
-/* 12 hosts in racks of `rack`, on one processor: O = 1, L = 5 in a rack, else O = 300, L = 30. */
-static struct profile *on_one_processor(uint32_t rack)
-{
-	struct profile *p = profile_new(12, 12);
-
-	p->processor = calloc(12, sizeof(*p->processor));
-	p->flat = calloc(PROFILE_FLAT_MAX, sizeof(*p->flat));
-	for (uint32_t i = 0; i < 12; i++) {
-		p->self[i] = 2e-6;
-		for (uint32_t j = 0; j < 12; j++) {
-			p->o[i * 12 + j] = i / rack == j / rack ? 1e-6 : 300e-6;
-			p->l[i * 12 + j] = i / rack == j / rack ? 5e-6 : 30e-6;
-		}
-	}
-	return p;
-}
-
-/* The work of a step is found where it explains the measured barriers. Where barriers are slow for
- * another reason, it stays a part of O in a rack: O between racks would permit 300 us, and then
- * barriers of many short messages would look worse than they are. */
-static void test_fit_step(void **state)
-{
-	uint32_t host[12];
-	struct compose c;
-	const char *why;
-
-	(void)state;
-	for (uint32_t r = 0; r < 12; r++)
-		host[r] = r;
-	for (uint32_t rack = 4; rack <= 12; rack += 8) {
-		struct profile *p = on_one_processor(rack);
-		struct flats f = { p, host, 1 };
-
-		p->step = 0.4e-6;
-		assert_int_equal(compose_each(12, add_flat, &f), 0);
-		assert_int_equal(tool_profile_fit(p), 0);
-		require(fabs(p->step - 0.4e-6) < 1e-12, "racks of %u: %g", rack, p->step);
-		p->nflat = 0;
-		f.factor = 1.4;
-		assert_int_equal(compose_each(12, add_flat, &f), 0);
-		assert_int_equal(tool_profile_fit(p), 0);
-		require(p->step < 1e-6 + 1e-12, "racks of %u: %g", rack, p->step);
-		assert_int_equal(compose(p, host, 12, &c, &why), 0);
-		require((c.scheme != NULL) == (rack == 4), "racks of %u", rack);
-		compose_free(&c);
-		profile_free(p);
-	}
-}
-
-static int compare_times(const void *a, const void *b)
-{
-	double x = ((const struct profile_flat *)a)->time,
-	       y = ((const struct profile_flat *)b)->time;
-
-	return (x > y) - (x < y);
-}
-
-/* All barriers but the best take twice as long as predicted, because their messages share a link.
- * That is no reason to expect the same of the composed barrier, which is as good as the best. */
-static void test_slow_others(void **state)
-{
-	struct profile *p = on_one_processor(4);
-	uint32_t host[12];
-	struct flats f = { p, host, 1 };
-	struct compose c;
-	const char *why;
-
-	(void)state;
-	for (uint32_t r = 0; r < 12; r++)
-		host[r] = r;
-	assert_int_equal(compose_each(12, add_flat, &f), 0);
-	qsort(p->flat, p->nflat, sizeof(*p->flat), compare_times);
-	for (uint32_t i = 1; i < p->nflat; i++)
-		p->flat[i].time *= 2;
-	assert_int_equal(compose(p, host, 12, &c, &why), 0);
-	assert_true(c.scheme && fabs(c.scale - 1) < 1e-9 && c.error < 1e-9);
-	assert_true(fabs(c.flat_s - p->flat[0].time) < 1e-12 && c.predicted_s < c.flat_s);
-	compose_free(&c);
-	profile_free(p);
-}
-
 /* Every message of a picture has a time, with and without shared processors. */
 static void test_times(void **state)
 {
@@ -480,11 +343,10 @@ static void test_times(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_measured),        cmocka_unit_test(test_fit_step),
-		cmocka_unit_test(test_slow_others),     cmocka_unit_test(test_times),
-		cmocka_unit_test(test_one_signal_less), cmocka_unit_test(test_circle),
-		cmocka_unit_test(test_limits),          cmocka_unit_test(test_racks),
-		cmocka_unit_test(test_same_everywhere), cmocka_unit_test(test_random_profiles),
+		cmocka_unit_test(test_times),           cmocka_unit_test(test_one_signal_less),
+		cmocka_unit_test(test_circle),          cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_racks),           cmocka_unit_test(test_same_everywhere),
+		cmocka_unit_test(test_random_profiles),
 	};
 
 	return cmocka_run_group_tests_name("compose", tests, NULL, NULL);
