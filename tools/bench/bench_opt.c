@@ -13,46 +13,6 @@
 
 char bench_where_name[BENCH_WHERE_END][NBAR_NAME_MAX] = { "nic", "host", "nic-release" };
 
-enum {
-	OPT_NODES = OPTION_SUBCOMMAND,
-	OPT_WHERE,
-	OPT_ALG,
-	OPT_WIRE,
-	OPT_REPETITIONS,
-	OPT_DRIVERS,
-	OPT_NIC,
-	OPT_IDLE,
-	OPT_CPU,
-	OPT_NICD,
-	OPT_RANKS,
-	OPT_CHECK,
-	OPT_KEYS,
-	OPT_HOSTS
-};
-_Static_assert(OPT_HOSTS < BENCH_OPT_MORE, "options of experiments come after these");
-
-static const struct option long_options[] = {
-	OPTION_OF_ALL,
-	{ "full", no_argument, NULL, 'f' },
-	{ "nodes", required_argument, NULL, OPT_NODES },
-	{ "where", required_argument, NULL, OPT_WHERE },
-	{ "alg", required_argument, NULL, OPT_ALG },
-	{ "wire", required_argument, NULL, OPT_WIRE },
-	{ "launches", required_argument, NULL, OPT_REPETITIONS },
-	{ "drivers", required_argument, NULL, OPT_DRIVERS },
-	{ "nic", required_argument, NULL, OPT_NIC },
-	{ "idle", required_argument, NULL, OPT_IDLE },
-	{ "cpu", required_argument, NULL, OPT_CPU },
-	{ "nicd", required_argument, NULL, OPT_NICD },
-	{ "ranks", required_argument, NULL, OPT_RANKS },
-	{ "check", no_argument, NULL, OPT_CHECK },
-	{ "resume", no_argument, NULL, OPTION_RESUME },
-	{ "host-keys", required_argument, NULL, OPT_KEYS },
-	{ "verbs", required_argument, NULL, OPT_KEYS }, /* its old name, for one version */
-	{ "hosts", required_argument, NULL, OPT_HOSTS },
-	{ 0 },
-};
-
 void bench_usage_common(FILE *to)
 {
 	fputs("  -x, --warmup N      barriers of a run before those that it measures\n"
@@ -192,88 +152,101 @@ static int read_wire(struct bench_options *opt, const char *arg)
 	return 0;
 }
 
-/* Options of the daemon that bench starts. */
-static int read_daemon_option(struct bench_options *opt, int c, const char *arg)
+static int read_cpu(struct bench_options *opt, const char *value)
 {
-	static const char *const idles[] = { "spin", "yield", "sleep" };
-	uint32_t cpu = 0, which;
-	int r;
+	uint32_t cpu = 0;
+	int r = option_u32("--cpu", value, 0, 1023, &cpu);
 
-	switch (c) {
-	case OPT_WIRE:
-		return read_wire(opt, arg);
-	case OPT_IDLE:
-		opt->idle = arg;
-		return option_word("--idle", arg, idles, 3, &which);
-	case OPT_CPU:
-		r = option_u32("--cpu", arg, 0, 1023, &cpu);
-		if (!r)
-			opt->cpu = (int)cpu;
-		return r;
-	case OPT_NICD:
-		opt->nicd = arg;
-		return 0;
-	}
-	return option_common(c, arg, &opt->seed, &opt->out);
+	opt->cpu = (int)cpu;
+	return r;
 }
 
-static int read_option(struct bench_options *opt, int c, const char *arg)
+static int read_drivers(struct bench_options *opt, const char *value)
 {
-	static const char *const drivers[] = { "nodes", "1" }, *const ranks[] = { "random",
-										  "sorted" };
+	static const char *const name[] = { "nodes", "1" };
 	uint32_t which = 0;
-	int r;
+	int r = option_word("--drivers", value, name, 2, &which);
 
-	switch (c) {
-	case 'i':
-		return option_u32("-i", arg, 1, BENCH_ITERS_MAX, &opt->iters);
-	case 'x':
-		return option_u32("-x", arg, 0, BENCH_ITERS_MAX, &opt->warmup);
-	case 'f':
-		opt->full = true;
-		return 0;
-	case OPT_NODES:
-		opt->nnodes = 0;
-		return tool_list(arg, add_nodes, opt);
-	case OPT_WHERE:
-		opt->nwhere = 0;
-		return tool_list(arg, add_where, opt);
-	case OPT_ALG:
-		opt->nalg = 0;
-		opt->tuned[0] = 0;
-		return tool_list(arg, add_alg, opt);
-	case OPT_REPETITIONS:
-		return option_u32("--launches", arg, 1, BENCH_REPETITIONS_MAX, &opt->repetitions);
-	case OPT_DRIVERS:
-		r = option_word("--drivers", arg, drivers, 2, &which);
-		opt->drivers = which ? BENCH_DRIVERS_ONE : BENCH_DRIVERS_NODES;
-		return r;
-	case OPT_NIC:
-		return add_nic(opt, arg);
-	case OPT_RANKS:
-		r = option_word("--ranks", arg, ranks, 2, &which);
-		opt->sorted = which;
-		return r;
-	case OPT_CHECK:
-		opt->check = true;
-		return 0;
-	case OPT_HOSTS:
-		opt->hosts = arg;
-		return 0;
-	case OPT_KEYS:
-		opt->keys = arg;
-		if (strlen(arg) > BENCH_KEYS_MAX)
-			return tool_usage("--host-keys: at most %u characters", BENCH_KEYS_MAX);
-		return 0;
-	}
-	return read_daemon_option(opt, c, arg);
+	opt->drivers = which ? BENCH_DRIVERS_ONE : BENCH_DRIVERS_NODES;
+	return r;
+}
+
+static int read_ranks(struct bench_options *opt, const char *value)
+{
+	static const char *const name[] = { "random", "sorted" };
+	uint32_t which = 0;
+	int r = option_word("--ranks", value, name, 2, &which);
+
+	opt->sorted = which;
+	return r;
+}
+
+static int read_keys(struct bench_options *opt, const char *value)
+{
+	opt->keys = value;
+	if (strlen(value) > BENCH_KEYS_MAX)
+		return tool_usage("--host-keys: at most %u characters", BENCH_KEYS_MAX);
+	return 0;
 }
 
 struct reading {
 	struct bench_options *opt;
 	const struct bench_extra_options *more;
-	bool daemon; /* options of one are among them */
+	bool daemon; /* options of the daemon that bench starts are among them */
 };
+
+/* clang-format off */
+#define OPTIONS(VALUE, FLAG)                                                                    \
+	VALUE(NODES, "nodes", (opt->nnodes = 0, tool_list(value, add_nodes, opt)))              \
+	VALUE(WHERE, "where", (opt->nwhere = 0, tool_list(value, add_where, opt)))              \
+	VALUE(ALG, "alg",                                                                       \
+	      (opt->nalg = 0, opt->tuned[0] = 0, tool_list(value, add_alg, opt)))               \
+	VALUE(WIRE, "wire", read_wire(opt, value))                                              \
+	VALUE(REPETITIONS, "launches",                                                          \
+	      option_u32("--launches", value, 1, BENCH_REPETITIONS_MAX, &opt->repetitions))     \
+	VALUE(DRIVERS, "drivers", read_drivers(opt, value))                                     \
+	VALUE(NIC, "nic", add_nic(opt, value))                                                  \
+	VALUE(IDLE, "idle", option_word("--idle", (opt->idle = value), idles, 3, &which))       \
+	VALUE(CPU, "cpu", read_cpu(opt, value))                                                 \
+	VALUE(NICD, "nicd", option_text(&opt->nicd, value))                                     \
+	VALUE(RANKS, "ranks", read_ranks(opt, value))                                           \
+	FLAG(CHECK, "check", option_flag(&opt->check))                                          \
+	VALUE(KEYS, "host-keys", read_keys(opt, value))                                         \
+	VALUE(HOSTS, "hosts", option_text(&opt->hosts, value))
+/* clang-format on */
+
+enum { OPT_BEFORE = OPTION_SUBCOMMAND - 1, OPTIONS(OPTION_ID, OPTION_ID) OPT_END };
+_Static_assert(OPT_END <= BENCH_OPT_MORE, "options of experiments come after these");
+
+static const struct option long_options[] = {
+	OPTION_OF_ALL,
+	{ "full", no_argument, NULL, 'f' },
+	{ "resume", no_argument, NULL, OPTION_RESUME },
+	{ "verbs", required_argument, NULL, OPT_KEYS }, /* its old name, for one version */
+	OPTIONS(OPTION_VALUE, OPTION_FLAG){ 0 },
+};
+
+static int read_option(void *arg, int c, const char *value)
+{
+	static const char *const idles[] = { "spin", "yield", "sleep" };
+	struct reading *given = arg;
+	struct bench_options *opt = given->opt;
+	uint32_t which;
+
+	if (c >= BENCH_OPT_MORE)
+		return given->more->read(given->more->arg, c, value);
+	given->daemon |= c == OPT_WIRE || c == OPT_IDLE || c == OPT_CPU || c == OPT_NICD;
+	switch (c) {
+		OPTIONS(OPTION_CASE, OPTION_CASE)
+	case 'i':
+		return option_u32("-i", value, 1, BENCH_ITERS_MAX, &opt->iters);
+	case 'x':
+		return option_u32("-x", value, 0, BENCH_ITERS_MAX, &opt->warmup);
+	case 'f':
+		return option_flag(&opt->full);
+	}
+	return option_common(c, value, &opt->seed, &opt->out);
+}
 
 static bool wants_in_process(const struct bench_options *opt)
 {
@@ -341,15 +314,6 @@ static void merge_options(struct option *all, size_t room, const struct bench_ex
 	all[n] = (struct option){ 0 };
 }
 
-static int read_any(void *arg, int c, const char *value)
-{
-	struct reading *r = arg;
-
-	r->daemon |= c == OPT_WIRE || c == OPT_IDLE || c == OPT_CPU || c == OPT_NICD;
-	return c >= BENCH_OPT_MORE ? r->more->read(r->more->arg, c, value)
-				   : read_option(r->opt, c, value);
-}
-
 int bench_options_parse(int argc, char **argv, struct bench_options *opt,
 			const struct bench_extra_options *more, bool *help)
 {
@@ -358,6 +322,6 @@ int bench_options_parse(int argc, char **argv, struct bench_options *opt,
 	int r;
 
 	merge_options(all, sizeof(all) / sizeof(all[0]), more);
-	r = option_all(argc, argv, 1, ":i:x:fh", all, read_any, &reading, help);
+	r = option_all(argc, argv, 1, ":i:x:fh", all, read_option, &reading, help);
 	return r || *help ? r : check_together(opt, &reading);
 }

@@ -27,6 +27,36 @@ enum { OPTION_SEED = 256, OPTION_JSON, OPTION_CSV, OPTION_RAW, OPTION_RESUME, OP
 	{ "raw", required_argument, NULL, OPTION_RAW }
 /* clang-format on */
 
+/*
+ * A table of long options: a row an option, with its name and an expression that reads its value,
+ *and is 0 or an exit code:
+ *
+ *	#define OPTIONS(VALUE, FLAG)                                    \
+ *		VALUE(HOSTS, "hosts", option_text(&o->hosts, value))    \
+ *		FLAG(CHECK, "check", option_flag(&o->check))
+ *	enum { OPT_BEFORE = OPTION_SUBCOMMAND - 1, OPTIONS(OPTION_ID, OPTION_ID) };
+ *	static const struct option long_options[] = { OPTIONS(OPTION_VALUE, OPTION_FLAG){ 0 } };
+ *	switch (c) { OPTIONS(OPTION_CASE, OPTION_CASE) }
+ */
+#define OPTION_ID(id, name, read) OPT_##id,
+#define OPTION_VALUE(id, name, read) { name, required_argument, NULL, OPT_##id },
+#define OPTION_FLAG(id, name, read) { name, no_argument, NULL, OPT_##id },
+#define OPTION_CASE(id, name, read) \
+	case OPT_##id:              \
+		return read;
+
+static inline int option_text(const char **out, const char *value)
+{
+	*out = value;
+	return 0;
+}
+
+static inline int option_flag(bool *out)
+{
+	*out = true;
+	return 0;
+}
+
 /* Calls read(arg, c, value) for each option after argv[first - 1]; -h sets *help and stops.
  * Arguments that are not options begin at argv[optind]. */
 int option_each(int argc, char **argv, int first, const char *brief, const struct option *all,

@@ -16,36 +16,6 @@ const unsigned mpib_table[MPIB_TEST_END] = { METRIC_BARRIER, METRIC_IBARRIER, ME
 					     METRIC_APP };
 const char *const mpib_compute_name[MPIB_COMPUTE_END] = { "auto", "spin", "sleep", "yield" };
 
-enum {
-	OPT_TEST = OPTION_SUBCOMMAND,
-	OPT_METHOD,
-	OPT_BLOCKS,
-	OPT_COMPUTE,
-	OPT_BUSY_RANK,
-	OPT_COMPUTE_BY,
-	OPT_NIC2,
-	OPT_MPI,
-	OPT_APP /* and those after it, as enum app_set_option has them */
-};
-
-static const struct option long_options[] = {
-	OPTION_OF_ALL,
-	{ "full", no_argument, NULL, 'f' },
-	{ "test", required_argument, NULL, OPT_TEST },
-	{ "method", required_argument, NULL, OPT_METHOD },
-	{ "blocks", required_argument, NULL, OPT_BLOCKS },
-	{ "compute", required_argument, NULL, OPT_COMPUTE },
-	{ "busy-rank", required_argument, NULL, OPT_BUSY_RANK },
-	{ "compute-by", required_argument, NULL, OPT_COMPUTE_BY },
-	{ "app", required_argument, NULL, OPT_APP + APP_SET_APP },
-	{ "steps", required_argument, NULL, OPT_APP + APP_SET_STEPS },
-	{ "vary", required_argument, NULL, OPT_APP + APP_SET_VARY },
-	{ "scale", required_argument, NULL, OPT_APP + APP_SET_SCALE },
-	{ "nic2", required_argument, NULL, OPT_NIC2 },
-	{ "mpi", required_argument, NULL, OPT_MPI },
-	{ 0 },
-};
-
 void mpib_usage(FILE *to)
 {
 	fputs("usage: mpirun [OPTION OF THE MPI]... nbar mpi-bench [OPTION]...\n"
@@ -134,54 +104,90 @@ static int add_method(void *arg, const char *item)
 	return add_one(arg, item);
 }
 
-static int read_option(void *to, int c, const char *arg)
+static int read_test(struct mpib_options *opt, const char *value)
 {
+	uint32_t which = 0;
+	int r = option_word("--test", value, mpib_test_name, MPIB_TEST_END, &which);
+
+	opt->test = (enum mpib_test)which;
+	return r;
+}
+
+static int read_methods(struct mpib_options *opt, const char *value)
+{
+	memset(opt->method, 0, sizeof(opt->method));
+	opt->nmethod = 0;
+	return tool_list(value, add_method, opt);
+}
+
+static int read_busy_rank(struct mpib_options *opt, const char *value)
+{
+	uint32_t rank = 0;
+	int r = option_u32("--busy-rank", value, 0, INT32_MAX, &rank);
+
+	opt->busy_rank = (int)rank;
+	return r;
+}
+
+static int read_compute_by(struct mpib_options *opt, const char *value)
+{
+	uint32_t which = 0;
+	int r = option_word("--compute-by", value, mpib_compute_name, MPIB_COMPUTE_END, &which);
+
+	opt->compute = (enum mpib_compute)which;
+	return r;
+}
+
+/* clang-format off */
+#define OPTIONS(VALUE, FLAG)                                                                    \
+	VALUE(TEST, "test", read_test(opt, value))                                              \
+	VALUE(METHOD, "method", read_methods(opt, value))                                       \
+	VALUE(BLOCKS, "blocks",                                                                 \
+	      option_u32("--blocks", value, 1, MPIB_BLOCKS_MAX, &opt->blocks))                  \
+	VALUE(COMPUTE, "compute",                                                               \
+	      option_u32("--compute", value, 1, 60000000, &opt->compute_us))                    \
+	VALUE(BUSY_RANK, "busy-rank", read_busy_rank(opt, value))                               \
+	VALUE(COMPUTE_BY, "compute-by", read_compute_by(opt, value))                            \
+	VALUE(NIC2, "nic2", *(opt->nic2 = value) ? 0 : tool_usage("--nic2: name a NIC"))        \
+	VALUE(MPI, "mpi", option_word("--mpi", (opt->mpi = value), mpis, 2, &which))
+/* clang-format on */
+
+enum {
+	OPT_BEFORE = OPTION_SUBCOMMAND - 1,
+	OPTIONS(OPTION_ID, OPTION_ID)
+		OPT_APP /* and those after it, as enum app_set_option has them */
+};
+
+static const struct option long_options[] = {
+	OPTION_OF_ALL,
+	{ "full", no_argument, NULL, 'f' },
+	{ "app", required_argument, NULL, OPT_APP + APP_SET_APP },
+	{ "steps", required_argument, NULL, OPT_APP + APP_SET_STEPS },
+	{ "vary", required_argument, NULL, OPT_APP + APP_SET_VARY },
+	{ "scale", required_argument, NULL, OPT_APP + APP_SET_SCALE },
+	OPTIONS(OPTION_VALUE, OPTION_FLAG){ 0 },
+};
+
+static int read_option(void *to, int c, const char *value)
+{
+	static const char *const mpis[] = { "openmpi", "mpich" };
 	struct mpib_options *opt = to;
-	uint32_t rank = 0, which = 0;
-	int r;
+	uint32_t which;
 
 	if (c >= OPT_APP) {
 		opt->app_options_given = true;
-		return app_set_read(&opt->app_set, (enum app_set_option)(c - OPT_APP), arg);
+		return app_set_read(&opt->app_set, (enum app_set_option)(c - OPT_APP), value);
 	}
 	switch (c) {
+		OPTIONS(OPTION_CASE, OPTION_CASE)
 	case 'i':
-		return option_u32("-i", arg, 1, MPIB_ITERS_MAX, &opt->iters);
+		return option_u32("-i", value, 1, MPIB_ITERS_MAX, &opt->iters);
 	case 'x':
-		return option_u32("-x", arg, 0, MPIB_ITERS_MAX, &opt->warmup);
+		return option_u32("-x", value, 0, MPIB_ITERS_MAX, &opt->warmup);
 	case 'f':
-		opt->full = true;
-		return 0;
-	case OPT_TEST:
-		r = option_word("--test", arg, mpib_test_name, MPIB_TEST_END, &which);
-		opt->test = (enum mpib_test)which;
-		return r;
-	case OPT_METHOD:
-		memset(opt->method, 0, sizeof(opt->method));
-		opt->nmethod = 0;
-		return tool_list(arg, add_method, opt);
-	case OPT_BLOCKS:
-		return option_u32("--blocks", arg, 1, MPIB_BLOCKS_MAX, &opt->blocks);
-	case OPT_COMPUTE:
-		return option_u32("--compute", arg, 1, 60000000, &opt->compute_us);
-	case OPT_BUSY_RANK:
-		r = option_u32("--busy-rank", arg, 0, INT32_MAX, &rank);
-		opt->busy_rank = (int)rank;
-		return r;
-	case OPT_COMPUTE_BY:
-		r = option_word("--compute-by", arg, mpib_compute_name, MPIB_COMPUTE_END, &which);
-		opt->compute = (enum mpib_compute)which;
-		return r;
-	case OPT_NIC2:
-		opt->nic2 = arg;
-		return *arg ? 0 : tool_usage("--nic2: name a NIC");
-	case OPT_MPI:
-		opt->mpi = arg;
-		return strcmp(arg, "openmpi") && strcmp(arg, "mpich")
-			       ? tool_usage("--mpi: '%s' is neither openmpi nor mpich", arg)
-			       : 0;
+		return option_flag(&opt->full);
 	}
-	return option_common(c, arg, &opt->seed, &opt->out);
+	return option_common(c, value, &opt->seed, &opt->out);
 }
 
 /* Sets the options that the user has not given. */

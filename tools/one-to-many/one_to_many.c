@@ -62,14 +62,10 @@ static int read_more(void *arg, int c, const char *value)
 	case OPT_BARRIERS:
 		return option_u32("--barriers", value, 1, BENCH_ITERS_MAX, &t->barriers);
 	case OPT_TUNE_FILE:
-		t->tune_file = value;
 		t->tune = true;
-		return 0;
-	case OPT_TUNE:
-		t->tune = true;
-		return 0;
+		return option_text(&t->tune_file, value);
 	}
-	return tool_usage("it cannot be read");
+	return option_flag(&t->tune);
 }
 
 /* An algorithm for auto must work for groups of any size, and must not be auto itself. */

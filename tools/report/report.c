@@ -79,11 +79,9 @@ static int read_option(void *arg, int c, const char *value)
 
 	switch (c) {
 	case OPT_LIST:
-		given->list = true;
-		return 0;
+		return option_flag(&given->list);
 	case OPT_QUICK:
-		opt->quick = true;
-		return 0;
+		return option_flag(&opt->quick);
 	case OPT_ONLY:
 		given->only = true;
 		return tool_list(value, add_wanted, opt);
@@ -91,11 +89,9 @@ static int read_option(void *arg, int c, const char *value)
 		opt->mpirun = value;
 		return value[strspn(value, " ")] ? 0 : tool_usage("--mpirun: no words");
 	case OPT_RESUME:
-		opt->resume = true;
-		return 0;
+		return option_flag(&opt->resume);
 	}
-	opt->render_only = true;
-	return 0;
+	return option_flag(&opt->render_only);
 }
 
 static int parse(int argc, char **argv, struct report_options *opt, bool *done)

@@ -12,68 +12,6 @@
 #include "simulate.h"
 #include "tool.h"
 
-enum {
-	OPT_MEMBERS = OPTION_SUBCOMMAND,
-	OPT_ALG,
-	OPT_LEVEL,
-	OPT_NET,
-	OPT_PROFILE,
-	OPT_LOGGP,
-	OPT_HOP,
-	OPT_RATE,
-	OPT_FRAME,
-	OPT_CORES,
-	OPT_TURN,
-	OPT_POST,
-	OPT_NOTICE,
-	OPT_ARRIVE,
-	OPT_LATE,
-	OPT_DEAD,
-	OPT_NOISE,
-	OPT_LOSS,
-	OPT_REPEAT,
-	OPT_REORDER,
-	OPT_QUEUE,
-	OPT_PULL,
-	OPT_BUDGET,
-	OPT_CHECK,
-	OPT_TRACE,
-	OPT_GOAL,
-	OPT_WRITE_GOAL
-};
-
-static const struct option long_options[] = {
-	OPTION_OF_ALL,
-	{ "members", required_argument, NULL, OPT_MEMBERS },
-	{ "alg", required_argument, NULL, OPT_ALG },
-	{ "level", required_argument, NULL, OPT_LEVEL },
-	{ "net", required_argument, NULL, OPT_NET },
-	{ "profile", required_argument, NULL, OPT_PROFILE },
-	{ "loggp", required_argument, NULL, OPT_LOGGP },
-	{ "hop", required_argument, NULL, OPT_HOP },
-	{ "rate", required_argument, NULL, OPT_RATE },
-	{ "frame", required_argument, NULL, OPT_FRAME },
-	{ "cores", required_argument, NULL, OPT_CORES },
-	{ "turn", required_argument, NULL, OPT_TURN },
-	{ "post", required_argument, NULL, OPT_POST },
-	{ "notice", required_argument, NULL, OPT_NOTICE },
-	{ "arrive", required_argument, NULL, OPT_ARRIVE },
-	{ "late", required_argument, NULL, OPT_LATE },
-	{ "dead", required_argument, NULL, OPT_DEAD },
-	{ "noise", required_argument, NULL, OPT_NOISE },
-	{ "loss", required_argument, NULL, OPT_LOSS },
-	{ "repeat", required_argument, NULL, OPT_REPEAT },
-	{ "reorder", required_argument, NULL, OPT_REORDER },
-	{ "queue", required_argument, NULL, OPT_QUEUE },
-	{ "pull", required_argument, NULL, OPT_PULL },
-	{ "budget", required_argument, NULL, OPT_BUDGET },
-	{ "check", no_argument, NULL, OPT_CHECK },
-	{ "trace", required_argument, NULL, OPT_TRACE },
-	{ "goal", required_argument, NULL, OPT_GOAL },
-	{ "write-goal", required_argument, NULL, OPT_WRITE_GOAL },
-	{ 0 },
-};
-
 void simulate_usage(FILE *to)
 {
 	fputs("usage: nbar simulate [OPTION]...\n"
@@ -261,22 +199,21 @@ static int add_special(struct sim_setup *s, const char *text, bool dead)
 static int read_net(struct sim_net_options *net, const char *text)
 {
 	static const char *const name[] = { "flat", "fat-tree", "dragonfly" };
+	uint32_t which = 0;
+	int r = option_word("--net", text, name, 3, &which);
 
-	for (uint32_t i = 0; i < 3; i++) {
-		if (!strcmp(text, name[i])) {
-			net->topology = (enum sim_topology)i;
-			return 0;
-		}
-	}
-	return tool_usage("--net: '%s' is none of flat, fat-tree, dragonfly", text);
+	net->topology = (enum sim_topology)which;
+	return r;
 }
 
 static int read_level(struct simulate_options *opt, const char *text)
 {
-	opt->level = strcmp(text, "nic") ? SIMULATE_ENGINE : SIMULATE_NIC;
-	return opt->level == SIMULATE_NIC || !strcmp(text, "engine")
-		       ? 0
-		       : tool_usage("--level: '%s' is neither engine nor nic", text);
+	static const char *const name[] = { "engine", "nic" };
+	uint32_t which = 0;
+	int r = option_word("--level", text, name, 2, &which);
+
+	opt->level = which ? SIMULATE_NIC : SIMULATE_ENGINE;
+	return r;
 }
 
 static int read_rate(struct sim_net_options *net, const char *text)
@@ -289,54 +226,6 @@ static int read_rate(struct sim_net_options *net, const char *text)
 	return r;
 }
 
-static int read_fault(struct sim_setup *s, int c, const char *arg)
-{
-	switch (c) {
-	case OPT_ARRIVE:
-		return read_time("--arrive", arg, SIM_US, &s->arrive);
-	case OPT_LATE:
-		return add_special(s, arg, false);
-	case OPT_DEAD:
-		return add_special(s, arg, true);
-	case OPT_NOISE:
-		return read_two("--noise", arg, &s->net.noise_period, &s->net.noise);
-	case OPT_LOSS:
-		return read_percent("--loss", arg, &s->net.loss);
-	case OPT_REPEAT:
-		return read_percent("--repeat", arg, &s->net.repeat);
-	case OPT_REORDER:
-		return read_reorder(arg, &s->net);
-	case OPT_QUEUE:
-		return option_u32("--queue", arg, 1, 1000000, &s->queue);
-	}
-	return tool_usage("it cannot be read");
-}
-
-static int read_cost(struct sim_setup *s, int c, const char *arg)
-{
-	switch (c) {
-	case OPT_NET:
-		return read_net(&s->net, arg);
-	case OPT_LOGGP:
-		return tool_list(arg, add_loggp, &s->net);
-	case OPT_HOP:
-		return read_time("--hop", arg, SIM_NS, &s->net.hop);
-	case OPT_RATE:
-		return read_rate(&s->net, arg);
-	case OPT_FRAME:
-		return option_u32("--frame", arg, 1, 65536, &s->net.bytes);
-	case OPT_CORES:
-		return option_u32("--cores", arg, 1, NBAR_SIZE_MAX, &s->net.cores);
-	case OPT_TURN:
-		return read_time("--turn", arg, SIM_NS, &s->pass);
-	case OPT_POST:
-		return read_time("--post", arg, SIM_US, &s->post);
-	case OPT_NOTICE:
-		return read_time("--notice", arg, SIM_US, &s->notice);
-	}
-	return read_fault(s, c, arg);
-}
-
 static int read_ns(const char *option, const char *text, double unit, uint64_t *out)
 {
 	double value = 0;
@@ -347,50 +236,58 @@ static int read_ns(const char *option, const char *text, double unit, uint64_t *
 	return r;
 }
 
+/* clang-format off */
+#define OPTIONS(VALUE, FLAG)                                                                    \
+	VALUE(MEMBERS, "members", (opt->nmembers = 0, tool_list(value, add_members, opt)))      \
+	VALUE(ALG, "alg", (opt->nalg = 0, tool_list(value, add_alg, opt)))                      \
+	VALUE(LEVEL, "level", read_level(opt, value))                                           \
+	VALUE(NET, "net", read_net(net, value))                                                 \
+	VALUE(PROFILE, "profile", option_text(&opt->profile, value))                            \
+	VALUE(LOGGP, "loggp", tool_list(value, add_loggp, net))                                 \
+	VALUE(HOP, "hop", read_time("--hop", value, SIM_NS, &net->hop))                         \
+	VALUE(RATE, "rate", read_rate(net, value))                                              \
+	VALUE(FRAME, "frame", option_u32("--frame", value, 1, 65536, &net->bytes))              \
+	VALUE(CORES, "cores", option_u32("--cores", value, 1, NBAR_SIZE_MAX, &net->cores))      \
+	VALUE(TURN, "turn", read_time("--turn", value, SIM_NS, &s->pass))                       \
+	VALUE(POST, "post", read_time("--post", value, SIM_US, &s->post))                       \
+	VALUE(NOTICE, "notice", read_time("--notice", value, SIM_US, &s->notice))               \
+	VALUE(ARRIVE, "arrive", read_time("--arrive", value, SIM_US, &s->arrive))               \
+	VALUE(LATE, "late", add_special(s, value, false))                                       \
+	VALUE(DEAD, "dead", add_special(s, value, true))                                        \
+	VALUE(NOISE, "noise", read_two("--noise", value, &net->noise_period, &net->noise))      \
+	VALUE(LOSS, "loss", read_percent("--loss", value, &net->loss))                          \
+	VALUE(REPEAT, "repeat", read_percent("--repeat", value, &net->repeat))                  \
+	VALUE(REORDER, "reorder", read_reorder(value, net))                                     \
+	VALUE(QUEUE, "queue", option_u32("--queue", value, 1, 1000000, &s->queue))              \
+	VALUE(PULL, "pull", read_ns("--pull", value, 1e3, &s->pull_ns))                         \
+	VALUE(BUDGET, "budget", read_ns("--budget", value, 1e6, &s->budget_ns))                 \
+	FLAG(CHECK, "check", option_flag(&s->check))                                            \
+	VALUE(TRACE, "trace", option_text(&opt->trace, value))                                  \
+	VALUE(GOAL, "goal", option_text(&opt->goal, value))                                     \
+	VALUE(WRITE_GOAL, "write-goal", option_text(&opt->write_goal, value))
+/* clang-format on */
+
+enum { OPT_BEFORE = OPTION_SUBCOMMAND - 1, OPTIONS(OPTION_ID, OPTION_ID) };
+
+static const struct option long_options[] = { OPTION_OF_ALL,
+					      OPTIONS(OPTION_VALUE, OPTION_FLAG){ 0 } };
+
 static int read_option(void *arg, int c, const char *value)
 {
 	struct simulate_options *opt = arg;
+	struct sim_setup *s = &opt->setup;
+	struct sim_net_options *net = &s->net;
 
 	switch (c) {
+		OPTIONS(OPTION_CASE, OPTION_CASE)
 	case 'i':
-		return option_u32("-i", value, 1, SIMULATE_BARRIERS_MAX, &opt->setup.barriers);
-	case OPT_MEMBERS:
-		opt->nmembers = 0;
-		return tool_list(value, add_members, opt);
-	case OPT_ALG:
-		opt->nalg = 0;
-		return tool_list(value, add_alg, opt);
-	case OPT_LEVEL:
-		return read_level(opt, value);
-	case OPT_PULL:
-		return read_ns("--pull", value, 1e3, &opt->setup.pull_ns);
-	case OPT_BUDGET:
-		return read_ns("--budget", value, 1e6, &opt->setup.budget_ns);
-	case OPT_CHECK:
-		opt->setup.check = true;
-		return 0;
-	case OPT_TRACE:
-		opt->trace = value;
-		return 0;
-	case OPT_PROFILE:
-		opt->profile = value;
-		return 0;
-	case OPT_GOAL:
-		opt->goal = value;
-		return 0;
-	case OPT_WRITE_GOAL:
-		opt->write_goal = value;
-		return 0;
-	case OPTION_SEED:
-	case OPTION_JSON:
-	case OPTION_CSV:
-		return option_common(c, value, &opt->setup.net.seed, &opt->files);
+		return option_u32("-i", value, 1, SIMULATE_BARRIERS_MAX, &s->barriers);
 	case OPTION_RAW:
 		return tool_usage("--raw: a simulation has --trace");
 	case 'x':
 		return tool_usage("-x: a simulation needs no warm-up");
 	}
-	return read_cost(&opt->setup, c, value);
+	return option_common(c, value, &net->seed, &opt->files);
 }
 
 static int check_together(const struct simulate_options *opt)

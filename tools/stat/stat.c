@@ -115,14 +115,11 @@ static int read_option(void *arg, int c, const char *value)
 
 	switch (c) {
 	case 'a':
-		opt->all = true;
-		return 0;
+		return option_flag(&opt->all);
 	case 'j':
-		opt->json = true;
-		return 0;
+		return option_flag(&opt->json);
 	case 'l':
-		opt->last = true;
-		return 0;
+		return option_flag(&opt->last);
 	case 'y':
 		opt->asks_why = true;
 		return option_u32("--why", value, 0, UINT32_MAX, &opt->why);

@@ -22,18 +22,6 @@ static const char *const usual_kinds[] = {
 	"ck-combining",
 };
 
-enum { OPT_THREADS = OPTION_SUBCOMMAND, OPT_KINDS, OPT_REPETITIONS, OPT_LIMIT };
-
-static const struct option long_options[] = {
-	OPTION_OF_ALL,
-	{ "threads", required_argument, NULL, OPT_THREADS },
-	{ "kinds", required_argument, NULL, OPT_KINDS },
-	{ "launches", required_argument, NULL, OPT_REPETITIONS },
-	{ "limit", required_argument, NULL, OPT_LIMIT },
-	{ "resume", no_argument, NULL, OPTION_RESUME },
-	{ 0 },
-};
-
 static void usage(FILE *to)
 {
 	fputs("usage: nbar sweep threads [OPTION]...\n"
@@ -91,27 +79,35 @@ static int add_kind(void *arg, const char *item)
 	return 0;
 }
 
-static int read_option(void *to, int c, const char *arg)
+/* clang-format off */
+#define OPTIONS(VALUE, FLAG)                                                                    \
+	VALUE(THREADS, "threads", (opt->nthreads = 0, tool_list(value, add_threads, opt)))      \
+	VALUE(KINDS, "kinds", (opt->nkind = 0, tool_list(value, add_kind, opt)))                \
+	VALUE(REPETITIONS, "launches",                                                          \
+	      option_u32("--launches", value, 1, REPETITIONS_MAX, &opt->repetitions))           \
+	VALUE(LIMIT, "limit", option_u32("--limit", value, 1, 3600000, &opt->limit_ms))
+/* clang-format on */
+
+enum { OPT_BEFORE = OPTION_SUBCOMMAND - 1, OPTIONS(OPTION_ID, OPTION_ID) };
+
+static const struct option long_options[] = {
+	OPTION_OF_ALL,
+	{ "resume", no_argument, NULL, OPTION_RESUME },
+	OPTIONS(OPTION_VALUE, OPTION_FLAG){ 0 },
+};
+
+static int read_option(void *to, int c, const char *value)
 {
 	struct sweep_threads_options *opt = to;
 
 	switch (c) {
+		OPTIONS(OPTION_CASE, OPTION_CASE)
 	case 'i':
-		return option_u32("-i", arg, 1, BENCH_ITERS_MAX, &opt->iterations);
+		return option_u32("-i", value, 1, BENCH_ITERS_MAX, &opt->iterations);
 	case 'x':
-		return option_u32("-x", arg, 0, BENCH_ITERS_MAX, &opt->warmup);
-	case OPT_THREADS:
-		opt->nthreads = 0;
-		return tool_list(arg, add_threads, opt);
-	case OPT_KINDS:
-		opt->nkind = 0;
-		return tool_list(arg, add_kind, opt);
-	case OPT_REPETITIONS:
-		return option_u32("--launches", arg, 1, REPETITIONS_MAX, &opt->repetitions);
-	case OPT_LIMIT:
-		return option_u32("--limit", arg, 1, 3600000, &opt->limit_ms);
+		return option_u32("-x", value, 0, BENCH_ITERS_MAX, &opt->warmup);
 	}
-	return option_common(c, arg, &opt->seed, &opt->files);
+	return option_common(c, value, &opt->seed, &opt->files);
 }
 
 /* Lists the kinds that can run, and names those that cannot. */

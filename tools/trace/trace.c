@@ -45,11 +45,9 @@ static int read_option(void *arg, int c, const char *value)
 
 	switch (c) {
 	case 'o':
-		opt->output = value;
-		return 0;
+		return option_text(&opt->output, value);
 	case 's':
-		opt->slowest = true;
-		return 0;
+		return option_flag(&opt->slowest);
 	}
 	return option_run_dir(value);
 }

@@ -20,21 +20,6 @@
 #define ROWS_MAX 64u
 #define DIFFER 0.20 /* pairs of barriers that differ by more count for the predicted order */
 
-enum { OPT_HOSTS = OPTION_SUBCOMMAND, OPT_ALG, OPT_FORMULA, OPT_MEASURED, OPT_WHERE, OPT_FIGURE };
-
-static const struct option long_options[] = {
-	{ "hosts", required_argument, NULL, OPT_HOSTS },
-	{ "alg", required_argument, NULL, OPT_ALG },
-	{ "formula", required_argument, NULL, OPT_FORMULA },
-	{ "measured", required_argument, NULL, OPT_MEASURED },
-	{ "where", required_argument, NULL, OPT_WHERE },
-	{ "figure", required_argument, NULL, OPT_FIGURE },
-	{ "json", required_argument, NULL, OPTION_JSON },
-	{ "csv", required_argument, NULL, OPTION_CSV },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
-};
-
 static const struct result_column columns[] = {
 	{ "alg", "", RESULT_TEXT, 0 },
 	{ "predicted", "us", RESULT_REAL, 2 },
@@ -91,55 +76,55 @@ static int add_alg(void *arg, const char *name)
 	return 0;
 }
 
-static int read_option(struct predict_options *o, int c, const char *value)
+static int read_formula(struct predict_options *o, const char *value)
 {
+	static const char *const name[] = { "first", "waiting" };
+	uint32_t which = 0;
+	int r = option_word("--formula", value, name, 2, &which);
+
+	o->formula = which ? PREDICT_WAITING : PREDICT_FIRST;
+	return r;
+}
+
+/* clang-format off */
+#define OPTIONS(VALUE, FLAG)                                                    \
+	VALUE(HOSTS, "hosts", option_text(&o->hosts, value))                    \
+	VALUE(ALG, "alg", (o->n = 0, tool_list(value, add_alg, o)))             \
+	VALUE(FORMULA, "formula", read_formula(o, value))                       \
+	VALUE(MEASURED, "measured", option_text(&o->measured, value))           \
+	VALUE(WHERE, "where",                                                   \
+	      option_word("--where", (o->where = value), where, 2, &which))     \
+	VALUE(FIGURE, "figure", option_text(&o->figure, value))
+/* clang-format on */
+
+enum { OPT_BEFORE = OPTION_SUBCOMMAND - 1, OPTIONS(OPTION_ID, OPTION_ID) };
+
+static const struct option long_options[] = {
+	{ "json", required_argument, NULL, OPTION_JSON },
+	{ "csv", required_argument, NULL, OPTION_CSV },
+	{ "help", no_argument, NULL, 'h' },
+	OPTIONS(OPTION_VALUE, OPTION_FLAG){ 0 },
+};
+
+static int read_option(void *arg, int c, const char *value)
+{
+	static const char *const where[] = { "nic", "host" };
+	struct predict_options *o = arg;
+	uint32_t which;
+
 	switch (c) {
-	case OPT_HOSTS:
-		o->hosts = value;
-		return 0;
-	case OPT_ALG:
-		o->n = 0;
-		return tool_list(value, add_alg, o);
-	case OPT_FORMULA:
-		o->formula = !strcmp(value, "waiting") ? PREDICT_WAITING : PREDICT_FIRST;
-		return o->formula == PREDICT_FIRST && strcmp(value, "first") != 0
-			       ? tool_usage("--formula: '%s' is neither first nor waiting", value)
-			       : 0;
-	case OPT_MEASURED:
-		o->measured = value;
-		return 0;
-	case OPT_FIGURE:
-		o->figure = value;
-		return 0;
-	case OPTION_JSON:
-	case OPTION_CSV:
-		return option_common(c, value, NULL, &o->files);
+		OPTIONS(OPTION_CASE, OPTION_CASE)
 	}
-	o->where = value;
-	return strcmp(value, "nic") && strcmp(value, "host")
-		       ? tool_usage("--where: '%s' is neither nic nor host", value)
-		       : 0;
+	return option_common(c, value, NULL, &o->files);
 }
 
 static int parse(int argc, char **argv, struct predict_options *o, bool *help)
 {
-	int c, r = add_alg(o, "all");
+	int r = add_alg(o, "all");
 
 	r = r ? r : add_alg(o, NBAR_TUNE_NAME);
-	*help = false;
-	optind = 1;
-	opterr = 0;
-	while (!r && (c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
-		if (c == ':')
-			return tool_usage("option '%s' needs a value", argv[optind - 1]);
-		if (c == '?')
-			return tool_usage("unknown option '%s'", argv[optind - 1]);
-		*help = c == 'h';
-		if (*help)
-			return 0;
-		r = read_option(o, c, optarg);
-	}
-	if (!r && optind + 1 != argc)
+	r = r ? r : option_each(argc, argv, 1, ":h", long_options, read_option, o, help);
+	if (!r && !*help && optind + 1 != argc)
 		return tool_usage("it wants one profile");
 	o->profile = argv[optind];
 	return r;

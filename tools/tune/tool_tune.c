@@ -42,40 +42,31 @@ static void usage(FILE *to)
 	      to);
 }
 
+static int read_option(void *arg, int c, const char *value)
+{
+	struct tune_options *o = arg;
+
+	switch (c) {
+	case OPT_HOSTS:
+		return option_text(&o->hosts, value);
+	case OPT_EMIT:
+		o->emit = value;
+		return emit_find(value) ? 0
+					: tool_usage("--emit: '%s' is none of c, dot, svg", value);
+	}
+	return option_text(&o->output, value);
+}
+
 static int parse(int argc, char **argv, struct tune_options *o, bool *help)
 {
-	int c;
+	int r;
 
 	*o = (struct tune_options){ .output = "-" };
-	*help = false;
-	optind = 1;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":o:h", long_options, NULL)) != -1) {
-		switch (c) {
-		case OPT_HOSTS:
-			o->hosts = optarg;
-			break;
-		case OPT_EMIT:
-			o->emit = optarg;
-			if (!emit_find(optarg))
-				return tool_usage("--emit: '%s' is none of c, dot, svg", optarg);
-			break;
-		case 'o':
-			o->output = optarg;
-			break;
-		case 'h':
-			*help = true;
-			return 0;
-		case ':':
-			return tool_usage("option '%s' needs a value", argv[optind - 1]);
-		default:
-			return tool_usage("unknown option '%s'", argv[optind - 1]);
-		}
-	}
-	if (optind + 1 != argc)
+	r = option_each(argc, argv, 1, ":o:h", long_options, read_option, o, help);
+	if (!r && !*help && optind + 1 != argc)
 		return tool_usage("it wants one profile");
 	o->profile = argv[optind];
-	return 0;
+	return r;
 }
 
 static void show(const struct tool_hosts *h, const struct compose *c, double seconds)
