@@ -313,7 +313,7 @@ static const struct {
 } cases[] = {
 	{ "late-linear", fair_case_late_linear }, { "late-pairs", fair_case_late_pairs },
 	{ "killed", fair_case_killed },           { "stopped", fair_case_stopped },
-	{ "memory", fair_case_memory },
+	{ "memory", fair_case_memory },           { "reuse", fair_case_reuse },
 };
 #define NCASE (sizeof(cases) / sizeof(cases[0]))
 

@@ -113,6 +113,7 @@ void fair_case_late_pairs(void);
 void fair_case_killed(void);
 void fair_case_stopped(void);
 void fair_case_memory(void);
+void fair_case_reuse(void);
 
 /* fair.c: one line of TAP. */
 __attribute__((format(printf, 2, 3))) bool fair_ok(bool pass, const char *format, ...);

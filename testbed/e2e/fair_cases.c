@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fair_cases.c - cases of fairness that do not fit the table of attacks: late members, clients that
- * die, a daemon that is told to end, and full memory.
+ * die, a daemon that is told to end, full memory, and memory that is used again.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +16,9 @@
 #define LATE_NS UINT64_C(3500000000) /* some budgets */
 #define LINEAR 1000u
 #define PAIRS 1000u
-#define HEAVY 64u /* groups of a client that dies */
+#define HEAVY 64u       /* groups of a client that dies */
+#define REUSE 16u       /* groups of the largest size that one port may have */
+#define GROUP_PAGES 64u /* fewer pages of memory than each of them has */
 
 static struct fair world;
 
@@ -232,6 +234,59 @@ void fair_case_stopped(void)
 		word[i] = word_of(&f->by[i], 0);
 	fair_ok(word[0] >> 32 == NBAR_STATUS_NIC_DOWN && word[1] >> 32 == NBAR_STATUS_NIC_DOWN,
 		"stopped: the bystander is told that the NIC is down");
+}
+
+/* How many pages the kernel has given to this process: its minor page faults. */
+static uint64_t faults_of(pid_t pid)
+{
+	char path[64], line[1024] = "", *at;
+	unsigned long long n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	FILE *in = fopen(path, "r");
+
+	if (in && fgets(line, sizeof(line), in) && (at = strrchr(line, ')')))
+		sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %llu", &n);
+	if (in)
+		fclose(in);
+	return n;
+}
+
+static bool open_and_close(struct raw *r)
+{
+	bool well = r != NULL;
+
+	for (uint32_t i = 0; well && i < REUSE; i++)
+		well = raw_group_open(r, "linear", 0, NBAR_SLOTS_MAX + 1, i) == 0;
+	for (uint32_t i = 0; well && i < REUSE; i++)
+		well = raw_group_close(r, i) == 0;
+	return well;
+}
+
+/*
+ * A client opens and closes groups of the largest size, waits until none of them lingers, and does
+ * so again: now the daemon has their memory. Fresh memory would disturb the bystander, because each
+ * page that comes or goes is work of the kernel.
+ */
+void fair_case_reuse(void)
+{
+	struct fair *f = &world;
+	uint64_t faults;
+
+	fair_ok(fair_begin(f, FAIR_RING, BUDGET_MS, false), "reuse: a bystander");
+	fair_ok(open_and_close(fair_client(f, 0)), "reuse: large groups come and go");
+	fair_quiet(f);
+	faults = faults_of(f->daemon[0]);
+	fair_ok(open_and_close(fair_client(f, 0)), "reuse: and again");
+	faults = faults_of(f->daemon[0]) - faults;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	printf("# a sanitizer has its own memory: %llu page faults do not count\n",
+	       (unsigned long long)faults);
+#else
+	if (!fair_ok(faults < GROUP_PAGES, "reuse: in the memory of those before them"))
+		printf("# %llu page faults\n", (unsigned long long)faults);
+#endif
+	fair_ok(fair_end(f), "reuse: SIGTERM: exit status 0");
 }
 
 /* One client opens groups of the largest size until the NIC refuses one. */

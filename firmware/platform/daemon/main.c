@@ -8,6 +8,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,8 @@
 /* Memory for DPDK, besides that of each NIC's wire. Without hugepages it is not resident until it
  * is used. */
 #define MEMORY_MB 32u
+#define KEEP_BYTES (16 << 20)  /* free memory at the end of the heap that the daemon keeps */
+#define MAPPED_BYTES (1 << 20) /* a block of so many bytes has a mapping of its own */
 
 static uint32_t memory_mb(const struct options *o)
 {
@@ -195,6 +198,19 @@ static void limits_raise(void)
 	(void)prctl(PR_SET_TIMERSLACK, 1000ul); /* keeps short sleeps short */
 }
 
+/*
+ * A large group takes hundreds of KiB. By default libc gives them back to the kernel when the group
+ * is gone, and asks for fresh pages when the next one comes. Both disturb the barriers of others:
+ * the kernel interrupts the polling thread when it takes pages away, and clears each fresh page.
+ * So the daemon keeps KEEP_BYTES: twice what the lingering groups of one NIC may take by default.
+ * All blocks of groups are smaller than MAPPED_BYTES, so they lie in the heap.
+ */
+static void memory_keep(void)
+{
+	(void)mallopt(M_TRIM_THRESHOLD, KEEP_BYTES);
+	(void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+}
+
 static void show_alive(void)
 {
 	service_notify("WATCHDOG=1");
@@ -309,6 +325,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	limits_raise();
+	memory_keep();
 	rc = wants_eal(&o) ? eal_start(&o) : cpu_take(o.cpu);
 	if (rc)
 		return rc;
