@@ -39,6 +39,7 @@ wrap = $(1:%=-Wl$(comma)--wrap=%)
 $(BUILD)/test_hostlib_faults: ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc socket connect getsockopt sendmsg recvmsg recv mmap sched_getaffinity)
 $(BUILD)/test_hostlib_host: ALL_LDFLAGS += $(call wrap,dlopen dlsym connect getsockopt geteuid poll)
 $(BUILD)/test_hostlib_fd $(BUILD)/test_hostlib_late $(BUILD)/test_hostlib_link: ALL_LDFLAGS += $(call wrap,recv recvmsg sendmsg)
+$(BUILD)/test_hostlib_link: ALL_LDFLAGS += $(call wrap,nblib_link_start)
 $(BUILD)/test_spare_rare: ALL_LDFLAGS += $(call wrap,$(addprefix nbar_,group_open group_close group_peers group_connect post test signal_send signal_recv))
 
 # With the library that makes tags, if it is there.
