@@ -24,24 +24,25 @@
  * of an MPI between hosts. */
 #define NBMPI_PAYS 8u
 
-/* Reasons for the fallback of a communicator. X(name, text) */
-#define NBMPI_WHYS(X)                                                            \
-	X(none, "")                                                              \
-	X(disabled, "nbar is not enabled, or refused its settings at the start") \
-	X(inter, "it is an intercommunicator")                                   \
-	X(alone, "it has one rank")                                              \
-	X(few, "it is over fewer hosts than the minimum")                        \
-	X(foreign, "not all of its processes belong to one world that has nbar") \
-	X(terms, "its processes have different settings or versions of nbar")    \
-	X(nic, "no port of a NIC could be opened")                               \
-	X(group, "a NIC has no group for it")                                    \
-	X(memory, "the processes of a host could not share memory")              \
-	X(attach, "a process could not attach to the NIC of its host")           \
-	X(connect, "the NICs could not be connected")                            \
-	X(opening, "it has called too few barriers yet, or only nonblocking ones")
+/* Reasons for the fallback of a communicator. X(name, level, text): at which verbosity it is
+ * printed; 0: it can be mended, and is printed once, and at level 1 every time. */
+#define NBMPI_WHYS(X)                                                               \
+	X(none, 1, "")                                                              \
+	X(disabled, 1, "nbar is not enabled, or refused its settings at the start") \
+	X(inter, 1, "it is an intercommunicator")                                   \
+	X(alone, 2, "it has one rank")                                              \
+	X(few, 1, "it is over fewer hosts than the minimum")                        \
+	X(foreign, 1, "not all of its processes belong to one world that has nbar") \
+	X(terms, 1, "its processes have different settings or versions of nbar")    \
+	X(nic, 0, "no port of a NIC could be opened")                               \
+	X(group, 0, "a NIC has no group for it")                                    \
+	X(memory, 0, "the processes of a host could not share memory")              \
+	X(attach, 0, "a process could not attach to the NIC of its host")           \
+	X(connect, 0, "the NICs could not be connected")                            \
+	X(opening, 1, "it has called too few barriers yet, or only nonblocking ones")
 
 enum nbmpi_why {
-#define NBMPI_WHY_ID(name, text) NBMPI_WHY_##name,
+#define NBMPI_WHY_ID(name, level, text) NBMPI_WHY_##name,
 	NBMPI_WHYS(NBMPI_WHY_ID)
 #undef NBMPI_WHY_ID
 		NBMPI_WHY_END
@@ -87,9 +88,9 @@ struct nbmpi_ops {
 	/* Ranks on this host, in order; the caller frees them. NULL: no memory; but *n, their
 	 * number, is right. *why: a reason against NICs that all ranks know, or NBMPI_WHY_none. */
 	uint32_t *(*mates)(void *mpi, uint32_t *n, enum nbmpi_why *why);
-	/* Numbers of the hosts of all ranks, in any numbering; the caller frees them. NULL: they
-	 * are not known now. Does not wait for other ranks. */
-	uint32_t *(*hosts)(void *mpi, uint32_t size);
+	/* A number of the host of a rank: ranks of one host have the same. Does not wait for other
+	 * ranks. */
+	uint64_t (*host)(void *mpi, uint32_t rank);
 	/* Called by all ranks. sum: in and out. */
 	int (*sum)(void *mpi, struct nbmpi_sum *sum);
 	/* Sends and receives all messages, apart from the program's own. Allocates no memory,

@@ -109,34 +109,24 @@ static struct nbmpi_speech *speech_new(const struct card *card)
 	return s;
 }
 
-/* Each leader sends to the rank that speaks for its host. index: the host of this rank, or
- * NBAR_RANK_NONE if it is no leader. *got: the message for a rank that speaks, which may be its
- * own. */
-static int to_speaker(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost, uint32_t index,
-		      void *mine, void *got, uint32_t size)
-{
-	struct nbmpi_message message[2];
-	uint32_t n = 0;
-
-	if (index == rank)
-		memcpy(got, mine, size);
-	else if (index != NBAR_RANK_NONE)
-		message[n++] = (struct nbmpi_message){ index, size, false, mine, NULL };
-	if (index != rank && rank < nhost)
-		message[n++] = (struct nbmpi_message){ NBAR_RANK_NONE, size, true, got, NULL };
-	return at->exchange(at->mpi, at->tag, message, n);
-}
-
 int nbmpi_exchange_begin(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost,
 			 const struct nbmpi_host *host, struct nbmpi_speech **out)
 {
-	uint32_t index = host ? host->index : NBAR_RANK_NONE;
+	bool own = host && host->index == rank;
+	struct nbmpi_message message[2];
 	struct card mine, card;
+	uint32_t n = 0;
 	int rc;
 
 	if (host)
-		mine = (struct card){ host->mine, rank, host->npeer };
-	rc = to_speaker(at, rank, nhost, index, &mine, &card, sizeof(card));
+		mine = card = (struct card){ host->mine, rank, host->npeer };
+	if (host && !own)
+		message[n++] =
+			(struct nbmpi_message){ host->index, sizeof(mine), false, &mine, NULL };
+	if (rank < nhost && !own)
+		message[n++] =
+			(struct nbmpi_message){ NBAR_RANK_NONE, sizeof(card), true, &card, NULL };
+	rc = at->exchange(at->mpi, at->tag, message, n);
 	*out = rc == 0 && rank < nhost ? speech_new(&card) : NULL;
 	return rc;
 }
@@ -193,48 +183,26 @@ int nbmpi_exchange_addresses(const struct nbmpi_channel *at, uint32_t rank,
 
 /* --- numbers --------------------------------------------------------------------------------- */
 
-/* Ranks below nhost gather all numbers: Bruck's allgather, in log nhost messages. */
-static int gather_numbers(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost,
-			  uint32_t number, uint32_t *all)
+/* Bruck's allgather, in log size messages. */
+int nbmpi_exchange_numbers(const struct nbmpi_channel *at, uint32_t rank, uint32_t size,
+			   uint32_t number, uint32_t *all)
 {
-	uint32_t *part = all + nhost, have = 1;
+	uint32_t *part = all + size, have = 1;
 	int rc = 0;
 
 	part[0] = number;
-	while (rc == 0 && have < nhost) {
-		uint32_t n = have < nhost - have ? have : nhost - have;
-		uint32_t size = n * (uint32_t)sizeof(*part);
+	while (rc == 0 && have < size) {
+		uint32_t n = have < size - have ? have : size - have;
+		uint32_t bytes = n * (uint32_t)sizeof(*part);
 		struct nbmpi_message message[] = {
-			{ (rank + nhost - have) % nhost, size, false, part, NULL },
-			{ (rank + have) % nhost, size, true, part + have, NULL },
+			{ (rank + size - have) % size, bytes, false, part, NULL },
+			{ (rank + have) % size, bytes, true, part + have, NULL },
 		};
 
 		rc = at->exchange(at->mpi, at->tag + 1, message, 2);
 		have += n;
 	}
-	for (uint32_t i = 0; i < nhost; i++)
-		all[(rank + i) % nhost] = part[i];
+	for (uint32_t i = 0; i < size; i++)
+		all[(rank + i) % size] = part[i];
 	return rc;
-}
-
-int nbmpi_exchange_numbers(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost,
-			   uint32_t index, uint32_t number, uint32_t *all)
-{
-	struct number {
-		uint32_t leader, number;
-	} mine = { rank, number }, spoken;
-	uint32_t size = nhost * (uint32_t)sizeof(*all), n = 0;
-	bool leads = index != NBAR_RANK_NONE, speaks = rank < nhost;
-	struct nbmpi_message message[2];
-	int rc;
-
-	rc = to_speaker(at, rank, nhost, index, &mine, &spoken, sizeof(spoken));
-	if (rc == 0 && speaks)
-		rc = gather_numbers(at, rank, nhost, spoken.number, all);
-	/* A leader that speaks for a host has all numbers by now. */
-	if (speaks && spoken.leader >= nhost)
-		message[n++] = (struct nbmpi_message){ spoken.leader, size, false, all, NULL };
-	if (leads && !speaks)
-		message[n++] = (struct nbmpi_message){ index, size, true, all, NULL };
-	return rc == 0 ? at->exchange(at->mpi, at->tag + 1, message, n) : rc;
 }

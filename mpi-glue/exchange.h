@@ -52,13 +52,10 @@ int nbmpi_exchange_begin(const struct nbmpi_channel *at, uint32_t rank, uint32_t
 int nbmpi_exchange_addresses(const struct nbmpi_channel *at, uint32_t rank,
 			     const struct nbmpi_host *host, struct nbmpi_speech *speech);
 
-/*
- * Gives each leader, and each rank below nhost, one number from every host: all[h] is the `number`
- * of the leader of host h. These ranks have room for twice as many numbers. index: the host of the
- * calling leader, else NBAR_RANK_NONE. Called by all ranks; a collective must separate it from any
- * other exchange with at->tag. 0, or an error code of the MPI.
- */
-int nbmpi_exchange_numbers(const struct nbmpi_channel *at, uint32_t rank, uint32_t nhost,
-			   uint32_t index, uint32_t number, uint32_t *all);
+/* Gives each rank one number from every rank, in order of rank. all: has room for twice as many.
+ * Only for small communicators: memory and bytes grow with the number of ranks. A collective must
+ * separate it from any other exchange with at->tag. 0, or an error code of the MPI. */
+int nbmpi_exchange_numbers(const struct nbmpi_channel *at, uint32_t rank, uint32_t size,
+			   uint32_t number, uint32_t *all);
 
 #endif

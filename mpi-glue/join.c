@@ -281,7 +281,7 @@ static int agree(struct set_up *s)
 		c->why = NBMPI_WHY_few;
 		return 0;
 	}
-	rc = nbmpi_tuned_agree(c, &s->channel, s->host.index);
+	rc = nbmpi_tuned_agree(c, &s->channel);
 	if (rc != 0)
 		return rc;
 	rc = prepare(s, &why);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "comm_internal.h"
+#include "node.h"
 #include "tuned.h"
 
 #define RANKS_MAX 7u /* ranks of a host that a text names, besides the first one */
@@ -33,7 +34,7 @@ void nbmpi_log(int verbose, const char *format, ...)
 const char *nbmpi_why_text(enum nbmpi_why why)
 {
 	static const char *const text[] = {
-#define WHY_TEXT(name, text) [NBMPI_WHY_##name] = text,
+#define WHY_TEXT(name, level, text) [NBMPI_WHY_##name] = text,
 		NBMPI_WHYS(WHY_TEXT)
 #undef WHY_TEXT
 	};
@@ -52,26 +53,13 @@ static bool is_first(enum nbmpi_why why)
 
 static int level_of(enum nbmpi_why why)
 {
-	switch (why) {
-	case NBMPI_WHY_nic:
-	case NBMPI_WHY_group:
-	case NBMPI_WHY_memory:
-	case NBMPI_WHY_attach:
-	case NBMPI_WHY_connect:
-		return is_first(why) ? 0 : 1;
-	case NBMPI_WHY_alone: /* it has nothing to wait for: not worth a line */
-		return 2;
-	case NBMPI_WHY_none:
-	case NBMPI_WHY_disabled:
-	case NBMPI_WHY_inter:
-	case NBMPI_WHY_few:
-	case NBMPI_WHY_foreign:
-	case NBMPI_WHY_terms:
-	case NBMPI_WHY_opening:
-	case NBMPI_WHY_END:
-		break;
-	}
-	return 1;
+	static const int level[] = {
+#define WHY_LEVEL(name, level, text) [NBMPI_WHY_##name] = level,
+		NBMPI_WHYS(WHY_LEVEL)
+#undef WHY_LEVEL
+	};
+
+	return why >= NBMPI_WHY_END || (level[why] == 0 && !is_first(why)) ? 1 : level[why];
 }
 
 static void tell_why(const struct nbmpi_comm *c, const char *cause)
@@ -103,25 +91,6 @@ void nbmpi_log_path(const struct nbmpi_comm *c, const char *cause)
 		  c->group ? nbmpi_tuned_name(c) : "");
 }
 
-/* Number of the host of each rank, in the order of their lowest ranks; the caller frees it. NULL:
- * not known. Looks up all ranks: only for a text. */
-static uint32_t *hosts_of(const struct nbmpi_comm *c)
-{
-	uint32_t *host = c->closed ? NULL : nbmpi_self.start.ops->hosts(c->mpi, c->size);
-	uint32_t top = 0, n = 0, *place;
-
-	for (uint32_t r = 0; host && r < c->size; r++)
-		top = host[r] > top ? host[r] : top;
-	place = calloc((size_t)top + 1, sizeof(*place));
-	for (uint32_t r = 0; host && place && r < c->size; r++) {
-		if (place[host[r]] == 0)
-			place[host[r]] = ++n;
-		host[r] = place[host[r]] - 1;
-	}
-	free(place);
-	return host;
-}
-
 /* "rank 3", or "rank 3, 7 or 11 (host 1)" if several ranks share a host: a NIC knows only hosts. */
 static size_t host_text(const struct nbmpi_comm *c, uint32_t host, char *out, size_t size)
 {
@@ -132,7 +101,8 @@ static size_t host_text(const struct nbmpi_comm *c, uint32_t host, char *out, si
 		return (size_t)snprintf(out, size, "an unknown rank");
 	if (c->nhost == c->size)
 		return (size_t)snprintf(out, size, "rank %u", host);
-	host_of = hosts_of(c);
+	host_of =
+		c->closed ? NULL : nbmpi_hosts_number(nbmpi_self.start.ops->host, c->mpi, c->size);
 	for (uint32_t r = 0; host_of && r < c->size; r++)
 		all += host_of[r] == host;
 	for (uint32_t r = 0; all > 0 && r < c->size && n <= RANKS_MAX && at < size; r++) {

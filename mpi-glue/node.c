@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * node.c - identifies the host of a process, and keeps a table of hosts.
+ * node.c - identifies the host of a process, and numbers hosts.
  *
- * Called when MPI starts, and by the component when it first looks up a process. Knows no MPI.
+ * Called when MPI starts, by the component when it first looks up a process, and for the texts of
+ * failures. Knows no MPI.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -166,52 +167,40 @@ bool nbmpi_crowd_full(const struct nbmpi_crowd *crowd)
 	return crowd->n > cpus;
 }
 
-static uint32_t *bucket_of(const struct nbmpi_nodes *nodes, const struct nbmpi_node *node)
-{
-	uint32_t at = (uint32_t)(node->host[0] ^ node->boot[0]) & (nodes->room - 1);
+struct place {
+	uint64_t host;
+	uint32_t rank;
+};
 
-	while (nodes->bucket[at] && !nbmpi_node_same(&nodes->node[nodes->bucket[at] - 1], node))
-		at = (at + 1) & (nodes->room - 1);
-	return &nodes->bucket[at];
+static int by_host(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->host != y->host)
+		return x->host < y->host ? -1 : 1;
+	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Doubles the table; at most half of it is ever used. */
-static bool grow(struct nbmpi_nodes *nodes)
+uint32_t *nbmpi_hosts_number(uint64_t (*host)(void *arg, uint32_t rank), void *arg, uint32_t size)
 {
-	struct nbmpi_nodes wider = { .n = nodes->n, .room = nodes->room ? 2 * nodes->room : 64 };
+	struct place *place = malloc(size * sizeof(*place));
+	uint32_t *number = malloc(size * sizeof(*number)), n = 0, lowest = 0;
 
-	wider.node = realloc(nodes->node, wider.room / 2 * sizeof(*wider.node));
-	if (!wider.node)
-		return false;
-	nodes->node = wider.node;
-	wider.bucket = calloc(wider.room, sizeof(*wider.bucket));
-	if (!wider.bucket)
-		return false;
-	for (uint32_t i = 0; i < wider.n; i++)
-		*bucket_of(&wider, &wider.node[i]) = i + 1;
-	free(nodes->bucket);
-	*nodes = wider;
-	return true;
-}
-
-bool nbmpi_nodes_number(struct nbmpi_nodes *nodes, const struct nbmpi_node *node, uint32_t *out)
-{
-	uint32_t *bucket;
-
-	if (nodes->n == nodes->room / 2 && !grow(nodes))
-		return false;
-	bucket = bucket_of(nodes, node);
-	if (!*bucket) {
-		nodes->node[nodes->n] = *node;
-		*bucket = ++nodes->n;
+	if (!place || !number) {
+		free(place);
+		free(number);
+		return NULL;
 	}
-	*out = *bucket - 1;
-	return true;
-}
-
-void nbmpi_nodes_free(struct nbmpi_nodes *nodes)
-{
-	free(nodes->node);
-	free(nodes->bucket);
-	*nodes = (struct nbmpi_nodes){ 0 };
+	for (uint32_t r = 0; r < size; r++)
+		place[r] = (struct place){ host(arg, r), r };
+	qsort(place, size, sizeof(*place), by_host);
+	for (uint32_t i = 0; i < size; i++) {
+		if (i == 0 || place[i].host != place[i - 1].host)
+			lowest = place[i].rank;
+		number[place[i].rank] = lowest;
+	}
+	free(place);
+	for (uint32_t r = 0; r < size; r++)
+		number[r] = number[r] == r ? n++ : number[number[r]];
+	return number;
 }

@@ -49,15 +49,14 @@ void nbmpi_crowd_add(struct nbmpi_crowd *crowd, const struct nbmpi_node *node);
 /* True if they are more than their processors. */
 bool nbmpi_crowd_full(const struct nbmpi_crowd *crowd);
 
-/* The known hosts, numbered from 0 in the order of the first look-up. */
-struct nbmpi_nodes {
-	uint32_t n, room; /* room is a power of two */
-	struct nbmpi_node *node;
-	uint32_t *bucket; /* number + 1; 0: empty */
-};
+/* A number of the host: processes of one host have the same. Never 0. */
+static inline uint64_t nbmpi_node_host(const struct nbmpi_node *node)
+{
+	return (node->boot[0] ^ node->host[0]) | 1;
+}
 
-/* Number of the host, new or known. False: no memory. */
-bool nbmpi_nodes_number(struct nbmpi_nodes *nodes, const struct nbmpi_node *node, uint32_t *out);
-void nbmpi_nodes_free(struct nbmpi_nodes *nodes);
+/* Numbers hosts from 0, in the order of their lowest ranks: that of each rank. host: as
+ * nbmpi_ops.host. The caller frees the result. NULL: no memory. */
+uint32_t *nbmpi_hosts_number(uint64_t (*host)(void *arg, uint32_t rank), void *arg, uint32_t size);
 
 #endif

@@ -46,38 +46,32 @@ static MPI_Comm to_comm(void *mpi)
 
 #define CHUNK 256 /* ranks in one look-up */
 
-/* Hosts of the members, by rank. *foreign: some belong to another world. host NULL: only check. */
-static void look_up(MPI_Group group, int size, uint32_t *host, bool *foreign)
+static int world_rank(MPI_Group group, int rank)
 {
-	int rank[CHUNK], of_world[CHUNK];
+	int of_world;
 
-	*foreign = false;
-	for (int first = 0; first < size; first += CHUNK) {
-		int n = size - first < CHUNK ? size - first : CHUNK;
-
-		for (int i = 0; i < n; i++)
-			rank[i] = first + i;
-		PMPI_Group_translate_ranks(group, n, rank, world.group, of_world);
-		for (int i = 0; i < n; i++)
-			if (of_world[i] == MPI_UNDEFINED)
-				*foreign = true;
-			else if (host)
-				host[first + i] = world.host[of_world[i]] / 2;
-	}
+	PMPI_Group_translate_ranks(group, 1, &rank, world.group, &of_world);
+	return of_world;
 }
 
-static uint32_t *mpi_hosts(void *mpi, uint32_t size)
+static uint64_t mpi_host(void *mpi, uint32_t rank)
 {
-	uint32_t *host = malloc(size * sizeof(*host));
 	MPI_Group group;
-	bool foreign;
+	int of_world;
 
-	if (!host)
-		return NULL;
 	PMPI_Comm_group(to_comm(mpi), &group);
-	look_up(group, (int)size, host, &foreign);
+	of_world = world_rank(group, (int)rank);
 	PMPI_Group_free(&group);
-	return host;
+	return world.host[of_world] / 2;
+}
+
+/* True if some members belong to another world. */
+static bool is_foreign(MPI_Group group, int size)
+{
+	for (int r = 0; r < size; r++)
+		if (world_rank(group, r) == MPI_UNDEFINED)
+			return true;
+	return false;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -90,11 +84,7 @@ static int by_rank(const void *a, const void *b)
 /* True if the first rank has found no NIC when MPI started: all ranks know it without a vote. */
 static bool lacks_nic(MPI_Group group)
 {
-	const int first = 0;
-	int of_world;
-
-	PMPI_Group_translate_ranks(group, 1, &first, world.group, &of_world);
-	return of_world != MPI_UNDEFINED && world.host[of_world] % 2 == 0;
+	return world.host[world_rank(group, 0)] % 2 == 0;
 }
 
 static uint32_t *mpi_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
@@ -110,7 +100,7 @@ static uint32_t *mpi_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 		return (uint32_t *)rank;
 	PMPI_Comm_group(to_comm(mpi), &group);
 	PMPI_Group_size(group, &size);
-	look_up(group, size, NULL, &foreign);
+	foreign = is_foreign(group, size);
 	/* To a process of another world, our processes are foreign, too: so all decide alike. */
 	if (foreign)
 		*why = NBMPI_WHY_foreign;
@@ -146,12 +136,8 @@ static int mpi_exchange(void *mpi, uint32_t tag, struct nbmpi_message *message, 
 
 	PMPI_Comm_group(to_comm(mpi), &group);
 	for (uint32_t i = 0; i < n; i++) {
-		int rank = (int)message[i].rank, of_world;
-
-		if (message[i].rank == NBAR_RANK_NONE)
-			continue;
-		PMPI_Group_translate_ranks(group, 1, &rank, world.group, &of_world);
-		message[i].rank = (uint32_t)of_world;
+		if (message[i].rank != NBAR_RANK_NONE)
+			message[i].rank = (uint32_t)world_rank(group, (int)message[i].rank);
 	}
 	PMPI_Group_free(&group);
 	rc = pmpi_exchange(world.comm, (int)tag & world.tags, message, n);
@@ -174,7 +160,7 @@ static int error_code(const char *text)
 
 static const struct nbmpi_ops ops = {
 	.mates = mpi_mates,
-	.hosts = mpi_hosts,
+	.host = mpi_host,
 	.sum = mpi_sum,
 	.exchange = mpi_exchange,
 	.progress = pmpi_progress,
@@ -316,12 +302,15 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 
 /* --- begin and end --------------------------------------------------------------------------- */
 
-/* Finds the hosts of the world. False: no memory. world.host stays NULL if the terms differ. */
-static bool number_hosts(const struct nbmpi_node *node, const struct nbmpi_node *self,
-			 bool *crowded)
+static uint64_t host_of_node(void *node, uint32_t rank)
 {
-	uint32_t *host = malloc((size_t)world.size * sizeof(*host));
-	struct nbmpi_nodes nodes = { .n = 0 };
+	return nbmpi_node_host((const struct nbmpi_node *)node + rank);
+}
+
+/* Finds the hosts of the world. False: no memory. world.host stays NULL if the terms differ. */
+static bool number_hosts(struct nbmpi_node *node, const struct nbmpi_node *self, bool *crowded)
+{
+	uint32_t *host = nbmpi_hosts_number(host_of_node, node, (uint32_t)world.size);
 	struct nbmpi_crowd crowd;
 	bool good, same = true;
 
@@ -329,14 +318,12 @@ static bool number_hosts(const struct nbmpi_node *node, const struct nbmpi_node 
 	good = host && world.mates;
 	nbmpi_crowd_begin(&crowd, self);
 	for (int r = 0; r < world.size && good; r++) {
-		good = nbmpi_nodes_number(&nodes, &node[r], &host[r]);
 		host[r] = 2 * host[r] + (node[r].has_nic != 0);
 		same = same && node[r].terms == self->terms;
 		nbmpi_crowd_add(&crowd, &node[r]);
 		if (nbmpi_node_same(&node[r], self))
 			world.mates[world.nmate++] = r;
 	}
-	nbmpi_nodes_free(&nodes);
 	*crowded = nbmpi_crowd_full(&crowd);
 	if (good && same)
 		world.host = host;

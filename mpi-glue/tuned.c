@@ -146,25 +146,25 @@ static bool has_twins(const uint32_t *place, uint32_t n)
 	return false;
 }
 
-/* Gives the leaders the indices of all hosts in the profile; *least: a vote on them. */
-static int take_places(struct nbmpi_comm *c, const struct nbmpi_channel *at, uint32_t index,
-		       uint64_t *least)
+/* Sets the indices of all hosts in the profile; *least: a vote on them. */
+static int take_places(struct nbmpi_comm *c, const struct nbmpi_channel *at, uint64_t *least)
 {
-	bool leads = c->rank == c->leader, twins;
-	int rc = nbmpi_exchange_numbers(at, c->rank, c->nhost, leads ? index : NBAR_RANK_NONE,
-					self.place, c->tuned_host);
+	uint32_t place = c->rank == c->leader ? self.place : NBAR_RANK_NONE, n = 0;
+	int rc = nbmpi_exchange_numbers(at, c->rank, c->size, place, c->tuned_host);
 
 	if (rc != 0)
 		return rc;
-	twins = leads && has_twins(c->tuned_host, c->nhost);
-	return vote(c, twins ? FAULT_PLACE : FAULT_NONE, 0, least);
+	for (uint32_t r = 0; r < c->size; r++)
+		if (c->tuned_host[r] != NBAR_RANK_NONE)
+			c->tuned_host[n++] = c->tuned_host[r];
+	return vote(c, has_twins(c->tuned_host, n) ? FAULT_PLACE : FAULT_NONE, 0, least);
 }
 
-/* Four votes: do all ranks have a profile, is it the same, and does it have all hosts? */
-int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at, uint32_t index)
+/* Three votes: do all ranks have a profile, is it the same, and does it have all hosts? */
+int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at)
 {
 	const uint64_t bits = NBMPI_VOTE_YES - 1;
-	uint64_t least, greatest;
+	uint64_t least;
 	enum fault fault = FAULT_NONE;
 	int rc;
 
@@ -179,19 +179,14 @@ int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at, uint
 	if (rc == 0 && least >= NBMPI_VOTE_YES) {
 		if ((least & bits) != (self.digest & bits))
 			fault = FAULT_DIGEST;
-		rc = vote(c, FAULT_NONE, ~self.digest & bits, &greatest);
-		if ((greatest & bits) != (~self.digest & bits))
-			fault = FAULT_DIGEST;
-		c->tuned_host = malloc(2 * (size_t)c->nhost * sizeof(*c->tuned_host));
+		c->tuned_host = malloc(2 * (size_t)c->size * sizeof(*c->tuned_host));
 		if (!c->tuned_host)
 			fault = FAULT_MEMORY;
-		/* If digests differ, a rank differs from the least or the greatest. Then all learn
-		 * it. */
-		if (rc == 0)
-			rc = vote(c, fault, 0, &least);
+		/* If digests differ, that of some rank is not the least: now all learn it. */
+		rc = vote(c, fault, 0, &least);
 	}
 	if (rc == 0 && least >= NBMPI_VOTE_YES)
-		rc = take_places(c, at, index, &least);
+		rc = take_places(c, at, &least);
 	if (rc != 0)
 		return rc;
 	c->tuned = least >= NBMPI_VOTE_YES;

@@ -11,10 +11,9 @@
 #include "comm_internal.h"
 #include "exchange.h"
 
-/* A collective: decides whether the plans of c come from the profile. If so, sets c->tuned_host at
- * the leaders; index: that of the caller's host. 0, or an error code of the MPI. Does nothing if
- * the algorithm is another one. */
-int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at, uint32_t index);
+/* A collective: decides whether the plans of c come from the profile. If so, sets c->tuned_host. 0,
+ * or an error code of the MPI. Does nothing if the algorithm is another one. */
+int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at);
 
 /* Sets algorithm and plan of the member attr->rank; free() the plan. 0 or a negative errno. */
 int nbmpi_tuned_plan(const struct nbmpi_comm *c, struct nbar_group_attr *attr);

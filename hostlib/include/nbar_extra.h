@@ -93,11 +93,12 @@ int nbar_spare_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 int nbar_spare_connect(struct nbar_spare *s, const struct nbar_endpoint *endpoints);
 void nbar_spare_close(struct nbar_spare *s);
 
-/* Makes the new group, which is connected and has had one barrier; the caller closes *out. May be
- * called again, with more failed ranks. If a member calls again while others still are in their
- * first call, these may have its first address, and fail too: then all call again. Errors: -EINVAL
- * a rank is impossible; -ETIME timeout_ns have passed: a member that is not on the list has failed,
- * or has another list; else as nbar_group_open and nbar_test. */
+/* Makes the new group, which is connected and has had one barrier; the caller closes *out. Errors:
+ * -EINVAL a rank is impossible; -ETIME timeout_ns have passed: a member that is not on the list has
+ * failed, or has another list; else as nbar_group_open and nbar_test. After -ETIME the spare keeps
+ * the group, and the next call goes on with it, while other members may still be in their first
+ * call. A call with other failed ranks begins anew, and so does a call after another error: then
+ * all members must call again. */
 int nbar_spare_shrink(struct nbar_spare *s, const uint32_t *failed, uint32_t nfailed,
 		      uint64_t timeout_ns, struct nbar_group **out);
 

@@ -98,12 +98,13 @@ int nbar_group_abort(struct nbar_group *g)
 		return nblib_fail(-EINVAL, "a \"signal\" group has no barriers to abort");
 	if (!order_abort(&g->aborted))
 		end_waits(g);
-	if (order_abort(&g->abort_sent))
+	if (order_aborted(&g->abort_sent))
 		return 0;
+	/* Several threads may send it at once: for the NIC the later ones change nothing. */
 	err = nblib_link_start(&g->port->link, &call, NULL);
 	if (order_down_read(&g->port->link.down) != NBLIB_UP)
 		return 0; /* the other members learn it from their NICs */
-	if (err < 0)
-		order_abort_unsent(&g->abort_sent);
+	if (err == 0)
+		order_abort(&g->abort_sent);
 	return err;
 }

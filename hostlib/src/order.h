@@ -297,12 +297,6 @@ static inline bool order_abort(uint32_t *mark)
 	return __atomic_exchange_n(mark, 1, __ATOMIC_RELAXED);
 }
 
-/* The abort could not be sent: the next call of a thread sends it. Relaxed: it orders nothing. */
-static inline void order_abort_unsent(uint32_t *mark)
-{
-	__atomic_store_n(mark, 0, __ATOMIC_RELAXED);
-}
-
 static inline bool order_aborted(const uint32_t *aborted)
 {
 	return __atomic_load_n(aborted, __ATOMIC_RELAXED);

@@ -31,22 +31,32 @@ struct nbar_spare {
 	struct nbar_port *port;
 	struct nbar_group *signals;
 	struct nbar_group_attr attr;
+	struct shrink *unfinished; /* of a call whose time was over; or NULL */
 };
 
 /* A shrink under way. Ranks are those of the spare, unless a comment says "new". */
 struct shrink {
 	struct nbar_spare *spare;
-	uint32_t list;                  /* digest of the failed ranks */
-	uint32_t nonce;                 /* of this call: answers to an earlier one do not count */
-	uint32_t size;                  /* of the new group */
-	uint32_t *old_rank;             /* by new rank */
-	uint32_t *new_rank;             /* by old rank; NBAR_RANK_NONE: it has failed */
-	uint8_t *parts;                 /* by new rank: a bit for each part that came */
-	struct nbar_endpoint *endpoint; /* by new rank */
 	struct nbar_group *group;
 	const uint32_t *need; /* new ranks */
 	uint32_t nneed;
+	uint32_t list;      /* digest of the failed ranks */
+	uint32_t nonce;     /* of this group: answers about an earlier one do not count */
+	uint32_t size;      /* of the new group */
+	uint32_t ticket;    /* of its first barrier; 0: not posted yet */
+	bool time_over;     /* the next call with the same failed ranks goes on with it */
+	uint32_t *old_rank; /* by new rank */
+	uint32_t *new_rank; /* by old rank; NBAR_RANK_NONE: it has failed */
+	uint8_t *parts;     /* by new rank: a bit for each part that came */
+	struct nbar_endpoint endpoint[]; /* by new rank */
 };
+
+static void shrink_end(struct shrink *k)
+{
+	if (k)
+		nbar_group_close(k->group);
+	free(k);
+}
 
 int nbar_spare_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 		    struct nbar_spare **out, struct nbar_endpoint *endpoint)
@@ -84,6 +94,7 @@ void nbar_spare_close(struct nbar_spare *s)
 {
 	if (!s)
 		return;
+	shrink_end(s->unfinished);
 	nbar_group_close(s->signals);
 	free(s);
 }
@@ -164,8 +175,9 @@ static int ask(struct shrink *k, uint32_t *missing)
 	return err;
 }
 
-/* Serves the other members for a while. -ETIME: the time is over. */
-static int serve(struct shrink *k, const struct timespec *start, uint64_t timeout_ns)
+/* Serves the other members for a while. missing: as set by ask. -ETIME: the time is over. */
+static int serve(struct shrink *k, const struct timespec *start, uint64_t timeout_ns,
+		 uint32_t missing)
 {
 	const struct timespec nap = { .tv_nsec = ASK_NS };
 	struct timespec now;
@@ -176,40 +188,40 @@ static int serve(struct shrink *k, const struct timespec *start, uint64_t timeou
 	uint64_t ns = (uint64_t)(now.tv_sec - start->tv_sec) * UINT64_C(1000000000) +
 		      (uint64_t)now.tv_nsec - (uint64_t)start->tv_nsec;
 
-	return err < 0 ? err : ns >= timeout_ns ? -ETIME : 0;
+	if (err < 0 || ns < timeout_ns)
+		return err;
+	k->time_over = true;
+	if (missing == NBAR_RANK_NONE)
+		return nblib_fail(-ETIME, "not all that are left have connected: call again, or, "
+					  "if more have failed, agree on all of them before");
+	return nblib_fail(-ETIME,
+			  "rank %u has not sent its address: has it failed, or does it name other "
+			  "failed ranks? Agree on them, and call again",
+			  k->old_rank[missing]);
 }
 
-static int connect_new(struct shrink *k, const struct timespec *start, uint64_t timeout_ns)
+static int connect_new(struct shrink *k, uint64_t timeout_ns)
 {
-	uint32_t missing, ticket;
-	int err;
+	struct timespec start;
+	uint32_t missing;
+	int err = 0;
 
-	while ((err = ask(k, &missing)) == 0 && missing != NBAR_RANK_NONE) {
-		err = serve(k, start, timeout_ns);
-		if (err == -ETIME)
-			return nblib_fail(
-				err,
-				"rank %u has not sent its address: has it failed, or does "
-				"it name other failed ranks? Agree on them, and call again",
-				k->old_rank[missing]);
-		if (err < 0)
-			return err;
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	k->time_over = false;
+	while (err == 0 && k->ticket == 0) {
+		err = ask(k, &missing);
+		if (err == 0 && missing != NBAR_RANK_NONE) {
+			err = serve(k, &start, timeout_ns, missing);
+			continue;
+		}
+		if (err == 0)
+			err = nbar_group_connect(k->group, k->endpoint);
+		if (err == 0)
+			err = nbar_post(k->group, &k->ticket);
 	}
-	if (err == 0)
-		err = nbar_group_connect(k->group, k->endpoint);
-	if (err == 0)
-		err = nbar_post(k->group, &ticket);
-	if (err < 0)
-		return err;
 	/* Until all have connected, a member may still ask for our address. */
-	while ((err = nbar_test(k->group, ticket)) == 0) {
-		err = serve(k, start, timeout_ns);
-		if (err == -ETIME)
-			return nblib_fail(err, "not all that are left have connected: agree on the "
-					       "failed ranks, and call again");
-		if (err < 0)
-			return err;
-	}
+	while (err == 0 && (err = nbar_test(k->group, k->ticket)) == 0)
+		err = serve(k, &start, timeout_ns, NBAR_RANK_NONE);
 	return err < 0 ? err : 0;
 }
 
@@ -239,13 +251,26 @@ static int number_ranks(struct shrink *k, const uint32_t *failed, uint32_t nfail
 	return 0;
 }
 
-static int shrink(struct shrink *k, uint64_t timeout_ns)
+static struct shrink *shrink_new(struct nbar_spare *s)
+{
+	size_t n = s->attr.size;
+	struct shrink *k = calloc(1, sizeof(*k) + n * (sizeof(*k->endpoint) + sizeof(*k->old_rank) +
+						       sizeof(*k->new_rank) + sizeof(*k->parts)));
+
+	if (!k)
+		return NULL;
+	k->spare = s;
+	k->old_rank = (uint32_t *)&k->endpoint[n];
+	k->new_rank = k->old_rank + n;
+	k->parts = (uint8_t *)(k->new_rank + n);
+	return k;
+}
+
+static int open_new(struct shrink *k)
 {
 	struct nbar_group_attr attr = k->spare->attr;
-	struct timespec start;
 	int err;
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
 	attr.rank = k->new_rank[attr.rank];
 	attr.size = k->size;
 	attr.tag ^= k->list;
@@ -257,37 +282,50 @@ static int shrink(struct shrink *k, uint64_t timeout_ns)
 		k->nonce = (k->nonce ^ k->endpoint[attr.rank].byte[i]) * UINT32_C(16777619);
 	k->nonce &= ~((1u << PART_BITS) - 1);
 	k->nneed = (uint32_t)nbar_group_peers(k->group, &k->need);
-	err = connect_new(k, &start, timeout_ns);
-	if (err < 0)
-		nbar_group_close(k->group);
-	return err;
+	return 0;
+}
+
+/*
+ * A group that other members may have connected to must stay: they may have completed its first
+ * barrier, and so have left the call. So a call whose time is over keeps the group, and the next
+ * call with the same failed ranks goes on with it. With other failed ranks all begin anew.
+ */
+static struct shrink *go_on(struct nbar_spare *s, struct shrink *k)
+{
+	struct shrink *before = s->unfinished;
+
+	s->unfinished = NULL;
+	if (!before || memcmp(before->new_rank, k->new_rank, s->attr.size * sizeof(*k->new_rank))) {
+		shrink_end(before);
+		return k;
+	}
+	shrink_end(k);
+	return before;
 }
 
 int nbar_spare_shrink(struct nbar_spare *s, const uint32_t *failed, uint32_t nfailed,
 		      uint64_t timeout_ns, struct nbar_group **out)
 {
-	uint32_t size = s->attr.size;
-	struct shrink k = {
-		.spare = s,
-		.old_rank = calloc(size, sizeof(*k.old_rank)),
-		.new_rank = calloc(size, sizeof(*k.new_rank)),
-		.parts = calloc(size, sizeof(*k.parts)),
-		.endpoint = calloc(size, sizeof(*k.endpoint)),
-	};
-	int err = -ENOMEM;
+	struct shrink *k = shrink_new(s);
+	int err;
 
-	if (k.old_rank && k.new_rank && k.parts && k.endpoint) {
-		err = number_ranks(&k, failed, nfailed);
-		if (err == 0)
-			err = shrink(&k, timeout_ns);
-	} else {
-		nblib_fail(err, "no memory for a group of %u", size);
+	if (!k)
+		return nblib_fail(-ENOMEM, "no memory for a group of %u", s->attr.size);
+	err = number_ranks(k, failed, nfailed);
+	if (err == 0) {
+		k = go_on(s, k);
+		err = k->group ? 0 : open_new(k);
 	}
-	free(k.old_rank);
-	free(k.new_rank);
-	free(k.parts);
-	free(k.endpoint);
 	if (err == 0)
-		*out = k.group;
+		err = connect_new(k, timeout_ns);
+	if (err < 0 && k->time_over) {
+		s->unfinished = k;
+		return err;
+	}
+	if (err == 0)
+		*out = k->group;
+	if (err == 0)
+		k->group = NULL;
+	shrink_end(k);
 	return err;
 }

@@ -77,7 +77,7 @@ static void register_counters(void)
 		offsetof(struct nbmpi_counters, failed));
 	counter("communicators", "communicators that have called a barrier",
 		offsetof(struct nbmpi_counters, comms));
-#define WHY(name, text)                                                             \
+#define WHY(name, level, text)                                                      \
 	if (NBMPI_WHY_##name != NBMPI_WHY_none)                                     \
 		counter("by_mpi_" #name, "barriers run by other components: " text, \
 			offsetof(struct nbmpi_counters, why) +                      \

@@ -180,24 +180,13 @@ static uint32_t *coll_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 }
 
 /* Also called from MPI's progress, where job.lock may be held: does not need it. */
-static uint32_t *coll_hosts(void *mpi, uint32_t size)
+static uint64_t coll_host(void *mpi, uint32_t rank)
 {
 	ompi_communicator_t *comm = mpi;
-	struct nbmpi_nodes nodes = { .n = 0 };
 	struct nbmpi_node node;
-	bool good = true;
-	uint32_t *host;
+	opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, (int)rank);
 
-	host = malloc(size * sizeof(*host));
-	for (uint32_t r = 0; host && r < size && good; r++)
-		good = read_record(ompi_group_get_proc_name(comm->c_local_group, (int)r), &node) ==
-			       NBMPI_WHY_none &&
-		       nbmpi_nodes_number(&nodes, &node, &host[r]);
-	nbmpi_nodes_free(&nodes);
-	if (good)
-		return host;
-	free(host);
-	return NULL;
+	return read_record(name, &node) == NBMPI_WHY_none ? nbmpi_node_host(&node) : 0;
 }
 
 /* Two tags of the MPI's own are enough: all ranks call the blocking collectives of a communicator
@@ -268,7 +257,7 @@ static int revoked(void *mpi)
 
 static const struct nbmpi_ops ops = {
 	.mates = coll_mates,
-	.hosts = coll_hosts,
+	.host = coll_host,
 	.sum = coll_sum,
 	.exchange = coll_exchange,
 	.progress = progress,

@@ -56,7 +56,8 @@ static void component_counters(struct nbmpi_counters *out)
 	out->by_host = pvar_read(session, "coll_nbar_barriers_by_host");
 	out->fallback = pvar_read(session, "coll_nbar_barriers_by_mpi");
 	out->comms = pvar_read(session, "coll_nbar_communicators");
-#define WHY(name, text) out->why[NBMPI_WHY_##name] = pvar_read(session, "coll_nbar_by_mpi_" #name);
+#define WHY(name, level, text) \
+	out->why[NBMPI_WHY_##name] = pvar_read(session, "coll_nbar_by_mpi_" #name);
 	NBMPI_WHYS(WHY)
 #undef WHY
 	MPI_T_pvar_session_free(&session);

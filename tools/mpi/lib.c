@@ -9,7 +9,6 @@
 #include "bench.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "comm_internal.h"
 #include "pmpi.h"
@@ -56,13 +55,11 @@ static uint32_t *mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	return mate;
 }
 
-static uint32_t *hosts(void *mpi, uint32_t size)
+static uint64_t host(void *mpi, uint32_t rank)
 {
 	const struct mpib_world *w = mpi;
-	uint32_t *host = mpib_alloc(size, sizeof(*host));
 
-	memcpy(host, w->host, size * sizeof(*host));
-	return host;
+	return w->host[rank];
 }
 
 static int sum(void *mpi, struct nbmpi_sum *sum)
@@ -86,7 +83,7 @@ static int error(const char *text)
 
 static const struct nbmpi_ops ops = {
 	.mates = mates,
-	.hosts = hosts,
+	.host = host,
 	.sum = sum,
 	.exchange = exchange,
 	.error = error,

@@ -82,24 +82,28 @@ static void count_hosts(struct mpib_world *w)
 	free(ranks);
 }
 
+static uint64_t host_of_node(void *node, uint32_t rank)
+{
+	return nbmpi_node_host((const struct nbmpi_node *)node + rank);
+}
+
 static void find_hosts(struct mpib_world *w)
 {
 	struct nbmpi_node self, *node = mpib_alloc((size_t)w->size, sizeof(*node));
-	struct nbmpi_nodes nodes = { .n = 0 };
 	struct nbmpi_crowd crowd;
 
 	nbmpi_node_self(&w->config, (uint32_t)w->rank, &self);
 	PMPI_Allgather(&self, sizeof(self), MPI_BYTE, node, sizeof(self), MPI_BYTE, MPI_COMM_WORLD);
+	w->host = nbmpi_hosts_number(host_of_node, node, (uint32_t)w->size);
+	if (!w->host)
+		mpib_fatal("no memory");
 	nbmpi_crowd_begin(&crowd, &self);
 	w->one_clock = true;
 	for (int r = 0; r < w->size; r++) {
-		if (!nbmpi_nodes_number(&nodes, &node[r], &w->host[r]))
-			mpib_fatal("no memory");
 		nbmpi_crowd_add(&crowd, &node[r]);
 		w->one_clock &= !memcmp(node[r].boot, self.boot, sizeof(self.boot));
 	}
 	w->crowded = nbmpi_crowd_full(&crowd);
-	nbmpi_nodes_free(&nodes);
 	free(node);
 }
 
@@ -114,7 +118,6 @@ int mpib_world_begin(struct mpib_world *w, const struct mpib_options *opt)
 	w->nic2 = opt->nic2;
 	w->glue = mpib_glue_find();
 	mpib_glue_config(w->glue, (uint32_t)w->rank, &w->config);
-	w->host = mpib_alloc((size_t)w->size, sizeof(*w->host));
 	find_hosts(w);
 	count_hosts(w);
 	PMPI_Allreduce(MPI_IN_PLACE, &w->crowded, 1, MPI_C_BOOL, MPI_LOR, MPI_COMM_WORLD);

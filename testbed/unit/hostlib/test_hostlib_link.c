@@ -79,6 +79,56 @@ static void an_abort_is_sent_when_memory_is_there(void **state)
 	heard_nothing();
 }
 
+/* While a thread sends the abort, another thread aborts the group too. */
+static struct {
+	struct nbar_group *group; /* NULL: no thread does */
+	int rc;
+} other_abort;
+
+static void *abort_main(void *arg)
+{
+	(void)arg;
+	other_abort.rc = nbar_group_abort(other_abort.group);
+	return NULL;
+}
+
+int __real_nblib_link_start(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to);
+int __wrap_nblib_link_start(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to);
+int __wrap_nblib_link_start(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to)
+{
+	static bool again;
+	pthread_t thread;
+
+	if (!other_abort.group)
+		return __real_nblib_link_start(l, call, to);
+	if (!again) {
+		again = true;
+		assert_int_equal(pthread_create(&thread, NULL, abort_main, NULL), 0);
+		pthread_join(thread, NULL);
+		again = false;
+	}
+	return nblib_fail(-EAGAIN, "not sent");
+}
+
+/* 0 means that the NIC learns of the abort: no thread may return it while none has sent it. */
+static void an_abort_that_another_thread_cannot_send(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	open_groups(&g, 1);
+	g->runs = g->connected = true;
+	other_abort.group = g;
+	assert_int_equal(nbar_group_abort(g), -EAGAIN);
+	assert_int_equal(other_abort.rc, -EAGAIN);
+	other_abort.group = NULL;
+	heard_nothing();
+	assert_int_equal(nbar_group_abort(g), 0);
+	heard(NBAR_OP_GROUP_ABORT, 2);
+	assert_int_equal(nbar_group_abort(g), 0);
+	heard_nothing();
+}
+
 /* A link that is reset twice is reset. */
 static void a_reset_that_stays_ends_the_port(void **state)
 {
@@ -385,6 +435,7 @@ int main(void)
 		LINK(a_reset_hides_no_late_reply),
 		LINK(a_late_reply_that_is_lost_ends_the_port),
 		LINK(an_abort_is_sent_when_memory_is_there),
+		LINK(an_abort_that_another_thread_cannot_send),
 		LINK(a_reset_that_stays_ends_the_port),
 		LINK(numbers_wrap),
 		LINK(a_socket_that_is_full),

@@ -161,6 +161,34 @@ static void other_lists_do_not_meet(void **state)
 	close_all(s);
 }
 
+/* A member calls again and again, with no patience, while the others stay in their first call. */
+static void one_calls_again_and_again(void **state)
+{
+	static const uint32_t failed[] = { 3 };
+	struct survivor s[SIZE];
+
+	(void)state;
+	open_all(s);
+	for (uint32_t r = 0; r < SIZE; r++) {
+		s[r].failed = failed;
+		s[r].nfailed = 1;
+		if (r != 1 && r != 3)
+			assert_int_equal(pthread_create(&s[r].thread, NULL, shrink_main, &s[r]), 0);
+	}
+	s[1].timeout_ns = 0;
+	do
+		shrink_main(&s[1]);
+	while (s[1].rc == -ETIME);
+	require_ok(s[1].rc);
+	for (uint32_t r = 0; r < SIZE; r++) {
+		if (r == 1 || r == 3)
+			continue;
+		pthread_join(s[r].thread, NULL);
+		require_ok(s[r].rc);
+	}
+	close_all(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +196,7 @@ int main(void)
 		cmocka_unit_test(a_bad_wire_loses_nothing),
 		cmocka_unit_test(all_but_one),
 		cmocka_unit_test(other_lists_do_not_meet),
+		cmocka_unit_test(one_calls_again_and_again),
 	};
 
 	return run_with_nics(NICS, tests);

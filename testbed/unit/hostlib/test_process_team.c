@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -239,6 +240,54 @@ static void several_under_way_with_a_group(void **state)
 	hosts_end(&h);
 }
 
+/* As many processes of a host as a process team may have, or as there are descriptors for: this
+ * program has both ends of each socket. */
+static uint32_t most_processes(void)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	return limit.rlim_max / 4 < NBAR_PROCESS_TEAM_MAX ? (uint32_t)limit.rlim_max / 4
+							  : NBAR_PROCESS_TEAM_MAX;
+}
+
+static void a_full_host(void **state)
+{
+	static struct nbar_process_team procs;
+	static struct nbar_port *port[NBAR_PROCESS_TEAM_MAX];
+	static struct nbar_group *g[NBAR_PROCESS_TEAM_MAX];
+	const uint32_t n = most_processes();
+	struct nbar_share share;
+	struct cluster c;
+
+	(void)state;
+	print_message("%u processes\n", n);
+	cluster_start(&c, 2, 2, NULL);
+	nbar_group_share(c.g[0], &share);
+	require_ok(nbar_process_team_init(&procs, n));
+	g[0] = c.g[0];
+	for (uint32_t i = 1; i < n; i++) {
+		require_ok(nbar_attach("n0", &share, &port[i]));
+		require_ok(nbar_group_attach(port[i], &share, &g[i]));
+	}
+	for (uint32_t ticket = 1; ticket <= 3; ticket++) {
+		require_ok(nbar_post(c.g[1], NULL));
+		for (uint32_t i = 0; i < n; i++) {
+			assert_int_equal(nbar_test(c.g[1], ticket), 0);
+			require_ok(nbar_process_team_post(&procs, g[i], (i + ticket) % n, NULL));
+		}
+		for (uint32_t i = 0; i < n; i++)
+			require_ok(
+				nbar_process_team_wait(&procs, g[i], ticket, NULL, NBAR_FOREVER));
+		require_ok(nbar_wait(c.g[1], ticket, NBAR_FOREVER));
+	}
+	for (uint32_t i = 1; i < n; i++)
+		nbar_close(port[i]);
+	cluster_end(&c);
+}
+
 static void what_is_not_shared_is_refused(void **state)
 {
 	struct nbar_share share, other;
@@ -456,6 +505,7 @@ int main(void)
 		cmocka_unit_test(old_names_still_work),
 		cmocka_unit_test(with_a_group),
 		cmocka_unit_test(several_under_way_with_a_group),
+		cmocka_unit_test(a_full_host),
 		cmocka_unit_test(what_is_not_shared_is_refused),
 		cmocka_unit_test(who_closes_in_good_order_harms_nobody),
 		cmocka_unit_test(a_cell_stays_while_somebody_looks_at_it),

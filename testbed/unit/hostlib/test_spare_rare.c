@@ -29,7 +29,7 @@ static struct {
 	uint32_t list, nonce;             /* of the requests */
 	uint32_t nin, next;               /* messages that wait to be received */
 	struct nbar_signal_in in[8 * SIZE];
-	uint32_t closed;
+	uint32_t opened, closed;
 	bool answers; /* whoever is asked sends its address */
 	bool flood;   /* there always is a message */
 } fake;
@@ -44,6 +44,7 @@ int __wrap_nbar_group_open(struct nbar_port *p, const struct nbar_group_attr *at
 	assert_ptr_equal(p, &port);
 	if (fake.open)
 		return nblib_fail(-fake.open, "no group");
+	fake.opened += !is_signal;
 	memset(endpoint, 0x5a, sizeof(*endpoint));
 	*out = is_signal ? &signals : &fresh;
 	return 0;
@@ -161,7 +162,7 @@ static int shrink(struct nbar_spare *s, uint64_t timeout_ns)
 	int rc = nbar_spare_shrink(s, &failed, 1, timeout_ns, &g);
 
 	assert_ptr_equal(g, rc == 0 ? &fresh : NULL);
-	assert_int_equal(fake.closed, rc < 0 && !fake.open);
+	assert_int_equal(fake.closed, rc < 0 && rc != -ETIME && !fake.open);
 	return rc;
 }
 
@@ -193,9 +194,9 @@ static void many_are_asked_in_turn(void **state)
 	assert_int_equal(fake.asked[ASKED + 1], 1);
 	assert_int_equal(fake.asked[ASKED + 2], 0);
 	fake.answers = true;
-	fake.closed = 0;
 	assert_int_equal(shrink(s, NBAR_FOREVER), 0);
 	assert_int_equal(fake.asked[SIZE - 1], 1);
+	assert_int_equal(fake.opened, 1);
 	nbar_spare_close(s);
 }
 
@@ -206,10 +207,9 @@ static void nonsense_is_ignored(void **state)
 
 	(void)state;
 	assert_int_equal(shrink(s, 0), -ETIME); /* now the test knows list and nonce */
-	fake.closed = 0;
-	put_address(1);          /* it has failed */
-	put_address(4);          /* there is no such rank */
-	put_address(UINT32_MAX); /* nor this */
+	put_address(1);                         /* it has failed */
+	put_address(4);                         /* there is no such rank */
+	put_address(UINT32_MAX);                /* nor this */
 	for (uint32_t part = 0; part < ASK; part++)
 		put(2, fake.list | part); /* an answer to nobody */
 	for (uint32_t part = 0; part < ASK; part++)
@@ -224,7 +224,6 @@ static void nonsense_is_ignored(void **state)
 	assert_int_equal(fake.next, fake.nin);
 	assert_int_equal(fake.sent[2], 0);
 	/* A request is answered, with all parts. */
-	fake.closed = 0;
 	put(2, fake.list | ASK);
 	assert_int_equal(shrink(s, 0), -ETIME);
 	assert_int_equal(fake.sent[2], ASK);
@@ -255,18 +254,54 @@ static void each_error_ends_it(void **state)
 	/* An answer cannot be sent. */
 	s = spare_of(3);
 	assert_int_equal(shrink(s, 0), -ETIME);
-	fake.closed = 0;
+	put_address(2);
+	assert_int_equal(shrink(s, 0), -ETIME);
 	put(2, fake.list | ASK);
-	fake.nneed = 0;
 	fake.tests = 1;
 	fake.send = ENETDOWN;
 	assert_int_equal(shrink(s, NBAR_FOREVER), -ENETDOWN);
 	fake.closed = 0;
 	fake.send = 0;
+	fake.nneed = 0;
 	fake.tests = 1;
 	assert_int_equal(shrink(s, 0), -ETIME);
 	assert_non_null(strstr(nbar_error(), "not all that are left have connected"));
 	nbar_spare_close(s);
+}
+
+/* A call goes on with the group of the call before if it has the same list, else it closes it. */
+static void the_next_call_goes_on(void **state)
+{
+	static const uint32_t failed[] = { 2, 1 };
+	struct nbar_spare *s = spare_of(5);
+	struct nbar_group *g = NULL;
+
+	(void)state;
+	assert_int_equal(shrink(s, 0), -ETIME);
+	assert_int_equal(shrink(s, 0), -ETIME);
+	assert_int_equal(fake.opened, 1);
+	fake.nneed = 0;
+	fake.tests = 1;
+	assert_int_equal(nbar_spare_shrink(s, failed, 2, 0, &g), -ETIME);
+	assert_int_equal(fake.closed, 1);
+	assert_int_equal(fake.opened, 2);
+	/* A list that is refused changes nothing; the order of the ranks does not matter. */
+	assert_int_equal(nbar_spare_shrink(s, (uint32_t[]){ 0 }, 1, 0, &g), -EINVAL);
+	fake.tests = 1;
+	assert_int_equal(nbar_spare_shrink(s, (uint32_t[]){ 1, 2 }, 2, 0, &g), -ETIME);
+	assert_int_equal(fake.opened, 2);
+	/* It has been posted once, and stays. */
+	fake.post = ENETDOWN;
+	assert_int_equal(nbar_spare_shrink(s, failed, 2, 0, &g), 0);
+	assert_ptr_equal(g, &fresh);
+	assert_int_equal(fake.closed, 1);
+	/* A group that is not finished ends with its spare. */
+	fake.post = 0;
+	fake.tests = 1;
+	assert_int_equal(nbar_spare_shrink(s, failed, 2, 0, &g), -ETIME);
+	assert_int_equal(fake.opened, 3);
+	nbar_spare_close(s);
+	assert_int_equal(fake.closed, 2);
 }
 
 /* A member that floods the others: a look at the clock comes nevertheless. */
@@ -289,6 +324,7 @@ int main(void)
 		cmocka_unit_test(many_are_asked_in_turn),
 		cmocka_unit_test(nonsense_is_ignored),
 		cmocka_unit_test(each_error_ends_it),
+		cmocka_unit_test(the_next_call_goes_on),
 		cmocka_unit_test(a_flood_does_not_stop_the_clock),
 	};
 
