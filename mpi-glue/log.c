@@ -103,9 +103,7 @@ void nbmpi_log_path(const struct nbmpi_comm *c, const char *cause)
 		  c->group ? nbmpi_tuned_name(c) : "");
 }
 
-/* Number of the host of each rank, in the order of their lowest ranks; the caller frees it. NULL:
- * not known. Looks up all ranks: only for a text. */
-static uint32_t *hosts_of(const struct nbmpi_comm *c)
+uint32_t *nbmpi_hosts_of(const struct nbmpi_comm *c)
 {
 	uint32_t *host = c->closed ? NULL : nbmpi_self.start.ops->hosts(c->mpi, c->size);
 	uint32_t top = 0, n = 0, *place;
@@ -132,7 +130,7 @@ static size_t host_text(const struct nbmpi_comm *c, uint32_t host, char *out, si
 		return (size_t)snprintf(out, size, "an unknown rank");
 	if (c->nhost == c->size)
 		return (size_t)snprintf(out, size, "rank %u", host);
-	host_of = hosts_of(c);
+	host_of = nbmpi_hosts_of(c);
 	for (uint32_t r = 0; host_of && r < c->size; r++)
 		all += host_of[r] == host;
 	for (uint32_t r = 0; all > 0 && r < c->size && n <= RANKS_MAX && at < size; r++) {
