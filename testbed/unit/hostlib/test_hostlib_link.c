@@ -121,6 +121,19 @@ static void a_socket_that_is_full(void **state)
 	heard_nothing();
 }
 
+/* A request that the system refuses for any other reason ends the port; nobody waits for a reply.
+ */
+static void a_request_that_cannot_be_sent_ends_the_port(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	fails.sends = 1;
+	fails.send_error = EIO;
+	assert_int_equal(open_group(&g), -ENETDOWN);
+	assert_true(nblib_link_look(&port.link));
+}
+
 /* Another thread of the parent may have held the lock, which nobody unlocks in the child. */
 static void the_child_of_a_fork_takes_no_lock(void **state)
 {
@@ -387,6 +400,7 @@ int main(void)
 		LINK(a_reset_that_stays_ends_the_port),
 		LINK(numbers_wrap),
 		LINK(a_socket_that_is_full),
+		LINK(a_request_that_cannot_be_sent_ends_the_port),
 		LINK(the_child_of_a_fork_takes_no_lock),
 		LINK(a_group_has_the_policy_of_the_environment),
 		LINK(a_statistic_may_be_empty),
