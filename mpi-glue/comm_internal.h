@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comm_internal.h - what comm.c, barrier.c, post.c, join.c (set-up), port.c, mates.c, wait.c and
- * log.c share.
+ * comm_internal.h - what comm.c, barrier.c, post.c, join.c (set-up), port.c, mates.c, wait.c, last.c
+ * and log.c share.
  */
 #ifndef NBMPI_COMM_INTERNAL_H
 #define NBMPI_COMM_INTERNAL_H
@@ -151,6 +151,10 @@ int nbmpi_fail_code(struct nbmpi_comm *c, int code);
 
 /* The same, because the process of a rank of this host has ended. */
 int nbmpi_fail_ended(struct nbmpi_comm *c, const struct nbmpi_mate *mate);
+
+/* Number of the host of each rank, in the order of their lowest ranks; the caller frees it. NULL:
+ * not known. Looks up all ranks: for texts and tools. */
+uint32_t *nbmpi_hosts_of(const struct nbmpi_comm *c);
 
 /* Level 1: names the ranks that a barrier has waited for. */
 void nbmpi_log_missing(const struct nbmpi_comm *c, double seconds);

@@ -91,6 +91,12 @@ void nbmpi_log_path(const struct nbmpi_comm *c, const char *cause)
 		  c->group ? nbmpi_tuned_name(c) : "");
 }
 
+uint32_t *nbmpi_hosts_of(const struct nbmpi_comm *c)
+{
+	return c->closed ? NULL
+			 : nbmpi_hosts_number(nbmpi_self.start.ops->host, c->mpi, c->size);
+}
+
 /* "rank 3", or "rank 3, 7 or 11 (host 1)" if several ranks share a host: a NIC knows only hosts. */
 static size_t host_text(const struct nbmpi_comm *c, uint32_t host, char *out, size_t size)
 {
@@ -101,8 +107,7 @@ static size_t host_text(const struct nbmpi_comm *c, uint32_t host, char *out, si
 		return (size_t)snprintf(out, size, "an unknown rank");
 	if (c->nhost == c->size)
 		return (size_t)snprintf(out, size, "rank %u", host);
-	host_of =
-		c->closed ? NULL : nbmpi_hosts_number(nbmpi_self.start.ops->host, c->mpi, c->size);
+	host_of = nbmpi_hosts_of(c);
 	for (uint32_t r = 0; host_of && r < c->size; r++)
 		all += host_of[r] == host;
 	for (uint32_t r = 0; all > 0 && r < c->size && n <= RANKS_MAX && at < size; r++) {

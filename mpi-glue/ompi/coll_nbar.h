@@ -3,8 +3,8 @@
  * coll_nbar.h - the Open MPI component coll/nbar: what its files share.
  *
  * coll_nbar_component.c: parameters, start and end. coll_nbar_module.c: communicators and their
- * barriers. coll_nbar_request.c: requests of nonblocking barriers. Only the code behind comm.h
- * knows NICs.
+ * barriers. coll_nbar_request.c: requests of nonblocking barriers. coll_nbar_last.c: which ranks a
+ * communicator has waited for. Only the code behind comm.h knows NICs.
  */
 #ifndef COLL_NBAR_H
 #define COLL_NBAR_H
@@ -48,6 +48,14 @@ void coll_nbar_start(const struct nbmpi_config *config);
 void coll_nbar_stop(void);
 
 mca_coll_base_module_t *coll_nbar_comm_query(ompi_communicator_t *comm, int *priority);
+
+/* The state of a communicator, or NULL: it has none, because it has called no barrier here. */
+struct nbmpi_comm *coll_nbar_comm_find(ompi_communicator_t *comm);
+
+/* --- coll_nbar_last.c ---------------------------------------------------------------------- */
+
+/* Registers the performance variables that belong to a communicator. */
+void coll_nbar_last_register(void);
 
 /* --- coll_nbar_request.c ------------------------------------------------------------------- */
 

@@ -345,6 +345,13 @@ static int ibarrier(ompi_communicator_t *comm, ompi_request_t **out, mca_coll_ba
 	return nbmpi_comm_code(c);
 }
 
+struct nbmpi_comm *coll_nbar_comm_find(ompi_communicator_t *comm)
+{
+	if (comm->c_coll->coll_barrier != barrier)
+		return NULL;
+	return ((mca_coll_nbar_module_t *)comm->c_coll->coll_barrier_module)->comm;
+}
+
 /* Keeps the functions that would run without this component: they stay loaded while it may call
  * them. */
 static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)

@@ -54,6 +54,7 @@ void test_nonblocking(int n);
 void test_outstanding(int n);
 void test_mixed(int n);
 void test_late(int n);
+void test_last(int n);
 void test_persistent(int n);
 void test_split(int n);
 void test_storm(int n);

@@ -149,6 +149,9 @@ class Finder:
 
     def swap(self, call):
         arguments = call["inner"][1:]
+        # Whether two texts are equal does not depend on their order.
+        if callee(call) in ("strcmp", "strncmp", "memcmp"):
+            arguments = arguments[1:]
         for a, b in zip(arguments, arguments[1:]):
             first, second = self.span(a), self.span(b)
             if not first or not second or first[1] > second[0]:

@@ -3,6 +3,8 @@
  * test_hostlib_link.c - what rarely happens on a control socket: calls that the kernel ends early,
  * a memory that is full, replies that make no sense, a list of requests that is full.
  */
+#include <malloc.h>
+
 #include "nic_end.h"
 #include "nbar_extra.h"
 #include "order.h"
@@ -169,6 +171,40 @@ static void a_socket_that_is_full(void **state)
 	assert_int_equal(nblib_link_call(&port.link, &call), -ETIME);
 	assert_int_equal(port.link.nlate, 0);
 	heard_nothing();
+}
+
+/* A request that the system refuses for any other reason ends the port; nobody waits for a reply.
+ */
+static void a_request_that_cannot_be_sent_ends_the_port(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	fails.sends = 1;
+	fails.send_error = EIO;
+	assert_int_equal(open_group(&g), -ENETDOWN);
+	assert_true(nblib_link_look(&port.link));
+}
+
+/* The bytes that this program holds; 0 under a sanitizer, which finds leaks by itself. */
+static void closed_groups_leave_no_memory(void **state)
+{
+	enum { GROUPS = 64, BYTES_MIN = 16 /* of an allocation */ };
+	size_t before = 0;
+	struct nbar_group *g;
+
+	(void)state;
+	for (uint32_t i = 0; i < 2 * GROUPS; i++) {
+		if (i == GROUPS)
+			before = mallinfo2().uordblks;
+		answer(NBAR_OP_GROUP_OPEN, 2 * i + 1, 0, 0);
+		answer(NBAR_OP_GROUP_CLOSE, 2 * i + 2, 0, 0);
+		assert_int_equal(open_group(&g), 0);
+		nbar_group_close(g);
+		heard(NBAR_OP_GROUP_OPEN, 2 * i + 1);
+		heard(NBAR_OP_GROUP_CLOSE, 2 * i + 2);
+	}
+	assert_true(mallinfo2().uordblks < before + GROUPS * BYTES_MIN);
 }
 
 /* Another thread of the parent may have held the lock, which nobody unlocks in the child. */
@@ -439,6 +475,8 @@ int main(void)
 		LINK(a_reset_that_stays_ends_the_port),
 		LINK(numbers_wrap),
 		LINK(a_socket_that_is_full),
+		LINK(a_request_that_cannot_be_sent_ends_the_port),
+		LINK(closed_groups_leave_no_memory),
 		LINK(the_child_of_a_fork_takes_no_lock),
 		LINK(a_group_has_the_policy_of_the_environment),
 		LINK(a_statistic_may_be_empty),

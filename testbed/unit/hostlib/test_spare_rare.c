@@ -175,6 +175,7 @@ static void all_answer(void **state)
 	fake.nneed = 2;
 	fake.tests = 2;
 	assert_int_equal(shrink(s, NBAR_FOREVER), 0);
+	assert_int_equal(fake.tests, 0); /* it has waited until all were connected */
 	assert_int_equal(fake.asked[1], 0);
 	assert_int_equal(fake.asked[2], 1);
 	assert_int_equal(fake.asked[3], 1);

@@ -303,6 +303,7 @@ static void bad_teams_are_refused(void **state)
 	assert_int_equal(nbar_team_barrier(team), -EINVAL);
 	assert_non_null(strstr(nbar_error(), "nbar_team_barrier_as"));
 	assert_int_equal(nbar_team_barrier_as(team, 4), -ERANGE);
+	assert_non_null(strstr(nbar_error(), "has threads 0 to 3"));
 	assert_non_null(strstr(nbar_error(), "thread 4"));
 	assert_int_equal(nbar_team_arrive(team, 4, &ticket), -ERANGE);
 	assert_int_equal(nbar_team_release(team, 4, 1), -ERANGE);

@@ -85,6 +85,23 @@ static void a_team_that_is_broken_stays_so(void **state)
 	cluster_end(&c);
 }
 
+/* A thread that waits for a barrier that has failed waits no longer, whatever its ticket is. */
+static void a_failed_barrier_ends_waits(void **state)
+{
+	const uint32_t ticket[] = { 0, 1, UINT32_C(0x80000000), UINT32_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ticket) / sizeof(ticket[0]); i++) {
+		struct nbar_team team;
+		uint64_t word = ticket[i] - 1;
+
+		require_ok(nbar_team_init(&team, 2, NULL));
+		order_team_break(&team.broken, ticket[i]);
+		assert_false(nblib_wait_team(&team, &word, ticket[i]));
+		assert_false(nblib_wait_team(&team, &word, ticket[i] + 1));
+	}
+}
+
 /* Only the upper half of a completion word is a status. */
 static void epochs_of_a_group_may_be_large(void **state)
 {
@@ -155,6 +172,7 @@ int main(void)
 		cmocka_unit_test(two_threads_spin_for_a_while),
 		cmocka_unit_test(an_abort_ends_each_kind_of_wait),
 		cmocka_unit_test(a_team_that_is_broken_stays_so),
+		cmocka_unit_test(a_failed_barrier_ends_waits),
 		cmocka_unit_test(epochs_of_a_group_may_be_large),
 		cmocka_unit_test(what_a_team_cannot_do_is_told),
 	};

@@ -164,8 +164,11 @@ static void a_nic_that_falls_silent_is_named_soon(void **state)
 	assert_true(names_only(&w->member[0], 7, NBAR_WHY_HOST_LATE));
 	w->member[7].unplugged = true;
 	pass_time(w, SCALED_SECOND);
-	for (uint32_t i = 0; i < 7; i++)
+	for (uint32_t i = 0; i < 7; i++) {
 		assert_true(names_only(&w->member[i], 7, NBAR_WHY_NIC_SILENT));
+		/* Its silence is younger than its host is late. */
+		assert_in_range(NBAR_WHY_NS(w->member[i].why[0]), 0, SCALED_SECOND);
+	}
 	w->member[7].unplugged = false;
 	pass_time(w, 100 * MS);
 	for (uint32_t i = 0; i < 7; i++)
