@@ -73,10 +73,11 @@ static uint64_t sweep_interval(struct nbnic *nic)
 #endif
 }
 
+/* A group that lingers or has failed never asks again. */
 static void sweep_sooner(struct nbnic *nic, const struct nbnic_group *g)
 {
 #if NBNIC_ADAPT
-	if (g->first < nic->interval[0])
+	if (g->first < nic->interval[0] && g->state->cause == NBAR_STATUS_OK)
 		nic->sweep_ns = least(nic->sweep_ns, g->first / NBNIC_RTT_SWEEPS);
 #else
 	(void)nic, (void)g;

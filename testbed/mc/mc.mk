@@ -21,14 +21,13 @@ $(BUILD)/mc-nics: $(call mc_obj,nics nics_world nics_events nics_save chart sear
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
 
 TESTS += $(BUILD)/mc-wait $(BUILD)/mc-group $(BUILD)/mc-nics
-TEST_LIST += $(BUILD)/mc-wait $(BUILD)/mc-group $(BUILD)/mc-nics $(if $(SAN),,testbed/mc/bugs.sh)
+TEST_LIST += $(BUILD)/mc-wait $(BUILD)/mc-group $(BUILD)/mc-nics testbed/mc/table.sh $(if $(SAN),,testbed/mc/bugs.sh)
 
 mc-wait: $(BUILD)/mc-wait ## all waits of host and NIC, on x86's memory and on C11's; and each seeded bug
 	$(Q)$(BUILD)/mc-wait hostlib/src/order.h -v
 
 mc: $(BUILD)/mc-group $(BUILD)/mc-nics ## engine and NIC loop in every order of events, small groups; seeded bugs; takes minutes
-	$(Q)$(BUILD)/mc-group --full
-	$(Q)$(BUILD)/mc-nics --full
+	$(Q)BUILD=$(BUILD) testbed/mc/table.sh --full
 	$(Q)BUILD=$(BUILD) CC="$(CC)" testbed/mc/bugs.sh -v
 
 .PHONY: mc-wait mc

@@ -90,6 +90,9 @@ void nics_close(struct nics *n, uint32_t rank, uint32_t life);
 void nics_take(struct nics *n, uint32_t frame, bool again);
 void nics_wait(struct nics *n, uint32_t rank, uint64_t until);
 
+/* The earliest deadline of the armed timers of a NIC; UINT64_MAX: none. */
+uint64_t nics_due(const struct nics *n, uint32_t rank);
+
 /* Passes of a NIC until it has no more to do at this time. */
 void nics_work(struct nics *n, uint32_t rank);
 

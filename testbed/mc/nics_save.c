@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nics_save.c - saves and loads what the real NICs remember, and makes states alike that differ
- * only in counters, in the number of the pass, or in the time of day. See nics.h.
+ * nics_save.c - saves and loads what the real NICs remember, and gives states that differ only in
+ * what has no effect the same fingerprint. See nics.h.
+ *
+ * These have no effect: counters and latencies; the number of the pass; the time of day, because
+ * the NIC only compares times (each time becomes its distance from now, and `phase` says where ages
+ * in units of 2^20 ns change); and fields that the NIC writes before it reads them again. Such
+ * fields are the deadline of a group without a timer, stragglers beyond the end of their list, and
+ * the asker and the round-trip state of a step that is over. Samples of the round trip stay: later
+ * intervals follow from them.
+ *
+ * One merge leaves something out. When a timer is disarmed, `due` may stay earlier than every armed
+ * timer. The NIC then sweeps once more and finds nothing. This can postpone a timer by one sweep,
+ * and change which of two groups comes first. States that differ only in this `due` count as one,
+ * so the checker tries one of these orders.
  *
  * All blocks and NICs stay where they are, so pointers keep their meaning. Of the large tables of a
  * NIC only the first entries are in use: one port, two groups.
@@ -121,7 +133,7 @@ static uint32_t passes(const struct nbnic *nic, uint32_t then)
 }
 
 struct nic_face {
-	uint64_t due, sweep_next, sweep_ns, doubt_end, pull_next, linger_bytes;
+	uint64_t phase, due, sweep_next, sweep_ns, doubt_end, pull_next, linger_bytes;
 	struct nbnic_link linger, sends_fresh, sends_ports, pulls_fresh, pulls_ports;
 	struct nbnic_link sends_link, sends_groups, pulls_link, pulls_groups;
 	const struct nbnic_group *group[NICS_LIVES];
@@ -138,7 +150,8 @@ static void face_of(const struct nics *n, uint32_t rank, struct nic_face *f)
 	uint64_t now = n->s.now[rank];
 
 	memset(f, 0, sizeof(*f));
-	f->due = ahead(nic->due, now);
+	f->phase = now % (UINT64_C(1) << NBNIC_HEARD_SHIFT);
+	f->due = ahead(nics_due(n, rank), now);
 	f->sweep_next = ahead(nic->sweep_next, now);
 	f->sweep_ns = nic->sweep_ns;
 	f->doubt_end = ahead(nic->doubt_end, now);
@@ -177,7 +190,7 @@ static void face_of(const struct nics *n, uint32_t rank, struct nic_face *f)
 			(uint32_t)(now >> NBNIC_HEARD_SHIFT) - f->heard[i - 1].entry.time;
 }
 
-/* What it holds of a step that is over, nobody reads. */
+/* When the round-trip state belongs to a step that is over, nobody reads it. */
 static void rtt_normalise(struct nbnic_group *g, uint64_t now)
 {
 	struct nbnic_rtt *r = &g->rtt;
@@ -191,9 +204,52 @@ static void rtt_normalise(struct nbnic_group *g, uint64_t now)
 	r->asked = now - r->asked;
 }
 
-uint64_t nics_fingerprint(void *ctx)
+/* Names of missing ranks, and who asked for them. All times become ages, as why.c reads them. */
+static void why_normalise(struct nbnic_group *g, uint64_t now)
+{
+	const struct nbfw_state *s = g->state;
+	uint32_t clock = (uint32_t)(now >> NBAR_WHY_SHIFT);
+
+	for (uint32_t i = 0; i < NBAR_STRAGGLERS_MAX; i++)
+		if (i < g->nstragglers)
+			g->straggler[i].since = clock - g->straggler[i].since;
+		else
+			g->straggler[i] = (struct nbnic_straggler){ 0 };
+	/* A member that asked in another step gets no second LATER: epochs and steps only grow. */
+	if (!s->running || g->asker.step != s->step || g->asker.pull.epoch != s->epoch)
+		memset(&g->asker, 0, sizeof(g->asker));
+	if (g->asked_epoch != s->epoch + 1)
+		g->asked_epoch = g->asked_since = 0;
+	else
+		g->asked_since = clock - g->asked_since;
+	g->host_why = 0; /* only nbnic_group_info reads it */
+}
+
+/* The block of a group without all that has no effect from here on. Its fingerprint. */
+static uint64_t group_fingerprint(const struct nics *n, uint32_t rank, uint32_t life)
 {
 	static uint64_t block[NICS_BLOCK / 8];
+	struct nbnic_group *g = (struct nbnic_group *)(void *)block;
+	const uint64_t now = n->s.now[rank];
+
+	if (!n->s.group[rank][life].block)
+		return 0;
+	memcpy(block, n->block[rank][life], sizeof(block));
+	if (g->armed || g->life == NBAR_LIFE_LINGER)
+		g->deadline = ahead(g->deadline, now);
+	else
+		g->deadline = 0;
+	size_t last = (size_t)((uint8_t *)g->last - (uint8_t *)n->block[rank][life]);
+
+	memset((uint8_t *)block + last, 0, (1 + g->plan->nrecv) * sizeof(*g->last));
+	g->started = 0;
+	rtt_normalise(g, now);
+	why_normalise(g, now);
+	return mc_fingerprint(block, g->bytes);
+}
+
+uint64_t nics_fingerprint(void *ctx)
+{
 	struct nics *n = ctx;
 	struct nic_face face;
 	uint64_t part[1 + NICS_MAX * (1 + NICS_LIVES) + 1];
@@ -208,24 +264,8 @@ uint64_t nics_fingerprint(void *ctx)
 	for (uint32_t r = 0; r < n->cfg.size; r++) {
 		face_of(n, r, &face);
 		part[k++] = mc_fingerprint(&face, sizeof(face));
-		for (uint32_t life = 0; life < NICS_LIVES; life++) {
-			struct nbnic_group *g = (struct nbnic_group *)(void *)block;
-
-			memcpy(block, n->block[r][life], sizeof(block));
-			g->deadline = g->armed || g->life == NBAR_LIFE_LINGER
-					      ? ahead(g->deadline, n->s.now[r])
-					      : 0;
-			if (g->last) {
-				size_t at =
-					(size_t)((uint8_t *)g->last - (uint8_t *)n->block[r][life]);
-
-				memset((uint8_t *)block + at, 0,
-				       (1 + g->plan->nrecv) * sizeof(*g->last));
-			}
-			g->started = 0;
-			rtt_normalise(g, n->s.now[r]);
-			part[k++] = n->s.group[r][life].block ? mc_fingerprint(block, g->bytes) : 0;
-		}
+		for (uint32_t life = 0; life < NICS_LIVES; life++)
+			part[k++] = group_fingerprint(n, r, life);
 	}
 	return mc_fingerprint(part, k * sizeof(part[0]));
 }

@@ -330,6 +330,17 @@ static void judge_nic(struct nics *n, uint32_t rank)
 		broken(n, "a NIC refuses the doorbell of a correct host");
 }
 
+uint64_t nics_due(const struct nics *n, uint32_t rank)
+{
+	const struct nbnic *nic = &n->nic[rank];
+	uint64_t due = UINT64_MAX;
+
+	for (uint32_t i = 0; i < nic->high; i++)
+		if (nic->group[i] && nic->group[i]->armed && nic->group[i]->deadline < due)
+			due = nic->group[i]->deadline;
+	return due;
+}
+
 void nics_work(struct nics *n, uint32_t rank)
 {
 	struct nbnic *nic = &n->nic[rank];

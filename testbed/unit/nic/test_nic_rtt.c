@@ -315,6 +315,162 @@ static void test_other_answers_do_not_count(void **state)
 	net_free(w);
 }
 
+/* A LATER that gives no reason makes the interval a sixteenth longer, once in a step. */
+static void test_a_later_without_a_reason(void **state)
+{
+	struct nbnic_group *g;
+	struct net *w = begin(&g);
+	const struct nbnic_addr from = { { 1 } };
+	uint64_t first;
+
+	(void)state;
+	teach(w, 20);
+	first = g->first;
+	net_post(w, 0, 0, 0, 21);
+	net_pass(w, first + 2 * NET_STEP);
+	assert_int_equal(g->rtt.rounds, 1);
+	const struct nbfw_token later = { .type = NBFW_LATER,
+					  .handle = g->handle,
+					  .cookie = g->cookie,
+					  .src = 1,
+					  .epoch = 21,
+					  .arg = 1 };
+
+	for (uint32_t i = 0; i < 2; i++) {
+		nbnic_receive(&w->n[0].nic, &from, &later, w->now);
+		assert_int_equal(g->first, first + first / 16);
+	}
+	net_free(w);
+}
+
+/* A barrier of NIC 0 that waits for `slots` members of NIC 2, which only counts frames. */
+static struct nbnic_group *wait_for_many(struct net *w, uint32_t cell, uint32_t slots)
+{
+	struct nbnic_group *g = net_open(w, 0, 1, cell, "dissemination:1", slots + 1, 0,
+					 net_plan(slots + 1, 0, 1, slots));
+
+	w->n[2].sink = true;
+	net_connect_phantoms(w, 0, g, 2);
+	return g;
+}
+
+/* A step of more than 64 slots sends no early PULLs, even if its group has measured a round trip.
+ */
+static void test_a_large_step_has_no_early_pulls(void **state)
+{
+	const uint64_t *pulls;
+	struct nbnic_group *g;
+	struct net *w = begin(&g);
+
+	(void)state;
+	pulls = &w->n[0].nic.counter[NBAR_COUNTER_pulls_sent];
+	g = wait_for_many(w, 0, NBFW_PULLS_MIN + 1);
+	g->first = NBNIC_PULL_NS_DEFAULT / 8;
+	net_post(w, 0, 1, 0, 1);
+	net_pass(w, NBNIC_PULL_NS_DEFAULT - NET_STEP);
+	assert_int_equal(*pulls, 0);
+	assert_int_equal(g->state->tries, 0);
+	net_pass(w, NBNIC_PULL_NS_DEFAULT / 2 + 10 * NET_STEP);
+	assert_int_equal(*pulls, NBFW_PULLS_MIN);
+	assert_int_equal(g->state->tries, 1);
+	net_free(w);
+}
+
+/* Early PULLs wait while PULLs of timeouts wait, which have used up the pace. */
+static void test_pulls_of_timeouts_go_first(void **state)
+{
+	struct nbnic_group *g;
+	struct net *w = begin(&g);
+	const struct nbnic *nic = &w->n[0].nic;
+
+	(void)state;
+	teach(w, 20);
+	for (uint32_t i = 0; i < 2; i++) {
+		wait_for_many(w, i, NBFW_PULLS_MIN);
+		net_post(w, 0, 1, i, 1);
+	}
+	for (uint32_t i = 0; nbnic_rota_empty(&nic->pulls); i++) {
+		require(i < 1000, "no PULL waits for the pace");
+		net_round(w);
+	}
+	lose_tokens = 1;
+	net_post(w, 0, 0, 0, 21);
+	net_post(w, 1, 0, 0, 21);
+	for (uint64_t end = w->now + g->first + g->first / 2; w->now < end; net_round(w))
+		assert_false(nbnic_rota_empty(&nic->pulls));
+	assert_int_equal(g->rtt.epoch, 21); /* its timer was due */
+	assert_int_equal(g->rtt.rounds, 0);
+	net_pass(w, NBNIC_PULL_NS_DEFAULT);
+	assert_true(g->rtt.rounds > 0);
+	assert_int_equal(w->n[0].host[0][0].completions, 21);
+	net_free(w);
+}
+
+/* The time from the begin of a sweep over the timers of NIC 0 to that of the next one. The groups
+ * in cell 1 wait for a host, so a timer is armed. The first sweep tells the second one how soon. */
+static uint64_t sweep_gap(struct net *w)
+{
+	struct nbnic *nic = &w->n[0].nic;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		uint64_t last = nic->sweep_next;
+
+		for (uint32_t j = 0; nic->sweep_next == last || nic->sweeping; j++) {
+			uint64_t next = nbnic_next(nic);
+
+			require(j < NET_CELLS, "a sweep does not begin, or does not end");
+			w->now = next > w->now ? next : w->now;
+			nbnic_work(nic, w->now);
+		}
+	}
+	return nic->sweep_next - w->now;
+}
+
+/* NIC 0 with a group that has lost tokens, and one whose timer is armed. */
+static struct net *begin_sweeps(struct nbnic_group **g)
+{
+	struct net *w = begin(g);
+
+	teach(w, 20);
+	net_pair(w, 0, 0, 1, 0, 1);
+	net_post(w, 0, 0, 1, 1);
+	return w;
+}
+
+/* Some groups that have lost tokens make sweeps frequent; with many groups a sweep takes long, so
+ * the next one comes later. */
+static void test_many_groups_are_swept_less_often(void **state)
+{
+	const uint32_t many = 900;
+	struct nbnic_group *g;
+	struct net *w = begin_sweeps(&g);
+
+	(void)state;
+	assert_int_equal(sweep_gap(w), g->first / 8);
+	for (uint32_t i = 0; i < many; i++)
+		net_open(w, 0, 1, i, "dissemination:1", 2, 0, NULL);
+	assert_true(many * 64 > g->first / 8);
+	assert_in_range(sweep_gap(w), many * 64, NBNIC_PULL_NS_DEFAULT / 2);
+	net_free(w);
+}
+
+/* A group that lingers or has failed never asks early, so it does not make sweeps frequent. */
+static void test_groups_that_have_ended_are_not_swept_for(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct nbnic_group *g;
+		struct net *w = begin_sweeps(&g);
+
+		if (i == 0)
+			nbnic_group_close(&w->n[0].nic, g, NBAR_STATUS_CLOSED, w->now);
+		else
+			nbnic_group_fail(&w->n[0].nic, g, NBAR_STATUS_HOST_DIED, w->now);
+		assert_int_equal(sweep_gap(w), NBNIC_PULL_NS_DEFAULT / 2);
+		net_free(w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +484,11 @@ int main(void)
 		cmocka_unit_test(test_the_interval_has_limits),
 		cmocka_unit_test(test_the_budget_stays),
 		cmocka_unit_test(test_other_answers_do_not_count),
+		cmocka_unit_test(test_a_later_without_a_reason),
+		cmocka_unit_test(test_a_large_step_has_no_early_pulls),
+		cmocka_unit_test(test_pulls_of_timeouts_go_first),
+		cmocka_unit_test(test_many_groups_are_swept_less_often),
+		cmocka_unit_test(test_groups_that_have_ended_are_not_swept_for),
 	};
 
 	return cmocka_run_group_tests_name("nic_rtt", tests, NULL, NULL);

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Compares the states that the model checkers of engine and NIC loop have visited with the table in firmware/PROTOCOL.md,
+# "Model checking". The numbers of states are exact, whatever the machine and the compiler. Speaks TAP; make check runs it
+# after the checkers, and compares the lines that have a *. --full: first runs all configurations, and compares all lines.
+set -u -o pipefail
+cd "$(dirname "$0")/../.." || exit 1
+build=${BUILD:-build}
+doc=firmware/PROTOCOL.md
+log=$build/log
+bad=0
+mkdir -p "$log"
+for name in mc-group mc-nics; do
+	if [ "${1:-}" = --full ]; then
+		"$build/$name" --full | tee "$log/$name.log" || bad=1
+	elif [ ! "$log/$name.log" -nt "$build/$name" ]; then
+		"$build/$name" >"$log/$name.log" || bad=1
+	fi
+done
+states() { # NAME MEMBERS PLAN: the states that the checkers have printed, the sum over all plans, or those of one plan
+	local one=", $3, $2 members"
+	[ "$3" != all ] || one='(, .*)?'
+	case $1 in connect* | reuse* | three* | no-room*) one= ;; esac # mc-nics: a line a configuration
+	grep -hE "^(not )?ok [0-9]+ - $1$one: " "$log/mc-group.log" "$log/mc-nics.log" |
+		sed -E 's/.*\(([0-9]+) states.*/\1/' | awk '{ n += $1 } END { print n }'
+}
+rows=$(awk -F'|' '/^\| configuration/ { table = 1; next } !/^\|/ { table = 0 }
+	table && !/---/ { gsub(/[ ,]/, "", $6); sub(/[-,].*/, "", $3); print $2, $3, $5, $6 }' $doc)
+[ "${1:-}" = --full ] || rows=$(grep '\*' <<<"$rows")
+rows=${rows// \*/}
+n=0
+while read -r name members plan want; do
+	n=$((n + 1))
+	have=$(states "$name" "$members" "$plan")
+	if [ "$have" = "$want" ]; then
+		echo "ok $n - $name has the states of the table: $have"
+	else
+		echo "not ok $n - $name has ${have:-no} states, the table in $doc says $want; correct the table, if this change is meant"
+		bad=1
+	fi
+done <<<"$rows"
+echo "1..$n"
+exit $bad
