@@ -40,7 +40,11 @@ TESTS += $(BUILD)/bench-loss
 bench-loss: $(BUILD)/bench-loss ## latency of a barrier over loss, beside the floor of theory
 	$(Q)$(BUILD)/bench-loss $(LOSS)
 
+bench-loss-hosts: all $(BUILD)/bench-loss $(BUILD)/cluster-hold ## the same with real daemons, on test hosts: HOSTS=8 BARRIERS=3000 DUPLICATE=0 REORDER=0
+	$(Q)BUILD=$(BUILD) HOSTS=$(HOSTS) BARRIERS=$(BARRIERS) DUPLICATE=$(DUPLICATE) REORDER=$(REORDER) LOSS="$(LOSS)" \
+		testbed/bench/loss-hosts.sh
+
 bench-fair: all $(BUILD)/fair $(BUILD)/rcvbuf.so ## a bystander's barriers alone and while others do their worst
 	$(Q)BUILD=$(BUILD) $(BUILD)/fair --bench $(FAIR)
 
-.PHONY: bench-fair bench-instructions bench-loop bench-loss
+.PHONY: bench-fair bench-instructions bench-loop bench-loss bench-loss-hosts

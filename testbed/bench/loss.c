@@ -5,6 +5,10 @@
  * an extra frame while none is lost. Started by make bench-loss.
  *
  *     bench-loss [MEMBERS [BARRIERS]]
+ *     bench-loss --floor HOP_US PERCENT MEMBERS BARRIERS
+ *
+ * The second form prints the floor alone, median and p99, where a signal takes HOP_US from one
+ * member to the next: for loss-hosts.sh.
  *
  * The floor: each receiver knows by magic when a frame for it is lost, and asks at once. So each
  * lost token, PULL or answer costs one round trip at its receiver, and nothing else. No barrier
@@ -12,6 +16,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "nbar_abi.h"
 #include "sim.h"
@@ -142,6 +147,30 @@ static void print_point(uint32_t percent, double hop, const struct sim_report *r
 	       frames / barriers - (double)plans.tokens);
 }
 
+static int usage(void)
+{
+	fprintf(stderr,
+		"usage: bench-loss [MEMBERS [BARRIERS]], 2 to %u members; or\n"
+		"bench-loss --floor HOP_US PERCENT MEMBERS BARRIERS\n",
+		MEMBERS_MAX);
+	return 2;
+}
+
+static int print_floor(char **word)
+{
+	double hop = strtod(word[0], NULL);
+	unsigned long percent = strtoul(word[1], NULL, 10), size = strtoul(word[2], NULL, 10);
+	struct point p;
+
+	barriers = (uint32_t)strtoul(word[3], NULL, 10);
+	if (!(hop > 0) || percent > 99 || size < 2 || size > MEMBERS_MAX || barriers == 0)
+		return usage();
+	plans.size = (uint32_t)size;
+	p = floor_of(hop, (uint32_t)percent);
+	printf("%.1f %.1f\n", p.p50, p.p99);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const uint32_t percent[] = { 0, 1, 5, 10, 20, 30 };
@@ -150,13 +179,12 @@ int main(int argc, char **argv)
 	struct nbfw_alg alg;
 	double hop = 0;
 
+	if (argc == 6 && strcmp(argv[1], "--floor") == 0)
+		return print_floor(argv + 2);
 	if (argc > 2)
 		barriers = (uint32_t)strtoul(argv[2], NULL, 10);
-	if (size < 2 || size > MEMBERS_MAX || barriers == 0 || argc > 3) {
-		fprintf(stderr, "usage: bench-loss [MEMBERS [BARRIERS]], 2 to %u members\n",
-			MEMBERS_MAX);
-		return 2;
-	}
+	if (size < 2 || size > MEMBERS_MAX || barriers == 0 || argc > 3)
+		return usage();
 	if (nbfw_alg_parse(ALG, &alg) || sim_plans_generate(&plans, alg, (uint32_t)size))
 		give_up("no plans");
 	printf("%lu members, " ALG ", %u barriers; times in us; frames of one barrier\n", size,
