@@ -31,4 +31,4 @@ install-tune: $(BUILD)/$(TUNE_SO)
 	$(Q)ln -sf $(TUNE_SO) $(DESTDIR)$(LIBDIR)/libnbar-tune.so
 .PHONY: install-tune
 
-$(BUILD)/test_compose $(BUILD)/test_fit $(BUILD)/test_predict $(BUILD)/test_profile $(BUILD)/test_rounds: $(BUILD)/libnbtune.a
+$(BUILD)/test_compose $(BUILD)/test_fit $(BUILD)/test_flats $(BUILD)/test_predict $(BUILD)/test_profile $(BUILD)/test_rounds: $(BUILD)/libnbtune.a

@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "compose.h"
 #include "launcher.h"
 #include "option.h"
 #include "profile.h"
@@ -175,9 +174,7 @@ static struct profile *make_profile(const struct measure *m, const struct bench_
 			p = NULL;
 		}
 	}
-	if (p)
-		p->flat = calloc(PROFILE_FLAT_MAX, sizeof(*p->flat));
-	if (!p || !p->flat || to_processors(m, p)) {
+	if (!p || to_processors(m, p)) {
 		tool_error("no memory for the profile");
 		profile_free(p);
 		return NULL;
@@ -233,43 +230,26 @@ static void add_rows(const struct measure *m, const struct profile *p, struct re
 		    profile_self(p, 0) * 1e6);
 }
 
-/* The measurements of the algorithms of the table among all nodes. */
-struct flat_run {
-	struct bench_session *s;
-	struct profile *p;
-	uint32_t nodes;
-};
-
-static int measure_flat(void *arg, struct nbfw_alg alg)
+/* A run of an algorithm of the table among all nodes; see tool_profile_run. */
+static int measure_flat(void *arg, struct nbfw_alg alg, uint32_t round, double *seconds)
 {
-	struct flat_run *f = arg;
+	struct bench_session *s = arg;
 	char name[NBAR_NAME_MAX];
 	struct bench_figures figures;
-	const struct bench_options *opt = f->s->opt;
-	const struct bench_config config = { .nodes = f->nodes,
+	const struct bench_options *opt = s->opt;
+	const struct bench_config config = { .nodes = opt->nodes[0],
 					     .where = opt->where[0],
 					     .alg = name,
 					     .iters = opt->iters,
-					     .warmup = opt->warmup };
+					     .warmup = opt->warmup,
+					     .repetition = round };
 	int r;
 
-	if (f->p->nflat == PROFILE_FLAT_MAX)
-		return 0;
 	nbfw_alg_name(alg, name);
-	r = bench_session_run(f->s, &config, "", &figures);
-	if (!r && figures.metric[METRIC_P50] > 0)
-		f->p->flat[f->p->nflat++] =
-			(struct profile_flat){ alg, figures.metric[METRIC_P50] / 1e6 };
+	r = bench_session_run(s, &config, "", &figures);
+	if (!r)
+		*seconds = figures.metric[METRIC_P50] / 1e6;
 	return r;
-}
-
-/* Barriers of all nodes, by every algorithm that nbar tune would try: the composer compares its
- * predictions with them. */
-static int measure_flats(struct bench_session *s, struct profile *p)
-{
-	struct flat_run f = { s, p, p->hosts };
-
-	return compose_each(p->hosts, measure_flat, &f);
 }
 
 static int run(struct bench_session *s, struct measure *m, const char *path, struct result *result)
@@ -288,7 +268,7 @@ static int run(struct bench_session *s, struct measure *m, const char *path, str
 		return r;
 	r = bench_session_run(s, &config, "profile", &figures);
 	p = r ? NULL : make_profile(m, s->opt, &s->nics);
-	r = p ? measure_flats(s, p) : TOOL_FAILED;
+	r = p ? tool_profile_flats(p, m->quantile, measure_flat, s) : TOOL_FAILED;
 	if (!r)
 		r = tool_profile_fit(p);
 	if (!r) {

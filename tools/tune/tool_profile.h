@@ -4,6 +4,7 @@
  *
  * tool_profile.c       the command: reads options, writes a profile
  * tool_profile_host.c  a host: runs barriers of two members with special plans, round by round
+ * tool_profile_flat.c  measures barriers of all hosts, several times
  * tool_profile_fit.c   fits the work of a step to the measured barriers of a profile
  * tool_profile_sample.c  which pairs --sample measures; the host calls it by measure.sample
  */
@@ -59,6 +60,14 @@ int tool_profile_pair(struct tool_profile_pairs *pairs, uint32_t i, uint32_t j, 
 /* Clusters the nodes and measures between clusters. All processes must call it, and find the same.
  * The arrays of *out have room for all nodes. 0 or an exit code. */
 int tool_profile_sample(struct tool_profile_pairs *pairs, struct tool_profile_classes *out);
+
+/* Measures one run of an algorithm among all hosts, in seconds; 0: it has no time. round: 0, 1, ...
+ * 0 or an exit code. */
+typedef int tool_profile_run(void *arg, struct nbfw_alg alg, uint32_t round, double *seconds);
+
+/* Fills p->flat: the algorithms that nbar tune would try. The fast ones run several times, in
+ * rounds; the profile gets this quantile of their runs. 0 or an exit code. */
+int tool_profile_flats(struct profile *p, double quantile, tool_profile_run *run, void *arg);
 
 /* Sets p->step so that predictions are as near as possible to the measured barriers of the profile.
  * 0 or an exit code. */

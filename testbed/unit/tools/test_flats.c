@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_flats.c - the measured barriers of `nbar profile`: one lucky or unlucky run of an algorithm
+ * does not decide which one is the best.
+ */
+#include "tool_profile.h"
+#include "unit/unit.h"
+
+#define HOSTS 8u
+#define FAST 100e-6
+
+struct machine {
+	uint32_t runs, runs_of_slow, fail_in; /* fail_in: this run fails; 0: none does */
+	struct profile *p;
+};
+
+/* linear takes 100 us, tree:7 110 us, all others 900 us. In the first round the machine is slow
+ * for linear; in another one it is fast for tree:7. */
+static int run(void *arg, struct nbfw_alg alg, uint32_t round, double *s)
+{
+	struct machine *m = arg;
+	char name[NBAR_NAME_MAX];
+
+	nbfw_alg_name(alg, name);
+	*s = 9 * FAST;
+	if (!strcmp(name, "linear"))
+		*s = round ? FAST : 1.4 * FAST;
+	else if (!strcmp(name, "tree:7"))
+		*s = round == 2 ? 0.8 * FAST : 1.1 * FAST;
+	else
+		m->runs_of_slow++;
+	m->runs++;
+	return m->runs == m->fail_in;
+}
+
+static double time_of(const struct profile *p, const char *wanted)
+{
+	for (uint32_t i = 0; i < p->nflat; i++) {
+		char name[NBAR_NAME_MAX];
+
+		nbfw_alg_name(p->flat[i].alg, name);
+		if (!strcmp(name, wanted))
+			return p->flat[i].time;
+	}
+	return 0;
+}
+
+static void test_luck(void **state)
+{
+	struct machine m = { .p = profile_new(HOSTS, HOSTS) };
+
+	(void)state;
+	assert_int_equal(tool_profile_flats(m.p, 0.5, run, &m), 0);
+	assert_true(time_of(m.p, "linear") == FAST);
+	assert_true(time_of(m.p, "tree:7") == 1.1 * FAST);
+	for (uint32_t i = 0; i < m.p->nflat; i++)
+		assert_true(m.p->flat[i].time >= FAST);
+	/* An algorithm that is far from the best is measured once. */
+	assert_int_equal(m.runs_of_slow, m.p->nflat - 2);
+	profile_free(m.p);
+}
+
+/* A low quantile is for a machine with other work: it takes the fast runs. */
+static void test_quantile(void **state)
+{
+	struct machine m = { .p = profile_new(HOSTS, HOSTS) };
+
+	(void)state;
+	assert_int_equal(tool_profile_flats(m.p, 0.1, run, &m), 0);
+	assert_true(time_of(m.p, "linear") == FAST);
+	assert_true(time_of(m.p, "tree:7") == 0.8 * FAST);
+	profile_free(m.p);
+}
+
+/* A run that fails ends the measurement, in the first round or in a later one. */
+static void test_failure(void **state)
+{
+	(void)state;
+	for (uint32_t in = 1; in < 40; in++) {
+		struct machine m = { .fail_in = in, .p = profile_new(HOSTS, HOSTS) };
+		int r = tool_profile_flats(m.p, 0.5, run, &m);
+
+		assert_int_equal(r, m.runs == in);
+		assert_true(m.runs <= in || !r);
+		profile_free(m.p);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_luck),
+		cmocka_unit_test(test_quantile),
+		cmocka_unit_test(test_failure),
+	};
+
+	return cmocka_run_group_tests_name("flats", tests, NULL, NULL);
+}
