@@ -29,6 +29,12 @@ bench-loop: $(BUILD)/bench-loop ## ns a token in the whole pass of a NIC, by par
 bench-instructions: $(BUILD)/bench-loop ## instructions of a token, by parts; they repeat exactly
 	$(Q)BUILD=$(BUILD) testbed/bench/instructions.sh
 
+# What histograms and metrics cost, next to a build without histograms. REPEAT=40 repetitions
+REPEAT ?= 40
+bench-observe: $(BUILD)/nbar $(BUILD)/nbar-nicd $(BUILD)/bench-loop ## latency and instructions with histograms and metrics, next to neither
+	+$(Q)$(MAKE) --no-print-directory CFLAGS="$(CFLAGS) -DNBNIC_LATENCY=0" BUILD=$(BUILD)-no-latency $(addprefix $(BUILD)-no-latency/,nbar nbar-nicd bench-loop)
+	$(Q)testbed/bench/observe.sh $(BUILD)-no-latency $(BUILD) $(REPEAT) $(OBSERVE)
+
 # What loss costs: whole NICs in the simulator.
 BENCH_LOSS_OBJ := $(BUILD)/test/testbed/bench/loss.o
 $(BUILD)/bench-loss: $(BENCH_LOSS_OBJ) $(SIM_OBJ) $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
@@ -47,4 +53,4 @@ bench-loss-hosts: all $(BUILD)/bench-loss $(BUILD)/cluster-hold ## the same with
 bench-fair: all $(BUILD)/fair $(BUILD)/rcvbuf.so ## a bystander's barriers alone and while others do their worst
 	$(Q)BUILD=$(BUILD) $(BUILD)/fair --bench $(FAIR)
 
-.PHONY: bench-fair bench-instructions bench-loop bench-loss bench-loss-hosts
+.PHONY: bench-fair bench-instructions bench-loop bench-loss bench-loss-hosts bench-observe

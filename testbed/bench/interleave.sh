@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # interleave.sh A B [N [ARGUMENT...]]: `nbar bench` of two builds in one interleaved run: A B B A A
 # B ..., N repetitions of each (default 6). A and B are build folders with nbar and nbar-nicd in
-# them; the arguments are those of nbar bench. Prints, for each configuration, the median of the
-# means and of the p50, and B divided by A. $PREFIX_COMMAND, if set, is what each bench runs under,
-# such as nice -n -20. Do not use a real-time class: a process in it that waits for its children may
-# never end.
+# them; the arguments are those of nbar bench. Prints, for each configuration, the medians of the means
+# and of the p50, and for both B / A: the median of the ratios of the repetitions, with its 95 % interval
+# (see ratios.awk). nbar bench knows the p50 in steps of 1 to 2 %.
+# $PREFIX_COMMAND, if set, is what each bench runs under, such as nice -n -20. Do not use a
+# real-time class: a process in it that waits for its children may never end.
 set -u
 [ $# -ge 2 ] || { echo "usage: $0 A B [N [ARGUMENT...]]" >&2; exit 2; }
 a=$1 b=$2 n=${3:-6}
@@ -23,32 +24,28 @@ for ((i = 0; i < n; i++)); do
 	done
 done
 rm -f "$work.csv"
-awk -F ',' '
-	function median(key, n,   i, j, t) {
-		for (i = 1; i <= n; i++) v[i] = us[key, i]
-		for (i = 2; i <= n; i++)
-			for (j = i; j > 1 && v[j] < v[j - 1]; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
-		return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
-	}
+awk -F ',' "$(cat "$(dirname "$0")/ratios.awk")"'
 	$2 == "nodes" { for (i = 2; i <= NF; i++) column[$i] = i; next }
 	{
 		point = $column["nodes"] " " $column["where"] " " $column["alg"]
 		if (!(point in seen)) { seen[point] = 1; name[++points] = point }
 		k = ++count[$1, point]
-		us[$1 ";mean;" point, k] = $column["mean_us"] + 0
-		us[$1 ";p50;" point, k] = $column["p50_us"] + 0
+		value[$1 ";mean;" point, k] = $column["mean_us"] + 0
+		value[$1 ";p50;" point, k] = $column["p50_us"] + 0
 	}
 	END {
-		printf "%5s %-6s %-18s %9s %9s %7s %9s %9s %7s\n", "nodes", "where", "alg", "A mean", "B mean", "B / A", "A p50", "B p50", "B / A"
+		printf "%5s %-6s %-18s %9s %9s %8s %-13s %9s %9s %8s %s\n", "nodes", "where", "alg", "A mean", "B mean", "B / A", "interval", "A p50", "B p50", "B / A", "interval"
 		for (i = 1; i <= points; i++) {
 			split(name[i], f, " ")
 			line = sprintf("%5s %-6s %-18s", f[1], f[2], f[3])
 			for (w = 1; w <= 2; w++) {
 				what = w == 1 ? "mean" : "p50"
-				x = median("a;" what ";" name[i], count["a", name[i]])
-				y = median("b;" what ";" name[i], count["b", name[i]])
-				line = line sprintf(" %9.2f %9.2f %7.2f", x, y, x ? y / x : 0)
+				x = "a;" what ";" name[i]
+				y = "b;" what ";" name[i]
+				n = count["b", name[i]]
+				line = line sprintf(" %9.2f %9.2f %-22s", median(x, n), median(y, n), ratio(x, y, n))
 			}
 			print line
 		}
-	}' "$work"
+	}
+	' "$work"

@@ -35,6 +35,30 @@ figures() {
 		grep -q 'var(--c1)' "$dir/index.html"
 }
 
+# commands LENGTH: of all experiments, and how many seconds each takes, as --list says.
+commands() {
+	"$nbar" report --list | sed -nE "s/^    ($1): nbar (.*) \(about ([0-9]+) s\)\$/\3 \2/p"
+}
+
+# The length of a report by its own estimates: about 26 minutes, and more with --thorough.
+lengths() {
+	local n=$("$nbar" report --list | grep -c '^[a-z]') length seconds
+	for length in --quick:180 default:1800 --thorough:7200; do
+		seconds=$(commands ${length%:*} | awk '{ s += $1 } END { print s }')
+		echo "${length%:*}: $seconds s"
+		[ "$(commands ${length%:*} | wc -l)" = "$n" ] && [ "$seconds" -le ${length#*:} ] || return 1
+	done
+	[ "$seconds" -gt 1800 ]
+}
+
+# --resume takes a result for its own if the command of the result begins with its command.
+no_command_begins_another() {
+	commands '[a-z-]+' | cut -d ' ' -f 2- | LC_ALL=C sort -u | awk '
+		NR > 1 && index($0, last " ") == 1 { print last; bad = 1 }
+		{ last = $0 }
+		END { exit bad }'
+}
+
 # keeps FILE STATUS WORDS COMMAND...: the command ends so, and does not change the file.
 keeps() {
 	local file=$1 before after
@@ -113,6 +137,8 @@ no_mpi() {
 		env PATH=/nowhere "$nbar" report --quick --only mpi-app --resume "$dir"
 }
 
+ok "report: three lengths" lengths
+ok "report: no command is the beginning of another" no_command_begins_another
 ok "report: measures, and writes a page" measured
 ok "report: the page has table, summary and published values" page
 if command -v xmllint >/dev/null; then
@@ -131,6 +157,8 @@ ok "report: --resume has nothing left to do" \
 	keeps "$dir/bench.json" 0 '' "$nbar" report --quick --only bench --resume "$dir"
 ok "report: --resume with other runs is refused" \
 	keeps "$dir/bench.json" 1 'another command' "$nbar" report --only bench --resume "$dir"
+ok "report: nor does --thorough go on with short runs" \
+	keeps "$dir/bench.json" 1 'another command' "$nbar" report --thorough --only bench --resume "$dir"
 ok "report: --render-only" keeps "$dir/bench.json" 0 '' "$nbar" report --render-only "$dir"
 changed foreign 's/"host": "[^"]*"/"host": "elsewhere"/'
 ok "report: results of another machine are refused" \
@@ -164,7 +192,7 @@ ok "report: no results" wants 1 'no result' "$nbar" report --render-only "$work/
 ok "report: no such folder" wants 1 'cannot be looked at: .*; name another: nbar report DIR' "$nbar" report --render-only "$work/none"
 ok "report: a file is no folder" wants 1 'file cannot be written in: Not a directory; name another' "$nbar" report "$work/file"
 ok "report: a folder that cannot be made" wants 1 'cannot be made: .*; name another' "$nbar" report "$work/none/below"
-for wrong in "" "--only bench" "--only nothing $work/x" "a b" "--render-only --quick $work/x" "--what x"; do
+for wrong in "" "--only bench" "--only nothing $work/x" "a b" "--render-only --quick $work/x" "--quick --thorough $work/x" "--what x"; do
 	ok "report: '${wrong//$work/DIR}' is wrong usage" wants 2 'nbar report --help' "$nbar" report $wrong
 done
 ok "report: help" sh -c "$nbar report --help && $nbar report --list"

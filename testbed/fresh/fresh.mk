@@ -9,4 +9,8 @@ check-packages: ## Debian packages: built, checked and used in minimal systems: 
 	$(Q)testbed/deps.sh debootstrap
 	$(Q)TEST_TIMEOUT=3600 testbed/run testbed/fresh/test-packages.sh
 
-.PHONY: check-fresh check-packages
+check-versions: ## suites with each release's MPIs, DPDK, rdma-core and compilers, in minimal systems: needs root
+	$(Q)testbed/deps.sh debootstrap
+	$(Q)testbed/fresh/test-versions.sh
+
+.PHONY: check-fresh check-packages check-versions

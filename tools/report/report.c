@@ -12,10 +12,11 @@
 #include "option.h"
 #include "tool.h"
 
-enum { OPT_QUICK = 256, OPT_ONLY, OPT_RESUME, OPT_RENDER, OPT_LIST, OPT_MPIRUN };
+enum { OPT_QUICK = 256, OPT_THOROUGH, OPT_ONLY, OPT_RESUME, OPT_RENDER, OPT_LIST, OPT_MPIRUN };
 
 static const struct option long_options[] = {
 	{ "quick", no_argument, NULL, OPT_QUICK },
+	{ "thorough", no_argument, NULL, OPT_THOROUGH },
 	{ "only", required_argument, NULL, OPT_ONLY },
 	{ "resume", no_argument, NULL, OPT_RESUME },
 	{ "render-only", no_argument, NULL, OPT_RENDER },
@@ -31,6 +32,7 @@ static void usage(FILE *to)
 	      "Runs experiments, each by a command of its own, and writes DIR/index.html: one\n"
 	      "page with tables, figures (by gnuplot), and published values.\n\n"
 	      "  --quick         short runs: under three minutes in all\n"
+	      "  --thorough      long runs: more sizes and repetitions, over an hour in all\n"
 	      "  --only LIST     these experiments (all)\n"
 	      "  --resume        goes on in a folder that has results: measures what is missing\n"
 	      "  --render-only   measures nothing, draws the page from the results in DIR again\n"
@@ -55,13 +57,26 @@ static int add_wanted(void *arg, const char *item)
 	return tool_usage("--only: there is no experiment '%s'; --list lists them", item);
 }
 
+static const char *const length_name[REPORT_LENGTHS] = {
+	[REPORT_DEFAULT] = "default",
+	[REPORT_QUICK] = "--quick",
+	[REPORT_THOROUGH] = "--thorough",
+};
+
 static int list(void)
 {
 	for (uint32_t i = 0; i < report_nexperiment; i++) {
 		const struct report_experiment *e = &report_experiments[i];
 
-		printf("%s: %s\n    nbar %s\n    quick: nbar %s\n%s", e->name, e->title, e->full,
-		       e->quick, e->mpi ? "    started by mpirun\n" : "");
+		printf("%s: %s\n", e->name, e->title);
+		for (enum report_length l = 0; l < REPORT_LENGTHS; l++) {
+			const enum report_length as = report_length_of(e, l);
+
+			printf("    %s: nbar %s (about %.0f s)\n", length_name[l], e->command[as],
+			       e->seconds[as]);
+		}
+		if (e->mpi)
+			puts("    started by mpirun");
 	}
 	return TOOL_OK;
 }
@@ -81,7 +96,11 @@ static int read_option(void *arg, int c, const char *value)
 	case OPT_LIST:
 		return option_flag(&given->list);
 	case OPT_QUICK:
-		return option_flag(&opt->quick);
+	case OPT_THOROUGH:
+		if (opt->length != REPORT_DEFAULT)
+			return tool_usage("one of --quick and --thorough, once");
+		opt->length = c == OPT_QUICK ? REPORT_QUICK : REPORT_THOROUGH;
+		return 0;
 	case OPT_ONLY:
 		given->only = true;
 		return tool_list(value, add_wanted, opt);
@@ -110,9 +129,10 @@ static int parse(int argc, char **argv, struct report_options *opt, bool *done)
 		return list();
 	for (uint32_t i = 0; i < report_nexperiment && !given.only; i++)
 		opt->wanted[i] = true;
-	if (opt->render_only && (opt->quick || opt->resume || given.only || opt->mpirun))
-		return tool_usage("--render-only measures nothing: no --quick, --only, --resume "
-				  "or --mpirun");
+	if (opt->render_only &&
+	    (opt->length != REPORT_DEFAULT || opt->resume || given.only || opt->mpirun))
+		return tool_usage("--render-only measures nothing: no --quick, --thorough, --only, "
+				  "--resume or --mpirun");
 	if (optind != argc - 1)
 		return tool_usage(optind == argc ? "name the folder for the report"
 						 : "one folder, please, after the options");

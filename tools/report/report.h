@@ -45,23 +45,35 @@ struct report_panel {
 	const char *only, *only_value; /* rows that have this value in this column; NULL: all */
 };
 
+enum report_length { REPORT_DEFAULT, REPORT_QUICK, REPORT_THOROUGH, REPORT_LENGTHS };
+
 struct report_experiment {
 	const char *name; /* NAME.json, NAME.csv; for --only */
 	const char *title, *text;
-	const char *full, *quick;       /* arguments after "nbar", separated by spaces */
+	/* By enum report_length: arguments after "nbar", separated by spaces, and about how many
+	 * seconds they take with two cores. NULL and 0: as REPORT_DEFAULT. No command is the
+	 * beginning of another one. */
+	const char *command[REPORT_LENGTHS];
+	double seconds[REPORT_LENGTHS];
 	const char *file, *file_option; /* NULL, or the last argument: a file in the folder */
 	bool mpi;                       /* started by an MPI's launcher */
-	double full_s, quick_s;         /* approximate time with two cores */
 	const char *best, *best_text; /* the column whose greatest value is the summary; or NULL */
 	struct report_panel panel[REPORT_PANELS_MAX];
 };
+
+static inline enum report_length report_length_of(const struct report_experiment *e,
+						  enum report_length length)
+{
+	return e->command[length] ? length : REPORT_DEFAULT;
+}
 
 extern const struct report_experiment report_experiments[];
 extern const uint32_t report_nexperiment;
 
 struct report_options {
 	const char *dir;
-	bool quick, resume, render_only;
+	enum report_length length;
+	bool resume, render_only;
 	const char *mpirun; /* words that start an MPI program; NULL: those of report_mpi.c */
 	bool wanted[32];    /* by index in report_experiments */
 };

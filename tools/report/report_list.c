@@ -10,11 +10,12 @@ const struct report_experiment report_experiments[] = {
 		.title = "Latency over size",
 		.text = "Mean time of one barrier, run by the NICs and run by the hosts over the same "
 			"NICs, with the same plans.",
-		.full = "bench --nodes 2-32 --alg all -i 1000 -x 100 --launches 5",
-		.quick = "bench --nodes 2,4,7,8,16 --alg pairwise,dissemination:3 -i 200 -x 20 "
-			 "--launches 2 --drivers 1",
-		.full_s = 1500,
-		.quick_s = 15,
+		.command = { "bench --nodes 2,3,4,5,8,12,16,24,32 --alg all -i 1000 -x 100 "
+			     "--launches 3",
+			     "bench --nodes 2,4,7,8,16 --alg pairwise,dissemination:3 -i "
+			     "200 -x 20 --launches 2 --drivers 1",
+			     "bench --nodes 2-32 --alg all -i 1000 -x 100 --launches 5" },
+		.seconds = { 240, 15, 1500 },
 		.best = "speedup",
 		.best_text = "times as long by the hosts as by the NICs, at most",
 		.panel = { {
@@ -38,10 +39,11 @@ const struct report_experiment report_experiments[] = {
 		.title = "Granularity",
 		.text = "Loops of compute + barrier. Where the last messages of a barrier are still "
 			"leaving, computing may cost nothing: a flat spot.",
-		.full = "sweep granularity --compute 0.5-130 --points 24",
-		.quick = "sweep granularity --compute 0.5-64 --points 8 -i 200 -x 20 --launches 3",
-		.full_s = 120,
-		.quick_s = 10,
+		.command = { "sweep granularity --compute 0.5-130 --points 24 --launches 3",
+			     "sweep granularity --compute 0.5-64 --points 8 -i 200 -x 20 "
+			     "--launches 3",
+			     "sweep granularity --compute 0.5-130 --points 24 --launches 6" },
+		.seconds = { 60, 10, 120 },
 		.panel = { {
 			.title = "Time of a loop, over the compute in it",
 			.x = "compute",
@@ -56,11 +58,11 @@ const struct report_experiment report_experiments[] = {
 		.title = "Least compute for an efficiency",
 		.text = "Efficiency is compute / (time of a loop of compute + barrier). How much must a "
 			"program compute between two barriers to reach it?",
-		.full = "sweep efficiency",
-		.quick =
-			"sweep efficiency --nodes 8 --efficiency 0.50,0.90 -i 200 -x 20 --launches 2",
-		.full_s = 300,
-		.quick_s = 20,
+		.command = { "sweep efficiency --launches 3",
+			     "sweep efficiency --nodes 8 --efficiency 0.50,0.90 -i 200 -x "
+			     "20 --launches 2",
+			     "sweep efficiency --launches 6" },
+		.seconds = { 150, 20, 300 },
 		.best = "less_compute",
 		.best_text = "% less compute with NIC-based barriers, at most",
 		.panel = { {
@@ -83,11 +85,11 @@ const struct report_experiment report_experiments[] = {
 		.title = "Arrival at different times",
 		.text = "Every host varies what it computes at random, the same in NIC- and host-based "
 			"runs. The gain of the NIC is host - NIC, over the total variation.",
-		.full = "sweep arrival",
-		.quick = "sweep arrival --nodes 8 --compute 64,512,4096 --vary 0,10,20 -i 50 -x 5 "
-			 "--launches 2",
-		.full_s = 600,
-		.quick_s = 15,
+		.command = { "sweep arrival --vary 0,10,20 -i 100",
+			     "sweep arrival --nodes 8 --compute 64,512,4096 --vary 0,10,20 "
+			     "-i 50 -x 5 --launches 2",
+			     "sweep arrival -i 200" },
+		.seconds = { 180, 15, 600 },
 		.best = "difference",
 		.best_text = "us less a loop with NIC-based barriers, at most",
 		.panel = { {
@@ -103,10 +105,9 @@ const struct report_experiment report_experiments[] = {
 		.title = "Synthetic applications",
 		.text = "Steps of compute, each ended by a barrier, each varied by 10 % at random on "
 			"every node.",
-		.full = "app",
-		.quick = "app --scale 0.05 -i 50 --launches 3",
-		.full_s = 180,
-		.quick_s = 15,
+		.command = { "app --launches 3", "app --scale 0.05 -i 50 --launches 3",
+			     "app --launches 6" },
+		.seconds = { 90, 15, 180 },
 		.best = "speedup",
 		.best_text = "times the execution time with host-based barriers, at most",
 		.panel = { {
@@ -122,10 +123,11 @@ const struct report_experiment report_experiments[] = {
 		.title = "Barriers of threads",
 		.text = "The threads of one process: the teams of nbar, POSIX, OpenMP of GCC and LLVM, "
 			"Concurrency Kit, in one run.",
-		.full = "sweep threads",
-		.quick = "sweep threads --threads 2,4,8 -i 2000 -x 100 --launches 3 --limit 50",
-		.full_s = 600,
-		.quick_s = 20,
+		.command = { "sweep threads --launches 3",
+			     "sweep threads --threads 2,4,8 -i 2000 -x 100 --launches 3 "
+			     "--limit 50",
+			     "sweep threads --launches 10" },
+		.seconds = { 180, 20, 600 },
 		.panel = { {
 			.title = "Time of a barrier",
 			.x = "threads",
@@ -141,10 +143,11 @@ const struct report_experiment report_experiments[] = {
 		.text = "The threads of a node meet as a team, and then the nodes do. All threads poll "
 			"the NIC's completion word; or one does, and releases the others by one stage "
 			"more.",
-		.full = "sweep combined",
-		.quick = "sweep combined --nodes 2,4 --threads 1,2,4 -i 100 -x 10 --launches 2",
-		.full_s = 400,
-		.quick_s = 20,
+		.command = { "sweep combined --threads 1,2,4 --launches 3",
+			     "sweep combined --nodes 2,4 --threads 1,2,4 -i 100 -x 10 "
+			     "--launches 2",
+			     "sweep combined --launches 6" },
+		.seconds = { 120, 20, 400 },
 		.best = "release",
 		.best_text = "times as long with a release stage, at most",
 		.panel = { {
@@ -171,12 +174,11 @@ const struct report_experiment report_experiments[] = {
 		.text = "The 1:P ping-pong: node 0 sends to P nodes, each answers at once. The LoP model "
 			"fitted to it suggests the n of an n-way dissemination; barriers of every n tell "
 			"whether it is right.",
-		.full = "bench one-to-many --tune --launches 5",
-		.quick =
-			"bench one-to-many --tune --peers 16 --nodes 4,8,16 --barriers 300 --where nic "
-			"--launches 2 --drivers 1",
-		.full_s = 600,
-		.quick_s = 25,
+		.command = { "bench one-to-many --tune --launches 2",
+			     "bench one-to-many --tune --peers 16 --nodes 4,8,16 --barriers "
+			     "300 --where nic --launches 2 --drivers 1",
+			     "bench one-to-many --tune --launches 5" },
+		.seconds = { 240, 25, 600 },
 		.panel = { {
 				   .title = "RTT(P) / P of the ping-pong",
 				   .x = "n",
@@ -200,10 +202,8 @@ const struct report_experiment report_experiments[] = {
 		.text = "The profile of a cluster: O, the cost of a message, and L, that of a further one, "
 			"from each host to each other host. NICs of one daemon share a processor, so "
 			"their differences are noise; on a real cluster, the map shows its racks.",
-		.full = "profile --nodes 16 -i 1000",
-		.quick = "profile --nodes 5 -i 50",
-		.full_s = 30,
-		.quick_s = 3,
+		.command = { "profile --nodes 16 -i 1000", "profile --nodes 5 -i 50" },
+		.seconds = { 30, 3 },
 		.file = "cluster.profile",
 		.file_option = "--output",
 		.panel = { {
@@ -227,10 +227,8 @@ const struct report_experiment report_experiments[] = {
 		.text = "The critical path of barriers through that profile, beside measured barriers of the "
 			"same hosts, and the clusters of the barrier that nbar tune composes. The "
 			"published error of the model is about 200 us.",
-		.full = "predict",
-		.quick = "predict",
-		.full_s = 1,
-		.quick_s = 1,
+		.command = { "predict", "predict" },
+		.seconds = { 1, 1 },
 		.file = "cluster.profile",
 		.file_option = "",
 		.panel = { {
@@ -251,12 +249,11 @@ const struct report_experiment report_experiments[] = {
 		.title = "A million members, simulated",
 		.text = "The engine of the NICs in a simulated fat tree: o = 200 ns, 150 ns a hop, 100 Gb/s. "
 			"tuned: the barrier that is composed from sampled costs of this network.",
-		.full = "simulate --members 1000000 --net fat-tree "
-			"--alg dissemination:1,pairwise,tree:4,tuned",
-		.quick = "simulate --members 2000 --net fat-tree "
-			 "--alg dissemination:1,pairwise,tree:4,tuned",
-		.full_s = 240,
-		.quick_s = 2,
+		.command = { "simulate --members 1000000 --net fat-tree --alg "
+			     "dissemination:1,pairwise,tree:4,tuned",
+			     "simulate --members 2000 --net fat-tree --alg "
+			     "dissemination:1,pairwise,tree:4,tuned" },
+		.seconds = { 240, 2 },
 		.panel = { {
 			.kind = REPORT_BARS,
 			.title = "Time of a barrier",
@@ -271,11 +268,12 @@ const struct report_experiment report_experiments[] = {
 			"messages. Ranks on one machine meet in shared memory; NICs take part between "
 			"hosts.",
 		.mpi = true,
-		.full = "mpi-bench --method mpi,nbar,p2p:pairwise,p2p:dissemination:1,p2p:mcs,"
-			"p2p:tournament,p2p:binomial,p2p:linear -i 20000 --blocks 20",
-		.quick = "mpi-bench --method mpi,nbar,p2p:pairwise,p2p:dissemination:1 -i 2000",
-		.full_s = 10,
-		.quick_s = 3,
+		.command = { "mpi-bench --method mpi,nbar,p2p:pairwise,p2p:dissemination:1,"
+			     "p2p:mcs,p2p:tournament,p2p:binomial,p2p:linear -i 20000 "
+			     "--blocks 20",
+			     "mpi-bench --method mpi,nbar,p2p:pairwise,p2p:dissemination:1 "
+			     "-i 2000" },
+		.seconds = { 10, 3 },
 		.best = "speedup",
 		.best_text = "times as fast as the MPI's own, at most",
 		.panel = { {
@@ -291,10 +289,10 @@ const struct report_experiment report_experiments[] = {
 		.text = "The same applications, as an MPI program: this is where the literature measured "
 			"them.",
 		.mpi = true,
-		.full = "mpi-bench --test app --method mpi,nbar,p2p:pairwise -i 1000",
-		.quick = "mpi-bench --test app --scale 0.05 --method mpi,nbar,p2p:pairwise -i 100",
-		.full_s = 40,
-		.quick_s = 3,
+		.command = { "mpi-bench --test app --method mpi,nbar,p2p:pairwise -i 1000",
+			     "mpi-bench --test app --scale 0.05 --method "
+			     "mpi,nbar,p2p:pairwise -i 100" },
+		.seconds = { 40, 3 },
 		.best = "speedup",
 		.best_text = "times the execution time with the MPI's own barrier, at most",
 		.panel = { {

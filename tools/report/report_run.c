@@ -22,12 +22,12 @@
 
 static const char *arguments(const struct report_options *opt, const struct report_experiment *e)
 {
-	return opt->quick ? e->quick : e->full;
+	return e->command[report_length_of(e, opt->length)];
 }
 
 static double seconds(const struct report_options *opt, const struct report_experiment *e)
 {
-	return opt->quick ? e->quick_s : e->full_s;
+	return e->seconds[report_length_of(e, opt->length)];
 }
 
 /* True if a text about the machine in a result is equal to this one, or is missing there. */
@@ -60,8 +60,9 @@ static int check_old(const struct report_options *opt, const struct report_exper
 	if (command && !strncmp(command, "nbar ", 5) &&
 	    (strncmp(command + 5, arguments(opt, e), n) ||
 	     (command[5 + n] && command[5 + n] != ' '))) {
-		tool_error("%s was measured by another command (%s)%s", path, command,
-			   opt->quick ? ": without --quick?" : ": with --quick?");
+		tool_error("%s was measured by another command (%s): give --quick or --thorough as "
+			   "then, or name another folder",
+			   path, command);
 		return TOOL_FAILED;
 	}
 	return 0;
