@@ -3,8 +3,13 @@
  * test_flats.c - the measured barriers of `nbar profile`: one lucky or unlucky run of an algorithm
  * does not decide which one is the best.
  */
-#include "tool_profile.h"
 #include "unit/unit.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "tool.h"
+#include "tool_profile.h"
 
 #define HOSTS 8u
 #define FAST 100e-6
@@ -86,12 +91,49 @@ static void test_failure(void **state)
 	}
 }
 
+static char said[160];
+static uint32_t fail_in; /* this allocation fails; 0: none does */
+
+void tool_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(said, sizeof(said), format, args);
+	va_end(args);
+}
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fail_in && --fail_in == 0 ? NULL : __real_calloc(n, size);
+}
+
+/* Whichever allocation fails, nothing is measured, and the user is told. */
+static void test_no_memory(void **state)
+{
+	(void)state;
+	for (uint32_t i = 1; i <= 2; i++) {
+		struct machine m = { .p = profile_new(HOSTS, HOSTS) };
+
+		said[0] = 0;
+		fail_in = i;
+		assert_int_not_equal(tool_profile_flats(m.p, 0.5, run, &m), 0);
+		assert_int_equal(fail_in, 0);
+		assert_int_equal(m.runs, 0);
+		assert_non_null(strstr(said, "no memory"));
+		profile_free(m.p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_luck),
 		cmocka_unit_test(test_quantile),
 		cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests_name("flats", tests, NULL, NULL);
