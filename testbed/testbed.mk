@@ -42,7 +42,7 @@ $(BUILD)/test_flats: ALL_LDFLAGS += $(call wrap,calloc)
 $(BUILD)/test_hostlib_host: ALL_LDFLAGS += $(call wrap,dlopen dlsym connect getsockopt geteuid poll)
 $(BUILD)/test_hostlib_fd $(BUILD)/test_hostlib_late $(BUILD)/test_hostlib_link: ALL_LDFLAGS += $(call wrap,recv recvmsg sendmsg)
 $(BUILD)/test_hostlib_link: ALL_LDFLAGS += $(call wrap,nblib_link_start)
-$(BUILD)/test_spare_rare $(BUILD)/test_spare_orders: ALL_LDFLAGS += $(call wrap,$(addprefix nbar_,group_open group_close group_peers group_connect post test signal_send signal_recv))
+$(BUILD)/test_spare_rare $(BUILD)/test_spare_orders: ALL_LDFLAGS += $(call wrap,$(addprefix nbar_,group_open group_close group_peers group_connect_start group_connect_test post test signal_send signal_recv))
 $(BUILD)/test_spare_orders: ALL_LDFLAGS += $(call wrap,nanosleep clock_gettime)
 
 # With the library that makes tags, if it is there.

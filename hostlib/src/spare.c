@@ -45,6 +45,7 @@ struct shrink {
 	uint32_t size;      /* of the new group */
 	uint32_t ticket;    /* of its first barrier; 0: not posted yet */
 	bool time_over;     /* the next call with the same failed ranks goes on with it */
+	bool connecting;    /* all addresses are there */
 	uint32_t *old_rank; /* by new rank */
 	uint32_t *new_rank; /* by old rank; NBAR_RANK_NONE: it has failed */
 	uint8_t *parts;     /* by new rank: a bit for each part that came */
@@ -208,16 +209,22 @@ static int connect_new(struct shrink *k, uint64_t timeout_ns)
 
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	k->time_over = false;
-	while (err == 0 && k->ticket == 0) {
+	while (err == 0 && !k->connecting) {
 		err = ask(k, &missing);
 		if (err == 0 && missing != NBAR_RANK_NONE) {
 			err = serve(k, &start, timeout_ns, missing);
 			continue;
 		}
 		if (err == 0)
-			err = nbar_group_connect(k->group, k->endpoint);
-		if (err == 0)
+			err = nbar_group_connect_start(k->group, k->endpoint);
+		k->connecting = err == 0;
+	}
+	while (err == 0 && k->ticket == 0) {
+		err = nbar_group_connect_test(k->group);
+		if (err == 1)
 			err = nbar_post(k->group, &k->ticket);
+		else if (err == 0)
+			err = serve(k, &start, timeout_ns, NBAR_RANK_NONE);
 	}
 	/* Until all have connected, a member may still ask for our address. */
 	while (err == 0 && (err = nbar_test(k->group, k->ticket)) == 0)

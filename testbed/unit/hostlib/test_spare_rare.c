@@ -22,8 +22,9 @@ static struct nbar_port port;
 static uint32_t need[SIZE]; /* new ranks that the new group talks to */
 
 static struct {
-	int send, recv, open, connect, post, test; /* errors; 0: none */
-	uint32_t tests;                            /* that say "not yet" */
+	int send, recv, open, start, connect, post, test; /* errors; 0: none */
+	uint32_t tests, connects;                         /* that say "not yet" */
+	uint32_t starts;
 	uint32_t nneed;
 	uint32_t asked[SIZE], sent[SIZE]; /* messages to each peer: requests, and others */
 	uint32_t list, nonce;             /* of the requests */
@@ -64,11 +65,25 @@ int __wrap_nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks)
 	return (int)fake.nneed;
 }
 
-int __wrap_nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoints);
-int __wrap_nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoints)
+int __wrap_nbar_group_connect_start(struct nbar_group *g, const struct nbar_endpoint *endpoints);
+int __wrap_nbar_group_connect_start(struct nbar_group *g, const struct nbar_endpoint *endpoints)
 {
-	(void)g, (void)endpoints;
-	return fake.connect ? nblib_fail(-fake.connect, "not connected") : 0;
+	assert_ptr_equal(g, &fresh);
+	(void)endpoints;
+	fake.starts++;
+	return fake.start ? nblib_fail(-fake.start, "cannot connect") : 0;
+}
+
+int __wrap_nbar_group_connect_test(struct nbar_group *g);
+int __wrap_nbar_group_connect_test(struct nbar_group *g)
+{
+	assert_ptr_equal(g, &fresh);
+	if (fake.connect)
+		return nblib_fail(-fake.connect, "not connected");
+	if (fake.connects == 0)
+		return 1;
+	fake.connects--;
+	return 0;
 }
 
 int __wrap_nbar_post(struct nbar_group *g, uint32_t *ticket);
@@ -235,7 +250,7 @@ static void nonsense_is_ignored(void **state)
 static void each_error_ends_it(void **state)
 {
 	static int *const call[] = { &fake.send,    &fake.recv, &fake.open,
-				     &fake.connect, &fake.post, &fake.test };
+				     &fake.start, &fake.connect, &fake.post, &fake.test };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
@@ -305,6 +320,24 @@ static void the_next_call_goes_on(void **state)
 	assert_int_equal(fake.closed, 2);
 }
 
+/* The time is over while the NIC connects the group: the next call goes on with it. */
+static void a_slow_nic_goes_on_connecting(void **state)
+{
+	struct nbar_spare *s = spare_of(5);
+
+	(void)state;
+	fake.nneed = 0;
+	fake.connects = 3;
+	assert_int_equal(shrink(s, 0), -ETIME);
+	assert_int_equal(shrink(s, 0), -ETIME);
+	assert_int_equal(shrink(s, 0), -ETIME);
+	assert_int_equal(shrink(s, 0), 0);
+	assert_int_equal(fake.opened, 1);
+	assert_int_equal(fake.starts, 1);
+	assert_int_equal(fake.closed, 0);
+	nbar_spare_close(s);
+}
+
 /* A member that floods the others: a look at the clock comes nevertheless. */
 static void a_flood_does_not_stop_the_clock(void **state)
 {
@@ -326,6 +359,7 @@ int main(void)
 		cmocka_unit_test(nonsense_is_ignored),
 		cmocka_unit_test(each_error_ends_it),
 		cmocka_unit_test(the_next_call_goes_on),
+		cmocka_unit_test(a_slow_nic_goes_on_connecting),
 		cmocka_unit_test(a_flood_does_not_stop_the_clock),
 	};
 
