@@ -23,7 +23,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /* R5: before the TIMEOUT that ends a window. A source is alive if any group has heard its NIC
- * within the retry budget. */
+ * within the retry budget, and a unit of the clock: both times are rounded down. */
 static void hear_alive(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 {
 	const struct nbar_step *step = &nbfw_plan_steps(g->plan)[g->state->step];
@@ -37,7 +37,7 @@ static void hear_alive(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 		const struct nbnic_heard *h = nbnic_heard_at(nic, hash);
 		uint32_t age = (uint32_t)(now >> NBNIC_HEARD_SHIFT) - h->time;
 
-		if (hash && h->nic == hash && age <= nic->budget_ns >> NBNIC_HEARD_SHIFT)
+		if (hash && h->nic == hash && age <= (nic->budget_ns >> NBNIC_HEARD_SHIFT) + 1)
 			nbfw_hear(g->state, g->plan, slot);
 	}
 }

@@ -153,6 +153,31 @@ static void test_alive(void **state)
 	}
 }
 
+/* A budget shorter than a unit of the clock: a NIC that was heard in this unit or the one before is
+ * alive. */
+static void test_alive_with_a_short_budget(void **state)
+{
+	(void)state;
+	for (uint64_t units = 0; units < 3; units++) {
+		uint64_t end;
+
+		trace_connected(FOUR, 4, 0);
+		trace.nic.budget_ns = TRACE_MS;
+		trace_post(1);
+		trace_hear(NBFW_TOKEN, 3, 1, 0, 0, 0);
+		for (uint32_t i = 1; i < NBFW_WINDOW; i++)
+			trace_work(trace.group->deadline - trace.now);
+		end = trace.group->deadline;
+		trace_work((((end >> NBNIC_HEARD_SHIFT) - units) << NBNIC_HEARD_SHIFT) - trace.now);
+		trace_hear(NBFW_PULL, 2, 2, 0, 0, 0);
+		trace_work(end - trace.now);
+		trace_take();
+		assert_int_equal(trace.group->state->cause,
+				 units == 2 ? NBAR_STATUS_SILENT : NBAR_STATUS_OK);
+		trace_end();
+	}
+}
+
 static void test_answers(void **state)
 {
 	(void)state;
@@ -495,6 +520,7 @@ int main(void)
 		cmocka_unit_test(test_timeouts),
 		cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_alive),
+		cmocka_unit_test(test_alive_with_a_short_budget),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_doubt),
