@@ -28,11 +28,12 @@ rows=$(awk -F'|' '/^\| configuration/ { table = 1; next } !/^\|/ { table = 0 }
 	table && !/---/ { gsub(/[ ,]/, "", $6); sub(/[-,].*/, "", $3); print $2, $3, $5, $6 }' $doc)
 [ "${1:-}" = --full ] || rows=$(grep '\*' <<<"$rows")
 rows=${rows// \*/}
+[ -n "$rows" ] || { echo "not ok 1 - $doc has no table of configurations"; echo 1..1; exit 1; }
 n=0
 while read -r name members plan want; do
 	n=$((n + 1))
 	have=$(states "$name" "$members" "$plan")
-	if [ "$have" = "$want" ]; then
+	if [ -n "$have" ] && [ "$have" = "$want" ]; then
 		echo "ok $n - $name has the states of the table: $have"
 	else
 		echo "not ok $n - $name has ${have:-no} states, the table in $doc says $want; correct the table, if this change is meant"
