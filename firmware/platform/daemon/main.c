@@ -33,7 +33,7 @@
 /* Memory for DPDK, besides that of each NIC's wire. Without hugepages it is not resident until it
  * is used. */
 #define MEMORY_MB 32u
-#define KEEP_BYTES (16 << 20)  /* free memory at the end of the heap that the daemon keeps */
+#define KEEP_BYTES (8 << 20)   /* free memory at the end of the heap that the daemon keeps */
 #define MAPPED_BYTES (1 << 20) /* a block of so many bytes has a mapping of its own */
 
 static uint32_t memory_mb(const struct options *o)
@@ -202,12 +202,14 @@ static void limits_raise(void)
  * A large group takes hundreds of KiB. By default libc gives them back to the kernel when the group
  * is gone, and asks for fresh pages when the next one comes. Both disturb the barriers of others:
  * the kernel interrupts the polling thread when it takes pages away, and clears each fresh page.
- * So the daemon keeps KEEP_BYTES: twice what the lingering groups of one NIC may take by default.
+ * So libc gives memory back only when 2 * KEEP_BYTES are free at the end of the heap, and then keeps
+ * KEEP_BYTES: as much as the lingering groups of one NIC may take by default.
  * All blocks of groups are smaller than MAPPED_BYTES, so they lie in the heap.
  */
 static void memory_keep(void)
 {
-	(void)mallopt(M_TRIM_THRESHOLD, KEEP_BYTES);
+	(void)mallopt(M_TOP_PAD, KEEP_BYTES);
+	(void)mallopt(M_TRIM_THRESHOLD, 2 * KEEP_BYTES);
 	(void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
 }
 
