@@ -24,8 +24,8 @@
  * of an MPI between hosts. */
 #define NBMPI_PAYS 8u
 
-/* Reasons for the fallback of a communicator. X(name, level, text): at which verbosity it is
- * printed; 0: it can be mended, and is printed once, and at level 1 every time. */
+/* Reasons for the fallback of a communicator. X(name, level, text). level: the verbosity from which
+ * it is printed. 0: it can be mended; it is printed once at any verbosity, and every time from 1 on. */
 #define NBMPI_WHYS(X)                                                               \
 	X(none, 1, "")                                                              \
 	X(disabled, 1, "nbar is not enabled, or refused its settings at the start") \

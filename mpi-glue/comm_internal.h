@@ -39,7 +39,7 @@ struct nbmpi_comm {
 	uint32_t mate;        /* my number among the ranks of my host */
 	uint32_t leader;      /* of my host: its lowest rank here */
 	bool tuned;           /* all ranks have agreed on the profile of "tuned:FILE" */
-	uint32_t *tuned_host; /* index of each host in the profile, in the set-up */
+	uint32_t *tuned_host; /* in the set-up: index of each host in the profile; room for 2 * size */
 
 	struct nbar_group *group;    /* NULL: all on one host */
 	struct nbmpi_port *port;     /* of the group */
@@ -63,6 +63,7 @@ struct nbmpi_self {
 	struct nbmpi_start start;
 	char nic[NBMPI_NIC_SIZE]; /* the name for nbar_open; empty: NULL */
 	pthread_mutex_t lock;     /* of ports, the list, and every open and close on a port */
+	pthread_mutex_t read;     /* taken with `lock` held: while a tool reads a statistic, no group is closed */
 	struct nbmpi_comm *comm;
 	struct nbmpi_counters gone; /* counters of closed communicators */
 	struct nbmpi_port *own;     /* our own port, if this rank has been a leader */

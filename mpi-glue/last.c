@@ -3,7 +3,7 @@
  * last.c - which ranks the barriers of a communicator have waited for, as the NIC of this host has
  * counted.
  *
- * Called when a tool reads the statistic. It asks the NIC, so it costs the barriers nothing.
+ * Called when a tool reads the statistic. It asks the NIC; barriers do not wait for that.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,15 +30,19 @@ int nbmpi_comm_last(struct nbmpi_comm *c, struct nbmpi_last *all, struct nbmpi_l
 {
 	struct nbar_group_stat stat = { .barriers = 0 };
 	uint32_t *host = NULL;
+	bool has_group;
 	int rc = 0;
 
 	memset(of, 0, c->size * sizeof(*of));
 	*all = (struct nbmpi_last){ .barriers = 0 };
-	/* With this lock, no group is closed. */
+	/* A NIC that has stopped answers late. Only who closes a group waits for that. */
 	pthread_mutex_lock(&nbmpi_self.lock);
-	if (c->port)
-		rc = nbar_group_stat(c->group, &stat);
+	has_group = c->port != NULL;
+	pthread_mutex_lock(&nbmpi_self.read);
 	pthread_mutex_unlock(&nbmpi_self.lock);
+	if (has_group)
+		rc = nbar_group_stat(c->group, &stat);
+	pthread_mutex_unlock(&nbmpi_self.read);
 	if (rc < 0 || stat.barriers == 0)
 		return rc;
 	if (c->nhost != c->size) {

@@ -15,7 +15,8 @@ int pmpi_sum(MPI_Comm comm, struct nbmpi_sum *sum)
 	rc = PMPI_Exscan(&sum->total, &sum->before, 1, MPI_UINT32_T, MPI_SUM, comm);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	/* The sum of all is the largest of the sums up to each. */
+	/* The sum of all is the largest of the sums up to each. All have the 64th bit, so their order is
+	 * the same if MPICH takes it for a sign. */
 	least[1] = UINT64_MAX - sum->before - sum->total;
 	rc = PMPI_Allreduce(MPI_IN_PLACE, least, 2, MPI_UINT64_T, MPI_MIN, comm);
 	sum->least = least[0];

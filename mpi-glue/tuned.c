@@ -137,12 +137,21 @@ static int vote(const struct nbmpi_comm *c, enum fault fault, uint64_t value, ui
 	return rc;
 }
 
-static bool has_twins(const uint32_t *place, uint32_t n)
+static int by_place(const void *a, const void *b)
 {
-	for (uint32_t a = 0; a < n; a++)
-		for (uint32_t b = 0; b < a; b++)
-			if (place[a] == place[b])
-				return true;
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* room: for n numbers. */
+static bool has_twins(const uint32_t *place, uint32_t n, uint32_t *room)
+{
+	memcpy(room, place, n * sizeof(*room));
+	qsort(room, n, sizeof(*room), by_place);
+	for (uint32_t i = 1; i < n; i++)
+		if (room[i] == room[i - 1])
+			return true;
 	return false;
 }
 
@@ -157,7 +166,8 @@ static int take_places(struct nbmpi_comm *c, const struct nbmpi_channel *at, uin
 	for (uint32_t r = 0; r < c->size; r++)
 		if (c->tuned_host[r] != NBAR_RANK_NONE)
 			c->tuned_host[n++] = c->tuned_host[r];
-	return vote(c, has_twins(c->tuned_host, n) ? FAULT_PLACE : FAULT_NONE, 0, least);
+	return vote(c, has_twins(c->tuned_host, n, &c->tuned_host[c->size]) ? FAULT_PLACE : FAULT_NONE, 0,
+		    least);
 }
 
 /* Three votes: do all ranks have a profile, is it the same, and does it have all hosts? */

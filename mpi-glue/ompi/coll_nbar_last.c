@@ -20,7 +20,7 @@ static const struct variable {
 	{ "comm_barriers", "barriers of the communicator that the NIC of this host has completed",
 	  BARRIERS, false },
 	{ "comm_ns", "sum of their latencies", NS, false },
-	{ "comm_most_ns", "the longest of them", MOST_NS, false },
+	{ "comm_most_ns", "the longest among those that the last_ variables count", MOST_NS, false },
 	{ "last_barriers",
 	  "for each rank: barriers of the communicator whose last token, at this host, came from its host",
 	  BARRIERS, true },
