@@ -29,10 +29,11 @@ bench-loop: $(BUILD)/bench-loop ## ns a token in the whole pass of a NIC, by par
 bench-instructions: $(BUILD)/bench-loop ## instructions of a token, by parts; they repeat exactly
 	$(Q)BUILD=$(BUILD) testbed/bench/instructions.sh
 
-# What histograms and metrics cost, next to a build without histograms. REPEAT=40 repetitions
+# OBSERVE: arguments of `nbar bench`.
 REPEAT ?= 40
-bench-observe: $(BUILD)/nbar $(BUILD)/nbar-nicd $(BUILD)/bench-loop ## latency and instructions with histograms and metrics, next to neither
-	+$(Q)$(MAKE) --no-print-directory CFLAGS="$(CFLAGS) -DNBNIC_LATENCY=0" BUILD=$(BUILD)-no-latency $(addprefix $(BUILD)-no-latency/,nbar nbar-nicd bench-loop)
+bench-observe: $(BUILD)/nbar $(BUILD)/nbar-nicd $(BUILD)/bench-loop ## what histograms and metrics cost: a build with them against one without
+	+$(Q)$(MAKE) --no-print-directory CFLAGS="$(CFLAGS) -DNBNIC_LATENCY=0" BUILD=$(BUILD)-no-latency \
+		$(addprefix $(BUILD)-no-latency/,nbar nbar-nicd bench-loop)
 	$(Q)testbed/bench/observe.sh $(BUILD)-no-latency $(BUILD) $(REPEAT) $(OBSERVE)
 
 # What loss costs: whole NICs in the simulator.
@@ -46,9 +47,9 @@ TESTS += $(BUILD)/bench-loss
 bench-loss: $(BUILD)/bench-loss ## latency of a barrier over loss, beside the floor of theory
 	$(Q)$(BUILD)/bench-loss $(LOSS)
 
-bench-loss-hosts: all $(BUILD)/bench-loss $(BUILD)/cluster-hold ## the same with real daemons, on test hosts: HOSTS=8 BARRIERS=3000 DUPLICATE=0 REORDER=0
-	$(Q)BUILD=$(BUILD) HOSTS=$(HOSTS) BARRIERS=$(BARRIERS) DUPLICATE=$(DUPLICATE) REORDER=$(REORDER) LOSS="$(LOSS)" \
-		testbed/bench/loss-hosts.sh
+bench-loss-hosts: all $(BUILD)/bench-loss $(BUILD)/cluster-hold ## the same with real daemons, on test hosts
+	$(Q)BUILD=$(BUILD) HOSTS=$(HOSTS) BARRIERS=$(BARRIERS) DUPLICATE=$(DUPLICATE) REORDER=$(REORDER) \
+		PERCENTS="$(PERCENTS)" testbed/bench/loss-hosts.sh
 
 bench-fair: all $(BUILD)/fair $(BUILD)/rcvbuf.so ## a bystander's barriers alone and while others do their worst
 	$(Q)BUILD=$(BUILD) $(BUILD)/fair --bench $(FAIR)

@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The latency of a barrier over the loss of frames, on test hosts: a daemon a host, on UDP; nftables loses
-# LOSS percent of the frames, and doubles and holds back some. Beside it is the floor of theory (loss.c), for
-# the time that a signal takes here without loss. It is not a test, but it fails if a barrier fails, or if the counters
-# of nftables show that a fault did not happen. Started by make bench-loss-hosts.
+# The latency of a barrier over the loss of frames, on test hosts: a daemon for each host, on UDP.
+# nftables drops frames, and on request doubles some and holds some back. The floor of theory (loss.c)
+# stands beside the result; it takes the time of a signal from the latency at 0 %. This is not a test,
+# but it fails if a barrier fails, or if the counters of nftables show that a fault did not happen.
+# Started by make bench-loss-hosts.
 #
-# Environment: LOSS (percents, 0 first), HOSTS, BARRIERS, DUPLICATE and REORDER (percent of the frames).
+# Environment: PERCENTS of lost frames (integers, 0 first), HOSTS, BARRIERS, and DUPLICATE and REORDER,
+# percents of the frames; there are none at 0 % of loss.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/lib.sh
 BUILD=${BUILD:-build} name=loss-hosts
 make_work
-losses=${LOSS:-0 1 5 10 20 30} hosts=${HOSTS:-8} barriers=${BARRIERS:-3000}
-duplicate=${DUPLICATE:-0} reorder=${REORDER:-0}
+percents=${PERCENTS:-0 1 5 10 20 30} hosts=${HOSTS:-8} barriers=${BARRIERS:-3000}
+[[ $percents =~ ^0(\ [1-9][0-9]?)*$ ]] || die "PERCENTS='$percents': integers below 100, 0 first: PERCENTS='0 10 30'"
+[[ $hosts =~ ^[1-9][0-9]*$ ]] && [ "$hosts" -ge 2 ] || die "HOSTS='$hosts': at least 2"
 alg=dissemination:1 warmup=100
 cluster="testbed/hosts/cluster --run-dir $work/cluster"
 trap '$cluster down 2>/dev/null; cleanup' EXIT
@@ -42,8 +45,9 @@ fate() {
 sent() {
 	local i
 	for ((i = 0; i < hosts; i++)); do
-		$cluster exec head "$BUILD/nbar" stat -a "$work/cluster/nic/n$i.sock"
-	done | awk '$1 ~ /^(tokens|pulls|laters|aborts)_sent$/ { n += $2 } END { print n }'
+		$cluster exec head "$BUILD/nbar" stat -a "$work/cluster/nic/n$i.sock" || return
+	done >"$work/stat" || die "nbar stat failed"
+	awk '$1 ~ /^(tokens|pulls|laters|aborts)_sent$/ { n += $2 } END { print n }' "$work/stat"
 }
 
 # happened PERCENT WORD: nftables has counted this fate if, and only if, it was asked for.
@@ -55,7 +59,8 @@ happened() {
 }
 
 point() { # PERCENT
-	local p50 floor
+	local p50 floor frames duplicate=0 reorder=0
+	[ "$1" = 0 ] || duplicate=${DUPLICATE:-0} reorder=${REORDER:-0}
 	$cluster up "$hosts" --wire udp --emulate nft --nicd-args "--idle sleep" --loss "$1" \
 		--duplicate "$duplicate" --reorder "$reorder" >"$work/up" 2>&1 || { cat "$work/up"; exit 1; }
 	bench
@@ -65,9 +70,10 @@ point() { # PERCENT
 	happened "$reorder" fwd
 	p50=$(column p50_us)
 	hop=${hop:-$(awk -v p50="$p50" -v n="$hosts" 'BEGIN { for (d = 1; d < n; d *= 2) r++; print p50 / r }')}
+	frames=$(sent) || exit 1
 	floor=$("$BUILD/bench-loss" --floor "$hop" "$1" "$hosts" 100000) || exit 1
 	awk -v percent="$1" -v floor="$floor" -v p50="$p50" -v p99="$(column p99_us)" -v mean="$(column mean_us)" \
-		-v n=$((barriers + warmup)) -v sent="$(sent)" -v lost="$(fate drop)" -v twice="$(fate dup)" \
+		-v n=$((barriers + warmup)) -v sent="$frames" -v lost="$(fate drop)" -v twice="$(fate dup)" \
 		-v held="$(fate fwd)" 'BEGIN {
 			split(floor, f, " ")
 			printf "%6s %9.0f %9.0f %9.0f %9.0f %10.0f %9.2f %9.2f %9.2f %9.2f\n", percent, f[1], f[2], p50, p99,
@@ -76,10 +82,10 @@ point() { # PERCENT
 	$cluster down
 }
 
-echo "$hosts hosts, a daemon on each, udp; $alg, $barriers barriers; $duplicate % of the frames twice," \
-	"$reorder % held back for 200 us; times in us; frames of one barrier"
+echo "$hosts hosts, a daemon on each, udp; $alg, $barriers barriers; ${DUPLICATE:-0} % of the frames twice," \
+	"${REORDER:-0} % held back for 200 us; times in us; frames of one barrier"
 printf '%6s %9s %9s %9s %9s %10s %9s %9s %9s %9s\n' "loss %" "floor p50" p99 "NICs p50" p99 "barriers/s" sent lost twice held
 hop=
-for percent in $losses; do
+for percent in $percents; do
 	point "$percent"
 done

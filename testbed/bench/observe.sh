@@ -8,6 +8,7 @@
 set -u
 [ $# -ge 2 ] || { echo "usage: $0 OFF ON [N [ARGUMENT...]]" >&2; exit 2; }
 here=$(dirname "$0")
+command -v python3 >/dev/null || { echo "$0: no python3, which reads the metrics: apt-get install python3" >&2; exit 1; }
 off=$1 on=$2 n=${3:-40}
 shift $(($# < 3 ? $# : 3))
 if command -v valgrind >/dev/null; then

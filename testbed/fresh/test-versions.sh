@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The table of versions in mpi-glue/README.md: in minimal Debian systems with both MPIs, DPDK, RDMA
-# and two compilers, the suites that depend on them. Each suite ends in a line of the table.
+# In minimal Debian systems with both MPIs, DPDK, RDMA and two compilers: the suites that depend on
+# them. Each suite ends in a line with the version and the counts.
 # SUITES="gcc clang dpdk openmpi mpich verbs" for some of them.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -22,7 +22,7 @@ version() {
 }
 
 # suite RELEASE NAME WHAT PACKAGE COMMAND: as root, because test hosts and guests need it. Then the
-# line of the table.
+# line with the counts.
 suite() {
 	local counts
 	[[ " ${SUITES:-gcc clang dpdk openmpi mpich verbs} " = *" $2 "* ]] || return 0
@@ -33,7 +33,7 @@ suite() {
 }
 
 tests() { # RELEASE
-	ok "$1: packages" install_all "$1"
+	ok "$1: packages" install_all "$1" || return
 	suite "$1" gcc gcc gcc "make -j2 check-unit"
 	suite "$1" clang clang clang "make -j2 check-unit CC=clang BUILD=build-clang"
 	suite "$1" dpdk DPDK libdpdk-dev \

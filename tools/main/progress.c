@@ -41,7 +41,7 @@ void progress_show(struct progress *p, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	if (p->measured > 0) {
+	if (p->measured > 0 && p->done < p->all) {
 		double seconds = (double)(tool_now_ns() - p->started) / 1e9;
 
 		progress_time(seconds / p->measured * (p->all - p->done), left, sizeof(left));

@@ -60,8 +60,9 @@ static int check_old(const struct report_options *opt, const struct report_exper
 	if (command && !strncmp(command, "nbar ", 5) &&
 	    (strncmp(command + 5, arguments(opt, e), n) ||
 	     (command[5 + n] && command[5 + n] != ' '))) {
-		tool_error("%s was measured by another command (%s): give --quick or --thorough as "
-			   "then, or name another folder",
+		tool_error("%s was measured by another command (%s): resume with the same one of "
+			   "--quick and --thorough, or without both, as it was begun; or name "
+			   "another folder",
 			   path, command);
 		return TOOL_FAILED;
 	}
