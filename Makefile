@@ -84,7 +84,8 @@ format: ## clang-format all sources
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
 
 files: ## what each source file does: make files | grep -i WORD
-	$(Q)git ls-files $(foreach e,c h cc hpp sh py S F90 mk awk,'*.$(e)') | xargs awk -f testbed/files.awk
+	$(Q)(git ls-files $(foreach e,c h cc hpp sh py S F90 mk awk,'*.$(e)'); git grep -l '^#!' | grep -v '[.]') | \
+		sort -u | xargs awk -f testbed/files.awk
 
 tags: ## where each name is defined, for editors: needs ctags
 	$(call say,TAGS,$@)

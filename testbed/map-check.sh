@@ -116,7 +116,8 @@ folders <"$work/files" >"$work/folders"
 includes >"$work/includes"
 ok "each folder has a row in CONTRIBUTING.md, each row a folder" check_folders "$work/rows" "$work/folders"
 ok "files include what their row allows" check_includes "$work/rows" "$work/files" "$work/includes"
-mapfile -t sources < <(grep -E '\.(c|h|cc|hpp|sh|py|S|F90|mk|awk)$' "$work/files")
+mapfile -t sources < <(grep -E '\.(c|h|cc|hpp|sh|py|S|F90|mk|awk)$' "$work/files"
+	grep -v '[.]' "$work/files" | xargs grep -lE '^#!')
 ok "each source file says what it does" check_sentences "${sources[@]}"
 
 # The checks find faults.

@@ -156,7 +156,7 @@ static int gather(const struct bench_shared *s, uint32_t iters, struct bench_fig
 	double *skew = calloc(s->nskew, sizeof(*skew));
 
 	if (!all || !skew) {
-		tool_error("no memory for the figures");
+		tool_error("no memory for the figures: free some, and try again");
 		free(all);
 		free(skew);
 		return TOOL_FAILED;
@@ -239,7 +239,7 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 								   : BENCH_SKEW_MAX);
 
 	if (r || !procs.pid) {
-		tool_error("no memory for %u nodes", config->nodes);
+		tool_error("no memory for %u nodes: free some, and try again", config->nodes);
 		free(procs.pid);
 		return TOOL_FAILED;
 	}

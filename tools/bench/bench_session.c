@@ -228,7 +228,7 @@ int bench_points_run(struct bench_session *s, const struct bench_point *point, u
 	int r = order ? 0 : TOOL_FAILED;
 
 	if (!order)
-		tool_error("no memory for the order of %u points", n);
+		tool_error("no memory for the order of %u points: free some, and try again", n);
 	for (uint32_t l = 0; l < s->opt->repetitions && !r; l++) {
 		stats_shuffle(order, n, &s->random);
 		for (uint32_t i = 0; i < n && !r; i++)

@@ -159,7 +159,7 @@ int journal_open(struct journal **out, const char *path, json_t *identity, bool 
 	int r = 0;
 
 	if (!j || !(j->point = json_object()) || (path && !(j->path = strdup(path)))) {
-		tool_error("no memory for the journal");
+		tool_error("no memory for the journal: free some, and try again");
 		if (j)
 			destroy(j);
 		return TOOL_FAILED;

@@ -52,7 +52,7 @@ int option_run_dir(const char *value)
 {
 	if (setenv("NBAR_RUN_DIR", value, 1) == 0)
 		return 0;
-	tool_error("no memory for --run-dir");
+	tool_error("no memory for --run-dir: free some, and try again");
 	return TOOL_FAILED;
 }
 

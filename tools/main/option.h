@@ -28,7 +28,7 @@ enum { OPTION_SEED = 256, OPTION_JSON, OPTION_CSV, OPTION_RAW, OPTION_RESUME, OP
 /* clang-format on */
 
 /*
- * A table of long options: a row an option, with its name and an expression that reads its value,
+ * A table of long options: one row for each option, with its name and an expression that reads its value,
  * and is 0 or an exit code:
  *
  *	#define OPTIONS(VALUE, FLAG)                                    \

@@ -43,7 +43,7 @@ __attribute__((format(printf, 1, 2))) int tool_usage(const char *format, ...);
  * child processes or files to remove. */
 void *tool_alloc(size_t n, size_t size);
 
-/* Adds an item to a list in text; what does not fit is left out. */
+/* Adds an item to a list in text; text that does not fit is cut. */
 __attribute__((format(printf, 4, 5))) void tool_join(char *text, size_t size, const char *separator,
 						     const char *format, ...);
 

@@ -51,8 +51,8 @@ struct report_experiment {
 	const char *name; /* NAME.json, NAME.csv; for --only */
 	const char *title, *text;
 	/* By enum report_length: arguments after "nbar", separated by spaces, and about how many
-	 * seconds they take with two cores. NULL and 0: as REPORT_DEFAULT. No command is the
-	 * beginning of another one. */
+	 * seconds they take with two cores. A length whose command is NULL uses that of
+	 * REPORT_DEFAULT. No command is the beginning of another one. */
 	const char *command[REPORT_LENGTHS];
 	double seconds[REPORT_LENGTHS];
 	const char *file, *file_option; /* NULL, or the last argument: a file in the folder */

@@ -78,7 +78,7 @@ static int find_nics(struct stat_targets *t)
 		if (asprintf(&t->name[t->n], "%s/%s", dir, e->d_name) > 0)
 			t->n++;
 		else
-			r = TOOL_FAILED, tool_error("no memory");
+			r = TOOL_FAILED, tool_error("no memory: free some, and try again");
 	}
 	if (d)
 		closedir(d);
@@ -178,7 +178,7 @@ int tool_stat(int argc, char **argv)
 	else if ((t->name[0] = strdup(opt.nic)))
 		t->n = 1;
 	else
-		r = TOOL_FAILED, tool_error("no memory");
+		r = TOOL_FAILED, tool_error("no memory: free some, and try again");
 	if (!r)
 		r = opt.watch ? stat_watch_run(t, &opt) : show(t, &opt);
 	for (uint32_t i = 0; i < t->n; i++) {

@@ -25,7 +25,7 @@ static int look(struct stat_watch *w, struct stat_targets *t, const struct stat_
 	if (r)
 		return r;
 	if (stat_watch_look(w, t, first) < 0) {
-		tool_error("no memory");
+		tool_error("no memory: free some, and try again");
 		return TOOL_FAILED;
 	}
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", localtime(&now));

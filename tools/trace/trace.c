@@ -174,7 +174,7 @@ static int write_timeline(const struct trace_set *s, const struct trace_options 
 	if (r)
 		return r;
 	if (trace_draw(s, &w, file.file) < 0) {
-		tool_error("no memory for the timeline");
+		tool_error("no memory for the timeline: free some, and try again");
 		r = TOOL_FAILED;
 	}
 	r |= output_close(&file, !r);
@@ -200,7 +200,7 @@ int tool_trace(int argc, char **argv)
 	for (int i = optind; i < argc && !r; i++)
 		r = add_name(s, argv[i]);
 	if (!r && trace_match(s) < 0) {
-		tool_error("no memory for the frames");
+		tool_error("no memory for the frames: free some, and try again");
 		r = TOOL_FAILED;
 	}
 	if (!r)

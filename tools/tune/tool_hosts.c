@@ -45,7 +45,8 @@ int tool_hosts_read(struct tool_hosts *h, const char *path, const char *list)
 	}
 	size_t ranks = count_ranks(h, list);
 
-	h->host = tool_alloc(ranks, sizeof(*h->host));
+	if (ranks <= NBAR_SIZE_MAX)
+		h->host = tool_alloc(ranks, sizeof(*h->host));
 	if (ranks > NBAR_SIZE_MAX) {
 		r = tool_usage("--hosts: %zu names; a group has at most %u ranks", ranks,
 			       (unsigned int)NBAR_SIZE_MAX);

@@ -79,7 +79,7 @@ static struct measure *measure_new(uint32_t n, const struct bench_options *opt)
 		mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (m == MAP_FAILED) {
-		tool_error("no memory for %u hosts", n);
+		tool_error("no memory for %u hosts: free some, and try again", n);
 		return NULL;
 	}
 	*m = (struct measure){ .nodes = n,
@@ -175,7 +175,7 @@ static struct profile *make_profile(const struct measure *m, const struct bench_
 		}
 	}
 	if (!p || to_processors(m, p)) {
-		tool_error("no memory for the profile");
+		tool_error("no memory for the profile: free some, and try again");
 		profile_free(p);
 		return NULL;
 	}
