@@ -292,11 +292,15 @@ void coll_nbar_stop(void)
 /* State of a communicator, made at its first barrier. NULL: no memory. */
 static struct nbmpi_comm *comm_of(mca_coll_nbar_module_t *module, ompi_communicator_t *comm)
 {
-	if (!module->comm)
-		module->comm =
-			nbmpi_comm_open(comm, (uint32_t)ompi_comm_rank(comm),
-					(uint32_t)ompi_comm_size(comm), OMPI_COMM_IS_INTER(comm));
-	return module->comm;
+	struct nbmpi_comm *c = module->comm;
+
+	if (!c) {
+		c = nbmpi_comm_open(comm, (uint32_t)ompi_comm_rank(comm),
+				    (uint32_t)ompi_comm_size(comm), OMPI_COMM_IS_INTER(comm));
+		/* Release: with coll_nbar_comm_find, which a tool may call on another thread. */
+		__atomic_store_n(&module->comm, c, __ATOMIC_RELEASE);
+	}
+	return c;
 }
 
 static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *base)
@@ -347,9 +351,12 @@ static int ibarrier(ompi_communicator_t *comm, ompi_request_t **out, mca_coll_ba
 
 struct nbmpi_comm *coll_nbar_comm_find(ompi_communicator_t *comm)
 {
+	mca_coll_nbar_module_t *module;
+
 	if (comm->c_coll->coll_barrier != barrier)
 		return NULL;
-	return ((mca_coll_nbar_module_t *)comm->c_coll->coll_barrier_module)->comm;
+	module = (mca_coll_nbar_module_t *)comm->c_coll->coll_barrier_module;
+	return __atomic_load_n(&module->comm, __ATOMIC_ACQUIRE); /* with comm_of */
 }
 
 /* Keeps the functions that would run without this component: they stay loaded while it may call
