@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The map in CONTRIBUTING.md and the tree agree: each folder has a row, each row has a folder, no file
-# includes what its row does not allow, and each source file says what it does. Speaks TAP; run by make
-# check. Builds nothing.
+# Compares the map in CONTRIBUTING.md with the tree: each folder has a row, and each row a folder. A file
+# includes only headers that the row of its folder allows. Each source file begins with a sentence about
+# itself. Speaks TAP; run by make check. Builds nothing.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . testbed/lib.sh

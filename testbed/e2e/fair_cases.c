@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fair_cases.c - cases of fairness that do not fit the table of attacks: late members, clients that
- * die, a daemon that is told to end, full memory, and memory that is used again.
+ * die, a daemon that gets SIGTERM, the memory limit, and memory that the daemon reuses.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -92,8 +92,8 @@ static void set_room(struct nics *n, uint32_t rank, bool room)
 	nics_work(n, rank);
 }
 
-/* The next timer of a NIC, or whatever else it waits for. A sweep may find that no timer is due
- * yet: then time goes on, so that each TIMER event is one that fires. */
+/* The next timer of a NIC, or whatever else it waits for. If a sweep finds no timer that is
+ * due, time advances to the next one: so a timer fires in each TIMER event. */
 static void fire(struct nics *n, uint32_t rank)
 {
 	uint64_t due = nics_due(n, rank);

@@ -114,7 +114,7 @@ int serve_run(struct nic *n, int listen_fd, int stop_fd)
 	return poll(&p, 1, 0) == 1 ? 0 : -EIO;
 }
 
-/* Runs bared_main(). Returns its exit status, and copies to text what it writes to stderr. */
+/* Runs bared_main(). Copies its output on stderr to text. Returns its exit status. */
 static int run(char *text, size_t size)
 {
 	char name[] = "nbar-bared", *argv[] = { name, NULL };
