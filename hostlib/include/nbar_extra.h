@@ -22,7 +22,8 @@ extern "C" {
  * plan.
  */
 
-/* Counters of a NIC by name or path (as in nbar_open, without port), for monitors. */
+/* Counters of a NIC by name or path (as in nbar_open, without port), for monitors. pid is the
+ * daemon's number in the PID namespace of this process; 0 if it has none there. */
 int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out);
 
 /* Calls visit for each group of a NIC. If visit returns another value than 0, the call ends and

@@ -114,6 +114,9 @@ int nblib_link_reach(struct nblib_link *l, const struct sockaddr_un *to, size_t 
 
 /* Text for messages: what a user must start again after the NIC has ended. */
 const char *nblib_link_server(const struct nblib_link *l);
+/* The process at the other end of the control socket, as this PID namespace numbers it; 0: not
+ * known. */
+uint32_t nblib_link_pid(const struct nblib_link *l);
 
 /* True if the daemon has closed its end, now or in an earlier check. Makes a system call. */
 bool nblib_link_look(struct nblib_link *l);

@@ -35,6 +35,16 @@ int nblib_link_reach(struct nblib_link *l, const struct sockaddr_un *to, size_t 
 	return 0;
 }
 
+uint32_t nblib_link_pid(const struct nblib_link *l)
+{
+	struct ucred peer = { .pid = 0 };
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(l->sock, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid < 0)
+		return 0;
+	return (uint32_t)peer.pid;
+}
+
 const char *nblib_link_server(const struct nblib_link *l)
 {
 	return l->in_process ? "program" : "daemon";

@@ -7,8 +7,8 @@
 
 #include "internal.h"
 
-/* One request to a NIC, without a port. */
-static int ask(const char *nic, struct nblib_call *call)
+/* One request to a NIC, without a port. Gives the process that answers. */
+static int ask(const char *nic, struct nblib_call *call, uint32_t *pid)
 {
 	struct nblib_link link;
 	uint32_t port;
@@ -17,6 +17,7 @@ static int ask(const char *nic, struct nblib_call *call)
 	if (err < 0)
 		return err;
 	err = nblib_link_call(&link, call);
+	*pid = nblib_link_pid(&link);
 	nblib_link_close(&link);
 	return err;
 }
@@ -28,10 +29,12 @@ int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out)
 		.op = NBAR_OP_NIC_STAT,
 		.fixed = { &reply, sizeof(reply) },
 	};
-	int err = ask(nic, &call);
+	uint32_t pid;
+	int err = ask(nic, &call, &pid);
 
 	if (err < 0)
 		return err;
+	reply.pid = pid; /* the daemon may number itself in a PID namespace of its own */
 	reply.nic[sizeof(reply.nic) - 1] = 0;
 	reply.wire[sizeof(reply.wire) - 1] = 0;
 	reply.address[sizeof(reply.address) - 1] = 0;
@@ -46,7 +49,8 @@ int nbar_nic_latency(const char *nic, struct nbar_rep_nic_latency *out)
 		.op = NBAR_OP_NIC_LATENCY,
 		.fixed = { &reply, sizeof(reply) },
 	};
-	int err = ask(nic, &call);
+	uint32_t pid;
+	int err = ask(nic, &call, &pid);
 
 	if (err == 0)
 		*out = reply;

@@ -37,17 +37,6 @@ void nblib_life_look(struct nbar_group *g, uint64_t now)
 	order_stat_write(&g->life_mute, mute);
 }
 
-/* The process at the other end of the control socket; 0: not known. */
-static uint32_t server_pid(const struct nblib_link *l)
-{
-	struct ucred peer = { .pid = 0 };
-	socklen_t size = sizeof(peer);
-
-	if (getsockopt(l->sock, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid < 0)
-		return 0;
-	return (uint32_t)peer.pid;
-}
-
 int nbar_nic_why(const struct nbar_group *g, char *out, size_t size)
 {
 	const struct nblib_link *l = &g->port->link;
@@ -56,7 +45,7 @@ int nbar_nic_why(const struct nbar_group *g, char *out, size_t size)
 
 	if (l->host || mute < LIFE_STOPPED_NS)
 		return snprintf(out, size, "%s", "");
-	uint32_t pid = server_pid(l);
+	uint32_t pid = nblib_link_pid(l);
 	char state = nbar_process_state(pid);
 
 	if (state == 'T' || state == 't')

@@ -193,6 +193,13 @@ nic_frames_suffer() {
 	grep -qE 'pulls_sent +[1-9]' "$work/stat" && grep -qE '(tokens_duplicate|tokens_stale) +[1-9]' "$work/stat"
 }
 
+# The daemon has another number in its own PID namespace.
+daemon_by_number() {
+	local pid
+	pid=$("$bin/nbar" stat --json "$dir/nic/n0.sock" | sed -n 's/^ *"pid": \([0-9]*\),*$/\1/p' | head -n 1)
+	says nbar-nicd cat "/proc/$pid/comm"
+}
+
 delayed() {
 	on 0 ping -q -c 10 -i 0.05 h1 >"$work/ping"
 	cat "$work/ping"
@@ -205,6 +212,7 @@ bad_network() {
 	ok "IP: frames are lost and doubled" frames_suffer
 	ok "IP: frames overtake others" out_of_order
 	ok "0x88B5: barriers survive, and had to" nic_frames_suffer
+	ok "nbar stat numbers the daemon as the reader sees it" daemon_by_number
 	[ ! -x "$bin/cluster-hello.openmpi" ] ||
 		ok "TCP: what an MPI sends arrives as it was sent" timeout 120 $cluster mpirun -np 2 "$bin/cluster-hello.openmpi"
 	ok "down" $cluster down
