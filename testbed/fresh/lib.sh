@@ -40,7 +40,7 @@ system() {
 	local release=$1 root=$work/$1 bare=${NBAR_FRESH_DIR:-$work}/$1.tar packages=$2
 	if [ ! -f "$bare" ]; then
 		debootstrap --variant=minbase --include="$packages" "$release" "$root" >"$work/bootstrap" 2>&1 || return 77
-		[ -z "${NBAR_FRESH_DIR:-}" ] || { tar -C "$root" -cf "$bare.new" . && mv "$bare.new" "$bare"; } || return 1
+		[ -z "${NBAR_FRESH_DIR:-}" ] || { mkdir -p "$NBAR_FRESH_DIR" && tar -C "$root" -cf "$bare.new" . && mv "$bare.new" "$bare"; } || return 1
 	else
 		mkdir -p "$root" && tar -C "$root" -xf "$bare"
 	fi
