@@ -200,12 +200,7 @@ static void rtt_normalise(struct nbnic_group *g, uint64_t now)
 		*r = (struct nbnic_rtt){ .smooth = r->smooth, .off = r->off };
 		return;
 	}
-	/* Of a timeout that is over, the NIC looks only at whether it was over when the NIC asked. */
-	bool asked_early = r->asked < r->timeout;
-
 	r->timeout = ahead(r->timeout, now);
-	if (r->timeout == 0 && asked_early)
-		r->timeout = UINT64_MAX; /* no distance is so large */
 	r->asked = now - r->asked;
 }
 
