@@ -223,6 +223,49 @@ static void test_starts_are_bounded(void **state)
 	net_free(w);
 }
 
+/* How many barriers have started; *ports: on how many ports one has since the last call. */
+static uint32_t started(struct net *w, uint32_t *ports)
+{
+	static uint32_t last[NET_PORTS];
+	uint32_t sum = 0;
+
+	*ports = 0;
+	for (uint32_t port = 0; port < NET_PORTS; port++) {
+		uint32_t now = w->n[0].host[port][0].group->state->epoch;
+
+		*ports += now != last[port];
+		sum += last[port] = now;
+	}
+	return sum;
+}
+
+/* A pass visits so many groups, and no more, although their barriers need no frame. Of these visits
+ * half are for ports that have waited, however large the quota is; fresh ports have the others. */
+static void test_visits_are_bounded(void **state)
+{
+	struct net *w = net_new_quota(NBNIC_PASS_VISITS);
+	uint32_t ports, before;
+
+	(void)state;
+	for (uint32_t port = 0; port < NET_PORTS; port++)
+		net_open(w, 0, port, 0, "dissemination:1", 1, 0, NULL);
+	net_pass(w, NET_MS);
+	for (uint32_t port = 0; port < NET_PORTS; port++)
+		net_post(w, 0, port, 0, NBAR_POSTED_MAX);
+	before = started(w, &ports);
+	for (uint32_t i = 0; i < 3; i++) {
+		uint32_t now;
+
+		net_round(w);
+		now = started(w, &ports);
+		assert_int_equal(now - before, NBNIC_PASS_VISITS * NBNIC_QUANTUM);
+		if (i == 0)
+			assert_int_equal(ports, NBNIC_PASS_VISITS / 2);
+		before = now;
+	}
+	net_free(w);
+}
+
 /* A port has sends that wait, a bystander has none: frames of the one between a doorbell of the
  * other and its frame, if the doorbell rings at the worst moment, just after the pass has looked.
  */
@@ -479,6 +522,7 @@ int main(void)
 		cmocka_unit_test(test_a_fresh_port_goes_before_backlogs),
 		cmocka_unit_test(test_fresh_ports_leave_room_for_backlogs),
 		cmocka_unit_test(test_starts_are_bounded),
+		cmocka_unit_test(test_visits_are_bounded),
 		cmocka_unit_test(test_start_waits_for_sends),
 		cmocka_unit_test(test_aborts_go_on_where_they_stopped),
 		cmocka_unit_test(test_signals_have_a_share),
