@@ -308,6 +308,50 @@ static void test_a_backlog_has_a_quota(void **state)
 	a_backlog_has_a_quota(NBNIC_QUOTA);
 }
 
+/* Barriers that wait for their start have the quota, too, although their tokens go out within the
+ * start. */
+static void waiting_starts_have_the_quota(uint32_t quota)
+{
+	struct net *w = net_new_quota(quota);
+
+	w->n[2].sink = true;
+	for (uint32_t port = 0; port < 8; port++) {
+		net_connect_phantoms(
+			w, 0, net_open(w, 0, port, 0, "custom", 3, 0, net_plan(3, 0, 2, 0)), 2);
+		net_post(w, 0, port, 0, NBAR_POSTED_MAX);
+	}
+	for (uint32_t i = 0; i < 8 * 2 * NBAR_POSTED_MAX / quota - 100; i++) {
+		net_round(w);
+		if (i >= 10) /* no port is fresh any more */
+			assert_int_equal(w->n[0].sent_last, quota);
+	}
+	net_free(w);
+}
+
+static void test_waiting_starts_have_the_quota(void **state)
+{
+	(void)state;
+	waiting_starts_have_the_quota(NBNIC_QUOTA_MIN);
+	waiting_starts_have_the_quota(3);
+	waiting_starts_have_the_quota(NBNIC_QUOTA);
+}
+
+/* A NIC with nothing to do until a group has lingered says so: it may sleep. */
+static void test_lingering_is_no_work(void **state)
+{
+	struct net *w = net_new();
+	struct nbnic *nic = &w->n[0].nic;
+
+	(void)state;
+	net_pair(w, 0, 0, 1, 0, 0);
+	nbnic_group_close(nic, w->n[0].host[0][0].group, NBAR_STATUS_CLOSED, w->now);
+	net_pass(w, NET_MS);
+	assert_int_equal(nic->nlinger, 1);
+	assert_false(nbnic_work(nic, w->now));
+	assert_true(nbnic_next(nic) > w->now);
+	net_free(w);
+}
+
 static uint32_t before_bystander; /* frames to NIC 2 before the first to NIC 1 */
 static bool bystander_sent;
 
@@ -519,6 +563,8 @@ int main(void)
 		cmocka_unit_test(test_linear_roots_on_a_full_wire),
 		cmocka_unit_test(test_ports_share_the_wire),
 		cmocka_unit_test(test_a_backlog_has_a_quota),
+		cmocka_unit_test(test_waiting_starts_have_the_quota),
+		cmocka_unit_test(test_lingering_is_no_work),
 		cmocka_unit_test(test_a_fresh_port_goes_before_backlogs),
 		cmocka_unit_test(test_fresh_ports_leave_room_for_backlogs),
 		cmocka_unit_test(test_starts_are_bounded),
