@@ -227,7 +227,10 @@ static uint32_t visit(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, 
 {
 	uint32_t before = nic->used.frames;
 	uint32_t done = nbnic_send_some(nic, g, limit);
+	uint32_t *share = nbnic_share_left(nic, g->port);
 
+	/* For the frames that go out as barriers start. */
+	*share = smaller(*share, limit - done);
 	if (!nic->full && !nbnic_sends_wait(g))
 		nbnic_start_posted(nic, g, NBNIC_QUANTUM, now);
 	if (nbnic_sends_wait(g) || nbnic_may_start(g))

@@ -42,8 +42,6 @@ void nbnic_client_port_close(struct nbnic_client *c, uint8_t cause)
 	d->open_bytes -= c->bytes;
 	d->user[c->user].ngroup -= c->ngroup;
 	d->user[c->user].bytes -= c->bytes;
-	c->ngroup = 0;
-	c->bytes = 0;
 	while (!call.done)
 		nbnic_request_call(d, run_port_close, &call);
 	nbnic_client_detach_all(c);

@@ -81,9 +81,9 @@ struct nblib_call {
 	int *fd;         /* NULL, or where a descriptor goes; -1 if none came */
 };
 
-/* Connects to the NIC of this name (see nbar_open); *port: the port in the name. socket_id of an
- * in-process NIC: NBLIB_SOCKET_ID_MAKE: create it if absent; 0: it must exist; else the socket id
- * of a shared NIC. */
+/* Connects to the NIC of this name (see nbar_open); *port: the port in the name, if it has one.
+ * socket_id of an in-process NIC: NBLIB_SOCKET_ID_MAKE: create it if absent; 0: it must exist; else
+ * the socket id of a shared NIC. */
 #define NBLIB_SOCKET_ID_MAKE UINT32_MAX
 int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, uint32_t *port);
 void nblib_link_close(struct nblib_link *l);

@@ -42,7 +42,6 @@ static int parse_name(struct nblib_link *l, const char *name, uint32_t *port)
 	char dir[sizeof(l->path)];
 	int n;
 
-	*port = NBAR_PORT_ANY;
 	if (strchr(name, '/')) {
 		const char *file = strrchr(name, '/') + 1;
 
@@ -139,7 +138,6 @@ int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, 
 			name = NULL;
 	}
 	if (name && strncmp(name, NBLIB_HOST_PREFIX, sizeof(NBLIB_HOST_PREFIX) - 1) == 0) {
-		*port = NBAR_PORT_ANY;
 		snprintf(l->nic, sizeof(l->nic), "%.31s", name);
 		snprintf(l->path, sizeof(l->path), "%.100s", name);
 		err = nblib_host_connect(l, name, socket_id);

@@ -147,6 +147,26 @@ static int check_root(uint32_t nsend, uint32_t nrecv, bool apart)
 	return rc;
 }
 
+/* A plan of so many steps, with one send and one slot in each. */
+static int check_steps(uint32_t nstep)
+{
+	const struct nbar_plan head = { NBAR_PLAN_MAGIC, 0, 2, nstep, nstep, nstep };
+	size_t length = (size_t)nbfw_plan_length(&head);
+	struct nbar_plan *p = calloc(1, length);
+	struct nbar_step *step = (struct nbar_step *)(p + 1);
+
+	*p = head;
+	for (uint32_t i = 0; i < nstep; i++) {
+		step[i] = (struct nbar_step){ i, 1, i, 1 };
+		((struct nbar_send *)nbfw_plan_sends(p))[i] = (struct nbar_send){ 1, i };
+		((struct nbar_recv *)nbfw_plan_recvs(p))[i].src = 1;
+	}
+	int rc = check(p, length);
+
+	free(p);
+	return rc;
+}
+
 static void test_limits(void **state)
 {
 	struct nbar_plan alone = { NBAR_PLAN_MAGIC, 0, 1, 0, 0, 0 };
@@ -157,6 +177,8 @@ static void test_limits(void **state)
 	assert_int_equal(check_root(NBAR_SENDS_MAX, NBAR_SLOTS_MAX, false), 0);
 	assert_int_equal(check_root(NBAR_SENDS_MAX + 1, 1, false), -NBFW_ENOSPC);
 	assert_int_equal(check_root(1, NBAR_SLOTS_MAX + 1, false), -NBFW_ENOSPC);
+	assert_int_equal(check_steps(NBAR_STEPS_MAX), 0);
+	assert_int_equal(check_steps(NBAR_STEPS_MAX + 1), -NBFW_ENOSPC);
 	assert_int_equal(check_root(NBAR_PEERS_MAX - 1, 1, true), 0);
 	assert_int_equal(check_root(NBAR_PEERS_MAX, 1, true), -NBFW_ENOSPC);
 }

@@ -153,8 +153,9 @@ static inline void answer(enum nbar_op op, uint32_t seq, int status, uint32_t ce
 	assert_int_equal(send(nic_end, &reply, length, 0), length);
 }
 
-/* A good reply of `length` bytes, of which zeros follow the head, with n descriptors. */
-static inline void answer_by(enum nbar_op op, uint32_t seq, size_t length, const int *fd, size_t n)
+/* A reply of `length` bytes, of which zeros follow the head, with n descriptors. */
+static inline void answer_status_by(enum nbar_op op, uint32_t seq, int status, size_t length,
+				    const int *fd, size_t n)
 {
 	union {
 		struct cmsghdr align;
@@ -172,6 +173,7 @@ static inline void answer_by(enum nbar_op op, uint32_t seq, size_t length, const
 	reply.head.op = (uint16_t)op;
 	reply.head.length = (uint32_t)length;
 	reply.head.seq = seq;
+	reply.head.status = status;
 	if (n > 0) {
 		msg.msg_control = &rights;
 		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
@@ -183,6 +185,11 @@ static inline void answer_by(enum nbar_op op, uint32_t seq, size_t length, const
 		memcpy(CMSG_DATA(c), fd, n * sizeof(int));
 	}
 	assert_int_equal(sendmsg(nic_end, &msg, 0), length);
+}
+
+static inline void answer_by(enum nbar_op op, uint32_t seq, size_t length, const int *fd, size_t n)
+{
+	answer_status_by(op, seq, 0, length, fd, n);
 }
 
 static inline struct nblib_call abort_call(void)

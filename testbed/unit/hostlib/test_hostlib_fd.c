@@ -5,6 +5,7 @@
  * socket of a group's events in portions.
  */
 #include <dirent.h>
+#include <poll.h>
 #include <sys/resource.h>
 
 #include "nic_end.h"
@@ -77,6 +78,81 @@ static void without_room_for_a_descriptor(void **state)
 	assert_true(nbar_group_fd(g) >= 0);
 }
 
+static struct nbar_group *open_another(uint32_t cell)
+{
+	struct nbar_group *g;
+
+	answer(NBAR_OP_GROUP_OPEN, port.link.seq + 1, 0, cell);
+	assert_int_equal(open_group(&g), 0);
+	return g;
+}
+
+/* Runs a test twice: second in a program that has closed its standard input, so that the next
+ * descriptor is 0. passed: what the NIC passes. */
+static void with_and_without_stdin(void (*test)(struct nbar_group *g, int passed))
+{
+	int kept = dup(0);
+
+	assert_true(kept > 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		int sv[2];
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
+		if (i == 1)
+			close(0);
+		test(open_another(i), sv[0]);
+		nbar_group_close(port.group[i]);
+		close(sv[0]);
+		close(sv[1]);
+	}
+	assert_int_equal(dup2(kept, 0), 0);
+	close(kept);
+}
+
+static void refuse_events(struct nbar_group *g, int passed)
+{
+	static const int error[] = { EPERM, ENOSPC };
+	const size_t length = sizeof(struct nbar_reply);
+	int lowest = lowest_free();
+
+	for (uint32_t i = 0; i < 2; i++) {
+		answer_status_by(NBAR_OP_GROUP_EVENTS, port.link.seq + 1, -error[i], length,
+				 &passed, 1);
+		assert_int_equal(nbar_group_fd(g), -error[i]);
+		assert_int_equal(lowest_free(), lowest);
+	}
+	answer_by(NBAR_OP_GROUP_EVENTS, port.link.seq + 1, length, &passed, 1);
+	assert_int_equal(nbar_group_fd(g), lowest);
+}
+
+/* The NIC refuses, and passes a descriptor. The library closes it, and asks again at the next call.
+ */
+static void a_refusal_leaves_no_descriptor(void **state)
+{
+	(void)state;
+	with_and_without_stdin(refuse_events);
+}
+
+static void abort_while_polled(struct nbar_group *g, int passed)
+{
+	struct pollfd p = { .events = POLLIN };
+
+	g->runs = g->connected = true;
+	answer_by(NBAR_OP_GROUP_EVENTS, port.link.seq + 1, sizeof(struct nbar_reply), &passed, 1);
+	p.fd = nbar_group_fd(g);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	assert_int_equal(nbar_group_abort(g), 0);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	answer(NBAR_OP_GROUP_ABORT, port.link.seq, 0, 0);
+}
+
+/* The threads of this process that poll see an abort, although the NIC has not yet answered. */
+static void an_abort_wakes_poll_at_once(void **state)
+{
+	(void)state;
+	with_and_without_stdin(abort_while_polled);
+}
+
 /* Messages of the NIC about a group. */
 static void events_are_taken_in_portions(void **state)
 {
@@ -119,6 +195,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FD(descriptors_that_nobody_wanted_are_closed),
 		FD(without_room_for_a_descriptor),
+		FD(a_refusal_leaves_no_descriptor),
+		FD(an_abort_wakes_poll_at_once),
 		FD(events_are_taken_in_portions),
 	};
 

@@ -41,6 +41,10 @@ static void names_are_checked(void **state)
 	expect(nbar_open("n0:1024", &port), -EINVAL, "0 to 1023");
 	longer[0] = '/';
 	expect(nbar_open(longer, &port), -EINVAL, "too long");
+	longer[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = 0; /* no room for its end */
+	expect(nbar_open(longer, &port), -EINVAL, "too long");
+	longer[sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1] = 0;
+	expect(nbar_open(longer, &port), -ENOENT, longer);
 	longer[100] = 0;
 	setenv("NBAR_RUN_DIR", longer, 1);
 	expect(nbar_open("n123456789", &port), -EINVAL, "too long");

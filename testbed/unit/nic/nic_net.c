@@ -223,8 +223,11 @@ static bool pass(struct net *w, struct net_nic *n)
 
 		nbnic_receive(&n->nic, &from, &f.token, w->now);
 	}
-	bool any = nbnic_work(&n->nic, w->now) || taken > 0 || nbnic_next(&n->nic) == 0;
+	uint64_t sent = n->sent_pass;
+	bool worked = nbnic_work(&n->nic, w->now);
+	bool any = worked || taken > 0 || nbnic_next(&n->nic) == 0;
 
+	require(worked || n->sent_pass == sent, "it has sent frames, and says that it had no work");
 	n->sent_last = n->sent_pass;
 	n->sent_pass = 0;
 	return any;

@@ -223,6 +223,49 @@ static void test_starts_are_bounded(void **state)
 	net_free(w);
 }
 
+/* How many barriers have started; *ports: on how many ports one has since the last call. */
+static uint32_t started(struct net *w, uint32_t *ports)
+{
+	static uint32_t last[NET_PORTS];
+	uint32_t sum = 0;
+
+	*ports = 0;
+	for (uint32_t port = 0; port < NET_PORTS; port++) {
+		uint32_t now = w->n[0].host[port][0].group->state->epoch;
+
+		*ports += now != last[port];
+		sum += last[port] = now;
+	}
+	return sum;
+}
+
+/* A pass visits so many groups, and no more, although their barriers need no frame. Of these visits
+ * half are for ports that have waited, however large the quota is; fresh ports have the others. */
+static void test_visits_are_bounded(void **state)
+{
+	struct net *w = net_new_quota(NBNIC_PASS_VISITS);
+	uint32_t ports, before;
+
+	(void)state;
+	for (uint32_t port = 0; port < NET_PORTS; port++)
+		net_open(w, 0, port, 0, "dissemination:1", 1, 0, NULL);
+	net_pass(w, NET_MS);
+	for (uint32_t port = 0; port < NET_PORTS; port++)
+		net_post(w, 0, port, 0, NBAR_POSTED_MAX);
+	before = started(w, &ports);
+	for (uint32_t i = 0; i < 3; i++) {
+		uint32_t now;
+
+		net_round(w);
+		now = started(w, &ports);
+		assert_int_equal(now - before, NBNIC_PASS_VISITS * NBNIC_QUANTUM);
+		if (i == 0)
+			assert_int_equal(ports, NBNIC_PASS_VISITS / 2);
+		before = now;
+	}
+	net_free(w);
+}
+
 /* A port has sends that wait, a bystander has none: frames of the one between a doorbell of the
  * other and its frame, if the doorbell rings at the worst moment, just after the pass has looked.
  */
@@ -263,6 +306,50 @@ static void test_a_backlog_has_a_quota(void **state)
 	(void)state;
 	a_backlog_has_a_quota(NBNIC_QUOTA_MIN);
 	a_backlog_has_a_quota(NBNIC_QUOTA);
+}
+
+/* Barriers that wait for their start have the quota, too, although their tokens go out within the
+ * start. */
+static void waiting_starts_have_the_quota(uint32_t quota)
+{
+	struct net *w = net_new_quota(quota);
+
+	w->n[2].sink = true;
+	for (uint32_t port = 0; port < 8; port++) {
+		net_connect_phantoms(
+			w, 0, net_open(w, 0, port, 0, "custom", 3, 0, net_plan(3, 0, 2, 0)), 2);
+		net_post(w, 0, port, 0, NBAR_POSTED_MAX);
+	}
+	for (uint32_t i = 0; i < 8 * 2 * NBAR_POSTED_MAX / quota - 100; i++) {
+		net_round(w);
+		if (i >= 10) /* no port is fresh any more */
+			assert_int_equal(w->n[0].sent_last, quota);
+	}
+	net_free(w);
+}
+
+static void test_waiting_starts_have_the_quota(void **state)
+{
+	(void)state;
+	waiting_starts_have_the_quota(NBNIC_QUOTA_MIN);
+	waiting_starts_have_the_quota(3);
+	waiting_starts_have_the_quota(NBNIC_QUOTA);
+}
+
+/* A NIC with nothing to do until a group has lingered says so: it may sleep. */
+static void test_lingering_is_no_work(void **state)
+{
+	struct net *w = net_new();
+	struct nbnic *nic = &w->n[0].nic;
+
+	(void)state;
+	net_pair(w, 0, 0, 1, 0, 0);
+	nbnic_group_close(nic, w->n[0].host[0][0].group, NBAR_STATUS_CLOSED, w->now);
+	net_pass(w, NET_MS);
+	assert_int_equal(nic->nlinger, 1);
+	assert_false(nbnic_work(nic, w->now));
+	assert_true(nbnic_next(nic) > w->now);
+	net_free(w);
 }
 
 static uint32_t before_bystander; /* frames to NIC 2 before the first to NIC 1 */
@@ -476,9 +563,12 @@ int main(void)
 		cmocka_unit_test(test_linear_roots_on_a_full_wire),
 		cmocka_unit_test(test_ports_share_the_wire),
 		cmocka_unit_test(test_a_backlog_has_a_quota),
+		cmocka_unit_test(test_waiting_starts_have_the_quota),
+		cmocka_unit_test(test_lingering_is_no_work),
 		cmocka_unit_test(test_a_fresh_port_goes_before_backlogs),
 		cmocka_unit_test(test_fresh_ports_leave_room_for_backlogs),
 		cmocka_unit_test(test_starts_are_bounded),
+		cmocka_unit_test(test_visits_are_bounded),
 		cmocka_unit_test(test_start_waits_for_sends),
 		cmocka_unit_test(test_aborts_go_on_where_they_stopped),
 		cmocka_unit_test(test_signals_have_a_share),

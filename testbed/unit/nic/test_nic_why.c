@@ -112,6 +112,23 @@ static void the_age_is_that_of_the_first_question(void **state)
 	world_close(w);
 }
 
+/* A host that computes for a day is late, and neither of another kind nor young. */
+static void a_host_may_be_late_for_a_day(void **state)
+{
+	const uint64_t hour = 3600 * SECOND;
+	struct world *w = world_connected(2, "pairwise");
+
+	(void)state;
+	post_others(w, 1);
+	pass_time(w, SECOND);
+	w->now += 24 * hour;
+	pass_time(w, 30 * SECOND);
+	assert_true(names_only(&w->member[0], 1, NBAR_WHY_HOST_LATE));
+	/* The largest age that a frame can carry is less than five hours. */
+	assert_in_range(NBAR_WHY_NS(w->member[0].why[0]), 4 * hour, 25 * hour);
+	world_close(w);
+}
+
 /* A NIC that does not answer is silent, not late; and members behind others learn it, too. */
 static void a_silent_nic_is_not_a_late_host(void **state)
 {
@@ -260,6 +277,7 @@ int main(void)
 		cmocka_unit_test(a_stopped_and_an_ended_host_are_told_apart),
 		cmocka_unit_test(a_reason_that_changes_is_followed),
 		cmocka_unit_test(the_age_is_that_of_the_first_question),
+		cmocka_unit_test(a_host_may_be_late_for_a_day),
 		cmocka_unit_test(a_silent_nic_is_not_a_late_host),
 		cmocka_unit_test(whoever_is_merely_asked_is_not_accused),
 		cmocka_unit_test(a_nic_that_falls_silent_is_named_soon),
