@@ -111,7 +111,7 @@ mutations_apply() {
 		sed "$expression" "$path" | cmp -s - "$path" || continue
 		echo "mutation $name changes nothing in $file"
 		stale=1
-	done < <(cat testbed/mutate/mutations testbed/mutate/threads.list)
+	done < <(cat testbed/mutate/mutations.list testbed/mutate/threads.list)
 	return $stale
 }
 
