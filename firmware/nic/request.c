@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request.c - clients, and the checks that all their requests share.
+ * request.c - clients, and the checks that all their requests share: length, version, op.
  */
 #include "request.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * version.c - compatibility of a program and a library of different versions.
+ * version.c - checks the version (the size) of each API struct that a program passes to libnbar.
  *
  * Called when something is opened, never on the path of a barrier.
  */
