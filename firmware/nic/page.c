@@ -13,8 +13,9 @@
 /*
  * Stores a completion word. Only one half of the word ever changes: a completed barrier changes the
  * epoch; a failure changes the status, and keeps the epoch of the last completed barrier. So a NIC
- * whose widest atomic store has 32 bits writes that half alone, and a host that reads 64 bits at
- * once never sees a mixture. See WIRE.md, "Completion".
+ * whose widest atomic store has 32 bits writes both halves, one after the other: the half that does
+ * not change gets its old value, and a host that reads 64 bits at once never sees a mixture. See
+ * WIRE.md, "Completion".
  */
 static inline void store_word(struct nbar_completion *c, uint32_t status, uint32_t epoch, int order)
 {
@@ -104,8 +105,8 @@ __attribute__((noinline)) static void asked(struct nbnic_port *p, struct nbnic *
 	if (nic->used.wakes >= NBNIC_PASS_WAKES)
 		return;
 	seen->wake_seq = wake_seq;
-	/* The sleeper may have looked just before a completion that came before the NIC read this
-	 * word: then it must be woken now. */
+	/* The NIC may have completed after the sleeper looked and before the NIC read this word:
+	 * then it must wake the sleeper now. */
 	if (seen->wake_missed) {
 		nic->used.wakes++;
 		wake(p, nic, cell);

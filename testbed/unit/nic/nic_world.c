@@ -41,7 +41,7 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 
 	(void)port, (void)cell;
 	/* In order, each once; and one half of the completion word changes, never both: a NIC with
-	 * 32-bit stores writes that half alone (WIRE.md). */
+	 * 32-bit stores writes one half after the other (WIRE.md). */
 	assert_int_equal(epoch, m->epoch + (status == NBAR_STATUS_OK));
 	m->completions += status == NBAR_STATUS_OK;
 	m->epoch = epoch;
