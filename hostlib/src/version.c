@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * version.c - checks the version (the size) of each API struct that a program passes to libnbar.
+ * version.c - versions of the library and of its API structs: reads a struct of another version.
  *
  * Called when something is opened, never on the path of a barrier.
  */
