@@ -50,7 +50,7 @@ struct doctor_facts {
 enum doctor_grade {
 	DOCTOR_GOOD,
 	DOCTOR_SLOW, /* works; a change would make it faster or more robust */
-	DOCTOR_BAD   /* programs do not get a NIC */
+	DOCTOR_BAD   /* programs get no NIC, or an interface cannot carry frames */
 };
 
 struct doctor_finding {
