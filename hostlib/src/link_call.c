@@ -2,9 +2,9 @@
 /*
  * link_call.c - sends a request on the control socket, and checks version and length of the reply.
  *
- * Called by the slow path; a lock admits one thread at a time. If a request gets no reply in time,
- * only this request fails. The link remembers its number: when the late reply comes, the link
- * closes what the NIC has opened for it.
+ * Called by the slow path; a lock admits one thread at a time. Checks the lengths of each reply
+ * before it uses the reply. If a request gets no reply in time, only this request fails. The link
+ * remembers its number: when the late reply comes, the link closes what the NIC has opened for it.
  */
 #include <errno.h>
 #include <string.h>
