@@ -84,8 +84,7 @@ format: ## clang-format all sources
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
 
 files: ## what each source file does: make files | grep -i WORD
-	$(Q)(git ls-files $(foreach e,c h cc hpp sh py S F90 mk awk,'*.$(e)'); git grep -l '^#!' | grep -v '[.]') | \
-		sort -u | xargs awk -f testbed/files.awk
+	$(Q)testbed/files --sources | sort -u | xargs awk -f testbed/files.awk
 
 tags: ## where each name is defined, for editors: needs ctags
 	$(call say,TAGS,$@)

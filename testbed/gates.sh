@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests the scripts that run the tests: each plants a fault, such as a program that ends early with
-# status 0, and checks that it counts as a failure. Run by make check like any other test.
+# Tests the scripts that run the tests. Each case plants a fault, such as a program that ends early
+# with status 0, and checks that the fault counts as a failure. Run by make check.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . testbed/e2e/lib.sh
@@ -49,7 +49,7 @@ skips() {
 		echo 'planted: a # SKIP no device' >>"$work/skips" && SKIPS=$work/skips passes
 }
 
-# A daemon that does this when it is told to end.
+# daemon_that CODE: a daemon that runs this code of Python when it gets the signal to end.
 daemon_that() {
 	cat >"$work/build/nbar-nicd" <<-END
 		#!/usr/bin/env python3
@@ -101,8 +101,8 @@ set_with_status() {
 	grep -q '^set -u -o pipefail$' .ci/run && bash "$work/ci" "$work/set"
 }
 
-# Each mutation still finds the text that it changes. What the tests say of it takes longer:
-# make check-mutations, check-thread-mutations.
+# Each mutation still finds the text that it changes. This does not run the tests on a mutation:
+# make check-mutations and make check-thread-mutations do.
 mutations_apply() {
 	local name file expression path stale=0
 	while read -r name file expression; do

@@ -58,10 +58,10 @@ PKG_CONFIG_PATH=$libdir/pkgconfig
 ok "pkg-config knows nbar" flags --cflags --libs
 ok "the example builds from what is installed" cc -Wall -Wextra -Werror hostlib/examples/hello.c \
 	$(flags --cflags --libs) -o "$work/hello"
-ok "as C++ too" g++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only $(flags --cflags) -include nbar.h \
+ok "nbar.h compiles as C++, too" g++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only $(flags --cflags) -include nbar.h \
 	-x c++ /dev/null
 ok "the library needs libc alone" needs_libc_alone
-ok "and exports nbar_ names alone" only_our_symbols
+ok "the library exports nbar_ names alone" only_our_symbols
 ok "the library of NICs in a process exports one name" hostnic_symbols
 ok "three processes of the example meet without a daemon" run_example alone $alone $alone $alone
 ok "man pages are there" man_pages

@@ -49,7 +49,7 @@ own_tmpdir() {
 	mkdir -p "$TMPDIR"
 }
 
-# Processes that were started for files there.
+# Prints the processes that were started for files in this folder.
 started() {
 	grep -lsz -e "^$TMPDIR/" /proc/[0-9]*/cmdline
 }

@@ -14,12 +14,6 @@ fails_with() { # WORDS COMMAND...: the check finds the planted fault.
 	! "$@" >"$work/found" 2>&1 && cat "$work/found" && grep -qF "$words" "$work/found"
 }
 
-# Files of the project: as git lists them, or those of an unpacked archive.
-files() {
-	git ls-files 2>/dev/null | grep . ||
-		find . -type f ! -path './build*' ! -path './openmpi-headers/*' ! -path './.git/*' | sed 's|^\./||'
-}
-
 # Prints a line "FOLDER ALLOWED..." for each row.
 rows() {
 	sed -n '/^## The map/,/^## /s/^| `\([^`]*\)` |.*|\([^|]*\)|$/\1 \2/p' CONTRIBUTING.md | tr -d '`,'
@@ -110,15 +104,22 @@ check_sentences() { # FILE...
 	awk -f testbed/files.awk "$@" | awk '/:$/ { print $0 " begin it with a comment: NAME - what it does"; bad = 1 } END { exit bad }'
 }
 
-files >"$work/files"
+# An unpacked archive has no repository.
+without_git() {
+	GIT_DIR=$work/none make -s files >"$work/sentences" && grep '^firmware/core/engine.c: .' "$work/sentences" &&
+		grep '^testbed/run: .' "$work/sentences"
+}
+
+testbed/files >"$work/files"
 rows >"$work/rows"
 folders <"$work/files" >"$work/folders"
 includes >"$work/includes"
 ok "each folder has a row in CONTRIBUTING.md, each row a folder" check_folders "$work/rows" "$work/folders"
 ok "files include what their row allows" check_includes "$work/rows" "$work/files" "$work/includes"
-mapfile -t sources < <(grep -E '\.(c|h|cc|hpp|sh|py|S|F90|mk|awk)$' "$work/files"
-	grep -v '[.]' "$work/files" | xargs grep -lE '^#!')
+mapfile -t sources < <(testbed/files --sources)
 ok "each source file says what it does" check_sentences "${sources[@]}"
+
+ok "make files needs no git" without_git
 
 # The checks find faults.
 (cat "$work/folders" && echo tools/unheard) >"$work/more"

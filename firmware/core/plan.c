@@ -42,7 +42,7 @@ static void add_recv(struct writer *w, uint32_t src)
 
 /*
  * half is the largest power of two that is not above size. The ranks below it exchange in pairs;
- * each rank beyond it signals the one half below before, and is released by it after.
+ * each rank r beyond them signals rank r - half before, and rank r - half releases it after.
  */
 static void pairwise(struct writer *w, uint32_t size, uint32_t rank)
 {
@@ -76,8 +76,8 @@ static void pairwise(struct writer *w, uint32_t size, uint32_t rank)
 }
 
 /*
- * Each rank does the same, so a signal has the same slot on all ranks. An offset of size or more
- * would only say again what is known (or signal oneself): it is left out.
+ * Each rank does the same, so a signal has the same slot on all ranks. Offsets of size or more are
+ * left out: such a signal would go to the rank itself, or repeat what its receiver knows.
  */
 static void dissemination(struct writer *w, uint32_t size, uint32_t rank, uint32_t ways)
 {
@@ -92,7 +92,7 @@ static void dissemination(struct writer *w, uint32_t size, uint32_t rank, uint32
 	}
 }
 
-/* In a tree of this many ways, the children of a rank begin at rank * ways + 1; how many it has. */
+/* The number of children of a rank, in a tree of this many ways. They begin at rank * ways + 1. */
 static uint32_t children(uint32_t size, uint32_t rank, uint32_t ways)
 {
 	uint32_t first = rank * ways + 1, most = first < size ? size - first : 0;
@@ -124,11 +124,11 @@ static void trees(struct writer *w, uint32_t size, uint32_t rank, uint32_t up, u
 }
 
 /*
- * In round k a rank without the lowest k + 1 bits wins over the one 2^k above, if there is one;
- * who has lost waits for the release, which goes back from the last round to the first. In a
- * tournament each round won is a step; in a binomial tree, where the same ranks signal each other,
- * one step waits for all. An opponent of round k has won all its rounds before, so that the slot of
- * its loser is k; but the loser itself may have had none to win over in some.
+ * In round k a rank whose lowest k + 1 bits are 0 wins over the rank 2^k above, if there is one. A
+ * loser waits for the release, which goes back from the last round to the first. In a tournament
+ * each round won is a step. In a binomial tree the same ranks signal each other, but one step waits
+ * for all of them. The winner of round k has won all rounds before, so the signal of the loser
+ * fills slot k of the winner. But the loser may have had no opponent in some rounds.
  */
 static void knockout(struct writer *w, uint32_t size, uint32_t rank, bool rounds)
 {

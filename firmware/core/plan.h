@@ -45,7 +45,7 @@ int nbfw_plan_check(const void *block, size_t length, uint64_t *scratch, const c
 static inline uint32_t nbfw_plan_scratch(size_t length)
 {
 	const uint32_t most = NBAR_SENDS_MAX + NBAR_SLOTS_MAX;
-	size_t words = length / sizeof(struct nbar_recv); /* a send is longer */
+	size_t words = length / sizeof(struct nbar_recv); /* the most entries: a send is longer */
 
 	return words < most ? (uint32_t)words : most;
 }

@@ -7,15 +7,15 @@
 #include "device.h"
 #include "text.h"
 
-#define CLOSES_A_CALL 16u /* groups that one call ends */
-/* While the wire has more frames than a pass takes, one pass out of so many still sends signals: a
- * stranger that floods the wire must not stop the signals of the hosts here. */
+#define CLOSES_A_CALL 16u /* groups that one call of nbnic_device_port_end closes */
+/* While the wire has more frames than a pass takes, one of SIGNALS_EVERY passes still sends
+ * signals: a stranger that floods the wire must not stop the signals of the hosts here. */
 #define SIGNALS_EVERY 8u
 
 #define TICK_NS UINT64_C(10000000)       /* between two ticks, at most */
-#define LIVES_A_TICK 16u                 /* ports that are shown a sign of life in each */
+#define LIVES_A_TICK 16u                 /* ports whose `life` word one tick changes */
 #define LOOK_NS UINT64_C(100000000)      /* between two looks at the processes of hosts */
-#define LOOK_OLD_NS UINT64_C(1000000000) /* then the result of a look is too old */
+#define LOOK_OLD_NS UINT64_C(1000000000) /* the result of a look is too old after this time */
 
 static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t)
 {
@@ -48,7 +48,7 @@ static bool on_deliver(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
 	return nbnic_page_deliver(d->port[port], cell, src, word);
 }
 
-/* Freeing memory can take long, so the side of requests does it. */
+/* Freeing memory can take long, so it is done with the requests, outside the pass. */
 static void on_release(void *ctx, struct nbnic_group *block)
 {
 	struct nbnic_device *d = ctx;
@@ -58,7 +58,7 @@ static void on_release(void *ctx, struct nbnic_group *block)
 	d->released = r;
 }
 
-/* While others wait, their PULLs bring this here again and again. */
+/* Each PULL of a waiting peer calls this again. */
 static uint8_t on_host(void *ctx, uint32_t port, uint64_t now)
 {
 	struct nbnic_device *d = ctx;
@@ -146,7 +146,7 @@ __attribute__((noinline)) static bool send_signals(struct nbnic_device *d, unsig
 	return budget < quota;
 }
 
-/* Now and then. Kept out of the path of a token. */
+/* Called once per tick. Kept out of the path of a token. */
 __attribute__((cold, noinline)) static void tick(struct nbnic_device *d, uint64_t now)
 {
 	/* Hosts doubt a NIC that shows them no sign of life for a second, whatever pull_ns is. */
@@ -203,7 +203,8 @@ void nbnic_device_port_place(struct nbnic_device *d, struct nbnic_port *p)
 
 	if (is_busy == (p->nlive > 0))
 		return;
-	/* It changes places with the first port without groups, or the last one with groups. */
+	/* The port changes places with the first port without groups, or with the last port with
+	 * groups. */
 	d->nbusy -= is_busy;
 	open_put(d, d->open[d->nbusy], from);
 	open_put(d, p, d->nbusy);
@@ -238,8 +239,7 @@ bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p, uint8_t
 
 void nbnic_device_stop(struct nbnic_device *d, uint64_t now)
 {
-	/* No group is opened any more, so the groups that are closed now may linger with all
-	 * memory. */
+	/* No group is opened any more, so closed groups may use all memory while they linger. */
 	d->nic.linger_bytes_max = UINT64_MAX;
 	while (d->nopen > 0)
 		nbnic_device_port_end(d, d->open[0], NBAR_STATUS_NIC_DOWN, now);

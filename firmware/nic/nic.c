@@ -188,8 +188,8 @@ answer_stranger(struct nbnic *nic, const struct nbnic_addr *from, const struct n
 	nbnic_send_reply(nic, pull->arg, &a, pull, from);
 }
 
-/* Notes that the NIC of a peer is alive, and what a frame says about PULLs. Other types than PULL
- * name a slot of ours, so the hash of its NIC is known. */
+/* Notes that the NIC of a peer is alive, and what a frame says about PULLs. A frame
+ * that is no PULL names a slot of this group, and the group knows the NIC of each slot's source. */
 __attribute__((noinline)) static void note_alive(struct nbnic *nic, struct nbnic_group *g,
 						 const struct nbnic_addr *from,
 						 const struct nbfw_token *t, uint64_t now)
@@ -213,8 +213,8 @@ static inline void feed_frame(struct nbnic *nic, struct nbnic_group *g, const st
 	if (a->timer == NBFW_KEEP)
 		return;
 	act(nic, g, a, 1 + (size_t)t->slot, now);
-	/* Only a completion lets the next barrier start here. If it must wait for sends, its group
-	 * is in a queue, and pass.c starts it. */
+	/* The next barrier can start here only after a completion. If it must wait for sends of
+	 * the last one, its group is in a queue, and pass.c starts it. */
 	if (a->complete && nbnic_may_start(g))
 		start_some(nic, g, now);
 }
@@ -226,9 +226,8 @@ static const uint8_t refused[] = {
 	[NBFW_BAD] = NBAR_COUNTER_frames_bad,
 };
 
-/* A PULL, LATER or ABORT, or a TOKEN that is looked at. `from` is where it came from, for the
- * answer.
- */
+/* A PULL, LATER or ABORT; or a TOKEN in a time of doubt. `from` is the sender's address, for the
+ * answer. */
 __attribute__((cold, noinline)) static void receive_rare(struct nbnic *nic, struct nbnic_group *g,
 							 const struct nbnic_addr *from,
 							 const struct nbfw_token *t, uint64_t now)
@@ -270,8 +269,9 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 		receive_signal(nic, g, t);
 		return;
 	}
-	/* Tokens, which are many, are looked at only for a while after a PULL, and while some group
-	 * has waited for half of its window: the other half is long enough to hear one. */
+	/* Tokens are many, so the NIC notes their senders only in a time of doubt: for a while
+	 * after a PULL, and while some group has waited for half of its window. The other half of
+	 * the window is long enough to hear a token. */
 	if (t->type != NBFW_TOKEN || now < nic->doubt_end) {
 		receive_rare(nic, g, from, t, now);
 		return;

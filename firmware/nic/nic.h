@@ -107,11 +107,13 @@ struct nbnic_group {
 	struct nbnic_rtt {
 		uint64_t smooth, off; /* the round trip, and its deviation; 0: not measured yet */
 		uint64_t timeout;     /* when the next TIMEOUT of the engine is due */
-		uint64_t asked;       /* when the last PULLs began to go out */
+		uint64_t asked;       /* when the first PULL of the last round went out */
 		uint64_t interval;    /* before the next early PULLs */
 		uint32_t epoch, step; /* that the rest is about */
-		uint32_t rounds;      /* of PULLs */
+		uint32_t rounds;      /* of PULLs that went out */
 		uint32_t unanswered;  /* rounds since the last answer */
+		bool is_timeout;      /* a TIMEOUT has begun the last round */
+		bool waits;           /* no PULL of that round is out */
 		bool slowed, doubled; /* `first` has grown in this step */
 		bool stopped;         /* no more early PULLs in this step */
 	} rtt;

@@ -56,6 +56,9 @@ uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limi
 /* The timer of a group is due. True: it sends early PULLs, and there is no TIMEOUT. */
 bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now);
 
+/* A PULL is out. The first one of a round begins the round trip. */
+void nbnic_rtt_asked(struct nbnic *nic, struct nbnic_group *g, uint64_t now);
+
 /* All PULLs are out. Returns when the timer is due. ns: from now to the next TIMEOUT, if the last
  * one has sent the PULLs. */
 uint64_t nbnic_rtt_due(const struct nbnic *nic, struct nbnic_group *g, uint64_t ns, uint64_t now);

@@ -207,6 +207,10 @@ static uint32_t serve_pulls(struct nbnic *nic, uint32_t most, uint64_t now)
 		struct nbnic_group *g = NBNIC_CONTAINER(nbnic_rota_take(&nic->pulls, fresh), pull);
 		uint32_t pulled = nbnic_pull_some(nic, g, smaller(left, NBNIC_QUANTUM));
 
+#if NBNIC_ADAPT
+		if (pulled > 0)
+			nbnic_rtt_asked(nic, g, now);
+#endif
 		left -= pulled;
 		nic->pull_left -= pulled;
 		if (g->pull_left > 0)

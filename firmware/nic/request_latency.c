@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request_latency.c - how long the barriers of a NIC took, and from which ranks their last tokens
- * came. Clients need no port for it. Never on the path from token to completion.
+ * request_latency.c - answers requests for latency: how long the barriers of a NIC took, and from
+ * which ranks their last tokens came. Clients need no port for it. Never on the path from token to
+ * completion.
  */
 #include "request.h"
 
 #if NBNIC_LATENCY
 
-/* Entries that one call looks at, and gives, so that the pass does not wait for long. */
-#define LOOKS_A_CALL 512u
-#define LASTS_A_CALL 64u
+/* Limits, so that the pass does not wait for long. */
+#define LOOKS_A_CALL 512u /* slots that one call looks at */
+#define LASTS_A_CALL 64u  /* entries that one call returns */
 
 struct nic_call {
 	const struct nbnic_device *device;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request_port.c - a client opens a port, and loses it when it ends.
+ * request_port.c - opens a port for a client, and closes the port when the client ends.
  */
 #include "request.h"
 
@@ -66,7 +66,7 @@ void nbnic_client_abandon(struct nbnic_client *c)
 	c->port = NULL;
 }
 
-/* The port wanted, if it is free, or any. */
+/* The wanted port, or any free one if none is wanted. A wanted port that is busy is an error. */
 static int port_choose(struct nbnic_request *r, uint32_t wanted, uint32_t *out)
 {
 	const struct nbnic_client *c = r->client;
@@ -115,7 +115,7 @@ static int port_make(struct nbnic_request *r, uint32_t number, struct nbnic_port
 		return nbnic_request_fail(r, rc,
 					  "no file descriptor for port %u of %s: uid %u or the "
 					  "daemon has used all that it may; close ports, or "
-					  "restart it with a higher limit (ulimit -n)",
+					  "restart the daemon with a higher limit (ulimit -n)",
 					  number, d->name, r->client->uid);
 	if (rc < 0)
 		return nbnic_request_fail(r, rc,
@@ -144,8 +144,8 @@ int nbnic_request_port_open(struct nbnic_request *r)
 	if (c->attach_only)
 		return nbnic_request_fail(
 			r, -NBAR_EACCES,
-			"%s is inside process %u, which alone can open its ports; "
-			"attach to one that it shares, or open a NIC of your own",
+			"%s is inside process %u, and only that process can open ports of this "
+			"NIC; attach to a port that it shares, or open a NIC of your own",
 			d->name, d->pid);
 	rc = port_choose(r, req->port, &number);
 	if (rc == 0)
@@ -164,9 +164,9 @@ int nbnic_request_port_open(struct nbnic_request *r)
 	if (call.user == NBNIC_USERS_MAX) {
 		port_free(d, call.port);
 		return nbnic_request_fail(r, -NBAR_ENOSPC,
-					  "%u users have ports of %s, and it knows no more; use "
-					  "another NIC",
-					  NBNIC_USERS_MAX, d->name);
+					  "%s already serves %u users (with ports or closing "
+					  "groups), and can take no more; use another NIC",
+					  d->name, NBNIC_USERS_MAX);
 	}
 	c->user = call.user;
 	d->user[c->user].nport++;

@@ -12,12 +12,13 @@
 
 #if NBNIC_ADAPT
 
-/* Rounds of PULLs in a step before their interval grows, and without an answer before they end. */
+/* After 16 rounds in a step the interval doubles. After 24 rounds without an answer, early PULLs
+ * end. */
 #define ROUNDS_EVEN 16u
 #define UNANSWERED_MOST 24u
-/* A host that is late for so long is no matter of lost frames. */
+/* If a host is late for so long, frame loss is not the cause. */
 #define LATE_NS (UINT64_C(4) << NBAR_WHY_SHIFT)
-/* A PULL that a loss elsewhere may explain makes the first interval longer by a sixteenth. */
+/* If a loss on another path may have caused the PULL, the first interval grows by 1/16. */
 #define SLOWLY 16u
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -67,7 +68,7 @@ static void wait_longer(const struct nbnic *nic, struct nbnic_group *g, bool *on
 	*once = true;
 }
 
-/* LATER. The peer waits for a host, or for a token that may be lost, too. */
+/* LATER. The peer itself waits: for a host, or for a token, which may also be lost. */
 static void learn_later(const struct nbnic *nic, struct nbnic_group *g, uint32_t why)
 {
 	if (NBAR_WHY_KIND(why) == NBAR_WHY_UNKNOWN || NBAR_WHY_KIND(why) >= NBAR_WHY_END) {
@@ -113,7 +114,7 @@ static void begin_step(const struct nbnic *nic, struct nbnic_group *g)
 	g->rtt.timeout = g->deadline + nic->interval[0] - g->first;
 	g->rtt.interval = g->first;
 	g->rtt.rounds = g->rtt.unanswered = 0;
-	g->rtt.slowed = g->rtt.doubled = g->rtt.stopped = false;
+	g->rtt.slowed = g->rtt.doubled = g->rtt.stopped = g->rtt.waits = false;
 }
 
 bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
@@ -135,16 +136,28 @@ bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 		nbnic_arm(nic, g, least(r->timeout, now + r->interval));
 		return true;
 	}
+	r->waits = true;
+	r->is_timeout = !early;
+	if (early) {
+		/* If the PULLs still wait for the pace then, those of the TIMEOUT replace them. */
+		nbnic_arm(nic, g, r->timeout);
+		nbnic_pull_begin(nic, g, s->want, step->first_slot + step->nslot);
+	}
+	return early;
+}
+
+void nbnic_rtt_asked(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
+{
+	struct nbnic_rtt *r = &g->rtt;
+
+	if (!r->waits)
+		return;
+	r->waits = false;
 	r->asked = now;
 	r->rounds++;
 	r->unanswered++;
 	if (nic->doubt_end < now + nic->interval[0])
 		nic->doubt_end = now + nic->interval[0];
-	if (early) {
-		g->armed = false;
-		nbnic_pull_begin(nic, g, s->want, step->first_slot + step->nslot);
-	}
-	return early;
 }
 
 uint64_t nbnic_rtt_due(const struct nbnic *nic, struct nbnic_group *g, uint64_t ns, uint64_t now)
@@ -152,7 +165,7 @@ uint64_t nbnic_rtt_due(const struct nbnic *nic, struct nbnic_group *g, uint64_t 
 	struct nbnic_rtt *r = &g->rtt;
 
 	/* A TIMEOUT is over; early PULLs go out before the next one. */
-	if (r->asked >= r->timeout)
+	if (r->is_timeout)
 		r->timeout = now + ns;
 	if (!is_early(nic, g))
 		return r->timeout;

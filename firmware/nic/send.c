@@ -164,7 +164,7 @@ static bool send_pull(struct nbnic *nic, const struct nbnic_group *g, uint32_t s
 		.slot = slot,
 		.arg = peer->rank,
 #if NBNIC_ADAPT
-		.info = g->rtt.rounds,
+		.info = g->rtt.rounds + g->rtt.waits,
 #endif
 		.reply_handle = g->handle,
 		.reply_cookie = g->cookie,

@@ -2,12 +2,12 @@
 /*
  * quiet.c - "quiet, then barrier": remote writes, and a barrier after which all may read them.
  *
- * The barrier orders no RDMA writes: its tokens can overtake them. So whoever has written waits
- * until its writes are in the memory of the target (quiet), and then arrives:
+ * The barrier orders no RDMA writes: its tokens can overtake them. So a rank
+ * that has written waits until its writes are in the memory of the target ("quiet"), then arrives:
  *
  *	MPI      MPI_Win_flush_all(window)           this example
  *	SHMEM    shmem_quiet()
- *	UCX      ucp_worker_flush_nbx, and its end
+ *	UCX      ucp_worker_flush_nbx, and wait for its completion
  *	verbs    the completion of a read behind the writes, on the same queue pair
  *
  *	mpirun -n 4 ./quiet n0 1000                  # NIC ROUNDS
@@ -68,8 +68,8 @@ int main(int argc, char **argv)
 			out[i] = round << 32 | (uint64_t)rank;
 		MPI_Put(out, WORDS, MPI_UINT64_T, (rank + 1) % size, 0, WORDS, MPI_UINT64_T,
 			window);
-		MPI_Win_flush_all(window);   /* quiet: they are there ... */
-		if (nbar_barrier(group) < 0) /* ... and now all know of all */
+		MPI_Win_flush_all(window);   /* quiet: the writes are in place ... */
+		if (nbar_barrier(group) < 0) /* ... and now on all ranks */
 			die(nbar_error());
 		MPI_Win_sync(window);
 		for (int i = 0; i < WORDS; i++)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * team_kind.c - the ways in which threads of a process meet: a count, two kinds of trees, rounds.
+ * team_kind.c - the ways in which threads of a process meet: a count (sense-reverse), two kinds of
+ * trees, rounds.
  *
  * Called by team.c. The threads arrive. One thread learns that all have arrived, and releases the
  * others: at once, or when the barrier of the group is complete. Each word holds the epoch of the
- * last barrier it was written for. Epochs only grow, so nothing is ever reset, and the epoch serves
- * as the sense. Nothing here is allocated, and nothing knows of the group.
+ * last barrier it was written for. Epochs only grow, so the epoch serves as the sense; only
+ * the count of sense-reverse is reset. Nothing here is allocated, and nothing knows of the group.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine.c - how long the engine takes for one token, with nothing around it: a measurement, not a
- * test. One member of a group runs barrier after barrier; its tokens come in the order of its
- * slots, so each step ends with an event of its own. The time of START is divided among the tokens
- * of its barrier.
+ * engine.c - measures the time of the engine alone for one token. It is not a test. One member of a
+ * group runs barrier after barrier. Its tokens come in the order of its slots, so each step ends
+ * with a separate event. The time of START is divided among the tokens of the barrier.
  */
 #include <stdio.h>
 #include <stdlib.h>

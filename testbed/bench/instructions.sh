@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# instructions.sh [PROGRAM]: instructions of a token in the whole pass of a NIC, by parts: bench-loop
-# (or PROGRAM, another one) under callgrind. The NICs see no time pass, so the counts repeat exactly,
-# whatever else the machine does. Started by make bench-instructions.
+# instructions.sh [PROGRAM]: counts the instructions of a token in the whole pass of a NIC, by parts. Runs
+# bench-loop, or another build of it (PROGRAM), under callgrind. For the NICs the time stands still, so the
+# counts repeat exactly, also on a busy machine. Started by make bench-instructions.
 set -eu
 program=${1:-${BUILD:-build}/bench-loop}
 command -v valgrind >/dev/null ||

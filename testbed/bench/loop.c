@@ -3,10 +3,10 @@
  * loop.c - measures the cost of a token in the whole pass of a NIC on the wire ring, and the share
  * of each part. It is not a test.
  *
- * One thread is host and NICs: it posts a barrier on every member and polls the NICs until there is
- * nothing left to do. Each point runs in a process of its own; its time is the median of
- * repetitions, in processor time. The host's stores, and one look at a completion a barrier, are
- * part of it.
+ * One thread is host and NICs: it posts a barrier on every member and polls the NICs until they
+ * have no more work. Each point runs in a separate process. Its time is the median of repetitions,
+ * in processor time. This time includes the host's stores, and one look at a completion word for
+ * each barrier.
  *
  *     bench-loop [--json] [POINT...]
  *
@@ -282,7 +282,7 @@ static const struct point points[] = {
 	{ "token dissemination:1 8", "dissemination:1", 8, 8, 1, 1, barrier, true },
 	{ "token dissemination:1 32", "dissemination:1", 32, 32, 1, 1, barrier, true },
 	{ "token dissemination:3 64", "dissemination:3", 64, 64, 1, 1, barrier, true },
-	/* The same, with idle ports and groups beside it. */
+	/* dissemination:1 with 8 members, and idle ports and groups. */
 	{ "token 8, 4 ports", "dissemination:1", 8, 8, 4, 1, barrier, true },
 	{ "token 8, 16 ports", "dissemination:1", 8, 8, 16, 1, barrier, true },
 	{ "token 8, 64 ports", "dissemination:1", 8, 8, 64, 1, barrier, true },

@@ -19,7 +19,7 @@ void loop_nics_start(uint32_t nnic, const char *run_dir, char *const iface[]);
 /* One pass of all NICs, and one look at the clock. True if there was work. */
 bool loop_nics_pass(void);
 
-/* From here on the NICs see no time pass: no timer fires, and counts of instructions repeat. */
+/* Stops the clock of the NICs: no timer fires, and counts of instructions repeat. */
 void loop_nics_stop_clock(void);
 
 /* Sends n frames from NIC 0 to NIC 1, for a group that does not exist, and receives up to n there.

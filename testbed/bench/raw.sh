@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# raw.sh - a barrier of two hosts over net_af_packet and veth, next to its parts: the one-way time of
-# a bare frame of the same driver, and the time of a cache line from core to core. All are measured in
+# raw.sh - measures a barrier of two hosts over net_af_packet and veth, and its parts: the one-way time of
+# a bare frame through this driver, and the time of a cache line from core to core. Measures each in
 # turn, $ROUNDS (5) times. Needs root or user namespaces. Started by make bench-raw.
 #
 # * "one thread": one thread is both hosts and both NICs. A barrier is two frames, one after the other.

@@ -50,7 +50,8 @@ struct fair {
 	uint32_t given[FAIR_CLIENTS_MAX];       /* entries put into its send ring */
 	uint32_t at[FAIR_CLIENTS_MAX];          /* the client's next item */
 	uint64_t replies;                       /* replies to requests of pass() */
-	char said[sizeof(((struct nbar_reply *)0)->text)]; /* the refusal, if it could not begin */
+	char said[sizeof(((struct nbar_reply *)0)->text)]; /* the daemon's refusal, if the attack
+							      could not begin */
 };
 
 struct fair_attack {
@@ -58,7 +59,8 @@ struct fair_attack {
 	const char *text;               /* what its clients do */
 	enum fair_wire wire, test_wire; /* in the benchmark, and in the test */
 	uint32_t n, test_n; /* its groups, ports or clients: in the benchmark, and in the test */
-	/* Opens what it needs. False: the daemon refused something; f->said is its answer. */
+	/* Opens the attack's ports and groups. False: the daemon refused one; f->said has its
+	 * answer. */
 	bool (*begin)(struct fair *f, uint32_t n);
 	void (*pass)(struct fair *f); /* a part of the attack; never blocks. NULL: none */
 	bool is_wrong;                /* the NIC must refuse its plan */

@@ -13,6 +13,7 @@ daemon() {
 	local dir=$1 wanted i
 	shift
 	mkdir -p -m 700 "$dir" # whatever the umask: a daemon accepts only a private folder
+	: >"$dir.out" # a daemon that ran here before has written "ready", too
 	${within:-} "$BUILD/nbar-nicd" --run-dir "$dir" "$@" >"$dir.out" 2>"$dir.err" &
 	pids="$pids $!"
 	last_pid=$!

@@ -132,6 +132,20 @@ fitted() {
 	[ $rc = 0 ] && grep -q -e "$words" "$work/out" && grep -q 'on 3 hosts: barriers offloaded to NICs' "$work/out"
 }
 
+# others_profile NAME LAUNCHER OPTIONS...: rank 1 finds another profile under the same name.
+others_profile() {
+	local name=$1
+	shift
+	mkdir -p "$work/0" "$work/1" && cp "$work/p3" "$work/0/profile" &&
+		sed 's/20000/21000/' "$work/p3" >"$work/1/profile" || return 1
+	cat >"$work/tuned.each-$name" <<END
+#!/bin/sh
+cd "$work/\$((\${OMPI_COMM_WORLD_RANK-\$PMI_RANK} == 1))" && exec "$work/tuned.$name" "\$@"
+END
+	chmod +x "$work/tuned.each-$name"
+	fitted "algorithm auto in place of .*: rank [012]: has another profile than other ranks" profile "each-$name" "$@"
+}
+
 # with_glue NAME FILE LAUNCHER OPTIONS...: tests tuned:FILE in the glue of an MPI
 with_glue() {
 	local name=$1 file=$2
@@ -146,6 +160,7 @@ with_glue() {
 		"$work/p2" "$name" "$@"
 	ok "$name: a profile that is not there" \
 		fitted "algorithm auto in place of .*: rank 0: cannot read the profile" "$work/none" "$name" "$@"
+	ok "$name: a rank with another profile" others_profile "$name" "$@"
 }
 
 with_mpi() {

@@ -46,7 +46,7 @@ static int failed(const char *what, int rc)
 	return rc;
 }
 
-/* A call of the library that must succeed, or else has a text. */
+/* Checks a call of the library: it must succeed, or leave an error text. */
 #define TRY(call)                                     \
 	do {                                          \
 		int try_rc = (call);                  \

@@ -189,7 +189,7 @@ static int fails(const char *function, const void *caller, const int *errors, ui
 	return result;
 }
 
-/* How this call fails, if it does, by the list of errors of its function. */
+/* Decides whether and how this call fails, by the list of errors of its function. */
 #define FAILS(function, ...)                                                       \
 	fails(function, __builtin_return_address(0), (const int[]){ __VA_ARGS__ }, \
 	      sizeof((const int[]){ __VA_ARGS__ }) / sizeof(int))

@@ -27,7 +27,7 @@ FAIL = BUILD + "/fail.so"
 CLIENT = BUILD + "/fail-client"
 NICD = BUILD + "/nbar-nicd"
 NBAR = BUILD + "/nbar"
-# Where a call site may be: DPDK and what the MPIs bring are not ours to mend.
+# Only call sites in these files fail: we cannot mend DPDK, or the libraries of an MPI.
 OURS = ("nbar", "libnbar", "fail-client", "libc.so", "libjansson")
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Shows that the model checkers of engine and NIC loop find bugs: links them with one patched object of the firmware at a
-# time (the file bugs, in this folder, names mutations) and expects a bad run. Speaks TAP; run by make check.
-# Arguments: names of mutations; without any, all. -v: prints each bad run; --dot: as a graph.
+# Shows that the model checkers of engine and NIC loop find bugs. For each bug in the file bugs of this folder, the script
+# links the checkers with one patched object of the firmware, and expects a bad run. Speaks TAP; run by make check.
+# Arguments: names of bugs (default: all). -v prints each bad run; --dot prints it as a graph.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top" || exit 1

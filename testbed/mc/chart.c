@@ -53,8 +53,7 @@ void chart_sent(struct chart *c, uint64_t key)
 	c->frame[c->nframe++].event = c->nevent - 1;
 }
 
-/* Chooses the events to print: those that no other event implies, and the senders of their frames.
- */
+/* Chooses the events to print: events that are not implied, and events that sent their frames. */
 static void choose(struct chart *c)
 {
 	for (uint32_t i = c->nevent; i > 0; i--) {

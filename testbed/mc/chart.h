@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * chart.h - a run as a message sequence chart: a column a rank, an arrow a frame, time downwards.
+ * chart.h - prints a run as a message sequence chart: each rank has a column, each frame is an
+ * arrow, and time runs downwards.
  *
- * Called while a bad run is repeated. An event may be implied: it could happen at any time, and is
- * printed only if a frame that it sent matters.
+ * Called while a bad run is repeated. An implied event could happen at any time. The chart shows
+ * it only if a shown event takes a frame of it.
  */
 #ifndef TESTBED_MC_CHART_H
 #define TESTBED_MC_CHART_H
@@ -18,7 +19,7 @@
 #define CHART_NOBODY UINT32_MAX
 
 struct chart_event {
-	uint32_t rank, from; /* from: of a frame, or CHART_NOBODY */
+	uint32_t rank, from; /* from: sender of the frame, or CHART_NOBODY */
 	uint32_t cause;      /* the event that sent the frame; CHART_NOBODY: unknown */
 	bool implied, shown;
 	char text[CHART_TEXT], then[CHART_TEXT];
@@ -30,20 +31,20 @@ struct chart {
 	struct {
 		uint64_t key;
 		uint32_t event;
-	} frame[CHART_FRAMES]; /* which event sent it first */
+	} frame[CHART_FRAMES]; /* the frames, and the events that sent them */
 };
 
 void chart_begin(struct chart *c, uint32_t size);
 
-/* An event at a rank. `key` names the frame that it takes, if there is a `from`. */
+/* Adds an event at a rank. If `from` is a rank, the event takes the frame `key`. */
 void chart_event(struct chart *c, uint32_t rank, uint32_t from, uint64_t key, bool implied,
 		 const char *text);
 
-/* What the last event did: told to the host, or sent. */
+/* Adds an effect of the last event: a text for the host, or a frame. */
 void chart_then(struct chart *c, const char *text);
 void chart_sent(struct chart *c, uint64_t key);
 
-/* Prints the chart as text, or as a graph in the language of graphviz. `why`: how it ends. */
+/* Prints the chart as text, or as a graph for graphviz. `why`: the property that the run breaks. */
 void chart_print(struct chart *c, const char *why, FILE *out);
 void chart_dot(struct chart *c, const char *why, FILE *out);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * group.c - model checking of the engine: all interleavings of what hosts, timers and a bad network
- * can do to a small group. group.h has the world; PROTOCOL.md, "Model checking", the results.
+ * group.c - model checking of the engine: tries all interleavings of hosts, timers and a bad
+ * network in a small group. group.h has the world; PROTOCOL.md, "Model checking", has the results.
  *
- * Speaks TAP: a test a configuration. A bad run is printed as a message sequence chart.
+ * Speaks TAP: each configuration is a test. A bad run is printed as a message sequence chart.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 
 #define STATES_MAX UINT64_C(200000000)
 
-/* A configuration for all sizes from `from` to that of cfg; without alg, for every algorithm of the
- * table with its usual parameters. */
+/* A configuration for all sizes from `from` to cfg.size. If cfg.alg is NULL: for every algorithm
+ * of the table, with its usual parameters. */
 struct named {
 	const char *name;
 	bool full; /* only with --full */
@@ -56,7 +56,7 @@ static const struct named configs[] = {
 
 struct options {
 	bool full, dot, first, any;
-	char **name; /* of configurations, and NULL */
+	char **name; /* names of configurations, then NULL */
 	uint64_t states;
 	struct group_config cfg;
 };
@@ -79,7 +79,7 @@ static const char usage[] =
 
 #define OPTION(field) offsetof(struct options, field)
 
-/* Options with a number, and without. */
+/* Options with a number, and options without a number. */
 static const struct {
 	const char *name;
 	size_t at;
@@ -94,7 +94,7 @@ static const struct {
 	{ "--laters", OPTION(cfg.laters) },     { "--patience", OPTION(cfg.patience) },
 };
 
-/* Reads one option with its value: how many arguments it has, or 0. */
+/* Reads one option with its value. Returns how many arguments it has read, or 0. */
 static int parse_one(char **argv, struct options *o)
 {
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
@@ -143,7 +143,7 @@ static void print_run(struct group *g, const struct mc_world *w, const struct mc
 		w->events(g);
 		w->apply(g, f->path[i]);
 	}
-	if (!g->why) { /* it shows only later, under fair delivery */
+	if (!g->why) { /* the broken property shows only under fair delivery */
 		chart_event(&chart, 0, CHART_NOBODY, 0, false, "all frames in flight are lost");
 		w->judge(g);
 	}
@@ -154,8 +154,8 @@ static void print_run(struct group *g, const struct mc_world *w, const struct mc
 		chart_print(&chart, f->why, stdout);
 }
 
-/* Whether these plans are new in this line of the table (algorithms may agree at small sizes), and
- * have no more than so many slots. */
+/* True if these plans have at most cfg->slots slots, and are new in this line of the table:
+ * algorithms may agree at small sizes. */
 static bool is_new(const struct group_config *cfg, const char *name, uint64_t *seen,
 		   uint32_t *nseen)
 {
@@ -214,7 +214,7 @@ static bool is_wanted(const struct named *c, const struct options *o)
 	return !*o->name && (o->full || !c->full);
 }
 
-/* Explores a line of the table: how many of its tests fail. */
+/* Explores a line of the table. Returns how many of its tests fail. */
 static uint32_t explore_sizes(const struct named *c, const struct options *o,
 			      struct group_config cfg, uint64_t *seen, uint32_t *nseen, uint32_t *n)
 {

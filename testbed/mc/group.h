@@ -3,15 +3,16 @@
  * group.h - the world of the engine: the members of one group, their hosts, and the frames between
  * them. Shared by the files group*.c.
  *
- * The engine is the object code of libnbfw.a. A network is one of two:
+ * The engine is the object code of libnbfw.a. There are two networks:
  *
- * GROUP_COUNTED  each frame is in flight once; it may be taken at any time, or never (it is lost,
- *                or late), or be taken and stay (it is repeated, `repeats` times in a run). A timer
- *                may fire at any time, `timeouts` times in a run. Nothing else is left out.
- * GROUP_ANY      each frame may be taken at any time, never, or any number of times, and timers
- *                may fire at any time, any number of times. Then a timeout and a PULL only add
- *                frames, and what has more frames can do whatever the other can: so they happen at
- *                once, and are no events. PULLs and LATERs end when their step does.
+ * GROUP_COUNTED  A member may take a frame at any time, or never (the frame is lost, or late). A
+ *                taken frame may stay in flight (it is repeated), `repeats` times in a run. Timers
+ *                may fire at any time, `timeouts` times in a run.
+ * GROUP_ANY      A member may take each frame at any time, never, or any number of times. Timers
+ *                may fire at any time, any number of times. So a timeout and a PULL only add
+ *                frames, and a state with more frames permits all runs of a state with fewer.
+ *                Timeouts and PULLs therefore happen at once, and are no events. PULLs and LATERs
+ *                go when their step ends.
  */
 #ifndef TESTBED_MC_GROUP_H
 #define TESTBED_MC_GROUP_H
@@ -23,7 +24,7 @@
 
 #define GROUP_SIZE_MAX 5u
 #define GROUP_FRAMES_MAX 160u
-#define GROUP_STATE_WORDS 8u        /* of a member: up to 32 slots */
+#define GROUP_STATE_WORDS 8u        /* of each member: enough for 32 slots */
 #define GROUP_BASE (UINT32_MAX - 1) /* the second barrier is number 0 */
 
 enum group_net { GROUP_COUNTED, GROUP_ANY };
@@ -35,23 +36,23 @@ struct group_config {
 	enum group_net net;
 	uint8_t repeats, timeouts; /* GROUP_COUNTED */
 	uint8_t leaves, crashes;   /* hosts that leave or die; NICs that fall silent */
-	uint8_t windows;           /* windows that end, also while others only are slow */
-	bool laters;               /* GROUP_ANY: LATER is delivered; else all are lost */
-	uint8_t slots;             /* plans with more in all are left out; 0: none */
+	uint8_t windows;           /* windows that end, even if the other members are only slow */
+	bool laters;               /* GROUP_ANY: true: LATERs are delivered; false: all are lost */
+	uint8_t slots;             /* plans with more slots in all are left out; 0: no limit */
 	bool patience;             /* from each state, a host may be late for two windows */
 };
 
 struct group_member {
 	uint32_t state[GROUP_STATE_WORDS]; /* struct nbfw_state */
 	uint8_t started, done;             /* barriers */
-	uint8_t sent;                      /* sends of the last barrier that are out */
+	uint8_t sent;                      /* frames that went out in the last barrier */
 	bool armed, failed, left, crashed;
 };
 
 struct group_state {
 	struct group_member m[GROUP_SIZE_MAX];
-	uint8_t repeats, timeouts, leaves, crashes, windows; /* that are left */
-	uint8_t guilty; /* ranks to which something has happened, as bits */
+	uint8_t repeats, timeouts, leaves, crashes, windows; /* how many are left */
+	uint8_t guilty;                                      /* bits: ranks that others may blame */
 	uint8_t nframe;
 	uint8_t zero;
 	uint64_t frame[GROUP_FRAMES_MAX]; /* sorted */
@@ -61,14 +62,14 @@ struct group {
 	struct group_config cfg;
 	const struct nbar_plan *plan[GROUP_SIZE_MAX];
 	uint32_t block[GROUP_SIZE_MAX][256];
-	uint32_t nslot, widest; /* slots of all; of the widest step */
+	uint32_t nslot, widest; /* slots of all plans; slots of the widest step */
 	uint32_t nsame;         /* renamings of the ranks that change no plan */
 	uint8_t same[120][GROUP_SIZE_MAX];
 	struct group_state s;
-	uint32_t frames_most; /* in flight */
-	const char *why;      /* the property that the event at hand breaks */
+	uint32_t frames_most; /* most frames in flight so far */
+	const char *why;      /* the property that the current event breaks */
 	struct chart *chart;  /* NULL while exploring */
-	bool probing;         /* group_probe: no property of the network is at stake */
+	bool probing;         /* group_probe delivers: it needs no bound of frames */
 };
 
 /* A frame in 64 bits; equal frames have equal keys. Epochs are counted from GROUP_BASE. */
@@ -111,18 +112,18 @@ void group_step(struct group *g, uint32_t rank, const struct nbfw_event *ev);
 void group_start(struct group *g, uint32_t rank);
 void group_timeout(struct group *g, uint32_t rank);
 void group_take(struct group *g, uint64_t key, bool implied);
-/* Puts a frame that was taken into the network once more. */
+/* Puts a taken frame into the network once more. */
 void group_again(struct group *g, uint64_t key);
 bool group_may_start(const struct group *g, uint32_t rank);
 
 /* group_events.c: the callbacks of a world. */
 void group_world(struct group *g, struct mc_world *w);
 
-/* group_probe.c: loses all frames in flight, and lets all go on without a fault. NULL, or why they
- * do not come to an end. Destroys the state. */
+/* group_probe.c: loses all frames in flight; then all members go on without a fault. Returns NULL,
+ * or the reason why they do not come to an end. Destroys the state. */
 const char *group_probe(struct group *g);
 
-/* The same for what can be seen without a further event. Changes nothing. */
+/* Checks what shows without a further event. Returns NULL or a reason. Changes nothing. */
 const char *group_look(struct group *g);
 
 /* group_same.c */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * group_events.c - which events can happen in a state of the world, and what they do. See group.h.
+ * group_events.c - finds the events that can happen in a state, and applies them. See group.h.
  */
 #include <string.h>
 
@@ -67,8 +67,8 @@ static uint32_t events(void *ctx)
 	return nevent;
 }
 
-/* The engine's window ends. Between two windows all counts of timeouts are alike, so the count is
- * set; and the second window ends as the first does. */
+/* Ends the engine's window: sets the count of timeouts to the last of the window. The counts
+ * between make no difference. The second window ends in the same way. */
 static void end_window(struct group *g, uint32_t rank)
 {
 	struct nbfw_state *s = group_engine(&g->s.m[rank]);
@@ -127,8 +127,9 @@ static bool waits_for(struct group *g, uint32_t rank, struct group_frame f)
 }
 
 /*
- * GROUP_ANY: every member that waits has had a timeout, and every PULL has been taken. They change
- * no member but its count of timeouts. PULLs and LATERs for what is no longer missing go.
+ * GROUP_ANY: gives each waiting member a timeout, and delivers each PULL. This changes nothing in
+ * a member but its count of timeouts. Removes PULLs and LATERs for slots that are no longer
+ * missing.
  */
 static void tidy(struct group *g)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * group_probe.c - fair delivery, from any state: all frames in flight are lost, and from then on
- * each frame is taken once, in order, and timers fire when nothing else happens. Whoever is alive
- * must complete all barriers that its host wants, or fail.
+ * group_probe.c - fair delivery, from any state. First all frames in flight are lost. Then each
+ * frame is taken once, in order, and timers fire when nothing else happens. Each member that is
+ * alive must complete all barriers that its host wants, or fail.
  *
- * With patience, the hosts that have not arrived come only after more than two windows: late is not
- * dead.
+ * With patience, hosts that have not arrived come after more than two windows. No member may give
+ * up such a host.
  */
 #include <string.h>
 
@@ -25,8 +25,8 @@ static bool at_end(const struct group *g)
 	return true;
 }
 
-/* Hosts start, frames arrive, until nothing moves. A frame goes before those that it causes only
- * if its key is lower; any fair order will do. */
+/* Starts hosts and delivers frames until nothing moves. Delivers the frame with the lowest key
+ * first; any fair order will do. */
 static void settle(struct group *g, bool hosts)
 {
 	bool moved = true;
@@ -63,7 +63,7 @@ static void judge_stragglers(struct group *g)
 	}
 }
 
-/* R4, R6: what all that have left had completed, all others complete. */
+/* R4, R6: if all members that left had completed a barrier, all other members complete it. */
 static void judge_left(struct group *g)
 {
 	uint32_t least = g->cfg.goal;
@@ -103,7 +103,7 @@ const char *group_probe(struct group *g)
 	return g->why;
 }
 
-/* An event that no correct host or member causes: it must be called bad, and change nothing. */
+/* No correct host or member causes this event: the engine must call it bad and change nothing. */
 static bool is_refused(struct group *g, uint32_t rank, const struct nbfw_event *ev)
 {
 	struct group_member copy = g->s.m[rank];
@@ -136,7 +136,8 @@ static const char *look_at(struct group *g, uint32_t rank)
 	return NULL;
 }
 
-/* Without a fault nobody needs a timeout: all frames are taken, all hosts have come. */
+/* True if a member waits although no fault has happened, all frames are taken, and all hosts have
+ * come. Such a member would need a timeout. */
 static bool is_stuck(const struct group *g)
 {
 	if (g->cfg.net != GROUP_COUNTED || g->s.nframe > 0 || g->s.guilty)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * group_same.c - symmetry: renamings of the ranks that map every plan to the plan of the rank's new
- * name. A state and its renamed states count as one.
+ * group_same.c - symmetry: finds renamings of the ranks that map the plan of each rank to the plan
+ * of its new name. A state and its renamed states count as one.
  */
 #include <string.h>
 
@@ -28,7 +28,7 @@ static bool is_same(const struct group *g, const uint8_t *to)
 	return true;
 }
 
-/* Completes a renaming from rank `at` on, in all ways. */
+/* Completes a renaming in all ways; the ranks below `at` have their new names. */
 static void extend(struct group *g, uint8_t *to, uint32_t at)
 {
 	if (at == g->cfg.size) {
@@ -77,7 +77,7 @@ static uint64_t renamed(const struct group *g, const uint8_t *to)
 		f.dst = to[f.dst];
 		f.src = to[f.src];
 		f.arg = f.arg < g->cfg.size && f.type != NBFW_PULL ? to[f.arg] : f.arg;
-		h.frames += mix(group_key(f)); /* whatever the order */
+		h.frames += mix(group_key(f)); /* a sum: the order has no effect */
 	}
 	for (uint32_t r = 0; r < g->cfg.size; r++) {
 		struct group_member *m = &h.m[to[r]];

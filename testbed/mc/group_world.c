@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * group_world.c - members, hosts and network around the real engine; and the properties that each
- * single event can break. See group.h.
+ * group_world.c - members, hosts and network around the real engine, and the checks after each
+ * event. See group.h.
  */
 #include <string.h>
 
@@ -55,8 +55,9 @@ void group_first(struct group *g)
 
 /* --- the network ------------------------------------------------------------------------------ */
 
-/* Two tokens a slot (R2), or an abort; and what repeats and timeouts have added: a PULL for each
- * slot of the step, or its answer. */
+/* The most frames in flight: two tokens or an abort for each slot (R2), and the frames that
+ * repeats and timeouts have added. A timeout adds a PULL, or its answer, for each slot of the step.
+ */
 static uint32_t frames_bound(const struct group *g)
 {
 	uint32_t used = (uint32_t)(g->cfg.timeouts - g->s.timeouts + g->cfg.windows - g->s.windows);
@@ -93,7 +94,7 @@ static void put_frame(struct group *g, struct group_frame f)
 		chart_sent(g->chart, key);
 }
 
-/* Takes a frame off the network; it need not be there. */
+/* Removes a frame from the network, if it is there. */
 static void remove_frame(struct group *g, uint64_t key)
 {
 	struct group_state *s = &g->s;
@@ -140,8 +141,8 @@ static void judge_end(struct group *g, uint32_t rank, const struct nbfw_action *
 		broken(g, "an invariant of nbfw_check does not hold");
 }
 
-/* R6: a member that fails sends ABORT instead of each token that is not out; R7: but none when it
- * closes between two barriers. */
+/* R6: a member that fails sends an ABORT in place of each unsent token. R7: a member that closes
+ * between two barriers sends no ABORT. */
 static void judge_aborts(struct group *g, uint32_t rank, const struct nbfw_event *ev,
 			 const struct nbfw_action *a)
 {
@@ -158,7 +159,8 @@ static void judge_aborts(struct group *g, uint32_t rank, const struct nbfw_event
 				   : "a member that closes between two barriers aborts the others");
 }
 
-/* Tokens and aborts. Each send of a plan goes out once in a barrier, in the order of the plan. */
+/* Sends tokens or aborts. Each send of a plan goes out once in a barrier, in the order of the plan.
+ */
 static void send_range(struct group *g, uint32_t rank, const struct nbfw_action *a)
 {
 	struct group_member *m = &g->s.m[rank];

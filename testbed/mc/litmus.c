@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * litmus.c - tests the explorer with known facts about the two memories: small programs from the
- * literature, and whether an outcome of each is possible.
+ * litmus.c - tests the explorer with small programs from the literature. For each program it is
+ * known whether an outcome is possible on each of the two memories.
  *
- * wait.c calls it first: a check of a protocol on a wrong memory proves nothing.
+ * wait.c calls these tests first: a check of a protocol on a wrong memory proves nothing.
  */
 #include <string.h>
 
@@ -13,8 +13,8 @@ enum { R, SUM };
 enum { X, Y, BAD };
 enum { END };
 
-/* The outcome is possible if all `n` reading threads can find their value: then the check of the
- * last one fails. */
+/* Each of `n` reading threads calls this when it has found its value. The outcome is possible if
+ * all can: then the check of the last thread fails. */
 static void outcome(struct mc_thread *t, uint8_t n)
 {
 	mc_change(t, "outcome", MC_ADD, R, BAD, 1, MC_RELAXED);
@@ -26,7 +26,7 @@ static void outcome(struct mc_thread *t, uint8_t n)
 	mc_label(t, END);
 }
 
-/* Goes on if a load finds the value. */
+/* Loads a word; the thread ends if the word does not have this value. */
 static void found(struct mc_thread *t, uint8_t word, uint8_t value, enum mc_order order,
 		  uint8_t label)
 {
@@ -36,7 +36,7 @@ static void found(struct mc_thread *t, uint8_t word, uint8_t value, enum mc_orde
 	mc_label(t, label);
 }
 
-/* Store buffering: both threads store, and then miss the other's store. */
+/* Store buffering: each thread stores, and then does not see the store of the other thread. */
 static void sb(struct mc_model *m, enum mc_order store, enum mc_order load)
 {
 	for (uint8_t i = 0; i < 2; i++) {
@@ -48,7 +48,7 @@ static void sb(struct mc_model *m, enum mc_order store, enum mc_order load)
 	}
 }
 
-/* Message passing: the flag is seen, the message not. */
+/* Message passing: a thread sees the flag, but not the message. */
 static void mp(struct mc_model *m, enum mc_order store, enum mc_order load)
 {
 	struct mc_thread *t = mc_thread(m, "A");
@@ -74,7 +74,7 @@ static void lb(struct mc_model *m, enum mc_order store, enum mc_order load)
 	}
 }
 
-/* Two words, each stored by both in opposite order: each thread's first store wins. */
+/* Both threads store to both words, in opposite order: the first store of each thread stays. */
 static void two_stores(struct mc_model *m, enum mc_order store, enum mc_order load)
 {
 	for (uint8_t i = 0; i < 2; i++) {
@@ -87,7 +87,7 @@ static void two_stores(struct mc_model *m, enum mc_order store, enum mc_order lo
 	}
 }
 
-/* Coherence: a thread reads one word twice, the second time an older value. */
+/* Coherence: a thread reads one word twice, and the second value is older. */
 static void corr(struct mc_model *m, enum mc_order store, enum mc_order load)
 {
 	struct mc_thread *t = mc_thread(m, "A");
@@ -136,7 +136,7 @@ static const struct {
 	{ "IRIW SEQ_CST", iriw, MC_SEQ_CST, MC_SEQ_CST, { false, false } },
 };
 
-/* The first test whose outcome is possible where it is not, or the other way; or NULL. */
+/* The name of the first test whose outcome the explorer judges wrongly, or NULL. */
 const char *litmus_fails(enum mc_memory memory)
 {
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {

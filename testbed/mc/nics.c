@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * nics.c - model checking of the NIC loop: groups that open, connect, close and linger, in every
- * order of events. nics.h has the world; PROTOCOL.md, "Model checking", the results.
+ * order of events. nics.h has the world; PROTOCOL.md, "Model checking", has the results.
  *
- * Speaks TAP: a test a configuration. A bad run is printed as a message sequence chart.
+ * Speaks TAP: each configuration is a test. A bad run is printed as a message sequence chart.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #include "nics.h"
 
-#define STATES_MAX UINT64_C(4000000) /* of up to 5 KB each, while they wait */
+#define STATES_MAX UINT64_C(4000000) /* a state in the queue has up to 5 KB */
 
 /* clang-format off */
 static const struct {

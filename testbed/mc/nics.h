@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nics.h - the world of the NIC loop: two NICs or three with a member each, their hosts, and the
- * frames between them. Shared by the files nics*.c.
+ * nics.h - the world of the NIC loop: two or three NICs with one member each, their hosts, and the
+ * frames between the NICs. Shared by the files nics*.c.
  *
  * The NICs are the object code of libnbnic.a. Each member has two lives: it opens a group,
  * connects, posts barriers and closes; then it opens the next group, which may get the handle of
- * the first. Each NIC runs passes until it has no more to do. Its clock moves when a timer fires,
- * or when a host waits until a closed group no longer lingers.
+ * the first. Each NIC runs passes until it has no more to do. A NIC's clock moves when a timer
+ * fires, or when a host waits until a closed group no longer lingers.
  */
 #ifndef TESTBED_MC_NICS_H
 #define TESTBED_MC_NICS_H
@@ -19,7 +19,7 @@
 #define NICS_LIVES 2u
 #define NICS_FRAMES_MAX 64u
 #define NICS_BLOCK 2048u /* bytes of a group */
-#define NICS_HEARD 4u    /* entries of the table of NICs that are in use */
+#define NICS_HEARD 4u    /* used entries in a NIC's table of other NICs */
 #define NICS_PULL_NS (UINT64_C(1) << 20)
 #define NICS_BUDGET_NS (NICS_PULL_NS * 256)
 
@@ -27,10 +27,10 @@ struct nics_config {
 	const char *alg;
 	uint8_t size;
 	uint8_t goal[NICS_LIVES]; /* barriers; 0: no such life */
-	uint8_t repeats, timers;  /* frames that are taken twice; timers that fire */
+	uint8_t repeats, timers;  /* frames that come twice; timers that fire */
 	uint8_t leaves;           /* hosts that close before their last barrier is done */
 	uint8_t expires;          /* hosts that wait until their group no longer lingers */
-	uint8_t full;             /* times that a wire has no room */
+	uint8_t full;             /* how often a wire has no room */
 };
 
 struct nics_frame {
@@ -51,7 +51,7 @@ struct nics_state {
 	struct nics_group group[NICS_MAX][NICS_LIVES];
 	uint64_t now[NICS_MAX];
 	bool no_room[NICS_MAX];                         /* the wire of the NIC takes no frame */
-	uint8_t repeats, timers, leaves, expires, full; /* that are left */
+	uint8_t repeats, timers, leaves, expires, full; /* how many are left */
 	uint8_t guilty; /* ranks that have left early, or whose group no longer lingers */
 	uint8_t nframe;
 	uint32_t handle[NICS_MAX][NICS_LIVES];
@@ -64,8 +64,8 @@ struct nics {
 	uint64_t block[NICS_MAX][NICS_LIVES][NICS_BLOCK / 8];
 	uint32_t plan[NICS_MAX][256];
 	struct nbfw_alg alg;
-	struct nbar_endpoint endpoint[NICS_MAX][NICS_LIVES]; /* but for the handles */
-	size_t bytes;                                        /* of the largest block */
+	struct nbar_endpoint endpoint[NICS_MAX][NICS_LIVES]; /* without the handles */
+	size_t bytes;                                        /* size of the largest block */
 	struct nics_state s;
 	uint32_t frames_most;
 	const char *why;
@@ -76,7 +76,7 @@ struct nics {
 bool nics_begin(struct nics *n, const struct nics_config *cfg);
 void nics_first(struct nics *n);
 
-/* What a host may do, and does. */
+/* What a host may do; and the calls that do it. */
 bool nics_may_open(const struct nics *n, uint32_t rank, uint32_t life);
 bool nics_may_connect(const struct nics *n, uint32_t rank, uint32_t life);
 bool nics_may_post(const struct nics *n, uint32_t rank, uint32_t life);

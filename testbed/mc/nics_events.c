@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nics_events.c - which events can happen in a state of the world, and what they do; and fair
- * delivery from any state. See nics.h.
+ * nics_events.c - finds the events that can happen in a state, and applies them; and fair delivery
+ * from any state. See nics.h.
  */
 #include <string.h>
 
@@ -39,7 +39,7 @@ static void add_host(const struct nics *n, uint32_t rank, uint32_t life)
 		add(CLOSE, rank, life);
 }
 
-/* True if a timer is armed that fires when time passes; lingering is none. */
+/* True if a timer is armed that fires when time passes. The end of lingering does not count. */
 static bool is_armed(const struct nics *n, uint32_t rank)
 {
 	const struct nbnic *nic = &n->nic[rank];
@@ -92,8 +92,8 @@ static void set_room(struct nics *n, uint32_t rank, bool room)
 	nics_work(n, rank);
 }
 
-/* The next timer of a NIC, or whatever else it waits for. If a sweep finds no timer that is
- * due, time advances to the next one: so a timer fires in each TIMER event. */
+/* Moves time to the next timer of a NIC, or to the next other moment that the NIC waits for. If the
+ * sweep finds no timer that is due, time moves on: so each TIMER event fires a timer. */
 static void fire(struct nics *n, uint32_t rank)
 {
 	uint64_t due = nics_due(n, rank);
@@ -114,7 +114,7 @@ static void close_early(struct nics *n, uint32_t rank, uint32_t life)
 	nics_close(n, rank, life);
 }
 
-/* No closed group lingers any more: its last answers are no longer to be had (R7). */
+/* Ends the lingering of all closed groups: they no longer answer (R7). */
 static void expire(struct nics *n, uint32_t rank)
 {
 	say(n, rank, "closed groups expire");
@@ -167,7 +167,7 @@ static const char *apply(void *ctx, uint32_t index)
 
 /* --- fair delivery ---------------------------------------------------------------------------- */
 
-/* One round of the hosts: whatever they may do. True: somebody did something. */
+/* One round: each host does all that it may do. True: a host did something. */
 static bool hosts_move(struct nics *n)
 {
 	bool moved = false;
@@ -212,7 +212,7 @@ static bool all_closed(const struct nics *n)
 	return true;
 }
 
-/* Time passes for all NICs alike, until the next of their timers. */
+/* Moves the clocks of all NICs by the same time, to the next timer of any NIC. */
 static void pass_time(struct nics *n)
 {
 	uint64_t step = UINT64_MAX;
@@ -230,9 +230,9 @@ static void pass_time(struct nics *n)
 		nics_wait(n, r, n->s.now[r] + step);
 }
 
-/* Nobody needs a timeout while no frame is lost and nothing is closed early: all frames are taken,
- * and all hosts have posted. A wire without room delays frames; but it may cost the answer to a
- * PULL. */
+/* True if a member waits although no frame was lost, nothing was closed early, all frames are
+ * taken, and all hosts have posted: it would need a timeout. A wire without room only delays
+ * frames, but the answer to a PULL may be lost there. */
 static bool is_stuck(struct nics *n)
 {
 	bool armed = false;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nics_save.c - saves and loads what the real NICs remember, and gives states that differ only in
- * what has no effect the same fingerprint. See nics.h.
+ * nics_save.c - saves and loads the state of the real NICs, and computes its fingerprint. Two
+ * states have the same fingerprint if they differ only in fields without effect. See nics.h.
  *
- * These have no effect: counters and latencies; the number of the pass; the time of day, because
- * the NIC only compares times (each time becomes its distance from now, and `phase` says where ages
- * in units of 2^20 ns change); and fields that the NIC writes before it reads them again. Such
- * fields are the deadline of a group without a timer, stragglers beyond the end of their list, and
- * the asker and the round-trip state of a step that is over. Samples of the round trip stay: later
- * intervals follow from them.
+ * Fields without effect:
+ * - counters, latencies, and the number of the pass;
+ * - the time of day: the NIC only compares times. Each time becomes its distance from now, and
+ *   `phase` says where ages in units of 2^20 ns change;
+ * - fields that the NIC writes before it reads them again: the deadline of a group without a timer,
+ *   stragglers beyond the end of their list, and the asker and the round-trip state of a step that
+ *   is over. Samples of the round trip have an effect: later intervals follow from them.
  *
- * One merge leaves something out. When a timer is disarmed, `due` may stay earlier than every armed
- * timer. The NIC then sweeps once more and finds nothing. This can postpone a timer by one sweep,
- * and change which of two groups comes first. States that differ only in this `due` count as one,
- * so the checker tries one of these orders.
+ * One merge is not exact. When a timer is disarmed, `due` may stay earlier than every armed timer.
+ * The NIC then sweeps once more and finds nothing. This can postpone a timer by one sweep, and
+ * change which of two groups comes first. States that differ only in `due` count as one, so the
+ * checker tries only one of the two orders.
  *
  * All blocks and NICs stay where they are, so pointers keep their meaning. Of the large tables of a
  * NIC only the first entries are in use: one port, two groups.
@@ -120,7 +121,7 @@ void nics_load(void *ctx, const void *in)
 
 /* --- the fingerprint -------------------------------------------------------------------------- */
 
-/* How far a time is ahead of `now`; all that is over is alike. */
+/* How far a time is ahead of `now`; 0 for all times in the past. */
 static uint64_t ahead(uint64_t time, uint64_t now)
 {
 	return time == UINT64_MAX ? time : time > now ? time - now : 0;
@@ -200,16 +201,11 @@ static void rtt_normalise(struct nbnic_group *g, uint64_t now)
 		*r = (struct nbnic_rtt){ .smooth = r->smooth, .off = r->off };
 		return;
 	}
-	/* Of a timeout that is over, the NIC looks only at whether it was over when the NIC asked. */
-	bool asked_early = r->asked < r->timeout;
-
 	r->timeout = ahead(r->timeout, now);
-	if (r->timeout == 0 && asked_early)
-		r->timeout = UINT64_MAX; /* no distance is so large */
 	r->asked = now - r->asked;
 }
 
-/* Names of missing ranks, and who asked for them. All times become ages, as why.c reads them. */
+/* Normalises the stragglers and the asker. Times become ages, in the units of why.c. */
 static void why_normalise(struct nbnic_group *g, uint64_t now)
 {
 	const struct nbfw_state *s = g->state;
@@ -230,7 +226,7 @@ static void why_normalise(struct nbnic_group *g, uint64_t now)
 	g->host_why = 0; /* only nbnic_group_info reads it */
 }
 
-/* The block of a group without all that has no effect from here on. Its fingerprint. */
+/* The fingerprint of a group's block, without the fields that have no effect. */
 static uint64_t group_fingerprint(const struct nics *n, uint32_t rank, uint32_t life)
 {
 	static uint64_t block[NICS_BLOCK / 8];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nics_world.c - hosts, wires and clocks around real NICs; and the properties that each single
- * event can break. See nics.h.
+ * nics_world.c - hosts, wires and clocks around real NICs, and the checks after each event. See
+ * nics.h.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void broken(struct nics *n, const char *why)
 
 /* --- what the NICs call ----------------------------------------------------------------------- */
 
-static struct nics *world; /* the context of a NIC is its own number: the blocks stay comparable */
+static struct nics *world; /* global, so that the context of a NIC is only its number */
 
 static uint32_t rank_of(const void *ctx)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * search.c - see search.h. States that wait are in a queue of chunks; of the others, only a
- * fingerprint, the parent and the event remain.
+ * search.c - see search.h. A queue of chunks holds the states that wait. Of all other states, only
+ * the fingerprint, the parent and the event remain.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +25,14 @@ struct search {
 	const struct mc_world *w;
 	struct mc_found *found;
 	struct mc_states seen;
-	struct step *step; /* by number of the state */
-	uint64_t room;     /* in step[] */
+	struct step *step; /* index: number of the state */
+	uint64_t room;     /* entries of step[] */
 	struct chunk *first, *last;
-	uint32_t at; /* in first */
+	uint32_t at; /* read position in `first` */
 	uint8_t *buffer;
 };
 
-/* Appends the state that is loaded: length, then bytes. False: no memory. */
+/* Appends the loaded state to the queue: length, then bytes. False: no memory. */
 static bool queue_put(struct search *s)
 {
 	uint32_t most = (uint32_t)(s->w->most_bytes + sizeof(uint32_t)), length;
@@ -58,7 +58,7 @@ static bool queue_put(struct search *s)
 	return true;
 }
 
-/* Takes the oldest state into the buffer; there is one. */
+/* Moves the oldest state from the queue to the buffer. The queue must not be empty. */
 static void queue_take(struct search *s)
 {
 	struct chunk *c = s->first;
@@ -100,7 +100,7 @@ static bool step_put(struct search *s, uint64_t number, struct step step)
 	return true;
 }
 
-/* The events on the way to a state, and one more. */
+/* Writes the path: the events on the way to a state, and one more event. */
 static void trace(struct search *s, uint32_t number, uint32_t event)
 {
 	uint32_t n = 1;
@@ -113,7 +113,7 @@ static void trace(struct search *s, uint32_t number, uint32_t event)
 		s->found->path[--n] = s->step[i].event;
 }
 
-/* Looks at the state that is loaded, which event has made of state number `parent`. */
+/* Visits the loaded state. It is the result of `event` in state number `parent`. */
 static bool visit(struct search *s, uint32_t parent, uint32_t event)
 {
 	enum mc_seen seen = mc_states_add(&s->seen, s->w->fingerprint(s->w->ctx));

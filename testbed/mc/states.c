@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * states.c - see states.h: open addressing, and nothing is ever removed.
+ * states.c - see states.h. Uses open addressing; no entry is ever removed.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ void mc_states_end(struct mc_states *s)
 	*s = (struct mc_states){ 0 };
 }
 
-/* The slot of a fingerprint, or the empty one where it belongs. There is an empty one. */
+/* The slot of a fingerprint, or the empty slot for it. The table always has an empty slot. */
 static uint64_t *find(const struct mc_states *s, uint64_t fingerprint)
 {
 	uint64_t i = fingerprint * UINT64_C(0x9e3779b97f4a7c15);

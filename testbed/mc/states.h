@@ -22,7 +22,7 @@ enum mc_seen { MC_NEW, MC_KNOWN, MC_FULL };
 /* Never 0. */
 uint64_t mc_fingerprint(const void *data, size_t length);
 
-/* An empty table for at most `most` states. The owner ends it with mc_states_end. */
+/* Makes an empty table for at most `most` states. The caller frees it by mc_states_end. */
 void mc_states_begin(struct mc_states *s, uint64_t most);
 void mc_states_end(struct mc_states *s);
 

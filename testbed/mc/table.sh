@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Compares the states that the model checkers of engine and NIC loop have visited with the table in firmware/PROTOCOL.md,
-# "Model checking". The numbers of states are exact, whatever the machine and the compiler. Speaks TAP; make check runs it
-# after the checkers, and compares the lines that have a *. --full: first runs all configurations, and compares all lines.
+# Compares the numbers of states that the model checkers have visited with the table in firmware/PROTOCOL.md, "Model
+# checking". These numbers do not depend on machine or compiler. Speaks TAP. `make check` runs this script after the
+# checkers; it then compares the lines with a *. --full: first runs all configurations, then compares all lines.
 set -u -o pipefail
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}
@@ -17,7 +17,7 @@ for name in mc-group mc-nics; do
 		"$build/$name" >"$log/$name.log" || bad=1
 	fi
 done
-states() { # NAME MEMBERS PLAN: the states that the checkers have printed, the sum over all plans, or those of one plan
+states() { # NAME MEMBERS PLAN: prints the states of one plan, or of all plans together, from the checkers' output
 	local one=", $3, $2 members"
 	[ "$3" != all ] || one='(, .*)?'
 	case $1 in connect* | reuse* | three* | no-room*) one= ;; esac # mc-nics: a line a configuration
@@ -36,7 +36,7 @@ while read -r name members plan want; do
 	if [ -n "$have" ] && [ "$have" = "$want" ]; then
 		echo "ok $n - $name has the states of the table: $have"
 	else
-		echo "not ok $n - $name has ${have:-no} states, the table in $doc says $want; correct the table, if this change is meant"
+		echo "not ok $n - $name has ${have:-no} states, the table in $doc says $want; if you meant to change this, correct the table"
 		bad=1
 	fi
 done <<<"$rows"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wait.c - models of all waits of host and NIC. They check two things: no thread sleeps for ever
- * when its barrier is complete; and a thread that goes on sees all writes before the barrier.
+ * wait.c - checks models of all waits of host and NIC: no thread sleeps for ever when its barrier
+ * is complete, and a thread that goes on sees all writes before the barrier.
  *
- * Run by `make mc-wait`, with hostlib/src/order.h as argument: each step has the name of its
- * function there, and must have the memory order of that function. The explorer runs every model,
- * and runs it again with each seeded bug: for each bug it must find a bad run. Speaks TAP; bad runs
- * of seeded bugs are printed with -v.
+ * `make mc-wait` runs this program with hostlib/src/order.h as argument. Each step has the name of
+ * a function in order.h, and must have the memory order of that function. The explorer runs every
+ * model, and again with each seeded bug: there it must find a bad run. Speaks TAP; -v prints the
+ * bad runs of seeded bugs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct bug {
 		enum mc_op from, to;
 		enum mc_order order;
 	} change[2];
-	bool found[MC_MEMORIES]; /* where it shows */
+	bool found[MC_MEMORIES]; /* the memories on which the bug shows */
 };
 
 #define SAME(op) op, op

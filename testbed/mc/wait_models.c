@@ -11,7 +11,7 @@
 
 enum { R, SEEN, FLAG, UNWOKEN, NOW }; /* registers */
 
-/* Labels. AT makes a label of its own for each of several barriers in a row. */
+/* Labels. AT makes a separate label for each barrier. */
 enum { WAIT, OVER, AWAKE, LAST, LOOP, QUIET, END, LABELS };
 #define AT(label, barrier) ((uint8_t)((barrier)*LABELS + (label)))
 
@@ -26,8 +26,8 @@ static void before(struct mc_thread *t, uint8_t word, uint8_t barrier)
 	mc_store(t, "before the barrier", word, TICKET(barrier), MC_RELAXED);
 }
 
-/* Call it only after the last barrier: after an earlier one, some threads may already write the
- * data of the next one. */
+/* Call it only after the last barrier: after an earlier barrier, other threads may already write
+ * the data of the next barrier. */
 static void after(struct mc_thread *t, uint8_t word, uint8_t n, uint8_t last)
 {
 	for (uint8_t i = 0; i < n; i++) {
@@ -139,7 +139,7 @@ enum { TEAM_ARRIVED, TEAM_RELEASED, TEAM_DATA };
 #define TEAM_EPOCH 0x0fu
 #define TEAM_ONE 0x10u
 
-/* near: threads wait on the word with the count; else on a word of its own. */
+/* near: threads wait on the word with the count. Else they wait on a separate word. */
 static void team_barrier(struct mc_thread *t, bool near, uint8_t size, uint8_t b)
 {
 	uint8_t word = near ? TEAM_ARRIVED : TEAM_RELEASED;
@@ -257,7 +257,7 @@ static void nic_barrier(struct mc_thread *t, uint8_t b)
 	mc_label(t, AT(LAST, b));
 }
 
-/* After the last barrier it keeps polling. */
+/* After the last barrier the NIC keeps polling. */
 static void nic(struct mc_thread *t, uint8_t barriers)
 {
 	for (uint8_t b = 0; b < barriers; b++)

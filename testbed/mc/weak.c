@@ -72,7 +72,7 @@ static bool run_local(const struct mc_thread *t, struct state *st, uint32_t me)
 	}
 }
 
-/* Clears what can no longer make a difference, so that fewer states differ. */
+/* Clears fields that no longer have an effect, so that fewer states differ. */
 static void tidy(const struct mc_model *m, struct state *st)
 {
 	for (uint32_t t = 0; t < m->nthread; t++) {

@@ -3,8 +3,9 @@
  * weak.h - explores every run of a few threads on weakly ordered memory.
  *
  * A model is a few short programs over a few small words: loads, stores, exchanges, futexes. The
- * explorer takes every order of their steps and every value that the memory may give. A run is bad
- * if a check fails, or if a thread sleeps or waits when nothing can happen any more. Two memories:
+ * explorer tries every order of their steps, and for each load every value that the memory permits.
+ * A run is bad if a check fails, or if no step is possible while a thread sleeps or waits. There
+ * are two memories:
  *
  * MC_TSO  x86: a store waits in its thread's buffer, first in first out, and later loads of the
  *         thread may pass it. Read-modify-writes, sequentially consistent stores and system calls
@@ -13,7 +14,7 @@
  *         any store may reach another thread arbitrarily late unless an acquire or the coherence of
  *         one word says otherwise; a store may come before older ones of other threads in the
  *         order of its word; a relaxed load may swap with the next access. Sequential consistency
- *         is taken at its weakest: such a load sees the last such store to its word. System calls
+ *         means only this: a SEQ_CST load sees the last SEQ_CST store to its word. System calls
  *         order only the futex word: a FUTEX_WAIT after a FUTEX_WAKE sees the value that the word
  *         had at the FUTEX_WAKE, or a later one.
  *
@@ -32,13 +33,13 @@ enum mc_order { MC_RELAXED, MC_ACQUIRE, MC_RELEASE, MC_ACQ_REL, MC_SEQ_CST };
 
 enum mc_op {
 	MC_LOAD,
-	MC_AWAIT, /* a load that is repeated until the value is not that of `with` */
+	MC_AWAIT, /* repeats a load until the value differs from the register `with` */
 	MC_STORE,
 	MC_EXCHANGE,
 	MC_ADD,
 	MC_OR,
-	MC_SLEEP, /* FUTEX_WAIT: if the masked word is still that of `with` */
-	MC_WAKE,  /* FUTEX_WAKE of all */
+	MC_SLEEP, /* FUTEX_WAIT: sleeps if the masked word still equals the register `with` */
+	MC_WAKE,  /* FUTEX_WAKE: wakes all threads */
 	MC_SET,
 	MC_COPY,
 	MC_IF, /* jumps if the masked register equals the value */
@@ -55,7 +56,7 @@ enum mc_op {
 #define MC_LABELS 24u
 
 struct mc_step {
-	const char *name; /* the function that it models */
+	const char *name; /* the function that the step models */
 	enum mc_op op;
 	enum mc_order order;
 	uint8_t word, reg, with, value, mask, to;
@@ -63,7 +64,7 @@ struct mc_step {
 
 struct mc_thread {
 	const char *name;
-	bool forever; /* it may wait at the end, in MC_AWAIT */
+	bool forever; /* the thread may wait in MC_AWAIT at the end of a run */
 	uint8_t nstep, label[MC_LABELS];
 	struct mc_step step[MC_STEPS];
 };
@@ -82,7 +83,7 @@ void mc_await(struct mc_thread *t, const char *name, uint8_t reg, uint8_t word, 
 	      enum mc_order order);
 void mc_store(struct mc_thread *t, const char *name, uint8_t word, uint8_t value,
 	      enum mc_order order);
-/* MC_EXCHANGE, MC_ADD or MC_OR; reg: gets the old value of the word. */
+/* MC_EXCHANGE, MC_ADD or MC_OR. The register `reg` gets the old value of the word. */
 void mc_change(struct mc_thread *t, const char *name, enum mc_op op, uint8_t reg, uint8_t word,
 	       uint8_t value, enum mc_order order);
 void mc_sleep(struct mc_thread *t, uint8_t word, uint8_t seen, uint8_t mask);
@@ -101,7 +102,7 @@ struct mc_result {
 	bool bad;
 };
 
-/* Explores all runs, or stops at a bad run and prints it to `out`. */
+/* Explores all runs. Stops at a bad run, and prints the run to `out`. */
 struct mc_result mc_explore(const struct mc_model *m, enum mc_memory memory, FILE *out);
 
 #endif

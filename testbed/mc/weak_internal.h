@@ -2,7 +2,7 @@
 /*
  * weak_internal.h - what the search (weak.c) and the memories (weak_tso.c, weak_c11.c) share.
  *
- * A memory makes all the steps that a thread can make from a state, and hands each new state to
+ * A memory makes all steps that a thread can make in a state, and passes each new state to
  * weak_follow or weak_visit. Memory C11 keeps a history of values for each word. Each thread and
  * each released value has a view: for each word, the oldest value that the thread may still read.
  */
@@ -18,7 +18,8 @@
 
 struct value {
 	uint8_t value;
-	uint8_t glued; /* by a read-modify-write: no value may come between it and the one before */
+	uint8_t glued; /* written by a read-modify-write: no value may come between it and the
+			  previous one */
 	uint8_t view[MC_WORDS];
 };
 
@@ -30,7 +31,7 @@ struct state {
 	uint8_t word[MC_WORDS], nbuffer[MC_THREADS], buffer[MC_THREADS][BUFFER][2];
 	/* MC_C11 */
 	uint8_t view[MC_THREADS][MC_WORDS];
-	/* The oldest value that a SEQ_CST load, and that a FUTEX_WAIT, may read. */
+	/* The oldest values that a SEQ_CST load and a FUTEX_WAIT may read. */
 	uint8_t last_sc[MC_WORDS], woken[MC_WORDS];
 	uint8_t nvalue[MC_WORDS];
 	struct value history[MC_WORDS][VALUES];
@@ -55,7 +56,7 @@ struct search {
 /* All below return false if a bad run was found. */
 bool weak_visit(struct search *s, const struct state *st, uint32_t depth);
 
-/* A thread has made a step: goes on from there. */
+/* Goes on after a step of a thread. */
 bool weak_follow(struct search *s, struct state *st, uint32_t me, struct said said, uint32_t depth);
 
 /* A store that waits in a buffer reaches memory. */

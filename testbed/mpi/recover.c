@@ -13,7 +13,7 @@
 
 #include "oracle.h"
 
-#define BARRIERS 20 /* more than those before a set-up */
+#define BARRIERS 20 /* more barriers than the MPI runs before a set-up */
 #define LOOK_US 10000
 
 static int rank;

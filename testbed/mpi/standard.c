@@ -118,7 +118,7 @@ static void rule_receives_offloaded(void)
 	receives(duplicate(true), MANY);
 }
 
-/* The same, with rank 0 ahead by all barriers. */
+/* As the test before, but rank 0 is ahead by all barriers. */
 static void rule_receives_ahead(void)
 {
 	MPI_Request request[MANY];
@@ -192,7 +192,7 @@ static void rule_order(void)
  */
 
 #ifdef BARRIER_INIT
-/* Rank 0 starts a and rank 1 starts b: neither is complete. */
+/* Rank 0 starts barrier a, and rank 1 starts barrier b: neither barrier is complete. */
 static void crossed(MPI_Comm comm)
 {
 	MPI_Request request[2];

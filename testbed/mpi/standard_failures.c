@@ -2,8 +2,8 @@
 /*
  * standard_failures.c - barriers that fail, and the error handlers that are called (9.3).
  *
- * A barrier of rank 0 fails because rank 1 frees the communicator instead of calling it: that is
- * wrong, but MPI goes on and no process ends.
+ * A barrier of rank 0 fails because rank 1 frees the communicator and does not call the barrier.
+ * This is an error of the program, but MPI goes on and no process ends.
  */
 #include <stdio.h>
 #include <string.h>

@@ -24,6 +24,7 @@ bared() {
 	local dir=$1 name=$2
 	shift 2
 	mkdir -p -m 700 "$dir"
+	: >"$dir.out" # a NIC that ran here before has written "ready", too
 	${within:-} "$BUILD/nbar-bared" --run-dir "$dir" --name "$name" --qemu "$QEMU" "$@" \
 		>"$dir.out" 2>"$dir.err" &
 	last_pid=$!

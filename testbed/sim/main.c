@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * main.c - sim-nics: whole NICs under faults, from seeds. For a seed that fails it prints the
- * command line to run it again. A fault that never has an effect fails the test.
+ * main.c - sim-nics: simulates whole NICs with faults that a seed draws. If a seed fails, the
+ * program prints the command that repeats it. A fault that never has an effect fails the test.
  *
  *   sim-nics [--seeds N] [--seed FIRST] [-v]
  *
- * NBAR_SEEDS: as --seeds; NBAR_SEED: as --seed.
+ * The environment variables NBAR_SEEDS and NBAR_SEED set the defaults of --seeds and --seed.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "play.h"
 
 #define SEEDS_USUAL 2000u
-#define SEEDS_ALL_BITE 500u /* with fewer seeds, a fault may not occur */
+#define SEEDS_ALL_BITE 500u /* with fewer seeds, a fault may have no effect */
 
 static const struct option options[] = {
 	{ "seeds", required_argument, NULL, 'n' },
@@ -30,7 +30,7 @@ static bool read_number(const char *text, uint64_t *out)
 	return *text >= '0' && *text <= '9' && !*end;
 }
 
-/* Runs the seeds. Stops at the first that fails. True if none fails. */
+/* Runs the seeds until one fails. True if no seed fails. */
 static bool run(const char *self, uint64_t first, uint64_t n, bool verbose, struct tallies *t)
 {
 	for (uint64_t seed = first; seed < first + n; seed++) {

@@ -6,7 +6,7 @@
 
 #define EVENTS_MAX 20000000u
 #define GOAL_MAX 16u
-#define SHOTS 50u /* frames, requests and doorbells of an attack */
+#define SHOTS 50u /* frames, requests or doorbells in an attack */
 
 enum { EV_COME = SIM_WORLD_USER, EV_CLOSE, EV_BLOW, EV_HEAL };
 enum part { RUNNING, DONE, FAILED, GONE };
@@ -343,8 +343,8 @@ static int begin(struct play *p)
 	p->may_close = true;
 	for (uint32_t i = 0; i < p->s.nblow; i++) {
 		sim_world_push(w, p->s.blow[i].at, EV_BLOW, 0, i);
-		/* A closed group answers for the retry budget of its NIC's own clock: a jump
-		 * shortens that. */
+		/* A closed group answers until its NIC's clock has passed the retry budget. A jump
+		 * of this clock shortens the time. */
 		p->may_close &= p->s.blow[i].amount < p->s.budget_ns / 4;
 	}
 	return r;
@@ -379,8 +379,8 @@ static void finish(struct play *p)
 		wrong(p, "%u members neither complete nor fail", p->running);
 	for (uint32_t i = 0; i < w->nhost; i++)
 		sim_host_end(w, w->host[i], NBAR_STATUS_CLOSED);
-	/* Groups linger for the budget by their own NIC's clock, and longer while they have to
-	 * send. */
+	/* A group lingers for the retry budget by its own NIC's clock, and longer if it still has
+	 * frames to send. */
 	step_all(p, never, w->now + 100 * p->s.budget_ns * SIM_NS);
 	for (uint32_t i = 0; i < w->nnic; i++)
 		if (!w->nic[i]->dead && (w->nic[i]->device.nic.nlinger || w->nic[i]->device.nopen))

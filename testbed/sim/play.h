@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * play.h - runs one scenario on whole NICs, and judges it by causes, not by clocks:
+ * play.h - runs one scenario on whole NICs, and checks these rules; none of them asserts a time:
  *
- *   nobody completes a barrier that another member has not started;
- *   where nothing fatal happens, all complete all barriers;
- *   where something does, every member completes or fails, and names a rank that it happened to;
- *   a status is final, the engine's invariants hold, a pass keeps to its budget of frames;
- *   without faults not one frame is sent too many; afterwards the NICs hold nothing.
+ *   no member completes a barrier that another member has not started;
+ *   in a group without a fatal fault, all members complete all barriers;
+ *   after a fatal fault, every member completes or fails, and names a rank that had the fault;
+ *   a status is final, the engine's invariants hold, a pass sends no more frames than its budget;
+ *   without faults the NICs send no extra frame; at the end they hold no group, port or memory.
  */
 #ifndef TESTBED_SIM_PLAY_H
 #define TESTBED_SIM_PLAY_H
@@ -15,11 +15,11 @@
 
 struct tallies {
 	uint64_t fault[FAULT_END];
-	uint64_t completed; /* barriers of members */
+	uint64_t completed; /* completed barriers, summed over the members */
 	uint64_t events, quiet;
 };
 
-/* True if all rules hold; else why has the text. Adds to the tallies. */
+/* True if all rules hold; if not, `why` gets the reason. Adds to the tallies. */
 bool play(uint64_t seed, struct tallies *t, char *why, size_t room);
 
 #endif

@@ -78,7 +78,7 @@ static struct blow *add_blow(struct scenario *s, enum fault fault)
 	return b;
 }
 
-/* What happens once. */
+/* Faults that happen once. */
 static void draw_blows(struct scenario *s)
 {
 	struct rng *r = &s->rng;
@@ -130,7 +130,7 @@ void scenario_draw(struct scenario *s, uint64_t seed)
 		draw_group(s, &s->group[i]);
 	s->quiet = one_in(r, 10);
 	if (s->quiet) {
-		/* Longer than any barrier here takes: no member sends a PULL. */
+		/* Longer than every barrier here, so that no member sends a PULL. */
 		s->pull_ns = 50000000;
 		s->budget_ns = 64 * s->pull_ns;
 		return;

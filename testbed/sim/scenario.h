@@ -2,7 +2,7 @@
 /*
  * scenario.h - the groups and the faults of simulated NICs in the run of one seed.
  *
- * Drawn from the seed before the run begins. Nothing else decides.
+ * They are drawn from the seed before the run begins, so a seed repeats its run exactly.
  */
 #ifndef TESTBED_SIM_SCENARIO_H
 #define TESTBED_SIM_SCENARIO_H
@@ -60,7 +60,7 @@ struct scenario {
 	sim_time turn_cost, notice;
 	uint32_t queue_limit, refuse;
 	uint64_t pull_ns, budget_ns;
-	uint32_t slow; /* percent of arrivals that are later than the budget */
+	uint32_t slow; /* percent of arrivals that are later than the retry budget */
 	sim_time arrive;
 	uint32_t ngroup;
 	struct scenario_group {
@@ -72,7 +72,7 @@ struct scenario {
 	} group[SCENARIO_GROUPS_MAX];
 	uint32_t nblow;
 	struct blow blow[SCENARIO_BLOWS_MAX];
-	bool quiet; /* no fault at all: not one extra frame */
+	bool quiet; /* no fault at all: the NICs may send no extra frame */
 };
 
 void scenario_draw(struct scenario *s, uint64_t seed);
@@ -83,7 +83,7 @@ bool scenario_is_fatal(const struct scenario *s, uint32_t group);
 /* True if a group may report this rank as failed. */
 bool scenario_may_blame(const struct scenario *s, uint32_t group, uint32_t rank);
 
-/* For people. */
+/* Prints the scenario as text. */
 void scenario_print(const struct scenario *s, FILE *to);
 
 const char *fault_text(enum fault fault);

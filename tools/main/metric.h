@@ -16,8 +16,8 @@
 /*
  * ROW(id, name, unit, digits, members, quantile, repetitions, tables, help). A metric is merged
  * twice: over the members of a run (METRIC_OVER_*), and over the repetitions of the run
- * (METRIC_BY_*), which are blocks in `nbar mpi-bench`. Neighbours with the same help share a line.
- * The order is that of the columns.
+ * (METRIC_BY_*), which are blocks in `nbar mpi-bench`. Rows in a row with the same help share a
+ * line of help. The rows have the order of the columns.
  */
 /* clang-format off */
 #define METRICS(ROW)                                                                               \
@@ -42,9 +42,9 @@
 	ROW(WAIT, "wait", "us", 2, GIVEN, 0, MEDIAN, METRIC_BUSY,                                  \
 	    "mean time in the barrier of the ranks that do not compute")                           \
 	ROW(LOW, "low", "us", 2, FIRST, 0, LOW, METRIC_BENCH | METRIC_APP,                         \
-	    "interval that covers the median of the first metric")                                 \
+	    "interval that covers the median of mean or execution")                                \
 	ROW(HIGH, "high", "us", 2, FIRST, 0, HIGH, METRIC_BENCH | METRIC_APP,                      \
-	    "interval that covers the median of the first metric")                                 \
+	    "interval that covers the median of mean or execution")                                \
 	ROW(EFFICIENCY, "efficiency", "", 3, GIVEN, 0, MEDIAN, METRIC_APP,                         \
 	    "compute / execution")                                                                 \
 	ROW(P50, "p50", "us", 2, QUANTILE, 0.50, MEDIAN,                                           \
@@ -77,7 +77,7 @@
 	    "least and average of the members' mean times (--full)")
 /* clang-format on */
 
-/* Tables that show a metric: bits. */
+/* Bits: the tables that show a metric. */
 enum {
 	METRIC_BENCH = 1,
 	METRIC_BENCH_FULL = 2,
@@ -129,21 +129,21 @@ enum metric_id metric_next(unsigned tables, unsigned from);
 /* The columns of these tables; returns how many. */
 uint32_t metric_columns(unsigned tables, struct result_column *column);
 
-/* Sets what follows from the members' mean times, in us. */
+/* Sets the metrics that are merged from the members' mean times, in us. */
 void metric_set_means(double value[METRIC_END], double average, double least, double greatest);
 
-/* Sets what follows from all barriers of all members (ns), and the skew (us; NAN: not known). */
+/* Sets the quantiles, of all barriers of all members (ns), and the skew (us; NAN: not known). */
 void metric_set_all(double value[METRIC_END], const struct hist *all, double skew);
 
-/* The median of n figures, `stride` doubles apart, and an interval that covers it. NAN: there is
- * none, as an interval of one figure. */
+/* The median of n figures, `stride` doubles apart, and an interval that covers it. NAN: not
+ * defined, as is the interval of a single figure. */
 struct metric_median {
 	double median, low, high, covered;
 };
 struct metric_median metric_median(const double *figure, size_t stride, uint32_t n);
 
-/* Merges n repetitions, each METRIC_END values and `stride` doubles behind the one before; those
- * of METRIC_BY_RATIO become NAN. tables: to which the values go. */
+/* Merges n repetitions: METRIC_END values each, `stride` doubles apart. Ratios (METRIC_BY_RATIO)
+ * become NAN. tables: the tables that show the values. */
 void metric_merge(const double *repetition, size_t stride, uint32_t n, unsigned tables,
 		  double value[METRIC_END]);
 

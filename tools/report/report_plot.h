@@ -11,7 +11,7 @@
 #define LINES_MAX 48u
 #define WORD 48u
 
-/* The first different values of a column, in the order they come. */
+/* The distinct values of a column, in order of first appearance. */
 struct values {
 	char word[LINES_MAX][WORD];
 	uint32_t n;
@@ -49,7 +49,7 @@ bool plot_begin(struct figure *f, const struct report_result *r, const struct re
 /* Sorts rows into lines; writes their data and published values. False: there is no data. */
 bool plot_lines(struct figure *f, FILE *to);
 
-/* The places of a heat map and the range of its values. False: it has no field. */
+/* Finds the cells of a heat map and the range of its values. False: it has no cell. */
 bool plot_heat(struct figure *f);
 
 #endif

@@ -64,8 +64,9 @@ static int judge(const char *alg, uint32_t members, const struct sim_report *out
 	switch (out->end) {
 	case SIM_END_DONE:
 		if (out->failed)
-			tool_error("%s of %u: %" PRIu64 " members failed; most name rank %u", alg,
-				   members, out->failed, out->failed_rank);
+			tool_error("%s of %u: %" PRIu64
+				   " members failed; most of them blame rank %u",
+				   alg, members, out->failed, out->failed_rank);
 		return out->failed ? TOOL_FAILED : 0;
 	case SIM_END_EARLY:
 		tool_error("%s of %u: member %u completed barrier %u before all had started it: "
@@ -73,8 +74,8 @@ static int judge(const char *alg, uint32_t members, const struct sim_report *out
 			   alg, members, out->member, out->epoch + 1);
 		return TOOL_FAILED;
 	case SIM_END_HUNG:
-		tool_error("%s of %u: it did not end; %" PRIu64 " barriers of members completed. "
-			   "Are the plans a barrier?",
+		tool_error("%s of %u: it did not end; members completed %" PRIu64 " barriers in "
+			   "total. Are the plans a barrier?",
 			   alg, members, out->completed);
 		return TOOL_FAILED;
 	case SIM_END_INVALID:
@@ -117,7 +118,7 @@ static int run_plans(struct simulate_options *opt, const char *alg, const struct
 	return r;
 }
 
-/* 0, or an exit code after a message; 1 more: left out, with a note. */
+/* A result beside the exit codes: the algorithm was left out, and a note says why. */
 #define LEFT_OUT (TOOL_USAGE + 1)
 
 static int compose_for_topology(const struct sim_net_options *net, uint32_t members,
@@ -249,8 +250,8 @@ static void add_notes(const struct simulate_options *opt, const struct timeline 
 	struct rusage use;
 
 	result_note(r,
-		    "%u barriers a run; worst: from the last to come to the last to go; skew: "
-		    "from the first to go; path: of the last barrier",
+		    "%u barriers a run; worst: longest time from last arrival to last exit; skew: "
+		    "from first exit to last exit; path columns: of the last barrier only",
 		    opt->setup.barriers);
 	if (!getrusage(RUSAGE_SELF, &use))
 		result_note(r,

@@ -19,7 +19,7 @@
 #include "signals.h"
 
 #define PATH_SIZE 512u
-#define GRACE_NS UINT64_C(60000000000) /* a run is ended this long after ten limits */
+#define GRACE_NS UINT64_C(60000000000) /* after 10 x --limit plus this time, a run is killed */
 #define LOOK_MS 100
 
 static struct thread_loop loop;

@@ -2,18 +2,19 @@
 /*
  * config_file.h - a file with options of nbar-nicd, one per line: a word and its value.
  *
- * Called by options.c for --config. Knows no option: the caller takes each line.
+ * Called by options.c for --config. It knows no option: the caller interprets each line.
  */
 #ifndef NBAR_DAEMON_CONFIG_FILE_H
 #define NBAR_DAEMON_CONFIG_FILE_H
 
 #define CONFIG_FILE_BYTES_MAX 65536u
 
-/* Takes one line; the strings last for the call. -1: go on; else the exit status. */
+/* Interprets one line; the strings are valid during the call. Returns -1 to go on, or else the exit
+ * status of the daemon. */
 typedef int config_file_take(void *arg, const char *word, const char *value);
 
 /* Reads the file and calls take(arg, word, value) for each line that is no comment. A fault is
- * reported with file and line. -1: go on; else the exit status. */
+ * reported with file and line. Returns -1 to go on, or else the exit status. */
 int config_file_read(const char *path, config_file_take *take, void *arg);
 
 #endif

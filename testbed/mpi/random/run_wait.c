@@ -70,7 +70,7 @@ void test(uint32_t event)
 		finish(event, &status);
 }
 
-/* Some of these: by one call, until all are. */
+/* Completes these requests by calls that complete some of them, until all are complete. */
 static void wait_some(const uint32_t *event, MPI_Request *request, int n, uint32_t how)
 {
 	MPI_Status status[AT_ONCE];
@@ -93,7 +93,7 @@ static void wait_some(const uint32_t *event, MPI_Request *request, int n, uint32
 	}
 }
 
-/* All of these: by one call. */
+/* Completes all these requests by one call. */
 static void wait_all(const uint32_t *event, MPI_Request *request, int n, bool poll)
 {
 	MPI_Status status[AT_ONCE];

@@ -32,7 +32,7 @@ struct counts counts;
 
 static struct {
 	struct shared *shared;
-	uint64_t program; /* never used twice, also not by an earlier job */
+	uint64_t program; /* no program, of this job or an earlier job, had this number */
 	int rank, size, failures, said;
 	double patience;
 	bool stop;

@@ -69,7 +69,7 @@ static void test_head(void **state)
 	refuses(s.head.nstep = NBAR_STEPS_MAX + 1, NBFW_ENOSPC);
 	refuses(s.head.nsend = NBAR_SENDS_MAX + 1, NBFW_ENOSPC);
 	refuses(s.head.nrecv = NBAR_SLOTS_MAX + 1, NBFW_ENOSPC);
-	/* Counts whose sizes would add up to the right length in 32 bits. */
+	/* With these counts, a length computed in 32 bits would overflow to the right one. */
 	refuses(s.head.nstep += UINT32_C(1) << 28, NBFW_ENOSPC);
 	refuses(s.head.nsend += UINT32_C(1) << 29, NBFW_ENOSPC);
 	refuses(s.head.nrecv += UINT32_C(1) << 30, NBFW_ENOSPC);
@@ -101,13 +101,13 @@ static void test_steps(void **state)
 static void test_sends_and_slots(void **state)
 {
 	(void)state;
-	refuses(s.send[0].dst = 1, NBFW_EINVAL); /* himself */
+	refuses(s.send[0].dst = 1, NBFW_EINVAL); /* itself */
 	refuses(s.send[1].dst = 4, NBFW_EINVAL);
 	refuses(s.send[1].dst = UINT32_MAX, NBFW_EINVAL);
 	refuses(s.send[0].slot = NBAR_SLOTS_MAX, NBFW_EINVAL);
 	refuses(s.send[0].slot = UINT32_MAX, NBFW_EINVAL);
 	refuses(s.send[1] = s.send[0], NBFW_EINVAL); /* the same slot twice */
-	refuses(s.recv[0].src = 1, NBFW_EINVAL);     /* himself */
+	refuses(s.recv[0].src = 1, NBFW_EINVAL);     /* itself */
 	refuses(s.recv[1].src = 4, NBFW_EINVAL);
 	refuses(s.recv[1].src = UINT32_MAX, NBFW_EINVAL);
 
@@ -115,13 +115,15 @@ static void test_sends_and_slots(void **state)
 
 	other.send[0].slot = NBAR_SLOTS_MAX - 1; /* only the receiver can check that */
 	assert_int_equal(check(&other, sizeof(other)), 0);
-	other.send[1] = (struct nbar_send){ other.send[0].dst, 0 }; /* another slot of the same */
+	other.send[1] =
+		(struct nbar_send){ other.send[0].dst, 0 }; /* another slot of the same rank */
 	assert_int_equal(check(&other, sizeof(other)), 0);
 	other.recv[1] = other.recv[0]; /* two signals from one rank */
 	assert_int_equal(check(&other, sizeof(other)), 0);
 }
 
-/* A root with this many sends and slots, in one step each. apart: each has another peer. */
+/* A root with this many sends and slots, in one step each. apart: no
+ * rank is both destination and source. */
 static int check_root(uint32_t nsend, uint32_t nrecv, bool apart)
 {
 	size_t length = sizeof(struct nbar_plan) + 2 * sizeof(struct nbar_step) +
@@ -210,7 +212,8 @@ static void test_falling_order(void **state)
 	free(p);
 }
 
-/* Finds two equal sends at any two positions; two that differ in one half are not equal. */
+/* nbfw_plan_check finds two equal sends at any two positions. Sends that differ in rank or slot are
+ * not equal. */
 static void test_duplicates(void **state)
 {
 	static const uint32_t at[] = {

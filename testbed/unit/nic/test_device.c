@@ -5,9 +5,9 @@
  */
 #include "device_world.h"
 
-#define FLOOD 1000u /* signals that a host has in its ring */
+#define FLOOD 1000u /* signals in the host's ring, which has NBAR_SIGNALS_MAX entries */
 
-/* A "signal" group of two whose members are both this one: it sends to itself. */
+/* Opens both members of a "signal" group on one port; member 0 sends to member 1. */
 static void signal_open(struct nbnic_client *c)
 {
 	struct nbar_req_group_connect *req = (void *)(w.in + 1024);
@@ -22,7 +22,7 @@ static void signal_open(struct nbnic_client *c)
 			 0);
 }
 
-/* The host fills its send ring as far as it goes. */
+/* The host puts FLOOD entries into its send ring. */
 static void flood(struct nbnic_client *c)
 {
 	for (uint32_t i = 0; i < FLOOD; i++) {
@@ -54,7 +54,8 @@ static void only_live_cells_are_looked_at(void **state)
 	world_end();
 }
 
-/* The list of 4,096 peers is written outside the pass, and one slice reports few groups. */
+/* The list of 4,096 peers is written outside the pass, and one call to the pass reports few groups.
+ */
 static void long_replies_do_not_hold_up_the_turn(void **state)
 {
 	const struct nbar_req_group_stat stat = { 0 };
@@ -255,8 +256,8 @@ static void memory_is_budgeted(void **state)
 	world_end();
 }
 
-/* Groups of one complete at once. But a pass starts a bounded number of their barriers, and wakes a
- * bounded number of sleepers; none is forgotten. */
+/* Groups with one member complete at once. But a pass starts a bounded number of their barriers,
+ * and wakes a bounded number of sleepers; none is forgotten. */
 static void starts_and_wakes_have_a_budget(void **state)
 {
 	const uint32_t n = NBNIC_SCAN_CELLS, ahead = 16;
@@ -378,7 +379,8 @@ static void a_group_is_aborted_by_those_who_hold_it(void **state)
 	world_end();
 }
 
-/* Hosts doubt a NIC without a sign of life, so its period does not grow with pull_ns. */
+/* Hosts doubt a NIC without a sign of life, so the period of these signs does not grow with
+ * pull_ns. */
 static void signs_of_life_do_not_wait_for_pulls(void **state)
 {
 	struct nbnic_client c;

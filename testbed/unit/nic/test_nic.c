@@ -236,7 +236,8 @@ static void lossy_wire_only_costs_time(void **state)
 	}
 }
 
-/* Events as text: what, the epoch, and of a frame its type and the rank at its other end. */
+/* Events as text: a letter for the event, and the epoch; for a frame also its type and the rank of
+ * the peer. */
 static char noted[256];
 
 static void on_trace(void *ctx, const struct nbar_trace_event *e)
@@ -275,7 +276,7 @@ static void traced_events_come_in_order(void **state)
 	noted_is(" D3 S2 O2:T1");
 	pass_time(w, 3 * MS / 2);
 	noted_is(" O2:P1 I2:L1 L2");
-	pass_time(w, 5 * MS / 2); /* once is enough */
+	pass_time(w, 5 * MS / 2); /* the second LATER causes no second L */
 	noted_is(" O2:P1 I2:L1");
 	post(w, 1, 2);
 	settle(w);

@@ -401,10 +401,34 @@ static void test_pulls_of_timeouts_go_first(void **state)
 	assert_int_equal(g->rtt.epoch, 21); /* its timer was due */
 	assert_int_equal(g->rtt.rounds, 0);
 	net_pass(w, NBNIC_PULL_NS_DEFAULT);
-	/* The early PULL waited for the pace, until the TIMEOUT was due, too. */
+	/* The early PULL waited for the pace, almost until the TIMEOUT: both go out. */
 	assert_int_equal(g->rtt.rounds, 2);
 	assert_int_equal(w->n[0].host[0][0].completions, 21);
 	net_free(w);
+}
+
+/* An early PULL waits for the pace: the wait is no part of the round trip. If it waits until the
+ * TIMEOUT is due, only the PULL of the TIMEOUT goes out. */
+static void test_the_wait_for_the_pace_is_not_measured(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct nbnic_group *g;
+		struct net *w = begin(&g);
+		struct nbnic *nic = &w->n[0].nic;
+
+		teach(w, 20);
+		lose_tokens = 1;
+		net_post(w, 0, 0, 0, 21);
+		net_post(w, 1, 0, 0, 21);
+		nic->pull_left = 0;
+		nic->pull_next = w->now + (i ? NBNIC_PULL_NS_DEFAULT + RTT : g->first + 3 * RTT);
+		net_pass(w, 2 * NBNIC_PULL_NS_DEFAULT);
+		assert_int_equal(w->n[0].host[0][0].completions, 21);
+		assert_int_equal(g->rtt.rounds, 1);
+		assert_in_range(g->rtt.smooth, RTT, RTT + 2 * NET_STEP);
+		net_free(w);
+	}
 }
 
 /* The time from the begin of a sweep over the timers of NIC 0 to that of the next one. The groups
@@ -488,6 +512,7 @@ int main(void)
 		cmocka_unit_test(test_a_later_without_a_reason),
 		cmocka_unit_test(test_a_large_step_has_no_early_pulls),
 		cmocka_unit_test(test_pulls_of_timeouts_go_first),
+		cmocka_unit_test(test_the_wait_for_the_pace_is_not_measured),
 		cmocka_unit_test(test_many_groups_are_swept_less_often),
 		cmocka_unit_test(test_groups_that_have_ended_are_not_swept_for),
 	};

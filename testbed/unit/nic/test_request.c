@@ -134,7 +134,7 @@ static void test_ports(void **state)
 		"port 1023 of n0 is in use by process 100; take");
 	w.other.attach_only = true;
 	refuses(&w.other, NBAR_OP_PORT_OPEN, &req, sizeof(req), NBAR_EACCES,
-		"n0 is inside process 4711, which");
+		"n0 is inside process 4711, and only");
 	w.other.attach_only = false;
 	port_open(&w.other, NBAR_PORT_ANY);
 	assert_int_equal(rep->port, 0);

@@ -67,7 +67,7 @@ static void waiting_sleeps_and_times_out(void **state)
 	members(3, block_policy, 0);
 }
 
-/* No host calls the library for longer than the retry budget: the NICs answer anyway. */
+/* For longer than the retry budget no host calls the library. The NICs answer anyway. */
 static void computes_long(void)
 {
 	uint32_t late[NBAR_LATE_MAX], ticket;
