@@ -219,8 +219,9 @@ static void bad_groups_are_refused(void **state)
 	a.size = NBAR_SIZE_MAX + 1;
 	expect(nbar_group_open(port, &a, &g, &endpoint), -ERANGE, "1048576");
 	a = good;
-	a.rank = 2;
-	expect(nbar_group_open(port, &a, &g, &endpoint), -ERANGE, "ranks 0 to 1");
+	a.rank = 3;
+	expect(nbar_group_open(port, &a, &g, &endpoint), -ERANGE,
+	       "rank 3: a group of 2 has ranks 0 to 1");
 	a = good;
 	a.alg = "";
 	expect(nbar_group_open(port, &a, &g, &endpoint), -EINVAL, "1 to 31");
