@@ -45,7 +45,7 @@ NBAR_ABI_ASSERT(NBAR_SLOTS_MAX <= NBAR_SENDS_MAX && NBAR_SLOTS_MAX <= NBAR_PEERS
 	  "each rank signals N others a round",                                                  \
 	  "Hensgen, Finkel, Manber 1988; Hoefler, Mehlan, Mietke, Rehm 2006")                    \
 	X(MCS, "mcs", "", 0, 0, 0, 0, NBAR_SIZE_MAX, trees(w, size, rank, 4, 2),                 \
-	  "arrival up a tree of 4 ways, release down one of 2",                                  \
+	  "arrival up a tree of 4 ways, release down a tree of 2 ways",                          \
 	  "Mellor-Crummey, Scott 1991, 3.5")                                                     \
 	X(TOURNAMENT, "tournament", "", 0, 0, 0, 0, NBAR_SIZE_MAX, knockout(w, size, rank, true), \
 	  "rounds of pairs: a loser signals its winner, rank 0 wins",                            \

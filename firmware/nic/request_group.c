@@ -295,8 +295,8 @@ static int open_with(struct nbnic_request *r, const struct nbar_req_group_open *
 					  "port %u of %s has ended, as its process exits",
 					  call.port->number, d->name);
 	return nbnic_request_fail(r, call.rc,
-				  "%s is full: %u groups are open, or closed and still held by "
-				  "attached processes; close some, or use another NIC",
+				  "%s is full: it has %u groups, or attached processes hold closed "
+				  "ones; close some, or use another NIC",
 				  d->name, NBNIC_GROUPS_MAX);
 }
 

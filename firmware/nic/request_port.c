@@ -144,8 +144,8 @@ int nbnic_request_port_open(struct nbnic_request *r)
 	if (c->attach_only)
 		return nbnic_request_fail(
 			r, -NBAR_EACCES,
-			"%s is inside process %u, and only that process can open ports of this "
-			"NIC; attach to a port that it shares, or open a NIC of your own",
+			"%s is inside process %u, and only that process opens its ports; "
+			"attach to a port that it shares, or open a NIC of your own",
 			d->name, d->pid);
 	rc = port_choose(r, req->port, &number);
 	if (rc == 0)
@@ -164,8 +164,8 @@ int nbnic_request_port_open(struct nbnic_request *r)
 	if (call.user == NBNIC_USERS_MAX) {
 		port_free(d, call.port);
 		return nbnic_request_fail(r, -NBAR_ENOSPC,
-					  "%s already serves %u users (with ports or closing "
-					  "groups), and can take no more; use another NIC",
+					  "%s has no room for another user: %u have ports or closing "
+					  "groups; use another NIC",
 					  d->name, NBNIC_USERS_MAX);
 	}
 	c->user = call.user;
