@@ -40,8 +40,8 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 	struct member *m = ctx;
 
 	(void)port, (void)cell;
-	/* In order, each once; and one half of the completion word changes, never both: a NIC with
-	 * 32-bit stores writes that half alone (WIRE.md). */
+	/* Completions come in order, each once. Each changes one half of the completion word, never
+	 * both: a NIC with 32-bit stores writes only that half (WIRE.md). */
 	assert_int_equal(epoch, m->epoch + (status == NBAR_STATUS_OK));
 	m->completions += status == NBAR_STATUS_OK;
 	m->epoch = epoch;
@@ -124,7 +124,7 @@ int open_group(struct member *m, const char *alg, uint32_t size, uint32_t rank,
 	return rc;
 }
 
-/* size members, opened but not connected. */
+/* Makes `size` members with open groups that are not connected. */
 struct world *world_open(uint32_t size, const char *alg)
 {
 	struct world *w = &world;
