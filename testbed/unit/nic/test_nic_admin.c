@@ -21,8 +21,7 @@ static void closed_member_answers_while_it_lingers(void **state)
 	post(w, 1, 1);
 	settle(w);
 	w->loss_percent = 100;
-	post(w, 0,
-	     1); /* completes, since the token of rank 1 is there; the token of rank 0 is lost */
+	post(w, 0, 1); /* completes, by the token of rank 1; the token of rank 0 is lost */
 	w->loss_percent = 0;
 	assert_int_equal(w->member[0].completions, 1);
 	nbnic_group_close(&w->member[0].nic, w->member[0].group, NBAR_STATUS_CLOSED, w->now);
