@@ -268,8 +268,7 @@ static void test_a_stop_is_told(void **state)
 	trace_expect("failed @0 cause 4 rank 0; abort @1 slot 1 to 2 rank 0 cause 4; ");
 	trace_end();
 
-	trace_connected("dissemination:1", 4,
-			0); /* a host whose group has failed already is not told again */
+	trace_connected("dissemination:1", 4, 0); /* a failed group is not told again */
 	nbnic_group_fail(&trace.nic, trace.group, NBAR_STATUS_ABORTED, trace.now);
 	trace_take();
 	nbnic_group_close(&trace.nic, trace.group, NBAR_STATUS_NIC_DOWN, trace.now);

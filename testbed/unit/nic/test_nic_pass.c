@@ -38,8 +38,7 @@ static void test_one_post_of_many_sends(void **state)
 	flooder(w, 0, 0, 0);
 	net_pair(w, 0, 1, 1, 1, 0);
 	net_post(w, 0, 0, 0, 1);
-	assert_int_equal(w->n[0].host[0][0].completions,
-			 1); /* the flooder waits for no other host */
+	assert_int_equal(w->n[0].host[0][0].completions, 1); /* it waits for no other host */
 	while (w->n[0].nic.counter[NBAR_COUNTER_tokens_sent] < FLOOD) {
 		net_post(w, 0, 1, 0, ++e);
 		net_post(w, 1, 1, 0, e);

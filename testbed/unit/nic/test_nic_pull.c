@@ -115,8 +115,7 @@ static void test_silent_slots_first(void **state)
 			pulled[pull[k].slot]++;
 		}
 	}
-	for (uint32_t i = 0; i < nslot;
-	     i++) /* 900 slots are heard; each timeout asks for 25 of these */
+	for (uint32_t i = 0; i < nslot; i++) /* 25 of the 900 heard slots each time */
 		require(pulled[i] == (heard[i] ? 1 : 36), "slot %u: %u times", i, pulled[i]);
 	net_free(w);
 }

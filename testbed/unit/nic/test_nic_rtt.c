@@ -95,8 +95,7 @@ static void test_a_lost_token_costs_three_round_trips(void **state)
 	assert_in_range(lost, NBNIC_PULL_NS_DEFAULT, NBNIC_PULL_NS_DEFAULT * 3 / 2 + 2 * RTT);
 	lose_tokens = 1;
 	lost = barrier(w, 0);
-	assert_in_range(lost - clean, RTT,
-			4 * RTT); /* after one sample, the deviation is half of the sample */
+	assert_in_range(lost - clean, RTT, 4 * RTT); /* one sample: the deviation is half of it */
 	teach(w, 20);
 	for (uint32_t i = 0; i < 10; i++) {
 		lose_tokens = 1;

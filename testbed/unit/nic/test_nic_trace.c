@@ -482,8 +482,7 @@ static void test_signals(void **state)
 	trace_connected("signal", 4, 1);
 	assert_true(nbnic_signal(&trace.nic, trace.group, 1, word));
 	trace_expect("signal to 2: 1 2 3 4 4294967295; ");
-	assert_true(
-		nbnic_signal(&trace.nic, trace.group, 3, word)); /* there is no peer 3: counted */
+	assert_true(nbnic_signal(&trace.nic, trace.group, 3, word)); /* no such peer: counted */
 	assert_int_equal(trace_counter(NBAR_COUNTER_entries_bad), 1);
 	trace_hear(NBFW_SIGNAL, 3, 11, 12, 13, 14);
 	trace_expect("signal from 3: 11 12 13 14 262154; ");

@@ -252,8 +252,7 @@ static void test_peers_ask(void **state)
 	w.now += UINT64_C(10000000000);
 	nbnic_receive(&w.device.nic, &from, &t, w.now);
 	assert_int_equal(w.looks, 2);
-	assert_int_equal(NBAR_WHY_KIND(g->host_why),
-			 NBAR_WHY_HOST_LATE); /* the last look was long ago */
+	assert_int_equal(NBAR_WHY_KIND(g->host_why), NBAR_WHY_HOST_LATE); /* an old look */
 	w.client.port->page->doorbell[0].posted = 1;
 	nbnic_device_pass(&w.device, w.now);
 	t.type = NBFW_LATER;

@@ -341,7 +341,7 @@ static void timeouts(void **state)
 	metrics_close(m);
 }
 
-/* Clients that leave early take no descriptor or memory. */
+/* Clients that leave early do no harm. */
 static void leavers(void **state)
 {
 	struct metrics *m = server(LONG_MS, 0);
