@@ -25,7 +25,7 @@ NBAR_ABI_ASSERT(NBAR_SLOTS_MAX <= NBAR_SENDS_MAX && NBAR_SLOTS_MAX <= NBAR_PEERS
 /*
  * X(KIND, name, param, low, high, usual, usual_end, limit, plan, help, source): one row each.
  *
- *   KIND    makes NBFW_ALG_KIND. The NICs of a group compare this number: a new row goes to the end.
+ *   KIND    makes NBFW_ALG_KIND. The NICs of a group compare this number: new rows go to the end.
  *   name    what users write: lower case letters, at most 15.
  *   param   the parameter as help texts show it, ":N"; or "", and then the next four columns are 0.
  *   low     lowest value of the parameter; the column high has its highest value.
