@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * alg.c - names of algorithms: read, found and written. See alg.h, which has the table.
+ * alg.c - finds, reads and writes names of algorithms. See alg.h, which has the table.
  *
  * Called when a group is opened. A text may be anything, but ends with a zero.
  */
@@ -30,7 +30,7 @@ bool nbfw_alg_plans(struct nbfw_alg alg)
 	       alg.n >= rows[alg.kind].low && alg.n <= rows[alg.kind].high;
 }
 
-/* What follows word in text, or NULL if text begins otherwise. */
+/* The part of text after word, or NULL if text does not begin with word. */
 static const char *after(const char *text, const char *word)
 {
 	while (*word)
@@ -59,7 +59,7 @@ enum nbfw_alg_kind nbfw_alg_find(const char *text)
 	return (enum nbfw_alg_kind)kind;
 }
 
-/* The parameter of a row, which stands behind the colon. */
+/* Reads the parameter of a row. text: what follows the colon. */
 static int parse_param(const char *text, const struct nbfw_alg_row *row, uint32_t *out)
 {
 	uint32_t n = 0;
@@ -80,7 +80,7 @@ static int parse_param(const char *text, const struct nbfw_alg_row *row, uint32_
 
 int nbfw_alg_parse(const char *text, struct nbfw_alg *out)
 {
-	struct nbfw_alg alg = { NBFW_ALG_DISSEMINATION, 1 }; /* what "auto" is */
+	struct nbfw_alg alg = { NBFW_ALG_DISSEMINATION, 1 }; /* the meaning of "auto" */
 
 	if (!same(text, NBFW_ALG_AUTO)) {
 		alg.kind = nbfw_alg_find(text);

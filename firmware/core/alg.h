@@ -3,9 +3,9 @@
  * alg.h - the table of algorithms. Nothing else knows their names.
  *
  * Names, ranges, limits, generators, help texts, tests and `--alg all` come from the rows below. A
- * new algorithm is one row here and, if none of its functions fits, one function in plan.c. Used
- * when a group is opened and by tools; never on the path from token to completion. Must never hold
- * pointers: they would have to be relocated.
+ * new algorithm is one row here and, if no function of plan.c fits, one new function there. Used
+ * when a group is opened and by tools; never on the path from token to completion. The table must
+ * hold no pointers, because they would have to be relocated.
  */
 #ifndef NBFW_ALG_H
 #define NBFW_ALG_H
@@ -15,7 +15,8 @@
 
 #include "nbar_abi.h"
 
-/* Ranks of a barrier whose root waits for all others in one step, and talks to them all. */
+/* The most ranks of a barrier whose root waits for all other ranks in one step, and signals all of
+ * them. */
 #define NBFW_ROOT_MAX (NBAR_SLOTS_MAX + 1u)
 NBAR_ABI_ASSERT(NBAR_SLOTS_MAX <= NBAR_SENDS_MAX && NBAR_SLOTS_MAX <= NBAR_PEERS_MAX,
 		"a barrier with one root is limited by its slots");
@@ -24,17 +25,17 @@ NBAR_ABI_ASSERT(NBAR_SLOTS_MAX <= NBAR_SENDS_MAX && NBAR_SLOTS_MAX <= NBAR_PEERS
 /*
  * X(KIND, name, param, low, high, usual, usual_end, limit, plan, help, source): one row each.
  *
- *   KIND    makes NBFW_ALG_KIND. The NICs of a group compare this number: a new row goes to the end.
+ *   KIND    makes NBFW_ALG_KIND. The NICs of a group compare this number: new rows go to the end.
  *   name    what users write: lower case letters, at most 15.
- *   param   the parameter as help texts show it, ":N"; "" if there is none, and then four zeros.
- *   low     lowest and highest value of the parameter.
- *   usual   usual values of it, the last one too: `--alg all` runs these, the name alone is the first.
+ *   param   the parameter as help texts show it, ":N"; or "", and then the next four columns are 0.
+ *   low     lowest value of the parameter; the column high has its highest value.
+ *   usual   a name without a parameter means this value. `--alg all` runs usual to usual_end.
  *   limit   ranks of a group, at most.
  *   plan    a call of a function of plan.c. It may use w, size, rank, and the parameter n.
  *   help    one line, at most 60 characters.
  *   source  literature.
  *
- * Each user expands the columns that it needs, so help texts cost a NIC nothing.
+ * Each file expands only the columns that it needs, so a NIC holds no help texts.
  */
 #define NBFW_ALGS(X)                                                                             \
 	X(PAIRWISE, "pairwise", "", 0, 0, 0, 0, NBAR_SIZE_MAX, pairwise(w, size, rank),          \
@@ -65,19 +66,20 @@ NBAR_ABI_ASSERT(NBAR_SLOTS_MAX <= NBAR_SENDS_MAX && NBAR_SLOTS_MAX <= NBAR_PEERS
 /* clang-format on */
 
 enum nbfw_alg_kind {
-	NBFW_ALG_CUSTOM,          /* the host uploads the plan */
-	NBFW_ALG_SIGNAL,          /* no plan: raw messages, the protocol runs elsewhere */
-	NBFW_ALGS(NBFW_ALG_ENUM_) /* these make plans by themselves */
-	NBFW_ALG_END,             /* one more than the last */
-	NBFW_ALG_FIRST = NBFW_ALG_SIGNAL + 1 /* of those that make plans */
+	NBFW_ALG_CUSTOM,                     /* the host uploads the plan */
+	NBFW_ALG_SIGNAL,                     /* no plan: raw messages; the host runs the protocol */
+	NBFW_ALGS(NBFW_ALG_ENUM_)            /* the NIC makes the plans of these */
+	NBFW_ALG_END,                        /* one more than the last */
+	NBFW_ALG_FIRST = NBFW_ALG_SIGNAL + 1 /* of the rows */
 };
 
-/* Names that are no row: what this NIC thinks best, a plan of the host, and messages. */
+/* Names without a row. auto: what this NIC thinks best; custom: a plan of the host; signal:
+ * messages. */
 #define NBFW_ALG_AUTO "auto"
 #define NBFW_ALG_CUSTOM_NAME "custom"
 #define NBFW_ALG_SIGNAL_NAME "signal"
 
-/* "auto, pairwise, dissemination:N, ...": all that make plans by themselves, for messages. */
+/* "auto, pairwise, dissemination:N, ...": for messages; all names whose plans the NIC makes. */
 #define NBFW_ALG_NAMES NBFW_ALG_AUTO NBFW_ALGS(NBFW_ALG_TEXT_)
 
 struct nbfw_alg {
@@ -95,7 +97,7 @@ struct nbfw_alg_row {
 /* The row of a kind below NBFW_ALG_END. */
 const struct nbfw_alg_row *nbfw_alg_row(enum nbfw_alg_kind kind);
 
-/* True if alg makes plans by itself: a row of NBFW_ALGS with a parameter inside its range. */
+/* True if the NIC makes the plans of alg: a row of NBFW_ALGS with a parameter inside its range. */
 bool nbfw_alg_plans(struct nbfw_alg alg);
 
 /* The kind that a text such as "dissemination:3" begins with; NBFW_ALG_END if there is none. Does

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine.c - the barrier protocol, as one pure function: what a NIC sends and asks for, when a barrier
- * completes, when a group fails.
+ * engine.c - the barrier protocol, as one pure function. It decides what a NIC sends and asks for,
+ * when a barrier completes, and when a group fails.
  *
  * Called by the NIC loop for each doorbell, frame and timeout. Must never block, allocate, read a
  * clock or read beyond the plan. PROTOCOL.md explains the rules R1 to R7.
@@ -130,7 +130,7 @@ void nbfw_hear(struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot)
 }
 
 /* R3: enters steps as far as the received tokens allow. Sends lie in step order, so all released
- * sends form one range; the caller has set its begin. */
+ * sends form one range; the caller has set its begin, send_first. */
 static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a)
 {
 	const struct nbar_step *steps = nbfw_plan_steps(p);
@@ -159,8 +159,8 @@ static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw
 	 * on the set of this parity is free for epoch + 2. */
 	clear(s, s->epoch & 1);
 	s->running = 0;
-	/* R1: the caller reports the completion before it sends the range, in which the sends of a
-	 * last, send-only step lie. */
+	/* R1: the caller reports the completion before it sends the range. The range has the sends
+	 * of a last step without slots. */
 	a->complete = true;
 	a->timer = NBFW_DISARM;
 }
@@ -201,7 +201,7 @@ static void on_start(struct nbfw_state *s, const struct nbar_plan *p, struct nbf
 	advance(s, p, a);
 }
 
-/* True if the sender of t fills this slot. */
+/* True if the sender of t is the source of slot t->slot. */
 static bool from_source(const struct nbar_plan *p, const struct nbfw_token *t)
 {
 	return t->slot < p->nrecv && nbfw_plan_recvs(p)[t->slot].src == t->src;
@@ -216,7 +216,7 @@ static void on_token(struct nbfw_state *s, const struct nbar_plan *p, const stru
 		a->verdict = NBFW_BAD;
 		return;
 	}
-	/* R2: the running and the next epoch, nothing else. */
+	/* R2: accepts only tokens of the running and the next epoch. */
 	if (ahead > 1 || (ahead == 0 && !s->running) || s->cause != NBAR_STATUS_OK) {
 		a->verdict = (int32_t)ahead > 1 ? NBFW_BAD : NBFW_STALE;
 		return;
@@ -239,7 +239,7 @@ static void on_token(struct nbfw_state *s, const struct nbar_plan *p, const stru
 	}
 }
 
-/* The send that fills this slot of the sender of t, or nsend. Rare path: a linear search. */
+/* The send that fills slot t->slot of rank t->src, or nsend. Rare path: a linear search. */
 static uint32_t send_to(const struct nbar_plan *p, const struct nbfw_token *t)
 {
 	const struct nbar_send *send = nbfw_plan_sends(p);
@@ -250,7 +250,8 @@ static uint32_t send_to(const struct nbar_plan *p, const struct nbfw_token *t)
 	return i;
 }
 
-/* R4: a send that has left is repeated; ABORT if it can never leave; LATER if it will. */
+/* R4: repeats a send that has left. Otherwise answers ABORT if the send can never leave, LATER if
+ * it will. */
 static void on_pull(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_token *t,
 		    struct nbfw_action *a)
 {
@@ -269,7 +270,7 @@ static void on_pull(struct nbfw_state *s, const struct nbar_plan *p, const struc
 		a->reply_arg = s->failed_rank;
 		a->reply_info = s->cause;
 	} else {
-		/* R5: name the straggler that we wait for, as far as we know it; or ourselves. */
+		/* R5: names this member if its host is late, otherwise the straggler known. */
 		a->reply = NBFW_LATER;
 		if (!s->running)
 			a->reply_arg = p->rank;
@@ -304,7 +305,7 @@ static void on_abort(struct nbfw_state *s, const struct nbar_plan *p, const stru
 	if (!from_source(p, t) || t->arg >= p->size || t->info == NBAR_STATUS_OK ||
 	    t->info >= NBAR_STATUS_END)
 		a->verdict = NBFW_BAD;
-	/* R6: the barrier it is about must be the one under way, or else the next one. */
+	/* R6: an ABORT must be about the running barrier or, if none runs, the next barrier. */
 	else if (s->cause != NBAR_STATUS_OK || ahead != (s->running ? 0 : 1) ||
 		 has(s, t->epoch & 1, t->slot))
 		a->verdict = NBFW_STALE;
@@ -322,8 +323,8 @@ static void on_timeout(struct nbfw_state *s, const struct nbar_plan *p, struct n
 
 	s->tries++;
 	if (s->tries % NBFW_WINDOW == 0) {
-		/* R5: a source that is silent for a window ends the barrier; a LATER gives it one
-		 * more window. */
+		/* R5: a source that is silent for a window ends the barrier; a LATER gives the
+		 * source one more window. */
 		s->tries = NBFW_WINDOW;
 		uint32_t silent = nbfw_missing_next(s, s->want, end, false);
 
@@ -353,8 +354,8 @@ static void on_leave(struct nbfw_state *s, const struct nbar_plan *p, uint8_t ca
 		return;
 	}
 	fail(s, p, a, cause, p->rank);
-	/* R7: every member closes sooner or later. A member that still waits sends a PULL, and the
-	 * answer tells it. */
+	/* R7: no ABORT, because every member closes sooner or later. A member that still waits
+	 * sends a PULL, and the answer names the cause. */
 	if (orderly)
 		a->send_first = a->send_end;
 }
@@ -416,7 +417,7 @@ int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p)
 	    (s->step >= p->nstep || s->want < nbfw_plan_steps(p)[s->step].first_slot ||
 	     s->want >= step_end(s, p) || has(s, now, s->want)))
 		return 2;
-	/* I3: it has every token of the slots before `want`. */
+	/* I3: a running member has the tokens of all slots before `want`. */
 	for (uint32_t slot = 0; s->running && slot < s->want; slot++)
 		if (!has(s, now, slot))
 			return 3;
@@ -433,7 +434,7 @@ int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p)
 	    (s->cause == NBAR_STATUS_OK) != (s->failed_rank == NBAR_RANK_NONE) ||
 	    (s->failed_rank != NBAR_RANK_NONE && s->failed_rank >= p->size))
 		return 6;
-	/* I7: tries never leave their two windows. */
+	/* I7: tries stay below two windows. */
 	if (s->tries >= 2 * NBFW_WINDOW)
 		return 7;
 	/* I8: the straggler is another member. */

@@ -2,8 +2,8 @@
 /*
  * plan.c - writes the plans of the algorithms of alg.h.
  *
- * Called when a group is opened. Integers only: a logarithm in floating point counts one round too
- * many for sizes such as 125 = 5^3. Must never write beyond the capacity that the caller gives.
+ * Called when a group is opened. Uses integers only: a logarithm in floating point counts one round
+ * too many for sizes such as 125 = 5^3. Must never write beyond the capacity that the caller gives.
  */
 #include "plan.h"
 
@@ -41,8 +41,9 @@ static void add_recv(struct writer *w, uint32_t src)
 }
 
 /*
- * half is the largest power of two that is not above size. The ranks below it exchange in pairs;
- * each rank r beyond them signals rank r - half before, and rank r - half releases it after.
+ * half is the largest power of two that is not above size. The ranks below half exchange in pairs.
+ * Each other rank r signals rank r - half before that exchange, and rank r - half releases rank r
+ * after it.
  */
 static void pairwise(struct writer *w, uint32_t size, uint32_t rank)
 {
@@ -51,7 +52,7 @@ static void pairwise(struct writer *w, uint32_t size, uint32_t rank)
 	while (half <= size / 2)
 		half *= 2;
 	extra = size - half;
-	joined = rank < extra; /* a rank of the extra ones joins here, in slot 0 */
+	joined = rank < extra; /* an extra rank signals this rank, in slot 0 */
 	if (rank >= half) {
 		add_step(w);
 		add_send(w, rank - half, 0);
@@ -76,8 +77,8 @@ static void pairwise(struct writer *w, uint32_t size, uint32_t rank)
 }
 
 /*
- * Each rank does the same, so a signal has the same slot on all ranks. Offsets of size or more are
- * left out: such a signal would go to the rank itself, or repeat what its receiver knows.
+ * All ranks have the same steps, so a signal has the same slot on all ranks. A plan has no offset
+ * of size or more: such a signal would go to its own sender, or tell its receiver nothing new.
  */
 static void dissemination(struct writer *w, uint32_t size, uint32_t rank, uint32_t ways)
 {
@@ -92,7 +93,7 @@ static void dissemination(struct writer *w, uint32_t size, uint32_t rank, uint32
 	}
 }
 
-/* The number of children of a rank, in a tree of this many ways. They begin at rank * ways + 1. */
+/* The number of children of a rank in a tree of `ways` ways. The first child is rank * ways + 1. */
 static uint32_t children(uint32_t size, uint32_t rank, uint32_t ways)
 {
 	uint32_t first = rank * ways + 1, most = first < size ? size - first : 0;
@@ -101,8 +102,8 @@ static uint32_t children(uint32_t size, uint32_t rank, uint32_t ways)
 }
 
 /*
- * Arrival climbs a tree of `up` ways to rank 0, the release goes down another of `down` ways. The
- * slots of a rank: its children on the way up, then its parent on the way down.
+ * Arrivals go up a tree of `up` ways to rank 0. The release goes down a tree of `down` ways. A rank
+ * has a slot for each child in the first tree, then one slot for its parent in the second tree.
  */
 static void trees(struct writer *w, uint32_t size, uint32_t rank, uint32_t up, uint32_t down)
 {
@@ -124,11 +125,12 @@ static void trees(struct writer *w, uint32_t size, uint32_t rank, uint32_t up, u
 }
 
 /*
- * In round k a rank whose lowest k + 1 bits are 0 wins over the rank 2^k above, if there is one. A
+ * In round k a rank whose lowest k + 1 bits are 0 wins over rank + 2^k, if that rank exists. A
  * loser waits for the release, which goes back from the last round to the first. In a tournament
  * each round won is a step. In a binomial tree the same ranks signal each other, but one step waits
- * for all of them. The winner of round k has won all rounds before, so the signal of the loser
- * fills slot k of the winner. But the loser may have had no opponent in some rounds.
+ * for all of them. The winner of round k has won all earlier rounds, so the signal of the loser
+ * fills slot k of the winner. The loser may have had no opponent in some earlier rounds, so the
+ * slot of its release must be counted.
  */
 static void knockout(struct writer *w, uint32_t size, uint32_t rank, bool rounds)
 {

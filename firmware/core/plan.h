@@ -21,31 +21,31 @@
 #define NBFW_ERANGE NBAR_ERANGE
 
 /*
- * Writes the plan of one rank into block, if it fits into capacity bytes, and returns its length
- * in bytes; with a capacity that is too small nothing is written, so a first call with 0 asks for
- * the length. -EINVAL: nbfw_alg_plans(alg) does not hold; -ERANGE: the rank is not below the size,
- * or the size is above the limit of the algorithm. block must be aligned for uint32_t.
+ * Returns the length in bytes of the plan of one rank. Writes the plan into block if it fits into
+ * capacity bytes; otherwise writes nothing, so a first call with capacity 0 asks for the length.
+ * -EINVAL: nbfw_alg_plans(alg) does not hold; -ERANGE: the rank is not below the size, or the size
+ * is above the limit of the algorithm. block must be aligned for uint32_t.
  */
 int32_t nbfw_plan_generate(struct nbfw_alg alg, uint32_t size, uint32_t rank, void *block,
 			   size_t capacity);
 
 /*
- * Checks a block of unknown origin: 0 if every index in it stays inside it and inside the group,
+ * Checks a block of unknown origin. Returns 0 if all indices lie inside the block and the group,
  * ranges are contiguous and cover all sends and slots, no rank signals itself, no slot gets two
- * signals, and a rank that is not alone both signals and waits. Otherwise -EINVAL, or -ENOSPC if a
- * limit of nbar_abi.h is exceeded, and *why is a constant text. It cannot check whether the plans
- * of all ranks together make a barrier: no NIC has them all.
+ * signals, and a rank that is not alone both signals and waits. Otherwise returns -EINVAL, or
+ * -ENOSPC if the plan exceeds a limit of nbar_abi.h, and *why is a constant text. The plans of all
+ * ranks together may still be no barrier: no NIC has all plans to check that.
  *
- * scratch has nbfw_plan_scratch(length) words, and may be NULL if that is 0. The time is
- * O(n log n) for n sends and slots in any order.
+ * scratch has nbfw_plan_scratch(length) words, and may be NULL if that number is 0. For n sends and
+ * slots in any order the time is O(n log n).
  */
 int nbfw_plan_check(const void *block, size_t length, uint64_t *scratch, const char **why);
 
-/* Words that nbfw_plan_check needs for a block of so many bytes: one for each send and slot. */
+/* Words that nbfw_plan_check needs for a block of this length: one or more per send and slot. */
 static inline uint32_t nbfw_plan_scratch(size_t length)
 {
 	const uint32_t most = NBAR_SENDS_MAX + NBAR_SLOTS_MAX;
-	size_t words = length / sizeof(struct nbar_recv); /* the most entries: a send is longer */
+	size_t words = length / sizeof(struct nbar_recv); /* an upper bound: a send is longer */
 
 	return words < most ? (uint32_t)words : most;
 }

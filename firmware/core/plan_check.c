@@ -2,8 +2,9 @@
 /*
  * plan_check.c - checks plans from elsewhere. See plan.h.
  *
- * Called when a host uploads a plan. Must never trust a word of it before it is checked. Sorting
- * finds what stands there twice: a hostile order of the sends must not cost more time than another.
+ * Called when a host uploads a plan. Must never trust a word of the plan before the check of that
+ * word. Sorting finds duplicates, so a hostile order of the sends costs no more time than any other
+ * order.
  */
 #include "plan.h"
 #include "sort.h"
@@ -42,7 +43,7 @@ static bool steps_cover(const struct nbar_plan *p)
 	return send == p->nsend && slot == p->nrecv;
 }
 
-/* Words that are equal stand side by side after this; how many different ones there are. */
+/* Sorts the words, so that equal words are neighbours. Returns the number of different words. */
 static uint32_t sort_distinct(uint64_t *key, uint32_t n)
 {
 	uint32_t distinct = n > 0;
@@ -101,7 +102,8 @@ static int check_peers(const struct nbar_plan *p, uint64_t *key, const char **wh
 	return 0;
 }
 
-/* A rank that does not do both is in no barrier with the others, and nothing would slow it down. */
+/* A rank must both wait and signal. Otherwise it is in no barrier with the others, and nothing
+ * limits its rate. */
 static int check_takes_part(const struct nbar_plan *p, const char **why)
 {
 	if (p->size > 1 && p->nrecv == 0)

@@ -6,7 +6,7 @@
  */
 #include "sort.h"
 
-/* Moves the key at `root` down until the heap key[0, n) is in order again below it. */
+/* Moves the key at `root` down until the heap key[0, n) is in order below `root`. */
 static void sift_down(uint64_t *key, uint32_t root, uint32_t n)
 {
 	uint64_t moved = key[root];

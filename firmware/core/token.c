@@ -2,8 +2,8 @@
 /*
  * token.c - a frame as bytes. Called by the wires that leave the address space.
  *
- * Byte by byte: a frame may lie at any address and comes from a machine of any byte order. Must
- * never look at a byte beyond the frame.
+ * Copies byte by byte, because a frame may lie at any address and come from a machine of any byte
+ * order. Must never read a byte beyond the frame.
  */
 #include "token.h"
 

@@ -17,10 +17,10 @@
 #define NBFW_FRAME_VERSION 1u
 
 enum nbfw_type {
-	NBFW_TOKEN = 1,  /* the signal of one slot */
-	NBFW_PULL = 2,   /* send the token of this slot again: it has not come */
-	NBFW_LATER = 3,  /* answer to PULL: alive, but not there yet; arg = straggler */
-	NBFW_ABORT = 4,  /* this barrier cannot complete; arg = failed rank, info = nbar_status */
+	NBFW_TOKEN = 1, /* the signal of one slot */
+	NBFW_PULL = 2,  /* send the token of this slot again: it has not come */
+	NBFW_LATER = 3, /* answer to PULL: alive, but this send has not left yet; arg = straggler */
+	NBFW_ABORT = 4, /* this barrier cannot complete; arg = failed rank, info = nbar_status */
 	NBFW_SIGNAL = 5, /* raw message of the signal service */
 	NBFW_TYPE_END
 };
@@ -33,11 +33,11 @@ struct nbfw_token {
 	union {
 		struct {
 			uint32_t epoch;
-			uint32_t slot; /* in the plan of the member that waits for it, in all four
+			uint32_t slot; /* a slot of the member that waits for the token, in all four
 					  types */
 			uint32_t arg;  /* a rank, or NBAR_RANK_NONE */
-			uint32_t info; /* PULL: a number of the sender; TOKEN: info of the PULL
-					  that it answers, or 0; LATER: step of the sender, and why
+			uint32_t info; /* PULL: a number of the sender; TOKEN: info of the
+					  PULL answered, or 0; LATER: step of the sender, and why
 					  << 16 (nbar_why, with its age); ABORT: nbar_status */
 			uint32_t
 				reply_handle; /* PULL: of the member that asks, with reply_cookie */

@@ -38,28 +38,29 @@
 #define NBNIC_HANDLES 4096u
 #endif
 
-#ifndef NBNIC_HEARD_MAX /* NICs of peers in the table of those alive; a power of two */
+#ifndef NBNIC_HEARD_MAX /* entries in the table of NICs that were heard; a power of two */
 #define NBNIC_HEARD_MAX 1024u
 #endif
 
 /*
- * The budget of a pass, in frames. All of it follows from one number, the quota of the wire: a pass
- * sends at most so many frames from queues, however long they are. So the barrier of a bystander
- * waits for a few frames of others, and not for their backlog. A wire states its quota by what a
- * frame costs (struct wire_ops); this is the quota of a wire that states none. PROTOCOL.md, "The
- * bound of a poll pass", derives the figures.
+ * The budget of a pass, in frames. All of its limits follow from one number, the quota of the wire:
+ * a pass sends at most `quota` frames from queues, whatever their length. So the barrier of another
+ * port waits for a few frames, and not for a whole backlog. struct wire_ops says how a wire chooses
+ * its quota; NBNIC_QUOTA is for wires that choose none. PROTOCOL.md, "The bound of a poll pass",
+ * derives the figures.
  */
 #ifndef NBNIC_QUOTA
 #define NBNIC_QUOTA 8u
 #endif
 #define NBNIC_QUOTA_MIN 1u
 
-/* Frames that a pass takes from the wire, and that it sends, of all types. It never sends more than
- * it may receive: so a NIC never produces more than it drains, even if all its frames come back. */
+/* The most frames that a pass takes from the wire, and the most that it sends, of all types.
+ * Because both limits are equal, a NIC never sends more than it drains, even if all its frames come
+ * back. */
 #define NBNIC_PASS_FRAMES(quota) (8 * (quota))
 /* Of these, tokens and aborts sent within their event; a port may have `quota` of them. */
 #define NBNIC_PASS_INLINE(quota) (4 * (quota))
-/* Frames that answers to PULLs, first visits and signals leave to the queues: `quota`. */
+/* Answers to PULLs, first visits and signals leave `quota` frames of a pass to the queues. */
 
 #ifndef NBNIC_PASS_STARTS /* barriers that start within the events of a pass */
 #define NBNIC_PASS_STARTS 64u
@@ -69,7 +70,7 @@
 #define NBNIC_PASS_WAKES 64u
 #endif
 
-#ifndef NBNIC_PASS_VISITS /* to groups whose sends or starts wait */
+#ifndef NBNIC_PASS_VISITS /* visits of a pass to groups whose sends or starts wait */
 #define NBNIC_PASS_VISITS 64u
 #endif
 
@@ -85,8 +86,7 @@
 #define NBNIC_TRACE 1
 #endif
 
-#ifndef NBNIC_LATENCY /* 1: keeps the latency of barriers, and who came last; 0: no code for that \
-		       */
+#ifndef NBNIC_LATENCY /* 1: keeps latencies, and the ranks that came last; 0: no code for that */
 #define NBNIC_LATENCY 1
 #endif
 
@@ -95,7 +95,7 @@
 #define NBNIC_ADAPT 1
 #endif
 
-#ifndef NBNIC_PULL_NS_LEAST /* the shortest interval that they follow it to */
+#ifndef NBNIC_PULL_NS_LEAST /* the shortest interval of these PULLs */
 #define NBNIC_PULL_NS_LEAST 20000u
 #endif
 
@@ -106,7 +106,7 @@
 _Static_assert(NBNIC_GROUPS_MAX <= NBAR_GROUPS_MAX, "a page has no more cells");
 _Static_assert(NBNIC_PORTS_MAX <= NBAR_PORTS_MAX, "the ABI has no more ports");
 _Static_assert(NBNIC_GROUPS_MAX <= NBNIC_HANDLES, "an open group has a handle");
-_Static_assert(NBNIC_USERS_MAX >= 1 && NBNIC_USERS_MAX <= 255, "a group holds it in 8 bits");
+_Static_assert(NBNIC_USERS_MAX >= 1 && NBNIC_USERS_MAX <= 255, "a group holds a user in 8 bits");
 _Static_assert(NBNIC_HANDLES <= 65536, "a handle holds the index in 16 bits");
 _Static_assert(NBNIC_QUOTA >= NBNIC_QUOTA_MIN, "queues have a frame at least");
 

@@ -53,7 +53,7 @@ struct nbnic_device {
 	uint64_t pull_ns;
 	uint64_t open_bytes_max, port_bytes_max; /* memory of groups that are open */
 	uint64_t open_bytes;
-	struct nbnic_user user_max; /* of one user */
+	struct nbnic_user user_max; /* the most of one user */
 	struct nbnic_user user[NBNIC_USERS_MAX];
 	uint32_t nblock;    /* blocks of groups: open, lingering and released */
 	uint32_t ngroup;    /* open groups */
@@ -61,7 +61,7 @@ struct nbnic_device {
 	uint32_t pid;       /* of the program that runs the NIC, for people */
 	bool wire_closed;   /* the wire is no longer told of peers that go */
 	struct nbnic_client *client;
-	struct nbnic_client *owner[NBNIC_PORTS_MAX]; /* who opened a port */
+	struct nbnic_client *owner[NBNIC_PORTS_MAX]; /* the client that opened the port */
 	char name[NBAR_NAME_MAX];
 
 	struct nbnic nic;
@@ -110,15 +110,15 @@ static inline bool nbnic_device_lingers(const struct nbnic_device *d)
 void nbnic_device_end(struct nbnic_device *d);
 
 /*
- * A client: one connection of a process to the NIC. The platform says who it is, hands over its
- * messages one by one, and says when it has ended.
+ * A client: one connection of a process to the NIC. The platform names the process, hands over its
+ * messages one by one, and says when the client has ended.
  */
 struct nbnic_client {
 	struct nbnic_device *device;
 	struct nbnic_client *next;
 	struct nbnic_port *port;    /* NULL: none open */
-	struct nbnic_client *owner; /* NULL: not attached; else whose port it is attached to ... */
-	uint64_t held[NBAR_GROUPS_MAX / 64]; /* ... and to which cells, a bit each */
+	struct nbnic_client *owner; /* NULL: not attached; else the client that owns its port ... */
+	uint64_t held[NBAR_GROUPS_MAX / 64]; /* ... and the cells that it holds, a bit each */
 	uint64_t secret[2];                  /* of its port */
 	uint64_t bytes;                      /* memory of its open groups */
 	uint32_t ngroup;                     /* open groups of its port */

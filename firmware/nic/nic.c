@@ -44,8 +44,8 @@ __attribute__((cold, noinline)) static void begin_pulls(struct nbnic *nic, struc
 	nbnic_pull_begin(nic, g, a->pull_first, a->pull_end);
 }
 
-/* The timer of an action. A step begins with its first interval. After a TIMEOUT the timer starts
- * only when all PULLs are out: then pass.c arms it. */
+/* Sets the timer for an action. A step begins with the first interval. After a TIMEOUT, pass.c arms
+ * the timer when all PULLs are out. */
 static inline void set_timer(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a,
 			     uint64_t now)
 {
@@ -58,8 +58,8 @@ static inline void set_timer(struct nbnic *nic, struct nbnic_group *g, const str
 	}
 }
 
-/* Carries out the actions of the engine. Not called if a->timer is NBFW_KEEP: then there are none.
- * The host learns of the end of its barrier first. */
+/* Carries out the actions of the engine, the report to the host first. Not called if a->timer is
+ * NBFW_KEEP: then there are no actions. */
 __attribute__((noinline)) static void act(struct nbnic *nic, struct nbnic_group *g,
 					  const struct nbfw_action *a, size_t last, uint64_t now)
 {
@@ -101,8 +101,8 @@ uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 	return n;
 }
 
-/* Starts within an event, as far as the budget of the pass goes. Kept out of the path of a token.
- */
+/* Starts barriers within an event, as far as the budget of the pass allows. Kept out of the path of
+ * a token. */
 __attribute__((noinline)) static void start_some(struct nbnic *nic, struct nbnic_group *g,
 						 uint64_t now)
 {
@@ -165,8 +165,8 @@ __attribute__((noinline)) static void receive_signal(struct nbnic *nic, const st
 }
 
 /*
- * A PULL for a group that this NIC does not have. Without an answer the peer would ask for ever,
- * because this NIC is alive. Either the group is closed and no longer lingers, or the NIC was
+ * Answers a PULL for a group that this NIC does not have. Without an answer the peer would ask for
+ * ever, because this NIC is alive. Either the group is closed and no longer lingers, or the NIC was
  * restarted.
  */
 __attribute__((cold, noinline)) static void
@@ -213,8 +213,8 @@ static inline void feed_frame(struct nbnic *nic, struct nbnic_group *g, const st
 	if (a->timer == NBFW_KEEP)
 		return;
 	act(nic, g, a, 1 + (size_t)t->slot, now);
-	/* The next barrier can start here only after a completion. If it must wait for sends of
-	 * the last one, its group is in a queue, and pass.c starts it. */
+	/* The next barrier can start here only after a completion. If it must wait for sends of the
+	 * completed barrier, the group is in a queue, and pass.c starts the barrier. */
 	if (a->complete && nbnic_may_start(g))
 		start_some(nic, g, now);
 }
@@ -226,8 +226,8 @@ static const uint8_t refused[] = {
 	[NBFW_BAD] = NBAR_COUNTER_frames_bad,
 };
 
-/* A PULL, LATER or ABORT; or a TOKEN in a time of doubt. `from` is the sender's address, for the
- * answer. */
+/* Receives a PULL, LATER or ABORT, or a TOKEN in a time of doubt. `from` is the sender's address,
+ * for the answer. */
 __attribute__((cold, noinline)) static void receive_rare(struct nbnic *nic, struct nbnic_group *g,
 							 const struct nbnic_addr *from,
 							 const struct nbfw_token *t, uint64_t now)

@@ -45,25 +45,25 @@ struct nbnic_straggler {
 	uint16_t why;   /* with its age when last heard of: nbar_abi.h */
 };
 
-/* The member that asked last and got LATER: it gets another one when this member knows more. */
+/* The member that asked last and got LATER: it gets another LATER when this member knows more. */
 struct nbnic_asker {
 	struct nbfw_token pull;
 	struct nbnic_addr from;
 	uint32_t rank; /* the straggler that it was told of last ... */
 	uint32_t kind; /* ... and why: enum nbar_why */
-	uint32_t step; /* of this member at that time, or NBNIC_ASKER_TOLD: once is enough */
+	uint32_t step; /* of this member at that time; NBNIC_ASKER_TOLD: no more LATER */
 };
 #define NBNIC_ASKER_TOLD 0xffffffffu
 
-/* Barriers whose last token, in order of arrival, filled one slot: see struct nbar_last. */
+/* Barriers in which the token of one slot arrived last: see struct nbar_last. */
 struct nbnic_last {
 	uint64_t barriers, ns;
 	uint64_t most; /* in units of NBNIC_LATENCY_SHIFT */
 };
 #define NBNIC_LATENCY_SHIFT 9u
 
-/* Latency of all barriers of a NIC: see struct nbar_rep_nic_latency. That has fewer buckets: its
- * last one is the sum of the others here. */
+/* Latency of all barriers of a NIC: see struct nbar_rep_nic_latency. The reply has fewer buckets:
+ * its last bucket is the sum of the remaining buckets here. */
 struct nbnic_latency {
 	uint64_t ns;
 	uint64_t bucket[64 - NBNIC_LATENCY_SHIFT + 1];
@@ -153,9 +153,10 @@ struct nbnic_ops {
 			const uint32_t word[NBAR_SIGNAL_WORDS]);
 	/* The block of a group is no longer in use. */
 	void (*release)(void *ctx, struct nbnic_group *block);
-	/* Why the host of a port has not arrived: enum nbar_why. NULL: it is late. */
+	/* Why the host of a port has not arrived: enum nbar_why. NULL: the host is late. */
 	uint8_t (*host)(void *ctx, uint32_t port, uint64_t now);
-	/* Notes an event; called only while nic.tracing. May be NULL where that is never set. */
+	/* Notes an event; called only while nic.tracing. May be NULL where nic.tracing is never
+	 * set. */
 	void (*trace)(void *ctx, const struct nbar_trace_event *e);
 };
 
@@ -165,7 +166,7 @@ struct nbnic_config {
 	uint64_t memory_bytes; /* of the groups of a NIC; 0: NBNIC_MEMORY_BYTES */
 	uint64_t linger_bytes; /* of lingering groups; 0: a quarter of NBNIC_MEMORY_BYTES */
 	uint32_t quota;        /* of a pass, at least NBNIC_QUOTA_MIN; 0: NBNIC_QUOTA */
-	uint32_t user_percent; /* of ports, groups, attachments and memory: one user's; 0: all */
+	uint32_t user_percent; /* what one user may have of ports, groups and memory; 0: all */
 };
 #define NBNIC_PULL_NS_DEFAULT UINT64_C(1000000)
 /* Longer than the 5 s for which a debugger may stop a daemon. */
@@ -231,14 +232,14 @@ struct nbnic {
 	struct nbnic_user_linger user[NBNIC_USERS_MAX];
 	uint32_t high;  /* one beyond the highest index in use */
 	uint32_t fresh; /* indices from here on were never used */
-	uint32_t nfree; /* in free[]: others that are not in use */
+	uint32_t nfree; /* in free[]: used before, but free now */
 	uint64_t counter[NBAR_COUNTER_END];
 #if NBNIC_LATENCY
 	struct nbnic_latency latency;
 #endif
 	struct nbnic_rota_port sends_port[NBNIC_PORTS_MAX], pulls_port[NBNIC_PORTS_MAX];
 	struct nbnic_share {
-		uint32_t pass; /* left is for this pass; for any other it is the quota */
+		uint32_t pass; /* left counts for this pass; in any other pass it is the quota */
 		uint32_t left;
 	} share[NBNIC_PORTS_MAX];
 	struct nbnic_heard heard[NBNIC_HEARD_MAX];
@@ -247,14 +248,14 @@ struct nbnic {
 	struct nbnic_group *group[NBNIC_HANDLES];
 };
 
-/* Prepares a NIC that has no groups; it cannot be moved from here on. wire and addr go into every
- * endpoint address it gives out. -EINVAL: pull_ns is 0, budget_ns less than NBFW_WINDOW times as
- * long, or the quota too small. */
+/* Prepares a NIC that has no groups; the NIC must not move in memory afterwards. wire and addr go
+ * into every endpoint address that it gives out. -EINVAL: pull_ns is 0, budget_ns is less than
+ * NBFW_WINDOW * pull_ns, or the quota is too small. */
 int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16_t wire,
 	       const struct nbnic_addr *addr, const struct nbnic_config *config);
 
-/* Bytes of the block that nbnic_group_build needs; plan is NULL for "signal", where size (of the
- * group) gives room for as many peers, NBAR_PEERS_MAX at most. */
+/* Bytes of the block that nbnic_group_build needs; plan is NULL for "signal"; then the block has
+ * room for `size` peers, NBAR_PEERS_MAX at most. */
 size_t nbnic_group_size(const struct nbar_plan *plan, uint32_t size);
 
 struct nbnic_open {
@@ -269,14 +270,14 @@ struct nbnic_open {
 };
 
 /*
- * Makes a group in block (nbnic_group_size bytes, aligned for uint64_t). With a large plan that
- * takes long, so it touches no NIC: any thread may do it.
+ * Makes a group in block (nbnic_group_size bytes, aligned for uint64_t). This takes long with a
+ * large plan, so the function touches no NIC: any thread may call it.
  */
 struct nbnic_group *nbnic_group_build(const struct nbnic_open *arg, void *block);
 
 /*
- * Opens it: from here on the NIC accepts frames for it, and owns its block until ops.release.
- * -ENOSPC: NBNIC_GROUPS_MAX are open. -EINVAL: no port has such a number.
+ * Opens a group: from here on the NIC accepts frames for the group, and owns its block until
+ * ops.release. -ENOSPC: NBNIC_GROUPS_MAX are open. -EINVAL: no port has such a number.
  */
 int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g);
 
@@ -284,8 +285,8 @@ int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g);
 void nbnic_group_endpoint(const struct nbnic *nic, const struct nbnic_group *g,
 			  struct nbar_endpoint *out);
 
-/* The address of the NIC and the rank in an endpoint address; false: it is no endpoint address, or
- * of another wire or version. Needs no NIC: any thread may ask. */
+/* Reads the address of the NIC and the rank from an endpoint address. False: it is no endpoint
+ * address, or one of another wire or version. Needs no NIC: any thread may call it. */
 bool nbnic_endpoint_addr(const struct nbar_endpoint *endpoint, uint16_t wire,
 			 struct nbnic_addr *out, uint32_t *rank);
 
@@ -315,13 +316,14 @@ void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, 
  * affected. */
 void nbnic_group_fail(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, uint64_t now);
 
-/* The NIC has lost its wire: all open groups fail likewise, and "signal" groups get the status. */
+/* The NIC has lost its wire: all open groups fail as in nbnic_group_fail, and "signal" groups get
+ * the status. */
 void nbnic_fail(struct nbnic *nic, uint8_t cause, uint64_t now);
 
 /* Releases every group, and tells neither hosts nor members; for the end of a NIC. */
 void nbnic_fini(struct nbnic *nic);
 
-/* The host's start token: it has arrived at all barriers up to epoch `posted`. */
+/* The host has arrived at all barriers up to epoch `posted`. */
 void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, uint64_t now);
 
 /* The host sends a raw message to a peer of a "signal" group. False: the wire has no room, or the
@@ -329,18 +331,19 @@ void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, u
 bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 		  const uint32_t word[NBAR_SIGNAL_WORDS]);
 
-/* A frame from the wire. `from` is where it came from: answers to pulls go there. */
+/* A frame from the wire. `from` is the sender: answers to PULLs go there. */
 void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struct nbfw_token *t,
 		   uint64_t now);
 
 /*
- * Ends a pass: call it after the frames and doorbells of each. A bounded slice of timers, PULLs,
- * waiting sends and starts, and groups whose lingering is over; a few ns if there is no such work.
- * True: something was done.
+ * Ends a pass: call it after the frames and doorbells. It does a bounded part of the work on
+ * timers, PULLs, waiting sends and starts, and groups whose lingering is over; without such work it
+ * takes a few ns. True: something was done.
  */
 bool nbnic_work(struct nbnic *nic, uint64_t now);
 
-/* Sets the quota, at least NBNIC_QUOTA_MIN. A budget has one quota: the pass ends here. */
+/* Sets the quota, at least NBNIC_QUOTA_MIN. The pass ends here, because its budget follows from one
+ * quota. */
 void nbnic_quota_set(struct nbnic *nic, uint32_t quota);
 
 /* When nbnic_work has work again if nothing comes in before. 0: at once; UINT64_MAX: never. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nic_internal.h - what the files of the NIC loop share; nobody else includes it.
+ * nic_internal.h - what the files of the NIC loop share; no other file includes it.
  *
  * The files, lowest layer first: send.c sends frames; rtt.c sends PULLs early after a loss; why.c
  * names stragglers; nic.c turns events into actions; group.c makes and ends groups; pass.c is the
@@ -40,11 +40,12 @@ uint32_t *nbnic_share_left(struct nbnic *nic, uint32_t port);
 void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action *a,
 		      const struct nbfw_token *pull, const struct nbnic_addr *from);
 
-/* Begins a job: asks for the missing slots in [first, end). It replaces the one before. */
+/* Begins a PULL job: asks for the missing slots in [first, end). The job replaces any earlier job.
+ */
 void nbnic_pull_begin(struct nbnic *nic, struct nbnic_group *g, uint32_t first, uint32_t end);
 
-/* Goes on with the job: asks for at most `limit` slots. Returns how many; the job is out when
- * pull_left is 0. */
+/* Goes on with the job: asks for at most `limit` slots. Returns the number of slots; the job has
+ * ended when pull_left is 0. */
 uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit);
 
 /* rtt.c */
@@ -103,7 +104,8 @@ static inline void nbnic_trace_group(struct nbnic *nic, const struct nbnic_group
 		nbnic_trace_note_group(nic, g, what, epoch, peer);
 }
 
-/* The same for a frame: handle is that of the group at this NIC, rank that of its member here. */
+/* Notes a frame, while somebody traces. handle: of the group at this NIC; rank: of its member here.
+ */
 static inline void nbnic_trace_frame(struct nbnic *nic, uint32_t handle, uint32_t rank,
 				     uint32_t peer, const struct nbfw_token *t,
 				     enum nbar_trace_what what)
@@ -112,7 +114,7 @@ static inline void nbnic_trace_frame(struct nbnic *nic, uint32_t handle, uint32_
 		nbnic_trace_note_frame(nic, handle, rank, peer, t, what);
 }
 
-/* The same for a frame that is a send of the plan. */
+/* Notes a frame that is a send of the plan, while somebody traces. */
 static inline void nbnic_trace_send(struct nbnic *nic, const struct nbnic_group *g,
 				    const struct nbar_send *send, const struct nbfw_token *t)
 {
@@ -120,8 +122,8 @@ static inline void nbnic_trace_send(struct nbnic *nic, const struct nbnic_group 
 		nbnic_trace_note_send(nic, g, send, t);
 }
 
-/* The index of the highest bit of v, which is not 0. Where the machine has no instruction for it,
- * the compiler would call its library. */
+/* The index of the highest bit of v, which is not 0. The loop is for machines where the compiler
+ * would call its library. */
 static inline uint32_t nbnic_bit_highest(uint64_t v)
 {
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -162,14 +164,14 @@ static inline void nbnic_latency_note(struct nbnic *nic, const struct nbnic_grou
 void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_event *ev,
 		uint64_t now);
 
-/* Starts what the host has posted, as far as it can be started: `limit` barriers at most, the rest
- * is queued. Returns how many. */
+/* Starts posted barriers that can start: `limit` at most, and queues the rest. Returns the number
+ * of barriers started. */
 uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now);
 #define NBNIC_STARTS_A_CALL 16u
 
 /* group.c */
 
-/* Gives the block of a group back to the port and frees its handle. */
+/* Gives the block of a group back (ops.release) and frees the handle. */
 void nbnic_group_release(struct nbnic *nic, uint32_t index);
 
 static inline uint32_t nbnic_index(uint32_t handle)
@@ -208,7 +210,8 @@ static inline bool nbnic_sends_wait(const struct nbnic_group *g)
 	return g->token_at != g->token_end || g->abort_at != g->abort_end;
 }
 
-/* True if a barrier that the host has posted can start: the sends of the last one must be out. */
+/* True if a barrier that the host has posted can start: the sends of the last barrier must be out.
+ */
 static inline bool nbnic_may_start(const struct nbnic_group *g)
 {
 	return g->life == NBAR_LIFE_CONNECTED && !g->state->running &&

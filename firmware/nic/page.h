@@ -17,7 +17,7 @@
 struct nbnic_cell {
 	struct nbnic_group *group;
 	uint32_t posted;     /* doorbell as last read */
-	uint32_t wake_seq;   /* likewise */
+	uint32_t wake_seq;   /* as last read */
 	uint16_t live_index; /* of this cell in live[], while it has a group */
 	uint16_t held;       /* attached processes that still look at the cell */
 	bool wake_pending;   /* wake sleepers at the next completion */
@@ -38,7 +38,7 @@ struct nbnic_port {
 	uint32_t life;    /* as last written to the page */
 	uint8_t host;     /* what its processes did at host_at: enum nbar_why; 0: not known */
 	bool asked;       /* others wait for the host since the last look at its processes */
-	uint64_t host_at; /* when they were looked at */
+	uint64_t host_at; /* the time of that look */
 	uint16_t live[NBNIC_GROUPS_MAX];
 	struct nbnic_cell cell[NBNIC_GROUPS_MAX];
 };
@@ -49,13 +49,13 @@ void nbnic_page_begin(struct nbnic_port *p);
 /* Shows the host that the NIC runs. */
 void nbnic_page_live(struct nbnic_port *p);
 
-/* Index of a cell without a group and without anybody who looks at it, or NBNIC_GROUPS_MAX. */
+/* Index of a cell that has no group and that no attached process holds, or NBNIC_GROUPS_MAX. */
 uint32_t nbnic_page_free_cell(const struct nbnic_port *p);
 
 /* Puts a new group into a cell: completion and doorbell words start at 0. */
 void nbnic_cell_begin(struct nbnic_port *p, uint32_t cell, struct nbnic_group *g);
 
-/* Takes it out again. */
+/* Takes the group out of its cell. */
 void nbnic_cell_end(struct nbnic_port *p, uint32_t cell);
 
 /* The group in a cell, or NULL. */
@@ -65,7 +65,7 @@ static inline struct nbnic_group *nbnic_cell_group(const struct nbnic_port *p, u
 }
 
 /* Looks at the doorbells of n ports: at most NBNIC_SCAN_CELLS live cells of each, in turn. True if
- * any had rung. */
+ * any doorbell had rung. */
 bool nbnic_page_scan(struct nbnic_port *const *port, uint32_t n, struct nbnic *nic, uint64_t now);
 
 /* Sends at most `budget` entries of the send ring; returns how many. An entry that the wire has no

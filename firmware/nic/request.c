@@ -7,7 +7,7 @@
 /* The last op that this NIC knows. */
 #define OP_LAST (NBNIC_LATENCY ? NBAR_OP_GROUP_LATENCY : NBAR_OP_GROUP_ABORT)
 
-/* Length of the body of an op, and whether more may follow it. */
+/* True if the body of this op may have this length. */
 static bool body_fits(enum nbar_op op, size_t length)
 {
 	switch (op) {
@@ -39,7 +39,7 @@ static bool body_fits(enum nbar_op op, size_t length)
 	return length == sizeof(struct nbar_req_group_abort);
 }
 
-/* Whether the client has the port that the op needs. */
+/* 0 if the client has the port that the op needs; otherwise the refusal. */
 static int check_port(struct nbnic_request *r, enum nbar_op op)
 {
 	const struct nbnic_client *c = r->client;
@@ -52,8 +52,8 @@ static int check_port(struct nbnic_request *r, enum nbar_op op)
 		return 0;
 	if (c->owner)
 		return nbnic_request_fail(r, -NBAR_EPERM,
-					  "this process is only attached to port %u of %s; the one "
-					  "that opened the port must do that",
+					  "this process is only attached to port %u of %s; the "
+					  "process that opened the port must do that",
 					  c->owner->port->number, r->device->name);
 	return nbnic_request_fail(r, -NBAR_ENXIO,
 				  "no port of %s is open on this connection; open one "

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request.h - what the files request*.c share; nobody else includes it.
+ * request.h - what the files request*.c share; no other file includes it.
  *
  * They run on the side of requests. Functions named run_* are handed to nbnic_request_call, which
- * keeps them apart from the pass; each is bounded. Nothing in a request is believed before it is
- * checked. A refusal says what is wrong and what to do about it.
+ * keeps them apart from the pass; each is bounded. They check each value of a request before they
+ * use it. A refusal says what is wrong and what to do about it.
  */
 #ifndef NBNIC_REQUEST_H
 #define NBNIC_REQUEST_H
@@ -24,7 +24,7 @@ struct nbnic_request {
 __attribute__((format(printf, 3, 4))) int nbnic_request_fail(struct nbnic_request *r, int error,
 							     const char *format, ...);
 
-/* Adds size zero bytes to the reply and returns where. */
+/* Adds size zero bytes to the reply and returns their address. */
 void *nbnic_request_reply(struct nbnic_request *r, size_t size);
 
 /* Runs fn(arg, now) apart from the pass, then frees what groups have released. */
@@ -51,14 +51,14 @@ int nbnic_user_check_port(struct nbnic_request *r);
 int nbnic_user_check_attach(struct nbnic_request *r, const struct nbnic_client *owner);
 int nbnic_user_check_group(struct nbnic_request *r, size_t bytes);
 
-/* The account of a user: its own, or a free one; NBNIC_USERS_MAX: there is none. Only within
- * platform->exclusive. */
+/* The account of a user: its own, or a free account; NBNIC_USERS_MAX: there is no free account.
+ * Only within platform->exclusive. */
 uint32_t nbnic_user_find(struct nbnic_device *d, uint32_t uid);
 
 /* Whether an attached client holds a cell. */
 bool nbnic_client_holds(const struct nbnic_client *c, uint32_t cell);
 
-/* The reply to a client that has opened a port, or attached to it: the port of owner. */
+/* Writes the reply to a client that has opened the port of owner, or attached to it. */
 void nbnic_request_port_reply(struct nbnic_request *r, const struct nbnic_client *owner);
 
 /* Closes the port of a client. The members that wait for its groups get the cause. */

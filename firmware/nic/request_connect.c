@@ -21,7 +21,7 @@ struct connect_call {
 	const char *why;
 };
 
-/* Whether the group can take so many peers: before the wire makes anything for them. */
+/* Checks that the group can take so many peers, before the wire makes anything for the peers. */
 static void run_check(void *arg, uint64_t now)
 {
 	struct connect_call *call = arg;
@@ -43,7 +43,7 @@ static const struct nbar_endpoint *endpoints_of(const struct connect_call *call)
 	return (const struct nbar_endpoint *)(call->req + 1) + call->first;
 }
 
-/* Whether all endpoint addresses will do: nothing of a request takes effect if one is refused. */
+/* Checks all endpoint addresses: if one is refused, no part of the request takes effect. */
 static void run_endpoints_check(void *arg, uint64_t now)
 {
 	struct connect_call *call = arg;
@@ -76,7 +76,8 @@ static void run_group_connect(void *arg, uint64_t now)
 	call->missing = g->npeer - g->nconnected;
 }
 
-/* Has fn see all endpoint addresses, some at a time. call->first is then how many it took. */
+/* Runs fn for all endpoint addresses, a few at a time. call->first is then the number that fn has
+ * accepted. */
 static void for_endpoints(struct connect_call *call, nbnic_fn *fn)
 {
 	call->first = 0;
@@ -96,8 +97,8 @@ static bool endpoint_is_ours(const struct wire_base *w, const struct nbar_endpoi
 	return nbnic_endpoint_addr(endpoint, w->kind, addr, rank);
 }
 
-/* Has the wire make ready for the NICs that the endpoint addresses name. *begun: for how many it
- * did. */
+/* Makes the wire ready for the NICs that the endpoint addresses name. *begun: the number of
+ * endpoint addresses for which this succeeded. */
 static int peers_begin(struct wire_base *w, const struct nbar_endpoint *endpoint, uint32_t n,
 		       uint32_t *begun, uint32_t *rank, const char **why)
 {
@@ -159,7 +160,7 @@ static int refuse(struct nbnic_request *r, const struct connect_call *call)
 	return 0;
 }
 
-/* Connects endpoint addresses that will do. */
+/* Connects endpoint addresses that have passed the checks. */
 static int connect_all(struct nbnic_request *r, struct connect_call *call)
 {
 	const struct nbar_endpoint *endpoint = (const struct nbar_endpoint *)(call->req + 1);

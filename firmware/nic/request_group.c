@@ -22,7 +22,7 @@ static void run_group_open(void *arg, uint64_t now)
 	struct nbnic_group *g = call->group;
 
 	(void)now;
-	/* A process that exits ends its ports, while threads of it go on. */
+	/* A process that exits ends its ports, while other threads of it still run. */
 	call->rc = -NBAR_ENETDOWN;
 	if (d->port[call->port->number] != call->port)
 		return;
@@ -49,7 +49,7 @@ static struct nbar_rep_group_open *reply_begin(struct nbnic_request *r, const st
 	return rep;
 }
 
-/* What a client sent as a name, fit to be shown. */
+/* The name that a client sent; '?' stands for each character that cannot be shown. */
 static const char *shown(const char name[NBAR_NAME_MAX], char out[NBAR_NAME_MAX])
 {
 	uint32_t i = 0;
@@ -60,7 +60,7 @@ static const char *shown(const char name[NBAR_NAME_MAX], char out[NBAR_NAME_MAX]
 	return out;
 }
 
-/* The algorithm of a group, and the name it is shown by. */
+/* The algorithm of a group, and the name that users see. */
 struct wanted {
 	struct nbfw_alg kind;
 	const char *name;
@@ -88,7 +88,7 @@ static int check_algorithm(struct nbnic_request *r, const struct nbar_req_group_
 					  "the name of an algorithm has at most %u characters; "
 					  "this one begins with \"%s\"",
 					  NBAR_NAME_MAX - 1, name);
-	/* All members must come to the same algorithm: connect sees to that. */
+	/* All members must choose the same algorithm: connect checks that. */
 	w->name = NULL;
 	if (platform->algorithm && nbnic_text_same(req->alg, NBFW_ALG_AUTO))
 		w->name = platform->algorithm(r->device->ctx, req->size);
@@ -193,7 +193,7 @@ static int make_plan(struct nbnic_request *r, const struct nbar_req_group_open *
 	return 0;
 }
 
-/* Whether a group of so many bytes is within what its user, its port and the NIC may have. */
+/* Checks a group of so many bytes against the limits of its user, its port and the NIC. */
 static int check_memory(struct nbnic_request *r, size_t bytes)
 {
 	const struct nbnic_device *d = r->device;
@@ -221,7 +221,7 @@ static int check_memory(struct nbnic_request *r, size_t bytes)
 	return 0;
 }
 
-/* Makes the group, but opens it nowhere yet. */
+/* Makes the group, but does not open it yet. */
 static int build(struct nbnic_request *r, const struct nbar_req_group_open *req,
 		 const struct wanted *w, const struct nbar_plan *plan, struct nbnic_group **out)
 {
@@ -257,7 +257,7 @@ static int build(struct nbnic_request *r, const struct nbar_req_group_open *req,
 	return 0;
 }
 
-/* Counts a group of so many bytes as open, or no longer. */
+/* Counts a group of so many bytes as open, or as no longer open. */
 static void account(struct nbnic_client *c, uint32_t bytes, bool open)
 {
 	struct nbnic_device *d = c->device;

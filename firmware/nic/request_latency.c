@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * request_latency.c - answers requests for latency: how long the barriers of a NIC took, and from
- * which ranks their last tokens came. Clients need no port for it. Never on the path from token to
- * completion.
+ * which ranks their last tokens came. Clients need no port for these requests. Never on the path
+ * from token to completion.
  */
 #include "request.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * request_stat.c - what a NIC says of itself: its counters, and the state of its groups. Clients
- * need no port for it.
+ * need no port for these requests.
  */
 #include "request.h"
 #include "text.h"

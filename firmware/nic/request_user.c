@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request_user.c - the accounts of users: what one user may have of a NIC, whatever the number of
- * its processes, so that no user keeps another one out.
+ * request_user.c - the accounts of users. They limit what all processes of a user together may have
+ * of a NIC, so that no user keeps another user out.
  *
  * Called by the other request*.c. An account is free when its user has no port and no lingering
  * group; the table is bounded by NBNIC_USERS_MAX.
@@ -18,7 +18,7 @@ static uint32_t part(uint32_t n, uint32_t percent)
 
 void nbnic_users_init(struct nbnic_device *d, uint32_t percent)
 {
-	/* Of all there is, the NIC's own limits say more than that of a user. */
+	/* A user who may have all of the NIC needs no limit besides those of the NIC. */
 	d->user_max = (struct nbnic_user){
 		.nport = UINT32_MAX,
 		.nattached = UINT32_MAX,
@@ -59,7 +59,7 @@ static void run_count(void *arg, uint64_t now)
 	nbnic_count(&d->nic, NBAR_COUNTER_quota_refused);
 }
 
-/* 0 if `has` and `more` are within `most`. */
+/* 0 if has + more is within most; otherwise the refusal. */
 static int check(struct nbnic_request *r, const char *what, uint32_t has, uint32_t more,
 		 uint32_t most)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rota.h - who is served next: round robin over ports, then over the groups of a port.
+ * rota.h - the order of service: round robin over ports, then over the groups of a port.
  *
  * Used by the files of the NIC loop. Intrusive lists: nothing is allocated, every call takes
  * constant time. A port with a thousand groups gets no more visits than a port with one.
  *
- * A port that was not served in this pass or the last is *fresh* when it enters: it has its first
- * visit before the ports with a backlog (as new flows have in FQ-CoDel), and is then one of them.
+ * A port that enters is *fresh* if neither this pass nor the last one has served it. A fresh port
+ * has its first visit before the ports with a backlog (as a new flow has in FQ-CoDel). Then it
+ * joins these ports.
  */
 #ifndef NBNIC_ROTA_H
 #define NBNIC_ROTA_H
@@ -17,7 +18,7 @@
 
 #include "config.h"
 
-/* In a list, or, with next == NULL, in none. The head of a list is a link as well. */
+/* A link with next == NULL is in no list. The head of a list is a link, too. */
 struct nbnic_link {
 	struct nbnic_link *next, *prev;
 };
@@ -29,7 +30,7 @@ struct nbnic_rota_port {
 };
 
 struct nbnic_rota {
-	struct nbnic_link fresh, ports; /* those that have groups here */
+	struct nbnic_link fresh, ports; /* ports that have groups here */
 	struct nbnic_rota_port *port;   /* NBNIC_PORTS_MAX of them */
 	const uint32_t *pass;           /* number of the pass; wraps */
 	uint32_t nport;                 /* in both lists */
@@ -106,8 +107,8 @@ static inline void nbnic_rota_remove(struct nbnic_rota *r, uint32_t port, struct
 	r->nport--;
 }
 
-/* Takes out the first group of the first port, of a fresh one or of the others; that port goes
- * behind the others. There is one. */
+/* Takes out the first group of the first port of `fresh` or of `ports`, which must have a port. If
+ * that port has more groups, it goes to the end of `ports`. */
 static inline struct nbnic_link *nbnic_rota_take(struct nbnic_rota *r, bool fresh)
 {
 	struct nbnic_link *first = fresh ? r->fresh.next : r->ports.next;

@@ -33,7 +33,7 @@ RARE static uint16_t why_pack(uint32_t kind, uint32_t age)
 	return (uint16_t)(kind << 13 | exponent << 9 | (age > 0x1ff ? 0x1ff : age));
 }
 
-/* In the unit of clock_of. */
+/* The age in `why`, in the unit of clock_of. */
 static uint32_t why_age(uint32_t why)
 {
 	return (why & 0x1ff) << (why >> 9 & 0xf);
@@ -49,8 +49,9 @@ RARE static uint32_t find(const struct nbnic_group *g, uint32_t rank)
 	return i;
 }
 
-/* Remembers a straggler. When the list is full, the newest rank replaces the last. `age` is that of
- * the LATER; the age of a NIC that stays silent counts from when it was first called silent. */
+/* Remembers a straggler. When the list is full, the new rank replaces the last rank. `age` comes
+ * from the LATER. The age of a NIC that stays silent counts from the first time it was called
+ * silent. */
 RARE static void note(struct nbnic_group *g, uint32_t rank, uint32_t kind, uint32_t now,
 		      uint32_t age)
 {
@@ -169,16 +170,16 @@ void nbnic_why_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw
 	uint32_t why = later->info >> 16, kind = NBAR_WHY_KIND(why), at = find(g, later->src);
 
 	trace_new(nic, g, later->arg, kind);
-	/* A member that names another one has arrived, and its NIC is not silent. */
+	/* A member that names another member has arrived, and its NIC is not silent. */
 	if (at < g->nstragglers)
 		g->straggler[at] = g->straggler[--g->nstragglers];
-	/* Our own host has arrived: an answer that names it is out of date. */
+	/* Our own host has arrived: an answer that names our rank is out of date. */
 	if (kind != NBAR_WHY_UNKNOWN && kind < NBAR_WHY_END && later->arg != g->rank)
 		note(g, later->arg, kind, clock_of(now), why_age(why));
 	tell(nic, g, now);
 }
 
-/* Whether the NIC of a slot has not answered for so many intervals. */
+/* True if the NIC of a slot has been silent for so many intervals. */
 static bool is_silent(const struct nbnic *nic, const struct nbnic_group *g, uint32_t slot,
 		      uint32_t intervals, uint64_t now)
 {

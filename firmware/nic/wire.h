@@ -5,8 +5,8 @@
  * Included by every wire and by every platform. A wire sees nic.h and log.h of the firmware, and no
  * header of a platform. wires.h has the registry of all wires.
  *
- * All calls come from the polling thread, except open and close, which come before it starts and
- * after it ends, and those that are said to come from the control thread.
+ * The polling thread makes all calls, with two exceptions. The control thread makes those whose
+ * comments say so. open comes before the polling thread starts, and close after it ends.
  */
 #ifndef NBNIC_WIRE_H
 #define NBNIC_WIRE_H
@@ -34,51 +34,50 @@ struct wire_base {
 	uint64_t drops;     /* frames that the receive queue had no room for */
 	uint64_t refused;   /* times that transmit had no room for a frame */
 	uint64_t writes;    /* frames that went as RDMA writes */
-	int fd;             /* with ops->serve: readable when it is to be called */
+	int fd;             /* with ops->serve: readable when serve is to be called */
 	/*
-	 * Control thread: has fn(arg, now) run where no call of the polling thread is under way,
-	 * and returns when it is done. Set by the platform, before the first call of peer_begin or
-	 * serve.
+	 * Control thread: runs fn(arg, now) while no call of the polling thread is under way, then
+	 * returns. The platform sets this before the first call of peer_begin or serve.
 	 */
 	void (*call)(struct wire_base *w, wire_fn *fn, void *arg);
 	void *platform; /* for the platform's own use */
-	/* The key for the tags of frames, set before the NIC is made; NULL: they have none. */
+	/* The key for the tags of frames, set before the NIC is made; NULL: frames have no tags. */
 	const struct wire_auth *auth;
 };
 
 struct wire_ops {
 	/*
-	 * Frames that a pass may carry for all that waits in queues; 0: NBNIC_QUOTA. A pass with so
-	 * many should cost about as much as the pass that serves one barrier of an idle NIC: few
-	 * where a frame is a system call, more where it is a store. A port that has the NIC for
-	 * itself gets NBNIC_QUOTA at least.
+	 * Frames that a pass may send from queues; 0: NBNIC_QUOTA. Such a pass should cost about as
+	 * much as a pass that serves one barrier of an idle NIC. So the quota is small if a frame
+	 * is a system call, larger if a frame is a store. A port that has the NIC for itself gets
+	 * NBNIC_QUOTA at least.
 	 */
 	uint32_t quota;
 	/*
-	 * nic: its name. Keys come one by one from --nic, by option(args, key). Errors are reported
-	 * by log_error(), with what to do; returns 0 or negative errno.
+	 * nic: the name of the NIC. option(args, key) gives the value of a key of --nic. Returns 0
+	 * or negative errno; reports each error by log_error(), with what to do.
 	 */
 	int (*open)(const char *nic, wire_option *option, void *args, struct wire_base **out);
 	void (*close)(struct wire_base *w);
-	/* Takes what has come in, at most `budget` frames (at least 1), and calls nbnic_receive for
-	 * each; returns how many. */
+	/* Takes at most `budget` received frames (budget >= 1), calls nbnic_receive for each, and
+	 * returns their number. */
 	unsigned (*poll)(struct wire_base *w, struct nbnic *nic, uint64_t now, unsigned budget);
 	/* Sends a frame, which may be lost. False: no room now; nothing was sent, and a later call
-	 * may succeed. A frame that can never be sent: counts it in base.errors, and
-	 * returns true. */
+	 * may succeed. If a frame can never be sent, counts it in base.errors and returns true. */
 	bool (*transmit)(struct wire_base *w, const struct nbnic_addr *to,
 			 const struct nbfw_token *t);
 	/*
-	 * Control thread; both are set, or both are NULL. A group is about to have this peer, or
-	 * has it no more: what takes long is done here, so that transmit has only to send. As many
-	 * ends as begins. Refused: negative errno, and *why is a constant text that says what to
-	 * do.
+	 * Control thread; both functions are set, or both are NULL. A group is about to have this
+	 * peer, or has it no more. Slow work is done here, so that transmit only sends. Each
+	 * successful begin has one end. Refused: negative errno, and *why is a constant text that
+	 * says what to do.
 	 */
 	int (*peer_begin)(struct wire_base *w, const struct nbnic_addr *a, const char **why);
 	void (*peer_end)(struct wire_base *w, const struct nbnic_addr *a);
-	/* Control thread, may be NULL: base.fd is readable. */
+	/* Control thread, may be NULL. Called when base.fd is readable. */
 	void (*serve)(struct wire_base *w);
-	/* In a child of fork(), where nobody uses the wire: closes its descriptors, no more. */
+	/* In a child of fork(), where nobody uses the wire: closes the descriptors of the wire, and
+	 * does no more. */
 	void (*forked)(struct wire_base *w);
 };
 

@@ -23,7 +23,7 @@ struct frame {
 	struct nbfw_token token;
 };
 
-/* Both ends are in the polling thread. */
+/* The polling thread uses both ends. */
 struct loop_wire {
 	struct wire_base base;
 	struct inproc *set;
@@ -147,7 +147,8 @@ static int threads_start(struct inproc *p)
 	return rc;
 }
 
-/* As the daemon does: an ordinary user begins with 1,024 descriptors, and may have many more. */
+/* Raises the limit as the daemon does: an ordinary user begins with 1,024 descriptors, but may have
+ * many more. */
 static void limits_raise(void)
 {
 	struct rlimit limit;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * inproc.h - a whole NIC daemon inside a test program: the real control and polling threads, real
- * sockets and pages, and a wire in memory. No DPDK, no second process, so every sanitizer sees all
- * of it.
+ * sockets and pages, and a wire in memory. No DPDK, no second process, so a sanitizer sees the
+ * whole daemon.
  *
  * The NIC and the host library map a page at two addresses. ThreadSanitizer therefore does not see
  * that a completion orders one thread's writes before another's reads: tests that run under it
@@ -19,17 +19,18 @@ struct inproc;
 
 /*
  * Starts nnic NICs "n0", "n1", ... with a run directory of their own in /tmp, and points
- * $NBAR_RUN_DIR at it. config NULL: the defaults of the daemon. If it cannot, the program ends.
+ * $NBAR_RUN_DIR at it. config NULL: the defaults of the daemon. If a NIC cannot start, the program
+ * ends.
  */
 struct inproc *inproc_start(uint32_t nnic, const struct nbnic_config *config);
 
-/* Path of its run directory, which has the sockets NAME.sock. */
+/* Path of the run directory, which has the sockets NAME.sock. */
 const char *inproc_run_dir(const struct inproc *p);
 
 /* Sets the percentage of frames that the wire loses at random; 0 at the start. */
 void inproc_set_loss(struct inproc *p, uint32_t percent);
 
-/* Stops it as SIGTERM stops the daemon, and removes the run directory. */
+/* Stops the NICs as SIGTERM stops the daemon, and removes the run directory. */
 void inproc_stop(struct inproc *p);
 
 #endif

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-/* cmocka's own asserts are slow calls. In loops of millions this one is cheaper, and its message
+/* cmocka's own asserts are slow calls. In loops of millions `require` is cheaper, and its message
  * has the state of the loop. */
 #define require(cond, ...)                                                     \
 	do {                                                                   \
@@ -29,7 +29,7 @@
 		}                                                              \
 	} while (0)
 
-/* SplitMix64: any seed is a good one. */
+/* SplitMix64: any seed is good. */
 struct rng {
 	uint64_t state;
 };
@@ -56,7 +56,7 @@ static inline bool rng_percent(struct rng *r, uint32_t percent)
 
 /*
  * Seed of this run: NBAR_SEED, or 1, so that two runs are alike. A test of many random cases takes
- * seed, seed + 1, ... and prints the one that failed: NBAR_SEED=N runs the case with seed N first.
+ * seed, seed + 1, ... and prints the seed that failed: NBAR_SEED=N runs the case with seed N first.
  */
 static inline uint64_t unit_seed(void)
 {
@@ -83,7 +83,7 @@ static inline bool unit_sanitized(void)
 	return text && *text;
 }
 
-/* True where it counts which lines run, and not how often: make coverage, make check-mutants. */
+/* True if the run only shows which lines are reached: make coverage, make check-mutants. */
 static inline bool unit_counted(void)
 {
 	const char *text = getenv("SAN");
@@ -91,7 +91,7 @@ static inline bool unit_counted(void)
 	return text && strcmp(text, "gcov") == 0;
 }
 
-/* Of a long series of sizes, each so many. */
+/* Of a long series of sizes, a test takes every unit_stride()th. */
 static inline uint32_t unit_stride(void)
 {
 	return unit_counted() ? 127 : unit_sanitized() ? 7 : 1;

@@ -12,9 +12,9 @@
 
 struct group_plans {
 	uint32_t size;
-	struct nbar_plan **plan; /* of each rank, one after the other in one block */
+	struct nbar_plan **plan; /* of each rank; all plans lie in one block */
 	void *block;
-	uint32_t *first_slot; /* of each rank, in sent_step[]; and the total */
+	uint32_t *first_slot; /* of each rank, in sent_step[]; then the number of all slots */
 	uint16_t *sent_step;  /* of each slot: the step in which its sender sends; see match */
 };
 
@@ -24,7 +24,7 @@ struct edge {
 	uint32_t dst, dst_step;
 };
 
-#define GROUP_PLANS_BYTES_A_RANK 1280u /* all plans but that of a linear root fit */
+#define GROUP_PLANS_BYTES_A_RANK 1280u /* enough for each plan except that of a linear root */
 
 /* Every algorithm that makes plans, with every value of its parameter in the table. */
 static inline struct nbfw_alg group_plans_first(void)
@@ -45,7 +45,7 @@ static inline struct nbfw_alg group_plans_next(struct nbfw_alg alg)
 	for (struct nbfw_alg alg = group_plans_first(); alg.kind < NBFW_ALG_END; \
 	     alg = group_plans_next(alg))
 
-/* Any of them, with a parameter of at most 5. */
+/* A random algorithm that makes plans, with a parameter of at most 5. */
 static inline struct nbfw_alg group_plans_any(struct rng *rng)
 {
 	struct nbfw_alg alg = { (enum nbfw_alg_kind)(NBFW_ALG_FIRST +
@@ -86,7 +86,7 @@ static inline struct group_plans group_plans_new(uint32_t size, size_t capacity)
 	return set;
 }
 
-/* Counts the slots before each rank; call it when the plans are there. */
+/* Counts the slots before each rank. Call it when all plans have been made. */
 static inline void group_plans_index(struct group_plans *set)
 {
 	for (uint32_t r = 0; r < set->size; r++)
@@ -167,8 +167,8 @@ static inline struct group_plans group_plans_from_edges(uint32_t size, const str
 }
 
 /*
- * True if every send goes to a slot that waits for its sender, and every slot is sent to exactly
- * once. Fills sent_step[].
+ * True if every send goes to a slot that waits for its sender, and every slot gets exactly one
+ * send. Fills sent_step[].
  */
 static inline bool group_plans_match(struct group_plans *set)
 {
@@ -207,7 +207,7 @@ struct spread {
 	size_t words;      /* of a row */
 };
 
-/* Moves rank r to its next step, if all the signals that its step waits for have been sent. */
+/* Moves rank r to its next step, if all signals that its present step waits for have been sent. */
 static inline bool spread_step(const struct group_plans *set, struct spread *k, uint32_t r)
 {
 	const struct nbar_plan *p = set->plan[r];
@@ -233,10 +233,10 @@ static inline bool spread_step(const struct group_plans *set, struct spread *k, 
 
 /*
  * The knowledge-matrix test: K_0 = I + S_0, K_a = K_(a-1) + K_(a-1) S_a, and the plans are a
- * barrier if and only if nothing in the last K is zero. Ranks may be in different steps, so a stage
- * is all steps that can end next. A signal carries the knowledge that its sender had when it
- * entered the step, and nothing newer. Also false if ranks wait for each other in a circle. Needs
- * group_plans_match. column: the ranks whose arrival is followed; NULL for all.
+ * barrier if and only if no entry of the last K is zero. Ranks may be in different steps, so stage
+ * a consists of all steps that can end next. A signal carries only the knowledge that its sender
+ * had when the sender entered the step. Also false if ranks wait for each other in a circle. Needs
+ * group_plans_match. column: the ranks whose arrival the test follows; NULL: all.
  */
 static inline bool group_plans_spreads(const struct group_plans *set, const uint32_t *column,
 				       uint32_t ncolumn)
@@ -278,7 +278,7 @@ static inline bool group_plans_is_barrier(struct group_plans *set)
 	return group_plans_match(set) && group_plans_spreads(set, NULL, 0);
 }
 
-/* The signals of a set that matches, as a list; *n of them. */
+/* The signals of a set that matches, as a list; *n is their number. */
 static inline struct edge *group_plans_edges(const struct group_plans *set, uint32_t *n)
 {
 	struct edge *edge = calloc(set->first_slot[set->size] + 1, sizeof(edge[0]));
@@ -300,7 +300,7 @@ static inline struct edge *group_plans_edges(const struct group_plans *set, uint
 	return edge;
 }
 
-/* All signal the root, which signals all. */
+/* All ranks signal the root, then the root signals all ranks. */
 static inline struct group_plans group_plans_linear(uint32_t size, uint32_t root)
 {
 	struct edge *edge = calloc(2 * (size_t)size, sizeof(edge[0]));

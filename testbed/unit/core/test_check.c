@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_check.c - nbfw_check finds each violation of the invariants of PROTOCOL.md: the test takes a
- * valid state and violates it in each way.
+ * valid state and violates each invariant in it.
  */
 #include "engine.h"
 #include "group_plans.h"
 
-#define ALG "dissemination:3" /* of 16: two steps of three slots */
+#define ALG "dissemination:3" /* among 16 ranks: two steps of three slots */
 #define SIZE 16u
 
 static struct group_plans set;
@@ -26,8 +26,8 @@ static void token(uint32_t slot)
 	assert_int_equal(a.verdict, NBFW_USED);
 }
 
-/* A member in the second step of barrier 8: it has the first token of this step, but not the
- * next. */
+/* A member in the second step of barrier 8: it has the first token of this step, but not the second
+ * token. */
 static void running(void)
 {
 	struct nbfw_event start = { .type = NBFW_EV_START };
@@ -42,7 +42,7 @@ static void running(void)
 	assert_int_equal(nbfw_check(s, plan), 0);
 }
 
-/* A member between two barriers: 8 is complete. */
+/* A member between two barriers: barrier 8 is complete. */
 static void completed(void)
 {
 	running();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_cluster.c - whole groups in random worlds: no member leaves a barrier early, none hangs, and
- * failures name the right rank. world.h has the rules of the world and its oracle.
+ * test_cluster.c - whole groups in random worlds: no member leaves a barrier early, no member
+ * hangs, and failures name the right rank. world.h has the rules of the world and its oracle.
  */
 #include "world.h"
 
-/* Runs `body` in this many worlds; in few where only the lines count. */
+/* Runs `body` in n worlds; in few worlds if the run only measures which lines are reached. */
 static void in_worlds(uint32_t n, uint32_t least, uint32_t goal, void (*body)(struct world *w))
 {
 	n = unit_counted() ? n / 20 : n;
@@ -40,7 +40,7 @@ static void require_nobody_failed(struct world *w)
 		world_require(w, w->member[r].nfail == 0);
 }
 
-/* Every other member has failed, and names this rank and this cause. */
+/* Requires that every other member has failed and names this rank and this cause. */
 static void require_blamed(struct world *w, uint32_t rank, uint8_t cause)
 {
 	for (uint32_t r = 0; r < w->size; r++) {
@@ -90,10 +90,10 @@ static void test_no_loss_no_extra_frame(void **state)
 	in_worlds(500, 1, 5, no_loss);
 }
 
-/* All frames are lost for 12 timeouts: less than a window, so it is only a delay. */
+/* All frames are lost for 12 timeouts. That is less than a window, so barriers are only delayed. */
 static void outage(struct world *w)
 {
-	w->drop = w->stray = 0; /* or the few pulls left in the window might be lost as well */
+	w->drop = w->stray = 0; /* otherwise the few PULLs left in the window might be lost, too */
 	world_pass(w, rng_below(&w->rng, 1000));
 	w->outage = true;
 	world_pass(w, 12 * WORLD_TIMEOUT);
@@ -108,8 +108,8 @@ static void test_outage(void **state)
 	in_worlds(500, 2, 20, outage);
 }
 
-/* A NIC dies: all others fail with its rank, and none completes a barrier that the dead one did not
- * start. */
+/* A NIC dies: all other members fail with its rank, and no member completes a barrier that the dead
+ * member did not start. */
 static void silent(struct world *w)
 {
 	uint32_t victim = rng_below(&w->rng, w->size);
@@ -126,7 +126,7 @@ static void test_silent_member(void **state)
 	in_worlds(500, 2, UINT32_MAX, silent);
 }
 
-/* A host dies: the same, but the NICs know the cause. */
+/* A host dies: all other members fail with its rank, and their NICs know the cause. */
 static void host_dies(struct world *w)
 {
 	uint32_t victim = rng_below(&w->rng, w->size);
@@ -142,7 +142,7 @@ static void test_host_dies(void **state)
 	in_worlds(500, 2, UINT32_MAX, host_dies);
 }
 
-/* Two members leave at once: each of the others names one of them. */
+/* Two members leave at once: each other member names one of the two. */
 static void two_go(struct world *w)
 {
 	uint32_t one = rng_below(&w->rng, w->size);
@@ -207,7 +207,7 @@ static bool all_left(struct world *w)
 		struct world_member *m = &w->member[r];
 
 		if (m->ndone == w->goal && !m->nfail && !m->held) {
-			m->held = true; /* leave once */
+			m->held = true; /* each member leaves only once */
 			world_leave(w, r, NBAR_STATUS_CLOSED, 300);
 		}
 		if (!m->nfail)
@@ -216,7 +216,8 @@ static bool all_left(struct world *w)
 	return true;
 }
 
-/* Each closes soon after its last barrier; a member that lost its last token still gets it. */
+/* Each member closes soon after its last barrier. A member whose last token was lost still gets it.
+ */
 static void closing(struct world *w)
 {
 	world_run(w, all_left);
@@ -237,7 +238,8 @@ static bool early_done(struct world *w)
 	return w->member[late_rank].ndone == 2;
 }
 
-/* One closes while the others go on: they complete the barriers that it completed, and no more. */
+/* One member closes while the others go on: they complete the barriers that it has completed, and
+ * no more. */
 static void closes_early(struct world *w)
 {
 	late_rank = rng_below(&w->rng, w->size);
@@ -286,7 +288,7 @@ static void quick_step(struct quick *q, uint32_t rank, const struct nbfw_event *
 	}
 }
 
-/* A host arrives; all actions that follow are carried out. */
+/* A host arrives. Carries out all actions that follow. */
 static void quick_start(struct quick *q, uint32_t rank)
 {
 	struct nbfw_event ev = { .type = NBFW_EV_START };
@@ -299,8 +301,8 @@ static void quick_start(struct quick *q, uint32_t rank)
 	}
 }
 
-/* One barrier per rank. In each, this rank arrives long after all others: no member completes
- * before it, and all complete after it. */
+/* One barrier per rank. In its barrier a rank arrives long after all others: no member completes
+ * before this arrival, and all complete after it. */
 static void delay(struct nbfw_alg alg, uint32_t size)
 {
 	struct quick q = { .set = group_plans_generate(alg, size) };

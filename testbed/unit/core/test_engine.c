@@ -59,7 +59,7 @@ static void add(char *text, size_t size, const char *format, ...)
 	va_end(args);
 }
 
-/* The actions as text. */
+/* Writes the actions as text. */
 static void action_text(const struct nbfw_state *s, const struct nbar_plan *p,
 			const struct nbfw_action *a, uint32_t base, char *out, size_t size)
 {
@@ -181,11 +181,11 @@ static void test_r2_two_epochs(void **state)
 {
 	(void)state;
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
-		      "token @1 slot 0 from 3 => -\n" /* before the host */
+		      "token @1 slot 0 from 3 => -\n" /* before the host arrives */
 		      "token @2 slot 0 from 3 => bad\n"
 		      "token @0 slot 0 from 3 => stale\n"
 		      "start => tokens @1 to 1.0 2.1, arm\n"
-		      "token @2 slot 0 from 3 => -\n" /* the next, while this one runs */
+		      "token @2 slot 0 from 3 => -\n" /* of the next barrier, while this one runs */
 		      "token @2 slot 1 from 2 => -\n"
 		      "token @3 slot 1 from 2 => bad\n"
 		      "token @0 slot 1 from 2 => stale\n"
@@ -222,7 +222,7 @@ static void test_r3_steps(void **state)
 		      "start => complete @2, disarm\n");
 }
 
-/* R3: a token that no member may send is bad, and changes nothing. */
+/* R3: a frame that no member may send is bad, and changes nothing. */
 static void test_r3_bad_frames(void **state)
 {
 	(void)state;
@@ -252,13 +252,13 @@ static void test_r4_answers_to_pulls(void **state)
 {
 	(void)state;
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
-		      "pull @1 slot 0 from 1 => reply later rank 0\n" /* our host is late */
+		      "pull @1 slot 0 from 1 => reply later rank 0\n" /* rank 0 is late */
 		      "pull @0 slot 0 from 1 => reply token\n"
 		      "pull @-1 slot 0 from 1 => reply token\n"
 		      "pull @-2 slot 0 from 1 => stale\n"
 		      "start => tokens @1 to 1.0, arm\n"
 		      "pull @1 slot 0 from 1 => reply token\n"
-		      "pull @1 slot 1 from 2 => reply later rank 3\n" /* that is whom we wait for */
+		      "pull @1 slot 1 from 2 => reply later rank 3\n" /* rank 0 waits for 3 */
 		      "pull @0 slot 1 from 2 => reply token\n"
 		      "pull @2 slot 0 from 1 => reply later rank 3\n"
 		      "token @1 slot 0 from 3 => tokens @1 to 2.1, arm\n"
@@ -288,8 +288,8 @@ static void test_r4_pulls(void **state)
 		      "timeout => stale\n");
 }
 
-/* R5: silence for a window ends the barrier with the rank of the silent source; a LATER gives it
- * one more window. */
+/* R5: silence for a window ends the barrier with the rank of the silent source; a LATER gives the
+ * source one more window. */
 static void test_r5_silent_and_late(void **state)
 {
 	(void)state;
@@ -327,7 +327,7 @@ static void test_r5_windows(void **state)
 		"63 x timeout => pull 0, arm\n"
 		"token @1 slot 0 from 3 => tokens @1 to 2.1, arm\n"
 		"later @1 slot 0 from 3 rank 3 => stale\n"
-		"pull @2 slot 0 from 1 => reply later rank 2\n" /* no answer of rank 3 any more */
+		"pull @2 slot 0 from 1 => reply later rank 2\n" /* that answer is out of date */
 		"63 x timeout => pull 1, arm\n"
 		"timeout => failed silent 2, disarm\n");
 	/* The answer of one source does not count for another. */
@@ -337,7 +337,7 @@ static void test_r5_windows(void **state)
 		      "later @1 slot 2 from 1 rank 3 => -\n"
 		      "63 x timeout => pull 0 1 2, arm\n"
 		      "timeout => failed silent 2, disarm\n");
-	/* Each window starts again, and each barrier. */
+	/* A window begins after each LATER, and with each barrier. */
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 2, 0,
 		      "start => tokens @1 to 1.0, arm\n"
 		      "63 x timeout => pull 0, arm\n"
@@ -352,14 +352,14 @@ static void test_r5_windows(void **state)
 		      "timeout => failed silent 1, disarm\n");
 }
 
-/* R6: a failure is reported once, passed on to the members that wait for us, and answered from then
- * on. */
+/* R6: a failure is reported once, passed on to the members that wait for this member, and is the
+ * answer to later PULLs. */
 static void test_r6_failure(void **state)
 {
 	(void)state;
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 8, 0,
 		      "start => tokens @1 to 1.0, arm\n"
-		      "abort @2 slot 0 from 7 rank 5 silent => stale\n" /* first things first */
+		      "abort @2 slot 0 from 7 rank 5 silent => stale\n" /* @1 comes first */
 		      "abort @0 slot 0 from 7 rank 5 silent => stale\n"
 		      "abort @1 slot 1 from 6 rank 5 host-died => failed host-died 5, aborts @1 to "
 		      "2.1 4.2, disarm\n"
@@ -373,7 +373,7 @@ static void test_r6_failure(void **state)
 		      "start => stale\n"
 		      "leave closed => stale\n"
 		      "timeout => stale\n");
-	/* Between two barriers it is the next one that fails. */
+	/* Between two barriers, an ABORT lets the next barrier fail. */
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 2, 0,
 		      "start => tokens @1 to 1.0, arm\n"
 		      "token @1 slot 0 from 1 => complete @1, disarm\n"
@@ -383,7 +383,7 @@ static void test_r6_failure(void **state)
 		      "1.0, disarm\n"
 		      "start => stale\n"
 		      "pull @1 slot 0 from 1 => reply token\n");
-	/* After its token has come, a source's ABORT for this barrier is stale. */
+	/* An ABORT of a source is stale if the source's token for this barrier has come. */
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
 		      "start => tokens @1 to 1.0, arm\n"
 		      "token @1 slot 1 from 2 => -\n"
@@ -407,15 +407,15 @@ static void test_r7_leaving(void **state)
 		      "start => tokens @1 to 1.0, arm\n"
 		      "token @1 slot 0 from 1 => complete @1, disarm\n"
 		      "leave closed => failed closed 0, disarm\n"
-		      "pull @1 slot 0 from 1 => reply token\n" /* a member that lost the last
-								* token gets it */
+		      "pull @1 slot 0 from 1 => reply token\n" /* the token was lost */
 		      "pull @2 slot 0 from 1 => reply abort rank 0 closed\n");
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
 		      "start => tokens @1 to 1.0, arm\n"
 		      "leave closed => failed closed 0, aborts @1 to 2.1, disarm\n");
 }
 
-/* A plan of a tuner: ranks 0 and 1 meet, then 2 tells 0, and 0 tells all; a step may be empty. */
+/* A plan of a tuner: ranks 0 and 1 meet, rank 2 signals rank 0, and rank 0 signals all ranks. A
+ * step may be empty. */
 static void test_custom_plan(void **state)
 {
 	const struct edge edge[] = {

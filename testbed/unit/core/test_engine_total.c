@@ -6,7 +6,7 @@
 #include "engine.h"
 #include "group_plans.h"
 
-/* A random event; half of them are near what a correct peer would send. */
+/* A random event. Half of these events are close to events that a correct peer causes. */
 static struct nbfw_event random_event(struct rng *rng, const struct nbfw_state *s,
 				      const struct nbar_plan *p)
 {
@@ -62,7 +62,7 @@ static void look_on(struct onlooker *o, struct nbfw_state *s, const struct nbar_
 	if (ev->type == NBFW_EV_TOKEN && t->type == NBFW_TOKEN && t->slot < p->nrecv &&
 	    t->src == nbfw_plan_recvs(p)[t->slot].src && nth - o->ndone - 1 < 2)
 		o->got[nth % 4 * p->nrecv + t->slot] = 1;
-	memset(&a, 0xff, sizeof(a)); /* it must be written in full */
+	memset(&a, 0xff, sizeof(a)); /* the engine must write all of it */
 	nbfw_step(s, p, ev, &a);
 	require(nbfw_check(s, p) == 0, "invariant %d, NBAR_SEED=%llu", nbfw_check(s, p), seed);
 	require(a.send_first <= a.send_end && a.send_end <= p->nsend, "NBAR_SEED=%llu", seed);
@@ -125,13 +125,14 @@ static void test_total(void **state)
 		free(s);
 		group_plans_free(&set);
 	}
-	/* Both must happen often, or the test would show nothing. */
+	/* Completions and failures must both happen often, or the test would show nothing. */
 	require(done > 10000 && failed > 500, "%u completed, %u failed", done, failed);
 }
 
 #define SLOTS 100u
 
-/* The lowest slot of [first, end) that is missing and was heard or not, one by one. */
+/* Looks at each slot: the lowest slot of [first, end) that is missing, and whose source was heard
+ * or not, as asked. */
 static uint32_t slow_next(const bool *missing, const bool *heard, uint32_t first, uint32_t end,
 			  bool want)
 {
@@ -140,8 +141,8 @@ static uint32_t slow_next(const bool *missing, const bool *heard, uint32_t first
 	return first;
 }
 
-/* The search over missing slots looks at words of 32; it finds what a search by slot finds, for
- * every range. */
+/* The search for missing slots looks at words of 32 slots. For every range it finds the same slot
+ * as a search slot by slot. */
 static void test_missing_slots(void **state)
 {
 	struct group_plans set =

@@ -34,7 +34,7 @@ static uint32_t wins(uint32_t size, uint32_t rank)
 	return n;
 }
 
-/* Steps of a rank; sets whether its last step only releases others and waits for none. */
+/* Steps of a rank; *releases: its last step only releases other ranks and waits for no rank. */
 static uint32_t steps_of(struct nbfw_alg alg, uint32_t size, uint32_t rank, bool *releases)
 {
 	uint32_t half = largest_power_of_two(size), won = wins(size, rank);
@@ -70,7 +70,7 @@ static uint32_t steps_of(struct nbfw_alg alg, uint32_t size, uint32_t rank, bool
 	return UINT32_MAX;
 }
 
-/* All others signal rank 0 and get a signal back, with the fewest signals that this needs. */
+/* True if the plans gather at rank 0 and release from rank 0, with the fewest signals possible. */
 static bool is_tree(struct nbfw_alg alg)
 {
 	return alg.kind != NBFW_ALG_PAIRWISE && alg.kind != NBFW_ALG_DISSEMINATION;
@@ -81,7 +81,7 @@ static bool is_limited(struct nbfw_alg alg)
 	return nbfw_alg_row(alg.kind)->limit < NBAR_SIZE_MAX;
 }
 
-/* If the last step only sends, the host learns of the end first: both are in one action. */
+/* If the last step only sends, one action has both the completion and the sends. */
 static void check_release(const struct nbar_plan *p, bool releases)
 {
 	const struct nbar_step *last = nbfw_plan_steps(p) + p->nstep - 1;
@@ -107,7 +107,7 @@ static void check_release(const struct nbar_plan *p, bool releases)
 }
 
 /* What must hold for the plan of one rank: no self-send, no peer twice in a step, the number of
- * steps, the size of a state, and that the check takes it. */
+ * steps, the size of a state, and that nbfw_plan_check accepts the plan. */
 static void check_plan(struct nbfw_alg alg, const struct nbar_plan *p, uint32_t size, uint32_t rank)
 {
 	const struct nbar_send *send = nbfw_plan_sends(p);
@@ -123,7 +123,7 @@ static void check_plan(struct nbfw_alg alg, const struct nbar_plan *p, uint32_t 
 	require(is_limited(alg) || nbfw_state_size(p) <= 64, "%s size %u rank %u",
 		group_plans_text(alg), size, rank);
 	check_release(p, releases);
-	if (size <= 128 || rank % 16 == 0) /* it takes longer than all the rest */
+	if (size <= 128 || rank % 16 == 0) /* this check takes longer than all other checks */
 		require(nbfw_plan_check(p, (size_t)nbfw_plan_length(p), scratch, &why) == 0,
 			"%s size %u rank %u: %s", group_plans_text(alg), size, rank, why);
 	for (uint32_t s = 0; s < p->nstep; s++) {
@@ -171,7 +171,7 @@ static void test_every_size_to_1024(void **state)
 			check_set(alg, size);
 }
 
-/* Larger groups: all plans, but the test follows the arrival of only 64 ranks. */
+/* Larger groups: the test makes all plans, but follows the arrival of only 64 ranks. */
 static void test_large_sets(void **state)
 {
 	static const uint32_t sizes[] = { 1025, 4095, 4096, 4097, 15625, 16384, 16807, 24577 };
@@ -262,9 +262,9 @@ static uint32_t ways_max(void)
 }
 
 /*
- * All ranks of a dissemination do the same, seen from themselves (check_ends compares samples), so
- * one row of the knowledge matrix stands for all: which offsets are known. That proves sizes where
- * a whole matrix would not fit.
+ * All ranks of a dissemination have the same steps relative to their own rank (check_ends compares
+ * samples). So one row of the knowledge matrix, by offsets, stands for all rows. That proves sizes
+ * whose whole matrix would not fit into memory.
  */
 static void check_offsets(uint32_t n, uint32_t size)
 {
@@ -321,7 +321,8 @@ static void test_rounds_are_exact(void **state)
 	}
 }
 
-/* The matrix test must find errors: in these sets every signal is needed, so it must miss each. */
+/* The matrix test must find errors: in these sets every signal is needed, so the test must fail
+ * without any one of them. */
 static void test_missing_signal_is_no_barrier(void **state)
 {
 	static const struct {
@@ -382,7 +383,7 @@ static void test_other_broken_sets(void **state)
 	linear[3].src_step = 0; /* rank 2 is released before the root has any token */
 	assert_false(edges_are_barrier(3, linear, 4));
 	assert_true(edges_are_barrier(2, pair, 2));
-	assert_false(edges_are_barrier(2, circle, 2)); /* each waits before it sends */
+	assert_false(edges_are_barrier(2, circle, 2)); /* each rank waits before it sends */
 	assert_false(edges_are_barrier(2, pair, 1));
 	assert_false(edges_are_barrier(3, pair, 2)); /* rank 2 takes no part */
 
@@ -390,7 +391,7 @@ static void test_other_broken_sets(void **state)
 	struct nbar_send *send = (struct nbar_send *)nbfw_plan_sends(set.plan[3]);
 
 	assert_true(group_plans_match(&set));
-	send[0].slot = 1; /* two signals for one slot, none for another */
+	send[0].slot = 1; /* two signals for one slot, no signal for another */
 	assert_false(group_plans_match(&set));
 	send[0].slot = 99;
 	assert_false(group_plans_match(&set));

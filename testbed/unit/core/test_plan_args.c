@@ -78,8 +78,7 @@ static void test_rows(void **state)
 	}
 }
 
-/* The name of an algorithm is read as this algorithm; with a parameter out of range, it is
- * refused. */
+/* nbfw_alg_parse reads each name of the table, and refuses a parameter out of range. */
 static void test_names_of_rows(void **state)
 {
 	char text[NBAR_NAME_MAX + 4];

@@ -73,7 +73,7 @@ static void test_head(void **state)
 	refuses(s.head.nstep += UINT32_C(1) << 28, NBFW_ENOSPC);
 	refuses(s.head.nsend += UINT32_C(1) << 29, NBFW_ENOSPC);
 	refuses(s.head.nrecv += UINT32_C(1) << 30, NBFW_ENOSPC);
-	/* The right length, with other counts. */
+	/* The length is right, but the counts are not. */
 	refuses((s.head.nsend++, s.head.nrecv -= 2), NBFW_EINVAL);
 	refuses((s.head.nstep--, s.head.nsend += 2), NBFW_EINVAL);
 }
@@ -106,7 +106,7 @@ static void test_sends_and_slots(void **state)
 	refuses(s.send[1].dst = UINT32_MAX, NBFW_EINVAL);
 	refuses(s.send[0].slot = NBAR_SLOTS_MAX, NBFW_EINVAL);
 	refuses(s.send[0].slot = UINT32_MAX, NBFW_EINVAL);
-	refuses(s.send[1] = s.send[0], NBFW_EINVAL); /* the same slot twice */
+	refuses(s.send[1] = s.send[0], NBFW_EINVAL); /* two sends to the same slot */
 	refuses(s.recv[0].src = 1, NBFW_EINVAL);     /* itself */
 	refuses(s.recv[1].src = 4, NBFW_EINVAL);
 	refuses(s.recv[1].src = UINT32_MAX, NBFW_EINVAL);
@@ -183,7 +183,7 @@ static void test_limits(void **state)
 	assert_int_equal(check_root(NBAR_PEERS_MAX, 1, true), -NBFW_ENOSPC);
 }
 
-/* A plan of one step and the largest numbers of sends and slots, all of them in falling order. */
+/* A plan of one step and the largest numbers of sends and slots, all in falling order. */
 static struct nbar_plan *falling(size_t *length)
 {
 	const struct nbar_plan head = { NBAR_PLAN_MAGIC, 0, NBAR_PEERS_MAX + 1, 1, NBAR_SENDS_MAX,
@@ -200,7 +200,7 @@ static struct nbar_plan *falling(size_t *length)
 	return p;
 }
 
-/* A hundred times: a check with quadratic time would take seconds. */
+/* Runs the check a hundred times: with quadratic time this would take seconds. */
 static void test_falling_order(void **state)
 {
 	size_t length;
@@ -247,8 +247,8 @@ static void test_duplicates(void **state)
 	free(p);
 }
 
-/* A rank without waits completes at once, again and again; a rank without signals holds up all
- * others. */
+/* Refuses a rank without slots, which would complete at once again and again, and a rank without
+ * sends, which would hold up all others. */
 static void test_takes_part(void **state)
 {
 	struct sample s = sample();
@@ -263,7 +263,7 @@ static void test_takes_part(void **state)
 	assert_int_equal(check(&s, sizeof(s.head)), -NBFW_EINVAL);
 }
 
-/* The guarantees of the check, tested in another way. */
+/* Tests the guarantees of the check in another way. */
 static void require_sound(const struct nbar_plan *p, size_t length, uint64_t seed)
 {
 	const struct nbar_send *send = nbfw_plan_sends(p);
@@ -294,7 +294,7 @@ static void require_sound(const struct nbar_plan *p, size_t length, uint64_t see
 }
 
 /* Gives the engine every token of the plan, in the order of the slots. The barrier must end with
- * the last one, and not before. */
+ * the last token, and not before. */
 static void require_runs(const struct nbar_plan *p, uint64_t seed)
 {
 	struct nbfw_state *s = calloc(1, nbfw_state_size(p));
@@ -317,7 +317,8 @@ static void require_runs(const struct nbar_plan *p, uint64_t seed)
 	free(s);
 }
 
-/* Bytes of good plans changed at random: refused, or sound. */
+/* Changes bytes of good plans at random: the check must refuse the plan, or the plan must be sound.
+ */
 static void test_mutated_plans(void **state)
 {
 	uint32_t refused = 0, taken = 0;
@@ -355,7 +356,7 @@ static void test_mutated_plans(void **state)
 		free(scratch);
 		free(copy);
 	}
-	/* Both must happen often, or the test would show nothing. */
+	/* The check must often refuse and often accept, or the test would show nothing. */
 	assert_true(refused > 10000 && taken > 10000);
 }
 

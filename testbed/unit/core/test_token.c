@@ -43,7 +43,7 @@ static void test_known_bytes(void **state)
 
 	(void)state;
 	memset(frame, 0xee, sizeof(frame));
-	nbfw_token_pack(&known, frame + 1); /* any address will do */
+	nbfw_token_pack(&known, frame + 1); /* a frame may lie at any address */
 	assert_memory_equal(frame + 1, known_frame, NBFW_FRAME_SIZE);
 	assert_int_equal(frame[0], 0xee);
 	assert_int_equal(frame[NBFW_FRAME_SIZE + 1], 0xee);
@@ -108,7 +108,7 @@ static void test_refused(void **state)
 	for (size_t length = 0; length < NBFW_FRAME_SIZE; length++)
 		assert_false(unpacks(frame, length));
 	for (size_t length = NBFW_FRAME_SIZE; length <= sizeof(frame); length++)
-		assert_true(unpacks(frame, length)); /* Ethernet pads */
+		assert_true(unpacks(frame, length)); /* Ethernet pads short frames */
 	for (uint32_t v = 0; v < 256; v++) {
 		frame[0] = (uint8_t)v;
 		assert_int_equal(unpacks(frame, NBFW_FRAME_SIZE), v == 1);

@@ -4,7 +4,7 @@
  * a network that loses, repeats and reorders frames.
  *
  * For tests only. All randomness comes from one seed, so a run can be repeated. After each engine
- * step it checks the invariants and, from outside, that no barrier completes early.
+ * step the world checks the invariants and that no barrier completes early.
  */
 #ifndef TESTBED_WORLD_H
 #define TESTBED_WORLD_H
@@ -15,7 +15,7 @@
 #define WORLD_TIMEOUT 100u /* less than the 2 * 60 that an answer to a PULL may take */
 
 struct world_event {
-	uint64_t at, order; /* order: events of the same time come in the order of pushing */
+	uint64_t at, order; /* order: events of the same time happen in the order of pushing */
 	enum { WORLD_HOST, WORLD_TIMER, WORLD_FRAME, WORLD_LEAVE } type;
 	uint32_t to;
 	uint32_t stamp;          /* TIMER: number of its arming */
@@ -36,7 +36,7 @@ struct world {
 	uint64_t seed;
 	struct rng rng;
 	struct group_plans set;
-	uint32_t size, base;          /* base: epoch that all have completed at first */
+	uint32_t size, base;          /* base: epoch that all members have completed at first */
 	uint32_t goal;                /* barriers that each host wants */
 	uint32_t drop, repeat, stray; /* percent of frames; a stray frame comes very late */
 	uint32_t slow;                /* percent of barriers at which a host is late */
@@ -175,7 +175,7 @@ static inline void world_act(struct world *w, uint32_t rank, const struct nbfw_t
 						    .stamp = ++m->stamp });
 }
 
-/* Runs one event of the world. False if there is none left. */
+/* Runs one event of the world. False if no event is left. */
 static inline bool world_step(struct world *w)
 {
 	static const enum nbfw_event_type type[] = { NBFW_EV_START, NBFW_EV_TIMEOUT, NBFW_EV_TOKEN,
@@ -196,13 +196,13 @@ static inline bool world_step(struct world *w)
 	nbfw_step(m->s, w->set.plan[ev.to], &in, &a);
 	require(nbfw_check(m->s, w->set.plan[ev.to]) == 0, "invariant %d, NBAR_SEED=%llu",
 		nbfw_check(m->s, w->set.plan[ev.to]), (unsigned long long)w->seed);
-	world_require(w, a.verdict != NBFW_BAD); /* here all are correct */
+	world_require(w, a.verdict != NBFW_BAD); /* all members of this world are correct */
 	world_act(w, ev.to, &ev.token, &a);
 	world_require(w, (m->s->cause != NBAR_STATUS_OK) == (m->nfail == 1) && m->nfail <= 1);
 	return true;
 }
 
-/* Steps until done(w) holds. If that never happens, the world hangs, and the test fails. */
+/* Steps until done(w) holds. If done(w) never holds, the world hangs, and the test fails. */
 static inline void world_run(struct world *w, bool (*done)(struct world *w))
 {
 	for (uint32_t budget = 3000000; !done(w); budget--) {
@@ -219,8 +219,8 @@ static inline void world_pass(struct world *w, uint64_t time)
 }
 
 /*
- * A group of random size, at least `least`, with a random algorithm: one of the table, all to any
- * root and back, or random stages. 10 % of the frames are lost, 10 % come twice.
+ * A group of random size, at least `least`, with a random algorithm: a row of the table, a linear
+ * barrier with any root, or random stages. 10 % of the frames are lost, 10 % come twice.
  */
 static inline struct world world_new(uint64_t seed, uint32_t least, uint32_t goal)
 {

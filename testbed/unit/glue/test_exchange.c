@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_exchange - the exchange of ranks during the set-up of a communicator: results are right;
- * messages, bytes and memory of a rank grow with the logarithm of the number of ranks.
+ * test_exchange - the exchange of ranks during the set-up of a communicator: the results are right,
+ * and the messages, bytes and memory of a rank grow with the logarithm of the number of ranks.
  *
- * For the results, all ranks are threads, with mailboxes as MPI. For the growth, single ranks of up
- * to a million run with a simulated MPI that computes the messages of the others.
+ * For the results, all ranks are threads, with mailboxes in place of an MPI. For the growth, single
+ * ranks of up to a million run with a simulated MPI that computes the messages of the others.
  */
 #include <pthread.h>
 
@@ -15,8 +15,7 @@
 #define LETTERS_MAX 4096u
 #define PEERS_MAX 64u
 
-/* --- hosts, each with so many ranks in a row, and the peers of a dissemination -----------------
- */
+/* --- hosts, each with some ranks in a row, and the peers of a dissemination ----------------- */
 
 static uint32_t peers_of(uint32_t host, uint32_t nhost, uint32_t peer[PEERS_MAX])
 {
@@ -50,7 +49,7 @@ static uint32_t leaders_below(uint32_t rank, uint32_t each)
 	return (rank + each - 1) / each;
 }
 
-/* --- right: an MPI of threads ------------------------------------------------------------------
+/* --- results: an MPI of threads ------------------------------------------------------------------
  */
 
 struct letter {
@@ -122,7 +121,7 @@ static enum nbmpi_why meet(void *mpi, uint32_t rank)
 void *__real_calloc(size_t n, size_t size);
 static _Thread_local bool poor;
 
-/* Addresses, as join.c exchanges them. False: a rank has no memory, and all know it. */
+/* Exchanges addresses as join.c does. False: a rank has no memory, and all ranks know that. */
 static bool addresses(const struct nbmpi_channel *at, uint32_t nhost, const struct nbmpi_host *host)
 {
 	struct nbmpi_sum sum = { .least = NBMPI_VOTE_YES };
@@ -143,7 +142,7 @@ static bool addresses(const struct nbmpi_channel *at, uint32_t nhost, const stru
 	return sum.least == NBMPI_VOTE_YES;
 }
 
-/* What every rank does in a set-up. */
+/* Runs the set-up of one rank. */
 static void *rank_main(void *arg)
 {
 	const struct nbmpi_channel at = { .exchange = exchange, .tag = 2 };
@@ -222,7 +221,7 @@ static void test_absent(void **state)
 		all_ranks(21, 1, absent, RANKS_MAX);
 }
 
-/* A rank without memory says so before the others wait for it. */
+/* A rank without memory tells the others before they wait for its messages. */
 static void test_no_memory(void **state)
 {
 	(void)state;
@@ -298,7 +297,7 @@ static enum nbmpi_why meet_all(void *mpi, uint32_t rank)
 	return NBMPI_WHY_none;
 }
 
-/* Three votes and the addresses. */
+/* Runs three votes and the exchange of addresses on one rank. */
 static void one_rank(uint32_t rank)
 {
 	const struct nbmpi_channel at = { .exchange = exchange_counted, .tag = 2 };
@@ -322,7 +321,7 @@ static void one_rank(uint32_t rank)
 	assert_int_equal(nbmpi_exchange_begin(&at, rank, nhost, leads ? &host : NULL, &speech), 0);
 	assert_int_equal(nbmpi_exchange_addresses(&at, rank, leads ? &host : NULL, speech), 0);
 	free(speech);
-	count.memory += leads ? host.npeer * sizeof(*address) : 0; /* join.c has them */
+	count.memory += leads ? host.npeer * sizeof(*address) : 0; /* those of join.c */
 }
 
 /* The maximum over many ranks. */
@@ -347,7 +346,8 @@ static void ranks_of(uint32_t size, uint32_t each)
 	print_message("%7u ranks, %2u a host: at most %3u messages, %5u bytes sent and received, "
 		      "%5u bytes of memory a rank\n",
 		      size, each, (unsigned)messages, (unsigned)bytes, (unsigned)memory);
-	/* A child of the root in three votes, twice; 2 peers a round, there and back; the card. */
+	/* 6 log: twice the messages of a child of the root in three votes. 4 log: 2 peers a round,
+	 * both ways. The rest: the card. */
 	require(messages <= 6 * log + 4 * log + 8, "%u ranks", size);
 	require(bytes <= (6 * 16 + 4 * 96 + 4 * (4 + 96)) * (uint64_t)log + 256, "%u ranks", size);
 	require(memory <= 2 * (2 * 32 + 4 + 2 * 96) * (uint64_t)log + 256, "%u ranks", size);

@@ -40,7 +40,8 @@ static void a_failed_attach_leaves_no_port(void **state)
 	nbar_close(l.port);
 }
 
-/* The next group may be on the same port. If it cannot be attached, nothing needs the port. */
+/* The next group may be on the same port. If that group cannot be attached, nothing needs the port.
+ */
 static void a_port_is_kept_for_the_next_group(void **state)
 {
 	struct nbmpi_comm c = { .rank = 1, .size = 2 };

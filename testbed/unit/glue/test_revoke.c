@@ -8,7 +8,7 @@
 #include "unit/unit.h"
 
 #define REVOKED 76 /* the MPI's error code */
-#define TESTS 1000 /* enough for the glue to ask the MPI */
+#define TESTS 1000 /* so many tests that the glue asks the MPI */
 
 static int code_now;
 
@@ -25,7 +25,7 @@ static void progress(void)
 static const struct nbmpi_ops ops = { .revoked = revoked, .progress = progress };
 static const struct nbmpi_ops ops_without = { .progress = progress };
 
-/* Rank 0 of two. It never looks whether the process of the other is alive. */
+/* Rank 0 of two. It never looks whether the process of rank 1 is alive. */
 static struct nbmpi_comm *two_ranks(const struct nbmpi_ops *with)
 {
 	struct nbmpi_start start = { .ops = with };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hpp.cc - nbar.hpp against an in-process NIC. Speaks TAP; $NBAR_HOSTNIC names the library.
+ * hpp.cc - nbar.hpp against an in-process NIC. Its output is TAP; $NBAR_HOSTNIC names the library.
  */
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nic_end.h - a port of libnbar, of which the test has the NIC's end of the control socket.
+ * nic_end.h - a port of libnbar. The test has the NIC's end of its control socket.
  *
  * Used by test_hostlib_late, test_hostlib_link and test_hostlib_fd, which are linked with --wrap
  * for the calls that fail here. A request waits for a moment, not for 30 s.
@@ -24,14 +24,14 @@ static int nic_end;
 
 struct request {
 	struct nbar_request head;
-	uint32_t cell; /* of requests that begin with one */
+	uint32_t cell; /* of requests that begin with a cell */
 	char rest[8192];
 };
 
 /* How many of the library's next calls fail, by type of call. */
 static struct {
 	uint32_t peeks, reads, events, receives, sends;
-	int error;          /* of all but sends */
+	int error;          /* of calls other than sends */
 	int send_error;     /* of sends */
 	void (*wait)(void); /* called once, when the library begins to wait for a reply */
 } fails;
@@ -114,7 +114,7 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* Reads the next request, which must be this one. */
+/* Reads the next request, which must have this op and number. */
 static inline struct request heard(enum nbar_op op, uint32_t seq)
 {
 	struct request r = { .head = { .magic = 0 } };
@@ -131,7 +131,7 @@ static inline void heard_nothing(void)
 	assert_int_equal(recv(nic_end, &byte, 1, MSG_DONTWAIT), -1);
 }
 
-/* The NIC answers. cell: of a group opened, one with no peers. */
+/* The NIC answers. cell: of an opened group, which has no peers. */
 static inline void answer(enum nbar_op op, uint32_t seq, int status, uint32_t cell)
 {
 	struct {

@@ -138,7 +138,7 @@ static void several_under_way(void **state)
 
 /* --- waiting ------------------------------------------------------------------------------- */
 
-static void a_timeout_names_who_is_missing(void **state)
+static void a_timeout_names_the_missing_ranks(void **state)
 {
 	struct cluster c;
 	uint32_t who[4] = { 9, 9, 9, 9 }, ticket, n = 0;
@@ -223,7 +223,7 @@ static void sleeps_until_the_nic_wakes(void **state)
 	cluster_end(&c);
 }
 
-static void who_never_sleeps_asks_for_no_wake(void **state)
+static void a_thread_that_never_sleeps_asks_for_no_wake(void **state)
 {
 	const struct nbar_wait_policy yield = { 0, 0, 0 };
 	struct nbar_rep_nic_stat before, after;
@@ -264,8 +264,8 @@ static void a_member_that_closes_is_named(void **state)
 	cluster_end(&c);
 }
 
-/* The child of a fork is rank 1: it opens, exchanges endpoint addresses with us, runs one barrier,
- * and stays. */
+/* The child of a fork is rank 1: it opens a group, exchanges endpoint addresses with the parent,
+ * runs one barrier, and stays. */
 static void child_main(int in, int out)
 {
 	struct nbar_group_attr attr = { .rank = 1, .size = 2 };
@@ -346,10 +346,10 @@ int main(void)
 		cmocka_unit_test(orders_memory),
 		cmocka_unit_test(loses_nothing_on_a_bad_wire),
 		cmocka_unit_test(several_under_way),
-		cmocka_unit_test(a_timeout_names_who_is_missing),
+		cmocka_unit_test(a_timeout_names_the_missing_ranks),
 		cmocka_unit_test(a_ticket_that_was_not_posted_is_refused),
 		cmocka_unit_test(sleeps_until_the_nic_wakes),
-		cmocka_unit_test(who_never_sleeps_asks_for_no_wake),
+		cmocka_unit_test(a_thread_that_never_sleeps_asks_for_no_wake),
 		cmocka_unit_test(a_member_that_closes_is_named),
 		cmocka_unit_test(a_member_that_dies_is_named),
 		cmocka_unit_test(a_nic_that_is_stopped_ends_waits),

@@ -25,7 +25,7 @@ static bool readable(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* An event loop: it must not wait in the library. */
+/* An event loop. The thread must not wait in the library. */
 static int poll_until_over(struct nbar_group *g, uint32_t ticket)
 {
 	struct pollfd p = { .fd = nbar_group_fd(g), .events = POLLIN };
@@ -138,7 +138,7 @@ static void a_descriptor_is_asked_for_first(void **state)
 	cluster_end(&c);
 }
 
-/* As many as a port may have; one that is closed makes room. */
+/* Opens as many descriptors as a port may have. A closed descriptor makes room for another. */
 static void descriptors_have_a_limit(void **state)
 {
 	const struct nbar_group_attr attr = { .rank = 0, .size = 1 };
@@ -171,7 +171,7 @@ static void connecting_goes_on_beside_other_work(void **state)
 		require_ok(nbar_group_connect_start(c.g[r], c.endpoint));
 	assert_int_equal(nbar_group_connect_start(c.g[0], c.endpoint), -EALREADY);
 	assert_int_equal(nbar_group_connect(c.g[0], c.endpoint), -EALREADY);
-	/* Other requests on the same ports, meanwhile. */
+	/* Meanwhile, other requests use the same ports. */
 	other.size = c.size;
 	for (uint32_t r = 0; r < c.size; r++) {
 		const struct nbar_group_attr attr = { .rank = r, .size = c.size, .tag = 8 };
@@ -218,7 +218,7 @@ static void connecting_in_parts_names_the_bad_rank(void **state)
 	assert_int_equal(rc, -EPROTO);
 	assert_non_null(strstr(nbar_error(), "1499"));
 	assert_int_equal(nbar_group_connect_test(g), -ENOTCONN);
-	/* Close with a request under way: no thread reads its reply. */
+	/* Closes while a request is under way: no thread reads its reply. */
 	all[SIZE - 1] = all[6];
 	require_ok(nbar_group_connect_start(g, all));
 	nbar_group_close(g);
@@ -276,7 +276,7 @@ static void an_abort_ends_all_waits(void **state)
 	/* A thread that has not waited yet gets the error, too. */
 	assert_int_equal(nbar_barrier(c.g[2]), -ECANCELED);
 	assert_non_null(strstr(nbar_error(), "rank 0 has aborted"));
-	/* It may abort as well: nothing changes for the others. */
+	/* Rank 2 may abort, too: nothing changes for the others. */
 	require_ok(nbar_group_abort(c.g[2]));
 	assert_int_equal(nbar_test(c.g[1], 1), -ECANCELED);
 	assert_non_null(strstr(nbar_error(), "rank 0 has aborted"));
@@ -314,7 +314,7 @@ static void what_completed_before_an_abort_stays_so(void **state)
 	assert_int_equal(nbar_test(c.g[0], 1), 1);
 	assert_int_equal(nbar_wait(c.g[1], 1, 0), 0);
 	cluster_end(&c);
-	/* Before it is connected. */
+	/* Aborts a group before it is connected. */
 	cluster_open(&c, 2, NICS, "pairwise");
 	require_ok(nbar_group_abort(c.g[0]));
 	(void)nbar_group_connect(c.g[0], c.endpoint);
@@ -389,7 +389,8 @@ static void structs_of_other_versions(void **state)
 	nbar_close(port);
 }
 
-/* --- the NIC ends: last, as the others need it ----------------------------------------------- */
+/* --- the NIC ends: the last tests, because the others need it
+ * ----------------------------------------------- */
 
 static void poll_wakes_when_the_nic_ends(void **state)
 {

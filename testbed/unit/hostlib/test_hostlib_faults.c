@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostlib_faults.c - each system call and allocation of the host library fails once, with each
- * of several errors: the library says so, does not hang, and leaves nothing behind.
+ * of several errors. The library reports the failure, does not hang, and leaves nothing behind.
  *
  * Linked with --wrap for each of these calls. Only calls of the test's own thread fail, not those
  * of the daemon in this program.
@@ -31,7 +31,7 @@ static bool fails(void)
 	return true;
 }
 
-/* A connection that was reset stays so. */
+/* A connection that was reset stays reset. */
 static int fault_of(int fd)
 {
 	if (fault.error == ECONNRESET || fault.error == EPIPE)
@@ -48,8 +48,8 @@ static int fault_of(int fd)
 		return fails() ? (failed) : __real_##name arguments; \
 	}
 
-/* A look for a late reply does not wait: how many there are depends on the machine, so none fails.
- */
+/* The number of looks for a late reply (which do not wait) depends on the machine, so no look
+ * fails. */
 ssize_t __real_recv(int fd, void *to, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *to, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *to, size_t size, int flags)
@@ -118,7 +118,7 @@ static int barriers(struct run *r)
 	return 0;
 }
 
-/* One is enough: how many groups linger depends on the machine. */
+/* Stops after one group, because the number of lingering groups depends on the machine. */
 static int stop(void *arg, const struct nbar_group_info *info)
 {
 	(void)arg, (void)info;
@@ -142,7 +142,8 @@ static int share_and_look(struct run *r)
 	return nbar_group_abort(r->group[0]);
 }
 
-/* Only the first SHRINK_CALLS calls in a shrink fail: how many follow depends on the machine. */
+/* Only the first SHRINK_CALLS calls in a shrink fail: the number of later calls depends on the
+ * machine. */
 static int shrink(struct run *r)
 {
 	static const uint32_t failed = 1;

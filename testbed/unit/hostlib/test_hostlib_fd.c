@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostlib_fd.c - descriptors that come with replies of the daemon: the library closes those
- * that it did not request, and says which limit is reached if it cannot take one. It reads the
- * socket of a group's events in portions.
+ * test_hostlib_fd.c - descriptors that come with replies of the daemon: the library closes
+ * descriptors that it did not request. If it cannot take a descriptor, it names the limit that is
+ * reached. It reads the socket of a group's events in portions.
  */
 #include <dirent.h>
 #include <poll.h>
@@ -40,7 +40,7 @@ static void descriptors_that_nobody_wanted_are_closed(void **state)
 	int before = descriptors();
 
 	(void)state;
-	/* A message that names its sender has no descriptor. */
+	/* This message carries the sender's credentials, and no descriptor. */
 	assert_int_equal(setsockopt(port.link.sock, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)), 0);
 	answer_by(NBAR_OP_GROUP_OPEN, 1, opened, NULL, 0);
 	assert_int_equal(open_group(&g), 0);
@@ -178,7 +178,7 @@ static void events_are_taken_in_portions(void **state)
 	       recv(nbar_group_fd(g), &byte, 1, MSG_DONTWAIT) == 1)
 		n++;
 	assert_int_equal(n, 7);
-	/* Its end of the socket is closed, but the NIC runs; then that ends, too. */
+	/* The NIC has closed its end of the socket, but still runs. Then the NIC ends, too. */
 	fails.events = 1;
 	fails.error = ECONNRESET;
 	assert_int_equal(nbar_group_arm(g, 1), 0);

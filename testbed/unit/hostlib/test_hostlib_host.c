@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostlib_host.c - how libnbar finds a NIC in this or another process and who may own it, with
- * a library of in-process NICs that this file replaces; and what a look at the NIC brings.
+ * test_hostlib_host.c - how libnbar finds a NIC in this or another process, checks the owner of the
+ * NIC, and looks at the NIC. This file replaces the library of in-process NICs.
  *
  * Linked with --wrap for the calls that it replaces.
  */
@@ -22,8 +22,8 @@
 #include "order.h"
 
 #define CELL 2u
-#define OTHERS 7u     /* a user */
-#define OURS 1234567u /* another */
+#define OTHERS 7u     /* a uid */
+#define OURS 1234567u /* the uid here */
 
 static struct nbar_page page;
 static struct nbar_port port;
@@ -32,14 +32,14 @@ static struct nbar_group group;
 /* What the replaced calls return. 0: success. */
 static struct {
 	int connect, getsockopt; /* an error */
-	uid_t owner;             /* of whoever listens */
-	pid_t pid;               /* the same */
+	uid_t owner;             /* uid of the listening process */
+	pid_t pid;               /* its pid */
 	bool wraps;              /* else the calls are real */
 	const char *loaded;      /* the file that dlopen got */
 	int open, thread;        /* errors of the library */
 	uint32_t socket_id;
 	uint32_t opened, closed; /* calls of the library */
-	void (*look)(void);      /* what happens meanwhile */
+	void (*look)(void);      /* called during a look */
 } fake;
 
 static int fake_open(const char *spec, int make, struct nbar_hostnic **out,
@@ -233,7 +233,7 @@ static int attach(uint32_t socket_id)
 	return rc;
 }
 
-/* The process that shares its NIC must be reachable, and of the same user. */
+/* The process that shares its NIC must be reachable, and must belong to the same user. */
 static void a_share_is_of_the_same_user(void **state)
 {
 	static const struct {
@@ -251,7 +251,7 @@ static void a_share_is_of_the_same_user(void **state)
 	struct nbar_rep_nic_stat stat;
 
 	(void)state;
-	fake.open = ENOENT; /* it is not in this process */
+	fake.open = ENOENT; /* the NIC is not in this process */
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		fake.connect = cases[i].connect;
 		expect(attach(5), cases[i].error, cases[i].text);
@@ -265,19 +265,19 @@ static void a_share_is_of_the_same_user(void **state)
 	fake.getsockopt = ENOBUFS;
 	expect(attach(5), EACCES, "not of uid 1234567");
 	assert_int_equal(fake.closed, 0);
-	/* The NIC of this name in this process is another one. */
+	/* The NIC of this name in this process is another NIC. */
 	fake.open = 0;
 	fake.socket_id = 6;
 	fake.connect = ENOENT;
 	expect(attach(5), ECONNREFUSED, "has ended");
 	assert_int_equal(fake.closed, 1);
-	/* It is this one, or any will do. */
+	/* The NIC is the right one, or the share accepts any NIC. */
 	fake.thread = EMFILE;
 	expect(attach(6), EMFILE, "no way to its thread");
 	expect(attach(0), EMFILE, "no way to its thread");
 	assert_int_equal(fake.opened, 3);
 	assert_int_equal(fake.closed, 3);
-	/* Another error is not that it is elsewhere. */
+	/* Other errors do not mean that the NIC is in another process. */
 	fake.open = EBUSY;
 	expect(attach(5), EBUSY, "the text of the library");
 	fake.open = ENOENT;
@@ -324,7 +324,7 @@ static void deliver_one(void)
 	fake.look = NULL;
 }
 
-/* Whoever tests runs a pass of the NIC: what that brings counts at once. */
+/* A thread that tests runs a pass of the NIC. A completion in that pass counts at once. */
 static void a_pass_brings_news(void **state)
 {
 	struct nbar_signal_in in;
@@ -362,7 +362,7 @@ static void a_nic_that_has_ended_runs_no_pass(void **state)
 
 /* --- NICs of daemons ------------------------------------------------------------------------- */
 
-/* What the daemon completed just before its end is complete. */
+/* A barrier that the daemon completed just before its end is complete. */
 static void the_last_barrier_counts(void **state)
 {
 	int rc = 0;
@@ -372,7 +372,7 @@ static void the_last_barrier_counts(void **state)
 	port.link.in_process = false;
 	assert_int_equal(nbar_post(&group, NULL), 0);
 	page.life = 5;
-	fake.look = complete_one; /* when the library looks, which it does now and then */
+	fake.look = complete_one; /* called when the library looks at the socket, now and then */
 	for (uint32_t i = 0; i < 100000 && rc == 0; i++)
 		rc = nbar_test(&group, 1);
 	assert_int_equal(rc, 1);
@@ -404,7 +404,7 @@ static void a_connection_that_fails_is_explained(void **state)
 		fake.connect = cases[i].connect;
 		expect(nbar_nic_stat("/some/n3.sock", &stat), cases[i].error, cases[i].text);
 	}
-	/* An empty name is none. */
+	/* An empty name counts as no name. */
 	setenv("NBAR_NIC", "", 1);
 	setenv("NBAR_RUN_DIR", "/some/dir", 1);
 	fake.connect = ENOENT;
@@ -436,7 +436,7 @@ static void a_listener_must_be_trusted(void **state)
 	       "its daemon at /tmp/nbar-12/");
 }
 
-/* A process that another has stopped. */
+/* A process that SIGSTOP has stopped. */
 static pid_t stopped_process(void)
 {
 	pid_t child = fork();
@@ -459,7 +459,7 @@ static void why_a_nic_does_not_run(void **state)
 
 	(void)state;
 	group.life_mute = UINT64_C(2000000000);
-	assert_int_equal(nbar_nic_why(&group, text, sizeof(text)), 0); /* it is in this process */
+	assert_int_equal(nbar_nic_why(&group, text, sizeof(text)), 0); /* it has no daemon */
 	port.link.host = NULL;
 	port.link.in_process = false;
 	fake.pid = child;
@@ -468,11 +468,11 @@ static void why_a_nic_does_not_run(void **state)
 	fake.getsockopt = EBADF;
 	assert_true(nbar_nic_why(&group, text, sizeof(text)) > 0);
 	assert_non_null(strstr(text, "its daemon, process 0, get a processor?"));
-	group.life_mute /= 4; /* a busy machine may do that */
+	group.life_mute /= 4; /* a busy machine may cause so short a silence */
 	assert_int_equal(nbar_nic_why(&group, text, sizeof(text)), 0);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	/* The number alone may be asked for. */
+	/* A caller may ask for the number alone. */
 	page.completion[CELL].word = (uint64_t)NBAR_STATUS_CLOSED << 32;
 	assert_int_equal(nbar_missing_why(&group, NULL, NULL, 0), 1);
 }

@@ -7,7 +7,7 @@
 
 #include "nic_end.h"
 
-/* The other work of the port is not disturbed. */
+/* Other work of the port goes on. */
 static void the_request_fails_alone(void **state)
 {
 	struct nbar_group *g, *other;
@@ -48,7 +48,7 @@ static void a_late_group_is_closed(void **state)
 	heard_nothing();
 }
 
-/* A late refusal, or one that is cut short, has left nothing to close. */
+/* A late refusal, complete or cut short, leaves nothing to close. */
 static void a_late_refusal_is_dropped(void **state)
 {
 	struct nbar_group *g;
@@ -132,11 +132,11 @@ static void a_number_of_no_request_is_nonsense(void **state)
 	(void)state;
 	answer(NBAR_OP_GROUP_OPEN, 2, 0, 6);
 	assert_int_equal(open_group(&g), -EPROTO);
-	answer(NBAR_OP_GROUP_OPEN, 0, 0, 6); /* a NIC from before the numbers */
+	answer(NBAR_OP_GROUP_OPEN, 0, 0, 6); /* a NIC of a version without numbers */
 	assert_int_equal(open_group(&g), -EPROTO);
 }
 
-/* Their number has a bound. Closing a port waits once, not for each group. */
+/* The number of unanswered requests is limited. Closing a port waits once, not for each group. */
 static void too_many_unanswered(void **state)
 {
 	struct nbar_group *g[3], *more;
@@ -195,7 +195,7 @@ static void a_close_that_does_not_fit_ends_the_port(void **state)
 {
 	enum { GROUPS = NBLIB_LATE_MAX / 2 };
 	const struct timeval patience = { .tv_usec = PATIENCE_US };
-	const int least = 1; /* the kernel makes it a few messages */
+	const int least = 1; /* the kernel rounds up to a few messages */
 	struct nbar_group *g[GROUPS];
 	uint32_t sent;
 
@@ -210,7 +210,7 @@ static void a_close_that_does_not_fit_ends_the_port(void **state)
 	heard_closes_and_the_end(sent, GROUPS);
 }
 
-/* The same for the close of a group that the NIC has opened too late. */
+/* A group that the NIC has opened too late must be closed, too, or the port ends. */
 static void a_late_group_that_cannot_be_closed_ends_the_port(void **state)
 {
 	const struct timeval patience = { .tv_usec = PATIENCE_US };
@@ -230,7 +230,7 @@ static void a_late_group_that_cannot_be_closed_ends_the_port(void **state)
 	assert_true(nblib_link_look(&port.link));
 }
 
-/* Also while an unread late reply is in the socket. */
+/* The library notices the end of a NIC, even if an unread late reply is in the socket. */
 static void a_nic_that_ends_is_missed(void **state)
 {
 	struct nbar_group *g;
@@ -245,8 +245,8 @@ static void a_nic_that_ends_is_missed(void **state)
 	assert_int_equal(open_group(&g), -ENETDOWN);
 }
 
-/* Replies go to those who asked, and to nobody else; a forgotten one is taken back. As many may be
- * missing as for calls that wait. */
+/* Each reply goes only to its request; the library undoes the effect of a forgotten request. As
+ * many replies may be missing as for calls that wait. */
 static void requests_without_a_waiting_thread(void **state)
 {
 	struct nbar_req_group_open request = { .alg = "auto", .size = 1 };

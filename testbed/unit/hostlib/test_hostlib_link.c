@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostlib_link.c - what rarely happens on a control socket: calls that the kernel ends early,
- * a memory that is full, replies that make no sense, a list of requests that is full.
+ * test_hostlib_link.c - rare cases on a control socket: calls that the kernel ends early, lack of
+ * memory, replies that make no sense, and a full list of requests.
  */
 #include <malloc.h>
 
@@ -23,7 +23,7 @@ static struct nblib_call connect_call(void)
 
 /* --- calls that end early -------------------------------------------------------------------- */
 
-/* The kernel reports once that the NIC left a request unread: the reply is there nevertheless. */
+/* The kernel reports once that the NIC left a request unread. The reply is there nevertheless. */
 static void a_reset_hides_no_late_reply(void **state)
 {
 	struct nbar_group *g;
@@ -40,7 +40,8 @@ static void a_reset_hides_no_late_reply(void **state)
 	assert_int_equal(heard(NBAR_OP_GROUP_CLOSE, 2).cell, 5);
 }
 
-/* A late reply that cannot be read ends the port, for calls that wait and for those that do not. */
+/* A late reply that cannot be read ends the port, for calls that wait and for calls that do not
+ * wait. */
 static void a_late_reply_that_is_lost_ends_the_port(void **state)
 {
 	struct nblib_call call = connect_call();
@@ -59,7 +60,8 @@ static void a_late_reply_that_is_lost_ends_the_port(void **state)
 	heard(NBAR_OP_GROUP_CONNECT, 1);
 }
 
-/* The NIC must learn of it: the next call sends what the first could not. */
+/* The NIC must learn of the abort: the next call sends the abort that the first call could not
+ * send. */
 static void an_abort_is_sent_when_memory_is_there(void **state)
 {
 	struct nbar_group *g;
@@ -83,7 +85,7 @@ static void an_abort_is_sent_when_memory_is_there(void **state)
 
 /* While a thread sends the abort, another thread aborts the group too. */
 static struct {
-	struct nbar_group *group; /* NULL: no thread does */
+	struct nbar_group *group; /* NULL: no other thread aborts */
 	int rc;
 } other_abort;
 
@@ -112,7 +114,8 @@ int __wrap_nblib_link_start(struct nblib_link *l, struct nblib_call *call, struc
 	return nblib_fail(-EAGAIN, "not sent");
 }
 
-/* 0 means that the NIC learns of the abort: no thread may return it while none has sent it. */
+/* 0 means that the NIC learns of the abort: no thread may return 0 while no thread has sent the
+ * abort. */
 static void an_abort_that_another_thread_cannot_send(void **state)
 {
 	struct nbar_group *g;
@@ -131,7 +134,7 @@ static void an_abort_that_another_thread_cannot_send(void **state)
 	heard_nothing();
 }
 
-/* A link that is reset twice is reset. */
+/* A second reset ends the link. */
 static void a_reset_that_stays_ends_the_port(void **state)
 {
 	struct nbar_group *g;
@@ -158,7 +161,7 @@ static void numbers_wrap(void **state)
 	heard(NBAR_OP_GROUP_OPEN, 1);
 }
 
-/* Whoever does not wait may try again; whoever waits has waited. */
+/* A call that does not wait may be tried again. A call that waits fails after its time limit. */
 static void a_socket_that_is_full(void **state)
 {
 	struct nblib_call call = abort_call();
@@ -173,8 +176,8 @@ static void a_socket_that_is_full(void **state)
 	heard_nothing();
 }
 
-/* A request that the system refuses for any other reason ends the port; nobody waits for a reply.
- */
+/* A request that the system refuses for any other reason ends the port; no thread waits for a
+ * reply. */
 static void a_request_that_cannot_be_sent_ends_the_port(void **state)
 {
 	struct nbar_group *g;
@@ -207,7 +210,7 @@ static void closed_groups_leave_no_memory(void **state)
 	assert_true(mallinfo2().uordblks < before + GROUPS * BYTES_MIN);
 }
 
-/* Another thread of the parent may have held the lock, which nobody unlocks in the child. */
+/* Another thread of the parent may have held the lock. No thread unlocks it in the child. */
 static void the_child_of_a_fork_takes_no_lock(void **state)
 {
 	struct nblib_call call = connect_call();
@@ -224,7 +227,7 @@ static void the_child_of_a_fork_takes_no_lock(void **state)
 	heard_nothing();
 }
 
-/* How threads wait for a group is settled when it is opened or attached. */
+/* The environment sets the wait policy of a group when the group is opened or attached. */
 static void a_group_has_the_policy_of_the_environment(void **state)
 {
 	const struct nbar_share share = { .cell = 9, .size = 1 };
@@ -258,7 +261,7 @@ static void a_statistic_may_be_empty(void **state)
 
 /* --- replies that make no sense -------------------------------------------------------------- */
 
-/* Only number and op together are those of a late reply. */
+/* A late reply must have both the number and the op of its request. */
 static void a_late_reply_has_the_op_of_its_request(void **state)
 {
 	struct nbar_group *g;
@@ -270,7 +273,7 @@ static void a_late_reply_has_the_op_of_its_request(void **state)
 	assert_int_equal(port.link.nlate, 1);
 }
 
-/* It names no cell that could be closed. */
+/* Such a reply names no cell that the library could close. */
 static void a_late_reply_that_is_cut_closes_nothing(void **state)
 {
 	struct nbar_group *g;
@@ -312,7 +315,8 @@ static void a_cell_has_one_group(void **state)
 	assert_ptr_equal(port.group[5], g);
 }
 
-/* The NIC names the peers of a plan, at most so many; of "signal", all others are peers. */
+/* The NIC names the peers of a plan, at most NBAR_PEERS_MAX. In a "signal" group, all other ranks
+ * are peers. */
 static void large_groups_have_room_for_their_peers(void **state)
 {
 	struct nbar_group_attr attr = { .size = NBAR_PEERS_MAX + 7 };
@@ -334,7 +338,7 @@ static void large_groups_have_room_for_their_peers(void **state)
 	assert_int_equal(peer[attr.size - 2], attr.size - 1);
 }
 
-/* A message of one byte is a reply, though none of a NIC. */
+/* A message of one byte is a reply, but not the reply of a NIC. */
 static void the_shortest_reply(void **state)
 {
 	struct nbar_group *g;
@@ -362,7 +366,7 @@ static void a_link_ends_once(void **state)
 	assert_int_equal(port.link.sock, -1);
 }
 
-/* The reply to its connect goes to nobody. */
+/* No thread gets the reply to the connect of a closed group. */
 static void a_group_is_closed_while_it_connects(void **state)
 {
 	struct nbar_endpoint endpoint = { .byte = { 0 } };
@@ -400,7 +404,7 @@ static void answer_nonsense(void)
 	answer(NBAR_OP_GROUP_ABORT, 99999, 0, 0);
 }
 
-/* A call waits for room in the list, and for no longer than for a reply. */
+/* A call waits for room in the list as long as for a reply, and no longer. */
 static void a_full_list_is_waited_for(void **state)
 {
 	struct nblib_call call = abort_call();
@@ -423,7 +427,7 @@ static void a_full_list_is_waited_for(void **state)
 	assert_int_equal(open_group(&g), -ENETDOWN);
 }
 
-/* Connecting beside other work tries again while the list is full, and fails without memory. */
+/* A connect that does not wait tries again while the list is full, and fails without memory. */
 static void a_connect_that_cannot_be_sent(void **state)
 {
 	struct nblib_call call = abort_call();
@@ -451,7 +455,7 @@ static void a_connect_that_cannot_be_sent(void **state)
 
 /* --- a NIC that is gone ---------------------------------------------------------------------- */
 
-static void who_does_not_wait_misses_the_nic(void **state)
+static void a_call_that_does_not_wait_notices_the_end(void **state)
 {
 	struct nblib_call call = connect_call();
 	struct nblib_answer wanted = { 0 };
@@ -490,7 +494,7 @@ int main(void)
 		LINK(a_group_is_closed_while_it_connects),
 		LINK(a_full_list_is_waited_for),
 		LINK(a_connect_that_cannot_be_sent),
-		LINK(who_does_not_wait_misses_the_nic),
+		LINK(a_call_that_does_not_wait_notices_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

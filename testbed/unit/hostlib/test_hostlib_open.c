@@ -125,7 +125,7 @@ static void another_user_is_no_nic_of_ours(void **state)
 
 	(void)state;
 	if (geteuid() != 0)
-		skip(); /* it takes two other users */
+		skip(); /* root can become two other users */
 	snprintf(dir, sizeof(dir), "/tmp/nbar-%u", VICTIM);
 	snprintf(path, sizeof(path), "%s/n0.sock", dir);
 	unlink(path);
@@ -258,7 +258,7 @@ static void a_bad_endpoint_can_be_mended(void **state)
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(ranks[i], i + 1);
 	saved = c.endpoint[2];
-	memset(&c.endpoint[0], 0xff, sizeof(c.endpoint[0])); /* our own: nobody reads it */
+	memset(&c.endpoint[0], 0xff, sizeof(c.endpoint[0])); /* of rank 0: not read */
 	memset(&c.endpoint[2], 0, sizeof(c.endpoint[2]));
 	expect(nbar_group_connect(c.g[0], c.endpoint), -EPROTO, "rank 2");
 	c.endpoint[2] = c.endpoint[1];

@@ -2,7 +2,8 @@
 /*
  * test_hostlib_page.c - the reads and writes of the host library in a page, without a NIC.
  *
- * The test acts as the NIC: it writes what a NIC writes, and what only a broken NIC writes.
+ * The test acts as the NIC: it writes the words that a NIC writes, and words that only a broken NIC
+ * writes.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -111,7 +112,7 @@ static void a_status_is_told_in_words(void **state)
 		assert_int_equal(who[0], 42);
 		assert_int_equal(who[1], 9);
 	}
-	page.completion[CELL].failed_rank = 1; /* ourselves: it is our own NIC */
+	page.completion[CELL].failed_rank = 1; /* this rank: its own NIC has stopped */
 	complete(5, NBAR_STATUS_NIC_DOWN);
 	assert_int_equal(nbar_test(&group, 6), -ENETDOWN);
 	assert_non_null(strstr(nbar_error(), "NIC n0 was stopped"));
@@ -169,8 +170,8 @@ static void a_list_of_late_ranks_is_bounded(void **state)
 	assert_non_null(strstr(nbar_error(), "does not know of anybody"));
 }
 
-/* A list with reasons, of a NIC that shows signs of life; one of an earlier version has other words
- * there. */
+/* A NIC that shows signs of life gives a list with reasons. A NIC of an earlier version has other
+ * words there. */
 static void reasons_are_told(void **state)
 {
 	struct nbar_completion *c = &page.completion[CELL];
@@ -202,7 +203,7 @@ static void reasons_are_told(void **state)
 	assert_non_null(strstr(nbar_error(), "ranks 0, 1 (late"));
 }
 
-/* The NIC of this host stands still; no clock is asserted: what counts is what the waits saw. */
+/* The NIC of this host stands still. The test asserts no time: only what the waits saw counts. */
 static void a_nic_that_does_not_run_is_told(void **state)
 {
 	bool told = false;
@@ -240,7 +241,7 @@ static void *wait_main(void *arg)
 	return (void *)(intptr_t)nbar_wait(&group, (uint32_t)(uintptr_t)arg, NBAR_FOREVER);
 }
 
-/* The NIC has gone on since then: the next wait without limit goes on, too. */
+/* The NIC runs again: the next wait without limit goes on, too. */
 static void a_nic_that_goes_on_is_waited_for(void **state)
 {
 	pthread_t thread;
@@ -253,7 +254,7 @@ static void a_nic_that_goes_on_is_waited_for(void **state)
 	group.life_mute = NBLIB_MUTE_NS;
 	page.life = 8;
 	require(pthread_create(&thread, NULL, wait_main, (void *)1) == 0, "thread");
-	/* Until it has looked. */
+	/* Waits until the thread has looked at the NIC. */
 	for (uint32_t i = 0; i < 100000 && __atomic_load_n(&group.life, __ATOMIC_RELAXED) != 8; i++)
 		usleep(100);
 	complete(1, 0);
@@ -266,8 +267,8 @@ static void *team_main(void *arg)
 	return (void *)(intptr_t)nbar_team_barrier(arg);
 }
 
-/* Nobody can wait for the barrier of a team again, so a team waits on for a NIC that stands still.
- */
+/* No thread can wait for the barrier of a team again, so a team keeps waiting for a NIC that stands
+ * still. */
 static void a_team_waits_for_a_nic_that_stands_still(void **state)
 {
 	struct nbar_team team;
@@ -280,7 +281,7 @@ static void a_team_waits_for_a_nic_that_stands_still(void **state)
 	nblib_life_look(&group, nblib_now_ns());
 	group.life_mute = NBLIB_MUTE_NS;
 	require(pthread_create(&thread, NULL, team_main, &team) == 0, "thread");
-	/* Until it has looked, and found that the NIC has stood still for too long. */
+	/* Waits until the thread has looked and found that the NIC has stood still for too long. */
 	for (uint32_t i = 0;
 	     i < 100000 && __atomic_load_n(&group.life_mute, __ATOMIC_RELAXED) == NBLIB_MUTE_NS;
 	     i++)
@@ -290,7 +291,7 @@ static void a_team_waits_for_a_nic_that_stands_still(void **state)
 	assert_ptr_equal(rc, NULL);
 }
 
-/* Threads that look at one NIC have read their clocks in another order. */
+/* Threads look at a NIC in one order, but have read their clocks in another order. */
 static void a_look_of_before_counts_nothing(void **state)
 {
 	uint64_t now = nblib_now_ns();
@@ -304,7 +305,7 @@ static void a_look_of_before_counts_nothing(void **state)
 	assert_true(group.life_looked == now);
 }
 
-/* A thread asks for a wake before it sleeps. If it is woken for another reason, it sleeps again. */
+/* A thread asks for a wake before it sleeps. If another event wakes the thread, it sleeps again. */
 static void a_sleeper_asks(void **state)
 {
 	uint32_t wake_seq = 0;
@@ -377,8 +378,8 @@ static void testing_alone_notices_too(void **state)
 	assert_int_equal(rc, -ENETDOWN);
 }
 
-/* A reply in the socket belongs to the thread that sent the request. It does not show whether the
- * daemon lives. */
+/* A reply in the socket belongs to the thread that sent the request. The reply does not show
+ * whether the daemon lives. */
 static void a_reply_under_way_disturbs_nobody(void **state)
 {
 	char byte = 'x';

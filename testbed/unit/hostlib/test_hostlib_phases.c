@@ -87,7 +87,7 @@ static void a_team_in_phases_sees_a_failure(void **state)
 	require_ok(nbar_team_post(&team, &ticket));
 	assert_int_equal(nbar_team_test(&team, ticket), 0);
 	nbar_group_close(c.g[1]);
-	/* The last of the team may find it before or after it has posted. */
+	/* The last thread of the team may find the failure before or after its post. */
 	rc = nbar_team_post(&team, &ticket);
 	while (rc == 0)
 		rc = nbar_team_test(&team, ticket);

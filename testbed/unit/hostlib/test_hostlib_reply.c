@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostlib_reply.c - daemons with invalid replies: the host library reports an error, and does
+ * test_hostlib_reply.c - daemons with invalid replies: the host library reports an error and does
  * not crash.
  */
 #include <dirent.h>
@@ -40,13 +40,13 @@ static int listener = -1;
 static pthread_t thread;
 static struct answer answer[12];
 static uint32_t nanswer;
-static uint32_t first[12]; /* entry of a statistic that the request for this answer begins with */
+static uint32_t first[12]; /* first entry of the statistic that the request asks for, by answer */
 static int at_start;       /* open descriptors */
 
 /* What the daemon does with a request. */
 static enum { READS, LEAVES_UNREAD, DOES_NOT_WAIT } manner;
 
-/* request: the one to answer; NULL: none was read. */
+/* request: the request to answer; NULL: the daemon has read no request. */
 static void answer_one(int fd, struct answer *a, const struct nbar_request *request)
 {
 	union {
@@ -185,7 +185,7 @@ static void replies_are_checked(void **state)
 	expect_open(-EPROTO, "version 2 of the host interface, this program 1");
 	say_port()->head.op = NBAR_OP_GROUP_OPEN;
 	expect_open(-EPROTO, "makes no sense");
-	say_port()->head.seq = 1; /* one too many */
+	say_port()->head.seq = 1; /* the number of the next request */
 	expect_open(-EPROTO, "makes no sense");
 	say_port()->head.status = 1;
 	expect_open(-EPROTO, "makes no sense");
@@ -227,9 +227,9 @@ static void a_refusal_is_passed_on(void **state)
 	}
 }
 
-/* A daemon without free descriptors reports that and closes the connection, whatever the client has
+/* A daemon without free descriptors reports this and closes the connection, whatever the client has
  * sent. */
-static void whoever_is_turned_away_learns_why(void **state)
+static void a_refused_client_gets_the_reason(void **state)
 {
 	(void)state;
 	for (manner = DOES_NOT_WAIT; manner != READS; manner--) {
@@ -377,7 +377,7 @@ static void statistics_are_checked(void **state)
 	a->body.groups.next = 5;
 	info_of(a)->index = 65535;
 	a = say(NBAR_OP_GROUP_STAT, sizeof(a->body.groups));
-	a->body.groups.next = 5; /* again: this would never end */
+	a->body.groups.next = 5; /* entry 5 again: without a check the list would never end */
 	daemon_start();
 	assert_int_equal(nbar_nic_groups(path, visit, &n), -EPROTO);
 	assert_int_equal(n, 1);
@@ -397,7 +397,7 @@ static void statistics_are_checked(void **state)
 	daemon_end();
 }
 
-/* The statistic of a group, in as many messages as it likes. */
+/* One of several messages with the statistic of a group. */
 static struct answer *say_latency(uint32_t n, uint32_t next)
 {
 	struct answer *a = say(NBAR_OP_GROUP_LATENCY,
@@ -429,7 +429,7 @@ static void latency_is_checked(void **state)
 	struct answer *a;
 
 	(void)state;
-	/* A NIC that does not keep it. */
+	/* A NIC that keeps no latencies. */
 	say(NBAR_OP_NIC_LATENCY, 0)->head.status = -NBAR_EOPNOTSUPP;
 	daemon_start();
 	assert_int_equal(nbar_nic_latency(path, &latency), -EOPNOTSUPP);
@@ -445,7 +445,7 @@ static void latency_is_checked(void **state)
 	daemon_start();
 	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), -EPERM);
 	daemon_end();
-	/* Entries of a rank are added up; the greatest sum goes first. */
+	/* The library adds up the entries of a rank; the greatest sum comes first. */
 	say_one_group();
 	a = say_latency(2, 7);
 	a->body.latency.last[0] = (struct nbar_last){ 5, 0, 1, 60, 40 };
@@ -461,12 +461,12 @@ static void latency_is_checked(void **state)
 	assert_int_equal(stat.nlast, 3);
 	assert_int_equal(stat.nrank, 3);
 	assert_int_equal(stat.last[0].rank, 7);
-	assert_int_equal(stat.last[1].rank, 3); /* of equal sums, the lower rank goes first */
+	assert_int_equal(stat.last[1].rank, 3); /* of equal sums, the lower rank comes first */
 	assert_int_equal(stat.last[2].rank, 5);
 	assert_int_equal(stat.last[2].barriers, 3);
 	assert_int_equal(stat.last[2].ns, 110);
 	assert_int_equal(stat.last[2].most_ns, 60);
-	/* A list that never ends, and one of another length than it says. */
+	/* A list that never ends, and a list whose length is not the announced one. */
 	say_one_group();
 	say_latency(1, 1);
 	say_latency(1, 1);
@@ -490,7 +490,8 @@ static void say_part(uint32_t index, uint32_t rank, uint32_t next, uint32_t barr
 	a->body.latency.last[0] = (struct nbar_last){ .rank = 9, .barriers = barriers };
 }
 
-/* A cell may get another group between two messages: entries of two groups are not added up. */
+/* A cell may get another group between two messages: the library does not add up entries of two
+ * groups. */
 static void a_statistic_is_of_one_group(void **state)
 {
 	static const uint32_t expected[] = { 0, 4, 0, 5, 0, 6 };
@@ -525,7 +526,8 @@ static void a_statistic_is_of_one_group(void **state)
 	assert_non_null(strstr(nbar_error(), "try again"));
 	assert_int_equal(first[7], 0);
 	assert_int_equal(first[8], 1);
-	/* It was another group from the start; a closed group has none, and is not asked. */
+	/* The cell had another group from the start. A closed group has no statistic, so the
+	 * library does not ask. */
 	say_one_group();
 	info_of(&answer[0])->index = 8;
 	say_part(7, 0, 0, 1);
@@ -591,7 +593,7 @@ int main(void)
 		cmocka_unit_test(a_good_answer_opens),
 		cmocka_unit_test(replies_are_checked),
 		cmocka_unit_test(a_refusal_is_passed_on),
-		cmocka_unit_test(whoever_is_turned_away_learns_why),
+		cmocka_unit_test(a_refused_client_gets_the_reason),
 		cmocka_unit_test(pages_are_checked),
 		cmocka_unit_test(groups_are_checked),
 		cmocka_unit_test(a_connect_that_lacks_peers_is_an_error),

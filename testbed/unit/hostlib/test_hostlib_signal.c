@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostlib_signal.c - the signal service: its rings without a NIC, then with real NICs.
+ * test_hostlib_signal.c - the signal service: the rings without a NIC, then the service with real
+ * NICs.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -19,7 +20,7 @@ static struct nbar_port port;
 static struct nbar_group group;
 static int daemon_end;
 
-/* Rings whose counts have come to `sequence`. */
+/* Rings whose counts are at `sequence`. */
 static void set_up(uint32_t sequence)
 {
 	int sv[2];
@@ -82,8 +83,8 @@ static void a_full_send_ring_says_so(void **state)
 					e->word[0] == i && e->word[4] == ~i,
 				"entry %u", i);
 		}
-		/* Each 256th refusal also looks whether the NIC is there; the answer stays the
-		 * same. */
+		/* At each 256th refusal the library also checks that the NIC is there; the result
+		 * stays the same. */
 		for (uint32_t i = 0; i < 600; i++)
 			require(send_one(0) == -EAGAIN, "%s", nbar_error());
 		assert_non_null(strstr(nbar_error(), "1024"));
@@ -160,7 +161,7 @@ static void receives_in_order_and_tells(void **state)
 		assert_int_equal(nbar_signal_recv(&port, &in), 1);
 		assert_int_equal(page.recvs_taken, told);
 		assert_int_equal(nbar_signal_recv(&port, &in), 0);
-		assert_int_equal(page.recvs_taken, sequence + RING + 1); /* empty: told at once */
+		assert_int_equal(page.recvs_taken, sequence + RING + 1); /* the ring is empty */
 		tear_down();
 	}
 }
@@ -182,7 +183,7 @@ static void messages_of_no_group_are_skipped(void **state)
 }
 
 /* A new group in a cell does not get messages for the previous group; groups in other cells get
- * theirs. */
+ * their messages. */
 static void old_messages_are_dropped(void **state)
 {
 	struct nbar_group other = { .port = &port, .connected = true, .is_signal = true };

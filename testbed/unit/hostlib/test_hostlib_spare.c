@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostlib_spare.c - survivors make a smaller group, against real NICs.
+ * test_hostlib_spare.c - survivors make a smaller group, with real NICs.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -90,7 +90,7 @@ static void close_all(struct survivor *s)
 	}
 }
 
-/* A member that has left. */
+/* Closes the groups of a member that leaves. */
 static void lose(struct survivor *s)
 {
 	nbar_spare_close(s->spare);
@@ -138,7 +138,8 @@ static void all_but_one(void **state)
 	close_all(s);
 }
 
-/* The survivors do not agree, or one more has failed: they get an error, and can try again. */
+/* The survivors do not agree, or another member has failed: they get an error, and can try again.
+ */
 static void other_lists_do_not_meet(void **state)
 {
 	static const uint32_t six[] = { 6 }, five[] = { 5, 6 }, self[] = { 2 }, none[] = { 7 };
@@ -161,7 +162,8 @@ static void other_lists_do_not_meet(void **state)
 	close_all(s);
 }
 
-/* A member calls again and again, with no patience, while the others stay in their first call. */
+/* A member calls again and again, each time without waiting, while the others stay in their first
+ * call. */
 static void one_calls_again_and_again(void **state)
 {
 	static const uint32_t failed[] = { 3 };

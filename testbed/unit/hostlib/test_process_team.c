@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_process_team.c - processes of a node that share one member: attach, process team, and the
- * effect on the others when one of them ends.
+ * effect when one process ends.
  *
  * Where no process ends, threads act as processes: each has its own connection to the NIC. The data
  * that a barrier protects is in plain memory, so ThreadSanitizer checks the fences.
@@ -154,12 +154,12 @@ static void old_names_still_work(void **state)
 	assert_int_equal(nbar_crew_test(&crew, NULL, 1), 1);
 	require_ok(nbar_crew_wait(&crew, NULL, 1, NULL, 0));
 }
-/* End of old names. */
+/* The old names end here. */
 
 /* --- with a group ---------------------------------------------------------------------------- */
 
-/* NICS hosts with a process team each; the first of each has opened the group, the others are
- * attached. */
+/* NICS hosts with a process team each; the first process of each host has opened the group, the
+ * others are attached. */
 struct hosts {
 	struct cluster c;
 	struct nbar_process_team procs[NICS];
@@ -240,7 +240,7 @@ static void several_under_way_with_a_group(void **state)
 	hosts_end(&h);
 }
 
-/* As many processes of a host as a process team may have, or as there are descriptors for: this
+/* The most processes of a host: the limit of a process team, or of descriptors, because this
  * program has both ends of each socket. */
 static uint32_t most_processes(void)
 {
@@ -329,7 +329,7 @@ static void what_is_not_shared_is_refused(void **state)
 	cluster_end(&c);
 }
 
-static void who_closes_in_good_order_harms_nobody(void **state)
+static void an_orderly_close_harms_nobody(void **state)
 {
 	static struct hosts h;
 	uint32_t ticket;
@@ -372,7 +372,7 @@ static void a_cell_stays_while_somebody_looks_at_it(void **state)
 	nbar_group_share(mine, &next);
 	assert_int_not_equal(next.cell, share.cell);
 	assert_int_equal(nbar_process_team_test(&procs, theirs, 1), 1);
-	/* The next barrier cannot complete: its owner has ended. */
+	/* The next barrier cannot complete, because the owner of the group has ended. */
 	require_ok(nbar_process_team_init(&procs, 1));
 	assert_int_equal(nbar_process_team_post_as(&procs, theirs, 0, 2), -ESHUTDOWN);
 	nbar_group_close(theirs);
@@ -433,8 +433,8 @@ static void an_attached_process_that_dies_is_dead_to_all(void **state)
 	for (uint32_t r = 0; r < 2; r++) {
 		int rc = 0;
 
-		/* Rank 0 may have arrived before the NIC saw the death: then rank 1 still
-		 * completes that barrier, and the next one fails. */
+		/* Rank 0 may have arrived before the NIC saw the death. Then rank 1 still completes
+		 * that barrier, and the next barrier fails. */
 		for (uint32_t i = 0; i < 2 && rc == 0; i++) {
 			rc = nbar_post(c.g[r], &ticket[r]);
 			if (rc == 0)
@@ -507,7 +507,7 @@ int main(void)
 		cmocka_unit_test(several_under_way_with_a_group),
 		cmocka_unit_test(a_full_host),
 		cmocka_unit_test(what_is_not_shared_is_refused),
-		cmocka_unit_test(who_closes_in_good_order_harms_nobody),
+		cmocka_unit_test(an_orderly_close_harms_nobody),
 		cmocka_unit_test(a_cell_stays_while_somebody_looks_at_it),
 		cmocka_unit_test(an_attached_process_that_dies_is_dead_to_all),
 		cmocka_unit_test(an_owner_that_dies_is_missed),

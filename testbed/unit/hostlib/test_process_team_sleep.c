@@ -4,9 +4,9 @@
  * keeps sleeping when its barrier is complete.
  *
  * Threads act as processes. After a lost wake-up a thread sleeps for ever. So the main thread
- * watches: if all have reached a barrier, and one still waits after many looks, the test fails.
- * testbed/mc checks the same protocol in every order of its steps; this test meets only some
- * orders.
+ * watches: if all threads have reached a barrier, and a thread still waits after many looks, the
+ * test fails. testbed/mc checks the same protocol in every order of its steps; this test meets only
+ * some orders.
  */
 #include <linux/futex.h>
 #include <limits.h>
@@ -19,16 +19,16 @@
 #include "cluster.h"
 #include "order.h"
 
-#define LOOKS_MAX 100000u /* at one and the same barrier: 20 seconds at least */
+#define LOOKS_MAX 100000u /* at the same barrier: 20 seconds at least */
 #define RACERS 2u
 #define STRIDE 500u /* barriers for which the others arrive in advance */
 
 static struct nbar_process_team procs;
 
 struct racer {
-	uint32_t me, nlast; /* arrives for itself and for this many others, which do not sleep */
+	uint32_t me, nlast; /* me arrives for itself and for nlast others, which never sleep */
 	uint32_t rounds;
-	uint32_t done; /* pairs with the load in look_on; both relaxed: it is only looked at */
+	uint32_t done; /* pairs with the load in look_on; both relaxed: only a count */
 	uint32_t nracer;
 	uint32_t *met;
 	int bad;
@@ -37,7 +37,8 @@ struct racer {
 };
 
 /* All threads begin a barrier together, within nanoseconds where they have a processor each, and
- * then arrive a random moment apart. `met` pairs with itself; relaxed: it protects nothing. */
+ * then arrive a random moment apart. Atomic accesses to `met` pair with each other; relaxed,
+ * because `met` protects no data. */
 static void begin_together(uint32_t *met, uint32_t all, struct rng *r)
 {
 	uint32_t goal = __atomic_fetch_add(met, 1, __ATOMIC_RELAXED) / all * all + all;
@@ -133,7 +134,7 @@ static uint32_t rounds_of(uint32_t usual)
 	return wake_seq ? (uint32_t)wake_seq : unit_sanitized() ? usual / 20 : usual;
 }
 
-/* Two processes race, and those that fill the process team have arrived before: many races a
+/* Two processes race. The others of the process team have arrived before, so there are many races a
  * second. */
 static void two_race(void **state)
 {

@@ -2,11 +2,12 @@
 /*
  * test_spare_orders.c - a shrink in every order of its members' steps.
  *
- * The members are coroutines that run nbar_spare_shrink itself. --wrap replaces the calls that it
- * makes: a member stops at each nap. There the test decides which member runs next, and whether the
- * time of its call is over; then the member calls again. The test tries all decisions up to a
- * depth, after a number of rounds without them. Then all have patience, and all must get a group;
- * or one more member dies, and all the others must get one without it.
+ * The members are coroutines that run nbar_spare_shrink itself. --wrap replaces the calls of
+ * nbar_spare_shrink: a member stops at each nap. There the test decides which member runs next, and
+ * whether the time of its call is over; then that member calls again. The test tries all decisions
+ * up to a depth, after a number of rounds without decisions. After that, no time limit ends a call,
+ * and all members must get a group; or one more member dies, and all others must get a group
+ * without it.
  */
 #include <errno.h>
 #include <time.h>
@@ -19,8 +20,8 @@
 #define MEMBERS_MAX 3u
 #define GROUPS_MAX 64u
 #define INBOX_MAX 256u
-#define PRELUDE_MAX 4u   /* rounds before the decisions; in the third all post */
-#define ROUNDS_MAX 1000u /* steps with patience */
+#define PRELUDE_MAX 4u   /* rounds before the decisions; in the third round all post */
+#define ROUNDS_MAX 1000u /* steps without time limits */
 #define STACK_SIZE (256u << 10)
 
 /* A new group of one member. */
@@ -121,7 +122,7 @@ int __wrap_nbar_group_connect_start(struct nbar_group *g, const struct nbar_endp
 	return 0;
 }
 
-/* The NIC needs a while. */
+/* The NIC connects after a while. */
 int __wrap_nbar_group_connect_test(struct nbar_group *g);
 int __wrap_nbar_group_connect_test(struct nbar_group *g)
 {
@@ -214,8 +215,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 
 /* --- the members, and the test --------------------------------------------------------------- */
 
-/* The rank behind the members has failed; later the last member, too. A member calls again if its
- * time is over, or if it knows of one more by then. */
+/* The rank after the last member has failed; later the last member fails, too. A member calls again
+ * if its time is over, or if it then knows of one more failed member. */
 static void member_main(void)
 {
 	struct member *m = self();
@@ -259,7 +260,7 @@ static void world_begin(uint32_t nmember)
 	}
 }
 
-/* A member runs to its next nap; its time may be over there. */
+/* Runs a member to its next nap. hurries: its time is over there. */
 static void step(uint32_t r, bool hurries)
 {
 	struct member *m = &world.member[r];
@@ -271,7 +272,8 @@ static void step(uint32_t r, bool hurries)
 	swapcontext(&world.test, &m->context);
 }
 
-/* The last member runs no more. The others have run out of time, and know it. */
+/* The last member runs no more. The time of the others' calls is over, and they know of the death.
+ */
 static void last_dies(void)
 {
 	world.nlive--;
@@ -324,7 +326,7 @@ static void run(const struct orders *o, uint64_t decision)
 	}
 }
 
-/* Under a sanitizer fewer. */
+/* Tries fewer decisions under a sanitizer. */
 static void every_order(struct orders o)
 {
 	uint64_t n = 1;

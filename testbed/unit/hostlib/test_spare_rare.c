@@ -2,8 +2,8 @@
 /*
  * test_spare_rare.c - a shrink among members that fail, send nonsense, or do not answer.
  *
- * Shrinking uses only the public API. Here, --wrap replaces its calls, so the test decides what
- * comes and which call fails, and nothing depends on a clock: a time limit is 0 or for ever.
+ * Shrinking uses only the public API. Here, --wrap replaces these calls, so the test decides which
+ * messages come and which call fails. A time limit is 0 or for ever, so nothing depends on a clock.
  */
 #include <errno.h>
 
@@ -11,10 +11,10 @@
 #include "nbar_extra.h"
 #include "internal.h"
 
-#define SIZE 70u /* more than a round asks */
+#define SIZE 70u /* more members than a round asks */
 #define ASKED 64u
 #define PART_BITS 15u
-/* Messages an address; in place of the number of a part, a request for the address. */
+/* Messages of an address. As the number of a part, it means a request for the address. */
 #define ASK ((uint32_t)(sizeof(struct nbar_endpoint) / (4 * (NBAR_SIGNAL_WORDS - 1))))
 
 static struct nbar_group signals, fresh;
@@ -23,7 +23,7 @@ static uint32_t need[SIZE]; /* new ranks that the new group talks to */
 
 static struct {
 	int send, recv, open, start, connect, post, test; /* errors; 0: none */
-	uint32_t tests, connects;                         /* that say "not yet" */
+	uint32_t tests, connects;                         /* calls that say "not yet" */
 	uint32_t starts;
 	uint32_t nneed;
 	uint32_t asked[SIZE], sent[SIZE]; /* messages to each peer: requests, and others */
@@ -31,7 +31,7 @@ static struct {
 	uint32_t nin, next;               /* messages that wait to be received */
 	struct nbar_signal_in in[8 * SIZE];
 	uint32_t opened, closed;
-	bool answers; /* whoever is asked sends its address */
+	bool answers; /* each asked member sends its address */
 	bool flood;   /* there always is a message */
 } fake;
 
@@ -197,7 +197,7 @@ static void all_answer(void **state)
 	nbar_spare_close(s);
 }
 
-/* A round asks some of many. */
+/* A round asks only some members. */
 static void many_are_asked_in_turn(void **state)
 {
 	struct nbar_spare *s = spare_of(SIZE);
@@ -225,7 +225,7 @@ static void nonsense_is_ignored(void **state)
 	assert_int_equal(shrink(s, 0), -ETIME); /* now the test knows list and nonce */
 	put_address(1);                         /* it has failed */
 	put_address(4);                         /* there is no such rank */
-	put_address(UINT32_MAX);                /* nor this */
+	put_address(UINT32_MAX);                /* there is no such rank either */
 	for (uint32_t part = 0; part < ASK; part++)
 		put(2, fake.list | part); /* an answer to nobody */
 	for (uint32_t part = 0; part < ASK; part++)
@@ -239,14 +239,14 @@ static void nonsense_is_ignored(void **state)
 	assert_int_equal(shrink(s, 0), -ETIME);
 	assert_int_equal(fake.next, fake.nin);
 	assert_int_equal(fake.sent[2], 0);
-	/* A request is answered, with all parts. */
+	/* The member answers a request, with all parts. */
 	put(2, fake.list | ASK);
 	assert_int_equal(shrink(s, 0), -ETIME);
 	assert_int_equal(fake.sent[2], ASK);
 	nbar_spare_close(s);
 }
 
-/* The NIC ends, in each call; and the time is over while the others connect. */
+/* The NIC ends during each call; and the time is over while the others connect. */
 static void each_error_ends_it(void **state)
 {
 	static int *const call[] = { &fake.send,    &fake.recv, &fake.open,
@@ -285,7 +285,8 @@ static void each_error_ends_it(void **state)
 	nbar_spare_close(s);
 }
 
-/* A call goes on with the group of the call before if it has the same list, else it closes it. */
+/* A call goes on with the group of the call before if the list is the same; otherwise it closes
+ * that group. */
 static void the_next_call_goes_on(void **state)
 {
 	static const uint32_t failed[] = { 2, 1 };
@@ -306,7 +307,7 @@ static void the_next_call_goes_on(void **state)
 	fake.tests = 1;
 	assert_int_equal(nbar_spare_shrink(s, (uint32_t[]){ 1, 2 }, 2, 0, &g), -ETIME);
 	assert_int_equal(fake.opened, 2);
-	/* It has been posted once, and stays. */
+	/* The barrier has been posted once, and stays posted. */
 	fake.post = ENETDOWN;
 	assert_int_equal(nbar_spare_shrink(s, failed, 2, 0, &g), 0);
 	assert_ptr_equal(g, &fresh);
@@ -320,7 +321,7 @@ static void the_next_call_goes_on(void **state)
 	assert_int_equal(fake.closed, 2);
 }
 
-/* The time is over while the NIC connects the group: the next call goes on with it. */
+/* The time is over while the NIC connects the group: the next call goes on with that group. */
 static void a_slow_nic_goes_on_connecting(void **state)
 {
 	struct nbar_spare *s = spare_of(5);
@@ -338,7 +339,7 @@ static void a_slow_nic_goes_on_connecting(void **state)
 	nbar_spare_close(s);
 }
 
-/* A member that floods the others: a look at the clock comes nevertheless. */
+/* A member floods another member, which still looks at the clock. */
 static void a_flood_does_not_stop_the_clock(void **state)
 {
 	struct nbar_spare *s = spare_of(3);

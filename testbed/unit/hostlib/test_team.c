@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_team.c - teams of threads, alone and in front of a group. test_team_kinds.c tests the kinds
- * alone.
+ * test_team.c - teams of threads, alone and with a group. test_team_kinds.c tests each kind alone.
  *
- * The oracle: no thread is in barrier i + 1 before all have entered i. The oracle reads plain
+ * The oracle: no thread leaves barrier i before all threads have entered it. The oracle reads plain
  * memory, so ThreadSanitizer reports it if the team does not order the accesses.
  */
 #include <errno.h>
@@ -40,7 +39,7 @@ static void *thread_main(void *arg)
 		uint64_t *entered = t->oracle->entered[i % 2];
 
 		entered[t->me] = i;
-		/* Both ways in, where there are two. */
+		/* Uses both calls if the team has two. */
 		if ((t->team->lines || i % 2 ? nbar_team_barrier_as(t->team, t->me % t->size)
 					     : nbar_team_barrier(t->team)) != 0)
 			t->bad++;
@@ -99,7 +98,7 @@ static void more_threads_than_processors(void **state)
 	(void)state;
 	require_ok(nbar_team_init(&team, THREADS, NULL));
 	run_team(&team, THREADS, 300);
-	/* The same with another wait policy. */
+	/* Runs again with another wait policy. */
 	team.wait.spin_us = 5;
 	run_team(&team, THREADS, 300);
 }
@@ -136,7 +135,7 @@ static const char *const kinds[] = { "sense-reverse", "mcs", "tournament", "diss
 				     "dissemination:3" };
 #define NKIND (sizeof(kinds) / sizeof(kinds[0]))
 
-/* One team a member. */
+/* Each member has one team. */
 static void run_group(const char *kind, bool local, uint32_t members, uint32_t size,
 		      const struct nbar_wait_policy *policy, uint64_t rounds)
 {
@@ -234,7 +233,7 @@ struct failing {
 	struct nbar_team *team;
 	uint32_t me;
 	pthread_t id;
-	pid_t tid; /* it enters, as next it does */
+	pid_t tid; /* its thread id, set just before it enters */
 	int rc;
 };
 
@@ -247,7 +246,7 @@ static void *failing_main(void *arg)
 	return NULL;
 }
 
-/* Until a thread sleeps in the barrier: its policy is to sleep at once. */
+/* Waits until a thread sleeps in the barrier. Its policy is to sleep at once. */
 static void await_asleep(const struct failing *f)
 {
 	char path[64], state = 0;

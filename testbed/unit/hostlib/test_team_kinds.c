@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_team_kinds.c - every kind of thread barrier by itself: order, delay, sleep, wrap, refusals.
+ * test_team_kinds.c - every kind of thread barrier by itself: order, late threads, sleep, wrap,
+ * refusals.
  *
- * The oracle: no thread is in barrier i + 1 before all have entered i. The oracle reads plain
+ * The oracle: no thread leaves barrier i before all threads have entered it. The oracle reads plain
  * memory, so ThreadSanitizer reports it if the team does not order the accesses.
  */
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include "nbar_host.h"
 
 #define THREADS 64u
-#define LEAST 10000u /* a run completes so many barriers, or all if it has fewer */
+#define LEAST 10000u /* a run completes at least so many barriers, or all of its barriers */
 
 static const char *const kinds[] = { "sense-reverse",   "mcs",
 				     "tournament",      "dissemination:1",
@@ -30,7 +31,7 @@ struct run {
 	uint64_t done;          /* rounds of thread 0 */
 	bool over[2];           /* by parity: thread 0 ends the run */
 	bool split;
-	uint64_t alone;               /* split: what one thread at a time writes */
+	uint64_t alone;               /* split: a word that one thread at a time writes */
 	uint64_t entered[2][THREADS]; /* by parity of the barrier, then by thread */
 };
 
@@ -146,7 +147,8 @@ static void every_size(void **state)
 }
 
 /* On an idle machine this takes seconds. On a busy machine a run ends when its time is over, after
- * LEAST barriers or more, and prints their number. With NBAR_ROUNDS every run completes all. */
+ * LEAST barriers or more, and prints their number. With NBAR_ROUNDS every run completes all
+ * barriers. */
 static void many_barriers(void **state)
 {
 	const uint32_t sizes[] = { 2, 3, 4, 8, 16 };

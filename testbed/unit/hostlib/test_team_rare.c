@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_team_rare.c - teams of which the group fails between two steps of a thread, and calls of
- * teams that make no sense. One thread does it all, so each step is the same in every run.
+ * test_team_rare.c - teams whose group fails between two steps of a thread, and calls that make no
+ * sense. One thread makes all steps, so every run is the same.
  */
 #include <errno.h>
 
@@ -11,8 +11,8 @@
 #include "order.h"
 #include "unit/nics.h"
 
-/* Before two threads sleep, they spin in a way of their own. It ends, also where the barrier is
- * complete at once, and where it never will be. */
+/* Before they sleep, two threads spin in their own loop. The loop ends, even if the barrier is
+ * complete at once, or never completes. */
 static void two_threads_spin_for_a_while(void **state)
 {
 	struct nbar_group aborted = { .aborted = 1 };
@@ -30,7 +30,8 @@ static void two_threads_spin_for_a_while(void **state)
 	assert_false(nblib_kind_wait(&team, 0, ticket + 1));
 }
 
-/* An abort marks the group first, and stops its barriers next: a thread may come in between. */
+/* An abort first marks the group, then stops its barriers. A thread may begin to wait between these
+ * steps. */
 static void an_abort_ends_each_kind_of_wait(void **state)
 {
 	static const char *const kinds[] = { "mcs", "tournament", "dissemination:1" };
@@ -55,7 +56,7 @@ static void an_abort_ends_each_kind_of_wait(void **state)
 	cluster_end(&c);
 }
 
-/* One thread has seen the failure: the next one does not begin to wait. */
+/* One thread has seen the failure: the next thread does not begin to wait. */
 static void a_team_that_is_broken_stays_so(void **state)
 {
 	struct nbar_team team;
@@ -150,13 +151,13 @@ static void what_a_team_cannot_do_is_told(void **state)
 	assert_non_null(strstr(nbar_error(), "of kind sense-reverse"));
 	attr.struct_size = 1;
 	assert_int_equal(nbar_team_setup(&team, sizeof(team), &attr), -EINVAL);
-	/* Phases need threads that all poll. */
+	/* In phases, all threads must poll. */
 	attr = (struct nbar_team_attr){ .size = 2, .group = c.g[0], .local = 1 };
 	require_ok(nbar_team_setup(&team, sizeof(team), &attr));
 	assert_int_equal(nbar_team_post(&team, &ticket), -EINVAL);
 	assert_int_equal(nbar_team_test(&team, 1), -EINVAL);
 	assert_int_equal(nbar_team_finish(&team, 1), -EINVAL);
-	/* What a wait needs from the environment. */
+	/* The settings of a wait in the environment. */
 	setenv("NBAR_WAIT", "sometimes", 1);
 	assert_int_equal(nbar_team_init(&team, 2, NULL), -EINVAL);
 	require_ok(nbar_process_team_init(&procs, 1));

@@ -17,7 +17,7 @@ struct loop {
 	struct wire_base base;
 	struct nbfw_token queue[65536];
 	uint32_t head, tail;
-	uint32_t room;   /* frames that it still takes */
+	uint32_t room;   /* frames that the wire still takes */
 	uint32_t junk;   /* waiting frames of strangers */
 	uint64_t sent;   /* frames taken */
 	unsigned budget; /* of the last poll */
@@ -41,8 +41,8 @@ extern struct device_world {
 unsigned loop_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget);
 bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to, const struct nbfw_token *t);
 
-/* Makes the NIC; its groups have so much memory, and a user so many percent of it all (0: no
- * limit). Ends it, when all clients have ended. */
+/* world_begin makes the NIC: its groups have memory_bytes, and one user may have user_percent of
+ * the NIC (0: no limit). world_end ends the NIC after its clients have ended. */
 void world_begin(uint64_t memory_bytes, uint32_t user_percent);
 void world_end(void);
 
@@ -52,10 +52,10 @@ void passes(uint32_t n);
 int request(struct nbnic_client *c, enum nbar_op op, const void *body, size_t length);
 const void *reply_body(void);
 
-/* A client of this user begins, and opens a port: the status. */
+/* A client of this user begins, and opens a port. Returns the status. */
 int port_open_as(struct nbnic_client *c, uint32_t uid);
 
-/* The same, of user 1; it succeeds. */
+/* A client of user 1 begins, and opens a port, which succeeds. */
 void port_open(struct nbnic_client *c);
 
 int group_open(struct nbnic_client *c, const char *alg, uint32_t rank, uint32_t size);

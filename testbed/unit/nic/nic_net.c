@@ -79,7 +79,7 @@ static void nic_begin(uint32_t i)
 	const struct nbnic_config config = {
 		.pull_ns = NBNIC_PULL_NS_DEFAULT,
 		.budget_ns = NET_BUDGET,
-		.linger_bytes = UINT64_C(64) << 20, /* of 64 groups with 4,096 peers each */
+		.linger_bytes = UINT64_C(64) << 20, /* enough for 64 groups with 4,096 peers each */
 		.quota = net.quota,
 	};
 	const struct nbnic_addr addr = { { (uint8_t)i } };
@@ -298,8 +298,8 @@ const struct nbar_plan *net_plan(uint32_t size, uint32_t rank, uint32_t nsend, u
 		recv[i] = (struct nbar_recv){ (rank + 1 + i) % size };
 	static uint64_t scratch[NBAR_SENDS_MAX + NBAR_SLOTS_MAX + 1];
 
-	/* Such a plan takes no part in a barrier, and a NIC refuses it; the pass is bounded even
-	 * with it. */
+	/* A plan without sends or slots is no barrier, and a NIC refuses it. Tests still use it,
+	 * because even such a plan leaves the pass bounded. */
 	if (nsend > 0 && nrecv > 0)
 		assert_int_equal(nbfw_plan_check(p, (size_t)nbfw_plan_length(p), scratch, &why), 0);
 	return p;

@@ -3,7 +3,7 @@
  * nic_net.h - NICs that run passes, over wires with queues of a limited length.
  *
  * For tests of the scheduler only. A pass of a NIC takes at most NET_BURST frames from its queue,
- * then comes nbnic_work. Time moves by a fixed step a round, or to the next timer if nobody has
+ * then calls nbnic_work. Time moves by a fixed step a round, or to the next timer if no NIC has
  * work. A queue that is full drops frames as UDP does, or refuses them as a ring does.
  */
 #ifndef TESTBED_NIC_NET_H
@@ -37,15 +37,15 @@ struct net_nic {
 	struct nbnic nic;
 	uint32_t index;
 	uint32_t head, tail;
-	uint32_t limit;     /* frames that its queue holds */
+	uint32_t limit;     /* frames that the queue of this NIC holds */
 	bool refuses;       /* when its queue is full, senders are told; else frames are dropped */
-	bool dead;          /* takes nothing, and says nothing */
-	bool sink;          /* frames to it are counted, and gone */
+	bool dead;          /* takes no frames, and sends none */
+	bool sink;          /* counts frames, and drops them */
 	uint64_t dropped;   /* by its queue */
 	uint64_t refused;   /* by the queues of others */
-	uint64_t sent_pass; /* frames that it has sent in this pass */
-	uint64_t most_pass; /* the most that it has sent in a pass */
-	uint64_t sent_last; /* frames that it has sent in the pass before */
+	uint64_t sent_pass; /* frames that the NIC has sent in this pass */
+	uint64_t most_pass; /* the most that the NIC has sent in a pass */
+	uint64_t sent_last; /* frames that the NIC has sent in the pass before */
 	struct net_frame queue[NET_QUEUE];
 	struct net_host host[NET_PORTS][NET_CELLS]; /* by port and cell */
 };
@@ -56,7 +56,7 @@ struct net {
 	uint64_t round;
 	/* Called for each frame that a wire has taken, or NULL. */
 	void (*seen)(struct net *net, uint32_t from, uint32_t to, const struct nbfw_token *t);
-	/* True: this frame is lost. NULL: none is. */
+	/* True: this frame is lost. NULL: no frame is lost. */
 	bool (*lost)(struct net *net, uint32_t from, uint32_t to, const struct nbfw_token *t);
 	uint64_t cookie;
 	uint64_t delay; /* of each frame */
@@ -80,7 +80,8 @@ struct nbnic_group *net_open(struct net *net, uint32_t nic, uint32_t port, uint3
 struct nbar_endpoint net_endpoint(struct net *net, const struct nbnic_group *g, uint32_t nic,
 				  uint32_t rank, uint32_t handle, uint64_t cookie);
 
-/* Connects a group whose peers all have addresses of one NIC, which does not know them. */
+/* Connects a group whose peers all have addresses of one NIC. That NIC does not know these peers.
+ */
 void net_connect_phantoms(struct net *net, uint32_t nic, struct nbnic_group *g, uint32_t peer_nic);
 
 /* Connects a group: endpoint[] by rank. */
@@ -104,7 +105,7 @@ uint32_t net_rounds_until(struct net *net, uint32_t nic, uint32_t port, uint32_t
 			  uint32_t epoch, uint32_t most);
 
 /* A plan of one step: first `nsend` sends, to slot 0 of the ranks from `rank` + 1 on, then `nrecv`
- * slots, filled by the same ranks. Valid until the next call. */
+ * slots, for tokens of the same ranks. Valid until the next call. */
 const struct nbar_plan *net_plan(uint32_t size, uint32_t rank, uint32_t nsend, uint32_t nrecv);
 
 #endif

@@ -142,7 +142,7 @@ struct nbnic_group *trace_group(const char *alg, uint32_t size, uint32_t rank, u
 		assert_true(nbfw_plan_generate(open.kind, size, rank, plan, sizeof(plan)) > 0);
 		open.plan = (const struct nbar_plan *)plan;
 	}
-	/* A sanitizer sees an access beyond it. */
+	/* Allocates the exact size, so a sanitizer sees an access beyond the block. */
 	void *block = malloc(nbnic_group_size(open.plan, size));
 
 	g = nbnic_group_build(&open, block);

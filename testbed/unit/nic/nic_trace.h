@@ -3,8 +3,9 @@
  * nic_trace.h - one NIC with one group, whose peers the test plays: a trace of all that it sends
  * and tells its host, as text.
  *
- * For tests only. Each entry of the trace ends with "; ". What every frame to a peer has in common
- * is checked at once: the handle and cookie of the peer, its address, and the rank of the sender.
+ * For tests only. Each entry of the trace ends with "; ". trace_expect need not show what all
+ * frames have in common: each frame is checked for the peer's handle, cookie and address, and for
+ * the rank of the sender.
  */
 #ifndef TESTBED_NIC_TRACE_H
 #define TESTBED_NIC_TRACE_H
@@ -32,7 +33,7 @@ extern struct trace trace;
 /* A NIC with an open group, which is not connected. */
 void trace_open(const char *alg, uint32_t size, uint32_t rank);
 
-/* The same, connected to its peers, or a "signal" group to all others. */
+/* A NIC with a group that is connected to its peers; a "signal" group, to all other ranks. */
 void trace_connected(const char *alg, uint32_t size, uint32_t rank);
 
 /* One more group at this NIC. */
@@ -51,7 +52,7 @@ void trace_post(uint32_t epoch);
 void trace_hear(uint8_t type, uint32_t rank, uint32_t epoch, uint32_t slot, uint32_t arg,
 		uint32_t info);
 
-/* Time passes, then comes the end of a pass. */
+/* Time passes, then a pass ends (nbnic_work). */
 void trace_work(uint64_t ns);
 
 /* What has been traced since the last call. */

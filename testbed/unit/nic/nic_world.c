@@ -124,7 +124,7 @@ int open_group(struct member *m, const char *alg, uint32_t size, uint32_t rank,
 	return rc;
 }
 
-/* size members, opened but not connected. */
+/* Makes `size` members with open groups that are not connected. */
 struct world *world_open(uint32_t size, const char *alg)
 {
 	struct world *w = &world;

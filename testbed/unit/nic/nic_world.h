@@ -2,8 +2,8 @@
 /*
  * nic_world.h - NICs with one member each, over a simulated wire and clock.
  *
- * For tests only. The wire is a queue; the clock moves when nothing else does. The test decides
- * which frames are lost, which host posts, and when time passes.
+ * For tests only. The wire is a queue. The clock moves only in pass_time. The test decides which
+ * frames are lost, which host posts, and when time passes.
  */
 #ifndef TESTBED_NIC_WORLD_H
 #define TESTBED_NIC_WORLD_H
@@ -28,7 +28,7 @@ struct member {
 	uint32_t completions, epoch, status, failed_rank; /* as reported to the host */
 	uint32_t nstragglers, straggler[NBAR_STRAGGLERS_MAX];
 	uint16_t why[NBAR_STRAGGLERS_MAX]; /* of each of them */
-	uint8_t host;                      /* what its NIC says of it: enum nbar_why; 0: late */
+	uint8_t host; /* what its NIC says of the host: enum nbar_why; 0: late */
 	uint32_t released;
 	uint32_t signals, signal_src, signal_word0;
 	bool ring_full, unplugged;

@@ -22,7 +22,7 @@ struct request_world {
 	uint32_t traced; /* events */
 	uint32_t looks;  /* at the processes of hosts */
 	int page_error, events_error;
-	uint32_t peers, peers_left; /* that the wire has begun; that it still takes */
+	uint32_t peers, peers_left; /* peers that the wire has begun; peers that it still takes */
 	uint64_t now;
 	uint64_t in[NBAR_MESSAGE_MAX / 8];
 	union {
@@ -32,7 +32,8 @@ struct request_world {
 };
 extern struct request_world w;
 
-/* A NIC with two clients, before each test; after it, nothing of theirs may be left. */
+/* Before each test: makes a NIC with two clients. After each test: no memory or peer of these
+ * clients may be left. */
 int request_world_setup(void **state);
 int request_world_teardown(void **state);
 #define REQUEST_TEST(f) \

@@ -56,7 +56,7 @@ static void only_live_cells_are_looked_at(void **state)
 
 /* The list of 4,096 peers is written outside the pass, and one call to the pass reports few groups.
  */
-static void long_replies_do_not_hold_up_the_turn(void **state)
+static void long_replies_do_not_delay_the_pass(void **state)
 {
 	const struct nbar_req_group_stat stat = { 0 };
 	struct nbnic_client c;
@@ -123,7 +123,7 @@ static void signals_are_sent_up_to_a_budget(void **state)
 		passes(1);
 		assert_in_range(w.wire.sent, pass, pass * NBNIC_QUOTA);
 	}
-	/* All have had the same number of passes. */
+	/* All ports have had the same number of passes. */
 	for (uint32_t i = 0; i < PORTS; i++)
 		assert_int_equal(c[i].port->sends_taken, c[0].port->sends_taken);
 	assert_in_range(c[0].port->sends_taken, 1, PORTS * NBNIC_QUOTA / 2);
@@ -157,7 +157,7 @@ static void a_port_alone_has_a_larger_quota(void **state)
 	flood(&b);
 	passes(2);
 	assert_int_equal(w.wire.budget, NBNIC_PASS_FRAMES(NBNIC_QUOTA_MIN));
-	assert_int_equal(w.wire.sent, NBNIC_QUOTA + 2); /* one of each port */
+	assert_int_equal(w.wire.sent, NBNIC_QUOTA + 2); /* one frame of each port */
 	assert_int_equal(b.port->sends_taken, 1);
 	nbnic_client_end(&b, NBAR_STATUS_CLOSED);
 	passes(1);
@@ -167,7 +167,7 @@ static void a_port_alone_has_a_larger_quota(void **state)
 }
 
 /* Received frames go first; but a flood of them does not stop the signals of the hosts here. */
-static void a_turn_receives_before_it_sends_signals(void **state)
+static void a_pass_receives_before_it_sends_signals(void **state)
 {
 	struct nbnic_client c;
 	uint32_t with = 0;
@@ -257,7 +257,7 @@ static void memory_is_budgeted(void **state)
 }
 
 /* Groups with one member complete at once. But a pass starts a bounded number of their barriers,
- * and wakes a bounded number of sleepers; none is forgotten. */
+ * and wakes a bounded number of sleepers. Later passes serve the others. */
 static void starts_and_wakes_have_a_budget(void **state)
 {
 	const uint32_t n = NBNIC_SCAN_CELLS, ahead = 16;
@@ -342,7 +342,7 @@ static void the_end_of_a_client_closes_its_port(void **state)
 	world_end();
 }
 
-static void a_group_is_aborted_by_those_who_hold_it(void **state)
+static void only_holders_abort_a_group(void **state)
 {
 	struct nbnic_client c, other;
 	struct nbar_req_port_attach attach = { 0 };
@@ -404,18 +404,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_live_cells_are_looked_at),
-		cmocka_unit_test(long_replies_do_not_hold_up_the_turn),
+		cmocka_unit_test(long_replies_do_not_delay_the_pass),
 		cmocka_unit_test(doorbells_are_looked_at_in_turn),
 		cmocka_unit_test(signals_are_sent_up_to_a_budget),
 		cmocka_unit_test(a_port_alone_has_a_larger_quota),
 		cmocka_unit_test(signs_of_life_do_not_wait_for_pulls),
-		cmocka_unit_test(a_turn_receives_before_it_sends_signals),
+		cmocka_unit_test(a_pass_receives_before_it_sends_signals),
 		cmocka_unit_test(signals_wait_for_room_on_the_wire),
 		cmocka_unit_test(memory_is_budgeted),
 		cmocka_unit_test(starts_and_wakes_have_a_budget),
 		cmocka_unit_test(a_stop_tells_everybody),
 		cmocka_unit_test(the_end_of_a_client_closes_its_port),
-		cmocka_unit_test(a_group_is_aborted_by_those_who_hold_it),
+		cmocka_unit_test(only_holders_abort_a_group),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

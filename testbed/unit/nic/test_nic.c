@@ -26,7 +26,7 @@ static void barriers_without_one_extra_frame(void **state)
 			for (uint32_t i = 0; i < size; i++)
 				sends += w->member[i].group->plan->nsend;
 			for (uint32_t e = 1; e <= 20; e++) {
-				/* no member completes before the last has arrived */
+				/* no member completes before the last member has arrived */
 				for (uint32_t i = 0; i + 1 < size; i++)
 					post(w, (i + e) % size, e);
 				settle(w);
@@ -71,7 +71,7 @@ static void one_event_starts_a_bounded_number(void **state)
 	post(w, 0, NBAR_POSTED_MAX);
 	before = w->member[0].completions;
 	assert_in_range(before, 1, NBAR_POSTED_MAX / 8);
-	pass_time(w, NBAR_POSTED_MAX * MS); /* the clock does the rest */
+	pass_time(w, NBAR_POSTED_MAX * MS); /* the rest starts as time passes */
 	assert_int_equal(w->member[0].completions, NBAR_POSTED_MAX);
 	world_close(w);
 }
@@ -85,7 +85,8 @@ static void posts_before_connect_wait_for_it(void **state)
 	for (uint32_t i = 0; i < 3; i++)
 		connect_member(w, i);
 	settle(w);
-	/* Member 3 has a slow host: opened, not connected. Its NIC still answers for it. */
+	/* The host of member 3 is slow: it has opened its group, but not connected it. Its NIC
+	 * still answers PULLs. */
 	pass_time(w, 5 * world_config.budget_ns);
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_int_equal(w->member[i].completions, 0);
@@ -184,7 +185,7 @@ static void bad_doorbells_are_counted(void **state)
 	assert_int_equal(m->nic.counter[NBAR_COUNTER_doorbells_bad], 3);
 	assert_int_equal(m->group->state->running, 0);
 	post_all(w, 2);
-	post(w, 0, 1); /* back in time */
+	post(w, 0, 1); /* less than before */
 	assert_int_equal(m->nic.counter[NBAR_COUNTER_doorbells_bad], 4);
 	assert_int_equal(m->completions, 2);
 	world_close(w);
@@ -322,7 +323,8 @@ static void count_late(void *ctx, const struct nbar_trace_event *e)
 	nlate += e->what == NBAR_TRACE_LATE;
 }
 
-/* More ranks are late than the list of stragglers has room for: each is noted once at most. */
+/* More ranks are late than the list of stragglers has room for: each late rank is noted once at
+ * most. */
 static void many_late_ranks_are_traced_once(void **state)
 {
 	struct world *w = world_connected(NBAR_STRAGGLERS_MAX + 3, "linear");

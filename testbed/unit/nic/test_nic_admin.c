@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_nic_admin.c - the life of groups on a NIC, over a simulated wire and clock: open, connect,
- * close, linger, and what is refused.
+ * close, linger, and refusals.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,14 +21,14 @@ static void closed_member_answers_while_it_lingers(void **state)
 	post(w, 1, 1);
 	settle(w);
 	w->loss_percent = 100;
-	post(w, 0, 1); /* completes: the token of 1 is there. Its own is lost. */
+	post(w, 0, 1); /* completes, by the token of rank 1; the token of rank 0 is lost */
 	w->loss_percent = 0;
 	assert_int_equal(w->member[0].completions, 1);
 	nbnic_group_close(&w->member[0].nic, w->member[0].group, NBAR_STATUS_CLOSED, w->now);
 	assert_int_equal(w->member[1].completions, 0);
 	pass_time(w, 3 * MS);
 	assert_int_equal(w->member[1].completions, 1);
-	/* One more barrier can never complete: a member that asks gets the reason. */
+	/* The next barrier can never complete: a member that asks gets the reason. */
 	post(w, 1, 2);
 	pass_time(w, 3 * MS);
 	assert_int_equal(w->member[1].status, NBAR_STATUS_CLOSED);
@@ -172,7 +172,7 @@ static void lingering_has_a_limit(void **state)
 	assert_true(m->nic.linger_bytes <= m->nic.linger_bytes_max);
 	assert_true(m->nic.nlinger > 10);
 	assert_int_equal(m->nic.counter[NBAR_COUNTER_linger_cut], 500 - m->nic.nlinger);
-	assert_non_null(m->nic.group[last]); /* the oldest go first */
+	assert_non_null(m->nic.group[last]); /* the NIC has released older groups */
 	pass_time(w, world_config.budget_ns + MS);
 	assert_int_equal(m->nic.linger_bytes, 0);
 	world_close(w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_nic_group.c - groups of one NIC, byte for byte and moment for moment: endpoint addresses,
- * digests, handles, statistics, lingering, and which groups a port takes with it.
+ * test_nic_group.c - groups of one NIC, in each byte and at each moment: endpoint addresses,
+ * digests, handles, statistics, lingering, and the groups that end with a port.
  */
 #include "unit/nic/nic_trace.h"
 
@@ -14,7 +14,7 @@ static uint32_t get(const uint8_t *at, uint32_t n)
 	return v;
 }
 
-/* FNV-1a of the bytes of the words, by the book. */
+/* FNV-1a of the bytes of the words, as its definition says. */
 static uint32_t digest(uint32_t kind, uint32_t n, uint32_t size, uint32_t tag)
 {
 	const uint32_t word[] = { kind, n, size, tag };
@@ -112,7 +112,7 @@ static void test_handles(void **state)
 	trace_end();
 }
 
-/* What is refused at connect, at its limits; endpoint addresses that come in parts. */
+/* Connect: refusals, limits, and endpoint addresses that come in parts. */
 static void test_connect(void **state)
 {
 	struct nbar_endpoint e[4];
@@ -141,7 +141,7 @@ static void test_connect(void **state)
 	trace_expect("");
 	assert_int_equal(nbnic_group_connect(&trace.nic, g, e + 1, 2, trace.now, &bad, &why), 0);
 	assert_int_equal(g->life, NBAR_LIFE_CONNECTED);
-	assert_int_equal(g->state->epoch, 1); /* what was posted starts */
+	assert_int_equal(g->state->epoch, 1); /* the posted barrier starts */
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_int_equal(g->peer[i].rank, i + 1);
 		assert_int_equal(g->peer[i].handle, trace_handle(i + 1));
@@ -150,7 +150,7 @@ static void test_connect(void **state)
 	}
 	trace_end();
 
-	trace_open("signal", 4, 1); /* any peers, but itself and ranks that are none */
+	trace_open("signal", 4, 1); /* may name all other ranks of the group as peers */
 	g = trace.group;
 	e[0] = trace_endpoint(1);
 	assert_int_equal(nbnic_group_connect(&trace.nic, g, e, 1, 0, &bad, &why), -NBNIC_EPROTO);
@@ -246,18 +246,18 @@ static void test_linger(void **state)
 	trace.room = 0;
 	nbnic_group_close(&trace.nic, trace.group, NBAR_STATUS_CLOSED, trace.now);
 	trace_work(TRACE_BUDGET);
-	trace_expect(""); /* three aborts wait: it stays */
+	trace_expect(""); /* three ABORTs wait: the group stays */
 	trace.room = 1;
 	trace_work(TRACE_BUDGET - 1);
 	trace_expect("abort @1 slot 0 to 1 rank 0 cause 3; ");
-	trace_work(1); /* two: it stays */
+	trace_work(1); /* two ABORTs wait: the group stays */
 	trace_expect("");
 	trace_work(TRACE_BUDGET);
-	trace_expect("released; "); /* no progress */
+	trace_expect("released; "); /* no ABORT has left since */
 	trace_end();
 }
 
-/* The host of a NIC that stops is told, once. */
+/* A NIC that stops tells each host, once. */
 static void test_a_stop_is_told(void **state)
 {
 	(void)state;
@@ -268,7 +268,7 @@ static void test_a_stop_is_told(void **state)
 	trace_expect("failed @0 cause 4 rank 0; abort @1 slot 1 to 2 rank 0 cause 4; ");
 	trace_end();
 
-	trace_connected("dissemination:1", 4, 0); /* whoever has failed already is not told twice */
+	trace_connected("dissemination:1", 4, 0); /* a failed group is not told again */
 	nbnic_group_fail(&trace.nic, trace.group, NBAR_STATUS_ABORTED, trace.now);
 	trace_take();
 	nbnic_group_close(&trace.nic, trace.group, NBAR_STATUS_NIC_DOWN, trace.now);
@@ -276,7 +276,7 @@ static void test_a_stop_is_told(void **state)
 	trace_end();
 }
 
-/* Memory of a group: what its parts need, in order, without an overlap. */
+/* The parts of a group's block lie in order, and do not overlap. */
 static void test_block(void **state)
 {
 	static const char *const alg[] = { "linear", "dissemination:3", "mcs", "signal" };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_nic_latency.c - how long barriers take, and from which rank the last token of each came, as
- * the NICs count it: over a simulated wire and clock, in groups of every algorithm.
+ * test_nic_latency.c - the counts that NICs keep of barriers: their latency, and the rank of the
+ * last token. Over a simulated wire and clock, in groups of every algorithm.
  */
 #include "unit/core/group_plans.h"
 #include "unit/nic/nic_world.h"
@@ -27,7 +27,7 @@ static void barrier_of(struct world *w, uint64_t ns)
 	assert_int_equal(w->member[1].epoch, epoch);
 }
 
-/* By division, not by bits: the first bucket whose bound is above. */
+/* Finds by division, not by bits, the first bucket whose bound is above ns. */
 static uint32_t bucket_of(uint64_t ns)
 {
 	uint32_t i = 0;
@@ -86,7 +86,7 @@ static void the_longest(void **state)
 	world_close(w);
 }
 
-/* Barriers that are posted ahead: each begins when the one before it is complete. */
+/* Barriers that are posted ahead: each barrier begins when the barrier before it is complete. */
 static void posted_ahead(void **state)
 {
 	struct world *w = world_connected(2, "pairwise");
@@ -162,7 +162,7 @@ static void post_seen(struct world *w, struct seen *s, uint32_t member, uint32_t
 	}
 }
 
-/* What the NIC of a member has counted of a rank. */
+/* The counts of the NIC of a member for a rank. */
 static struct nbnic_last counted_of(const struct nbnic_group *g, uint32_t rank)
 {
 	struct nbnic_last sum = { 0 };
@@ -176,8 +176,8 @@ static struct nbnic_last counted_of(const struct nbnic_group *g, uint32_t rank)
 	return sum;
 }
 
-/* In each barrier one rank comes late, in turn: all others wait for it, it waits for nobody, and
- * the last tokens are those that the test has seen. */
+/* In each barrier another rank comes late: all other ranks wait for it, it waits for no rank, and
+ * the NICs count the last tokens that the test has seen. */
 static void one_is_late(const char *alg, uint32_t size)
 {
 	struct world *w = world_connected(size, alg);
@@ -218,7 +218,7 @@ static void in_all_plans(void **state)
 	print_message("%u groups\n", n);
 }
 
-/* From each rank, the last tokens of the barrier lead to the late one. */
+/* From each rank, the last tokens of the barrier lead to the late rank. */
 static void leads(const char *alg, uint32_t size)
 {
 	struct world *w = world_connected(size, alg);
@@ -240,7 +240,7 @@ static void leads(const char *alg, uint32_t size)
 	world_close(w);
 }
 
-/* What the manual says of exchanges with a full number of ranks. */
+/* Checks what the manual says of exchanges with a full number of ranks. */
 static void exchanges_lead_to_the_late_rank(void **state)
 {
 	static const struct {
@@ -257,9 +257,9 @@ static void exchanges_lead_to_the_late_rank(void **state)
 			leads(row[k].alg, size);
 }
 
-/* In trees, the root knows the child in whose part the late rank is; its release is the last token
- * of all others. */
-static void trees_know_it_at_the_root(void **state)
+/* In trees, the root knows the child in whose subtree the late rank is. All other ranks get the
+ * release last. */
+static void the_root_of_a_tree_knows_the_late_child(void **state)
 {
 	struct world *w = world_connected(8, "linear");
 	struct seen s = { 0 };
@@ -286,7 +286,7 @@ int main(void)
 		cmocka_unit_test(alone),
 		cmocka_unit_test(in_all_plans),
 		cmocka_unit_test(exchanges_lead_to_the_late_rank),
-		cmocka_unit_test(trees_know_it_at_the_root),
+		cmocka_unit_test(the_root_of_a_tree_knows_the_late_child),
 	};
 
 	return cmocka_run_group_tests_name("nic_latency", tests, NULL, NULL);

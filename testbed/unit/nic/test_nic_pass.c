@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_nic_pass.c - the scheduler of the NIC loop: the frames of one group are bounded in each
- * pass, the rest goes on in the next pass, and no group waits for it longer than some passes. The
- * test checks counts and order, not times.
+ * test_nic_pass.c - the scheduler of the NIC loop: each pass sends a bounded number of frames of
+ * one group, later passes send the rest, and other groups wait only a few passes. The test checks
+ * counts and order, not times.
  */
 #include "unit/nic/nic_net.h"
 #include "unit/unit.h"
 
 #define FLOOD NBAR_SENDS_MAX
-/* Turns that a barrier of two may take beside a flood. Alone it takes 2. */
+/* Passes that a barrier of two may take beside a flood. Without the flood it takes 2. */
 #define BYSTANDER_PASSES 6u
 
 /* A group whose peers are all played by the test: one step with the greatest number of sends. */
@@ -27,7 +27,7 @@ static void expect_bounded(const struct net *w)
 		assert_in_range(w->n[i].most_pass, 0, NET_BURST);
 }
 
-/* One barrier of a plan with 4,096 sends, and barriers of a bystander meanwhile. */
+/* While one barrier of a plan with 4,096 sends runs, barriers of another port complete. */
 static void test_one_post_of_many_sends(void **state)
 {
 	struct net *w = net_new();
@@ -38,7 +38,7 @@ static void test_one_post_of_many_sends(void **state)
 	flooder(w, 0, 0, 0);
 	net_pair(w, 0, 1, 1, 1, 0);
 	net_post(w, 0, 0, 0, 1);
-	assert_int_equal(w->n[0].host[0][0].completions, 1); /* its host waits for no other host */
+	assert_int_equal(w->n[0].host[0][0].completions, 1); /* it waits for no other host */
 	while (w->n[0].nic.counter[NBAR_COUNTER_tokens_sent] < FLOOD) {
 		net_post(w, 0, 1, 0, ++e);
 		net_post(w, 1, 1, 0, e);
@@ -52,7 +52,8 @@ static void test_one_post_of_many_sends(void **state)
 	net_free(w);
 }
 
-/* 64 such groups die with their host; all aborts go out in the end, and then the blocks. */
+/* 64 such groups die with their host. In the end the NIC has sent all ABORTs and released the
+ * blocks. */
 static void test_many_groups_die(void **state)
 {
 	struct net *w = net_new();
@@ -134,8 +135,8 @@ static void test_linear_roots_on_a_full_wire(void **state)
 	while (ntoken < ROOTS * NBAR_SLOTS_MAX) {
 		net_post(w, 0, 1, 0, ++e);
 		net_post(w, 1, 1, 0, e);
-		/* If the wire refuses a frame, its group waits; then the other groups come
-		 * first. */
+		/* If the wire refuses a frame, the group of that frame waits until the other groups
+		 * have had their turn. */
 		net_rounds_until(w, 0, 1, 0, e, 2 * BYSTANDER_PASSES);
 		net_rounds_until(w, 1, 1, 0, e, 2 * BYSTANDER_PASSES);
 		require(e < ROOTS * NBAR_SLOTS_MAX, "the tokens do not go out");
@@ -159,7 +160,8 @@ static void see_order(struct net *w, uint32_t from, uint32_t to, const struct nb
 		order[norder++] = (uint8_t)(t->cookie >> 32);
 }
 
-/* Two ports flood, one with a single group, one with ten; the third has as much to send as they. */
+/* Two ports flood, one with a single group, one with ten; the third port has as much to send as
+ * each of these. */
 static void test_ports_share_the_wire(void **state)
 {
 	static const uint32_t ngroup[] = { 1, 10, 1 };
@@ -183,13 +185,13 @@ static void test_ports_share_the_wire(void **state)
 	for (uint32_t i = 0; i < norder; i++) {
 		require(order[i] < 3, "port %u", order[i]);
 		count[order[i]]++;
-		/* No port is ever more than a share and a visit behind. */
+		/* No port is ever behind by more than a share and a visit. */
 		for (uint32_t p = 0; p < 3; p++)
 			require(i < 200 ||
 					count[p] + NBNIC_QUOTA + 2 * NBNIC_QUANTUM >= (i + 1) / 3,
 				"port %u had %u of %u", p, count[p], i + 1);
 	}
-	/* The groups of a port share alike, too. */
+	/* The groups of a port have equal shares, too. */
 	for (uint32_t i = 1; i < 10; i++)
 		assert_in_range(w->n[0].host[1][i].group->state->epoch + 1,
 				w->n[0].host[1][0].group->state->epoch,
@@ -198,7 +200,8 @@ static void test_ports_share_the_wire(void **state)
 	net_free(w);
 }
 
-/* Groups of one complete each barrier at once: they start in turn, and not by a timer. */
+/* Groups with one member complete each barrier at once: their barriers start in turn, and not by a
+ * timer. */
 static void test_starts_are_bounded(void **state)
 {
 	struct net *w = net_new();
@@ -266,9 +269,9 @@ static void test_visits_are_bounded(void **state)
 	net_free(w);
 }
 
-/* A port has sends that wait, a bystander has none: frames of the one between a doorbell of the
- * other and its frame, if the doorbell rings at the worst moment, just after the pass has looked.
- */
+/* One port has a backlog, another port has none. Counts the frames of the backlog that go out
+ * between a doorbell of the other port and its frame. The doorbell rings at the worst moment, just
+ * after the pass has looked. */
 static void a_backlog_has_a_quota(uint32_t quota)
 {
 	struct net *w = net_new_quota(quota);
@@ -281,7 +284,7 @@ static void a_backlog_has_a_quota(uint32_t quota)
 	net_pair(w, 0, 1, 1, 1, 0);
 	net_post(w, 0, 0, 0, 1);
 	net_post(w, 0, 2, 1, 1);
-	assert_in_range(n->sent_pass, 1, 2 * quota); /* each has its share within the event */
+	assert_in_range(n->sent_pass, 1, 2 * quota); /* each port has its share within the event */
 	net_round(w);
 	while (n->nic.counter[NBAR_COUNTER_tokens_sent] < FLOOD) {
 		uint64_t others;
@@ -291,9 +294,9 @@ static void a_backlog_has_a_quota(uint32_t quota)
 		assert_in_range(others, 1, quota);
 		net_post(w, 0, 1, 0, ++e);
 		net_post(w, 1, 1, 0, e);
-		assert_int_equal(n->sent_pass, 1); /* it goes before what waits ... */
+		assert_int_equal(n->sent_pass, 1); /* the frame goes before the backlog ... */
 		net_round(w);
-		assert_int_equal(n->sent_last, 1); /* ... which sits out a pass that sends others */
+		assert_int_equal(n->sent_last, 1); /* ... which sends nothing in that pass */
 		net_rounds_until(w, 0, 1, 0, e, 2);
 		net_rounds_until(w, 1, 1, 0, e, 2);
 	}
@@ -365,8 +368,9 @@ static void see_bystander(struct net *w, uint32_t from, uint32_t to, const struc
 
 #define RINGERS 30u
 
-/* Many ports ring at once, all before the bystander, and use up what a pass sends within events.
- * Its frame goes with those of the other fresh ports, and before the backlog of two ports. */
+/* Many ports ring at once, all before the bystander, and use up the frames that a pass sends within
+ * events. The frame of the bystander goes with those of the other fresh ports, and before the
+ * backlog of two ports. */
 static void test_a_fresh_port_goes_before_backlogs(void **state)
 {
 	struct net *w = net_new();
@@ -394,7 +398,7 @@ static void test_a_fresh_port_goes_before_backlogs(void **state)
 	assert_false(bystander_sent);
 	while (!bystander_sent && passes++ < 10)
 		net_round(w);
-	/* Two of each port that rang, and in each pass the quota of the backlog. */
+	/* At most two frames of each port that rang, and in each pass the quota for the backlog. */
 	assert_in_range(before_bystander, RINGERS, RINGERS * 2 + passes * NBNIC_QUOTA);
 	assert_in_range(passes, 1, 2);
 	expect_bounded(w);
@@ -436,7 +440,7 @@ static void test_fresh_ports_leave_room_for_backlogs(void **state)
 		assert_in_range(own, 0, NBNIC_QUOTA);
 		if (pass % 2 == 0)
 			continue;
-		assert_in_range(own, 1, NBNIC_QUOTA); /* in every other turn */
+		assert_in_range(own, 1, NBNIC_QUOTA); /* in every second pass */
 		own = 0;
 	}
 	expect_bounded(w);
@@ -460,7 +464,7 @@ static void see_epochs(struct net *w, uint32_t from, uint32_t to, const struct n
 	in_epoch++;
 }
 
-/* The next barrier starts when the sends of the last one are out. */
+/* The next barrier starts when the sends of the last barrier are out. */
 static void test_start_waits_for_sends(void **state)
 {
 	struct net *w = net_new();
@@ -525,7 +529,7 @@ static void test_aborts_go_on_where_they_stopped(void **state)
 	net_free(w);
 }
 
-/* Raw messages have a share of a pass. The NIC refuses those beyond it. */
+/* Raw messages have a share of a pass. The NIC refuses messages beyond that share. */
 static void test_signals_have_a_share(void **state)
 {
 	static const uint32_t word[NBAR_SIGNAL_WORDS] = { 1 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_nic_pull.c - PULLs for missing tokens: how many, in which order, how often. When queues
- * overflow, members do not give up late members; they give up lost groups and silent NICs.
+ * test_nic_pull.c - PULLs for missing tokens: their number, order and rate. When queues overflow,
+ * members do not give up late members, but they give up lost groups and silent NICs.
  */
 #include "unit/nic/nic_net.h"
 #include "unit/unit.h"
@@ -62,7 +62,7 @@ static void next_timeout(struct net *w, const struct nbnic_group *g)
 	}
 }
 
-/* A large step asks for an eighth of its slots in each timeout, and for all in eight timeouts. */
+/* A timeout of a large step asks for an eighth of the slots; eight timeouts ask for all slots. */
 static void test_all_slots_in_eight_timeouts(void **state)
 {
 	static uint8_t pulled[SLOTS];
@@ -115,12 +115,12 @@ static void test_silent_slots_first(void **state)
 			pulled[pull[k].slot]++;
 		}
 	}
-	for (uint32_t i = 0; i < nslot; i++) /* 900 of them, 25 each time */
+	for (uint32_t i = 0; i < nslot; i++) /* 25 of the 900 heard slots each time */
 		require(pulled[i] == (heard[i] ? 1 : 36), "slot %u: %u times", i, pulled[i]);
 	net_free(w);
 }
 
-/* The PULLs of all groups together are paced, and each port and each group gets its turn. */
+/* The NIC paces the PULLs of all groups together, and each port and each group gets its turn. */
 static void test_pulls_are_paced(void **state)
 {
 	struct net *w = net_new();
@@ -143,9 +143,11 @@ static void test_pulls_are_paced(void **state)
 		small += pull[i].handle == g->handle;
 	}
 	assert_in_range(npull, 20000, NET_SECOND / pace * NBNIC_PULLS_A_TICK + 64);
-	/* After 1, 2, 4, ... ms, then every 62.5 ms: the large groups have not slowed it down. */
+	/* After 1, 2, 4, ... ms, then every 62.5 ms: the large groups have not slowed the small
+	 * group down. */
 	assert_in_range(small, 2 * 18, 2 * 22);
-	/* All wait and none is given up, although a round takes longer than the interval. */
+	/* All groups still wait, and no member is given up, although a round takes longer than the
+	 * interval. */
 	for (uint32_t i = 0; i < 8; i++)
 		assert_int_equal(w->n[0].host[0][i].status, NBAR_STATUS_OK);
 	net_free(w);
@@ -245,8 +247,8 @@ static void expect_status(const struct net *w, uint32_t nic, uint32_t port, uint
 			w->n[nic].host[port][i].status);
 }
 
-/* The root of 1,000 comes ten minutes before the others, whose NIC and its own have queues of 277
- * frames that overflow: a kernel's stock receive buffer. */
+/* The root of 1,000 members comes ten minutes before the others. Both NICs have queues of 277
+ * frames (a kernel's default receive buffer), which overflow. */
 static void test_early_root_with_short_queues(void **state)
 {
 	struct net *w = net_new();
@@ -277,7 +279,7 @@ static void test_early_root_with_short_queues(void **state)
 	net_free(w);
 }
 
-/* 1,000 groups of two: one side of all comes a minute late. */
+/* 1,000 groups of two: the members at one NIC all come a minute late. */
 static void test_many_small_groups_with_short_queues(void **state)
 {
 	struct net *w = net_new();
@@ -307,7 +309,8 @@ static bool lose_answers(struct net *w, uint32_t from, uint32_t to, const struct
 	return to == 0 && t->handle == deaf_handle;
 }
 
-/* If one group hears a NIC, no other group calls this NIC silent. If no group hears it, they do. */
+/* If one group hears a NIC, no other group calls this NIC silent. If no group hears it, the groups
+ * call it silent. */
 static void test_heard_by_another_group(void **state)
 {
 	struct net *w = net_new();
@@ -346,7 +349,7 @@ static void test_silent_nic(void **state)
 	net_free(w);
 }
 
-/* A restarted NIC does not know the group, and answers so to each PULL. */
+/* A restarted NIC does not know the group, and says so in its answer to each PULL. */
 static void test_restarted_peer_is_found_at_once(void **state)
 {
 	struct net *w = net_new();
@@ -395,7 +398,7 @@ static void test_closed_long_ago(void **state)
 	net_free(w);
 }
 
-/* Only PULLs of strangers are answered, and only some in a pass. */
+/* Of all frames of strangers, the NIC answers only PULLs, and only some in a pass. */
 static void test_strangers(void **state)
 {
 	struct net *w = net_new();
@@ -408,7 +411,7 @@ static void test_strangers(void **state)
 		if (t.type != NBFW_PULL)
 			nbnic_receive(&n->nic, &from, &t, w->now);
 	t.type = NBFW_PULL;
-	t.arg = NBAR_RANK_NONE; /* does not name the rank that it asks */
+	t.arg = NBAR_RANK_NONE; /* the PULL does not name the rank that it asks */
 	nbnic_receive(&n->nic, &from, &t, w->now);
 	assert_int_equal(n->sent_pass, 0);
 	t.arg = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_nic_rtt.c - timers that follow the measured round trip after a loss, and only then: what a
- * lost token costs, how many PULLs go out, and that the retry budget stays. Time is simulated.
+ * test_nic_rtt.c - timers that follow the measured round trip after a loss, and only then: the cost
+ * of a lost token, the number of PULLs, and the retry budget, which stays. Time is simulated.
  */
 #include "unit/nic/nic_net.h"
 #include "unit/unit.h"
@@ -10,8 +10,7 @@
 #define RTT (2 * DELAY)
 #define LIMIT (10 * NET_SECOND)
 
-/* The frames that NIC 0 does not get, or does not get out; a test sets what the next barrier loses.
- */
+/* The tokens to NIC 0 and the PULLs of NIC 0 that the next barrier loses; a test sets both. */
 static uint32_t lose_tokens, lose_pulls;
 
 static bool lose(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
@@ -50,8 +49,8 @@ static uint64_t frames(const struct net *w)
 	       counted(w, NBAR_COUNTER_laters_sent) + counted(w, NBAR_COUNTER_aborts_sent);
 }
 
-/* One barrier; the host of NIC 1 comes later by this. Returns the time until NIC 0 completes it.
- * Both complete it, and nothing is in flight afterwards. */
+/* One barrier, to which the host of NIC 1 comes later by `late`. Returns the time until NIC 0
+ * completes the barrier. Both NICs complete it, and no frame is in flight afterwards. */
 static uint64_t barrier(struct net *w, uint64_t late)
 {
 	uint32_t epoch = w->n[0].host[0][0].completions + 1;
@@ -96,7 +95,7 @@ static void test_a_lost_token_costs_three_round_trips(void **state)
 	assert_in_range(lost, NBNIC_PULL_NS_DEFAULT, NBNIC_PULL_NS_DEFAULT * 3 / 2 + 2 * RTT);
 	lose_tokens = 1;
 	lost = barrier(w, 0);
-	assert_in_range(lost - clean, RTT, 4 * RTT); /* one sample: its deviation is half of it */
+	assert_in_range(lost - clean, RTT, 4 * RTT); /* one sample: the deviation is half of it */
 	teach(w, 20);
 	for (uint32_t i = 0; i < 10; i++) {
 		lose_tokens = 1;
@@ -106,7 +105,8 @@ static void test_a_lost_token_costs_three_round_trips(void **state)
 	net_free(w);
 }
 
-/* Without loss there is not one extra frame, before any loss and after it. */
+/* A barrier that loses no frame sends no extra frame, before and after other barriers with losses.
+ */
 static void test_not_one_extra_frame(void **state)
 {
 	struct nbnic_group *g;
@@ -149,8 +149,8 @@ static void test_needless_pulls_end(void **state)
 	net_free(w);
 }
 
-/* The token was on its way when its PULL went out: it arrives first, and is not taken for the
- * answer. */
+/* The token was on its way when the PULL for it went out. The token arrives before the answer, and
+ * is not taken for the answer. */
 static void test_a_token_that_was_on_its_way(void **state)
 {
 	struct nbnic_group *g;
@@ -183,7 +183,8 @@ static uint64_t pulls_for_a_late_host(bool after_losses)
 	return before;
 }
 
-/* While a host is late for seconds, early PULLs end as soon as its NIC says so. */
+/* While a host is late for seconds, early PULLs end as soon as its NIC says that the host is late.
+ */
 static void test_a_late_host_is_not_asked_more_often(void **state)
 {
 	uint64_t usual = pulls_for_a_late_host(false);
@@ -192,7 +193,8 @@ static void test_a_late_host_is_not_asked_more_often(void **state)
 	assert_in_range(pulls_for_a_late_host(true), usual + 1, usual + 24);
 }
 
-/* A lost PULL is sent again after the same interval, not after twice as long. */
+/* After a lost PULL, the next PULL follows after the same interval, not after twice the interval.
+ */
 static void test_a_lost_pull_is_repeated_soon(void **state)
 {
 	struct nbnic_group *g;
@@ -221,7 +223,8 @@ static void test_the_answer_to_a_second_pull(void **state)
 	net_free(w);
 }
 
-/* Round trips that vary: four deviations are added. Long ones: pull_ns is the limit. */
+/* If round trips vary, the interval has four deviations more. If they are long, pull_ns is the
+ * limit. */
 static void test_the_interval_has_limits(void **state)
 {
 	struct nbnic_group *g;
@@ -270,7 +273,7 @@ static uint64_t silent_after(bool after_losses, uint64_t *pulls)
 }
 
 /* A NIC that falls silent is given up after the same time as before any loss, and is not called
- * silent sooner. Early PULLs that nobody answers end. */
+ * silent sooner. Early PULLs end if no answer comes. */
 static void test_the_budget_stays(void **state)
 {
 	uint64_t pulls;
@@ -431,8 +434,9 @@ static void test_the_wait_for_the_pace_is_not_measured(void **state)
 	}
 }
 
-/* The time from the begin of a sweep over the timers of NIC 0 to that of the next one. The groups
- * in cell 1 wait for a host, so a timer is armed. The first sweep tells the second one how soon. */
+/* The time from the begin of a sweep over the timers of NIC 0 to the begin of the next sweep. The
+ * groups in cell 1 wait for a host, so a timer is armed. The first sweep sets the time of the
+ * second sweep. */
 static uint64_t sweep_gap(struct net *w)
 {
 	struct nbnic *nic = &w->n[0].nic;
@@ -451,7 +455,7 @@ static uint64_t sweep_gap(struct net *w)
 	return nic->sweep_next - w->now;
 }
 
-/* NIC 0 with a group that has lost tokens, and one whose timer is armed. */
+/* NIC 0 with a group that has lost tokens, and a group whose timer is armed. */
 static struct net *begin_sweeps(struct nbnic_group **g)
 {
 	struct net *w = begin(g);
@@ -462,8 +466,8 @@ static struct net *begin_sweeps(struct nbnic_group **g)
 	return w;
 }
 
-/* Some groups that have lost tokens make sweeps frequent; with many groups a sweep takes long, so
- * the next one comes later. */
+/* Groups that have lost tokens make sweeps frequent. With many groups a sweep takes long, so the
+ * next sweep comes later. */
 static void test_many_groups_are_swept_less_often(void **state)
 {
 	const uint32_t many = 900;

@@ -5,7 +5,8 @@
  */
 #include "unit/nic/nic_trace.h"
 
-/* Rank 0 of dissemination:1 among 4 sends to 1 and waits for 3, then sends to 2 and waits for 2. */
+/* Rank 0 of dissemination:1 among 4 ranks sends to rank 1 and waits for rank 3, then sends to rank
+ * 2 and waits for rank 2. */
 #define FOUR "dissemination:1"
 
 /* What a LATER says of a rank whose host is late, for no time yet. */
@@ -50,7 +51,8 @@ static void test_barrier(void **state)
 	trace_end();
 }
 
-/* A timeout asks for what is missing, at once; the next one comes later each time. */
+/* A timeout asks for the missing tokens at once. Each interval is longer than the interval before.
+ */
 static void test_timeouts(void **state)
 {
 	uint64_t interval = TRACE_MS;
@@ -93,8 +95,8 @@ static void test_timeouts(void **state)
 	trace_end();
 }
 
-/* A source that says nothing for the whole retry budget has failed; whoever waits for us is told.
- */
+/* A source that says nothing for the whole retry budget has failed; the NIC tells the members that
+ * wait for its own. */
 static void test_silence(void **state)
 {
 	uint64_t began, sum = 0;
@@ -188,17 +190,17 @@ static void test_answers(void **state)
 	trace_take();
 	trace_hear(NBFW_PULL, 1, 1, 0, 0, 0);
 	trace_expect("token @1 slot 0 to 1; ");
-	trace_hear(NBFW_PULL, 2, 1, 1, 0, 0); /* we wait for 3 */
+	trace_hear(NBFW_PULL, 2, 1, 1, 0, 0); /* rank 0 waits for rank 3 */
 	trace_expect("later @1 slot 1 to 2 rank 3 step 0 why 0; ");
 	trace_hear(NBFW_LATER, 3, 1, 0, 1, LATE);
 	trace_expect("late 1; later @1 slot 1 to 2 rank 1 step 0 why 1; ");
-	trace_hear(NBFW_PULL, 2, 1, 1, 0, 0); /* 3 waits for 1 */
+	trace_hear(NBFW_PULL, 2, 1, 1, 0, 0); /* rank 3 waits for rank 1 */
 	trace_expect("later @1 slot 1 to 2 rank 1 step 0 why 1; ");
 	token(3, 1, 0);
 	trace_take();
 	trace_hear(NBFW_PULL, 1, 2, 0, 0, 0);
 	trace_expect("later @2 slot 0 to 1 rank 1 step 1 why 1; ");
-	trace_hear(NBFW_PULL, 3, 1, 0, 0, 0); /* it waits for nothing of ours */
+	trace_hear(NBFW_PULL, 3, 1, 0, 0, 0); /* rank 3 waits for no slot of rank 0 */
 	trace_expect("");
 	assert_int_equal(trace_counter(NBAR_COUNTER_pulls_received), 5);
 	assert_int_equal(trace_counter(NBAR_COUNTER_laters_sent), 5);
@@ -210,8 +212,8 @@ static void test_answers(void **state)
 	trace_end();
 }
 
-/* The list of stragglers: each rank once, the newest in the last place when it is full; a rank
- * that no answer repeats leaves it after three timeouts. */
+/* The list of stragglers: each rank once, the newest rank in the last place when the list is full.
+ * A rank that no answer repeats leaves the list after three timeouts. */
 static void test_stragglers(void **state)
 {
 	(void)state;
@@ -269,8 +271,8 @@ static void test_idle(void **state)
 	trace_end();
 }
 
-/* Half of a window without an answer: from now on, tokens count as signs of life, too. Before, they
- * are looked at only for the first interval after PULLs. */
+/* Half of a window without an answer: from now on, tokens count as signs of life, too. Before,
+ * tokens count only in the first interval after PULLs. */
 static void test_doubt(void **state)
 {
 	uint64_t end = 0;
@@ -324,7 +326,7 @@ static void test_no_room(void **state)
 	token(3, 1, 0);
 	token(2, 1, 1);
 	trace_expect("complete @1; ");
-	trace_post(2); /* starts when the tokens of the last one are out */
+	trace_post(2); /* starts when the tokens of barrier 1 are out */
 	trace_expect("");
 	trace.room = 1;
 	trace_work(1);
@@ -391,7 +393,7 @@ static void test_last_frames(void **state)
 	trace_end();
 }
 
-/* A failure goes to all that would wait, and only to these. */
+/* A NIC tells a failure to all members that would wait for its own, and only to these. */
 static void test_failure(void **state)
 {
 	(void)state;
@@ -412,13 +414,14 @@ static void test_failure(void **state)
 	assert_int_equal(trace_counter(NBAR_COUNTER_aborts_sent), 2);
 	trace_end();
 
-	trace_open(FOUR, 4, 0); /* nobody is known yet */
+	trace_open(FOUR, 4, 0); /* no peer is known yet */
 	nbnic_group_fail(&trace.nic, trace.group, NBAR_STATUS_HOST_DIED, trace.now);
 	trace_expect("failed @0 cause 2 rank 0; ");
 	trace_end();
 }
 
-/* Handles that this NIC has given out, and others: a PULL is told why, all else is dropped. */
+/* A PULL gets the reason if this NIC has given out its handle, and if it has not. Other frames are
+ * dropped. */
 static void test_strangers(void **state)
 {
 	struct nbfw_token t = { .type = NBFW_PULL, .epoch = 4, .slot = 6, .arg = 3 };
@@ -479,7 +482,7 @@ static void test_signals(void **state)
 	trace_connected("signal", 4, 1);
 	assert_true(nbnic_signal(&trace.nic, trace.group, 1, word));
 	trace_expect("signal to 2: 1 2 3 4 4294967295; ");
-	assert_true(nbnic_signal(&trace.nic, trace.group, 3, word)); /* there is none: counted */
+	assert_true(nbnic_signal(&trace.nic, trace.group, 3, word)); /* no such peer: counted */
 	assert_int_equal(trace_counter(NBAR_COUNTER_entries_bad), 1);
 	trace_hear(NBFW_SIGNAL, 3, 11, 12, 13, 14);
 	trace_expect("signal from 3: 11 12 13 14 262154; ");
@@ -494,7 +497,7 @@ static void test_signals(void **state)
 	trace_post(1);
 	assert_int_equal(trace_counter(NBAR_COUNTER_doorbells_bad), 1);
 	trace_expect("");
-	trace.room = 1; /* then the wire refuses, and is not asked again in this pass */
+	trace.room = 1; /* then the wire refuses, and the NIC does not try again in this pass */
 	assert_true(nbnic_signal(&trace.nic, trace.group, 0, word));
 	assert_false(nbnic_signal(&trace.nic, trace.group, 0, word));
 	trace.room = 99;

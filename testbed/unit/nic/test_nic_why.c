@@ -7,8 +7,8 @@
 
 #define ALL MEMBERS_MAX
 #define SECOND (1000 * MS)
-/* The retry budget here is a quarter of the usual one, and so are the intervals of a long wait. So
- * this is what a second is with the usual one. */
+/* The retry budget here is a quarter of the usual budget, and the intervals of a long wait are a
+ * quarter of the usual intervals. So a quarter of a second here stands for a second. */
 #define SCALED_SECOND (SECOND / 4)
 
 static const char *const kinds[] = { "pairwise", "dissemination:1", "dissemination:3",
@@ -23,7 +23,7 @@ static void post_others(struct world *w, uint32_t absent)
 			post(w, i, 1);
 }
 
-/* Whether a member names this rank for this reason, and nobody else for any. */
+/* True if a member names this rank for this reason, and no other rank. */
 static bool names_only(const struct member *m, uint32_t rank, enum nbar_why kind)
 {
 	return m->nstragglers == 1 && m->straggler[0] == rank &&
@@ -82,7 +82,7 @@ static void a_stopped_and_an_ended_host_are_told_apart(void **state)
 	}
 }
 
-/* A host that stops while others know it as late: the reason follows the name. */
+/* A host stops while others know it as late: the new reason reaches them, too. */
 static void a_reason_that_changes_is_followed(void **state)
 {
 	struct world *w = world_connected(ALL, "tree:1");
@@ -129,7 +129,8 @@ static void a_host_may_be_late_for_a_day(void **state)
 	world_close(w);
 }
 
-/* A NIC that does not answer is silent, not late; and members behind others learn it, too. */
+/* A NIC that does not answer is silent, not late; and members that wait for other members learn it,
+ * too. */
 static void a_silent_nic_is_not_a_late_host(void **state)
 {
 	struct world *w = world_connected(8, "tree:1");
@@ -153,8 +154,8 @@ static void a_silent_nic_is_not_a_late_host(void **state)
 	world_close(w);
 }
 
-/* The first answers name nobody: a member that merely waits itself is not accused. */
-static void whoever_is_merely_asked_is_not_accused(void **state)
+/* The first answers name nobody: a member that only waits itself is not accused. */
+static void a_member_that_is_only_asked_is_not_accused(void **state)
 {
 	struct world *w = world_connected(3, "tree:1");
 
@@ -170,7 +171,7 @@ static void whoever_is_merely_asked_is_not_accused(void **state)
 	world_close(w);
 }
 
-/* It has answered for a while; its window has long to go. */
+/* A NIC falls silent after some answers, long before the end of its window. */
 static void a_nic_that_falls_silent_is_named_soon(void **state)
 {
 	struct world *w = world_connected(8, "tree:1");
@@ -218,7 +219,7 @@ static void a_source_that_misses_some_questions_is_not_silent(void **state)
 }
 
 /* Two hosts are late, and one of them arrives. */
-static void whoever_arrives_is_forgotten(void **state)
+static void a_rank_that_arrives_is_forgotten(void **state)
 {
 	(void)state;
 	for (uint32_t kind = 0; kind < NKIND; kind++) {
@@ -279,10 +280,10 @@ int main(void)
 		cmocka_unit_test(the_age_is_that_of_the_first_question),
 		cmocka_unit_test(a_host_may_be_late_for_a_day),
 		cmocka_unit_test(a_silent_nic_is_not_a_late_host),
-		cmocka_unit_test(whoever_is_merely_asked_is_not_accused),
+		cmocka_unit_test(a_member_that_is_only_asked_is_not_accused),
 		cmocka_unit_test(a_nic_that_falls_silent_is_named_soon),
 		cmocka_unit_test(a_source_that_misses_some_questions_is_not_silent),
-		cmocka_unit_test(whoever_arrives_is_forgotten),
+		cmocka_unit_test(a_rank_that_arrives_is_forgotten),
 		cmocka_unit_test(no_loss_and_nobody_late_sends_no_answer),
 		cmocka_unit_test(answers_are_bounded_by_questions),
 	};

@@ -10,7 +10,7 @@
 
 static struct nbar_page page;
 static struct nbnic_port port;
-static uint32_t wakes, woken; /* calls, and the cell of the last */
+static uint32_t wakes, woken; /* calls of wake, and the cell of the last call */
 
 static void on_wake(void *ctx, uint32_t number, uint32_t cell, uint32_t *word)
 {
@@ -68,7 +68,7 @@ static void test_cells(void **state)
 	for (uint32_t i = 0; i < CELL; i++)
 		port.cell[i].held = 1;
 	assert_int_equal(nbnic_page_free_cell(&port), CELL + 1);
-	/* The last live cell fills the gap of one that ends. */
+	/* The last live cell fills the gap of a cell that ends. */
 	for (uint32_t i = 1; i <= 3; i++)
 		nbnic_cell_begin(&port, CELL + i, trace.group);
 	nbnic_cell_end(&port, CELL + 1);
@@ -92,15 +92,15 @@ static void test_doorbells(void **state)
 	assert_true(scan());
 	trace_expect("token @1 slot 0 to 1; ");
 	assert_false(scan());
-	page.doorbell[CELL].posted = 0; /* back in time */
+	page.doorbell[CELL].posted = 0; /* less than before */
 	assert_true(scan());
 	assert_int_equal(trace_counter(NBAR_COUNTER_doorbells_bad), 1);
 	assert_false(scan());
 	trace_end();
 }
 
-/* A host asks, then sleeps. It is woken once for what completes later, or at once if it has
- * completed since the last wake. */
+/* A host asks for a wake, then sleeps. The NIC wakes the host once for a later completion, or at
+ * once if there was a completion since the last wake. */
 static void test_wakes(void **state)
 {
 	struct nbar_completion *c = &page.completion[CELL];
@@ -113,7 +113,7 @@ static void test_wakes(void **state)
 	assert_true(c->word == 7);
 	assert_int_equal(c->failed_rank, NBAR_RANK_NONE);
 	assert_int_equal(wakes, 0);
-	page.doorbell[CELL].wake_seq++; /* it looked before 7 was there */
+	page.doorbell[CELL].wake_seq++; /* the host looked before barrier 7 was complete */
 	assert_true(scan());
 	assert_int_equal(wakes, 1);
 	assert_int_equal(woken, CELL);
@@ -129,13 +129,13 @@ static void test_wakes(void **state)
 	nbnic_page_complete(&port, &trace.nic, CELL, 9, NBAR_STATUS_CLOSED, 3);
 	assert_true(c->word == ((uint64_t)NBAR_STATUS_CLOSED << 32 | 9));
 	assert_int_equal(c->failed_rank, 3);
-	assert_int_equal(wakes, 3); /* asked or not */
+	assert_int_equal(wakes, 3); /* whether the host has asked or not */
 	assert_int_equal(c->wake, before + 3);
 	assert_int_equal(trace_counter(NBAR_COUNTER_wakes), 3);
 	page.doorbell[CELL].wake_seq++;
 	scan();
-	assert_int_equal(wakes, 3); /* nothing has been missed */
-	/* Beyond the budget of a pass, a request waits for the next. */
+	assert_int_equal(wakes, 3); /* no completion has been missed */
+	/* Beyond the budget of a pass, a request waits for the next pass. */
 	nbnic_cell_end(&port, CELL);
 	nbnic_cell_begin(&port, CELL, trace.group);
 	nbnic_page_complete(&port, &trace.nic, CELL, 1, NBAR_STATUS_OK, NBAR_RANK_NONE);
@@ -150,7 +150,7 @@ static void test_wakes(void **state)
 	trace_end();
 }
 
-/* A pass looks at some cells of a port with many, and the next pass at the others. */
+/* A pass looks at some cells of a port with many cells, and the next pass at the other cells. */
 static void test_many_cells(void **state)
 {
 	uint32_t last = CELL + NBNIC_SCAN_CELLS;
@@ -204,7 +204,7 @@ static void test_send_ring(void **state)
 	assert_int_equal(nbnic_page_signals(&port, &trace.nic, 4), 0);
 	assert_int_equal(page.sends_taken, 0);
 	fill(NBAR_SIGNALS_MAX - 1, CELL, 0);
-	fill(NBAR_SIGNALS_MAX, CELL + 1, 0); /* no group is there */
+	fill(NBAR_SIGNALS_MAX, CELL + 1, 0); /* a cell without a group */
 	fill(NBAR_SIGNALS_MAX + 1, CELL, 2);
 	fill(NBAR_SIGNALS_MAX + 2, CELL, 1);
 	assert_int_equal(nbnic_page_signals(&port, &trace.nic, 3), 3);
@@ -223,7 +223,7 @@ static void test_send_ring(void **state)
 	trace_end();
 }
 
-/* The ring of the host takes as many as it has entries, and more when the host has taken some. */
+/* The receive ring takes one message per entry, and more when the host has taken some. */
 static void test_receive_ring(void **state)
 {
 	static const uint32_t word[NBAR_SIGNAL_WORDS] = { 5, 6, 7, 8, 9 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_quota.c - what one user may take of a NIC: ports, groups, memory, attachments, and the time
- * that closed groups linger. Another user always finds room.
+ * test_quota.c - the share of a NIC that one user may take: ports, groups, memory, attachments, and
+ * the time that closed groups linger. Another user always finds room.
  */
 #include "device_world.h"
 
@@ -34,7 +34,7 @@ static void ports_of_a_user(void **state)
 	assert_true(port_open_as(&client[most], GREEDY) < 0 && refused("uid 1 has 512 ports"));
 	assert_int_equal(w.device.nic.counter[NBAR_COUNTER_quota_refused], 1);
 	assert_int_equal(port_open_as(&client[most + 1], OTHER), 0);
-	/* What is given back can be taken again. */
+	/* A port that is given back can be taken again. */
 	nbnic_client_end(&client[0], NBAR_STATUS_CLOSED);
 	assert_int_equal(port_open_as(&client[0], GREEDY), 0);
 	clients_end(most + 2);
@@ -60,7 +60,7 @@ static void groups_of_a_user(void **state)
 	world_end();
 }
 
-/* Many ports, none of which takes more than a port may. */
+/* Many ports, each within the limit of a port. */
 static void memory_of_a_user(void **state)
 {
 	enum { PORTS = 8 };
@@ -100,14 +100,14 @@ static void attachments_of_a_user(void **state)
 		    refused("attached"));
 	nbnic_client_end(&more[0], NBAR_STATUS_CLOSED);
 	assert_int_equal(request(&more[1], NBAR_OP_PORT_ATTACH, &req, sizeof(req)), 0);
-	/* The owner goes first: its account stays right. */
+	/* The owner ends before the attached client: the account stays right. */
 	nbnic_client_end(&client[0], NBAR_STATUS_HOST_DIED);
 	nbnic_client_end(&more[1], NBAR_STATUS_CLOSED);
 	assert_int_equal(w.device.user[0].nattached, 0);
 	world_end();
 }
 
-/* Opens and closes a group so many times: each leaves one that lingers. */
+/* Opens and closes a group so many times: each time leaves a group that lingers. */
 static void open_and_close(struct nbnic_client *c, uint32_t size, uint32_t times)
 {
 	while (times-- > 0) {
@@ -121,8 +121,8 @@ static const struct nbnic_user_linger *lingering(const struct nbnic_client *c)
 	return &w.device.nic.user[c->user];
 }
 
-/* By number: handles. The other user has few groups that linger, the greedy one makes room among
- * its own. */
+/* Handles have a limit. The other user has few lingering groups; the greedy user loses its own
+ * lingering groups. */
 static void handles_of_another_user_stay(void **state)
 {
 	(void)state;
@@ -138,7 +138,7 @@ static void handles_of_another_user_stay(void **state)
 	world_end();
 }
 
-/* By memory: few groups, but large ones. */
+/* Memory has a limit: few groups, but large groups. */
 static void memory_of_another_user_stays(void **state)
 {
 	(void)state;
@@ -149,7 +149,8 @@ static void memory_of_another_user_stays(void **state)
 	open_and_close(&client[0], NBFW_ROOT_MAX, 100);
 	assert_true(w.device.nic.counter[NBAR_COUNTER_linger_cut] > 0);
 	assert_int_equal(lingering(&client[1])->n, 2);
-	/* The one who comes later has the same right: the greedy user's groups go. */
+	/* A user who comes later has the same right: the NIC releases lingering groups of the
+	 * greedy user. */
 	assert_int_equal(port_open_as(&client[2], 3), 0);
 	open_and_close(&client[2], NBFW_ROOT_MAX, 1);
 	assert_int_equal(lingering(&client[2])->n, 1);
@@ -159,7 +160,8 @@ static void memory_of_another_user_stays(void **state)
 	world_end();
 }
 
-/* The account of a user outlives its ports while its groups linger; then another may have it. */
+/* The account of a user stays while groups of the user linger; then another user may have the
+ * account. */
 static void accounts_are_used_again(void **state)
 {
 	(void)state;
@@ -183,7 +185,7 @@ static void accounts_are_used_again(void **state)
 	world_end();
 }
 
-/* A NIC that is of one user's alone: no limit but its own. */
+/* One user may have all of a NIC: only the limits of the NIC itself apply. */
 static void one_user_may_have_all(void **state)
 {
 	(void)state;

@@ -55,7 +55,7 @@ static void test_heads(void **state)
 	}
 }
 
-/* Lengths of bodies, and what needs a port. */
+/* Lengths of bodies, and the ops that need a port. */
 static void test_bodies(void **state)
 {
 	static const struct {
@@ -227,7 +227,7 @@ static void test_groups(void **state)
 	assert_int_equal(w.blocks, 2);
 }
 
-/* A plan of a client: that of its rank and size, or none. */
+/* The plan of a client must have the client's rank and size, or there is no plan. */
 static void test_custom(void **state)
 {
 	struct {

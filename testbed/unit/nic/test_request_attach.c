@@ -60,7 +60,7 @@ static void test_attach(void **state)
 	assert_int_equal(request(&w.other, NBAR_OP_GROUP_CLOSE, &cell, sizeof(cell)), 0);
 	assert_int_equal(w.client.port->cell[70].held, 0);
 	assert_int_equal(request(&w.other, NBAR_OP_GROUP_ATTACH, &hold, sizeof(hold)), 0);
-	/* Its end is that of the group which it holds, and of no other. */
+	/* The end of a client ends the group that it holds, and no other group. */
 	nbnic_client_end(&w.other, NBAR_STATUS_HOST_DIED);
 	assert_int_equal(w.device.nattached, 0);
 	for (uint32_t i = 0; i <= 70; i++)
@@ -69,7 +69,7 @@ static void test_attach(void **state)
 	nbnic_client_begin(&w.device, &w.other, 200, 7, false);
 }
 
-/* A cell that somebody holds is given to no other group. */
+/* A cell that a client holds is given to no other group. */
 static void test_held_cell(void **state)
 {
 	struct nbar_req_port_attach attach = { .port = 3 };

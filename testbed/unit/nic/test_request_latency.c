@@ -11,7 +11,7 @@ static void test_nic(void **state)
 	struct nbnic_latency *latency = &w.device.nic.latency;
 
 	(void)state;
-	/* What lies behind the buckets is not counted. */
+	/* The bytes behind the buckets do not count. */
 	memset(&w.device.nic.sends_port[0], 0x55, sizeof(w.device.nic.sends_port[0]));
 	latency->ns = 77;
 	for (uint32_t i = 0; i < sizeof(latency->bucket) / sizeof(latency->bucket[0]); i++)
@@ -50,7 +50,7 @@ static void test_group(void **state)
 	port_open(&w.client, 5);
 	cell = group_open("linear", 0, 1000).cell;
 	g = w.client.port->cell[cell].group;
-	ask(cell, 0, 0, 512); /* nothing yet: looks at no more in a call */
+	ask(cell, 0, 0, 512); /* no entry yet: one call looks at 512 slots */
 	ask(cell, 512, 0, 0);
 	for (uint32_t i = 0; i <= g->plan->nrecv; i++)
 		g->last[i] = (struct nbnic_last){ 1 + i, 10 * i, 3 };

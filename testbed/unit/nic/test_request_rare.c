@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_request_rare.c - requests at the limits: a port that ends while its request is under way,
- * plans with the most peers, endpoint addresses in several parts, and what groups tell of
- * themselves.
+ * plans with the most peers, endpoint addresses in several parts, and the information about groups.
  */
 #include "unit/nic/request_world.h"
 
@@ -40,7 +39,7 @@ static void test_connect_in_parts(void **state)
 static void test_port_ends(void **state)
 {
 	static const struct {
-		uint32_t call; /* in which the group is gone */
+		uint32_t call; /* the exclusive call in which the group is gone */
 		uint32_t peers;
 	} end[] = { { 1, 0 }, { 2, 0 }, { 3, 0 }, { 4, 0 }, { 5, 32 } };
 
@@ -70,7 +69,7 @@ static void test_auto(void **state)
 	assert_string_equal(w.client.port->cell[2].group->alg, "pairwise");
 }
 
-/* A plan with as many peers as a group may have, and one with a peer more. */
+/* A plan with as many peers as a group may have, and a plan with one peer more. */
 static void test_most_peers(void **state)
 {
 	enum { EACH = NBAR_PEERS_MAX / 2 + 1 };
@@ -95,7 +94,7 @@ static void test_most_peers(void **state)
 	refuses(&w.client, NBAR_OP_GROUP_OPEN, &q, sizeof(q), NBAR_ENOSPC,
 		"the plan of rank 0 is refused: the plan talks to more peers than this NIC");
 	assert_int_equal(w.blocks, 1); /* the port */
-	q.recv[1].src = EACH - 1;      /* one of the sends, as recv[0].src is */
+	q.recv[1].src = EACH - 1;      /* a peer of the sends, like recv[0].src */
 	assert_int_equal(request(&w.client, NBAR_OP_GROUP_OPEN, &q, sizeof(q)), 0);
 	assert_int_equal(w.client.port->cell[0].group->npeer, NBAR_PEERS_MAX);
 }
@@ -120,7 +119,7 @@ static void test_statistics_with_a_gap(void **state)
 	assert_int_equal(info[1].rank, 2);
 	assert_string_equal(info[1].alg, "signal");
 	assert_int_equal(info[1].nstep, 0);
-	/* However many handles have no group: a call looks at some. */
+	/* Many handles have no group, but one call looks only at some handles. */
 	w.device.nic.high = 300;
 	req.first = 3;
 	assert_int_equal(request(&w.other, NBAR_OP_GROUP_STAT, &req, sizeof(req)), 0);
@@ -152,7 +151,7 @@ static void test_messages_have_no_barrier(void **state)
 		"the group is not in cell 0 of port 3; was");
 }
 
-/* While somebody traces, the platform gets the events of all groups. */
+/* While tracing is on, the platform gets the events of all groups. */
 static void test_trace(void **state)
 {
 	(void)state;
@@ -191,7 +190,7 @@ static void test_user_limits(void **state)
 	}
 }
 
-/* What a group says of its host, when another member has asked for it. */
+/* The information about a host after another member has asked for it. */
 static void test_host_of_a_group(void **state)
 {
 	struct nbar_group_info info;
@@ -218,7 +217,7 @@ static void test_host_of_a_group(void **state)
 	g->user = (uint8_t)w.client.user;
 }
 
-/* What a peer hears of our host, and our host of a peer. */
+/* What a peer learns of the own host, and the own host of a peer. */
 static void test_peers_ask(void **state)
 {
 	struct {
@@ -248,12 +247,12 @@ static void test_peers_ask(void **state)
 	w.client.port->host = NBAR_WHY_HOST_STOPPED;
 	w.client.port->host_at = w.now;
 	nbnic_receive(&w.device.nic, &from, &t, w.now);
-	assert_int_equal(w.looks, 1); /* it has just looked */
+	assert_int_equal(w.looks, 1); /* the last look was just now */
 	assert_int_equal(NBAR_WHY_KIND(g->host_why), NBAR_WHY_HOST_STOPPED);
 	w.now += UINT64_C(10000000000);
 	nbnic_receive(&w.device.nic, &from, &t, w.now);
 	assert_int_equal(w.looks, 2);
-	assert_int_equal(NBAR_WHY_KIND(g->host_why), NBAR_WHY_HOST_LATE); /* that was long ago */
+	assert_int_equal(NBAR_WHY_KIND(g->host_why), NBAR_WHY_HOST_LATE); /* an old look */
 	w.client.port->page->doorbell[0].posted = 1;
 	nbnic_device_pass(&w.device, w.now);
 	t.type = NBFW_LATER;

@@ -25,7 +25,7 @@
 #define PATIENCE_S 60u
 #define BARRIERS 300u
 #define ANY "host:wire=udp,bind=127.0.0.1:0"
-#define QUICK ANY ",budget-ms=400" /* the retry budget: a silent peer is dead after it */
+#define QUICK ANY ",budget-ms=400" /* the retry budget: after this time, a silent peer is dead */
 
 static struct shared {
 	uint32_t opened, connected, done, failed;
@@ -117,7 +117,7 @@ static inline void leave(void)
 	nbar_close(port);
 }
 
-/* Before anything else. */
+/* Call this first. */
 static inline void members_begin(void)
 {
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,

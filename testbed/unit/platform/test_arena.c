@@ -45,7 +45,7 @@ static void blocks_keep_to_themselves(void **state)
 	for (uint32_t k = 0; k < BLOCKS; k++)
 		if (block[k])
 			arena_free(&a, block[k]);
-	/* One piece again. */
+	/* All memory is one piece again. */
 	assert_int_equal(a.left, BYTES);
 	assert_non_null(arena_alloc(&a, BYTES - 16));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_bared_main.c - start and end of nbar-bared without a machine: which signals end it, and what
- * it does if it cannot wait for them.
+ * test_bared_main.c - start and end of nbar-bared without a machine: the signals that end it, and
+ * the error if it cannot wait for signals.
  *
  * The functions here replace the machine and the control socket. The lock and the signals are real.
  */
@@ -99,7 +99,7 @@ int serve_listen(const struct options *o, struct rundir_socket *out)
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* A signal arrives: it ends neither this process nor the daemon at once. */
+/* A signal arrives. It must not end this process, and it must not end the daemon at once. */
 int serve_run(struct nic *n, int listen_fd, int stop_fd)
 {
 	struct pollfd p = { .fd = stop_fd, .events = POLLIN };
@@ -174,7 +174,7 @@ static void without_signals_it_does_not_start(void **state)
 	assert_int_equal(started + served, 0);
 	assert_int_equal(ended, 0);
 	assert_int_equal(lowest_free(), free);
-	/* The next one gets the lock. */
+	/* The next daemon gets the lock. */
 	lock = rundir_take(dir);
 	assert_true(lock >= 0);
 	close(lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_bared_serve.c - clients of nbar-bared without a machine: which client makes room for another
- * one, and which memory an attached client may get.
+ * test_bared_serve.c - clients of nbar-bared without a machine: the clients that must make room for
+ * others, and the memory that an attached client may get.
  *
  * nic_call here replaces the firmware: each reply carries `page`.
  */
@@ -92,7 +92,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* All places are taken by clients of one port; when its owner has ended, they make room. */
+/* Clients of one port take all places. When the owner of the port has ended, these clients make
+ * room. */
 static void attached_make_room(void **state)
 {
 	struct client *owner = connect_client(0, 1000);
@@ -109,7 +110,7 @@ static void attached_make_room(void **state)
 	assert_int_equal(s.client[1].fd, -1);
 }
 
-/* A client that was attached may open a port, under the same rules as any other. */
+/* A client that was attached may open a port, under the same rules as any other client. */
 static void attached_no_more(void **state)
 {
 	struct client *other = connect_client(0, 1001), *owner = connect_client(1, 1000);

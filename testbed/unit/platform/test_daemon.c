@@ -48,7 +48,7 @@ static void groups(void **state)
 	(void)state;
 	assert_int_equal(daemon_group("no-such-group", &g), EXIT_USAGE);
 	assert_int_equal(daemon_group("", &g), EXIT_USAGE);
-	assert_int_equal(daemon_group("4294967295", &g), EXIT_USAGE); /* means: no change */
+	assert_int_equal(daemon_group("4294967295", &g), EXIT_USAGE); /* it means: no change */
 	assert_int_equal(g, 7);
 	assert_int_equal(daemon_group("root", &g), -1);
 	assert_int_equal(g, 0);

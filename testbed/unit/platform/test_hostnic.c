@@ -92,7 +92,7 @@ static void late_host_is_not_dead(void **state)
 	members(3, computes_long, 0);
 }
 
-/* No thread polls, and the barrier still goes on. */
+/* No thread polls, but the barrier still goes on. */
 static void posts_and_computes(void)
 {
 	struct nbar_group_stats stats = { .posted = 0 };

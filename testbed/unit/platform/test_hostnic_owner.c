@@ -64,7 +64,7 @@ static void child_of_a_fork_holds_no_socket(void **state)
 	members(1, forks, 0);
 }
 
-/* Two ports of one NIC are two members; when both are closed, nothing is left. */
+/* Two ports of one NIC are two members. When both are closed, no thread or descriptor is left. */
 static void shares(void)
 {
 	const struct nbar_group_attr attr[2] = { { .rank = 0, .size = 2 },
@@ -93,7 +93,7 @@ static void shares(void)
 	nbar_close(p[0]);
 	want_ok(nbar_nic_stat(QUICK, &stat));
 	nbar_close(p[1]);
-	/* It still answers for the retry budget, and then ends. A sanitizer may have a thread,
+	/* The NIC still answers for the retry budget, and then ends. A sanitizer may have a thread,
 	 * too. */
 	while (entries("/proc/self/fd") != fds ||
 	       (entries("/proc/self/task") != threads && !unit_sanitized()))
@@ -332,7 +332,8 @@ static void its_thread_runs_where_told(void **state)
 	members(1, has_a_processor, 0);
 }
 
-/* No thread waits in the library: only the thread of the NIC makes progress, and wakes. */
+/* No thread waits in the library: only the thread of the NIC makes progress and wakes the poller.
+ */
 static void polls_a_descriptor(void)
 {
 	struct pollfd p = { .events = POLLIN };

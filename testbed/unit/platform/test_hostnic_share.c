@@ -158,8 +158,8 @@ static void mate_dies(void)
 	nbar_close(port);
 }
 
-/* Its NIC ends with it: the other processes of its host see that at once; for the other host it is
- * silent. */
+/* The NIC of the owner ends with the owner. The other processes of this host see that at once; to
+ * the other host the NIC is silent. */
 static void owner_dies(void)
 {
 	dies(3);
@@ -170,7 +170,7 @@ static void owner_dies(void)
 	nbar_close(port);
 }
 
-/* It closes and exits in good order, but before the others. */
+/* The owner closes and exits in good order, but before the others. */
 static void owner_leaves(void)
 {
 	join_host(QUICK);
@@ -184,7 +184,7 @@ static void owner_leaves(void)
 	nbar_close(port);
 }
 
-/* It closes: the NIC ends, although the others are still connected to it. */
+/* The owner closes: the NIC ends, although other processes are still connected to it. */
 static void owner_closes(void)
 {
 	struct nbar_rep_nic_stat stat;
@@ -205,7 +205,7 @@ static void owner_closes(void)
 		nbar_close(port);
 }
 
-static void any_that_ends_ends_the_group(void **state)
+static void the_end_of_any_process_ends_the_group(void **state)
 {
 	(void)state;
 	sixes(owner_closes, 0);
@@ -214,7 +214,7 @@ static void any_that_ends_ends_the_group(void **state)
 	sixes(owner_leaves, 0);
 }
 
-/* --- who gets in --------------------------------------------------------------------------- */
+/* --- admission --------------------------------------------------------------------------- */
 
 /* A connection, or negative errno. */
 static int knock(uint32_t socket_id)
@@ -232,7 +232,7 @@ static int knock(uint32_t socket_id)
 	return rc;
 }
 
-/* Other processes cannot open a port there. */
+/* Other processes cannot open a port of this NIC. */
 static void ask_for_a_port(void)
 {
 	struct {
@@ -290,7 +290,7 @@ static void strangers(void)
 		want_error(nbar_attach(ANY, &share, &other), -EINVAL, "socket id");
 		share.socket_id = 0;
 		want_error(nbar_attach(ANY, &share, &other), -ENOENT, "in this process");
-		/* Our own NIC of the same name is another NIC. */
+		/* The NIC of the same name in this process is another NIC. */
 		nbar_group_share(group, &share);
 		want(share.socket_id == hosts->share[host].socket_id,
 		     "another listening socket is passed on");
@@ -317,7 +317,7 @@ static void path_of(uint32_t socket_id, char out[64])
 	snprintf(out, 64, NBAR_HOSTNIC_DIR "/" NBAR_HOSTNIC_SOCKET, socket_id);
 }
 
-/* What a killed process has left, the next NIC of its user removes; it leaves the rest. */
+/* A NIC removes the sockets that a killed process of the same user has left, and no other files. */
 static void killed_process_leaves_no_socket(void **state)
 {
 	const uint32_t no_process = (1u << 22) - 1, bits = (uint32_t)getpid() % 512;
@@ -350,7 +350,7 @@ static void killed_process_leaves_no_socket(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void only_who_has_the_share_gets_in(void **state)
+static void only_holders_of_the_share_get_in(void **state)
 {
 	(void)state;
 	sixes(strangers, 0);
@@ -361,9 +361,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(barriers_of_two_hosts),
 		cmocka_unit_test(nic_of_a_computing_process_goes_on),
-		cmocka_unit_test(any_that_ends_ends_the_group),
+		cmocka_unit_test(the_end_of_any_process_ends_the_group),
 		cmocka_unit_test(killed_process_leaves_no_socket),
-		cmocka_unit_test(only_who_has_the_share_gets_in),
+		cmocka_unit_test(only_holders_of_the_share_get_in),
 	};
 
 	members_begin();

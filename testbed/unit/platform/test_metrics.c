@@ -17,7 +17,7 @@
 #include "metrics_request.h"
 
 #define LONG_MS 3600000u      /* no test runs so long */
-#define EVENTS_MAX 1000000u   /* bound of all waits here */
+#define EVENTS_MAX 1000000u   /* limit of all waits here */
 #define BIG_BYTES (32u << 20) /* more than sockets take */
 
 static char dir[] = "/tmp/nbar-metrics.XXXXXX";
@@ -164,7 +164,7 @@ static void requests(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		/* Memory of just that length: a byte too far is seen by the sanitizer. */
+		/* Allocates the exact length, so a sanitizer sees a read of one byte more. */
 		size_t n = strlen(row[i].text);
 		char *copy = malloc(n ? n : 1);
 		bool open = !row[i].open;
@@ -226,7 +226,7 @@ static void answers(void **state)
 	assert_int_equal(access(address.name.un.sun_path, F_OK), -1);
 }
 
-/* Answers that come soon after each other share a text. */
+/* Answers to requests within a short time have the same text. */
 static void fresh(void **state)
 {
 	struct metrics *m = server(LONG_MS, LONG_MS);
@@ -341,7 +341,7 @@ static void timeouts(void **state)
 	metrics_close(m);
 }
 
-/* Clients that leave early cost nothing. */
+/* Clients that leave early do no harm. */
 static void leavers(void **state)
 {
 	struct metrics *m = server(LONG_MS, 0);
@@ -363,7 +363,7 @@ static void leavers(void **state)
 	metrics_close(m);
 }
 
-/* Idle clients cannot keep others out: the oldest makes room. */
+/* Idle clients cannot keep others out: the oldest client makes room. */
 static void crowd(void **state)
 {
 	struct metrics *m = server(LONG_MS, 0);
@@ -394,11 +394,11 @@ static void socket_files(void **state)
 	int fd;
 
 	(void)state;
-	/* In use: refused, and the file stays. */
+	/* A socket in use is refused, and its file stays. */
 	assert_true(metrics_open(&config, &second) < 0);
 	close(dial());
 	metrics_close(m);
-	/* Left behind by a process that was killed: replaced. */
+	/* A socket of a killed process is replaced. */
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	assert_int_equal(bind(fd, &address.name.any, address.length), 0);
 	close(fd);
@@ -406,7 +406,7 @@ static void socket_files(void **state)
 	assert_int_equal(stat(address.name.un.sun_path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0640);
 	metrics_close(m);
-	/* Another file: not removed. */
+	/* Another kind of file is not removed. */
 	fclose(fopen(address.name.un.sun_path, "w"));
 	assert_true(metrics_open(&config, &m) < 0);
 	assert_int_equal(unlink(address.name.un.sun_path), 0);

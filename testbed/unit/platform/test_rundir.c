@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_rundir.c - the run directory on a folder that other services use too: what a daemon leaves
- * alone, and what other users may not do.
+ * test_rundir.c - the run directory on a folder that other services use too: a daemon must leave
+ * their files alone, and other users must not disturb it.
  */
 #include "unit/unit.h"
 
@@ -47,7 +47,7 @@ static int dir_end(void **state)
 	return rmdir(dir);
 }
 
-/* A socket of another service; it listens or not. */
+/* A socket of another service. listens: whether the service listens on it. */
 static int service(const char *name, bool listens)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
@@ -90,7 +90,7 @@ static void only_listed_sockets_are_removed(void **state)
 	assert_true(lock >= 0);
 	assert_false(exists("n0.sock"));
 	assert_true(exists("other.sock"));
-	assert_true(exists("n1.sock")); /* dead, but not the daemon's */
+	assert_true(exists("n1.sock")); /* nobody listens, but it is not of the daemon */
 	close(lock);
 	close(live);
 }
@@ -187,7 +187,7 @@ static void lock_file_has_mode_0600(void **state)
 	close(lock);
 }
 
-/* Exit status 0: another user cannot even open the lock file, so he cannot lock it. */
+/* Exit status 0: another user cannot even open the lock file, so this user cannot lock it. */
 static void another_user_cannot_hold_the_lock(void **state)
 {
 	int lock, status = 0;

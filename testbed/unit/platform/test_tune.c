@@ -17,7 +17,7 @@
 
 static int parse(const char *text, struct tune *t, struct tune_fault *fault)
 {
-	/* Memory of exactly this length: the sanitizer finds a read beyond it. */
+	/* Allocates exactly this length, so a sanitizer finds a read beyond it. */
 	size_t n = strlen(text);
 	char *copy = malloc(n ? n : 1);
 
@@ -126,7 +126,7 @@ static void limits(void **state)
 	assert_int_equal(fault.line, TUNE_LINES_MAX + 2);
 }
 
-/* Random bytes: the reader must return a result, and nothing else may happen. */
+/* Random bytes: the reader must return a result, and must not crash. */
 static void noise(void **state)
 {
 	static const char piece[][12] = { "nbar-tune 1", "\n",   " ", "2",    "mcs", "#",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_compose.c - composed barriers: each is a barrier, by a knowledge-matrix test that shares no
- * code with the composer; it ends although the network loses messages; all ranks get the same one;
- * and plans that are no barrier are found. test_fit.c: profiles with measured barriers.
+ * test_compose.c - composed barriers. Each is a barrier by a knowledge-matrix test that shares no
+ * code with the composer. Each ends although the network loses messages. All ranks get the same
+ * barrier. The tests find plans that are no barrier. test_fit.c: profiles with measured barriers.
  */
 #include <math.h>
 
@@ -33,7 +33,7 @@ static double cost(enum shape shape, struct rng *rng, uint32_t i, uint32_t j, ui
 		return pow(10, -8 + rng_below(rng, 6000) / 1000.0);
 	case ASYMMETRIC:
 		return i < j ? 1e-6 : 100e-6;
-	case ADVERSARIAL: /* a line: nearest centres are ties, diameters shrink slowly */
+	case ADVERSARIAL: /* a line: many centres are equally near, diameters shrink slowly */
 		return (b - a) * 1e-6 + (a == hosts / 2 ? 1 : 0);
 	case SHAPES:
 		break;
@@ -89,7 +89,8 @@ static void require_barrier(const struct schedule *s, uint64_t seed)
 	group_plans_free(&set);
 }
 
-/* The costs between the ranks, as the simulator takes them. Returns the largest, in seconds. */
+/* Writes the costs between the ranks in the form for the simulator. Returns the largest cost, in
+ * seconds. */
 static double rank_costs(const struct profile *p, const uint32_t *host, uint32_t size, double *o,
 			 double *l)
 {
@@ -109,7 +110,7 @@ static double rank_costs(const struct profile *p, const uint32_t *host, uint32_t
 }
 
 /* Engines run the plans over a network that loses messages, with the costs of the profile. The
- * retry budget is long enough for the slowest link. Returns how many messages were lost. */
+ * retry budget is long enough for the slowest link. Returns the number of lost messages. */
 static uint64_t require_end(const struct schedule *s, const struct profile *p, const uint32_t *host,
 			    uint64_t seed)
 {
@@ -207,8 +208,8 @@ static void test_same_everywhere(void **state)
 	}
 }
 
-/* 3 racks of 4, 300 us apart: the barrier crosses the delay once. The best flat barrier that does
- * so lets every rank signal every other rank. */
+/* 3 racks of 4, 300 us apart: the barrier crosses the delay once. In the best flat barrier with
+ * this property, every rank signals every other rank. */
 static void test_racks(void **state)
 {
 	struct profile *p = profile_new(12, 12);
@@ -272,7 +273,7 @@ static void test_one_signal_less(void **state)
 	assert_true(none > all / 2);
 }
 
-/* Two ranks that wait for each other first cannot be ordered. */
+/* Two ranks that both wait before they signal each other have no order. */
 static void test_circle(void **state)
 {
 	struct signal signal[] = { { 0, 1, 1, 0 }, { 1, 1, 0, 0 } };
@@ -287,7 +288,7 @@ static void test_circle(void **state)
 	schedule_free(s);
 }
 
-/* A plan beyond the NIC's limits is refused with a reason, and not cut. */
+/* A plan beyond the NIC's limits is refused with a reason, and is not cut. */
 static void test_limits(void **state)
 {
 	const uint32_t size = NBAR_SLOTS_MAX + 2;
@@ -313,7 +314,7 @@ static void test_limits(void **state)
 	free(next);
 }
 
-/* Every message of a picture has a time, with and without shared processors. */
+/* Every message in a picture has a time, with and without shared processors. */
 static void test_times(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_doctor.c - findings of nbar doctor: each fact that is not good has a finding, and each
- * finding has a next step.
+ * test_doctor.c - findings of nbar doctor: each bad fact has a finding, and each finding has a next
+ * step.
  */
 #include "unit/unit.h"
 
@@ -118,7 +118,7 @@ static void slow(void **state)
 	expect(&f, DOCTOR_SLOW, "MPICH", "not installed", "ldconfig");
 }
 
-/* A limit of locked memory counts where there is an RDMA device, and nowhere else. */
+/* A limit of locked memory counts only on a machine with an RDMA device. */
 static void locked_memory(void **state)
 {
 	struct doctor_facts f = good();
@@ -130,7 +130,7 @@ static void locked_memory(void **state)
 	expect(&f, DOCTOR_SLOW, "locked memory", "64 KB", "memlock");
 }
 
-/* The greatest number of findings: none is written beyond the end. */
+/* Even with the most findings, none is written beyond the end of the array. */
 static void many(void **state)
 {
 	static struct doctor_facts f;

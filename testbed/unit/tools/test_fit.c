@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_fit.c - profiles with measured barriers: the composer trusts its predictions only as far as
- * they agree with them, and `nbar profile` fits the work of a step to them.
+ * these agree with the measured barriers, and `nbar profile` fits the work of a step to the
+ * measured barriers.
  */
 #include "unit/unit.h"
 
@@ -31,7 +32,7 @@ static struct profile *in_racks(uint32_t hosts, uint32_t rack, bool one_processo
 struct flats {
 	struct profile *p;
 	const uint32_t *host;
-	double factor; /* every second algorithm takes so many times as long as predicted */
+	double factor; /* every second algorithm takes this factor times its predicted time */
 };
 
 static int add_flat(void *arg, struct nbfw_alg alg)
@@ -47,8 +48,8 @@ static int add_flat(void *arg, struct nbfw_alg alg)
 	return 0;
 }
 
-/* Measured barriers count: the fastest of them is the best flat one, and a composed barrier must
- * win by more than predictions are wrong. */
+/* The fastest measured barrier is the best flat barrier. A composed barrier must beat it by more
+ * than the error of the predictions. */
 static void test_measured(void **state)
 {
 	struct profile *p = in_racks(15, 5, false);
@@ -64,7 +65,7 @@ static void test_measured(void **state)
 	assert_int_equal(compose(p, host, 15, &c, &why), 0);
 	assert_true(c.scheme && c.error < 1e-9 && fabs(c.scale - 1) < 1e-9);
 	compose_free(&c);
-	/* Predictions that are wrong by a factor of 20: no reason to trust the composed one. */
+	/* Predictions that are wrong by a factor of 20: no reason to trust the composed barrier. */
 	p->nflat = 0;
 	f.factor = 0.05;
 	assert_int_equal(compose_each(15, add_flat, &f), 0);
@@ -73,7 +74,8 @@ static void test_measured(void **state)
 	assert_true(!c.scheme && c.predicted_s == c.flat_s && c.flat_s == p->flat[4].time);
 	assert_true(c.alg.kind == p->flat[4].alg.kind && c.alg.n == p->flat[4].alg.n);
 	compose_free(&c);
-	/* Other members than all hosts in their order: nothing was measured for them. */
+	/* The members are not all hosts in order, so the profile has no measured barriers for them.
+	 */
 	host[0] = 1;
 	host[1] = 0;
 	assert_int_equal(compose(p, host, 15, &c, &why), 0);
@@ -82,9 +84,9 @@ static void test_measured(void **state)
 	profile_free(p);
 }
 
-/* The work of a step is found where it explains the measured barriers. Where barriers are slow for
- * another reason, it stays a part of O in a rack: O between racks would permit 300 us, and then
- * barriers of many short messages would look worse than they are. */
+/* The fit finds the work of a step if that work explains the measured barriers. If barriers are
+ * slow for another reason, the work is at most O in a rack. O between racks would permit 300 us,
+ * and barriers of many short messages would then look worse than they are. */
 static void test_fit_step(void **state)
 {
 	uint32_t host[12];
@@ -123,7 +125,8 @@ static int compare_times(const void *a, const void *b)
 }
 
 /* All barriers but the best take twice as long as predicted, because their messages share a link.
- * That is no reason to expect the same of the composed barrier, which is as good as the best. */
+ * That is no reason to expect it of the composed barrier, too, which is as good as the best
+ * barrier. */
 static void test_slow_others(void **state)
 {
 	struct profile *p = in_racks(12, 4, true);
@@ -167,7 +170,7 @@ void tool_error(const char *format, ...)
 	va_end(args);
 }
 
-/* Whichever allocation fails, the profile is refused with a message. */
+/* If any allocation fails, the profile is refused with a message. */
 static void test_no_memory(void **state)
 {
 	struct profile *p = in_racks(12, 4, true);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_flats.c - the measured barriers of `nbar profile`: one lucky or unlucky run of an algorithm
- * does not decide which one is the best.
+ * does not decide which algorithm is the best.
  */
 #include "unit/unit.h"
 
@@ -15,12 +15,12 @@
 #define FAST 100e-6
 
 struct machine {
-	uint32_t runs, runs_of_slow, fail_in; /* fail_in: this run fails; 0: none does */
+	uint32_t runs, runs_of_slow, fail_in; /* fail_in: this run fails; 0: no run fails */
 	struct profile *p;
 };
 
-/* linear takes 100 us, tree:7 110 us, all others 900 us. In the first round the machine is slow
- * for linear; in another one it is fast for tree:7. */
+/* linear takes 100 us, tree:7 110 us, all others 900 us. In the first round the machine is slow for
+ * linear; in another round it is fast for tree:7. */
 static int run(void *arg, struct nbfw_alg alg, uint32_t round, double *s)
 {
 	struct machine *m = arg;
@@ -65,7 +65,7 @@ static void test_luck(void **state)
 	profile_free(m.p);
 }
 
-/* A low quantile is for a machine with other work: it takes the fast runs. */
+/* A low quantile takes the fast runs, for a machine with other work. */
 static void test_quantile(void **state)
 {
 	struct machine m = { .p = profile_new(HOSTS, HOSTS) };
@@ -95,7 +95,7 @@ static void test_failure(void **state)
 }
 
 static char said[160];
-static uint32_t fail_in; /* this allocation fails; 0: none does */
+static uint32_t fail_in; /* this allocation fails; 0: no allocation fails */
 
 void tool_error(const char *format, ...)
 {
@@ -113,7 +113,7 @@ void *__wrap_calloc(size_t n, size_t size)
 	return fail_in && --fail_in == 0 ? NULL : __real_calloc(n, size);
 }
 
-/* Whichever allocation fails, nothing is measured, and the user is told. */
+/* If any allocation fails, nothing is measured, and the user gets a message. */
 static void test_no_memory(void **state)
 {
 	(void)state;

@@ -58,7 +58,8 @@ static void enter(struct member *m)
 	assert_int_equal(hostbar_post(m->hb, &m->ticket), 0);
 }
 
-/* Drives all in random order until each has left barrier `count`. None may be ahead. */
+/* Drives all members in random order until each has left barrier `count`. No member may be ahead.
+ */
 static void run(struct member *m, uint32_t n, uint32_t count, uint64_t *random)
 {
 	uint32_t done = 0;
@@ -119,7 +120,7 @@ static void barriers_despite_loss(void **state)
 	}
 }
 
-/* Drives some members until the first fails; its error is returned, its text is in *text. */
+/* Drives some members until one fails. Returns the error; *text gets its text. */
 static int run_to_failure(struct member *m, uint32_t n, const struct member * not,
 			  const char **text)
 {
@@ -185,7 +186,8 @@ static void late_member(void **state)
 	while (tool_now_ns() < end) {
 		for (uint32_t i = 0; i < 3; i++)
 			assert_int_equal(hostbar_test(m[i].hb, m[i].ticket), 0);
-		/* It still answers PULLs: for barriers that it has entered, and for others. */
+		/* The late member still answers PULLs, for barriers that it has entered and for
+		 * others. */
 		assert_int_equal(hostbar_test(m[3].hb, 11), 0);
 	}
 	run(m, 4, 20, &random);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_lop.c - the LoP model: it finds the parameters that made the data, and suggests the same n
- * as a count of rounds and messages by hand.
+ * test_lop.c - the LoP model: the model finds the parameters that made the data, and suggests the n
+ * that a count of rounds and messages by hand gives.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -72,7 +72,7 @@ static void refuses_too_little(void **state)
 	assert_true(lop_fit(same, 3, &m) < 0);
 }
 
-/* Data that would give a negative cost. */
+/* Data for which a fit without limits gives a negative cost. */
 static void nothing_is_below_zero(void **state)
 {
 	const struct lop_point falls[] = { { 1, 3, 13 }, { 2, 2, 10 }, { 3, 1, 7 } };
@@ -92,7 +92,8 @@ static void nothing_is_below_zero(void **state)
 	NEAR(m.l_each, 16.0 / 14, 1e-9);
 }
 
-/* If messages are free, fewest rounds win; if rounds are free, fewest messages; and in between. */
+/* If messages are free, the fewest rounds win. If rounds are free, the fewest messages win. Between
+ * these, the sum counts. */
 static void suggests(void **state)
 {
 	const struct lop free_messages = { .l_start = 1 }, free_rounds = { .l_each = 1 };
@@ -102,7 +103,7 @@ static void suggests(void **state)
 	for (uint32_t size = 2; size <= 1024; size++) {
 		uint32_t n = lop_ways(&free_messages, size, 16);
 
-		/* Rounds of 16 ways, and no smaller n has as few. */
+		/* n has as few rounds as 16 ways, and no smaller n has as few. */
 		NEAR(lop_barrier(&free_messages, size, n), lop_barrier(&free_messages, size, 16),
 		     0);
 		if (n > 1)
@@ -123,7 +124,7 @@ static void suggests(void **state)
 	assert_int_equal(lop_ways(&between, 2, 8), 1);
 }
 
-/* The rounds it counts are those of the plans. */
+/* The model counts as many rounds as the plans have. */
 static void rounds_are_those_of_the_plan(void **state)
 {
 	const struct lop rounds = { .o_start = 1 }, messages = { .o_each = 1 };

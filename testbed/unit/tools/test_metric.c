@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_metric.c - the table of metrics: every row is complete, and values are merged as it says.
+ * test_metric.c - the table of metrics: every row is complete, and values are merged as the table
+ * says.
  */
 #include <stdarg.h>
 #include <setjmp.h>

@@ -7,18 +7,19 @@
 #include "compose.h"
 #include "unit/unit.h"
 
-/* Section by section, by hand: 3 members, all alike, O = 10, L = 1, a call 2. */
+/* Computed by hand, step by step: 3 equal members, O = 10, L = 1, a call takes 2. */
 static void test_predicted_by_hand(void **state)
 {
 	static const struct {
 		const char *alg;
 		double us;
 	} want[] = {
-		/* two arrive at 11, the second costs 1 more; two leave: 12 + 2 + 10, and a call */
+		/* two messages arrive at 11, and the second costs 1 more; two leave: 12 + 2 + 10,
+		 * and a call */
 		{ "linear", 26 },
 		/* two rounds of one message */
 		{ "dissemination:1", 24 },
-		/* one round: the second message leaves 1 later, and is received when it comes */
+		/* one round: the second message leaves 1 later, and is received at once */
 		{ "dissemination:2", 14 },
 	};
 	struct profile *p = profile_new(3, 3);
@@ -45,8 +46,8 @@ static void test_predicted_by_hand(void **state)
 	profile_free(p);
 }
 
-/* 3 members on one processor: it works on one message at a time. O = 10, L = 2, a call 2: either
- * end of a message is 1 of work, and 10 pass between. */
+/* 3 members on one processor: it works on one message at a time. O = 10, L = 2, a call takes 2:
+ * each end of a message takes 1 of work, and 10 pass between the ends. */
 static void test_predicted_shared(void **state)
 {
 	static const struct {
@@ -56,7 +57,7 @@ static void test_predicted_shared(void **state)
 		/* sends end at 1 and 2; work at 11 and 12, 13; sends until 15; work at 24 and 25,
 		 * 26; a call */
 		{ "linear", 28 },
-		/* six sends until 6; the last message is worked on at 16 */
+		/* six sends until 6; the work on the last message is at 16 */
 		{ "dissemination:2", 19 },
 	};
 	struct profile *p = profile_new(3, 3);
@@ -89,8 +90,8 @@ static void test_predicted_shared(void **state)
 			 0);
 	require(fabs(with_steps.all_s * 1e6 - 30) < 1e-6, "%f", with_steps.all_s * 1e6);
 	p->step = 0;
-	/* With a processor each, the result is that without shared processors: two sends, O, and L
-	 * for the second message. */
+	/* If each member has its own processor, the result is the same as without shared
+	 * processors: two sends, O, and L for the second message. */
 	for (uint32_t i = 0; i < 3; i++)
 		p->processor[i] = i;
 	assert_int_equal(compose_flat((struct nbfw_alg){ NBFW_ALG_DISSEMINATION, 2 }, p, host, 3,

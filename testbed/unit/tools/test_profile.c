@@ -15,7 +15,7 @@
 static int parse(const char *text, struct profile **out, char why[256])
 {
 	size_t length = strlen(text);
-	char *copy = malloc(length ? length : 1); /* a sanitizer finds a read beyond it */
+	char *copy = malloc(length ? length : 1); /* a sanitizer finds a read beyond the copy */
 	int rc;
 
 	memcpy(copy, text, length);
@@ -172,7 +172,8 @@ static void test_options(void **state)
 	refuses(MORE("\"flat_ns\": {\"mcs\": \"7\"}"), "no time above 0 for 'mcs'");
 }
 
-/* Random profiles, written and read again: the same digest; with one change: another. */
+/* A random profile that is written and read again has the same digest. After one change the digest
+ * differs. */
 static void test_round_trip(void **state)
 {
 	char path[] = "/tmp/nbar-profile-XXXXXX", why[256];

@@ -116,7 +116,7 @@ static void refuses_what_is_none(void **state)
 	assert_int_equal(report_read(folder, &r, why, sizeof(why)), REPORT_BROKEN);
 }
 
-/* Text of a result goes into a script that could run commands, and into a page. */
+/* Text of a result goes into a script, where it must not run commands, and into a page. */
 static void figures_are_harmless(void **state)
 {
 	static const struct report_panel panel = {
@@ -144,7 +144,7 @@ static void figures_are_harmless(void **state)
 	assert_int_not_equal(access(made, F_OK), 0);
 	assert_null(strstr(svg, "<b>"));
 	assert_non_null(strstr(svg, "x?? system(?touch"));
-	/* Colours come from the page, ids are its own. */
+	/* The page sets the colours; the ids are unique in the page. */
 	assert_true(!strncmp(svg, "<svg", 4));
 	assert_non_null(strstr(svg, "var(--c1)"));
 	assert_null(strstr(svg, "var(--c2)"));
@@ -179,7 +179,7 @@ static void figures_without_data(void **state)
 	report_result_free(&r);
 }
 
-/* Each belongs to an existing experiment, and names its source. */
+/* Each published value belongs to an existing experiment, and names its source. */
 /* Number of experiments in a list; 0 if one of them is unknown. */
 static uint32_t experiments_in(const char *list)
 {
@@ -192,7 +192,7 @@ static uint32_t experiments_in(const char *list)
 	return n == words ? n : 0;
 }
 
-/* Figures that have room for it. */
+/* Number of figures that can show a published value. */
 static uint32_t panels_of(const struct published_point *p)
 {
 	uint32_t n = 0;

@@ -60,7 +60,7 @@ static void add_row(struct result *r, uint64_t nodes, const char *where, double 
 	result_none(r);
 }
 
-/* The output of a function, on stdout and on stderr. */
+/* The output of a function: stdout in text, stderr in said. */
 static char text[16384], said[4096];
 
 static void written(const struct result *r, void (*write)(const struct result *r, FILE *to))
@@ -132,7 +132,7 @@ static void result_as_json(void **state)
 	result_free(r);
 }
 
-/* The result of an experiment of the literature has the published values beside it. */
+/* The result of an experiment of the literature also has the published values. */
 static void result_has_the_published(void **state)
 {
 	struct result *r = result_new("efficiency", columns, 4);
@@ -229,7 +229,8 @@ static void journal_resumes(void **state)
 	result_free(r);
 }
 
-/* Killed in the middle of a line: the points before it are valid, and the next one is complete. */
+/* A run is killed in the middle of a line: the earlier points are valid, and the next point is
+ * complete. */
 static void journal_survives_a_torn_line(void **state)
 {
 	static const char *const torn[] = { "{\"poi", "{\"point\":\"b\",\"values\":[1.0]}",
@@ -321,7 +322,7 @@ static void journal_refuses_what_is_none(void **state)
 	assert_int_equal(unlink(journal_path), 0);
 }
 
-/* The life of an experiment of three points; cut short after `until` of them. */
+/* Runs an experiment of three points, but ends it after `until` points. */
 static int experiment(const char *json, bool resume, uint32_t until, uint32_t *measured)
 {
 	const struct experiment_options opt = { .json = json, .resume = resume };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_rounds.c - the rounds of `nbar profile`: each pair meets once, and pairs that are measured
- * at the same time share no node and no processor.
+ * test_rounds.c - the rounds of `nbar profile`: each pair of nodes meets once, and pairs that are
+ * measured at the same time share no node and no processor.
  */
 #include "profile_rounds.h"
 #include "unit/unit.h"
@@ -58,7 +58,7 @@ static void test_rounds(void **state)
 	}
 }
 
-/* Nodes alone: those of one processor one after the other. */
+/* Nodes that are measured alone: nodes of one processor go one after the other. */
 static void test_single(void **state)
 {
 	const uint32_t owner[] = { 3, 3, 9, 3, 9 }, want[] = { 0, 1, 0, 2, 1 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_sim.c - the simulator of `nbar simulate`: its queue, its shared plans, and its counts.
+ * test_sim.c - the simulator of `nbar simulate`: the queue, the shared plans, and the counts.
  */
 #include "unit/unit.h"
 
@@ -71,7 +71,7 @@ static void test_queue(void **state)
 	sim_queue_end(&q);
 }
 
-/* A shared plan, with its ranks named back, is the plan that the generator makes. */
+/* A shared plan becomes the plan of the generator when its ranks get their own numbers again. */
 static void check_plans(struct nbfw_alg alg, uint32_t size)
 {
 	struct group_plans set = group_plans_generate(alg, size);
@@ -124,7 +124,7 @@ static void test_plans(void **state)
 	check_plans((struct nbfw_alg){ NBFW_ALG_TREE, 3 }, 10000);
 }
 
-/* Without faults: each plan's tokens, once, and nothing else. */
+/* Without faults, only the tokens of the plans are sent, each once. */
 static void test_counts(void **state)
 {
 	(void)state;
@@ -153,7 +153,7 @@ static void test_counts(void **state)
 	}
 }
 
-/* Rounds of o + L + o each, by LogGP: known without any simulation. */
+/* LogGP gives the time without a simulation: each round takes o + L + o. */
 static void test_times(void **state)
 {
 	(void)state;
@@ -177,8 +177,8 @@ static void test_times(void **state)
 	}
 }
 
-/* By a profile, a message takes O + L, and a further one L more; on a shared core, its work is half
- * at either end. As test_predict.c has it for the predictions, by hand. */
+/* With a profile, a message takes O + L, and each further message L more. On a shared core, half of
+ * the work of a message is at each end. test_predict.c has the same times, by hand. */
 static void test_profile_costs(void **state)
 {
 	static const struct {
@@ -240,7 +240,7 @@ static void test_growth(void **state)
 			rounds++;
 		per *= rounds;
 		assert_int_equal(out.tokens, per);
-		assert_int_equal(out.events, per + size); /* and a start each */
+		assert_int_equal(out.events, per + size); /* and one start per rank */
 		double cost = (double)(out.events + out.moves) / per;
 
 		first = first > 0 ? first : cost;
@@ -251,8 +251,8 @@ static void test_growth(void **state)
 	}
 }
 
-/* Every fault: all complete, nothing is early, the fault has an effect, and the same seed gives the
- * same run. */
+/* With every fault all members complete, none early. The fault has an effect, and the same seed
+ * gives the same run. */
 static void test_faults(void **state)
 {
 	uint64_t lost = 0, repeated = 0, reordered = 0, dropped = 0, pulls = 0;
@@ -293,7 +293,8 @@ static void test_faults(void **state)
 	assert_true(lost && repeated && reordered && dropped && pulls >= lost / 2);
 }
 
-/* One host is a second late: all members see that second. One NIC is dead: all others name it. */
+/* One host is a second late: all members see that second. One NIC is dead: all other members name
+ * it. */
 static void test_special(void **state)
 {
 	(void)state;
@@ -321,7 +322,7 @@ static void test_special(void **state)
 	}
 }
 
-/* The same group of engines and of whole NICs: the same tokens, and the same times. */
+/* A group of engines and the same group of whole NICs send the same tokens at the same times. */
 static void test_levels(void **state)
 {
 	(void)state;
@@ -385,7 +386,8 @@ static void test_goal_order(void **state)
 	goal_free(&g);
 }
 
-/* Files that are cut short or wrong: an error that names the line, and nothing is kept. */
+/* Files that are cut short or wrong: the reader returns an error that names the line, and keeps
+ * nothing. */
 static void test_goal_bad(void **state)
 {
 	static const char *const bad[][2] = {

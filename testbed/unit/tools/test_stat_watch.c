@@ -49,7 +49,7 @@ static void look(struct stat_watch *w, bool first)
 	assert_int_equal(stat_watch_look(w, &t, first), 0);
 }
 
-/* The replies become the earlier ones; time passes. */
+/* Time passes, and the present replies become the earlier replies. */
 static void pass(uint64_t ns)
 {
 	for (uint32_t i = 0; i < t.n; i++) {
@@ -99,7 +99,7 @@ static void rates(void **state)
 	line_is(w,
 		"T n0: 1.5 barriers/s, 500000.0 tokens/s, 0.0 pulls/s, 2.5 drops/s, groups 0, waiting 0, "
 		"failed 0\n");
-	/* Another daemon counts from 0. */
+	/* A new daemon counts from 0. */
 	pass(SECOND);
 	t.now[0].nic.pid = 8;
 	t.now[0].nic.counter[NBAR_COUNTER_barriers_completed] = 0;
@@ -111,7 +111,8 @@ static void rates(void **state)
 
 #define RATES "0.0 barriers/s, 0.0 tokens/s, 0.0 pulls/s, 0.0 drops/s"
 
-/* A barrier that runs at one look is no news; one that runs at two waits. */
+/* A barrier that runs at one look is not reported. A barrier that runs at two looks counts as
+ * waiting. */
 static void waits(void **state)
 {
 	struct stat_watch *w = world(1);
@@ -136,7 +137,7 @@ static void waits(void **state)
 	g->running = 0;
 	look(w, false);
 	line_is(w, "T n0: " RATES ", groups 1, waiting 0, failed 0\n");
-	/* The same epoch again, in a group that took the index of the last one. */
+	/* The same epoch again, in a group that has got the index of the last group. */
 	pass(SECOND);
 	t.now[0].ngroup = 0;
 	look(w, false);
@@ -190,7 +191,7 @@ static void screens(void **state)
 			add(i, 2 * k, 1, 2);
 	look(w, true);
 	pass(SECOND);
-	/* That of n7 waits for longest. */
+	/* The group of n7 has waited longest. */
 	for (uint32_t i = 0; i < 40; i++)
 		for (uint32_t k = 0; k < 3; k++)
 			group[i][k].epoch += i != 7 || k != 1;
@@ -216,7 +217,7 @@ static void screens(void **state)
 	stat_watch_free(w);
 }
 
-/* Bounds of percentiles: of few barriers too, and beyond the last bound. */
+/* Bounds of percentiles, also for few barriers, and beyond the last bound. */
 static void latency_bounds(void **state)
 {
 	struct nbar_rep_nic_latency l = { 0 };

@@ -21,7 +21,7 @@ static void percentiles(void **state)
 	assert_true(stats_percentile(v, 5, 1) == 9);
 }
 
-/* Known pairs: Hahn and Meeker, table A.15a; and small n by hand. */
+/* Known pairs: Hahn and Meeker, table A.15a; and small n computed by hand. */
 static void interval_of_the_median(void **state)
 {
 	static const struct {
@@ -85,7 +85,7 @@ static void times_in_words(void **state)
 	assert_string_equal(out, "2 h 5 m");
 }
 
-/* Points of a line give this line; an outlier far up counts little. */
+/* Points of a line give this line, and an outlier far above counts little. */
 static void line(void **state)
 {
 	double x[] = { 1, 2, 4, 8 }, y[] = { 5, 7, 11, 19 }, a, b;

@@ -14,7 +14,7 @@
 
 static struct sweep_list compute;
 
-/* Times max(level, base + compute), each off by up to noise. */
+/* Times max(level, base + compute), each with an error of at most `noise`. */
 static void shape(double level, double base, double noise, uint64_t seed, double *time)
 {
 	struct rng rng = { seed };
@@ -43,7 +43,7 @@ static void flat_spot_is_found(void **state)
 	double time[N];
 
 	(void)state;
-	/* Flat up to 17 us, as in the literature for the slower NICs, and up to 8 us. */
+	/* The time is flat up to 17 us (as in the literature for the slower NICs) or up to 8 us. */
 	for (uint64_t seed = unit_seed(); seed < unit_seed() + 200; seed++) {
 		for (double until = 8; until < 20; until += 9) {
 			shape(100, 100 - until, 0.5, seed, time);
@@ -90,7 +90,8 @@ static void flat_spot_survives_a_bad_reading(void **state)
 	}
 }
 
-/* Efficiency of a loop with a barrier of b us, each reading off by up to noise of it. */
+/* Efficiency of a loop with a barrier of b us. Each reading has a relative error of at most
+ * `noise`. */
 static double reading(double x, double b, double noise, struct rng *rng)
 {
 	double unit = (double)rng_below(rng, 2001) / 1000 - 1;
@@ -102,7 +103,7 @@ static void bisection_finds(void **state)
 {
 	(void)state;
 	for (double e = 0.25; e < 0.95; e += 0.05) {
-		/* From a right guess, and from guesses that are ten times too small or too
+		/* The search begins with a right guess, or with a guess ten times too small or too
 		 * great. */
 		for (double guess = 0.1; guess < 20; guess *= 10) {
 			struct sweep_bisect b;
@@ -126,7 +127,7 @@ static void bisection_finds(void **state)
 	}
 }
 
-/* With noise the interval covers the true value, or is open. */
+/* With noise the interval covers the true value or is open. */
 static void bisection_with_noise(void **state)
 {
 	(void)state;
@@ -151,7 +152,7 @@ static void bisection_with_noise(void **state)
 	}
 }
 
-/* The search ends for a target that is never reached, and for one that is always reached. */
+/* The search ends if the target is never reached, and if it is always reached. */
 static void bisection_without_an_end(void **state)
 {
 	struct sweep_bisect b;
@@ -166,7 +167,7 @@ static void bisection_without_an_end(void **state)
 	}
 }
 
-/* Intervals that never decide: the search ends, and reports that. */
+/* If the intervals never decide, the search ends, and reports that. */
 static void bisection_without_intervals(void **state)
 {
 	struct sweep_bisect b;
@@ -209,7 +210,7 @@ static void work_is_random_and_repeatable(void **state)
 	}
 	require(least > -0.1000001 && most < 0.1000001, "%g to %g", least, most);
 	require(least < -0.0999 && most > 0.0999, "%g to %g", least, most);
-	/* Of 16,000 even ones the standard deviation of the mean is 0.00046. */
+	/* The mean of 16,000 uniform times has a standard deviation of 0.00046. */
 	require(fabs(sum / 16000) < 0.002, "mean %g", sum / 16000);
 	require(same_rank < 10 && same_seed < 10, "%u, %u alike", same_rank, same_seed);
 }

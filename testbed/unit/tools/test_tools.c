@@ -52,7 +52,7 @@ static void hist_is_exact_below_128(void **state)
 	free(h);
 }
 
-/* The error bound of hist.h, at every edge of a bucket and at random values, for all 64 bits. */
+/* Checks the error bound of hist.h at every edge of a bucket and at random values of 64 bits. */
 static void hist_keeps_its_error(void **state)
 {
 	struct hist *h = calloc(1, sizeof(*h));
@@ -240,7 +240,7 @@ static void options_usual(void **state)
 	assert_int_equal(opt.drivers, BENCH_DRIVERS_NODES);
 }
 
-/* Each algorithm with each usual value of its parameter, by its name. */
+/* The options have each algorithm with each usual value of its parameter, by name. */
 static void options_all_algs(const struct bench_options *opt)
 {
 	uint32_t at = 0;

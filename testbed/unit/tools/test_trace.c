@@ -25,7 +25,7 @@ static struct trace_ring *ring_new(uint32_t events)
 	return t;
 }
 
-/* Event number i: all fields follow from it. */
+/* Event number i: all fields follow from i. */
 static void note(struct trace_ring *t, uint32_t i)
 {
 	const struct nbar_trace_event e = {
@@ -42,7 +42,7 @@ static void note(struct trace_ring *t, uint32_t i)
 	trace_ring_note(t, &e, i);
 }
 
-/* The events are whole, and without a gap. Returns the number of the first. */
+/* Checks that the events are whole and have no gap. Returns the number of the first event. */
 static uint32_t check_run(const struct trace_log *log)
 {
 	uint32_t first = log->n ? log->event[0].handle : 0;
@@ -72,7 +72,8 @@ static void ring(void **state)
 	for (uint32_t n = 0; n < 5000; n++) {
 		if (n < 3 || n == 1024 || n == 1025 || n == 4999) {
 			assert_int_equal(trace_file_read(path, &log), 0);
-			/* The oldest event of a full ring may be overwritten next: it counts. */
+			/* The writer may overwrite the oldest event of a full ring next, but the
+			 * event still counts. */
 			assert_int_equal(log.n, n < 1024 ? n : 1024);
 			assert_int_equal(log.lost, n - log.n);
 			assert_int_equal(check_run(&log), n - log.n);
@@ -116,7 +117,7 @@ static void *write_on(void *arg)
 	return NULL;
 }
 
-/* Whatever is read of a ring that changes is whole. */
+/* All events that are read from a changing ring are whole. */
 static void beside_a_writer(void **state)
 {
 	struct writer w = { .ring = ring_new(64) };
@@ -169,7 +170,8 @@ static void broken_files(void **state)
 	memcpy(bytes, &head, sizeof(head));
 	file_write(bytes, sizeof(bytes) - 1);
 	assert_int_equal(trace_file_read(path, &log), 1);
-	/* Any bytes behind a good head: only sane events are taken, and names need no escape. */
+	/* Behind a good head there may be any bytes. The reader takes only valid events, and names
+	 * need no escape. */
 	for (uint32_t i = 0; i < 2000; i++) {
 		for (size_t k = sizeof(head.magic) * 4; k < sizeof(bytes); k++)
 			bytes[k] = (uint8_t)rng_next(&r);
@@ -236,7 +238,8 @@ static void add(struct trace_set *s, uint32_t log, uint64_t time, enum nbar_trac
 
 #define SKEW 1000000
 
-/* The second machine is ahead by SKEW; frames take at least 30 there and 50 back. */
+/* The second machine is ahead by SKEW; frames to it take at least 30, frames from it at least 50.
+ */
 static void two_machines(void **state)
 {
 	struct trace_set *s = set_new(2);
@@ -263,7 +266,8 @@ static void two_machines(void **state)
 	set_free(s);
 }
 
-/* NICs of one boot share a clock, whatever the frames say; one direction alone aligns nothing. */
+/* NICs of one boot have one clock, even if frames contradict. Frames in one direction only do not
+ * align clocks. */
 static void clocks(void **state)
 {
 	struct trace_set *s = set_new(3);
@@ -278,11 +282,11 @@ static void clocks(void **state)
 	assert_int_equal(s->nclock, 2);
 	assert_int_equal(s->clock[0].offset, 0);
 	assert_false(s->clock[1].aligned);
-	assert_int_equal(trace_time(s, 2, 0), 100); /* they begin together */
+	assert_int_equal(trace_time(s, 2, 0), 100); /* both begin at the same time */
 	set_free(s);
 }
 
-/* A frame that was lost, and came when it was sent again. */
+/* A frame was lost, and came when it was sent again. */
 static void repeated(void **state)
 {
 	struct trace_set *s = set_new(2);
@@ -292,7 +296,7 @@ static void repeated(void **state)
 	add(s, 0, 100, NBAR_TRACE_OUT, 1, 1);
 	add(s, 0, 1100, NBAR_TRACE_OUT, 1, 1);
 	add(s, 1, 1150, NBAR_TRACE_IN, 1, 1);
-	add(s, 1, 1160, NBAR_TRACE_IN, 2, 1); /* its other end is overwritten */
+	add(s, 1, 1160, NBAR_TRACE_IN, 2, 1); /* the event of its sender is overwritten */
 	assert_int_equal(trace_match(s), 0);
 	assert_int_equal(s->nframe, 1);
 	assert_int_equal(s->frame[0].out, 1);
@@ -345,7 +349,7 @@ static void timeline(void **state)
 	assert_non_null(strstr(text,
 			       "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"frame\",\"id\":1,\"pid\":2,"
 			       "\"tid\":65536,\"name\":\"TOKEN\",\"ts\":0.050000}"));
-	/* A window has what lies in it. */
+	/* A window has the events that lie in it. */
 	rewind(to);
 	assert_int_equal(trace_draw(s, &part, to), 0);
 	fclose(to);
