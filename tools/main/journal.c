@@ -76,7 +76,7 @@ static int check_identity(const struct journal *j, const char *line, const json_
 	return r;
 }
 
-/* Reads a line. False: the line is not valid, because the run was killed while it wrote the line. */
+/* Reads a line. False: the line is cut, because the run was killed while it wrote the line. */
 static bool take(struct journal *j, const char *line)
 {
 	json_t *o = json_loads(line, 0, NULL);
@@ -136,7 +136,7 @@ static int begin_new(struct journal *j, json_t *identity)
 	int fd = open(j->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 
 	if (fd < 0 && errno == EEXIST) {
-		tool_error("%s keeps an interrupted run: continue with --resume, or remove the file",
+		tool_error("%s keeps an interrupted run: continue with --resume, or remove it",
 			   j->path);
 		return TOOL_FAILED;
 	}
