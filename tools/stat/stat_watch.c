@@ -152,7 +152,7 @@ int stat_watch_look(struct stat_watch *w, const struct stat_targets *t, bool fir
 	return r;
 }
 
-/* The rate of the sum of these counters, as text; "-" if there is no earlier reply of this daemon. */
+/* The rate of the sum of these counters, as text; "-" without an earlier reply of this daemon. */
 static const char *rate(const struct stat_watch *w, const struct stat_targets *t, uint32_t i,
 			const enum nbar_counter *counter, uint32_t n, char out[24])
 {
