@@ -136,7 +136,7 @@ static int parse(int argc, char **argv, struct report_options *opt, bool *done)
 				  "--resume or --mpirun");
 	if (optind != argc - 1)
 		return tool_usage(optind == argc ? "name the folder for the report"
-						 : "one folder, please, after the options");
+						 : "name only one folder, after the options");
 	opt->dir = argv[optind];
 	if (strlen(opt->dir) > REPORT_PATH_MAX - 64)
 		return tool_usage("the folder's name is too long");
@@ -182,8 +182,8 @@ int tool_report(int argc, char **argv)
 		return r;
 	if (interrupted)
 		tool_error(
-			"interrupted; %s keeps the measurements: to continue, run this command again "
-			"with --resume",
+			"interrupted; %s keeps the measurements: to continue, run this command "
+			"again with --resume",
 			opt.dir);
 	page = report_page(&opt, interrupted);
 	if (interrupted)
