@@ -52,8 +52,8 @@ static int check_old(const struct report_options *opt, const struct report_exper
 	if ((!e->mpi && !machine_says(machine, "host", here.host)) ||
 	    !machine_says(machine, "cpu", here.cpu)) {
 		tool_error(
-			"%s was measured on another machine (%s), and this is %s: results of two "
-			"machines do not go into one report; name another folder",
+			"%s was measured on another machine (%s), and this is %s: a report "
+			"cannot have results of two machines; name another folder",
 			path, host ? host : "?", here.host);
 		return TOOL_FAILED;
 	}
@@ -182,10 +182,10 @@ static int run_one(const struct report_options *opt, const struct report_experim
 	if (*interrupted || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
 		return 0;
 	if (WIFSIGNALED(status))
-		tool_error("%s was killed by signal %d (%s); the others go on", e->name,
+		tool_error("%s was killed by signal %d (%s); the other experiments run", e->name,
 			   WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
-		tool_error("%s failed (see above); the others go on", e->name);
+		tool_error("%s failed (see above); the other experiments run", e->name);
 	return TOOL_FAILED;
 }
 
