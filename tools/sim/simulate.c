@@ -74,7 +74,7 @@ static int judge(const char *alg, uint32_t members, const struct sim_report *out
 			   alg, members, out->member, out->epoch + 1);
 		return TOOL_FAILED;
 	case SIM_END_HUNG:
-		tool_error("%s of %u: the run did not end; members completed %" PRIu64 " barriers in "
+		tool_error("%s of %u: no end was reached; members completed %" PRIu64 " barriers in "
 			   "total. Are the plans a barrier?",
 			   alg, members, out->completed);
 		return TOOL_FAILED;
@@ -250,7 +250,7 @@ static void add_notes(const struct simulate_options *opt, const struct timeline 
 	struct rusage use;
 
 	result_note(r,
-		    "%u barriers per run; worst: longest time from last arrival to last exit; skew: "
+		    "%u barriers a run; worst: longest time from last arrival to last exit; skew: "
 		    "from first exit to last exit; path columns: of the last barrier only",
 		    opt->setup.barriers);
 	if (!getrusage(RUSAGE_SELF, &use))

@@ -27,25 +27,25 @@ void simulate_usage(FILE *to)
 	      "  --net NET         flat, fat-tree or dragonfly, with room for all members (flat)\n"
 	      "  --loggp L=NS,o=NS,g=NS,G=NS  latency, overhead of a message at either end, gap\n"
 	      "                    between messages, time of a byte (L=1000,o=200,g=50,G=0.08)\n"
-	      "  --profile FILE    instead: costs that nbar profile measured\n"
-	      "  --hop NS          instead of L: a link and its switch, of those two (150)\n"
-	      "  --rate GBPS       of their links, which messages occupy in turn (100)\n"
-	      "  --frame BYTES     of a token on the wire (86: Ethernet)\n"
-	      "  --cores N         that all members share (each has its own)\n"
-	      "  --turn NS         nic: of a pass in which no frame comes or goes (0)\n"
-	      "  --post US, --notice US  from host to NIC, and back (0)\n"
+	      "  --profile FILE    instead of --net: costs that nbar profile measured\n"
+	      "  --hop NS          fat-tree, dragonfly: latency of a link and its switch (150)\n"
+	      "  --rate GBPS       fat-tree, dragonfly: rate of a link (100)\n"
+	      "  --frame BYTES     size of a token on the wire (86: Ethernet)\n"
+	      "  --cores N         cores that all members share (each has its own core)\n"
+	      "  --turn NS         nic: time of a pass in which no frame comes or goes (0)\n"
+	      "  --post US, --notice US  delays from host to NIC, and from NIC to host (0)\n"
 	      "Faults:\n"
-	      "  --arrive US       hosts come up to so much later, at random (0)\n"
-	      "  --late RANK:US, --dead RANK  this host comes late once; this NIC says nothing\n"
-	      "  --noise US:US     a core stops once in each period, for so long\n"
-	      "  --loss %, --repeat %, --reorder %:US  messages lost, doubled, US later (0)\n"
-	      "  --queue N         messages that wait at a member; more are lost (no limit)\n"
+	      "  --arrive US       greatest random delay of a host before a barrier (0)\n"
+	      "  --late RANK:US, --dead RANK  a host that is late once; a NIC that never sends\n"
+	      "  --noise US:US     period and length: a core stops once in each period\n"
+	      "  --loss %, --repeat %, --reorder %:US  messages lost, doubled, delayed (0)\n"
+	      "  --queue N         most messages that wait at a member; more get lost (no limit)\n"
 	      "  --pull US, --budget MS  times of the NICs: see nbar-nicd(8) (1000, 8000)\n"
-	      "  --check           the engine's invariants after each event\n"
-	      "  --seed N          of all that is random (1)\n"
+	      "  --check           check the engine's invariants after each event\n"
+	      "  --seed N          seed of all random choices (1)\n"
 	      "Results:\n"
-	      "  --json FILE, --csv FILE  - is stdout, and then there is no table\n"
-	      "  --trace FILE      a timeline for Perfetto or chrome://tracing; of one run\n"
+	      "  --json FILE, --csv FILE  results; - is stdout, and then there is no table\n"
+	      "  --trace FILE      timeline of one run, for Perfetto or chrome://tracing\n"
 	      "Schedules in GOAL, the language of LogGOPSim:\n"
 	      "  --goal FILE       run this schedule, by the rules of LogGOPSim and --loggp\n"
 	      "  --write-goal FILE  write one barrier of one run as a schedule\n"
@@ -303,7 +303,7 @@ static int check_together(const struct simulate_options *opt)
 		if (!strcmp(opt->alg[i], SIMULATE_TUNED) && !opt->profile &&
 		    opt->setup.net.topology == SIM_FLAT)
 			return tool_usage(
-				"--alg tuned wants a --profile, or a --net other than flat");
+				"--alg tuned needs --profile, or a --net other than flat");
 	if (opt->profile && (s->net.topology != SIM_FLAT || opt->goal))
 		return tool_usage("--profile has its own network: no --net, no --goal");
 	if (opt->level == SIMULATE_NIC && most > SIMULATE_NICS_MAX)

@@ -84,7 +84,7 @@ static void usage(void)
 	      "then releases the others. host: one thread runs the protocol, then releases.\n"
 	      "speedup: host / nic; release: nic-release / nic. Times are microseconds.\n\n"
 	      "  --threads LIST    threads per node (1,2,4,8)\n"
-	      "  --kind LIST       kinds of team: sense-reverse, mcs, tournament, dissemination:1 ..\n"
+	      "  --kind LIST       teams: sense-reverse, mcs, tournament, dissemination:1 ..\n"
 	      "                    dissemination:16; all: one of each (sense-reverse)\n"
 	      "  --where LIST      nic, nic-release, host (nic,nic-release,host)\n"
 	      "  --nodes LIST, --alg LIST  see nbar bench (2,4,8; " ALGS_BENCH ")\n"
