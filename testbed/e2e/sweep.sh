@@ -57,7 +57,7 @@ resumes() {
 	[ $? = 1 ] || return 1
 	cat "$work/out" "$work/err"
 	[ -e "$file.journal" ] && [ ! -e "$file" ] && grep -q '^    2  nic' "$work/out" &&
-		grep -q 'with --resume goes on' "$work/err" || return 1
+		grep -q 'run this command again with --resume' "$work/err" || return 1
 	kept=$(($(wc -l <"$file.journal") - 1))
 	cp "$file.journal" "$work/before"
 	# --resume refuses other settings; without it, the old results are not overwritten.

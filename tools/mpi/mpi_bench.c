@@ -27,7 +27,7 @@ int tool_mpi_bench(int argc, char **argv)
 	if (help || (r && !launcher))
 		return r;
 	if (!launcher && !opt.mpi)
-		return tool_usage("no MPI has started this command: run it by mpirun or mpiexec, as\n"
+		return tool_usage("no MPI has started nbar: run it by mpirun or mpiexec, as\n"
 				  "  mpirun --mca coll_nbar_enable 1 -np 4 nbar mpi-bench\n"
 				  "or name the MPI by --mpi");
 	return launcher_become(opt.mpi ? opt.mpi : launcher, argv);

@@ -71,7 +71,7 @@ static int add_one(struct mpib_options *opt, const char *item)
 		return tool_usage("--method: at most %u methods", MPIB_METHODS_MAX);
 	for (uint32_t i = 0; i < opt->nmethod; i++)
 		if (!strcmp(opt->method[i].name, item))
-			return tool_usage("--method: '%s' stands there twice", item);
+			return tool_usage("--method: '%s' is in the list twice", item);
 	opt->nmethod++;
 	snprintf(choice->name, sizeof(choice->name), "%s", item);
 	if (!strncmp(item, "p2p:", 4))

@@ -74,7 +74,7 @@ static int judge(const char *alg, uint32_t members, const struct sim_report *out
 			   alg, members, out->member, out->epoch + 1);
 		return TOOL_FAILED;
 	case SIM_END_HUNG:
-		tool_error("%s of %u: no end was reached; members completed %" PRIu64 " barriers in "
+		tool_error("%s of %u: no end; members completed %" PRIu64 " barriers in "
 			   "total. Are the plans a barrier?",
 			   alg, members, out->completed);
 		return TOOL_FAILED;

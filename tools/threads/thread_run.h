@@ -21,8 +21,8 @@ bool thread_kind_known(const char *kind);
 bool thread_kind_built(const char *kind);
 
 /*
- * Runs a kind. The caller sets threads, warmup, iterations and limit_ns of the loop; thread_run sets
- * `measured`, and mean_ns of each thread. 0, or an exit code after a message.
+ * Runs a kind. The caller sets threads, warmup, iterations and limit_ns of the loop; the function
+ * sets `measured`, and mean_ns of each thread. 0, or an exit code after a message.
  */
 int thread_run(const char *kind, struct thread_loop *loop);
 
