@@ -116,7 +116,7 @@ with_glue() { # HOW
 	unset NBAR_MPI_MIN_HOSTS OMPI_MCA_coll_nbar_min_nodes
 	export NBAR_MPI_WAIT=soon OMPI_MCA_coll_nbar_wait=soon
 	ok "$glue, $1: so is who has set what makes no sense" says "$1" 3 1 \
-		"the MPI runs these barriers: .*refused its settings at the start; a line on stderr says why"
+		"the MPI runs these barriers: .*refused its settings at the start; a line on stderr gives the cause"
 	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait
 }
 

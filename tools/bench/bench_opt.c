@@ -26,7 +26,7 @@ void bench_usage_common(FILE *to)
 	      "The daemon that is started for the runs:\n"
 	      "  --wire WIRE[,KEYS]  see nbar-nicd --list-wires (" NBAR_WIRE_DEFAULT ")\n"
 	      "  --idle POLICY       spin, yield or sleep (spin; yield if there is one core)\n"
-	      "  --cpu N             core of the daemon (the first allowed); hosts get the others\n"
+	      "  --cpu N             core of the daemon (first allowed core); hosts get others\n"
 	      "  --nicd PATH         program (nbar-nicd beside this program, or in $PATH)\n"
 	      "  --nic NIC           start no daemon: use this running NIC (name or socket);\n"
 	      "                      repeat the option to spread the nodes over several NICs\n"

@@ -13,8 +13,8 @@
 static void usage(FILE *to)
 {
 	fputs("usage: nbar doctor [OPTION]...\n"
-	      "Looks at NICs, processors, memory, network and MPI of this machine, and says what\n"
-	      "to do for faster barriers. Changes nothing.\n\n"
+	      "Looks at NICs, processors, memory, network and MPI of this machine, and says\n"
+	      "what to do for faster barriers. Changes nothing.\n\n"
 	      "  --json         print JSON\n"
 	      "  --run-dir DIR  run directory of the daemon ($NBAR_RUN_DIR)\n"
 	      "  -h, --help     this text\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * one_to_many.c - `nbar bench one-to-many`: the 1:P ping-pong, the LoP model fitted to the results,
- * the n of an n-way dissemination that the model suggests, and the n that measurements show as best.
+ * the n of an n-way dissemination that the model suggests, and the n that is best in measurements.
  */
 #include "one_to_many.h"
 
@@ -40,7 +40,7 @@ static void usage(FILE *to)
 	      "of RTT(P), and the n of an n-way dissemination that the model suggests.\n\n"
 	      "  --peers N         P goes from 1 to N (32)\n"
 	      "  -i, --iterations N  measured ping-pongs per run (100)\n"
-	      "  --tune            measure also barriers of every n from 1 to 8, to find the best\n"
+	      "  --tune            also measure barriers of every n from 1 to 8, for the best\n"
 	      "  --nodes LIST      sizes of these barriers (2,4,8,16,32)\n"
 	      "  --alg LIST        algorithms of these barriers (n-way dissemination, n 1 to 8)\n"
 	      "  --barriers N      measured barriers per run (2000)\n"

@@ -44,9 +44,9 @@ static int read_more(void *arg, int c, const char *value)
 static void usage(void)
 {
 	fputs("usage: nbar sweep granularity [OPTION]...\n"
-	      "Loops of compute + barrier: the time of a loop as a function of the compute. While\n"
-	      "the last messages of a barrier leave, computing may cost nothing: the sweep looks\n"
-	      "for this flat spot. barrier: loop - compute. late: real - wanted compute time; the\n"
+	      "Loops of compute + barrier: the time of a loop, by its compute. While the last\n"
+	      "messages of a barrier leave, computing may cost nothing: the sweep looks for\n"
+	      "this flat spot. barrier: loop - compute. late: real - wanted compute time; the\n"
 	      "loop contains this delay. Times are microseconds.\n\n"
 	      "  --compute A-B|LIST  compute times: a range, or a list (1.5-130)\n"
 	      "  --points N        number of points from A to B, with a constant ratio (16)\n"

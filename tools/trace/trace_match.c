@@ -173,8 +173,8 @@ static int align(struct trace_set *s, const struct end *e, uint32_t n)
 /* --- frames ------------------------------------------------------------------------------------
  */
 
-/* Pairs each received frame with an unpaired sent frame: the last frame that was sent before, or, if
- * the clocks disagree, the first. */
+/* Pairs each received frame with an unpaired sent frame: the last frame sent before it, or the
+ * first frame if the clocks disagree. */
 static void pair(struct trace_set *s, const struct end *e, uint32_t first, uint32_t in,
 		 uint32_t next)
 {
