@@ -39,7 +39,7 @@ void simulate_usage(FILE *to)
 	      "  --late RANK:US, --dead RANK  a host that is late once; a NIC that never sends\n"
 	      "  --noise US:US     period and length: a core stops once in each period\n"
 	      "  --loss %, --repeat %, --reorder %:US  messages lost, doubled, delayed (0)\n"
-	      "  --queue N         messages that may wait at a member; others get lost (no limit)\n"
+	      "  --queue N         messages that wait at a member; more are lost (no limit)\n"
 	      "  --pull US, --budget MS  times of the NICs: see nbar-nicd(8) (1000, 8000)\n"
 	      "  --check           check the engine's invariants after each event\n"
 	      "  --seed N          seed of all random choices (1)\n"
