@@ -101,7 +101,7 @@ interrupted() {
 	done
 	kill -INT $report
 	wait $report
-	[ $? = 1 ] && cat "$work/cut.err" && grep -q 'goes on' "$work/cut.err" &&
+	[ $? = 1 ] && cat "$work/cut.err" && grep -q 'again with --resume' "$work/cut.err" &&
 		[ "$(wc -l <"$journal")" -ge 3 ] && [ ! -s "$work/cut/bench.json" ]
 }
 

@@ -57,12 +57,12 @@ resumes() {
 	[ $? = 1 ] || return 1
 	cat "$work/out" "$work/err"
 	[ -e "$file.journal" ] && [ ! -e "$file" ] && grep -q '^    2  nic' "$work/out" &&
-		grep -q 'with --resume goes on' "$work/err" || return 1
+		grep -q 'run this command again with --resume' "$work/err" || return 1
 	kept=$(($(wc -l <"$file.journal") - 1))
 	cp "$file.journal" "$work/before"
 	# --resume refuses other settings; without it, the old results are not overwritten.
 	wants 1 'settings seed is 1, and here it is 2' "$nbar" $args --seed 2 --json "$file" --resume &&
-		wants 1 'go on with --resume' "$nbar" $args --json "$file" &&
+		wants 1 'continue with --resume' "$nbar" $args --json "$file" &&
 		cmp "$file.journal" "$work/before" || return 1
 	# --resume refuses the results of another machine.
 	sed '1s/"cpu":"/"cpu":"another /' "$work/before" >"$file.journal"

@@ -117,6 +117,6 @@ ok "on a terminal, screens that fit, until Ctrl-C" terminal
 ok "without a reader it ends" no_reader
 ok "last tokens of a group" last_tokens
 ok "--last with --watch as text" wants 2 'needs --json' $stat --watch 1 --last
-ok "a count without --watch" wants 2 'belongs to --watch' $stat --count 3
+ok "a count without --watch" wants 2 'needs --watch' $stat --count 3
 ok "no count" wants 2 'nbar stat --help' $stat --watch 1 -n 0
 finish

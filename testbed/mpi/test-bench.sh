@@ -112,11 +112,11 @@ with_glue() { # HOW
 	ok "$glue, $1: method nbar goes by NIC" counts "$1" 3 nbar "10[0-9] barriers offloaded"
 	ok "$glue, $1: method mpi does not" counts "$1" 3 mpi "0 barriers offloaded, 0 within the host, 0 by fallback"
 	export NBAR_MPI_MIN_HOSTS=9 OMPI_MCA_coll_nbar_min_nodes=9
-	ok "$glue, $1: who falls back is told so" says "$1" 3 1 "left to the MPI: it is over fewer hosts"
+	ok "$glue, $1: who falls back is told so" says "$1" 3 1 "the MPI runs these barriers: it is over fewer hosts"
 	unset NBAR_MPI_MIN_HOSTS OMPI_MCA_coll_nbar_min_nodes
 	export NBAR_MPI_WAIT=soon OMPI_MCA_coll_nbar_wait=soon
 	ok "$glue, $1: so is who has set what makes no sense" says "$1" 3 1 \
-		"left to the MPI: .*refused its settings at the start; a line on stderr says why"
+		"the MPI runs these barriers: .*refused its settings at the start; a line on stderr gives the cause"
 	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait
 }
 
@@ -215,7 +215,7 @@ ok "$glue: an unknown method" alone 2 "'x' is none of mpi, nbar, lib, lib2, p2p:
 ok "$glue: another NIC without its method" alone 2 "lib2 and --nic2 go together" --nic2 n1
 ok "$glue: its method without the NIC" alone 2 "lib2 and --nic2 go together" --method lib,lib2
 ok "$glue: an unknown plan" alone 2 "none of auto" --method p2p:custom
-ok "$glue: a method twice" alone 2 "stands there twice" --method mpi,mpi
+ok "$glue: a method twice" alone 2 "is in the list twice" --method mpi,mpi
 ok "$glue: options of another test" alone 2 "is for --test ibarrier" --compute 5
 ok "$glue: applications of another test" alone 2 "are for --test app" --steps 5,10
 ok "$glue: no such application" alone 2 "is not 1, 2 or 3" --test app --app 4

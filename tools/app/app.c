@@ -22,7 +22,7 @@ struct options {
 	struct app_set app_set;
 };
 
-enum { OPT_APP = BENCH_OPT_MORE }; /* and those after it, as enum app_set_option has them */
+enum { OPT_APP = BENCH_OPT_MORE }; /* OPT_APP + app_set_option: the options of app_set.h */
 
 static const struct option more_options[] = {
 	{ "app", required_argument, NULL, OPT_APP + APP_SET_APP },
@@ -42,15 +42,15 @@ static int read_more(void *arg, int c, const char *value)
 static void usage(void)
 {
 	fputs("usage: nbar app [OPTION]...\n"
-	      "Synthetic applications: steps of compute, each ended by a barrier. Every node\n"
-	      "varies every step at random; NIC- and host-based runs see the same times.\n"
-	      "execution: of all steps, once. speedup: host / NIC. efficiency: compute /\n"
+	      "Synthetic applications: steps of compute, each with a barrier at its end. Every\n"
+	      "node varies every step at random; NIC- and host-based runs have equal times.\n"
+	      "execution: time of all steps, once. speedup: host / NIC. efficiency: compute /\n"
 	      "execution. Times are microseconds.\n\n",
 	      stdout);
 	fputs(app_set_usage, stdout);
 	fputs("  --nodes, --alg, --where LIST  see nbar bench (8; " ALGS_SWEEP "; nic,host)\n"
-	      "  -i, --iterations N  executions of a run (100); warm-up is one\n"
-	      "  --launches N      runs of each, in random order; medians are shown (6)\n",
+	      "  -i, --iterations N  executions per run (100), after one as warm-up\n"
+	      "  --launches N      runs of each point, in random order; medians are shown (6)\n",
 	      stdout);
 	bench_usage_common(stdout);
 }

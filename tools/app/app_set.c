@@ -8,7 +8,7 @@
 
 #include "tool.h"
 
-/* The three of Buntinas, Panda and Sadayappan. */
+/* The three applications of Buntinas, Panda and Sadayappan. */
 static const char *const published[] = {
 	"10,20,30,40,50,60,70,80",
 	"10,20,30,40,50,60,70,80,90,100,110,120,130,140,150,160,170,180,190,200",
@@ -18,9 +18,9 @@ static const char *const published[] = {
 const char app_set_usage[] =
 	"  --app LIST        1: 8 steps of 10 to 80; 2: 20 steps of 10 to 200; 3: 10\n"
 	"                    steps of 100 to 3000 (1,2,3)\n"
-	"  --steps LIST      an application of one's own; may be given several times\n"
-	"  --vary PERCENT    by up to so much, up and down (10)\n"
-	"  --scale S         every step times S, for barriers that are faster (1)\n";
+	"  --steps LIST      your own application; may be given several times\n"
+	"  --vary PERCENT    greatest variation of a step, up or down (10)\n"
+	"  --scale S         multiply every step by S, for faster barriers (1)\n";
 
 struct app_set app_set_default(void)
 {
@@ -43,7 +43,7 @@ static int add_published(void *arg, const char *item)
 	uint64_t n;
 
 	if (!tool_number(item, 1, sizeof(published) / sizeof(published[0]), &n))
-		return tool_usage("--app: '%s' is not 1, 2 or 3; --steps takes others", item);
+		return tool_usage("--app: '%s' is not 1, 2 or 3; describe others by --steps", item);
 	return add(arg, item, published[n - 1]);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * app_set.h - synthetic applications: steps of compute, each ended by a barrier. Of `nbar app` and
- * of `nbar mpi-bench`.
+ * app_set.h - synthetic applications: steps of compute, each with a barrier at its end. For `nbar
+ * app` and `nbar mpi-bench`.
  */
 #ifndef NBAR_TOOLS_APP_SET_H
 #define NBAR_TOOLS_APP_SET_H
@@ -31,7 +31,7 @@ struct app_set {
 /* Reads an option: applications "1,2,3" of the literature; steps of the user; percent; scale. */
 enum app_set_option { APP_SET_APP, APP_SET_STEPS, APP_SET_VARY, APP_SET_SCALE };
 
-/* Lines of --help for them. */
+/* Lines of --help for these options. */
 extern const char app_set_usage[];
 
 struct app_set app_set_default(void);
@@ -43,7 +43,7 @@ int app_set_read(struct app_set *a, enum app_set_option option, const char *valu
  * named none, and computes the times. The struct must not move after this. */
 void app_set_finish(struct app_set *a, uint64_t seed);
 
-/* Into settings and notes of a result. */
+/* Adds the applications to settings and notes of a result. */
 void app_set_describe(const struct app_set *a, struct result *r);
 void app_set_note(const struct app_set *a, struct result *r);
 

@@ -45,15 +45,15 @@ static void add_notes(const void *arg, const struct bench_options *opt,
 	(void)point;
 	(void)n;
 	(void)complete;
-	result_note(r, "%u barriers a run; speedup: host mean / NIC mean%s", opt->iters,
+	result_note(r, "%u barriers per run; speedup: host mean / NIC mean%s", opt->iters,
 		    bench_wants(opt, BENCH_NIC) && bench_wants(opt, BENCH_HOST)
 			    ? ""
 			    : ", if both are run");
 	for (uint32_t i = 0; i < opt->nwhere; i++)
 		if (bench_in_process(opt->where[i]))
 			result_note(r,
-				    "%s: NICs in the hosts' processes%s%s; no speedup: it compares "
-				    "on one wire",
+				    "%s: NICs in the hosts' processes%s%s; no speedup, because "
+				    "the wires differ",
 				    bench_where_name[opt->where[i]], opt->keys ? ", " : "",
 				    opt->keys ? opt->keys : "");
 }

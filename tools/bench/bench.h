@@ -4,11 +4,11 @@
  *
  * bench.c       the command: options in, runs in random order, results out
  * bench_opt.c   options, also those of the sweeps
- * bench_session.c  common part of all experiments with nodes: daemon, runs, journal, results
+ * bench_session.c  what all experiments with nodes share: daemon, runs, journal, results
  * bench_nicd.c  starts the daemon in its own folder
  * bench_run.c   one run: starts the hosts, watches them, collects their measurements
  * bench_host.c  the host processes of a run
- * bench_threads.c  the same for hosts with several threads
+ * bench_threads.c  drives a host with several threads
  * bench_tuned.c  the barrier of --alg tuned:FILE
  */
 #ifndef NBAR_TOOLS_BENCH_H
@@ -39,9 +39,9 @@
 #define BENCH_IN_PROCESS_MAX 4u /* wires of in-process NICs */
 #define BENCH_KEYS_MAX 190u
 
-/* Where the barrier runs. NIC_RELEASE, only for nodes with several threads: at the NIC, but only
- * one thread polls the completion word, and then releases the others. IN_PROCESS and higher values:
- * an in-process NIC; one value for each wire in --where. */
+/* Where the barrier runs. NIC_RELEASE, for nodes with several threads: the NIC runs the barrier,
+ * but only one thread polls the completion word, and then releases the other threads. IN_PROCESS
+ * and higher values: an in-process NIC; each wire in --where has its own value. */
 enum bench_where {
 	BENCH_NIC,
 	BENCH_HOST,
@@ -49,7 +49,7 @@ enum bench_where {
 	BENCH_IN_PROCESS,
 	BENCH_WHERE_END = BENCH_IN_PROCESS + BENCH_IN_PROCESS_MAX
 };
-/* Names in --where: "nic"; "host-WIRE" after the option has been read. */
+/* Names in --where, such as "nic". A name "host-WIRE" is added when the option is read. */
 extern char bench_where_name[BENCH_WHERE_END][NBAR_NAME_MAX];
 
 static inline bool bench_in_process(enum bench_where where)
@@ -57,21 +57,22 @@ static inline bool bench_in_process(enum bench_where where)
 	return where >= BENCH_IN_PROCESS;
 }
 
-/* Processes that drive the nodes. AUTO: one per node if each has its own core, else one for all. */
+/* Processes that drive the nodes. NODES: a process per node. ONE: one process for all nodes. AUTO:
+ * NODES if each node has its own core, else ONE. */
 enum bench_drivers { BENCH_DRIVERS_NODES, BENCH_DRIVERS_ONE, BENCH_DRIVERS_AUTO };
 
 struct bench_options {
 	uint32_t iters, warmup, repetitions;
 	uint32_t nodes[BENCH_LIST_MAX], nnodes;
-	uint32_t most; /* the greatest number of nodes, if a run has more than nodes[]; else 0 */
+	uint32_t most; /* nodes of the greatest run, if they are more than any in nodes[]; or 0 */
 	enum bench_where where[BENCH_WHERE_END];
 	uint32_t nwhere;
 	char alg[BENCH_LIST_MAX][NBAR_NAME_MAX];
 	uint32_t nalg;
 	char tuned[TOOL_ITEM_MAX]; /* the profile of the algorithm NBAR_TUNE_NAME */
-	const char *hosts; /* names of the NICs' hosts in that profile; NULL: names of the NICs */
+	const char *hosts; /* names of the NICs' hosts in `tuned`; NULL: the names of the NICs */
 	char wire[48];     /* with keys */
-	const char *nic[NBAR_NICS_MAX]; /* attach to these instead of starting a daemon */
+	const char *nic[NBAR_NICS_MAX]; /* running NICs to attach to, instead of a daemon's */
 	uint32_t nnic;
 	struct experiment_options out;
 	const char *idle; /* policy of the daemon; NULL: by the number of cores */
@@ -89,7 +90,7 @@ struct bench_options {
 /* The options of a bench by default. */
 struct bench_options bench_options_default(void);
 
-/* Further options of one experiment. read gets the result of getopt_long and the value. */
+/* Further options of one experiment. read() gets the result of getopt_long, and the value. */
 struct bench_extra_options {
 	const struct option *option; /* ends with { 0 }; values from BENCH_OPT_MORE */
 	int (*read)(void *arg, int c, const char *value);
@@ -97,13 +98,13 @@ struct bench_extra_options {
 };
 #define BENCH_OPT_MORE 512
 
-/* 0, or the exit code to end with; *help is set if the user asked for help. *opt has the defaults
- * before the call, and the options of the user after it. more: may be NULL. */
+/* Returns 0, or the exit code to end with; sets *help if the user asked for help. *opt has the
+ * defaults before the call, and the options of the user after the call. `more` may be NULL. */
 int bench_options_parse(int argc, char **argv, struct bench_options *opt,
 			const struct bench_extra_options *more, bool *help);
 void bench_usage(FILE *to);
 
-/* True if --where names it. */
+/* True if --where names `where`. */
 bool bench_wants(const struct bench_options *opt, enum bench_where where);
 
 /* The options that all experiments with nodes have, for their --help. */
@@ -115,8 +116,8 @@ struct bench_machine {
 	uint32_t ncpu;
 	int daemon_cpu; /* -1: not known */
 	int host_cpu[64];
-	uint32_t nhost_cpu;       /* cores for hosts beside a daemon, at most 64 ... */
-	uint32_t nin_process_cpu; /* ... and without a daemon, whose core is then the last one */
+	uint32_t nhost_cpu;       /* first entries of host_cpu: for hosts beside a daemon */
+	uint32_t nin_process_cpu; /* for hosts without a daemon: the daemon's core is the last */
 	char idle[16];
 };
 
@@ -130,7 +131,7 @@ struct bench_config {
 	const char *alg;
 	uint32_t iters, warmup;        /* barriers; with work, full rounds of its steps */
 	const struct bench_work *work; /* NULL: none */
-	/* NULL: runs barriers; else a function to run instead, on "signal" groups or teams. */
+	/* What a host runs instead of barriers, on "signal" groups or teams. NULL: barriers. */
 	int (*drive)(const struct bench_host *h, struct bench_member *member);
 	uint32_t threads;     /* of a node, as a team; 0: no team */
 	const char *kind;     /* of the team */
@@ -146,7 +147,7 @@ struct bench_figures {
 };
 #define BENCH_NFIGURES (sizeof(struct bench_figures) / sizeof(double))
 
-/* NICs of a bench: our own daemon's, or those named by --nic. */
+/* NICs of a bench: of the daemon that bench starts, or the NICs that --nic names. */
 struct bench_nics {
 	const char *name[NBAR_NICS_MAX];
 	uint32_t n;
@@ -155,17 +156,18 @@ struct bench_nics {
 	char text[NBAR_NICS_MAX][BENCH_PATH_MAX + 24];
 };
 
-/* Starts a daemon with n NICs and waits until it answers. 0, or an exit code after a message. */
+/* Starts a daemon with n NICs and waits until all answer. 0, or an exit code after a message. */
 int bench_nicd_start(struct bench_nics *nics, const struct bench_options *opt,
 		     const struct bench_machine *machine, uint32_t n);
 
 /* Ends the daemon and removes its folder. Does nothing if no daemon was started. */
 void bench_nicd_stop(struct bench_nics *nics);
 
-/* Pauses our daemon, if there is one, while hosts use its core; or lets it continue. */
+/* Pauses the daemon of this bench while hosts use its core, or lets the daemon continue. Does
+ * nothing if this bench started no daemon. */
 void bench_nicd_pause(const struct bench_nics *nics, bool pause);
 
-/* Prints how our daemon ended, if status is its exit status, and the end of its log. */
+/* Prints how the daemon of this bench ended (status is from waitpid), and the end of its log. */
 void bench_nicd_died(struct bench_nics *nics, int status);
 
 /* The output file for the samples of a run, and the name of the run in it. */
@@ -179,23 +181,24 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 	      const struct bench_machine *machine, struct bench_nics *nics,
 	      const struct bench_raw *raw, struct bench_figures *out);
 
-/* The barrier of --alg tuned:FILE for a run; NULL: the algorithm is another one. 0, or an exit code
- * after a message. */
+/* *out: the barrier of --alg tuned:FILE for a run; NULL if the run has another algorithm. 0, or an
+ * exit code after a message. */
 struct compose;
 int bench_tuned_make(const struct bench_options *opt, const struct bench_config *config,
 		     const struct bench_nics *nics, struct compose **out);
 void bench_tuned_free(struct compose *c);
 
-/* The name of NIC i in a profile: the one from --hosts, or the name of its socket. */
+/* The name of NIC i in a profile: name i of --hosts; without --hosts, the name of the socket. */
 void bench_nic_name(const struct bench_options *opt, const struct bench_nics *nics, uint32_t i,
 		    char *out, size_t size);
 
-/* The plan of a rank: sets algorithm and plan of a group. -ENOMEM; free() attr->plan. */
+/* Sets algorithm and plan of the group to the plan of attr->rank. The caller frees attr->plan. 0 or
+ * -ENOMEM. */
 int bench_tuned_plan(const struct compose *c, struct nbar_group_attr *attr);
 
 void bench_machine_read(struct bench_machine *m, const struct bench_options *opt);
 
-/* An experiment with nodes, from the options to the end. */
+/* The state of an experiment with nodes. */
 struct bench_session {
 	struct bench_options *opt;
 	struct bench_machine machine;
@@ -207,9 +210,9 @@ struct bench_session {
 
 /*
  * Begins an experiment: checks NICs and machine, adds the settings that all such experiments share
- * to the result, and opens the outputs. It takes ownership of the result, which has the
- * experiment's own settings. amount: approximate time of all runs, in seconds. 0, or an exit code
- * after a message; then there is nothing to end.
+ * to the result, and opens the outputs. The caller has put the experiment's own settings into the
+ * result; this function takes ownership of the result. amount: approximate time of all runs, in
+ * seconds. 0, or an exit code after a message: then do not call bench_session_end.
  */
 int bench_session_begin(struct bench_session *s, struct bench_options *opt, struct result *result,
 			double amount);
@@ -218,9 +221,9 @@ int bench_session_begin(struct bench_session *s, struct bench_options *opt, stru
 double bench_session_cost(const struct bench_config *c);
 
 /*
- * Does one run, or takes its results from the journal. name: must differ from other runs with the
- * same nodes, where, algorithm and repetition. Seed and repetition determine the ranks of the
- * nodes, so they are the same for nic and host. 0, or an exit code after a message.
+ * Does one run, or takes its results from the journal. Two runs with the same nodes, where,
+ * algorithm and repetition need different names. Seed, number of nodes and repetition determine the
+ * ranks of the nodes, so nic and host have the same ranks. 0, or an exit code after a message.
  */
 int bench_session_run(struct bench_session *s, const struct bench_config *config, const char *name,
 		      struct bench_figures *out);
@@ -228,21 +231,22 @@ int bench_session_run(struct bench_session *s, const struct bench_config *config
 /* Writes the results and stops what was started. Returns the exit code. */
 int bench_session_end(struct bench_session *s, int status);
 
-/* A line or a pair of lines of the results, and room for its figures: one per repetition. */
+/* A configuration: one row of the results for each `where`, and room for figures: per `where`, one
+ * set for each repetition. */
 struct bench_point {
 	struct bench_config config; /* all but where, rank and repetition */
 	char name[48];
 	struct bench_figures *repetition[BENCH_WHERE_END];
 };
 
-/* Room for the figures of n points; point[i].config is set by the caller. NULL: no memory. */
+/* Makes n points with room for figures; the caller sets point[i].config. NULL: no memory. */
 struct bench_point *bench_points_new(const struct bench_options *opt, uint32_t n);
 double bench_points_cost(const struct bench_options *opt, const struct bench_point *point,
 			 uint32_t n);
 
 /*
- * Runs every point once in each repetition. The points are in random order; nic and host of a point
- * are next to each other, also in random order. So a drift of the machine affects both alike.
+ * Runs every point once in each repetition, in random order. The nic run and the host run of a
+ * point follow each other, also in random order. So a drift of the machine affects both alike.
  */
 int bench_points_run(struct bench_session *s, const struct bench_point *point, uint32_t n);
 
@@ -253,23 +257,23 @@ struct bench_rows {
 		    enum bench_where where, struct result *r);
 	void (*notes)(const void *arg, const struct bench_options *opt,
 		      const struct bench_point *point, uint32_t n, bool complete, struct result *r);
-	const void *arg; /* of both */
+	const void *arg; /* of row() and notes() */
 };
 
-/* Runs a whole experiment that is a set of points. Takes ownership of the result; NULL means that
- * there was no memory for it. Returns the exit code. */
+/* Runs a whole experiment that is a set of points. Takes ownership of the result, which is NULL if
+ * the caller had no memory. Returns the exit code. */
 int bench_points_all(struct bench_options *opt, const struct bench_point *point, uint32_t n,
 		     const struct bench_rows *rows, struct result *result);
 
-/* The number of repetitions, of n, that an interrupted bench has measured. */
+/* How many of the n repetitions a bench has measured: fewer than n if it was interrupted. */
 uint32_t bench_repetitions_done(const struct bench_figures *repetition, uint32_t n);
 
-/* The median of a figure (its offset in struct bench_figures) over repetitions. */
+/* The median of a figure over the repetitions. figure: BENCH_FIGURE(its name). */
 struct metric_median bench_median(const struct bench_figures *repetition, uint32_t n,
 				  size_t figure);
 #define BENCH_FIGURE(name) (offsetof(struct bench_figures, name) / sizeof(double))
 
-/* The mean of a point: median over the repetitions, low, high. */
+/* The metric `mean` of a point over the repetitions: its median, low and high. */
 struct metric_median bench_point_mean(const struct bench_options *opt,
 				      const struct bench_point *point, enum bench_where where);
 

@@ -2,8 +2,9 @@
 /*
  * bench_host.c - a host process of a run: opens, connects, runs barriers, stores figures.
  *
- * The same loop serves NIC-based and host-based runs, and one node or all nodes. So only the place
- * of the protocol differs. Called in a forked child; leaves its figures in shared memory.
+ * One loop serves NIC-based and host-based runs, so only the place of the protocol differs. The
+ * loop drives one node or all nodes. It runs in a forked child, and leaves the figures in shared
+ * memory.
  */
 #include "bench_host.h"
 
@@ -53,7 +54,7 @@ void bench_shared_destroy(struct bench_shared *s)
 	munmap(s->memory, s->length);
 }
 
-/* Pairs with the acquire in passed(): all nodes may then read what this node wrote before. */
+/* Pairs with the acquire in passed(): after it, all nodes see what this node wrote before. */
 static void pass(const struct bench_host *h, enum bench_stage stage)
 {
 	__atomic_add_fetch(&h->shared->stage[stage].value, h->count, __ATOMIC_RELEASE);
@@ -83,7 +84,8 @@ int bench_host_fail(const struct bench_member *m, const char *format, ...)
 	return TOOL_FAILED;
 }
 
-/* The NIC of a node: of a daemon, or in-process with a unique name, so that it is not shared. */
+/* The NIC of a node: of a daemon, or in-process. The name of an in-process NIC is unique, so that
+ * nodes do not share the NIC. */
 static const char *nic_of(const struct bench_host *h, const struct bench_member *m, char *text,
 			  size_t size)
 {
@@ -154,7 +156,7 @@ const char *bench_host_error(const struct bench_member *m)
 	return m->group ? nbar_error() : hostbar_error(m->hostbar);
 }
 
-/* Relaxed is enough: it is the barrier that must order these words. */
+/* Relaxed is enough: the barrier itself must order these words. */
 void bench_host_enter(const struct bench_host *h, const struct bench_member *m, uint32_t thread,
 		      uint32_t barrier)
 {
@@ -242,7 +244,7 @@ void bench_host_idle(const struct bench_host *h)
 #endif
 }
 
-/* Checks a member that computes. True if its time is over and it has continued. */
+/* Checks a member that computes. If its time is over, starts its barrier and returns true. */
 static bool computed(const struct bench_host *h, struct bench_member *m, uint64_t now, int *r)
 {
 	if (now < m->until)
@@ -255,10 +257,10 @@ static bool computed(const struct bench_host *h, struct bench_member *m, uint64_
 }
 
 /*
- * A round over all members. It reads the clock at most once per round: a clock read makes the
- * processor wait for all pending stores and loads, which would couple nodes that one process
- * drives. Computing members need the clock, and need it again after any slow action. True if
- * something has happened.
+ * A round over all members. Without computations, a round reads the clock at most once: a clock
+ * read makes the processor wait for all pending stores and loads, and so couples nodes that one
+ * process drives. With computations, it reads the clock first, and again after each slow action.
+ * True if something has happened.
  */
 static bool drive_round(const struct bench_host *h, struct bench_member *member, uint32_t *running,
 			int *r)
@@ -305,7 +307,7 @@ static int drive(const struct bench_host *h, struct bench_member *member)
 	return r;
 }
 
-/* Waits for all hosts; hosts that run the protocol keep answering. */
+/* Waits for all nodes. At the end, a host that runs the protocol still answers its peers. */
 static void meet(const struct bench_host *h, struct bench_member *member, enum bench_stage stage)
 {
 	pass(h, stage);

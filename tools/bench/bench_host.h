@@ -17,7 +17,7 @@ struct bench_counter {
 
 /* The figures of a node. */
 struct bench_node {
-	uint64_t failed_at; /* time of its failure, by tool_now_ns; 0: none */
+	uint64_t failed_at; /* time of the node's failure, by tool_now_ns; 0: no failure */
 	char error[320];
 	uint64_t total_ns;          /* of the barriers measured */
 	uint64_t late_ns;           /* sum of the delays at the end of computations */
@@ -26,9 +26,9 @@ struct bench_node {
 };
 
 struct bench_shared {
-	uint32_t nodes, threads, nskew; /* arrays below are by rank */
-	struct bench_counter *stage;    /* hosts that have passed: STAGE_END counters */
-	struct bench_counter *entered;  /* barriers entered, by each thread of each rank */
+	uint32_t nodes, threads, nskew;
+	struct bench_counter *stage;    /* nodes that have passed each stage */
+	struct bench_counter *entered;  /* barriers entered: [rank * threads + thread] */
 	struct nbar_endpoint *endpoint;
 	struct bench_node *node;
 	uint64_t *exit; /* nskew a rank */
@@ -49,9 +49,9 @@ struct bench_host {
 	uint32_t first, count; /* nodes that this process drives */
 	int cpu;               /* -1: any */
 	const struct bench_machine *machine;
-	/* Runs the nodes instead of one barrier after the other by one thread a node; or NULL. */
+	/* Drives the nodes. NULL: each node has one thread, and enters barrier after barrier. */
 	int (*drive)(const struct bench_host *h, struct bench_member *member);
-	bool yield; /* it shares its core: yield whenever it is idle */
+	bool yield; /* this process may share its core, so it yields when it is idle */
 };
 
 /* True if a host process has reached the end of its run. */
@@ -69,32 +69,32 @@ struct bench_member {
 	uint32_t ticket;
 	uint32_t left;    /* barriers to go, warm-up included */
 	uint64_t started; /* end of the warm-up */
-	uint64_t last;    /* exit of the barrier before */
-	uint64_t until;   /* end of its computation; 0: it does not compute */
+	uint64_t last;    /* time of the last exit from a barrier */
+	uint64_t until;   /* when the computation of the node ends; 0: it does not compute */
 	struct bench_node *out;
 	uint64_t *exit;
 };
 
-/* Shared by bench_host.c and bench_threads.c. Each returns 0 or an exit code; the node's figures
- * have the message. */
+/* bench_host.c and bench_threads.c use these functions. A function that fails returns an exit code,
+ * after bench_host_fail has put the message into the node's figures. */
 __attribute__((format(printf, 2, 3))) int bench_host_fail(const struct bench_member *m,
 							  const char *format, ...);
 const char *bench_host_error(const struct bench_member *m);
 
-/* The oracle of --check, for one thread of a rank: enters a barrier (from 1), and looks at all
- * when it has left it. */
+/* The oracle of --check, for one thread of a rank. bench_host_enter notes that the thread enters a
+ * barrier (the first has number 1). After the barrier, bench_host_check looks at all threads. */
 void bench_host_enter(const struct bench_host *h, const struct bench_member *m, uint32_t thread,
 		      uint32_t barrier);
 int bench_host_check(const struct bench_host *h, const struct bench_member *m, uint32_t barrier);
 
-/* Notes the time of the barrier that ended at `now`, with `left` to go after it. */
+/* Notes the time of the barrier that ended at `now`. left: barriers that the node still has. */
 void bench_host_note(const struct bench_host *h, struct bench_member *m, uint32_t left,
 		     uint64_t now);
 
-/* Called when there is nothing to do: spins or yields. */
+/* Yields or pauses the processor: for a host that has nothing to do. */
 void bench_host_idle(const struct bench_host *h);
 
-/* All barriers of a node of several threads. */
+/* Runs all barriers of a node that has several threads. */
 int bench_threads_drive(const struct bench_host *h, struct bench_member *m);
 
 #endif

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <stdio.h>
 
-/* The core of a running daemon, if it has but one. */
+/* The core of a running daemon; -1 if the daemon may use several cores. */
 static int cpu_of(pid_t pid)
 {
 	cpu_set_t set;

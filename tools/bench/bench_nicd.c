@@ -2,8 +2,8 @@
 /*
  * bench_nicd.c - the daemon that a bench starts for itself, in a folder of its own.
  *
- * Called with the signals of signals_begin blocked. Whatever happens in between,
- * bench_nicd_stop leaves neither process nor folder.
+ * The caller has blocked the signals of signals_begin. In every case, bench_nicd_stop leaves
+ * neither process nor folder.
  */
 #include "bench.h"
 #include "signals.h"
@@ -74,8 +74,8 @@ static void make_command(struct command *c, const struct bench_nics *nics,
 	c->argv[n] = NULL;
 }
 
-/* The daemon removes its sockets when it gets a signal to end. But the daemon may be paused while
- * in-process NICs are measured, and would then not handle the signal. */
+/* The signal that the daemon gets if this process dies. After SIGTERM the daemon removes its
+ * sockets. But a daemon that is paused, while in-process NICs are measured, handles no SIGTERM. */
 static int end_signal(const struct bench_options *opt)
 {
 	for (uint32_t i = 0; i < opt->nwhere; i++)
@@ -195,7 +195,7 @@ int bench_nicd_start(struct bench_nics *nics, const struct bench_options *opt,
 	snprintf(nics->dir, sizeof(nics->dir), "%.200s/nbar-bench-XXXXXX",
 		 tmp && *tmp ? tmp : "/tmp");
 	if (!c || !mkdtemp(nics->dir)) {
-		tool_error("cannot make a folder %s: %s; set TMPDIR to one that can be written",
+		tool_error("cannot make a folder %s: %s; set TMPDIR to a folder that you can write",
 			   nics->dir, strerror(errno));
 		nics->dir[0] = '\0';
 		free(c);

@@ -16,20 +16,20 @@ char bench_where_name[BENCH_WHERE_END][NBAR_NAME_MAX] = { "nic", "host", "nic-re
 void bench_usage_common(FILE *to)
 {
 	fputs("  -x, --warmup N      barriers of a run before those that it measures\n"
-	      "  --drivers 1|nodes   one process drives all nodes, or a process a node\n"
+	      "  --drivers 1|nodes   one process for all nodes, or a process per node (nodes)\n"
 	      "  --check             check that no node leaves a barrier before all entered it\n"
-	      "  --ranks ORDER       of ranks over nodes: random or sorted (random)\n"
-	      "  --seed N            of all that is random (1)\n"
+	      "  --ranks ORDER       in which nodes get ranks: random or sorted (random)\n"
+	      "  --seed N            seed of all random choices (1)\n"
 	      "  --json FILE, --csv FILE  results; - is stdout, and then there is no table\n"
-	      "  --resume            go on with an interrupted run, from FILE.journal\n"
-	      "  --raw FILE          every barrier of every node, as CSV\n"
+	      "  --resume            continue an interrupted bench, from FILE.journal\n"
+	      "  --raw FILE          write the times of single barriers of each node, as CSV\n"
 	      "The daemon that is started for the runs:\n"
 	      "  --wire WIRE[,KEYS]  see nbar-nicd --list-wires (" NBAR_WIRE_DEFAULT ")\n"
 	      "  --idle POLICY       spin, yield or sleep (spin; yield if there is one core)\n"
-	      "  --cpu N             its core (the first allowed); hosts get the others\n"
-	      "  --nicd PATH         the program (nbar-nicd beside this one, or in $PATH)\n"
-	      "  --nic NIC           no daemon: use this running NIC, by name or socket;\n"
-	      "                      several times: spread the nodes over these NICs\n"
+	      "  --cpu N             core of the daemon (first allowed core); hosts get others\n"
+	      "  --nicd PATH         program (nbar-nicd beside this program, or in $PATH)\n"
+	      "  --nic NIC           start no daemon: use this running NIC (name or socket);\n"
+	      "                      repeat the option to spread the nodes over several NICs\n"
 	      "Exit status: 0 done, 1 failed or interrupted, 2 wrong usage.\n",
 	      to);
 }
@@ -37,7 +37,7 @@ void bench_usage_common(FILE *to)
 void bench_usage(FILE *to)
 {
 	fputs("usage: nbar bench [OPTION]...\n"
-	      "Latency of barriers that NICs run, and of the same barriers run by the hosts.\n"
+	      "Measures the latency of barriers that NICs run, and of barriers that hosts run.\n"
 	      "  --nodes LIST        node counts, and ranges such as 2-32 (2,4,8,16)\n"
 	      "  --where LIST        nic, host, host-WIRE: in-process NICs (nic,host)\n"
 	      "  --host-keys KEYS    keys of the NICs of host-WIRE, such as mode=write\n"
@@ -68,7 +68,7 @@ static int add_nodes(void *arg, const char *item)
 	if (!tool_number(from, 1, BENCH_NODES_MAX, &first) ||
 	    !tool_number(to ? to + 1 : from, 1, BENCH_NODES_MAX, &last) || first > last)
 		return tool_usage("--nodes: '%s' is neither a number from 1 to %u nor a range of "
-				  "them",
+				  "such numbers",
 				  item, BENCH_NODES_MAX);
 	if (opt->nnodes + (last - first) >= BENCH_LIST_MAX)
 		return tool_usage("--nodes: at most %u numbers", BENCH_LIST_MAX);
@@ -94,7 +94,7 @@ static int add_where(void *arg, const char *item)
 						    : "");
 	for (uint32_t i = 0; i < opt->nwhere; i++)
 		if (opt->where[i] == w)
-			return tool_usage("--where: '%s' stands there twice", item);
+			return tool_usage("--where: '%s' is in the list twice", item);
 	opt->where[opt->nwhere++] = (enum bench_where)w;
 	return 0;
 }
@@ -141,7 +141,7 @@ static int add_nic(struct bench_options *opt, const char *nic)
 	return 0;
 }
 
-/* The daemon knows the wires and the meaning of the keys. */
+/* Only checks the length: the daemon checks the name and the keys. */
 static int read_wire(struct bench_options *opt, const char *arg)
 {
 	if (!*arg || strlen(arg) >= sizeof(opt->wire))
@@ -192,7 +192,7 @@ static int read_keys(struct bench_options *opt, const char *value)
 struct reading {
 	struct bench_options *opt;
 	const struct bench_extra_options *more;
-	bool daemon; /* options of the daemon that bench starts are among them */
+	bool daemon; /* the user gave options of the daemon that bench starts */
 };
 
 /* clang-format off */
@@ -222,7 +222,7 @@ static const struct option long_options[] = {
 	OPTION_OF_ALL,
 	{ "full", no_argument, NULL, 'f' },
 	{ "resume", no_argument, NULL, OPTION_RESUME },
-	{ "verbs", required_argument, NULL, OPT_KEYS }, /* its old name, for one version */
+	{ "verbs", required_argument, NULL, OPT_KEYS }, /* old name of host-keys */
 	OPTIONS(OPTION_VALUE, OPTION_FLAG){ 0 },
 };
 
@@ -262,9 +262,8 @@ static int check_together(const struct bench_options *opt, const struct reading 
 	uint32_t room = (opt->nnic ? opt->nnic : NBAR_NICS_MAX) * NBAR_PORTS_MAX;
 
 	if (opt->keys && !wants_in_process(opt))
-		return tool_usage("--host-keys: keys of the NICs of nbar bench --where host-WIRE, "
-				  "which is not asked for; keys of a daemon's NICs are given by "
-				  "--wire WIRE,KEYS");
+		return tool_usage("--host-keys: these keys need --where host-WIRE (nbar bench); "
+				  "give keys of a daemon's NICs with --wire WIRE,KEYS");
 	if (opt->nnic && given->daemon)
 		return tool_usage("--nic attaches to running NICs: --wire, --idle, --cpu and "
 				  "--nicd are for a daemon that bench starts");
@@ -303,7 +302,7 @@ bool bench_wants(const struct bench_options *opt, enum bench_where where)
 	return false;
 }
 
-/* The options of all, and then those of one experiment. */
+/* The options of all experiments, then the further options of one experiment. */
 static void merge_options(struct option *all, size_t room, const struct bench_extra_options *more)
 {
 	size_t n = sizeof(long_options) / sizeof(long_options[0]) - 1;

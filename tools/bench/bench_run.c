@@ -23,13 +23,13 @@
 struct procs {
 	pid_t *pid; /* 0: reaped */
 	uint32_t n, alive;
-	uint32_t first_failed; /* process that failed first, if any has */
-	int status;            /* of the failed rank */
-	bool failed, killed;
+	bool failed, killed;   /* a process has failed; procs_kill was called */
+	uint32_t first_failed; /* if failed: the process that explain() names ... */
+	int status;            /* ... and its wait status */
 };
 
-/* Ends the hosts, also those that are stopped. No SIGKILL: a host that ends of another signal than
- * ours was killed by somebody else, even if it is reaped after this. */
+/* Ends the hosts, also stopped hosts, by SIGTERM. So a host that died of another signal was killed
+ * by somebody else, even if it is reaped after this call. */
 #define END_SIGNAL SIGTERM
 
 static void procs_kill(struct procs *c)
@@ -51,7 +51,8 @@ static void procs_ended(struct procs *c, uint32_t i, int status)
 
 	if (!status || (c->killed && !(signaled && WTERMSIG(status) != END_SIGNAL)))
 		return;
-	/* A host that a signal killed explains the errors of the others. */
+	/* A host that a signal killed replaces a host that reported an error: its death may be
+	 * the cause of that error. */
 	if (c->failed && (!signaled || WIFSIGNALED(c->status)))
 		return;
 	c->failed = true;
@@ -59,7 +60,7 @@ static void procs_ended(struct procs *c, uint32_t i, int status)
 	c->status = status;
 }
 
-/* Reaps all ended processes. False if the daemon is one of them; *status is its status. */
+/* Reaps all ended processes. False if the daemon has ended: *status is then its status. */
 static bool reap(struct procs *c, pid_t daemon, int *status)
 {
 	pid_t pid;
@@ -74,7 +75,7 @@ static bool reap(struct procs *c, pid_t daemon, int *status)
 	return true;
 }
 
-/* Waits until all hosts have ended; ends them itself if something is wrong. */
+/* Waits until all hosts have ended. Ends the hosts if something is wrong. */
 static int watch(struct procs *c, struct bench_nics *nics)
 {
 	int r = 0, status;
@@ -121,7 +122,7 @@ static void explain(const struct procs *c, const struct bench_shared *s, uint32_
 			   config->rank[c->first_failed * per_process], WEXITSTATUS(c->status));
 }
 
-/* Median over the barriers of last exit - first exit; skew has room for all. */
+/* The median of the skew: last exit - first exit of a barrier. skew: room for nskew values. */
 static double skew_us(const struct bench_shared *s, double *skew)
 {
 	for (uint32_t i = 0; i < s->nskew; i++) {
@@ -138,7 +139,7 @@ static double skew_us(const struct bench_shared *s, double *skew)
 	return stats_median(skew, s->nskew);
 }
 
-/* Times from exit to exit of each rank; the first measured barrier has no exit before it. */
+/* Writes each rank's times from exit to exit. The first measured barrier has no exit before it. */
 static void write_raw(const struct bench_shared *s, const struct bench_raw *raw)
 {
 	for (uint32_t n = 0; n < s->nodes && raw->to; n++) {

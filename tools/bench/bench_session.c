@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_session.c - the common part of all experiments with nodes: NICs, runs, journal, results;
- * see bench.h. Called by bench, the sweeps and app; must not know any of them.
+ * bench_session.c - what all experiments with nodes share: NICs, runs, journal, results; see
+ * bench.h. bench, the sweeps and app call this file; it must not know any of them.
  */
 #include "bench.h"
 
@@ -12,7 +12,7 @@
 #include "stats.h"
 #include "signals.h"
 
-/* For running NICs: checks that they answer, and gets the name of their wire. */
+/* Checks that the NICs of --nic answer, and gets the name of their wire. */
 static int look_at_nics(struct bench_options *opt)
 {
 	struct nbar_rep_nic_stat stat;
@@ -94,7 +94,7 @@ int bench_session_begin(struct bench_session *s, struct bench_options *opt, stru
 	return r;
 }
 
-/* Called only for the first run: after --resume there may be nothing left to run. */
+/* Starts the daemon before the first run, not earlier: after --resume no run may be left. */
 static int start_nics(struct bench_session *s)
 {
 	uint32_t most = most_nodes(s->opt);
@@ -120,9 +120,9 @@ double bench_session_cost(const struct bench_config *c)
 }
 
 /*
- * The nodes get their ranks at random, the same for nic and host. Otherwise nodes that share a core
- * would run in the order of their ranks, and the receiver of a signal to a higher rank would always
- * run next.
+ * Gives the nodes random ranks; nic and host get the same ranks. With ranks in the order of the
+ * nodes, nodes that share a core would run in the order of their ranks, and the receiver of a
+ * signal to a higher rank would always run next.
  */
 static void deal_ranks(const struct bench_options *opt, const struct bench_config *c,
 		       uint32_t *rank)
@@ -291,6 +291,6 @@ void bench_session_notes(const struct bench_options *opt, struct result *r)
 		    opt->repetitions > 1 ? "s" : "");
 	if (opt->repetitions > 1)
 		result_note(
-			r, "low, high: cover the median with %.1f %% confidence",
+			r, "low to high covers the median with %.1f %% confidence",
 			100 * stats_median_interval(value, opt->repetitions, 0.95, &low, &high));
 }

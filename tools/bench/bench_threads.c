@@ -2,9 +2,9 @@
 /*
  * bench_threads.c - a host with several threads: the threads meet as a team, then the nodes meet.
  *
- * If the NIC runs the barrier, the team is in front of its group. If the host runs it, one thread
- * learns that all threads have arrived, runs the protocol, and then releases the other threads:
- * they cannot learn of the end in another way. Called in a host process, by bench_host.c.
+ * If the NIC runs the barrier, the team is one member of the group. If the host runs the barrier,
+ * one thread learns that all threads have arrived, runs the protocol, and then releases the other
+ * threads: they have no other way to learn of the end. bench_host.c calls this file.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -42,8 +42,8 @@ static struct nbar_team *make_team(const struct bench_host *h, const struct benc
 		free(team);
 		return NULL;
 	}
-	/* Does not spin if other threads wait for the core; never sleeps, because that would be
-	 * measured. */
+	/* A thread does not spin if other threads may wait for its core. It never sleeps: the
+	 * figures would contain the sleep. */
 	team->wait = (struct nbar_wait_policy){ .spin_us = h->yield ? 0 : UINT32_MAX };
 	return team;
 }
@@ -92,8 +92,8 @@ static void pin(const struct thread *t)
 	(void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
-/* Thread 0 records every barrier, the others only their total time. A thread that fails ends the
- * process, because the others would wait for it. */
+/* Thread 0 records every barrier, the other threads only their total time. A thread that fails ends
+ * the process, because the other threads would wait for this thread. */
 static void *run_thread(void *arg)
 {
 	struct thread *t = arg;
@@ -139,7 +139,7 @@ int bench_threads_drive(const struct bench_host *h, struct bench_member *m)
 		thread[i] = (struct thread){ .h = h, .m = m, .team = team, .me = i };
 	for (uint32_t i = 1; i < n && !r; i++)
 		r = pthread_create(&thread[i].id, NULL, run_thread, &thread[i]);
-	if (r) /* the started threads wait for the rest: the end of the process ends them */
+	if (r) /* the started threads wait for the others, until this process ends */
 		return bench_host_fail(m, "cannot start %u threads: %s", n, strerror(r));
 	run_thread(&thread[0]);
 	m->out->total_ns = thread[0].total_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_tuned.c - the barrier of `--alg tuned:FILE`: composed before the hosts of a run start, so
- * that each host finds its plan.
+ * bench_tuned.c - the barrier of `--alg tuned:FILE`. It is composed before the hosts of a run
+ * start, so that each host finds its plan.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static int find_hosts(const struct bench_options *opt, const struct bench_config
 			snprintf(name, sizeof(name), "n%u", node);
 		at = profile_find(p, name);
 		if (at < 0) {
-			tool_error("%s has no host '%s', where node %u is: measure a profile of "
+			tool_error("%s has no host '%s' for node %u: measure a profile of "
 				   "these NICs (nbar profile), or name their hosts with --hosts",
 				   opt->tuned, name, node);
 			return TOOL_FAILED;

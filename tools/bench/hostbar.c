@@ -2,12 +2,12 @@
 /*
  * hostbar.c - see hostbar.h: a NIC of firmware/nic whose wire is the signal service of another NIC.
  *
- * A message is the five words of struct nbfw_token, with the type in place of reply_handle. The
- * address of a member is its rank. Messages have no handle and no cookie: the signal service has
- * already found the member, so this code fills in the handle and cookie of the receiving member.
+ * A message has five words: epoch, slot, arg, info and type. The address of a member is its rank.
+ * Messages have no handle and no cookie: the signal service has already found the member, so the
+ * receiver fills in its own handle and cookie.
  *
- * The clock of this NIC stands still while messages arrive, so a message needs no clock read. An
- * interval begins with the first clock read after the event that armed the timer.
+ * The clock of this NIC stands still while messages arrive, so a message needs no clock read. A
+ * timer's interval begins with the first clock read after the event that armed the timer.
  */
 #include "hostbar.h"
 
@@ -27,7 +27,7 @@
 
 struct hostbar {
 	struct nbar_port *port;
-	struct nbar_group *group;   /* "signal": the wire */
+	struct nbar_group *group;   /* of the algorithm "signal": the wire of this NIC */
 	struct nbnic_group *member; /* the only group of the NIC */
 	uint32_t completed;         /* epoch of the last barrier completed */
 	uint32_t status, failed_rank;
@@ -276,8 +276,8 @@ int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	return 0;
 }
 
-/* Gives the NIC the endpoint addresses that NICs of the peers would have made: copies of the
- * member's own endpoint address, with another rank and address. */
+/* Gives the NIC an endpoint address for each peer: the endpoint address of this member, with the
+ * rank and the NIC address of the peer. */
 static int connect_member(struct hostbar *hb)
 {
 	struct nbnic_group *g = hb->member, peer = *g;

@@ -3,11 +3,11 @@
  * hostbar.h - the host-based barrier: the NIC of firmware/nic, run by the host.
  *
  * Plans, engine, recovery and code are the same as on a NIC; only the place differs. Messages go
- * through the signal service of the real NIC, one at a time, so every step costs the way up to the
- * host and down again. This is the baseline of `nbar bench`: its path has no allocation, and it
- * reads the clock only when no message arrives.
+ * through the signal service of the real NIC, one at a time. So in every step a message goes from
+ * the NIC to the host, and the answer back. This is the baseline of `nbar bench`: its path has no
+ * allocation, and it reads the clock only when no message arrives.
  *
- * One member per port: it takes all messages of the port. One thread at a time.
+ * A port has one member, which takes all messages of the port. One thread at a time may call it.
  */
 #ifndef NBAR_TOOLS_HOSTBAR_H
 #define NBAR_TOOLS_HOSTBAR_H
@@ -22,8 +22,8 @@ struct nbnic_config;
 #define HOSTBAR_PULL_NS UINT64_C(1000000)
 #define HOSTBAR_BUDGET_NS UINT64_C(60000000000)
 
-/* As nbar_group_open. config NULL: the values above. Its retry budget is longer than a NIC's,
- * because a host without a processor cannot answer. */
+/* As nbar_group_open. config NULL: the values above. This retry budget is longer than the budget of
+ * a NIC, because a host that waits for a processor does not answer. */
 int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 		 const struct nbnic_config *config, struct hostbar **out,
 		 struct nbar_endpoint *endpoint);
@@ -31,14 +31,14 @@ int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 /* As nbar_group_connect. */
 int hostbar_connect(struct hostbar *hb, const struct nbar_endpoint *endpoints);
 
-/* Leaves the group. After this, nothing answers for this member. So call hostbar_test before, until
+/* Leaves the group. After this, nobody answers for this member. So first call hostbar_test until
  * all members have completed. */
 void hostbar_close(struct hostbar *hb);
 
-/* As nbar_post. Sends up to the budget of a pass before it returns; hostbar_test sends the rest. */
+/* As nbar_post. Sends at most the messages of one poll pass; hostbar_test sends the rest. */
 int hostbar_post(struct hostbar *hb, uint32_t *ticket);
 
-/* As nbar_test, and continues the protocol: a host that does not call it delays the others. */
+/* As nbar_test. It also runs the protocol: a host that does not call it delays the other hosts. */
 int hostbar_test(struct hostbar *hb, uint32_t ticket);
 
 /* Text of the last error of this member. */

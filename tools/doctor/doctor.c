@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doctor.c - `nbar doctor`: shows what prevents the offload of barriers on this machine, or slows
- * it.
+ * doctor.c - `nbar doctor`: shows what prevents fast barriers on this machine, or slows barriers.
  */
 #include "tool.h"
 
@@ -14,13 +13,14 @@
 static void usage(FILE *to)
 {
 	fputs("usage: nbar doctor [OPTION]...\n"
-	      "Looks at this machine and says what to do for faster barriers: NICs, processors,\n"
-	      "memory, network, MPI. Changes nothing.\n\n"
-	      "  --json         as JSON\n"
+	      "Looks at NICs, processors, memory, network and MPI of this machine, and says\n"
+	      "what to do for faster barriers. Changes nothing.\n\n"
+	      "  --json         print JSON\n"
 	      "  --run-dir DIR  run directory of the daemon ($NBAR_RUN_DIR)\n"
 	      "  -h, --help     this text\n"
 	      "\nok: good; slow: works, but a change would make it faster or more robust;\n"
-	      "bad: programs get no NIC.\nExit status: 0 nothing is bad, 1 something is, 2 wrong usage.\n",
+	      "bad: programs get no NIC, or an interface cannot carry frames.\n"
+	      "Exit status: 0 nothing is bad, 1 something is bad, 2 wrong usage.\n",
 	      to);
 }
 

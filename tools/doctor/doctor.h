@@ -30,13 +30,13 @@ struct doctor_nic {
 };
 
 struct doctor_facts {
-	uint32_t cpus;       /* that this process may use */
+	uint32_t cpus;       /* number of processors that this process may use */
 	char isolated[64];   /* isolated processors, as the kernel lists them; empty: none */
-	char governor[32];   /* of frequencies; empty: the kernel has none */
+	char governor[32];   /* frequency governor; empty: the kernel has none */
 	uint64_t huge_mb;    /* free hugepages */
 	uint64_t memlock_kb; /* UINT64_MAX: no limit */
 	uint64_t rmem_max;   /* largest receive queue that a socket may ask for */
-	bool net_admin;      /* this process may ask for a larger one */
+	bool net_admin;      /* this process may ask for a larger queue */
 	uint32_t nlink, nrdma, nnic; /* nrdma: RDMA devices */
 	struct doctor_link link[DOCTOR_LINKS_MAX];
 	char run_dir[256];
@@ -65,10 +65,10 @@ struct doctor_report {
 	struct doctor_finding finding[DOCTOR_FINDINGS_MAX];
 };
 
-/* Fills in all that can be found out; what cannot be read counts as absent. */
+/* Fills in all facts. A fact that cannot be read counts as absent. */
 void doctor_look(struct doctor_facts *f);
 
-/* Findings of these facts, in the order in which a reader should act on them. */
+/* Makes the findings of these facts, in the order in which a reader should act. */
 void doctor_judge(const struct doctor_facts *f, struct doctor_report *r);
 
 /* "ok", "slow" or "bad". */

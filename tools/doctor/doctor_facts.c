@@ -17,7 +17,7 @@
 #include "nbar.h"
 #include "nbar_host.h"
 
-/* The first line of a file, without its end; empty: it cannot be read. */
+/* Reads the first line of a file, without the newline; empty if the file cannot be read. */
 static void read_line(const char *path, char *out, size_t size)
 {
 	FILE *f = fopen(path, "re");
@@ -125,7 +125,7 @@ static bool has_command(const char *name)
 	return found;
 }
 
-/* The first line that a command prints and that contains the text. */
+/* Runs a command, and takes the first line of its output that contains the text. */
 static bool command_prints(const char *command, const char *text, char *out, size_t size)
 {
 	FILE *f = popen(command, "re");

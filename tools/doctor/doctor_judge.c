@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HUGE_MB 64u           /* what a daemon with a NIC on dpdk takes */
-#define MEMLOCK_KB 65536u     /* what a NIC on verbs registers, with room */
-#define RMEM_BYTES (4u << 20) /* a burst of a large group */
+#define HUGE_MB 64u           /* hugepages of a daemon with a NIC on dpdk */
+#define MEMLOCK_KB 65536u     /* more than the memory that a NIC on verbs registers */
+#define RMEM_BYTES (4u << 20) /* receive queue for a burst of a large group */
 #define MTU_MIN 576u          /* the longest frame of a NIC, with headers of UDP */
 
 /* Adds a finding; the text may be followed by "\n" and the next step. */

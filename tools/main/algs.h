@@ -2,7 +2,8 @@
 /*
  * algs.h - algorithms as options of the tools name them, from the table of alg.h.
  *
- * Called while a command line is read and for --help. Must never spell a name by itself.
+ * Reading a command line and --help call it. It must contain no name of an algorithm that makes
+ * plans: all names come from the table.
  */
 #ifndef NBAR_TOOLS_ALGS_H
 #define NBAR_TOOLS_ALGS_H
@@ -11,11 +12,12 @@
 
 #include "alg.h"
 
-/* Defaults of --alg: of nbar bench, and of the sweeps, which repeat experiments with this one. */
+/* Default of --alg: of nbar bench, and of the sweeps. The experiments that the sweeps repeat used
+ * ALGS_SWEEP. */
 #define ALGS_BENCH "dissemination:1"
 #define ALGS_SWEEP "pairwise"
 
-/* Reads the name of an algorithm that makes plans. False: it is none, or longer than a name. */
+/* Reads the name of an algorithm that makes plans. False: no such name, or the text is too long. */
 bool algs_read(const char *text, struct nbfw_alg *out);
 
 /* A usage error: the reason why algs_read refuses this text of the option. */
@@ -25,7 +27,7 @@ int algs_refuse(const char *option, const char *text);
  * its usual values. Stops when a call does not return 0, and returns the result of this call. */
 int algs_all(int (*each)(void *arg, const char *name), void *arg);
 
-/* Their names, for --help, in lines that begin with `margin`. */
+/* Prints the names of all algorithms that make plans, for --help, in lines after `margin`. */
 void algs_names(FILE *to, const char *margin);
 
 #endif

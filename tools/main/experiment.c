@@ -12,7 +12,7 @@
 
 #include "tool.h"
 
-/* The journal goes beside this file: the first output that is a regular file; NULL: none. */
+/* The output beside which the journal goes: JSON or CSV, if it is a regular file; NULL: none. */
 static const char *journal_beside(const struct experiment *e)
 {
 	const struct output *const o[] = { &e->json, &e->csv };
@@ -34,7 +34,7 @@ static int open_journal(struct experiment *e)
 	int r;
 
 	if (opt->resume && !file)
-		r = tool_usage("--resume goes on with the journal beside a file of --json or "
+		r = tool_usage("--resume continues from the journal beside a file of --json or "
 			       "--csv: name the file");
 	else if (file && asprintf(&path, "%s.journal", file) < 0)
 		r = TOOL_FAILED, tool_error("no memory for the name of the journal: free some, and try again");
@@ -123,8 +123,8 @@ static int write_files(struct experiment *e)
 static void say_what_is_kept(const struct experiment *e, const char *file)
 {
 	if (file && journal_count(e->journal))
-		tool_error("%u points are kept in %s.journal: the same command with --resume "
-			   "goes on",
+		tool_error("%u points are kept in %s.journal: to continue, run this command again "
+			   "with --resume",
 			   journal_count(e->journal), file);
 }
 

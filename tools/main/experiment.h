@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * experiment.h - the life of any experiment: open the outputs first, keep each point as soon as it
- * is measured, write the results last.
+ * experiment.h - what every experiment does: it opens the outputs first, keeps each point as soon
+ * as it is measured, and writes the results last.
  *
  *	result = result_new(...); settings
  *	experiment_begin(&e, &options, result, amount)
@@ -23,7 +23,7 @@ struct experiment_options {
 	const char *json, *csv; /* path, "-", or NULL */
 	const char *raw;        /* path or NULL */
 	bool resume;
-	bool once; /* it cannot be resumed: nothing is kept before the end */
+	bool once; /* true: the experiment has no journal, so it cannot be resumed */
 };
 
 struct experiment {
@@ -38,13 +38,12 @@ struct experiment {
 /*
  * Takes ownership of the result, which has machine and settings but no rows yet. amount: see
  * progress.h. The journal is beside the JSON file, or else the CSV file, or else in memory. 0, or
- * an exit code after a message; then there is nothing to end.
+ * an exit code after a message: then do not call experiment_end.
  */
 int experiment_begin(struct experiment *e, const struct experiment_options *opt,
 		     struct result *result, double amount);
 
-/* True, and sets the values, if the resumed run has measured the point; part is the point's part of
- * the amount. */
+/* True, and sets the values, if the journal has the point. part: the point's part of `amount`. */
 bool experiment_known(struct experiment *e, const char *point, double part, double *value,
 		      uint32_t n);
 
@@ -52,12 +51,12 @@ bool experiment_known(struct experiment *e, const char *point, double part, doub
 int experiment_keep(struct experiment *e, const char *point, double part, const double *value,
 		    uint32_t n);
 
-/* Where --raw goes; NULL: not wanted. CSV: point,rank,index,ns. */
+/* The file of --raw, for lines of CSV: point,rank,index,ns. NULL: no --raw. */
 FILE *experiment_raw(struct experiment *e);
 
 /*
- * Ends it. status 0: writes the complete rows. Else prints the existing rows, writes no file, and
- * keeps the journal. Returns the exit code.
+ * Ends the experiment. status 0: writes the complete rows. Else prints the existing rows, writes no
+ * file of results, and keeps the journal. Returns the exit code.
  */
 int experiment_end(struct experiment *e, int status);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hist.c - see hist.h. hist_add is called between two barriers that are measured: it must touch
+ * hist.c - see hist.h. A bench calls hist_add between two measured barriers, so hist_add must touch
  * few cache lines and never fail.
  */
 #include "hist.h"

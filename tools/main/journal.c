@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * journal.c - see journal.h. Called by the experiments between two measurements.
+ * journal.c - see journal.h. Experiments call it between two measurements.
  */
 #include "journal.h"
 
@@ -45,8 +45,8 @@ static bool differs(const char *path, const char *of, const json_t *old, const j
 			continue;
 		a = json_dumps(was, JSON_ENCODE_ANY);
 		b = json_dumps(value, JSON_ENCODE_ANY);
-		tool_error("%s cannot be resumed: its %s%s%s is %s, and here it is %s; resume it "
-			   "where and as it was begun, or begin anew with another file",
+		tool_error("%s cannot be resumed: its %s%s%s is %s, and here it is %s; resume on "
+			   "the same machine with the same settings, or start with another file",
 			   path, of, *of ? " " : "", key, a ? a : "not set", b ? b : "?");
 		free(a);
 		free(b);
@@ -62,13 +62,13 @@ static int check_identity(const struct journal *j, const char *line, const json_
 	int r = 0;
 
 	if (!json_is_object(old) || !json_object_get(old, "experiment")) {
-		tool_error("%s is no journal of an experiment; it stays as it is", j->path);
+		tool_error("%s is no journal of an experiment; it was not changed", j->path);
 		r = TOOL_FAILED;
 	} else if (differs(j->path, "", old, identity)) {
 		r = TOOL_FAILED;
 	} else if (!json_equal(old, identity)) {
-		tool_error("%s cannot be resumed: it has settings that this run has not; begin "
-			   "anew with another file",
+		tool_error("%s cannot be resumed: it has settings that this run has not; start "
+			   "with another file",
 			   j->path);
 		r = TOOL_FAILED;
 	}
@@ -76,7 +76,7 @@ static int check_identity(const struct journal *j, const char *line, const json_
 	return r;
 }
 
-/* Reads a line; false if it is not valid: the run was killed while it wrote the line. */
+/* Reads a line. False: the line is cut, because the run was killed while it wrote the line. */
 static bool take(struct journal *j, const char *line)
 {
 	json_t *o = json_loads(line, 0, NULL);
@@ -101,7 +101,7 @@ static int read_old(struct journal *j, const json_t *identity)
 	j->file = fopen(j->path, "r+e");
 	if (!j->file) {
 		if (errno == ENOENT)
-			tool_error("--resume: there is no %s; begin without --resume", j->path);
+			tool_error("--resume: there is no %s; start without --resume", j->path);
 		else
 			cannot(j, "resume");
 		return TOOL_FAILED;
@@ -109,7 +109,7 @@ static int read_old(struct journal *j, const json_t *identity)
 	if (getline(&line, &room, j->file) > 0)
 		r = check_identity(j, line, identity);
 	else
-		tool_error("%s is empty: remove it and begin without --resume", j->path);
+		tool_error("%s is empty: remove it and start without --resume", j->path);
 	while (!r) {
 		end = ftell(j->file);
 		if (getline(&line, &room, j->file) <= 0 || !take(j, line))
@@ -136,7 +136,7 @@ static int begin_new(struct journal *j, json_t *identity)
 	int fd = open(j->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 
 	if (fd < 0 && errno == EEXIST) {
-		tool_error("%s keeps a run that was interrupted: go on with --resume, or remove it",
+		tool_error("%s keeps an interrupted run: continue with --resume, or remove it",
 			   j->path);
 		return TOOL_FAILED;
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * journal.h - keeps each measured point of an experiment at once, so that a run that is cut short
- * loses nothing and can be resumed.
+ * journal.h - keeps each measured point of an experiment at once, so that an interrupted run can be
+ * resumed without loss.
  *
  * A file of JSON lines. The first line has experiment, version, machine and settings. Each other
  * line is one point: { "point": key, "values": [...] }. A key is any text that identifies the point
- * within the experiment: it must be the same in the run that resumes.
+ * within the experiment; a resumed run must use the same keys.
  */
 #ifndef NBAR_TOOLS_JOURNAL_H
 #define NBAR_TOOLS_JOURNAL_H
@@ -23,16 +23,17 @@ struct journal;
  */
 int journal_open(struct journal **out, const char *path, json_t *identity, bool resume);
 
-/* True, and values set, if the point has been measured with n values. */
+/* True, and sets the values, if the journal has the point with n values. */
 bool journal_find(const struct journal *j, const char *point, double *value, uint32_t n);
 
 /* Adds a point, and puts it on disk. 0, or an exit code after a message. */
 int journal_add(struct journal *j, const char *point, const double *value, uint32_t n);
 
-/* Points it has. */
+/* The number of points in the journal. */
 uint32_t journal_count(const struct journal *j);
 
-/* Ends it. Removes the file if the result is complete, or if it has no point. j may be NULL. */
+/* Closes the journal. Removes its file if the result is complete, or if the journal has no point. j
+ * may be NULL. */
 void journal_close(struct journal *j, bool complete);
 
 #endif

@@ -13,8 +13,8 @@
 
 #include "tool.h"
 
-/* Variables with the rank that launchers set, and their MPI. The order matters: mpirun of Open MPI
- * also sets the last one. */
+/* For each MPI, the variable in which its launcher sets the rank. OMPI_COMM_WORLD_RANK is first,
+ * because Open MPI's mpirun also sets PMIX_RANK. */
 static const struct launcher {
 	const char *rank, *mpi;
 } launchers[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metric.c - see metric.h. Pure but for what it prints.
+ * metric.c - see metric.h. Only the functions that print have side effects.
  */
 #include "metric.h"
 
@@ -78,7 +78,7 @@ struct metric_median metric_median(const double *figure, size_t stride, uint32_t
 	return m;
 }
 
-/* The least figure, or with sign -1 the greatest. */
+/* With sign 1 the least figure, with sign -1 the greatest. */
 static double extreme(const double *figure, size_t stride, uint32_t n, double sign)
 {
 	double found = NAN;

@@ -2,8 +2,8 @@
 /*
  * metric.h - the table of metrics: what `nbar bench` and `nbar mpi-bench` report about barriers.
  *
- * To add a metric, add a row: terminal, JSON, CSV, --help and manual page take it from here. Called
- * by both benches with what they measured, and by metric_man.c at build time. Must never measure.
+ * To add a metric, add a row: terminal, JSON, CSV, --help and manual page take it from here. Both
+ * benches pass their measurements; metric_man.c reads the table at build time. Must never measure.
  */
 #ifndef NBAR_TOOLS_METRIC_H
 #define NBAR_TOOLS_METRIC_H
@@ -16,13 +16,13 @@
 /*
  * ROW(id, name, unit, digits, members, quantile, repetitions, tables, help). A metric is merged
  * twice: over the members of a run (METRIC_OVER_*), and over the repetitions of the run
- * (METRIC_BY_*), which are blocks in `nbar mpi-bench`. Rows in a row with the same help share a
- * line of help. The rows have the order of the columns.
+ * (METRIC_BY_*). In `nbar mpi-bench` a repetition is called a block. Neighbours with the same help
+ * share a line of help. The rows have the order of the columns.
  */
 /* clang-format off */
 #define METRICS(ROW)                                                                               \
 	ROW(MEAN, "mean", "us", 2, GREATEST, 0, MEDIAN, METRIC_BENCH,                              \
-	    "mean time of a barrier, at the member where it is greatest")                          \
+	    "mean time of a barrier, at the slowest member")                                       \
 	ROW(AVG, "avg", "us", 2, AVERAGE, 0, MEDIAN, METRIC_BARRIER,                               \
 	    "average, least and greatest of the members' mean times")                              \
 	ROW(MIN, "min", "us", 2, LEAST, 0, MEDIAN, METRIC_BARRIER,                                 \
@@ -30,17 +30,17 @@
 	ROW(MAX_MEAN, "max", "us", 2, GREATEST, 0, MEDIAN, METRIC_BARRIER,                         \
 	    "average, least and greatest of the members' mean times")                              \
 	ROW(OVERALL, "overall", "us", 2, GIVEN, 0, MEDIAN, METRIC_IBARRIER,                        \
-	    "start of the barrier, computation, finish")                                           \
+	    "start the barrier, compute, and wait for its end")                                    \
 	ROW(COMPUTE, "compute", "us", 2, GIVEN, 0, MEDIAN, METRIC_IBARRIER,                        \
 	    "the computation alone")                                                               \
 	ROW(PURE, "pure", "us", 2, GIVEN, 0, MEDIAN, METRIC_IBARRIER,                              \
-	    "start and finish without a computation")                                              \
+	    "start the barrier and wait for its end, without computing")                           \
 	ROW(OVERLAP, "overlap", "%", 1, GIVEN, 0, MEDIAN, METRIC_IBARRIER,                         \
 	    "1 - (overall - compute) / pure, from 0 to 100 %")                                     \
 	ROW(EXECUTION, "execution", "us", 2, GIVEN, 0, MEDIAN, METRIC_APP,                         \
-	    "all steps of the application once, at the slowest rank")                              \
+	    "time of all steps of the application, at the slowest rank")                           \
 	ROW(WAIT, "wait", "us", 2, GIVEN, 0, MEDIAN, METRIC_BUSY,                                  \
-	    "mean time in the barrier of the ranks that do not compute")                           \
+	    "mean time in the barrier, over ranks that do not compute")                            \
 	ROW(LOW, "low", "us", 2, FIRST, 0, LOW, METRIC_BENCH | METRIC_APP,                         \
 	    "interval that covers the median of mean or execution")                                \
 	ROW(HIGH, "high", "us", 2, FIRST, 0, HIGH, METRIC_BENCH | METRIC_APP,                      \
@@ -59,18 +59,18 @@
 	ROW(MAX, "max", "us", 2, QUANTILE, 1, MEDIAN, METRIC_BENCH | METRIC_BUSY,                  \
 	    "the longest barrier of any member")                                                   \
 	ROW(SKEW, "skew", "us", 2, SKEW, 0, MEDIAN, METRIC_BENCH | METRIC_BARRIER,                 \
-	    "last exit - first exit of a barrier; the median of these")                            \
+	    "median over the barriers of (last exit - first exit)")                                \
 	ROW(FASTEST, "fastest", "us", 2, FIRST, 0, LEAST, METRIC_MPI_FULL,                         \
-	    "the first metric in the fastest and the slowest block")                               \
+	    "avg, overall, wait or execution in the fastest block")                                \
 	ROW(SLOWEST, "slowest", "us", 2, FIRST, 0, GREATEST, METRIC_MPI_FULL,                      \
-	    "the first metric in the fastest and the slowest block")                               \
+	    "avg, overall, wait or execution in the slowest block")                                \
 	ROW(SPEEDUP, "speedup", "", 2, NONE, 0, RATIO, METRIC_BENCH,                               \
-	    "mean of the same barrier by hosts / by NICs")                                         \
+	    "mean if hosts run the barrier / mean if NICs run it")                                 \
 	ROW(SPEEDUP_MPI, "speedup", "", 3, NONE, 0, RATIO,                                         \
 	    METRIC_BARRIER | METRIC_IBARRIER | METRIC_APP,                                         \
-	    "first metric of method mpi / that of this method")                                    \
+	    "avg, overall or execution: method mpi / this method")                                 \
 	ROW(OF_MPI, "of mpi", "%", 2, NONE, 0, RATIO, METRIC_BUSY,                                 \
-	    "wait in percent of that of method mpi")                                               \
+	    "wait in percent of the wait of method mpi")                                           \
 	ROW(MEAN_MIN, "mean min", "us", 2, LEAST, 0, MEDIAN, METRIC_BENCH_FULL,                    \
 	    "least and average of the members' mean times (--full)")                               \
 	ROW(MEAN_AVG, "mean avg", "us", 2, AVERAGE, 0, MEDIAN, METRIC_BENCH_FULL,                  \
@@ -95,8 +95,8 @@ enum metric_members {
 	METRIC_OVER_QUANTILE, /* of all barriers of all members */
 	METRIC_OVER_SKEW,
 	METRIC_OVER_GIVEN, /* set by the test itself */
-	METRIC_OVER_FIRST, /* as the first metric of the table */
-	METRIC_OVER_NONE   /* it compares rows */
+	METRIC_OVER_FIRST, /* the value of the first metric of the table: of mean, or avg, ... */
+	METRIC_OVER_NONE   /* the metric compares rows */
 };
 
 enum metric_repetitions {
@@ -105,7 +105,7 @@ enum metric_repetitions {
 	METRIC_BY_HIGH,
 	METRIC_BY_LEAST,
 	METRIC_BY_GREATEST,
-	METRIC_BY_RATIO /* set by the bench: it needs another row */
+	METRIC_BY_RATIO /* set by the bench, because the ratio needs another row */
 };
 
 #define METRIC_ID(id, ...) METRIC_##id,
@@ -123,20 +123,21 @@ struct metric {
 };
 extern const struct metric metrics[METRIC_END];
 
-/* The next metric of these tables from `from` on, or METRIC_END. */
+/* The first metric of these tables that is not before `from`, or METRIC_END. */
 enum metric_id metric_next(unsigned tables, unsigned from);
 
-/* The columns of these tables; returns how many. */
+/* Writes the columns of these tables; returns their number. */
 uint32_t metric_columns(unsigned tables, struct result_column *column);
 
 /* Sets the metrics that are merged from the members' mean times, in us. */
 void metric_set_means(double value[METRIC_END], double average, double least, double greatest);
 
-/* Sets the quantiles, of all barriers of all members (ns), and the skew (us; NAN: not known). */
+/* Sets the quantiles and the skew. all: all barriers of all members, in ns. skew: in us; NAN: not
+ * known. */
 void metric_set_all(double value[METRIC_END], const struct hist *all, double skew);
 
-/* The median of n figures, `stride` doubles apart, and an interval that covers it. NAN: not
- * defined, as is the interval of a single figure. */
+/* The median of n figures, `stride` doubles apart, and the interval from low to high that covers
+ * the median with confidence `covered`. NAN if n is too small: 0, or for the interval 1. */
 struct metric_median {
 	double median, low, high, covered;
 };
@@ -154,7 +155,7 @@ static inline void metric_put(struct result *r, unsigned tables, const double va
 		result_real(r, value[m]);
 }
 
-/* For --help: lines of names and help, and names alone, in one line. */
+/* For --help. metric_usage: lines with names and help; metric_names: one line with all names. */
 void metric_usage(FILE *to, unsigned tables);
 void metric_names(FILE *to, unsigned tables);
 

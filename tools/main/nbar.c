@@ -19,7 +19,7 @@ static const struct subcommand {
 };
 #define NSUBCOMMAND (sizeof(subcommands) / sizeof(subcommands[0]))
 
-/* True if the name is this word and others. */
+/* True if the name of the subcommand is `word` and a second word. */
 static bool is_below(const struct subcommand *s, const char *word)
 {
 	size_t n = strlen(word);
@@ -27,7 +27,7 @@ static bool is_below(const struct subcommand *s, const char *word)
 	return !strncmp(s->name, word, n) && s->name[n] == ' ';
 }
 
-/* The subcommands, or only those of two words that begin with `word`. */
+/* Prints all subcommands, or only the subcommands of two words that begin with `word`. */
 static void help(FILE *to, const char *word)
 {
 	fprintf(to, "usage: nbar %s%sSUBCOMMAND [OPTION]...\n\n", word ? word : "",
@@ -35,7 +35,7 @@ static void help(FILE *to, const char *word)
 	for (size_t i = 0; i < NSUBCOMMAND; i++)
 		if (!word || is_below(&subcommands[i], word))
 			fprintf(to, "  %-17s  %s\n", subcommands[i].name, subcommands[i].help);
-	fputs("  help               this text, or that of a subcommand\n"
+	fputs("  help [SUBCOMMAND]  this text, or the help of a subcommand\n"
 	      "\n`nbar SUBCOMMAND --help` lists its options; `nbar --version` prints the version.\n",
 	      to);
 }
@@ -45,7 +45,7 @@ static bool is_help(const char *word)
 	return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help");
 }
 
-/* The subcommand that the first words name: two of them, or else one. *words: how many. */
+/* Finds the subcommand that the first two words name, or else the first word. *words: 2 or 1. */
 static const struct subcommand *find(int argc, char **argv, int *words)
 {
 	char name[64];
@@ -62,7 +62,7 @@ static const struct subcommand *find(int argc, char **argv, int *words)
 
 static int run(const struct subcommand *s, int argc, char **argv)
 {
-	static char full[64]; /* in front of every message, to the end */
+	static char full[64]; /* every later message begins with this text */
 
 	snprintf(full, sizeof(full), "nbar %s", s->name);
 	tool_begin(full);
@@ -70,7 +70,7 @@ static int run(const struct subcommand *s, int argc, char **argv)
 	return tool_json_end(s->run(argc, argv));
 }
 
-/* The first word is no subcommand: that of several, or none. */
+/* The first word is no subcommand. If it is the first word of several subcommands, lists them. */
 static int help_below(int argc, char **argv, bool asked)
 {
 	bool below = false;

@@ -23,7 +23,7 @@ int option_each(int argc, char **argv, int first, const char *brief, const struc
 			return 0;
 		}
 		if (c == ':')
-			return tool_usage("%s wants a value", argv[optind - 1]);
+			return tool_usage("%s needs a value", argv[optind - 1]);
 		if (c == '?')
 			return tool_usage("unknown option %s", argv[optind - 1]);
 		r = read(arg, c, optarg);
@@ -37,7 +37,7 @@ int option_all(int argc, char **argv, int first, const char *brief, const struct
 	int r = option_each(argc, argv, first, brief, all, read, arg, help);
 
 	if (!r && !*help && optind < argc)
-		return tool_usage("what is '%s'? All arguments are options", argv[optind]);
+		return tool_usage("'%s' is no option; all arguments must be options", argv[optind]);
 	return r;
 }
 

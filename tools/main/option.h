@@ -13,7 +13,7 @@
 
 #include "experiment.h"
 
-/* Long options of all; a subcommand's own are from OPTION_SUBCOMMAND on. */
+/* Long options that subcommands share. A subcommand's own options begin at OPTION_SUBCOMMAND. */
 enum { OPTION_SEED = 256, OPTION_JSON, OPTION_CSV, OPTION_RAW, OPTION_RESUME, OPTION_SUBCOMMAND };
 
 /* clang-format off */
@@ -28,8 +28,8 @@ enum { OPTION_SEED = 256, OPTION_JSON, OPTION_CSV, OPTION_RAW, OPTION_RESUME, OP
 /* clang-format on */
 
 /*
- * A table of long options: one row for each option, with its name and an expression that reads its value,
- * and is 0 or an exit code:
+ * A table of long options: one row for each option, with its name, and an expression that reads the
+ * value of the option. The expression is 0 or an exit code:
  *
  *	#define OPTIONS(VALUE, FLAG)                                    \
  *		VALUE(HOSTS, "hosts", option_text(&o->hosts, value))    \
@@ -62,7 +62,7 @@ static inline int option_flag(bool *out)
 int option_each(int argc, char **argv, int first, const char *brief, const struct option *all,
 		int (*read)(void *arg, int c, const char *value), void *arg, bool *help);
 
-/* The same for a subcommand whose arguments all are options. */
+/* As option_each, for a subcommand whose arguments are all options. */
 int option_all(int argc, char **argv, int first, const char *brief, const struct option *all,
 	       int (*read)(void *arg, int c, const char *value), void *arg, bool *help);
 
@@ -70,19 +70,19 @@ int option_all(int argc, char **argv, int first, const char *brief, const struct
  * now, and returns r. */
 bool option_ends(int r, bool help, void (*usage)(FILE *to));
 
-/* --run-dir DIR, of the daemon: for all look-ups of NICs that follow. */
+/* --run-dir DIR: all later look-ups of NICs use this run directory of the daemon. */
 int option_run_dir(const char *value);
 
 int option_u32(const char *option, const char *text, uint32_t min, uint32_t max, uint32_t *out);
 
-/* Position of the text among n words. */
+/* Finds the text among n words; *out is its position. */
 int option_word(const char *option, const char *text, const char *const *word, uint32_t n,
 		uint32_t *out);
 
-/* OPTION_SEED to OPTION_RESUME. */
+/* Reads the options from OPTION_SEED to OPTION_RESUME. */
 int option_common(int c, const char *value, uint64_t *seed, struct experiment_options *files);
 
-/* At most one file is stdout. */
+/* Checks that at most one file is stdout. */
 int option_files_check(const struct experiment_options *files);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * output.c - see output.h. Called by the subcommands that measure.
+ * output.c - see output.h. The subcommands that measure call it.
  */
 #include "output.h"
 

@@ -11,18 +11,19 @@
 
 struct output {
 	const char *option, *path;
-	FILE *file; /* NULL: not wanted */
-	bool ours;  /* created by this process: removed if there is nothing to write */
+	FILE *file; /* NULL: the user wants no such file */
+	bool ours;  /* this process has created the file, and removes it if nothing is written */
 	bool is_std;
 };
 
 /* path: NULL for none, "-" for stdout. option: for messages. 0, or an exit code after a message. */
 int output_open(struct output *o, const char *option, const char *path);
 
-/* Called before the first byte: removes old content. Returns as output_open. */
+/* Removes old content; call it before the first byte is written. Returns as output_open. */
 int output_begin(const struct output *o);
 
-/* written: false leaves an old file unchanged, and removes a new one. Returns as output_open. */
+/* Closes the file. If nothing was written, an old file stays unchanged, and a new file is removed.
+ * Returns as output_open. */
 int output_close(struct output *o, bool written);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * progress.c - see progress.h. Silent where stderr is no terminal.
+ * progress.c - see progress.h. It prints nothing if stderr is no terminal.
  */
 #include "progress.h"
 

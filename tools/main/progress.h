@@ -12,17 +12,17 @@ struct progress {
 	bool on;
 	double all, done; /* in any unit that is roughly proportional to time */
 	double measured;  /* done in this run, not read from a journal */
-	uint64_t started; /* when the first was */
+	uint64_t started; /* time of progress_begin */
 };
 
-/* all: see above. */
+/* all: the amount of work, in any unit that is roughly proportional to time. */
 void progress_begin(struct progress *p, double all);
 
 /* Shows what is measured next. */
 __attribute__((format(printf, 2, 3))) void progress_show(struct progress *p, const char *format,
 							 ...);
 
-/* A part is done; known: it was in the journal, and took no time. */
+/* Adds a part that is done. known: the part was in the journal, so it took no time. */
 void progress_add(struct progress *p, double part, bool known);
 
 /* Removes the line from the terminal. */

@@ -15,7 +15,7 @@
 #define NIC66 "dual Pentium II 300 MHz, Myrinet, NICs of 66 MHz"
 #define IB64 "64 nodes, InfiniBand"
 #define ETHERNET "8 nodes of 2 x 4 cores, 10 nodes of 2 x 6 cores, gigabit Ethernet"
-#define CLUSTER "nodes of several cores, one MPI process a node"
+#define CLUSTER "nodes of several cores, one MPI process per node"
 
 const struct published published[] = {
 	{ "bench mpi-barrier", "NIC-based barrier, at MPI level", "16 nodes", "105.37 us", NIC33,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * published.h - values that the literature has published, each with its source. They are shown
- * beside ours, never compared with them: they were measured on other hardware, twenty years ago.
+ * published.h - values that the literature has published, each with its source. Reports show them
+ * beside our results, but never compare them: their hardware was different, and often old.
  */
 #ifndef NBAR_TOOLS_PUBLISHED_H
 #define NBAR_TOOLS_PUBLISHED_H
@@ -20,7 +20,7 @@ struct published {
 extern const struct published published[];
 extern const uint32_t npublished;
 
-/* Those that have a place in a figure: columns and values of its axes, and what they are. */
+/* Published values that are points in a figure: the columns of its axes, and the values there. */
 struct published_point {
 	const char *experiment; /* as above */
 	const char *x, *y, *mark;
@@ -30,7 +30,7 @@ struct published_point {
 extern const struct published_point published_points[];
 extern const uint32_t npublished_points;
 
-/* True if an experiment is named in `list`. */
+/* True if `list` names the experiment. */
 bool published_of(const char *list, const char *experiment);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * result.c - see result.h: making a result. It is a JSON object from the start; result_out.c
- * writes it in other forms, too. Called by every experiment; must never look at values.
+ * result.c - makes a result; see result.h. A result is a JSON object; result_out.c writes it in
+ * other forms, too. Every experiment calls this file; it must never look at values.
  */
 #include "result.h"
 
@@ -23,7 +23,7 @@ static void set(json_t *o, const char *key, json_t *value)
 	(void)json_object_set_new(o, key, value);
 }
 
-/* A command line may be no UTF-8. */
+/* A JSON string. The text may be a command line, which need not be UTF-8. */
 static json_t *text_of(const char *text)
 {
 	json_t *value = json_string(text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * result_internal.h - what result.c and result_out.c share. For nobody else.
+ * result_internal.h - what only result.c and result_out.c share.
  */
 #ifndef NBAR_TOOLS_RESULT_INTERNAL_H
 #define NBAR_TOOLS_RESULT_INTERNAL_H
@@ -10,9 +10,9 @@
 struct result {
 	const struct result_column *column;
 	uint32_t ncolumn;
-	json_t *root;                                          /* all of it */
+	json_t *root;                                          /* the whole result */
 	json_t *machine, *settings, *rows, *notes, *published; /* parts of root */
-	json_t *row;                                           /* begun; NULL: none is */
+	json_t *row;                                           /* the row that has begun; or NULL */
 };
 
 #endif

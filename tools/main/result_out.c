@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * result_out.c - a result as a table, as CSV and as JSON; see result.h. Must never change it.
+ * result_out.c - writes a result as a table, as CSV and as JSON; see result.h. Must never change
+ * the result.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 #define CELL 96u
 
-/* A value as text. For the table with the column's digits, for CSV with all that is known. */
+/* A value as text: for the table with the digits of the column, for CSV with all known digits. */
 static void format_cell(const struct result_column *column, const json_t *value, bool csv,
 			char *out, size_t size)
 {
@@ -26,7 +27,7 @@ static void format_cell(const struct result_column *column, const json_t *value,
 		snprintf(out, size, "%s", csv ? "" : "-");
 }
 
-/* Characters, not bytes. */
+/* The number of characters, not of bytes. */
 static int width_of(const char *text)
 {
 	int n = 0;
@@ -107,7 +108,7 @@ void result_write_table(const struct result *r, FILE *to)
 	json_array_foreach(r->notes, i, note) fprintf(to, "%s\n", json_string_value(note));
 }
 
-/* One line, whatever the text has in it. */
+/* Prints one line, also if the text has several lines. */
 static void print_meta(FILE *to, const char *key, const char *text)
 {
 	fprintf(to, "#@%s=", key);
@@ -156,7 +157,7 @@ static void print_metadata(const struct result *r, FILE *to)
 	}
 }
 
-/* Quoted as RFC 4180 wants it, if need be. */
+/* Prints a field of CSV, quoted as RFC 4180 says if it must be quoted. */
 static void print_field(FILE *to, const char *text)
 {
 	if (!text[strcspn(text, ",\"\r\n")]) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * signals.h - signals that end a subcommand, and those of its children. They are blocked and
- * fetched: no handlers, no races. Called by the subcommands that start processes.
+ * signals.h - signals that end a subcommand, and SIGCHLD. They stay blocked, and are fetched by
+ * functions: no handlers, no races. For subcommands that start processes.
  */
 #ifndef NBAR_TOOLS_SIGNALS_H
 #define NBAR_TOOLS_SIGNALS_H
@@ -10,21 +10,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* They are blocked from here on; children undo it by signals_unblock. */
+/* Blocks these signals; a child calls signals_unblock. */
 void signals_begin(void);
 void signals_unblock(void);
 
-/* Waits for one of them. */
+/* Waits for one of these signals. */
 void signals_wait(void);
 
-/* Waits until this time of nbar_now_ns, and ignores children. True: a signal that ends the
+/* Waits until this time of nbar_now_ns; SIGCHLD does not end the wait. True: a signal that ends the
  * subcommand has come. */
 bool signals_wait_until(uint64_t time);
 
 /* True if a signal that ends the subcommand has come. */
 bool signals_interrupted(void);
 
-/* In a child: gets a signal when its parent, whose process id is given, dies. */
+/* In a child: the kernel will send `sig` to the child when the process `parent` dies. */
 void signals_die_with(pid_t parent, int sig);
 
 #endif

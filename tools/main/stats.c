@@ -32,8 +32,9 @@ double stats_percentile(double *value, size_t n, double q)
 }
 
 /*
- * The k-th least and the k-th greatest of n values (k from 1) miss the median if fewer than k of
- * them lie on one side of it: 2 P(B < k), B binomial with n and 1/2.
+ * The interval from the k-th least to the k-th greatest of n values (k from 1) does not cover the
+ * median if fewer than k values lie on one side of the median. The probability of this is
+ * 2 P(B < k), where B is binomial with n and 1/2.
  */
 double stats_median_interval(double *value, size_t n, double level, double *low, double *high)
 {

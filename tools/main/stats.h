@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stats.h - the little statistics that the tools need.
+ * stats.h - the statistics that the tools need.
  */
 #ifndef NBAR_TOOLS_STATS_H
 #define NBAR_TOOLS_STATS_H
@@ -9,25 +9,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The middle of n values, or the mean of the two in the middle; sorts them. n must not be 0. */
+/* The median of n values; sorts the values. n must not be 0. */
 double stats_median(double *value, size_t n);
 
-/* The line through n points with the least squares of relative errors: y > 0. False: there are not
- * two points that differ in x. */
+/* Fits a line to n points: the sum of the squared relative errors is least. All y must be above 0.
+ * False: all points have the same x. */
 bool stats_line(const double *x, const double *y, size_t n, double *intercept, double *slope);
 
-/* The least of n values that the fraction q (0..1) of them do not exceed; sorts them. */
+/* The q-quantile (q from 0 to 1): the least of the n values v such that at least n * q values are
+ * at most v. Sorts the values. */
 double stats_percentile(double *value, size_t n, double q);
 
 /*
- * A confidence interval of the median that assumes nothing about how the values are distributed,
- * only that they are independent (Hahn and Meeker 1991): the narrowest symmetric pair of order
- * statistics that covers it with at least `level`. Sorts them. Returns the coverage, which is less
- * than level if n is too small for any pair (below 6 for 0.95); then it is least and greatest.
+ * A confidence interval of the median. The values must be independent; their distribution may be
+ * any (Hahn and Meeker 1991). The interval is the narrowest symmetric pair of order statistics that
+ * covers the median with at least `level`. If n is too small for any pair (below 6 for 0.95), the
+ * interval is the least and the greatest value. Sorts the values. Returns the coverage.
  */
 double stats_median_interval(double *value, size_t n, double level, double *low, double *high);
 
-/* A fast repeatable random number; *state is the seed and any value will do. */
+/* A fast repeatable random number. *state is the seed; any value is good. */
 uint64_t stats_random(uint64_t *state);
 
 /* Puts the n numbers 0 .. n - 1 into a random order. */

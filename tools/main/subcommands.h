@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * subcommands.h - the table of subcommands: to add one, add a row. Included by tool.h, which
- * declares the functions, and by nbar.c, which calls them.
+ * subcommands.h - the table of subcommands: to add a subcommand, add a row. tool.h declares the
+ * functions of the table; nbar.c calls them.
  */
 #ifndef NBAR_TOOLS_SUBCOMMANDS_H
 #define NBAR_TOOLS_SUBCOMMANDS_H

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
-/* Microseconds with all digits, so that equal runs make equal files. */
+/* A time in microseconds. It has all digits, so that equal runs make equal files. */
 #define TIME "%" PRIu64 ".%06" PRIu64
 #define TIME_OF(t) (uint64_t)((t) / TIMELINE_US), (uint64_t)((t) % TIMELINE_US)
 

@@ -3,8 +3,8 @@
  * timeline.h - writes a timeline in the JSON of Chrome's trace events: Perfetto and
  * chrome://tracing open it. Called by `nbar simulate --trace` and `nbar trace`.
  *
- * A process of the timeline has tracks, its threads. Times are picoseconds from any moment on.
- * Names must need no escape in JSON. The functions may be called with NULL, and then do nothing.
+ * A process of the timeline has tracks, called threads. Times are picoseconds since any moment.
+ * Names must need no escape in JSON. With t = NULL, the functions do nothing.
  */
 #ifndef NBAR_TOOLS_TIMELINE_H
 #define NBAR_TOOLS_TIMELINE_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define TIMELINE_MAX 2000000u /* lines; the rest is counted and left out */
+#define TIMELINE_MAX 2000000u /* lines written; later lines are only counted */
 #define TIMELINE_US UINT64_C(1000000)
 
 struct timeline {
@@ -25,13 +25,13 @@ struct timeline_track {
 	uint32_t process, thread;
 };
 
-/* title: of process 0. */
+/* Begins the file. title: the name of process 0. */
 void timeline_begin(struct timeline *t, FILE *to, const char *title);
 
-/* Closes the list. */
+/* Ends the file. */
 void timeline_end(struct timeline *t);
 
-/* Names for people. */
+/* Names that a reader sees for a process and for a track. */
 void timeline_process(struct timeline *t, uint32_t process, const char *name);
 void timeline_thread(struct timeline *t, struct timeline_track at, const char *name);
 
@@ -39,7 +39,7 @@ void timeline_thread(struct timeline *t, struct timeline_track at, const char *n
 void timeline_edge(struct timeline *t, char phase, struct timeline_track at, const char *name,
 		   uint64_t time);
 
-/* A slice; those of one track must nest. */
+/* A slice; two slices of a track must not overlap, except that one may contain the other. */
 void timeline_slice(struct timeline *t, struct timeline_track at, const char *name, uint64_t begin,
 		    uint64_t end);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool.c - see tool.h. Called by all subcommands; only tool_alloc may exit.
+ * tool.c - see tool.h. All subcommands call it; only tool_alloc may exit.
  */
 #include "tool.h"
 
@@ -38,7 +38,7 @@ int tool_json_end(int rc)
 {
 	if (!json_lacks_memory || rc != TOOL_OK)
 		return rc;
-	tool_error("no memory for all results: some are missing; run it again with more memory");
+	tool_error("no memory for all results: some are missing; run nbar again with more memory");
 	return TOOL_FAILED;
 }
 

@@ -24,23 +24,24 @@ SUBCOMMANDS(ROW)
 /* The name in front of every message: "nbar bench". */
 void tool_begin(const char *name);
 
-/* From now on, records failed allocations of Jansson, which silently leaves out values then. */
+/* Begins to record failed allocations of Jansson: without memory, it silently leaves out values. */
 void tool_json_begin(void);
 
-/* rc, the exit code of a subcommand; or, after a message, TOOL_FAILED if JSON had no memory. */
+/* Returns rc, the exit code of a subcommand; or TOOL_FAILED, after a message, if JSON had no
+ * memory. */
 int tool_json_end(int rc);
 
-/* true: print no more messages; for all ranks of an MPI program but one. */
+/* on: prints no more messages. In an MPI program, all ranks except one are quiet. */
 void tool_quiet(bool on);
 
-/* A line on stderr. */
+/* Prints a line on stderr. */
 __attribute__((format(printf, 1, 2))) void tool_error(const char *format, ...);
 
-/* The same for an invalid command line: adds a hint to the help; returns TOOL_USAGE. */
+/* As tool_error, for an invalid command line: also names --help. Returns TOOL_USAGE. */
 __attribute__((format(printf, 1, 2))) int tool_usage(const char *format, ...);
 
-/* Zeroed memory. Without memory, it ends the program with a message: to be called before there are
- * child processes or files to remove. */
+/* Zeroed memory. Without memory, tool_alloc ends the program with a message: so do not call it when
+ * there are child processes to end or files to remove. */
 void *tool_alloc(size_t n, size_t size);
 
 /* Adds an item to a list in text; text that does not fit is cut. */

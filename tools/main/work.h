@@ -8,14 +8,14 @@
 #include <stdint.h>
 
 /*
- * Before each barrier, a host computes one step; after the last step it begins with the first
- * again. Each host varies each step at random, with a uniform distribution, by up to the fraction
+ * Before each barrier, a host computes one step; after the last step comes the first step again.
+ * The time of each step varies at random, with a uniform distribution, by up to the fraction
  * `vary`. The times depend only on seed, rank and barrier, so NIC-based and host-based runs have
- * the same.
+ * equal times.
  *
- * A host "computes" by making no call into the library until a given time. A host that runs the
- * protocol does not continue it during this time, as if it really computed. Nodes that share a core
- * compute at the same time, as if each had its own core.
+ * A host "computes": it calls no function of the library until a given time. A host that runs the
+ * protocol does not continue the protocol during this time. Nodes that share a core compute at the
+ * same time, as if each had its own core.
  */
 struct bench_work {
 	const uint32_t *step_ns;

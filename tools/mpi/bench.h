@@ -36,10 +36,10 @@ enum mpib_glue { MPIB_NO_GLUE, MPIB_PMPI, MPIB_COMPONENT };
 
 struct mpib_world {
 	int rank, size;
-	MPI_Comm off, on;            /* nbar does not handle the first, and may handle the second */
-	uint32_t *host;              /* number, by rank */
+	MPI_Comm off, on;            /* nbar does not handle `off`, and may handle `on` */
+	uint32_t *host;              /* by rank: the number of its host */
 	uint32_t nhost, least, most; /* ranks of a host */
-	bool one_clock;              /* all ranks on one machine: their clocks are one */
+	bool one_clock;              /* all ranks are on one machine, so they share a clock */
 	bool crowded;                /* some machine has more ranks than processors */
 	enum mpib_compute compute;   /* never MPIB_AUTO */
 	enum mpib_glue glue;
@@ -49,21 +49,21 @@ struct mpib_world {
 	char wire[NBAR_NAME_MAX];   /* of rank 0's NIC; empty: it has none */
 };
 
-/* All of `mpirun nbar profile`, after MPI_Init. The exit code. */
+/* Runs `mpirun nbar profile` after MPI_Init. Returns the exit code. */
 int mpib_profile(int argc, char **argv);
 
-/* 0, or an exit code after a message; the same on all ranks. */
+/* Returns 0, or an exit code after a message; all ranks return the same value. */
 int mpib_world_begin(struct mpib_world *w, const struct mpib_options *opt);
 void mpib_world_end(struct mpib_world *w);
 
-/* Fills in the wire. Called after the methods are open, because an in-process NIC exists only while
- * a port is open. */
+/* Sets w->wire. Call it after the methods are open, because an in-process NIC exists only while a
+ * port is open. */
 void mpib_world_wire(struct mpib_world *w);
 
-/* Ends all ranks: only this rank knows the error. */
+/* Ends all ranks, after a message: for an error that only this rank knows. */
 _Noreturn __attribute__((format(printf, 1, 2))) void mpib_fatal(const char *format, ...);
 
-/* All that is allocated here is small. */
+/* Zeroed memory. Without memory, ends all ranks. */
 void *mpib_alloc(size_t n, size_t size);
 
 /* --- glue.c ---------------------------------------------------------------------------------- */
@@ -89,7 +89,7 @@ struct mpib_method {
 	void *state;
 };
 
-/* A method: a barrier, whole or in two parts. A rank that fails ends all ranks. */
+/* A method: a barrier as one call, or as start and finish. A rank that fails ends all ranks. */
 struct mpib_ops {
 	int (*open)(struct mpib_method *m); /* as mpib_world_begin */
 	void (*close)(struct mpib_method *m);
@@ -108,7 +108,7 @@ struct mpib_result {
 	const struct mpib_choice *choice;
 	const struct app *app;       /* or NULL */
 	double metric[METRIC_END];   /* NAN: not known */
-	double (*block)[METRIC_END]; /* metrics per block; the others cover all iterations */
+	double (*block)[METRIC_END]; /* metrics of each block; metric[] covers all iterations */
 };
 
 /* The first metric that a test shows. */
@@ -132,12 +132,12 @@ struct mpib_report {
 	bool both;       /* nbar and lib were both measured */
 };
 
-/* A result with all but rows and notes. NULL: no memory. */
+/* Makes a result without rows and notes. NULL: no memory. */
 struct result *mpib_out_new(const struct mpib_options *opt, const struct mpib_world *w);
 
 void mpib_out_rows(const struct mpib_report *rep, struct result *r);
 
-/* The first figure of each block, as rows of --raw. */
+/* Writes the first metric of the test in each block, as rows of --raw. */
 void mpib_out_raw(const struct mpib_report *rep, FILE *to);
 
 #endif

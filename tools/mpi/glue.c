@@ -4,7 +4,7 @@
  * counters of the PMPI library and the environment, or from the variables of the Open MPI
  * component.
  *
- * Called before and after barriers, never between measured barriers.
+ * It is called before and after the measured barriers, never between them.
  */
 #include "bench.h"
 
@@ -96,7 +96,7 @@ void mpib_glue_counters(enum mpib_glue glue, struct nbmpi_counters *out)
 	}
 }
 
-/* A parameter of Open MPI, wherever it was set. Zeros if there is none. */
+/* The value of a parameter of Open MPI; all 0 if Open MPI has no such parameter. */
 union cvar {
 	char text[4096]; /* Open MPI says 2048 of every text */
 	uint64_t number;
@@ -116,7 +116,7 @@ static void cvar_read(const char *name, union cvar *out)
 	MPI_T_cvar_handle_free(&handle);
 }
 
-/* What makes no sense the component has refused. */
+/* Reads the settings of the component, which has already refused bad values. */
 static void component_config(struct nbmpi_config *out)
 {
 	union cvar value;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lib.c - two methods: nbar's library without MPI, on its own group; and the same on another NIC.
+ * lib.c - two methods: nbar's library without MPI, on its own group. lib uses the NIC of the glue,
+ * lib2 the NIC of --nic2.
  *
- * MPI only transports the data to open the group. The set-up is that of the glue (join.c), so
- * hosts, process teams and NICs are the same as for the barriers that it is compared with. It waits
- * as the glue does, but without the MPI's progress.
+ * MPI only transports the data to open the group. The set-up is the code of the glue (join.c), so
+ * hosts, process teams and NICs are the same as in method nbar. A rank waits as in the glue, but
+ * without the MPI's progress.
  */
 #include "bench.h"
 
@@ -41,7 +42,7 @@ static struct nbar_wait_policy policy_of(const struct mpib_world *w)
 	return policy;
 }
 
-/* The communicator of a set-up is all ranks; what the set-up has of it is the world. */
+/* For the set-up, `mpi` is the world of this program: its communicator has all ranks. */
 static uint32_t *mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 {
 	const struct mpib_world *w = mpi;
@@ -68,7 +69,7 @@ static int sum(void *mpi, struct nbmpi_sum *sum)
 	return pmpi_sum(MPI_COMM_WORLD, sum);
 }
 
-/* No other message of this program is under way. */
+/* Exchanges messages for the set-up. This program has no other messages in flight. */
 static int exchange(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n)
 {
 	(void)mpi;
@@ -117,7 +118,7 @@ static int lib_open(struct mpib_method *m)
 	if (!lib->comm)
 		mpib_fatal("%s: no memory", m->choice->name);
 	nbmpi_set_up(lib->comm); /* MPI's errors end the program */
-	/* The next method is to have its own. */
+	/* The next method must open its own ports. */
 	lib->own = nbmpi_self.own;
 	lib->ports = nbmpi_self.ports;
 	nbmpi_self.own = NULL;

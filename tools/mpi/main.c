@@ -2,9 +2,8 @@
 /*
  * main.c - the program behind `nbar mpi-bench`: opens the methods, runs the test, writes results.
  *
- * The commands `nbar mpi-bench` and `nbar profile` execute this program when the launcher of an MPI
- * has started them.
- * Ends with the same exit code on all ranks.
+ * The commands `nbar mpi-bench` and `nbar profile` execute this program if the launcher of an MPI
+ * has started them. All ranks end with the same exit code.
  */
 #include "bench.h"
 
@@ -15,7 +14,7 @@
 #include "experiment.h"
 #include "stats.h"
 
-/* 0 or an exit code; in both cases *n methods are open. */
+/* Opens the methods; *n is the number of open methods, also after an error. 0 or an exit code. */
 static int open_methods(const struct mpib_options *opt, struct mpib_world *w,
 			struct mpib_method *method, uint32_t *n)
 {
@@ -36,13 +35,13 @@ static int open_methods(const struct mpib_options *opt, struct mpib_world *w,
 
 static void close_methods(const struct mpib_world *w, struct mpib_method *method, uint32_t n)
 {
-	/* Who leaves first would be missed by the others. */
+	/* A rank that ended earlier would look failed to the other ranks. */
 	PMPI_Barrier(w->off);
 	for (uint32_t k = 0; k < n; k++)
 		method[k].ops->close(&method[k]);
 }
 
-/* The result of a method, in the application that another result is of. */
+/* The result of a method in the application of another result. */
 static const struct mpib_result *find(const struct mpib_report *rep, enum mpib_kind kind,
 				      const struct app *app)
 {
@@ -78,7 +77,7 @@ static void compare(struct mpib_report *rep, struct mpib_result *result)
 	rep->both = true;
 }
 
-/* True at all ranks if it is so at rank 0. */
+/* Returns rank 0's value of r at all ranks. */
 static int agree_with_first(int r)
 {
 	PMPI_Bcast(&r, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -121,7 +120,7 @@ static int end_results(struct experiment *e, const struct mpib_report *rep, int 
 	return experiment_end(e, status);
 }
 
-/* The life of all ranks between MPI_Init and MPI_Finalize. */
+/* What all ranks do between MPI_Init and MPI_Finalize. */
 static int run(struct mpib_report *rep, struct mpib_world *w, int argc, char **argv)
 {
 	const struct mpib_options *opt = rep->opt;
@@ -174,7 +173,7 @@ int main(int argc, char **argv)
 	struct mpib_report rep = { .opt = &opt, .world = &world };
 	int r;
 
-	/* Launchers give rank 0 a terminal, whatever is at the other end. */
+	/* Launchers give rank 0 a terminal, also if the output goes to a file. */
 	setenv("NO_COLOR", "1", 1);
 	tool_json_begin();
 	MPI_Init(NULL, NULL);

@@ -3,7 +3,7 @@
  * method.c - two methods that are calls of MPI: the MPI's own barrier, and nbar's.
  *
  * The MPI's own barrier is called by its PMPI name, on a communicator that nbar does not handle;
- * nbar's barrier is called as in any program. The counters of nbar prove which one has run.
+ * nbar's barrier is called as in any program. The counters of nbar prove which barrier has run.
  */
 #include "bench.h"
 
@@ -29,7 +29,7 @@ static void call_close(struct mpib_method *m)
 	m->state = NULL;
 }
 
-/* True if it is true at all ranks. */
+/* True if `mine` is true at all ranks. */
 static bool agreed(bool mine)
 {
 	int in = mine, all = 0;
@@ -79,7 +79,7 @@ static int mpi_open(struct mpib_method *m)
 	if (agreed(after.by_nic + after.by_host + after.fallback ==
 		   before.by_nic + before.by_host + before.fallback))
 		return 0;
-	tool_error("mpi: nbar does not keep out of a communicator made with nbar_enable=false; "
+	tool_error("mpi: nbar handles a communicator that was made with nbar_enable=false; "
 		   "is the component older than this program?");
 	return TOOL_FAILED;
 }
@@ -111,11 +111,11 @@ static void nbar_finish(struct mpib_method *m)
 static const char *why_not(const struct nbmpi_counters *before, const struct nbmpi_counters *after)
 {
 	if (after->comms == before->comms)
-		return "it is not enabled (Open MPI: --mca coll_nbar_enable 1)";
+		return "nbar is not enabled (Open MPI: --mca coll_nbar_enable 1)";
 	for (int why = NBMPI_WHY_none + 1; why < NBMPI_WHY_opening; why++)
 		if (after->why[why] != before->why[why])
 			return nbmpi_why_text((enum nbmpi_why)why);
-	return "for a reason that it has not counted";
+	return "no counter shows the reason";
 }
 
 static int nbar_open_(struct mpib_method *m)
@@ -132,15 +132,15 @@ static int nbar_open_(struct mpib_method *m)
 	m->state = call_new(w->on);
 	mpib_glue_counters(w->glue, &first);
 	for (uint32_t i = 0; i <= NBMPI_PAYS; i++)
-		nbar_barrier_(m); /* the last one sets it up */
+		nbar_barrier_(m); /* the last of these barriers sets up the group */
 	mpib_glue_counters(w->glue, &before);
 	nbar_barrier_(m);
 	mpib_glue_counters(w->glue, &after);
 	if (agreed(after.by_nic + after.by_host > before.by_nic + before.by_host))
 		return 0;
-	tool_error("nbar: these barriers are left to the MPI: %s; %s", why_not(&first, &after),
+	tool_error("nbar: the MPI runs these barriers: %s; %s", why_not(&first, &after),
 		   first.why[NBMPI_WHY_disabled] != after.why[NBMPI_WHY_disabled]
-			   ? "a line on stderr says why"
+			   ? "a line on stderr gives the cause"
 			   : "NBAR_MPI_VERBOSE=2 (component: --mca coll_nbar_verbose 2) says more");
 	return TOOL_FAILED;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mpi_bench.c - `nbar mpi-bench`: detects the MPI that has launched it, and executes the program
- * that is built with this MPI. Uses no MPI itself, so --help needs none.
+ * that is built with this MPI. This file uses no MPI, so --help needs no MPI.
  */
 #include "tool.h"
 
@@ -17,8 +17,8 @@ int tool_mpi_bench(int argc, char **argv)
 	bool help = false;
 	int r;
 
-	/* Wrong usage is for the program to say: a rank that ends before MPI begins takes the
-	 * others with it, before they have said a word. */
+	/* Leave errors of usage to the program: if a rank ends before MPI_Init, the launcher kills
+	 * the other ranks, before rank 0 can print the message. */
 	tool_quiet(launcher);
 	r = mpib_options_parse(argc, argv, &opt, &help);
 	tool_quiet(false);
@@ -27,7 +27,7 @@ int tool_mpi_bench(int argc, char **argv)
 	if (help || (r && !launcher))
 		return r;
 	if (!launcher && !opt.mpi)
-		return tool_usage("no MPI has started this: run it by mpirun or mpiexec, as\n"
+		return tool_usage("no MPI has started nbar: run it by mpirun or mpiexec, as\n"
 				  "  mpirun --mca coll_nbar_enable 1 -np 4 nbar mpi-bench\n"
 				  "or name the MPI by --mpi");
 	return launcher_become(opt.mpi ? opt.mpi : launcher, argv);

@@ -19,34 +19,34 @@ const char *const mpib_compute_name[MPIB_COMPUTE_END] = { "auto", "spin", "sleep
 void mpib_usage(FILE *to)
 {
 	fputs("usage: mpirun [OPTION OF THE MPI]... nbar mpi-bench [OPTION]...\n"
-	      "Barriers of an MPI program side by side: the MPI's own, nbar's, and others.\n"
-	      "Their iterations are interleaved, in blocks; what is shown are medians.\n\n"
+	      "Compares barriers of an MPI program: the MPI's own barrier, nbar's, and others.\n"
+	      "Their iterations are interleaved, in blocks; the figures are medians.\n\n"
 	      "  mpirun --mca coll_nbar_enable 1 -np 4 nbar mpi-bench        # Open MPI\n"
 	      "  mpiexec -genv LD_PRELOAD .../libnbar-mpi-mpich.so -np 4 nbar mpi-bench\n\n"
 	      "  --test barrier    latency (the default)\n"
-	      "  --test ibarrier   how much of a computation MPI_Ibarrier overlaps with\n"
+	      "  --test ibarrier   overlap of MPI_Ibarrier with a computation\n"
 	      "  --test busy       one rank computes in the barrier: how long the others wait\n"
 	      "  --test app        synthetic applications: steps of compute, then a barrier\n"
-	      "  --app, --steps, --vary, --scale  which: as of nbar app (1,2,3; 10 %; 1)\n"
-	      "  --method LIST     (mpi,nbar)\n"
-	      "       mpi, nbar    the MPI's own; MPI_Barrier, MPI_Ibarrier as nbar runs them\n"
-	      "       lib, lib2    nbar's library by itself, without MPI; and on another NIC\n"
+	      "  --app, --steps, --vary, --scale  applications: see nbar app (1,2,3; 10 %; 1)\n"
+	      "  --method LIST     barriers to compare (mpi,nbar)\n"
+	      "       mpi, nbar    run by the MPI; run by nbar (MPI_Barrier, MPI_Ibarrier)\n"
+	      "       lib, lib2    nbar's library without MPI; lib2: on the NIC of --nic2\n"
 	      "       p2p:ALG      by MPI_Isend and MPI_Irecv; ALG is one of:\n",
 	      to);
 	algs_names(to, "                    ");
-	fputs("  -i, --iterations N  of each method (1000; busy, app: 100)\n"
-	      "  -x, --warmup N      barriers before them (200; busy, app: 10)\n"
-	      "  -f, --full        also the fastest and the slowest block\n"
-	      "  --blocks N        the iterations are cut into so many (10)\n"
+	fputs("  -i, --iterations N  iterations of each method (1000; busy, app: 100)\n"
+	      "  -x, --warmup N      iterations of the warm-up (200; busy, app: 10)\n"
+	      "  -f, --full        show also the fastest and the slowest block\n"
+	      "  --blocks N        number of blocks of iterations (10)\n"
 	      "  --compute US      computation (busy: 10000; ibarrier: as long as the barrier)\n"
-	      "  --compute-by HOW  spin; or where ranks share processors, so that the others\n"
-	      "                    wait for the barrier, not for one: sleep, yield (auto)\n"
-	      "  --busy-rank N     always the same rank computes (each in turn)\n"
+	      "  --compute-by HOW  spin; sleep or yield: for ranks that share processors, so\n"
+	      "                    that other ranks do not wait for a processor (auto)\n"
+	      "  --busy-rank N     rank N always computes (each rank in turn)\n"
 	      "  --json FILE, --csv FILE  results; - is stdout, and then there is no table\n"
-	      "  --raw FILE        the first figure of each block, as CSV\n"
-	      "  --seed N          of the order of the blocks, and of computing (1)\n"
-	      "  --nic2 NIC        of lib2\n"
-	      "  --mpi NAME        openmpi or mpich, where it cannot be found out\n"
+	      "  --raw FILE        first metric of each block, as CSV\n"
+	      "  --seed N          seed of the order of blocks, and of compute times (1)\n"
+	      "  --nic2 NIC        NIC of method lib2\n"
+	      "  --mpi NAME        openmpi or mpich, if nbar cannot detect the MPI\n"
 	      "Exit status: 0 done, 1 failed, 2 wrong usage.\nColumns:\n",
 	      to);
 	for (int t = 0; t < MPIB_TEST_END; t++) {
@@ -71,7 +71,7 @@ static int add_one(struct mpib_options *opt, const char *item)
 		return tool_usage("--method: at most %u methods", MPIB_METHODS_MAX);
 	for (uint32_t i = 0; i < opt->nmethod; i++)
 		if (!strcmp(opt->method[i].name, item))
-			return tool_usage("--method: '%s' stands there twice", item);
+			return tool_usage("--method: '%s' is in the list twice", item);
 	opt->nmethod++;
 	snprintf(choice->name, sizeof(choice->name), "%s", item);
 	if (!strncmp(item, "p2p:", 4))
@@ -215,7 +215,7 @@ static int check_together(const struct mpib_options *opt)
 	for (uint32_t i = 0; i < opt->nmethod; i++)
 		lib2 |= opt->method[i].kind == MPIB_LIB2;
 	if (lib2 != (opt->nic2 != NULL))
-		return tool_usage("--method lib2 and --nic2 go together");
+		return tool_usage("--method lib2 needs --nic2, and --nic2 needs --method lib2");
 	if (opt->compute_us && (opt->test == MPIB_BARRIER || opt->test == MPIB_APP))
 		return tool_usage("--compute is for --test ibarrier and busy");
 	if (opt->compute && opt->test == MPIB_BARRIER)

@@ -2,8 +2,8 @@
 /*
  * options.h - the options of `nbar mpi-bench`.
  *
- * Two programs read them: the command, which uses no MPI, so that --help needs none; and the
- * program that it executes.
+ * Two programs read these options: the command, which uses no MPI, so that --help needs no MPI; and
+ * the program that the command executes.
  */
 #ifndef NBAR_TOOLS_MPI_OPTIONS_H
 #define NBAR_TOOLS_MPI_OPTIONS_H
@@ -25,10 +25,10 @@ extern const char *const mpib_test_name[MPIB_TEST_END];
 extern const unsigned mpib_table[MPIB_TEST_END]; /* of metrics */
 
 enum mpib_kind {
-	MPIB_MPI,  /* the MPI's own */
+	MPIB_MPI,  /* the MPI's own barrier */
 	MPIB_NBAR, /* MPI_Barrier as the glue runs it */
 	MPIB_LIB,  /* libnbar without MPI */
-	MPIB_LIB2, /* the same, on another NIC */
+	MPIB_LIB2, /* libnbar without MPI, on another NIC */
 	MPIB_P2P   /* the engine, over messages of the MPI */
 };
 
@@ -42,8 +42,8 @@ struct mpib_choice {
 enum mpib_compute {
 	MPIB_AUTO, /* spins; where ranks share processors, sleeps, and yields in an application */
 	MPIB_SPIN,
-	MPIB_SLEEP, /* as if it had a processor of its own: the others keep theirs */
-	MPIB_YIELD, /* computes side by side with the others, as in nbar app */
+	MPIB_SLEEP, /* sleeps: takes no processor time from other ranks */
+	MPIB_YIELD, /* ranks that share a processor compute at the same time, as in nbar app */
 	MPIB_COMPUTE_END
 };
 extern const char *const mpib_compute_name[MPIB_COMPUTE_END];
@@ -54,18 +54,18 @@ struct mpib_options {
 	uint32_t nmethod;
 	uint32_t iters, warmup, blocks;
 	uint32_t compute_us; /* 0: as long as the barrier takes */
-	int busy_rank;       /* -1: each in turn */
+	int busy_rank;       /* -1: each rank in turn */
 	enum mpib_compute compute;
 	struct app_set app_set; /* of MPIB_APP */
-	bool app_options_given; /* an option was about them */
+	bool app_options_given; /* the user gave an option of app_set */
 	bool full;
 	uint64_t seed;
 	struct experiment_options out;
 	const char *nic2; /* of MPIB_LIB2, as in NBAR_NIC; or NULL */
-	const char *mpi;  /* "openmpi", "mpich", or NULL: to be found out */
+	const char *mpi;  /* "openmpi", "mpich", or NULL: detect the MPI */
 };
 
-/* 0, or the exit code to end with after a message; *help is set if that is what was wanted. */
+/* 0, or the exit code to end with, after a message; sets *help if the user asked for help. */
 int mpib_options_parse(int argc, char **argv, struct mpib_options *opt, bool *help);
 void mpib_usage(FILE *to);
 

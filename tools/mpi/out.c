@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * out.c - results of `nbar mpi-bench`, as result.h has them. At rank 0.
+ * out.c - results of `nbar mpi-bench`, in the form of result.h. Runs at rank 0.
  */
 #include "bench.h"
 
@@ -64,7 +64,7 @@ static const char *nic_name(const struct mpib_world *w)
 	return nic ? nic : "default";
 }
 
-/* Where and how it is measured. */
+/* Adds the machine and the settings to the result. */
 static void describe(struct result *r, const struct mpib_options *opt, const struct mpib_world *w)
 {
 	result_machine_text(r, "mpi", w->library);
@@ -114,10 +114,10 @@ struct result *mpib_out_new(const struct mpib_options *opt, const struct mpib_wo
 void mpib_out_rows(const struct mpib_report *rep, struct result *r)
 {
 	static const char *const how[MPIB_COMPUTE_END] = {
-		[MPIB_SPIN] = "who computes spins",
-		[MPIB_SLEEP] = "who computes sleeps",
-		[MPIB_YIELD] = "who computes looks at the clock and yields: ranks that share a "
-			       "processor compute side by side",
+		[MPIB_SPIN] = "a rank that computes spins",
+		[MPIB_SLEEP] = "a rank that computes sleeps",
+		[MPIB_YIELD] = "a rank that computes yields: ranks that share a processor compute "
+			       "at the same time",
 	};
 	const struct mpib_options *opt = rep->opt;
 	const struct mpib_world *w = rep->world;

@@ -22,7 +22,7 @@ struct p2p {
 	struct nbfw_state *state;
 	uint32_t (*in)[2], (*out)[2]; /* by slot, by send */
 	MPI_Request *recv, *send;
-	int *index; /* room for what the MPI says */
+	int *index; /* room for the result of MPI_Testsome */
 	MPI_Status *status;
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * profile.c - `mpirun nbar profile`: the profile of a cluster, measured by messages of the MPI. See
- * nbar-profile(1) for the quantities, which are those of Meyer and Elster.
+ * nbar-profile(1) for the quantities, as Meyer and Elster define them.
  *
- * Called by main.c instead of the tests. Must never run with two ranks of one name: programs search
- * the profile by host.
+ * main.c calls this file instead of the tests. No two ranks may have the same host name, because
+ * programs search the profile by host.
  */
 #include "profile.h"
 
@@ -35,7 +35,7 @@ static const struct option long_options[] = {
 
 struct measure {
 	const char *output, *hosts;
-	uint32_t trips; /* round trips of which the median is taken */
+	uint32_t trips; /* round trips; the figure is their median */
 	int rank, size;
 	double *sample;
 	char *bytes;   /* of the largest message */
@@ -47,10 +47,10 @@ static void usage(void)
 {
 	fputs("usage: mpirun [...] nbar profile --output FILE [OPTION]...\n"
 	      "Measures the cost of a message, and of a further message, between every two\n"
-	      "ranks, by messages of the MPI. One rank a host.\n\n"
+	      "ranks, by messages of the MPI. Start one rank per host.\n\n"
 	      "  --output FILE     the profile\n"
 	      "  --hosts LIST      names of the ranks' hosts (the output of uname -n)\n"
-	      "  -i, --iterations N  round trips of which the median is taken (25)\n"
+	      "  -i, --iterations N  round trips per measurement; the median counts (25)\n"
 	      "Exit status: 0 done, 1 failed, 2 wrong usage.\n",
 	      stdout);
 }
@@ -68,8 +68,8 @@ static int read_option(void *arg, int c, const char *value)
 	return 0;
 }
 
-/* The median time of a round trip: n messages of this length there, an empty one of no less than
- * `back` bytes back. In ns; both ranks must call it, and only the first one gets it. */
+/* The median time of a round trip, in ns: n messages of this length to the other rank, and a
+ * message of `back` bytes back. Both ranks must call it; only the first rank gets the time. */
 static double round_trip(struct measure *m, int other, bool first, uint32_t n, int length, int back)
 {
 	for (uint32_t i = 0; i < m->trips; i++) {
@@ -90,7 +90,7 @@ static double round_trip(struct measure *m, int other, bool first, uint32_t n, i
 	return stats_median(m->sample, m->trips);
 }
 
-/* O: what a message of no bytes would take, by the line over all lengths. */
+/* O: the time of a message of 0 bytes on the line that fits all lengths. */
 static void measure_o(struct measure *m, int other, bool first)
 {
 	double x[SIZES], y[SIZES], slope, o = 0;
@@ -103,7 +103,7 @@ static void measure_o(struct measure *m, int other, bool first)
 		m->o[other] = o > 0 ? o / 1e9 : 0;
 }
 
-/* L: the slope of the line over 1 to MORE empty messages. */
+/* L: the slope of the line that fits 1 to MORE empty messages. */
 static void measure_l(struct measure *m, int other, bool first)
 {
 	double x[MORE], y[MORE], intercept, l = 0;
@@ -116,7 +116,7 @@ static void measure_l(struct measure *m, int other, bool first)
 		m->l[other] = l > 0 ? l / 1e9 : 0;
 }
 
-/* O_ii: starts a request for each rank, and none of them sends anything. */
+/* O_ii: the time of starting a request for each rank that sends nothing. */
 static void measure_self(struct measure *m)
 {
 	MPI_Request *request = mpib_alloc((size_t)m->size, sizeof(MPI_Request));
@@ -158,7 +158,7 @@ static void measure_all(struct measure *m)
 	}
 }
 
-/* The name of this rank's host: empty if --hosts has too few. */
+/* The name of this rank's host: empty if --hosts has too few names. */
 static void name_host(const struct measure *m, char name[PROFILE_NAME_MAX])
 {
 	const char *at = m->hosts;
@@ -187,7 +187,7 @@ static int check_names(const struct measure *m, const char *all)
 		for (int k = 0; k < i; k++)
 			if (!strcmp(name, all + (size_t)k * PROFILE_NAME_MAX))
 				return tool_usage(
-					"ranks %d and %d are on host %s: start one rank a host "
+					"ranks %d and %d are on host %s: start one rank per host "
 					"(mpirun --map-by node), or name them with --hosts",
 					k, i, name);
 	}
@@ -279,6 +279,6 @@ int mpib_profile(int argc, char **argv)
 	if (help && m.rank == 0)
 		usage();
 	if (!r && !help && !m.output)
-		r = tool_usage("--output FILE is missing: where the profile goes");
+		r = tool_usage("name a file for the profile: --output FILE");
 	return r || help ? r : run(&m);
 }

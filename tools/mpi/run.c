@@ -3,7 +3,7 @@
  * run.c - the tests. The iterations of each method are divided into blocks. In each round every
  * method runs one block, in random order, so a drift of the machine affects all methods alike.
  *
- * Between blocks all ranks meet by the MPI's own barrier, and exchange their measurements.
+ * Between blocks, all ranks run the MPI's own barrier, and exchange their measurements.
  */
 #include "bench.h"
 
@@ -15,9 +15,9 @@
 #include "hist.h"
 #include "stats.h"
 
-#define START_NS 200000u /* from here all come out of a reduction in time */
+#define START_NS 200000u /* time in which all ranks leave a reduction */
 
-/* What a rank keeps of a case. */
+/* The measurements of a case at a rank. */
 struct lane {
 	struct mpib_method *method;
 	const struct app *app;
@@ -30,7 +30,7 @@ struct run {
 	const struct mpib_options *opt;
 	struct mpib_world *world;
 	struct lane *lane;
-	uint32_t nexit; /* exits kept of a block */
+	uint32_t nexit; /* number of exits kept per block */
 	uint64_t *exit, *first, *last;
 	uint32_t iteration; /* iterations so far, all methods: whose turn it is to compute, and how
 			     * long
@@ -80,7 +80,7 @@ static uint64_t compute(const struct run *run, uint64_t ns)
 
 /* --- barrier --------------------------------------------------------------------------------- */
 
-/* Last exit - first exit of each barrier of the block. */
+/* Keeps last exit - first exit of each barrier of the block. */
 static void keep_skew(struct run *run, struct lane *lane, uint32_t n)
 {
 	int count = (int)(n < run->nexit ? n : run->nexit);
@@ -226,7 +226,7 @@ uint32_t mpib_ncase(const struct mpib_options *opt)
 	return opt->nmethod * (opt->test == MPIB_APP ? opt->app_set.n : 1);
 }
 
-/* The first lanes are all methods. */
+/* Warms up each method: the first lanes have one lane per method. */
 static void warm_up(const struct run *run)
 {
 	for (uint32_t k = 0; k < run->opt->nmethod; k++) {
@@ -241,7 +241,7 @@ static void warm_up(const struct run *run)
 	}
 }
 
-/* Iterations of all ranks together, at rank 0. */
+/* The histogram over all ranks, at rank 0. */
 static struct hist gather(const struct hist *mine)
 {
 	struct hist all = { 0 };

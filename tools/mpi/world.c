@@ -2,7 +2,7 @@
 /*
  * world.c - the ranks of this program and their hosts.
  *
- * Called at the beginning. Distinguishes hosts as the glue does (node.c).
+ * It is called at the beginning. It finds the hosts as the glue does (node.c).
  */
 #include "bench.h"
 
@@ -53,7 +53,7 @@ static void name_library(char *out, size_t size)
 		snprintf(out, size, "%s", text);
 }
 
-/* A communicator that nbar does not handle, and one that it may handle. */
+/* Makes w->off, a communicator that nbar does not handle, and w->on, which nbar may handle. */
 static void make_comms(struct mpib_world *w)
 {
 	MPI_Info info;
@@ -113,7 +113,7 @@ int mpib_world_begin(struct mpib_world *w, const struct mpib_options *opt)
 	MPI_Comm_rank(MPI_COMM_WORLD, &w->rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &w->size);
 	if (w->size < 2)
-		return tool_usage("one rank has nobody to wait for: start two or more");
+		return tool_usage("start two ranks or more: one rank waits for nobody");
 	name_library(w->library, sizeof(w->library));
 	w->nic2 = opt->nic2;
 	w->glue = mpib_glue_find();

@@ -11,8 +11,8 @@ struct line {
 };
 
 /*
- * The nearest straight line to n points whose start and slope are not below 0. If the best line
- * without this condition has one of them below 0, the best line with it has this one at 0.
+ * Fits a straight line to n points; its start and its slope must not be below 0. If the best line
+ * without this condition has a start or a slope below 0, the best allowed line has 0 there.
  */
 static struct line fit(const double *x, const double *y, size_t n)
 {

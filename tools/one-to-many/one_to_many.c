@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * one_to_many.c - `nbar bench one-to-many`: the 1:P ping-pong, the LoP model fitted to it, the n of
- * an n-way dissemination that it suggests, and the n that is measured as best.
+ * one_to_many.c - `nbar bench one-to-many`: the 1:P ping-pong, the LoP model fitted to the results,
+ * the n of an n-way dissemination that the model suggests, and the n that is best in measurements.
  */
 #include "one_to_many.h"
 
@@ -36,18 +36,18 @@ static const struct option more_options[] = {
 static void usage(FILE *to)
 {
 	fputs("usage: nbar bench one-to-many [OPTION]...\n"
-	      "Node 0 sends to 1 .. P nodes, each answers at once: RTT(P), the LoP model fitted\n"
-	      "to it, and the n of an n-way dissemination that the model suggests.\n\n"
+	      "Node 0 sends to 1 .. P nodes, which answer at once. Shows RTT(P), the LoP model\n"
+	      "of RTT(P), and the n of an n-way dissemination that the model suggests.\n\n"
 	      "  --peers N         P goes from 1 to N (32)\n"
-	      "  -i, --iterations N  ping-pongs measured a run (100)\n"
-	      "  --tune            also barriers of every n from 1 to 8, to see which is best\n"
-	      "  --nodes LIST      their sizes (2,4,8,16,32)\n"
-	      "  --alg LIST        other algorithms to choose from (n-way ones, n 1 to 8)\n"
-	      "  --barriers N      barriers measured a run (2000)\n"
-	      "  --where LIST      who runs them: nic, host (nic,host)\n"
-	      "  --tune-file FILE  writes the best by size, for `nbar-nicd --tune FILE`, whose\n"
-	      "                    algorithm auto it then is; tunes\n"
-	      "  --launches N      runs of each, in random order; medians are shown (1)\n",
+	      "  -i, --iterations N  measured ping-pongs per run (100)\n"
+	      "  --tune            also measure barriers of every n from 1 to 8, for the best\n"
+	      "  --nodes LIST      sizes of these barriers (2,4,8,16,32)\n"
+	      "  --alg LIST        algorithms of these barriers (n-way dissemination, n 1 to 8)\n"
+	      "  --barriers N      measured barriers per run (2000)\n"
+	      "  --where LIST      run these barriers by: nic, host (nic,host)\n"
+	      "  --tune-file FILE  as --tune; write the best algorithm of each size to FILE.\n"
+	      "                    nbar-nicd --tune FILE uses them as algorithm auto\n"
+	      "  --launches N      runs of each point, in random order; medians are shown (1)\n",
 	      to);
 	bench_usage_common(to);
 }
@@ -77,7 +77,7 @@ static bool for_tune_file(const char *name)
 	       nbfw_alg_row(alg.kind)->limit == NBAR_SIZE_MAX;
 }
 
-/* Algorithms that a tune file cannot have. */
+/* Refuses algorithms that a tune file cannot have. */
 static int check_tuned(const struct one_to_many *t)
 {
 	bool nic = false;
@@ -173,7 +173,7 @@ static double least(const struct one_to_many *t, uint32_t i)
 	return min;
 }
 
-/* Selects the measured points, if some are missing; returns their number. */
+/* Selects the points that have been measured; returns their number. */
 static uint32_t points(const struct one_to_many *t, struct lop_point *point)
 {
 	uint32_t n = 0;
@@ -302,7 +302,7 @@ int tool_one_to_many(int argc, char **argv)
 		r = run_session(&t, result, "nbar bench one-to-many", &tune_file);
 		r |= output_close(&tune_file, r == 0);
 		if (!r && t.tune_file && strcmp(t.tune_file, "-"))
-			fprintf(stderr, "nbar-nicd --tune %s takes it from here\n", t.tune_file);
+			fprintf(stderr, "to use these algorithms: nbar-nicd --tune %s\n", t.tune_file);
 	}
 	free(t.ping);
 	free(t.barrier);

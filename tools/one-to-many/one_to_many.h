@@ -18,29 +18,29 @@
 /* bench_figures.extra of a ping-pong, all of node 0, in us. */
 enum { PING_RTT_MIN, PING_RTT_MEDIAN, PING_SENT_MEDIAN };
 
-/* Instead of barriers: rank 0 sends to all others, each answers at once. */
+/* Runs ping-pongs instead of barriers: rank 0 sends to all other ranks, which answer at once. */
 int one_to_many_drive(const struct bench_host *h, struct bench_member *member);
 
 struct one_to_many {
-	struct bench_options opt; /* nodes and alg: what is tuned */
-	uint32_t peers;           /* P goes from 1 to that */
-	uint32_t barriers;        /* of a run that tunes */
+	struct bench_options opt; /* nodes and alg: of the tuning */
+	uint32_t peers;           /* the greatest P */
+	uint32_t barriers;        /* barriers of a run of the tuning */
 	bool tune;
-	const char *tune_file; /* NULL: not wanted */
+	const char *tune_file; /* NULL: the user wants no tune file */
 	struct bench_point *ping, *barrier;
 	uint32_t nbarrier;
 	struct lop model;
 };
 
-/* The ways of an n-way dissemination; 0: another algorithm. */
+/* The n of an n-way dissemination; 0: another algorithm. */
 uint32_t one_to_many_ways(const char *alg);
 
-/* The point of this size with the least median, because other work of the machine does not change a
- * median much; NULL if none was measured. */
+/* The point of this size with the least median. (Other work of the machine changes a median less
+ * than a mean.) NULL: no point of this size was measured. */
 const struct bench_point *one_to_many_best(const struct one_to_many *t, uint32_t size,
 					   enum bench_where where);
 
-/* Rows and notes of the tuning. */
+/* Adds rows and notes of the tuning. */
 void one_to_many_report_tuned(const struct one_to_many *t, struct result *r);
 
 /* Writes the tune file that nbar-nicd reads. */

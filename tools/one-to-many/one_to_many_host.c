@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * one_to_many_host.c - the 1:P ping-pong: node 0 sends a message to each of 1 .. P, one after the
- * other, and waits for their answers. Runs in a host process of a run, over a "signal" group.
+ * one_to_many_host.c - the 1:P ping-pong: node 0 sends a message to each of the nodes 1 .. P, one
+ * after the other, and waits for all answers. Runs in a host process, over a "signal" group.
  */
 #include "one_to_many.h"
 
@@ -12,20 +12,20 @@
 
 #include "stats.h"
 
-#define AGAIN_NS UINT64_C(10000000)     /* time without an answer until it asks again */
-#define GIVE_UP_NS UINT64_C(5000000000) /* time without an answer until it fails */
+#define AGAIN_NS UINT64_C(10000000)     /* time without an answer until node 0 sends again */
+#define GIVE_UP_NS UINT64_C(5000000000) /* time without an answer until node 0 fails */
 
 /* The ping-pong as node 0 sees it. */
 struct ping {
 	struct bench_member *m;
 	uint32_t peers, missing;
-	uint32_t seq;       /* of the one under way; the first is 1 */
-	uint32_t *answered; /* by rank: the last seq */
+	uint32_t seq;       /* number of the running ping-pong, from 1 */
+	uint32_t *answered; /* by rank: the last number that this rank has answered */
 	uint64_t begun, sent, requested;
 	double *rtt_us, *sent_us;
 };
 
-/* A full ring empties by itself, as long as the NIC lives. */
+/* Sends a message; waits while the ring is full. A NIC that lives empties the ring. */
 static int send(struct bench_member *m, uint32_t rank, uint32_t seq)
 {
 	const uint32_t word[NBAR_SIGNAL_WORDS] = { seq };
@@ -59,7 +59,7 @@ static int begin_ping(struct ping *p)
 	return r;
 }
 
-/* All answers are in. */
+/* Notes the times of a ping-pong: all answers have arrived. */
 static void note(struct ping *p, const struct bench_config *c)
 {
 	uint64_t now = tool_now_ns();
@@ -71,7 +71,7 @@ static void note(struct ping *p, const struct bench_config *c)
 	p->m->out->total_ns += now - p->begun;
 }
 
-/* A wire may lose messages. */
+/* Sends messages again that a wire may have lost. */
 static int look_for_lost(struct ping *p)
 {
 	uint64_t now = tool_now_ns();
@@ -84,7 +84,7 @@ static int look_for_lost(struct ping *p)
 	return send_to_missing(p);
 }
 
-/* One look of node 0. True if something has happened. */
+/* Node 0 takes messages once. True if something has happened. */
 static bool look_as_root(struct ping *p, const struct bench_config *c, int *r)
 {
 	struct nbar_signal_in in;
@@ -109,7 +109,7 @@ static bool look_as_root(struct ping *p, const struct bench_config *c, int *r)
 	return busy;
 }
 
-/* One look of another node: answers what has come. */
+/* Another node takes messages once, and answers them. */
 static bool look_as_peer(struct bench_member *m, int *r)
 {
 	struct nbar_signal_in in;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * one_to_many_tune.c - barriers of every n at every size: the best measured one beside the one that
- * the model suggests; and the tune file of the results.
+ * one_to_many_tune.c - barriers of every n at every size: shows the best measured n beside the n
+ * that the model suggests, and writes the tune file.
  */
 #include "one_to_many.h"
 
@@ -103,7 +103,7 @@ void one_to_many_write(const struct one_to_many *t, const char *command, FILE *t
 	for (; *command; command++)
 		fputc(*command < ' ' || *command > '~' ? '?' : *command, to);
 	fputc('\n', to);
-	/* In ascending order, whatever the order of the list. */
+	/* Sizes in ascending order, also if the list of --nodes has another order. */
 	for (;;) {
 		const struct bench_point *next = NULL;
 

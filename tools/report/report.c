@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.c - `nbar report`: the experiments of a folder, and the page made of them.
+ * report.c - `nbar report`: runs experiments in a folder, and makes a page of their results.
  */
 #include "report.h"
 
@@ -29,18 +29,19 @@ static const struct option long_options[] = {
 static void usage(FILE *to)
 {
 	fputs("usage: nbar report [OPTION]... DIR\n"
-	      "Runs experiments, each by a command of its own, and writes DIR/index.html: one\n"
-	      "page with tables, figures (by gnuplot), and published values.\n\n"
+	      "Runs experiments, each by its own command, and writes DIR/index.html: one page\n"
+	      "with tables, figures (by gnuplot), and published values.\n\n"
 	      "  --quick         short runs: under three minutes in all\n"
 	      "  --thorough      long runs: more sizes and repetitions, over an hour in all\n"
-	      "  --only LIST     these experiments (all)\n"
-	      "  --resume        goes on in a folder that has results: measures what is missing\n"
-	      "  --render-only   measures nothing, draws the page from the results in DIR again\n"
-	      "  --mpirun WORDS  start MPI programs so (Open MPI's mpirun, a rank a processor)\n"
-	      "  --list          the experiments and their commands\n"
-	      "\nDIR gets NAME.json, NAME.csv and NAME.txt for each experiment. What is measured\n"
-	      "stays there, whatever ends the report: --resume goes on. Exit status: 0 done,\n"
-	      "1 failed or interrupted, 2 wrong usage.\n",
+	      "  --only LIST     run only these experiments (all)\n"
+	      "  --resume        continue in a folder that has results: measure missing ones\n"
+	      "  --render-only   measure nothing; draw the page again from the results in DIR\n"
+	      "  --mpirun WORDS  start MPI programs with these words (Open MPI's mpirun, with\n"
+	      "                  one rank per processor)\n"
+	      "  --list          list the experiments and their commands\n"
+	      "\nDIR gets NAME.json, NAME.csv and NAME.txt for each experiment. An interrupted\n"
+	      "report keeps its measurements there, and --resume continues it. Exit status:\n"
+	      "0 done, 1 failed or interrupted, 2 wrong usage.\n",
 	      to);
 }
 
@@ -98,7 +99,7 @@ static int read_option(void *arg, int c, const char *value)
 	case OPT_QUICK:
 	case OPT_THOROUGH:
 		if (opt->length != REPORT_DEFAULT)
-			return tool_usage("one of --quick and --thorough, once");
+			return tool_usage("give --quick or --thorough, only one of them, and only once");
 		opt->length = c == OPT_QUICK ? REPORT_QUICK : REPORT_THOROUGH;
 		return 0;
 	case OPT_ONLY:
@@ -135,7 +136,7 @@ static int parse(int argc, char **argv, struct report_options *opt, bool *done)
 				  "--resume or --mpirun");
 	if (optind != argc - 1)
 		return tool_usage(optind == argc ? "name the folder for the report"
-						 : "one folder, please, after the options");
+						 : "name only one folder, after the options");
 	opt->dir = argv[optind];
 	if (strlen(opt->dir) > REPORT_PATH_MAX - 64)
 		return tool_usage("the folder's name is too long");
@@ -149,7 +150,7 @@ static int bad_folder(const struct report_options *opt, const char *what)
 	return TOOL_FAILED;
 }
 
-/* Checks that it is writable, before any measurement. */
+/* Checks that the folder is writable, before any measurement. */
 static int open_folder(const struct report_options *opt)
 {
 	struct stat st;
@@ -181,8 +182,8 @@ int tool_report(int argc, char **argv)
 		return r;
 	if (interrupted)
 		tool_error(
-			"interrupted; what is measured stays in %s: the same command with --resume "
-			"goes on",
+			"interrupted; %s keeps the measurements: to continue, run this command "
+			"again with --resume",
 			opt.dir);
 	page = report_page(&opt, interrupted);
 	if (interrupted)

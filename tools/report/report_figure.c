@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_figure.c - figures by gnuplot, as SVG that takes its colours from the page it is put into.
+ * report_figure.c - draws figures by gnuplot, as SVG that takes its colours from the page.
  *
  * The script uses colours that are otherwise unused, rgb(0, 1, n). This file replaces them by
  * variables of the style sheet, so the same figure fits light, dark and paper.
@@ -16,7 +16,7 @@
 #include "signals.h"
 #include "tool.h"
 
-/* Runs gnuplot: the script from in, the SVG to out, complaints to err. */
+/* Runs gnuplot: reads the script from `in`, writes the SVG to `out` and messages to `err`. */
 static int run_gnuplot(FILE *in, FILE *out, FILE *err)
 {
 	int status;

@@ -17,7 +17,7 @@ const struct report_experiment report_experiments[] = {
 			     "bench --nodes 2-32 --alg all -i 1000 -x 100 --launches 5" },
 		.seconds = { 240, 15, 1500 },
 		.best = "speedup",
-		.best_text = "times as long by the hosts as by the NICs, at most",
+		.best_text = "times as long if hosts run the barrier as if NICs run it, at most",
 		.panel = { {
 				   .title = "Mean time of a barrier",
 				   .x = "nodes",
@@ -57,7 +57,7 @@ const struct report_experiment report_experiments[] = {
 		.name = "efficiency",
 		.title = "Least compute for an efficiency",
 		.text = "Efficiency is compute / (time of a loop of compute + barrier). How much must a "
-			"program compute between two barriers to reach it?",
+			"program compute between two barriers to reach an efficiency?",
 		.command = { "sweep efficiency --launches 3",
 			     "sweep efficiency --nodes 8 --efficiency 0.50,0.90 -i 200 -x "
 			     "20 --launches 2",
@@ -83,8 +83,8 @@ const struct report_experiment report_experiments[] = {
 	{
 		.name = "arrival",
 		.title = "Arrival at different times",
-		.text = "Every host varies what it computes at random, the same in NIC- and host-based "
-			"runs. The gain of the NIC is host - NIC, over the total variation.",
+		.text = "Every host varies its compute time at random; NIC- and host-based runs have equal "
+			"times. The gain of the NIC is host - NIC, over the total variation.",
 		.command = { "sweep arrival --vary 0,10,20 -i 100",
 			     "sweep arrival --nodes 8 --compute 64,512,4096 --vary 0,10,20 "
 			     "-i 50 -x 5 --launches 2",

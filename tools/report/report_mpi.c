@@ -14,7 +14,7 @@
 
 #include "tool.h"
 
-/* Beside this program, or where it is installed, seen from there. */
+/* Paths from the folder of this program: in the build folder, and where nbar is installed. */
 static const char *const programs[] = { "nbar-mpi-bench-openmpi",
 					"../libexec/nbar/nbar-mpi-bench-openmpi" };
 static const char *const components[] = { "components/mca_coll_nbar.so",
@@ -81,7 +81,7 @@ const char *report_mpi_missing(const struct report_options *opt)
 	return NULL;
 }
 
-/* One rank per processor, but at least two: a single rank waits for no other. */
+/* One rank per processor, but at least two: a single rank would wait for no other rank. */
 static int ranks_here(void)
 {
 	cpu_set_t cpus;

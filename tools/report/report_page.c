@@ -58,7 +58,7 @@ static json_t *where(const struct report_result *r, const json_t *row)
 	return cells;
 }
 
-/* A line of the contents: the best value, or for an experiment without a summary column, a note. */
+/* A line of the contents: the best value; a note if the experiment has no summary column. */
 static json_t *line_of(const struct report_result *r, const struct report_experiment *e)
 {
 	const json_t *notes = json_object_get(r->root, "notes");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_pair.c - parts of a result as data of a template. Called by report_page.c and
- * report_section.c.
+ * report_pair.c - parts of a result as data of a template, for report_page.c and report_section.c.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_plot.c - the data of figure.gp, the gnuplot script for a figure of a result. Called by
- * report_figure.c.
+ * report_plot.c - the data of figure.gp, the gnuplot script for a figure of a result.
+ * report_figure.c calls it.
  */
 #include "report_plot.h"
 
@@ -11,7 +11,7 @@
 
 #include "template.h"
 
-#define MANY_LINES 8u /* with more lines, they are thinner */
+#define MANY_LINES 8u /* with more lines than this, lines are thinner */
 #define COLOURS 8u
 #define DASHES 4u
 #define POINTS 8u
@@ -40,7 +40,8 @@ static json_t *label(const struct figure *f, int column)
 	return json_sprintf("%s%s%s", name, *in ? ", " : "", in);
 }
 
-/* The key lies outside the figure: below it on narrow screens, else beside it, in one column. */
+/* The height of a figure. The key is outside the plot: below it on narrow screens, else beside it,
+ * in one column. */
 static uint32_t height(const struct figure *f, bool wide)
 {
 	uint32_t lines = f->nline + f->marks, beside = 80 + 22 * lines;
@@ -48,7 +49,7 @@ static uint32_t height(const struct figure *f, bool wide)
 	return !wide ? 340 + 18 * lines : beside > 440 ? beside : 440;
 }
 
-/* True if the words of the axis have no room side by side. */
+/* True if the words of the axis do not fit beside each other. */
 static bool is_crowded(const struct values *words, bool wide)
 {
 	size_t length = 0;
@@ -58,7 +59,7 @@ static bool is_crowded(const struct values *words, bool wide)
 	return length > (wide ? 70 : 32);
 }
 
-/* Words that stand on an axis instead of numbers. */
+/* The words of an axis that has words instead of numbers. */
 static json_t *places(const struct values *v)
 {
 	char *text = NULL;
@@ -123,14 +124,14 @@ static json_t *line_title(const struct figure *f, uint32_t colour, uint32_t dash
 	return text_end(to, &text);
 }
 
-/* Lines, or bars that stand side by side: colour by the first series, dashes and points by the
- * second. */
+/* Lines, or bars beside each other: the first series gives the colour, the second series the dashes
+ * and points. */
 static json_t *lines(const struct figure *f)
 {
 	static const char *const dashes[DASHES] = { "solid", "(8,5)", "(2,4)", "(10,4,2,4)" };
 	static const int point[POINTS] = { 7, 6, 5, 9, 4, 11, 8, 13 };
 	json_t *all = json_array();
-	double width = 0.8 / f->nline; /* of a bar and the space beside it */
+	double width = 0.8 / f->nline; /* width of a bar and the space beside it */
 	uint32_t n = 0;
 
 	for (uint32_t at = 0; at < LINES_MAX * LINES_MAX; at++) {

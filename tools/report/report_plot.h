@@ -34,7 +34,7 @@ void plot_harmless(const char *text, char *out, size_t size);
 /* The value of a column in a row, as a harmless word. */
 void plot_word(const struct report_result *r, size_t row, int column, char out[WORD]);
 
-/* Index of a word in the list of known words; adds a new word; LINES_MAX: no room. */
+/* The index of a word in v; adds the word if it is new. LINES_MAX: no room. */
 uint32_t plot_index(struct values *v, const char *word);
 
 /* The number in a row and column; false if it cannot be drawn. */
@@ -49,7 +49,7 @@ bool plot_begin(struct figure *f, const struct report_result *r, const struct re
 /* Sorts rows into lines; writes their data and published values. False: there is no data. */
 bool plot_lines(struct figure *f, FILE *to);
 
-/* Finds the cells of a heat map and the range of its values. False: it has no cell. */
+/* Finds the cells of a heat map, and the least and greatest value. False: there is no cell. */
 bool plot_heat(struct figure *f);
 
 #endif

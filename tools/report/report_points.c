@@ -30,7 +30,7 @@ static const struct published_point *next(const struct report_result *r,
 	return NULL;
 }
 
-/* Points with the same mark are next to each other. */
+/* In the table, points with the same mark are next to each other. */
 uint32_t report_points_data(const struct report_result *r, const struct report_panel *panel,
 			    FILE *to)
 {
@@ -46,7 +46,7 @@ uint32_t report_points_data(const struct report_result *r, const struct report_p
 	return n;
 }
 
-/* Crosses and the like, without a line, in the colour of the text. */
+/* Draws crosses and similar marks, without a line, in the colour of the text. */
 void report_points_plot(const struct report_result *r, const struct report_panel *panel, FILE *to)
 {
 	static const int shape[SHAPES] = { 2, 1, 3, 10 };

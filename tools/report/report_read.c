@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_read.c - reads results. A result folder may come from anywhere, so the contents of a file
- * are checked before use.
+ * report_read.c - reads results. A result folder may come from anywhere, so this file checks the
+ * contents of a file before use.
  */
 #include "report.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_run.c - runs the experiments of a report, each as a process of this same program, so that
- * each can be interrupted, resumed and reproduced by hand.
+ * report_run.c - runs the experiments of a report, each as a process of this program. So you can
+ * interrupt, resume and repeat each experiment by hand.
  */
 #include "report.h"
 
@@ -30,7 +30,7 @@ static double seconds(const struct report_options *opt, const struct report_expe
 	return e->seconds[report_length_of(e, opt->length)];
 }
 
-/* True if a text about the machine in a result is equal to this one, or is missing there. */
+/* True if `machine` has no such key, or has this text there. */
 static bool machine_says(const json_t *machine, const char *key, const char *text)
 {
 	const char *was = json_string_value(json_object_get(machine, key));
@@ -38,7 +38,7 @@ static bool machine_says(const json_t *machine, const char *key, const char *tex
 	return !was || !strcmp(was, text);
 }
 
-/* An existing result can stay if it has the same machine and the same command. */
+/* Checks that an existing result is of this machine and of the same command. */
 static int check_old(const struct report_options *opt, const struct report_experiment *e,
 		     const struct report_result *r, const char *path)
 {
@@ -52,16 +52,16 @@ static int check_old(const struct report_options *opt, const struct report_exper
 	if ((!e->mpi && !machine_says(machine, "host", here.host)) ||
 	    !machine_says(machine, "cpu", here.cpu)) {
 		tool_error(
-			"%s was measured on another machine (%s), and this is %s: results of two "
-			"machines do not go into one report; name another folder",
+			"%s was measured on another machine (%s), and this is %s: a report "
+			"cannot have results of two machines; name another folder",
 			path, host ? host : "?", here.host);
 		return TOOL_FAILED;
 	}
 	if (command && !strncmp(command, "nbar ", 5) &&
 	    (strncmp(command + 5, arguments(opt, e), n) ||
 	     (command[5 + n] && command[5 + n] != ' '))) {
-		tool_error("%s was measured by another command (%s): resume with the same one of "
-			   "--quick and --thorough, or without both, as it was begun; or name "
+		tool_error("%s was measured by another command (%s): resume with the --quick or "
+			   "--thorough of that report, or without both if it had none; or name "
 			   "another folder",
 			   path, command);
 		return TOOL_FAILED;
@@ -83,13 +83,13 @@ static int look(const struct report_options *opt, const struct report_experiment
 		*there = false;
 		return 0;
 	case REPORT_BROKEN:
-		tool_error("%s; it stays as it is: move it away, or name another folder", why);
+		tool_error("%s; nbar did not change it: move it away, or name another folder", why);
 		return TOOL_FAILED;
 	case REPORT_READ:
 		break;
 	}
 	if (!opt->resume) {
-		tool_error("%s is there already: --resume measures only what is missing, "
+		tool_error("%s exists: --resume measures only missing results, "
 			   "--render-only draws the page again; or name another folder",
 			   path);
 		rc = TOOL_FAILED;
@@ -100,7 +100,7 @@ static int look(const struct report_options *opt, const struct report_experiment
 	return rc;
 }
 
-/* In the child: the experiment, with its files, and its table to NAME.txt. */
+/* In the child: becomes the experiment, which writes its files, and its table to NAME.txt. */
 static void become(const struct report_options *opt, const struct report_experiment *e)
 {
 	static char name[] = "nbar", json_option[] = "--json", csv_option[] = "--csv",
@@ -159,7 +159,7 @@ static int watch(pid_t pid, bool *interrupted)
 		if (signals_interrupted())
 			kill(pid, SIGTERM);
 	}
-	/* From a terminal the signal goes to both of us, and the other may be first to end. */
+	/* A terminal sends the signal to the experiment, too, which may end before this process. */
 	*interrupted = signals_interrupted();
 	return status;
 }
@@ -182,10 +182,10 @@ static int run_one(const struct report_options *opt, const struct report_experim
 	if (*interrupted || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
 		return 0;
 	if (WIFSIGNALED(status))
-		tool_error("%s was killed by signal %d (%s); the others go on", e->name,
+		tool_error("%s was killed by signal %d (%s); the other experiments run", e->name,
 			   WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
-		tool_error("%s failed (see above); the others go on", e->name);
+		tool_error("%s failed (see above); the other experiments run", e->name);
 	return TOOL_FAILED;
 }
 

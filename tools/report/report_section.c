@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * report_section.c - the data of section.html, the part of the page for one experiment: figures,
- * notes, table, published values, and how it was measured. Called by report_page.c.
+ * notes, table, published values, machine and settings. report_page.c calls it.
  */
 #include "report.h"
 
@@ -10,7 +10,7 @@
 #include "published.h"
 #include "template.h"
 
-#define LONG_TABLE 40u /* rows from which a table scrolls on a screen */
+#define LONG_TABLE 40u /* a table with so many rows or more scrolls on a screen */
 
 static const char *text_in(const json_t *object, const char *key)
 {
@@ -19,7 +19,7 @@ static const char *text_in(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
-/* Draws a panel, once for wide and once for narrow screens: text cannot shrink with it. */
+/* Draws a panel twice, for wide and for narrow screens: its text must not shrink with it. */
 static void figure_add(json_t *figures, const struct report_result *r,
 		       const struct report_experiment *e, uint32_t i, struct report_drawn *drawn)
 {
@@ -73,7 +73,7 @@ static json_t *columns_of(const struct report_result *r)
 	return columns;
 }
 
-/* The cells of each row, with the description of their columns. */
+/* The cells of each row, each with the description of its column. */
 static json_t *rows_of(const struct report_result *r, const json_t *columns)
 {
 	json_t *rows = json_array(), *row;
@@ -123,7 +123,7 @@ static void published_add(json_t *all, const struct published *p)
 					     p->hardware, "source", p->source));
 }
 
-/* The published values in the result, or else those of our table. */
+/* The published values in the result, or else the values of published.c. */
 static json_t *published_for(const struct report_result *r, const struct report_experiment *e)
 {
 	json_t *all = json_array();
@@ -144,7 +144,7 @@ static json_t *published_for(const struct report_result *r, const struct report_
 	return all;
 }
 
-/* How it was measured. */
+/* How the result was measured. */
 static json_t *origin_of(const struct report_result *r)
 {
 	static const char *const origin[] = { "started", "version", "commit" };

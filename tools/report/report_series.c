@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_series.c - the rows of a result as lines, bars or fields of a figure. Called by
- * report_plot.c.
+ * report_series.c - the rows of a result as lines, bars or fields of a figure. report_plot.c calls
+ * it.
  *
  * Only numbers, and words of harmless characters, get from a result into a figure, because a
  * gnuplot script can run commands.
@@ -109,7 +109,7 @@ static void sort_rows(struct figure *f)
 	}
 }
 
-/* The data of a line; false if it has no point. Where there are bars, x is a place on the axis. */
+/* Writes the data of a line. False: the line has no point. For bars, x is a place on the axis. */
 static bool line_data(struct figure *f, FILE *to, uint32_t line, const char *colour,
 		      const char *dash)
 {

@@ -3,7 +3,7 @@
  * engines.c - simulates members that are engines: nbfw_step of libnbfw.a, as it runs in a NIC.
  *
  * A member handles events one by one; while it works, events wait in the order of arrival. Messages
- * of a member go out one after the other. Called by `nbar simulate` and tests.
+ * of a member go out one after the other. `nbar simulate` and tests call this file.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,8 @@ enum { EV_START, EV_TIMER, EV_FRAME }; /* FRAME + type of the frame */
 struct member {
 	sim_time tx, rx; /* when it may send and receive the next message */
 	sim_time deadline;
-	struct sim_path path; /* of the last event that it has handled */
-	uint32_t done;        /* barriers */
+	struct sim_path path; /* of the last event that this member has handled */
+	uint32_t done;        /* number of completed barriers */
 	bool armed, timer_queued, dead, failed;
 };
 
@@ -161,7 +161,7 @@ static void send_reply(struct run *r, uint32_t m, const struct sim_event *pull,
 	send(r, m, &ev, &pull->path, now);
 }
 
-/* A timer has at most one event in the queue. An event that is too early goes back there. */
+/* A timer has at most one event in the queue. An event that comes too early is queued again. */
 static void set_timer(struct run *r, uint32_t m, enum nbfw_timer timer, sim_time now)
 {
 	struct member *me = &r->member[m];
@@ -229,7 +229,7 @@ static void fail(struct run *r, uint32_t m)
 		r->left--;
 }
 
-/* Carries out the actions of the engine, in their order. in: the frame that it has handled. */
+/* Carries out the actions of the engine, in their order. in: the event that caused them. */
 static void act(struct run *r, uint32_t m, const struct sim_event *in, const struct nbfw_action *a,
 		sim_time now)
 {
@@ -253,7 +253,7 @@ static void step(struct run *r, const struct sim_event *ev, const struct nbfw_ev
 	struct nbfw_action a;
 
 	nbfw_step(state_of(r, m), sim_plan(r->plans, m), in, &a);
-	/* The event that ends a step is on the path of everything that follows. */
+	/* The event that ends a step is on the path of all later events of the member. */
 	if (in->type == NBFW_EV_TOKEN &&
 	    (a.complete || a.send_first < a.send_end || a.timer == NBFW_ARM))
 		r->member[m].path = ev->path;
@@ -380,7 +380,7 @@ static void come_all(struct run *r)
 	}
 }
 
-/* The timer intervals of a real NIC: made from a NIC that is used only for this. */
+/* Gets the timer intervals of a real NIC from a NIC that serves only for this. */
 static int make_intervals(struct run *r)
 {
 	const struct nbnic_config config = { .pull_ns = r->setup->pull_ns,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The sends of a step wait for all slots of the steps before: a calc of length 0 joins these. */
+/* The sends of a step wait for all slots of earlier steps: a calc of length 0 joins these slots. */
 static void write_rank(const struct sim_plans *plans, uint32_t m, FILE *to)
 {
 	const struct nbar_plan *p = sim_plan(plans, m);
@@ -121,7 +121,7 @@ static int grow_labels(struct reader *r)
 	return 0;
 }
 
-/* Room for one more. */
+/* Makes room for one more item. */
 static int grow(void **array, uint32_t n, uint32_t *room, size_t size)
 {
 	if (n < *room)
@@ -145,7 +145,7 @@ static int add_op(struct reader *r, const char *name, const struct goal_op *op)
 		return -ENOMEM;
 	l = find_label(r, name);
 	if (l->name)
-		return bad(r, "label '%s' stands there twice", name);
+		return bad(r, "label '%s' is used twice", name);
 	l->name = strdup(name);
 	if (!l->name)
 		return -ENOMEM;
@@ -241,7 +241,7 @@ static int read_line(struct reader *r, char *text)
 	if (sscanf(text, "num_ranks %" SCNu32 " %n", &r->rank, &end) == 1 && end > 0 &&
 	    !text[end]) {
 		if (g->ranks || r->rank == 0 || r->rank > GOAL_RANKS_MAX)
-			return bad(r, "num_ranks stands there once, from 1 to %u", GOAL_RANKS_MAX);
+			return bad(r, "num_ranks must be given once, from 1 to %u", GOAL_RANKS_MAX);
 		g->ranks = r->rank;
 		return 0;
 	}

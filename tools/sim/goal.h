@@ -3,9 +3,9 @@
  * goal.h - schedules in GOAL, the language of LogGOPSim (Hoefler, Schneider, Lumsdaine 2010):
  * written from plans, read from text, and run by the rules of LogGOPSim.
  *
- * Reads num_ranks, rank, send, recv and calc with tags, requires and irequires; supports one
- * processor and one NIC per rank, and messages that are sent eagerly. Does not trust a file: checks
- * everything.
+ * It reads num_ranks, rank, send, recv and calc with tags, requires and irequires; it supports one
+ * processor and one NIC per rank, and messages that are sent eagerly. It checks all contents of a
+ * file.
  */
 #ifndef NBAR_TOOLS_SIM_GOAL_H
 #define NBAR_TOOLS_SIM_GOAL_H
@@ -24,11 +24,11 @@ struct goal_op {
 	uint8_t type;
 	uint32_t rank, peer, tag;
 	uint64_t size;     /* bytes; of calc: ns */
-	uint32_t waits;    /* number of operations that it waits for */
+	uint32_t waits;    /* number of operations that this operation waits for */
 	uint32_t next_dep; /* first of its dependants in dep[]; 0: none */
 };
 
-/* Its dependants are a list. */
+/* A dependant of an operation, in a list. */
 struct goal_dep {
 	uint32_t op, next;
 	bool at_start; /* irequires */
@@ -38,7 +38,7 @@ struct goal {
 	uint32_t ranks;
 	uint32_t nop, op_room;
 	struct goal_op *op;
-	uint32_t ndep, dep_room; /* the first is none */
+	uint32_t ndep, dep_room; /* dep[0] is not used */
 	struct goal_dep *dep;
 };
 
@@ -46,11 +46,11 @@ struct goal {
  * token. */
 void goal_write(const struct sim_plans *plans, FILE *to);
 
-/* 0, or a negative errno and a text that names the line and the fault. */
+/* Reads a schedule. 0, or a negative errno; `why` then names the line and the fault. */
 int goal_read(FILE *from, struct goal *g, char *why, size_t room);
 void goal_free(struct goal *g);
 
-/* Runs it on a flat network: mean_ns is the time until the last rank has come to its end. */
+/* Runs a schedule on a flat network: out->mean_ns is the time at which the last rank ends. */
 void goal_run(const struct goal *g, const struct sim_net_options *net, struct sim_report *out);
 
 #endif

@@ -36,7 +36,7 @@ struct run {
 	const struct goal *g;
 	const struct sim_net_options *net;
 	struct sim_report *out;
-	struct event *heap; /* room for one of each operation; the first is the next */
+	struct event *heap; /* room for one event per operation; heap[0] comes next */
 	uint32_t nheap, nready;
 	uint32_t *ready; /* operations that the current event has released */
 	uint64_t places;
@@ -110,7 +110,7 @@ static void satisfy(struct run *r, uint32_t op, bool at_start)
 	r->done += !at_start;
 }
 
-/* Takes the first match out of the list of a host. False: there is no match. */
+/* Takes the first matching receive or message out of the list of a host. False: none matches. */
 static bool match(struct run *r, uint32_t rank, bool is_message, uint32_t peer, uint32_t tag,
 		  uint32_t *op)
 {
@@ -137,7 +137,7 @@ static void wait_for(struct run *r, uint32_t rank, const struct waiting *w)
 	if (index)
 		r->waiting_free = r->waiting[index].next;
 	else
-		index = ++r->nwaiting; /* at most one for each operation */
+		index = ++r->nwaiting; /* an operation waits at most once */
 	r->waiting[index] = *w;
 	r->waiting[index].next = 0;
 	while (*at)

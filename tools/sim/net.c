@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * net.c - see net.h. Called for each message of a simulation: no allocation after the begin.
+ * net.c - see net.h. Each message of a simulation uses it: no allocation after sim_net_begin.
  */
 #include "net.h"
 
@@ -31,7 +31,7 @@ static sim_time seconds(double s)
 }
 
 /*
- * By a profile, one message takes o + l, and a further message adds l. If both ends share a core, l
+ * In a profile, one message takes o + l, and a further message adds l. If both ends share a core, l
  * contains the work of both ends on this core.
  */
 static struct sim_cost profile_cost(const struct sim_net *net, uint32_t from, uint32_t to)

@@ -2,8 +2,8 @@
 /*
  * net.h - the network of a simulation: cost, waits and faults of a message.
  *
- * Costs are those of the LogGP model, or of a measured profile; a fat tree or a dragonfly has links
- * with a latency and a rate, which messages occupy one after the other. All randomness comes from
+ * Costs come from the LogGP model or from a measured profile. A fat tree or a dragonfly has links
+ * with a latency and a rate; a link carries one message after the other. All randomness comes from
  * the seed, in the order of the calls.
  */
 #ifndef NBAR_TOOLS_SIM_NET_H
@@ -16,8 +16,8 @@
 
 enum sim_topology { SIM_FLAT, SIM_FAT_TREE, SIM_DRAGONFLY };
 
-#define SIM_LINKS_MAX 7u     /* on the way of a message */
-#define SIM_MILLION 1000000u /* probabilities are parts of it */
+#define SIM_LINKS_MAX 7u     /* links on the way of a message */
+#define SIM_MILLION 1000000u /* a probability is a number per million */
 
 struct sim_net_options {
 	enum sim_topology topology;
@@ -26,15 +26,15 @@ struct sim_net_options {
 	sim_time byte;                   /* G */
 	uint32_t bytes;                  /* of a frame on the wire */
 	sim_time hop;                    /* fat tree, dragonfly: latency of a link and its switch */
-	sim_time link_byte;              /* the same: time of a byte on a link */
-	/* NULL, or measured costs in seconds by [from * members + to]: a message, a further one.
-	 * The caller's. */
+	sim_time link_byte;              /* fat tree, dragonfly: time of a byte on a link */
+	/* NULL, or measured costs in seconds by [from * members + to]: o of a message, l of a
+	 * further message. The caller owns them. */
 	const double *o, *l;
 	sim_time step;        /* work of a core for a member's step, a part of o */
-	uint32_t cores;       /* that the members share; 0: each has its own */
-	const uint32_t *core; /* NULL, or the core of each member, below `cores`. The caller's */
+	uint32_t cores;       /* cores that the members share; 0: each member has its own core */
+	const uint32_t *core; /* NULL, or each member's core, below `cores`. The caller owns it */
 	uint32_t loss, repeat, reorder; /* per million messages */
-	sim_time reorder_by;            /* how much later, at most */
+	sim_time reorder_by;            /* greatest delay of a reordered message */
 	sim_time noise_period, noise;   /* a core stops for `noise` once in each period; 0: never */
 	uint64_t seed;
 };
@@ -58,7 +58,7 @@ struct sim_cost {
 	sim_time recv_gap;
 };
 
-/* 0 or -NBAR_ENOMEM. */
+/* Begins a network. 0 or -NBAR_ENOMEM. */
 int sim_net_begin(struct sim_net *net, const struct sim_net_options *opt);
 void sim_net_end(struct sim_net *net);
 
@@ -89,7 +89,7 @@ uint64_t sim_net_random(struct sim_net *net, uint64_t n);
 /* topology.c: numbers of hosts and links of the smallest topology for this many members. */
 void sim_topology_size(struct sim_net *net);
 
-/* The links between two members, in order; returns how many. */
+/* Writes the links between two members, in order; returns their number. */
 uint32_t sim_topology_route(const struct sim_net *net, uint32_t from, uint32_t to,
 			    uint64_t link[SIM_LINKS_MAX]);
 

@@ -21,7 +21,7 @@ struct run {
 	uint32_t left;
 };
 
-/* The host of a member arrives, `at` or a little later. */
+/* The host of a member arrives at `at`, or a random delay later. */
 static void come(struct run *r, uint32_t m, sim_time at)
 {
 	if (r->setup->arrive)
@@ -73,7 +73,7 @@ static int open_all(struct run *r)
 	struct nbfw_alg alg;
 	int e = 0;
 
-	/* Plans that have a name are made by the NICs; others are uploaded. */
+	/* The NICs make plans that have a name; hosts upload other plans. */
 	if (nbfw_alg_parse(r->setup->alg, &alg)) {
 		plan = calloc(plans->size, sizeof(struct nbar_plan *));
 		e = plan ? 0 : -NBAR_ENOMEM;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plans.c - see plans.h. Called before a simulation begins.
+ * plans.c - see plans.h. A simulation makes its plans before it begins.
  */
 #include "plans.h"
 
@@ -10,7 +10,7 @@
 
 #include "engine.h"
 
-#define SHAPES_MAX 4096u /* different plans; with more, it tries another way to rename */
+#define SHAPES_MAX 4096u /* different plans; with more, another way to rename is tried */
 #define TABLE (4 * SHAPES_MAX)
 /* Words of the longest plan. */
 #define PLAN_WORDS                                                                                 \
@@ -18,10 +18,10 @@
 	  NBAR_SENDS_MAX * sizeof(struct nbar_send) + NBAR_SLOTS_MAX * sizeof(struct nbar_recv)) / \
 	 4)
 
-/* The source of the plans, and state while they are made. */
+/* The source of the plans, and the state while they are made. */
 struct maker {
 	struct nbfw_alg alg;
-	const struct nbar_plan *const *plan; /* NULL: of alg */
+	const struct nbar_plan *const *plan; /* NULL: the plans of `alg` */
 	uint32_t room[PLAN_WORDS];
 	uint32_t table[TABLE]; /* 1 + where a shape begins; 0: none */
 };
@@ -37,7 +37,7 @@ static uint32_t size_of_names(const struct sim_plans *p)
 	return size;
 }
 
-/* The plan of a member into room, with its ranks renamed. Returns its words, or an error. */
+/* Writes the plan of a member, with renamed ranks. Returns its number of words, or an error. */
 static int64_t make(const struct sim_plans *p, struct maker *m, uint32_t member)
 {
 	struct nbar_plan *plan = (void *)m->room;
@@ -92,7 +92,7 @@ static uint32_t hash(const uint32_t *word, size_t n)
 	return h;
 }
 
-/* Finds the shape, or adds it. */
+/* Finds the member's plan among the shapes, or adds it. */
 static int keep(struct sim_plans *p, struct maker *m, uint32_t member, size_t n)
 {
 	const struct nbar_plan *plan = (const void *)m->room;
@@ -118,7 +118,7 @@ static int keep(struct sim_plans *p, struct maker *m, uint32_t member, size_t n)
 	return append(p, m->room, n);
 }
 
-/* All members, renamed in one way. 1: too many shapes for that. */
+/* Makes the plans of all members with one way to rename. 1: this gives too many shapes. */
 static int try(struct sim_plans *p, struct maker *m)
 {
 	memset(m->table, 0, sizeof(m->table));

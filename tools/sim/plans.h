@@ -2,9 +2,9 @@
 /*
  * plans.h - the plans of all members of a simulated group, in little memory.
  *
- * Most algorithms look the same from every rank: the plan of rank r is the plan of rank 0 with all
- * ranks renamed, by an addition mod size or by an exclusive or. Members with equal renamed plans
- * share one plan, and their engines work with the new names: the own rank is 0. A member shares a
+ * In most algorithms, the plan of rank r is the plan of rank 0 with all ranks renamed, by an
+ * addition mod size or by an exclusive or. Members with equal renamed plans share one plan, and
+ * their engines work with the new names: the name of a member's own rank is 0. A member shares a
  * plan only after its own plan was generated and compared word by word.
  */
 #ifndef NBAR_TOOLS_SIM_PLANS_H
@@ -25,15 +25,16 @@ struct sim_plans {
 	uint32_t *at;      /* of each member: where its plan begins in block, in words */
 	uint32_t *block;   /* the plans */
 	size_t nword, cap; /* of block, in words */
-	uint64_t tokens;   /* that all members send in one barrier */
+	uint64_t tokens;   /* of all members in one barrier */
 	uint32_t steps;    /* of the longest plan */
-	size_t state;      /* bytes of the largest state */
+	size_t state;      /* bytes of the largest state of an engine */
 };
 
-/* Generates them. 0, -NBFW_EINVAL or -NBFW_ERANGE as nbfw_plan_generate, or -NBAR_ENOMEM. */
+/* Generates the plans. 0, -NBFW_EINVAL or -NBFW_ERANGE as nbfw_plan_generate, or -NBAR_ENOMEM. */
 int sim_plans_generate(struct sim_plans *p, struct nbfw_alg alg, uint32_t size);
 
-/* The same for given plans, which have passed nbfw_plan_check. */
+/* Takes the plans of the caller, which have passed nbfw_plan_check. Returns as
+ * sim_plans_generate. */
 int sim_plans_take(struct sim_plans *p, const struct nbar_plan *const *plan, uint32_t size);
 
 void sim_plans_free(struct sim_plans *p);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * queue.c - see queue.h. Bucket b > 0 has the events whose time differs from `last` in bit b - 1
- * and in none above it; bucket 0 those of that very time (Ahuja, Mehlhorn, Orlin, Tarjan 1990).
+ * queue.c - see queue.h. Bucket 0 has the events whose time is `last`. Bucket b > 0 has the events
+ * whose time differs from `last` in bit b - 1 and in no higher bit (Ahuja, Mehlhorn, Orlin, Tarjan
+ * 1990).
  */
 #include "queue.h"
 

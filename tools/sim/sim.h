@@ -4,7 +4,7 @@
  *
  * sim_engines_run: an engine (libnbfw.a) for each member, and messages timed by the network. It
  * lacks the rest of a NIC: no poll passes, no pages, and no limit except that of the receive queue.
- * sim_nics_run: a whole NIC (libnbnic.a) for each member. The same setup gives the same events.
+ * sim_nics_run: a whole NIC (libnbnic.a) for each member. Equal setups give equal events.
  */
 #ifndef NBAR_TOOLS_SIM_SIM_H
 #define NBAR_TOOLS_SIM_SIM_H
@@ -27,7 +27,7 @@ struct sim_special {
 struct sim_setup {
 	struct sim_net_options net;
 	const struct sim_plans *plans;
-	const char *alg;   /* NICs: the name of what the plans are, and "custom" otherwise */
+	const char *alg;   /* sim_nics_run: the algorithm of the plans, or "custom" */
 	uint32_t barriers; /* one after the other */
 	sim_time arrive;   /* greatest random delay of a host before each barrier */
 	sim_time post;     /* from a host's call until its NIC knows */
@@ -44,21 +44,21 @@ struct sim_setup {
 
 enum sim_end {
 	SIM_END_DONE,    /* all members completed all barriers, or failed */
-	SIM_END_EARLY,   /* a member completed a barrier that another had not started */
-	SIM_END_HUNG,    /* the limit came, or there were no more events */
+	SIM_END_EARLY,   /* a member completed a barrier before another member had started it */
+	SIM_END_HUNG,    /* the time limit was reached, or no events were left */
 	SIM_END_INVALID, /* an invariant of the engine does not hold */
 	SIM_END_MEMORY
 };
 
 struct sim_report {
 	enum sim_end end;
-	uint32_t member, epoch; /* where an end other than DONE was found */
-	uint64_t completed;     /* barriers of members */
-	uint64_t failed;        /* members; and the rank that most of them name */
-	uint32_t failed_rank;
-	double mean_ns;           /* of a barrier: all of them, by their number */
+	uint32_t member, epoch; /* EARLY, INVALID: of the error */
+	uint64_t completed;     /* barriers, summed over the members */
+	uint64_t failed;        /* members that failed */
+	uint32_t failed_rank;   /* the failed rank that most of these members name */
+	double mean_ns;           /* time of all barriers / number of barriers */
 	double worst_ns;          /* longest time from the last arrival to the last completion */
-	double median_ns, p99_ns; /* of the same times */
+	double median_ns, p99_ns; /* of the times from last arrival to last completion */
 	double skew_ns;           /* mean time from the first completion to the last */
 	uint64_t tokens, pulls, laters, aborts; /* sent */
 	uint64_t lost, repeated, reordered, dropped, link_waits;

@@ -69,12 +69,12 @@ static int judge(const char *alg, uint32_t members, const struct sim_report *out
 				   alg, members, out->failed, out->failed_rank);
 		return out->failed ? TOOL_FAILED : 0;
 	case SIM_END_EARLY:
-		tool_error("%s of %u: member %u completed barrier %u before all had started it: "
-			   "the plans are no barrier, or the engine is wrong",
+		tool_error("%s of %u: member %u completed barrier %u before all members had "
+			   "started it: the plans are no barrier, or the engine is wrong",
 			   alg, members, out->member, out->epoch + 1);
 		return TOOL_FAILED;
 	case SIM_END_HUNG:
-		tool_error("%s of %u: it did not end; members completed %" PRIu64 " barriers in "
+		tool_error("%s of %u: no end; members completed %" PRIu64 " barriers in "
 			   "total. Are the plans a barrier?",
 			   alg, members, out->completed);
 		return TOOL_FAILED;
@@ -174,7 +174,7 @@ static int run_one(struct simulate_options *opt, const struct simulate_costs *co
 	return r;
 }
 
-/* All algorithms of one size. */
+/* Runs all algorithms with one size. */
 static int run_size(struct simulate_options *opt, struct profile *profile, uint32_t members,
 		    struct result *result)
 {
@@ -263,7 +263,7 @@ static void add_notes(const struct simulate_options *opt, const struct timeline 
 			    TIMELINE_MAX, trace->left_out);
 }
 
-/* Runs all with a trace, or without. */
+/* Runs all sizes and algorithms, with or without a trace. */
 static int run_traced(struct simulate_options *opt, struct result *result)
 {
 	struct timeline trace;

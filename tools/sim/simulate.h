@@ -22,7 +22,7 @@ struct simulate_options {
 	struct sim_setup setup; /* members and plans are set for each run */
 	const char *profile;    /* path, or NULL: costs are measured ones */
 	const char *trace;      /* path, or NULL */
-	const char *goal;       /* path of a schedule that is run instead, or NULL */
+	const char *goal;       /* path of a schedule that runs instead of barriers, or NULL */
 	const char *write_goal; /* path, or NULL */
 	struct experiment_options files;
 };
@@ -31,7 +31,7 @@ struct simulate_options {
 int simulate_options_parse(int argc, char **argv, struct simulate_options *opt, bool *help);
 void simulate_usage(FILE *to);
 
-/* The costs of a profile, as sim_net_options wants them, for as many members as there are. */
+/* The costs of a profile, in the form of sim_net_options, for a number of members. */
 struct profile;
 struct simulate_costs {
 	struct profile *profile;

@@ -24,38 +24,38 @@ void simulate_usage(FILE *to)
 	      "  --level LEVEL     a member is: engine, without queues and limits; nic, a whole\n"
 	      "                    NIC, 4096 at most (engine)\n"
 	      "The network:\n"
-	      "  --net NET         flat, fat-tree or dragonfly, as large as it must be (flat)\n"
+	      "  --net NET         flat, fat-tree or dragonfly, large enough for all (flat)\n"
 	      "  --loggp L=NS,o=NS,g=NS,G=NS  latency, overhead of a message at either end, gap\n"
 	      "                    between messages, time of a byte (L=1000,o=200,g=50,G=0.08)\n"
-	      "  --profile FILE    instead: costs that nbar profile measured\n"
-	      "  --hop NS          instead of L: a link and its switch, of those two (150)\n"
-	      "  --rate GBPS       of their links, which messages occupy in turn (100)\n"
-	      "  --frame BYTES     of a token on the wire (86: Ethernet)\n"
-	      "  --cores N         that all members share (each has its own)\n"
-	      "  --turn NS         nic: of a pass in which no frame comes or goes (0)\n"
-	      "  --post US, --notice US  from host to NIC, and back (0)\n"
+	      "  --profile FILE    instead of --net: costs that nbar profile measured\n"
+	      "  --hop NS          fat-tree, dragonfly: latency of a link and its switch (150)\n"
+	      "  --rate GBPS       fat-tree, dragonfly: rate of a link (100)\n"
+	      "  --frame BYTES     size of a token on the wire (86: Ethernet)\n"
+	      "  --cores N         cores that all members share (each has its own core)\n"
+	      "  --turn NS         nic: time of a pass in which no frame comes or goes (0)\n"
+	      "  --post US, --notice US  delays from host to NIC, and from NIC to host (0)\n"
 	      "Faults:\n"
-	      "  --arrive US       hosts come up to so much later, at random (0)\n"
-	      "  --late RANK:US, --dead RANK  this host comes late once; this NIC says nothing\n"
-	      "  --noise US:US     a core stops once in each period, for so long\n"
-	      "  --loss %, --repeat %, --reorder %:US  messages lost, doubled, US later (0)\n"
+	      "  --arrive US       greatest random delay of a host before a barrier (0)\n"
+	      "  --late RANK:US, --dead RANK  a host that is late once; a NIC that never sends\n"
+	      "  --noise US:US     period and length: a core stops once in each period\n"
+	      "  --loss %, --repeat %, --reorder %:US  messages lost, doubled, delayed (0)\n"
 	      "  --queue N         messages that wait at a member; more are lost (no limit)\n"
 	      "  --pull US, --budget MS  times of the NICs: see nbar-nicd(8) (1000, 8000)\n"
-	      "  --check           the engine's invariants after each event\n"
-	      "  --seed N          of all that is random (1)\n"
+	      "  --check           check the engine's invariants after each event\n"
+	      "  --seed N          seed of all random choices (1)\n"
 	      "Results:\n"
-	      "  --json FILE, --csv FILE  - is stdout, and then there is no table\n"
-	      "  --trace FILE      a timeline for Perfetto or chrome://tracing; of one run\n"
+	      "  --json FILE, --csv FILE  results; - is stdout, and then there is no table\n"
+	      "  --trace FILE      timeline of one run, for Perfetto or chrome://tracing\n"
 	      "Schedules in GOAL, the language of LogGOPSim:\n"
-	      "  --goal FILE       runs this one, by the rules of LogGOPSim and --loggp\n"
-	      "  --write-goal FILE  writes one barrier as a schedule; of one run\n"
+	      "  --goal FILE       run this schedule, by the rules of LogGOPSim and --loggp\n"
+	      "  --write-goal FILE  write one barrier of one run as a schedule\n"
 	      "Exit status: 0 done, 1 a barrier failed or was wrong, 2 wrong usage.\n",
 	      to);
 	fputs("Algorithms:\n", to);
 	algs_names(to, "  ");
 }
 
-/* A decimal number up to `end`, where text must stop at one of the characters of stop. */
+/* Reads a decimal number; the character after it must be one of `stop`. */
 static const char *read_real(const char *text, double min, double max, const char *stop,
 			     double *out)
 {
@@ -77,7 +77,7 @@ static int real(const char *option, const char *text, double min, double max, do
 		   : tool_usage("%s: '%s' is not a number from %g to %g", option, text, min, max);
 }
 
-/* A time in units of so many picoseconds. */
+/* Reads a time. unit: picoseconds of a unit of the text. */
 static int read_time(const char *option, const char *text, sim_time unit, sim_time *out)
 {
 	double value = 0;
@@ -303,7 +303,7 @@ static int check_together(const struct simulate_options *opt)
 		if (!strcmp(opt->alg[i], SIMULATE_TUNED) && !opt->profile &&
 		    opt->setup.net.topology == SIM_FLAT)
 			return tool_usage(
-				"--alg tuned wants a --profile, or a --net other than flat");
+				"--alg tuned needs --profile, or a --net other than flat");
 	if (opt->profile && (s->net.topology != SIM_FLAT || opt->goal))
 		return tool_usage("--profile has its own network: no --net, no --goal");
 	if (opt->level == SIMULATE_NIC && most > SIMULATE_NICS_MAX)
@@ -314,14 +314,14 @@ static int check_together(const struct simulate_options *opt)
 			return tool_usage("--late, --dead: a group of %u has no rank %u", least,
 					  s->special[i].member);
 	if ((opt->trace || opt->write_goal) && opt->nmembers * opt->nalg != 1)
-		return tool_usage("--trace and --write-goal are of one run: one size and one "
+		return tool_usage("--trace and --write-goal need a single run: one size and one "
 				  "algorithm");
 	if (opt->goal && (s->net.topology != SIM_FLAT || opt->trace || opt->write_goal))
 		return tool_usage("--goal runs on a flat network, and has no --trace");
 	if (s->budget_ns / 64 < s->pull_ns)
 		return tool_usage("--budget must be at least 64 times --pull");
 	if (s->net.noise_period && s->net.noise >= s->net.noise_period)
-		return tool_usage("--noise: a stop is shorter than the period");
+		return tool_usage("--noise: the stop must be shorter than the period");
 	return option_files_check(&opt->files);
 }
 

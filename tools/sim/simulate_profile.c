@@ -62,7 +62,7 @@ void simulate_costs_end(struct simulate_costs *c)
 	c->o = c->l = NULL;
 }
 
-/* The plan of each rank in a block of its own. */
+/* Makes the plan of each rank, each in its own block. */
 static int make_plans(const struct schedule *s, struct nbar_plan **plan)
 {
 	for (uint32_t rank = 0; rank < s->size; rank++) {

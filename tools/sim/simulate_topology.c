@@ -3,8 +3,8 @@
  * simulate_topology.c - `nbar simulate --net NET --alg tuned`: the costs of a simulated network, as
  * a profile from which a barrier is composed.
  *
- * Messages between random hosts cross the idle network: SAMPLES of them for each level of the
- * topology, from hosts of one switch to the whole. The profile has the mean of each level.
+ * Messages between random hosts cross the idle network: SAMPLES messages for each level of the
+ * topology, from one switch to the whole network. The profile has the mean of each level.
  */
 #include <stdlib.h>
 
@@ -13,10 +13,10 @@
 #include "tool.h"
 
 #define SAMPLES 1000u
-#define APART SIM_SECOND /* between two samples, so that links are idle */
-#define TRIES 64u        /* for a pair of hosts */
+#define APART SIM_SECOND /* time between two samples, so that links are idle */
+#define TRIES 64u        /* to draw a pair of hosts */
 
-/* Hosts that are together at each level. Returns how many levels there are. */
+/* Sets the number of hosts in a unit of each level. Returns the number of levels. */
 static uint32_t find_levels(const struct sim_net *net, struct profile_level level[3])
 {
 	uint32_t d = net->degree, n = 0;
@@ -37,8 +37,8 @@ static uint32_t find_levels(const struct sim_net *net, struct profile_level leve
 	return n;
 }
 
-/* Two different hosts that are together at this level, but not at a lower one. False: after some
- * tries there were none. */
+/* Draws two different hosts that share a unit of this level, but no unit of a lower level. False:
+ * no such pair in TRIES tries. */
 static bool draw(struct sim_net *net, const struct profile_level *level, uint32_t at,
 		 uint32_t *from, uint32_t *to)
 {

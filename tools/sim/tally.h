@@ -11,23 +11,23 @@
 struct sim_tally {
 	uint32_t size, barriers;
 	struct sim_barrier {
-		uint32_t entered, left; /* members */
+		uint32_t entered, left; /* number of members that entered, left */
 		sim_time first_in, last_in, first_out, last_out;
 	} * barrier;
-	double *time;         /* of sim_tally_report: room for one number a barrier */
-	struct sim_path path; /* of the member that left the last barrier last */
+	double *time;         /* for sim_tally_report: room for one number per barrier */
+	struct sim_path path; /* of the last member that left the last barrier */
 	sim_time end;
 	uint64_t nfailed, nculprit;
-	uint32_t failed_rank; /* that most name (Boyer, Moore) */
+	uint32_t failed_rank; /* the rank that most members name (Boyer, Moore) */
 };
 
-/* 0 or -NBAR_ENOMEM. */
+/* Begins a tally. 0 or -NBAR_ENOMEM. */
 int sim_tally_begin(struct sim_tally *t, uint32_t size, uint32_t barriers);
 void sim_tally_end(struct sim_tally *t);
 
 void sim_tally_enter(struct sim_tally *t, uint32_t barrier, sim_time at);
 
-/* False: not all members have entered it yet. */
+/* Notes that a member leaves a barrier. False: not all members have entered this barrier yet. */
 bool sim_tally_leave(struct sim_tally *t, uint32_t barrier, sim_time at,
 		     const struct sim_path *path);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * topology.c - links and routes of the named topologies. Members sit on hosts in the order of their
- * ranks; each link has two directions, which are two links here. Routes are minimal and fixed.
+ * topology.c - links and routes of the named topologies. Members are on hosts in the order of their
+ * ranks; the two directions of a link are two links here. Routes are minimal and fixed.
  *
  * A fat tree of switches with k ports has three levels and k^3 / 4 hosts (Al-Fares, Loukissas,
  * Vahdat 2008); the destination picks the way up. A dragonfly (Kim, Dally, Scott, Abts 2008) is
- * balanced: h hosts and h global links a router, 2h routers a group, 2h^2 + 1 groups.
+ * balanced: h hosts and h global links per router, 2h routers per group, 2h^2 + 1 groups.
  */
 #include "net.h"
 
@@ -66,8 +66,8 @@ static uint32_t fat_tree_route(const struct sim_net *net, uint32_t from, uint32_
 	return n;
 }
 
-/* Index of the global link from a group to another, among the links of the group: each router has h
- * of them. */
+/* The index of the global link between two groups, among the global links of group `from`. Each
+ * router has h global links. */
 static uint64_t global_link(uint64_t groups, uint64_t from, uint64_t to)
 {
 	return to > from ? to - from - 1 : to + groups - from - 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace.h - the timeline of a simulation (timeline.h). A track a member: its barriers, its work,
- * and arrows for messages.
+ * trace.h - the timeline of a simulation (timeline.h): a track per member, with its barriers, its
+ * work, and arrows for messages.
  *
- * All functions may be called with NULL, and then do nothing.
+ * With NULL as timeline, the functions do nothing.
  */
 #ifndef NBAR_TOOLS_SIM_TRACE_H
 #define NBAR_TOOLS_SIM_TRACE_H

@@ -134,7 +134,7 @@ static bool on_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		base->refused++;
 		return false;
 	}
-	look(w, n); /* the host learns of changes before anything is sent */
+	look(w, n); /* the host learns of changes before the NIC sends */
 	n->now += cost.send;
 	w->frames++;
 	if (w->cut && n->side != w->nic[peer]->side) {

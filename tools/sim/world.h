@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * world.h - whole NICs (libnbnic.a) and their hosts in a simulated world: the platform that gives
- * them memory, pages, time and a wire.
+ * world.h - whole NICs (libnbnic.a) and their hosts in a simulated world. The world is a platform:
+ * it gives the NICs memory, pages, time and a wire.
  *
  * A NIC runs a poll pass when it has input or a timer is due, and its core is free. Hosts open
  * ports and groups with the messages of libnbar, and post with its stores. The user of this file
@@ -22,27 +22,27 @@ enum { SIM_WORLD_FRAME, SIM_WORLD_TURN, SIM_WORLD_PROGRESS, SIM_WORLD_USER };
 struct sim_world;
 
 struct sim_nic {
-	struct wire_base wire; /* first: a wire finds its NIC so */
+	struct wire_base wire; /* must be first: a wire is cast to its NIC */
 	struct sim_world *world;
 	uint32_t index;
 	uint32_t head, tail, waiting; /* frames in its receive queue */
 	uint32_t first_host;          /* the hosts on it, by sim_host.next */
 	sim_time signals_at; /* time of its next pass in the event queue; UINT64_MAX: none */
 	sim_time now;        /* in a pass: the time of its current work */
-	uint64_t clock_ns;   /* its clock is ahead of the simulated time by this */
+	uint64_t clock_ns;   /* the NIC's clock - simulated time */
 	uint32_t side;       /* while world.cut: frames do not pass between sides */
-	bool dead;           /* it runs no more passes */
-	uint64_t dropped, cut, refused; /* frames */
+	bool dead;           /* the NIC runs no more passes */
+	uint64_t dropped, cut, refused; /* numbers of frames */
 	struct nbnic_device device;
 };
 
 struct sim_host {
 	struct nbnic_client client;
-	struct nbar_page *page; /* NULL: its port is closed */
+	struct nbar_page *page; /* NULL: the port is closed */
 	uint32_t index, nic, next;
 	uint32_t cell, rank;
-	uint32_t user; /* the user's */
-	uint64_t seen; /* the completion word, as last reported */
+	uint32_t user; /* free for the user of this file */
+	uint64_t seen; /* the completion word that was reported last */
 };
 
 struct sim_frame;
@@ -54,20 +54,20 @@ struct sim_world {
 	uint32_t nnic, nhost, host_room;
 	struct sim_nic **nic;
 	struct sim_host **host;
-	sim_time *busy;     /* by core */
+	sim_time *busy;     /* by core: time until which it is busy */
 	sim_time turn_cost; /* of a pass without frames */
 	sim_time notice;
 	uint32_t queue_limit; /* frames of a receive queue */
-	uint32_t refuse;      /* per million sends that the wire has no room for */
+	uint32_t refuse;      /* of a million sends, the wire has no room for this many */
 	uint64_t pull_ns, budget_ns;
 	bool cut;
-	bool full;       /* no memory */
+	bool full;       /* there was no memory */
 	uint32_t turned; /* the NIC that ran a pass in the last step, or SIM_NOBODY */
 	uint64_t passes, frames, digest;
-	sim_time noise; /* of all NICs */
+	sim_time noise; /* sum over all NICs */
 	struct sim_frame *frame;
 	uint32_t nframe, frame_free;
-	uint64_t blocks; /* of memory that NICs have */
+	uint64_t blocks; /* blocks of memory that the NICs hold */
 	uint64_t secret; /* for random numbers of NICs */
 	/* A host sees a completion word: ev.epoch, ev.info (status), ev.arg (failed rank). */
 	void (*progress)(void *arg, struct sim_host *h, const struct sim_event *ev);
@@ -76,20 +76,21 @@ struct sim_world {
 	uint64_t in[NBAR_MESSAGE_MAX / 8], out[NBAR_MESSAGE_MAX / 8];
 };
 
-/* NICs without hosts. The fields from turn_cost on may be set before. 0 or -NBAR_ENOMEM. */
+/* Makes NICs without hosts. The caller may set the fields from turn_cost on before. 0 or
+ * -NBAR_ENOMEM. */
 int sim_world_begin(struct sim_world *w, const struct sim_net_options *net);
 void sim_world_end(struct sim_world *w);
 
-/* One event. False: there is none, or none up to `until`, or no memory. */
+/* Handles one event. False: there is no event up to `until`, or no memory. */
 bool sim_world_step(struct sim_world *w, sim_time until);
 
-/* A host with a port on a NIC. NULL: no memory, or the NIC refuses. */
+/* Makes a host with a port on a NIC. NULL: no memory, or the NIC refuses. */
 struct sim_host *sim_host_begin(struct sim_world *w, uint32_t nic);
 
-/* Its process ends: cause CLOSED or HOST_DIED. */
+/* Ends the process of a host: cause CLOSED or HOST_DIED. */
 void sim_host_end(struct sim_world *w, struct sim_host *h, uint8_t cause);
 
-/* A message to its NIC; the status of the reply, whose body is at *reply. */
+/* Sends a message from a host to its NIC. Returns the status of the reply; *reply is its body. */
 int sim_host_request(struct sim_world *w, struct sim_host *h, enum nbar_op op, const void *body,
 		     size_t length, const void **reply);
 
@@ -100,14 +101,14 @@ int sim_host_request(struct sim_world *w, struct sim_host *h, enum nbar_op op, c
 int sim_group_begin(struct sim_world *w, struct sim_host *const *host, uint32_t size,
 		    const char *alg, const struct nbar_plan *const *plan);
 
-/* It posts barriers up to this epoch: one store. */
+/* The host posts barriers up to this epoch by one store. */
 void sim_host_post(struct sim_world *w, struct sim_host *h, uint32_t epoch);
 
-/* A NIC is killed, or started again with nothing in it; its hosts lose their ports. */
+/* Kills a NIC: its hosts lose their ports. A restarted NIC has no ports and no groups. */
 void sim_nic_kill(struct sim_world *w, uint32_t nic);
 int sim_nic_restart(struct sim_world *w, uint32_t nic);
 
-/* Its clock jumps ahead. */
+/* Moves the clock of a NIC forward. */
 void sim_nic_jump(struct sim_world *w, uint32_t nic, uint64_t ns);
 
 /* Injects a forged frame. */

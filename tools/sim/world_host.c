@@ -104,7 +104,7 @@ static int group_open(struct sim_world *w, struct sim_host *h, uint32_t rank, ui
 	return 0;
 }
 
-/* Names the peers, as many in one message as fit. */
+/* Names the peers to the NIC, in as few messages as possible. */
 static int group_connect(struct sim_world *w, struct sim_host *h,
 			 const struct nbar_endpoint *endpoint)
 {

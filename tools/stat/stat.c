@@ -2,7 +2,7 @@
 /*
  * stat.c - `nbar stat`: counters of NICs, and the state of each of their groups.
  *
- * Only reads; changes nothing at a NIC and takes no port.
+ * It only reads: it changes nothing at a NIC, and takes no port.
  */
 #include "tool.h"
 
@@ -21,25 +21,26 @@
 static void usage(FILE *to)
 {
 	fputs("usage: nbar stat [OPTION]... [NIC]\n"
-	      "Counters of a NIC, and its groups: where each stands, and whom it waits for.\n"
+	      "Shows the counters of a NIC, and for each group its state and who is missing.\n"
 	      "NIC is a name (n0) or the path of a control socket; without it, all NICs of the\n"
 	      "run directory are shown.\n\n"
-	      "  -a, --all        also counters that are 0\n"
-	      "  --json           as JSON; with --watch one line each time\n"
+	      "  -a, --all        show also counters that are 0\n"
+	      "  --json           print JSON; with --watch, one line for each display\n"
 	      "  --last           for each group: from which ranks the last tokens of its\n"
 	      "                   barriers came, and how long those barriers took\n"
 	      "  --why GROUP      why the barrier of the group (its index) is not complete: the\n"
 	      "                   ranks that have not arrived; late, stopped, ended, or silent\n"
 	      "  --watch SEC      every SEC seconds: rates, and the groups that wait longest;\n"
 	      "                   a line per NIC if stdout is no terminal; Ctrl-C ends it\n"
-	      "  -n, --count N    with --watch: end after N times\n"
+	      "  -n, --count N    with --watch: end after N displays\n"
 	      "  --run-dir DIR    run directory of the daemon ($NBAR_RUN_DIR, or else /run/nbar\n"
 	      "                   for root, $XDG_RUNTIME_DIR/nbar or /tmp/nbar-UID; if that\n"
-	      "                   does not exist, /run/nbar)\n"
+	      "                   directory does not exist, /run/nbar)\n"
 	      "  -h, --help       this text\n"
-	      "\nColumns: index of the group at its NIC; its port, and the process that owns it;\n"
-	      "rank/size; epoch, the last barrier started, and posted, the last one its host\n"
-	      "has arrived at; step, of how many; whom it waits for, and late ranks.\n",
+	      "\nColumns: index of the group at its NIC; its port, and the process that owns the\n"
+	      "port; rank/size; epoch: the last barrier that has started; posted: the last\n"
+	      "barrier that the host has posted; step, and the number of steps; state: the\n"
+	      "rank that the group waits for, and late ranks.\n",
 	      to);
 }
 
@@ -150,15 +151,15 @@ static int parse(int argc, char **argv, struct stat_options *opt, bool *help)
 	if (r || *help)
 		return r;
 	if (opt->asks_why && (opt->json || opt->watch || opt->last))
-		return tool_usage("--why goes without --json, --last and --watch");
+		return tool_usage("--why cannot be combined with --json, --last or --watch");
 	if (opt->last && opt->watch && !opt->json)
 		return tool_usage("--last with --watch needs --json");
 	if (opt->count && !opt->watch)
-		return tool_usage("--count belongs to --watch");
+		return tool_usage("--count needs --watch");
 	if (optind < argc)
 		opt->nic = argv[optind++];
 	if (optind < argc)
-		return tool_usage("one NIC at a time, or none for all; what is '%s'?",
+		return tool_usage("name one NIC, or none to see all NICs; '%s' is too much",
 				  argv[optind]);
 	return 0;
 }

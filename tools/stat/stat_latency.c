@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stat_latency.c - prints how long the barriers of NICs took, and from which ranks their last
- * tokens came, as text or as JSON. Called by stat_out.c; sends no request.
+ * stat_latency.c - prints how long the barriers of NICs took, and from which ranks the last tokens
+ * of barriers came, as text or as JSON. stat_out.c calls it. It sends no request.
  */
 #include <stdio.h>
 

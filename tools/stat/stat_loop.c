@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * stat_loop.c - the loop of `nbar stat --watch`: asks the NICs again and again, until a signal or
- * the last time.
+ * the last display.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "stat_watch.h"
 #include "tool.h"
 
-/* One look of --watch. */
+/* Asks the NICs once, and shows the replies. */
 static int look(struct stat_watch *w, struct stat_targets *t, const struct stat_options *opt,
 		bool first)
 {

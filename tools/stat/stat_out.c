@@ -49,7 +49,7 @@ static void print_counters(const struct stat_nic *s, bool all)
 void stat_print_state(FILE *to, const struct nbar_group_info *g)
 {
 	if (g->status != NBAR_STATUS_OK) {
-		/* A group whose host has left in good order has not failed. */
+		/* A group that its own host has closed has not failed. */
 		if (g->life == NBAR_LIFE_LINGER && g->failed_rank == g->rank &&
 		    g->status == NBAR_STATUS_CLOSED)
 			fprintf(to, "closed");
@@ -68,7 +68,7 @@ void stat_print_state(FILE *to, const struct nbar_group_info *g)
 		fprintf(to, "%s%u", i ? ", " : "; late: ", g->straggler[i]);
 }
 
-/* Why a group waits, a line for each rank that is missing. */
+/* Prints why a group waits: a line for each rank that is missing. */
 static void print_why(const struct stat_nic *s, const struct nbar_group_info *g)
 {
 	char text[64];
@@ -81,13 +81,13 @@ static void print_why(const struct stat_nic *s, const struct nbar_group_info *g)
 		stat_print_state(stdout, g);
 	putchar('\n');
 	if (nbar_why_text(g->host_why, text, sizeof(text)) > 0)
-		printf("  rank %u: %s (the host of this NIC: others wait for it)\n", g->rank, text);
+		printf("  rank %u: %s (host of this NIC: others wait for it)\n", g->rank, text);
 	for (uint32_t i = 0; i < g->nstragglers; i++) {
 		nbar_why_text(g->why[i], text, sizeof(text));
-		printf("  rank %u: %s\n", g->straggler[i], *text ? text : "not known why");
+		printf("  rank %u: %s\n", g->straggler[i], *text ? text : "reason not known");
 	}
 	if (g->running && g->status == NBAR_STATUS_OK && g->nstragglers == 0)
-		printf("  nobody is known to be late: the NIC has begun to ask\n");
+		printf("  no rank is known to be late: the NIC has begun to ask\n");
 }
 
 bool stat_print_why(const struct stat_targets *t, uint32_t index)

@@ -63,7 +63,7 @@ static int take(const char *nic, bool last, struct stat_nic *s)
 			 : nbar_nic_groups(nic, keep_group_only, s);
 	if (!r)
 		return 0;
-	tool_error("%s", r == -ENOMEM ? "no memory for its groups" : nbar_error());
+	tool_error("%s", r == -ENOMEM ? "no memory for the groups of a NIC" : nbar_error());
 	return TOOL_FAILED;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stat_watch.c - see stat_watch.h. A group waits if its barrier is the one of the last look, or if
- * its NIC knows stragglers; a barrier between two looks is no news.
+ * stat_watch.c - see stat_watch.h. A group waits if it is in the same barrier as at the last look,
+ * or if its NIC knows stragglers. A group in a new barrier without stragglers does not wait.
  */
 #include "stat_watch.h"
 
@@ -11,10 +11,11 @@
 
 #include "tool.h"
 
-#define HEAD_ROWS 2u /* above the NICs, and again above the groups */
+#define HEAD_ROWS 2u /* of the screen: above the NICs, and above the groups */
 #define STATE_BYTES 160u
 
-/* The epoch in which a group was seen, and since when. By index of the group. */
+/* The epoch in which a group was seen, and the time of the first look that found this epoch. By
+ * index of the group. */
 struct seen {
 	bool running;
 	uint32_t epoch;
@@ -34,7 +35,7 @@ struct nic_watch {
 };
 
 struct stat_watch {
-	bool first; /* there are no rates yet */
+	bool first; /* the first look: no rates yet */
 	struct nic_watch nic[NBAR_NICS_MAX];
 	struct waiting *waiting; /* the longest first */
 	uint32_t n, room;
@@ -107,7 +108,7 @@ static int look_at_group(struct stat_watch *w, uint32_t nic, const struct nbar_g
 	return waiting_add(w, nic, g, now - seen->since);
 }
 
-/* A group that is gone is not seen. */
+/* Forgets the groups that the NIC no longer has. */
 static void forget_gone(struct nic_watch *n, const struct stat_nic *s)
 {
 	uint32_t at = 0;
@@ -220,7 +221,7 @@ void stat_watch_lines(const struct stat_watch *w, const struct stat_targets *t, 
 	}
 }
 
-/* A line of the screen, cut to its width, without the rest of the line that was there before. */
+/* Prints a line of the screen, cut to the width, and clears the rest of the row. */
 static void row(FILE *to, uint32_t columns, const char *text)
 {
 	fprintf(to, "%.*s\033[K\r\n", (int)columns, text);
@@ -253,7 +254,8 @@ static void waiting_row(const struct stat_targets *t, const struct waiting *x, u
 	row(to, columns, line);
 }
 
-/* Rows for a list of n that may use `room`; if not all fit, the last row counts the others. */
+/* The number of items of a list of n that are shown in `room` rows. If not all fit, the last row
+ * says how many are left out. */
 static uint32_t rows_of(uint32_t n, uint32_t room)
 {
 	return n <= room ? n : room > 0 ? room - 1 : 0;

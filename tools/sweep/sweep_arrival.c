@@ -40,13 +40,13 @@ static int read_more(void *arg, int c, const char *value)
 static void usage(void)
 {
 	fputs("usage: nbar sweep arrival [OPTION]...\n"
-	      "Loops of compute + barrier. Every host varies what it computes at random, the\n"
-	      "same in NIC- and host-based runs. total variation: from the least to the most\n"
-	      "that a host may compute. difference: host - NIC. Times are microseconds.\n\n"
-	      "  --compute LIST    (64,128,256,512,1024,2048,4096)\n"
-	      "  --vary LIST       by up to so many percent, up and down (0,5,10,15,20)\n"
+	      "Loops of compute + barrier. Every host varies its compute time at random; NIC-\n"
+	      "and host-based runs have equal times. total variation: greatest - least compute\n"
+	      "time of a host. difference: host - NIC. Times are microseconds.\n\n"
+	      "  --compute LIST    compute times (64,128,256,512,1024,2048,4096)\n"
+	      "  --vary LIST       greatest variation, percent up or down (0,5,10,15,20)\n"
 	      "  --nodes, --alg, --where LIST  see nbar bench (16; " ALGS_SWEEP "; nic,host)\n"
-	      "  -i, --iterations N  loops measured a run (200)\n"
+	      "  -i, --iterations N  measured loops per run (200)\n"
 	      "  --launches N      runs of each point, in random order; medians are shown (3)\n",
 	      stdout);
 	bench_usage_common(stdout);

@@ -79,16 +79,16 @@ static int read_more(void *arg, int c, const char *value)
 static void usage(void)
 {
 	fputs("usage: nbar sweep combined [OPTION]...\n"
-	      "Nodes of several threads: they meet as a team, and then the nodes do. nic: all\n"
-	      "threads poll the NIC's completion word. nic-release: one does, and then releases\n"
-	      "the others. host: the thread that arrived last runs the protocol, and releases.\n"
+	      "Nodes of several threads: the threads meet as a team, then the nodes meet. nic:\n"
+	      "all threads poll the NIC's completion word. nic-release: one thread polls it,\n"
+	      "then releases the others. host: one thread runs the protocol, then releases.\n"
 	      "speedup: host / nic; release: nic-release / nic. Times are microseconds.\n\n"
-	      "  --threads LIST    of a node (1,2,4,8)\n"
-	      "  --kind LIST       of team: sense-reverse, mcs, tournament, dissemination:1 ..\n"
+	      "  --threads LIST    threads per node (1,2,4,8)\n"
+	      "  --kind LIST       teams: sense-reverse, mcs, tournament, dissemination:1 ..\n"
 	      "                    dissemination:16; all: one of each (sense-reverse)\n"
 	      "  --where LIST      nic, nic-release, host (nic,nic-release,host)\n"
-	      "  --nodes LIST, --alg LIST  as of nbar bench (2,4,8; " ALGS_BENCH ")\n"
-	      "  -i, --iterations N  barriers measured a run (500)\n"
+	      "  --nodes LIST, --alg LIST  see nbar bench (2,4,8; " ALGS_BENCH ")\n"
+	      "  -i, --iterations N  measured barriers per run (500)\n"
 	      "  --launches N      runs of each point, in random order; medians are shown (6)\n",
 	      stdout);
 	bench_usage_common(stdout);
@@ -145,8 +145,8 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_real(r, where == BENCH_NIC ? ratio(opt, p, BENCH_NIC_RELEASE, where) : NAN);
 }
 
-/* Counts the points where polling is faster, and those where also the intervals do not overlap. A
- * team of one thread has no other thread to release, so it does not count. */
+/* Counts the points where polling is faster, and the points among them whose intervals do not
+ * overlap. Teams of one thread do not count, because they release no other thread. */
 static void add_notes(const void *arg, const struct bench_options *opt,
 		      const struct bench_point *point, uint32_t n, bool complete, struct result *r)
 {
@@ -227,6 +227,6 @@ int sweep_combined(int argc, char **argv)
 	if (help)
 		usage();
 	if (!r && !help && o.bench.drivers == BENCH_DRIVERS_ONE)
-		r = tool_usage("--drivers 1: a node of threads is a process");
+		r = tool_usage("--drivers 1: each node with threads needs its own process");
 	return r || help ? r : run(&o, argc, argv);
 }

@@ -3,7 +3,7 @@
  * sweep_efficiency.c - `nbar sweep efficiency`: the least compute for which compute / loop reaches
  * an efficiency, found by bisection on measurements.
  *
- * NIC and host run each step side by side, so a drift of the machine affects both alike.
+ * The runs of NIC and host alternate, so a drift of the machine affects both alike.
  */
 #include <math.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #define TOLERANCE 0.02
 #define STEPS_MAX 32u
-#define COMPUTE_MAX 64 /* times the first guess: beyond, the machine stalls too much */
+#define COMPUTE_MAX 64 /* a search gives up at COMPUTE_MAX times the first guess */
 
 static const struct result_column columns[] = {
 	{ "nodes", "", RESULT_COUNT, 0 },        { "where", "", RESULT_TEXT, 0 },
@@ -46,12 +46,12 @@ static void usage(void)
 {
 	fputs("usage: nbar sweep efficiency [OPTION]...\n"
 	      "The least compute for which compute / (time of a loop of compute + barrier)\n"
-	      "reaches an efficiency, by bisection to 2 %. low, high: where the whole interval\n"
-	      "of the efficiency measured lies below it, and above it. total: the time of a\n"
-	      "loop. less compute: by how much the NIC needs less. Times are microseconds.\n\n"
-	      "  --efficiency LIST  (0.25,0.50,0.75,0.90)\n"
+	      "reaches an efficiency, by bisection to 2 %. low, high: compute where the whole\n"
+	      "interval of the measured efficiency is below the target, or above. total: time\n"
+	      "of a loop. less compute: how much less the NIC needs. Times are microseconds.\n\n"
+	      "  --efficiency LIST  targets (0.25,0.50,0.75,0.90)\n"
 	      "  --nodes, --alg, --where LIST  see nbar bench (8,16; " ALGS_SWEEP "; nic,host)\n"
-	      "  -i, --iterations N  loops measured a run (500)\n"
+	      "  -i, --iterations N  measured loops per run (500)\n"
 	      "  --launches N      runs of each step; medians decide (6)\n",
 	      stdout);
 	bench_usage_common(stdout);
@@ -75,7 +75,7 @@ static double efficiency_of(double compute_us, double loop_us)
 	return compute_us / loop_us;
 }
 
-/* One step of a search has all repetitions; this runs one of them. */
+/* A step of a search has all repetitions; this function runs one repetition. */
 static int run_repetition(struct bench_session *s, const struct bench_config *c,
 			  const struct search *search, uint32_t repetition,
 			  struct bench_figures *out)
@@ -105,7 +105,7 @@ static void judge(struct search *search, const struct bench_figures *repetition,
 			    interval ? efficiency_of(c, m.low) : INFINITY);
 }
 
-/* All searches of one efficiency, side by side. */
+/* Runs all searches of one efficiency, alternating their steps. */
 static int seek(struct bench_session *s, const struct bench_config *c, struct search *search)
 {
 	uint32_t nwhere = s->opt->nwhere, repetitions = s->opt->repetitions, running;
@@ -115,7 +115,7 @@ static int seek(struct bench_session *s, const struct bench_config *c, struct se
 	for (uint32_t step = 0; step < STEPS_MAX && !r; step++) {
 		running = 0;
 		for (uint32_t l = 0; l < repetitions && !r; l++) {
-			/* NIC and host take turns to be first. */
+			/* NIC and host are first in turn. */
 			for (uint32_t i = 0; i < nwhere && !r; i++) {
 				uint32_t w = (i + l) % nwhere;
 
@@ -159,8 +159,8 @@ static void add_rows(struct result *r, const struct bench_options *opt,
 	}
 }
 
-/* One node count and algorithm. The barrier alone gives the first guess; the result for each
- * efficiency gives the guess for the next one. */
+/* Runs one node count and algorithm. The time of the barrier alone gives the first guess; the
+ * result for each efficiency gives the guess for the next efficiency. */
 static int run_all_efficiencies(struct bench_session *s, const struct options *o,
 				const struct bench_config *c, struct result *result)
 {

@@ -44,14 +44,14 @@ static int read_more(void *arg, int c, const char *value)
 static void usage(void)
 {
 	fputs("usage: nbar sweep granularity [OPTION]...\n"
-	      "Loops of compute + barrier: the time of a loop, over the compute. While the last\n"
+	      "Loops of compute + barrier: the time of a loop, by its compute. While the last\n"
 	      "messages of a barrier leave, computing may cost nothing: the sweep looks for\n"
-	      "that flat spot. barrier: loop - compute. late: by how much longer than wanted a\n"
-	      "host computed; it is in the loop. Times are microseconds.\n\n"
-	      "  --compute A-B|LIST  from A to B, or these (1.5-130)\n"
-	      "  --points N        so many from A to B, each by the same ratio greater (16)\n"
+	      "this flat spot. barrier: loop - compute. late: real - wanted compute time; the\n"
+	      "loop contains this delay. Times are microseconds.\n\n"
+	      "  --compute A-B|LIST  compute times: a range, or a list (1.5-130)\n"
+	      "  --points N        number of points from A to B, with a constant ratio (16)\n"
 	      "  --nodes, --alg, --where LIST  see nbar bench (8; " ALGS_SWEEP "; nic,host)\n"
-	      "  -i, --iterations N  loops measured a run (1000)\n"
+	      "  -i, --iterations N  measured loops per run (1000)\n"
 	      "  --launches N      runs of each point, in random order; medians are shown (6)\n",
 	      stdout);
 	bench_usage_common(stdout);
@@ -77,7 +77,7 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_real(r, where == BENCH_NIC ? bench_point_speedup(opt, p) : NAN);
 }
 
-/* One curve: the points of one node count and algorithm. */
+/* Adds a note on one curve: the points of one node count and algorithm. */
 static void note_flat(const struct bench_options *opt, const struct bench_point *point, uint32_t n,
 		      enum bench_where where, struct result *r)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep_list.h - lists of numbers, as options have them.
+ * sweep_list.h - lists of numbers, in options.
  */
 #ifndef NBAR_TOOLS_SWEEP_LIST_H
 #define NBAR_TOOLS_SWEEP_LIST_H
@@ -19,11 +19,11 @@ struct sweep_list {
 int sweep_list_read(const char *option, const char *text, double min, double max,
 		    struct sweep_list *out);
 
-/* The same, or a range "1.5-130": then the list has 0 numbers, and `range` has the ends. */
+/* Reads a list, or a range "1.5-130": then the list has 0 numbers, and `range` has the ends. */
 int sweep_range_read(const char *option, const char *text, double min, double max,
 		     struct sweep_list *out, double range[2]);
 
-/* n numbers from first to last, each greater than the one before by the same factor. */
+/* Makes n numbers from first to last; the ratio between neighbours is constant. */
 void sweep_list_spread(struct sweep_list *out, double first, double last, uint32_t n);
 
 /* For the settings: the list as text. */

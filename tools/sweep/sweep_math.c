@@ -98,7 +98,7 @@ void sweep_bisect_answer(struct sweep_bisect *b, double median, double low, doub
 		b->sure_high = x;
 	if (high < b->target && x > b->sure_low)
 		b->sure_low = x;
-	/* Noise may have said both; what encloses the most is right. */
+	/* Noise may make an interval contradict a median: then the interval does not count. */
 	if (b->sure_high > 0 && b->sure_high < b->low)
 		b->sure_high = 0;
 	if (b->have_high && b->sure_low > b->high)

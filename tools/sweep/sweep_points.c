@@ -9,8 +9,8 @@
 #include "sweep.h"
 
 const char sweep_compute_text[] =
-	"compute: a host leaves the library alone until that time has passed; nodes that share a "
-	"core compute side by side";
+	"compute: a host calls no function of the library for that time; nodes that share a "
+	"core compute at the same time";
 
 struct bench_options sweep_defaults(uint32_t nodes, uint32_t iters, uint32_t repetitions)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep_threads.c - `nbar sweep threads`: barriers of the threads of a process, ours and others'.
+ * sweep_threads.c - `nbar sweep threads`: barriers of the threads of a process: nbar_team, and
+ * barriers of other projects (peers).
  *
  * Each repetition runs every kind, and the transfer of a cache line, once with every number of
  * threads, in random order. The figures are medians over the repetitions. sweep_threads_opt.c reads
@@ -26,7 +27,7 @@ struct point {
 	const char *kind;
 	uint32_t threads;
 	uint32_t n; /* repetitions done */
-	double *ns; /* one a repetition: mean over the threads of their means */
+	double *ns; /* by repetition: the mean over the threads of their mean times */
 	double *iterations;
 };
 
@@ -62,7 +63,7 @@ static int measure(struct experiment *e, const struct sweep_threads_options *opt
 		r = thread_run(p->kind, &loop);
 		if (r)
 			return r;
-		/* The loop measures round trips: a transfer is half of one. */
+		/* The loop measures round trips: a transfer is half a round trip. */
 		for (uint32_t i = 0; i < p->threads; i++)
 			loop.mean_ns[i] /= transfer ? 2 : 1;
 		for (uint32_t i = 0; experiment_raw(e) && i < p->threads; i++)
@@ -79,7 +80,7 @@ static int measure(struct experiment *e, const struct sweep_threads_options *opt
 	return 0;
 }
 
-/* All points once a repetition, in another order each time. */
+/* Measures all points once in each repetition, each time in another order. */
 static int measure_all(struct experiment *e, const struct sweep_threads_options *opt,
 		       struct point *point, uint32_t n)
 {
@@ -127,7 +128,7 @@ static double median(const struct point *p)
 	return stats_median(p->ns, p->n);
 }
 
-/* The fastest of ours, or of the others, with that many threads; NULL if there is none. */
+/* The fastest nbar_team, or the fastest peer, with that many threads; NULL if there is none. */
 static const struct point *fastest(const struct point *point, uint32_t n, uint32_t threads,
 				   bool own)
 {
@@ -178,7 +179,7 @@ static void add_note(struct result *r, const struct point *point, uint32_t n, ui
 		median(peer) / median(own));
 }
 
-/* Also after an interrupted run: the existing measurements are valid. */
+/* Reports the measurements. After an interrupted run, the existing measurements are valid. */
 static void report(struct result *r, const struct sweep_threads_options *opt,
 		   const struct point *point, uint32_t n, bool complete)
 {
@@ -195,8 +196,8 @@ static void report(struct result *r, const struct sweep_threads_options *opt,
 	result_note(
 		r,
 		"time: median over %s%u repetitions of the mean over the threads; low, high: its "
-		"95 %% confidence interval; best: in times of the fastest nbar_team; "
-		"transfers: in times of a cache line's way from core to core",
+		"95 %% confidence interval; best: time / time of the fastest nbar_team; "
+		"transfers: time / time of moving a cache line from core to core",
 		complete ? "" : "at most ", opt->repetitions);
 }
 

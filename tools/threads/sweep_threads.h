@@ -22,7 +22,7 @@ struct sweep_threads_options {
 	uint64_t seed;
 };
 
-/* 0, or the exit code to end with; *help: it was asked for, and printed. */
+/* 0, or the exit code to end with. *help: the user asked for help, which was printed. */
 int sweep_threads_options(int argc, char **argv, struct sweep_threads_options *opt, bool *help);
 
 #endif

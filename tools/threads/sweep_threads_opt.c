@@ -32,17 +32,17 @@ static void usage(FILE *to)
 	      "  --kinds LIST        sense-reverse, mcs, tournament, dissemination:N, pthread,\n"
 	      "                      omp-gcc, omp-llvm, ck-centralized, ck-combining,\n"
 	      "                      ck-dissemination, ck-tournament, ck-mcs (all built)\n"
-	      "  -i, --iterations N  barriers measured a run (100000)\n"
-	      "  -x, --warmup N      barriers before them (1000)\n"
-	      "  --launches N        runs of each, in random order; medians are shown (10)\n"
+	      "  -i, --iterations N  measured barriers per run (100000)\n"
+	      "  -x, --warmup N      barriers of the warm-up (1000)\n"
+	      "  --launches N        runs of each kind, in random order; medians are shown (10)\n"
 	      "  --limit MS          a run that would take longer measures less (1000)\n"
-	      "  --seed N            of the order (1)\n"
+	      "  --seed N            seed of the order (1)\n"
 	      "  --json FILE         results as JSON; - is stdout, and then there is no table\n"
-	      "  --csv FILE          the same as CSV\n"
-	      "  --raw FILE          a row a thread and repetition: its mean, in ns\n"
-	      "  --resume            goes on with a run that was cut short\n"
-	      "\nThreads are pinned, one a processor, where there are as many. best: time over\n"
-	      "that of the fastest nbar_team of as many threads. Exit status: 0 done, 1 failed,\n"
+	      "  --csv FILE          results as CSV\n"
+	      "  --raw FILE          the mean of each thread in each repetition, in ns, as CSV\n"
+	      "  --resume            continue an interrupted run\n"
+	      "\nIf there are enough processors, each thread is bound to its own. best: time /\n"
+	      "time of the fastest nbar_team of as many threads. Exit status: 0 done, 1 failed,\n"
 	      "2 wrong usage.\n",
 	      to);
 }
@@ -72,7 +72,7 @@ static int add_kind(void *arg, const char *item)
 				  item);
 	for (uint32_t i = 0; i < opt->nkind; i++)
 		if (!strcmp(opt->kind[i], item))
-			return tool_usage("--kinds: '%s' stands there twice", item);
+			return tool_usage("--kinds: '%s' is in the list twice", item);
 	if (opt->nkind == SWEEP_KINDS_MAX)
 		return tool_usage("--kinds: at most %u", SWEEP_KINDS_MAX);
 	strcpy(opt->kind[opt->nkind++], item);
@@ -110,7 +110,7 @@ static int read_option(void *to, int c, const char *value)
 	return option_common(c, value, &opt->seed, &opt->files);
 }
 
-/* Lists the kinds that can run, and names those that cannot. */
+/* Lists the kinds that can run, and names the kinds that cannot run. */
 static void add_usual_kinds(struct sweep_threads_options *opt)
 {
 	for (size_t i = 0; i < sizeof(usual_kinds) / sizeof(usual_kinds[0]); i++) {

@@ -14,7 +14,8 @@
 
 #define WARM_PART 10u /* the warm-up may take 1/10 of the limit */
 
-/* Number of iterations to measure, from the time of the last warm-up; 0: continue the warm-up. */
+/* The number of iterations to measure, by the time of the last part of the warm-up; 0: continue the
+ * warm-up. */
 static uint64_t decide(struct thread_loop *loop, uint64_t step, uint64_t ns)
 {
 	loop->warmed += step;

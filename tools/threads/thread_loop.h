@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * thread_loop.h - the loop that measures any thread barrier, ours or others'.
+ * thread_loop.h - the loop that measures any thread barrier: of nbar_team or of a peer.
  *
- * For `nbar sweep threads` and for the small programs that it runs (OpenMP's barriers need a
- * program for each compiler). libc only.
+ * `nbar sweep threads` uses this loop, and so do the small programs that it runs (OpenMP's barriers
+ * need a program for each compiler). It needs only libc.
  */
 #ifndef NBAR_TOOLS_THREAD_LOOP_H
 #define NBAR_TOOLS_THREAD_LOOP_H
@@ -22,17 +22,17 @@ struct thread_loop {
 	double mean_ns[THREAD_LOOP_MAX];
 };
 
-/* Called by each thread: the barrier is warmed up, then measured. */
+/* Each thread calls it: warms the barrier up, then measures it. */
 void thread_loop_run(struct thread_loop *loop, uint32_t me, void (*barrier)(void *arg, uint32_t me),
 		     void *arg);
 
-/* Binds the calling thread to a processor of its own, if there are enough for all. */
+/* Binds the calling thread to its own processor, if there are enough processors for all threads. */
 void thread_loop_pin(const struct thread_loop *loop, uint32_t me);
 
 /* Four numbers from argv: threads, iterations, warm-up, limit in ms. 0, or 2 and a message. */
 int thread_loop_parse(struct thread_loop *loop, char **argv);
 
-/* Lines "iterations mean_ns", one a thread. 0, or 1 if they cannot be written. */
+/* Prints a line "iterations mean_ns" per thread. 0, or 1 if the output cannot be written. */
 int thread_loop_print(const struct thread_loop *loop);
 
 #endif

@@ -83,7 +83,7 @@ static const struct peer *find_peer(const char *kind)
 	return NULL;
 }
 
-/* Programs are in libexec/nbar beside this one, or one folder up, as installed. */
+/* Finds a program in libexec/nbar beside this program, or one folder up, where it is installed. */
 static bool find_program(const char *name, char *out)
 {
 	static const char *const where[] = { "libexec/nbar", "../libexec/nbar" };
@@ -211,7 +211,7 @@ static int run_peer(const struct peer *peer)
 
 /* --- in the parent --------------------------------------------------------------------------- */
 
-/* Reads until the other end is closed; true if that came in time. */
+/* Reads until the other end is closed. False: it was not closed in time. */
 static bool read_all(int fd, char *text, size_t size, uint64_t until)
 {
 	size_t at = 0;
@@ -239,7 +239,7 @@ static int parse(const char *kind, const char *text, struct thread_loop *out)
 		int length;
 
 		if (sscanf(text, "%llu %lf\n%n", &measured, &out->mean_ns[i], &length) != 2) {
-			tool_error("%s with %u threads told nothing of thread %u", kind,
+			tool_error("%s with %u threads reported nothing of thread %u", kind,
 				   out->threads, i);
 			return TOOL_FAILED;
 		}
@@ -260,7 +260,7 @@ static int finish(const char *kind, pid_t pid, bool all, const char *text, struc
 	if (signals_interrupted())
 		return TOOL_FAILED;
 	if (!all)
-		tool_error("%s with %u threads did not come to an end: try a larger --limit", kind,
+		tool_error("%s with %u threads did not end in time: try a larger --limit", kind,
 			   out->threads);
 	else if (!WIFEXITED(status) || WEXITSTATUS(status))
 		tool_error("the run of %s with %u threads failed", kind, out->threads);

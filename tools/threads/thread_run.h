@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * thread_run.h - one run of a thread barrier, ours or a peer's, in a process of its own.
+ * thread_run.h - one run of a thread barrier, of nbar_team or of a peer, in its own process.
  */
 #ifndef NBAR_TOOLS_THREAD_RUN_H
 #define NBAR_TOOLS_THREAD_RUN_H
@@ -14,15 +14,15 @@
 /* True if this kind is a barrier of nbar_team. */
 bool thread_kind_own(const char *kind);
 
-/* True if this kind is known: ours, pthread, omp-gcc, omp-llvm, ck-... */
+/* True if this kind is known: of nbar_team, pthread, omp-gcc, omp-llvm, ck-... */
 bool thread_kind_known(const char *kind);
 
-/* True if it can be run: the program for it has been built. */
+/* True if this kind can run: its program has been built. */
 bool thread_kind_built(const char *kind);
 
 /*
- * Runs it: loop has threads, warmup, iterations and limit_ns, and gets measured and mean_ns of each
- * thread. 0, or an exit code after a message.
+ * Runs a kind. The caller sets threads, warmup, iterations and limit_ns of the loop; the function
+ * sets `measured`, and mean_ns of each thread. 0, or an exit code after a message.
  */
 int thread_run(const char *kind, struct thread_loop *loop);
 

@@ -2,7 +2,7 @@
 /*
  * trace.c - `nbar trace`: a timeline of what NICs have noted (nbar-nicd --trace).
  *
- * Only reads files; it sends no request to a NIC and does not slow it down.
+ * It only reads files; it sends no request to a NIC, so it does not slow a NIC down.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,15 +27,15 @@ static void usage(FILE *to)
 	      "NIC is a name (n0); FILE is a copy of RUN_DIR/NIC.trace, of any machine; without\n"
 	      "any, all NICs of the run directory are in the timeline.\n\n"
 	      "  -o, --output FILE  the timeline; \"-\", the default, is stdout\n"
-	      "  --slowest          only the time of the slowest barrier\n"
+	      "  --slowest          only events during the slowest barrier, and around it\n"
 	      "  --run-dir DIR      run directory of the daemon ($NBAR_RUN_DIR, or else\n"
 	      "                     /run/nbar for root, $XDG_RUNTIME_DIR/nbar, /tmp/nbar-UID)\n"
 	      "  -h, --help         this text\n"
 	      "\nA process of the timeline is a NIC; a track is a group; a slice is a barrier,\n"
 	      "from its start to its completion. Marks show when a host arrives, small slices\n"
-	      "are frames, and arrows lead to where they arrive. NICs of one machine share a\n"
-	      "clock; those of several machines are aligned by the frames between them, and\n"
-	      "stderr says how well.\n",
+	      "are frames, and an arrow leads from a sent frame to the received frame. NICs of\n"
+	      "one machine share a clock. The frames between machines align the clocks of\n"
+	      "several machines; stderr says how exactly.\n",
 	      to);
 }
 
@@ -68,11 +68,11 @@ static int parse(int argc, char **argv, struct trace_options *opt, bool *help)
 static int add(struct trace_set *s, const char *path)
 {
 	if (s->nlog == TRACE_LOGS_MAX)
-		return tool_usage("there may be %u traces at a time", TRACE_LOGS_MAX);
+		return tool_usage("at most %u traces", TRACE_LOGS_MAX);
 	return trace_file_read(path, &s->log[s->nlog++]);
 }
 
-/* A name of a NIC, or a path. */
+/* Adds the trace of a NIC, by its name or by a path. */
 static int add_name(struct trace_set *s, const char *name)
 {
 	char dir[512], path[1024];
@@ -115,7 +115,7 @@ static int add_all(struct trace_set *s)
 	return r;
 }
 
-/* On stderr: how good the clocks are. */
+/* Prints on stderr how exactly the clocks are aligned. */
 static void say_clocks(const struct trace_set *s)
 {
 	for (uint32_t l = 0; l < s->nlog; l++) {
@@ -165,7 +165,7 @@ static int write_timeline(const struct trace_set *s, const struct trace_options 
 			"no whole barrier is in the traces; keep more events: nbar-nicd --trace N");
 		return TOOL_FAILED;
 	}
-	/* A tenth more at each side. */
+	/* A tenth of the barrier's time more at each side. */
 	w.begin = sum.begin - (sum.end - sum.begin) / 10;
 	w.end = sum.end + (sum.end - sum.begin) / 10;
 	r = output_open(&file, "--output", opt->output);

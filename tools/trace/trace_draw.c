@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace_draw.c - the timeline of what NICs have noted: a process a NIC, a track a group, a slice a
- * barrier from its start to its completion, small slices for frames, arrows between them.
+ * trace_draw.c - draws the events of NICs as a timeline: a process per NIC, a track per group, a
+ * slice per barrier from its start to its completion, small slices for frames, arrows between them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,14 +22,14 @@ static const char *const type_name[NBFW_TYPE_END] = {
 struct track {
 	const struct trace_set *set;
 	uint32_t log;
-	const uint32_t *index; /* of events */
+	const uint32_t *index; /* indices of events */
 	uint32_t n;
 };
 
-/* A barrier under way. */
+/* The running barrier. */
 struct barrier {
 	bool running;
-	uint32_t epoch, last; /* the rank that the last token came from, or NBAR_RANK_NONE */
+	uint32_t epoch, last; /* last: the rank that sent the last token, or NBAR_RANK_NONE */
 	int64_t begin;
 };
 
@@ -170,7 +170,7 @@ static void draw_barrier(struct drawing *d, struct timeline_track at, const stru
 	else if (b->last == NBAR_RANK_NONE)
 		snprintf(name, sizeof(name), "barrier %u: no token after the start", b->epoch);
 	else
-		snprintf(name, sizeof(name), "barrier %u: last token of rank %u", b->epoch,
+		snprintf(name, sizeof(name), "barrier %u: last token from rank %u", b->epoch,
 			 b->last);
 	timeline_slice(&d->timeline, at, name, ps(d, b->begin), ps(d, end));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace_file.c - reads the ring of a daemon, which may write to it meanwhile. See trace_ring.c of
- * the daemon, the other end.
+ * trace_file.c - reads the ring of a daemon while the daemon may write to the ring. The writer is
+ * trace_ring.c of the daemon.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static int refuse(const char *path, const char *why)
 	return TOOL_FAILED;
 }
 
-/* Copies a text of a file: characters that names do not have become '_'. */
+/* Copies a text of a file; replaces characters that no name has by '_'. */
 static void copy_name(char *out, size_t size, const char *from)
 {
 	size_t i = 0;
@@ -40,14 +40,14 @@ static void copy_name(char *out, size_t size, const char *from)
 	out[i] = '\0';
 }
 
-/* Events of another version of this file, or of a broken one, are left out. */
+/* False for an event of an unknown version or of a broken file: the reader leaves it out. */
 static bool is_sane(const struct nbar_trace_event *e, uint64_t last)
 {
 	return e->what > 0 && e->what < NBAR_TRACE_END && e->time >= last &&
 	       e->time <= (uint64_t)INT64_MAX / 2;
 }
 
-/* Copies the ring: the events that were whole and not overwritten until then. */
+/* Copies the events of the ring that are complete and not overwritten during the copy. */
 static int copy_events(const char *map, uint32_t capacity, struct trace_log *log)
 {
 	const struct nbar_trace_head *head = (const void *)map;
@@ -82,8 +82,8 @@ static int copy_events(const char *map, uint32_t capacity, struct trace_log *log
 
 static int refuse_version(const char *path, uint32_t version)
 {
-	tool_error("%s: it is of version %u, and this nbar reads version %u; use the nbar trace of "
-		   "that daemon",
+	tool_error("%s has version %u, and this nbar reads version %u; use an nbar of the same "
+		   "version as that daemon",
 		   path, version, NBAR_TRACE_VERSION);
 	return TOOL_FAILED;
 }

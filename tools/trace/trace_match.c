@@ -2,10 +2,10 @@
 /*
  * trace_match.c - pairs the frames that two NICs have noted, and aligns the clocks of machines.
  *
- * Both ends note the same cookie, epoch, slot and type. A frame that was sent once and received
- * once tells by how much the receiver's clock is ahead, plus its time on the wire. The least of
- * these in each direction bounds the difference of two clocks from both sides; the middle is the
- * offset.
+ * Both ends note the same cookie, epoch, slot and type. For a frame that was sent once and received
+ * once, receive time - send time = clock difference + time on the wire. The least such value in
+ * each direction bounds the clock difference from above and from below; the offset is the middle of
+ * these bounds.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static int by_key(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-/* All ends of frames, in order of their keys; *n of them. NULL: no memory. */
+/* Makes the ends of all frames, in order of their keys; *n is their number. NULL: no memory. */
 static struct end *ends_of(const struct trace_set *s, uint32_t *n)
 {
 	uint64_t all = 0;
@@ -69,7 +69,8 @@ static struct end *ends_of(const struct trace_set *s, uint32_t *n)
 	return e;
 }
 
-/* The ends of one frame and of its repetitions: [first, *in) are outs, [*in, returned) are ins. */
+/* Finds the ends of one frame and of its repetitions: from `first` to *in - 1 it was sent, from *in
+ * to the returned index - 1 it was received. */
 static uint32_t same_key(const struct end *e, uint32_t n, uint32_t first, uint32_t *in)
 {
 	uint32_t i = first;
@@ -86,7 +87,7 @@ static uint32_t same_key(const struct end *e, uint32_t n, uint32_t first, uint32
 /* --- clocks ------------------------------------------------------------------------------------
  */
 
-/* The least time from clock a to clock b, by the clocks as they are. */
+/* The least receive time - send time of frames from clock a to clock b, before alignment. */
 struct least {
 	int64_t ns;
 	uint32_t frames;
@@ -122,7 +123,7 @@ static void least_find(const struct trace_set *s, const struct end *e, uint32_t 
 	}
 }
 
-/* Aligns one more clock to those that are aligned. False: there is none. */
+/* Aligns one more clock to a clock that is aligned. False: no further clock can be aligned. */
 static bool align_one(struct trace_set *s, const struct least *least)
 {
 	for (uint32_t a = 0; a < s->nclock; a++) {
@@ -147,7 +148,8 @@ static bool align_one(struct trace_set *s, const struct least *least)
 	return false;
 }
 
-/* The clock of the first log is that of all. Clocks without frames begin at the same moment. */
+/* The clock of the first log is the common clock. For a clock without frames, the first events of
+ * both logs get the same time. */
 static int align(struct trace_set *s, const struct end *e, uint32_t n)
 {
 	struct least *least = calloc((size_t)s->nclock * s->nclock, sizeof(*least));
@@ -171,7 +173,8 @@ static int align(struct trace_set *s, const struct end *e, uint32_t n)
 /* --- frames ------------------------------------------------------------------------------------
  */
 
-/* Each frame that came in was the last one sent before; where clocks disagree, the first. */
+/* Pairs each received frame with an unpaired sent frame: the last frame sent before it, or the
+ * first frame if the clocks disagree. */
 static void pair(struct trace_set *s, const struct end *e, uint32_t first, uint32_t in,
 		 uint32_t next)
 {

@@ -20,8 +20,8 @@ static int add_host(void *arg, const char *name)
 	return 0;
 }
 
-/* The number of ranks: one for each name in the list, where a host may stand several times; without
- * a list, one for each host. */
+/* The number of ranks: the number of names in the list; without a list, the number of hosts. A host
+ * may be in the list several times. */
 static size_t count_ranks(const struct tool_hosts *h, const char *list)
 {
 	size_t n = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_hosts.h - shared by `nbar tune` and `nbar predict`: the profile, and the hosts of the
- * barrier in it. Each function returns 0, or an exit code after a message.
+ * tool_hosts.h - shared by `nbar tune` and `nbar predict`: a profile, and the hosts of a barrier as
+ * numbers in this profile.
  */
 #ifndef NBAR_TUNE_TOOL_HOSTS_H
 #define NBAR_TUNE_TOOL_HOSTS_H
@@ -14,12 +14,13 @@ struct tool_hosts {
 	uint32_t size;
 };
 
-/* list: names of hosts, one a rank, separated by commas; NULL: all of the profile, in its order. */
+/* list: the host of each rank, by name, separated by commas; NULL: all hosts of the profile, in its
+ * order. 0, or an exit code after a message. */
 int tool_hosts_read(struct tool_hosts *h, const char *path, const char *list);
 void tool_hosts_free(struct tool_hosts *h);
 
-/* The clusters of a composed barrier, a line each, indented by depth. NULL: no memory; free() it.
- */
+/* The clusters of a composed barrier as text: a line per cluster, indented by depth. The caller
+ * frees the text. NULL: no memory. */
 struct scheme;
 char *tool_hosts_tree(const struct tool_hosts *h, const struct scheme *c);
 

@@ -18,7 +18,7 @@
 #include "nbar_tune.h"
 
 #define ROWS_MAX 64u
-#define DIFFER 0.20 /* pairs of barriers that differ by more count for the predicted order */
+#define DIFFER 0.20 /* note_order counts pairs whose measurements differ by more than this */
 
 static const struct result_column columns[] = {
 	{ "alg", "", RESULT_TEXT, 0 },
@@ -47,14 +47,14 @@ static void usage(FILE *to)
 	      "Predicts the time of barriers on a cluster from its profile: the critical path\n"
 	      "through the stages of all members.\n\n"
 	      "  --alg LIST        algorithms; tuned: the barrier that fits best (all,tuned)\n"
-	      "  --hosts LIST      hosts of the profile, one a rank (all, in its order)\n"
+	      "  --hosts LIST      the host of each rank (all hosts, in the profile's order)\n"
 	      "  --formula NAME    first: a message costs O of its link; waiting: O_ii if the\n"
 	      "                    receiver already waits (first)\n"
-	      "  --measured FILE   what nbar bench --json FILE measured, beside the predictions\n"
-	      "                    (the measured barriers of the profile)\n"
-	      "  --where nic|host  of these measurements (nic)\n"
-	      "  --figure NAME     their column: mean, p50, ... (mean)\n"
-	      "  --json FILE, --csv FILE  - is stdout, and then there is no table\n"
+	      "  --measured FILE   show the results of nbar bench --json FILE beside the\n"
+	      "                    predictions (the measured barriers of the profile)\n"
+	      "  --where nic|host  rows of FILE: barriers of NICs or of hosts (nic)\n"
+	      "  --figure NAME     column of FILE: mean, p50, ... (mean)\n"
+	      "  --json FILE, --csv FILE  results; - is stdout, and then there is no table\n"
 	      "Exit status: 0 done, 1 failed, 2 wrong usage.\n",
 	      to);
 }
@@ -125,7 +125,7 @@ static int parse(int argc, char **argv, struct predict_options *o, bool *help)
 	r = r ? r : add_alg(o, NBAR_TUNE_NAME);
 	r = r ? r : option_each(argc, argv, 1, ":h", long_options, read_option, o, help);
 	if (!r && !*help && optind + 1 != argc)
-		return tool_usage("it wants one profile");
+		return tool_usage("name one profile");
 	o->profile = argv[optind];
 	return r;
 }
@@ -201,7 +201,7 @@ static int predict_row(const struct predict_options *o, const struct tool_hosts 
 		algs_read(row->alg, &alg);
 		rc = compose_flat(alg, h->profile, h->host, h->size, o->formula, &predict);
 		if (rc == -ERANGE)
-			return 0; /* the algorithm does not allow this size: a row without a
+			return 0; /* the algorithm does not allow this size: the row gets no
 				     prediction */
 	}
 	if (rc) {
@@ -212,7 +212,7 @@ static int predict_row(const struct predict_options *o, const struct tool_hosts 
 	return 0;
 }
 
-/* The measured barriers of the profile, if the members are all its hosts in their order. */
+/* Takes the measured barriers of the profile, if the members are all its hosts in its order. */
 static void take_measured(struct predict_options *o, const struct tool_hosts *h)
 {
 	const struct profile *p = h->profile;
@@ -238,8 +238,8 @@ static void add_number(struct result *r, double value)
 		result_none(r);
 }
 
-/* Counts the pairs whose measurements differ by more than DIFFER, and how many of them have the
- * right predicted order. */
+/* Counts the pairs whose measurements differ by more than DIFFER, and the pairs among these whose
+ * predicted order is right. */
 static void note_order(const struct predict_options *o, struct result *r)
 {
 	uint32_t pairs = 0, right = 0;
@@ -261,7 +261,7 @@ static void note_order(const struct predict_options *o, struct result *r)
 		right, pairs, DIFFER * 100);
 }
 
-/* The clusters of the composed barrier, a note each. */
+/* Adds a note for each cluster of the composed barrier. */
 static void note_clusters(const struct tool_hosts *h, struct result *r)
 {
 	const char *why;

@@ -19,7 +19,7 @@ enum { OPT_OUTPUT = BENCH_OPT_MORE, OPT_QUANTILE, OPT_SAMPLE };
 
 struct profile_options {
 	const char *output;
-	uint32_t percent; /* of the barriers of a pair take at most the time taken for it */
+	uint32_t percent; /* --percentile: of the barriers of a pair */
 	bool sample;
 };
 
@@ -34,18 +34,18 @@ static void usage(FILE *to)
 {
 	fputs("usage: nbar profile [OPTION]...\n"
 	      "Measures the cost of a message, and of a further message, between every two\n"
-	      "hosts, by barriers of two. Pairs that share no host run at once.\n"
+	      "hosts, by barriers of two. Pairs that share no host run at the same time.\n"
 	      "nbar tune, and --alg tuned:FILE, read the profile. Started by mpirun or mpiexec,\n"
 	      "nbar profile measures messages of the MPI; mpirun nbar profile --help.\n\n"
 	      "  --output FILE     the profile\n"
-	      "  --nodes N         nodes, one a host (8, or one a NIC of --nic)\n"
+	      "  --nodes N         number of hosts (8, or with --nic the number of NICs)\n"
 	      "  --hosts LIST      names of the hosts of the NICs (as the NICs: n0,n1,...)\n"
 	      "  --where nic|host  for barriers that NICs run, or hosts (nic)\n"
-	      "  -i, --iterations N  barriers measured a pair (100)\n"
-	      "  --percentile N    of these barriers, taken for the pair; take a low one on a\n"
-	      "                    machine with other work (50, the median)\n",
+	      "  -i, --iterations N  measured barriers per pair (100)\n"
+	      "  --percentile N    percentile of these barriers that is the time of the pair;\n"
+	      "                    take a low N on a machine with other work (50: median)\n",
 	      to);
-	fputs("  --sample          measures each host with the first one of each cluster only\n",
+	fputs("  --sample          measure each host only with the first host of each cluster\n",
 	      to);
 	bench_usage_common(to);
 }
@@ -100,8 +100,8 @@ static struct measure *measure_new(uint32_t n, const struct bench_options *opt)
 }
 
 /*
- * Computes the cost of messages from node i to node j from their times: a round trip is a call and
- * two messages, each of O and L; each further message is one L.
+ * Computes O and L, the costs of messages from node i to node j, from the times: a round trip is a
+ * call and two messages, a message is O + L, and each further message adds L.
  */
 static void to_cost(const struct measure *m, uint32_t i, uint32_t j, double *o, double *l)
 {
@@ -136,7 +136,7 @@ static void to_costs(const struct measure *m, struct profile *p)
 		p->class_of[i] = m->classes.of[i];
 }
 
-/* Gives nodes with the same owner the same number. Leaves p->processor NULL if no two have. */
+/* Gives nodes with the same owner the same number. If all owners differ, p->processor is NULL. */
 static int to_processors(const struct measure *m, struct profile *p)
 {
 	bool shared = false;
@@ -190,10 +190,10 @@ static struct profile *make_profile(const struct measure *m, const struct bench_
 	return p;
 }
 
-#define SPREAD 3.0 /* 90th percentile to median of a noisy pair */
-#define APART 1.5  /* of two directions that differ */
+#define SPREAD 3.0 /* a pair is noisy if 90th percentile / median is above this */
+#define APART 1.5  /* two directions differ if the ratio of their costs is above this */
 
-/* One row per pair; names noisy pairs and unequal directions. */
+/* Adds one row per pair, which says if the pair is noisy or its directions differ. */
 static void add_rows(const struct measure *m, const struct profile *p, struct result *r)
 {
 	uint32_t noisy = 0, apart = 0;
@@ -226,11 +226,11 @@ static void add_rows(const struct measure *m, const struct profile *p, struct re
 	if (m->sample)
 		result_note(r, "%u clusters; hosts of a cluster have the costs of its first hosts",
 			    p->classes);
-	result_note(r, "O: one message; L: a further one; a call that sends nothing: %.2f us",
+	result_note(r, "O: one message; L: a further message; a call that sends nothing: %.2f us",
 		    profile_self(p, 0) * 1e6);
 }
 
-/* A run of an algorithm of the table among all nodes; see tool_profile_run. */
+/* Runs an algorithm of the table among all nodes; see tool_profile_run. */
 static int measure_flat(void *arg, struct nbfw_alg alg, uint32_t round, double *seconds)
 {
 	struct bench_session *s = arg;
@@ -312,18 +312,18 @@ int tool_profile(int argc, char **argv)
 	}
 	if (opt.nnodes != 1 || opt.nwhere != 1 || bench_in_process(opt.where[0]))
 		return tool_usage(
-			"a profile is of one number of --nodes, for one --where: nic or host");
+			"a profile needs one number with --nodes, and one --where: nic or host");
 	most = opt.nnic ? opt.nnic : NBAR_NICS_MAX;
 	if (opt.nodes[0] > most)
-		return tool_usage("--nodes %u: there are %u NICs, and each host of a profile has "
-				  "one of its own",
+		return tool_usage("--nodes %u: there are %u NICs, and each host of a profile needs "
+				  "its own NIC",
 				  opt.nodes[0], most);
 	for (const char *h = opt.hosts; h; h = strchr(h, ',') ? strchr(h, ',') + 1 : NULL)
 		named++;
 	if (opt.hosts && named < opt.nodes[0])
 		return tool_usage("--hosts: %u names for %u nodes", named, opt.nodes[0]);
 	if (!own.output)
-		return tool_usage("--output FILE is missing: where the profile goes");
+		return tool_usage("name a file for the profile: --output FILE");
 	opt.out.once = true;
 	tool_measure = measure_new(opt.nodes[0], &opt);
 	if (!tool_measure)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_profile_fit.c - the work of a step, fitted to the measured barriers of a profile. Called by
- * `nbar profile`. It must never make a step longer than measured messages permit: barriers are slow
- * for other reasons too, for example because their messages share a link.
+ * tool_profile_fit.c - fits the work of a step to the measured barriers of a profile; `nbar
+ * profile` calls it. It must never make a step longer than measured messages permit: a barrier can
+ * be slow for other reasons too, for example because its messages share a link.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "tool_profile.h"
 
 #define STEPS_TRIED 100u
-#define NEAR 2.0 /* a near host costs at most so many times as much as the nearest one */
+#define NEAR 2.0 /* a host is near if its messages cost at most NEAR times the cheapest message */
 
 /* The cost of a message in row i, column j; 0 if there is no such message. */
 static double message(const struct profile *p, uint32_t i, uint32_t j)
@@ -43,8 +43,8 @@ static int no_memory(void)
 	return TOOL_FAILED;
 }
 
-/* The step of the sender is a part of O, also between near hosts, where O has least of the network.
- * So the median O between near hosts bounds it. */
+/* The step of the sender is a part of O. Between near hosts, the network's part of O is smallest,
+ * so the median O between near hosts is the upper bound of a step. */
 int tool_profile_fit(struct profile *p)
 {
 	double bound, best = 0, best_deviation = INFINITY;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_profile_flat.c - the measured barriers of a profile: all hosts, each algorithm that
- * `nbar tune` would try. Called by `nbar profile`. The fastest of them may become the barrier of a
- * cluster, and a machine is not equally fast in all runs, so one run must not decide.
+ * tool_profile_flat.c - measures barriers of all hosts for a profile, with each algorithm that
+ * `nbar tune` would try; `nbar profile` calls it. The fastest algorithm may become the barrier of a
+ * cluster. A machine is not equally fast in all runs, so several runs must decide.
  */
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 #include "tool_profile.h"
 
 #define ROUNDS 5u
-#define CLOSE 1.5 /* later rounds: algorithms up to so many times as slow as the best */
+#define CLOSE 1.5 /* later rounds: algorithms that take at most CLOSE times as long as the best */
 
 struct flats {
 	struct profile *p;
@@ -28,7 +28,7 @@ static double typical(double *sample, uint32_t n, double quantile)
 	return quantile == 0.5 ? stats_median(sample, n) : stats_percentile(sample, n, quantile);
 }
 
-/* Adds a run of an algorithm of the profile. */
+/* Runs an algorithm of the profile once more, and updates its time. */
 static int measure(struct flats *f, uint32_t i, uint32_t round)
 {
 	struct profile_flat *flat = &f->p->flat[i];
@@ -42,7 +42,7 @@ static int measure(struct flats *f, uint32_t i, uint32_t round)
 	return 0;
 }
 
-/* The first round: each algorithm that has a time gets a place in the profile. */
+/* In the first round: adds the algorithm to the profile if its run gives a time. */
 static int add(void *arg, struct nbfw_alg alg)
 {
 	struct flats *f = arg;

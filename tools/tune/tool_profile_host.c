@@ -2,10 +2,10 @@
 /*
  * tool_profile_host.c - the measurements of a host: barriers of two members, with special plans.
  *
- * In each pair, one member sends k messages and the other answers with one. k = 1 gives the round
- * trip, a larger k the cost of a further message in this direction. Pairs of a part of a round
- * share no host and no processor, and run at the same time. Runs in the host processes of a run;
- * each drives one node or all nodes.
+ * In each pair, one member sends k messages and the other member answers with one message. k = 1
+ * gives the round trip, a larger k the cost of a further message in this direction. Pairs in the
+ * same part of a round share no host and no processor, and run at the same time. This code runs in
+ * the host processes; each process drives one node or all nodes.
  */
 #include "tool_profile.h"
 
@@ -20,7 +20,7 @@
 
 struct measure *tool_measure;
 
-/* The plan of a pair, or of one alone. */
+/* The plan of a member of a pair, or of a member alone. */
 struct plan_of_two {
 	struct nbar_plan head;
 	uint32_t word[2 * 4 + 2 * MEASURE_MORE];
@@ -57,7 +57,7 @@ static size_t make_plan(struct plan_of_two *p, uint32_t rank, uint32_t size, uin
 struct side {
 	struct bench_member *m;
 	uint32_t node, other, rank;
-	bool active; /* in this part of the round */
+	bool active; /* the node takes part in this part of the round */
 	struct nbar_group *group;
 	struct hostbar *hostbar;
 	uint32_t ticket, left;
@@ -84,13 +84,13 @@ static int post(struct side *s)
 		       : 0;
 }
 
-/* All nodes of all processes meet. Nodes that run the protocol themselves keep answering. */
+/* Waits until all nodes of all processes have come here. Host-based nodes still answer peers. */
 static int meet(const struct bench_host *h, const struct side *side, uint32_t *met)
 {
 	struct measure *m = tool_measure;
 
 	*met += m->nodes;
-	/* Pairs with the acquire below: all nodes may then read what this node wrote before. */
+	/* Pairs with the acquire below: after it, all nodes see what this node wrote before. */
 	__atomic_add_fetch(&m->passed, h->count, __ATOMIC_RELEASE);
 	while ((int32_t)(__atomic_load_n(&m->passed, __ATOMIC_ACQUIRE) - *met) < 0) {
 		for (uint32_t i = 0; i < h->count; i++)
@@ -144,7 +144,7 @@ static void close_side(struct side *s)
 	s->group = NULL;
 }
 
-/* One look at a node. True if its barrier has ended. */
+/* Tests the barrier of a node. True if it has ended. */
 static bool look(struct side *s, int *r)
 {
 	const struct measure *m = tool_measure;
@@ -163,7 +163,7 @@ static bool look(struct side *s, int *r)
 	return true;
 }
 
-/* Barriers of all pairs that this process drives. */
+/* Runs the barriers of all pairs that this process drives. */
 static int run_sides(const struct bench_host *h, struct side *side)
 {
 	bool running = true;
@@ -190,7 +190,7 @@ static int run_sides(const struct bench_host *h, struct side *side)
 	return r;
 }
 
-/* The measurement of a node alone, or of the member that sends first in a pair. */
+/* Notes the time of a node alone, or of the member of a pair that sends first. */
 static void note(struct side *s, double *matrix)
 {
 	struct measure *m = tool_measure;
@@ -208,8 +208,8 @@ static void note(struct side *s, double *matrix)
 	}
 }
 
-/* One part of a round: each active node with its partner; the lower node of a pair sends k messages
- * (the higher one, if swapped). */
+/* Measures one part of a round: each active node with its partner. The lower node of a pair sends k
+ * messages; if swapped, the higher node sends them. */
 static int measure_part(const struct bench_host *h, struct side *side, uint32_t k, bool swapped,
 			double *matrix, uint32_t *met)
 {
@@ -237,7 +237,7 @@ static int measure_part(const struct bench_host *h, struct side *side, uint32_t 
 	return r;
 }
 
-/* What all processes know of a round, and the nodes of this one. */
+/* What all processes know of a round, and the nodes of this process. */
 struct tool_profile_pairs {
 	const struct bench_host *h;
 	struct side *side;
@@ -245,7 +245,7 @@ struct tool_profile_pairs {
 	uint32_t met;
 };
 
-/* A whole round, all nodes at once if `together`, else in parts. */
+/* Measures a whole round: all nodes at the same time if `together`, else in parts. */
 static int measure_round(struct tool_profile_pairs *round, uint32_t k, bool swapped, bool together,
 			 double *matrix)
 {
@@ -290,11 +290,11 @@ int tool_profile_pair(struct tool_profile_pairs *pairs, uint32_t i, uint32_t j, 
 	pairs->other[j] = i;
 	int r = measure_round(pairs, k, swapped, false, matrix);
 
-	/* All processes may read the time after this. */
+	/* After this, all processes may read the time. */
 	return r ? r : meet(pairs->h, NULL, &pairs->met);
 }
 
-/* The clusters, each process for itself; that of node 0 shows them to the others. */
+/* Each process computes the clusters; the process of node 0 writes them for the bench. */
 static int measure_sample(struct tool_profile_pairs *round)
 {
 	struct measure *m = tool_measure;

@@ -34,10 +34,10 @@ static void usage(FILE *to)
 	fputs("usage: nbar tune PROFILE [OPTION]...\n"
 	      "Composes the best barrier for a cluster from its profile and shows it: clusters,\n"
 	      "the algorithm of each, and predictions for it and for flat barriers.\n\n"
-	      "  --hosts LIST      hosts of the profile, one a rank (all, in its order)\n"
-	      "  --emit KIND       writes it: c (for MPI programs), dot or svg (pictures)\n"
-	      "  -o, --output FILE where it goes; - is stdout (-)\n"
-	      "Programs compose it by themselves: --alg tuned:PROFILE.\n"
+	      "  --hosts LIST      the host of each rank (all hosts, in the profile's order)\n"
+	      "  --emit KIND       write the barrier as c (for MPI programs), dot or svg\n"
+	      "  -o, --output FILE file for --emit; - is stdout (-)\n"
+	      "nbar bench --alg tuned:PROFILE composes this barrier by itself.\n"
 	      "Exit status: 0 done, 1 failed, 2 wrong usage.\n",
 	      to);
 }
@@ -64,7 +64,7 @@ static int parse(int argc, char **argv, struct tune_options *o, bool *help)
 	*o = (struct tune_options){ .output = "-" };
 	r = option_each(argc, argv, 1, ":o:h", long_options, read_option, o, help);
 	if (!r && !*help && optind + 1 != argc)
-		return tool_usage("it wants one profile");
+		return tool_usage("name one profile");
 	o->profile = argv[optind];
 	return r;
 }
@@ -86,7 +86,7 @@ static void show(const struct tool_hosts *h, const struct compose *c, double sec
 	       name, c->flat_s * 1e6);
 	if (c->error > 0)
 		printf("the best flat barrier takes %.2f times as long as predicted; median deviation "
-		       "of the measured ones: %.1f %%\n",
+		       "of the measured flat barriers: %.1f %%\n",
 		       c->scale, c->error * 100);
 	printf("%u members, %u signals, profile %016llx; composed in %.4f s of a processor, %u changes tried\n",
 	       h->size, c->schedule->nsignal, (unsigned long long)profile_digest(h->profile),

@@ -402,7 +402,7 @@ static void test_goal_bad(void **state)
 		{ "num_ranks 2\nrank 0 {\nl1: send 0b to 1 tag 0\n}\n", "line 3: 0 bytes" },
 		{ "num_ranks 2\nrank 0 {\nl1: send 1b from 1\n}\n", "is none of send" },
 		{ "num_ranks 2\nrank 0 {\nl1: calc -1\n}\n", "calc of more than" },
-		{ "num_ranks 2\nrank 0 {\nl1: calc 1\nl1: calc 1\n}\n", "stands there twice" },
+		{ "num_ranks 2\nrank 0 {\nl1: calc 1\nl1: calc 1\n}\n", "is used twice" },
 		{ "num_ranks 2\nrank 0 {\nl1: calc 1\nl1 requires l2\n}\n",
 		  "no label is called 'l2'" },
 	};

@@ -338,7 +338,7 @@ static void timeline(void **state)
 	assert_int_equal(sum.end - sum.begin, 310);
 	assert_int_equal(trace_draw(s, &all, to), 0);
 	fflush(to);
-	assert_non_null(strstr(text, "\"name\":\"barrier 2: last token of rank 1\",\"ts\":1.010000,"
+	assert_non_null(strstr(text, "\"name\":\"barrier 2: last token from rank 1\",\"ts\":1.010000,"
 				     "\"dur\":0.310000}"));
 	assert_non_null(strstr(text,
 			       "\"name\":\"barrier 1: no token after the start\",\"ts\":0.090000,"
@@ -356,7 +356,7 @@ static void timeline(void **state)
 	text[length] = '\0';
 	assert_null(strstr(text, "barrier 1"));
 	assert_non_null(
-		strstr(text, "\"name\":\"barrier 2: last token of rank 1\",\"ts\":0.110000"));
+		strstr(text, "\"name\":\"barrier 2: last token from rank 1\",\"ts\":0.110000"));
 	free(text);
 	set_free(s);
 }

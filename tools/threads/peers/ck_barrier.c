@@ -2,8 +2,8 @@
 /*
  * ck_barrier.c - measures the barriers of Concurrency Kit.
  *
- * Run by `nbar sweep threads`. Usage: KIND THREADS ITERATIONS WARMUP LIMIT_MS. They spin without
- * yielding: with more threads than processors each takes milliseconds.
+ * `nbar sweep threads` runs it. Usage: KIND THREADS ITERATIONS WARMUP LIMIT_MS. The barriers never
+ * yield: with more threads than processors, a barrier takes milliseconds.
  */
 #include <ck_barrier.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ static ck_barrier_tournament_t tournament;
 static ck_barrier_tournament_round_t *rounds[THREAD_LOOP_MAX];
 static ck_barrier_mcs_t mcs[THREAD_LOOP_MAX];
 
-/* What a thread knows, away from the other threads' cache lines. */
+/* The state of a thread, in its own cache lines. */
 struct state {
 	ck_barrier_centralized_state_t centralized;
 	ck_barrier_combining_state_t combining;
@@ -124,7 +124,7 @@ static const struct kind {
 };
 static const struct kind *kind;
 
-/* Subscribing deals out the numbers by which the barrier knows its threads. */
+/* Subscribes the calling thread: the barrier gives it a number. */
 static void subscribe(struct state *s)
 {
 	const ck_barrier_combining_state_t fresh = { ~0u };
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], kinds[i].name))
 			kind = &kinds[i];
 	if (!kind) {
-		fputs("wants KIND THREADS ITERATIONS WARMUP LIMIT_MS\n", stderr);
+		fputs("usage: KIND THREADS ITERATIONS WARMUP LIMIT_MS\n", stderr);
 		return 2;
 	}
 	r = thread_loop_parse(&loop, argv + 2);

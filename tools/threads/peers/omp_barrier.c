@@ -2,7 +2,8 @@
 /*
  * omp_barrier.c - measures the `omp barrier` of the compiler that built it.
  *
- * Built once a compiler, run by `nbar sweep threads`. Usage: THREADS ITERATIONS WARMUP LIMIT_MS
+ * It is built once with each compiler, and run by `nbar sweep threads`. Usage: THREADS ITERATIONS
+ * WARMUP LIMIT_MS
  */
 #include <omp.h>
 #include <stdio.h>
