@@ -23,7 +23,8 @@ extern "C" {
  */
 
 /* Counters of a NIC by name or path (as in nbar_open, without port), for monitors. pid is the
- * daemon's number in the PID namespace of this process; 0 if it has none there. */
+ * daemon's number in the PID namespace of this process, if the daemon is visible there; else its
+ * own number. */
 int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out);
 
 /* Calls visit for each group of a NIC. If visit returns another value than 0, the call ends and

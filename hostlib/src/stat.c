@@ -34,7 +34,8 @@ int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out)
 
 	if (err < 0)
 		return err;
-	reply.pid = pid; /* the daemon may number itself in a PID namespace of its own */
+	if (pid != 0) /* the daemon may number itself in a PID namespace of its own */
+		reply.pid = pid;
 	reply.nic[sizeof(reply.nic) - 1] = 0;
 	reply.wire[sizeof(reply.wire) - 1] = 0;
 	reply.address[sizeof(reply.address) - 1] = 0;

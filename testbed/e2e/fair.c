@@ -16,9 +16,10 @@
 #include "fair.h"
 
 #define BARRIERS 100u
+#define TRIES 20u
 #define BUDGET_MS "1000"
-/* Limit of the attack's frames during one barrier of the bystander, in the best barrier. It is a few
- * passes' share of each port, and far less than the queue of the attack. */
+/* Limit of the attack's frames during one barrier of the bystander, in the best barrier. It is a
+ * few passes' share of each port, and far less than the queue of the attack. */
 #define FRAMES_A_BARRIER 8192u
 
 #define ROUNDS 3u
@@ -60,11 +61,13 @@ static uint64_t progress(struct fair *f, const struct fair_attack *a)
 }
 
 /* Runs BARRIERS barriers, and more until the attack is under way. Sets *least to the frames of the
- * attack in the barrier with the fewest. If that is above the limit, it runs more barriers: on a busy
- * machine, the bystander's process may wait for a processor in each of the first ones. */
+ * attack in the barrier with the fewest. If that is above the limit, it runs up to TRIES times as
+ * many barriers: on a busy machine, the bystander's process may wait for a processor in each of the
+ * first ones. */
 static bool barriers_under(struct fair *f, const struct fair_attack *a, uint64_t *least)
 {
 	uint64_t start = progress(f, a), end = fair_now() + f->patience_ns;
+	uint32_t tries = 0;
 
 	*least = UINT64_MAX;
 	do {
@@ -76,7 +79,8 @@ static bool barriers_under(struct fair *f, const struct fair_attack *a, uint64_t
 			frames = fair_sent(f) - before;
 			*least = frames < *least ? frames : *least;
 		}
-	} while ((progress(f, a) - start < a->least || *least > FRAMES_A_BARRIER) &&
+	} while ((progress(f, a) - start < a->least ||
+		  (*least > FRAMES_A_BARRIER && ++tries < TRIES)) &&
 		 fair_now() < end);
 	return progress(f, a) - start >= a->least;
 }

@@ -27,8 +27,8 @@ struct bench_node {
 
 struct bench_shared {
 	uint32_t nodes, threads, nskew;
-	struct bench_counter *stage;    /* nodes that have passed each stage */
-	struct bench_counter *entered;  /* barriers entered: [rank * threads + thread] */
+	struct bench_counter *stage;   /* nodes that have passed each stage */
+	struct bench_counter *entered; /* barriers entered: [rank * threads + thread] */
 	struct nbar_endpoint *endpoint;
 	struct bench_node *node;
 	uint64_t *exit; /* nskew a rank */

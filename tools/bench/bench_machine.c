@@ -12,7 +12,7 @@ static int cpu_of(pid_t pid)
 {
 	cpu_set_t set;
 
-	if (pid == 0 || sched_getaffinity(pid, sizeof(set), &set) || CPU_COUNT(&set) != 1)
+	if (sched_getaffinity(pid, sizeof(set), &set) || CPU_COUNT(&set) != 1)
 		return -1;
 	for (int i = 0; i < CPU_SETSIZE; i++)
 		if (CPU_ISSET((unsigned)i, &set))

@@ -37,7 +37,8 @@ static int open_journal(struct experiment *e)
 		r = tool_usage("--resume continues from the journal beside a file of --json or "
 			       "--csv: name the file");
 	else if (file && asprintf(&path, "%s.journal", file) < 0)
-		r = TOOL_FAILED, tool_error("no memory for the name of the journal: free some, and try again");
+		r = TOOL_FAILED,
+		tool_error("no memory for the name of the journal: free some, and try again");
 	else
 		r = journal_open(&e->journal, path, identity, opt->resume);
 	free(path);

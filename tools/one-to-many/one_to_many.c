@@ -302,7 +302,8 @@ int tool_one_to_many(int argc, char **argv)
 		r = run_session(&t, result, "nbar bench one-to-many", &tune_file);
 		r |= output_close(&tune_file, r == 0);
 		if (!r && t.tune_file && strcmp(t.tune_file, "-"))
-			fprintf(stderr, "to use these algorithms: nbar-nicd --tune %s\n", t.tune_file);
+			fprintf(stderr, "to use these algorithms: nbar-nicd --tune %s\n",
+				t.tune_file);
 	}
 	free(t.ping);
 	free(t.barrier);

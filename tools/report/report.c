@@ -99,7 +99,8 @@ static int read_option(void *arg, int c, const char *value)
 	case OPT_QUICK:
 	case OPT_THOROUGH:
 		if (opt->length != REPORT_DEFAULT)
-			return tool_usage("give --quick or --thorough, only one of them, and only once");
+			return tool_usage(
+				"give --quick or --thorough, only one of them, and only once");
 		opt->length = c == OPT_QUICK ? REPORT_QUICK : REPORT_THOROUGH;
 		return 0;
 	case OPT_ONLY:
@@ -181,10 +182,9 @@ int tool_report(int argc, char **argv)
 	if (!begun)
 		return r;
 	if (interrupted)
-		tool_error(
-			"interrupted; %s keeps the measurements: to continue, run this command "
-			"again with --resume",
-			opt.dir);
+		tool_error("interrupted; %s keeps the measurements: to continue, run this command "
+			   "again with --resume",
+			   opt.dir);
 	page = report_page(&opt, interrupted);
 	if (interrupted)
 		return TOOL_FAILED;

@@ -51,10 +51,9 @@ static int check_old(const struct report_options *opt, const struct report_exper
 	/* Rank 0 of an MPI program may run on another machine. */
 	if ((!e->mpi && !machine_says(machine, "host", here.host)) ||
 	    !machine_says(machine, "cpu", here.cpu)) {
-		tool_error(
-			"%s was measured on another machine (%s), and this is %s: a report "
-			"cannot have results of two machines; name another folder",
-			path, host ? host : "?", here.host);
+		tool_error("%s was measured on another machine (%s), and this is %s: a report "
+			   "cannot have results of two machines; name another folder",
+			   path, host ? host : "?", here.host);
 		return TOOL_FAILED;
 	}
 	if (command && !strncmp(command, "nbar ", 5) &&

@@ -52,10 +52,10 @@ enum sim_end {
 
 struct sim_report {
 	enum sim_end end;
-	uint32_t member, epoch; /* EARLY, INVALID: of the error */
-	uint64_t completed;     /* barriers, summed over the members */
-	uint64_t failed;        /* members that failed */
-	uint32_t failed_rank;   /* the failed rank that most of these members name */
+	uint32_t member, epoch;   /* EARLY, INVALID: of the error */
+	uint64_t completed;       /* barriers, summed over the members */
+	uint64_t failed;          /* members that failed */
+	uint32_t failed_rank;     /* the failed rank that most of these members name */
 	double mean_ns;           /* time of all barriers / number of barriers */
 	double worst_ns;          /* longest time from the last arrival to the last completion */
 	double median_ns, p99_ns; /* of the times from last arrival to last completion */

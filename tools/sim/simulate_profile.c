@@ -35,7 +35,8 @@ int simulate_costs_begin(struct simulate_costs *c, struct profile *p, uint32_t m
 	c->l = calloc(n, sizeof(double));
 	if (!c->o || !c->l) {
 		simulate_costs_end(c);
-		tool_error("no memory for the costs of %u hosts: free some, and try again", members);
+		tool_error("no memory for the costs of %u hosts: free some, and try again",
+			   members);
 		return TOOL_FAILED;
 	}
 	for (uint32_t i = 0; i < members; i++) {

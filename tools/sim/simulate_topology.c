@@ -95,7 +95,8 @@ int simulate_topology_profile(const struct sim_net_options *options, uint32_t me
 		p->level = calloc(3, sizeof(*p->level));
 	if (!p || !p->level || sim_net_begin(&net, &opt)) {
 		profile_free(p);
-		tool_error("no memory for the costs of %u hosts: free some, and try again", members);
+		tool_error("no memory for the costs of %u hosts: free some, and try again",
+			   members);
 		return TOOL_FAILED;
 	}
 	n = find_levels(&net, p->level);

@@ -67,9 +67,9 @@ struct sweep_bisect {
 	double target, tolerance; /* of x, as a fraction */
 	double low, high;         /* of x; valid if have_* */
 	bool have_low, have_high;
-	double sure_low;            /* x whose whole interval is below the target; 0: none */
-	double sure_high;           /* x whose whole interval is above the target; 0: none */
-	double next;                /* x to measure next */
+	double sure_low;  /* x whose whole interval is below the target; 0: none */
+	double sure_high; /* x whose whole interval is above the target; 0: none */
+	double next;      /* x to measure next */
 	uint32_t steps, outward;
 };
 #define SWEEP_OUTWARD_MAX 8u

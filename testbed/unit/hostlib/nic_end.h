@@ -153,7 +153,7 @@ static inline void answer(enum nbar_op op, uint32_t seq, int status, uint32_t ce
 	assert_int_equal(send(nic_end, &reply, length, 0), length);
 }
 
-/* A reply of `length` bytes, of which zeros follow the head, with n descriptors. */
+/* A reply of `length` bytes with n descriptors. The bytes after the head are zeros. */
 static inline void answer_status_by(enum nbar_op op, uint32_t seq, int status, size_t length,
 				    const int *fd, size_t n)
 {

@@ -369,6 +369,7 @@ static void statistics_are_checked(void **state)
 	assert_int_equal(nbar_nic_stat(path, &stat), 0);
 	assert_int_equal(strlen(stat.nic), sizeof(stat.nic) - 1);
 	assert_int_equal(strlen(stat.address), sizeof(stat.address) - 1);
+	assert_int_equal(stat.pid, getpid()); /* this process listens, whatever the reply says */
 	daemon_end();
 
 	a = say(NBAR_OP_GROUP_STAT, sizeof(a->body.groups) + sizeof(struct nbar_group_info));

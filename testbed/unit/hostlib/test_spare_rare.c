@@ -249,8 +249,8 @@ static void nonsense_is_ignored(void **state)
 /* The NIC ends during each call; and the time is over while the others connect. */
 static void each_error_ends_it(void **state)
 {
-	static int *const call[] = { &fake.send,    &fake.recv, &fake.open,
-				     &fake.start, &fake.connect, &fake.post, &fake.test };
+	static int *const call[] = { &fake.send,    &fake.recv, &fake.open, &fake.start,
+				     &fake.connect, &fake.post, &fake.test };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {

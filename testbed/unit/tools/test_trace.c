@@ -338,8 +338,9 @@ static void timeline(void **state)
 	assert_int_equal(sum.end - sum.begin, 310);
 	assert_int_equal(trace_draw(s, &all, to), 0);
 	fflush(to);
-	assert_non_null(strstr(text, "\"name\":\"barrier 2: last token from rank 1\",\"ts\":1.010000,"
-				     "\"dur\":0.310000}"));
+	assert_non_null(strstr(text,
+			       "\"name\":\"barrier 2: last token from rank 1\",\"ts\":1.010000,"
+			       "\"dur\":0.310000}"));
 	assert_non_null(strstr(text,
 			       "\"name\":\"barrier 1: no token after the start\",\"ts\":0.090000,"
 			       "\"dur\":0.005000}"));
