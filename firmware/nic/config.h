@@ -38,28 +38,28 @@
 #define NBNIC_HANDLES 4096u
 #endif
 
-#ifndef NBNIC_HEARD_MAX /* NICs of peers in the table of those alive; a power of two */
+#ifndef NBNIC_HEARD_MAX /* entries in the table of live peer NICs; a power of two */
 #define NBNIC_HEARD_MAX 1024u
 #endif
 
 /*
- * The budget of a pass, in frames. All of it follows from one number, the quota of the wire: a pass
- * sends at most so many frames from queues, however long they are. So the barrier of a bystander
- * waits for a few frames of others, and not for their backlog. A wire states its quota by what a
- * frame costs (struct wire_ops); this is the quota of a wire that states none. PROTOCOL.md, "The
- * bound of a poll pass", derives the figures.
+ * The budget of a pass, in frames. All of it follows from one number, the quota of the wire. In a
+ * pass, the queues send at most `quota` frames together, and each port sends at most `quota` frames
+ * (nbnic_share_left in send.c). So a barrier waits for a few frames of others, and not for their
+ * backlog. A wire states its quota from the cost of a frame (struct wire_ops); NBNIC_QUOTA is for a
+ * wire that states none. PROTOCOL.md, "The bound of a poll pass", derives the figures.
  */
 #ifndef NBNIC_QUOTA
 #define NBNIC_QUOTA 8u
 #endif
 #define NBNIC_QUOTA_MIN 1u
 
-/* Frames that a pass takes from the wire, and that it sends, of all types. It never sends more than
- * it may receive: so a NIC never produces more than it drains, even if all its frames come back. */
+/* Frames that a pass receives at most, and that it sends at most, of all types. The two limits are
+ * equal: so a NIC never sends more than it can receive, even if all its frames come back. */
 #define NBNIC_PASS_FRAMES(quota) (8 * (quota))
-/* Of these, tokens and aborts sent within their event; a port may have `quota` of them. */
+/* Of these, tokens and aborts that are sent within their event; a port may send `quota` of them. */
 #define NBNIC_PASS_INLINE(quota) (4 * (quota))
-/* Frames that answers to PULLs, first visits and signals leave to the queues: `quota`. */
+/* Answers to PULLs, first visits and signals leave `quota` frames of the pass to the queues. */
 
 #ifndef NBNIC_PASS_STARTS /* barriers that start within the events of a pass */
 #define NBNIC_PASS_STARTS 64u

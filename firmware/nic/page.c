@@ -11,10 +11,10 @@
 #define SIGNALS_MASK (NBAR_SIGNALS_MAX - 1)
 
 /*
- * Stores a completion word. Only one half of the word ever changes: a completed barrier changes the
- * epoch; a failure changes the status, and keeps the epoch of the last completed barrier. So a NIC
- * whose widest atomic store has 32 bits writes that half alone, and a host that reads 64 bits at
- * once never sees a mixture. See WIRE.md, "Completion".
+ * Stores a completion word. One half of the word changes: a completed barrier changes the epoch; a
+ * failure changes the status, and keeps the epoch of the last completed barrier. A NIC whose widest
+ * atomic store has 32 bits writes both halves one after the other; the half that does not change
+ * gets its old value. So the host never reads a mixture. See WIRE.md, "Completion".
  */
 static inline void store_word(struct nbar_completion *c, uint32_t status, uint32_t epoch, int order)
 {
@@ -76,7 +76,7 @@ void nbnic_cell_end(struct nbnic_port *p, uint32_t cell)
 
 	p->nsignal -= p->cell[cell].group->is_signal;
 	p->cell[cell].group = NULL;
-	p->live[index] = last; /* the last one fills the gap */
+	p->live[index] = last; /* the last cell of the list fills the gap */
 	p->cell[last].live_index = index;
 }
 
@@ -104,8 +104,8 @@ __attribute__((noinline)) static void asked(struct nbnic_port *p, struct nbnic *
 	if (nic->used.wakes >= NBNIC_PASS_WAKES)
 		return;
 	seen->wake_seq = wake_seq;
-	/* The sleeper may have looked just before a completion that came before the NIC read this
-	 * word: then it must be woken now. */
+	/* The NIC may have completed a barrier after the sleeper looked and before the NIC read
+	 * this word. Then the NIC must wake the sleeper now. */
 	if (seen->wake_missed) {
 		nic->used.wakes++;
 		wake(p, nic, cell);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * version.c - compatibility of a program and a library of different versions.
+ * version.c - versions of the library and of its API structs: reads a struct of another version.
  *
  * Called when something is opened, never on the path of a barrier.
  */

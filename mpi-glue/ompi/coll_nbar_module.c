@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coll_nbar_module.c - communicators of Open MPI, and their barriers.
+ * coll_nbar_module.c - communicators of Open MPI and their barriers, also revoked ones (ULFM).
  *
  * Called by Open MPI for each communicator, and for each barrier on it. Each process has published
  * its place in MPI_Init, so the hosts of a communicator are known without a message.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * trace_set.h - what the files of `nbar trace` share: logs of events, the frames that two logs have
- * in common, and the clock of all.
+ * in common, and the common clock.
  *
  * trace.c reads options and calls trace_file.c (reads a log), trace_match.c (pairs frames and
  * aligns clocks) and trace_draw.c (writes the timeline). Bytes of a file may be anything.
@@ -24,16 +24,16 @@ struct trace_log {
 	char nic[NBAR_NAME_MAX], host[64], boot_id[40];
 	struct nbar_trace_event *event;
 	uint32_t n;
-	uint64_t lost; /* overwritten before */
+	uint64_t lost; /* older events, overwritten */
 	uint32_t clock;
 };
 
 /* Logs of one boot of one machine share a clock. */
 struct trace_clock {
 	bool aligned;
-	int64_t offset;  /* to add to its times */
-	uint64_t within; /* the offset is right within so many nanoseconds */
-	uint32_t frames; /* that have told the offset */
+	int64_t offset;  /* to add to the times of this clock */
+	uint64_t within; /* bound of the error of the offset, in nanoseconds */
+	uint32_t frames; /* number of frames that determine the offset */
 };
 
 /* A frame that both ends have noted. */
@@ -50,7 +50,7 @@ struct trace_set {
 	uint32_t nframe;
 };
 
-/* The events from here to there, or all events if `all` is set. */
+/* The events from begin to end, or all events if `all` is set. */
 struct trace_window {
 	bool all;
 	int64_t begin, end;
@@ -60,7 +60,7 @@ struct trace_window {
 struct trace_summary {
 	uint64_t barriers, events;
 	bool any;
-	uint32_t log, index, rank, epoch; /* the slowest: its log, its group there, its barrier */
+	uint32_t log, index, rank, epoch; /* the slowest barrier: log, group in it, rank, epoch */
 	int64_t begin, end;
 };
 
@@ -70,7 +70,7 @@ int trace_file_read(const char *path, struct trace_log *log);
 /* trace_match.c: pairs the frames, and aligns the clocks. 0 or -ENOMEM. */
 int trace_match(struct trace_set *s);
 
-/* The time of an event by the clock of all. */
+/* The time of an event by the common clock. */
 static inline int64_t trace_time(const struct trace_set *s, uint32_t log, uint32_t i)
 {
 	const struct trace_log *l = &s->log[log];

@@ -2,15 +2,15 @@
 /*
  * tool_profile_sample.c - `nbar profile --sample`: the cost of messages between clusters of hosts.
  *
- * Pairs are measured one after the other, members times clusters of them: each host with the first
- * host of each cluster. All processes of a run compute the same clusters from the same times.
+ * Measures pairs, one after the other: each host with the first host of each cluster. All processes
+ * of a run compute the same clusters from the same times.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "tool_profile.h"
 
-#define APART 2.0 /* furthest to nearest host, below which all are one cluster */
+#define APART 2.0 /* furthest time / nearest time; up to this, all hosts are one cluster */
 
 /* A round trip between two nodes, without the cost of the calls. */
 static double time_of(uint32_t i, uint32_t j)
@@ -26,7 +26,7 @@ static int measure_times(struct tool_profile_pairs *pairs, uint32_t centre, uint
 	return tool_profile_pair(pairs, centre, i, 1, false, tool_measure->round);
 }
 
-/* Both directions of a further message. */
+/* Measures the cost of each further message, in both directions. */
 static int measure_further(struct tool_profile_pairs *pairs, uint32_t i, uint32_t j)
 {
 	double *more = tool_measure->more;
@@ -35,8 +35,8 @@ static int measure_further(struct tool_profile_pairs *pairs, uint32_t i, uint32_
 	return r ? r : tool_profile_pair(pairs, i, j, MEASURE_MORE, true, more);
 }
 
-/* The time between hosts of different clusters: between the nearest and the furthest host from node
- * 0, or infinite if these are alike. */
+/* Computes the threshold: a longer round trip means another cluster. It lies between the times from
+ * node 0 to its nearest and its furthest host; it is infinite if these times are alike. */
 static int find_threshold(struct tool_profile_pairs *pairs, double *out)
 {
 	double nearest = INFINITY, furthest = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control_client.c - the clients of a NIC: begin, requests, end; which one makes room for another.
+ * control_client.c - the clients of a NIC: how a client begins, requests and ends, and which client
+ * the NIC drops to make room for another.
  *
  * Called by the control thread. No client can delay another: nothing here waits for a client, each
  * client gets one reply at a time, and a client that does not read its replies is disconnected. A
@@ -38,7 +39,7 @@ void control_client_drop(struct control_client *c)
 	free(c);
 }
 
-/* Its socket, the page of its port, and the sockets of its pollers. */
+/* Counts the descriptors of a client: its socket, the page of its port, its pollers' sockets. */
 static void count_fds(struct control_client *c)
 {
 	const struct nbnic_port *p = c->client.port;
@@ -86,8 +87,8 @@ void control_user_serve(struct control_user *u)
 		control_client_read(ev.data.ptr);
 }
 
-/* Returns the client of a user that has no port and has been quiet for longest; NULL: there is
- * none. An in-process NIC (u is NULL) skips the clients of its own process. */
+/* Returns, of the clients of a user without a port, the client that has been quiet for longest;
+ * NULL: no such client. An in-process NIC (u is NULL) skips the clients of its own process. */
 static struct control_client *idle_at_nic(const struct control_nic *at,
 					  const struct control_user *u)
 {

@@ -29,7 +29,7 @@ static void errors_have_the_numbers_of_this_system(void **state)
 	assert_int_equal(nblib_errno(0), -EPROTO);
 }
 
-/* Each call says so at once if the NIC is gone, or if it is the parent's. */
+/* Each call fails at once if the NIC is gone, or if a parent process opened the link. */
 static void a_link_that_is_down_is_told(void **state)
 {
 	static const uint32_t word[NBAR_SIGNAL_WORDS] = { 1 };
@@ -94,7 +94,7 @@ static void a_group_must_be_connected(void **state)
 	cluster_end(&c);
 }
 
-static void who_is_attached_polls_nothing(void **state)
+static void an_attached_process_gets_no_fd(void **state)
 {
 	const struct nbar_group_attr attr = { .size = 1 };
 	struct nbar_endpoint endpoint;
@@ -122,7 +122,7 @@ static void who_is_attached_polls_nothing(void **state)
 	cluster_end(&c);
 }
 
-/* On one processor a wait does not spin: it would keep the NIC from running. */
+/* On one processor a wait does not spin: the spin would keep the NIC from running. */
 static void one_processor_does_not_spin(void **state)
 {
 	cpu_set_t all, one;
@@ -163,7 +163,7 @@ int main(void)
 		cmocka_unit_test(a_link_that_is_down_is_told),
 		cmocka_unit_test(a_connect_stays_with_the_parent),
 		cmocka_unit_test(a_group_must_be_connected),
-		cmocka_unit_test(who_is_attached_polls_nothing),
+		cmocka_unit_test(an_attached_process_gets_no_fd),
 		cmocka_unit_test(one_processor_does_not_spin),
 	};
 
