@@ -33,8 +33,7 @@ static bool is_private(const struct stat *st)
 }
 
 /* Reads up to TEXT_MAX bytes of the file. Returns their number, or a negative errno after
- * log_error().
- */
+ * log_error(). */
 static ssize_t text_read(const char *what, const char *path, char text[TEXT_MAX])
 {
 	/* O_NONBLOCK: do not wait for a pipe that nobody writes to. */

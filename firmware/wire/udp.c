@@ -89,8 +89,7 @@ static bool port_valid(const char *text)
 }
 
 /* Reads "ADDRESS" or, if port is not NULL, "ADDRESS:PORT"; an IPv6 address with or without
- * brackets.
- */
+ * brackets. */
 static int name_parse(const char *text, const char *port, union udp_name *out, socklen_t *length)
 {
 	const struct addrinfo hint = {

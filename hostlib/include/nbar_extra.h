@@ -176,8 +176,7 @@ void nbar_group_share(const struct nbar_group *g, struct nbar_share *out);
 
 /* Attaches to the port of a share. nic: as in nbar_open, but without the number of a port. Close
  * the port by nbar_close. Errors: -ENOENT, -EACCES this port is not shared with us; others as
- * nbar_open.
- */
+ * nbar_open. */
 int nbar_attach(const char *nic, const struct nbar_share *share, struct nbar_port **out);
 
 /* Attaches to the group of a share. port: from nbar_attach, with this share or another share of the

@@ -24,8 +24,7 @@
 
 /* A composed barrier must be cheaper than the best flat barrier by this part, because a profile is
  * not more exact. If the measured barriers of the profile show a larger error, the error counts
- * instead.
- */
+ * instead. */
 #define COMPOSE_MARGIN 0.05
 
 /* Limit of the search: number of signals in all its predictions together. */

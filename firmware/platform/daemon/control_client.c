@@ -28,7 +28,8 @@ void control_client_drop(struct control_client *c)
 	/* After close() alone, the socket would stay in the set while a forked child has it open.
 	 */
 	epoll_ctl(c->user ? c->user->epoll : c->at->control->epoll, EPOLL_CTL_DEL, c->fd, NULL);
-	/* For the same reason, the client might wait for ever for the end of the connection. */
+	/* After close() alone, a forked child might keep the client waiting for the end for
+	 * ever. */
 	shutdown(c->fd, SHUT_RDWR);
 	close(c->fd);
 	if (c->user) {
@@ -101,7 +102,7 @@ static struct control_client *idle_at_nic(const struct control_nic *at,
 	return oldest;
 }
 
-/* The same for this NIC, or for all NICs if at is NULL. */
+/* Returns such a client of this NIC, or of all NICs if `at` is NULL. */
 static struct control_client *idle_of(const struct control *k, const struct control_nic *at,
 				      const struct control_user *u)
 {
@@ -144,8 +145,8 @@ bool control_drop_idle(const struct control *k, const struct control_nic *at)
 	return victim != NULL;
 }
 
-/* Idle clients must not keep others out: one of them makes room. There is always one, because a
- * port has one owner, and attached clients are limited. */
+/* An idle client must not keep others out: drops an idle client. There always is an idle client,
+ * because a port has one owner, and the number of attached clients is limited. */
 void control_make_room(struct control_nic *at)
 {
 	if (at->nclient >= CONTROL_CLIENTS_MAX)

@@ -253,8 +253,7 @@ int verbs_device_open(struct verbs_wire *w, wire_option *option, void *args)
 		return -EINVAL;
 	w->sl = (uint8_t)sl;
 	/* A program with an in-process NIC may fork: memory that the device writes must stay with
-	 * the parent.
-	 */
+	 * the parent. */
 	(void)ibv_fork_init();
 	w->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (w->wake_fd < 0 || getrandom(&w->self.id, sizeof(w->self.id), 0) != sizeof(w->self.id))

@@ -82,8 +82,7 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 }
 
 /* Reads the source of a datagram from its GRH. With RoCE over IPv4, the end of the GRH is an IPv4
- * header.
- */
+ * header. */
 static bool source_of(const struct ibv_wc *wc, const uint8_t *grh, struct verbs_addr *out)
 {
 	static const uint8_t v4[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
