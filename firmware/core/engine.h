@@ -28,8 +28,8 @@ struct nbfw_state {
 	uint32_t straggler;   /* rank known to hold up this step, or NBAR_RANK_NONE */
 	uint8_t running;      /* 1: barrier `epoch` is under way; 0: it is completed */
 	uint8_t cause;        /* enum nbar_status; not OK: this member has failed, for ever */
-	uint8_t tries; /* TIMEOUTs of this step; below NBFW_WINDOW: the first window */
-	uint8_t words; /* length of each of the three bit sets */
+	uint8_t tries;        /* TIMEOUTs of this step; below NBFW_WINDOW: the first window */
+	uint8_t words;        /* length of each of the three bit sets */
 	uint32_t bits[]; /* slots: received in even epochs, in odd epochs; heard in this window */
 };
 

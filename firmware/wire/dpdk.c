@@ -20,9 +20,9 @@
 
 #define ETHER_TYPE 0x88B5u /* IEEE 802: for local experiments */
 #define BURST 32u
-#define RX_DESCRIPTORS_MAX 4096u /* if the device allows so many */
-#define DESCRIPTORS 256u         /* to send; and to receive if the device tells no limit */
-#define LIMIT_UNSAID UINT16_MAX  /* the limit in ethdev if the device tells none */
+#define RX_DESCRIPTORS_MAX 4096u          /* if the device allows so many */
+#define DESCRIPTORS 256u                  /* to send; and to receive if the device tells no limit */
+#define LIMIT_UNSAID UINT16_MAX           /* the limit in ethdev if the device tells none */
 #define STATISTICS_NS UINT64_C(100000000) /* between two reads of the device's counters */
 /* net_af_xdp of DPDK 22.11 always keeps 2048 buffers in its fill queue, and gives sent buffers back
  * only when its completion queue of 2048 is half full. With fewer buffers in the pool, it does not

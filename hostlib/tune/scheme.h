@@ -26,8 +26,7 @@ struct scheme_group {
 struct scheme {
 	uint32_t size, ngroup, room; /* room: the limit of ngroup */
 	struct scheme_group *group;  /* group[0]: the top; a group without children is unused */
-	uint32_t
-		*owner; /* by child (members, then groups): its group; SCHEME_NONE: the top */
+	uint32_t *owner; /* by child (members, then groups): its group; SCHEME_NONE: the top */
 	uint32_t *order; /* all children except the top group, in the order that they have in
 			  * their groups */
 	uint32_t *child; /* the children of each group, made by scheme_regroup */

@@ -126,8 +126,7 @@ struct verbs_peer {
 	struct nbnic_addr addr;
 	struct ibv_ah *ah;
 	uint32_t qpn;
-	uint32_t
-		users; /* control thread: groups with this peer; 0: a stranger that sent a PULL */
+	uint32_t users; /* control thread: groups with this peer; 0: a stranger that sent a PULL */
 	uint64_t made_at;                    /* control thread: number of peers made before */
 	struct verbs_connection *connection; /* NULL: mode ud, or a stranger */
 	struct verbs_peer *next_connection;  /* in the list of peers with a connection */
