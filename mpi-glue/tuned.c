@@ -52,7 +52,7 @@ static const char *profile(void)
 	return strncmp(alg, NBAR_TUNE_PREFIX, n) == 0 ? alg + n : NULL;
 }
 
-/* The same function by dlsym: ISO C has no cast from an object to a function. */
+/* Finds a function by dlsym: ISO C has no cast from an object to a function. */
 static bool find(void *library, const char *name, void *function)
 {
 	void *symbol = dlsym(library, name);
@@ -170,7 +170,8 @@ static int take_places(struct nbmpi_comm *c, const struct nbmpi_channel *at, uin
 		    least);
 }
 
-/* Three votes: do all ranks have a profile, is it the same, and does it have all hosts? */
+/* Holds three votes: does each rank have a profile, are the profiles equal, do they have all
+ * hosts? */
 int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at)
 {
 	const uint64_t bits = NBMPI_VOTE_YES - 1;

@@ -287,7 +287,7 @@ static void look(struct shm_wire *w)
 		__atomic_store_n(&w->own->tail, w->head, __ATOMIC_RELAXED);
 		reserved = 0;
 	}
-	/* Pairs with the compare-and-exchange of shm_transmit; so does the access below. */
+	/* This access and the next pair with the compare-and-exchange of shm_transmit. */
 	if (reserved == 0 && __atomic_load_n(&s->sequence, __ATOMIC_RELAXED) != w->head &&
 	    __atomic_load_n(&s->sequence, __ATOMIC_RELAXED) != w->head + 1) {
 		w->base.malformed++;

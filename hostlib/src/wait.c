@@ -24,7 +24,7 @@
 #include "order.h"
 
 #define SPIN_ROUND 64u                      /* tests of the word between two looks at the clock */
-#define POLL_ROUND 4u                       /* the same, if each test runs a pass of the NIC */
+#define POLL_ROUND 4u                       /* such tests, if each test runs a pass of the NIC */
 #define NAP_MIN_NS UINT64_C(10000)          /* between two passes of a NIC in this process; */
 #define NAP_MAX_NS UINT64_C(1000000)        /* each nap is twice as long as the one before */
 #define LOOK_NS UINT64_C(10000000)          /* between two looks at the control socket */
