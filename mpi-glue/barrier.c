@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * barrier.c - barriers of a communicator: offloaded or fallback. All ranks set it up once, then they
- * post and test.
+ * barrier.c - barriers of a communicator: offloaded or fallback. All ranks set it up once, then
+ * they post and test.
  *
  * Called by the glue of an MPI for every barrier. Without a failure, an offloaded barrier costs an
- * uncontended lock, a store, and reads of a word. The glue calls collectives of the communicator
- * only in place of a blocking barrier: the program determines their order, and a nonblocking
+ * uncontended lock, a store, and reads of a word. Only in place of a blocking barrier, the glue
+ * calls collectives of the communicator: so the program determines their order, and a nonblocking
  * barrier never waits for another rank.
  */
 #include <errno.h>
@@ -40,7 +40,7 @@ static int look_after(struct nbmpi_comm *c, uint32_t ticket)
 		return 0;
 	c->looked_after = now;
 	mate = nbmpi_mate_ended(c);
-	/* The rank may have ended because its last barrier, this one, is complete. */
+	/* The rank may have ended normally, because this barrier was its last and is complete. */
 	if (!mate || nbar_process_team_test(&c->memory->procs, NULL, ticket) == 1)
 		return 0;
 	return nbmpi_fail_ended(c, mate);
@@ -61,7 +61,7 @@ static int look_at_posted(struct nbmpi_comm *c, uint32_t ticket)
 	return look_after(c, ticket);
 }
 
-/* 1: done; 0: not yet; negative: failed. */
+/* Looks at a barrier once. 1: done; 0: not yet; negative: failed. */
 static int look(struct nbmpi_comm *c, uint32_t ticket)
 {
 	int rc;
@@ -128,7 +128,7 @@ int nbmpi_barrier(struct nbmpi_comm *c)
 	if (c->path == NBMPI_OPENING && c->calls >= NBMPI_PAYS && !c->error) {
 		fallback(c, NBMPI_WHY_opening);
 		rc = nbmpi_set_up(c);
-		/* Ranks that took no part in it are in the MPI's own barrier: all go there. */
+		/* Ranks without this set-up are in the MPI's own barrier: so all ranks call it. */
 		return rc == 0 && c->path == NBMPI_PLAIN ? NBMPI_BY_MPI : rc;
 	}
 	rc = nbmpi_ibarrier(c, &r);

@@ -2,8 +2,8 @@
 /*
  * comm.c - communicators of the glue: opens and closes them, and closes all of them at the end.
  *
- * Called by the glue of an MPI when a communicator calls its first barrier, and when it is freed.
- * Sends no message: most communicators call few barriers.
+ * Called by the glue of an MPI when a communicator calls its first barrier, and when the program
+ * frees the communicator. Sends no message: most communicators call few barriers.
  */
 #include <stdlib.h>
 

@@ -25,7 +25,8 @@
 #define NBMPI_PAYS 8u
 
 /* Reasons for the fallback of a communicator. X(name, level, text). level: the verbosity from which
- * it is printed. 0: it can be mended; it is printed once at any verbosity, and every time from 1 on. */
+ * on the reason is printed. 0: the user can fix the cause: printed once per process at verbosity 0,
+ * and every time from 1 on. */
 #define NBMPI_WHYS(X)                                                               \
 	X(none, 1, "")                                                              \
 	X(disabled, 1, "nbar is not enabled, or refused its settings at the start") \
@@ -51,14 +52,15 @@ enum nbmpi_why {
 /* What a process has counted. */
 struct nbmpi_counters {
 	uint64_t by_nic;             /* barriers run by NICs */
-	uint64_t by_host;            /* by the processes of one host, without a NIC */
-	uint64_t fallback;           /* by the MPI's own barrier, for any reason ... */
-	uint64_t why[NBMPI_WHY_END]; /* ... and for each */
+	uint64_t by_host;            /* barriers run by the processes of one host, without a NIC */
+	uint64_t fallback;           /* barriers run by the MPI itself, for any reason ... */
+	uint64_t why[NBMPI_WHY_END]; /* ... and for each reason */
 	uint64_t failed;             /* communicators whose barriers failed */
 	uint64_t comms;              /* communicators that have called a barrier */
 };
 
-/* A vote: the least value of all ranks is the result. A no has the reason and the rank. */
+/* A vote: the least value of all ranks is the result. A vote against has the reason and the
+ * rank. */
 #define NBMPI_VOTE_YES (UINT64_C(1) << 62) /* MPICH takes MPI_MIN of the 64th bit for a sign */
 
 static inline uint64_t nbmpi_vote_no(enum nbmpi_why why, uint32_t rank)
@@ -68,16 +70,16 @@ static inline uint64_t nbmpi_vote_no(enum nbmpi_why why, uint32_t rank)
 
 /* Values that all ranks of a communicator combine. */
 struct nbmpi_sum {
-	uint64_t least;  /* of all ranks' */
+	uint64_t least;  /* least value of all ranks */
 	uint32_t before; /* sum of the totals of all lower ranks */
-	uint32_t total;  /* of all ranks' */
+	uint32_t total;  /* sum of the totals of all ranks */
 };
 
 /* A message between two ranks of a communicator. */
 struct nbmpi_message {
-	uint32_t rank; /* of the other end; NBAR_RANK_NONE: receive from any rank */
+	uint32_t rank; /* the other rank; NBAR_RANK_NONE: receive from any rank */
 	uint32_t size;
-	bool in; /* received, not sent */
+	bool in; /* true: receive; false: send */
 	void *data;
 	void *request; /* for nbmpi_ops.exchange */
 };
@@ -85,24 +87,25 @@ struct nbmpi_message {
 /* Functions that the core needs from the MPI, for communicator `mpi`. Functions that return int: 0,
  * or the MPI's error code. */
 struct nbmpi_ops {
-	/* Ranks on this host, in order; the caller frees them. NULL: no memory; but *n, their
-	 * number, is right. *why: a reason against NICs that all ranks know, or NBMPI_WHY_none. */
+	/* Returns the ranks on this host, in order; the caller frees them. *n: their number, right
+	 * even without memory (NULL). *why: a reason against NICs that all ranks know, or
+	 * NBMPI_WHY_none. */
 	uint32_t *(*mates)(void *mpi, uint32_t *n, enum nbmpi_why *why);
-	/* A number of the host of a rank: ranks of one host have the same. Does not wait for other
-	 * ranks. */
+	/* Returns a number of the host of a rank: ranks of one host get the same number. Does not
+	 * wait for other ranks. */
 	uint64_t (*host)(void *mpi, uint32_t rank);
-	/* Called by all ranks. sum: in and out. */
+	/* All ranks call it together. sum: in and out. */
 	int (*sum)(void *mpi, struct nbmpi_sum *sum);
-	/* Sends and receives all messages, apart from the program's own. Allocates no memory,
-	 * because a failed allocation at one rank would leave the other ranks waiting. Tags tell
-	 * the messages of one set-up from those of others, if the MPI needs that. */
+	/* Sends and receives all messages; they cannot match messages of the program. Allocates no
+	 * memory, because after a failed allocation at one rank, the other ranks would wait. Tags
+	 * separate the messages of one set-up from those of others, if the MPI needs that. */
 	int (*exchange)(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n);
-	/* Lets the MPI make progress with everything else that is pending. */
+	/* Lets the MPI make progress with all other pending operations. */
 	void (*progress)(void);
 	/* The MPI's error code if a rank has revoked the communicator, else 0. NULL: this MPI
 	 * cannot revoke. */
 	int (*revoked)(void *mpi);
-	/* An error code of the MPI for a failure that the text describes. */
+	/* Returns an error code of the MPI for a failure that the text describes. */
 	int (*error)(const char *text);
 };
 
@@ -113,10 +116,10 @@ struct nbmpi_start {
 	bool crowded;  /* this machine has more ranks than processors */
 };
 
-/* This machine has more ranks than processors: called if that is known only later. */
+/* Call it if it becomes known only later that this machine has more ranks than processors. */
 void nbmpi_crowded(void);
 
-/* Begin; and end, which closes all communicators that are still open. No barrier is under way. */
+/* Start and stop the core. stop closes all open communicators; no barrier may be under way. */
 void nbmpi_start(const struct nbmpi_start *start);
 void nbmpi_stop(void);
 
@@ -132,24 +135,24 @@ struct nbmpi_comm;
  * inter: it is an intercommunicator. NULL: no memory. */
 struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, bool inter);
 
-/* Once all barriers of the communicator are the MPI's own: what counts them. The caller may then
- * call the MPI's barrier at once, after nbmpi_bump. NULL: not so, or not yet. */
+/* If the MPI itself runs all further barriers of the communicator, returns their counter: the
+ * caller may then call nbmpi_bump and the MPI's barrier at once. NULL: not so, or not yet. */
 uint64_t *nbmpi_comm_fallbacks(struct nbmpi_comm *c);
 
-/* Counters: written by the one thread that calls barriers, read by any. Relaxed: they order
- * nothing. */
+/* Counters: only the thread that calls barriers writes them; any thread reads them. Relaxed: they
+ * order nothing. */
 static inline void nbmpi_bump(uint64_t *counter)
 {
 	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
 
-/* The communicator is freed. Its requests stay valid. */
+/* Closes a communicator that the program frees. Its requests stay valid. */
 void nbmpi_comm_close(struct nbmpi_comm *c);
 
 /* Results of a barrier, other than 0. */
 #define NBMPI_BY_MPI 1        /* call the MPI's own barrier now */
 #define NBMPI_FAILED (-1)     /* give nbmpi_comm_code() to the MPI's error handler */
-#define NBMPI_MPI_FAILED (-2) /* the same, but the handler was called already */
+#define NBMPI_MPI_FAILED (-2) /* as NBMPI_FAILED, but the handler was called already */
 
 /* The blocking barrier: 0 when it is complete, or one of the above. */
 int nbmpi_barrier(struct nbmpi_comm *c);
@@ -168,26 +171,26 @@ bool nbmpi_comm_offloaded(const struct nbmpi_comm *c);
 /* Starts a barrier: 0 and *out, or one of the above. Never waits for another rank. */
 int nbmpi_ibarrier(struct nbmpi_comm *c, struct nbmpi_request *out);
 
-/* 1: complete; 0: not yet, or another call (of any thread, also a caller of this one) holds the
- * communicator; negative: failed. If the result is not 0, the request is gone. Progress functions
- * may call it: it does not wait. */
+/* 1: complete; 0: not yet, or another call holds the communicator (in any thread, also further up
+ * the stack of this thread); negative: failed. If the result is not 0, the request is gone. Never
+ * waits, so progress functions may call it. */
 int nbmpi_test(struct nbmpi_request *r);
 
-/* Lets other processes run if the policy says so; round counts from 0 at the begin of the wait. For
- * callers that wait with nbmpi_test. Never sleeps. */
+/* Lets other processes run if the policy says so. round: counts from 0 at the beginning of the
+ * wait. For callers that wait with nbmpi_test. Never sleeps. */
 void nbmpi_yield(uint32_t round);
 
 /* Error code of the failure of this communicator's barriers. */
 int nbmpi_comm_code(const struct nbmpi_comm *c);
 
-/* Barriers of a communicator, as the NIC of this host has counted them; or those among them whose last token
- * came from the host of one rank: nbar_group_stat. */
+/* Barriers of a communicator, as the NIC of this host has counted them: all, or those whose last
+ * token came from the host of one rank. See nbar_group_stat. */
 struct nbmpi_last {
 	uint64_t barriers, ns, most_ns; /* sum of their latencies, and the longest */
 };
 
-/* Writes all barriers, and those of each rank. All is 0 if no NIC runs the barriers. 0 or a negative
- * error. */
+/* Writes all barriers, and those of each rank. All is 0 if no NIC runs the barriers. 0 or a
+ * negative error. */
 int nbmpi_comm_last(struct nbmpi_comm *c, struct nbmpi_last *all, struct nbmpi_last *of);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comm_internal.h - what comm.c, barrier.c, post.c, join.c (set-up), port.c, mates.c, wait.c, last.c
- * and log.c share.
+ * comm_internal.h - what comm.c, barrier.c, post.c, join.c (set-up), port.c, mates.c, wait.c,
+ * last.c and log.c share.
  */
 #ifndef NBMPI_COMM_INTERNAL_H
 #define NBMPI_COMM_INTERNAL_H
@@ -17,42 +17,43 @@ struct nbmpi_mate {
 	uint64_t born;
 };
 
-/* The three paths of a communicator's barriers. It never returns to an earlier path. The thread
- * that calls a blocking barrier changes it, while the communicator has no requests. */
+/* The three paths of a communicator's barriers. A communicator never returns to an earlier path.
+ * The thread that calls a blocking barrier changes the path, while the communicator has no
+ * requests. */
 enum nbmpi_path { NBMPI_OPENING, NBMPI_OFFLOADED, NBMPI_PLAIN };
 
 struct nbmpi_comm {
 	void *mpi;
 	uint32_t rank, size;
-	pthread_mutex_t lock; /* over requests, tickets and failures */
+	pthread_mutex_t lock; /* protects requests, tickets and failures */
 	enum nbmpi_path path;
 	enum nbmpi_why why; /* reason for NBMPI_PLAIN */
 	uint32_t why_rank;  /* rank that is the reason, or NBAR_RANK_NONE */
 	bool closed;
-	uint32_t nrequest;               /* requests that hold it */
-	struct nbmpi_comm *next, **link; /* all of this process */
+	uint32_t nrequest;               /* requests that hold the communicator */
+	struct nbmpi_comm *next, **link; /* list of all communicators of this process */
 
-	uint32_t calls; /* barriers begun while opening */
+	uint32_t calls; /* barriers begun on path OPENING */
 
-	/* From the set-up on. */
+	/* Set by the set-up. */
 	uint32_t nhost, nlocal;
 	uint32_t mate;        /* my number among the ranks of my host */
-	uint32_t leader;      /* of my host: its lowest rank here */
+	uint32_t leader;      /* of my host: its lowest rank in the communicator */
 	bool tuned;           /* all ranks have agreed on the profile of "tuned:FILE" */
-	uint32_t *tuned_host; /* in the set-up: index of each host in the profile; room for 2 * size */
+	uint32_t *tuned_host; /* set-up: index of each host in the profile; room for 2 * size */
 
-	struct nbar_group *group;    /* NULL: all on one host */
+	struct nbar_group *group;    /* NULL: all ranks are on one host */
 	struct nbmpi_port *port;     /* of the group */
-	struct nbmpi_memory *memory; /* of the ranks of this host; NULL: alone there */
+	struct nbmpi_memory *memory; /* of the ranks of this host; NULL: this rank is alone there */
 	uint32_t vain;               /* unsuccessful tests, and the last check of the mates */
 	double looked_after;
-	uint32_t wanted, posted; /* tickets; those in between wait for room at the NIC */
+	uint32_t wanted, posted; /* tickets; those between them wait for room at the NIC */
 	int error;               /* NBMPI_FAILED: final */
 	int code;                /* error code of the MPI for this failure */
 	uint64_t offloaded, failed, fallback[NBMPI_WHY_END]; /* barriers; by nbmpi_bump */
 };
 
-/* The process team of a host, in memory of its own. */
+/* The shared memory of the ranks of a host, with their process team. */
 struct nbmpi_memory {
 	struct nbar_process_team procs;
 	struct nbmpi_mate mate[]; /* each rank writes its own entry, during the set-up */
@@ -62,12 +63,12 @@ struct nbmpi_memory {
 struct nbmpi_self {
 	struct nbmpi_start start;
 	char nic[NBMPI_NIC_SIZE]; /* the name for nbar_open; empty: NULL */
-	pthread_mutex_t lock;     /* of ports, the list, and every open and close on a port */
-	pthread_mutex_t read;     /* taken with `lock` held: while a tool reads a statistic, no group is closed */
+	pthread_mutex_t lock;     /* protects ports, the list, and each open and close on a port */
+	pthread_mutex_t read;     /* taken after `lock`; no group closes while a tool holds it */
 	struct nbmpi_comm *comm;
 	struct nbmpi_counters gone; /* counters of closed communicators */
 	struct nbmpi_port *own;     /* our own port, if this rank has been a leader */
-	struct nbmpi_port *ports;   /* the others: of other processes, and lost ones of our own */
+	struct nbmpi_port *ports;   /* other ports: of other processes, and lost ports of our own */
 };
 extern struct nbmpi_self nbmpi_self;
 
@@ -92,7 +93,7 @@ void nbmpi_post_stop(void);
  * NBMPI_MPI_FAILED. The caller holds no lock. */
 int nbmpi_set_up(struct nbmpi_comm *c);
 
-/* Gives back group and memory, if any. */
+/* Frees the group and the memory of c, if any. */
 void nbmpi_leave(struct nbmpi_comm *c);
 
 /* --- port.c, with nbmpi_self.lock ------------------------------------------------------------ */
@@ -134,27 +135,26 @@ double nbmpi_now_s(void);
 
 /* --- log.c ----------------------------------------------------------------------------------- */
 
-/* One line on stderr at this verbosity or above. */
+/* Writes one line to stderr at this verbosity or above. */
 void nbmpi_log(int verbose, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* One rank prints how the barriers of the communicator run: for a fallback the rank that is the
- * reason, else rank 0. cause: the message of the system or the library at this rank. Level 1 prints
- * a reason that the program wants or cannot change. A reason that can be mended is printed at any
- * level, once. */
+ * reason, else rank 0. cause: the message of the system or the library at this rank. NBMPI_WHYS
+ * gives the level of each reason. A reason that the user can fix is printed once at any level. */
 void nbmpi_log_path(const struct nbmpi_comm *c, const char *cause);
 
 /* Barriers of c have failed with this error of the library; nbar_error() has the reason. Makes an
  * error code whose text names the missing ranks. Returns NBMPI_FAILED. */
 int nbmpi_fail(struct nbmpi_comm *c, int error);
 
-/* The same, with an error code of the MPI. */
+/* As nbmpi_fail, with an error code of the MPI. */
 int nbmpi_fail_code(struct nbmpi_comm *c, int code);
 
-/* The same, because the process of a rank of this host has ended. */
+/* As nbmpi_fail, because the process of a rank of this host has ended. */
 int nbmpi_fail_ended(struct nbmpi_comm *c, const struct nbmpi_mate *mate);
 
-/* Number of the host of each rank, in the order of their lowest ranks; the caller frees it. NULL:
- * not known. Looks up all ranks: for texts and tools. */
+/* Numbers hosts in the order of their lowest ranks, and returns the number of each rank's host; the
+ * caller frees the array. NULL: not known. Looks up all ranks: for texts and tools. */
 uint32_t *nbmpi_hosts_of(const struct nbmpi_comm *c);
 
 /* Level 1: names the ranks that a barrier has waited for. */

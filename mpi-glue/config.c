@@ -51,7 +51,7 @@ bool nbmpi_where_read(const char *name, const char *text, enum nbmpi_where *out)
 	return good;
 }
 
-/* The value of a variable, or NULL if it is not set or empty. */
+/* Returns the value of a variable, or NULL if the variable is not set or empty. */
 static const char *variable(const char *name)
 {
 	const char *value = getenv(name);
@@ -115,7 +115,7 @@ void nbmpi_config_env(struct nbmpi_config *out)
 	out->verbose = (int)verbose;
 }
 
-#define HOST_PREFIX "host:" /* of in-process NICs */
+#define HOST_PREFIX "host:" /* begins the name of an in-process NIC */
 
 const char *nbmpi_config_nic(const struct nbmpi_config *config)
 {
@@ -130,8 +130,8 @@ static bool names_host(const struct nbmpi_config *config)
 }
 
 /*
- * libfabric loads libefa, which registers itself with libibverbs. Open MPI may unload both of them
- * in MPI_Init, but libibverbs stays, and would later call a function of the unloaded libefa.
+ * libfabric loads libefa, which registers itself with libibverbs. Open MPI may unload libfabric and
+ * libefa in MPI_Init, but libibverbs stays, and would later call a function of the unloaded libefa.
  */
 void nbmpi_config_pin(const struct nbmpi_config *config)
 {
@@ -139,7 +139,7 @@ void nbmpi_config_pin(const struct nbmpi_config *config)
 		(void)dlopen("libefa.so.1", RTLD_LAZY | RTLD_NODELETE);
 }
 
-/* False: the setting is "host", but the name is not that of an in-process NIC. */
+/* False: the setting is "host", but the name does not name an in-process NIC. */
 static bool where_fits(struct nbmpi_config *config)
 {
 	if (names_host(config))

@@ -2,7 +2,7 @@
 /*
  * config.h - the settings of a user, from any source.
  *
- * The PMPI library reads the environment (nbmpi_config_env), the Open MPI component its own
+ * The PMPI library reads the environment (nbmpi_config_env). The Open MPI component reads its own
  * parameters (ompi/coll_nbar_component.c). The core only reads this struct.
  */
 #ifndef NBMPI_CONFIG_H
@@ -17,8 +17,8 @@
 enum nbmpi_wait {
 	NBMPI_WAIT_AUTO,  /* spin if there is a processor for every rank, else yield */
 	NBMPI_WAIT_SPIN,  /* test again */
-	NBMPI_WAIT_YIELD, /* let others run */
-	NBMPI_WAIT_BLOCK  /* sleep until woken, with breaks for MPI's progress */
+	NBMPI_WAIT_YIELD, /* let other processes run */
+	NBMPI_WAIT_BLOCK  /* sleep until the NIC wakes it, with breaks for MPI's progress */
 };
 
 /* Where barriers run. */
@@ -42,8 +42,8 @@ struct nbmpi_config {
 /* The defaults. */
 void nbmpi_config_init(struct nbmpi_config *out);
 
-/* From NBAR_MPI_ENABLE, _ALG, _MIN_HOSTS, _WAIT, _WHERE, _NIC and _VERBOSE. An invalid value causes
- * a message on stderr, and turns enable off. */
+/* Reads NBAR_MPI_ENABLE, _ALG, _MIN_HOSTS, _WAIT, _WHERE, _NIC and _VERBOSE. An invalid value
+ * causes a message on stderr, and turns enable off. */
 void nbmpi_config_env(struct nbmpi_config *out);
 
 /* Read the text of a setting with this name. False, and a message on stderr: it is invalid. */

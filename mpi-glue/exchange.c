@@ -14,8 +14,8 @@
 
 /* --- sums ------------------------------------------------------------------------------------ */
 
-/* The children of `rank` in the tree, in order: each stands for the ranks from itself up to the
- * next child. */
+/* Gives the children of `rank` in the tree, in order. A child stands for the ranks from itself up
+ * to the next child. */
 static uint32_t children_of(uint32_t rank, uint32_t size, uint32_t child[CHILDREN_MAX])
 {
 	uint64_t end = rank == 0 ? size : rank & -rank;
@@ -26,7 +26,7 @@ static uint32_t children_of(uint32_t rank, uint32_t size, uint32_t child[CHILDRE
 	return n;
 }
 
-/* False: the rank is left out, and this rank votes no in its place. */
+/* False: the rank is left out, and this rank votes against in its place. */
 static bool takes_part(enum nbmpi_why why, uint32_t rank, struct nbmpi_sum *sum)
 {
 	uint64_t no = nbmpi_vote_no(why, rank);
@@ -131,8 +131,8 @@ int nbmpi_exchange_begin(const struct nbmpi_channel *at, uint32_t rank, uint32_t
 	return rc;
 }
 
-/* Rank h of the communicator speaks for host h: it gets the addresses of the host's peers from the
- * ranks that speak for these peers. */
+/* Rank h of the communicator speaks for host h: rank h gets the addresses of the host's peers from
+ * the ranks that speak for these peers. */
 static int speak(const struct nbmpi_channel *at, struct nbmpi_speech *s)
 {
 	uint32_t n = s->card.npeer, size = sizeof(*s->address);
@@ -146,7 +146,7 @@ static int speak(const struct nbmpi_channel *at, struct nbmpi_speech *s)
 	return at->exchange(at->mpi, at->tag + 1, s->message, 2 * n);
 }
 
-/* A message between a leader and the rank that speaks for its host. */
+/* Passes a message between a leader and the rank that speaks for its host. */
 static int pass(const struct nbmpi_channel *at, uint32_t rank, bool in, void *data, size_t size)
 {
 	struct nbmpi_message message = { rank, (uint32_t)size, in, data, NULL };

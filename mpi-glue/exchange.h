@@ -19,9 +19,9 @@ struct nbmpi_channel {
 };
 
 /*
- * nbmpi_ops.sum by messages over a binomial tree. meet: NBMPI_WHY_none if the other rank takes
- * part, and knows that this rank does. Otherwise both leave each other out, and all ranks learn the
- * reason.
+ * Does nbmpi_ops.sum by messages over a binomial tree. meet: NBMPI_WHY_none if the other rank takes
+ * part, and knows that this rank takes part. Otherwise both leave each other out, and all ranks
+ * learn the reason.
  */
 int nbmpi_tree_sum(const struct nbmpi_channel *at, uint32_t rank, uint32_t size,
 		   enum nbmpi_why (*meet)(void *mpi, uint32_t rank), struct nbmpi_sum *sum);
@@ -37,11 +37,11 @@ struct nbmpi_host {
 };
 
 /*
- * The exchange of addresses; all ranks call both functions. A leader does not know the leaders of
+ * Exchange the addresses; all ranks call both functions. A leader does not know the leaders of
  * other hosts, so rank h speaks for host h. host: NULL for a rank that is not a leader.
  *
  * begin: the leaders tell these ranks how many peers each host has. *out: the memory that the rank
- * needs for the rest; NULL: none is needed (rank >= nhost), or there is none. The caller frees it.
+ * needs for the rest; NULL: not needed (rank >= nhost), or no memory. The caller frees it.
  * Then all ranks vote, because a rank without memory cannot take part. addresses: allocates
  * nothing, and gives each leader the addresses of its peers; peers are mutual.
  *

@@ -30,7 +30,7 @@ struct set_up {
 	struct nbmpi_host host; /* of a leader */
 	struct nbmpi_speech *speech;
 	int memory, socket; /* descriptors; -1: none */
-	char cause[256];    /* reason of this rank's vote against it */
+	char cause[256];    /* reason of this rank's vote against the set-up */
 };
 
 /* Message from a leader to the other ranks of its host. */
@@ -119,7 +119,7 @@ static enum nbmpi_why open_all(struct set_up *s)
 	return why;
 }
 
-/* Step "open". Takes part after any failure, too: the other ranks wait for it. */
+/* Step "open". A rank takes part even after a failure, because the other ranks wait for it. */
 static int prepare(struct set_up *s, enum nbmpi_why *why)
 {
 	struct nbmpi_comm *c = s->c;
@@ -190,7 +190,7 @@ static enum nbmpi_why group_join(struct set_up *s, const struct nbar_share *shar
 	return NBMPI_WHY_none;
 }
 
-/* Takes part after any failure, too: the other ranks wait for it. */
+/* A rank takes part even after a failure, because the other ranks wait for it. */
 static int join(struct set_up *s, enum nbmpi_why *why)
 {
 	struct nbmpi_comm *c = s->c;
@@ -213,8 +213,7 @@ static int join(struct set_up *s, enum nbmpi_why *why)
 	return 0;
 }
 
-/* All ranks vote: yes, or a reason. 0, or an error of the MPI; without an error, c->why has the
- * result. */
+/* All ranks vote: yes, or a reason against. 0 and the result in c->why, or an error of the MPI. */
 static int vote(struct set_up *s, enum nbmpi_why why, struct nbmpi_sum *sum)
 {
 	struct nbmpi_comm *c = s->c;
@@ -246,8 +245,8 @@ static void find_mates(struct set_up *s, enum nbmpi_why *why)
 	c->leader = s->local ? s->local[0] : c->rank;
 }
 
-/* Three votes: the number of hosts; whether all ranks have opened; whether all have joined. Returns
- * as vote. */
+/* Holds three votes: the number of hosts; have all ranks opened; have all ranks joined? Returns as
+ * vote. */
 static int agree(struct set_up *s)
 {
 	struct nbmpi_comm *c = s->c;

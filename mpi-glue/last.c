@@ -3,7 +3,7 @@
  * last.c - which ranks the barriers of a communicator have waited for, as the NIC of this host has
  * counted.
  *
- * Called when a tool reads the statistic. It asks the NIC; barriers do not wait for that.
+ * Called when a tool reads the statistic. Sends a request to the NIC; barriers do not wait for it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ int nbmpi_comm_last(struct nbmpi_comm *c, struct nbmpi_last *all, struct nbmpi_l
 
 	memset(of, 0, c->size * sizeof(*of));
 	*all = (struct nbmpi_last){ .barriers = 0 };
-	/* A NIC that has stopped answers late. Only who closes a group waits for that. */
+	/* A stopped NIC answers late. Only a thread that closes a group waits for this answer. */
 	pthread_mutex_lock(&nbmpi_self.lock);
 	has_group = c->port != NULL;
 	pthread_mutex_lock(&nbmpi_self.read);

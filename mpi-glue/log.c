@@ -76,7 +76,7 @@ void nbmpi_log_path(const struct nbmpi_comm *c, const char *cause)
 {
 	const char *where = "barriers by its ranks";
 
-	/* A rank without nbar cannot say it. */
+	/* A rank without nbar cannot print the reason. */
 	if (c->path == NBMPI_PLAIN &&
 	    (c->why_rank == c->rank || (c->rank == 0 && c->why_rank == NBAR_RANK_NONE)))
 		tell_why(c, cause);
@@ -200,7 +200,7 @@ void nbmpi_log_missing(const struct nbmpi_comm *c, double seconds)
 {
 	char missing[400];
 
-	/* Without its own NIC a host learns nothing of the others. */
+	/* While its own NIC does not run, a host learns nothing about the others. */
 	if (!c->group || nbar_nic_why(c->group, missing, sizeof(missing)) <= 0)
 		missing_text(c, missing, sizeof(missing));
 	nbmpi_log(1, "rank %u of %u has waited %.0f s in a barrier; missing: %s", c->rank, c->size,

@@ -63,7 +63,7 @@ int nbmpi_memory_make(uint32_t nlocal)
 
 /* --- its descriptor -------------------------------------------------------------------------- */
 
-/* An abstract address, not a file: one per network namespace, like a host (node.h). */
+/* Makes an abstract address, and no file: valid in one network namespace, as a host is (node.h). */
 static socklen_t address_of(uint64_t key, uint32_t rank, struct sockaddr_un *out)
 {
 	*out = (struct sockaddr_un){ .sun_family = AF_UNIX };
@@ -115,7 +115,7 @@ int nbmpi_memory_send(int memory, uint64_t key, uint32_t rank)
 	return 0;
 }
 
-/* The received descriptor, and whether a process of this user has sent it. */
+/* Returns the received descriptor. *ours: a process of this user has sent it. */
 static int take(struct msghdr *msg, bool *ours)
 {
 	struct ucred who;
@@ -125,7 +125,7 @@ static int take(struct msghdr *msg, bool *ours)
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		if (c->cmsg_level != SOL_SOCKET)
 			continue;
-		/* Ours sends one descriptor; a stranger may send more. */
+		/* Our leader sends one descriptor; a stranger may send more. */
 		for (size_t at = 0;
 		     c->cmsg_type == SCM_RIGHTS && CMSG_LEN(at + sizeof(fd)) <= c->cmsg_len;
 		     at += sizeof(fd)) {
@@ -170,8 +170,8 @@ int nbmpi_memory_receive(int socket)
 
 /* --- who is there ---------------------------------------------------------------------------- */
 
-/* The start time of a process, in ticks; 0: it has ended. False: not known, for example because
- * this process has no free descriptor. */
+/* Reads the start time of a process, in ticks; 0: the process has ended. False: not known, for
+ * example because this process has no free descriptor. */
 static bool born(int32_t pid, uint64_t *out)
 {
 	char path[32], text[512], state;
@@ -195,7 +195,7 @@ static bool born(int32_t pid, uint64_t *out)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	at = strrchr(text, ')'); /* a name may have anything in it */
+	at = strrchr(text, ')'); /* the name before it may contain any character */
 	if (!at || sscanf(at + 1,
 			  " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld "
 			  "%*s %llu",

@@ -102,8 +102,8 @@ const char *nbmpi_node_lacks_nic(void)
 	return lacks_nic;
 }
 
-/* False: there is no socket of the NIC. A NIC that is named by a path counts as present: only
- * nbar_open knows. So does one whose daemon has been killed. */
+/* False: the NIC has no socket. A NIC that is named by a path counts as present, because only
+ * nbar_open can tell. A NIC whose daemon was killed counts as present, too. */
 static bool has_nic(const struct nbmpi_config *config, uint32_t rank)
 {
 	const char *env = getenv("NBAR_NIC");

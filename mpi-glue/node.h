@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * node.h - the place of a process: each process publishes it once; it shows which share a host.
+ * node.h - the place of a process: each process publishes its place once; equal hosts show which
+ * processes share a host.
  *
  * Two processes are on one host if they can share memory and use the same NIC: same kernel, same
  * namespaces, same NIC. Containers of one machine with a NIC each are hosts of their own.
@@ -18,16 +19,16 @@
 /* What a process tells the others when MPI starts. Plain bytes, compared as such. */
 struct nbmpi_node {
 	uint64_t boot[2];              /* the kernel: all of one boot share the processors */
-	uint64_t host[2];              /* within it: namespaces, host's name, NIC */
-	uint64_t has_nic;              /* 0: there is none in its run directory */
+	uint64_t host[2];              /* within the kernel: namespaces, host's name, NIC */
+	uint64_t has_nic;              /* 0: the run directory has no socket of the NIC */
 	uint64_t terms;                /* must be equal at all members: version, settings */
-	uint64_t cpu[NBMPI_CPU_WORDS]; /* a bit for each processor that it may run on */
+	uint64_t cpu[NBMPI_CPU_WORDS]; /* a bit for each processor that the process may use */
 };
 
 /* Describes this process. rank: in its world, for the NIC's name. */
 void nbmpi_node_self(const struct nbmpi_config *config, uint32_t rank, struct nbmpi_node *out);
 
-/* What to do if this process has no NIC; "" if it has one. */
+/* Says what to do if this process has no NIC; "" if it has a NIC. */
 const char *nbmpi_node_lacks_nic(void);
 
 static inline bool nbmpi_node_same(const struct nbmpi_node *a, const struct nbmpi_node *b)
@@ -36,7 +37,7 @@ static inline bool nbmpi_node_same(const struct nbmpi_node *a, const struct nbmp
 	       a->host[1] == b->host[1];
 }
 
-/* The processes that share the processors of this machine with this one. */
+/* The processes that share the processors of this machine with this process. */
 struct nbmpi_crowd {
 	uint64_t boot[2];
 	uint64_t cpu[NBMPI_CPU_WORDS];
@@ -46,17 +47,17 @@ struct nbmpi_crowd {
 void nbmpi_crowd_begin(struct nbmpi_crowd *crowd, const struct nbmpi_node *self);
 void nbmpi_crowd_add(struct nbmpi_crowd *crowd, const struct nbmpi_node *node);
 
-/* True if they are more than their processors. */
+/* True if there are more processes than processors. */
 bool nbmpi_crowd_full(const struct nbmpi_crowd *crowd);
 
-/* A number of the host: processes of one host have the same. Never 0. */
+/* Returns a number of the host: processes of one host get the same number. Never 0. */
 static inline uint64_t nbmpi_node_host(const struct nbmpi_node *node)
 {
 	return (node->boot[0] ^ node->host[0]) | 1;
 }
 
-/* Numbers hosts from 0, in the order of their lowest ranks: that of each rank. host: as
- * nbmpi_ops.host. The caller frees the result. NULL: no memory. */
+/* Numbers hosts from 0, in the order of their lowest ranks, and returns the number of each rank's
+ * host. host: as nbmpi_ops.host. The caller frees the result. NULL: no memory. */
 uint32_t *nbmpi_hosts_number(uint64_t (*host)(void *arg, uint32_t rank), void *arg, uint32_t size);
 
 #endif

@@ -23,9 +23,9 @@ static struct {
 	int keyval;
 	int error_class;
 	int size;       /* of MPI_COMM_WORLD */
-	uint32_t *host; /* of each rank of it; NULL: they do not agree on the settings. Twice its
-			 * number, + 1 if the rank has found a NIC */
-	int *mates;     /* ranks of it on this host, and how many */
+	uint32_t *host; /* by rank: 2 * number of its host, + 1 if the rank has found a NIC; NULL:
+			 * the ranks have different settings */
+	int *mates;     /* ranks of the world on this host, and their number */
 	int nmate;
 	int tags; /* a bit mask */
 	MPI_Group group;
@@ -101,7 +101,7 @@ static uint32_t *mpi_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	PMPI_Comm_group(to_comm(mpi), &group);
 	PMPI_Group_size(group, &size);
 	foreign = is_foreign(group, size);
-	/* To a process of another world, our processes are foreign, too: so all decide alike. */
+	/* For a process of another world, our processes are foreign: so all decide alike. */
 	if (foreign)
 		*why = NBMPI_WHY_foreign;
 	*n = 0;
@@ -141,7 +141,7 @@ static int mpi_exchange(void *mpi, uint32_t tag, struct nbmpi_message *message, 
 	}
 	PMPI_Group_free(&group);
 	rc = pmpi_exchange(world.comm, (int)tag & world.tags, message, n);
-	if (rc != MPI_SUCCESS) /* the user's handler is that of the user's communicator */
+	if (rc != MPI_SUCCESS) /* call the error handler of the user's communicator */
 		PMPI_Comm_call_errhandler(to_comm(mpi), rc);
 	return rc;
 }
@@ -178,7 +178,7 @@ static _Thread_local struct {
 	struct nbmpi_comm *c; /* NULL: none */
 	uint64_t *fallbacks;
 } last __attribute__((tls_model("initial-exec")));
-static uint32_t gone; /* communicators so far */
+static uint32_t gone; /* number of communicators freed so far */
 
 static bool is_last(MPI_Comm comm)
 {
@@ -219,7 +219,7 @@ static int comm_open(MPI_Comm comm, struct nbmpi_comm **out)
 	return rc;
 }
 
-/* The state of a communicator. As comm_open; MPI reports an invalid communicator. */
+/* Returns the state of a communicator, as comm_open. MPI reports an invalid communicator. */
 static int comm_of(MPI_Comm comm, struct nbmpi_comm **out)
 {
 	int found, rc;
@@ -240,7 +240,7 @@ static int comm_of(MPI_Comm comm, struct nbmpi_comm **out)
 	return MPI_SUCCESS;
 }
 
-/* True if all barriers of the communicator are the MPI's own; counts one. */
+/* True if the MPI itself runs all barriers of the communicator; then counts a barrier. */
 static bool by_mpi(MPI_Comm comm)
 {
 	if (!is_last(comm) || !last.fallbacks)

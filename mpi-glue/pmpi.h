@@ -35,7 +35,7 @@ void mpi_finalize_f08_(int *ierror);
 void mpi_barrier_f08_(const MPI_Comm *comm, int *ierror);
 void mpi_ibarrier_f08_(const MPI_Comm *comm, MPI_Request *request, int *ierror);
 
-/* For programs: the counters of the glue so far. A program finds it by dlsym. */
+/* For programs: the counters of the glue so far. A program finds this function by dlsym. */
 void nbar_mpi_counters(struct nbmpi_counters *out);
 
 #endif

@@ -11,12 +11,12 @@ int pmpi_sum(MPI_Comm comm, struct nbmpi_sum *sum)
 	uint64_t least[2] = { sum->least };
 	int rc;
 
-	sum->before = 0; /* at rank 0 it stays */
+	sum->before = 0; /* the scan does not set it at rank 0 */
 	rc = PMPI_Exscan(&sum->total, &sum->before, 1, MPI_UINT32_T, MPI_SUM, comm);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	/* The sum of all is the largest of the sums up to each. All have the 64th bit, so their order is
-	 * the same if MPICH takes it for a sign. */
+	/* The total is the largest of all partial sums. Each value has the 64th bit, so the order
+	 * stays the same if MPICH takes this bit for a sign. */
 	least[1] = UINT64_MAX - sum->before - sum->total;
 	rc = PMPI_Allreduce(MPI_IN_PLACE, least, 2, MPI_UINT64_T, MPI_MIN, comm);
 	sum->least = least[0];

@@ -15,7 +15,7 @@
 
 #include "pmpi.h"
 
-#define FAILED_TAG (-77777) /* of a status: its source is the error code */
+#define FAILED_TAG (-77777) /* in a status with this tag, the source is the error code */
 /* MPI_Wait does not call MPI's progress. */
 #define POLLS 16u /* unsuccessful polls between two calls of MPI's progress */
 
@@ -25,9 +25,9 @@ struct request {
 	MPI_Errhandler handler; /* of the communicator, at the start */
 	MPI_Request handle;
 	uint32_t polls;
-	bool complete; /* MPICH polls such requests, too */
+	bool complete; /* MPICH also polls complete requests */
 	int code;
-	struct request *next, **link; /* list of requests that are not freed; later of `freed` */
+	struct request *next, **link; /* list of requests that are not freed; later `freed` */
 };
 
 /* Freed by MPICH, in the current call of this thread. */
@@ -78,7 +78,7 @@ static int on_poll(void *state, MPI_Status *status)
 	return MPI_SUCCESS;
 }
 
-/* Waits for all of them, because MPICH then assumes that each is complete. */
+/* Waits for all requests, because MPICH then assumes that each request is complete. */
 static int on_wait(int count, void **state, double timeout, MPI_Status *status)
 {
 	(void)timeout;
@@ -228,9 +228,9 @@ static void show_error(MPI_Status *status, bool several)
 	status->MPI_SOURCE = status->MPI_TAG = MPI_UNDEFINED;
 }
 
-/* The same for all requests of a call. rc: the result of MPICH. If rc is not an error, MPICH may
- * not have set MPI_ERROR; but if one of our requests has failed, the program reads it in each
- * status. */
+/* Shows the errors of all requests of a call. rc: the result of MPICH. If rc is not an error, MPICH
+ * may not have set MPI_ERROR. But if a request of ours has failed, the program reads MPI_ERROR in
+ * each status. */
 static void show_errors(int rc, int n, MPI_Status *status)
 {
 	bool any = false;

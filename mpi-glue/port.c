@@ -13,9 +13,9 @@
 
 struct nbmpi_port {
 	struct nbmpi_port *next;
-	struct nbar_share share; /* of some group of it; 0: our own */
+	struct nbar_share share; /* share of some group on the port; 0: our own port */
 	struct nbar_port *port;
-	uint32_t ngroup; /* of ours on it */
+	uint32_t ngroup; /* number of our groups on the port */
 };
 
 static void end(struct nbmpi_port *p)

@@ -3,8 +3,8 @@
  * post.c - posts tickets to the NIC; a thread posts tickets that have to wait for room.
  *
  * A NIC accepts NBAR_POSTED_MAX barriers of a group at once. A program may start more, and then
- * block in an MPI call that never calls the glue. So a thread posts the rest. It exists while a
- * ticket waits for room, and makes no call into MPI.
+ * block in an MPI call that never calls the glue. So a thread posts the rest. This thread exists
+ * while a ticket waits for room, and makes no call into MPI.
  */
 #include <errno.h>
 #include <signal.h>

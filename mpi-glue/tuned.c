@@ -52,7 +52,7 @@ static const char *profile(void)
 	return strncmp(alg, NBAR_TUNE_PREFIX, n) == 0 ? alg + n : NULL;
 }
 
-/* The same function by dlsym: ISO C has no cast from an object to a function. */
+/* Finds a function by dlsym: ISO C has no cast from an object to a function. */
 static bool find(void *library, const char *name, void *function)
 {
 	void *symbol = dlsym(library, name);
@@ -123,8 +123,8 @@ static const char *fault_text(uint32_t fault)
 	return fault < FAULT_END && text[fault] ? text[fault] : "has another version of nbar";
 }
 
-/* Votes on faults. If a rank has a fault, *least is the least vote against; else the least `value`
- * of all ranks, which has the bits below NBMPI_VOTE_YES. */
+/* Votes on faults. *least: if a rank has a fault, the least vote against; else the least `value` of
+ * all ranks. A value has the bits below NBMPI_VOTE_YES. */
 static int vote(const struct nbmpi_comm *c, enum fault fault, uint64_t value, uint64_t *least)
 {
 	struct nbmpi_sum sum = { .least = NBMPI_VOTE_YES | value };
@@ -170,7 +170,8 @@ static int take_places(struct nbmpi_comm *c, const struct nbmpi_channel *at, uin
 		    least);
 }
 
-/* Three votes: do all ranks have a profile, is it the same, and does it have all hosts? */
+/* Holds three votes: does each rank have a profile, are the profiles equal, do they have all
+ * hosts? */
 int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at)
 {
 	const uint64_t bits = NBMPI_VOTE_YES - 1;
@@ -192,7 +193,8 @@ int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at)
 		c->tuned_host = malloc(2 * (size_t)c->size * sizeof(*c->tuned_host));
 		if (!c->tuned_host)
 			fault = FAULT_MEMORY;
-		/* If digests differ, that of some rank is not the least: now all learn it. */
+		/* If digests differ, some rank does not have the least digest: now all ranks learn
+		 * it. */
 		rc = vote(c, fault, 0, &least);
 	}
 	if (rc == 0 && least >= NBMPI_VOTE_YES)

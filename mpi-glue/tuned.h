@@ -12,13 +12,13 @@
 #include "exchange.h"
 
 /* A collective: decides whether the plans of c come from the profile. If so, sets c->tuned_host. 0,
- * or an error code of the MPI. Does nothing if the algorithm is another one. */
+ * or an error code of the MPI. Does nothing for other algorithms. */
 int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at);
 
 /* Sets algorithm and plan of the member attr->rank; free() the plan. 0 or a negative errno. */
 int nbmpi_tuned_plan(const struct nbmpi_comm *c, struct nbar_group_attr *attr);
 
-/* The algorithm of c: the requested one, or "auto" in its place. */
+/* Returns the algorithm of c: the requested algorithm, or "auto" in its place. */
 const char *nbmpi_tuned_name(const struct nbmpi_comm *c);
 
 #endif

@@ -3,8 +3,8 @@
  * wait.c - how a rank waits for a barrier: it tests, lets MPI make progress, and then spins, yields
  * or sleeps.
  *
- * While a rank waits here, its other operations must make progress (MPI's progress rule). So it
- * calls into the MPI at least every few milliseconds.
+ * While a rank waits here, its other operations must make progress (MPI's progress rule). So the
+ * rank calls into the MPI at least every few milliseconds.
  */
 #include <sched.h>
 #include <time.h>
@@ -20,7 +20,7 @@
 #define SLEEP_NS 50000u    /* the first sleep; each sleep is twice as long as the one before, ... */
 #define SLEEP_DOUBLES 6u   /* ... this many times: 3.2 ms at most */
 #define CLOCK_ROUNDS 1024u /* rounds between two looks at the clock */
-#define SLEEP_ROUNDS 16u   /* the same, if the rank sleeps in each round */
+#define SLEEP_ROUNDS 16u   /* rounds between two looks, if the rank sleeps in each round */
 #define TELL_S 10.0
 
 double nbmpi_now_s(void)
@@ -31,7 +31,7 @@ double nbmpi_now_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Sleeps until the barrier completes, but not long. */
+/* Sleeps until the barrier completes, but at most ns. */
 static void sleep_a_little(struct nbmpi_comm *c, const struct nbmpi_request *r, uint64_t ns)
 {
 	const struct nbar_wait_policy sleep = { .block = 1 };
@@ -50,7 +50,7 @@ static void sleep_a_little(struct nbmpi_comm *c, const struct nbmpi_request *r, 
 		nanosleep(&t, NULL);
 }
 
-/* Any thread may detect it, and the others may see it late. Relaxed: it orders nothing. */
+/* Any thread may call it, and the others may see the change late. Relaxed: it orders nothing. */
 void nbmpi_crowded(void)
 {
 	__atomic_store_n(&nbmpi_self.start.crowded, true, __ATOMIC_RELAXED);
@@ -77,7 +77,7 @@ void nbmpi_yield(uint32_t round)
 	}
 }
 
-/* Between two tests. */
+/* Called between two tests: yields, sleeps, or does nothing. */
 static void idle(const struct nbmpi_request *r, uint32_t round)
 {
 	uint32_t doubles = round < SLEEP_DOUBLES ? round : SLEEP_DOUBLES;

@@ -21,23 +21,23 @@
 
 /* State of one member. No pointers: two states can be compared with memcmp. */
 struct nbfw_state {
-	uint32_t epoch;       /* last barrier started */
+	uint32_t epoch;       /* the barrier that was started last */
 	uint16_t step;        /* of the plan, while running */
-	uint16_t want;        /* lowest slot of the step without a token, while running */
+	uint16_t want;        /* while running: lowest slot of the step that lacks its token */
 	uint32_t failed_rank; /* rank named when cause is not OK */
 	uint32_t straggler;   /* rank known to hold up this step, or NBAR_RANK_NONE */
 	uint8_t running;      /* 1: barrier `epoch` is under way; 0: it is completed */
 	uint8_t cause;        /* enum nbar_status; not OK: this member has failed, for ever */
-	uint8_t tries; /* TIMEOUTs of this step: below NBFW_WINDOW: first window, then later ones */
-	uint8_t words; /* length of each of the three bit sets */
-	uint32_t bits[]; /* received in even epochs, in odd epochs; heard of in this window */
+	uint8_t tries;        /* TIMEOUTs of this step; below NBFW_WINDOW: the first window */
+	uint8_t words;        /* length of each of the three bit sets */
+	uint32_t bits[]; /* slots: received in even epochs, in odd epochs; heard in this window */
 };
 
 enum nbfw_event_type {
 	NBFW_EV_START,   /* the host arrived */
 	NBFW_EV_TOKEN,   /* a frame of type TOKEN, PULL, LATER or ABORT for this member */
 	NBFW_EV_TIMEOUT, /* the time that an ARM asked for has passed without a DISARM */
-	NBFW_EV_LEAVE    /* the host is gone: `cause` says how */
+	NBFW_EV_LEAVE    /* the host is gone: `cause` says why */
 };
 
 struct nbfw_event {
@@ -48,20 +48,21 @@ struct nbfw_event {
 
 enum nbfw_verdict {
 	NBFW_USED,
-	NBFW_DUPLICATE, /* a token that was there already */
+	NBFW_DUPLICATE, /* a token that the member had already */
 	NBFW_STALE,     /* of an epoch, step or state that is over */
-	NBFW_BAD        /* no correct member or host does this; changed nothing */
+	NBFW_BAD        /* no correct member or host causes this; the state is unchanged */
 };
 
 enum nbfw_timer {
-	NBFW_KEEP, /* leave the timer; the action asks for a reply at most */
-	NBFW_ARM,  /* start again, for the interval of state.tries; the caller owns the clock */
+	NBFW_KEEP, /* leave the timer as it is; the action sends nothing but a reply */
+	NBFW_ARM,  /* start the timer again, with the interval of state.tries */
 	NBFW_DISARM
 };
 
 /*
- * What the caller must do, in the order of the fields: the host learns of the end of its barrier
- * before the NIC spends time on others. Each nbfw_step writes all fields.
+ * What the caller must do. It tells the host first, so that the host learns of the end of its
+ * barrier as soon as possible; then it sets the timer, then it sends. Each nbfw_step writes all
+ * fields.
  */
 struct nbfw_action {
 	uint8_t verdict;     /* enum nbfw_verdict */
@@ -72,8 +73,8 @@ struct nbfw_action {
 	uint32_t send_first; /* frames to sends [send_first, send_end) of the plan ... */
 	uint32_t send_end;
 	uint32_t send_epoch; /* ... for this barrier; an ABORT also carries failed rank and cause */
-	/* PULL the slots in [pull_first, pull_end) that nbfw_missing(): all, or NBFW_PULLS_LEAST()
-	 * of them; the timer runs when they are out. */
+	/* Send PULLs for the slots in [pull_first, pull_end) that lack their token (nbfw_missing):
+	 * for all, or for NBFW_PULLS_LEAST(). Start the timer when these PULLs are sent. */
 	uint32_t pull_first;
 	uint32_t pull_end;
 	uint8_t reply;      /* 0, or type of one frame back to the sender of a PULL: */
@@ -83,8 +84,9 @@ struct nbfw_action {
 
 /*
  * In a step of n slots, the least number of PULLs that a TIMEOUT must cause, unless fewer slots are
- * missing. Silent slots come first, in rotation, then slots whose source was heard. So each round
- * of NBFW_ROUND timeouts sends a PULL for a slot that stays silent: PROTOCOL.md, R5.
+ * missing. Silent slots come first, in rotation, then slots whose source was heard. So in each
+ * round of NBFW_ROUND timeouts the member sends a PULL for each slot that stays silent:
+ * PROTOCOL.md, R5.
  */
 #define NBFW_ROUND 8u
 #define NBFW_PULLS_MIN 64u
@@ -101,19 +103,19 @@ static inline size_t nbfw_state_size(const struct nbar_plan *p)
  * must have passed nbfw_plan_check or come from nbfw_plan_generate. */
 void nbfw_init(struct nbfw_state *s, const struct nbar_plan *p, uint32_t epoch);
 
-/* One event. Total: every event in every state has a defined outcome; *a is written in full. */
+/* Handles one event. Every event in every state has a defined outcome. Writes all fields of *a. */
 void nbfw_step(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_event *ev,
 	       struct nbfw_action *a);
 
-/* The same for an event TOKEN whose frame lies elsewhere: saves a copy. */
+/* Does the same for an event TOKEN whose frame lies elsewhere: this avoids a copy of the frame. */
 void nbfw_step_token(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_token *t,
 		     struct nbfw_action *a);
 
 /* True if the running step still lacks the token of this slot. */
 bool nbfw_missing(const struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot);
 
-/* The lowest slot in [first, end) of the running step that lacks its token and whose source was
- * heard of in this window (heard), or was not; else end. Looks at 32 slots at a time. */
+/* Returns the lowest slot in [first, end) of the running step that lacks its token; heard: only
+ * slots whose source was heard in this window; else only the other slots. No such slot: end. */
 uint32_t nbfw_missing_next(const struct nbfw_state *s, uint32_t first, uint32_t end, bool heard);
 
 /* Slots of the running step that lack their token; 0 between two barriers. */

@@ -2,9 +2,9 @@
 /*
  * nbar_hostnic.h - what libnbar and libnbar-hostnic.so share: an in-process NIC.
  *
- * The NIC is the same soft NIC, with the same control messages and pages, but no processor of its
- * own: threads that wait for it give it theirs, by poll. One thread of its own serves its control
- * sockets, and runs a pass now and then when nobody else does.
+ * An in-process NIC is the soft NIC of the daemon, with the same control messages and pages, but
+ * without a processor of its own: the threads that wait for it run its passes, by poll. Another
+ * thread serves its control sockets, and runs a pass now and then while no other thread does.
  */
 #ifndef NBAR_HOSTNIC_H
 #define NBAR_HOSTNIC_H
@@ -25,20 +25,20 @@ struct nbar_hostnic;
 struct nbar_hostnic_ops {
 	uint32_t version; /* NBAR_HOSTNIC_VERSION */
 	/*
-	 * The NIC that this process has opened with the very same text, such as "wire=udp"; or,
-	 * if there is none and make is not 0, a new one. To be closed as often as opened. Negative
-	 * errno: text says why. -ENOENT: there is none.
+	 * Returns the NIC that this process has opened with the very same text, such as "wire=udp".
+	 * If no such NIC exists: makes a NIC if make is not 0, else returns -ENOENT. Close it as
+	 * often as you open it. Negative errno: `text` gives the reason.
 	 */
 	int (*open)(const char *spec, int make, struct nbar_hostnic **out,
 		    char text[NBAR_HOSTNIC_TEXT]);
 	void (*close)(struct nbar_hostnic *nic);
-	/* A control socket to it; or negative errno. */
+	/* Returns a control socket to the NIC, or a negative errno. */
 	int (*connect)(struct nbar_hostnic *nic);
-	/* The socket id, by which other processes of the same user connect, as to a control socket.
-	 * 0: there is none. */
+	/* Returns the socket id, by which other processes of the same user connect; 0: the NIC has
+	 * no socket id. */
 	uint32_t (*socket_id)(const struct nbar_hostnic *nic);
-	/* Looks at doorbells, wire and timers once, unless another thread just does. Never waits,
-	 * and makes no system call but the wire's own, and the wake of a sleeper elsewhere. */
+	/* Looks at doorbells, wire and timers once, unless another thread does so at this moment.
+	 * Never waits. Makes only the system calls of the wire, and those that wake a sleeper. */
 	void (*poll)(struct nbar_hostnic *nic);
 };
 

@@ -38,29 +38,28 @@
 #define NBNIC_HANDLES 4096u
 #endif
 
-#ifndef NBNIC_HEARD_MAX /* entries in the table of NICs that were heard; a power of two */
+#ifndef NBNIC_HEARD_MAX /* entries in the table of live peer NICs; a power of two */
 #define NBNIC_HEARD_MAX 1024u
 #endif
 
 /*
- * The budget of a pass, in frames. All of its limits follow from one number, the quota of the wire:
- * a pass sends at most `quota` frames from queues, whatever their length. So the barrier of another
- * port waits for a few frames, and not for a whole backlog. struct wire_ops says how a wire chooses
- * its quota; NBNIC_QUOTA is for wires that choose none. PROTOCOL.md, "The bound of a poll pass",
- * derives the figures.
+ * The budget of a pass, in frames. All of it follows from one number, the quota of the wire. In a
+ * pass, the queues send at most `quota` frames together, and each port sends at most `quota` frames
+ * (nbnic_share_left in send.c). So a barrier waits for a few frames of others, and not for their
+ * backlog. A wire states its quota from the cost of a frame (struct wire_ops); NBNIC_QUOTA is for a
+ * wire that states none. PROTOCOL.md, "The bound of a poll pass", derives the figures.
  */
 #ifndef NBNIC_QUOTA
 #define NBNIC_QUOTA 8u
 #endif
 #define NBNIC_QUOTA_MIN 1u
 
-/* The most frames that a pass takes from the wire, and the most that it sends, of all types.
- * Because both limits are equal, a NIC never sends more than it drains, even if all its frames come
- * back. */
+/* Frames that a pass receives at most, and that it sends at most, of all types. The two limits are
+ * equal: so a NIC never sends more than it can receive, even if all its frames come back. */
 #define NBNIC_PASS_FRAMES(quota) (8 * (quota))
-/* Of these, tokens and aborts sent within their event; a port may have `quota` of them. */
+/* Of these, tokens and aborts that are sent within their event; a port may send `quota` of them. */
 #define NBNIC_PASS_INLINE(quota) (4 * (quota))
-/* Answers to PULLs, first visits and signals leave `quota` frames of a pass to the queues. */
+/* Answers to PULLs, first visits and signals leave `quota` frames of the pass to the queues. */
 
 #ifndef NBNIC_PASS_STARTS /* barriers that start within the events of a pass */
 #define NBNIC_PASS_STARTS 64u

@@ -46,8 +46,6 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
 	return 0;
 }
 
-/* The parts of a block: group, peers, last tokens, state, plan, NICs of the slots, peers of slots
- * and sends; in order of alignment. */
 static size_t align8(size_t n)
 {
 	return (n + 7) & ~(size_t)7;
@@ -65,6 +63,8 @@ static uint32_t peers_max(const struct nbar_plan *plan, uint32_t size)
 	return n < NBAR_PEERS_MAX ? n : NBAR_PEERS_MAX;
 }
 
+/* A block has these parts, in order of alignment: group, peers, last tokens, state, plan, NICs of
+ * the slots, peers of the slots, peers of the sends. */
 size_t nbnic_group_size(const struct nbar_plan *plan, uint32_t size)
 {
 	size_t n = sizeof(struct nbnic_group) + peers_max(plan, size) * sizeof(struct nbnic_peer);
@@ -78,9 +78,9 @@ size_t nbnic_group_size(const struct nbar_plan *plan, uint32_t size)
 }
 
 /*
- * Finds the peers of the sends and slots, each once, in order of rank. The keys are sorted in the
- * memory of the peers: it has room for them, since there are at most two keys a peer that fits, and
- * a peer is larger than two keys. nbfw_plan_check has limited the distinct peers.
+ * Finds the peers of the sends and slots, each once, in order of rank. The memory of the peers also
+ * holds the keys while they are sorted. The keys fit: at most two keys come to each peer that has
+ * room, and two keys are no larger than a peer. nbfw_plan_check has limited the distinct peers.
  */
 static void peers_install(struct nbnic_group *g)
 {
@@ -108,7 +108,7 @@ static void peers_install(struct nbnic_group *g)
 		else
 			g->recv_peer[at - plan->nsend] = (uint16_t)(g->npeer - 1);
 	}
-	/* Backwards: so no peer overwrites a key that is still to be read. */
+	/* From the last to the first: so no peer overwrites a key that this loop has not read. */
 	for (uint32_t i = g->npeer; i > 0; i--) {
 		uint32_t r = (uint32_t)key[i - 1];
 
@@ -118,7 +118,7 @@ static void peers_install(struct nbnic_group *g)
 _Static_assert(sizeof(struct nbnic_peer) >= 2 * sizeof(uint64_t), "keys fit where the peers go");
 _Static_assert(NBAR_SENDS_MAX + NBAR_SLOTS_MAX <= 2 * NBAR_PEERS_MAX, "two keys a peer at most");
 
-/* Lays out block for a plan. */
+/* Places the parts of a plan in the block of the group. */
 static void plan_install(struct nbnic_group *g, const struct nbar_plan *plan)
 {
 	uint8_t *at = (uint8_t *)(g->peer + g->npeer_max) + last_size(plan);
@@ -152,9 +152,9 @@ static uint32_t digest_of(const struct nbnic_open *arg)
 	return hash;
 }
 
-/* Forgets a group to make room for one of `user`: of the user with the most lingering groups, the
- * group that has lingered longest. So a user with no more than an equal part loses none to another
- * user. The caller knows that there is one. */
+/* Forgets a lingering group to make room for a group of `user`: takes the user with the most
+ * lingering groups (or the most bytes, with by_bytes), and of that user the oldest. So a user with
+ * no more than an equal part loses no group to another user. A lingering group must exist. */
 static void forget_oldest(struct nbnic *nic, uint32_t user, bool by_bytes)
 {
 	const struct nbnic_user_linger *most = &nic->user[user];

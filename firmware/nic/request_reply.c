@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request_reply.c - how a request ends: its reply, or a refusal; and calls that are kept apart from
- * the pass. The lowest layer of the files request*.c.
+ * request_reply.c - the end of a request: its reply or its refusal; and calls that never run at the
+ * same time as a pass. The lowest layer of the files request*.c.
  */
 #include "request.h"
 #include "text.h"

@@ -62,7 +62,7 @@ static uint32_t send_aborts(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 	return send_range(nic, g, &t, &g->abort_at, g->abort_end, limit);
 }
 
-/* The caller has looked at what the pass has left. */
+/* The caller has already bounded `limit` by the frames that the pass has left. */
 static inline uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
 {
 	uint32_t done = 0;
@@ -115,7 +115,7 @@ void nbnic_send(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_acti
 		uint32_t frames = nbnic_frames_left(nic);
 		uint32_t room = frames > nic->quota ? frames - nic->quota : 0;
 
-		/* As answers do, events leave the last `quota` frames to the queues. */
+		/* Events, like answers, leave the last `quota` frames of the pass to the queues. */
 		if (limit > room)
 			limit = room;
 		uint32_t done = send_some(nic, g, *left < limit ? *left : limit);
@@ -190,9 +190,9 @@ void nbnic_pull_begin(struct nbnic *nic, struct nbnic_group *g, uint32_t first, 
 }
 
 /*
- * Two rounds, each over all slots from where its last one ended: first silent slots, then slots
- * that were heard. Each iteration of the loop asks for one slot, or reaches the end of the slots or
- * of a round.
+ * Makes two rounds over all slots: the first asks for silent slots, the second for slots that were
+ * heard. Each round begins where the last round of its kind ended. Each iteration of the loop asks
+ * for one slot, or reaches the end of the slots or of a round.
  */
 uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * auth.c - tags of frames: made, checked, and counted by cause. See auth.h.
+ * auth.c - makes and checks the tags of frames, and counts wrong tags by cause. See auth.h.
  *
  * Called by the polling thread through the wires; wire_auth_peer_begin by the control thread. Never
- * uses a frame before its tag is right.
+ * uses a frame whose tag is wrong.
  */
 #include <string.h>
 
 #include "auth.h"
 
-/* A tag covers the frame and both addresses. The receiver's address is among them because a NIC
- * answers PULLs of strangers too: a frame that was sent to another NIC must fail here. */
+/* A tag covers the frame and both addresses. It covers the receiver's address because a NIC also
+ * answers PULLs of strangers: a frame that was sent to another NIC must fail here. */
 static uint64_t tag_of(const struct wire_auth *auth, const struct nbnic_addr *from,
 		       const struct nbnic_addr *to, const uint8_t *frame)
 {
@@ -43,7 +43,7 @@ uint32_t wire_auth_seal(const struct wire_base *w, const struct nbnic_addr *to,
 	return WIRE_FRAME_MAX;
 }
 
-/* Not a frame with a tag. */
+/* Counts a datagram that is no frame with a tag. */
 static void count_untagged(struct wire_base *w, struct nbnic *nic, const uint8_t *frame,
 			   size_t length)
 {
@@ -74,7 +74,7 @@ bool wire_auth_check(struct wire_base *w, struct nbnic *nic, struct nbnic_addr *
 		nbnic_count(nic, NBAR_COUNTER_frames_forged);
 		return false;
 	}
-	/* Answers go to this address, and are compared with those of peers. */
+	/* Answers go to this address, and the NIC compares it with the addresses of peers. */
 	memcpy(from->byte + WIRE_AUTH_ID_AT, w->auth->id, WIRE_AUTH_ID_SIZE);
 	memcpy(plain, frame, sizeof(plain));
 	plain[0] = NBFW_FRAME_VERSION;

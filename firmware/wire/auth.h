@@ -2,8 +2,8 @@
 /*
  * auth.h - frames with a tag: 8 bytes of SipHash-2-4 under a key that all NICs of a cluster share.
  *
- * The wires that lead to other machines pack and unpack their frames here; whoever opens a NIC
- * loads the key. Without a key a frame costs one branch that never changes, at each end. WIRE.md,
+ * The wires that lead to other machines pack and unpack their frames here. The program that opens a
+ * NIC loads the key. Without a key, a frame costs one predictable branch at each end. WIRE.md,
  * "Tags", has the format. auth.c must never allocate, block or log: it is on the path of a token.
  */
 #ifndef NBAR_WIRE_AUTH_H
@@ -15,36 +15,36 @@
 #define WIRE_FRAME_MAX (NBFW_FRAME_SIZE + WIRE_TAG_SIZE)
 #define WIRE_TAGGED (0x40u | NBFW_FRAME_VERSION) /* the version of a frame with a tag */
 #define WIRE_AUTH_KEY_SIZE 16u
-/* The name of the key is the end of a NIC's address, where no wire has anything. */
+/* The id of the key is at the end of a NIC's address, in bytes that no wire uses. */
 #define WIRE_AUTH_ID_SIZE 8u
 #define WIRE_AUTH_ID_AT (NBNIC_ADDR_SIZE - WIRE_AUTH_ID_SIZE)
 
 struct wire_auth {
-	/* SipHash-2-4, by libsodium; NULL: there is no key. */
+	/* SipHash-2-4 of libsodium; NULL: no key. */
 	int (*hash)(unsigned char *out, const unsigned char *in, unsigned long long length,
 		    const unsigned char *key);
 	uint8_t key[WIRE_AUTH_KEY_SIZE];
-	uint8_t id[WIRE_AUTH_ID_SIZE]; /* a hash under the key, which does not give it away */
+	uint8_t id[WIRE_AUTH_ID_SIZE]; /* a hash under the key; it does not reveal the key */
 };
 
-/* auth_key.c: reads a key from a file that only its owner, or root and a group, may read. 0, or
- * negative errno after log_error(), which begins with `what`. */
+/* auth_key.c: reads a key from a file that only its owner, or root and a group, may read. 0, or a
+ * negative errno after a message (log_error) that begins with `what`. */
 int wire_auth_load(const char *what, const char *path, struct wire_auth *out);
 
-/* From here on, all frames of this NIC have tags; before nicd_add. The key must outlive the wire.
- */
+/* From here on, all frames of this NIC have tags. Call it before nicd_add. The key must outlive the
+ * wire. */
 void wire_auth_use(struct wire_base *w, const struct wire_auth *auth);
 
-/* Puts a tag to a frame for this address. Returns its length. */
+/* Adds a tag to a frame for this address. Returns the length with the tag. */
 uint32_t wire_auth_seal(const struct wire_base *w, const struct nbnic_addr *to,
 			uint8_t frame[WIRE_FRAME_MAX]);
 
-/* A frame that has a tag, or ought to have one, or none at all. True: its tag is right, *t is the
- * frame, and `from` has the name of the key. False: it is counted by cause. */
+/* Checks a datagram that has a tag, or that came to a NIC with a key. True: the tag is right, *t is
+ * the frame, and `from` contains the id of the key. False: the datagram is counted by cause. */
 bool wire_auth_check(struct wire_base *w, struct nbnic *nic, struct nbnic_addr *from,
 		     const uint8_t *frame, size_t length, struct nbfw_token *t);
 
-/* peer_begin and peer_end of such a wire: refuses a NIC whose key is another one. */
+/* peer_begin and peer_end of a wire with tags: refuses a NIC that has another key. */
 int wire_auth_peer_begin(struct wire_base *w, const struct nbnic_addr *a, const char **why);
 void wire_auth_peer_end(struct wire_base *w, const struct nbnic_addr *a);
 
@@ -54,7 +54,7 @@ static inline uint32_t wire_frame_size(const struct wire_base *w)
 	return w->auth ? WIRE_FRAME_MAX : NBFW_FRAME_SIZE;
 }
 
-/* Writes a frame for this address, with its tag if there is a key. Returns its length. */
+/* Writes a frame for this address, with a tag if the NIC has a key. Returns the length. */
 static inline uint32_t wire_frame_pack(const struct wire_base *w, const struct nbnic_addr *to,
 				       const struct nbfw_token *t, uint8_t frame[WIRE_FRAME_MAX])
 {
@@ -62,7 +62,7 @@ static inline uint32_t wire_frame_pack(const struct wire_base *w, const struct n
 	return w->auth ? wire_auth_seal(w, to, frame) : NBFW_FRAME_SIZE;
 }
 
-/* Reads a frame that came from this address. False: it is counted, and is not to be used. */
+/* Reads a frame that came from this address. False: the frame is counted; do not use it. */
 static inline bool wire_frame_unpack(struct wire_base *w, struct nbnic *nic,
 				     struct nbnic_addr *from, const uint8_t *frame, size_t length,
 				     struct nbfw_token *t)

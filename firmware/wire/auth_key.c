@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * auth_key.c - the key of the tags of frames, from a file.
+ * auth_key.c - reads the key of the tags of frames from a file.
  *
- * Called when options are read, or an in-process NIC is opened: never on the path of a token. Says
- * nothing of what the file contains. Built without libsodium, it refuses every key.
+ * Called when options are read, or an in-process NIC is opened: never on the path of a token. Never
+ * prints the contents of the file. Without libsodium, it refuses every key.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,23 +19,24 @@
 #include "log.h"
 
 #ifdef WIRES_SODIUM
-#define TEXT_MAX 64u /* 32 digits, and blanks behind them */
+#define TEXT_MAX 64u /* 32 digits, and blanks after them */
 
 _Static_assert(crypto_shorthash_KEYBYTES == WIRE_AUTH_KEY_SIZE &&
 		       crypto_shorthash_BYTES == WIRE_TAG_SIZE,
 	       "SipHash-2-4");
 
-/* Whether nobody else may read the file or change it, but a group that root chose may read it. */
+/* True if only the owner may read and change the file. If root owns it, its group may read it. */
 static bool is_private(const struct stat *st)
 {
 	return st->st_uid == 0 ? (st->st_mode & 037) == 0
 			       : st->st_uid == geteuid() && (st->st_mode & 077) == 0;
 }
 
-/* Up to TEXT_MAX bytes of the file. Their number, or negative errno after log_error(). */
+/* Reads up to TEXT_MAX bytes of the file. Returns their number, or a negative errno after
+ * log_error(). */
 static ssize_t text_read(const char *what, const char *path, char text[TEXT_MAX])
 {
-	/* Not to wait for a pipe that nobody writes to. */
+	/* O_NONBLOCK: do not wait for a pipe that nobody writes to. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t n = -EINVAL;
 	struct stat st;
@@ -62,12 +63,12 @@ static ssize_t text_read(const char *what, const char *path, char text[TEXT_MAX]
 	return n;
 }
 
-/* The key in a text of n bytes. False: it has none. */
+/* Reads the key in a text of n bytes. False: the text has no key. */
 static bool key_read(const char *text, size_t n, uint8_t key[WIRE_AUTH_KEY_SIZE])
 {
 	size_t digits = strspn(text, "0123456789abcdefABCDEF"), bytes = 0;
 
-	/* 16 digits are a part of a key. */
+	/* 16 bytes that are all digits are half a key, and not a key of 16 bytes. */
 	if (n == WIRE_AUTH_KEY_SIZE && digits < n) {
 		memcpy(key, text, n);
 		return true;

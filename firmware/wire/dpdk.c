@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dpdk.c - frames on Ethernet, through any ethdev of DPDK: one receive and one transmit queue,
- * an EtherType of our own, each frame sent at once.
+ * dpdk.c - frames on Ethernet, through any ethdev of DPDK: one receive queue, one transmit queue,
+ * our own EtherType. Each frame is sent at once.
  *
- * Called by the polling thread. Which devices there are is said by the EAL arguments.
+ * Called by the polling thread. The EAL arguments say which devices exist.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,18 +20,18 @@
 
 #define ETHER_TYPE 0x88B5u /* IEEE 802: for local experiments */
 #define BURST 32u
-#define RX_DESCRIPTORS_MAX 4096u /* where the device gives so many */
-#define DESCRIPTORS 256u         /* to send; and to receive where the device does not say */
-#define LIMIT_UNSAID UINT16_MAX  /* what ethdev has for a device that does not say */
-#define STATISTICS_NS UINT64_C(100000000) /* between two looks at the device's counters */
-/* net_af_xdp of DPDK 22.11 keeps 2048 buffers in its fill queue whatever it is asked for, and gives
- * sent ones back only when its completion queue of 2048 is half full: with fewer in the pool it
- * does not start, or stops. */
+#define RX_DESCRIPTORS_MAX 4096u          /* if the device allows so many */
+#define DESCRIPTORS 256u                  /* to send; and to receive if the device tells no limit */
+#define LIMIT_UNSAID UINT16_MAX           /* the limit in ethdev if the device tells none */
+#define STATISTICS_NS UINT64_C(100000000) /* between two reads of the device's counters */
+/* net_af_xdp of DPDK 22.11 always keeps 2048 buffers in its fill queue, and gives sent buffers back
+ * only when its completion queue of 2048 is half full. With fewer buffers in the pool, it does not
+ * start, or it stops. */
 #define AF_XDP_NAME "net_af_xdp"
 #define AF_XDP_BUFFERS (3u * 2048u)
-#define SEND_TRIES 8u /* a full queue may be emptied meanwhile */
+#define SEND_TRIES 8u /* tries until a full queue has room */
 
-#define LOOP 1024u /* frames on the way from a NIC to itself; a power of two */
+#define LOOP 1024u /* frames that a NIC may have sent to itself; a power of two */
 
 #define FRAME_LENGTH_MAX (RTE_ETHER_HDR_LEN + WIRE_FRAME_MAX)
 
@@ -39,9 +39,10 @@ struct dpdk_wire {
 	struct wire_base base;
 	uint16_t port;
 	struct rte_ether_addr mac;
-	uint64_t look_at; /* when the device's counters are read again */
-	uint64_t missed;  /* frames that it had dropped by the last time */
-	/* Two ports of one NIC may be members of one group, and no switch sends a frame back. */
+	uint64_t look_at; /* next read of the device's counters */
+	uint64_t missed;  /* frames that the device had dropped by the last read */
+	/* Frames to itself: two ports of a NIC may be in one group, and no switch sends a frame
+	 * back to its sender. */
 	uint32_t loop_head, loop_tail;
 	struct nbfw_token loop[LOOP];
 };
@@ -50,7 +51,8 @@ static struct rte_mempool *pool; /* of all NICs */
 static uint32_t nwire;
 static bool taken[RTE_MAX_ETHPORTS];
 
-/* Descriptors to receive: as many as the device gives, since peers may send all at once. */
+/* Returns the number of descriptors to receive: as many as the device allows, because all peers may
+ * send at once. */
 static uint16_t rx_descriptors(const struct rte_eth_dev_info *info)
 {
 	const uint16_t limit = info->rx_desc_lim.nb_max;
@@ -60,7 +62,7 @@ static uint16_t rx_descriptors(const struct rte_eth_dev_info *info)
 	return limit < RX_DESCRIPTORS_MAX ? limit : RX_DESCRIPTORS_MAX;
 }
 
-/* Buffers that a device may hold at the same time. */
+/* Returns how many buffers a device may hold at the same time. */
 static uint32_t buffers_of(uint16_t port)
 {
 	struct rte_eth_dev_info info;
@@ -75,9 +77,9 @@ static uint32_t buffers_of(uint16_t port)
 static int pool_make(void)
 {
 	/*
-	 * Buffers lie close to each other wherever devices see the addresses that we see. Else DPDK
-	 * keeps them from crossing pages, which without hugepages means one on each page; and
-	 * net_af_xdp would lose what lies beyond n times the size of a buffer.
+	 * If devices use the same addresses as we do, buffers lie close to each other. Otherwise,
+	 * no buffer of DPDK crosses a page, so without hugepages each page has one buffer; and
+	 * net_af_xdp would lose all memory beyond n times the size of a buffer.
 	 */
 	const unsigned flags =
 		rte_eal_iova_mode() == RTE_IOVA_VA ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0;
@@ -95,7 +97,7 @@ static int pool_make(void)
 	return pool ? 0 : -ENOMEM;
 }
 
-/* The ethdev that port= or dev= names. */
+/* Finds the ethdev that port= or dev= names. */
 static int find_port(const char *nic, const char *index, const char *name, uint16_t *out)
 {
 	char *end = NULL;
@@ -142,7 +144,7 @@ static int port_start(uint16_t port)
 	if (rc == 0)
 		rc = rte_eth_dev_start(port);
 	if (rc == 0)
-		(void)rte_eth_promiscuous_disable(port); /* some cannot, and never are */
+		(void)rte_eth_promiscuous_disable(port); /* some devices cannot, and need not */
 	return rc;
 }
 
@@ -207,8 +209,7 @@ static void dpdk_close(struct wire_base *base)
 	}
 }
 
-/* One frame from the wire. What is not of our type, or for somebody else, is none of our
- * business. */
+/* Takes one frame from the wire. Ignores frames of other types or for other receivers. */
 static void take(struct dpdk_wire *w, struct rte_mbuf *m, struct nbnic *nic, uint64_t now)
 {
 	uint8_t copy[FRAME_LENGTH_MAX];
@@ -228,7 +229,7 @@ static void take(struct dpdk_wire *w, struct rte_mbuf *m, struct nbnic *nic, uin
 		nbnic_receive(nic, &from, &t, now);
 }
 
-/* What the NIC has sent to itself, at most so many. */
+/* Takes frames that the NIC has sent to itself, at most `most`. */
 static unsigned take_loopback(struct dpdk_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
 {
 	unsigned n = 0;
@@ -241,7 +242,7 @@ static unsigned take_loopback(struct dpdk_wire *w, struct nbnic *nic, uint64_t n
 	return n;
 }
 
-/* Frames that the device had no room or no buffer for. */
+/* Counts the frames for which the device had no room or no buffer. */
 static void count_missed(struct dpdk_wire *w)
 {
 	struct rte_eth_stats s;
@@ -301,7 +302,7 @@ static bool dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		w->base.refused++;
 		return false;
 	}
-	/* A new mbuf has the room. */
+	/* A new mbuf always has room for a frame. */
 	eth = (void *)rte_pktmbuf_append(m, (uint16_t)(RTE_ETHER_HDR_LEN + wire_frame_size(base)));
 	memcpy(eth->dst_addr.addr_bytes, to->byte, RTE_ETHER_ADDR_LEN);
 	eth->src_addr = w->mac;
@@ -316,7 +317,7 @@ static bool dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
 }
 
 const struct wire_ops wire_dpdk_ops = {
-	.quota = 4, /* a burst of one frame; on some ethdevs a system call */
+	.quota = 4, /* each frame is a burst; on some ethdevs a system call */
 	.open = dpdk_open,
 	.close = dpdk_close,
 	.poll = dpdk_poll,

@@ -3,10 +3,10 @@
  * ring.c - the wire between the NICs of one daemon: all NICs send and receive through one queue of
  * frames.
  *
- * One queue and not one a NIC: frames lie next to each other in the order in which they are used,
- * so the queue stays in the nearest cache, and an idle NIC costs nothing. Called by the polling
- * thread alone: both ends are there, so nothing orders memory here. DPDK gives the memory:
- * hugepages, where there are any.
+ * All NICs share the queue: so frames lie next to each other in the order of their use, the queue
+ * stays in the nearest cache, and an idle NIC costs nothing. Only the polling thread calls this
+ * file: it is the sender and the receiver, so nothing orders memory here. DPDK allocates the
+ * memory, from hugepages if there are any.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "log.h"
 #include "wire.h"
 
-#define RING_SIZE 65536u /* frames that may be on their way; a power of two */
+#define RING_SIZE 65536u /* frames that may be under way; a power of two */
 
 struct ring_frame {
 	_Alignas(64) uint16_t src; /* index of a NIC */
@@ -27,20 +27,20 @@ struct ring_frame {
 	struct nbfw_token token;
 };
 
-/* What an address holds. */
+/* The contents of an address. */
 struct ring_addr {
-	uint64_t daemon; /* random: a NIC of another daemon is not on this wire */
+	uint64_t daemon; /* random: NICs of another daemon are not on this wire */
 	uint32_t index;
 };
 
 struct ring_wire {
 	struct wire_base base;
-	struct nbnic *nic; /* known since the first poll */
+	struct nbnic *nic; /* set by the first poll */
 	uint32_t index;
 };
 
 static uint64_t daemon_id;
-static struct ring_frame *frames; /* RING_SIZE; the frames [head, tail) are on their way */
+static struct ring_frame *frames; /* RING_SIZE of them; the frames [head, tail) are under way */
 static uint32_t head, tail;       /* both wrap */
 static uint32_t nwire, nopen;
 static struct ring_wire *wires[NBAR_NICS_MAX];
@@ -109,21 +109,21 @@ static void ring_receive(const struct ring_frame *f, uint64_t now)
 		nbnic_receive(to->nic, &from->base.addr, &f->token, now);
 }
 
-/* Kept out of a poll that finds nothing. */
+/* Not inline, so that a poll of an empty queue stays short. */
 __attribute__((noinline)) static unsigned take(uint64_t now, unsigned budget)
 {
 	unsigned n = tail - head < budget ? tail - head : budget;
 
-	/* A frame keeps its place until the NIC has used it. */
+	/* A frame stays in its place until the NIC has used it. */
 	for (unsigned i = 0; i < n; i++, head++)
 		ring_receive(&frames[head % RING_SIZE], now);
-	/* Begin at the front again: so what little is in use stays in the cache. */
+	/* An empty queue begins at the front again: so the part in use stays in the cache. */
 	if (head == tail)
 		head = tail = 0;
 	return n;
 }
 
-/* Takes frames for all NICs: whichever is polled first serves the others too. */
+/* Takes frames for all NICs: the NIC that is polled first also serves the others. */
 static unsigned ring_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
 {
 	((struct ring_wire *)base)->nic = nic;

@@ -4,11 +4,11 @@
  * DPDK, no root, no system call while peers are alive.
  *
  * Called by the polling thread, shm_peer_begin by the control thread. Each NIC has a file with one
- * ring, named by a random number, in a folder that only its user may enter. Peers put frames in,
- * the owner takes them out. A peer may die at any point, or write anything: whatever is read from a
- * ring is checked, and a slot that a dead peer has reserved is skipped within 2 * LOOK_NS. Only one
- * thing is not held off: a process of the same user may cut the file short, and so kill the owner;
- * but it may do that by a signal, too.
+ * ring, named by a random number, in a folder that only its user may enter. Peers put frames in;
+ * the owner takes them out. A peer may die at any point, or write anything: the owner checks all
+ * that it reads from a ring, and skips a slot that a dead peer has reserved within 2 * LOOK_NS.
+ * There is no protection against a process of the same user that truncates the file and so kills
+ * the owner: such a process could also kill the owner by a signal.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,22 +27,22 @@
 
 #define MAGIC UINT64_C(0x316d68732d72626e) /* "nbr-shm1" */
 #define SLOTS 1024u                        /* of a ring; a power of two */
-#define PEERS 1024u                        /* rings of others that are mapped; a power of two */
+#define PEERS 1024u                        /* mapped rings of peers; a power of two */
 #define PROBES 8u                          /* places in the table that a peer may have */
-#define TRIES 64u                          /* for a slot, against other senders */
-#define LOOK_NS UINT64_C(5000000)          /* between two looks for slots that nobody fills */
+#define TRIES 64u                          /* to reserve a slot, if other senders are faster */
+#define LOOK_NS UINT64_C(5000000)          /* between two looks for slots that no peer fills */
 #define SUFFIX ".ring"
 
 /* A cache line. */
 struct slot {
 	uint32_t sequence; /* position p: free for p; p + 1: holds the frame of p */
-	uint32_t sum;      /* of all below, and p: what two senders have mixed is no frame */
+	uint32_t sum;      /* of p and all fields below: detects a mixture of two senders */
 	uint64_t from;
 	uint8_t frame[NBFW_FRAME_SIZE];
 };
 _Static_assert(sizeof(struct slot) == 64, "a slot is a cache line");
 
-/* A file. Its owner alone takes frames out, so how far it is stands nowhere in it. */
+/* A file. Only the owner takes frames out, so its position is not in the file. */
 struct area {
 	uint64_t magic, id;
 	uint8_t gap1[112];
@@ -58,12 +58,12 @@ struct peer {
 
 struct shm_wire {
 	struct wire_base base;
-	int fd; /* locked as long as the NIC lives */
+	int fd; /* of the file; locked while the NIC lives */
 	int dir;
 	uint64_t id;
 	struct area *own;
 	uint32_t head;    /* next position to be taken */
-	uint32_t stalled; /* where the last look found a slot reserved, but not filled */
+	uint32_t stalled; /* the last look found a slot here that was reserved and not filled */
 	bool stalls;
 	uint64_t look_at;
 	char name[32];
@@ -87,7 +87,7 @@ static void name_of(uint64_t id, char out[32])
 	snprintf(out, 32, "%016llx" SUFFIX, (unsigned long long)id);
 }
 
-/* Maps the ring of this NIC. NULL, with errno: there is none. */
+/* Maps the ring of the NIC with this id. NULL, with errno: no such ring. */
 static struct area *area_map(int dir, uint64_t id)
 {
 	struct area *a = MAP_FAILED;
@@ -113,7 +113,7 @@ static struct area *area_map(int dir, uint64_t id)
 	return NULL;
 }
 
-/* Whether the owner of a file has ended: it has let go of the lock. */
+/* True if the owner of a file has ended: then the file is not locked. */
 static bool is_stale(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -124,7 +124,7 @@ static bool is_stale(int dir, const char *name)
 	return stale;
 }
 
-/* Removes the files that killed processes have left. A file is locked before it has a name. */
+/* Removes the files of killed processes. The files of others are locked before they have a name. */
 static void clean(int dir)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -173,22 +173,22 @@ static struct peer *peer_of(struct shm_wire *w, uint64_t id)
 	return p->area ? p : NULL;
 }
 
-/* Reserves a slot. False: there is none free. */
+/* Reserves a slot. False: no slot is free. */
 static bool reserve(struct area *a, uint32_t *position)
 {
-	/* Relaxed: it orders nothing, the sequence of the slot does. */
+	/* Relaxed: the sequence of the slot orders memory, this load does not. */
 	uint32_t at = __atomic_load_n(&a->tail, __ATOMIC_RELAXED);
 
 	for (uint32_t i = 0; i < TRIES; i++) {
-		/* Pairs with the release in slot_free: its owner has read what was there. */
+		/* Pairs with the release in slot_free: the owner has read the old frame. */
 		uint32_t sequence =
 			__atomic_load_n(&a->slot[at % SLOTS].sequence, __ATOMIC_ACQUIRE);
 
 		if ((int32_t)(sequence - at) < 0)
 			return false;
-		if (sequence != at) /* another was faster */
+		if (sequence != at) /* another sender was faster */
 			at = __atomic_load_n(&a->tail, __ATOMIC_RELAXED);
-		/* Pairs with the same of other senders: one of them gets the slot. */
+		/* Pairs with this operation of other senders: only one gets the slot. */
 		else if (__atomic_compare_exchange_n(&a->tail, &at, at + 1, false, __ATOMIC_RELAXED,
 						     __ATOMIC_RELAXED)) {
 			*position = at;
@@ -210,8 +210,8 @@ static bool shm_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	memcpy(&id, to->byte, sizeof(id));
 	p = peer_of(w, id);
 	if (!p || !reserve(p->area, &position)) {
-		/* The next poll makes room in the NIC's own ring. A peer may never make room: it
-		 * may be stopped or dead. Its frames are lost, so that other groups do not wait. */
+		/* The next poll makes room in the NIC's own ring. A stopped or dead peer may never
+		 * make room: so drop frames for a peer, and other groups do not wait. */
 		if (id == w->id && p) {
 			base->refused++;
 			return false;
@@ -224,21 +224,21 @@ static bool shm_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	nbfw_token_pack(t, s->frame);
 	s->sum = sum_of(s->from, s->frame, position);
 	expected = position;
-	/* Pairs with the acquire in take: the owner sees the frame. Not so if it has given up on us
-	 * meanwhile, and perhaps the slot to another. */
+	/* Pairs with the acquire in take: the owner sees the frame. Fails if the owner has
+	 * meanwhile skipped the slot; another sender may use the slot now. */
 	if (!__atomic_compare_exchange_n(&s->sequence, &expected, position + 1, false,
 					 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		base->errors++;
 	return true;
 }
 
-/* Pairs with the acquire in reserve. */
+/* Frees a slot. The release pairs with the acquire in reserve. */
 static void slot_free(struct slot *s, uint32_t position)
 {
 	__atomic_store_n(&s->sequence, position + SLOTS, __ATOMIC_RELEASE);
 }
 
-/* The next frame, if there is one. */
+/* Takes the next frame, if there is one. */
 static bool take(struct shm_wire *w, struct nbnic *nic, uint64_t now)
 {
 	struct slot *s = &w->own->slot[w->head % SLOTS], got;
@@ -261,7 +261,7 @@ static bool take(struct shm_wire *w, struct nbnic *nic, uint64_t now)
 	return true;
 }
 
-/* Goes on to the next slot that is filled, or else to the last that was reserved. */
+/* Skips to the next filled slot, or else to the last reserved slot. */
 static void skip(struct shm_wire *w, uint32_t reserved)
 {
 	for (uint32_t i = 0; i < reserved; i++) {
@@ -275,19 +275,19 @@ static void skip(struct shm_wire *w, uint32_t reserved)
 	}
 }
 
-/* What dead peers, and bad ones, have left. */
+/* Looks for slots that dead or faulty peers have left. */
 static void look(struct shm_wire *w)
 {
 	/* Relaxed, as in reserve. */
 	uint32_t reserved = __atomic_load_n(&w->own->tail, __ATOMIC_RELAXED) - w->head;
 	struct slot *s = &w->own->slot[w->head % SLOTS];
 
-	if (reserved > SLOTS) { /* no sender reserves so much */
+	if (reserved > SLOTS) { /* no correct sender reserves so much */
 		w->base.malformed++;
 		__atomic_store_n(&w->own->tail, w->head, __ATOMIC_RELAXED);
 		reserved = 0;
 	}
-	/* Pairs with the compare-and-exchange of shm_transmit, likewise below. */
+	/* This access and the next pair with the compare-and-exchange of shm_transmit. */
 	if (reserved == 0 && __atomic_load_n(&s->sequence, __ATOMIC_RELAXED) != w->head &&
 	    __atomic_load_n(&s->sequence, __ATOMIC_RELAXED) != w->head + 1) {
 		w->base.malformed++;
@@ -361,7 +361,7 @@ static void shm_forked(struct wire_base *base)
 {
 	const struct shm_wire *w = (const struct shm_wire *)base;
 
-	close(w->fd); /* with the parent's, the lock */
+	close(w->fd); /* so that the lock ends with the parent */
 	close(w->dir);
 }
 
@@ -388,7 +388,7 @@ static int dir_open(struct shm_wire *w, const char *nic, const char *path)
 	return -EPERM;
 }
 
-/* The file gets its name last, so nobody sees it half made or unlocked. */
+/* The file gets its name last, so no process sees an incomplete or unlocked file. */
 static int own_make(struct shm_wire *w)
 {
 	char self[32], name[32];

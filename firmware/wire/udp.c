@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * udp.c - frames in UDP datagrams, by plain sockets: for where nothing else runs.
+ * udp.c - frames in UDP datagrams, by plain sockets: for machines on which no other wire runs.
  *
  * Called by the polling thread. Never blocks. Knows no DPDK.
  */
@@ -20,8 +20,8 @@
 #include "log.h"
 
 #define BURST 32u
-#define ROOM (WIRE_FRAME_MAX + 8) /* of a datagram that is too long, the beginning is enough */
-#define RECEIVE_BUFFER (16 << 20) /* bytes; the kernel may grant less */
+#define ROOM (WIRE_FRAME_MAX + 8) /* a longer datagram is cut off: it is no frame */
+#define RECEIVE_BUFFER (16 << 20) /* bytes; the kernel may give less */
 
 union udp_name {
 	struct sockaddr any;
@@ -34,7 +34,7 @@ struct udp_wire {
 	int fd;
 	uint32_t scope; /* of a link-local address */
 	sa_family_t family;
-	uint32_t dropped; /* by the socket's receive queue, as last told */
+	uint32_t dropped; /* datagrams dropped by the receive queue, as the kernel last told */
 	struct mmsghdr msg[BURST];
 	struct iovec iov[BURST];
 	union udp_name from[BURST];
@@ -42,7 +42,8 @@ struct udp_wire {
 	uint8_t control[BURST][CMSG_SPACE(sizeof(uint32_t))] __attribute__((aligned(8)));
 };
 
-/* An address: 4 or 6, 0, port (2 bytes), IP address (4 or 16), as they stand on the wire. */
+/* Packs an address: 4 or 6, 0, port (2 bytes), IP address (4 or 16), in the order of the
+ * network. */
 static void addr_pack(const union udp_name *n, struct nbnic_addr *out)
 {
 	*out = (struct nbnic_addr){ { 0 } };
@@ -56,7 +57,7 @@ static void addr_pack(const union udp_name *n, struct nbnic_addr *out)
 	}
 }
 
-/* Length of the name; 0: no address that this socket can send to. */
+/* Returns the length of the name; 0: this socket cannot send to the address. */
 static socklen_t addr_unpack(const struct udp_wire *w, const struct nbnic_addr *a,
 			     union udp_name *out)
 {
@@ -78,7 +79,7 @@ static socklen_t addr_unpack(const struct udp_wire *w, const struct nbnic_addr *
 	return 0;
 }
 
-/* getaddrinfo takes 65537 for 1. */
+/* Checks the range, because getaddrinfo takes 65537 for 1. */
 static bool port_valid(const char *text)
 {
 	char *end;
@@ -87,7 +88,8 @@ static bool port_valid(const char *text)
 	return *text >= '0' && *text <= '9' && *end == '\0' && n <= 65535;
 }
 
-/* Reads "ADDRESS" or, if port is not NULL, "ADDRESS:PORT"; an IPv6 address in brackets or not. */
+/* Reads "ADDRESS" or, if port is not NULL, "ADDRESS:PORT"; an IPv6 address with or without
+ * brackets. */
 static int name_parse(const char *text, const char *port, union udp_name *out, socklen_t *length)
 {
 	const struct addrinfo hint = {
@@ -134,7 +136,7 @@ static void name_show(const union udp_name *n, char *text, size_t size)
 			 ntohs(n->in6.sin6_port));
 }
 
-/* An IPv4 address of this machine, any port: that of the first interface that others can reach. */
+/* Writes the IPv4 address of the first interface that other machines can reach, with any port. */
 static void bind_default(char *out, size_t size)
 {
 	struct ifaddrs *list = NULL;
@@ -156,7 +158,7 @@ static void bind_default(char *out, size_t size)
 	snprintf(out, size, "%s:0", ip);
 }
 
-/* Binds the socket and finds out what peers are to be told. */
+/* Binds the socket and finds the address for peers. */
 static int udp_bind(struct udp_wire *w, const char *nic, const char *bind_to, const char *address)
 {
 	const char *port = strrchr(bind_to, ':');
@@ -180,7 +182,7 @@ static int udp_bind(struct udp_wire *w, const char *nic, const char *bind_to, co
 		log_error("nic %s: bind=%s: %s", nic, bind_to, strerror(-rc));
 		return rc;
 	}
-	/* Beyond the limit of the machine, net.core.rmem_max, where we may. */
+	/* Exceeds the limit net.core.rmem_max if this process is permitted to do so. */
 	if (setsockopt(w->fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)) < 0)
 		(void)setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
 	(void)setsockopt(w->fd, SOL_SOCKET, SO_RXQ_OVFL, &one, sizeof(one));
@@ -260,8 +262,8 @@ static int udp_open(const char *nic, wire_option *option, void *args, struct wir
 	return 0;
 }
 
-/* With a datagram comes how many the receive queue has dropped since the socket was made, modulo
- * 2^32; with none as long as that is 0. */
+/* With a datagram, the kernel tells how many datagrams the receive queue has dropped since the
+ * socket was made, modulo 2^32. It tells nothing while this number is 0. */
 static void count_drops(struct udp_wire *w, struct msghdr *m)
 {
 	const struct cmsghdr *c = CMSG_FIRSTHDR(m);
@@ -274,7 +276,7 @@ static void count_drops(struct udp_wire *w, struct msghdr *m)
 	w->dropped = dropped;
 }
 
-/* One system call's worth. */
+/* Takes the datagrams of one system call. */
 static unsigned take_burst(struct udp_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
 {
 	struct nbnic_addr from;
@@ -296,7 +298,7 @@ static unsigned take_burst(struct udp_wire *w, struct nbnic *nic, uint64_t now, 
 	return n > 0 ? (unsigned)n : 0;
 }
 
-/* Bursts until the socket is empty, or the budget used. */
+/* Takes bursts until the socket is empty or the budget is used. */
 static unsigned udp_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
 {
 	struct udp_wire *w = (struct udp_wire *)base;

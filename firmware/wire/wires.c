@@ -3,7 +3,7 @@
  * wires.c - the registry of wires: a wire is one file or folder, and one row here.
  *
  * Called when options are read and when a NIC is opened. Compiled twice: with WIRES_DPDK for the
- * daemon, which is linked with DPDK, and without it for what is linked into programs.
+ * daemon, which is linked with DPDK, and without WIRES_DPDK for in-process NICs.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@
 extern const struct wire_ops wire_ring_ops, wire_udp_ops, wire_dpdk_ops, wire_verbs_ops,
 	wire_shm_ops;
 
-/* An in-process NIC for which no wire is named takes the last that fits. */
+/* An in-process NIC without wire= takes the last row that fits. */
 static const struct wire wires[] = {
 	{
 		.name = "ring",

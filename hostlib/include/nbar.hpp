@@ -2,7 +2,8 @@
 /*
  * nbar.hpp - nbar.h for C++17: ports and groups that close themselves, errors that are thrown.
  *
- * Header only. A group keeps its port open. What nbar.h says of threads and memory holds here.
+ * Header only. A group keeps its port open. The rules of nbar.h for threads and memory are valid
+ * here.
  */
 #ifndef NBAR_HPP
 #define NBAR_HPP
@@ -43,8 +44,8 @@ inline int check(int rc)
 	return rc;
 }
 
-/* An open port of a NIC. Copies are the same port: it is closed with the last of them and of its
- * groups. */
+/* An open port of a NIC. Copies are the same port. The port is closed when the last copy and the
+ * last group of the port are gone. */
 class port {
     public:
 	explicit port(const std::string &nic) : port(nic.c_str())
@@ -95,13 +96,13 @@ class group {
 		return *this;
 	}
 
-	/* What the other members need. */
+	/* The endpoint address, which the other members need. */
 	const nbar_endpoint &endpoint() const noexcept
 	{
 		return endpoint_;
 	}
 
-	/* all[r]: of rank r. Throws std::invalid_argument if it lacks members. */
+	/* all[r]: address of rank r. Throws std::invalid_argument if `all` is too short. */
 	void connect(const std::vector<nbar_endpoint> &all)
 	{
 		check(nbar_group_connect(get(), whole(all).data()));
@@ -130,7 +131,7 @@ class group {
 	{
 		check(nbar_wait(get(), ticket, NBAR_FOREVER));
 	}
-	/* False: not in that time; the barrier stays posted. */
+	/* False: the time is over; the barrier stays posted. */
 	[[nodiscard]] bool wait_for(std::uint32_t ticket, std::chrono::nanoseconds time)
 	{
 		auto ns = time.count() < 0 ? 0 : static_cast<std::uint64_t>(time.count());

@@ -2,9 +2,9 @@
 /*
  * nbar_extra.h - what tools, researchers and runtime systems need beside nbar.h.
  *
- * Own plans, the counters of a NIC, raw messages between hosts, teams of all kinds, and processes
- * of a host that are one member. The rules of nbar.h for errors, threads and memory are valid here
- * too.
+ * It has custom plans, the counters of a NIC, raw messages between hosts, teams of all kinds, and
+ * processes of a host that share a member. The rules of nbar.h for errors, threads and memory are
+ * valid here too.
  */
 #ifndef NBAR_EXTRA_H
 #define NBAR_EXTRA_H
@@ -17,14 +17,14 @@ extern "C" {
 
 /*
  * Plans. With struct nbar_group_attr.alg "custom", plan and plan_length give what this rank does in
- * a barrier: struct nbar_plan of nbar_abi.h. nbar_group_open copies it; the NIC checks it. Each
- * rank has its own plan. The plans must fit each other; no NIC can check that, as it sees only one
- * plan.
+ * a barrier: struct nbar_plan of nbar_abi.h. nbar_group_open copies the plan; the NIC checks it.
+ * Each rank has its own plan. The plans must fit each other. No NIC can check that, because each
+ * NIC sees only one plan.
  */
 
-/* Counters of a NIC by name or path (as in nbar_open, without port), for monitors. pid is the
- * daemon's number in the PID namespace of this process, if the daemon is visible there; else its
- * own number. */
+/* Reads the counters of a NIC, for monitors. nic: name or path, as in nbar_open, without port. pid
+ * is the daemon's number in the PID namespace of this process, if the daemon is visible there; else
+ * its own number. */
 int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out);
 
 /* Calls visit for each group of a NIC. If visit returns another value than 0, the call ends and
@@ -32,31 +32,31 @@ int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out);
 int nbar_nic_groups(const char *nic, int (*visit)(void *arg, const struct nbar_group_info *info),
 		    void *arg);
 
-/* How long the barriers of a NIC took, from their start at the NIC to their completion.
- * -EOPNOTSUPP: this NIC does not keep it. */
+/* Reads how long the barriers of a NIC took, from their start at the NIC to their completion.
+ * -EOPNOTSUPP: this NIC does not record it. */
 int nbar_nic_latency(const char *nic, struct nbar_rep_nic_latency *out);
 
 /*
  * Which ranks a member waited for, as its NIC knows it: from which rank the last token of each
  * barrier came, in order of arrival, and how long the barrier took from its start. The sender of
  * the last token may itself have waited for another rank: nbar_extra(3) says what this means in
- * each plan. The library writes the first `size` bytes of its struct, and 0 beyond it: the macro
+ * each plan. The library writes `size` bytes: its struct, cut off or filled up with 0. The macro
  * gives the size that the program was compiled with.
  */
 #define NBAR_LAST_MAX 8u
 struct nbar_group_stat {
-	uint64_t barriers; /* that the NIC has completed */
+	uint64_t barriers; /* barriers that the NIC has completed */
 	uint64_t ns;       /* sum of their latencies */
 	uint32_t nlast;    /* entries of last[] */
 	uint32_t nrank;    /* ranks from which a last token came; may be more than nlast */
-	struct nbar_last last[NBAR_LAST_MAX]; /* a rank each, the greatest sum of latencies first */
+	struct nbar_last last[NBAR_LAST_MAX]; /* one per rank, greatest sum of latencies first */
 };
 
-/* Errors: -EOPNOTSUPP this NIC does not keep it; -ENOENT a "signal" group. */
+/* Errors: -EOPNOTSUPP this NIC does not record it; -ENOENT a "signal" group. */
 int nbar_group_stat_sized(const struct nbar_group *g, struct nbar_group_stat *out, size_t size);
 #define nbar_group_stat(g, out) nbar_group_stat_sized(g, out, sizeof(*(out)))
 
-/* As nbar_nic_groups, and with the statistic of each group; stat NULL: the NIC has none. */
+/* As nbar_nic_groups, but visit also gets the statistic of the group; NULL: the NIC has none. */
 int nbar_nic_group_stats(const char *nic,
 			 int (*visit)(void *arg, const struct nbar_group_info *info,
 				      const struct nbar_group_stat *stat),
@@ -64,8 +64,8 @@ int nbar_nic_group_stats(const char *nic,
 
 /*
  * Signal service: raw messages of 20 bytes between members of a "signal" group, unordered and
- * possibly lost. peer: its index in the order of connecting. -EAGAIN: the NIC has not taken earlier
- * messages yet. On one port, one thread at a time.
+ * possibly lost. peer: the index of the peer (see nbar_group_connect). -EAGAIN: the NIC has not
+ * taken earlier messages yet. On one port, one thread at a time.
  */
 int nbar_signal_send(struct nbar_group *g, uint32_t peer, const uint32_t word[NBAR_SIGNAL_WORDS]);
 
@@ -80,16 +80,16 @@ int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out);
 
 /*
  * Spare: makes a smaller group of the survivors when members have failed, without a new exchange of
- * addresses. While all members are alive, each opens a spare beside its group, with the same rank
- * and size, exchanges the endpoint address of the spare too, and connects it. After a failure the
- * survivors must agree on the list of failed ranks; all pass the same ranks, in any order, to
- * nbar_spare_shrink. The new ranks are the old ones without the gaps. On one port, one thread at a
- * time; the port must have no other "signal" group. A spare connects to every member.
+ * addresses. While all members are alive, each member opens a spare beside its group, with the same
+ * rank and size, exchanges the endpoint address of the spare too, and connects the spare. After a
+ * failure, the survivors must agree on the list of failed ranks, and pass the same ranks, in any
+ * order, to nbar_spare_shrink. The new ranks are the old ranks without the gaps. On one port, one
+ * thread at a time; the port must have no other "signal" group. A spare connects to every member.
  */
 struct nbar_spare;
 
-/* attr: for the new groups, except rank and size; its texts must stay valid. The caller closes
- * *out. Errors: as nbar_group_open. */
+/* attr: as for the group; the new groups get the same, but their own rank and size. The texts of
+ * attr must stay valid. The caller closes *out. Errors: as nbar_group_open. */
 int nbar_spare_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 		    struct nbar_spare **out, struct nbar_endpoint *endpoint);
 int nbar_spare_connect(struct nbar_spare *s, const struct nbar_endpoint *endpoints);
@@ -97,10 +97,10 @@ void nbar_spare_close(struct nbar_spare *s);
 
 /* Makes the new group, which is connected and has had one barrier; the caller closes *out. Errors:
  * -EINVAL a rank is impossible; -ETIME timeout_ns have passed: a member that is not on the list has
- * failed, or has another list; else as nbar_group_open and nbar_test. After -ETIME the spare keeps
- * the group, and the next call goes on with it, while other members may still be in their first
- * call. A call with other failed ranks begins anew, and so does a call after another error: then
- * all members must call again. */
+ * failed, or has another list; others as nbar_group_open and nbar_test. After -ETIME the spare
+ * keeps the group, and the next call continues with it, even if other members are still in their
+ * first call. A call with other failed ranks, or after another error, begins anew: then all members
+ * must call again. */
 int nbar_spare_shrink(struct nbar_spare *s, const uint32_t *failed, uint32_t nfailed,
 		      uint64_t timeout_ns, struct nbar_group **out);
 
@@ -108,19 +108,19 @@ int nbar_spare_shrink(struct nbar_spare *s, const uint32_t *failed, uint32_t nfa
  * Teams of all kinds: struct nbar_team of nbar.h, and memory behind it.
  *
  * "sense-reverse"
- *     Each thread counts down by one fetch-and-sub; the last one releases all. The epoch, in the
+ *     Each thread counts down by one fetch-and-sub; the last thread releases all. The epoch, in the
  *     same word as the count, is the sense. (Mellor-Crummey and Scott, Algorithms for Scalable
  *     Synchronization on Shared-Memory Multiprocessors, 1991: centralized)
  * "mcs"
- *     Arrival up a tree with four children per thread, wake-up down a tree with two. (The same
+ *     Threads arrive up a tree with four children each, and wake up down a tree with two. (The same
  *     paper: its new tree-based barrier)
  * "tournament"
  *     Pairs climb a binary tree: the loser signals the winner. Thread 0 wins, and wakes the others
  *     down the same tree. (Hensgen, Finkel and Manber, Two Algorithms for Barrier Synchronization,
  *     1988; the wake-up tree is that of the paper above)
  * "dissemination:N"
- *     In round r each thread signals N others: those at the distances i * (N + 1)^r, i = 1..N. N is
- *     1 to NBAR_TEAM_WAYS_MAX. (Hensgen, Finkel and Manber for N = 1; Hoefler, Mehlan, Mietke and
+ *     In round r each thread signals N others, at the distances i * (N + 1)^r, i = 1..N. N is 1 to
+ *     NBAR_TEAM_WAYS_MAX. (Hensgen, Finkel and Manber for N = 1; Hoefler, Mehlan, Mietke and
  *     Rehm, 2006, for more)
  *
  * Each flag that a thread waits for lies on a cache line of its own.
@@ -132,10 +132,10 @@ struct nbar_team_attr {
 	uint32_t size;
 	const char *kind; /* NULL: "sense-reverse" */
 	struct nbar_group *group;
-	int local; /* with a group; not 0: one thread polls for it and then wakes the others */
+	int local; /* with a group, not 0: one thread polls for it and then wakes the others */
 };
 
-/* Bytes of memory that a team of a kind takes: struct nbar_team and the memory behind it. */
+/* Computes the bytes of a team of a kind: struct nbar_team and the memory behind it. */
 int nbar_team_size(const char *kind, uint32_t size, size_t *bytes);
 
 /* Prepares a team of any kind in length bytes at team, aligned to 128. Errors: as nbar_team_init;
@@ -145,15 +145,15 @@ int nbar_team_setup(struct nbar_team *team, size_t length, const struct nbar_tea
 /* Draws a number for a thread that has none: 0, 1, 2, ... -ENOSPC: all numbers are given out. */
 int nbar_team_join(struct nbar_team *team);
 
-/* nbar_team_barrier for any kind. me: the number of the calling thread, 0 to size - 1; no two
- * threads use one number at the same time. -ERANGE: there is no such thread. */
+/* nbar_team_barrier for any kind. me: the number of the calling thread, 0 to size - 1; two threads
+ * must not use the same number at the same time. -ERANGE: there is no such thread. */
 int nbar_team_barrier_as(struct nbar_team *team, uint32_t me);
 
 /*
- * The same in two halves, for a team without a group; the caller puts its own work between them.
- * All threads call arrive. It returns 1 in one thread, after all have arrived: this thread does the
- * work, and then must call release. In the others it returns 0: they must call wait at once.
- * ticket: as arrive has set it in the same thread.
+ * The barrier in two halves, for a team without a group; the caller does its own work between them.
+ * All threads call arrive. In one thread, arrive returns 1 after all have arrived: this thread does
+ * the work, and then must call release. In the other threads, arrive returns 0: they must call wait
+ * at once. ticket: as arrive has set it in the same thread.
  */
 int nbar_team_arrive(struct nbar_team *team, uint32_t me, uint32_t *ticket);
 int nbar_team_release(struct nbar_team *team, uint32_t me, uint32_t ticket);
@@ -169,31 +169,32 @@ struct nbar_share {
 	uint64_t secret[2];
 	uint32_t port, cell, rank, size;
 	uint32_t socket_id;   /* of an in-process NIC; else 0 */
-	uint32_t struct_size; /* sizeof, by the library that made it */
+	uint32_t struct_size; /* sizeof, in the library that made the share */
 	struct nbar_endpoint endpoint;
 };
 void nbar_group_share(const struct nbar_group *g, struct nbar_share *out);
 
-/* Attaches to the port of a share. nic: as in nbar_open, but without the number of a port. Close it
- * by nbar_close. Errors: -ENOENT, -EACCES that port is not shared with us; else as nbar_open. */
+/* Attaches to the port of a share. nic: as in nbar_open, but without the number of a port. Close
+ * the port by nbar_close. Errors: -ENOENT, -EACCES this port is not shared with us; others as
+ * nbar_open. */
 int nbar_attach(const char *nic, const struct nbar_share *share, struct nbar_port **out);
 
 /* Attaches to the group of a share. port: from nbar_attach, with this share or another share of the
- * same port. Close it by nbar_group_close; the other processes go on. If a process ends without
- * closing, the group fails for all members. */
+ * same port. Close the group by nbar_group_close; the other processes can still use it. If a
+ * process ends without closing the group, the group fails for all members. */
 int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 		      struct nbar_group **out);
 
 /*
- * Process team: a team of processes, in phases. It lies in memory that they share, and one of them
- * prepares it. With g NULL the process team is the whole barrier. Else g is this process's handle
- * of the group that they share; the group must be new: no barrier has been posted on it.
+ * Process team: a team of processes that post, test and wait. It lies in memory that the processes
+ * share, and one process prepares it. With g NULL the process team is the whole barrier. Else g is
+ * this process's handle of the shared group, which must be new: without a posted barrier.
  */
 #define NBAR_PROCESS_TEAM_MAX 1024u
 struct nbar_process_team {
 	uint32_t size;
 	uint32_t reserved0[31];
-	uint32_t sleepers, wake; /* without a group: who sleeps, and the futex */
+	uint32_t sleepers, wake; /* without a group: number of sleepers, and their futex */
 	uint32_t reserved1[30];
 	uint32_t done; /* in a large process team: the last complete barrier */
 	uint32_t reserved2[31];
@@ -208,31 +209,32 @@ __attribute__((aligned(128)))
  * NBAR_PROCESS_TEAM_MAX. */
 int nbar_process_team_init(struct nbar_process_team *procs, uint32_t size);
 
-/* Process `me` of the process team (0 to size - 1) arrives at its next barrier; *ticket (may be
- * NULL) is what test and wait take. One thread at a time for each process. Errors as nbar_post;
+/* Process `me` of the process team (0 to size - 1) arrives at its next barrier. Pass *ticket to
+ * test and wait (ticket may be NULL). One thread at a time for each process. Errors as nbar_post;
  * -ERANGE: there is no such process. */
 int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
 			   uint32_t *ticket);
 
-/* The same, if the caller counts its barriers itself: ticket is 1, 2, 3, ... */
+/* As nbar_process_team_post, for a caller that counts its barriers: ticket is 1, 2, 3, ... */
 int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
 			      uint32_t ticket);
 
-/* As nbar_test and nbar_wait. policy NULL: that of the group, or else the default. */
+/* As nbar_test and nbar_wait. policy NULL: the policy of the group; without a group, the
+ * default. */
 int nbar_process_team_test(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket);
 int nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket,
 			   const struct nbar_wait_policy *policy, uint64_t timeout_ns);
 
-/* As nbar_missing; and why each of them is missing, to n entries of why: a kind (enum nbar_why) by
- * NBAR_WHY_KIND, and for how long by NBAR_WHY_NS, in nanoseconds (nbar_abi.h). */
+/* As nbar_missing, but also writes to why[i] the reason why ranks[i] is missing: NBAR_WHY_KIND
+ * gives the kind (enum nbar_why), and NBAR_WHY_NS for how long, in nanoseconds (nbar_abi.h). */
 int nbar_missing_why(const struct nbar_group *g, uint32_t *ranks, uint16_t *why, uint32_t n);
 
-/* The same in words, as "process stopped, late for 2.0 s"; "" if nothing is known. Returns as
- * snprintf. */
+/* Writes such a reason in words, as "process stopped, late for 2.0 s"; "" if nothing is known.
+ * Returns as snprintf. */
 int nbar_why_text(uint16_t why, char *out, size_t size);
 
-/* In words, that the NIC of this host has shown no sign of life while threads waited for a barrier
- * of the group; "" if it runs. Returns as snprintf. */
+/* Writes in words that the NIC of this host has shown no sign of life while threads waited for a
+ * barrier of the group; "" if the NIC runs. Returns as snprintf. */
 int nbar_nic_why(const struct nbar_group *g, char *out, size_t size);
 
 /* Old names, for one version: NBAR_NO_OLD_NAMES leaves them out. */

@@ -4,8 +4,8 @@
  * Open MPI's mpirun).
  *
  * Header only, so that libnbar needs libc alone: compile and link with PMIx (pkg-config pmix).
- * Called when groups are made, by one thread. Functions return PMIX_SUCCESS or what PMIx says,
- * which PMIx_Error_string tells in words.
+ * Called when groups are made, by one thread. Functions return PMIX_SUCCESS or an error of PMIx;
+ * PMIx_Error_string gives its text.
  */
 #ifndef NBAR_PMIX_H
 #define NBAR_PMIX_H
@@ -35,7 +35,7 @@ static inline pmix_status_t nbar_pmix_begin(pmix_proc_t *self, uint32_t *rank, u
 	return PMIX_SUCCESS;
 }
 
-/* What a rank has published. */
+/* Gets the value that a rank has published. */
 static inline pmix_status_t nbar_pmix_get(const pmix_proc_t *self, const char *key, uint32_t rank,
 					  struct nbar_endpoint *out)
 {
@@ -56,9 +56,9 @@ static inline pmix_status_t nbar_pmix_get(const pmix_proc_t *self, const char *k
 }
 
 /*
- * Publishes the endpoint address of group g, and gets those of the ranks that it needs: all has
- * `size` elements, by rank, and the others stay as they are. Called by all processes of the job.
- * name: any text, of one group; another one for each.
+ * Publishes the endpoint address of group g, and gets the addresses of the ranks that g needs. all
+ * has `size` elements, by rank; those of other ranks stay as they are. All processes of the job
+ * must call it. name: any text; a different text for each group.
  */
 static inline pmix_status_t nbar_pmix_exchange(const pmix_proc_t *self, const char *name,
 					       const struct nbar_group *g,
@@ -79,7 +79,7 @@ static inline pmix_status_t nbar_pmix_exchange(const pmix_proc_t *self, const ch
 	rc = PMIx_Put(PMIX_GLOBAL, key, &value);
 	if (rc == PMIX_SUCCESS)
 		rc = PMIx_Commit();
-	/* All are published; each is fetched by those alone that need it. */
+	/* All addresses are published. Each process fetches only the addresses that it needs. */
 	if (rc == PMIX_SUCCESS)
 		rc = PMIx_Fence(NULL, 0, NULL, 0);
 	for (int i = 0; i < npeer && rc == PMIX_SUCCESS; i++)

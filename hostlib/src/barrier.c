@@ -2,8 +2,8 @@
 /*
  * barrier.c - post, test, wait: the fast path.
  *
- * Posting is one store and completion one load; no system call, lock or allocation while all goes
- * well. Does not know what the NICs do in between.
+ * A post is one store, and a test is one load. While no error occurs, they make no system call,
+ * take no lock and allocate nothing. This file does not know what the NICs do in between.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "internal.h"
 #include "order.h"
 
-#define TESTS_A_LOOK 256u /* unsuccessful tests of a thread between two checks of the socket */
+#define TESTS_A_LOOK 256u /* a thread checks the socket after so many unsuccessful tests */
 
 int nblib_group_failed(const struct nbar_group *g, uint64_t word)
 {
@@ -113,7 +113,7 @@ int nbar_post(struct nbar_group *g, uint32_t *ticket)
 	return 0;
 }
 
-/* The state of a ticket that is not complete: an error if it can never complete, else 0. */
+/* Tests a ticket that is not complete: an error if it can never complete, else 0 or 1. */
 static int test_again(struct nbar_group *g, uint64_t word, uint32_t ticket)
 {
 	static _Thread_local uint32_t in_vain;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * connect.c - gives the endpoint addresses of its peers to a group: at once, or in parts while the
- * host continues.
+ * connect.c - sends the endpoint addresses of a group's peers to the NIC: at once, or in parts
+ * while the host continues.
  *
  * Called when a group is made; one thread at a time per port. Knows no algorithm: the NIC has named
  * the peers whose endpoint addresses it needs.
@@ -21,9 +21,9 @@ struct nblib_connect {
 	struct nbar_rep_group_connect reply;
 	struct nblib_call call;
 	struct nblib_answer answer;
-	bool sent;                       /* the message under way */
+	bool sent;                       /* the request is sent; its reply is not handled */
 	uint32_t first;                  /* index of the peer of endpoint[0] */
-	struct nbar_endpoint endpoint[]; /* of all peers from there on */
+	struct nbar_endpoint endpoint[]; /* addresses of all peers from `first` on */
 };
 
 static int connect_refused(const struct nbar_group *g)
@@ -41,7 +41,7 @@ static int connect_refused(const struct nbar_group *g)
 	return 0;
 }
 
-/* Fills in the next message. The NIC keeps the addresses of earlier ones: this one continues. */
+/* Fills in the next message. The NIC keeps the addresses that earlier messages carried. */
 static void next_message(struct nbar_group *g, struct nblib_connect *c)
 {
 	uint32_t left = g->npeer - g->nconnected;
@@ -86,7 +86,7 @@ void nblib_connect_end(struct nbar_group *g)
 	g->connecting = NULL;
 }
 
-/* Handles the reply to a message: err. 0: more messages follow; 1: the group is connected. */
+/* Handles the reply to a message; err: its error. 0: more messages follow; 1: connected. */
 static int answered(struct nbar_group *g, int err)
 {
 	struct nblib_connect *c = g->connecting;

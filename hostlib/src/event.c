@@ -12,7 +12,7 @@
 
 #include "internal.h"
 
-#define TAKEN_MAX 64u /* messages read from a socket; a NIC sends one for each wake request */
+#define TAKEN_MAX 64u /* messages read from a socket at most; a NIC sends one per wake request */
 
 int nbar_group_fd(struct nbar_group *g)
 {
@@ -65,8 +65,8 @@ int nbar_group_arm(struct nbar_group *g, uint32_t ticket)
 	if (g->events < 0)
 		return nblib_fail(-EINVAL, "the group has no descriptor: call nbar_group_fd first");
 	closed = take_events(g);
-	/* As a thread that will sleep in nbar_wait: the NIC wakes for whatever it completes after
-	 * this, and what it completed before is found by the test. */
+	/* Like a thread that will sleep in nbar_wait: the test finds a barrier that completed
+	 * before this request; for a barrier that completes later, the NIC sends a message. */
 	order_ask(&g->doorbell->wake_seq);
 	rc = nbar_test(g, ticket);
 	if (rc == 0 && closed && nblib_link_look(&g->port->link))
@@ -74,12 +74,12 @@ int nbar_group_arm(struct nbar_group *g, uint32_t ticket)
 	return rc;
 }
 
-/* The threads of this process return from the group's barriers. */
+/* Makes the threads of this process return from the group's barriers. */
 static void end_waits(struct nbar_group *g)
 {
 	order_runs_write(&g->runs, false);
 	if (order_down_read(&g->port->link.down) != NBLIB_UP)
-		return; /* they see that */
+		return; /* the threads see that the link is down */
 	nblib_wake_group(g);
 	if (g->events >= 0)
 		shutdown(g->events, SHUT_RDWR);
@@ -100,10 +100,10 @@ int nbar_group_abort(struct nbar_group *g)
 		end_waits(g);
 	if (order_aborted(&g->abort_sent))
 		return 0;
-	/* Several threads may send it at once: for the NIC the later ones change nothing. */
+	/* Several threads may send an abort at once: after the first, the NIC changes nothing. */
 	err = nblib_link_start(&g->port->link, &call, NULL);
 	if (order_down_read(&g->port->link.down) != NBLIB_UP)
-		return 0; /* the other members learn it from their NICs */
+		return 0; /* the other members learn of the abort from their NICs */
 	if (err == 0)
 		order_abort(&g->abort_sent);
 	return err;

@@ -2,8 +2,9 @@
 /*
  * group.c - groups: open, attach, close, and how their threads wait.
  *
- * Called when a group is made and ended; one thread at a time per port. Knows no algorithm: its
- * name is a text for the NIC. Only "signal", which is not an algorithm, is handled differently.
+ * Called when a group is made and ended; one thread at a time per port. Knows no algorithm: the
+ * name of an algorithm is a text for the NIC. Only "signal", which is not an algorithm, is handled
+ * here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -75,9 +76,9 @@ static void group_free(struct nbar_group *g)
 static struct nbar_group *group_alloc(struct nbar_port *port, const struct nbar_group_attr *attr)
 {
 	bool is_signal = attr->alg && strcmp(attr->alg, "signal") == 0;
-	/* The NIC sends NBAR_PEERS_MAX at most; fewer only if there are fewer ranks. */
+	/* The NIC names at most NBAR_PEERS_MAX peers, and never more than the group has ranks. */
 	uint32_t most = attr->size < NBAR_PEERS_MAX || is_signal ? attr->size : NBAR_PEERS_MAX;
-	/* Cache lines of its own: groups are used by different threads. */
+	/* Each group has its own cache lines, because different threads use different groups. */
 	struct nbar_group *g = aligned_alloc(128, (sizeof(*g) + 127) & ~(size_t)127);
 
 	if (!g)
@@ -210,7 +211,7 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 	g->endpoint = share->endpoint;
 	g->doorbell = &port->page->doorbell[g->cell];
 	g->completion = &port->page->completion[g->cell];
-	/* The process that opened the group connects it; posts before that wait. */
+	/* The process that opened the group connects it; earlier posts wait for that. */
 	g->attached = g->connected = true;
 	order_runs_write(&g->runs, true);
 	nbar_group_set_wait(g, &wait);
@@ -230,8 +231,8 @@ void nbar_group_close(struct nbar_group *g)
 	};
 
 	nblib_connect_end(g);
-	/* After any error the NIC still closes the group: either it gets the request, or the link
-	 * has ended, and the NIC closes the port. */
+	/* The NIC closes the group even after an error: either the NIC gets the request, or the
+	 * link has ended, and the NIC closes the port. */
 	if (order_down_read(&g->port->link.down) == NBLIB_UP)
 		nblib_link_call(&g->port->link, &call);
 	g->port->group[g->cell] = NULL;

@@ -3,8 +3,9 @@
  * host.c - in-process NICs, "host:...": loads their library, or finds the process that shares
  * such a NIC.
  *
- * Called when a port is opened. Only finding and polling differ from a daemon's NIC; control
- * messages and the page are the same. Knows only the interface of the library, nbar_hostnic.h.
+ * Called when a port is opened. An in-process NIC is found and polled in another way than a
+ * daemon's NIC, but has the same control messages and page. Knows only the library's interface,
+ * nbar_hostnic.h.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,7 +27,7 @@ static int load(const char *nic, const struct nbar_hostnic_ops **out)
 	void *library;
 
 	file = file && *file ? file : LIBRARY;
-	/* Once loaded, this finds it again. */
+	/* If the library is loaded already, dlopen returns it again. */
 	library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
 	if (!library)
 		return nblib_fail(

@@ -25,8 +25,8 @@ int nblib_fail(int err, const char *format, ...) __attribute__((format(printf, 2
 /* Converts the status of a reply (-NBAR_E*) into a negative errno; an unknown status: -EPROTO. */
 int nblib_errno(int32_t status);
 
-/* version.c: copies a struct of the program's version (`theirs` bytes) to our version; least: bytes
- * of the struct in the first version, which struct_size 0 means. */
+/* version.c: copies a struct of the program's version (`theirs` bytes) to our version. least: bytes
+ * of the struct in the first version, which a program with struct_size 0 has. */
 int nblib_struct_read(const char *name, void *to, size_t ours, size_t least, const void *from,
 		      uint32_t theirs);
 
@@ -41,7 +41,7 @@ enum nblib_down { NBLIB_UP, NBLIB_GONE, NBLIB_FORKED };
 struct nblib_late {
 	uint32_t seq;
 	enum nbar_op op;
-	uint32_t cell;           /* GROUP_ATTACH: of the group */
+	uint32_t cell;           /* GROUP_ATTACH: cell of the group */
 	struct nblib_answer *to; /* receives the reply; or NULL */
 };
 
@@ -56,11 +56,11 @@ struct nblib_answer {
 
 struct nblib_link {
 	int sock;
-	pthread_mutex_t lock; /* one request at a time; protects the next four fields */
+	pthread_mutex_t lock; /* for one request at a time; protects the next four fields */
 	uint32_t seq;         /* of the last request */
-	uint32_t nlate;       /* replies that are still to come */
+	uint32_t nlate;       /* number of replies that are still to come */
 	struct nblib_late late[NBLIB_LATE_MAX];
-	bool overdue;              /* one of them has had its whole time: the NIC is slow */
+	bool overdue;              /* a wait for such a reply has timed out: the NIC is slow */
 	uint32_t down;             /* enum nblib_down; by order.h */
 	bool in_process;           /* an in-process NIC, of this or another process */
 	struct nbar_hostnic *host; /* the NIC, if it is in this process; else NULL */
@@ -74,35 +74,35 @@ struct nblib_call {
 	enum nbar_op op;
 	struct iovec body[2]; /* of the request */
 	struct iovec fixed;   /* of the reply: the part that must be complete */
-	struct iovec rest;    /* of the reply: room for a variable part; it had nrest bytes */
+	struct iovec rest;    /* of the reply: room for the variable part, which had nrest bytes */
 	size_t nrest;
 	uint32_t seq;    /* set by the call */
-	bool unanswered; /* set by the call: -ETIME, and the NIC may still do it */
+	bool unanswered; /* set by the call: -ETIME, and the NIC may still act on it */
 	int *fd;         /* NULL, or where a descriptor goes; -1 if none came */
 };
 
-/* Connects to the NIC of this name (see nbar_open); *port: the port in the name, if it has one.
- * socket_id of an in-process NIC: NBLIB_SOCKET_ID_MAKE: create it if absent; 0: it must exist; else
- * the socket id of a shared NIC. */
+/* Connects to the NIC of this name (see nbar_open). *port: the port, if the name contains a port.
+ * socket_id, for an in-process NIC: NBLIB_SOCKET_ID_MAKE: create the NIC if it is absent; 0: the
+ * NIC must exist; else: the socket id of a shared NIC. */
 #define NBLIB_SOCKET_ID_MAKE UINT32_MAX
 int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, uint32_t *port);
 void nblib_link_close(struct nblib_link *l);
 
-/* Closes the link after the daemon has seen the end: the daemon has then freed the port. */
+/* Waits until the daemon has seen the end and freed the port, then closes the link. */
 void nblib_link_end(struct nblib_link *l);
 
-/* link_call.c: one request and its reply. 0 or negative errno with a text, from here or from the
- * NIC. -ETIME: no reply in time; other requests can still succeed. */
+/* link_call.c: sends a request and takes the reply. 0, or a negative errno and a text, from this
+ * library or from the NIC. -ETIME: no reply in time; other requests can still succeed. */
 int nblib_link_call(struct nblib_link *l, struct nblib_call *call);
 
 /*
  * Sends a request and returns at once. The reply goes to *to, which must stay valid until the reply
- * has come, or until nblib_link_forget. to NULL: the reply is dropped. -EAGAIN: the socket is full,
- * try again.
+ * has come, or until nblib_link_forget. If `to` is NULL, the reply is dropped. -EAGAIN: the socket
+ * is full, try again.
  */
 int nblib_link_start(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to);
 
-/* 1: the reply has come, without an error; 0: not yet. Else as nblib_link_call. */
+/* 1: the reply has come, without an error; 0: not yet. Other results as nblib_link_call. */
 int nblib_link_finish(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to);
 void nblib_link_forget(struct nblib_link *l, const struct nblib_answer *to);
 
@@ -112,7 +112,7 @@ void nblib_link_limit(const struct nblib_link *l);
 /* Makes the socket, with this time limit, and connects it to the address. 0 or an errno. */
 int nblib_link_reach(struct nblib_link *l, const struct sockaddr_un *to, size_t size);
 
-/* Text for messages: what a user must start again after the NIC has ended. */
+/* A word for messages: what a user must start again after the NIC has ended. */
 const char *nblib_link_server(const struct nblib_link *l);
 /* The process at the other end of the control socket, as this PID namespace numbers it; 0: not
  * known. */
@@ -121,7 +121,7 @@ uint32_t nblib_link_pid(const struct nblib_link *l);
 /* True if the daemon has closed its end, now or in an earlier check. Makes a system call. */
 bool nblib_link_look(struct nblib_link *l);
 
-/* -ENETDOWN, and why. */
+/* -ENETDOWN, and a text with the reason. */
 int nblib_link_lost(const struct nblib_link *l);
 
 /* --- host.c: in-process NICs ----------------------------------------------------------------- */
@@ -133,7 +133,7 @@ int nblib_link_lost(const struct nblib_link *l);
 int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t socket_id);
 void nblib_host_close(struct nblib_link *l);
 
-/* Runs a pass of an in-process NIC. While its host computes, it gets few other passes. */
+/* Runs a pass of an in-process NIC. While its host computes, the NIC gets few other passes. */
 void nblib_host_poll(const struct nblib_link *l);
 
 /* --- open.c: ports ------------------------------------------------------------------------- */
@@ -141,12 +141,12 @@ void nblib_host_poll(const struct nblib_link *l);
 struct nbar_port {
 	struct nblib_link link;
 	uint32_t number;
-	bool attached; /* another process has opened it */
+	bool attached; /* another process has opened the port */
 	uint64_t secret[2];
 	struct nbar_page *page;
 	struct nbar_port *next;                    /* all ports of the process, for fork */
-	uint32_t sends_put, sends_taken;           /* sends_taken: as last read */
-	uint32_t recvs_taken, recvs_told;          /* recvs_told: as last published */
+	uint32_t sends_put, sends_taken;           /* sends_taken: as this host last read it */
+	uint32_t recvs_taken, recvs_told;          /* recvs_told: as this host last published it */
 	struct nbar_group *group[NBAR_GROUPS_MAX]; /* by cell */
 };
 
@@ -162,23 +162,23 @@ struct nbar_group {
 	struct nbar_port *port;
 	struct nbar_doorbell *doorbell;
 	struct nbar_completion *completion;
-	uint64_t posted; /* its lower half is the epoch; by order.h */
+	uint64_t posted; /* the lower half is the epoch; by order.h */
 	bool connected, is_signal;
 	bool unsure;         /* a request to connect got no reply */
-	bool attached;       /* another process has opened it */
+	bool attached;       /* another process has opened the group */
 	uint32_t runs;       /* connected, not a "signal" group, not aborted; by order.h */
 	uint32_t aborted;    /* by order.h */
-	uint32_t abort_sent; /* the NIC knows that it is aborted; by order.h */
-	int events;          /* event.c: socket that the NIC writes to when it wakes; -1: none */
-	struct nblib_connect *connecting; /* connect.c: under way; or NULL */
+	uint32_t abort_sent; /* the NIC knows of the abort; by order.h */
+	int events;          /* event.c: the NIC writes to this socket with each wake; -1: none */
+	struct nblib_connect *connecting; /* connect.c: the connect under way; or NULL */
 	struct nbar_endpoint endpoint;
 	uint32_t cell, rank, size;
 	uint32_t npeer, nconnected;
 	uint32_t *peer; /* ranks */
 	struct nbar_wait_policy wait;
 	uint64_t yields, sleeps; /* by order.h */
-	/* why.c: the NIC's sign of life as last seen, when a waiting thread last looked, and for
-	 * how long it has not changed while threads looked; by order.h */
+	/* why.c, by order.h: the NIC's sign of life when a thread last looked; the time of this
+	 * look; for how long the sign has not changed while threads looked */
 	uint64_t life, life_looked, life_mute;
 };
 
@@ -207,7 +207,7 @@ static inline bool nblib_group_is_over(const struct nbar_group *g, uint64_t word
 	return word >> 32 || order_aborted(&g->aborted);
 }
 
-/* nbar_wait with another policy. */
+/* Does what nbar_wait does, with another policy. */
 int nblib_group_wait(struct nbar_group *g, uint32_t ticket, const struct nbar_wait_policy *policy,
 		     uint64_t timeout_ns);
 
@@ -224,13 +224,13 @@ int nblib_stat_group(struct nblib_link *link, uint32_t port, uint32_t cell, uint
 
 /* --- why.c --------------------------------------------------------------------------------- */
 
-/* -ETIME; the text says which ranks have not arrived, and why. */
+/* Returns -ETIME; the text says which ranks have not arrived, and why. */
 int nblib_why_late(const struct nbar_group *g, uint32_t ticket);
 
 /* A waiting thread looks at the NIC's sign of life. Returns at once. */
 void nblib_life_look(struct nbar_group *g, uint64_t now);
 
-/* For how long waiting threads have seen no sign of life. */
+/* The time for which waiting threads have seen no sign of life. */
 static inline uint64_t nblib_life_mute(const struct nbar_group *g)
 {
 	return order_stat_read(&g->life_mute);
@@ -240,16 +240,16 @@ static inline uint64_t nblib_life_mute(const struct nbar_group *g)
 
 enum nblib_kind { NBLIB_SENSE_REVERSE, NBLIB_MCS, NBLIB_TOURNAMENT, NBLIB_DISSEMINATION };
 
-/* Sets kind, ways and lines of a team, of which size is set. -EINVAL: no such kind. */
+/* Sets kind, ways and lines of a team whose size is set. -EINVAL: no such kind. */
 int nblib_kind_parse(struct nbar_team *team, const char *kind);
 
-/* Bytes of a team, of which size and lines are set. */
+/* Bytes of a team whose size and lines are set. */
 uint64_t nblib_kind_bytes(const struct nbar_team *team);
 
 /* Prepares all words of a team for the barrier that follows epoch. */
 void nblib_kind_begin(struct nbar_team *team, uint32_t epoch);
 
-/* 1: all have arrived, and this thread posts or releases; 0: another thread does that; -1: the
+/* 1: all have arrived, and this thread must post or release; 0: another thread must do so; -1: the
  * team's group has failed. */
 int nblib_kind_arrive(struct nbar_team *team, uint32_t me, uint32_t *ticket);
 
@@ -272,7 +272,7 @@ uint64_t nblib_now_ns(void);
 enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_policy *policy,
 				uint32_t ticket, uint64_t timeout_ns);
 
-/* The same for a word of a team; false if its group has failed with that ticket. */
+/* Waits until a word of a team reaches ticket. False: the group has failed with that ticket. */
 bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t ticket);
 
 /* Wakes the threads that sleep in nblib_wait_group, so that they check again. */
@@ -280,14 +280,14 @@ void nblib_wake_group(const struct nbar_group *g);
 
 /* Wakes the threads that sleep in nblib_wait_team. */
 void nblib_wake_team(uint64_t *word);
-#define NBLIB_TEAM_SLEEPS (UINT64_C(1) << 63) /* flag in a team's own word: wake me */
+#define NBLIB_TEAM_SLEEPS (UINT64_C(1) << 63) /* flag in a team's own word: a thread sleeps */
 
-/* The same for a process team without a group. False: timeout_ns have passed. */
+/* Waits for a process team without a group. False: timeout_ns have passed. */
 bool nblib_wait_procs(struct nbar_process_team *procs, const struct nbar_wait_policy *policy,
 		      uint32_t ticket, uint64_t timeout_ns);
 void nblib_wake_procs(struct nbar_process_team *procs);
 
-/* Whether all have arrived. */
+/* True if all processes have arrived. */
 static inline bool nblib_procs_arrived(const struct nbar_process_team *procs, uint32_t ticket)
 {
 	for (uint32_t i = 0; i < procs->size; i++)
@@ -296,7 +296,7 @@ static inline bool nblib_procs_arrived(const struct nbar_process_team *procs, ui
 	return true;
 }
 
-/* Whether the barrier of a process team without a group is complete. */
+/* True if the barrier of a process team without a group is complete. */
 #define NBLIB_PROCS_SMALL 16u /* tickets in a cache line */
 static inline bool nblib_procs_reached(const struct nbar_process_team *procs, uint32_t ticket)
 {
@@ -305,10 +305,10 @@ static inline bool nblib_procs_reached(const struct nbar_process_team *procs, ui
 	return nblib_reached(order_procs_done(&procs->done), ticket);
 }
 
-/* Processors that this thread may run on. */
+/* Returns the number of processors that this thread may run on. */
 uint32_t nblib_cpus(void);
 
-/* $NBAR_WAIT, or the default. -EINVAL if it makes no sense. */
+/* Reads $NBAR_WAIT, or takes the default. -EINVAL: $NBAR_WAIT makes no sense. */
 int nblib_wait_default(struct nbar_wait_policy *out);
 
 #endif

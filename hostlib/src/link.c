@@ -28,7 +28,7 @@ int nblib_link_reach(struct nblib_link *l, const struct sockaddr_un *to, size_t 
 	l->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (l->sock < 0)
 		return errno;
-	nblib_link_limit(l); /* of connect, too: whoever is there may not accept */
+	nblib_link_limit(l); /* limits connect, too: the process that listens may never accept */
 	while (connect(l->sock, (const struct sockaddr *)to, (socklen_t)size) < 0)
 		if (errno != EINTR)
 			return errno;
@@ -80,7 +80,7 @@ bool nblib_link_look(struct nblib_link *l)
 
 	if (order_down_read(&l->down) != NBLIB_UP)
 		return true;
-	/* Reading could not tell: the socket may hold a reply for a thread that opens or closes a
+	/* Poll, and do not read: the socket may hold a reply for a thread that opens or closes a
 	 * group, or a late reply that no thread reads for hours. */
 	if (poll(&end, 1, 0) <= 0)
 		return false;

@@ -2,9 +2,10 @@
 /*
  * link_call.c - sends a request on the control socket, and checks version and length of the reply.
  *
- * Called by the slow path; a lock admits one thread at a time. Checks the lengths of each reply
- * before it uses the reply. If a request gets no reply in time, only this request fails. The link
- * remembers its number: when the late reply comes, the link closes what the NIC has opened for it.
+ * Called by the slow path; a lock admits one thread at a time. Checks the version and the lengths
+ * of each reply before it uses the reply. If a request gets no reply in time, only this request
+ * fails. The link remembers its number. When the late reply comes, the link closes the group that
+ * the NIC has opened for the request.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 static int lost(struct nblib_link *l)
 {
 	if (order_down_read(&l->down) == NBLIB_UP) {
-		/* Ends the link. If the daemon still runs, it sees the end of the port. */
+		/* Ends the link. A daemon that still runs sees the end, and frees the port. */
 		shutdown(l->sock, SHUT_RDWR);
 		order_down_write(&l->down, NBLIB_GONE);
 	}
@@ -73,7 +74,7 @@ static int check_reply(const struct nblib_link *l, struct nblib_call *call,
 			"NIC %s speaks version %u of the host interface, this program %u: "
 			"install the same nbar for both, and start the %s again",
 			l->nic, reply->version, NBAR_ABI_VERSION, nblib_link_server(l));
-	/* Op 0: from a daemon that has not even read the request. */
+	/* Op 0: the reply of a daemon that has not read the request. */
 	if (n >= sizeof(*reply) && reply->length == n && (ours || reply->op == 0) &&
 	    reply->status < 0) {
 		reply->text[sizeof(reply->text) - 1] = 0;
@@ -107,7 +108,7 @@ static int send_request(struct nblib_link *l, struct nblib_call *call, int flags
 				  "message may have",
 				  l->nic, length, NBAR_MESSAGE_MAX);
 	request.length = (uint32_t)length;
-	l->seq += l->seq == UINT32_MAX ? 2 : 1; /* never 0: such a request has no number */
+	l->seq += l->seq == UINT32_MAX ? 2 : 1; /* never 0, which means: no number */
 	request.seq = call->seq = l->seq;
 	do
 		n = sendmsg(l->sock, &msg, MSG_NOSIGNAL | flags);
@@ -117,17 +118,17 @@ static int send_request(struct nblib_link *l, struct nblib_call *call, int flags
 					  "NIC %s: its %s has not read earlier requests yet",
 					  l->nic, nblib_link_server(l))
 			     : no_answer(l);
-	/* Nothing was sent, and the link is as it was. */
+	/* Nothing was sent, and the link is unchanged. */
 	if (n < 0 && (errno == ENOBUFS || errno == ENOMEM))
 		return nblib_fail(-ENOMEM,
 				  "NIC %s: the system has no memory for a request: try again",
 				  l->nic);
-	/* A daemon that has closed the connection may have sent a reason before: read it. */
+	/* A daemon that has closed the connection may have sent the reason before: read on. */
 	return n < 0 && errno != EPIPE && errno != ECONNRESET ? lost(l) : 0;
 }
 
-/* Receives a message. If the daemon closed the connection before it read a request, an error comes
- * first, and then its last message. */
+/* Receives a message. If the daemon closed the connection before it read a request, the socket
+ * gives an error first, and then the last message of the daemon. */
 static ssize_t receive(const struct nblib_link *l, void *message, size_t size, int flags)
 {
 	bool reset = false;
@@ -141,7 +142,7 @@ static ssize_t receive(const struct nblib_link *l, void *message, size_t size, i
 	}
 }
 
-/* Peeks at the head of the next reply, which stays in the socket. */
+/* Reads the head of the next reply, and leaves the reply in the socket. */
 static ssize_t peek(const struct nblib_link *l, struct nbar_reply *head, int flags)
 {
 	return receive(l, head, sizeof(*head), MSG_PEEK | flags);
@@ -160,7 +161,7 @@ static int give_up(struct nblib_link *l, struct nblib_call *call)
 	return no_answer(l);
 }
 
-/* The request that this late reply belongs to; or NULL. */
+/* Returns the request that this late reply belongs to; or NULL. */
 static struct nblib_late *find_late(struct nblib_link *l, const struct nbar_reply *head, ssize_t n)
 {
 	for (uint32_t i = 0; n == sizeof(*head) && i < l->nlate; i++)
@@ -170,7 +171,7 @@ static struct nblib_late *find_late(struct nblib_link *l, const struct nbar_repl
 }
 
 /* Takes a late reply. Closes the group that the NIC has opened or attached to; the reply to this
- * close is a late one, too. */
+ * close is again a late reply. */
 static void take_late(struct nblib_link *l, struct nblib_late *late)
 {
 	struct {
@@ -186,7 +187,7 @@ static void take_late(struct nblib_link *l, struct nblib_late *late)
 	enum nbar_op op = late->op;
 	ssize_t n;
 
-	n = receive(l, &reply, sizeof(reply), 0); /* closes descriptors, too */
+	n = receive(l, &reply, sizeof(reply), 0); /* also closes the descriptors of the reply */
 	*late = l->late[--l->nlate];
 	if (n < 0) {
 		lost(l);
@@ -230,8 +231,8 @@ static int take_all_late(struct nblib_link *l)
 	return 0;
 }
 
-/* Makes room for one more request whose reply comes later. If the list is full of requests just
- * sent, waits for a reply, or returns -EAGAIN. */
+/* Makes room for one more request whose reply comes later. If the list is full, and no reply has
+ * come: waits for a reply, or returns -EAGAIN. */
 static int late_room(struct nblib_link *l, bool wait)
 {
 	int err = take_all_late(l);
@@ -260,8 +261,8 @@ static int late_room(struct nblib_link *l, bool wait)
 	return err;
 }
 
-/* Waits until the next message is the reply to this call. Every message before it must be a late
- * reply: one of l->late. */
+/* Waits until the next message is the reply to this call. Each earlier message must be the late
+ * reply to a request in l->late. */
 static int await_reply(struct nblib_link *l, struct nblib_call *call)
 {
 	struct nbar_reply head = { .magic = 0 };
@@ -283,7 +284,7 @@ static int await_reply(struct nblib_link *l, struct nblib_call *call)
 	}
 }
 
-/* The NIC gave a descriptor that this process had no room for. */
+/* The error: the NIC sent a descriptor, but this process has no room for another one. */
 static int no_descriptor(const struct nblib_link *l)
 {
 	return nblib_fail(-EMFILE,
@@ -324,7 +325,7 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 								    : await_reply(l, call);
 	if (err < 0)
 		return err;
-	/* As in peek: if the daemon closes the connection now, an error comes before the reply. */
+	/* As in receive: if the daemon closes the connection now, an error precedes the reply. */
 	for (bool reset = false;; reset |= errno == ECONNRESET) {
 		n = recvmsg(l->sock, &msg, MSG_CMSG_CLOEXEC);
 		if (n >= 0 || (errno != EINTR && (errno != ECONNRESET || reset)))
@@ -335,7 +336,7 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 	take_descriptors(&msg, call->fd);
 	if (call->fd && *call->fd < 0 && (msg.msg_flags & MSG_CTRUNC))
 		return no_descriptor(l);
-	/* The length in the head shows whether a reply was cut. */
+	/* The length in the head shows whether the reply is complete. */
 	err = check_reply(l, call, &reply, (size_t)n);
 	if (err < 0 && call->fd && *call->fd >= 0) {
 		close(*call->fd);
@@ -392,7 +393,7 @@ int nblib_link_finish(struct nblib_link *l, struct nblib_call *call, struct nbli
 		return nblib_link_lost(l);
 	pthread_mutex_lock(&l->lock);
 	err = take_all_late(l);
-	came = to->came; /* another thread may be filling *to until it unlocks */
+	came = to->came; /* another thread that holds the lock may be filling *to */
 	pthread_mutex_unlock(&l->lock);
 	if (came) {
 		err = check_reply(l, call, &to->head, to->length);

@@ -2,8 +2,8 @@
 /*
  * link_open.c - opens the control socket of a NIC by the NIC's name, and closes it.
  *
- * Called by the slow path (open, close, statistics). link.c has the socket itself, host.c the
- * in-process NICs of this process.
+ * Called by the slow path (open, close, statistics). link.c handles the socket itself, and host.c
+ * the in-process NICs.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -95,8 +95,8 @@ static int connect_failed(const struct nblib_link *l, int err)
 	return nblib_fail(-err, "NIC %s: cannot connect to %s: %s", l->nic, l->path, strerror(err));
 }
 
-/* Any user can create a directory in /tmp. So a process that listens in the default directory of
- * this user's daemon must belong to this user, or to root. */
+/* Any user can create a directory in /tmp. So the process that listens in the default run directory
+ * of this user must belong to this user, or to root. */
 static int check_owner(const struct nblib_link *l)
 {
 	struct ucred who;

@@ -31,14 +31,15 @@ static void fork_parent(void)
 }
 
 /*
- * A port stays with the parent. The child must not hold its socket, or the NIC would not see the
- * parent die; and must not write to its page, so it gets an empty one of its own in that place.
+ * A port stays with the parent. The child must not hold the port's socket, or the NIC would not see
+ * the death of the parent. The child must not write to the port's page either: an empty page takes
+ * its place.
  */
 static void fork_child(void)
 {
 	for (struct nbar_port *p = ports; p; p = p->next) {
 		order_down_write(&p->link.down, NBLIB_FORKED);
-		p->link.host = NULL; /* the parent's */
+		p->link.host = NULL; /* this NIC belongs to the parent */
 		nblib_link_close(&p->link);
 		mmap(p->page, sizeof(*p->page), PROT_READ | PROT_WRITE,
 		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -2,10 +2,10 @@
 /*
  * order.h - all memory ordering of the host library: one named function for each use.
  *
- * Every function names its partner: the access on the other side that it pairs with. Without its
- * partner it orders nothing. Partners are in firmware/nic/page.c (the NIC), or here, between
- * threads of this process. No other file of the library uses atomics. These functions do not flush
- * stores to devices, and do not order RDMA or MPI traffic.
+ * Each function names its partner: the access on the other side that it pairs with. A function
+ * without its partner orders nothing. Partners are in firmware/nic/page.c (the NIC), or in this
+ * file (threads and processes). No other file of the library uses atomics. These functions do not
+ * flush stores to devices, and do not order RDMA or MPI traffic.
  */
 #ifndef NBAR_ORDER_H
 #define NBAR_ORDER_H
@@ -23,22 +23,22 @@ static inline void order_post(uint32_t *posted, uint32_t epoch)
 }
 
 /* Reads a completion word. Acquire, pairs with the release in page_complete; for a team without a
- * group, with the release in order_team_signal. A thread that sees the barrier complete sees what
- * the members wrote before it. */
+ * group, with the release in order_team_signal. A thread that sees the barrier complete also sees
+ * what the members wrote before the barrier. */
 static inline uint64_t order_completion_read(const uint64_t *word)
 {
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-/* Reads the rank that a failure names. Relaxed: it was written before the completion word, which
- * the caller has read by order_completion_read. */
+/* Reads the rank that a failure names. Relaxed: the NIC wrote the rank before the completion word,
+ * which the caller has read by order_completion_read. */
 static inline uint32_t order_failed_rank_read(const uint32_t *failed_rank)
 {
 	return __atomic_load_n(failed_rank, __ATOMIC_RELAXED);
 }
 
 /* Reads the futex word before a sleep. Acquire, pairs with the release in the NIC's wake(): a
- * sleeper that reads the new value also sees the completion that caused it. */
+ * sleeper that reads the new value also sees the completion that caused the wake. */
 static inline uint32_t order_wake_read(const uint32_t *wake)
 {
 	return __atomic_load_n(wake, __ATOMIC_ACQUIRE);
@@ -46,30 +46,30 @@ static inline uint32_t order_wake_read(const uint32_t *wake)
 
 /*
  * Asks the NIC for a wake: increments `wake_seq`. Pairs with the read of `wake_seq` in
- * scan_doorbell. Release, so that the increment comes after order_wake_read: the resulting wake is
- * never taken for an older one. Acquire, so that the completion word is read after it. The NIC may
- * see the increment late. But when it sees it, it wakes for any completion since its last wake. So
- * neither side needs a store-load fence.
+ * scan_doorbell. Release, so that the increment comes after order_wake_read: the host never takes
+ * the resulting wake for an older wake. Acquire, so that the host reads the completion word after
+ * the increment. The NIC may see the increment late, but then wakes the host for any completion
+ * since the last wake. So neither side needs a store-load fence.
  */
 static inline void order_ask(uint32_t *wake_seq)
 {
 	__atomic_fetch_add(wake_seq, 1, __ATOMIC_ACQ_REL);
 }
 
-/* Reads how many ranks are late. Acquire, pairs with the release in page_stragglers: that many
- * entries have been written. */
+/* Reads how many ranks are late. Acquire, pairs with the release in page_stragglers: the NIC has
+ * written so many entries. */
 static inline uint32_t order_stragglers_read(const uint32_t *nstragglers)
 {
 	return __atomic_load_n(nstragglers, __ATOMIC_ACQUIRE);
 }
 
-/* Reads one of them. Relaxed: after order_stragglers_read; the list is advisory. */
+/* Reads the rank in an entry, after order_stragglers_read. Relaxed: the list is advisory. */
 static inline uint32_t order_straggler_read(const uint32_t *straggler)
 {
 	return __atomic_load_n(straggler, __ATOMIC_RELAXED);
 }
 
-/* Reads why it is missing. Relaxed: likewise. */
+/* Reads why the rank in an entry is missing. Relaxed: the list is advisory. */
 static inline uint16_t order_why_read(const uint16_t *why)
 {
 	return __atomic_load_n(why, __ATOMIC_RELAXED);
@@ -98,8 +98,8 @@ static inline bool order_signal_ready(const uint32_t *seq, uint32_t sequence)
 	return __atomic_load_n(seq, __ATOMIC_ACQUIRE) == sequence;
 }
 
-/* Fields of an entry. Relaxed: its seq orders them. Atomic, because the host may overwrite an entry
- * while the NIC reads it; the host does not trust its NIC more than that. */
+/* Write and read a field of an entry. Relaxed: the seq of the entry orders the fields. Atomic: one
+ * side may overwrite an entry while the other side reads it. */
 static inline void order_signal_put(uint32_t *field, uint32_t value)
 {
 	__atomic_store_n(field, value, __ATOMIC_RELAXED);
@@ -146,8 +146,8 @@ static inline void order_team_reset(uint64_t *word, uint64_t value)
 
 /*
  * Writes a word that threads of a team wait for, and returns the old word. Release, pairs with
- * the acquire in order_completion_read. It is one exchange, because a sleeper sets its flag in the
- * same word (order_team_ask): the later of the two operations sees the earlier one.
+ * the acquire in order_completion_read. It is an exchange, because a sleeper sets its flag in the
+ * same word (order_team_ask): the later of the two operations sees the earlier operation.
  */
 static inline uint64_t order_team_signal(uint64_t *word, uint64_t value)
 {
@@ -155,8 +155,8 @@ static inline uint64_t order_team_signal(uint64_t *word, uint64_t value)
 }
 
 /*
- * Reads a word that this thread will write soon, and fetches its cache line for writing: a
- * compare-and-exchange that changes nothing. *seen: the value read before. Acquire, as in
+ * Reads a word that this thread will write soon, and fetches the cache line for writing: a
+ * compare-and-exchange that does not change the value. *seen: the value read before. Acquire, as in
  * order_completion_read.
  */
 static inline void order_team_take(uint64_t *word, uint64_t *seen)
@@ -164,8 +164,9 @@ static inline void order_team_take(uint64_t *word, uint64_t *seen)
 	__atomic_compare_exchange_n(word, seen, *seen, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
 }
 
-/* A thread sets the flag that asks order_team_signal for a wake, and reads the word. Relaxed: it is
- * enough that both are one operation on one word (see there); order_completion_read follows. */
+/* A thread sets the flag that asks order_team_signal for a wake, and reads the word, in one
+ * operation. Relaxed: order_team_signal is also one operation on this word; order_completion_read
+ * follows. */
 static inline uint64_t order_team_ask(uint64_t *word, uint64_t flag)
 {
 	return __atomic_fetch_or(word, flag, __ATOMIC_RELAXED) | flag;
@@ -184,7 +185,7 @@ static inline uint64_t order_team_broken(const uint64_t *broken)
 	return __atomic_load_n(broken, __ATOMIC_RELAXED);
 }
 
-/* Draws the next number below size; size if there is none. Relaxed: it orders nothing. */
+/* Draws the next number below size; returns size if none is left. Relaxed: it orders nothing. */
 static inline uint32_t order_team_join(uint32_t *joined, uint32_t size)
 {
 	uint32_t n = __atomic_load_n(joined, __ATOMIC_RELAXED);
@@ -214,15 +215,15 @@ static inline uint32_t order_procs_read(const uint32_t *arrived)
 }
 
 /*
- * Writes the last complete barrier of a large process team. Two pairs:
- * - Release with the acquire in order_procs_done: it passes on what the writer saw by
- *   order_procs_read.
- * - Sequentially consistent with order_procs_sleeps, like order_procs_arrive in a small process
- * team: the writer stores `done` (or `arrived`) and then loads `sleepers`; a process that will
- * sleep adds to `sleepers` and then loads `done` (or `arrived`). One of the two sees the other. A
- * release store could wait in the store buffer while the load of `sleepers` passes it. Then neither
- * would see the other, and the process would sleep for ever. The value never decreases: no process
- * writes a barrier before all have finished writing the one before.
+ * Writes the last complete barrier of a large process team. The store has two partners:
+ * - The acquire in order_procs_done. With this release, a process that reads `done` also sees what
+ *   the writer saw by order_procs_read.
+ * - order_procs_sleeps (sequentially consistent; in a small process team, order_procs_arrive is the
+ *   store): the writer stores `done` (or `arrived`) and then loads `sleepers`; a process that will
+ *   sleep adds to `sleepers` and then loads `done` (or `arrived`). So at least one process sees
+ *   what the other has written. If the store was only a release, each load could pass the store
+ *   before it. Then neither process would see the other, and one would sleep for ever.
+ * The value never decreases: all have written a barrier before any process writes the next barrier.
  */
 static inline void order_procs_release(uint32_t *done, uint32_t ticket)
 {
@@ -234,9 +235,9 @@ static inline uint32_t order_procs_done(const uint32_t *done)
 	return __atomic_load_n(done, __ATOMIC_SEQ_CST);
 }
 
-/* A process announces that it will sleep (n: 1), and then checks again. The process that completes
- * a barrier then checks whether any process sleeps. All four accesses are sequentially consistent:
- * see order_procs_release. */
+/* A process announces that it will sleep (n is 1), and then checks the barrier again. A process
+ * that completes a barrier checks afterwards whether any process sleeps. All four accesses are
+ * sequentially consistent: see order_procs_release. */
 static inline void order_procs_sleeps(uint32_t *sleepers, int n)
 {
 	__atomic_fetch_add(sleepers, (uint32_t)n, __ATOMIC_SEQ_CST);
@@ -254,8 +255,8 @@ static inline void order_procs_wake(uint32_t *wake)
 	__atomic_fetch_add(wake, 1, __ATOMIC_RELEASE);
 }
 
-/* Last epoch posted on a group: only the posting thread writes it; others read it to check their
- * tickets. Relaxed: it orders nothing. */
+/* The last epoch posted on a group. Only the posting thread writes it; other threads read it to
+ * check their tickets. Relaxed: it orders nothing. */
 static inline void order_posted_write(uint64_t *posted, uint64_t count)
 {
 	__atomic_store_n(posted, count, __ATOMIC_RELAXED);
@@ -266,8 +267,8 @@ static inline uint64_t order_posted_read(const uint64_t *posted)
 	return __atomic_load_n(posted, __ATOMIC_RELAXED);
 }
 
-/* A port that is down stays down: any thread may detect it, and the others may see it late.
- * Relaxed: it orders nothing. */
+/* A port that is down stays down. Any thread may detect this, and the other threads may see it
+ * late. Relaxed: it orders nothing. */
 static inline void order_down_write(uint32_t *down, uint32_t why)
 {
 	__atomic_store_n(down, why, __ATOMIC_RELAXED);
@@ -279,7 +280,7 @@ static inline uint32_t order_down_read(const uint32_t *down)
 }
 
 /* A group runs from its connection until any thread aborts it, and never again. Relaxed: a thread
- * that sees the change late learns it from the NIC. */
+ * that sees this word late learns of the abort from the NIC. */
 static inline bool order_runs(const uint32_t *runs)
 {
 	return __atomic_load_n(runs, __ATOMIC_RELAXED);
@@ -290,7 +291,7 @@ static inline void order_runs_write(uint32_t *runs, bool value)
 	__atomic_store_n(runs, value, __ATOMIC_RELAXED);
 }
 
-/* Marks a group as aborted, or its abort as sent; true: it was marked before. Relaxed: it orders
+/* Marks a group as aborted, or the abort as sent; true: the mark was set before. Relaxed: it orders
  * nothing. */
 static inline bool order_abort(uint32_t *mark)
 {

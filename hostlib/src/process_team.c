@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * process_team.c - the barrier among processes of a node, alone or in front of a group they share.
+ * process_team.c - the barrier among processes of a node, alone or in front of a shared group.
  *
  * Each process writes the ticket of its last barrier where the others can read it, so any number
  * of barriers may be under way. After its own arrival, a process checks the other tickets. If all
- * processes have arrived, it posts the barrier of the group. Without a group, the processes of a
- * small process team only read all tickets, which lie in one cache line. The callers provide the
- * memory; a process trusts the others only as far as they share this memory.
+ * processes have arrived, this process posts the barrier of the group. Without a group, the
+ * processes of a small process team only read all tickets, which lie in one cache line. The callers
+ * provide the memory. A process trusts the others with the contents of this memory only.
  */
 #include <errno.h>
 
@@ -51,8 +51,8 @@ int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group
 	order_procs_arrive(&procs->arrived[me], ticket);
 	if (!nblib_procs_arrived(procs, ticket))
 		return 0;
-	/* Other processes may find and do the same. This is harmless: no process arrives at the
-	 * next barrier before it has finished this one. */
+	/* Other processes may also see that all have arrived, and do what follows. This is
+	 * harmless: no process arrives at the next barrier before it has finished this barrier. */
 	if (g) {
 		order_post(&g->doorbell->posted, ticket);
 		nblib_poll(g->port);
@@ -68,7 +68,7 @@ int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group
 int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
 			   uint32_t *ticket)
 {
-	/* Only this process writes the word; the function refuses a number out of range. */
+	/* Only this process writes the word. post_as refuses a number that is out of range. */
 	uint32_t next = me < procs->size ? order_procs_read(&procs->arrived[me]) + 1 : 0;
 	int err = nbar_process_team_post_as(procs, g, me, next);
 

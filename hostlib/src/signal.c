@@ -2,19 +2,19 @@
 /*
  * signal.c - the signal service: raw messages through the rings of a port's page.
  *
- * Entry k of an endless stream lies at k % NBAR_SIGNALS_MAX and carries seq = k + 1, written last.
- * The producer is at most NBAR_SIGNALS_MAX ahead of the count that the consumer publishes. No
- * system call while the NIC keeps up. One thread at a time per port.
+ * Entry k of an endless stream lies at k % NBAR_SIGNALS_MAX. Its seq is k + 1, and is written last.
+ * The producer is at most NBAR_SIGNALS_MAX ahead of the count that the consumer publishes. While
+ * the rings have room, nothing here makes a system call. One thread at a time per port.
  */
 #include <errno.h>
 
 #include "internal.h"
 #include "order.h"
 
-#define TAKEN_A_TELL 64u  /* entries taken before the NIC is told */
-#define FULLS_A_LOOK 256u /* times that the ring was full between two checks of the socket */
+#define TAKEN_A_TELL 64u  /* the NIC is told after so many entries are taken */
+#define FULLS_A_LOOK 256u /* the socket is checked when the ring was full so many times */
 
-/* Room for one more, or an error. */
+/* Checks that the ring has room for an entry. 0, or an error. */
 static int send_room(struct nbar_port *port)
 {
 	static _Thread_local uint32_t full;
@@ -100,7 +100,7 @@ int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out)
 		}
 		uint32_t cell = order_signal_get(&e->cell);
 		struct nbar_group *g = cell < NBAR_GROUPS_MAX ? port->group[cell] : NULL;
-		/* A message for a group that was closed meanwhile is dropped. */
+		/* Drops a message for a group that was closed meanwhile. */
 		bool wanted = g && g->is_signal;
 
 		if (wanted) {

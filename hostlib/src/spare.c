@@ -3,10 +3,10 @@
  * spare.c - makes a smaller group from the remaining members, without a new exchange by the
  * program.
  *
- * Called when a group has failed. Beside each group that may fail, there is a "signal" group of the
- * same members, connected in advance. Through it the remaining members send each other the endpoint
- * addresses of the new group. Messages may be lost: a member that misses an address asks for it
- * again. Uses only the public API.
+ * Called when a group has failed. Each group that may fail has a "signal" group of the same
+ * members, connected in advance. Through this "signal" group, the remaining members send each other
+ * the endpoint addresses of the new group. Messages may be lost: a member that misses an address
+ * asks for it again. Uses only the public API.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 #include "internal.h"
 
 #define PART_WORDS (NBAR_SIGNAL_WORDS - 1)
-#define PARTS (sizeof(struct nbar_endpoint) / (4 * PART_WORDS)) /* messages an address */
+#define PARTS (sizeof(struct nbar_endpoint) / (4 * PART_WORDS)) /* messages for an address */
 #define ALL_PARTS ((1u << PARTS) - 1)
 #define ASK PARTS       /* in place of the number of a part: a request for the address */
-#define PART_BITS 4u    /* of word[0]; above: which list of failed ranks it is about */
+#define PART_BITS 4u    /* low bits of word[0]; the high bits: digest of the failed ranks */
 #define ASK_NS 1000000L /* between two requests to the same member */
 #define TAKEN_MAX 4096u /* messages between two looks at the clock */
 #define ASKED_MAX 64u   /* members that one round asks */
@@ -31,7 +31,7 @@ struct nbar_spare {
 	struct nbar_port *port;
 	struct nbar_group *signals;
 	struct nbar_group_attr attr;
-	struct shrink *unfinished; /* of a call whose time was over; or NULL */
+	struct shrink *unfinished; /* left by a call that returned -ETIME; or NULL */
 };
 
 /* A shrink under way. Ranks are those of the spare, unless a comment says "new". */
@@ -41,11 +41,11 @@ struct shrink {
 	const uint32_t *need; /* new ranks */
 	uint32_t nneed;
 	uint32_t list;      /* digest of the failed ranks */
-	uint32_t nonce;     /* of this group: answers about an earlier one do not count */
+	uint32_t nonce;     /* of this group: answers about an earlier group do not count */
 	uint32_t size;      /* of the new group */
 	uint32_t ticket;    /* of its first barrier; 0: not posted yet */
-	bool time_over;     /* the next call with the same failed ranks goes on with it */
-	bool connecting;    /* all addresses are there */
+	bool time_over;     /* the next call with the same failed ranks continues */
+	bool connecting;    /* this member has all addresses */
 	uint32_t *old_rank; /* by new rank */
 	uint32_t *new_rank; /* by old rank; NBAR_RANK_NONE: it has failed */
 	uint8_t *parts;     /* by new rank: a bit for each part that came */
@@ -112,7 +112,7 @@ static int send_word(struct shrink *k, uint32_t old_rank, uint32_t head, const v
 	return err == -EAGAIN ? 0 : err;
 }
 
-/* nonce: of the request that this answers. */
+/* Sends our address. nonce: that of the request, which this message answers. */
 static int send_address(struct shrink *k, uint32_t old_rank, uint32_t nonce)
 {
 	const uint8_t *byte = k->endpoint[k->new_rank[k->spare->attr.rank]].byte;
@@ -124,7 +124,7 @@ static int send_address(struct shrink *k, uint32_t old_rank, uint32_t nonce)
 	return err;
 }
 
-/* Takes or answers a message of a member. Ignores a message about another list of failed ranks. */
+/* Takes or answers a message of a member, but ignores another list of failed ranks. */
 static int take_message(struct shrink *k, const struct nbar_signal_in *in)
 {
 	uint32_t part = in->word[0] & ((1u << PART_BITS) - 1);
@@ -158,7 +158,8 @@ static int take_messages(struct shrink *k)
 	return err;
 }
 
-/* Asks some members for missing addresses; *missing: new rank of one of them, or NBAR_RANK_NONE. */
+/* Asks some members for missing addresses. *missing: the new rank of one such member, or
+ * NBAR_RANK_NONE. */
 static int ask(struct shrink *k, uint32_t *missing)
 {
 	const uint32_t nonce[PART_WORDS] = { k->nonce };
@@ -226,7 +227,7 @@ static int connect_new(struct shrink *k, uint64_t timeout_ns)
 		else if (err == 0)
 			err = serve(k, &start, timeout_ns, NBAR_RANK_NONE);
 	}
-	/* Until all have connected, a member may still ask for our address. */
+	/* A member may still ask for our address until all members have connected. */
 	while (err == 0 && (err = nbar_test(k->group, k->ticket)) == 0)
 		err = serve(k, &start, timeout_ns, NBAR_RANK_NONE);
 	return err < 0 ? err : 0;
@@ -293,9 +294,9 @@ static int open_new(struct shrink *k)
 }
 
 /*
- * A group that other members may have connected to must stay: they may have completed its first
- * barrier, and so have left the call. So a call whose time is over keeps the group, and the next
- * call with the same failed ranks goes on with it. With other failed ranks all begin anew.
+ * Keeps the new group of a call whose time was over, if other members may have connected to it:
+ * they may have completed its first barrier and left their calls. The next call with the same
+ * failed ranks continues with this group. With other failed ranks all members begin anew.
  */
 static struct shrink *go_on(struct nbar_spare *s, struct shrink *k)
 {

@@ -7,7 +7,7 @@
 
 #include "internal.h"
 
-/* One request to a NIC, without a port. Gives the process that answers. */
+/* Sends one request to a NIC, without a port. *pid: the process that answers. */
 static int ask(const char *nic, struct nblib_call *call, uint32_t *pid)
 {
 	struct nblib_link link;
@@ -79,7 +79,7 @@ static int visit_one(struct nblib_link *link, const struct visitor *v,
 
 		if (err < 0 && err != -ENOENT && err != -EOPNOTSUPP)
 			return err;
-		/* Meanwhile, the cell may have got another group. */
+		/* The cell may have another group now. */
 		has = err == 0 && index == info->index;
 	}
 	return v->stat(v->arg, info, has ? &stat : NULL);
@@ -93,7 +93,7 @@ static int bad_list(const struct nblib_link *link)
 			  link->nic);
 }
 
-/* Requests one message of infos after the other, until the NIC has sent all. */
+/* Requests messages of infos, one after the other, until the NIC has sent all infos. */
 static int visit_groups(struct nblib_link *link, void *room, const struct visitor *visitor)
 {
 	struct nbar_req_group_stat request = { .first = 0 };
@@ -115,7 +115,7 @@ static int visit_groups(struct nblib_link *link, void *room, const struct visito
 		    (reply.next != 0 && reply.next <= request.first))
 			return bad_list(link);
 		for (uint32_t i = 0; i < reply.ninfo; i++) {
-			if (info[i].index > UINT16_MAX) /* handles hold it in 16 bits */
+			if (info[i].index > UINT16_MAX) /* a handle holds the index in 16 bits */
 				return bad_list(link);
 			info[i].alg[sizeof(info[i].alg) - 1] = 0;
 			if (info[i].nstragglers > NBAR_STRAGGLERS_MAX)

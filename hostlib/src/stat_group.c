@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stat_group.c - from which ranks the last tokens of a group came. Called by programs and monitors,
- * never on the path of a barrier.
+ * stat_group.c - a group's statistic: the ranks from which the last token of each barrier came.
+ * Called by programs and monitors, never on the path of a barrier.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static void summarize(struct nbar_last *last, uint32_t n, struct nbar_group_stat
 	memcpy(out->last, last, out->nlast * sizeof(*last));
 }
 
-/* Requests one message of entries after the other. If the cell gets another group between two
+/* Requests messages of entries, one after the other. If the cell gets another group between two
  * messages, begins again. Returns how many entries came. */
 static int fetch(struct nblib_link *link, struct nbar_req_group_latency *request, uint32_t *index,
 		 struct nbar_last *last)

@@ -3,23 +3,23 @@
  * team.c - the barrier among the threads of a process, alone or in front of a group.
  *
  * team_kind.c has the ways in which threads meet. This file selects the thread that posts the start
- * token of the group, and the threads that poll its completion word: all threads; or, to measure
- * the difference, only the thread that posted, which then releases the others. The caller provides
- * the memory; nothing here is allocated or freed.
+ * token of the group, and the threads that poll its completion word: all threads, or (to measure
+ * the difference) only the thread that posted, which then releases the others. The caller provides
+ * the memory; nothing here allocates or frees any.
  */
 #include <errno.h>
 
 #include "internal.h"
 #include "order.h"
 
-/* Takes settings from the group or from the environment. */
+/* Takes the settings from the group or from the environment. */
 static int begin(struct nbar_team *team, const struct nbar_team_attr *attr)
 {
 	struct nbar_group *group = attr->group;
 	uint32_t epoch = 0;
 	int err;
 
-	/* The library would refuse the post, and the threads would wait for it. */
+	/* The library would refuse the post, and the threads would wait for ever. */
 	if (group && group->attached)
 		return nblib_fail(-EPERM,
 				  "this process is only attached to the group, and a team posts on "
@@ -36,7 +36,7 @@ static int begin(struct nbar_team *team, const struct nbar_team_attr *attr)
 		if (err < 0)
 			return err;
 	}
-	/* The thread that we wait for may need this processor. */
+	/* The awaited thread may need this processor. */
 	if (team->size > nblib_cpus() || nblib_cpus() == 1)
 		team->wait.spin_us = 0;
 	team->group = group;
@@ -45,7 +45,7 @@ static int begin(struct nbar_team *team, const struct nbar_team_attr *attr)
 	return 0;
 }
 
-/* The fields that size and kind determine. */
+/* Sets the fields that size and kind determine. */
 static int describe(struct nbar_team *team, const char *kind, uint32_t size)
 {
 	*team = (struct nbar_team){ .size = size };
@@ -164,8 +164,8 @@ static int wait_nic(struct nbar_team *team, uint32_t ticket)
 	enum nblib_end end;
 
 	/* Not nbar_wait: this thread may not have posted the ticket, and the team has its own
-	 * policy. A NIC that does not run may go on, and a team's barrier cannot be waited for
-	 * again: so it waits on. */
+	 * policy. After -ETIME the thread waits again, because a stopped NIC may continue, and a
+	 * thread cannot wait for a team's barrier a second time. */
 	do
 		end = nblib_wait_group(team->group, &team->wait, ticket, NBAR_FOREVER);
 	while (end == NBLIB_MUTE);

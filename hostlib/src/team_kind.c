@@ -5,8 +5,8 @@
  *
  * Called by team.c. The threads arrive. One thread learns that all have arrived, and releases the
  * others: at once, or when the barrier of the group is complete. Each word holds the epoch of the
- * last barrier it was written for. Epochs only grow, so the epoch serves as the sense; only
- * the count of sense-reverse is reset. Nothing here is allocated, and nothing knows of the group.
+ * last barrier that a thread wrote it for. Epochs only grow, so the epoch serves as the sense. Only
+ * the count of sense-reverse is reset. Nothing here allocates memory or knows the group.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,18 +15,19 @@
 #include "order.h"
 
 /*
- * The word that releases a sense-reverse team. If it is in the cache line of the count, the last
- * thread owns this line when it has counted. That saves one transfer between cores, and halves the
- * time of two threads. But threads that poll the line delay threads that still count, and more so
- * in larger teams.
+ * In a sense-reverse team of up to this size, the word that releases is in the cache line of the
+ * count. Then the last thread owns the line when it has counted. This saves a transfer between
+ * cores, and halves the time of two threads. But threads that poll the line delay threads that
+ * still count, and the delay grows with the team.
  */
 #define NEAR_MAX 4u
 #define TAKES 64u
 #define COUNT(word) ((uint32_t)((word) >> 32) & 0x7fffffffu) /* the uppermost bit: a sleeper */
 
-/* Behind struct nbar_team each thread has `lines` of these. The first has the thread's own epoch,
- * which no other thread reads. Flags follow: in a tree, the flag that it sets for its parent and
- * the flag that releases it; in a dissemination, a flag for each of its signals. */
+/* Behind struct nbar_team, each thread has `lines` structs of this kind. The first holds the
+ * thread's own epoch, which no other thread reads. Flags follow. In a tree: the flag that the
+ * thread sets for its parent, and the flag that releases the thread. In a dissemination: a flag per
+ * signal. */
 struct line {
 	uint64_t word;
 	uint64_t reserved[15];
@@ -43,7 +44,7 @@ static uint64_t *line_of(struct nbar_team *team, uint32_t thread, uint32_t line)
 	return &first[(size_t)thread * team->lines + line].word;
 }
 
-/* Number of rounds of a dissemination, in integer arithmetic. */
+/* Computes the number of rounds of a dissemination, in integer arithmetic. */
 static uint32_t rounds_of(uint32_t size, uint32_t ways)
 {
 	uint32_t rounds = 0;
@@ -53,7 +54,7 @@ static uint32_t rounds_of(uint32_t size, uint32_t ways)
 	return rounds;
 }
 
-/* N of "dissemination:N"; 0 if it is not that. */
+/* Returns N of "dissemination:N"; 0 for another text. */
 static uint32_t ways_of(const char *kind)
 {
 	static const char name[] = "dissemination:";
@@ -126,7 +127,7 @@ static int count_arrive(struct nbar_team *team, uint32_t *ticket)
 	*ticket = (uint32_t)word + 1;
 	if (COUNT(word) != 1)
 		return 0;
-	/* Not if others wait for this word: then the release writes it. */
+	/* If other threads wait for this word, the release writes it. */
 	if (team->size > NEAR_MAX || (team->group && !team->local))
 		order_team_reset(&team->arrived, (uint64_t)team->size << 32 | *ticket);
 	return 1;
@@ -141,9 +142,9 @@ static void count_release(struct nbar_team *team, uint32_t ticket)
 }
 
 /*
- * In a team of two threads, the waiting thread is the next one to write the word, when it arrives
- * again. So it reads the word in a way that also fetches the cache line for writing, which saves a
- * transfer. It does so only for a short time, because it takes the line from the other thread.
+ * In a team of two, the waiting thread writes the word next, when it arrives again. So it reads the
+ * word in a way that also fetches the cache line for writing. This saves a transfer, but takes the
+ * line from the other thread; so the thread does this only for a short time.
  */
 static bool count_take(struct nbar_team *team, uint32_t ticket)
 {
@@ -178,7 +179,7 @@ bool nblib_kind_reached(const struct nbar_team *team, uint32_t ticket)
 
 /* --- trees ----------------------------------------------------------------------------------- */
 
-/* The children that a thread waits for, k = 0, 1, ...; NBAR_TEAM_MAX if there are no more. */
+/* Returns the child number k, from 0, that a thread waits for; NBAR_TEAM_MAX: no more children. */
 static uint32_t child_up(const struct nbar_team *team, uint32_t me, uint32_t k)
 {
 	uint32_t child = NBAR_TEAM_MAX;
@@ -190,8 +191,8 @@ static uint32_t child_up(const struct nbar_team *team, uint32_t me, uint32_t k)
 	return child < team->size ? child : NBAR_TEAM_MAX;
 }
 
-/* The children that a thread wakes. In a tournament the same ones; tree_release wakes them in
- * reverse order. */
+/* Returns the child number k that a thread wakes. In a tournament, a thread wakes the children that
+ * it waits for; tree_release does this in reverse order. */
 static uint32_t child_down(const struct nbar_team *team, uint32_t me, uint32_t k)
 {
 	if (team->kind == NBLIB_TOURNAMENT)
@@ -212,7 +213,7 @@ static int tree_arrive(struct nbar_team *team, uint32_t me, uint32_t ticket)
 	return 0;
 }
 
-/* The last child has the largest subtree in a tournament: it is woken first. */
+/* Wakes the last child first: in a tournament, it has the largest subtree. */
 static void tree_release(struct nbar_team *team, uint32_t me, uint32_t ticket)
 {
 	uint32_t k = 0;
@@ -246,7 +247,7 @@ static int rounds_arrive(struct nbar_team *team, uint32_t me, uint32_t ticket)
 	uint32_t size = team->size, line = LINE_ROUND;
 
 	for (uint64_t step = 1; step < size; step *= team->ways + 1, line += team->ways) {
-		/* The thread at a distance of `size` or more has been signalled already. */
+		/* At a distance of `size` or more, the thread already has the signal. */
 		for (uint32_t i = 1; i <= team->ways && i * step < size; i++)
 			signal_word(line_of(team, further(team, me, i * step), line + i - 1),
 				    ticket);

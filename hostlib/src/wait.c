@@ -4,9 +4,9 @@
  *
  * Called when the first test finds the barrier incomplete. A thread that waits for a group sleeps
  * on the futex of its completion, which the NIC increments on request; a thread that waits for
- * threads of its team sleeps on the word itself. A sleep on a NIC is bounded, because a killed
- * daemon wakes no thread. An in-process NIC of this process does not wake threads either: the
- * waiting thread runs its passes, with naps in between that become longer.
+ * threads of its team sleeps on the word itself. A thread that waits for a NIC sleeps for a bounded
+ * time, because a killed daemon wakes no thread. A NIC in this process wakes no thread either: the
+ * waiting thread runs the NIC's passes, and naps between them; each nap is longer than the last.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -23,12 +23,12 @@
 #include "internal.h"
 #include "order.h"
 
-#define SPIN_ROUND 64u                      /* looks at the word between two looks at the clock */
-#define POLL_ROUND 4u                       /* the same, where a look is a pass of the NIC */
+#define SPIN_ROUND 64u                      /* tests of the word between two looks at the clock */
+#define POLL_ROUND 4u                       /* such tests, if each test runs a pass of the NIC */
 #define NAP_MIN_NS UINT64_C(10000)          /* between two passes of a NIC in this process; */
 #define NAP_MAX_NS UINT64_C(1000000)        /* each nap is twice as long as the one before */
 #define LOOK_NS UINT64_C(10000000)          /* between two looks at the control socket */
-#define SLEEP_NS UINT64_C(50000000)         /* the longest sleep without such a look */
+#define SLEEP_NS UINT64_C(50000000)         /* the longest sleep without a look at the socket */
 #define STATUS UINT64_C(0xffffffff00000000) /* of a group's completion word */
 
 uint64_t nblib_now_ns(void)
@@ -39,7 +39,8 @@ uint64_t nblib_now_ns(void)
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* Returns when woken, when *word differs from `seen`, after ns, or for no reason. */
+/* Returns when another thread wakes it, when *word differs from `seen`, after ns, or for no
+ * reason. */
 static void futex_sleep(const uint32_t *word, int op, uint32_t seen, uint64_t ns)
 {
 	struct timespec t = {
@@ -91,7 +92,7 @@ int nblib_wait_default(struct nbar_wait_policy *out)
 /* State that all kinds of waiting share. */
 struct waiter {
 	const uint64_t *word;
-	const struct nbar_process_team *procs; /* or this instead */
+	const struct nbar_process_team *procs; /* takes the place of the word; or NULL */
 	const struct nblib_link *in_process;   /* of a NIC in this process; else NULL */
 	uint64_t failed; /* bits of the word that show a failure: the ticket will never complete */
 	uint32_t ticket;
@@ -112,7 +113,7 @@ static bool over(const struct waiter *w)
 	return nblib_reached(word, w->ticket) || (word & w->failed);
 }
 
-/* True if it is over. */
+/* Tests for a short time. True: the wait is over. */
 static bool spin_round(const struct waiter *w)
 {
 	uint32_t looks = w->in_process ? POLL_ROUND : SPIN_ROUND;
@@ -135,13 +136,13 @@ static void set_policy(struct waiter *w, const struct nbar_wait_policy *policy)
 static struct waiter begin(struct waiter w, const struct nbar_wait_policy *policy)
 {
 	set_policy(&w, policy);
-	/* Reading the clock takes as long as the fastest barriers: they complete without it. */
+	/* A look at the clock takes as long as a fast barrier: such a barrier completes before. */
 	if (!w.spin_ns || !spin_round(&w))
 		w.start = w.now = nblib_now_ns();
 	return w;
 }
 
-/* One round of spinning or yielding. False if it is time to sleep. */
+/* Spins or yields for one round. False: it is time to sleep. */
 static bool stay_awake(struct waiter *w)
 {
 	uint64_t waited = w->now - w->start;
@@ -210,13 +211,14 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 		if (w.now - looked >= LOOK_NS) {
 			looked = w.now;
 			nblib_life_look(g, w.now);
-			/* Only after a look of this wait: what others saw may be long ago. */
+			/* Only after a look of this wait: other threads may have looked long
+			 * ago. */
 			if (timeout_ns == NBAR_FOREVER && nblib_life_mute(g) >= NBLIB_MUTE_NS) {
 				end = NBLIB_MUTE;
 				break;
 			}
-			/* A cancellation point, as the check of a socket is: a thread must not be
-			 * cancelled within a pass of the NIC. */
+			/* A cancellation point, like the check of a socket. Within a pass of the
+			 * NIC a thread must not be cancelled. */
 			if (in_process)
 				pthread_testcancel();
 		}
@@ -234,7 +236,7 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 		order_stat_add(&g->yields, w.yields);
 	if (w.sleeps)
 		order_stat_add(&g->sleeps, w.sleeps);
-	/* The last barrier may have completed just before the end of the daemon that we saw. */
+	/* The barrier may have completed just before the daemon ended. */
 	uint64_t word = order_completion_read(w.word);
 
 	if (nblib_reached(word, ticket))
@@ -242,13 +244,13 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 	return word & STATUS ? NBLIB_FAILED : end;
 }
 
-/* The futex of a team's own word is the epoch in it. */
+/* A thread sleeps on the half of a team's word that holds the epoch. */
 static const uint32_t *epoch_half(const uint64_t *word)
 {
 	return (const uint32_t *)word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
 
-/* True if the group of a team has failed, and with it the barrier of ticket. */
+/* True if the group of a team has failed, so that the barrier of ticket has failed too. */
 static bool broken(const struct nbar_team *team, uint32_t ticket)
 {
 	uint64_t word = order_team_broken(&team->broken);
@@ -258,7 +260,7 @@ static bool broken(const struct nbar_team *team, uint32_t ticket)
 	return word && (int32_t)(ticket - (uint32_t)word) >= 0;
 }
 
-/* The first tests, for barriers that complete soon: anything else would cost them too much time. */
+/* Tests a few times, and does nothing else: for barriers that complete soon. */
 static bool soon(const uint64_t *word, uint32_t ticket)
 {
 	for (uint32_t i = 0; i < SPIN_ROUND; i++) {
@@ -283,8 +285,8 @@ bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t tick
 		if (!stay_awake(&w)) {
 			uint64_t seen = order_team_ask(word, NBLIB_TEAM_SLEEPS);
 
-			/* With a group the sleep is bounded: a thread that sees the failure wakes
-			 * no others. */
+			/* With a group, the sleep is bounded: a thread that sees the failure does
+			 * not wake the others. */
 			if (!nblib_reached(seen, ticket))
 				futex_sleep(epoch_half(word), FUTEX_WAIT_PRIVATE, (uint32_t)seen,
 					    team->group ? SLEEP_NS : NBAR_FOREVER);

@@ -4,7 +4,7 @@
  * this host still runs.
  *
  * Called after a time limit, and now and then by waiting threads; never on the fast path. What the
- * page says is advice: it may be old, and nothing but texts depends on it.
+ * page says about late ranks may be old: only texts depend on it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 #define LIFE_STEP_NS                                                                              \
 	UINT64_C(200000000)                /* what one look counts at most: this process may have \
 					      been stopped itself */
-#define LIFE_STOPPED_NS UINT64_C(50000000) /* no sign for so long: is its process stopped? */
-#define LIFE_GONE_NS UINT64_C(1000000000)  /* no sign for so long: whatever the process does */
+#define LIFE_STOPPED_NS UINT64_C(50000000) /* no sign for so long: is the process stopped? */
+#define LIFE_GONE_NS UINT64_C(1000000000)  /* no sign for so long: in any state of the process */
 
 void nblib_life_look(struct nbar_group *g, uint64_t now)
 {
@@ -26,10 +26,10 @@ void nblib_life_look(struct nbar_group *g, uint64_t now)
 	uint64_t before = order_stat_read(&g->life_looked), since = now - before;
 	uint64_t mute = 0;
 
-	/* Another thread has looked since then, and has counted this time. */
+	/* Another thread has looked later than `now`, and has counted this time. */
 	if (now < before)
 		return;
-	/* 0: a NIC of an earlier version. */
+	/* 0: an earlier version of the NIC, without a sign of life. */
 	if (life != 0 && life == order_stat_read(&g->life))
 		mute = nblib_life_mute(g) + (since < LIFE_STEP_NS ? since : LIFE_STEP_NS);
 	order_stat_write(&g->life, life);
@@ -138,7 +138,7 @@ int nbar_missing_why(const struct nbar_group *g, uint32_t *ranks, uint16_t *why,
 	nstragglers = order_stragglers_read(&g->completion->nstragglers);
 	if (nstragglers > NBAR_STRAGGLERS_MAX)
 		nstragglers = NBAR_STRAGGLERS_MAX;
-	/* A NIC of an earlier version has other words there. */
+	/* In the page of an earlier version, other data lies there. */
 	bool told = order_life_read(&g->port->page->life) != 0;
 
 	for (uint32_t i = 0; i < nstragglers && i < n; i++) {

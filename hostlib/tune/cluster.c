@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cluster.c - clusters members by the cost of messages between them: recursive sparse spatial
- * selection of centres. See scheme.h.
+ * cluster.c - clusters members by the cost of messages between them: selects sparse spatial
+ * centres, recursively. See scheme.h.
  *
  * Every member of a group computes the same tree, because the tree depends only on the profile and
  * the order of the ranks. Time grows with members times centres, memory with the members.
@@ -13,7 +13,7 @@
 
 #include "scheme.h"
 
-#define EXACT_MAX 512u /* up to so many members, every pair is compared */
+#define EXACT_MAX 512u /* up to so many members, compare every pair */
 #define LOOK_MIN 256u  /* from so many members on, 90 % centres mean: no clusters */
 
 struct clustering {
@@ -49,8 +49,8 @@ static uint32_t furthest(const struct clustering *x, const uint32_t *m, uint32_t
 	return at;
 }
 
-/* The greatest distance between two members. With many members an estimate: the distance of the
- * member furthest from the first to the member furthest from it. */
+/* Computes the diameter, the greatest distance between two members. With many members, estimates
+ * it: takes the member furthest from the first, and the greatest distance from this member. */
 static double diameter(const struct clustering *x, const uint32_t *m, uint32_t k)
 {
 	double far = 0;
@@ -91,7 +91,7 @@ static uint32_t find_centres(struct clustering *x, const uint32_t *m, uint32_t k
 			x->centres[n++] = m[i];
 		}
 	}
-	/* A later centre may be nearer. */
+	/* A centre found later may be nearer. */
 	for (uint32_t i = 0; i < k && n < k; i++) {
 		double nearest = distance(x, m[i], x->centres[x->centre[m[i]]]);
 

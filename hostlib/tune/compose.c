@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compose.c - the best barrier for a cluster: the greedy choice of Meyer and Elster, and the
- * comparison with all flat barriers. See compose.h; the search that follows is in compose_search.c.
+ * compose.c - composes the best barrier for a cluster: makes the greedy choice of Meyer and Elster,
+ * and compares it with all flat barriers. See compose.h; compose_search.c has the search that
+ * follows.
  */
 #include "compose.h"
 
@@ -61,7 +62,7 @@ int compose_flat(struct nbfw_alg alg, const struct profile *p, const uint32_t *h
 	return rc;
 }
 
-/* The algorithms of the table among all members. */
+/* The flat barriers: algorithms of the table among all members. */
 struct flats {
 	const struct profile *p;
 	const uint32_t *host;
@@ -71,7 +72,8 @@ struct flats {
 	double scale, error;
 };
 
-/* The measured time of an algorithm, if the members are all hosts of the profile in their order. */
+/* Returns the measured time of an algorithm, if the members are all hosts of the profile, in
+ * order. */
 static double find_measured(const struct flats *f, struct nbfw_alg alg)
 {
 	if (f->size != f->p->hosts)
@@ -108,7 +110,8 @@ static int compare_numbers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* How far predictions are from measured barriers: the median ratio, and the median deviation. */
+/* Finds how far predictions are from measured barriers: the median ratio of measured to predicted
+ * time, and the median deviation from it. */
 static void calibrate(struct flats *f)
 {
 	double ratio[PROFILE_FLAT_MAX];
@@ -152,8 +155,8 @@ int compose_deviation(const struct profile *p, double *out)
 	return rc;
 }
 
-/* All of them, and the best: by measurement, or else by prediction. The composed barrier is
- * compared with it, so the ratio of this one scales predictions. */
+/* Finds the best flat barrier: by measurement, or else by prediction. The composed barrier is
+ * compared with this barrier, so the ratio of this barrier scales predictions. */
 static int compose_flats(const struct profile *p, const uint32_t *host, uint32_t size,
 			 struct compose *out)
 {
@@ -181,14 +184,14 @@ static int compose_flats(const struct profile *p, const uint32_t *host, uint32_t
 struct part {
 	const struct profile *p;
 	uint32_t k;
-	const uint32_t *host; /* of the leaders of its children */
+	const uint32_t *host; /* hosts of the leaders of its children */
 	double *done;
 	struct pattern *pattern;
 	struct nbfw_alg up, down, all;
-	double up_s, down_s, all_s; /* the least so far; negative: none */
+	double up_s, down_s, all_s; /* the least costs so far; negative: none */
 };
 
-/* The time when a part is done: at member 0 after an arrival, else at the last member. */
+/* Computes the time when a part is done: at member 0 after an arrival, else at the last member. */
 static int part_cost(struct part *x, struct nbfw_alg alg, enum pattern_part part, double *out)
 {
 	struct schedule *s;
@@ -293,8 +296,8 @@ static struct schedule *flat_schedule(struct nbfw_alg alg, uint32_t size)
 	return s;
 }
 
-/* Makes clusters, selects algorithms and searches. out->scheme stays NULL if the flat barrier is as
- * good. */
+/* Makes clusters, selects algorithms and searches. out->scheme stays NULL if the result is not
+ * better than the best flat barrier by the margin. */
 static int compose_scheme(const struct profile *p, const uint32_t *host, uint32_t size,
 			  struct compose *out)
 {
@@ -302,7 +305,7 @@ static int compose_scheme(const struct profile *p, const uint32_t *host, uint32_
 	struct search search = { .p = p, .host = host, .budget = COMPOSE_BUDGET };
 	int rc = c ? scheme_cluster(c, p, host) : -ENOMEM;
 
-	/* Among so many, only clusters are worth their time. */
+	/* With so many members, only a search among clusters is worth its time. */
 	if (!rc && c->ngroup == 1 && size > SCHEDULE_EXACT_MAX) {
 		scheme_free(c);
 		return 0;

@@ -10,9 +10,9 @@
 
 #include "compose.h"
 
-#define LEADERS_MAX 16u /* children of a cluster that are tried as its leader */
-#define MOVES_MAX 8u    /* children that are tried in another cluster */
-#define GAIN 1e-4       /* smallest gain that counts, relative to the whole */
+#define LEADERS_MAX 16u /* try so many children of a cluster as its leader */
+#define MOVES_MAX 8u    /* try so many children in another cluster */
+#define GAIN 1e-4       /* smallest gain that counts, relative to the whole time */
 
 struct climb {
 	struct search *s;
@@ -20,7 +20,7 @@ struct climb {
 	struct pattern pattern;
 	uint32_t group;
 	enum { UP, DOWN, EXCHANGE } what;
-	bool better; /* since the round began */
+	bool better; /* true: this round has found a better scheme */
 };
 
 /* Predicts x->next, and makes it x->at if it is better. */
@@ -32,7 +32,7 @@ static int look(struct climb *x)
 	int rc = scheme_signals(x->next, &x->pattern);
 
 	if (rc == -EINVAL || rc == -ERANGE)
-		return 0; /* an algorithm does not allow this size, or has no such part */
+		return 0; /* an algorithm does not allow this size, or does not have this part */
 	if (rc)
 		return rc;
 	schedule = schedule_new(&x->pattern);

@@ -17,7 +17,7 @@ struct search {
 	uint64_t budget; /* signals */
 	/* Results. */
 	double best_s;
-	struct schedule *best; /* the caller's */
+	struct schedule *best; /* the caller must free it */
 	uint32_t tried;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * emit_c.c - writes a barrier as one C file that needs only MPI. The file has the pattern as
+ * emit_c.c - writes a barrier as one C file that needs only MPI. The file holds the pattern in
  * tables.
  *
  * The MPI tag of a signal is its slot, so that a rank can tell apart the messages of another rank.
@@ -53,7 +53,7 @@ static void write_signals(const struct schedule *s, FILE *to)
 	fprintf(to, "%s};\n", s->nsignal ? "" : "\t{ 0, 0 },\n");
 }
 
-/* The greatest number of signals of a rank: so many requests may be pending. */
+/* Returns the greatest number of signals of a rank: so many requests may be pending. */
 static uint32_t most_requests(const struct schedule *s)
 {
 	uint32_t most = 1;

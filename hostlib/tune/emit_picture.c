@@ -8,7 +8,7 @@
 #include "emit.h"
 #include "predict.h"
 
-/* Names come from a file: leaves out the characters that XML and dot interpret. */
+/* Names come from a file. So this leaves out the characters that XML and dot interpret. */
 static void write_name(const char *name, FILE *to)
 {
 	for (const char *c = name; *c; c++)

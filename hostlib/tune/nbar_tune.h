@@ -31,10 +31,10 @@ struct nbar_tune;
 int nbar_tune_open(const char *path, struct nbar_tune **out, char *why, size_t size);
 void nbar_tune_close(struct nbar_tune *t);
 
-/* Equal for two profiles that make the same plans; different, almost always, for others. */
+/* Two profiles that make the same plans have the same digest; others almost never have. */
 uint64_t nbar_tune_digest(const struct nbar_tune *t);
 
-/* The number of a host by its name; -ENOENT: the profile does not have it. */
+/* Finds the number of a host by its name. -ENOENT: the profile does not have this host. */
 int nbar_tune_host(const struct nbar_tune *t, const char *name, uint32_t *out, char *why,
 		   size_t size);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pattern.c - collects the signals of a barrier: those of algorithms of the table, among any
- * members. See schedule.h.
+ * pattern.c - collects the signals of a barrier, from algorithms of the table among any members.
+ * See schedule.h.
  *
- * The generators of the firmware make the signals: only they know the algorithms.
+ * The plan generators of the firmware make the signals: only they know the algorithms.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -100,7 +100,7 @@ static int plans_make(struct plans *s, struct nbfw_alg alg, uint32_t k)
 	return 0;
 }
 
-/* The step of a plan that waits for a slot. */
+/* Returns the step of a plan that waits for a slot. */
 static uint32_t step_of_slot(const struct nbar_plan *p, uint32_t slot)
 {
 	const struct nbar_step *step = nbfw_plan_steps(p);
@@ -113,8 +113,8 @@ static uint32_t step_of_slot(const struct nbar_plan *p, uint32_t slot)
 
 /*
  * True if this member sends exactly one signal to a lower rank, after all its waits for higher
- * ranks, and waits for exactly one lower rank (rank 0: sends none). Then the signals to lower ranks
- * are an arrival at rank 0, and the others are a release.
+ * ranks, and waits for exactly one lower rank; rank 0 does neither. If all members pass, the
+ * signals to lower ranks are an arrival at rank 0, and the signals to higher ranks are a release.
  */
 static bool is_tree(const struct nbar_plan *p)
 {
@@ -130,7 +130,7 @@ static bool is_tree(const struct nbar_plan *p)
 				down++;
 				sent_in = s;
 			} else if (p->rank && !from_below) {
-				return false; /* it releases others before it is released */
+				return false; /* it releases before it is released */
 			}
 		}
 		for (uint32_t i = step->first_slot; i < step->first_slot + step->nslot; i++) {

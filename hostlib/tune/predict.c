@@ -13,7 +13,7 @@
 
 #include "predict_shared.h"
 
-/* Two ranks of one host need no message: the cost is that of a call. */
+/* Two ranks of one host need no message: they cost as much as a call. */
 static double cost_o(const struct profile *p, uint32_t i, uint32_t j)
 {
 	return i == j ? profile_self(p, i) : profile_o(p, i, j);
@@ -29,10 +29,10 @@ struct path {
 	const struct profile *p;
 	const uint32_t *host;
 	enum predict_formula formula;
-	double *entered; /* by step; negative: not yet */
+	double *entered; /* by step; negative: not entered yet */
 	double *sent;    /* by step: when its rank has sent all */
 	double *arrived; /* by slot; sorted by time within a step that has ended */
-	double *kept;    /* the same, never sorted; or NULL */
+	double *kept;    /* a copy of arrived that is never sorted; or NULL */
 };
 
 /* A rank enters a step: its signals leave, one after the other. */
@@ -81,9 +81,9 @@ static void sort_times(double *t, uint32_t n)
 	}
 }
 
-/* The time when a rank is done with a step. It takes the messages one after the other, in the order
- * of arrival. The senders of one step are mostly similar hosts, so the average L is used for each
- * message. */
+/* Returns the time when a rank is done with a step. The rank takes the messages one after the
+ * other, in the order of arrival. The senders of one step are mostly similar hosts, so each message
+ * costs their average L. */
 static double leave(struct path *x, uint32_t step)
 {
 	const struct schedule *s = x->s;
@@ -170,7 +170,7 @@ int predict_times(const struct schedule *s, const struct profile *p, const uint3
 		rc = predict_shared(s, p, host, formula, out);
 	else if (!rc)
 		run(&x, out->done);
-	x.entered = NULL; /* it belongs to *out now */
+	x.entered = NULL; /* the array belongs to *out now */
 	if (rc)
 		predict_times_free(out);
 	path_free(&x);

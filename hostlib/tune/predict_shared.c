@@ -2,16 +2,17 @@
 /*
  * predict_shared.c - the times of a barrier whose NICs share processors. See predict.h.
  *
- * Called by predict.c. Each message is work for the processor of its sender and for that of its
- * receiver, and a processor works on one message at a time, in the order of their times. Events of
- * one time keep the order in which they were made, so that every rank comes to the same result.
+ * Called by predict.c. Each message is work for the processor of its sender and for the processor
+ * of its receiver. A processor works on one message at a time, in the order of their times. Events
+ * with the same time keep the order in which they were made, so that every rank gets the same
+ * result.
  */
 #include "predict_shared.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define ENTER UINT32_MAX /* instead of a slot: a rank enters its first step */
+#define ENTER UINT32_MAX /* takes the place of a slot: a rank enters its first step */
 
 struct event {
 	double time;
@@ -26,8 +27,8 @@ struct shared {
 	enum predict_formula formula;
 	struct predict_times *out;
 	double *busy;      /* by processor: the time when it is free */
-	uint32_t *step;    /* by rank: the step that it is in */
-	uint32_t *pending; /* by step: slots that are empty */
+	uint32_t *step;    /* by rank: its current step */
+	uint32_t *pending; /* by step: number of empty slots */
 	struct event *heap;
 	uint32_t n, made;
 };
@@ -97,12 +98,12 @@ static struct parts parts_of(const struct shared *x, uint32_t i, uint32_t j, boo
 	}
 	o = waiting ? profile_self(x->p, i) : profile_o(x->p, i, j);
 	l = profile_l(x->p, i, j);
-	/* On one processor, both ends together are the cost of a further message. On two, each end
-	 * takes that long while the other end works on the next message. */
+	/* On one processor, both ends together cost as much as a further message. On two
+	 * processors, each end costs that much, while the other end works on the next message. */
 	c.send = x->p->processor[i] == x->p->processor[j] ? l / 2 : l;
 	c.recv = c.send < o + l - c.send ? c.send : o + l - c.send;
 	c.wire = o + l - c.send - c.recv;
-	c.wire = c.wire > step ? c.wire - step : 0; /* the sender's step did that part of O */
+	c.wire = c.wire > step ? c.wire - step : 0; /* O includes the sender's step */
 	return c;
 }
 
@@ -113,7 +114,7 @@ static bool is_waiting(const struct shared *x, uint32_t slot)
 	return x->formula == PREDICT_WAITING && x->step[x->s->rank_of[step]] == step;
 }
 
-/* A rank enters steps until one has to wait, or until it is done. */
+/* A rank enters steps until a step must wait, or until the rank is done. */
 static void enter(struct shared *x, uint32_t rank, double now)
 {
 	const struct schedule *s = x->s;
@@ -141,7 +142,7 @@ static void enter(struct shared *x, uint32_t rank, double now)
 	x->out->done[rank] = now;
 }
 
-/* A message is at its receiver. */
+/* A message has arrived at its receiver. */
 static void receive(struct shared *x, const struct event *e)
 {
 	const struct schedule *s = x->s;

@@ -10,7 +10,7 @@
 /* True if two ranks are on hosts that share a processor. */
 bool predict_is_shared(const struct schedule *s, const struct profile *p, const uint32_t *host);
 
-/* Fills the arrays of *out, which are the caller's. 0 or -ENOMEM. */
+/* Fills the arrays of *out, which belong to the caller. 0 or -ENOMEM. */
 int predict_shared(const struct schedule *s, const struct profile *p, const uint32_t *host,
 		   enum predict_formula formula, struct predict_times *out);
 

@@ -81,8 +81,8 @@ static bool read_cost(const json_t *value, double *out)
 
 	if (!json_is_number(value) || !isfinite(ns) || ns < 0 || ns > PROFILE_COST_MAX_NS)
 		return false;
-	/* Rounds to the picosecond, as the digest does: profiles with the same digest make the same
-	 * barrier. */
+	/* Rounds to the picosecond, as the digest does. So profiles with the same digest make the
+	 * same barrier. */
 	*out = round(ns * 1e3) / 1e12;
 	return true;
 }
@@ -198,7 +198,7 @@ static int read_classes(const struct reader *r, const json_t *root, struct profi
 	return 0;
 }
 
-/* Which hosts share a processor, and its work for a step. */
+/* Reads which hosts share a processor, and the work of a processor for a step. */
 static int read_processors(const struct reader *r, const json_t *root, struct profile *p)
 {
 	const json_t *list = json_object_get(root, "processor"), *value;
@@ -227,7 +227,7 @@ static int read_processors(const struct reader *r, const json_t *root, struct pr
 	return 0;
 }
 
-/* Measured barriers. One of an algorithm that this nbar does not know is skipped. */
+/* Reads the measured barriers. Skips a barrier of an algorithm that this nbar does not know. */
 static int read_flat(const struct reader *r, json_t *root, struct profile *p)
 {
 	json_t *list = json_object_get(root, "flat_ns"), *value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * profile_rounds.c - see profile_rounds.h. All processes of a run call it and must find
- * the same.
+ * profile_rounds.c - see profile_rounds.h. All processes of a run call these functions, and must
+ * get the same results.
  */
 #include "profile_rounds.h"
 
@@ -27,8 +27,8 @@ uint32_t profile_parts(const uint32_t *owner, const uint32_t *other, uint32_t n,
 		uint32_t j = other[i], at = 0;
 
 		if (j < i)
-			continue; /* it has the part of its partner */
-		/* The first part after those of the earlier pairs on the same processors. */
+			continue; /* this node already has the part of its partner */
+		/* Takes the first part after the parts of earlier pairs on the same processors. */
 		for (uint32_t k = 0; k < i; k++) {
 			bool shares = owner[k] == owner[i] || owner[k] == owner[j] ||
 				      owner[other[k]] == owner[i] || owner[other[k]] == owner[j];

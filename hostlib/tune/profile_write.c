@@ -36,7 +36,7 @@ static void write_text(FILE *to, const char *text)
 	json_decref(value);
 }
 
-/* What a profile may have or lack. */
+/* Writes the keys that a profile may lack. */
 static void write_options(const struct profile *p, FILE *to)
 {
 	char name[NBAR_NAME_MAX];

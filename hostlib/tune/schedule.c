@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * schedule.c - makes the steps of all members from the signals of a barrier, proves that they are a
- * barrier, and makes the plans. See schedule.h.
+ * schedule.c - makes the steps of all members from the signals of a barrier, proves that the steps
+ * are a barrier, and makes the plans. See schedule.h.
  *
  * Memory grows with members and signals, never with the square of the members.
  */
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps of the pattern, with one numbering for all ranks. Merging them gives the steps of the
- * schedule. */
+/* Steps of the pattern, with one numbering for all ranks. merge_steps makes the steps of the
+ * schedule from them. */
 struct raw {
 	uint32_t nstep;
 	uint32_t *base;          /* by rank */
@@ -64,7 +64,8 @@ static bool schedule_alloc(struct schedule *s, uint32_t steps)
 	return good && s->first_step;
 }
 
-/* Sends as early as possible: a new step begins only at a send that follows a wait. */
+/* Merges steps so that each send is as early as possible: only a send after a wait begins a
+ * step. */
 static void merge_steps(struct schedule *s, const struct raw *w)
 {
 	uint32_t n = 0;
@@ -90,7 +91,7 @@ static void merge_steps(struct schedule *s, const struct raw *w)
 	s->first_send[n] = s->first_slot[n] = s->nsignal;
 }
 
-/* Puts the signals into their steps. Uses w->sends and w->slots as cursors, so they are invalid
+/* Puts the signals into their steps. Uses w->sends and w->slots as cursors, so both are invalid
  * afterwards. */
 static void place_signals(struct schedule *s, const struct pattern *p, struct raw *w)
 {
@@ -109,14 +110,14 @@ static void place_signals(struct schedule *s, const struct pattern *p, struct ra
 			s->slot_step[k] = i;
 }
 
-/* A step waits for one thing less. If that was the last one, the rank enters its next step. */
+/* A step waits for one event less. After the last event, the rank enters its next step. */
 static void step_hears(struct schedule *s, uint32_t *pending, uint32_t step)
 {
 	if (--pending[step] == 0 && step + 1 < s->first_step[s->rank_of[step] + 1])
 		s->order[s->norder++] = step + 1;
 }
 
-/* Enters steps until none can be entered any more. `order` is the queue, too. */
+/* Enters steps until no more step can be entered. `order` is also the queue. */
 static bool put_in_order(struct schedule *s)
 {
 	uint32_t *pending = malloc((s->nstep + 1) * sizeof(*pending));
@@ -188,7 +189,7 @@ struct row {
 	uint64_t word[WORDS];
 };
 
-/* The columns from `first` on that each rank knows when it enters each step, and at its end. */
+/* Computes which columns of this block each rank knows when it enters each step, and at its end. */
 static void spread(const struct schedule *s, uint32_t first, struct row *entered,
 		   struct row *carried)
 {

@@ -15,7 +15,7 @@
 
 #include "plan.h"
 
-/* src sends it when src enters its step src_step; dst waits for it in its step dst_step. */
+/* src sends the signal when src enters its step src_step; dst waits for it in its step dst_step. */
 struct signal {
 	uint32_t src, src_step;
 	uint32_t dst, dst_step;
@@ -24,17 +24,17 @@ struct signal {
 /* A barrier during its composition. Steps of a rank may be empty: schedule_new leaves them out. */
 struct pattern {
 	uint32_t size;
-	uint32_t *next; /* by rank: the step that its next signal goes into */
+	uint32_t *next; /* by rank: the step for its next signal */
 	struct signal *signal;
 	uint32_t n, room;
-	struct plans *cache; /* of algorithms among few members; only for pattern.c */
+	struct plans *cache; /* plans of algorithms among few members; only for pattern.c */
 };
 
 int pattern_init(struct pattern *p, uint32_t size);
 void pattern_clear(struct pattern *p); /* no signals; keeps the memory */
 void pattern_free(struct pattern *p);
 
-/* Which signals of an algorithm go into a pattern. */
+/* The signals of an algorithm that go into a pattern. */
 enum pattern_part {
 	PATTERN_ALL,
 	PATTERN_ARRIVE, /* up to member 0 */
@@ -50,8 +50,9 @@ int pattern_add(struct pattern *p, struct nbfw_alg alg, const uint32_t *member, 
 		enum pattern_part part);
 
 /*
- * The steps of all members: sends first, then waits, as in struct nbar_plan. The steps of all ranks
- * have one numbering, rank by rank; sends and slots too, step by step.
+ * The steps of all members. A step first sends, then waits, as in struct nbar_plan. The steps of
+ * all ranks have one numbering, rank by rank. Sends and slots also have one numbering, step by
+ * step.
  */
 struct schedule {
 	uint32_t size, nstep, nsignal;
@@ -65,14 +66,14 @@ struct schedule {
 	uint32_t norder; /* nstep, unless ranks wait for each other in a circle */
 };
 
-/* Makes it, and merges steps that have no wait between them. NULL: no memory. */
+/* Makes a schedule, and merges steps without a wait between them. NULL: no memory. */
 struct schedule *schedule_new(const struct pattern *p);
 void schedule_free(struct schedule *s);
 
 /*
- * The knowledge-matrix test: K_0 = I + S_0, K_a = K_(a-1) + K_(a-1) S_a; it holds if the last K has
- * no zero, and all members reach their end. 1: it is a barrier; 0: it is not; -ENOMEM. Among more
- * than SCHEDULE_EXACT_MAX members, K has the columns of some members only, evenly spread.
+ * The knowledge-matrix test: K_0 = I + S_0, K_a = K_(a-1) + K_(a-1) S_a. The steps are a barrier if
+ * the last K has no zero, and all members reach their end. 1: a barrier; 0: no barrier; -ENOMEM.
+ * With more than SCHEDULE_EXACT_MAX members, K has the columns of some members only, evenly spread.
  */
 #define SCHEDULE_EXACT_MAX 65536u
 int schedule_is_barrier(const struct schedule *s);
@@ -83,8 +84,8 @@ int schedule_is_barrier(const struct schedule *s);
  */
 int64_t schedule_plan(const struct schedule *s, uint32_t rank, void *block, size_t capacity);
 
-/* Checks each plan by nbfw_plan_check, and the whole by schedule_is_barrier. 0, or a negative errno
- * and the reason. */
+/* Checks each plan by nbfw_plan_check, and all plans together by schedule_is_barrier. 0, or a
+ * negative errno and the reason. */
 int schedule_check(const struct schedule *s, const char **why);
 
 #endif

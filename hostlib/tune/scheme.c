@@ -62,7 +62,7 @@ void scheme_copy(struct scheme *to, const struct scheme *from)
 	memcpy(to->child, from->child, n * sizeof(*to->child));
 }
 
-/* A stable sort of the children by owner. */
+/* Sorts the children by owner; a stable sort. */
 void scheme_regroup(struct scheme *c)
 {
 	uint32_t n = children_of_all(c), at = 0;
@@ -110,7 +110,7 @@ uint32_t scheme_add_group(struct scheme *c, uint32_t owner)
 	return g;
 }
 
-/* Where a child stands in order[]. */
+/* Returns the index of a child in order[]. */
 static uint32_t place_of(const struct scheme *c, uint32_t child)
 {
 	uint32_t i = 0;
@@ -140,7 +140,7 @@ void scheme_lead(struct scheme *c, uint32_t group, uint32_t i)
 	scheme_regroup(c);
 }
 
-/* The leaders of a cluster's children, in their order. */
+/* Writes the leaders of a cluster's children, in the order of the children. */
 static void leaders(const struct scheme *c, const struct scheme_group *g, uint32_t *out)
 {
 	for (uint32_t i = 0; i < g->n; i++)

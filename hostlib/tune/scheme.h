@@ -2,9 +2,10 @@
 /*
  * scheme.h - a barrier as a tree of clusters, with an algorithm for each of them.
  *
- * A child of a cluster is a member or another cluster. The leader of a cluster is that of its first
- * child. Clusters arrive bottom up, each among the leaders of its children; the top cluster runs a
- * complete barrier, or an arrival and a release; then clusters release top down.
+ * A child of a cluster is a member or another cluster. The leader of a cluster is its first child,
+ * or the leader of this child. Clusters arrive bottom up, each among the leaders of its children.
+ * The top cluster runs a complete barrier, or an arrival and a release. Then clusters release top
+ * down.
  */
 #ifndef NBAR_TUNE_SCHEME_H
 #define NBAR_TUNE_SCHEME_H
@@ -25,8 +26,7 @@ struct scheme_group {
 struct scheme {
 	uint32_t size, ngroup, room; /* room: the limit of ngroup */
 	struct scheme_group *group;  /* group[0]: the top; a group without children is unused */
-	uint32_t
-		*owner; /* the group of each child: members, then groups; SCHEME_NONE: of the top */
+	uint32_t *owner; /* by child (members, then groups): its group; SCHEME_NONE: the top */
 	uint32_t *order; /* all children except the top group, in the order that they have in
 			  * their groups */
 	uint32_t *child; /* the children of each group, made by scheme_regroup */
@@ -44,14 +44,14 @@ void scheme_regroup(struct scheme *c);
 /* The member that represents a child. */
 uint32_t scheme_leader(const struct scheme *c, uint32_t child);
 
-/* Adds a cluster without children below another one, and returns its number. SCHEME_NONE: there is
- * no room, or it would be too deep. */
+/* Adds a cluster without children below another cluster, and returns its number. SCHEME_NONE: no
+ * room, or the tree would be too deep. */
 uint32_t scheme_add_group(struct scheme *c, uint32_t owner);
 
-/* Removes a cluster: its owner gets its children, in its place. */
+/* Removes a cluster: its children take its place in its owner. */
 void scheme_merge(struct scheme *c, uint32_t group);
 
-/* Makes child number i of a cluster its first one. */
+/* Makes child number i of a cluster the first child. */
 void scheme_lead(struct scheme *c, uint32_t group, uint32_t i);
 
 static inline bool scheme_is_group(const struct scheme *c, uint32_t child)
@@ -60,13 +60,13 @@ static inline bool scheme_is_group(const struct scheme *c, uint32_t child)
 }
 
 /*
- * Clusters the members by sparse spatial centres, recursively: a member is a new centre if its
- * distance from all centres is more than SCHEME_DIAMETER of the diameter; all others go to the
- * nearest centre. 0 or -ENOMEM.
+ * Clusters the members by sparse spatial centres, recursively. A member is a new centre if its
+ * distance from all centres is more than SCHEME_DIAMETER of the diameter (the greatest distance
+ * between two members). Every other member goes to the nearest centre. 0 or -ENOMEM.
  */
 int scheme_cluster(struct scheme *c, const struct profile *p, const uint32_t *host);
 
-/* The signals of a scheme, into an empty pattern. 0 or a negative errno. */
+/* Writes the signals of a scheme into an empty pattern. 0 or a negative errno. */
 int scheme_signals(const struct scheme *c, struct pattern *out);
 
 #endif

@@ -43,13 +43,13 @@ uint32_t coll_nbar_rank(void);
 /* Publishes the place of this process, before MPI_Init exchanges them. OMPI_SUCCESS or an error. */
 int coll_nbar_publish(const struct nbmpi_config *config);
 
-/* Begin, after all processes have published; and end. */
+/* Start, after all processes have published; stop. */
 void coll_nbar_start(const struct nbmpi_config *config);
 void coll_nbar_stop(void);
 
 mca_coll_base_module_t *coll_nbar_comm_query(ompi_communicator_t *comm, int *priority);
 
-/* The state of a communicator, or NULL: it has none, because it has called no barrier here. */
+/* Returns the state of a communicator; NULL: it has called no barrier, and has no state. */
 struct nbmpi_comm *coll_nbar_comm_find(ompi_communicator_t *comm);
 
 /* --- coll_nbar_last.c ---------------------------------------------------------------------- */

@@ -139,7 +139,7 @@ static bool read_params(void)
 }
 
 /* With invalid parameters the component stays loaded, so that its counters show why no barrier is
- * offloaded. But it is disabled, and its published terms tell this to all other processes. */
+ * offloaded. But the component is disabled, and its published terms tell this to all processes. */
 static void configure(void)
 {
 	nbmpi_config_init(&config);

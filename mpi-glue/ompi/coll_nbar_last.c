@@ -54,7 +54,7 @@ static int notify(mca_base_pvar_t *pvar, mca_base_pvar_event_t event, void *obje
 	return OMPI_SUCCESS;
 }
 
-/* A communicator whose barriers no NIC has run has zeros. */
+/* Reads the values; all are 0 if no NIC has run barriers of the communicator. */
 static int read_last(const mca_base_pvar_t *pvar, void *value, void *object)
 {
 	const struct variable *v = pvar->ctx;

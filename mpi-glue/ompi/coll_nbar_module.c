@@ -21,12 +21,12 @@ static struct {
 	struct nbmpi_node self;
 	struct nbmpi_crowd crowd;
 	uint32_t nrank;
-	uint8_t *seen; /* of each rank: what its record says; 0: not looked up yet, or no memory */
+	uint8_t *seen; /* by rank: contents of its record; 0: not looked up yet, or no memory */
 } job = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 #define SEEN 1u
-#define HAS_NIC 2u /* it has found a NIC */
-#define IS_HERE 4u /* it is on this host */
+#define HAS_NIC 2u /* the process has found a NIC */
+#define IS_HERE 4u /* the process is on this host */
 
 #define COMPONENT &mca_coll_nbar_component.super.collm_version
 
@@ -46,7 +46,7 @@ int coll_nbar_publish(const struct nbmpi_config *config)
 
 /* --- hosts --------------------------------------------------------------------------------- */
 
-/* Room for another rank of the job. */
+/* Makes room for another rank of the job. */
 static bool grow(uint32_t rank)
 {
 	uint32_t n = job.nrank ? job.nrank : 64;
@@ -64,11 +64,11 @@ static bool grow(uint32_t rank)
 }
 
 /*
- * Reads the record that a process has published. All members find the same.
+ * Reads the record that a process has published. All members get the same result.
  *
  * MPI_Init has brought all records to this process, so no transfer can fail. With a lazy exchange
- * this call fetches the record, and waits without a limit, also for a record that is never
- * published: then it hangs, but two processes never get different answers.
+ * this call fetches the record, and waits without a limit. If the record is never published, the
+ * call hangs, but two processes never get different answers.
  */
 static enum nbmpi_why read_record(opal_process_name_t name, struct nbmpi_node *out)
 {
@@ -88,8 +88,9 @@ static enum nbmpi_why read_record(opal_process_name_t name, struct nbmpi_node *o
 	return why;
 }
 
-/* What the record of a process says, or the reason why it cannot be used. With job.lock. All
- * members must find the same, so this needs no memory: without memory it reads the record again. */
+/* Returns the contents of a process's record, or the reason why the record cannot be used. With
+ * job.lock. All members must get the same result, so lack of memory changes nothing: this then
+ * reads the record again. */
 static enum nbmpi_why look_up(opal_process_name_t name, uint8_t *out)
 {
 	bool ours = name.jobid == OMPI_PROC_MY_NAME->jobid;
@@ -179,7 +180,7 @@ static uint32_t *coll_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	return NULL;
 }
 
-/* Also called from MPI's progress, where job.lock may be held: does not need it. */
+/* Does not take job.lock: MPI's progress, which may hold it, also calls this function. */
 static uint64_t coll_host(void *mpi, uint32_t rank)
 {
 	ompi_communicator_t *comm = mpi;
@@ -238,7 +239,7 @@ static int error_code(const char *text)
 	return code;
 }
 
-/* Its result differs between releases. */
+/* The result of opal_progress differs between releases. */
 static void progress(void)
 {
 	opal_progress();
@@ -289,7 +290,7 @@ void coll_nbar_stop(void)
 
 /* --- a communicator ------------------------------------------------------------------------ */
 
-/* State of a communicator, made at its first barrier. NULL: no memory. */
+/* Returns the state of a communicator, and makes it at the first barrier. NULL: no memory. */
 static struct nbmpi_comm *comm_of(mca_coll_nbar_module_t *module, ompi_communicator_t *comm)
 {
 	struct nbmpi_comm *c = module->comm;
@@ -297,7 +298,8 @@ static struct nbmpi_comm *comm_of(mca_coll_nbar_module_t *module, ompi_communica
 	if (!c) {
 		c = nbmpi_comm_open(comm, (uint32_t)ompi_comm_rank(comm),
 				    (uint32_t)ompi_comm_size(comm), OMPI_COMM_IS_INTER(comm));
-		/* Release: with coll_nbar_comm_find, which a tool may call on another thread. */
+		/* Release: pairs with coll_nbar_comm_find, which a tool may call on another
+		 * thread. */
 		__atomic_store_n(&module->comm, c, __ATOMIC_RELEASE);
 	}
 	return c;
@@ -356,11 +358,11 @@ struct nbmpi_comm *coll_nbar_comm_find(ompi_communicator_t *comm)
 	if (comm->c_coll->coll_barrier != barrier)
 		return NULL;
 	module = (mca_coll_nbar_module_t *)comm->c_coll->coll_barrier_module;
-	return __atomic_load_n(&module->comm, __ATOMIC_ACQUIRE); /* with comm_of */
+	return __atomic_load_n(&module->comm, __ATOMIC_ACQUIRE); /* pairs with comm_of */
 }
 
-/* Keeps the functions that would run without this component: they stay loaded while it may call
- * them. */
+/* Keeps the functions that would run without this component: they stay loaded while the component
+ * may call them. */
 static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
 {
 	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
@@ -391,7 +393,7 @@ mca_coll_base_module_t *coll_nbar_comm_query(ompi_communicator_t *comm, int *pri
 {
 	mca_coll_nbar_module_t *module;
 
-	/* A single rank waits for no other: Open MPI's own function is best. */
+	/* A single rank waits for no other rank: Open MPI's own function is best. */
 	if (!OMPI_COMM_IS_INTER(comm) && ompi_comm_size(comm) < 2)
 		return NULL;
 	if (unwanted(comm))

@@ -26,7 +26,7 @@ static struct {
 	ompi_communicator_t *kept; /* see keep */
 } pending = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* 0: not yet; else r->super.req_status has the result. */
+/* Tests a request. 0: not yet; else r->super.req_status has the result. */
 static int test(coll_nbar_request_t *r)
 {
 	int rc = nbmpi_test(&r->barrier);
@@ -65,7 +65,7 @@ static int on_progress(void)
 
 	if (__atomic_load_n(&pending.count, __ATOMIC_RELAXED) == 0)
 		return 0;
-	/* Another thread does it already, or a caller of this function. */
+	/* Another thread, or a caller of this function, already completes the requests. */
 	if (pthread_mutex_trylock(&pending.lock) != 0)
 		return 0;
 	done = take_done();
@@ -73,7 +73,7 @@ static int on_progress(void)
 	while (done) {
 		coll_nbar_request_t *r = done;
 
-		/* Once complete, the request may be freed at any time. */
+		/* A complete request may be freed at any time. */
 		done = r->next;
 		ompi_request_complete(&r->super, true);
 		n++;
@@ -88,7 +88,7 @@ void coll_nbar_request_stop(void)
 	pending.registered = false;
 }
 
-/* From here on any thread's progress may complete it. */
+/* Puts a request into the list: from here on any thread's progress may complete it. */
 static void put(coll_nbar_request_t *r)
 {
 	bool first;
@@ -135,8 +135,8 @@ static int request_free(ompi_request_t **request)
 {
 	coll_nbar_request_t *r = (coll_nbar_request_t *)*request;
 
-	/* A request under way is freed when it is complete: MPI does not allow a program to free it
-	 * before. */
+	/* A request under way is freed when it is complete: MPI does not allow a program to free
+	 * it earlier. */
 	if (!REQUEST_COMPLETE(&r->super))
 		return MPI_ERR_REQUEST;
 	discard(r);

@@ -3,7 +3,7 @@
  * compat.h - all headers of Open MPI that the component needs, and the differences between
  * releases: 4.1, 5.0 and main. The makefile leaves the component out if this file does not compile.
  *
- * The rest of the component is the same for all of them. Built and tested with 4.1 and 5.0.
+ * The rest of the component is the same for all releases. Built and tested with 4.1 and 5.0.
  */
 #ifndef COLL_NBAR_COMPAT_H
 #define COLL_NBAR_COMPAT_H

@@ -19,7 +19,7 @@ static int refuse(const char *path, const char *why)
 	return EXIT_USAGE;
 }
 
-/* The whole file, ended by a zero byte; to be freed. NULL: reported. */
+/* Returns the whole file with a final zero byte; the caller frees it. NULL: reported. */
 static char *load(const char *path)
 {
 	char *text = malloc(CONFIG_FILE_BYTES_MAX + 2);

@@ -19,7 +19,7 @@
 #include "control_internal.h"
 #include "log.h"
 
-#define FDS_LATER 8u    /* descriptors that the daemon opens beside those of clients */
+#define FDS_LATER 8u    /* descriptors that the daemon opens besides those of clients */
 #define RECLAIM_MS 1000 /* between two looks at the memory of closed groups */
 
 static void on_guest(struct control_client *c)
@@ -38,13 +38,13 @@ static void on_serve(const struct control_serve *s)
 	s->fn(s->arg);
 }
 
-/* Polling thread. */
+/* Runs on the polling thread. */
 static void run_stop(void *arg, uint64_t now)
 {
 	nicd_stop(arg, now);
 }
 
-/* Polling thread. */
+/* Runs on the polling thread. */
 static void run_nothing(void *arg, uint64_t now)
 {
 	(void)arg;
@@ -63,7 +63,7 @@ static void show_alive(struct control *k)
 	k->alive_at = now + k->alive_ms * UINT64_C(1000000);
 }
 
-/* How long this thread may wait if no socket has an event. */
+/* Returns how long this thread may wait if no socket has an event. */
 static int wait_ms(const struct control *k)
 {
 	int ms = k->alive_ms ? (int)k->alive_ms : -1;
@@ -79,7 +79,7 @@ static int wait_ms(const struct control *k)
 	return ms;
 }
 
-/* Somebody has closed a NIC of this process. */
+/* Called after this process has closed an in-process NIC. */
 static bool look_again(const struct control *k)
 {
 	uint64_t n;
@@ -102,7 +102,7 @@ static void reclaim(struct control *k)
 		nbnic_device_reclaim(&k->nic[i].nic->device);
 }
 
-/* False: that was the last. */
+/* Handles an event. False: the control thread must end. */
 static bool on_event(struct control *k, void *from)
 {
 	switch (*(enum control_source *)from) {
@@ -160,8 +160,8 @@ static void *control_main(void *arg)
 
 	while (more) {
 		struct epoll_event ev;
-		/* One event at a time: an event may free the client that the next one would point
-		 * to. */
+		/* Take one event at a time: an event may free the client to which the next event
+		 * points. */
 		int n = epoll_wait(k->epoll, &ev, 1, wait_ms(k));
 
 		if (n == 0)
@@ -205,7 +205,7 @@ static void look_end(struct control *k)
 		close(fd);
 }
 
-/* A NIC without it knows of late hosts only that they are late. */
+/* Makes the look descriptor. Without it, a NIC does not know why a host is late. */
 static void look_begin(struct control *k)
 {
 	k->look = CONTROL_LOOK;
@@ -239,7 +239,7 @@ void control_forked(const struct control *k)
 		close(k->nic[0].fd);
 }
 
-/* Descriptors of this process, and some that it opens later. */
+/* Returns the number of descriptors of this process, plus some that it opens later. */
 static uint32_t fds_open(void)
 {
 	DIR *d = opendir("/proc/self/fd");

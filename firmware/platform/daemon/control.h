@@ -2,8 +2,8 @@
 /*
  * control.h - the control sockets of a daemon's NICs, and the control thread that serves them.
  *
- * That thread does all slow work: sockets, checks, memory, plans. It hands changes of a NIC to the
- * polling thread (mailbox.h). Independent of DPDK.
+ * The control thread does all slow work: sockets, checks, memory, plans. It passes changes of a NIC
+ * to the polling thread (mailbox.h). Independent of DPDK.
  */
 #ifndef NBAR_DAEMON_CONTROL_H
 #define NBAR_DAEMON_CONTROL_H
@@ -18,24 +18,24 @@ struct control;
 struct control_config {
 	const char *run_dir;   /* taken with rundir_take; NULL: in-process NICs */
 	mode_t mode;           /* of the sockets: which users may use these NICs */
-	gid_t group;           /* of the sockets; (gid_t)-1: that of the process */
-	int stop_fd;           /* when it becomes readable, everything stops in good order */
-	const cpu_set_t *cpus; /* for the thread; NULL: as the caller */
-	/* Every alive_ms milliseconds the control thread has the polling thread do nothing, and
-	 * then calls alive(): so neither thread hangs. 0: never. */
+	gid_t group;           /* of the sockets; (gid_t)-1: the group of the process */
+	int stop_fd;           /* when it becomes readable, everything stops in order */
+	const cpu_set_t *cpus; /* for the thread; NULL: the processors of the caller */
+	/* Every alive_ms milliseconds, the control thread sends an empty call to the polling
+	 * thread, and then calls alive(): this shows that neither thread hangs. 0: never. */
 	uint32_t alive_ms;
 	void (*alive)(void);
 	/* When serve_fd becomes readable, the control thread calls serve(serve_arg), which must not
-	 * wait. NULL: there is none. */
+	 * wait. NULL: no such descriptor. */
 	int serve_fd;
 	void (*serve)(void *arg);
 	void *serve_arg;
 	/*
 	 * For in-process NICs, whose mailbox is shared: clients of this process come by
-	 * control_admit, those of other processes by the listening socket control_socket_id. While
-	 * there are groups, the control thread runs a pass every CONTROL_PASS_MS. When there are no
-	 * clients of this process and no groups, it calls unused(arg); if that returns true, it
-	 * ends, with over(arg). A write to stop_fd, an eventfd, makes it call unused() again.
+	 * control_admit, clients of other processes by the listening socket (control_socket_id).
+	 * While groups exist, the control thread runs a pass every CONTROL_PASS_MS. Without groups
+	 * and clients of this process, it calls unused(arg); if unused returns true, the thread
+	 * calls over(arg) and ends. After a write to stop_fd, an eventfd, it calls unused() again.
 	 */
 	bool (*unused)(void *arg);
 	void (*over)(void *arg);
@@ -54,11 +54,11 @@ void control_end(struct control *k);
 /* Takes this end of a socket pair as a client of the first NIC; any thread. 0 or negative errno. */
 int control_admit(struct control *k, int fd);
 
-/* Frees everything that no client owns; called in over(). */
+/* Frees everything that belongs to no client; called in over(). */
 void control_free(struct control *k);
 
-/* In a child of fork(), which does not use the in-process NIC: only closes its descriptors. The
- * descriptor of a client that connects at that moment stays open. */
+/* Called in a child of fork(), which does not use the in-process NIC: only closes the NIC's
+ * descriptors. The descriptor of a client that connects during the fork stays open. */
 void control_forked(const struct control *k);
 
 /* Removes the listening sockets of a process that is about to end; its threads may still run. */
@@ -67,7 +67,7 @@ void control_unlink(struct control *k);
 /* Path of the socket of NIC i. */
 const char *control_path(const struct control *k, uint32_t i);
 
-/* Socket id of the in-process NIC, by which other processes of the user find it; 0: none. */
+/* Socket id, by which other processes of the user find the in-process NIC; 0: none. */
 uint32_t control_socket_id(const struct control *k);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control_client.c - the clients of a NIC: begin, requests, end; which one makes room for another.
+ * control_client.c - the clients of a NIC: how a client begins, requests and ends, and which client
+ * the NIC drops to make room for another.
  *
  * Called by the control thread. No client can delay another: nothing here waits for a client, each
  * client gets one reply at a time, and a client that does not read its replies is disconnected. A
@@ -27,7 +28,8 @@ void control_client_drop(struct control_client *c)
 	/* After close() alone, the socket would stay in the set while a forked child has it open.
 	 */
 	epoll_ctl(c->user ? c->user->epoll : c->at->control->epoll, EPOLL_CTL_DEL, c->fd, NULL);
-	/* For the same reason, the client might wait for ever for the end of the connection. */
+	/* After close() alone, a forked child might keep the client waiting for the end for
+	 * ever. */
 	shutdown(c->fd, SHUT_RDWR);
 	close(c->fd);
 	if (c->user) {
@@ -38,7 +40,7 @@ void control_client_drop(struct control_client *c)
 	free(c);
 }
 
-/* Its socket, the page of its port, and the sockets of its pollers. */
+/* Counts the descriptors of a client: its socket, the page of its port, its pollers' sockets. */
 static void count_fds(struct control_client *c)
 {
 	const struct nbnic_port *p = c->client.port;
@@ -86,8 +88,8 @@ void control_user_serve(struct control_user *u)
 		control_client_read(ev.data.ptr);
 }
 
-/* Returns the client of a user that has no port and has been quiet for longest; NULL: there is
- * none. An in-process NIC (u is NULL) skips the clients of its own process. */
+/* Returns, of the clients of a user without a port, the client that has been quiet for longest;
+ * NULL: no such client. An in-process NIC (u is NULL) skips the clients of its own process. */
 static struct control_client *idle_at_nic(const struct control_nic *at,
 					  const struct control_user *u)
 {
@@ -100,7 +102,7 @@ static struct control_client *idle_at_nic(const struct control_nic *at,
 	return oldest;
 }
 
-/* The same for this NIC, or for all NICs if at is NULL. */
+/* Returns such a client of this NIC, or of all NICs if `at` is NULL. */
 static struct control_client *idle_of(const struct control *k, const struct control_nic *at,
 				      const struct control_user *u)
 {
@@ -143,8 +145,8 @@ bool control_drop_idle(const struct control *k, const struct control_nic *at)
 	return victim != NULL;
 }
 
-/* Idle clients must not keep others out: one of them makes room. There is always one, because a
- * port has one owner, and attached clients are limited. */
+/* An idle client must not keep others out: drops an idle client. There always is an idle client,
+ * because a port has one owner, and the number of attached clients is limited. */
 void control_make_room(struct control_nic *at)
 {
 	if (at->nclient >= CONTROL_CLIENTS_MAX)

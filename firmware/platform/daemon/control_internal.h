@@ -122,11 +122,11 @@ uint32_t control_user_fds_left(const struct control_user *u);
 
 /* control_client.c, above it. */
 
-/* Serves one request of one of the clients of a user. */
+/* Serves one request of one client of a user. */
 void control_user_serve(struct control_user *u);
 
-/* Drops the client without a port that has been quiet for longest: of this user; or of the user
- * with the most descriptors, at this NIC or (NULL) at any. False: no client is idle. */
+/* Drop the client without a port that has been quiet for longest: of this user; or, at this NIC
+ * (NULL: any NIC), of the user with the most descriptors. False: no client is idle. */
 bool control_user_drop_idle(const struct control_user *u);
 bool control_drop_idle(const struct control *k, const struct control_nic *at);
 
@@ -136,11 +136,11 @@ void control_client_add(struct control_client *c, uint32_t pid, uint32_t uid);
 void control_client_read(struct control_client *c);
 void control_client_drop(struct control_client *c);
 
-/* look.c: others wait for hosts of these NICs; sees what their processes do. */
+/* look.c: looks at the processes of the hosts that others wait for. */
 void control_look(struct control *k);
 
-/* control_listen.c: makes the socket of a NIC, or, if it can, of an in-process one; removes all; a
- * client connects to one. */
+/* control_listen.c: makes the socket of a daemon's NIC, or of an in-process NIC if possible;
+ * removes all sockets; takes a new client. */
 int control_listen(struct control_nic *at, const struct control_config *config);
 void control_listen_private(struct control_nic *at);
 void control_listeners_close(struct control *k);

@@ -25,9 +25,9 @@
 #include "log.h"
 #include "nbar_hostnic.h"
 
-#define ID_BITS 9u /* of a socket id, below the number of the process; drawn at random */
+#define ID_BITS 9u /* random low bits of a socket id; the others: the number of the process */
 #define NAMES_TRIED 16
-#define LOOKS_MAX 4096u /* entries of the folder that are looked at for old sockets */
+#define LOOKS_MAX 4096u /* entries of the folder in which we search for old sockets */
 _Static_assert(NBAR_HOSTNIC_SOCKET_IDS >> ID_BITS >= (1u << 22) - 1, "Linux's highest process");
 
 int control_listen(struct control_nic *at, const struct control_config *config)
@@ -78,8 +78,8 @@ static void remove_left_behind(void)
 		closedir(d);
 }
 
-/* Binds to a free name. Nobody can connect before listen(), so the permissions are right from the
- * start. 0: none was free. */
+/* Binds to a free name, and returns its id; 0: no name was free. Nobody can connect before
+ * listen(), so the permissions are right from the start. */
 static unsigned bind_private(int fd, struct rundir_socket *s)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
@@ -99,8 +99,8 @@ static unsigned bind_private(int fd, struct rundir_socket *s)
 	return 0;
 }
 
-/* A file that only this user may connect to: other users cannot even fill the queue. Most programs
- * share nothing, so an error here stops nothing else. */
+/* Makes a socket to which only this user may connect: other users cannot even fill its queue. Most
+ * programs do not share their NIC, so an error here stops nothing else. */
 void control_listen_private(struct control_nic *at)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -138,15 +138,15 @@ static void refuse(struct control *k, int fd, int status, const char *text)
 	close(fd);
 }
 
-/* Out of descriptors, and no client is idle: refuses the client with a message, using the
- * descriptor that is kept for that. */
+/* If no descriptor is left and no client is idle: refuses the client with a message, by the spare
+ * descriptor. */
 static void turn_away(struct control_nic *at)
 {
 	struct control *k = at->control;
 	char text[NBAR_NAME_MAX + 128];
 	int spare = k->spare_fd, fd;
 
-	k->spare_fd = -1; /* first: a child of a fork closes the descriptor that is stored here */
+	k->spare_fd = -1; /* before the close: a child of fork() closes the stored descriptor */
 	if (spare >= 0)
 		close(spare);
 	fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC);
@@ -181,7 +181,7 @@ static bool user_has_room(struct control_nic *at, struct control_user *u, int fd
 	return false;
 }
 
-/* A client connects by fd, which is closed where the client is refused. */
+/* Takes a client that connects by fd. Closes fd if the client is refused. */
 static void admit(struct control_nic *at, struct control_user *u, int fd, const struct ucred *who)
 {
 	struct control *k = at->control;
@@ -206,7 +206,7 @@ static void admit(struct control_nic *at, struct control_user *u, int fd, const 
 	control_client_add(c, (uint32_t)who->pid, who->uid);
 }
 
-/* The same at a daemon, where a user has an account. */
+/* Takes a client of a daemon, which counts the descriptors of each user. */
 static void admit_user(struct control_nic *at, int fd, const struct ucred *who)
 {
 	struct control *k = at->control;
@@ -220,7 +220,7 @@ static void admit_user(struct control_nic *at, int fd, const struct ucred *who)
 		       "restart it with a higher limit (ulimit -n)");
 		return;
 	}
-	u->nclient++; /* it must stay when its last client makes room for this one */
+	u->nclient++; /* keeps the user while its last client makes room for this client */
 	admit(at, u, fd, who);
 	u->nclient--;
 	control_user_put(u);

@@ -28,7 +28,7 @@ int control_watch(struct control *k, int fd, void *source)
 	return control_watch_in(k->epoll, fd, source);
 }
 
-/* How many descriptors one user may have. The process needs some for itself. */
+/* Returns how many descriptors one user may have. The process needs some for itself. */
 static uint32_t fds_of_a_user(const struct control *k)
 {
 	struct rlimit limit;

@@ -11,8 +11,8 @@
 
 #include "log.h"
 
-/* systemd names the journal's stream by device and inode; a line there may begin with a priority.
- */
+/* True if stderr is the journal's stream: systemd gives its device and inode. There, a line may
+ * begin with a priority. */
 static int is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");

@@ -15,7 +15,7 @@
 struct look_call {
 	struct nbnic_device *device;
 	uint32_t first;
-	uint64_t asked; /* a bit each */
+	uint64_t asked; /* a bit for each port */
 	uint8_t why[PORTS];
 };
 
@@ -35,7 +35,7 @@ static void run_asked(void *arg, uint64_t now)
 	}
 }
 
-/* Polling thread. */
+/* Polling thread: gives the states to the ports. */
 static void run_tell(void *arg, uint64_t now)
 {
 	const struct look_call *call = arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mailbox.c - one slot between the control thread and the polling thread; or a lock between threads
+ * mailbox.c - a slot between the control thread and the polling thread; or a lock between threads
  * that run passes.
  *
  * mailbox_serve is on the path of every pass: with an empty slot it costs one load.
@@ -25,8 +25,9 @@ void mailbox_share(struct mailbox *m, uint64_t (*clock)(void))
 
 bool mailbox_enter(struct mailbox *m)
 {
-	/* A busy poller would starve control calls of the lock. Pairs with the additions in
-	 * call_shared. Relaxed: it orders nothing, the lock does. */
+	/* A waiting call goes first: otherwise a busy poller could always take the lock again.
+	 * Pairs with the additions in call_shared. Relaxed: the lock orders memory, this load does
+	 * not. */
 	if (__atomic_load_n(&m->wanted, __ATOMIC_RELAXED) || pthread_mutex_trylock(&m->lock) != 0)
 		return false;
 	/* A thread that is cancelled in a system call of the wire would never release the lock. */
@@ -50,8 +51,8 @@ static void call_shared(struct mailbox *m, mailbox_fn *fn, void *arg)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as in mailbox_enter */
 	/* Pairs with the load in mailbox_enter. Relaxed: see there. */
 	__atomic_fetch_add(&m->wanted, 1, __ATOMIC_RELAXED);
-	/* It does not sleep on the lock, because then the holder would need a system call to unlock
-	 * it. */
+	/* Do not sleep on the lock: then the holder would need a system call to release the
+	 * lock. */
 	for (uint32_t i = 0; pthread_mutex_trylock(&m->lock) != 0; i++) {
 		if (i < CALL_YIELDS)
 			sched_yield();
@@ -72,10 +73,10 @@ void mailbox_call(struct mailbox *m, mailbox_fn *fn, void *arg)
 	}
 	m->fn = fn;
 	m->arg = arg;
-	/* Pairs with the acquire in mailbox_serve: it sees fn, arg and what they point to. */
+	/* Pairs with the acquire in mailbox_serve, which sees fn, arg and the data behind them. */
 	__atomic_store_n(&m->full, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &m->full, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-	/* Pairs with the release in mailbox_serve: we see what the call did. */
+	/* Pairs with the release in mailbox_serve: we see the effects of the call. */
 	while (__atomic_load_n(&m->full, __ATOMIC_ACQUIRE))
 		syscall(SYS_futex, &m->full, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
 }

@@ -26,10 +26,10 @@ struct mailbox {
 	uint64_t (*clock)(void); /* of a shared mailbox; else NULL */
 	uint32_t wanted;         /* calls that wait for the end of a pass */
 	pthread_mutex_t lock;
-	int cancel; /* whether the holder of the lock could be cancelled before */
+	int cancel; /* cancel state of the holder before it took the lock */
 };
 
-/* Makes it shared, before its first use. */
+/* Makes a mailbox shared, before its first use. */
 void mailbox_share(struct mailbox *m, uint64_t (*clock)(void));
 
 static inline bool mailbox_is_shared(const struct mailbox *m)
@@ -37,8 +37,8 @@ static inline bool mailbox_is_shared(const struct mailbox *m)
 	return m->clock;
 }
 
-/* A thread that wants to run a pass takes the lock of a shared mailbox, and releases it. False:
- * another thread holds the lock, or a call waits for it. */
+/* Before a pass, a thread takes the lock of a shared mailbox; after the pass, it releases the lock.
+ * False: another thread holds the lock, or a call waits for it. */
 bool mailbox_enter(struct mailbox *m);
 void mailbox_leave(struct mailbox *m);
 

@@ -2,9 +2,9 @@
 /*
  * main.c - nbar-nicd, the soft NIC daemon: DPDK, wires, one polled processor.
  *
- * main() reads the command line, takes the run directory, starts DPDK, opens the wires, drops what
- * rights it no longer needs, and then is the polling thread until a signal stops it. nicd.c runs
- * the NICs, control.c serves clients.
+ * main() reads the command line, takes the run directory, starts DPDK, opens the wires, drops the
+ * rights that it no longer needs, and then is the polling thread until a signal stops it. nicd.c
+ * runs the NICs, and control.c serves clients.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,9 +29,9 @@
 #include "privileges.h"
 #include "service.h"
 
-#define EAL_ARGS_MAX (OPTION_EAL_MAX + 16) /* those of the user, and ours */
-/* Memory for DPDK, besides that of each NIC's wire. Without hugepages it is not resident until it
- * is used. */
+#define EAL_ARGS_MAX (OPTION_EAL_MAX + 16) /* arguments of the user, and ours */
+/* Memory for DPDK, besides the memory of each NIC's wire. Without hugepages, unused memory is not
+ * resident. */
 #define MEMORY_MB 32u
 #define KEEP_BYTES (8 << 20)   /* free memory at the end of the heap that the daemon keeps */
 #define MAPPED_BYTES (1 << 20) /* a block of so many bytes has a mapping of its own */
@@ -88,7 +88,8 @@ static bool user_gave(const struct options *o, const char *const *word)
 	return false;
 }
 
-/* Our arguments, except those that the user's replace; then the user's. */
+/* Starts the EAL with our arguments, except those that the user replaces, and then the arguments of
+ * the user. */
 static int eal_start(const struct options *o)
 {
 	static const char *const cores[] = { "-l", "-c", "--lcores", NULL };
@@ -199,12 +200,12 @@ static void limits_raise(void)
 }
 
 /*
- * A large group takes hundreds of KiB. By default libc gives them back to the kernel when the group
- * is gone, and asks for fresh pages when the next one comes. Both disturb the barriers of others:
- * the kernel interrupts the polling thread when it takes pages away, and clears each fresh page.
- * So libc gives memory back only when 2 * KEEP_BYTES are free at the end of the heap, and then keeps
- * KEEP_BYTES: as much as the lingering groups of one NIC may take by default.
- * All blocks of groups are smaller than MAPPED_BYTES, so they lie in the heap.
+ * A large group takes hundreds of KiB. By default, libc returns this memory to the kernel when the
+ * group ends, and asks for fresh pages for the next group. Both disturb the barriers of others: the
+ * kernel interrupts the polling thread when it takes pages away, and clears each fresh page. So
+ * here libc returns memory only when 2 * KEEP_BYTES are free at the end of the heap, and then keeps
+ * KEEP_BYTES: as much as the lingering groups of one NIC may take by default. All blocks of groups
+ * are smaller than MAPPED_BYTES, so they lie in the heap.
  */
 static void memory_keep(void)
 {
@@ -244,7 +245,7 @@ static void metrics_show(const struct options *o, const struct metrics *m)
 		printf("metrics: port %u\n", metrics_port(m));
 }
 
-/* With --trace: a trace for each NIC. */
+/* With --trace: opens a trace for each NIC. */
 static int traces_open(const struct options *o, struct nicd *d)
 {
 	int rc = 0;

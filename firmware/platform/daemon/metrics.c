@@ -3,8 +3,8 @@
  * metrics.c - the server of metrics.h: a listening socket, and up to METRICS_CONNECTIONS_MAX
  * connections in an epoll set of their own.
  *
- * A connection reads a request, sends the answer, then waits for the client to close: closing first
- * with bytes unread would make the kernel throw the answer away.
+ * The server reads a request, sends the answer, then waits until the client closes the connection.
+ * If the server closed first, with unread bytes, the kernel could discard the answer.
  */
 #include "metrics.h"
 
@@ -36,7 +36,7 @@ struct connection {
 	size_t length, sent;
 };
 
-/* What an epoll event names: a connection by its index, or one of these. */
+/* An epoll event names a connection by its index, or one of these. */
 enum { FROM_LISTENER = METRICS_CONNECTIONS_MAX, FROM_TIMER };
 
 /* The last text in one format. */
@@ -48,9 +48,9 @@ struct body {
 
 struct metrics {
 	struct metrics_config config;
-	struct body body[2]; /* that of OpenMetrics is the second */
+	struct body body[2]; /* the second is that of OpenMetrics */
 	int epoll, listener, timer;
-	uint64_t accept_at; /* 0: the listener is in the epoll set; else when it comes back */
+	uint64_t accept_at; /* 0: the listener is in the epoll set; else the time of its return */
 	bool bound;         /* the socket file is ours */
 	uint64_t dropped;
 	struct connection connection[METRICS_CONNECTIONS_MAX];
@@ -89,7 +89,7 @@ static void connection_end(struct metrics *m, struct connection *c)
 	timer_set(m);
 }
 
-/* The server gives a connection up. */
+/* The server gives up a connection. */
 static void connection_drop(struct metrics *m, struct connection *c)
 {
 	if (c->phase != PHASE_CLOSE)
@@ -97,7 +97,7 @@ static void connection_drop(struct metrics *m, struct connection *c)
 	connection_end(m, c);
 }
 
-/* A free connection, or the oldest, which ends. */
+/* Returns a free connection; if there is none, ends the oldest and returns it. */
 static struct connection *connection_find(struct metrics *m)
 {
 	struct connection *oldest = &m->connection[0];
@@ -160,7 +160,7 @@ static void body_drop(struct body *b)
 	b->text = NULL;
 }
 
-/* The metrics in this format; without memory, its text is NULL. */
+/* Returns the metrics in this format; without memory, the text is NULL. */
 static const struct body *body_get(struct metrics *m, bool open_metrics)
 {
 	struct body *b = &m->body[open_metrics];
@@ -295,7 +295,7 @@ void metrics_serve(void *arg)
 	struct metrics *m = arg;
 	struct epoll_event ev;
 
-	/* One event at a time: an event may end the connection that the next one would name. */
+	/* Take one event at a time: an event may end the connection that the next event names. */
 	if (epoll_wait(m->epoll, &ev, 1, 0) != 1)
 		return;
 	if (ev.data.u32 == FROM_LISTENER)
@@ -330,7 +330,7 @@ static int listener_open(struct metrics *m)
 	m->listener = socket(a->name.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (m->listener < 0)
 		return -errno;
-	/* A daemon that ended a moment ago does not keep the port. */
+	/* The port is free at once after the end of an earlier daemon. */
 	if (!path)
 		(void)setsockopt(m->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	else if (is_stale(a))

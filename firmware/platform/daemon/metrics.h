@@ -17,10 +17,10 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
-#define METRICS_CONNECTIONS_MAX 8u  /* when all are taken, a new one replaces the oldest */
-#define METRICS_REQUEST_BYTES 4096u /* of one request; a longer one is refused */
+#define METRICS_CONNECTIONS_MAX 8u  /* above this, a new connection replaces the oldest */
+#define METRICS_REQUEST_BYTES 4096u /* of a request; a longer request is refused */
 #define METRICS_TIMEOUT_MS 5000u    /* for a whole connection */
-#define METRICS_FRESH_MS 100u       /* younger text serves again: clients cannot load the NICs */
+#define METRICS_FRESH_MS 100u       /* a younger text is sent again: clients cannot load the NICs */
 
 struct metrics;
 
@@ -36,9 +36,9 @@ struct metrics_address {
 struct metrics_config {
 	const struct metrics_address *address;
 	mode_t mode; /* of a socket file */
-	gid_t group; /* of a socket file; (gid_t)-1: that of the process */
+	gid_t group; /* of a socket file; (gid_t)-1: the group of the process */
 	uint32_t timeout_ms, fresh_ms;
-	/* Writes the metrics; dropped: connections that this server gave up so far. */
+	/* Writes the metrics. dropped: number of connections that this server gave up so far. */
 	void (*write)(void *arg, bool open_metrics, uint64_t dropped, FILE *to);
 	void *arg;
 };
@@ -57,10 +57,10 @@ int metrics_open(const struct metrics_config *config, struct metrics **out);
 /* Readable when metrics_serve has something to do. */
 int metrics_fd(const struct metrics *m);
 
-/* Handles one event; returns at once if there is none. arg is a struct metrics. */
+/* Handles one event, or returns at once without an event. arg is a struct metrics. */
 void metrics_serve(void *arg);
 
-/* The port of a TCP address, for port 0; else 0. */
+/* Returns the port of a TCP address (the chosen port, for port 0); else 0. */
 uint16_t metrics_port(const struct metrics *m);
 
 /* Ends all connections and removes the socket file. NULL: nothing. */

@@ -29,7 +29,7 @@ static int parse_path(const char *path, struct metrics_address *out)
 	return 0;
 }
 
-/* getaddrinfo takes 65537 for 1. */
+/* Checks the range, because getaddrinfo takes 65537 for 1. */
 static bool port_is_valid(const char *text)
 {
 	char *end;

@@ -9,7 +9,7 @@
 
 #define OPEN_METRICS "application/openmetrics-text"
 
-/* A line without its end; *next: the line after it. NULL: there is no end of line. */
+/* Finds the end of a line; *next: the line after it. NULL: the line has no end. */
 static const char *line_end(const char *line, const char *end, const char **next)
 {
 	const char *stop = memchr(line, '\n', (size_t)(end - line));
@@ -25,7 +25,7 @@ static bool is_word(const char *text, const char *end, const char *word)
 	return (size_t)(end - text) == strlen(word) && memcmp(text, word, strlen(word)) == 0;
 }
 
-/* "GET /metrics HTTP/1.1"; what follows a '?' in the path does not count. */
+/* Reads "GET /metrics HTTP/1.1". Ignores the part of the path after a '?'. */
 static int first_line(const char *line, const char *end)
 {
 	const char *path, *path_end, *version;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metrics_text.c - see metrics_text.h. A metric is a family: its type and help, then a line a NIC.
+ * metrics_text.c - see metrics_text.h. Each metric is a family: type and help, then a line per NIC.
  */
 #include "metrics_text.h"
 
@@ -109,8 +109,8 @@ static void counters(const struct text *t)
 	}
 }
 
-/* A bucket has the times below its bound: a time that equals the bound, to the ns, is in the next
- * bucket. */
+/* Writes the latency histogram. A bucket has the times below its bound. A time that equals the
+ * bound, to the nanosecond, is in the next bucket. */
 static void latency(const struct text *t)
 {
 	family(t, "histogram", "barrier_seconds", "",
@@ -158,7 +158,7 @@ struct reply {
 	uint8_t body[NBAR_MESSAGE_MAX - sizeof(struct nbar_reply)];
 };
 
-/* A request without a body. If the NIC refuses it, *out stays as it is. */
+/* Sends a request without a body. If the NIC refuses the request, *out does not change. */
 static void ask(struct nbnic_client *c, enum nbar_op op, struct reply *room, void *out, size_t size)
 {
 	_Alignas(uint64_t) const struct nbar_request request = {

@@ -2,8 +2,8 @@
 /*
  * metrics_text.h - the state of a daemon's NICs as text for Prometheus.
  *
- * Two formats that differ in names alone: OpenMetrics 1.0, and the older text format 0.0.4 for
- * clients that do not ask for OpenMetrics. Called by the control thread.
+ * It has two formats, which differ only in names: OpenMetrics 1.0, and the older text format 0.0.4
+ * for clients that do not ask for OpenMetrics. Called by the control thread.
  */
 #ifndef NBAR_DAEMON_METRICS_TEXT_H
 #define NBAR_DAEMON_METRICS_TEXT_H
@@ -18,13 +18,13 @@
  * metrics.h. Without memory it writes nothing. */
 void metrics_text_write(void *arg, bool open_metrics, uint64_t dropped, FILE *to);
 
-/* What a NIC answers. */
+/* The answers of a NIC. */
 struct metrics_nic {
 	struct nbar_rep_nic_stat stat;
 	struct nbar_rep_nic_latency latency;
 };
 
-/* The same for n answers that are there already. */
+/* Writes n answers that the caller has already. */
 void metrics_text_print(const struct metrics_nic *nic, uint32_t n, bool open_metrics,
 			uint64_t dropped, FILE *to);
 

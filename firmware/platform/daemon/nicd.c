@@ -67,8 +67,8 @@ static void run_exclusive(void *arg, uint64_t now)
 	const struct exclusive *x = arg;
 
 	x->fn(x->arg, now);
-	/* Without a polling thread, the holder of the lock runs several passes: more frames may
-	 * have come in since the last one than one pass takes. */
+	/* Without a polling thread, the holder of the lock runs several passes: since the last
+	 * pass, more frames may have come than one pass takes. */
 	if (!mailbox_is_shared(&x->nicd->mailbox))
 		return;
 	for (uint32_t i = 0; i < PASSES_A_CALL && nicd_pass(x->nicd, now); i++)
@@ -122,12 +122,12 @@ _Static_assert(ENOMEM == NBAR_ENOMEM && EMFILE == NBAR_EMFILE && ENOSPC == NBAR_
 
 /* --- sockets of pollers --- */
 
-/* Exchanges the socket of a cell, which the pass reads: `fd` is the new socket or -1, and then the
- * old one. */
+/* Exchanges the socket of a cell, which the pass reads. fd: before the call the new socket, or -1;
+ * after the call the old socket. */
 struct events_call {
 	struct nicd_nic *nic;
 	uint32_t port, cell;
-	int *table; /* of the port, if it has none yet */
+	int *table; /* a new table for the port, if it has none */
 	int fd;
 };
 
@@ -154,13 +154,13 @@ static int *events_table(void)
 	return table;
 }
 
-/* Not an eventfd: its owner could make the write of the NIC block. A message that has no room is
- * lost, and then the socket is readable anyway. */
+/* Makes a socket pair, and no eventfd: the owner of an eventfd could block the write of the NIC. A
+ * message without room is lost, but then the socket is readable already. */
 static int on_events_make(void *ctx, uint32_t port, uint32_t cell)
 {
 	struct nicd_nic *n = ctx;
 	struct events_call call = { .nic = n, .port = port, .cell = cell };
-	const int least = 1; /* the kernel makes it its own minimum */
+	const int least = 1; /* the kernel raises it to its own minimum */
 	bool is_new = !n->events[port] || n->events[port][cell] < 0;
 	int fd[2];
 
@@ -201,7 +201,7 @@ static void on_events_drop(void *ctx, uint32_t port, uint32_t cell)
 	n->nevents[port]--;
 }
 
-/* The port has ended: the pass does not look any more. */
+/* The port has ended: the pass does not use its sockets any more. */
 static void events_end(struct nicd_nic *n, uint32_t port)
 {
 	for (uint32_t cell = 0; n->events[port] && cell < NBNIC_GROUPS_MAX; cell++)
@@ -212,7 +212,7 @@ static void events_end(struct nicd_nic *n, uint32_t port)
 	n->nevents[port] = 0;
 }
 
-/* The client's own mapping stays valid until it ends. */
+/* The client's own mapping stays valid until the client ends. */
 static void on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
 {
 	struct nicd_nic *n = ctx;
@@ -232,7 +232,7 @@ static void on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
 		(void)!send(n->events[port][cell], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* An eventfd, so this never blocks; at most ten times a second. */
+/* Asks for a look, at most ten times a second. look_fd is an eventfd, so the write never blocks. */
 static void on_look(void *ctx)
 {
 	const struct nicd_nic *n = ctx;
@@ -321,7 +321,7 @@ bool nicd_pass(struct nicd *d, uint64_t now)
 }
 
 #ifdef NBAR_SDT
-/* The NICs trace while a tracer listens. Only in passes without work. */
+/* Starts and stops the traces as tracers come and go. Called only in passes without work. */
 static void look_for_tracers(struct nicd *d, uint64_t now)
 {
 	if (now < d->probes_next)
@@ -337,7 +337,7 @@ static void look_for_tracers(struct nicd *d, uint64_t now)
 }
 #endif
 
-/* The longer the NIC was idle, the longer it sleeps, so a frame that comes soon waits only briefly.
+/* Sleeps. The time grows with the time without work, so a frame that comes soon waits only briefly.
  */
 static void doze(struct nicd *d, uint64_t idle_ns)
 {
@@ -348,7 +348,7 @@ static void doze(struct nicd *d, uint64_t idle_ns)
 	mailbox_doze(&d->mailbox, ns < NICD_DOZE_MAX_NS ? ns : NICD_DOZE_MAX_NS);
 }
 
-/* True: everything is sent, or the time for that has passed. */
+/* True: everything is sent, or the time for it has passed. */
 static bool is_over(const struct nicd *d, uint64_t now)
 {
 	if (!d->stop_at || now < d->stop_at)

@@ -16,7 +16,7 @@
 #include "options.h"
 #include "rundir.h"
 
-#define USER_PERCENT_SHARED 50u /* default of --user-percent where other users may connect */
+#define USER_PERCENT_SHARED 50u /* default of --user-percent if other users may connect */
 
 static int usage(const char *what)
 {
@@ -24,7 +24,7 @@ static int usage(const char *what)
 	return EXIT_USAGE;
 }
 
-/* Position of text among n words. */
+/* Finds the position of text among n words. */
 static int choice(const char *option, const char *text, const char *const *word, int n, int *out)
 {
 	for (int i = 0; i < n; i++) {
@@ -117,7 +117,7 @@ struct given {
 	bool cpu, idle, check;
 };
 
-/* In the run directory, *.sock are the sockets of NICs. */
+/* Refuses a metrics socket named *.sock in the run directory: these are sockets of NICs. */
 static int metrics_check(const struct options *o)
 {
 	const char *path = metrics_address_path(&o->metrics);
@@ -241,7 +241,7 @@ struct config_take {
 	struct given *given;
 };
 
-/* One option. -1: go on; else the exit status. */
+/* Handles one option. -1: continue; else the exit status. */
 static int option_take(struct options *o, int which, const char *arg, struct given *given)
 {
 	static const char *const idles[] = { "spin", "yield", "sleep" };
@@ -320,10 +320,10 @@ static int option_take(struct options *o, int which, const char *arg, struct giv
 	case OPT_HELP:
 		return options_help();
 	}
-	return EXIT_USAGE; /* getopt has said why */
+	return EXIT_USAGE; /* getopt has printed the reason */
 }
 
-/* A line of a configuration file: an option that takes a value, or an argument of the EAL. */
+/* Handles a line of a configuration file: an option with a value, or an argument of the EAL. */
 static int config_take(void *arg, const char *word, const char *value)
 {
 	struct config_take *to = arg;

@@ -24,7 +24,7 @@ struct option_nic {
 };
 
 struct options {
-	char run_dir[108]; /* the name of the socket must fit behind it */
+	char run_dir[108]; /* the path of a socket must still fit */
 	unsigned cpu;
 	cpu_set_t allowed; /* processors that the process may use */
 	int nallowed;
@@ -32,21 +32,21 @@ struct options {
 	struct nbnic_config config;
 	mode_t mode;
 	gid_t group;
-	bool has_user; /* of the process after its start: uid, gid */
+	bool has_user; /* --user is given: uid and gid of the process after its start */
 	uid_t uid;
 	gid_t gid;
 	enum option_huge huge;
-	struct tune tune;      /* empty: none was given */
-	struct wire_auth auth; /* without a hash: none was given */
+	struct tune tune;      /* empty: no tune file was given */
+	struct wire_auth auth; /* without a hash: no key was given */
 	struct metrics_address metrics;
 	uint32_t trace; /* events to keep, by NIC; 0: none */
 	uint32_t nnic;
 	struct option_nic nic[NBAR_NICS_MAX];
-	uint32_t eal_argc; /* arguments of configuration files, then those behind "--" */
+	uint32_t eal_argc; /* arguments of configuration files, then those after "--" */
 	char *eal_argv[OPTION_EAL_MAX];
 };
 
-/* Reads the command line. -1: go on; else this is the exit status. Wrong use is reported. */
+/* Reads the command line. -1: continue; else the exit status. Reports wrong use. */
 int options_parse(int argc, char **argv, struct options *o);
 
 /* options_list.c: prints help, version or a list; returns the exit status. */

@@ -36,7 +36,7 @@ static const char help[] =
 	"EAL arguments are DPDK's, for example: -- --vdev=net_af_packet0,iface=eth1\n"
 	"A client finds the NICs by itself: try `nbar stat n0`. More: man nbar-nicd\n";
 
-/* A line a wire, and one a key, which begins with blanks: programs may read it. */
+/* Prints a line per wire, and a line per key, which begins with blanks: programs may read it. */
 void options_list_wires(void)
 {
 	for (const struct wire *w = wires_next(NULL, WIRE_IN_DAEMON); w;

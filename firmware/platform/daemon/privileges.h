@@ -10,16 +10,16 @@
 /* From here on no thread of the process can gain privileges, not even by execve(). */
 void privileges_freeze(void);
 
-/* rundir_take() with the rights of --user, where one is given: a directory that is missing is made
- * for that user. */
+/* Calls rundir_take() with the rights of --user, if given. Makes a missing directory for that
+ * user. */
 int privileges_take_run_dir(const struct options *o);
 
-/* Takes the rights of --user for a while, where one is given, and then those of before. 0, or -1
+/* Takes the rights of --user, if given, for a while; then takes the earlier rights back. 0, or -1
  * after log_error(). */
 int privileges_lend(const struct options *o);
 int privileges_return(const struct options *o);
 
-/* Becomes --user, where one is given, for good. 0, or -1 after log_error(). */
+/* Becomes --user, if given, for ever. 0, or -1 after log_error(). */
 int privileges_drop(const struct options *o);
 
 #endif

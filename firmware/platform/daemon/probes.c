@@ -15,7 +15,7 @@
 #define _SDT_HAS_SEMAPHORES 1
 #include <sys/sdt.h>
 
-/* Tracers write to them, so they are volatile. */
+/* Tracers write to the semaphores, so these are volatile. */
 #define SEMAPHORE(name)                                         \
 	extern volatile unsigned short nbar_##name##_semaphore; \
 	__attribute__((section(".probes"),                      \

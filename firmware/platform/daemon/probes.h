@@ -17,7 +17,7 @@
 #define PROBES_LOOK_NS UINT64_C(100000000) /* between two checks for tracers */
 
 #ifdef NBAR_SDT
-/* Whether a tracer has attached to a probe. */
+/* True if a tracer has attached to a probe. */
 bool probes_wanted(void);
 
 void probes_fire(const char *nic, const struct nbar_trace_event *e);

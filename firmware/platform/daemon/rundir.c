@@ -94,7 +94,7 @@ static int open_dir(const char *path)
 	return dir;
 }
 
-/* Whether nobody accepts connections on this socket any more. */
+/* True if no process accepts connections on this socket any more. */
 static bool is_dead(const char *path)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
@@ -125,9 +125,9 @@ bool rundir_socket_is_stale(const char *path, uint64_t inode)
 	return is_ours(path, inode) && is_dead(path);
 }
 
-/* Removes the sockets in the list of a daemon that was killed, and the traces of their NICs. The
- * inode is 0 if it was killed after it had listed the name, and before it knew the inode. We hold
- * the lock, so that daemon has ended. */
+/* Removes the sockets in the list of a killed daemon, and the traces of their NICs. The inode is 0
+ * if the daemon was killed after it had listed the name and before it knew the inode. We hold the
+ * lock, so the daemon has ended. */
 static void remove_stale(const char *run_dir, char *list)
 {
 	char *save, path[sizeof(((struct rundir_socket *)0)->path)];
@@ -153,7 +153,7 @@ static int open_lock(const char *path, int dir)
 {
 	int lock = openat(dir, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600), rc;
 
-	/* An older daemon let others open it. */
+	/* An older version let other users open the file. */
 	if (lock >= 0 && fchmod(lock, 0600) == 0)
 		return lock;
 	rc = -errno;
@@ -178,7 +178,7 @@ static int take_lock(const char *path, int dir)
 		close(lock);
 		return -EBUSY;
 	}
-	/* Again: the daemon that had the lock may have written to it before it ended. */
+	/* Read again: the last daemon may have written to the file before it ended. */
 	memset(list, 0, sizeof(list));
 	if (pread(lock, list, LIST_MAX, 0) > 0)
 		remove_stale(path, list);
@@ -202,7 +202,7 @@ int rundir_take(const char *path)
 	return lock;
 }
 
-/* Writes the line of a socket at `at` in the lock file; -1: there is none, as in some tests. */
+/* Writes the line of a socket at `at` in the lock file. lock -1: no lock file, as in some tests. */
 static int list_write(int lock, off_t at, const char *nic, uint64_t inode)
 {
 	char line[NBAR_NAME_MAX + INODE_DIGITS + 8];
@@ -212,7 +212,7 @@ static int list_write(int lock, off_t at, const char *nic, uint64_t inode)
 	return lock < 0 || pwrite(lock, line, (size_t)n, at) == n ? 0 : -EIO;
 }
 
-/* The name goes into the list first: whenever this process is killed, its successor knows it. */
+/* Lists the name first: so the next daemon knows the name whenever this process is killed. */
 static int bind_listed(int lock, const char *nic, int fd, struct rundir_socket *s)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };

@@ -13,7 +13,7 @@
 /* A control socket that this process has made. */
 struct rundir_socket {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	uint64_t inode; /* 0: there is none */
+	uint64_t inode; /* 0: no socket */
 };
 
 /* Writes the default: $NBAR_RUN_DIR, or else /run/nbar (root), $XDG_RUNTIME_DIR/nbar, or
@@ -28,18 +28,18 @@ int rundir_default(char *path, size_t size);
  */
 int rundir_take(const char *path);
 
-/* Binds fd to RUN_DIR/NIC.sock and lists that in the lock file. A file of that name stays:
- * -EADDRINUSE. 0, or negative errno after log_error(). */
+/* Binds fd to RUN_DIR/NIC.sock and lists this name in the lock file. Does not replace a file of
+ * this name: -EADDRINUSE. 0, or negative errno after log_error(). */
 int rundir_bind(const char *run_dir, const char *nic, int fd, struct rundir_socket *out);
 
-/* Notes the inode of the socket that was bound to s->path. 0 or negative errno. */
+/* Stores the inode of the socket that was bound to s->path. 0 or negative errno. */
 int rundir_socket_note(struct rundir_socket *s);
 
-/* Whether this is a socket of this user with this inode (0: with any), on which nobody listens any
- * more. */
+/* True if this is a socket of this user with this inode (0: any inode), and no process listens on
+ * it any more. */
 bool rundir_socket_is_stale(const char *path, uint64_t inode);
 
-/* Removes the socket, unless another has taken its place. */
+/* Removes the socket, unless another file has taken its place. */
 void rundir_remove(struct rundir_socket *s);
 
 #endif

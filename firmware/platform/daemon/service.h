@@ -13,7 +13,8 @@
 /* Sends a state, for example "READY=1". Any thread. A state that cannot be sent is lost. */
 void service_notify(const char *state);
 
-/* Milliseconds between two signs of life: a third of what the manager allows. 0: it wants none. */
+/* Milliseconds between two signs of life: a third of the time that the manager allows. 0: no
+ * signs. */
 uint32_t service_alive_ms(void);
 
 #endif

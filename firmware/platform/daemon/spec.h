@@ -17,7 +17,7 @@
 struct spec {
 	uint32_t n;
 	struct {
-		uint16_t key, value; /* where they begin in text */
+		uint16_t key, value; /* where key and value begin in text */
 	} pair[SPEC_KEYS_MAX];
 	char text[SPEC_TEXT_MAX];
 };
@@ -28,18 +28,18 @@ struct spec {
 /* Splits a text, which may be empty, into keys and values. */
 int spec_parse(const char *what, const char *text, struct spec *out);
 
-/* Checks that each key is in one of these lists, which end with NULL, has a value, and comes once.
- */
+/* Checks that each key is known to the wire or in the list (ends with NULL), has a value, and comes
+ * once. */
 int spec_check(const char *what, const struct spec *s, const struct wire *wire,
 	       const char *const *others);
 
-/* Whether the wire, or the list, knows every key. */
+/* True if the wire or the list knows every key. */
 bool spec_fits(const struct spec *s, const struct wire *wire, const char *const *others);
 
-/* A name that a NIC may have. */
+/* Checks the name of a NIC. */
 int spec_name(const char *what, const char *name);
 
-/* A whole number in [low, high]; *out does not change if the key is missing. */
+/* Reads a whole number in [low, high]; *out does not change if the key is missing. */
 int spec_number(const char *what, const struct spec *s, const char *key, uint64_t low,
 		uint64_t high, uint64_t *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * trace_ring.c - see trace_ring.h. One thread writes the ring, any process reads it, and neither
- * waits for the other. A reader copies the ring, and drops what has been overwritten meanwhile.
+ * waits for the other. A reader copies the ring, and drops events that were overwritten meanwhile.
  */
 #include "trace_ring.h"
 
@@ -21,7 +21,7 @@
 
 struct trace_ring {
 	struct nbar_trace_head *head;
-	uint64_t *event; /* WORDS each */
+	uint64_t *event; /* of WORDS words each */
 	uint64_t written, mask;
 	size_t bytes;
 	char path[256];
@@ -76,7 +76,7 @@ void trace_ring_remove_stale(const char *dir, const char *socket)
 		unlink(path);
 }
 
-/* Makes the file, without a name that an older daemon's reader may have open. */
+/* Makes a new file: a reader may still have the file of an older daemon open. */
 static int file_make(struct trace_ring *t, mode_t mode, gid_t group)
 {
 	int fd, rc;
@@ -86,11 +86,11 @@ static int file_make(struct trace_ring *t, mode_t mode, gid_t group)
 	fd = open(t->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	/* The memory is there before an event needs it: a full disk shows here. */
+	/* Reserve the memory now: so a full disk shows here, and not at an event. */
 	rc = -posix_fallocate(fd, 0, (off_t)t->bytes);
 	if (rc == 0 && group != (gid_t)-1 && fchown(fd, (uid_t)-1, group) < 0)
 		rc = -errno;
-	/* Who may write to the sockets may use the NICs, and read this. */
+	/* Users who may write to the sockets may use the NICs, and may read this file. */
 	if (rc == 0 && fchmod(fd, 0600 | (mode & 0022) << 1) < 0)
 		rc = -errno;
 	if (rc == 0) {
@@ -147,7 +147,7 @@ void trace_ring_note(struct trace_ring *t, const struct nbar_trace_event *e, uin
 	 * word of this event sees `begun` too. */
 	for (size_t i = 0; i < WORDS; i++)
 		__atomic_store_n(&to[i], word[i], __ATOMIC_RELEASE);
-	/* Pairs with the acquire of `written` there: the event is whole. */
+	/* Pairs with the acquire of `written` in trace_file.c: the event is complete. */
 	__atomic_store_n(&t->head->written, t->written, __ATOMIC_RELEASE);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tune.c - reads a tune file. See tune.h. A file may come from anywhere: everything in it is
- * checked before use, and one bad line refuses the whole file.
+ * tune.c - reads a tune file. See tune.h. A file may come from anywhere: this checks everything
+ * before use, and refuses a file with a bad line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,8 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* The next word of a line; NULL if there is none. It ends with a zero, and *at lies behind it. */
+/* Returns the next word of a line, with a final zero; NULL: no more words. *at: the text after
+ * it. */
 static char *next_word(char **at)
 {
 	char *word = *at;
@@ -49,7 +50,7 @@ static bool read_size(const char *word, uint32_t *out)
 	return n >= 1 && n <= NBAR_SIZE_MAX;
 }
 
-/* A line "SIZE ALGORITHM". NULL, or what is wrong with it. */
+/* Reads a line "SIZE ALGORITHM". NULL, or what is wrong with the line. */
 static const char *take_entry(struct tune *t, char *word, char *rest)
 {
 	char *name = next_word(&rest);
@@ -75,7 +76,7 @@ static const char *take_entry(struct tune *t, char *word, char *rest)
 	return NULL;
 }
 
-/* One line, without its end. */
+/* Reads one line, which has no newline. NULL, or what is wrong with the line. */
 static const char *take_line(struct tune *t, const char *text, size_t n, bool *begun)
 {
 	char line[LINE_MAX_BYTES + 1] = "", *rest = line, *word;
@@ -133,7 +134,7 @@ int tune_parse(const char *text, size_t n, struct tune *out, struct tune_fault *
 /* Reads a regular file, up to room bytes. 0, or negative errno after log_error(). */
 static int read_file(const char *path, char *text, size_t room, size_t *n)
 {
-	/* Not to wait for a pipe that nobody writes to. */
+	/* O_NONBLOCK: do not wait for a pipe that nobody writes to. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = 0;
 	struct stat st;
 	ssize_t got = 1;

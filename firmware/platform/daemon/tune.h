@@ -15,33 +15,33 @@
 
 #include "plan.h"
 
-#define TUNE_LINES_MAX 64u    /* lines that name a size */
+#define TUNE_LINES_MAX 64u    /* lines with a size */
 #define TUNE_BYTES_MAX 16384u /* of a tune file */
 
 struct tune_entry {
-	uint32_t size; /* from here on */
+	uint32_t size; /* for groups of this size and more */
 	struct nbfw_alg alg;
-	char name[NBAR_NAME_MAX]; /* of alg, as the file has it */
+	char name[NBAR_NAME_MAX]; /* name of alg, as in the file */
 };
 
 struct tune {
-	uint32_t n; /* 0: nothing is tuned */
+	uint32_t n; /* 0: no tune file */
 	struct tune_entry entry[TUNE_LINES_MAX];
 };
 
-/* What a file is refused for. */
+/* The fault for which a file is refused. */
 struct tune_fault {
-	uint32_t line; /* 0: no line is to blame */
+	uint32_t line; /* 0: the fault is not in a line */
 	const char *why;
 };
 
-/* Reads n bytes that may be anything. 0; or -EINVAL, and *fault says why, and *out is as before. */
+/* Reads n bytes that may be anything. 0; or -EINVAL: *fault says why, and *out does not change. */
 int tune_parse(const char *text, size_t n, struct tune *out, struct tune_fault *fault);
 
 /* Reads a file. 0, or negative errno after log_error(). */
 int tune_load(const char *path, struct tune *out);
 
-/* The entry for groups of this size, or NULL: none was measured so small. */
+/* Returns the entry for groups of this size. NULL: all entries are for larger groups. */
 const struct tune_entry *tune_find(const struct tune *t, uint32_t size);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * hostnic.c - libnbar-hostnic.so: in-process NICs; the threads of the host poll them.
  *
- * Loaded by libnbar for a NIC named "host:...". Each NIC is a set of one, as in the daemon, with a
- * shared mailbox: any thread may run a pass, and the control thread does when the host computes.
- * A NIC that nobody has open any more goes on answering for its last barriers, as a daemon would,
- * and then ends by itself.
+ * libnbar loads it for a NIC named "host:...". Each NIC is a set of one NIC, as in the daemon, with
+ * a shared mailbox: any thread may run a pass, and the control thread runs passes while the host
+ * computes. After its last close, a NIC still answers for its last barriers, as a daemon does, and
+ * then ends by itself.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 #include "hostnic.h"
 #include "nbar_hostnic.h"
 
-/* What a process that ends leaves its peers to ask, if they missed its last tokens. */
+/* When a process ends, its peers have this time to ask for last tokens that they missed. */
 #define PARTING_NS UINT64_C(20000000)
 #define PARTING_NAP_NS 100000
 
@@ -30,11 +30,11 @@ struct nbar_hostnic {
 	struct hostnic_spec spec;
 	struct nicd nicd;
 	struct control *control;
-	int look_fd; /* eventfd: the control thread is to see whether anybody needs the NIC */
+	int look_fd; /* eventfd: the control thread must check whether the NIC is still needed */
 	char text[]; /* of the specification */
 };
 
-/* All NICs of the process, and those that are just ending. */
+/* All NICs of the process; `ending`: NICs that are about to end. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
@@ -43,7 +43,7 @@ static struct {
 
 /* --- a NIC begins and ends ------------------------------------------------------------------- */
 
-/* Out of the list that it is in. */
+/* Takes a NIC out of its list. */
 static void take(struct nbar_hostnic *n, struct nbar_hostnic **at)
 {
 	while (*at != n)
@@ -51,8 +51,8 @@ static void take(struct nbar_hostnic *n, struct nbar_hostnic **at)
 	*at = n->next;
 }
 
-/* Control thread, with nothing left to do. True: the NIC is out of the list, and the thread is to
- * end. */
+/* The control thread calls it if it has nothing to do. True: the NIC is out of the list, and the
+ * thread must end. */
 static bool unused(void *arg)
 {
 	struct nbar_hostnic *n = arg;
@@ -75,8 +75,8 @@ static void hostnic_free(struct nbar_hostnic *n)
 	free(n);
 }
 
-/* The last that the control thread does; with the lock, because a child of fork() closes the
- * descriptors of what is in a list. */
+/* The control thread calls it last. Takes the lock, because a child of fork() closes the
+ * descriptors of all NICs in the lists. */
 static void over(void *arg)
 {
 	struct nbar_hostnic *n = arg;
@@ -92,7 +92,7 @@ static void over(void *arg)
 	pthread_mutex_unlock(&all.lock);
 }
 
-/* The program's signals are not for the control thread. */
+/* Starts the control thread, which takes no signals of the program. */
 static int start(struct nbar_hostnic *n)
 {
 	const struct control_config config = {
@@ -172,8 +172,8 @@ static void let_go(const struct nbar_hostnic *n)
 	}
 }
 
-/* NICs stay with the parent. The child forgets them, and lets go of what would keep their addresses
- * taken when the parent has ended; it may open its own. */
+/* NICs stay with the parent. The child forgets them, and closes the descriptors that would keep
+ * their addresses in use after the end of the parent. The child may open its own NICs. */
 static void fork_child(void)
 {
 	let_go(all.first);
@@ -188,8 +188,8 @@ static void watch_forks(void)
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
-/* Takes the lock of a NIC, but does not wait for ever: a thread that exits in a signal handler may
- * hold it already. */
+/* Takes the lock of a NIC, but waits only until `end`: a thread that exits in a signal handler may
+ * hold the lock already. */
 static bool enter_until(struct mailbox *m, uint64_t end)
 {
 	const struct timespec nap = { .tv_nsec = PARTING_NAP_NS };
@@ -202,8 +202,8 @@ static bool enter_until(struct mailbox *m, uint64_t end)
 	return true;
 }
 
-/* What is still open has no host any more; members hear it now, and not from silence. True: there
- * are groups that peers may ask for. */
+/* Tells members that the open groups have no host any more, so that they need not wait for silence.
+ * True: peers may still ask for groups. */
 static bool tell_peers(struct nbnic_device *n)
 {
 	uint64_t now = nicd_clock();
@@ -213,8 +213,8 @@ static bool tell_peers(struct nbnic_device *n)
 	return n->nic.nlinger > 0;
 }
 
-/* exit() runs this, also where a program has closed nothing. Other threads may still poll: so
- * nothing is freed. */
+/* exit() runs this, even if the program has closed nothing. Other threads may still poll: so this
+ * frees nothing. */
 __attribute__((destructor)) static void part(void)
 {
 	const struct timespec nap = { .tv_nsec = PARTING_NAP_NS };
@@ -263,8 +263,8 @@ static int hostnic_open(const char *spec, int may_make, struct nbar_hostnic **ou
 
 	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&all.lock);
-	/* The address of one that is just ending may be wanted; and while we wait for its end,
-	 * another thread may make ours. */
+	/* Wait for NICs that end: one may still use the wanted address. During the wait, another
+	 * thread may make our NIC. */
 	while (!(n = find(spec)) && may_make && all.ending)
 		pthread_cond_wait(&all.ended, &all.lock);
 	hostnic_log_begin(text, NBAR_HOSTNIC_TEXT);
@@ -283,10 +283,10 @@ static void hostnic_close(struct nbar_hostnic *n)
 {
 	const uint64_t one = 1;
 
-	/* With the lock, or the NIC might be gone before its thread is told. */
+	/* Take the lock: otherwise the NIC could end before we write to its thread. */
 	pthread_mutex_lock(&all.lock);
 	if (--n->refs == 0 && write(n->look_fd, &one, sizeof(one)) < 0)
-		n->refs = 0; /* it is to look already */
+		n->refs = 0; /* its control thread already checks this */
 	pthread_mutex_unlock(&all.lock);
 }
 

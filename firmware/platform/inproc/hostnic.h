@@ -23,10 +23,10 @@ struct hostnic_spec {
  * log_error(). */
 int hostnic_spec_open(const char *text, struct hostnic_spec *out, struct wire_base **wire);
 
-/* hostnic_log.c: until the end, what this thread says by log_error() goes into text. */
+/* hostnic_log.c: until hostnic_log_end, the messages of this thread (log_error) go into text. */
 void hostnic_log_begin(char *text, size_t size);
 
-/* rc: what it came to; a failure that nobody has put in words gets the system's. */
+/* rc: the result. A failure without a message gets the text of the system. */
 void hostnic_log_end(int rc);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hostnic_spec.c - what a NIC in a program is: the keys of --nic, and those that are options of the
- * daemon; and what it is if nothing is said.
+ * hostnic_spec.c - the description of an in-process NIC: the keys of --nic, keys for options of the
+ * daemon, and the defaults.
  *
  * Called when a NIC is opened.
  */
@@ -48,7 +48,7 @@ static int read_cpu(const struct spec *s, struct hostnic_spec *out)
 	CPU_ZERO(&out->cpu);
 	CPU_SET((size_t)cpu, &out->cpu);
 	out->has_cpu = true;
-	/* Only the kernel knows: tried with this thread. */
+	/* Only the kernel knows: so try it with this thread. */
 	if (sched_getaffinity(0, sizeof(before), &before) < 0)
 		return 0;
 	rc = sched_setaffinity(0, sizeof(out->cpu), &out->cpu) < 0 ? -errno : 0;
@@ -59,7 +59,7 @@ static int read_cpu(const struct spec *s, struct hostnic_spec *out)
 	return rc;
 }
 
-/* Everything but the wire. */
+/* Reads everything but the wire. */
 static int read_spec(const char *text, struct spec *s, struct hostnic_spec *out)
 {
 	const char *name, *tune, *key_file;
@@ -99,7 +99,8 @@ static int open_wire(const struct wire *wire, struct spec *s, const struct hostn
 	return rc;
 }
 
-/* The last wire in the registry that leads to other machines, has the keys, and opens. */
+/* Opens the last wire in the registry that leads to other machines, has the keys, and can be
+ * opened. */
 static int open_best(struct spec *s, const struct hostnic_spec *nic, struct wire_base **out)
 {
 	const struct wire *fits[WIRES_TRIED_MAX], *any = NULL;

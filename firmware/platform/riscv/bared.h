@@ -7,10 +7,10 @@
  * it before the start), one call at a time (a message in, a reply out), and counters of wakes.
  *
  * A call: the host process fills in `call` and `in`, then adds 1 to call.seq and rings the bell,
- * one byte on the UART. The NIC answers in `answer` and `out`, stores that number in answer.seq and
- * rings back. A wake: the NIC adds 1 to woken[port][cell] and rings; the host process compares with
- * what it saw last. So neither side has a queue that could overflow, and a lost byte delays nothing
- * for longer than the next one.
+ * one byte on the UART. The NIC answers in `answer` and `out`, stores call.seq in answer.seq and
+ * rings back. A wake: the NIC adds 1 to woken[port][cell] and rings; the host process compares this
+ * number with the number that it saw last. So no side has a queue that could overflow, and the next
+ * byte repairs the loss of a byte.
  */
 #ifndef BARED_H
 #define BARED_H
@@ -53,7 +53,7 @@ struct bared_call {
 	uint32_t op;        /* enum bared_op */
 	uint32_t client;    /* below BARED_CLIENTS_MAX; the host process gives out the numbers */
 	uint32_t length;    /* of the message in `in` ... */
-	uint32_t truncated; /* ... 1: that was not all of it */
+	uint32_t truncated; /* ... 1: the message was longer */
 	uint32_t pid, uid;  /* BARED_CLIENT_BEGIN: credentials, as the kernel told them */
 	uint32_t reserved;
 	uint64_t random[BARED_RANDOM]; /* fresh with each call */
@@ -63,7 +63,7 @@ struct bared_answer {
 	uint32_t seq;
 	int32_t status;
 	uint32_t length; /* of the reply in `out` */
-	uint32_t page;   /* 1 + port whose page goes along with the reply; 0: none */
+	uint32_t page;   /* 1 + the port whose page goes with the reply; 0: none */
 };
 
 struct bared_control {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * connect.c - the queue pairs of the modes that write: made, connected, recreated, closed.
+ * connect.c - makes, connects, recreates and closes the queue pairs of the modes that write.
  *
- * Called by the control thread, as all this takes system calls.
+ * Called by the control thread, because all this takes system calls.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "log.h"
 #include "verbs.h"
 
-/* Until a peer is taken for dead: 8 tries, 4.096 us << TIMEOUT apart, about half a second. */
+/* A peer counts as dead after 8 tries, 4.096 us << TIMEOUT apart: about half a second. */
 #define TIMEOUT 14
 #define RETRIES 7
 
@@ -30,7 +30,7 @@ struct ibv_ah_attr verbs_path(const struct verbs_wire *w, const struct verbs_add
 	return attr;
 }
 
-/* From RESET to where the peer may be named. */
+/* Brings a queue pair from RESET to the state in which it can get its peer. */
 static int connection_init(const struct verbs_wire *w, struct verbs_connection *l)
 {
 	struct ibv_qp_attr attr = {
@@ -83,7 +83,8 @@ static int connection_start(const struct verbs_wire *w, const struct verbs_peer 
 	return ibv_modify_qp(l->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | more_rts) ? -errno : 0;
 }
 
-/* 0, or negative errno: what there is of them is ended with the connection. */
+/* Makes the queues. 0, or a negative errno: then the end of the connection frees those that
+ * exist. */
 static int queues_make(const struct verbs_wire *w, struct verbs_connection *l)
 {
 	struct ibv_qp_init_attr init = {
@@ -97,7 +98,7 @@ static int queues_make(const struct verbs_wire *w, struct verbs_connection *l)
 		},
 	};
 
-	/* All writes may fail at once, and then each says so. */
+	/* All writes may fail at once, and each failure is a completion. */
 	init.send_cq = init.recv_cq = l->cq =
 		ibv_create_cq(w->context, VERBS_WRITES * VERBS_CQ_TIMES, NULL, NULL, 0);
 	if (l->cq)

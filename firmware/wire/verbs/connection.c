@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * connection.c - modes "write-rc" and "write-uc" of the wire "verbs": tokens written into the
- * memory of their receiver.
+ * connection.c - modes "write-rc" and "write-uc" of the wire "verbs": writes tokens into the memory
+ * of their receiver.
  *
- * Called by the polling thread. The receiver polls memory and no completion queue. Until both ends
- * have told each other that they are ready, and whenever a connection breaks, frames go as
- * datagrams. What lies in a receive slot is hostile until checked.
+ * Called by the polling thread. The receiver polls memory, and no completion queue. Frames go as
+ * datagrams until each end has told the other that it is ready, and again after a connection
+ * breaks. The contents of a receive slot are hostile until checked.
  */
 #include <string.h>
 
@@ -86,7 +86,7 @@ bool verbs_connection_write(struct verbs_wire *w, struct verbs_peer *p, const ui
 	wr.send_flags = verbs_out_put(&l->out, l->posted % VERBS_WRITES, &sge);
 	if ((l->posted + 1) % VERBS_WRITES_SIGNALLED == 0)
 		wr.send_flags |= IBV_SEND_SIGNALED;
-	if (ibv_post_send(l->qp, &wr, &bad)) { /* though there is room */
+	if (ibv_post_send(l->qp, &wr, &bad)) { /* the queue has room, so this is an error */
 		connection_break(w, l, IBV_WC_FATAL_ERR);
 		return false;
 	}
@@ -96,8 +96,8 @@ bool verbs_connection_write(struct verbs_wire *w, struct verbs_peer *p, const ui
 	return true;
 }
 
-/* The next frame of a connection. A sender that is VERBS_SLOTS ahead has overwritten frames: these
- * are lost, as on any wire. */
+/* Takes the next frame of a connection. A sender that is VERBS_SLOTS ahead has overwritten frames:
+ * these frames are lost, as can happen on any wire. */
 static bool connection_take(struct verbs_wire *w, struct verbs_connection *l,
 			    uint8_t frame[NBFW_FRAME_SIZE])
 {
@@ -108,7 +108,7 @@ static bool connection_take(struct verbs_wire *w, struct verbs_connection *l,
 		return false;
 	memcpy(&got, at, sizeof(got));
 	if ((int32_t)(got.sequence - l->seen) <= 0 || got.sum != sum_of(got.frame, got.sequence))
-		return false; /* it is just being written */
+		return false; /* the write of this slot is incomplete */
 	w->base.errors += got.sequence - l->seen - 1;
 	l->seen = got.sequence;
 	memcpy(frame, got.frame, sizeof(got.frame));
@@ -164,11 +164,11 @@ static void handshake_send(struct verbs_wire *w, const struct verbs_peer *p)
 		h.known_qpn = l->its.qpn;
 		h.known_psn = l->its.psn;
 	}
-	(void)verbs_send(w, p, &h, sizeof(h)); /* it is said again until it is answered */
+	(void)verbs_send(w, p, &h, sizeof(h)); /* sent again until the peer answers */
 }
 
-/* If an unreliable connection loses a write, only later writes show it. They do not wait for it: a
- * PULL asks for its token again. */
+/* If an unreliable connection loses a write, only later writes show the loss. The later frames do
+ * not wait for the lost frame: a PULL asks for its token again. */
 static void skip_lost(struct verbs_wire *w, struct verbs_connection *l)
 {
 	uint32_t next = UINT32_MAX;
@@ -197,7 +197,7 @@ void verbs_connection_look(struct verbs_wire *w, uint64_t now)
 		if (l->state == VERBS_CONNECTION_READY || l->state == VERBS_CONNECTION_MAKING ||
 		    now < l->handshake_at)
 			continue;
-		if (l->renew) { /* it could not be made, or nobody has wanted it since */
+		if (l->renew) { /* it could not be recreated, or nothing has used it since */
 			l->state = VERBS_CONNECTION_MAKING;
 			verbs_wake(w);
 		} else {
@@ -216,7 +216,7 @@ void verbs_connection_heard(struct verbs_wire *w, struct verbs_peer *p,
 	struct verbs_connection *l = p ? p->connection : NULL;
 
 	if (!l)
-		return; /* he is early: no group here has him as a peer yet */
+		return; /* too early: no group here has this NIC as a peer yet */
 	if (h->id != w->self.id || h->end.qpn == 0) {
 		w->base.malformed++;
 		return;

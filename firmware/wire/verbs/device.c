@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device.c - opens a port of an RDMA device for the wire "verbs", and says what is wrong.
+ * device.c - opens a port of an RDMA device for the wire "verbs", and reports errors.
  *
- * Called when a NIC is opened and closed; verbs_qp_start also by the control thread. Everything
- * that a datagram needs later is made here.
+ * Called when a NIC is opened and closed; verbs_qp_start also by the control thread. This file
+ * makes everything that a datagram needs later.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,8 @@
 
 #define GIDS_MAX 256
 
-/* A whole number in [low, high]; if the option is not given, otherwise. Negative: reported. */
+/* Reads a whole number in [low, high]. Without the option, returns `otherwise`. Negative:
+ * reported. */
 static int number(const struct verbs_wire *w, const char *key, const char *text, int low, int high,
 		  int otherwise)
 {
@@ -40,7 +41,7 @@ static const char *port_state(const struct ibv_port_attr *p)
 	return ibv_port_state_str(p->state);
 }
 
-/* The first active port, or the one wanted. 0: it has none; negative: reported. */
+/* Returns the wanted port, or the first active port. 0: no active port; negative: reported. */
 static int port_choose(const struct verbs_wire *w, struct ibv_context *c, const char *wanted)
 {
 	const char *device = ibv_get_device_name(c->device);
@@ -127,7 +128,7 @@ static int device_choose(struct verbs_wire *w, const char *device, const char *p
 	return 0;
 }
 
-/* How well a GID serves if none is asked for: RoCE v2 of the interface's IPv4 address first. */
+/* Ranks a GID if the user names none: RoCE v2 with the IPv4 address of the interface is best. */
 static int gid_rank(const struct ibv_gid_entry *e)
 {
 	static const uint8_t v4[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
@@ -170,7 +171,7 @@ static int gid_choose(struct verbs_wire *w, const char *wanted)
 	return 0;
 }
 
-/* The path MTU: that of the port, or a smaller one. */
+/* Returns the path MTU: the MTU of the port, or a smaller MTU. */
 static int mtu_choose(struct verbs_wire *w, const char *wanted)
 {
 	struct ibv_port_attr port;
@@ -193,7 +194,7 @@ static int mtu_choose(struct verbs_wire *w, const char *wanted)
 	return 0;
 }
 
-/* Memory, queues and the queue pair of datagrams. */
+/* Makes the memory, the queues and the queue pair of datagrams. */
 static int make_all(struct verbs_wire *w)
 {
 	struct ibv_qp_init_attr init = {
@@ -251,8 +252,8 @@ int verbs_device_open(struct verbs_wire *w, wire_option *option, void *args)
 	if (rc < 0 || sl < 0 || inline_choose(w, option(args, "inline")) < 0)
 		return -EINVAL;
 	w->sl = (uint8_t)sl;
-	/* A program that has the NIC inside may fork: what the device writes to is to stay with it.
-	 */
+	/* A program with an in-process NIC may fork: memory that the device writes must stay with
+	 * the parent. */
 	(void)ibv_fork_init();
 	w->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (w->wake_fd < 0 || getrandom(&w->self.id, sizeof(w->self.id), 0) != sizeof(w->self.id))

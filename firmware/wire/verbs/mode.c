@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mode.c - which way tokens go on the wire "verbs": what mode= says, or what suits the
- * device.
+ * mode.c - selects how tokens go on the wire "verbs": as mode= says, or as suits the device.
  *
  * Called when a NIC is opened.
  */
@@ -24,8 +23,8 @@ const char *verbs_mode_name(const struct verbs_wire *w)
 	return mode_name[w->self.mode];
 }
 
-/* Soft RoCE, which has no vendor, or that of no card: an acknowledgement is a packet that programs
- * make, send and take, as dear as the write. */
+/* For soft RoCE (no vendor, or a vendor without cards), resolves WRITE to write-uc: there, software
+ * makes, sends and receives each acknowledgement, which costs as much as the write. */
 int verbs_mode_resolve(struct verbs_wire *w)
 {
 	struct ibv_device_attr attr;

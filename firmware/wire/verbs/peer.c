@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer.c - NICs that the wire "verbs" sends to.
+ * peer.c - makes and ends the peers, the NICs that the wire "verbs" sends to.
  *
- * Called by the control thread, as all this takes system calls. What the polling thread owns it
- * changes only by base.call.
+ * Called by the control thread, because all this takes system calls. It changes data of the polling
+ * thread only by base.call.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -37,9 +37,9 @@ static void run_remove(void *arg, uint64_t now)
 	verbs_peer_remove(c->w, c->peer);
 }
 
-/* The same NIC in the table, of which more is known now, or another that has its queue pair's
- * number since it restarted. The id serves handshakes only: a wrong one keeps a connection from
- * being made, and frames go as datagrams. */
+/* Gives a peer in the table another address: more is known of this NIC now, or a restarted NIC has
+ * the same queue pair number. Only handshakes use the id: with a wrong id no connection is made,
+ * and frames go as datagrams. */
 static void run_rename(void *arg, uint64_t now)
 {
 	struct peer_call *c = arg;
@@ -70,7 +70,7 @@ static bool is_v4(const uint8_t gid[16])
 	return memcmp(gid, v4, sizeof(v4)) == 0;
 }
 
-/* Why frames between the two NICs cannot go, or NULL. */
+/* Returns why the two NICs cannot exchange frames, or NULL. */
 static const char *mismatch(const struct verbs_addr *mine, const struct verbs_addr *its)
 {
 	if (its->link != mine->link)
@@ -133,7 +133,7 @@ static void peer_drop(struct verbs_wire *w, struct verbs_peer *p)
 	peer_free(p);
 }
 
-/* Gives a peer its connection, in the modes that write. */
+/* In the modes that write, makes the connection of a peer. */
 static int connection_add(struct verbs_wire *w, struct verbs_peer *p, const char **why)
 {
 	struct peer_call call = { .w = w, .peer = p };
@@ -193,8 +193,9 @@ void verbs_peer_end(struct wire_base *base, const struct nbnic_addr *addr)
 		peer_drop(w, p);
 }
 
-/* A NIC that is no peer of any group here, perhaps not yet, has sent a PULL. Makes a peer, so that
- * its next PULL gets an answer. At most VERBS_STRANGERS_MAX; the oldest makes room. */
+/* A stranger (a NIC that is not a peer of any group here, or not yet) has sent a PULL. Makes a
+ * peer, so that its next PULL gets an answer. Above VERBS_STRANGERS_MAX, the oldest stranger makes
+ * room. */
 static void stranger_make(struct verbs_wire *w, const struct verbs_addr *a)
 {
 	struct verbs_peer *oldest = NULL;

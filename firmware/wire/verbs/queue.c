@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * queue.c - the queue pair of datagrams of the wire "verbs", and what all its files need: memory to
- * send from, errors, the call for the control thread.
+ * send from, errors, wakes of the control thread.
  *
- * verbs_send, verbs_post_*, verbs_queue_failed, verbs_look_for_completions and verbs_wake are
- * called by the polling thread, the others when a NIC is opened, closed or repaired.
+ * The polling thread calls verbs_send, verbs_post_*, verbs_queue_failed, verbs_look_for_completions
+ * and verbs_wake. The other functions are called when a NIC is opened, closed or repaired.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -65,13 +65,13 @@ void verbs_out_free(struct verbs_out *out)
 	free(out->room);
 }
 
-/* The rare things that the control thread has to do: it then asks what. */
+/* Wakes the control thread for rare work; verbs_serve then finds the work. */
 void verbs_wake(const struct verbs_wire *w)
 {
 	uint64_t one = 1;
 
 	if (write(w->wake_fd, &one, sizeof(one)) < 0)
-		return; /* it is awake already */
+		return; /* the control thread is awake already */
 }
 
 void verbs_post_one(struct verbs_wire *w, uint64_t i)
@@ -93,7 +93,7 @@ void verbs_post_all(struct verbs_wire *w)
 		verbs_post_one(w, i);
 }
 
-/* The next look asks for the repair. */
+/* The queue pair has failed. The next look starts the repair. */
 void verbs_queue_failed(struct verbs_wire *w)
 {
 	w->base.errors++;
@@ -130,7 +130,7 @@ bool verbs_send(struct verbs_wire *w, const struct verbs_peer *p, const void *da
 	wr.send_flags = verbs_out_put(&w->out, w->posted % VERBS_SENDS, &sge);
 	if ((w->posted + 1) % VERBS_SIGNALLED == 0)
 		wr.send_flags |= IBV_SEND_SIGNALED;
-	if (ibv_post_send(w->qp, &wr, &bad)) { /* though there is room */
+	if (ibv_post_send(w->qp, &wr, &bad)) { /* the queue has room, so this is an error */
 		w->broken = true;
 		return false;
 	}

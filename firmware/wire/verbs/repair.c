@@ -4,7 +4,8 @@
  * datagrams.
  *
  * Called by the control thread. A failed queue pair costs time, like any loss. If it cannot be
- * started again, or the device has failed, the groups of the NIC fail, and new ones are refused.
+ * started again, or the device has failed, the groups of the NIC fail, and the NIC refuses new
+ * groups.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,14 +14,14 @@
 #include "log.h"
 #include "verbs.h"
 
-#define AGAIN_NS UINT64_C(100000000) /* a repair that did not work */
-#define SAY_NS UINT64_C(1000000000)  /* at most one message of a repair in so long */
+#define AGAIN_NS UINT64_C(100000000) /* from a failed repair to the next */
+#define SAY_NS UINT64_C(1000000000)  /* at most one message about repairs in this time */
 
 struct repair_call {
 	struct verbs_wire *w;
-	const struct ibv_qp *qp; /* that is in an error, ... */
-	const struct ibv_cq *cq; /* ... or this */
-	bool fail;               /* the groups, too */
+	const struct ibv_qp *qp; /* the queue pair that failed, ... */
+	const struct ibv_cq *cq; /* ... or the completion queue that failed */
+	bool fail;               /* the groups must fail, too */
 	uint64_t now;
 };
 
@@ -65,7 +66,8 @@ static bool port_is_up(const struct verbs_wire *w)
 	return ibv_query_port(w->context, w->port, &port) == 0 && port.state == IBV_PORT_ACTIVE;
 }
 
-/* The NIC cannot send any more. Members that wait learn it now, and not by silence. */
+/* The NIC cannot send any more. Fails its groups now: members that wait need not wait for
+ * silence. */
 static void give_up(struct verbs_wire *w, const char *why)
 {
 	struct repair_call call = { .w = w, .fail = !w->dead };
@@ -74,8 +76,8 @@ static void give_up(struct verbs_wire *w, const char *why)
 	w->base.call(&w->base, run_postponed, &call);
 }
 
-/* The queue pair starts again, with the same number. Outstanding frames are lost, and PULLs ask for
- * them again. */
+/* Starts the queue pair again, with the same number. Outstanding frames are lost; PULLs ask for
+ * their tokens again. */
 void verbs_repair(struct verbs_wire *w)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
@@ -129,7 +131,7 @@ static void port_event(struct verbs_wire *w, uint8_t port, bool up)
 	if (port != w->port)
 		return;
 	if (up)
-		verbs_wake(w); /* to be repaired, perhaps */
+		verbs_wake(w); /* a repair may be necessary */
 	log_error("nic %s: port %u of %s %s", w->nic, port, ibv_get_device_name(w->context->device),
 		  up ? "is up again"
 		     : "is down: barriers fail if that lasts longer than the retry budget");
@@ -188,7 +190,7 @@ void verbs_events(struct verbs_wire *w)
 		ibv_ack_async_event(&e);
 		on_event(w, &e);
 	}
-	if (errno != EIO) /* else the kernel has taken the device away, and would say so for ever */
+	if (errno != EIO) /* EIO: the device is gone, and each call reports this */
 		return;
 	epoll_ctl(w->base.fd, EPOLL_CTL_DEL, w->context->async_fd, NULL);
 	device_failed(w, "it is gone");

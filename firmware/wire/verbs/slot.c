@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * slot.c - the order in which receive slots are read that a peer's RDMA writes go to.
+ * slot.c - the memory order in which this NIC reads the receive slots that peers write by RDMA.
  *
  * Called by the polling thread. With page.c and mailbox.c the only files of the firmware with
  * atomics.
@@ -9,8 +9,8 @@
 
 uint32_t verbs_slot_sequence(const struct verbs_slot *p)
 {
-	/* Pairs with the card's write of the slot: cards write upwards, and the sequence number
-	 * lies behind the frame. They promise no order, so the sum tells whether all of it is
-	 * there. */
+	/* Pairs with the card's write of the slot: cards write upwards, and the sequence number is
+	 * behind the frame. But cards guarantee no order, so the sum shows whether the frame is
+	 * complete. */
 	return __atomic_load_n(&p->sequence, __ATOMIC_ACQUIRE);
 }

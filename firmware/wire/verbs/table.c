@@ -2,7 +2,7 @@
 /*
  * table.c - the peers of the wire "verbs", by GID and queue pair.
  *
- * Called by both threads to look one up, by the polling thread alone to change the table.
+ * Both threads look up peers; only the polling thread changes the table.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ static uint32_t hash_of(const struct verbs_addr *a)
 	return (uint32_t)(low >> 32) % VERBS_BUCKETS;
 }
 
-/* A frame tells GID and queue pair of its sender, no more: so these name a peer. */
+/* A datagram tells only the GID and queue pair of its sender: so these two identify a peer. */
 struct verbs_peer *verbs_peer_find(const struct verbs_wire *w, const struct verbs_addr *a)
 {
 	struct verbs_peer *p = w->bucket[hash_of(a)];

@@ -4,8 +4,8 @@
  * write-rc and write-uc, tokens go by a connection if it is ready: connection.c.
  *
  * Called by the polling thread. Never blocks, and registers and creates nothing: memory, queue pair
- * and address handles exist already (device.c, peer.c). A frame to an unknown peer is not sent; the
- * control thread makes that peer.
+ * and address handles exist already (device.c, peer.c). Does not send a frame to an unknown peer;
+ * the control thread makes this peer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,9 +48,9 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
 	struct verbs_addr a = verbs_addr_of(to);
-	/* PULLs, their answers and ABORTs go as datagrams, because they are needed when the
-	 * connection has failed, and an unreliable connection does not report that. If datagrams
-	 * have failed, they go by the connection. */
+	/* PULLs, their answers and ABORTs go as datagrams: they must arrive when a connection has
+	 * failed, and an unreliable connection does not report its failure. If the queue pair of
+	 * datagrams has failed, these frames go by the connection. */
 	bool write = (t->type == NBFW_TOKEN && !w->is_reply) || t->type == NBFW_SIGNAL || w->broken;
 	struct verbs_peer *p;
 	uint8_t frame[NBFW_FRAME_SIZE];
@@ -59,8 +59,8 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		return to_itself(w, t);
 	p = verbs_peer_find(w, &a);
 	if (!p) {
-		/* The answer to a PULL of a NIC that no group here has as a peer yet. Its next PULL
-		 * gets the answer. */
+		/* Drop the answer to a PULL of a stranger. The control thread makes the peer, and
+		 * the next PULL gets the answer. */
 		w->base.errors++;
 		if (w->wanted)
 			return true;
@@ -81,8 +81,8 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	return true;
 }
 
-/* Where a datagram came from, by its GRH; with RoCE over IPv4 that is an IPv4 header, at its end.
- */
+/* Reads the source of a datagram from its GRH. With RoCE over IPv4, the end of the GRH is an IPv4
+ * header. */
 static bool source_of(const struct ibv_wc *wc, const uint8_t *grh, struct verbs_addr *out)
 {
 	static const uint8_t v4[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
@@ -133,7 +133,7 @@ static void receive(struct verbs_wire *w, struct nbnic *nic, const struct ibv_wc
 	w->is_reply = false;
 }
 
-/* Takes frames that the NIC has sent to itself, at most `most`. It copies the token, because the
+/* Takes frames that the NIC has sent to itself, at most `most`. Copies each token, because the
  * answer may overwrite its slot. */
 static unsigned take_loopback(struct verbs_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
 {
@@ -198,7 +198,7 @@ static void verbs_close(struct wire_base *base)
 	free(w);
 }
 
-/* The queue pairs end with the parent, not when the child does. */
+/* In a child of fork(): closes the descriptors, so that the queue pairs end with the parent. */
 static void verbs_forked(struct wire_base *base)
 {
 	const struct verbs_wire *w = (const struct verbs_wire *)base;
@@ -209,7 +209,7 @@ static void verbs_forked(struct wire_base *base)
 	close(w->base.fd);
 }
 
-/* One descriptor for both: the polling thread wants something, the device has something to say. */
+/* Makes one descriptor for both: wakes by the polling thread, and events of the device. */
 static int watch(struct verbs_wire *w)
 {
 	const int fd[] = { w->wake_fd, w->context->async_fd };
@@ -232,7 +232,7 @@ static int mode_try(const struct verbs_wire *w)
 		return 0;
 	l = verbs_connection_make(w);
 	if (!l && errno == ENOMEM)
-		return 0; /* there may be memory when a group is connected */
+		return 0; /* there may be memory later, when a group is connected */
 	if (!l)
 		return verbs_error(
 			w,

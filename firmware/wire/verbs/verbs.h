@@ -21,22 +21,22 @@
 #define VERBS_QKEY 0x6e626172u
 #define VERBS_RECVS 512u /* received datagrams that wait for the polling thread */
 #define VERBS_SENDS 128u /* datagrams that may be outstanding */
-/* One send out of so many reports its completion; divides VERBS_SENDS. */
+/* Of so many sends, one reports its completion; divides VERBS_SENDS. */
 #define VERBS_SIGNALLED 32u
 #define VERBS_GRH 40u
 #define VERBS_ROOM 128u /* bytes of a receive buffer: more than GRH and frame */
 #define VERBS_BUCKETS 4096u
 #define VERBS_LOOP 1024u
 #define VERBS_STRANGERS_MAX 64u
-#define VERBS_SLOTS 64u            /* of a sender in the memory of its receiver */
+#define VERBS_SLOTS 64u            /* slots of a sender in the memory of its receiver */
 #define VERBS_WRITES 64u           /* writes to one peer that may be outstanding */
 #define VERBS_WRITES_SIGNALLED 16u /* divides VERBS_WRITES */
 /* Completion queue size: 4 times the sends that can be outstanding. When a queue pair breaks, soft
  * RoCE of Linux 6.1 may also report the unused slots of its ring. */
 #define VERBS_CQ_TIMES 4u
 
-/* WRITE_RC: reliable connections; WRITE_UC: unreliable connections; WRITE: one of these, decided
- * when the device is known. */
+/* WRITE_RC: reliable connections; WRITE_UC: unreliable connections; WRITE: becomes WRITE_RC or
+ * WRITE_UC when the device is known. */
 enum verbs_mode { VERBS_WRITE = 0, VERBS_UD = 1, VERBS_WRITE_RC = 2, VERBS_WRITE_UC = 3 };
 
 /* The address of a NIC, as endpoint addresses contain it; WIRE.md. */
@@ -50,7 +50,7 @@ struct verbs_addr {
 	uint32_t qpn;
 	uint32_t reserved2;
 	uint8_t gid[16];
-	uint64_t id; /* random: differs from that of an earlier NIC with the same number */
+	uint64_t id; /* random: differs from the id of an earlier NIC with the same number */
 };
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "NICs exchange little-endian structs");
 _Static_assert(sizeof(struct verbs_addr) <= NBNIC_ADDR_SIZE, "an address fits");
@@ -69,17 +69,16 @@ _Static_assert(sizeof(struct verbs_slot) == 64, "a slot is a cache line");
 /* One end of a connection, as a handshake carries it. */
 struct verbs_end {
 	uint32_t qpn, psn, rkey, reserved;
-	uint64_t slot; /* address of the first */
+	uint64_t slot; /* address of the first slot */
 };
 
 /* A datagram between two NICs about the connection between them. */
 struct verbs_handshake {
 	uint8_t type;  /* VERBS_HANDSHAKE, which no frame has */
-	uint8_t wants; /* an answer */
+	uint8_t wants; /* 1: the sender wants an answer */
 	uint16_t reserved;
-	uint32_t known_qpn; /* of the receiver's end, if the sender is ready for its writes; else 0
-			     */
-	uint64_t id;        /* of the receiver: proves that the sender has its endpoint address */
+	uint32_t known_qpn; /* receiver's queue pair, if the sender takes its writes; else 0 */
+	uint64_t id;        /* of the receiver: proves that the sender has the receiver's address */
 	struct verbs_end end;
 	uint32_t known_psn, reserved2;
 };
@@ -95,7 +94,7 @@ struct verbs_out {
 
 enum verbs_connection_state {
 	VERBS_CONNECTION_IDLE,   /* the other end is not known */
-	VERBS_CONNECTION_MAKING, /* the control thread owns it */
+	VERBS_CONNECTION_MAKING, /* the control thread owns the connection */
 	VERBS_CONNECTION_OPEN,   /* takes writes */
 	VERBS_CONNECTION_READY   /* the other end takes writes, too: frames use this connection */
 };
@@ -109,27 +108,26 @@ struct verbs_connection {
 	struct verbs_slot *slot;
 	struct verbs_end mine, its;
 	enum verbs_connection_state state;
-	bool reset;     /* MAKING: it has been used before */
-	bool renew;     /* its completion queue has failed: the queues must be recreated */
-	bool taken;     /* MAKING: by the control thread */
-	uint32_t error; /* enum ibv_wc_status that broke it */
+	bool reset;     /* MAKING: the connection has been used before */
+	bool renew;     /* the completion queue has failed: the queues must be recreated */
+	bool taken;     /* MAKING: the control thread has begun */
+	uint32_t error; /* enum ibv_wc_status that broke the connection */
 	uint32_t posted, done;
 	uint32_t written, seen; /* sequence numbers */
 	uint64_t handshake_at, handshake_ns;
 };
 
 /*
- * A NIC that this one sends to. The control thread makes and frees it; the polling thread inserts
- * it into the table and removes it. So both threads may look it up.
+ * A NIC that this NIC sends to. The control thread makes and frees the peer; the polling thread
+ * inserts it into the table and removes it from there. So both threads may look it up.
  */
 struct verbs_peer {
-	struct verbs_peer *next; /* in its bucket */
+	struct verbs_peer *next; /* in the same bucket of the table */
 	struct nbnic_addr addr;
 	struct ibv_ah *ah;
 	uint32_t qpn;
-	uint32_t
-		users; /* control thread: groups that use it; 0: a stranger that only sent a PULL */
-	uint64_t made_at;                    /* control thread: peers made before it */
+	uint32_t users; /* control thread: groups with this peer; 0: a stranger that sent a PULL */
+	uint64_t made_at;                    /* control thread: number of peers made before */
 	struct verbs_connection *connection; /* NULL: mode ud, or a stranger */
 	struct verbs_peer *next_connection;  /* in the list of peers with a connection */
 };
@@ -154,24 +152,24 @@ struct verbs_wire {
 	bool broken;            /* the queue pair must be recreated; until then nothing is sent */
 	bool is_reply;          /* the frame to send answers a PULL */
 	bool failing;           /* the repair is impossible: the groups must fail */
-	uint64_t repair_at;     /* broken: not before */
-	uint64_t look_at;       /* next look for completions of sends */
+	uint64_t repair_at;     /* broken: time of the next repair, at the earliest */
+	uint64_t look_at;       /* time of the next look for completions of sends */
 	bool wanted;            /* a stranger has sent a PULL ... */
-	struct verbs_addr want; /* ... and cannot be answered yet */
+	struct verbs_addr want; /* ... from this address, and gets no answer yet */
 	struct verbs_peer *bucket[VERBS_BUCKETS];
 	struct verbs_peer *connections;
 	struct verbs_peer *connection_at; /* where the next poll begins; NULL: at the first */
 	uint32_t loop_head, loop_tail;
-	struct nbfw_token loop[VERBS_LOOP]; /* to itself */
+	struct nbfw_token loop[VERBS_LOOP]; /* frames to itself */
 
 	/* Control thread. */
 	uint64_t nmade;
 	uint32_t nstranger;
 	bool fatal;       /* the device has failed */
-	const char *dead; /* NULL; or why there can be no groups, and what to do */
+	const char *dead; /* NULL, or why the NIC refuses groups, and what to do */
 	uint32_t repairs;
 	uint64_t said_at;
-	bool gid_missing; /* the GID is missing, and the log says so */
+	bool gid_missing; /* the GID is missing, and this was logged */
 };
 
 /* table.c: both threads may search, the polling thread changes the table. */
@@ -181,12 +179,12 @@ void verbs_peer_remove(struct verbs_wire *w, struct verbs_peer *p);
 
 /* queue.c: reports why an object could not be made, and what to do; returns negative errno. */
 int verbs_error(const struct verbs_wire *w, const char *what, int err);
-/* Memory of n slots to send from, unless frames are sent inline. 0, or negative errno. */
+/* Makes memory of n slots to send from, unless frames are sent inline. 0, or negative errno. */
 int verbs_out_make(const struct verbs_wire *w, struct verbs_out *out, uint32_t n);
 void verbs_out_free(struct verbs_out *out);
 /* Brings the datagram queue pair from RESET to the state in which it sends and receives. */
 int verbs_qp_start(struct verbs_wire *w);
-/* Polling thread: gives the queue pair one receive buffer; all of them. */
+/* Polling thread: give the queue pair one receive buffer, or all of them. */
 void verbs_post_one(struct verbs_wire *w, uint64_t i);
 void verbs_post_all(struct verbs_wire *w);
 /* Polling thread: the queue pair is in an error. */
@@ -195,12 +193,13 @@ void verbs_queue_failed(struct verbs_wire *w);
 void verbs_look_for_completions(struct verbs_wire *w);
 /* Polling thread: wakes the control thread, which then calls verbs_serve. */
 void verbs_wake(const struct verbs_wire *w);
-/* Polling thread: sends a datagram of up to NBFW_FRAME_SIZE bytes; false: it cannot go now. */
+/* Polling thread: sends a datagram of up to NBFW_FRAME_SIZE bytes; false: the queue cannot take it
+ * now. */
 bool verbs_send(struct verbs_wire *w, const struct verbs_peer *p, const void *data,
 		uint32_t length);
 
-/* slot.c: the sequence number of a receive slot. Later reads see the frame that was written before
- * it. */
+/* slot.c: reads the sequence number of a receive slot. Later reads see the frame that was written
+ * before this number. */
 uint32_t verbs_slot_sequence(const struct verbs_slot *p);
 
 /* connection.c: polling thread */
@@ -215,13 +214,12 @@ void verbs_connection_look(struct verbs_wire *w, uint64_t now);
 void verbs_connection_heard(struct verbs_wire *w, struct verbs_peer *p,
 			    const struct verbs_handshake *h);
 
-/* The queue pair of a connection, or its completion queue, has failed; the other argument is NULL.
- */
+/* A queue pair of a connection (cq is NULL) or its completion queue (qp is NULL) has failed. */
 void verbs_connection_failed(struct verbs_wire *w, const struct ibv_qp *qp,
 			     const struct ibv_cq *cq);
 
-/* connect.c: control thread. Makes a connection (NULL: errno says why); connects one in state
- * MAKING, or recreates it; frees one. */
+/* connect.c: control thread. Make a connection (NULL: errno says why); connect or recreate a
+ * connection in state MAKING; free a connection. */
 struct verbs_connection *verbs_connection_make(const struct verbs_wire *w);
 void verbs_connection_connect(struct verbs_wire *w, struct verbs_peer *p);
 void verbs_connection_free(struct verbs_connection *l);
@@ -248,7 +246,7 @@ void verbs_peers_free(struct verbs_wire *w);
 void verbs_repair(struct verbs_wire *w);
 void verbs_events(struct verbs_wire *w);
 
-/* Copies the data of sge to this slot, or leaves it for an inline send. Returns the flag of the
+/* Copies the data of sge to this slot; for an inline send, copies nothing. Returns the flag of the
  * send. */
 static inline unsigned verbs_out_put(const struct verbs_out *out, uint32_t slot,
 				     struct ibv_sge *sge)

@@ -7,7 +7,7 @@
 
 #include "random.h"
 
-#define PACE 4u    /* places from an event to the next */
+#define PACE 4u    /* about so many places from one event to the next */
 #define WINDOW 40u /* places from the first to the last start of an event, at most */
 #define SETTLED 16u
 #define OPEN_INITS 8u
@@ -17,9 +17,9 @@ struct draft {
 	struct program *p;
 	uint64_t state;
 	uint32_t now;
-	uint32_t born[COMMS];          /* place where it was made */
+	uint32_t born[COMMS];          /* place where the communicator was made */
 	uint32_t last[COMMS][MEMBERS]; /* place of the latest collective start */
-	uint32_t busy[COMMS][MEMBERS]; /* its end must come after this place */
+	uint32_t busy[COMMS][MEMBERS]; /* the communicator must end after this place */
 	struct {
 		uint32_t event, ready[MEMBERS];
 	} init[OPEN_INITS];
@@ -28,7 +28,7 @@ struct draft {
 
 uint32_t later(uint32_t a, uint32_t b);
 
-/* Adds an event. Its number. */
+/* Adds an event. draft_number gives the number of an event. */
 struct event *draft_add(struct draft *d, enum event_kind kind, uint32_t comm);
 uint32_t draft_number(const struct draft *d, const struct event *e);
 

@@ -3,8 +3,8 @@
  * main.c - nbar-bared, the host process of a NIC that is a RISC-V machine: it owns the control
  * socket, the memory of the BARs and the emulator.
  *
- * It ends with the emulator, and the emulator with it; it restarts nothing. What a NIC does is in
- * the image; the protocol between both is in bared.h.
+ * When this process ends, the emulator ends, and the reverse; nothing restarts. The image does the
+ * work of the NIC; bared.h has the protocol between this process and the image.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 
 #define END_MS 1000 /* after it has stopped */
 
-/* The machine is ready: clients may come. */
+/* Serves clients, when the machine is ready. */
 static int serve(struct nic *n, int stop_fd)
 {
 	struct rundir_socket socket;

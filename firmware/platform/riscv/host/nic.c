@@ -73,7 +73,7 @@ int nic_memory(struct nic *n, const struct options *o)
 
 static enum bared_state nic_state(const struct nic *n)
 {
-	/* Pairs with the releases of `state` in the image: the text is whole. */
+	/* Pairs with the releases of `state` in the image: the text is complete. */
 	return (enum bared_state)__atomic_load_n(&n->control->state, __ATOMIC_ACQUIRE);
 }
 
@@ -162,11 +162,12 @@ int nic_call(struct nic *n, enum bared_op op)
 		return -EIO;
 	}
 	call->op = op;
-	/* Pairs with the acquire in serve_call: call and message are whole. */
+	/* Pairs with the acquire in serve_call: call and message are complete. */
 	__atomic_store_n(&call->seq, seq, __ATOMIC_RELEASE);
-	/* Where there is no room for a byte, there is one that has not been read. */
+	/* If the socket has no room, the machine has not read an earlier byte yet: that is
+	 * enough. */
 	(void)!send(n->bell, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	/* Pairs with the release in serve_call: answer and reply are whole. */
+	/* Pairs with the release in serve_call: answer and reply are complete. */
 	while (__atomic_load_n(&n->control->answer.seq, __ATOMIC_ACQUIRE) != seq) {
 		int rc = poll(&p, 1, ANSWER_MS);
 

@@ -16,9 +16,9 @@ struct nic {
 	int control_fd;
 	struct nbar_page *page[BARED_PORTS_MAX];
 	int page_fd[BARED_PORTS_MAX];                 /* sealed: no client can shrink it */
-	uint32_t woken[BARED_PORTS_MAX][BARED_CELLS]; /* as last seen */
+	uint32_t woken[BARED_PORTS_MAX][BARED_CELLS]; /* as this process last saw it */
 	int bell;      /* a byte either way; end of file: the machine has ended */
-	pid_t qemu;    /* 0: it does not run */
+	pid_t qemu;    /* 0: QEMU does not run */
 	bool failed;   /* reported; no call gets an answer any more */
 	bool stopping; /* the end of the machine is no failure */
 };
@@ -35,17 +35,17 @@ int nic_start(struct nic *n, int stop_fd);
  */
 int qemu_start(struct nic *n);
 
-/* Ends QEMU, if it still runs, and says how it ended, if the NIC had not said so before: a line for
- * people, or NULL if all was well. wait_ms: how long it may take to end by itself. */
+/* Ends QEMU if it still runs. Returns a line that says how QEMU ended; NULL: normally, or the NIC
+ * has reported it. wait_ms: QEMU may take this time to end by itself. */
 const char *qemu_end(struct nic *n, int wait_ms);
 
-/* n->bell can be read: wakes the sleepers that the NIC wants woken. False: the NIC has failed or
- * its machine has ended; reported. */
+/* Call it when n->bell can be read: wakes the sleepers for which the NIC asks. False: the NIC has
+ * failed or its machine has ended; reported. */
 bool nic_heard(struct nic *n);
 
 /*
- * One call; its arguments are in n->control->call but for seq, random and op. Returns when the
- * answer is there: 0, or -EIO, reported, if none comes.
+ * Makes one call. Its arguments, except seq, random and op, are in n->control->call. Returns 0 when
+ * the answer is there; -EIO, reported, if no answer comes.
  */
 int nic_call(struct nic *n, enum bared_op op);
 

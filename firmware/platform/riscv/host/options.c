@@ -2,7 +2,7 @@
 /*
  * options.c - the command line of nbar-bared.
  *
- * Called by main() before anything else. A wrong option is named, with what would be right.
+ * Called by main() before anything else. A message names each wrong option and the right form.
  */
 #include <getopt.h>
 #include <libgen.h>
@@ -108,7 +108,7 @@ static int wire_set(struct options *o, const char *text)
 	return EXIT_USAGE;
 }
 
-/* Beside this program, where it was built; else where it is installed. */
+/* Takes the image beside this program in a build directory, else the installed image. */
 static void image_default(struct options *o)
 {
 	char self[sizeof(o->image) - 64];

@@ -2,8 +2,8 @@
 /*
  * qemu.c - the machine: QEMU's command line, its start and its end.
  *
- * Called by nic.c and main.c. QEMU gets no descriptor but the BARs, the bell and the standard ones,
- * and ends when this process does, however that ends.
+ * Called by nic.c and main.c. QEMU gets only the descriptors of the BARs, the bell and the standard
+ * streams. QEMU ends when this process ends in any way.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -154,7 +154,7 @@ int qemu_start(struct nic *n)
 	close(told[1]);
 	n->bell = bell[0];
 	if (n->qemu > 0)
-		(void)!read(told[0], &err, sizeof(err)); /* end of file: it runs */
+		(void)!read(told[0], &err, sizeof(err)); /* end of file: QEMU runs */
 	close(told[0]);
 	if (err == 0)
 		return 0;
@@ -164,7 +164,7 @@ int qemu_start(struct nic *n)
 	return not_started(n, err);
 }
 
-/* Whether it ends within this time. */
+/* True if the process ends within this time. */
 static bool ends(pid_t pid, int wait_ms)
 {
 	struct pollfd p = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };

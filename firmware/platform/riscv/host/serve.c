@@ -2,10 +2,10 @@
 /*
  * serve.c - clients of the control socket: their messages go to the firmware, its replies to them.
  *
- * Called by main.c; one thread. What a request means is the firmware's to say. Decided here is only
- * what a NIC cannot know: who a process is (the kernel says it), and who may still have the memory
- * of a port mapped. A page is a BAR, so it is used again; a port therefore belongs to the first
- * user that opened it, until this process ends.
+ * Called by main.c; one thread. The firmware interprets requests. This file decides only what a NIC
+ * cannot know: the identity of a process (from the kernel), and which users may still have the
+ * memory of a port mapped. A page is a BAR, which later clients get again. So until this process
+ * ends, a port belongs to the first user that opened it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,7 +27,7 @@
 struct client {
 	int fd; /* -1: this entry is free */
 	uint32_t pid, uid;
-	uint32_t port;     /* it has opened, or NO_PORT */
+	uint32_t port;     /* the port that the client has opened, or NO_PORT */
 	uint32_t attached; /* the port of another client that it is attached to, or NO_PORT */
 	uint64_t heard_at;
 };
@@ -37,7 +37,7 @@ struct serve {
 	struct client client[BARED_CLIENTS_MAX];
 	uint64_t nheard;
 	struct {
-		bool open;  /* somebody has it */
+		bool open;  /* a client has it open */
 		bool bound; /* to uid */
 		uint32_t uid;
 	} port[BARED_PORTS_MAX];
@@ -101,7 +101,7 @@ static struct bared_call *call_of(struct serve *s, const struct client *c)
 
 static void disconnect(struct client *c)
 {
-	/* A child of a fork may hold it, too; the client shall hear of it nevertheless. */
+	/* A forked child may also hold the socket; the client must see the end nevertheless. */
 	shutdown(c->fd, SHUT_RDWR);
 	close(c->fd);
 	c->fd = -1;
@@ -121,8 +121,8 @@ static void client_drop(struct serve *s, struct client *c)
 	disconnect(c);
 }
 
-/* A free entry. Somebody who connects and then does nothing must not keep others out: of the
- * clients without a port, the one that has been quiet longest makes room. NULL: all have ports. */
+/* Returns a free entry. An idle client must not keep others out: if no entry is free, drops the
+ * client without a port that has been quiet for longest. NULL: all clients have ports. */
 static struct client *client_place(struct serve *s)
 {
 	struct client *oldest = NULL;
@@ -188,8 +188,8 @@ static bool may_map(const struct serve *s, uint32_t port, uint32_t uid)
 	return !s->port[port].bound || s->port[port].uid == uid;
 }
 
-/* A client opens a port: names one that it may have, if it named none. False: refused, and *alive
- * says whether the client took that. */
+/* A client opens a port. If the client names no port, chooses one that it may have. False: refused;
+ * *alive says whether the client took the refusal. */
 static bool port_choose(struct serve *s, const struct client *c, struct nbar_request *q,
 			bool *alive)
 {
@@ -198,7 +198,7 @@ static bool port_choose(struct serve *s, const struct client *c, struct nbar_req
 	const char *name = s->nic->options->name;
 
 	if (c->port != NO_PORT || c->attached != NO_PORT)
-		return true; /* the firmware says what is wrong */
+		return true; /* the firmware refuses the request with the reason */
 	if (req->port != NBAR_PORT_ANY && req->port >= nport) {
 		*alive = refuse(c, q, NBAR_ERANGE, "port %u: %s has ports 0 to %u", req->port, name,
 				nport - 1);
@@ -236,8 +236,8 @@ static bool port_choose(struct serve *s, const struct client *c, struct nbar_req
 	return false;
 }
 
-/* The message at hand goes to the firmware, its answer to the client. False: the client is to be
- * dropped. */
+/* Passes the current message to the firmware, and the answer to the client. False: drop the
+ * client. */
 static bool forward(struct serve *s, struct client *c, size_t length, bool truncated)
 {
 	struct bared_control *k = s->nic->control;

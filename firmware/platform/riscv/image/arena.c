@@ -42,7 +42,7 @@ void *arena_alloc(struct arena *a, size_t size)
 		return NULL;
 	if (b->size == need) {
 		*at = b->next;
-	} else { /* its end stays free */
+	} else { /* the end of the piece stays free */
 		struct arena_block *rest = (void *)((uint8_t *)b + need);
 
 		rest->size = b->size - need;

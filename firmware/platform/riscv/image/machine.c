@@ -27,7 +27,7 @@
 #define UART_FCR 2u
 #define UART_LSR 5u
 #define UART_IRQ 10u
-#define UART_BURST 64u /* bytes that are read at a time */
+#define UART_BURST 64u /* bytes of one read */
 
 #define MIE_TIMER (1u << 7)
 #define MIE_EXTERNAL (1u << 11)
@@ -125,7 +125,7 @@ void machine_sleep(uint64_t until, void (*acknowledge)(uint32_t irq))
 
 void machine_ring(void)
 {
-	/* What was written to the control BAR is seen by whoever reads the byte. */
+	/* The reader of the byte sees all earlier writes to the control BAR. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	*uart(UART_DATA) = '!';
 }
@@ -156,7 +156,7 @@ void machine_fail(const char *why, uint64_t value)
 		for (uint32_t i = 0; i < 16; i++)
 			report->text[n++] = "0123456789abcdef"[value >> (60 - 4 * i) & 15];
 		report->text[n] = '\0';
-		/* Pairs with the acquire in nic_state: the text is whole. */
+		/* Pairs with the acquire in nic_state: the text is complete. */
 		__atomic_store_n(&report->state, BARED_FAILED, __ATOMIC_RELEASE);
 		machine_ring();
 	}

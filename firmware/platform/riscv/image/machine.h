@@ -36,10 +36,10 @@ void machine_sleep(uint64_t until, void (*acknowledge)(uint32_t irq));
 /* Rings at the host process. */
 void machine_ring(void);
 
-/* Where faults are reported, as soon as it is known. */
+/* Sets the memory for reports of faults. */
 void machine_report_to(struct bared_control *control);
 
-/* Reports why nothing works, and ends the machine. `value` is added in hexadecimal. */
+/* Reports a fatal fault, with `value` in hexadecimal, and ends the machine. */
 _Noreturn void machine_fail(const char *why, uint64_t value);
 
 /* Ends the machine: the emulator exits with this status. */

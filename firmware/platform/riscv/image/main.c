@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * main.c - the NIC's firmware on bare metal: struct nbnic_device and what it needs of a platform.
+ * main.c - the NIC's firmware on bare metal: struct nbnic_device and the platform that it needs.
  *
- * Entered by start.S. One thread does all: it polls, answers the host process, and sleeps when
- * there is nothing to do. Memory is the arena; pages are BARs; a wake is a counter and a ring of
- * the bell (bared.h).
+ * start.S enters it. One thread polls, answers the host process, and sleeps when there is no work.
+ * Memory is the arena; pages are BARs; a wake is a counter and a ring of the bell (bared.h).
  */
 #include "arena.h"
 #include "bared.h"
@@ -16,7 +15,7 @@
 #define SPIN_NS UINT64_C(50000)       /* from the last work to the first sleep */
 #define DOZE_MIN_NS UINT64_C(50000)   /* a sleep: an eighth of the time without work, ... */
 #define DOZE_MAX_NS UINT64_C(1000000) /* ... and not longer: no interrupt tells of a doorbell */
-#define STOP_NS UINT64_C(200000000)   /* that peers have left to ask when the NIC stops */
+#define STOP_NS UINT64_C(200000000)   /* when the NIC stops, peers have this time to ask */
 
 _Static_assert(NBNIC_PORTS_MAX <= BARED_PORTS_MAX, "each port has a BAR");
 _Static_assert(NBNIC_GROUPS_MAX <= BARED_CELLS, "each cell can be woken");
@@ -38,10 +37,10 @@ static struct {
 	struct nbnic_client *client[BARED_CLIENTS_MAX];
 	struct arena arena;
 	uint32_t answered; /* calls */
-	uint32_t nrandom;  /* words of the call at hand that are used up */
+	uint32_t nrandom;  /* used words of the current call */
 	uint32_t woken[NBNIC_PORTS_MAX][NBNIC_GROUPS_MAX];
 	uint64_t stop_at; /* 0: not asked to stop */
-	bool ring;        /* the host process is to look */
+	bool ring;        /* the host process must look */
 	struct nbnic_device device;
 } self;
 
@@ -61,7 +60,7 @@ static void on_free(void *ctx, void *block)
 		arena_free(&self.arena, block);
 }
 
-/* Each call brings some: the machine has no source of its own. */
+/* Takes a random word of the current call: the machine has no source of its own. */
 static bool on_random(void *ctx, uint64_t *out)
 {
 	(void)ctx;
@@ -98,7 +97,7 @@ static void on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
 {
 	(void)ctx;
 	(void)word;
-	/* Pairs with the acquire in nic_wakes: the page's word was bumped before. */
+	/* Pairs with the acquire in nic_wakes: the word in the page was incremented before. */
 	__atomic_store_n(&self.control->woken[port][cell], ++self.woken[port][cell],
 			 __ATOMIC_RELEASE);
 	self.ring = true;
@@ -155,7 +154,7 @@ static bool serve_call(uint64_t now)
 {
 	const struct bared_call *call = &self.control->call;
 	struct bared_answer *answer = &self.control->answer;
-	/* Pairs with the release in nic_call: call and message are whole. */
+	/* Pairs with the release in nic_call: call and message are complete. */
 	uint32_t seq = __atomic_load_n(&call->seq, __ATOMIC_ACQUIRE);
 
 	if (seq == self.answered)
@@ -183,7 +182,7 @@ static bool serve_call(uint64_t now)
 	}
 	self.nrandom = BARED_RANDOM;
 	self.answered = seq;
-	/* Pairs with the acquire in nic_call: answer and reply are whole. */
+	/* Pairs with the acquire in nic_call: answer and reply are complete. */
 	__atomic_store_n(&answer->seq, seq, __ATOMIC_RELEASE);
 	self.ring = true;
 	return true;
@@ -232,7 +231,7 @@ static void nic_start(void)
 	self.ring = true;
 }
 
-/* The longer idle, the longer asleep: what comes soon is met soon. */
+/* Sleeps. The time grows with the time without work, so work that comes soon waits only briefly. */
 static void idle(uint64_t now, uint64_t work_at)
 {
 	uint64_t wait = (now - work_at) >> 3, next = nbnic_device_next(&self.device);

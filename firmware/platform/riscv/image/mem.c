@@ -2,7 +2,7 @@
 /*
  * mem.c - the functions that a compiler calls by itself; the image links no libc.
  *
- * Called from everywhere. Words where both ends allow it: pages are cleared with it.
+ * Called from everywhere. Uses words if the alignment allows it, because pages are cleared here.
  */
 #include <stddef.h>
 #include <stdint.h>

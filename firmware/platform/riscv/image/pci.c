@@ -2,7 +2,7 @@
 /*
  * pci.c - shared memory devices on the PCI bus: no firmware has placed their BARs before us.
  *
- * Called by main.c, at start. Each device gets a place by its number, so nothing is kept here.
+ * Called by main.c, at start. The number of a device gives its place, so this file keeps no state.
  */
 #include "pci.h"
 #include "machine.h"

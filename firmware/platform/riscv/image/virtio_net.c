@@ -3,8 +3,8 @@
  * virtio_net.c - Ethernet by a virtio network device (virtio 1.x over MMIO): the frames of the wire
  * `dpdk`, so that both can be in one group.
  *
- * Called by the pass. Both rings have fixed buffers: no frame waits for memory. What the device
- * writes into the rings is checked before it is used as an index.
+ * Called by the pass. Both rings have fixed buffers: no frame waits for memory. This file checks
+ * each index that the device writes into the rings.
  */
 #include "virtio_net.h"
 #include "machine.h"
@@ -55,7 +55,7 @@ enum {
 #define NET_HEADER 12u
 #define ETHER_HEADER 14u
 #define FRAME_AT (NET_HEADER + ETHER_HEADER)
-#define BUFFER_BYTES 128u /* a longer frame is none of ours; the device drops it */
+#define BUFFER_BYTES 128u /* the device drops a longer frame, which is not ours */
 #define SLOTS 32u         /* buffers of each ring; a power of two */
 #define LOOP 32u          /* frames on the way from this NIC to itself; a power of two */
 
@@ -89,7 +89,8 @@ static struct {
 	uint32_t irq;
 	uint8_t mac[MAC_SIZE];
 	struct ring rx, tx;
-	/* Two ports of one NIC may be members of one group, and nobody sends a frame back. */
+	/* Frames to itself: two ports of a NIC may be in one group, and no switch sends them
+	 * back. */
 	uint32_t loop_head, loop_tail;
 	struct nbfw_token loop[LOOP];
 } net;
@@ -102,20 +103,20 @@ static void give(struct ring *r, uint16_t id)
 	__atomic_store_n(&r->avail.idx, r->given, __ATOMIC_RELEASE);
 }
 
-/* Tells the device that there is something in queue q, unless it looks anyway. */
+/* Tells the device that queue q has a new entry, unless the device looks by itself. */
 static void notify(const struct ring *r, uint32_t q)
 {
-	/* The device sets its flag and then looks at idx once more: either it sees our idx, or we
-	 * see that it wants to be told. */
+	/* The device sets its flag and then looks at idx again: either the device sees our idx, or
+	 * we see that it wants a notification. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!(__atomic_load_n(&r->used.flags, __ATOMIC_RELAXED) & NO_NOTIFY))
 		machine_write32(net.mmio + REG_NOTIFY, q);
 }
 
-/* The next buffer that the device has returned. */
+/* Takes the next buffer that the device has returned. */
 static bool take(struct ring *r, uint16_t *id, uint32_t *length)
 {
-	/* Pairs with the device's store of idx: the entry and its buffer are whole. */
+	/* Pairs with the device's store of idx: the entry and its buffer are complete. */
 	if (__atomic_load_n(&r->used.idx, __ATOMIC_ACQUIRE) == r->taken)
 		return false;
 	*id = (uint16_t)(r->used.entry[r->taken % SLOTS].id % SLOTS);
@@ -171,7 +172,7 @@ static bool net_transmit(struct wire_base *w, const struct nbnic_addr *to,
 	return true;
 }
 
-/* One frame from the wire; what is not of our type, or for somebody else, is not ours. */
+/* Takes one frame from the wire. Ignores frames of other types or for other receivers. */
 static void receive(const uint8_t *frame, uint32_t length, struct nbnic *nic, uint64_t now)
 {
 	struct nbnic_addr from = { { 0 } };
@@ -188,7 +189,7 @@ static void receive(const uint8_t *frame, uint32_t length, struct nbnic *nic, ui
 	nbnic_receive(nic, &from, &t, now);
 }
 
-/* What the NIC has sent to itself, at most so many. */
+/* Takes frames that the NIC has sent to itself, at most `most`. */
 static unsigned take_loopback(struct nbnic *nic, uint64_t now, unsigned most)
 {
 	unsigned n = 0;
@@ -263,7 +264,7 @@ static bool find(void)
 	return false;
 }
 
-/* Feature bits 32 * select and on: takes those wanted; false: the device lacks one. */
+/* Takes the wanted feature bits, from bit 32 * select on. False: the device lacks such a bit. */
 static bool feature(uint32_t select, uint32_t wanted)
 {
 	machine_write32(net.mmio + REG_FEATURES_SELECT, select);
@@ -303,7 +304,7 @@ struct wire_base *virtio_net_open(const char **why)
 	    !queue_start(0, &net.rx, DESC_WRITE) || !queue_start(1, &net.tx, 0))
 		return 0;
 	describe();
-	for (uint32_t i = 0; i < SLOTS; i++) { /* all that never changes in a frame that is sent */
+	for (uint32_t i = 0; i < SLOTS; i++) { /* the parts of a sent frame that never change */
 		uint8_t *eth = net.tx.buffer[i] + NET_HEADER;
 
 		copy_mac(eth + MAC_SIZE, net.mac);

@@ -8,10 +8,10 @@
 
 #include "wire.h"
 
-/* Finds the device and starts it. NULL, with *why a constant text: there is none that will do. */
+/* Finds and starts the device. NULL: no suitable device; *why is a constant text. */
 struct wire_base *virtio_net_open(const char **why);
 
-/* Interrupts of the device; an interrupt, acknowledged. */
+/* Return the interrupts of the device; acknowledge an interrupt. */
 uint32_t virtio_net_irqs(void);
 void virtio_net_acknowledge(uint32_t irq);
 
