@@ -93,8 +93,7 @@ void nbmpi_log_path(const struct nbmpi_comm *c, const char *cause)
 
 uint32_t *nbmpi_hosts_of(const struct nbmpi_comm *c)
 {
-	return c->closed ? NULL
-			 : nbmpi_hosts_number(nbmpi_self.start.ops->host, c->mpi, c->size);
+	return c->closed ? NULL : nbmpi_hosts_number(nbmpi_self.start.ops->host, c->mpi, c->size);
 }
 
 /* "rank 3", or "rank 3, 7 or 11 (host 1)" if several ranks share a host: a NIC knows only hosts. */

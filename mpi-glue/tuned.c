@@ -166,8 +166,9 @@ static int take_places(struct nbmpi_comm *c, const struct nbmpi_channel *at, uin
 	for (uint32_t r = 0; r < c->size; r++)
 		if (c->tuned_host[r] != NBAR_RANK_NONE)
 			c->tuned_host[n++] = c->tuned_host[r];
-	return vote(c, has_twins(c->tuned_host, n, &c->tuned_host[c->size]) ? FAULT_PLACE : FAULT_NONE, 0,
-		    least);
+	return vote(c,
+		    has_twins(c->tuned_host, n, &c->tuned_host[c->size]) ? FAULT_PLACE : FAULT_NONE,
+		    0, least);
 }
 
 /* Holds three votes: does each rank have a profile, are the profiles equal, do they have all
