@@ -136,7 +136,7 @@ attached() {
 in_process() {
 	"$nbar" bench $run --nodes 2,3 --where nic,host-udp,host-shm --check >"$work/out" &&
 		cat "$work/out" && grep -q 'speedup: host mean / NIC mean, if both are run' "$work/out" &&
-		grep -q 'host-udp: .* no speedup: ' "$work/out" &&
+		grep -q 'host-udp: .*no speedup, because' "$work/out" &&
 		"$nbar" bench $run --nodes 2,5 --where host-udp --drivers 1 --nicd /nowhere/nicd --check
 }
 

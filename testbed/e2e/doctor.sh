@@ -35,5 +35,5 @@ ok "a daemon is there" daemon "$work/a" --nics 2
 ok "its NICs answer" doctor 0 'n1 answers' --run-dir "$work/a"
 ok "as JSON" json
 ok "a socket without a daemon" stale_socket
-ok "wrong usage" doctor 2 'All arguments are options' now
+ok "wrong usage" doctor 2 'all arguments must be options' now
 finish

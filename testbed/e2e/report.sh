@@ -21,7 +21,7 @@ measured() {
 page() {
 	grep -q '<h2>Latency over size</h2>' "$dir/index.html" &&
 		grep -q 'Published, on other hardware' "$dir/index.html" &&
-		grep -q 'times as long by the hosts' "$dir/index.html" &&
+		grep -q 'times as long if the hosts run' "$dir/index.html" &&
 		[ "$(grep -c '<td>dissemination' "$dir/index.html")" -gt 5 ]
 }
 

@@ -113,7 +113,7 @@ mpi_profile() {
 		grep -q '"hosts": \["n0", "n1"\]' "$work/by-mpi" && "$nbar" tune "$work/by-mpi" || return 1
 	rm -f "$work/none"
 	"$@" -np 2 "$nbar" profile --output "$work/none" >"$work/out" 2>&1
-	[ $? != 0 ] && cat "$work/out" && grep -q 'are on host .*: start one rank a host' "$work/out" && [ ! -e "$work/none" ]
+	[ $? != 0 ] && cat "$work/out" && grep -q 'are on host .*: start one rank per host' "$work/out" && [ ! -e "$work/none" ]
 }
 
 # fitted WORDS PROFILE NAME LAUNCHER OPTIONS...: an MPI program with offloaded barriers. Each rank

@@ -197,7 +197,7 @@ refuses() {
 	ok "$glue: the other NIC is not there" says "$1" 2 1 "lib2: rank 0: " --method lib,lib2 --nic2 n9
 	ok "$glue: the other NIC has no name" no_name "$1"
 	ok "$glue: no such rank" says "$1" 3 2 "there are ranks 0 to 2" --test busy --busy-rank 3
-	ok "$glue: one rank" says "$1" 1 2 "start two or more"
+	ok "$glue: one rank" says "$1" 1 2 "start two ranks or more"
 	ok "$glue: a folder that is not there" says "$1" 3 1 "cannot write $work/no/file" --json "$work/no/file"
 }
 
@@ -212,8 +212,8 @@ alone() { # STATUS TEXT ARGUMENTS...
 
 ok "$glue: without a launcher it says what to do" alone 2 "mpirun --mca coll_nbar_enable 1 -np 4 nbar mpi-bench"
 ok "$glue: an unknown method" alone 2 "'x' is none of mpi, nbar, lib, lib2, p2p:ALG" --method mpi,x
-ok "$glue: another NIC without its method" alone 2 "lib2 and --nic2 go together" --nic2 n1
-ok "$glue: its method without the NIC" alone 2 "lib2 and --nic2 go together" --method lib,lib2
+ok "$glue: another NIC without its method" alone 2 "lib2 needs --nic2" --nic2 n1
+ok "$glue: its method without the NIC" alone 2 "lib2 needs --nic2" --method lib,lib2
 ok "$glue: an unknown plan" alone 2 "none of auto" --method p2p:custom
 ok "$glue: a method twice" alone 2 "is in the list twice" --method mpi,mpi
 ok "$glue: options of another test" alone 2 "is for --test ibarrier" --compute 5

@@ -17,7 +17,7 @@ const struct report_experiment report_experiments[] = {
 			     "bench --nodes 2-32 --alg all -i 1000 -x 100 --launches 5" },
 		.seconds = { 240, 15, 1500 },
 		.best = "speedup",
-		.best_text = "times as long if hosts run the barrier as if NICs run it, at most",
+		.best_text = "times as long if the hosts run the barrier, at most",
 		.panel = { {
 				   .title = "Mean time of a barrier",
 				   .x = "nodes",
