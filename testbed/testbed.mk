@@ -136,7 +136,7 @@ check-mutations: ## breaks the core in many ways and sees the unit tests fail; t
 
 # Mutants by standard operators, drawn from SEED; see testbed/mutate/mutants for the other settings.
 COUNT ?= 60
-check-mutants: $(UNIT_BIN) ## COUNT=60 random mutants of core, nic and hostlib, from SEED; fails if the tests kill too few
+check-mutants: $(UNIT_BIN) $(BUILD)/mc-wait ## COUNT=60 random mutants of core, nic and hostlib, from SEED; fails if the tests kill too few
 	$(Q)testbed/deps.sh clang
 	+$(Q)$(GCOV_MAKE) $(GCOV_BIN)
 	$(Q)$(MAKE) --no-print-directory -Bn $(UNIT_BIN) >$(BUILD)/mutants.commands

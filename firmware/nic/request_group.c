@@ -165,7 +165,7 @@ static int check_plan(struct nbnic_request *r, const struct nbar_req_group_open 
 	return 0;
 }
 
-/* Yields the plan of a group: that of the request, a new one to be freed, or NULL (messages). */
+/* Yields the plan of a group: that of the request, a new one (to_free), or NULL (messages). */
 static int make_plan(struct nbnic_request *r, const struct nbar_req_group_open *req,
 		     struct nbfw_alg kind, const struct nbar_plan **plan, void **to_free)
 {
@@ -173,7 +173,6 @@ static int make_plan(struct nbnic_request *r, const struct nbar_req_group_open *
 	int32_t n;
 
 	*plan = NULL;
-	*to_free = NULL;
 	if (kind.kind == NBFW_ALG_SIGNAL)
 		return 0;
 	if (kind.kind == NBFW_ALG_CUSTOM) {
@@ -305,12 +304,11 @@ int nbnic_request_group_open(struct nbnic_request *r)
 	const struct nbar_req_group_open *req = r->body;
 	const struct nbar_plan *plan;
 	struct wanted wanted;
-	void *to_free;
+	void *to_free = NULL;
 	int rc = check_open(r, req, &wanted);
 
-	if (rc < 0)
-		return rc;
-	rc = make_plan(r, req, wanted.kind, &plan, &to_free);
+	if (rc == 0)
+		rc = make_plan(r, req, wanted.kind, &plan, &to_free);
 	if (rc == 0)
 		rc = open_with(r, req, &wanted, plan);
 	r->device->platform->free(r->device->ctx, to_free);

@@ -164,9 +164,8 @@ static uint64_t *count_word(struct nbar_team *team)
 
 static bool count_wait(struct nbar_team *team, uint32_t ticket)
 {
-	if (team->size == 2 && team->wait.spin_us && count_take(team, ticket))
-		return true;
-	return wait_word(team, count_word(team), ticket);
+	return (team->size == 2 && team->wait.spin_us && count_take(team, ticket)) ||
+	       wait_word(team, count_word(team), ticket);
 }
 
 bool nblib_kind_reached(const struct nbar_team *team, uint32_t ticket)

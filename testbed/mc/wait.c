@@ -125,6 +125,30 @@ static const struct bug bugs[] = {
 	  "the slot is emptied relaxed",
 	  { { "mailbox_serve, full", SAME(MC_STORE), MC_RELAXED } },
 	  { false, true } },
+	{ wait_signals_sent,
+	  "an entry is published relaxed",
+	  { { "order_signal_publish", SAME(MC_STORE), MC_RELAXED } },
+	  { false, true } },
+	{ wait_signals_sent,
+	  "the NIC looks at an entry relaxed",
+	  { { "page_signals, seq", SAME(MC_AWAIT), MC_RELAXED } },
+	  { false, true } },
+	{ wait_signals_sent,
+	  "the NIC takes an entry relaxed",
+	  { { "page_signals, sends_taken", SAME(MC_STORE), MC_RELAXED } },
+	  { false, true } },
+	{ wait_signals_received,
+	  "an entry is delivered relaxed",
+	  { { "page_deliver, seq", SAME(MC_STORE), MC_RELAXED } },
+	  { false, true } },
+	{ wait_signals_received,
+	  "the host looks at an entry relaxed",
+	  { { "order_signal_ready", SAME(MC_AWAIT), MC_RELAXED } },
+	  { false, true } },
+	{ wait_signals_received,
+	  "the host takes an entry relaxed",
+	  { { "order_taken_write", SAME(MC_STORE), MC_RELAXED } },
+	  { false, true } },
 };
 
 static void seed(struct mc_model *m, const struct bug *bug)
@@ -228,6 +252,8 @@ static const struct {
 	{ "a NIC and two processes that wait", wait_nic_two },
 	{ "a NIC and a process that waits twice", wait_nic_twice },
 	{ "a call to a dozing NIC", wait_mailbox },
+	{ "a ring of signals to the NIC", wait_signals_sent },
+	{ "a ring of signals from the NIC", wait_signals_received },
 };
 static const char *const memories[] = { "x86-TSO", "C11" };
 static uint32_t ntest, nfailed;

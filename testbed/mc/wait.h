@@ -18,6 +18,8 @@ void wait_team_near_twice(struct mc_model *m);
 void wait_nic_two(struct mc_model *m);
 void wait_nic_twice(struct mc_model *m);
 void wait_mailbox(struct mc_model *m);
+void wait_signals_sent(struct mc_model *m);
+void wait_signals_received(struct mc_model *m);
 
 /* litmus.c: the name of a test that the explorer fails, or NULL. */
 const char *litmus_fails(enum mc_memory memory);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * wait_models.c - the models of all waits: process team, team, a group's completion word, the NIC's
- * mailbox.
+ * mailbox, signal rings.
  *
  * Called by wait.c. Each step has the name of the function that it models.
  */
@@ -337,4 +337,68 @@ void wait_mailbox(struct mc_model *m)
 	mc_store(t, "what the call did", BOX_RESULT, 1, MC_RELAXED);
 	mc_store(t, "mailbox_serve, full", BOX_FULL, 0, MC_RELEASE);
 	mc_wake(t, BOX_FULL);
+}
+
+/* --- signal rings of one entry: two signals go through it ------------------------------------ */
+
+/* The explorer takes no step before the await that it follows. So it finds no bad run if the count
+ * of taken entries is read relaxed. */
+
+enum { RING_SEQ, RING_TAKEN, RING_FIELD };
+
+struct ring_names {
+	const char *put, *publish, *taken_read; /* of the thread that fills entries */
+	const char *ready, *get, *taken_write;  /* of the thread that empties them */
+};
+
+static void ring_fill(struct mc_thread *t, const struct ring_names *name)
+{
+	mc_store(t, name->put, RING_FIELD, 1, MC_RELAXED);
+	mc_store(t, name->publish, RING_SEQ, 1, MC_RELEASE);
+	mc_await(t, name->taken_read, R, RING_TAKEN, SEEN, MC_ACQUIRE);
+	mc_store(t, name->put, RING_FIELD, 2, MC_RELAXED);
+	mc_store(t, name->publish, RING_SEQ, 2, MC_RELEASE);
+}
+
+static void ring_empty(struct mc_thread *t, const struct ring_names *name)
+{
+	for (uint8_t n = 1; n <= 2; n++) {
+		mc_await(t, name->ready, R, RING_SEQ, SEEN, MC_ACQUIRE);
+		mc_load(t, name->get, NOW, RING_FIELD, MC_RELAXED);
+		mc_store(t, name->taken_write, RING_TAKEN, n, MC_RELEASE);
+		mc_check(t, NOW, n);
+		mc_set(t, SEEN, n);
+	}
+}
+
+static void ring(struct mc_model *m, const char *fills, const char *empties,
+		 const struct ring_names *name)
+{
+	static const char *const words[] = { "seq", "taken", "field" };
+
+	memcpy(m->word, words, sizeof(words));
+	ring_fill(mc_thread(m, fills), name);
+	ring_empty(mc_thread(m, empties), name);
+}
+
+void wait_signals_sent(struct mc_model *m)
+{
+	ring(m, "host", "NIC",
+	     &(struct ring_names){ .put = "order_signal_put",
+				   .publish = "order_signal_publish",
+				   .taken_read = "order_taken_read",
+				   .ready = "page_signals, seq",
+				   .get = "page_signals, word",
+				   .taken_write = "page_signals, sends_taken" });
+}
+
+void wait_signals_received(struct mc_model *m)
+{
+	ring(m, "NIC", "host",
+	     &(struct ring_names){ .put = "page_deliver, word",
+				   .publish = "page_deliver, seq",
+				   .taken_read = "page_deliver, recvs_taken",
+				   .ready = "order_signal_ready",
+				   .get = "order_signal_get",
+				   .taken_write = "order_taken_write" });
 }

@@ -236,6 +236,20 @@ static void waiting_without_limit_ends_when_the_nic_stands_still(void **state)
 	assert_non_null(strstr(nbar_error(), "NIC n0 of this host has not run for 30"));
 }
 
+/* The end of the daemon explains why it shows no sign of life. */
+static void a_daemon_that_has_ended_is_not_called_silent(void **state)
+{
+	(void)state;
+	page.life = 7;
+	assert_int_equal(nbar_post(&group, NULL), 0);
+	nblib_life_look(&group, nblib_now_ns());
+	group.life_mute = NBLIB_MUTE_NS;
+	close(daemon_end);
+	daemon_end = -1;
+	assert_int_equal(nbar_wait(&group, 1, NBAR_FOREVER), -ENETDOWN);
+	assert_non_null(strstr(nbar_error(), "NIC n0 is gone"));
+}
+
 static void *wait_main(void *arg)
 {
 	return (void *)(intptr_t)nbar_wait(&group, (uint32_t)(uintptr_t)arg, NBAR_FOREVER);
@@ -438,6 +452,7 @@ int main(void)
 		TEST(reasons_are_told),
 		TEST(a_nic_that_does_not_run_is_told),
 		TEST(waiting_without_limit_ends_when_the_nic_stands_still),
+		TEST(a_daemon_that_has_ended_is_not_called_silent),
 		TEST(a_nic_that_goes_on_is_waited_for),
 		TEST(a_team_waits_for_a_nic_that_stands_still),
 		TEST(a_look_of_before_counts_nothing),

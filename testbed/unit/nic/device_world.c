@@ -125,6 +125,7 @@ void world_begin(uint64_t memory_bytes, uint32_t user_percent)
 	w.wire.base.ops = &loop_ops;
 	w.wire.base.name = "loop";
 	w.wire.room = UINT32_MAX;
+	memset(&w.device, 0xff, sizeof(w.device)); /* the caller need not clear it */
 	assert_int_equal(nbnic_device_init(&w.device, "n0", &w.wire.base, &platform, NULL, &config),
 			 0);
 }
