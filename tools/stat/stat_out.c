@@ -81,7 +81,7 @@ static void print_why(const struct stat_nic *s, const struct nbar_group_info *g)
 		stat_print_state(stdout, g);
 	putchar('\n');
 	if (nbar_why_text(g->host_why, text, sizeof(text)) > 0)
-		printf("  rank %u: %s (host of this NIC: others wait for it)\n", g->rank, text);
+		printf("  rank %u: %s (the host of this NIC: others wait for it)\n", g->rank, text);
 	for (uint32_t i = 0; i < g->nstragglers; i++) {
 		nbar_why_text(g->why[i], text, sizeof(text));
 		printf("  rank %u: %s\n", g->straggler[i], *text ? text : "reason not known");
