@@ -2,9 +2,10 @@
 /*
  * engine.h - the barrier protocol: state and event in, actions out.
  *
- * The only implementation of the barrier protocol (PROTOCOL.md says why each rule holds). Pure: no
- * clock, no memory, no I/O, no globals. The same object runs in the NIC, in the host-based
- * baseline, and under every test. A state belongs to one caller at a time.
+ * The only implementation of the barrier protocol (PROTOCOL.md says why each rule holds). act() in
+ * firmware/nic/nic.c carries out the actions. Pure: no clock, no memory, no I/O, no globals. The
+ * same object runs in the NIC, in the host-based baseline, and under every test. A state belongs to
+ * one caller at a time.
  */
 #ifndef NBFW_ENGINE_H
 #define NBFW_ENGINE_H

@@ -105,7 +105,7 @@ enum nbar_why {
 	NBAR_WHY_HOST_STOPPED = 2, /* its process is stopped: by SIGSTOP or by a debugger */
 	NBAR_WHY_HOST_ENDED = 3,   /* its process has ended; another one keeps its socket open */
 	NBAR_WHY_NIC_SILENT = 4,   /* its NIC does not answer */
-	NBAR_WHY_END = 5           /* the first value that is none */
+	NBAR_WHY_END = 5           /* the first invalid value */
 };
 #define NBAR_WHY_KIND(why) ((uint32_t)(why) >> 13)
 /* The age: for how long others have waited. It is rounded down, by at most a 256th. */
@@ -327,7 +327,7 @@ struct nbar_req_group_abort {
 	X(tokens_received, "tokens accepted")                                             \
 	X(tokens_duplicate, "tokens received once more")                                  \
 	X(tokens_stale, "frames of an epoch that is over")                                \
-	X(pulls_sent, "tokens asked for again after a timeout")                           \
+	X(pulls_sent, "requests for missing tokens")                                      \
 	X(pulls_received, "pulls accepted")                                               \
 	X(laters_sent, "answers: alive, not there yet")                                   \
 	X(laters_received, "such answers received")                                       \

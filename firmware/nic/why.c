@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * why.c - which ranks a group waits for, and why: PROTOCOL.md, R5.
+ * why.c - which ranks a group waits for, and why: late, or its NIC silent. PROTOCOL.md, R5.
  *
  * Called by nic.c after timeouts, for each LATER, and for the answer to each PULL; never on the
  * path from token to completion. All of it is advice: no decision of the barrier may depend on it.

@@ -163,7 +163,7 @@ void weak_wake_all(struct search *s, struct state *st, uint32_t word)
 
 /* --- the search ------------------------------------------------------------------------------ */
 
-/* No thread can move: true if all have reached their end. */
+/* No thread can move: true if every thread has ended, or may wait for ever. */
 static bool at_rest(struct search *s, const struct state *st, uint32_t depth)
 {
 	for (uint32_t i = 0; i < s->m->nthread; i++) {

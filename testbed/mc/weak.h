@@ -98,7 +98,7 @@ void mc_label(struct mc_thread *t, uint8_t label);
 
 struct mc_result {
 	uint64_t states;
-	uint64_t cut; /* runs given up because a word had too many values */
+	uint64_t cut; /* runs given up: too many steps, or too many values of a word */
 	bool bad;
 };
 

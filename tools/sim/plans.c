@@ -62,7 +62,7 @@ static int64_t make(const struct sim_plans *p, struct maker *m, uint32_t member)
 	return (int64_t)(nbfw_plan_length(plan) / 4);
 }
 
-/* Adds room to the end of the block. */
+/* Appends n words to the block. */
 static int append(struct sim_plans *p, const uint32_t *word, size_t n)
 {
 	if (p->nword + n > p->cap) {

@@ -2,7 +2,7 @@
 /*
  * test_revoke - a rank waits in a barrier of the glue, and another rank revokes the communicator.
  *
- * Without an MPI and without a NIC: two ranks of one host, of which only the first arrives.
+ * Without an MPI and without a NIC: two ranks of one host. The test plays rank 1.
  */
 #include "comm_internal.h"
 #include "unit/unit.h"

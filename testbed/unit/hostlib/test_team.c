@@ -183,7 +183,7 @@ static void with_a_group_and_a_local_release(void **state)
 			run_group(kinds[k], true, 1 + size % 3, size, NULL, 200);
 }
 
-/* NBAR_ROUNDS times. */
+/* Runs NBAR_ROUNDS barriers, or 20. */
 static void with_a_group_for_long(void **state)
 {
 	const uint32_t sizes[] = { 2, 3, 4, 8, 16 };
