@@ -59,7 +59,8 @@
 #define NBNIC_PASS_FRAMES(quota) (8 * (quota))
 /* Of these, tokens and aborts that are sent within their event; a port may send `quota` of them. */
 #define NBNIC_PASS_INLINE(quota) (4 * (quota))
-/* Answers to PULLs, first visits and signals leave `quota` frames of the pass to the queues. */
+/* Answers to PULLs, first visits, signals and sends within events leave `quota` frames of the pass
+ * to the queues. */
 
 #ifndef NBNIC_PASS_STARTS /* barriers that start within the events of a pass */
 #define NBNIC_PASS_STARTS 64u

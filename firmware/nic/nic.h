@@ -164,7 +164,8 @@ struct nbnic_config {
 	uint64_t pull_ns;      /* first interval without a token after which a PULL asks for it */
 	uint64_t budget_ns;    /* silence after which a peer has failed; how long groups linger */
 	uint64_t memory_bytes; /* of the groups of a NIC; 0: NBNIC_MEMORY_BYTES */
-	uint64_t linger_bytes; /* of lingering groups; 0: a quarter of NBNIC_MEMORY_BYTES */
+	uint64_t linger_bytes; /* of lingering groups; 0: a quarter of NBNIC_MEMORY_BYTES. A device
+				  sets it */
 	uint32_t quota;        /* of a pass, at least NBNIC_QUOTA_MIN; 0: NBNIC_QUOTA */
 	uint32_t user_percent; /* what one user may have of ports, groups and memory; 0: all */
 };

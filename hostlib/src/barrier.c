@@ -27,10 +27,11 @@ int nblib_group_failed(const struct nbar_group *g, uint64_t word)
 				  epoch);
 	switch ((enum nbar_status)(word >> 32)) {
 	case NBAR_STATUS_SILENT:
-		return nblib_fail(-EHOSTUNREACH,
-				  "barrier %u of the group failed: the NIC of rank %u does not "
-				  "answer: look whether its %s runs and the wire to it is up",
-				  epoch, rank, g->port->link.host ? "process" : "daemon");
+		return nblib_fail(
+			-EHOSTUNREACH,
+			"barrier %u of the group failed: the NIC of rank %u "
+			"does not answer: look whether its %s runs and the wire to it is up",
+			epoch, rank, g->port->link.host ? "process" : "daemon");
 	case NBAR_STATUS_HOST_DIED:
 		return nblib_fail(-ECONNRESET,
 				  "barrier %u of the group failed: the process of rank %u ended "

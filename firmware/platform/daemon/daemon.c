@@ -39,7 +39,7 @@ int daemon_text(const char *option, const char *text, char *out, size_t size)
 		strcpy(out, text);
 		return -1;
 	}
-	log_error("--%s: the value has 1 to %zu bytes", option, size - 1);
+	log_error("--%s: the value must have 1 to %zu bytes", option, size - 1);
 	return EXIT_USAGE;
 }
 
