@@ -91,6 +91,7 @@ host_is_gone() {
 
 # Member 0 arrives after the daemon has ended, so that the barrier cannot complete before.
 daemon_is_gone() {
+	kill -STOP "${daemon_pid[1]}" # so no token leaves, with which the others could complete
 	tell 1 barrier
 	kill -KILL "${daemon_pid[1]}"
 	wait "${daemon_pid[1]}"
