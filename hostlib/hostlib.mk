@@ -44,6 +44,12 @@ LIBDIR ?= $(PREFIX)/lib
 PYTHON_VERSION = $(if $(filter /usr,$(PREFIX)),3,$(shell python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo 3))
 PYTHON_DIR ?= $(PREFIX)/lib/python$(PYTHON_VERSION)/dist-packages
 LIB_HEADER := $(wildcard hostlib/include/*.h hostlib/include/*.hpp) firmware/include/nbar_abi.h
+# `man FUNCTION` shows the page whose synopsis has the function. $(1): pages.
+man3_links = $(Q)for page in $(1); do \
+	for f in $$(sed -n '/^\.SH SYNOPSIS/,/^\.SH DESCRIPTION/s/.*[ *]\(nbar_[a-z_]*\)(.*/\1/p' $$page); do \
+		ln -sf $${page\#\#*/} $(DESTDIR)$(PREFIX)/share/man/man3/$$f.3; \
+	done; \
+done
 INSTALL += install-lib
 install-lib: $(BUILD)/libnbar.a $(BUILD)/$(LIB_SO)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig \
@@ -56,13 +62,5 @@ install-lib: $(BUILD)/libnbar.a $(BUILD)/$(LIB_SO)
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 		hostlib/nbar.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/nbar.pc
 	$(Q)install -m 644 hostlib/man/*.3 $(DESTDIR)$(PREFIX)/share/man/man3
-	$(Q)for f in $$(sed -n 's/^[a-z].*[ *]\(nbar_[a-z_]*\)(.*/\1/p' hostlib/include/nbar*.h); do \
-		case $$f in \
-		nbar_team_*) page=nbar_team ;; \
-		nbar_signal_* | nbar_nic_* | nbar_spare_*) page=nbar_extra ;; \
-		nbar_process_team_* | nbar_attach | nbar_group_attach | nbar_group_share) page=nbar_process_team ;; \
-		*) page=nbar ;; \
-		esac; \
-		ln -sf $$page.3 $(DESTDIR)$(PREFIX)/share/man/man3/$$f.3; \
-	done
+	$(call man3_links,$(wildcard hostlib/man/*.3))
 .PHONY: install-lib

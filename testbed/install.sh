@@ -52,6 +52,20 @@ man_pages() {
 	done
 }
 
+# `man FUNCTION` shows the page whose synopsis has the function.
+page_of_each_function() {
+	local man3 page name n=0
+	man3=$(dirname "$(find "$root" -name nbar.3)")
+	for page in nbar nbar_extra nbar_team nbar_process_team nbar_tune; do
+		for name in $(sed -n '/^\.SH SYNOPSIS/,/^\.SH DESCRIPTION/s/.*[ *]\(nbar_[a-z_]*\)(.*/\1/p' "$man3/$page.3"); do
+			[ "$man3/$name.3" -ef "$man3/$page.3" ] || { echo "man $name is not $page(3)"; return 1; }
+			n=$((n + 1))
+		done
+	done
+	echo "$n functions"
+	[ $n -gt 50 ]
+}
+
 ok "make install into a folder" make -s install BUILD="$BUILD" PREFIX=/usr DESTDIR="$root"
 libdir=$(dirname "$(find "$root" -name libnbar.so)")
 PKG_CONFIG_PATH=$libdir/pkgconfig
@@ -65,6 +79,7 @@ ok "the library exports nbar_ names alone" only_our_symbols
 ok "the library of NICs in a process exports one name" hostnic_symbols
 ok "three processes of the example meet without a daemon" run_example alone $alone $alone $alone
 ok "man pages are there" man_pages
+ok "each function has the page that describes it" page_of_each_function
 ok "the module of Python loads the installed library" env NBAR_LIBRARY="$libdir/libnbar.so.0" \
 	PYTHONPATH="$(dirname "$(find "$root" -name nbar.py)")" python3 -c 'import nbar; nbar.open("'$alone'").close()'
 BUILD=$prefix/bin

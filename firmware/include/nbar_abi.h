@@ -251,7 +251,7 @@ struct nbar_req_port_open {
 struct nbar_rep_port_open {
 	uint32_t port;
 	uint32_t page_size; /* sizeof(struct nbar_page) at the NIC */
-	uint32_t pid;       /* of the daemon */
+	uint32_t pid;       /* of the daemon, in its own PID namespace */
 	uint32_t reserved;
 	uint64_t secret[2]; /* a process of the same user that knows it may attach */
 	char nic[NBAR_NAME_MAX];
@@ -364,7 +364,7 @@ struct nbar_rep_nic_stat {
 	char nic[NBAR_NAME_MAX];
 	char wire[NBAR_NAME_MAX];
 	char address[64]; /* for people */
-	uint32_t pid;     /* of the daemon */
+	uint32_t pid;     /* of the daemon, in its own PID namespace; nbar_nic_stat maps it */
 	uint32_t nport, ngroup, nlinger;
 	uint64_t counter[64]; /* NBAR_COUNTER_END of them used, the others 0 */
 };
@@ -389,7 +389,7 @@ enum nbar_group_life {
 struct nbar_group_info {
 	char alg[NBAR_NAME_MAX];
 	uint32_t index, port, cell, life;
-	uint32_t pid, uid; /* owner of the port */
+	uint32_t pid, uid; /* owner of the port, as the daemon sees it */
 	uint32_t rank, size;
 	uint32_t epoch;  /* last one started */
 	uint32_t posted; /* last one posted by the host */

@@ -22,9 +22,9 @@ extern "C" {
  * NIC sees only one plan.
  */
 
-/* Reads the counters of a NIC, for monitors. nic: name or path, as in nbar_open, without port. pid
- * is the daemon's number in the PID namespace of this process, if the daemon is visible there; else
- * its own number. */
+/* Reads the counters of a NIC, for monitors. nic: name or path, as in nbar_open, without port.
+ * out->pid: the process number of the daemon in the caller's PID namespace; if the daemon is not
+ * visible there, the number in the daemon's own PID namespace. */
 int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out);
 
 /* Calls visit for each group of a NIC. If visit returns another value than 0, the call ends and

@@ -26,6 +26,7 @@ install-tune: $(BUILD)/$(TUNE_SO)
 	$(Q)install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR) \
 		$(DESTDIR)$(PREFIX)/share/man/man3
 	$(Q)install -m 644 hostlib/tune/nbar_tune.3 $(DESTDIR)$(PREFIX)/share/man/man3
+	$(call man3_links,hostlib/tune/nbar_tune.3)
 	$(Q)install -m 644 hostlib/tune/nbar_tune.h $(DESTDIR)$(PREFIX)/include
 	$(Q)install -m 755 $(BUILD)/$(TUNE_SO) $(DESTDIR)$(LIBDIR)
 	$(Q)ln -sf $(TUNE_SO) $(DESTDIR)$(LIBDIR)/libnbar-tune.so
