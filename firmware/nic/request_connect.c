@@ -50,7 +50,7 @@ static void run_endpoints_check(void *arg, uint64_t now)
 	const struct nbnic_group *g = nbnic_cell_group(call->port, call->req->cell);
 
 	(void)now;
-	/* A process that exits may have ended the port since the last call. */
+	/* The port may have ended since the last call, if its process exits. */
 	call->end = CONNECT_NO_CELL;
 	if (!g)
 		return;
