@@ -86,9 +86,9 @@ void control_user_serve(struct control_user *u)
 		control_client_read(ev.data.ptr);
 }
 
-/* Returns the idle client of a user at a NIC: the client without a port whose last request is the
- * oldest. NULL: each client has a port. At an in-process NIC u is NULL, and the clients of its own
- * process do not count. */
+/* Returns the idle client of a user at a NIC: the client that neither has a port nor is attached to
+ * one, and whose last request is the oldest. NULL: there is none. At an in-process NIC u is NULL,
+ * and the clients of its own process do not count. */
 static struct control_client *idle_at_nic(const struct control_nic *at,
 					  const struct control_user *u)
 {

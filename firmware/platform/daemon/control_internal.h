@@ -126,9 +126,9 @@ uint32_t control_user_fds_left(const struct control_user *u);
 /* Serves one request of one client of a user. */
 void control_user_serve(struct control_user *u);
 
-/* Drop the idle client of a user: the client without a port whose last request is the oldest. The
- * first function takes the user; the second takes the user with the most descriptors who has an
- * idle client at this NIC (NULL: at any NIC). False: no client is idle. */
+/* Drop the idle client of a user: it neither has a port nor is attached to one, and its last
+ * request is the oldest. The first function takes the user; the second takes the user with the most
+ * descriptors who has an idle client at this NIC (NULL: at any NIC). False: no client is idle. */
 bool control_user_drop_idle(const struct control_user *u);
 bool control_drop_idle(const struct control *k, const struct control_nic *at);
 

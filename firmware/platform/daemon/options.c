@@ -112,7 +112,7 @@ static int nics_add(struct options *o, const char *text)
 	return rc;
 }
 
-/* Options whose default depends on others. */
+/* Which of these options were given. */
 struct given {
 	bool cpu, idle, check;
 };
