@@ -22,9 +22,9 @@ extern "C" {
  * NIC sees only one plan.
  */
 
-/* Reads the counters of a NIC, for monitors. nic: name or path, as in nbar_open, without port. pid
- * is the daemon's number in the PID namespace of this process, if the daemon is visible there; else
- * its own number. */
+/* Reads the counters of a NIC, for monitors. nic: name or path, as in nbar_open, without port.
+ * out->pid is the daemon's pid in the PID namespace of this process, if the daemon is visible
+ * there; else its pid in its own namespace. */
 int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out);
 
 /* Calls visit for each group of a NIC. If visit returns another value than 0, the call ends and
@@ -88,7 +88,7 @@ int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out);
  */
 struct nbar_spare;
 
-/* attr: as for the group; the new groups get the same, but their own rank and size. The texts of
+/* attr: as for the group; the new groups get these attributes, except rank and size. The texts of
  * attr must stay valid. The caller closes *out. Errors: as nbar_group_open. */
 int nbar_spare_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 		    struct nbar_spare **out, struct nbar_endpoint *endpoint);
@@ -132,7 +132,7 @@ struct nbar_team_attr {
 	uint32_t size;
 	const char *kind; /* NULL: "sense-reverse" */
 	struct nbar_group *group;
-	int local; /* with a group, not 0: one thread polls for it and then wakes the others */
+	int local; /* not 0: one thread polls for the group, and then wakes the other threads */
 };
 
 /* Computes the bytes of a team of a kind: struct nbar_team and the memory behind it. */
