@@ -108,7 +108,7 @@ class _Handle(contextlib.AbstractContextManager):
             return _lib().check(getattr(_lib(), function)(value, *words))
 
     def close(self) -> None:
-        """Closes the handle; a second call does nothing. Members that wait for a group get an error."""
+        """Closes the handle; a second call does nothing. Waiting members of a group get an error."""
         with self._lock:
             if self._users:
                 raise OSError(errno.EBUSY, f"another thread uses this {self._what}: abort the group first")

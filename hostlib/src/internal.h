@@ -77,7 +77,7 @@ struct nblib_call {
 	struct iovec rest;    /* of the reply: room for the variable part, which had nrest bytes */
 	size_t nrest;
 	uint32_t seq;    /* set by the call */
-	bool unanswered; /* set by the call: no reply in time; the NIC may still do what was asked */
+	bool unanswered; /* set by the call: no reply in time; the NIC may still carry it out */
 	int *fd;         /* NULL, or where a descriptor goes; -1 if none came */
 };
 
