@@ -30,10 +30,9 @@ int nbmpi_tree_sum(const struct nbmpi_channel *at, uint32_t rank, uint32_t size,
 struct nbmpi_host {
 	uint32_t index;
 	struct nbar_endpoint mine;
-	const uint32_t
-		*peer; /* indices of the hosts whose addresses its NIC needs, and npeer ... */
+	const uint32_t *peer; /* indices of the hosts whose addresses its NIC needs */
 	uint32_t npeer;
-	struct nbar_endpoint *address; /* ... of these, in the same order: the result */
+	struct nbar_endpoint *address; /* the result: the addresses, in the order of peer[] */
 };
 
 /*

@@ -252,7 +252,8 @@ static int choose(struct scheme *c, uint32_t group, const struct profile *p, con
 	x.pattern = pattern;
 	pattern->size = g->n;
 
-	x.all_s = group ? -2 : -1; /* only the top cluster can do without a release; -2: do not try */
+	/* Only the top cluster can do without a release. -2: do not try it. */
+	x.all_s = group ? -2 : -1;
 	x.done = malloc((g->n + 1) * sizeof(*x.done));
 	if (!of || !x.done)
 		rc = -ENOMEM;
