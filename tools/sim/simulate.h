@@ -20,7 +20,7 @@ struct simulate_options {
 	uint32_t nalg;
 	enum simulate_level level;
 	struct sim_setup setup; /* members and plans are set for each run */
-	const char *profile;    /* path, or NULL: costs are measured ones */
+	const char *profile;    /* path of a profile with measured costs, or NULL */
 	const char *trace;      /* path, or NULL */
 	const char *goal;       /* path of a schedule that runs instead of barriers, or NULL */
 	const char *write_goal; /* path, or NULL */
