@@ -270,7 +270,7 @@ static void on_pull(struct nbfw_state *s, const struct nbar_plan *p, const struc
 		a->reply_arg = s->failed_rank;
 		a->reply_info = s->cause;
 	} else {
-		/* R5: names this member if its host is late, otherwise the straggler known. */
+		/* R5: names this member if its host is late, otherwise the known straggler. */
 		a->reply = NBFW_LATER;
 		if (!s->running)
 			a->reply_arg = p->rank;

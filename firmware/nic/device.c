@@ -147,7 +147,7 @@ __attribute__((noinline)) static bool send_signals(struct nbnic_device *d, unsig
 	return budget < quota;
 }
 
-/* Called once per tick. Kept out of the path of a token. */
+/* Regular work that need not be done in each pass. Kept out of the path of a token. */
 __attribute__((cold, noinline)) static void tick(struct nbnic_device *d, uint64_t now)
 {
 	/* Hosts doubt a NIC that shows them no sign of life for a second, whatever pull_ns is. */

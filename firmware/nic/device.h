@@ -53,7 +53,7 @@ struct nbnic_device {
 	uint64_t pull_ns;
 	uint64_t open_bytes_max, port_bytes_max; /* memory of groups that are open */
 	uint64_t open_bytes;
-	struct nbnic_user user_max; /* the most of one user */
+	struct nbnic_user user_max; /* the limits of each user */
 	struct nbnic_user user[NBNIC_USERS_MAX];
 	uint32_t nblock;    /* blocks of groups: open, lingering and released */
 	uint32_t ngroup;    /* open groups */
@@ -67,7 +67,8 @@ struct nbnic_device {
 	struct nbnic nic;
 };
 
-/* Sets what one user may have of the NIC: percent of it, 0: all. Called by nbnic_device_init. */
+/* Sets user_max: this percentage of the NIC, or no limit if percent is 0. Called by
+ * nbnic_device_init. */
 void nbnic_users_init(struct nbnic_device *d, uint32_t percent);
 
 /* A port has got its first group, or lost its last one: moves it to its part of open[]. Only within

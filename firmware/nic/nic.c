@@ -3,8 +3,8 @@
  * nic.c - the NIC loop: doorbells, frames and the clock become events; actions become frames and
  * completions.
  *
- * Called by the pass. This is the path from token to completion: no allocation, no
- * lock, no search that grows with the group.
+ * Called by the pass. This is the path from token to completion: no allocation, no lock, no search
+ * that grows with the group.
  */
 #include "nic.h"
 #include "nic_internal.h"

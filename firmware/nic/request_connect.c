@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * request_connect.c - a client names the peers of its group: their endpoint addresses go to the
- * wire, which makes ready for their NICs, and then to the group.
+ * wire, which prepares for frames to and from their NICs, and then to the group.
  */
 #include "request.h"
 
