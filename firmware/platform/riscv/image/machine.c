@@ -88,8 +88,8 @@ void machine_init(uint32_t irqs)
 			machine_write32(PLIC_BASE + 4 * irq, 1); /* priority */
 	machine_write32(PLIC_ENABLE, irqs);
 	machine_write32(PLIC_THRESHOLD, 0);
-	*uart(UART_FCR) = 1; /* a queue, not one byte */
-	*uart(UART_IER) = 1; /* bytes that come in */
+	*uart(UART_FCR) = 1; /* received bytes wait in a queue */
+	*uart(UART_IER) = 1; /* a received byte causes an interrupt */
 	__asm__ volatile("csrw mie, %0" ::"r"((uintptr_t)(MIE_TIMER | MIE_EXTERNAL)));
 }
 
