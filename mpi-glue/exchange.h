@@ -3,8 +3,8 @@
  * exchange.h - messages between the ranks of a communicator during its set-up.
  *
  * Messages, bytes and memory of a rank grow with the logarithm of the number of ranks, and with the
- * number of peers in the plan of its host. Only nbmpi_exchange_numbers, which plans from
- * a profile need, gives each rank a table of all ranks.
+ * number of peers in the plan of its host. Only nbmpi_exchange_numbers, which plans from a profile
+ * need, gives each rank a table of all ranks.
  */
 #ifndef NBMPI_EXCHANGE_H
 #define NBMPI_EXCHANGE_H

@@ -2,10 +2,11 @@
 /*
  * hello.c - processes that meet in a barrier, and compute while the NICs run it.
  *
- * Build it by: cc -o hello hello.c $(pkg-config --cflags --libs nbar) Usage: hello NIC FOLDER RANK
- * SIZE, once for each rank from 0 to SIZE - 1. FOLDER is an empty folder that all processes see:
- * they exchange their endpoint addresses in it. If a run was stopped, empty the folder before the
- * next run.
+ * Build it by: cc -o hello hello.c $(pkg-config --cflags --libs nbar)
+ *
+ * Usage: hello NIC FOLDER RANK SIZE, once for each rank from 0 to SIZE - 1. FOLDER is an empty
+ * folder that all processes see: they exchange their endpoint addresses in it. If a run was
+ * stopped, empty the folder before the next run.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #include "scheme.h"
 
 #define EXACT_MAX 512u /* up to so many members, compare every pair */
-#define LOOK_MIN 256u  /* from so many members on, 90 % centres mean: no clusters */
+#define LOOK_MIN 256u  /* if 90 % of so many members, or more, are centres, there are no clusters */
 
 struct clustering {
 	struct scheme *c;
