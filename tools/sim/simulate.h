@@ -36,7 +36,7 @@ struct profile;
 struct simulate_costs {
 	struct profile *profile;
 	double *o, *l;
-	sim_time call; /* a barrier that sends nothing */
+	sim_time call; /* time of a barrier that sends nothing */
 };
 
 /* The costs of a named topology, sampled, as a profile: for SIMULATE_TUNED. 0, or an exit code
