@@ -46,7 +46,7 @@ int nbnic_request_nic_latency(struct nbnic_request *r);
 int nbnic_request_group_latency(struct nbnic_request *r);
 
 /* Check whether the user of the request may have one more port, one more attached process, or one
- * more group of so many bytes. 0, or the refusal. */
+ * more group of this size. 0, or the refusal. */
 int nbnic_user_check_port(struct nbnic_request *r);
 int nbnic_user_check_attach(struct nbnic_request *r, const struct nbnic_client *owner);
 int nbnic_user_check_group(struct nbnic_request *r, size_t bytes);

@@ -21,7 +21,7 @@ struct connect_call {
 	const char *why;
 };
 
-/* Checks that the group can take so many peers, before the wire makes anything for the peers. */
+/* Checks the number of endpoint addresses in the request, before the wire prepares for any. */
 static void run_check(void *arg, uint64_t now)
 {
 	struct connect_call *call = arg;

@@ -194,7 +194,7 @@ static int make_plan(struct nbnic_request *r, const struct nbar_req_group_open *
 	return 0;
 }
 
-/* Checks a group of so many bytes against the limits of its user, its port and the NIC. */
+/* Checks a group of this size against the limits of its user, its port and the NIC. */
 static int check_memory(struct nbnic_request *r, size_t bytes)
 {
 	const struct nbnic_device *d = r->device;
@@ -258,7 +258,7 @@ static int build(struct nbnic_request *r, const struct nbar_req_group_open *req,
 	return 0;
 }
 
-/* Counts a group of so many bytes as open, or as no longer open. */
+/* Counts a group of this size as open, or as no longer open. */
 static void account(struct nbnic_client *c, uint32_t bytes, bool open)
 {
 	struct nbnic_device *d = c->device;

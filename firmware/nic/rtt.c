@@ -16,7 +16,7 @@
  * end. */
 #define ROUNDS_EVEN 16u
 #define UNANSWERED_MOST 24u
-/* If a host is late for so long, frame loss is not the cause. */
+/* If a host is late for this time or longer, frame loss is not the cause. */
 #define LATE_NS (UINT64_C(4) << NBAR_WHY_SHIFT)
 /* If a loss on another path may have caused the PULL, the first interval grows by 1/16. */
 #define SLOWLY 16u

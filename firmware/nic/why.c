@@ -179,7 +179,7 @@ void nbnic_why_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw
 	tell(nic, g, now);
 }
 
-/* True if the NIC of a slot has been silent for so many intervals. */
+/* True if the NIC of a slot has been silent for this number of intervals. */
 static bool is_silent(const struct nbnic *nic, const struct nbnic_group *g, uint32_t slot,
 		      uint32_t intervals, uint64_t now)
 {

@@ -20,7 +20,7 @@
 
 #define ETHER_TYPE 0x88B5u /* IEEE 802: for local experiments */
 #define BURST 32u
-#define RX_DESCRIPTORS_MAX 4096u          /* if the device allows so many */
+#define RX_DESCRIPTORS_MAX 4096u          /* if the device allows this many */
 #define DESCRIPTORS 256u                  /* to send; and to receive if the device tells no limit */
 #define LIMIT_UNSAID UINT16_MAX           /* the limit that ethdev shows if the device has none */
 #define STATISTICS_NS UINT64_C(100000000) /* between two reads of the device's counters */

@@ -57,7 +57,7 @@ static inline void order_ask(uint32_t *wake_seq)
 }
 
 /* Reads how many stragglers are in the list. Acquire, pairs with the release in
- * nbnic_page_stragglers: the NIC has written so many entries. */
+ * nbnic_page_stragglers: the NIC has written this many entries. */
 static inline uint32_t order_stragglers_read(const uint32_t *nstragglers)
 {
 	return __atomic_load_n(nstragglers, __ATOMIC_ACQUIRE);

@@ -11,8 +11,8 @@
 #include "internal.h"
 #include "order.h"
 
-#define TAKEN_A_TELL 64u  /* the NIC is told after so many entries are taken */
-#define FULLS_A_LOOK 256u /* the socket is checked when the ring was full so many times */
+#define TAKEN_A_TELL 64u  /* the NIC is told after this many entries are taken */
+#define FULLS_A_LOOK 256u /* the socket is checked when the ring was full this many times */
 
 /* Checks that the ring has room for an entry. 0, or an error. */
 static int send_room(struct nbar_port *port)

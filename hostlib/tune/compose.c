@@ -13,8 +13,8 @@
 
 #include "compose_search.h"
 
-#define ALL_PARAMS_MAX 16u   /* up to so many members, try every value of a parameter ... */
-#define SOME_PARAMS_MAX 512u /* ... and up to so many, more than the usual values */
+#define ALL_PARAMS_MAX 16u   /* up to this many members, try every value of a parameter ... */
+#define SOME_PARAMS_MAX 512u /* ... and up to this many, more than the usual values */
 
 /* True if the parameter n is worth a prediction among k members. If n or n + 1 is a power of two,
  * an algorithm has fewer rounds, or its tree is full. */

@@ -34,7 +34,7 @@
  * resident. */
 #define MEMORY_MB 32u
 #define KEEP_BYTES (8 << 20)   /* free memory at the end of the heap that the daemon keeps */
-#define MAPPED_BYTES (1 << 20) /* a block of so many bytes has a mapping of its own */
+#define MAPPED_BYTES (1 << 20) /* a block of this size or more has a mapping of its own */
 
 static uint32_t memory_mb(const struct options *o)
 {
