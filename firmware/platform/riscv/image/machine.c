@@ -11,11 +11,11 @@
 #define TEST_PASS 0x5555u
 #define TEST_FAIL 0x3333u
 
-#define CLINT_BASE 0x2000000u
+#define CLINT_BASE 0x2000000u /* the timer */
 #define CLINT_MTIMECMP (CLINT_BASE + 0x4000u)
 #define TICK_NS 100u /* the timer counts at 10 MHz */
 
-#define PLIC_BASE 0xc000000u /* context 0: hart 0 in machine mode */
+#define PLIC_BASE 0xc000000u /* the interrupt controller; context 0: hart 0 in machine mode */
 #define PLIC_ENABLE (PLIC_BASE + 0x2000u)
 #define PLIC_THRESHOLD (PLIC_BASE + 0x200000u)
 #define PLIC_CLAIM (PLIC_BASE + 0x200004u)
