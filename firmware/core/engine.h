@@ -67,10 +67,10 @@ enum nbfw_timer {
  * as soon as possible; set the timer; send. nbfw_step writes all fields.
  */
 struct nbfw_action {
-	uint8_t verdict;     /* enum nbfw_verdict */
-	uint8_t timer;       /* enum nbfw_timer */
-	bool complete;       /* barrier state.epoch is done: tell the host */
-	bool failed;         /* state.cause and state.failed_rank: tell the host; set once */
+	uint8_t verdict; /* enum nbfw_verdict */
+	uint8_t timer;   /* enum nbfw_timer */
+	bool complete;   /* barrier state.epoch is done: tell the host */
+	bool failed;     /* state.cause and state.failed_rank: tell the host; set once */
 	/* Send a frame of type send_type (TOKEN or ABORT) for each of the sends [send_first,
 	 * send_end) of the plan. The frame carries send_epoch. An ABORT also carries state.cause
 	 * and state.failed_rank. */

@@ -37,8 +37,8 @@ struct nbnic_device {
 	/* Owned by the pass. The side of requests uses it only within platform->exclusive. */
 	struct wire_base *wire;
 	uint64_t next_tick;
-	uint32_t nopen; /* ports in open[] */
-	uint32_t nbusy; /* ports with groups: open[0 .. nbusy). A pass looks only at these */
+	uint32_t nopen;      /* ports in open[] */
+	uint32_t nbusy;      /* ports with groups: open[0 .. nbusy). A pass looks only at these */
 	uint32_t signals_at; /* index in open[] of the port whose signals go first */
 	uint32_t live_at;    /* index in open[] of the port that is shown a sign of life next */
 	uint64_t look_next;  /* when platform->look may be called again */
@@ -117,8 +117,8 @@ void nbnic_device_end(struct nbnic_device *d);
 struct nbnic_client {
 	struct nbnic_device *device;
 	struct nbnic_client *next;
-	struct nbnic_port *port;    /* NULL: none open */
-	struct nbnic_client *owner; /* the client whose port it has attached to, or NULL */
+	struct nbnic_port *port;             /* NULL: none open */
+	struct nbnic_client *owner;          /* the client whose port it has attached to, or NULL */
 	uint64_t held[NBAR_GROUPS_MAX / 64]; /* cells that it holds while attached, a bit each */
 	uint64_t secret[2];                  /* of its port */
 	uint64_t bytes;                      /* memory of its open groups */

@@ -23,7 +23,7 @@
 #define VERBS_SENDS 128u /* datagrams that may be outstanding */
 /* One of VERBS_SIGNALLED sends reports its completion; divides VERBS_SENDS. */
 #define VERBS_SIGNALLED 32u
-#define VERBS_GRH 40u /* bytes of a Global Routing Header, in front of each datagram */
+#define VERBS_GRH 40u   /* bytes of a Global Routing Header, in front of each datagram */
 #define VERBS_ROOM 128u /* bytes of a receive buffer: more than GRH and frame */
 #define VERBS_BUCKETS 4096u
 #define VERBS_LOOP 1024u
