@@ -4,9 +4,9 @@
  * they post and test.
  *
  * Called by the glue of an MPI for every barrier. Without a failure, an offloaded barrier costs an
- * uncontended lock, a store, and reads of a word. Only in place of a blocking barrier, the glue
- * calls collectives of the communicator: so the program determines their order, and a nonblocking
- * barrier never waits for another rank.
+ * uncontended lock, a store, and reads of a word. The glue calls collectives of the communicator
+ * only within a blocking barrier: so the program determines the order of collectives, and a
+ * nonblocking barrier never waits for another rank.
  */
 #include <errno.h>
 

@@ -61,7 +61,7 @@ struct nbmpi_counters {
 
 /* A vote: the least value of all ranks is the result. A vote against has the reason and the
  * rank. */
-#define NBMPI_VOTE_YES (UINT64_C(1) << 62) /* MPICH takes MPI_MIN of the 64th bit for a sign */
+#define NBMPI_VOTE_YES (UINT64_C(1) << 62) /* not bit 63: MPICH takes it for a sign in MPI_MIN */
 
 static inline uint64_t nbmpi_vote_no(enum nbmpi_why why, uint32_t rank)
 {

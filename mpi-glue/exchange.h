@@ -3,8 +3,8 @@
  * exchange.h - messages between the ranks of a communicator during its set-up.
  *
  * Messages, bytes and memory of a rank grow with the logarithm of the number of ranks, and with the
- * number of peers in the plan of its host. Only nbmpi_exchange_numbers, which plans from
- * a profile need, gives each rank a table of all ranks.
+ * number of peers in the plan of its host. Only nbmpi_exchange_numbers, which plans from a profile
+ * need, gives each rank a table of all ranks.
  */
 #ifndef NBMPI_EXCHANGE_H
 #define NBMPI_EXCHANGE_H
@@ -30,10 +30,9 @@ int nbmpi_tree_sum(const struct nbmpi_channel *at, uint32_t rank, uint32_t size,
 struct nbmpi_host {
 	uint32_t index;
 	struct nbar_endpoint mine;
-	const uint32_t
-		*peer; /* indices of the hosts whose addresses its NIC needs, and npeer ... */
+	const uint32_t *peer; /* indices of the hosts whose addresses its NIC needs */
 	uint32_t npeer;
-	struct nbar_endpoint *address; /* ... of these, in the same order: the result */
+	struct nbar_endpoint *address; /* the result: the addresses, in the order of peer[] */
 };
 
 /*

@@ -16,9 +16,10 @@ int pmpi_request_begin(void);
 /* Called when no barrier is under way any more. */
 void pmpi_request_end(void);
 
-/* Makes a request, and begins an offloaded barrier. MPI_SUCCESS; an error code of the MPI: no
- * barrier has begun, and an error handler was called: that of the communicator if there was no
- * memory, or that which MPICH chooses for its requests; or negative, as nbmpi_ibarrier. */
+/* Makes a request, and begins an offloaded barrier. Returns MPI_SUCCESS, or a negative result of
+ * nbmpi_ibarrier, or an error code of the MPI. With an error code, no barrier has begun, and an
+ * error handler was called: without memory the handler of the communicator, else the handler that
+ * MPICH chooses. */
 int pmpi_request_start(struct nbmpi_comm *c, MPI_Comm comm, MPI_Request *out);
 
 /* Lets MPI make progress with everything that is pending. */

@@ -78,7 +78,7 @@ static int on_poll(void *state, MPI_Status *status)
 	return MPI_SUCCESS;
 }
 
-/* Waits for all requests, because MPICH then assumes that each request is complete. */
+/* Waits for all requests, because MPICH takes each request as complete when this returns. */
 static int on_wait(int count, void **state, double timeout, MPI_Status *status)
 {
 	(void)timeout;

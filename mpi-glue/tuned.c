@@ -144,7 +144,7 @@ static int by_place(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* room: for n numbers. */
+/* True if two of n places are equal. room: for n numbers. */
 static bool has_twins(const uint32_t *place, uint32_t n, uint32_t *room)
 {
 	memcpy(room, place, n * sizeof(*room));

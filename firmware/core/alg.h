@@ -70,11 +70,11 @@ enum nbfw_alg_kind {
 	NBFW_ALG_SIGNAL,                     /* no plan: raw messages; the host runs the protocol */
 	NBFW_ALGS(NBFW_ALG_ENUM_)            /* the NIC makes the plans of these */
 	NBFW_ALG_END,                        /* one more than the last */
-	NBFW_ALG_FIRST = NBFW_ALG_SIGNAL + 1 /* of the rows */
+	NBFW_ALG_FIRST = NBFW_ALG_SIGNAL + 1 /* the first row */
 };
 
-/* Names without a row. auto: what this NIC thinks best; custom: a plan of the host; signal:
- * messages. */
+/* Names without a row. auto: the default of this NIC; custom: the host uploads a plan; signal: raw
+ * messages, no barrier. */
 #define NBFW_ALG_AUTO "auto"
 #define NBFW_ALG_CUSTOM_NAME "custom"
 #define NBFW_ALG_SIGNAL_NAME "signal"
@@ -105,9 +105,9 @@ bool nbfw_alg_plans(struct nbfw_alg alg);
 enum nbfw_alg_kind nbfw_alg_find(const char *text);
 
 /*
- * Reads a name with or without its parameter from a zero-terminated text. "auto" becomes what this
- * NIC thinks best. -EINVAL: no such name, or no such parameter; -ERANGE: a parameter outside the
- * range that nbfw_alg_row(nbfw_alg_find(text)) has. *out changes only if the result is 0.
+ * Reads a name with or without its parameter from a zero-terminated text. "auto" becomes the
+ * default of this NIC. -EINVAL: no such name, or no such parameter; -ERANGE: a parameter outside
+ * the range that nbfw_alg_row(nbfw_alg_find(text)) has. *out changes only if the result is 0.
  */
 int nbfw_alg_parse(const char *text, struct nbfw_alg *out);
 

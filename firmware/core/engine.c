@@ -51,7 +51,7 @@ static uint32_t step_end(const struct nbfw_state *s, const struct nbar_plan *p)
 	return st->first_slot + st->nslot;
 }
 
-/* Sends of barrier `epoch` that have left: the sends of all steps that were entered. */
+/* Returns how many sends of barrier `epoch` have left: the sends of all steps that were entered. */
 static uint32_t sends_released(const struct nbfw_state *s, const struct nbar_plan *p,
 			       uint32_t epoch)
 {
@@ -70,7 +70,7 @@ bool nbfw_missing(const struct nbfw_state *s, const struct nbar_plan *p, uint32_
 	       !has(s, s->epoch & 1, slot);
 }
 
-/* The slots of word i of the sets that lie in [first, end), as bits. */
+/* Word i of a set, with the bits of all slots in [first, end). */
 static uint32_t word_range(uint32_t i, uint32_t first, uint32_t end)
 {
 	uint32_t bits = ~UINT32_C(0);
@@ -82,7 +82,7 @@ static uint32_t word_range(uint32_t i, uint32_t first, uint32_t end)
 	return bits;
 }
 
-/* Word i of the missing slots of the running step in [first, end). */
+/* Word i of a set, with the bits of all slots in [first, end) that lack the token of this epoch. */
 static uint32_t word_missing(const struct nbfw_state *s, uint32_t i, uint32_t first, uint32_t end)
 {
 	return ~s->bits[(s->epoch & 1) * s->words + i] & word_range(i, first, end);
@@ -270,7 +270,7 @@ static void on_pull(struct nbfw_state *s, const struct nbar_plan *p, const struc
 		a->reply_arg = s->failed_rank;
 		a->reply_info = s->cause;
 	} else {
-		/* R5: names this member if its host is late, otherwise the straggler known. */
+		/* R5: names this member if its host is late, otherwise the known straggler. */
 		a->reply = NBFW_LATER;
 		if (!s->running)
 			a->reply_arg = p->rank;

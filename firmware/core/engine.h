@@ -31,7 +31,9 @@ struct nbfw_state {
 	uint8_t cause;        /* enum nbar_status; not OK: this member has failed, for ever */
 	uint8_t tries;        /* TIMEOUTs of this step; below NBFW_WINDOW: the first window */
 	uint8_t words;        /* length of each of the three bit sets */
-	uint32_t bits[]; /* slots: received in even epochs, in odd epochs; heard in this window */
+	/* Three sets of slots. The token was received: in an even epoch; in an odd epoch. The
+	 * source was heard in this window. */
+	uint32_t bits[];
 };
 
 enum nbfw_event_type {
@@ -61,25 +63,29 @@ enum nbfw_timer {
 };
 
 /*
- * What the caller must do. It tells the host first, so that the host learns of the end of its
- * barrier as soon as possible; then it sets the timer, then it sends. Each nbfw_step writes all
- * fields.
+ * What the caller must do, in this order: tell the host, which must learn of the end of its barrier
+ * as soon as possible; set the timer; send. nbfw_step writes all fields.
  */
 struct nbfw_action {
-	uint8_t verdict;     /* enum nbfw_verdict */
-	uint8_t timer;       /* enum nbfw_timer */
-	bool complete;       /* barrier state.epoch is done: tell the host */
-	bool failed;         /* state.cause and state.failed_rank: tell the host; set once */
-	uint8_t send_type;   /* TOKEN or ABORT */
-	uint32_t send_first; /* frames to sends [send_first, send_end) of the plan ... */
+	uint8_t verdict; /* enum nbfw_verdict */
+	uint8_t timer;   /* enum nbfw_timer */
+	bool complete;   /* barrier state.epoch is done: tell the host */
+	bool failed;     /* state.cause and state.failed_rank: tell the host; set once */
+	/* Send a frame of type send_type (TOKEN or ABORT) for each of the sends [send_first,
+	 * send_end) of the plan. The frame carries send_epoch. An ABORT also carries state.cause
+	 * and state.failed_rank. */
+	uint8_t send_type;
+	uint32_t send_first;
 	uint32_t send_end;
-	uint32_t send_epoch; /* ... for this barrier; an ABORT also carries failed rank and cause */
+	uint32_t send_epoch;
 	/* Send PULLs for the slots in [pull_first, pull_end) that lack their token (nbfw_missing):
 	 * for all, or for NBFW_PULLS_LEAST(). Start the timer when these PULLs are sent. */
 	uint32_t pull_first;
 	uint32_t pull_end;
-	uint8_t reply;      /* 0, or type of one frame back to the sender of a PULL: */
-	uint32_t reply_arg; /*   its epoch and slot are those of the PULL */
+	/* 0, or the type of a frame for the sender of the PULL, with the epoch and slot of the
+	 * PULL. */
+	uint8_t reply;
+	uint32_t reply_arg;
 	uint32_t reply_info;
 };
 
@@ -115,8 +121,9 @@ void nbfw_step_token(struct nbfw_state *s, const struct nbar_plan *p, const stru
 /* True if the running step still lacks the token of this slot. */
 bool nbfw_missing(const struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot);
 
-/* Returns the lowest slot in [first, end) of the running step that lacks its token; heard: only
- * slots whose source was heard in this window; else only the other slots. No such slot: end. */
+/* Returns the lowest slot in [first, end) of the running step that lacks its token, or end if there
+ * is none. Looks only at slots whose source was heard in this window, or, if `heard` is false, only
+ * at the other slots. */
 uint32_t nbfw_missing_next(const struct nbfw_state *s, uint32_t first, uint32_t end, bool heard);
 
 /* Slots of the running step that lack their token; 0 between two barriers. */

@@ -77,8 +77,10 @@ static void pairwise(struct writer *w, uint32_t size, uint32_t rank)
 }
 
 /*
- * All ranks have the same steps, so a signal has the same slot on all ranks. A plan has no offset
- * of size or more: such a signal would go to its own sender, or tell its receiver nothing new.
+ * In each step, a rank signals the ranks that are 1, 2, ... `ways` times the distance above its
+ * own, modulo size. All ranks have the same steps, so the n-th signal that a rank sends fills slot
+ * n of its receiver. The plan leaves out multiples of size or more: such a signal would return to
+ * its sender, or tell its receiver nothing new.
  */
 static void dissemination(struct writer *w, uint32_t size, uint32_t rank, uint32_t ways)
 {
@@ -125,12 +127,14 @@ static void trees(struct writer *w, uint32_t size, uint32_t rank, uint32_t up, u
 }
 
 /*
- * In round k a rank whose lowest k + 1 bits are 0 wins over rank + 2^k, if that rank exists. A
- * loser waits for the release, which goes back from the last round to the first. In a tournament
- * each round won is a step. In a binomial tree the same ranks signal each other, but one step waits
- * for all of them. The winner of round k has won all earlier rounds, so the signal of the loser
- * fills slot k of the winner. The loser may have had no opponent in some earlier rounds, so the
- * slot of its release must be counted.
+ * In round k, a rank whose lowest k + 1 bits are 0 wins over rank + 2^k, if that rank exists. The
+ * loser signals the winner and waits for its release. A winner releases its losers from the last
+ * round to the first. In a tournament (`rounds`), a rank has a step for each round that it wins. In
+ * a binomial tree, the same ranks signal each other, but one step waits for all losers.
+ *
+ * The winner of round k has won all earlier rounds, so the loser's signal fills slot k of the
+ * winner. The release fills the slot after the rounds that the loser has won. The code counts these
+ * rounds, because the loser may have had no opponent in some of them.
  */
 static void knockout(struct writer *w, uint32_t size, uint32_t rank, bool rounds)
 {

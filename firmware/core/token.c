@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * token.c - a frame as bytes. Called by the wires that leave the address space.
+ * token.c - a frame as bytes. Called by wires whose frames leave the process.
  *
  * Copies byte by byte, because a frame may lie at any address and come from a machine of any byte
  * order. Must never read a byte beyond the frame.

@@ -33,14 +33,14 @@ struct nbfw_token {
 	union {
 		struct {
 			uint32_t epoch;
-			uint32_t slot; /* a slot of the member that waits for the token, in all four
-					  types */
+			uint32_t slot; /* in the plan of the member that waits for the token */
 			uint32_t arg;  /* a rank, or NBAR_RANK_NONE */
-			uint32_t info; /* PULL: a number of the sender; TOKEN: info of the
-					  PULL answered, or 0; LATER: step of the sender, and why
-					  << 16 (nbar_why, with its age); ABORT: nbar_status */
-			uint32_t
-				reply_handle; /* PULL: of the member that asks, with reply_cookie */
+			/* PULL: a number that its sender chooses. TOKEN: info of the PULL that it
+			 * answers, or 0. LATER: step of its sender, and why << 16 (nbar_why, with
+			 * the age). ABORT: nbar_status. */
+			uint32_t info;
+			/* PULL: handle of its sender; reply_cookie is the cookie of its sender. */
+			uint32_t reply_handle;
 		};
 		uint32_t word[NBAR_SIGNAL_WORDS]; /* SIGNAL */
 	};

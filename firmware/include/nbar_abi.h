@@ -22,11 +22,11 @@
 #define NBAR_ABI_MAGIC 0x7261626eu /* "nbar" as bytes in memory */
 #define NBAR_ABI_VERSION 1u
 
-/* Limits. Each is checked where the thing is made, with a message that names it. */
+/* Limits. A request beyond a limit is refused with a message that names the limit. */
 #define NBAR_NICS_MAX 64u       /* NICs per daemon */
 #define NBAR_PORTS_MAX 1024u    /* ports per NIC: one for each processor of a large host */
-#define NBAR_ATTACHED_MAX 8192u /* processes per NIC that are attached to ports of others */
-#define NBAR_EVENTS_MAX 64u     /* groups per port that a host polls by a socket */
+#define NBAR_ATTACHED_MAX 8192u /* processes per NIC that are attached to another's port */
+#define NBAR_EVENTS_MAX 64u     /* groups per port that have a socket for poll() */
 #define NBAR_GROUPS_MAX 1024u   /* open groups per NIC, and so cells per port */
 #define NBAR_SIZE_MAX 1048576u  /* ranks per group */
 #define NBAR_STEPS_MAX 256u     /* steps per plan */
@@ -96,14 +96,14 @@ enum nbar_status {
 };
 
 /*
- * Why a member is missing: its own NIC finds this out, or a NIC that waits for it. Pages and frames
- * carry the reason in 16 bits with its age: kind << 13 | exponent << 9 | mantissa.
+ * Why a member is missing. Its own NIC finds this out, or a NIC that waits for the member. Pages
+ * and frames carry the reason and its age in 16 bits: kind << 13 | exponent << 9 | mantissa.
  */
 enum nbar_why {
 	NBAR_WHY_UNKNOWN = 0,      /* nothing is known: the member was merely asked */
 	NBAR_WHY_HOST_LATE = 1,    /* its process runs, and has not arrived */
 	NBAR_WHY_HOST_STOPPED = 2, /* its process is stopped: by SIGSTOP or by a debugger */
-	NBAR_WHY_HOST_ENDED = 3,   /* its process has ended; another one keeps its socket open */
+	NBAR_WHY_HOST_ENDED = 3,   /* its process has ended; another process has its socket open */
 	NBAR_WHY_NIC_SILENT = 4,   /* its NIC does not answer */
 	NBAR_WHY_END = 5           /* the first invalid value */
 };
@@ -121,7 +121,7 @@ enum nbar_why {
 /* The start token. Both words are counters that only the host advances. */
 struct nbar_doorbell {
 	uint32_t posted;   /* epoch up to which this host has arrived; one store posts a barrier */
-	uint32_t wake_seq; /* a thread increments it before it sleeps: "wake me by the futex" */
+	uint32_t wake_seq; /* a thread increments it before it sleeps on the futex `wake` */
 };
 
 struct nbar_completion {
@@ -130,7 +130,7 @@ struct nbar_completion {
 	uint32_t failed_rank; /* rank that a status other than OK names; written before word */
 	uint32_t nstragglers; /* ranks known to be missing from the running barrier; advisory */
 	uint32_t straggler[7];
-	uint16_t why[7]; /* of each of them, if the page has a sign of life */
+	uint16_t why[7]; /* nbar_why of each straggler; not valid while `life` of the page is 0 */
 	uint16_t reserved;
 };
 #define NBAR_STRAGGLERS_MAX 7u
@@ -167,8 +167,8 @@ NBAR_ABI_ASSERT(sizeof(struct nbar_signal) == 32, "signal");
 NBAR_ABI_ASSERT(sizeof(struct nbar_page) == 384 + 8192 + 65536 + 2 * 32768, "page");
 
 /*
- * Error numbers of replies, negative there. They are Linux's numbers. A host or a NIC may have
- * another system with other numbers, so a host maps them to its own. X(name, number)
+ * Error numbers of replies, which carry them negated. They are the numbers of Linux. Another
+ * operating system has other numbers: its hosts translate these. X(name, number)
  */
 #define NBAR_ERRORS(X)       \
 	X(EPERM, 1)          \
@@ -202,9 +202,9 @@ enum nbar_error {
 };
 
 /*
- * Control socket (Unix domain, SOCK_SEQPACKET): one message is a request, and the next one its
- * reply. A client may give up waiting and send other requests; it recognizes the late reply by its
- * number. A request is nbar_request, then the body of its op; a reply is nbar_reply, then its body.
+ * Control socket (Unix domain, SOCK_SEQPACKET): each request is one message, and each reply too. A
+ * client may give up waiting and send another request; it recognizes the late reply by `seq`. A
+ * request is nbar_request, then the body of its op; a reply is nbar_reply, then its body.
  */
 enum nbar_op {
 	NBAR_OP_PORT_OPEN = 1, /* nbar_req_port_open -> nbar_rep_port_open, page as SCM_RIGHTS */
@@ -253,7 +253,7 @@ struct nbar_rep_port_open {
 	uint32_t page_size; /* sizeof(struct nbar_page) at the NIC */
 	uint32_t pid;       /* of the daemon, in its own PID namespace */
 	uint32_t reserved;
-	uint64_t secret[2]; /* a process of the same user that knows it may attach */
+	uint64_t secret[2]; /* needed to attach to the port, by a process of the same user */
 	char nic[NBAR_NAME_MAX];
 };
 
@@ -265,7 +265,7 @@ struct nbar_req_port_attach {
 	uint64_t secret[2];
 };
 
-/* From here until its NBAR_OP_GROUP_CLOSE, the group fails if this process ends. */
+/* The group now fails if this process ends before it sends NBAR_OP_GROUP_CLOSE. */
 struct nbar_req_group_attach {
 	uint32_t cell;
 	uint32_t reserved;
@@ -316,10 +316,11 @@ struct nbar_req_group_abort {
 	uint32_t reserved;
 };
 
-/* The wire of a daemon's NIC whose description names no wire. */
+/* The wire of a daemon's NIC if the description of the NIC (--nic) names no wire. */
 #define NBAR_WIRE_DEFAULT "ring"
 
-/* Counters of a NIC, in the order of nbar_rep_nic_stat.counter[]. X(name, what it counts) */
+/* The counters of a NIC: X(name, text for people). nbar_rep_nic_stat.counter[] has this order. A
+ * "pull" in a text is a PULL frame. */
 #define NBAR_COUNTERS(X)                                                                  \
 	X(barriers_completed, "barriers completed")                                       \
 	X(barriers_failed, "groups that failed")                                          \
@@ -330,7 +331,7 @@ struct nbar_req_group_abort {
 	X(pulls_sent, "requests for missing tokens")                                      \
 	X(pulls_received, "pulls accepted")                                               \
 	X(laters_sent, "answers: alive, not there yet")                                   \
-	X(laters_received, "such answers received")                                       \
+	X(laters_received, "answers received: alive, not there yet")                      \
 	X(aborts_sent, "failures passed on")                                              \
 	X(aborts_received, "failures learned from others")                                \
 	X(signals_sent, "messages of the signal service sent")                            \
@@ -391,38 +392,39 @@ struct nbar_group_info {
 	uint32_t index, port, cell, life;
 	uint32_t pid, uid; /* owner of the port, as the daemon sees it */
 	uint32_t rank, size;
-	uint32_t epoch;  /* last one started */
-	uint32_t posted; /* last one posted by the host */
+	uint32_t epoch;  /* the last barrier started */
+	uint32_t posted; /* the last barrier posted by the host */
 	uint32_t step, nstep;
 	uint32_t running; /* 1: a barrier is under way */
 	uint32_t status;  /* nbar_status */
 	uint32_t failed_rank;
 	uint32_t nmissing;    /* slots of the step that have no token yet */
-	uint32_t waits_for;   /* source of the first of them, or NBAR_RANK_NONE */
+	uint32_t waits_for;   /* source of the first of these slots, or NBAR_RANK_NONE */
 	uint32_t nstragglers; /* known stragglers, as members report them to each other */
 	uint32_t straggler[NBAR_STRAGGLERS_MAX];
 	uint16_t why[NBAR_STRAGGLERS_MAX];
-	uint16_t host_why; /* others wait for this member's host: why; else 0 */
+	uint16_t host_why; /* nbar_why of this member's host, if others wait for it; else 0 */
 	uint32_t reserved;
 };
 
 /*
  * Latency of barriers: the time at a NIC from the start of a barrier to its completion. A barrier
- * starts when the NIC reads its doorbell, or, if the host has posted ahead, after the barrier
- * before it. The NIC takes both times once per poll pass, so they are exact to a pass. A NIC may be
- * built without these requests; then it refuses them with NBAR_EOPNOTSUPP.
+ * starts when the NIC reads its doorbell. A barrier that the host has posted ahead starts after the
+ * barrier before it. The NIC reads the clock once per poll pass, so a latency can be wrong by one
+ * pass. A NIC may be built without these requests; then it refuses them with NBAR_EOPNOTSUPP.
  */
 #define NBAR_LATENCY_BUCKETS 28u
 #define NBAR_LATENCY_NS(bucket) ((uint64_t)512 << (bucket))
 struct nbar_rep_nic_latency {
-	uint64_t ns; /* sum of all */
-	/* bucket[i] counts the barriers that took less than NBAR_LATENCY_NS(i), and that no bucket
-	 * before i counts. The last bucket has all others. */
+	uint64_t ns; /* sum of all latencies */
+	/* bucket[0] counts the barriers that took less than NBAR_LATENCY_NS(0); bucket[i] those
+	 * from NBAR_LATENCY_NS(i - 1) up to NBAR_LATENCY_NS(i). The last bucket also counts all
+	 * longer ones. */
 	uint64_t bucket[NBAR_LATENCY_BUCKETS];
 };
 
-/* The group in a cell of a port. Entries of ranks from which no last token has come are left out.
- */
+/* Asks for the nbar_last entries of the group in a cell of a port. The reply leaves out entries
+ * without barriers. */
 struct nbar_req_group_latency {
 	uint32_t port, cell;
 	uint32_t first; /* first entry wanted; start with 0 */
@@ -435,9 +437,9 @@ struct nbar_rep_group_latency {
 	uint32_t next;        /* next entry to ask for; 0: the list is complete */
 };
 
-/* Barriers of a member whose last token, in order of arrival, came from one rank. If it is the rank
- * of the member itself, all tokens were there when its own host arrived. A rank can have several
- * entries, one a slot. */
+/* The barriers of a member in which the token of `rank` arrived last. If `rank` is the member's
+ * own: the barriers in which all tokens arrived before the member's host. A rank that fills several
+ * slots of the member has an entry for each slot. */
 struct nbar_last {
 	uint32_t rank;
 	uint32_t reserved;

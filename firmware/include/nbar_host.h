@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The rule of the run directory: $NBAR_RUN_DIR, /run/nbar for root, $XDG_RUNTIME_DIR/nbar, or
- * /tmp/nbar-UID. A program with more rights than its caller ignores the caller's environment.
- * Returns as snprintf. */
+/* Writes the path of the run directory, the first of these that applies: $NBAR_RUN_DIR; /run/nbar
+ * for root; $XDG_RUNTIME_DIR/nbar; /tmp/nbar-UID. A program with more rights than its caller
+ * ignores the caller's environment. Returns what snprintf returns. */
 static inline int nbar_run_dir(char *out, size_t size)
 {
 	const char *set = secure_getenv("NBAR_RUN_DIR"), *xdg = secure_getenv("XDG_RUNTIME_DIR");
@@ -29,8 +29,9 @@ static inline int nbar_run_dir(char *out, size_t size)
 	return snprintf(out, size, "/tmp/nbar-%u", (unsigned)geteuid());
 }
 
-/* Where a program looks for control sockets: the same directory; but where the user has none, that
- * of the system's daemon, if there is one. Returns as snprintf. */
+/* Writes the path of the directory where a program looks for control sockets. This is the run
+ * directory; but if it does not exist and $NBAR_RUN_DIR is not set, it is /run/nbar, if that
+ * exists. Returns what snprintf returns. */
 static inline int nbar_run_dir_find(char *out, size_t size)
 {
 	const char *set = secure_getenv("NBAR_RUN_DIR");
@@ -42,15 +43,15 @@ static inline int nbar_run_dir_find(char *out, size_t size)
 	return n;
 }
 
-/* The state of a process as ps shows it: 'T' and 't' are stopped, 'Z' and 'X' have ended, and so
- * has 0, a process that does not exist. '?': not known. Makes system calls. */
+/* Returns the state of a process, as ps shows it. 'T', 't': stopped. 'Z', 'X': ended. 0: there is
+ * no such process, so it has ended. '?': not known. Makes system calls. */
 static inline char nbar_process_state(uint32_t pid)
 {
 	char path[32], text[512];
 	const char *end = NULL;
 	FILE *f;
 
-	if (pid == 0) /* of another PID namespace */
+	if (pid == 0) /* the process is in another PID namespace */
 		return '?';
 	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
 	f = fopen(path, "re");

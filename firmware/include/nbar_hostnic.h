@@ -25,9 +25,10 @@ struct nbar_hostnic;
 struct nbar_hostnic_ops {
 	uint32_t version; /* NBAR_HOSTNIC_VERSION */
 	/*
-	 * Returns the NIC that this process has opened with the very same text, such as "wire=udp".
-	 * If no such NIC exists: makes a NIC if make is not 0, else returns -ENOENT. Close it as
-	 * often as you open it. Negative errno: `text` gives the reason.
+	 * Sets *out to the NIC that this process has opened with the very same spec, such as
+	 * "wire=udp". If there is no such NIC: makes one if `make` is not 0, else returns -ENOENT.
+	 * Close a NIC as often as you open it. Returns 0, or a negative errno with the reason in
+	 * `text`.
 	 */
 	int (*open)(const char *spec, int make, struct nbar_hostnic **out,
 		    char text[NBAR_HOSTNIC_TEXT]);

@@ -19,7 +19,7 @@ enum nbar_trace_what {
 	NBAR_TRACE_IN = 6,     /* a frame of `peer` has come from the wire */
 	NBAR_TRACE_LATE = 7,   /* others say that the host of `peer` is late, stopped or ended */
 	NBAR_TRACE_SILENT = 8, /* the NIC of `peer` does not answer */
-	NBAR_TRACE_END = 9     /* the first value that is none */
+	NBAR_TRACE_END = 9     /* the first invalid value */
 };
 
 struct nbar_trace_event {
@@ -28,11 +28,12 @@ struct nbar_trace_event {
 	uint32_t rank;   /* of its member here */
 	uint32_t epoch;
 	uint32_t peer; /* a rank */
-	uint32_t
-		cookie; /* of a frame: lower half of the receiver's cookie, the same at both ends */
-	uint16_t slot;  /* of a frame */
-	uint8_t what;   /* enum nbar_trace_what */
-	uint8_t type;   /* of a frame: enum nbfw_type */
+	/* Of a frame: the lower half of the receiver's cookie. Sender and receiver note the same
+	 * value. */
+	uint32_t cookie;
+	uint16_t slot; /* of a frame */
+	uint8_t what;  /* enum nbar_trace_what */
+	uint8_t type;  /* of a frame: enum nbfw_type */
 };
 
 #define NBAR_TRACE_MAGIC 0x63617274u /* "trac" as bytes in memory */

@@ -29,7 +29,7 @@
 #endif
 
 /* Memory of the groups of a NIC, in bytes. A quarter of it is for groups that linger, the rest for
- * groups that are open; one port may have a quarter. struct nbnic_config can name another sum. */
+ * groups that are open; one port may have a quarter. nbnic_config.memory_bytes can replace it. */
 #ifndef NBNIC_MEMORY_BYTES
 #define NBNIC_MEMORY_BYTES (UINT64_C(32) << 20)
 #endif
@@ -54,19 +54,20 @@
 #endif
 #define NBNIC_QUOTA_MIN 1u
 
-/* Frames that a pass receives at most, and that it sends at most, of all types. The two limits are
+/* The most frames of all types that a pass receives, and the most that it sends. The two limits are
  * equal: so a NIC never sends more than it can receive, even if all its frames come back. */
 #define NBNIC_PASS_FRAMES(quota) (8 * (quota))
-/* Of these, tokens and aborts that are sent within their event; a port may send `quota` of them. */
+/* The most tokens and aborts, of the frames sent, that a pass sends within the event that causes
+ * them. A port may send `quota` of them. */
 #define NBNIC_PASS_INLINE(quota) (4 * (quota))
-/* Answers to PULLs, first visits, signals and sends within events leave `quota` frames of the pass
- * to the queues. */
+/* Sends within events, signals, answers to PULLs and visits to fresh ports (rota.h) leave `quota`
+ * frames of the pass to the queues. */
 
 #ifndef NBNIC_PASS_STARTS /* barriers that start within the events of a pass */
 #define NBNIC_PASS_STARTS 64u
 #endif
 
-#ifndef NBNIC_PASS_WAKES /* sleepers' cells that a look at the doorbells wakes */
+#ifndef NBNIC_PASS_WAKES /* cells whose sleepers one scan of the doorbells wakes */
 #define NBNIC_PASS_WAKES 64u
 #endif
 
@@ -90,12 +91,11 @@
 #define NBNIC_LATENCY 1
 #endif
 
-#ifndef NBNIC_ADAPT /* 1: after a loss, PULLs follow the measured round trip; 0: no code for that \
-		     */
+#ifndef NBNIC_ADAPT /* 1: after a loss, early PULLs (rtt.c); 0: no code for that */
 #define NBNIC_ADAPT 1
 #endif
 
-#ifndef NBNIC_PULL_NS_LEAST /* the shortest interval of these PULLs */
+#ifndef NBNIC_PULL_NS_LEAST /* the shortest interval of early PULLs, in ns */
 #define NBNIC_PULL_NS_LEAST 20000u
 #endif
 

@@ -58,7 +58,8 @@ static void on_release(void *ctx, struct nbnic_group *block)
 	d->released = r;
 }
 
-/* Each PULL of a waiting peer calls this again. */
+/* Returns why the host of a port has not arrived. Called for each PULL of a peer that waits for the
+ * host, so it asks the platform to look at processes at most once in LOOK_NS. */
 static uint8_t on_host(void *ctx, uint32_t port, uint64_t now)
 {
 	struct nbnic_device *d = ctx;
@@ -146,7 +147,7 @@ __attribute__((noinline)) static bool send_signals(struct nbnic_device *d, unsig
 	return budget < quota;
 }
 
-/* Called once per tick. Kept out of the path of a token. */
+/* Regular work that need not be done in each pass. Kept out of the path of a token. */
 __attribute__((cold, noinline)) static void tick(struct nbnic_device *d, uint64_t now)
 {
 	/* Hosts doubt a NIC that shows them no sign of life for a second, whatever pull_ns is. */
@@ -178,8 +179,8 @@ uint64_t nbnic_device_next(const struct nbnic_device *d)
 	return nbnic_next(&d->nic);
 }
 
-/* The quota of the wire protects other ports. A single port with groups has NBNIC_QUOTA at least.
- */
+/* The quota of the wire protects ports from each other. So if only one port has groups, the quota
+ * is at least NBNIC_QUOTA. */
 static void set_quota(struct nbnic_device *d)
 {
 	uint32_t quota = d->wire->ops->quota;
@@ -221,7 +222,7 @@ bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p, uint8_t
 		uint32_t cell = p->live[p->nlive - 1];
 		struct nbnic_group *g = p->cell[cell].group;
 
-		/* Attached processes keep looking at the cell: its completion word tells them. */
+		/* Attached processes still read the cell: its completion word must tell them. */
 		if (p->cell[cell].held)
 			nbnic_group_fail(&d->nic, g, cause, now);
 		nbnic_cell_end(p, cell);

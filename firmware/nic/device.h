@@ -37,8 +37,8 @@ struct nbnic_device {
 	/* Owned by the pass. The side of requests uses it only within platform->exclusive. */
 	struct wire_base *wire;
 	uint64_t next_tick;
-	uint32_t nopen; /* ports in open[] */
-	uint32_t nbusy; /* of them, those with groups: open[0 .. nbusy). A pass looks at these */
+	uint32_t nopen;      /* ports in open[] */
+	uint32_t nbusy;      /* ports with groups: open[0 .. nbusy). A pass looks only at these */
 	uint32_t signals_at; /* index in open[] of the port whose signals go first */
 	uint32_t live_at;    /* index in open[] of the port that is shown a sign of life next */
 	uint64_t look_next;  /* when platform->look may be called again */
@@ -53,13 +53,13 @@ struct nbnic_device {
 	uint64_t pull_ns;
 	uint64_t open_bytes_max, port_bytes_max; /* memory of groups that are open */
 	uint64_t open_bytes;
-	struct nbnic_user user_max; /* the most of one user */
+	struct nbnic_user user_max; /* the limits of each user */
 	struct nbnic_user user[NBNIC_USERS_MAX];
 	uint32_t nblock;    /* blocks of groups: open, lingering and released */
 	uint32_t ngroup;    /* open groups */
-	uint32_t nattached; /* clients attached to a port of another */
+	uint32_t nattached; /* clients attached to a port of another client */
 	uint32_t pid;       /* of the program that runs the NIC, for people */
-	bool wire_closed;   /* the wire is no longer told of peers that go */
+	bool wire_closed;   /* true: peer_end of the wire is no longer called */
 	struct nbnic_client *client;
 	struct nbnic_client *owner[NBNIC_PORTS_MAX]; /* the client that opened the port */
 	char name[NBAR_NAME_MAX];
@@ -67,7 +67,8 @@ struct nbnic_device {
 	struct nbnic nic;
 };
 
-/* Sets what one user may have of the NIC: percent of it, 0: all. Called by nbnic_device_init. */
+/* Sets user_max: this percentage of the NIC, or no limit if percent is 0. Called by
+ * nbnic_device_init. */
 void nbnic_users_init(struct nbnic_device *d, uint32_t percent);
 
 /* A port has got its first group, or lost its last one: moves it to its part of open[]. Only within
@@ -84,8 +85,8 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
  * a budget (config.h). True: there was work. */
 bool nbnic_device_pass(struct nbnic_device *d, uint64_t now);
 
-/* Pass: when nbnic_device_pass has work again if neither a frame nor a doorbell comes before. 0: at
- * once; UINT64_MAX: never; else a time. */
+/* Pass: returns the time at which nbnic_device_pass has work again, if no frame and no doorbell
+ * comes before. 0: now; UINT64_MAX: never. */
 uint64_t nbnic_device_next(const struct nbnic_device *d);
 
 /* Pass: fails all groups with NIC_DOWN, and no longer reads doorbells. Peers may still send PULLs
@@ -116,18 +117,18 @@ void nbnic_device_end(struct nbnic_device *d);
 struct nbnic_client {
 	struct nbnic_device *device;
 	struct nbnic_client *next;
-	struct nbnic_port *port;    /* NULL: none open */
-	struct nbnic_client *owner; /* NULL: not attached; else the client that owns its port ... */
-	uint64_t held[NBAR_GROUPS_MAX / 64]; /* ... and the cells that it holds, a bit each */
+	struct nbnic_port *port;             /* NULL: none open */
+	struct nbnic_client *owner;          /* the client whose port it has attached to, or NULL */
+	uint64_t held[NBAR_GROUPS_MAX / 64]; /* cells that it holds while attached, a bit each */
 	uint64_t secret[2];                  /* of its port */
 	uint64_t bytes;                      /* memory of its open groups */
 	uint32_t ngroup;                     /* open groups of its port */
 	uint32_t user;                       /* its account, if it has a port */
 	uint32_t pid, uid;
 	bool attach_only; /* it may attach to ports, but not open one */
-	bool gives_page;  /* the reply at hand carries the page of port `page_port` */
+	bool gives_page;  /* the current reply carries the page of port `page_port` */
 	uint32_t page_port;
-	bool gives_events; /* the reply at hand carries the socket that events_make has made */
+	bool gives_events; /* the current reply carries the socket that events_make has made */
 };
 
 void nbnic_client_begin(struct nbnic_device *d, struct nbnic_client *c, uint32_t pid, uint32_t uid,
@@ -140,10 +141,11 @@ void nbnic_client_end(struct nbnic_client *c, uint8_t cause);
 void nbnic_client_abandon(struct nbnic_client *c);
 
 /*
- * Answers one message: in, of length bytes (truncated: there were more), aligned for uint64_t, and
- * at most NBAR_MESSAGE_MAX. Writes the reply to out, of the same size and alignment, and returns
- * its length. If c->gives_page is set afterwards, the platform sends the page with the reply; if
- * c->gives_events is set, the socket of a poller.
+ * Answers one message. `in` has `length` bytes, at most NBAR_MESSAGE_MAX, and is aligned for
+ * uint64_t; truncated: the message was longer. Writes the reply to `out`, which has room for
+ * NBAR_MESSAGE_MAX bytes and the same alignment. Returns the length of the reply. If c->gives_page
+ * is set afterwards, the platform sends the page of c->page_port with the reply; if c->gives_events
+ * is set, the socket of events_make.
  */
 uint32_t nbnic_client_request(struct nbnic_client *c, const void *in, size_t length, bool truncated,
 			      void *out);

@@ -28,7 +28,7 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
 	nic->sweep_ns = nic->pace_ns;
 #endif
 	nic->due = UINT64_MAX;
-	nic->pass = 2; /* every port is fresh */
+	nic->pass = 2; /* so that every port is fresh: rota.h */
 	nic->quota = quota;
 	nbnic_link_init(&nic->linger);
 	for (uint32_t i = 0; i < NBNIC_USERS_MAX; i++)

@@ -3,8 +3,8 @@
  * nic.c - the NIC loop: doorbells, frames and the clock become events; actions become frames and
  * completions.
  *
- * Called by the pass. This is the path from token to completion: no allocation, no
- * lock, no search that grows with the group.
+ * Called by the pass. This is the path from token to completion: no allocation, no lock, no search
+ * that grows with the group.
  */
 #include "nic.h"
 #include "nic_internal.h"
@@ -188,8 +188,9 @@ answer_stranger(struct nbnic *nic, const struct nbnic_addr *from, const struct n
 	nbnic_send_reply(nic, pull->arg, &a, pull, from);
 }
 
-/* Notes that the NIC of a peer is alive, and what a frame says about PULLs. A frame
- * that is no PULL names a slot of this group, and the group knows the NIC of each slot's source. */
+/* Notes that the NIC of the sender is alive, and learns from answers to PULLs (rtt.c). The address
+ * identifies the NIC of a PULL. Other frames name a slot, and the group knows the NIC of its
+ * source. */
 __attribute__((noinline)) static void note_alive(struct nbnic *nic, struct nbnic_group *g,
 						 const struct nbnic_addr *from,
 						 const struct nbfw_token *t, uint64_t now)
@@ -226,8 +227,8 @@ static const uint8_t refused[] = {
 	[NBFW_BAD] = NBAR_COUNTER_frames_bad,
 };
 
-/* Receives a PULL, LATER or ABORT, or a TOKEN in a time of doubt. `from` is the sender's address,
- * for the answer. */
+/* Receives a PULL, LATER or ABORT, or a TOKEN before nic->doubt_end. `from` is the sender's
+ * address, for the answer. */
 __attribute__((cold, noinline)) static void receive_rare(struct nbnic *nic, struct nbnic_group *g,
 							 const struct nbnic_addr *from,
 							 const struct nbfw_token *t, uint64_t now)
@@ -269,9 +270,9 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 		receive_signal(nic, g, t);
 		return;
 	}
-	/* Tokens are many, so the NIC notes their senders only in a time of doubt: for a while
-	 * after a PULL, and while some group has waited for half of its window. The other half of
-	 * the window is long enough to hear a token. */
+	/* Tokens are many, so the NIC notes their senders only until doubt_end: for a while after a
+	 * PULL, and when some group has waited for half of its window. The other half of the window
+	 * is long enough to hear a token. */
 	if (t->type != NBFW_TOKEN || now < nic->doubt_end) {
 		receive_rare(nic, g, from, t, now);
 		return;

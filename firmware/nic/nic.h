@@ -45,13 +45,14 @@ struct nbnic_straggler {
 	uint16_t why;   /* with its age when last heard of: nbar_abi.h */
 };
 
-/* The member that asked last and got LATER: it gets another LATER when this member knows more. */
+/* The asker: the member whose PULL was the last to be answered with LATER. It gets another LATER
+ * when this member knows more. */
 struct nbnic_asker {
 	struct nbfw_token pull;
 	struct nbnic_addr from;
-	uint32_t rank; /* the straggler that it was told of last ... */
+	uint32_t rank; /* the straggler that the last LATER named ... */
 	uint32_t kind; /* ... and why: enum nbar_why */
-	uint32_t step; /* of this member at that time; NBNIC_ASKER_TOLD: no more LATER */
+	uint32_t step; /* of this member when the PULL came; NBNIC_ASKER_TOLD: no more LATER */
 };
 #define NBNIC_ASKER_TOLD 0xffffffffu
 
@@ -91,7 +92,7 @@ struct nbnic_group {
 	bool pull_heard; /* the PULL job is in its second round: slots that were heard */
 	uint16_t token_at, token_end; /* sends of the last epoch started that are still to go out */
 	uint16_t abort_at, abort_end; /* sends to abort; once, as a failure is final */
-	uint32_t timeouts;            /* that have fired in this barrier; clock of straggler[] */
+	uint32_t timeouts;            /* of this barrier; straggler[].tick counts them */
 	uint32_t nstragglers;
 	struct nbnic_link send; /* in nic.sends: has frames to send, or barriers to start */
 	struct nbnic_link pull; /* in nic.pulls: has slots to ask for */
@@ -100,7 +101,7 @@ struct nbnic_group {
 #endif
 #if NBNIC_LATENCY
 	uint64_t started;        /* when the last barrier started */
-	struct nbnic_last *last; /* of the own host, then of each slot */
+	struct nbnic_last *last; /* [0]: of this member's host; [1 + slot]: of each slot */
 #endif
 	/* The rest. */
 #if NBNIC_ADAPT
@@ -109,11 +110,11 @@ struct nbnic_group {
 		uint64_t timeout;     /* when the next TIMEOUT of the engine is due */
 		uint64_t asked;       /* when the first PULL of the last round went out */
 		uint64_t interval;    /* before the next early PULLs */
-		uint32_t epoch, step; /* that the rest is about */
+		uint32_t epoch, step; /* to which all fields except smooth and off belong */
 		uint32_t rounds;      /* of PULLs that went out */
 		uint32_t unanswered;  /* rounds since the last answer */
 		bool is_timeout;      /* a TIMEOUT has begun the last round */
-		bool waits;           /* no PULL of that round is out */
+		bool waits;           /* no PULL of the last round is out yet */
 		bool slowed, doubled; /* `first` has grown in this step */
 		bool stopped;         /* no more early PULLs in this step */
 	} rtt;
@@ -131,9 +132,9 @@ struct nbnic_group {
 	uint32_t npeer, npeer_max, nconnected;
 	struct nbnic_straggler straggler[NBAR_STRAGGLERS_MAX];
 	struct nbnic_asker asker;
-	uint32_t asked_epoch; /* the barrier that the host was asked for ... */
-	uint32_t asked_since; /* ... and since when: now >> NBAR_WHY_SHIFT */
-	uint16_t host_why;    /* what the last answer said of the host */
+	uint32_t asked_epoch; /* the barrier for which PULLs came before the host arrived ... */
+	uint32_t asked_since; /* ... and the time of the first PULL: now >> NBAR_WHY_SHIFT */
+	uint16_t host_why;    /* nbar_why of the host in the last answer */
 	char alg[NBAR_NAME_MAX];
 };
 _Static_assert(sizeof(void *) != 8 || offsetof(struct nbnic_group, port) == 64, "the first line");
@@ -142,7 +143,7 @@ struct nbnic_ops {
 	/* Sends one token; it may be lost, but must leave at once: no batching. False: the wire has
 	 * no room now; nothing was sent, and a later call may succeed. */
 	bool (*transmit)(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t);
-	/* Tells the host: status of its group, last epoch completed, and the rank to name. */
+	/* Tells the host the status of its group, the last epoch completed, and the failed rank. */
 	void (*complete)(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, uint32_t status,
 			 uint32_t failed_rank);
 	/* Tells the host which ranks hold up the running barrier; n = 0: none known any more. */
@@ -255,8 +256,8 @@ struct nbnic {
 int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16_t wire,
 	       const struct nbnic_addr *addr, const struct nbnic_config *config);
 
-/* Bytes of the block that nbnic_group_build needs; plan is NULL for "signal"; then the block has
- * room for `size` peers, NBAR_PEERS_MAX at most. */
+/* Bytes of the block that nbnic_group_build needs. plan is NULL for "signal": then the block has
+ * room for `size` peers, at most NBAR_PEERS_MAX. */
 size_t nbnic_group_size(const struct nbar_plan *plan, uint32_t size);
 
 struct nbnic_open {
@@ -347,7 +348,8 @@ bool nbnic_work(struct nbnic *nic, uint64_t now);
  * quota. */
 void nbnic_quota_set(struct nbnic *nic, uint32_t quota);
 
-/* When nbnic_work has work again if nothing comes in before. 0: at once; UINT64_MAX: never. */
+/* Returns the time at which nbnic_work has work again, if nothing comes in before. 0: now;
+ * UINT64_MAX: never. */
 uint64_t nbnic_next(const struct nbnic *nic);
 
 /* Fills what the NIC knows of a group; pid and uid are left to the caller. */

@@ -22,7 +22,8 @@ static inline uint32_t nbnic_frames_left(const struct nbnic *nic)
 
 /* send.c */
 
-/* Sends one frame if the wire has room, and counts it. False: this pass tries no other frame. */
+/* Sends one frame if the wire has room, and counts it. False: no room; try no other frame in this
+ * pass. */
 bool nbnic_transmit(struct nbnic *nic, const struct nbnic_addr *to, const struct nbfw_token *t,
 		    enum nbar_counter counter);
 
@@ -36,7 +37,7 @@ void nbnic_send(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_acti
 /* Frames that the groups of a port may still send within events of this pass. */
 uint32_t *nbnic_share_left(struct nbnic *nic, uint32_t port);
 
-/* Answers a PULL to where it came from, or drops the answer. */
+/* Answers a PULL to its sender, or drops the answer. */
 void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action *a,
 		      const struct nbfw_token *pull, const struct nbnic_addr *from);
 
@@ -51,7 +52,7 @@ uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limi
 /* rtt.c */
 
 #if NBNIC_ADAPT
-/* Sweeps over the timers in the shortest first interval of the groups. */
+/* The number of sweeps over the timers in the shortest first interval of all groups. */
 #define NBNIC_RTT_SWEEPS 8u
 
 /* The timer of a group is due. True: it sends early PULLs, and there is no TIMEOUT. */
@@ -60,8 +61,8 @@ bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now);
 /* A PULL is out. The first one of a round begins the round trip. */
 void nbnic_rtt_asked(struct nbnic *nic, struct nbnic_group *g, uint64_t now);
 
-/* All PULLs are out. Returns when the timer is due. ns: from now to the next TIMEOUT, if the last
- * one has sent the PULLs. */
+/* All PULLs of a group are out. Returns when its timer is due. If a TIMEOUT has caused the PULLs,
+ * the next TIMEOUT comes after ns. */
 uint64_t nbnic_rtt_due(const struct nbnic *nic, struct nbnic_group *g, uint64_t ns, uint64_t now);
 
 /* Learns from a TOKEN, LATER or ABORT whether the last PULL was necessary, and how long its answer
@@ -76,7 +77,7 @@ void nbnic_rtt_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw
 void nbnic_why_answer(struct nbnic *nic, struct nbnic_group *g, struct nbfw_action *a,
 		      const struct nbfw_token *pull, const struct nbnic_addr *from, uint64_t now);
 
-/* After a LATER that the engine has used. */
+/* Learns from a LATER that the engine has used: which rank is missing, and why. */
 void nbnic_why_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *later,
 		     uint64_t now);
 

@@ -122,7 +122,7 @@ static inline bool scan_doorbell(struct nbnic_port *p, struct nbnic *nic, uint32
 	/* Pairs with the release in order_post: what the host wrote before it arrived is ordered
 	 * before everything that the NIC does for this barrier. */
 	uint32_t posted = __atomic_load_n(&d->posted, __ATOMIC_ACQUIRE);
-	/* Pairs with the bump in order_ask. No order needed: the flags decide (see asked). */
+	/* Pairs with the increment in order_ask. No order needed: the flags decide (see asked). */
 	uint32_t wake_seq = __atomic_load_n(&d->wake_seq, __ATOMIC_RELAXED);
 
 	if (posted == seen->posted && wake_seq == seen->wake_seq)
@@ -136,7 +136,7 @@ static inline bool scan_doorbell(struct nbnic_port *p, struct nbnic *nic, uint32
 	return true;
 }
 
-/* A port with more live cells than a pass looks at. */
+/* Looks at the next NBNIC_SCAN_CELLS cells of a port that has more live cells. */
 __attribute__((noinline)) static bool scan_part(struct nbnic_port *p, struct nbnic *nic,
 						uint64_t now)
 {
@@ -233,8 +233,8 @@ bool nbnic_page_deliver(struct nbnic_port *p, uint32_t cell, uint32_t src,
 	struct nbar_signal *e = &p->page->recv[p->recvs_given & SIGNALS_MASK];
 
 	if (p->recvs_given - p->recvs_taken >= NBAR_SIGNALS_MAX) {
-		/* Pairs with the release in order_taken_write. A host that lies here harms only
-		 * its own ring: the index is ours. */
+		/* Pairs with the release in order_taken_write. A wrong value from the host harms
+		 * only its own ring, because the NIC keeps its own index. */
 		p->recvs_taken = __atomic_load_n(&p->page->recvs_taken, __ATOMIC_ACQUIRE);
 		if (p->recvs_given - p->recvs_taken >= NBAR_SIGNALS_MAX)
 			return false;

@@ -37,7 +37,7 @@ struct nbnic_port {
 	uint32_t recvs_given, recvs_taken;
 	uint32_t life;    /* as last written to the page */
 	uint8_t host;     /* what its processes did at host_at: enum nbar_why; 0: not known */
-	bool asked;       /* others wait for the host since the last look at its processes */
+	bool asked;       /* others have waited for the host since the last look at its processes */
 	uint64_t host_at; /* the time of that look */
 	uint16_t live[NBNIC_GROUPS_MAX];
 	struct nbnic_cell cell[NBNIC_GROUPS_MAX];
@@ -72,7 +72,7 @@ bool nbnic_page_scan(struct nbnic_port *const *port, uint32_t n, struct nbnic *n
  * room for stays. */
 uint32_t nbnic_page_signals(struct nbnic_port *p, struct nbnic *nic, uint32_t budget);
 
-/* What nbnic_ops asks for; see nic.h. */
+/* Functions of nbnic_ops: see nic.h. */
 void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell, uint32_t epoch,
 			 uint32_t status, uint32_t failed_rank);
 void nbnic_page_stragglers(struct nbnic_port *p, uint32_t cell,

@@ -2,28 +2,28 @@
 /*
  * pass.c - the scheduler: gives waiting work its share of each pass.
  *
- * Called once per pass, after frames and doorbells. Every loop is bounded by a budget; the rest
- * continues in the next pass, where it stopped. PROTOCOL.md, "The bound of a poll pass", adds them
- * up.
+ * Called once per pass, after frames and doorbells. Every loop has a budget; the next pass does the
+ * work that is left. PROTOCOL.md, "The bound of a poll pass", adds up the budgets.
  */
 #include "nic.h"
 #include "nic_internal.h"
 
-/* Budget of the sweep over the timers in a pass: an index costs 1, a timer that fires costs more.
- */
+/* What the sweep over the timers may cost in a pass. An index costs 1. A timer that fires costs
+ * SWEEP_COST_FIRED more, and 1 more for each SWEEP_COST_SLOTS slots of the plan. */
 #define SWEEP_COST 64u
 #define SWEEP_COST_FIRED 8u
-#define SWEEP_COST_SLOTS 64u /* slots that cost 1 more, when a timer fires */
-#define SWEEP_NS_A_GROUP 64u /* between two sweeps, for each group: a visit takes some ns */
-#define LINGER_A_PASS 16u
+#define SWEEP_COST_SLOTS 64u
+#define SWEEP_NS_A_GROUP 64u /* the least time between two sweeps is this for each group */
+#define LINGER_A_PASS 16u    /* lingering groups that a pass looks at */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* R5: before the TIMEOUT that ends a window. A source is alive if any group has heard its NIC
- * within the retry budget, and a unit of the clock: both times are rounded down. */
+/* Rule R5: before the TIMEOUT that ends a window, tells the engine which sources are alive. A
+ * source is alive if this NIC has heard the NIC of the source, in any group, within the retry
+ * budget. One clock unit is added to the budget, because both times are rounded down. */
 static void hear_alive(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 {
 	const struct nbar_step *step = &nbfw_plan_steps(g->plan)[g->state->step];
@@ -59,8 +59,9 @@ static void fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 	nbnic_feed(nic, g, &timeout, now);
 }
 
-/* The time until the next sweep: half of pull_ns, or less if the last sweep found groups that ask
- * earlier. Many groups make it longer, so that sweeps take a small part of the time. */
+/* Returns the time until the next sweep: half of pull_ns, or less if the last sweep found groups
+ * that send PULLs earlier. Many groups make this time longer, so that sweeps take a small part of
+ * all time. */
 static uint64_t sweep_interval(struct nbnic *nic)
 {
 #if NBNIC_ADAPT
@@ -73,7 +74,8 @@ static uint64_t sweep_interval(struct nbnic *nic)
 #endif
 }
 
-/* A group that lingers or has failed never asks again. */
+/* Makes the next sweep come sooner if this group sends early PULLs. Groups that linger or have
+ * failed send no PULLs. */
 static void sweep_sooner(struct nbnic *nic, const struct nbnic_group *g)
 {
 #if NBNIC_ADAPT
@@ -85,9 +87,9 @@ static void sweep_sooner(struct nbnic *nic, const struct nbnic_group *g)
 }
 
 /* Looks at some of the groups, and fires the timers that are due. A sweep begins when a timer may
- * be due, but at most once per sweep_interval. Each sweep begins one index after the start of the
- * last one: so, if the receive queue of a peer has room for one PULL only, each group has its turn.
- */
+ * be due, but at most once per sweep_interval. Each sweep begins one index later than the last
+ * sweep. So each group is sometimes the first to send PULLs, even if the receive queue of a peer
+ * has room for only one. */
 static bool sweep(struct nbnic *nic, uint64_t now)
 {
 	bool fired = false;
@@ -124,13 +126,15 @@ static bool sweep(struct nbnic *nic, uint64_t now)
 	return fired;
 }
 
-/* Sends that wait. */
+/* Returns how many sends of a group wait. */
 static uint32_t unsent(const struct nbnic_group *g)
 {
 	return (uint32_t)(g->token_end - g->token_at) + (uint32_t)(g->abort_end - g->abort_at);
 }
 
-/* Ends the lingering of groups, the oldest first. A group lingers longer while its sends go out. */
+/* Ends the lingering of groups whose time is over, the oldest first. If sends of a group still
+ * wait, the group lingers for one more retry budget, and for another one as long as sends go
+ * out. */
 static bool end_lingering(struct nbnic *nic, uint64_t now)
 {
 	uint32_t n = 0;
@@ -155,8 +159,8 @@ static bool end_lingering(struct nbnic *nic, uint64_t now)
 	return n > 0;
 }
 
-/* Adds up to an eighth to an interval, a different part each time, so that NICs that began to wait
- * at the same moment do not send PULLs at the same moments. */
+/* Returns up to an eighth of the interval, another part each time. So NICs that began to wait at
+ * the same moment do not send PULLs at the same moments. */
 static uint64_t jitter(const struct nbnic *nic, const struct nbnic_group *g)
 {
 	uint32_t mix = (uint32_t)g->cookie ^ (uint32_t)(g->cookie >> 32);
@@ -165,7 +169,7 @@ static uint64_t jitter(const struct nbnic *nic, const struct nbnic_group *g)
 	return (nbnic_interval(nic, g->state) >> 11) * (hash >> 24);
 }
 
-/* When the timer of a group whose PULLs are out is due. */
+/* All PULLs of a group are out. Returns when its timer is due. */
 static uint64_t next_deadline(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 {
 	uint64_t ns = nbnic_interval(nic, g->state) + jitter(nic, g);
@@ -177,8 +181,9 @@ static uint64_t next_deadline(struct nbnic *nic, struct nbnic_group *g, uint64_t
 #endif
 }
 
-/* Frames that this pass may send from queues. If it has already sent frames, the queues are served
- * only in every second pass: the barrier of a bystander then waits for fewer frames. */
+/* Returns how many frames this pass may send from queues. A pass that has already sent frames
+ * serves the queues only if the last pass did not. So barriers without a backlog wait for fewer
+ * frames. */
 static uint32_t queue_quota(const struct nbnic *nic)
 {
 	return nic->used.frames > 0 && nic->pass - nic->queue_turn == 1 ? 0 : nic->quota;
@@ -189,8 +194,8 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Goes on with the jobs that ask for tokens: for at most NBNIC_PULLS_A_TICK slots every pace_ns,
- * and for at most `most` in this pass. Returns for how many it asked. */
+/* Continues the PULL jobs: sends at most `most` PULLs now, and at most NBNIC_PULLS_A_TICK in each
+ * pace_ns. Returns the number of PULLs sent. */
 static uint32_t serve_pulls(struct nbnic *nic, uint32_t most, uint64_t now)
 {
 	uint32_t left, begin;
@@ -221,15 +226,15 @@ static uint32_t serve_pulls(struct nbnic *nic, uint32_t most, uint64_t now)
 	return begin - left;
 }
 
-/* Visits a group: sends the waiting frames, then starts barriers; their frames count against the
- * share of the port. Returns the cost in frames, at least 1. */
+/* Visits a group: sends its waiting frames, then starts its posted barriers, with at most `limit`
+ * frames in all. Returns the number of frames sent, or 1 if there were none. */
 static uint32_t visit(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now)
 {
 	uint32_t before = nic->used.frames;
 	uint32_t done = nbnic_send_some(nic, g, limit);
 	uint32_t *share = nbnic_share_left(nic, g->port);
 
-	/* For the frames that go out as barriers start. */
+	/* The frames of barriers that start now count against this share. */
 	*share = smaller(*share, limit - done);
 	if (!nic->full && !nbnic_sends_wait(g))
 		nbnic_start_posted(nic, g, NBNIC_QUANTUM, now);
@@ -240,15 +245,15 @@ static uint32_t visit(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, 
 	return done > 0 ? done : 1;
 }
 
-/* Serves the fresh ports first: their hosts do not wait for the backlog of others. Ports that have
- * waited get `left` frames in this pass. */
+/* Serves fresh ports (rota.h) first, so that their hosts do not wait for the backlog of other
+ * ports. The other ports get at most `left` frames in this pass. */
 static bool serve_sends(struct nbnic *nic, uint32_t left, uint64_t now)
 {
 	bool any = false;
 
 	for (uint32_t n = 0; n < NBNIC_PASS_VISITS && !nic->full; n++) {
-		/* Fresh ports leave the last `quota` frames, and as many visits, to those that have
-		 * waited. */
+		/* Fresh ports leave the last `quota` frames and visits (at most half of the visits)
+		 * to the other ports. */
 		bool fresh = n + smaller(nic->quota, NBNIC_PASS_VISITS / 2) < NBNIC_PASS_VISITS &&
 			     !nbnic_link_empty(&nic->sends.fresh) &&
 			     nbnic_frames_left(nic) > nic->quota;
@@ -269,8 +274,8 @@ static bool serve_sends(struct nbnic *nic, uint32_t left, uint64_t now)
 	return any;
 }
 
-/* PULLs get half of the frames that the pass sends from queues; if that is one frame, every second
- * one. */
+/* PULLs get half of the frames that the pass sends from queues. If this number is odd, PULLs get
+ * the larger half and the smaller half in turn. */
 static bool serve_queues(struct nbnic *nic, uint64_t now)
 {
 	uint32_t quota = queue_quota(nic);
@@ -284,7 +289,7 @@ static bool serve_queues(struct nbnic *nic, uint64_t now)
 	return any || pulled > 0;
 }
 
-/* True if nothing waits: most passes end here. */
+/* True if no work waits, as in most passes. */
 static bool is_idle(const struct nbnic *nic, uint64_t now)
 {
 	return (nic->sends.nport | nic->pulls.nport | nic->nlinger | nic->sweeping) == 0 &&
@@ -306,12 +311,12 @@ static void end_pass(struct nbnic *nic)
 	nic->full = false;
 }
 
-/* Kept out of the path of a token, which finds nothing that waits. */
+/* Not inline: on the path of a token no work waits, so this code would only lengthen the path. */
 __attribute__((noinline)) static bool serve(struct nbnic *nic, uint64_t now)
 {
 	bool any = sweep(nic, now);
 
-	nic->full = false; /* it may have room again */
+	nic->full = false; /* the wire may have room again */
 	any |= end_lingering(nic, now);
 	any |= serve_queues(nic, now);
 	return any;

@@ -50,9 +50,9 @@ struct nbnic_platform {
 	 * events_make; the NIC has just changed the word. */
 	void (*wake)(void *ctx, uint32_t port, uint32_t cell, uint32_t *word);
 
-	/* Pass, now and then: others wait for hosts of this NIC, whose ports are `asked`. The
-	 * platform may set their `host` and `host_at`, within exclusive. NULL: a host that has not
-	 * arrived is late. */
+	/* Pass, now and then: other members wait for hosts of this NIC; `asked` is set in the ports
+	 * of these hosts. The platform may set `host` and `host_at` of these ports, within
+	 * exclusive(). NULL: a host that has not arrived is late. */
 	void (*look)(void *ctx);
 
 	/* Requests: the algorithm that "auto" means for groups of this size; NULL: the default of

@@ -2,9 +2,9 @@
 /*
  * request.h - what the files request*.c share; no other file includes it.
  *
- * They run on the side of requests. Functions named run_* are handed to nbnic_request_call, which
- * keeps them apart from the pass; each is bounded. They check each value of a request before they
- * use it. A refusal says what is wrong and what to do about it.
+ * All of it runs on the side of requests. Functions named run_* are handed to nbnic_request_call,
+ * which keeps them apart from the pass; each is bounded. Each value of a request is checked before
+ * its use. A refusal names the fault and the remedy.
  */
 #ifndef NBNIC_REQUEST_H
 #define NBNIC_REQUEST_H
@@ -45,14 +45,14 @@ int nbnic_request_group_stat(struct nbnic_request *r);
 int nbnic_request_nic_latency(struct nbnic_request *r);
 int nbnic_request_group_latency(struct nbnic_request *r);
 
-/* Whether the user of the request may have one port, attachment or group (of so many bytes) more:
- * 0, or the refusal. */
+/* Check whether the user of the request may have one more port, one more attached process, or one
+ * more group of this size. 0, or the refusal. */
 int nbnic_user_check_port(struct nbnic_request *r);
 int nbnic_user_check_attach(struct nbnic_request *r, const struct nbnic_client *owner);
 int nbnic_user_check_group(struct nbnic_request *r, size_t bytes);
 
-/* The account of a user: its own, or a free account; NBNIC_USERS_MAX: there is no free account.
- * Only within platform->exclusive. */
+/* Returns the index of the user's account, or of a free account, which then belongs to the user.
+ * NBNIC_USERS_MAX: no account is free. Only within platform->exclusive. */
 uint32_t nbnic_user_find(struct nbnic_device *d, uint32_t uid);
 
 /* Whether an attached client holds a cell. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * request_connect.c - a client names the peers of its group: their endpoint addresses go to the
- * wire, which makes ready for their NICs, and then to the group.
+ * wire, which prepares for frames to and from their NICs, and then to the group.
  */
 #include "request.h"
 
@@ -21,7 +21,7 @@ struct connect_call {
 	const char *why;
 };
 
-/* Checks that the group can take so many peers, before the wire makes anything for the peers. */
+/* Checks the number of endpoint addresses in the request, before the wire prepares for any. */
 static void run_check(void *arg, uint64_t now)
 {
 	struct connect_call *call = arg;
@@ -50,7 +50,7 @@ static void run_endpoints_check(void *arg, uint64_t now)
 	const struct nbnic_group *g = nbnic_cell_group(call->port, call->req->cell);
 
 	(void)now;
-	/* A process that exits may have ended the port since the last call. */
+	/* The port may have ended since the last call, if its process exits. */
 	call->end = CONNECT_NO_CELL;
 	if (!g)
 		return;

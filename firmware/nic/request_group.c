@@ -2,7 +2,7 @@
 /*
  * request_group.c - a client opens and closes groups.
  *
- * Memory and plans are made here, on the side of requests; the pass gets them ready to use.
+ * Allocates memory and makes plans here, on the side of requests, so that the pass need not.
  */
 #include "request.h"
 #include "text.h"
@@ -22,7 +22,8 @@ static void run_group_open(void *arg, uint64_t now)
 	struct nbnic_group *g = call->group;
 
 	(void)now;
-	/* A process that exits ends its ports, while other threads of it still run. */
+	/* The port may have ended: a process that exits ends its ports while its threads still run.
+	 */
 	call->rc = -NBAR_ENETDOWN;
 	if (d->port[call->port->number] != call->port)
 		return;
@@ -165,7 +166,8 @@ static int check_plan(struct nbnic_request *r, const struct nbar_req_group_open 
 	return 0;
 }
 
-/* Yields the plan of a group: that of the request, a new one (to_free), or NULL (messages). */
+/* Sets *plan to the plan of a group: the plan in the request ("custom"), NULL ("signal"), or a new
+ * plan, which the caller frees by *to_free. */
 static int make_plan(struct nbnic_request *r, const struct nbar_req_group_open *req,
 		     struct nbfw_alg kind, const struct nbar_plan **plan, void **to_free)
 {
@@ -179,7 +181,7 @@ static int make_plan(struct nbnic_request *r, const struct nbar_req_group_open *
 		*plan = (const void *)(req + 1);
 		return check_plan(r, req);
 	}
-	/* There is a plan: check_open has checked algorithm, size and rank. */
+	/* This does not fail: check_open has checked algorithm, size and rank. */
 	n = nbfw_plan_generate(kind, req->size, req->rank, NULL, 0);
 	*to_free = d->platform->alloc(d->ctx, (size_t)n);
 	if (!*to_free)
@@ -192,7 +194,7 @@ static int make_plan(struct nbnic_request *r, const struct nbar_req_group_open *
 	return 0;
 }
 
-/* Checks a group of so many bytes against the limits of its user, its port and the NIC. */
+/* Checks a group of this size against the limits of its user, its port and the NIC. */
 static int check_memory(struct nbnic_request *r, size_t bytes)
 {
 	const struct nbnic_device *d = r->device;
@@ -256,7 +258,7 @@ static int build(struct nbnic_request *r, const struct nbar_req_group_open *req,
 	return 0;
 }
 
-/* Counts a group of so many bytes as open, or as no longer open. */
+/* Counts a group of this size as open, or as no longer open. */
 static void account(struct nbnic_client *c, uint32_t bytes, bool open)
 {
 	struct nbnic_device *d = c->device;

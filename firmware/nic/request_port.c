@@ -9,7 +9,7 @@ struct port_call {
 	struct nbnic_port *port;
 	uint8_t cause;
 	bool done;
-	uint32_t uid, user; /* user: its account */
+	uint32_t uid, user; /* user: index of the account of uid */
 };
 
 static void run_port_open(void *arg, uint64_t now)

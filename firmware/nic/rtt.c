@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rtt.c - early PULLs: after a loss, a group asks for missing tokens after some round trips, and
- * not only at the TIMEOUTs of the engine, which stay where they are.
+ * not only at the TIMEOUTs of the engine.
  *
  * Called when timers are due, and for frames that come soon after a PULL; never on the path from
- * token to completion. Must send nothing before a token was lost, and must not move a TIMEOUT:
- * their intervals are the retry budget. PROTOCOL.md, "Early PULLs".
+ * token to completion. Must send nothing before a token was lost, and must not move a TIMEOUT: the
+ * intervals of the TIMEOUTs add up to the retry budget. PROTOCOL.md, "Early PULLs".
  */
 #include "nic.h"
 #include "nic_internal.h"
@@ -16,7 +16,7 @@
  * end. */
 #define ROUNDS_EVEN 16u
 #define UNANSWERED_MOST 24u
-/* If a host is late for so long, frame loss is not the cause. */
+/* If a host is late for this time or longer, frame loss is not the cause. */
 #define LATE_NS (UINT64_C(4) << NBAR_WHY_SHIFT)
 /* If a loss on another path may have caused the PULL, the first interval grows by 1/16. */
 #define SLOWLY 16u
@@ -68,7 +68,8 @@ static void wait_longer(const struct nbnic *nic, struct nbnic_group *g, bool *on
 	*once = true;
 }
 
-/* LATER. The peer itself waits: for a host, or for a token, which may also be lost. */
+/* The peer has answered LATER: it waits itself, for its host or for a token, which may be lost,
+ * too. */
 static void learn_later(const struct nbnic *nic, struct nbnic_group *g, uint32_t why)
 {
 	if (NBAR_WHY_KIND(why) == NBAR_WHY_UNKNOWN || NBAR_WHY_KIND(why) >= NBAR_WHY_END) {
@@ -95,18 +96,19 @@ void nbnic_rtt_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw
 	if (t->type == NBFW_LATER) {
 		learn_later(nic, g, t->info >> 16);
 	} else if (t->type == NBFW_TOKEN && t->info == 0) {
-		/* It is no answer, but was on its way. */
+		/* This token is no answer to a PULL: the peer has sent it of its own accord. */
 		if (!answered)
 			wait_longer(nic, g, &r->slowed, g->first / SLOWLY);
 	} else if (t->type == NBFW_TOKEN) {
-		/* If it answers an earlier PULL, at least one interval lies between the two. */
+		/* If the token answers an earlier PULL, that PULL is at least one interval
+		 * older. */
 		take_sample(r,
 			    least(t->info == r->rounds ? ns | 1 : ns + g->first, nic->interval[0]));
 		follow(nic, g, now);
 	}
 }
 
-/* The first time that the timer of a step is due. */
+/* The timer of a step is due for the first time. */
 static void begin_step(const struct nbnic *nic, struct nbnic_group *g)
 {
 	g->rtt.epoch = g->state->epoch;
@@ -127,7 +129,7 @@ bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 		begin_step(nic, g);
 	bool early = now < r->timeout;
 
-	/* A large step needs too many PULLs, and those of TIMEOUTs go first. */
+	/* A large step would need too many early PULLs. PULLs that wait already go first. */
 	if (early && step->nslot > NBFW_PULLS_MIN) {
 		nbnic_arm(nic, g, r->timeout);
 		return true;
@@ -139,7 +141,8 @@ bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 	r->waits = true;
 	r->is_timeout = !early;
 	if (early) {
-		/* If the PULLs still wait for the pace then, those of the TIMEOUT replace them. */
+		/* If these PULLs still wait at the TIMEOUT, the PULLs of the TIMEOUT replace
+		 * them. */
 		nbnic_arm(nic, g, r->timeout);
 		nbnic_pull_begin(nic, g, s->want, step->first_slot + step->nslot);
 	}
@@ -164,7 +167,7 @@ uint64_t nbnic_rtt_due(const struct nbnic *nic, struct nbnic_group *g, uint64_t 
 {
 	struct nbnic_rtt *r = &g->rtt;
 
-	/* A TIMEOUT is over; early PULLs go out before the next one. */
+	/* If a TIMEOUT has caused the PULLs, the next TIMEOUT is due after ns. */
 	if (r->is_timeout)
 		r->timeout = now + ns;
 	if (!is_early(nic, g))

@@ -2,9 +2,8 @@
 /*
  * send.c - sends every frame of the NIC, within the budgets of a pass.
  *
- * Called by the events of nic.c and by the scheduler in pass.c. Must never send more than the
- * budgets of a pass allow: the rest of a range waits in the group, and the group waits in
- * nic.sends.
+ * Called by nic.c for an event, and by the scheduler in pass.c. Must never send more than the
+ * budgets of a pass allow. The other sends wait in the group, and the group waits in nic.sends.
  */
 #include "nic.h"
 #include "nic_internal.h"
@@ -21,7 +20,8 @@ bool nbnic_transmit(struct nbnic *nic, const struct nbnic_addr *to, const struct
 	return true;
 }
 
-/* The sends [*at, end) of the plan, `limit` at most. */
+/* Sends the frames of sends [*at, end) of the plan, at most `limit`, and moves *at behind them.
+ * Returns how many. */
 static inline uint32_t send_range(struct nbnic *nic, const struct nbnic_group *g,
 				  struct nbfw_token *t, uint16_t *at, uint32_t end, uint32_t limit)
 {
@@ -54,7 +54,7 @@ static uint32_t send_aborts(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 	struct nbfw_token t = {
 		.type = NBFW_ABORT,
 		.src = g->rank,
-		.epoch = s->running ? s->epoch : s->epoch + 1, /* final, like the failure */
+		.epoch = s->running ? s->epoch : s->epoch + 1, /* the barrier that failed */
 		.arg = s->failed_rank,
 		.info = s->cause,
 	};
@@ -71,7 +71,7 @@ static inline uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint3
 		struct nbfw_token t = {
 			.type = NBFW_TOKEN,
 			.src = g->rank,
-			.epoch = g->state->epoch, /* the next one starts when these are out */
+			.epoch = g->state->epoch, /* the next epoch starts after these sends */
 			.arg = NBAR_RANK_NONE,
 		};
 
@@ -104,7 +104,8 @@ void nbnic_send(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_acti
 		g->abort_at = (uint16_t)a->send_first;
 		g->abort_end = (uint16_t)a->send_end;
 	} else {
-		/* The ranges of one epoch are contiguous: this one goes on where the last ended. */
+		/* The ranges of one epoch are contiguous: this range begins where the last
+		 * ended. */
 		if (g->token_at == g->token_end)
 			g->token_at = (uint16_t)a->send_first;
 		g->token_end = (uint16_t)a->send_end;
@@ -151,7 +152,7 @@ void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action
 		nbnic_trace_frame(nic, pull->handle, rank, pull->src, &t, NBAR_TRACE_OUT);
 }
 
-/* Asks for one slot. False: the wire has no room. */
+/* Sends a PULL for one slot. False: the wire has no room. */
 static bool send_pull(struct nbnic *nic, const struct nbnic_group *g, uint32_t slot)
 {
 	const struct nbnic_peer *peer = &g->peer[g->recv_peer[slot]];

@@ -10,9 +10,9 @@
 
 /* Timeouts without a LATER after which a rank is no longer called a straggler. */
 #define STRAGGLER_FRESH 3u
-/* Timeouts without a word from a source after which its NIC is called silent. In a step with more
- * slots than a timeout asks for, each slot is asked for once in NBFW_ROUND, and only the first
- * NBFW_PULLS_MIN slots are looked at. */
+/* Timeouts without a word from a source after which its NIC is called silent. In a large step a
+ * source gets only one PULL in NBFW_ROUND timeouts, so the number is larger there; and the NIC
+ * looks only at the first NBFW_PULLS_MIN slots. */
 #define SILENT_AFTER 7u
 #define SILENT_AFTER_LARGE (3 * NBFW_ROUND)
 
@@ -39,7 +39,7 @@ static uint32_t why_age(uint32_t why)
 	return (why & 0x1ff) << (why >> 9 & 0xf);
 }
 
-/* The index of a rank in the list, or its length. */
+/* Returns the index of a rank in the list of stragglers, or the length of the list. */
 RARE static uint32_t find(const struct nbnic_group *g, uint32_t rank)
 {
 	uint32_t i = 0;
@@ -66,7 +66,7 @@ RARE static void note(struct nbnic_group *g, uint32_t rank, uint32_t kind, uint3
 	*s = (struct nbnic_straggler){ rank, g->timeouts, now - age, why_pack(kind, age) };
 }
 
-/* Notes that a rank will come into the list, or get another reason there. */
+/* Traces a rank that is about to enter the list, or to get another reason there. */
 static void trace_new(struct nbnic *nic, const struct nbnic_group *g, uint32_t rank, uint32_t kind)
 {
 	uint32_t i;
@@ -76,15 +76,15 @@ static void trace_new(struct nbnic *nic, const struct nbnic_group *g, uint32_t r
 		return;
 	i = find(g, rank);
 	if (i == NBAR_STRAGGLERS_MAX)
-		return; /* not noted again for each answer */
+		return; /* the list is full: do not trace this rank for each answer */
 	if (i == g->nstragglers || NBAR_WHY_KIND(g->straggler[i].why) != kind)
 		nbnic_trace_group(nic, g,
 				  kind == NBAR_WHY_NIC_SILENT ? NBAR_TRACE_SILENT : NBAR_TRACE_LATE,
 				  g->state->epoch, rank);
 }
 
-/* Returns the straggler that a LATER names: the engine's, or else the first of the list. NULL: the
- * list is empty. */
+/* Returns the straggler that a LATER names: that of the engine if it is in the list, or else the
+ * first of the list. NULL: the list is empty. */
 static const struct nbnic_straggler *choose(const struct nbnic_group *g)
 {
 	uint32_t i = find(g, g->state->straggler);
@@ -103,7 +103,7 @@ static uint16_t host_why(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 		g->asked_epoch = g->state->epoch + 1;
 		g->asked_since = clock_of(now);
 	}
-	if (g->posted != g->state->epoch) /* it has arrived; its sends wait for the wire */
+	if (g->posted != g->state->epoch) /* the host has arrived; sends wait for the wire */
 		kind = NBAR_WHY_UNKNOWN;
 	else if (nic->ops->host)
 		kind = nic->ops->host(nic->ctx, g->port, now);
@@ -146,9 +146,9 @@ void nbnic_why_answer(struct nbnic *nic, struct nbnic_group *g, struct nbfw_acti
 	nbnic_send_reply(nic, g->rank, a, pull, from);
 }
 
-/* Tells the host which ranks are missing. A name travels only one member further with each timeout,
- * and timeouts become rare. So, if another name or reason is known by now, the member that asked
- * last gets one more LATER. */
+/* Tells the host which ranks are missing. With each timeout, the name of a straggler travels only
+ * one member further, and the intervals between timeouts grow. So, if this member now knows another
+ * name or reason, it sends one more LATER to the asker. */
 static void tell(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 {
 	struct nbnic_asker *asker = &g->asker;
@@ -179,14 +179,14 @@ void nbnic_why_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw
 	tell(nic, g, now);
 }
 
-/* True if the NIC of a slot has been silent for so many intervals. */
+/* True if the NIC of a slot has been silent for this number of intervals. */
 static bool is_silent(const struct nbnic *nic, const struct nbnic_group *g, uint32_t slot,
 		      uint32_t intervals, uint64_t now)
 {
 	const struct nbnic_heard *h = nbnic_heard_at(nic, g->recv_nic[slot]);
 	uint32_t age = clock_of(now) - h->time;
 
-	/* Another NIC has taken the entry, so only this window shows whether the NIC was heard. */
+	/* If another NIC has taken the entry, only this window shows whether the NIC was heard. */
 	if (h->nic != g->recv_nic[slot])
 		return g->state->tries % NBFW_WINDOW >= intervals &&
 		       nbfw_missing_next(g->state, slot, slot + 1, false) == slot;

@@ -20,9 +20,9 @@
 
 #define ETHER_TYPE 0x88B5u /* IEEE 802: for local experiments */
 #define BURST 32u
-#define RX_DESCRIPTORS_MAX 4096u          /* if the device allows so many */
+#define RX_DESCRIPTORS_MAX 4096u          /* if the device allows this many */
 #define DESCRIPTORS 256u                  /* to send; and to receive if the device tells no limit */
-#define LIMIT_UNSAID UINT16_MAX           /* the limit in ethdev if the device tells none */
+#define LIMIT_UNSAID UINT16_MAX           /* the limit that ethdev shows if the device has none */
 #define STATISTICS_NS UINT64_C(100000000) /* between two reads of the device's counters */
 /* net_af_xdp of DPDK 22.11 always keeps 2048 buffers in its fill queue, and gives sent buffers back
  * only when its completion queue of 2048 is half full. With fewer buffers in the pool, it does not
@@ -77,9 +77,10 @@ static uint32_t buffers_of(uint16_t port)
 static int pool_make(void)
 {
 	/*
-	 * If devices use the same addresses as we do, buffers lie close to each other. Otherwise,
-	 * no buffer of DPDK crosses a page, so without hugepages each page has one buffer; and
-	 * net_af_xdp would lose all memory beyond n times the size of a buffer.
+	 * The flag lets a buffer cross pages, so that buffers lie close to each other. This is
+	 * possible if devices use virtual addresses (IOVA as VA). Without the flag, DPDK keeps each
+	 * buffer within a page: without hugepages, each page then has one buffer, and net_af_xdp
+	 * loses all memory beyond n times the size of a buffer.
 	 */
 	const unsigned flags =
 		rte_eal_iova_mode() == RTE_IOVA_VA ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0;

@@ -35,14 +35,14 @@
 
 /* A cache line. */
 struct slot {
-	uint32_t sequence; /* position p: free for p; p + 1: holds the frame of p */
+	uint32_t sequence; /* p: the slot is free for position p; p + 1: it has the frame of p */
 	uint32_t sum;      /* of p and all fields below: detects a mixture of two senders */
 	uint64_t from;
 	uint8_t frame[NBFW_FRAME_SIZE];
 };
 _Static_assert(sizeof(struct slot) == 64, "a slot is a cache line");
 
-/* A file. Only the owner takes frames out, so its position is not in the file. */
+/* The contents of a file. Only the owner takes frames out, so it keeps the head elsewhere. */
 struct area {
 	uint64_t magic, id;
 	uint8_t gap1[112];
@@ -63,8 +63,8 @@ struct shm_wire {
 	uint64_t id;
 	struct area *own;
 	uint32_t head;    /* next position to be taken */
-	uint32_t stalled; /* the last look found a slot here that was reserved and not filled */
-	bool stalls;
+	uint32_t stalled; /* head at the last look ... */
+	bool stalls;      /* ... which found reserved slots from there on */
 	uint64_t look_at;
 	char name[32];
 	struct peer peer[PEERS];
@@ -124,7 +124,8 @@ static bool is_stale(int dir, const char *name)
 	return stale;
 }
 
-/* Removes the files of killed processes. The files of others are locked before they have a name. */
+/* Removes the files of killed processes. The file of a live process has a lock before it has a
+ * name. */
 static void clean(int dir)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -261,7 +262,7 @@ static bool take(struct shm_wire *w, struct nbnic *nic, uint64_t now)
 	return true;
 }
 
-/* Skips to the next filled slot, or else to the last reserved slot. */
+/* Skips to the next filled slot, or behind the last reserved slot. */
 static void skip(struct shm_wire *w, uint32_t reserved)
 {
 	for (uint32_t i = 0; i < reserved; i++) {

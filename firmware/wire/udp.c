@@ -42,8 +42,8 @@ struct udp_wire {
 	uint8_t control[BURST][CMSG_SPACE(sizeof(uint32_t))] __attribute__((aligned(8)));
 };
 
-/* Packs an address: 4 or 6, 0, port (2 bytes), IP address (4 or 16), in the order of the
- * network. */
+/* Packs an address: IP version (4 or 6), 0, port (2 bytes), IP address (4 or 16 bytes), all in
+ * network byte order. */
 static void addr_pack(const union udp_name *n, struct nbnic_addr *out)
 {
 	*out = (struct nbnic_addr){ { 0 } };

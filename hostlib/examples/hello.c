@@ -3,9 +3,10 @@
  * hello.c - processes that meet in a barrier, and compute while the NICs run it.
  *
  * Build it by: cc -o hello hello.c $(pkg-config --cflags --libs nbar)
- * Usage: hello NIC FOLDER RANK SIZE, once for each rank from 0 to SIZE - 1. FOLDER is one that all
- * of them see, and empty: there they leave their endpoint addresses for each other. What a run that
- * was stopped has left there must go before the next one.
+ *
+ * Usage: hello NIC FOLDER RANK SIZE, once for each rank from 0 to SIZE - 1. FOLDER is an empty
+ * folder that all processes see: they exchange their endpoint addresses in it. If a run was
+ * stopped, empty the folder before the next run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ static void endpoint_path(char *path, size_t size, const char *folder, unsigned 
 	snprintf(path, size, "%s/rank-%u", folder, rank);
 }
 
-/* Under another name first: nobody must read half an endpoint address. */
+/* Writes the file under another name first, so that nobody reads half an endpoint address. */
 static int endpoint_put(const char *folder, unsigned rank, const struct nbar_endpoint *endpoint)
 {
 	char path[4096], part[4100];
@@ -49,7 +50,7 @@ static void endpoint_get(const char *folder, unsigned rank, struct nbar_endpoint
 			n = fread(endpoint, sizeof(*endpoint), 1, f);
 			fclose(f);
 		} else {
-			usleep(1000); /* it has not come yet */
+			usleep(1000); /* the file is not there yet */
 		}
 	}
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """hello.py - processes that meet in a barrier, and compute while the NICs run it.
 
-Usage: python3 hello.py NIC FOLDER RANK SIZE, once for each rank from 0 to SIZE - 1. FOLDER is one
-that all of them see, and empty: there they leave their endpoint addresses for each other.
+Usage: python3 hello.py NIC FOLDER RANK SIZE, once for each rank from 0 to SIZE - 1. FOLDER is an
+empty folder that all processes see: they exchange their endpoint addresses in it.
 """
 import sys
 

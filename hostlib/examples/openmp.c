@@ -3,9 +3,8 @@
  * openmp.c - OpenMP threads that meet in a team.
  *
  * Usage: openmp [KIND [NIC]]. KIND is how the threads of a team meet: sense-reverse, mcs,
- * tournament, dissemination:N. Without a NIC, the threads are one team. With one, they are two
- * teams, each a member of a group of two on a port of its own: as two processes would, they meet
- * through it.
+ * tournament, dissemination:N. Without a NIC, the threads are one team. With a NIC, they are two
+ * teams; each team is a member of a group of two, on a port of its own, like a process.
  */
 #include <omp.h>
 #include <stdio.h>
@@ -38,7 +37,7 @@ static int meet(const char *nic)
 	return 0;
 }
 
-/* A team's memory is ours; how much it is depends on the kind. */
+/* Allocates and prepares a team. The size of its memory depends on the kind. */
 static int prepare(unsigned i, const char *kind)
 {
 	struct nbar_team_attr attr = { .size = TEAM, .kind = kind, .group = group[i] };
@@ -81,7 +80,7 @@ int main(int argc, char **argv)
 			failed += nbar_team_barrier_as(mine, me % TEAM) < 0;
 			for (unsigned t = 0; t < nteam * TEAM; t++)
 				early += at[t] < i;
-			/* Nobody goes on before all have looked. */
+			/* No thread goes on before all threads have looked. */
 			failed += nbar_team_barrier_as(mine, me % TEAM) < 0;
 		}
 		if (failed)

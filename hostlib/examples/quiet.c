@@ -2,8 +2,8 @@
 /*
  * quiet.c - "quiet, then barrier": remote writes, and a barrier after which all may read them.
  *
- * The barrier orders no RDMA writes: its tokens can overtake them. So a rank
- * that has written waits until its writes are in the memory of the target ("quiet"), then arrives:
+ * The barrier orders no RDMA writes: its tokens can overtake them. So a rank that has written waits
+ * until its writes are in the memory of the target ("quiet"), then arrives:
  *
  *	MPI      MPI_Win_flush_all(window)           this example
  *	SHMEM    shmem_quiet()

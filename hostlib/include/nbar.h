@@ -60,7 +60,7 @@ const char *nbar_error(void);
  */
 int nbar_open(const char *nic, struct nbar_port **out);
 
-/* Closes a port and all groups still open on it. Members that wait for them get an error. */
+/* Closes a port and all groups still open on it. The other members of these groups get an error. */
 void nbar_close(struct nbar_port *port);
 
 struct nbar_group_attr {
@@ -229,8 +229,8 @@ int nbar_team_init(struct nbar_team *team, uint32_t size, struct nbar_group *gro
  * thread: call nbar_team_barrier_as. */
 int nbar_team_barrier(struct nbar_team *team);
 
-/* The barrier in phases: a thread posts, computes, and tests until 1 or waits; then it may post
- * again. Errors as nbar_team_barrier. */
+/* The barrier in phases: a thread calls post, computes, and then calls test until it returns 1, or
+ * finish, which waits. Then the thread may call post again. Errors as nbar_team_barrier. */
 int nbar_team_post(struct nbar_team *team, uint32_t *ticket);
 int nbar_team_test(struct nbar_team *team, uint32_t ticket);
 int nbar_team_finish(struct nbar_team *team, uint32_t ticket);

@@ -80,16 +80,16 @@ def _text(name: str, value: str | Path | None) -> bytes | None:
 
 
 class _Handle(contextlib.AbstractContextManager):
-    """What is open until close(), or the end of its `with`. Nothing uses it after that."""
+    """A port or a group: open until close(), or until the end of its `with`."""
 
     def __init__(self, what: str, owner: _Handle | None = None) -> None:
         self._what, self._owner, self._users, self._value = what, owner, 0, None
-        # The collector may close a group in the middle of a call: the same thread locks twice.
+        # RLock: the garbage collector may close a group while its thread holds the lock.
         self._lock = owner._lock if owner else threading.RLock()
 
     @contextlib.contextmanager
     def _use(self) -> Iterator[int]:
-        """For calls of the library: while one lasts, nobody may close."""
+        """For a call of the library: during the call, nobody may close the handle."""
         handles = [self, self._owner] if self._owner else [self]
         with self._lock:
             if any(handle._value is None for handle in handles):
@@ -108,7 +108,7 @@ class _Handle(contextlib.AbstractContextManager):
             return _lib().check(getattr(_lib(), function)(value, *words))
 
     def close(self) -> None:
-        """Closes it; a second call does nothing. Members that wait for it get an error."""
+        """Closes the handle; a second call does nothing. Waiting members of a group get an error."""
         with self._lock:
             if self._users:
                 raise OSError(errno.EBUSY, f"another thread uses this {self._what}: abort the group first")

@@ -12,7 +12,7 @@
 #include "internal.h"
 #include "order.h"
 
-#define TESTS_A_LOOK 256u /* a thread checks the socket after so many unsuccessful tests */
+#define TESTS_A_LOOK 256u /* a thread checks the socket after this many unsuccessful tests */
 
 int nblib_group_failed(const struct nbar_group *g, uint64_t word)
 {

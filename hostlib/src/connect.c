@@ -58,7 +58,8 @@ static void next_message(struct nbar_group *g, struct nblib_connect *c)
 	c->answer.came = c->sent = false;
 }
 
-/* rank: index of each peer's address in `endpoints`; NULL: they are in the order of the peers. */
+/* Makes the first message. rank: index of each peer's address in `endpoints`; NULL: the addresses
+ * are in the order of the peers. */
 static int begin(struct nbar_group *g, const uint32_t *rank, const struct nbar_endpoint *endpoints)
 {
 	uint32_t left = g->npeer - g->nconnected;

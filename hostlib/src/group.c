@@ -211,7 +211,7 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 	g->endpoint = share->endpoint;
 	g->doorbell = &port->page->doorbell[g->cell];
 	g->completion = &port->page->completion[g->cell];
-	/* The process that opened the group connects it; earlier posts wait for that. */
+	/* The process that opened the group connects it. Barriers posted before that wait. */
 	g->attached = g->connected = true;
 	order_runs_write(&g->runs, true);
 	nbar_group_set_wait(g, &wait);

@@ -2,8 +2,8 @@
 /*
  * internal.h - what the files of the host library share.
  *
- * Names that leave a file but not the library begin with nblib_, so that the static library claims
- * no other names of a program.
+ * Names that these files share begin with nblib_, so that the static library claims no other names
+ * of a program.
  */
 #ifndef NBAR_INTERNAL_H
 #define NBAR_INTERNAL_H
@@ -77,7 +77,7 @@ struct nblib_call {
 	struct iovec rest;    /* of the reply: room for the variable part, which had nrest bytes */
 	size_t nrest;
 	uint32_t seq;    /* set by the call */
-	bool unanswered; /* set by the call: -ETIME, and the NIC may still act on it */
+	bool unanswered; /* set by the call: no reply in time; the NIC may still carry it out */
 	int *fd;         /* NULL, or where a descriptor goes; -1 if none came */
 };
 
@@ -194,8 +194,8 @@ void nblib_signal_drop(struct nbar_port *port, uint32_t cell);
 
 /* --- barrier.c ----------------------------------------------------------------------------- */
 
-/* Why tickets beyond the completion word cannot complete: the group is aborted, or the word has a
- * status other than OK, or the link is lost. */
+/* Returns the error for tickets beyond the completion word, which cannot complete: the group is
+ * aborted, or the word has a status other than OK, or the link is lost. */
 int nblib_group_failed(const struct nbar_group *g, uint64_t word);
 
 /* The error of a barrier that cannot be posted: names the reason. */
@@ -262,7 +262,7 @@ bool nblib_kind_wait(struct nbar_team *team, uint32_t me, uint32_t ticket);
 
 /* --- wait.c -------------------------------------------------------------------------------- */
 
-/* MUTE: without a time limit, the NIC has shown no sign of life for NBLIB_MUTE_NS. */
+/* MUTE: the wait has no time limit, and the NIC has shown no sign of life for NBLIB_MUTE_NS. */
 enum nblib_end { NBLIB_DONE, NBLIB_FAILED, NBLIB_LOST, NBLIB_TIMEOUT, NBLIB_MUTE };
 #define NBLIB_MUTE_NS UINT64_C(30000000000)
 

@@ -4,8 +4,8 @@
  *
  * Called by the slow path; a lock admits one thread at a time. Checks the version and the lengths
  * of each reply before it uses the reply. If a request gets no reply in time, only this request
- * fails. The link remembers its number. When the late reply comes, the link closes the group that
- * the NIC has opened for the request.
+ * fails, and the link remembers the number of the request. When the late reply comes, the link
+ * closes the group that the NIC has opened for the request.
  */
 #include <errno.h>
 #include <string.h>

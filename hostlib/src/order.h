@@ -22,9 +22,9 @@ static inline void order_post(uint32_t *posted, uint32_t epoch)
 	__atomic_store_n(posted, epoch, __ATOMIC_RELEASE);
 }
 
-/* Reads a completion word. Acquire, pairs with the release in page_complete; for a team without a
- * group, with the release in order_team_signal. A thread that sees the barrier complete also sees
- * what the members wrote before the barrier. */
+/* Reads a completion word. Acquire, pairs with the release in nbnic_page_complete; for a team
+ * without a group, with the release in order_team_signal. A thread that sees the barrier complete
+ * also sees what the members wrote before the barrier. */
 static inline uint64_t order_completion_read(const uint64_t *word)
 {
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
@@ -56,8 +56,8 @@ static inline void order_ask(uint32_t *wake_seq)
 	__atomic_fetch_add(wake_seq, 1, __ATOMIC_ACQ_REL);
 }
 
-/* Reads how many ranks are late. Acquire, pairs with the release in page_stragglers: the NIC has
- * written so many entries. */
+/* Reads how many stragglers are in the list. Acquire, pairs with the release in
+ * nbnic_page_stragglers: the NIC has written this many entries. */
 static inline uint32_t order_stragglers_read(const uint32_t *nstragglers)
 {
 	return __atomic_load_n(nstragglers, __ATOMIC_ACQUIRE);
@@ -84,15 +84,15 @@ static inline uint32_t order_life_read(const uint32_t *life)
 
 /* --- signal rings ------------------------------------------------------------------------- */
 
-/* Hands an entry to the NIC. Release, pairs with the acquire of `seq` in scan_sends: the NIC sees
- * the whole entry. */
+/* Hands an entry to the NIC. Release, pairs with the acquire of `seq` in nbnic_page_signals: the
+ * NIC sees the whole entry. */
 static inline void order_signal_publish(uint32_t *seq, uint32_t sequence)
 {
 	__atomic_store_n(seq, sequence, __ATOMIC_RELEASE);
 }
 
 /* True if the NIC has filled the entry of this sequence number. Acquire, pairs with the release of
- * `seq` in page_deliver. */
+ * `seq` in nbnic_page_deliver. */
 static inline bool order_signal_ready(const uint32_t *seq, uint32_t sequence)
 {
 	return __atomic_load_n(seq, __ATOMIC_ACQUIRE) == sequence;
@@ -111,14 +111,14 @@ static inline uint32_t order_signal_get(const uint32_t *field)
 }
 
 /* Reads how many entries the NIC has taken. Acquire, pairs with the release of `sends_taken` in
- * scan_sends: the host may overwrite these entries. */
+ * nbnic_page_signals: the host may overwrite these entries. */
 static inline uint32_t order_taken_read(const uint32_t *taken)
 {
 	return __atomic_load_n(taken, __ATOMIC_ACQUIRE);
 }
 
 /* Tells the NIC how many entries this host has taken. Release, pairs with the acquire of
- * `recvs_taken` in page_deliver: the host has read these entries. */
+ * `recvs_taken` in nbnic_page_deliver: the host has read these entries. */
 static inline void order_taken_write(uint32_t *taken, uint32_t count)
 {
 	__atomic_store_n(taken, count, __ATOMIC_RELEASE);

@@ -11,8 +11,8 @@
 #include "internal.h"
 #include "order.h"
 
-#define TAKEN_A_TELL 64u  /* the NIC is told after so many entries are taken */
-#define FULLS_A_LOOK 256u /* the socket is checked when the ring was full so many times */
+#define TAKEN_A_TELL 64u  /* the NIC is told after this many entries are taken */
+#define FULLS_A_LOOK 256u /* the socket is checked when the ring was full this many times */
 
 /* Checks that the ring has room for an entry. 0, or an error. */
 static int send_room(struct nbar_port *port)
@@ -66,9 +66,9 @@ static void tell_taken(struct nbar_port *port)
 	order_taken_write(&port->page->recvs_taken, port->recvs_taken);
 }
 
-/* All messages of the old group are in the ring, because the NIC delivers nothing to a closed
- * group. No message is for the new group, because no member has its endpoint address yet. The NIC
- * does not read these entries. */
+/* Marks the messages of the old group in the ring as unwanted; the NIC does not read these entries.
+ * All its messages are there, because the NIC delivers nothing to a closed group. No message is for
+ * the new group yet, because no member has its endpoint address. */
 void nblib_signal_drop(struct nbar_port *port, uint32_t cell)
 {
 	for (uint32_t i = 0; i < NBAR_SIGNALS_MAX; i++) {

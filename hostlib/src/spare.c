@@ -112,7 +112,7 @@ static int send_word(struct shrink *k, uint32_t old_rank, uint32_t head, const v
 	return err == -EAGAIN ? 0 : err;
 }
 
-/* Sends our address. nonce: that of the request, which this message answers. */
+/* Answers a request: sends our address. nonce: that of the request. */
 static int send_address(struct shrink *k, uint32_t old_rank, uint32_t nonce)
 {
 	const uint8_t *byte = k->endpoint[k->new_rank[k->spare->attr.rank]].byte;
@@ -124,7 +124,8 @@ static int send_address(struct shrink *k, uint32_t old_rank, uint32_t nonce)
 	return err;
 }
 
-/* Takes or answers a message of a member, but ignores another list of failed ranks. */
+/* Takes a part of an address, or answers a request. Ignores a member that has another list of
+ * failed ranks. */
 static int take_message(struct shrink *k, const struct nbar_signal_in *in)
 {
 	uint32_t part = in->word[0] & ((1u << PART_BITS) - 1);
@@ -294,9 +295,9 @@ static int open_new(struct shrink *k)
 }
 
 /*
- * Keeps the new group of a call whose time was over, if other members may have connected to it:
- * they may have completed its first barrier and left their calls. The next call with the same
- * failed ranks continues with this group. With other failed ranks all members begin anew.
+ * Returns the shrink to work on, and ends the other: the unfinished shrink of an earlier call if it
+ * has the same failed ranks, else the new one. An unfinished group must not be replaced: other
+ * members may have completed its first barrier and left their calls.
  */
 static struct shrink *go_on(struct nbar_spare *s, struct shrink *k)
 {

@@ -39,8 +39,8 @@ uint64_t nblib_now_ns(void)
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* Returns when another thread wakes it, when *word differs from `seen`, after ns, or for no
- * reason. */
+/* Sleeps until another thread wakes this thread, while *word is `seen`, for at most ns. It may also
+ * return for no reason. */
 static void futex_sleep(const uint32_t *word, int op, uint32_t seen, uint64_t ns)
 {
 	struct timespec t = {
@@ -132,11 +132,11 @@ static void set_policy(struct waiter *w, const struct nbar_wait_policy *policy)
 	w->yield_ns = policy->block ? policy->yield_us * UINT64_C(1000) : NBAR_FOREVER;
 }
 
-/* w: the word to wait for, and its ticket. */
+/* Begins a wait for the word and the ticket in w. */
 static struct waiter begin(struct waiter w, const struct nbar_wait_policy *policy)
 {
 	set_policy(&w, policy);
-	/* A look at the clock takes as long as a fast barrier: such a barrier completes before. */
+	/* Test first: a look at the clock takes as long as a fast barrier. */
 	if (!w.spin_ns || !spin_round(&w))
 		w.start = w.now = nblib_now_ns();
 	return w;

@@ -14,11 +14,13 @@
 #include "nbar_host.h"
 #include "order.h"
 
-#define LIFE_STEP_NS                                                                              \
-	UINT64_C(200000000)                /* what one look counts at most: this process may have \
-					      been stopped itself */
-#define LIFE_STOPPED_NS UINT64_C(50000000) /* no sign for so long: is the process stopped? */
-#define LIFE_GONE_NS UINT64_C(1000000000)  /* no sign for so long: in any state of the process */
+/* One look adds at most this to the time without a sign, because this process may have been stopped
+ * itself. */
+#define LIFE_STEP_NS UINT64_C(200000000)
+/* After such a time without a sign, the text names the NIC: if its process is stopped; in any
+ * case. */
+#define LIFE_STOPPED_NS UINT64_C(50000000)
+#define LIFE_GONE_NS UINT64_C(1000000000)
 
 void nblib_life_look(struct nbar_group *g, uint64_t now)
 {
@@ -138,7 +140,7 @@ int nbar_missing_why(const struct nbar_group *g, uint32_t *ranks, uint16_t *why,
 	nstragglers = order_stragglers_read(&g->completion->nstragglers);
 	if (nstragglers > NBAR_STRAGGLERS_MAX)
 		nstragglers = NBAR_STRAGGLERS_MAX;
-	/* In the page of an earlier version, other data lies there. */
+	/* An earlier version of the NIC shows no sign of life, and has no `why` in its page. */
 	bool told = order_life_read(&g->port->page->life) != 0;
 
 	for (uint32_t i = 0; i < nstragglers && i < n; i++) {

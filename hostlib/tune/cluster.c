@@ -13,8 +13,8 @@
 
 #include "scheme.h"
 
-#define EXACT_MAX 512u /* up to so many members, compare every pair */
-#define LOOK_MIN 256u  /* from so many members on, 90 % centres mean: no clusters */
+#define EXACT_MAX 512u /* up to this many members, compare every pair */
+#define LOOK_MIN 256u  /* from this many on: if 90 % of the members are centres, no clusters */
 
 struct clustering {
 	struct scheme *c;

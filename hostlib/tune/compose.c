@@ -13,10 +13,11 @@
 
 #include "compose_search.h"
 
-#define ALL_PARAMS_MAX 16u   /* up to so many members, try every value of a parameter ... */
-#define SOME_PARAMS_MAX 512u /* ... and up to so many, more than the usual values */
+#define ALL_PARAMS_MAX 16u   /* up to this many members, try every value of a parameter ... */
+#define SOME_PARAMS_MAX 512u /* ... and up to this many, more than the usual values */
 
-/* If n or n + 1 is a power of two, an algorithm has fewer rounds, or its tree is full. */
+/* True if the parameter n is worth a prediction among k members. If n or n + 1 is a power of two,
+ * an algorithm has fewer rounds, or its tree is full. */
 static bool is_worth(const struct nbfw_alg_row *row, uint32_t n, uint32_t k)
 {
 	if (n <= 1)
@@ -251,7 +252,8 @@ static int choose(struct scheme *c, uint32_t group, const struct profile *p, con
 	x.pattern = pattern;
 	pattern->size = g->n;
 
-	x.all_s = group ? -2 : -1; /* only the top cluster can do without a release */
+	/* Only the top cluster can do without a release. -2: do not try it. */
+	x.all_s = group ? -2 : -1;
 	x.done = malloc((g->n + 1) * sizeof(*x.done));
 	if (!of || !x.done)
 		rc = -ENOMEM;

@@ -10,8 +10,8 @@
 
 #include "compose.h"
 
-#define LEADERS_MAX 16u /* try so many children of a cluster as its leader */
-#define MOVES_MAX 8u    /* try so many children in another cluster */
+#define LEADERS_MAX 16u /* try this many children of a cluster as its leader */
+#define MOVES_MAX 8u    /* try this many children in another cluster */
 #define GAIN 1e-4       /* smallest gain that counts, relative to the whole time */
 
 struct climb {

@@ -53,7 +53,7 @@ static void write_signals(const struct schedule *s, FILE *to)
 	fprintf(to, "%s};\n", s->nsignal ? "" : "\t{ 0, 0 },\n");
 }
 
-/* Returns the greatest number of signals of a rank: so many requests may be pending. */
+/* Returns the greatest number of signals of a rank, which is the number of its requests. */
 static uint32_t most_requests(const struct schedule *s)
 {
 	uint32_t most = 1;

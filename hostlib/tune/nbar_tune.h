@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nbar_tune.h - plans by a profile, for programs: libnbar-tune, beside libnbar.
+ * nbar_tune.h - libnbar-tune: makes plans from a profile, for programs that use libnbar.
  *
  * Each member of a group reads the same profile (nbar-profile(1)) and asks for its own plan; the
  * plans of all make one barrier, because the composition is deterministic. Members must agree

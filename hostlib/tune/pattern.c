@@ -130,7 +130,7 @@ static bool is_tree(const struct nbar_plan *p)
 				down++;
 				sent_in = s;
 			} else if (p->rank && !from_below) {
-				return false; /* it releases before it is released */
+				return false; /* it releases others before its own release */
 			}
 		}
 		for (uint32_t i = step->first_slot; i < step->first_slot + step->nslot; i++) {

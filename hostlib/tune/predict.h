@@ -2,6 +2,9 @@
 /*
  * predict.h - predicts how long a barrier takes on a cluster, from its profile.
  *
+ * The profile (profile.h) has the costs: O_ij of one message from i to j, L_ij of each message
+ * more, and O_ii of a call that sends nothing.
+ *
  * The prediction is the critical path through the steps of all members. A member i that enters a
  * step at time t sends to targets J one after the other, and target J_k has its message at t +
  * O_iJk + sum_m<=k L_iJm. The time of the last target is Meyer and Elster's stage cost, max_k O_iJk

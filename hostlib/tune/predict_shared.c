@@ -82,7 +82,8 @@ static struct event pop(struct shared *x)
 	return first;
 }
 
-/* The parts of the cost of a message. All of them are O + L. */
+/* The parts of the cost of a message. Their sum is O + L, less the sender's step, which O
+ * includes. */
 struct parts {
 	double send, wire, recv;
 };

@@ -10,10 +10,11 @@
  *   { "nbar_profile": 1, "hosts": ["h0", "h1"], "O_ns": [[0, 9], [9, 0]],
  *     "L_ns": [[0, 1], [1, 0]], "how": "text", "when": "text" }
  *
- * Row i, column j is a message from host i to host j. In a profile of a large cluster, hosts may
- * have classes: "class": [0, 0, 1] gives the class of each host. The matrices then have a row and a
- * column per class; their diagonal is for two hosts of one class; "self_ns": [0, 0] gives the O_ii
- * of the hosts of each class.
+ * O_ns is the cost of one message, and L_ns the cost of each message more, in row i and column j
+ * from host i to host j. O_ii is the cost of a call that sends nothing. In a profile of a large
+ * cluster, hosts may have classes: "class": [0, 0, 1] gives the class of each host. The matrices
+ * then have a row and a column per class; their diagonal is for two hosts of one class; "self_ns":
+ * [0, 0] gives the O_ii of the hosts of each class.
  *
  * More keys are optional. "processor": [0, 0, 1]: NICs of hosts with the same number share a
  * processor; "step_ns": 40: work of a processor for each step of a NIC, beside its messages.

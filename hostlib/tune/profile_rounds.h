@@ -14,8 +14,8 @@ uint32_t profile_partner(uint32_t n, uint32_t round, uint32_t i);
 
 /*
  * Divides a round into parts: the pairs of a part share no processor. other[i]: the partner of node
- * i, or i itself; a node without a partner is measured alone if `single`, else never. owner[i]:
- * what node i runs on. Writes the part of each node (UINT32_MAX: never), and returns the number of
+ * i, or i itself; a node without a partner is measured alone if `single`, else never. owner[i]: the
+ * processor of node i. Writes the part of each node (UINT32_MAX: never), and returns the number of
  * parts.
  */
 uint32_t profile_parts(const uint32_t *owner, const uint32_t *other, uint32_t n, bool single,

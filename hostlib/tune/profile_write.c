@@ -100,7 +100,8 @@ static uint64_t mix_word(uint64_t digest, uint64_t word)
 	return (digest ^ word ^ word >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
 }
 
-/* Writes costs in whole picoseconds: reading a file and writing it again changes nothing. */
+/* Rounds costs to picoseconds, as profile_write does: a file that is read and written again keeps
+ * its digest. */
 static uint64_t mix_costs(uint64_t digest, const double *cost, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

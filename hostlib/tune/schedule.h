@@ -71,8 +71,9 @@ struct schedule *schedule_new(const struct pattern *p);
 void schedule_free(struct schedule *s);
 
 /*
- * The knowledge-matrix test: K_0 = I + S_0, K_a = K_(a-1) + K_(a-1) S_a. The steps are a barrier if
- * the last K has no zero, and all members reach their end. 1: a barrier; 0: no barrier; -ENOMEM.
+ * The knowledge-matrix test: K_0 = I + S_0, K_a = K_(a-1) + K_(a-1) S_a. K says whose arrival each
+ * member knows of; S_a has the signals of stage a. The steps are a barrier if the last K has no
+ * zero, and all members reach their end. 1: a barrier; 0: no barrier; -ENOMEM.
  * With more than SCHEDULE_EXACT_MAX members, K has the columns of some members only, evenly spread.
  */
 #define SCHEDULE_EXACT_MAX 65536u

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coll_nbar_module.c - communicators of Open MPI and their barriers, also revoked ones (ULFM).
+ * coll_nbar_module.c - communicators of Open MPI and their barriers; communicators may be revoked
+ * (ULFM, User-Level Failure Mitigation).
  *
  * Called by Open MPI for each communicator, and for each barrier on it. Each process has published
  * its place in MPI_Init, so the hosts of a communicator are known without a message.

@@ -26,7 +26,7 @@ static bool remember(struct search *s, const struct state *st)
 	return seen == MC_NEW;
 }
 
-/* Steps that touch no memory. False: a check has failed. */
+/* Runs a thread up to its next step that touches memory. False: a check has failed. */
 static bool run_local(const struct mc_thread *t, struct state *st, uint32_t me)
 {
 	for (;;) {

@@ -10,13 +10,13 @@
  * MC_TSO  x86: a store waits in its thread's buffer, first in first out, and later loads of the
  *         thread may pass it. Read-modify-writes, sequentially consistent stores and system calls
  *         wait until the buffer is empty.
- * MC_C11  what C11 permits with release, acquire and sequentially consistent accesses, and more:
- *         any store may reach another thread arbitrarily late unless an acquire or the coherence of
- *         one word says otherwise; a store may come before older ones of other threads in the
- *         order of its word; a relaxed load may swap with the next access. Sequential consistency
- *         means only this: a SEQ_CST load sees the last SEQ_CST store to its word. System calls
- *         order only the futex word: a FUTEX_WAIT after a FUTEX_WAKE sees the value that the word
- *         had at the FUTEX_WAKE, or a later one.
+ * MC_C11  permits everything that C11 permits with release, acquire and sequentially consistent
+ *         accesses, and more. A store may reach another thread arbitrarily late, unless an acquire
+ *         or the coherence of its word forbids that. In the order of the stores to a word, a store
+ *         may come before older stores of other threads. A relaxed load may change places with the
+ *         next access. Sequential consistency means only this: a SEQ_CST load sees the last SEQ_CST
+ *         store to its word. System calls order only the futex word: a FUTEX_WAIT after a
+ *         FUTEX_WAKE sees the value that the word had at the FUTEX_WAKE, or a later value.
  *
  * Spurious wake-ups and timeouts are left out, as they would hide a lost wake-up.
  */

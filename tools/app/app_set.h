@@ -28,7 +28,7 @@ struct app_set {
 	double scale; /* of all steps */
 };
 
-/* Reads an option: applications "1,2,3" of the literature; steps of the user; percent; scale. */
+/* The options: applications "1,2,3" of the literature; the user's own steps; vary; scale. */
 enum app_set_option { APP_SET_APP, APP_SET_STEPS, APP_SET_VARY, APP_SET_SCALE };
 
 /* Lines of --help for these options. */

@@ -64,7 +64,7 @@ enum bench_drivers { BENCH_DRIVERS_NODES, BENCH_DRIVERS_ONE, BENCH_DRIVERS_AUTO 
 struct bench_options {
 	uint32_t iters, warmup, repetitions;
 	uint32_t nodes[BENCH_LIST_MAX], nnodes;
-	uint32_t most; /* nodes of the greatest run, if they are more than any in nodes[]; or 0 */
+	uint32_t most; /* nodes of the greatest run, if it has more than each nodes[]; or 0 */
 	enum bench_where where[BENCH_WHERE_END];
 	uint32_t nwhere;
 	char alg[BENCH_LIST_MAX][NBAR_NAME_MAX];
@@ -245,8 +245,9 @@ double bench_points_cost(const struct bench_options *opt, const struct bench_poi
 			 uint32_t n);
 
 /*
- * Runs every point once in each repetition, in random order. The nic run and the host run of a
- * point follow each other, also in random order. So a drift of the machine affects both alike.
+ * Runs every point once in each repetition, in random order. The runs of a point (BENCH_NIC,
+ * BENCH_HOST, ...) follow each other, also in random order. So a drift of the machine affects them
+ * alike.
  */
 int bench_points_run(struct bench_session *s, const struct bench_point *point, uint32_t n);
 

@@ -56,7 +56,7 @@ void bench_usage(FILE *to)
 	metric_usage(to, METRIC_BENCH | METRIC_BENCH_FULL);
 }
 
-/* "8", or "2-32". */
+/* Reads "8" or "2-32". */
 static int add_nodes(void *arg, const char *item)
 {
 	struct bench_options *opt = arg;

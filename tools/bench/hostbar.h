@@ -2,10 +2,10 @@
 /*
  * hostbar.h - the host-based barrier: the NIC of firmware/nic, run by the host.
  *
- * Plans, engine, recovery and code are the same as on a NIC; only the place differs. Messages go
- * through the signal service of the real NIC, one at a time. So in every step a message goes from
- * the NIC to the host, and the answer back. This is the baseline of `nbar bench`: its path has no
- * allocation, and it reads the clock only when no message arrives.
+ * The host runs the same plans, the same engine and the same recovery as a NIC. Messages go through
+ * the signal service of the real NIC, one at a time. So in every step a message goes from the NIC
+ * to the host, and the host's answer goes back to the NIC. This is the baseline of `nbar bench`: a
+ * barrier allocates no memory, and it reads the clock only when no message arrives.
  *
  * A port has one member, which takes all messages of the port. One thread at a time may call it.
  */

@@ -108,7 +108,7 @@ void result_write_table(const struct result *r, FILE *to)
 	json_array_foreach(r->notes, i, note) fprintf(to, "%s\n", json_string_value(note));
 }
 
-/* Prints one line, also if the text has several lines. */
+/* Prints a fact as one line, even if its text has several lines. */
 static void print_meta(FILE *to, const char *key, const char *text)
 {
 	fprintf(to, "#@%s=", key);

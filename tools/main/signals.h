@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * signals.h - signals that end a subcommand, and SIGCHLD. They stay blocked, and are fetched by
- * functions: no handlers, no races. For subcommands that start processes.
+ * signals.h - the signals that end a subcommand, and SIGCHLD. They stay blocked, and functions wait
+ * for them: so there are no handlers and no races. For subcommands that start processes.
  */
 #ifndef NBAR_TOOLS_SIGNALS_H
 #define NBAR_TOOLS_SIGNALS_H

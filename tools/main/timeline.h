@@ -43,10 +43,10 @@ void timeline_edge(struct timeline *t, char phase, struct timeline_track at, con
 void timeline_slice(struct timeline *t, struct timeline_track at, const char *name, uint64_t begin,
 		    uint64_t end);
 
-/* A moment. */
+/* A mark at one moment. */
 void timeline_mark(struct timeline *t, struct timeline_track at, const char *name, uint64_t time);
 
-/* An arrow. */
+/* An arrow from one track to another. */
 void timeline_flow(struct timeline *t, const char *name, struct timeline_track from, uint64_t left,
 		   struct timeline_track to, uint64_t arrive);
 

@@ -3,7 +3,7 @@
  * bench.h - shared by the files of the program behind `nbar mpi-bench`.
  *
  * main.c     begin and end
- * options.c  options; the command reads them, too
+ * options.c  options; also part of `nbar`, which checks them
  * world.c    ranks, hosts, communicators; the description of a run
  * glue.c     checks by the counters whether nbar runs the barriers of this program
  * method.c   the MPI's own barrier, and nbar's

@@ -98,7 +98,7 @@ void mpib_glue_counters(enum mpib_glue glue, struct nbmpi_counters *out)
 
 /* The value of a parameter of Open MPI; all 0 if Open MPI has no such parameter. */
 union cvar {
-	char text[4096]; /* Open MPI says 2048 of every text */
+	char text[4096]; /* Open MPI gives 2048 as the length of every text */
 	uint64_t number;
 };
 
@@ -143,7 +143,7 @@ void mpib_glue_config(enum mpib_glue glue, uint32_t rank, struct nbmpi_config *o
 		component_config(out);
 	else
 		nbmpi_config_env(out);
-	/* Method lib is asked for by its name: only a NIC that makes no sense turns it off. */
+	/* The user has named method lib: only an invalid NIC disables it. */
 	out->enable = true;
 	nbmpi_config_check(out, rank);
 }
@@ -157,5 +157,5 @@ bool mpib_glue_yields(enum mpib_glue glue)
 		return false;
 	cvar_read("mpi_yield_when_idle", &yields);
 	MPI_T_finalize();
-	return yields.number != 0; /* of whatever type: the rest is 0 */
+	return yields.number != 0; /* for any integer type: the bytes after it are 0 */
 }

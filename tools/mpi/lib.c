@@ -102,7 +102,7 @@ static int lib_open(struct mpib_method *m)
 		return TOOL_FAILED;
 	}
 	lib->wait = policy_of(w);
-	/* Reasons come out in words. */
+	/* So that nbar prints why it does not take a communicator. */
 	start.config.verbose = 2;
 	start.config.min_hosts = 1;
 	if (m->choice->kind == MPIB_LIB2) {

@@ -40,7 +40,7 @@ static bool agreed(bool mine)
 
 static void check_call(int code)
 {
-	/* The error handler has ended us before, unless it is one that returns. */
+	/* Only with MPI_ERRORS_RETURN: any other error handler has ended the program. */
 	if (code != MPI_SUCCESS)
 		mpib_fatal("a barrier has failed with code %d of the MPI", code);
 }

@@ -155,7 +155,7 @@ static int read_compute_by(struct mpib_options *opt, const char *value)
 enum {
 	OPT_BEFORE = OPTION_SUBCOMMAND - 1,
 	OPTIONS(OPTION_ID, OPTION_ID)
-		OPT_APP /* and those after it, as enum app_set_option has them */
+		OPT_APP /* the first of several: OPT_APP + enum app_set_option */
 };
 
 static const struct option long_options[] = {

@@ -38,7 +38,7 @@ static void send_tokens(struct p2p *p, const struct nbfw_action *a)
 	const struct nbar_send *send = nbfw_plan_sends(p->plan);
 
 	for (uint32_t i = a->send_first; i < a->send_end; i++) {
-		/* That of the last barrier: long gone, as its receiver has answered since. */
+		/* Waits for the send of the last barrier. */
 		PMPI_Wait(&p->send[i], MPI_STATUS_IGNORE);
 		p->out[i][0] = a->send_epoch;
 		p->out[i][1] = send[i].slot;
@@ -104,7 +104,7 @@ static int p2p_open(struct mpib_method *m)
 	int32_t length = nbfw_plan_generate(m->choice->alg, size, rank, NULL, 0);
 	struct p2p *p;
 
-	/* The same on all ranks. */
+	/* All ranks fail, or none. */
 	if (length < 0) {
 		tool_error("%s: %u ranks are too many for it", m->choice->name, size);
 		return TOOL_FAILED;

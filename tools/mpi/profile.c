@@ -116,7 +116,7 @@ static void measure_l(struct measure *m, int other, bool first)
 		m->l[other] = l > 0 ? l / 1e9 : 0;
 }
 
-/* O_ii: the time of starting a request for each rank that sends nothing. */
+/* O_ii: the time to start a request for each rank, where no request sends anything. */
 static void measure_self(struct measure *m)
 {
 	MPI_Request *request = mpib_alloc((size_t)m->size, sizeof(MPI_Request));
@@ -139,7 +139,8 @@ static void measure_self(struct measure *m)
 	free(status);
 }
 
-/* Rounds of pairs that share no rank. Links are taken as symmetric for O, not for L. */
+/* Measures in rounds of pairs that share no rank. O takes both directions of a link as equally
+ * fast, because it is half a round trip; L does not. */
 static void measure_all(struct measure *m)
 {
 	uint32_t n = (uint32_t)m->size, rounds = n > 1 ? n - 1 + n % 2 : 0;
@@ -216,7 +217,7 @@ static struct profile *make_profile(const struct measure *m, const char *names)
 	return p;
 }
 
-/* Rank 0 gathers the rows of all and writes the file. The same exit code at rank 0 alone. */
+/* Rank 0 gathers the rows of all and writes the file. An exit code; 0 at ranks other than 0. */
 static int write_all(const struct measure *m, struct output *out, const char *names)
 {
 	struct profile *p = m->rank ? NULL : make_profile(m, names);

@@ -32,9 +32,7 @@ struct run {
 	struct lane *lane;
 	uint32_t nexit; /* number of exits kept per block */
 	uint64_t *exit, *first, *last;
-	uint32_t iteration; /* iterations so far, all methods: whose turn it is to compute, and how
-			     * long
-			     */
+	uint32_t iteration; /* selects the rank that computes, and how long */
 };
 
 static double us_of(uint64_t ns)
@@ -194,7 +192,7 @@ static void block_busy(struct run *run, struct lane *lane, uint32_t n, double *m
 
 /* --- app ------------------------------------------------------------------------------------- */
 
-/* Executions of all steps; the times are those of the same executions by any other method. */
+/* Executes all steps n times. All methods get the same compute times. */
 static void block_app(struct run *run, struct lane *lane, uint32_t n, double *metric)
 {
 	const struct bench_work *work = &lane->app->work;
@@ -226,7 +224,7 @@ uint32_t mpib_ncase(const struct mpib_options *opt)
 	return opt->nmethod * (opt->test == MPIB_APP ? opt->app_set.n : 1);
 }
 
-/* Warms up each method: the first lanes have one lane per method. */
+/* Warms up each method: the first nmethod lanes have one method each. */
 static void warm_up(const struct run *run)
 {
 	for (uint32_t k = 0; k < run->opt->nmethod; k++) {

@@ -10,7 +10,7 @@
 #include "published.h"
 #include "template.h"
 
-#define LONG_TABLE 40u /* a table with so many rows or more scrolls on a screen */
+#define LONG_TABLE 40u /* a table with this many rows or more scrolls on a screen */
 
 static const char *text_in(const json_t *object, const char *key)
 {

@@ -27,8 +27,8 @@ struct sim_net_options {
 	uint32_t bytes;                  /* of a frame on the wire */
 	sim_time hop;                    /* fat tree, dragonfly: latency of a link and its switch */
 	sim_time link_byte;              /* fat tree, dragonfly: time of a byte on a link */
-	/* NULL, or measured costs in seconds by [from * members + to]: o of a message, l of a
-	 * further message. The caller owns them. */
+	/* NULL, or measured costs in seconds by [from * members + to]: o, the cost of one message;
+	 * l, what each further message adds. The caller owns them. */
 	const double *o, *l;
 	sim_time step;        /* work of a core for a member's step, a part of o */
 	uint32_t cores;       /* cores that the members share; 0: each member has its own core */

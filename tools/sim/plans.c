@@ -10,7 +10,7 @@
 
 #include "engine.h"
 
-#define SHAPES_MAX 4096u /* different plans; with more, another way to rename is tried */
+#define SHAPES_MAX 4096u /* different plans; if there are more, the next way to rename is tried */
 #define TABLE (4 * SHAPES_MAX)
 /* Words of the longest plan. */
 #define PLAN_WORDS                                                                                 \

@@ -118,7 +118,7 @@ static int run_plans(struct simulate_options *opt, const char *alg, const struct
 	return r;
 }
 
-/* A result beside the exit codes: the algorithm was left out, and a note says why. */
+/* Not an exit code: the algorithm was left out, and a note says why. */
 #define LEFT_OUT (TOOL_USAGE + 1)
 
 static int compose_for_topology(const struct sim_net_options *net, uint32_t members,

@@ -20,7 +20,7 @@ struct simulate_options {
 	uint32_t nalg;
 	enum simulate_level level;
 	struct sim_setup setup; /* members and plans are set for each run */
-	const char *profile;    /* path, or NULL: costs are measured ones */
+	const char *profile;    /* path of a profile with measured costs, or NULL */
 	const char *trace;      /* path, or NULL */
 	const char *goal;       /* path of a schedule that runs instead of barriers, or NULL */
 	const char *write_goal; /* path, or NULL */
@@ -36,7 +36,7 @@ struct profile;
 struct simulate_costs {
 	struct profile *profile;
 	double *o, *l;
-	sim_time call; /* a barrier that sends nothing */
+	sim_time call; /* time of a barrier that sends nothing */
 };
 
 /* The costs of a named topology, sampled, as a profile: for SIMULATE_TUNED. 0, or an exit code

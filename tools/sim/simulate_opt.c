@@ -77,7 +77,7 @@ static int real(const char *option, const char *text, double min, double max, do
 		   : tool_usage("%s: '%s' is not a number from %g to %g", option, text, min, max);
 }
 
-/* Reads a time. unit: picoseconds of a unit of the text. */
+/* Reads a time. unit: how many picoseconds the text "1" means. */
 static int read_time(const char *option, const char *text, sim_time unit, sim_time *out)
 {
 	double value = 0;
@@ -127,7 +127,7 @@ static int add_alg(void *arg, const char *item)
 	return 0;
 }
 
-/* "L=1000" and the like. */
+/* Reads one LogGP parameter, such as "L=1000". */
 static int add_loggp(void *arg, const char *item)
 {
 	struct sim_net_options *net = arg;
@@ -154,7 +154,7 @@ static int add_loggp(void *arg, const char *item)
 	return tool_usage("--loggp: '%c' is none of L, o, g, G", *item);
 }
 
-/* "A:B", each a time in microseconds. */
+/* Reads "A:B", each a time in microseconds. */
 static int read_two(const char *option, const char *text, sim_time *a, sim_time *b)
 {
 	double first, second;

@@ -76,8 +76,8 @@ struct sim_world {
 	uint64_t in[NBAR_MESSAGE_MAX / 8], out[NBAR_MESSAGE_MAX / 8];
 };
 
-/* Makes NICs without hosts. The caller may set the fields from turn_cost on before. 0 or
- * -NBAR_ENOMEM. */
+/* Makes NICs without hosts. All fields of *w are 0 before, but the caller may have set turn_cost
+ * and the fields after it. 0, -NBAR_ENOMEM, or -NBAR_EINVAL: a NIC does not begin. */
 int sim_world_begin(struct sim_world *w, const struct sim_net_options *net);
 void sim_world_end(struct sim_world *w);
 

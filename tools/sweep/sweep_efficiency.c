@@ -115,7 +115,7 @@ static int seek(struct bench_session *s, const struct bench_config *c, struct se
 	for (uint32_t step = 0; step < STEPS_MAX && !r; step++) {
 		running = 0;
 		for (uint32_t l = 0; l < repetitions && !r; l++) {
-			/* NIC and host are first in turn. */
+			/* NIC and host take turns to be first. */
 			for (uint32_t i = 0; i < nwhere && !r; i++) {
 				uint32_t w = (i + l) % nwhere;
 

@@ -165,7 +165,7 @@ static int write_timeline(const struct trace_set *s, const struct trace_options 
 			"no whole barrier is in the traces; keep more events: nbar-nicd --trace N");
 		return TOOL_FAILED;
 	}
-	/* A tenth of the barrier's time more at each side. */
+	/* Shows a tenth of the barrier's time before and after the barrier, too. */
 	w.begin = sum.begin - (sum.end - sum.begin) / 10;
 	w.end = sum.end + (sum.end - sum.begin) / 10;
 	r = output_open(&file, "--output", opt->output);

@@ -23,7 +23,7 @@ static double message(const struct profile *p, uint32_t i, uint32_t j)
 	return i == j && !p->class_of ? 0 : p->o[at] + p->l[at];
 }
 
-/* Adds the O of the messages of row i to near hosts. Returns their new number. */
+/* Appends to o[] the O of each message of row i to a near host. Returns the new length of o[]. */
 static uint32_t add_near(const struct profile *p, uint32_t i, double *o, uint32_t n)
 {
 	double nearest = INFINITY;
@@ -43,8 +43,8 @@ static int no_memory(void)
 	return TOOL_FAILED;
 }
 
-/* The step of the sender is a part of O. Between near hosts, the network's part of O is smallest,
- * so the median O between near hosts is the upper bound of a step. */
+/* O is the time of the sender's step and of the network. Between near hosts the network takes the
+ * least time, so the median O between near hosts is the upper bound of a step. */
 int tool_profile_fit(struct profile *p)
 {
 	double bound, best = 0, best_deviation = INFINITY;

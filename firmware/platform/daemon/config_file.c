@@ -19,7 +19,7 @@ static int refuse(const char *path, const char *why)
 	return EXIT_USAGE;
 }
 
-/* Returns the whole file with a final zero byte; the caller frees it. NULL: reported. */
+/* Returns the text of the file, which the caller frees; or NULL after log_error(). */
 static char *load(const char *path)
 {
 	char *text = malloc(CONFIG_FILE_BYTES_MAX + 2);
@@ -45,7 +45,8 @@ static char *load(const char *path)
 	return text;
 }
 
-/* Cuts the line into a word and its value, without blanks around them. False: an empty line. */
+/* Cuts the line into a word and its value, without blanks around them. False: the line is empty or
+ * a comment. */
 static bool split(char *line, char **word, char **value)
 {
 	static const char blank[] = " \t\r";

@@ -195,7 +195,7 @@ static int thread_start(struct control *k, const cpu_set_t *cpus)
 	return -rc;
 }
 
-/* -1 from now on: a pass may still come. */
+/* Closes the look descriptor; look_fd is -1 before that, because a pass may still write to it. */
 static void look_end(struct control *k)
 {
 	int fd = k->nicd->look_fd;

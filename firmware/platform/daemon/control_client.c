@@ -25,11 +25,9 @@ void control_client_drop(struct control_client *c)
 		at = &(*at)->next;
 	*at = c->next;
 	c->at->nclient--;
-	/* After close() alone, the socket would stay in the set while a forked child has it open.
-	 */
+	/* If a forked child has the socket open, close() alone would leave it in the set. */
 	epoll_ctl(c->user ? c->user->epoll : c->at->control->epoll, EPOLL_CTL_DEL, c->fd, NULL);
-	/* After close() alone, a forked child might keep the client waiting for the end for
-	 * ever. */
+	/* If a forked child has the socket open, close() alone would not end the connection. */
 	shutdown(c->fd, SHUT_RDWR);
 	close(c->fd);
 	if (c->user) {
@@ -88,8 +86,9 @@ void control_user_serve(struct control_user *u)
 		control_client_read(ev.data.ptr);
 }
 
-/* Returns, of the clients of a user without a port, the client that has been quiet for longest;
- * NULL: no such client. An in-process NIC (u is NULL) skips the clients of its own process. */
+/* Returns the idle client of a user at a NIC: the client that neither has a port nor is attached to
+ * one, and whose last request is the oldest. NULL: there is none. At an in-process NIC u is NULL,
+ * and the clients of its own process do not count. */
 static struct control_client *idle_at_nic(const struct control_nic *at,
 					  const struct control_user *u)
 {
@@ -102,7 +101,7 @@ static struct control_client *idle_at_nic(const struct control_nic *at,
 	return oldest;
 }
 
-/* Returns such a client of this NIC, or of all NICs if `at` is NULL. */
+/* Returns the idle client of a user at this NIC, or at all NICs if `at` is NULL. */
 static struct control_client *idle_of(const struct control *k, const struct control_nic *at,
 				      const struct control_user *u)
 {
@@ -145,8 +144,8 @@ bool control_drop_idle(const struct control *k, const struct control_nic *at)
 	return victim != NULL;
 }
 
-/* An idle client must not keep others out: drops an idle client. There always is an idle client,
- * because a port has one owner, and the number of attached clients is limited. */
+/* Drops an idle client if the NIC has CONTROL_CLIENTS_MAX clients. Then some client is idle,
+ * because this limit is above the number of clients that can own a port or be attached to one. */
 void control_make_room(struct control_nic *at)
 {
 	if (at->nclient >= CONTROL_CLIENTS_MAX)

@@ -11,7 +11,7 @@
 #include "control.h"
 #include "rundir.h"
 
-/* Room for more clients than can own or be attached to a port, so that a client that only reads
+/* More clients than can own a port or be attached to one, so that a client that only reads
  * statistics always finds room. */
 #define CONTROL_CLIENTS_MAX (2 * NBAR_PORTS_MAX + NBAR_ATTACHED_MAX)
 
@@ -87,7 +87,7 @@ struct control {
 	uint32_t fds_own;      /* open when the thread started */
 	int spare_fd;          /* closed to answer one more client when no descriptors are left */
 	uint32_t alive_ms;     /* see control_config */
-	enum control_source look; /* of nicd->look_fd: what do the processes of hosts do? */
+	enum control_source look; /* of nicd->look_fd: see look.c */
 	uint64_t alive_at;
 	void (*alive)(void);
 	struct control_serve serve;
@@ -111,13 +111,14 @@ struct control {
 int control_watch(struct control *k, int fd, void *source);
 int control_watch_in(int epoll, int fd, void *source);
 
-/* The user with this uid, made if it is new; NULL: no memory or no descriptor. `put` forgets it if
- * it has no client. */
+/* Returns the user with this uid, made if it is new; NULL: no memory or no descriptor.
+ * control_user_put frees a user that has no client. */
 struct control_user *control_user_get(struct control *k, uint32_t uid);
 void control_user_put(struct control_user *u);
 
-/* A client takes up so many descriptors now; and how many its user may still take. */
+/* Notes that a client now takes up nfd descriptors. */
 void control_user_count(struct control_client *c, uint32_t nfd);
+/* Returns how many more descriptors a user may take up. */
 uint32_t control_user_fds_left(const struct control_user *u);
 
 /* control_client.c, above it. */
@@ -125,8 +126,9 @@ uint32_t control_user_fds_left(const struct control_user *u);
 /* Serves one request of one client of a user. */
 void control_user_serve(struct control_user *u);
 
-/* Drop the client without a port that has been quiet for longest: of this user; or, at this NIC
- * (NULL: any NIC), of the user with the most descriptors. False: no client is idle. */
+/* Drop the idle client of a user: it neither has a port nor is attached to one, and its last
+ * request is the oldest. The first function takes the user; the second takes the user with the most
+ * descriptors who has an idle client at this NIC (NULL: at any NIC). False: no client is idle. */
 bool control_user_drop_idle(const struct control_user *u);
 bool control_drop_idle(const struct control *k, const struct control_nic *at);
 

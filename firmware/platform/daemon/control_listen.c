@@ -25,9 +25,9 @@
 #include "log.h"
 #include "nbar_hostnic.h"
 
-#define ID_BITS 9u /* random low bits of a socket id; the others: the number of the process */
+#define ID_BITS 9u /* low bits of a socket id, random; the other bits are the process id */
 #define NAMES_TRIED 16
-#define LOOKS_MAX 4096u /* entries of the folder in which we search for old sockets */
+#define LOOKS_MAX 4096u /* entries of the folder that the search for old sockets reads */
 _Static_assert(NBAR_HOSTNIC_SOCKET_IDS >> ID_BITS >= (1u << 22) - 1, "Linux's highest process");
 
 int control_listen(struct control_nic *at, const struct control_config *config)
@@ -138,15 +138,15 @@ static void refuse(struct control *k, int fd, int status, const char *text)
 	close(fd);
 }
 
-/* If no descriptor is left and no client is idle: refuses the client with a message, by the spare
- * descriptor. */
+/* Refuses a new client with a message, when no descriptor is left and no client is idle: closes the
+ * spare descriptor to accept the connection. */
 static void turn_away(struct control_nic *at)
 {
 	struct control *k = at->control;
 	char text[NBAR_NAME_MAX + 128];
 	int spare = k->spare_fd, fd;
 
-	k->spare_fd = -1; /* before the close: a child of fork() closes the stored descriptor */
+	k->spare_fd = -1; /* before close(), as a child of fork() closes what spare_fd names */
 	if (spare >= 0)
 		close(spare);
 	fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC);
@@ -220,7 +220,7 @@ static void admit_user(struct control_nic *at, int fd, const struct ucred *who)
 		       "restart it with a higher limit (ulimit -n)");
 		return;
 	}
-	u->nclient++; /* keeps the user while its last client makes room for this client */
+	u->nclient++; /* so that admit() does not free u if it drops the only client of u */
 	admit(at, u, fd, who);
 	u->nclient--;
 	control_user_put(u);
@@ -242,7 +242,7 @@ void control_arrival(struct control_nic *at)
 	}
 	if (fd < 0)
 		return;
-	/* The socket of an in-process NIC is for this user alone; root could connect, too. */
+	/* Only the user of this process may use its in-process NIC; root can connect, too. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
 	    (k->in_process && who.uid != geteuid()))
 		close(fd);

@@ -63,7 +63,7 @@ int daemon_signals(void)
 	sigset_t set;
 
 	signal(SIGPIPE, SIG_IGN);
-	/* There is no configuration to reload, and barriers outlive a terminal. */
+	/* There is no configuration to reload, and the end of a terminal must not end barriers. */
 	signal(SIGHUP, SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * look.c - looks at the processes of the hosts that others wait for: they run, are stopped, or have
- * ended.
+ * look.c - finds out why a host has not arrived: its processes run, are stopped, or have ended.
  *
- * Called by the control thread, when the pass has asked for it (nicd.look_fd). Never in the pass:
- * it reads /proc.
+ * Called by the control thread after a pass has written to nicd.look_fd, because some member waits
+ * for such a host. Never called in a pass, because it reads /proc.
  */
 #include "control_internal.h"
 #include "nbar_host.h"
 
 #define PORTS 64u
 
-/* The ports of a NIC from `first` on. */
+/* The PORTS ports of a NIC from `first` on. */
 struct look_call {
 	struct nbnic_device *device;
 	uint32_t first;
@@ -19,7 +18,7 @@ struct look_call {
 	uint8_t why[PORTS];
 };
 
-/* Polling thread: takes the ports that were asked for. */
+/* Polling thread: collects the ports for whose hosts others wait. */
 static void run_asked(void *arg, uint64_t now)
 {
 	struct look_call *call = arg;
@@ -82,7 +81,8 @@ static void look_at_ports(struct look_call *call)
 	}
 }
 
-/* The table of owners belongs to the control thread: no call is needed. */
+/* True if one of these ports has an owner. This needs no mailbox_call, because the control thread
+ * owns the table of owners. */
 static bool is_used(const struct look_call *call)
 {
 	for (uint32_t i = 0; i < PORTS; i++)

@@ -13,8 +13,10 @@
 
 #include "mailbox.h"
 
-#define CALL_YIELDS 16u   /* while a call waits for the end of a pass, before it ... */
-#define CALL_NAP_NS 50000 /* ... naps: the holder of the lock may have no processor */
+/* A call that waits for the lock first yields CALL_YIELDS times, then sleeps for CALL_NAP_NS again
+ * and again, because the holder of the lock may have no processor. */
+#define CALL_YIELDS 16u
+#define CALL_NAP_NS 50000
 
 void mailbox_share(struct mailbox *m, uint64_t (*clock)(void))
 {

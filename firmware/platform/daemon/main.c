@@ -34,7 +34,7 @@
  * resident. */
 #define MEMORY_MB 32u
 #define KEEP_BYTES (8 << 20)   /* free memory at the end of the heap that the daemon keeps */
-#define MAPPED_BYTES (1 << 20) /* a block of so many bytes has a mapping of its own */
+#define MAPPED_BYTES (1 << 20) /* a block of this size or more has a mapping of its own */
 
 static uint32_t memory_mb(const struct options *o)
 {
@@ -138,7 +138,7 @@ static int eal_start(const struct options *o)
 	return 1;
 }
 
-/* Wires that need no DPDK run without it, unless there are arguments for it. */
+/* True if DPDK must start: a wire needs it, or the user gave EAL arguments. */
 static bool wants_eal(const struct options *o)
 {
 	bool wanted = o->eal_argc > 0;
@@ -148,7 +148,7 @@ static bool wants_eal(const struct options *o)
 	return wanted;
 }
 
-/* Prepares the polling thread as the EAL would. */
+/* Binds this thread, which becomes the polling thread, to its processor, as the EAL would. */
 static int cpu_take(unsigned cpu)
 {
 	cpu_set_t set;

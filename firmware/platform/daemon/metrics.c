@@ -48,7 +48,7 @@ struct body {
 
 struct metrics {
 	struct metrics_config config;
-	struct body body[2]; /* the second is that of OpenMetrics */
+	struct body body[2]; /* [false]: the older format; [true]: OpenMetrics */
 	int epoll, listener, timer;
 	uint64_t accept_at; /* 0: the listener is in the epoll set; else the time of its return */
 	bool bound;         /* the socket file is ours */

@@ -63,7 +63,7 @@ void metrics_serve(void *arg);
 /* Returns the port of a TCP address (the chosen port, for port 0); else 0. */
 uint16_t metrics_port(const struct metrics *m);
 
-/* Ends all connections and removes the socket file. NULL: nothing. */
+/* Ends all connections and removes the socket file. m may be NULL. */
 void metrics_close(struct metrics *m);
 
 #endif

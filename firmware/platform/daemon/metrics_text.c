@@ -19,7 +19,8 @@ struct text {
 	FILE *to;
 };
 
-/* The older format has no type "info", and names a family like its samples, with the suffix. */
+/* The older format has no type "info", and in it the name of a family ends in the suffix of its
+ * samples. */
 static void family(const struct text *t, const char *type, const char *name, const char *suffix,
 		   const char *help)
 {

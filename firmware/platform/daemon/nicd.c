@@ -201,7 +201,7 @@ static void on_events_drop(void *ctx, uint32_t port, uint32_t cell)
 	n->nevents[port]--;
 }
 
-/* The port has ended: the pass does not use its sockets any more. */
+/* Closes the sockets of a port that has ended: no pass uses them any more. */
 static void events_end(struct nicd_nic *n, uint32_t port)
 {
 	for (uint32_t cell = 0; n->events[port] && cell < NBNIC_GROUPS_MAX; cell++)
@@ -321,7 +321,8 @@ bool nicd_pass(struct nicd *d, uint64_t now)
 }
 
 #ifdef NBAR_SDT
-/* Starts and stops the traces as tracers come and go. Called only in passes without work. */
+/* Turns traces on or off, because a tracer may have come or gone. Called after passes without
+ * work. */
 static void look_for_tracers(struct nicd *d, uint64_t now)
 {
 	if (now < d->probes_next)

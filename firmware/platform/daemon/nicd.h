@@ -34,11 +34,11 @@ struct nicd_nic {
 struct nicd {
 	struct mailbox mailbox;
 	struct nbnic_config config;
-	const struct tune *tune; /* the meaning of "auto"; NULL: the rule of the core */
+	const struct tune *tune; /* the meaning of "auto"; NULL: the default of the core */
 	uint32_t nnic;
 	struct nicd_nic *nic[NBAR_NICS_MAX];
 	uint64_t probes_next; /* polling thread: time of the next look for tracers */
-	int look_fd; /* the pass writes to it if others wait for a host; -1: none. Control thread */
+	int look_fd; /* a pass writes to this eventfd if others wait for a host; -1: none */
 	uint64_t stop_at, stop_latest; /* 0: not asked to stop */
 };
 
@@ -50,7 +50,7 @@ enum nicd_idle {
 };
 #define NICD_DOZE_MAX_NS UINT64_C(1000000)
 
-/* An empty set. */
+/* Makes an empty set of NICs. */
 void nicd_init(struct nicd *d, const struct nbnic_config *config);
 
 /* Adds a NIC on a wire that is open; the wire then belongs to the set, which closes it. -ENOSPC:
@@ -64,9 +64,9 @@ void nicd_trace(struct nicd *d, uint32_t i, struct trace_ring *trace);
 /* Looks at the mailbox once, and runs one pass of every NIC. True if there was work. */
 bool nicd_pass(struct nicd *d, uint64_t now);
 
-/* Runs passes until nicd_stop. spin_ns: the idle policy begins so long after the last work. The
- * next frame of a barrier under way comes within microseconds. But if the NIC and hosts share a
- * processor, no host runs while the NIC spins. */
+/* Runs passes until nicd_stop. spin_ns: for so long after the last work, the thread only polls;
+ * then the idle policy begins. The next frame of a running barrier comes within microseconds. If
+ * the NIC and hosts share a processor, use 0: no host runs while the NIC spins. */
 void nicd_run(struct nicd *d, enum nicd_idle idle, uint64_t spin_ns);
 #define NICD_SPIN_NS_DEFAULT UINT64_C(4000)
 

@@ -112,7 +112,7 @@ static int nics_add(struct options *o, const char *text)
 	return rc;
 }
 
-/* Options whose default depends on others. */
+/* Which of these options were given. */
 struct given {
 	bool cpu, idle, check;
 };
@@ -218,7 +218,7 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* Adds an argument of the EAL. */
+/* Adds an argument of the EAL, DPDK's start-up. */
 static int eal_add(struct options *o, const char *arg)
 {
 	if (o->eal_argc == OPTION_EAL_MAX) {

@@ -37,7 +37,7 @@ struct options {
 	gid_t gid;
 	enum option_huge huge;
 	struct tune tune;      /* empty: no tune file was given */
-	struct wire_auth auth; /* without a hash: no key was given */
+	struct wire_auth auth; /* auth.hash is NULL: no key was given */
 	struct metrics_address metrics;
 	uint32_t trace; /* events to keep, by NIC; 0: none */
 	uint32_t nnic;

@@ -64,7 +64,7 @@ int privileges_lend(const struct options *o)
 
 int privileges_return(const struct options *o)
 {
-	/* The real user is still the user of the start. */
+	/* The real user and group are still those that started the daemon. */
 	if (!o->has_user || (seteuid(getuid()) == 0 && setegid(getgid()) == 0))
 		return 0;
 	return failed(o, "return from");

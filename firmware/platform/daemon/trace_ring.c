@@ -27,7 +27,7 @@ struct trace_ring {
 	char path[256];
 };
 
-/* "0123-..." of this boot; empty if the kernel does not tell. */
+/* Reads the id of this boot; empty: the kernel does not tell it. */
 static void read_boot_id(char *out, size_t size)
 {
 	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");

@@ -27,7 +27,7 @@ void trace_ring_note(struct trace_ring *t, const struct nbar_trace_event *e, uin
  * Removes no file that is not a trace. */
 void trace_ring_remove_stale(const char *dir, const char *socket);
 
-/* Removes the file. NULL: nothing. */
+/* Removes the file. t may be NULL. */
 void trace_ring_close(struct trace_ring *t);
 
 #endif

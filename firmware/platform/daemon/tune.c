@@ -50,7 +50,7 @@ static bool read_size(const char *word, uint32_t *out)
 	return n >= 1 && n <= NBAR_SIZE_MAX;
 }
 
-/* Reads a line "SIZE ALGORITHM". NULL, or what is wrong with the line. */
+/* Reads a line "SIZE ALGORITHM". Returns the text of the error, or NULL. */
 static const char *take_entry(struct tune *t, char *word, char *rest)
 {
 	char *name = next_word(&rest);
@@ -76,7 +76,7 @@ static const char *take_entry(struct tune *t, char *word, char *rest)
 	return NULL;
 }
 
-/* Reads one line, which has no newline. NULL, or what is wrong with the line. */
+/* Reads one line, which has no newline. Returns the text of the error, or NULL. */
 static const char *take_line(struct tune *t, const char *text, size_t n, bool *begun)
 {
 	char line[LINE_MAX_BYTES + 1] = "", *rest = line, *word;

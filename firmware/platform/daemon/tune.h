@@ -2,10 +2,11 @@
 /*
  * tune.h - the meaning of "auto" by the size of a group, from measurements.
  *
- * A tune file is text: the line "nbar-tune 1", then lines "SIZE ALGORITHM" in ascending order: from
- * this size on, up to the size of the next line, auto is that algorithm. A # begins a comment.
- * `nbar bench one-to-many --tune-file` writes one. Read by main() before anything runs; used by the
- * control thread when a group is opened. Never on the path from token to completion.
+ * A tune file is text: the line "nbar-tune 1", then lines "SIZE ALGORITHM" in ascending order. In
+ * groups of this size or more, up to the size of the next line, "auto" means this algorithm. A #
+ * begins a comment. `nbar bench one-to-many --tune-file` writes such a file. Read by main() before
+ * anything runs; used by the control thread when a group is opened. Never on the path from token to
+ * completion.
  */
 #ifndef NBAR_DAEMON_TUNE_H
 #define NBAR_DAEMON_TUNE_H

@@ -2,10 +2,10 @@
 /*
  * hostnic.c - libnbar-hostnic.so: in-process NICs; the threads of the host poll them.
  *
- * libnbar loads it for a NIC named "host:...". Each NIC is a set of one NIC, as in the daemon, with
- * a shared mailbox: any thread may run a pass, and the control thread runs passes while the host
- * computes. After its last close, a NIC still answers for its last barriers, as a daemon does, and
- * then ends by itself.
+ * libnbar loads this library for a NIC named "host:...". Each NIC is a struct nicd, as in the
+ * daemon, but with a shared mailbox: any thread may run a pass, and the control thread runs passes
+ * while the host computes. After its last close, a NIC still answers PULLs for its last barriers,
+ * as a daemon does, and then ends by itself.
  */
 #include <errno.h>
 #include <signal.h>
@@ -51,8 +51,8 @@ static void take(struct nbar_hostnic *n, struct nbar_hostnic **at)
 	*at = n->next;
 }
 
-/* The control thread calls it if it has nothing to do. True: the NIC is out of the list, and the
- * thread must end. */
+/* control_config.unused. True: nobody uses the NIC; it is out of the list, and its control thread
+ * must end. */
 static bool unused(void *arg)
 {
 	struct nbar_hostnic *n = arg;
@@ -75,8 +75,8 @@ static void hostnic_free(struct nbar_hostnic *n)
 	free(n);
 }
 
-/* The control thread calls it last. Takes the lock, because a child of fork() closes the
- * descriptors of all NICs in the lists. */
+/* control_config.over: the last call of the control thread. Takes the lock, because a child of
+ * fork() closes the descriptors of all NICs in the lists. */
 static void over(void *arg)
 {
 	struct nbar_hostnic *n = arg;
@@ -203,7 +203,7 @@ static bool enter_until(struct mailbox *m, uint64_t end)
 }
 
 /* Tells members that the open groups have no host any more, so that they need not wait for silence.
- * True: peers may still ask for groups. */
+ * True: groups linger, because peers may still send PULLs. */
 static bool tell_peers(struct nbnic_device *n)
 {
 	uint64_t now = nicd_clock();
@@ -286,7 +286,7 @@ static void hostnic_close(struct nbar_hostnic *n)
 	/* Take the lock: otherwise the NIC could end before we write to its thread. */
 	pthread_mutex_lock(&all.lock);
 	if (--n->refs == 0 && write(n->look_fd, &one, sizeof(one)) < 0)
-		n->refs = 0; /* its control thread already checks this */
+		n->refs = 0; /* the eventfd is full: the control thread will look anyway */
 	pthread_mutex_unlock(&all.lock);
 }
 

@@ -14,8 +14,8 @@ struct hostnic_spec {
 	char name[NBAR_NAME_MAX];
 	struct nbnic_config config;
 	struct tune tune;
-	struct wire_auth auth; /* without a hash: no key */
-	bool has_cpu;          /* the control thread has a processor of its own: */
+	struct wire_auth auth; /* auth.hash is NULL: no key */
+	bool has_cpu;          /* true: the control thread runs on `cpu` only */
 	cpu_set_t cpu;
 };
 
@@ -26,7 +26,7 @@ int hostnic_spec_open(const char *text, struct hostnic_spec *out, struct wire_ba
 /* hostnic_log.c: until hostnic_log_end, the messages of this thread (log_error) go into text. */
 void hostnic_log_begin(char *text, size_t size);
 
-/* rc: the result. A failure without a message gets the text of the system. */
+/* rc: the result. If it is negative and there was no message, text becomes that of strerror(). */
 void hostnic_log_end(int rc);
 
 #endif

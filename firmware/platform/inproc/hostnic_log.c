@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hostnic_log.c - log_error() in a program: its texts belong to who opens a NIC.
+ * hostnic_log.c - log_error() of an in-process NIC: the caller that opens a NIC gets the text.
  *
- * A library does not write to the program's stderr. What goes wrong later is in the counters, and
- * in the errors of groups.
+ * A library does not write to the program's stderr. Later errors show in the counters, and in the
+ * errors of groups.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
 #include "wires.h"
 
 #define WHAT "host"
-/* The control thread looks every CONTROL_PASS_MS: a budget must have room for many such looks. */
+/* The control thread runs a pass every CONTROL_PASS_MS: a budget must be many times as long. */
 #define BUDGET_MIN_MS 200u
 #define WIRES_TRIED_MAX 8u
 
@@ -36,7 +36,7 @@ static int times(const struct spec *s, struct nbnic_config *out)
 	return -EINVAL;
 }
 
-/* The processor of the control thread: this thread must be permitted to run there. */
+/* Reads the processor of the control thread. This thread must be permitted to run there. */
 static int read_cpu(const struct spec *s, struct hostnic_spec *out)
 {
 	uint64_t cpu = CPU_SETSIZE;
@@ -48,7 +48,7 @@ static int read_cpu(const struct spec *s, struct hostnic_spec *out)
 	CPU_ZERO(&out->cpu);
 	CPU_SET((size_t)cpu, &out->cpu);
 	out->has_cpu = true;
-	/* Only the kernel knows: so try it with this thread. */
+	/* Only the kernel knows what is permitted: so try it with this thread. */
 	if (sched_getaffinity(0, sizeof(before), &before) < 0)
 		return 0;
 	rc = sched_setaffinity(0, sizeof(out->cpu), &out->cpu) < 0 ? -errno : 0;

@@ -30,7 +30,7 @@ struct ibv_ah_attr verbs_path(const struct verbs_wire *w, const struct verbs_add
 	return attr;
 }
 
-/* Brings a queue pair from RESET to the state in which it can get its peer. */
+/* Brings a queue pair from RESET to INIT, in which it can be connected to its peer. */
 static int connection_init(const struct verbs_wire *w, struct verbs_connection *l)
 {
 	struct ibv_qp_attr attr = {
@@ -83,8 +83,8 @@ static int connection_start(const struct verbs_wire *w, const struct verbs_peer 
 	return ibv_modify_qp(l->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | more_rts) ? -errno : 0;
 }
 
-/* Makes the queues. 0, or a negative errno: then the end of the connection frees those that
- * exist. */
+/* Makes the queues. 0, or a negative errno: verbs_connection_free then frees the queues that exist.
+ */
 static int queues_make(const struct verbs_wire *w, struct verbs_connection *l)
 {
 	struct ibv_qp_init_attr init = {

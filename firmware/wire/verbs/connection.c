@@ -197,7 +197,7 @@ void verbs_connection_look(struct verbs_wire *w, uint64_t now)
 		if (l->state == VERBS_CONNECTION_READY || l->state == VERBS_CONNECTION_MAKING ||
 		    now < l->handshake_at)
 			continue;
-		if (l->renew) { /* it could not be recreated, or nothing has used it since */
+		if (l->renew) { /* recreating the queues failed, or no frame has used them since */
 			l->state = VERBS_CONNECTION_MAKING;
 			verbs_wake(w);
 		} else {

@@ -23,8 +23,8 @@ const char *verbs_mode_name(const struct verbs_wire *w)
 	return mode_name[w->self.mode];
 }
 
-/* For soft RoCE (no vendor, or a vendor without cards), resolves WRITE to write-uc: there, software
- * makes, sends and receives each acknowledgement, which costs as much as the write. */
+/* Resolves WRITE to write-rc; but for soft RoCE (vendor id 0 or NO_VENDOR) to write-uc, because
+ * there, software makes each acknowledgement, which costs as much as the write. */
 int verbs_mode_resolve(struct verbs_wire *w)
 {
 	struct ibv_device_attr attr;

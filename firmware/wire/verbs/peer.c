@@ -37,9 +37,9 @@ static void run_remove(void *arg, uint64_t now)
 	verbs_peer_remove(c->w, c->peer);
 }
 
-/* Gives a peer in the table another address: more is known of this NIC now, or a restarted NIC has
- * the same queue pair number. Only handshakes use the id: with a wrong id no connection is made,
- * and frames go as datagrams. */
+/* Gives a peer in the table another address: only now is its whole address known, or a restarted
+ * NIC has the same queue pair number. Only handshakes use the id in the address: with a wrong id no
+ * connection is made, and frames go as datagrams. */
 static void run_rename(void *arg, uint64_t now)
 {
 	struct peer_call *c = arg;

@@ -66,8 +66,8 @@ static bool port_is_up(const struct verbs_wire *w)
 	return ibv_query_port(w->context, w->port, &port) == 0 && port.state == IBV_PORT_ACTIVE;
 }
 
-/* The NIC cannot send any more. Fails its groups now: members that wait need not wait for
- * silence. */
+/* The NIC cannot send any more. Fails its groups now, so that their hosts need not wait until a
+ * retry budget is over. */
 static void give_up(struct verbs_wire *w, const char *why)
 {
 	struct repair_call call = { .w = w, .fail = !w->dead };

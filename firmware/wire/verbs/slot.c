@@ -2,8 +2,7 @@
 /*
  * slot.c - the memory order in which this NIC reads the receive slots that peers write by RDMA.
  *
- * Called by the polling thread. With page.c and mailbox.c the only files of the firmware with
- * atomics.
+ * Called by the polling thread.
  */
 #include "verbs.h"
 

@@ -21,9 +21,9 @@
 #define VERBS_QKEY 0x6e626172u
 #define VERBS_RECVS 512u /* received datagrams that wait for the polling thread */
 #define VERBS_SENDS 128u /* datagrams that may be outstanding */
-/* Of so many sends, one reports its completion; divides VERBS_SENDS. */
+/* One of VERBS_SIGNALLED sends reports its completion; divides VERBS_SENDS. */
 #define VERBS_SIGNALLED 32u
-#define VERBS_GRH 40u
+#define VERBS_GRH 40u   /* bytes of a Global Routing Header, in front of each datagram */
 #define VERBS_ROOM 128u /* bytes of a receive buffer: more than GRH and frame */
 #define VERBS_BUCKETS 4096u
 #define VERBS_LOOP 1024u

@@ -8,7 +8,7 @@
 #include "unit/unit.h"
 
 #define REVOKED 76 /* the MPI's error code */
-#define TESTS 1000 /* so many tests that the glue asks the MPI */
+#define TESTS 1000 /* more tests than the glue makes from one question to the MPI to the next */
 
 static int code_now;
 

@@ -39,7 +39,7 @@ static void *thread_main(void *arg)
 		uint64_t *entered = t->oracle->entered[i % 2];
 
 		entered[t->me] = i;
-		/* Uses both calls if the team has two. */
+		/* A team without lines has both calls: uses them in turn. */
 		if ((t->team->lines || i % 2 ? nbar_team_barrier_as(t->team, t->me % t->size)
 					     : nbar_team_barrier(t->team)) != 0)
 			t->bad++;

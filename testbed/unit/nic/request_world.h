@@ -14,13 +14,13 @@ struct request_world {
 	struct wire_base wire;
 	struct nbnic_device device;
 	struct nbnic_client client, other;
-	uint32_t blocks; /* that the NIC has */
-	uint32_t allocs; /* that still succeed */
+	uint32_t blocks; /* blocks of memory that the NIC holds */
+	uint32_t allocs; /* allocations that still succeed */
 	bool no_random, events;
 	const char *algorithm; /* what "auto" means; NULL: the default */
-	uint32_t hide;   /* 1: the group of cell 0 is gone in the next exclusive call; n: later */
-	uint32_t traced; /* events */
-	uint32_t looks;  /* at the processes of hosts */
+	uint32_t hide;   /* n: the n-th exclusive call from now finds no group in cell 0; 0: none */
+	uint32_t traced; /* trace events so far */
+	uint32_t looks;  /* looks at the processes of hosts so far */
 	int page_error, events_error;
 	uint32_t peers, peers_left; /* peers that the wire has begun; peers that it still takes */
 	uint64_t now;
@@ -42,7 +42,8 @@ int request_world_teardown(void **state);
 /* Sends a request and returns the status of the reply; checks the head of the reply. */
 int request(struct nbnic_client *c, uint16_t op, const void *body, size_t length);
 
-/* The request is refused: the text begins like this, and the reply is no longer than its head. */
+/* Sends a request and checks that the NIC refuses it: with this error, with a text that begins with
+ * `words`, and with a reply that is only a head. */
 #define refuses(c, op, body, size, error, words)                                          \
 	do {                                                                              \
 		assert_int_equal(request(c, op, body, size), -(error));                   \
@@ -57,7 +58,7 @@ const void *body(void);
 
 void port_open(struct nbnic_client *c, uint32_t port);
 
-/* The request to open a group; and an opened group of w.client. */
+/* group(): a request to open a group. group_open() opens it for w.client. */
 struct nbar_req_group_open group(const char *alg, uint32_t rank, uint32_t size);
 struct nbar_rep_group_open group_open(const char *alg, uint32_t rank, uint32_t size);
 

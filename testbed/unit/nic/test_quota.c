@@ -149,8 +149,7 @@ static void memory_of_another_user_stays(void **state)
 	open_and_close(&client[0], NBFW_ROOT_MAX, 100);
 	assert_true(w.device.nic.counter[NBAR_COUNTER_linger_cut] > 0);
 	assert_int_equal(lingering(&client[1])->n, 2);
-	/* A user who comes later has the same right: the NIC releases lingering groups of the
-	 * greedy user. */
+	/* A later user has the same right: the NIC releases lingering groups of the greedy user. */
 	assert_int_equal(port_open_as(&client[2], 3), 0);
 	open_and_close(&client[2], NBFW_ROOT_MAX, 1);
 	assert_int_equal(lingering(&client[2])->n, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_lop.c - the LoP model: the model finds the parameters that made the data, and suggests the n
- * that a count of rounds and messages by hand gives.
+ * test_lop.c - the LoP model: a fit finds the parameters that the data was made from, and the
+ * suggested n of dissemination:n is the n that a count by hand finds.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -116,7 +116,8 @@ static void suggests(void **state)
 	assert_int_equal(lop_ways(&free_messages, 256, 16), 15);
 	assert_int_equal(lop_ways(&free_messages, 16, 16), 15);
 	assert_int_equal(lop_ways(&free_rounds, 1024, 16), 1);
-	/* 27: n = 1: 5 rounds of 1; n = 2: 3 rounds of 2, 3 (2 + 2); n = 3: rounds 3, 3, 1. */
+	/* 27 ranks; a round of m messages costs 2 + m. n = 1: 5 rounds of 1 message. n = 2: 3
+	 * rounds of 2. n = 3: rounds of 3, 3 and 1. */
 	NEAR(lop_barrier(&between, 27, 1), 15, 1e-9);
 	NEAR(lop_barrier(&between, 27, 2), 12, 1e-9);
 	NEAR(lop_barrier(&between, 27, 3), 13, 1e-9);

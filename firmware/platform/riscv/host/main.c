@@ -18,7 +18,7 @@
 #include "rundir.h"
 #include "serve.h"
 
-#define END_MS 1000 /* after it has stopped */
+#define END_MS 1000 /* QEMU has this time to end, after the NIC has stopped */
 
 /* Serves clients, when the machine is ready. */
 static int serve(struct nic *n, int stop_fd)

@@ -82,7 +82,7 @@ static void nic_wakes(struct nic *n)
 	for (uint32_t port = 0; port < n->options->nport; port++)
 		for (uint32_t cell = 0; cell < BARED_CELLS; cell++) {
 			/* Pairs with the release in on_wake: the word that sleepers wait on has
-			 * been bumped. */
+			 * been incremented. */
 			uint32_t seen =
 				__atomic_load_n(&n->control->woken[port][cell], __ATOMIC_ACQUIRE);
 

@@ -17,7 +17,7 @@ struct nic {
 	struct nbar_page *page[BARED_PORTS_MAX];
 	int page_fd[BARED_PORTS_MAX];                 /* sealed: no client can shrink it */
 	uint32_t woken[BARED_PORTS_MAX][BARED_CELLS]; /* as this process last saw it */
-	int bell;      /* a byte either way; end of file: the machine has ended */
+	int bell;      /* socket: each side rings by a byte; end of file: the machine has ended */
 	pid_t qemu;    /* 0: QEMU does not run */
 	bool failed;   /* reported; no call gets an answer any more */
 	bool stopping; /* the end of the machine is no failure */

@@ -92,7 +92,7 @@ static void keep_over_exec(int fd)
 	fcntl(fd, F_SETFD, 0);
 }
 
-/* In the child. Returns only if there is no such program. */
+/* Runs QEMU in the child process. Returns only if execvp() fails. */
 static void run(const struct nic *n, struct command *c, int bell, pid_t parent)
 {
 	sigset_t none;

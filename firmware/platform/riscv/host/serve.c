@@ -67,7 +67,8 @@ int serve_listen(const struct options *o, struct rundir_socket *out)
 	return rc;
 }
 
-/* Refuses a request, or (NULL) a client. */
+/* Sends the refusal of a request, or of a client if q is NULL. False: the client is gone, or does
+ * not read. */
 __attribute__((format(printf, 4, 5))) static bool
 refuse(const struct client *c, const struct nbar_request *q, int error, const char *format, ...)
 {
@@ -121,8 +122,8 @@ static void client_drop(struct serve *s, struct client *c)
 	disconnect(c);
 }
 
-/* Returns a free entry. An idle client must not keep others out: if no entry is free, drops the
- * client without a port that has been quiet for longest. NULL: all clients have ports. */
+/* Returns a free entry. If no entry is free, drops an idle client: of the clients without a port,
+ * the client whose last request is the oldest. NULL: all clients have ports. */
 static struct client *client_place(struct serve *s)
 {
 	struct client *oldest = NULL;
@@ -182,14 +183,15 @@ static void on_arrival(struct serve *s, int listen_fd)
 	}
 }
 
-/* True: the user may have this port's memory. */
+/* True if this user may map the memory of the port: no other user has opened the port before. */
 static bool may_map(const struct serve *s, uint32_t port, uint32_t uid)
 {
 	return !s->port[port].bound || s->port[port].uid == uid;
 }
 
-/* A client opens a port. If the client names no port, chooses one that it may have. False: refused;
- * *alive says whether the client took the refusal. */
+/* Checks a request to open a port, before the firmware gets it. If the request names no port,
+ * writes a port into it that this user may have. False: the request is refused, and *alive tells
+ * whether the client could get the refusal. */
 static bool port_choose(struct serve *s, const struct client *c, struct nbar_request *q,
 			bool *alive)
 {

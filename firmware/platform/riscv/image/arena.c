@@ -2,8 +2,8 @@
 /*
  * arena.c - memory, bounded by the region that the link script leaves.
  *
- * Called for requests, never on the path from token to completion. The list of free pieces is as
- * long as there are gaps between blocks: at most one more than there are blocks.
+ * Called for requests, never on the path from token to completion. The list of free pieces has at
+ * most one more entry than there are blocks.
  */
 #include "arena.h"
 
@@ -54,7 +54,7 @@ void *arena_alloc(struct arena *a, size_t size)
 	return (uint8_t *)b + HEADER;
 }
 
-/* Makes one piece of two that touch. */
+/* Merges a free piece with the next free piece, if the two are adjacent. */
 static void merge(struct arena_block *b)
 {
 	if (b->next && (uint8_t *)b + b->size == (uint8_t *)b->next) {

@@ -8,8 +8,8 @@
 struct arena_block;
 
 struct arena {
-	struct arena_block *free; /* by address; no two of them touch */
-	size_t left;              /* bytes in it, headers included */
+	struct arena_block *free; /* free pieces, by address; adjacent pieces are merged */
+	size_t left;              /* bytes of all free pieces, headers included */
 };
 
 /* The region [begin, end), aligned for uint64_t. */

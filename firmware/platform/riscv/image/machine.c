@@ -2,8 +2,8 @@
 /*
  * machine.c - clock, sleep, bell and end of QEMU's machine `virt`.
  *
- * Called by main.c. Interrupts are never taken: WFI returns when one is pending, and what is
- * pending is acknowledged then.
+ * Called by main.c. No interrupt calls a handler: WFI returns when an interrupt is pending, and
+ * machine_sleep then acknowledges all that are pending.
  */
 #include "machine.h"
 
@@ -11,11 +11,11 @@
 #define TEST_PASS 0x5555u
 #define TEST_FAIL 0x3333u
 
-#define CLINT_BASE 0x2000000u
+#define CLINT_BASE 0x2000000u /* the timer */
 #define CLINT_MTIMECMP (CLINT_BASE + 0x4000u)
 #define TICK_NS 100u /* the timer counts at 10 MHz */
 
-#define PLIC_BASE 0xc000000u /* context 0: hart 0 in machine mode */
+#define PLIC_BASE 0xc000000u /* the interrupt controller; context 0: hart 0 in machine mode */
 #define PLIC_ENABLE (PLIC_BASE + 0x2000u)
 #define PLIC_THRESHOLD (PLIC_BASE + 0x200000u)
 #define PLIC_CLAIM (PLIC_BASE + 0x200004u)
@@ -66,7 +66,7 @@ static uint64_t ticks(void)
 	return (uint64_t)high << 32 | low;
 }
 
-/* No moment lies in the past while one half is old. */
+/* Sets the upper half to its maximum first, so that no intermediate value lies in the past. */
 static void alarm_at(uint64_t tick)
 {
 	machine_write32(CLINT_MTIMECMP + 4, UINT32_MAX);
@@ -88,8 +88,8 @@ void machine_init(uint32_t irqs)
 			machine_write32(PLIC_BASE + 4 * irq, 1); /* priority */
 	machine_write32(PLIC_ENABLE, irqs);
 	machine_write32(PLIC_THRESHOLD, 0);
-	*uart(UART_FCR) = 1; /* a queue, not one byte */
-	*uart(UART_IER) = 1; /* bytes that come in */
+	*uart(UART_FCR) = 1; /* received bytes wait in a queue */
+	*uart(UART_IER) = 1; /* a received byte causes an interrupt */
 	__asm__ volatile("csrw mie, %0" ::"r"((uintptr_t)(MIE_TIMER | MIE_EXTERNAL)));
 }
 
@@ -102,7 +102,8 @@ static void uart_drain(void)
 void machine_sleep(uint64_t until, void (*acknowledge)(uint32_t irq))
 {
 	uint64_t now = ticks(), left = until - now * TICK_NS;
-	/* A multiple of a tick that is not too long: 1 / 128 of a nanosecond as the unit. */
+	/* In ticks of 100 ns. Divides by 128, because a NIC may have no 64-bit division: the sleep
+	 * may end early, but the caller then sleeps again. */
 	uint64_t wait = left > UINT64_C(1) << 40 ? UINT64_C(1) << 33 : (left >> 7) + 1;
 
 	if ((int64_t)left <= 0)

@@ -12,7 +12,7 @@
 
 #include "bared.h"
 
-/* Registers of devices: 32 bits each, in the order of the program. */
+/* Read and write registers of devices: 32 bits each, in program order. */
 static inline uint32_t machine_read32(uintptr_t at)
 {
 	return *(const volatile uint32_t *)at;
@@ -33,7 +33,7 @@ void machine_init(uint32_t irqs);
  * UART's, which is handled here. */
 void machine_sleep(uint64_t until, void (*acknowledge)(uint32_t irq));
 
-/* Rings at the host process. */
+/* Rings the bell of the host process. */
 void machine_ring(void);
 
 /* Sets the memory for reports of faults. */

@@ -12,10 +12,12 @@
 #include "pci.h"
 #include "virtio_net.h"
 
-#define SPIN_NS UINT64_C(50000)       /* from the last work to the first sleep */
-#define DOZE_MIN_NS UINT64_C(50000)   /* a sleep: an eighth of the time without work, ... */
-#define DOZE_MAX_NS UINT64_C(1000000) /* ... and not longer: no interrupt tells of a doorbell */
-#define STOP_NS UINT64_C(200000000)   /* when the NIC stops, peers have this time to ask */
+#define SPIN_NS UINT64_C(50000) /* from the last work to the first sleep */
+/* A sleep takes an eighth of the time without work, within these limits. It must be short, because
+ * no interrupt tells of a doorbell. */
+#define DOZE_MIN_NS UINT64_C(50000)
+#define DOZE_MAX_NS UINT64_C(1000000)
+#define STOP_NS UINT64_C(200000000) /* when the NIC stops, peers have this time to send PULLs */
 
 _Static_assert(NBNIC_PORTS_MAX <= BARED_PORTS_MAX, "each port has a BAR");
 _Static_assert(NBNIC_GROUPS_MAX <= BARED_CELLS, "each cell can be woken");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pci.c - shared memory devices on the PCI bus: no firmware has placed their BARs before us.
+ * pci.c - gives addresses to the BARs of the shared memory devices on the PCI bus.
  *
- * Called by main.c, at start. The number of a device gives its place, so this file keeps no state.
+ * Called by main.c, at start. The number of a device determines the address, so this file keeps no
+ * state.
  */
 #include "pci.h"
 #include "machine.h"

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* Gives the memory BAR of device `device` on bus 0 a place in the address space; NULL: there is no
- * such device, or its memory is not of `bytes`. Once for each device. */
+/* Gives an address to the memory BAR of a device on bus 0, and returns this address. NULL: there is
+ * no such device, or its memory has another size. Call it once for each device. */
 void *pci_map(uint32_t device, uint32_t bytes);
 
 #endif

@@ -49,8 +49,8 @@ enum {
 
 #define ETHER_TYPE_HIGH 0x88u /* 0x88B5, for local experiments: as wire dpdk */
 #define ETHER_TYPE_LOW 0xb5u
-#define KIND_ETHERNET \
-	2u /* in endpoint addresses (WIRE.md): the frames and addresses of wire dpdk */
+/* The kind of wire in endpoint addresses (WIRE.md): frames and addresses are those of wire dpdk. */
+#define KIND_ETHERNET 2u
 #define MAC_SIZE 6u
 #define NET_HEADER 12u
 #define ETHER_HEADER 14u
@@ -79,7 +79,7 @@ struct ring {
 	} used;
 	uint16_t given; /* buffers that the device has been given so far ... */
 	uint16_t taken; /* ... and that it has returned */
-	uint16_t fresh; /* buffers that have never been used: these from here on */
+	uint16_t fresh; /* buffers from this index on have never been used */
 	_Alignas(16) uint8_t buffer[SLOTS][BUFFER_BYTES];
 };
 
