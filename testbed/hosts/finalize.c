@@ -2,11 +2,11 @@
 /*
  * finalize.c - libcluster-finalize.so: lets programs of MPICH before 4.2 over UCX end.
  *
- * `cluster mpiexec` preloads it. In MPI_Finalize these releases flush every connection, and wait for
- * an answer of the peer. A peer that has flushed its own connections no longer answers (see
- * openucx/ucx#8738). If ranks share processors, every second run hangs there. With this library
- * all ranks first run a barrier, as MPICH does from 4.2 on. After the barrier no message is under
- * way, so the library leaves out the flush. It changes nothing else.
+ * `cluster mpiexec` preloads it. In MPI_Finalize these releases flush every connection, and wait
+ * for an answer of the peer. A peer that has flushed its own connections no longer answers (see
+ * openucx/ucx#8738). If ranks share processors, every second run hangs there. With this library all
+ * ranks first run a barrier, as MPICH does from 4.2 on. After the barrier no message is under way,
+ * so the library leaves out the flush. It changes nothing else.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -5,9 +5,9 @@
  *
  *   cluster-hold INTERFACE DELAY_US JITTER_US MARK
  *
- * wire.sh starts it where the kernel has no netem. Returned frames carry MARK, by which the nftables
- * rules of wire.sh recognize them. Frames keep their virtio header, so the kernel can still add
- * checksums and make segments later. cluster-hold must never change a frame.
+ * wire.sh starts it where the kernel has no netem. Returned frames carry MARK, by which the
+ * nftables rules of wire.sh recognize them. Frames keep their virtio header, so the kernel can
+ * still add checksums and make segments later. cluster-hold must never change a frame.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -28,8 +28,8 @@ awk -v n=$hosts 'BEGIN {
 	printf "{\"nbar_profile\": 1, \"hosts\": [%s], \"O_ns\": [[%s]], \"L_ns\": [[%s]]}\n", names, o, l
 }' >"$work/profile"
 
-# late WORDS COMMAND...: the command makes each rank late once, then runs some barriers in a row. Its
-# output contains WORDS.
+# late WORDS COMMAND...: the command makes each rank late once, then runs some barriers in a row.
+# Its output contains WORDS.
 late() {
 	local words=$1
 	shift
