@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 	struct ibv_ah *ah;
 
 	if (argc != 4 || !pd || !cq || inet_pton(AF_INET6, argv[1], path.grh.dgid.raw) != 1)
-		die("usage: garbage GID QPN COUNT, with an RDMA device");
+		die("usage: verbs-garbage GID QPN COUNT, with an RDMA device");
 	path.grh.sgid_index = (uint8_t)gid_index(c);
 	path.grh.hop_limit = 64;
 	qp = qp_make(pd, cq);

@@ -146,7 +146,7 @@ v6() {
 
 for mode in ${NBAR_MODES:-ud write-rc write-uc}; do
 	suite
-	ok "$mode, in-process: barriers survive a broken queue pair, and fail with the cause without one" in_process
+	ok "$mode, in-process: barriers go on after a queue pair broke, and fail with the cause after it is destroyed" in_process
 	end_processes
 	times_broken=3
 done

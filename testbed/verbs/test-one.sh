@@ -153,7 +153,7 @@ suite_in_process() {
 	ok "$mode, in-process: each member in turn comes later than the retry budget" \
 		"$oracle" -i 3 -d 2500 $(in_process 3 budget-ms=2000)
 	ok "$mode, in-process: a process is killed: the errors name its rank" in_process_killed
-	ok "$mode, in-process: NICs without keys work" "$oracle" -i 20 host: host:
+	ok "$mode, in-process: NICs without keys find their wire" "$oracle" -i 20 host: host:
 	ok "$mode, in-process: the device has no queue pair and no memory of these NICs" soon unchanged "$qps" "$mrs"
 }
 

@@ -33,7 +33,7 @@ check-verbs-nodeps: all $$(VERBS_BIN)
 
 # ROUNDS barriers of each plan. TEST_LIMIT and TEST_TIMEOUT, in seconds, are large on purpose.
 check-oracle-verbs: ROUNDS = 1000
-check-oracle-verbs: all $(BUILD)/oracle ## every plan over every mode of the wire verbs, by NIC, by host, inside: 1,000 barriers each
+check-oracle-verbs: all $(BUILD)/oracle ## every plan over every mode of the wire verbs, by NICs, by hosts, in-process: 1,000 barriers each
 	$(Q)BUILD=$(BUILD) NBAR_ROUNDS=$(ROUNDS) TEST_LIMIT=80000 TEST_TIMEOUT=80000 testbed/run testbed/verbs/oracle.sh
 
 bench-verbs: deps all ## nbar against Open MPI, over a soft RDMA device of guests: takes minutes
