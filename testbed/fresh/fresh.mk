@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests in minimal Debian systems, made by debootstrap. Variables, for all three targets:
-#   RELEASES="bookworm trixie"   the releases of Debian; all by default
+# Tests in minimal Debian systems, made by debootstrap. Variables:
+#   RELEASES="bookworm trixie"   releases of Debian; both by default
 #   NBAR_FRESH_DIR=DIR           keeps the bare systems in DIR, for the next run
-# For check-fresh: DEMO_ONLY=1 runs only `make demo`, not `make check` and the builds with an MPI
-# For check-versions: SUITES="gcc clang dpdk openmpi mpich verbs" selects suites; all by default
+#   DEMO_ONLY=1                  check-fresh: only `make demo`, not `make check` and the rest
+#   SUITES="gcc clang ..."       check-versions: only these suites (see test-versions.sh)
 
 check-fresh: ## the README's commands in minimal Debian systems: needs root
 	$(Q)testbed/deps.sh debootstrap
