@@ -263,8 +263,8 @@ static void engine(const struct point *p)
 		give_up("the engine does not complete");
 }
 
-/* Sets plan. Returns the tokens that one member sends in a barrier; in these groups all members send
- * equally many. */
+/* Sets plan. Returns the tokens that one member sends in a barrier; in these groups all members
+ * send equally many. */
 static uint32_t tokens(const struct point *p)
 {
 	static uint32_t block[1024];
@@ -433,10 +433,10 @@ static const struct result *find(const char *name)
 	return NULL;
 }
 
-/* Prints the parts of a token of dissemination:1 with 8 members, where a member sends three tokens in
- * a barrier. Each part is measured alone, and their sum is less than the whole: "rest" is the code
- * between them. "passes": looks at pages and timers. "engine and loop" is the whole without wire,
- * doorbell and passes. */
+/* Prints the parts of a token of dissemination:1 with 8 members, where a member sends three tokens
+ * in a barrier. Each part is measured alone, and their sum is less than the whole: "rest" is the
+ * code between them. "passes": looks at pages and timers. "engine and loop" is the whole without
+ * wire, doorbell and passes. */
 static void print_parts(void)
 {
 	const struct result *whole = find("token dissemination:1 8");

@@ -139,7 +139,8 @@ static void insiders(struct raw *r)
 	ok(others_work(), "all goes on");
 }
 
-/* Random frames, most with a valid header. Some reach a group of this test, whose barriers may fail. */
+/* Random frames, most with a valid header. Some reach a group of this test, whose barriers may
+ * fail. */
 static void frame_noise(struct raw *r)
 {
 	struct nbar_endpoint endpoint[2];

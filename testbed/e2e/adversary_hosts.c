@@ -113,8 +113,8 @@ static void page_noise(void)
 	raw_close(&b);
 }
 
-/* Rank 1 of a group of two, in its own process. Writes its endpoint address to `out`, and reads that
- * of rank 0 from `in`. */
+/* Rank 1 of a group of two, in its own process. Writes its endpoint address to `out`, and reads
+ * that of rank 0 from `in`. */
 static void victim(const char *nic, int in, int out)
 {
 	struct nbar_rep_group_open rep;

@@ -18,8 +18,8 @@
 #define BARRIERS 100u
 #define TRIES 20u
 #define BUDGET_MS "1000"
-/* Limit of the attack's frames during the bystander's best barrier. A NIC sends this number in a few
- * poll passes; the queue of the attack is far longer. */
+/* Limit of the attack's frames during the bystander's best barrier. A NIC sends this number in a
+ * few poll passes; the queue of the attack is far longer. */
 #define FRAMES_A_BARRIER 8192u
 
 #define ROUNDS 3u

@@ -77,8 +77,8 @@ static int plan_open(struct raw *r, const struct plan_request *p)
 	return raw_ask(r, NBAR_OP_GROUP_OPEN, p, plan_bytes(p));
 }
 
-/* Makes the plan of a rank: rank 1 signals each of the WIDE slots of rank 0; rank 0 signals the only
- * slot of rank 1. */
+/* Makes the plan of a rank: rank 1 signals each of the WIDE slots of rank 0; rank 0 signals the
+ * only slot of rank 1. */
 static void wide_plan(struct plan_request *p, uint32_t rank)
 {
 	plan_begin(p, rank, 2, rank ? WIDE : 1, rank ? 1 : WIDE);
@@ -195,8 +195,8 @@ static bool begin_wide(struct fair *f, uint32_t n)
 	return true;
 }
 
-/* Opens rank 0 of a linear group. All its peers get the same endpoint address, of a member that does
- * not arrive. */
+/* Opens rank 0 of a linear group. All its peers get the same endpoint address, of a member that
+ * does not arrive. */
 static bool linear_open(struct fair *f, struct raw *r, const struct nbar_endpoint *one)
 {
 	static struct nbar_endpoint endpoint[NBAR_SLOTS_MAX];
@@ -333,8 +333,8 @@ static bool request_heard(struct fair *f, uint32_t c)
 	return true;
 }
 
-/* Clients 0 and 1 have waiting groups with as many slots as a plan may have; the other clients ask for
- * the state of these groups. */
+/* Clients 0 and 1 have waiting groups with as many slots as a plan may have; the other clients ask
+ * for the state of these groups. */
 static bool begin_stat(struct fair *f, uint32_t n)
 {
 	struct raw *receiver = fair_client(f, 0), *sender = fair_client(f, 1);
@@ -374,7 +374,8 @@ static bool begin_falling(struct fair *f, uint32_t n)
 	return true;
 }
 
-/* Each client opens a group with the greatest number of peers, in descending order, and closes it. */
+/* Each client opens a group with the greatest number of peers, in descending order, and closes it.
+ */
 static void pass_falling(struct fair *f)
 {
 	static struct plan_request p;

@@ -16,10 +16,11 @@
 #define LATE_NS UINT64_C(3500000000) /* several retry budgets */
 #define LINEAR 1000u
 #define PAIRS 1000u
-#define HEAVY 64u       /* groups of a client that dies */
-#define REUSE 16u       /* groups of the largest size that one port may have */
+#define HEAVY 64u /* groups of a client that dies */
+#define REUSE 16u /* groups of the largest size that one port may have */
 #ifdef __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+	__has_feature(memory_sanitizer)
 #define SANITIZED
 #endif
 #elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -285,7 +286,8 @@ void fair_case_reuse(void)
 	fair_quiet(f);
 	faults = faults_of(f->daemon[0]);
 	fair_ok(faults > 0, "reuse: the kernel counts the page faults of the daemon");
-	fair_ok(open_and_close(fair_client(f, 0)), "reuse: large groups are opened and closed again");
+	fair_ok(open_and_close(fair_client(f, 0)),
+		"reuse: large groups are opened and closed again");
 	faults = faults_of(f->daemon[0]) - faults;
 #ifdef SANITIZED
 	printf("# a sanitizer has its own memory: %llu page faults do not count\n",

@@ -97,8 +97,8 @@ static bool bystander_open(struct fair *f)
 	       raw_group_connect(&f->by[1], 0, &endpoint[0], 1) == 0;
 }
 
-/* Daemons that start from now on get small receive buffers (see rcvbuf.c). rcvbuf.so is in the folder
- * of this program. */
+/* Daemons that start from now on get small receive buffers (see rcvbuf.c). rcvbuf.so is in the
+ * folder of this program. */
 static void small_buffers(void)
 {
 #ifndef __SANITIZE_ADDRESS__ /* the sanitizer's library must be loaded first */

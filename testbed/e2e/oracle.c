@@ -7,9 +7,9 @@
  * barrier ahead. With -d, every member in turn comes MS late. With -H the hosts run the barriers,
  * over the NICs' signals. Used by the end-to-end scripts; exit status 0 if all checks passed.
  *
- * -m FILE -k RUN -n SIZE -r FIRST: runs the ranks from FIRST on of a group of SIZE; oracles on other
- * machines run the other ranks. All share FILE: memory that is 0 at first. Run RUN uses its own part
- * of FILE.
+ * -m FILE -k RUN -n SIZE -r FIRST: runs the ranks from FIRST on of a group of SIZE; oracles on
+ * other machines run the other ranks. All share FILE: memory that is 0 at first. Run RUN uses its
+ * own part of FILE.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -61,8 +61,8 @@ void raw_post(struct raw *r, uint32_t cell, uint32_t epoch);
  * word. */
 uint64_t raw_await(struct raw *r, uint32_t cell, uint32_t epoch);
 
-/* Starts the daemon of $BUILD with these arguments after --run-dir. Returns its pid when nnic NICs are
- * ready; 0: it did not start. */
+/* Starts the daemon of $BUILD with these arguments after --run-dir. Returns its pid when nnic NICs
+ * are ready; 0: it did not start. */
 pid_t raw_daemon_start(const char *run_dir, uint32_t nnic, const char *const *args);
 
 /* Sends the daemon a signal (0: none) and waits for its end. Returns the status of waitpid. */

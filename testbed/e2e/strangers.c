@@ -64,8 +64,8 @@ static int ask_stat(struct raw *r)
 	return raw_ask(r, NBAR_OP_NIC_STAT, NULL, 0);
 }
 
-/* Asks for a port. Returns the status; a daemon that refuses the client may have closed the connection
- * before the request. */
+/* Asks for a port. Returns the status; a daemon that refuses the client may have closed the
+ * connection before the request. */
 static int want_port(struct raw *r)
 {
 	int rc = raw_port_open(r, NBAR_PORT_ANY);
@@ -164,8 +164,8 @@ static void idle_clients_of_one_user(pid_t pid)
 	ok(no_ports("n0"), "all ports are given back");
 }
 
-/* Requests of two users wait while the daemon is stopped. The numbers of the ports that the users get
- * show in which order the daemon served the requests. */
+/* Requests of two users wait while the daemon is stopped. The numbers of the ports that the users
+ * get show in which order the daemon served the requests. */
 static void turns_of_users(pid_t pid)
 {
 	const struct {
@@ -299,8 +299,8 @@ static bool owner_is(const char *dir, const char *name, uid_t uid)
 	return lstat(path, &st) == 0 && st.st_uid == uid;
 }
 
-/* A daemon that changes its user, started twice, the second time after a SIGKILL of the first. The run
- * directory and its files belong to this user. */
+/* A daemon that changes its user, started twice, the second time after a SIGKILL of the first. The
+ * run directory and its files belong to this user. */
 static void another_user_after_the_start(void)
 {
 	static const char *const args[] = { "--nics",  "1",      "--user", "65534",  "--group",

@@ -6,10 +6,9 @@
  * Used by faults.py, for unchanged programs of this tree. A call site is a function of libc with
  * the address of its caller. Environment:
  *
- *   FAIL_FILE=FILE  counts of calls by site, for all processes of a run; FILE must be empty at first
- *   FAIL_IN=NAME    only programs of this name
- *   FAIL_MODULE=M   only calls from files (program, library) whose name begins with M
- *   FAIL_WAIT=1     only calls between fail_begin() and fail_end()
+ *   FAIL_FILE=FILE  counts of calls by site, for all processes of a run; FILE must be empty at
+ * first FAIL_IN=NAME    only programs of this name FAIL_MODULE=M   only calls from files (program,
+ * library) whose name begins with M FAIL_WAIT=1     only calls between fail_begin() and fail_end()
  *   FAIL_EACH=N     nothing fails; FILE.sites gets a line "FUNCTION ERRORS SITE CALL" for each of
  *                   the first N calls of each site
  *

@@ -30,7 +30,8 @@ struct fuzz_input {
 	size_t left;
 };
 
-/* Takes the next n bytes; beyond the end of the input they are zeros. Returns how many the input had. */
+/* Takes the next n bytes; beyond the end of the input they are zeros. Returns how many the input
+ * had. */
 static inline size_t fuzz_take(struct fuzz_input *in, void *to, size_t n)
 {
 	size_t got = n < in->left ? n : in->left;

@@ -54,8 +54,8 @@ static void run(const struct nbar_plan *p, struct fuzz_input *in)
 	free(s);
 }
 
-/* The bytes of the input, or a plan of the firmware with some bytes changed. The block has exactly the
- * length of the plan, so a sanitizer sees an access beyond it. */
+/* The bytes of the input, or a plan of the firmware with some bytes changed. The block has exactly
+ * the length of the plan, so a sanitizer sees an access beyond it. */
 static struct nbar_plan *upload(struct fuzz_input *in, size_t *length)
 {
 	struct nbfw_alg alg = { NBFW_ALG_FIRST + fuzz_u8(in) % (NBFW_ALG_END - NBFW_ALG_FIRST), 0 };

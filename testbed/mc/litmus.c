@@ -13,8 +13,8 @@ enum { R, SUM };
 enum { X, Y, BAD };
 enum { END };
 
-/* Each of `n` reading threads calls this function when it has found its value. The outcome is possible
- * if all threads can call it in one run: then the check of the last thread fails. */
+/* Each of `n` reading threads calls this function when it has found its value. The outcome is
+ * possible if all threads can call it in one run: then the check of the last thread fails. */
 static void outcome(struct mc_thread *t, uint8_t n)
 {
 	mc_change(t, "outcome", MC_ADD, R, BAD, 1, MC_RELAXED);

@@ -230,9 +230,9 @@ static void pass_time(struct nics *n)
 		nics_wait(n, r, n->s.now[r] + step);
 }
 
-/* True if a member waits although no frame was lost, no group was closed early, all frames are taken,
- * and all hosts have posted: this member would need a timeout. A wire without room only delays
- * frames, except that the answer to a PULL may be lost there. */
+/* True if a member waits although no frame was lost, no group was closed early, all frames are
+ * taken, and all hosts have posted: this member would need a timeout. A wire without room only
+ * delays frames, except that the answer to a PULL may be lost there. */
 static bool is_stuck(struct nics *n)
 {
 	bool armed = false;

@@ -9,7 +9,8 @@
  *   `phase` says where ages in units of 2^20 ns change;
  * - fields that the NIC writes before it reads them again: the deadline of a group without a timer,
  *   stragglers beyond the end of their list, and the asker and the round-trip state of a step that
- *   is over. Samples of the round trip do have an effect: the NIC computes later intervals from them.
+ *   is over. Samples of the round trip do have an effect: the NIC computes later intervals from
+ * them.
  *
  * One merge is not exact. When a timer is disarmed, `due` may stay earlier than every armed timer.
  * The NIC then sweeps once more and finds nothing. This can postpone a timer by one sweep, and

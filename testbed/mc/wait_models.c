@@ -26,8 +26,9 @@ static void before(struct mc_thread *t, uint8_t word, uint8_t barrier)
 	mc_store(t, "before the barrier", word, TICKET(barrier), MC_RELAXED);
 }
 
-/* Checks the data that all threads wrote before the barrier. To be called only after the last barrier:
- * after an earlier barrier, other threads may already write the data of the next barrier. */
+/* Checks the data that all threads wrote before the barrier. To be called only after the last
+ * barrier: after an earlier barrier, other threads may already write the data of the next barrier.
+ */
 static void after(struct mc_thread *t, uint8_t word, uint8_t n, uint8_t last)
 {
 	for (uint8_t i = 0; i < n; i++) {
@@ -341,8 +342,8 @@ void wait_mailbox(struct mc_model *m)
 
 /* --- signal rings with one entry: two signals go through the entry --------------------------- */
 
-/* The explorer runs no step before an await that precedes it in its thread. So it finds no bad run if
- * the count of taken entries is read relaxed. */
+/* The explorer runs no step before an await that precedes it in its thread. So it finds no bad run
+ * if the count of taken entries is read relaxed. */
 
 enum { RING_SEQ, RING_TAKEN, RING_FIELD };
 

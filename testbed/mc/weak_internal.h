@@ -25,7 +25,8 @@ struct value {
 struct state {
 	uint8_t pc[MC_THREADS], reg[MC_THREADS][MC_REGS];
 	uint8_t asleep[MC_THREADS];  /* word on which the thread sleeps, + 1; 0: it is awake */
-	uint8_t swapped[MC_THREADS]; /* step of a load that runs after its successor, + 1; 0: none */
+	uint8_t swapped[MC_THREADS]; /* step of a load that runs after its successor, + 1; 0: none
+				      */
 	/* MC_TSO: memory, and the store buffers */
 	uint8_t word[MC_WORDS], nbuffer[MC_THREADS], buffer[MC_THREADS][BUFFER][2];
 	/* MC_C11 */

@@ -168,8 +168,8 @@ static int report(int number, bool good, const char *name, const char *text, int
 	return !good;
 }
 
-/* True if nbar has run exactly `predicted` barriers since `before`. If not exact: true if nbar has run
- * at least one, and not more than `predicted`. */
+/* True if nbar has run exactly `predicted` barriers since `before`. If not exact: true if nbar has
+ * run at least one, and not more than `predicted`. */
 static bool offloaded(const unsigned long long before[3], uint64_t predicted, bool exact)
 {
 	unsigned long long now[3] = { 0 }, by_nbar;

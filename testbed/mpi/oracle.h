@@ -44,8 +44,8 @@ void oracle_settle(MPI_Comm comm);
 /* A random number 0..n-1. All ranks draw the same sequence. */
 uint32_t oracle_random(uint32_t n);
 
-/* Gets nbar's counters of this rank: barriers offloaded, within the host, by fallback. False: nbar is
- * not loaded. */
+/* Gets nbar's counters of this rank: barriers offloaded, within the host, by fallback. False: nbar
+ * is not loaded. */
 bool oracle_counters(unsigned long long out[3]);
 
 /* The tests. n is the number N of the argument TEST=N: barriers, communicators, or a rank. */

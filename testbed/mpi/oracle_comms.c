@@ -55,7 +55,8 @@ static MPI_Comm make(MPI_Comm comm, uint32_t way)
 	case 7: /* ranks of the same host */
 		MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &out);
 		break;
-	case 9: /* consecutive ranks are on one host, if the launcher placed ranks round robin on 4 hosts */
+	case 9: /* consecutive ranks are on one host, if the launcher placed ranks round robin on 4
+		   hosts */
 		MPI_Comm_split(comm, 0, rank % 4 * size + rank, &out);
 		break;
 	case 8: /* all except the last; only these ranks call MPI_Comm_create_group */
@@ -291,8 +292,8 @@ void test_threads(int n)
 /* --- many processes per host --------------------------------------------------------------------
  */
 
-/* Communicators of two ranks. If the two are on different hosts, every rank is the first of its host
- * in its communicator, and needs a port. */
+/* Communicators of two ranks. If the two are on different hosts, every rank is the first of its
+ * host in its communicator, and needs a port. */
 void test_pairs(int n)
 {
 	MPI_Comm comm;

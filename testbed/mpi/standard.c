@@ -92,8 +92,8 @@ static void rule_ahead_offloaded(void)
 /* --- 3.7.4, 6.12: progress, whatever the program blocks in -------------------------------------
  */
 
-/* After rank 0 has called its barriers, it only waits for a message. Rank 1 sends the message when the
- * barriers are complete at rank 1. So nbar must make progress at rank 0 without a call for
+/* After rank 0 has called its barriers, it only waits for a message. Rank 1 sends the message when
+ * the barriers are complete at rank 1. So nbar must make progress at rank 0 without a call for
  * barriers. */
 static void receives(MPI_Comm comm, int n)
 {

@@ -73,7 +73,8 @@ static int command(int fd, uint32_t which, const void *in, size_t in_size, void 
 	return call(fd, UVERBS_METHOD_INVOKE_WRITE, a);
 }
 
-/* Returns the number of queue pairs, and sets their handles. Finds the driver by trying all numbers. */
+/* Returns the number of queue pairs, and sets their handles. Finds the driver by trying all
+ * numbers. */
 static uint32_t queue_pairs(int fd, uint32_t handle[HANDLES_MAX])
 {
 	uint32_t n = 0;

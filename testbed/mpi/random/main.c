@@ -76,8 +76,8 @@ static void say_counts(void)
 		       (unsigned long long)all[7]);
 }
 
-/* True if at least a quarter of the barriers ran as expected: the MPI runs the first barriers of each
- * communicator. If `expect` is mpi, true if nbar ran none. */
+/* True if at least a quarter of the barriers ran as expected: the MPI runs the first barriers of
+ * each communicator. If `expect` is mpi, true if nbar ran none. */
 static bool as_expected(const char *expect)
 {
 	static const char *const name[] = { "nic", "host", "mpi" };

@@ -138,8 +138,8 @@ static void barriers(struct draft *d, uint32_t comm)
 	draft_all_at_once(d, e, NULL);
 }
 
-/* True if barriers may be pending when the communicator is freed. If the MPI runs the barriers, this
- * depends on the MPI; so it is permitted only once nbar runs them. */
+/* True if barriers may be pending when the communicator is freed. If the MPI runs the barriers,
+ * this depends on the MPI; so it is permitted only once nbar runs them. */
 static bool may_outlive(const struct comm *c)
 {
 	return c->barriers >= SETTLED && !c->near;

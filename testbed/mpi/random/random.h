@@ -28,8 +28,8 @@
 enum event_kind {
 	EVENT_BARRIERS, /* several blocking barriers */
 	EVENT_IBARRIER,
-	EVENT_INIT, /* a persistent barrier is made, */
-	EVENT_START, /* started, */
+	EVENT_INIT,   /* a persistent barrier is made, */
+	EVENT_START,  /* started, */
 	EVENT_UNINIT, /* and freed */
 	EVENT_MESSAGE,
 	EVENT_ALLREDUCE,
@@ -76,7 +76,7 @@ struct action {
 
 struct program {
 	uint64_t seed;
-	uint32_t n, me;          /* number of ranks; rank of this process, n: it does not take part */
+	uint32_t n, me; /* number of ranks; rank of this process, n: it does not take part */
 	uint32_t world[MEMBERS]; /* ranks in MPI_COMM_WORLD */
 	bool on_world;           /* communicator 0 is MPI_COMM_WORLD itself */
 	uint32_t nevent, ncomm, nstep, naction;
@@ -105,8 +105,8 @@ struct counts {
 };
 extern struct counts counts;
 
-/* file: all ranks of the job map it; patience: after so many seconds without an action, the watchdog
- * reports a hang. */
+/* file: all ranks of the job map it; patience: after so many seconds without an action, the
+ * watchdog reports a hang. */
 void world_open(const char *file, double patience);
 void world_close(void);
 
@@ -117,8 +117,8 @@ void world_at(uint32_t action, const char *format, ...) __attribute__((format(pr
 /* Text for messages: rank, seed and action. */
 const char *world_place(void);
 
-/* Rank `me` of the program enters a barrier. When it has left the barrier, world_left checks that all
- * ranks that the barrier waits for have entered. */
+/* Rank `me` of the program enters a barrier. When it has left the barrier, world_left checks that
+ * all ranks that the barrier waits for have entered. */
 void world_enter(const struct program *p, uint32_t step);
 void world_left(const struct program *p, const struct event *e, uint32_t step);
 

@@ -200,8 +200,8 @@ static void birth(const struct event *e)
 	counts.comms++;
 }
 
-/* Frees the communicator, perhaps with barriers under way. Open MPI does not permit this for barriers
- * that it runs itself: completes these first. */
+/* Frees the communicator, perhaps with barriers under way. Open MPI does not permit this for
+ * barriers that it runs itself: completes these first. */
 static void death(const struct event *e)
 {
 	for (uint32_t i = 0; i < run.p->nevent; i++) {

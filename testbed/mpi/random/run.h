@@ -34,7 +34,8 @@ void finish(uint32_t event, const MPI_Status *status);
 
 void test(uint32_t event);
 
-/* Completes the event of action `first`, and the events of the completions right after this action. */
+/* Completes the event of action `first`, and the events of the completions right after this action.
+ */
 void wait_from(uint32_t first);
 
 #endif

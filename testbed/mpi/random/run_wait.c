@@ -109,8 +109,8 @@ static void wait_all(const uint32_t *event, MPI_Request *request, int n, bool po
 	}
 }
 
-/* Completes one request. how: 0: by MPI_Wait; 1: by MPI_Request_get_status, which must not change the
- * request, and MPI_Wait; 2: by MPI_Test. */
+/* Completes one request. how: 0: by MPI_Wait; 1: by MPI_Request_get_status, which must not change
+ * the request, and MPI_Wait; 2: by MPI_Test. */
 static void wait_one(uint32_t event, uint32_t how)
 {
 	MPI_Status status;
@@ -125,8 +125,8 @@ static void wait_one(uint32_t event, uint32_t how)
 	finish(event, &status);
 }
 
-/* True if the event must be completed by a call for one request: MPICH 4.0 aborts some programs that
- * complete a persistent barrier by a call for several requests. */
+/* True if the event must be completed by a call for one request: MPICH 4.0 aborts some programs
+ * that complete a persistent barrier by a call for several requests. */
 static bool alone(uint32_t event)
 {
 #ifdef MPICH
