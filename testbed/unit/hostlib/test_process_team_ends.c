@@ -21,7 +21,7 @@ static void child_stays(int to)
 	_exit(1);
 }
 
-/* Gets a share, attaches, reports that, and stays. */
+/* Gets a share, attaches, reports that it is attached, and stays. */
 static void child_attaches(int from, int to)
 {
 	struct nbar_share share;

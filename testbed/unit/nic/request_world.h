@@ -14,13 +14,13 @@ struct request_world {
 	struct wire_base wire;
 	struct nbnic_device device;
 	struct nbnic_client client, other;
-	uint32_t blocks; /* that the NIC has */
-	uint32_t allocs; /* that still succeed */
+	uint32_t blocks; /* blocks of memory that the NIC has */
+	uint32_t allocs; /* allocations that still succeed */
 	bool no_random, events;
 	const char *algorithm; /* what "auto" means; NULL: the default */
 	uint32_t hide;   /* 1: the group of cell 0 is gone in the next exclusive call; n: later */
-	uint32_t traced; /* events */
-	uint32_t looks;  /* at the processes of hosts */
+	uint32_t traced; /* number of traced events */
+	uint32_t looks;  /* how often the NIC has looked at the processes of hosts */
 	int page_error, events_error;
 	uint32_t peers, peers_left; /* peers that the wire has begun; peers that it still takes */
 	uint64_t now;
