@@ -38,12 +38,18 @@ shm_four() { # BARRIERS ALGORITHM
 }
 
 # A daemon is killed while barriers run: the members on the other daemon must get an error.
+shm_completed() {
+	"$BUILD/nbar" stat "$work/shm-b/n2.sock" | sed -nE 's/.*barriers_completed +([0-9]+).*/\1/p' | head -n 1
+}
+
 shm_killed() {
+	local rc _ pid before
+	before=$(shm_completed) || return
 	shm_four 100000000 pairwise >"$work/shm-out" 2>&1 &
-	local rc _ pid=$!
+	pid=$!
 	pids="$pids $pid"
-	for _ in $(seq 200); do # until barriers run
-		"$BUILD/nbar" stat "$work/shm-b/n2.sock" | grep -qE 'barriers_completed +[1-9][0-9]' && break
+	for _ in $(seq 400); do # until barriers of this program run
+		[ "$(shm_completed)" -gt $((before + 10)) ] && break
 		sleep 0.05
 	done
 	kill -9 "$shm_b"
