@@ -79,8 +79,8 @@ static void pairwise(struct writer *w, uint32_t size, uint32_t rank)
 /*
  * In each step, a rank signals the ranks that are 1, 2, ... `ways` times the distance above its
  * own, modulo size. All ranks have the same steps, so the n-th signal that a rank sends fills slot
- * n of its receiver. The plan leaves out multiples of size or more: such a signal would return to
- * its sender, or tell its receiver nothing new.
+ * n of its receiver. The plan leaves out a multiple of the distance that is not below size: such a
+ * signal would return to its sender, or tell its receiver nothing new.
  */
 static void dissemination(struct writer *w, uint32_t size, uint32_t rank, uint32_t ways)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pass.c - the scheduler: gives waiting work its share of each pass.
+ * pass.c - the scheduler: fires timers, and gives queued sends and PULLs their share of each pass.
  *
  * Called once per pass, after frames and doorbells. Every loop has a budget; the next pass does the
  * work that is left. PROTOCOL.md, "The bound of a poll pass", adds up the budgets.

@@ -2,8 +2,9 @@
 /*
  * send.c - sends every frame of the NIC, within the budgets of a pass.
  *
- * Called by nic.c for an event, and by the scheduler in pass.c. Must never send more than the
- * budgets of a pass allow. The other sends wait in the group, and the group waits in nic.sends.
+ * Called by nic.c for an event, by why.c for an answer, and by the scheduler in pass.c. Must never
+ * send more than the budgets of a pass allow. Other sends of a plan wait in the group, and the group
+ * waits in nic.sends; other answers are dropped and counted.
  */
 #include "nic.h"
 #include "nic_internal.h"

@@ -13,7 +13,7 @@ packages="gcc g++ clang llvm pkg-config libc6-dev libdpdk-dev libcmocka-dev libj
 
 install_all() {
 	inside "$1" root "apt-get install -y -qq --no-install-recommends $(tr -s '\n\t' ' ' <<<"$packages")" &&
-		inside "$1" newcomer "make openmpi-headers"
+		inside "$1" root "chmod 755 ~newcomer" && inside "$1" newcomer "make openmpi-headers"
 }
 
 # version RELEASE PACKAGE: prints the upstream version of the package.

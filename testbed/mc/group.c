@@ -74,7 +74,7 @@ static const char usage[] =
 	"  --timeouts N  timers that fire (without --any)\n"
 	"  --leaves N    hosts that close or die       --crashes N  NICs that fall silent\n"
 	"  --windows N   windows that end with a silent source\n"
-	"  --patience    from each state, hosts may be late for two windows\n"
+	"  --patience    from each state, hosts may be late for over two windows\n"
 	"  --states N    the most states\n";
 
 #define OPTION(field) offsetof(struct options, field)

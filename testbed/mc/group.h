@@ -39,7 +39,7 @@ struct group_config {
 	uint8_t windows;           /* windows that end, even if the other members are only slow */
 	bool laters;               /* GROUP_ANY: true: LATERs are delivered; false: all are lost */
 	uint8_t slots; /* plans with more slots, of all ranks, are left out; 0: no limit */
-	bool patience; /* from each state, a host may be late for two windows */
+	bool patience; /* from each state, hosts may be late for more than two windows */
 };
 
 struct group_member {

@@ -27,7 +27,8 @@ static unsigned long long barriers(MPI_Comm comm, bool *good)
 }
 
 /* Every rank that sees the failure revokes the communicator, so the other ranks leave the barrier,
- * too. The last of the first 100 barriers may already lack the dead rank. Open MPI 5.0.7 writes to
+ * too. Rank n may die before all others have left the last of the first 100
+ * barriers, so this barrier may fail for them. Open MPI 5.0.7 writes to
  * the socket of the dead rank: SIGPIPE must not end the ranks that are alive. */
 void test_shrinks(int n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostlib_faults.c - each system call and allocation of the host library fails once, with each
- * of several errors. The library reports the failure, does not hang, and leaves nothing behind.
+ * test_hostlib_faults.c - each allocation and each of ten system calls of the host library fails once,
+ * with each of several errors. The library reports the failure, does not hang, and leaves nothing behind.
  *
  * Linked with --wrap for each of these calls. Only calls of the test's own thread fail, not those
  * of the daemon in this program.
@@ -48,8 +48,8 @@ static int fault_of(int fd)
 		return fails() ? (failed) : __real_##name arguments; \
 	}
 
-/* The number of looks for a late reply (which do not wait) depends on the machine, so no look
- * fails. */
+/* How often the library looks for a late reply (recv with MSG_DONTWAIT) depends on the machine, so
+ * these calls never fail here. */
 ssize_t __real_recv(int fd, void *to, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *to, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *to, size_t size, int flags)

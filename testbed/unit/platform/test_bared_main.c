@@ -99,7 +99,8 @@ int serve_listen(const struct options *o, struct rundir_socket *out)
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* A signal arrives. It must not end this process, and it must not end the daemon at once. */
+/* SIGHUP and SIGPIPE must have no effect. The last signal must not end this process: it makes
+ * stop_fd readable, and then serve_run returns. */
 int serve_run(struct nic *n, int listen_fd, int stop_fd)
 {
 	struct pollfd p = { .fd = stop_fd, .events = POLLIN };
