@@ -304,6 +304,35 @@ static void test_silent_nics_without_an_entry(void **state)
 	trace_end();
 }
 
+/* Addresses that differ in one byte, except the last one, have different entries in the table of
+ * live NICs: most of 256 such NICs are remembered. */
+static void test_entries_of_nics(void **state)
+{
+	(void)state;
+	trace_connected(FOUR, 4, 0);
+	trace.room = 0;
+	for (uint32_t at = 0; at < NBNIC_ADDR_SIZE - 1; at++) {
+		uint32_t known = 0;
+
+		memset(trace.nic.heard, 0, sizeof(trace.nic.heard));
+		for (uint32_t v = 0; v < 256; v++) {
+			struct nbnic_addr from = { { 0 } };
+			const struct nbfw_token t = { .type = NBFW_PULL,
+						      .handle = trace.group->handle,
+						      .cookie = trace.group->cookie,
+						      .src = 1,
+						      .epoch = 1 };
+
+			from.byte[at] = (uint8_t)v;
+			nbnic_receive(&trace.nic, &from, &t, trace.now);
+		}
+		for (uint32_t i = 0; i < NBNIC_HEARD_MAX; i++)
+			known += trace.nic.heard[i].nic != 0;
+		require(known > 128, "byte %u: %u entries", at, known);
+	}
+	trace_end();
+}
+
 /* A pass that finds nothing does nothing, also after others that had work. */
 static void test_idle(void **state)
 {
@@ -591,6 +620,7 @@ int main(void)
 		cmocka_unit_test(test_answers_to_pulls),
 		cmocka_unit_test(test_stragglers),
 		cmocka_unit_test(test_silent_nics),
+		cmocka_unit_test(test_entries_of_nics),
 		cmocka_unit_test(test_silent_nics_without_an_entry),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_no_room_for_pulls),

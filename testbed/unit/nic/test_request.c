@@ -113,6 +113,9 @@ static void test_ports(void **state)
 	w.page_error = -NBAR_EMFILE;
 	refuses(&w.client, NBAR_OP_PORT_OPEN, &req, sizeof(req), NBAR_EMFILE,
 		"no file descriptor for port 1023 of n0: uid");
+	w.page_error = -NBAR_EPERM;
+	refuses(&w.client, NBAR_OP_PORT_OPEN, &req, sizeof(req), NBAR_EPERM,
+		"no memory for port 1023 of n0 (error 1): close");
 	assert_int_equal(w.blocks, 0);
 	w.page_error = 0;
 	port_open(&w.client, NBAR_PORTS_MAX - 1);
@@ -293,7 +296,7 @@ static void test_connect(void **state)
 	assert_int_equal(w.peers, 0);
 	q.endpoint[1] = b;
 	w.peers_left = 1;
-	refuses(&w.client, NBAR_OP_GROUP_CONNECT, &q, sizeof(q.req) + 192, NBAR_EHOSTUNREACH,
+	refuses(&w.client, NBAR_OP_GROUP_CONNECT, &q, sizeof(q.req) + 192, NBAR_EPERM,
 		"no way to the NIC of rank 2: no road");
 	assert_int_equal(w.peers, 0);
 	w.peers_left = UINT32_MAX;

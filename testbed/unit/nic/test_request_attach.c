@@ -164,6 +164,9 @@ static void test_events(void **state)
 	w.events_error = -NBAR_EMFILE;
 	refuses(&w.client, NBAR_OP_GROUP_EVENTS, &cell, sizeof(cell), NBAR_EMFILE,
 		"no socket for the group in cell 0 of n0 (error 24); poll");
+	w.events_error = -NBAR_EPERM;
+	refuses(&w.client, NBAR_OP_GROUP_EVENTS, &cell, sizeof(cell), NBAR_EPERM,
+		"no socket for the group in cell 0 of n0 (error 1); poll");
 	w.events_error = 0;
 	assert_int_equal(request(&w.client, NBAR_OP_GROUP_EVENTS, &cell, sizeof(cell)), 0);
 	assert_true(w.client.gives_events && w.events && !w.client.gives_page);
