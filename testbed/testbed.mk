@@ -28,7 +28,7 @@ $(BUILD)/libinproc.a: $(INPROC_OBJ)
 OBJS += $(INPROC_OBJ)
 
 # These see a NIC's page at one address only: see single_mapping.c.
-SINGLE_MAPPING_BIN := $(BUILD)/test_hostlib $(BUILD)/test_team $(BUILD)/test_process_team
+SINGLE_MAPPING_BIN := $(addprefix $(BUILD)/test_,hostlib team process_team process_team_ends)
 SINGLE_MAPPING_OBJ := $(BUILD)/test/testbed/unit/hostlib/single_mapping.o
 $(SINGLE_MAPPING_BIN): $(SINGLE_MAPPING_OBJ)
 $(SINGLE_MAPPING_BIN): ALL_LDFLAGS += -Wl,--wrap=mmap,--wrap=munmap
@@ -54,13 +54,13 @@ NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o
 $(BUILD)/test_nic $(BUILD)/test_nic_admin $(BUILD)/test_nic_latency $(BUILD)/test_nic_why $(BUILD)/test_wire_auth: $(NIC_WORLD_OBJ)
 # NICs that run passes, over wires of a limited length.
 NIC_NET_OBJ := $(BUILD)/test/testbed/unit/nic/nic_net.o
-$(BUILD)/test_nic_pass $(BUILD)/test_nic_pull $(BUILD)/test_nic_rtt: $(NIC_NET_OBJ)
+$(patsubst %,$(BUILD)/test_nic_%,pass peers pull rtt starts): $(NIC_NET_OBJ)
 # A whole NIC, with its clients.
 DEVICE_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/device_world.o
 $(BUILD)/test_device $(BUILD)/test_quota: $(DEVICE_WORLD_OBJ)
 # One NIC, and a trace of what it does.
 NIC_TRACE_OBJ := $(BUILD)/test/testbed/unit/nic/nic_trace.o
-$(BUILD)/test_nic_trace $(BUILD)/test_nic_group $(BUILD)/test_page: $(NIC_TRACE_OBJ)
+$(BUILD)/test_nic_trace $(BUILD)/test_nic_trace_errors $(BUILD)/test_nic_group $(BUILD)/test_page: $(NIC_TRACE_OBJ)
 # A NIC whose platform and wire fail on demand.
 REQUEST_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/request_world.o
 $(BUILD)/test_request $(BUILD)/test_request_attach $(BUILD)/test_request_latency $(BUILD)/test_request_rare: $(REQUEST_WORLD_OBJ)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Benchmarks of the NIC itself, and the test of its fairness.
 
-# A bystander under attack: libc and the ABI header alone.
+# The test of fairness, which uses only libc and the ABI header.
 FAIR_OBJ := $(patsubst %.c,$(BUILD)/test/%.o,$(wildcard testbed/e2e/fair*.c) testbed/e2e/raw.c)
 $(BUILD)/fair: $(FAIR_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
-# Daemons of this test have the receive buffers of a machine that nobody has tuned.
+# Gives daemons of this test the receive buffers of an untuned machine.
 $(BUILD)/rcvbuf.so: testbed/e2e/rcvbuf.c
 	$(call say,LD,$@)
 	$(Q)$(CC) -std=c11 $(WARN) -O2 -fPIC -shared $< -o $@
@@ -14,7 +14,7 @@ TESTS += $(BUILD)/fair $(BUILD)/rcvbuf.so
 TEST_LIST += $(BUILD)/fair
 OBJS += $(FAIR_OBJ)
 
-# What a token costs in the pass of a NIC. loop_nics.c sees what is inside the daemon.
+# The cost of a token in the pass of a NIC. loop_nics.c uses internals of the daemon.
 BENCH_LOOP_OBJ := $(addprefix $(BUILD)/test/testbed/,bench/loop.o bench/loop_nics.o e2e/raw.o)
 $(BUILD)/test/testbed/bench/loop_nics.o: CFLAGS_test += $(subst -I/,-isystem /,$(DPDK_CFLAGS))
 $(BUILD)/bench-loop: $(BENCH_LOOP_OBJ) $(filter-out %/main.o %/options.o,$(NICD_DPDK_OBJ)) \
@@ -36,7 +36,7 @@ bench-observe: $(BUILD)/nbar $(BUILD)/nbar-nicd $(BUILD)/bench-loop ## what hist
 		$(addprefix $(BUILD)-no-latency/,nbar nbar-nicd bench-loop)
 	$(Q)testbed/bench/observe.sh $(BUILD)-no-latency $(BUILD) $(REPEAT) $(OBSERVE)
 
-# What loss costs: whole NICs in the simulator.
+# Latency over loss: whole NICs in the simulator.
 BENCH_LOSS_OBJ := $(BUILD)/test/testbed/bench/loss.o
 $(BUILD)/bench-loss: $(BENCH_LOSS_OBJ) $(SIM_OBJ) $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
@@ -51,7 +51,7 @@ bench-loss-hosts: all $(BUILD)/bench-loss $(BUILD)/cluster-hold ## the same with
 	$(Q)BUILD=$(BUILD) HOSTS=$(HOSTS) BARRIERS=$(BARRIERS) DUPLICATE=$(DUPLICATE) REORDER=$(REORDER) \
 		PERCENTS="$(PERCENTS)" testbed/bench/loss-hosts.sh
 
-bench-fair: all $(BUILD)/fair $(BUILD)/rcvbuf.so ## a bystander's barriers alone and while others do their worst
+bench-fair: all $(BUILD)/fair $(BUILD)/rcvbuf.so ## a bystander's barriers, alone and while other clients attack
 	$(Q)BUILD=$(BUILD) $(BUILD)/fair --bench $(FAIR)
 
 .PHONY: bench-fair bench-instructions bench-loop bench-loss bench-loss-hosts bench-observe

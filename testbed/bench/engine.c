@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine.c - measures the time of the engine alone for one token. It is not a test. One member of a
+ * engine.c - measures the time per token of the engine alone. It is not a test. One member of a
  * group runs barrier after barrier. Its tokens come in the order of its slots, so each step ends
- * with a separate event. The time of START is divided among the tokens of the barrier.
+ * with a separate event. The time per token includes its share of START.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # instructions.sh [PROGRAM]: counts the instructions of a token in the whole pass of a NIC, by parts. Runs
-# bench-loop, or another build of it (PROGRAM), under callgrind. For the NICs the time stands still, so the
+# bench-loop, or another build of it (PROGRAM), under callgrind. The clock of the NICs is stopped, so the
 # counts repeat exactly, also on a busy machine. Started by make bench-instructions.
 set -eu
 program=${1:-${BUILD:-build}/bench-loop}

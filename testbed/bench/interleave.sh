@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# interleave.sh A B [N [ARGUMENT...]]: `nbar bench` of two builds in one interleaved run: A B B A A
-# B ..., N repetitions of each (default 6). A and B are build folders with nbar and nbar-nicd in
-# them; the arguments are those of nbar bench. Prints, for each configuration, the medians of the means
-# and of the p50, and for both B / A: the median of the ratios of the repetitions, with its 95 % interval
-# (see ratios.awk). nbar bench knows the p50 in steps of 1 to 2 %.
-# $PREFIX_COMMAND, if set, is what each bench runs under, such as nice -n -20. Do not use a
-# real-time class: a process in it that waits for its children may never end.
+# interleave.sh A B [N [ARGUMENT...]]: runs `nbar bench` of two builds interleaved: A B B A A B ...,
+# N times each (default 6). A and B are build folders with nbar and nbar-nicd; the arguments are those
+# of nbar bench. Prints, for each configuration, the medians of the means and of the p50; and for both
+# the ratio B / A: the median of the ratios of the repetitions, with its 95 % interval (see ratios.awk).
+# nbar bench resolves the p50 to 1 to 2 %.
+# $PREFIX_COMMAND, if set, goes before each nbar bench, for example nice -n -20. Do not use a real-time
+# class: a process of it that polls can prevent the kernel from ending its children.
 set -u
 [ $# -ge 2 ] || { echo "usage: $0 A B [N [ARGUMENT...]]" >&2; exit 2; }
 a=$1 b=$2 n=${3:-6}

@@ -3,15 +3,14 @@
  * loop.c - measures the cost of a token in the whole pass of a NIC on the wire ring, and the share
  * of each part. It is not a test.
  *
- * One thread is host and NICs: it posts a barrier on every member and polls the NICs until they
+ * One thread runs hosts and NICs: it posts a barrier on every member and polls the NICs until they
  * have no more work. Each point runs in a separate process. Its time is the median of repetitions,
- * in processor time. This time includes the host's stores, and one look at a completion word for
- * each barrier.
+ * in processor time. It includes the hosts' stores, and one look at a completion word per barrier.
  *
  *     bench-loop [--json] [POINT...]
  *
- * For a tool that counts instructions (see instructions.sh), it runs a point N times in this
- * process, all of them in the function `repeated`, and prints the tokens of one time:
+ * For a tool that counts instructions (see instructions.sh), it calls the function of a point N
+ * times, in the function `repeated` of this process, and prints the tokens of one call:
  *
  *     bench-loop --repeat N POINT
  *
@@ -47,7 +46,7 @@ struct point {
 	uint32_t nnic;
 	uint32_t ports;                    /* of each NIC */
 	uint32_t cells;                    /* groups of each port; all others are idle */
-	void (*fn)(const struct point *p); /* what is timed*/
+	void (*fn)(const struct point *p); /* measured */
 	bool by_token;                     /* true: time per token; false: per call */
 };
 
@@ -93,9 +92,9 @@ static void give_up(const char *what)
 	_exit(1);
 }
 
-/* --- set-up: by requests, from a thread of its own, while the first one polls ----------------- */
+/* --- set-up: by requests, from a second thread, while the first thread polls ------------------ */
 
-static int set_up; /* the thread is done: release there, acquire here */
+static int set_up; /* the second thread is done: release there, acquire in start() */
 
 /* The group that runs barriers: a member on each active NIC, in cell 0 of its first port. */
 static void connect_all(const struct point *p)
@@ -162,7 +161,8 @@ static void start(const struct point *p, char *const iface[])
 
 /* --- what is measured ------------------------------------------------------------------------ */
 
-/* ns of one call: the median over repetitions of some ms. */
+/* Returns the ns of one call: the median of repetitions, each with so many calls that it takes some
+ * ms. */
 static double median_ns(const struct point *p)
 {
 	double ns[REPETITIONS];
@@ -187,7 +187,8 @@ static double median_ns(const struct point *p)
 	return by_median(ns, REPETITIONS);
 }
 
-/* The host posts `ahead` barriers at once. */
+/* All hosts post `ahead` barriers at once. Returns when member 0 has completed them and no NIC has
+ * work. */
 static void post_and_pass(const struct point *p, uint32_t ahead)
 {
 	epoch += ahead;
@@ -235,7 +236,7 @@ static void send_and_take(const struct point *p)
 		n += loop_nics_take(FRAMES - n);
 }
 
-/* A barrier of the engine alone, fed with the tokens of one member. */
+/* A barrier of the engine alone: START of one member, then all tokens that it receives. */
 static void engine(const struct point *p)
 {
 	static struct nbfw_state *s;
@@ -262,7 +263,8 @@ static void engine(const struct point *p)
 		give_up("the engine does not complete");
 }
 
-/* Tokens of a barrier at one member; all members of these groups have the same number. */
+/* Sets plan. Returns the tokens that one member sends in a barrier; in these groups all members
+ * send equally many. */
 static uint32_t tokens(const struct point *p)
 {
 	static uint32_t block[1024];
@@ -296,7 +298,7 @@ static const struct point points[] = {
 	{ "idle 64 ports, 15 cells", NULL, 0, 1, 64, 15, pass, false },
 	{ "idle 1 port, 1000 cells", NULL, 0, 1, 1, 1000, pass, false },
 	{ "idle 8 NICs", NULL, 0, 8, 1, 1, pass, false },
-	/* Parts. */
+	/* Parts of a token. */
 	{ "engine", "dissemination:1", 8, 0, 0, 0, engine, true },
 	{ "wire", NULL, 0, 2, 1, 0, send_and_take, false },
 	{ "alone", "auto", 1, 1, 1, 1, barrier, false },
@@ -346,7 +348,7 @@ static void drop_sockets(uint32_t nnic)
 	}
 }
 
-/* In a process of its own, because DPDK can start only once in a process. */
+/* In a new process, because DPDK can start only once in a process. */
 static struct result point_measure(const struct point *p)
 {
 	struct result r = { 0, 0 };
@@ -403,7 +405,7 @@ static void repeat(const char *name, uint32_t n)
 #define CABLE_BARRIERS 20000u
 #define CABLE_WARMUP 1000u
 
-/* One barrier after the other, each with its own time: as raw_oneway.c measures frames. */
+/* Measures each barrier by itself, as raw_oneway.c measures frames. */
 static void cable_measure(char *const iface[])
 {
 	static const struct point pair = { "cable", "pairwise", 2, 2, 1, 1, barrier, false };
@@ -431,9 +433,10 @@ static const struct result *find(const char *name)
 	return NULL;
 }
 
-/* Shares in a token of dissemination:1 with 8 members: three tokens a member and barrier. Each part
- * is timed alone, so their sum is less than the whole: the rest is the code between them. Engine
- * and loop are the whole without wire, doorbell and passes, which look at pages and timers. */
+/* Prints the parts of a token of dissemination:1 with 8 members, where a member sends three tokens
+ * in a barrier. Each part is measured alone, and their sum is less than the whole: "rest" is the
+ * code between them. "passes": looks at pages and timers. "engine and loop" is the whole without
+ * wire, doorbell and passes. */
 static void print_parts(void)
 {
 	const struct result *whole = find("token dissemination:1 8");

@@ -13,7 +13,7 @@
 #include "loop_nics.h"
 #include "nicd.h"
 
-#ifdef LOOP_OLD /* a tree from before nic/device.h */
+#ifdef LOOP_OLD /* a tree without firmware/nic/device.h */
 #define WIRE(i) (set.nic[i]->wire)
 #define POLL(w, i, n) ((w)->ops->poll(w, &set.nic[i]->nic, 0))
 #define OPEN(name, dev, wire) ((void)(dev), wire_ring_ops.open(name, no_option, NULL, wire))
@@ -25,7 +25,7 @@
 #endif
 
 static struct nicd set;
-static uint64_t stopped; /* the time at which the clock stands; 0: it runs */
+static uint64_t stopped; /* the time at which the clock was stopped; 0: it runs */
 
 static void give_up(const char *what)
 {

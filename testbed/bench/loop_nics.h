@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop_nics.h - the soft NICs, as loop.c sees them: a set of NICs in this process, on the wire ring
- * or on network interfaces. The caller polls them.
+ * loop_nics.h - a set of soft NICs in this process, for loop.c: on the wire ring or on network
+ * interfaces. The caller polls them.
  *
- * Small, so that the same loop.c measures an older tree too (see compare).
+ * This interface is small, so that the same loop.c can measure an older tree, too (see build-loop).
  */
 #ifndef NBAR_BENCH_LOOP_NICS_H
 #define NBAR_BENCH_LOOP_NICS_H
@@ -22,8 +22,8 @@ bool loop_nics_pass(void);
 /* Stops the clock of the NICs: no timer fires, and counts of instructions repeat. */
 void loop_nics_stop_clock(void);
 
-/* Sends n frames from NIC 0 to NIC 1, for a group that does not exist, and receives up to n there.
- * Measures the wire and one look-up per frame. */
+/* Send n frames from NIC 0 to NIC 1, for a group that does not exist; receive up to n frames at
+ * NIC 1, and return how many. Measures the wire and one look-up of a group per frame. */
 void loop_nics_send(uint32_t n);
 uint32_t loop_nics_take(uint32_t n);
 

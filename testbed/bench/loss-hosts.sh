@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The latency of a barrier over the loss of frames, on test hosts: a daemon for each host, on UDP.
-# nftables drops frames, and on request doubles some and holds some back. The floor of theory (loss.c)
-# stands beside the result; it takes the time of a signal from the latency at 0 %. This is not a test,
-# but it fails if a barrier fails, or if the counters of nftables show that a fault did not happen.
-# Started by make bench-loss-hosts.
+# nftables drops frames, and on request duplicates some and delays some. Prints the floor of theory
+# (loss.c) beside each result; the floor uses the time of a signal that follows from the latency at
+# 0 %. This is not a test, but it fails if a barrier fails, or if the counters of nftables show that a
+# fault did not happen. Started by make bench-loss-hosts.
 #
-# Environment: PERCENTS of lost frames (integers, 0 first), HOSTS, BARRIERS, and DUPLICATE and REORDER,
-# percents of the frames; there are none at 0 % of loss.
+# Environment: PERCENTS of lost frames (integers, 0 first), HOSTS, BARRIERS, and DUPLICATE and
+# REORDER, percentages of the frames, which do not apply to the first run, at 0 % of loss.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/lib.sh
@@ -35,7 +35,8 @@ column() {
 		{ print $at }' "$work/result"
 }
 
-# Prints how many frames met this fate: drop, dup or fwd.
+# fate drop|dup|fwd: prints how many frames nftables has dropped, duplicated or forwarded to
+# cluster-hold.
 fate() {
 	awk -v word="$1" '{ for (i = 1; i < NF; i++) if ($i == "packets") n = $(i + 1) }
 		$0 ~ " " word "( |$)" { sum += n } END { print sum + 0 }' "$work/rules"
@@ -50,7 +51,8 @@ sent() {
 	awk '$1 ~ /^(tokens|pulls|laters|aborts)_sent$/ { n += $2 } END { print n }' "$work/stat"
 }
 
-# happened PERCENT WORD: nftables has counted this fate if, and only if, it was asked for.
+# happened PERCENT drop|dup|fwd: ends the script if PERCENT is not 0 and this has not happened, or
+# if PERCENT is 0 and it has.
 happened() {
 	local n
 	n=$(fate "$2")

@@ -7,12 +7,12 @@
  *     bench-loss [MEMBERS [BARRIERS]]
  *     bench-loss --floor HOP_US PERCENT MEMBERS BARRIERS
  *
- * The second form prints the floor alone, median and p99, where a signal takes HOP_US from one
- * member to the next: for loss-hosts.sh.
+ * The second form prints only the floor, median and p99, for a network where a signal takes HOP_US
+ * from member to member; loss-hosts.sh uses it.
  *
- * The floor: each receiver knows by magic when a frame for it is lost, and asks at once. So each
- * lost token, PULL or answer costs one round trip at its receiver, and nothing else. No barrier
- * that repairs loss from the receiver can be faster.
+ * The floor assumes that a receiver learns of each lost frame without delay, and asks for the token
+ * at once. So each lost token, PULL or answer costs one round trip at its receiver, and nothing
+ * else. No barrier in which the receiver repairs losses can be faster.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,8 @@ static void give_up(const char *what)
 	exit(1);
 }
 
-/* A network like UDP between two hosts: 12 us from post to completion of one round. */
+/* Runs all barriers in a network like UDP between two hosts: a round takes 12 us from post to
+ * completion. */
 static void simulate(uint32_t percent, struct sim_report *out)
 {
 	const struct sim_setup setup = {
@@ -71,7 +72,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* How often a signal is lost before it arrives: first as a token, then as PULL or answer. */
+/* Draws how often a signal is lost before it arrives: first its token, then each PULL or answer. */
 static uint32_t losses(struct rng *rng, uint32_t percent)
 {
 	uint32_t n = 0;
@@ -82,7 +83,8 @@ static uint32_t losses(struct rng *rng, uint32_t percent)
 	return n;
 }
 
-/* One barrier; time[] is when each member enters it, and then when it leaves it. */
+/* One barrier: on entry, time[] is when each member enters the barrier; on return, when each member
+ * leaves it. */
 static void floor_step(double *time, double hop, uint32_t percent, struct rng *rng)
 {
 	double next[MEMBERS_MAX];

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# observe.sh OFF ON [N [ARGUMENT...]]: what the histograms of a NIC and its metrics cost. OFF is a build
-# without histograms, ON one with them. Prints, for both, the instructions of a token, where valgrind is
+# observe.sh OFF ON [N [ARGUMENT...]]: measures the cost of histograms and metrics. OFF is a build without
+# histograms, ON a build with histograms. Prints, for both, the instructions of a token, if valgrind is
 # installed; then, in interleaved runs with N repetitions of each (default 40), the processor time of a
-# token (compare), and `nbar bench` with ARGUMENTs (interleave.sh): there the daemons of ON serve
-# metrics, which are read every second. Started by make bench-observe.
+# token (compare), and the results of `nbar bench` with the ARGUMENTs (interleave.sh), while the metrics
+# of ON's daemons are read every second. Started by make bench-observe.
 set -u
 [ $# -ge 2 ] || { echo "usage: $0 OFF ON [N [ARGUMENT...]]" >&2; exit 2; }
 here=$(dirname "$0")
@@ -22,7 +22,7 @@ fi
 [ $# -gt 0 ] || set -- --nodes 2,8 --where nic,host --alg pairwise --wire ring -i 5000 -x 500
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# The daemon, and beside it a process that reads its metrics until it ends.
+# In place of the daemon of ON: starts it, and a process that reads its metrics until it ends.
 cat >"$work/nbar-nicd" <<END
 #!/usr/bin/env bash
 python3 -c '

@@ -17,8 +17,8 @@ function median(key, n,   i) {
 	return middle(n)
 }
 
-# The median of b / a over n repetitions, and its 95 % interval, by the sign test: from the ratios in
-# order, it leaves out `out` at each end. From 6 repetitions on.
+# The median of b / a over n repetitions, and its 95 % interval by the sign test, which leaves out
+# the `out` smallest and the `out` largest ratios. Fewer than 6 repetitions have no interval.
 function ratio(a, b, n,   i, p, sum, out) {
 	for (i = 1; i <= n; i++) v[i] = value[a, i] ? value[b, i] / value[a, i] : 0
 	sorted(n)

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # raw.sh - measures a barrier of two hosts over net_af_packet and veth, and its parts: the one-way time of
-# a bare frame through this driver, and the time of a cache line from core to core. Measures each in
-# turn, $ROUNDS (5) times. Needs root or user namespaces. Started by make bench-raw.
+# a bare frame through this driver, and the time of a cache line from core to core. Measures them in
+# turns, $ROUNDS (5) times. Needs root or user namespaces. Started by make bench-raw.
 #
-# * "one thread": one thread is both hosts and both NICs. A barrier is two frames, one after the other.
-# * "four threads": hosts and NICs have a processor each, where there are four. A barrier is one frame
-#   each way at the same time, and two cache lines: from host to NIC and back.
+# * "one thread": one thread runs both hosts and both NICs. The lower bound of a barrier is two frames,
+#   one after the other.
+# * "four threads", if there are four processors: each host and each NIC has its own. The lower bound is
+#   a frame each way at the same time, and two cache lines: from host to NIC and back.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -23,7 +24,7 @@ one_thread() { # sets $barrier_ns, the median of a run
 	[ -n "$barrier_ns" ]
 }
 
-four_threads() { # the same
+four_threads() { # sets $barrier_ns, too
 	barrier_ns=$("$BUILD/nbar" bench --nodes 2 --where nic -i 3000 -x 300 --csv - --nic "$work/a/n0.sock" \
 		--nic "$work/b/n1.sock" | awk -F, '
 			/^#/ { next }
@@ -32,7 +33,7 @@ four_threads() { # the same
 	[ -n "$barrier_ns" ]
 }
 
-line() { # NAME FRAMES CACHE_LINES: so many of them one after the other
+line() { # NAME FRAMES CACHE_LINES: prints a result; the lower bound has so many of them in sequence
 	awk -v name="$1" -v frames="$2" -v lines="$3" -v b="$barrier_ns" -v f="$frame_ns" -v l="$line_ns" 'BEGIN {
 		printf "%-12s %12.2f %12.2f %14.3f %8.2f\n", name, b / 1000, f / 1000, l / 1000,
 			b / (frames * f + lines * l) }'

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What the unit tests execute. The programs are built again, with --coverage and without optimisation.
+# Lines and branches that the unit tests execute. The programs are built again, with --coverage and
+# without optimisation.
 
 GCOV_BUILD := build-gcov
 GCOV_MAKE = $(MAKE) --no-print-directory BUILD=$(GCOV_BUILD) CFLAGS="-O0 -g0 --coverage" \
             LDFLAGS="--coverage -Wl,--wrap=_exit" FW_LTO=
-# The tests themselves are not counted, and some compute much.
+# Test sources are not counted, and some tests compute much: so they are optimised, without
+# coverage.
 ifeq ($(BUILD),$(GCOV_BUILD))
 CFLAGS_test += -O2 -fno-profile-arcs -fno-test-coverage
-# What children of a test execute counts, too.
+# Children of a test that end by _exit() count, too: see exit.c.
 GCOV_EXIT := $(BUILD)/test/testbed/coverage/exit.o
 $(UNIT_BIN): $(GCOV_EXIT)
 OBJS += $(GCOV_EXIT)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What each test program executes, by line and branch, as gcov counts it.
+"""Lines and branches that each test program executes, counted by gcov.
 
-Called by the scripts measure, in this folder, and ../mutate/mutants. The programs are of a build with --coverage. The
-counts of a program are kept beside it, until the program changes. Writes nothing outside the build folder.
+Used by the scripts measure, in this folder, and ../mutate/mutants. The programs are of a build with --coverage. The
+counts of a program are kept in a file beside it, until the program changes.
 """
 import hashlib
 import json
@@ -18,9 +18,9 @@ FOLDERS = ("firmware/", "hostlib/", "mpi-glue/", "tools/")
 
 
 def run_program(command, limit, folder, env=None):
-    """Runs a test program in a session of its own, and ends whatever it leaves behind. Its exit status, or None if
-    it took longer than limit seconds."""
-    # The tests do less where SAN is set, as under a sanitizer.
+    """Runs a test program in its own session, and ends the processes that it leaves behind. Returns its exit status,
+    or None if it took longer than limit seconds."""
+    # Tests do less work if SAN is set, as under a sanitizer.
     environment = {**os.environ, "SAN": "gcov", "TMPDIR": folder, **(env or {})}
     null = subprocess.DEVNULL
     with subprocess.Popen(
@@ -38,7 +38,7 @@ def run_program(command, limit, folder, env=None):
 
 
 def add_counts(files, text):
-    """Adds what one gcov printed: files[path][line] = [executed, [branch taken, ...]]."""
+    """Adds the output of a run of gcov: files[path][line] = [executed, [branch taken, ...]]."""
     for line in text.splitlines():
         if not line.startswith(b"{"):
             continue
@@ -52,7 +52,7 @@ def add_counts(files, text):
 
 
 def add_line(lines, number, executed, branches):
-    """An inline function stands in several objects, and a line runs in several programs."""
+    """Merges counts of one line: an inline function is in several objects, and a line runs in several programs."""
     old = lines.get(number)
     if old is None:
         lines[number] = [executed, branches]
@@ -92,8 +92,8 @@ def run_and_count(program, limit):
 
 
 def counts_of(program, limit=300):
-    """{"seconds", "status", "files"} of one test program: as kept, or by running it. A program that fails is run once
-    more: other sets judge the tests."""
+    """Returns {"seconds", "status", "files"} of one test program: from the file beside it, or by a run. A program that
+    fails is run once more; its counts are used even if it fails again, because other sets judge the tests."""
     kept = program + ".coverage.json"
     with open(program, "rb") as f, open(__file__, "rb") as this:
         digest = hashlib.sha256(f.read() + this.read()).hexdigest()

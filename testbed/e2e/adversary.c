@@ -2,13 +2,13 @@
 /*
  * adversary.c - bad clients, bad hosts and bad frames against a running nbar-nicd.
  *
- * Each case does harm. The daemon must answer with an error that helps, or count a drop. After each
- * case, two good members on other ports of the same NICs run a barrier: it must complete. Needs no
- * privileges. Speaks TAP.
+ * In each case the daemon must answer with an error that names the cause, or count a dropped frame.
+ * After each case, two good members on other ports of the same NICs must complete a barrier. Needs
+ * no privileges. Prints TAP.
  *
- * adversary: against a daemon with two NICs, which it starts, kills and stops. adversary RUN_DIR
- * PORTS GROUPS CLIENTS: against the running NICs n0 and n1 of a folder, which have so many ports,
- * groups and connections each. It does not stop them.
+ * "adversary" attacks a daemon with two NICs, which it starts, kills and stops itself. "adversary
+ * RUN_DIR PORTS GROUPS CLIENTS: attacks the running NICs n0 and n1 of a folder. Each of them has so
+ * many ports, groups and connections. Does not stop these NICs.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -215,7 +215,7 @@ static void run_dir_remove(void)
 	rmdir(adversary_run_dir);
 }
 
-/* Against NICs that run already. */
+/* Attacks NICs that run already. */
 static int attack(char **argv)
 {
 	snprintf(adversary_run_dir, sizeof(adversary_run_dir), "%s", argv[1]);
@@ -240,7 +240,7 @@ int main(int argc, char **argv)
 		return attack(argv);
 	struct rlimit files;
 
-	/* An ordinary user begins with too few for all ports. */
+	/* The default limit of an ordinary user is too low for the descriptors of all ports. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);

@@ -29,13 +29,13 @@ uint32_t adversary_random(void);
 /* One line of TAP. */
 __attribute__((format(printf, 2, 3))) bool ok(bool pass, const char *format, ...);
 
-/* True if the last reply was this error, with word in its text. */
+/* True if the reply was this error, with `word` in its text. */
 bool refused(struct raw *r, int rc, int error, const char *word);
 
 /* True if the two good members complete a barrier. */
 bool others_work(void);
 
-/* Connects to a NIC; the test ends if that fails. */
+/* Connects to a NIC; ends the program on failure. */
 bool dial(struct raw *r, const char *nic);
 
 /* Opens a port on each of two connections, and a group of two on them. The group gets cell 0 of

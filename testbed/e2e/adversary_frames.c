@@ -37,8 +37,8 @@ static void throw(const void *bytes, size_t n)
 	(void)sendto(wire, bytes, n, 0, (const struct sockaddr *)&target, sizeof(target));
 }
 
-/* Sends the same frame n times, and waits after each until the counter rises. True if it rises
- * exactly n times. */
+/* Sends the same frame n times, and waits after each frame until the counter rises. True if the
+ * counter rises exactly n times. */
 static bool counted(struct raw *r, enum nbar_counter which, const void *bytes, size_t size,
 		    uint32_t n)
 {
@@ -60,7 +60,7 @@ static void put32(uint8_t *at, uint32_t v)
 		at[i] = (uint8_t)(v >> (8 * i));
 }
 
-/* A frame to the member with this endpoint address, with the right handle and cookie. */
+/* Makes a frame to the member with this endpoint address, with the right handle and cookie. */
 static void frame_to(const struct nbar_endpoint *endpoint, uint8_t type, uint32_t src,
 		     uint32_t epoch, uint32_t slot, uint8_t frame[FRAME])
 {
@@ -139,7 +139,8 @@ static void insiders(struct raw *r)
 	ok(others_work(), "all goes on");
 }
 
-/* Random frames, most with a valid header. Some reach a victim, and its barriers may fail. */
+/* Random frames, most with a valid header. Some reach a group of this test, whose barriers may
+ * fail. */
 static void frame_noise(struct raw *r)
 {
 	struct nbar_endpoint endpoint[2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * adversary_groups.c - invalid groups and plans, endpoint addresses that do not fit, and a full
+ * adversary_groups.c - invalid groups and plans, endpoint addresses of other groups, and a full
  * NIC.
  */
 #include <errno.h>
@@ -36,7 +36,7 @@ static void bad_groups(void)
 	raw_close(&r);
 }
 
-/* A valid plan for rank 0 of 2: sends to 1, waits for 1. */
+/* A valid plan for rank 0 of 2: it sends to rank 1, and waits for rank 1. */
 struct plan {
 	struct nbar_plan head;
 	struct nbar_step step;

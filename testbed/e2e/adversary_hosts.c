@@ -55,7 +55,7 @@ static void put_entry(struct raw *r, uint32_t i, uint32_t cell, uint32_t peer)
 	__atomic_store_n(&e->seq, i + 1, __ATOMIC_RELEASE);
 }
 
-/* Two groups on one port; the first may send to the second. */
+/* Two signal groups on one port; the first may send to the second. */
 static void send_ring(void)
 {
 	struct nbar_rep_group_open rep;
@@ -69,8 +69,8 @@ static void send_ring(void)
 	memcpy(&rep, r.reply.body, sizeof(rep));
 	raw_group_connect(&r, 0, &rep.endpoint, 1);
 	before = raw_counter(&r, NBAR_COUNTER_entries_bad);
-	put_entry(&r, 0, 1, 0); /* this group has no peer */
-	put_entry(&r, 1, 2, 0); /* there is no group */
+	put_entry(&r, 0, 1, 0); /* this group has no peer 1 */
+	put_entry(&r, 1, 2, 0); /* cell 2 has no group */
 	put_entry(&r, 2, NBAR_GROUPS_MAX, 0);
 	put_entry(&r, 3, 0xffffffff, 0);
 	put_entry(&r, 4, 0, 1);
@@ -113,8 +113,8 @@ static void page_noise(void)
 	raw_close(&b);
 }
 
-/* Runs as a process of its own: rank 1 of a group of two. Writes its endpoint address, and reads
- * that of rank 0. */
+/* Rank 1 of a group of two, in its own process. Writes its endpoint address to `out`, and reads
+ * that of rank 0 from `in`. */
 static void victim(const char *nic, int in, int out)
 {
 	struct nbar_rep_group_open rep;

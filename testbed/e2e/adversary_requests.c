@@ -111,8 +111,7 @@ static void ports(void)
 static void crowds(void)
 {
 	static struct raw r[NCROWD_MAX];
-	const int crowd = (int)adversary_limits.clients + 8; /* more connections than the NIC
-							      * keeps */
+	const int crowd = (int)adversary_limits.clients + 8; /* more than the NIC accepts */
 	const struct nbar_request q = { NBAR_ABI_MAGIC, NBAR_ABI_VERSION, NBAR_OP_NIC_STAT,
 					sizeof(q), 0 };
 	struct raw last;
@@ -160,7 +159,7 @@ static void no_descriptors(void)
 		raw_close(&r[--n]);
 	while (n < NFILE && rc == 0 && dial(&r[n], "n0")) {
 		rc = raw_port_open(&r[n], NBAR_PORT_ANY);
-		if (rc == RAW_NO_REPLY) /* closed before the request, perhaps with a message */
+		if (rc == RAW_NO_REPLY) /* closed before the request; a message may have come */
 			rc = raw_hear(&r[n]);
 		n += rc == 0;
 	}

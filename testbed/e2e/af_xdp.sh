@@ -17,7 +17,7 @@ if ! grep -q ' xsk_' /proc/kallsyms; then
 	finish
 fi
 oracle=$BUILD/oracle
-# libxdp frees its memory only when the process ends: that is no leak of ours.
+# libxdp frees its memory only when the process ends: this is no leak of nbar.
 echo leak:xsk_umem__create >"$work/leaks"
 export LSAN_OPTIONS=suppressions=$work/leaks:print_suppressions=0
 within_other=
@@ -30,8 +30,8 @@ af_xdp() { # DIRECTORY NIC INTERFACE
 ok "af_xdp: two network namespaces joined by veth" other_namespace
 ok "af_xdp: a daemon on net_af_xdp in the first" af_xdp a n0 va
 within_other="nsenter -t $other -n"
-ok "af_xdp: another in the second" af_xdp b n1 vb
+ok "af_xdp: another daemon in the second" af_xdp b n1 vb
 ok "af_xdp: 10,000 barriers of 2" "$oracle" -i 10000 "$work/a/n0.sock" "$work/b/n1.sock"
-ok "af_xdp: 2,000 barriers of 4, two ports a NIC" "$oracle" -i 2000 -a dissemination:3 \
+ok "af_xdp: 2,000 barriers of 4, two ports on each NIC" "$oracle" -i 2000 -a dissemination:3 \
 	"$work/a/n0.sock" "$work/a/n0.sock" "$work/b/n1.sock" "$work/b/n1.sock"
 finish

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Checks that there is one table of algorithms: manual page, help and messages have each row, and no
-# other source contains a name.
+# Checks that there is only one table of algorithms: manual page, help and messages have each row, and
+# no other source contains the name of an algorithm.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.." || exit 1
 names=$(sed -n 's/^\([a-z][a-zA-Z:]*\) .*/\1/p' "$work/table")
 plans=$(echo "$names" | grep -vxE 'auto|custom|signal')
 
-# NAME...: checks that each is a whole word of the text
+# each TEXT NAME...: each name is a whole word of the text.
 each() {
 	local text=$1 name
 	shift
@@ -38,8 +38,9 @@ daemon_refuses() {
 	each "$(cat "$work/said")" $names
 }
 
-# Files that may contain a name: the table; two defaults; experiments, which are command lines; the
-# kinds of teams; and models that have the name of the thing that they model.
+# No other source contains a name. Exceptions: the table; two defaults; experiments, which are
+# command lines; the kinds of teams; and models, which have the name of the algorithm that they
+# model.
 spelled_once() {
 	local words
 	words=$(echo "$plans" | sed 's/:.*//' | paste -sd '|')
@@ -51,7 +52,7 @@ spelled_once() {
 ok "the manual page of nbar-nicd has the table" page_has_table
 ok "nbar bench --help has each name" each "$("$BUILD/nbar" bench --help)" auto all $plans
 ok "nbar mpi-bench --help has each name" each "$("$BUILD/nbar" mpi-bench --help)" auto all $plans
-ok "nbar bench names all when it refuses one" bench_refuses
-ok "a NIC names all when it refuses one" daemon_refuses
-ok "no other source spells a name" spelled_once
+ok "nbar bench refuses an unknown name, and lists all names" bench_refuses
+ok "a NIC refuses an unknown name, and lists all names" daemon_refuses
+ok "no other source contains a name" spelled_once
 finish

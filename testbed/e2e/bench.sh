@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The command nbar: bench and stat as a user meets them. The test does not check the figures. It
-# checks that both commands run, report errors, and leave nothing behind.
+# The command nbar: bench and stat. They run, report errors, and leave nothing behind. The figures are
+# not checked.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -10,18 +10,18 @@ within=
 own_tmpdir
 run="-i 200 -x 20"
 
-# Children of a process, in the order in which they were started: numbers of processes start again
-# from the lowest one day, so the time of the start comes first.
+# children PID: prints the children of a process, in the order in which they were started. Sorts by
+# start time first, because pids wrap.
 children() {
 	local file rest
 	for file in /proc/[0-9]*/stat; do
 		{ read -r rest <"$file"; } 2>/dev/null || continue
-		set -- "$1" "${file//[!0-9]/}" ${rest##*) } # its state, its parent, ...
+		set -- "$1" "${file//[!0-9]/}" ${rest##*) } # $3: state, $4: parent, ...
 		[ "$4" = "$1" ] && echo "${22} $2"
 	done | sort -n -k 1,1 -k 2,2 | cut -d " " -f 2
 }
 
-# Daemons and hosts of a bench.
+# Prints the daemons and hosts of a bench.
 started() {
 	grep -lsz -e "^$TMPDIR/nbar-bench" -e "^$work/long.json" /proc/[0-9]*/cmdline
 }
@@ -63,7 +63,7 @@ udp() {
 		"$nbar" bench $run --nodes 2,4 --wire "shm,dir=$work/meet" --check
 }
 
-# A bench in the background that would run for hours; $bench is its process.
+# start_long WHERE: starts a bench in the background that would run for hours; $bench is its pid.
 start_long() {
 	local processes=4 # the daemon first, then three hosts
 	[ "$1" != host-udp ] || processes=3
@@ -78,7 +78,7 @@ start_long() {
 	return 1
 }
 
-# ends STATUS WORDS: the bench ends by itself, prints the words, and leaves nothing.
+# ends STATUS WORDS: the bench ends with STATUS, prints WORDS, and leaves nothing behind.
 ends() {
 	local status
 	wait "$bench"
@@ -106,7 +106,7 @@ daemon_killed() {
 		ends 1 'nbar-nicd was killed by signal 9'
 }
 
-# After SIGKILL no process can remove folder and journal. But the daemon ends, and removes its
+# A bench ended by SIGKILL leaves its folder and journal. But its daemon ends, and removes its
 # sockets.
 bench_killed() {
 	local i
@@ -156,7 +156,7 @@ stat_json() {
 	grep -q '"barriers_completed": [1-9]' "$work/out" && grep -q '"waits_for": null' "$work/out"
 }
 
-# The NIC of a waiting member names the member that does not arrive.
+# A host is stopped: nbar stat names its rank as late, at the NICs of the other members.
 stat_names_the_late() {
 	local i
 	start_long nic || return 1
@@ -182,26 +182,26 @@ ok "bench: CSV, one driver, two algorithms" csv
 ok "bench: JSON" json
 ok "bench: over udp, and over shm" udp
 ok "bench: in-process NICs, with and without a daemon beside them" in_process
-ok "bench: an RDMA device that there is not" \
+ok "bench: an RDMA device that does not exist" \
 	wants 1 'device=none: there is no such RDMA device\|no such wire here' \
 	"$nbar" bench $run --where host-verbs --host-keys device=none
-ok "bench: a wire that there is not" wants 1 "no such wire here, but: $("$BUILD/nbar-nicd" --list-wires | awk "NR == 1 { print \$1 }")" \
+ok "bench: a wire that does not exist" wants 1 "no such wire here, but: $("$BUILD/nbar-nicd" --list-wires | awk "NR == 1 { print \$1 }")" \
 	"$nbar" bench $run --nodes 2 --wire nowhere
 ok "bench: keys that are too long" \
 	wants 2 '--host-keys: at most 190 characters' \
 	"$nbar" bench $run --where host-verbs --host-keys "$(printf 'mode=write,%.0s' $(seq 20))"
-ok "bench: keys without such NICs" \
+ok "bench: --host-keys without in-process NICs" \
 	wants 2 '--wire WIRE,KEYS' "$nbar" bench $run --host-keys mode=ud
-ok "bench: an in-process NIC is no daemon's" \
+ok "bench: --nic takes no in-process NIC" \
 	wants 2 '--where host-WIRE' "$nbar" bench $run --nic host:wire=udp
 ok "bench: leaves nothing behind" nothing_left
-ok "bench: SIGINT ends it and all it started" interrupted
-ok "bench: so does SIGTERM" terminated
-ok "bench: a host that is killed is named (nic)" host_killed nic
-ok "bench: a host that is killed is named (host)" host_killed host
-ok "bench: a host that is killed is named (host-udp)" host_killed host-udp
-ok "bench: a daemon that is killed is reported" daemon_killed host
-ok "bench: one that is killed takes its daemon with it" bench_killed
+ok "bench: SIGINT ends it and all processes that it started" interrupted
+ok "bench: SIGTERM ends it and all processes that it started" terminated
+ok "bench: a host is killed: the message names it (nic)" host_killed nic
+ok "bench: a host is killed: the message names it (host)" host_killed host
+ok "bench: a host is killed: the message names it (host-udp)" host_killed host-udp
+ok "bench: its daemon is killed: the message says so" daemon_killed host
+ok "bench: nbar bench is killed: its daemon ends" bench_killed
 ok "bench: a failure keeps the results of an earlier run" keeps_old
 for wrong in "--nodes 0" "--nodes 2000" "-i 0" "--alg fastest" "--where there" "--drivers 2" "--what"; do
 	ok "bench: $wrong is wrong usage" wants 2 'nbar bench --help' "$nbar" bench $wrong
@@ -209,7 +209,7 @@ done
 ok "bench: an output that cannot be written is refused first" \
 	wants 1 "cannot write $work/none/x: .*; make its folder, or name another file with --json" \
 	"$nbar" bench -i 100000000 --json "$work/none/x"
-ok "bench: the same with one that is a folder" \
+ok "bench: an output that is a folder is refused first" \
 	wants 1 "cannot write $work: .*; let it be written, or name another file with --csv" \
 	"$nbar" bench -i 100000000 --csv "$work"
 ok "bench: results for which there is no room" \
@@ -223,7 +223,7 @@ ok "a daemon with two NICs" daemon "$work/d" --nics 2
 ok "bench: attached to running NICs, two ports on one of them" attached
 ok "stat: counters and groups of all NICs" stat_text
 ok "stat: JSON" stat_json
-ok "stat: the late are named" stat_names_the_late
+ok "stat: the late rank is named" stat_names_the_late
 ok "stat: no such run directory" wants 1 'start nbar-nicd' "$nbar" stat --run-dir "$work/none"
 ok "stat: wrong usage" wants 2 'nbar stat --help' "$nbar" stat --watch 0
 ok "nothing is left behind" nothing_left

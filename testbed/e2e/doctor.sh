@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 
-# doctor STATUS TEXT OPTION...
+# doctor STATUS TEXT OPTION...: nbar doctor ends with STATUS and prints TEXT.
 doctor() {
 	local status=$1 text=$2 rc
 	shift 2
@@ -31,9 +31,9 @@ stale_socket() {
 }
 
 ok "no run directory" doctor 1 'bad .*run directory' --run-dir "$work/none"
-ok "a daemon is there" daemon "$work/a" --nics 2
+ok "a daemon starts" daemon "$work/a" --nics 2
 ok "its NICs answer" doctor 0 'n1 answers' --run-dir "$work/a"
-ok "as JSON" json
+ok "JSON" json
 ok "a socket without a daemon" stale_socket
 ok "wrong usage" doctor 2 'all arguments must be options' now
 finish

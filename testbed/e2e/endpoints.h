@@ -14,7 +14,7 @@
 
 #include "nbar.h"
 
-#define MEET_S 300u /* that a member waits for an address */
+#define MEET_S 300u /* longest wait for an address */
 
 static void endpoint_put(const char *folder, unsigned rank, const struct nbar_endpoint *endpoint)
 {

@@ -8,7 +8,7 @@ within=
 NBAR_RUN_DIR=$work/run
 export NBAR_RUN_DIR
 
-hello() { # three processes
+hello() { # three processes synchronise
 	local i members=
 	mkdir -p "$work/meet"
 	for i in 0 1 2; do
@@ -21,7 +21,7 @@ hello() { # three processes
 	[ -z "$(ls "$work/meet")" ]
 }
 
-no_daemon() { # the message names the next step
+no_daemon() { # without a NIC, the message names the next step
 	! "$BUILD/examples/hello" n9 "$work/meet" 0 1 >"$work/told" 2>&1 &&
 		grep -q 'nbar-nicd --nic name=n9' "$work/told"
 }
@@ -31,8 +31,8 @@ bad_kind() {
 }
 
 ok "a daemon starts" daemon "$NBAR_RUN_DIR" --nics 3
-ok "hello: three processes meet" hello
-ok "hello: without its NIC it says what to do" no_daemon
+ok "hello: barriers of three processes" hello
+ok "hello: without its NIC, the message says what to do" no_daemon
 if [ ! -x "$BUILD/examples/openmp" ]; then
 	skip "openmp: the threads of a process" "this compiler has no OpenMP"
 elif [[ ${SAN:-} == *thread* ]]; then
@@ -42,6 +42,6 @@ else
 		ok "openmp: $kind: threads in one team, no NIC" "$BUILD/examples/openmp" $kind
 		ok "openmp: $kind: threads in two teams, through a NIC" "$BUILD/examples/openmp" $kind n1
 	done
-	ok "openmp: an unknown kind is refused in words" bad_kind
+	ok "openmp: an unknown kind is refused with a message" bad_kind
 fi
 finish

@@ -2,11 +2,11 @@
 /*
  * fair.c - the barriers of a bystander, while other clients of the same NICs attack.
  *
- * `fair` is a test: under each attack the bystander completes its barriers, no member of it fails,
- * and its frames overtake the queue of the attack. It asserts counts and order, never a time. `fair
- * --bench` measures the bystander alone and under attack, in turns. Arguments are names of attacks
- * or cases; without any, all run. Needs no privileges. The daemon is that of $BUILD; $FAIR_PRELOAD,
- * if set, is a library to preload into it.
+ * `fair` is a test: under each attack the bystander completes its barriers, none of its members
+ * fails, and its frames overtake the queue of the attack. It asserts counts and order, never a
+ * time. `fair --bench` measures the bystander alone and under attack, in turns. Arguments are names
+ * of attacks or cases; without arguments, all run. Needs no privileges. The daemon is that of
+ * $BUILD; $FAIR_PRELOAD, if set, is a library to preload into it.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,8 +18,8 @@
 #define BARRIERS 100u
 #define TRIES 20u
 #define BUDGET_MS "1000"
-/* Limit of the attack's frames during one barrier of the bystander, in the best barrier. It is a
- * few passes' share of each port, and far less than the queue of the attack. */
+/* Limit of the attack's frames during the bystander's best barrier. A NIC sends this number in a
+ * few poll passes; the queue of the attack is far longer. */
 #define FRAMES_A_BARRIER 8192u
 
 #define ROUNDS 3u
@@ -60,10 +60,10 @@ static uint64_t progress(struct fair *f, const struct fair_attack *a)
 	return a->sign == NBAR_COUNTER_END ? f->replies : fair_counter(f, a->sign);
 }
 
-/* Runs BARRIERS barriers, and more until the attack is under way. Sets *least to the frames of the
- * attack in the barrier with the fewest. If that is above the limit, it runs up to TRIES times as
- * many barriers: on a busy machine, the bystander's process may wait for a processor in each of the
- * first ones. */
+/* Runs BARRIERS barriers, and more until the attack is under way. Counts the frames of the attack
+ * during each barrier, and sets *least to the smallest count. If *least is above the limit, runs up
+ * to TRIES times as many barriers: on a busy machine, the bystander's process may wait for a
+ * processor in each of the first BARRIERS. */
 static bool barriers_under(struct fair *f, const struct fair_attack *a, uint64_t *least)
 {
 	uint64_t start = progress(f, a), end = fair_now() + f->patience_ns;
@@ -108,30 +108,31 @@ static void test_attack(const struct fair_attack *a)
 	if (begun || f->npair > 0) {
 		if (fair_ok(barriers_under(f, a, &least), "%s: the bystander's barriers complete",
 			    a->name) &&
-		    !fair_ok(least <= FRAMES_A_BARRIER, "%s: they overtake what is queued",
+		    !fair_ok(least <= FRAMES_A_BARRIER, "%s: they overtake the queue of the attack",
 			     a->name))
 			printf("# at least %llu frames of the attack in each barrier\n",
 			       (unsigned long long)least);
 	}
 	for (uint32_t i = 0; i < f->nclient; i++)
 		raw_close(&f->client[i]);
-	fair_ok(fair_barriers(f, 50, NULL), "%s: and when it is over", a->name);
+	fair_ok(fair_barriers(f, 50, NULL), "%s: barriers complete after the attack", a->name);
 	fair_ok(fair_end(f), "%s: SIGTERM: exit status 0", a->name);
 }
 
 /* --- the benchmark --------------------------------------------------------------------------- */
 
 /*
- * The bound: a bystander's barrier takes at most twice as long as alone, plus its share of the
- * core. The daemon's polling thread has a processor of its own; the bystander's host, the clients
- * of the attack and the daemon's control thread share another. The clients work between two
- * barriers, so their work is not timed. During a barrier, another thread (mostly the control
- * thread) may take the processor. This time is the barrier's time minus the processor time of our
- * thread; `own` is the barrier without it.
+ * The bound: a bystander's barrier takes at most twice as long as alone, plus the time that the
+ * host loses to other threads on its core. The daemon's polling thread has its own processor; the
+ * bystander's host, the clients of the attack and the daemon's control thread share a second
+ * processor. The clients work between two barriers, so their work is not timed. During a barrier,
+ * another thread (mostly the control thread) may take the processor from our thread. The time of
+ * other threads is the barrier's wall-clock time minus the processor time of our thread; `own` is
+ * the barrier's time without it.
  *
- * After another thread has had the processor, our thread finds its caches cold, which takes time of
- * its own. The neighbour, a process that no NIC knows, shows how much: this is the share that the
- * bound adds for attacks by requests, because the control thread does their work.
+ * After another thread has had the processor, our thread's caches are cold, which costs more time.
+ * fair_neighbour.c measures this cost with a process that uses no NIC. The bound of attacks by
+ * requests includes this cost, because the control thread does the work of requests.
  */
 struct phase {
 	uint32_t n;
@@ -140,7 +141,7 @@ struct phase {
 };
 
 static struct phase alone, under;
-static double share_us; /* own median beside the neighbour, less that alone */
+static double share_us; /* `own` median beside the neighbour, minus that alone */
 
 static int by_value(const void *a, const void *b)
 {
@@ -200,7 +201,7 @@ static uint64_t frames_sent(struct fair *f)
 /* The result of an attack. */
 struct outcome {
 	bool begun, failed;
-	double frames_s; /* frames of the NICs, without the bystander's */
+	double frames_s; /* frames per second of the NICs, without the bystander's */
 };
 
 static void run_rounds(struct fair *f, const struct fair_attack *a, struct outcome *o)
@@ -311,7 +312,7 @@ static void bench_attack(const struct fair_attack *a, bool json, bool first)
 	fair_end(f);
 }
 
-/* --- both ------------------------------------------------------------------------------------ */
+/* --- test and benchmark ---------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;
@@ -340,7 +341,7 @@ static bool option(int *argc, char ***argv, const char *name)
 	return true;
 }
 
-/* True if an attack by requests is to run. */
+/* True if the arguments select an attack by requests. */
 static bool wants_share(int argc, char **argv)
 {
 	for (uint32_t i = 0; i < fair_nattack; i++)

@@ -3,9 +3,9 @@
  * fair.h - what the files of the program `fair` share.
  *
  * A world is one daemon with two NICs, or two daemons with one NIC each, and a bystander: a group
- * of two members, one on each NIC. Other clients of the same daemons make an attack. One thread
- * drives both: it polls for the bystander's barrier, and runs a part of the attack in between. So
- * only the NICs, and no scheduler, decide which of them is served.
+ * of two members, one on each NIC. Other clients of the same daemons attack. One thread drives
+ * bystander and attack: between two polls for the bystander's barrier, it runs a part of the
+ * attack. So the NICs alone decide whom they serve first, and no scheduler does.
  */
 #ifndef NBAR_TEST_FAIR_H
 #define NBAR_TEST_FAIR_H
@@ -14,7 +14,7 @@
 
 #include "raw.h"
 
-#define FAIR_CLIENTS_MAX 64u /* clients of an attack; a NIC has so many ports */
+#define FAIR_CLIENTS_MAX 64u /* clients of an attack: the number of ports of a NIC */
 #define FAIR_GROUPS_MAX 1024u
 
 enum fair_wire {
@@ -26,7 +26,7 @@ enum fair_wire {
 		     * to the other */
 };
 
-/* A group of two of an attack: member i is in cell[i] of client[i]. */
+/* A group of two that belongs to an attack: member i is in cell[i] of client[i]. */
 struct fair_pair {
 	struct raw *client[2];
 	uint32_t cell[2];
@@ -40,7 +40,7 @@ struct fair {
 	uint32_t epoch;       /* barriers of the bystander */
 	bool spin;            /* the daemon and this thread each have their own processor */
 	uint64_t patience_ns; /* limit of one barrier: longer is a hang, not a slow machine */
-	uint64_t off_ns;      /* of the last barrier: time when other threads had our processor */
+	uint64_t off_ns;      /* time in the last barrier when other threads had our processor */
 
 	/* The running attack. */
 	uint32_t nclient, npair, next;
@@ -56,16 +56,16 @@ struct fair {
 
 struct fair_attack {
 	const char *name;
-	const char *text;               /* what its clients do */
+	const char *text;               /* what the clients of the attack do */
 	enum fair_wire wire, test_wire; /* in the benchmark, and in the test */
 	uint32_t n, test_n; /* its groups, ports or clients: in the benchmark, and in the test */
 	/* Opens the attack's ports and groups. False: the daemon refused one; f->said has its
 	 * answer. */
 	bool (*begin)(struct fair *f, uint32_t n);
 	void (*pass)(struct fair *f); /* a part of the attack; never blocks. NULL: none */
-	bool is_wrong;                /* the NIC must refuse its plan */
-	/* The attack is under way when this counter of both NICs, or the number of replies
-	 * (NBAR_COUNTER_END), has risen by so much. */
+	bool is_wrong;                /* the NIC must refuse the plan of the attack */
+	/* The attack is under way when the counter `sign` of both NICs (NBAR_COUNTER_END: the
+	 * number of replies) has risen by `least`. */
 	uint64_t least;
 	enum nbar_counter sign;
 };
@@ -73,7 +73,7 @@ struct fair_attack {
 extern const struct fair_attack fair_attacks[];
 extern const uint32_t fair_nattack;
 
-/* fair_neighbour.c: for the benchmark only. End it after each of its phases. */
+/* fair_neighbour.c: for the benchmark only. Call fair_neighbour_end after each of its phases. */
 extern const struct fair_attack fair_neighbour;
 void fair_neighbour_end(void);
 
@@ -92,7 +92,7 @@ void fair_dial(struct fair *f, struct raw *r, int nic);
 /* Adds a client to the attack, with a port of a NIC. NULL: the NIC refuses a port. */
 struct raw *fair_client(struct fair *f, int nic);
 
-/* Closes all clients of the attack and waits until the NICs have forgotten them. */
+/* Closes all clients of the attack and waits until the NICs have none of their ports and groups. */
 void fair_quiet(struct fair *f);
 
 /* Runs one barrier of the bystander, and calls pass (may be NULL) while it is under way. Returns
@@ -105,8 +105,8 @@ uint64_t fair_counter(struct fair *f, enum nbar_counter which);
 
 uint64_t fair_now(void);
 
-/* Frames of the attack that the NICs have sent, counted from its pages: signals, and the frames of
- * completed plans. */
+/* Returns how many frames of the attack the NICs have sent: signals, and the frames of completed
+ * barriers. Read from the pages of the clients. */
 uint64_t fair_sent(const struct fair *f);
 
 /* fair_cases.c: cases outside the table of attacks; each prints TAP lines. */
@@ -123,8 +123,8 @@ __attribute__((format(printf, 2, 3))) bool fair_ok(bool pass, const char *format
 /* Runs n barriers of the bystander. True if all complete. */
 bool fair_barriers(struct fair *f, uint32_t n, void (*pass)(struct fair *f));
 
-/* fair_attacks.c: a group of two whose rank 0 sends one token and waits for 4,096, and whose rank 1
- * is on NIC `sender`, sends them and waits for one. */
+/* fair_attacks.c: opens a group of two. Rank 0, on `receiver`, sends one token and waits for 4,096
+ * tokens; rank 1, on `sender`, sends 4,096 tokens and waits for one. */
 bool fair_wide(struct fair *f, struct raw *receiver, struct raw *sender);
 
 /* Posts on all groups of two, as far ahead as a host may. */

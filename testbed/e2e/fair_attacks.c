@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fair_attacks.c - the attacks on the bystander: legal requests, plans and doorbells, each as many
- * as a client may have.
+ * fair_attacks.c - the attacks on the bystander: legal requests, plans and doorbells, as many as a
+ * client may have.
  *
- * A pass never blocks: it fills free entries, and sends a request only if none is under way.
+ * The function pass() of an attack never blocks: it fills free entries, and sends a request only if
+ * no request of this client is under way.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 #include "fair.h"
 
-#define WIDE NBAR_SENDS_MAX /* sends, or slots, of the largest plans */
+#define WIDE NBAR_SENDS_MAX /* sends, or slots, of the largest plan */
 #define LINEAR (NBAR_SLOTS_MAX + 1u)
 #define ENDPOINTS_A_MESSAGE                                \
 	((NBAR_MESSAGE_MAX - sizeof(struct nbar_request) - \
@@ -30,7 +31,7 @@ static bool keep_said(struct fair *f, const struct raw *r)
 	return false;
 }
 
-/* --- plans of the client's own --------------------------------------------------------------- */
+/* --- plans that the client uploads ----------------------------------------------------------- */
 
 /* A request for a plan of one step. */
 struct plan_request {
@@ -76,7 +77,8 @@ static int plan_open(struct raw *r, const struct plan_request *p)
 	return raw_ask(r, NBAR_OP_GROUP_OPEN, p, plan_bytes(p));
 }
 
-/* Rank 1 signals each slot of rank 0, or rank 0 one of rank 1. */
+/* Makes the plan of a rank: rank 1 signals each of the WIDE slots of rank 0; rank 0 signals the
+ * only slot of rank 1. */
 static void wide_plan(struct plan_request *p, uint32_t rank)
 {
 	plan_begin(p, rank, 2, rank ? WIDE : 1, rank ? 1 : WIDE);
@@ -95,7 +97,7 @@ static void opened(struct raw *r, uint32_t *cell, struct nbar_endpoint *endpoint
 	*endpoint = rep.endpoint;
 }
 
-/* Opens a pair from one request per rank, and connects it. */
+/* Opens a group of two, with one request for each rank, and connects it. */
 static bool pair_open(struct fair *f, struct raw *r[2], struct plan_request p[2])
 {
 	struct fair_pair *pair = &f->pair[f->npair];
@@ -193,8 +195,8 @@ static bool begin_wide(struct fair *f, uint32_t n)
 	return true;
 }
 
-/* Opens rank 0 of a linear group. All its peers have the address of one member that does not
- * arrive. */
+/* Opens rank 0 of a linear group. All its peers get the same endpoint address, of a member that
+ * does not arrive. */
 static bool linear_open(struct fair *f, struct raw *r, const struct nbar_endpoint *one)
 {
 	static struct nbar_endpoint endpoint[NBAR_SLOTS_MAX];
@@ -261,7 +263,7 @@ static bool begin_signals(struct fair *f, uint32_t n)
 	return true;
 }
 
-/* Every other client sends. */
+/* Clients 0, 2, 4 ... send. */
 static void pass_signals(struct fair *f)
 {
 	for (uint32_t c = 0; c < f->nclient; c += 2) {
@@ -280,8 +282,8 @@ static void pass_signals(struct fair *f)
 
 /* --- cells and ports ------------------------------------------------------------------------- */
 
-/* Each port keeps only its highest cell. "signal" groups fill the lower cells, because they do not
- * linger when closed. */
+/* Each port keeps a group only in its highest cell. Groups of the algorithm "signal" fill the lower
+ * cells until then, because such groups do not linger when closed. */
 static bool begin_high_cells(struct fair *f, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -331,8 +333,8 @@ static bool request_heard(struct fair *f, uint32_t c)
 	return true;
 }
 
-/* Waiting groups with as many slots as a plan may have; the third and later clients ask for their
- * state. */
+/* Clients 0 and 1 have waiting groups with as many slots as a plan may have; the other clients ask
+ * for the state of these groups. */
 static bool begin_stat(struct fair *f, uint32_t n)
 {
 	struct raw *receiver = fair_client(f, 0), *sender = fair_client(f, 1);
@@ -372,7 +374,8 @@ static bool begin_falling(struct fair *f, uint32_t n)
 	return true;
 }
 
-/* Opens a group with the greatest number of peers, in descending order, and closes it. */
+/* Each client opens a group with the greatest number of peers, in descending order, and closes it.
+ */
 static void pass_falling(struct fair *f)
 {
 	static struct plan_request p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fair_cases.c - cases of fairness that do not fit the table of attacks: late members, clients that
- * die, a daemon that gets SIGTERM, the memory limit, and memory that the daemon reuses.
+ * fair_cases.c - cases of fairness outside the table of attacks: late members, clients that die, a
+ * daemon that gets SIGTERM, the memory limit, and memory that the daemon reuses.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -13,19 +13,20 @@
 #include "fair.h"
 
 #define BUDGET_MS "1000"
-#define LATE_NS UINT64_C(3500000000) /* some budgets */
+#define LATE_NS UINT64_C(3500000000) /* several retry budgets */
 #define LINEAR 1000u
 #define PAIRS 1000u
-#define HEAVY 64u       /* groups of a client that dies */
-#define REUSE 16u       /* groups of the largest size that one port may have */
+#define HEAVY 64u /* groups of a client that dies */
+#define REUSE 16u /* groups of the largest size that one port may have */
 #ifdef __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+	__has_feature(memory_sanitizer)
 #define SANITIZED
 #endif
 #elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED
 #endif
-#define GROUP_PAGES 64u /* fewer pages of memory than each of them has */
+#define GROUP_PAGES 64u /* fewer pages of memory than one of these groups has */
 
 static struct fair world;
 
@@ -34,7 +35,7 @@ static uint64_t word_of(const struct raw *r, uint32_t cell)
 	return __atomic_load_n(&r->page->completion[cell].word, __ATOMIC_ACQUIRE);
 }
 
-/* Members of several groups, each in a cell of one client, at their first barrier. */
+/* Members of several groups: each is in a cell of the same client, and at its first barrier. */
 struct side {
 	struct raw *r;
 	uint32_t n;
@@ -60,7 +61,7 @@ static void side_post(const struct side *s)
 		raw_post(s->r, s->cell[i], 1);
 }
 
-/* Returns how many have failed, and sets *completed. */
+/* Returns how many members have failed, and sets *completed to how many have completed. */
 static uint32_t side_failed(const struct side *s, uint32_t *completed)
 {
 	uint32_t failed = 0;
@@ -75,7 +76,7 @@ static uint32_t side_failed(const struct side *s, uint32_t *completed)
 	return failed;
 }
 
-/* Waits until all have completed or one has failed. */
+/* Waits until all members have completed or one has failed. */
 static bool side_completes(struct fair *f, const struct side *s)
 {
 	uint64_t end = fair_now() + f->patience_ns;
@@ -160,7 +161,7 @@ void fair_case_late_pairs(void)
 	late_members("late-pairs", pairs_open);
 }
 
-/* Runs as a process of its own: it reports when its groups run, and goes on until it is killed. */
+/* A client in its own process: it reports when its groups run, and goes on until it is killed. */
 static void heavy_client(struct fair *f, int out)
 {
 	f->nclient = f->npair = 0;
@@ -272,8 +273,8 @@ static bool open_and_close(struct raw *r)
 
 /*
  * A client opens and closes groups of the largest size, waits until none of them lingers, and does
- * so again: now the daemon has their memory. Fresh memory would disturb the bystander, because each
- * page that comes or goes is work of the kernel.
+ * so again: the second time, the daemon must reuse their memory. New memory would disturb the
+ * bystander, because the kernel works for each page that a process gets or gives back.
  */
 void fair_case_reuse(void)
 {
@@ -281,17 +282,18 @@ void fair_case_reuse(void)
 	uint64_t faults;
 
 	fair_ok(fair_begin(f, FAIR_RING, BUDGET_MS, false), "reuse: a bystander");
-	fair_ok(open_and_close(fair_client(f, 0)), "reuse: large groups come and go");
+	fair_ok(open_and_close(fair_client(f, 0)), "reuse: large groups are opened and closed");
 	fair_quiet(f);
 	faults = faults_of(f->daemon[0]);
 	fair_ok(faults > 0, "reuse: the kernel counts the page faults of the daemon");
-	fair_ok(open_and_close(fair_client(f, 0)), "reuse: and again");
+	fair_ok(open_and_close(fair_client(f, 0)),
+		"reuse: large groups are opened and closed again");
 	faults = faults_of(f->daemon[0]) - faults;
 #ifdef SANITIZED
 	printf("# a sanitizer has its own memory: %llu page faults do not count\n",
 	       (unsigned long long)faults);
 #else
-	if (!fair_ok(faults < GROUP_PAGES, "reuse: in the memory of those before them"))
+	if (!fair_ok(faults < GROUP_PAGES, "reuse: the second time in the same memory"))
 		printf("# %llu page faults\n", (unsigned long long)faults);
 #endif
 	fair_ok(fair_end(f), "reuse: SIGTERM: exit status 0");

@@ -3,8 +3,8 @@
  * fair_neighbour.c - a process without any NIC, which works on the processor of the bystander's
  * host.
  *
- * The benchmark compares attacks by requests with it: the control thread of the daemon shares that
- * processor, too, and takes time and cache from the host as any other process does.
+ * The benchmark uses it as a reference for attacks by requests: the daemon's control thread runs on
+ * the same processor, and takes time and cache from the host as this process does.
  */
 #include <signal.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "fair.h"
 
 #define BLOCK_BYTES (512u * 1024u) /* about the memory of a group with 4,096 peers */
-#define REPLY_BYTES 16384u         /* their ranks, in the reply to a request */
+#define REPLY_BYTES 16384u         /* the ranks of these peers, in the reply to a request */
 
 static struct {
 	pid_t pid;
@@ -23,7 +23,7 @@ static struct {
 	bool is_pending;
 } neighbour;
 
-/* Answers each request after it has written the request all over a block, twice. */
+/* Fills a block with copies of each request, twice; then answers the request. */
 __attribute__((noreturn)) static void work(int fd)
 {
 	static uint8_t request[NBAR_MESSAGE_MAX], block[BLOCK_BYTES];

@@ -13,7 +13,7 @@
 
 #include "fair.h"
 
-#define PATIENCE_NS UINT64_C(20000000000) /* a hang, not a slow machine */
+#define PATIENCE_NS UINT64_C(20000000000) /* after this time a barrier counts as hanging */
 
 uint64_t fair_now(void)
 {
@@ -23,9 +23,9 @@ uint64_t fair_now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static cpu_set_t allowed; /* before this thread was bound to one of them */
+static cpu_set_t allowed; /* the processors of this thread before it was bound to one of them */
 
-/* Number of the i-th processor that this process may use; -1: there are fewer. */
+/* Number of the i-th processor that this process may use; -1: it may not use so many. */
 static int processor(uint32_t i)
 {
 	if (CPU_COUNT(&allowed) == 0 && sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
@@ -97,11 +97,11 @@ static bool bystander_open(struct fair *f)
 	       raw_group_connect(&f->by[1], 0, &endpoint[0], 1) == 0;
 }
 
-/* Daemons that start from now on get small receive buffers: see rcvbuf.c. Its library is in the
+/* Daemons that start from now on get small receive buffers (see rcvbuf.c). rcvbuf.so is in the
  * folder of this program. */
 static void small_buffers(void)
 {
-#ifndef __SANITIZE_ADDRESS__ /* its own library must come first */
+#ifndef __SANITIZE_ADDRESS__ /* the sanitizer's library must be loaded first */
 	char path[256];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 16);
 
@@ -164,7 +164,7 @@ static void run_dir_remove(const char *dir)
 	rmdir(dir);
 }
 
-/* Tells the daemon to end, and kills it if it does not. True if it ended with status 0. */
+/* Sends SIGTERM to the daemon; kills it if it does not end. True if it ended with status 0. */
 static bool daemon_end(pid_t pid, uint64_t patience_ns)
 {
 	uint64_t end = fair_now() + patience_ns;
@@ -209,7 +209,7 @@ struct raw *fair_client(struct fair *f, int nic)
 	return NULL;
 }
 
-/* Ports and lingering groups, without those of the bystander. */
+/* True if the NICs have only the ports and groups of the bystander, and no lingering group. */
 static bool is_quiet(struct fair *f)
 {
 	for (int i = 0; i < 2; i++) {

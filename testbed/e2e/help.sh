@@ -26,7 +26,7 @@ help_and_usage() {
 		"$nbar" help "$@" | cmp - "$work/help"
 }
 
-# groff reads the manual page without a warning, and each of these columns is a tag in it.
+# page FILE NAME...: groff reads the manual page without a warning, and each name is a tag in it.
 page() {
 	local page=$BUILD/man/$1 name
 	shift

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# in-process NICs, on UDP, with no daemon anywhere: every barrier checked by the oracle, between
-# processes, between two network namespaces, and with 5 % loss. Tests that need namespaces or
-# nftables are skipped aloud where these are missing.
+# In-process NICs, on UDP, without a daemon: barriers between processes, between two network
+# namespaces, and with 5 % loss; the oracle checks each barrier. Tests that need namespaces or nftables
+# are skipped where these are missing.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -50,7 +50,7 @@ lost() {
 	nft list table ip nbar | grep -E 'counter packets [1-9]'
 }
 
-# One member in the other namespace, one here; they exchange endpoint addresses by a file.
+# A member in the other namespace and two members here exchange endpoint addresses by a file.
 across() {
 	local file=$work/shared pid rc
 	truncate -s 1M "$file"
@@ -74,14 +74,14 @@ ok "each member in turn comes late, by more than the retry budget" \
 	"$oracle" -i 4 -d 700 $(times 4 $self,budget-ms=300)
 if [ $may = 0 ]; then
 	ok "two network namespaces" other_namespace
-	ok "with addresses" network
-	ok "2,000 barriers between them, addresses found" across
+	ok "they have addresses" network
+	ok "2,000 barriers between them; NICs find their own addresses" across
 else
 	skip "two namespaces" "network namespaces are not permitted here (run as root)"
 fi
 if [ $may = 0 ] && command -v nft >/dev/null && loss 2>/dev/null; then
 	ok "500 barriers of 2 with 5 % loss" "$oracle" -i 500 $(times 2 $self)
-	ok "so some frames were lost" lost
+	ok "some frames were lost" lost
 	ok "300 barriers of 5 with 5 % loss, by each of three algorithms" sh -c \
 		"$oracle -i 300 -a mcs $(times 5 $self | tr '\n' ' ') && \
 		 $oracle -i 300 -a linear $(times 5 $self | tr '\n' ' ') && \

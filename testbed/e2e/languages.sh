@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests the library from C++ (nbar.hpp), in a PMIx job (nbar_pmix.h), and with remote writes
-# ("quiet, then barrier"). Compiles its programs; skips aloud where a compiler or library is
-# missing.
+# ("quiet, then barrier"). Compiles its programs; skips tests whose compiler or library is missing.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 flags="-Wall -Wextra -Werror -O1 -g -Ihostlib/include -Ifirmware/include"
 alone=host:wire=udp,bind=127.0.0.1:0
 export NBAR_HOSTNIC=$PWD/$BUILD/libnbar-hostnic.so.0
-# There may be more ranks than processors, so they must not spin. They find each other through the
-# loopback.
+# There may be more ranks than processors, so they must not spin. MPI uses shared memory; the NICs of
+# the ranks ($alone) use the loopback interface.
 start="mpirun --oversubscribe --mca btl self,vader --mca mpi_yield_when_idle 1"
 [ "$(id -u)" != 0 ] || start="$start --allow-run-as-root"
 
@@ -29,7 +28,7 @@ for cxx in g++ clang++; do
 	ok "nbar.hpp works by $cxx" timeout 60 "$work/hpp.$cxx"
 done
 
-# ranks N PROGRAM ROUNDS TEXT: all N ranks print TEXT.
+# ranks N PROGRAM ROUNDS TEXT: runs the program; all N ranks print TEXT.
 ranks() {
 	local out
 	out=$(timeout 90 $start -n "$1" "$2" $alone "$3" 2>&1) || { echo "$out"; return 1; }
@@ -45,7 +44,7 @@ else
 	ok "the example of PMIx compiles" cc $flags hostlib/examples/pmix.c "$BUILD/libnbar.a" \
 		$(pkg-config --cflags --libs pmix) -o "$work/pmix"
 	ok "three processes exchange addresses by PMIx" ranks 3 "$work/pmix" 200 ': 200 barriers'
-	ok "without a launcher it says so" sh -c "! '$work/pmix' $alone 1 2>'$work/why' &&
+	ok "the example of PMIx says that it needs a launcher" sh -c "! '$work/pmix' $alone 1 2>'$work/why' &&
 		grep -q 'cannot join the job' '$work/why'"
 fi
 

@@ -5,15 +5,16 @@
 BUILD=${BUILD:-build}
 . testbed/lib.sh
 make_work
-daemons= # process numbers, each with the file of its stderr
+daemons= # pids, each with the file of its stderr
 
-# daemon RUN_DIR ARGUMENTS...: starts a soft NIC and waits until its NICs are ready. $within, if
-# set, is the command it runs under.
+# daemon RUN_DIR ARGUMENTS...: starts a daemon and waits until its NICs are ready. $within, if set,
+# is a command that starts it. $first_nic, if set, is the name of its first NIC (n0). $last_pid is
+# its pid.
 daemon() {
 	local dir=$1 wanted i
 	shift
-	mkdir -p -m 700 "$dir" # whatever the umask: a daemon accepts only a private folder
-	: >"$dir.out" # a daemon that ran here before has written "ready", too
+	mkdir -p -m 700 "$dir" # a daemon accepts only a private folder
+	: >"$dir.out" # an earlier daemon may have written "ready"
 	${within:-} "$BUILD/nbar-nicd" --run-dir "$dir" "$@" >"$dir.out" 2>"$dir.err" &
 	pids="$pids $!"
 	last_pid=$!
@@ -28,8 +29,8 @@ daemon() {
 	return 1
 }
 
-# Runs the script again in namespaces where it may make interfaces; they go when it ends. Returns 1
-# where that is not permitted.
+# Runs the script again in its own namespaces, where it may make interfaces. They vanish when it
+# ends. Returns 1 where namespaces are not permitted.
 in_namespaces() {
 	local how
 	[ -n "${NBAR_INSIDE:-}" ] && return 0
@@ -41,7 +42,7 @@ in_namespaces() {
 	return 1
 }
 
-# A second network namespace, of process $other; interface va here and vb there are joined.
+# Makes a second network namespace, of process $other, and joins interface va here and vb there.
 other_namespace() {
 	unshare -n sleep infinity &
 	other=$!
@@ -54,7 +55,8 @@ other_namespace() {
 		ip link set va up && nsenter -t $other -n ip link set vb up
 }
 
-# Daemons on these interfaces, with these options: NIC n0 in $work/a, n1 in $work/b.
+# Start a daemon with these options on va, or on vb in the other namespace: NIC n0 in $work/a, n1 in
+# $work/b.
 af_packet_here() {
 	daemon "$work/a" "$@" --nic name=n0,wire=dpdk,dev=net_af_packet0 -- --vdev=net_af_packet0,iface=va
 }
@@ -64,8 +66,8 @@ af_packet_there() {
 	daemon "$work/b" "$@" --nic name=n1,wire=dpdk,dev=net_af_packet0 -- --vdev=net_af_packet0,iface=vb
 }
 
-# The algorithms that make plans, from the daemon's table. An algorithm with a parameter comes with
-# its first three values.
+# Prints the algorithms that make plans, from the daemon's table. An algorithm with a parameter
+# appears with its first three values.
 algs() {
 	"$BUILD/nbar-nicd" --list-algs | awk '/^[a-z]/ && $1 !~ /^(auto|custom|signal)$/ {
 		if (split($1, part, ":") == 1) {
@@ -79,7 +81,7 @@ algs() {
 	}'
 }
 
-# Reports of sanitizers.
+# Matches reports of sanitizers.
 reported='ERROR: [A-Za-z]*Sanitizer|WARNING: [A-Za-z]*Sanitizer|: runtime error: '
 
 # Ends the daemons that still run. Each daemon must have ended with status 0, or by a SIGKILL of the

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * member.c - a member of a group that arrives when it is told to: for why.sh.
+ * member.c - a member of a group, which arrives at a barrier on command: for why.sh and watch.sh.
  *
- * Usage: member NIC FOLDER RANK SIZE. FOLDER holds the endpoint addresses, as in hello.c. Each line
- * on stdin is one barrier; until it is complete, the member prints why it is not, every 100 ms. It
- * ends with its stdin, or when the group fails.
+ * Usage: member NIC FOLDER RANK SIZE. FOLDER holds the endpoint addresses, as in hello.c. For each
+ * line on stdin the member runs one barrier. Until the barrier is complete, it prints the reason
+ * every 100 ms. It ends at the end of stdin, or when the group fails.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 nicd=$BUILD/nbar-nicd
 dashboard=firmware/platform/daemon/grafana.json
 
-# fetch ADDRESS [ACCEPT]: the body of /metrics goes to stdout, the head to $work/head.
+# fetch ADDRESS [ACCEPT]: prints the body of /metrics; its HTTP header is in $work/head.
 fetch='
 import socket, sys
 where, accept = sys.argv[1], sys.argv[2]
@@ -30,7 +30,7 @@ fetch() {
 	timeout 60 python3 -c "$fetch" "$1" "${2:-*/*}" "$work/head"
 }
 
-# strict FORMAT ADDRESS [DASHBOARD]: the text is right to the last byte.
+# strict FORMAT ADDRESS [DASHBOARD]: openmetrics.py accepts the text.
 strict() {
 	local accept='*/*'
 	[ "$1" = plain ] || accept='application/openmetrics-text;version=1.0.0,text/plain;q=0.5'
@@ -39,7 +39,7 @@ strict() {
 	grep -q '^HTTP/1.1 200 OK' "$work/head" && testbed/e2e/openmetrics.py "$1" ${3:+"$3"} <"$work/text"
 }
 
-# The strict reader refuses each of these changes of a right text.
+# openmetrics.py refuses each of these changes of a valid text.
 faults_are_found() {
 	local change
 	fetch "$1" "application/openmetrics-text" >"$work/right" || return 1
@@ -51,12 +51,12 @@ faults_are_found() {
 	done
 }
 
-# value ADDRESS NAME NIC: the value of a sample.
+# value ADDRESS NAME NIC: prints the value of a sample.
 value() {
 	fetch "$1" | sed -n "s/^$2{nic=\"$3\"} //p"
 }
 
-# The barriers that a program has run are counted. A text may be as old as a tenth of a second.
+# The text counts the barriers that a program has run. It may be old by a tenth of a second.
 barriers_count() {
 	local i
 	timeout 100 "$BUILD/oracle" -i 50 -a pairwise "$1"/n{0,1,2}.sock || return 1
@@ -69,7 +69,7 @@ barriers_count() {
 	return 1
 }
 
-# The sample and nbar stat say the same.
+# same_as_stat RUN_DIR ADDRESS: each counter has the same value in nbar stat and in the text.
 same_as_stat() {
 	"$BUILD/nbar" stat --json --run-dir "$1" >"$work/stat" && fetch "$2" >"$work/text" || return 1
 	python3 - "$work/stat" "$work/text" <<'PYTHON'
@@ -123,7 +123,7 @@ tcp=127.0.0.1:$(sed -n 's/^metrics: port //p' "$work/tcp.out")
 ok "OpenMetrics, each line" strict open "$tcp"
 ok "the strict reader finds faults" faults_are_found "$tcp"
 ok "the older text format, each line" strict plain "$tcp"
-ok "each metric of the dashboard is there" strict plain "$tcp" "$dashboard"
+ok "the daemon has each metric of the dashboard" strict plain "$tcp" "$dashboard"
 ok "barriers are counted" barriers_count "$work/tcp" "$tcp"
 ok "each counter is that of nbar stat" same_as_stat "$work/tcp" "$tcp"
 if command -v promtool >/dev/null; then
@@ -136,9 +136,9 @@ mkdir -m 700 "$work/file"
 ok "a daemon with a socket file, by its configuration file" eval \
 	'printf "nics 1\nidle sleep\nmetrics unix:%s/metrics\n" "$work/file" >"$work/conf" &&
 	 daemon "$work/file" --config "$work/conf" && strict open "unix:$work/file/metrics"'
-ok "the socket file goes with the daemon" file_is_gone
+ok "the daemon removes the socket file at its end" file_is_gone
 ok "off by default" off_by_default
-ok "a configuration file may name it" in_a_file
-ok "a name of the host is no address" refused "unix:PATH or ADDRESS:PORT" --metrics localhost:9480
-ok "names of NICs stay free" refused "end in .sock" --run-dir "$work/r" --metrics "unix:$work/r/m.sock"
+ok "a configuration file may have the option" in_a_file
+ok "a host name is no address" refused "unix:PATH or ADDRESS:PORT" --metrics localhost:9480
+ok "a name that a NIC's socket could have is refused" refused "end in .sock" --run-dir "$work/r" --metrics "unix:$work/r/m.sock"
 finish

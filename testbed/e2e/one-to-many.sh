@@ -19,8 +19,8 @@ ping_pong() {
 		grep -qE 'model suggests, by size: 2: 1, 4: [1-8], .* 1024: [1-8]$' "$work/out"
 }
 
-# Three values at size 4; one at size 2, where more would give the same plan; MCS at both; nic and
-# host.
+# Tunes sizes 2 and 4. Dissemination has three parameters at size 4, and one at size 2, where others
+# would give the same plan; MCS has none. Each runs by NIC and by host.
 tuned() {
 	"$nbar" bench one-to-many $run $tune --tune-file "$work/tune" --json "$work/json" \
 		--launches 2 >"$work/out" || return 1
@@ -34,7 +34,7 @@ tuned() {
 		grep -q '"experiment": "one-to-many"' "$work/json"
 }
 
-# The daemon accepts the file, and auto is the algorithm of the file.
+# The daemon accepts the tune file, and auto selects the algorithm of the file.
 auto_is() {
 	local want
 	want=$(sed -n 's/^4 \([a-z:0-9]*\).*/\1/p' "$work/tune")
@@ -45,7 +45,7 @@ auto_is() {
 	[ -n "$want" ] && [ "$(grep -cE " [0-3]/4 $want " "$work/out")" = 4 ]
 }
 
-# If auto differs between members, they get an error and do not hang.
+# If auto selects different algorithms at two members, they get an error and do not hang.
 disagree() {
 	printf 'nbar-tune 1\n2 mcs\n' >"$work/mcs"
 	daemon "$work/b" --nic name=n0,wire=udp,bind=127.0.0.1:0 --tune "$work/mcs" &&
@@ -62,16 +62,16 @@ bad_tune() {
 }
 
 ok "one-to-many: the ping-pong and its model" ping_pong
-ok "one-to-many: with a process a node" ping_pong --drivers nodes
+ok "one-to-many: with a process per node" ping_pong --drivers nodes
 ok "one-to-many: over udp" ping_pong --wire udp
-ok "one-to-many: tunes, and writes it down" tuned
-ok "nicd: --tune says what auto is" auto_is
+ok "one-to-many: tunes, and writes a tune file" tuned
+ok "nicd: auto selects the algorithm of the tune file" auto_is
 ok "nicd: members whose NICs do not agree on auto are refused" disagree
-ok "nicd: a tune file of nothing" bad_tune '' 'it is empty'
-ok "nicd: a tune file that is none" bad_tune '2 mcs\n' 'line 1: this is no tune file'
+ok "nicd: an empty tune file" bad_tune '' 'it is empty'
+ok "nicd: a file that is no tune file" bad_tune '2 mcs\n' 'line 1: this is no tune file'
 ok "nicd: a tune file with an unknown algorithm" bad_tune 'nbar-tune 1\n2 fast\n' 'line 2: the algorithm'
 ok "nicd: a tune file out of order" bad_tune 'nbar-tune 1\n4 mcs\n2 mcs\n' 'line 3: sizes must ascend'
-ok "nicd: a tune file that is not there" \
+ok "nicd: a tune file that does not exist" \
 	wants 2 'cannot be read' "$nicd" --run-dir "$work/bad.d" --nics 1 --tune "$work/none"
 for wrong in "--peers 1" "--peers 513" "--peers x" "--barriers 0" "--nodes 0" "--what" \
 	"--tune-file $work/t --where host" "--tune-file $work/t --alg linear"; do

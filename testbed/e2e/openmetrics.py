@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-# openmetrics.py open|plain [DASHBOARD]: reads metrics from stdin and accepts only what OpenMetrics
-# 1.0, or the text format 0.0.4, permits. With the file of a Grafana dashboard: each metric that it
-# shows must be in the text. Prints the fault and ends with status 1. Used by metrics.sh.
+# openmetrics.py open|plain [DASHBOARD]: reads metrics from stdin, and accepts only text that
+# OpenMetrics 1.0 (open), or the text format 0.0.4 (plain), permits. DASHBOARD: the file of a Grafana
+# dashboard; each metric that it shows must be in the text. If the text is refused, prints the fault and
+# ends with status 1. Used by metrics.sh.
 import json
 import re
 import sys
@@ -10,7 +11,7 @@ import sys
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
 SAMPLE = re.compile(rf"({NAME})(?:\{{({LABEL}(?:,{LABEL})*)?\}})? ([0-9.e+]+)")
-# What samples of a type are called behind the name of their family.
+# The permitted suffixes of samples, by type of their family.
 SUFFIX = {
     "open": {"counter": ["_total"], "gauge": [""], "info": ["_info"], "histogram": ["_bucket", "_count", "_sum"]},
     "plain": {"counter": [""], "gauge": [""], "histogram": ["_bucket", "_count", "_sum"]},
@@ -22,7 +23,7 @@ def fault(line, why):
 
 
 def check_bucket(line, name, labels, value, last):
-    """Buckets of one histogram rise, and end with +Inf, which is the count."""
+    """The buckets of a histogram rise, and end with +Inf; its value is that of the count."""
     le = [text[4:-1] for text in labels if text.startswith('le="')]
     own = tuple(text for text in labels if not text.startswith('le="'))
     if name.endswith("_bucket"):

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * oracle.c - runs real barriers between real processes and checks each one of them.
+ * oracle.c - runs real barriers between real processes and checks each barrier.
  *
- * oracle [-i ITERATIONS] [-a ALG] [-d MS] [-H] NIC NIC ...: one process a NIC, rank 0 first. No
- * member may leave barrier i before all have entered it, and no member may be more than one barrier
- * ahead. With -d, every member in turn comes MS late. With -H the hosts run the barriers, over the
- * NICs' signals. Used by the end-to-end scripts; exit status 0 if all held.
+ * oracle [-i ITERATIONS] [-a ALG] [-d MS] [-H] NIC NIC ...: one process for each NIC, rank 0 first.
+ * No member may leave barrier i before all have entered it, and no member may be more than one
+ * barrier ahead. With -d, every member in turn comes MS late. With -H the hosts run the barriers,
+ * over the NICs' signals. Used by the end-to-end scripts; exit status 0 if all checks passed.
  *
- * -m FILE -k RUN -n SIZE -r FIRST: the ranks from FIRST on of a group of SIZE; oracles on other
- * machines run the others. They share FILE: memory that is 0 at first. RUN is the number of the run
- * in FILE.
+ * -m FILE -k RUN -n SIZE -r FIRST: runs the ranks from FIRST on of a group of SIZE; oracles on
+ * other machines run the other ranks. All share FILE: memory that is 0 at first. Run RUN uses its
+ * own part of FILE.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,12 +32,12 @@
 #include "nbar_abi.h"
 
 #define RANKS_MAX 64
-#define SHARED_SIZE 16384 /* of one run in FILE: whole pages */
-#define MEET_S 300        /* that a member waits for the others outside of barriers */
+#define SHARED_SIZE 16384 /* bytes of one run in FILE: whole pages */
+#define MEET_S 300        /* time limit of meet() */
 
 enum stage { OPENED = 1, CONNECTED, FINISHED };
 
-/* Each word has one writer, except `broken`, to which all write the same. */
+/* Each word has one writer, except `broken`, to which all write the same value. */
 struct shared {
 	uint32_t broken;
 	uint32_t reserved[3];
@@ -75,14 +75,14 @@ static void sleep_ms(uint32_t ms)
 	nanosleep(&t, NULL);
 }
 
-/* g NULL: the hosts run the barriers. hb NULL: the NICs run them. */
+/* g is NULL if the hosts run the barriers, hb if the NICs run them. */
 struct member {
 	struct nbar_port *port;
 	struct nbar_group *g;
 	struct hostbar *hb;
 };
 
-/* A rank that has not come to the stage; `size`: all have. */
+/* Returns the first rank that has not come to the stage; `size`: all have come. */
 static uint32_t missing(enum stage stage)
 {
 	uint32_t r = 0;
@@ -92,8 +92,8 @@ static uint32_t missing(enum stage stage)
 	return r;
 }
 
-/* A barrier in shared memory, for set-up and end only: it is not tested. A host that runs the
- * barriers answers its peers meanwhile. */
+/* A barrier in shared memory, for set-up and end; this barrier is not tested. If the hosts run the
+ * tested barriers, a waiting host answers its peers. */
 static void meet(enum stage stage, uint32_t rank, const struct member *m)
 {
 	time_t end = time(NULL) + MEET_S;
@@ -147,7 +147,7 @@ static void one_barrier(const struct member *m, uint32_t rank, uint32_t i)
 	}
 }
 
-/* A plan of our own, "custom": rank 0 waits for all, then tells all. */
+/* The plan of -a custom: rank 0 waits for a signal of every rank, then signals every rank. */
 static struct {
 	struct nbar_plan head;
 	struct nbar_step step[2];

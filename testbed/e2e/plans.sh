@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# plans.sh - every plan, by NIC and by host, on some NICs. Sourced after lib.sh, with rounds set,
-# and slowest set to the least barriers per second.
+# plans.sh - runs every plan on some NICs, by the NICs and by the hosts. Sourced after lib.sh, with
+# `rounds` set to the number of barriers, and `slowest` to the least barriers per second, for a limit.
 
-# Both sizes; socket J carries members J, J + sockets, ...: both ALGORITHM OPTIONS SOCKET...
+# both ALGORITHM OPTIONS SOCKET...: runs barriers of 4 and of 7 members, which are assigned to the
+# sockets round robin.
 both() {
 	local alg=$1 options=$2
 	shift 2
@@ -12,7 +13,7 @@ both() {
 			-i $(((rounds + 9) / 10)) "${seven[@]:0:7}"
 }
 
-# every WIRE SOCKET...
+# every WIRE SOCKET...: runs every plan over these NICs.
 every() {
 	local wire=$1 alg
 	shift

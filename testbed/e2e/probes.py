@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """probes.py PROGRAM PID COMMAND...: attaches to the USDT probes of the provider nbar in a process,
-as perf does, and runs COMMAND until every one of the probes doorbell and completion has fired.
+as perf does, and runs COMMAND again until each of the probes doorbell and completion has fired.
 Called by probes.sh. Exit status 77 where the kernel permits no tracer."""
 
 import ctypes
@@ -18,7 +18,7 @@ NAMES = ("doorbell", "completion", "late", "silent")
 
 
 class Attr(ctypes.Structure):
-    """The start of struct perf_event_attr, PERF_ATTR_SIZE_VER1."""
+    """The first fields of the kernel's struct perf_event_attr (PERF_ATTR_SIZE_VER1)."""
 
     _fields_ = [
         ("type", ctypes.c_uint32),
@@ -39,7 +39,7 @@ def skip(why):
 
 
 def segments(program):
-    """The parts of the file that are mapped: address, offset in the file, size."""
+    """Returns the mapped parts of the file: address, offset in the file, size."""
     text = subprocess.run(["readelf", "-lW", program], capture_output=True, text=True, check=True).stdout
     for line in re.findall(r"^ +LOAD +(\w+) +(\w+) +\w+ +(\w+)", text, re.M):
         offset, address, size = (int(x, 16) for x in line)
@@ -47,7 +47,7 @@ def segments(program):
 
 
 def probes(program):
-    """Name, file offset and file offset of the semaphore of each probe."""
+    """Returns name, file offset, and file offset of the semaphore of each probe."""
     parts = list(segments(program))
 
     def in_file(address):
@@ -60,7 +60,7 @@ def probes(program):
 
 
 def attach(program, pid, location, semaphore):
-    """A descriptor that counts how often the process comes to the location."""
+    """Returns a descriptor that counts how often the process executes the location."""
     libc = ctypes.CDLL(None, use_errno=True)
     path = ctypes.create_string_buffer(os.fsencode(os.path.realpath(program)))
     attr = Attr(

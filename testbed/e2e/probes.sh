@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A tracer attaches to the USDT probes of a daemon and sees its barriers. Skipped aloud where the
-# daemon has no probes or the kernel permits no tracer.
+# A tracer attaches to the USDT probes of a daemon and sees its barriers. Skipped where the daemon has
+# no probes or the kernel permits no tracer.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh

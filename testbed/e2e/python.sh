@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests the Python module: python_nbar.py, with a daemon of two NICs. Skips aloud where there is no
+# Tests the Python module: runs python_nbar.py, with a daemon of two NICs. Skipped where there is no
 # Python.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -30,6 +30,6 @@ rc=$?
 cat "$work/tap"
 count=$((first + $(grep -cE '^(not )?ok ' "$work/tap")))
 failures=$((failures + $(grep -c '^not ok ' "$work/tap")))
-ok "nbar.py: the tests come to their end" grep -qx "# status $rc" "$work/tap"
-ok "and leave nothing" nothing_left
+ok "nbar.py: all tests have run" grep -qx "# status $rc" "$work/tap"
+ok "nbar.py: the tests leave nothing behind" nothing_left
 finish

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests of hostlib/python/nbar.py: with a real daemon, members in processes of their own, and callers
-that do everything wrong. python.sh starts it and the daemon, and sets PYTHONPATH, NBAR_RUN_DIR,
+"""Tests of hostlib/python/nbar.py: with a real daemon, with members in separate processes, and with
+wrong calls. python.sh starts this program and the daemon, and sets PYTHONPATH, NBAR_RUN_DIR,
 NBAR_LIBRARY and BUILD. It prints TAP.
 
 `python_nbar.py member NIC FOLDER RANK SIZE ROUNDS` is a member: it runs ROUNDS barriers, checks that it
@@ -26,7 +26,7 @@ import nbar
 BUILD = Path(os.environ["BUILD"])
 HELLO = Path(__file__).parents[2] / "hostlib/examples/hello.py"
 IN_PROCESS = "host:wire=udp,bind=127.0.0.1:0"
-PATIENCE = 120  # seconds: what hangs, fails
+PATIENCE = 120  # seconds; after this time a process counts as hanging
 
 
 def member(nic: str, path: str, rank: int, size: int, rounds: int) -> int:
@@ -47,7 +47,7 @@ def member(nic: str, path: str, rank: int, size: int, rounds: int) -> int:
 
 
 class Members:
-    """Members in processes of their own; they end with the `with`."""
+    """Members in separate processes, which end with the `with` statement."""
 
     def __init__(self, nics, rounds=0, here=()):
         self.folder = tempfile.TemporaryDirectory()
@@ -93,10 +93,10 @@ class Both(threading.Thread):
 
 
 class Test(unittest.TestCase):
-    """All with the same daemon, of NICs n0 and n1."""
+    """All tests use the same daemon, with NICs n0 and n1."""
 
     def refused(self, code, words, function, *args, **options):
-        """The call raises OSError with this errno and these words. Returns the text."""
+        """The call raises OSError with this errno, and with these words in its text. Returns the text."""
         with self.assertRaises(OSError) as caught:
             function(*args, **options)
         self.assertEqual(caught.exception.errno, code, caught.exception)
@@ -113,7 +113,7 @@ class Test(unittest.TestCase):
         return group, other.group
 
     def port(self, nic="n0"):
-        """A port that the test closes."""
+        """A port that is closed at the end of the test."""
         port = nbar.open(nic)
         self.addCleanup(port.close)
         return port
@@ -125,11 +125,11 @@ class Test(unittest.TestCase):
                 self.assertEqual((said, process.returncode), (f"rank {rank}: 300 barriers, 0 early\n", 0))
 
     def test_barriers(self):
-        """processes meet in 300 barriers, and none is early"""
+        """300 barriers of processes; none completes early"""
         self.check_barriers(["n0", "n1"])
 
     def test_barriers_in_process(self):
-        """the same with in-process NICs"""
+        """300 barriers over in-process NICs; none completes early"""
         self.check_barriers([IN_PROCESS, IN_PROCESS])
 
     def test_example(self):
@@ -142,7 +142,7 @@ class Test(unittest.TestCase):
                                 for rank in range(2)])
 
     def test_phases(self):
-        """post returns at once, test tells when the others have come"""
+        """post returns at once, and test is true once the others have come"""
         one, two = self.pair(self.port(), alg="pairwise", tag=7)
         for _ in range(100):
             ticket = one.post()
@@ -156,7 +156,7 @@ class Test(unittest.TestCase):
         """a time limit names the rank that is missing, and the barrier goes on"""
         with Members(["n0", "n1"], here=(0,)) as members, self.port().group(0, 2, members.exchange(0)) as group:
             ticket, text, missing = group.post(), "", []
-            for _ in range(1000):  # until the NIC has asked the other
+            for _ in range(1000):  # until the NIC has asked the other NIC
                 text, missing = self.refused(errno.ETIME, "", group.wait, ticket, 0.1), group.missing()
                 if "rank 1 (" in text and missing:
                     break
@@ -168,7 +168,7 @@ class Test(unittest.TestCase):
             group.wait(ticket, PATIENCE)
 
     def test_member_dies(self):
-        """a member that is killed is named to the other"""
+        """a member is killed: the other's error names its rank"""
         with Members(["n0", "n1"], here=(0,)) as members, self.port().group(0, 2, members.exchange(0)) as group:
             ticket = group.post()
             members.process[0].kill()
@@ -176,7 +176,7 @@ class Test(unittest.TestCase):
             self.refused(errno.ECONNRESET, "rank 1", group.barrier)
 
     def test_wrong_nic(self):
-        """a NIC that is not there, and names that are none"""
+        """a NIC that does not exist, and invalid names"""
         self.refused(errno.ENOENT, "nbar-nicd --nic name=n9", nbar.open, "n9")
         self.refused(errno.ECONNREFUSED, "nobody listens", nbar.open, Path(__file__).resolve())
         self.refused(errno.EINVAL, "is no name of a NIC", nbar.open, "")
@@ -186,7 +186,7 @@ class Test(unittest.TestCase):
         self.assertRaises(TypeError, nbar.open, 5)
 
     def test_closed(self):
-        """what is closed is used by no call, in whatever order; and closed twice"""
+        """closed objects are refused by all calls, in any order; a second close has no effect"""
         port = self.port()
         one, two = self.pair(port)
         one.close()
@@ -203,7 +203,7 @@ class Test(unittest.TestCase):
             alone.barrier(PATIENCE)
 
     def test_close_in_use(self):
-        """nobody closes a group that a thread waits for; abort ends the wait"""
+        """a group that a thread waits for cannot be closed; abort ends the wait"""
         one, two = self.pair(self.port())
         ticket, caught = one.post(), []
 
@@ -221,12 +221,12 @@ class Test(unittest.TestCase):
         one.abort()
         thread.join(PATIENCE)
         self.assertEqual(caught, [errno.ECANCELED])
-        with contextlib.suppress(OSError):  # rank 0 has posted this one, so it may complete
+        with contextlib.suppress(OSError):  # rank 0 has posted this barrier, so it may complete
             two.barrier()
         self.refused(errno.ECANCELED, "rank 0", two.barrier)
 
     def test_not_closed(self):
-        """what nobody closes is closed with a warning"""
+        """objects that the program does not close are closed with a warning"""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             one, two = self.pair(nbar.open("n0"))
@@ -239,7 +239,7 @@ class Test(unittest.TestCase):
         self.assertEqual([str(one.message) for one in caught], ["a port was not closed"] * 2)
 
     def test_garbage(self):
-        """addresses, numbers and names that are none"""
+        """invalid addresses, numbers and names"""
         port = self.port()
         for other in [[], [b""] * 2, [os.urandom(95)] * 2, [os.urandom(96)] * 3]:
             with self.assertRaises(ValueError):
@@ -265,7 +265,7 @@ class Test(unittest.TestCase):
         self.refused(errno.ENOENT, path, self.port().group, 0, 2, nbar.folder(path, 0, 2))
 
     def test_fork(self):
-        """a child cannot use a port of its parent, and does it no harm"""
+        """a child cannot use a port of its parent, and does not disturb it"""
         group, other = self.pair(self.port())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -281,7 +281,7 @@ class Test(unittest.TestCase):
         group.barrier(PATIENCE)
 
     def test_no_library(self):
-        """without libnbar it says what to install"""
+        """without libnbar, the message says what to install"""
         code = "import nbar\ntry: nbar.open()\nexcept OSError as e: print(e)"
         said = subprocess.run([sys.executable, "-c", code], text=True, stdout=subprocess.PIPE, check=True,
                               env={**os.environ, "NBAR_LIBRARY": "/nonexistent.so"}).stdout
@@ -301,7 +301,7 @@ class Test(unittest.TestCase):
         self.assertRaises(FileNotFoundError, nbar.run, "bench", program="/nonexistent/nbar")
 
     def test_load(self):
-        """results from a file, and files that have none"""
+        """results from a file, and files without results"""
         good = {"columns": [{"name": "nodes", "unit": ""}, {"name": "mean", "unit": "us"}],
                 "rows": [[2, 4.5], [4, None]], "notes": ["a"]}
         with tempfile.TemporaryDirectory() as path:
@@ -329,7 +329,7 @@ class Test(unittest.TestCase):
 
 
 class Tap(unittest.TestResult):
-    """Prints a line for each test, after `first` others."""
+    """Prints a line of TAP for each test, numbered after `first` earlier tests."""
 
     def __init__(self, first):
         super().__init__()

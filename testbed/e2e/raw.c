@@ -19,7 +19,7 @@
 
 #include "raw.h"
 
-#define PATIENCE_S 20 /* a hang, not a slow machine */
+#define PATIENCE_S 20 /* after this time a reply or a barrier counts as missing */
 
 int raw_dial(struct raw *r, const char *run_dir, const char *nic)
 {
@@ -120,7 +120,7 @@ int raw_group_open(struct raw *r, const char *alg, uint32_t rank, uint32_t size,
 {
 	struct nbar_req_group_open req = { .rank = rank, .size = size, .tag = tag };
 
-	/* Without its zero, if it is that long. */
+	/* A name of the full length has no zero byte. */
 	memcpy(req.alg, alg, strnlen(alg, sizeof(req.alg)));
 	return raw_ask(r, NBAR_OP_GROUP_OPEN, &req, sizeof(req));
 }
@@ -215,7 +215,7 @@ pid_t raw_daemon_start(const char *run_dir, uint32_t nnic, const char *const *ar
 	while (out && ready < nnic && fgets(line, sizeof(line), out))
 		ready += strstr(line, " ready: ") != NULL;
 	if (out)
-		fclose(out); /* it says nothing more */
+		fclose(out); /* the daemon writes nothing more to its stdout */
 	if (ready == nnic)
 		return pid;
 	raw_daemon_end(pid, SIGKILL);

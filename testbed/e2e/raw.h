@@ -41,7 +41,7 @@ int raw_ask(struct raw *r, enum nbar_op op, const void *body, size_t n);
 /* Opens a port and maps its page. */
 int raw_port_open(struct raw *r, uint32_t port);
 
-/* Opens a group without a plan of its own; the reply is in r->reply. */
+/* Opens a group with the plan of an algorithm; the reply is in r->reply. */
 int raw_group_open(struct raw *r, const char *alg, uint32_t rank, uint32_t size, uint32_t tag);
 
 int raw_group_connect(struct raw *r, uint32_t cell, const struct nbar_endpoint *endpoint,
@@ -51,7 +51,7 @@ int raw_group_close(struct raw *r, uint32_t cell);
 /* A counter of the NIC that r is connected to. */
 uint64_t raw_counter(struct raw *r, enum nbar_counter which);
 
-/* The same, but waits at most 20 s until the counter has reached `least`. */
+/* Like raw_counter, but waits at most 20 s until the counter has reached `least`. */
 uint64_t raw_await_counter(struct raw *r, enum nbar_counter which, uint64_t least);
 
 /* Arrives at barrier `epoch` in a cell. */
@@ -61,8 +61,8 @@ void raw_post(struct raw *r, uint32_t cell, uint32_t epoch);
  * word. */
 uint64_t raw_await(struct raw *r, uint32_t cell, uint32_t epoch);
 
-/* The daemon of $BUILD with these arguments behind --run-dir; returns when nnic NICs are ready. 0:
- * it did not start. */
+/* Starts the daemon of $BUILD with these arguments after --run-dir. Returns its pid when nnic NICs
+ * are ready; 0: it did not start. */
 pid_t raw_daemon_start(const char *run_dir, uint32_t nnic, const char *const *args);
 
 /* Sends the daemon a signal (0: none) and waits for its end. Returns the status of waitpid. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rcvbuf.c - a setsockopt() to preload into a daemon under test: it limits receive buffers to the
- * default limit of Linux, on every machine and for root too.
+ * rcvbuf.c - a library to preload into a daemon under test: its setsockopt() limits receive buffers
+ * to the default limit of Linux, on every machine and for root, too.
  */
 #define _GNU_SOURCE
 #include <string.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Programs that go on after a failure: a host or a whole machine is gone, a daemon was killed and
-# started again, hosts and daemons were stopped for 5 s, a daemon is replaced by a newer one.
+# started again, hosts and daemons were stopped for 5 s, a newer daemon replaces an older daemon.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -16,7 +16,7 @@ nic() { # INDEX OPTION...
 	daemon_pid[$i]=$last_pid
 }
 
-start_member() { # INDEX: its stdin is descriptor 5 + INDEX
+start_member() { # INDEX: starts a rejoin; descriptor 5 + INDEX writes to its stdin
 	local fd=$((5 + $1))
 	[ -p "$work/in-$1" ] || mkfifo "$work/in-$1"
 	NBAR_RUN_DIR=$work/run$1 "$BUILD/rejoin" n0 <"$work/in-$1" >"$work/out-$1" 2>&1 &
@@ -26,14 +26,14 @@ start_member() { # INDEX: its stdin is descriptor 5 + INDEX
 	said[$1]=0
 }
 
-# tell INDEX COMMAND: does not wait for the answer.
+# tell INDEX COMMAND: sends a command to a member, and does not wait for the answer.
 said=(0 0 0)
 tell() {
 	echo "$2" >&$((5 + $1))
 	said[$1]=$((said[$1] + 1))
 }
 
-# hears INDEX TEXT: the answer to the last command of this member.
+# hears INDEX TEXT: the member's answer to its last command matches TEXT.
 hears() {
 	local i
 	for i in $(seq 1200); do
@@ -54,7 +54,7 @@ all_hear() { # TEXT INDEX...
 	return $rc
 }
 
-# A group of these members, and a barrier.
+# group_of INDEX...: these members make a group and run a barrier.
 group_of() {
 	local i rank=0
 	meeting=$((meeting + 1))
@@ -91,7 +91,7 @@ host_is_gone() {
 
 # Member 0 arrives after the daemon has ended, so that the barrier cannot complete before.
 daemon_is_gone() {
-	kill -STOP "${daemon_pid[1]}" # so no token leaves, with which the others could complete
+	kill -STOP "${daemon_pid[1]}" # so its NIC sends no token for this barrier
 	tell 1 barrier
 	kill -KILL "${daemon_pid[1]}"
 	wait "${daemon_pid[1]}"
@@ -101,7 +101,7 @@ daemon_is_gone() {
 	hears 0 'failed: .*rank 1' && [ $rc = 0 ]
 }
 
-# The machine of member 2: its host and its NIC end at once, and nobody can say so.
+# The machine of member 2 is gone: its host and its daemon end at once, and send no message.
 machine_is_gone() {
 	tell 0 barrier
 	tell 1 barrier
@@ -110,8 +110,8 @@ machine_is_gone() {
 	all_hear 'failed: .*rank 2' 0 1
 }
 
-# A debugger may stop a host or a NIC for that long; the retry budget is the default, 8 s. On a
-# machine that stands still meanwhile the stop may take longer: then a failure is no defect.
+# A debugger may stop a host or a NIC for 5 s; the retry budget is the default, 8 s. On a machine
+# that itself stops meanwhile, the stop may take longer: then a failure is no defect.
 stopped_for_5_s() {
 	local begin
 	begin=$(date +%s%N)
@@ -142,18 +142,18 @@ newer() {
 ok "three NICs" eval "nic 0 && nic 1 && nic 2"
 ok "three members, a barrier" all_three
 [ "$failures" = 0 ] || finish
-ok "a host is killed: the others are told its rank" host_is_gone
+ok "a host is killed: the errors of the others name its rank" host_is_gone
 ok "the others make a smaller group at once" group_of 0 1
-ok "a daemon is killed: its host and the others are told so" daemon_is_gone
-ok "it starts again, in the same run directory" nic 1
-ok "programs that ran all the time make a group on it" group_of 1 0
+ok "a daemon is killed: the errors of its host and of the others say so" daemon_is_gone
+ok "a new daemon starts in the same run directory" nic 1
+ok "programs that ran all the time make a group on the new daemon" group_of 1 0
 start_member 2
 ok "a new process joins them" group_of 0 1 2
-ok "a host and a daemon are stopped for 5 s: nobody fails" stopped_for_5_s
+ok "a host and a daemon are stopped for 5 s: no member fails" stopped_for_5_s
 mkdir "$work/bin"
-ok "a newer daemon takes the place of another" newer
-ok "a program that had a port on the older one makes a group on it" group_of 0 1 2
-ok "a machine is gone: the others are told its rank" machine_is_gone
+ok "a newer daemon replaces a daemon" newer
+ok "a program that had a port on the older daemon makes a group on the newer one" group_of 0 1 2
+ok "a machine is gone: the errors of the others name its rank" machine_is_gone
 ok "the others make a smaller group" group_of 1 0
 exec 5>&- 6>&- 7>&-
 finish

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rejoin.c - a long-lived program that makes group after group as it is told to: for recovery.sh.
+ * rejoin.c - a long-lived program that makes groups and runs barriers on command: for recovery.sh.
  *
- * Usage: rejoin NIC. Commands come on stdin, one a line; each is answered by one line on stdout:
+ * Usage: rejoin NIC. Reads a command from each line of stdin, and answers it by one line on stdout:
  *
- *   group FOLDER RANK SIZE   closes the group, and opens and connects another; the endpoint
- *                            addresses meet in FOLDER. A port that was lost is opened anew.
- *                            Answer: "connected"
+ *   group FOLDER RANK SIZE   closes the group, and opens and connects a new one; the members
+ * exchange endpoint addresses in FOLDER. Opens a new port if the port is lost. Answer: "connected"
  *
- *   barrier                  answer: "complete", or "failed: TEXT"
+ *   barrier                  runs a barrier. Answer: "complete", or "failed: TEXT"
  *
- * It ends with its stdin.
+ * It ends at the end of stdin.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +32,7 @@ static int failed(void)
 	return -1;
 }
 
-/* Opens the group. On a port that is lost it does so after it has opened the port anew. */
+/* Opens the group. If the port is lost, opens a new port first. */
 static int open_group(const struct nbar_group_attr *attr, struct nbar_endpoint *endpoint)
 {
 	int rc = port ? nbar_group_open(port, attr, &group, endpoint) : -ENETDOWN;

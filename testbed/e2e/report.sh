@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# nbar report as a user meets it: a page from real runs. No failure may lose results.
+# nbar report: a page from real runs. No failure may lose results.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -35,12 +35,13 @@ figures() {
 		grep -q 'var(--c1)' "$dir/index.html"
 }
 
-# commands LENGTH: of all experiments, and how many seconds each takes, as --list says.
+# commands LENGTH: prints, from --list, the estimated seconds and the command of each experiment.
 commands() {
 	"$nbar" report --list | sed -nE "s/^    ($1): nbar (.*) \(about ([0-9]+) s\)\$/\3 \2/p"
 }
 
-# The length of a report by its own estimates: about 26 minutes, and more with --thorough.
+# By its own estimates a report takes at most 3 minutes with --quick, 30 by default, and 2 hours with
+# --thorough.
 lengths() {
 	local n=$("$nbar" report --list | grep -c '^[a-z]') length seconds
 	for length in --quick:180 default:1800 --thorough:7200; do
@@ -51,7 +52,8 @@ lengths() {
 	[ "$seconds" -gt 1800 ]
 }
 
-# --resume takes a result for its own if the command of the result begins with its command.
+# --resume accepts a result whose command begins with the experiment's command. So no command may be the
+# beginning of another.
 no_command_begins_another() {
 	commands '[a-z-]+' | cut -d ' ' -f 2- | LC_ALL=C sort -u | awk '
 		NR > 1 && index($0, last " ") == 1 { print last; bad = 1 }
@@ -59,7 +61,8 @@ no_command_begins_another() {
 		END { exit bad }'
 }
 
-# keeps FILE STATUS WORDS COMMAND...: the command ends so, and does not change the file.
+# keeps FILE STATUS WORDS COMMAND...: the command ends with STATUS and WORDS, and does not change
+# FILE.
 keeps() {
 	local file=$1 before after
 	shift
@@ -69,7 +72,7 @@ keeps() {
 	[ "$before" = "$after" ]
 }
 
-# changed NAME SED: makes a copy of the results with a change
+# changed NAME SED: makes a changed copy of the results, in $work/NAME.
 changed() {
 	mkdir -p "$work/$1"
 	sed -e "$2" "$dir/bench.json" >"$work/$1/bench.json"
@@ -89,7 +92,7 @@ no_gnuplot() {
 		! grep -q '<svg' "$work/plain/index.html"
 }
 
-# Ended in the middle: the measured points are kept, and the page of the results so far is complete.
+# A report interrupted in the middle keeps the measured points, and writes a complete page of them.
 interrupted() {
 	local journal=$work/cut/bench.json.journal i
 	"$nbar" report --only bench "$work/cut" >"$work/out" 2>"$work/cut.err" &
@@ -122,7 +125,7 @@ goes_on() {
 	[ "$(wc -l <"$journal")" -gt "$lines" ] && [ "$before" = "$(head -n 3 "$journal" | cksum)" ]
 }
 
-# MPI programs: started by the given launcher; skipped aloud where there is no MPI.
+# mpi LAUNCHER: the experiments over MPI, started by this launcher.
 mpi() {
 	"$nbar" report --quick --only mpi-barrier --mpirun "$1" "$work/mpi" >"$work/out" 2>"$work/err" || {
 		cat "$work/err"
@@ -151,13 +154,13 @@ if command -v gnuplot >/dev/null; then
 else
 	skip "report: the page has its figure" "no gnuplot"
 fi
-ok "report: results that are there are not measured again by chance" \
+ok "report: existing results are not measured again without --resume" \
 	keeps "$dir/bench.json" 1 '--resume' "$nbar" report --quick --only bench "$dir"
 ok "report: --resume has nothing left to do" \
 	keeps "$dir/bench.json" 0 '' "$nbar" report --quick --only bench --resume "$dir"
 ok "report: --resume with other runs is refused" \
 	keeps "$dir/bench.json" 1 'another command' "$nbar" report --only bench --resume "$dir"
-ok "report: nor does --thorough go on with short runs" \
+ok "report: --thorough --resume refuses results of short runs" \
 	keeps "$dir/bench.json" 1 'another command' "$nbar" report --thorough --only bench --resume "$dir"
 ok "report: --render-only" keeps "$dir/bench.json" 0 '' "$nbar" report --render-only "$dir"
 changed foreign 's/"host": "[^"]*"/"host": "elsewhere"/'
@@ -165,27 +168,27 @@ ok "report: results of another machine are refused" \
 	keeps "$work/foreign/bench.json" 1 'another machine (elsewhere)' \
 	"$nbar" report --quick --only bench --resume "$work/foreign"
 changed broken '5,$d'
-ok "report: broken results are named, and stay" \
+ok "report: a broken result is named, and remains" \
 	keeps "$work/broken/bench.json" 1 'broken/bench.json is no JSON: line' \
 	"$nbar" report --quick --only bench --resume "$work/broken"
-ok "report: nor is a page made of them" \
+ok "report: no page is made of a broken result" \
 	keeps "$work/broken/bench.json" 1 'is no JSON' "$nbar" report --render-only "$work/broken"
 ok "report: no text of a result is taken for HTML" hostile
-ok "report: without gnuplot there is a page without figures" no_gnuplot
+ok "report: without gnuplot, the page has no figures" no_gnuplot
 if command -v xmllint >/dev/null; then
-	ok "report: these pages are well-formed, too" well_formed "$work/hostile"
-	ok "report: and this" well_formed "$work/plain"
+	ok "report: the page with hostile text is well-formed" well_formed "$work/hostile"
+	ok "report: the page without figures is well-formed" well_formed "$work/plain"
 fi
 ok "report: experiments over MPI are left out where there is none" no_mpi
 components=$(realpath "$BUILD")/components
 if [ -z "${SAN:-}" ] && command -v mpirun.openmpi >/dev/null && [ -e "$components" ]; then
-	ok "report: experiments over MPI, started as asked" mpi \
+	ok "report: experiments over MPI, by the given launcher" mpi \
 		"mpirun.openmpi --allow-run-as-root --oversubscribe --mca mca_base_component_path $components:SYS_DEFAULT --mca coll_nbar_enable 1 -np 3 --mca mpi_yield_when_idle 1"
 else
 	skip "report: experiments over MPI" "no Open MPI here, or sanitizers"
 fi
-ok "report: SIGINT keeps what is measured" interrupted
-ok "report: --resume goes on from there" goes_on
+ok "report: SIGINT keeps the measured points" interrupted
+ok "report: --resume continues the interrupted report" goes_on
 mkdir "$work/empty"
 touch "$work/file"
 ok "report: no results" wants 1 'no result' "$nbar" report --render-only "$work/empty"

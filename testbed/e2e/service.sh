@@ -7,13 +7,13 @@ cd "$(dirname "$0")/../.." || exit 1
 units=firmware/platform/daemon/systemd
 nicd=$BUILD/nbar-nicd
 
-# check_config LINE...: the exit status and the text of --check-config.
+# check_config LINE...: runs --check-config with a file of these lines.
 check_config() {
 	printf '%s\n' "$@" >"$work/conf"
 	"$nicd" --config "$work/conf" --check-config
 }
 
-# refused STATUS TEXT LINE...: the file is refused with this text.
+# refused TEXT LINE...: a file of these lines is refused with TEXT.
 refused() {
 	local text=$1 rc
 	shift
@@ -52,7 +52,7 @@ file_faults() {
 	! "$nicd" --config "$work/binary" --check-config
 }
 
-# A service manager: writes down what it is sent.
+# A service manager: records the messages that it receives.
 manager='
 import os, socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -79,7 +79,7 @@ serve() {
 	done
 	kill "$last_pid"
 	wait "$last_pid" || return 1
-	# After that the manager must read the end; signs of life may come before it.
+	# The manager ends after its fourth message, which may be another sign of life.
 	wait "$of_manager"
 	cat "$work/states"
 	sed -n 2p "$work/states" | grep -q '^READY=1$' && [ "$(grep -c WATCHDOG=1 "$work/states")" -ge 2 ]
@@ -111,19 +111,19 @@ exposure() {
 	awk -v f="$figure" 'BEGIN { exit !(f > 0 && f <= 2.0) }'
 }
 
-ok "a configuration file says the same as the command line" same_as_command_line
+ok "options in a configuration file have the same effect as on the command line" same_as_command_line
 ok "the example of a configuration is valid" example_is_valid
-ok "the command line replaces what a file says" command_line_comes_last
+ok "the command line overrides a configuration file" command_line_comes_last
 ok "files that cannot be read" file_faults
 ok "an unknown word names its line" refused "line 2" "nics 1" "nick 2"
 ok "an option that takes no value" refused "no such option" "nics 1" "list-algs yes"
-ok "a file in a file" refused "no such option" "config other"
+ok "a configuration file cannot name another" refused "no such option" "config other"
 ok "a word without a value" refused "has no value" "nics"
 ok "a wrong value names its line" refused "line 3" "nics 1" "" "mode 9"
 ok "no NIC" refused "no NIC to run" "mode 0600"
-ok "the daemon says when it is ready, and that it lives" serve
+ok "the daemon reports that it is ready, and signs of life" serve
 ok "a service manager that is gone" no_manager
-ok "lines have a priority in the journal, and nowhere else" journal
+ok "lines have a priority prefix in the journal, and nowhere else" journal
 if systemd-analyze security --help 2>/dev/null | grep -q offline; then
 	ok "exposure of nbar-nicd.service is at most 2.0" exposure "$BUILD/nbar-nicd.service"
 	ok "exposure of nbar-nicd@.service is at most 2.0" exposure "$units/nbar-nicd@.service"

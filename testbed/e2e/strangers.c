@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * strangers.c - two users at one daemon: what one of them takes, the other still gets. And what a
- * daemon that root has started may do after its start.
+ * strangers.c - two users at one daemon: one user cannot take so much of a resource that the other
+ * gets none. And the privileges of a daemon that root has started, after its start.
  *
- * Needs root, to be two users: the kernel tells a daemon the effective user of the process that
- * connects. Counts and order are asserted, no times.
+ * Needs root, to act as two users: the kernel tells a daemon the effective user of the process that
+ * connects. Asserts counts and order, no times.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "raw.h"
 
 #define STRANGER 65534u
-#define FILES 120 /* descriptors of the daemon */
+#define FILES 120 /* limit of the daemon's descriptors */
 #define CROWD 200
 
 static char run_dir[] = "/tmp/nbar-strangers-XXXXXX";
@@ -64,7 +64,8 @@ static int ask_stat(struct raw *r)
 	return raw_ask(r, NBAR_OP_NIC_STAT, NULL, 0);
 }
 
-/* The status of a request for a port; a daemon that refuses the client may have closed already. */
+/* Asks for a port. Returns the status; a daemon that refuses the client may have closed the
+ * connection before the request. */
 static int want_port(struct raw *r)
 {
 	int rc = raw_port_open(r, NBAR_PORT_ANY);
@@ -87,7 +88,7 @@ static void close_all(int n)
 		raw_close(&taken[--n]);
 }
 
-/* Waits until the daemon has seen that all ports of a NIC are given back. */
+/* Waits until a NIC has no port. The daemon notices the end of clients with some delay. */
 static bool no_ports(const char *nic)
 {
 	struct nbar_rep_nic_stat stat = { .nport = 1 };
@@ -163,8 +164,8 @@ static void idle_clients_of_one_user(pid_t pid)
 	ok(no_ports("n0"), "all ports are given back");
 }
 
-/* Requests of two users wait while the daemon is stopped: the numbers of the ports that they get
- * say in which order they were served. */
+/* Requests of two users wait while the daemon is stopped. The numbers of the ports that the users
+ * get show in which order the daemon served the requests. */
 static void turns_of_users(pid_t pid)
 {
 	const struct {
@@ -198,7 +199,7 @@ static void turns_of_users(pid_t pid)
 	close_all(n);
 }
 
-/* The value behind `key` in the status of a thread, as text. */
+/* True if the line `key` of this status file has this value. */
 static bool status_is(const char *path, const char *key, const char *value)
 {
 	char line[256], *at;
@@ -221,7 +222,7 @@ static bool status_is(const char *path, const char *key, const char *value)
 	return found;
 }
 
-/* Whether all threads of the daemon have this in their status. */
+/* True if the status of all threads of the daemon has this value of `key`. */
 static bool all_threads(pid_t pid, const char *key, const char *value)
 {
 	char path[300];
@@ -278,7 +279,7 @@ static void shares(void)
 	ends_well(pid);
 }
 
-/* A daemon that stays root: it works, but cannot gain more. */
+/* A daemon that stays root works, but cannot gain more privileges. */
 static void no_new_privileges(void)
 {
 	static const char *const args[] = { "--nics", "1", "--idle", "sleep", NULL };
@@ -298,8 +299,8 @@ static bool owner_is(const char *dir, const char *name, uid_t uid)
 	return lstat(path, &st) == 0 && st.st_uid == uid;
 }
 
-/* Starts a daemon twice, the second time after a SIGKILL. The run directory and its files belong to
- * the user. */
+/* A daemon that changes its user, started twice, the second time after a SIGKILL of the first. The
+ * run directory and its files belong to this user. */
 static void another_user_after_the_start(void)
 {
 	static const char *const args[] = { "--nics",  "1",      "--user", "65534",  "--group",
@@ -335,7 +336,7 @@ static void another_user_after_the_start(void)
 	run_dir_remove(dir);
 }
 
-/* A wire whose files belong to the user of the daemon. */
+/* Files of the wire belong to the user that the daemon has changed to. */
 static void files_of_a_wire(void)
 {
 	char dir[100], nic[160];

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The experiments as a user meets them: each runs, its JSON and CSV can be read, it can be
-# interrupted and resumed, and it reports errors. The figures are not checked.
+# The experiments: each runs, its JSON and CSV can be read, it can be interrupted and resumed, and it
+# reports errors. The figures are not checked.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -28,7 +28,7 @@ for key in "launches", "seed", "drivers":
 END
 }
 
-# experiment NAME ROWS COMMAND...: runs it with all outputs.
+# experiment NAME ROWS COMMAND...: runs the experiment with all outputs, which have ROWS rows.
 experiment() {
 	local name=$1 rows=$2
 	shift 2
@@ -41,7 +41,7 @@ experiment() {
 		[ ! -e "$work/$name.json.journal" ]
 }
 
-# Ctrl-C after the first points: they are kept, printed, and not measured again.
+# SIGINT after the first points: they are kept, printed, and not measured again.
 resumes() {
 	local file=$work/long.json args="sweep granularity --nodes 2 -i 50 -x 1 --launches 10 --points 4 --idle yield"
 	local i kept left
@@ -78,18 +78,18 @@ resumes() {
 few="--idle yield -i 20 -x 2 --nodes 2,3 --launches 2"
 ok "bench: every plan, a range of sizes" experiment bench $((4 * $(algs | wc -l))) bench -i 20 -x 2 --nodes 3-4 --alg all
 ok "granularity" experiment granularity 24 sweep granularity $few --compute 1-20 --points 6
-ok "granularity: a list, a process a node, MCS" experiment granularity 4 sweep granularity -i 20 -x 2 \
+ok "granularity: a list, a process per node, MCS" experiment granularity 4 sweep granularity -i 20 -x 2 \
 	--nodes 3 --compute 0.5,10 --drivers nodes --alg mcs
 ok "efficiency" experiment efficiency 8 sweep efficiency $few --efficiency 0.3,0.6
 ok "arrival" experiment arrival 16 sweep arrival $few --compute 50,100 --vary 0,20
-ok "app: two of the literature and two of one's own" experiment app 16 app -i 2 --nodes 2,3 --launches 1 \
+ok "app: two applications of the literature and two of the user" experiment app 16 app -i 2 --nodes 2,3 --launches 1 \
 	--app 1,2 --steps 5 --steps 1,2.5 --scale 0.1
-ok "app: NIC alone" experiment app 1 app -i 2 --nodes 2 --launches 1 --app 1 --where nic
+ok "app: only by NIC" experiment app 1 app -i 2 --nodes 2 --launches 1 --app 1 --where nic
 ok "combined: two kinds, every barrier of every thread checked" experiment combined 24 sweep combined \
 	$few --threads 1,3 --kind sense-reverse,mcs
 ok "combined: over udp, all kinds" experiment combined 12 sweep combined -i 20 -x 0 --idle yield --nodes 3 \
 	--launches 1 --threads 2 --kind all --alg tournament --wire udp
-ok "interrupted, refused to others, resumed" resumes
+ok "an interrupted run keeps its points, and is resumed only with the same settings" resumes
 while read -r words; do
 	ok "wrong usage: $words" wants 2 'nbar .*--help' "$nbar" $words
 done <<'END'

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# `nbar sweep threads` as a user meets it: every barrier that was built runs, ours and those of
-# others; results can be read; an interrupted run can be resumed; wrong usage gets a message. The
-# figures are not checked.
+# `nbar sweep threads`: every barrier that was built runs, nbar's own and those of other libraries;
+# results can be read; an interrupted run can be resumed; wrong usage gets a message. The figures are
+# not checked.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 nbar=$BUILD/nbar
 few="-i 50 -x 5 --launches 2 --limit 20"
 
-# refuses WORDS OPTION...: exit status 2, and the words.
+# refuses WORDS OPTION...: the command ends with status 2, and prints WORDS.
 refuses() {
 	local words=$1
 	shift
@@ -17,8 +17,9 @@ refuses() {
 	[ $? = 2 ] && grep -q -e "$words" "$work/out" || { cat "$work/out"; return 1; }
 }
 
-# reads BARRIER...: the rows are right for these barriers at 2 and 3 threads, and for the transfer
-# if there are two processors. --raw has a line per thread and repetition.
+# reads BARRIER...: the results have the right rows for these barriers with 2 and 3 threads, and for
+# the transfer of a cache line if there are two processors. --raw has a line per thread and
+# repetition.
 reads() {
 	python3 - "$work/t.json" "$work/t.csv" "$work/t.raw" "$@" <<'END'
 import csv, json, os, sys
@@ -86,7 +87,7 @@ unwritable() {
 }
 
 own="sense-reverse mcs tournament dissemination:1 dissemination:2"
-ok "our kinds and pthread's" measures "$own pthread"
+ok "nbar's own kinds, and that of pthread" measures "$own pthread"
 for peer in omp-gcc omp-llvm ck-barrier; do
 	kinds=$peer
 	program=omp-barrier-${peer#omp-}
@@ -95,24 +96,24 @@ for peer in omp-gcc omp-llvm ck-barrier; do
 		program=$peer
 	fi
 	if [ -x "$BUILD/libexec/nbar/$program" ]; then
-		ok "$peer: runs beside ours" measures "sense-reverse $kinds"
+		ok "$peer: runs beside nbar's own kinds" measures "sense-reverse $kinds"
 	else
-		skip "$peer: runs beside ours" "its compiler or library was not found"
+		skip "$peer: runs beside nbar's own kinds" "its compiler or library was not found"
 	fi
 done
-ok "by default all that was built" all_there_is
+ok "by default all kinds that were built run" all_there_is
 ok "one thread, and more threads than processors" more_threads_than_processors
-ok "an interrupted run keeps its points; another cannot take them" resumes
+ok "an interrupted run keeps its points; a run with other settings cannot use them" resumes
 ok "an unknown kind is refused" refuses "'senseless'" --kinds senseless
-ok "no kind is refused" refuses "''" --kinds ""
+ok "an empty kind is refused" refuses "''" --kinds ""
 ok "a dissemination of 17 ways is refused" refuses "dissemination:17" --kinds dissemination:17
 ok "a kind twice is refused" refuses "twice" --kinds mcs,mcs
-ok "no threads are refused" refuses "'0'" --threads 0
+ok "0 threads are refused" refuses "'0'" --threads 0
 ok "too many threads are refused" refuses "'257'" --threads 257
-ok "no iterations are refused" refuses "'0'" -i 0
-ok "no repetitions are refused" refuses "'0'" --launches 0
+ok "0 iterations are refused" refuses "'0'" -i 0
+ok "0 repetitions are refused" refuses "'0'" --launches 0
 ok "an unknown option is refused" refuses "--nodes" --nodes 2
 ok "an argument is refused" refuses "is no option" 16
 ok "a result that cannot be written is refused before the work" unwritable
-ok "--help tells the options" grep -q -- --limit <("$nbar" sweep threads --help)
+ok "--help lists the options" grep -q -- --limit <("$nbar" sweep threads --help)
 finish

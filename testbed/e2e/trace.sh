@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# nbar trace: what NICs have noted of real barriers is what happened; files of another machine, of a
-# daemon that was killed, and none at all.
+# nbar trace: the timeline of real barriers is right; traces of another machine and of a daemon that
+# was killed; missing and foreign files.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 nbar=$BUILD/nbar
 
-# timeline MEMBERS BARRIERS SLACK TEXT ARGUMENTS...: JSON with a slice for each barrier of each member,
-# on tracks where slices nest; arrows of tokens, which do not arrive before they left by more than SLACK
-# us; and the text on stderr.
+# timeline MEMBERS BARRIERS SLACK TEXT ARGUMENTS...: nbar trace writes JSON with a slice for each
+# barrier of each member, on tracks where slices nest, and with an arrow for each token. No arrow
+# arrives more than SLACK us before it left. TEXT is on stderr.
 reader='
 import collections, json, re, sys
 path, members, barriers, slack = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
@@ -47,7 +47,8 @@ timeline() {
 	[ $rc = 0 ] && python3 -c "$reader" "$work/timeline" "$1" "$2" "$3" && grep -q "$4" "$work/notes"
 }
 
-# As many frames are noted as the NICs have counted: not fewer than before, and not more than after.
+# The trace has as many frames as the NICs have counted: not fewer than the counters before nbar
+# trace, and not more than the counters after it.
 as_counted() {
 	"$nbar" stat --json --run-dir "$work/d" >"$work/before" &&
 		"$nbar" trace --run-dir "$work/d" -o "$work/counted" &&
@@ -74,7 +75,8 @@ events = json.load(open(sys.argv[1]))["traceEvents"]
 sys.exit(not any(e["name"].startswith("barrier ") for e in events))' "$work/slowest"
 }
 
-# Files as if of two machines: another boot, and a clock that is ahead by an hour and runs on from there.
+# Changes a trace as if it came from another machine: another boot, and a clock that is ahead by an
+# hour.
 other_machine() {
 	mkdir -p "$work/far" && cp "$work/u/n1.trace" "$work/far/n1.trace" || return 1
 	python3 - "$work/far/n1.trace" <<'PYTHON'
@@ -101,15 +103,15 @@ goes_with_the_daemon() {
 
 daemon "$work/d" --nics 4 --idle sleep --trace 100000 || exit 1
 ok "barriers of 4" "$BUILD/oracle" -i 30 -a pairwise "$work"/d/n{0,1,2,3}.sock
-ok "a slice a barrier and member, an arrow a token" timeline 4 30 0 'slowest: barrier' --run-dir "$work/d"
-ok "tokens are noted as they are counted" as_counted
-ok "the slowest barrier alone" slowest
-ok "files that have no name of a NIC" timeline 4 30 0 'NICs: 4' "$work"/d/n{0,1,2,3}.trace
+ok "a slice per barrier and member, an arrow per token" timeline 4 30 0 'slowest: barrier' --run-dir "$work/d"
+ok "the trace has all tokens that the counters have" as_counted
+ok "only the slowest barrier" slowest
+ok "traces named by their files" timeline 4 30 0 'NICs: 4' "$work"/d/n{0,1,2,3}.trace
 ok "no such NIC" wants 1 'start the daemon with --trace' "$nbar" trace --run-dir "$work/d" n9
 ok "no such run directory" wants 1 'start nbar-nicd with --trace' "$nbar" trace --run-dir "$work/none"
-ok "another file" wants 1 'no trace of a daemon' "$nbar" trace "$work/d/nicd.lock" ./Makefile
+ok "a file that is no trace" wants 1 'no trace of a daemon' "$nbar" trace "$work/d/nicd.lock" ./Makefile
 ok "a wrong number" wants 2 'not a number' "$BUILD/nbar-nicd" --nics 1 --trace 0
-ok "a daemon by a file, over UDP" eval \
+ok "a daemon with a configuration file, over UDP" eval \
 	'printf "nic wire=udp,bind=127.0.0.1:0\nnic wire=udp,bind=127.0.0.1:0\ntrace 8192\nidle sleep\n" >"$work/conf" &&
 	 daemon "$work/u" --config "$work/conf"'
 ok "barriers of 2 over UDP" "$BUILD/oracle" -i 100 -a dissemination:1 "$work"/u/n{0,1}.sock
@@ -118,5 +120,5 @@ ok "a file of another machine" other_machine
 ok "clocks of two machines are aligned" timeline 2 100 0.001 'aligned by [0-9]* frames' "$work/u/n0.trace" \
 	"$work/far/n1.trace"
 ok "the trace of a daemon that was killed" killed "$work/u"
-ok "it is gone with the next daemon" goes_with_the_daemon "$work/u"
+ok "the next daemon removes this trace" goes_with_the_daemon "$work/u"
 finish

@@ -8,8 +8,8 @@ cd "$(dirname "$0")/../.." || exit 1
 nbar=$BUILD/nbar
 own_tmpdir
 
-# prof RACKS HOSTS: a profile of RACKS racks with HOSTS hosts each, n0, n1, ...; messages between
-# racks cost more.
+# prof RACKS HOSTS: prints a profile of RACKS racks with HOSTS hosts each, n0, n1, ...; messages
+# between racks cost more.
 prof() {
 	awk -v racks="$1" -v hosts="$2" 'BEGIN {
 		n = racks * hosts
@@ -64,7 +64,7 @@ predicts() {
 		grep -qE '^[0-9]+ of [0-9]+ pairs that differ by more than 20 %' "$work/out"
 }
 
-# By clusters: every host has a class.
+# A profile by clusters (--sample): every host has a class.
 samples() {
 	"$nbar" profile --sample --nodes 5 -i 10 -x 2 --output "$work/sample" "$@" >"$work/out" || return 1
 	cat "$work/out" "$work/sample"
@@ -80,7 +80,7 @@ simulates() {
 		grep -qE '^ +5 +tuned ' "$work/out"
 }
 
-# Without a profile: a barrier composed for a topology.
+# A barrier composed for a topology, without a profile.
 for_topology() {
 	"$nbar" simulate --members 300 --net fat-tree --alg dissemination:1,tuned >"$work/out" &&
 		"$nbar" simulate --members 300 --net dragonfly --alg tuned >>"$work/out" || return 1
@@ -96,7 +96,7 @@ pictures() {
 	! command -v dot >/dev/null || dot -Tsvg "$work/dot" >/dev/null
 }
 
-# The C file alone, with one MPI: mpi NAME LAUNCHER...
+# mpi NAME LAUNCHER...: compiles the C file of nbar tune with an MPI, and runs it.
 mpi() {
 	local name=$1
 	shift
@@ -107,7 +107,7 @@ mpi() {
 		rm -f "$work/entered" && "$@" -np 3 "$work/tuned.$name" "$work/entered" 20 20
 }
 
-# The profile by messages of an MPI: mpi_profile LAUNCHER...
+# mpi_profile LAUNCHER...: makes a profile by messages of an MPI.
 mpi_profile() {
 	"$@" -np 2 "$nbar" profile --output "$work/by-mpi" --hosts n0,n1 -i 2 && cat "$work/by-mpi" &&
 		grep -q '"hosts": \["n0", "n1"\]' "$work/by-mpi" && "$nbar" tune "$work/by-mpi" || return 1
@@ -116,8 +116,8 @@ mpi_profile() {
 	[ $? != 0 ] && cat "$work/out" && grep -q 'are on host .*: start one rank per host' "$work/out" && [ ! -e "$work/none" ]
 }
 
-# fitted WORDS PROFILE NAME LAUNCHER OPTIONS...: an MPI program with offloaded barriers. Each rank
-# has its own NIC, and so is a host of its own. The glue prints WORDS.
+# fitted WORDS PROFILE NAME LAUNCHER OPTIONS...: runs an MPI program with offloaded barriers of the
+# algorithm tuned:PROFILE. Each rank has its own NIC, so it counts as a host. The glue prints WORDS.
 fitted() {
 	local words=$1 profile=$2 name=$3
 	shift 3
@@ -132,7 +132,7 @@ fitted() {
 	[ $rc = 0 ] && grep -q -e "$words" "$work/out" && grep -q 'on 3 hosts: barriers offloaded to NICs' "$work/out"
 }
 
-# others_profile NAME LAUNCHER OPTIONS...: rank 1 finds another profile under the same name.
+# others_profile NAME LAUNCHER OPTIONS...: rank 1 finds a different profile under the same name.
 others_profile() {
 	local name=$1
 	shift
@@ -146,7 +146,7 @@ END
 	fitted "algorithm auto in place of .*: rank [012]: has another profile than other ranks" profile "each-$name" "$@"
 }
 
-# with_glue NAME FILE LAUNCHER OPTIONS...: tests tuned:FILE in the glue of an MPI
+# with_glue NAME FILE LAUNCHER OPTIONS...: tests the algorithm tuned in the glue FILE of an MPI.
 with_glue() {
 	local name=$1 file=$2
 	shift 2
@@ -158,9 +158,9 @@ with_glue() {
 	ok "$name: a host that the profile lacks" \
 		fitted "algorithm auto in place of .*: rank 2: the profile does not have its host" \
 		"$work/p2" "$name" "$@"
-	ok "$name: a profile that is not there" \
+	ok "$name: a profile that does not exist" \
 		fitted "algorithm auto in place of .*: rank 0: cannot read the profile" "$work/none" "$name" "$@"
-	ok "$name: a rank with another profile" others_profile "$name" "$@"
+	ok "$name: a rank with a different profile" others_profile "$name" "$@"
 }
 
 with_mpi() {
@@ -171,7 +171,7 @@ with_mpi() {
 	else
 		skip "tune --emit c: compiled and called with $name" "no mpicc.$name or $1 here"
 	fi
-	# The libraries of an MPI leave memory behind, which a sanitizer reports.
+	# Not with a sanitizer, which reports memory that the libraries of an MPI do not free.
 	if [ -x "$BUILD/nbar-mpi-bench-$name" ] && command -v "$1" >/dev/null && [ -z "${SAN:-}" ]; then
 		ok "profile: by messages of $name" mpi_profile "$@"
 	else
@@ -199,15 +199,15 @@ prof 1 3 >"$work/p3"
 prof 1 2 >"$work/p2"
 ok "profile: of NICs" measures
 ok "profile: of hosts" measures --where host
-ok "profile: with a process a node" measures --drivers nodes
+ok "profile: with a process per node" measures --drivers nodes
 ok "simulate: with a profile" simulates
 ok "profile: of clusters" samples
-ok "profile: of clusters, with a process a node" samples --drivers nodes
+ok "profile: of clusters, with a process per node" samples --drivers nodes
 ok "simulate: --alg tuned on a topology" for_topology
 ok "tune: racks become clusters" composes
 ok "bench: --alg tuned runs it, by NIC and by host" runs
-ok "bench: --alg tuned over udp, with a process a node" runs_over_udp
-ok "predict: beside what was measured" predicts
+ok "bench: --alg tuned over udp, with a process per node" runs_over_udp
+ok "predict: beside measured times" predicts
 ok "tune: pictures" pictures
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=self,vader OMPI_MCA_plm=isolated
@@ -219,7 +219,7 @@ with_glue openmpi "$component" mpirun.openmpi --mca coll_nbar_enable 1 \
 glue=$BUILD/libnbar-mpi-mpich.so
 with_glue mpich "$glue" mpiexec.mpich -genv LD_PRELOAD "$(realpath "$glue")"
 ok "tune: a profile that was cut short" cut_short
-ok "tune: a profile that is not there" wants 1 "cannot read the profile $work/none" "$nbar" tune "$work/none"
+ok "tune: a profile that does not exist" wants 1 "cannot read the profile $work/none" "$nbar" tune "$work/none"
 ok "bench: a node whose host the profile lacks" wants 1 "no host 'n12'" \
 	"$nbar" bench --nodes 13 --alg "tuned:$work/p" -i 10
 ok "tune and predict: two ranks on each host" two_ranks

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tuned_mpi.c - calls the barrier that `nbar tune --emit c` wrote, or MPI_Barrier: one run per
- * rank, in which this rank is late, and then many barriers one after the other.
+ * tuned_mpi.c - calls the barrier that `nbar tune --emit c` wrote, or MPI_Barrier: barriers in
+ * which each rank in turn is late, and then ROUNDS barriers in a row.
  *
  *   tuned_mpi FILE LATE_MS ROUNDS [mpi]
  *
- * After a barrier, every rank must have entered it. Ranks write this into FILE, which all map. If
- * FILE is "-", because the hosts share no file, the time in a barrier must be as long as the delay
- * of the late rank. Prints the mean time of the barriers in a row.
+ * When a rank leaves a barrier, every rank must have entered it. Ranks record their barriers in
+ * FILE, which all map. If FILE is "-", because the hosts share no file, each rank must instead
+ * spend at least the delay of the late rank in the barrier. Prints the mean time of the barriers in
+ * a row.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -19,7 +20,7 @@
 
 int nbar_tuned_barrier(MPI_Comm comm);
 
-#define FIRST 10 /* first barriers: a glue leaves these to the MPI */
+#define FIRST 10 /* barriers before the test; a glue leaves the first barriers to the MPI */
 
 static int rank, size;
 static volatile unsigned int *entered; /* by rank; NULL: hosts share no file */
@@ -45,7 +46,7 @@ static void barrier(void)
 			bad("some rank had not entered it");
 }
 
-/* Each rank sees the delay of the late rank. */
+/* Each rank in turn is late by ms; all ranks check that they have waited for it. */
 static void late_ones(long ms)
 {
 	for (int late = 0; late < size; late++) {
@@ -56,7 +57,7 @@ static void late_ones(long ms)
 		if (rank == late)
 			usleep((useconds_t)ms * 1000);
 		barrier();
-		/* They left the previous barrier almost at the same time. */
+		/* All ranks left the previous barrier almost at the same time. */
 		if (!entered && MPI_Wtime() - begun < 0.9 * (double)ms / 1e3)
 			bad("it did not wait for the late one");
 	}

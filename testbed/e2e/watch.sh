@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# nbar stat --watch: lines, JSON, a terminal, and how it ends; and nbar stat --last.
+# nbar stat --watch: text, JSON, a terminal, and its ends; and nbar stat --last.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -22,7 +22,7 @@ lines = [json.loads(line) for line in sys.stdin]
 sys.exit(not (len(lines) == 2 and all(l["nics"][0]["nic"] == "n1" for l in lines)))'
 }
 
-# ends SIGNAL: a signal ends it well.
+# ends SIGNAL: nbar stat --watch ends with status 0 after SIGNAL.
 ends() {
 	local i
 	$stat --watch 1 >"$work/ends" &
@@ -36,7 +36,7 @@ ends() {
 	wait $pid
 }
 
-# A terminal of 12 rows and 40 columns: screens that fit, until Ctrl-C.
+# On a terminal of 12 rows and 40 columns the screens fit; Ctrl-C ends the command.
 terminal='
 import fcntl, os, pty, re, struct, sys, termios
 master, slave = pty.openpty()
@@ -81,7 +81,7 @@ no_reader() {
 	[ "$status" = 141 ] && [ ! -s "$work/err" ] # SIGPIPE
 }
 
-# A group of one has had three barriers, all complete when its host arrived.
+# A group with one member has run three barriers, each complete when its host arrived.
 last_tokens() {
 	local i rc=1
 	mkdir "$work/meet" && mkfifo "$work/in" || return 1
@@ -110,13 +110,13 @@ sys.exit(not (last["ranks"] == [{"rank": 0, "barriers": 3, "seconds": 0.0, "most
 
 daemon "$work/d" --nics 2 --idle sleep || exit 1
 ok "a line per NIC and second, with rates" lines
-ok "JSON, an object a line" json
-ok "SIGINT ends it with status 0" ends INT
-ok "SIGTERM ends it with status 0" ends TERM
-ok "on a terminal, screens that fit, until Ctrl-C" terminal
-ok "without a reader it ends" no_reader
+ok "JSON, an object per line" json
+ok "SIGINT ends the command with status 0" ends INT
+ok "SIGTERM ends the command with status 0" ends TERM
+ok "on a terminal, screens fit; Ctrl-C ends the command" terminal
+ok "without a reader the command ends" no_reader
 ok "last tokens of a group" last_tokens
 ok "--last with --watch as text" wants 2 'needs --json' $stat --watch 1 --last
 ok "a count without --watch" wants 2 'needs --watch' $stat --count 3
-ok "no count" wants 2 'nbar stat --help' $stat --watch 1 -n 0
+ok "a count of 0" wants 2 'nbar stat --help' $stat --watch 1 -n 0
 finish

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Why a barrier hangs: a member of two is late, stopped, or ended; its NIC is stopped; our own NIC is stopped.
-# `nbar stat --why` and the text of a time limit say so.
+# Why a barrier hangs, in a group of two: rank 1 is late, stopped, or has ended; its NIC is stopped; the
+# own NIC of rank 0 is stopped. `nbar stat --why` and the text after a time limit give the reason.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 mkdir "$work/meet"
 daemon_pid=() member_pid=()
 
-nic() { # INDEX; the budget is so long that nobody is given up here
+nic() { # INDEX: starts a daemon; its retry budget is so long that no member fails in this test
 	daemon "$work/run$1" --idle sleep --budget-ms 30000 --nic "name=n0,wire=udp,bind=127.0.0.1:0" || return 1
 	daemon_pid[$1]=$last_pid
 }
 
-member() { # RANK: its stdin is the FIFO in-RANK
+member() { # RANK: starts a member; its stdin is the FIFO in-RANK
 	mkfifo "$work/in-$1"
 	NBAR_RUN_DIR=$work/run$1 "$BUILD/member" n0 "$work/meet" "$1" 2 <"$work/in-$1" >"$work/out-$1" 2>&1 &
 	member_pid[$1]=$!
@@ -31,12 +31,12 @@ soon() {
 	return 1
 }
 
-said() { # RANK TEXT: in the last line
+said() { # RANK TEXT: the last line of this member matches TEXT
 	tail -n 1 "$work/out-$1"
 	tail -n 1 "$work/out-$1" | grep -qE -- "$2"
 }
 
-why() { # INDEX TEXT: of the only group of a NIC
+why() { # INDEX TEXT: nbar stat --why of the only group of this NIC prints TEXT
 	"$BUILD/nbar" stat --run-dir "$work/run$1" --why 0 >"$work/why"
 	cat "$work/why"
 	grep -qE -- "$2" "$work/why"
@@ -102,13 +102,13 @@ ok "a NIC" nic 0
 ok "another NIC" nic 1
 ok "two members connect" connected
 [ "$failures" = 0 ] || finish
-ok "a late host is named, here and at its own NIC" late
-ok "a stopped process is told from a late one" stopped
-ok "a process that goes on is late again" goes_on
-ok "a stopped NIC is silent; nobody is called late for it" silent
-ok "a member whose own NIC is stopped is told so" own_nic
-ok "nobody has failed: the barrier completes" completes
-ok "a process that ended is named" ended
-ok "a group that is not there is refused in words" no_such_group
+ok "a late host: named at the NIC that waits and at its own NIC" late
+ok "a stopped process: called stopped, not only late" stopped
+ok "the process continues: called late again" goes_on
+ok "a stopped NIC: called silent, and its host not called late" silent
+ok "a stopped own NIC: the text says so" own_nic
+ok "no member has failed: the barrier completes" completes
+ok "a process that ended: named" ended
+ok "a group that does not exist: refused with a message" no_such_group
 exec 7>&- 8>&-
 finish

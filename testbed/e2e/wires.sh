@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Real barriers over real wires, each checked by the oracle: `ring` within one daemon, `udp` between
-# two daemons, `shm` between two daemons and an in-process NIC. `dpdk` is in netns.sh; every plan on all of them in matrix.sh.
+# Barriers over the wires `ring` within one daemon, `udp` between two daemons, and `shm` between two
+# daemons and an in-process NIC; the oracle checks each barrier. netns.sh tests `dpdk`; matrix.sh tests
+# every plan on all these wires.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -23,12 +24,12 @@ udp() {
 	local a=$work/udp-a b=$work/udp-b
 	ok "udp: a daemon with two NICs starts" daemon "$a" \
 		--nic name=n0,wire=udp,bind=127.0.0.1:0 --nic name=n1,wire=udp,bind=127.0.0.1:0
-	first_nic=n2 ok "udp: another with one" daemon "$b" --nic name=n2,wire=udp,bind=127.0.0.1:0
+	first_nic=n2 ok "udp: another daemon with one NIC" daemon "$b" --nic name=n2,wire=udp,bind=127.0.0.1:0
 	ok "udp: 10,000 barriers of 3 between two daemons" \
 		"$oracle" -i 10000 "$a/n0.sock" "$a/n1.sock" "$b/n2.sock"
 }
 
-shm_daemon() { # LETTER NICS: a daemon with two NICs
+shm_daemon() { # LETTER NIC NIC: starts a daemon with two NICs
 	first_nic=$2 daemon "$work/shm-$1" --nic "name=$2,wire=shm,dir=$work/meet" --nic "name=$3,wire=shm,dir=$work/meet"
 }
 
@@ -36,8 +37,7 @@ shm_four() { # BARRIERS ALGORITHM
 	"$oracle" -i "$1" -a "$2" "$work"/shm-a/n0.sock "$work"/shm-b/n2.sock "$work"/shm-a/n1.sock "$work"/shm-b/n3.sock
 }
 
-# One daemon is killed under way: the members of the other daemon must get an error; then it is
-# started again.
+# A daemon is killed while barriers run: the members on the other daemon must get an error.
 shm_killed() {
 	shm_four 100000000 pairwise >"$work/shm-out" 2>&1 &
 	local rc _ pid=$!
@@ -54,23 +54,23 @@ shm_killed() {
 	[ $rc != 0 ] && grep -qE 'does not answer|NIC is down|connection' "$work/shm-out"
 }
 
-shm_files() { # there are so many rings
+shm_files() { # COUNT: the folder of the wire has so many rings
 	ls "$work/meet"
 	[ "$(ls "$work/meet" | grep -c ring)" = "$1" ]
 }
 
 shm() {
 	ok "shm: a daemon with two NICs starts" shm_daemon a n0 n1
-	ok "shm: another" shm_daemon b n2 n3
+	ok "shm: another daemon starts" shm_daemon b n2 n3
 	shm_b=$last_pid
 	ok "shm: 10,000 barriers of 4 between two daemons" shm_four 10000 dissemination:1
 	ok "shm: 2,000 barriers of 4, linear" shm_four 2000 linear
 	ok "shm: 1,000 barriers of 2 with an in-process NIC" "$oracle" -i 1000 "$work/shm-a/n0.sock" \
 		"host:wire=shm,dir=$work/meet"
-	ok "shm: a daemon that is killed is named" shm_killed
-	ok "shm: it comes back" shm_daemon b n2 n3
-	ok "shm: the rings of the killed one are gone" shm_files 4
-	ok "shm: 1,000 barriers of 4 after that" shm_four 1000 pairwise
+	ok "shm: a daemon is killed: the error names it" shm_killed
+	ok "shm: it starts again" shm_daemon b n2 n3
+	ok "shm: the rings of the killed daemon are gone" shm_files 4
+	ok "shm: 1,000 barriers of 4 with the new daemon" shm_four 1000 pairwise
 }
 
 # Errors that do not depend on the machine are reported before the daemon looks for devices.
@@ -78,11 +78,11 @@ verbs() {
 	case "$("$BUILD/nbar-nicd" --version)" in
 	*verbs*) ;;
 	*)
-		skip "verbs: a mode that there is not" "this build has no wire verbs"
+		skip "verbs: a mode that does not exist" "this build has no wire verbs"
 		return
 		;;
 	esac
-	ok "verbs: a mode that there is not" no_mode
+	ok "verbs: a mode that does not exist" no_mode
 }
 
 no_mode() {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client.c - a program that uses most of libnbar, for faults.py, which makes one call of it fail.
+ * client.c - a program that uses most of libnbar. faults.py runs it, and makes one call to libc
+ * fail.
  *
- * client [-c] NIC NIC: both members of each group are in this process, and one thread. A round
+ * fail-client [-c] NIC NIC: both members of each group are in this process, in one thread. A round
  * opens ports and groups, runs barriers and closes all. When a call of the library fails, the
  * program prints the error, closes its ports and groups, and repeats the round. The repeated round
- * must succeed and leave nothing behind. The failure comes after rounds that succeed; with -c, from
- * the first call on. Exit status 0, or 1 with the reason on stderr.
+ * must succeed and leave nothing behind. Calls to libc fail only in the third round, after two
+ * rounds that succeed; with -c, in the first round. Exit status 0, or 1 with the reason on stderr.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -20,7 +21,7 @@
 
 #include "nbar_extra.h"
 
-#define LIMIT_NS UINT64_C(20000000000) /* of a wait that must end long before */
+#define LIMIT_NS UINT64_C(20000000000) /* time limit of a wait; it ends long before */
 #define WARM 2                         /* rounds before the failure */
 #define BARRIERS 3
 #define FDS_MAX 1024
@@ -28,7 +29,7 @@
 #define LOOKS 2000
 #define GROUPS 2 /* pairs of members */
 
-/* In the preloaded library: calls in between count. */
+/* In fail.c, which is preloaded: only calls between fail_begin and fail_end count. */
 extern void fail_begin(void) __attribute__((weak));
 extern void fail_end(void) __attribute__((weak));
 
@@ -89,7 +90,7 @@ static int barrier(struct nbar_group **pair)
 	return 0;
 }
 
-/* A barrier whose end member 0 learns from a descriptor. */
+/* A barrier; member 0 waits for its end by poll() on the group's descriptor. */
 static int barrier_by_event(struct nbar_group **pair)
 {
 	struct pollfd news = { .fd = -1, .events = POLLIN };
@@ -118,7 +119,7 @@ static int share(struct round *r)
 	return 0;
 }
 
-/* A member has not arrived. */
+/* A wait ends at its time limit, because member 1 has not arrived; then member 1 arrives. */
 static int late(struct nbar_group **pair)
 {
 	uint32_t ticket[2], missing[2];

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fail.c - a library to preload: one call of a program to libc fails, as if a resource was missing.
+ * fail.c - a library to preload: it makes one call of a program to libc fail, as if a resource was
+ * missing.
  *
- * Used by faults.py, for programs of this tree that know nothing of it. A call site is a function
- * with the address of its caller. By environment:
+ * Used by faults.py, for unchanged programs of this tree. A call site is a function of libc with
+ * the address of its caller. Environment:
  *
- *   FAIL_FILE=FILE  counts calls by site, for all processes of a run; must be empty at first
- *   FAIL_IN=NAME    only in programs of this name
- *   FAIL_MODULE=M   only calls from files (program, library) whose name begins so
+ *   FAIL_FILE=FILE  counts of calls by site, for all processes of a run; FILE must be empty at
+ * first FAIL_IN=NAME    only programs of this name FAIL_MODULE=M   only calls from files (program,
+ * library) whose name begins with M FAIL_WAIT=1     only calls between fail_begin() and fail_end()
  *   FAIL_EACH=N     nothing fails; FILE.sites gets a line "FUNCTION ERRORS SITE CALL" for each of
  *                   the first N calls of each site
  *
@@ -15,8 +16,8 @@
  *                   the N-th call of SITE fails, with error I of the list of its function;
  *                   FILE.fired then exists
  *
- * It must not allocate memory. If it needs a function that it replaces, it calls the next
- * definition of that function (dlsym, RTLD_NEXT).
+ * This library must not allocate memory. A call that does not fail goes to the next definition of
+ * its function (dlsym, RTLD_NEXT), or to the kernel.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -48,16 +49,16 @@
 #define SITE_TEXT 160
 
 struct site {
-	uint64_t key; /* 0: free. Pairs with itself: taken by compare-and-exchange */
+	uint64_t key; /* hash of the site; 0: free. Set once, by compare-and-exchange */
 	uint32_t calls;
 	uint32_t reserved;
 };
 
-static struct site *table; /* shared by all processes of the run; NULL: this one does not count */
+static struct site *table; /* shared by all processes of the run; NULL: calls here do not count */
 static const char *file, *module, *wanted;
 static uint32_t each, wanted_call, wanted_error;
-static bool waits;           /* for fail_begin() */
-static __thread bool inside; /* a call that this library makes itself */
+static bool waits;           /* until fail_begin(): no call counts */
+static __thread bool inside; /* this library itself makes the call: it does not count */
 
 static uint32_t number(const char *name)
 {
@@ -117,7 +118,7 @@ static void append(const char *suffix, const char *line)
 	syscall(SYS_close, fd);
 }
 
-/* FUNCTION@FILE+OFFSET. False: the caller is not in a module that counts. */
+/* Sets out to FUNCTION@FILE+OFFSET. False: calls from the caller's module do not count. */
 static bool site_name(const char *function, const void *caller, char *out)
 {
 	struct dl_find_object at;
@@ -146,7 +147,7 @@ static uint64_t hash(const char *text)
 	return h | 1;
 }
 
-/* The number of this call at its site, from 1. */
+/* Counts this call. Returns its number at its site, from 1. */
 static uint32_t count(const char *site)
 {
 	uint64_t key = hash(site);
@@ -163,7 +164,7 @@ static uint32_t count(const char *site)
 	_exit(99);
 }
 
-/* 0: the call goes on. Else the errno that it fails with. */
+/* Returns 0 if the call must not fail, else its errno. */
 static int fails(const char *function, const void *caller, const int *errors, uint32_t nerror)
 {
 	char site[SITE_TEXT], line[SITE_TEXT + 64];
@@ -189,7 +190,7 @@ static int fails(const char *function, const void *caller, const int *errors, ui
 	return result;
 }
 
-/* Decides whether and how this call fails, by the list of errors of its function. */
+/* The same for a function with this list of errors. */
 #define FAILS(function, ...)                                                       \
 	fails(function, __builtin_return_address(0), (const int[]){ __VA_ARGS__ }, \
 	      sizeof((const int[]){ __VA_ARGS__ }) / sizeof(int))
@@ -237,7 +238,7 @@ static void *next_of(const char *name)
 	return next;
 }
 
-/* --- memory: by glibc's other names, because dlsym() itself allocates ------------------------ */
+/* --- memory: by glibc's internal names, because dlsym() itself allocates ---------------------- */
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# System calls that fail, one by one. A sanitizer has its own malloc: there the test skips.
+# Calls to libc that fail, one by one. A sanitizer has its own malloc, so the test then skips.
 
 FAIL_CLIENT_OBJ := $(BUILD)/test/testbed/faults/client.o
 $(BUILD)/fail-client: $(FAIL_CLIENT_OBJ) $(BUILD)/libnbar.a | $(BUILD)/$(HOSTNIC_SO)

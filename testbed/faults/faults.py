@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """faults.py - each call of daemon, library and tools to libc fails once; see fail.c.
 
-Whatever fails, a program either works or ends with a clear error: it does not hang, is not killed,
-leaves nothing behind, and no other client of the daemon is hurt. Speaks TAP, one test for each
-scenario and function. EACH=N calls of each call site fail (1), of SCENARIOS (all), of functions
-FUNCTIONS (all); of scenarios that take long, one case of SAMPLE (8), by NBAR_SEED. A failure prints
-the settings that repeat it: with ONLY="SITE CALL ERROR" that call fails alone.
+Whatever call fails, the program works or ends with a clear error. It does not hang, is not killed
+by a signal, leaves nothing behind, and no other client of the daemon fails. Prints TAP, one test
+for each scenario and function. Environment, with defaults:
+  EACH=1          how many calls of each call site fail
+  SCENARIOS=all   names of scenarios, separated by ";"
+  FUNCTIONS=all   names of functions of libc
+  SAMPLE=8        scenarios that take long run one of 8 cases; NBAR_SEED selects them
+  ONLY="SITE CALL ERROR"   only this case; a failed test prints the settings that repeat it
+  V=1             prints what the programs said
 """
 import json
 import os
@@ -22,17 +26,17 @@ BUILD = os.path.realpath(os.environ.get("BUILD", "build"))
 EACH = int(os.environ.get("EACH", "1"))
 SAMPLE = int(os.environ.get("SAMPLE", "8"))
 SEED = int(os.environ.get("NBAR_SEED", "1"))
-LIMIT_S = 120  # of a program that ends within a second where nothing fails
+LIMIT_S = 120  # time limit of a program; without a failure it ends within a second
 FAIL = BUILD + "/fail.so"
 CLIENT = BUILD + "/fail-client"
 NICD = BUILD + "/nbar-nicd"
 NBAR = BUILD + "/nbar"
-# Only call sites in these files fail: we cannot mend DPDK, or the libraries of an MPI.
+# Only calls from these files fail: defects in DPDK or in the libraries of an MPI are not ours.
 OURS = ("nbar", "libnbar", "fail-client", "libc.so", "libjansson")
 
 
 class Wrong(Exception):
-    """What a program must not do."""
+    """A program has done what it must not do."""
 
 
 def environment(work, program, **settings):
@@ -42,7 +46,8 @@ def environment(work, program, **settings):
 
 
 def run(command, env=None, limit=LIMIT_S):
-    """Exit status, stdout and stderr; a hang or a signal is wrong."""
+    """Runs a program. Returns exit status, stdout and stderr; raises Wrong after a hang or a signal, and if processes
+    are left."""
     process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, errors="replace",
                                start_new_session=True)
@@ -61,19 +66,19 @@ def run(command, env=None, limit=LIMIT_S):
 
 
 def members(group):
-    """The processes of the group. A zombie is none: in a container nobody may reap orphans."""
+    """The pids of a process group, without zombies: a container may have no process that reaps orphans."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
                 state, _, its_group = stat.read().rpartition(")")[2].split()[:3]
         except OSError:
-            continue  # it has ended since
+            continue  # the process has ended
         if int(its_group) == group and state not in "ZX":
             yield int(pid)
 
 
 def group_lives(group):
-    """Whether a process of the group is left. One that is ending gets time."""
+    """True if a process of the group is still left after a while."""
     for _ in range(1000):
         if not any(members(group)):
             return False
@@ -90,7 +95,7 @@ def until(true, what, limit=LIMIT_S):
 
 
 class Daemon:
-    """nbar-nicd with NICs n0 and n1; the wire `ring` needs DPDK, which takes long to start."""
+    """nbar-nicd with NICs n0 and n1. Default is the wire udp: ring needs DPDK, which takes long to start."""
 
     def __init__(self, work, env=None, wire="udp,bind=127.0.0.1:0"):
         self.dir = work + "/run"
@@ -157,12 +162,12 @@ def client(env, nics, options=()):
 
 
 def clear(text, words):
-    """A text for a user: it has a line that begins with the name of the program, and says more."""
+    """Raises Wrong unless a line of the text begins with the name of the program and continues with a message."""
     if not any(re.match(rf"({words})[^:]*: \S+ \S+", line) for line in text.splitlines()):
         raise Wrong(f"no clear error: {text!r}")
 
 
-# --- scenarios: each takes a folder, and the settings of fail.c ---------------------------------
+# --- scenarios: each takes a folder, and settings for fail.c; returns what the programs said ------
 
 
 def of_daemon(work, settings, wire="udp,bind=127.0.0.1:0"):
@@ -195,7 +200,7 @@ flat = {}
 
 
 def descriptors_flat(daemon, wire, settings):
-    """What a daemon has open after the same clients, where no call fails."""
+    """How many descriptors a daemon has open after the same clients if no call fails."""
     if "FAIL_SITE" not in settings:
         flat[wire] = max(flat.get(wire, 0), daemon.descriptors())
     return flat[wire]
@@ -219,7 +224,7 @@ def of_library(work, settings, nics=("n0", "n1"), daemon=None, options=()):
 
 
 def of_inproc(work, settings):
-    """The calls of a client fail, from the first on, and those of the NICs in its process."""
+    """Calls of a client with in-process NICs fail, from the first call on."""
     nics = ("host:wire=udp,bind=127.0.0.1:0", "host:wire=udp,bind=127.0.0.2:0")
     rc, out, err = client(environment(work, "fail-client", **settings), nics, ("-c",))
     if rc != 0:
@@ -228,7 +233,7 @@ def of_inproc(work, settings):
 
 
 def tool(work, settings, arguments, daemon=None, results=()):
-    """A tool: if it succeeds, its results are as without a failure."""
+    """Calls of a tool fail: if the tool succeeds, its results have the same shape as without a failure."""
     tmp = work + "/tmp"
     os.makedirs(tmp, exist_ok=True)
     env = environment(work, "nbar", TMPDIR=tmp, **settings)
@@ -256,7 +261,7 @@ def tool(work, settings, arguments, daemon=None, results=()):
 
 
 def keys(value, path=""):
-    """The paths of all members of a JSON text. Notes come and go with the load of the machine."""
+    """The paths of all members of a JSON text, except notes, which depend on the load of the machine."""
     if isinstance(value, dict):
         return sorted(set(sum((keys(v, path + "." + k) for k, v in value.items() if k != "notes"), [path])))
     if isinstance(value, list):
@@ -290,11 +295,11 @@ SCENARIOS = {
     "nbar stat": of_stat,
 }
 LONG = {"daemon, wire ring", "nbar bench"}
-SHARED = {"library", "library, from the first call", "nbar stat"}  # one daemon serves all cases
+SHARED = {"library", "library, from the first call", "nbar stat"}  # the cases of a scenario share a daemon
 
 
 def sites(name, scenario):
-    """All calls of a scenario in which nothing fails: (function, errors, site, call)."""
+    """Runs a scenario without a failure. Returns its calls: (function, number of errors, site, number of the call)."""
     work = tempfile.mkdtemp(prefix="nbar-faults.")
     try:
         scenario(work, {"FAIL_EACH": str(EACH)})
@@ -308,7 +313,7 @@ def sites(name, scenario):
 
 
 def one(scenario, daemon, site, call, error):
-    """One case: what the programs said, whether the call has failed."""
+    """Runs one case. Returns what the programs said, and whether the call has failed."""
     work = tempfile.mkdtemp(prefix="nbar-faults.")
     try:
         how = {"daemon": daemon} if daemon else {}
@@ -319,7 +324,7 @@ def one(scenario, daemon, site, call, error):
 
 
 def sample(cases):
-    """One case of SAMPLE; which, depends on the seed."""
+    """Selects one of SAMPLE cases, by the seed."""
     every = [(function, case) for function in sorted(cases) for case in cases[function]]
     chosen = {}
     for function, case in every[SEED % SAMPLE::SAMPLE]:

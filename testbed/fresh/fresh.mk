@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests in minimal Debian systems. RELEASES="bookworm trixie"
+# Tests in minimal Debian systems, made by debootstrap. Variables:
+#   RELEASES="bookworm trixie"   releases of Debian; both by default
+#   NBAR_FRESH_DIR=DIR           keeps the bare systems in DIR, for the next run
+#   DEMO_ONLY=1                  check-fresh: only `make demo`, not `make check` and the rest
+#   SUITES="gcc clang ..."       check-versions: only these suites (see test-versions.sh)
 
 check-fresh: ## the README's commands in minimal Debian systems: needs root
 	$(Q)testbed/deps.sh debootstrap

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# lib.sh - what the scripts here share: Debian systems on this machine, made by debootstrap.
-# Sourced. Needs root; everything is in a folder that the script removes at its end.
+# lib.sh - what the scripts of this folder share: Debian systems on this machine, made by debootstrap.
+# Sourced. Needs root. All files are in a folder that the script removes at its end.
 #
-# NBAR_FRESH_DIR=DIR keeps the bare systems there, so the next run need not download them.
+# NBAR_FRESH_DIR=DIR keeps the bare systems in DIR, so the next run does not download them again.
 
 . testbed/lib.sh
 work=$(mktemp -d "${TMPDIR:-/tmp}/nbar-fresh.XXXXXX")
 trap 'rm -rf --one-file-system "$work"' EXIT
 trap 'exit 1' INT TERM
 
-# ok TEXT COMMAND...: one test; the end of what the command printed is shown if it fails.
+# ok TEXT COMMAND...: one test; if it fails, the last lines of the command's output are shown.
 ok() {
 	local text=$1 start=$SECONDS
 	shift
@@ -23,7 +23,7 @@ ok() {
 	fi
 }
 
-# Prints why no system can be made here; nothing if one can.
+# Prints why this machine can make no such system; prints nothing if it can.
 cannot() {
 	if [ "$(id -u)" != 0 ]; then
 		echo "root is needed"
@@ -34,8 +34,9 @@ cannot() {
 	fi
 }
 
-# system RELEASE PACKAGES: a bare system in $work/RELEASE, with a user who may use sudo, and a
-# clone of this tree in his home. Returns 77 where debootstrap cannot fetch it, 1 for other failures.
+# system RELEASE PACKAGES: makes a bare system in $work/RELEASE. Its user "newcomer" may use sudo,
+# and has a clone of this tree at home. Returns 77 if debootstrap cannot fetch the release, 1 for
+# other failures.
 system() {
 	local release=$1 root=$work/$1 bare=${NBAR_FRESH_DIR:-$work}/$1.tar packages=$2
 	if [ ! -f "$bare" ]; then
@@ -50,9 +51,10 @@ system() {
 	git clone -q . "$root/home/newcomer/nbar" && chown -R --reference="$root/home/newcomer" "$root/home/newcomer/nbar"
 }
 
-# inside RELEASE USER COMMAND: in the system, with processes, mounts and devices of its own; what it
-# starts ends with it. The system is the root of its mounts, so that namespaces can be made within it.
-# The shell stays its first process, because su would reap no orphans.
+# inside RELEASE USER COMMAND: runs the command in the system, in new pid and mount namespaces; all
+# processes that it starts end with it. pivot_root makes the system the root of its mounts; under
+# chroot the command could make no user namespaces. The shell remains the first process, because su
+# would reap no orphans.
 inside() {
 	local root=$work/$1
 	# shellcheck disable=SC2016
@@ -65,7 +67,7 @@ inside() {
 			su - "$2" -c "cd ~/nbar 2>/dev/null; $3"; exit $?' sh "$root" "$2" "$3" </dev/null
 }
 
-# each_release FUNCTION: calls it with each of $RELEASES whose system can be made.
+# each_release FUNCTION: calls the function with each of $RELEASES whose system can be made.
 each_release() {
 	local release why rc
 	why=$(cannot)

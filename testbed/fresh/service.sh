@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # service.sh USER: the README's commands that follow the installation of the packages, on two test
-# hosts: on each, the command lines of the unit run as its user, without capabilities; then USER, a
-# member of the group nbar, starts mpirun. Called by test-packages.sh as root, in a minimal system
-# without systemd.
+# hosts. On each host, the command lines of the systemd unit run as the unit's user, without
+# capabilities. Then USER starts mpirun: before and after USER becomes a member of the group nbar.
+# Called by test-packages.sh as root, in a minimal system without systemd.
 set -eu
 cd "$(dirname "$0")/../.."
 user=$1
@@ -13,14 +13,14 @@ trap '$cluster down; rm -rf "$work"' EXIT
 chmod 755 "$work"
 unit=$(dpkg -L nbar-nicd | grep '/nbar-nicd\.service$')
 
-# The words of a line of the unit.
+# unit_says KEY: prints the value of this key of the unit.
 unit_says() {
 	sed -n "s/^$1=//p" "$unit"
 }
 
-# The unit on host K: RuntimeDirectory, ExecStartPre and ExecStart. The hosts share /etc; so each
-# mounts a configuration of its own.
-start() { # K
+# start K: starts the unit on host K: RuntimeDirectory, ExecStartPre and ExecStart. The hosts share
+# /etc, so each host mounts its own configuration.
+start() {
 	local run
 	run="setpriv --reuid $(unit_says User) --regid $(unit_says Group) --init-groups --no-new-privs \
 		--bounding-set=-all --inh-caps=-all --"
@@ -40,7 +40,7 @@ start() { # K
 	return 1
 }
 
-# What mpirun takes for ssh: it reaches the host as root, and becomes the user there.
+# mpirun uses this script as ssh: it enters the host as root, and becomes the user there.
 cat >"$work/agent" <<END
 #!/bin/sh
 host=\$1
@@ -75,12 +75,12 @@ mpirun() {
 $cluster up 2 --wire none
 start 0
 start 1
-# Its user, and no capability.
+# The daemon runs as the unit's user, and has no capability.
 $cluster exec 0 sh -c 'grep -E "^(Uid|CapEff|CapBnd)" /proc/$(head -n 1 /run/nbar/nicd.lock | grep -o "^[0-9]*")/status' >"$work/status"
 cat "$work/status"
 grep -q "^Uid:.$(id -u "$(unit_says User)")" "$work/status"
 [ "$(grep -cE '^Cap(Eff|Bnd):.0+$' "$work/status")" = 2 ]
-# Both ranks offload so many barriers, a pattern.
+# offloaded PATTERN: on both ranks, the number of offloaded barriers matches PATTERN.
 offloaded() {
 	mpirun >"$work/out" || { cat "$work/out"; return 1; }
 	cat "$work/out"

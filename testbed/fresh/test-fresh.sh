@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The README's two commands as a newcomer runs them: in minimal Debian systems with git, make, sudo
-# and nothing else; then `make` where the development packages of both MPIs are installed.
-# DEMO_ONLY=1: only `make demo`, which is two minutes for each system; the rest takes ten.
+# The README's two commands, `make demo` and `make check`, as a newcomer runs them: in minimal Debian
+# systems with git, make and sudo; then `make` with the development packages of both MPIs.
+# DEMO_ONLY=1: only `make demo`, about two minutes for each system; the rest takes about ten more.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/fresh/lib.sh
@@ -26,7 +26,8 @@ with_mpi() {
 		inside "$1" newcomer "make clean && make"
 }
 
-# Where the MPI's package lacks headers of the component, they are fetched.
+# Builds the component of Open MPI and runs it. `make openmpi-headers` fetches headers that Debian's
+# package lacks.
 with_component() {
 	inside "$1" newcomer "sudo apt-get install -y -qq --no-install-recommends xz-utils && make openmpi-headers && make all build/cluster-hello.openmpi && mpirun.openmpi -np 2 \
 		--oversubscribe --mca mca_base_component_path \$PWD/build/components:SYS_DEFAULT --mca coll_nbar_enable 1 \

@@ -19,7 +19,7 @@ install_packages() {
 	inside "$1" newcomer "sudo apt-get install -y -qq --no-install-recommends ../*nbar*_*.deb openmpi-bin"
 }
 
-# Without an init system, by the command line of the unit.
+# The test starts the daemon by the command line of the unit, because no init system runs here.
 barrier() {
 	inside "$1" newcomer "sudo apt-get install -y -qq --no-install-recommends gcc libc6-dev pkg-config &&
 		debian/tests/barrier"
@@ -51,7 +51,7 @@ tests() { # RELEASE
 	ok "$1: the packages' own test" barrier "$1"
 	ok "$1: the packages' own test of Python" python "$1"
 	ok "$1: the packages' own test of MPI" mpi "$1"
-	ok "$1: the service, and MPI of a user of group nbar on two hosts" service "$1"
+	ok "$1: the service on two hosts, and MPI by a member of the group nbar" service "$1"
 	ok "$1: a tracer attaches to the daemon" probes "$1"
 }
 

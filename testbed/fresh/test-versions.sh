@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# In minimal Debian systems with both MPIs, DPDK, RDMA and two compilers: the suites that depend on
-# them. Each suite ends in a line with the version and the counts.
-# SUITES="gcc clang dpdk openmpi mpich verbs" for some of them.
+# Runs the suites that depend on an MPI, DPDK, rdma-core or a compiler, in minimal Debian systems with
+# these packages. Each suite prints a line of a table: version and counts of tests.
+# SUITES="gcc clang dpdk openmpi mpich verbs" selects suites; all by default.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/fresh/lib.sh
@@ -16,13 +16,13 @@ install_all() {
 		inside "$1" newcomer "make openmpi-headers"
 }
 
-# version RELEASE PACKAGE: of upstream.
+# version RELEASE PACKAGE: prints the upstream version of the package.
 version() {
 	inside "$1" root "dpkg-query -W -f '\${Version}' $2" | sed -E 's/^[0-9]+://; s/[-+~].*//'
 }
 
-# suite RELEASE NAME WHAT PACKAGE COMMAND: as root, because test hosts and guests need it. Then the
-# line with the counts.
+# suite RELEASE NAME WHAT PACKAGE COMMAND: runs the command as root, because test hosts and guests
+# need root. Then prints the line of the table.
 suite() {
 	local counts
 	[[ " ${SUITES:-gcc clang dpdk openmpi mpich verbs} " = *" $2 "* ]] || return 0

@@ -3,8 +3,8 @@
  * fuzz.h - what the fuzz targets share: the input as a stream of bytes, and a check that ends the
  * target.
  *
- * A target is a program of libFuzzer: it calls LLVMFuzzerTestOneInput for each input. Whatever the
- * input is, the target must neither break a check nor trip a sanitizer.
+ * A target is a program of libFuzzer, which calls LLVMFuzzerTestOneInput for each input. No input
+ * may break a check of the target or trip a sanitizer.
  */
 #ifndef TESTBED_FUZZ_H
 #define TESTBED_FUZZ_H
@@ -30,7 +30,8 @@ struct fuzz_input {
 	size_t left;
 };
 
-/* The next bytes; zeros beyond the end. Returns how many the input had. */
+/* Takes the next n bytes; beyond the end of the input they are zeros. Returns how many the input
+ * had. */
 static inline size_t fuzz_take(struct fuzz_input *in, void *to, size_t n)
 {
 	size_t got = n < in->left ? n : in->left;
@@ -67,7 +68,7 @@ static inline uint32_t fuzz_u32(struct fuzz_input *in)
 	return v;
 }
 
-/* A number near 0, as likely below as above. */
+/* A number from -128 to 127, modulo 2^32. */
 static inline uint32_t fuzz_near(struct fuzz_input *in)
 {
 	return ((uint32_t)fuzz_u8(in) ^ 0x80) - 0x80;

@@ -15,7 +15,7 @@ $(FUZZ_BIN): $(BUILD)/%: $(BUILD)/test/testbed/fuzz/%.o $(BUILD)/libnbtune.a $(B
 $(BUILD)/fuzz_config: $(addprefix $(BUILD)/dpdk/firmware/platform/daemon/,options.o options_list.o)
 OBJS += $(FUZZ_OBJ)
 
-# T seconds of each target; without T, the inputs of the corpus and RUNS more from SEED.
+# With T, each target runs for T seconds; without T, it runs RUNS inputs, from a fixed seed.
 T ?=
 RUNS ?= 20000
 fuzz: ## fuzzes frames, pages, requests, plans, profiles and configuration files: T=60 seconds each

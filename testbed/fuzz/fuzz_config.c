@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_config.c - a configuration file of nbar-nicd, and with it the descriptions of NICs.
+ * fuzz_config.c - the input is a configuration file of nbar-nicd, with descriptions of NICs.
  *
- * A file is refused with a message, or every NIC that it names has a valid name and a wire.
+ * Either the file is refused with a message, or every NIC in it has a valid name and a wire.
  */
 #include <getopt.h>
 #include <stdarg.h>
@@ -15,7 +15,8 @@
 
 static unsigned messages;
 
-/* In place of the daemon's: it counts, and formats so that a sanitizer sees the arguments. */
+/* Replaces the daemon's function: counts messages. It formats them, so a sanitizer checks the
+ * arguments. */
 void log_error(const char *format, ...)
 {
 	char line[512];

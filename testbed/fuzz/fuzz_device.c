@@ -4,7 +4,8 @@
  * requests, frames, words written into pages, and passes.
  *
  * After each action the invariants of the engine hold in every group. At the end all memory is
- * given back. Frames of the NIC come back to it, so its own answers are input, too.
+ * given back. The wire returns frames of the NIC to the same NIC, so its own answers are input,
+ * too.
  */
 #include "device.h"
 #include "fuzz.h"
@@ -27,7 +28,7 @@ static struct {
 	struct nbar_endpoint endpoint[ENDPOINTS]; /* of the groups opened last */
 	uint32_t nendpoint;
 	uint64_t random, now;
-	size_t blocks; /* that the NIC has */
+	size_t blocks; /* of memory that the NIC has */
 	uint64_t in[NBAR_MESSAGE_MAX / 8];
 	union {
 		struct nbar_reply head;
@@ -128,7 +129,7 @@ static void send_message(struct nbnic_client *c, size_t length, bool truncated)
 	fuzz_require(w.out.head.status == 0 || w.out.head.text[0] != 0);
 }
 
-/* A request with a right head. */
+/* A request with a valid header. */
 static void request(struct nbnic_client *c, uint16_t op, const void *body, size_t length)
 {
 	struct nbar_request *q = (void *)w.in;
@@ -174,7 +175,8 @@ static void open_group(struct nbnic_client *c, struct fuzz_input *in)
 	request(c, NBAR_OP_GROUP_OPEN, &req, sizeof(req));
 }
 
-/* Endpoint addresses of groups that were opened, one byte of them changed if the input says so. */
+/* Connects a group with endpoint addresses of opened groups. The input may change one byte of the
+ * first address. */
 static void connect_group(struct nbnic_client *c, struct fuzz_input *in)
 {
 	struct {
@@ -227,7 +229,7 @@ static void aimed_frame(struct fuzz_input *in)
 	nbnic_receive(&w.device.nic, &w.wire.base.addr, &t, w.now);
 }
 
-/* The host owns its page, and writes any word of it. */
+/* The host may write any word of its page. */
 static void write_page(struct nbnic_client *c, struct fuzz_input *in)
 {
 	uint32_t word = fuzz_u16(in) % (sizeof(struct nbar_page) / 4), value = fuzz_u32(in);
@@ -246,7 +248,7 @@ static void post(struct nbnic_client *c, struct fuzz_input *in)
 	c->port->page->doorbell[cell].wake_seq += more & 1;
 }
 
-/* An entry of the send ring, with the right sequence number. */
+/* The host writes an entry of the send ring, with the right sequence number. */
 static void send_signal(struct nbnic_client *c, struct fuzz_input *in)
 {
 	struct nbar_page *page;

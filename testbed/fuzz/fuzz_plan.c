@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_plan.c - a plan as a client uploads it, then events for the engine that runs it.
+ * fuzz_plan.c - the input is a plan that a client uploads, then events for the engine that runs it.
  *
- * Input: the plan, as bytes or as changes of a plan of the firmware; then events. A plan that the
- * check accepts must be safe for the engine: after each event the invariants hold.
+ * The plan is given as bytes, or as changes of a plan of the firmware. A plan that the check
+ * accepts must be safe for the engine: after each event the invariants hold.
  */
 #include "engine.h"
 #include "fuzz.h"
@@ -26,7 +26,7 @@ static struct nbfw_event event_of(struct fuzz_input *in, const struct nbfw_state
 	return ev;
 }
 
-/* What an action says is within the plan. */
+/* The sends and slots that an action names are within the plan. */
 static void check_action(const struct nbfw_action *a, const struct nbar_plan *p)
 {
 	fuzz_require(a->send_first <= p->nsend && a->send_end <= p->nsend);
@@ -54,8 +54,8 @@ static void run(const struct nbar_plan *p, struct fuzz_input *in)
 	free(s);
 }
 
-/* The bytes of the input, or a plan of the firmware with some bytes changed. No byte more than the
- * plan has: a sanitizer sees an access beyond it. */
+/* The bytes of the input, or a plan of the firmware with some bytes changed. The block has exactly
+ * the length of the plan, so a sanitizer sees an access beyond it. */
 static struct nbar_plan *upload(struct fuzz_input *in, size_t *length)
 {
 	struct nbfw_alg alg = { NBFW_ALG_FIRST + fuzz_u8(in) % (NBFW_ALG_END - NBFW_ALG_FIRST), 0 };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_profile.c - the file of a profile, and plans by it.
+ * fuzz_profile.c - the input is the file of a profile; plans are composed from it.
  *
- * A text is refused with a reason, or its profile is written and reads as it was; the plans of a
- * small group by it pass the check of a NIC.
+ * Either the text is refused with a reason, or the profile, written and read again, has the same
+ * hosts and classes, and the schedule composed for a small group is a barrier.
  */
 #include "compose.h"
 #include "fuzz.h"
 #include "plan.h"
 #include "profile.h"
 
-#define HOSTS_MAX 8u /* of the groups that are composed: composing is no parser */
+#define HOSTS_MAX 8u /* members of the composed group: few, because the target tests the parser */
 
 static void again(const struct profile *p)
 {

@@ -2,9 +2,10 @@
 /*
  * add.c - adds to a word of memory that guests share, all at once.
  *
- * guests-add FILE K N: guest K of N adds ADDITIONS. FILE is 0 at first. When all guests are done,
- * each prints the sum; exit status 1 if additions got lost. Used by testbed/verbs/test-guests.sh:
- * the emulator must make atomic operations atomic between guests, too.
+ * guests-add FILE K N: guest K of N adds 1, ADDITIONS times. FILE contains zeros at first. When all
+ * guests are done, each prints the sum; exit status 1 if additions got lost. Used by
+ * testbed/verbs/test-guests.sh: the emulator must make atomic operations atomic between guests,
+ * too.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Test hosts: what the command `cluster` needs built, and the tests that run on such hosts. A test
-# is added to CLUSTER_LIST, the programs it needs to CLUSTER_BIN.
+# Test hosts: the programs that the command `cluster` needs, and the tests that run on such hosts.
+# Add a test to CLUSTER_LIST, and the programs that it needs to CLUSTER_BIN.
 
 CLUSTER_BIN += $(BUILD)/cluster-hold
 CLUSTER_LIST += testbed/hosts/test-cluster.sh testbed/hosts/test-late.sh
@@ -11,7 +11,8 @@ $(BUILD)/cluster-hold: $(HOLD_OBJ)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
 OBJS += $(HOLD_OBJ)
 
-# With each MPI that is here; Debian's names, by which both can be installed at once.
+# One program for each MPI that is installed. Debian's names of the compilers: both MPIs can be
+# installed at once.
 MPICC_openmpi := $(shell command -v mpicc.openmpi)
 MPICC_mpich := $(shell command -v mpicc.mpich)
 CLUSTER_MPI := $(foreach m,openmpi mpich,$(if $(MPICC_$(m)),$(m)))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# common.sh - what cluster and hub share: paths, and how to end with a message. Sourced, with $here
-# and $name set.
+# common.sh - what cluster and hub share: paths, and the start time of a process. Sourced, with $here
+# set.
 
 root=$(cd "$here/../.." && pwd)
 . "$root/testbed/lib.sh"

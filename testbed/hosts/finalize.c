@@ -2,11 +2,11 @@
 /*
  * finalize.c - libcluster-finalize.so: lets programs of MPICH before 4.2 over UCX end.
  *
- * Preloaded by cluster mpiexec. In MPI_Finalize these releases flush every connection, and wait for
- * an answer of the peer. A peer that has flushed its own connections no longer answers (see
- * openucx/ucx#8738). Ranks that share processors hang there every second time. With this library
- * all ranks first run a barrier, as MPICH does from 4.2 on. After it no message is under way, so
- * the flush can be left out. It changes nothing else.
+ * `cluster mpiexec` preloads it. In MPI_Finalize these releases flush every connection, and wait
+ * for an answer of the peer. A peer that has flushed its own connections no longer answers (see
+ * openucx/ucx#8738). If ranks share processors, every second run hangs there. With this library all
+ * ranks first run a barrier, as MPICH does from 4.2 on. After the barrier no message is under way,
+ * so the library leaves out the flush. It changes nothing else.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,14 +17,15 @@
 
 void *ucp_disconnect_nb(void *ep);
 
-/* NULL is UCX's "done at once". The connection ends with its worker. */
+/* NULL tells the caller that the flush is complete. UCX closes the connection with its worker. */
 void *ucp_disconnect_nb(void *ep)
 {
 	(void)ep;
 	return NULL;
 }
 
-/* Other libraries between the program and the MPI may call either name. */
+/* The program calls MPI_Finalize; a profiling library between program and MPI calls PMPI_Finalize.
+ * The first call runs the barrier. */
 static int meet_and_go_on(const char *name)
 {
 	static bool met;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * hello.c - an MPI program that shows a cluster: where each rank runs, whether messages arrive
- * unchanged, and how long a barrier of the MPI takes. Built with either MPI; run by test-cluster.sh
- * and by hand.
+ * unchanged, and how long a barrier of the MPI takes. Built once for each MPI; run by
+ * test-cluster.sh and by hand.
  *
  *   hello [ITERATIONS]
  */
@@ -34,7 +34,7 @@ static int exchange(int rank, int size)
 	return wrong;
 }
 
-/* Mean time over n consecutive barriers, in us: the largest of all ranks, at rank 0. */
+/* Mean time of n consecutive barriers, in us. Rank 0 returns the largest mean of all ranks. */
 static double barrier_us(int n)
 {
 	double begin, mean, largest = 0;
@@ -49,7 +49,7 @@ static double barrier_us(int n)
 	return largest;
 }
 
-/* Ranks that could share memory with this one, as the MPI sees it. */
+/* Number of ranks that can share memory with this rank, according to the MPI. */
 static int ranks_here(void)
 {
 	MPI_Comm here;

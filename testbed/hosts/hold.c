@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hold.c - cluster-hold: takes every frame of an interface, and sends it back to it some time
- * later.
+ * hold.c - cluster-hold: receives every frame of an interface, and sends it back to the same
+ * interface after a delay.
  *
  *   cluster-hold INTERFACE DELAY_US JITTER_US MARK
  *
- * Started by wire.sh where the kernel has no netem. Returned frames carry MARK, so the rules there
- * recognize them. Frames keep their virtio header, so the kernel can still add checksums and make
- * segments later. It must never change a frame.
+ * wire.sh starts it where the kernel has no netem. Returned frames carry MARK, by which the
+ * nftables rules of wire.sh recognize them. Frames keep their virtio header, so the kernel can
+ * still add checksums and make segments later. cluster-hold must never change a frame.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -43,7 +43,7 @@ struct queue {
 	uint32_t n;
 };
 
-/* As the kernel has it; libc has no name for it. */
+/* The kernel's struct sched_attr, which glibc before 2.41 does not declare. */
 struct slice {
 	uint32_t size, policy;
 	uint64_t flags;
@@ -54,8 +54,8 @@ struct slice {
 
 /*
  * Asks for short time slices, at the normal priority: since Linux 6.12 such a process runs as soon
- * as it wakes, also beside programs that poll. Without it, a frame that is due waits for the end of
- * their slice, milliseconds. Older kernels ignore the request.
+ * as it wakes, also beside programs that poll. Without short slices, a frame that is due waits
+ * until the slice of such a program ends, for milliseconds. Older kernels ignore the request.
  */
 static void ask_for_short_slices(void)
 {
@@ -121,7 +121,7 @@ static int open_interface(const char *name, uint32_t mark)
 	return fd;
 }
 
-/* Takes all frames that are there. */
+/* Receives all frames that have arrived. The delay is within jitter_ns of delay_ns. */
 static void take(int fd, struct queue *q, uint64_t delay_ns, uint64_t jitter_ns)
 {
 	static uint8_t frame[FRAME_MAX];

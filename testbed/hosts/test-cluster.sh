@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The test hosts themselves: checks what `cluster` promises, on a cluster of three hosts. Skipped
-# aloud where namespaces are not permitted, and in part where an MPI, or a way to lose frames, is
-# missing.
+# Tests the command `cluster`, with a cluster of three hosts. Skipped where namespaces are not
+# permitted; in part where an MPI is missing, or where the kernel can lose no frames.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -15,7 +14,7 @@ dir=$work/cluster
 cluster="testbed/hosts/cluster --run-dir $dir"
 trap '$cluster down 2>/dev/null; cleanup' EXIT
 
-# The state of the machine that a cluster could change, or leave behind.
+# Prints everything of the machine that a cluster could change or leave behind.
 machine() {
 	hostname
 	ip -o link | cut -d : -f 2
@@ -29,7 +28,7 @@ machine_untouched() {
 	diff "$work/before" "$work/after"
 }
 
-# Processes of this cluster: they have its folder in the environment.
+# Prints the processes of this cluster: all have its folder in their environment.
 processes() {
 	grep -lsz "^NBAR_CLUSTER_DIR=$dir\$" /proc/[0-9]*/environ
 }
@@ -115,7 +114,7 @@ nics() {
 	on head "$bin/oracle" -i 500 "$dir"/nic/n{0,1,2}.sock
 }
 
-# hello WORD: six ranks of an MPI on three hosts, two on each and no more.
+# hello mpirun|mpiexec MPI: six ranks on three hosts, two on each.
 hello() {
 	timeout 120 $cluster "$1" -np 6 "$bin/cluster-hello.$2" >"$work/hello" 2>&1
 	local rc=$?
@@ -169,8 +168,7 @@ two_at_once() {
 		$cluster down --run-dir "$work/other" && [ ! -e "$work/other" ] && on 2 hostname
 }
 
-# Lost and duplicated frames: among 400 round trips with 10 % in each direction, there are always
-# some of each.
+# Some frames are lost and some are duplicated: 400 round trips, 10 % in each direction.
 frames_suffer() {
 	on 0 ping -q -c 400 -i 0.002 -W 1 h1 >"$work/ping"
 	cat "$work/ping"
@@ -178,7 +176,7 @@ frames_suffer() {
 		! grep -q ' 100% packet loss' "$work/ping"
 }
 
-# Counts datagrams that a later one has overtaken.
+# Some answers overtake others: counts those with a lower sequence number than the answer before.
 out_of_order() {
 	on 0 ping -c 400 -i 0.0002 -l 8 -W 1 h1 >"$work/ping"
 	tail -n 3 "$work/ping"
@@ -193,7 +191,7 @@ nic_frames_suffer() {
 	grep -qE 'pulls_sent +[1-9]' "$work/stat" && grep -qE '(tokens_duplicate|tokens_stale) +[1-9]' "$work/stat"
 }
 
-# The daemon has another number in its own PID namespace.
+# In its own PID namespace the daemon has another pid.
 daemon_by_number() {
 	local pid
 	pid=$("$bin/nbar" stat --json "$dir/nic/n0.sock" | sed -n 's/^ *"pid": \([0-9]*\),*$/\1/p' | head -n 1)
@@ -209,12 +207,12 @@ delayed() {
 bad_network() {
 	ok "up with 10 % loss, 10 % duplicates, 10 % reordering" $cluster up 2 --wire af_packet --loss 10 \
 		--duplicate 10 --reorder 10
-	ok "IP: frames are lost and doubled" frames_suffer
+	ok "IP: frames are lost and duplicated" frames_suffer
 	ok "IP: frames overtake others" out_of_order
-	ok "0x88B5: barriers survive, and had to" nic_frames_suffer
-	ok "nbar stat numbers the daemon as the reader sees it" daemon_by_number
+	ok "frames of NICs are lost and duplicated, and barriers complete" nic_frames_suffer
+	ok "nbar stat prints the pid that the daemon has in the caller's namespace" daemon_by_number
 	[ ! -x "$bin/cluster-hello.openmpi" ] ||
-		ok "TCP: what an MPI sends arrives as it was sent" timeout 120 $cluster mpirun -np 2 "$bin/cluster-hello.openmpi"
+		ok "TCP: messages of an MPI arrive unchanged" timeout 120 $cluster mpirun -np 2 "$bin/cluster-hello.openmpi"
 	ok "down" $cluster down
 	ok "up with 5 ms delay" $cluster up 2 --wire none --delay 5000
 	ok "a round trip takes 10 ms or more" delayed
@@ -237,16 +235,16 @@ ok "no System V shared memory in common" no_shared_ipc
 ok "each host sees its own network, and the machine sees none of it" separate_networks
 ok "ping by name and by address" pings
 ok "exec: exit status of the command" ends 7 "" on 1 sh -c 'exit 7'
-ok "exec: of a command that is not there" ends 127 "not found" on 1 no-such-command
-ok "exec: of a host that is not there" ends 125 "no host" on 3 true
-ok "exec: folder and words arrive as given" words_kept
-ok "exec: killed, its command ends too" killed_with_nsenter
+ok "exec: a command that does not exist" ends 127 "not found" on 1 no-such-command
+ok "exec: a host that does not exist" ends 125 "no host" on 3 true
+ok "exec: the command gets folder and arguments unchanged" words_kept
+ok "exec is killed: its command ends too" killed_with_nsenter
 ok "a NIC on each host, and barriers over them" nics
 mpi "Open MPI" mpirun openmpi
 mpi MPICH mpiexec mpich
 ok "up twice is refused" ends 1 "already up" $cluster up 2
 ok "two clusters at once" two_at_once
-ok "status: all is up" ends 0 "h2 10.77.0.3: up" $cluster status
+ok "status: all hosts are up" ends 0 "h2 10.77.0.3: up" $cluster status
 ok "status: a host that is gone" status_of_gone_host
 ok "down, with a program left running" sh -c "$cluster exec 0 sh -c 'setsid sleep 1000 >/dev/null 2>&1 &' && $cluster down"
 ok "down has left nothing" leaves_nothing
@@ -260,7 +258,7 @@ ok "wrong usage: racks and hosts" ends 2 "not 5 hosts" $cluster up 5 --racks 2x2
 ok "wrong usage: an uplink without racks" ends 2 "wants --racks" $cluster up 4 --uplink-delay 300
 ok "wrong usage: an uplink and other delays" ends 2 "cannot go with" \
 	$cluster up --racks 2x2 --uplink-delay 300 --delay 1
-ok "an emulation that the kernel lacks is refused, or there" sh -c \
+ok "--emulate netem works, or is refused where the kernel lacks it" sh -c \
 	"$cluster up 1 --wire none --loss 1 --emulate netem && $cluster down || $cluster up 1 --loss 1 --emulate netem 2>&1 | grep 'tc netem: '"
 $cluster up 1 --wire none --loss 1 --reorder 1 >"$work/up" 2>&1
 case $? in

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The delay check of Meyer and Elster on test hosts: in each of P runs another rank comes a second
-# late, and no rank may leave that barrier before it. With a flat plan, with the plan for a profile,
-# and with the C file that nbar tune writes. Checks the order of events, no times. Skipped aloud
-# where there are no namespaces or no MPI.
+# The delay check of Meyer and Elster on test hosts: each rank in turn enters a barrier a second
+# late, and no other rank may leave this barrier before the late rank has entered it. Barriers: a
+# flat plan, the plan for a profile, and the C file that nbar tune writes. Checks the order of
+# events, no times. Skipped where namespaces are not permitted, or where an MPI is missing.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -28,7 +28,8 @@ awk -v n=$hosts 'BEGIN {
 	printf "{\"nbar_profile\": 1, \"hosts\": [%s], \"O_ns\": [[%s]], \"L_ns\": [[%s]]}\n", names, o, l
 }' >"$work/profile"
 
-# late WORDS COMMAND...: each rank is late once, then some barriers in a row. The output has WORDS.
+# late WORDS COMMAND...: the command makes each rank late once, then runs some barriers in a row.
+# Its output contains WORDS.
 late() {
 	local words=$1
 	shift
@@ -65,7 +66,7 @@ with_mpi() {
 	fi
 	ok "$mpi: the C file of nbar tune is compiled" compiles "$mpi"
 	ok "$mpi: late ranks, the plan for a profile" offloaded "tuned:$work/profile" "$mpi" $cluster "$@"
-	[ "$mpi" = openmpi ] || return 0 # ranks of MPICH poll: each run takes long
+	[ "$mpi" = openmpi ] || return 0 # a run of MPICH takes long: its ranks poll and do not yield
 	ok "$mpi: late ranks, dissemination:1" offloaded dissemination:1 "$mpi" $cluster "$@"
 	ok "$mpi: late ranks, the C file of nbar tune" late "" $cluster "$@" \
 		"$work/late.$mpi" "$work/entered" $late_ms $rounds

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Jobs of Slurm on test hosts: slurmctld on the head, slurmd and munged on each of two hosts, and MPI
-# programs by `srun --mpi=pmix`. nbar offloads their barriers: over daemons that mpi-glue/slurm/prolog
-# starts, and without daemons. Needs root. Skips aloud where Slurm, Open MPI or namespaces are missing.
+# programs by `srun --mpi=pmix`. nbar offloads their barriers: to daemons that mpi-glue/slurm/prolog
+# starts, and to in-process NICs. Needs root. Skipped where Slurm, Open MPI or namespaces are missing.
 set -u
 glue="Slurm"
 mpi=openmpi
@@ -26,7 +26,8 @@ missing() {
 		echo "this Slurm has no PMIx"
 }
 
-# slurmd finds no control groups on the test hosts. It names them v1, and uses none.
+# Writes the configuration. CgroupPlugin: slurmd finds no control groups on the test hosts, so it
+# needs the name of a plugin; no other plugin here uses control groups.
 configure() {
 	local script
 	mkdir -p "$slurm/state" && chmod 755 "$dir" "$slurm" && (umask 077 && head -c 1024 /dev/urandom >"$slurm/key") &&
@@ -88,7 +89,8 @@ start() {
 	return 1
 }
 
-# job COUNT OPTIONS OF srun AND PROGRAM...: two tasks, on two hosts; 191 of their barriers are offloaded.
+# job --job-name=NAME OPTIONS AND PROGRAM...: srun of two tasks, on two hosts; each offloads 191
+# barriers.
 job() {
 	timeout -k 5 "$limit" $cluster exec head srun -N2 -n2 "$@" >"$work/met.$1" 2>&1
 	local rc=$?
@@ -136,7 +138,7 @@ if [ $? = 77 ]; then
 	finish
 fi
 ok "Slurm: configuration" configure
-if ! start >"$work/started" 2>&1; then # a matter of the machine, not of nbar
+if ! start >"$work/started" 2>&1; then # no fault of nbar: Slurm does not run on this machine
 	sed 's/^/# /' "$work/started"
 	skip "jobs of Slurm" "Slurm does not run here: $(tail -n 1 "$work/started")"
 	finish
@@ -149,7 +151,7 @@ ok "Slurm: in-process NICs" in_process
 if [ -e "$library" ]; then
 	ok "Slurm: the program compiles for MPICH" mpicc.mpich -std=c11 -D_GNU_SOURCE -O1 testbed/mpi/languages/meet.c \
 		-o "$work/c.mpich"
-	# With the remedy for MPICH before 4.2, as cluster mpiexec has it.
+	# finalize.c says why MPICH before 4.2 needs libcluster-finalize.so.
 	ok "Slurm: MPICH by srun --mpi=pmi2" job --job-name=mpich --mpi=pmi2 \
 		env LD_PRELOAD="$library:$bin/libcluster-finalize.so" "$work/c.mpich"
 else

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# wire.sh - what the network does to frames: delay, jitter, loss, duplicates, reordering. Sourced by
-# hub, which has the options in its environment. Everything happens where a frame leaves the bridge
-# towards a host or a NIC, so no sender notices it.
+# wire.sh - faults of the network: delay, jitter, loss, duplicates, reordering. Sourced by hub, which
+# has the options in its environment. All faults apply where a frame leaves the bridge towards a
+# host or a NIC, so no sender notices them.
 #
 # netem does it all. Where the kernel lacks it, nftables drops and doubles frames in the kernel, and
 # cluster-hold delays frames.
 
-MARK=0x6e62 # mark of frames that have been through it
-HOLD_US=200 # delay that lets later frames overtake a frame
+MARK=0x6e62 # mark of frames that cluster-hold has returned, and of duplicates
+HOLD_US=200 # delay of a frame that later frames shall overtake
 
 is_set() {
 	[[ $1 =~ [1-9] ]]
 }
 
-# impair_begin: selects a way, or ends with a message. It never leaves out a requested fault
-# silently.
+# impair_begin: selects netem or nftables, or ends with a message. It never leaves out a requested
+# fault silently.
 impair_begin() {
 	local no_netem="not tried" no_nft="not tried"
 	impair=none later=0 later_us=$DELAY # percentage of delayed frames, and the delay
@@ -59,7 +59,7 @@ impair_netem() {
 	tc qdisc add dev "$1" root netem limit 10000 "${words[@]}"
 }
 
-# Fails, and says what is missing, where nftables cannot do it.
+# Fails, and prints what is missing, if nftables cannot cause the requested faults.
 nft_missing() {
 	command -v nft >/dev/null || { echo "no nft here; on Debian: apt-get install nftables"; return 1; }
 	if is_set "$later" && [ ! -x "$HOLD" ]; then
@@ -74,15 +74,16 @@ nft_missing() {
 	EOF
 }
 
-# Frames go to "hold" and come out of "late". There cluster-hold takes them, and puts them back with
-# a mark. Then the bridge sends them by their address. The bridge itself sends nothing to "hold".
+# Makes the veth pair hold-late. The rules of impair_nft forward frames to "hold"; cluster-hold
+# receives them at "late", and sends them back to "late" with a mark. So they enter the bridge again
+# at "hold", and the bridge sends them by their address. The bridge itself sends nothing to "hold".
 hold_begin() {
 	plug hold late && ip link set late up &&
 		bridge link set dev hold learning off flood off mcast_flood off bcast_flood off || return 1
 	"$HOLD" late "$later_us" "$JITTER" $((MARK)) &
 }
 
-# Prints the words that select this percentage of the frames.
+# some PERCENT: prints the words of a rule that select this percentage of the frames.
 some() {
 	local parts
 	parts=$(awk "BEGIN { printf \"%d\", $1 * 100 + 0.5 }")
@@ -99,7 +100,7 @@ impair_nft() {
 			echo "$rule $(some "$DUPLICATE") meta mark set $MARK counter dup to \"$1\""
 			echo "$rule meta mark set 0"
 		fi
-		# no broadcasts: the bridge would send them to all hosts again
+		# Broadcasts are not held back: the bridge would send them to all hosts again.
 		! is_set "$later" || echo "$rule ether daddr & 01:00:00:00:00:00 == 00:00:00:00:00:00" \
 			"$(some "$later") counter fwd to \"hold\""
 	} | nft -f -

@@ -12,7 +12,7 @@
  *                may fire at any time, any number of times. So a timeout and a PULL only add
  *                frames, and a state with more frames permits all runs of a state with fewer.
  *                Timeouts and PULLs therefore happen at once, and are no events. PULLs and LATERs
- *                go when their step ends.
+ *                are removed when their step ends.
  */
 #ifndef TESTBED_MC_GROUP_H
 #define TESTBED_MC_GROUP_H
@@ -38,21 +38,21 @@ struct group_config {
 	uint8_t leaves, crashes;   /* hosts that leave or die; NICs that fall silent */
 	uint8_t windows;           /* windows that end, even if the other members are only slow */
 	bool laters;               /* GROUP_ANY: true: LATERs are delivered; false: all are lost */
-	uint8_t slots;             /* plans with more slots in all are left out; 0: no limit */
-	bool patience;             /* from each state, a host may be late for two windows */
+	uint8_t slots; /* plans with more slots, of all ranks, are left out; 0: no limit */
+	bool patience; /* from each state, a host may be late for two windows */
 };
 
 struct group_member {
 	uint32_t state[GROUP_STATE_WORDS]; /* struct nbfw_state */
-	uint8_t started, done;             /* barriers */
-	uint8_t sent;                      /* frames that went out in the last barrier */
+	uint8_t started, done;             /* numbers of barriers */
+	uint8_t sent;                      /* number of frames sent in the last barrier */
 	bool armed, failed, left, crashed;
 };
 
 struct group_state {
 	struct group_member m[GROUP_SIZE_MAX];
 	uint8_t repeats, timeouts, leaves, crashes, windows; /* how many are left */
-	uint8_t guilty;                                      /* bits: ranks that others may blame */
+	uint8_t guilty; /* bits: ranks that others may report as failed */
 	uint8_t nframe;
 	uint8_t zero;
 	uint64_t frame[GROUP_FRAMES_MAX]; /* sorted */
@@ -120,10 +120,11 @@ bool group_may_start(const struct group *g, uint32_t rank);
 void group_world(struct group *g, struct mc_world *w);
 
 /* group_probe.c: loses all frames in flight; then all members go on without a fault. Returns NULL,
- * or the reason why they do not come to an end. Destroys the state. */
+ * or the reason why a member neither completes its barriers nor fails. Destroys the state. */
 const char *group_probe(struct group *g);
 
-/* Checks what shows without a further event. Returns NULL or a reason. Changes nothing. */
+/* Checks the properties of the state itself, without an event. Returns NULL or a reason. Changes
+ * nothing. */
 const char *group_look(struct group *g);
 
 /* group_same.c */

@@ -67,8 +67,8 @@ static uint32_t events(void *ctx)
 	return nevent;
 }
 
-/* Ends the engine's window: sets the count of timeouts to the last of the window. The counts
- * between make no difference. The second window ends in the same way. */
+/* Ends the engine's window: sets the count of timeouts to the last value of the window. The values
+ * in between have no effect. The second window ends in the same way. */
 static void end_window(struct group *g, uint32_t rank)
 {
 	struct nbfw_state *s = group_engine(&g->s.m[rank]);
@@ -156,7 +156,7 @@ static void tidy(struct group *g)
 		if (group_frame(key).type != NBFW_PULL)
 			continue;
 		group_take(g, key, true);
-		while (s->frame[i] != key) /* answers may have come before it */
+		while (s->frame[i] != key) /* new answers may stand before it */
 			i++;
 	}
 }

@@ -4,8 +4,8 @@
  * frame is taken once, in order, and timers fire when nothing else happens. Each member that is
  * alive must complete all barriers that its host wants, or fail.
  *
- * With patience, hosts that have not arrived come after more than two windows. No member may give
- * up such a host.
+ * With `patience`, hosts that have not arrived arrive after more than two windows. No member may
+ * report such a host as failed.
  */
 #include <string.h>
 

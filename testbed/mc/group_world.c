@@ -55,9 +55,9 @@ void group_first(struct group *g)
 
 /* --- the network ------------------------------------------------------------------------------ */
 
-/* The most frames in flight: two tokens or an abort for each slot (R2), and the frames that
- * repeats and timeouts have added. A timeout adds a PULL, or its answer, for each slot of the step.
- */
+/* Returns the largest number of frames in flight: two tokens or an abort for each slot (R2), and
+ * the frames that repeats and timeouts have added. A timeout adds a PULL, or its answer, for each
+ * slot of the step. */
 static uint32_t frames_bound(const struct group *g)
 {
 	uint32_t used = (uint32_t)(g->cfg.timeouts - g->s.timeouts + g->cfg.windows - g->s.windows);

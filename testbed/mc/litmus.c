@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * litmus.c - tests the explorer with small programs from the literature. For each program it is
- * known whether an outcome is possible on each of the two memories.
+ * litmus.c - tests the explorer with small programs from the literature. For each program, the
+ * literature says whether an outcome is possible on each of the two memories.
  *
  * wait.c calls these tests first: a check of a protocol on a wrong memory proves nothing.
  */
@@ -13,8 +13,8 @@ enum { R, SUM };
 enum { X, Y, BAD };
 enum { END };
 
-/* Each of `n` reading threads calls this when it has found its value. The outcome is possible if
- * all can: then the check of the last thread fails. */
+/* Each of `n` reading threads calls this function when it has found its value. The outcome is
+ * possible if all threads can call it in one run: then the check of the last thread fails. */
 static void outcome(struct mc_thread *t, uint8_t n)
 {
 	mc_change(t, "outcome", MC_ADD, R, BAD, 1, MC_RELAXED);

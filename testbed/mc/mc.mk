@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Model checking: of the waits (models of what threads do to each other through memory), and of the
-# engine (its object code, in every order of events).
+# Model checking: of the waits (models of threads that share memory), and of the engine and the NIC
+# loop (their object code, in every order of events).
 
 MC_OBJ := $(patsubst %.c,$(BUILD)/test/%.o,$(wildcard testbed/mc/*.c))
 mc_obj = $(addprefix $(BUILD)/test/testbed/mc/,$(addsuffix .o,$(1)))

@@ -26,8 +26,8 @@
 struct nics_config {
 	const char *alg;
 	uint8_t size;
-	uint8_t goal[NICS_LIVES]; /* barriers; 0: no such life */
-	uint8_t repeats, timers;  /* frames that come twice; timers that fire */
+	uint8_t goal[NICS_LIVES]; /* barriers of each life; 0: no such life */
+	uint8_t repeats, timers;  /* frames that arrive twice; timers that fire */
 	uint8_t leaves;           /* hosts that close before their last barrier is done */
 	uint8_t expires;          /* hosts that wait until their group no longer lingers */
 	uint8_t full;             /* how often a wire has no room */
@@ -39,14 +39,14 @@ struct nics_frame {
 	uint8_t zero[6];
 };
 
-/* What a host knows of its group. */
+/* The host's data of its group. */
 struct nics_group {
-	uint8_t block; /* 1: the NIC has its block */
+	uint8_t block; /* 1: the NIC has the block of the group */
 	uint8_t posted, done;
 	bool connected, failed, closed;
 };
 
-/* Saved with a state; the NICs are saved apart. */
+/* Saved with a state. nics_save.c saves the NICs separately. */
 struct nics_state {
 	struct nics_group group[NICS_MAX][NICS_LIVES];
 	uint64_t now[NICS_MAX];
@@ -76,7 +76,7 @@ struct nics {
 bool nics_begin(struct nics *n, const struct nics_config *cfg);
 void nics_first(struct nics *n);
 
-/* What a host may do; and the calls that do it. */
+/* Actions of a host: whether it may take the action, and the action. */
 bool nics_may_open(const struct nics *n, uint32_t rank, uint32_t life);
 bool nics_may_connect(const struct nics *n, uint32_t rank, uint32_t life);
 bool nics_may_post(const struct nics *n, uint32_t rank, uint32_t life);
@@ -93,7 +93,7 @@ void nics_wait(struct nics *n, uint32_t rank, uint64_t until);
 /* The earliest deadline of the armed timers of a NIC; UINT64_MAX: none. */
 uint64_t nics_due(const struct nics *n, uint32_t rank);
 
-/* Passes of a NIC until it has no more to do at this time. */
+/* Runs poll passes of a NIC until it has no more work at this time. */
 void nics_work(struct nics *n, uint32_t rank);
 
 /* nics_save.c: the state of the real NICs, and its fingerprint. */

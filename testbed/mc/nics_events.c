@@ -92,8 +92,8 @@ static void set_room(struct nics *n, uint32_t rank, bool room)
 	nics_work(n, rank);
 }
 
-/* Moves time to the next timer of a NIC, or to the next other moment that the NIC waits for. If the
- * sweep finds no timer that is due, time moves on: so each TIMER event fires a timer. */
+/* Moves a NIC's clock to its next timer, or to the next other time that the NIC waits for. If the
+ * sweep finds no timer that is due, moves the clock on: so each TIMER event fires a timer. */
 static void fire(struct nics *n, uint32_t rank)
 {
 	uint64_t due = nics_due(n, rank);
@@ -167,7 +167,7 @@ static const char *apply(void *ctx, uint32_t index)
 
 /* --- fair delivery ---------------------------------------------------------------------------- */
 
-/* One round: each host does all that it may do. True: a host did something. */
+/* One round: each host takes all actions that it may take. True: a host took an action. */
 static bool hosts_move(struct nics *n)
 {
 	bool moved = false;
@@ -230,9 +230,9 @@ static void pass_time(struct nics *n)
 		nics_wait(n, r, n->s.now[r] + step);
 }
 
-/* True if a member waits although no frame was lost, nothing was closed early, all frames are
- * taken, and all hosts have posted: it would need a timeout. A wire without room only delays
- * frames, but the answer to a PULL may be lost there. */
+/* True if a member waits although no frame was lost, no group was closed early, all frames are
+ * taken, and all hosts have posted: this member would need a timeout. A wire without room only
+ * delays frames, except that the answer to a PULL may be lost there. */
 static bool is_stuck(struct nics *n)
 {
 	bool armed = false;

@@ -9,7 +9,8 @@
  *   `phase` says where ages in units of 2^20 ns change;
  * - fields that the NIC writes before it reads them again: the deadline of a group without a timer,
  *   stragglers beyond the end of their list, and the asker and the round-trip state of a step that
- *   is over. Samples of the round trip have an effect: later intervals follow from them.
+ *   is over. Samples of the round trip do have an effect: the NIC computes later intervals from
+ * them.
  *
  * One merge is not exact. When a timer is disarmed, `due` may stay earlier than every armed timer.
  * The NIC then sweeps once more and finds nothing. This can postpone a timer by one sweep, and
@@ -127,7 +128,7 @@ static uint64_t ahead(uint64_t time, uint64_t now)
 	return time == UINT64_MAX ? time : time > now ? time - now : 0;
 }
 
-/* Passes since `then`, as far as any code asks. */
+/* Passes since `then`, up to the largest number that the NIC distinguishes. */
 static uint32_t passes(const struct nbnic *nic, uint32_t then)
 {
 	return nic->pass - then < 3 ? nic->pass - then : 3;
@@ -191,7 +192,7 @@ static void face_of(const struct nics *n, uint32_t rank, struct nic_face *f)
 			(uint32_t)(now >> NBNIC_HEARD_SHIFT) - f->heard[i - 1].entry.time;
 }
 
-/* When the round-trip state belongs to a step that is over, nobody reads it. */
+/* Clears the round-trip state if it belongs to a step that is over: no code reads it then. */
 static void rtt_normalise(struct nbnic_group *g, uint64_t now)
 {
 	struct nbnic_rtt *r = &g->rtt;

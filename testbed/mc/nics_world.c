@@ -268,7 +268,7 @@ void nics_connect(struct nics *n, uint32_t rank, uint32_t life)
 		uint32_t handle = n->s.handle[g->peer[i].rank][life];
 
 		peer[i] = n->endpoint[g->peer[i].rank][life];
-		for (uint32_t k = 0; k < 4; k++) /* where WIRE.md has it */
+		for (uint32_t k = 0; k < 4; k++) /* at the place that WIRE.md specifies */
 			peer[i].byte[8 + k] = (uint8_t)(handle >> (8 * k));
 	}
 	if (nbnic_group_connect(&n->nic[rank], g, peer, g->npeer, n->s.now[rank], &bad, &why) < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * search.c - see search.h. A queue of chunks holds the states that wait. Of all other states, only
- * the fingerprint, the parent and the event remain.
+ * search.c - see search.h. A queue of chunks holds the states whose events are still to be tried.
+ * Of all other states, only the fingerprint, the parent and the event are kept.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -23,7 +23,7 @@ struct bug {
 		enum mc_op from, to;
 		enum mc_order order;
 	} change[2];
-	bool found[MC_MEMORIES]; /* the memories on which the bug shows */
+	bool found[MC_MEMORIES]; /* true for each memory on which the explorer must find the bug */
 };
 
 #define SAME(op) op, op

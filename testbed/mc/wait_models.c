@@ -26,8 +26,9 @@ static void before(struct mc_thread *t, uint8_t word, uint8_t barrier)
 	mc_store(t, "before the barrier", word, TICKET(barrier), MC_RELAXED);
 }
 
-/* Call it only after the last barrier: after an earlier barrier, other threads may already write
- * the data of the next barrier. */
+/* Checks the data that all threads wrote before the barrier. To be called only after the last
+ * barrier: after an earlier barrier, other threads may already write the data of the next barrier.
+ */
 static void after(struct mc_thread *t, uint8_t word, uint8_t n, uint8_t last)
 {
 	for (uint8_t i = 0; i < n; i++) {
@@ -139,7 +140,7 @@ enum { TEAM_ARRIVED, TEAM_RELEASED, TEAM_DATA };
 #define TEAM_EPOCH 0x0fu
 #define TEAM_ONE 0x10u
 
-/* near: threads wait on the word with the count. Else they wait on a separate word. */
+/* near: threads wait on the word with the count; otherwise on a separate word. */
 static void team_barrier(struct mc_thread *t, bool near, uint8_t size, uint8_t b)
 {
 	uint8_t word = near ? TEAM_ARRIVED : TEAM_RELEASED;
@@ -227,7 +228,7 @@ static void nic_wakes(struct mc_thread *t)
 	mc_wake(t, NIC_WAKE);
 }
 
-/* scan_doorbell has found another `wake_seq`. */
+/* scan_doorbell has found a new value of `wake_seq`. */
 static void nic_wake_seq_changed(struct mc_thread *t, uint8_t quiet, uint8_t end)
 {
 	mc_if(t, UNWOKEN, ALL, 0, quiet);
@@ -339,16 +340,16 @@ void wait_mailbox(struct mc_model *m)
 	mc_wake(t, BOX_FULL);
 }
 
-/* --- signal rings of one entry: two signals go through it ------------------------------------ */
+/* --- signal rings with one entry: two signals go through the entry --------------------------- */
 
-/* The explorer takes no step before the await that it follows. So it finds no bad run if the count
- * of taken entries is read relaxed. */
+/* The explorer runs no step before an await that precedes it in its thread. So it finds no bad run
+ * if the count of taken entries is read relaxed. */
 
 enum { RING_SEQ, RING_TAKEN, RING_FIELD };
 
 struct ring_names {
-	const char *put, *publish, *taken_read; /* of the thread that fills entries */
-	const char *ready, *get, *taken_write;  /* of the thread that empties them */
+	const char *put, *publish, *taken_read; /* steps of the thread that fills entries */
+	const char *ready, *get, *taken_write;  /* steps of the thread that empties entries */
 };
 
 static void ring_fill(struct mc_thread *t, const struct ring_names *name)

@@ -2,14 +2,14 @@
 /*
  * weak.c - the search: depth first; each state is visited once.
  *
- * Called by wait.c. What a step does to the memory is in weak_tso.c and weak_c11.c.
+ * Called by wait.c. weak_tso.c and weak_c11.c have the effect of a step on each memory.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "weak_internal.h"
 
-#define STATES_MAX (UINT32_C(1) << 23) /* remembered at most */
+#define STATES_MAX (UINT32_C(1) << 23) /* limit of remembered states */
 
 /* --- states ---------------------------------------------------------------------------------- */
 

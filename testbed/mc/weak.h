@@ -18,7 +18,7 @@
  *         store to its word. System calls order only the futex word: a FUTEX_WAIT after a
  *         FUTEX_WAKE sees the value that the word had at the FUTEX_WAKE, or a later value.
  *
- * Spurious wake-ups and timeouts are left out, as they would hide a lost wake-up.
+ * There are no spurious wake-ups and no timeouts, because they would hide a lost wake-up.
  */
 #ifndef TESTBED_MC_WEAK_H
 #define TESTBED_MC_WEAK_H
@@ -98,7 +98,7 @@ void mc_label(struct mc_thread *t, uint8_t label);
 
 struct mc_result {
 	uint64_t states;
-	uint64_t cut; /* runs given up: too many steps, or too many values of a word */
+	uint64_t cut; /* runs not explored to their end: too many steps, or values of a word */
 	bool bad;
 };
 

@@ -45,7 +45,8 @@ static void insert(struct search *s, struct state *st, uint8_t word, uint32_t at
 	move_up(&st->woken[word], at);
 }
 
-/* Writes value number `at`. A read-modify-write also releases all that value at - 1 released. */
+/* Writes value number `at`. A read-modify-write also releases all writes that value number `at` - 1
+ * released. */
 static void c11_write(struct search *s, struct state *st, uint32_t me, const struct mc_step *p,
 		      uint32_t at, uint8_t value)
 {
@@ -77,7 +78,7 @@ static uint32_t c11_floor(const struct state *st, uint32_t me, const struct mc_s
 	return floor;
 }
 
-/* Makes step p of a thread with value number `at`. */
+/* Executes step p of a thread, which reads or writes value number `at`. */
 static bool c11_access(struct search *s, const struct state *from, uint32_t me, uint8_t pc,
 		       uint32_t at, uint32_t depth, bool *moved)
 {

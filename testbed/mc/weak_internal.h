@@ -18,15 +18,15 @@
 
 struct value {
 	uint8_t value;
-	uint8_t glued; /* written by a read-modify-write: no value may come between it and the
-			  previous one */
+	uint8_t glued; /* written by a read-modify-write: no value may be inserted before it */
 	uint8_t view[MC_WORDS];
 };
 
 struct state {
 	uint8_t pc[MC_THREADS], reg[MC_THREADS][MC_REGS];
-	uint8_t asleep[MC_THREADS];  /* word + 1 */
-	uint8_t swapped[MC_THREADS]; /* a load that runs after its successor: step + 1 */
+	uint8_t asleep[MC_THREADS];  /* word on which the thread sleeps, + 1; 0: it is awake */
+	uint8_t swapped[MC_THREADS]; /* step of a load that runs after its successor, + 1; 0: none
+				      */
 	/* MC_TSO: memory, and the store buffers */
 	uint8_t word[MC_WORDS], nbuffer[MC_THREADS], buffer[MC_THREADS][BUFFER][2];
 	/* MC_C11 */
@@ -53,7 +53,7 @@ struct search {
 	struct said path[DEPTH];
 };
 
-/* All below return false if a bad run was found. */
+/* All functions below return false if a bad run was found. */
 bool weak_visit(struct search *s, const struct state *st, uint32_t depth);
 
 /* Goes on after a step of a thread. */

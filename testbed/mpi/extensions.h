@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * extensions.h - what not every MPI has: persistent barriers, and ULFM (OMPI_HAVE_MPI_EXT_FTMPI).
+ * extensions.h - functions that some MPIs lack: persistent barriers, and ULFM (user-level failure
+ * mitigation; OMPI_HAVE_MPI_EXT_FTMPI).
  *
  * Included by the programs of the tests.
  */
@@ -13,7 +14,7 @@
 #include <mpi-ext.h>
 #endif
 
-/* Open MPI 5 has it before the rest of MPI 4. */
+/* Open MPI 5 has MPI_Barrier_init, although it does not implement all of MPI 4. */
 #if MPI_VERSION >= 4 || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
 #define BARRIER_INIT MPI_Barrier_init
 #elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)

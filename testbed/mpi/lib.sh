@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# lib.sh - what the tests of the glues share. Sourced, with `glue` set to what is tested (for
-# people) and `mpi` to openmpi or mpich. The script that sources it defines ranks_command, which
-# prints the words that start the MPI oracle on the cluster, with the glue.
+# lib.sh - what the tests of the glues share. Sourced, with `glue` set to the subject of the test, for
+# test names, and `mpi` to openmpi or mpich. The script that sources it defines ranks_command, which
+# prints the command that starts the MPI oracle on the cluster, with the glue.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -15,8 +15,8 @@ cluster="testbed/hosts/cluster --run-dir $dir"
 trap '$cluster down 2>/dev/null; cleanup' EXIT
 oracle=$bin/mpi-oracle.$mpi
 standard=$bin/mpi-standard.$mpi
-limit=${ORACLE_LIMIT:-150} # s; more on a busy machine
-wrap= # words in front of the oracle's
+limit=${ORACLE_LIMIT:-150} # of a run of the oracle, in s; set it higher on a busy machine
+wrap= # words before the oracle's command
 
 up() {
 	$cluster up "$@" >"$work/up" 2>&1
@@ -53,7 +53,7 @@ ranks() {
 	timeout -k 5 "$limit" $(ranks_command "${options[@]}") "$@"
 }
 
-# Each test that the oracle reports is a test here.
+# report NAME COMMAND...: runs the command, such as ranks. Each test that it reports is a test here.
 report() {
 	local name=$1 rc line
 	shift
@@ -74,8 +74,9 @@ report() {
 	fi
 }
 
-# Runs tests of the oracle. EXPECT: how nbar must run the barriers.
-oracle() { # NAME NP EXPECT TESTS...
+# oracle NAME NP EXPECT TESTS...: runs tests of the oracle. EXPECT: how nbar must run the barriers
+# (nic, host or mpi).
+oracle() {
 	local name=$1 np=$2 expect=$3
 	shift 3
 	report "$name" ranks "$np" -- -s "$work/share.$np" -e "$expect" "$@"

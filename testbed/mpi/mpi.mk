@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# MPI programs of the tests, with each MPI that is here.
+# MPI programs of the tests, built with each installed MPI.
 
 ORACLE_SRC := $(wildcard testbed/mpi/oracle*.c)
 MPI_ORACLE := $(CLUSTER_MPI:%=$(BUILD)/mpi-oracle.%)

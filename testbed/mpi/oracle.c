@@ -4,8 +4,8 @@
  *
  * usage: mpi-oracle [-s FILE] [-e nic|host|mpi] TEST[=N]...
  *
- * Plain MPI, except that it reads nbar's counters (-e: how nbar must have run the barriers). Rank 0
- * prints TAP. FILE is on a disk or in memory that all ranks share.
+ * The program uses only MPI, except that it reads nbar's counters. -e: how nbar must have run the
+ * barriers. -s: a file that all ranks map, on a shared disk or in memory. Rank 0 prints TAP.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -141,7 +141,8 @@ static void share(const char *file)
 
 /* --- running --------------------------------------------------------------------------------- */
 
-/* Adds up the counters of all ranks: offloaded, within the host, by fallback. */
+/* Prints the counters of all ranks: offloaded, within the host, by fallback. True if nbar has run
+ * barriers as expected. */
 static bool run_as_expected(const char *expect)
 {
 	static const char *const name[] = { "nic", "host", "mpi" };
@@ -167,8 +168,8 @@ static int report(int number, bool good, const char *name, const char *text, int
 	return !good;
 }
 
-/* True if nbar has run exactly the barriers that it must run; of `alive`, whose communicators are
- * more than a NIC has groups, not more than these, and some. */
+/* True if nbar has run exactly `predicted` barriers since `before`. If not exact: true if nbar has
+ * run at least one, and not more than `predicted`. */
 static bool offloaded(const unsigned long long before[3], uint64_t predicted, bool exact)
 {
 	unsigned long long now[3] = { 0 }, by_nbar;
@@ -215,7 +216,7 @@ int main(int argc, char **argv)
 	const char *file = "/tmp/mpi-oracle", *expect = NULL;
 	int threads = MPI_THREAD_SINGLE, failed = 0, number = 0, c;
 
-	/* Not for all tests: with MPI_THREAD_MULTIPLE some MPIs can do less. */
+	/* Only for this test: with MPI_THREAD_MULTIPLE some MPIs lack functions. */
 	for (int i = 1; i < argc; i++)
 		if (strncmp(argv[i], "threads", 7) == 0)
 			threads = MPI_THREAD_MULTIPLE;

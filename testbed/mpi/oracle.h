@@ -21,7 +21,7 @@ struct oracle {
 	int rank, size;
 	uint64_t *entered; /* [LANES][size], eight words each: one cache line per rank */
 	uint64_t bad;      /* errors that this rank has seen */
-	uint32_t random;   /* the same on all ranks */
+	uint32_t random;   /* state of oracle_random, the same on all ranks */
 };
 extern struct oracle oracle;
 
@@ -35,20 +35,20 @@ void oracle_leave(int lane, uint64_t step, const int *ranks, int n);
 /* Ranks of the members in MPI_COMM_WORLD. The caller frees the array. */
 int *oracle_members(MPI_Comm comm, int *n);
 
-/* If good is false, counts an error, and prints what and where on stderr (a few times). */
+/* If good is false, counts an error, and prints it on stderr (only the first few errors). */
 void oracle_want(bool good, const char *what, uint64_t where);
 
-/* Runs the first blocking barriers of a communicator, after which nbar runs its barriers. */
+/* Runs the first blocking barriers of a communicator. After them nbar runs its barriers. */
 void oracle_settle(MPI_Comm comm);
 
 /* A random number 0..n-1. All ranks draw the same sequence. */
 uint32_t oracle_random(uint32_t n);
 
-/* nbar's counters in this rank: offloaded, within the host, by fallback. False: nbar is not
- * there. */
+/* Gets nbar's counters of this rank: barriers offloaded, within the host, by fallback. False: nbar
+ * is not loaded. */
 bool oracle_counters(unsigned long long out[3]);
 
-/* Tests; n: the number of barriers, communicators or the like. */
+/* The tests. n is the number N of the argument TEST=N: barriers, communicators, or a rank. */
 void test_blocking(int n);
 void test_nonblocking(int n);
 void test_outstanding(int n);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * oracle_basic.c - barriers on one communicator, blocking and not, and several under way.
+ * oracle_basic.c - blocking and nonblocking barriers on one communicator, and several under way.
  */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "oracle_predict.h"
 
-#define UNDER_WAY 100 /* more than a process team or the set-up has room for */
+#define UNDER_WAY 100 /* barriers under way: more than a process team, or a set-up, can hold */
 
 static void one_blocking(MPI_Comm comm, uint64_t step, const int *ranks, int n)
 {
@@ -109,7 +109,7 @@ static int complete_some(MPI_Request *request, uint64_t first, const int *ranks,
 	return count == MPI_UNDEFINED ? 0 : count;
 }
 
-/* Completes all requests in one of six ways. Each rank has its own ways[]. */
+/* Completes all requests in one of six ways. */
 static void complete(MPI_Request *request, uint64_t first, const int *ranks, int n, int way)
 {
 	int flag = 0;

@@ -29,7 +29,7 @@ static MPI_Comm make(MPI_Comm comm, uint32_t way)
 	case 1:
 		MPI_Comm_split(comm, rank % 2, rank, &out);
 		break;
-	case 2: /* the ranks the other way round */
+	case 2: /* the ranks in reverse order */
 		MPI_Comm_split(comm, 0, size - rank, &out);
 		break;
 	case 3: /* all but the first */
@@ -52,13 +52,14 @@ static MPI_Comm make(MPI_Comm comm, uint32_t way)
 	case 6:
 		MPI_Comm_split(comm, rank, 0, &out); /* alone */
 		break;
-	case 7: /* those of the same host */
+	case 7: /* ranks of the same host */
 		MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &out);
 		break;
-	case 9: /* consecutive ranks on one host, if ranks were dealt to four hosts in turn */
+	case 9: /* consecutive ranks are on one host, if the launcher placed ranks round robin on 4
+		   hosts */
 		MPI_Comm_split(comm, 0, rank % 4 * size + rank, &out);
 		break;
-	case 8: /* all except the last; only they call it */
+	case 8: /* all except the last; only these ranks call MPI_Comm_create_group */
 		MPI_Comm_group(comm, &group);
 		range[0][0] = 0;
 		range[0][1] = size > 1 ? size - 2 : 0;
@@ -164,7 +165,7 @@ void test_freed(int n)
 		int before = i % 24;
 
 		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-		/* Open MPI 4.1 does not survive this with barriers of its own. */
+		/* Open MPI 4.1 fails here if it runs the barriers itself. */
 		oracle_settle(comm);
 		use(comm, step++, 1);
 		for (int k = 0; k <= before; k++) {
@@ -182,10 +183,10 @@ void test_freed(int n)
 }
 
 /*
- * Nonblocking barriers and other collectives on a new communicator, all under way at once. Ranks
- * are ahead of each other in turn; sometimes the communicator is settled in between. If nbar
- * changed the order of barriers and other collectives, values would be wrong, or the test would
- * hang.
+ * Nonblocking barriers and other collectives on a new communicator, all under way at once. In turn,
+ * each rank is ahead of the others; in some communicators nbar takes over the barriers meanwhile.
+ * If nbar changed the order of barriers and other collectives, values would be wrong, or the test
+ * would hang.
  */
 void test_order(int n)
 {
@@ -288,10 +289,11 @@ void test_threads(int n)
 	}
 }
 
-/* --- many processes a host ----------------------------------------------------------------------
+/* --- many processes per host --------------------------------------------------------------------
  */
 
-/* Every rank leads its host in a communicator of its own, if neighbours are on different hosts. */
+/* Communicators of two ranks. If the two are on different hosts, every rank is the first of its
+ * host in its communicator, and needs a port. */
 void test_pairs(int n)
 {
 	MPI_Comm comm;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * oracle_cost.c - what nbar costs a program whose barriers the MPI runs, for example because no
- * host has a NIC: the time of a barrier, and of a communicator.
+ * oracle_cost.c - the cost of nbar for a program whose barriers the MPI runs, for example because
+ * no host has a NIC: in the time of a barrier, and of a communicator.
  *
- * With nbar and without, in turn, in one run: medians, so that other programs disturb both alike.
- * Prints the times; the tests fail only if the barriers of the comparison ran another way.
+ * Measures with nbar and without in turns, in one run, and takes medians; so other programs disturb
+ * both alike. Prints the times. A test fails only if barriers did not run as the comparison needs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "oracle_predict.h"
 
 #define BLOCK 64      /* barriers between two looks at the clock */
-#define LONG_LIVED 20 /* barriers of a communicator that lives long */
+#define LONG_LIVED 20 /* barriers of a communicator that nbar sets up */
 
 static int by_time(const void *a, const void *b)
 {
@@ -36,8 +36,8 @@ static double *times(int n)
 	return time;
 }
 
-/* A communicator with nbar or without: the component reads the key; the PMPI library replaces only
- * the names without a P. */
+/* Returns an info object with or without nbar, for a new communicator. The component of Open MPI
+ * reads its key. The PMPI library replaces only the functions whose names do not begin with P. */
 static MPI_Info info_of(const char *enable)
 {
 	MPI_Info info;
@@ -49,7 +49,7 @@ static MPI_Info info_of(const char *enable)
 
 /* --- communicators --------------------------------------------------------------------------- */
 
-/* A communicator of n barriers, from its birth to its end. In microseconds. */
+/* The time of a communicator with n barriers, from MPI_Comm_dup to MPI_Comm_free, in us. */
 static double life(MPI_Info info, int (*barrier)(MPI_Comm), int n)
 {
 	int zero = 0, sum;
@@ -57,7 +57,7 @@ static double life(MPI_Info info, int (*barrier)(MPI_Comm), int n)
 	MPI_Comm comm;
 
 	MPI_Allreduce(&zero, &sum, 1, MPI_INT, MPI_SUM,
-		      MPI_COMM_WORLD); /* no MPI_Barrier: the test counts those */
+		      MPI_COMM_WORLD); /* not MPI_Barrier, which the test would count */
 	since = MPI_Wtime();
 	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
 	for (int i = 0; i < n; i++)
@@ -87,7 +87,7 @@ static void lives(int n, int barriers)
 	free(without);
 }
 
-/* dup, barrier, free. nbar sets up nothing for such communicators. */
+/* Communicators with few barriers: nbar sets up nothing for them. */
 void test_short(int n)
 {
 	unsigned long long before[3] = { 0 }, after[3] = { 0 };
@@ -102,7 +102,7 @@ void test_short(int n)
 
 /* --- barriers -------------------------------------------------------------------------------- */
 
-/* In nanoseconds. */
+/* The mean time of a barrier, in ns. */
 static double block(MPI_Comm comm, int (*barrier)(MPI_Comm))
 {
 	double since;

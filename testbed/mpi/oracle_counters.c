@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * oracle_counters.c - how the barriers of this rank were run, from the PMPI library's counters or
- * from the performance variables of the Open MPI component.
+ * oracle_counters.c - reads how the barriers of this rank were run, from the counters of the PMPI
+ * library or from the performance variables of the Open MPI component.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static bool of_component(unsigned long long out[3])
 	bool good = true;
 	int threads;
 
-	/* Open MPI 5 takes this level for that of the whole program. */
+	/* Ask for the level of the program: Open MPI 5 uses this level for the whole program. */
 	MPI_Query_thread(&threads);
 	if (MPI_T_init_thread(threads, &threads) != MPI_SUCCESS)
 		return false;

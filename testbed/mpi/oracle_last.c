@@ -12,7 +12,7 @@ enum { COMM_BARRIERS, COMM_NS, COMM_MOST_NS, LAST_BARRIERS, LAST_NS, LAST_MOST_N
 
 typedef unsigned long long number;
 
-/* Reads a variable of a communicator: number of its values, or -1. */
+/* Reads a variable of a communicator. Returns the number of its values, or -1. */
 static int read_of(MPI_Comm comm, int which, number *out)
 {
 	static const char *const name[NAMES] = {
@@ -48,7 +48,7 @@ static int *first_of_host(void)
 	return first;
 }
 
-/* The last rank begins each barrier when all others have begun it. */
+/* n barriers; the last rank begins each barrier after all others have begun it. */
 static void wait_for_last(MPI_Comm comm, int n)
 {
 	MPI_Request request;
@@ -63,8 +63,8 @@ static void wait_for_last(MPI_Comm comm, int n)
 	}
 }
 
-/* In how many barriers another host than that of the last rank got its last token from there; the
- * greatest number of all hosts. */
+/* Each host except that of the last rank counts the barriers whose last token came from the host of
+ * the last rank. Returns the largest of these counts. */
 static number late_barriers(MPI_Comm comm, const int *first)
 {
 	number *of = calloc((size_t)oracle.size, sizeof(*of)), most = 0;
@@ -77,7 +77,7 @@ static number late_barriers(MPI_Comm comm, const int *first)
 	return most;
 }
 
-/* The values of the ranks are those of their hosts, and their sum is that of the communicator. */
+/* The values per rank are those of their hosts, and their sum is the value of the communicator. */
 static void check(MPI_Comm comm, const int *first, int n)
 {
 	number all[3] = { 0 }, *of[3], sum[3] = { 0 };

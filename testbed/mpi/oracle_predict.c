@@ -2,8 +2,9 @@
 /*
  * oracle_predict.c - how many barriers nbar must run: counts the calls of each communicator.
  *
- * oracle_predict.h puts these functions in place of MPI_Barrier and MPI_Ibarrier. A communicator is
- * set up in its first blocking barrier after EARLY barriers of any kind; nbar runs all that follow.
+ * oracle_predict.h replaces MPI_Barrier and MPI_Ibarrier by the functions here. nbar sets up a
+ * communicator in its first blocking barrier after EARLY barriers of any kind, and runs all later
+ * barriers.
  */
 #include <stdlib.h>
 
@@ -14,15 +15,15 @@
 
 #define EARLY 8u /* mpi-glue/comm.h, NBMPI_PAYS */
 
-/* Of a communicator; an attribute of it. */
+/* The calls of a communicator; an attribute of it. */
 struct calls {
-	unsigned early;
-	bool never; /* nbar leaves it to the MPI */
+	unsigned early; /* barriers before the set-up */
+	bool never;     /* nbar leaves the communicator to the MPI */
 	bool set_up;
 };
 
 static int keyval = MPI_KEYVAL_INVALID;
-static uint64_t predicted; /* relaxed: it orders nothing */
+static uint64_t predicted; /* barriers that nbar must have run; relaxed: it orders nothing */
 
 static int forget(MPI_Comm comm, int key, void *calls, void *extra)
 {

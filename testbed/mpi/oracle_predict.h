@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * oracle_predict.h - counts barriers, to say how many of them nbar must have run by now.
+ * oracle_predict.h - counts barriers, to predict how many of them nbar must have run.
  *
- * Included by the files of the MPI oracle that call barriers. The tests call the functions here by
- * the names of the MPI; a pointer to such a name is the MPI's function, and its calls do not count.
+ * Included by the files of the MPI oracle that call barriers. Macros replace calls of MPI_Barrier
+ * and MPI_Ibarrier by the functions here. A function pointer still points to the MPI's function;
+ * calls through it are not counted.
  */
 #ifndef TESTBED_MPI_ORACLE_PREDICT_H
 #define TESTBED_MPI_ORACLE_PREDICT_H

@@ -37,7 +37,7 @@ static char *buffer(int fill)
 	return b;
 }
 
-/* Sender: Isend, barrier, Wait. Receiver: Recv (found by a probe, or not), barrier. */
+/* Sender: Isend, barrier, Wait. Receiver: Recv, barrier; with `probe`, Iprobe before the Recv. */
 static void long_message(int n, bool probe)
 {
 	char *b = buffer(oracle.rank);
@@ -109,8 +109,8 @@ static double cpu_s(const struct rusage *use)
 	       1e-6 * (double)(use->ru_utime.tv_usec + use->ru_stime.tv_usec);
 }
 
-/* With the wait policy "block": the first rank comes late, the others sleep. Other ranks may be
- * late too, so some waits may be short. */
+/* With the wait policy "block": the first rank comes late, and the others sleep. On a busy machine
+ * other ranks may be late too, so some of their waits are short. */
 void test_idle(int n)
 {
 	struct rusage before, after;
@@ -134,7 +134,7 @@ void test_idle(int n)
 		printf("# rank 1 used %.0f us each time\n", used / n * 1e6);
 }
 
-/* An intercommunicator of two halves, and the communicator that merges them. */
+/* An intercommunicator of two halves, and the communicator merged from it. */
 void test_inter(int n)
 {
 	int half = oracle.rank < oracle.size / 2 ? 0 : 1, members, *ranks;
@@ -168,8 +168,8 @@ void test_inter(int n)
 }
 
 /*
- * Runs barriers until one fails, because the script stops a NIC. The error handler of the
- * communicator gets the error, and the text names the rank or the NIC.
+ * Runs barriers until a barrier fails, because the script ends a NIC or a rank. The error handler
+ * of the communicator gets the error, and the text names the rank or the NIC.
  */
 void test_fails(int n)
 {
@@ -202,7 +202,7 @@ void test_fails(int n)
 	MPI_Comm_free(&comm);
 }
 
-/* Prints the result of a barrier that cannot complete. True if it is an error. */
+/* Prints the result of a barrier that cannot complete. True if the result is an error. */
 static bool want_error(int rc, const char *kind)
 {
 	char text[MPI_MAX_ERROR_STRING];
@@ -219,9 +219,9 @@ static bool want_error(int rc, const char *kind)
 
 /*
  * Rank n is killed while the others are in an MPI_Barrier of one communicator and have an
- * MPI_Ibarrier of another under way. Both return an error, and again at the next call. A
- * communicator without the dead rank goes on. MPI itself may not survive the death, so the test
- * calls no other MPI function after it, not even MPI_Finalize.
+ * MPI_Ibarrier of another under way. Both return an error, and so do the next calls on these
+ * communicators. Barriers of a communicator without the dead rank go on. MPI itself may not survive
+ * the death, so the ranks do not call MPI_Finalize.
  */
 void test_dies(int n)
 {

@@ -12,7 +12,7 @@
 
 #ifdef OMPI_HAVE_MPI_EXT_FTMPI
 
-/* 100 barriers on comm: how many nbar has offloaded. *good: none failed. */
+/* Runs 100 barriers on comm. Returns how many nbar has offloaded. *good: no barrier failed. */
 static unsigned long long barriers(MPI_Comm comm, bool *good)
 {
 	unsigned long long before[3] = { 0 }, after[3] = { 0 };
@@ -26,9 +26,9 @@ static unsigned long long barriers(MPI_Comm comm, bool *good)
 	return after[0] - before[0];
 }
 
-/* Every rank that sees the failure revokes: so the others get out of the barrier too. The dead rank
- * may miss in the last of the first barriers already. Open MPI 5.0.7 writes to the socket of the
- * dead rank: that signal must not end another. */
+/* Every rank that sees the failure revokes the communicator, so the other ranks leave the barrier,
+ * too. The last of the first 100 barriers may already lack the dead rank. Open MPI 5.0.7 writes to
+ * the socket of the dead rank: SIGPIPE must not end the ranks that are alive. */
 void test_shrinks(int n)
 {
 	unsigned long long first, second;
@@ -58,7 +58,7 @@ void test_shrinks(int n)
 
 #else
 
-/* The caller asks only an MPI that has ULFM. */
+/* suite.sh runs this test only with an MPI that has ULFM. */
 void test_shrinks(int n)
 {
 	(void)n;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * recover.c - an MPI program whose NICs end and run again: for test-recovery.sh.
+ * recover.c - an MPI program during which the daemon of its NICs ends and starts again; for
+ * test-recovery.sh.
  *
  * Usage: recover FOLDER. Barriers of a first communicator are offloaded; rank 0 makes FOLDER/ready,
- * and all wait for FOLDER/again. Then barriers of the first communicator fail, and those of a new
- * one are offloaded again. Exit status 0 if so.
+ * and all ranks wait for FOLDER/again. Then barriers of the first communicator must fail, and
+ * barriers of a new communicator must be offloaded. Exit status 0 if so.
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -34,7 +35,7 @@ static unsigned long long offloaded(void)
 	return n[0];
 }
 
-/* Whether barriers of the communicator were offloaded, and succeeded. */
+/* Runs barriers. True if they succeeded and some were offloaded. */
 static bool barriers(MPI_Comm comm)
 {
 	unsigned long long before = offloaded();

@@ -4,8 +4,8 @@
  *
  * usage: mpi-standard TEST, on two ranks
  *
- * Plain MPI, but for nbar's counters. Rank 0 prints a line of TAP. If a rule is broken, the test
- * hangs, or ends with an error. Sections are those of MPI 4.0.
+ * The program uses only MPI, except that it reads nbar's counters. Rank 0 prints a line of TAP. If
+ * a rule is broken, the test hangs, or ends with an error. Sections are those of MPI 4.0.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@
 #define FEW 100   /* barriers under way on a communicator that is not offloaded */
 #define MANY 3000 /* more than a NIC takes at once */
 #define COMMUNICATORS 1100
-#define BARRIERS 3 /* nonblocking ones on each of them */
-#define FILES 20   /* that the program still opens */
+#define BARRIERS 3 /* nonblocking barriers of each communicator */
+#define FILES 20   /* that the program can still open */
 
 int me;
 const char *program;
@@ -64,7 +64,7 @@ static void begin(MPI_Comm comm, MPI_Request *request, int n)
 /* --- 2.4, 6.12: a nonblocking call is local ----------------------------------------------------
  */
 
-/* Rank 1 calls no barrier before rank 0 has called all of its own. */
+/* Rank 1 calls its first barrier after rank 0 has called all of its barriers. */
 static void ahead(MPI_Comm comm, int n)
 {
 	MPI_Request *request = malloc((size_t)n * sizeof(MPI_Request));
@@ -92,8 +92,9 @@ static void rule_ahead_offloaded(void)
 /* --- 3.7.4, 6.12: progress, whatever the program blocks in -------------------------------------
  */
 
-/* After rank 0 has called its barriers, it only waits for a message. Rank 1 sends it when the
- * barriers are complete, so they must complete without further calls for them. */
+/* After rank 0 has called its barriers, it only waits for a message. Rank 1 sends the message when
+ * the barriers are complete at rank 1. So nbar must make progress at rank 0 without a call for
+ * barriers. */
 static void receives(MPI_Comm comm, int n)
 {
 	MPI_Request *request = malloc((size_t)n * sizeof(MPI_Request));
@@ -118,7 +119,7 @@ static void rule_receives_offloaded(void)
 	receives(duplicate(true), MANY);
 }
 
-/* As the test before, but rank 0 is ahead by all barriers. */
+/* As the test before, but rank 0 has called all its barriers before rank 1 calls the first. */
 static void rule_receives_ahead(void)
 {
 	MPI_Request request[MANY];
@@ -257,7 +258,7 @@ static void rule_persistent_among(void)
 }
 #endif
 
-/* --- what communicators keep -------------------------------------------------------------------
+/* --- resources of communicators ----------------------------------------------------------------
  */
 
 static bool by_nbar(void)
@@ -353,7 +354,7 @@ int main(int argc, char **argv)
 	int all = 0, size, level = MPI_THREAD_SINGLE;
 
 	program = argv[0];
-	/* Not for all rules: with MPI_THREAD_MULTIPLE some MPIs can do less. */
+	/* Only for this rule: with MPI_THREAD_MULTIPLE some MPIs lack functions. */
 	if (argc == 2 && strcmp(argv[1], "threads") == 0)
 		level = MPI_THREAD_MULTIPLE;
 	MPI_Init_thread(&argc, &argv, level, &level);

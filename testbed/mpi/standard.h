@@ -15,14 +15,14 @@
 #define OFFLOADED 24 /* barriers after which a communicator is offloaded, if ever */
 #define SET_UP 9     /* the first blocking barrier after 8 barriers sets it up */
 
-/* If the condition is false, counts a failure of this rank, and prints it on stderr. */
+/* If good is false, counts a failure of this rank, and prints it on stderr. */
 void want(bool good, const char *what);
 
-/* The rank of this process: 0 or 1. Its program. */
+/* The rank of this process, 0 or 1; the path of its program. */
 extern int me;
 extern const char *program;
 
-/* A duplicate of MPI_COMM_WORLD; offloaded: nbar runs its barriers. */
+/* Returns a duplicate of MPI_COMM_WORLD; if offloaded, nbar runs its barriers from now on. */
 MPI_Comm duplicate(bool offloaded);
 
 /* Send an empty message to the other rank, and receive one. */
@@ -35,15 +35,15 @@ void rule_fails_freed(void);
 void rule_handlers(void);
 void rule_wrong_communicator(void);
 
-/* standard_life.c: what begins and ends, threads, and counters. */
+/* standard_life.c: begin and end of communicators and requests, threads, and counters. */
 void rule_handle_again(void);
 void rule_freed(void);
 void rule_requests(void);
 void rule_threads(void);
 void rule_counters(void);
 
-/* standard_worlds.c: intercommunicators, spawned processes, sessions. is_child: true in a spawned
- * process, when its part is over. */
+/* standard_worlds.c: intercommunicators, spawned processes, sessions. is_child: runs the part of a
+ * spawned process and returns true; false in other processes. */
 void rule_inter(void);
 void rule_spawn(void);
 void rule_sessions(void);

@@ -3,7 +3,7 @@
  * standard_failures.c - barriers that fail, and the error handlers that are called (9.3).
  *
  * A barrier of rank 0 fails because rank 1 frees the communicator and does not call the barrier.
- * This is an error of the program, but MPI goes on and no process ends.
+ * This is an error of the program, but the MPI still works and no process ends.
  */
 #include <stdio.h>
 #include <string.h>
@@ -37,10 +37,11 @@ static void want_nbar(int code)
 	want(strstr(text, "nbar: ") != NULL, text);
 }
 
-/* The call that finds the failure. */
+/* The call that reports the failure. */
 enum call { BY_WAIT, BY_TEST, BY_STATUS, BY_WAITALL, BY_TESTALL, BY_WAITSOME, BY_BARRIER, CALLS };
 
-/* Beside two requests that do not fail: MPI_ERROR of each status belongs to its own request. */
+/* Completes the failed request together with two requests that succeed: MPI_ERROR of each status is
+ * that of its own request. */
 static int find_among(MPI_Request *request, enum call call)
 {
 	MPI_Request all[3] = { MPI_REQUEST_NULL, *request, MPI_REQUEST_NULL };
@@ -172,7 +173,7 @@ void rule_fails_freed(void)
 	MPI_Errhandler_free(&handler);
 }
 
-/* --- those of others ---------------------------------------------------------------------------
+/* --- the handlers of MPI_COMM_WORLD and MPI_COMM_SELF ------------------------------------------
  */
 
 /* Errors of MPI_COMM_WORLD and MPI_COMM_SELF reach the handlers that the program has set. */

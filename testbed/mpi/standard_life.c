@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * standard_life.c - communicators and requests that begin and end, threads, and counters.
+ * standard_life.c - begin and end of communicators and requests, threads, and counters.
  *
  * Exact counts show which barriers nbar has run: a stale state of another communicator, or a
  * barrier that is counted twice, changes them.
@@ -29,7 +29,7 @@ static struct ran ran(void)
 
 /* --- 7.4.3: a communicator that is freed; 2.5.1: a handle that MPI uses again ----------------- */
 
-/* The same handle is a communicator of two ranks, then of one rank, in turn. */
+/* In turns, the same handle is a communicator of two ranks and of one rank. */
 void rule_handle_again(void)
 {
 	struct ran before = ran(), after;
@@ -69,7 +69,7 @@ void rule_freed(void)
 
 enum call { WAITALL, TESTALL, WAITANY, TESTANY, WAITSOME, TESTSOME, CALLS };
 
-/* Completes all of them; status[i] is that of request i. */
+/* Completes all requests by calls of this kind; status[i] is the status of request i. */
 static void complete(MPI_Request *request, int n, MPI_Status *status, enum call call)
 {
 	int count = 0, index[8], flag = 0, left = n;
@@ -158,7 +158,7 @@ static void *lane_main(void *arg)
 	return NULL;
 }
 
-/* Each thread calls barriers of its own communicator, and completes a request of another. */
+/* Each thread calls barriers of its own communicator, and completes a request of another thread. */
 void rule_threads(void)
 {
 	struct lane lane[THREADS];
@@ -203,7 +203,7 @@ void rule_counters(void)
 		}
 		for (int k = 0; k < OFFLOADED; k++)
 			MPI_Barrier(comm);
-		/* Once more when the communicator is gone: its counts stay. */
+		/* Again after the communicator is freed: its counts must remain. */
 		for (int gone = 0; gone < 2; gone++) {
 			int few = i < SET_UP - 1 ? i : SET_UP - 1;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * standard_memory.c - allocations of nbar fail, while it sets a communicator up, or for a request.
+ * standard_memory.c - allocations of nbar fail, while it sets up a communicator, or for a request.
  *
- * This program replaces malloc, calloc and realloc for nbar's library. In each set-up one call
- * fails, or all from one on: the first, then the second and so on. Then all ranks must leave the
- * communicator to the MPI, or all must offload it; no rank may wait for another forever (MPI 4.0,
- * 2.8: errors do not break what does not depend on them).
+ * This program replaces malloc, calloc and realloc for nbar's library. Set-up k fails in its k-th
+ * allocation, or in all allocations from the k-th on. Then all ranks must leave the communicator to
+ * the MPI, or all must offload it; no rank may wait for another forever (MPI 4.0, 2.8: after an
+ * error, calls that do not depend on it still work).
  */
 #include <errno.h>
 #include <link.h>
@@ -23,7 +23,7 @@ void *__libc_realloc(void *old, size_t size);
 static struct {
 	uintptr_t first, last; /* nbar's code */
 	int fails_in;          /* allocations of nbar before one fails; -1: none fails */
-	bool exhausted;        /* all that follow fail, too */
+	bool exhausted;        /* all later allocations fail, too */
 	bool hit;
 } inject = { .fails_in = -1 };
 
@@ -82,7 +82,8 @@ static void inject_at(int rank, int n)
 	inject.fails_in = me == rank ? n : -1;
 }
 
-/* True if an allocation of a rank has failed. */
+/* Sets up a communicator; allocation n of this rank, counted from 0, fails. Returns true if it did
+ * fail, false if the set-up needs no more than n allocations. */
 static bool set_up(int rank, int n)
 {
 	unsigned long long before[3] = { 0 }, after[3] = { 0 };
@@ -109,7 +110,8 @@ static bool set_up(int rank, int n)
 	return all[0] != 0;
 }
 
-/* A barrier without memory for its request has not begun: the other rank waits for the next. */
+/* If an MPI_Ibarrier has no memory for its request, its barrier has not begun: the other rank's
+ * barrier waits until this rank calls the next MPI_Ibarrier. */
 static void no_request(int rank)
 {
 	MPI_Comm comm = duplicate(true);
@@ -136,8 +138,8 @@ static void no_request(int rank)
 	MPI_Comm_free(&comm);
 }
 
-/* First the look-up of ranks that are not known yet: all ranks must find the same without memory.
- */
+/* The first set-ups include the look-up of ranks that are not known yet: without memory for it, all
+ * ranks must come to the same decision. */
 void rule_memory(void)
 {
 	int failed = 0;

@@ -16,8 +16,7 @@ static void want_revoked(int code)
 	want(class == MPIX_ERR_REVOKED, "no MPIX_ERR_REVOKED");
 }
 
-/* Rank 0 waits for a barrier of each kind, one after the other: its own and that of rank 1 are not
- * under way at the same time. */
+/* Rank 0 calls a barrier and waits for it, while rank 1 revokes the communicator instead. */
 static void waits(MPI_Comm comm, bool nonblocking)
 {
 	MPI_Request request;

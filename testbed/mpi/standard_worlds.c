@@ -8,7 +8,7 @@
 #include "standard.h"
 
 #define TAG 8
-#define CHILD "child" /* what a spawned process gets for the name of a rule */
+#define CHILD "child" /* argument of a spawned process, instead of the name of a rule */
 
 static void barriers(MPI_Comm comm)
 {
@@ -25,8 +25,8 @@ static void barriers(MPI_Comm comm)
 
 /* --- 6.3, 7.6: intercommunicators ------------------------------------------------------------- */
 
-/* A barrier waits for all ranks of the other group: rank 1 enters when rank 0 has seen that its own
- * barrier is not complete. */
+/* A barrier waits for all ranks of the other group: rank 1 enters after rank 0 has checked that
+ * rank 0's barrier is not complete. */
 static void waits_for_other(MPI_Comm comm)
 {
 	MPI_Request request;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # suite.sh - tests that every glue must pass. The test of a glue sources it when a cluster of four
-# hosts is up. It sets `slow` if the MPI's own collectives are slow.
+# hosts is up, with `slow` set if the MPI's own collectives are slow.
 
-few() { # N: fewer of them if slow
+few() { # N: prints N, or a fifth of it if slow
 	[ -n "${slow:-}" ] && echo $((($1 + 4) / 5)) || echo "$1"
 }
 
@@ -12,7 +12,7 @@ comms="split=$(few 40) storm=$(few 300) freed=$(few 50) order=$(few 60) inter=6"
 going="rendezvous=8 probe=8"
 recovery=-disable-auto-cleanup
 one_sided=
-proc_failed= # what the MPI itself may say of a barrier with a dead rank
+proc_failed= # the error that the MPI itself may return for a barrier with a dead rank
 if [ $mpi = openmpi ] && mpirun.openmpi --version | grep -q ') [1-4]\.'; then
 	recovery=--enable-recovery
 	one_sided="--mca osc pt2pt" # the default of Open MPI 4 does not work between these hosts
@@ -73,32 +73,32 @@ in_process() {
 	ok "$glue, 4 hosts, 6 ranks, in-process NICs: the first of a host is killed" rank_dies 6 0
 	ok "$glue, 4 hosts, 6 ranks, in-process NICs: the second of a host is killed" rank_dies 6 4
 	export NBAR_MPI_NIC=n0 OMPI_MCA_coll_nbar_nic=n0
-	ok "$glue, in-process NICs: a daemon's is refused" \
+	ok "$glue, in-process NICs: a NIC of a daemon is refused" \
 		told 'does not begin with host:; all barriers are left to MPI' \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	unset NBAR_MPI_NIC OMPI_MCA_coll_nbar_nic
 	export NBAR_NIC=n0
-	ok "$glue, in-process NICs: nor is it used by the name that any program has of it" \
+	ok "$glue, in-process NICs: a NIC of a daemon in NBAR_NIC is refused, too" \
 		told '"n0" does not begin with host:; all barriers are left to MPI' \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	unset NBAR_NIC NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
 }
 
-# An invalid setting: the message names it, and says who runs the barriers.
+# An invalid setting: a message names it, and the counters say that the MPI runs the barriers.
 refused() {
 	export NBAR_MPI_WAIT=soon OMPI_MCA_coll_nbar_wait=soon
 	export NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1
-	ok "$glue: a setting that is refused is named" told 'is "soon": it must be' \
+	ok "$glue: the message names a setting that is refused" told 'is "soon": it must be' \
 		ranks 4 -- -s "$work/share.4" blocking=3
-	ok "$glue: settings that are refused, the counters tell of" \
+	ok "$glue: the line of counters says that settings were refused" \
 		told '^nbar: [1-9][0-9]* barriers by fallback: .* refused its settings' \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait NBAR_MPI_VERBOSE OMPI_MCA_coll_nbar_verbose
 }
 
-# 80 ranks a host, each of which leads its host in one communicator. Not with MPICH: its own
-# collectives would take minutes. The exit status of mpirun does not count: it loses some ranks,
-# with and without nbar.
+# 80 ranks on each host; each rank is the first of its host in one communicator, so it needs a port.
+# Not with MPICH, whose own collectives would take minutes. The exit status of mpirun does not
+# count: mpirun loses some ranks, with and without nbar.
 many_ranks() {
 	[ -z "${slow:-}" ] || return
 	export OMPI_MCA_coll_nbar_wait=block
@@ -108,24 +108,24 @@ many_ranks() {
 		[ "$(grep -c '^ok' "$work/out") $(grep -c '^not ok' "$work/out")" = "2 0" ]
 }
 
-# More communicators than a NIC has groups: the rest fall back, on all their ranks.
+# More communicators than a NIC has groups: the surplus communicators fall back, on all their ranks.
 many_alive() {
 	oracle "2 hosts" 2 nic alive=1100
 }
 
-# If one host has no NIC, the MPI runs all communicators with ranks there, and rank 0 prints the
-# reason.
+# If one host has no NIC, the MPI runs the barriers of all communicators with ranks there, and rank
+# 0 prints the reason.
 one_without() {
 	$cluster exec 2 mv /run/nbar/n0.sock /run/nbar/away.sock
 	oracle "4 hosts, one has no NIC" 4 mpi blocking=50 nonblocking=50 mixed=50 outstanding=3 order=20
-	ok "$glue, 4 hosts: who has no NIC is named, and what to do" \
+	ok "$glue, 4 hosts: the message names the rank without a NIC, and the reason" \
 		told "^nbar: communicator of 4 ranks: fallback to MPI's barrier: rank 2: no port of a NIC could be opened: no NIC n0 at" \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	$cluster exec 2 mv /run/nbar/away.sock /run/nbar/n0.sock
-	# All ranks know from the start that the first one has no NIC, and do not vote.
+	# All ranks know from the start that rank 0 has no NIC, and do not vote.
 	$cluster exec 0 mv /run/nbar/n0.sock /run/nbar/away.sock
 	oracle "4 hosts, the first has no NIC" 4 mpi blocking=50 mixed=50 cost=5
-	ok "$glue, 4 hosts: so is the first" \
+	ok "$glue, 4 hosts: the message names rank 0, which has no NIC, and says what to do" \
 		told "^nbar: communicator of 4 ranks: fallback to MPI's barrier: rank 0: no port of a NIC could be opened: no NIC n0 at .* when MPI started: start one" \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	$cluster exec 0 mv /run/nbar/away.sock /run/nbar/n0.sock
@@ -135,7 +135,7 @@ one_without() {
 # status of the program.
 waiting() {
 	local pid
-	: >"$work/out" # the words of the test before must not be found here
+	: >"$work/out" # removes the output of the test before
 	ranks 4 -- -s "$work/share.4" fails \
 		>"$work/out" 2>"$work/err" &
 	pid=$!
@@ -148,15 +148,15 @@ waiting() {
 	wait $pid
 }
 
-# The daemon ends: all ranks get an error that names the reason, and can go on.
-daemon_ends() { # SIGNAL
+# daemon_ends SIGNAL: the daemon gets SIGNAL: all ranks get an error with the reason, and can go on.
+daemon_ends() {
 	waiting $cluster exec head kill "-$1" "$(cat "$dir/nicd.head.pid")"
 	local rc=$?
 	cat "$work/out" "$work/err"
 	[ $rc = 0 ] && [ "$(grep -c '^# rank [0-3]: nbar: barrier over 4 ranks failed; missing: ' "$work/out")" = 4 ]
 }
 
-# A rank is killed: the launcher ends the others, and the NICs have all their ports back.
+# A rank is killed: the launcher ends the other ranks, and all ports are given back to the NICs.
 rank_ends() {
 	local k
 	waiting $cluster exec 1 pkill -KILL -f "^$oracle" && return 1
@@ -171,10 +171,10 @@ rank_ends() {
 	done
 }
 
-# A rank is killed, and the launcher does not end the others: they get errors that name the rank,
-# and go on. MPICH's launcher sends a signal to the other ranks on that host, and may end itself. So
-# these ranks run in their own session, and write to a file.
-rank_dies() { # NP RANK
+# rank_dies NP RANK: a rank is killed, and the launcher does not end the others: they get errors
+# that name the rank, and go on. MPICH's launcher sends a signal to the other ranks on that host,
+# and may itself end. So the ranks run in their own sessions, and write to a file.
+rank_dies() {
 	local np=$1 pid=
 	: >"$work/out"
 	echo "exec env --ignore-signal=USR1 setsid -w \"\$@\" >>$work/out 2>&1" >"$work/alone"
@@ -192,7 +192,7 @@ rank_dies() { # NP RANK
 		[ "$(grep -cE "missing: rank ([0-9]+(,| or) )*$2((,| or) [0-9]+)* \\($proc_failed" "$work/out")" = $((4 * (np - 1))) ]
 }
 
-# Rank 2 of 4 is killed; the others shrink the communicator, and nbar runs the barriers of what is left.
+# Rank 2 of 4 is killed; the others shrink the communicator, and nbar runs barriers of the new one.
 shrinks() {
 	: >"$work/out"
 	limit=100 ranks 4 --with-ft ulfm -- -s "$work/share.4" shrinks=2 >"$work/out" 2>"$work/err"
@@ -220,7 +220,7 @@ one_daemon_ends() {
 		[ "$(grep -c '^# rank [013]: nbar: barrier over 4 ranks failed; missing: rank 2 ' "$work/out")" = 3 ]
 }
 
-# Frames were lost, and asked for again; others came twice.
+# NICs have asked for lost tokens, and have received tokens twice.
 suffered() {
 	local k
 	for k in 0 1 2; do
@@ -239,12 +239,12 @@ bad_network() {
 	esac
 	oracle "3 hosts, 5 % loss, duplicates and reordering" 3 nic blocking=300 nonblocking=100 \
 		outstanding=2 split=5
-	ok "$glue, 3 hosts: frames were lost, and came twice" suffered
+	ok "$glue, 3 hosts: some frames were lost, and some came twice" suffered
 	down
 }
 
-# 100,000 barriers, or 10,000 where ranks share processors.
-many() { # RANKS
+# many RANKS: prints a number of barriers: 100,000, or 10,000 where ranks share processors.
+many() {
 	[ "$1" -le "$(nproc)" ] && echo "${LONG_N:-100000}" || echo $((${LONG_N:-100000} / 10))
 }
 
@@ -264,13 +264,13 @@ suite_long() {
 		down && up "$hosts" --wire af_packet --loss 5 --duplicate 5 --reorder 5
 		oracle "$hosts hosts, 5 % loss, duplicates and reordering" "$hosts" nic \
 			"blocking=$(many 1000)" "nonblocking=$(($(many 1000) / 5))" outstanding=5 late
-		ok "$glue, $hosts hosts: frames were lost, and came twice" suffered
+		ok "$glue, $hosts hosts: some frames were lost, and some came twice" suffered
 	done
 	down
 }
 
-# Rules of the standard, each in a run of its own, on two hosts and on one; NICs in daemons and
-# inside the ranks.
+# Rules of the standard, each in its own run: on two hosts, with NICs in daemons and in-process
+# NICs, and on one host.
 standard_tests="ahead ahead-offloaded receives receives-offloaded receives-ahead status order
                 persistent-crossed persistent-among freed handle-again requests threads counters
                 inter spawn sessions memory descriptors fails fails-freed handlers
@@ -283,7 +283,7 @@ standard_on() { # NAME
 			skip "$1: sessions" "this MPI has no sessions"
 			continue
 		fi
-		# Debian 12's MPICH cannot, and says so.
+		# MPICH of Debian 12 cannot spawn processes.
 		if [ "$test" = spawn ] && [ $mpi = mpich ] &&
 			! timeout -k 5 60 $cluster mpiexec -np 2 "$standard" spawn >/dev/null 2>&1; then
 			skip "$1: spawn" "this MPI cannot spawn a process, with nbar or without"
@@ -327,14 +327,14 @@ suite() {
 	refused
 	many_alive
 	one_without
-	ok "$glue: a rank that is killed leaves nothing at the NICs" rank_ends
+	ok "$glue: a rank is killed: the NICs have no port and no group left" rank_ends
 	ok "$glue, 4 hosts: a rank is killed" rank_dies 4 2
 	ok "$glue, 4 hosts, 6 ranks: the first of a host is killed" rank_dies 6 0
 	ok "$glue, 4 hosts, 6 ranks: the second of a host is killed" rank_dies 6 4
 	ulfm
-	ok "$glue: a daemon that is stopped is an error to all ranks" daemon_ends TERM
+	ok "$glue: the daemon ends: all ranks get an error" daemon_ends TERM
 	down && up 4
-	ok "$glue: so is one that is killed" daemon_ends KILL
+	ok "$glue: the daemon is killed: all ranks get an error" daemon_ends KILL
 	down && up 1
 	oracle "1 host, 4 ranks" 4 host blocking="$(few 20000)" nonblocking="$(few 2000)" \
 		outstanding="$(few 20)" split="$(few 20)" freed="$(few 20)" order="$(few 20)" $going late
@@ -343,7 +343,7 @@ suite() {
 	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait
 	ok "$glue, 1 host: a rank is killed" rank_dies 4 2
 	down && up 4 --wire udp --nicd-args "--idle sleep"
-	ok "$glue, a daemon a host: one is killed" one_daemon_ends
+	ok "$glue, a daemon on each host: one is killed" one_daemon_ends
 	standard
 	bad_network
 }

@@ -8,8 +8,9 @@ mpi=openmpi
 . "$(dirname "$0")/lib.sh"
 nbar=$bin/nbar
 path=$bin/components:SYS_DEFAULT
-# The words that start the command on the cluster; how: component, mpich or plain.
-command_of() { # HOW NP
+# command_of HOW NP: prints the command that starts NP ranks on the cluster. HOW: with the component
+# of Open MPI (component), MPICH's PMPI library (mpich), or Open MPI without nbar (plain).
+command_of() {
 	case $1 in
 	component) echo "$cluster mpirun -np $2 --mca mca_base_component_path $path --mca coll_nbar_enable 1" ;;
 	mpich) echo "$cluster mpiexec -np $2 -genv LD_PRELOAD $bin/libnbar-mpi-mpich.so" ;;
@@ -17,7 +18,8 @@ command_of() { # HOW NP
 	esac
 }
 
-# bench HOW NP ARGUMENTS...: runs the command. Keeps out and err, and returns the exit status.
+# bench HOW NP ARGUMENTS...: runs nbar mpi-bench. Its outputs are in $work/out and $work/err;
+# returns its exit status.
 bench() {
 	local how=$1 np=$2
 	shift 2
@@ -77,8 +79,9 @@ csv() { # HOW NP FILE
 		[ "$(grep -cE '^(mpi|nbar)(,[0-9.]+){6,},[0-9.]*$' "$3")" = 2 ]
 }
 
-# Each method runs the barrier of its name: the summary line of the glue shows it.
-counts() { # HOW NP METHOD PATTERN
+# counts HOW NP METHOD PATTERN: the method runs the barrier of its name: the counters that the glue
+# prints match PATTERN.
+counts() {
 	export NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1
 	bench "$1" "$2" --method "$3" -i 100 -x 0 --blocks 1
 	local rc=$?
@@ -99,7 +102,7 @@ apps() { # HOW NP
 		grep -q '^#@application own 3=5,7.5$' "$work/apps.csv"
 }
 
-# The columns of a test, from the help.
+# columns_of TEST: prints a pattern of the test's columns, from the help text.
 columns_of() {
 	"$nbar" mpi-bench --help | sed -n "s/^  $1  *//p" | sed 's/, / */g'
 }
@@ -108,30 +111,30 @@ columns=$(columns_of barrier)
 # Tests for each glue.
 with_glue() { # HOW
 	ok "$glue, $1: latency" table "$1" 4 "$columns" mpi,nbar,lib -i 20 -x 5
-	ok "$glue, $1: one is busy" table "$1" 4 "$(columns_of busy)" mpi,nbar,lib --test busy -i 4 -x 1
-	ok "$glue, $1: method nbar goes by NIC" counts "$1" 3 nbar "10[0-9] barriers offloaded"
-	ok "$glue, $1: method mpi does not" counts "$1" 3 mpi "0 barriers offloaded, 0 within the host, 0 by fallback"
+	ok "$glue, $1: a rank is busy" table "$1" 4 "$(columns_of busy)" mpi,nbar,lib --test busy -i 4 -x 1
+	ok "$glue, $1: barriers of method nbar are offloaded" counts "$1" 3 nbar "10[0-9] barriers offloaded"
+	ok "$glue, $1: barriers of method mpi are not" counts "$1" 3 mpi "0 barriers offloaded, 0 within the host, 0 by fallback"
 	export NBAR_MPI_MIN_HOSTS=9 OMPI_MCA_coll_nbar_min_nodes=9
-	ok "$glue, $1: who falls back is told so" says "$1" 3 1 "the MPI runs these barriers: it is over fewer hosts"
+	ok "$glue, $1: the message gives the reason of a fallback" says "$1" 3 1 "the MPI runs these barriers: it is over fewer hosts"
 	unset NBAR_MPI_MIN_HOSTS OMPI_MCA_coll_nbar_min_nodes
 	export NBAR_MPI_WAIT=soon OMPI_MCA_coll_nbar_wait=soon
-	ok "$glue, $1: so is who has set what makes no sense" says "$1" 3 1 \
+	ok "$glue, $1: the message says that settings were refused" says "$1" 3 1 \
 		"the MPI runs these barriers: .*refused its settings at the start; a line on stderr gives the cause"
 	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait
 }
 
-# In-process NICs: the methods nbar and lib use them, and the result names them. No daemon can be
-# reached.
+# In-process NICs: the methods nbar and lib use them, and the result names them. The sockets of the
+# daemons are away.
 in_process() { # HOW
 	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
 	ok "$glue, $1: in-process NICs" in_process_told "$1" host:
 	unset NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
 	export NBAR_MPI_NIC=host:wire=udp OMPI_MCA_coll_nbar_nic=host:wire=udp
-	ok "$glue, $1: in-process NICs, by their name alone" in_process_told "$1" host:wire=udp
+	ok "$glue, $1: in-process NICs, selected only by the name host:" in_process_told "$1" host:wire=udp
 	unset NBAR_MPI_NIC OMPI_MCA_coll_nbar_nic
 }
 
-# Parameters of the component work from every source of Open MPI.
+# A parameter of the component works from a file of parameters, too.
 from_file() {
 	echo "coll_nbar_nic = host:wire=udp" >"$work/params.conf"
 	export OMPI_MCA_mca_base_param_files=$work/params.conf
@@ -158,7 +161,7 @@ in_process_told() { # HOW NIC
 
 # Tests for each MPI.
 with_mpi() { # HOW
-	ok "$glue, $1: plans over messages, where ranks share hosts and are no power of two" table "$1" 5 \
+	ok "$glue, $1: plans over messages, with 5 ranks on 4 hosts" table "$1" 5 \
 		"$columns" nbar,lib,p2p:pairwise,p2p:dissemination:3,p2p:mcs,p2p:tournament,p2p:binomial,p2p:linear \
 		-i 10 -x 1 --blocks 2
 	ok "$glue, $1: overlap" table "$1" 3 "$(columns_of ibarrier)" mpi,nbar,lib,p2p:mcs \
@@ -177,7 +180,7 @@ two_nics() { # HOW NIC
 	[ $rc = 0 ] && grep -q '^ *"lib2",' "$work/out" && grep -q "\"nic2\": \"$2\"" "$work/out"
 }
 
-no_name() { # HOW: several ranks may print it before the first one ends the job
+no_name() { # HOW: several ranks may print the message before the first of them ends the job
 	bench "$1" 2 --method lib2 --nic2 n%z
 	local rc=$?
 	cat "$work/err"
@@ -186,19 +189,19 @@ no_name() { # HOW: several ranks may print it before the first one ends the job
 
 # Tests that run once.
 refuses() {
-	ok "$glue: always the same one is busy, and spins" table "$1" 3 \
+	ok "$glue: always the same rank is busy, and spins" table "$1" 3 \
 		"wait .* *fastest *slowest *of mpi" mpi,nbar -f --test busy --busy-rank 1 \
 		--compute-by spin --compute 1000 -i 4 -x 1 --blocks 2
 	ok "$glue: JSON of the busy test" json "$1" 3 mpi,nbar --test busy -i 4 -x 1 --blocks 2
 	ok "$glue: JSON of applications, which sleep" json "$1" 2 mpi,nbar --test app --app 1 --scale 0.1 \
 		--compute-by sleep -i 4 -x 1 --blocks 2
-	ok "$glue: what MPI adds is told" says "$1" 2 0 "MPI adds" --method nbar,lib -i 20 -x 5
+	ok "$glue: the result says how much MPI adds to the library" says "$1" 2 0 "MPI adds" --method nbar,lib -i 20 -x 5
 	ok "$glue: two NICs side by side" two_nics "$1" host:wire=udp,name=two
-	ok "$glue: the other NIC is not there" says "$1" 2 1 "lib2: rank 0: " --method lib,lib2 --nic2 n9
-	ok "$glue: the other NIC has no name" no_name "$1"
+	ok "$glue: the second NIC does not exist" says "$1" 2 1 "lib2: rank 0: " --method lib,lib2 --nic2 n9
+	ok "$glue: the name of the second NIC is invalid" no_name "$1"
 	ok "$glue: no such rank" says "$1" 3 2 "there are ranks 0 to 2" --test busy --busy-rank 3
-	ok "$glue: one rank" says "$1" 1 2 "start two ranks or more"
-	ok "$glue: a folder that is not there" says "$1" 3 1 "cannot write $work/no/file" --json "$work/no/file"
+	ok "$glue: only one rank" says "$1" 1 2 "start two ranks or more"
+	ok "$glue: a folder that does not exist" says "$1" 3 1 "cannot write $work/no/file" --json "$work/no/file"
 }
 
 alone() { # STATUS TEXT ARGUMENTS...
@@ -210,16 +213,16 @@ alone() { # STATUS TEXT ARGUMENTS...
 	[ $rc = "$status" ] && grep -q -- "$text" "$work/out"
 }
 
-ok "$glue: without a launcher it says what to do" alone 2 "mpirun --mca coll_nbar_enable 1 -np 4 nbar mpi-bench"
+ok "$glue: without a launcher, the message says what to do" alone 2 "mpirun --mca coll_nbar_enable 1 -np 4 nbar mpi-bench"
 ok "$glue: an unknown method" alone 2 "'x' is none of mpi, nbar, lib, lib2, p2p:ALG" --method mpi,x
-ok "$glue: another NIC without its method" alone 2 "lib2 needs --nic2" --nic2 n1
-ok "$glue: its method without the NIC" alone 2 "lib2 needs --nic2" --method lib,lib2
+ok "$glue: --nic2 without method lib2" alone 2 "lib2 needs --nic2" --nic2 n1
+ok "$glue: method lib2 without --nic2" alone 2 "lib2 needs --nic2" --method lib,lib2
 ok "$glue: an unknown plan" alone 2 "none of auto" --method p2p:custom
 ok "$glue: a method twice" alone 2 "is in the list twice" --method mpi,mpi
 ok "$glue: options of another test" alone 2 "is for --test ibarrier" --compute 5
 ok "$glue: applications of another test" alone 2 "are for --test app" --steps 5,10
 ok "$glue: no such application" alone 2 "is not 1, 2 or 3" --test app --app 4
-ok "$glue: steps that are none" alone 2 "is not a number from" --test app --steps 5,,10
+ok "$glue: a step that is no number" alone 2 "is not a number from" --test app --steps 5,,10
 if [ ! -x "$bin/nbar-mpi-bench-openmpi" ] && [ ! -x "$bin/nbar-mpi-bench-mpich" ]; then
 	skip "$glue" "no MPI here"
 	finish
@@ -235,7 +238,7 @@ if [ -x "$bin/nbar-mpi-bench-openmpi" ]; then
 	from_file
 	with_mpi component
 	refuses component
-	ok "$glue: without nbar it says so" says plain 2 1 "this program runs without nbar"
+	ok "$glue: method nbar without nbar in MPI: the message says so" says plain 2 1 "this program runs without nbar"
 	export NBAR_MPI_WHERE=host NBAR_NIC=n0
 	ok "$glue: lib with a NIC that is refused" says plain 2 1 "^nbar mpi-bench: lib: the NIC .* is refused" \
 		--method lib

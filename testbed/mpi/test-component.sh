@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The component coll/nbar of Open MPI, on test hosts. Skipped aloud where there are no namespaces or
-# no Open MPI.
+# The component coll/nbar of Open MPI, on test hosts. Skipped where there are no namespaces or no
+# Open MPI.
 set -u
 glue="coll/nbar"
 mpi=openmpi
 . "$(dirname "$0")/lib.sh"
 component=$bin/components/mca_coll_nbar.so
 path=$(dirname "$component"):SYS_DEFAULT
-# The words that start the oracle: NP, and options of the MPI.
+# ranks_command NP [OPTIONS OF THE MPI]: prints the command that starts the oracle.
 ranks_command() {
 	local np=$1
 	shift

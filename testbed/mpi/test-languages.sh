@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs in other languages than C, and of runtimes that use an MPI, on two test hosts: nbar
-# offloads their barriers, and no barrier ends early. A language that is not
-# installed is skipped, with a message.
+# Programs in languages other than C, and of runtimes that use an MPI, on two test hosts: nbar
+# offloads their barriers, and no barrier ends early. A language that is not installed is skipped.
 set -u
 glue="languages"
 mpi=openmpi
@@ -22,8 +21,8 @@ start_mpich() {
 	timeout -k 5 "$limit" $cluster mpiexec -genv LD_PRELOAD "$library" "$@"
 }
 
-# meets RANKS COUNT COMMAND...: each rank leaves no barrier early, and COUNT (a regular expression) of
-# its barriers are offloaded.
+# meets RANKS COUNT COMMAND...: no rank leaves a barrier early, and the number of barriers that each
+# rank offloads matches COUNT, a regular expression.
 meets() {
 	local ranks=$1 count=$2
 	shift 2
@@ -34,9 +33,10 @@ meets() {
 		[ "$(grep -cE "^nbar: $count barriers offloaded" "$work/met")" = "$ranks" ]
 }
 
-# A job of a communicator over all, and two over every second rank. 9 barriers of each are not
-# offloaded: 8 before its set-up, and the set-up itself.
-fortran() { # MPI
+# fortran MPI: the program has a communicator over all ranks, and two over every second rank. 9
+# barriers of each communicator are not offloaded: 8 before its set-up, and the barrier that sets it
+# up.
+fortran() {
 	local mpi=$1 program module
 	if ! "mpifort.$mpi" --version >/dev/null 2>&1; then
 		skip "$mpi: Fortran" "there is no mpifort.$mpi: apt-get install gfortran"
@@ -71,7 +71,7 @@ python() {
 		meets 2 191 start_openmpi -np 2 "$python" $languages/meet.py
 }
 
-# OpenCoarrays runs `sync all` as MPI_Barrier of a communicator of its own.
+# OpenCoarrays runs `sync all` as MPI_Barrier of its own communicator.
 coarrays() {
 	if ! command -v caf >/dev/null; then
 		skip "coarrays: sync all" "there is no OpenCoarrays: apt-get install libcoarrays-openmpi-dev"
@@ -82,8 +82,8 @@ coarrays() {
 		meets 2 "[1-9][0-9]+" start_openmpi $one_sided -np 2 "$work/coarray"
 }
 
-# OSHMEM 4.1.4 crashes in shmem_finalize, with nbar and without: the exit status says nothing. The
-# counters are read before.
+# OSHMEM 4.1.4 crashes in shmem_finalize, with nbar and without, so the exit status does not count.
+# The program reads the counters before.
 shmem() {
 	if ! command -v oshcc >/dev/null; then
 		skip "OpenSHMEM: shmem_barrier_all" "this Open MPI has no oshcc"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Random MPI programs on test hosts, with each installed MPI: SEEDS programs (default 100) from
-# number SEED on. They run on 2 to 6 ranks, with NICs in daemons, with in-process NICs, and without
-# NICs. The same programs also run without nbar: if the MPI alone cannot run a program, that is no
-# fault of nbar. A line that fails names the seed; to run it again: SEED=N SEEDS=1 RUN=NAME. With
-# PLAIN=no the programs do not run without nbar, in half the time: for many programs.
+# Random MPI programs on test hosts, with each installed MPI: SEEDS programs (default 100), from seed
+# SEED on. They run on 2 to 6 ranks, with NICs in daemons and with in-process NICs. The same programs
+# also run without nbar: if the MPI alone cannot run a program, this is no fault of nbar. A test that
+# fails names the seed; to run it again: SEED=N SEEDS=1 RUN=NAME. With PLAIN=no the programs do not
+# run without nbar, which halves the time.
 set -u
 glue="random programs"
 mpi=openmpi

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A daemon is killed and started again while an MPI program runs: later communicators are offloaded
-# again, with each MPI that is here. Two ranks with a NIC each, as two hosts. Needs no privileges.
+# A daemon is killed and started again while an MPI program runs: the barriers of later communicators
+# are offloaded again. With each installed MPI; two ranks with a NIC each, as on two hosts. Needs no
+# privileges.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -42,7 +43,7 @@ offloaded_again() { # MPI
 	return $rc
 }
 
-# Both ranks have left the NICs in the end.
+# At the end, both ranks have given back all ports and groups.
 all_back() {
 	local _
 	for _ in $(seq 200); do

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where a C source can be mutated: standard operators, applied to the syntax tree that clang prints.
+"""Finds the mutants of a C source: standard operators, applied to the syntax tree that clang prints.
 
 Called by the script mutants. Reads sources and writes nothing. A mutant is one changed piece of text.
-Text that a macro produces is left alone, except for the arguments that stand in the source.
+Text that a macro produces is not changed, except for its arguments in the source.
 """
 import json
 import os
@@ -20,14 +20,14 @@ JUMP = {"BreakStmt", "ContinueStmt", "ReturnStmt", "GotoStmt"}
 @dataclass(frozen=True, order=True)
 class Mutant:
     file: str
-    begin: int  # the piece of text, as offsets in bytes
+    begin: int  # of the piece of text, in bytes
     end: int
-    text: str  # what takes its place
+    text: str  # the new text
     operator: str
 
 
 class Source:
-    """A file of the tree, and what is needed to find a piece of it."""
+    """A file of the tree."""
 
     def __init__(self, path):
         with open(path, "rb") as f:
@@ -40,7 +40,7 @@ class Source:
         return self.data[begin:end].decode()
 
     def after_call(self, offset):
-        """The end of the arguments of a macro whose name ends at offset, or offset."""
+        """The end of the arguments of a macro whose name ends at offset; offset, if it has no arguments."""
         at = offset
         while self.data[at : at + 1].isspace():
             at += 1
@@ -55,7 +55,7 @@ class Source:
 
 
 def add_files(node, current=None):
-    """clang names the file of a place only where it differs from the place before: adds it to all."""
+    """Adds the name of the file to all places: clang prints it only where it differs from the place before."""
     if isinstance(node, list):
         for item in node:
             current = add_files(item, current)
@@ -77,7 +77,7 @@ class Finder:
         self.file = None
 
     def place(self, loc, is_end):
-        """(offset, whether a macro's body made it), or None: not in the file of the function."""
+        """Returns (offset, True if the body of a macro made it); None: not in the file of the function."""
         macro = False
         if "expansionLoc" in loc:
             argument = loc["expansionLoc"].get("isMacroArgExpansion")
@@ -94,7 +94,7 @@ class Finder:
         return offset, macro
 
     def span(self, node):
-        """(begin, end, whether a macro's body made an end of it), or None."""
+        """Returns (begin, end, True if the body of a macro made one of them), or None."""
         piece = node.get("range", {})
         begin = self.place(piece.get("begin", {}), False)
         end = self.place(piece.get("end", {}), True)
@@ -130,7 +130,7 @@ class Finder:
     def relation(self, node, whole):
         left, right = (self.span(n) for n in node["inner"])
         old = node["opcode"]
-        # Of a whole condition, == and != are what negate() makes.
+        # In a whole condition, negate() already changes == and !=.
         if not left or not right or (whole and old in ("==", "!=")):
             return
         between = self.sources[self.file].text(left[1], right[0])
@@ -149,7 +149,7 @@ class Finder:
 
     def swap(self, call):
         arguments = call["inner"][1:]
-        # Whether two texts are equal does not depend on their order.
+        # The order of the first two arguments of a comparison has no effect on equality.
         if callee(call) in ("strcmp", "strncmp", "memcmp"):
             arguments = arguments[1:]
         for a, b in zip(arguments, arguments[1:]):
@@ -210,7 +210,7 @@ class Finder:
 
 
 def callee(node):
-    """The name of the function that a call names, or an empty text."""
+    """Returns the name of the called function, or an empty text."""
     while node.get("inner"):
         node = node["inner"][0]
         if node.get("kind") == "DeclRefExpr":
@@ -219,7 +219,7 @@ def callee(node):
 
 
 def mutants(unit, flags, files):
-    """The mutants of `files` (paths of the tree) that the translation unit `unit` shows."""
+    """Returns the mutants of `files` (paths of the tree) in the translation unit `unit`."""
     command = ["clang", *flags, "-w", "-fsyntax-only", "-Xclang", "-ast-dump=json", unit]
     dump = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
     tree = json.loads(dump)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A NIC that is a RISC-V machine: barriers between two of them, one of 64 bits and one of 32; bad
-# clients and hosts, a bad wire, and ways to end. Needs QEMU and the image, no privileges; skipped
-# aloud without.
+# NICs that are emulated RISC-V machines: barriers between a NIC of 64 and a NIC of 32 bits; bad
+# clients and hosts; a bad wire; every way in which machine and host process end. Needs QEMU and the
+# image, no privileges; skipped without them.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -18,7 +18,7 @@ says() { # FILE WORDS...: a line of FILE has all these words
 	grep -q "$*" "$file"
 }
 
-refuses() { # WORDS ARGUMENTS...: nbar-bared ends with status 1 and prints the words
+refuses() { # WORDS ARGUMENTS...: nbar-bared with ARGUMENTS ends with status 1 and prints WORDS
 	local words=$1 rc
 	shift
 	timeout 100 "$BUILD/nbar-bared" --run-dir "$work/x" --wire "unix:$work/x0,$work/x1" "$@" 2>"$work/x.err"
@@ -27,9 +27,9 @@ refuses() { # WORDS ARGUMENTS...: nbar-bared ends with status 1 and prints the w
 	[ $rc = 1 ] && grep -q "$words" "$work/x.err"
 }
 
-ok "no QEMU: it says what to install" refuses "apt-get install qemu-system-misc" --qemu /nowhere/qemu
-ok "no image: it says how to get one" refuses "gcc-riscv64-unknown-elf" --image /nowhere/image
-ok "QEMU ends at once: it says so" refuses "QEMU ended with status 1" --qemu false
+ok "no QEMU: the message says what to install" refuses "apt-get install qemu-system-misc" --qemu /nowhere/qemu
+ok "no image: the message says how to get one" refuses "gcc-riscv64-unknown-elf" --image /nowhere/image
+ok "QEMU ends at once: the message says so" refuses "QEMU ended with status 1" --qemu false
 
 no_tags() {
 	wants 2 "frames of this NIC cannot have tags" "$BUILD/nbar-bared" --key-file /nowhere/key
@@ -38,7 +38,7 @@ ok "a key file is refused" no_tags
 
 # --- two NICs, one cable
 
-barriers() { # ALGORITHM OPTIONS: of 2 and of 4 members
+barriers() { # ALGORITHM OPTIONS: barriers of 2 and of 4 members
 	timeout 300 "$oracle" $2 -a "$1" -i "$rounds" "$work/a/n0.sock" "$work/b/n1.sock" &&
 		timeout 300 "$oracle" $2 -a "$1" -i $((rounds / 2)) "$work/a/n0.sock" "$work/b/n1.sock" \
 			"$work/a/n0.sock" "$work/b/n1.sock"
@@ -49,7 +49,7 @@ measured() {
 		--alg pairwise,dissemination:1 -i "$rounds" -x 2
 }
 
-counted() { # barriers, and no frame that is wrong
+counted() { # nbar stat shows wire, address and completed barriers, and no bad frame
 	"$BUILD/nbar" stat "$work/a/n0.sock" >"$work/stat" || return 1
 	cat "$work/stat"
 	grep -q "wire virtio, address 02:00:00:00:00:01" "$work/stat" &&
@@ -66,7 +66,7 @@ ok "nbar stat" counted
 
 # --- bad clients and hosts
 
-ok_from() { # adds up the tests of a program that speaks TAP itself
+ok_from() { # COMMAND...: each test that the command prints in TAP is a test here
 	"$@" >"$work/tap" 2>&1 </dev/null
 	local rc=$? line
 	while read -r line; do
@@ -82,12 +82,12 @@ ok_from() { # adds up the tests of a program that speaks TAP itself
 	done <"$work/tap"
 	ok "$(basename "$1") ends well" [ $rc = 0 ]
 }
-# Its running NICs: 8 ports, 16 groups, 32 connections each.
+# Both NICs: 8 ports, 16 groups and 32 connections each.
 ok_from timeout 600 "$BUILD/adversary" "$work/both" 8 16 32
 
 # --- ends
 
-ends_of_machine() { # a member on each NIC; the machine of n1 is killed
+ends_of_machine() { # a barrier over both NICs; the machine of n1 is killed; the error names n1
 	local rank0 rank1 rc
 	"$oracle" -i 1000000 "$work/a/n0.sock" "$work/b/n1.sock" >"$work/killed" 2>&1 &
 	rank0=$!
@@ -102,7 +102,7 @@ ends_of_machine() { # a member on each NIC; the machine of n1 is killed
 	[ $rc != 0 ] && grep -q "NIC n1" "$work/killed"
 }
 
-told() {
+told() { # after that, nbar-bared has ended with the reason, and its socket is gone
 	local rc
 	wait "$bared_b"
 	rc=$?
@@ -110,7 +110,7 @@ told() {
 	[ $rc = 1 ] && grep -q "QEMU was killed by signal 9" "$work/b.err" && [ ! -e "$work/b/n1.sock" ]
 }
 
-no_process() { # it has ended, or is a zombie
+no_process() { # PID: the process has ended, or soon ends; a zombie has ended
 	for _ in $(seq 100); do
 		grep -qs "^State:.*[^Z ] (" "/proc/$1/status" || return 0
 		grep -q "^State:.Z" "/proc/$1/status" && return 0
@@ -119,7 +119,7 @@ no_process() { # it has ended, or is a zombie
 	return 1
 }
 
-ends_together() { # the host process is killed: its machine ends, too
+ends_together() { # the host process of n0 is killed: its machine ends, too
 	local machine
 	machine=$(machine_of "$bared_a")
 	kill -9 "$bared_a"
@@ -143,7 +143,7 @@ ok "nbar-bared is killed: QEMU ends" ends_together
 
 # --- a bad wire
 
-relay() { # LOSS NOISE
+relay() { # LOSS NOISE: starts the relay; both in percent of the frames
 	"$BUILD/riscv-relay" "$work" "$1" "$2" 1 >"$work/relay" &
 	relay_pid=$!
 	pids="$pids $relay_pid"
@@ -154,26 +154,26 @@ relay() { # LOSS NOISE
 	return 1
 }
 
-worked() { # it lost frames and made noise
+worked() { # the relay has lost frames and added noise
 	kill "$relay_pid"
 	wait "$relay_pid"
 	cat "$work/relay"
 	! grep -q " 0 lost\| 0 times" "$work/relay"
 }
 
-recovered() {
+recovered() { # NIC n0 has sent PULLs, and has dropped strange or malformed frames
 	"$BUILD/nbar" stat --json "$work/a/n0.sock" >"$work/stat"
 	cat "$work/stat"
 	grep -qE '"pulls_sent": [1-9]' "$work/stat" && grep -qE '"frames_(stranger|malformed)": [1-9]' "$work/stat"
 }
 
 ok "a relay that loses 10 % of the frames and adds 10 % noise" relay 10 10
-ok "two machines, joined by it" pair
+ok "two machines, joined by the relay" pair
 ok "$rounds barriers, pairwise" timeout 300 "$oracle" -a pairwise -i "$rounds" "$work/a/n0.sock" "$work/b/n1.sock"
 ok "$rounds barriers of 4, dissemination:1" timeout 300 "$oracle" -a dissemination:1 -i "$rounds" \
 	"$work/a/n0.sock" "$work/b/n1.sock" "$work/a/n0.sock" "$work/b/n1.sock"
-ok "what was lost was asked for, noise was dropped" recovered
-ok "the relay did its work" worked
+ok "a NIC asked for lost tokens and dropped noise" recovered
+ok "the relay lost frames and added noise" worked
 ok "SIGTERM: status 0, no socket, no machine left" ends_well
 end "$bared_b"
 rm -f "$work/r0" "$work/r1"
@@ -195,7 +195,7 @@ another_user() {
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && as_nobody test -x "$oracle"; then
 	ok "a machine with one port, open to all" bared "$work/a" n0 --ports 1 --mode 0666 \
 		--wire "unix:$work/w0,$work/w1"
-	ok "its memory is given to no second user" another_user
+	ok "the memory of its port is given to no second user" another_user
 	end "$last_pid"
 else
 	skip "the memory of a port is given to no second user" "this needs root and setpriv"

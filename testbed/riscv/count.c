@@ -3,11 +3,11 @@
  * count.c - an image that counts the instructions of a NIC for a doorbell, a frame, a completion.
  * Run by testbed/riscv/count.sh under `-icount`, where `minstret` counts exactly.
  *
- * It has the same objects as the NIC's image, except main.c. Two NICs, A and B, are in one memory;
- * the wire between them is an array of packed frames. Only A is measured. A figure is the count of
- * a whole pass that does the thing, minus an idle pass, minus the instructions in the wire, which
- * the wire counts itself. Packing and unpacking a frame, which every wire must do, are counted
- * separately.
+ * It has the objects of the NIC's image, except main.c and pci.c. Two NICs, A and B, are in one
+ * memory; the wire between them is an array of packed frames. Only A is measured. A figure is the
+ * count of a whole pass that handles this event, minus an idle pass, minus the instructions in the
+ * wire, which the wire counts itself. Packing and unpacking a frame, which every wire must do, are
+ * counted separately.
  */
 #include "arena.h"
 #include "device.h"
@@ -33,7 +33,7 @@ static struct {
 	struct nbnic_client client[2];
 	struct wire_base wire[2];
 	struct nbar_page *page[2];
-	uint32_t nframe; /* under way; frame[0] is the oldest */
+	uint32_t nframe; /* frames under way; frame[0] is the oldest */
 	bool newest_first;
 	struct frame frame[QUEUE];
 	uint64_t now, nrandom;
@@ -128,7 +128,7 @@ static bool wire_transmit(struct wire_base *w, const struct nbnic_addr *to,
 	return true;
 }
 
-/* The next frame for this NIC. */
+/* Delivers the oldest frame for this NIC, or the newest if newest_first is set. */
 static unsigned wire_poll(struct wire_base *w, struct nbnic *nic, uint64_t now, unsigned budget)
 {
 	struct nbfw_token t;
@@ -156,7 +156,7 @@ static const struct wire_ops wire_ops = {
 	.transmit = wire_transmit,
 };
 
-/* --- a host of each ----------------------------------------------------------------------------
+/* --- a host for each NIC -----------------------------------------------------------------------
  */
 
 static void say(const char *text)
@@ -258,6 +258,7 @@ static uint64_t median(uint64_t *v)
 	return v[TIMES / 2];
 }
 
+/* Prints the median of v, minus `without`. */
 static void figure(const char *name, uint64_t *v, uint64_t without)
 {
 	uint64_t n = median(v) - without, ten = 1;
@@ -305,8 +306,9 @@ static void measure_two(void)
 	figure("completion", done, idle);
 }
 
-/* A group of four, dissemination: the token of the second step is delivered first and changes the
- * state alone; then that of the first step: the NIC sends the second step and completes. */
+/* A group of four, dissemination. The token of the second step is delivered first, and only changes
+ * the state ("frame"). Then the token of the first step is delivered: the NIC sends the token of
+ * the second step, and completes ("step"). */
 static void measure_four(void)
 {
 	static uint64_t early[TIMES], last[TIMES];
@@ -353,7 +355,7 @@ static void measure_wire(void)
 	figure("unpack", unpack, 0);
 }
 
-/* The wire of the image, with an address that no NIC has. */
+/* The wire of the image sends to an address that no NIC has. */
 static void measure_send(void)
 {
 	static uint64_t send[TIMES];
@@ -368,7 +370,7 @@ static void measure_send(void)
 		uint64_t before = counter();
 
 		while (!w->ops->transmit(w, &to, &t))
-			before = counter(); /* the device is behind */
+			before = counter(); /* the send queue is full */
 		send[k] = counter() - before;
 	}
 	figure("send", send, 0);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Counts instructions and bytes of the NIC on RISC-V; each has a limit. Needs QEMU and the image;
-# skipped aloud without.
+# Counts the instructions and the bytes of the NIC on RISC-V, and compares each with its limit. Needs
+# QEMU and the image; skipped without them.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -9,9 +9,9 @@ cd "$(dirname "$0")/../.." || exit 1
 need_machine
 TEXT_MAX=40960
 
-# Instructions when the limits were set; MARGIN percent more fail the test. Counts repeat exactly,
-# so the margin is only for other compilers. If a change is worth more instructions, set the new
-# figures.
+# The limits, in instructions. A test fails if its count is more than MARGIN percent above the
+# limit. Counts repeat exactly; the margin is for other compilers. If a change is worth more
+# instructions, set the new counts here.
 MARGIN=5
 limits="idle 152  doorbell 405  frame 152  completion 285  step 508  pack 99  unpack 147  send 202"
 
@@ -30,7 +30,7 @@ within() { # NAME LIMIT
 	[ -n "$n" ] && [ $((n * 100)) -le $(($2 * (100 + MARGIN))) ]
 }
 
-small() { # code and constants
+small() { # code and constants fit into TEXT_MAX bytes
 	local bytes
 	bytes=$(readelf -SW "$IMAGE" | sed -n 's/^ *\[ *[0-9]*\] *//p' |
 		awk '$1 == ".text" || $1 == ".rodata" { print $5 }' |

@@ -6,7 +6,7 @@ IMAGE=$BUILD/nbar-riscv64.elf
 # Arguments of bared for a machine of 32 bits instead of 64.
 BITS_32="--qemu qemu-system-riscv32 --image $BUILD/nbar-riscv32.elf"
 
-# Ends the script, with a test that is skipped aloud, where there can be no emulated NIC.
+# Where QEMU or the image is missing, prints a skipped test and ends the script.
 need_machine() {
 	if ! command -v "$QEMU" >/dev/null; then
 		skip "a NIC on RISC-V" "$QEMU is not installed: apt-get install qemu-system-misc"
@@ -38,8 +38,9 @@ bared() {
 	return 1
 }
 
-# Two NICs, n0 in $work/a (64 bits) and n1 in $work/b (32 bits), joined by a cable, or by the relay if
-# there is one; also as n0 and n1 of $work/both. Their host processes are $bared_a and $bared_b.
+# Starts two NICs: n0 in $work/a (64 bits) and n1 in $work/b (32 bits), joined by a cable, or by the
+# relay if it runs. $work/both has the sockets of both. $bared_a and $bared_b are the pids of their
+# host processes.
 pair() {
 	local ends_a=w0,w1 ends_b=w1,w0
 	[ -S "$work/r0" ] && ends_a=w0,r0 ends_b=w1,r1
@@ -51,13 +52,13 @@ pair() {
 	ln -sf "$work/a/n0.sock" "$work/b/n1.sock" "$work/both"
 }
 
-# Ends a host process; its exit status.
+# Ends a host process; returns its exit status.
 end() {
 	kill "$1" 2>/dev/null
 	wait "$1"
 }
 
-# The process of QEMU under a host process.
+# Prints the pid of the QEMU that is the child of a host process.
 machine_of() {
 	cat "/proc/$1/task/$1/children" | tr -d ' '
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# One group of two RISC-V NICs, of 64 and of 32 bits, and a soft NIC on DPDK: a bridge with a TAP interface for each machine and
-# one end of a veth pair, whose other end is the soft NIC's (net_af_packet). Needs root or user
-# namespaces, and /dev/net/tun; skipped aloud without.
+# A group over two RISC-V NICs, of 64 and of 32 bits, and a soft NIC on DPDK. A bridge joins a TAP
+# interface for each machine and one end of a veth pair; the soft NIC uses the other end
+# (net_af_packet). Needs root or user namespaces, and /dev/net/tun; skipped without them.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh

@@ -4,10 +4,11 @@
  *
  *   riscv-relay FOLDER LOSS NOISE SEED
  *
- * NIC 0 sends to FOLDER/r0 and receives at FOLDER/w0, NIC 1 likewise (QEMU's netdev `dgram`). It
- * drops LOSS percent of the frames. After NOISE percent it sends another frame: the same one again,
- * or one that no correct NIC sends (random bytes behind a right address and type, too short, or too
- * long). testbed/riscv/bared.sh starts it, and ends it by SIGTERM; then it prints what it did.
+ * NIC 0 sends to FOLDER/r0 and receives at FOLDER/w0, NIC 1 likewise (QEMU's netdev `dgram`). The
+ * relay drops LOSS percent of the frames. After NOISE percent of the frames it sends one frame
+ * more: the same frame again, or a frame that no correct NIC sends (random bytes behind a right
+ * address and type, too short, or too long). testbed/riscv/bared.sh starts the relay, and ends it
+ * by SIGTERM; then it prints how many frames it has passed, lost and added.
  */
 #include <errno.h>
 #include <poll.h>
@@ -54,7 +55,7 @@ static void noise(int fd, const struct sockaddr_un *to, const uint8_t *frame, si
 
 	memcpy(bad, frame, n);
 	switch (draw() % 4) {
-	case 0: /* again */
+	case 0: /* the same frame again */
 		break;
 	case 1: /* cut short */
 		length = draw() % n;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests of the NIC on RISC-V, in QEMU: check-riscv; and its demonstration.
+# The NIC on RISC-V, in QEMU: its tests (check-riscv) and its demonstration (demo-riscv).
 
 RISCV_LIST := $(wildcard testbed/riscv/*.sh)
 RISCV_LIST := $(filter-out testbed/riscv/lib.sh testbed/riscv/demo.sh,$(RISCV_LIST))
@@ -10,7 +10,7 @@ $(BUILD)/riscv-relay: $(RELAY_OBJ)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
 OBJS += $(RELAY_OBJ)
 
-# The objects of the image, but for its main.c; in 512 KB, as two NICs are in it.
+# The objects of the image except main.c and pci.c. It has two NICs, so it needs 512 KB.
 COUNT_OBJ := $(BUILD)/riscv64/testbed/riscv/count.o
 $(BUILD)/riscv-count.elf: $(filter-out %/main.o %/pci.o,$(RISCV_IMAGE_OBJ_64)) $(RISCV_NIC_OBJ_64) \
                           $(COUNT_OBJ) $(BARED)/image/link.ld
@@ -32,14 +32,14 @@ demo-riscv: deps ## two RISC-V NICs synchronise their hosts: NIC-based against h
 
 .PHONY: check-riscv check-riscv-nodeps demo-riscv
 
-# The arena of the image, on this machine.
+# The allocator of the image, built for this machine and its unit test.
 ARENA_OBJ := $(BUILD)/test/firmware/platform/riscv/image/arena.o
 $(BUILD)/test_arena: $(ARENA_OBJ)
 $(ARENA_OBJ) $(BUILD)/test/testbed/unit/platform/test_arena.o: CFLAGS_test += -Ifirmware/platform/riscv/image
 OBJS += $(ARENA_OBJ)
 
-# Its wire, on rings and registers in the memory of a test.
+# The unit test of the image's wire has its rings and registers in memory.
 $(BUILD)/test/testbed/unit/wire/test_wire_virtio.o: CFLAGS_test += -Ifirmware/platform/riscv -Ifirmware/platform/riscv/image
 
-# Start, end and control socket of its host process, without a machine.
+# The unit tests of nbar-bared: start, end and control socket, without a machine.
 $(patsubst %,$(BUILD)/test/testbed/unit/platform/test_bared_%.o,main serve): CFLAGS_test += -Ifirmware/platform/riscv -Ifirmware/platform/riscv/host

@@ -99,7 +99,7 @@ static void on_progress(void *arg, struct sim_host *h, const struct sim_event *e
 	struct player *x;
 	uint32_t group;
 
-	if (h->user == SIM_NOBODY) /* an attacker's */
+	if (h->user == SIM_NOBODY) /* the attacker's host */
 		return;
 	x = player_of(p, h, &group);
 	if (x->part == GONE)
@@ -150,7 +150,7 @@ static void shoot_frames(struct play *p, const struct blow *b)
 	}
 }
 
-/* An extra host, of another user, sends random requests, or writes random doorbells. */
+/* A further host, of another user, sends random requests, or writes random doorbells. */
 static void shoot_from_host(struct play *p, const struct blow *b)
 {
 	struct sim_host *h = sim_host_begin(p->w, b->nic);
@@ -343,8 +343,8 @@ static int begin(struct play *p)
 	p->may_close = true;
 	for (uint32_t i = 0; i < p->s.nblow; i++) {
 		sim_world_push(w, p->s.blow[i].at, EV_BLOW, 0, i);
-		/* A closed group answers until its NIC's clock has passed the retry budget. A jump
-		 * of this clock shortens the time. */
+		/* A closed group answers for the retry budget, by its NIC's clock. A jump of this
+		 * clock shortens the time in which it answers. */
 		p->may_close &= p->s.blow[i].amount < p->s.budget_ns / 4;
 	}
 	return r;

@@ -53,8 +53,8 @@ static void draw_wire(struct scenario *s)
 		s->net.reorder_by = time_below(r, one_in(r, 5) ? 400 * MS : MS) + SIM_US;
 	}
 	if (one_in(r, 4))
-		/* Room for the frames that a pass sends from queues: see "The bound of a poll
-		 * pass". */
+		/* Room for the frames that a poll pass sends from queues: see "The bound of a poll
+		 * pass" in PROTOCOL.md. */
 		s->queue_limit = NBNIC_QUOTA + rng_below(r, 6);
 	if (one_in(r, 4))
 		s->refuse = percent(r, 30);
@@ -130,7 +130,7 @@ void scenario_draw(struct scenario *s, uint64_t seed)
 		draw_group(s, &s->group[i]);
 	s->quiet = one_in(r, 10);
 	if (s->quiet) {
-		/* Longer than every barrier here, so that no member sends a PULL. */
+		/* Longer than every barrier of this scenario, so no member sends a PULL. */
 		s->pull_ns = 50000000;
 		s->budget_ns = 64 * s->pull_ns;
 		return;

@@ -2,7 +2,8 @@
 /*
  * scenario.h - the groups and the faults of simulated NICs in the run of one seed.
  *
- * They are drawn from the seed before the run begins, so a seed repeats its run exactly.
+ * Groups and faults are drawn from the seed before the run begins, so a seed repeats its run
+ * exactly.
  */
 #ifndef TESTBED_SIM_SCENARIO_H
 #define TESTBED_SIM_SCENARIO_H
@@ -68,7 +69,7 @@ struct scenario {
 		uint32_t size;
 		uint32_t nic[SCENARIO_SIZE_MAX]; /* by rank */
 		uint32_t goal;                   /* barriers */
-		uint32_t ahead;                  /* barriers that a host posts at once, at most */
+		uint32_t ahead;                  /* most barriers that a host posts at once */
 	} group[SCENARIO_GROUPS_MAX];
 	uint32_t nblow;
 	struct blow blow[SCENARIO_BLOWS_MAX];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Whole NICs under faults, from seeds.
+# The simulation of whole NICs, with faults drawn from seeds.
 
 SIM_NICS_OBJ := $(patsubst %.c,$(BUILD)/test/%.o,$(wildcard testbed/sim/*.c))
 $(BUILD)/sim-nics: $(SIM_NICS_OBJ) $(SIM_OBJ) $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a

@@ -5,12 +5,13 @@
  *
  *     campaign [SEED [BATCHES [BARRIERS]]]
  *
- * Each batch is a process: one thread is the hosts of all NICs, and polls the NICs. Some groups of
- * random kinds and sizes run at once, until they have completed BARRIERS together. Random members
- * post, up to some barriers ahead, and random numbers of passes lie between. After each pass no
- * member may have completed a barrier that another has not posted. At the end every posted barrier
- * completes, the NICs have sent the tokens of the plans and no frame more, and memory has not
- * grown. The clock of the NICs stands still, so a seed repeats exactly. Prints TAP.
+ * Each batch is a process. One thread plays the hosts of all NICs, and polls the NICs. GROUPS
+ * groups of random algorithms and sizes run at once, until they have completed BARRIERS barriers
+ * together. Random members post, up to AHEAD_MAX barriers ahead, with random numbers of passes
+ * between two posts. After each pass no member may have completed a barrier that another has not
+ * posted. At the end every posted barrier completes, the NICs have sent the tokens of the plans and
+ * no other frame, and memory has not grown. The clock of the NICs is stopped, so a seed repeats
+ * exactly. Prints TAP.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -28,8 +29,8 @@
 #define GROUPS 4u
 #define AHEAD_MAX 16u
 #define PASSES_MAX 3u          /* between two posts */
-#define STUCK_PASSES 10000000u /* without a completion, while a barrier should end */
-#define GROWTH_PAGES 256       /* of a process whose memory stays as it is */
+#define STUCK_PASSES 10000000u /* so many passes without a completion: a barrier hangs */
+#define GROWTH_PAGES 256       /* permitted growth of the process */
 #define BATCHES_DEFAULT 3u
 #define BARRIERS_DEFAULT 100000u
 
@@ -45,7 +46,7 @@ static char run_dir[] = "/tmp/nbar-campaign-XXXXXX";
 static struct raw *member[NICS];
 static struct group group[GROUPS]; /* each on the first NICs */
 static uint64_t seed;
-static int is_done; /* of a thread of requests: release there, acquire here */
+static int is_done; /* the thread of requests has ended: release there, acquire in run_requests */
 
 static uint32_t draw(uint32_t n)
 {
@@ -60,7 +61,7 @@ __attribute__((noreturn)) static void give_up(const char *what)
 	_exit(1);
 }
 
-/* --- requests, from a thread of their own, while the first one polls -------------------------- */
+/* --- requests, from a second thread, while the first thread polls ----------------------------- */
 
 static void run_requests(void *(*fn)(void *))
 {
@@ -128,7 +129,7 @@ static void *count_all(void *arg)
 
 /* --- one batch -------------------------------------------------------------------------------- */
 
-/* Sends of all ranks in one barrier. */
+/* Returns how many tokens all ranks send in one barrier. */
 static uint32_t plan_tokens(struct nbfw_alg alg, uint32_t size)
 {
 	uint32_t n = 0;
@@ -214,7 +215,8 @@ static void post_some(void)
 		post(g, i, g->posted[i] + 1 + draw(room));
 }
 
-/* All members post what the first of their group has posted. True if all of it completes. */
+/* All members post as many barriers as the member of their group that has posted most. True if all
+ * these barriers complete. */
 static bool finish(uint64_t *done)
 {
 	uint32_t idle = 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lossy.c - a library to preload into daemons: their UDP frames are lost, by chance.
+ * lossy.c - a library to preload into daemons: it loses some of the UDP frames that they send, at
+ * random.
  *
- * Used by torture.sh, without privileges. The file LOSSY_FILE, which all daemons map, says how many
- * frames of 100 are lost, at any time: its first word is that number (100: a partition), its second
+ * Used by torture.sh, without privileges. All daemons map the file LOSSY_FILE. Its first word is
+ * the percentage of lost frames (100: a partition), and may change at any time; its second word
  * counts the lost frames.
  */
 #include <dlfcn.h>

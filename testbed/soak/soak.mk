@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Jobs without end on the same daemons; and daemons under every fault.
+# Many jobs on the same daemon; daemons under every fault; very many barriers of NICs in one thread.
 
 CLUSTER_LIST += testbed/soak/soak.sh
 
@@ -8,7 +8,7 @@ $(BUILD)/lossy.so: testbed/soak/lossy.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fPIC -shared $< -o $@ -ldl
 
-# The hosts of eight real NICs, and these NICs, in one thread.
+# Eight real NICs and their hosts, in one thread.
 CAMPAIGN_OBJ := $(BUILD)/test/testbed/soak/campaign.o
 $(BUILD)/campaign: $(CAMPAIGN_OBJ) $(filter-out %/loop.o,$(BENCH_LOOP_OBJ)) \
                    $(filter-out %/main.o %/options.o,$(NICD_DPDK_OBJ)) \

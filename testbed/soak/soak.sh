@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Many jobs on the same daemon: JOBS (20) one after the other, every fifth of them killed under way;
-# then as many again, 8 at once; then jobs of each installed MPI. Afterwards the daemon must have no
-# more descriptors and memory than before; nor must the ranks between their communicators. Needs no
-# privileges.
+# Many jobs on the same daemon: JOBS (20) one after the other, every fifth of them killed while it
+# runs; then as many again, 8 at a time; then a job of each installed MPI. Afterwards the daemon must
+# have no more descriptors and memory than before, and a rank of MPI no more than after a quarter of
+# its programs. Needs no privileges.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -49,12 +49,12 @@ flat() {
 	ok "$1: memory of the daemon" [ "$(memory)" -le $((had_memory + GROWTH_KIB)) ]
 }
 
-# job N: 2 to 4 members.
+# job N: a job of 2 to 4 members.
 job() {
 	"$oracle" -i 200 "${nics[@]:0:$((2 + $1 % 3))}"
 }
 
-# A job whose members are all killed when they have groups.
+# A job whose members are all killed once they have groups.
 killed_job() {
 	local pid _ there=
 	"$oracle" -i 1000000000 "${nics[@]:0:3}" >"$work/killed" 2>&1 &
@@ -93,7 +93,7 @@ eight_at_once() { # ROUNDS
 	done
 }
 
-mpi_job() { # MPI PROGRAMS: two ranks with a NIC each
+mpi_job() { # MPI PROGRAMS: random MPI programs, by two ranks with a NIC each
 	case $1 in
 	openmpi)
 		timeout -k 5 500 mpirun.openmpi --allow-run-as-root --oversubscribe -np 2 --mca mpi_yield_when_idle 1 \

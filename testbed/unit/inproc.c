@@ -23,7 +23,7 @@ struct frame {
 	struct nbfw_token token;
 };
 
-/* The polling thread uses both ends. */
+/* A wire in memory: only the polling thread sends and receives on it. */
 struct loop_wire {
 	struct wire_base base;
 	struct inproc *set;
@@ -183,7 +183,7 @@ struct inproc *inproc_start(uint32_t nnic, const struct nbnic_config *config)
 		rc = threads_start(p);
 	if (rc < 0) {
 		fprintf(stderr, "inproc: cannot start: %s\n", strerror(-rc));
-		exit(1); /* a test program without its NIC has nothing to do */
+		exit(1); /* a test program cannot run without its NIC */
 	}
 	setenv("NBAR_RUN_DIR", p->run_dir, 1);
 	return p;

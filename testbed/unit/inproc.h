@@ -5,8 +5,8 @@
  * whole daemon.
  *
  * The NIC and the host library map a page at two addresses. ThreadSanitizer therefore does not see
- * that a completion orders one thread's writes before another's reads: tests that run under it
- * keep what a barrier protects in atomics, or are linked with single_mapping.c.
+ * that a completion orders one thread's writes before another's reads. So tests that run under it
+ * use atomics for the data that a barrier protects, or are linked with single_mapping.c.
  */
 #ifndef NBAR_TEST_INPROC_H
 #define NBAR_TEST_INPROC_H
@@ -18,9 +18,8 @@
 struct inproc;
 
 /*
- * Starts nnic NICs "n0", "n1", ... with a run directory of their own in /tmp, and points
- * $NBAR_RUN_DIR at it. config NULL: the defaults of the daemon. If a NIC cannot start, the program
- * ends.
+ * Starts nnic NICs "n0", "n1", ... with a new run directory in /tmp, and sets $NBAR_RUN_DIR to it.
+ * config NULL: the defaults of the daemon. Ends the program if a NIC cannot start.
  */
 struct inproc *inproc_start(uint32_t nnic, const struct nbnic_config *config);
 

@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-/* cmocka's own asserts are slow calls. In loops of millions `require` is cheaper, and its message
- * has the state of the loop. */
+/* An assert for loops of millions: cheaper than those of cmocka, which are slow calls. Its message
+ * shows the state of the loop. */
 #define require(cond, ...)                                                     \
 	do {                                                                   \
 		if (!(cond)) {                                                 \
@@ -29,7 +29,7 @@
 		}                                                              \
 	} while (0)
 
-/* SplitMix64: any seed is good. */
+/* SplitMix64, a generator of random numbers for which any seed is good. */
 struct rng {
 	uint64_t state;
 };
@@ -65,8 +65,8 @@ static inline uint64_t unit_seed(void)
 	return text && *text ? strtoull(text, NULL, 0) : 1;
 }
 
-/* Number of rounds of long tests: NBAR_ROUNDS; then they run all rounds, however long that takes.
- * 0: not set. */
+/* Number of rounds of long tests: NBAR_ROUNDS; 0: not set. If it is set, long tests run all these
+ * rounds, without a limit of time. */
 static inline uint64_t unit_rounds(void)
 {
 	const char *text = getenv("NBAR_ROUNDS");
@@ -83,7 +83,7 @@ static inline bool unit_sanitized(void)
 	return text && *text;
 }
 
-/* True if the run only shows which lines are reached: make coverage, make check-mutants. */
+/* True if the run only counts which lines are executed: make coverage, make check-mutants. */
 static inline bool unit_counted(void)
 {
 	const char *text = getenv("SAN");
@@ -91,7 +91,7 @@ static inline bool unit_counted(void)
 	return text && strcmp(text, "gcov") == 0;
 }
 
-/* Of a long series of sizes, a test takes every unit_stride()th. */
+/* A test of a long series of sizes runs every unit_stride()th size. */
 static inline uint32_t unit_stride(void)
 {
 	return unit_counted() ? 127 : unit_sanitized() ? 7 : 1;

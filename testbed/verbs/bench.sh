@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bench.sh - MPI_Barrier between guests: by nbar over the wire "verbs", next to Open MPI's own over the
+# bench.sh - MPI_Barrier between guests: by nbar over the wire "verbs", and Open MPI's own over the
 # same RDMA device, or over TCP on the same interface. See --help and README.md.
 #
-# Started on the machine; it starts itself in the guests, where it prints a line for each method of
-# a repetition. Every repetition is a new job, and new daemons where it has any, and measures both
-# barriers in turns: so other work of the machine hardly changes their ratio.
+# Started on the machine; it starts itself in guest 0, where it prints a line for each method of
+# each repetition. Every repetition starts a new job, and new daemons if the pair uses daemons. A
+# job measures both barriers in turns: so other work of the machine hardly changes their ratio.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/lib.sh
@@ -18,28 +18,30 @@ pairs="host-write+ucx-ud host-write+ucx-rc host-write+tcp host-ud+ucx-ud host-ud
 usage() {
 	cat <<'TEXT'
 usage: testbed/verbs/bench.sh [OPTION]...
-MPI_Barrier between guests with a soft RDMA device each: by nbar, and Open MPI's own over the same
-device or over TCP on the same interface, in turns within one job. Medians over repetitions, in random
-order: of both, of their ratio in each job; and, with in-process NICs, of write against ud in each job.
+MPI_Barrier between guests, each with a soft RDMA device: by nbar, and Open MPI's own over the same
+device or over TCP on the same interface, in turns within one job. Prints medians over repetitions
+of both latencies and of their ratio in each job; with in-process NICs, also of the ratio of write
+to ud in each job. Repetitions of the pairs run in random order.
 
-  --pairs LIST      NBAR+MPI,... (each of host-write, host-ud with ucx-ud, ucx-rc, tcp)
-    of nbar: host-ud, host-write, host-write-rc, host-write-uc  in-process NICs, wire=verbs in
-             this mode; where a guest has several, they meet in memory, and one goes out
-             ud, write, write-rc, write-uc  a daemon in each guest, whose NIC its ranks share
-    of Open MPI: ucx-ud, ucx-rc  pml ucx, transports ud_verbs, rc_verbs   tcp  btl tcp over eth0
-             ofi  mtl ofi, verbs;ofi_rxm   openib  btl openib   (all: and shared memory)
+  --pairs LIST      NBAR+MPI,... (default: host-write and host-ud, each with ucx-ud, ucx-rc, tcp)
+    NBAR:    host-ud, host-write, host-write-rc, host-write-uc  in-process NICs, wire=verbs in
+             this mode; the ranks of a guest synchronise in memory, and one uses its NIC
+             ud, write, write-rc, write-uc  a daemon in each guest; its ranks share the NIC
+    MPI:     ucx-ud, ucx-rc  pml ucx, transports ud_verbs, rc_verbs   tcp  btl tcp over eth0
+             ofi  mtl ofi, verbs;ofi_rxm   openib  btl openib   (all: with shared memory, too)
   --guests N        2 to 8 (2)
-  --ranks N         of each guest (1)
-  --processors N    of each guest (1)
-  --launches N      of each pair (5)
-  -i, --iterations N  barriers a repetition, of each method (300)
+  --ranks N         ranks in each guest (1)
+  --processors N    processors of each guest (1)
+  --launches N      repetitions of each pair (5)
+  -i, --iterations N  barriers of each method in a repetition (300)
   -x, --warmup N    barriers before them (50)
-  --seed N          of the order (1)
-  --limit SECONDS   for all of it (1800)
-  --csv FILE        every repetition
+  --seed N          seed of the random order (1)
+  --limit SECONDS   limit for the whole run (1800)
+  --csv FILE        write the results of every repetition
 
-A guest without KVM is slow, and shares the machine's processors: only ratios mean anything. Where
-ranks, and daemons, have no processor each, all of them yield; a daemon takes time from Open MPI too.
+A guest without KVM is slow, and shares the machine's processors: only ratios mean anything. If a
+guest has fewer processors than ranks and daemons, they yield; a daemon then takes time from Open
+MPI, too.
 Exit status: 0 done, 1 failed, 2 wrong usage, 77 where there can be no guests.
 TEXT
 }
@@ -76,7 +78,7 @@ options() {
 
 # In guest 0.
 
-packets() { # packets that the RDMA devices of all guests have sent
+packets() { # prints how many packets the RDMA devices of all guests have sent
 	local k all=0
 	for ((k = 0; k < NBAR_GUESTS; k++)); do
 		all=$((all + $("$NBAR_AGENT" $k rdma statistic show link rxe0/1 | grep -o 'sent_pkts [0-9]*' | cut -d ' ' -f 2)))
@@ -89,9 +91,10 @@ setsid "$0" --run-dir /tmp/nbar "$@" >out 2>err </dev/null & echo $! >pid
 for i in $(seq 300); do grep -q ready out && exit; kill -0 $! || break; sleep 0.1; done; cat out err; exit 1'
 stop='p=$(cat /tmp/nbar/pid); kill $p; while kill -0 $p 2>/dev/null; do sleep 0.1; done; cat /tmp/nbar/err'
 
-# The words of mpirun that Open MPI's own barrier needs. UCX before 1.19 reads the address family of
-# a datagram from its service level. Soft RoCE has none there, so UCX drops the datagram, and rc
-# connections need datagrams too. The default queues of libfabric are larger than soft RoCE permits.
+# Prints the options of mpirun for Open MPI's own barrier. UCX before 1.19 reads the address family
+# of a received datagram from its service level. Soft RoCE does not set it there, so UCX would drop
+# the datagram; UCX_UD_VERBS_ETH_DGID_CHECK=n prevents this. rc connections need datagrams too. The
+# default queues of libfabric are larger than soft RoCE permits.
 words_of_mpi() { # NAME
 	local ucx="--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any -x UCX_NET_DEVICES=rxe0:1 -x UCX_UD_VERBS_ETH_DGID_CHECK=n"
 	case $1 in
@@ -105,9 +108,9 @@ words_of_mpi() { # NAME
 	esac
 }
 
-in_process=host:wire=verbs,pull-us=20000,mode # of an in-process NIC
+in_process=host:wire=verbs,pull-us=20000,mode # description of an in-process NIC; the mode follows
 
-# Those of nbar.
+# Prints the options of mpirun for nbar.
 words_of_nbar() { # NAME
 	local busy=$ranks wait=spin
 	echo "--mca coll_nbar_enable 1 --mca mca_base_component_path" \
@@ -125,7 +128,8 @@ words_of_nbar() { # NAME
 	echo "--mca coll_nbar_wait $wait -x NBAR_WAIT=$wait"
 }
 
-# By the library, with the other mode too, to compare write and ud in one job.
+# Prints the methods of nbar mpi-bench. lib: by the library, without MPI; lib2: by the library over
+# a second NIC in the other mode, to compare write and ud in one job.
 other_mode() { # NAME
 	case $1 in
 	host-ud) echo "--method mpi,nbar,lib,lib2 --nic2 $in_process=write" ;;
@@ -134,7 +138,7 @@ other_mode() { # NAME
 	esac
 }
 
-mpi() { # NBAR MPI: the rows are in /tmp/rows
+mpi() { # NBAR MPI: runs the job; its results are in /tmp/rows
 	timeout -k 5 "$job_limit" mpirun --allow-run-as-root --mca plm_rsh_agent "$NBAR_AGENT --rsh" -H "$hosts" \
 		-np $((NBAR_GUESTS * ranks)) --bind-to none --mca oob_tcp_if_include eth0 \
 		$(words_of_mpi "$2") $(words_of_nbar "$1") "$BUILD/nbar" mpi-bench $(other_mode "$1") \
@@ -147,7 +151,8 @@ start_all() { # MODE
 		--cpu $((processors - 1)) --pull-us 20000 --budget-ms 4000 --nic "name=n0,wire=verbs,mode=$1" >&2
 }
 
-# repetition PAIR NUMBER: prints a line for each method. Packets: per barrier over the device.
+# repetition PAIR NUMBER: prints a line for each method. The last column: packets per rank and
+# barrier, where only barriers of methods that use the device count.
 repetition() {
 	local nbar=${1%+*} mpi=${1#*+} before sent daemon= rc methods=3
 	[ "$mpi" != tcp ] || methods=2 # methods that use the device

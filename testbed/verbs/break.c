@@ -3,9 +3,9 @@
  * break.c - breaks the queue pairs of another process, like a device that fails.
  *
  * verbs-break PID ud|line error|destroy: ud: queue pairs of datagrams; line: those of connections.
- * Moves them to the error state, or destroys them without the knowledge of the process. Uses a
- * second descriptor of its device, so it needs root. Prints how many there were; exit status 1 if
- * none.
+ * Moves them to the error state, or destroys them without the knowledge of the process. It copies
+ * the process's descriptor of the device, so it needs root. Prints how many queue pairs it has
+ * broken; exit status 1 if none.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,7 +29,7 @@
 #define BUSY_TRIES 5000u
 #define BUSY_US 1000u
 
-static uint32_t driver; /* of the device: a call that names another is refused */
+static uint32_t driver; /* number of the device's driver; each call must name it */
 
 static int call(int fd, uint16_t method, const struct ib_uverbs_attr attr[3])
 {
@@ -59,7 +59,7 @@ static struct ib_uverbs_attr attr(uint16_t id, const void *data, size_t size)
 	};
 }
 
-/* An old command of the kernel's verbs. */
+/* A command of the kernel's older interface, which applications send by write(). */
 static int command(int fd, uint32_t which, const void *in, size_t in_size, void *out,
 		   size_t out_size)
 {
@@ -73,6 +73,8 @@ static int command(int fd, uint32_t which, const void *in, size_t in_size, void 
 	return call(fd, UVERBS_METHOD_INVOKE_WRITE, a);
 }
 
+/* Returns the number of queue pairs, and sets their handles. Finds the driver by trying all
+ * numbers. */
 static uint32_t queue_pairs(int fd, uint32_t handle[HANDLES_MAX])
 {
 	uint32_t n = 0;
@@ -132,7 +134,7 @@ static int when_free(int (*how)(int fd, uint32_t handle), int fd, uint32_t handl
 	return rc;
 }
 
-/* Breaks the queue pairs of one descriptor. Returns how many. */
+/* Breaks the queue pairs of one descriptor. Returns how many it has broken. */
 static uint32_t break_all(int fd, bool ud, int (*how)(int fd, uint32_t handle))
 {
 	uint32_t handle[HANDLES_MAX], n = queue_pairs(fd, handle), done = 0;
@@ -148,8 +150,7 @@ static uint32_t break_all(int fd, bool ud, int (*how)(int fd, uint32_t handle))
 	return done;
 }
 
-/* Returns our own descriptor of the device that the other process has open as fd; -1: that is no
- * device. */
+/* Returns a copy of descriptor `number` of the other process; -1: this is no RDMA device. */
 static int taken(int pidfd, const char *folder, const char *number)
 {
 	char path[300], to[64] = "";

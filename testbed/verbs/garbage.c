@@ -2,9 +2,10 @@
 /*
  * garbage.c - sends invalid datagrams to the queue pair of a NIC.
  *
- * garbage GID QPN COUNT: half of them random bytes of random length, half the beginning of a frame
- * or of a handshake with random bytes behind. From the first device, with its first RoCE v2 GID of
- * IPv4 address. Used by the tests of the wire "verbs".
+ * verbs-garbage GID QPN COUNT: sends COUNT datagrams to queue pair QPN of GID. Half of them are
+ * random bytes of random length; the others begin like a frame or a handshake, and continue with
+ * random bytes. Sends from the first device, with its first RoCE v2 GID of an IPv4 address. Used by
+ * test-bad.sh.
  */
 #include <arpa/inet.h>
 #include <stdint.h>
@@ -89,7 +90,7 @@ int main(int argc, char **argv)
 	struct ibv_ah *ah;
 
 	if (argc != 4 || !pd || !cq || inet_pton(AF_INET6, argv[1], path.grh.dgid.raw) != 1)
-		die("usage: garbage GID QPN COUNT, with an RDMA device");
+		die("usage: verbs-garbage GID QPN COUNT, with an RDMA device");
 	path.grh.sgid_index = (uint8_t)gid_index(c);
 	path.grh.hop_limit = 64;
 	qp = qp_make(pd, cq);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# lib.sh - what the tests of the wire "verbs" share. Sourced with `guests` set to how many the test
-# wants. On the machine it starts the guests, and guest 0 runs the test again: the rest of the test
-# runs inside.
+# lib.sh - what the tests of the wire "verbs" share. Sourced with `guests` set to the number of guests
+# that the test needs. On the machine, this file starts the guests, and guest 0 runs the test again.
+# So all code after this file runs in guest 0 (with NBAR_NATIVE=1, on the machine).
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 if [ -z "${NBAR_GUESTS:-}" ]; then
@@ -18,7 +18,7 @@ TMPDIR=/tmp
 . testbed/e2e/lib.sh
 oracle=$BUILD/oracle
 within=
-run=0 # number of runs that have used the guests' shared memory
+run=0 # number of the last run that used the guests' shared memory
 # A guest is slow: early PULLs would only delay the answers.
 times="--idle sleep --pull-us 20000 --budget-ms 8000"
 device=$(rdma link 2>/dev/null | awk '$1 == "link" { sub("/.*", "", $2); print $2; exit }')
@@ -27,7 +27,8 @@ if [ -z "$device" ]; then
 	finish
 fi
 
-# The mode that "write" selects on this device, and the other one.
+# The mode that "write" selects on this device ($suits), and the other write mode ($other). A soft
+# device has no entry "device".
 if [ -e "/sys/class/infiniband/$device/device" ]; then
 	suits=write-rc other=write-uc
 else
@@ -38,8 +39,8 @@ at() { # K COMMAND...: in guest K, or in "each"
 	"$NBAR_AGENT" "$@"
 }
 
-# nics NAME WORDS...: a daemon here, in $work/NAME, on the wire with the further keys of each word
-# ("-": none); its NICs are n0, n1, ...
+# nics NAME KEYS...: starts a daemon in this guest, with run folder $work/NAME. It has a NIC for
+# each further argument, n0, n1, ..., in mode $mode and with these keys ("-": no more keys).
 nics() {
 	local name=$1 word i=0 args=()
 	shift
@@ -58,7 +59,7 @@ count_of() { # NIC COUNTER
 	"$BUILD/nbar" stat --json "$1" | grep -o "\"$2\": [0-9]*" | cut -d ' ' -f 2
 }
 
-resource() { # KIND: how many the device has of "qp", "mr", "cq", "pd", "ctx"
+resource() { # KIND: how many objects of this kind the device has: "qp", "mr", "cq", "pd" or "ctx"
 	rdma resource show "$device" | grep -o " $1 [0-9]*" | head -n 1 | cut -d ' ' -f 3
 }
 

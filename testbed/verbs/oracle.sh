@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs every plan over the wire "verbs", by NIC and by host. The oracle checks each barrier: in each
-# mode (NBAR_MODES: ud, write-rc, write-uc), at three NICs of two daemons, and at in-process NICs.
-# NBAR_ROUNDS (200) barriers of 4 members, a tenth as many of 7, on one device.
+# Runs every plan over the wire "verbs", by the NICs and by the hosts over signals, on one device. The
+# oracle checks each barrier. In each mode (NBAR_MODES: ud, write-rc, write-uc): on three NICs of two
+# daemons, and on three in-process NICs. NBAR_ROUNDS (200) barriers of 4 members, a tenth as many
+# of 7.
 set -u
 guests=1
 . "$(dirname "$0")/lib.sh"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Errors of the wire "verbs": wrong options, ports, limits, NICs that do not fit each other, and
-# datagrams from strangers. Every refusal names the next step.
+# Errors of the wire "verbs": wrong options, ports, limits, groups of NICs that cannot talk to each
+# other, and datagrams from strangers. Every refusal names the next step.
 set -u
 guests=1
 . "$(dirname "$0")/lib.sh"
 mode=ud
 
-# refused TEXT KEYS [COMMAND...]: a daemon with these keys, run by the command, ends and prints
+# refused TEXT KEYS [COMMAND...]: a daemon with these keys, started through COMMAND, ends and prints
 # TEXT.
 refused() {
 	local text=$1 keys=$2 rc
@@ -19,7 +19,7 @@ refused() {
 	grep -q -- "$text" "$work/out"
 }
 
-down() { # TEXT KEYS
+down() { # TEXT KEYS: the same while the link is down
 	ip link set eth0 down
 	refused "$@"
 	local rc=$?
@@ -27,14 +27,15 @@ down() { # TEXT KEYS
 	return $rc
 }
 
-# As root, but without the capability that lifts the limit.
-limited() { # KILOBYTES COMMAND...
+# limited KILOBYTES COMMAND...: runs the command as root with this limit of locked memory, without
+# the capability that lifts the limit.
+limited() {
 	local kb=$1
 	shift
 	setpriv --bounding-set -ipc_lock bash -c 'ulimit -l "$0" && exec "$@"' "$kb" "$@"
 }
 
-# no_group TEXT NIC NIC: a group of the two is refused with this text.
+# no_group TEXT NIC NIC: a group of these two NICs is refused with TEXT.
 no_group() {
 	local text=$1
 	shift
@@ -52,43 +53,44 @@ garbage() {
 	[ "$count" -gt 1000 ] && "$oracle" -i 50 "$work/a/n0.sock" "$work/b/n0.sock"
 }
 
-ok "no such device: told which there are" refused "there is: $device" ,device=nosuch
+ok "no such device: the message lists the devices" refused "there is: $device" ,device=nosuch
 ok "no such port" refused "port=7: it goes from 1 to 1" ,port=7
-ok "no such GID: told how far they go" refused "gid=200: .* no such GID, its last is" ,gid=200
+ok "no such GID: the message names the last GID" refused "gid=200: .* no such GID, its last is" ,gid=200
 ok "GID out of range" refused "gid=300: it goes from 0 to 255" ,gid=300
-ok "an MTU that there is not" refused "mtu=300: it is 256, 512" ,mtu=300
+ok "an MTU that does not exist" refused "mtu=300: it is 256, 512" ,mtu=300
 ok "an MTU above that of the port" refused "mtu=4096: it goes from 256 to 1024" ,mtu=4096
 ok "no such mode" refused "mode=fast: it is ud, write, write-rc or write-uc" ,mode=fast
 ok "inline is yes or no" refused "inline=maybe: it is yes or no" ,inline=maybe
 ok "a service level out of range" refused "sl=16: it goes from 0 to 15" ,sl=16
 if [ "$NBAR_GUESTS" -gt 0 ]; then
-	ok "the port is down: told how to bring it up" down "is down; bring its link up" ",device=$device"
+	ok "the port is down: the message says to bring its link up" down "is down; bring its link up" ",device=$device"
 	ok "no port is up" down "no RDMA device has a port that is up ($device)" ""
 fi
-ok "too little memory may be locked: told how to raise the limit" \
+ok "the limit of locked memory is too low: the message says how to raise it" \
 	refused "may lock too little memory: raise the limit (ulimit -l" "" limited 16
 
 ok "a daemon in mode ud" nics a - mtu=256
-ok "another" nics b -
+ok "another daemon in mode ud" nics b -
 ok "a NIC on UDP" daemon "$work/u" --nic name=n0,wire=udp,bind=127.0.0.1:0
 mode=write-uc
 ok "a daemon in mode write-uc" nics c -
 mode=write-rc
 ok "a daemon in mode write-rc" nics w -
-# The same for a daemon in the background: the process that is started is the daemon itself.
+# Like limited, for a daemon in the background: its pid is that of the background process, thanks to
+# exec.
 limited_itself() {
 	local kb=$1
 	shift
 	exec setpriv --bounding-set -ipc_lock bash -c 'ulimit -l "$0" && exec "$@"' "$kb" "$@"
 }
 within="limited_itself 64"
-ok "one that may lock 64 KB" nics l -
+ok "a daemon that may lock 64 KB" nics l -
 within=
 ok "two MTUs: refused" no_group "different MTUs; .* mtu=" "$work/a/n1.sock" "$work/b/n0.sock"
 ok "two modes: refused" no_group "different modes; give all the same mode=" "$work/a/n0.sock" "$work/w/n0.sock"
 ok "two kinds of connections: refused" no_group "name mode=write-rc or mode=write-uc at both" "$work/c/n0.sock" "$work/w/n0.sock"
 ok "another wire: refused" no_group "another kind of wire" "$work/a/n0.sock" "$work/u/n0.sock"
-ok "no memory for a connection: told how to raise the limit" \
+ok "no memory for a connection: the message says to raise the limit" \
 	no_group "raise its process's limit (ulimit -l)" "$work/l/n0.sock" "$work/w/n0.sock"
 ok "20,000 datagrams of garbage: barriers go on" garbage
 finish

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The wire "verbs" when its device has trouble: queue pairs with an error are recreated while
-# barriers go on; if that is impossible, groups fail with the cause; the log shows that a port goes
-# down and up. verbs-break breaks the queue pairs from outside.
+# Faults of the device of the wire "verbs". verbs-break breaks queue pairs: the NIC recreates them
+# while barriers go on; if this is impossible, groups fail with the cause. A port goes down and up:
+# the log says so.
 set -u
 guests=1
 . "$(dirname "$0")/lib.sh"
 
-times_broken=20 # in the first mode; less for the others
+times_broken=20 # how often queue pairs are broken; fewer times in all modes but the first
 
-# begin WORDS...: endless barriers over these NICs, by oracle $running.
+# begin NICS...: starts endless barriers over these NICs; $running is the oracle's pid.
 begin() {
 	"$oracle" -i 100000000 "$@" >"$work/out" 2>&1 &
 	running=$!
@@ -25,32 +25,34 @@ grown() { # NIC COUNTER COUNT
 	[ "$(count_of "$1" "$2")" -gt "$3" ]
 }
 
-# grows NIC COUNTER: by more than 20.
+# grows NIC COUNTER: the counter soon grows by more than 20.
 grows() {
 	soon grown "$1" "$2" $(($(count_of "$1" "$2") + 20)) || { cat "$work"/*.err "$work/out"; return 1; }
 }
 
+# More barriers complete.
 on() {
 	grows "$work/$mode-a/n0.sock" barriers_completed
 }
 
-said() { # TEXT...: in the log of daemon a
+said() { # TEXT...: the log of daemon a soon has each text
 	local text
 	for text; do
 		soon grep -q -- "$text" "$work/$mode-a.err" || { cat "$work/$mode-a.err"; return 1; }
 	done
 }
 
-# Several times in a row, because the device reports the breaks in different ways. The breaks are
-# within a second, so one message may stand for several.
-broken() { # ud|line
+# broken ud|line: queue pairs break several times in a row, because the device reports a break in
+# different ways. The breaks are within a second, so one message may stand for several.
+broken() {
 	local i
 	for i in $(seq $times_broken); do
 		"$BUILD/verbs-break" "$a" "$1" error && on || return
 	done
 }
 
-# The completion queue has room for all that the device reports about a broken queue pair.
+# The completion queue never overflowed: it has room for all that the device reports about a broken
+# queue pair.
 held() {
 	! grep "completion queue" "$work/$mode-a.err"
 }
@@ -67,8 +69,9 @@ down_and_up() {
 	said "port 1 of $device is up again" && [ $rc = 0 ] && on
 }
 
-# destroyed PID: destroys its queue pair of datagrams. The NIC notices that, at the latest when its
-# connections break and it needs datagrams. Then all its groups fail, with the cause.
+# destroyed PID: destroys the datagram queue pair of this process. Its NIC notices this at the
+# latest when connections break, because to make them again it needs datagrams. Then all its groups
+# fail, with the cause.
 destroyed() {
 	"$BUILD/verbs-break" "$1" ud destroy || return
 	[ $mode = ud ] || "$BUILD/verbs-break" "$1" line error # none is left if the NIC has noticed
@@ -95,25 +98,25 @@ no_new() {
 suite() {
 	ok "$mode: a daemon" nics $mode-a -
 	a=$last_pid
-	ok "$mode: another with two NICs" nics $mode-b - -
+	ok "$mode: another daemon, with two NICs" nics $mode-b - -
 	begin "$work/$mode-a/n0.sock" "$work/$mode-b/n0.sock"
-	ok "$mode: barriers" on
+	ok "$mode: barriers complete" on
 	ok "$mode: the queue pair of datagrams breaks, and barriers go on" broken ud
-	ok "$mode: the daemon says so" said "the queue pair was in an error and has been started again"
+	ok "$mode: the daemon logs the broken queue pair" said "the queue pair was in an error and has been started again"
 	if [ $mode != ud ]; then
 		ok "$mode: connections break, and barriers go on" broken line
-		ok "$mode: the daemon says so" said "the connection to queue pair [0-9]* broke"
-		ok "$mode: there are new ones" lines_again
+		ok "$mode: the daemon logs the broken connection" said "the connection to queue pair [0-9]* broke"
+		ok "$mode: new connections carry writes" lines_again
 	fi
-	ok "$mode: no completion queue ran over" held
-	[ "$NBAR_GUESTS" = 0 ] || ok "$mode: the port goes down and comes up, and the daemon says so" down_and_up
-	ok "$mode: a queue pair that cannot be made new: groups fail with the cause" gone
-	ok "$mode: new groups are refused, and told why" no_new
+	ok "$mode: no completion queue overflowed" held
+	[ "$NBAR_GUESTS" = 0 ] || ok "$mode: the port goes down and comes up, and the daemon logs both" down_and_up
+	ok "$mode: a queue pair that cannot be recreated: groups fail with the cause" gone
+	ok "$mode: new groups are refused, with the reason" no_new
 	ok "$mode: other NICs go on" "$oracle" -i 20 "$work/$mode-b/n0.sock" "$work/$mode-b/n1.sock"
 	end_processes
 }
 
-# --- an in-process NIC: its first member is the oracle's first child
+# --- an in-process NIC: the oracle's first child has it, as rank 0
 
 in_process() {
 	local nic="host:wire=verbs,mode=$mode,pull-us=20000,budget-ms=3000,name=a" victim
@@ -143,7 +146,7 @@ v6() {
 
 for mode in ${NBAR_MODES:-ud write-rc write-uc}; do
 	suite
-	ok "$mode, in-process: the same" in_process
+	ok "$mode, in-process: barriers go on after a queue pair broke, and fail with the cause after it is destroyed" in_process
 	end_processes
 	times_broken=3
 done

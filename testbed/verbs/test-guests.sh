@@ -10,7 +10,7 @@ if [ "$NBAR_GUESTS" = 0 ]; then
 	finish
 fi
 
-# A daemon in this guest. Its output stays in /tmp/nicd.
+# Shell code that starts a daemon in its guest. The daemon's output is in /tmp/nicd.
 start='rm -rf /tmp/nicd; mkdir -m 700 /tmp/nicd; cd /tmp/nicd
 setsid "$0" --run-dir /tmp/nicd "$@" >out 2>err </dev/null & echo $! >pid
 for i in $(seq 300); do [ -S n0.sock ] && exit; kill -0 $! || break; sleep 0.1; done; cat out err; exit 1'
@@ -23,7 +23,7 @@ stop_all() {
 	at each bash -c 'p=$(cat /tmp/nicd/pid); kill $p; while kill -0 $p 2>/dev/null; do sleep 0.1; done; cat /tmp/nicd/err'
 }
 
-# across N OPTIONS...: barriers over guests 0 to N-1
+# across N OPTIONS...: barriers over guests 0 to N-1, one member in each.
 across() {
 	local n=$1 k p=() rc=0
 	shift
@@ -46,7 +46,7 @@ algorithms() {
 		across $NBAR_GUESTS -i 40 -a $alg || return
 	done
 	[ "$mode" = ud ] || return 0
-	for alg in pairwise mcs; do # differ where the size is no power of two; the plans do, not the modes
+	for alg in pairwise mcs; do # their plans differ where the size is no power of two, in each mode alike
 		across $((NBAR_GUESTS - 1)) -i 20 -a $alg || return
 	done
 }
@@ -69,8 +69,8 @@ loss() {
 	return $rc
 }
 
-# dies COMMAND: runs COMMAND in guest 1 during barriers, which must end with an error that names
-# rank 1.
+# dies COMMAND TEXT: runs COMMAND in guest 1 during barriers. They must end with an error that
+# contains TEXT.
 dies() {
 	(sleep 3; at 1 bash -c "$1") &
 	! across $NBAR_GUESTS -i 100000000 -a dissemination:2 >"$work/out" 2>&1 || return
@@ -90,23 +90,22 @@ whole() {
 	ok "$mode: by each algorithm" algorithms
 	ok "$mode: each member in turn comes late" across "$NBAR_GUESTS" -i 8 -d 100
 	ok "$mode: the device carried every signal" packets
-	ok "$mode: a host that is killed is named" dies 'pkill -KILL -x oracle' 'rank 1'
+	ok "$mode: a host is killed: the error names its rank" dies 'pkill -KILL -x oracle' 'rank 1'
 }
 
 nic_dies() {
-	ok "$mode: a NIC that is killed is named" dies 'kill -KILL $(cat /tmp/nicd/pid)' 'rank 1'
-	ok "$mode: a new one, and new groups work" again
+	ok "$mode: a NIC is killed: the error names its rank" dies 'kill -KILL $(cat /tmp/nicd/pid)' 'rank 1'
+	ok "$mode: a new NIC in its place, and new groups work" again
 }
 
 link_goes() {
-	ok "$mode: a link that goes down for 20 s is a NIC that is silent" dies \
+	ok "$mode: a link is down for 20 s: the error names the rank behind it" dies \
 		'(sleep 1; ip link set eth0 down; sleep 20; ip link set eth0 up) </dev/null >/dev/null 2>&1 &' 'rank 1'
-	ok "$mode: it is up again, and new groups work" soon across "$NBAR_GUESTS" -i 50
+	ok "$mode: the link is up again, and new groups work" soon across "$NBAR_GUESTS" -i 50
 }
 
-# All tests for each of NBAR_MODES. If NBAR_MODES is not set, to save time, the mode that does not
-# suit the device runs only the tests of loss and of the link, and the other modes all except the
-# link.
+# All tests in mode $mode if NBAR_MODES is set. Otherwise, to save time, mode $other runs only the
+# tests of loss and of the link, and the other modes run all tests except that of the link.
 suite() {
 	ok "$mode: a daemon in each guest" start_all
 	if [ "$mode" != $other ] || [ -n "${NBAR_MODES:-}" ]; then
@@ -118,7 +117,8 @@ suite() {
 	ok "$mode: the daemons end" stop_all
 }
 
-# The oracles meet in memory that guests share. The first page of it is no run's.
+# The guests share memory, in which the oracles check barriers. guests-add uses the first page of
+# it, the oracles do not.
 add_all() {
 	local k p=() rc=0
 	for ((k = 0; k < NBAR_GUESTS; k++)); do

@@ -28,7 +28,7 @@ algorithms() {
 	done
 }
 
-# Barriers of two, and the device's own count of what it carried.
+# Barriers of two; the device's counters show that it carried their signals.
 by_rdma() {
 	local before after
 	before=$(statistic sent_pkts) writes=$(count_of $(a 0) rdma_writes)
@@ -50,9 +50,10 @@ connections() { # TYPE: how many the device has
 	rdma resource show qp link "$device/1" | grep -c " type $1 "
 }
 
-# While a group of 8 is open: each member of a pairwise exchange has 3 peers (log P), so 3 queue
-# pairs, of the type that the mode names, or that suits the device.
-of_a_group() { # QPS MRS: when no group is left
+# of_a_group QPS MRS: counts the queue pairs of a group of 8. Each member of a pairwise exchange has
+# 3 peers (log P), so in the write modes it has 3 queue pairs, of the type that the mode selects.
+# QPS and MRS: what the device has without a group.
+of_a_group() {
 	local most=0 n wanted=0 pid i type=RC
 	soon unchanged "$@" || return
 	case $mode in
@@ -82,33 +83,33 @@ one_to_many() { # KEYS
 	"$BUILD/nbar" bench one-to-many --peers 3 -i 20 -x 2 --idle yield --wire "$1"
 }
 
-# Tests that every way to send must pass.
+# The tests for modes and options that do not run the whole suite.
 short() {
 	ok "$mode: a daemon with four NICs starts" nics $mode-a - - - -
-	ok "$mode: another" nics $mode-b - - - -
+	ok "$mode: another daemon starts" nics $mode-b - - - -
 	qps=$(resource qp) mrs=$(resource mr)
 	ok "$mode: 15 barriers of 2 to 8 members" sizes 15
 	ok "$mode: the device carried every signal" by_rdma
-	ok "$mode: queue pairs of a group: the logarithm of its size, or none, and of what type" of_a_group "$qps" "$mrs"
-	ok "$mode: what closed groups had is given back" soon unchanged "$qps" "$mrs"
+	ok "$mode: number and type of a group's queue pairs" of_a_group "$qps" "$mrs"
+	ok "$mode: queue pairs and memory of closed groups are given back" soon unchanged "$qps" "$mrs"
 }
 
 suite() {
 	ok "$mode: a daemon with four NICs starts" nics $mode-a - - - -
-	ok "$mode: another" nics $mode-b - - - -
+	ok "$mode: another daemon starts" nics $mode-b - - - -
 	qps=$(resource qp) mrs=$(resource mr)
 	ok "$mode: 50 barriers of 2 to 8 members" sizes 50
 	ok "$mode: 100 barriers of 4 and 50 of 3, by each algorithm" algorithms
 	ok "$mode: several members at one NIC" "$oracle" -i 100 $(a 0 0 0) $(b 0)
 	ok "$mode: each member in turn comes late" "$oracle" -i 8 -d 50 $(a 0 1) $(b 0 1)
 	ok "$mode: the device carried every signal" by_rdma
-	ok "$mode: queue pairs of a group: the logarithm of its size, or none, and of what type" of_a_group "$qps" "$mrs"
-	ok "$mode: what closed groups had is given back" soon unchanged "$qps" "$mrs"
+	ok "$mode: number and type of a group's queue pairs" of_a_group "$qps" "$mrs"
+	ok "$mode: queue pairs and memory of closed groups are given back" soon unchanged "$qps" "$mrs"
 }
 
 # --- in-process NICs, no daemon
 
-in_process() { # N KEYS: the names of so many
+in_process() { # N KEYS: prints the descriptions of N in-process NICs
 	local i
 	for ((i = 0; i < $1; i++)); do
 		echo "host:wire=verbs,mode=$mode,pull-us=20000,$2"
@@ -130,7 +131,7 @@ in_process_algorithms() {
 	"$oracle" -i 20 -H $(in_process 3 name=a)
 }
 
-# Rank 0 is killed in its barriers, and the others name it.
+# Rank 0 is killed during barriers; the errors of the other ranks name it.
 in_process_killed() {
 	local pid victim i
 	"$oracle" -i 100000000 $(in_process 3 budget-ms=3000) >"$work/out" 2>&1 &
@@ -151,9 +152,9 @@ suite_in_process() {
 	ok "$mode, in-process: by each algorithm, and over signals" in_process_algorithms
 	ok "$mode, in-process: each member in turn comes later than the retry budget" \
 		"$oracle" -i 3 -d 2500 $(in_process 3 budget-ms=2000)
-	ok "$mode, in-process: a process that is killed is named" in_process_killed
-	ok "$mode, in-process: the best device is found" "$oracle" -i 20 host: host:
-	ok "$mode, in-process: nothing of it is left at the device" soon unchanged "$qps" "$mrs"
+	ok "$mode, in-process: a process is killed: the errors name its rank" in_process_killed
+	ok "$mode, in-process: NICs without keys find their wire" "$oracle" -i 20 host: host:
+	ok "$mode, in-process: the device has no queue pair and no memory of these NICs" soon unchanged "$qps" "$mrs"
 }
 
 for mode in ${NBAR_MODES:-ud write}; do

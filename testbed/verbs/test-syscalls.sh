@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The wire "verbs" and the kernel: between token and completion a NIC registers no memory, creates
-# nothing, and makes no system call except the provider's doorbell, a write to its device with soft
-# RoCE. A host that spins makes no system call, but looks at its socket every 256 polls. strace
-# counts the calls that grow with the number of barriers.
+# The system calls of the wire "verbs": between token and completion a NIC registers no memory,
+# creates no object, and makes no system call except the provider's doorbell, which is a write to the
+# device with soft RoCE. A host that spins makes no system call, except that it checks its control
+# socket after every 256 polls. strace counts the calls that grow with the number of barriers.
 set -u
 guests=1
 . "$(dirname "$0")/lib.sh"
 times="--idle spin --pull-us 200000 --budget-ms 20000"
 many=1000
 
-# If programs need a system call to read the clock, that is one more call. In guests they do not.
+# On some machines programs need a system call to read the clock; then it is permitted, too. In
+# guests they need none.
 clock=
 grep -q tsc /sys/devices/system/clocksource/clocksource0/current_clocksource || [ "$NBAR_GUESTS" != 0 ] ||
 	clock="|clock_gettime"
@@ -20,8 +21,8 @@ if ! command -v strace >/dev/null; then
 	finish
 fi
 
-# barriers N: of two, at two NICs of the daemon, the first member under strace. Leaves the calls of
-# the daemon's polling thread in daemon.N, and those of the member in host.N.
+# barriers N: runs N barriers of two members at two NICs of the daemon. Leaves the system calls of
+# the daemon's polling thread in daemon.N, and those of the oracle's processes in host.N.
 barriers() {
 	local n=$1 tracer rc
 	strace -qq -p "$polling" -o "$work/daemon.$n" 2>"$work/strace" &
@@ -38,7 +39,8 @@ calls() { # FILE: names and counts of calls, sorted by name
 	sed -n 's/^[0-9 ]*\([a-z_0-9]*\)(.*/\1/p' "$1" | sort | uniq -c | awk '{ print $2, $1 }'
 }
 
-# grown WHO: the calls that grew by more than a tenth of the number of barriers, by name.
+# grown daemon|host: prints the calls that are more frequent with $many barriers than with 100, by
+# more than a tenth of $many.
 grown() {
 	calls "$work/$1.100" >"$work/few"
 	calls "$work/$1.$many" | join -a 1 -e 0 -o 0,1.2,2.2 - "$work/few" |
@@ -76,8 +78,8 @@ for mode in ud write; do
 	[ "$failures" = 0 ] || finish
 	polling=$last_pid
 	ok "$mode: 100 and $many barriers under strace" traced
-	ok "$mode: the daemon calls nothing but the device's doorbell" by_daemon
-	ok "$mode: the hosts, which spin, call nothing but to look whether the NIC lives" by_host
+	ok "$mode: the only system call of the daemon is the device's doorbell" by_daemon
+	ok "$mode: the only system call of hosts that spin checks whether the NIC lives" by_host
 	end_processes
 done
 finish

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests on a kernel's RDMA stack, in guests (see verbs/README.md). A test is added to VERBS_LIST, the
-# programs it needs to VERBS_BIN. NBAR_NATIVE=1 runs them on this machine's own RDMA device.
+# Tests on a kernel's RDMA stack, in guests (see verbs/README.md). Add a test to VERBS_LIST, and the
+# programs that it needs to VERBS_BIN. NBAR_NATIVE=1 runs the tests on this machine's own RDMA device.
 
 VERBS_DEPS := qemu-system-x86 cpio busybox-static kmod iproute2 libibverbs-dev ibverbs-providers \
 	rdma-core strace
@@ -20,7 +20,7 @@ $(BUILD)/guests-add: $(BUILD)/test/testbed/guests/add.o
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
 OBJS += $(BUILD)/test/testbed/guests/add.o
 
-# The wire without a device, as a unit test.
+# The unit test of the wire, which needs no device.
 $(BUILD)/test/testbed/unit/wire/test_wire_verbs.o: CFLAGS_test += $(if $(VERBS),-DWIRES_VERBS)
 $(BUILD)/test_wire_verbs: ALL_LDFLAGS += -Wl,--no-as-needed $(NICD_LIBS)
 
@@ -31,9 +31,9 @@ check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: tak
 check-verbs-nodeps: all $$(VERBS_BIN)
 	$(Q)BUILD=$(BUILD) TEST_TIMEOUT=1250 testbed/run $(VERBS_LIST)
 
-# ROUNDS barriers of each, and as long as they take.
+# ROUNDS barriers of each plan. TEST_LIMIT and TEST_TIMEOUT, in seconds, are large on purpose.
 check-oracle-verbs: ROUNDS = 1000
-check-oracle-verbs: all $(BUILD)/oracle ## every plan over every mode of the wire verbs, by NIC, by host, inside: 1,000 barriers each
+check-oracle-verbs: all $(BUILD)/oracle ## every plan over every mode of the wire verbs, by NICs, by hosts, in-process: 1,000 barriers each
 	$(Q)BUILD=$(BUILD) NBAR_ROUNDS=$(ROUNDS) TEST_LIMIT=80000 TEST_TIMEOUT=80000 testbed/run testbed/verbs/oracle.sh
 
 bench-verbs: deps all ## nbar against Open MPI, over a soft RDMA device of guests: takes minutes

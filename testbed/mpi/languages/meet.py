@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""meet.py - ranks of mpi4py that meet in Barrier: none leaves it before the last one has entered it."""
+"""meet.py - barriers of mpi4py: no rank leaves a barrier before the last rank has entered it."""
 import time
 
 from mpi4py import MPI

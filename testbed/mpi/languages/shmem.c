@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shmem.c - processing elements that meet in shmem_barrier_all: each reads, after the barrier, what
- * the one before it has written before the barrier.
+ * shmem.c - barriers of OpenSHMEM (shmem_barrier_all): after the barrier, each processing element
+ * reads the value that its predecessor has written before the barrier.
  */
 #include <shmem.h>
 #include <stdio.h>

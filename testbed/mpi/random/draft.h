@@ -7,8 +7,8 @@
 
 #include "random.h"
 
-#define PACE 4u    /* about so many places from one event to the next */
-#define WINDOW 40u /* places from the first to the last start of an event, at most */
+#define PACE 4u    /* mean number of places between two events */
+#define WINDOW 40u /* most places from the first to the last start of an event */
 #define SETTLED 16u
 #define OPEN_INITS 8u
 #define NONE UINT32_MAX
@@ -35,7 +35,8 @@ uint32_t draft_number(const struct draft *d, const struct event *e);
 /* Adds an action of a rank at a place. */
 void draft_put(struct draft *d, uint32_t rank, uint32_t time, uint32_t event, enum phase phase);
 
-/* All members call the event at one place, after their earlier calls. Returns the place. */
+/* All members call the event at one place, after their earlier calls, and not before their place in
+ * busy[] (NULL: no such limit). Returns the place. */
 uint32_t draft_all_at_once(struct draft *d, struct event *e, const uint32_t *busy);
 
 /* --- make_comms.c ---------------------------------------------------------------------------- */
@@ -43,7 +44,8 @@ uint32_t draft_all_at_once(struct draft *d, struct event *e, const uint32_t *bus
 /* Adds a communicator without members, made at this place. */
 uint32_t draft_comm(struct draft *d, uint32_t parent, uint32_t time);
 
-/* Selects a communicator that exists. NONE: there is none of this kind. */
+/* Selects an existing communicator with at least `least` members; inter: it may be an
+ * intercommunicator. NONE: there is none. */
 uint32_t draft_pick(struct draft *d, bool inter, uint32_t least);
 
 /* Make a communicator from another one, or an intercommunicator. */

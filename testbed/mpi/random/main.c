@@ -6,7 +6,8 @@
  *
  * -f: descriptors and memory must be the same after a quarter of the programs and at the end. -e:
  * how nbar must have run the barriers. -p: if no rank begins an action for this time, the job
- * hangs. Plain MPI, except nbar's counters. Rank 0 prints TAP; RANDOM_VERBOSE=1 shows every action.
+ * counts as hanging. The program uses only MPI, except that it reads nbar's counters. Rank 0 prints
+ * TAP; RANDOM_VERBOSE=1 shows every action.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@
 
 static int rank, size;
 
-/* --- how it can end early -------------------------------------------------------------------- */
+/* --- early ends ------------------------------------------------------------------------------ */
 
 static void on_crash(int number)
 {
@@ -75,8 +76,8 @@ static void say_counts(void)
 		       (unsigned long long)all[7]);
 }
 
-/* True if at least a quarter ran as expected: the MPI runs the first barriers of each
- * communicator. */
+/* True if at least a quarter of the barriers ran as expected: the MPI runs the first barriers of
+ * each communicator. If `expect` is mpi, true if nbar ran none. */
 static bool as_expected(const char *expect)
 {
 	static const char *const name[] = { "nic", "host", "mpi" };
@@ -126,7 +127,7 @@ int main(int argc, char **argv)
 	int bad, threads, c;
 
 	MPI_Init(&argc, &argv);
-	MPI_T_init_thread(MPI_THREAD_SINGLE, &threads); /* cached, as the counters are read often */
+	MPI_T_init_thread(MPI_THREAD_SINGLE, &threads); /* once, as the counters are read often */
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	while ((c = getopt(argc, argv, "fs:e:p:")) != -1) {

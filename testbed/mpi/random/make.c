@@ -2,16 +2,16 @@
 /*
  * make.c - makes a legal MPI program from a seed.
  *
- * Every rank calls it with the same seed, and draws the same numbers. Never calls MPI. Rules:
- * collectives of a communicator start in the same order at all of its members; a blocking call has
- * the same place at all ranks that it needs; a completion comes after all starts.
+ * Every rank calls program_make with the same seed, and draws the same numbers. Never calls MPI.
+ * Rules: collectives of a communicator start in the same order at all of its members; a blocking
+ * call has the same place at all ranks that it needs; a completion comes after all starts.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "draft.h"
 
-#define ENDS 120u /* events of the last draw and of the end, at most */
+#define ENDS 120u /* most events of the last draw and of the end of the program */
 
 uint32_t draw(uint64_t *state, uint32_t n)
 {
@@ -54,7 +54,6 @@ uint32_t draft_number(const struct draft *d, const struct event *e)
 	return (uint32_t)(e - d->p->event);
 }
 
-/* All members call it at one place, after their earlier calls. */
 uint32_t draft_all_at_once(struct draft *d, struct event *e, const uint32_t *busy)
 {
 	const struct comm *c = &d->p->comm[e->comm];
@@ -139,8 +138,8 @@ static void barriers(struct draft *d, uint32_t comm)
 	draft_all_at_once(d, e, NULL);
 }
 
-/* True if barriers may be pending when the communicator is freed. As long as the MPI runs them,
- * that depends on the MPI. */
+/* True if barriers may be pending when the communicator is freed. If the MPI runs the barriers,
+ * this depends on the MPI; so it is permitted only once nbar runs them. */
 static bool may_outlive(const struct comm *c)
 {
 	return c->barriers >= SETTLED && !c->near;
@@ -235,7 +234,7 @@ static void death(struct draft *d, uint32_t comm)
 	d->p->comm[comm].free = true;
 }
 
-/* --- what else programs do ------------------------------------------------------------------- */
+/* --- messages and other collectives ---------------------------------------------------------- */
 
 static void message(struct draft *d, uint32_t comm)
 {
@@ -283,7 +282,7 @@ static void collective(struct draft *d, uint32_t comm)
 static void any_event(struct draft *d)
 {
 	uint32_t what = draw(&d->state, 100);
-	/* Intercommunicators: barriers alone. */
+	/* On intercommunicators programs run only barriers. */
 	uint32_t comm = draft_pick(d, what < 44, what >= 44 && what < 76 ? 2 : 1);
 
 	d->now += draw(&d->state, 2 * PACE);
@@ -307,7 +306,7 @@ static void any_event(struct draft *d)
 		death(d, comm);
 }
 
-/* --- all of it ------------------------------------------------------------------------------- */
+/* --- the whole program ----------------------------------------------------------------------- */
 
 static int by_place(const void *a, const void *b)
 {

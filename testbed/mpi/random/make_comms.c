@@ -22,7 +22,7 @@ uint32_t draft_comm(struct draft *d, uint32_t parent, uint32_t time)
 	return i;
 }
 
-/* Makes a communicator of the parent's members whose bit is set, in order or in reverse order. */
+/* Makes a communicator of the parent's members whose bit is set; turned: in reverse order. */
 static uint32_t comm_of(struct draft *d, uint32_t parent, uint32_t bits, bool turned, uint32_t time)
 {
 	const struct comm *from = &d->p->comm[parent];
@@ -67,7 +67,7 @@ static void birth_by_split(struct draft *d, uint32_t parent, uint32_t all)
 		e->made[1] = comm_of(d, parent, e->color_of, e->turned, time);
 }
 
-/* Only members of the new communicator call it. */
+/* MPI_Comm_create_group: only members of the new communicator call it. */
 static void birth_by_group(struct draft *d, uint32_t parent, uint32_t bits)
 {
 	struct event *e = draft_add(d, EVENT_CREATE_GROUP, parent);

@@ -2,8 +2,9 @@
 /*
  * run.c - runs the actions of this rank, and checks the results.
  *
- * Called by main.c on every rank, members of the program or not. Every barrier is entered and left
- * in world.c; messages and other collectives carry values that only their own event has.
+ * Called by main.c on every rank, also on ranks that do not take part in the program. It reports to
+ * world.c when it enters and leaves a barrier. Messages and other collectives carry values that
+ * only their own event has.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ int value_of(uint32_t event)
 	return (int)(run.p->seed % 100000 * EVENTS + event);
 }
 
-/* --- what starts ----------------------------------------------------------------------------- */
+/* --- starts of events ------------------------------------------------------------------------ */
 
 static void message(uint32_t event)
 {
@@ -199,8 +200,8 @@ static void birth(const struct event *e)
 	counts.comms++;
 }
 
-/* Frees it with barriers under way. Open MPI does not allow that while it runs the barriers
- * itself. */
+/* Frees the communicator, perhaps with barriers under way. Open MPI does not permit this for
+ * barriers that it runs itself: completes these first. */
 static void death(const struct event *e)
 {
 	for (uint32_t i = 0; i < run.p->nevent; i++) {
@@ -219,7 +220,7 @@ static void death(const struct event *e)
 	MPI_Comm_free(&run.comm[e->comm]);
 }
 
-/* --- all of it ------------------------------------------------------------------------------- */
+/* --- the whole program ----------------------------------------------------------------------- */
 
 static void start(uint32_t event)
 {
@@ -261,7 +262,7 @@ static void start(uint32_t event)
 	}
 }
 
-/* Communicator 0: the ranks that take part. */
+/* Makes communicator 0, of the ranks that take part. */
 static void begin(const struct program *p)
 {
 	memset(&run, 0, sizeof(run));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * run.h - a running program in this rank: what run.c and run_wait.c share.
+ * run.h - the program that this rank runs: what run.c and run_wait.c share.
  */
 #ifndef TESTBED_MPI_RANDOM_RUN_H
 #define TESTBED_MPI_RANDOM_RUN_H
@@ -11,8 +11,8 @@
 
 struct run {
 	const struct program *p;
-	uint64_t state; /* of random numbers of this rank only */
-	uint32_t at;    /* action */
+	uint64_t state; /* of this rank's own random numbers */
+	uint32_t at;    /* the current action */
 	MPI_Comm comm[COMMS];
 	MPI_Request request[EVENTS];
 	int value[EVENTS], sum[EVENTS];
@@ -24,7 +24,7 @@ extern struct run run;
 /* A persistent barrier has one request for all its starts. */
 MPI_Request *request_of(uint32_t event);
 
-/* The value of the event: no other event has it. */
+/* The value that the event sends: no other event has this value. */
 int value_of(uint32_t event);
 
 /* --- run_wait.c ------------------------------------------------------------------------------ */
@@ -34,7 +34,8 @@ void finish(uint32_t event, const MPI_Status *status);
 
 void test(uint32_t event);
 
-/* Completes the event of this action, and those of the completions right after it. */
+/* Completes the event of action `first`, and the events of the completions right after this action.
+ */
 void wait_from(uint32_t first);
 
 #endif

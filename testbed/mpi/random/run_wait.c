@@ -25,9 +25,9 @@ static void received(uint32_t event, const MPI_Status *status)
 	}
 }
 
-/* Open MPI's own MPI_Ibarrier on an intercommunicator may end before all ranks of the other group
- * have called it (4.1.4: seed 1000911 on 6 ranks, without nbar). nbar leaves these barriers to the
- * MPI. */
+/* True if the barrier may end early. Open MPI's own MPI_Ibarrier on an intercommunicator may end
+ * before all ranks of the other group have called it (4.1.4: seed 1000911 on 6 ranks, without
+ * nbar). nbar leaves these barriers to the MPI. */
 static bool early(const struct event *e)
 {
 #ifdef OPEN_MPI
@@ -109,7 +109,8 @@ static void wait_all(const uint32_t *event, MPI_Request *request, int n, bool po
 	}
 }
 
-/* First MPI_Request_get_status, which does not change the request. */
+/* Completes one request. how: 0: by MPI_Wait; 1: by MPI_Request_get_status, which must not change
+ * the request, and MPI_Wait; 2: by MPI_Test. */
 static void wait_one(uint32_t event, uint32_t how)
 {
 	MPI_Status status;
@@ -124,8 +125,8 @@ static void wait_one(uint32_t event, uint32_t how)
 	finish(event, &status);
 }
 
-/* MPICH 4.0 aborts some programs that complete a persistent barrier by a call for several
- * requests. */
+/* True if the event must be completed by a call for one request: MPICH 4.0 aborts some programs
+ * that complete a persistent barrier by a call for several requests. */
 static bool alone(uint32_t event)
 {
 #ifdef MPICH

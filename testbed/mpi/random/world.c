@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * world.c - the truth about barriers, outside of MPI, and a watchdog that names the ranks that
- * hang, and where.
+ * world.c - records, outside of MPI, which rank has entered which barrier; and a watchdog, which
+ * prints the ranks that hang, with their actions.
  *
- * The truth is in a file that all ranks of the job map: one word per barrier and rank. A rank
- * writes the number of the program there before it calls the barrier. After the barrier, each rank
- * looks for these numbers. Called by every rank. The watchdog is a thread that never calls MPI.
+ * The record is a file that all ranks of the job map: one word per barrier and rank. A rank writes
+ * the number of the program there before it calls the barrier. After the barrier, it checks that
+ * the other ranks have written this number. The watchdog is a thread that never calls MPI.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ struct place {
 };
 
 struct shared {
-	uint64_t barked; /* a watchdog has reported */
+	uint64_t barked; /* 1 once a watchdog has reported */
 	struct place place[RANKS];
 	uint64_t entered[STEPS][MEMBERS];
 };
@@ -32,7 +32,7 @@ struct counts counts;
 
 static struct {
 	struct shared *shared;
-	uint64_t program; /* no program, of this job or an earlier job, had this number */
+	uint64_t program; /* a number that no earlier program had, of this job or an earlier job */
 	int rank, size, failures, said;
 	double patience;
 	bool stop;
@@ -89,7 +89,7 @@ static void bark(void)
 	_exit(3);
 }
 
-/* No rank has begun an action for this time: no correct program waits so long. */
+/* Reports a hang if no rank has begun an action for the time `patience`. */
 static void *watch(void *arg)
 {
 	uint64_t before = all_moves();
@@ -137,7 +137,7 @@ void world_close(void)
 	pthread_join(self.dog, NULL);
 }
 
-/* --- where this rank is ---------------------------------------------------------------------- */
+/* --- the current action of this rank --------------------------------------------------------- */
 
 void world_program(const struct program *p)
 {
@@ -173,7 +173,7 @@ const char *world_place(void)
 	return text;
 }
 
-/* --- the truth ------------------------------------------------------------------------------- */
+/* --- the record of barriers ------------------------------------------------------------------ */
 
 void world_enter(const struct program *p, uint32_t step)
 {
@@ -188,7 +188,7 @@ void world_left(const struct program *p, const struct event *e, uint32_t step)
 	for (uint32_t i = 0; i < c->near; i++)
 		near |= c->member[i] == p->me;
 	for (uint32_t i = 0; i < c->n; i++) {
-		/* Between two groups, a barrier waits for the other one. */
+		/* A barrier of an intercommunicator waits for the other group. */
 		if (c->near && (i < c->near) == near)
 			continue;
 		all = all && __atomic_load_n(&self.shared->entered[step][c->member[i]],

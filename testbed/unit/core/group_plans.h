@@ -86,7 +86,7 @@ static inline struct group_plans group_plans_new(uint32_t size, size_t capacity)
 	return set;
 }
 
-/* Counts the slots before each rank. Call it when all plans have been made. */
+/* Counts the slots before each rank. To be called after all plans have been made. */
 static inline void group_plans_index(struct group_plans *set)
 {
 	for (uint32_t r = 0; r < set->size; r++)
@@ -111,7 +111,7 @@ static inline struct group_plans group_plans_generate(struct nbfw_alg alg, uint3
 	return set;
 }
 
-/* Plans from a list of signals. Slots are numbered by step, then by place in the list. */
+/* Makes plans from a list of signals. Slots are numbered by step, then by place in the list. */
 static inline struct group_plans group_plans_from_edges(uint32_t size, const struct edge *edge,
 							uint32_t n)
 {
@@ -203,7 +203,7 @@ struct spread {
 	uint32_t *at;      /* step that each rank is in */
 	size_t *first_row; /* of each rank, in row[]; rows of a rank are in the order of its steps
 			    */
-	uint64_t *row;     /* one bit a column */
+	uint64_t *row;     /* one bit per column */
 	size_t words;      /* of a row */
 };
 

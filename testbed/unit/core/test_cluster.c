@@ -55,7 +55,7 @@ static void loss(struct world *w)
 {
 	world_run(w, all_done);
 	require_nobody_failed(w);
-	/* Frames that are still under way do no harm. */
+	/* Frames that are still under way cause no failure. */
 	world_pass(w, 10000);
 	require_nobody_failed(w);
 	for (uint32_t r = 0; r < w->size; r++)
@@ -68,7 +68,7 @@ static void test_loss_duplication_reordering(void **state)
 	in_worlds(2000, 1, 8, loss);
 }
 
-/* Without loss and late hosts, there is not one frame more than the plans ask for. */
+/* Without loss and late hosts, members send the frames of the plans and no other frame. */
 static void no_loss(struct world *w)
 {
 	uint64_t nsend = 0;
@@ -170,7 +170,7 @@ static void test_two_go(void **state)
 
 static uint32_t late_rank;
 
-/* All others wait, and know the straggler. */
+/* True if all other members wait, and know the straggler. */
 static bool late_is_known(struct world *w)
 {
 	for (uint32_t r = 0; r < w->size; r++)

@@ -193,7 +193,7 @@ static void test_r2_two_epochs(void **state)
 		      "token @1 slot 1 from 2 => stale\n"
 		      "token @2 slot 0 from 3 => duplicate\n"
 		      "start => complete @2, tokens @2 to 1.0 2.1, disarm\n"
-		      "start => tokens @3 to 1.0, arm\n" /* nothing is left of @1 */
+		      "start => tokens @3 to 1.0, arm\n" /* the token of @1 does not count */
 		      "token @3 slot 0 from 3 => tokens @3 to 2.1, arm\n"
 		      "token @1 slot 1 from 2 => stale\n"
 		      "token @3 slot 1 from 2 => complete @3, disarm\n");
@@ -247,7 +247,8 @@ static void test_r3_bad_frames(void **state)
 		      "token @1 slot 0 from 3 => tokens @1 to 2.1, arm\n");
 }
 
-/* R4: a sent token is sent again; for a token that will come, the answer is LATER. */
+/* R4: a PULL for a sent token gets the token; a PULL for a token that is not sent yet gets LATER.
+ */
 static void test_r4_answers_to_pulls(void **state)
 {
 	(void)state;
@@ -316,20 +317,20 @@ static void test_r5_silent_and_late(void **state)
 static void test_r5_windows(void **state)
 {
 	(void)state;
-	run_trace_alg(
-		NBFW_ALG_DISSEMINATION, 1, 4, 0,
-		"later @1 slot 0 from 3 rank 3 => stale\n"
-		"start => tokens @1 to 1.0, arm\n"
-		"later @1 slot 1 from 2 rank 3 => stale\n"
-		"later @0 slot 0 from 3 rank 3 => stale\n"
-		"later @2 slot 0 from 3 rank 3 => stale\n"
-		"later @1 slot 0 from 3 rank 3 => -\n"
-		"63 x timeout => pull 0, arm\n"
-		"token @1 slot 0 from 3 => tokens @1 to 2.1, arm\n"
-		"later @1 slot 0 from 3 rank 3 => stale\n"
-		"pull @2 slot 0 from 1 => reply later rank 2\n" /* that answer is out of date */
-		"63 x timeout => pull 1, arm\n"
-		"timeout => failed silent 2, disarm\n");
+	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
+		      "later @1 slot 0 from 3 rank 3 => stale\n"
+		      "start => tokens @1 to 1.0, arm\n"
+		      "later @1 slot 1 from 2 rank 3 => stale\n"
+		      "later @0 slot 0 from 3 rank 3 => stale\n"
+		      "later @2 slot 0 from 3 rank 3 => stale\n"
+		      "later @1 slot 0 from 3 rank 3 => -\n"
+		      "63 x timeout => pull 0, arm\n"
+		      "token @1 slot 0 from 3 => tokens @1 to 2.1, arm\n"
+		      "later @1 slot 0 from 3 rank 3 => stale\n"
+		      "pull @2 slot 0 from 1 => reply later rank 2\n" /* the LATER of rank 2 is out
+									 of date */
+		      "63 x timeout => pull 1, arm\n"
+		      "timeout => failed silent 2, disarm\n");
 	/* The answer of one source does not count for another. */
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 3, 4, 0,
 		      "start => tokens @1 to 1.0 2.1 3.2, arm\n"
@@ -414,8 +415,8 @@ static void test_r7_leaving(void **state)
 		      "leave closed => failed closed 0, aborts @1 to 2.1, disarm\n");
 }
 
-/* A plan of a tuner: ranks 0 and 1 meet, rank 2 signals rank 0, and rank 0 signals all ranks. A
- * step may be empty. */
+/* A plan of a tuner: ranks 0 and 1 exchange signals, rank 2 signals rank 0, and rank 0 signals all
+ * ranks. A step may be empty. */
 static void test_custom_plan(void **state)
 {
 	const struct edge edge[] = {

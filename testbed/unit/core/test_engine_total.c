@@ -153,8 +153,8 @@ static void test_total(void **state)
 
 #define SLOTS 100u
 
-/* Looks at each slot: the lowest slot of [first, end) that is missing, and whose source was heard
- * or not, as asked. */
+/* Searches slot by slot. Returns the lowest slot of [first, end) that is missing, and whose source
+ * was heard (want: true) or not heard. */
 static uint32_t slow_next(const bool *missing, const bool *heard, uint32_t first, uint32_t end,
 			  bool want)
 {

@@ -24,7 +24,7 @@ static int nic_end;
 
 struct request {
 	struct nbar_request head;
-	uint32_t cell; /* of requests that begin with a cell */
+	uint32_t cell; /* the first word of a request, which is a cell in many requests */
 	char rest[8192];
 };
 
@@ -131,7 +131,7 @@ static inline void heard_nothing(void)
 	assert_int_equal(recv(nic_end, &byte, 1, MSG_DONTWAIT), -1);
 }
 
-/* The NIC answers. cell: of an opened group, which has no peers. */
+/* The NIC answers a request. cell: the cell of an opened group, which has no peers. */
 static inline void answer(enum nbar_op op, uint32_t seq, int status, uint32_t cell)
 {
 	struct {

@@ -389,8 +389,7 @@ static void structs_of_other_versions(void **state)
 	nbar_close(port);
 }
 
-/* --- the NIC ends: the last tests, because the others need it
- * ----------------------------------------------- */
+/* --- the NIC ends: these tests come last, because the others need the NIC -------------------- */
 
 static void poll_wakes_when_the_nic_ends(void **state)
 {

@@ -34,7 +34,7 @@ static struct {
 	int connect, getsockopt; /* an error */
 	uid_t owner;             /* uid of the listening process */
 	pid_t pid;               /* its pid */
-	bool wraps;              /* else the calls are real */
+	bool wraps;              /* false: the real functions are called */
 	const char *loaded;      /* the file that dlopen got */
 	int open, thread;        /* errors of the library */
 	uint32_t socket_id;

@@ -138,7 +138,7 @@ static void all_but_one(void **state)
 	close_all(s);
 }
 
-/* The survivors do not agree, or another member has failed: they get an error, and can try again.
+/* If the survivors do not agree, or another member has failed, they get an error and can try again.
  */
 static void other_lists_do_not_meet(void **state)
 {

@@ -134,8 +134,8 @@ static uint32_t rounds_of(uint32_t usual)
 	return wake_seq ? (uint32_t)wake_seq : unit_sanitized() ? usual / 20 : usual;
 }
 
-/* Two processes race. The others of the process team have arrived before, so there are many races a
- * second. */
+/* Two processes race. All other processes of the team have arrived in advance, so there are many
+ * races per second. */
 static void two_race(void **state)
 {
 	(void)state;

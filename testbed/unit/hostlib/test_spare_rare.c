@@ -11,7 +11,7 @@
 #include "nbar_extra.h"
 #include "internal.h"
 
-#define SIZE 70u /* more members than a round asks */
+#define SIZE 70u /* more members than one round asks for their addresses */
 #define ASKED 64u
 #define PART_BITS 15u
 /* Messages of an address. As the number of a part, it means a request for the address. */
@@ -31,8 +31,8 @@ static struct {
 	uint32_t nin, next;               /* messages that wait to be received */
 	struct nbar_signal_in in[8 * SIZE];
 	uint32_t opened, closed;
-	bool answers; /* each asked member sends its address */
-	bool flood;   /* there always is a message */
+	bool answers; /* each member that is asked sends its address */
+	bool flood;   /* there is always a further message */
 } fake;
 
 int __wrap_nbar_group_open(struct nbar_port *p, const struct nbar_group_attr *attr,
@@ -227,7 +227,7 @@ static void nonsense_is_ignored(void **state)
 	put_address(4);                         /* there is no such rank */
 	put_address(UINT32_MAX);                /* there is no such rank either */
 	for (uint32_t part = 0; part < ASK; part++)
-		put(2, fake.list | part); /* an answer to nobody */
+		put(2, fake.list | part); /* an answer that belongs to no request */
 	for (uint32_t part = 0; part < ASK; part++)
 		put(2, (fake.list ^ fake.nonce ^ 16) | part); /* about another list */
 	for (uint32_t part = ASK + 1; part <= PART_BITS; part++)

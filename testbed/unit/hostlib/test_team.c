@@ -49,7 +49,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* nteam teams of size threads, all under one oracle. */
+/* Runs nteam teams of `size` threads each, all with one oracle. */
 static void run_teams(struct nbar_team **team, uint32_t nteam, uint32_t size, uint64_t rounds)
 {
 	static struct oracle oracle;
@@ -135,7 +135,7 @@ static const char *const kinds[] = { "sense-reverse", "mcs", "tournament", "diss
 				     "dissemination:3" };
 #define NKIND (sizeof(kinds) / sizeof(kinds[0]))
 
-/* Each member has one team. */
+/* Each member of a group has a team. */
 static void run_group(const char *kind, bool local, uint32_t members, uint32_t size,
 		      const struct nbar_wait_policy *policy, uint64_t rounds)
 {

@@ -15,7 +15,7 @@
 #include "nbar_host.h"
 
 #define THREADS 64u
-#define LEAST 10000u /* a run completes at least so many barriers, or all of its barriers */
+#define LEAST 10000u /* barriers that a run completes even on a busy machine */
 
 static const char *const kinds[] = { "sense-reverse",   "mcs",
 				     "tournament",      "dissemination:1",
@@ -27,7 +27,7 @@ struct run {
 	struct nbar_team *team;
 	uint32_t size, late;    /* late: the thread that comes late; size: none */
 	uint64_t rounds, least; /* least: rounds that always run */
-	uint64_t until;         /* ns; the run may end then, after `least` */
+	uint64_t until;         /* ns; from this time on the run may end, after `least` rounds */
 	uint64_t done;          /* rounds of thread 0 */
 	bool over[2];           /* by parity: thread 0 ends the run */
 	bool split;

@@ -36,7 +36,7 @@ static const struct wire_ops loop_ops = {
 	.transmit = loop_transmit,
 };
 
-/* Memory with its size in front. */
+/* Memory; its size is stored before it. */
 static void *on_alloc(void *ctx, size_t size)
 {
 	uint64_t *block = malloc(size + 8);

@@ -17,9 +17,9 @@ struct loop {
 	struct wire_base base;
 	struct nbfw_token queue[65536];
 	uint32_t head, tail;
-	uint32_t room;   /* frames that the wire still takes */
+	uint32_t room;   /* frames for which the wire still has room */
 	uint32_t junk;   /* waiting frames of strangers */
-	uint64_t sent;   /* frames taken */
+	uint64_t sent;   /* frames that the wire has taken from the NIC */
 	unsigned budget; /* of the last poll */
 };
 
@@ -37,7 +37,7 @@ extern struct device_world {
 	} out;
 } w;
 
-/* The functions of that wire. */
+/* The functions of this wire. */
 unsigned loop_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget);
 bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to, const struct nbfw_token *t);
 

@@ -23,11 +23,11 @@
 
 struct net_frame {
 	uint32_t from;
-	uint64_t at; /* when it arrives */
+	uint64_t at; /* time of its arrival */
 	struct nbfw_token token;
 };
 
-/* What the host of a group was told. */
+/* What the NIC has told the host of a group. */
 struct net_host {
 	struct nbnic_group *group; /* NULL once its block was released */
 	uint32_t completions, status, failed_rank;
@@ -37,12 +37,12 @@ struct net_nic {
 	struct nbnic nic;
 	uint32_t index;
 	uint32_t head, tail;
-	uint32_t limit;     /* frames that the queue of this NIC holds */
-	bool refuses;       /* when its queue is full, senders are told; else frames are dropped */
-	bool dead;          /* takes no frames, and sends none */
-	bool sink;          /* counts frames, and drops them */
-	uint64_t dropped;   /* by its queue */
-	uint64_t refused;   /* by the queues of others */
+	uint32_t limit;   /* frames that the queue of this NIC holds */
+	bool refuses;     /* a full queue: true: refuses frames, and senders notice; false: drops */
+	bool dead;        /* takes no frames, and sends none */
+	bool sink;        /* counts frames, and drops them */
+	uint64_t dropped; /* by its queue */
+	uint64_t refused; /* by the queues of others */
 	uint64_t sent_pass; /* frames that the NIC has sent in this pass */
 	uint64_t most_pass; /* the most that the NIC has sent in a pass */
 	uint64_t sent_last; /* frames that the NIC has sent in the pass before */
@@ -80,15 +80,15 @@ struct nbnic_group *net_open(struct net *net, uint32_t nic, uint32_t port, uint3
 struct nbar_endpoint net_endpoint(struct net *net, const struct nbnic_group *g, uint32_t nic,
 				  uint32_t rank, uint32_t handle, uint64_t cookie);
 
-/* Connects a group whose peers all have addresses of one NIC. That NIC does not know these peers.
- */
+/* Connects a group whose peers all have addresses of NIC peer_nic, which has no such members: the
+ * test plays them. */
 void net_connect_phantoms(struct net *net, uint32_t nic, struct nbnic_group *g, uint32_t peer_nic);
 
 /* Connects a group: endpoint[] by rank. */
 void net_connect(struct net *net, uint32_t nic, struct nbnic_group *g,
 		 const struct nbar_endpoint *endpoint);
 
-/* A group of two, by dissemination, in one cell of two NICs. */
+/* Makes a group of two, by dissemination, in the same cell of two NICs. */
 void net_pair(struct net *net, uint32_t a, uint32_t port_a, uint32_t b, uint32_t port_b,
 	      uint32_t cell);
 
@@ -100,7 +100,8 @@ void net_pass(struct net *net, uint64_t ns);
 
 void net_post(struct net *net, uint32_t nic, uint32_t port, uint32_t cell, uint32_t epoch);
 
-/* Rounds until the host of a cell has completed `epoch`; fails after `most`. */
+/* Runs rounds until the host of a cell has completed `epoch`, and returns their number. Fails after
+ * `most` rounds. */
 uint32_t net_rounds_until(struct net *net, uint32_t nic, uint32_t port, uint32_t cell,
 			  uint32_t epoch, uint32_t most);
 

@@ -3,9 +3,9 @@
  * nic_trace.h - one NIC with one group, whose peers the test plays: a trace of all that it sends
  * and tells its host, as text.
  *
- * For tests only. Each entry of the trace ends with "; ". trace_expect need not show what all
- * frames have in common: each frame is checked for the peer's handle, cookie and address, and for
- * the rank of the sender.
+ * For tests only. Each entry of the trace ends with "; ". The text omits what all frames have in
+ * common: the peer's handle, cookie and address, and the rank of the sender; these are checked in
+ * each frame.
  */
 #ifndef TESTBED_NIC_TRACE_H
 #define TESTBED_NIC_TRACE_H
@@ -24,19 +24,19 @@ struct trace {
 	struct nbnic nic;
 	struct nbnic_group *group; /* NULL: released */
 	uint64_t now;
-	uint32_t room; /* frames that the wire still takes */
+	uint32_t room; /* frames for which the wire still has room */
 	bool ring_full;
 	char text[8192];
 };
 extern struct trace trace;
 
-/* A NIC with an open group, which is not connected. */
+/* Makes a NIC with an open group, which is not connected. */
 void trace_open(const char *alg, uint32_t size, uint32_t rank);
 
-/* A NIC with a group that is connected to its peers; a "signal" group, to all other ranks. */
+/* Makes a NIC with a group that is connected to its peers; a "signal" group, to all other ranks. */
 void trace_connected(const char *alg, uint32_t size, uint32_t rank);
 
-/* One more group at this NIC. */
+/* Opens a further group at this NIC. */
 struct nbnic_group *trace_group(const char *alg, uint32_t size, uint32_t rank, uint32_t tag,
 				uint64_t cookie);
 void trace_end(void);
@@ -48,14 +48,14 @@ uint64_t trace_cookie(uint32_t rank);
 
 void trace_post(uint32_t epoch);
 
-/* A frame of a peer. arg and info: a rank and what the type says; 0 otherwise. */
+/* The NIC receives a frame of a peer. arg and info have the meaning that the type gives them. */
 void trace_hear(uint8_t type, uint32_t rank, uint32_t epoch, uint32_t slot, uint32_t arg,
 		uint32_t info);
 
 /* Time passes, then a pass ends (nbnic_work). */
 void trace_work(uint64_t ns);
 
-/* What has been traced since the last call. */
+/* Returns the trace since the last call. */
 const char *trace_take(void);
 
 #define trace_expect(expected) assert_string_equal(trace_take(), expected)

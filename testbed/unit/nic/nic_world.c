@@ -40,8 +40,8 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 	struct member *m = ctx;
 
 	(void)port, (void)cell;
-	/* In order, each once; and one half of the completion word changes, never both: a NIC with
-	 * 32-bit stores writes one half after the other (WIRE.md). */
+	/* Barriers complete in order, each once. A report changes one half of the completion word,
+	 * never both: a NIC with 32-bit stores writes one half after the other (WIRE.md). */
 	assert_int_equal(epoch, m->epoch + (status == NBAR_STATUS_OK));
 	m->completions += status == NBAR_STATUS_OK;
 	m->epoch = epoch;

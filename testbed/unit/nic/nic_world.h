@@ -27,8 +27,8 @@ struct member {
 	struct nbar_endpoint endpoint;
 	uint32_t completions, epoch, status, failed_rank; /* as reported to the host */
 	uint32_t nstragglers, straggler[NBAR_STRAGGLERS_MAX];
-	uint16_t why[NBAR_STRAGGLERS_MAX]; /* of each of them */
-	uint8_t host; /* what its NIC says of the host: enum nbar_why; 0: late */
+	uint16_t why[NBAR_STRAGGLERS_MAX]; /* the reason of each straggler */
+	uint8_t host; /* the state of the host that its NIC reports: enum nbar_why; 0: late */
 	uint32_t released;
 	uint32_t signals, signal_src, signal_word0;
 	bool ring_full, unplugged;
@@ -60,7 +60,7 @@ void world_close(struct world *w);
 /* Carries frames until the wire is empty. */
 void settle(struct world *w);
 
-/* Lets time pass, with all that the NICs do meanwhile. */
+/* Lets time pass; the NICs run. */
 void pass_time(struct world *w, uint64_t ns);
 
 /* One host posts a barrier; or all hosts post it, and the wire runs until it is empty. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_nic_trace.c - what one NIC sends and tells its host, and when: traces of doorbells, frames
- * and moments. The peers are played by the test, so nothing depends on another NIC.
+ * and moments. The peers are played by the test, so nothing depends on another NIC. Full wires,
+ * failures and strangers are in test_nic_trace_errors.c.
  */
 #include "unit/nic/nic_trace.h"
 
@@ -402,168 +403,6 @@ static void test_answers_to_pulls(void **state)
 	trace_end();
 }
 
-/* What the wire refuses goes out later, once, and in order. */
-static void test_no_room(void **state)
-{
-	(void)state;
-	trace_connected(FOUR, 4, 0);
-	trace.room = 0;
-	trace_post(1);
-	trace_expect("");
-	assert_true(nbnic_next(&trace.nic) == 0);
-	trace_work(1);
-	trace_expect("");
-	token(3, 1, 0);
-	token(2, 1, 1);
-	trace_expect("complete @1; ");
-	trace_post(2); /* starts when the tokens of barrier 1 are out */
-	trace_expect("");
-	trace.room = 1;
-	trace_work(1);
-	trace_expect("token @1 slot 0 to 1; ");
-	trace.room = 2;
-	trace_work(1);
-	trace_expect("token @1 slot 1 to 2; token @2 slot 0 to 1; ");
-	assert_int_equal(trace_counter(NBAR_COUNTER_tokens_sent), 3);
-	assert_int_equal(trace.group->state->epoch, 2);
-	trace_hear(NBFW_PULL, 1, 2, 0, 0, 0);
-	assert_int_equal(trace_counter(NBAR_COUNTER_replies_dropped), 1);
-	trace.room = 1;
-	trace_hear(NBFW_PULL, 1, 2, 0, 0, 0); /* in this pass the wire has refused */
-	trace_expect("");
-	assert_int_equal(trace_counter(NBAR_COUNTER_replies_dropped), 2);
-	trace_work(1);
-	trace_hear(NBFW_PULL, 1, 2, 0, 0, 0);
-	trace_expect("token @2 slot 0 to 1; ");
-	trace_end();
-}
-
-/* A PULL that the wire refuses goes out later, and so does an ABORT. */
-static void test_no_room_for_pulls(void **state)
-{
-	(void)state;
-	trace_connected(FOUR, 4, 0);
-	trace_post(1);
-	trace_take();
-	trace_work(0); /* the pass that has sent this leaves the queues alone */
-	trace.room = 0;
-	trace_work(TRACE_MS);
-	trace_expect("late; ");
-	trace.room = 1;
-	trace_work(1);
-	trace_expect("pull @1 slot 0 to 3; ");
-	assert_int_equal(trace_counter(NBAR_COUNTER_pulls_sent), 1);
-	trace.room = 0;
-	nbnic_group_fail(&trace.nic, trace.group, NBAR_STATUS_ABORTED, trace.now);
-	trace_expect("failed @0 cause 5 rank 0; ");
-	trace.room = 9;
-	trace_work(1);
-	trace_expect("abort @1 slot 1 to 2 rank 0 cause 5; ");
-	trace_end();
-}
-
-/* The last frames of a pass are for the queues: an event sends no more than the frames before. */
-static void test_last_frames(void **state)
-{
-	const uint32_t inlined = 4;
-
-	(void)state;
-	trace_connected("dissemination:16", 32, 0);
-	for (uint32_t i = 0; i < NBNIC_PASS_FRAMES(NBNIC_QUOTA) - NBNIC_QUOTA - inlined; i++)
-		trace_hear(NBFW_PULL, 1, 1, 0, 0, 0);
-	trace_take();
-	trace_post(1);
-	assert_int_equal(trace_counter(NBAR_COUNTER_tokens_sent), inlined);
-	trace_hear(NBFW_PULL, 1, 2, 0, 0, 0);
-	assert_int_equal(trace_counter(NBAR_COUNTER_replies_dropped), 1);
-	trace_work(1);
-	trace_work(1);
-	trace_work(1);
-	assert_int_equal(trace_counter(NBAR_COUNTER_tokens_sent), 16);
-	trace_end();
-}
-
-/* A NIC tells a failure to all members that would wait for its own, and only to these. */
-static void test_failure(void **state)
-{
-	(void)state;
-	trace_connected(FOUR, 4, 0);
-	trace_post(1);
-	trace_take();
-	nbnic_group_fail(&trace.nic, trace.group, NBAR_STATUS_ABORTED, trace.now);
-	trace_expect("failed @0 cause 5 rank 0; abort @1 slot 1 to 2 rank 0 cause 5; ");
-	nbnic_group_fail(&trace.nic, trace.group, NBAR_STATUS_ABORTED, trace.now);
-	trace_expect("");
-	assert_int_equal(trace_counter(NBAR_COUNTER_barriers_failed), 1);
-	trace_end();
-
-	trace_connected(FOUR, 4, 0);
-	nbnic_group_fail(&trace.nic, trace.group, NBAR_STATUS_HOST_DIED, trace.now);
-	trace_expect("failed @0 cause 2 rank 0; abort @1 slot 0 to 1 rank 0 cause 2; "
-		     "abort @1 slot 1 to 2 rank 0 cause 2; ");
-	assert_int_equal(trace_counter(NBAR_COUNTER_aborts_sent), 2);
-	trace_end();
-
-	trace_open(FOUR, 4, 0); /* no peer is known yet */
-	nbnic_group_fail(&trace.nic, trace.group, NBAR_STATUS_HOST_DIED, trace.now);
-	trace_expect("failed @0 cause 2 rank 0; ");
-	trace_end();
-}
-
-/* A PULL gets the reason if this NIC has given out its handle, and if it has not. Other frames are
- * dropped. */
-static void test_strangers(void **state)
-{
-	struct nbfw_token t = { .type = NBFW_PULL, .epoch = 4, .slot = 6, .arg = 3 };
-	struct nbnic_addr from;
-	struct nbnic_group *g;
-
-	(void)state;
-	trace_connected(FOUR, 4, 3);
-	memset(&from, 0, sizeof(from));
-	from.byte[0] = 0xa0;
-	from.byte[1] = 1;
-	from.byte[NBNIC_ADDR_SIZE - 1] = 0x55;
-	t.reply_handle = trace_handle(1);
-	t.reply_cookie = trace_cookie(1);
-	t.handle = trace.group->handle; /* not its cookie: it was restarted */
-	nbnic_receive(&trace.nic, &from, &t, trace.now);
-	trace_expect("abort @4 slot 6 to 1 rank 3 cause 4; ");
-	t.handle = trace.group->handle + 0x10000;
-	nbnic_receive(&trace.nic, &from, &t, trace.now);
-	trace_expect("abort @4 slot 6 to 1 rank 3 cause 4; ");
-	t.handle = 0xffff;
-	nbnic_receive(&trace.nic, &from, &t, trace.now);
-	trace_expect("abort @4 slot 6 to 1 rank 3 cause 4; ");
-	t.handle = trace.group->handle & 0xffff; /* an older generation */
-	nbnic_receive(&trace.nic, &from, &t, trace.now);
-	trace_expect("abort @4 slot 6 to 1 rank 3 cause 3; ");
-	t.arg = NBAR_RANK_NONE;
-	nbnic_receive(&trace.nic, &from, &t, trace.now);
-	t.arg = 3;
-	t.type = NBFW_TOKEN;
-	nbnic_receive(&trace.nic, &from, &t, trace.now);
-	trace_expect("");
-	assert_int_equal(trace_counter(NBAR_COUNTER_frames_stranger), 6);
-	t.type = NBFW_PULL;
-	for (uint32_t i = 4; i < NBNIC_QUOTA; i++)
-		nbnic_receive(&trace.nic, &from, &t, trace.now);
-	assert_int_equal(trace_counter(NBAR_COUNTER_aborts_sent), NBNIC_QUOTA);
-	trace_take();
-	nbnic_receive(&trace.nic, &from, &t, trace.now); /* a pass answers so many */
-	trace_expect("");
-	trace_work(1);
-	nbnic_receive(&trace.nic, &from, &t, trace.now);
-	trace_expect("abort @4 slot 6 to 1 rank 3 cause 3; ");
-	g = trace_group("signal", 2, 0, 0, 1); /* the newest generation, closed */
-	t.handle = g->handle;
-	nbnic_group_close(&trace.nic, g, NBAR_STATUS_CLOSED, trace.now);
-	trace_expect("released; ");
-	nbnic_receive(&trace.nic, &from, &t, trace.now);
-	trace_expect("abort @4 slot 6 to 1 rank 3 cause 3; ");
-	trace_end();
-}
-
 static void test_signals(void **state)
 {
 	static const uint32_t word[NBAR_SIGNAL_WORDS] = { 1, 2, 3, 4, UINT32_MAX };
@@ -622,11 +461,6 @@ int main(void)
 		cmocka_unit_test(test_silent_nics),
 		cmocka_unit_test(test_entries_of_nics),
 		cmocka_unit_test(test_silent_nics_without_an_entry),
-		cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_no_room_for_pulls),
-		cmocka_unit_test(test_last_frames),
-		cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_signals),
 	};
 

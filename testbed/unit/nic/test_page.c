@@ -172,7 +172,7 @@ static void test_many_cells(void **state)
 
 static void test_stragglers(void **state)
 {
-	static const struct nbnic_straggler late[] = { { 4, 0 }, { 9, 0 } };
+	static const struct nbnic_straggler late[] = { { .rank = 4 }, { .rank = 9 } };
 	const struct nbar_completion *c = &page.completion[CELL];
 
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_wire_auth.c - tags of frames: which frames a NIC with a key takes, which key files it reads,
- * and what frames do that somebody repeats.
+ * test_wire_auth.c - tags of frames: which frames a NIC with a key accepts, which key files it
+ * reads, and the effect of repeated frames.
  */
 #include "unit/unit.h"
 
@@ -105,7 +105,7 @@ static void key_is_private(void **state)
 	assert_int_equal(load(digits, 32, 0640, &a), geteuid() == 0 ? 0 : -EINVAL);
 	if (geteuid() == 0) {
 		assert_int_equal(load(digits, 32, 0600, &a), 0);
-		/* A user namespace may have no other user. */
+		/* In a user namespace there may be no other user. */
 		if (chown(path, 65534, 65534) == 0)
 			assert_int_equal(wire_auth_load("--key-file", path, &a), -EINVAL);
 		assert_int_equal(unlink(path), 0);
@@ -137,7 +137,7 @@ static const struct nbfw_token token = {
 };
 static struct nbnic nic;
 
-/* A NIC's end of a wire that is not used itself. */
+/* A NIC's end of a wire; the wire carries no frames. */
 static struct wire_base end_of(uint8_t address, const struct wire_auth *auth)
 {
 	struct wire_base w = { .addr = { { address } } };
@@ -151,7 +151,7 @@ static bool takes(struct wire_base *to, struct nbnic_addr from, const uint8_t *f
 {
 	struct nbfw_token t;
 
-	memset(from.byte + WIRE_AUTH_ID_AT, 0, WIRE_AUTH_ID_SIZE); /* no wire tells this part */
+	memset(from.byte + WIRE_AUTH_ID_AT, 0, WIRE_AUTH_ID_SIZE); /* no wire knows this part */
 	if (!wire_frame_unpack(to, &nic, &from, frame, length, &t))
 		return false;
 	assert_int_equal(t.type, token.type);
@@ -234,7 +234,7 @@ static void other_keys_and_addresses_are_seen(void **state)
 	assert_int_equal(b.malformed + c.malformed + other.malformed + none.malformed, 0);
 }
 
-/* A right tag does not make a frame of garbage. */
+/* Garbage with a right tag is refused. */
 static void frame_with_a_tag_is_checked(void **state)
 {
 	const struct nbfw_token unknown = { .type = NBFW_TYPE_END };
@@ -278,7 +278,7 @@ static const char *loopback(void *args, const char *key)
 	return strcmp(key, "bind") == 0 ? "127.0.0.1:0" : NULL;
 }
 
-/* A NIC without groups counts each frame that it takes as a stranger. */
+/* A NIC without groups counts each frame that it accepts as a stranger. */
 static uint64_t carried(struct wire_base *from, struct wire_base *to)
 {
 	struct pollfd ready = { .fd = ((struct udp_wire *)to)->fd, .events = POLLIN };
@@ -304,7 +304,7 @@ static void udp_carries_tags(void **state)
 			wire_auth_use(w[i], keys[i]);
 	}
 	assert_int_equal(nbnic_init(&nic, &none, NULL, 3, &w[0]->addr, &config), 0);
-	nic.used.strangers = nic.quota; /* it answers none */
+	nic.used.strangers = nic.quota; /* so it answers no stranger */
 	for (uint32_t i = 0; i < 4; i++)
 		for (uint32_t j = 0; j < 4; j++)
 			assert_int_equal(carried(w[i], w[j]), keys[i] == keys[j]);
@@ -317,7 +317,7 @@ static void udp_carries_tags(void **state)
 
 /* --- repeated frames ------------------------------------------------------------------------- */
 
-/* The frames that NICs have sent by themselves, and how far the queue was looked through. */
+/* The frames that NICs have sent themselves; `seen`: the part of the queue that was recorded. */
 static struct {
 	struct frame frame[1024];
 	uint32_t n, seen;
@@ -361,8 +361,8 @@ static void all_at(const struct world *w, uint32_t epoch)
 	}
 }
 
-/* Runs barriers, and repeats all frames between them, and while one host is late: no barrier
- * completes or fails by it. */
+/* Runs barriers, and repeats all frames between them, and while one host is late: the repeated
+ * frames let no barrier complete or fail. */
 static void run_and_repeat(struct world *w, uint32_t barriers)
 {
 	for (uint32_t epoch = 1; epoch <= barriers; epoch++) {
@@ -392,7 +392,7 @@ static void repeated_frames_end_no_barrier(void **state)
 	world_close(w);
 }
 
-/* A NIC that has gone looks alive to the others for as long as somebody repeats its frames. */
+/* A NIC that is gone counts as alive for as long as an attacker repeats its frames. */
 static void repeated_frames_look_alive(void **state)
 {
 	struct world *w = world_recorded(4, "dissemination:1");
@@ -416,7 +416,8 @@ static void repeated_frames_look_alive(void **state)
 	world_close(w);
 }
 
-/* Answers to old PULLs, and the ABORTs among them, fail nobody: a group closed in order. */
+/* Answers to old PULLs, and ABORTs among them, let no barrier fail: here a group has closed in
+ * order. */
 static void repeated_pulls_after_a_close(void **state)
 {
 	struct world *w = world_recorded(4, "dissemination:1");
@@ -426,7 +427,7 @@ static void repeated_pulls_after_a_close(void **state)
 	nbnic_group_close(&w->member[0].nic, w->member[0].group, NBAR_STATUS_CLOSED, w->now);
 	repeat_all(w);
 	all_at(w, 2);
-	pass_time(w, 1100 * MS); /* now it is forgotten */
+	pass_time(w, 1100 * MS); /* the closed group no longer lingers */
 	assert_null(w->member[0].group);
 	repeat_all(w);
 	assert_true(counted(w, NBAR_COUNTER_frames_stranger) > 0);

@@ -99,7 +99,7 @@ static void goes_round(void **state)
 	assert_int_equal(a.wire->errors + b.wire->errors + b.wire->drops + b.wire->malformed, 0);
 }
 
-/* A frame to a peer with a full ring is lost: a stopped peer holds up no other one. */
+/* A frame to a peer with a full ring is lost, so a stopped peer does not block other peers. */
 static void full_peer(void **state)
 {
 	struct end c;
@@ -140,7 +140,7 @@ static void full_loopback(void **state)
 	assert_int_equal(taken(&b), SLOTS + 1);
 }
 
-/* Three senders die when they have reserved a slot; one of them was only slow. */
+/* Two senders die after they have reserved a slot, and a third sender is slow. */
 static void dead_sender(void **state)
 {
 	struct area *ring = of(&b)->own;
@@ -152,7 +152,7 @@ static void dead_sender(void **state)
 		assert_true(reserve(ring, &position[i]));
 	assert_true(send_to(&a, &b));
 	assert_int_equal(poll_end(&b, 64), 0);
-	assert_int_equal(poll_end(&b, 64), 0); /* it skips them ... */
+	assert_int_equal(poll_end(&b, 64), 0); /* it skips their slots ... */
 	assert_int_equal(poll_end(&b, 64), 1);
 	assert_int_equal(taken(&b), 1);
 	assert_int_equal(b.wire->drops, 3);
@@ -214,7 +214,7 @@ static void peer_gone(void **state)
 	assert_non_null(strstr(why, "it has ended"));
 }
 
-/* A file without a lock is the rest of a killed process. */
+/* A file without a lock was left by a killed process. */
 static void cleans(void **state)
 {
 	char name[32];
@@ -242,7 +242,7 @@ static void refuses(void **state)
 	assert_int_equal(chmod(folder, 0700), 0);
 }
 
-/* The result has the reason: errno is of an earlier call. */
+/* The return value is the error; errno is that of an earlier call. */
 static void no_memory(void **state)
 {
 	struct wire_base *w;
