@@ -111,22 +111,6 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
 	return nbnic_init(&d->nic, &device_ops, d, wire->kind, &wire->addr, &nic_config);
 }
 
-void nbnic_device_count_wire(struct nbnic_device *d)
-{
-	struct wire_base *w = d->wire;
-
-	d->nic.counter[NBAR_COUNTER_wire_errors] += w->errors;
-	d->nic.counter[NBAR_COUNTER_frames_malformed] += w->malformed;
-	d->nic.counter[NBAR_COUNTER_rdma_writes] += w->writes;
-	d->nic.counter[NBAR_COUNTER_wire_drops] += w->drops;
-	d->nic.counter[NBAR_COUNTER_wire_refused] += w->refused;
-	w->errors = 0;
-	w->malformed = 0;
-	w->writes = 0;
-	w->drops = 0;
-	w->refused = 0;
-}
-
 /* Sends the messages in the send rings of the hosts, round robin over the ports. Received frames go
  * first, because signals cause more frames; `received` is their number. */
 __attribute__((noinline)) static bool send_signals(struct nbnic_device *d, unsigned received)
@@ -152,7 +136,6 @@ __attribute__((cold, noinline)) static void tick(struct nbnic_device *d, uint64_
 {
 	/* Hosts doubt a NIC that shows them no sign of life for a second, whatever pull_ns is. */
 	d->next_tick = now + (d->pull_ns / 2 < TICK_NS ? d->pull_ns / 2 : TICK_NS);
-	nbnic_device_count_wire(d);
 	for (uint32_t i = 0; i < LIVES_A_TICK && i < d->nbusy; i++) {
 		if (d->live_at >= d->nbusy)
 			d->live_at = 0;

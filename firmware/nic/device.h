@@ -154,7 +154,4 @@ uint32_t nbnic_client_request(struct nbnic_client *c, const void *in, size_t len
  * Returns the length of the reply. */
 uint32_t nbnic_refuse(int error, const char *text, void *out);
 
-/* Pass: moves the counters of the wire to the counters of the NIC. */
-void nbnic_device_count_wire(struct nbnic_device *d);
-
 #endif

@@ -63,13 +63,16 @@ static int check_port(struct nbnic_request *r, enum nbar_op op)
 
 static int dispatch(struct nbnic_request *r, enum nbar_op op)
 {
+	int rc;
+
 	if (!body_fits(op, r->length))
 		return nbnic_request_fail(r, -NBAR_EBADMSG,
 					  "op %u with a body of %u bytes: that is not its "
 					  "length; is the client of another version?",
 					  op, r->length);
-	if (check_port(r, op) < 0)
-		return r->reply->status;
+	rc = check_port(r, op);
+	if (rc < 0)
+		return rc;
 	switch (op) {
 	case NBAR_OP_PORT_OPEN:
 		return nbnic_request_port_open(r);
@@ -144,6 +147,7 @@ uint32_t nbnic_client_request(struct nbnic_client *c, const void *in, size_t len
 		.body = q + 1,
 		.reply = out,
 	};
+	int rc;
 
 	c->gives_page = false;
 	c->gives_events = false;
@@ -153,10 +157,12 @@ uint32_t nbnic_client_request(struct nbnic_client *c, const void *in, size_t len
 	r.reply->op = length >= sizeof(*q) ? q->op : 0;
 	r.reply->seq = length >= sizeof(*q) ? q->seq : 0;
 	r.reply->length = sizeof(*r.reply);
-	if (check_head(&r, q, length, truncated) == 0) {
+	rc = check_head(&r, q, length, truncated);
+	if (rc == 0) {
 		r.length = (uint32_t)(length - sizeof(*q));
-		dispatch(&r, q->op);
+		rc = dispatch(&r, q->op);
 	}
+	r.reply->status = rc;
 	return r.reply->length;
 }
 

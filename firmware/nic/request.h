@@ -20,7 +20,8 @@ struct nbnic_request {
 	struct nbar_reply *reply;
 };
 
-/* Turns the reply into a refusal, with a text for users (format: see text.h). Returns error. */
+/* Turns the reply into a refusal, with a text for users (format: see text.h). Returns error, which
+ * the caller returns as the status of the reply. */
 __attribute__((format(printf, 3, 4))) int nbnic_request_fail(struct nbnic_request *r, int error,
 							     const char *format, ...);
 
@@ -30,7 +31,7 @@ void *nbnic_request_reply(struct nbnic_request *r, size_t size);
 /* Runs fn(arg, now) apart from the pass, then frees what groups have released. */
 void nbnic_request_call(struct nbnic_device *d, nbnic_fn *fn, void *arg);
 
-/* One for each op: 0, or what nbnic_request_fail returned. */
+/* One for each op. Returns the status of the reply: 0, or what nbnic_request_fail returned. */
 int nbnic_request_port_open(struct nbnic_request *r);
 int nbnic_request_port_attach(struct nbnic_request *r);
 int nbnic_request_group_open(struct nbnic_request *r);

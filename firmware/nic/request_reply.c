@@ -14,9 +14,6 @@ int nbnic_request_fail(struct nbnic_request *r, int error, const char *format, .
 	nbnic_text_format(r->reply->text, sizeof(r->reply->text), format, args);
 	va_end(args);
 	r->reply->length = sizeof(*r->reply);
-	r->reply->status = error;
-	r->client->gives_page = false;
-	r->client->gives_events = false;
 	return error;
 }
 

@@ -11,13 +11,30 @@ struct stat_call {
 	struct nbar_rep_nic_stat *out;
 };
 
+/* Moves the counters of the wire to the counters of the NIC. */
+static void count_wire(struct nbnic_device *d)
+{
+	struct wire_base *w = d->wire;
+
+	d->nic.counter[NBAR_COUNTER_wire_errors] += w->errors;
+	d->nic.counter[NBAR_COUNTER_frames_malformed] += w->malformed;
+	d->nic.counter[NBAR_COUNTER_rdma_writes] += w->writes;
+	d->nic.counter[NBAR_COUNTER_wire_drops] += w->drops;
+	d->nic.counter[NBAR_COUNTER_wire_refused] += w->refused;
+	w->errors = 0;
+	w->malformed = 0;
+	w->writes = 0;
+	w->drops = 0;
+	w->refused = 0;
+}
+
 static void run_nic_stat(void *arg, uint64_t now)
 {
 	struct stat_call *call = arg;
 	const struct nbnic *nic = &call->device->nic;
 
 	(void)now;
-	nbnic_device_count_wire(call->device);
+	count_wire(call->device);
 	call->out->nport = call->device->nopen;
 	call->out->ngroup = nic->nopen;
 	call->out->nlinger = nic->nlinger;

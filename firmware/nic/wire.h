@@ -28,7 +28,7 @@ struct wire_base {
 	uint16_t kind;              /* as it stands in endpoint addresses; set by wires_open */
 	struct nbnic_addr addr;     /* set by open */
 	char text[64];              /* address for people; set by open */
-	/* nbnic_device_count_wire moves these to the counters of the NIC, and sets them to 0. */
+	/* request_stat.c moves these to the counters of the NIC, and sets them to 0. */
 	uint64_t errors;    /* frames the wire did not take */
 	uint64_t malformed; /* frames that did not unpack */
 	uint64_t drops;     /* frames that the receive queue had no room for */

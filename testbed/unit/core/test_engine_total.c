@@ -3,8 +3,30 @@
  * test_engine_total.c - no event in any state can violate an invariant: random members, random
  * events.
  */
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "engine.h"
 #include "group_plans.h"
+
+/* A copy of a plan, with no memory behind it: a read beyond the plan ends the test. Valid until the
+ * next call. */
+static const struct nbar_plan *plan_at_end(const struct nbar_plan *plan)
+{
+	static uint8_t *end;
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), room = 16 * page;
+	const size_t length = (size_t)nbfw_plan_length(plan);
+
+	if (!end) {
+		end = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+		assert_ptr_not_equal(end, MAP_FAILED);
+		end += room;
+		assert_int_equal(mprotect(end, page, PROT_NONE), 0);
+	}
+	assert_in_range(length, 1, room);
+	return memcpy(end - length, plan, length);
+}
 
 /* A random event. Half of these events are close to events that a correct peer causes. */
 static struct nbfw_event random_event(struct rng *rng, const struct nbfw_state *s,
@@ -94,7 +116,7 @@ static void look_on(struct onlooker *o, struct nbfw_state *s, const struct nbar_
 }
 
 /* Any event in any state: no invariant is violated, nothing completes early, a failure is reported
- * once. */
+ * once, and no word beyond the plan is read. */
 static void test_total(void **state)
 {
 	uint32_t done = 0, failed = 0;
@@ -102,11 +124,11 @@ static void test_total(void **state)
 	(void)state;
 	for (uint64_t seed = unit_seed(), last = seed + 3000; seed != last; seed++) {
 		struct rng rng = { seed };
-		uint32_t size = 2 + rng_below(&rng, 20);
+		uint32_t size = 1 + rng_below(&rng, 21);
 		struct group_plans set =
 			rng_percent(&rng, 20) ? group_plans_random(2 + size % 5, &rng)
 					      : group_plans_generate(group_plans_any(&rng), size);
-		const struct nbar_plan *p = set.plan[rng_below(&rng, set.size)];
+		const struct nbar_plan *p = plan_at_end(set.plan[rng_below(&rng, set.size)]);
 		struct onlooker o = { .base = (uint32_t)rng_next(&rng) };
 		struct nbfw_state *s = malloc(nbfw_state_size(p));
 
@@ -184,11 +206,42 @@ static void test_missing_slots(void **state)
 	group_plans_free(&set);
 }
 
+/* A step of any number of slots: each token lowers the number of missing slots by one. */
+static void test_missing_count(void **state)
+{
+	(void)state;
+	for (uint32_t slots = 1; slots <= SLOTS; slots++) {
+		struct group_plans set =
+			group_plans_generate((struct nbfw_alg){ NBFW_ALG_LINEAR, 0 }, slots + 1);
+		const struct nbar_plan *p = set.plan[0];
+		struct nbfw_state *s = malloc(nbfw_state_size(p));
+		struct nbfw_event ev = { .type = NBFW_EV_START };
+		struct nbfw_action a;
+
+		nbfw_init(s, p, 0);
+		nbfw_step(s, p, &ev, &a);
+		ev.type = NBFW_EV_TOKEN;
+		for (uint32_t i = 0; i < slots; i++) {
+			require(nbfw_missing_count(s, p) == slots - i, "%u of %u", i, slots);
+			ev.token = (struct nbfw_token){ .type = NBFW_TOKEN,
+							.src = nbfw_plan_recvs(p)[i].src,
+							.epoch = 1,
+							.slot = i };
+			nbfw_step(s, p, &ev, &a);
+		}
+		assert_true(a.complete);
+		assert_int_equal(nbfw_missing_count(s, p), 0);
+		free(s);
+		group_plans_free(&set);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_total),
 		cmocka_unit_test(test_missing_slots),
+		cmocka_unit_test(test_missing_count),
 	};
 
 	return cmocka_run_group_tests_name("engine_total", tests, NULL, NULL);

@@ -125,6 +125,7 @@ static void test_alg_names(void **state)
 		{ "signal", 0, { NBFW_ALG_SIGNAL, 0 } },
 		{ "dissemination:0", -NBFW_ERANGE, { 0 } },
 		{ "dissemination:17", -NBFW_ERANGE, { 0 } },
+		{ "dissemination:160", -NBFW_ERANGE, { 0 } },
 		{ "dissemination:4294967297", -NBFW_ERANGE, { 0 } },
 		{ "dissemination:", -NBFW_EINVAL, { 0 } },
 		{ "dissemination:x", -NBFW_EINVAL, { 0 } },

@@ -24,7 +24,7 @@ static int on_peer_begin(struct wire_base *base, const struct nbnic_addr *a, con
 	(void)base, (void)a;
 	if (w.peers_left == 0) {
 		*why = "no road";
-		return -NBAR_EHOSTUNREACH;
+		return -NBAR_EPERM; /* the error nearest to 0 */
 	}
 	w.peers_left--;
 	w.peers++;
@@ -46,7 +46,7 @@ static const struct wire_ops wire_ops = { .poll = on_poll,
 static void *on_alloc(void *ctx, size_t size)
 {
 	(void)ctx;
-	if (w.allocs == 0)
+	if (w.allocs == 0 || size == 0) /* as malloc may do */
 		return NULL;
 	w.allocs--;
 	w.blocks++;

@@ -239,6 +239,7 @@ static void memory_is_budgeted(void **state)
 	assert_true(opened[0] > 0 && opened[0] == opened[1] && opened[1] == opened[2]);
 	assert_int_equal(opened[PORTS - 1], 0); /* the limit is reached */
 	one = w.device.open_bytes / w.device.ngroup;
+	assert_in_range(c[0].bytes, memory / 4 - one + 1, memory / 4);
 	assert_in_range(w.device.open_bytes, memory - memory / 4 - one + 1, memory - memory / 4);
 	/* Clients that open and close again and again leave lingering groups. */
 	for (uint32_t i = 0; i < 100; i++) {
@@ -298,23 +299,29 @@ static void starts_and_wakes_have_a_budget(void **state)
  * memory limit. Later requests do no harm. */
 static void a_stop_tells_everybody(void **state)
 {
-	struct nbnic_client c;
-	uint32_t n = 0;
+	struct nbnic_client c[2];
+	uint32_t n[2] = { 0 };
 
 	(void)state;
 	world_begin(UINT64_C(8) << 20, 0);
-	port_open(&c);
-	while (group_open(&c, "linear", 0, NBFW_ROOT_MAX) == 0)
-		n++;
-	assert_true(n > 1);
+	for (uint32_t i = 0; i < 2; i++) {
+		port_open(&c[i]);
+		while (group_open(&c[i], "linear", 0, NBFW_ROOT_MAX) == 0)
+			n[i]++;
+		assert_true(n[i] > 1);
+	}
+	assert_true(w.device.open_bytes > w.device.nic.linger_bytes_max);
 	nbnic_device_stop(&w.device, w.now);
 	assert_int_equal(w.device.nopen, 0);
-	for (uint32_t cell = 0; cell < n; cell++)
-		assert_int_equal(c.port->page->completion[cell].word >> 32, NBAR_STATUS_NIC_DOWN);
-	assert_int_equal(w.device.nic.nlinger, n);
+	for (uint32_t i = 0; i < 2; i++)
+		for (uint32_t cell = 0; cell < n[i]; cell++)
+			assert_int_equal(c[i].port->page->completion[cell].word >> 32,
+					 NBAR_STATUS_NIC_DOWN);
+	assert_int_equal(w.device.nic.nlinger, n[0] + n[1]);
 	assert_int_equal(w.device.nic.counter[NBAR_COUNTER_linger_cut], 0);
-	assert_int_equal(group_open(&c, "pairwise", 0, 1), -NBAR_ENETDOWN);
-	nbnic_client_end(&c, NBAR_STATUS_HOST_DIED);
+	assert_int_equal(group_open(&c[0], "pairwise", 0, 1), -NBAR_ENETDOWN);
+	for (uint32_t i = 0; i < 2; i++)
+		nbnic_client_end(&c[i], NBAR_STATUS_HOST_DIED);
 	assert_int_equal(w.device.nic.nopen, 0);
 	world_end();
 }

@@ -288,6 +288,63 @@ static void traced_events_come_in_order(void **state)
 	world_close(w);
 }
 
+/* An answer is noted with the rank of the member that gives it. */
+static void traced_answers(void **state)
+{
+	struct world *w = world_connected(2, "pairwise");
+	struct nbnic_ops ops = world_ops;
+	struct nbnic *nic = &w->member[0].nic;
+
+	(void)state;
+	ops.trace = on_trace;
+	nic->ops = &ops;
+	nic->tracing = true;
+	post(w, 1, 1);
+	pass_time(w, 3 * MS / 2);
+	noted_is(" I1:T1 I1:P1 O1:L1");
+	nic->tracing = false;
+	world_close(w);
+}
+
+/* A LATER notes that a rank is late only if it gives a known reason, and names another rank. */
+static void a_later_without_a_reason_is_not_traced(void **state)
+{
+	static const struct {
+		uint32_t rank, kind;
+		const char *noted;
+	} later[] = {
+		{ 1, NBAR_WHY_UNKNOWN, " I1:L1" },
+		{ 1, NBAR_WHY_END, " I1:L1" },
+		{ 0, NBAR_WHY_HOST_LATE, " I1:L1" },
+		{ 1, NBAR_WHY_HOST_LATE, " I1:L1 L1" },
+	};
+	struct world *w = world_connected(2, "pairwise");
+	struct member *m = &w->member[0];
+	const struct nbnic_addr from = { { 1 } };
+	struct nbnic_ops ops = world_ops;
+
+	(void)state;
+	ops.trace = on_trace;
+	m->nic.ops = &ops;
+	m->nic.tracing = true;
+	post(w, 0, 1);
+	noted_is(" D1 S1 O1:T1");
+	for (uint32_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
+		const struct nbfw_token t = { .type = NBFW_LATER,
+					      .handle = m->group->handle,
+					      .cookie = m->group->cookie,
+					      .src = 1,
+					      .epoch = 1,
+					      .arg = later[i].rank,
+					      .info = later[i].kind << 29 };
+
+		nbnic_receive(&m->nic, &from, &t, w->now);
+		noted_is(later[i].noted);
+	}
+	m->nic.tracing = false;
+	world_close(w);
+}
+
 /* A silent NIC is noted once, after some PULLs. */
 static void a_silent_nic_is_traced(void **state)
 {
@@ -358,6 +415,8 @@ int main(void)
 		cmocka_unit_test(signals_go_through_or_are_counted),
 		cmocka_unit_test(lossy_wire_only_costs_time),
 		cmocka_unit_test(traced_events_come_in_order),
+		cmocka_unit_test(traced_answers),
+		cmocka_unit_test(a_later_without_a_reason_is_not_traced),
 		cmocka_unit_test(a_silent_nic_is_traced),
 		cmocka_unit_test(many_late_ranks_are_traced_once),
 	};

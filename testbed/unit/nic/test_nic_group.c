@@ -197,6 +197,10 @@ static void test_info(void **state)
 	assert_int_equal(info.nmissing, 1);
 	assert_int_equal(info.nstragglers, 1);
 	assert_int_equal(info.straggler[0], 1);
+	trace_hear(NBFW_TOKEN, 2, 1, 1, 0, 0); /* the barrier is complete, and the next one runs */
+	nbnic_group_info(trace.group, &info);
+	assert_int_equal(info.epoch, 2);
+	assert_int_equal(info.nstragglers, 0);
 	nbnic_group_fail(&trace.nic, trace.group, NBAR_STATUS_ABORTED, trace.now);
 	nbnic_group_info(trace.group, &info);
 	assert_int_equal(info.status, NBAR_STATUS_ABORTED);
@@ -254,6 +258,26 @@ static void test_linger(void **state)
 	trace_expect("");
 	trace_work(TRACE_BUDGET);
 	trace_expect("released; "); /* no ABORT has left since */
+	trace_end();
+}
+
+/* Closed groups linger as long as their memory is within the limit; then the oldest ends. */
+static void test_linger_limit(void **state)
+{
+	struct nbnic_group *newer;
+
+	(void)state;
+	trace_connected("linear", 4, 0);
+	newer = trace_group("linear", 4, 0, 9, 1);
+	trace.nic.linger_bytes_max = trace.group->bytes;
+	nbnic_group_close(&trace.nic, trace.group, NBAR_STATUS_CLOSED, trace.now);
+	trace_expect("");
+	assert_int_equal(trace.nic.nlinger, 1);
+	nbnic_group_close(&trace.nic, newer, NBAR_STATUS_CLOSED, trace.now);
+	trace_expect("released; ");
+	assert_null(trace.group);
+	assert_int_equal(trace.nic.nlinger, 1);
+	assert_int_equal(trace.nic.counter[NBAR_COUNTER_linger_cut], 1);
 	trace_end();
 }
 
@@ -315,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_handles),        cmocka_unit_test(test_connect),
 		cmocka_unit_test(test_info),           cmocka_unit_test(test_linger),
 		cmocka_unit_test(test_a_stop_is_told), cmocka_unit_test(test_block),
+		cmocka_unit_test(test_linger_limit),
 	};
 
 	return cmocka_run_group_tests_name("nic_group", tests, NULL, NULL);

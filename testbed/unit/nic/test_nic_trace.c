@@ -93,6 +93,9 @@ static void test_timeouts(void **state)
 	assert_true(nbnic_next(&trace.nic) > trace.now);
 	trace_work(TRACE_BUDGET);
 	trace_expect("");
+	assert_int_equal(trace.group->timeouts, 6);
+	trace_post(2); /* no timeout of this barrier yet */
+	assert_int_equal(trace.group->timeouts, 0);
 	trace_end();
 }
 
@@ -250,6 +253,87 @@ static void test_stragglers(void **state)
 	trace_end();
 }
 
+/* A NIC that says nothing is called silent after 7 timeouts. In a step of more than 64 slots it is
+ * called silent after 24 timeouts, if it belongs to one of the first 64 slots. */
+static void test_silent_nics(void **state)
+{
+	(void)state;
+	for (uint32_t slots = NBFW_PULLS_MIN; slots <= NBFW_PULLS_MIN + 1; slots++) {
+		const bool large = slots > NBFW_PULLS_MIN;
+
+		trace_connected("linear", slots + 1, 0);
+		trace_post(1);
+		for (uint32_t i = 1; i < slots - 1; i++)
+			token(i + 1, 1, i);
+		for (uint32_t i = 1; i <= (large ? 24 : 7); i++) {
+			assert_int_equal(trace.group->nstragglers, 0);
+			trace_work(trace.group->deadline - trace.now);
+			assert_int_equal(trace.group->timeouts, i);
+		}
+		assert_int_equal(trace.group->nstragglers, large ? 1 : 2);
+		assert_int_equal(trace.group->straggler[0].rank, 1);
+		assert_int_equal(NBAR_WHY_KIND(trace.group->straggler[0].why), NBAR_WHY_NIC_SILENT);
+		if (!large)
+			assert_int_equal(trace.group->straggler[1].rank, slots);
+		trace_end();
+	}
+}
+
+/* If other NICs have taken the entries of the sources in the table of live NICs, a source is called
+ * silent if it was not heard in this window, of which 7 timeouts have passed. */
+static void test_silent_nics_without_an_entry(void **state)
+{
+	(void)state;
+	trace_connected("linear", 4, 0);
+	trace_post(1);
+	for (uint32_t rank = 2; rank < 4; rank++)
+		trace_hear(NBFW_LATER, rank, 1, rank - 1, rank, 0);
+	for (uint32_t i = 1; i <= NBFW_WINDOW + 7; i++) {
+		for (uint32_t k = 0; k < NBNIC_HEARD_MAX; k++)
+			trace.nic.heard[k].nic = 0;
+		trace_work(trace.group->deadline - trace.now);
+		trace_take();
+		assert_int_equal(trace.group->timeouts, i);
+		if (i < 7 || (i > 7 && i < NBFW_WINDOW + 7)) {
+			assert_int_equal(trace.group->nstragglers, 0);
+			continue;
+		}
+		assert_int_equal(trace.group->nstragglers, i == 7 ? 1 : 3);
+		assert_int_equal(trace.group->straggler[0].rank, 1);
+		trace_hear(NBFW_LATER, 1, 1, 0, 1, 0);
+	}
+	trace_end();
+}
+
+/* Addresses that differ in one byte, except the last one, have different entries in the table of
+ * live NICs: most of 256 such NICs are remembered. */
+static void test_entries_of_nics(void **state)
+{
+	(void)state;
+	trace_connected(FOUR, 4, 0);
+	trace.room = 0;
+	for (uint32_t at = 0; at < NBNIC_ADDR_SIZE - 1; at++) {
+		uint32_t known = 0;
+
+		memset(trace.nic.heard, 0, sizeof(trace.nic.heard));
+		for (uint32_t v = 0; v < 256; v++) {
+			struct nbnic_addr from = { { 0 } };
+			const struct nbfw_token t = { .type = NBFW_PULL,
+						      .handle = trace.group->handle,
+						      .cookie = trace.group->cookie,
+						      .src = 1,
+						      .epoch = 1 };
+
+			from.byte[at] = (uint8_t)v;
+			nbnic_receive(&trace.nic, &from, &t, trace.now);
+		}
+		for (uint32_t i = 0; i < NBNIC_HEARD_MAX; i++)
+			known += trace.nic.heard[i].nic != 0;
+		require(known > 128, "byte %u: %u entries", at, known);
+	}
+	trace_end();
+}
+
 /* A pass that finds nothing does nothing, also after others that had work. */
 static void test_idle(void **state)
 {
@@ -287,6 +371,12 @@ static void test_doubt(void **state)
 		end = trace.now + trace.nic.interval[0];
 	}
 	assert_true(trace.nic.doubt_end == trace.now + TRACE_BUDGET);
+	/* No PULL makes this time end sooner. */
+	end = trace.group->deadline + trace.nic.interval[0] + 1;
+	trace.nic.doubt_end = end;
+	trace_work(trace.group->deadline - trace.now);
+	assert_int_equal(trace.group->timeouts, NBFW_WINDOW / 2 + 2);
+	assert_true(trace.nic.doubt_end == end);
 	trace_end();
 }
 
@@ -368,6 +458,9 @@ int main(void)
 		cmocka_unit_test(test_doubt),
 		cmocka_unit_test(test_answers_to_pulls),
 		cmocka_unit_test(test_stragglers),
+		cmocka_unit_test(test_silent_nics),
+		cmocka_unit_test(test_entries_of_nics),
+		cmocka_unit_test(test_silent_nics_without_an_entry),
 		cmocka_unit_test(test_signals),
 	};
 

@@ -31,7 +31,8 @@ static void ports_of_a_user(void **state)
 	world_begin(0, HALF);
 	for (uint32_t i = 0; i < most; i++)
 		assert_int_equal(port_open_as(&client[i], GREEDY), 0);
-	assert_true(port_open_as(&client[most], GREEDY) < 0 && refused("uid 1 has 512 ports"));
+	assert_true(port_open_as(&client[most], GREEDY) < 0 &&
+		    refused("uid 1 has 512 ports of n0, and one user may have 512;"));
 	assert_int_equal(w.device.nic.counter[NBAR_COUNTER_quota_refused], 1);
 	assert_int_equal(port_open_as(&client[most + 1], OTHER), 0);
 	/* A port that is given back can be taken again. */
@@ -64,7 +65,9 @@ static void groups_of_a_user(void **state)
 static void memory_of_a_user(void **state)
 {
 	enum { PORTS = 8 };
+	const struct nbnic_user *greedy;
 	uint32_t opened = 0;
+	char text[80];
 
 	(void)state;
 	world_begin(UINT64_C(8) << 20, HALF);
@@ -73,8 +76,11 @@ static void memory_of_a_user(void **state)
 		while (group_open(&client[i], "linear", 0, NBFW_ROOT_MAX) == 0)
 			opened++;
 	}
-	assert_true(opened > 0 && refused("KiB of groups"));
-	assert_in_range(w.device.user[client[0].user].bytes, 1, w.device.user_max.bytes);
+	greedy = &w.device.user[client[0].user];
+	snprintf(text, sizeof(text), "uid 1 has %u KiB of groups of n0, and one user may have %u;",
+		 (unsigned)(greedy->bytes / 1024), (unsigned)(w.device.user_max.bytes / 1024));
+	assert_true(opened > 0 && refused(text));
+	assert_in_range(greedy->bytes, 1, w.device.user_max.bytes);
 	assert_int_equal(port_open_as(&client[PORTS], OTHER), 0);
 	assert_int_equal(group_open(&client[PORTS], "linear", 0, NBFW_ROOT_MAX), 0);
 	clients_end(PORTS + 1);
@@ -97,7 +103,7 @@ static void attachments_of_a_user(void **state)
 		nbnic_client_begin(&w.device, &more[i], 1, GREEDY, false);
 	assert_int_equal(request(&more[0], NBAR_OP_PORT_ATTACH, &req, sizeof(req)), 0);
 	assert_true(request(&more[1], NBAR_OP_PORT_ATTACH, &req, sizeof(req)) < 0 &&
-		    refused("attached"));
+		    refused("has 1 processes attached to ports of n0, and one user may have 1;"));
 	nbnic_client_end(&more[0], NBAR_STATUS_CLOSED);
 	assert_int_equal(request(&more[1], NBAR_OP_PORT_ATTACH, &req, sizeof(req)), 0);
 	/* The owner ends before the attached client: the account stays right. */
@@ -170,6 +176,7 @@ static void accounts_are_used_again(void **state)
 	assert_true(port_open_as(&client[NBNIC_USERS_MAX], 99) < 0);
 	assert_non_null(strstr(w.out.head.text, "no room for another user: 64 have"));
 	assert_int_equal(w.device.nopen, NBNIC_USERS_MAX);
+	assert_false(nbnic_device_lingers(&w.device));
 	assert_int_equal(group_open(&client[0], "linear", 0, 2), 0);
 	nbnic_client_end(&client[0], NBAR_STATUS_HOST_DIED);
 	assert_true(port_open_as(&client[0], 99) < 0);

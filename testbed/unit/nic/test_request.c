@@ -113,6 +113,9 @@ static void test_ports(void **state)
 	w.page_error = -NBAR_EMFILE;
 	refuses(&w.client, NBAR_OP_PORT_OPEN, &req, sizeof(req), NBAR_EMFILE,
 		"no file descriptor for port 1023 of n0: uid");
+	w.page_error = -NBAR_EPERM;
+	refuses(&w.client, NBAR_OP_PORT_OPEN, &req, sizeof(req), NBAR_EPERM,
+		"no memory for port 1023 of n0 (error 1): close");
 	assert_int_equal(w.blocks, 0);
 	w.page_error = 0;
 	port_open(&w.client, NBAR_PORTS_MAX - 1);
@@ -193,6 +196,13 @@ static void test_groups(void **state)
 	refuses(&w.client, NBAR_OP_GROUP_OPEN, &req, sizeof(req), NBAR_EINVAL,
 		"the name of an algorithm has at most 31 characters; this one begins with "
 		"\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"");
+	req.alg[NBAR_NAME_MAX - 1] = '\0';
+	refuses(&w.client, NBAR_OP_GROUP_OPEN, &req, sizeof(req), NBAR_EINVAL,
+		"unknown algorithm \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"; this");
+	memset(req.alg, 'x', sizeof(req.alg));
+	req.alg[0] = '\0';
+	refuses(&w.client, NBAR_OP_GROUP_OPEN, &req, sizeof(req), NBAR_EINVAL,
+		"unknown algorithm \"\"; this");
 	req = group("pairwise", 0, 4);
 	req.plan_length = 4;
 	refuses(&w.client, NBAR_OP_GROUP_OPEN, &req, sizeof(req), NBAR_EBADMSG,
@@ -214,12 +224,14 @@ static void test_groups(void **state)
 	refuses(&w.client, NBAR_OP_GROUP_OPEN, &req, sizeof(req), NBAR_EIO, "the machine of n0");
 	w.no_random = false;
 	assert_int_equal(w.blocks, 1); /* the port */
+	memset(&w.out, 0x5a, sizeof(w.out));
 	group_open("pairwise", 1, 4);
 	assert_int_equal(rep->cell, 0);
 	assert_int_equal(rep->npeer, 2);
 	assert_int_equal(w.out.head.length, sizeof(w.out.head) + sizeof(*rep) + 8);
 	assert_int_equal(((const uint32_t *)(rep + 1))[0], 0);
 	assert_int_equal(((const uint32_t *)(rep + 1))[1], 3);
+	assert_int_equal(((const uint32_t *)(rep + 1))[2], 0x5a5a5a5a); /* behind the reply */
 	assert_int_equal(w.device.nblock, 1);
 	assert_int_equal(w.device.ngroup, 1);
 	assert_int_equal(w.client.ngroup, 1);
@@ -284,7 +296,7 @@ static void test_connect(void **state)
 	assert_int_equal(w.peers, 0);
 	q.endpoint[1] = b;
 	w.peers_left = 1;
-	refuses(&w.client, NBAR_OP_GROUP_CONNECT, &q, sizeof(q.req) + 192, NBAR_EHOSTUNREACH,
+	refuses(&w.client, NBAR_OP_GROUP_CONNECT, &q, sizeof(q.req) + 192, NBAR_EPERM,
 		"no way to the NIC of rank 2: no road");
 	assert_int_equal(w.peers, 0);
 	w.peers_left = UINT32_MAX;

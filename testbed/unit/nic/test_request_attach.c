@@ -89,7 +89,67 @@ static void test_held_cell(void **state)
 		"there is no group in cell 0 of port 3; was");
 	assert_int_equal(group_open("pairwise", 0, 2).cell, 1);
 	assert_int_equal(request(&w.other, NBAR_OP_GROUP_CLOSE, &cell, sizeof(cell)), 0);
+	hold.endpoint = group_open("pairwise", 0, 2).endpoint;
+	assert_int_equal(request(&w.other, NBAR_OP_GROUP_ATTACH, &hold, sizeof(hold)), 0);
+	assert_int_equal(request(&w.client, NBAR_OP_GROUP_CLOSE, &cell, sizeof(cell)), 0);
+	nbnic_client_end(&w.other, NBAR_STATUS_HOST_DIED); /* no group is in its cell any more */
+	nbnic_client_begin(&w.device, &w.other, 200, 7, false);
 	assert_int_equal(group_open("pairwise", 0, 2).cell, 0);
+}
+
+/* A client holds the cells of the groups that it has attached to, and no other cell. */
+static void test_held_cells(void **state)
+{
+	enum { CELLS = 129 };
+	static const uint32_t cells[] = { 0, 63, 64, 127, 128 };
+	const uint32_t n = sizeof(cells) / sizeof(cells[0]);
+	struct nbar_req_port_attach attach = { .port = 3 };
+	struct nbar_endpoint endpoint[CELLS];
+	bool held[CELLS] = { false };
+
+	(void)state;
+	port_open(&w.client, 3);
+	for (uint32_t i = 0; i < CELLS; i++)
+		endpoint[i] = group_open("pairwise", 0, 2).endpoint;
+	memcpy(attach.secret, w.client.secret, sizeof(attach.secret));
+	assert_int_equal(request(&w.other, NBAR_OP_PORT_ATTACH, &attach, sizeof(attach)), 0);
+	for (uint32_t k = 0; k < 2 * n; k++) { /* first attaches to all, then detaches */
+		const uint32_t cell = cells[k % n];
+		const struct nbar_req_group_attach hold = { .cell = cell,
+							    .endpoint = endpoint[cell] };
+		const struct nbar_req_group_close leave = { .cell = cell };
+
+		held[cell] = k < n;
+		assert_int_equal(
+			k < n ? request(&w.other, NBAR_OP_GROUP_ATTACH, &hold, sizeof(hold))
+			      : request(&w.other, NBAR_OP_GROUP_CLOSE, &leave, sizeof(leave)),
+			0);
+		for (uint32_t i = 0; i < CELLS; i++) {
+			assert_int_equal(nbnic_client_holds(&w.other, i), held[i]);
+			assert_int_equal(w.client.port->cell[i].held, held[i]);
+		}
+	}
+}
+
+/* After the end of the port's owner, an attached client holds nothing, and may attach again. */
+static void test_attach_again(void **state)
+{
+	struct nbar_req_port_attach attach = { .port = 3 };
+	struct nbar_req_group_attach hold = { .cell = 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		port_open(&w.client, 3);
+		hold.endpoint = group_open("pairwise", 0, 2).endpoint;
+		memcpy(attach.secret, w.client.secret, sizeof(attach.secret));
+		assert_int_equal(request(&w.other, NBAR_OP_PORT_ATTACH, &attach, sizeof(attach)),
+				 0);
+		assert_false(nbnic_client_holds(&w.other, 0));
+		assert_int_equal(request(&w.other, NBAR_OP_GROUP_ATTACH, &hold, sizeof(hold)), 0);
+		nbnic_client_end(&w.client, NBAR_STATUS_CLOSED);
+		assert_int_equal(w.device.nattached, 0);
+		nbnic_client_begin(&w.device, &w.client, 100, 7, false);
+	}
 }
 
 static void test_events(void **state)
@@ -104,6 +164,9 @@ static void test_events(void **state)
 	w.events_error = -NBAR_EMFILE;
 	refuses(&w.client, NBAR_OP_GROUP_EVENTS, &cell, sizeof(cell), NBAR_EMFILE,
 		"no socket for the group in cell 0 of n0 (error 24); poll");
+	w.events_error = -NBAR_EPERM;
+	refuses(&w.client, NBAR_OP_GROUP_EVENTS, &cell, sizeof(cell), NBAR_EPERM,
+		"no socket for the group in cell 0 of n0 (error 1); poll");
 	w.events_error = 0;
 	assert_int_equal(request(&w.client, NBAR_OP_GROUP_EVENTS, &cell, sizeof(cell)), 0);
 	assert_true(w.client.gives_events && w.events && !w.client.gives_page);
@@ -210,9 +273,10 @@ static void test_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		REQUEST_TEST(test_attach), REQUEST_TEST(test_held_cell),
-		REQUEST_TEST(test_events), REQUEST_TEST(test_statistics),
-		REQUEST_TEST(test_texts),
+		REQUEST_TEST(test_attach),       REQUEST_TEST(test_held_cell),
+		REQUEST_TEST(test_events),       REQUEST_TEST(test_statistics),
+		REQUEST_TEST(test_texts),        REQUEST_TEST(test_held_cells),
+		REQUEST_TEST(test_attach_again),
 	};
 
 	return cmocka_run_group_tests_name("request_attach", tests, NULL, NULL);

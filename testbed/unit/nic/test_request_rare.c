@@ -190,6 +190,20 @@ static void test_user_limits(void **state)
 	}
 }
 
+/* The memory of a group counts in KiB, rounded up. */
+static void test_user_memory(void **state)
+{
+	struct nbnic_request r = { .client = &w.client, .device = &w.device, .reply = &w.out.head };
+	struct nbnic_user *u = &w.device.user[w.client.user];
+
+	(void)state;
+	w.device.user_max.bytes = 64 << 10;
+	u->bytes = 1 << 10;
+	assert_int_equal(nbnic_user_check_group(&r, 63 << 10), 0);
+	assert_int_equal(nbnic_user_check_group(&r, (63 << 10) + 1), -NBAR_ENOSPC);
+	u->bytes = 0;
+}
+
 /* The information about a host after another member has asked for it. */
 static void test_host_of_a_group(void **state)
 {
@@ -275,6 +289,7 @@ int main(void)
 		REQUEST_TEST(test_messages_have_no_barrier),
 		REQUEST_TEST(test_trace),
 		REQUEST_TEST(test_user_limits),
+		REQUEST_TEST(test_user_memory),
 		REQUEST_TEST(test_host_of_a_group),
 		REQUEST_TEST(test_peers_ask),
 	};
