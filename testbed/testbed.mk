@@ -44,6 +44,7 @@ $(BUILD)/test_hostlib_fd $(BUILD)/test_hostlib_late $(BUILD)/test_hostlib_link: 
 $(BUILD)/test_hostlib_link: ALL_LDFLAGS += $(call wrap,nblib_link_start)
 $(BUILD)/test_spare_rare $(BUILD)/test_spare_orders: ALL_LDFLAGS += $(call wrap,$(addprefix nbar_,group_open group_close group_peers group_connect_start group_connect_test post test signal_send signal_recv))
 $(BUILD)/test_spare_orders: ALL_LDFLAGS += $(call wrap,nanosleep clock_gettime)
+$(BUILD)/test_spare_rare: ALL_LDFLAGS += $(call wrap,calloc free)
 
 # With the library that makes tags, if it is there.
 $(BUILD)/test/testbed/unit/wire/test_wire_auth.o: CFLAGS_test += $(if $(SODIUM),-DWIRES_SODIUM -Itestbed/unit/nic)
