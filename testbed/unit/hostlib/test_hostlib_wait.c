@@ -208,7 +208,7 @@ static void naps_grow(void **state)
 	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, 5 * MS), -ETIME);
 	assert_int_equal(fake.nsleep, 11);
 	for (uint32_t i = 0; i < 7; i++)
-		assert_int_equal(fake.sleep[i], (10 << i) * US);
+		assert_int_equal(fake.sleep[i], (UINT64_C(10) << i) * US);
 	for (uint32_t i = 7; i < 10; i++)
 		assert_int_equal(fake.sleep[i], MS);
 	for (uint32_t i = 0; i < fake.nsleep; i++)
