@@ -36,14 +36,16 @@ OBJS += $(SINGLE_MAPPING_OBJ)
 
 # Calls that a test replaces. In the first, each system call and allocation of the host library fails once.
 wrap = $(1:%=-Wl$(comma)--wrap=%)
-$(BUILD)/test_hostlib_faults: ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc socket connect getsockopt sendmsg recvmsg recv mmap sched_getaffinity)
+$(BUILD)/test_hostlib_faults: ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc free pthread_mutex_lock pthread_mutex_unlock socket connect getsockopt sendmsg recvmsg recv mmap sched_getaffinity)
 $(BUILD)/test_fit: ALL_LDFLAGS += $(call wrap,malloc)
 $(BUILD)/test_flats: ALL_LDFLAGS += $(call wrap,calloc)
 $(BUILD)/test_hostlib_host: ALL_LDFLAGS += $(call wrap,dlopen dlsym connect getsockopt geteuid poll)
-$(BUILD)/test_hostlib_fd $(BUILD)/test_hostlib_late $(BUILD)/test_hostlib_link: ALL_LDFLAGS += $(call wrap,recv recvmsg sendmsg)
+$(BUILD)/test_hostlib_fd $(BUILD)/test_hostlib_late $(BUILD)/test_hostlib_link $(BUILD)/test_hostlib_requests: ALL_LDFLAGS += $(call wrap,recv recvmsg sendmsg)
 $(BUILD)/test_hostlib_link: ALL_LDFLAGS += $(call wrap,nblib_link_start)
+$(BUILD)/test_hostlib_wait: ALL_LDFLAGS += $(call wrap,clock_gettime nanosleep poll syscall)
 $(BUILD)/test_spare_rare $(BUILD)/test_spare_orders: ALL_LDFLAGS += $(call wrap,$(addprefix nbar_,group_open group_close group_peers group_connect_start group_connect_test post test signal_send signal_recv))
 $(BUILD)/test_spare_orders: ALL_LDFLAGS += $(call wrap,nanosleep clock_gettime)
+$(BUILD)/test_spare_rare: ALL_LDFLAGS += $(call wrap,calloc free)
 
 # With the library that makes tags, if it is there.
 $(BUILD)/test/testbed/unit/wire/test_wire_auth.o: CFLAGS_test += $(if $(SODIUM),-DWIRES_SODIUM -Itestbed/unit/nic)

@@ -78,8 +78,7 @@ static struct nbar_group *group_alloc(struct nbar_port *port, const struct nbar_
 	bool is_signal = attr->alg && strcmp(attr->alg, "signal") == 0;
 	/* The NIC names at most NBAR_PEERS_MAX peers, and never more than the group has ranks. */
 	uint32_t most = attr->size < NBAR_PEERS_MAX || is_signal ? attr->size : NBAR_PEERS_MAX;
-	/* Each group has its own cache lines, because different threads use different groups. */
-	struct nbar_group *g = aligned_alloc(128, (sizeof(*g) + 127) & ~(size_t)127);
+	struct nbar_group *g = aligned_alloc(_Alignof(struct nbar_group), sizeof(*g));
 
 	if (!g)
 		return NULL;

@@ -158,8 +158,9 @@ static inline void nblib_poll(const struct nbar_port *port)
 
 /* --- group.c ------------------------------------------------------------------------------- */
 
+/* Each group has its own cache lines, because different threads use different groups. */
 struct nbar_group {
-	struct nbar_port *port;
+	_Alignas(128) struct nbar_port *port;
 	struct nbar_doorbell *doorbell;
 	struct nbar_completion *completion;
 	uint64_t posted; /* the lower half is the epoch; by order.h */

@@ -37,10 +37,11 @@ int nblib_link_reach(struct nblib_link *l, const struct sockaddr_un *to, size_t 
 
 uint32_t nblib_link_pid(const struct nblib_link *l)
 {
-	struct ucred peer = { .pid = 0 };
+	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	if (getsockopt(l->sock, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid < 0)
+	/* The kernel gives 0 for a process that this PID namespace does not number. */
+	if (getsockopt(l->sock, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
 		return 0;
 	return (uint32_t)peer.pid;
 }

@@ -127,19 +127,26 @@ static int send_request(struct nblib_link *l, struct nblib_call *call, int flags
 	return n < 0 && errno != EPIPE && errno != ECONNRESET ? lost(l) : 0;
 }
 
-/* Receives a message. If the daemon closed the connection before it read a request, the socket
- * gives an error first, and then the last message of the daemon. */
+/* True if a call that has failed to receive a message must be repeated. If the daemon closed the
+ * connection before it read a request, the socket gives an error first, and then the last message
+ * of the daemon. *reset: false before the first call. */
+static bool interrupted(bool *reset)
+{
+	bool again = errno == EINTR || (errno == ECONNRESET && !*reset);
+
+	*reset |= errno == ECONNRESET;
+	return again;
+}
+
 static ssize_t receive(const struct nblib_link *l, void *message, size_t size, int flags)
 {
 	bool reset = false;
+	ssize_t n;
 
-	for (;;) {
-		ssize_t n = recv(l->sock, message, size, flags);
-
-		if (n >= 0 || (errno != EINTR && (errno != ECONNRESET || reset)))
-			return n;
-		reset |= errno == ECONNRESET;
-	}
+	do
+		n = recv(l->sock, message, size, flags);
+	while (n < 0 && interrupted(&reset));
+	return n;
 }
 
 /* Reads the head of the next reply, and leaves the reply in the socket. */
@@ -307,6 +314,7 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 		.msg_control = &control,
 		.msg_controllen = sizeof(control),
 	};
+	bool reset = false;
 	ssize_t n;
 	int err;
 
@@ -325,14 +333,9 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 								    : await_reply(l, call);
 	if (err < 0)
 		return err;
-	/* As in receive: if the daemon closes the connection now, an error precedes the reply. */
-	for (bool reset = false;; reset |= errno == ECONNRESET) {
-		n = recvmsg(l->sock, &msg, MSG_CMSG_CLOEXEC);
-		if (n >= 0 || (errno != EINTR && (errno != ECONNRESET || reset)))
-			break;
-	}
-	if (n <= 0)
-		return lost(l);
+	while ((n = recvmsg(l->sock, &msg, MSG_CMSG_CLOEXEC)) < 0)
+		if (!interrupted(&reset))
+			return lost(l);
 	take_descriptors(&msg, call->fd);
 	if (call->fd && *call->fd < 0 && (msg.msg_flags & MSG_CTRUNC))
 		return no_descriptor(l);

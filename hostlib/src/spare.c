@@ -327,7 +327,7 @@ int nbar_spare_shrink(struct nbar_spare *s, const uint32_t *failed, uint32_t nfa
 	}
 	if (err == 0)
 		err = connect_new(k, timeout_ns);
-	if (err < 0 && k->time_over) {
+	if (k->time_over) {
 		s->unfinished = k;
 		return err;
 	}

@@ -2,8 +2,8 @@
 /*
  * nic_end.h - a port of libnbar. The test has the NIC's end of its control socket.
  *
- * Used by test_hostlib_late, test_hostlib_link and test_hostlib_fd, which are linked with --wrap
- * for the calls that fail here. A request waits for a moment, not for 30 s.
+ * Used by test_hostlib_late, test_hostlib_link, test_hostlib_fd and test_hostlib_requests, which
+ * are linked with --wrap for the calls that fail here. A request waits for a moment, not for 30 s.
  */
 #ifndef TESTBED_NIC_END_H
 #define TESTBED_NIC_END_H

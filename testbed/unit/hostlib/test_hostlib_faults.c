@@ -4,15 +4,19 @@
  * with each of several errors. The library reports the failure, does not hang, and leaves nothing behind.
  *
  * Linked with --wrap for each of these calls. Only calls of the test's own thread fail, not those
- * of the daemon in this program.
+ * of the daemon in this program. Of this thread the test also counts allocations and locks.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cluster.h"
+#include "internal.h"
 #include "unit/inproc.h"
 
 #define SHRINK_CALLS 6u
@@ -57,9 +61,51 @@ ssize_t __wrap_recv(int fd, void *to, size_t size, int flags)
 	return !(flags & MSG_DONTWAIT) && fails() ? fault_of(fd) : __real_recv(fd, to, size, flags);
 }
 
-WRAP(void *, malloc, NULL, (size_t size), (size))
-WRAP(void *, calloc, NULL, (size_t n, size_t size), (n, size))
-WRAP(void *, aligned_alloc, NULL, (size_t align, size_t size), (align, size))
+/* Of this thread: allocations that are not free, and locks that it holds. */
+static _Thread_local int allocated, locked;
+
+static void *counted(void *memory)
+{
+	allocated += memory != NULL;
+	return memory;
+}
+
+#define WRAP_ALLOCATION(name, parameters, arguments)                      \
+	void *__real_##name parameters;                                   \
+	void *__wrap_##name parameters;                                   \
+	void *__wrap_##name parameters                                    \
+	{                                                                 \
+		return fails() ? NULL : counted(__real_##name arguments); \
+	}
+
+WRAP_ALLOCATION(malloc, (size_t size), (size))
+WRAP_ALLOCATION(calloc, (size_t n, size_t size), (n, size))
+WRAP_ALLOCATION(aligned_alloc, (size_t align, size_t size), (align, size))
+
+void __real_free(void *memory);
+void __wrap_free(void *memory);
+void __wrap_free(void *memory)
+{
+	allocated -= memory != NULL;
+	__real_free(memory);
+}
+
+int __real_pthread_mutex_lock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
+{
+	locked++;
+	return __real_pthread_mutex_lock(lock);
+}
+
+int __real_pthread_mutex_unlock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock)
+{
+	locked--;
+	return __real_pthread_mutex_unlock(lock);
+}
+
 WRAP(int, socket, -1, (int domain, int type, int protocol), (domain, type, protocol))
 WRAP(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))
 WRAP(int, getsockopt, -1, (int fd, int level, int name, void *value, socklen_t *size),
@@ -214,6 +260,7 @@ static void nothing_is_left(uint32_t before)
 /* Each call of a run fails, one after the other. */
 static void fail_each(int error)
 {
+	const int held = allocated;
 	uint32_t before, n = 0;
 
 	require_ok(run());
@@ -226,6 +273,9 @@ static void fail_each(int error)
 		rc = run();
 		require(rc <= 0 && (rc == 0 || *nbar_error()), "call %u, error %d: %d", n, error,
 			rc);
+		require(allocated == held, "call %u, error %d: %d allocations are left", n, error,
+			allocated - held);
+		require(locked == 0, "call %u, error %d: %d locks are held", n, error, locked);
 	} while (fault.left == 0);
 	assert_true(n > 50);
 	fault.left = 0;
@@ -260,6 +310,58 @@ static void connections_are_reset(void **state)
 	fail_each(EPIPE);
 }
 
+/* The reason why a socket cannot be made reaches the caller. */
+static void a_process_without_descriptors_is_told(void **state)
+{
+	static const int error[] = { EMFILE, ENFILE, ENOMEM };
+	struct nbar_rep_nic_stat stat;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(error) / sizeof(error[0]); i++) {
+		fault.left = 1;
+		fault.error = error[i];
+		assert_int_equal(nbar_nic_stat("n0", &stat), -error[i]);
+		assert_int_equal(fault.left, 0);
+	}
+}
+
+/* The kernel does not say how many processors there are, because they are too many for a cpu_set_t:
+ * more than one, so that threads may spin. */
+static void more_processors_than_a_set_has_bits(void **state)
+{
+	const struct nbar_wait_policy policy = { .spin_us = 20 };
+	struct nbar_group g = { .size = 1 };
+
+	(void)state;
+	fault.left = 1;
+	fault.error = EINVAL;
+	nbar_group_set_wait(&g, &policy);
+	assert_int_equal(fault.left, 0);
+	assert_int_equal(g.wait.spin_us, 20);
+}
+
+/* A fork locks the list of ports, and unlocks it in parent and child. */
+static void a_fork_leaves_no_lock(void **state)
+{
+	struct nbar_port *port;
+	int status;
+	pid_t child;
+
+	(void)state;
+	require_ok(nbar_open("n0", &port));
+	assert_int_equal(locked, 0);
+	child = fork();
+	if (child == 0) {
+		nbar_close(port);
+		_exit(locked != 0);
+	}
+	assert_int_equal(locked, 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	nbar_close(port);
+	assert_int_equal(locked, 0);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -281,6 +383,9 @@ int main(void)
 		cmocka_unit_test(calls_take_too_long),
 		cmocka_unit_test(calls_are_interrupted),
 		cmocka_unit_test(connections_are_reset),
+		cmocka_unit_test(a_process_without_descriptors_is_told),
+		cmocka_unit_test(more_processors_than_a_set_has_bits),
+		cmocka_unit_test(a_fork_leaves_no_lock),
 	};
 
 	return cmocka_run_group_tests_name("hostlib_faults", tests, setup, teardown);

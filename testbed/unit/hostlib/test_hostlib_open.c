@@ -3,6 +3,7 @@
  * test_hostlib_open.c - names, ports and groups: errors and their messages.
  */
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -176,6 +177,7 @@ static void a_port_has_one_owner(void **state)
 /* The child of a fork cannot use the port of its parent, and does no harm to it. */
 static void a_port_stays_with_the_parent(void **state)
 {
+	struct pollfd end = { .events = POLLRDHUP };
 	struct cluster c;
 	uint32_t ticket;
 	int status;
@@ -184,18 +186,21 @@ static void a_port_stays_with_the_parent(void **state)
 	(void)state;
 	cluster_start(&c, 2, 2, NULL);
 	require_ok(nbar_post(c.g[0], &ticket));
+	end.fd = nbar_group_fd(c.g[0]);
 	child = fork();
 	if (child == 0) {
 		bool good = nbar_test(c.g[0], ticket) == -ENETDOWN &&
 			    nbar_wait(c.g[0], ticket, NBAR_FOREVER) == -ENETDOWN &&
 			    nbar_post(c.g[1], NULL) == -ENETDOWN &&
-			    strstr(nbar_error(), "open one in the child");
+			    strstr(nbar_error(), "open one in the child") &&
+			    nbar_group_abort(c.g[0]) == 0;
 
 		cluster_end(&c);
 		_exit(good ? 0 : 1);
 	}
 	waitpid(child, &status, 0);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_int_equal(poll(&end, 1, 0), 0); /* the child has not shut it down */
 	require_ok(nbar_barrier(c.g[1]));
 	require_ok(nbar_wait(c.g[0], ticket, NBAR_FOREVER));
 	cluster_end(&c);

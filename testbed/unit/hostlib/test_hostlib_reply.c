@@ -43,6 +43,8 @@ static uint32_t nanswer;
 static uint32_t first[12]; /* first entry of the statistic that the request asks for, by answer */
 static int at_start;       /* open descriptors */
 
+static bool frees_stdin; /* before a reply with a descriptor */
+
 /* What the daemon does with a request. */
 static enum { READS, LEAVES_UNREAD, DOES_NOT_WAIT } manner;
 
@@ -60,6 +62,8 @@ static void answer_one(int fd, struct answer *a, const struct nbar_request *requ
 	a->head.seq += request ? request->seq : 0;
 	memcpy(message, &a->head, sizeof(a->head));
 	memcpy(message + sizeof(a->head), &a->body, sizeof(a->body));
+	if (a->fd >= 0 && frees_stdin)
+		close(STDIN_FILENO);
 	if (a->fd >= 0) {
 		msg.msg_control = &rights;
 		msg.msg_controllen = sizeof(rights);
@@ -225,6 +229,26 @@ static void a_refusal_is_passed_on(void **state)
 		a->head.status = -error[i];
 		expect_open(-error[i], "");
 	}
+}
+
+/* A program may have closed its standard input. The descriptor of the page is closed, whatever its
+ * number. */
+static void a_page_may_be_descriptor_0(void **state)
+{
+	int kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	bool closed;
+
+	(void)state;
+	if (kept < 0)
+		skip();
+	frees_stdin = true;
+	say_port();
+	expect_open(0, "");
+	closed = fcntl(STDIN_FILENO, F_GETFD) < 0;
+	frees_stdin = false;
+	dup2(kept, STDIN_FILENO);
+	close(kept);
+	assert_true(closed);
 }
 
 /* A daemon without free descriptors reports this and closes the connection, whatever the client has
@@ -594,6 +618,7 @@ int main(void)
 		cmocka_unit_test(a_good_answer_opens),
 		cmocka_unit_test(replies_are_checked),
 		cmocka_unit_test(a_refusal_is_passed_on),
+		cmocka_unit_test(a_page_may_be_descriptor_0),
 		cmocka_unit_test(a_refused_client_gets_the_reason),
 		cmocka_unit_test(pages_are_checked),
 		cmocka_unit_test(groups_are_checked),

@@ -23,6 +23,7 @@
 #define PRELUDE_MAX 4u   /* rounds before the decisions; in the third round all post */
 #define ROUNDS_MAX 1000u /* steps without time limits */
 #define STACK_SIZE (256u << 10)
+#define CALL_NS UINT64_C(1000000000) /* time limit of a call: a step of the clock, no more */
 
 /* A new group of one member. */
 struct incarnation {
@@ -226,7 +227,7 @@ static void member_main(void)
 		uint32_t nfailed = world.nfailed;
 
 		m->hurries = false;
-		m->rc = nbar_spare_shrink(m->spare, failed, nfailed, 1, &m->group);
+		m->rc = nbar_spare_shrink(m->spare, failed, nfailed, CALL_NS, &m->group);
 		m->done = m->rc != -ETIME && nfailed == world.nfailed;
 		if (m->done)
 			swapcontext(&m->context, &world.test);

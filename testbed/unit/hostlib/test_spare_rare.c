@@ -43,10 +43,11 @@ int __wrap_nbar_group_open(struct nbar_port *p, const struct nbar_group_attr *at
 	bool is_signal = attr->alg && strcmp(attr->alg, "signal") == 0;
 
 	assert_ptr_equal(p, &port);
+	assert_int_equal(attr->struct_size, sizeof(*attr));
 	if (fake.open)
 		return nblib_fail(-fake.open, "no group");
 	fake.opened += !is_signal;
-	memset(endpoint, 0x5a, sizeof(*endpoint));
+	memset(endpoint, 0x5a + (int)fake.opened, sizeof(*endpoint));
 	*out = is_signal ? &signals : &fresh;
 	return 0;
 }
@@ -155,6 +156,25 @@ int __wrap_nbar_signal_recv(struct nbar_port *p, struct nbar_signal_in *out)
 	return fake.recv ? nblib_fail(-fake.recv, "not received") : 0;
 }
 
+/* Number of allocations that are not free. */
+static uint32_t allocated;
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+	allocated++;
+	return __real_calloc(n, size);
+}
+
+void __real_free(void *memory);
+void __wrap_free(void *memory);
+void __wrap_free(void *memory)
+{
+	allocated -= memory != NULL;
+	__real_free(memory);
+}
+
 static struct nbar_spare *spare_of(uint32_t size)
 {
 	const struct nbar_group_attr attr = { .rank = 0, .size = size };
@@ -251,14 +271,23 @@ static void each_error_ends_it(void **state)
 {
 	static int *const call[] = { &fake.send,    &fake.recv, &fake.open, &fake.start,
 				     &fake.connect, &fake.post, &fake.test };
+	static const int error[] = { ENETDOWN, EPERM };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
+	for (size_t i = 0; i < 2 * sizeof(call) / sizeof(call[0]); i++) {
 		struct nbar_spare *s = spare_of(3);
 
-		fake.answers = call[i] != &fake.recv;
-		*call[i] = ENETDOWN;
-		assert_int_equal(shrink(s, NBAR_FOREVER), -ENETDOWN);
+		fake.answers = call[i / 2] != &fake.recv;
+		*call[i / 2] = error[i % 2];
+		assert_int_equal(shrink(s, NBAR_FOREVER), -error[i % 2]);
+		nbar_spare_close(s);
+	}
+	/* Another error counts more than the end of the time. */
+	for (size_t i = 0; i < 2; i++) {
+		struct nbar_spare *s = spare_of(3);
+
+		fake.recv = error[i];
+		assert_int_equal(shrink(s, 0), -error[i]);
 		nbar_spare_close(s);
 	}
 	/* The ring is full: the message counts as lost. */
@@ -282,6 +311,46 @@ static void each_error_ends_it(void **state)
 	fake.tests = 1;
 	assert_int_equal(shrink(s, 0), -ETIME);
 	assert_non_null(strstr(nbar_error(), "not all that are left have connected"));
+	nbar_spare_close(s);
+}
+
+/* A spare that cannot be opened: the caller gets the error. */
+static void a_spare_that_does_not_open(void **state)
+{
+	struct nbar_group_attr attr = { .struct_size = 4, .size = 3 };
+	struct nbar_endpoint endpoint;
+	struct nbar_spare *s = NULL;
+
+	(void)state;
+	memset(&fake, 0, sizeof(fake));
+	assert_int_equal(nbar_spare_open(&port, &attr, &s, &endpoint), -EINVAL);
+	attr.struct_size = sizeof(attr);
+	fake.open = EPERM;
+	assert_int_equal(nbar_spare_open(&port, &attr, &s, &endpoint), -EPERM);
+	assert_null(s);
+}
+
+/* The digest in a request tells lists of failed ranks apart; the nonce tells the groups of one
+ * member apart. */
+static void requests_name_the_list_and_the_group(void **state)
+{
+	struct nbar_spare *s = spare_of(4);
+	uint32_t failed = 1, list, nonce;
+	struct nbar_group *g;
+
+	(void)state;
+	assert_int_equal(nbar_spare_shrink(s, &failed, 1, 0, &g), -ETIME);
+	list = fake.list;
+	nonce = fake.nonce;
+	failed = 2;
+	assert_int_equal(nbar_spare_shrink(s, &failed, 1, 0, &g), -ETIME);
+	assert_true(fake.list != list);
+	assert_true(fake.nonce != nonce);
+	nonce = fake.nonce;
+	failed = 1;
+	assert_int_equal(nbar_spare_shrink(s, &failed, 1, 0, &g), -ETIME);
+	assert_int_equal(fake.list, list);
+	assert_true(fake.nonce != nonce);
 	nbar_spare_close(s);
 }
 
@@ -352,6 +421,13 @@ static void a_flood_does_not_stop_the_clock(void **state)
 	nbar_spare_close(s);
 }
 
+/* After all tests: a closed spare, and each call that ended, have freed their memory. */
+static void no_memory_is_left(void **state)
+{
+	(void)state;
+	assert_int_equal(allocated, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,9 +435,12 @@ int main(void)
 		cmocka_unit_test(many_are_asked_in_turn),
 		cmocka_unit_test(nonsense_is_ignored),
 		cmocka_unit_test(each_error_ends_it),
+		cmocka_unit_test(a_spare_that_does_not_open),
+		cmocka_unit_test(requests_name_the_list_and_the_group),
 		cmocka_unit_test(the_next_call_goes_on),
 		cmocka_unit_test(a_slow_nic_goes_on_connecting),
 		cmocka_unit_test(a_flood_does_not_stop_the_clock),
+		cmocka_unit_test(no_memory_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

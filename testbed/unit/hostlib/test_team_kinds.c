@@ -263,6 +263,24 @@ static void memory_is_what_it_says(void **state)
 	}
 }
 
+/* A dissemination:N of (N + 1)^k threads has k rounds, and N flags of 128 bytes for each. */
+static void a_power_needs_no_round_more(void **state)
+{
+	(void)state;
+	for (uint32_t ways = 1; ways <= NBAR_TEAM_WAYS_MAX; ways++) {
+		uint32_t size = 1;
+
+		for (uint32_t rounds = 0; size <= NBAR_TEAM_MAX; rounds++, size *= ways + 1) {
+			size_t bytes, least = sizeof(struct nbar_team);
+			char kind[32];
+
+			snprintf(kind, sizeof(kind), "dissemination:%u", ways);
+			assert_int_equal(nbar_team_size(kind, size, &bytes), 0);
+			assert_int_equal(bytes, least + 128 * size * (1 + rounds * ways));
+		}
+	}
+}
+
 static void setup_refused(int err, uint32_t size, const char *kind, const char *word)
 {
 	const struct nbar_team_attr attr = { .size = size, .kind = kind };
@@ -338,6 +356,7 @@ int main(void)
 		cmocka_unit_test(epochs_wrap),
 		cmocka_unit_test(in_two_halves),
 		cmocka_unit_test(memory_is_what_it_says),
+		cmocka_unit_test(a_power_needs_no_round_more),
 		cmocka_unit_test(bad_teams_are_refused),
 		cmocka_unit_test(threads_draw_numbers),
 	};

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostlib_wait.c - how a thread waits: when it yields, sleeps and looks at its NIC.
+ *
+ * Linked with --wrap for the clock and for each call that waits. The clock is the test's, so no
+ * result depends on the machine: a sleep lasts exactly as long as the library asked for, and
+ * nothing else takes time, but each look at the clock may.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "unit/unit.h"
+#include "internal.h"
+
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
+#define CELL 3u
+#define TAKEN_MAX 64u
+
+static struct nbar_page page;
+static struct nbar_port port;
+static struct nbar_group group;
+
+static struct {
+	uint64_t now, step; /* ns; each look at the clock takes `step` */
+	uint32_t looks;     /* at the control socket */
+	uint32_t passes;    /* of an in-process NIC */
+	uint32_t nsleep;
+	uint64_t sleep[TAKEN_MAX]; /* ns of each sleep */
+	int op;                    /* of the last futex call */
+	void (*wake)(void);        /* called in the next sleep on a futex */
+} fake;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+{
+	assert_int_equal(clock, CLOCK_MONOTONIC);
+	fake.now += fake.step;
+	*out = (struct timespec){
+		.tv_sec = (time_t)(fake.now / (1000 * MS)),
+		.tv_nsec = (long)(fake.now % (1000 * MS)),
+	};
+	return 0;
+}
+
+static void slept(const struct timespec *t)
+{
+	uint64_t ns = t ? (uint64_t)t->tv_sec * 1000 * MS + (uint64_t)t->tv_nsec : NBAR_FOREVER;
+
+	assert_true(fake.nsleep < TAKEN_MAX);
+	fake.sleep[fake.nsleep++] = ns;
+	if (t)
+		fake.now += ns;
+}
+
+int __wrap_nanosleep(const struct timespec *t, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
+{
+	(void)left;
+	slept(t);
+	return 0;
+}
+
+/* The library makes only calls of futexes in this way. */
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+	va_list rest;
+
+	va_start(rest, number);
+	const uint32_t *word = va_arg(rest, const uint32_t *);
+	const int op = va_arg(rest, int);
+	const uint32_t value = va_arg(rest, uint32_t);
+	const struct timespec *t = va_arg(rest, const struct timespec *);
+
+	va_end(rest);
+	void (*wake)(void) = fake.wake;
+
+	assert_int_equal(number, SYS_futex);
+	fake.op = op;
+	if (op == FUTEX_WAKE || op == FUTEX_WAKE_PRIVATE) {
+		assert_int_equal(value, INT_MAX);
+		return 0;
+	}
+	assert_int_equal(value, *word);
+	slept(t);
+	fake.wake = NULL;
+	if (wake)
+		wake();
+	else
+		assert_non_null(t); /* else this sleep never ends */
+	return 0;
+}
+
+int __wrap_poll(struct pollfd *p, nfds_t n, int timeout);
+int __wrap_poll(struct pollfd *p, nfds_t n, int timeout)
+{
+	(void)p, (void)n;
+	assert_int_equal(timeout, 0);
+	fake.looks++;
+	return 0;
+}
+
+static void count_pass(struct nbar_hostnic *nic)
+{
+	(void)nic;
+	fake.passes++;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&fake, 0, sizeof(fake));
+	memset(&page, 0, sizeof(page));
+	port = (struct nbar_port){ .link = { .sock = -1, .nic = "n0" }, .page = &page };
+	group = (struct nbar_group){
+		.port = &port,
+		.doorbell = &page.doorbell[CELL],
+		.completion = &page.completion[CELL],
+		.connected = true,
+		.runs = true,
+		.posted = 1,
+		.cell = CELL,
+		.size = 2,
+	};
+	return 0;
+}
+
+static int wait_for(struct nbar_wait_policy policy, uint64_t timeout_ns)
+{
+	group.wait = policy;
+	return nbar_wait(&group, 1, timeout_ns);
+}
+
+static void complete(void)
+{
+	page.completion[CELL].word = 1;
+}
+
+/* --- a group --------------------------------------------------------------------------------- */
+
+/* A thread that spins makes a system call to look at its NIC each 10 ms, not more often. */
+static void looks_are_10_ms_apart(void **state)
+{
+	(void)state;
+	fake.step = MS;
+	assert_int_equal(wait_for((struct nbar_wait_policy){ UINT32_MAX, 0, 0 }, 95 * MS), -ETIME);
+	assert_int_equal(fake.looks, 9);
+	assert_int_equal(fake.nsleep, 0);
+	assert_int_equal(group.yields, 0);
+}
+
+/* A sleep on a group ends after 50 ms at the latest: a NIC that was killed wakes no thread. */
+static void a_sleep_is_bounded(void **state)
+{
+	(void)state;
+	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, 120 * MS), -ETIME);
+	assert_int_equal(fake.nsleep, 3);
+	assert_int_equal(fake.sleep[0], 50 * MS);
+	assert_int_equal(fake.sleep[1], 50 * MS);
+	assert_int_equal(fake.sleep[2], 20 * MS);
+	assert_int_equal(fake.op, FUTEX_WAIT);
+	assert_int_equal(fake.looks, 2);
+	assert_int_equal(group.sleeps, 3);
+	assert_int_equal(page.doorbell[CELL].wake_seq, 3);
+	fake.wake = complete;
+	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, NBAR_FOREVER), 0);
+	assert_int_equal(fake.nsleep, 4);
+}
+
+static void a_policy_is_followed(void **state)
+{
+	(void)state;
+	fake.step = 50 * US;
+	assert_int_equal(wait_for((struct nbar_wait_policy){ 100, 200, 1 }, 400 * US), -ETIME);
+	assert_int_equal(group.yields, 4);
+	assert_int_equal(fake.nsleep, 1);
+	assert_int_equal(fake.sleep[0], 100 * US);
+}
+
+/* A NIC without a sign of life for 30 s ends a wait without limit, at once. */
+static void a_silent_nic_ends_a_wait_at_once(void **state)
+{
+	(void)state;
+	page.life = 7;
+	group.life = 7;
+	group.life_mute = NBLIB_MUTE_NS;
+	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, NBAR_FOREVER), -ETIME);
+	assert_int_equal(fake.nsleep, 1);
+	assert_int_equal(fake.looks, 1);
+}
+
+/* Between passes of an in-process NIC the thread naps: each nap is twice as long as the last, up to
+ * 1 ms, and never longer than the time that is left. */
+static void naps_grow(void **state)
+{
+	static const struct nbar_hostnic_ops ops = { .poll = count_pass };
+	uint64_t sum = 0;
+
+	(void)state;
+	port.link.in_process = true;
+	port.link.host = (struct nbar_hostnic *)&fake;
+	port.link.ops = &ops;
+	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, 5 * MS), -ETIME);
+	assert_int_equal(fake.nsleep, 11);
+	for (uint32_t i = 0; i < 7; i++)
+		assert_int_equal(fake.sleep[i], (UINT64_C(10) << i) * US);
+	for (uint32_t i = 7; i < 10; i++)
+		assert_int_equal(fake.sleep[i], MS);
+	for (uint32_t i = 0; i < fake.nsleep; i++)
+		sum += fake.sleep[i];
+	assert_int_equal(sum, 5 * MS);
+	assert_int_equal(group.sleeps, 11);
+	assert_in_range(fake.passes, 11, 13);
+	assert_int_equal(fake.looks, 0); /* it has no daemon */
+}
+
+/* --- teams ----------------------------------------------------------------------------------- */
+
+static uint64_t team_word;
+
+static void release(void)
+{
+	assert_int_equal(fake.op, FUTEX_WAIT_PRIVATE);
+	assert_true(team_word & NBLIB_TEAM_SLEEPS);
+	team_word = 1;
+}
+
+/* Threads of a team sleep until they are woken; in front of a group, for 50 ms at a time. */
+static void a_thread_of_a_team_sleeps(void **state)
+{
+	struct nbar_team team = { .size = 2, .wait = { 0, 0, 1 } };
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		team_word = 0;
+		fake.wake = release;
+		assert_true(nblib_wait_team(&team, &team_word, 1));
+		assert_int_equal(fake.nsleep, i + 1);
+		assert_true(fake.sleep[i] == (i == 0 ? NBAR_FOREVER : 50 * MS));
+		team.group = &group;
+	}
+}
+
+static struct nbar_process_team procs;
+
+static void last_arrives(void)
+{
+	assert_int_equal(procs.sleepers, 1);
+	assert_int_equal(nbar_process_team_post(&procs, NULL, 1, NULL), 0);
+	assert_int_equal(fake.op, FUTEX_WAKE);
+}
+
+static void a_process_of_a_team_sleeps(void **state)
+{
+	const struct nbar_wait_policy block = { 0, 0, 1 };
+	uint32_t ticket;
+
+	(void)state;
+	assert_int_equal(nbar_process_team_init(&procs, 2), 0);
+	assert_int_equal(nbar_process_team_post(&procs, NULL, 0, &ticket), 0);
+	assert_int_equal(nbar_process_team_wait(&procs, NULL, ticket, &block, 70 * MS), -ETIME);
+	assert_int_equal(fake.nsleep, 1);
+	assert_int_equal(fake.sleep[0], 70 * MS);
+	assert_int_equal(fake.op, FUTEX_WAIT);
+	assert_int_equal(procs.sleepers, 0);
+	fake.wake = last_arrives;
+	assert_int_equal(nbar_process_team_wait(&procs, NULL, ticket, &block, NBAR_FOREVER), 0);
+	assert_int_equal(fake.nsleep, 2);
+	assert_true(fake.sleep[1] == NBAR_FOREVER);
+	assert_int_equal(procs.sleepers, 0);
+}
+
+int main(void)
+{
+#define WAIT(test) cmocka_unit_test_setup(test, setup)
+	const struct CMUnitTest tests[] = {
+		WAIT(looks_are_10_ms_apart),
+		WAIT(a_sleep_is_bounded),
+		WAIT(a_policy_is_followed),
+		WAIT(a_silent_nic_ends_a_wait_at_once),
+		WAIT(naps_grow),
+		WAIT(a_thread_of_a_team_sleeps),
+		WAIT(a_process_of_a_team_sleeps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
