@@ -26,6 +26,7 @@ fetch() {
 	kernel=$work/kernel
 	(cd "$work" && apt-get download "$package") >"$work/log" 2>&1 && dpkg -x "$work/$package"_*.deb "$kernel" ||
 		cannot "$package cannot be had: $(tail -n 1 "$work/log")"
+	[ -d "$kernel/lib" ] || ln -s usr/lib "$kernel/lib" # from Debian 13 on, modules are in /usr/lib
 }
 
 # Copies the modules as 00.ko, 01.ko, ..., in the order of loading.
@@ -38,7 +39,10 @@ copy_modules() {
 	done >"$work/order" 2>>"$work/log"
 	! grep -q ^missing "$work/order" || cannot "that kernel lacks modules: $(grep ^missing "$work/order")"
 	while read -r path; do
-		cp "$path" "$work/root/$(printf '%02d' $n).ko" || return
+		case $path in
+		*.xz) xz -dc "$path" ;;
+		*) cat "$path" ;;
+		esac >"$work/root/$(printf '%02d' $n).ko" || return
 		n=$((n + 1))
 	done < <(awk '$1 == "insmod" && !seen[$2]++ { print $2 }' "$work/order")
 }
@@ -46,8 +50,8 @@ copy_modules() {
 mkdir -p "$dir" || exit 1
 work=$(mktemp -d "$dir/making.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
-for c in busybox cpio depmod modprobe; do
-	command -v $c >/dev/null || cannot "no $c here; on Debian: apt-get install busybox-static cpio kmod"
+for c in busybox cpio depmod modprobe xz; do
+	command -v $c >/dev/null || cannot "no $c here; on Debian: apt-get install busybox-static cpio kmod xz-utils"
 done
 ldd "$(command -v busybox)" >/dev/null 2>&1 && cannot "busybox is not static; apt-get install busybox-static"
 fetch

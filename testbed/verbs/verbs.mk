@@ -2,7 +2,7 @@
 # Tests on a kernel's RDMA stack, in guests (see verbs/README.md). Add a test to VERBS_LIST, and the
 # programs that it needs to VERBS_BIN. NBAR_NATIVE=1 runs the tests on this machine's own RDMA device.
 
-VERBS_DEPS := qemu-system-x86 cpio busybox-static kmod iproute2 libibverbs-dev ibverbs-providers \
+VERBS_DEPS := qemu-system-x86 cpio busybox-static kmod xz-utils iproute2 libibverbs-dev ibverbs-providers \
 	rdma-core strace
 VERBS_BIN += $(BUILD)/oracle $(BUILD)/guests-add
 VERBS_LIST += testbed/verbs/test-bad.sh testbed/verbs/test-one.sh testbed/verbs/test-syscalls.sh \
