@@ -21,4 +21,25 @@ coverage: ## lines and branches that the unit tests execute, by folder; fails be
 	$(Q)BUILD=$(GCOV_BUILD) FLOORS=testbed/coverage/floors PROGRAMS="$(GCOV_BIN)" V="$(V)" \
 		TEST_TIMEOUT=3000 testbed/run testbed/coverage/measure; \
 		status=$$?; sed -n '/^# /p' $(GCOV_BUILD)/log/measure.log; exit $$status
-.PHONY: coverage
+
+# What tests on test hosts and in guests execute. Their programs are optimised, as users have them. The counts of all
+# counted-... add up.
+HOSTS_GCOV := build-gcov-hosts
+GUESTS_GCOV := build-gcov-guests
+HOSTS_MAKE = NBAR_GCOV=$(CURDIR)/$(GUESTS_GCOV) $(MAKE) --no-print-directory BUILD=$(HOSTS_GCOV) \
+             CFLAGS="-O2 -g0 --coverage" LDFLAGS=--coverage FW_LTO=
+
+counted-%:
+	$(Q)mkdir -p $(GUESTS_GCOV)
+	+$(Q)$(HOSTS_MAKE) $*
+
+WIRE_TESTS = $(patsubst %.c,$(BUILD)/%,$(notdir $(wildcard testbed/unit/wire/*.c testbed/unit/glue/*.c))) \
+             $(addprefix testbed/e2e/,wires.sh matrix.sh netns.sh keys.sh af_xdp.sh hostnic.sh)
+check-wires: ## the tests of wires and glue that need no test hosts
+	$(Q)$(MAKE) --no-print-directory check-nodeps TEST_LIST="$(WIRE_TESTS)"
+
+coverage-hosts: ## lines of glue and wires that counted-check-cluster, counted-check-verbs and counted-check-wires have executed; fails below testbed/coverage/floors-hosts
+	$(Q)BUILD=$(HOSTS_GCOV) FLOORS=testbed/coverage/floors-hosts V="$(V)" \
+		DATA="$(HOSTS_GCOV) $(wildcard $(GUESTS_GCOV)/*/gcov/g*)" TEST_TIMEOUT=3000 testbed/run testbed/coverage/measure; \
+		status=$$?; sed -n '/^# /p' $(HOSTS_GCOV)/log/measure.log; exit $$status
+.PHONY: coverage coverage-hosts check-wires

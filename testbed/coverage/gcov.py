@@ -65,14 +65,15 @@ def add_line(lines, number, executed, branches):
 
 
 def collect(folder):
-    """Reads the counts of all objects under folder, where GCOV_PREFIX has put them."""
+    """Reads the counts of all objects under folder: a build folder, or a folder that GCOV_PREFIX names."""
     files = {}
     data = []
     for at, _, names in os.walk(folder):
         for name in names:
             if name.endswith(".gcda"):
-                note = name[:-5] + ".gcno"
-                os.symlink(os.path.join(at[len(folder) :], note), os.path.join(at, note))
+                note = os.path.join(at, name[:-5] + ".gcno")
+                if not os.path.exists(note):
+                    os.symlink(note[len(folder) :], note)
                 data.append(os.path.join(at, name))
     if data:
         gcov = os.environ.get("GCOV", "gcov")

@@ -28,7 +28,7 @@ $(BUILD)/libcluster-finalize.so: testbed/hosts/finalize.c
 	$(call say,MPICC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(MPICC_mpich) -std=c11 $(WARN) $(CFLAGS) -fPIC -c $< -o $@.o
-	$(Q)$(CC) -shared -Wl,-z,lazy $@.o -o $@
+	$(Q)$(CC) -shared $(LDFLAGS) -Wl,-z,lazy $@.o -o $@
 
 check-cluster: deps ## tests on test hosts, made of namespaces: needs root or user namespaces
 	$(Q)testbed/deps.sh nftables iputils-ping openmpi-bin libopenmpi-dev mpich libmpich-dev
