@@ -15,7 +15,7 @@ unit_obj = $(filter %/$(1).o,$(UNIT_OBJ))
 $(UNIT_BIN): $(BUILD)/%: $$(call unit_obj,$$*) $(BUILD)/libinproc.a $(BUILD)/libnbnicd.a \
              $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a $(BUILD)/libnbar.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(filter %libnbfw.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
+	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %libglue.a,$^) $(filter %.a,$^) $(filter %libnbfw.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
 
 $(BUILD)/test_hostnic $(BUILD)/test_hostnic_owner $(BUILD)/test_hostnic_share: | $(BUILD)/$(HOSTNIC_SO)
 
@@ -66,11 +66,15 @@ REQUEST_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/request_world.o
 $(BUILD)/test_request $(BUILD)/test_request_attach $(BUILD)/test_request_latency $(BUILD)/test_request_rare: $(REQUEST_WORLD_OBJ)
 OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ) $(DEVICE_WORLD_OBJ) $(NIC_TRACE_OBJ) $(REQUEST_WORLD_OBJ)
 
-# The exchange of the MPI glue, without an MPI.
-$(BUILD)/test_exchange: $(BUILD)/glue/mpi-glue/exchange.o
-$(BUILD)/test_exchange: ALL_LDFLAGS += -Wl,--wrap=calloc
-# Barriers and ports of the glue, without an MPI.
-$(BUILD)/test_revoke $(BUILD)/test_ports: $(GLUE_OBJ)
+# The MPI glue, without an MPI.
+$(BUILD)/libglue.a: $(GLUE_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+$(patsubst testbed/unit/glue/%.c,$(BUILD)/%,$(wildcard testbed/unit/glue/test_*.c)): $(BUILD)/libglue.a
+$(BUILD)/test_exchange: ALL_LDFLAGS += $(call wrap,calloc)
+$(BUILD)/test_glue_config: ALL_LDFLAGS += $(call wrap,dlopen uname)
+$(BUILD)/test_glue_node: ALL_LDFLAGS += $(call wrap,malloc uname access sched_getaffinity open read stat)
 
 TESTS += $(UNIT_BIN)
 TEST_LIST += $(UNIT_BIN)
