@@ -74,6 +74,12 @@ $(BUILD)/libglue.a: $(GLUE_OBJ)
 $(patsubst testbed/unit/glue/%.c,$(BUILD)/%,$(wildcard testbed/unit/glue/test_*.c)): $(BUILD)/libglue.a
 $(BUILD)/test_exchange: ALL_LDFLAGS += $(call wrap,calloc)
 $(BUILD)/test_glue_config: ALL_LDFLAGS += $(call wrap,dlopen uname)
+# Ranks are processes, with a fake MPI between them. Their system calls and allocations fail on demand.
+RANKS_OBJ := $(BUILD)/test/testbed/unit/glue/ranks.o $(BUILD)/test/testbed/unit/glue/rank_faults.o
+RANKS_BIN := $(patsubst %,$(BUILD)/%,test_join test_join_faults test_glue_wait test_glue_post test_glue_ended test_glue_tuned test_glue_last)
+$(RANKS_BIN): $(RANKS_OBJ)
+$(RANKS_BIN): ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc free getrandom memfd_create ftruncate fcntl mmap socket setsockopt bind connect sendmsg recvmsg fstat pthread_create clock_gettime sched_yield nanosleep)
+OBJS += $(RANKS_OBJ)
 $(BUILD)/test_glue_node: ALL_LDFLAGS += $(call wrap,malloc uname access sched_getaffinity open read stat)
 
 TESTS += $(UNIT_BIN)
