@@ -115,8 +115,18 @@ WRAP(int, setsockopt, -1, (int fd, int level, int name, const void *value, sockl
      (fd, level, name, value, size))
 WRAP(int, bind, -1, (int fd, const struct sockaddr *at, socklen_t size), (fd, at, size))
 WRAP(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))
-WRAP(ssize_t, sendmsg, -1, (int fd, const struct msghdr *msg, int flags), (fd, msg, flags))
-WRAP(ssize_t, recvmsg, -1, (int fd, struct msghdr *msg, int flags), (fd, msg, flags))
+/* A connection that was reset stays reset. */
+static int fault_of(int fd)
+{
+	if (fault.error == ECONNRESET)
+		shutdown(fd, SHUT_RDWR);
+	errno = fault.error;
+	return -1;
+}
+
+WRAP(ssize_t, sendmsg, fault_of(fd), (int fd, const struct msghdr *msg, int flags),
+     (fd, msg, flags))
+WRAP(ssize_t, recvmsg, fault_of(fd), (int fd, struct msghdr *msg, int flags), (fd, msg, flags))
 WRAP(int, fstat, -1, (int fd, struct stat *out), (fd, out))
 WRAP(int, pthread_create, EAGAIN,
      (pthread_t * id, const pthread_attr_t *attr, void *(*run)(void *), void *arg),
