@@ -80,6 +80,7 @@ RANKS_BIN := $(patsubst %,$(BUILD)/%,test_join test_join_faults test_glue_wait t
 $(RANKS_BIN): $(RANKS_OBJ)
 $(RANKS_BIN): ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc free getrandom memfd_create ftruncate fcntl mmap socket setsockopt bind connect sendmsg recvmsg fstat pthread_create clock_gettime sched_yield nanosleep)
 $(BUILD)/test_glue_ended: ALL_LDFLAGS += $(call wrap,nbar_nic_why)
+$(BUILD)/test_glue_post: ALL_LDFLAGS += $(call wrap,nbar_post)
 OBJS += $(RANKS_OBJ)
 $(BUILD)/test_glue_node: ALL_LDFLAGS += $(call wrap,malloc uname access sched_getaffinity open read stat)
 

@@ -86,7 +86,7 @@ int ranks_barrier(struct ranks_comm *c);
 /* Calls the barriers up to and with the set-up. Returns the result of the last one. */
 int ranks_set_up(struct ranks_comm *c);
 
-/* Waits until ranks->go[i] is n, or ends the rank if the MPI fails. */
+/* Waits until ranks->go[i] is at least n. */
 void ranks_await(uint32_t i, uint32_t n);
 void ranks_signal(uint32_t i);
 
