@@ -82,6 +82,7 @@ $(RANKS_BIN): ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc free getran
 $(BUILD)/test_glue_ended: ALL_LDFLAGS += $(call wrap,nbar_nic_why)
 $(BUILD)/test_glue_post: ALL_LDFLAGS += $(call wrap,nbar_post)
 OBJS += $(RANKS_OBJ)
+$(BUILD)/test_mates: ALL_LDFLAGS += $(call wrap,geteuid open read recvmsg)
 $(BUILD)/test_glue_node: ALL_LDFLAGS += $(call wrap,malloc uname access sched_getaffinity open read stat)
 
 TESTS += $(UNIT_BIN)
