@@ -79,6 +79,13 @@ static bool broken(void)
 	return __atomic_load_n(&ranks->broken, __ATOMIC_RELAXED);
 }
 
+static void nap(void)
+{
+	if (__atomic_load_n(&ranks->failed, __ATOMIC_RELAXED))
+		_exit(1);
+	usleep(20);
+}
+
 /* True: this call fails. */
 static bool call_fails(void)
 {
@@ -138,7 +145,7 @@ static int exchange(void *mpi, uint32_t tag, struct nbmpi_message *message, uint
 			pthread_mutex_unlock(&mail->lock);
 			if (broken())
 				return MPI_BROKEN;
-			usleep(20);
+			nap();
 			pthread_mutex_lock(&mail->lock);
 		}
 	pthread_mutex_unlock(&mail->lock);
@@ -283,6 +290,8 @@ void ranks_run(void (*body)(void))
 		require(waitpid(pid[r], &ranks->rank[r].status, 0) == pid[r], "rank %u", r);
 	for (uint32_t r = 0; r < ranks->size; r++)
 		gather(&ranks->rank[r], said[r]);
+	for (uint32_t r = 0; r < ranks->size && ranks->failed; r++)
+		print_error("%s", ranks->rank[r].said);
 	for (uint32_t r = 0; r < ranks->size; r++)
 		if (ranks->killed[r])
 			require(WIFSIGNALED(ranks->rank[r].status) &&
@@ -307,7 +316,7 @@ static bool all_at(const struct ranks_comm *c, uint32_t *count, uint32_t n)
 		while ((int32_t)(__atomic_load_n(&count[r], __ATOMIC_SEQ_CST) - n) < 0) {
 			if (broken())
 				return false;
-			usleep(20);
+			nap();
 		}
 	return true;
 }
@@ -343,7 +352,7 @@ int ranks_set_up(struct ranks_comm *c)
 void ranks_await(uint32_t i, uint32_t n)
 {
 	while (__atomic_load_n(&ranks->go[i], __ATOMIC_SEQ_CST) < n)
-		usleep(20);
+		nap();
 }
 
 void ranks_signal(uint32_t i)

@@ -50,6 +50,7 @@ struct ranks {
 	/* Shared by all ranks. */
 	int revoked;              /* atomic: the code, or 0 */
 	int broken;               /* atomic: the MPI has failed */
+	bool failed;              /* a rank has failed: the others end */
 	uint32_t go[RANKS_NOTES]; /* atomic: signals of a test between its ranks */
 	struct rank_shown rank[RANKS_MAX];
 };
@@ -72,6 +73,7 @@ void ranks_run(void (*body)(void));
 				#cond);                                                       \
 			fprintf(stderr, __VA_ARGS__);                                         \
 			fprintf(stderr, "\n");                                                \
+			ranks->failed = true;                                                 \
 			_exit(1);                                                             \
 		}                                                                             \
 	} while (0)
@@ -86,7 +88,7 @@ int ranks_barrier(struct ranks_comm *c);
 /* Calls the barriers up to and with the set-up. Returns the result of the last one. */
 int ranks_set_up(struct ranks_comm *c);
 
-/* Waits until ranks->go[i] is at least n. */
+/* Waits until ranks->go[i] is at least n, or ends if another rank has failed. */
 void ranks_await(uint32_t i, uint32_t n);
 void ranks_signal(uint32_t i);
 
@@ -105,12 +107,12 @@ const char *faults_end(void);
 /* This much time is added to the clock: seconds. */
 extern double clock_ahead;
 
-/* Numbers of calls. */
+/* Numbers of calls of this thread. */
 struct calls {
 	uint32_t yields, sleeps;
 	uint64_t slept_ns;
 };
-extern struct calls calls;
+extern _Thread_local struct calls calls;
 
 /* Blocks of memory that are in use. */
 int64_t blocks_in_use(void);
