@@ -76,12 +76,13 @@ $(BUILD)/test_exchange: ALL_LDFLAGS += $(call wrap,calloc)
 $(BUILD)/test_glue_config: ALL_LDFLAGS += $(call wrap,dlopen uname)
 # Ranks are processes, with a fake MPI between them. Their system calls and allocations fail on demand.
 RANKS_OBJ := $(BUILD)/test/testbed/unit/glue/ranks.o $(BUILD)/test/testbed/unit/glue/rank_faults.o
-RANKS_BIN := $(patsubst %,$(BUILD)/%,test_join test_join_faults test_glue_wait test_glue_post test_glue_ended test_glue_tuned test_glue_last)
+RANKS_BIN := $(patsubst %,$(BUILD)/%,test_join test_join_faults test_glue_wait test_glue_post test_glue_ended test_glue_tuned test_glue_last test_glue_rare)
 $(RANKS_BIN): $(RANKS_OBJ)
 $(RANKS_BIN): ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc free getrandom memfd_create ftruncate fcntl mmap socket setsockopt bind connect sendmsg recvmsg fstat pthread_create clock_gettime sched_yield nanosleep)
 $(BUILD)/test_glue_ended: ALL_LDFLAGS += $(call wrap,nbar_nic_why)
 $(BUILD)/test_glue_post: ALL_LDFLAGS += $(call wrap,nbar_post)
 $(BUILD)/test_glue_tuned: ALL_LDFLAGS += $(call wrap,dlopen dlsym dlerror)
+$(BUILD)/test_glue_rare: ALL_LDFLAGS += $(call wrap,nbar_group_open nbar_missing_why)
 OBJS += $(RANKS_OBJ)
 $(BUILD)/test_mates: ALL_LDFLAGS += $(call wrap,geteuid open read recvmsg)
 $(BUILD)/test_glue_node: ALL_LDFLAGS += $(call wrap,malloc uname access sched_getaffinity open read stat)
@@ -150,7 +151,7 @@ check-mutations: ## breaks the core in many ways and sees the unit tests fail; t
 
 # Mutants by standard operators, drawn from SEED; see testbed/mutate/mutants for the other settings.
 COUNT ?= 60
-check-mutants: $(UNIT_BIN) $(BUILD)/mc-wait ## COUNT=60 random mutants of core, nic and hostlib, from SEED; fails if the tests kill too few
+check-mutants: $(UNIT_BIN) $(BUILD)/mc-wait ## COUNT=60 random mutants of core, nic, hostlib and mpi-glue, from SEED; fails if the tests kill too few
 	$(Q)testbed/deps.sh clang
 	+$(Q)$(GCOV_MAKE) $(GCOV_BIN)
 	$(Q)$(MAKE) --no-print-directory -Bn $(UNIT_BIN) >$(BUILD)/mutants.commands

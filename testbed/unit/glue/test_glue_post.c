@@ -88,6 +88,32 @@ static void tests_post(void **state)
 	ranks_run(many);
 }
 
+/* A blocking barrier waits for room, too. */
+static void blocking(void)
+{
+	static struct nbmpi_request r[MANY];
+	struct ranks_comm c;
+
+	ranks_open(&c, 0, 0, ranks->size);
+	start_many(&c, r);
+	expect(ranks_barrier(&c) == 0, "a barrier behind all of them");
+	for (uint32_t i = 0; i < MANY; i++)
+		while (nbmpi_test(&r[i]) == 0)
+			nbmpi_yield(0); /* the thread has the lock */
+}
+
+static void a_blocking_barrier_waits_for_room(void **state)
+{
+	(void)state;
+	for (int wait = NBMPI_WAIT_AUTO; wait <= NBMPI_WAIT_BLOCK; wait++)
+		for (int i = 0; i < 2; i++) {
+			no_thread = i;
+			ranks_begin(2, 1);
+			ranks->config.wait = (enum nbmpi_wait)wait;
+			ranks_run(blocking);
+		}
+}
+
 /* Waits until the thread has nothing to do, and starts the next one. */
 static void again(void)
 {
@@ -234,6 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_thread_posts),
 		cmocka_unit_test(tests_post),
+		cmocka_unit_test(a_blocking_barrier_waits_for_room),
 		cmocka_unit_test(the_thread_comes_back),
 		cmocka_unit_test(the_thread_ends_at_stop),
 		cmocka_unit_test(a_failure_while_tickets_wait),
