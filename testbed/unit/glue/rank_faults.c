@@ -20,6 +20,7 @@ static struct {
 	uint32_t left;
 	const char *name, *failed;
 	int error;
+	bool always;
 } fault;
 static int64_t blocks; /* atomic */
 double clock_ahead;
@@ -31,6 +32,13 @@ void faults_set(uint32_t n, const char *name, int error)
 	fault.name = name;
 	fault.error = error;
 	fault.failed = NULL;
+	fault.always = false;
+}
+
+void faults_always(const char *name, int error)
+{
+	faults_set(1, name, error);
+	fault.always = true;
 }
 
 const char *faults_end(void)
@@ -48,6 +56,7 @@ static bool fails(const char *name)
 {
 	if (fault.left == 0 || (fault.name && strcmp(fault.name, name) != 0) || --fault.left > 0)
 		return false;
+	fault.left = fault.always;
 	fault.failed = name;
 	errno = fault.error;
 	return true;

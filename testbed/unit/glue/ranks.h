@@ -104,6 +104,9 @@ void ranks_mpi_fails(uint32_t n);
 void faults_set(uint32_t n, const char *name, int error);
 const char *faults_end(void);
 
+/* All calls of this name fail until faults_end. */
+void faults_always(const char *name, int error);
+
 /* This much time is added to the clock: seconds. */
 extern double clock_ahead;
 
