@@ -11,6 +11,23 @@
 
 #define BARRIERS 30u
 
+/* Blocks of memory that reading the statistic takes. Fails each of them once. */
+static uint32_t blocks_of(struct ranks_comm *c)
+{
+	struct nbmpi_last all, of[RANKS_MAX];
+
+	for (uint32_t n = 1;; n++) {
+		int rc;
+
+		faults_set(n, "malloc", ENOMEM);
+		rc = nbmpi_comm_last(c->nbar, &all, of);
+		if (!faults_end())
+			return n - 1;
+		expect(rc == -ENOMEM && all.barriers == 0 && of[0].barriers == 0, "block %u: %d", n,
+		       rc);
+	}
+}
+
 /* In every barrier but those of the set-up, rank `late` arrives when all others have begun. */
 static uint32_t late;
 
@@ -20,6 +37,7 @@ static void one_is_late(void)
 	struct nbmpi_request r;
 	struct ranks_comm c;
 	uint64_t sum = 0, most = 0;
+	uint32_t before;
 
 	ranks_open(&c, 0, 0, ranks->size);
 	memset(&all, 0xff, sizeof(all));
@@ -27,6 +45,7 @@ static void one_is_late(void)
 	expect(nbmpi_comm_last(c.nbar, &all, of) == 0, "before the set-up");
 	expect(all.barriers == 0 && all.ns == 0 && all.most_ns == 0 && of[1].barriers == 0, "0");
 	expect(ranks_set_up(&c) == 0, "the set-up");
+	before = blocks_of(&c);
 	for (uint32_t i = 1; i <= BARRIERS; i++) {
 		if (ranks_me == late)
 			ranks_await(0, (ranks->size - 1) * i);
@@ -55,12 +74,9 @@ static void one_is_late(void)
 	}
 	expect(sum == BARRIERS && most == all.most_ns, "%u", (unsigned)sum);
 	ranks->rank[ranks_me].note[0] = of[late].barriers;
-	/* No memory for the numbers of the hosts. */
-	if (ranks->each > 1) {
-		faults_set(1, "malloc", ENOMEM);
-		expect(nbmpi_comm_last(c.nbar, &all, of) == -ENOMEM, "without memory");
-		faults_end();
-	}
+	/* The numbers of the hosts are looked up if ranks share hosts, and only then. */
+	expect(blocks_of(&c) == before + (ranks->each > 1 ? 2 : 0), "%u, before %u", blocks_of(&c),
+	       before);
 	faults_set(1, "sendmsg", ECONNRESET);
 	expect(nbmpi_comm_last(c.nbar, &all, of) < 0, "without an answer");
 	expect(faults_end(), "it has asked");
@@ -199,25 +215,26 @@ static void ranks_yield_by_policy(void **state)
 	assert_int_equal(calls.yields, before + 1);
 }
 
-/* Number of calls into the MPI until a barrier of one host completes: rank 1 arrives after the
- * n-th look at the NIC. */
+/* A barrier of one host: rank 1 arrives at a call of rank 0 into the MPI. */
 static struct nbmpi_comm *waiting;
-static uint32_t progresses, arrives;
+static uint32_t progresses, arrives, yields_before;
 
 static void progress(void)
 {
+	if (progresses == 0)
+		yields_before = calls.yields;
 	if (++progresses == arrives)
 		nbar_process_team_post(&waiting->memory->procs, NULL, 1, NULL);
 }
 
-/* Sleeps of a rank that waits alone, until the MPI has been called n times. */
-static uint32_t sleeps_until(uint32_t n)
+/* Calls into the MPI of a rank that waits alone until its n-th call. */
+static uint32_t waits_until(enum nbmpi_wait wait, uint32_t n)
 {
 	static const struct nbmpi_ops ops = { .progress = progress };
 	struct nbmpi_start start = start_at(0);
 	struct nbmpi_comm *c;
 
-	start.config.wait = NBMPI_WAIT_BLOCK;
+	start.config.wait = wait;
 	start.ops = &ops;
 	nbmpi_start(&start);
 	waiting = c = nbmpi_comm_open(NULL, 0, 2, false);
@@ -226,7 +243,7 @@ static uint32_t sleeps_until(uint32_t n)
 	c->path = NBMPI_OFFLOADED;
 	c->nhost = 1;
 	c->nlocal = 2;
-	progresses = 0;
+	progresses = calls.yields = 0;
 	arrives = n;
 	assert_int_equal(nbmpi_barrier(c), 0);
 	free(c->memory);
@@ -235,11 +252,17 @@ static uint32_t sleeps_until(uint32_t n)
 	return progresses;
 }
 
-static void a_sleeping_rank_calls_the_mpi(void **state)
+static void a_rank_that_waits_calls_the_mpi(void **state)
 {
 	(void)state;
-	assert_int_equal(sleeps_until(1), 1);
-	assert_int_equal(sleeps_until(20), 20);
+	assert_int_equal(waits_until(NBMPI_WAIT_BLOCK, 1), 1);
+	assert_int_equal(waits_until(NBMPI_WAIT_BLOCK, 20), 20);
+	assert_int_equal(yields_before, 0);
+	/* A rank that yields makes four passes before its first call. */
+	assert_int_equal(waits_until(NBMPI_WAIT_YIELD, 3), 3);
+	assert_int_equal(yields_before, 4);
+	assert_int_equal(waits_until(NBMPI_WAIT_SPIN, 3), 3);
+	assert_int_equal(yields_before, 0);
 }
 
 int main(void)
@@ -251,7 +274,7 @@ int main(void)
 		cmocka_unit_test(barriers_in_process),
 		cmocka_unit_test(lines_have_a_longest),
 		cmocka_unit_test(ranks_yield_by_policy),
-		cmocka_unit_test(a_sleeping_rank_calls_the_mpi),
+		cmocka_unit_test(a_rank_that_waits_calls_the_mpi),
 	};
 
 	return run_with_nics(4, tests);

@@ -323,6 +323,9 @@ static void the_nic_is_missing(void **state)
 	setenv("NBAR_NIC", "n4:2", 1);
 	assert_int_equal(self(0).has_nic, 0);
 	assert_non_null(strstr(nbmpi_node_lacks_nic(), "no NIC n4 at /run/test/n4.sock"));
+	setenv("NBAR_NIC", "n%d", 1);
+	assert_int_equal(self(0).has_nic, 0);
+	assert_non_null(strstr(nbmpi_node_lacks_nic(), "no NIC n%d at /run/test/n%d.sock"));
 	strcpy(config.nic, "eth%r");
 	assert_int_equal(self(12).has_nic, 0);
 	assert_non_null(strstr(nbmpi_node_lacks_nic(), "no NIC eth12 at /run/test/eth12.sock"));

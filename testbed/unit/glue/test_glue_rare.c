@@ -24,6 +24,7 @@ int __wrap_nbar_group_open(struct nbar_port *port, const struct nbar_group_attr 
 static struct {
 	int n;
 	uint32_t host[NBAR_STRAGGLERS_MAX];
+	uint16_t why; /* of the first one */
 } missing;
 
 int __wrap_nbar_missing_why(const struct nbar_group *g, uint32_t *ranks_out, uint16_t *why,
@@ -34,6 +35,7 @@ int __wrap_nbar_missing_why(const struct nbar_group *g, uint32_t *ranks_out, uin
 	(void)g;
 	assert_int_equal(n, NBAR_STRAGGLERS_MAX);
 	memset(why, 0, n * sizeof(*why));
+	why[0] = missing.why;
 	memcpy(ranks_out, missing.host, sizeof(missing.host));
 	return missing.n;
 }
@@ -216,6 +218,11 @@ static void missing_ranks_are_named(void **state)
 	assert_true(begins(failure(4, 8, NBMPI_WHERE_NIC, -EHOSTUNREACH),
 			   "nbar: barrier over 8 ranks failed; missing: rank 6 or 7 (host 3), "
 			   "rank 2 or 3 (host 1) ("));
+	missing.why = NBAR_WHY_HOST_STOPPED << 13;
+	assert_true(begins(failure(4, 4, NBMPI_WHERE_NIC, -EHOSTUNREACH),
+			   "nbar: barrier over 4 ranks failed; missing: rank 3: process stopped, "
+			   "late for 0.0 s, rank 1 ("));
+	missing.why = 0;
 	/* A NIC may say anything. */
 	missing.host[0] = 4;
 	assert_true(

@@ -379,6 +379,20 @@ static void lines_of_processes(void **state)
 	nbmpi_memory_leave(c);
 }
 
+/* A rank that cannot read its own start is not checked by the others. */
+static void a_rank_without_a_start(void **state)
+{
+	struct nbmpi_comm *c;
+
+	(void)state;
+	stat_error = EMFILE;
+	c = five();
+	assert_int_equal(c->memory->mate[1].born, 0);
+	stat_error = ENOENT;
+	assert_null(nbmpi_mate_ended(c));
+	nbmpi_memory_leave(c);
+}
+
 static void nothing_stays_open(void **state)
 {
 	struct nbmpi_comm *c = five();
@@ -407,6 +421,7 @@ int main(void)
 		cmocka_unit_test_setup(processes_that_run, usual),
 		cmocka_unit_test_setup(zombies, usual),
 		cmocka_unit_test_setup(lines_of_processes, usual),
+		cmocka_unit_test_setup(a_rank_without_a_start, usual),
 		cmocka_unit_test_setup(nothing_stays_open, usual),
 	};
 
