@@ -3,7 +3,7 @@
  * rank_faults.c - system calls and allocations of the glue and of libnbar, counted, and failing on
  * demand. Linked with --wrap for each of them.
  *
- * In the test program itself nothing fails: the NICs run there.
+ * Nothing fails in the process of the NICs.
  */
 #include <errno.h>
 #include <fcntl.h>

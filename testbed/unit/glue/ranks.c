@@ -13,6 +13,7 @@
 #include "exchange.h"
 #include "node.h"
 #include "ranks.h"
+#include "unit/inproc.h"
 
 #define LETTERS 512u
 #define SECONDS 120u /* after which a rank counts as hung; much longer than any rank runs */
@@ -69,6 +70,62 @@ void ranks_begin(uint32_t size, uint32_t each)
 	nbmpi_config_init(&ranks->config);
 	strcpy(ranks->config.nic, "n%r");
 	ranks->config.verbose = 2;
+}
+
+/* --- NICs --------------------------------------------------------------------------------------
+ */
+
+uint32_t ranks_nics;
+static pid_t nics_pid;
+static int nics_pipe[2]; /* the NICs stop when its end for writing is closed */
+
+/* Tells the test program the run directory, and waits until the test program ends. */
+static _Noreturn void nics_main(int tell)
+{
+	struct inproc *nics = inproc_start(ranks_nics, NULL);
+	const char *dir = inproc_run_dir(nics);
+	char byte;
+
+	if (write(tell, dir, strlen(dir) + 1) < 0)
+		abort();
+	close(tell);
+	while (read(nics_pipe[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	inproc_stop(nics);
+	_exit(0);
+}
+
+int ranks_nics_start(void **state)
+{
+	char dir[128];
+	int told[2];
+	ssize_t n;
+
+	(void)state;
+	if (pipe2(told, O_CLOEXEC) < 0 || pipe2(nics_pipe, O_CLOEXEC) < 0)
+		return -1;
+	nics_pid = fork();
+	if (nics_pid == 0) {
+		close(nics_pipe[1]);
+		nics_main(told[1]);
+	}
+	close(told[1]);
+	close(nics_pipe[0]);
+	n = read(told[0], dir, sizeof(dir)); /* one write: it comes at once */
+	close(told[0]);
+	if (nics_pid < 0 || n <= 0)
+		return -1;
+	setenv("NBAR_RUN_DIR", dir, 1);
+	return 0;
+}
+
+int ranks_nics_end(void **state)
+{
+	int status;
+
+	(void)state;
+	close(nics_pipe[1]);
+	return waitpid(nics_pid, &status, 0) == nics_pid && status == 0 ? 0 : -1;
 }
 
 /* --- the fake MPI ------------------------------------------------------------------------------

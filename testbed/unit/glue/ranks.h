@@ -3,7 +3,7 @@
  * ranks.h - the ranks of an MPI, as processes, for tests of the glue: a fake MPI between them, with
  * calls that fail on demand.
  *
- * The NICs are those of the test program: host h uses NIC "nH". A rank runs a function of the test
+ * Host h uses NIC "nH". A rank runs a function of the test
  * and ends. It reports a failure by expect(), because the asserts of cmocka belong to the test
  * program.
  */
@@ -63,6 +63,14 @@ void ranks_begin(uint32_t size, uint32_t each);
 /* Runs all ranks, each in a process of its own, between nbmpi_start and nbmpi_stop, and waits for
  * all. The test fails if a rank fails, or leaves memory or descriptors behind. */
 void ranks_run(void (*body)(void));
+
+/* Runs the tests of an array beside n NICs; the exit status of main(). The NICs are in a process of
+ * their own, because this one forks: it has no other thread that could hold a lock then. */
+#define run_with_ranks(n, tests) \
+	(ranks_nics = (n), cmocka_run_group_tests(tests, ranks_nics_start, ranks_nics_end))
+extern uint32_t ranks_nics;
+int ranks_nics_start(void **state);
+int ranks_nics_end(void **state);
 
 /* --- within a rank --------------------------------------------------------------------------- */
 

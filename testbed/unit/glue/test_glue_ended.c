@@ -8,7 +8,6 @@
 #include <signal.h>
 
 #include "ranks.h"
-#include "unit/nics.h"
 
 static uint32_t victim;
 
@@ -271,5 +270,5 @@ int main(void)
 		cmocka_unit_test(long_waits_are_said),
 	};
 
-	return run_with_nics(4, tests);
+	return run_with_ranks(4, tests);
 }

@@ -7,7 +7,6 @@
 
 #include "ranks.h"
 #include "said.h"
-#include "unit/nics.h"
 
 #define BARRIERS 30u
 
@@ -277,5 +276,5 @@ int main(void)
 		cmocka_unit_test(a_rank_that_waits_calls_the_mpi),
 	};
 
-	return run_with_nics(4, tests);
+	return run_with_ranks(4, tests);
 }

@@ -7,7 +7,6 @@
 #include <signal.h>
 
 #include "ranks.h"
-#include "unit/nics.h"
 
 #define MANY (NBAR_POSTED_MAX + 300u)
 
@@ -270,5 +269,5 @@ int main(void)
 		cmocka_unit_test(a_post_fails),
 	};
 
-	return run_with_nics(2, tests);
+	return run_with_ranks(2, tests);
 }

@@ -6,7 +6,6 @@
 #include <errno.h>
 
 #include "ranks.h"
-#include "unit/nics.h"
 
 static int down; /* this many calls of nbar_group_open find that the NIC has ended */
 int __real_nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
@@ -261,5 +260,5 @@ int main(void)
 		cmocka_unit_test(the_leader_has_ended),
 	};
 
-	return run_with_nics(1, tests);
+	return run_with_ranks(1, tests);
 }

@@ -13,7 +13,6 @@
 #include "nbar_tune.h"
 #include "ranks.h"
 #include "tuned.h"
-#include "unit/nics.h"
 
 /* What goes wrong, and at which rank. */
 static struct {
@@ -390,5 +389,5 @@ int main(void)
 		cmocka_unit_test_setup(the_mpi_fails, usual),
 	};
 
-	return run_with_nics(4, tests);
+	return run_with_ranks(4, tests);
 }

@@ -4,7 +4,6 @@
  * and ranks in several shapes, the reasons against it, what the ranks print, and their counters.
  */
 #include "ranks.h"
-#include "unit/nics.h"
 
 #define MORE 50u /* barriers after the set-up */
 
@@ -399,5 +398,5 @@ int main(void)
 		cmocka_unit_test(an_intercommunicator),
 	};
 
-	return run_with_nics(5, tests);
+	return run_with_ranks(5, tests);
 }

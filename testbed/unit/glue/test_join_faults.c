@@ -9,7 +9,6 @@
 #include <errno.h>
 
 #include "ranks.h"
-#include "unit/nics.h"
 
 #define RANKS 4u
 #define MOST 400u /* calls of a set-up, at most */
@@ -219,5 +218,5 @@ int main(void)
 		cmocka_unit_test(the_mpi_fails),
 	};
 
-	return run_with_nics(4, tests);
+	return run_with_ranks(4, tests);
 }
