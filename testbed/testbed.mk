@@ -15,7 +15,7 @@ unit_obj = $(filter %/$(1).o,$(UNIT_OBJ))
 $(UNIT_BIN): $(BUILD)/%: $$(call unit_obj,$$*) $(BUILD)/libinproc.a $(BUILD)/libnbnicd.a \
              $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a $(BUILD)/libnbar.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(filter %libnbfw.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
+	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %libglue.a,$^) $(filter %.a,$^) $(filter %libnbfw.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
 
 $(BUILD)/test_hostnic $(BUILD)/test_hostnic_owner $(BUILD)/test_hostnic_share: | $(BUILD)/$(HOSTNIC_SO)
 
@@ -68,11 +68,26 @@ REQUEST_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/request_world.o
 $(BUILD)/test_request $(BUILD)/test_request_attach $(BUILD)/test_request_latency $(BUILD)/test_request_rare: $(REQUEST_WORLD_OBJ)
 OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ) $(DEVICE_WORLD_OBJ) $(NIC_TRACE_OBJ) $(REQUEST_WORLD_OBJ)
 
-# The exchange of the MPI glue, without an MPI.
-$(BUILD)/test_exchange: $(BUILD)/glue/mpi-glue/exchange.o
-$(BUILD)/test_exchange: ALL_LDFLAGS += -Wl,--wrap=calloc
-# Barriers and ports of the glue, without an MPI.
-$(BUILD)/test_revoke $(BUILD)/test_ports: $(GLUE_OBJ)
+# The MPI glue, without an MPI.
+$(BUILD)/libglue.a: $(GLUE_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+$(patsubst testbed/unit/glue/%.c,$(BUILD)/%,$(wildcard testbed/unit/glue/test_*.c)): $(BUILD)/libglue.a
+$(BUILD)/test_exchange: ALL_LDFLAGS += $(call wrap,calloc)
+$(BUILD)/test_glue_config: ALL_LDFLAGS += $(call wrap,dlopen uname)
+# Ranks are processes, with a fake MPI between them. Their system calls and allocations fail on demand.
+RANKS_OBJ := $(BUILD)/test/testbed/unit/glue/ranks.o $(BUILD)/test/testbed/unit/glue/rank_faults.o
+RANKS_BIN := $(patsubst %,$(BUILD)/%,test_join test_join_faults test_glue_wait test_glue_post test_glue_ended test_glue_tuned test_glue_last test_glue_rare)
+$(RANKS_BIN): $(RANKS_OBJ)
+$(RANKS_BIN): ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc free getrandom memfd_create ftruncate fcntl mmap socket setsockopt bind connect sendmsg recvmsg fstat pthread_create clock_gettime sched_yield nanosleep)
+$(BUILD)/test_glue_ended: ALL_LDFLAGS += $(call wrap,nbar_nic_why)
+$(BUILD)/test_glue_post: ALL_LDFLAGS += $(call wrap,nbar_post)
+$(BUILD)/test_glue_tuned: ALL_LDFLAGS += $(call wrap,dlopen dlsym dlerror)
+$(BUILD)/test_glue_rare: ALL_LDFLAGS += $(call wrap,nbar_group_open nbar_missing_why)
+OBJS += $(RANKS_OBJ)
+$(BUILD)/test_mates: ALL_LDFLAGS += $(call wrap,geteuid open read recvmsg)
+$(BUILD)/test_glue_node: ALL_LDFLAGS += $(call wrap,malloc uname access sched_getaffinity open read stat)
 
 TESTS += $(UNIT_BIN)
 TEST_LIST += $(UNIT_BIN)
@@ -138,7 +153,7 @@ check-mutations: ## breaks the core in many ways and sees the unit tests fail; t
 
 # Mutants by standard operators, drawn from SEED; see testbed/mutate/mutants for the other settings.
 COUNT ?= 60
-check-mutants: $(UNIT_BIN) $(BUILD)/mc-wait ## COUNT=60 random mutants of core, nic and hostlib, from SEED; fails if the tests kill too few
+check-mutants: $(UNIT_BIN) $(BUILD)/mc-wait ## COUNT=60 random mutants of core, nic, hostlib and mpi-glue, from SEED; fails if the tests kill too few
 	$(Q)testbed/deps.sh clang
 	+$(Q)$(GCOV_MAKE) $(GCOV_BIN)
 	$(Q)$(MAKE) --no-print-directory -Bn $(UNIT_BIN) >$(BUILD)/mutants.commands

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rank_faults.c - system calls and allocations of the glue and of libnbar, counted, and failing on
+ * demand. Linked with --wrap for each of them.
+ *
+ * Nothing fails in the process of the NICs.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "ranks.h"
+
+static struct {
+	uint32_t left;
+	const char *name, *failed;
+	int error;
+	bool always;
+} fault;
+static int64_t blocks; /* atomic */
+double clock_ahead;
+_Thread_local struct calls calls;
+
+void faults_set(uint32_t n, const char *name, int error)
+{
+	fault.left = n;
+	fault.name = name;
+	fault.error = error;
+	fault.failed = NULL;
+	fault.always = false;
+}
+
+void faults_always(const char *name, int error)
+{
+	faults_set(1, name, error);
+	fault.always = true;
+}
+
+const char *faults_end(void)
+{
+	fault.left = 0;
+	return fault.failed;
+}
+
+int64_t blocks_in_use(void)
+{
+	return __atomic_load_n(&blocks, __ATOMIC_RELAXED);
+}
+
+static bool fails(const char *name)
+{
+	if (fault.left == 0 || (fault.name && strcmp(fault.name, name) != 0) || --fault.left > 0)
+		return false;
+	fault.left = fault.always;
+	fault.failed = name;
+	errno = fault.error;
+	return true;
+}
+
+/* --- memory ------------------------------------------------------------------------------------
+ */
+
+static void *counted(void *block)
+{
+	if (block)
+		__atomic_fetch_add(&blocks, 1, __ATOMIC_RELAXED);
+	return block;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_aligned_alloc(size_t align, size_t size);
+void __real_free(void *block);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
+void __wrap_free(void *block);
+
+void *__wrap_malloc(size_t size)
+{
+	return fails("malloc") ? NULL : counted(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails("calloc") ? NULL : counted(__real_calloc(n, size));
+}
+
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+	return fails("aligned_alloc") ? NULL : counted(__real_aligned_alloc(align, size));
+}
+
+void __wrap_free(void *block)
+{
+	if (block)
+		__atomic_fetch_sub(&blocks, 1, __ATOMIC_RELAXED);
+	__real_free(block);
+}
+
+/* --- system calls ------------------------------------------------------------------------------
+ */
+
+#define WRAP(type, name, failed, parameters, arguments)                   \
+	type __real_##name parameters;                                    \
+	type __wrap_##name parameters;                                    \
+	type __wrap_##name parameters                                     \
+	{                                                                 \
+		return fails(#name) ? (failed) : __real_##name arguments; \
+	}
+
+WRAP(ssize_t, getrandom, -1, (void *to, size_t size, unsigned flags), (to, size, flags))
+WRAP(int, memfd_create, -1, (const char *name, unsigned flags), (name, flags))
+WRAP(int, ftruncate, -1, (int fd, off_t size), (fd, size))
+WRAP(void *, mmap, MAP_FAILED, (void *at, size_t size, int prot, int flags, int fd, off_t offset),
+     (at, size, prot, flags, fd, offset))
+WRAP(int, socket, -1, (int domain, int type, int protocol), (domain, type, protocol))
+WRAP(int, setsockopt, -1, (int fd, int level, int name, const void *value, socklen_t size),
+     (fd, level, name, value, size))
+WRAP(int, bind, -1, (int fd, const struct sockaddr *at, socklen_t size), (fd, at, size))
+WRAP(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))
+/* A connection that was reset stays reset. */
+static int fault_of(int fd)
+{
+	if (fault.error == ECONNRESET)
+		shutdown(fd, SHUT_RDWR);
+	errno = fault.error;
+	return -1;
+}
+
+WRAP(ssize_t, sendmsg, fault_of(fd), (int fd, const struct msghdr *msg, int flags),
+     (fd, msg, flags))
+WRAP(ssize_t, recvmsg, fault_of(fd), (int fd, struct msghdr *msg, int flags), (fd, msg, flags))
+WRAP(int, fstat, -1, (int fd, struct stat *out), (fd, out))
+WRAP(int, pthread_create, EAGAIN,
+     (pthread_t * id, const pthread_attr_t *attr, void *(*run)(void *), void *arg),
+     (id, attr, run, arg))
+
+/* A command takes a number, or nothing. */
+int __real_fcntl(int fd, int command, ...);
+int __wrap_fcntl(int fd, int command, ...);
+int __wrap_fcntl(int fd, int command, ...)
+{
+	long number = 0;
+	va_list args;
+
+	va_start(args, command);
+	if (command != F_GETFD && command != F_GETFL && command != F_GET_SEALS)
+		number = va_arg(args, int);
+	va_end(args);
+	return fails("fcntl") ? -1 : __real_fcntl(fd, command, number);
+}
+
+/* --- time --------------------------------------------------------------------------------------
+ */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+{
+	int rc = __real_clock_gettime(clock, out);
+
+	out->tv_sec += (time_t)clock_ahead;
+	return rc;
+}
+
+int __real_sched_yield(void);
+int __wrap_sched_yield(void);
+int __wrap_sched_yield(void)
+{
+	calls.yields++;
+	return __real_sched_yield();
+}
+
+int __real_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+	calls.sleeps++;
+	calls.slept_ns += (uint64_t)time->tv_nsec;
+	return __real_nanosleep(time, left);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_glue_ended - failures of barriers, and what a rank then says: ranks that are killed or stop
+ * calling barriers, members that leave, NICs that lose all frames; and waits that last long by a
+ * clock that the test moves.
+ */
+#include <errno.h>
+#include <signal.h>
+
+#include "ranks.h"
+
+static uint32_t victim;
+
+static bool says(uint32_t rank, const char *text)
+{
+	return strstr(ranks->rank[rank].said, text) != NULL;
+}
+
+/* --- killed ranks ------------------------------------------------------------------------------
+ */
+
+/* The victim is killed before its next barrier; the barriers of all others fail. */
+static void one_is_killed(void)
+{
+	struct nbmpi_counters n;
+	struct nbmpi_request r;
+	struct ranks_comm c;
+	int rc;
+
+	ranks_open(&c, 0, 0, ranks->size);
+	expect(ranks_set_up(&c) == 0, "the set-up");
+	expect(ranks_barrier(&c) == 0, "a barrier");
+	if (ranks_me == victim)
+		raise(SIGKILL);
+	rc = ranks_barrier(&c);
+	expect(rc == NBMPI_FAILED && nbmpi_comm_code(c.nbar) == MPI_TEXT, "%d", rc);
+	/* It stays failed. */
+	expect(nbmpi_barrier(c.nbar) == NBMPI_FAILED, "the next barrier");
+	expect(nbmpi_ibarrier(c.nbar, &r) == NBMPI_FAILED, "a nonblocking barrier");
+	nbmpi_counters_read(&n);
+	expect(n.failed == 1, "%u", (unsigned)n.failed);
+	/* Nobody else ends before all have named the victim. */
+	ranks_signal(0);
+	ranks_await(0, ranks->size - 1);
+}
+
+static void kill_one(uint32_t size, uint32_t each, uint32_t rank, enum nbmpi_wait wait)
+{
+	ranks_begin(size, each);
+	ranks->config.wait = wait;
+	victim = rank;
+	ranks->killed[rank] = true;
+	ranks_run(one_is_killed);
+}
+
+static bool named(const char *missing)
+{
+	for (uint32_t r = 0; r < ranks->size; r++)
+		if (r != victim && !strstr(ranks->rank[r].error, missing))
+			return false;
+	return true;
+}
+
+static void on_one_host(void **state)
+{
+	char text[160];
+
+	(void)state;
+	for (uint32_t rank = 0; rank < 3; rank++) {
+		kill_one(3, 3, rank, rank ? NBMPI_WAIT_BLOCK : NBMPI_WAIT_AUTO);
+		snprintf(text, sizeof(text),
+			 "nbar: barrier over 3 ranks failed; missing: rank %u (its process %d has "
+			 "ended: look there for what went wrong)",
+			 rank, ranks->rank[rank].pid);
+		require(strcmp(ranks->rank[rank ? 0 : 1].error, text) == 0, "%s",
+			ranks->rank[rank ? 0 : 1].error);
+		require(named("has ended"), "rank %u", rank);
+	}
+}
+
+static void on_hosts_of_one_rank(void **state)
+{
+	(void)state;
+	kill_one(3, 1, 1, NBMPI_WAIT_AUTO);
+	require(named("barrier over 3 ranks failed; missing: rank 1"), "%s", ranks->rank[0].error);
+}
+
+/* A NIC knows only hosts: all ranks of the host are named. */
+static void on_hosts_of_two_ranks(void **state)
+{
+	(void)state;
+	kill_one(4, 2, 2, NBMPI_WAIT_YIELD);
+	require(named("missing: rank 2 or 3 (host 1)"), "%s", ranks->rank[0].error);
+	require(!named("(rank") && !strstr(ranks->rank[0].error, "(rank 1"), "%s",
+		ranks->rank[0].error);
+	kill_one(4, 2, 3, NBMPI_WAIT_BLOCK);
+	require(named("missing: rank 2 or 3 (host 1)"), "%s", ranks->rank[0].error);
+}
+
+static void on_a_host_of_many_ranks(void **state)
+{
+	(void)state;
+	kill_one(12, 10, 4, NBMPI_WAIT_YIELD);
+	require(strstr(ranks->rank[11].error,
+		       "missing: rank 0, 1, 2, 3, 4, 5, 6, 7 or 2 more (host 0)"),
+		"%s", ranks->rank[11].error);
+}
+
+/* --- a member that leaves ----------------------------------------------------------------------
+ */
+
+/* The leader of a host closes the communicator; for the others, a barrier is under way. */
+static void one_leaves(void)
+{
+	struct nbmpi_request r[2];
+	struct ranks_comm c;
+	int rc = 0;
+
+	ranks_open(&c, 0, 0, ranks->size);
+	expect(ranks_set_up(&c) == 0, "the set-up");
+	expect(nbmpi_ibarrier(c.nbar, &r[0]) == 0, "the first");
+	if (ranks_me != victim)
+		expect(nbmpi_ibarrier(c.nbar, &r[1]) == 0, "the second");
+	while (nbmpi_test(&r[0]) == 0)
+		nbmpi_yield(0);
+	ranks_signal(0);
+	ranks_await(0, ranks->size);
+	if (ranks_me == victim) {
+		nbmpi_comm_close(c.nbar);
+		return;
+	}
+	/* One of them has been closed, too: its request learns all the same. */
+	if (ranks_me == 2)
+		nbmpi_comm_close(c.nbar);
+	while ((rc = nbmpi_test(&r[1])) == 0)
+		nbmpi_yield(0);
+	expect(rc == NBMPI_FAILED && r[1].code == MPI_TEXT && r[1].orphan == (ranks_me == 2),
+	       "%d, code %d", rc, r[1].code);
+}
+
+static void a_member_leaves(void **state)
+{
+	(void)state;
+	victim = 1;
+	ranks_begin(3, 1);
+	ranks_run(one_leaves);
+	require(strstr(ranks->rank[0].error, "missing: rank 1") &&
+			strstr(ranks->rank[2].error, "missing: rank 1"),
+		"%s; %s", ranks->rank[0].error, ranks->rank[2].error);
+	/* A freed communicator cannot be asked for its ranks: the host's number must do. */
+	victim = 0;
+	ranks_begin(5, 2);
+	ranks_run(one_leaves);
+	require(strstr(ranks->rank[4].error, "rank 0 or 1 (host 0)"), "%s", ranks->rank[4].error);
+	require(strstr(ranks->rank[2].error, "missing: host 0"), "%s", ranks->rank[2].error);
+}
+
+/* --- a complete barrier stays complete ---------------------------------------------------------
+ */
+
+/* A rank ends after its last barrier, before the others look at it. */
+static void the_last_barrier(void)
+{
+	struct nbmpi_request r;
+	struct ranks_comm c;
+	int rc = 0;
+
+	ranks_open(&c, 0, 0, ranks->size);
+	expect(ranks_set_up(&c) == 0, "the set-up");
+	expect(nbmpi_ibarrier(c.nbar, &r) == 0, "the last barrier");
+	if (ranks_me != victim)
+		ranks_await(0, 1);
+	while ((rc = nbmpi_test(&r)) == 0)
+		nbmpi_yield(0);
+	expect(rc == 1, "%d", rc);
+	if (ranks_me == victim) {
+		ranks_signal(0);
+		raise(SIGKILL);
+	}
+}
+
+static void a_rank_may_end_after_its_last_barrier(void **state)
+{
+	(void)state;
+	ranks_begin(3, 3);
+	victim = 1;
+	ranks->killed[1] = true;
+	ranks_run(the_last_barrier);
+}
+
+/* --- waits that last long ----------------------------------------------------------------------
+ */
+
+/* Rank 1 arrives when rank 0 has said twice that it waits. */
+static void one_is_late(void)
+{
+	struct ranks_comm c;
+
+	ranks_open(&c, 0, 0, ranks->size);
+	expect(ranks_set_up(&c) == 0, "the set-up");
+	if (ranks_me == ranks->size - 1)
+		ranks_await(0, 1);
+	else
+		clock_ahead = 0;
+	expect(ranks_barrier(&c) == 0, "a barrier");
+}
+
+static bool silent; /* the NIC of this host does not run */
+
+int __wrap_nbar_nic_why(const struct nbar_group *g, char *out, size_t size);
+int __wrap_nbar_nic_why(const struct nbar_group *g, char *out, size_t size)
+{
+	(void)g;
+	return snprintf(out, size, "%s", silent ? "the NIC is silent" : "");
+}
+
+/* Each call into the MPI moves the clock by a second. */
+static void progress_takes_time(void)
+{
+	ranks->rank[ranks_me].progress++;
+	if (ranks_me == ranks->size - 1)
+		return;
+	clock_ahead += 1;
+	if (clock_ahead == (nbmpi_self.start.config.wait == NBMPI_WAIT_BLOCK ? 70 : 4200))
+		ranks_signal(0);
+}
+
+static void late(void)
+{
+	struct nbmpi_ops ops = *nbmpi_self.start.ops;
+
+	ops.progress = progress_takes_time;
+	nbmpi_self.start.ops = &ops;
+	one_is_late();
+}
+
+static void long_waits_are_said(void **state)
+{
+	(void)state;
+	for (int wait = NBMPI_WAIT_AUTO; wait <= NBMPI_WAIT_BLOCK; wait++)
+		for (uint32_t each = 1; each <= 2; each++) {
+			ranks_begin(2, each);
+			ranks->config.verbose = 1;
+			ranks->config.wait = (enum nbmpi_wait)wait;
+			ranks->crowded = each == 1 || wait != NBMPI_WAIT_AUTO;
+			ranks_run(late);
+			require(says(0,
+				     "nbar: rank 0 of 2 has waited 10 s in a barrier; missing: ") &&
+					says(0, "has waited 20 s") && !says(0, "has waited 30 s") &&
+					says(0, "has waited 40 s"),
+				"%s", ranks->rank[0].said);
+			require(says(0, each == 2 ? "missing: nobody known\n"
+					: silent  ? "missing: the NIC is silent\n"
+						  : "missing: rank 1"),
+				"%s", ranks->rank[0].said);
+			silent = each == 2 ? !silent : silent;
+			require(!says(1, "has waited"), "%s", ranks->rank[1].said);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(on_one_host),
+		cmocka_unit_test(on_hosts_of_one_rank),
+		cmocka_unit_test(on_hosts_of_two_ranks),
+		cmocka_unit_test(on_a_host_of_many_ranks),
+		cmocka_unit_test(a_member_leaves),
+		cmocka_unit_test(a_rank_may_end_after_its_last_barrier),
+		cmocka_unit_test(long_waits_are_said),
+	};
+
+	return run_with_ranks(4, tests);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_glue_last - which ranks the barriers of a communicator have waited for, as a tool reads it;
+ * and the texts of reasons and counters.
+ */
+#include <errno.h>
+
+#include "ranks.h"
+#include "said.h"
+
+#define BARRIERS 30u
+
+/* Blocks of memory that reading the statistic takes. Fails each of them once. */
+static uint32_t blocks_of(struct ranks_comm *c)
+{
+	struct nbmpi_last all, of[RANKS_MAX];
+
+	for (uint32_t n = 1;; n++) {
+		int rc;
+
+		faults_set(n, "malloc", ENOMEM);
+		rc = nbmpi_comm_last(c->nbar, &all, of);
+		if (!faults_end())
+			return n - 1;
+		expect(rc == -ENOMEM && all.barriers == 0 && of[0].barriers == 0, "block %u: %d", n,
+		       rc);
+	}
+}
+
+/* In every barrier but those of the set-up, rank `late` arrives when all others have begun. */
+static uint32_t late;
+
+static void one_is_late(void)
+{
+	struct nbmpi_last all, of[RANKS_MAX];
+	struct nbmpi_request r;
+	struct ranks_comm c;
+	uint64_t sum = 0, most = 0;
+	uint32_t before;
+
+	ranks_open(&c, 0, 0, ranks->size);
+	memset(&all, 0xff, sizeof(all));
+	memset(of, 0xff, sizeof(of));
+	expect(nbmpi_comm_last(c.nbar, &all, of) == 0, "before the set-up");
+	expect(all.barriers == 0 && all.ns == 0 && all.most_ns == 0 && of[1].barriers == 0, "0");
+	expect(ranks_set_up(&c) == 0, "the set-up");
+	before = blocks_of(&c);
+	for (uint32_t i = 1; i <= BARRIERS; i++) {
+		if (ranks_me == late)
+			ranks_await(0, (ranks->size - 1) * i);
+		expect(nbmpi_ibarrier(c.nbar, &r) == 0, "barrier %u", i);
+		if (ranks_me != late)
+			ranks_signal(0);
+		while (nbmpi_test(&r) == 0)
+			nbmpi_yield(0);
+	}
+	ranks_signal(1);
+	ranks_await(1, ranks->size);
+	expect(nbmpi_comm_last(c.nbar, &all, of) == 0, "%s", nbar_error());
+	if (ranks->each >= ranks->size) {
+		expect(all.barriers == 0, "no NIC has counted");
+		return;
+	}
+	expect(all.barriers == BARRIERS, "%u", (unsigned)all.barriers);
+	for (uint32_t rank = 0; rank < ranks->size; rank++) {
+		uint32_t first = rank / ranks->each * ranks->each;
+
+		/* The ranks of a host have the entry of their host. */
+		expect(memcmp(&of[rank], &of[first], sizeof(of[0])) == 0, "rank %u", rank);
+		sum += rank == first ? of[rank].barriers : 0;
+		most = of[rank].most_ns > most ? of[rank].most_ns : most;
+		expect(of[rank].ns <= all.ns && of[rank].most_ns <= of[rank].ns, "rank %u", rank);
+	}
+	expect(sum == BARRIERS && most == all.most_ns, "%u", (unsigned)sum);
+	ranks->rank[ranks_me].note[0] = of[late].barriers;
+	/* The numbers of the hosts are looked up if ranks share hosts, and only then. */
+	expect(blocks_of(&c) == before + (ranks->each > 1 ? 2 : 0), "%u, before %u", blocks_of(&c),
+	       before);
+	faults_set(1, "sendmsg", ECONNRESET);
+	expect(nbmpi_comm_last(c.nbar, &all, of) < 0, "without an answer");
+	expect(faults_end(), "it has asked");
+	expect(all.barriers == 0 && of[late].barriers == 0, "what is left");
+	ranks_signal(2);
+	ranks_await(2, ranks->size);
+}
+
+static void the_late_rank_is_known(void **state)
+{
+	(void)state;
+	for (uint32_t size = 2; size <= 4; size += 2)
+		for (uint32_t each = 1; each <= size; each *= 2) {
+			ranks_begin(size, each);
+			late = 1;
+			ranks_run(one_is_late);
+			if (size == 2 && each == 1)
+				require(ranks->rank[0].note[0] == BARRIERS, "%u",
+					(unsigned)ranks->rank[0].note[0]);
+		}
+}
+
+/* --- texts -------------------------------------------------------------------------------------
+ */
+
+static void reasons_have_texts(void **state)
+{
+	(void)state;
+	assert_string_equal(nbmpi_why_text(NBMPI_WHY_none), "");
+	for (uint32_t why = 1; why < NBMPI_WHY_END; why++)
+		require(nbmpi_why_text((enum nbmpi_why)why)[0], "%u", why);
+	assert_string_equal(nbmpi_why_text(NBMPI_WHY_opening),
+			    "it has called too few barriers yet, or only nonblocking ones");
+	assert_string_equal(nbmpi_why_text(NBMPI_WHY_END), "an unknown reason");
+	assert_string_equal(nbmpi_why_text((enum nbmpi_why)1000), "an unknown reason");
+}
+
+static struct nbmpi_start start_at(int verbose)
+{
+	struct nbmpi_start start = { .rank = 0 };
+
+	nbmpi_config_init(&start.config);
+	start.config.verbose = verbose;
+	return start;
+}
+
+/* A rank of another version votes with a reason that this one does not know. */
+static void an_unknown_reason(void **state)
+{
+	struct nbmpi_comm c = {
+		.path = NBMPI_PLAIN,
+		.why = (enum nbmpi_why)40,
+		.why_rank = 0,
+		.size = 3,
+	};
+	struct nbmpi_start start = start_at(1);
+
+	(void)state;
+	nbmpi_start(&start);
+	said_begin();
+	nbmpi_log_path(&c, "");
+	assert_string_equal(said_end(), "nbar: communicator of 3 ranks: fallback to MPI's barrier: "
+					"rank 0: an unknown reason\n");
+	start = start_at(0);
+	nbmpi_start(&start);
+	said_begin();
+	nbmpi_log_path(&c, "");
+	assert_string_equal(said_end(), "");
+}
+
+static void barriers_in_process(void **state)
+{
+	struct nbmpi_comm c = { .path = NBMPI_OFFLOADED, .size = 3, .nhost = 3 };
+	struct nbmpi_start start = start_at(2);
+
+	(void)state;
+	start.config.where = NBMPI_WHERE_HOST;
+	nbmpi_start(&start);
+	c.group = (struct nbar_group *)&c; /* only its presence counts */
+	said_begin();
+	nbmpi_log_path(&c, "");
+	assert_string_equal(said_end(), "nbar: communicator of 3 ranks on 3 hosts: barriers by "
+					"in-process NICs, auto\n");
+}
+
+static void lines_have_a_longest(void **state)
+{
+	struct nbmpi_start start = start_at(0);
+	char text[1000];
+
+	(void)state;
+	memset(text, 'a', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	nbmpi_start(&start);
+	said_begin();
+	nbmpi_log(0, "%s", text);
+	assert_int_equal(strlen(said_end()), strlen("nbar: ") + 599 + 1);
+	said_begin();
+	nbmpi_log(1, "%s", text);
+	assert_string_equal(said_end(), "");
+}
+
+/* --- how a rank waits ---------------------------------------------------------------------------
+ */
+
+static uint32_t yields(enum nbmpi_wait wait, bool crowded, uint32_t round)
+{
+	struct nbmpi_start start = start_at(0);
+	uint32_t before = calls.yields;
+
+	start.config.wait = wait;
+	start.crowded = crowded;
+	nbmpi_start(&start);
+	nbmpi_yield(round);
+	return calls.yields - before;
+}
+
+static void ranks_yield_by_policy(void **state)
+{
+	struct nbmpi_start start = start_at(0);
+	uint32_t before;
+
+	(void)state;
+	assert_int_equal(yields(NBMPI_WAIT_SPIN, true, 1000), 0);
+	assert_int_equal(yields(NBMPI_WAIT_AUTO, false, 24), 0);
+	assert_int_equal(yields(NBMPI_WAIT_AUTO, false, 25), 1);
+	assert_int_equal(yields(NBMPI_WAIT_AUTO, true, 0), 1);
+	assert_int_equal(yields(NBMPI_WAIT_YIELD, false, 0), 1);
+	assert_int_equal(yields(NBMPI_WAIT_BLOCK, false, 0), 1);
+	nbmpi_start(&start);
+	before = calls.yields;
+	nbmpi_yield(0);
+	assert_int_equal(calls.yields, before);
+	nbmpi_crowded();
+	nbmpi_yield(0);
+	assert_int_equal(calls.yields, before + 1);
+}
+
+/* A barrier of one host: rank 1 arrives at a call of rank 0 into the MPI. */
+static struct nbmpi_comm *waiting;
+static uint32_t progresses, arrives, yields_before;
+
+static void progress(void)
+{
+	if (progresses == 0)
+		yields_before = calls.yields;
+	if (++progresses == arrives)
+		nbar_process_team_post(&waiting->memory->procs, NULL, 1, NULL);
+}
+
+/* Calls into the MPI of a rank that waits alone until its n-th call. */
+static uint32_t waits_until(enum nbmpi_wait wait, uint32_t n)
+{
+	static const struct nbmpi_ops ops = { .progress = progress };
+	struct nbmpi_start start = start_at(0);
+	struct nbmpi_comm *c;
+
+	start.config.wait = wait;
+	start.ops = &ops;
+	nbmpi_start(&start);
+	waiting = c = nbmpi_comm_open(NULL, 0, 2, false);
+	c->memory = calloc(1, sizeof(*c->memory) + 2 * sizeof(c->memory->mate[0]));
+	assert_int_equal(nbar_process_team_init(&c->memory->procs, 2), 0);
+	c->path = NBMPI_OFFLOADED;
+	c->nhost = 1;
+	c->nlocal = 2;
+	progresses = calls.yields = 0;
+	arrives = n;
+	assert_int_equal(nbmpi_barrier(c), 0);
+	free(c->memory);
+	c->memory = NULL;
+	nbmpi_comm_close(c);
+	return progresses;
+}
+
+static void a_rank_that_waits_calls_the_mpi(void **state)
+{
+	(void)state;
+	assert_int_equal(waits_until(NBMPI_WAIT_BLOCK, 1), 1);
+	assert_int_equal(waits_until(NBMPI_WAIT_BLOCK, 20), 20);
+	assert_int_equal(yields_before, 0);
+	/* A rank that yields makes four passes before its first call. */
+	assert_int_equal(waits_until(NBMPI_WAIT_YIELD, 3), 3);
+	assert_int_equal(yields_before, 4);
+	assert_int_equal(waits_until(NBMPI_WAIT_SPIN, 3), 3);
+	assert_int_equal(yields_before, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_late_rank_is_known),
+		cmocka_unit_test(reasons_have_texts),
+		cmocka_unit_test(an_unknown_reason),
+		cmocka_unit_test(barriers_in_process),
+		cmocka_unit_test(lines_have_a_longest),
+		cmocka_unit_test(ranks_yield_by_policy),
+		cmocka_unit_test(a_rank_that_waits_calls_the_mpi),
+	};
+
+	return run_with_ranks(4, tests);
+}
