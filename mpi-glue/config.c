@@ -12,6 +12,24 @@
 
 #include "config.h"
 
+void nbmpi_vsay(const char *format, va_list args)
+{
+	char text[600], line[sizeof(text) + sizeof("nbar: \n")];
+
+	vsnprintf(text, sizeof(text), format, args);
+	snprintf(line, sizeof(line), "nbar: %s\n", text);
+	fputs(line, stderr); /* fprintf may write in parts of 128 bytes */
+}
+
+void nbmpi_say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	nbmpi_vsay(format, args);
+	va_end(args);
+}
+
 void nbmpi_config_init(struct nbmpi_config *out)
 {
 	*out = (struct nbmpi_config){
@@ -37,7 +55,7 @@ bool nbmpi_wait_read(const char *name, const char *text, enum nbmpi_wait *out)
 			return true;
 		}
 	}
-	fprintf(stderr, "nbar: %s is \"%s\": it must be auto, spin, yield or block\n", name, text);
+	nbmpi_say("%s is \"%s\": it must be auto, spin, yield or block", name, text);
 	return false;
 }
 
@@ -47,7 +65,7 @@ bool nbmpi_where_read(const char *name, const char *text, enum nbmpi_where *out)
 
 	*out = host ? NBMPI_WHERE_HOST : NBMPI_WHERE_NIC;
 	if (!good)
-		fprintf(stderr, "nbar: %s is \"%s\": it must be nic or host\n", name, text);
+		nbmpi_say("%s is \"%s\": it must be nic or host", name, text);
 	return good;
 }
 
@@ -70,8 +88,7 @@ static bool number(const char *name, unsigned long max, unsigned long *out)
 		return true;
 	value = strtoul(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || value > max) {
-		fprintf(stderr, "nbar: %s is \"%s\": it must be a number from 0 to %lu\n", name,
-			text, max);
+		nbmpi_say("%s is \"%s\": it must be a number from 0 to %lu", name, text, max);
 		return false;
 	}
 	*out = value;
@@ -85,7 +102,7 @@ static bool text_of(const char *name, char *out, size_t size)
 	if (!text)
 		return true;
 	if (strlen(text) >= size) {
-		fprintf(stderr, "nbar: %s is too long: %zu characters at most\n", name, size - 1);
+		nbmpi_say("%s is too long: %zu characters at most", name, size - 1);
 		return false;
 	}
 	memcpy(out, text, strlen(text) + 1);
@@ -109,7 +126,7 @@ void nbmpi_config_env(struct nbmpi_config *out)
 	good &= !wait || nbmpi_wait_read("NBAR_MPI_WAIT", wait, &out->wait);
 	good &= !where || nbmpi_where_read("NBAR_MPI_WHERE", where, &out->where);
 	if (!good)
-		fprintf(stderr, "nbar: all barriers are left to MPI until that is put right\n");
+		nbmpi_say("all barriers are left to MPI until that is put right");
 	out->enable = good && enable;
 	out->min_hosts = (uint32_t)min_hosts;
 	out->verbose = (int)verbose;
@@ -156,18 +173,16 @@ void nbmpi_config_check(struct nbmpi_config *config, uint32_t rank)
 	char nic[NBMPI_NIC_SIZE];
 
 	if (!where_fits(config)) {
-		fprintf(stderr,
-			"nbar: barriers are to run where the host is, but NIC \"%s\" does not begin "
-			"with " HOST_PREFIX "; all barriers are left to MPI\n",
-			nbmpi_config_nic(config));
+		nbmpi_say("barriers are to run where the host is, but NIC \"%s\" does not begin "
+			  "with " HOST_PREFIX "; all barriers are left to MPI",
+			  nbmpi_config_nic(config));
 		config->enable = false;
 	}
 	if (nbmpi_nic_name(config, rank, nic, sizeof(nic)))
 		return;
-	fprintf(stderr,
-		"nbar: \"%s\" is no name of a NIC: after %% comes r (rank) or h (host's "
-		"name), and it has at most %u characters; all barriers are left to MPI\n",
-		config->nic, NBMPI_NIC_SIZE - 1);
+	nbmpi_say("\"%s\" is no name of a NIC: after %% comes r (rank) or h (host's "
+		  "name), and it has at most %u characters; all barriers are left to MPI",
+		  config->nic, NBMPI_NIC_SIZE - 1);
 	config->enable = false;
 }
 

@@ -8,6 +8,7 @@
 #ifndef NBMPI_CONFIG_H
 #define NBMPI_CONFIG_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -45,6 +46,11 @@ void nbmpi_config_init(struct nbmpi_config *out);
 /* Reads NBAR_MPI_ENABLE, _ALG, _MIN_HOSTS, _WAIT, _WHERE, _NIC and _VERBOSE. An invalid value
  * causes a message on stderr, and turns enable off. */
 void nbmpi_config_env(struct nbmpi_config *out);
+
+/* Prints one line, "nbar: " and the text, to stderr. It is one write, so that lines of different
+ * ranks do not mix. A text of more than 600 bytes is cut. */
+void nbmpi_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void nbmpi_vsay(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
 /* Read the text of a setting with this name. False, and a message on stderr: it is invalid. */
 bool nbmpi_wait_read(const char *name, const char *text, enum nbmpi_wait *out);

@@ -19,16 +19,13 @@
 
 void nbmpi_log(int verbose, const char *format, ...)
 {
-	char text[600];
 	va_list args;
 
 	if (nbmpi_self.start.config.verbose < verbose)
 		return;
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	nbmpi_vsay(format, args);
 	va_end(args);
-	/* One call, so that lines of different ranks do not mix. */
-	fprintf(stderr, "nbar: %s\n", text);
 }
 
 const char *nbmpi_why_text(enum nbmpi_why why)

@@ -345,8 +345,8 @@ static int exchange(const struct nbmpi_node *self, struct nbmpi_node *all)
 	while (rc == MPI_SUCCESS && !done) {
 		rc = PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
 		if (!done && since > 0 && PMPI_Wtime() - since > TELL_S) {
-			fprintf(stderr, "nbar: MPI_Init waits for ranks that run without this "
-					"library: preload it into all ranks of the job, or none\n");
+			nbmpi_say("MPI_Init waits for ranks that run without this "
+				  "library: preload it into all ranks of the job, or none");
 			since = 0;
 		}
 		sched_yield();

@@ -130,7 +130,7 @@ static bool read_params(void)
 		return false;
 	if (strlen(SELF.algorithm) >= sizeof(config.alg) ||
 	    strlen(SELF.nic) >= sizeof(config.nic)) {
-		fprintf(stderr, "nbar: coll_nbar_algorithm or coll_nbar_nic is too long\n");
+		nbmpi_say("coll_nbar_algorithm or coll_nbar_nic is too long");
 		return false;
 	}
 	strcpy(config.alg, SELF.algorithm);
@@ -145,7 +145,7 @@ static void configure(void)
 	nbmpi_config_init(&config);
 	config.enable = read_params();
 	if (!config.enable) {
-		fprintf(stderr, "nbar: all barriers are left to MPI until that is put right\n");
+		nbmpi_say("all barriers are left to MPI until that is put right");
 		return;
 	}
 	nbmpi_config_pin(&config);

@@ -25,12 +25,13 @@ static int is_journal(void)
 
 void log_error(const char *format, ...)
 {
-	char line[512];
+	char text[512], line[600];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fprintf(stderr, "%s%s: %s\n", is_journal() ? "<3>" : "", program_invocation_short_name,
-		line);
+	snprintf(line, sizeof(line), "%s%.64s: %s\n", is_journal() ? "<3>" : "",
+		 program_invocation_short_name, text);
+	fputs(line, stderr); /* one write; fprintf may write in parts of 128 bytes */
 }

@@ -4,6 +4,7 @@
  * names of NICs, and the library that an in-process NIC keeps loaded.
  */
 #include <dlfcn.h>
+#include <sys/socket.h>
 #include <sys/utsname.h>
 
 #include "said.h"
@@ -369,6 +370,27 @@ static void libefa_stays_for_nics_in_process(void **state)
 	assert_int_equal(loaded.n, 2);
 }
 
+/* Each line is one write, so lines of different ranks do not mix. A socket keeps writes apart. */
+static void a_line_is_one_write(void **state)
+{
+	char text[301], line[400];
+	int pair[2], kept = fcntl(2, F_DUPFD_CLOEXEC, 10);
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(dup2(pair[1], 2), 2);
+	nbmpi_say("%s", text);
+	assert_int_equal(dup2(kept, 2), 2);
+	assert_int_equal(recv(pair[0], line, sizeof(line), MSG_DONTWAIT),
+			 strlen("nbar: ") + strlen(text) + 1);
+	assert_memory_equal(line, "nbar: xxx", 9);
+	close(kept);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +406,7 @@ int main(void)
 		cmocka_unit_test_setup(the_nic_of_the_environment, clean),
 		cmocka_unit_test_setup(a_bad_name_is_refused, clean),
 		cmocka_unit_test_setup(libefa_stays_for_nics_in_process, clean),
+		cmocka_unit_test_setup(a_line_is_one_write, clean),
 	};
 
 	return cmocka_run_group_tests_name("glue_config", tests, NULL, NULL);
