@@ -34,7 +34,7 @@ $(SINGLE_MAPPING_BIN): $(SINGLE_MAPPING_OBJ)
 $(SINGLE_MAPPING_BIN): ALL_LDFLAGS += -Wl,--wrap=mmap,--wrap=munmap
 OBJS += $(SINGLE_MAPPING_OBJ)
 
-# Calls that a test replaces. In the first, each system call and allocation of the host library fails once.
+# Calls that a test replaces. In the first, each of these calls fails once.
 wrap = $(1:%=-Wl$(comma)--wrap=%)
 $(BUILD)/test_hostlib_faults: ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc free pthread_mutex_lock pthread_mutex_unlock socket connect getsockopt sendmsg recvmsg recv mmap sched_getaffinity)
 $(BUILD)/test_fit: ALL_LDFLAGS += $(call wrap,malloc)

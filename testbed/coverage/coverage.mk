@@ -22,8 +22,8 @@ coverage: ## lines and branches that the unit tests execute, by folder; fails be
 		TEST_TIMEOUT=3000 testbed/run testbed/coverage/measure; \
 		status=$$?; sed -n '/^# /p' $(GCOV_BUILD)/log/measure.log; exit $$status
 
-# What tests on test hosts and in guests execute. Their programs are optimised, as users have them. The counts of all
-# counted-... add up.
+# What tests on test hosts and in guests execute. Their programs are optimised as users have them, but not linked with
+# LTO. The counts of all counted-... add up; after a change of the sources: make clean.
 HOSTS_GCOV := build-gcov-hosts
 GUESTS_GCOV := build-gcov-guests
 HOSTS_MAKE = NBAR_GCOV=$(CURDIR)/$(GUESTS_GCOV) $(MAKE) --no-print-directory BUILD=$(HOSTS_GCOV) \

@@ -72,7 +72,7 @@ def collect(folder):
         for name in names:
             if name.endswith(".gcda"):
                 note = os.path.join(at, name[:-5] + ".gcno")
-                if not os.path.exists(note):
+                if not os.path.lexists(note):
                     os.symlink(note[len(folder) :], note)
                 data.append(os.path.join(at, name))
     if data:

@@ -7,7 +7,7 @@
  * no privileges. Prints TAP.
  *
  * "adversary" attacks a daemon with two NICs, which it starts, kills and stops itself. "adversary
- * RUN_DIR PORTS GROUPS CLIENTS: attacks the running NICs n0 and n1 of a folder. Each of them has so
+ * RUN_DIR PORTS GROUPS CLIENTS" attacks the running NICs n0 and n1 of a folder. Each of them has so
  * many ports, groups and connections. Does not stop these NICs.
  */
 #include <arpa/inet.h>

@@ -4,8 +4,10 @@
  *
  * Usage: rejoin NIC. Reads a command from each line of stdin, and answers it by one line on stdout:
  *
- *   group FOLDER RANK SIZE   closes the group, and opens and connects a new one; the members
- * exchange endpoint addresses in FOLDER. Opens a new port if the port is lost. Answer: "connected"
+ *   group FOLDER RANK SIZE   closes the group, and opens and connects a new one;
+ *                            opens a new port if the port is lost; the members
+ *                            exchange endpoint addresses in FOLDER.
+ *                            Answer: "connected"
  *
  *   barrier                  runs a barrier. Answer: "complete", or "failed: TEXT"
  *

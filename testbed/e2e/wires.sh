@@ -44,7 +44,8 @@ shm_completed() {
 
 shm_killed() {
 	local rc _ pid before
-	before=$(shm_completed) || return
+	before=$(shm_completed)
+	[ -n "$before" ] || return
 	shm_four 100000000 pairwise >"$work/shm-out" 2>&1 &
 	pid=$!
 	pids="$pids $pid"
@@ -52,6 +53,7 @@ shm_killed() {
 		[ "$(shm_completed)" -gt $((before + 10)) ] && break
 		sleep 0.05
 	done
+	[ "$(shm_completed)" -gt $((before + 10)) ] || { echo "no barrier runs"; return 1; }
 	kill -9 "$shm_b"
 	wait "$shm_b" 2>/dev/null
 	wait "$pid"

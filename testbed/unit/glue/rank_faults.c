@@ -141,19 +141,18 @@ WRAP(int, pthread_create, EAGAIN,
      (pthread_t * id, const pthread_attr_t *attr, void *(*run)(void *), void *arg),
      (id, attr, run, arg))
 
-/* A command takes a number, or nothing. */
+/* The argument of a command is a number, an address or nothing: libgcov gives an address. */
 int __real_fcntl(int fd, int command, ...);
 int __wrap_fcntl(int fd, int command, ...);
 int __wrap_fcntl(int fd, int command, ...)
 {
-	long number = 0;
+	void *argument;
 	va_list args;
 
 	va_start(args, command);
-	if (command != F_GETFD && command != F_GETFL && command != F_GET_SEALS)
-		number = va_arg(args, int);
+	argument = va_arg(args, void *); /* as the C library reads it */
 	va_end(args);
-	return fails("fcntl") ? -1 : __real_fcntl(fd, command, number);
+	return fails("fcntl") ? -1 : __real_fcntl(fd, command, argument);
 }
 
 /* --- time --------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ int __wrap_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...)
 {
 	if (strcmp(path, BOOT_ID) != 0)
-		return __real_open(path, flags);
+		return __real_open(path, flags, 0600);
 	if (has.boot)
 		return __real_open("/dev/null", flags);
 	errno = ENOENT;

@@ -40,7 +40,7 @@ int __wrap_open(const char *path, int flags, ...)
 		errno = stat_error;
 		return -1;
 	}
-	return __real_open(path, flags);
+	return __real_open(path, flags, 0600);
 }
 
 ssize_t __real_read(int fd, void *out, size_t size);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostlib_faults.c - each allocation and each of ten system calls of the host library fails once,
- * with each of several errors. The library reports the failure, does not hang, and leaves nothing behind.
+ * test_hostlib_faults.c - allocations and the most important system calls of the host library fail
+ * once, with each of several errors. The library reports the failure, does not hang, and leaves
+ * nothing behind.
  *
  * Linked with --wrap for each of these calls. Only calls of the test's own thread fail, not those
  * of the daemon in this program. Of this thread the test also counts allocations and locks.

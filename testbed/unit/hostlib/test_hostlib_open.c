@@ -187,6 +187,7 @@ static void a_port_stays_with_the_parent(void **state)
 	cluster_start(&c, 2, 2, NULL);
 	require_ok(nbar_post(c.g[0], &ticket));
 	end.fd = nbar_group_fd(c.g[0]);
+	assert_true(end.fd >= 0);
 	child = fork();
 	if (child == 0) {
 		bool good = nbar_test(c.g[0], ticket) == -ENETDOWN &&

@@ -2,7 +2,7 @@
 /*
  * test_hostlib_wait.c - how a thread waits: when it yields, sleeps and looks at its NIC.
  *
- * Linked with --wrap for the clock and for each call that waits. The clock is the test's, so no
+ * Linked with --wrap for the clock and for each call that sleeps. The clock is the test's, so no
  * result depends on the machine: a sleep lasts exactly as long as the library asked for, and
  * nothing else takes time, but each look at the clock may.
  */
