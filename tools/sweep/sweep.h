@@ -55,7 +55,8 @@ struct sweep_flat {
 
 /* noise: random deviation of a time. A flat part is found under three conditions: at least two
  * points are on the flat part; the line base + compute alone misses the first point by more than
- * the noise; and this line misses all points together by more than three times the noise. */
+ * the noise; and with this line alone, the sum of the
+ * distances of all points would be larger by more than three times the noise. */
 struct sweep_flat sweep_flat_find(const double *compute, const double *time, uint32_t n,
 				  double noise);
 

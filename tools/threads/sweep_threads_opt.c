@@ -2,7 +2,7 @@
 /*
  * sweep_threads_opt.c - the options of `nbar sweep threads`.
  *
- * Refuses every error that the command line alone shows.
+ * Refuses a command line that is wrong in itself, before anything runs.
  */
 #include "sweep_threads.h"
 

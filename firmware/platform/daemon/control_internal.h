@@ -127,8 +127,9 @@ uint32_t control_user_fds_left(const struct control_user *u);
 void control_user_serve(struct control_user *u);
 
 /* Drop the idle client of a user: it neither has a port nor is attached to one, and its last
- * request is the oldest. The first function takes the user; the second takes the user with the most
- * descriptors who has an idle client at this NIC (NULL: at any NIC). False: no client is idle. */
+ * request is the oldest. The first function does so for the given user. The second selects the user
+ * with the most descriptors among those with an idle client at this NIC (NULL: at any NIC). False:
+ * no client is idle. */
 bool control_user_drop_idle(const struct control_user *u);
 bool control_drop_idle(const struct control *k, const struct control_nic *at);
 

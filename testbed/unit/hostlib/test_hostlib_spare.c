@@ -138,8 +138,7 @@ static void all_but_one(void **state)
 	close_all(s);
 }
 
-/* If the survivors do not agree, or another member has failed, they get an error and can try again.
- */
+/* A survivor with another list than the others gets an error, and the others succeed. */
 static void other_lists_do_not_meet(void **state)
 {
 	static const uint32_t six[] = { 6 }, five[] = { 5, 6 }, self[] = { 2 }, none[] = { 7 };
