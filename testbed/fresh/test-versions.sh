@@ -18,7 +18,7 @@ install_all() {
 
 # version RELEASE PACKAGE: prints the upstream version of the package.
 version() {
-	inside "$1" root "dpkg-query -W -f '\${Version}' $2" | sed -E 's/^[0-9]+://; s/[-+~].*//'
+	inside "$1" root "dpkg-query -W -f '\${Version}' $2" | sed -E 's/^[0-9]+://; s/.*\+really//; s/[-+~].*//'
 }
 
 # suite RELEASE NAME WHAT PACKAGE COMMAND: runs the command as root, because test hosts and guests

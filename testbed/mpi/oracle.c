@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 		if (strncmp(argv[i], "threads", 7) == 0)
 			threads = MPI_THREAD_MULTIPLE;
 	MPI_Init_thread(&argc, &argv, threads, &threads);
-	/* MPICH 4.3 takes the buffer away, and lines of ranks would mix. */
+	/* MPICH 4.2 takes the buffer away, and lines of ranks would mix. */
 	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 	MPI_Comm_rank(MPI_COMM_WORLD, &oracle.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &oracle.size);

@@ -358,7 +358,7 @@ int main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "threads") == 0)
 		level = MPI_THREAD_MULTIPLE;
 	MPI_Init_thread(&argc, &argv, level, &level);
-	/* MPICH 4.3 takes the buffer away, and lines of ranks would mix. */
+	/* MPICH 4.2 takes the buffer away, and lines of ranks would mix. */
 	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 	MPI_Comm_rank(MPI_COMM_WORLD, &me);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);

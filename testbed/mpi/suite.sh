@@ -54,7 +54,7 @@ containers() {
 		return
 	fi
 	export UCX_POSIX_USE_PROC_LINK=n
-	wrap="unshare -Ur" oracle "4 hosts, 6 ranks, a user namespace each" 6 nic \
+	wrap="$PWD/testbed/mpi/user-namespace" oracle "4 hosts, 6 ranks, a user namespace each" 6 nic \
 		blocking="$(few 500)" nonblocking="$(few 100)" split="$(few 10)"
 	unset UCX_POSIX_USE_PROC_LINK
 }
