@@ -213,6 +213,7 @@ static int run(int number, const char *what, bool by_nbar)
 
 int main(int argc, char **argv)
 {
+	static char line[BUFSIZ];
 	const char *file = "/tmp/mpi-oracle", *expect = NULL;
 	int threads = MPI_THREAD_SINGLE, failed = 0, number = 0, c;
 
@@ -222,7 +223,7 @@ int main(int argc, char **argv)
 			threads = MPI_THREAD_MULTIPLE;
 	MPI_Init_thread(&argc, &argv, threads, &threads);
 	/* MPICH 4.2 takes the buffer away, and lines of ranks would mix. */
-	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+	setvbuf(stdout, line, _IOLBF, sizeof(line));
 	MPI_Comm_rank(MPI_COMM_WORLD, &oracle.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &oracle.size);
 	while ((c = getopt(argc, argv, "s:e:")) != -1) {

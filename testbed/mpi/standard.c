@@ -351,6 +351,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+	static char line[BUFSIZ];
 	int all = 0, size, level = MPI_THREAD_SINGLE;
 
 	program = argv[0];
@@ -359,7 +360,7 @@ int main(int argc, char **argv)
 		level = MPI_THREAD_MULTIPLE;
 	MPI_Init_thread(&argc, &argv, level, &level);
 	/* MPICH 4.2 takes the buffer away, and lines of ranks would mix. */
-	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+	setvbuf(stdout, line, _IOLBF, sizeof(line));
 	MPI_Comm_rank(MPI_COMM_WORLD, &me);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	if (argc == 2 && is_child(argv[1]))
