@@ -48,7 +48,7 @@ void nbmpi_config_init(struct nbmpi_config *out);
 void nbmpi_config_env(struct nbmpi_config *out);
 
 /* Prints one line, "nbar: " and the text, to stderr. It is one write, so that lines of different
- * ranks do not mix. A text of more than 600 bytes is cut. */
+ * ranks do not mix. A text of 600 bytes or more is cut. */
 void nbmpi_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void nbmpi_vsay(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 

@@ -48,7 +48,7 @@ static int read_cpu(const struct spec *s, struct hostnic_spec *out)
 	CPU_ZERO(&out->cpu);
 	CPU_SET((size_t)cpu, &out->cpu);
 	out->has_cpu = true;
-	/* Only the kernel knows what is permitted: so try it with this thread. */
+	/* Binds this thread to the core for a moment: the kernel says whether that is permitted. */
 	if (sched_getaffinity(0, sizeof(before), &before) < 0)
 		return 0;
 	rc = sched_setaffinity(0, sizeof(out->cpu), &out->cpu) < 0 ? -errno : 0;

@@ -63,7 +63,7 @@ static void is_default(const struct nbmpi_config *config)
 	assert_int_equal(config->verbose, 0);
 }
 
-/* Reads the environment; the result is what was printed. */
+/* Reads the settings from the environment. Returns the text that the glue printed. */
 static const char *read_env(struct nbmpi_config *config)
 {
 	memset(config, 0xff, sizeof(*config));

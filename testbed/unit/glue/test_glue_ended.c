@@ -217,7 +217,8 @@ int __wrap_nbar_nic_why(const struct nbar_group *g, char *out, size_t size)
 	return snprintf(out, size, "%s", silent ? "the NIC is silent" : "");
 }
 
-/* Each call into the MPI moves the clock by a second, once the NIC knows who is missing. */
+/* Each call into the MPI moves the clock by a second, but only after the NIC has named the missing
+ * rank. */
 static void progress_takes_time(void)
 {
 	uint32_t rank;

@@ -273,7 +273,8 @@ static void strangers_do_not_hold_a_rank_for_ever(void **state)
 	received = -1;
 }
 
-/* --- who is there ------------------------------------------------------------------------------
+/* --- processes of a host
+ * ------------------------------------------------------------------------------
  */
 
 static struct nbmpi_comm *five(void)
