@@ -20,7 +20,7 @@ machine() {
 	ip -o link | cut -d : -f 2
 	ip -o address | grep -F 10.77.0.
 	awk '{print $5}' /proc/self/mountinfo
-	ls -d /run/mount /run/nbar /dev/shm/*h[0-9]* /tmp/*h[0-9].* /tmp/*head.* 2>/dev/null
+	ls -d /run/mount /run/nbar /dev/shm/*.h[0-9].* /tmp/*.h[0-9].* /tmp/*.head.* 2>/dev/null
 }
 
 machine_untouched() {
