@@ -7,6 +7,7 @@
 
 #include "ranks.h"
 #include "said.h"
+#include "two_ranks.h"
 
 #define BARRIERS 30u
 
@@ -236,18 +237,11 @@ static uint32_t waits_until(enum nbmpi_wait wait, uint32_t n)
 	start.config.wait = wait;
 	start.ops = &ops;
 	nbmpi_start(&start);
-	waiting = c = nbmpi_comm_open(NULL, 0, 2, false);
-	c->memory = calloc(1, sizeof(*c->memory) + 2 * sizeof(c->memory->mate[0]));
-	assert_int_equal(nbar_process_team_init(&c->memory->procs, 2), 0);
-	c->path = NBMPI_OFFLOADED;
-	c->nhost = 1;
-	c->nlocal = 2;
+	waiting = c = two_ranks_open();
 	progresses = calls.yields = 0;
 	arrives = n;
 	assert_int_equal(nbmpi_barrier(c), 0);
-	free(c->memory);
-	c->memory = NULL;
-	nbmpi_comm_close(c);
+	two_ranks_close(c);
 	return progresses;
 }
 

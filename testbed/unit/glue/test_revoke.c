@@ -4,8 +4,7 @@
  *
  * Without an MPI and without a NIC: two ranks of one host. The test plays rank 1.
  */
-#include "comm_internal.h"
-#include "unit/unit.h"
+#include "two_ranks.h"
 
 #define REVOKED 76 /* the MPI's error code */
 #define TESTS 1000 /* more tests than the glue makes from one question to the MPI to the next */
@@ -34,23 +33,9 @@ static struct nbmpi_comm *two_ranks(const struct nbmpi_ops *with)
 	nbmpi_config_init(&start.config);
 	nbmpi_start(&start);
 	code_now = 0;
-	c = nbmpi_comm_open(NULL, 0, 2, false);
-	assert_non_null(c);
-	c->memory = calloc(1, sizeof(*c->memory) + 2 * sizeof(c->memory->mate[0]));
-	assert_non_null(c->memory);
-	assert_int_equal(nbar_process_team_init(&c->memory->procs, 2), 0);
-	c->path = NBMPI_OFFLOADED;
-	c->nhost = 1;
-	c->nlocal = 2;
+	c = two_ranks_open();
 	c->looked_after = 1e18;
 	return c;
-}
-
-static void close_ranks(struct nbmpi_comm *c)
-{
-	free(c->memory);
-	c->memory = NULL;
-	nbmpi_comm_close(c);
 }
 
 static int test_often(struct nbmpi_request *r)
@@ -74,7 +59,7 @@ static void a_request_fails(void **state)
 	assert_int_equal(test_often(&r), NBMPI_FAILED);
 	assert_int_equal(r.code, REVOKED);
 	assert_int_equal(nbmpi_comm_code(c), REVOKED);
-	close_ranks(c);
+	two_ranks_close(c);
 }
 
 static void a_blocking_barrier_fails(void **state)
@@ -86,7 +71,7 @@ static void a_blocking_barrier_fails(void **state)
 	assert_int_equal(nbmpi_barrier(c), NBMPI_FAILED);
 	assert_int_equal(nbmpi_barrier(c), NBMPI_FAILED);
 	assert_int_equal(nbmpi_comm_code(c), REVOKED);
-	close_ranks(c);
+	two_ranks_close(c);
 }
 
 /* The other rank has arrived before it revoked: the barrier is complete. */
@@ -100,7 +85,7 @@ static void a_complete_barrier_stays_complete(void **state)
 	assert_int_equal(nbar_process_team_post(&c->memory->procs, NULL, 1, NULL), 0);
 	code_now = REVOKED;
 	assert_int_equal(test_often(&r), 1);
-	close_ranks(c);
+	two_ranks_close(c);
 }
 
 static void an_mpi_that_cannot_revoke(void **state)
@@ -113,7 +98,7 @@ static void an_mpi_that_cannot_revoke(void **state)
 	assert_int_equal(test_often(&r), 0);
 	assert_int_equal(nbar_process_team_post(&c->memory->procs, NULL, 1, NULL), 0);
 	assert_int_equal(test_often(&r), 1);
-	close_ranks(c);
+	two_ranks_close(c);
 }
 
 int main(void)
