@@ -1,36 +1,68 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_wire_udp.c - the wire "udp": each frame that its receive queue drops is counted once, and a
- * poll takes no more frames than its budget.
+ * test_wire_udp.c - the wire "udp": its options, IPv4 and IPv6; each frame that its receive queue
+ * drops is counted once; a poll takes no more frames than its budget; a frame that the kernel
+ * refuses is sent again, or is an error.
  *
  * A NIC without groups counts each received frame as a stranger.
  */
-#include "udp.c"
+#include <sys/socket.h>
 
-#include "unit/unit.h"
+static int send_error; /* errno of the next calls; 0: they send */
+
+static ssize_t sendto_or_fail(int fd, const void *data, size_t size, int flags,
+			      const struct sockaddr *to, socklen_t length);
+#define sendto sendto_or_fail
+#include "udp.c"
+#undef sendto
+
+#include "unit/glue/said.h"
 
 #define FRAMES 200000u /* more frames than fit into any receive buffer that the kernel gives us */
 
-static const char *loopback(void *args, const char *key)
+static ssize_t sendto_or_fail(int fd, const void *data, size_t size, int flags,
+			      const struct sockaddr *to, socklen_t length)
 {
-	(void)args;
-	return strcmp(key, "bind") == 0 ? "127.0.0.1:0" : NULL;
+	if (send_error == 0)
+		return sendto(fd, data, size, flags, to, length);
+	errno = send_error;
+	return -1;
+}
+
+struct options {
+	const char *bind, *address; /* NULL: not given */
+};
+
+static const char *option_of(void *args, const char *key)
+{
+	const struct options *o = args;
+
+	return strcmp(key, "bind") == 0 ? o->bind : strcmp(key, "address") == 0 ? o->address : NULL;
 }
 
 static struct wire_base *a, *b;
 static struct nbnic nic;
 
-static int setup(void **state)
+static int setup_on(const char *bind_to)
 {
 	static const struct nbnic_ops none;
 	const struct nbnic_config config = { .pull_ns = NBNIC_PULL_NS_DEFAULT,
 					     .budget_ns = NBNIC_BUDGET_NS_DEFAULT };
+	struct options options = { .bind = bind_to };
 
-	(void)state;
-	assert_int_equal(udp_open("a", loopback, NULL, &a), 0);
-	assert_int_equal(udp_open("b", loopback, NULL, &b), 0);
+	a = b = NULL;
+	send_error = 0;
+	if (udp_open("a", option_of, &options, &a) < 0)
+		return -1;
+	assert_int_equal(udp_open("b", option_of, &options, &b), 0);
 	assert_int_equal(nbnic_init(&nic, &none, NULL, 3, &b->addr, &config), 0);
 	return 0;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return setup_on("127.0.0.1:0");
 }
 
 static int teardown(void **state)
@@ -79,11 +111,211 @@ static void drops(void **state)
 	assert_int_equal(taken + b->drops, FRAMES + 1);
 }
 
+static bool has_ipv6(void)
+{
+	const struct sockaddr_in6 self = { .sin6_family = AF_INET6,
+					   .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+	bool has = fd >= 0 && bind(fd, (const void *)&self, sizeof(self)) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
+/* The receiver sees the address that the sender calls its own. */
+static void sees_sender(void)
+{
+	struct nbnic_addr from;
+
+	transmit(1);
+	assert_int_equal(udp_poll(b, &nic, 0, 1), 1);
+	assert_int_equal(nic.counter[NBAR_COUNTER_frames_stranger], 1);
+	addr_pack(&((struct udp_wire *)b)->from[0], &from);
+	assert_memory_equal(&from, &a->addr, sizeof(from));
+}
+
+static void ipv4(void **state)
+{
+	(void)state;
+	sees_sender();
+}
+
+static void ipv6(void **state)
+{
+	if (!has_ipv6())
+		skip();
+	assert_int_equal(setup_on("[::1]:0"), 0);
+	sees_sender();
+	teardown(state);
+}
+
+/* An address of the other family is an error, not a frame to send again. */
+static void other_family(void **state)
+{
+	struct nbnic_addr six = { { 6, 0, 1, 2 } }, none = { { 0 } };
+	const struct nbfw_token t = { .type = NBFW_TOKEN };
+
+	(void)state;
+	assert_true(udp_transmit(a, &six, &t));
+	assert_true(udp_transmit(a, &none, &t));
+	assert_int_equal(a->errors, 2);
+	assert_int_equal(a->refused, 0);
+}
+
+/* Peers do not send the number of an interface: it is that of our own link-local address. */
+static void link_local(void **state)
+{
+	struct udp_wire w = { .family = AF_INET6, .scope = 5 };
+	struct nbnic_addr near = { { 6, 0, 1, 2, 0xfe, 0x80 } }, far = { { 6, 0, 1, 2, 0x20, 1 } };
+	union udp_name name;
+
+	(void)state;
+	assert_int_equal(addr_unpack(&w, &near, &name), sizeof(name.in6));
+	assert_int_equal(name.in6.sin6_scope_id, 5);
+	assert_int_equal(addr_unpack(&w, &far, &name), sizeof(name.in6));
+	assert_int_equal(name.in6.sin6_scope_id, 0);
+	assert_int_equal(ntohs(name.in6.sin6_port), 0x102);
+}
+
+static void refused(void **state)
+{
+	static const int full[] = { EAGAIN, ENOBUFS };
+	const struct nbfw_token t = { .type = NBFW_TOKEN };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(full) / sizeof(full[0]); i++) {
+		send_error = full[i];
+		assert_false(udp_transmit(a, &b->addr, &t));
+		assert_int_equal(a->refused, i + 1);
+	}
+	assert_int_equal(a->errors, 0);
+	send_error = EPERM;
+	assert_true(udp_transmit(a, &b->addr, &t));
+	assert_int_equal(a->errors, 1);
+}
+
+/* A child does not keep the port of its parent. */
+static void forked(void **state)
+{
+	struct options options = { .bind = "127.0.0.1:0" };
+	struct wire_base *w, *again;
+	char text[sizeof(w->text)];
+
+	(void)state;
+	assert_int_equal(udp_open("parent", option_of, &options, &w), 0);
+	memcpy(text, w->text, sizeof(text));
+	udp_forked(w);
+	((struct udp_wire *)w)->fd = -1;
+	udp_close(w);
+	options.bind = text;
+	assert_int_equal(udp_open("next", option_of, &options, &again), 0);
+	assert_string_equal(again->text, text);
+	udp_close(again);
+}
+
+/* A wire without options takes an address of this machine. */
+static void by_default(void **state)
+{
+	struct options options = { NULL, NULL };
+	struct wire_base *w;
+
+	(void)state;
+	assert_int_equal(udp_open("n", option_of, &options, &w), 0);
+	assert_int_equal(w->addr.byte[0], 4);
+	assert_null(strstr(w->text, "0.0.0.0"));
+	udp_close(w);
+}
+
+#define LONG "1111111111111111111111111111111111111111111111111111111111111111"
+
+struct opened {
+	struct options options;
+	const char *said; /* the error, or how the address begins */
+	int error;
+};
+
+static const struct opened opened[] = {
+	{ { "127.0.0.1:0", NULL }, "127.0.0.1:", 0 },
+	{ { "[127.0.0.1]:0", NULL }, "127.0.0.1:", 0 },
+	{ { "0.0.0.0:0", "127.0.0.1" }, "127.0.0.1:", 0 },
+	{ { "127.0.0.1", NULL }, "bind=127.0.0.1 is not ADDRESS:PORT", -EINVAL },
+	{ { "127.0.0.1:65536", NULL }, "is not ADDRESS:PORT", -EINVAL },
+	{ { "127.0.0.1:", NULL }, "is not ADDRESS:PORT", -EINVAL },
+	{ { "127.0.0.1:7x", NULL }, "is not ADDRESS:PORT", -EINVAL },
+	{ { "127.0.0.1:/1", NULL }, "is not ADDRESS:PORT", -EINVAL },
+	{ { "127.0.0.1:-1", NULL }, "is not ADDRESS:PORT", -EINVAL },
+	{ { ":0", NULL }, "is not ADDRESS:PORT", -EINVAL },
+	{ { "[]:0", NULL }, "is not ADDRESS:PORT", -EINVAL },
+	{ { LONG ":0", NULL }, "is not ADDRESS:PORT", -EINVAL },
+	{ { "localhost:0", NULL }, "is not ADDRESS:PORT", -EINVAL },
+	{ { "203.0.113.1:0", NULL }, "bind=203.0.113.1:0: ", -EADDRNOTAVAIL },
+	{ { "0.0.0.0:0", NULL }, "is every address of this machine", -EINVAL },
+	{ { "0.0.0.0:0", "0.0.0.0" }, "address=0.0.0.0 is not the address", -EINVAL },
+	{ { "0.0.0.0:0", "::1" }, "address=::1 is not the address", -EINVAL },
+	{ { "0.0.0.0:0", "127.0.0.1:7" }, "is not the address", -EINVAL },
+};
+
+static const struct opened opened_ipv6[] = {
+	{ { "[::1]:0", NULL }, "[::1]:", 0 },
+	{ { "::1:0", NULL }, "[::1]:", 0 },
+	{ { "[::]:0", "::1" }, "[::1]:", 0 },
+	{ { "[::]:0", "[::1]" }, "[::1]:", 0 },
+	{ { "[::1:0", NULL }, "is not ADDRESS:PORT", -EINVAL },
+	{ { "[::]:0", NULL }, "is every address of this machine", -EINVAL },
+	{ { "[::]:0", "::" }, "address=:: is not the address", -EINVAL },
+	{ { "[::]:0", "127.0.0.1" }, "address=127.0.0.1 is not the address", -EINVAL },
+};
+
+static void opens(const struct opened *o)
+{
+	struct options options = o->options;
+	struct wire_base *w = NULL;
+	const char *text;
+	int rc;
+
+	said_begin();
+	rc = udp_open("n", option_of, &options, &w);
+	text = said_end();
+	if (rc == 0)
+		text = w->text;
+	if (rc != o->error || !strstr(text, o->said) || (rc == 0 && strstr(text, o->said) != text))
+		fail_msg("bind=%s address=%s: %d, %s", options.bind,
+			 options.address ? options.address : "-", rc, text);
+	if (rc == 0)
+		udp_close(w);
+}
+
+static void options(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(opened) / sizeof(opened[0]); i++)
+		opens(&opened[i]);
+}
+
+static void options_ipv6(void **state)
+{
+	(void)state;
+	if (!has_ipv6())
+		skip();
+	for (size_t i = 0; i < sizeof(opened_ipv6) / sizeof(opened_ipv6[0]); i++)
+		opens(&opened_ipv6[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(budget, setup, teardown),
 		cmocka_unit_test_setup_teardown(drops, setup, teardown),
+		cmocka_unit_test_setup_teardown(ipv4, setup, teardown),
+		cmocka_unit_test(ipv6),
+		cmocka_unit_test_setup_teardown(other_family, setup, teardown),
+		cmocka_unit_test_setup_teardown(refused, setup, teardown),
+		cmocka_unit_test(link_local),
+		cmocka_unit_test(forked),
+		cmocka_unit_test(by_default),
+		cmocka_unit_test(options),
+		cmocka_unit_test(options_ipv6),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
