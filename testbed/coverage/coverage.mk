@@ -33,7 +33,8 @@ counted-%:
 	$(Q)mkdir -p $(GUESTS_GCOV)
 	+$(Q)$(HOSTS_MAKE) $*
 
-WIRE_TESTS = $(patsubst %.c,$(BUILD)/%,$(notdir $(wildcard testbed/unit/wire/test_*.c testbed/unit/glue/test_*.c))) \
+WIRE_SRC = $(wildcard testbed/unit/wire/test_*.c testbed/unit/glue/test_*.c testbed/unit/platform/test_hostnic*.c)
+WIRE_TESTS = $(patsubst %.c,$(BUILD)/%,$(notdir $(WIRE_SRC))) \
              $(addprefix testbed/e2e/,wires.sh matrix.sh netns.sh keys.sh af_xdp.sh hostnic.sh)
 check-wires: ## the tests of wires and glue that need no test hosts
 	$(Q)$(MAKE) --no-print-directory check-nodeps TEST_LIST="$(WIRE_TESTS)"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Barriers over the wires `ring` within one daemon, `udp` between two daemons, and `shm` between two
-# daemons and an in-process NIC; the oracle checks each barrier. netns.sh tests `dpdk`; matrix.sh tests
-# every plan on all these wires.
+# daemons and an in-process NIC; the oracle checks each barrier. Options that a daemon refuses. netns.sh
+# tests barriers over `dpdk`; matrix.sh tests every plan on all these wires.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -27,6 +27,12 @@ udp() {
 	first_nic=n2 ok "udp: another daemon with one NIC" daemon "$b" --nic name=n2,wire=udp,bind=127.0.0.1:0
 	ok "udp: 10,000 barriers of 3 between two daemons" \
 		"$oracle" -i 10000 "$a/n0.sock" "$a/n1.sock" "$b/n2.sock"
+	if [ -e /proc/net/if_inet6 ]; then
+		ok "udp: 1,000 barriers of 2 in-process NICs over IPv6" \
+			"$oracle" -i 1000 'host:wire=udp,bind=[::1]:0' 'host:wire=udp,bind=[::1]:0'
+	else
+		skip "udp: IPv6" "this machine has no IPv6"
+	fi
 }
 
 shm_daemon() { # LETTER NIC NIC: starts a daemon with two NICs
@@ -81,27 +87,32 @@ shm() {
 	ok "shm: 1,000 barriers of 4 with the new daemon" shm_four 1000 pairwise
 }
 
+# Options of a NIC that a daemon refuses.
+refuses() { # STATUS TEXT OPTIONS
+	timeout 60 "$BUILD/nbar-nicd" --run-dir "$work" --nic "name=n0,$3" -- --no-pci --no-huge -m 64 >"$work/out" 2>&1
+	local rc=$?
+	cat "$work/out"
+	[ $rc = "$1" ] && grep -q "$2" "$work/out"
+}
+
+dpdk() {
+	ok "dpdk: no device" refuses 2 'needs port=INDEX or dev=NAME' wire=dpdk
+	ok "dpdk: two devices" refuses 2 'needs port=INDEX or dev=NAME' wire=dpdk,port=0,dev=eth1
+	ok "dpdk: a number without a device" refuses 1 'has no ethdev 7' wire=dpdk,port=7
+	ok "dpdk: a name without a device" refuses 1 'has no ethdev eth1' wire=dpdk,dev=eth1
+}
+
 # Errors that do not depend on the machine are reported before the daemon looks for devices.
 verbs() {
 	case "$("$BUILD/nbar-nicd" --version)" in
-	*verbs*) ;;
-	*)
-		skip "verbs: a mode that does not exist" "this build has no wire verbs"
-		return
-		;;
+	*verbs*) ok "verbs: a mode that does not exist" refuses 2 'mode=fast: it is ud, write' wire=verbs,mode=fast ;;
+	*) skip "verbs: a mode that does not exist" "this build has no wire verbs" ;;
 	esac
-	ok "verbs: a mode that does not exist" no_mode
-}
-
-no_mode() {
-	timeout 60 "$BUILD/nbar-nicd" --run-dir "$work" --nic name=n0,wire=verbs,mode=fast >"$work/out" 2>&1
-	local rc=$?
-	cat "$work/out"
-	[ $rc = 2 ] && grep -q 'mode=fast: it is ud, write' "$work/out"
 }
 
 ring
 udp
 shm
+dpdk
 verbs
 finish
