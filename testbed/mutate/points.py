@@ -16,6 +16,16 @@ NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)[uUlL]*$")
 EXPRESSION = {"CallExpr", "CompoundAssignOperator", "BinaryOperator", "UnaryOperator"}
 JUMP = {"BreakStmt", "ContinueStmt", "ReturnStmt", "GotoStmt"}
 
+# Some mutants have no effect, wherever they are. The finder leaves them out:
+# - The order of the first two arguments has no effect on the result of these functions, or only on the sign of a result
+#   that the sources compare with 0.
+SYMMETRIC = {"calloc", "strcmp", "strncmp", "memcmp", "__builtin_memcmp", "same", "nbnic_text_same", "least"}
+# - These calls, and the second argument of __builtin_expect, are hints to the processor or to the compiler.
+HINTS = {"order_pause"}
+# - Two equal values: `if (a < b) a = b;` and `a < b ? a : b` give the same value with <=.
+BOUND = {"<", "<=", ">", ">="}
+EFFECT = re.compile(r"\w\s*\(|\+\+|--")  # a call, ++ or --
+
 
 @dataclass(frozen=True, order=True)
 class Mutant:
@@ -74,6 +84,7 @@ class Finder:
     def __init__(self, sources):
         self.sources = sources  # path -> Source
         self.found = set()
+        self.bounds = set()  # id() of relations where equal values make no difference
         self.file = None
 
     def place(self, loc, is_end):
@@ -124,14 +135,33 @@ class Finder:
         if data[end : end + 1] != b";":
             return
         name = callee(statement)
+        if kind == "CallExpr" and name in HINTS:
+            return
         lock = kind == "CallExpr" and "lock" in name
         self.add(piece[0], end + 1, ";", "lock removed" if lock else "statement deleted")
+
+    def texts(self, nodes):
+        """Returns the texts of expressions, sorted; None: an expression has no text, or has an effect."""
+        pieces = [self.span(n) for n in nodes]
+        if not all(pieces):
+            return None
+        texts = sorted("".join(self.sources[self.file].text(*p[:2]).split()) for p in pieces)
+        return None if any(EFFECT.search(t) for t in texts) else texts
+
+    def note_bound(self, condition, values):
+        """Notes a relation of two values, if the code takes one of these values: by ?: or by one assignment."""
+        if len(values) == 1 and values[0].get("kind") == "BinaryOperator" and values[0]["opcode"] == "=":
+            values = values[0]["inner"]
+        if condition.get("kind") == "BinaryOperator" and condition["opcode"] in BOUND and len(values) == 2:
+            texts = self.texts(condition["inner"])
+            if texts is not None and texts == self.texts(values):
+                self.bounds.add(id(condition))
 
     def relation(self, node, whole):
         left, right = (self.span(n) for n in node["inner"])
         old = node["opcode"]
         # In a whole condition, negate() already changes == and !=.
-        if not left or not right or (whole and old in ("==", "!=")):
+        if not left or not right or id(node) in self.bounds or (whole and old in ("==", "!=")):
             return
         between = self.sources[self.file].text(left[1], right[0])
         if between.count(old) == 1 and not re.search(r"[^\s()&|<>=!]", between):
@@ -149,8 +179,7 @@ class Finder:
 
     def swap(self, call):
         arguments = call["inner"][1:]
-        # The order of the first two arguments of a comparison has no effect on equality.
-        if callee(call) in ("strcmp", "strncmp", "memcmp"):
+        if callee(call) in SYMMETRIC:
             arguments = arguments[1:]
         for a, b in zip(arguments, arguments[1:]):
             first, second = self.span(a), self.span(b)
@@ -189,10 +218,13 @@ class Finder:
             self.constant(node)
         elif kind == "CallExpr":
             self.swap(node)
+            if callee(node) == "__builtin_expect":
+                inner = inner[:-1]
         for body in bodies:
             self.delete(body)
         if condition:
             self.negate(condition)
+            self.note_bound(condition, bodies if kind == "IfStmt" else inner[1:])
         for child in inner:
             self.walk(child, child is condition)
 
