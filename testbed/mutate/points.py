@@ -19,10 +19,10 @@ JUMP = {"BreakStmt", "ContinueStmt", "ReturnStmt", "GotoStmt"}
 # Some mutants have no effect, wherever they are. The finder leaves them out:
 # - The order of the first two arguments has no effect on the result of these functions, or only on the sign of a result
 #   that the sources compare with 0.
-SYMMETRIC = {"calloc", "strcmp", "strncmp", "memcmp", "__builtin_memcmp", "same", "nbnic_text_same", "least"}
+SYMMETRIC = {"calloc", "strcmp", "strncmp", "memcmp", "__builtin_memcmp", "same", "nbnic_text_same", "least", "smaller"}
 # - These calls, and the second argument of __builtin_expect, are hints to the processor or to the compiler.
 HINTS = {"order_pause"}
-# - Two equal values: `if (a < b) a = b;` and `a < b ? a : b` give the same value with <=.
+# - If a and b are equal, `if (a < b) a = b;`, `a < b ? a : b`, and `a < b ? b - a : 0` do the same as with <=.
 BOUND = {"<", "<=", ">", ">="}
 EFFECT = re.compile(r"\w\s*\(|\+\+|--")  # a call, ++ or --
 
@@ -140,21 +140,30 @@ class Finder:
         lock = kind == "CallExpr" and "lock" in name
         self.add(piece[0], end + 1, ";", "lock removed" if lock else "statement deleted")
 
-    def texts(self, nodes):
-        """Returns the texts of expressions, sorted; None: an expression has no text, or has an effect."""
-        pieces = [self.span(n) for n in nodes]
-        if not all(pieces):
-            return None
-        texts = sorted("".join(self.sources[self.file].text(*p[:2]).split()) for p in pieces)
-        return None if any(EFFECT.search(t) for t in texts) else texts
+    def plain(self, node):
+        """Returns the text of an expression without spaces; None: it has no text, or has an effect."""
+        piece = self.span(node)
+        text = piece and "".join(self.sources[self.file].text(*piece[:2]).split())
+        return None if not text or EFFECT.search(text) else text
 
-    def note_bound(self, condition, values):
-        """Notes a relation of two values, if the code takes one of these values: by ?: or by one assignment."""
-        if len(values) == 1 and values[0].get("kind") == "BinaryOperator" and values[0]["opcode"] == "=":
-            values = values[0]["inner"]
-        if condition.get("kind") == "BinaryOperator" and condition["opcode"] in BOUND and len(values) == 2:
-            texts = self.texts(condition["inner"])
-            if texts is not None and texts == self.texts(values):
+    def if_equal(self, choice, operands):
+        """What an expression is if these operands are equal: "operand", "0", or None (something else)."""
+        text = self.plain(choice)
+        if text in operands:
+            return "operand"
+        if text == "0" or (is_binary(choice, "-") and {self.plain(n) for n in choice["inner"]} == operands):
+            return "0"
+        return None
+
+    def note_bound(self, condition, choices):
+        """Notes a relation if it chooses between two expressions, by ?: or by one assignment, that are the same if the
+        operands of the relation are equal."""
+        if len(choices) == 1 and is_binary(choices[0], "="):
+            choices = choices[0]["inner"]
+        if len(choices) == 2 and any(is_binary(condition, o) for o in BOUND):
+            operands = {self.plain(n) for n in condition["inner"]}
+            same = {self.if_equal(c, operands) for c in choices}
+            if None not in operands | same and len(same) == 1:
                 self.bounds.add(id(condition))
 
     def relation(self, node, whole):
@@ -239,6 +248,10 @@ class Finder:
         if piece:
             for m in ORDER.finditer(self.sources[self.file].text(piece[0], piece[1])):
                 self.add(piece[0] + m.start(), piece[0] + m.end(), "__ATOMIC_RELAXED", "memory order weakened")
+
+
+def is_binary(node, opcode):
+    return node.get("kind") == "BinaryOperator" and node["opcode"] == opcode
 
 
 def callee(node):
