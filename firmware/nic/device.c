@@ -115,11 +115,13 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
  * first, because signals cause more frames; `received` is their number. */
 __attribute__((noinline)) static bool send_signals(struct nbnic_device *d, unsigned received)
 {
-	uint32_t quota = d->nic.quota, budget = quota, at = d->signals_at;
+	uint32_t quota = d->nic.quota, budget = quota, at;
 
 	if (received >= NBNIC_PASS_FRAMES(quota) && ++d->nwaited % SIGNALS_EVERY != 0)
 		return false;
-	d->signals_at = at + 1 < d->nbusy ? at + 1 : 0;
+	if (d->signals_at >= d->nbusy)
+		d->signals_at = 0;
+	at = d->signals_at++;
 	for (uint32_t i = 0; i < d->nbusy && budget > 0; i++) {
 		struct nbnic_port *p = d->open[at];
 		uint32_t share = (quota + 1) / 2, most = budget < share ? budget : share;
@@ -194,8 +196,6 @@ void nbnic_device_port_place(struct nbnic_device *d, struct nbnic_port *p)
 	open_put(d, p, d->nbusy);
 	d->nbusy += !is_busy;
 	set_quota(d);
-	if (d->signals_at >= d->nbusy)
-		d->signals_at = 0;
 }
 
 bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p, uint8_t cause,

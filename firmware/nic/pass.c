@@ -37,7 +37,7 @@ static void hear_alive(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 		const struct nbnic_heard *h = nbnic_heard_at(nic, hash);
 		uint32_t age = (uint32_t)(now >> NBNIC_HEARD_SHIFT) - h->time;
 
-		if (hash && h->nic == hash && age <= (nic->budget_ns >> NBNIC_HEARD_SHIFT) + 1)
+		if (h->nic == hash && age <= (nic->budget_ns >> NBNIC_HEARD_SHIFT) + 1)
 			nbfw_hear(g->state, g->plan, slot);
 	}
 }

@@ -13,7 +13,7 @@ static uint32_t part(uint32_t n, uint32_t percent)
 {
 	uint32_t most = n * percent / 100;
 
-	return most > 0 ? most : 1;
+	return most ? most : 1;
 }
 
 void nbnic_users_init(struct nbnic_device *d, uint32_t percent)

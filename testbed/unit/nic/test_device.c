@@ -403,6 +403,9 @@ static void signs_of_life_do_not_wait_for_pulls(void **state)
 	w.now += 10 * MS;
 	passes(1);
 	assert_int_not_equal(c.port->page->life, life);
+	w.wire.junk = 1; /* one frame is work */
+	assert_true(nbnic_device_pass(&w.device, w.now));
+	assert_false(nbnic_device_pass(&w.device, w.now));
 	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
 	world_end();
 }

@@ -166,6 +166,9 @@ static void test_pulls_and_sends_share_one_frame(void **state)
 		net_open(w, 0, 1, 0, "custom", 4001, 0, net_plan(4001, 0, 4000, 0));
 
 	net_connect_phantoms(w, 0, many, 2);
+	net_post(w, 0, 1, 0, 1);
+	net_round(w);
+	assert_int_equal(w->n[0].nic.pull_next, 0); /* the pace begins with the first PULL */
 	struct nbnic_group *late = early_root(w, 0, 0, NBFW_ROOT_MAX);
 
 	for (uint32_t i = 0; late->pull_left == 0; i++) {
@@ -181,6 +184,27 @@ static void test_pulls_and_sends_share_one_frame(void **state)
 			NBNIC_PULLS_A_TICK / 4 + 2);
 	assert_in_range(counter[NBAR_COUNTER_tokens_sent] - tokens, NBNIC_PULLS_A_TICK / 4 - 2,
 			NBNIC_PULLS_A_TICK / 4 + 2);
+	net_free(w);
+}
+
+/* While PULLs wait, the next pass is due at once or, if the pace is used up, when it begins anew.
+ */
+static void test_waiting_pulls_are_due(void **state)
+{
+	struct net *w = net_new();
+	struct nbnic *nic = &w->n[0].nic;
+
+	(void)state;
+	w->n[2].sink = true;
+	early_root(w, 0, 0, NBFW_ROOT_MAX);
+	for (uint32_t i = 0; nbnic_rota_empty(&nic->pulls); i++) {
+		require(i < 1000000, "no PULL waits");
+		net_round(w);
+	}
+	nic->pull_left = 1;
+	assert_int_equal(nbnic_next(nic), 0);
+	nic->pull_left = 0;
+	assert_int_equal(nbnic_next(nic), nic->pull_next);
 	net_free(w);
 }
 
@@ -246,6 +270,7 @@ int main(void)
 		cmocka_unit_test(test_silent_slots_first),
 		cmocka_unit_test(test_pulls_are_paced),
 		cmocka_unit_test(test_pulls_and_sends_share_one_frame),
+		cmocka_unit_test(test_waiting_pulls_are_due),
 		cmocka_unit_test(test_timers_spread),
 		cmocka_unit_test(test_few_timers_a_pass),
 	};

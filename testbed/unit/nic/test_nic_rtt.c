@@ -73,6 +73,20 @@ static uint64_t barrier(struct net *w, uint64_t late)
 	return took;
 }
 
+/* After one sample: the arithmetic of RFC 6298, with weights 1/8 and 1/4. Each division rounds. */
+static void check_sample(const struct net *w, const struct nbnic_rtt *was,
+			 const struct nbnic_rtt *r)
+{
+	uint64_t ns = 8 * (r->smooth - was->smooth + was->smooth / 8) + 4, off;
+
+	if (was->smooth == 0 || r->rounds > 1) /* the sample may be that of an earlier PULL */
+		return;
+	assert_in_range(ns + 4, 2 * w->delay, 2 * w->delay + 2 * NET_STEP);
+	off = ns > was->smooth ? ns - was->smooth : was->smooth - ns;
+	assert_in_range(r->off + 4, was->off - was->off / 4 + off / 4,
+			was->off - was->off / 4 + off / 4 + 8);
+}
+
 /* Loses one token in each of some barriers, so that the timer of NIC 0 follows the round trip: the
  * larger of 2 round trips, and 1 round trip and 4 deviations. */
 static void teach(struct net *w, uint32_t n)
@@ -80,10 +94,12 @@ static void teach(struct net *w, uint32_t n)
 	const struct nbnic_group *g = w->n[0].host[0][0].group;
 
 	for (uint32_t i = 0; i < n; i++) {
+		const struct nbnic_rtt was = g->rtt;
 		uint64_t rtt, off, first;
 
 		lose_tokens = 1;
 		barrier(w, 0);
+		check_sample(w, &was, &g->rtt);
 		rtt = g->rtt.smooth;
 		off = 4 * g->rtt.off;
 		first = rtt + (off > rtt ? off : rtt);

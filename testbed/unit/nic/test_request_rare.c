@@ -234,6 +234,13 @@ static void test_host_of_a_group(void **state)
 /* What a peer learns of the own host, and the own host of a peer. */
 static void test_peers_ask(void **state)
 {
+	/* An age, and the age that a frame carries: 9 bits, shifted by at most 15. */
+	static const struct {
+		uint64_t units, told;
+	} age[] = {
+		{ 2000, 2000 },           { 2001, 2000 },         { 511 << 15, 511 << 15 },
+		{ 512 << 15, 511 << 15 }, { 1 << 30, 511 << 15 },
+	};
 	struct {
 		struct nbar_req_group_connect req;
 		struct nbar_endpoint endpoint;
@@ -263,6 +270,15 @@ static void test_peers_ask(void **state)
 	nbnic_receive(&w.device.nic, &from, &t, w.now);
 	assert_int_equal(w.looks, 1); /* the last look was just now */
 	assert_int_equal(NBAR_WHY_KIND(g->host_why), NBAR_WHY_HOST_STOPPED);
+	for (uint32_t i = 0; i < sizeof(age) / sizeof(age[0]); i++) {
+		uint64_t now = w.now + (age[i].units << NBAR_WHY_SHIFT);
+
+		nbnic_receive(&w.device.nic, &from, &t, now);
+		assert_int_equal(NBAR_WHY_KIND(g->host_why), NBAR_WHY_HOST_LATE);
+		assert_true(NBAR_WHY_NS(g->host_why) == age[i].told << NBAR_WHY_SHIFT);
+	}
+	w.device.look_next = 0;
+	w.looks = 1;
 	w.now += UINT64_C(10000000000);
 	nbnic_receive(&w.device.nic, &from, &t, w.now);
 	assert_int_equal(w.looks, 2);
