@@ -322,6 +322,8 @@ static void test_block(void **state)
 		assert_ptr_equal(g->send_peer + g->plan->nsend, end);
 		assert_ptr_equal(g->last, g->peer + g->npeer_max);
 		assert_ptr_equal(g->last + 1 + g->plan->nrecv, g->state);
+		assert_int_equal((uintptr_t)g->plan % 8, 0);
+		assert_int_equal((uintptr_t)g->recv_nic % 8, 0);
 		assert_in_range(g->npeer, 1, g->plan->nsend + g->plan->nrecv);
 		for (uint32_t k = 0; k < g->plan->nsend; k++)
 			assert_int_equal(g->peer[g->send_peer[k]].rank,

@@ -238,8 +238,12 @@ static void test_peers_ask(void **state)
 	static const struct {
 		uint64_t units, told;
 	} age[] = {
-		{ 2000, 2000 },           { 2001, 2000 },         { 511 << 15, 511 << 15 },
-		{ 512 << 15, 511 << 15 }, { 1 << 30, 511 << 15 },
+		{ 511, 511 },
+		{ 512, 512 },
+		{ 1023, 1022 },
+		{ 511 << 15, 511 << 15 },
+		{ 512 << 15, 511 << 15 },
+		{ 1 << 30, 511 << 15 },
 	};
 	struct {
 		struct nbar_req_group_connect req;
@@ -270,6 +274,7 @@ static void test_peers_ask(void **state)
 	nbnic_receive(&w.device.nic, &from, &t, w.now);
 	assert_int_equal(w.looks, 1); /* the last look was just now */
 	assert_int_equal(NBAR_WHY_KIND(g->host_why), NBAR_WHY_HOST_STOPPED);
+	w.client.port->host = 0; /* no look has found a reason */
 	for (uint32_t i = 0; i < sizeof(age) / sizeof(age[0]); i++) {
 		uint64_t now = w.now + (age[i].units << NBAR_WHY_SHIFT);
 
@@ -277,6 +282,7 @@ static void test_peers_ask(void **state)
 		assert_int_equal(NBAR_WHY_KIND(g->host_why), NBAR_WHY_HOST_LATE);
 		assert_true(NBAR_WHY_NS(g->host_why) == age[i].told << NBAR_WHY_SHIFT);
 	}
+	w.client.port->host = NBAR_WHY_HOST_STOPPED;
 	w.device.look_next = 0;
 	w.looks = 1;
 	w.now += UINT64_C(10000000000);
