@@ -99,7 +99,6 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
 
 	__builtin_memset(d, 0, sizeof(*d));
 	nic_config.linger_bytes = bytes / 4;
-	nic_config.quota = NBNIC_QUOTA;
 	d->wire = wire;
 	d->platform = platform;
 	d->ctx = ctx;

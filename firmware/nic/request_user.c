@@ -63,7 +63,7 @@ static void run_count(void *arg, uint64_t now)
 static int check(struct nbnic_request *r, const char *what, uint32_t has, uint32_t more,
 		 uint32_t most)
 {
-	if (has <= most && more <= most - has)
+	if ((uint64_t)has + more <= most)
 		return 0;
 	nbnic_request_call(r->device, run_count, r->device);
 	return nbnic_request_fail(r, -NBAR_ENOSPC,
@@ -78,7 +78,7 @@ int nbnic_user_check_port(struct nbnic_request *r)
 	const struct nbnic_device *d = r->device;
 
 	for (uint32_t i = 0; i < NBNIC_USERS_MAX; i++)
-		if (d->user[i].nport > 0 && d->user[i].uid == r->client->uid)
+		if (d->user[i].nport && d->user[i].uid == r->client->uid)
 			return check(r, "ports", d->user[i].nport, 1, d->user_max.nport);
 	return 0;
 }
