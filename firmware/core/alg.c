@@ -91,7 +91,7 @@ int nbfw_alg_parse(const char *text, struct nbfw_alg *out)
 		const char *rest = after(text, row->name);
 		int rc = *rest ? parse_param(rest + 1, row, &alg.n) : 0;
 
-		if (rc < 0)
+		if (rc)
 			return rc;
 		if (*rest == 0)
 			alg.n = row->usual;

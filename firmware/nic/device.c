@@ -150,7 +150,7 @@ bool nbnic_device_pass(struct nbnic_device *d, uint64_t now)
 	bool work = got > 0;
 
 	work |= nbnic_page_scan(d->open, d->nbusy, &d->nic, now);
-	if (d->nic.nsignal > 0)
+	if (d->nic.nsignal)
 		work |= send_signals(d, got);
 	work |= nbnic_work(&d->nic, now);
 	if (now >= d->next_tick)

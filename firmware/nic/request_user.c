@@ -97,7 +97,7 @@ int nbnic_user_check_group(struct nbnic_request *r, size_t bytes)
 	const struct nbnic_user *u = &d->user[r->client->user];
 	int rc = check(r, "groups", u->ngroup, 1, d->user_max.ngroup);
 
-	if (rc < 0)
+	if (rc)
 		return rc;
 	return check(r, "KiB of groups", (uint32_t)(u->bytes >> 10),
 		     (uint32_t)((bytes + 1023) >> 10), (uint32_t)(d->user_max.bytes >> 10));
