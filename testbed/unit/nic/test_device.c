@@ -398,6 +398,8 @@ static void signs_of_life_do_not_wait_for_pulls(void **state)
 
 	(void)state;
 	world_begin(0, 0);
+	passes(1);
+	assert_true(w.device.next_tick == w.now + MS / 2); /* half of pull_ns */
 	w.device.pull_ns = 60000 * MS;
 	port_open(&c);
 	assert_int_equal(group_open(&c, "pairwise", 0, 2), 0);
