@@ -121,7 +121,7 @@ __attribute__((noinline)) static bool send_signals(struct nbnic_device *d, unsig
 	if (d->signals_at >= d->nbusy)
 		d->signals_at = 0;
 	at = d->signals_at++;
-	for (uint32_t i = 0; i < d->nbusy && budget > 0; i++) {
+	for (uint32_t i = 0; i < d->nbusy && budget; i++) {
 		struct nbnic_port *p = d->open[at];
 		uint32_t share = (quota + 1) / 2, most = budget < share ? budget : share;
 

@@ -122,6 +122,8 @@ static void signals_are_sent_up_to_a_budget(void **state)
 	for (uint64_t pass = 1; pass <= PORTS; pass++) {
 		passes(1);
 		assert_in_range(w.wire.sent, pass, pass * NBNIC_QUOTA);
+		for (uint32_t i = 0; i < PORTS; i++) /* in a pass, a port has half of the quota */
+			assert_in_range(c[i].port->sends_taken, 0, pass * NBNIC_QUOTA / 2);
 	}
 	/* All ports have had the same number of passes. */
 	for (uint32_t i = 0; i < PORTS; i++)
