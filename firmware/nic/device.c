@@ -135,8 +135,10 @@ __attribute__((noinline)) static bool send_signals(struct nbnic_device *d, unsig
 /* Regular work that need not be done in each pass. Kept out of the path of a token. */
 __attribute__((cold, noinline)) static void tick(struct nbnic_device *d, uint64_t now)
 {
+	uint64_t half = d->pull_ns / 2;
+
 	/* Hosts doubt a NIC that shows them no sign of life for a second, whatever pull_ns is. */
-	d->next_tick = now + (d->pull_ns / 2 < TICK_NS ? d->pull_ns / 2 : TICK_NS);
+	d->next_tick = now + (half < TICK_NS ? half : TICK_NS);
 	for (uint32_t i = 0; i < LIVES_A_TICK && i < d->nbusy; i++) {
 		if (d->live_at >= d->nbusy)
 			d->live_at = 0;
