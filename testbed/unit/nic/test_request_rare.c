@@ -266,6 +266,7 @@ static void test_peers_ask(void **state)
 	t.handle = g->handle;
 	t.cookie = g->cookie;
 	t.type = NBFW_PULL;
+	w.now = UINT64_C(5000) << NBAR_WHY_SHIFT;
 	assert_false(w.client.port->asked);
 	nbnic_receive(&w.device.nic, &from, &t, w.now);
 	assert_true(w.client.port->asked);
