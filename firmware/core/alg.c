@@ -53,7 +53,7 @@ enum nbfw_alg_kind nbfw_alg_find(const char *text)
 	for (; kind < NBFW_ALG_END; kind++) {
 		const char *rest = after(text, rows[kind].name);
 
-		if (rest && (*rest == 0 || (*rest == ':' && rows[kind].param[0])))
+		if (rest && (*rest == 0 || (*rest == ':' && *rows[kind].param)))
 			break;
 	}
 	return (enum nbfw_alg_kind)kind;
@@ -91,7 +91,7 @@ int nbfw_alg_parse(const char *text, struct nbfw_alg *out)
 		const char *rest = after(text, row->name);
 		int rc = *rest ? parse_param(rest + 1, row, &alg.n) : 0;
 
-		if (rc < 0)
+		if (rc)
 			return rc;
 		if (*rest == 0)
 			alg.n = row->usual;
@@ -107,10 +107,10 @@ void nbfw_alg_name(struct nbfw_alg alg, char out[NBAR_NAME_MAX])
 
 	for (; row->name[at]; at++)
 		out[at] = row->name[at];
-	if (row->param[0]) {
+	if (*row->param) {
 		out[at++] = ':';
 		for (uint32_t ten = 100; ten > 0; ten /= 10)
-			if (alg.n >= ten || ten == 1)
+			if (alg.n >= ten)
 				out[at++] = (char)('0' + alg.n / ten % 10);
 	}
 	out[at] = 0;

@@ -55,10 +55,10 @@ static uint32_t step_end(const struct nbfw_state *s, const struct nbar_plan *p)
 static uint32_t sends_released(const struct nbfw_state *s, const struct nbar_plan *p,
 			       uint32_t epoch)
 {
-	if (epoch != s->epoch)
-		return (int32_t)(epoch - s->epoch) < 0 ? p->nsend : 0;
-	if (!s->running)
-		return p->nsend;
+	int32_t ahead = (int32_t)(epoch - s->epoch);
+
+	if (ahead != 0 || !s->running)
+		return ahead <= 0 ? p->nsend : 0;
 	const struct nbar_step *st = &nbfw_plan_steps(p)[s->step];
 
 	return st->first_send + st->nsend;
@@ -70,15 +70,15 @@ bool nbfw_missing(const struct nbfw_state *s, const struct nbar_plan *p, uint32_
 	       !has(s, s->epoch & 1, slot);
 }
 
-/* Word i of a set, with the bits of all slots in [first, end). */
+/* Word i of a set, with the bits of all slots in [first, end). It has a slot of that range. */
 static uint32_t word_range(uint32_t i, uint32_t first, uint32_t end)
 {
 	uint32_t bits = ~UINT32_C(0);
 
 	if (first > 32 * i)
-		bits &= first - 32 * i < 32 ? ~UINT32_C(0) << (first - 32 * i) : 0;
+		bits <<= first - 32 * i;
 	if (end < 32 * i + 32)
-		bits &= end > 32 * i ? ~(~UINT32_C(0) << (end - 32 * i)) : 0;
+		bits &= ~(~UINT32_C(0) << (end - 32 * i));
 	return bits;
 }
 
@@ -192,8 +192,6 @@ static void on_start(struct nbfw_state *s, const struct nbar_plan *p, struct nbf
 	s->running = 1;
 	s->step = 0;
 	s->want = 0;
-	s->tries = 0;
-	s->straggler = NBAR_RANK_NONE;
 	clear(s, SET_HEARD);
 	a->timer = NBFW_ARM;
 	a->send_epoch = s->epoch;
@@ -278,7 +276,6 @@ static void on_pull(struct nbfw_state *s, const struct nbar_plan *p, const struc
 			a->reply_arg = s->straggler;
 		else
 			a->reply_arg = nbfw_plan_recvs(p)[s->want].src;
-		a->reply_info = s->running ? s->step : 0;
 	}
 }
 

@@ -157,7 +157,7 @@ static void knockout(struct writer *w, uint32_t size, uint32_t rank, bool rounds
 	while ((bit /= 2) > 0) {
 		uint32_t won = 0;
 
-		while (UINT32_C(1) << won < bit && rank + bit + (UINT32_C(1) << won) < size)
+		for (uint32_t peer = 1; peer < bit && rank + bit + peer < size; peer *= 2)
 			won++;
 		if (rank + bit < size)
 			add_send(w, rank + bit, won);
@@ -188,7 +188,7 @@ int32_t nbfw_plan_generate(struct nbfw_alg alg, uint32_t size, uint32_t rank, vo
 
 	if (!nbfw_alg_plans(alg))
 		return -NBFW_EINVAL;
-	if (size == 0 || rank >= size || size > nbfw_alg_row(alg.kind)->limit)
+	if (rank >= size || size > nbfw_alg_row(alg.kind)->limit)
 		return -NBFW_ERANGE;
 	generate(&w, alg, size, rank);
 

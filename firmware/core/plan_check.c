@@ -43,15 +43,15 @@ static bool steps_cover(const struct nbar_plan *p)
 	return send == p->nsend && slot == p->nrecv;
 }
 
-/* Sorts the words, so that equal words are neighbours. Returns the number of different words. */
-static uint32_t sort_distinct(uint64_t *key, uint32_t n)
+/* Sorts the words, so that equal words are neighbours. Returns how many repeat an earlier word. */
+static uint32_t sort_repeats(uint64_t *key, uint32_t n)
 {
-	uint32_t distinct = n > 0;
+	uint32_t repeats = 0;
 
 	nbfw_sort(key, n);
 	for (uint32_t i = 1; i < n; i++)
-		distinct += key[i] != key[i - 1];
-	return distinct;
+		repeats += key[i] == key[i - 1];
+	return repeats;
 }
 
 static int check_sends(const struct nbar_plan *p, uint64_t *key, const char **why)
@@ -69,7 +69,7 @@ static int check_sends(const struct nbar_plan *p, uint64_t *key, const char **wh
 		}
 		key[i] = (uint64_t)send[i].dst << 32 | send[i].slot;
 	}
-	if (sort_distinct(key, p->nsend) < p->nsend) {
+	if (sort_repeats(key, p->nsend)) {
 		*why = "two sends go to the same slot of the same rank";
 		return -NBFW_EINVAL;
 	}
@@ -91,11 +91,13 @@ static int check_slots(const struct nbar_plan *p, const char **why)
 
 static int check_peers(const struct nbar_plan *p, uint64_t *key, const char **why)
 {
+	const uint32_t n = p->nsend + p->nrecv;
+
 	for (uint32_t i = 0; i < p->nsend; i++)
 		key[i] = nbfw_plan_sends(p)[i].dst;
 	for (uint32_t i = 0; i < p->nrecv; i++)
 		key[p->nsend + i] = nbfw_plan_recvs(p)[i].src;
-	if (sort_distinct(key, p->nsend + p->nrecv) > NBAR_PEERS_MAX) {
+	if (n - sort_repeats(key, n) > NBAR_PEERS_MAX) {
 		*why = "the plan talks to more peers than this NIC takes";
 		return -NBFW_ENOSPC;
 	}

@@ -99,7 +99,6 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
 
 	__builtin_memset(d, 0, sizeof(*d));
 	nic_config.linger_bytes = bytes / 4;
-	nic_config.quota = NBNIC_QUOTA;
 	d->wire = wire;
 	d->platform = platform;
 	d->ctx = ctx;
@@ -115,12 +114,14 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
  * first, because signals cause more frames; `received` is their number. */
 __attribute__((noinline)) static bool send_signals(struct nbnic_device *d, unsigned received)
 {
-	uint32_t quota = d->nic.quota, budget = quota, at = d->signals_at;
+	uint32_t quota = d->nic.quota, budget = quota, at;
 
 	if (received >= NBNIC_PASS_FRAMES(quota) && ++d->nwaited % SIGNALS_EVERY != 0)
 		return false;
-	d->signals_at = at + 1 < d->nbusy ? at + 1 : 0;
-	for (uint32_t i = 0; i < d->nbusy && budget > 0; i++) {
+	if (d->signals_at >= d->nbusy)
+		d->signals_at = 0;
+	at = d->signals_at++;
+	for (uint32_t i = 0; i < d->nbusy && budget; i++) {
 		struct nbnic_port *p = d->open[at];
 		uint32_t share = (quota + 1) / 2, most = budget < share ? budget : share;
 
@@ -134,8 +135,10 @@ __attribute__((noinline)) static bool send_signals(struct nbnic_device *d, unsig
 /* Regular work that need not be done in each pass. Kept out of the path of a token. */
 __attribute__((cold, noinline)) static void tick(struct nbnic_device *d, uint64_t now)
 {
+	uint64_t half = d->pull_ns / 2;
+
 	/* Hosts doubt a NIC that shows them no sign of life for a second, whatever pull_ns is. */
-	d->next_tick = now + (d->pull_ns / 2 < TICK_NS ? d->pull_ns / 2 : TICK_NS);
+	d->next_tick = now + (half < TICK_NS ? half : TICK_NS);
 	for (uint32_t i = 0; i < LIVES_A_TICK && i < d->nbusy; i++) {
 		if (d->live_at >= d->nbusy)
 			d->live_at = 0;
@@ -149,7 +152,7 @@ bool nbnic_device_pass(struct nbnic_device *d, uint64_t now)
 	bool work = got > 0;
 
 	work |= nbnic_page_scan(d->open, d->nbusy, &d->nic, now);
-	if (d->nic.nsignal > 0)
+	if (d->nic.nsignal)
 		work |= send_signals(d, got);
 	work |= nbnic_work(&d->nic, now);
 	if (now >= d->next_tick)
@@ -194,8 +197,6 @@ void nbnic_device_port_place(struct nbnic_device *d, struct nbnic_port *p)
 	open_put(d, p, d->nbusy);
 	d->nbusy += !is_busy;
 	set_quota(d);
-	if (d->signals_at >= d->nbusy)
-		d->signals_at = 0;
 }
 
 bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p, uint8_t cause,

@@ -175,7 +175,7 @@ static uint32_t take_index(struct nbnic *nic, uint32_t user)
 {
 	if (nic->nfree == 0 && nic->fresh == NBNIC_HANDLES)
 		forget_oldest(nic, user, false);
-	return nic->nfree > 0 ? nic->free[--nic->nfree] : nic->fresh++;
+	return nic->nfree ? nic->free[--nic->nfree] : nic->fresh++;
 }
 
 struct nbnic_group *nbnic_group_build(const struct nbnic_open *arg, void *block)
@@ -324,7 +324,7 @@ int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g,
 {
 	int rc = nbnic_group_check(nic, g, 0, endpoint, n, bad, why);
 
-	if (rc < 0)
+	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < n; i++)
 		(void)endpoint_refused(nic, g, &endpoint[i], &g->peer[g->nconnected + i]);

@@ -191,7 +191,7 @@ uint32_t nbnic_page_signals(struct nbnic_port *p, struct nbnic *nic, uint32_t bu
 		p->sends_taken++;
 	}
 	/* Pairs with the acquire in order_taken_read: the host may overwrite what was taken. */
-	if (n > 0)
+	if (n)
 		__atomic_store_n(&p->page->sends_taken, p->sends_taken, __ATOMIC_RELEASE);
 	return n;
 }

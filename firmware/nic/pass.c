@@ -37,7 +37,7 @@ static void hear_alive(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 		const struct nbnic_heard *h = nbnic_heard_at(nic, hash);
 		uint32_t age = (uint32_t)(now >> NBNIC_HEARD_SHIFT) - h->time;
 
-		if (hash && h->nic == hash && age <= (nic->budget_ns >> NBNIC_HEARD_SHIFT) + 1)
+		if (h->nic == hash && age <= (nic->budget_ns >> NBNIC_HEARD_SHIFT) + 1)
 			nbfw_hear(g->state, g->plan, slot);
 	}
 }
@@ -213,12 +213,12 @@ static uint32_t serve_pulls(struct nbnic *nic, uint32_t most, uint64_t now)
 		uint32_t pulled = nbnic_pull_some(nic, g, smaller(left, NBNIC_QUANTUM));
 
 #if NBNIC_ADAPT
-		if (pulled > 0)
+		if (pulled)
 			nbnic_rtt_asked(nic, g, now);
 #endif
 		left -= pulled;
 		nic->pull_left -= pulled;
-		if (g->pull_left > 0)
+		if (g->pull_left)
 			nbnic_rota_add(&nic->pulls, g->port, &g->pull);
 		else
 			nbnic_arm(nic, g, next_deadline(nic, g, now));
@@ -242,7 +242,7 @@ static uint32_t visit(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, 
 		nbnic_rota_add(&nic->sends, g->port, &g->send);
 	if (done < nic->used.frames - before)
 		done = nic->used.frames - before;
-	return done > 0 ? done : 1;
+	return done ? done : 1;
 }
 
 /* Serves fresh ports (rota.h) first, so that their hosts do not wait for the backlog of other
@@ -282,7 +282,7 @@ static bool serve_queues(struct nbnic *nic, uint64_t now)
 	uint32_t pulled = serve_pulls(nic, (quota + nic->pulls_round_up) / 2, now);
 	bool any = serve_sends(nic, quota - pulled, now);
 
-	if (quota > 0) {
+	if (quota) {
 		nic->queue_turn = nic->pass;
 		nic->pulls_round_up = !nic->pulls_round_up;
 	}

@@ -71,7 +71,7 @@ static int dispatch(struct nbnic_request *r, enum nbar_op op)
 					  "length; is the client of another version?",
 					  op, r->length);
 	rc = check_port(r, op);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	switch (op) {
 	case NBAR_OP_PORT_OPEN:

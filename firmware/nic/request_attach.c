@@ -55,7 +55,7 @@ int nbnic_request_port_attach(struct nbnic_request *r)
 					  "them use another NIC",
 					  NBNIC_ATTACHED_MAX, d->name);
 	rc = nbnic_user_check_attach(r, owner);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	c->owner = owner;
 	d->nattached++;

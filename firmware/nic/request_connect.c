@@ -56,7 +56,7 @@ static void run_endpoints_check(void *arg, uint64_t now)
 		return;
 	call->end = CONNECT_DONE;
 	if (nbnic_group_check(&call->device->nic, g, call->first, endpoints_of(call), call->n,
-			      &call->bad, &call->why) < 0) {
+			      &call->bad, &call->why)) {
 		call->rank =
 			g->is_signal ? NBAR_RANK_NONE : g->peer[g->nconnected + call->bad].rank;
 		call->end = CONNECT_REFUSED;
@@ -70,7 +70,7 @@ static void run_group_connect(void *arg, uint64_t now)
 
 	call->end = CONNECT_NO_CELL;
 	if (!g || nbnic_group_connect(&call->device->nic, g, endpoints_of(call), call->n, now,
-				      &call->bad, &call->why) < 0)
+				      &call->bad, &call->why))
 		return;
 	call->end = CONNECT_DONE;
 	call->missing = g->npeer - g->nconnected;
@@ -168,7 +168,7 @@ static int connect_all(struct nbnic_request *r, struct connect_call *call)
 	uint32_t begun;
 	int rc = peers_begin(w, endpoint, call->req->nendpoint, &begun, &call->rank, &call->why);
 
-	if (rc < 0) {
+	if (rc) {
 		peers_end(w, endpoint, begun);
 		return nbnic_request_fail(r, rc, "no way to the NIC of rank %u: %s", call->rank,
 					  call->why);
@@ -195,7 +195,7 @@ int nbnic_request_group_connect(struct nbnic_request *r)
 	rc = refuse(r, &call);
 	if (rc == 0)
 		rc = connect_all(r, &call);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	rep = nbnic_request_reply(r, sizeof(*rep));
 	rep->missing = call.missing;

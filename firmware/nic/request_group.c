@@ -29,7 +29,7 @@ static void run_group_open(void *arg, uint64_t now)
 		return;
 	g->cell = nbnic_page_free_cell(call->port);
 	call->rc = g->cell < NBNIC_GROUPS_MAX ? nbnic_group_open(&d->nic, g) : -NBAR_ENOSPC;
-	if (call->rc < 0)
+	if (call->rc)
 		return;
 	nbnic_cell_begin(call->port, g->cell, g);
 	nbnic_device_port_place(d, call->port);
@@ -102,7 +102,7 @@ static int check_algorithm(struct nbnic_request *r, const struct nbar_req_group_
 					  name, row->param + 1, row->name, row->param, row->low,
 					  row->high);
 	}
-	if (rc < 0)
+	if (rc)
 		return nbnic_request_fail(r, rc,
 					  "unknown algorithm \"%s\"; this NIC knows " NBFW_ALG_NAMES
 					  ", " NBFW_ALG_CUSTOM_NAME " and " NBFW_ALG_SIGNAL_NAME,
@@ -155,7 +155,7 @@ static int check_plan(struct nbnic_request *r, const struct nbar_req_group_open 
 					  d->name, req->plan_length);
 	rc = nbfw_plan_check(plan, req->plan_length, scratch, &why);
 	d->platform->free(d->ctx, scratch);
-	if (rc < 0)
+	if (rc)
 		return nbnic_request_fail(r, rc, "the plan of rank %u is refused: %s", req->rank,
 					  why);
 	if (plan->rank != req->rank || plan->size != req->size)
@@ -201,7 +201,7 @@ static int check_memory(struct nbnic_request *r, size_t bytes)
 	const struct nbnic_client *c = r->client;
 	int rc = nbnic_user_check_group(r, bytes);
 
-	if (rc < 0)
+	if (rc)
 		return rc;
 	if (c->bytes + bytes > d->port_bytes_max)
 		return nbnic_request_fail(r, -NBAR_ENOSPC,
@@ -241,7 +241,7 @@ static int build(struct nbnic_request *r, const struct nbar_req_group_open *req,
 	int rc = check_memory(r, bytes);
 	void *block;
 
-	if (rc < 0)
+	if (rc)
 		return rc;
 	if (!d->platform->random(d->ctx, &open.cookie))
 		return nbnic_request_fail(r, -NBAR_EIO,
@@ -280,7 +280,7 @@ static int open_with(struct nbnic_request *r, const struct nbar_req_group_open *
 	struct open_call call = { .request = r, .port = r->client->port };
 	int rc = build(r, req, w, plan, &call.group);
 
-	if (rc < 0)
+	if (rc)
 		return rc;
 	d->nblock++;
 	account(r->client, call.group->bytes, true);
@@ -409,7 +409,7 @@ int nbnic_request_group_events(struct nbnic_request *r)
 	if (!call.found)
 		return no_such_cell(r, req->cell);
 	rc = platform->events_make(r->device->ctx, call.port->number, req->cell);
-	if (rc < 0)
+	if (rc)
 		return nbnic_request_fail(r, rc,
 					  "no socket for the group in cell %u of %s (error %d); "
 					  "poll fewer groups, or wait by nbar_wait",

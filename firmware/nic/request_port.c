@@ -109,7 +109,7 @@ static int port_make(struct nbnic_request *r, uint32_t number, struct nbnic_port
 		__builtin_memset(p, 0, sizeof(*p));
 		rc = d->platform->page_make(d->ctx, number, &p->page);
 	}
-	if (rc < 0)
+	if (rc)
 		d->platform->free(d->ctx, p);
 	if (rc == -NBAR_EMFILE)
 		return nbnic_request_fail(r, rc,
@@ -117,7 +117,7 @@ static int port_make(struct nbnic_request *r, uint32_t number, struct nbnic_port
 					  "daemon has used all that it may; close ports, or "
 					  "restart the daemon with a higher limit (ulimit -n)",
 					  number, d->name, r->client->uid);
-	if (rc < 0)
+	if (rc)
 		return nbnic_request_fail(r, rc,
 					  "no memory for port %u of %s (error %d): close other "
 					  "ports, or use another NIC",
@@ -150,7 +150,7 @@ int nbnic_request_port_open(struct nbnic_request *r)
 	rc = port_choose(r, req->port, &number);
 	if (rc == 0)
 		rc = nbnic_user_check_port(r);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	if (!d->platform->random(d->ctx, &c->secret[0]) ||
 	    !d->platform->random(d->ctx, &c->secret[1]))
@@ -158,7 +158,7 @@ int nbnic_request_port_open(struct nbnic_request *r)
 					  "the machine of %s gives no random numbers for a secret",
 					  d->name);
 	rc = port_make(r, number, &call.port);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	nbnic_request_call(d, run_port_open, &call);
 	if (call.user == NBNIC_USERS_MAX) {

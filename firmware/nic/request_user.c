@@ -13,7 +13,7 @@ static uint32_t part(uint32_t n, uint32_t percent)
 {
 	uint32_t most = n * percent / 100;
 
-	return most > 0 ? most : 1;
+	return most ? most : 1;
 }
 
 void nbnic_users_init(struct nbnic_device *d, uint32_t percent)
@@ -63,7 +63,7 @@ static void run_count(void *arg, uint64_t now)
 static int check(struct nbnic_request *r, const char *what, uint32_t has, uint32_t more,
 		 uint32_t most)
 {
-	if (has <= most && more <= most - has)
+	if ((uint64_t)has + more <= most)
 		return 0;
 	nbnic_request_call(r->device, run_count, r->device);
 	return nbnic_request_fail(r, -NBAR_ENOSPC,
@@ -78,7 +78,7 @@ int nbnic_user_check_port(struct nbnic_request *r)
 	const struct nbnic_device *d = r->device;
 
 	for (uint32_t i = 0; i < NBNIC_USERS_MAX; i++)
-		if (d->user[i].nport > 0 && d->user[i].uid == r->client->uid)
+		if (d->user[i].nport && d->user[i].uid == r->client->uid)
 			return check(r, "ports", d->user[i].nport, 1, d->user_max.nport);
 	return 0;
 }
@@ -97,7 +97,7 @@ int nbnic_user_check_group(struct nbnic_request *r, size_t bytes)
 	const struct nbnic_user *u = &d->user[r->client->user];
 	int rc = check(r, "groups", u->ngroup, 1, d->user_max.ngroup);
 
-	if (rc < 0)
+	if (rc)
 		return rc;
 	return check(r, "KiB of groups", (uint32_t)(u->bytes >> 10),
 		     (uint32_t)((bytes + 1023) >> 10), (uint32_t)(d->user_max.bytes >> 10));

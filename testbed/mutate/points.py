@@ -16,6 +16,16 @@ NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)[uUlL]*$")
 EXPRESSION = {"CallExpr", "CompoundAssignOperator", "BinaryOperator", "UnaryOperator"}
 JUMP = {"BreakStmt", "ContinueStmt", "ReturnStmt", "GotoStmt"}
 
+# Some mutants have no effect, wherever they are. The finder leaves them out:
+# - The order of the first two arguments has no effect on the result of these functions, or only on the sign of a result
+#   that the sources compare with 0.
+SYMMETRIC = {"calloc", "strcmp", "strncmp", "memcmp", "__builtin_memcmp", "same", "nbnic_text_same", "least", "smaller"}
+# - These calls, and the second argument of __builtin_expect, are hints to the processor or to the compiler.
+HINTS = {"order_pause"}
+# - If a and b are equal, `if (a < b) a = b;`, `a < b ? a : b`, and `a < b ? b - a : 0` do the same as with <=.
+BOUND = {"<", "<=", ">", ">="}
+EFFECT = re.compile(r"\w\s*\(|\+\+|--")  # a call, ++ or --
+
 
 @dataclass(frozen=True, order=True)
 class Mutant:
@@ -74,6 +84,7 @@ class Finder:
     def __init__(self, sources):
         self.sources = sources  # path -> Source
         self.found = set()
+        self.bounds = set()  # id() of relations where equal values make no difference
         self.file = None
 
     def place(self, loc, is_end):
@@ -124,14 +135,42 @@ class Finder:
         if data[end : end + 1] != b";":
             return
         name = callee(statement)
+        if kind == "CallExpr" and name in HINTS:
+            return
         lock = kind == "CallExpr" and "lock" in name
         self.add(piece[0], end + 1, ";", "lock removed" if lock else "statement deleted")
+
+    def plain(self, node):
+        """Returns the text of an expression without spaces; None: it has no text, or has an effect."""
+        piece = self.span(node)
+        text = piece and "".join(self.sources[self.file].text(*piece[:2]).split())
+        return None if not text or EFFECT.search(text) else text
+
+    def if_equal(self, choice, operands):
+        """What an expression is if these operands are equal: "operand", "0", or None (something else)."""
+        text = self.plain(choice)
+        if text in operands:
+            return "operand"
+        if text == "0" or (is_binary(choice, "-") and {self.plain(n) for n in choice["inner"]} == operands):
+            return "0"
+        return None
+
+    def note_bound(self, condition, choices):
+        """Notes a relation if it chooses between two expressions, by ?: or by one assignment, that are the same if the
+        operands of the relation are equal."""
+        if len(choices) == 1 and is_binary(choices[0], "="):
+            choices = choices[0]["inner"]
+        if len(choices) == 2 and any(is_binary(condition, o) for o in BOUND):
+            operands = {self.plain(n) for n in condition["inner"]}
+            same = {self.if_equal(c, operands) for c in choices}
+            if None not in operands | same and len(same) == 1:
+                self.bounds.add(id(condition))
 
     def relation(self, node, whole):
         left, right = (self.span(n) for n in node["inner"])
         old = node["opcode"]
         # In a whole condition, negate() already changes == and !=.
-        if not left or not right or (whole and old in ("==", "!=")):
+        if not left or not right or id(node) in self.bounds or (whole and old in ("==", "!=")):
             return
         between = self.sources[self.file].text(left[1], right[0])
         if between.count(old) == 1 and not re.search(r"[^\s()&|<>=!]", between):
@@ -149,8 +188,7 @@ class Finder:
 
     def swap(self, call):
         arguments = call["inner"][1:]
-        # The order of the first two arguments of a comparison has no effect on equality.
-        if callee(call) in ("strcmp", "strncmp", "memcmp"):
+        if callee(call) in SYMMETRIC:
             arguments = arguments[1:]
         for a, b in zip(arguments, arguments[1:]):
             first, second = self.span(a), self.span(b)
@@ -189,10 +227,13 @@ class Finder:
             self.constant(node)
         elif kind == "CallExpr":
             self.swap(node)
+            if callee(node) == "__builtin_expect":
+                inner = inner[:-1]
         for body in bodies:
             self.delete(body)
         if condition:
             self.negate(condition)
+            self.note_bound(condition, bodies if kind == "IfStmt" else inner[1:])
         for child in inner:
             self.walk(child, child is condition)
 
@@ -207,6 +248,10 @@ class Finder:
         if piece:
             for m in ORDER.finditer(self.sources[self.file].text(piece[0], piece[1])):
                 self.add(piece[0] + m.start(), piece[0] + m.end(), "__ATOMIC_RELAXED", "memory order weakened")
+
+
+def is_binary(node, opcode):
+    return node.get("kind") == "BinaryOperator" and node["opcode"] == opcode
 
 
 def callee(node):

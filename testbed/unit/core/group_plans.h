@@ -7,6 +7,9 @@
 #ifndef TESTBED_GROUP_PLANS_H
 #define TESTBED_GROUP_PLANS_H
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "plan.h"
 #include "unit/unit.h"
 
@@ -23,6 +26,25 @@ struct edge {
 	uint32_t src, src_step;
 	uint32_t dst, dst_step;
 };
+
+/* A block with no memory behind it: an access beyond the block ends the test. Valid until the next
+ * call for the same place (0 or 1). Its bytes are not 0. */
+static inline void *group_plans_at_end(uint32_t place, size_t length)
+{
+	static uint8_t *end[2];
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), room = 64 * page;
+
+	if (!end[place]) {
+		uint8_t *at = mmap(NULL, room + page, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		assert_ptr_not_equal(at, MAP_FAILED);
+		end[place] = at + room;
+		assert_int_equal(mprotect(end[place], page, PROT_NONE), 0);
+	}
+	assert_in_range(length, 0, room);
+	return memset(end[place] - length, 0xa5, length);
+}
 
 #define GROUP_PLANS_BYTES_A_RANK 1280u /* enough for each plan except that of a linear root */
 

@@ -85,8 +85,10 @@ static void action_text(const struct nbfw_state *s, const struct nbar_plan *p,
 			pulls = true;
 		}
 	}
-	if (a->reply == NBFW_TOKEN)
+	if (a->reply == NBFW_TOKEN) {
+		assert_int_equal(a->reply_arg, NBAR_RANK_NONE);
 		add(out, size, ", reply token");
+	}
 	if (a->reply == NBFW_LATER)
 		add(out, size, ", reply later rank %u", a->reply_arg);
 	if (a->reply == NBFW_ABORT)

@@ -116,6 +116,8 @@ static void test_alg_names(void **state)
 		{ "pairwise", 0, { NBFW_ALG_PAIRWISE, 0 } },
 		{ "dissemination", 0, { NBFW_ALG_DISSEMINATION, 1 } },
 		{ "dissemination:1", 0, { NBFW_ALG_DISSEMINATION, 1 } },
+		{ "dissemination:9", 0, { NBFW_ALG_DISSEMINATION, 9 } },
+		{ "dissemination:10", 0, { NBFW_ALG_DISSEMINATION, 10 } },
 		{ "dissemination:16", 0, { NBFW_ALG_DISSEMINATION, 16 } },
 		{ "mcs", 0, { NBFW_ALG_MCS, 0 } },
 		{ "tournament", 0, { NBFW_ALG_TOURNAMENT, 0 } },
@@ -146,8 +148,12 @@ static void test_alg_names(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct nbfw_alg alg = { NBFW_ALG_SIGNAL, 99 };
+		char again[NBAR_NAME_MAX];
 
 		require(nbfw_alg_parse(names[i].text, &alg) == names[i].rc, "%s", names[i].text);
+		nbfw_alg_name(alg, again);
+		require(!strchr(names[i].text, ':') || names[i].rc || !strcmp(again, names[i].text),
+			"%s", again);
 		require(names[i].rc ? alg.n == 99
 				    : alg.kind == names[i].alg.kind && alg.n == names[i].alg.n,
 			"%s", names[i].text);

@@ -23,19 +23,14 @@ static struct sample sample(void)
 	return s;
 }
 
-/* Uses a block of exactly this length, so that a sanitizer finds a read beyond it. */
+/* An access beyond the plan, or beyond the scratch memory, ends the test. */
 static int check(const void *plan, size_t length)
 {
-	void *block = malloc(length ? length : 1);
+	void *block = memcpy(group_plans_at_end(0, length), plan, length);
+	uint64_t *scratch = group_plans_at_end(1, nbfw_plan_scratch(length) * sizeof(*scratch));
 	const char *why = NULL;
-
-	memcpy(block, plan, length);
-	/* The scratch memory has exactly the requested length, too. */
-	uint64_t *scratch = malloc(nbfw_plan_scratch(length) * sizeof(*scratch));
 	int rc = nbfw_plan_check(block, length, scratch, &why);
 
-	free(scratch);
-	free(block);
 	if (rc)
 		require(why && *why, "refused without a reason");
 	return rc;
@@ -252,8 +247,20 @@ static void test_duplicates(void **state)
 static void test_takes_part(void **state)
 {
 	struct sample s = sample();
+	const struct {
+		struct nbar_plan head;
+		struct nbar_step step;
+		uint32_t dst, slot;
+	} sends = { { NBAR_PLAN_MAGIC, 0, 2, 1, 1, 0 }, { 0, 1, 0, 0 }, 1, 0 };
+	const struct {
+		struct nbar_plan head;
+		struct nbar_step step;
+		uint32_t src;
+	} waits = { { NBAR_PLAN_MAGIC, 0, 2, 1, 0, 1 }, { 0, 0, 0, 1 }, 1 };
 
 	(void)state;
+	assert_int_equal(check(&sends, sizeof(sends)), -NBFW_EINVAL);
+	assert_int_equal(check(&waits, sizeof(waits)), -NBFW_EINVAL);
 	assert_int_equal(check_root(1, 0, false), -NBFW_EINVAL);
 	assert_int_equal(check_root(NBAR_SENDS_MAX, 0, false), -NBFW_EINVAL);
 	assert_int_equal(check_root(0, 1, false), -NBFW_EINVAL);

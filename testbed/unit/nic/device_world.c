@@ -48,7 +48,7 @@ static void *on_alloc(void *ctx, size_t size)
 	w.bytes += size;
 	if (w.bytes > w.bytes_max)
 		w.bytes_max = w.bytes;
-	return block + 1;
+	return memset(block + 1, 0xa5, size); /* not 0, as malloc may do */
 }
 
 static void on_free(void *ctx, void *at)

@@ -142,8 +142,10 @@ struct nbnic_group *trace_group(const char *alg, uint32_t size, uint32_t rank, u
 		assert_true(nbfw_plan_generate(open.kind, size, rank, plan, sizeof(plan)) > 0);
 		open.plan = (const struct nbar_plan *)plan;
 	}
-	/* Allocates the exact size, so a sanitizer sees an access beyond the block. */
-	void *block = malloc(nbnic_group_size(open.plan, size));
+	/* Allocates the exact size, so a sanitizer sees an access beyond the block. The bytes of
+	 * the block are not 0, so that the NIC must write what it reads. */
+	size_t bytes = nbnic_group_size(open.plan, size);
+	void *block = memset(malloc(bytes), 0xa5, bytes);
 
 	g = nbnic_group_build(&open, block);
 	assert_ptr_equal(g, block);

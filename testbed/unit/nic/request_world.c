@@ -50,7 +50,7 @@ static void *on_alloc(void *ctx, size_t size)
 		return NULL;
 	w.allocs--;
 	w.blocks++;
-	return malloc(size);
+	return memset(malloc(size), 0xa5, size); /* not 0, as malloc may do */
 }
 
 static void on_free(void *ctx, void *block)

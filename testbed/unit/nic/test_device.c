@@ -122,6 +122,8 @@ static void signals_are_sent_up_to_a_budget(void **state)
 	for (uint64_t pass = 1; pass <= PORTS; pass++) {
 		passes(1);
 		assert_in_range(w.wire.sent, pass, pass * NBNIC_QUOTA);
+		for (uint32_t i = 0; i < PORTS; i++) /* in a pass, a port has half of the quota */
+			assert_in_range(c[i].port->sends_taken, 0, pass * NBNIC_QUOTA / 2);
 	}
 	/* All ports have had the same number of passes. */
 	for (uint32_t i = 0; i < PORTS; i++)
@@ -199,6 +201,7 @@ static void signals_wait_for_room_on_the_wire(void **state)
 	world_begin(0, 0);
 	port_open(&c);
 	signal_open(&c);
+	group_close(&c, 1); /* one group for signals is enough */
 	flood(&c);
 	w.wire.room = 3;
 	passes(20);
@@ -248,6 +251,7 @@ static void memory_is_budgeted(void **state)
 		more += w.device.nic.nlinger > 0;
 	}
 	assert_int_equal(more, 100);
+	assert_true(w.device.nic.linger_bytes_max == memory / 4);
 	assert_true(w.device.nic.linger_bytes <= memory / 4);
 	/* Beside its groups a NIC needs the plan of one request. */
 	assert_true(w.bytes_max - ports <= memory + (UINT64_C(1) << 20));
@@ -343,6 +347,7 @@ static void the_end_of_a_client_closes_its_port(void **state)
 	assert_int_equal(request(&other, NBAR_OP_GROUP_ATTACH, &hold, sizeof(hold)), 0);
 	nbnic_client_end(&c, NBAR_STATUS_HOST_DIED);
 	assert_int_equal(w.device.nopen, 0);
+	assert_int_equal(w.device.nbusy, 0);
 	assert_null(other.owner);
 	nbnic_client_end(&other, NBAR_STATUS_HOST_DIED);
 	assert_null(w.device.client);
@@ -395,6 +400,8 @@ static void signs_of_life_do_not_wait_for_pulls(void **state)
 
 	(void)state;
 	world_begin(0, 0);
+	passes(1);
+	assert_true(w.device.next_tick == w.now + MS / 2); /* half of pull_ns */
 	w.device.pull_ns = 60000 * MS;
 	port_open(&c);
 	assert_int_equal(group_open(&c, "pairwise", 0, 2), 0);
@@ -402,8 +409,60 @@ static void signs_of_life_do_not_wait_for_pulls(void **state)
 	life = c.port->page->life;
 	w.now += 10 * MS;
 	passes(1);
-	assert_int_not_equal(c.port->page->life, life);
+	assert_int_equal(c.port->page->life, life + 2);
+	w.device.pull_ns = 6 * MS;
+	w.now += 10 * MS;
+	passes(1);
+	assert_true(w.device.next_tick == w.now + 3 * MS);
+	w.wire.junk = 1; /* one frame is work */
+	assert_true(nbnic_device_pass(&w.device, w.now));
+	assert_false(nbnic_device_pass(&w.device, w.now));
 	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
+	world_end();
+}
+
+/* A tick shows the hosts of some ports a sign of life, and the next tick goes on with the others.
+ */
+static void signs_of_life_come_in_turn(void **state)
+{
+	enum { PORTS = 24, A_TICK = 16 };
+	struct nbnic_client c[PORTS];
+
+	(void)state;
+	world_begin(0, 0);
+	passes(1);
+	for (uint32_t i = 0; i < PORTS; i++) {
+		port_open(&c[i]);
+		assert_int_equal(group_open(&c[i], "pairwise", 0, 2), 0);
+	}
+	for (uint32_t tick = 1; tick <= 3; tick++) {
+		w.now += 10 * MS;
+		passes(1);
+		for (uint32_t i = 0; i < PORTS; i++)
+			assert_int_equal(c[i].port->page->life,
+					 1 + 2 * (1 + (tick * A_TICK + PORTS - 1 - i) / PORTS));
+	}
+	for (uint32_t i = 0; i < PORTS; i++)
+		nbnic_client_end(&c[i], NBAR_STATUS_CLOSED);
+	world_end();
+}
+
+/* A call closes 16 groups of a port that ends, so that the pass does not wait for long. */
+static void a_port_ends_in_parts(void **state)
+{
+	struct nbnic_client c;
+
+	(void)state;
+	world_begin(0, 0);
+	port_open(&c);
+	for (uint32_t i = 0; i < 33; i++)
+		assert_int_equal(group_open(&c, "pairwise", 0, 2), 0);
+	assert_false(nbnic_device_port_end(&w.device, c.port, NBAR_STATUS_CLOSED, w.now));
+	assert_int_equal(c.port->nlive, 17);
+	assert_false(nbnic_device_port_end(&w.device, c.port, NBAR_STATUS_CLOSED, w.now));
+	assert_int_equal(c.port->nlive, 1);
+	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
+	assert_int_equal(w.device.nic.nopen, 0);
 	world_end();
 }
 
@@ -416,6 +475,8 @@ int main(void)
 		cmocka_unit_test(signals_are_sent_up_to_a_budget),
 		cmocka_unit_test(a_port_alone_has_a_larger_quota),
 		cmocka_unit_test(signs_of_life_do_not_wait_for_pulls),
+		cmocka_unit_test(signs_of_life_come_in_turn),
+		cmocka_unit_test(a_port_ends_in_parts),
 		cmocka_unit_test(a_pass_receives_before_it_sends_signals),
 		cmocka_unit_test(signals_wait_for_room_on_the_wire),
 		cmocka_unit_test(memory_is_budgeted),

@@ -242,6 +242,7 @@ static void test_linger(void **state)
 	assert_int_equal(trace.nic.nlinger, 0);
 	assert_int_equal(trace.nic.linger_bytes, 0);
 	assert_true(nbnic_next(&trace.nic) == UINT64_MAX);
+	assert_int_equal(trace_counter(NBAR_COUNTER_barriers_failed), 0);
 	trace_end();
 
 	trace_connected("linear", 4, 0);
@@ -258,6 +259,7 @@ static void test_linger(void **state)
 	trace_expect("");
 	trace_work(TRACE_BUDGET);
 	trace_expect("released; "); /* no ABORT has left since */
+	assert_int_equal(trace_counter(NBAR_COUNTER_barriers_failed), 1);
 	trace_end();
 }
 
@@ -295,6 +297,7 @@ static void test_a_stop_is_told(void **state)
 	trace_connected("dissemination:1", 4, 0); /* a failed group is not told again */
 	nbnic_group_fail(&trace.nic, trace.group, NBAR_STATUS_ABORTED, trace.now);
 	trace_take();
+	assert_int_equal(trace_counter(NBAR_COUNTER_barriers_failed), 1);
 	nbnic_group_close(&trace.nic, trace.group, NBAR_STATUS_NIC_DOWN, trace.now);
 	trace_expect("");
 	trace_end();
@@ -319,6 +322,8 @@ static void test_block(void **state)
 		assert_ptr_equal(g->send_peer + g->plan->nsend, end);
 		assert_ptr_equal(g->last, g->peer + g->npeer_max);
 		assert_ptr_equal(g->last + 1 + g->plan->nrecv, g->state);
+		assert_int_equal((uintptr_t)g->plan % 8, 0);
+		assert_int_equal((uintptr_t)g->recv_nic % 8, 0);
 		assert_in_range(g->npeer, 1, g->plan->nsend + g->plan->nrecv);
 		for (uint32_t k = 0; k < g->plan->nsend; k++)
 			assert_int_equal(g->peer[g->send_peer[k]].rank,
@@ -326,6 +331,8 @@ static void test_block(void **state)
 		for (uint32_t k = 0; k < g->plan->nrecv; k++)
 			assert_int_equal(g->peer[g->recv_peer[k]].rank,
 					 nbfw_plan_recvs(g->plan)[k].src);
+		for (uint32_t k = 0; k < g->plan->nrecv; k++)
+			assert_int_equal(g->recv_nic[k], 0); /* not connected: no NIC */
 		for (uint32_t k = 1; k < g->npeer; k++)
 			assert_true(g->peer[k - 1].rank < g->peer[k].rank);
 	}

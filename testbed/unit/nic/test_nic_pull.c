@@ -184,6 +184,27 @@ static void test_pulls_and_sends_share_one_frame(void **state)
 	net_free(w);
 }
 
+/* While PULLs wait, the next pass is due at once or, if the pace is used up, when it begins anew.
+ */
+static void test_waiting_pulls_are_due(void **state)
+{
+	struct net *w = net_new();
+	struct nbnic *nic = &w->n[0].nic;
+
+	(void)state;
+	w->n[2].sink = true;
+	early_root(w, 0, 0, NBFW_ROOT_MAX);
+	for (uint32_t i = 0; nbnic_rota_empty(&nic->pulls); i++) {
+		require(i < 1000000, "no PULL waits");
+		net_round(w);
+	}
+	nic->pull_left = 1;
+	assert_int_equal(nbnic_next(nic), 0);
+	nic->pull_left = 0;
+	assert_int_equal(nbnic_next(nic), nic->pull_next);
+	net_free(w);
+}
+
 /* Groups that began to wait at one moment do not go on asking at the same moments. */
 static void test_timers_spread(void **state)
 {
@@ -246,6 +267,7 @@ int main(void)
 		cmocka_unit_test(test_silent_slots_first),
 		cmocka_unit_test(test_pulls_are_paced),
 		cmocka_unit_test(test_pulls_and_sends_share_one_frame),
+		cmocka_unit_test(test_waiting_pulls_are_due),
 		cmocka_unit_test(test_timers_spread),
 		cmocka_unit_test(test_few_timers_a_pass),
 	};

@@ -73,6 +73,20 @@ static uint64_t barrier(struct net *w, uint64_t late)
 	return took;
 }
 
+/* After one sample: the arithmetic of RFC 6298, with weights 1/8 and 1/4. Each division rounds. */
+static void check_sample(const struct net *w, const struct nbnic_rtt *was,
+			 const struct nbnic_rtt *r)
+{
+	uint64_t ns = 8 * (r->smooth - was->smooth + was->smooth / 8) + 4, off;
+
+	if (was->smooth == 0 || r->rounds > 1) /* the sample may be that of an earlier PULL */
+		return;
+	assert_in_range(ns + 4, 2 * w->delay, 2 * w->delay + 2 * NET_STEP);
+	off = ns > was->smooth ? ns - was->smooth : was->smooth - ns;
+	assert_in_range(r->off + 4, was->off - was->off / 4 + off / 4,
+			was->off - was->off / 4 + off / 4 + 8);
+}
+
 /* Loses one token in each of some barriers, so that the timer of NIC 0 follows the round trip: the
  * larger of 2 round trips, and 1 round trip and 4 deviations. */
 static void teach(struct net *w, uint32_t n)
@@ -80,10 +94,12 @@ static void teach(struct net *w, uint32_t n)
 	const struct nbnic_group *g = w->n[0].host[0][0].group;
 
 	for (uint32_t i = 0; i < n; i++) {
+		const struct nbnic_rtt was = g->rtt;
 		uint64_t rtt, off, first;
 
 		lose_tokens = 1;
 		barrier(w, 0);
+		check_sample(w, &was, &g->rtt);
 		rtt = g->rtt.smooth;
 		off = 4 * g->rtt.off;
 		first = rtt + (off > rtt ? off : rtt);
@@ -390,6 +406,42 @@ static void test_a_large_step_has_no_early_pulls(void **state)
 	assert_int_equal(g->state->tries, 1);
 	assert_int_equal(g->rtt.rounds, 1); /* though the PULLs take several visits */
 	net_free(w);
+	/* A step of 64 slots does. */
+	w = begin(&g);
+	pulls = &w->n[0].nic.counter[NBAR_COUNTER_pulls_sent];
+	g = wait_for_many(w, 0, NBFW_PULLS_MIN);
+	g->first = NBNIC_PULL_NS_DEFAULT / 8;
+	net_post(w, 0, 1, 0, 1);
+	net_pass(w, NBNIC_PULL_NS_DEFAULT - NET_STEP);
+	assert_true(*pulls >= NBFW_PULLS_MIN);
+	assert_int_equal(g->state->tries, 0);
+	net_free(w);
+}
+
+/* While a source does not answer, 16 rounds have one interval; then each interval is twice the one
+ * before, up to pull_ns. */
+static void test_intervals_double_after_16_rounds(void **state)
+{
+	struct nbnic_group *g;
+	struct net *w = begin(&g);
+	const struct nbnic_rtt *r = &g->rtt;
+	uint32_t last = 0;
+
+	(void)state;
+	teach(w, 20);
+	w->n[1].dead = true;
+	net_post(w, 0, 0, 0, 21);
+	for (uint32_t i = 0; i < 10000 && r->unanswered < 24; i++, net_round(w)) {
+		uint64_t ns = g->first << (r->rounds > 16 ? r->rounds - 16 : 0);
+
+		if (r->epoch != 21 || r->rounds == 0 || r->waits || r->rounds == last)
+			continue;
+		last = r->rounds;
+		assert_int_equal(r->interval,
+				 ns < NBNIC_PULL_NS_DEFAULT ? ns : NBNIC_PULL_NS_DEFAULT);
+	}
+	assert_int_equal(last, 23);
+	net_free(w);
 }
 
 /* Early PULLs wait while PULLs of timeouts wait, which have used up the pace. */
@@ -528,6 +580,7 @@ int main(void)
 		cmocka_unit_test(test_other_answers_do_not_count),
 		cmocka_unit_test(test_a_later_without_a_reason),
 		cmocka_unit_test(test_a_large_step_has_no_early_pulls),
+		cmocka_unit_test(test_intervals_double_after_16_rounds),
 		cmocka_unit_test(test_pulls_of_timeouts_go_first),
 		cmocka_unit_test(test_the_wait_for_the_pace_is_not_measured),
 		cmocka_unit_test(test_many_groups_are_swept_less_often),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_nic_trace_errors.c - what one NIC sends and tells its host when the wire refuses frames, a
- * group fails, or frames come from strangers. The peers are played by the test.
+ * group fails, or frames come from strangers; and the ages in frames. The test plays the peers.
  */
 #include "unit/nic/nic_trace.h"
 
@@ -25,6 +25,7 @@ static void test_no_room(void **state)
 	assert_true(nbnic_next(&trace.nic) == 0);
 	trace_work(1);
 	trace_expect("");
+	assert_int_equal(trace.nic.pull_next, 0); /* the pace begins with the first PULL */
 	token(3, 1, 0);
 	token(2, 1, 1);
 	trace_expect("complete @1; ");
@@ -176,12 +177,35 @@ static void test_strangers(void **state)
 	trace_end();
 }
 
+/* A LATER carries the age of a straggler in nine bits, shifted by at most 15. The list has the same
+ * age. */
+static void test_ages(void **state)
+{
+	static const uint16_t age[] = {
+		1, 511, 1 << 9 | 256, 1 << 9 | 511, 7 << 9 | 300, 15 << 9 | 256, 15 << 9 | 511
+	};
+
+	(void)state;
+	trace_connected(FOUR, 4, 0);
+	trace_post(1);
+	for (uint32_t i = 0; i < sizeof(age) / sizeof(age[0]); i++) {
+		uint16_t why = (uint16_t)(NBAR_WHY_HOST_LATE << 13 | age[i]);
+		const struct nbnic_straggler *s = &trace.group->straggler[0];
+
+		trace_hear(NBFW_LATER, 3, 1, 0, 1, (uint32_t)why << 16);
+		assert_int_equal(s->why, why);
+		assert_int_equal((uint32_t)(trace.now >> NBAR_WHY_SHIFT) - s->since,
+				 NBAR_WHY_NS(why) >> NBAR_WHY_SHIFT);
+	}
+	trace_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_room),     cmocka_unit_test(test_no_room_for_pulls),
 		cmocka_unit_test(test_last_frames), cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_strangers),
+		cmocka_unit_test(test_strangers),   cmocka_unit_test(test_ages),
 	};
 
 	return cmocka_run_group_tests_name("nic_trace_errors", tests, NULL, NULL);

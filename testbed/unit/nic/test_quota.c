@@ -58,6 +58,8 @@ static void groups_of_a_user(void **state)
 	for (uint32_t i = 0; i < most; i++)
 		assert_int_equal(group_open(&client[2], "pairwise", 0, 1), 0);
 	clients_end(3);
+	for (uint32_t i = 0; i < NBNIC_USERS_MAX; i++)
+		assert_int_equal(w.device.user[i].ngroup, 0);
 	world_end();
 }
 

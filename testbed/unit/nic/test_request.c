@@ -175,6 +175,7 @@ static void test_groups(void **state)
 		{ "pairwise", 0, 0, NBAR_ERANGE, "size 0: a group has 1 to 1048576 ranks" },
 		{ "pairwise", 0, NBAR_SIZE_MAX + 1, NBAR_ERANGE, "size 1048577: a group has" },
 		{ "pairwise", 4, 4, NBAR_ERANGE, "rank 4: a group of 4 has ranks 0 to 3" },
+		{ "pairwise", 6, 4, NBAR_ERANGE, "rank 6: a group of 4 has ranks 0 to 3" },
 		{ "a\x1f~\x7f z", 0, 4, NBAR_EINVAL, "unknown algorithm \"a?~? z\"; this NIC" },
 		{ "dissemination:17", 0, 4, NBAR_ERANGE,
 		  "algorithm \"dissemination:17\": N of dissemination:N goes from 1 to 16" },

@@ -171,13 +171,13 @@ static void test_trace(void **state)
 static void test_user_limits(void **state)
 {
 	static const struct {
-		uint32_t percent, nport;
+		uint32_t percent, nport, nattached;
 		uint64_t open_bytes, bytes;
 	} limit[] = {
-		{ 0, UINT32_MAX, 1 << 20, UINT64_MAX },
-		{ 100, UINT32_MAX, 1 << 20, UINT64_MAX },
-		{ 99, NBNIC_PORTS_MAX * 99 / 100, 100 << 16, 99 << 16 },
-		{ 1, NBNIC_PORTS_MAX / 100, 1 << 20, 1 << 16 },
+		{ 0, UINT32_MAX, UINT32_MAX, 1 << 20, UINT64_MAX },
+		{ 100, UINT32_MAX, UINT32_MAX, 1 << 20, UINT64_MAX },
+		{ 99, 1013, NBNIC_ATTACHED_MAX * 99 / 100, 100 << 16, 99 << 16 },
+		{ 1, 10, NBNIC_ATTACHED_MAX / 100, 1 << 20, 1 << 16 },
 	};
 	static struct nbnic_device d;
 
@@ -186,6 +186,8 @@ static void test_user_limits(void **state)
 		d.open_bytes_max = limit[i].open_bytes;
 		nbnic_users_init(&d, limit[i].percent);
 		assert_int_equal(d.user_max.nport, limit[i].nport);
+		assert_int_equal(d.user_max.ngroup, limit[i].nport); /* as many, in all cases */
+		assert_int_equal(d.user_max.nattached, limit[i].nattached);
 		assert_true(d.user_max.bytes == limit[i].bytes);
 	}
 }
@@ -234,6 +236,17 @@ static void test_host_of_a_group(void **state)
 /* What a peer learns of the own host, and the own host of a peer. */
 static void test_peers_ask(void **state)
 {
+	/* An age, and the age that a frame carries: 9 bits, shifted by at most 15. */
+	static const struct {
+		uint64_t units, told;
+	} age[] = {
+		{ 511, 511 },
+		{ 512, 512 },
+		{ 1023, 1022 },
+		{ 511 << 15, 511 << 15 },
+		{ 512 << 15, 511 << 15 },
+		{ 1 << 30, 511 << 15 },
+	};
 	struct {
 		struct nbar_req_group_connect req;
 		struct nbar_endpoint endpoint;
@@ -253,6 +266,7 @@ static void test_peers_ask(void **state)
 	t.handle = g->handle;
 	t.cookie = g->cookie;
 	t.type = NBFW_PULL;
+	w.now = UINT64_C(5000) << NBAR_WHY_SHIFT;
 	assert_false(w.client.port->asked);
 	nbnic_receive(&w.device.nic, &from, &t, w.now);
 	assert_true(w.client.port->asked);
@@ -263,10 +277,28 @@ static void test_peers_ask(void **state)
 	nbnic_receive(&w.device.nic, &from, &t, w.now);
 	assert_int_equal(w.looks, 1); /* the last look was just now */
 	assert_int_equal(NBAR_WHY_KIND(g->host_why), NBAR_WHY_HOST_STOPPED);
-	w.now += UINT64_C(10000000000);
+	w.client.port->host = 0; /* no look has found a reason */
+	for (uint32_t i = 0; i < sizeof(age) / sizeof(age[0]); i++) {
+		uint64_t now = w.now + (age[i].units << NBAR_WHY_SHIFT);
+
+		nbnic_receive(&w.device.nic, &from, &t, now);
+		assert_int_equal(NBAR_WHY_KIND(g->host_why), NBAR_WHY_HOST_LATE);
+		assert_true(NBAR_WHY_NS(g->host_why) == age[i].told << NBAR_WHY_SHIFT);
+	}
+	w.client.port->host = NBAR_WHY_HOST_STOPPED;
+	w.device.look_next = 0;
+	w.looks = 1;
+	/* A look every 100 ms; a look that is a second old counts no more. */
 	nbnic_receive(&w.device.nic, &from, &t, w.now);
+	nbnic_receive(&w.device.nic, &from, &t, w.now + 99999999);
 	assert_int_equal(w.looks, 2);
-	assert_int_equal(NBAR_WHY_KIND(g->host_why), NBAR_WHY_HOST_LATE); /* an old look */
+	nbnic_receive(&w.device.nic, &from, &t, w.now + 100000000);
+	assert_int_equal(w.looks, 3);
+	nbnic_receive(&w.device.nic, &from, &t, w.now + 999999999);
+	assert_int_equal(NBAR_WHY_KIND(g->host_why), NBAR_WHY_HOST_STOPPED);
+	w.now += 1000000000;
+	nbnic_receive(&w.device.nic, &from, &t, w.now);
+	assert_int_equal(NBAR_WHY_KIND(g->host_why), NBAR_WHY_HOST_LATE);
 	w.client.port->page->doorbell[0].posted = 1;
 	nbnic_device_pass(&w.device, w.now);
 	t.type = NBFW_LATER;
