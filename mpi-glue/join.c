@@ -42,7 +42,7 @@ struct told {
 
 static const char *nic(void)
 {
-	return nbmpi_self.nic[0] ? nbmpi_self.nic : NULL;
+	return *nbmpi_self.nic ? nbmpi_self.nic : NULL;
 }
 
 static enum nbmpi_why nic_failed(struct set_up *s, enum nbmpi_why why)

@@ -121,7 +121,7 @@ static bool has_nic(const struct nbmpi_config *config, uint32_t rank)
 	    !nbmpi_nic_name(config, rank, nic, sizeof(nic)) ||
 	    (size_t)n >= sizeof(dir)) /* or n < 0 */
 		return true;
-	if (!nic[0])
+	if (!*nic)
 		snprintf(nic, sizeof(nic), "%s", env && *env ? env : "n0");
 	if (strchr(nic, '/'))
 		return true;

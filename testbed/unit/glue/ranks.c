@@ -317,6 +317,8 @@ static _Noreturn void rank_main(uint32_t me, void (*body)(void), int said)
 	body();
 	faults_set(0, NULL, 0);
 	nbmpi_stop();
+	expect(calls.threads == 0 && calls.exposed == 0, "%u threads are left, %u get signals",
+	       calls.threads, calls.exposed);
 	expect(descriptors() == before, "%u descriptors, before %u", descriptors(), before);
 	expect(blocks_in_use() == blocks, "%d blocks of memory are left",
 	       (int)(blocks_in_use() - blocks));

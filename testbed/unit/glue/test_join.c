@@ -267,6 +267,23 @@ static void a_reason_is_printed_once(void **state)
 	}
 }
 
+/* The counters are printed from level 1 on, the path of each communicator from level 2 on. */
+static void levels(void **state)
+{
+	(void)state;
+	for (int verbose = 0; verbose < 3; verbose++) {
+		ranks_begin(2, 2);
+		ranks->config.verbose = verbose;
+		ranks_run(barriers);
+		require(says(0, "barriers by its ranks\n") == (verbose > 1), "%s",
+			ranks->rank[0].said);
+		require(says(0, " failed, on 1 communicators\n") == (verbose > 0), "%s",
+			ranks->rank[0].said);
+		require(says(0, " barriers by fallback: ") == (verbose > 0), "%s",
+			ranks->rank[0].said);
+	}
+}
+
 /* Three ranks of a host, and one of another: communicators with different leaders. */
 static void overlapping(void)
 {
@@ -392,6 +409,7 @@ int main(void)
 		cmocka_unit_test(too_few_hosts),
 		cmocka_unit_test(without_a_nic),
 		cmocka_unit_test(a_reason_is_printed_once),
+		cmocka_unit_test(levels),
 		cmocka_unit_test(many_communicators),
 		cmocka_unit_test(a_request_outlives_its_communicator),
 		cmocka_unit_test(a_test_never_waits),
