@@ -181,6 +181,7 @@ static bool take(const struct ranks_comm *c, uint32_t tag, const struct nbmpi_me
 			first = l;
 	if (!first)
 		return false;
+	expect((m->rank == NBAR_RANK_NONE) == (tag % 2 == 0), "tag %u", tag);
 	expect(first->size == m->size, "%u bytes in place of %u", first->size, m->size);
 	memcpy(m->data, first->data, first->size);
 	first->full = false;
