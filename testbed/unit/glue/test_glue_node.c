@@ -435,6 +435,7 @@ static void processors_are_counted(void **state)
 
 static uint64_t host_of(void *arg, uint32_t rank)
 {
+	assert_in_range(rank, 0, 8);
 	return ((const uint64_t *)arg)[rank];
 }
 
