@@ -56,7 +56,7 @@ static int look_at_posted(struct nbmpi_comm *c, uint32_t ticket)
 		return 1;
 	if (c->error)
 		return c->error;
-	if (rc < 0)
+	if (rc != 0)
 		return nbmpi_fail(c, rc);
 	return look_after(c, ticket);
 }
@@ -71,7 +71,7 @@ static int look(struct nbmpi_comm *c, uint32_t ticket)
 	if (c->error)
 		return c->error;
 	rc = nbmpi_post(c);
-	return rc < 0 && rc != -EAGAIN ? nbmpi_fail(c, rc) : 0;
+	return rc == 0 || rc == -EAGAIN ? 0 : nbmpi_fail(c, rc);
 }
 
 /* Counts a barrier that the MPI runs itself. */
@@ -91,7 +91,7 @@ static int start(struct nbmpi_comm *c, struct nbmpi_request *r)
 	rc = nbmpi_post(c);
 	if (rc == -EAGAIN)
 		nbmpi_post_later();
-	else if (rc < 0)
+	else if (rc != 0)
 		return nbmpi_fail(c, rc);
 	nbmpi_bump(&c->offloaded);
 	*r = (struct nbmpi_request){ .comm = c, .ticket = c->wanted };

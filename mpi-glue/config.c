@@ -105,19 +105,20 @@ static bool text_of(const char *name, char *out, size_t size)
 		nbmpi_say("%s is too long: %zu characters at most", name, size - 1);
 		return false;
 	}
-	memcpy(out, text, strlen(text) + 1);
+	strcpy(out, text);
 	return true;
 }
 
 void nbmpi_config_env(struct nbmpi_config *out)
 {
-	unsigned long enable = 1, min_hosts, verbose;
+	unsigned long enable, min_hosts, verbose;
 	const char *wait = variable("NBAR_MPI_WAIT"), *where = variable("NBAR_MPI_WHERE");
 	bool good;
 
 	nbmpi_config_init(out);
+	enable = out->enable;
 	min_hosts = out->min_hosts;
-	verbose = 0;
+	verbose = (unsigned long)out->verbose;
 	good = number("NBAR_MPI_ENABLE", 1, &enable);
 	good &= number("NBAR_MPI_MIN_HOSTS", NBAR_SIZE_MAX, &min_hosts);
 	good &= number("NBAR_MPI_VERBOSE", 9, &verbose);
@@ -136,7 +137,7 @@ void nbmpi_config_env(struct nbmpi_config *out)
 
 const char *nbmpi_config_nic(const struct nbmpi_config *config)
 {
-	return config->nic[0] ? config->nic : variable("NBAR_NIC");
+	return *config->nic ? config->nic : variable("NBAR_NIC");
 }
 
 static bool names_host(const struct nbmpi_config *config)

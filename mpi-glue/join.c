@@ -42,7 +42,7 @@ struct told {
 
 static const char *nic(void)
 {
-	return nbmpi_self.nic[0] ? nbmpi_self.nic : NULL;
+	return *nbmpi_self.nic ? nbmpi_self.nic : NULL;
 }
 
 static enum nbmpi_why nic_failed(struct set_up *s, enum nbmpi_why why)
@@ -76,7 +76,7 @@ static enum nbmpi_why group_open(struct set_up *s)
 	const struct nbar_wait_policy sleep = { .block = 1 };
 	enum nbmpi_why why;
 
-	if (nbmpi_tuned_plan(c, &attr) < 0)
+	if (nbmpi_tuned_plan(c, &attr) != 0)
 		return NBMPI_WHY_group;
 	why = nbmpi_port_open_group(c, nic(), &attr, &s->host.mine);
 	free((void *)(uintptr_t)attr.plan); /* the NIC has a copy */

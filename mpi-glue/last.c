@@ -43,7 +43,7 @@ int nbmpi_comm_last(struct nbmpi_comm *c, struct nbmpi_last *all, struct nbmpi_l
 	if (has_group)
 		rc = nbar_group_stat(c->group, &stat);
 	pthread_mutex_unlock(&nbmpi_self.read);
-	if (rc < 0 || stat.barriers == 0)
+	if (rc != 0 || stat.barriers == 0)
 		return rc;
 	if (c->nhost != c->size) {
 		host = nbmpi_hosts_of(c);

@@ -93,35 +93,45 @@ uint32_t *nbmpi_hosts_of(const struct nbmpi_comm *c)
 	return c->closed ? NULL : nbmpi_hosts_number(nbmpi_self.start.ops->host, c->mpi, c->size);
 }
 
-/* "rank 3", or "rank 3, 7 or 11 (host 1)" if several ranks share a host: a NIC knows only hosts. */
-static size_t host_text(const struct nbmpi_comm *c, uint32_t host, char *out, size_t size)
+/* Appends to a text, as far as there is room. */
+__attribute__((format(printf, 3, 4))) static void add(char *text, size_t size, const char *format,
+						      ...)
+{
+	size_t length = strlen(text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + length, size - length, format, args);
+	va_end(args);
+}
+
+/* Appends "rank 3", or "rank 3, 7 or 11 (host 1)" if several ranks share a host: a NIC knows only
+ * hosts. */
+static void add_host(const struct nbmpi_comm *c, uint32_t host, char *out, size_t size)
 {
 	uint32_t *host_of, n = 0, all = 0;
-	size_t at = 0;
 
-	if (host >= c->nhost)
-		return (size_t)snprintf(out, size, "an unknown rank");
-	if (c->nhost == c->size)
-		return (size_t)snprintf(out, size, "rank %u", host);
+	if (host >= c->nhost) {
+		add(out, size, "an unknown rank");
+		return;
+	}
+	if (c->nhost == c->size) {
+		add(out, size, "rank %u", host);
+		return;
+	}
 	host_of = nbmpi_hosts_of(c);
 	for (uint32_t r = 0; host_of && r < c->size; r++)
 		all += host_of[r] == host;
-	for (uint32_t r = 0; all > 0 && r < c->size && n <= RANKS_MAX && at < size; r++) {
+	for (uint32_t r = 0; host_of && r < c->size && n <= RANKS_MAX; r++) {
 		if (host_of[r] != host)
 			continue;
-		at += (size_t)snprintf(out + at, size - at, "%s%u",
-				       n == 0         ? "rank "
-				       : n == all - 1 ? " or "
-						      : ", ",
-				       r);
+		add(out, size, "%s%u", n == 0 ? "rank " : n == all - 1 ? " or " : ", ", r);
 		n++;
 	}
-	if (n < all && at < size)
-		at += (size_t)snprintf(out + at, size - at, " or %u more", all - n);
-	if (at < size)
-		at += (size_t)snprintf(out + at, size - at, n ? " (host %u)" : "host %u", host);
+	if (n < all)
+		add(out, size, " or %u more", all - n);
+	add(out, size, n ? " (host %u)" : "host %u", host);
 	free(host_of);
-	return at;
 }
 
 /* False: no rank is known. */
@@ -131,15 +141,14 @@ static bool missing_text(const struct nbmpi_comm *c, char *out, size_t size)
 	uint16_t why[NBAR_STRAGGLERS_MAX];
 	int n = c->group ? nbar_missing_why(c->group, host, why, NBAR_STRAGGLERS_MAX) : 0;
 	char reason[64];
-	size_t at = 0;
 
-	snprintf(out, size, "nobody known");
-	for (int i = 0; i < n && i < (int)NBAR_STRAGGLERS_MAX && at + 2 < size; i++) {
+	snprintf(out, size, "%s", n > 0 ? "" : "nobody known");
+	for (int i = 0; i < n; i++) {
 		if (i > 0)
-			at += (size_t)snprintf(out + at, size - at, ", ");
-		at += host_text(c, host[i], out + at, size - at);
-		if (at < size && nbar_why_text(why[i], reason, sizeof(reason)) > 0)
-			at += (size_t)snprintf(out + at, size - at, ": %s", reason);
+			add(out, size, ", ");
+		add_host(c, host[i], out, size);
+		nbar_why_text(why[i], reason, sizeof(reason));
+		add(out, size, "%s%s", *reason ? ": " : "", reason);
 	}
 	return n > 0;
 }
@@ -165,7 +174,7 @@ static int failed(struct nbmpi_comm *c, const char *missing, const char *cause)
 static void hosts_for_ranks(char *text)
 {
 	for (char *at = strstr(text, "rank "); at; at = strstr(at, "rank "))
-		memcpy(at, "host", 4);
+		memcpy(at, "host", strlen("host"));
 }
 
 int nbmpi_fail(struct nbmpi_comm *c, int error)
@@ -194,10 +203,12 @@ int nbmpi_fail_ended(struct nbmpi_comm *c, const struct nbmpi_mate *mate)
 
 void nbmpi_log_missing(const struct nbmpi_comm *c, double seconds)
 {
-	char missing[400];
+	char missing[400] = "";
 
 	/* While its own NIC does not run, a host learns nothing about the others. */
-	if (!c->group || nbar_nic_why(c->group, missing, sizeof(missing)) <= 0)
+	if (c->group)
+		nbar_nic_why(c->group, missing, sizeof(missing));
+	if (!*missing)
 		missing_text(c, missing, sizeof(missing));
 	nbmpi_log(1, "rank %u of %u has waited %.0f s in a barrier; missing: %s", c->rank, c->size,
 		  seconds, missing);
@@ -216,7 +227,7 @@ void nbmpi_count(const struct nbmpi_comm *c, struct nbmpi_counters *out)
 		out->by_nic += offloaded;
 	else
 		out->by_host += offloaded;
-	for (int i = 0; i < NBMPI_WHY_END; i++) {
+	for (int i = NBMPI_WHY_none; i < NBMPI_WHY_END; i++) {
 		uint64_t n = count_of(&c->fallback[i]);
 
 		out->why[i] += n;
@@ -247,7 +258,7 @@ void nbmpi_log_counters(void)
 		(unsigned long long)n.by_nic, (unsigned long long)n.by_host,
 		(unsigned long long)n.fallback, (unsigned long long)n.failed,
 		(unsigned long long)n.comms);
-	for (int i = 1; i < NBMPI_WHY_END; i++)
+	for (int i = NBMPI_WHY_none; i < NBMPI_WHY_END; i++)
 		if (n.why[i])
 			nbmpi_log(1, "%llu barriers by fallback: %s", (unsigned long long)n.why[i],
 				  nbmpi_why_text((enum nbmpi_why)i));

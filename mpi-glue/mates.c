@@ -30,8 +30,7 @@ static int failed(int fd)
 {
 	int err = errno;
 
-	if (fd >= 0)
-		close(fd);
+	close(fd); /* -1: does nothing */
 	errno = err;
 	return -1;
 }
@@ -50,8 +49,8 @@ int nbmpi_memory_make(uint32_t nlocal)
 	int fd = memfd_create("nbar-procs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct nbmpi_memory *m;
 
-	if (fd < 0 || ftruncate(fd, (off_t)size_of(nlocal)) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+	if (fd < 0 || ftruncate(fd, (off_t)size_of(nlocal)) != 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
 		return failed(fd);
 	m = map(fd, nlocal);
 	if (!m)
@@ -78,8 +77,8 @@ int nbmpi_memory_socket(uint64_t key, uint32_t rank)
 	socklen_t size = address_of(key, rank, &address);
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
 
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ||
-	    bind(fd, (const struct sockaddr *)&address, size) < 0)
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0 ||
+	    bind(fd, (const struct sockaddr *)&address, size) != 0)
 		return failed(fd);
 	return fd;
 }
@@ -89,16 +88,14 @@ union rights {
 	char byte[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
 };
 
+/* The message has no bytes: datagrams need none. */
 int nbmpi_memory_send(int memory, uint64_t key, uint32_t rank)
 {
 	struct sockaddr_un to;
 	union rights rights = { .byte = { 0 } };
-	struct iovec body = { "m", 1 };
 	struct msghdr msg = {
 		.msg_name = &to,
 		.msg_namelen = address_of(key, rank, &to),
-		.msg_iov = &body,
-		.msg_iovlen = 1,
 		.msg_control = &rights,
 		.msg_controllen = CMSG_SPACE(sizeof(int)),
 	};
@@ -109,31 +106,28 @@ int nbmpi_memory_send(int memory, uint64_t key, uint32_t rank)
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &memory, sizeof(memory));
-	if (fd < 0 || sendmsg(fd, &msg, MSG_NOSIGNAL) < 0)
+	if (fd < 0 || sendmsg(fd, &msg, MSG_NOSIGNAL) != 0)
 		return failed(fd);
 	close(fd);
 	return 0;
 }
 
-/* Returns the received descriptor. *ours: a process of this user has sent it. */
+/* Returns the received descriptor. *ours: a process of this user has sent it; the kernel puts this
+ * in front, so it is never cut. */
 static int take(struct msghdr *msg, bool *ours)
 {
 	struct ucred who;
 	int fd = -1;
 
-	*ours = false;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		if (c->cmsg_level != SOL_SOCKET)
-			continue;
 		/* Our leader sends one descriptor; a stranger may send more. */
 		for (size_t at = 0;
 		     c->cmsg_type == SCM_RIGHTS && CMSG_LEN(at + sizeof(fd)) <= c->cmsg_len;
 		     at += sizeof(fd)) {
-			if (fd >= 0)
-				close(fd);
+			close(fd); /* -1: does nothing */
 			memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
 		}
-		if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof(who))) {
+		if (c->cmsg_type == SCM_CREDENTIALS) {
 			memcpy(&who, CMSG_DATA(c), sizeof(who));
 			*ours = who.uid == geteuid();
 		}
@@ -144,16 +138,12 @@ static int take(struct msghdr *msg, bool *ours)
 int nbmpi_memory_receive(int socket)
 {
 	for (int i = 0; i < STRANGERS; i++) {
-		char byte;
 		union rights rights;
-		struct iovec body = { &byte, 1 };
 		struct msghdr msg = {
-			.msg_iov = &body,
-			.msg_iovlen = 1,
 			.msg_control = &rights,
 			.msg_controllen = sizeof(rights),
 		};
-		bool ours;
+		bool ours = false;
 		int fd;
 
 		if (recvmsg(socket, &msg, MSG_CMSG_CLOEXEC) < 0)
@@ -161,8 +151,7 @@ int nbmpi_memory_receive(int socket)
 		fd = take(&msg, &ours);
 		if (ours && fd >= 0)
 			return fd;
-		if (fd >= 0)
-			close(fd);
+		close(fd); /* -1: does nothing */
 	}
 	errno = EPERM;
 	return -1;
@@ -187,19 +176,18 @@ static bool born(int32_t pid, uint64_t *out)
 	if (fd < 0)
 		return errno == ENOENT;
 	n = read(fd, text, sizeof(text) - 1);
-	if (n < 0 && errno == ESRCH) {
-		close(fd);
-		return true;
+	if (n < 0) {
+		failed(fd);
+		return errno == ESRCH;
 	}
 	close(fd);
-	if (n <= 0)
-		return false;
 	text[n] = '\0';
 	at = strrchr(text, ')'); /* the name before it may contain any character */
-	if (!at || sscanf(at + 1,
-			  " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld "
-			  "%*s %llu",
-			  &state, &threads, &ticks) != 3)
+	if (!at ||
+	    sscanf(at,
+		   ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld "
+		   "%*s %llu",
+		   &state, &threads, &ticks) != 3)
 		return false;
 	/* A zombie: its parent has not fetched the exit status. But other threads may still run. */
 	if (state != 'Z' || threads > 1)
@@ -215,9 +203,7 @@ int nbmpi_memory_join(struct nbmpi_comm *c, int memory)
 	if (fstat(memory, &st) < 0)
 		return -1;
 	errno = ESTALE;
-	if (st.st_size != (off_t)size_of(c->nlocal))
-		return -1;
-	c->memory = map(memory, c->nlocal);
+	c->memory = st.st_size == (off_t)size_of(c->nlocal) ? map(memory, c->nlocal) : NULL;
 	if (!c->memory)
 		return -1;
 	me = &c->memory->mate[c->mate];

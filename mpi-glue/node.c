@@ -19,14 +19,19 @@
 #include "nbar_host.h"
 #include "node.h"
 
-/* FNV-1a; includes the length, so that the border between two texts counts. */
+/* FNV-1a. Two beginnings give two hashes. */
+#define FNV_PRIME UINT64_C(0x100000001b3)
+#define FNV_BEGIN UINT64_C(0xcbf29ce484222325)
+#define FNV_OTHER UINT64_C(0x9ae16a3b2f90404f)
+
+/* Includes the length, so that the border between two texts counts. */
 static uint64_t mix(uint64_t hash, const void *data, size_t size)
 {
 	const unsigned char *byte = data;
 
 	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
-	return (hash ^ size) * UINT64_C(0x100000001b3);
+		hash = (hash ^ byte[i]) * FNV_PRIME;
+	return (hash ^ size) * FNV_PRIME;
 }
 
 static uint64_t mix_file(uint64_t hash, const char *path)
@@ -42,19 +47,21 @@ static uint64_t mix_file(uint64_t hash, const char *path)
 	return mix(hash, text, n > 0 ? (size_t)n : 0);
 }
 
-/* The inode of its file identifies a namespace. */
+/* The inode of its file identifies a namespace. A file that cannot be read says nothing. */
 static uint64_t mix_inode(uint64_t hash, const char *path)
 {
-	struct stat st = { 0 };
+	struct stat st;
 
-	if (stat(path, &st) < 0)
-		st.st_ino = 0;
+	if (stat(path, &st) != 0)
+		return hash;
 	return mix(mix(hash, &st.st_ino, sizeof(st.st_ino)), &st.st_dev, sizeof(st.st_dev));
 }
 
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
-	return mix(hash, text ? text : "", text ? strlen(text) : 0);
+	const char *known = text ? text : "";
+
+	return mix(hash, known, strlen(known));
 }
 
 static uint64_t boot_of(uint64_t seed)
@@ -88,7 +95,7 @@ static void cpus_of(uint64_t out[NBMPI_CPU_WORDS])
 	cpu_set_t set;
 
 	memset(out, 0, NBMPI_CPU_WORDS * sizeof(*out));
-	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+	if (sched_getaffinity(0, sizeof(set), &set) != 0)
 		return;
 	for (uint32_t i = 0; i < 64 * NBMPI_CPU_WORDS && i < CPU_SETSIZE; i++)
 		if (CPU_ISSET(i, &set))
@@ -111,9 +118,10 @@ static bool has_nic(const struct nbmpi_config *config, uint32_t rank)
 	int n = nbar_run_dir_find(dir, sizeof(dir));
 
 	if (!config->enable || config->where == NBMPI_WHERE_HOST ||
-	    !nbmpi_nic_name(config, rank, nic, sizeof(nic)) || n < 0 || (size_t)n >= sizeof(dir))
+	    !nbmpi_nic_name(config, rank, nic, sizeof(nic)) ||
+	    (size_t)n >= sizeof(dir)) /* or n < 0 */
 		return true;
-	if (!nic[0])
+	if (!*nic)
 		snprintf(nic, sizeof(nic), "%s", env && *env ? env : "n0");
 	if (strchr(nic, '/'))
 		return true;
@@ -130,7 +138,7 @@ static bool has_nic(const struct nbmpi_config *config, uint32_t rank)
 
 void nbmpi_node_self(const struct nbmpi_config *config, uint32_t rank, struct nbmpi_node *out)
 {
-	const uint64_t seed[2] = { UINT64_C(0xcbf29ce484222325), UINT64_C(0x9ae16a3b2f90404f) };
+	const uint64_t seed[2] = { FNV_BEGIN, FNV_OTHER };
 	const uint32_t terms[] = {
 		NBMPI_VERSION, NBAR_ABI_VERSION, config->enable, config->min_hosts, config->where,
 	};
@@ -139,7 +147,7 @@ void nbmpi_node_self(const struct nbmpi_config *config, uint32_t rank, struct nb
 		out->boot[i] = boot_of(seed[i]);
 		out->host[i] = host_of(config, rank, seed[i]);
 	}
-	out->terms = mix_text(mix(seed[0], terms, sizeof(terms)), config->alg);
+	out->terms = mix_text(mix(FNV_BEGIN, terms, sizeof(terms)), config->alg);
 	out->has_nic = has_nic(config, rank);
 	cpus_of(out->cpu);
 }
@@ -175,10 +183,9 @@ struct place {
 static int by_host(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
+	int order = (x->host > y->host) - (x->host < y->host);
 
-	if (x->host != y->host)
-		return x->host < y->host ? -1 : 1;
-	return (x->rank > y->rank) - (x->rank < y->rank);
+	return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
 uint32_t *nbmpi_hosts_number(uint64_t (*host)(void *arg, uint32_t rank), void *arg, uint32_t size)

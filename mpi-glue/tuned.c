@@ -84,7 +84,7 @@ static int find_host(char *why, size_t size)
 
 	if (uname(&name) == 0)
 		rc = self.host(self.tune, name.nodename, &self.place, why, size);
-	if (rc == 0 || !nbmpi_self.nic[0])
+	if (rc == 0 || !*nbmpi_self.nic)
 		return rc;
 	nic = nic ? nic + 1 : nbmpi_self.nic;
 	snprintf(text, sizeof(text), "%.*s", (int)strcspn(nic, ":."), nic);

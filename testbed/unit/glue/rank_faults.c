@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -65,10 +66,14 @@ static bool fails(const char *name)
 /* --- memory ------------------------------------------------------------------------------------
  */
 
-static void *counted(void *block)
+#define BEHIND 64 /* bytes behind each block, which are wrong in any place */
+
+static void *counted(void *block, size_t size)
 {
-	if (block)
-		__atomic_fetch_add(&blocks, 1, __ATOMIC_RELAXED);
+	if (!block)
+		return NULL;
+	__atomic_fetch_add(&blocks, 1, __ATOMIC_RELAXED);
+	memset((char *)block + size, 0x7f, BEHIND);
 	return block;
 }
 
@@ -83,17 +88,19 @@ void __wrap_free(void *block);
 
 void *__wrap_malloc(size_t size)
 {
-	return fails("malloc") ? NULL : counted(__real_malloc(size));
+	return fails("malloc") ? NULL : counted(__real_malloc(size + BEHIND), size);
 }
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-	return fails("calloc") ? NULL : counted(__real_calloc(n, size));
+	return fails("calloc") ? NULL : counted(__real_calloc(1, n * size + BEHIND), n * size);
 }
 
 void *__wrap_aligned_alloc(size_t align, size_t size)
 {
-	return fails("aligned_alloc") ? NULL : counted(__real_aligned_alloc(align, size));
+	size_t room = (size + BEHIND + align - 1) / align * align;
+
+	return fails("aligned_alloc") ? NULL : counted(__real_aligned_alloc(align, room), size);
 }
 
 void __wrap_free(void *block)
@@ -137,9 +144,33 @@ WRAP(ssize_t, sendmsg, fault_of(fd), (int fd, const struct msghdr *msg, int flag
      (fd, msg, flags))
 WRAP(ssize_t, recvmsg, fault_of(fd), (int fd, struct msghdr *msg, int flags), (fd, msg, flags))
 WRAP(int, fstat, -1, (int fd, struct stat *out), (fd, out))
-WRAP(int, pthread_create, EAGAIN,
-     (pthread_t * id, const pthread_attr_t *attr, void *(*run)(void *), void *arg),
-     (id, attr, run, arg))
+/* A thread of the glue inherits the signals of its maker. */
+int __real_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg)
+{
+	sigset_t blocked;
+	int rc;
+
+	if (fails("pthread_create"))
+		return EAGAIN;
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	calls.exposed += !sigismember(&blocked, SIGUSR1) || !sigismember(&blocked, SIGTERM);
+	rc = __real_pthread_create(id, attr, run, arg);
+	calls.threads += rc == 0;
+	return rc;
+}
+
+int __real_pthread_join(pthread_t id, void **result);
+int __wrap_pthread_join(pthread_t id, void **result);
+int __wrap_pthread_join(pthread_t id, void **result)
+{
+	calls.threads--;
+	return __real_pthread_join(id, result);
+}
 
 /* The argument of a command is a number, an address or nothing: libgcov gives an address. */
 int __real_fcntl(int fd, int command, ...);

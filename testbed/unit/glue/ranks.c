@@ -181,6 +181,7 @@ static bool take(const struct ranks_comm *c, uint32_t tag, const struct nbmpi_me
 			first = l;
 	if (!first)
 		return false;
+	expect((m->rank == NBAR_RANK_NONE) == (tag % 2 == 0), "tag %u", tag);
 	expect(first->size == m->size, "%u bytes in place of %u", first->size, m->size);
 	memcpy(m->data, first->data, first->size);
 	first->full = false;
@@ -317,6 +318,8 @@ static _Noreturn void rank_main(uint32_t me, void (*body)(void), int said)
 	body();
 	faults_set(0, NULL, 0);
 	nbmpi_stop();
+	expect(calls.threads == 0 && calls.exposed == 0, "%u threads are left, %u get signals",
+	       calls.threads, calls.exposed);
 	expect(descriptors() == before, "%u descriptors, before %u", descriptors(), before);
 	expect(blocks_in_use() == blocks, "%d blocks of memory are left",
 	       (int)(blocks_in_use() - blocks));

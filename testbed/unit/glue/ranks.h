@@ -122,6 +122,8 @@ extern double clock_ahead;
 struct calls {
 	uint32_t yields, sleeps;
 	uint64_t slept_ns;
+	uint32_t threads; /* that it has made, and not joined */
+	uint32_t exposed; /* of all that it has made, those that may get signals */
 };
 extern _Thread_local struct calls calls;
 

@@ -104,6 +104,7 @@ static int exchange(void *mpi, uint32_t tag, struct nbmpi_message *m, uint32_t n
 			pthread_cond_wait(&post.news, &post.lock);
 		if (!m[i].in)
 			continue;
+		require(tag == (m[i].rank == NBAR_RANK_NONE ? 2 : 3), "rank %u: tag %u", me, tag);
 		require(l->size == m[i].size, "rank %u: %u bytes, not %u", me, l->size, m[i].size);
 		memcpy(m[i].data, l->data, l->size);
 		l->taken = true;
@@ -155,6 +156,7 @@ static void *rank_main(void *arg)
 	leads = me % post.each == 0;
 	sum.least -= me;
 	sum.total = leads;
+	sum.before = 77; /* only an output */
 	assert_int_equal(nbmpi_tree_sum(&at, me, post.size, meet, &sum), 0);
 	if (post.absent != RANKS_MAX) {
 		require((uint32_t)sum.least == NBMPI_WHY_foreign, "rank %u", me);

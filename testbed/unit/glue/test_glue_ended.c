@@ -39,6 +39,7 @@ static void one_is_killed(void)
 	expect(nbmpi_ibarrier(c.nbar, &r) == NBMPI_FAILED, "a nonblocking barrier");
 	nbmpi_counters_read(&n);
 	expect(n.failed == 1, "%u", (unsigned)n.failed);
+	expect(n.fallback == NBMPI_PAYS + 1, "%u", (unsigned)n.fallback);
 	/* Nobody else ends before all have named the victim. */
 	ranks_signal(0);
 	ranks_await(0, ranks->size - 1);
@@ -83,6 +84,7 @@ static void on_hosts_of_one_rank(void **state)
 	(void)state;
 	kill_one(3, 1, 1, NBMPI_WAIT_AUTO);
 	require(named("barrier over 3 ranks failed; missing: rank 1"), "%s", ranks->rank[0].error);
+	require(!says(0, "an unknown reason"), "%s", ranks->rank[0].said);
 }
 
 /* A NIC knows only hosts: all ranks of the host are named. */
@@ -262,6 +264,11 @@ static void long_waits_are_said(void **state)
 			silent = each == 2 ? !silent : silent;
 			require(!says(1, "has waited"), "%s", ranks->rank[1].said);
 		}
+	ranks_begin(2, 2);
+	ranks->config.verbose = 0;
+	ranks->config.wait = NBMPI_WAIT_BLOCK;
+	ranks_run(late);
+	require(!says(0, "has waited"), "%s", ranks->rank[0].said);
 }
 
 int main(void)

@@ -231,7 +231,7 @@ static void progress(void)
 static uint32_t waits_until(enum nbmpi_wait wait, uint32_t n)
 {
 	static const struct nbmpi_ops ops = { .progress = progress };
-	struct nbmpi_start start = start_at(0);
+	struct nbmpi_start start = start_at(1);
 	struct nbmpi_comm *c;
 
 	start.config.wait = wait;
@@ -240,7 +240,9 @@ static uint32_t waits_until(enum nbmpi_wait wait, uint32_t n)
 	waiting = c = two_ranks_open();
 	progresses = calls.yields = 0;
 	arrives = n;
+	said_begin();
 	assert_int_equal(nbmpi_barrier(c), 0);
+	assert_string_equal(said_end(), ""); /* it has not waited for long */
 	two_ranks_close(c);
 	return progresses;
 }

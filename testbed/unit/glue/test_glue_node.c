@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/utsname.h>
 
 #include "comm.h"
@@ -27,6 +28,7 @@ static struct {
 	int access_error; /* of all others */
 	int poor;         /* mallocs until one fails; -1: none */
 } has;
+static ino_t junk;
 
 int __wrap_uname(struct utsname *out);
 int __wrap_uname(struct utsname *out)
@@ -77,7 +79,7 @@ int __wrap_stat(const char *path, struct stat *out)
 	out->st_dev = pid ? has.pid_dev : 4;
 	if (out->st_ino)
 		return 0;
-	out->st_ino = 99; /* a failed call may leave anything */
+	out->st_ino = ++junk; /* a failed call may leave anything */
 	errno = ENOENT;
 	return -1;
 }
@@ -86,8 +88,10 @@ int __wrap_access(const char *path, int mode);
 int __wrap_access(const char *path, int mode)
 {
 	(void)mode;
-	if (strcmp(path, BOOT_ID) == 0 ? !!has.boot : has.sock && strcmp(path, has.sock) == 0)
+	if (strcmp(path, BOOT_ID) == 0 ? !!has.boot : has.sock && strcmp(path, has.sock) == 0) {
+		errno = ENOENT; /* says nothing after a success */
 		return 0;
+	}
 	errno = has.access_error;
 	return -1;
 }
@@ -95,18 +99,35 @@ int __wrap_access(const char *path, int mode)
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *out);
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *out)
 {
-	(void)pid;
-	memset(out, 0, size);
+	assert_int_equal(pid, 0);
+	memset(out, has.cpus ? 0 : 0xff, size); /* a failed call may leave anything */
 	for (uint32_t i = 0; i < has.cpus; i++)
 		CPU_SET(i, out);
 	return has.cpus ? 0 : -1;
 }
 
+static int blocks; /* in use */
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_malloc(size_t size)
 {
-	return has.poor >= 0 && has.poor-- == 0 ? NULL : __real_malloc(size);
+	void *block;
+
+	if (has.poor >= 0 && has.poor-- == 0)
+		return NULL;
+	/* As a rank or a host, the bytes in the block and behind it are wrong. */
+	block = __real_malloc(size + 64);
+	assert_non_null(block);
+	blocks++;
+	return memset(block, 0x7f, size + 64);
+}
+
+void __real_free(void *block);
+void __wrap_free(void *block);
+void __wrap_free(void *block)
+{
+	blocks -= block != NULL;
+	__real_free(block);
 }
 
 static struct nbmpi_config config;
@@ -164,7 +185,7 @@ static void one_host(void **state)
 
 static void other_hosts(void **state)
 {
-	const struct nbmpi_node first = self(0);
+	struct nbmpi_node first = self(0);
 
 	has.name = "node8";
 	assert_false(same_host(&first));
@@ -172,7 +193,12 @@ static void other_hosts(void **state)
 	has.boot = "11111111-2223\n";
 	assert_false(same_host(&first));
 	assert_int_equal(self(0).host[0], first.host[0]);
+	has.boot = "1";
+	first = self(0);
+	has.boot = "2";
+	assert_false(same_host(&first));
 	usual(state);
+	first = self(0);
 	has.pid_ns = 7;
 	assert_false(same_host(&first));
 	usual(state);
@@ -204,6 +230,21 @@ static void each_rank_with_a_nic_is_a_host(void **state)
 	one = self(1);
 	assert_false(nbmpi_node_same(&zero, &one));
 	assert_int_equal(zero.boot[0], one.boot[0]);
+}
+
+/* A program may have closed its standard input: then a file gets descriptor 0. */
+static void descriptor_0_is_as_good(void **state)
+{
+	const struct nbmpi_node first = self(0);
+	int kept = fcntl(0, F_DUPFD_CLOEXEC, 10);
+
+	(void)state;
+	close(0);
+	assert_true(same_host(&first));
+	assert_int_equal(fcntl(0, F_GETFD), -1);
+	if (kept >= 0)
+		assert_int_equal(dup2(kept, 0), 0);
+	close(kept);
 }
 
 /* A file that cannot be read says nothing, but other files still do. */
@@ -283,6 +324,8 @@ static void the_nic_is_there(void **state)
 /* Nobody can tell before nbar_open. */
 static void a_nic_may_be_there(void **state)
 {
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path) + 1] = "";
+
 	has.sock = NULL;
 	strcpy(config.nic, "/run/elsewhere/n0.sock");
 	assert_int_equal(self(0).has_nic, 1);
@@ -304,10 +347,10 @@ static void a_nic_may_be_there(void **state)
 	assert_int_equal(self(0).has_nic, 1);
 	usual(state);
 	has.sock = NULL;
-	setenv("NBAR_RUN_DIR",
-	       "/0123456789012345678901234567890123456789012345678901234567890123456789"
-	       "0123456789012345678901234567890123456789",
-	       1);
+	/* A path in this directory is too long for a socket. */
+	memset(dir, 'd', sizeof(dir) - 1);
+	dir[0] = '/';
+	setenv("NBAR_RUN_DIR", dir, 1);
 	assert_int_equal(self(0).has_nic, 1);
 	assert_string_equal(nbmpi_node_lacks_nic(), "");
 }
@@ -326,6 +369,9 @@ static void the_nic_is_missing(void **state)
 	setenv("NBAR_NIC", "n%d", 1);
 	assert_int_equal(self(0).has_nic, 0);
 	assert_non_null(strstr(nbmpi_node_lacks_nic(), "no NIC n%d at /run/test/n%d.sock"));
+	strcpy(config.nic, "7");
+	assert_int_equal(self(0).has_nic, 0);
+	assert_non_null(strstr(nbmpi_node_lacks_nic(), "no NIC 7 at /run/test/7.sock"));
 	strcpy(config.nic, "eth%r");
 	assert_int_equal(self(12).has_nic, 0);
 	assert_non_null(strstr(nbmpi_node_lacks_nic(), "no NIC eth12 at /run/test/eth12.sock"));
@@ -389,6 +435,7 @@ static void processors_are_counted(void **state)
 
 static uint64_t host_of(void *arg, uint32_t rank)
 {
+	assert_in_range(rank, 0, 8);
 	return ((const uint64_t *)arg)[rank];
 }
 
@@ -396,15 +443,18 @@ static void hosts_are_numbered(void **state)
 {
 	uint64_t host[] = { 70, 9, 70, 1, 9, 1, 1, 70, UINT64_MAX };
 	const uint32_t want[] = { 0, 1, 0, 2, 1, 2, 2, 0, 3 };
+	int before = blocks;
 	uint32_t *number = nbmpi_hosts_number(host_of, host, 9);
 
 	(void)state;
 	assert_non_null(number);
 	assert_memory_equal(number, want, sizeof(want));
 	free(number);
+	assert_int_equal(blocks, before);
 	for (int i = 0; i < 2; i++) {
 		has.poor = i;
 		assert_null(nbmpi_hosts_number(host_of, host, 9));
+		assert_int_equal(blocks, before);
 	}
 }
 
@@ -417,6 +467,7 @@ int main(void)
 		cmocka_unit_test_setup(one_host, usual),
 		cmocka_unit_test_setup(other_hosts, usual),
 		cmocka_unit_test_setup(each_rank_with_a_nic_is_a_host, usual),
+		cmocka_unit_test_setup(descriptor_0_is_as_good, usual),
 		cmocka_unit_test_setup(a_system_that_says_little, usual),
 		cmocka_unit_test_setup(terms_are_settings, usual),
 		cmocka_unit_test_setup(the_nic_is_missing, usual),

@@ -128,6 +128,8 @@ static void again(void)
 			expect(nbmpi_ibarrier(c.nbar, &r[i]) == 0, "request %u", i);
 		if (ranks_me == 0)
 			ranks_signal(0);
+		while (!all_posted(c.nbar))
+			usleep(100);
 		for (uint32_t i = 0; i < MANY; i++)
 			while (nbmpi_test(&r[i]) == 0)
 				nbmpi_yield(0);
@@ -142,7 +144,7 @@ static void the_thread_comes_back(void **state)
 	ranks_run(again);
 }
 
-/* nbmpi_stop while barriers wait for room: rank 1 never starts its own. */
+/* The thread is stopped while barriers wait for room: rank 1 never starts its own. */
 static void stop_early(void)
 {
 	struct nbmpi_request r;
@@ -152,6 +154,8 @@ static void stop_early(void)
 	expect(ranks_set_up(&c) == 0, "the set-up");
 	for (uint32_t i = 0; ranks_me == 0 && i < MANY; i++)
 		expect(nbmpi_ibarrier(c.nbar, &r) == 0, "request %u", i);
+	nbmpi_post_stop();
+	expect(!all_posted(c.nbar) || ranks_me == 1, "there was room");
 	ranks_signal(0);
 	ranks_await(0, 2);
 }

@@ -39,6 +39,14 @@ int __wrap_nbar_missing_why(const struct nbar_group *g, uint32_t *ranks_out, uin
 	return missing.n;
 }
 
+static const char *error_now; /* the library's text about a failure; NULL: as it is */
+const char *__real_nbar_error(void);
+const char *__wrap_nbar_error(void);
+const char *__wrap_nbar_error(void)
+{
+	return error_now ? error_now : __real_nbar_error();
+}
+
 /* --- the NIC of our port ends ------------------------------------------------------------------
  */
 
@@ -146,6 +154,11 @@ static void a_host_of_too_many_ranks(void **state)
 		       "rank 0: the processes of a host could not share memory: "),
 		"%s", ranks->rank[0].said);
 	require(strstr(ranks->rank[0].said, "1024"), "%s", ranks->rank[0].said);
+	error_now = "100 %s"; /* no format */
+	ranks_run(too_many);
+	error_now = NULL;
+	require(strstr(ranks->rank[0].said, "could not share memory: 100 %s\n"), "%s",
+		ranks->rank[0].said);
 }
 
 static void poor(void)
@@ -232,6 +245,21 @@ static void missing_ranks_are_named(void **state)
 			   "nbar: barrier over 4 ranks failed; missing: nobody known ("));
 }
 
+/* The library's rank is the number of a host. */
+static void the_cause_names_hosts(void **state)
+{
+	(void)state;
+	missing.n = 0;
+	error_now = "rank 3 is 100 %s lost; look at rank 3 or rank 11";
+	assert_string_equal(failure(4, 4, NBMPI_WHERE_NIC, -EHOSTUNREACH),
+			    "nbar: barrier over 4 ranks failed; missing: nobody known (rank 3 is "
+			    "100 %s lost; look at rank 3 or rank 11)");
+	assert_string_equal(failure(4, 8, NBMPI_WHERE_NIC, -EHOSTUNREACH),
+			    "nbar: barrier over 8 ranks failed; missing: nobody known (host 3 is "
+			    "100 %s lost; look at host 3 or host 11)");
+	error_now = NULL;
+}
+
 /* The in-process NIC of a leader ends with it. */
 static void the_leader_has_ended(void **state)
 {
@@ -257,6 +285,7 @@ int main(void)
 		cmocka_unit_test(a_host_of_too_many_ranks),
 		cmocka_unit_test(no_communicator_without_memory),
 		cmocka_unit_test(missing_ranks_are_named),
+		cmocka_unit_test(the_cause_names_hosts),
 		cmocka_unit_test(the_leader_has_ended),
 	};
 

@@ -156,11 +156,14 @@ static void two(void)
 	ranks->rank[ranks_me].note[2] = asked;
 }
 
+static int verbose;
+
 static int usual(void **state)
 {
 	(void)state;
 	memset(&wrong, 0, sizeof(wrong));
 	poor = NULL;
+	verbose = 2;
 	return 0;
 }
 
@@ -172,6 +175,7 @@ static bool said(uint32_t rank, const char *text)
 static void run(uint32_t size, uint32_t each)
 {
 	ranks_begin(size, each);
+	ranks->config.verbose = verbose;
 	strcpy(ranks->config.alg, "tuned:/etc/site:profile.json");
 	ranks_run(two);
 }
@@ -289,6 +293,46 @@ static void without_agreement(void **state)
 	is_auto(1, "has no memory for the places of all hosts");
 }
 
+/* Hosts with the same place need not be neighbours. */
+static void twins_are_found(void **state)
+{
+	(void)state;
+	wrong.rank = 2;
+	wrong.same_place = true;
+	run(3, 1);
+	require(said(0, "rank 0: another host has the same place in the profile\n"), "%s",
+		ranks->rank[0].said);
+}
+
+/* The level of verbosity from which on each line is printed. */
+static void lines_have_levels(void **state)
+{
+	static const struct {
+		bool *is_wrong;
+		const char *says;
+		int level;
+	} cases[] = {
+		{ &wrong.no_profile, "nbar: /etc/site:profile.json is no profile\n", 1 },
+		{ &wrong.no_profile, "algorithm auto in place of ", 1 },
+		{ &wrong.no_host, "nbar: no host n0\n", 2 },
+		{ &wrong.no_plan, "nbar: no plan by ", 1 },
+		{ NULL, "nbar: cannot load ", 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (int level = 0; level <= 2; level++) {
+			usual(state);
+			verbose = level;
+			if (cases[i].is_wrong)
+				*cases[i].is_wrong = true;
+			else
+				wrong.missing = "libnbar-tune.so.0";
+			run(2, 1);
+			require(said(0, cases[i].says) == (level >= cases[i].level), "level %d: %s",
+				level, ranks->rank[0].said);
+		}
+}
+
 /* If only one rank gets no plan, the group cannot be: the MPI runs the barriers. */
 static void without_a_plan(void **state)
 {
@@ -384,6 +428,8 @@ int main(void)
 		cmocka_unit_test_setup(hosts_are_found_by_the_paths_of_their_nics, usual),
 		cmocka_unit_test_setup(without_the_library, usual),
 		cmocka_unit_test_setup(without_agreement, usual),
+		cmocka_unit_test_setup(twins_are_found, usual),
+		cmocka_unit_test_setup(lines_have_levels, usual),
 		cmocka_unit_test_setup(without_a_plan, usual),
 		cmocka_unit_test_setup(faults_of_another_version, usual),
 		cmocka_unit_test_setup(the_mpi_fails, usual),

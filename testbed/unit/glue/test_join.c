@@ -3,6 +3,7 @@
  * test_join - communicators of the glue, from the first barrier to the last: the set-up of hosts
  * and ranks in several shapes, the reasons against it, what the ranks print, and their counters.
  */
+#include "node.h"
 #include "ranks.h"
 
 #define MORE 50u /* barriers after the set-up */
@@ -109,6 +110,18 @@ static void wait_policies(void **state)
 /* --- reasons against ---------------------------------------------------------------------------
  */
 
+/* As when MPI starts. */
+static void look_for_a_nic(void)
+{
+	struct nbmpi_config config = ranks->config;
+	struct nbmpi_node node;
+
+	config.nic[0] = '\0';
+	setenv("NBAR_NIC", "missing%d", 1);
+	nbmpi_node_self(&config, 0, &node);
+	unsetenv("NBAR_NIC");
+}
+
 /* All ranks end with the same reason, and the MPI runs all barriers. */
 static void plain(void)
 {
@@ -117,6 +130,8 @@ static void plain(void)
 	uint64_t *fallbacks;
 	struct nbmpi_request r;
 
+	if (ranks->mates_say == NBMPI_WHY_nic)
+		look_for_a_nic();
 	ranks_open(&c, 0, 0, ranks->size);
 	for (uint32_t i = 0; i < 2 * NBMPI_PAYS; i++) {
 		int rc = ranks_barrier(&c);
@@ -178,7 +193,7 @@ static void from_the_mpi(void **state)
 	ranks_begin(4, 2);
 	ranks->mates_say = NBMPI_WHY_nic;
 	ranks->config.verbose = 0;
-	against(NBMPI_WHY_nic, "rank 0: no port of a NIC could be opened");
+	against(NBMPI_WHY_nic, "rank 0: no port of a NIC could be opened: no NIC missing%d at ");
 	ranks_begin(4, 2);
 	ranks->mates_say = NBMPI_WHY_memory;
 	against(NBMPI_WHY_memory,
@@ -264,6 +279,23 @@ static void a_reason_is_printed_once(void **state)
 		ranks->config.min_hosts = 2;
 		ranks_run(twice);
 		assert_int_equal(times(ranks->rank[0].said, "fewer hosts"), verbose == 0 ? 0 : 2);
+	}
+}
+
+/* The counters are printed from level 1 on, the path of each communicator from level 2 on. */
+static void levels(void **state)
+{
+	(void)state;
+	for (int verbose = 0; verbose < 3; verbose++) {
+		ranks_begin(2, 2);
+		ranks->config.verbose = verbose;
+		ranks_run(barriers);
+		require(says(0, "barriers by its ranks\n") == (verbose > 1), "%s",
+			ranks->rank[0].said);
+		require(says(0, " failed, on 1 communicators\n") == (verbose > 0), "%s",
+			ranks->rank[0].said);
+		require(says(0, " barriers by fallback: ") == (verbose > 0), "%s",
+			ranks->rank[0].said);
 	}
 }
 
@@ -392,6 +424,7 @@ int main(void)
 		cmocka_unit_test(too_few_hosts),
 		cmocka_unit_test(without_a_nic),
 		cmocka_unit_test(a_reason_is_printed_once),
+		cmocka_unit_test(levels),
 		cmocka_unit_test(many_communicators),
 		cmocka_unit_test(a_request_outlives_its_communicator),
 		cmocka_unit_test(a_test_never_waits),
