@@ -125,7 +125,7 @@ static int test_again(struct nbar_group *g, uint64_t word, uint32_t ticket)
 	if (!nblib_reached(order_posted_read(&g->posted), ticket))
 		return nblib_fail(-EINVAL, "barrier %u of the group has not been posted", ticket);
 	if (order_down_read(&link->down) == NBLIB_UP) {
-		if (link->host || ++in_vain % TESTS_A_LOOK != 0)
+		if (link->host || ++in_vain % TESTS_A_LOOK)
 			return 0;
 		nblib_life_look(g, nblib_now_ns());
 		if (!nblib_link_look(link))
@@ -188,7 +188,7 @@ int nbar_barrier(struct nbar_group *g)
 	uint32_t ticket;
 	int err = nbar_post(g, &ticket);
 
-	return err < 0 ? err : nbar_wait(g, ticket, NBAR_FOREVER);
+	return err ? err : nbar_wait(g, ticket, NBAR_FOREVER);
 }
 
 void nbar_group_get_stats_sized(const struct nbar_group *g, struct nbar_group_stats *out,

@@ -66,7 +66,7 @@ static int begin(struct nbar_group *g, const uint32_t *rank, const struct nbar_e
 	int err = connect_refused(g);
 	struct nblib_connect *c;
 
-	if (err < 0)
+	if (err)
 		return err;
 	c = calloc(1, sizeof(*c) + left * sizeof(*c->endpoint));
 	if (!c)
@@ -104,7 +104,7 @@ static int answered(struct nbar_group *g, int err)
 		err = nblib_fail(-EPROTO, "NIC %s: misses %u peers that it did not ask for",
 				 g->port->link.nic, c->reply.missing);
 	nblib_connect_end(g);
-	if (err < 0)
+	if (err)
 		return err;
 	g->connected = true;
 	order_runs_write(&g->runs, !g->is_signal && !order_aborted(&g->aborted));

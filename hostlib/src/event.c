@@ -32,7 +32,7 @@ int nbar_group_fd(struct nbar_group *g)
 		return nblib_fail(-EPERM, "this process is only attached to the group: the process "
 					  "that opened it can poll");
 	err = nblib_link_call(&g->port->link, &call);
-	if (err < 0)
+	if (err)
 		return err;
 	return g->events >= 0 ? g->events
 			      : nblib_fail(-EPROTO, "NIC %s: it passed no descriptor to poll",

@@ -119,7 +119,7 @@ static int open_group(struct nbar_port *port, const struct nbar_group_attr *attr
 
 	if (err == 0)
 		err = nblib_wait_default(&wait);
-	if (err < 0)
+	if (err)
 		return err;
 	memcpy(request.alg, alg, strlen(alg));
 	g = group_alloc(port, attr);
@@ -131,7 +131,7 @@ static int open_group(struct nbar_port *port, const struct nbar_group_attr *attr
 	err = nblib_link_call(&port->link, &call);
 	if (err == 0)
 		err = take_reply(g, &reply, call.nrest);
-	if (err < 0) {
+	if (err) {
 		group_free(g);
 		return err;
 	}
@@ -152,7 +152,7 @@ int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	int err = nblib_struct_read("nbar_group_attr", &ours, sizeof(ours), NBLIB_ATTR_LEAST, attr,
 				    attr->struct_size);
 
-	return err < 0 ? err : open_group(port, &ours, out, endpoint);
+	return err ? err : open_group(port, &ours, out, endpoint);
 }
 
 int nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks)
@@ -193,7 +193,7 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 	if (err == 0 && share->cell >= NBAR_GROUPS_MAX)
 		err = nblib_fail(-EINVAL, "cell %u: a port has cells 0 to %u", share->cell,
 				 NBAR_GROUPS_MAX - 1);
-	if (err < 0)
+	if (err)
 		return err;
 	if (port->group[share->cell])
 		return nblib_fail(-EALREADY, "this process has the group in cell %u already",
@@ -202,7 +202,7 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 	if (!g)
 		return nblib_fail(-ENOMEM, "no memory for a group of %u", attr.size);
 	err = nblib_link_call(&port->link, &call);
-	if (err < 0) {
+	if (err) {
 		group_free(g);
 		return err;
 	}

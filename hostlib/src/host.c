@@ -104,7 +104,7 @@ int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t socket_i
 	char text[NBAR_HOSTNIC_TEXT];
 	int err = load(name, &l->ops);
 
-	if (err < 0)
+	if (err)
 		return err;
 	l->in_process = true;
 	err = l->ops->open(spec, make, &l->host, text);
@@ -122,7 +122,7 @@ int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t socket_i
 			"no NIC %s in this process: only the process that has opened such "
 			"a NIC can ask it, by the same name",
 			name);
-	if (err < 0)
+	if (err)
 		return nblib_fail(err, "NIC %s: %s", name, text);
 	l->sock = l->ops->connect(l->host);
 	if (l->sock >= 0) {

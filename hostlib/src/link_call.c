@@ -244,7 +244,9 @@ static int late_room(struct nblib_link *l, bool wait)
 {
 	int err = take_all_late(l);
 
-	while (err == 0 && l->nlate == NBLIB_LATE_MAX) {
+	if (err)
+		return err;
+	while (l->nlate == NBLIB_LATE_MAX) {
 		struct nblib_late *late;
 		struct nbar_reply head;
 		ssize_t n;
@@ -263,9 +265,8 @@ static int late_room(struct nblib_link *l, bool wait)
 		if (!late)
 			return lost(l);
 		take_late(l, late);
-		err = take_all_late(l);
 	}
-	return err;
+	return 0;
 }
 
 /* Waits until the next message is the reply to this call. Each earlier message must be the late
@@ -325,13 +326,13 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 	err = late_room(l, true);
 	if (err == 0)
 		err = send_request(l, call, 0);
-	if (err < 0 && call->op == NBAR_OP_GROUP_CLOSE)
+	if (err && call->op == NBAR_OP_GROUP_CLOSE)
 		return lost(l);
 	/* A program that closes many groups of a slow NIC does not wait for each reply. */
 	if (err == 0)
 		err = call->op == NBAR_OP_GROUP_CLOSE && l->overdue ? give_up(l, call)
 								    : await_reply(l, call);
-	if (err < 0)
+	if (err)
 		return err;
 	while ((n = recvmsg(l->sock, &msg, MSG_CMSG_CLOEXEC)) < 0)
 		if (!interrupted(&reset))
@@ -341,7 +342,7 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 		return no_descriptor(l);
 	/* The length in the head shows whether the reply is complete. */
 	err = check_reply(l, call, &reply, (size_t)n);
-	if (err < 0 && call->fd && *call->fd >= 0) {
+	if (err && call->fd && *call->fd >= 0) {
 		close(*call->fd);
 		*call->fd = -1;
 	}
@@ -369,7 +370,7 @@ static int start_locked(struct nblib_link *l, struct nblib_call *call, struct nb
 
 	if (err == 0)
 		err = send_request(l, call, MSG_DONTWAIT);
-	if (err < 0)
+	if (err)
 		return err;
 	l->late[l->nlate++] = (struct nblib_late){ .seq = call->seq, .op = call->op, .to = to };
 	return 0;
@@ -402,9 +403,9 @@ int nblib_link_finish(struct nblib_link *l, struct nblib_call *call, struct nbli
 		err = check_reply(l, call, &to->head, to->length);
 		if (err == 0)
 			memcpy(call->fixed.iov_base, &to->body, call->fixed.iov_len);
-		return err < 0 ? err : 1;
+		return err ? err : 1;
 	}
-	if (err < 0 || !nblib_link_look(l))
+	if (err || !nblib_link_look(l))
 		return err;
 	return nblib_link_lost(l);
 }

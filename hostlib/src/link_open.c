@@ -15,7 +15,6 @@
 
 #include "internal.h"
 #include "nbar_host.h"
-#include "order.h"
 
 #define END_S 1 /* time limit for the daemon's answer to a close */
 
@@ -53,7 +52,7 @@ static int parse_name(struct nblib_link *l, const char *name, uint32_t *port)
 					  "\"%s\" is no name of a NIC: it has 1 to %zu characters, "
 					  "as in n0",
 					  name, sizeof(l->nic) - 1);
-		if (name[length] && parse_port(name, name + length + 1, port) < 0)
+		if (name[length] && parse_port(name, name + length + 1, port))
 			return -EINVAL;
 		snprintf(l->nic, sizeof(l->nic), "%.*s", (int)length, name);
 		n = nbar_run_dir_find(dir, sizeof(dir));
@@ -146,7 +145,7 @@ int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, 
 		if (err == 0)
 			err = connect_daemon(l);
 	}
-	if (err < 0)
+	if (err)
 		nblib_link_close(l);
 	return err;
 }
@@ -165,7 +164,8 @@ void nblib_link_end(struct nblib_link *l)
 	char byte[64];
 	ssize_t n = 1;
 
-	if (order_down_read(&l->down) == NBLIB_UP && shutdown(l->sock, SHUT_WR) == 0) {
+	/* After a fork there is no socket. If the link is lost, recv returns at once. */
+	if (shutdown(l->sock, SHUT_WR) == 0) {
 		setsockopt(l->sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 		while (n > 0 || (n < 0 && errno == EINTR))
 			n = recv(l->sock, byte, sizeof(byte), 0);

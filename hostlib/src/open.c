@@ -125,7 +125,7 @@ static int port_begin(const char *nic, enum nbar_op op, void *request, size_t si
 	if (!port)
 		return nblib_fail(-ENOMEM, "no memory for a port");
 	err = nblib_link_open(&port->link, nic, socket_id, port_wanted);
-	if (err < 0)
+	if (err)
 		goto fail;
 	err = nblib_link_call(&port->link, &call);
 	if (err == 0) {
@@ -136,7 +136,7 @@ static int port_begin(const char *nic, enum nbar_op op, void *request, size_t si
 	}
 	if (fd >= 0)
 		close(fd);
-	if (err < 0)
+	if (err)
 		goto fail;
 	remember(port);
 	*out = port;

@@ -295,7 +295,7 @@ static inline void order_runs_write(uint32_t *runs, bool value)
  * nothing. */
 static inline bool order_abort(uint32_t *mark)
 {
-	return __atomic_exchange_n(mark, 1, __ATOMIC_RELAXED);
+	return __atomic_exchange_n(mark, true, __ATOMIC_RELAXED);
 }
 
 static inline bool order_aborted(const uint32_t *aborted)

@@ -41,7 +41,7 @@ int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group
 {
 	int err = g ? group_refuses(g, ticket) : 0;
 
-	if (err < 0)
+	if (err)
 		return err;
 	if (me >= procs->size)
 		return nblib_fail(-ERANGE, "process %u: a process team of %u has processes 0 to %u",
@@ -92,7 +92,7 @@ int nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g
 		return nblib_group_wait(g, ticket, policy ? policy : &g->wait, timeout_ns);
 	if (!policy) {
 		err = nblib_wait_default(&wait);
-		if (err < 0)
+		if (err)
 			return err;
 		policy = &wait;
 	}

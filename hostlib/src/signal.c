@@ -25,7 +25,7 @@ static int send_room(struct nbar_port *port)
 	if (port->sends_put - port->sends_taken < NBAR_SIGNALS_MAX)
 		return 0;
 	nblib_poll(port);
-	if (++full % FULLS_A_LOOK == 0 && nblib_link_look(&port->link))
+	if (!(++full % FULLS_A_LOOK) && nblib_link_look(&port->link))
 		return nblib_link_lost(&port->link);
 	return nblib_fail(-EAGAIN, "NIC %s has not taken the last %u messages yet: try again",
 			  port->link.nic, NBAR_SIGNALS_MAX);
@@ -49,7 +49,7 @@ int nbar_signal_send(struct nbar_group *g, uint32_t peer, const uint32_t word[NB
 	if (order_down_read(&port->link.down) != NBLIB_UP)
 		return nblib_link_lost(&port->link);
 	err = send_room(port);
-	if (err < 0)
+	if (err)
 		return err;
 	order_signal_put(&e->cell, g->cell);
 	order_signal_put(&e->peer, peer);

@@ -78,7 +78,7 @@ int nbar_spare_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	of_signals.plan_length = 0;
 	if (err == 0)
 		err = nbar_group_open(port, &of_signals, &s->signals, endpoint);
-	if (err < 0) {
+	if (err) {
 		free(s);
 		return err;
 	}
@@ -191,7 +191,7 @@ static int serve(struct shrink *k, const struct timespec *start, uint64_t timeou
 	uint64_t ns = (uint64_t)(now.tv_sec - start->tv_sec) * UINT64_C(1000000000) +
 		      (uint64_t)now.tv_nsec - (uint64_t)start->tv_nsec;
 
-	if (err < 0 || ns < timeout_ns)
+	if (err || ns < timeout_ns)
 		return err;
 	k->time_over = true;
 	if (missing == NBAR_RANK_NONE)
@@ -284,7 +284,7 @@ static int open_new(struct shrink *k)
 	attr.size = k->size;
 	attr.tag ^= k->list;
 	err = nbar_group_open(k->spare->port, &attr, &k->group, &k->endpoint[attr.rank]);
-	if (err < 0)
+	if (err)
 		return err;
 	k->nonce = UINT32_C(2166136261);
 	for (size_t i = 0; i < sizeof(k->endpoint->byte); i++)

@@ -14,7 +14,7 @@ static int ask(const char *nic, struct nblib_call *call, uint32_t *pid)
 	uint32_t port;
 	int err = nblib_link_open(&link, nic, 0, &port);
 
-	if (err < 0)
+	if (err)
 		return err;
 	err = nblib_link_call(&link, call);
 	*pid = nblib_link_pid(&link);
@@ -32,7 +32,7 @@ int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out)
 	uint32_t pid;
 	int err = ask(nic, &call, &pid);
 
-	if (err < 0)
+	if (err)
 		return err;
 	if (pid != 0) /* the daemon may number itself in a PID namespace of its own */
 		reply.pid = pid;
@@ -77,7 +77,7 @@ static int visit_one(struct nblib_link *link, const struct visitor *v,
 		uint32_t index;
 		int err = nblib_stat_group(link, info->port, info->cell, &index, &stat);
 
-		if (err < 0 && err != -ENOENT && err != -EOPNOTSUPP)
+		if (err && err != -ENOENT && err != -EOPNOTSUPP)
 			return err;
 		/* The cell may have another group now. */
 		has = err == 0 && index == info->index;
@@ -109,7 +109,7 @@ static int visit_groups(struct nblib_link *link, void *room, const struct visito
 		struct nbar_group_info *info = room;
 		int err = nblib_link_call(link, &call);
 
-		if (err < 0)
+		if (err)
 			return err;
 		if (call.nrest != (uint64_t)reply.ninfo * sizeof(*info) ||
 		    (reply.next != 0 && reply.next <= request.first))

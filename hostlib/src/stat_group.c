@@ -78,7 +78,7 @@ static int fetch(struct nblib_link *link, struct nbar_req_group_latency *request
 		call.rest = (struct iovec){ last + n, (ENTRIES_MAX - n) * sizeof(*last) };
 		int err = nblib_link_call(link, &call);
 
-		if (err < 0)
+		if (err)
 			return err;
 		if (call.nrest != (uint64_t)reply.nlast * sizeof(*last) ||
 		    (reply.next != 0 && reply.next <= request->first))
@@ -130,7 +130,7 @@ int nbar_group_stat_sized(const struct nbar_group *g, struct nbar_group_stat *ou
 	uint32_t index;
 	int err = nblib_stat_group(&g->port->link, g->port->number, g->cell, &index, &stat);
 
-	if (err < 0)
+	if (err)
 		return err;
 	memset(out, 0, size);
 	memcpy(out, &stat, size < sizeof(stat) ? size : sizeof(stat));

@@ -12,11 +12,14 @@
 #include "internal.h"
 #include "order.h"
 
+/* In a sense-reverse team, a thread has no number. */
+enum { ANY_THREAD };
+
 /* Takes the settings from the group or from the environment. */
 static int begin(struct nbar_team *team, const struct nbar_team_attr *attr)
 {
 	struct nbar_group *group = attr->group;
-	uint32_t epoch = 0;
+	uint32_t epoch = 0, cpus = nblib_cpus();
 	int err;
 
 	/* The library would refuse the post, and the threads would wait for ever. */
@@ -33,11 +36,11 @@ static int begin(struct nbar_team *team, const struct nbar_team_attr *attr)
 		team->wait = group->wait;
 	} else {
 		err = nblib_wait_default(&team->wait);
-		if (err < 0)
+		if (err)
 			return err;
 	}
 	/* The awaited thread may need this processor. */
-	if (team->size > nblib_cpus() || nblib_cpus() == 1)
+	if (team->size > cpus || cpus == 1)
 		team->wait.spin_us = 0;
 	team->group = group;
 	team->local = attr->local != 0;
@@ -63,7 +66,7 @@ int nbar_team_size(const char *kind, uint32_t size, size_t *bytes)
 	int err = describe(&team, kind, size);
 	uint64_t need;
 
-	if (err < 0)
+	if (err)
 		return err;
 	need = nblib_kind_bytes(&team);
 	if (need > SIZE_MAX)
@@ -80,7 +83,7 @@ static int setup(struct nbar_team *team, size_t length, const struct nbar_team_a
 	struct nbar_team made;
 	int err = describe(&made, attr->kind, attr->size);
 
-	if (err < 0)
+	if (err)
 		return err;
 	if ((uintptr_t)team % _Alignof(struct nbar_team) != 0)
 		return nblib_fail(-EINVAL, "the memory of a team must be aligned to %u bytes",
@@ -103,7 +106,7 @@ int nbar_team_setup(struct nbar_team *team, size_t length, const struct nbar_tea
 	int err = nblib_struct_read("nbar_team_attr", &ours, sizeof(ours), least, attr,
 				    attr->struct_size);
 
-	return err < 0 ? err : setup(team, length, &ours);
+	return err ? err : setup(team, length, &ours);
 }
 
 int nbar_team_init(struct nbar_team *team, uint32_t size, struct nbar_group *group)
@@ -192,7 +195,7 @@ static int post_group(struct nbar_team *team, uint32_t me, uint32_t *ticket)
 		return group_error(g);
 	if (last) {
 		err = nbar_post(g, NULL);
-		if (err < 0)
+		if (err)
 			return broken(team, *ticket, err);
 	}
 	return last;
@@ -221,7 +224,7 @@ int nbar_team_barrier(struct nbar_team *team)
 	if (team->kind != NBLIB_SENSE_REVERSE)
 		return nblib_fail(-EINVAL, "threads of this kind of team have numbers: call "
 					   "nbar_team_barrier_as");
-	return team->group ? barrier_group(team, 0) : barrier_alone(team, 0);
+	return team->group ? barrier_group(team, ANY_THREAD) : barrier_alone(team, ANY_THREAD);
 }
 
 int nbar_team_barrier_as(struct nbar_team *team, uint32_t me)
@@ -245,11 +248,12 @@ int nbar_team_post(struct nbar_team *team, uint32_t *ticket)
 {
 	int last = check_phases(team);
 
-	if (last < 0)
+	if (last)
 		return last;
-	last = team->group ? post_group(team, 0, ticket) : nblib_kind_arrive(team, 0, ticket);
+	last = team->group ? post_group(team, ANY_THREAD, ticket)
+			   : nblib_kind_arrive(team, ANY_THREAD, ticket);
 	if (last > 0 && !team->group)
-		nblib_kind_release(team, 0, *ticket);
+		nblib_kind_release(team, ANY_THREAD, *ticket);
 	return last < 0 ? last : 0;
 }
 
@@ -258,7 +262,7 @@ int nbar_team_test(struct nbar_team *team, uint32_t ticket)
 	struct nbar_group *g = team->group;
 	int rc = check_phases(team);
 
-	if (rc < 0)
+	if (rc)
 		return rc;
 	if (!g || nblib_kind_reached(team, ticket))
 		return nblib_kind_reached(team, ticket);
@@ -276,11 +280,11 @@ int nbar_team_finish(struct nbar_team *team, uint32_t ticket)
 {
 	int rc = check_phases(team);
 
-	if (rc < 0)
+	if (rc)
 		return rc;
 	if (team->group)
 		return wait_nic(team, ticket);
-	nblib_kind_wait(team, 0, ticket);
+	nblib_kind_wait(team, ANY_THREAD, ticket);
 	return 0;
 }
 
@@ -300,7 +304,7 @@ int nbar_team_arrive(struct nbar_team *team, uint32_t me, uint32_t *ticket)
 {
 	int err = check_half(team, me);
 
-	return err < 0 ? err : nblib_kind_arrive(team, me, ticket);
+	return err ? err : nblib_kind_arrive(team, me, ticket);
 }
 
 int nbar_team_release(struct nbar_team *team, uint32_t me, uint32_t ticket)

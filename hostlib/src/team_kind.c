@@ -36,6 +36,7 @@ enum { LINE_MINE, LINE_UP, LINE_DOWN, LINES_OF_TREE, LINE_ROUND = LINE_UP };
 
 _Static_assert(sizeof(struct line) == 128, "a pair of cache lines, as processors fetch them");
 _Static_assert(sizeof(struct nbar_team) == 384, "three pairs of cache lines");
+_Static_assert(NBAR_TEAM_MAX <= 1u << 30, "child_up shifts by the number of a round");
 
 static uint64_t *line_of(struct nbar_team *team, uint32_t thread, uint32_t line)
 {
@@ -185,7 +186,7 @@ static uint32_t child_up(const struct nbar_team *team, uint32_t me, uint32_t k)
 
 	if (team->kind == NBLIB_MCS && k < 4)
 		child = 4 * me + 1 + k;
-	else if (team->kind == NBLIB_TOURNAMENT && k < 31 && me % (2u << k) == 0)
+	else if (team->kind == NBLIB_TOURNAMENT && me % (2u << k) == 0)
 		child = me + (1u << k); /* the loser of round k */
 	return child < team->size ? child : NBAR_TEAM_MAX;
 }

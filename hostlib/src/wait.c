@@ -48,7 +48,7 @@ static void futex_sleep(const uint32_t *word, int op, uint32_t seen, uint64_t ns
 		.tv_nsec = (long)(ns % UINT64_C(1000000000)),
 	};
 
-	syscall(SYS_futex, word, op, seen, ns == NBAR_FOREVER ? NULL : &t, NULL, 0);
+	syscall(SYS_futex, word, op, seen, ns == NBAR_FOREVER ? NULL : &t);
 }
 
 uint32_t nblib_cpus(void)
@@ -298,12 +298,12 @@ bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t tick
 
 void nblib_wake_group(const struct nbar_group *g)
 {
-	syscall(SYS_futex, &g->completion->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	syscall(SYS_futex, &g->completion->wake, FUTEX_WAKE, INT_MAX);
 }
 
 void nblib_wake_team(uint64_t *word)
 {
-	syscall(SYS_futex, epoch_half(word), FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	syscall(SYS_futex, epoch_half(word), FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
 bool nblib_wait_procs(struct nbar_process_team *procs, const struct nbar_wait_policy *policy,
@@ -334,5 +334,5 @@ bool nblib_wait_procs(struct nbar_process_team *procs, const struct nbar_wait_po
 void nblib_wake_procs(struct nbar_process_team *procs)
 {
 	order_procs_wake(&procs->wake);
-	syscall(SYS_futex, &procs->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	syscall(SYS_futex, &procs->wake, FUTEX_WAKE, INT_MAX);
 }

@@ -22,6 +22,9 @@
 #define LIFE_STOPPED_NS UINT64_C(50000000)
 #define LIFE_GONE_NS UINT64_C(1000000000)
 
+#define TEXT_MAX 64u                 /* bytes of the text of a reason */
+#define ROOM_A_RANK (TEXT_MAX + 32u) /* " and 1048575 (TEXT)" */
+
 void nblib_life_look(struct nbar_group *g, uint64_t now)
 {
 	uint32_t life = order_life_read(&g->port->page->life);
@@ -83,31 +86,31 @@ int nbar_why_text(uint16_t why, char *out, size_t size)
 	return snprintf(out, size, "%s", "");
 }
 
-/* "ranks 3 (late for 2.0 s), 5 and 7 have" */
+/* "ranks 3 (late for 2.0 s), 5 and 7 have". size: at least ROOM_A_RANK for each rank, and for the
+ * other words. */
 static void say_ranks(char *out, size_t size, const uint32_t *rank, const uint16_t *why, int n)
 {
 	size_t at = (size_t)snprintf(out, size, n == 1 ? "rank" : "ranks");
-	char text[64];
+	char text[TEXT_MAX];
 
-	for (int i = 0; i < n && at < size; i++) {
+	for (int i = 0; i < n; i++) {
 		const char *before = i == 0 ? " " : i == n - 1 ? " and " : ", ";
 
 		at += (size_t)snprintf(out + at, size - at, "%s%u", before, rank[i]);
-		if (at < size && nbar_why_text(why[i], text, sizeof(text)) > 0)
+		if (nbar_why_text(why[i], text, sizeof(text)))
 			at += (size_t)snprintf(out + at, size - at, " (%s)", text);
 	}
-	if (at < size)
-		snprintf(out + at, size - at, n == 1 ? " has" : " have");
+	snprintf(out + at, size - at, n == 1 ? " has" : " have");
 }
 
 int nblib_why_late(const struct nbar_group *g, uint32_t ticket)
 {
 	uint32_t rank[NBAR_STRAGGLERS_MAX];
 	uint16_t why[NBAR_STRAGGLERS_MAX];
-	char who[512];
+	char who[ROOM_A_RANK * (NBAR_STRAGGLERS_MAX + 1)];
 	int n;
 
-	if (nbar_nic_why(g, who, sizeof(who)) > 0)
+	if (nbar_nic_why(g, who, sizeof(who)))
 		return nblib_fail(-ETIME, "barrier %u is not complete yet: %s; then wait again",
 				  ticket, who);
 	n = nbar_missing_why(g, rank, why, NBAR_STRAGGLERS_MAX);
@@ -129,7 +132,7 @@ int nbar_missing_why(const struct nbar_group *g, uint32_t *ranks, uint16_t *why,
 	uint32_t nstragglers;
 
 	if (word >> 32) {
-		if (n > 0) {
+		if (n) {
 			ranks[0] = order_failed_rank_read(&g->completion->failed_rank);
 			why[0] = 0;
 		}

@@ -327,11 +327,12 @@ static void a_process_without_descriptors_is_told(void **state)
 }
 
 /* The kernel does not say how many processors there are, because they are too many for a cpu_set_t:
- * more than one, so that threads may spin. */
+ * more than one, so that threads may spin. The library reckons with two. */
 static void more_processors_than_a_set_has_bits(void **state)
 {
 	const struct nbar_wait_policy policy = { .spin_us = 20 };
 	struct nbar_group g = { .size = 1 };
+	struct nbar_team team;
 
 	(void)state;
 	fault.left = 1;
@@ -339,6 +340,11 @@ static void more_processors_than_a_set_has_bits(void **state)
 	nbar_group_set_wait(&g, &policy);
 	assert_int_equal(fault.left, 0);
 	assert_int_equal(g.wait.spin_us, 20);
+	for (uint32_t size = 2; size <= 3; size++) {
+		fault.left = 1;
+		require_ok(nbar_team_init(&team, size, NULL));
+		assert_int_equal(team.wait.spin_us, size == 2 ? 20 : 0);
+	}
 }
 
 /* A fork locks the list of ports, and unlocks it in parent and child. */

@@ -22,6 +22,7 @@
 #include "order.h"
 
 #define CELL 2u
+#define MS UINT64_C(1000000)
 #define OTHERS 7u     /* a uid */
 #define OURS 1234567u /* the uid here */
 
@@ -284,6 +285,10 @@ static void a_share_is_of_the_same_user(void **state)
 	expect(attach(5), EBUSY, "the text of the library");
 	fake.open = ENOENT;
 	expect(attach(0), ENOENT, "no NIC host:x in this process");
+	/* A share has a bad number. */
+	fake.connect = ENOENT;
+	expect(attach(NBAR_HOSTNIC_SOCKET_IDS), ECONNREFUSED, "has ended");
+	expect(attach(NBAR_HOSTNIC_SOCKET_IDS + 1), EINVAL, "socket id 2147483648");
 	expect(nbar_nic_stat("host:x", &stat), ENOENT, "no NIC host:x in this process");
 	expect(nbar_nic_groups("host:x", NULL, NULL), ENOENT, "no NIC host:x in this process");
 }
@@ -291,13 +296,17 @@ static void a_share_is_of_the_same_user(void **state)
 /* A program may have closed its standard input. */
 static void a_socket_may_have_any_number(void **state)
 {
-	struct nblib_link link = { .sock = STDIN_FILENO };
-	int kept = dup(STDIN_FILENO), end[2];
+	struct nblib_link link = { .sock = -1 };
+	struct timeval limit = { 0 };
+	socklen_t size = sizeof(limit);
+	int kept = dup(STDIN_FILENO), end[2], rc;
 	bool closed;
 
 	(void)state;
-	assert_int_equal(pipe(end), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, end), 0);
 	assert_int_equal(dup2(end[0], STDIN_FILENO), STDIN_FILENO);
+	rc = nblib_host_connect(&link, "host:x", NBLIB_SOCKET_ID_MAKE);
+	__real_getsockopt(STDIN_FILENO, SOL_SOCKET, SO_RCVTIMEO, &limit, &size);
 	nblib_link_close(&link);
 	closed = fcntl(STDIN_FILENO, F_GETFD) < 0;
 	if (kept >= 0)
@@ -305,6 +314,8 @@ static void a_socket_may_have_any_number(void **state)
 	close(kept);
 	close(end[0]);
 	close(end[1]);
+	assert_int_equal(rc, 0);
+	assert_int_equal(limit.tv_sec, 30); /* how long a request waits for its reply */
 	assert_true(closed);
 	assert_int_equal(link.sock, -1);
 }
@@ -345,6 +356,27 @@ static void a_pass_brings_news(void **state)
 	assert_int_equal(in.word[0], 77);
 	assert_int_equal(nbar_signal_recv(&port, &in), 0);
 	assert_int_equal(page.recvs_taken, 1);
+}
+
+static void take_one(void)
+{
+	page.sends_taken = 1;
+	fake.look = NULL;
+}
+
+/* While the ring is full, a sender gives the NIC the chance to take messages. */
+static void a_full_ring_runs_a_pass(void **state)
+{
+	const uint32_t word[NBAR_SIGNAL_WORDS] = { 1 };
+
+	(void)state;
+	group.is_signal = true;
+	group.npeer = 1;
+	port.sends_put = NBAR_SIGNALS_MAX;
+	fake.look = take_one;
+	expect(nbar_signal_send(&group, 0, word), EAGAIN, "try again");
+	assert_null(fake.look);
+	assert_int_equal(nbar_signal_send(&group, 0, word), 0);
 }
 
 static void must_not_run(void)
@@ -460,7 +492,7 @@ static void why_a_nic_does_not_run(void **state)
 	char text[256];
 
 	(void)state;
-	group.life_mute = UINT64_C(2000000000);
+	group.life_mute = 2000 * MS;
 	assert_int_equal(nbar_nic_why(&group, text, sizeof(text)), 0); /* it has no daemon */
 	port.link.host = NULL;
 	port.link.in_process = false;
@@ -470,7 +502,16 @@ static void why_a_nic_does_not_run(void **state)
 	fake.getsockopt = EBADF;
 	assert_true(nbar_nic_why(&group, text, sizeof(text)) > 0);
 	assert_non_null(strstr(text, "its daemon, process 0, get a processor?"));
-	group.life_mute /= 4; /* a busy machine may cause so short a silence */
+	/* A busy machine may cause a silence of less than 1 s; of a stopped process, less than 50
+	 * ms. */
+	group.life_mute = 1000 * MS;
+	assert_true(nbar_nic_why(&group, text, sizeof(text)) > 0);
+	group.life_mute--;
+	assert_int_equal(nbar_nic_why(&group, text, sizeof(text)), 0);
+	fake.getsockopt = 0;
+	group.life_mute = 50 * MS;
+	assert_true(nbar_nic_why(&group, text, sizeof(text)) > 0);
+	group.life_mute--;
 	assert_int_equal(nbar_nic_why(&group, text, sizeof(text)), 0);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
@@ -483,11 +524,17 @@ int main(void)
 {
 #define HOST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		HOST(the_library_must_fit),        HOST(what_the_library_refuses_is_told),
-		HOST(a_share_is_of_the_same_user), HOST(a_socket_may_have_any_number),
-		HOST(a_pass_brings_news),          HOST(a_nic_that_has_ended_runs_no_pass),
-		HOST(the_last_barrier_counts),     HOST(a_connection_that_fails_is_explained),
-		HOST(a_listener_must_be_trusted),  HOST(why_a_nic_does_not_run),
+		HOST(the_library_must_fit),
+		HOST(what_the_library_refuses_is_told),
+		HOST(a_share_is_of_the_same_user),
+		HOST(a_socket_may_have_any_number),
+		HOST(a_full_ring_runs_a_pass),
+		HOST(a_pass_brings_news),
+		HOST(a_nic_that_has_ended_runs_no_pass),
+		HOST(the_last_barrier_counts),
+		HOST(a_connection_that_fails_is_explained),
+		HOST(a_listener_must_be_trusted),
+		HOST(why_a_nic_does_not_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

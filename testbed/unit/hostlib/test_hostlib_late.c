@@ -136,6 +136,11 @@ static void a_number_of_no_request_is_nonsense(void **state)
 	assert_int_equal(open_group(&g), -EPROTO);
 }
 
+static void must_not_wait(void)
+{
+	fail_msg("waits again");
+}
+
 /* The number of unanswered requests is limited. Closing a port waits once, not for each group. */
 static void too_many_unanswered(void **state)
 {
@@ -157,7 +162,9 @@ static void too_many_unanswered(void **state)
 	nbar_group_close(g[1]);
 	heard(NBAR_OP_GROUP_CLOSE, ++seq);
 	assert_int_equal(port.link.nlate, NBLIB_LATE_MAX);
+	fails.wait = must_not_wait;
 	assert_int_equal(open_group(&more), -ETIME);
+	fails.wait = NULL;
 	heard_nothing();
 	for (uint32_t i = 4; i <= seq; i++)
 		answer(i <= seq - 2 ? NBAR_OP_GROUP_OPEN : NBAR_OP_GROUP_CLOSE, i, -EBUSY, 0);

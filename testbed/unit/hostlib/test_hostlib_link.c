@@ -48,16 +48,21 @@ static void a_late_reply_that_is_lost_ends_the_port(void **state)
 	struct nblib_answer wanted = { 0 };
 	struct nbar_group *g;
 
-	(void)state;
-	assert_int_equal(nblib_link_start(&port.link, &call, &wanted), 0);
-	answer(NBAR_OP_GROUP_CONNECT, 1, -EBUSY, 0);
-	fails.reads = 2;
-	assert_int_equal(nblib_link_finish(&port.link, &call, &wanted), -ENETDOWN);
-	assert_false(wanted.came);
-	assert_int_equal(fails.reads, 0);
-	assert_int_equal(port.link.nlate, 0);
-	assert_int_equal(open_group(&g), -ENETDOWN);
-	heard(NBAR_OP_GROUP_CONNECT, 1);
+	for (uint32_t starts = 0; starts < 2; starts++) {
+		assert_int_equal(nblib_link_start(&port.link, &call, &wanted), 0);
+		answer(NBAR_OP_GROUP_CONNECT, 1, -EBUSY, 0);
+		fails.reads = 2;
+		assert_int_equal(starts ? nblib_link_start(&port.link, &call, NULL)
+					: nblib_link_finish(&port.link, &call, &wanted),
+				 -ENETDOWN);
+		assert_false(wanted.came);
+		assert_int_equal(fails.reads, 0);
+		assert_int_equal(port.link.nlate, 0);
+		assert_int_equal(open_group(&g), -ENETDOWN);
+		heard(NBAR_OP_GROUP_CONNECT, 1);
+		tear_down(state);
+		set_up(state);
+	}
 }
 
 /* The NIC must learn of the abort: the next call sends the abort that the first call could not
@@ -336,6 +341,9 @@ static void large_groups_have_room_for_their_peers(void **state)
 	assert_int_equal(peer[0], 0);
 	assert_int_equal(peer[1], 2);
 	assert_int_equal(peer[attr.size - 2], attr.size - 1);
+	attr = (struct nbar_group_attr){ .size = NBAR_SIZE_MAX }; /* the largest */
+	answer(NBAR_OP_GROUP_OPEN, 3, 0, 7);
+	assert_int_equal(nbar_group_open(&port, &attr, &g, &endpoint), 0);
 }
 
 /* A message of one byte is a reply, but not the reply of a NIC. */
@@ -352,17 +360,28 @@ static void the_shortest_reply(void **state)
 
 /* --- ends ------------------------------------------------------------------------------------ */
 
-/* To end a link, the library reads until the daemon closes its end. It repeats an interrupted read.
- */
+static void look_at_the_limit(void)
+{
+	struct timeval limit;
+	socklen_t size = sizeof(limit);
+
+	assert_int_equal(getsockopt(port.link.sock, SOL_SOCKET, SO_RCVTIMEO, &limit, &size), 0);
+	assert_int_equal(limit.tv_sec, 1);
+}
+
+/* To end a link, the library reads until the daemon closes its end, but not for long. It repeats an
+ * interrupted read. */
 static void a_link_ends_once(void **state)
 {
 	(void)state;
 	close(nic_end);
 	nic_end = -1;
-	fails.reads = 1;
+	fails.reads = 2;
 	fails.error = EINTR;
+	fails.wait = look_at_the_limit;
 	nblib_link_end(&port.link);
 	assert_int_equal(fails.reads, 0);
+	assert_null(fails.wait);
 	assert_int_equal(port.link.sock, -1);
 }
 
@@ -425,6 +444,24 @@ static void a_full_list_is_waited_for(void **state)
 	port.link.overdue = false;
 	fails.wait = answer_nonsense;
 	assert_int_equal(open_group(&g), -ENETDOWN);
+}
+
+/* A thread that waits finds the end of the NIC, for a reply or for room in the list. An errno of an
+ * earlier call means nothing. */
+static void an_end_is_no_time_limit(void **state)
+{
+	struct nblib_call call = abort_call();
+	struct nbar_group *g;
+
+	for (uint32_t full = 0; full < 2; full++) {
+		if (full)
+			fill_the_list(&call);
+		shutdown(nic_end, SHUT_WR);
+		errno = EAGAIN;
+		assert_int_equal(open_group(&g), -ENETDOWN);
+		tear_down(state);
+		set_up(state);
+	}
 }
 
 /* A connect that does not wait tries again while the list is full, and fails without memory. */
@@ -493,6 +530,7 @@ int main(void)
 		LINK(a_link_ends_once),
 		LINK(a_group_is_closed_while_it_connects),
 		LINK(a_full_list_is_waited_for),
+		LINK(an_end_is_no_time_limit),
 		LINK(a_connect_that_cannot_be_sent),
 		LINK(a_call_that_does_not_wait_notices_the_end),
 	};

@@ -98,6 +98,7 @@ static void a_status_is_told_in_words(void **state)
 	page.completion[CELL].failed_rank = 42;
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		uint32_t who[2] = { 9, 9 };
+		uint16_t why[2] = { 9, 9 };
 
 		complete(5, want[i].status);
 		assert_int_equal(nbar_test(&group, 5), 1);
@@ -108,9 +109,14 @@ static void a_status_is_told_in_words(void **state)
 		assert_non_null(strstr(nbar_error(), "barrier 6 "));
 		assert_int_equal(nbar_wait(&group, 6, NBAR_FOREVER), want[i].error);
 		assert_int_equal(nbar_post(&group, NULL), want[i].error);
-		assert_int_equal(nbar_missing(&group, who, 2), 1);
+		assert_int_equal(nbar_missing_why(&group, who, why, 2), 1);
 		assert_int_equal(who[0], 42);
 		assert_int_equal(who[1], 9);
+		assert_int_equal(why[0], 0);
+		assert_int_equal(why[1], 9);
+		who[0] = 9;
+		assert_int_equal(nbar_missing(&group, who, 1), 1);
+		assert_int_equal(who[0], 42);
 	}
 	page.completion[CELL].failed_rank = 1; /* this rank: its own NIC has stopped */
 	complete(5, NBAR_STATUS_NIC_DOWN);
@@ -149,7 +155,7 @@ static void epochs_wrap(void **state)
 
 static void a_list_of_late_ranks_is_bounded(void **state)
 {
-	uint32_t who[32];
+	uint32_t who[32] = { [2] = 9, [NBAR_STRAGGLERS_MAX] = 9 };
 
 	(void)state;
 	for (uint32_t i = 0; i < NBAR_STRAGGLERS_MAX; i++)
@@ -157,8 +163,12 @@ static void a_list_of_late_ranks_is_bounded(void **state)
 	page.completion[CELL].nstragglers = 4000000000u;
 	assert_int_equal(nbar_missing(&group, who, 32), 0); /* no barrier is under way */
 	assert_int_equal(nbar_post(&group, NULL), 0);
+	assert_int_equal(nbar_missing(&group, who, 2), NBAR_STRAGGLERS_MAX);
+	assert_int_equal(who[1], 101);
+	assert_int_equal(who[2], 9);
 	assert_int_equal(nbar_missing(&group, who, 32), NBAR_STRAGGLERS_MAX);
 	assert_int_equal(who[NBAR_STRAGGLERS_MAX - 1], 100 + NBAR_STRAGGLERS_MAX - 1);
+	assert_int_equal(who[NBAR_STRAGGLERS_MAX], 9);
 	assert_int_equal(nbar_wait(&group, 1, 1), -ETIME);
 	assert_non_null(strstr(nbar_error(), "ranks 100, 101, "));
 	assert_non_null(strstr(nbar_error(), "105 and 106 have not arrived"));
@@ -317,6 +327,32 @@ static void a_look_of_before_counts_nothing(void **state)
 		nblib_life_look(&group, i % 2 ? now : now - 1);
 	assert_true(nblib_life_mute(&group) == 0);
 	assert_true(group.life_looked == now);
+	page.life = 8;
+	nblib_life_look(&group, now); /* another thread's look at the same time */
+	assert_int_equal(group.life, 8);
+}
+
+/* A look adds the time since the look before, but at most 200 ms: this process may have been
+ * stopped. A NIC of an earlier version shows no sign of life, so its silence means nothing. */
+static void looks_add_up(void **state)
+{
+	static const struct {
+		uint32_t life;
+		uint64_t now_ms, mute_ms;
+	} look[] = {
+		{ 1, 1000, 0 },          { 1, 1100, 100 },
+		{ 1, 1300, 300 },        { 1, 9300, 500 },
+		{ 2, 9400, 0 },          { 2, 9401, 1 },
+		{ UINT32_MAX, 9500, 0 }, { UINT32_MAX, 9600, 100 },
+		{ 0, 9700, 0 },          { 0, 9800, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(look) / sizeof(look[0]); i++) {
+		page.life = look[i].life;
+		nblib_life_look(&group, look[i].now_ms * 1000000);
+		assert_int_equal(nblib_life_mute(&group), look[i].mute_ms * 1000000);
+	}
 }
 
 /* A thread asks for a wake before it sleeps. If another event wakes the thread, it sleeps again. */
@@ -456,6 +492,7 @@ int main(void)
 		TEST(a_nic_that_goes_on_is_waited_for),
 		TEST(a_team_waits_for_a_nic_that_stands_still),
 		TEST(a_look_of_before_counts_nothing),
+		TEST(looks_add_up),
 		TEST(a_sleeper_asks),
 		TEST(a_daemon_that_was_killed_is_noticed),
 		TEST(testing_alone_notices_too),

@@ -231,22 +231,26 @@ static void a_refusal_is_passed_on(void **state)
 	}
 }
 
-/* A program may have closed its standard input. The descriptor of the page is closed, whatever its
- * number. */
-static void a_page_may_be_descriptor_0(void **state)
+/* A program may have closed its standard input. The descriptors of the page and of the socket are
+ * closed, whatever their numbers. */
+static void a_descriptor_may_be_0(void **state)
 {
 	int kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-	bool closed;
+	bool closed = true;
 
 	(void)state;
 	if (kept < 0)
 		skip();
-	frees_stdin = true;
-	say_port();
-	expect_open(0, "");
-	closed = fcntl(STDIN_FILENO, F_GETFD) < 0;
-	frees_stdin = false;
-	dup2(kept, STDIN_FILENO);
+	for (int is_page = 0; is_page <= 1; is_page++) {
+		frees_stdin = is_page;
+		say_port();
+		if (!is_page)
+			close(STDIN_FILENO);
+		expect_open(0, "");
+		closed = closed && fcntl(STDIN_FILENO, F_GETFD) < 0;
+		frees_stdin = false;
+		dup2(kept, STDIN_FILENO);
+	}
 	close(kept);
 	assert_true(closed);
 }
@@ -316,13 +320,17 @@ static void groups_are_checked(void **state)
 	static const struct {
 		uint32_t cell, npeer, peer;
 		size_t extra;
+		const char *text;
 	} bad[] = {
-		{ NBAR_GROUPS_MAX, 1, 0, 4 }, /* no such cell */
-		{ 0, 1, 1, 4 },               /* a peer of itself */
-		{ 0, 1, 2, 4 },               /* a rank beyond the size */
-		{ 0, 2, 0, 4 },               /* fewer peers than announced */
-		{ 0, 0, 0, 4 },               /* more */
-		{ 0, 3, 0, 12 },              /* more than there are ranks */
+		/* no such cell */
+		{ NBAR_GROUPS_MAX, 1, 0, 4, "NIC fake: its reply about the new group makes no" },
+		/* a peer of itself */
+		{ 0, 1, 1, 4, "NIC fake: names rank 1 as a peer of rank 1 of 2" },
+		/* a rank beyond the size */
+		{ 0, 1, 2, 4, "NIC fake: names rank 2 as a peer of rank 1 of 2" },
+		{ 0, 2, 0, 4, "makes no sense" },  /* fewer peers than announced */
+		{ 0, 0, 0, 4, "makes no sense" },  /* more */
+		{ 0, 3, 0, 12, "makes no sense" }, /* more than there are ranks */
 	};
 	const struct nbar_group_attr attr = { .rank = 1, .size = 2 };
 
@@ -342,6 +350,8 @@ static void groups_are_checked(void **state)
 		assert_int_equal(nbar_open(path, &port), 0);
 		require(nbar_group_open(port, &attr, &g, &endpoint) == -EPROTO, "case %u",
 			(unsigned)i);
+		require(strstr(nbar_error(), bad[i].text), "\"%s\" is not in: %s", bad[i].text,
+			nbar_error());
 		assert_null(g);
 		nbar_close(port);
 		daemon_end();
@@ -419,6 +429,12 @@ static void statistics_are_checked(void **state)
 	say(NBAR_OP_GROUP_STAT, sizeof(a->body.groups))->body.groups.ninfo = 1;
 	daemon_start();
 	assert_int_equal(nbar_nic_groups(path, visit, &n), -EPROTO);
+	assert_non_null(strstr(nbar_error(), "NIC fake: its list of groups makes no sense"));
+	daemon_end();
+
+	say(NBAR_OP_GROUP_STAT, 0)->head.status = -NBAR_EPERM;
+	daemon_start();
+	assert_int_equal(nbar_nic_groups(path, visit, &n), -EPERM);
 	daemon_end();
 }
 
@@ -618,7 +634,7 @@ int main(void)
 		cmocka_unit_test(a_good_answer_opens),
 		cmocka_unit_test(replies_are_checked),
 		cmocka_unit_test(a_refusal_is_passed_on),
-		cmocka_unit_test(a_page_may_be_descriptor_0),
+		cmocka_unit_test(a_descriptor_may_be_0),
 		cmocka_unit_test(a_refused_client_gets_the_reason),
 		cmocka_unit_test(pages_are_checked),
 		cmocka_unit_test(groups_are_checked),

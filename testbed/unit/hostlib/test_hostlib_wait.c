@@ -75,14 +75,15 @@ long __wrap_syscall(long number, ...)
 	const uint32_t *word = va_arg(rest, const uint32_t *);
 	const int op = va_arg(rest, int);
 	const uint32_t value = va_arg(rest, uint32_t);
-	const struct timespec *t = va_arg(rest, const struct timespec *);
+	const bool wakes = op == FUTEX_WAKE || op == FUTEX_WAKE_PRIVATE;
+	const struct timespec *t = wakes ? NULL : va_arg(rest, const struct timespec *);
 
 	va_end(rest);
 	void (*wake)(void) = fake.wake;
 
 	assert_int_equal(number, SYS_futex);
 	fake.op = op;
-	if (op == FUTEX_WAKE || op == FUTEX_WAKE_PRIVATE) {
+	if (wakes) {
 		assert_int_equal(value, INT_MAX);
 		return 0;
 	}
@@ -182,29 +183,36 @@ static void a_policy_is_followed(void **state)
 	assert_int_equal(fake.sleep[0], 100 * US);
 }
 
-/* A NIC without a sign of life for 30 s ends a wait without limit, at once. */
-static void a_silent_nic_ends_a_wait_at_once(void **state)
+/* A NIC without a sign of life for 30 s ends a wait without limit. The first look is after a sleep.
+ */
+static void a_silent_nic_ends_a_wait(void **state)
 {
 	(void)state;
 	page.life = 7;
 	group.life = 7;
-	group.life_mute = NBLIB_MUTE_NS;
+	group.life_mute = NBLIB_MUTE_NS - 50 * MS;
 	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, NBAR_FOREVER), -ETIME);
 	assert_int_equal(fake.nsleep, 1);
 	assert_int_equal(fake.looks, 1);
+}
+
+static void set_in_process(void)
+{
+	static const struct nbar_hostnic_ops ops = { .poll = count_pass };
+
+	port.link.in_process = true;
+	port.link.host = (struct nbar_hostnic *)&fake;
+	port.link.ops = &ops;
 }
 
 /* Between passes of an in-process NIC the thread naps: each nap is twice as long as the last, up to
  * 1 ms, and never longer than the time that is left. */
 static void naps_grow(void **state)
 {
-	static const struct nbar_hostnic_ops ops = { .poll = count_pass };
 	uint64_t sum = 0;
 
 	(void)state;
-	port.link.in_process = true;
-	port.link.host = (struct nbar_hostnic *)&fake;
-	port.link.ops = &ops;
+	set_in_process();
 	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, 5 * MS), -ETIME);
 	assert_int_equal(fake.nsleep, 11);
 	for (uint32_t i = 0; i < 7; i++)
@@ -217,6 +225,34 @@ static void naps_grow(void **state)
 	assert_int_equal(group.sleeps, 11);
 	assert_in_range(fake.passes, 11, 13);
 	assert_int_equal(fake.looks, 0); /* it has no daemon */
+	/* A thread that spins runs 4 passes between two looks at the clock. */
+	fake.passes = 0;
+	fake.step = 10 * US;
+	assert_int_equal(wait_for((struct nbar_wait_policy){ 10, 0, 1 }, 10 * US), -ETIME);
+	assert_int_equal(fake.passes, 10);
+	assert_int_equal(fake.nsleep, 11);
+}
+
+static void *cancelled_main(void *arg)
+{
+	pthread_cancel(pthread_self());
+	wait_for((struct nbar_wait_policy){ UINT32_MAX, 0, 0 }, 95 * MS);
+	return arg;
+}
+
+/* A thread that waits for an in-process NIC can be cancelled, as a thread that waits for a daemon.
+ */
+static void a_wait_can_be_cancelled(void **state)
+{
+	pthread_t thread;
+	void *rc;
+
+	(void)state;
+	set_in_process();
+	fake.step = MS;
+	assert_int_equal(pthread_create(&thread, NULL, cancelled_main, NULL), 0);
+	pthread_join(thread, &rc);
+	assert_ptr_equal(rc, PTHREAD_CANCELED);
 }
 
 /* --- teams ----------------------------------------------------------------------------------- */
@@ -230,12 +266,14 @@ static void release(void)
 	team_word = 1;
 }
 
-/* Threads of a team sleep until they are woken; in front of a group, for 50 ms at a time. */
+/* Threads of a team sleep until they are woken; in front of a group, for 50 ms at a time. The
+ * failure of a later barrier does not end the wait. */
 static void a_thread_of_a_team_sleeps(void **state)
 {
 	struct nbar_team team = { .size = 2, .wait = { 0, 0, 1 } };
 
 	(void)state;
+	order_team_break(&team.broken, 2);
 	for (uint32_t i = 0; i < 2; i++) {
 		team_word = 0;
 		fake.wake = release;
@@ -253,11 +291,12 @@ static void last_arrives(void)
 	assert_int_equal(procs.sleepers, 1);
 	assert_int_equal(nbar_process_team_post(&procs, NULL, 1, NULL), 0);
 	assert_int_equal(fake.op, FUTEX_WAKE);
+	assert_int_equal(procs.wake, 1);
 }
 
 static void a_process_of_a_team_sleeps(void **state)
 {
-	const struct nbar_wait_policy block = { 0, 0, 1 };
+	const struct nbar_wait_policy block = { 0, 0, 1 }, yield = { 0, 15, 1 };
 	uint32_t ticket;
 
 	(void)state;
@@ -273,6 +312,12 @@ static void a_process_of_a_team_sleeps(void **state)
 	assert_int_equal(fake.nsleep, 2);
 	assert_true(fake.sleep[1] == NBAR_FOREVER);
 	assert_int_equal(procs.sleepers, 0);
+	/* After two yields, a sleep lasts for the rest of the time. */
+	fake.step = 10 * US;
+	assert_int_equal(nbar_process_team_post(&procs, NULL, 0, &ticket), 0);
+	assert_int_equal(nbar_process_team_wait(&procs, NULL, ticket, &yield, 70 * MS), -ETIME);
+	assert_int_equal(fake.nsleep, 3);
+	assert_int_equal(fake.sleep[2], 70 * MS - 20 * US);
 }
 
 int main(void)
@@ -282,8 +327,9 @@ int main(void)
 		WAIT(looks_are_10_ms_apart),
 		WAIT(a_sleep_is_bounded),
 		WAIT(a_policy_is_followed),
-		WAIT(a_silent_nic_ends_a_wait_at_once),
+		WAIT(a_silent_nic_ends_a_wait),
 		WAIT(naps_grow),
+		WAIT(a_wait_can_be_cancelled),
 		WAIT(a_thread_of_a_team_sleeps),
 		WAIT(a_process_of_a_team_sleeps),
 	};

@@ -13,6 +13,7 @@
 
 #define SIZE 70u /* more members than one round asks for their addresses */
 #define ASKED 64u
+#define FLOOD 4096u /* messages that are received between two looks at the clock */
 #define PART_BITS 15u
 /* Messages of an address. As the number of a part, it means a request for the address. */
 #define ASK ((uint32_t)(sizeof(struct nbar_endpoint) / (4 * (NBAR_SIGNAL_WORDS - 1))))
@@ -31,8 +32,9 @@ static struct {
 	uint32_t nin, next;               /* messages that wait to be received */
 	struct nbar_signal_in in[8 * SIZE];
 	uint32_t opened, closed;
-	bool answers; /* each member that is asked sends its address */
-	bool flood;   /* there is always a further message */
+	bool answers;     /* each member that is asked sends its address */
+	uint32_t flooded; /* messages of the flood that were received */
+	bool flood;       /* there is always a further message */
 } fake;
 
 int __wrap_nbar_group_open(struct nbar_port *p, const struct nbar_group_attr *attr,
@@ -130,6 +132,9 @@ int __wrap_nbar_signal_send(struct nbar_group *g, uint32_t peer, const uint32_t 
 	if (fake.send)
 		return nblib_fail(-fake.send, "not sent");
 	if ((word[0] & PART_BITS) != ASK) {
+		/* A part of this rank's address. */
+		for (uint32_t i = 1; i < NBAR_SIGNAL_WORDS; i++)
+			assert_int_equal(word[i], UINT32_C(0x01010101) * (0x5a + fake.opened));
 		fake.sent[peer + 1]++;
 		return 0;
 	}
@@ -151,6 +156,7 @@ int __wrap_nbar_signal_recv(struct nbar_port *p, struct nbar_signal_in *out)
 	}
 	if (fake.flood) {
 		*out = (struct nbar_signal_in){ .group = &signals, .src = 1 };
+		fake.flooded++;
 		return 1;
 	}
 	return fake.recv ? nblib_fail(-fake.recv, "not received") : 0;
@@ -263,6 +269,7 @@ static void nonsense_is_ignored(void **state)
 	put(2, fake.list | ASK);
 	assert_int_equal(shrink(s, 0), -ETIME);
 	assert_int_equal(fake.sent[2], ASK);
+	assert_int_equal(fake.asked[2], 3); /* once in each call */
 	nbar_spare_close(s);
 }
 
@@ -373,6 +380,10 @@ static void the_next_call_goes_on(void **state)
 	assert_int_equal(fake.opened, 2);
 	/* A list that is refused changes nothing; the order of the ranks does not matter. */
 	assert_int_equal(nbar_spare_shrink(s, (uint32_t[]){ 0 }, 1, 0, &g), -EINVAL);
+	assert_non_null(strstr(nbar_error(), "rank 0 cannot be one of the failed"));
+	assert_int_equal(nbar_spare_shrink(s, (uint32_t[]){ 6 }, 1, 0, &g), -EINVAL);
+	assert_string_equal(nbar_error(), "rank 6 cannot be one of the failed: the group has 5, "
+					  "and this is 0");
 	fake.tests = 1;
 	assert_int_equal(nbar_spare_shrink(s, (uint32_t[]){ 1, 2 }, 2, 0, &g), -ETIME);
 	assert_int_equal(fake.opened, 2);
@@ -418,6 +429,7 @@ static void a_flood_does_not_stop_the_clock(void **state)
 	fake.tests = 1;
 	fake.flood = true;
 	assert_int_equal(shrink(s, 0), -ETIME);
+	assert_int_equal(fake.flooded, FLOOD);
 	nbar_spare_close(s);
 }
 

@@ -341,6 +341,7 @@ static void threads_draw_numbers(void **state)
 			assert_int_equal(nbar_team_join(team), i);
 		for (int i = 0; i < 3; i++)
 			assert_int_equal(nbar_team_join(team), -ENOSPC);
+		assert_int_equal(team->joined, 16);
 		assert_non_null(strstr(nbar_error(), "16"));
 		free(team);
 	}

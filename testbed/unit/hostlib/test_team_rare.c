@@ -23,6 +23,7 @@ static void two_threads_spin_for_a_while(void **state)
 	require_ok(nbar_team_init(&team, 2, NULL));
 	team.wait.spin_us = 20; /* also on one processor */
 	assert_int_equal(nbar_team_arrive(&team, 0, &ticket), 0);
+	assert_int_equal(ticket, 1);
 	assert_int_equal(nbar_team_arrive(&team, 1, &ticket), 1);
 	require_ok(nbar_team_release(&team, 1, ticket));
 	require_ok(nbar_team_wait(&team, 0, ticket));
@@ -132,6 +133,19 @@ static void epochs_of_a_group_may_be_large(void **state)
 	assert_int_equal(nbar_team_test(&team, ticket), 0);
 	completion.word = epoch + 1;
 	assert_int_equal(nbar_team_test(&team, ticket), 1);
+	/* The next barrier has failed. */
+	completion.word |= (uint64_t)NBAR_STATUS_CLOSED << 32;
+	assert_int_equal(nbar_team_post(&team, &ticket), -ESHUTDOWN);
+	assert_int_equal((uint32_t)order_team_broken(&team.broken), epoch + 2);
+	/* Whatever the number of the error: -EPERM is -1. */
+	completion.word = epoch + 1;
+	require_ok(nbar_team_init(&team, 1, &g));
+	g.attached = true;
+	assert_int_equal(nbar_team_barrier(&team), -EPERM);
+	g.attached = false;
+	require_ok(nbar_team_init(&team, 1, &g));
+	g.attached = true;
+	assert_int_equal(nbar_team_post(&team, &ticket), -EPERM);
 }
 
 static void what_a_team_cannot_do_is_told(void **state)
