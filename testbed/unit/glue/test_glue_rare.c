@@ -154,10 +154,10 @@ static void a_host_of_too_many_ranks(void **state)
 		       "rank 0: the processes of a host could not share memory: "),
 		"%s", ranks->rank[0].said);
 	require(strstr(ranks->rank[0].said, "1024"), "%s", ranks->rank[0].said);
-	error_now = "100 %s"; /* no format */
+	error_now = "100 %%"; /* no format */
 	ranks_run(too_many);
 	error_now = NULL;
-	require(strstr(ranks->rank[0].said, "could not share memory: 100 %s\n"), "%s",
+	require(strstr(ranks->rank[0].said, "could not share memory: 100 %%\n"), "%s",
 		ranks->rank[0].said);
 }
 
@@ -250,13 +250,13 @@ static void the_cause_names_hosts(void **state)
 {
 	(void)state;
 	missing.n = 0;
-	error_now = "rank 3 is 100 %s lost; look at rank 3 or rank 11";
+	error_now = "rank 3 is 100 %% lost; look at rank 3 or rank 11";
 	assert_string_equal(failure(4, 4, NBMPI_WHERE_NIC, -EHOSTUNREACH),
 			    "nbar: barrier over 4 ranks failed; missing: nobody known (rank 3 is "
-			    "100 %s lost; look at rank 3 or rank 11)");
+			    "100 %% lost; look at rank 3 or rank 11)");
 	assert_string_equal(failure(4, 8, NBMPI_WHERE_NIC, -EHOSTUNREACH),
 			    "nbar: barrier over 8 ranks failed; missing: nobody known (host 3 is "
-			    "100 %s lost; look at host 3 or host 11)");
+			    "100 %% lost; look at host 3 or host 11)");
 	error_now = NULL;
 }
 
