@@ -27,8 +27,8 @@ struct edge {
 	uint32_t dst, dst_step;
 };
 
-/* A block with no memory behind it: an access beyond the block ends the test. Valid until the next
- * call for the same place (0 or 1). Its bytes are not 0. */
+/* A block, aligned to words of 32 bits, with no memory behind its last word: an access beyond it ends
+ * the test. Valid until the next call for the same place (0 or 1). Its bytes are not 0. */
 static inline void *group_plans_at_end(uint32_t place, size_t length)
 {
 	static uint8_t *end[2];
@@ -42,6 +42,7 @@ static inline void *group_plans_at_end(uint32_t place, size_t length)
 		end[place] = at + room;
 		assert_int_equal(mprotect(end[place], page, PROT_NONE), 0);
 	}
+	length = (length + 3) & ~(size_t)3;
 	assert_in_range(length, 0, room);
 	return memset(end[place] - length, 0xa5, length);
 }

@@ -77,12 +77,14 @@ static void one_is_late(void)
 	/* The numbers of the hosts are looked up if ranks share hosts, and only then. */
 	expect(blocks_of(&c) == before + (ranks->each > 1 ? 2 : 0), "%u, before %u", blocks_of(&c),
 	       before);
+	ranks_signal(2);
+	ranks_await(2, ranks->size); /* a lost link ends the port, which others ask about */
 	faults_set(1, "sendmsg", ECONNRESET);
 	expect(nbmpi_comm_last(c.nbar, &all, of) < 0, "without an answer");
 	expect(faults_end(), "it has asked");
 	expect(all.barriers == 0 && of[late].barriers == 0, "what is left");
-	ranks_signal(2);
-	ranks_await(2, ranks->size);
+	ranks_signal(3);
+	ranks_await(3, ranks->size);
 }
 
 static void the_late_rank_is_known(void **state)
