@@ -143,7 +143,7 @@ static bool missing_text(const struct nbmpi_comm *c, char *out, size_t size)
 	char reason[64];
 
 	snprintf(out, size, "%s", n > 0 ? "" : "nobody known");
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < n && i < (int)NBAR_STRAGGLERS_MAX; i++) {
 		if (i > 0)
 			add(out, size, ", ");
 		add_host(c, host[i], out, size);

@@ -30,7 +30,8 @@ static int failed(int fd)
 {
 	int err = errno;
 
-	close(fd); /* -1: does nothing */
+	if (fd >= 0)
+		close(fd);
 	errno = err;
 	return -1;
 }
@@ -88,14 +89,16 @@ union rights {
 	char byte[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
 };
 
-/* The message has no bytes: datagrams need none. */
 int nbmpi_memory_send(int memory, uint64_t key, uint32_t rank)
 {
 	struct sockaddr_un to;
 	union rights rights = { .byte = { 0 } };
+	struct iovec body = { "m", 1 };
 	struct msghdr msg = {
 		.msg_name = &to,
 		.msg_namelen = address_of(key, rank, &to),
+		.msg_iov = &body,
+		.msg_iovlen = 1,
 		.msg_control = &rights,
 		.msg_controllen = CMSG_SPACE(sizeof(int)),
 	};
@@ -106,28 +109,31 @@ int nbmpi_memory_send(int memory, uint64_t key, uint32_t rank)
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &memory, sizeof(memory));
-	if (fd < 0 || sendmsg(fd, &msg, MSG_NOSIGNAL) != 0)
+	if (fd < 0 || sendmsg(fd, &msg, MSG_NOSIGNAL) < 0)
 		return failed(fd);
 	close(fd);
 	return 0;
 }
 
-/* Returns the received descriptor. *ours: a process of this user has sent it; the kernel puts this
- * in front, so it is never cut. */
+/* Returns the received descriptor. *ours: a process of this user has sent it. */
 static int take(struct msghdr *msg, bool *ours)
 {
 	struct ucred who;
 	int fd = -1;
 
+	*ours = false;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
 		/* Our leader sends one descriptor; a stranger may send more. */
 		for (size_t at = 0;
 		     c->cmsg_type == SCM_RIGHTS && CMSG_LEN(at + sizeof(fd)) <= c->cmsg_len;
 		     at += sizeof(fd)) {
-			close(fd); /* -1: does nothing */
+			if (fd >= 0)
+				close(fd);
 			memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
 		}
-		if (c->cmsg_type == SCM_CREDENTIALS) {
+		if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof(who))) {
 			memcpy(&who, CMSG_DATA(c), sizeof(who));
 			*ours = who.uid == geteuid();
 		}
@@ -138,12 +144,16 @@ static int take(struct msghdr *msg, bool *ours)
 int nbmpi_memory_receive(int socket)
 {
 	for (int i = 0; i < STRANGERS; i++) {
+		char byte;
 		union rights rights;
+		struct iovec body = { &byte, 1 };
 		struct msghdr msg = {
+			.msg_iov = &body,
+			.msg_iovlen = 1,
 			.msg_control = &rights,
 			.msg_controllen = sizeof(rights),
 		};
-		bool ours = false;
+		bool ours;
 		int fd;
 
 		if (recvmsg(socket, &msg, MSG_CMSG_CLOEXEC) < 0)
@@ -151,7 +161,8 @@ int nbmpi_memory_receive(int socket)
 		fd = take(&msg, &ours);
 		if (ours && fd >= 0)
 			return fd;
-		close(fd); /* -1: does nothing */
+		if (fd >= 0)
+			close(fd);
 	}
 	errno = EPERM;
 	return -1;
@@ -168,7 +179,7 @@ static bool born(int32_t pid, uint64_t *out)
 	const char *at;
 	long threads;
 	ssize_t n;
-	int fd;
+	int fd, err;
 
 	*out = 0;
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
@@ -176,11 +187,10 @@ static bool born(int32_t pid, uint64_t *out)
 	if (fd < 0)
 		return errno == ENOENT;
 	n = read(fd, text, sizeof(text) - 1);
-	if (n < 0) {
-		failed(fd);
-		return errno == ESRCH;
-	}
+	err = errno;
 	close(fd);
+	if (n < 0)
+		return err == ESRCH;
 	text[n] = '\0';
 	at = strrchr(text, ')'); /* the name before it may contain any character */
 	if (!at ||

@@ -118,8 +118,7 @@ static bool has_nic(const struct nbmpi_config *config, uint32_t rank)
 	int n = nbar_run_dir_find(dir, sizeof(dir));
 
 	if (!config->enable || config->where == NBMPI_WHERE_HOST ||
-	    !nbmpi_nic_name(config, rank, nic, sizeof(nic)) ||
-	    (size_t)n >= sizeof(dir)) /* or n < 0 */
+	    !nbmpi_nic_name(config, rank, nic, sizeof(nic)) || n < 0 || (size_t)n >= sizeof(dir))
 		return true;
 	if (!*nic)
 		snprintf(nic, sizeof(nic), "%s", env && *env ? env : "n0");

@@ -57,8 +57,10 @@ static uint32_t sends_released(const struct nbfw_state *s, const struct nbar_pla
 {
 	int32_t ahead = (int32_t)(epoch - s->epoch);
 
-	if (ahead != 0 || !s->running)
-		return ahead <= 0 ? p->nsend : 0;
+	if (ahead > 0)
+		return 0;
+	if (ahead < 0 || !s->running)
+		return p->nsend;
 	const struct nbar_step *st = &nbfw_plan_steps(p)[s->step];
 
 	return st->first_send + st->nsend;
@@ -70,7 +72,8 @@ bool nbfw_missing(const struct nbfw_state *s, const struct nbar_plan *p, uint32_
 	       !has(s, s->epoch & 1, slot);
 }
 
-/* Word i of a set, with the bits of all slots in [first, end). It has a slot of that range. */
+/* Word i of a set, with the bits of the slots in [first, end). i is at least first / 32, and 32 * i
+ * is at most end, so no shift is by 32 or more. */
 static uint32_t word_range(uint32_t i, uint32_t first, uint32_t end)
 {
 	uint32_t bits = ~UINT32_C(0);
@@ -406,6 +409,7 @@ void nbfw_step(struct nbfw_state *s, const struct nbar_plan *p, const struct nbf
 int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p)
 {
 	uint32_t now = s->epoch & 1;
+	bool is_idle = !s->running && s->cause == NBAR_STATUS_OK;
 
 	if (s->running > 1 || s->words != (uint8_t)((p->nrecv + 31) / 32))
 		return 1;
@@ -431,11 +435,12 @@ int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p)
 	    (s->cause == NBAR_STATUS_OK) != (s->failed_rank == NBAR_RANK_NONE) ||
 	    (s->failed_rank != NBAR_RANK_NONE && s->failed_rank >= p->size))
 		return 6;
-	/* I7: tries stay below two windows. */
-	if (s->tries >= 2 * NBFW_WINDOW)
+	/* I7: tries stay below two windows, and are 0 between two barriers. */
+	if (s->tries >= 2 * NBFW_WINDOW || (is_idle && s->tries > 0))
 		return 7;
-	/* I8: the straggler is another member. */
-	if (s->straggler != NBAR_RANK_NONE && (s->straggler >= p->size || s->straggler == p->rank))
+	/* I8: the straggler is another member; there is none between two barriers. */
+	if (s->straggler != NBAR_RANK_NONE &&
+	    (is_idle || s->straggler >= p->size || s->straggler == p->rank))
 		return 8;
 	return 0;
 }

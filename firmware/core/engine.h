@@ -86,7 +86,7 @@ struct nbfw_action {
 	 * PULL. */
 	uint8_t reply;
 	uint32_t reply_arg;
-	uint32_t reply_info;
+	uint32_t reply_info; /* ABORT: the cause. LATER: 0, and the NIC fills it in (why.c) */
 };
 
 /*

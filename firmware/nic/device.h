@@ -39,7 +39,7 @@ struct nbnic_device {
 	uint64_t next_tick;
 	uint32_t nopen;      /* ports in open[] */
 	uint32_t nbusy;      /* ports with groups: open[0 .. nbusy). A pass looks only at these */
-	uint32_t signals_at; /* index in open[] of the port whose signals go first */
+	uint32_t signals_at; /* index in open[] of the port whose signals go first; nbusy: open[0] */
 	uint32_t live_at;    /* index in open[] of the port that is shown a sign of life next */
 	uint64_t look_next;  /* when platform->look may be called again */
 	uint32_t nwaited;    /* passes in which signals had to wait; wraps */

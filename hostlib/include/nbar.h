@@ -178,8 +178,8 @@ int nbar_group_abort(struct nbar_group *g);
 
 /*
  * Gives the ranks that hold up the barrier under way, or that broke it, as far as the NIC knows:
- * writes up to n ranks and returns their number (0: none is known; the NIC begins to ask a
- * millisecond after it starts to wait).
+ * writes up to n ranks, and returns how many it knows, which may be more than n (0: none is known;
+ * the NIC begins to ask a millisecond after it starts to wait).
  */
 int nbar_missing(const struct nbar_group *g, uint32_t *ranks, uint32_t n);
 

@@ -125,7 +125,7 @@ static int test_again(struct nbar_group *g, uint64_t word, uint32_t ticket)
 	if (!nblib_reached(order_posted_read(&g->posted), ticket))
 		return nblib_fail(-EINVAL, "barrier %u of the group has not been posted", ticket);
 	if (order_down_read(&link->down) == NBLIB_UP) {
-		if (link->host || ++in_vain % TESTS_A_LOOK)
+		if (link->host || ++in_vain % TESTS_A_LOOK != 0)
 			return 0;
 		nblib_life_look(g, nblib_now_ns());
 		if (!nblib_link_look(link))

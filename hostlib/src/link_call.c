@@ -244,9 +244,7 @@ static int late_room(struct nblib_link *l, bool wait)
 {
 	int err = take_all_late(l);
 
-	if (err)
-		return err;
-	while (l->nlate == NBLIB_LATE_MAX) {
+	while (err == 0 && l->nlate == NBLIB_LATE_MAX) {
 		struct nblib_late *late;
 		struct nbar_reply head;
 		ssize_t n;
@@ -265,8 +263,9 @@ static int late_room(struct nblib_link *l, bool wait)
 		if (!late)
 			return lost(l);
 		take_late(l, late);
+		err = take_all_late(l);
 	}
-	return 0;
+	return err;
 }
 
 /* Waits until the next message is the reply to this call. Each earlier message must be the late

@@ -25,7 +25,7 @@ static int send_room(struct nbar_port *port)
 	if (port->sends_put - port->sends_taken < NBAR_SIGNALS_MAX)
 		return 0;
 	nblib_poll(port);
-	if (!(++full % FULLS_A_LOOK) && nblib_link_look(&port->link))
+	if (++full % FULLS_A_LOOK == 0 && nblib_link_look(&port->link))
 		return nblib_link_lost(&port->link);
 	return nblib_fail(-EAGAIN, "NIC %s has not taken the last %u messages yet: try again",
 			  port->link.nic, NBAR_SIGNALS_MAX);

@@ -86,8 +86,7 @@ int nbar_why_text(uint16_t why, char *out, size_t size)
 	return snprintf(out, size, "%s", "");
 }
 
-/* "ranks 3 (late for 2.0 s), 5 and 7 have". size: at least ROOM_A_RANK for each rank, and for the
- * other words. */
+/* "ranks 3 (late for 2.0 s), 5 and 7 have". size: at least ROOM_A_RANK * (n + 1). */
 static void say_ranks(char *out, size_t size, const uint32_t *rank, const uint16_t *why, int n)
 {
 	size_t at = (size_t)snprintf(out, size, n == 1 ? "rank" : "ranks");

@@ -147,7 +147,7 @@ class Finder:
         return None if not text or EFFECT.search(text) else text
 
     def if_equal(self, choice, operands):
-        """What an expression is if these operands are equal: "operand", "0", or None (something else)."""
+        """Returns the value of an expression when the operands are equal: "operand", "0", or None: another value."""
         text = self.plain(choice)
         if text in operands:
             return "operand"
@@ -233,7 +233,8 @@ class Finder:
             self.delete(body)
         if condition:
             self.negate(condition)
-            self.note_bound(condition, bodies if kind == "IfStmt" else inner[1:])
+            if kind in ("IfStmt", "ConditionalOperator"):
+                self.note_bound(condition, bodies or inner[1:])
         for child in inner:
             self.walk(child, child is condition)
 

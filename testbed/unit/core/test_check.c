@@ -103,9 +103,11 @@ static void tries_and_stragglers(void **unused)
 {
 	(void)unused;
 	BROKEN(7, running, s->tries = 2 * NBFW_WINDOW);
+	BROKEN(7, completed, s->tries = 1);
 	BROKEN(0, running, s->tries = 2 * NBFW_WINDOW - 1);
 	BROKEN(8, running, s->straggler = SIZE);
 	BROKEN(8, running, s->straggler = plan->rank);
+	BROKEN(8, completed, s->straggler = (plan->rank + 1) % SIZE);
 	BROKEN(0, running, s->straggler = SIZE - 1);
 }
 

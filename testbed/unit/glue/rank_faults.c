@@ -67,7 +67,12 @@ static bool fails(const char *name)
  */
 
 /* Bytes behind each block, which are wrong in any place. */
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__has_feature)
+#define CLANG_ASAN __has_feature(address_sanitizer)
+#else
+#define CLANG_ASAN 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || CLANG_ASAN
 #define BEHIND 0 /* the sanitizer finds a read there */
 #else
 #define BEHIND 64
@@ -98,7 +103,11 @@ void *__wrap_malloc(size_t size)
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-	return fails("calloc") ? NULL : counted(__real_calloc(1, n * size + BEHIND), n * size);
+	size_t bytes;
+
+	if (fails("calloc") || __builtin_mul_overflow(n, size, &bytes))
+		return NULL;
+	return counted(__real_calloc(1, bytes + BEHIND), bytes);
 }
 
 void *__wrap_aligned_alloc(size_t align, size_t size)

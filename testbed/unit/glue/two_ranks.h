@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * two_ranks.h - an offloaded communicator of two ranks of one host, without an MPI and without a NIC. The
- * test plays rank 1.
+ * two_ranks.h - an offloaded communicator of two ranks of one host, without an MPI and without a
+ * NIC. The test plays rank 1.
  */
 #ifndef NBAR_TEST_TWO_RANKS_H
 #define NBAR_TEST_TWO_RANKS_H
@@ -12,10 +12,12 @@
 static inline struct nbmpi_comm *two_ranks_open(void)
 {
 	struct nbmpi_comm *c = nbmpi_comm_open(NULL, 0, 2, false);
+	const size_t line = _Alignof(struct nbmpi_memory);
 	size_t size = sizeof(*c->memory) + 2 * sizeof(c->memory->mate[0]);
 
 	assert_non_null(c);
-	c->memory = aligned_alloc(_Alignof(struct nbmpi_memory), size);
+	size = (size + line - 1) / line * line; /* as aligned_alloc wants it */
+	c->memory = aligned_alloc(line, size);
 	assert_non_null(c->memory);
 	memset(c->memory, 0, size);
 	assert_int_equal(nbar_process_team_init(&c->memory->procs, 2), 0);

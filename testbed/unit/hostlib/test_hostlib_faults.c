@@ -335,6 +335,7 @@ static void more_processors_than_a_set_has_bits(void **state)
 	struct nbar_team team;
 
 	(void)state;
+	unsetenv("NBAR_WAIT");
 	fault.left = 1;
 	fault.error = EINVAL;
 	nbar_group_set_wait(&g, &policy);
