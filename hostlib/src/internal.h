@@ -77,7 +77,7 @@ struct nblib_call {
 	struct iovec rest;    /* of the reply: room for the variable part, which had nrest bytes */
 	size_t nrest;
 	uint32_t seq;    /* set by the call */
-	bool unanswered; /* set by the call: no reply in time; the NIC may still carry it out */
+	bool unanswered; /* no reply came in time; the NIC may still carry out the request */
 	int *fd;         /* NULL, or where a descriptor goes; -1 if none came */
 };
 
@@ -141,7 +141,6 @@ void nblib_host_poll(const struct nblib_link *l);
 struct nbar_port {
 	struct nblib_link link;
 	uint32_t number;
-	bool attached; /* another process has opened the port */
 	uint64_t secret[2];
 	struct nbar_page *page;
 	struct nbar_port *next;                    /* all ports of the process, for fork */

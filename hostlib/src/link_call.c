@@ -207,7 +207,7 @@ static void take_late(struct nblib_link *l, struct nblib_late *late)
 		memcpy(&to->body, &reply.opened, sizeof(to->body));
 		return;
 	}
-	if (n < (ssize_t)sizeof(reply.head) || reply.head.status != 0)
+	if (reply.head.status != 0)
 		return;
 	if (op == NBAR_OP_GROUP_OPEN && n == sizeof(reply))
 		request.cell = reply.opened.cell;
@@ -318,8 +318,6 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 	ssize_t n;
 	int err;
 
-	call->nrest = 0;
-	call->unanswered = false;
 	if (order_down_read(&l->down) != NBLIB_UP)
 		return nblib_link_lost(l);
 	err = late_room(l, true);

@@ -162,7 +162,6 @@ int nbar_attach(const char *nic, const struct nbar_share *share, struct nbar_por
 		.secret = { share->secret[0], share->secret[1] },
 	};
 	uint32_t named;
-	int err;
 
 	if (share->struct_size && share->struct_size != sizeof(*share))
 		return nblib_fail(
@@ -173,11 +172,8 @@ int nbar_attach(const char *nic, const struct nbar_share *share, struct nbar_por
 	if (share->socket_id > NBAR_HOSTNIC_SOCKET_IDS)
 		return nblib_fail(-EINVAL, "socket id %u: a share has 0 to %u", share->socket_id,
 				  NBAR_HOSTNIC_SOCKET_IDS);
-	err = port_begin(nic, NBAR_OP_PORT_ATTACH, &request, sizeof(request), share->socket_id,
-			 &named, out);
-	if (err == 0)
-		(*out)->attached = true;
-	return err;
+	return port_begin(nic, NBAR_OP_PORT_ATTACH, &request, sizeof(request), share->socket_id,
+			  &named, out);
 }
 
 void nbar_close(struct nbar_port *port)

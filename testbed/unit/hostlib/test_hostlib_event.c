@@ -117,6 +117,9 @@ static void poll_wakes_when_a_member_leaves(void **state)
 	assert_non_null(strstr(nbar_error(), "rank 2"));
 	/* The failure stays, and the call does not block. */
 	assert_int_equal(poll_until_over(c.g[0], ticket), -ESHUTDOWN);
+	/* The group can post no more, so each later ticket gets this error. */
+	assert_int_equal(nbar_test(c.g[0], ticket + 1), -ESHUTDOWN);
+	assert_int_equal(nbar_wait(c.g[0], ticket + 1, NBAR_FOREVER), -ESHUTDOWN);
 	cluster_end(&c);
 }
 

@@ -143,6 +143,8 @@ static void abort_while_polled(struct nbar_group *g, int passed)
 	g->runs = g->connected = true;
 	answer_by(NBAR_OP_GROUP_EVENTS, port.link.seq + 1, sizeof(struct nbar_reply), &passed, 1);
 	p.fd = nbar_group_fd(g);
+	assert_int_equal(nbar_post(g, NULL), 0);
+	assert_int_equal(nbar_group_arm(g, 1), 0);
 	assert_int_equal(poll(&p, 1, 0), 0);
 	assert_int_equal(nbar_group_abort(g), 0);
 	assert_int_equal(poll(&p, 1, 0), 1);

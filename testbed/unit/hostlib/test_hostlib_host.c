@@ -109,18 +109,34 @@ void *__wrap_dlsym(void *library, const char *symbol)
 	return library;
 }
 
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
+
+/* A process that listens may never accept, and never read: each call on the socket has a limit. */
+static void expect_limits(int fd)
+{
+	static const int options[] = { SO_SNDTIMEO, SO_RCVTIMEO };
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		struct timeval limit = { 0 };
+		socklen_t size = sizeof(limit);
+
+		assert_int_equal(__real_getsockopt(fd, SOL_SOCKET, options[i], &limit, &size), 0);
+		assert_int_equal(limit.tv_sec, 30);
+	}
+}
+
 int __real_connect(int fd, const struct sockaddr *to, socklen_t size);
 int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size);
 int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size)
 {
 	if (!fake.wraps)
 		return __real_connect(fd, to, size);
+	expect_limits(fd);
 	errno = fake.connect;
 	return fake.connect ? -1 : 0;
 }
 
-int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 {
 	const struct ucred who = { .pid = fake.pid, .uid = fake.owner };

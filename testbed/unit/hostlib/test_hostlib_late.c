@@ -48,9 +48,10 @@ static void a_late_group_is_closed(void **state)
 	heard_nothing();
 }
 
-/* A late refusal, complete or cut short, leaves nothing to close. */
+/* A late refusal leaves nothing to close. */
 static void a_late_refusal_is_dropped(void **state)
 {
+	const struct nbar_share share = { .cell = 9, .size = 1 };
 	struct nbar_group *g;
 
 	(void)state;
@@ -60,6 +61,14 @@ static void a_late_refusal_is_dropped(void **state)
 	assert_int_equal(open_group(&g), 0);
 	heard(NBAR_OP_GROUP_OPEN, 1);
 	heard(NBAR_OP_GROUP_OPEN, 2);
+	heard_nothing();
+	assert_int_equal(port.link.nlate, 0);
+	assert_int_equal(nbar_group_attach(&port, &share, &g), -ETIME);
+	answer(NBAR_OP_GROUP_ATTACH, 3, -ENOSPC, 0);
+	answer(NBAR_OP_GROUP_OPEN, 4, 0, 7);
+	assert_int_equal(open_group(&g), 0);
+	heard(NBAR_OP_GROUP_ATTACH, 3);
+	heard(NBAR_OP_GROUP_OPEN, 4);
 	heard_nothing();
 	assert_int_equal(port.link.nlate, 0);
 }

@@ -133,12 +133,16 @@ static int page_fd(size_t size, int seals, uint32_t version)
 	return fd;
 }
 
+/* The daemon sends a name without an end; messages show this one. */
+#define NIC_NAME "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+_Static_assert(sizeof(NIC_NAME) == NBAR_NAME_MAX, "the longest name");
+
 static struct answer *say_port(void)
 {
 	struct answer *a = say(NBAR_OP_PORT_OPEN, sizeof(a->body.port));
 
-	a->body.port =
-		(struct nbar_rep_port_open){ .page_size = sizeof(struct nbar_page), .nic = "fake" };
+	a->body.port = (struct nbar_rep_port_open){ .page_size = sizeof(struct nbar_page) };
+	memset(a->body.port.nic, NIC_NAME[0], sizeof(a->body.port.nic));
 	a->fd = page_fd(sizeof(struct nbar_page), F_SEAL_SHRINK, NBAR_ABI_VERSION);
 	return a;
 }
@@ -222,6 +226,7 @@ static void a_refusal_is_passed_on(void **state)
 	a->head.status = -EBUSY;
 	memset(a->head.text, 'x', sizeof(a->head.text)); /* without an end */
 	expect_open(-EBUSY, "xxx");
+	assert_int_equal(strlen(nbar_error()), strlen("NIC fake: ") + sizeof(a->head.text) - 1);
 	/* An error with a page: the page is not leaked. */
 	for (size_t i = 0; i < sizeof(error) / sizeof(error[0]); i++) {
 		a = say_port();
@@ -323,11 +328,12 @@ static void groups_are_checked(void **state)
 		const char *text;
 	} bad[] = {
 		/* no such cell */
-		{ NBAR_GROUPS_MAX, 1, 0, 4, "NIC fake: its reply about the new group makes no" },
+		{ NBAR_GROUPS_MAX, 1, 0, 4,
+		  "NIC " NIC_NAME ": its reply about the new group makes no" },
 		/* a peer of itself */
-		{ 0, 1, 1, 4, "NIC fake: names rank 1 as a peer of rank 1 of 2" },
+		{ 0, 1, 1, 4, "NIC " NIC_NAME ": names rank 1 as a peer of rank 1 of 2" },
 		/* a rank beyond the size */
-		{ 0, 1, 2, 4, "NIC fake: names rank 2 as a peer of rank 1 of 2" },
+		{ 0, 1, 2, 4, "NIC " NIC_NAME ": names rank 2 as a peer of rank 1 of 2" },
 		{ 0, 2, 0, 4, "makes no sense" },  /* fewer peers than announced */
 		{ 0, 0, 0, 4, "makes no sense" },  /* more */
 		{ 0, 3, 0, 12, "makes no sense" }, /* more than there are ranks */

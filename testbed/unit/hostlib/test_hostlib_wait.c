@@ -284,6 +284,21 @@ static void a_thread_of_a_team_sleeps(void **state)
 	}
 }
 
+/* It spins for 100 us, and yields for 200 us, before it sleeps. */
+static void a_thread_of_a_team_follows_its_policy(void **state)
+{
+	struct nbar_team team = { .size = 2, .wait = { 100, 200, 1 } };
+
+	(void)state;
+	team_word = 0;
+	fake.step = 50 * US;
+	fake.wake = release;
+	assert_true(nblib_wait_team(&team, &team_word, 1));
+	assert_int_equal(fake.nsleep, 1);
+	/* The looks at the clock: one at the start, six awake, one after the sleep. */
+	assert_int_equal(fake.now, 8 * fake.step);
+}
+
 static struct nbar_process_team procs;
 
 static void last_arrives(void)
@@ -331,6 +346,7 @@ int main(void)
 		WAIT(naps_grow),
 		WAIT(a_wait_can_be_cancelled),
 		WAIT(a_thread_of_a_team_sleeps),
+		WAIT(a_thread_of_a_team_follows_its_policy),
 		WAIT(a_process_of_a_team_sleeps),
 	};
 

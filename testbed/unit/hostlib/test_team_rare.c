@@ -104,6 +104,65 @@ static void a_failed_barrier_ends_waits(void **state)
 	}
 }
 
+/* The thread that waits for thread c in a tree (up), or wakes it. */
+static uint32_t parent_of(const struct nbar_team *team, uint32_t c, bool up)
+{
+	if (team->kind == NBLIB_TOURNAMENT)
+		return c & (c - 1);
+	return (c - 1) / (up ? 4 : 2);
+}
+
+/* The flag that thread c sets for its parent (up), or that releases thread c. */
+static uint64_t *flag_of(struct nbar_team *team, uint32_t c, bool up)
+{
+	uint64_t *line = (uint64_t *)(team + 1);
+
+	return &line[(size_t)(c * team->lines + (up ? 1 : 2)) * 16];
+}
+
+/* All threads but c have arrived. Only the parent of c waits. */
+static void expect_parent(struct nbar_team *team, uint32_t c)
+{
+	uint32_t ticket;
+
+	for (uint32_t me = 0; me < team->size; me++) {
+		bool is_parent = parent_of(team, c, true) == me;
+
+		nblib_kind_begin(team, 0);
+		for (uint32_t i = 0; i < team->size; i++)
+			*flag_of(team, i, true) = i != c;
+		require((nblib_kind_arrive(team, me, &ticket) < 0) == is_parent,
+			"kind %u, %u threads: %u waits for %u", team->kind, team->size, me, c);
+		nblib_kind_release(team, me, 1);
+		is_parent = parent_of(team, c, false) == me;
+		require(*flag_of(team, c, false) == is_parent, "kind %u, %u threads: %u wakes %u",
+			team->kind, team->size, me, c);
+	}
+}
+
+/* A thread that waited for more threads than its children would still make a barrier, a slow one.
+ */
+static void a_tree_has_its_form(void **state)
+{
+	static const char *const kinds[] = { "mcs", "tournament" };
+
+	(void)state;
+	for (uint32_t i = 0; i < 2 * 36; i++) {
+		const struct nbar_team_attr attr = { .kind = kinds[i % 2], .size = 1 + i / 2 };
+		struct nbar_team *team;
+		size_t bytes;
+
+		require_ok(nbar_team_size(attr.kind, attr.size, &bytes));
+		team = aligned_alloc(_Alignof(struct nbar_team), bytes);
+		assert_non_null(team);
+		require_ok(nbar_team_setup(team, bytes, &attr));
+		order_team_break(&team->broken, 1); /* so that no thread waits for long */
+		for (uint32_t c = 1; c < attr.size; c++)
+			expect_parent(team, c);
+		free(team);
+	}
+}
+
 /* Only the upper half of a completion word is a status. */
 static void epochs_of_a_group_may_be_large(void **state)
 {
@@ -189,6 +248,7 @@ int main(void)
 		cmocka_unit_test(an_abort_ends_each_kind_of_wait),
 		cmocka_unit_test(a_team_that_is_broken_stays_so),
 		cmocka_unit_test(a_failed_barrier_ends_waits),
+		cmocka_unit_test(a_tree_has_its_form),
 		cmocka_unit_test(epochs_of_a_group_may_be_large),
 		cmocka_unit_test(what_a_team_cannot_do_is_told),
 	};
