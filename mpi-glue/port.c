@@ -62,7 +62,7 @@ static enum nbmpi_why own_open(const char *nic)
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NBMPI_WHY_memory;
-	if (nbar_open(nic, &p->port) < 0) {
+	if (nbar_open(nic, &p->port) != 0) {
 		free(p);
 		return NBMPI_WHY_nic;
 	}
@@ -98,7 +98,7 @@ enum nbmpi_why nbmpi_port_open_group(struct nbmpi_comm *c, const char *nic,
 		if (rc == -ENETDOWN)
 			own_lost();
 	}
-	if (rc < 0)
+	if (rc != 0)
 		return NBMPI_WHY_group;
 	c->port = nbmpi_self.own;
 	c->port->ngroup++;
@@ -118,14 +118,14 @@ enum nbmpi_why nbmpi_port_attach_group(struct nbmpi_comm *c, const char *nic,
 		p = calloc(1, sizeof(*p));
 		if (!p)
 			return NBMPI_WHY_memory;
-		if (nbar_attach(nic, share, &p->port) < 0) {
+		if (nbar_attach(nic, share, &p->port) != 0) {
 			free(p);
 			return NBMPI_WHY_attach;
 		}
 		p->share = *share;
 		put(p);
 	}
-	if (nbar_group_attach(p->port, share, &c->group) < 0) {
+	if (nbar_group_attach(p->port, share, &c->group) != 0) {
 		leave_unused(NULL);
 		return NBMPI_WHY_attach;
 	}

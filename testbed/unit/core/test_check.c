@@ -93,6 +93,8 @@ static void failures(void **unused)
 {
 	(void)unused;
 	BROKEN(6, running, s->cause = NBAR_STATUS_END);
+	BROKEN(6, completed, s->cause = NBAR_STATUS_END; s->failed_rank = 3);
+	BROKEN(0, completed, s->cause = NBAR_STATUS_END - 1; s->failed_rank = 3);
 	BROKEN(6, running, s->cause = NBAR_STATUS_OK + 1);
 	BROKEN(6, completed, s->failed_rank = 3);
 	BROKEN(6, completed, s->cause = NBAR_STATUS_OK + 1; s->failed_rank = SIZE);

@@ -75,6 +75,8 @@ static void look_on(struct onlooker *o, struct nbfw_state *s, const struct nbar_
 	require(nbfw_check(s, p) == 0, "invariant %d, NBAR_SEED=%llu", nbfw_check(s, p), seed);
 	require(a.send_first <= a.send_end && a.send_end <= p->nsend, "NBAR_SEED=%llu", seed);
 	require(a.pull_first <= a.pull_end && a.pull_end <= p->nrecv, "NBAR_SEED=%llu", seed);
+	/* The first slot that it asks for is the first one that it waits for. */
+	require(a.pull_end == 0 || a.pull_first == s->want, "NBAR_SEED=%llu", seed);
 	require(a.reply == 0 || a.reply == NBFW_TOKEN || a.reply == NBFW_LATER ||
 			a.reply == NBFW_ABORT,
 		"NBAR_SEED=%llu", seed);

@@ -26,6 +26,9 @@ static struct {
 static int64_t blocks; /* atomic */
 double clock_ahead;
 _Thread_local struct calls calls;
+bool makers_wait;
+uint32_t slept_early;
+static uint32_t sleeps; /* atomic: of all threads */
 
 void faults_set(uint32_t n, const char *name, int error)
 {
@@ -66,7 +69,9 @@ static bool fails(const char *name)
 /* --- memory ------------------------------------------------------------------------------------
  */
 
-/* Bytes behind each block, which are wrong in any place. */
+uint8_t blocks_behind = 0x7f; /* wrong in most places */
+
+/* Bytes behind each block. */
 #if defined(__has_feature)
 #define CLANG_ASAN __has_feature(address_sanitizer)
 #else
@@ -83,7 +88,7 @@ static void *counted(void *block, size_t size)
 	if (!block)
 		return NULL;
 	__atomic_fetch_add(&blocks, 1, __ATOMIC_RELAXED);
-	memset((char *)block + size, 0x7f, BEHIND);
+	memset((char *)block + size, blocks_behind, BEHIND);
 	return block;
 }
 
@@ -167,14 +172,20 @@ int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run
 			  void *arg)
 {
 	sigset_t blocked;
+	uint32_t before;
 	int rc;
 
 	if (fails("pthread_create"))
 		return EAGAIN;
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
 	calls.exposed += !sigismember(&blocked, SIGUSR1) || !sigismember(&blocked, SIGTERM);
+	before = __atomic_load_n(&sleeps, __ATOMIC_RELAXED);
 	rc = __real_pthread_create(id, attr, run, arg);
 	calls.threads += rc == 0;
+	if (makers_wait) {
+		usleep(20000);
+		slept_early += __atomic_load_n(&sleeps, __ATOMIC_RELAXED) - before;
+	}
 	return rc;
 }
 
@@ -226,6 +237,7 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 {
 	calls.sleeps++;
+	__atomic_fetch_add(&sleeps, 1, __ATOMIC_RELAXED);
 	calls.slept_ns += (uint64_t)time->tv_nsec;
 	return __real_nanosleep(time, left);
 }

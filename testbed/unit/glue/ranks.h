@@ -127,6 +127,14 @@ struct calls {
 };
 extern _Thread_local struct calls calls;
 
+/* If `makers_wait`, a thread that makes another one first gives it time to run, and counts whether
+ * it has slept by then. */
+extern bool makers_wait;
+extern uint32_t slept_early;
+
+/* What is in the bytes behind each new block. */
+extern uint8_t blocks_behind;
+
 /* Blocks of memory that are in use. */
 int64_t blocks_in_use(void);
 

@@ -121,6 +121,7 @@ static void again(void)
 
 	ranks_open(&c, 0, 0, ranks->size);
 	expect(ranks_set_up(&c) == 0, "the set-up");
+	makers_wait = true;
 	for (uint32_t round = 1; round <= 2; round++) {
 		if (ranks_me == 1)
 			ranks_await(0, round);
@@ -135,6 +136,8 @@ static void again(void)
 				nbmpi_yield(0);
 		usleep(2000); /* mostly enough for the thread to end */
 	}
+	expect(slept_early == 0,
+	       "a thread looks at the communicators while its maker has the lock");
 }
 
 static void the_thread_comes_back(void **state)

@@ -210,6 +210,11 @@ static void too_few_hosts(void **state)
 	ranks_begin(4, 4);
 	ranks->config.min_hosts = 2;
 	against(NBMPI_WHY_few, "it is over fewer hosts than the minimum\n");
+	/* One host is too few in any case; whether it has a NIC does not matter. */
+	ranks_begin(4, 4);
+	ranks->config.min_hosts = 2;
+	ranks->mates_say = NBMPI_WHY_nic;
+	against(NBMPI_WHY_few, "it is over fewer hosts than the minimum\n");
 	ranks_begin(4, 2);
 	ranks->config.min_hosts = 2;
 	ranks_run(barriers);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_revoke - a rank waits in a barrier of the glue, and another rank revokes the communicator.
+ * test_revoke - a rank waits in a barrier of the glue, and another rank revokes the communicator,
+ * or has ended.
  *
  * Without an MPI and without a NIC: two ranks of one host. The test plays rank 1.
  */
 #include "two_ranks.h"
 
 #define REVOKED 76 /* the MPI's error code */
+#define ENDED 77
 #define TESTS 1000 /* more tests than the glue makes from one question to the MPI to the next */
 
 static int code_now;
@@ -21,7 +23,15 @@ static void progress(void)
 {
 }
 
-static const struct nbmpi_ops ops = { .revoked = revoked, .progress = progress };
+static char said[200];
+
+static int error(const char *text)
+{
+	snprintf(said, sizeof(said), "%s", text);
+	return ENDED;
+}
+
+static const struct nbmpi_ops ops = { .revoked = revoked, .progress = progress, .error = error };
 static const struct nbmpi_ops ops_without = { .progress = progress };
 
 /* Rank 0 of two. It never looks whether the process of rank 1 is alive. */
@@ -88,6 +98,27 @@ static void a_complete_barrier_stays_complete(void **state)
 	two_ranks_close(c);
 }
 
+/* A rank looks at the others only once in a while, whatever it finds. */
+static void ranks_that_have_ended(void **state)
+{
+	struct nbmpi_comm *c = two_ranks(&ops);
+	struct nbmpi_request r;
+
+	(void)state;
+	assert_int_equal(nbmpi_ibarrier(c, &r), 0);
+	c->looked_after = -1;
+	assert_int_equal(test_often(&r), 0);
+	assert_true(c->looked_after > 0);
+	c->looked_after = 1e18;
+	c->memory->mate[1] = (struct nbmpi_mate){ .rank = 1, .pid = 1 << 30, .born = 1 };
+	assert_int_equal(test_often(&r), 0);
+	c->looked_after = -1;
+	assert_int_equal(test_often(&r), NBMPI_FAILED);
+	assert_int_equal(r.code, ENDED);
+	assert_non_null(strstr(said, "missing: rank 1 (its process 1073741824 has ended"));
+	two_ranks_close(c);
+}
+
 static void an_mpi_that_cannot_revoke(void **state)
 {
 	struct nbmpi_comm *c = two_ranks(&ops_without);
@@ -107,6 +138,7 @@ int main(void)
 		cmocka_unit_test(a_request_fails),
 		cmocka_unit_test(a_blocking_barrier_fails),
 		cmocka_unit_test(a_complete_barrier_stays_complete),
+		cmocka_unit_test(ranks_that_have_ended),
 		cmocka_unit_test(an_mpi_that_cannot_revoke),
 	};
 

@@ -32,6 +32,7 @@ static inline void two_ranks_close(struct nbmpi_comm *c)
 	free(c->memory);
 	c->memory = NULL;
 	nbmpi_comm_close(c);
+	assert_null(nbmpi_self.comm); /* it is freed at once: no request uses it */
 }
 
 #endif

@@ -225,7 +225,7 @@ static void memory_is_budgeted(void **state)
 	struct nbnic_client c[PORTS];
 	uint32_t opened[PORTS] = { 0 }, more = 0;
 	uint64_t ports, one;
-	char used[64];
+	char used[96];
 
 	(void)state;
 	world_begin(memory, 0);
@@ -236,12 +236,20 @@ static void memory_is_budgeted(void **state)
 		while (group_open(&c[i], "linear", 0, NBFW_ROOT_MAX) == 0)
 			opened[i]++;
 	assert_int_equal(w.out.head.status, -NBAR_ENOSPC);
-	snprintf(used, sizeof(used), " take %u KiB, this one ",
-		 (unsigned)(w.device.open_bytes / 1024));
-	assert_non_null(strstr(w.out.head.text, used));
+	one = w.device.open_bytes / w.device.ngroup;
+	snprintf(used, sizeof(used),
+		 "groups of n0 take %u KiB, this one %u more, and a NIC has %u;",
+		 (unsigned)(w.device.open_bytes / 1024), (unsigned)(one / 1024),
+		 (unsigned)(memory * 3 / 4 / 1024));
+	require(strstr(w.out.head.text, used), "%s", w.out.head.text);
+	assert_true(group_open(&c[0], "linear", 0, NBFW_ROOT_MAX) < 0);
+	snprintf(used, sizeof(used),
+		 "of port %u of n0 take %u KiB, this one %u more, and a port may have %u;",
+		 c[0].port->number, (unsigned)(c[0].bytes / 1024), (unsigned)(one / 1024),
+		 (unsigned)(memory / 4 / 1024));
+	require(strstr(w.out.head.text, used), "%s", w.out.head.text);
 	assert_true(opened[0] > 0 && opened[0] == opened[1] && opened[1] == opened[2]);
 	assert_int_equal(opened[PORTS - 1], 0); /* the limit is reached */
-	one = w.device.open_bytes / w.device.ngroup;
 	assert_in_range(c[0].bytes, memory / 4 - one + 1, memory / 4);
 	assert_in_range(w.device.open_bytes, memory - memory / 4 - one + 1, memory - memory / 4);
 	/* Clients that open and close again and again leave lingering groups. */

@@ -380,8 +380,8 @@ static void count_late(void *ctx, const struct nbar_trace_event *e)
 	nlate += e->what == NBAR_TRACE_LATE;
 }
 
-/* More ranks are late than the list of stragglers has room for: each late rank is noted once at
- * most. */
+/* More ranks are late than the list of stragglers has room for: in each barrier, each late rank is
+ * noted once at most for each reason. */
 static void many_late_ranks_are_traced_once(void **state)
 {
 	struct world *w = world_connected(NBAR_STRAGGLERS_MAX + 3, "linear");
@@ -397,6 +397,16 @@ static void many_late_ranks_are_traced_once(void **state)
 	for (uint32_t i = 0; i < 200; i++)
 		pass_time(w, MS);
 	assert_int_equal(nlate, NBAR_STRAGGLERS_MAX);
+	/* In the next barrier the same ranks are late, and one of them for another reason, too. */
+	post_all(w, 1);
+	post(w, 0, 2);
+	for (uint32_t i = 0; i < 200; i++)
+		pass_time(w, MS);
+	assert_int_equal(nlate, 2 * NBAR_STRAGGLERS_MAX);
+	w->member[w->member[0].straggler[0]].host = NBAR_WHY_HOST_STOPPED;
+	for (uint32_t i = 0; i < 200; i++)
+		pass_time(w, MS);
+	assert_int_equal(nlate, 2 * NBAR_STRAGGLERS_MAX + 1);
 	nic->tracing = false;
 	world_close(w);
 }

@@ -335,6 +335,10 @@ static void test_block(void **state)
 			assert_int_equal(g->recv_nic[k], 0); /* not connected: no NIC */
 		for (uint32_t k = 1; k < g->npeer; k++)
 			assert_true(g->peer[k - 1].rank < g->peer[k].rank);
+		for (uint32_t k = 0; k < g->npeer; k++) {
+			assert_int_equal(g->peer[k].handle, 0);
+			assert_int_equal(g->peer[k].cookie, 0);
+		}
 	}
 	trace_end();
 }

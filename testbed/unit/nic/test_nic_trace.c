@@ -437,6 +437,17 @@ static void test_signals(void **state)
 		assert_true(nbnic_signal(&trace.nic, trace.group, 0, word));
 	assert_false(nbnic_signal(&trace.nic, trace.group, 0, word));
 	assert_int_equal(trace_counter(NBAR_COUNTER_signals_sent), 2 + NBNIC_QUOTA);
+	trace_work(1);
+	for (uint32_t i = 0; i < NBNIC_QUOTA; i++) { /* the share of all ports together */
+		trace.group->port = i % 2 ? TRACE_PORT : TRACE_PORT + 1;
+		assert_true(nbnic_signal(&trace.nic, trace.group, 0, word));
+	}
+	assert_false(nbnic_signal(&trace.nic, trace.group, 0, word));
+	trace_work(1);
+	assert_true(nbnic_signal(&trace.nic, trace.group, 0, word));
+	trace.nic.share[TRACE_PORT].left = 1; /* its barriers have had the rest */
+	assert_true(nbnic_signal(&trace.nic, trace.group, 0, word));
+	assert_false(nbnic_signal(&trace.nic, trace.group, 0, word));
 	trace_take();
 	nbnic_fail(&trace.nic, NBAR_STATUS_NIC_DOWN, trace.now);
 	trace_expect("failed @0 cause 4 rank 1; ");

@@ -146,6 +146,31 @@ static void handles_of_another_user_stay(void **state)
 	world_end();
 }
 
+/* A user that has as many lingering groups as another, or as many bytes, loses its own. */
+static void equal_parts_stay(void **state)
+{
+	(void)state;
+	for (int by_bytes = 0; by_bytes < 2; by_bytes++) {
+		const uint32_t each = by_bytes ? 2 : NBNIC_HANDLES / 2;
+
+		world_begin(0, HALF);
+		for (uint32_t i = 0; i < 2; i++) {
+			assert_int_equal(port_open_as(&client[i], i ? OTHER : GREEDY), 0);
+			open_and_close(&client[i], 2, each);
+		}
+		if (by_bytes)
+			w.device.nic.linger_bytes_max = w.device.nic.linger_bytes;
+		for (uint32_t i = 0; i < 2; i++) {
+			open_and_close(&client[i], 2, 1);
+			assert_int_equal(w.device.nic.counter[NBAR_COUNTER_linger_cut], i + 1);
+			assert_int_equal(lingering(&client[0])->n, each);
+			assert_int_equal(lingering(&client[1])->n, each);
+		}
+		clients_end(2);
+		world_end();
+	}
+}
+
 /* Memory has a limit: few groups, but large groups. */
 static void memory_of_another_user_stays(void **state)
 {
@@ -204,6 +229,14 @@ static void one_user_may_have_all(void **state)
 		assert_int_equal(group_open(&client[i], "pairwise", 0, 1), 0);
 	assert_true(group_open(&client[0], "pairwise", 0, 1) < 0);
 	assert_non_null(strstr(w.out.head.text, "n0 is full"));
+	/* The group that did not open counts nowhere. */
+	assert_int_equal(w.device.ngroup, NBNIC_GROUPS_MAX);
+	assert_int_equal(w.device.nblock, NBNIC_GROUPS_MAX);
+	assert_int_equal(w.device.user[0].ngroup, NBNIC_GROUPS_MAX);
+	assert_int_equal(w.device.user[0].bytes, w.device.open_bytes);
+	assert_int_equal(client[0].ngroup, 1);
+	assert_int_equal(client[0].bytes, client[1].bytes);
+	assert_int_equal(w.device.open_bytes, NBNIC_GROUPS_MAX * client[0].bytes);
 	assert_int_equal(w.device.nic.counter[NBAR_COUNTER_quota_refused], 0);
 	clients_end(NBNIC_PORTS_MAX);
 	world_end();
@@ -217,6 +250,7 @@ int main(void)
 		cmocka_unit_test(memory_of_a_user),
 		cmocka_unit_test(attachments_of_a_user),
 		cmocka_unit_test(handles_of_another_user_stay),
+		cmocka_unit_test(equal_parts_stay),
 		cmocka_unit_test(memory_of_another_user_stays),
 		cmocka_unit_test(accounts_are_used_again),
 		cmocka_unit_test(one_user_may_have_all),

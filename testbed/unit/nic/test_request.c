@@ -96,6 +96,7 @@ static void test_bodies(void **state)
 
 static void test_ports(void **state)
 {
+	static struct nbnic_client third; /* it may only attach */
 	struct nbar_req_port_open req = { .port = NBAR_PORTS_MAX };
 	const struct nbar_rep_port_open *rep = body();
 
@@ -135,10 +136,10 @@ static void test_ports(void **state)
 		"this connection has port 1023 of n0 already; open");
 	refuses(&w.other, NBAR_OP_PORT_OPEN, &req, sizeof(req), NBAR_EBUSY,
 		"port 1023 of n0 is in use by process 100; take");
-	w.other.attach_only = true;
-	refuses(&w.other, NBAR_OP_PORT_OPEN, &req, sizeof(req), NBAR_EACCES,
+	nbnic_client_begin(&w.device, &third, 1, 7, true);
+	refuses(&third, NBAR_OP_PORT_OPEN, &req, sizeof(req), NBAR_EACCES,
 		"n0 is inside process 4711, and only");
-	w.other.attach_only = false;
+	nbnic_client_end(&third, NBAR_STATUS_CLOSED);
 	port_open(&w.other, NBAR_PORT_ANY);
 	assert_int_equal(rep->port, 0);
 }
