@@ -54,7 +54,8 @@ PEER_OMP := $(foreach c,gcc clang,$(shell echo 'int main(void) { return 0; }' | 
               $(c) -fopenmp -x c - -o /dev/null 2>/dev/null && echo $(if $(filter gcc,$(c)),gcc,llvm)))
 PEER_CK := $(shell pkg-config --exists ck && echo ck-barrier)
 PEERS := $(addprefix $(BUILD)/libexec/nbar/,$(PEER_OMP:%=omp-barrier-%) $(PEER_CK))
-PEER_FLAGS := -std=c11 $(WARN) $(CFLAGS) -D_GNU_SOURCE -Itools/threads -Ifirmware/include
+# --coverage would leave files in this folder, because the peers are compiled and linked in one step.
+PEER_FLAGS := -std=c11 $(WARN) $(filter-out --coverage,$(CFLAGS)) -D_GNU_SOURCE -Itools/threads -Ifirmware/include
 define peer
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
