@@ -236,8 +236,7 @@ static uint32_t visit(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, 
 
 	/* The frames of barriers that start now count against this share. */
 	*share = smaller(*share, limit - done);
-	if (!nic->full && !nbnic_sends_wait(g))
-		nbnic_start_posted(nic, g, NBNIC_QUANTUM, now);
+	nbnic_start_posted(nic, g, NBNIC_QUANTUM, now);
 	if (nbnic_sends_wait(g) || nbnic_may_start(g))
 		nbnic_rota_add(&nic->sends, g->port, &g->send);
 	if (done < nic->used.frames - before)

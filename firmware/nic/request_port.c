@@ -138,7 +138,7 @@ int nbnic_request_port_open(struct nbnic_request *r)
 	struct nbnic_client *c = r->client;
 	struct nbnic_device *d = r->device;
 	struct port_call call = { .device = d, .uid = c->uid };
-	uint32_t number = 0;
+	uint32_t number;
 	int rc;
 
 	if (c->attach_only)

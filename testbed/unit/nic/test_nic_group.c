@@ -100,6 +100,8 @@ static void test_handles(void **state)
 	trace_expect("released; ");
 	assert_int_equal(trace.nic.high, 2);
 	assert_int_equal(trace.nic.nopen, 1);
+	nbnic_fail(&trace.nic, NBAR_STATUS_NIC_DOWN, trace.now); /* index 0 has no group */
+	trace_expect("failed @0 cause 4 rank 0; ");
 	trace.group = trace_group("signal", 2, 0, 0, 1);
 	assert_int_equal(trace.group->handle, 0x20000);
 	nbnic_group_close(&trace.nic, g, NBAR_STATUS_CLOSED, trace.now);
@@ -197,6 +199,7 @@ static void test_info(void **state)
 	assert_int_equal(info.nmissing, 1);
 	assert_int_equal(info.nstragglers, 1);
 	assert_int_equal(info.straggler[0], 1);
+	assert_int_equal(info.why[0], NBAR_WHY_HOST_LATE << 13);
 	trace_hear(NBFW_TOKEN, 2, 1, 1, 0, 0); /* the barrier is complete, and the next one runs */
 	nbnic_group_info(trace.group, &info);
 	assert_int_equal(info.epoch, 2);
@@ -272,6 +275,9 @@ static void test_linger_limit(void **state)
 	trace_connected("linear", 4, 0);
 	newer = trace_group("linear", 4, 0, 9, 1);
 	trace.nic.linger_bytes_max = trace.group->bytes;
+	/* They lie behind the accounts of the users, but are no account. */
+	memset(trace.nic.counter, 0x7f, sizeof(trace.nic.counter));
+	trace.nic.counter[NBAR_COUNTER_linger_cut] = 0;
 	nbnic_group_close(&trace.nic, trace.group, NBAR_STATUS_CLOSED, trace.now);
 	trace_expect("");
 	assert_int_equal(trace.nic.nlinger, 1);

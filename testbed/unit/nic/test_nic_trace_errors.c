@@ -73,6 +73,20 @@ static void test_no_room_for_pulls(void **state)
 	trace_work(1);
 	trace_expect("abort @1 slot 1 to 2 rank 0 cause 5; ");
 	trace_end();
+
+	trace_connected("pairwise", 2, 0);
+	trace_post(1);
+	trace_take();
+	trace_work(0);
+	trace.room = 0;
+	trace_work(TRACE_MS);
+	token(1, 1, 0);
+	trace_expect("late; complete @1; ");
+	trace.room = 9;
+	trace_work(1); /* nothing is missing now */
+	trace_expect("");
+	assert_false(trace.group->armed);
+	trace_end();
 }
 
 /* The last frames of a pass are for the queues: an event sends no more than the frames before. */
@@ -200,12 +214,34 @@ static void test_ages(void **state)
 	trace_end();
 }
 
+/* A NIC is silent if 7 intervals have passed since it was heard, and one unit of the clock more. */
+static void test_age_of_silence(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		uint64_t end;
+
+		trace_connected("pairwise", 2, 0);
+		trace_hear(NBFW_PULL, 1, 1, 0, 0, 0);
+		end = (trace.now >> NBNIC_HEARD_SHIFT) + 1 + i +
+		      7 * (trace.nic.interval[7] >> NBNIC_HEARD_SHIFT);
+		trace_post(1);
+		for (uint32_t k = 1; k < 7; k++)
+			trace_work(trace.group->deadline - trace.now);
+		trace_work((end << NBNIC_HEARD_SHIFT) - trace.now);
+		assert_int_equal(trace.group->timeouts, 7);
+		assert_int_equal(trace.group->nstragglers, i);
+		trace_end();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_room),     cmocka_unit_test(test_no_room_for_pulls),
-		cmocka_unit_test(test_last_frames), cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_strangers),   cmocka_unit_test(test_ages),
+		cmocka_unit_test(test_no_room),        cmocka_unit_test(test_no_room_for_pulls),
+		cmocka_unit_test(test_last_frames),    cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_strangers),      cmocka_unit_test(test_ages),
+		cmocka_unit_test(test_age_of_silence),
 	};
 
 	return cmocka_run_group_tests_name("nic_trace_errors", tests, NULL, NULL);

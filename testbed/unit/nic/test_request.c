@@ -195,6 +195,7 @@ static void test_groups(void **state)
 			bad[i].text);
 	}
 	memset(req.alg, 'x', sizeof(req.alg));
+	req.rank = 0; /* its bytes, behind the name, do not end the name */
 	refuses(&w.client, NBAR_OP_GROUP_OPEN, &req, sizeof(req), NBAR_EINVAL,
 		"the name of an algorithm has at most 31 characters; this one begins with "
 		"\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"");
