@@ -98,7 +98,8 @@ static bool sweep(struct nbnic *nic, uint64_t now)
 		if (now < nic->due || now < nic->sweep_next)
 			return false;
 		nic->sweeping = true;
-		nic->sweep_at++;
+		/* The last sweep may have ended at `high`, which stands for index 0. */
+		nic->sweep_at = nic->sweep_at < nic->high ? nic->sweep_at + 1 : 1;
 		nic->sweep_left = nic->high;
 		nic->sweep_next = now + sweep_interval(nic);
 		nic->due = UINT64_MAX;
