@@ -216,6 +216,8 @@ static void test_answers(void **state)
 	trace_expect("token @1 slot 0 to 1; ");
 	trace_hear(NBFW_PULL, 2, 1, 1, 0, 0); /* rank 0 waits for rank 3 */
 	trace_expect("later @1 slot 1 to 2 rank 3 step 0 why 0; ");
+	trace_hear(NBFW_LATER, 3, 1, 0, 1, (uint32_t)NBAR_WHY_END << 29); /* an unknown reason */
+	trace_expect("late; ");
 	trace_hear(NBFW_LATER, 3, 1, 0, 1, LATE);
 	trace_expect("late 1; later @1 slot 1 to 2 rank 1 step 0 why 1; ");
 	trace_hear(NBFW_PULL, 2, 1, 1, 0, 0); /* rank 3 waits for rank 1 */
@@ -235,7 +237,7 @@ static void test_answers(void **state)
 	trace_expect("");
 	assert_int_equal(trace_counter(NBAR_COUNTER_pulls_received), 6);
 	assert_int_equal(trace_counter(NBAR_COUNTER_laters_sent), 7);
-	assert_int_equal(trace_counter(NBAR_COUNTER_laters_received), 2);
+	assert_int_equal(trace_counter(NBAR_COUNTER_laters_received), 3);
 	assert_int_equal(trace_counter(NBAR_COUNTER_frames_bad), 1);
 	trace_hear(NBFW_ABORT, 2, 1, 1, 1, NBAR_STATUS_HOST_DIED);
 	trace_expect("failed @0 cause 2 rank 1; ");

@@ -87,6 +87,15 @@ static void test_no_room_for_pulls(void **state)
 	trace_expect("");
 	assert_false(trace.group->armed);
 	trace_end();
+
+	trace_connected(FOUR, 4, 0);
+	trace.room = 0;
+	trace_post(1);
+	trace_work(TRACE_MS); /* the token still waits, and PULLs wait, too */
+	trace.room = 9;
+	trace_work(1);
+	trace_expect("late; pull @1 slot 0 to 3; token @1 slot 0 to 1; ");
+	trace_end();
 }
 
 /* The last frames of a pass are for the queues: an event sends no more than the frames before. */

@@ -240,6 +240,7 @@ static void test_groups(void **state)
 	assert_int_equal(w.client.ngroup, 1);
 	assert_int_equal(w.client.bytes, w.client.port->cell[0].group->bytes);
 	assert_int_equal(w.blocks, 2);
+	group_open("pairwise", 0, NBAR_SIZE_MAX);
 }
 
 /* The plan of a client must have the client's rank and size, or there is no plan. */

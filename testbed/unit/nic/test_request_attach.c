@@ -129,6 +129,7 @@ static void test_held_cells(void **state)
 			assert_int_equal(w.client.port->cell[i].held, held[i]);
 		}
 	}
+	assert_false(nbnic_client_holds(&w.other, NBNIC_GROUPS_MAX));
 }
 
 /* After the end of the port's owner, an attached client holds nothing, and may attach again. */
