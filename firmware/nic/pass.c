@@ -28,11 +28,9 @@ static void hear_alive(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 {
 	const struct nbar_step *step = &nbfw_plan_steps(g->plan)[g->state->step];
 	uint32_t end = step->first_slot + step->nslot;
+	uint32_t slot = nbfw_missing_next(g->state, g->state->want, end, false);
 
-	for (uint32_t slot = g->state->want; slot < end; slot++) {
-		slot = nbfw_missing_next(g->state, slot, end, false);
-		if (slot == end)
-			break;
+	for (; slot < end; slot = nbfw_missing_next(g->state, slot + 1, end, false)) {
 		uint32_t hash = g->recv_nic[slot];
 		const struct nbnic_heard *h = nbnic_heard_at(nic, hash);
 		uint32_t age = (uint32_t)(now >> NBNIC_HEARD_SHIFT) - h->time;

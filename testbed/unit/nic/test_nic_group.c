@@ -242,6 +242,7 @@ static void test_linger(void **state)
 	assert_int_equal(trace.nic.nlinger, 1);
 	assert_int_equal(trace.nic.nopen, 0);
 	assert_int_equal(trace.nic.linger_bytes, trace.group->bytes);
+	assert_int_equal(trace.nic.linger_bytes_max, NBNIC_MEMORY_BYTES / 4);
 	assert_true(nbnic_next(&trace.nic) <= trace.now + TRACE_BUDGET);
 	trace_work(TRACE_BUDGET - 1);
 	trace_hear(NBFW_PULL, 2, 1, 0, 0, 0);

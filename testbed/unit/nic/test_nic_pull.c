@@ -260,6 +260,23 @@ static void test_few_timers_a_pass(void **state)
 	few_timers_a_pass(NBFW_ROOT_MAX, 1);
 }
 
+/* A pass looks at 64 groups. */
+static void test_few_groups_a_pass(void **state)
+{
+	struct net *w = net_new();
+	struct nbnic *nic = &w->n[0].nic;
+
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++)
+		net_open(w, 0, 0, i, "linear", 2, 0, NULL);
+	nic->due = w->now;
+	nbnic_work(nic, w->now);
+	assert_int_equal(nic->sweep_left, 100 - 64);
+	nbnic_work(nic, w->now);
+	assert_false(nic->sweeping);
+	net_free(w);
+}
+
 /* Each sweep over the timers begins with the next group. */
 static void test_groups_fire_first_in_turn(void **state)
 {
@@ -297,6 +314,7 @@ int main(void)
 		cmocka_unit_test(test_waiting_pulls_are_due),
 		cmocka_unit_test(test_timers_spread),
 		cmocka_unit_test(test_few_timers_a_pass),
+		cmocka_unit_test(test_few_groups_a_pass),
 		cmocka_unit_test(test_groups_fire_first_in_turn),
 	};
 

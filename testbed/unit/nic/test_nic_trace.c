@@ -171,8 +171,11 @@ static void test_alive(void **state)
 				trace_hear(NBFW_LATER, 2, 1, 1, 2, 0);
 			if (i == NBFW_WINDOW / 2 && how == 1) /* a PULL for the group itself */
 				trace_hear(NBFW_PULL, 2, 2, 0, 0, 0);
+			trace_work(
+				0); /* the pass that has sent an answer leaves the queues alone */
 		}
 		trace_take();
+		assert_int_equal(trace.group->state->tries, NBFW_WINDOW);
 		assert_int_equal(trace.group->state->cause,
 				 how == 2 ? NBAR_STATUS_SILENT : NBAR_STATUS_OK);
 		trace_end();
@@ -424,6 +427,11 @@ static void test_answers_to_pulls(void **state)
 	trace_expect("token @1 slot 0 to 2; token @1 slot 0 to 3; ");
 	trace_hear(NBFW_PULL, 5, 1, 0, 0, 77);
 	trace_expect("token @1 slot 0 to 5; ");
+	trace_work(0);
+	trace_take();
+	trace_post(2); /* now the host is not late: its barrier waits for the queue */
+	trace_hear(NBFW_PULL, 5, 2, 0, 0, 0);
+	trace_expect("later @2 slot 0 to 5 rank 0 step 0 why 0; ");
 	for (uint32_t i = 0; i < 8; i++)
 		trace_work(0);
 	trace_expect("token @1 slot 0 to 4; token @1 slot 0 to 5; ");

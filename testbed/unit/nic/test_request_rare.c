@@ -52,6 +52,10 @@ static void test_port_ends(void **state)
 		assert_int_equal(w.peers, end[i].peers);
 	}
 	nbnic_client_abandon(&w.other); /* it has no port */
+	port_open(&w.other, 4);
+	nbnic_client_end(&w.other, NBAR_STATUS_CLOSED);
+	assert_null(w.other.port);
+	nbnic_client_begin(&w.device, &w.other, 200, 7, false);
 }
 
 /* The platform chooses the algorithm of "auto", and of no other name. */
