@@ -385,13 +385,14 @@ static void test_aborts_go_on_where_they_stopped(void **state)
 /* A port is fresh if neither this pass nor the last one has served it. */
 static void test_fresh_ports(void **state)
 {
-	static struct nbnic_rota_port port[NBNIC_PORTS_MAX];
+	static struct nbnic_rota_port port[NBNIC_PORTS_MAX + 1];
 	struct nbnic_link link[3] = { { NULL, NULL } };
 	struct nbnic_rota rota;
 	uint32_t pass = 1;
 
 	(void)state;
 	nbnic_rota_init(&rota, port, &pass);
+	assert_null(port[NBNIC_PORTS_MAX].groups.next); /* no port */
 	for (uint32_t i = 0; i < 3; i++) {
 		port[i].served = pass - i;
 		nbnic_rota_add(&rota, i, &link[i]);

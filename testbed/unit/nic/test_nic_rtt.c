@@ -313,6 +313,32 @@ static void test_the_budget_stays(void **state)
 	}
 }
 
+/* An answer that comes before the step has sent a PULL does not count. */
+static void test_an_answer_without_a_question(void **state)
+{
+	struct nbnic_group *g;
+	struct net *w = begin(&g);
+	const struct nbnic_addr from = { { 1 } };
+	uint64_t rtt;
+
+	(void)state;
+	teach(w, 20);
+	rtt = g->rtt.smooth;
+	net_post(w, 0, 0, 0, 21);
+	assert_true(w->now < w->n[0].nic.doubt_end);
+	const struct nbfw_token t = { .type = NBFW_TOKEN,
+				      .handle = g->handle,
+				      .cookie = g->cookie,
+				      .src = 1,
+				      .epoch = 21,
+				      .info = 1 };
+
+	nbnic_receive(&w->n[0].nic, &from, &t, w->now);
+	assert_int_equal(w->n[0].host[0][0].completions, 21);
+	assert_int_equal(g->rtt.smooth, rtt);
+	net_free(w);
+}
+
 /* An answer counts only if it comes from the source of a slot that this step lacks. */
 static void test_other_answers_do_not_count(void **state)
 {
@@ -624,6 +650,7 @@ int main(void)
 		cmocka_unit_test(test_the_answer_to_a_second_pull),
 		cmocka_unit_test(test_the_interval_has_limits),
 		cmocka_unit_test(test_the_budget_stays),
+		cmocka_unit_test(test_an_answer_without_a_question),
 		cmocka_unit_test(test_other_answers_do_not_count),
 		cmocka_unit_test(test_sweeps_follow_at_once),
 		cmocka_unit_test(test_a_later_without_a_reason),

@@ -145,6 +145,7 @@ static void test_messages_have_no_barrier(void **state)
 	(void)state;
 	port_open(&w.client, 3);
 	hold.endpoint = group_open("signal", 0, 3).endpoint;
+	assert_false(nbnic_device_pass(&w.device, w.now)); /* no message waits */
 	refuses(&w.client, NBAR_OP_GROUP_ABORT, &abort_it, sizeof(abort_it), NBAR_ENOENT,
 		"there is no group of barriers in cell 0 of this port of n0; was");
 	memcpy(attach.secret, w.client.secret, sizeof(attach.secret));
