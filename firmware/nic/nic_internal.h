@@ -225,8 +225,8 @@ static inline uint32_t nbnic_addr_hash(const struct nbnic_addr *a)
 {
 	uint32_t hash = UINT32_C(2166136261), word;
 
-	for (uint32_t i = 0; i < NBNIC_ADDR_SIZE; i += 4) {
-		__builtin_memcpy(&word, a->byte + i, 4);
+	for (size_t i = 0; i < NBNIC_ADDR_SIZE; i += sizeof(word)) {
+		__builtin_memcpy(&word, a->byte + i, sizeof(word));
 		hash = (hash ^ word) * UINT32_C(16777619);
 		hash ^= hash >> 15;
 	}

@@ -28,11 +28,9 @@ static void hear_alive(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 {
 	const struct nbar_step *step = &nbfw_plan_steps(g->plan)[g->state->step];
 	uint32_t end = step->first_slot + step->nslot;
+	uint32_t slot = nbfw_missing_next(g->state, g->state->want, end, false);
 
-	for (uint32_t slot = g->state->want; slot < end; slot++) {
-		slot = nbfw_missing_next(g->state, slot, end, false);
-		if (slot == end)
-			break;
+	for (; slot < end; slot = nbfw_missing_next(g->state, slot + 1, end, false)) {
 		uint32_t hash = g->recv_nic[slot];
 		const struct nbnic_heard *h = nbnic_heard_at(nic, hash);
 		uint32_t age = (uint32_t)(now >> NBNIC_HEARD_SHIFT) - h->time;
@@ -98,7 +96,8 @@ static bool sweep(struct nbnic *nic, uint64_t now)
 		if (now < nic->due || now < nic->sweep_next)
 			return false;
 		nic->sweeping = true;
-		nic->sweep_at++;
+		/* The last sweep may have ended at `high`, which stands for index 0. */
+		nic->sweep_at = nic->sweep_at < nic->high ? nic->sweep_at + 1 : 1;
 		nic->sweep_left = nic->high;
 		nic->sweep_next = now + sweep_interval(nic);
 		nic->due = UINT64_MAX;
@@ -236,8 +235,7 @@ static uint32_t visit(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, 
 
 	/* The frames of barriers that start now count against this share. */
 	*share = smaller(*share, limit - done);
-	if (!nic->full && !nbnic_sends_wait(g))
-		nbnic_start_posted(nic, g, NBNIC_QUANTUM, now);
+	nbnic_start_posted(nic, g, NBNIC_QUANTUM, now);
 	if (nbnic_sends_wait(g) || nbnic_may_start(g))
 		nbnic_rota_add(&nic->sends, g->port, &g->send);
 	if (done < nic->used.frames - before)

@@ -114,12 +114,13 @@ static int peers_begin(struct wire_base *w, const struct nbar_endpoint *endpoint
 	return rc;
 }
 
-static void peers_end(struct wire_base *w, const struct nbar_endpoint *endpoint, uint32_t n)
+static void peers_end(struct wire_base *w, const struct nbar_endpoint *endpoint, uint32_t first,
+		      uint32_t end)
 {
 	struct nbnic_addr addr;
 	uint32_t rank;
 
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = first; i < end; i++)
 		if (endpoint_is_ours(w, &endpoint[i], &addr, &rank))
 			w->ops->peer_end(w, &addr);
 }
@@ -169,13 +170,12 @@ static int connect_all(struct nbnic_request *r, struct connect_call *call)
 	int rc = peers_begin(w, endpoint, call->req->nendpoint, &begun, &call->rank, &call->why);
 
 	if (rc) {
-		peers_end(w, endpoint, begun);
+		peers_end(w, endpoint, 0, begun);
 		return nbnic_request_fail(r, rc, "no way to the NIC of rank %u: %s", call->rank,
 					  call->why);
 	}
 	for_endpoints(call, run_group_connect);
-	if (call->end != CONNECT_DONE && begun > call->first)
-		peers_end(w, endpoint + call->first, begun - call->first);
+	peers_end(w, endpoint, call->first, begun); /* those that the group has not accepted */
 	return refuse(r, call);
 }
 

@@ -194,6 +194,11 @@ static int make_plan(struct nbnic_request *r, const struct nbar_req_group_open *
 	return 0;
 }
 
+static uint32_t kib(uint64_t bytes)
+{
+	return (uint32_t)(bytes / 1024);
+}
+
 /* Checks a group of this size against the limits of its user, its port and the NIC. */
 static int check_memory(struct nbnic_request *r, size_t bytes)
 {
@@ -208,17 +213,15 @@ static int check_memory(struct nbnic_request *r, size_t bytes)
 					  "groups of port %u of %s take %u KiB, this one %u more, "
 					  "and a port may have %u; close some, or give the NIC "
 					  "more memory",
-					  c->port->number, d->name, (uint32_t)(c->bytes / 1024),
-					  (uint32_t)(bytes / 1024),
-					  (uint32_t)(d->port_bytes_max / 1024));
+					  c->port->number, d->name, kib(c->bytes), kib(bytes),
+					  kib(d->port_bytes_max));
 	if (d->open_bytes + bytes > d->open_bytes_max)
 		return nbnic_request_fail(r, -NBAR_ENOSPC,
 					  "groups of %s take %u KiB, this one %u more, and a NIC "
 					  "has %u; close some, use another NIC, or give this one "
 					  "more memory",
-					  d->name, (uint32_t)(d->open_bytes / 1024),
-					  (uint32_t)(bytes / 1024),
-					  (uint32_t)(d->open_bytes_max / 1024));
+					  d->name, kib(d->open_bytes), kib(bytes),
+					  kib(d->open_bytes_max));
 	return 0;
 }
 

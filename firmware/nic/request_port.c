@@ -66,12 +66,12 @@ void nbnic_client_abandon(struct nbnic_client *c)
 	c->port = NULL;
 }
 
-/* The wanted port, or any free one if none is wanted. A wanted port that is busy is an error. */
-static int port_choose(struct nbnic_request *r, uint32_t wanted, uint32_t *out)
+/* Replaces NBAR_PORT_ANY by a free port. A wanted port that is busy is an error. */
+static int port_choose(struct nbnic_request *r, uint32_t *port)
 {
 	const struct nbnic_client *c = r->client;
 	const struct nbnic_device *d = r->device;
-	uint32_t number = 0;
+	uint32_t wanted = *port, number = 0;
 
 	if (c->port || c->owner)
 		return nbnic_request_fail(r, -NBAR_EALREADY,
@@ -94,7 +94,7 @@ static int port_choose(struct nbnic_request *r, uint32_t wanted, uint32_t *out)
 					  "all %u ports of %s are in use; use another NIC, or "
 					  "end a process that has one (see nbar stat)",
 					  NBNIC_PORTS_MAX, d->name);
-	*out = wanted == NBAR_PORT_ANY ? number : wanted;
+	*port = wanted == NBAR_PORT_ANY ? number : wanted;
 	return 0;
 }
 
@@ -138,7 +138,7 @@ int nbnic_request_port_open(struct nbnic_request *r)
 	struct nbnic_client *c = r->client;
 	struct nbnic_device *d = r->device;
 	struct port_call call = { .device = d, .uid = c->uid };
-	uint32_t number = 0;
+	uint32_t number = req->port;
 	int rc;
 
 	if (c->attach_only)
@@ -147,7 +147,7 @@ int nbnic_request_port_open(struct nbnic_request *r)
 			"%s is inside process %u, and only that process opens its ports; "
 			"attach to a port that it shares, or open a NIC of your own",
 			d->name, d->pid);
-	rc = port_choose(r, req->port, &number);
+	rc = port_choose(r, &number);
 	if (rc == 0)
 		rc = nbnic_user_check_port(r);
 	if (rc)

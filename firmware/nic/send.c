@@ -3,8 +3,8 @@
  * send.c - sends every frame of the NIC, within the budgets of a pass.
  *
  * Called by nic.c for an event, by why.c for an answer, and by the scheduler in pass.c. Must never
- * send more than the budgets of a pass allow. Other sends of a plan wait in the group, and the group
- * waits in nic.sends; other answers are dropped and counted.
+ * send more than the budgets of a pass allow. Other sends of a plan wait in the group, and the
+ * group waits in nic.sends; other answers are dropped and counted.
  */
 #include "nic.h"
 #include "nic_internal.h"
@@ -78,7 +78,8 @@ static inline uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint3
 
 		done = send_range(nic, g, &t, &g->token_at, g->token_end, limit);
 	}
-	if (g->abort_at != g->abort_end && g->token_at == g->token_end && !nic->full)
+	/* If tokens still wait, they have used up the limit, or the wire is full. */
+	if (g->abort_at != g->abort_end && !nic->full)
 		done += send_aborts(nic, g, limit - done);
 	return done;
 }

@@ -197,6 +197,7 @@ int request(struct nbnic_client *c, uint16_t op, const void *body, size_t length
 	assert_int_equal(w.out.head.version, NBAR_ABI_VERSION);
 	assert_int_equal(w.out.head.op, op);
 	assert_int_equal(w.out.head.seq, 0x1234567);
+	assert_int_equal(w.out.head.text[0] == 0, w.out.head.status == 0);
 	return w.out.head.status;
 }
 

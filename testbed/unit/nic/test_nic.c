@@ -188,6 +188,11 @@ static void bad_doorbells_are_counted(void **state)
 	post(w, 0, 1); /* less than before */
 	assert_int_equal(m->nic.counter[NBAR_COUNTER_doorbells_bad], 4);
 	assert_int_equal(m->completions, 2);
+	post(w, 0, 5);
+	post(w, 0, 4); /* less than before, though not complete */
+	assert_int_equal(m->nic.counter[NBAR_COUNTER_doorbells_bad], 5);
+	post(w, 0, 5); /* a doorbell that says nothing new */
+	assert_int_equal(m->nic.counter[NBAR_COUNTER_doorbells_bad], 5);
 	world_close(w);
 }
 

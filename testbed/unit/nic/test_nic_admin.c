@@ -151,6 +151,9 @@ static void full_nic_says_so(void **state)
 	assert_int_equal(m->nic.nopen + m->nic.nlinger, NBNIC_HANDLES);
 	assert_int_equal(m->nic.counter[NBAR_COUNTER_linger_cut],
 			 6 * NBAR_GROUPS_MAX - 5 - NBNIC_HANDLES);
+	m->group = (struct nbnic_group *)(void *)8; /* behind the NIC, which must not read it */
+	nbnic_fail(&m->nic, NBAR_STATUS_NIC_DOWN, w->now);
+	assert_int_equal(m->status, NBAR_STATUS_NIC_DOWN);
 	world_close(w);
 }
 

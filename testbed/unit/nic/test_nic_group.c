@@ -100,6 +100,8 @@ static void test_handles(void **state)
 	trace_expect("released; ");
 	assert_int_equal(trace.nic.high, 2);
 	assert_int_equal(trace.nic.nopen, 1);
+	nbnic_fail(&trace.nic, NBAR_STATUS_NIC_DOWN, trace.now); /* index 0 has no group */
+	trace_expect("failed @0 cause 4 rank 0; ");
 	trace.group = trace_group("signal", 2, 0, 0, 1);
 	assert_int_equal(trace.group->handle, 0x20000);
 	nbnic_group_close(&trace.nic, g, NBAR_STATUS_CLOSED, trace.now);
@@ -169,9 +171,16 @@ static void test_connect(void **state)
 
 static void test_info(void **state)
 {
+	static const char name[] = "a name of thirty-two characters.";
+	const struct nbnic_open longest = { .size = 2, .alg = name };
 	struct nbar_group_info info;
+	void *block = malloc(nbnic_group_size(NULL, 2));
 
 	(void)state;
+	nbnic_group_info(nbnic_group_build(&longest, block), &info);
+	assert_memory_equal(info.alg, name, NBAR_NAME_MAX - 1);
+	assert_int_equal(info.alg[NBAR_NAME_MAX - 1], 0);
+	free(block);
 	trace_connected("dissemination:1", 4, 0);
 	nbnic_group_info(trace.group, &info);
 	assert_string_equal(info.alg, "dissemination:1");
@@ -188,6 +197,7 @@ static void test_info(void **state)
 	trace_post(2);
 	trace_hear(NBFW_TOKEN, 3, 1, 0, 0, 0);
 	trace_hear(NBFW_LATER, 2, 1, 1, 1, NBAR_WHY_HOST_LATE << 29);
+	trace.group->straggler[1] = trace.group->straggler[0]; /* not in the list */
 	nbnic_group_info(trace.group, &info);
 	assert_int_equal(info.posted, 2);
 	assert_int_equal(info.epoch, 1);
@@ -197,6 +207,8 @@ static void test_info(void **state)
 	assert_int_equal(info.nmissing, 1);
 	assert_int_equal(info.nstragglers, 1);
 	assert_int_equal(info.straggler[0], 1);
+	assert_int_equal(info.why[0], NBAR_WHY_HOST_LATE << 13);
+	assert_int_equal(info.straggler[1], 0);
 	trace_hear(NBFW_TOKEN, 2, 1, 1, 0, 0); /* the barrier is complete, and the next one runs */
 	nbnic_group_info(trace.group, &info);
 	assert_int_equal(info.epoch, 2);
@@ -230,6 +242,7 @@ static void test_linger(void **state)
 	assert_int_equal(trace.nic.nlinger, 1);
 	assert_int_equal(trace.nic.nopen, 0);
 	assert_int_equal(trace.nic.linger_bytes, trace.group->bytes);
+	assert_int_equal(trace.nic.linger_bytes_max, NBNIC_MEMORY_BYTES / 4);
 	assert_true(nbnic_next(&trace.nic) <= trace.now + TRACE_BUDGET);
 	trace_work(TRACE_BUDGET - 1);
 	trace_hear(NBFW_PULL, 2, 1, 0, 0, 0);
@@ -237,7 +250,8 @@ static void test_linger(void **state)
 	trace_hear(NBFW_PULL, 2, 2, 0, 0, 0);
 	trace_expect("abort @2 slot 0 to 2 rank 0 cause 3; ");
 	assert_true(nbnic_next(&trace.nic) == trace.now + 1);
-	trace_work(1);
+	trace.now++;
+	assert_true(nbnic_work(&trace.nic, trace.now));
 	trace_expect("released; ");
 	assert_int_equal(trace.nic.nlinger, 0);
 	assert_int_equal(trace.nic.linger_bytes, 0);
@@ -259,7 +273,20 @@ static void test_linger(void **state)
 	trace_expect("");
 	trace_work(TRACE_BUDGET);
 	trace_expect("released; "); /* no ABORT has left since */
+	assert_true(nbnic_link_empty(&trace.nic.user[0].groups));
 	assert_int_equal(trace_counter(NBAR_COUNTER_barriers_failed), 1);
+	trace_end();
+
+	trace_connected("linear", 4, 0);
+	trace_post(1);
+	trace.room = 0;
+	nbnic_group_close(&trace.nic, trace.group, NBAR_STATUS_CLOSED, trace.now);
+	trace_work(TRACE_BUDGET);
+	trace.room = 3;
+	trace_work(1);
+	trace_take();
+	trace_work(TRACE_BUDGET - 1);
+	trace_expect("released; "); /* all ABORTs have left */
 	trace_end();
 }
 
@@ -272,6 +299,9 @@ static void test_linger_limit(void **state)
 	trace_connected("linear", 4, 0);
 	newer = trace_group("linear", 4, 0, 9, 1);
 	trace.nic.linger_bytes_max = trace.group->bytes;
+	/* They lie behind the accounts of the users, but are no account. */
+	memset(trace.nic.counter, 0x7f, sizeof(trace.nic.counter));
+	trace.nic.counter[NBAR_COUNTER_linger_cut] = 0;
 	nbnic_group_close(&trace.nic, trace.group, NBAR_STATUS_CLOSED, trace.now);
 	trace_expect("");
 	assert_int_equal(trace.nic.nlinger, 1);

@@ -368,12 +368,38 @@ static void test_aborts_go_on_where_they_stopped(void **state)
 	net_post(w, 0, 0, 0, 2);
 	assert_int_equal(w->n[0].host[0][0].completions, 1);
 	nbnic_group_close(&w->n[0].nic, g, NBAR_STATUS_HOST_DIED, w->now);
+	for (uint32_t i = 0; i < 50; i++) {
+		uint64_t before = w->n[0].refused;
+
+		net_round(w);
+		assert_in_range(w->n[0].refused, before, before + 1); /* no second try in a pass */
+	}
 	net_pass(w, NET_SECOND);
 	assert_true(w->n[0].refused > 50);
 	for (uint32_t i = 0; i < FLOOD; i++)
 		require(told[i] == 1 && aborted[i] == 1, "peer %u: %u tokens, %u aborts", i,
 			told[i], aborted[i]);
 	net_free(w);
+}
+
+/* A port is fresh if neither this pass nor the last one has served it. */
+static void test_fresh_ports(void **state)
+{
+	static struct nbnic_rota_port port[NBNIC_PORTS_MAX + 1];
+	struct nbnic_link link[3] = { { NULL, NULL } };
+	struct nbnic_rota rota;
+	uint32_t pass = 1;
+
+	(void)state;
+	nbnic_rota_init(&rota, port, &pass);
+	assert_null(port[NBNIC_PORTS_MAX].groups.next); /* no port */
+	for (uint32_t i = 0; i < 3; i++) {
+		port[i].served = pass - i;
+		nbnic_rota_add(&rota, i, &link[i]);
+		assert_int_equal(nbnic_link_empty(&rota.fresh), i < 2);
+	}
+	assert_ptr_equal(nbnic_rota_take(&rota, true), &link[2]);
+	assert_int_equal(rota.nport, 2);
 }
 
 int main(void)
@@ -387,6 +413,7 @@ int main(void)
 		cmocka_unit_test(test_a_fresh_port_goes_before_backlogs),
 		cmocka_unit_test(test_fresh_ports_leave_room_for_backlogs),
 		cmocka_unit_test(test_aborts_go_on_where_they_stopped),
+		cmocka_unit_test(test_fresh_ports),
 	};
 
 	return cmocka_run_group_tests_name("nic_pass", tests, NULL, NULL);

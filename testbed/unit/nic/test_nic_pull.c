@@ -260,6 +260,50 @@ static void test_few_timers_a_pass(void **state)
 	few_timers_a_pass(NBFW_ROOT_MAX, 1);
 }
 
+/* A pass looks at 64 groups. */
+static void test_few_groups_a_pass(void **state)
+{
+	struct net *w = net_new();
+	struct nbnic *nic = &w->n[0].nic;
+
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++)
+		net_open(w, 0, 0, i, "linear", 2, 0, NULL);
+	nic->due = w->now;
+	nbnic_work(nic, w->now);
+	assert_int_equal(nic->sweep_left, 100 - 64);
+	nbnic_work(nic, w->now);
+	assert_false(nic->sweeping);
+	net_free(w);
+}
+
+/* Each sweep over the timers begins with the next group. */
+static void test_groups_fire_first_in_turn(void **state)
+{
+	enum { GROUPS = 3 };
+	struct net *w = net_new();
+	struct nbnic_group *g[GROUPS];
+	uint32_t last = 0;
+
+	(void)state;
+	w->seen = see_pulls;
+	w->n[2].sink = true;
+	for (uint32_t i = 0; i < GROUPS; i++)
+		g[i] = early_root(w, 0, i, 2);
+	net_pass(w, 2 * NBNIC_PULL_NS_DEFAULT);
+	for (uint32_t i = 0; i < 3 * GROUPS; i++) {
+		for (uint32_t k = 0; k < GROUPS; k++) /* all are due */
+			w->now = w->now < g[k]->deadline ? g[k]->deadline : w->now;
+		npull = 0;
+		net_round(w);
+		assert_int_equal(npull, GROUPS);
+		if (i > 0)
+			assert_int_equal(pull[0].handle, g[(last + 1) % GROUPS]->handle);
+		last = pull[0].handle & 0xffff;
+	}
+	net_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +314,8 @@ int main(void)
 		cmocka_unit_test(test_waiting_pulls_are_due),
 		cmocka_unit_test(test_timers_spread),
 		cmocka_unit_test(test_few_timers_a_pass),
+		cmocka_unit_test(test_few_groups_a_pass),
+		cmocka_unit_test(test_groups_fire_first_in_turn),
 	};
 
 	return cmocka_run_group_tests_name("nic_pull", tests, NULL, NULL);

@@ -313,6 +313,32 @@ static void test_the_budget_stays(void **state)
 	}
 }
 
+/* An answer that comes before the step has sent a PULL does not count. */
+static void test_an_answer_without_a_question(void **state)
+{
+	struct nbnic_group *g;
+	struct net *w = begin(&g);
+	const struct nbnic_addr from = { { 1 } };
+	uint64_t rtt;
+
+	(void)state;
+	teach(w, 20);
+	rtt = g->rtt.smooth;
+	net_post(w, 0, 0, 0, 21);
+	assert_true(w->now < w->n[0].nic.doubt_end);
+	const struct nbfw_token t = { .type = NBFW_TOKEN,
+				      .handle = g->handle,
+				      .cookie = g->cookie,
+				      .src = 1,
+				      .epoch = 21,
+				      .info = 1 };
+
+	nbnic_receive(&w->n[0].nic, &from, &t, w->now);
+	assert_int_equal(w->n[0].host[0][0].completions, 21);
+	assert_int_equal(g->rtt.smooth, rtt);
+	net_free(w);
+}
+
 /* An answer counts only if it comes from the source of a slot that this step lacks. */
 static void test_other_answers_do_not_count(void **state)
 {
@@ -346,7 +372,49 @@ static void test_other_answers_do_not_count(void **state)
 	net_free(w);
 }
 
-/* A LATER that gives no reason makes the interval a sixteenth longer, once in a step. */
+/* The sweeps follow a measured round trip at once. If it is long, they stay as they are. A round
+ * trip is never 0, which means that none was measured. */
+static void test_sweeps_follow_at_once(void **state)
+{
+	static const struct {
+		uint64_t rtt, first, sweep;
+	} one[] = {
+		{ 0, NBNIC_PULL_NS_LEAST, NBNIC_PULL_NS_LEAST / 8 },
+		{ RTT, 3 * RTT + 1, 3 * RTT / 8 },
+		{ NBNIC_PULL_NS_DEFAULT / 2, NBNIC_PULL_NS_DEFAULT, NBNIC_PULL_NS_DEFAULT / 2 },
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(one) / sizeof(one[0]); i++) {
+		struct nbnic_group *g;
+		struct net *w = begin(&g);
+		const struct nbnic *nic = &w->n[0].nic;
+		const struct nbnic_addr from = { { 1 } };
+
+		net_post(w, 0, 0, 0, 1);
+		for (uint32_t k = 0; g->rtt.rounds == 0; k++) {
+			require(k < 1000, "no PULL");
+			net_round(w);
+		}
+		const struct nbfw_token t = { .type = NBFW_TOKEN,
+					      .handle = g->handle,
+					      .cookie = g->cookie,
+					      .src = 1,
+					      .epoch = 1,
+					      .info = 1 };
+
+		w->now = g->rtt.asked + one[i].rtt;
+		nbnic_receive(&w->n[0].nic, &from, &t, w->now);
+		assert_int_equal(g->rtt.smooth, one[i].rtt | 1);
+		assert_int_equal(g->first, one[i].first);
+		assert_int_equal(nic->sweep_ns, one[i].sweep);
+		assert_true(nic->sweep_next <= w->now + g->first / 2);
+		net_free(w);
+	}
+}
+
+/* A LATER that gives no reason, or an unknown one, makes the interval a sixteenth longer, once in a
+ * step. */
 static void test_a_later_without_a_reason(void **state)
 {
 	struct nbnic_group *g;
@@ -360,17 +428,21 @@ static void test_a_later_without_a_reason(void **state)
 	net_post(w, 0, 0, 0, 21);
 	net_pass(w, first + 2 * NET_STEP);
 	assert_int_equal(g->rtt.rounds, 1);
-	const struct nbfw_token later = { .type = NBFW_LATER,
-					  .handle = g->handle,
-					  .cookie = g->cookie,
-					  .src = 1,
-					  .epoch = 21,
-					  .arg = 1 };
+	struct nbfw_token later = { .type = NBFW_LATER,
+				    .handle = g->handle,
+				    .cookie = g->cookie,
+				    .src = 1,
+				    .epoch = 21,
+				    .arg = 1 };
 
 	for (uint32_t i = 0; i < 2; i++) {
+		later.info = (i ? (uint32_t)NBAR_WHY_END : 0) << 29;
 		nbnic_receive(&w->n[0].nic, &from, &later, w->now);
 		assert_int_equal(g->first, first + first / 16);
 	}
+	later.info = (uint32_t)NBAR_WHY_NIC_SILENT << 29; /* any known reason: twice as long */
+	nbnic_receive(&w->n[0].nic, &from, &later, w->now);
+	assert_int_equal(g->first, 2 * (first + first / 16));
 	net_free(w);
 }
 
@@ -441,6 +513,7 @@ static void test_intervals_double_after_16_rounds(void **state)
 				 ns < NBNIC_PULL_NS_DEFAULT ? ns : NBNIC_PULL_NS_DEFAULT);
 	}
 	assert_int_equal(last, 23);
+	assert_int_equal(g->deadline, r->timeout); /* after 24 rounds, early PULLs end */
 	net_free(w);
 }
 
@@ -577,7 +650,9 @@ int main(void)
 		cmocka_unit_test(test_the_answer_to_a_second_pull),
 		cmocka_unit_test(test_the_interval_has_limits),
 		cmocka_unit_test(test_the_budget_stays),
+		cmocka_unit_test(test_an_answer_without_a_question),
 		cmocka_unit_test(test_other_answers_do_not_count),
+		cmocka_unit_test(test_sweeps_follow_at_once),
 		cmocka_unit_test(test_a_later_without_a_reason),
 		cmocka_unit_test(test_a_large_step_has_no_early_pulls),
 		cmocka_unit_test(test_intervals_double_after_16_rounds),

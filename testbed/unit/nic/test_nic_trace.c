@@ -99,6 +99,25 @@ static void test_timeouts(void **state)
 	trace_end();
 }
 
+/* Half of pull_ns or more lies between two sweeps over the timers. */
+static void test_sweeps(void **state)
+{
+	(void)state;
+	trace_connected(FOUR, 4, 0);
+	trace_post(1);
+	trace_work(TRACE_MS * 3 / 4);
+	token(3, 1, 0);
+	trace_take();
+	trace_work(0);
+	trace_work(TRACE_MS * 3 / 4); /* the first sweep finds that the new timer is not due */
+	assert_true(nbnic_next(&trace.nic) == trace.now + TRACE_MS / 2);
+	trace_work(TRACE_MS / 2 - 1);
+	trace_expect("");
+	trace_work(1);
+	trace_expect("late; pull @1 slot 1 to 2; ");
+	trace_end();
+}
+
 /* A source that says nothing for the whole retry budget has failed; the NIC tells the members that
  * wait for its own. */
 static void test_silence(void **state)
@@ -122,7 +141,8 @@ static void test_silence(void **state)
 	}
 	trace_work(trace.group->deadline - trace.now - 1);
 	trace_expect("");
-	trace_work(1);
+	trace.now++;
+	assert_true(nbnic_work(&trace.nic, trace.now)); /* though it sends nothing */
 	trace_expect("failed @0 cause 1 rank 2; ");
 	assert_in_range(trace.now - began, TRACE_BUDGET, TRACE_BUDGET + TRACE_BUDGET / 8);
 	assert_int_equal(trace_counter(NBAR_COUNTER_barriers_failed), 1);
@@ -151,8 +171,11 @@ static void test_alive(void **state)
 				trace_hear(NBFW_LATER, 2, 1, 1, 2, 0);
 			if (i == NBFW_WINDOW / 2 && how == 1) /* a PULL for the group itself */
 				trace_hear(NBFW_PULL, 2, 2, 0, 0, 0);
+			trace_work(
+				0); /* the pass that has sent an answer leaves the queues alone */
 		}
 		trace_take();
+		assert_int_equal(trace.group->state->tries, NBFW_WINDOW);
 		assert_int_equal(trace.group->state->cause,
 				 how == 2 ? NBAR_STATUS_SILENT : NBAR_STATUS_OK);
 		trace_end();
@@ -196,19 +219,28 @@ static void test_answers(void **state)
 	trace_expect("token @1 slot 0 to 1; ");
 	trace_hear(NBFW_PULL, 2, 1, 1, 0, 0); /* rank 0 waits for rank 3 */
 	trace_expect("later @1 slot 1 to 2 rank 3 step 0 why 0; ");
+	trace_hear(NBFW_LATER, 3, 1, 0, 1, (uint32_t)NBAR_WHY_END << 29); /* an unknown reason */
+	trace_expect("late; ");
 	trace_hear(NBFW_LATER, 3, 1, 0, 1, LATE);
 	trace_expect("late 1; later @1 slot 1 to 2 rank 1 step 0 why 1; ");
 	trace_hear(NBFW_PULL, 2, 1, 1, 0, 0); /* rank 3 waits for rank 1 */
 	trace_expect("later @1 slot 1 to 2 rank 1 step 0 why 1; ");
+	for (uint32_t i = 0; i < 4; i++) /* rank 1 is forgotten */
+		trace_work(trace.group->deadline - trace.now);
+	trace_take();
+	trace_hear(NBFW_PULL, 2, 1, 1, 0, 0);
+	trace_expect("later @1 slot 1 to 2 rank 1 step 0 why 0; ");
+	trace_hear(NBFW_LATER, 3, 1, 0, 1, LATE);
+	trace_expect("late 1; later @1 slot 1 to 2 rank 1 step 0 why 1; ");
 	token(3, 1, 0);
 	trace_take();
 	trace_hear(NBFW_PULL, 1, 2, 0, 0, 0);
 	trace_expect("later @2 slot 0 to 1 rank 1 step 1 why 1; ");
 	trace_hear(NBFW_PULL, 3, 1, 0, 0, 0); /* rank 3 waits for no slot of rank 0 */
 	trace_expect("");
-	assert_int_equal(trace_counter(NBAR_COUNTER_pulls_received), 5);
-	assert_int_equal(trace_counter(NBAR_COUNTER_laters_sent), 5);
-	assert_int_equal(trace_counter(NBAR_COUNTER_laters_received), 1);
+	assert_int_equal(trace_counter(NBAR_COUNTER_pulls_received), 6);
+	assert_int_equal(trace_counter(NBAR_COUNTER_laters_sent), 7);
+	assert_int_equal(trace_counter(NBAR_COUNTER_laters_received), 3);
 	assert_int_equal(trace_counter(NBAR_COUNTER_frames_bad), 1);
 	trace_hear(NBFW_ABORT, 2, 1, 1, 1, NBAR_STATUS_HOST_DIED);
 	trace_expect("failed @0 cause 2 rank 1; ");
@@ -395,6 +427,11 @@ static void test_answers_to_pulls(void **state)
 	trace_expect("token @1 slot 0 to 2; token @1 slot 0 to 3; ");
 	trace_hear(NBFW_PULL, 5, 1, 0, 0, 77);
 	trace_expect("token @1 slot 0 to 5; ");
+	trace_work(0);
+	trace_take();
+	trace_post(2); /* now the host is not late: its barrier waits for the queue */
+	trace_hear(NBFW_PULL, 5, 2, 0, 0, 0);
+	trace_expect("later @2 slot 0 to 5 rank 0 step 0 why 0; ");
 	for (uint32_t i = 0; i < 8; i++)
 		trace_work(0);
 	trace_expect("token @1 slot 0 to 4; token @1 slot 0 to 5; ");
@@ -461,6 +498,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_barrier),
 		cmocka_unit_test(test_timeouts),
+		cmocka_unit_test(test_sweeps),
 		cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_alive),
 		cmocka_unit_test(test_alive_with_a_short_budget),

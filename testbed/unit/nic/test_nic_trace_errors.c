@@ -73,27 +73,113 @@ static void test_no_room_for_pulls(void **state)
 	trace_work(1);
 	trace_expect("abort @1 slot 1 to 2 rank 0 cause 5; ");
 	trace_end();
+
+	trace_connected("pairwise", 2, 0);
+	trace_post(1);
+	trace_take();
+	trace_work(0);
+	trace.room = 0;
+	trace_work(TRACE_MS);
+	token(1, 1, 0);
+	trace_expect("late; complete @1; ");
+	trace.room = 9;
+	trace_work(1); /* nothing is missing now */
+	trace_expect("");
+	assert_false(trace.group->armed);
+	trace_end();
+
+	trace_connected(FOUR, 4, 0);
+	trace.room = 0;
+	trace_post(1);
+	trace_work(TRACE_MS); /* the token still waits, and PULLs wait, too */
+	trace.room = 9;
+	trace_work(1);
+	trace_expect("late; pull @1 slot 0 to 3; token @1 slot 0 to 1; ");
+	trace_end();
+}
+
+/* PULLs go on where the wire refused them, also in another barrier, and ask only for slots of the
+ * step. */
+static void test_pulls_go_on(void **state)
+{
+	const struct nbar_recv *recv;
+
+	(void)state;
+	trace_connected("dissemination:3", 16, 0);
+	recv = nbfw_plan_recvs(trace.group->plan);
+	trace_post(1);
+	trace_work(0);
+	trace_take();
+	trace.room = 1;
+	trace_work(TRACE_MS);
+	trace_expect("late; pull @1 slot 0 to 15; ");
+	for (uint32_t slot = 0; slot < 6; slot++)
+		token(recv[slot].src, 1, slot);
+	trace.room = 99;
+	trace_work(1);
+	trace_post(2);
+	token(recv[2].src, 2, 2);
+	trace_work(0);
+	trace_take();
+	trace_work(TRACE_MS);
+	trace_expect("late; pull @2 slot 1 to 14; pull @2 slot 0 to 15; ");
+	trace_end();
+}
+
+/* A frame about a slot that the plan does not have is no sign of life of any NIC. */
+static void test_no_such_slot(void **state)
+{
+	static const struct nbnic_heard none[NBNIC_HEARD_MAX];
+
+	(void)state;
+	trace_connected(FOUR, 4, 0);
+	trace_post(1);
+	trace.now = TRACE_BUDGET;
+	trace_hear(NBFW_LATER, 3, 1, trace.group->plan->nrecv, 1, 0);
+	assert_memory_equal(trace.nic.heard, none, sizeof(none));
+	assert_int_equal(trace_counter(NBAR_COUNTER_frames_bad), 1);
+	trace_end();
+}
+
+/* Sources side by side that say nothing for a window, but whose NICs are alive. */
+static void test_silent_neighbours(void **state)
+{
+	(void)state;
+	trace_connected("linear", 4, 0);
+	trace_post(1);
+	for (uint32_t i = 1; i <= NBFW_WINDOW; i++) {
+		trace_work(trace.group->deadline - trace.now);
+		for (uint32_t rank = 1; i == NBFW_WINDOW / 2 && rank < 4; rank++)
+			trace_hear(NBFW_PULL, rank, 2, 0, 0, 0);
+		trace_work(0); /* the pass that has sent answers leaves the queues alone */
+		trace_take();
+	}
+	assert_int_equal(trace.group->state->tries, NBFW_WINDOW);
+	assert_int_equal(trace.group->state->cause, NBAR_STATUS_OK);
+	trace_end();
 }
 
 /* The last frames of a pass are for the queues: an event sends no more than the frames before. */
 static void test_last_frames(void **state)
 {
-	const uint32_t inlined = 4;
-
 	(void)state;
-	trace_connected("dissemination:16", 32, 0);
-	for (uint32_t i = 0; i < NBNIC_PASS_FRAMES(NBNIC_QUOTA) - NBNIC_QUOTA - inlined; i++)
-		trace_hear(NBFW_PULL, 1, 1, 0, 0, 0);
-	trace_take();
-	trace_post(1);
-	assert_int_equal(trace_counter(NBAR_COUNTER_tokens_sent), inlined);
-	trace_hear(NBFW_PULL, 1, 2, 0, 0, 0);
-	assert_int_equal(trace_counter(NBAR_COUNTER_replies_dropped), 1);
-	trace_work(1);
-	trace_work(1);
-	trace_work(1);
-	assert_int_equal(trace_counter(NBAR_COUNTER_tokens_sent), 16);
-	trace_end();
+	for (uint32_t inlined = 0; inlined <= 4; inlined += 4) {
+		uint32_t n = NBNIC_PASS_FRAMES(NBNIC_QUOTA) - NBNIC_QUOTA - inlined;
+
+		trace_connected("dissemination:16", 32, 0);
+		for (uint32_t i = 0; i < n; i++)
+			trace_hear(NBFW_PULL, 1, 1, 0, 0, 0);
+		trace_take();
+		trace_post(1);
+		assert_int_equal(trace_counter(NBAR_COUNTER_tokens_sent), inlined);
+		trace_hear(NBFW_PULL, 1, 2, 0, 0, 0);
+		assert_int_equal(trace_counter(NBAR_COUNTER_replies_dropped), 1);
+		trace_work(1);
+		trace_work(1);
+		trace_work(1);
+		assert_int_equal(trace_counter(NBAR_COUNTER_tokens_sent), 16);
+		trace_end();
+	}
 }
 
 /* A NIC tells a failure to all members that would wait for its own, and only to these. */
@@ -200,12 +286,35 @@ static void test_ages(void **state)
 	trace_end();
 }
 
+/* A NIC is silent if 7 intervals have passed since it was heard, and one unit of the clock more. */
+static void test_age_of_silence(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		uint64_t end;
+
+		trace_connected("pairwise", 2, 0);
+		trace_hear(NBFW_PULL, 1, 1, 0, 0, 0);
+		end = (trace.now >> NBNIC_HEARD_SHIFT) + 1 + i +
+		      7 * (trace.nic.interval[7] >> NBNIC_HEARD_SHIFT);
+		trace_post(1);
+		for (uint32_t k = 1; k < 7; k++)
+			trace_work(trace.group->deadline - trace.now);
+		trace_work((end << NBNIC_HEARD_SHIFT) - trace.now);
+		assert_int_equal(trace.group->timeouts, 7);
+		assert_int_equal(trace.group->nstragglers, i);
+		trace_end();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_room),     cmocka_unit_test(test_no_room_for_pulls),
-		cmocka_unit_test(test_last_frames), cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_strangers),   cmocka_unit_test(test_ages),
+		cmocka_unit_test(test_no_room),        cmocka_unit_test(test_no_room_for_pulls),
+		cmocka_unit_test(test_last_frames),    cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_strangers),      cmocka_unit_test(test_ages),
+		cmocka_unit_test(test_age_of_silence), cmocka_unit_test(test_pulls_go_on),
+		cmocka_unit_test(test_no_such_slot),   cmocka_unit_test(test_silent_neighbours),
 	};
 
 	return cmocka_run_group_tests_name("nic_trace_errors", tests, NULL, NULL);

@@ -129,6 +129,8 @@ static void test_held_cells(void **state)
 			assert_int_equal(w.client.port->cell[i].held, held[i]);
 		}
 	}
+	assert_false(nbnic_client_holds(&w.other, NBNIC_GROUPS_MAX));
+	assert_true(w.client.secret[0] && w.client.secret[1]);
 }
 
 /* After the end of the port's owner, an attached client holds nothing, and may attach again. */

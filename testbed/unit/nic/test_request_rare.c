@@ -52,6 +52,10 @@ static void test_port_ends(void **state)
 		assert_int_equal(w.peers, end[i].peers);
 	}
 	nbnic_client_abandon(&w.other); /* it has no port */
+	port_open(&w.other, 4);
+	nbnic_client_end(&w.other, NBAR_STATUS_CLOSED);
+	assert_null(w.other.port);
+	nbnic_client_begin(&w.device, &w.other, 200, 7, false);
 }
 
 /* The platform chooses the algorithm of "auto", and of no other name. */
@@ -141,6 +145,7 @@ static void test_messages_have_no_barrier(void **state)
 	(void)state;
 	port_open(&w.client, 3);
 	hold.endpoint = group_open("signal", 0, 3).endpoint;
+	assert_false(nbnic_device_pass(&w.device, w.now)); /* no message waits */
 	refuses(&w.client, NBAR_OP_GROUP_ABORT, &abort_it, sizeof(abort_it), NBAR_ENOENT,
 		"there is no group of barriers in cell 0 of this port of n0; was");
 	memcpy(attach.secret, w.client.secret, sizeof(attach.secret));
