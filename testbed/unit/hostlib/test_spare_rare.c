@@ -15,6 +15,8 @@
 #define ASKED 64u
 #define FLOOD 4096u /* messages that are received between two looks at the clock */
 #define PART_BITS 15u
+/* FNV-1a of the failed rank 3, without these bits. Different builds of the library must agree. */
+#define DIGEST_OF_3 UINT32_C(0x60c5eb0)
 /* Messages of an address. As the number of a part, it means a request for the address. */
 #define ASK ((uint32_t)(sizeof(struct nbar_endpoint) / (4 * (NBAR_SIGNAL_WORDS - 1))))
 
@@ -48,6 +50,8 @@ int __wrap_nbar_group_open(struct nbar_port *p, const struct nbar_group_attr *at
 	assert_int_equal(attr->struct_size, sizeof(*attr));
 	if (fake.open)
 		return nblib_fail(-fake.open, "no group");
+	if (is_signal)
+		assert_true(!attr->plan && attr->plan_length == 0);
 	fake.opened += !is_signal;
 	memset(endpoint, 0x5a + (int)fake.opened, sizeof(*endpoint));
 	*out = is_signal ? &signals : &fresh;
@@ -169,6 +173,7 @@ void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
+	assert_int_equal(n, 1);
 	allocated++;
 	return __real_calloc(n, size);
 }
@@ -183,7 +188,11 @@ void __wrap_free(void *memory)
 
 static struct nbar_spare *spare_of(uint32_t size)
 {
-	const struct nbar_group_attr attr = { .rank = 0, .size = size };
+	static const struct nbar_plan plan;
+	/* The plan is not for the "signal" group. */
+	const struct nbar_group_attr attr = { .size = size,
+					      .plan = &plan,
+					      .plan_length = sizeof(plan) };
 	struct nbar_endpoint endpoint;
 	struct nbar_spare *s;
 
@@ -342,22 +351,25 @@ static void a_spare_that_does_not_open(void **state)
 static void requests_name_the_list_and_the_group(void **state)
 {
 	struct nbar_spare *s = spare_of(4);
-	uint32_t failed = 1, list, nonce;
+	uint32_t failed = 3, list, nonce;
 	struct nbar_group *g;
 
 	(void)state;
 	assert_int_equal(nbar_spare_shrink(s, &failed, 1, 0, &g), -ETIME);
 	list = fake.list;
+	assert_int_equal(list, DIGEST_OF_3);
 	nonce = fake.nonce;
 	failed = 2;
 	assert_int_equal(nbar_spare_shrink(s, &failed, 1, 0, &g), -ETIME);
 	assert_true(fake.list != list);
 	assert_true(fake.nonce != nonce);
 	nonce = fake.nonce;
-	failed = 1;
+	failed = 3;
 	assert_int_equal(nbar_spare_shrink(s, &failed, 1, 0, &g), -ETIME);
 	assert_int_equal(fake.list, list);
 	assert_true(fake.nonce != nonce);
+	fake.answers = true;
+	assert_int_equal(nbar_spare_shrink(s, &failed, 1, NBAR_FOREVER, &g), 0);
 	nbar_spare_close(s);
 }
 
