@@ -71,6 +71,16 @@ static void *counted(void *memory)
 	return memory;
 }
 
+/* True if this thread has allocated arrays by calloc. The library takes only what it needs: one
+ * object. */
+static _Thread_local bool took_several;
+
+static size_t noted(size_t n)
+{
+	took_several |= n != 1;
+	return n;
+}
+
 #define WRAP_ALLOCATION(name, parameters, arguments)                      \
 	void *__real_##name parameters;                                   \
 	void *__wrap_##name parameters;                                   \
@@ -80,7 +90,7 @@ static void *counted(void *memory)
 	}
 
 WRAP_ALLOCATION(malloc, (size_t size), (size))
-WRAP_ALLOCATION(calloc, (size_t n, size_t size), (n, size))
+WRAP_ALLOCATION(calloc, (size_t n, size_t size), (noted(n), size))
 WRAP_ALLOCATION(aligned_alloc, (size_t align, size_t size), (align, size))
 
 void __real_free(void *memory);
@@ -279,6 +289,7 @@ static void fail_each(int error)
 		require(locked == 0, "call %u, error %d: %d locks are held", n, error, locked);
 	} while (fault.left == 0);
 	assert_true(n > 50);
+	assert_false(took_several);
 	fault.left = 0;
 	require_ok(run());
 	nothing_is_left(before);
@@ -324,6 +335,23 @@ static void a_process_without_descriptors_is_told(void **state)
 		assert_int_equal(nbar_nic_stat("n0", &stat), -error[i]);
 		assert_int_equal(fault.left, 0);
 	}
+}
+
+/* The kernel does not number a daemon of another PID namespace: then its own number counts. Of the
+ * calls of nbar_nic_stat, only the one that asks the kernel may fail without an error. */
+static void a_daemon_may_number_itself(void **state)
+{
+	struct nbar_rep_nic_stat stat;
+	uint32_t n = 0;
+
+	(void)state;
+	fault.error = EPERM;
+	do {
+		fault.left = ++n;
+		stat.pid = 0;
+	} while (nbar_nic_stat("n0", &stat) < 0);
+	assert_int_equal(fault.left, 0);
+	assert_int_equal(stat.pid, getpid());
 }
 
 /* The kernel does not say how many processors there are, because they are too many for a cpu_set_t:
@@ -392,6 +420,7 @@ int main(void)
 		cmocka_unit_test(calls_are_interrupted),
 		cmocka_unit_test(connections_are_reset),
 		cmocka_unit_test(a_process_without_descriptors_is_told),
+		cmocka_unit_test(a_daemon_may_number_itself),
 		cmocka_unit_test(more_processors_than_a_set_has_bits),
 		cmocka_unit_test(a_fork_leaves_no_lock),
 	};

@@ -228,6 +228,8 @@ static void the_library_must_fit(void **state)
 static void what_the_library_refuses_is_told(void **state)
 {
 	struct nbar_port *p = NULL;
+	struct nblib_link link;
+	uint32_t number;
 
 	(void)state;
 	fake.open = EINVAL;
@@ -237,8 +239,11 @@ static void what_the_library_refuses_is_told(void **state)
 	expect(nbar_open("host:x", &p), ECONNREFUSED, "no way to its thread");
 	fake.thread = EPERM; /* -1 is no socket, either */
 	expect(nbar_open("host:x", &p), EPERM, "no way to its thread");
-	assert_int_equal(fake.opened, 2);
-	assert_int_equal(fake.closed, 2);
+	assert_int_equal(nblib_link_open(&link, "host:5%", NBLIB_SOCKET_ID_MAKE, &number), -EPERM);
+	assert_string_equal(link.nic, "host:5%");
+	assert_string_equal(link.path, "host:5%");
+	assert_int_equal(fake.opened, 3);
+	assert_int_equal(fake.closed, 3);
 	assert_null(p);
 }
 

@@ -180,6 +180,7 @@ static void too_many_unanswered(void **state)
 	answer(NBAR_OP_GROUP_OPEN, seq + 1, 0, 7);
 	assert_int_equal(open_group(&more), 0);
 	assert_int_equal(port.link.nlate, 0);
+	assert_false(port.link.overdue); /* the next close waits for its reply */
 }
 
 /* The NIC finds these closes, and then the end of the port. */

@@ -228,6 +228,7 @@ static void the_child_of_a_fork_takes_no_lock(void **state)
 	assert_int_equal(nblib_link_start(&port.link, &call, &answer), -ENETDOWN);
 	assert_int_equal(nblib_link_finish(&port.link, &call, &answer), -ENETDOWN);
 	nblib_link_forget(&port.link, &answer);
+	assert_true(nblib_link_look(&(struct nblib_link){ .sock = -1, .down = NBLIB_FORKED }));
 	pthread_mutex_unlock(&port.link.lock);
 	heard_nothing();
 }

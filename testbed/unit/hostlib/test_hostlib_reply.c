@@ -188,7 +188,7 @@ static void replies_are_checked(void **state)
 {
 	(void)state;
 	say_port()->head.magic ^= 1;
-	expect_open(-EPROTO, "no NIC of nbar");
+	expect_open(-EPROTO, "NIC fake: what answers at /tmp/nbar-reply-");
 	say_port()->head.version = NBAR_ABI_VERSION + 1;
 	expect_open(-EPROTO, "version 2 of the host interface, this program 1");
 	say_port()->head.op = NBAR_OP_GROUP_OPEN;
@@ -207,6 +207,10 @@ static void replies_are_checked(void **state)
 	expect_open(-EPROTO, "makes no sense");
 	struct answer *a = say_port();
 
+	a->length = offsetof(struct nbar_reply, text); /* the head of any version has no less */
+	a->head.version++;
+	expect_open(-EPROTO, "version 2 of the host interface, this program 1");
+	a = say_port();
 	a->length = ++a->head.length;
 	expect_open(-EPROTO, "makes no sense");
 	say_port()->length = 0;
@@ -609,6 +613,20 @@ static void no_descriptor_was_leaked(void **state)
 	assert_int_equal(descriptors(), at_start);
 }
 
+static void no_page_is_mapped(void **state)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[256];
+	uint32_t pages = 0;
+
+	(void)state;
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		pages += strstr(line, "memfd:test") != NULL;
+	fclose(maps);
+	assert_int_equal(pages, 0);
+}
+
 static int start(void **state)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -649,6 +667,7 @@ int main(void)
 		cmocka_unit_test(latency_is_checked),
 		cmocka_unit_test(a_statistic_is_of_one_group),
 		cmocka_unit_test(no_descriptor_was_leaked),
+		cmocka_unit_test(no_page_is_mapped),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

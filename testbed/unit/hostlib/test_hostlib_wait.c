@@ -127,6 +127,7 @@ static int setup(void **state)
 		.posted = 1,
 		.cell = CELL,
 		.size = 2,
+		.events = -1,
 	};
 	return 0;
 }
@@ -196,6 +197,22 @@ static void a_silent_nic_ends_a_wait(void **state)
 	assert_int_equal(fake.looks, 1);
 }
 
+static void abort_group(void)
+{
+	assert_int_equal(nbar_group_abort(&group), 0);
+	assert_int_equal(fake.op, FUTEX_WAKE);
+	port.link.down = NBLIB_UP;
+}
+
+/* Another thread aborts the group: it wakes the sleeper, which does not wait for the NIC. */
+static void an_abort_ends_a_wait(void **state)
+{
+	(void)state;
+	fake.wake = abort_group;
+	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, NBAR_FOREVER), -ECANCELED);
+	assert_int_equal(fake.nsleep, 1);
+}
+
 static void set_in_process(void)
 {
 	static const struct nbar_hostnic_ops ops = { .poll = count_pass };
@@ -252,6 +269,7 @@ static void a_wait_can_be_cancelled(void **state)
 		skip(); /* ASan does not follow how a cancelled thread leaves its frames */
 	set_in_process();
 	fake.step = MS;
+	assert_int_equal(wait_for((struct nbar_wait_policy){ UINT32_MAX, 0, 0 }, 95 * MS), -ETIME);
 	assert_int_equal(pthread_create(&thread, NULL, cancelled_main, NULL), 0);
 	pthread_join(thread, &rc);
 	assert_ptr_equal(rc, PTHREAD_CANCELED);
@@ -345,6 +363,7 @@ int main(void)
 		WAIT(a_sleep_is_bounded),
 		WAIT(a_policy_is_followed),
 		WAIT(a_silent_nic_ends_a_wait),
+		WAIT(an_abort_ends_a_wait),
 		WAIT(naps_grow),
 		WAIT(a_wait_can_be_cancelled),
 		WAIT(a_thread_of_a_team_sleeps),
