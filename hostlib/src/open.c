@@ -90,7 +90,7 @@ static int map_page(struct nbar_port *port, uint32_t page_size, int fd)
 				  nblib_link_server(&port->link));
 	/* If the memory could shrink, SIGBUS could kill this process later. */
 	seals = fcntl(fd, F_GET_SEALS);
-	if (seals < 0 || !(seals & F_SEAL_SHRINK))
+	if (seals == -1 || !(seals & F_SEAL_SHRINK))
 		return nblib_fail(-EPROTO, "NIC %s: the memory it passed is not sealed", nic);
 	port->page = mmap(NULL, sizeof(*port->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (port->page == MAP_FAILED)
