@@ -126,7 +126,8 @@ WRAP(ssize_t, sendmsg, fault_of(fd), (int fd, const struct msghdr *msg, int flag
 WRAP(ssize_t, recvmsg, fault_of(fd), (int fd, struct msghdr *msg, int flags), (fd, msg, flags))
 WRAP(void *, mmap, MAP_FAILED, (void *at, size_t size, int prot, int flags, int fd, off_t offset),
      (at, size, prot, flags, fd, offset))
-WRAP(int, sched_getaffinity, -1, (pid_t pid, size_t size, cpu_set_t *set), (pid, size, set))
+WRAP(int, sched_getaffinity, (memset(set, 0, size), -1), (pid_t pid, size_t size, cpu_set_t *set),
+     (pid, size, set))
 
 static struct inproc *nics;
 

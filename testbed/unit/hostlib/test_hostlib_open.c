@@ -35,6 +35,7 @@ static void names_are_checked(void **state)
 	expect(nbar_open("", &port), -EINVAL, "1 to 31 characters");
 	expect(nbar_open(":1", &port), -EINVAL, "1 to 31 characters");
 	expect(nbar_open(longer, &port), -EINVAL, "1 to 31 characters");
+	expect(nbar_open("hosts", &port), -ENOENT, "no NIC hosts at ");
 	expect(nbar_open("n0:", &port), -EINVAL, "n0:3");
 	expect(nbar_open("n0:x", &port), -EINVAL, "n0:3");
 	expect(nbar_open("n0:1x", &port), -EINVAL, "n0:3");
@@ -232,7 +233,7 @@ static void bad_groups_are_refused(void **state)
 	a = good;
 	a.alg = "";
 	expect(nbar_group_open(port, &a, &g, &endpoint), -EINVAL, "1 to 31");
-	a.alg = "a name that is too long for an algorithm";
+	a.alg = "a name that is one byte too long";
 	expect(nbar_group_open(port, &a, &g, &endpoint), -EINVAL, "1 to 31");
 	a.alg = "wishful";
 	expect(nbar_group_open(port, &a, &g, &endpoint), -EINVAL, "NIC n0: unknown algorithm");

@@ -392,7 +392,8 @@ static int visit(void *arg, const struct nbar_group_info *info)
 {
 	uint32_t *n = arg;
 
-	*n += strlen(info->alg) < sizeof(info->alg) && info->nstragglers <= NBAR_STRAGGLERS_MAX;
+	*n += strlen(info->alg) == sizeof(info->alg) - 1 &&
+	      info->nstragglers <= NBAR_STRAGGLERS_MAX;
 	return 0;
 }
 
@@ -412,6 +413,7 @@ static void statistics_are_checked(void **state)
 	daemon_start();
 	assert_int_equal(nbar_nic_stat(path, &stat), 0);
 	assert_int_equal(strlen(stat.nic), sizeof(stat.nic) - 1);
+	assert_int_equal(strlen(stat.wire), sizeof(stat.wire) - 1);
 	assert_int_equal(strlen(stat.address), sizeof(stat.address) - 1);
 	assert_int_equal(stat.pid, getpid()); /* this process listens, whatever the reply says */
 	daemon_end();
@@ -566,6 +568,8 @@ static void a_statistic_is_of_one_group(void **state)
 	/* A cell that changes all the time has no statistic. */
 	say_one_group();
 	info_of(&answer[0])->index = 8;
+	info_of(&answer[0])->port = 4;
+	info_of(&answer[0])->cell = 3;
 	for (uint32_t i = 0; i < 4; i++) {
 		say_part(8, 0, 1, 1);
 		say_part(7, 0, 2, 1);
@@ -574,7 +578,7 @@ static void a_statistic_is_of_one_group(void **state)
 	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), 0);
 	daemon_end();
 	assert_int_equal(stat.nrank, 99);
-	assert_non_null(strstr(nbar_error(), "try again"));
+	assert_non_null(strstr(nbar_error(), "cell 3 of port 4 had several"));
 	assert_int_equal(first[7], 0);
 	assert_int_equal(first[8], 1);
 	/* The cell had another group from the start. A closed group has no statistic, so the
