@@ -39,7 +39,7 @@ static int parse_name(struct nblib_link *l, const char *name, uint32_t *port)
 {
 	size_t length = strcspn(name, ":");
 	char dir[sizeof(l->path)];
-	size_t n; /* of snprintf; an error, -1, becomes the largest number */
+	size_t n; /* an error of snprintf, -1, becomes the largest number */
 
 	if (strchr(name, '/')) {
 		const char *file = strrchr(name, '/') + 1;
@@ -55,9 +55,9 @@ static int parse_name(struct nblib_link *l, const char *name, uint32_t *port)
 		if (name[length] && parse_port(name, name + length + 1, port))
 			return -EINVAL;
 		snprintf(l->nic, sizeof(l->nic), "%.*s", (int)length, name);
-		n = (size_t)nbar_run_dir_find(dir, sizeof(dir));
-		if (n < sizeof(dir))
-			n = (size_t)snprintf(l->path, sizeof(l->path), "%s/%s.sock", dir, l->nic);
+		/* A directory that is cut short is too long for the path, too. */
+		nbar_run_dir_find(dir, sizeof(dir));
+		n = (size_t)snprintf(l->path, sizeof(l->path), "%s/%s.sock", dir, l->nic);
 	}
 	if (n >= sizeof(l->path))
 		return nblib_fail(-EINVAL,
@@ -162,13 +162,14 @@ void nblib_link_end(struct nblib_link *l)
 {
 	const struct timeval limit = { .tv_sec = END_S };
 	char byte[64];
-	ssize_t n = 1;
+	ssize_t n;
 
 	/* After a fork there is no socket. If the link is lost, recv returns at once. */
 	if (shutdown(l->sock, SHUT_WR) == 0) {
 		setsockopt(l->sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-		while (n > 0 || (n < 0 && errno == EINTR))
+		do
 			n = recv(l->sock, byte, sizeof(byte), 0);
+		while (n > 0 || (n < 0 && errno == EINTR));
 	}
 	nblib_link_close(l);
 }
