@@ -119,8 +119,8 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock)
 
 WRAP(int, socket, -1, (int domain, int type, int protocol), (domain, type, protocol))
 WRAP(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))
-WRAP(int, getsockopt, -1, (int fd, int level, int name, void *value, socklen_t *size),
-     (fd, level, name, value, size))
+WRAP(int, getsockopt, (memset(value, 0xff, *size), -1),
+     (int fd, int level, int name, void *value, socklen_t *size), (fd, level, name, value, size))
 WRAP(ssize_t, sendmsg, fault_of(fd), (int fd, const struct msghdr *msg, int flags),
      (fd, msg, flags))
 WRAP(ssize_t, recvmsg, fault_of(fd), (int fd, struct msghdr *msg, int flags), (fd, msg, flags))
@@ -267,6 +267,7 @@ static void nothing_is_left(uint32_t before)
 		breathe();
 		require_ok(nbar_nic_stat("n0", &stat));
 	} while (stat.ngroup + stat.nport > 0 || descriptors() > before);
+	assert_int_equal(descriptors(), before); /* and it has closed no other */
 }
 
 /* Each call of a run fails, one after the other. */
@@ -377,26 +378,34 @@ static void more_processors_than_a_set_has_bits(void **state)
 	}
 }
 
-/* A fork locks the list of ports, and unlocks it in parent and child. */
+/* A fork locks the list of ports, and unlocks it in parent and child. The end of a port frees its
+ * groups. */
 static void a_fork_leaves_no_lock(void **state)
 {
+	const struct nbar_group_attr attr = { .size = 1 };
+	const int held = allocated;
+	struct nbar_endpoint endpoint;
 	struct nbar_port *port;
+	struct nbar_group *g;
 	int status;
 	pid_t child;
 
 	(void)state;
 	require_ok(nbar_open("n0", &port));
+	require_ok(nbar_group_open(port, &attr, &g, &endpoint));
+	assert_int_equal(g->cell, 0);
 	assert_int_equal(locked, 0);
 	child = fork();
 	if (child == 0) {
 		nbar_close(port);
-		_exit(locked != 0);
+		_exit(locked != 0 || allocated != held);
 	}
 	assert_int_equal(locked, 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	nbar_close(port);
 	assert_int_equal(locked, 0);
+	assert_int_equal(allocated, held);
 }
 
 static int setup(void **state)

@@ -46,7 +46,8 @@ static struct {
 static int fake_open(const char *spec, int make, struct nbar_hostnic **out,
 		     char text[NBAR_HOSTNIC_TEXT])
 {
-	(void)spec, (void)make;
+	(void)make;
+	assert_true(strcmp(spec, "x") == 0 || strcmp(spec, "5%") == 0);
 	snprintf(text, NBAR_HOSTNIC_TEXT, "the text of the library");
 	if (fake.open)
 		return -fake.open;
@@ -476,7 +477,8 @@ static void a_listener_must_be_trusted(void **state)
 
 	(void)state;
 	fake.owner = OTHERS;
-	expect(nbar_nic_stat(path, &stat), EACCES, "belongs to uid 7, not to uid 1234567");
+	expect(nbar_nic_stat(path, &stat), EACCES,
+	       "NIC n0: /tmp/nbar-1234567/n0.sock belongs to uid 7, not to uid 1234567");
 	fake.getsockopt = ENOBUFS;
 	expect(nbar_nic_stat(path, &stat), ENOBUFS,
 	       "cannot tell who listens at /tmp/nbar-1234567/");

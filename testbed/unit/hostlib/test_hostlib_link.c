@@ -416,6 +416,16 @@ static void a_link_ends_once(void **state)
 	assert_int_equal(port.link.sock, -1);
 }
 
+/* A daemon that does not close its end is not waited for again. */
+static void an_end_is_not_waited_for_twice(void **state)
+{
+	(void)state;
+	fails.reads = 2;
+	fails.error = EAGAIN;
+	nblib_link_end(&port.link);
+	assert_int_equal(fails.reads, 1);
+}
+
 /* No thread gets the reply to the connect of a closed group. */
 static void a_group_is_closed_while_it_connects(void **state)
 {
@@ -577,6 +587,7 @@ int main(void)
 		LINK(large_groups_have_room_for_their_peers),
 		LINK(the_shortest_reply),
 		LINK(a_link_ends_once),
+		LINK(an_end_is_not_waited_for_twice),
 		LINK(a_group_is_closed_while_it_connects),
 		LINK(a_full_list_is_waited_for),
 		LINK(an_end_is_no_time_limit),

@@ -54,6 +54,7 @@ static void a_release_ends_the_barrier(void **state)
 			require_ok(nbar_team_post(&team, &ticket));
 			assert_int_equal(nbar_team_test(&team, ticket), i == size);
 		}
+		assert_int_equal(nbar_team_finish(&team, ticket), 0);
 	}
 }
 
