@@ -156,6 +156,15 @@ static void looks_are_10_ms_apart(void **state)
 	assert_int_equal(group.yields, 0);
 }
 
+/* A thread that only tests looks at its NIC at each 256th test. */
+static void one_of_256_tests_looks(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 512; i++)
+		assert_int_equal(nbar_test(&group, 1), 0);
+	assert_int_equal(fake.looks, 2);
+}
+
 /* A sleep on a group ends after 50 ms at the latest: a NIC that was killed wakes no thread. */
 static void a_sleep_is_bounded(void **state)
 {
@@ -360,6 +369,7 @@ int main(void)
 #define WAIT(test) cmocka_unit_test_setup(test, setup)
 	const struct CMUnitTest tests[] = {
 		WAIT(looks_are_10_ms_apart),
+		WAIT(one_of_256_tests_looks),
 		WAIT(a_sleep_is_bounded),
 		WAIT(a_policy_is_followed),
 		WAIT(a_silent_nic_ends_a_wait),
