@@ -242,9 +242,9 @@ static int take_all_late(struct nblib_link *l)
  * come: waits for a reply, or returns -EAGAIN. */
 static int late_room(struct nblib_link *l, bool wait)
 {
-	int err = take_all_late(l);
+	int err;
 
-	while (err == 0 && l->nlate == NBLIB_LATE_MAX) {
+	while ((err = take_all_late(l)) == 0 && l->nlate == NBLIB_LATE_MAX) {
 		struct nblib_late *late;
 		struct nbar_reply head;
 		ssize_t n;
@@ -263,7 +263,6 @@ static int late_room(struct nblib_link *l, bool wait)
 		if (!late)
 			return lost(l);
 		take_late(l, late);
-		err = take_all_late(l);
 	}
 	return err;
 }
@@ -318,8 +317,6 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 	ssize_t n;
 	int err;
 
-	if (order_down_read(&l->down) != NBLIB_UP)
-		return nblib_link_lost(l);
 	err = late_room(l, true);
 	if (err == 0)
 		err = send_request(l, call, 0);

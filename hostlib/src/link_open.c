@@ -39,13 +39,13 @@ static int parse_name(struct nblib_link *l, const char *name, uint32_t *port)
 {
 	size_t length = strcspn(name, ":");
 	char dir[sizeof(l->path)];
-	int n;
+	size_t n; /* an error of snprintf, -1, becomes the largest number */
 
 	if (strchr(name, '/')) {
 		const char *file = strrchr(name, '/') + 1;
 
 		snprintf(l->nic, sizeof(l->nic), "%.*s", (int)strcspn(file, "."), file);
-		n = snprintf(l->path, sizeof(l->path), "%s", name);
+		n = (size_t)snprintf(l->path, sizeof(l->path), "%s", name);
 	} else {
 		if (length == 0 || length >= sizeof(l->nic))
 			return nblib_fail(-EINVAL,
@@ -55,11 +55,11 @@ static int parse_name(struct nblib_link *l, const char *name, uint32_t *port)
 		if (name[length] && parse_port(name, name + length + 1, port))
 			return -EINVAL;
 		snprintf(l->nic, sizeof(l->nic), "%.*s", (int)length, name);
-		n = nbar_run_dir_find(dir, sizeof(dir));
-		if (n >= 0 && (size_t)n < sizeof(dir))
-			n = snprintf(l->path, sizeof(l->path), "%s/%s.sock", dir, l->nic);
+		/* A directory that is cut short is too long for the path, too. */
+		nbar_run_dir_find(dir, sizeof(dir));
+		n = (size_t)snprintf(l->path, sizeof(l->path), "%s/%s.sock", dir, l->nic);
 	}
-	if (n < 0 || (size_t)n >= sizeof(l->path))
+	if (n >= sizeof(l->path))
 		return nblib_fail(-EINVAL,
 				  "the path of NIC %s's control socket is too long (%zu bytes at "
 				  "most): choose a shorter run directory",
@@ -162,13 +162,14 @@ void nblib_link_end(struct nblib_link *l)
 {
 	const struct timeval limit = { .tv_sec = END_S };
 	char byte[64];
-	ssize_t n = 1;
+	ssize_t n;
 
 	/* After a fork there is no socket. If the link is lost, recv returns at once. */
 	if (shutdown(l->sock, SHUT_WR) == 0) {
 		setsockopt(l->sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-		while (n > 0 || (n < 0 && errno == EINTR))
+		do
 			n = recv(l->sock, byte, sizeof(byte), 0);
+		while (n > 0 || (n < 0 && errno == EINTR));
 	}
 	nblib_link_close(l);
 }

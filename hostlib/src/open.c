@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -78,14 +77,12 @@ static void forget(struct nbar_port *port)
 static int map_page(struct nbar_port *port, uint32_t page_size, int fd)
 {
 	const char *nic = port->link.nic;
-	struct stat st;
 	uint32_t version;
 	int seals;
 
 	if (fd < 0)
 		return nblib_fail(-EPROTO, "NIC %s: it passed no memory for the port", nic);
-	if (page_size != sizeof(*port->page) || fstat(fd, &st) < 0 ||
-	    st.st_size < (off_t)sizeof(*port->page))
+	if (page_size != sizeof(*port->page) || lseek(fd, 0, SEEK_END) < (off_t)sizeof(*port->page))
 		return nblib_fail(-EPROTO,
 				  "NIC %s: its page has %u bytes, this program knows one of %zu: "
 				  "install the same nbar for both, and start the %s again",
@@ -93,7 +90,7 @@ static int map_page(struct nbar_port *port, uint32_t page_size, int fd)
 				  nblib_link_server(&port->link));
 	/* If the memory could shrink, SIGBUS could kill this process later. */
 	seals = fcntl(fd, F_GET_SEALS);
-	if (seals < 0 || !(seals & F_SEAL_SHRINK))
+	if (seals == -1 || !(seals & F_SEAL_SHRINK))
 		return nblib_fail(-EPROTO, "NIC %s: the memory it passed is not sealed", nic);
 	port->page = mmap(NULL, sizeof(*port->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (port->page == MAP_FAILED)

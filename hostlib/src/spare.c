@@ -52,6 +52,12 @@ struct shrink {
 	struct nbar_endpoint endpoint[]; /* by new rank */
 };
 
+/* A step of the digest FNV-1a. */
+static uint32_t mix(uint32_t hash, uint32_t value)
+{
+	return (hash ^ value) * UINT32_C(16777619);
+}
+
 static void shrink_end(struct shrink *k)
 {
 	if (k)
@@ -250,7 +256,7 @@ static int number_ranks(struct shrink *k, const uint32_t *failed, uint32_t nfail
 	}
 	for (uint32_t rank = 0; rank < attr->size; rank++) {
 		if (k->new_rank[rank] == NBAR_RANK_NONE) {
-			hash = (hash ^ rank) * UINT32_C(16777619);
+			hash = mix(hash, rank);
 			continue;
 		}
 		k->old_rank[k->size] = rank;
@@ -286,9 +292,8 @@ static int open_new(struct shrink *k)
 	err = nbar_group_open(k->spare->port, &attr, &k->group, &k->endpoint[attr.rank]);
 	if (err)
 		return err;
-	k->nonce = UINT32_C(2166136261);
 	for (size_t i = 0; i < sizeof(k->endpoint->byte); i++)
-		k->nonce = (k->nonce ^ k->endpoint[attr.rank].byte[i]) * UINT32_C(16777619);
+		k->nonce = mix(k->nonce, k->endpoint[attr.rank].byte[i]);
 	k->nonce &= ~((1u << PART_BITS) - 1);
 	k->nneed = (uint32_t)nbar_group_peers(k->group, &k->need);
 	return 0;

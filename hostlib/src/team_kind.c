@@ -36,6 +36,7 @@ enum { LINE_MINE, LINE_UP, LINE_DOWN, LINES_OF_TREE, LINE_ROUND = LINE_UP };
 
 _Static_assert(sizeof(struct line) == 128, "a pair of cache lines, as processors fetch them");
 _Static_assert(sizeof(struct nbar_team) == 384, "three pairs of cache lines");
+_Static_assert(NBLIB_SENSE_REVERSE == 0, "such a team has no ways and no lines");
 _Static_assert(NBAR_TEAM_MAX <= 1u << 30, "child_up shifts by the number of a round");
 
 static uint64_t *line_of(struct nbar_team *team, uint32_t thread, uint32_t line)
@@ -71,12 +72,10 @@ static uint32_t ways_of(const char *kind)
 
 int nblib_kind_parse(struct nbar_team *team, const char *kind)
 {
-	team->ways = 0;
+	if (!kind || strcmp(kind, "sense-reverse") == 0)
+		return 0;
 	team->lines = LINES_OF_TREE;
-	if (!kind || strcmp(kind, "sense-reverse") == 0) {
-		team->kind = NBLIB_SENSE_REVERSE;
-		team->lines = 0;
-	} else if (strcmp(kind, "mcs") == 0) {
+	if (strcmp(kind, "mcs") == 0) {
 		team->kind = NBLIB_MCS;
 	} else if (strcmp(kind, "tournament") == 0) {
 		team->kind = NBLIB_TOURNAMENT;

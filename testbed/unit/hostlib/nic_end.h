@@ -159,7 +159,7 @@ static inline void answer_status_by(enum nbar_op op, uint32_t seq, int status, s
 {
 	union {
 		struct cmsghdr align;
-		char byte[CMSG_SPACE(3 * sizeof(int))];
+		char byte[CMSG_SPACE(5 * sizeof(int))];
 	} rights = { .byte = { 0 } };
 	union {
 		struct nbar_reply head;

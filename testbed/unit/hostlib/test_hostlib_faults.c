@@ -71,6 +71,16 @@ static void *counted(void *memory)
 	return memory;
 }
 
+/* True if this thread has allocated arrays by calloc. The library takes only what it needs: one
+ * object. */
+static _Thread_local bool took_several;
+
+static size_t noted(size_t n)
+{
+	took_several |= n != 1;
+	return n;
+}
+
 #define WRAP_ALLOCATION(name, parameters, arguments)                      \
 	void *__real_##name parameters;                                   \
 	void *__wrap_##name parameters;                                   \
@@ -80,7 +90,7 @@ static void *counted(void *memory)
 	}
 
 WRAP_ALLOCATION(malloc, (size_t size), (size))
-WRAP_ALLOCATION(calloc, (size_t n, size_t size), (n, size))
+WRAP_ALLOCATION(calloc, (size_t n, size_t size), (noted(n), size))
 WRAP_ALLOCATION(aligned_alloc, (size_t align, size_t size), (align, size))
 
 void __real_free(void *memory);
@@ -109,14 +119,15 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock)
 
 WRAP(int, socket, -1, (int domain, int type, int protocol), (domain, type, protocol))
 WRAP(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))
-WRAP(int, getsockopt, -1, (int fd, int level, int name, void *value, socklen_t *size),
-     (fd, level, name, value, size))
+WRAP(int, getsockopt, (memset(value, 0xff, *size), -1),
+     (int fd, int level, int name, void *value, socklen_t *size), (fd, level, name, value, size))
 WRAP(ssize_t, sendmsg, fault_of(fd), (int fd, const struct msghdr *msg, int flags),
      (fd, msg, flags))
 WRAP(ssize_t, recvmsg, fault_of(fd), (int fd, struct msghdr *msg, int flags), (fd, msg, flags))
 WRAP(void *, mmap, MAP_FAILED, (void *at, size_t size, int prot, int flags, int fd, off_t offset),
      (at, size, prot, flags, fd, offset))
-WRAP(int, sched_getaffinity, -1, (pid_t pid, size_t size, cpu_set_t *set), (pid, size, set))
+WRAP(int, sched_getaffinity, (memset(set, 0, size), -1), (pid_t pid, size_t size, cpu_set_t *set),
+     (pid, size, set))
 
 static struct inproc *nics;
 
@@ -256,6 +267,7 @@ static void nothing_is_left(uint32_t before)
 		breathe();
 		require_ok(nbar_nic_stat("n0", &stat));
 	} while (stat.ngroup + stat.nport > 0 || descriptors() > before);
+	assert_int_equal(descriptors(), before); /* and it has closed no other */
 }
 
 /* Each call of a run fails, one after the other. */
@@ -279,6 +291,7 @@ static void fail_each(int error)
 		require(locked == 0, "call %u, error %d: %d locks are held", n, error, locked);
 	} while (fault.left == 0);
 	assert_true(n > 50);
+	assert_false(took_several);
 	fault.left = 0;
 	require_ok(run());
 	nothing_is_left(before);
@@ -326,6 +339,23 @@ static void a_process_without_descriptors_is_told(void **state)
 	}
 }
 
+/* The kernel does not number a daemon of another PID namespace: then its own number counts. Of the
+ * calls of nbar_nic_stat, only the one that asks the kernel may fail without an error. */
+static void a_daemon_may_number_itself(void **state)
+{
+	struct nbar_rep_nic_stat stat;
+	uint32_t n = 0;
+
+	(void)state;
+	fault.error = EPERM;
+	do {
+		fault.left = ++n;
+		stat.pid = 0;
+	} while (nbar_nic_stat("n0", &stat) < 0);
+	assert_int_equal(fault.left, 0);
+	assert_int_equal(stat.pid, getpid());
+}
+
 /* The kernel does not say how many processors there are, because they are too many for a cpu_set_t:
  * more than one, so that threads may spin. The library reckons with two. */
 static void more_processors_than_a_set_has_bits(void **state)
@@ -348,26 +378,34 @@ static void more_processors_than_a_set_has_bits(void **state)
 	}
 }
 
-/* A fork locks the list of ports, and unlocks it in parent and child. */
+/* A fork locks the list of ports, and unlocks it in parent and child. The end of a port frees its
+ * groups. */
 static void a_fork_leaves_no_lock(void **state)
 {
+	const struct nbar_group_attr attr = { .size = 1 };
+	const int held = allocated;
+	struct nbar_endpoint endpoint;
 	struct nbar_port *port;
+	struct nbar_group *g;
 	int status;
 	pid_t child;
 
 	(void)state;
 	require_ok(nbar_open("n0", &port));
+	require_ok(nbar_group_open(port, &attr, &g, &endpoint));
+	assert_int_equal(g->cell, 0);
 	assert_int_equal(locked, 0);
 	child = fork();
 	if (child == 0) {
 		nbar_close(port);
-		_exit(locked != 0);
+		_exit(locked != 0 || allocated != held);
 	}
 	assert_int_equal(locked, 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	nbar_close(port);
 	assert_int_equal(locked, 0);
+	assert_int_equal(allocated, held);
 }
 
 static int setup(void **state)
@@ -392,6 +430,7 @@ int main(void)
 		cmocka_unit_test(calls_are_interrupted),
 		cmocka_unit_test(connections_are_reset),
 		cmocka_unit_test(a_process_without_descriptors_is_told),
+		cmocka_unit_test(a_daemon_may_number_itself),
 		cmocka_unit_test(more_processors_than_a_set_has_bits),
 		cmocka_unit_test(a_fork_leaves_no_lock),
 	};

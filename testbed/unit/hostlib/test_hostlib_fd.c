@@ -115,6 +115,7 @@ static void refuse_events(struct nbar_group *g, int passed)
 {
 	static const int error[] = { EPERM, ENOSPC };
 	const size_t length = sizeof(struct nbar_reply);
+	const int many[5] = { passed, passed, passed, passed, passed };
 	int lowest = lowest_free();
 
 	for (uint32_t i = 0; i < 2; i++) {
@@ -123,7 +124,8 @@ static void refuse_events(struct nbar_group *g, int passed)
 		assert_int_equal(nbar_group_fd(g), -error[i]);
 		assert_int_equal(lowest_free(), lowest);
 	}
-	answer_by(NBAR_OP_GROUP_EVENTS, port.link.seq + 1, length, &passed, 1);
+	/* The message has more descriptors than the library has room for. */
+	answer_by(NBAR_OP_GROUP_EVENTS, port.link.seq + 1, length, many, 5);
 	for (uint32_t i = 0; i < 2; i++) /* the second call needs no answer */
 		assert_int_equal(nbar_group_fd(g), lowest);
 }
@@ -183,6 +185,11 @@ static void events_are_taken_in_portions(void **state)
 	       recv(nbar_group_fd(g), &byte, 1, MSG_DONTWAIT) == 1)
 		n++;
 	assert_int_equal(n, 7);
+	/* Without further messages, it reads no further. */
+	fails.events = 2;
+	fails.error = EAGAIN;
+	assert_int_equal(nbar_group_arm(g, 1), 0);
+	assert_int_equal(fails.events, 1);
 	/* The NIC has closed its end of the socket, but still runs. Then the NIC ends, too. */
 	fails.events = 1;
 	fails.error = ECONNRESET;
@@ -191,6 +198,9 @@ static void events_are_taken_in_portions(void **state)
 	assert_int_equal(nbar_group_arm(g, 1), 0);
 	close(nic_end);
 	nic_end = -1;
+	assert_int_equal(nbar_group_arm(g, 1), -ENETDOWN);
+	port.link.down = NBLIB_UP;
+	fails.events = 1;
 	assert_int_equal(nbar_group_arm(g, 1), -ENETDOWN);
 }
 

@@ -46,7 +46,8 @@ static struct {
 static int fake_open(const char *spec, int make, struct nbar_hostnic **out,
 		     char text[NBAR_HOSTNIC_TEXT])
 {
-	(void)spec, (void)make;
+	(void)make;
+	assert_true(strcmp(spec, "x") == 0 || strcmp(spec, "5%") == 0);
 	snprintf(text, NBAR_HOSTNIC_TEXT, "the text of the library");
 	if (fake.open)
 		return -fake.open;
@@ -228,6 +229,8 @@ static void the_library_must_fit(void **state)
 static void what_the_library_refuses_is_told(void **state)
 {
 	struct nbar_port *p = NULL;
+	struct nblib_link link;
+	uint32_t number;
 
 	(void)state;
 	fake.open = EINVAL;
@@ -237,8 +240,11 @@ static void what_the_library_refuses_is_told(void **state)
 	expect(nbar_open("host:x", &p), ECONNREFUSED, "no way to its thread");
 	fake.thread = EPERM; /* -1 is no socket, either */
 	expect(nbar_open("host:x", &p), EPERM, "no way to its thread");
-	assert_int_equal(fake.opened, 2);
-	assert_int_equal(fake.closed, 2);
+	assert_int_equal(nblib_link_open(&link, "host:5%", NBLIB_SOCKET_ID_MAKE, &number), -EPERM);
+	assert_string_equal(link.nic, "host:5%");
+	assert_string_equal(link.path, "host:5%");
+	assert_int_equal(fake.opened, 3);
+	assert_int_equal(fake.closed, 3);
 	assert_null(p);
 }
 
@@ -471,7 +477,8 @@ static void a_listener_must_be_trusted(void **state)
 
 	(void)state;
 	fake.owner = OTHERS;
-	expect(nbar_nic_stat(path, &stat), EACCES, "belongs to uid 7, not to uid 1234567");
+	expect(nbar_nic_stat(path, &stat), EACCES,
+	       "NIC n0: /tmp/nbar-1234567/n0.sock belongs to uid 7, not to uid 1234567");
 	fake.getsockopt = ENOBUFS;
 	expect(nbar_nic_stat(path, &stat), ENOBUFS,
 	       "cannot tell who listens at /tmp/nbar-1234567/");

@@ -18,7 +18,7 @@ static void the_request_fails_alone(void **state)
 	g->runs = g->connected = true;
 	assert_int_equal(nbar_post(g, NULL), 0);
 	assert_int_equal(open_group(&other), -ETIME);
-	assert_non_null(strstr(nbar_error(), "has not answered in time"));
+	assert_non_null(strstr(nbar_error(), "NIC n0: its daemon has not answered in time"));
 	assert_false(nblib_link_look(&port.link));
 	assert_int_equal(nbar_test(g, 1), 0);
 	page.completion[3].word = 1;
@@ -145,6 +145,19 @@ static void a_number_of_no_request_is_nonsense(void **state)
 	assert_int_equal(open_group(&g), -EPROTO);
 }
 
+/* The library takes the reply to a request once. */
+static void a_late_reply_that_comes_twice(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	assert_int_equal(open_group(&g), -ETIME);
+	for (uint32_t i = 0; i < 2; i++)
+		answer(NBAR_OP_GROUP_OPEN, 1, -EBUSY, 0);
+	assert_int_equal(open_group(&g), -EPROTO);
+	assert_int_equal(port.link.nlate, 0);
+}
+
 static void must_not_wait(void)
 {
 	fail_msg("waits again");
@@ -180,6 +193,7 @@ static void too_many_unanswered(void **state)
 	answer(NBAR_OP_GROUP_OPEN, seq + 1, 0, 7);
 	assert_int_equal(open_group(&more), 0);
 	assert_int_equal(port.link.nlate, 0);
+	assert_false(port.link.overdue); /* the next close waits for its reply */
 }
 
 /* The NIC finds these closes, and then the end of the port. */
@@ -294,6 +308,7 @@ static void requests_without_a_waiting_thread(void **state)
 	}
 	assert_int_equal(nblib_link_start(&port.link, &call, &wanted), -EAGAIN);
 	assert_non_null(strstr(nbar_error(), "NIC n0: 64 requests have no reply yet"));
+	nblib_link_forget(&port.link, &wanted); /* it is not in the list */
 	heard_nothing();
 	answer(NBAR_OP_GROUP_CLOSE, 3, 0, 0);
 	assert_int_equal(nblib_link_start(&port.link, &call, &wanted), 0);
@@ -310,6 +325,7 @@ int main(void)
 		LATE(a_connect_without_an_answer_is_not_tried_again),
 		LATE(a_late_reply_comes_before_the_next),
 		LATE(a_number_of_no_request_is_nonsense),
+		LATE(a_late_reply_that_comes_twice),
 		LATE(too_many_unanswered),
 		LATE(too_many_closes_end_the_port),
 		LATE(a_close_that_does_not_fit_ends_the_port),

@@ -181,6 +181,36 @@ static void a_socket_that_is_full(void **state)
 	heard_nothing();
 }
 
+/* An interrupted call is repeated. */
+static void an_interrupted_send(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 3);
+	fails.sends = 2;
+	fails.send_error = EINTR;
+	assert_int_equal(open_group(&g), 0);
+	heard(NBAR_OP_GROUP_OPEN, 1);
+}
+
+/* A request may have as many bytes as a message. */
+static void the_longest_request(void **state)
+{
+	static const char byte[NBAR_MESSAGE_MAX];
+	struct nblib_call call = abort_call();
+	size_t length = sizeof(struct nbar_request) + call.body[0].iov_len;
+
+	(void)state;
+	call.body[1] = (struct iovec){ (void *)(uintptr_t)byte, NBAR_MESSAGE_MAX - length };
+	assert_int_equal(nblib_link_start(&port.link, &call, NULL), 0);
+	assert_int_equal(heard(NBAR_OP_GROUP_ABORT, 1).head.length, NBAR_MESSAGE_MAX);
+	call.body[1].iov_len++;
+	assert_int_equal(nblib_link_start(&port.link, &call, NULL), -EINVAL);
+	assert_non_null(strstr(nbar_error(), "65537 bytes is longer than the 65536"));
+	heard_nothing();
+}
+
 /* A request that the system refuses for any other reason ends the port; no thread waits for a
  * reply. */
 static void a_request_that_cannot_be_sent_ends_the_port(void **state)
@@ -228,6 +258,7 @@ static void the_child_of_a_fork_takes_no_lock(void **state)
 	assert_int_equal(nblib_link_start(&port.link, &call, &answer), -ENETDOWN);
 	assert_int_equal(nblib_link_finish(&port.link, &call, &answer), -ENETDOWN);
 	nblib_link_forget(&port.link, &answer);
+	assert_true(nblib_link_look(&(struct nblib_link){ .sock = -1, .down = NBLIB_FORKED }));
 	pthread_mutex_unlock(&port.link.lock);
 	heard_nothing();
 }
@@ -385,6 +416,16 @@ static void a_link_ends_once(void **state)
 	assert_int_equal(port.link.sock, -1);
 }
 
+/* A daemon that does not close its end is not waited for again. */
+static void an_end_is_not_waited_for_twice(void **state)
+{
+	(void)state;
+	fails.reads = 2;
+	fails.error = EAGAIN;
+	nblib_link_end(&port.link);
+	assert_int_equal(fails.reads, 1);
+}
+
 /* No thread gets the reply to the connect of a closed group. */
 static void a_group_is_closed_while_it_connects(void **state)
 {
@@ -453,15 +494,31 @@ static void an_end_is_no_time_limit(void **state)
 	struct nblib_call call = abort_call();
 	struct nbar_group *g;
 
-	for (uint32_t full = 0; full < 2; full++) {
-		if (full)
+	for (uint32_t i = 0; i < 4; i++) {
+		if (i % 2)
 			fill_the_list(&call);
 		shutdown(nic_end, SHUT_WR);
-		errno = EAGAIN;
+		errno = i / 2 ? EINTR : EAGAIN;
 		assert_int_equal(open_group(&g), -ENETDOWN);
 		tear_down(state);
 		set_up(state);
 	}
+}
+
+/* The NIC may refuse with any error: -EPERM is -1. */
+static void a_connect_is_refused(void **state)
+{
+	struct nbar_endpoint endpoint = { .byte = { 0 } };
+	struct nbar_group *g;
+
+	(void)state;
+	open_groups(&g, 1);
+	answer(NBAR_OP_GROUP_CONNECT, 2, -EPERM, 0);
+	assert_int_equal(nbar_group_connect(g, &endpoint), -EPERM);
+	assert_int_equal(nbar_group_connect_start(g, &endpoint), 0);
+	answer(NBAR_OP_GROUP_CONNECT, 3, -EPERM, 0);
+	assert_int_equal(nbar_group_connect_test(g), -EPERM);
+	assert_int_equal(nbar_group_connect_test(g), -ENOTCONN);
 }
 
 /* A connect that does not wait tries again while the list is full, and fails without memory. */
@@ -516,6 +573,8 @@ int main(void)
 		LINK(a_reset_that_stays_ends_the_port),
 		LINK(numbers_wrap),
 		LINK(a_socket_that_is_full),
+		LINK(an_interrupted_send),
+		LINK(the_longest_request),
 		LINK(a_request_that_cannot_be_sent_ends_the_port),
 		LINK(closed_groups_leave_no_memory),
 		LINK(the_child_of_a_fork_takes_no_lock),
@@ -528,9 +587,11 @@ int main(void)
 		LINK(large_groups_have_room_for_their_peers),
 		LINK(the_shortest_reply),
 		LINK(a_link_ends_once),
+		LINK(an_end_is_not_waited_for_twice),
 		LINK(a_group_is_closed_while_it_connects),
 		LINK(a_full_list_is_waited_for),
 		LINK(an_end_is_no_time_limit),
+		LINK(a_connect_is_refused),
 		LINK(a_connect_that_cannot_be_sent),
 		LINK(a_call_that_does_not_wait_notices_the_end),
 	};

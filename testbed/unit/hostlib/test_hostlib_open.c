@@ -24,10 +24,19 @@
 
 /* --- names --------------------------------------------------------------------------------- */
 
+static int lowest_free(void)
+{
+	int fd = dup(STDERR_FILENO);
+
+	close(fd);
+	return fd;
+}
+
 static void names_are_checked(void **state)
 {
 	struct nbar_port *port = NULL;
 	char longer[200];
+	int lowest = lowest_free();
 
 	(void)state;
 	memset(longer, 'x', sizeof(longer));
@@ -35,13 +44,17 @@ static void names_are_checked(void **state)
 	expect(nbar_open("", &port), -EINVAL, "1 to 31 characters");
 	expect(nbar_open(":1", &port), -EINVAL, "1 to 31 characters");
 	expect(nbar_open(longer, &port), -EINVAL, "1 to 31 characters");
+	expect(nbar_open("hosts", &port), -ENOENT, "no NIC hosts at ");
 	expect(nbar_open("n0:", &port), -EINVAL, "n0:3");
 	expect(nbar_open("n0:x", &port), -EINVAL, "n0:3");
 	expect(nbar_open("n0:1x", &port), -EINVAL, "n0:3");
 	expect(nbar_open("n0:-1", &port), -EINVAL, "n0:3");
 	expect(nbar_open("n0:1024", &port), -EINVAL, "0 to 1023");
+	longer[32] = 0;
+	expect(nbar_open(longer, &port), -EINVAL, "1 to 31 characters");
+	longer[32] = 'x';
 	longer[0] = '/';
-	expect(nbar_open(longer, &port), -EINVAL, "too long");
+	expect(nbar_open(longer, &port), -EINVAL, "too long (107 bytes at most)");
 	longer[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = 0; /* no room for its end */
 	expect(nbar_open(longer, &port), -EINVAL, "too long");
 	longer[sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1] = 0;
@@ -50,7 +63,9 @@ static void names_are_checked(void **state)
 	setenv("NBAR_RUN_DIR", longer, 1);
 	expect(nbar_open("n123456789", &port), -EINVAL, "too long");
 	setenv("NBAR_RUN_DIR", inproc_run_dir(nics), 1);
+	expect(nbar_open("/none/5%%.sock", &port), -ENOENT, "no NIC 5%% at /none/5%%.sock");
 	assert_null(port);
+	assert_int_equal(lowest_free(), lowest);
 }
 
 static void the_run_directory_has_a_rule(void **state)
@@ -156,12 +171,15 @@ static void a_port_has_one_owner(void **state)
 	char path[128];
 
 	(void)state;
-	require_ok(nbar_open("n1:3", &port[0]));
-	expect(nbar_open("n1:3", &other), -EBUSY, "port 3");
+	require_ok(nbar_open("n1:0", &port[0]));
+	assert_int_equal(port[0]->number, 0);
+	nbar_close(port[0]);
+	require_ok(nbar_open("n1:90", &port[0]));
+	expect(nbar_open("n1:90", &other), -EBUSY, "port 90");
 	/* A port that was closed is free at once. */
 	for (uint32_t i = 0; i < 20; i++) {
 		nbar_close(port[0]);
-		require_ok(nbar_open("n1:3", &port[0]));
+		require_ok(nbar_open("n1:90", &port[0]));
 	}
 	nbar_close(port[0]);
 	snprintf(path, sizeof(path), "%s/n1.sock", inproc_run_dir(nics));
@@ -232,7 +250,7 @@ static void bad_groups_are_refused(void **state)
 	a = good;
 	a.alg = "";
 	expect(nbar_group_open(port, &a, &g, &endpoint), -EINVAL, "1 to 31");
-	a.alg = "a name that is too long for an algorithm";
+	a.alg = "a name that is one byte too long";
 	expect(nbar_group_open(port, &a, &g, &endpoint), -EINVAL, "1 to 31");
 	a.alg = "wishful";
 	expect(nbar_group_open(port, &a, &g, &endpoint), -EINVAL, "NIC n0: unknown algorithm");

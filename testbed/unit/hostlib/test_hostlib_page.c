@@ -128,7 +128,7 @@ static void epochs_wrap(void **state)
 {
 	const uint64_t start = (UINT64_C(7) << 32) - 3;
 	struct nbar_group_stats stats;
-	uint32_t ticket;
+	uint32_t ticket, who;
 
 	(void)state;
 	group.posted = start;
@@ -141,6 +141,7 @@ static void epochs_wrap(void **state)
 		assert_int_equal(nbar_wait(&group, ticket, 0), -ETIME);
 		assert_int_equal(nbar_test(&group, ticket + 1), -EINVAL);
 		complete(ticket, 0);
+		assert_int_equal(nbar_missing(&group, &who, 1), 0);
 		assert_int_equal(nbar_test(&group, ticket), 1);
 		assert_int_equal(nbar_test(&group, ticket - 1), 1);
 		assert_int_equal(nbar_wait(&group, ticket, 0), 0);

@@ -100,7 +100,7 @@ static void an_attached_process_gets_no_fd(void **state)
 	struct nbar_endpoint endpoint;
 	struct nbar_port *port;
 	struct nbar_group *g;
-	struct nbar_share share;
+	struct nbar_share share, again;
 	struct cluster c;
 
 	(void)state;
@@ -108,7 +108,10 @@ static void an_attached_process_gets_no_fd(void **state)
 	nbar_group_share(c.g[0], &share);
 	require_ok(nbar_attach("n0", &share, &port));
 	require_ok(nbar_group_attach(port, &share, &g));
+	nbar_group_share(g, &again); /* another process may attach through this process */
+	assert_memory_equal(&again, &share, sizeof(share));
 	require_error(nbar_group_fd(g), EPERM);
+	assert_non_null(strstr(nbar_error(), "that opened it can poll"));
 	nbar_group_close(g);
 	setenv("NBAR_WAIT", "sometimes", 1);
 	require_error(nbar_group_attach(port, &share, &g), EINVAL);
@@ -117,6 +120,10 @@ static void an_attached_process_gets_no_fd(void **state)
 	share.rank = share.size;
 	require_error(nbar_group_attach(port, &share, &g), ERANGE);
 	share.rank = 0;
+	share.cell = NBAR_GROUPS_MAX;
+	require_error(nbar_group_attach(port, &share, &g), EINVAL);
+	assert_string_equal(nbar_error(), "cell 1024: a port has cells 0 to 1023");
+	share.cell = again.cell;
 	require_ok(nbar_group_attach(port, &share, &g));
 	nbar_close(port);
 	cluster_end(&c);

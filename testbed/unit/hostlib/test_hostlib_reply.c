@@ -188,7 +188,7 @@ static void replies_are_checked(void **state)
 {
 	(void)state;
 	say_port()->head.magic ^= 1;
-	expect_open(-EPROTO, "no NIC of nbar");
+	expect_open(-EPROTO, "NIC fake: what answers at /tmp/nbar-reply-");
 	say_port()->head.version = NBAR_ABI_VERSION + 1;
 	expect_open(-EPROTO, "version 2 of the host interface, this program 1");
 	say_port()->head.op = NBAR_OP_GROUP_OPEN;
@@ -207,6 +207,10 @@ static void replies_are_checked(void **state)
 	expect_open(-EPROTO, "makes no sense");
 	struct answer *a = say_port();
 
+	a->length = offsetof(struct nbar_reply, text); /* the head of any version has no less */
+	a->head.version++;
+	expect_open(-EPROTO, "version 2 of the host interface, this program 1");
+	a = say_port();
 	a->length = ++a->head.length;
 	expect_open(-EPROTO, "makes no sense");
 	say_port()->length = 0;
@@ -388,7 +392,8 @@ static int visit(void *arg, const struct nbar_group_info *info)
 {
 	uint32_t *n = arg;
 
-	*n += strlen(info->alg) < sizeof(info->alg) && info->nstragglers <= NBAR_STRAGGLERS_MAX;
+	*n += strlen(info->alg) == sizeof(info->alg) - 1 &&
+	      info->nstragglers <= NBAR_STRAGGLERS_MAX;
 	return 0;
 }
 
@@ -408,6 +413,7 @@ static void statistics_are_checked(void **state)
 	daemon_start();
 	assert_int_equal(nbar_nic_stat(path, &stat), 0);
 	assert_int_equal(strlen(stat.nic), sizeof(stat.nic) - 1);
+	assert_int_equal(strlen(stat.wire), sizeof(stat.wire) - 1);
 	assert_int_equal(strlen(stat.address), sizeof(stat.address) - 1);
 	assert_int_equal(stat.pid, getpid()); /* this process listens, whatever the reply says */
 	daemon_end();
@@ -562,6 +568,8 @@ static void a_statistic_is_of_one_group(void **state)
 	/* A cell that changes all the time has no statistic. */
 	say_one_group();
 	info_of(&answer[0])->index = 8;
+	info_of(&answer[0])->port = 4;
+	info_of(&answer[0])->cell = 3;
 	for (uint32_t i = 0; i < 4; i++) {
 		say_part(8, 0, 1, 1);
 		say_part(7, 0, 2, 1);
@@ -570,7 +578,7 @@ static void a_statistic_is_of_one_group(void **state)
 	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), 0);
 	daemon_end();
 	assert_int_equal(stat.nrank, 99);
-	assert_non_null(strstr(nbar_error(), "try again"));
+	assert_non_null(strstr(nbar_error(), "cell 3 of port 4 had several"));
 	assert_int_equal(first[7], 0);
 	assert_int_equal(first[8], 1);
 	/* The cell had another group from the start. A closed group has no statistic, so the
@@ -607,6 +615,20 @@ static void no_descriptor_was_leaked(void **state)
 {
 	(void)state;
 	assert_int_equal(descriptors(), at_start);
+}
+
+static void no_page_is_mapped(void **state)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[256];
+	uint32_t pages = 0;
+
+	(void)state;
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		pages += strstr(line, "memfd:test") != NULL;
+	fclose(maps);
+	assert_int_equal(pages, 0);
 }
 
 static int start(void **state)
@@ -649,6 +671,7 @@ int main(void)
 		cmocka_unit_test(latency_is_checked),
 		cmocka_unit_test(a_statistic_is_of_one_group),
 		cmocka_unit_test(no_descriptor_was_leaked),
+		cmocka_unit_test(no_page_is_mapped),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

@@ -127,6 +127,7 @@ static int setup(void **state)
 		.posted = 1,
 		.cell = CELL,
 		.size = 2,
+		.events = -1,
 	};
 	return 0;
 }
@@ -153,6 +154,15 @@ static void looks_are_10_ms_apart(void **state)
 	assert_int_equal(fake.looks, 9);
 	assert_int_equal(fake.nsleep, 0);
 	assert_int_equal(group.yields, 0);
+}
+
+/* A thread that only tests looks at its NIC at each 256th test. */
+static void one_of_256_tests_looks(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 512; i++)
+		assert_int_equal(nbar_test(&group, 1), 0);
+	assert_int_equal(fake.looks, 2);
 }
 
 /* A sleep on a group ends after 50 ms at the latest: a NIC that was killed wakes no thread. */
@@ -194,6 +204,22 @@ static void a_silent_nic_ends_a_wait(void **state)
 	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, NBAR_FOREVER), -ETIME);
 	assert_int_equal(fake.nsleep, 1);
 	assert_int_equal(fake.looks, 1);
+}
+
+static void abort_group(void)
+{
+	assert_int_equal(nbar_group_abort(&group), 0);
+	assert_int_equal(fake.op, FUTEX_WAKE);
+	port.link.down = NBLIB_UP;
+}
+
+/* Another thread aborts the group: it wakes the sleeper, which does not wait for the NIC. */
+static void an_abort_ends_a_wait(void **state)
+{
+	(void)state;
+	fake.wake = abort_group;
+	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, NBAR_FOREVER), -ECANCELED);
+	assert_int_equal(fake.nsleep, 1);
 }
 
 static void set_in_process(void)
@@ -252,6 +278,7 @@ static void a_wait_can_be_cancelled(void **state)
 		skip(); /* ASan does not follow how a cancelled thread leaves its frames */
 	set_in_process();
 	fake.step = MS;
+	assert_int_equal(wait_for((struct nbar_wait_policy){ UINT32_MAX, 0, 0 }, 95 * MS), -ETIME);
 	assert_int_equal(pthread_create(&thread, NULL, cancelled_main, NULL), 0);
 	pthread_join(thread, &rc);
 	assert_ptr_equal(rc, PTHREAD_CANCELED);
@@ -342,9 +369,11 @@ int main(void)
 #define WAIT(test) cmocka_unit_test_setup(test, setup)
 	const struct CMUnitTest tests[] = {
 		WAIT(looks_are_10_ms_apart),
+		WAIT(one_of_256_tests_looks),
 		WAIT(a_sleep_is_bounded),
 		WAIT(a_policy_is_followed),
 		WAIT(a_silent_nic_ends_a_wait),
+		WAIT(an_abort_ends_a_wait),
 		WAIT(naps_grow),
 		WAIT(a_wait_can_be_cancelled),
 		WAIT(a_thread_of_a_team_sleeps),

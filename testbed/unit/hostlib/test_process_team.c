@@ -119,8 +119,11 @@ static void several_under_way(void **state)
 		assert_int_equal(nbar_process_team_test(&procs, NULL, 3001), 0);
 	}
 	assert_int_equal(nbar_process_team_post_as(&procs, NULL, 20, 3001), -ERANGE);
+	assert_int_equal(nbar_process_team_post_as(&procs, NULL, 21, 3001), -ERANGE);
+	assert_string_equal(nbar_error(), "process 21: a process team of 20 has processes 0 to 19");
 	assert_int_equal(nbar_process_team_init(&procs, 0), -ERANGE);
 	assert_int_equal(nbar_process_team_init(&procs, NBAR_PROCESS_TEAM_MAX + 1), -ERANGE);
+	require_ok(nbar_process_team_init(&procs, NBAR_PROCESS_TEAM_MAX));
 }
 
 static void a_wait_can_time_out(void **state)

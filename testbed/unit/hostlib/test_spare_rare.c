@@ -15,8 +15,12 @@
 #define ASKED 64u
 #define FLOOD 4096u /* messages that are received between two looks at the clock */
 #define PART_BITS 15u
+/* FNV-1a of the failed rank 3, without these bits. Different builds of the library must agree. */
+#define DIGEST_OF_3 UINT32_C(0x60c5eb0)
 /* Messages of an address. As the number of a part, it means a request for the address. */
-#define ASK ((uint32_t)(sizeof(struct nbar_endpoint) / (4 * (NBAR_SIGNAL_WORDS - 1))))
+#define ASK ((uint32_t)(sizeof(struct nbar_endpoint) / PART_SIZE))
+#define PART_SIZE (4 * (NBAR_SIGNAL_WORDS - 1))
+#define TAG 77u
 
 static struct nbar_group signals, fresh;
 static struct nbar_port port;
@@ -29,13 +33,31 @@ static struct {
 	uint32_t nneed;
 	uint32_t asked[SIZE], sent[SIZE]; /* messages to each peer: requests, and others */
 	uint32_t list, nonce;             /* of the requests */
+	uint32_t answered;                /* the nonce of the last address sent, and the list */
 	uint32_t nin, next;               /* messages that wait to be received */
 	struct nbar_signal_in in[8 * SIZE];
 	uint32_t opened, closed;
-	bool answers;     /* each member that is asked sends its address */
-	uint32_t flooded; /* messages of the flood that were received */
-	bool flood;       /* there is always a further message */
+	struct nbar_group_attr made;      /* of the last group */
+	struct nbar_endpoint endpoint[3]; /* that the group connects to */
+	bool answers;                     /* each member that is asked sends its address */
+	uint32_t flooded;                 /* messages of the flood that were received */
+	bool flood;                       /* there is always a further message */
 } fake;
+
+/* The address of this member's last group: only its first byte differs from that of the last but
+ * one. */
+static void set_own(struct nbar_endpoint *out)
+{
+	for (uint32_t i = 0; i < sizeof(out->byte); i++)
+		out->byte[i] = (uint8_t)(i + (i == 0 ? 100 + fake.opened : 0));
+}
+
+/* The address of another member. */
+static void set_other(struct nbar_endpoint *out, uint32_t rank)
+{
+	for (uint32_t i = 0; i < sizeof(out->byte); i++)
+		out->byte[i] = (uint8_t)(10 * rank + i);
+}
 
 int __wrap_nbar_group_open(struct nbar_port *p, const struct nbar_group_attr *attr,
 			   struct nbar_group **out, struct nbar_endpoint *endpoint);
@@ -48,8 +70,11 @@ int __wrap_nbar_group_open(struct nbar_port *p, const struct nbar_group_attr *at
 	assert_int_equal(attr->struct_size, sizeof(*attr));
 	if (fake.open)
 		return nblib_fail(-fake.open, "no group");
+	if (is_signal)
+		assert_true(!attr->plan && attr->plan_length == 0);
 	fake.opened += !is_signal;
-	memset(endpoint, 0x5a + (int)fake.opened, sizeof(*endpoint));
+	set_own(endpoint);
+	fake.made = *attr;
 	*out = is_signal ? &signals : &fresh;
 	return 0;
 }
@@ -72,7 +97,8 @@ int __wrap_nbar_group_connect_start(struct nbar_group *g, const struct nbar_endp
 int __wrap_nbar_group_connect_start(struct nbar_group *g, const struct nbar_endpoint *endpoints)
 {
 	assert_ptr_equal(g, &fresh);
-	(void)endpoints;
+	for (uint32_t r = 0; r < 3; r++)
+		fake.endpoint[r] = endpoints[r];
 	fake.starts++;
 	return fake.start ? nblib_fail(-fake.start, "cannot connect") : 0;
 }
@@ -118,24 +144,51 @@ static struct nbar_signal_in *put(uint32_t src, uint32_t head)
 	return in;
 }
 
+/* The address of a member, from this part on. */
+static void put_parts(uint32_t src, uint32_t first)
+{
+	struct nbar_endpoint address;
+
+	set_other(&address, src);
+	for (uint32_t part = first; part < ASK; part++)
+		memcpy(&put(src, (fake.list ^ fake.nonce) | part)->word[1],
+		       address.byte + part * PART_SIZE, PART_SIZE);
+}
+
 static void put_address(uint32_t src)
 {
-	for (uint32_t part = 0; part < ASK; part++)
-		put(src, (fake.list ^ fake.nonce) | part);
+	put_parts(src, 0);
+}
+
+/* This member's group has the addresses of the first two members that are left. */
+static void expect_endpoints(void)
+{
+	static const struct nbar_endpoint none;
+	struct nbar_endpoint expected[2];
+
+	set_own(&expected[0]);
+	set_other(&expected[1], 2);
+	assert_memory_equal(fake.endpoint, expected, sizeof(expected));
+	set_other(&expected[1], 3);
+	assert_memory_equal(&fake.endpoint[2], fake.asked[3] ? &expected[1] : &none, sizeof(none));
 }
 
 /* This is rank 0: peer p is rank p + 1. */
 int __wrap_nbar_signal_send(struct nbar_group *g, uint32_t peer, const uint32_t *word);
 int __wrap_nbar_signal_send(struct nbar_group *g, uint32_t peer, const uint32_t *word)
 {
+	struct nbar_endpoint own;
+
 	assert_ptr_equal(g, &signals);
 	if (fake.send)
 		return nblib_fail(-fake.send, "not sent");
 	if ((word[0] & PART_BITS) != ASK) {
 		/* A part of this rank's address. */
-		for (uint32_t i = 1; i < NBAR_SIGNAL_WORDS; i++)
-			assert_int_equal(word[i], UINT32_C(0x01010101) * (0x5a + fake.opened));
+		set_own(&own);
+		assert_memory_equal(&word[1], own.byte + (word[0] & PART_BITS) * PART_SIZE,
+				    PART_SIZE);
 		fake.sent[peer + 1]++;
+		fake.answered = word[0] & ~PART_BITS;
 		return 0;
 	}
 	fake.list = word[0] & ~PART_BITS;
@@ -159,6 +212,8 @@ int __wrap_nbar_signal_recv(struct nbar_port *p, struct nbar_signal_in *out)
 		fake.flooded++;
 		return 1;
 	}
+	/* Without a message, what it writes means nothing. */
+	*out = (struct nbar_signal_in){ .group = &signals, .src = 2, .word = { fake.list | ASK } };
 	return fake.recv ? nblib_fail(-fake.recv, "not received") : 0;
 }
 
@@ -169,6 +224,7 @@ void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
+	assert_int_equal(n, 1);
 	allocated++;
 	return __real_calloc(n, size);
 }
@@ -183,7 +239,11 @@ void __wrap_free(void *memory)
 
 static struct nbar_spare *spare_of(uint32_t size)
 {
-	const struct nbar_group_attr attr = { .rank = 0, .size = size };
+	static const struct nbar_plan plan;
+	/* The plan is not for the "signal" group. */
+	const struct nbar_group_attr attr = {
+		.size = size, .tag = TAG, .plan = &plan, .plan_length = sizeof(plan)
+	};
 	struct nbar_endpoint endpoint;
 	struct nbar_spare *s;
 
@@ -198,9 +258,9 @@ static struct nbar_spare *spare_of(uint32_t size)
 /* Rank 1 has failed. Returns what nbar_spare_shrink returns. */
 static int shrink(struct nbar_spare *s, uint64_t timeout_ns)
 {
-	static const uint32_t failed = 1;
+	static const uint32_t failed[] = { 1, UINT32_MAX };
 	struct nbar_group *g = NULL;
-	int rc = nbar_spare_shrink(s, &failed, 1, timeout_ns, &g);
+	int rc = nbar_spare_shrink(s, failed, 1, timeout_ns, &g);
 
 	assert_ptr_equal(g, rc == 0 ? &fresh : NULL);
 	assert_int_equal(fake.closed, rc < 0 && rc != -ETIME && !fake.open);
@@ -220,6 +280,10 @@ static void all_answer(void **state)
 	assert_int_equal(fake.asked[1], 0);
 	assert_int_equal(fake.asked[2], 1);
 	assert_int_equal(fake.asked[3], 1);
+	expect_endpoints();
+	assert_int_equal(fake.made.rank, 0);
+	assert_int_equal(fake.made.size, 3);
+	assert_int_equal(fake.made.tag, TAG ^ fake.list);
 	nbar_spare_close(s);
 }
 
@@ -256,20 +320,23 @@ static void nonsense_is_ignored(void **state)
 		put(2, fake.list | part); /* an answer that belongs to no request */
 	for (uint32_t part = 0; part < ASK; part++)
 		put(2, (fake.list ^ fake.nonce ^ 16) | part); /* about another list */
-	for (uint32_t part = ASK + 1; part <= PART_BITS; part++)
+	for (uint32_t part = ASK; part <= PART_BITS; part++)
 		put(2, (fake.list ^ fake.nonce) | part); /* there is no such part */
 	put(2, (fake.list ^ 16) | ASK);
 	put(2, fake.list | ASK)->group = &fresh;
-	for (uint32_t part = 1; part < ASK; part++)
-		put(2, (fake.list ^ fake.nonce) | part); /* the first part is missing */
+	put_parts(2, 1); /* the first part is missing */
 	assert_int_equal(shrink(s, 0), -ETIME);
 	assert_int_equal(fake.next, fake.nin);
 	assert_int_equal(fake.sent[2], 0);
 	/* The member answers a request, with all parts. */
-	put(2, fake.list | ASK);
+	put(2, fake.list | ASK)->word[1] = UINT32_MAX;
 	assert_int_equal(shrink(s, 0), -ETIME);
 	assert_int_equal(fake.sent[2], ASK);
+	assert_int_equal(fake.answered, ~fake.list & ~PART_BITS);
 	assert_int_equal(fake.asked[2], 3); /* once in each call */
+	put_address(2);
+	assert_int_equal(shrink(s, NBAR_FOREVER), 0);
+	expect_endpoints();
 	nbar_spare_close(s);
 }
 
@@ -342,22 +409,25 @@ static void a_spare_that_does_not_open(void **state)
 static void requests_name_the_list_and_the_group(void **state)
 {
 	struct nbar_spare *s = spare_of(4);
-	uint32_t failed = 1, list, nonce;
+	uint32_t failed = 3, list, nonce;
 	struct nbar_group *g;
 
 	(void)state;
 	assert_int_equal(nbar_spare_shrink(s, &failed, 1, 0, &g), -ETIME);
 	list = fake.list;
+	assert_int_equal(list, DIGEST_OF_3);
 	nonce = fake.nonce;
 	failed = 2;
 	assert_int_equal(nbar_spare_shrink(s, &failed, 1, 0, &g), -ETIME);
 	assert_true(fake.list != list);
 	assert_true(fake.nonce != nonce);
 	nonce = fake.nonce;
-	failed = 1;
+	failed = 3;
 	assert_int_equal(nbar_spare_shrink(s, &failed, 1, 0, &g), -ETIME);
 	assert_int_equal(fake.list, list);
 	assert_true(fake.nonce != nonce);
+	fake.answers = true;
+	assert_int_equal(nbar_spare_shrink(s, &failed, 1, NBAR_FOREVER, &g), 0);
 	nbar_spare_close(s);
 }
 

@@ -31,6 +31,79 @@ static void two_threads_spin_for_a_while(void **state)
 	assert_false(nblib_kind_wait(&team, 0, ticket + 1));
 }
 
+/* All have arrived, but only the release ends the barrier. In phases, nobody else releases. */
+static void a_release_ends_the_barrier(void **state)
+{
+	struct nbar_group aborted = { .aborted = 1 };
+	struct nbar_team team;
+	uint32_t ticket = 0;
+
+	(void)state;
+	for (uint32_t size = 1; size <= 6; size++) {
+		require_ok(nbar_team_init(&team, size, NULL));
+		team.wait.spin_us = 20;
+		for (uint32_t i = 1; i <= size; i++)
+			assert_int_equal(nbar_team_arrive(&team, 0, &ticket), i == size);
+		assert_false(nblib_kind_reached(&team, ticket));
+		team.group = &aborted; /* so that no thread waits for long */
+		assert_false(nblib_kind_wait(&team, 0, ticket));
+		team.group = NULL;
+		require_ok(nbar_team_release(&team, 0, ticket));
+		assert_true(nblib_kind_reached(&team, ticket));
+		for (uint32_t i = 1; i <= size; i++) {
+			require_ok(nbar_team_post(&team, &ticket));
+			assert_int_equal(nbar_team_test(&team, ticket), i == size);
+		}
+		assert_int_equal(nbar_team_finish(&team, ticket), 0);
+	}
+}
+
+static struct nbar_team *team_new(const char *kind, uint32_t size)
+{
+	const struct nbar_team_attr attr = { .kind = kind, .size = size };
+	struct nbar_team *team;
+	size_t bytes;
+
+	require_ok(nbar_team_size(kind, size, &bytes));
+	team = aligned_alloc(_Alignof(struct nbar_team), bytes);
+	assert_non_null(team);
+	require_ok(nbar_team_setup(team, bytes, &attr));
+	return team;
+}
+
+/* A thread alone has met all others. */
+static void a_team_of_one(void **state)
+{
+	static const char *const kinds[] = { "mcs", "tournament", "dissemination:1" };
+	uint32_t ticket;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		struct nbar_team *team = team_new(kinds[k], 1);
+
+		assert_int_equal(nbar_team_arrive(team, 0, &ticket), 1);
+		require_ok(nbar_team_barrier_as(team, 0));
+		assert_int_equal(team->released, 0); /* nobody waits for it */
+		free(team);
+	}
+}
+
+/* In a dissemination, a thread signals only threads that do not know of it. */
+static void no_thread_signals_itself(void **state)
+{
+	struct nbar_team *team = team_new("dissemination:3", 2);
+	uint64_t *line = (uint64_t *)(team + 1);
+	uint32_t ticket;
+
+	(void)state;
+	order_team_break(&team->broken, 1);
+	assert_int_equal(nblib_kind_arrive(team, 0, &ticket), -1);
+	assert_int_equal(line[(team->lines + 1) * 16], 1);
+	for (uint32_t way = 1; way <= 3; way++)
+		assert_int_equal(line[way * 16], 0);
+	free(team);
+}
+
 /* An abort first marks the group, then stops its barriers. A thread may begin to wait between these
  * steps. */
 static void an_abort_ends_each_kind_of_wait(void **state)
@@ -148,16 +221,10 @@ static void a_tree_has_its_form(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 2 * 36; i++) {
-		const struct nbar_team_attr attr = { .kind = kinds[i % 2], .size = 1 + i / 2 };
-		struct nbar_team *team;
-		size_t bytes;
+		struct nbar_team *team = team_new(kinds[i % 2], 1 + i / 2);
 
-		require_ok(nbar_team_size(attr.kind, attr.size, &bytes));
-		team = aligned_alloc(_Alignof(struct nbar_team), bytes);
-		assert_non_null(team);
-		require_ok(nbar_team_setup(team, bytes, &attr));
 		order_team_break(&team->broken, 1); /* so that no thread waits for long */
-		for (uint32_t c = 1; c < attr.size; c++)
+		for (uint32_t c = 1; c < team->size; c++)
 			expect_parent(team, c);
 		free(team);
 	}
@@ -184,6 +251,7 @@ static void epochs_of_a_group_may_be_large(void **state)
 	(void)state;
 	completion.word = epoch;
 	require_ok(nbar_team_init(&team, 2, &g));
+	assert_int_equal(team.released, epoch); /* 0 would count as a later barrier */
 	require_ok(nbar_team_post(&team, &ticket));
 	assert_int_equal(ticket, epoch + 1);
 	assert_int_equal(doorbell.posted, 0);
@@ -193,8 +261,8 @@ static void epochs_of_a_group_may_be_large(void **state)
 	completion.word = epoch + 1;
 	assert_int_equal(nbar_team_test(&team, ticket), 1);
 	/* The next barrier has failed. */
-	completion.word |= (uint64_t)NBAR_STATUS_CLOSED << 32;
-	assert_int_equal(nbar_team_post(&team, &ticket), -ESHUTDOWN);
+	completion.word |= (uint64_t)NBAR_STATUS_SILENT << 32;
+	assert_int_equal(nbar_team_post(&team, &ticket), -EHOSTUNREACH);
 	assert_int_equal((uint32_t)order_team_broken(&team.broken), epoch + 2);
 	/* Whatever the number of the error: -EPERM is -1. */
 	completion.word = epoch + 1;
@@ -245,6 +313,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_threads_spin_for_a_while),
+		cmocka_unit_test(a_release_ends_the_barrier),
+		cmocka_unit_test(a_team_of_one),
+		cmocka_unit_test(no_thread_signals_itself),
 		cmocka_unit_test(an_abort_ends_each_kind_of_wait),
 		cmocka_unit_test(a_team_that_is_broken_stays_so),
 		cmocka_unit_test(a_failed_barrier_ends_waits),
