@@ -49,6 +49,10 @@ static void many(void)
 	start_many(&c, r);
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
 	expect(!sigismember(&blocked, SIGUSR1), "the thread's signals are not the program's");
+	/* A thread finds the communicator locked, and comes again. */
+	pthread_mutex_lock(&c.nbar->lock);
+	usleep(5000);
+	pthread_mutex_unlock(&c.nbar->lock);
 	while (!no_thread && !tests_only && !all_posted(c.nbar))
 		usleep(100);
 	for (uint32_t i = 0; i < MANY; i++) {
