@@ -311,6 +311,20 @@ static uint32_t descriptors(void)
 	return n;
 }
 
+/* Mappings of the memory of a host's ranks. */
+static uint32_t mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char text[512];
+	uint32_t n = 0;
+
+	while (f && fgets(text, sizeof(text), f))
+		n += strstr(text, "memfd:nbar-procs") != NULL;
+	if (f)
+		fclose(f);
+	return n;
+}
+
 static _Noreturn void rank_main(uint32_t me, void (*body)(void), int said)
 {
 	static struct nbmpi_ops ops = {
@@ -349,6 +363,7 @@ static _Noreturn void rank_main(uint32_t me, void (*body)(void), int said)
 	expect(descriptors() == before, "%u descriptors, before %u", descriptors(), before);
 	expect(blocks_in_use() == blocks, "%d blocks of memory are left",
 	       (int)(blocks_in_use() - blocks));
+	expect(mappings() == 0, "memory of the ranks is left");
 	expect(mutexes_in_use() == mutexes && calls.held == 0, "%d mutexes are left, %u held",
 	       (int)(mutexes_in_use() - mutexes), calls.held);
 	_exit(0);
