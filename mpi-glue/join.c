@@ -227,7 +227,6 @@ static void find_mates(struct set_up *s, enum nbmpi_why *why)
 {
 	struct nbmpi_comm *c = s->c;
 
-	c->nlocal = 0;
 	s->local = nbmpi_self.start.ops->mates(c->mpi, &c->nlocal, why);
 	if (*why == NBMPI_WHY_memory || (!s->local && *why == NBMPI_WHY_none)) {
 		errno = ENOMEM;

@@ -439,50 +439,6 @@ static void a_test_never_waits(void **state)
 	ranks_run(held);
 }
 
-/* The list of communicators stays whole, whichever one ends. */
-static void closed_in_any_order(void **state)
-{
-	struct nbmpi_start start = { .rank = 0 };
-	struct nbmpi_counters n;
-	struct nbmpi_comm *c[4];
-
-	(void)state;
-	nbmpi_config_init(&start.config);
-	nbmpi_start(&start);
-	for (int i = 0; i < 4; i++)
-		c[i] = nbmpi_comm_open(NULL, 0, 2, true);
-	nbmpi_comm_close(c[1]);
-	nbmpi_comm_close(c[0]);
-	assert_ptr_equal(nbmpi_self.comm, c[3]);
-	assert_ptr_equal(c[3]->next, c[2]);
-	assert_null(c[2]->next);
-	nbmpi_comm_close(c[3]);
-	assert_ptr_equal(nbmpi_self.comm, c[2]);
-	assert_int_equal(nbmpi_barrier(c[2]), NBMPI_BY_MPI);
-	nbmpi_counters_read(&n);
-	assert_int_equal(n.comms, 4);
-	nbmpi_stop();
-	assert_null(nbmpi_self.comm);
-}
-
-static void an_intercommunicator(void **state)
-{
-	struct nbmpi_start start = { .rank = 0 };
-	struct nbmpi_comm *c;
-
-	(void)state;
-	nbmpi_config_init(&start.config);
-	nbmpi_start(&start);
-	c = nbmpi_comm_open(NULL, 0, 2, true);
-	assert_non_null(c);
-	for (int i = 0; i < 20; i++)
-		assert_int_equal(nbmpi_barrier(c), NBMPI_BY_MPI);
-	assert_ptr_equal(nbmpi_comm_fallbacks(c), &c->fallback[NBMPI_WHY_inter]);
-	assert_int_equal(*nbmpi_comm_fallbacks(c), 20);
-	nbmpi_stop();
-	assert_null(nbmpi_self.comm);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -501,8 +457,6 @@ int main(void)
 		cmocka_unit_test(many_communicators),
 		cmocka_unit_test(a_request_outlives_its_communicator),
 		cmocka_unit_test(a_test_never_waits),
-		cmocka_unit_test(an_intercommunicator),
-		cmocka_unit_test(closed_in_any_order),
 	};
 
 	return run_with_ranks(5, tests);
