@@ -183,6 +183,8 @@ static void no_free_descriptor(void **state)
 /* --- strangers ---------------------------------------------------------------------------------
  */
 
+static int stranger = -1; /* the socket of one */
+
 /* Sends a message with n descriptors and some or no bytes to the socket of a rank, as anybody on
  * this machine may. */
 static void stranger_sends(int at, const int *fd, size_t n)
@@ -195,7 +197,7 @@ static void stranger_sends(int at, const int *fd, size_t n)
 	socklen_t size = sizeof(to);
 	struct iovec body = { (void *)(uintptr_t) "x", n % 2 };
 	struct msghdr msg = { .msg_name = &to, .msg_iov = &body, .msg_iovlen = 1 };
-	int from = socket(AF_UNIX, SOCK_DGRAM, 0);
+	int from = stranger = socket(AF_UNIX, SOCK_DGRAM, 0);
 
 	assert_int_equal(getsockname(at, (struct sockaddr *)&to, &size), 0);
 	msg.msg_namelen = size;
@@ -212,6 +214,7 @@ static void stranger_sends(int at, const int *fd, size_t n)
 	}
 	assert_int_equal(sendmsg(from, &msg, 0), body.iov_len);
 	close(from);
+	stranger = -1;
 }
 
 static void messages_without_a_descriptor_are_skipped(void **state)
@@ -275,6 +278,11 @@ static void descriptor_0_is_as_good(void **state)
 	socket = not_0(nbmpi_memory_socket(KEY, 7));
 	assert_int_equal(nbmpi_memory_send(memory, KEY, 7), 0);
 	close(not_0(nbmpi_memory_receive(socket)));
+	/* It is closed after a failure. */
+	assert_int_equal(nbmpi_memory_make(NBAR_PROCESS_TEAM_MAX + 1), -1);
+	assert_int_equal(nbmpi_memory_socket(KEY, 7), -1);
+	assert_int_equal(nbmpi_memory_send(memory, KEY, 8), -1);
+	assert_int_equal(fcntl(0, F_GETFD), -1);
 	/* The first of two descriptors is closed. */
 	stranger_sends(socket, (const int[]){ 1, 2 }, 2);
 	got = nbmpi_memory_receive(socket);
@@ -310,11 +318,18 @@ static void other_users(void **state)
 	assert_int_equal(descriptors(), before);
 }
 
+static void is_a_byte(const struct msghdr *msg)
+{
+	assert_int_equal(msg->msg_iovlen, 1);
+	assert_int_equal(msg->msg_iov->iov_len, 1);
+}
+
 ssize_t __real_sendmsg(int fd, const struct msghdr *msg, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	assert_int_equal(msg->msg_iovlen, 1);
+	if (fd != stranger)
+		is_a_byte(msg);
 	return __real_sendmsg(fd, msg, flags);
 }
 
@@ -351,7 +366,7 @@ ssize_t __real_recvmsg(int fd, struct msghdr *msg, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	assert_int_equal(msg->msg_iovlen, 1);
+	is_a_byte(msg);
 	if (made_up)
 		return make_up(msg);
 	if (received < 0)

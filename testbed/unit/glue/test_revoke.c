@@ -12,10 +12,12 @@
 #define TESTS 1000 /* more tests than the glue makes from one question to the MPI to the next */
 
 static int code_now;
+static uint32_t asked;
 
 static int revoked(void *mpi)
 {
 	(void)mpi;
+	asked++;
 	return code_now;
 }
 
@@ -64,7 +66,9 @@ static void a_request_fails(void **state)
 
 	(void)state;
 	assert_int_equal(nbmpi_ibarrier(c, &r), 0);
+	asked = 0;
 	assert_int_equal(test_often(&r), 0);
+	assert_int_equal(asked, TESTS / 64);
 	code_now = REVOKED;
 	assert_int_equal(test_often(&r), NBMPI_FAILED);
 	assert_int_equal(r.code, REVOKED);
