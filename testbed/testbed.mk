@@ -87,7 +87,7 @@ $(BUILD)/test_glue_last: ALL_LDFLAGS += $(call wrap,nbar_group_stat_sized nbar_w
 $(BUILD)/test_glue_tuned: ALL_LDFLAGS += $(call wrap,dlopen dlsym dlerror)
 $(BUILD)/test_glue_rare: ALL_LDFLAGS += $(call wrap,nbar_group_open nbar_missing_why nbar_error)
 OBJS += $(RANKS_OBJ)
-$(BUILD)/test_mates: ALL_LDFLAGS += $(call wrap,geteuid sendmsg recvmsg)
+$(BUILD)/test_mates: ALL_LDFLAGS += $(call wrap,geteuid close sendmsg recvmsg)
 $(BUILD)/test_mates_ended: ALL_LDFLAGS += $(call wrap,open read)
 $(BUILD)/test_glue_node: ALL_LDFLAGS += $(call wrap,malloc free uname access sched_getaffinity open read stat)
 

@@ -163,7 +163,14 @@ static void an_unknown_reason(void **state)
 	nbmpi_start(&start);
 	said_begin();
 	nbmpi_log_path(&c, "");
+	c.why = NBMPI_WHY_END; /* the least of them */
+	nbmpi_log_path(&c, "");
 	assert_string_equal(said_end(), "");
+	start = start_at(1);
+	nbmpi_start(&start);
+	said_begin();
+	nbmpi_log_path(&c, "");
+	assert_non_null(strstr(said_end(), "rank 0: an unknown reason\n"));
 }
 
 static void barriers_in_process(void **state)

@@ -390,7 +390,10 @@ static void freed_early(void)
 	for (uint32_t i = 0; i < 2; i++)
 		expect(nbmpi_ibarrier(c.nbar, &r[i]) == 0, "request %u", i);
 	nbmpi_comm_close(c.nbar);
-	if (ranks_me != 0)
+	/* If NICs run the barrier, they look after the ranks: this one does not. */
+	if (c.nbar->group)
+		c.nbar->memory->mate[1 - c.nbar->mate].born++;
+	for (int i = 0; ranks_me != 0 && i < 1000; i++)
 		expect(nbmpi_test(&r[0]) == 0 && r[0].orphan, "rank 0 has not begun");
 	ranks_signal(0);
 	for (uint32_t i = 0; i < 2; i++) {

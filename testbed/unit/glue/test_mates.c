@@ -27,6 +27,17 @@ uid_t __wrap_geteuid(void)
 	return user == (uid_t)-1 ? __real_geteuid() : user;
 }
 
+/* A call that succeeds may change errno. */
+int __real_close(int fd);
+int __wrap_close(int fd);
+int __wrap_close(int fd)
+{
+	int rc = __real_close(fd);
+
+	errno = EIO;
+	return rc;
+}
+
 static int usual(void **state)
 {
 	(void)state;
