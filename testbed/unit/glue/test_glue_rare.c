@@ -282,6 +282,17 @@ static void missing_ranks_are_named(void **state)
 			   "nbar: barrier over 4 ranks failed; missing: rank 3: process stopped, "
 			   "late for 0.0 s, rank 1 ("));
 	missing.why = 0;
+	/* Without memory, a host is only a number. */
+	faults_set(1, "malloc", ENOMEM);
+	assert_true(begins(failure(4, 8, NBMPI_WHERE_NIC, -EHOSTUNREACH),
+			   "nbar: barrier over 8 ranks failed; missing: host 3, rank 2 or 3 "
+			   "(host 1) ("));
+	faults_end();
+	missing.host[0] = 0;
+	blocks_behind = 0; /* as if host 0 had one more rank */
+	assert_true(begins(failure(4, 8, NBMPI_WHERE_NIC, -EHOSTUNREACH),
+			   "nbar: barrier over 8 ranks failed; missing: rank 0 or 1 (host 0), "
+			   "rank 2 or 3 (host 1) ("));
 	/* A NIC may say anything. */
 	missing.host[0] = 4;
 	assert_true(
