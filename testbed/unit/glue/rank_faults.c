@@ -122,7 +122,7 @@ static void expect_unhurt(void *block)
 {
 	struct tail tail = { .magic = 0 };
 
-	if (BEHIND && malloc_usable_size(block) >= BEHIND)
+	if (BEHIND && malloc_usable_size(block) > BEHIND)
 		memcpy(&tail, tail_of(block), sizeof(tail));
 	if (tail.magic != TAIL)
 		return;
