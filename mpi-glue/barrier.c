@@ -135,7 +135,7 @@ int nbmpi_barrier(struct nbmpi_comm *c)
 	if (rc != 0)
 		return rc;
 	rc = nbmpi_wait(&r);
-	return rc < 0 ? rc : 0;
+	return rc == 1 ? 0 : rc;
 }
 
 int nbmpi_test(struct nbmpi_request *r)

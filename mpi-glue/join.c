@@ -73,7 +73,7 @@ static enum nbmpi_why group_open(struct set_up *s)
 		.alg = nbmpi_self.start.config.alg,
 		.tag = TAG,
 	};
-	const struct nbar_wait_policy sleep = { .block = 1 };
+	const struct nbar_wait_policy sleep = { .block = true };
 	enum nbmpi_why why;
 
 	if (nbmpi_tuned_plan(c, &attr) != 0)
@@ -86,10 +86,7 @@ static enum nbmpi_why group_open(struct set_up *s)
 	nbar_group_set_wait(c->group, &sleep);
 	s->host.npeer = (uint32_t)nbar_group_peers(c->group, &s->host.peer);
 	s->host.address = calloc(s->host.npeer + 1, sizeof(*s->host.address));
-	if (s->host.address)
-		return NBMPI_WHY_none;
-	errno = ENOMEM;
-	return memory_failed(s, "keep addresses");
+	return s->host.address ? NBMPI_WHY_none : memory_failed(s, "keep addresses");
 }
 
 /* --- the set-up ------------------------------------------------------------------------------ */
@@ -106,10 +103,9 @@ static enum nbmpi_why open_all(struct set_up *s)
 	}
 	if (c->nlocal > 1) {
 		s->memory = nbmpi_memory_make(c->nlocal);
-		if (s->memory < 0 && errno == ERANGE)
-			return nic_failed(s, NBMPI_WHY_memory);
 		if (s->memory < 0)
-			return memory_failed(s, "make it");
+			return errno == ERANGE ? nic_failed(s, NBMPI_WHY_memory)
+					       : memory_failed(s, "make it");
 	}
 	if (c->nhost > 1) {
 		pthread_mutex_lock(&nbmpi_self.lock);
@@ -130,10 +126,8 @@ static int prepare(struct set_up *s, enum nbmpi_why *why)
 		return 0;
 	rc = nbmpi_exchange_begin(&s->channel, c->rank, c->nhost,
 				  c->rank == c->leader ? &s->host : NULL, &s->speech);
-	if (rc == 0 && c->rank < c->nhost && !s->speech && *why == NBMPI_WHY_none) {
-		errno = ENOMEM;
+	if (rc == 0 && c->rank < c->nhost && !s->speech && *why == NBMPI_WHY_none)
 		*why = memory_failed(s, "exchange addresses");
-	}
 	return rc;
 }
 
@@ -146,11 +140,10 @@ static int tell_mates(struct set_up *s, enum nbmpi_why *why)
 
 	if (c->group)
 		nbar_group_share(c->group, &told.share);
-	for (uint32_t i = 0; i < c->nlocal && rc == 0; i++) {
+	/* The leader is the first rank of its host. */
+	for (uint32_t i = 1; i < c->nlocal && rc == 0; i++) {
 		struct nbmpi_message message = { s->local[i], sizeof(told), false, &told, NULL };
 
-		if (i == c->mate)
-			continue;
 		if (*why == NBMPI_WHY_none && nbmpi_memory_send(s->memory, s->key, s->local[i]) < 0)
 			*why = memory_failed(s, "send it to another rank");
 		told.why = *why;
@@ -185,7 +178,7 @@ static enum nbmpi_why group_join(struct set_up *s, const struct nbar_share *shar
 
 		return why == NBMPI_WHY_none ? why : port_failed(s, why);
 	}
-	if (nbar_group_connect_peers(s->c->group, s->host.address) < 0)
+	if (nbar_group_connect_peers(s->c->group, s->host.address) != 0)
 		return nic_failed(s, NBMPI_WHY_connect);
 	return NBMPI_WHY_none;
 }
@@ -195,7 +188,7 @@ static int join(struct set_up *s, enum nbmpi_why *why)
 {
 	struct nbmpi_comm *c = s->c;
 	bool leads = c->rank == c->leader;
-	struct told told = { 0 };
+	struct told told = { .why = NBMPI_WHY_none };
 	int rc = leads ? tell_mates(s, why) : hear_leader(s, &told, why);
 
 	if (rc == 0 && c->nhost > 1)
@@ -234,7 +227,6 @@ static void find_mates(struct set_up *s, enum nbmpi_why *why)
 {
 	struct nbmpi_comm *c = s->c;
 
-	c->nlocal = 0;
 	s->local = nbmpi_self.start.ops->mates(c->mpi, &c->nlocal, why);
 	if (*why == NBMPI_WHY_memory || (!s->local && *why == NBMPI_WHY_none)) {
 		errno = ENOMEM;
@@ -273,7 +265,7 @@ static int agree(struct set_up *s)
 	if (rc != 0 || c->why != NBMPI_WHY_none)
 		return rc;
 	s->key = sum.least;
-	s->channel.tag = (uint32_t)s->key << 1;
+	s->channel.tag = (uint32_t)s->key & ~1u;
 	s->host.index = sum.before;
 	c->nhost = sum.total;
 	if (c->nhost < min_hosts) {

@@ -34,7 +34,7 @@ double nbmpi_now_s(void)
 /* Sleeps until the barrier completes, but at most ns. */
 static void sleep_a_little(struct nbmpi_comm *c, const struct nbmpi_request *r, uint64_t ns)
 {
-	const struct nbar_wait_policy sleep = { .block = 1 };
+	const struct nbar_wait_policy sleep = { .block = true };
 	struct timespec t = { .tv_nsec = (long)ns };
 	bool posted;
 

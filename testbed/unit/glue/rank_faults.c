@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -23,7 +24,7 @@ static struct {
 	int error;
 	bool always;
 } fault;
-static int64_t blocks; /* atomic */
+static int64_t blocks, mutexes; /* atomic */
 double clock_ahead;
 _Thread_local struct calls calls;
 bool makers_wait;
@@ -56,6 +57,11 @@ int64_t blocks_in_use(void)
 	return __atomic_load_n(&blocks, __ATOMIC_RELAXED);
 }
 
+int64_t mutexes_in_use(void)
+{
+	return __atomic_load_n(&mutexes, __ATOMIC_RELAXED);
+}
+
 static bool fails(const char *name)
 {
 	if (fault.left == 0 || (fault.name && strcmp(fault.name, name) != 0) || --fault.left > 0)
@@ -83,13 +89,46 @@ uint8_t blocks_behind = 0x7f; /* wrong in most places */
 #define BEHIND 64
 #endif
 
+/* The last bytes of a block. */
+struct tail {
+	uint64_t magic;
+	size_t size;
+	uint8_t behind; /* each byte between the block and this tail */
+};
+#define TAIL UINT64_C(0x7461696c7461696c)
+
+static char *tail_of(void *block)
+{
+	return (char *)block + malloc_usable_size(block) - sizeof(struct tail);
+}
+
 static void *counted(void *block, size_t size)
 {
+	struct tail tail = { TAIL, size, blocks_behind };
+	char *end = (char *)block + size;
+
 	if (!block)
 		return NULL;
 	__atomic_fetch_add(&blocks, 1, __ATOMIC_RELAXED);
-	memset((char *)block + size, blocks_behind, BEHIND);
+	if (BEHIND) {
+		memset(end, blocks_behind, (size_t)(tail_of(block) - end));
+		memcpy(tail_of(block), &tail, sizeof(tail));
+	}
 	return block;
+}
+
+/* A block of the C library's own has no tail. */
+static void expect_unhurt(void *block)
+{
+	struct tail tail = { .magic = 0 };
+
+	if (BEHIND && malloc_usable_size(block) > BEHIND)
+		memcpy(&tail, tail_of(block), sizeof(tail));
+	if (tail.magic != TAIL)
+		return;
+	for (const char *at = (char *)block + tail.size; at < tail_of(block); at++)
+		expect((uint8_t)*at == tail.behind, "something was written behind %zu bytes",
+		       tail.size);
 }
 
 void *__real_malloc(size_t size);
@@ -124,8 +163,10 @@ void *__wrap_aligned_alloc(size_t align, size_t size)
 
 void __wrap_free(void *block)
 {
-	if (block)
+	if (block) {
 		__atomic_fetch_sub(&blocks, 1, __ATOMIC_RELAXED);
+		expect_unhurt(block);
+	}
 	__real_free(block);
 }
 
@@ -140,7 +181,6 @@ void __wrap_free(void *block)
 		return fails(#name) ? (failed) : __real_##name arguments; \
 	}
 
-WRAP(ssize_t, getrandom, -1, (void *to, size_t size, unsigned flags), (to, size, flags))
 WRAP(int, memfd_create, -1, (const char *name, unsigned flags), (name, flags))
 WRAP(int, ftruncate, -1, (int fd, off_t size), (fd, size))
 WRAP(void *, mmap, MAP_FAILED, (void *at, size_t size, int prot, int flags, int fd, off_t offset),
@@ -150,6 +190,15 @@ WRAP(int, setsockopt, -1, (int fd, int level, int name, const void *value, sockl
      (fd, level, name, value, size))
 WRAP(int, bind, -1, (int fd, const struct sockaddr *at, socklen_t size), (fd, at, size))
 WRAP(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))
+/* A rank waits until the kernel has gathered enough randomness. */
+ssize_t __real_getrandom(void *to, size_t size, unsigned flags);
+ssize_t __wrap_getrandom(void *to, size_t size, unsigned flags);
+ssize_t __wrap_getrandom(void *to, size_t size, unsigned flags)
+{
+	expect(flags == 0, "flags %u", flags);
+	return fails("getrandom") ? -1 : __real_getrandom(to, size, flags);
+}
+
 /* A connection that was reset stays reset. */
 static int fault_of(int fd)
 {
@@ -209,6 +258,52 @@ int __wrap_fcntl(int fd, int command, ...)
 	argument = va_arg(args, void *); /* as the C library reads it */
 	va_end(args);
 	return fails("fcntl") ? -1 : __real_fcntl(fd, command, argument);
+}
+
+/* --- locks -------------------------------------------------------------------------------------
+ */
+
+int __real_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr);
+int __real_pthread_mutex_destroy(pthread_mutex_t *m);
+int __real_pthread_mutex_lock(pthread_mutex_t *m);
+int __real_pthread_mutex_trylock(pthread_mutex_t *m);
+int __real_pthread_mutex_unlock(pthread_mutex_t *m);
+int __wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr);
+int __wrap_pthread_mutex_destroy(pthread_mutex_t *m);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *m);
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *m);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *m);
+
+int __wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
+{
+	__atomic_fetch_add(&mutexes, 1, __ATOMIC_RELAXED);
+	return __real_pthread_mutex_init(m, attr);
+}
+
+int __wrap_pthread_mutex_destroy(pthread_mutex_t *m)
+{
+	__atomic_fetch_sub(&mutexes, 1, __ATOMIC_RELAXED);
+	return __real_pthread_mutex_destroy(m);
+}
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *m)
+{
+	calls.held++;
+	return __real_pthread_mutex_lock(m);
+}
+
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *m)
+{
+	int rc = __real_pthread_mutex_trylock(m);
+
+	calls.held += rc == 0;
+	return rc;
+}
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *m)
+{
+	expect(calls.held-- > 0, "it does not hold the lock");
+	return __real_pthread_mutex_unlock(m);
 }
 
 /* --- time --------------------------------------------------------------------------------------

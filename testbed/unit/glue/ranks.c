@@ -37,7 +37,7 @@ struct mail {
 struct ranks *ranks;
 uint32_t ranks_me;
 static struct mail *mail;
-static uint32_t mpi_left;
+static uint32_t mpi_left, closes_0_left;
 
 void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
 
@@ -143,9 +143,21 @@ static void nap(void)
 	usleep(20);
 }
 
+/* A rank calls the MPI no more after a call has failed. */
+static int fails(void)
+{
+	static bool has_failed;
+
+	expect(!has_failed, "it calls the MPI again");
+	has_failed = true;
+	return MPI_BROKEN;
+}
+
 /* True: this call fails. */
 static bool call_fails(void)
 {
+	if (closes_0_left > 0 && --closes_0_left == 0)
+		close(0);
 	if (mpi_left > 0 && --mpi_left == 0)
 		__atomic_store_n(&ranks->broken, 1, __ATOMIC_RELAXED);
 	return broken();
@@ -193,7 +205,7 @@ static int exchange(void *mpi, uint32_t tag, struct nbmpi_message *message, uint
 	const struct ranks_comm *c = mpi;
 
 	if (call_fails())
-		return MPI_BROKEN;
+		return fails();
 	pthread_mutex_lock(&mail->lock);
 	for (uint32_t i = 0; i < n; i++)
 		if (!message[i].in)
@@ -202,7 +214,7 @@ static int exchange(void *mpi, uint32_t tag, struct nbmpi_message *message, uint
 		while (message[i].in && !take(c, tag, &message[i])) {
 			pthread_mutex_unlock(&mail->lock);
 			if (broken())
-				return MPI_BROKEN;
+				return fails();
 			nap();
 			pthread_mutex_lock(&mail->lock);
 		}
@@ -218,11 +230,19 @@ static enum nbmpi_why meet(void *mpi, uint32_t rank)
 	return NBMPI_WHY_none;
 }
 
+static int exchange_in_set_up(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n)
+{
+	expect(tag / 2 != 0, "the tags of sums");
+	return exchange(mpi, tag, message, n);
+}
+
+/* As MPI_MIN of some MPIs, it takes bit 63 for a sign. */
 static int sum(void *mpi, struct nbmpi_sum *sum)
 {
 	const struct nbmpi_channel at = { .exchange = exchange, .mpi = mpi };
 	const struct ranks_comm *c = mpi;
 
+	expect(sum->least >> 63 == 0, "a vote has bit 63");
 	return nbmpi_tree_sum(&at, ranks_me - c->first, c->size, meet, sum);
 }
 
@@ -274,6 +294,11 @@ void ranks_mpi_fails(uint32_t n)
 	mpi_left = n;
 }
 
+void ranks_mpi_closes_0(uint32_t n)
+{
+	closes_0_left = n;
+}
+
 /* --- a rank ------------------------------------------------------------------------------------
  */
 
@@ -286,13 +311,27 @@ static uint32_t descriptors(void)
 	return n;
 }
 
+/* Mappings of the memory of a host's ranks. */
+static uint32_t mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char text[512];
+	uint32_t n = 0;
+
+	while (f && fgets(text, sizeof(text), f))
+		n += strstr(text, "memfd:nbar-procs") != NULL;
+	if (f)
+		fclose(f);
+	return n;
+}
+
 static _Noreturn void rank_main(uint32_t me, void (*body)(void), int said)
 {
 	static struct nbmpi_ops ops = {
 		.mates = mates,
 		.host = host,
 		.sum = sum,
-		.exchange = exchange,
+		.exchange = exchange_in_set_up,
 		.progress = progress,
 		.revoked = revoked,
 		.error = error,
@@ -304,7 +343,7 @@ static _Noreturn void rank_main(uint32_t me, void (*body)(void), int said)
 		.crowded = ranks->crowded,
 	};
 	uint32_t before;
-	int64_t blocks;
+	int64_t blocks, mutexes;
 
 	ranks_me = me;
 	dup2(said, 2);
@@ -314,6 +353,7 @@ static _Noreturn void rank_main(uint32_t me, void (*body)(void), int said)
 	ranks->rank[me].pid = (int32_t)getpid();
 	before = descriptors();
 	blocks = blocks_in_use();
+	mutexes = mutexes_in_use();
 	nbmpi_start(&start);
 	body();
 	faults_set(0, NULL, 0);
@@ -323,6 +363,9 @@ static _Noreturn void rank_main(uint32_t me, void (*body)(void), int said)
 	expect(descriptors() == before, "%u descriptors, before %u", descriptors(), before);
 	expect(blocks_in_use() == blocks, "%d blocks of memory are left",
 	       (int)(blocks_in_use() - blocks));
+	expect(mappings() == 0, "memory of the ranks is left");
+	expect(mutexes_in_use() == mutexes && calls.held == 0, "%d mutexes are left, %u held",
+	       (int)(mutexes_in_use() - mutexes), calls.held);
 	_exit(0);
 }
 

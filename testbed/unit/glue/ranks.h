@@ -104,6 +104,9 @@ void ranks_signal(uint32_t i);
  * 0: none. */
 void ranks_mpi_fails(uint32_t n);
 
+/* The MPI's n-th call from now on closes descriptor 0 of this process. */
+void ranks_mpi_closes_0(uint32_t n);
+
 /* --- system calls and allocations of this process ----------------------------------------------
  */
 
@@ -124,6 +127,7 @@ struct calls {
 	uint64_t slept_ns;
 	uint32_t threads; /* that it has made, and not joined */
 	uint32_t exposed; /* of all that it has made, those that may get signals */
+	uint32_t held;    /* locks that it holds */
 };
 extern _Thread_local struct calls calls;
 
@@ -135,7 +139,8 @@ extern uint32_t slept_early;
 /* What is in the bytes behind each new block. */
 extern uint8_t blocks_behind;
 
-/* Blocks of memory that are in use. */
+/* Blocks of memory, and mutexes, that are in use. */
 int64_t blocks_in_use(void);
+int64_t mutexes_in_use(void);
 
 #endif

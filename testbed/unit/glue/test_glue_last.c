@@ -11,6 +11,21 @@
 
 #define BARRIERS 30u
 
+/* As after a longer list. */
+int __real_nbar_group_stat_sized(const struct nbar_group *g, struct nbar_group_stat *out,
+				 size_t size);
+int __wrap_nbar_group_stat_sized(const struct nbar_group *g, struct nbar_group_stat *out,
+				 size_t size);
+int __wrap_nbar_group_stat_sized(const struct nbar_group *g, struct nbar_group_stat *out,
+				 size_t size)
+{
+	int rc = __real_nbar_group_stat_sized(g, out, size);
+
+	if (rc == 0 && out->nlast < sizeof(out->last) / sizeof(out->last[0]))
+		out->last[out->nlast] = (struct nbar_last){ .barriers = 1, .most_ns = UINT64_MAX };
+	return rc;
+}
+
 /* Blocks of memory that reading the statistic takes. Fails each of them once. */
 static uint32_t blocks_of(struct ranks_comm *c)
 {
@@ -148,7 +163,14 @@ static void an_unknown_reason(void **state)
 	nbmpi_start(&start);
 	said_begin();
 	nbmpi_log_path(&c, "");
+	c.why = NBMPI_WHY_END; /* the least of them */
+	nbmpi_log_path(&c, "");
 	assert_string_equal(said_end(), "");
+	start = start_at(1);
+	nbmpi_start(&start);
+	said_begin();
+	nbmpi_log_path(&c, "");
+	assert_non_null(strstr(said_end(), "rank 0: an unknown reason\n"));
 }
 
 static void barriers_in_process(void **state)
@@ -219,14 +241,74 @@ static void ranks_yield_by_policy(void **state)
 	assert_int_equal(calls.yields, before + 1);
 }
 
+/* Waits in which the library sleeps. */
+static uint32_t waits;
+static uint64_t waited_ns;
+int __real_nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns);
+int __wrap_nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns);
+int __wrap_nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns)
+{
+	waits++;
+	waited_ns += timeout_ns;
+	return __real_nbar_wait(g, ticket, timeout_ns);
+}
+
+int __real_nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g,
+				  uint32_t ticket, const struct nbar_wait_policy *policy,
+				  uint64_t timeout_ns);
+int __wrap_nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g,
+				  uint32_t ticket, const struct nbar_wait_policy *policy,
+				  uint64_t timeout_ns);
+int __wrap_nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g,
+				  uint32_t ticket, const struct nbar_wait_policy *policy,
+				  uint64_t timeout_ns)
+{
+	waits++;
+	waited_ns += timeout_ns;
+	return __real_nbar_process_team_wait(procs, g, ticket, policy, timeout_ns);
+}
+
+/* Rank 0 arrives when rank 1 has called the MPI in 20 rounds. */
+static void the_other_sleeps(void)
+{
+	const uint32_t *progress = &ranks->rank[1].progress;
+	struct ranks_comm c;
+
+	ranks_open(&c, 0, 0, ranks->size);
+	expect(ranks_set_up(&c) == 0, "the set-up");
+	calls.yields = 0;
+	while (ranks_me == 0 && __atomic_load_n(progress, __ATOMIC_RELAXED) < 20)
+		usleep(100);
+	expect(nbmpi_barrier(c.nbar) == 0, "a barrier");
+	if (ranks_me == 0)
+		return;
+	expect(waits == *progress, "%u waits", waits);
+	/* Each twice as long as the one before, up to 3.2 ms. */
+	expect(waited_ns == 50000 * (63 + UINT64_C(64) * (waits - 6)), "%u ns",
+	       (unsigned)waited_ns);
+	expect(calls.yields == waits, "besides the fake MPI, somebody yields");
+}
+
+static void ranks_sleep_ever_longer(void **state)
+{
+	(void)state;
+	for (uint32_t each = 1; each <= 2; each++) {
+		ranks_begin(2, each);
+		ranks->config.wait = NBMPI_WAIT_BLOCK;
+		ranks_run(the_other_sleeps);
+	}
+}
+
 /* A barrier of one host: rank 1 arrives at a call of rank 0 into the MPI. */
 static struct nbmpi_comm *waiting;
-static uint32_t progresses, arrives, yields_before;
+static uint32_t progresses, arrives, yields_before, tests_before;
 
 static void progress(void)
 {
-	if (progresses == 0)
+	if (progresses == 0) {
 		yields_before = calls.yields;
+		tests_before = waiting->vain;
+	}
 	if (++progresses == arrives)
 		nbar_process_team_post(&waiting->memory->procs, NULL, 1, NULL);
 }
@@ -256,12 +338,17 @@ static void a_rank_that_waits_calls_the_mpi(void **state)
 	(void)state;
 	assert_int_equal(waits_until(NBMPI_WAIT_BLOCK, 1), 1);
 	assert_int_equal(waits_until(NBMPI_WAIT_BLOCK, 20), 20);
-	assert_int_equal(yields_before, 0);
+	assert_int_equal(calls.yields, 0); /* it sleeps */
+	assert_int_equal(tests_before, 1);
 	/* A rank that yields makes four passes before its first call. */
 	assert_int_equal(waits_until(NBMPI_WAIT_YIELD, 3), 3);
 	assert_int_equal(yields_before, 4);
+	assert_int_equal(tests_before, 5);
 	assert_int_equal(waits_until(NBMPI_WAIT_SPIN, 3), 3);
 	assert_int_equal(yields_before, 0);
+	assert_int_equal(tests_before, 256);
+	assert_int_equal(waits_until(NBMPI_WAIT_AUTO, 3), 3);
+	assert_int_equal(tests_before, 256);
 }
 
 int main(void)
@@ -273,6 +360,7 @@ int main(void)
 		cmocka_unit_test(barriers_in_process),
 		cmocka_unit_test(lines_have_a_longest),
 		cmocka_unit_test(ranks_yield_by_policy),
+		cmocka_unit_test(ranks_sleep_ever_longer),
 		cmocka_unit_test(a_rank_that_waits_calls_the_mpi),
 	};
 

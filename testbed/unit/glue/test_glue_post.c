@@ -49,6 +49,10 @@ static void many(void)
 	start_many(&c, r);
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
 	expect(!sigismember(&blocked, SIGUSR1), "the thread's signals are not the program's");
+	/* A thread finds the communicator locked, and comes again. */
+	pthread_mutex_lock(&c.nbar->lock);
+	usleep(5000);
+	pthread_mutex_unlock(&c.nbar->lock);
 	while (!no_thread && !tests_only && !all_posted(c.nbar))
 		usleep(100);
 	for (uint32_t i = 0; i < MANY; i++) {
@@ -111,6 +115,36 @@ static void a_blocking_barrier_waits_for_room(void **state)
 			ranks->config.wait = (enum nbmpi_wait)wait;
 			ranks_run(blocking);
 		}
+}
+
+/* One barrier more than there is room for: the rank sleeps, although its barrier is not posted. */
+static void one_too_many(void)
+{
+	static struct nbmpi_request r[NBAR_POSTED_MAX];
+	const uint32_t *progress = &ranks->rank[0].progress;
+	struct ranks_comm c;
+
+	ranks_open(&c, 0, 0, ranks->size);
+	expect(ranks_set_up(&c) == 0, "the set-up");
+	while (ranks_me == 1 && __atomic_load_n(progress, __ATOMIC_RELAXED) < 5)
+		usleep(100);
+	faults_always("pthread_create", EAGAIN);
+	for (uint32_t i = 0; i < NBAR_POSTED_MAX; i++)
+		expect(nbmpi_ibarrier(c.nbar, &r[i]) == 0, "request %u", i);
+	expect(ranks_barrier(&c) == 0, "a barrier behind all of them");
+	/* Each sleep is twice as long as the one before. */
+	expect(ranks_me == 1 || (calls.sleeps >= 4 && calls.slept_ns >= 15 * UINT64_C(50000)),
+	       "%u sleeps", calls.sleeps);
+	for (uint32_t i = 0; i < NBAR_POSTED_MAX; i++)
+		expect(nbmpi_test(&r[i]) == 1, "request %u", i);
+}
+
+static void a_barrier_that_is_not_posted(void **state)
+{
+	(void)state;
+	ranks_begin(2, 1);
+	ranks->config.wait = NBMPI_WAIT_BLOCK;
+	ranks_run(one_too_many);
 }
 
 /* Waits until the thread has nothing to do, and starts the next one. */
@@ -270,6 +304,7 @@ int main(void)
 		cmocka_unit_test(a_thread_posts),
 		cmocka_unit_test(tests_post),
 		cmocka_unit_test(a_blocking_barrier_waits_for_room),
+		cmocka_unit_test(a_barrier_that_is_not_posted),
 		cmocka_unit_test(the_thread_comes_back),
 		cmocka_unit_test(the_thread_ends_at_stop),
 		cmocka_unit_test(a_failure_while_tickets_wait),

@@ -179,6 +179,53 @@ static void no_communicator_without_memory(void **state)
 	ranks_run(poor);
 }
 
+/* --- without ranks -----------------------------------------------------------------------------
+ */
+
+/* The list of communicators stays whole, whichever one ends. */
+static void closed_in_any_order(void **state)
+{
+	struct nbmpi_start start = { .rank = 0 };
+	struct nbmpi_counters n;
+	struct nbmpi_comm *c[4];
+
+	(void)state;
+	nbmpi_config_init(&start.config);
+	nbmpi_start(&start);
+	for (int i = 0; i < 4; i++)
+		c[i] = nbmpi_comm_open(NULL, 0, 2, true);
+	nbmpi_comm_close(c[1]);
+	nbmpi_comm_close(c[0]);
+	assert_ptr_equal(nbmpi_self.comm, c[3]);
+	assert_ptr_equal(c[3]->next, c[2]);
+	assert_null(c[2]->next);
+	nbmpi_comm_close(c[3]);
+	assert_ptr_equal(nbmpi_self.comm, c[2]);
+	assert_int_equal(nbmpi_barrier(c[2]), NBMPI_BY_MPI);
+	nbmpi_counters_read(&n);
+	assert_int_equal(n.comms, 4);
+	nbmpi_stop();
+	assert_null(nbmpi_self.comm);
+}
+
+static void an_intercommunicator(void **state)
+{
+	struct nbmpi_start start = { .rank = 0 };
+	struct nbmpi_comm *c;
+
+	(void)state;
+	nbmpi_config_init(&start.config);
+	nbmpi_start(&start);
+	c = nbmpi_comm_open(NULL, 0, 2, true);
+	assert_non_null(c);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(nbmpi_barrier(c), NBMPI_BY_MPI);
+	assert_ptr_equal(nbmpi_comm_fallbacks(c), &c->fallback[NBMPI_WHY_inter]);
+	assert_int_equal(*nbmpi_comm_fallbacks(c), 20);
+	nbmpi_stop();
+	assert_null(nbmpi_self.comm);
+}
+
 /* --- what a NIC says ---------------------------------------------------------------------------
  */
 
@@ -235,6 +282,17 @@ static void missing_ranks_are_named(void **state)
 			   "nbar: barrier over 4 ranks failed; missing: rank 3: process stopped, "
 			   "late for 0.0 s, rank 1 ("));
 	missing.why = 0;
+	/* Without memory, a host is only a number. */
+	faults_set(1, "malloc", ENOMEM);
+	assert_true(begins(failure(4, 8, NBMPI_WHERE_NIC, -EHOSTUNREACH),
+			   "nbar: barrier over 8 ranks failed; missing: host 3, rank 2 or 3 "
+			   "(host 1) ("));
+	faults_end();
+	missing.host[0] = 0;
+	blocks_behind = 0; /* as if host 0 had one more rank */
+	assert_true(begins(failure(4, 8, NBMPI_WHERE_NIC, -EHOSTUNREACH),
+			   "nbar: barrier over 8 ranks failed; missing: rank 0 or 1 (host 0), "
+			   "rank 2 or 3 (host 1) ("));
 	/* A NIC may say anything. */
 	missing.host[0] = 4;
 	assert_true(
@@ -284,6 +342,8 @@ int main(void)
 		cmocka_unit_test(a_port_without_a_group_is_closed_at_once),
 		cmocka_unit_test(a_host_of_too_many_ranks),
 		cmocka_unit_test(no_communicator_without_memory),
+		cmocka_unit_test(closed_in_any_order),
+		cmocka_unit_test(an_intercommunicator),
 		cmocka_unit_test(missing_ranks_are_named),
 		cmocka_unit_test(the_cause_names_hosts),
 		cmocka_unit_test(the_leader_has_ended),

@@ -19,6 +19,7 @@ static struct {
 	const char *missing; /* the library, or a function of it */
 	uint32_t rank;       /* RANKS_MAX: at all ranks */
 	bool no_profile, other_digest, no_host, same_place, no_plan;
+	bool zero;   /* the digest of the profile, in the bits that count */
 	bool by_nic; /* the profile names NICs in place of hosts */
 } wrong;
 
@@ -48,7 +49,9 @@ static int fake_open(const char *path, struct nbar_tune **out, char *why, size_t
 static uint64_t fake_digest(const struct nbar_tune *t)
 {
 	expect(t == (struct nbar_tune *)(uintptr_t)64, "another profile");
-	return UINT64_C(0xfedcba9876543210) - (wrong.other_digest && here());
+	if (wrong.zero)
+		return NBMPI_VOTE_YES;
+	return UINT64_C(0xfedcba9876543211) - (wrong.other_digest && here());
 }
 
 static int fake_host(const struct nbar_tune *t, const char *name, uint32_t *out, char *why,
@@ -184,6 +187,7 @@ static void plans_come_from_the_profile(void **state)
 {
 	(void)state;
 	for (uint32_t each = 1; each <= 2; each++) {
+		wrong.zero = each == 2;
 		run(4, each);
 		for (uint32_t r = 0; r < 4; r++)
 			require(ranks->rank[r].note[0] == (r % each == 0 ? 2 : 0), "rank %u: %u", r,

@@ -160,6 +160,7 @@ static void reasons(void **state)
 		{ 1, 1, "socket", "cannot open a socket for it: ", NBMPI_WHY_memory },
 		{ 1, 1, "setsockopt", "cannot open a socket for it: ", NBMPI_WHY_memory },
 		{ 1, 1, "bind", "cannot open a socket for it: ", NBMPI_WHY_memory },
+		{ 0, 2, "socket", "cannot send it to another rank: ", NBMPI_WHY_memory },
 		{ 1, 1, "recvmsg",
 		  "cannot receive that of the first rank of this host: ", NBMPI_WHY_memory },
 		{ 1, 1, "fstat", "cannot map it: ", NBMPI_WHY_memory },

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -24,6 +25,17 @@ uid_t __wrap_geteuid(void);
 uid_t __wrap_geteuid(void)
 {
 	return user == (uid_t)-1 ? __real_geteuid() : user;
+}
+
+/* A call that succeeds may change errno. */
+int __real_close(int fd);
+int __wrap_close(int fd);
+int __wrap_close(int fd)
+{
+	int rc = __real_close(fd);
+
+	errno = EIO;
+	return rc;
 }
 
 static int usual(void **state)
@@ -182,6 +194,8 @@ static void no_free_descriptor(void **state)
 /* --- strangers ---------------------------------------------------------------------------------
  */
 
+static int stranger = -1; /* the socket of one */
+
 /* Sends a message with n descriptors and some or no bytes to the socket of a rank, as anybody on
  * this machine may. */
 static void stranger_sends(int at, const int *fd, size_t n)
@@ -194,7 +208,7 @@ static void stranger_sends(int at, const int *fd, size_t n)
 	socklen_t size = sizeof(to);
 	struct iovec body = { (void *)(uintptr_t) "x", n % 2 };
 	struct msghdr msg = { .msg_name = &to, .msg_iov = &body, .msg_iovlen = 1 };
-	int from = socket(AF_UNIX, SOCK_DGRAM, 0);
+	int from = stranger = socket(AF_UNIX, SOCK_DGRAM, 0);
 
 	assert_int_equal(getsockname(at, (struct sockaddr *)&to, &size), 0);
 	msg.msg_namelen = size;
@@ -211,6 +225,7 @@ static void stranger_sends(int at, const int *fd, size_t n)
 	}
 	assert_int_equal(sendmsg(from, &msg, 0), body.iov_len);
 	close(from);
+	stranger = -1;
 }
 
 static void messages_without_a_descriptor_are_skipped(void **state)
@@ -274,6 +289,11 @@ static void descriptor_0_is_as_good(void **state)
 	socket = not_0(nbmpi_memory_socket(KEY, 7));
 	assert_int_equal(nbmpi_memory_send(memory, KEY, 7), 0);
 	close(not_0(nbmpi_memory_receive(socket)));
+	/* It is closed after a failure. */
+	assert_int_equal(nbmpi_memory_make(NBAR_PROCESS_TEAM_MAX + 1), -1);
+	assert_int_equal(nbmpi_memory_socket(KEY, 7), -1);
+	assert_int_equal(nbmpi_memory_send(memory, KEY, 8), -1);
+	assert_int_equal(fcntl(0, F_GETFD), -1);
 	/* The first of two descriptors is closed. */
 	stranger_sends(socket, (const int[]){ 1, 2 }, 2);
 	got = nbmpi_memory_receive(socket);
@@ -309,11 +329,57 @@ static void other_users(void **state)
 	assert_int_equal(descriptors(), before);
 }
 
+static void is_a_byte(const struct msghdr *msg)
+{
+	assert_int_equal(msg->msg_iovlen, 1);
+	assert_int_equal(msg->msg_iov->iov_len, 1);
+}
+
+ssize_t __real_sendmsg(int fd, const struct msghdr *msg, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	if (fd != stranger)
+		is_a_byte(msg);
+	return __real_sendmsg(fd, msg, flags);
+}
+
+/* Messages that recvmsg makes up, of two parts each; after them EAGAIN. */
+struct part {
+	int level, type;
+	size_t size; /* 0: no such part */
+	int data[3];
+};
+struct made_up {
+	struct part part[2];
+};
+static const struct made_up *made_up;
+
+static ssize_t make_up(struct msghdr *msg)
+{
+	char *at = msg->msg_control;
+
+	errno = EAGAIN;
+	for (const struct part *p = made_up->part; p < made_up->part + 2 && p->size > 0; p++) {
+		struct cmsghdr c = { CMSG_LEN(p->size), p->level, p->type };
+
+		memcpy(at, &c, sizeof(c));
+		memcpy(at + CMSG_LEN(0), p->data, p->size);
+		at += CMSG_SPACE(p->size);
+	}
+	msg->msg_controllen = (size_t)(at - (char *)msg->msg_control);
+	made_up++;
+	return msg->msg_controllen > 0 ? 1 : -1;
+}
+
 static int received; /* messages of strangers that recvmsg makes up; -1: the real call */
 ssize_t __real_recvmsg(int fd, struct msghdr *msg, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
 {
+	is_a_byte(msg);
+	if (made_up)
+		return make_up(msg);
 	if (received < 0)
 		return __real_recvmsg(fd, msg, flags);
 	received++;
@@ -331,6 +397,35 @@ static void strangers_do_not_hold_a_rank_for_ever(void **state)
 	received = -1;
 }
 
+/* A descriptor counts only beside a user, and each of both only in its own kind of part. */
+static void parts_of_messages(void **state)
+{
+	const int us = 501, fd = 500; /* the user's number may be that of a descriptor */
+	const struct made_up messages[] = {
+		{ { { SOL_SOCKET, SCM_CREDENTIALS, 12, { 1, us, 1 } } } },
+		{ { { SOL_SOCKET, SCM_RIGHTS, 4, { fd } } } },
+		{ { { SOL_SOCKET, SCM_RIGHTS, 12, { fd, us, fd } } } },
+		{ { { SOL_SOCKET, SCM_CREDENTIALS, 8, { 1, us } },
+		    { SOL_SOCKET, SCM_RIGHTS, 4, { fd } } } },
+		{ { { IPPROTO_IP, SCM_CREDENTIALS, 12, { 1, us, 1 } },
+		    { SOL_SOCKET, SCM_RIGHTS, 4, { fd } } } },
+		{ { { SOL_SOCKET, SCM_CREDENTIALS, 12, { 1, us, 1 } },
+		    { IPPROTO_IP, SCM_RIGHTS, 4, { fd } } } },
+		{ { { 0, 0, 0, { 0 } } } },
+		{ { { SOL_SOCKET, SCM_CREDENTIALS, 12, { 1, us, 1 } },
+		    { SOL_SOCKET, SCM_RIGHTS, 4, { fd } } } },
+	};
+
+	(void)state;
+	_Static_assert(sizeof(struct ucred) == 12, "pid, user, group");
+	user = (uid_t)us;
+	made_up = messages;
+	assert_int_equal(nbmpi_memory_receive(-1), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(nbmpi_memory_receive(-1), fd);
+	made_up = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -344,6 +439,7 @@ int main(void)
 		cmocka_unit_test_setup(descriptor_0_is_as_good, usual),
 		cmocka_unit_test_setup(other_users, usual),
 		cmocka_unit_test_setup(strangers_do_not_hold_a_rank_for_ever, usual),
+		cmocka_unit_test_setup(parts_of_messages, usual),
 	};
 
 	received = -1;

@@ -12,10 +12,16 @@
 #define TESTS 1000 /* more tests than the glue makes from one question to the MPI to the next */
 
 static int code_now;
+static uint32_t asked;
+static struct nbmpi_comm *arrives; /* rank 1 arrives there, when rank 0 asks */
 
 static int revoked(void *mpi)
 {
 	(void)mpi;
+	asked++;
+	if (arrives)
+		nbar_process_team_post(&arrives->memory->procs, NULL, 1, NULL);
+	arrives = NULL;
 	return code_now;
 }
 
@@ -64,7 +70,9 @@ static void a_request_fails(void **state)
 
 	(void)state;
 	assert_int_equal(nbmpi_ibarrier(c, &r), 0);
+	asked = 0;
 	assert_int_equal(test_often(&r), 0);
+	assert_int_equal(asked, TESTS / 64);
 	code_now = REVOKED;
 	assert_int_equal(test_often(&r), NBMPI_FAILED);
 	assert_int_equal(r.code, REVOKED);
@@ -119,6 +127,22 @@ static void ranks_that_have_ended(void **state)
 	two_ranks_close(c);
 }
 
+/* While rank 0 looks, rank 1 arrives and ends: this barrier is complete. */
+static void a_rank_that_ends_normally(void **state)
+{
+	struct nbmpi_comm *c = two_ranks(&ops);
+	struct nbmpi_request r;
+
+	(void)state;
+	assert_int_equal(nbmpi_ibarrier(c, &r), 0);
+	c->looked_after = -1;
+	c->memory->mate[1] = (struct nbmpi_mate){ .rank = 1, .pid = 1 << 30, .born = 1 };
+	arrives = c;
+	assert_int_equal(test_often(&r), 1);
+	assert_null(arrives);
+	two_ranks_close(c);
+}
+
 static void an_mpi_that_cannot_revoke(void **state)
 {
 	struct nbmpi_comm *c = two_ranks(&ops_without);
@@ -139,6 +163,7 @@ int main(void)
 		cmocka_unit_test(a_blocking_barrier_fails),
 		cmocka_unit_test(a_complete_barrier_stays_complete),
 		cmocka_unit_test(ranks_that_have_ended),
+		cmocka_unit_test(a_rank_that_ends_normally),
 		cmocka_unit_test(an_mpi_that_cannot_revoke),
 	};
 
