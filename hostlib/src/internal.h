@@ -240,7 +240,8 @@ static inline uint64_t nblib_life_mute(const struct nbar_group *g)
 
 enum nblib_kind { NBLIB_SENSE_REVERSE, NBLIB_MCS, NBLIB_TOURNAMENT, NBLIB_DISSEMINATION };
 
-/* Sets kind, ways and lines of a team whose size is set, and all else 0. -EINVAL: no such kind. */
+/* Sets kind, ways and lines of a team, whose size is set and whose other fields are 0.
+ * -EINVAL: no such kind. */
 int nblib_kind_parse(struct nbar_team *team, const char *kind);
 
 /* Bytes of a team whose size and lines are set. */
