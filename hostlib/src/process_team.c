@@ -39,13 +39,14 @@ static int group_refuses(struct nbar_group *g, uint32_t ticket)
 int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
 			      uint32_t ticket)
 {
-	int err = g ? group_refuses(g, ticket) : 0;
+	int err;
 
-	if (err)
-		return err;
 	if (me >= procs->size)
 		return nblib_fail(-ERANGE, "process %u: a process team of %u has processes 0 to %u",
 				  me, procs->size, procs->size - 1);
+	err = g ? group_refuses(g, ticket) : 0;
+	if (err)
+		return err;
 	if (g)
 		order_posted_write(&g->posted, ticket);
 	order_procs_arrive(&procs->arrived[me], ticket);
@@ -68,7 +69,7 @@ int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group
 int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
 			   uint32_t *ticket)
 {
-	/* Only this process writes the word. post_as refuses a number that is out of range. */
+	/* Only this process writes the word. If me is out of range, post_as ignores the ticket. */
 	uint32_t next = me < procs->size ? order_procs_read(&procs->arrived[me]) + 1 : 0;
 	int err = nbar_process_team_post_as(procs, g, me, next);
 

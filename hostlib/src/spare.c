@@ -138,7 +138,8 @@ static int take_message(struct shrink *k, const struct nbar_signal_in *in)
 	uint32_t head = in->word[0] ^ part;
 	uint32_t from = in->src < k->spare->attr.size ? k->new_rank[in->src] : NBAR_RANK_NONE;
 
-	if (in->group != k->spare->signals || from == NBAR_RANK_NONE)
+	if (in->group != k->spare->signals || from == NBAR_RANK_NONE ||
+	    in->src == k->spare->attr.rank)
 		return 0;
 	if (part == ASK && head == k->list)
 		return send_address(k, in->src, in->word[1] & ~((1u << PART_BITS) - 1));
@@ -292,6 +293,7 @@ static int open_new(struct shrink *k)
 	err = nbar_group_open(k->spare->port, &attr, &k->group, &k->endpoint[attr.rank]);
 	if (err)
 		return err;
+	/* The nonce starts at 0, not at the basis of FNV-1a: only this member computes it. */
 	for (size_t i = 0; i < sizeof(k->endpoint->byte); i++)
 		k->nonce = mix(k->nonce, k->endpoint[attr.rank].byte[i]);
 	k->nonce &= ~((1u << PART_BITS) - 1);

@@ -323,11 +323,12 @@ static void nonsense_is_ignored(void **state)
 	for (uint32_t part = ASK; part <= PART_BITS; part++)
 		put(2, (fake.list ^ fake.nonce) | part); /* there is no such part */
 	put(2, (fake.list ^ 16) | ASK);
+	put(0, fake.list | ASK); /* it claims to come from this rank */
 	put(2, fake.list | ASK)->group = &fresh;
 	put_parts(2, 1); /* the first part is missing */
 	assert_int_equal(shrink(s, 0), -ETIME);
 	assert_int_equal(fake.next, fake.nin);
-	assert_int_equal(fake.sent[2], 0);
+	assert_int_equal(fake.sent[1] + fake.sent[2], 0);
 	/* The member answers a request, with all parts. */
 	put(2, fake.list | ASK)->word[1] = UINT32_MAX;
 	assert_int_equal(shrink(s, 0), -ETIME);
