@@ -234,7 +234,7 @@ static void find_mates(struct set_up *s, enum nbmpi_why *why)
 	}
 	for (c->mate = 0; s->local && c->mate < c->nlocal && s->local[c->mate] != c->rank;)
 		c->mate++;
-	c->leader = s->local ? s->local[0] : c->rank;
+	c->leader = s->local && c->nlocal > 0 ? s->local[0] : c->rank;
 }
 
 /* Holds three votes: the number of hosts; have all ranks opened; have all ranks joined? Returns as

@@ -94,6 +94,7 @@ static uint32_t *mpi_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	bool foreign;
 
 	_Static_assert(sizeof(*rank) == sizeof(uint32_t), "ranks stay where they are");
+	*n = 0;
 	if (!world.host)
 		*why = NBMPI_WHY_terms;
 	if (!world.host)
@@ -104,7 +105,6 @@ static uint32_t *mpi_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	/* For a process of another world, our processes are foreign: so all decide alike. */
 	if (foreign)
 		*why = NBMPI_WHY_foreign;
-	*n = 0;
 	for (int first = 0; first < world.nmate; first += CHUNK) {
 		int in_comm[CHUNK], m = world.nmate - first < CHUNK ? world.nmate - first : CHUNK;
 

@@ -78,7 +78,7 @@ static inline uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint3
 
 		done = send_range(nic, g, &t, &g->token_at, g->token_end, limit);
 	}
-	/* If tokens still wait, they have used up the limit, or the wire is full. */
+	/* If tokens still wait, the wire is full, or limit - done is 0: then no ABORT is sent. */
 	if (g->abort_at != g->abort_end && !nic->full)
 		done += send_aborts(nic, g, limit - done);
 	return done;

@@ -81,7 +81,8 @@ static void end_waits(struct nbar_group *g)
 	if (order_down_read(&g->port->link.down) != NBLIB_UP)
 		return; /* the threads see that the link is down */
 	nblib_wake_group(g);
-	shutdown(g->events, SHUT_RDWR); /* -1, of a group without such a descriptor, is refused */
+	if (g->events >= 0)
+		shutdown(g->events, SHUT_RDWR);
 }
 
 int nbar_group_abort(struct nbar_group *g)

@@ -317,6 +317,9 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 	ssize_t n;
 	int err;
 
+	/* Late replies of a NIC that is gone would cost a wait each. */
+	if (order_down_read(&l->down) != NBLIB_UP)
+		return nblib_link_lost(l);
 	err = late_room(l, true);
 	if (err == 0)
 		err = send_request(l, call, 0);

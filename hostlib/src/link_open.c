@@ -39,13 +39,13 @@ static int parse_name(struct nblib_link *l, const char *name, uint32_t *port)
 {
 	size_t length = strcspn(name, ":");
 	char dir[sizeof(l->path)];
-	size_t n; /* an error of snprintf, -1, becomes the largest number */
+	int n;
 
 	if (strchr(name, '/')) {
 		const char *file = strrchr(name, '/') + 1;
 
 		snprintf(l->nic, sizeof(l->nic), "%.*s", (int)strcspn(file, "."), file);
-		n = (size_t)snprintf(l->path, sizeof(l->path), "%s", name);
+		n = snprintf(l->path, sizeof(l->path), "%s", name);
 	} else {
 		if (length == 0 || length >= sizeof(l->nic))
 			return nblib_fail(-EINVAL,
@@ -55,11 +55,11 @@ static int parse_name(struct nblib_link *l, const char *name, uint32_t *port)
 		if (name[length] && parse_port(name, name + length + 1, port))
 			return -EINVAL;
 		snprintf(l->nic, sizeof(l->nic), "%.*s", (int)length, name);
-		/* A directory that is cut short is too long for the path, too. */
-		nbar_run_dir_find(dir, sizeof(dir));
-		n = (size_t)snprintf(l->path, sizeof(l->path), "%s/%s.sock", dir, l->nic);
+		n = nbar_run_dir_find(dir, sizeof(dir));
+		if (n >= 0 && (size_t)n < sizeof(dir))
+			n = snprintf(l->path, sizeof(l->path), "%s/%s.sock", dir, l->nic);
 	}
-	if (n >= sizeof(l->path))
+	if (n < 0 || (size_t)n >= sizeof(l->path))
 		return nblib_fail(-EINVAL,
 				  "the path of NIC %s's control socket is too long (%zu bytes at "
 				  "most): choose a shorter run directory",

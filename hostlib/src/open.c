@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -77,12 +78,14 @@ static void forget(struct nbar_port *port)
 static int map_page(struct nbar_port *port, uint32_t page_size, int fd)
 {
 	const char *nic = port->link.nic;
+	struct stat st;
 	uint32_t version;
 	int seals;
 
 	if (fd < 0)
 		return nblib_fail(-EPROTO, "NIC %s: it passed no memory for the port", nic);
-	if (page_size != sizeof(*port->page) || lseek(fd, 0, SEEK_END) < (off_t)sizeof(*port->page))
+	if (page_size != sizeof(*port->page) || fstat(fd, &st) != 0 ||
+	    st.st_size < (off_t)sizeof(*port->page))
 		return nblib_fail(-EPROTO,
 				  "NIC %s: its page has %u bytes, this program knows one of %zu: "
 				  "install the same nbar for both, and start the %s again",

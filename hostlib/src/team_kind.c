@@ -36,7 +36,8 @@ enum { LINE_MINE, LINE_UP, LINE_DOWN, LINES_OF_TREE, LINE_ROUND = LINE_UP };
 
 _Static_assert(sizeof(struct line) == 128, "a pair of cache lines, as processors fetch them");
 _Static_assert(sizeof(struct nbar_team) == 384, "three pairs of cache lines");
-_Static_assert(NBLIB_SENSE_REVERSE == 0, "such a team has no ways and no lines");
+_Static_assert(NBLIB_SENSE_REVERSE == 0,
+	       "nblib_kind_parse leaves kind, ways and lines of such a team 0");
 _Static_assert(NBAR_TEAM_MAX <= 1u << 30, "child_up shifts by the number of a round");
 
 static uint64_t *line_of(struct nbar_team *team, uint32_t thread, uint32_t line)
