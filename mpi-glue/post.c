@@ -45,7 +45,7 @@ static bool post_all(void)
 			more = true;
 			continue;
 		}
-		if (!c->error && c->posted != c->wanted)
+		if (!c->error)
 			more = nbmpi_post(c) == -EAGAIN || more;
 		pthread_mutex_unlock(&c->lock);
 	}

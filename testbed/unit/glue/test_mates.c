@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -16,7 +17,8 @@
 #include "comm_internal.h"
 #include "unit/unit.h"
 
-#define KEY UINT64_C(0x123456789abcdef0)
+/* Sockets have names, so tests that run at the same time need different keys. */
+#define KEY (UINT64_C(0x123456789abcdef0) ^ (uint64_t)getpid() << 24)
 
 static uid_t user = (uid_t)-1; /* of this process, as the glue sees it; -1: as it is */
 
@@ -121,15 +123,16 @@ static void memory_is_passed(void **state)
 /* The ranks of a job may have different builds of nbar. */
 static void the_address_is_the_same_in_all_builds(void **state)
 {
-	static const char want[] = "\0nbar-123456789abcdef0-7";
 	int socket = nbmpi_memory_socket(KEY, 7);
 	struct sockaddr_un address;
 	socklen_t size = sizeof(address);
+	char want[sizeof(address.sun_path)] = "";
+	int n = snprintf(want + 1, sizeof(want) - 1, "nbar-%016" PRIx64 "-7", KEY);
 
 	(void)state;
 	assert_int_equal(getsockname(socket, (struct sockaddr *)&address, &size), 0);
-	assert_int_equal(size, offsetof(struct sockaddr_un, sun_path) + sizeof(want) - 1);
-	assert_memory_equal(address.sun_path, want, sizeof(want) - 1);
+	assert_int_equal(size, offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+	assert_memory_equal(address.sun_path, want, 1 + (size_t)n);
 	close(socket);
 }
 

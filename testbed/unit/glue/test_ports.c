@@ -27,6 +27,16 @@ static void lead(struct leader *l)
 	l->wrong.cell++;
 }
 
+static void lead_another(const struct leader *l, struct nbar_share *share)
+{
+	const struct nbar_group_attr attr = { .rank = 0, .size = 2 };
+	struct nbar_endpoint endpoint;
+	struct nbar_group *g;
+
+	require(nbar_group_open(l->port, &attr, &g, &endpoint) == 0, "%s", nbar_error());
+	nbar_group_share(g, share);
+}
+
 static void a_failed_attach_leaves_no_port(void **state)
 {
 	struct nbmpi_comm c = { .rank = 1, .size = 2 };
@@ -60,11 +70,16 @@ static void a_port_is_kept_for_the_next_group(void **state)
 static void a_port_with_groups_stays(void **state)
 {
 	struct nbmpi_comm c = { .rank = 1, .size = 2 }, other = c;
+	struct nbar_share second;
 	struct leader l;
 
 	(void)state;
 	lead(&l);
 	assert_int_equal(nbmpi_port_attach_group(&c, "n0", &l.share), NBMPI_WHY_none);
+	lead_another(&l, &second);
+	assert_int_equal(nbmpi_port_attach_group(&other, "n0", &second), NBMPI_WHY_none);
+	assert_ptr_equal(other.port, c.port);
+	nbmpi_port_close_group(&other);
 	assert_int_equal(nbmpi_port_attach_group(&other, "n0", &l.wrong), NBMPI_WHY_attach);
 	assert_ptr_equal(nbmpi_self.ports, c.port);
 	nbmpi_port_close_group(&c);

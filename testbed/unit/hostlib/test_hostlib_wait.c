@@ -338,6 +338,18 @@ static void last_arrives(void)
 	assert_int_equal(procs.wake, 1);
 }
 
+/* A futex call takes longer than a barrier of processes that are awake. */
+static void processes_awake_make_no_call(void **state)
+{
+	(void)state;
+	fake.op = -1;
+	assert_int_equal(nbar_process_team_init(&procs, 2), 0);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(nbar_process_team_post(&procs, NULL, i, NULL), 0);
+	assert_int_equal(fake.op, -1);
+	assert_int_equal(procs.wake, 0);
+}
+
 static void a_process_of_a_team_sleeps(void **state)
 {
 	const struct nbar_wait_policy block = { 0, 0, 1 }, yield = { 0, 15, 1 };
@@ -378,6 +390,7 @@ int main(void)
 		WAIT(a_wait_can_be_cancelled),
 		WAIT(a_thread_of_a_team_sleeps),
 		WAIT(a_thread_of_a_team_follows_its_policy),
+		WAIT(processes_awake_make_no_call),
 		WAIT(a_process_of_a_team_sleeps),
 	};
 
