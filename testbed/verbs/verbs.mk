@@ -20,9 +20,9 @@ $(BUILD)/guests-add: $(BUILD)/test/testbed/guests/add.o
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
 OBJS += $(BUILD)/test/testbed/guests/add.o
 
-# The unit test of the wire, which needs no device.
-$(BUILD)/test/testbed/unit/wire/test_wire_verbs.o: CFLAGS_test += $(if $(VERBS),-DWIRES_VERBS)
-$(BUILD)/test_wire_verbs: ALL_LDFLAGS += -Wl,--no-as-needed $(NICD_LIBS)
+# The unit tests of the wire, which need no device.
+$(BUILD)/test/testbed/unit/wire/test_wire_verbs%: CFLAGS_test += $(if $(VERBS),-DWIRES_VERBS)
+$(BUILD)/test_wire_verbs $(BUILD)/test_wire_verbs_events: ALL_LDFLAGS += -Wl,--no-as-needed $(NICD_LIBS)
 
 check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: takes minutes
 	$(Q)testbed/deps.sh $(VERBS_DEPS)
