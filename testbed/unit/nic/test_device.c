@@ -332,6 +332,7 @@ static void a_stop_tells_everybody(void **state)
 	assert_int_equal(w.device.nic.nlinger, n[0] + n[1]);
 	assert_int_equal(w.device.nic.counter[NBAR_COUNTER_linger_cut], 0);
 	assert_int_equal(group_open(&c[0], "pairwise", 0, 1), -NBAR_ENETDOWN);
+	assert_string_equal(w.out.head.text, "port 0 of n0 has ended, as its process exits");
 	for (uint32_t i = 0; i < 2; i++)
 		nbnic_client_end(&c[i], NBAR_STATUS_HOST_DIED);
 	assert_int_equal(w.device.nic.nopen, 0);

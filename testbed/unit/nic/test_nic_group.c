@@ -313,6 +313,47 @@ static void test_linger_limit(void **state)
 	trace_end();
 }
 
+/* A group whose lingering is cut sends no frame of those that still wait. */
+static void test_a_cut_group_sends_no_more(void **state)
+{
+	struct nbnic_group *newer;
+
+	(void)state;
+	trace_connected("linear", 4, 0);
+	newer = trace_group("linear", 4, 0, 9, 1);
+	trace.nic.linger_bytes_max = trace.group->bytes;
+	trace.room = 0;
+	nbnic_group_close(&trace.nic, trace.group, NBAR_STATUS_HOST_DIED, trace.now);
+	trace_work(1);
+	assert_int_equal(trace.nic.sends.nport, 1);
+	trace_take();
+	nbnic_group_close(&trace.nic, newer, NBAR_STATUS_CLOSED, trace.now);
+	trace_expect("released; ");
+	assert_int_equal(trace.nic.sends.nport, 0);
+	trace.room = UINT32_MAX;
+	trace_work(1);
+	trace_expect("");
+	trace_end();
+}
+
+/* A pass ends the lingering of 16 groups at most, so that it stays short. */
+static void test_lingering_ends_in_parts(void **state)
+{
+	(void)state;
+	trace_connected("linear", 4, 0);
+	for (uint32_t i = 1; i <= 40; i++)
+		nbnic_group_close(&trace.nic, trace_group("linear", 4, 0, 9, i), NBAR_STATUS_CLOSED,
+				  trace.now);
+	assert_int_equal(trace.nic.nlinger, 40);
+	trace_work(2 * TRACE_BUDGET);
+	assert_int_equal(trace.nic.nlinger, 40 - 16);
+	trace_work(1);
+	assert_int_equal(trace.nic.nlinger, 40 - 32);
+	trace_work(1);
+	assert_int_equal(trace.nic.nlinger, 0);
+	trace_end();
+}
+
 /* A NIC that stops tells each host, once. */
 static void test_a_stop_is_told(void **state)
 {
@@ -381,6 +422,8 @@ int main(void)
 		cmocka_unit_test(test_info),           cmocka_unit_test(test_linger),
 		cmocka_unit_test(test_a_stop_is_told), cmocka_unit_test(test_block),
 		cmocka_unit_test(test_linger_limit),
+		cmocka_unit_test(test_a_cut_group_sends_no_more),
+		cmocka_unit_test(test_lingering_ends_in_parts),
 	};
 
 	return cmocka_run_group_tests_name("nic_group", tests, NULL, NULL);

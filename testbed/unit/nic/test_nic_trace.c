@@ -232,6 +232,10 @@ static void test_answers(void **state)
 	trace_expect("later @1 slot 1 to 2 rank 1 step 0 why 0; ");
 	trace_hear(NBFW_LATER, 3, 1, 0, 1, LATE);
 	trace_expect("late 1; later @1 slot 1 to 2 rank 1 step 0 why 1; ");
+	/* The asker has been told once: it asks again if it wants to know more. */
+	trace_hear(NBFW_LATER, 3, 1, 0, 1, (uint32_t)NBAR_WHY_HOST_STOPPED << 29);
+	trace_hear(NBFW_LATER, 3, 1, 0, 1, LATE);
+	trace_expect("late 1; late 1; ");
 	token(3, 1, 0);
 	trace_take();
 	trace_hear(NBFW_PULL, 1, 2, 0, 0, 0);
@@ -240,7 +244,7 @@ static void test_answers(void **state)
 	trace_expect("");
 	assert_int_equal(trace_counter(NBAR_COUNTER_pulls_received), 6);
 	assert_int_equal(trace_counter(NBAR_COUNTER_laters_sent), 7);
-	assert_int_equal(trace_counter(NBAR_COUNTER_laters_received), 3);
+	assert_int_equal(trace_counter(NBAR_COUNTER_laters_received), 5);
 	assert_int_equal(trace_counter(NBAR_COUNTER_frames_bad), 1);
 	trace_hear(NBFW_ABORT, 2, 1, 1, 1, NBAR_STATUS_HOST_DIED);
 	trace_expect("failed @0 cause 2 rank 1; ");
