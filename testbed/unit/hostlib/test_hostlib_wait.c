@@ -35,6 +35,7 @@ static struct {
 	uint64_t sleep[TAKEN_MAX]; /* ns of each sleep */
 	int op;                    /* of the last futex call */
 	void (*wake)(void);        /* called in the next sleep on a futex */
+	void (*look)(void);        /* called in each look */
 } fake;
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
@@ -114,6 +115,8 @@ int __wrap_poll(struct pollfd *p, nfds_t n, int timeout)
 	(void)p, (void)n;
 	assert_int_equal(timeout, 0);
 	fake.looks++;
+	if (fake.look)
+		fake.look();
 	return 0;
 }
 
@@ -193,6 +196,16 @@ static void a_sleep_is_bounded(void **state)
 	fake.wake = complete;
 	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, NBAR_FOREVER), 0);
 	assert_int_equal(fake.nsleep, 4);
+}
+
+/* The barrier completes while the thread looks at its NIC: then the thread does not sleep. */
+static void a_thread_looks_once_more_before_it_sleeps(void **state)
+{
+	(void)state;
+	fake.look = complete;
+	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, 120 * MS), 0);
+	assert_int_equal(fake.looks, 1);
+	assert_int_equal(fake.nsleep, 1); /* before the look */
 }
 
 static void a_policy_is_followed(void **state)
@@ -395,6 +408,7 @@ int main(void)
 		WAIT(looks_are_10_ms_apart),
 		WAIT(one_of_256_tests_looks),
 		WAIT(a_sleep_is_bounded),
+		WAIT(a_thread_looks_once_more_before_it_sleeps),
 		WAIT(a_policy_is_followed),
 		WAIT(a_silent_nic_ends_a_wait),
 		WAIT(an_abort_ends_a_wait),
