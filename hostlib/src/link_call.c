@@ -317,7 +317,7 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 	ssize_t n;
 	int err;
 
-	/* Late replies of a NIC that is gone would cost a wait each. */
+	/* A link that is down needs no late replies: their groups have ended with it. */
 	if (order_down_read(&l->down) != NBLIB_UP)
 		return nblib_link_lost(l);
 	err = late_room(l, true);

@@ -55,9 +55,9 @@ static int parse_name(struct nblib_link *l, const char *name, uint32_t *port)
 		if (name[length] && parse_port(name, name + length + 1, port))
 			return -EINVAL;
 		snprintf(l->nic, sizeof(l->nic), "%.*s", (int)length, name);
-		n = nbar_run_dir_find(dir, sizeof(dir));
-		if (n >= 0 && (size_t)n < sizeof(dir))
-			n = snprintf(l->path, sizeof(l->path), "%s/%s.sock", dir, l->nic);
+		/* A directory that is cut short makes a path that is too long, too. */
+		nbar_run_dir_find(dir, sizeof(dir));
+		n = snprintf(l->path, sizeof(l->path), "%s/%s.sock", dir, l->nic);
 	}
 	if (n < 0 || (size_t)n >= sizeof(l->path))
 		return nblib_fail(-EINVAL,

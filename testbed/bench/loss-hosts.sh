@@ -25,7 +25,7 @@ bench() {
 	for ((i = 0; i < hosts; i++)); do
 		nics+=" --nic $work/cluster/nic/n$i.sock"
 	done
-	timeout -k 5 300 $cluster exec head "$BUILD/nbar" bench --nodes "$hosts" --where nic --alg $alg --drivers 1 \
+	timeout -k 5 $((300 + barriers / 2)) $cluster exec head "$BUILD/nbar" bench --nodes "$hosts" --where nic --alg $alg --drivers 1 \
 		$nics -i "$barriers" -x $warmup --csv "$work/result" >"$work/out" 2>&1 || die "a barrier failed: $(cat "$work/out")"
 }
 

@@ -126,6 +126,7 @@ static void expect_unhurt(void *block)
 		memcpy(&tail, tail_of(block), sizeof(tail));
 	if (tail.magic != TAIL)
 		return;
+	/* The C library may use this block next, without a tail. */
 	memset(tail_of(block), 0, sizeof(tail.magic));
 	for (const char *at = (char *)block + tail.size; at < tail_of(block); at++)
 		expect((uint8_t)*at == tail.behind, "something was written behind %zu bytes",

@@ -270,7 +270,7 @@ static void nothing_is_left(uint32_t before)
 	} while (stat.ngroup + stat.nport > 0 || descriptors() > before);
 }
 
-/* The library has closed no descriptor of the program. */
+/* The library has closed none of these descriptors of the program. */
 static void others_are_open(const int *others, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -280,7 +280,7 @@ static void others_are_open(const int *others, uint32_t n)
 /* Each call of a run fails, one after the other. */
 static void fail_each(int error)
 {
-	const int held = allocated, others[] = { 0, 1, 2, open("/dev/null", O_RDONLY) };
+	const int held = allocated, others[] = { 0, 1, 2, open("/dev/null", O_RDONLY | O_CLOEXEC) };
 	uint32_t before, n = 0;
 
 	require_ok(run());

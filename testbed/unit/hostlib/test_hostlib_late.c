@@ -48,6 +48,22 @@ static void a_late_group_is_closed(void **state)
 	heard_nothing();
 }
 
+/* The groups of a link that is down have ended: the library reads no late reply, and closes none.
+ */
+static void a_link_that_is_down_takes_no_late_reply(void **state)
+{
+	struct nbar_group *g;
+
+	(void)state;
+	assert_int_equal(open_group(&g), -ETIME);
+	heard(NBAR_OP_GROUP_OPEN, 1);
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
+	port.link.down = NBLIB_GONE;
+	assert_int_equal(open_group(&g), -ENETDOWN);
+	assert_int_equal(port.link.nlate, 1);
+	heard_nothing();
+}
+
 /* A late refusal leaves nothing to close. */
 static void a_late_refusal_is_dropped(void **state)
 {
@@ -320,6 +336,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		LATE(the_request_fails_alone),
 		LATE(a_late_group_is_closed),
+		LATE(a_link_that_is_down_takes_no_late_reply),
 		LATE(a_late_refusal_is_dropped),
 		LATE(a_late_attachment_is_closed),
 		LATE(a_connect_without_an_answer_is_not_tried_again),

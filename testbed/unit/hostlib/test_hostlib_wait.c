@@ -20,10 +20,9 @@
 #define MS UINT64_C(1000000)
 #define CELL 3u
 #define TAKEN_MAX 64u
-
-static struct nbar_page page;
 #define NO_SOCKET (-2)
 
+static struct nbar_page page;
 static struct nbar_port port;
 static struct nbar_group group;
 
@@ -142,7 +141,6 @@ static int setup(void **state)
 		.events = -1,
 		.cell = CELL,
 		.size = 2,
-		.events = -1,
 	};
 	return 0;
 }

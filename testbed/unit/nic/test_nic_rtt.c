@@ -373,8 +373,8 @@ static void test_other_answers_do_not_count(void **state)
 }
 
 /* The sweeps follow a measured round trip at once. If it is long, they stay as they are. A round
- * trip is never 0, which means that none was measured. The answer to the PULL before the last one
- * took at least pull_ns, and counts as pull_ns. */
+ * trip is never 0, which means that none was measured. After two PULLs, the answer may be to the
+ * first one: then the round trip counts as pull_ns. */
 static void test_sweeps_follow_at_once(void **state)
 {
 	static const struct {

@@ -29,6 +29,7 @@ static struct ibv_qp qp = { .context = &context }, line_qp = { .context = &conte
 static struct ibv_mr mr;
 static struct verbs_peer peer[2];
 static struct verbs_connection connection[2];
+static uint8_t room[VERBS_RECVS * VERBS_ROOM];
 static int log_fd, usual_stderr;
 
 static struct {
@@ -36,10 +37,11 @@ static struct {
 	uint32_t nevent, next, acks;
 	int end; /* errno behind the last event */
 	enum ibv_port_state state;
-	uint8_t gid;        /* first byte of the GID; 0: there is none */
-	uint32_t modifies;  /* calls of ibv_modify_qp */
-	uint32_t bad;       /* the call that fails; 0: none */
-	uint32_t left, put; /* completions that are old; receive buffers */
+	uint8_t gid;       /* first byte of the GID; 0: there is none */
+	uint32_t modifies; /* calls of ibv_modify_qp */
+	uint32_t bad;      /* the call that fails; 0: none */
+	uint32_t left[2];  /* completions of datagrams and of sends before the failure */
+	uint32_t put;      /* receive buffers */
 	uint64_t now;
 } fake;
 
@@ -89,12 +91,22 @@ const char *ibv_get_device_name(struct ibv_device *d)
 
 int ibv_modify_qp(struct ibv_qp *q, struct ibv_qp_attr *attr, int mask)
 {
-	static const enum ibv_qp_state order[] = { IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
-						   IBV_QPS_RTS };
+	static const struct {
+		enum ibv_qp_state state;
+		int mask; /* as the manual of ibv_modify_qp demands of datagrams */
+	} order[] = {
+		{ IBV_QPS_RESET, IBV_QP_STATE },
+		{ IBV_QPS_INIT, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY },
+		{ IBV_QPS_RTR, IBV_QP_STATE },
+		{ IBV_QPS_RTS, IBV_QP_STATE | IBV_QP_SQ_PSN },
+	};
+	const uint32_t step = fake.modifies++ % 4;
 
 	assert_ptr_equal(q, &qp);
-	assert_true(mask & IBV_QP_STATE);
-	assert_int_equal(attr->qp_state, order[fake.modifies++ % 4]);
+	assert_int_equal(attr->qp_state, order[step].state);
+	assert_int_equal(mask, order[step].mask);
+	if (mask & IBV_QP_PORT)
+		assert_true(attr->port_num == PORT && attr->qkey == VERBS_QKEY);
 	if (fake.modifies != fake.bad)
 		return 0;
 	fake.modifies = 0;
@@ -103,20 +115,24 @@ int ibv_modify_qp(struct ibv_qp *q, struct ibv_qp_attr *attr, int mask)
 
 static int fake_poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 {
+	uint32_t *left = cq == &recv_cq ? &fake.left[0] : &fake.left[1];
+
 	(void)most;
+	assert_true(cq == &recv_cq || cq == &send_cq);
 	*wc = (struct ibv_wc){ .status = IBV_WC_WR_FLUSH_ERR };
-	if ((cq != &recv_cq && cq != &send_cq) || fake.left == 0)
+	if (*left == 0)
 		return 0;
-	fake.left--;
+	--*left;
 	return 1;
 }
 
 static int fake_post_recv(struct ibv_qp *q, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	(void)wr;
 	(void)bad;
 	assert_ptr_equal(q, &qp);
-	assert_int_equal(fake.left, 0); /* old completions would count as new datagrams */
+	assert_int_equal(fake.left[0] + fake.left[1], 0); /* else they would count as new ones */
+	assert_int_equal(wr->wr_id, fake.put);
+	assert_int_equal(wr->sg_list->addr, (uintptr_t)room + fake.put * VERBS_ROOM);
 	fake.put++;
 	return 0;
 }
@@ -153,6 +169,7 @@ static int setup(void **state)
 	w->send_cq = &send_cq;
 	w->qp = &qp;
 	w->mr = &mr;
+	w->room = room;
 	w->base.call = call;
 	w->base.fd = epoll_create1(EPOLL_CLOEXEC);
 	w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -190,8 +207,10 @@ static void said(const char *text)
 	char log[2000] = "";
 
 	assert_true(pread(log_fd, log, sizeof(log) - 1, 0) >= 0);
-	if (text ? !strstr(log, text) : *log)
-		fail_msg("\"%s\" is not in: %s", text ? text : "nothing", log);
+	if (text && !strstr(log, text))
+		fail_msg("\"%s\" is not in: %s", text, log);
+	if (!text && *log)
+		fail_msg("unexpected: %s", log);
 	assert_int_equal(ftruncate(log_fd, 0), 0);
 	assert_int_equal(lseek(log_fd, 0, SEEK_SET), 0);
 }
@@ -328,6 +347,7 @@ static void devices(void **state)
 	port_says(IBV_EVENT_DEVICE_FATAL, 0);
 	assert_false(w->failing);
 	said(NULL);
+	w->repair_at = 0;
 	verbs_repair(w);
 	assert_int_equal(fake.modifies, 0);
 	assert_int_equal(w->repair_at, fake.now + SECOND / 10);
@@ -355,7 +375,8 @@ static void repairs(void **state)
 	w->posted = 9;
 	w->done = 3;
 	for (uint32_t i = 1; i <= 3; i++) {
-		fake.left = 5;
+		fake.left[0] = 5;
+		fake.left[1] = 3;
 		fake.put = 0;
 		w->broken = true;
 		verbs_repair(w);
@@ -378,6 +399,7 @@ static void no_repair_without_a_port(void **state)
 	for (uint32_t i = 0; i < 2; i++) {
 		fake.state = i ? IBV_PORT_NOP : IBV_PORT_DOWN; /* NOP: the call fails */
 		w->repair_at = 0;
+		w->broken = false;
 		verbs_repair(w);
 		assert_int_equal(fake.modifies, 0);
 		assert_int_equal(w->repair_at, fake.now + SECOND / 10);
@@ -399,6 +421,8 @@ static void a_repair_that_fails(void **state)
 		assert_non_null(strstr(w->dead, "cannot be started again; restart its process"));
 		assert_int_equal(w->repair_at, fake.now + SECOND / 10);
 		said("n0: the queue pair is in an error and cannot be started again: Input/output");
+		verbs_repair(w);
+		assert_true(w->failing); /* the polling thread has not looked yet */
 		w->failing = false;
 		verbs_repair(w);
 		assert_true(w->dead && !w->failing);
