@@ -234,7 +234,7 @@ static void find_mates(struct set_up *s, enum nbmpi_why *why)
 	}
 	for (c->mate = 0; s->local && c->mate < c->nlocal && s->local[c->mate] != c->rank;)
 		c->mate++;
-	/* The list is empty if the processes have different settings: then no rank knows hosts. */
+	/* If processes have different settings, mates() returns an empty list. */
 	c->leader = s->local && c->nlocal > 0 ? s->local[0] : c->rank;
 }
 

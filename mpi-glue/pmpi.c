@@ -95,10 +95,10 @@ static uint32_t *mpi_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 
 	_Static_assert(sizeof(*rank) == sizeof(uint32_t), "ranks stay where they are");
 	*n = 0;
-	if (!world.host)
+	if (!world.host) {
 		*why = NBMPI_WHY_terms;
-	if (!world.host)
 		return (uint32_t *)rank;
+	}
 	PMPI_Comm_group(to_comm(mpi), &group);
 	PMPI_Group_size(group, &size);
 	foreign = is_foreign(group, size);

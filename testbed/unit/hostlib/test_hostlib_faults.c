@@ -72,8 +72,8 @@ static void *counted(void *memory)
 	return memory;
 }
 
-/* True if this thread has allocated arrays by calloc. The library takes only what it needs: one
- * object. */
+/* True if this thread has called calloc for more than one object. The calls tested here allocate
+ * one object each. */
 static _Thread_local bool took_several;
 
 static size_t noted(size_t n)
@@ -348,8 +348,8 @@ static void a_process_without_descriptors_is_told(void **state)
 	}
 }
 
-/* The kernel does not number a daemon of another PID namespace: then its own number counts. Of the
- * calls of nbar_nic_stat, only the one that asks the kernel may fail without an error. */
+/* The kernel has no number for a daemon of another PID namespace. Then nbar_nic_stat returns the
+ * number that the daemon itself reports. If any other call fails, nbar_nic_stat fails. */
 static void a_daemon_may_number_itself(void **state)
 {
 	struct nbar_rep_nic_stat stat;

@@ -212,7 +212,7 @@ int __wrap_nbar_signal_recv(struct nbar_port *p, struct nbar_signal_in *out)
 		fake.flooded++;
 		return 1;
 	}
-	/* Without a message, what it writes means nothing. */
+	/* There is no message: the library must ignore what this call writes. */
 	*out = (struct nbar_signal_in){ .group = &signals, .src = 2, .word = { fake.list | ASK } };
 	return fake.recv ? nblib_fail(-fake.recv, "not received") : 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_wire_verbs_events.c - the wire "verbs" without a device: what it does after each event of
- * the device, and how it repairs the queue pair of datagrams.
+ * test_wire_verbs_events.c - how the wire "verbs" handles each event of a device, and how it
+ * repairs the queue pair of datagrams.
  *
- * The test replaces the calls of the device. Soft devices of guests (testbed/verbs) send few of
- * these events.
+ * No device is needed: the test replaces the calls of libibverbs. The tests in guests
+ * (testbed/verbs) use soft devices, which send few of these events.
  */
 #include "unit/unit.h"
 
