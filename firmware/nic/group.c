@@ -217,7 +217,7 @@ int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g)
 		nic->generation[index] = 1;
 	g->handle = (uint32_t)nic->generation[index] << 16 | index;
 #if NBNIC_ADAPT
-	g->first = nic->interval[0];
+	nbnic_rtt_begin(nic, g);
 #endif
 	nic->group[index] = g;
 	nic->nopen++;

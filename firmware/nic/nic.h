@@ -107,16 +107,14 @@ struct nbnic_group {
 #if NBNIC_ADAPT
 	struct nbnic_rtt {
 		uint64_t smooth, off; /* the round trip, and its deviation; 0: not measured yet */
+		uint64_t every;       /* least interval of early PULLs; as long as the longest of
+				       * the TIMEOUTs: no early PULLs */
 		uint64_t timeout;     /* when the next TIMEOUT of the engine is due */
-		uint64_t asked;       /* when the first PULL of the last round went out */
-		uint64_t interval;    /* before the next early PULLs */
-		uint32_t epoch, step; /* to which all fields except smooth and off belong */
-		uint32_t rounds;      /* of PULLs that went out */
-		uint32_t unanswered;  /* rounds since the last answer */
-		bool is_timeout;      /* a TIMEOUT has begun the last round */
-		bool waits;           /* no PULL of the last round is out yet */
-		bool slowed, doubled; /* `first` has grown in this step */
-		bool stopped;         /* no more early PULLs in this step */
+		uint64_t begun;       /* when the step began */
+		uint32_t epoch, step; /* to which timeout, begun and the fields below belong */
+		bool is_timeout;      /* a TIMEOUT has caused the last PULLs */
+		bool asked;           /* a PULL has had no answer yet */
+		bool slowed, doubled; /* `every` has grown in this step */
 	} rtt;
 #endif
 	uint16_t pull_first, pull_end; /* the slots that the job is about */
@@ -180,6 +178,9 @@ struct nbnic_heard {
 	uint32_t time; /* now >> NBNIC_HEARD_SHIFT */
 };
 #define NBNIC_HEARD_SHIFT NBAR_WHY_SHIFT
+
+/* A PULL carries the time when it leaves: now >> NBNIC_STAMP_SHIFT, with the lowest bit set. */
+#define NBNIC_STAMP_SHIFT 6u
 
 /* The lingering groups of a user. */
 struct nbnic_user_linger {

@@ -45,9 +45,9 @@ void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action
  */
 void nbnic_pull_begin(struct nbnic *nic, struct nbnic_group *g, uint32_t first, uint32_t end);
 
-/* Goes on with the job: asks for at most `limit` slots. Returns the number of slots; the job has
- * ended when pull_left is 0. */
-uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit);
+/* Goes on with the job: asks for at most `limit` slots now. Returns the number of slots; the job
+ * has ended when pull_left is 0. */
+uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now);
 
 /* rtt.c */
 
@@ -55,10 +55,13 @@ uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limi
 /* The number of sweeps over the timers in the shortest first interval of all groups. */
 #define NBNIC_RTT_SWEEPS 8u
 
+/* A new group: it has lost no token, and sends no early PULLs. */
+void nbnic_rtt_begin(const struct nbnic *nic, struct nbnic_group *g);
+
 /* The timer of a group is due. True: it sends early PULLs, and there is no TIMEOUT. */
 bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now);
 
-/* A PULL is out. The first one of a round begins the round trip. */
+/* PULLs of a group are out. */
 void nbnic_rtt_asked(struct nbnic *nic, struct nbnic_group *g, uint64_t now);
 
 /* All PULLs of a group are out. Returns when its timer is due. If a TIMEOUT has caused the PULLs,
@@ -183,6 +186,12 @@ static inline uint32_t nbnic_index(uint32_t handle)
 static inline uint64_t nbnic_interval(const struct nbnic *nic, const struct nbfw_state *s)
 {
 	return s->tries < NBFW_WINDOW ? nic->interval[s->tries] : nic->budget_ns / NBFW_WINDOW;
+}
+
+/* The time when a PULL leaves, which its answer repeats; never 0. */
+static inline uint32_t nbnic_stamp(uint64_t now)
+{
+	return (uint32_t)(now >> NBNIC_STAMP_SHIFT) | 1;
 }
 
 /* Arms the timer of a group. */

@@ -209,7 +209,7 @@ static uint32_t serve_pulls(struct nbnic *nic, uint32_t most, uint64_t now)
 	while (left > 0 && !nic->full && !nbnic_rota_empty(&nic->pulls)) {
 		bool fresh = !nbnic_link_empty(&nic->pulls.fresh);
 		struct nbnic_group *g = NBNIC_CONTAINER(nbnic_rota_take(&nic->pulls, fresh), pull);
-		uint32_t pulled = nbnic_pull_some(nic, g, smaller(left, NBNIC_QUANTUM));
+		uint32_t pulled = nbnic_pull_some(nic, g, smaller(left, NBNIC_QUANTUM), now);
 
 #if NBNIC_ADAPT
 		if (pulled)

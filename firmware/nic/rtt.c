@@ -12,24 +12,35 @@
 
 #if NBNIC_ADAPT
 
-/* After 16 rounds in a step the interval doubles. After 24 rounds without an answer, early PULLs
- * end. */
-#define ROUNDS_EVEN 16u
-#define UNANSWERED_MOST 24u
-/* If a host is late for this time or longer, frame loss is not the cause. */
-#define LATE_NS (UINT64_C(4) << NBAR_WHY_SHIFT)
-/* If a loss on another path may have caused the PULL, the first interval grows by 1/16. */
+/* An interval is at least this part of the time that the step has waited: a token that is lost
+ * after a long wait makes this wait longer by an eighth, and a late host gets few PULLs. */
+#define WAIT_PART 8u
+/* If a loss on another path may have caused the PULL, the interval grows by 1/16. */
 #define SLOWLY 16u
+/* For this time after a PULL, in units of pull_ns, the NIC looks for its answer. */
+#define DOUBT 4u
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-static bool is_early(const struct nbnic *nic, const struct nbnic_group *g)
+/* The longest interval of TIMEOUTs. Early PULLs at this interval would come no sooner. */
+static uint64_t longest(const struct nbnic *nic)
 {
-	return g->first < nic->interval[0] && !g->rtt.stopped &&
-	       g->rtt.unanswered < UNANSWERED_MOST;
+	return nic->budget_ns / NBFW_WINDOW;
+}
+
+/* Sets the interval of early PULLs. */
+static void set_every(const struct nbnic *nic, struct nbnic_group *g, uint64_t ns)
+{
+	g->rtt.every = least(ns, longest(nic));
+	g->first = least(ns, nic->interval[0]);
+}
+
+void nbnic_rtt_begin(const struct nbnic *nic, struct nbnic_group *g)
+{
+	set_every(nic, g, longest(nic));
 }
 
 /* The arithmetic of RFC 6298, with weights 1/8 and 1/4. */
@@ -53,7 +64,7 @@ static void follow(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 	uint64_t ns = g->rtt.smooth;
 
 	ns += 4 * g->rtt.off > ns ? 4 * g->rtt.off : ns;
-	g->first = least(ns < NBNIC_PULL_NS_LEAST ? NBNIC_PULL_NS_LEAST : ns, nic->interval[0]);
+	set_every(nic, g, ns < NBNIC_PULL_NS_LEAST ? NBNIC_PULL_NS_LEAST : ns);
 	if (g->first == nic->interval[0])
 		return;
 	nic->sweep_ns = least(nic->sweep_ns, g->first / NBNIC_RTT_SWEEPS);
@@ -64,20 +75,21 @@ static void follow(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 static void wait_longer(const struct nbnic *nic, struct nbnic_group *g, bool *once, uint64_t by)
 {
 	if (!*once)
-		g->first = least(g->first + by, nic->interval[0]);
+		set_every(nic, g, g->rtt.every + by);
 	*once = true;
 }
 
-/* The peer has answered LATER: it waits itself, for its host or for a token, which may be lost,
- * too. */
-static void learn_later(const struct nbnic *nic, struct nbnic_group *g, uint32_t why)
+/* The peer has answered LATER. Either its own host has not arrived, or it waits for another member:
+ * then the token that it lacks may be lost, even if it names a late host, for its news may be old.
+ */
+static void learn_later(const struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t)
 {
-	if (NBAR_WHY_KIND(why) == NBAR_WHY_UNKNOWN || NBAR_WHY_KIND(why) >= NBAR_WHY_END) {
-		wait_longer(nic, g, &g->rtt.slowed, g->first / SLOWLY);
-		return;
-	}
-	wait_longer(nic, g, &g->rtt.doubled, g->first);
-	g->rtt.stopped |= NBAR_WHY_NS(why) >= LATE_NS;
+	uint32_t kind = NBAR_WHY_KIND(t->info >> 16);
+
+	if (t->arg == t->src && kind != NBAR_WHY_UNKNOWN && kind < NBAR_WHY_END)
+		wait_longer(nic, g, &g->rtt.doubled, g->rtt.every);
+	else
+		wait_longer(nic, g, &g->rtt.slowed, g->rtt.every / SLOWLY);
 }
 
 void nbnic_rtt_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t,
@@ -85,25 +97,23 @@ void nbnic_rtt_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw
 {
 	const struct nbfw_state *s = g->state;
 	struct nbnic_rtt *r = &g->rtt;
-	uint64_t ns = now - r->asked;
+	bool asked = r->asked;
 
 	if (r->epoch != s->epoch || r->step != s->step || t->epoch != s->epoch ||
 	    !nbfw_missing(s, g->plan, t->slot) || nbfw_plan_recvs(g->plan)[t->slot].src != t->src)
 		return;
-	bool answered = r->unanswered == 0;
-
-	r->unanswered = 0;
+	r->asked = false;
 	if (t->type == NBFW_LATER) {
-		learn_later(nic, g, t->info >> 16);
+		learn_later(nic, g, t);
 	} else if (t->type == NBFW_TOKEN && t->info == 0) {
 		/* This token is no answer to a PULL: the peer has sent it of its own accord. */
-		if (!answered)
-			wait_longer(nic, g, &r->slowed, g->first / SLOWLY);
+		if (asked)
+			wait_longer(nic, g, &r->slowed, g->rtt.every / SLOWLY);
 	} else if (t->type == NBFW_TOKEN) {
-		/* If the token answers an earlier PULL, that PULL is at least one interval
-		 * older. */
-		take_sample(r,
-			    least(t->info == r->rounds ? ns | 1 : ns + g->first, nic->interval[0]));
+		/* The answer repeats the time of its PULL. */
+		uint64_t ns = (uint64_t)(nbnic_stamp(now) - t->info) << NBNIC_STAMP_SHIFT;
+
+		take_sample(r, least(ns | 1, longest(nic)));
 		follow(nic, g, now);
 	}
 }
@@ -113,10 +123,17 @@ static void begin_step(const struct nbnic *nic, struct nbnic_group *g)
 {
 	g->rtt.epoch = g->state->epoch;
 	g->rtt.step = g->state->step;
-	g->rtt.timeout = g->deadline + nic->interval[0] - g->first;
-	g->rtt.interval = g->first;
-	g->rtt.rounds = g->rtt.unanswered = 0;
-	g->rtt.slowed = g->rtt.doubled = g->rtt.stopped = g->rtt.waits = false;
+	g->rtt.begun = g->deadline - g->first;
+	g->rtt.timeout = g->rtt.begun + nic->interval[0];
+	g->rtt.asked = g->rtt.slowed = g->rtt.doubled = false;
+}
+
+/* When the next early PULLs are due, or the TIMEOUT. */
+static uint64_t next_due(const struct nbnic_rtt *r, uint64_t now)
+{
+	uint64_t part = (now - r->begun) / WAIT_PART;
+
+	return least(r->timeout, now + (part > r->every ? part : r->every));
 }
 
 bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
@@ -135,10 +152,9 @@ bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 		return true;
 	}
 	if (early && !nbnic_rota_empty(&nic->pulls)) {
-		nbnic_arm(nic, g, least(r->timeout, now + r->interval));
+		nbnic_arm(nic, g, next_due(r, now));
 		return true;
 	}
-	r->waits = true;
 	r->is_timeout = !early;
 	if (early) {
 		/* If these PULLs still wait at the TIMEOUT, the PULLs of the TIMEOUT replace
@@ -151,16 +167,11 @@ bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 
 void nbnic_rtt_asked(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 {
-	struct nbnic_rtt *r = &g->rtt;
+	uint64_t end = now + DOUBT * nic->interval[0];
 
-	if (!r->waits)
-		return;
-	r->waits = false;
-	r->asked = now;
-	r->rounds++;
-	r->unanswered++;
-	if (nic->doubt_end < now + nic->interval[0])
-		nic->doubt_end = now + nic->interval[0];
+	g->rtt.asked = true;
+	if (nic->doubt_end < end)
+		nic->doubt_end = end;
 }
 
 uint64_t nbnic_rtt_due(const struct nbnic *nic, struct nbnic_group *g, uint64_t ns, uint64_t now)
@@ -170,11 +181,7 @@ uint64_t nbnic_rtt_due(const struct nbnic *nic, struct nbnic_group *g, uint64_t 
 	/* If a TIMEOUT has caused the PULLs, the next TIMEOUT is due after ns. */
 	if (r->is_timeout)
 		r->timeout = now + ns;
-	if (!is_early(nic, g))
-		return r->timeout;
-	if (r->rounds > ROUNDS_EVEN)
-		r->interval = least(2 * r->interval, nic->interval[0]);
-	return least(r->timeout, now + r->interval);
+	return r->every >= longest(nic) ? r->timeout : next_due(r, now);
 }
 
 #endif

@@ -155,7 +155,7 @@ void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action
 }
 
 /* Sends a PULL for one slot. False: the wire has no room. */
-static bool send_pull(struct nbnic *nic, const struct nbnic_group *g, uint32_t slot)
+static bool send_pull(struct nbnic *nic, const struct nbnic_group *g, uint32_t slot, uint64_t now)
 {
 	const struct nbnic_peer *peer = &g->peer[g->recv_peer[slot]];
 	const struct nbfw_token t = {
@@ -166,9 +166,7 @@ static bool send_pull(struct nbnic *nic, const struct nbnic_group *g, uint32_t s
 		.epoch = g->state->epoch,
 		.slot = slot,
 		.arg = peer->rank,
-#if NBNIC_ADAPT
-		.info = g->rtt.rounds + g->rtt.waits,
-#endif
+		.info = nbnic_stamp(now),
 		.reply_handle = g->handle,
 		.reply_cookie = g->cookie,
 	};
@@ -197,7 +195,7 @@ void nbnic_pull_begin(struct nbnic *nic, struct nbnic_group *g, uint32_t first, 
  * heard. Each round begins where the last round of its kind ended. Each iteration of the loop asks
  * for one slot, or reaches the end of the slots or of a round.
  */
-uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
+uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now)
 {
 	uint32_t pulled = 0;
 
@@ -210,7 +208,7 @@ uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limi
 		uint32_t next = nbfw_missing_next(g->state, *at, end, g->pull_heard);
 
 		if (next < end) {
-			if (!send_pull(nic, g, next))
+			if (!send_pull(nic, g, next, now))
 				break;
 			pulled++;
 			g->pull_left--;

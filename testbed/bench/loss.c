@@ -4,7 +4,7 @@
  * in simulated time, so the figures repeat exactly. It is not a test, but it fails if a NIC sends
  * an extra frame while none is lost. Started by make bench-loss.
  *
- *     bench-loss [MEMBERS [BARRIERS]]
+ *     bench-loss [MEMBERS [BARRIERS [LATENCY_US]]]
  *     bench-loss --floor HOP_US PERCENT MEMBERS BARRIERS
  *
  * The second form prints only the floor, median and p99, for a network where a signal takes HOP_US
@@ -30,7 +30,7 @@ struct point {
 };
 
 static struct sim_plans plans;
-static uint32_t barriers = 4000;
+static uint32_t barriers = 4000, latency_us = 8;
 
 static void give_up(const char *what)
 {
@@ -38,14 +38,14 @@ static void give_up(const char *what)
 	exit(1);
 }
 
-/* Runs all barriers in a network like UDP between two hosts: a round takes 12 us from post to
- * completion. */
+/* Runs all barriers. With the usual latency, the network is like UDP between two hosts: a round
+ * takes 12 us from post to completion. */
 static void simulate(uint32_t percent, struct sim_report *out)
 {
 	const struct sim_setup setup = {
 		.net = {
 			.members = plans.size,
-			.latency = 8 * SIM_US,
+			.latency = latency_us * SIM_US,
 			.overhead = 2 * SIM_US,
 			.bytes = 1,
 			.loss = percent * (SIM_MILLION / 100),
@@ -152,7 +152,7 @@ static void print_point(uint32_t percent, double hop, const struct sim_report *r
 static int usage(void)
 {
 	fprintf(stderr,
-		"usage: bench-loss [MEMBERS [BARRIERS]], 2 to %u members; or\n"
+		"usage: bench-loss [MEMBERS [BARRIERS [LATENCY_US]]], 2 to %u members; or\n"
 		"bench-loss --floor HOP_US PERCENT MEMBERS BARRIERS\n",
 		MEMBERS_MAX);
 	return 2;
@@ -185,12 +185,15 @@ int main(int argc, char **argv)
 		return print_floor(argv + 2);
 	if (argc > 2)
 		barriers = (uint32_t)strtoul(argv[2], NULL, 10);
-	if (size < 2 || size > MEMBERS_MAX || barriers == 0 || argc > 3)
+	if (argc > 3)
+		latency_us = (uint32_t)strtoul(argv[3], NULL, 10);
+	if (size < 2 || size > MEMBERS_MAX || barriers == 0 || latency_us == 0 || argc > 4)
 		return usage();
 	if (nbfw_alg_parse(ALG, &alg) || sim_plans_generate(&plans, alg, (uint32_t)size))
 		give_up("no plans");
-	printf("%lu members, " ALG ", %u barriers; times in us; frames of one barrier\n", size,
-	       barriers);
+	printf("%lu members, " ALG
+	       ", %u barriers, latency %u us; times in us; frames of one barrier\n",
+	       size, barriers, latency_us);
 	printf("%6s %9s %9s %9s %9s %7s %9s %9s\n", "loss %", "floor p50", "p99", "NICs p50", "p99",
 	       "ratio", "lost", "extra");
 	for (uint32_t i = 0; i < sizeof(percent) / sizeof(percent[0]); i++) {

@@ -199,11 +199,11 @@ static void rtt_normalise(struct nbnic_group *g, uint64_t now)
 	const struct nbfw_state *s = g->state;
 
 	if (!s->running || r->epoch != s->epoch || r->step != s->step) {
-		*r = (struct nbnic_rtt){ .smooth = r->smooth, .off = r->off };
+		*r = (struct nbnic_rtt){ .smooth = r->smooth, .off = r->off, .every = r->every };
 		return;
 	}
 	r->timeout = ahead(r->timeout, now);
-	r->asked = now - r->asked;
+	r->begun = now - r->begun;
 }
 
 /* Normalises the stragglers and the asker. Times become ages, in the units of why.c. */
@@ -220,6 +220,7 @@ static void why_normalise(struct nbnic_group *g, uint64_t now)
 	/* A member that asked in another step gets no second LATER: epochs and steps only grow. */
 	if (!s->running || g->asker.step != s->step || g->asker.pull.epoch != s->epoch)
 		memset(&g->asker, 0, sizeof(g->asker));
+	g->asker.pull.info = 0; /* a LATER does not repeat it */
 	if (g->asked_epoch != s->epoch + 1)
 		g->asked_epoch = g->asked_since = 0;
 	else
@@ -250,6 +251,29 @@ static uint64_t group_fingerprint(const struct nics *n, uint32_t rank, uint32_t 
 	return mc_fingerprint(block, g->bytes);
 }
 
+static uint32_t stamp(uint64_t now)
+{
+	return (uint32_t)(now >> NBNIC_STAMP_SHIFT) | 1;
+}
+
+/* The fingerprint of the frames in flight. The time in a PULL and in its answer becomes an age, by
+ * the clock of the member that asks. */
+static uint64_t frames_fingerprint(const struct nics *n)
+{
+	static struct nics_frame frame[NICS_FRAMES_MAX];
+
+	memcpy(frame, n->s.frame, n->s.nframe * sizeof(frame[0]));
+	for (uint32_t i = 0; i < n->s.nframe; i++) {
+		struct nics_frame *f = &frame[i];
+		bool pull = f->token.type == NBFW_PULL;
+
+		/* 1 is added, because 0 means no answer. */
+		if (pull || (f->token.type == NBFW_TOKEN && f->token.info != 0))
+			f->token.info = stamp(n->s.now[pull ? f->from : f->to]) - f->token.info + 1;
+	}
+	return mc_fingerprint(frame, n->s.nframe * sizeof(frame[0]));
+}
+
 uint64_t nics_fingerprint(void *ctx)
 {
 	struct nics *n = ctx;
@@ -262,7 +286,7 @@ uint64_t nics_fingerprint(void *ctx)
 	memset(n->s.now, 0, sizeof(n->s.now));
 	part[k++] = mc_fingerprint(&n->s, offsetof(struct nics_state, frame));
 	memcpy(n->s.now, now, sizeof(now));
-	part[k++] = mc_fingerprint(n->s.frame, n->s.nframe * sizeof(n->s.frame[0]));
+	part[k++] = frames_fingerprint(n);
 	for (uint32_t r = 0; r < n->cfg.size; r++) {
 		face_of(n, r, &face);
 		part[k++] = mc_fingerprint(&face, sizeof(face));

@@ -393,7 +393,7 @@ static void test_idle(void **state)
 }
 
 /* Half of a window without an answer: from now on, tokens count as signs of life, too. Before,
- * tokens count only in the first interval after PULLs. */
+ * tokens count only in four first intervals after PULLs. */
 static void test_doubt(void **state)
 {
 	uint64_t end = 0;
@@ -404,11 +404,11 @@ static void test_doubt(void **state)
 	for (uint32_t i = 0; i <= NBFW_WINDOW / 2; i++) {
 		assert_true(trace.nic.doubt_end == end);
 		trace_work(trace.group->deadline - trace.now);
-		end = trace.now + trace.nic.interval[0];
+		end = trace.now + 4 * trace.nic.interval[0];
 	}
 	assert_true(trace.nic.doubt_end == trace.now + TRACE_BUDGET);
 	/* No PULL makes this time end sooner. */
-	end = trace.group->deadline + trace.nic.interval[0] + 1;
+	end = trace.group->deadline + 4 * trace.nic.interval[0] + 1;
 	trace.nic.doubt_end = end;
 	trace_work(trace.group->deadline - trace.now);
 	assert_int_equal(trace.group->timeouts, NBFW_WINDOW / 2 + 2);
