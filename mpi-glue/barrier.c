@@ -43,7 +43,7 @@ static int look_after(struct nbmpi_comm *c, uint32_t ticket)
 	/* The rank may have ended normally, because this barrier was its last and is complete. */
 	if (!mate || nbar_process_team_test(&c->memory->procs, NULL, ticket) == 1)
 		return 0;
-	return nbmpi_fail_ended(c, mate);
+	return nbmpi_fail_ended(c, nbmpi_mate_blame(c, mate));
 }
 
 /* Tests a posted ticket. A complete barrier stays complete, even if a later one has failed. */

@@ -106,7 +106,7 @@ __attribute__((format(printf, 3, 4))) static void add(char *text, size_t size, c
 }
 
 /* Appends "rank 3", or "rank 3, 7 or 11 (host 1)" if several ranks share a host: a NIC knows only
- * hosts. */
+ * hosts. This rank itself is not missing. */
 static void add_host(const struct nbmpi_comm *c, uint32_t host, char *out, size_t size)
 {
 	uint32_t *host_of, n = 0, all = 0;
@@ -121,9 +121,9 @@ static void add_host(const struct nbmpi_comm *c, uint32_t host, char *out, size_
 	}
 	host_of = nbmpi_hosts_of(c);
 	for (uint32_t r = 0; host_of && r < c->size; r++)
-		all += host_of[r] == host;
+		all += host_of[r] == host && r != c->rank;
 	for (uint32_t r = 0; host_of && r < c->size && n <= RANKS_MAX; r++) {
-		if (host_of[r] != host)
+		if (host_of[r] != host || r == c->rank)
 			continue;
 		add(out, size, "%s%u", n == 0 ? "rank " : n == all - 1 ? " or " : ", ", r);
 		n++;

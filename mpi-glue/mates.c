@@ -241,3 +241,16 @@ const struct nbmpi_mate *nbmpi_mate_ended(const struct nbmpi_comm *c)
 			return &mate[i];
 	return NULL;
 }
+
+const struct nbmpi_mate *nbmpi_mate_blame(const struct nbmpi_comm *c,
+					  const struct nbmpi_mate *ended)
+{
+	const struct nbmpi_mate *mate = c->memory->mate;
+	uint32_t first = 0, number = 1 + (uint32_t)(ended - mate);
+
+	/* The partner is this statement in another rank. No other data depends on the word. */
+	if (__atomic_compare_exchange_n(&c->memory->ended, &first, number, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED))
+		return ended;
+	return first <= c->nlocal && first != c->mate + 1 ? &mate[first - 1] : ended;
+}

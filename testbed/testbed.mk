@@ -56,7 +56,9 @@ NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o
 $(BUILD)/test_nic $(BUILD)/test_nic_admin $(BUILD)/test_nic_latency $(BUILD)/test_nic_why $(BUILD)/test_wire_auth: $(NIC_WORLD_OBJ)
 # NICs that run passes, over wires of a limited length.
 NIC_NET_OBJ := $(BUILD)/test/testbed/unit/nic/nic_net.o
-$(patsubst %,$(BUILD)/test_nic_%,pass peers pull rtt starts): $(NIC_NET_OBJ)
+$(patsubst %,$(BUILD)/test_nic_%,pass peers pull rtt rtt_late rtt_many starts): $(NIC_NET_OBJ)
+RTT_PAIR_OBJ := $(BUILD)/test/testbed/unit/nic/rtt_pair.o
+$(patsubst %,$(BUILD)/test_nic_%,rtt rtt_late rtt_many): $(RTT_PAIR_OBJ)
 # A whole NIC, with its clients.
 DEVICE_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/device_world.o
 $(BUILD)/test_device $(BUILD)/test_quota: $(DEVICE_WORLD_OBJ)
@@ -66,7 +68,7 @@ $(BUILD)/test_nic_trace $(BUILD)/test_nic_trace_errors $(BUILD)/test_nic_group $
 # A NIC whose platform and wire fail on demand.
 REQUEST_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/request_world.o
 $(BUILD)/test_request $(BUILD)/test_request_attach $(BUILD)/test_request_latency $(BUILD)/test_request_rare: $(REQUEST_WORLD_OBJ)
-OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ) $(DEVICE_WORLD_OBJ) $(NIC_TRACE_OBJ) $(REQUEST_WORLD_OBJ)
+OBJS += $(NIC_WORLD_OBJ) $(NIC_NET_OBJ) $(RTT_PAIR_OBJ) $(DEVICE_WORLD_OBJ) $(NIC_TRACE_OBJ) $(REQUEST_WORLD_OBJ)
 
 # The MPI glue, without an MPI.
 $(BUILD)/libglue.a: $(GLUE_OBJ)

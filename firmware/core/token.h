@@ -35,8 +35,8 @@ struct nbfw_token {
 			uint32_t epoch;
 			uint32_t slot; /* in the plan of the member that waits for the token */
 			uint32_t arg;  /* a rank, or NBAR_RANK_NONE */
-			/* PULL: a number that its sender chooses. TOKEN: info of the PULL that it
-			 * answers, or 0. LATER: step of its sender, and why << 16 (nbar_why, with
+			/* PULL: its time, never 0. TOKEN: info of the PULL that it answers, or 0.
+			 * LATER: step of its sender, and why << 16 (nbar_why, with
 			 * the age). ABORT: nbar_status. */
 			uint32_t info;
 			/* PULL: handle of its sender; reply_cookie is the cookie of its sender. */

@@ -107,14 +107,14 @@ struct nbnic_group {
 #if NBNIC_ADAPT
 	struct nbnic_rtt {
 		uint64_t smooth, off; /* the round trip, and its deviation; 0: not measured yet */
-		uint64_t every;       /* least interval of early PULLs; as long as the longest of
-				       * the TIMEOUTs: no early PULLs */
+		uint64_t every;       /* least interval of early PULLs; a 64th of the budget: the
+				       * group sends none */
 		uint64_t timeout;     /* when the next TIMEOUT of the engine is due */
 		uint64_t begun;       /* when the step began */
 		uint32_t epoch, step; /* to which timeout, begun and the fields below belong */
 		bool is_timeout;      /* a TIMEOUT has caused the last PULLs */
 		bool asked;           /* a PULL has had no answer yet */
-		bool slowed, doubled; /* `every` has grown in this step */
+		bool slowed, late;    /* `every` has grown in this step; for a late member */
 	} rtt;
 #endif
 	uint16_t pull_first, pull_end; /* the slots that the job is about */

@@ -15,9 +15,12 @@
 /* An interval is at least this part of the time that the step has waited: a token that is lost
  * after a long wait makes this wait longer by an eighth, and a late host gets few PULLs. */
 #define WAIT_PART 8u
-/* If a loss on another path may have caused the PULL, the interval grows by 1/16. */
+/* If a PULL was not needed, but a loss on another path may be the cause, the interval grows only by
+ * 1/16; or by 1/2 if a member calls another one late, which may have arrived since. */
 #define SLOWLY 16u
-/* For this time after a PULL, in units of pull_ns, the NIC looks for its answer. */
+#define HEARSAY 2u
+/* In units of pull_ns: how long after a PULL the NIC looks for answers, and the longest round trip.
+ */
 #define DOUBT 4u
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -25,7 +28,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The longest interval of TIMEOUTs. Early PULLs at this interval would come no sooner. */
+/* The longest interval of TIMEOUTs. A group with this interval sends no early PULLs. */
 static uint64_t longest(const struct nbnic *nic)
 {
 	return nic->budget_ns / NBFW_WINDOW;
@@ -71,7 +74,18 @@ static void follow(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 	nic->sweep_next = least(nic->sweep_next, now + nic->sweep_ns);
 }
 
-/* A PULL was not needed: the next step waits longer. */
+/* A PULL was answered, and the answer repeats the time of this PULL. A peer that stood still is no
+ * long round trip: a sample is at most twice the interval. */
+static void learn_answer(struct nbnic *nic, struct nbnic_group *g, uint32_t sent, uint64_t now)
+{
+	uint64_t ns = (uint64_t)(nbnic_stamp(now) - sent) << NBNIC_STAMP_SHIFT;
+	uint64_t most = least(2 * g->rtt.every, DOUBT * nic->interval[0]);
+
+	take_sample(&g->rtt, least(ns | 1, most));
+	follow(nic, g, now);
+}
+
+/* A PULL was not needed: the group waits longer before the next one. */
 static void wait_longer(const struct nbnic *nic, struct nbnic_group *g, bool *once, uint64_t by)
 {
 	if (!*once)
@@ -79,17 +93,17 @@ static void wait_longer(const struct nbnic *nic, struct nbnic_group *g, bool *on
 	*once = true;
 }
 
-/* The peer has answered LATER. Either its own host has not arrived, or it waits for another member:
- * then the token that it lacks may be lost, even if it names a late host, for its news may be old.
- */
+/* The peer has answered LATER: it waits itself, for its host, for a late member, or for a token
+ * that may be lost, too. */
 static void learn_later(const struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t)
 {
+	struct nbnic_rtt *r = &g->rtt;
 	uint32_t kind = NBAR_WHY_KIND(t->info >> 16);
 
-	if (t->arg == t->src && kind != NBAR_WHY_UNKNOWN && kind < NBAR_WHY_END)
-		wait_longer(nic, g, &g->rtt.doubled, g->rtt.every);
+	if (kind == NBAR_WHY_UNKNOWN || kind >= NBAR_WHY_END)
+		wait_longer(nic, g, &r->slowed, r->every / SLOWLY);
 	else
-		wait_longer(nic, g, &g->rtt.slowed, g->rtt.every / SLOWLY);
+		wait_longer(nic, g, &r->late, t->arg == t->src ? r->every : r->every / HEARSAY);
 }
 
 void nbnic_rtt_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t,
@@ -110,11 +124,7 @@ void nbnic_rtt_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw
 		if (asked)
 			wait_longer(nic, g, &r->slowed, g->rtt.every / SLOWLY);
 	} else if (t->type == NBFW_TOKEN) {
-		/* The answer repeats the time of its PULL. */
-		uint64_t ns = (uint64_t)(nbnic_stamp(now) - t->info) << NBNIC_STAMP_SHIFT;
-
-		take_sample(r, least(ns | 1, longest(nic)));
-		follow(nic, g, now);
+		learn_answer(nic, g, t->info, now);
 	}
 }
 
@@ -125,15 +135,15 @@ static void begin_step(const struct nbnic *nic, struct nbnic_group *g)
 	g->rtt.step = g->state->step;
 	g->rtt.begun = g->deadline - g->first;
 	g->rtt.timeout = g->rtt.begun + nic->interval[0];
-	g->rtt.asked = g->rtt.slowed = g->rtt.doubled = false;
+	g->rtt.asked = g->rtt.slowed = g->rtt.late = false;
 }
 
 /* When the next early PULLs are due, or the TIMEOUT. */
-static uint64_t next_due(const struct nbnic_rtt *r, uint64_t now)
+static uint64_t next_due(const struct nbnic *nic, const struct nbnic_rtt *r, uint64_t now)
 {
-	uint64_t part = (now - r->begun) / WAIT_PART;
+	uint64_t part = (now - r->begun) / WAIT_PART, ns = part > r->every ? part : r->every;
 
-	return least(r->timeout, now + (part > r->every ? part : r->every));
+	return ns < longest(nic) ? least(r->timeout, now + ns) : r->timeout;
 }
 
 bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
@@ -152,7 +162,7 @@ bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 		return true;
 	}
 	if (early && !nbnic_rota_empty(&nic->pulls)) {
-		nbnic_arm(nic, g, next_due(r, now));
+		nbnic_arm(nic, g, now + 1); /* the next sweep tries again */
 		return true;
 	}
 	r->is_timeout = !early;
@@ -181,7 +191,7 @@ uint64_t nbnic_rtt_due(const struct nbnic *nic, struct nbnic_group *g, uint64_t 
 	/* If a TIMEOUT has caused the PULLs, the next TIMEOUT is due after ns. */
 	if (r->is_timeout)
 		r->timeout = now + ns;
-	return r->every >= longest(nic) ? r->timeout : next_due(r, now);
+	return next_due(nic, r, now);
 }
 
 #endif

@@ -103,6 +103,27 @@ static void processes_that_run(void **state)
 	nbmpi_memory_leave(c);
 }
 
+/* All blame the mate that was blamed first, even if other mates have ended since. */
+static void the_first_is_to_blame(void **state)
+{
+	struct nbmpi_comm *c = five();
+	const struct nbmpi_mate *mate = c->memory->mate;
+
+	(void)state;
+	assert_ptr_equal(nbmpi_mate_blame(c, &mate[4]), &mate[4]);
+	assert_ptr_equal(nbmpi_mate_blame(c, &mate[1]), &mate[4]);
+	assert_ptr_equal(nbmpi_mate_blame(c, &mate[4]), &mate[4]);
+	/* A rank that runs is not to blame, nor a mate that does not exist. */
+	c->mate = 4;
+	assert_ptr_equal(nbmpi_mate_blame(c, &mate[1]), &mate[1]);
+	c->memory->ended = RANKS + 1;
+	assert_ptr_equal(nbmpi_mate_blame(c, &mate[1]), &mate[1]);
+	c->memory->ended = 0;
+	assert_ptr_equal(nbmpi_mate_blame(c, &mate[0]), &mate[0]);
+	assert_ptr_equal(nbmpi_mate_blame(c, &mate[1]), &mate[0]);
+	nbmpi_memory_leave(c);
+}
+
 static void zombies(void **state)
 {
 	struct nbmpi_comm *c = five();
@@ -236,6 +257,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(processes_that_run, usual),
+		cmocka_unit_test_setup(the_first_is_to_blame, usual),
 		cmocka_unit_test_setup(zombies, usual),
 		cmocka_unit_test_setup(lines_of_processes, usual),
 		cmocka_unit_test_setup(a_rank_without_a_start, usual),

@@ -393,7 +393,7 @@ static void test_idle(void **state)
 }
 
 /* Half of a window without an answer: from now on, tokens count as signs of life, too. Before,
- * tokens count only in four first intervals after PULLs. */
+ * tokens count only for four times pull_ns after PULLs. */
 static void test_doubt(void **state)
 {
 	uint64_t end = 0;
