@@ -43,6 +43,14 @@ bad_status() {
 	planted 'echo "ok 1 - a"; echo 1..1; exit 3' && caught 'ended with status 3'
 }
 
+# The reason is printed, even if much output follows, and if the test ran a test that failed.
+early_reason() {
+	planted 'seq 100; echo "# the reason"; echo "not ok 1 - a"; seq 300; echo 1..1' &&
+		caught '| # the reason' &&
+		planted 'seq 100; echo "#     | # the inner reason"; echo "#     | not ok 1 - a"; seq 300' \
+			'echo "not ok 1 - b"; echo 1..1' && caught '| # the inner reason'
+}
+
 skips() {
 	planted 'echo "ok 1 - a # SKIP no device here"; echo 1..1'
 	passes && echo '# comment' >"$work/skips" && SKIPS=$work/skips caught 'may not skip this here: a' &&
@@ -119,6 +127,7 @@ ok "a test that ends early with status 0 fails" ends_early
 ok "a test without a plan fails" no_plan
 ok "a test of several plans passes" several_plans
 ok "a test that ends with another status fails" bad_status
+ok "the reason of an early failure is printed" early_reason
 ok "with a list of skips, any other skip fails" skips
 ok "a daemon that ends with another status fails its test" daemon_ends_badly
 ok "a report of a sanitizer on a daemon's stderr fails its test" daemon_reports
