@@ -28,7 +28,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The longest interval of TIMEOUTs. A group with this interval sends no early PULLs. */
+/* The longest interval of early PULLs. A group with this interval sends none. */
 static uint64_t longest(const struct nbnic *nic)
 {
 	return nic->budget_ns / NBFW_WINDOW;
