@@ -56,7 +56,7 @@ struct nbmpi_comm {
 /* The shared memory of the ranks of a host, with their process team. */
 struct nbmpi_memory {
 	struct nbar_process_team procs;
-	uint32_t ended;           /* 1 + index of the mate that ended first; 0: none is known */
+	uint32_t ended; /* 1 + index of the mate that the first rank to fail has blamed; 0: none */
 	struct nbmpi_mate mate[]; /* each rank writes its own entry, during the set-up */
 };
 
@@ -127,8 +127,8 @@ void nbmpi_memory_leave(struct nbmpi_comm *c);
 /* The first mate whose process has ended, or NULL. Slow: it reads files. */
 const struct nbmpi_mate *nbmpi_mate_ended(const struct nbmpi_comm *c);
 
-/* The mate to blame for a barrier that fails because `ended` has ended: the mate that the first
- * rank to fail has blamed. That rank may itself have ended by now, and is not to blame. */
+/* The mate to blame for a barrier that fails because `ended` has ended. The first rank that fails
+ * records whom it blames. It may exit before the others fail; they must not blame it. */
 const struct nbmpi_mate *nbmpi_mate_blame(const struct nbmpi_comm *c,
 					  const struct nbmpi_mate *ended);
 

@@ -48,7 +48,8 @@ early_reason() {
 	planted 'seq 100; echo "# the reason"; echo "not ok 1 - a"; seq 300; echo 1..1' &&
 		caught '| # the reason' &&
 		planted 'seq 100; echo "#     | # the inner reason"; echo "#     | not ok 1 - a"; seq 300' \
-			'echo "not ok 1 - b"; echo 1..1' && caught '| # the inner reason'
+			'echo "not ok 1 - b"; echo 1..1' && caught '| # the inner reason' &&
+		planted 'seq 100; echo "# a report"; seq 40; exit 3' && caught '| # a report'
 }
 
 skips() {

@@ -58,7 +58,8 @@ uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limi
 /* A new group: it has lost no token, and sends no early PULLs. */
 void nbnic_rtt_begin(const struct nbnic *nic, struct nbnic_group *g);
 
-/* The timer of a group is due. True: it sends early PULLs, and there is no TIMEOUT. */
+/* The timer of a group is due. True: no TIMEOUT is due; it may have begun early
+ * PULLs. */
 bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now);
 
 /* PULLs of a group are out. */

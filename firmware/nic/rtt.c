@@ -3,24 +3,24 @@
  * rtt.c - early PULLs: after a loss, a group asks for missing tokens after some round trips, and
  * not only at the TIMEOUTs of the engine.
  *
- * Called when timers are due, and for frames that come soon after a PULL; never on the path from
- * token to completion. Must send nothing before a token was lost, and must not move a TIMEOUT: the
- * intervals of the TIMEOUTs add up to the retry budget. PROTOCOL.md, "Early PULLs".
+ * Called when timers are due, for each LATER and ABORT, and for TOKENs that come soon after a PULL;
+ * never for other tokens. Must send nothing before a token was lost, and must not move a TIMEOUT:
+ * the intervals of the TIMEOUTs add up to the retry budget. PROTOCOL.md, "Early PULLs".
  */
 #include "nic.h"
 #include "nic_internal.h"
 
 #if NBNIC_ADAPT
 
-/* An interval is at least this part of the time that the step has waited: a token that is lost
- * after a long wait makes this wait longer by an eighth, and a late host gets few PULLs. */
+/* An interval is at least this part of the time that the step has waited. So a token lost after a
+ * long wait lengthens the wait by about an eighth, and a late host causes few PULLs. */
 #define WAIT_PART 8u
-/* If a PULL was not needed, but a loss on another path may be the cause, the interval grows only by
- * 1/16; or by 1/2 if a member calls another one late, which may have arrived since. */
+/* How much the interval grows after a needless PULL: by 1/16 if a loss elsewhere may be the cause;
+ * by 1/2 if the peer reports that another member is late, because that report may be old. */
 #define SLOWLY 16u
 #define HEARSAY 2u
-/* In units of pull_ns: how long after a PULL the NIC looks for answers, and the longest round trip.
- */
+/* In units of pull_ns. After a PULL, the NIC looks for answers for this time. A round trip never
+ * counts as longer. */
 #define DOUBT 4u
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -28,7 +28,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The longest interval of early PULLs. A group with this interval sends none. */
+/* The upper limit of the interval. At this limit a group sends no early PULLs. */
 static uint64_t longest(const struct nbnic *nic)
 {
 	return nic->budget_ns / NBFW_WINDOW;
@@ -74,8 +74,8 @@ static void follow(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 	nic->sweep_next = least(nic->sweep_next, now + nic->sweep_ns);
 }
 
-/* A PULL was answered, and the answer repeats the time of this PULL. A peer that stood still is no
- * long round trip: a sample is at most twice the interval. */
+/* A PULL was answered, and the answer repeats the time of this PULL. A pause of the peer must not
+ * count as a long round trip, so a sample is at most twice the interval. */
 static void learn_answer(struct nbnic *nic, struct nbnic_group *g, uint32_t sent, uint64_t now)
 {
 	uint64_t ns = (uint64_t)(nbnic_stamp(now) - sent) << NBNIC_STAMP_SHIFT;
@@ -93,14 +93,15 @@ static void wait_longer(const struct nbnic *nic, struct nbnic_group *g, bool *on
 	*once = true;
 }
 
-/* The peer has answered LATER: it waits itself, for its host, for a late member, or for a token
- * that may be lost, too. */
+/* The peer has answered LATER. It is waiting too: for its host, for a late member, or for a token
+ * that may be lost. */
 static void learn_later(const struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t)
 {
 	struct nbnic_rtt *r = &g->rtt;
 	uint32_t kind = NBAR_WHY_KIND(t->info >> 16);
 
-	if (kind == NBAR_WHY_UNKNOWN || kind >= NBAR_WHY_END)
+	/* A LATER that names this member is out of date: our token to the peer is lost. */
+	if (kind == NBAR_WHY_UNKNOWN || kind >= NBAR_WHY_END || t->arg == g->rank)
 		wait_longer(nic, g, &r->slowed, r->every / SLOWLY);
 	else
 		wait_longer(nic, g, &r->late, t->arg == t->src ? r->every : r->every / HEARSAY);
@@ -162,7 +163,8 @@ bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 		return true;
 	}
 	if (early && !nbnic_rota_empty(&nic->pulls)) {
-		nbnic_arm(nic, g, now + 1); /* the next sweep tries again */
+		/* The next sweep tries again, or the first one at which the pace permits PULLs. */
+		nbnic_arm(nic, g, nic->pull_left > 0 ? now + 1 : least(r->timeout, nic->pull_next));
 		return true;
 	}
 	r->is_timeout = !early;

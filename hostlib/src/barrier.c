@@ -41,7 +41,7 @@ int nblib_group_failed(const struct nbar_group *g, uint64_t word)
 		return nblib_fail(-ESHUTDOWN,
 				  "barrier %u of the group failed: rank %u has closed it: all "
 				  "members must call the same number of barriers, and no NIC may "
-				  "stop for longer than its --budget-ms",
+				  "stop for longer than the retry budget",
 				  epoch, rank);
 	case NBAR_STATUS_NIC_DOWN:
 		if (rank == g->rank)

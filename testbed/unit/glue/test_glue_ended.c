@@ -73,7 +73,7 @@ static void on_one_host(void **state)
 			 rank, ranks->rank[rank].pid);
 		require(strcmp(ranks->rank[rank ? 0 : 1].error, text) == 0, "%s",
 			ranks->rank[rank ? 0 : 1].error);
-		require(named("has ended"), "rank %u", rank);
+		require(named(text), "rank %u: %s", rank, text);
 	}
 }
 
