@@ -22,7 +22,8 @@ uint64_t rtt_frames(const struct net *w);
 uint64_t rtt_pulls(const struct net *w);
 
 /* One barrier, to which the host of NIC 1 comes later by `late`. Returns the time until NIC 0
- * completes the barrier. Both NICs complete it, and no frame is in flight afterwards. */
+ * completes the barrier. Both NICs complete it; with the usual delay, no frame is in flight then.
+ */
 uint64_t rtt_barrier(struct net *w, uint64_t late);
 
 /* Loses one token in each of n barriers, so that the timer of NIC 0 follows the round trip: the

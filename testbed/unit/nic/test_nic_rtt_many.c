@@ -49,8 +49,7 @@ static void test_a_large_step_has_no_early_pulls(void **state)
 	net_free(w);
 }
 
-/* 20 groups lose a token at the same time: each sends its PULL as soon as those before it are out.
- */
+/* 20 groups lose a token at the same time. All complete before the first TIMEOUT. */
 static void test_groups_that_lose_together(void **state)
 {
 	const uint32_t groups = 20;
@@ -80,7 +79,7 @@ static void test_groups_that_lose_together(void **state)
 	net_free(w);
 }
 
-/* Early PULLs wait while PULLs of timeouts wait, which have used up the pace. */
+/* Early PULLs wait while PULLs of TIMEOUTs are queued because the pace is used up. */
 static void test_pulls_of_timeouts_go_first(void **state)
 {
 	struct nbnic_group *g;
@@ -105,6 +104,10 @@ static void test_pulls_of_timeouts_go_first(void **state)
 		assert_false(nbnic_rota_empty(&nic->pulls));
 	assert_int_equal(g->rtt.epoch, 21); /* its timer was due */
 	assert_false(g->rtt.asked);
+	/* It does not look again before the pace permits a PULL. */
+	assert_int_equal(nic->pull_left, 0);
+	assert_int_equal(g->deadline,
+			 g->rtt.timeout < nic->pull_next ? g->rtt.timeout : nic->pull_next);
 	before = w->n[1].nic.counter[NBAR_COUNTER_pulls_received];
 	net_pass(w, NBNIC_PULL_NS_DEFAULT);
 	/* The early PULL waited for the pace, almost until the TIMEOUT: both go out. */
