@@ -93,7 +93,7 @@ install-nicd: $(BUILD)/nbar-nicd $(BUILD)/$(HOSTNIC_SO) $(NICD_UNITS)
 		sed 's|/usr/bin/|$(PREFIX)/bin/|' $$unit >$(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; \
 	done
 	$(Q)install -m 644 $(SYSTEMD_DIR)/nbar.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/nbar.conf
-	$(Q)install -m 644 $(addprefix $(SYSTEMD_DIR)/,nicd.conf dpdk.conf verbs.conf) \
+	$(Q)install -m 644 $(addprefix $(SYSTEMD_DIR)/,nicd.conf dpdk.conf verbs.conf nbar-metrics.socket nbar-metrics@.service) \
 		firmware/platform/daemon/grafana.json \
 		$(DESTDIR)$(PREFIX)/share/doc/nbar/examples
 .PHONY: install-nicd

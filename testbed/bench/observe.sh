@@ -8,7 +8,6 @@
 set -u
 [ $# -ge 2 ] || { echo "usage: $0 OFF ON [N [ARGUMENT...]]" >&2; exit 2; }
 here=$(dirname "$0")
-command -v python3 >/dev/null || { echo "$0: no python3, which reads the metrics: apt-get install python3" >&2; exit 1; }
 off=$1 on=$2 n=${3:-40}
 shift $(($# < 3 ? $# : 3))
 if command -v valgrind >/dev/null; then
@@ -25,28 +24,18 @@ trap 'rm -rf "$work"' EXIT
 # In place of the daemon of ON: starts it, and a process that reads its metrics until it ends.
 cat >"$work/nbar-nicd" <<END
 #!/usr/bin/env bash
-python3 -c '
-import os, socket, sys, time
-daemon, path, reads = int(sys.argv[1]), sys.argv[2], sys.argv[3]
-while os.getppid() == daemon:
-    with socket.socket(socket.AF_UNIX) as s:
-        try:
-            s.connect(path)
-            s.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
-            text = b""
-            while part := s.recv(65536):
-                text += part
-            assert b"nbar_barriers_completed_total" in text
-            open(reads, "a").write(".")
-        except OSError: # the daemon starts or ends
-            time.sleep(0.01)
-            continue
-    time.sleep(1)
-' \$\$ "$work/metrics.\$\$" "$work/reads" </dev/null >/dev/null 2>&1 &
-exec "$(realpath "$on")/nbar-nicd" --metrics "unix:$work/metrics.\$\$" "\$@"
+for ((i = 1; i < \$#; i++)); do
+	[ "\${!i}" != --run-dir ] || { i=\$((i + 1)); export NBAR_RUN_DIR=\${!i}; }
+done
+daemon=\$\$
+while kill -0 \$daemon; do
+	"$(realpath "$on")/nbar" stat --openmetrics 2>/dev/null | grep -c nbar_barriers_completed >>"$work/reads"
+	sleep 1
+done </dev/null >/dev/null 2>&1 &
+exec "$(realpath "$on")/nbar-nicd" "\$@"
 END
 chmod +x "$work/nbar-nicd"
 ln -s "$(realpath "$on")/nbar" "$work/nbar"
 "$here/interleave.sh" "$off" "$work" "$n" "$@" || exit 1
-[ -s "$work/reads" ] || { echo "$0: nobody could read the metrics" >&2; exit 1; }
-echo "metrics were read $(wc -c <"$work/reads") times"
+grep -q '[1-9]' "$work/reads" || { echo "$0: nobody could read the metrics" >&2; exit 1; }
+echo "metrics were read $(grep -c "[1-9]" "$work/reads") times"

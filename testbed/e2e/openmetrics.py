@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-# openmetrics.py open|plain [DASHBOARD]: reads metrics from stdin, and accepts only text that
-# OpenMetrics 1.0 (open), or the text format 0.0.4 (plain), permits. DASHBOARD: the file of a Grafana
-# dashboard; each metric that it shows must be in the text. If the text is refused, prints the fault and
-# ends with status 1. Used by metrics.sh.
+# openmetrics.py [DASHBOARD]: reads metrics from stdin, and accepts only text that OpenMetrics 1.0
+# permits. DASHBOARD: the file of a Grafana dashboard; each metric that it shows must be in the text. If
+# the text is refused, prints the fault and ends with status 1. Used by metrics.sh.
 import json
 import re
 import sys
@@ -12,10 +11,7 @@ NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
 SAMPLE = re.compile(rf"({NAME})(?:\{{({LABEL}(?:,{LABEL})*)?\}})? ([0-9.e+]+)")
 # The permitted suffixes of samples, by type of their family.
-SUFFIX = {
-    "open": {"counter": ["_total"], "gauge": [""], "info": ["_info"], "histogram": ["_bucket", "_count", "_sum"]},
-    "plain": {"counter": [""], "gauge": [""], "histogram": ["_bucket", "_count", "_sum"]},
-}
+SUFFIX = {"counter": ["_total"], "gauge": [""], "info": ["_info"], "histogram": ["_bucket", "_count", "_sum"]}
 
 
 def fault(line, why):
@@ -38,14 +34,14 @@ def check_bucket(line, name, labels, value, last):
         fault(line, "the count is not the bucket of +Inf")
 
 
-def check(text, form):
+def check(text):
     family = kind = None
     helped = True
     families, samples, last = {}, set(), {}
     if not text.endswith("\n"):
         fault(text[-20:], "no end of line")
     lines = text[:-1].split("\n")
-    if form == "open" and lines.pop() != "# EOF":
+    if lines.pop() != "# EOF":
         fault("", "no # EOF at the end")
     for line in lines:
         words = line.split(" ", 3)
@@ -53,9 +49,9 @@ def check(text, form):
             family, kind = words[2:]
             if not re.fullmatch("nbar_" + NAME, family) or family in families or not helped:
                 fault(line, "a wrong or second name, or no help for the one before")
-            if kind not in SUFFIX[form]:
+            if kind not in SUFFIX:
                 fault(line, "a type that the format does not have")
-            if family.endswith("_total") != (form == "plain" and kind == "counter"):
+            if family.endswith("_total"):
                 fault(line, "the name of a counter")
             families[family], helped, last = kind, False, {}
         elif words[:2] == ["#", "HELP"] and len(words) == 4:
@@ -67,7 +63,7 @@ def check(text, form):
             if not found or not helped:
                 fault(line, "no sample, or before its help")
             name, labels = found[1], re.findall(LABEL, found[2] or "")
-            if name not in [family + s for s in SUFFIX[form][kind]]:
+            if name not in [family + s for s in SUFFIX[kind]]:
                 fault(line, f"a sample of another family than {family}")
             keys = [text.split("=")[0] for text in labels]
             if len(keys) != len(set(keys)) or (name, found[2]) in samples:
@@ -90,14 +86,14 @@ def expressions(node):
 
 
 def main():
-    names = check(sys.stdin.read(), sys.argv[1])
+    names = check(sys.stdin.read())
     shown = set()
-    if len(sys.argv) > 2:
-        with open(sys.argv[2], encoding="utf-8") as file:
+    if len(sys.argv) > 1:
+        with open(sys.argv[1], encoding="utf-8") as file:
             for text in expressions(json.load(file)):
                 shown |= set(re.findall(r"\bnbar_\w+", text))
         if not shown or shown - names:
-            fault(" ".join(sorted(shown - names)), "the dashboard shows what the daemon does not tell")
+            fault(" ".join(sorted(shown - names)), "the dashboard shows a metric that is not in the text")
     print(f"{len(names)} names, {len(shown)} of them in the dashboard")
 
 

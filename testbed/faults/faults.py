@@ -106,9 +106,9 @@ class Daemon:
             nics += ["--nic", f"name=n{i},wire={wire}"]
         self.process = subprocess.Popen(
             [NICD, "--run-dir", self.dir, "--idle", "sleep", "--trace", "64",
-             "--metrics", f"unix:{work}/metrics", *nics],
+             *nics],
             env=env, stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
-        until(lambda: self.ended() or "metrics: " in self.said(self.out) or "NICs are ready" in self.said(self.err),
+        until(lambda: self.ended() or "nic n1 ready" in self.said(self.out) or "NICs are ready" in self.said(self.err),
               "the daemon hangs at its start")
 
     def ended(self):

@@ -26,6 +26,7 @@ static void usage(FILE *to)
 	      "run directory are shown.\n\n"
 	      "  -a, --all        show also counters that are 0\n"
 	      "  --json           print JSON; with --watch, one line for each display\n"
+	      "  --openmetrics    print the counters of NICs as OpenMetrics, for Prometheus\n"
 	      "  --last           for each group: from which ranks the last tokens of its\n"
 	      "                   barriers came, and how long those barriers took\n"
 	      "  --why GROUP      why the barrier of the group (its index) is not complete: the\n"
@@ -101,7 +102,9 @@ static int show(struct stat_targets *t, const struct stat_options *opt)
 
 	if (r)
 		return r;
-	if (!opt->asks_why)
+	if (opt->openmetrics)
+		stat_print_openmetrics(t);
+	else if (!opt->asks_why)
 		stat_print(t, opt);
 	else if (!stat_print_why(t, opt->why)) {
 		tool_error("no group %u here: nbar stat shows the groups and their indices",
@@ -122,6 +125,8 @@ static int read_option(void *arg, int c, const char *value)
 		return option_flag(&opt->json);
 	case 'l':
 		return option_flag(&opt->last);
+	case 'o':
+		return option_flag(&opt->openmetrics);
 	case 'y':
 		opt->asks_why = true;
 		return option_u32("--why", value, 0, UINT32_MAX, &opt->why);
@@ -139,6 +144,7 @@ static int parse(int argc, char **argv, struct stat_options *opt, bool *help)
 		{ "all", no_argument, NULL, 'a' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "last", no_argument, NULL, 'l' },
+		{ "openmetrics", no_argument, NULL, 'o' },
 		{ "watch", required_argument, NULL, 'w' },
 		{ "why", required_argument, NULL, 'y' },
 		{ "count", required_argument, NULL, 'n' },
@@ -152,6 +158,9 @@ static int parse(int argc, char **argv, struct stat_options *opt, bool *help)
 		return r;
 	if (opt->asks_why && (opt->json || opt->watch || opt->last))
 		return tool_usage("--why cannot be combined with --json, --last or --watch");
+	if (opt->openmetrics && (opt->json || opt->watch || opt->last || opt->all || opt->asks_why))
+		return tool_usage("--openmetrics cannot be combined with --all, --json, --last, "
+				  "--watch or --why");
 	if (opt->last && opt->watch && !opt->json)
 		return tool_usage("--last with --watch needs --json");
 	if (opt->count && !opt->watch)
@@ -175,6 +184,7 @@ int tool_stat(int argc, char **argv)
 		return r;
 	t = tool_alloc(1, sizeof(*t));
 	t->last = opt.last;
+	t->counters_only = opt.openmetrics;
 	if (!opt.nic)
 		r = find_nics(t);
 	else if ((t->name[0] = strdup(opt.nic)))

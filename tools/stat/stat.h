@@ -15,7 +15,7 @@
 
 struct stat_options {
 	const char *nic; /* NULL: all NICs of the run directory */
-	bool json, all;
+	bool json, all, openmetrics;
 	bool last;     /* asks for the last tokens of groups */
 	bool asks_why; /* prints why the barriers of the groups with index `why` are not complete */
 	uint32_t why;
@@ -38,7 +38,8 @@ struct stat_targets {
 	char *name[NBAR_NICS_MAX];
 	struct stat_nic now[NBAR_NICS_MAX], before[NBAR_NICS_MAX];
 	uint32_t n;
-	bool last; /* the user wants the last tokens of groups */
+	bool last;          /* the user wants the last tokens of groups */
+	bool counters_only; /* the user wants no groups */
 };
 
 /* Asks all NICs, and stores the replies in t->now. 0, or the exit status after a message. */
@@ -47,8 +48,9 @@ int stat_take(struct stat_targets *t);
 /* Flushes stdout. 0, or the exit status after a message. */
 int stat_flush(void);
 
-/* Prints the replies of all NICs. */
+/* Prints the replies of all NICs; as OpenMetrics, without groups. */
 void stat_print(const struct stat_targets *t, const struct stat_options *opt);
+void stat_print_openmetrics(const struct stat_targets *t);
 
 /* stat_latency.c: prints the latency of a NIC's barriers, and the last tokens of its groups. Prints
  * nothing if the NIC has had no barriers. */

@@ -46,7 +46,7 @@ static int keep_group_only(void *arg, const struct nbar_group_info *info)
 	return keep_group(arg, info, NULL);
 }
 
-static int take(const char *nic, bool last, struct stat_nic *s)
+static int take(const struct stat_targets *t, const char *nic, struct stat_nic *s)
 {
 	int r = nbar_nic_stat(nic, &s->nic);
 
@@ -58,9 +58,9 @@ static int take(const char *nic, bool last, struct stat_nic *s)
 		memset(&s->latency, 0, sizeof(s->latency));
 		r = 0;
 	}
-	if (!r)
-		r = last ? nbar_nic_group_stats(nic, keep_group, s)
-			 : nbar_nic_groups(nic, keep_group_only, s);
+	if (!r && !t->counters_only)
+		r = t->last ? nbar_nic_group_stats(nic, keep_group, s)
+			    : nbar_nic_groups(nic, keep_group_only, s);
 	if (!r)
 		return 0;
 	tool_error("%s", r == -ENOMEM ? "no memory for the groups of a NIC" : nbar_error());
@@ -72,7 +72,7 @@ int stat_take(struct stat_targets *t)
 	int r = 0;
 
 	for (uint32_t i = 0; i < t->n && !r; i++)
-		r = take(t->name[i], t->last, &t->now[i]);
+		r = take(t, t->name[i], &t->now[i]);
 	return r;
 }
 

@@ -33,11 +33,6 @@ static void on_wire(struct control_wire *at)
 	at->wire->ops->serve(at->wire);
 }
 
-static void on_serve(const struct control_serve *s)
-{
-	s->fn(s->arg);
-}
-
 /* Runs on the polling thread. */
 static void run_stop(void *arg, uint64_t now)
 {
@@ -129,9 +124,6 @@ static bool on_event(struct control *k, void *from)
 		break;
 	case CONTROL_LOOK:
 		control_look(k);
-		break;
-	case CONTROL_SERVE:
-		on_serve(from);
 		break;
 	}
 	return true;
@@ -273,10 +265,7 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 	k->fds_own = fds_open();
 	k->alive_ms = config->alive_ms;
 	k->alive = config->alive;
-	k->serve = (struct control_serve){ CONTROL_SERVE, config->serve, config->serve_arg };
 	rc = k->epoll < 0 ? -errno : control_watch(k, k->stop_fd, k);
-	if (rc == 0 && config->serve)
-		rc = control_watch(k, config->serve_fd, &k->serve);
 	k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (rc < 0)
 		log_error("control sockets: %s", strerror(-rc));

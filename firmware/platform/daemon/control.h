@@ -25,11 +25,6 @@ struct control_config {
 	 * thread, and then calls alive(): this shows that neither thread hangs. 0: never. */
 	uint32_t alive_ms;
 	void (*alive)(void);
-	/* When serve_fd becomes readable, the control thread calls serve(serve_arg), which must not
-	 * wait. NULL: no such descriptor. */
-	int serve_fd;
-	void (*serve)(void *arg);
-	void *serve_arg;
 	/*
 	 * For in-process NICs, whose mailbox is shared: clients of this process come by
 	 * control_admit, clients of other processes by the listening socket (control_socket_id).

@@ -22,8 +22,7 @@ enum control_source {
 	CONTROL_USER,
 	CONTROL_CLIENT,
 	CONTROL_WIRE,
-	CONTROL_LOOK,
-	CONTROL_SERVE /* control_config.serve_fd */
+	CONTROL_LOOK
 };
 
 /* A user with clients at the NICs of a daemon. */
@@ -55,12 +54,6 @@ struct control_wire {
 	struct wire_base *wire;
 };
 
-struct control_serve {
-	enum control_source source;
-	void (*fn)(void *arg);
-	void *arg;
-};
-
 struct control_nic {
 	enum control_source source;
 	int fd;
@@ -90,7 +83,6 @@ struct control {
 	enum control_source look; /* of nicd->look_fd: see look.c */
 	uint64_t alive_at;
 	void (*alive)(void);
-	struct control_serve serve;
 	uint64_t nheard;
 	uint32_t nnic;
 	struct control_nic nic[NBAR_NICS_MAX];

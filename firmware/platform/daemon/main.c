@@ -23,8 +23,6 @@
 #include "control.h"
 #include "daemon.h"
 #include "log.h"
-#include "metrics.h"
-#include "metrics_text.h"
 #include "options.h"
 #include "privileges.h"
 #include "service.h"
@@ -219,32 +217,6 @@ static void show_alive(void)
 	service_notify("WATCHDOG=1");
 }
 
-/* Without --metrics, *out stays NULL. */
-static int metrics_begin(const struct options *o, struct nicd *d, struct metrics **out)
-{
-	const struct metrics_config config = {
-		.address = &o->metrics,
-		.mode = o->mode,
-		.group = o->group,
-		.timeout_ms = METRICS_TIMEOUT_MS,
-		.fresh_ms = METRICS_FRESH_MS,
-		.write = metrics_text_write,
-		.arg = d,
-	};
-
-	return o->metrics.length ? metrics_open(&config, out) : 0;
-}
-
-static void metrics_show(const struct options *o, const struct metrics *m)
-{
-	const char *path = metrics_address_path(&o->metrics);
-
-	if (path)
-		printf("metrics: unix:%s\n", path);
-	else if (m)
-		printf("metrics: port %u\n", metrics_port(m));
-}
-
 /* With --trace: opens a trace for each NIC. */
 static int traces_open(const struct options *o, struct nicd *d)
 {
@@ -269,7 +241,6 @@ static void traces_close(struct nicd *d)
 
 static int serve(const struct options *o, struct nicd *d, int stop_fd)
 {
-	struct metrics *metrics = NULL;
 	struct control_config config = {
 		.run_dir = o->run_dir,
 		.mode = o->mode,
@@ -283,22 +254,12 @@ static int serve(const struct options *o, struct nicd *d, int stop_fd)
 
 	CPU_CLR(o->cpu, &others);
 	config.cpus = CPU_COUNT(&others) > 0 ? &others : &o->allowed;
-	if (metrics_begin(o, d, &metrics) < 0)
+	if (control_start(d, &config, &control) < 0)
 		return 1;
-	if (metrics) {
-		config.serve_fd = metrics_fd(metrics);
-		config.serve = metrics_serve;
-		config.serve_arg = metrics;
-	}
-	if (control_start(d, &config, &control) < 0) {
-		metrics_close(metrics);
-		return 1;
-	}
 	for (uint32_t i = 0; i < d->nnic; i++)
 		printf("nic %s ready: wire %s, address %s, socket %s\n", d->nic[i]->device.name,
 		       d->nic[i]->device.wire->name, d->nic[i]->device.wire->text,
 		       control_path(control, i));
-	metrics_show(o, metrics);
 	if (fflush(stdout) != 0)
 		log_error("cannot write to stdout: %s; the NICs are ready all the same",
 			  strerror(errno));
@@ -306,7 +267,6 @@ static int serve(const struct options *o, struct nicd *d, int stop_fd)
 	nicd_run(d, o->idle, o->nallowed > 1 ? NICD_SPIN_NS_DEFAULT : 0);
 	service_notify("STOPPING=1");
 	control_end(control);
-	metrics_close(metrics);
 	return 0;
 }
 

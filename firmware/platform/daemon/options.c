@@ -117,21 +117,6 @@ struct given {
 	bool cpu, idle, check;
 };
 
-/* Refuses a metrics socket named *.sock in the run directory: these are sockets of NICs. */
-static int metrics_check(const struct options *o)
-{
-	const char *path = metrics_address_path(&o->metrics);
-	size_t dir = strlen(o->run_dir), n = path ? strlen(path) : 0;
-
-	if (n <= dir + 5 || strncmp(path, o->run_dir, dir) != 0 || path[dir] != '/' ||
-	    strcmp(path + n - 5, ".sock") != 0)
-		return -1;
-	log_error("--metrics unix:%s: in the run directory only NICs have names that end in .sock; "
-		  "try unix:%s/metrics",
-		  path, o->run_dir);
-	return EXIT_USAGE;
-}
-
 /* Checks options that depend on each other, and sets their defaults. */
 static int finish(struct options *o, const struct given *given)
 {
@@ -153,8 +138,6 @@ static int finish(struct options *o, const struct given *given)
 			  o->cpu);
 		return EXIT_USAGE;
 	}
-	if (metrics_check(o) != -1)
-		return EXIT_USAGE;
 	if (!given->idle)
 		o->idle = given->cpu && o->nallowed >= 4 ? NICD_IDLE_SPIN : NICD_IDLE_YIELD;
 	if (o->config.user_percent == 0)
@@ -181,7 +164,6 @@ enum {
 	OPT_HUGE,
 	OPT_TUNE,
 	OPT_KEY_FILE,
-	OPT_METRICS,
 	OPT_TRACE,
 	OPT_CONFIG,
 	OPT_CHECK,
@@ -207,7 +189,6 @@ static const struct option long_options[] = {
 	{ "huge", required_argument, NULL, OPT_HUGE },
 	{ "tune", required_argument, NULL, OPT_TUNE },
 	{ "key-file", required_argument, NULL, OPT_KEY_FILE },
-	{ "metrics", required_argument, NULL, OPT_METRICS },
 	{ "trace", required_argument, NULL, OPT_TRACE },
 	{ "config", required_argument, NULL, OPT_CONFIG },
 	{ "check-config", no_argument, NULL, OPT_CHECK },
@@ -298,8 +279,6 @@ static int option_take(struct options *o, int which, const char *arg, struct giv
 		return tune_load(arg, &o->tune) < 0 ? EXIT_USAGE : -1;
 	case OPT_KEY_FILE:
 		return wire_auth_load("--key-file", arg, &o->auth) < 0 ? EXIT_USAGE : -1;
-	case OPT_METRICS:
-		return metrics_address_parse(arg, &o->metrics) < 0 ? EXIT_USAGE : -1;
 	case OPT_TRACE:
 		rc = daemon_number("trace", arg, 10, 1, NBAR_TRACE_EVENTS_MAX, &n);
 		o->trace = (uint32_t)n;

@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <sys/types.h>
 
-#include "metrics.h"
 #include "nicd.h"
 #include "spec.h"
 #include "tune.h"
@@ -38,7 +37,6 @@ struct options {
 	enum option_huge huge;
 	struct tune tune;      /* empty: no tune file was given */
 	struct wire_auth auth; /* auth.hash is NULL: no key was given */
-	struct metrics_address metrics;
 	uint32_t trace; /* events to keep, by NIC; 0: none */
 	uint32_t nnic;
 	struct option_nic nic[NBAR_NICS_MAX];

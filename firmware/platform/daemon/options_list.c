@@ -30,7 +30,6 @@ static const char help[] =
 	"  --config FILE      options, one per line, without dashes;  --check-config: only check them\n"
 	"  --tune FILE        what the algorithm auto is by the size of a group (see the man page)\n"
 	"  --key-file FILE    frames that leave the machine have tags by this key (man page)\n"
-	"  --metrics ADDRESS  serve counters for Prometheus: unix:PATH or 127.0.0.1:PORT\n"
 	"  --trace N          keep the last N events of each NIC, for nbar trace\n"
 	"  --list-algs        the algorithms;  --list-wires, --version, --help: lists and texts alone\n"
 	"EAL arguments are DPDK's, for example: -- --vdev=net_af_packet0,iface=eth1\n"
