@@ -364,8 +364,9 @@ enum nbar_counter {
 struct nbar_rep_nic_stat {
 	char nic[NBAR_NAME_MAX];
 	char wire[NBAR_NAME_MAX];
-	char address[64]; /* for people */
-	uint32_t pid;     /* of the daemon, in its own PID namespace; nbar_nic_stat maps it */
+	char address[64];     /* for people */
+	char address_why[96]; /* why the NIC has this address; for people; may be empty */
+	uint32_t pid;         /* of the daemon, in its own PID namespace; nbar_nic_stat maps it */
 	uint32_t nport, ngroup, nlinger;
 	uint64_t counter[64]; /* NBAR_COUNTER_END of them used, the others 0 */
 };
@@ -465,7 +466,7 @@ NBAR_ABI_ASSERT(sizeof(struct nbar_rep_group_connect) == 8, "group connected");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_close) == 8, "group close");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_events) == 8, "group events");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_abort) == 8, "group abort");
-NBAR_ABI_ASSERT(sizeof(struct nbar_rep_nic_stat) == 656, "NIC statistics");
+NBAR_ABI_ASSERT(sizeof(struct nbar_rep_nic_stat) == 752, "NIC statistics");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_stat) == 8, "group statistics wanted");
 NBAR_ABI_ASSERT(sizeof(struct nbar_rep_group_stat) == 8, "group statistics");
 NBAR_ABI_ASSERT(sizeof(struct nbar_group_info) == 152, "group information");

@@ -49,6 +49,7 @@ int nbnic_request_nic_stat(struct nbnic_request *r)
 	nbnic_text_copy(call.out->nic, sizeof(call.out->nic), d->name);
 	nbnic_text_copy(call.out->wire, sizeof(call.out->wire), d->wire->name);
 	nbnic_text_copy(call.out->address, sizeof(call.out->address), d->wire->text);
+	nbnic_text_copy(call.out->address_why, sizeof(call.out->address_why), d->wire->why);
 	call.out->pid = d->pid;
 	nbnic_request_call(d, run_nic_stat, &call);
 	return 0;

@@ -6,8 +6,6 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -18,16 +16,11 @@
 
 #include "auth.h"
 #include "log.h"
+#include "udp_address.h"
 
 #define BURST 32u
 #define ROOM (WIRE_FRAME_MAX + 8) /* a longer datagram is cut off: it is no frame */
 #define RECEIVE_BUFFER (16 << 20) /* bytes; the kernel may give less */
-
-union udp_name {
-	struct sockaddr any;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-};
 
 struct udp_wire {
 	struct wire_base base;
@@ -125,93 +118,124 @@ static bool is_wildcard(const union udp_name *n)
 
 static void name_show(const union udp_name *n, char *text, size_t size)
 {
-	char ip[INET6_ADDRSTRLEN];
+	char ip[INET6_ADDRSTRLEN], zone[IF_NAMESIZE] = "";
 
-	if (n->any.sa_family == AF_INET)
+	if (n->any.sa_family == AF_INET) {
 		snprintf(text, size, "%s:%u", inet_ntop(AF_INET, &n->in.sin_addr, ip, sizeof(ip)),
 			 ntohs(n->in.sin_port));
-	else
-		snprintf(text, size, "[%s]:%u",
-			 inet_ntop(AF_INET6, &n->in6.sin6_addr, ip, sizeof(ip)),
-			 ntohs(n->in6.sin6_port));
-}
-
-/* Writes the IPv4 address of the first interface that other machines can reach, with any port. */
-static void bind_default(char *out, size_t size)
-{
-	struct ifaddrs *list = NULL;
-	char ip[INET_ADDRSTRLEN] = "127.0.0.1";
-	bool found = false;
-
-	if (getifaddrs(&list) < 0)
-		list = NULL;
-	for (struct ifaddrs *i = list; i && !found; i = i->ifa_next) {
-		const struct sockaddr_in *in = (const void *)i->ifa_addr;
-
-		found = in && in->sin_family == AF_INET && (i->ifa_flags & IFF_RUNNING) &&
-			!(i->ifa_flags & IFF_LOOPBACK);
-		if (found)
-			inet_ntop(AF_INET, &in->sin_addr, ip, sizeof(ip));
+		return;
 	}
-	if (list)
-		freeifaddrs(list);
-	snprintf(out, size, "%s:0", ip);
+	if (n->in6.sin6_scope_id)
+		if_indextoname(n->in6.sin6_scope_id, zone);
+	snprintf(text, size, "[%s%s%s]:%u", inet_ntop(AF_INET6, &n->in6.sin6_addr, ip, sizeof(ip)),
+		 zone[0] ? "%" : "", zone, ntohs(n->in6.sin6_port));
 }
 
-/* Binds the socket and finds the address for peers. */
-static int udp_bind(struct udp_wire *w, const char *nic, const char *bind_to, const char *address)
+/* Reads bind= and address=, or takes an address of this host. *told: the address for peers, if
+ * address= names one; else its family is 0. */
+static int names_read(struct udp_wire *w, const char *nic, const char *bind_to, const char *address,
+		      union udp_name *self, union udp_name *told)
 {
-	const char *port = strrchr(bind_to, ':');
-	union udp_name self, told;
-	socklen_t length, told_length;
-	int one = 1, buffer = RECEIVE_BUFFER, rc;
+	const char *port = bind_to ? strrchr(bind_to, ':') : NULL;
+	socklen_t length;
+	int rc;
 
-	if (!port || name_parse(bind_to, port, &self, &length) < 0) {
+	*told = (union udp_name){ .any.sa_family = AF_UNSPEC };
+	if (address && (name_parse(address, NULL, told, &length) < 0 || is_wildcard(told))) {
+		log_error("nic %s: address=%s is not the address of a machine, for example "
+			  "address=192.0.2.1",
+			  nic, address);
+		return -EINVAL;
+	}
+	if (bind_to && (!port || name_parse(bind_to, port, self, &length) < 0)) {
 		log_error("nic %s: bind=%s is not ADDRESS:PORT, for example bind=192.0.2.1:7000 or "
 			  "bind=[2001:db8::1]:7000",
 			  nic, bind_to);
 		return -EINVAL;
 	}
-	w->family = self.any.sa_family;
-	w->fd = socket(w->family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (w->fd >= 0 && w->family == AF_INET6)
-		(void)setsockopt(w->fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
-	if (w->fd < 0 || bind(w->fd, &self.any, length) < 0 ||
-	    getsockname(w->fd, &self.any, &length) < 0) {
-		rc = -errno;
-		log_error("nic %s: bind=%s: %s", nic, bind_to, strerror(-rc));
-		return rc;
+	if (address && bind_to && told->any.sa_family != self->any.sa_family) {
+		log_error("nic %s: one of address=%s and bind=%s is of IPv4, the other of IPv6",
+			  nic, address, bind_to);
+		return -EINVAL;
 	}
-	/* Exceeds the limit net.core.rmem_max if this process is permitted to do so. */
-	if (setsockopt(w->fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)) < 0)
-		(void)setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
-	(void)setsockopt(w->fd, SOL_SOCKET, SO_RXQ_OVFL, &one, sizeof(one));
-	if (!address && is_wildcard(&self)) {
+	if (bind_to && !address && is_wildcard(self)) {
 		log_error(
 			"nic %s: bind=%s is every address of this machine; say which one peers are to "
 			"send to, for example address=192.0.2.1",
 			nic, bind_to);
 		return -EINVAL;
 	}
-	if (address) {
-		if (name_parse(address, NULL, &told, &told_length) < 0 ||
-		    told.any.sa_family != w->family || is_wildcard(&told)) {
-			log_error(
-				"nic %s: address=%s is not the address of a machine, of the kind that "
-				"bind=%s is",
-				nic, address, bind_to);
-			return -EINVAL;
-		}
-		if (w->family == AF_INET)
-			self.in.sin_addr = told.in.sin_addr;
-		else
-			self.in6 = (struct sockaddr_in6){
-				.sin6_family = AF_INET6,
-				.sin6_port = self.in6.sin6_port,
-				.sin6_addr = told.in6.sin6_addr,
-				.sin6_scope_id = told.in6.sin6_scope_id,
-			};
+	snprintf(w->base.why, sizeof(w->base.why), "as %s= says", address ? "address" : "bind");
+	if (!bind_to && address)
+		*self = (union udp_name){ .any.sa_family = told->any.sa_family };
+	if (bind_to || address)
+		return 0;
+	rc = udp_address_find(self, w->base.why, sizeof(w->base.why));
+	if (rc < 0)
+		log_error(
+			"nic %s: cannot list the addresses of this host: %s; name one, for example "
+			"bind=192.0.2.1:0",
+			nic, strerror(-rc));
+	return rc;
+}
+
+/* Replaces the IP address, and keeps the port. */
+static void ip_set(union udp_name *n, const union udp_name *ip)
+{
+	union udp_name both = *ip;
+
+	both.in.sin_port = n->in.sin_port; /* at the same place in IPv4 and IPv6 */
+	*n = both;
+}
+_Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
+	       "a port has one place");
+
+/* Binds the socket. Frames must leave from the address that peers know. So a NIC on a wildcard
+ * binds to that address, unless the address belongs to a translator on the way to the peers. */
+static int socket_bind(int fd, const union udp_name *self, const union udp_name *told)
+{
+	union udp_name name = *self;
+
+	if (told->any.sa_family != AF_UNSPEC && is_wildcard(self)) {
+		ip_set(&name, told);
+		if (bind(fd, &name.any, udp_name_size(&name)) == 0)
+			return 0;
+		if (errno != EADDRNOTAVAIL)
+			return errno;
+		name = *self;
 	}
+	return bind(fd, &name.any, udp_name_size(&name)) == 0 ? 0 : errno;
+}
+
+/* Binds the socket and finds the address for peers. */
+static int udp_bind(struct udp_wire *w, const char *nic, const char *bind_to, const char *address)
+{
+	union udp_name self, told;
+	socklen_t length = sizeof(self);
+	int one = 1, buffer = RECEIVE_BUFFER, rc;
+	char text[sizeof(w->base.text)];
+
+	rc = names_read(w, nic, bind_to, address, &self, &told);
+	if (rc < 0)
+		return rc;
+	w->family = self.any.sa_family;
+	w->fd = socket(w->family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (w->fd >= 0 && w->family == AF_INET6)
+		(void)setsockopt(w->fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	rc = w->fd < 0 ? errno : socket_bind(w->fd, &self, &told);
+	if (rc == 0 && getsockname(w->fd, &self.any, &length) < 0)
+		rc = errno;
+	if (rc != 0) {
+		name_show(&self, text, sizeof(text));
+		log_error("nic %s: bind=%s: %s", nic, bind_to ? bind_to : text, strerror(rc));
+		return -rc;
+	}
+	/* Exceeds the limit net.core.rmem_max if this process is permitted to do so. */
+	if (setsockopt(w->fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)) < 0)
+		(void)setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+	(void)setsockopt(w->fd, SOL_SOCKET, SO_RXQ_OVFL, &one, sizeof(one));
+	if (address)
+		ip_set(&self, &told);
 	if (w->family == AF_INET6)
 		w->scope = self.in6.sin6_scope_id;
 	addr_pack(&self, &w->base.addr);
@@ -235,8 +259,6 @@ static void udp_forked(struct wire_base *base)
 
 static int udp_open(const char *nic, wire_option *option, void *args, struct wire_base **out)
 {
-	const char *bind_to = option(args, "bind");
-	char otherwise[INET_ADDRSTRLEN + 8];
 	struct udp_wire *w = calloc(1, sizeof(*w));
 	int rc;
 
@@ -245,8 +267,7 @@ static int udp_open(const char *nic, wire_option *option, void *args, struct wir
 		return -ENOMEM;
 	}
 	w->fd = -1;
-	bind_default(otherwise, sizeof(otherwise));
-	rc = udp_bind(w, nic, bind_to ? bind_to : otherwise, option(args, "address"));
+	rc = udp_bind(w, nic, option(args, "bind"), option(args, "address"));
 	if (rc < 0) {
 		udp_close(&w->base);
 		return rc;

@@ -46,7 +46,7 @@ static const struct wire wires[] = {
 		.tags = true,
 		.help = "UDP by plain sockets",
 		.key = {
-			{ "bind", "ADDRESS:PORT to receive at (a free port of the first address)" },
+			{ "bind", "ADDRESS:PORT to receive at (a free port, where the default route leaves)" },
 			{ "address", "ADDRESS that peers are told, if bind= is a wildcard" },
 		},
 		.ops = &wire_udp_ops,

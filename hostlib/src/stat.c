@@ -39,6 +39,7 @@ int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out)
 	reply.nic[sizeof(reply.nic) - 1] = 0;
 	reply.wire[sizeof(reply.wire) - 1] = 0;
 	reply.address[sizeof(reply.address) - 1] = 0;
+	reply.address_why[sizeof(reply.address_why) - 1] = 0;
 	*out = reply;
 	return 0;
 }

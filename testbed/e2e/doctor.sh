@@ -33,6 +33,8 @@ stale_socket() {
 ok "no run directory" doctor 1 'bad .*run directory' --run-dir "$work/none"
 ok "a daemon starts" daemon "$work/a" --nics 2
 ok "its NICs answer" doctor 0 'n1 answers' --run-dir "$work/a"
+ok "the address of an in-process NIC, and why it is this one" doctor 0 'in-process NIC .*address .*(' \
+	--run-dir "$work/a"
 ok "JSON" json
 ok "a socket without a daemon" stale_socket
 ok "wrong usage" doctor 2 'all arguments must be options' now

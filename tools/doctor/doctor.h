@@ -26,7 +26,7 @@ struct doctor_link {
 struct doctor_nic {
 	char name[NBAR_NAME_MAX];
 	int error;      /* 0, or negative errno of the request for its counters */
-	char text[256]; /* why, and what to do */
+	char text[256]; /* of the error: what to do; else wire and address, and why this address */
 };
 
 struct doctor_facts {
@@ -42,6 +42,7 @@ struct doctor_facts {
 	char run_dir[256];
 	int run_dir_error; /* 0, or positive errno of opening it */
 	struct doctor_nic nic[NBAR_NICS_MAX];
+	struct doctor_nic in_process; /* the NIC that a program has with host:wire=udp */
 	bool openmpi,
 		component;   /* Open MPI is installed, and the component coll/nbar in its folder */
 	bool mpich, preload; /* MPICH is installed, and libnbar-mpi-mpich.so is found */

@@ -92,11 +92,38 @@ static void on_rdma(struct doctor_facts *f, const char *name)
 	f->nrdma++;
 }
 
+static void ask_nic(struct doctor_nic *n, const char *nic)
+{
+	struct nbar_rep_nic_stat stat;
+
+	n->error = nbar_nic_stat(nic, &stat);
+	if (n->error)
+		snprintf(n->text, sizeof(n->text), "%s", nbar_error());
+	else
+		snprintf(n->text, sizeof(n->text), "wire %s, address %s%s%s%s", stat.wire,
+			 stat.address, stat.address_why[0] ? " (" : "", stat.address_why,
+			 stat.address_why[0] ? ")" : "");
+}
+
+/* Opens an in-process NIC, as a program of MPI without a daemon does, to see its address. */
+static void look_in_process(struct doctor_nic *n)
+{
+	struct nbar_port *port;
+
+	snprintf(n->name, sizeof(n->name), "host:wire=udp");
+	n->error = nbar_open(n->name, &port);
+	if (n->error) {
+		snprintf(n->text, sizeof(n->text), "%s", nbar_error());
+		return;
+	}
+	ask_nic(n, n->name);
+	nbar_close(port);
+}
+
 static void on_socket(struct doctor_facts *f, const char *name)
 {
 	struct doctor_nic *n = &f->nic[f->nnic];
 	size_t length = strlen(name);
-	struct nbar_rep_nic_stat stat;
 	char path[PATH_MAX];
 
 	if (f->nnic == NBAR_NICS_MAX || length <= 5 || strcmp(name + length - 5, ".sock") != 0 ||
@@ -104,9 +131,7 @@ static void on_socket(struct doctor_facts *f, const char *name)
 		return;
 	snprintf(n->name, sizeof(n->name), "%.*s", (int)(length - 5), name);
 	snprintf(path, sizeof(path), "%s/%s", f->run_dir, name);
-	n->error = nbar_nic_stat(path, &stat);
-	if (n->error)
-		snprintf(n->text, sizeof(n->text), "%s", nbar_error());
+	ask_nic(n, path);
 	f->nnic++;
 }
 
@@ -186,5 +211,6 @@ void doctor_look(struct doctor_facts *f)
 	each_entry("/sys/class/infiniband", on_rdma, f);
 	(void)nbar_run_dir_find(f->run_dir, sizeof(f->run_dir));
 	f->run_dir_error = each_entry(f->run_dir, on_socket, f);
+	look_in_process(&f->in_process);
 	look_mpi(f);
 }

@@ -60,8 +60,15 @@ static void judge_nics(const struct doctor_facts *f, struct doctor_report *r)
 			add(r, DOCTOR_BAD, "NIC", "%s does not answer as expected: %s", n->name,
 			    n->text);
 		else
-			add(r, DOCTOR_GOOD, "NIC", "%s answers, and is of this version", n->name);
+			add(r, DOCTOR_GOOD, "NIC", "%s answers, and is of this version: %s",
+			    n->name, n->text);
 	}
+	if (f->in_process.error)
+		add(r, DOCTOR_SLOW, "NIC", "programs have no in-process NIC: %s",
+		    f->in_process.text);
+	else
+		add(r, DOCTOR_GOOD, "NIC", "in-process NIC %s: %s", f->in_process.name,
+		    f->in_process.text);
 }
 
 static void judge_cpus(const struct doctor_facts *f, struct doctor_report *r)

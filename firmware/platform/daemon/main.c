@@ -256,10 +256,13 @@ static int serve(const struct options *o, struct nicd *d, int stop_fd)
 	config.cpus = CPU_COUNT(&others) > 0 ? &others : &o->allowed;
 	if (control_start(d, &config, &control) < 0)
 		return 1;
-	for (uint32_t i = 0; i < d->nnic; i++)
-		printf("nic %s ready: wire %s, address %s, socket %s\n", d->nic[i]->device.name,
-		       d->nic[i]->device.wire->name, d->nic[i]->device.wire->text,
-		       control_path(control, i));
+	for (uint32_t i = 0; i < d->nnic; i++) {
+		const struct wire_base *w = d->nic[i]->device.wire;
+
+		printf("nic %s ready: wire %s, address %s%s%s%s, socket %s\n",
+		       d->nic[i]->device.name, w->name, w->text, w->why[0] ? " (" : "", w->why,
+		       w->why[0] ? ")" : "", control_path(control, i));
+	}
 	if (fflush(stdout) != 0)
 		log_error("cannot write to stdout: %s; the NICs are ready all the same",
 			  strerror(errno));

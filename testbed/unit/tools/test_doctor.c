@@ -86,6 +86,34 @@ static void no_nic(void **state)
 	expect(&f, DOCTOR_BAD, "NIC", "speaks version 1", "");
 }
 
+static bool says(const struct doctor_facts *f, const char *text)
+{
+	struct doctor_report r;
+
+	doctor_judge(f, &r);
+	for (uint32_t i = 0; i < r.n; i++)
+		if (strstr(r.finding[i].text, text))
+			return true;
+	return false;
+}
+
+/* The address of each NIC, and why it has this address. */
+static void addresses(void **state)
+{
+	struct doctor_facts f = good();
+
+	(void)state;
+	f.nnic = 2;
+	f.nic[1] = (struct doctor_nic){ "n1", 0, "wire udp, address 10.0.0.1:7 (as bind= says)" };
+	f.in_process = (struct doctor_nic){ "host:wire=udp", 0, "address 10.0.0.2:9 (eth0)" };
+	assert_true(says(&f, "n1 answers, and is of this version: wire udp, address 10.0.0.1:7 "
+			     "(as bind= says)"));
+	assert_true(says(&f, "in-process NIC host:wire=udp: address 10.0.0.2:9 (eth0)"));
+	f.in_process.error = -ELIBACC;
+	strcpy(f.in_process.text, "needs a library of nbar");
+	expect(&f, DOCTOR_SLOW, "NIC", "no in-process NIC: needs a library", "");
+}
+
 static void slow(void **state)
 {
 	struct doctor_facts f = good();
@@ -153,7 +181,8 @@ static void many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_to_do), cmocka_unit_test(no_nic), cmocka_unit_test(slow),
+		cmocka_unit_test(nothing_to_do), cmocka_unit_test(no_nic),
+		cmocka_unit_test(addresses),     cmocka_unit_test(slow),
 		cmocka_unit_test(locked_memory), cmocka_unit_test(many),
 	};
 

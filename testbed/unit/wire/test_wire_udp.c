@@ -225,7 +225,7 @@ static void taken(void **state)
 	assert_non_null(strstr(text, a->text));
 }
 
-/* A wire without options takes an address of this machine. */
+/* A wire without options takes an address of this machine, and says why this one. */
 static void by_default(void **state)
 {
 	struct options options = { NULL, NULL };
@@ -233,9 +233,58 @@ static void by_default(void **state)
 
 	(void)state;
 	assert_int_equal(udp_open("n", option_of, &options, &w), 0);
-	assert_int_equal(w->addr.byte[0], 4);
+	assert_true(w->addr.byte[0] == 4 || w->addr.byte[0] == 6);
 	assert_memory_not_equal(w->addr.byte + 4, "\0\0\0\0", 4);
+	assert_string_not_equal(w->why, "");
 	udp_close(w);
+}
+
+/* A wire on a wildcard sends from the address that it tells peers, though another address of this
+ * machine is nearer to the peer. */
+static void sends_from_address(void **state)
+{
+	struct options options = { .bind = "0.0.0.0:0", .address = "127.0.0.2" };
+	struct nbnic_addr from;
+
+	(void)state;
+	udp_close(a);
+	assert_int_equal(udp_open("a", option_of, &options, &a), 0);
+	assert_string_equal(a->why, "as address= says");
+	transmit(1);
+	assert_int_equal(udp_poll(b, &nic, 0, 1), 1);
+	addr_pack(&((struct udp_wire *)b)->from[0], &from);
+	assert_memory_equal(&from, &a->addr, sizeof(from));
+}
+
+/* An address that a translator gives: the wire receives at all addresses of this machine. */
+static void address_of_translator(void **state)
+{
+	struct options options = { .bind = "0.0.0.0:0", .address = "192.0.2.77" };
+	union udp_name self;
+	socklen_t length = sizeof(self);
+	struct wire_base *w;
+
+	(void)state;
+	assert_int_equal(udp_open("n", option_of, &options, &w), 0);
+	assert_ptr_equal(strstr(w->text, "192.0.2.77:"), w->text);
+	assert_int_equal(getsockname(((struct udp_wire *)w)->fd, &self.any, &length), 0);
+	assert_true(is_wildcard(&self));
+	assert_memory_equal(w->addr.byte + 2, &self.in.sin_port, 2);
+	udp_close(w);
+}
+
+/* People see the zone of a link-local address: without it, they cannot use the address. */
+static void zone_shown(void **state)
+{
+	const union udp_name name = { .in6 = { .sin6_family = AF_INET6,
+					       .sin6_port = htons(7000),
+					       .sin6_addr.s6_addr = { 0xfe, 0x80, [15] = 1 },
+					       .sin6_scope_id = 1 } };
+	char text[64];
+
+	(void)state;
+	name_show(&name, text, sizeof(text));
+	assert_string_equal(text, "[fe80::1%lo]:7000");
 }
 
 #define LONG "1111111111111111111111111111111111111111111111111111111111111111"
@@ -250,6 +299,7 @@ static const struct opened opened[] = {
 	{ { "127.0.0.1:0", NULL }, "127.0.0.1:", 0 },
 	{ { "[127.0.0.1]:0", NULL }, "127.0.0.1:", 0 },
 	{ { "0.0.0.0:0", "127.0.0.1" }, "127.0.0.1:", 0 },
+	{ { NULL, "127.0.0.1" }, "127.0.0.1:", 0 },
 	{ { "127.0.0.1", NULL }, "bind=127.0.0.1 is not ADDRESS:PORT", -EINVAL },
 	{ { "127.0.0.1:65536", NULL }, "is not ADDRESS:PORT", -EINVAL },
 	{ { "127.0.0.1:", NULL }, "is not ADDRESS:PORT", -EINVAL },
@@ -262,7 +312,7 @@ static const struct opened opened[] = {
 	{ { "localhost:0", NULL }, "is not ADDRESS:PORT", -EINVAL },
 	{ { "0.0.0.0:0", NULL }, "is every address of this machine", -EINVAL },
 	{ { "0.0.0.0:0", "0.0.0.0" }, "address=0.0.0.0 is not the address", -EINVAL },
-	{ { "0.0.0.0:0", "::1" }, "address=::1 is not the address", -EINVAL },
+	{ { "0.0.0.0:0", "::1" }, "one of address=::1 and bind=0.0.0.0:0 is of IPv4", -EINVAL },
 	{ { "0.0.0.0:0", "127.0.0.1:7" }, "is not the address", -EINVAL },
 };
 
@@ -274,7 +324,8 @@ static const struct opened opened_ipv6[] = {
 	{ { "[::1:0", NULL }, "is not ADDRESS:PORT", -EINVAL },
 	{ { "[::]:0", NULL }, "is every address of this machine", -EINVAL },
 	{ { "[::]:0", "::" }, "address=:: is not the address", -EINVAL },
-	{ { "[::]:0", "127.0.0.1" }, "address=127.0.0.1 is not the address", -EINVAL },
+	{ { "[::]:0", "127.0.0.1" }, "one of address=127.0.0.1 and bind=[::]:0 is of", -EINVAL },
+	{ { NULL, "::1" }, "[::1]:", 0 },
 };
 
 static void opens(const struct opened *o)
@@ -290,7 +341,7 @@ static void opens(const struct opened *o)
 	if (rc == 0)
 		text = w->text;
 	if (rc != o->error || !strstr(text, o->said) || (rc == 0 && strstr(text, o->said) != text))
-		fail_msg("bind=%s address=%s: %d, %s", options.bind,
+		fail_msg("bind=%s address=%s: %d, %s", options.bind ? options.bind : "-",
 			 options.address ? options.address : "-", rc, text);
 	if (rc == 0)
 		udp_close(w);
@@ -325,6 +376,9 @@ int main(void)
 		cmocka_unit_test(forked),
 		cmocka_unit_test_setup_teardown(taken, setup, teardown),
 		cmocka_unit_test(by_default),
+		cmocka_unit_test_setup_teardown(sends_from_address, setup, teardown),
+		cmocka_unit_test(address_of_translator),
+		cmocka_unit_test(zone_shown),
 		cmocka_unit_test(options),
 		cmocka_unit_test(options_ipv6),
 	};
