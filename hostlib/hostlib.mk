@@ -2,7 +2,7 @@
 # libnbar: what a program links. Sees nbar.h, the ABI and libc; no firmware, no DPDK.
 
 UNITS += lib example
-CFLAGS_lib = -D_GNU_SOURCE -DNBAR_NO_EXTRA -fPIC -Ihostlib/include -Ihostlib/src -Ifirmware/include
+CFLAGS_lib = -D_GNU_SOURCE -fPIC -Ihostlib/include -Ihostlib/src -Ifirmware/include
 LIB_SRC := $(wildcard hostlib/src/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/lib/%.o)
 LIB_SO := libnbar.so.$(firstword $(subst ., ,$(VERSION)))
@@ -25,7 +25,7 @@ OBJS += $(LIB_OBJ)
 # where the compiler has none.
 HAS_OPENMP := $(shell echo 'int main(void) { return 0; }' | \
                 $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo yes)
-CFLAGS_example = -D_DEFAULT_SOURCE -DNBAR_NO_EXTRA -Ihostlib/include -Ifirmware/include
+CFLAGS_example = -D_DEFAULT_SOURCE -Ihostlib/include -Ifirmware/include
 EXAMPLE_SRC := hostlib/examples/hello.c $(if $(HAS_OPENMP),hostlib/examples/openmp.c)
 EXAMPLE_OBJ := $(EXAMPLE_SRC:%.c=$(BUILD)/example/%.o)
 EXAMPLES := $(EXAMPLE_SRC:hostlib/examples/%.c=$(BUILD)/examples/%)

@@ -3,7 +3,7 @@
 # e2e/. All speak TAP; testbed/run counts. A test is added to TEST_LIST by being there.
 
 UNITS += test
-CFLAGS_test = -D_GNU_SOURCE -DNBAR_NO_EXTRA -Ihostlib/include -Ihostlib/src -Ifirmware/include -Ifirmware/core \
+CFLAGS_test = -D_GNU_SOURCE -Ihostlib/include -Ihostlib/src -Ifirmware/include -Ifirmware/core \
               -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon -Impi-glue $(TOOLS_INC) \
               -Itestbed
 
@@ -43,9 +43,6 @@ $(BUILD)/test_hostlib_host: ALL_LDFLAGS += $(call wrap,dlopen dlsym connect gets
 $(BUILD)/test_hostlib_fd $(BUILD)/test_hostlib_late $(BUILD)/test_hostlib_link $(BUILD)/test_hostlib_requests: ALL_LDFLAGS += $(call wrap,recv recvmsg sendmsg)
 $(BUILD)/test_hostlib_link: ALL_LDFLAGS += $(call wrap,nblib_link_start)
 $(BUILD)/test_hostlib_wait: ALL_LDFLAGS += $(call wrap,clock_gettime nanosleep poll shutdown syscall)
-$(BUILD)/test_spare_rare $(BUILD)/test_spare_orders: ALL_LDFLAGS += $(call wrap,$(addprefix nbar_,group_open group_close group_peers group_connect_start group_connect_test post test signal_send signal_recv))
-$(BUILD)/test_spare_orders: ALL_LDFLAGS += $(call wrap,nanosleep clock_gettime)
-$(BUILD)/test_spare_rare: ALL_LDFLAGS += $(call wrap,calloc free)
 
 # With the library that makes tags, if it is there.
 $(BUILD)/test/testbed/unit/wire/test_wire_auth.o: CFLAGS_test += $(if $(SODIUM),-DWIRES_SODIUM -Itestbed/unit/nic)

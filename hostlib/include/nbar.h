@@ -238,10 +238,4 @@ int nbar_team_finish(struct nbar_team *team, uint32_t ticket);
 #ifdef __cplusplus
 }
 #endif
-
-/* Programs of version 0.1 get nbar_extra.h from here. Define NBAR_NO_EXTRA to include it yourself,
- * as all programs must from version 0.3 on. */
-#ifndef NBAR_NO_EXTRA
-#include "nbar_extra.h"
-#endif
 #endif

@@ -79,32 +79,6 @@ struct nbar_signal_in {
 int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out);
 
 /*
- * Spare: makes a smaller group of the survivors when members have failed, without a new exchange of
- * addresses. While all members are alive, each member opens a spare beside its group, with the same
- * rank and size, exchanges the endpoint address of the spare too, and connects the spare. After a
- * failure, the survivors must agree on the list of failed ranks, and pass the same ranks, in any
- * order, to nbar_spare_shrink. The new ranks are the old ranks without the gaps. On one port, one
- * thread at a time; the port must have no other "signal" group. A spare connects to every member.
- */
-struct nbar_spare;
-
-/* attr: as for the group; the new groups get the same, but their own rank and size. The texts of
- * attr must stay valid. The caller closes *out. Errors: as nbar_group_open. */
-int nbar_spare_open(struct nbar_port *port, const struct nbar_group_attr *attr,
-		    struct nbar_spare **out, struct nbar_endpoint *endpoint);
-int nbar_spare_connect(struct nbar_spare *s, const struct nbar_endpoint *endpoints);
-void nbar_spare_close(struct nbar_spare *s);
-
-/* Makes the new group, which is connected and has had one barrier; the caller closes *out. Errors:
- * -EINVAL a rank is impossible; -ETIME timeout_ns have passed: a member that is not on the list has
- * failed, or has another list; others as nbar_group_open and nbar_test. After -ETIME the spare
- * keeps the group, and the next call continues with it, even if other members are still in their
- * first call. A call with other failed ranks, or after another error, begins anew: then all members
- * must call again. */
-int nbar_spare_shrink(struct nbar_spare *s, const uint32_t *failed, uint32_t nfailed,
-		      uint64_t timeout_ns, struct nbar_group **out);
-
-/*
  * Teams of all kinds: struct nbar_team of nbar.h, and memory behind it.
  *
  * "sense-reverse"
@@ -236,20 +210,6 @@ int nbar_why_text(uint16_t why, char *out, size_t size);
 /* Writes in words that the NIC of this host has shown no sign of life while threads waited for a
  * barrier of the group; "" if the NIC runs. Returns as snprintf. */
 int nbar_nic_why(const struct nbar_group *g, char *out, size_t size);
-
-/* Old names, for one version: NBAR_NO_OLD_NAMES leaves them out. */
-#ifndef NBAR_NO_OLD_NAMES
-#define nbar_blob nbar_endpoint
-#define NBAR_BLOB_SIZE NBAR_ENDPOINT_SIZE
-#define NBAR_LATE_MAX NBAR_STRAGGLERS_MAX
-#define nbar_crew nbar_process_team
-#define nbar_crew_init nbar_process_team_init
-#define nbar_crew_post nbar_process_team_post_as
-#define nbar_crew_test nbar_process_team_test
-#define nbar_crew_wait nbar_process_team_wait
-#define NBAR_CREW_MAX NBAR_PROCESS_TEAM_MAX
-#endif
-/* End of old names. */
 
 #ifdef __cplusplus
 }

@@ -222,7 +222,6 @@ static const struct option long_options[] = {
 	OPTION_OF_ALL,
 	{ "full", no_argument, NULL, 'f' },
 	{ "resume", no_argument, NULL, OPTION_RESUME },
-	{ "verbs", required_argument, NULL, OPT_KEYS }, /* old name of host-keys */
 	OPTIONS(OPTION_VALUE, OPTION_FLAG){ 0 },
 };
 

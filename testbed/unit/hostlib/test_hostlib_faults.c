@@ -21,7 +21,6 @@
 #include "internal.h"
 #include "unit/inproc.h"
 
-#define SHRINK_CALLS 6u
 #define LONG_NS UINT64_C(60000000000)
 
 static _Thread_local struct {
@@ -135,8 +134,7 @@ static struct inproc *nics;
 /* What one run has opened. */
 struct run {
 	struct nbar_port *port[3];
-	struct nbar_group *group[2], *attached, *small;
-	struct nbar_spare *spare[2];
+	struct nbar_group *group[2], *attached;
 };
 
 #define TRY(call)                   \
@@ -201,30 +199,6 @@ static int share_and_look(struct run *r)
 	return nbar_group_abort(r->group[0]);
 }
 
-/* Only the first SHRINK_CALLS calls in a shrink fail: the number of later calls depends on the
- * machine. */
-static int shrink(struct run *r)
-{
-	static const uint32_t failed = 1;
-	uint32_t kept;
-	struct nbar_endpoint endpoint[2];
-
-	for (uint32_t i = 0; i < 2; i++) {
-		const struct nbar_group_attr attr = { .rank = i, .size = 2, .tag = 2 };
-
-		TRY(nbar_spare_open(r->port[i], &attr, &r->spare[i], &endpoint[i]));
-	}
-	for (uint32_t i = 0; i < 2; i++)
-		TRY(nbar_spare_connect(r->spare[i], endpoint));
-	kept = fault.left;
-	if (kept > SHRINK_CALLS)
-		fault.left = 0;
-	TRY(nbar_spare_shrink(r->spare[0], &failed, 1, LONG_NS, &r->small));
-	if (kept > SHRINK_CALLS)
-		fault.left = kept;
-	return 0;
-}
-
 static int run(void)
 {
 	struct run r = { .port = { NULL } };
@@ -234,14 +208,9 @@ static int run(void)
 		rc = barriers(&r);
 	if (rc == 0)
 		rc = share_and_look(&r);
-	if (rc == 0)
-		rc = shrink(&r);
-	nbar_group_close(r.small);
 	nbar_group_close(r.attached);
-	for (uint32_t i = 0; i < 2; i++) {
-		nbar_spare_close(r.spare[i]);
+	for (uint32_t i = 0; i < 2; i++)
 		nbar_group_close(r.group[i]);
-	}
 	for (uint32_t i = 0; i < 3; i++)
 		nbar_close(r.port[i]);
 	return rc;

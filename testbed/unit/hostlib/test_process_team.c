@@ -139,23 +139,6 @@ static void a_wait_can_time_out(void **state)
 	require_ok(nbar_process_team_wait(&procs, NULL, 1, &asleep, 0));
 }
 
-/* Old names: a program for the previous version compiles and runs. */
-static void old_names_still_work(void **state)
-{
-	struct nbar_crew crew;
-	struct nbar_blob blob = { .byte = { 0 } };
-
-	(void)state;
-	(void)blob;
-	assert_int_equal(sizeof(blob), NBAR_BLOB_SIZE);
-	assert_int_equal(nbar_crew_init(&crew, NBAR_CREW_MAX + 1), -ERANGE);
-	require_ok(nbar_crew_init(&crew, 1));
-	require_ok(nbar_crew_post(&crew, NULL, 0, 1));
-	assert_int_equal(nbar_crew_test(&crew, NULL, 1), 1);
-	require_ok(nbar_crew_wait(&crew, NULL, 1, NULL, 0));
-}
-/* The old names end here. */
-
 /* --- with a group ---------------------------------------------------------------------------- */
 
 /* NICS hosts with a process team each; the first process of each host has opened the group, the
@@ -391,7 +374,6 @@ int main(void)
 		cmocka_unit_test(tickets_wrap),
 		cmocka_unit_test(several_under_way),
 		cmocka_unit_test(a_wait_can_time_out),
-		cmocka_unit_test(old_names_still_work),
 		cmocka_unit_test(with_a_group),
 		cmocka_unit_test(several_under_way_with_a_group),
 		cmocka_unit_test(a_full_host),

@@ -70,7 +70,7 @@ static void waiting_sleeps_and_times_out(void **state)
 /* For longer than the retry budget no host calls the library. The NICs answer anyway. */
 static void computes_long(void)
 {
-	uint32_t late[NBAR_LATE_MAX], ticket;
+	uint32_t late[NBAR_STRAGGLERS_MAX], ticket;
 
 	join(QUICK);
 	if (rank == 1) {
@@ -80,7 +80,7 @@ static void computes_long(void)
 		want_ok(nbar_post(group, &ticket));
 		nap_ms(1000);
 		want_error(nbar_wait(group, ticket, 1000000), -ETIME, "rank 1 (late for ");
-		want(nbar_missing(group, late, NBAR_LATE_MAX) == 1 && late[0] == 1, "%u", late[0]);
+		want(nbar_missing(group, late, NBAR_STRAGGLERS_MAX) == 1 && late[0] == 1, "%u", late[0]);
 		want_ok(nbar_wait(group, ticket, NBAR_FOREVER));
 	}
 	leave();
