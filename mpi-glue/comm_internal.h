@@ -114,13 +114,12 @@ void nbmpi_ports_close(void);
 /* --- mates.c: the ranks of this host -----------------------------------------------------------
  */
 
-/* The memory that the ranks of a host share. The leader makes it (a descriptor), and sends it to
- * each other rank, which has a socket for it. key is different for each set-up. Each rank maps the
- * memory by the descriptor. Negative: failed, see errno. */
-int nbmpi_memory_make(uint32_t nlocal);
-int nbmpi_memory_socket(uint64_t key, uint32_t rank);
-int nbmpi_memory_send(int memory, uint64_t key, uint32_t rank);
-int nbmpi_memory_receive(int socket);
+/* The memory that the ranks of a host share. The leader makes it (a descriptor), and each other
+ * rank opens it; key is different for each set-up. Each rank maps the memory by the descriptor.
+ * Then the leader removes the name. Negative: failed, see errno. */
+int nbmpi_memory_make(uint64_t key, uint32_t leader, uint32_t nlocal);
+int nbmpi_memory_open(uint64_t key, uint32_t leader);
+void nbmpi_memory_unlink(uint64_t key, uint32_t leader);
 int nbmpi_memory_join(struct nbmpi_comm *c, int memory);
 void nbmpi_memory_leave(struct nbmpi_comm *c);
 

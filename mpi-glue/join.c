@@ -29,8 +29,8 @@ struct set_up {
 	uint32_t *local;
 	struct nbmpi_host host; /* of a leader */
 	struct nbmpi_speech *speech;
-	int memory, socket; /* descriptors; -1: none */
-	char cause[256];    /* reason of this rank's vote against the set-up */
+	int memory;      /* a descriptor; -1: none */
+	char cause[256]; /* reason of this rank's vote against the set-up */
 };
 
 /* Message from a leader to the other ranks of its host. */
@@ -91,18 +91,16 @@ static enum nbmpi_why group_open(struct set_up *s)
 
 /* --- the set-up ------------------------------------------------------------------------------ */
 
-/* A leader opens its group and its memory, other ranks a socket to receive them. */
+/* A leader opens its group and makes the memory of its host. */
 static enum nbmpi_why open_all(struct set_up *s)
 {
 	struct nbmpi_comm *c = s->c;
 	enum nbmpi_why why = NBMPI_WHY_none;
 
-	if (c->rank != c->leader) {
-		s->socket = nbmpi_memory_socket(s->key, c->rank);
-		return s->socket < 0 ? memory_failed(s, "open a socket for it") : why;
-	}
+	if (c->rank != c->leader)
+		return why;
 	if (c->nlocal > 1) {
-		s->memory = nbmpi_memory_make(c->nlocal);
+		s->memory = nbmpi_memory_make(s->key, c->leader, c->nlocal);
 		if (s->memory < 0)
 			return errno == ERANGE ? nic_failed(s, NBMPI_WHY_memory)
 					       : memory_failed(s, "make it");
@@ -144,8 +142,6 @@ static int tell_mates(struct set_up *s, enum nbmpi_why *why)
 	for (uint32_t i = 1; i < c->nlocal && rc == 0; i++) {
 		struct nbmpi_message message = { s->local[i], sizeof(told), false, &told, NULL };
 
-		if (*why == NBMPI_WHY_none && nbmpi_memory_send(s->memory, s->key, s->local[i]) < 0)
-			*why = memory_failed(s, "send it to another rank");
 		told.why = *why;
 		rc = s->channel.exchange(c->mpi, s->channel.tag + 1, &message, 1);
 	}
@@ -164,9 +160,9 @@ static int hear_leader(struct set_up *s, struct told *told, enum nbmpi_why *why)
 	*why = (enum nbmpi_why)told->why;
 	if (*why != NBMPI_WHY_none)
 		return 0;
-	s->memory = nbmpi_memory_receive(s->socket);
+	s->memory = nbmpi_memory_open(s->key, c->leader);
 	if (s->memory < 0)
-		*why = memory_failed(s, "receive that of the first rank of this host");
+		*why = memory_failed(s, "open that of the first rank of this host");
 	return 0;
 }
 
@@ -293,7 +289,6 @@ int nbmpi_set_up(struct nbmpi_comm *c)
 		.c = c,
 		.channel = { .exchange = ops->exchange, .mpi = c->mpi },
 		.memory = -1,
-		.socket = -1,
 	};
 	int rc = agree(&s);
 
@@ -302,10 +297,11 @@ int nbmpi_set_up(struct nbmpi_comm *c)
 	free(s.speech);
 	free(c->tuned_host);
 	c->tuned_host = NULL;
-	if (s.memory >= 0)
+	if (s.memory >= 0) {
+		if (c->rank == c->leader)
+			nbmpi_memory_unlink(s.key, c->leader);
 		close(s.memory);
-	if (s.socket >= 0)
-		close(s.socket);
+	}
 	c->path = rc == 0 && c->why == NBMPI_WHY_none ? NBMPI_OFFLOADED : NBMPI_PLAIN;
 	if (c->path == NBMPI_PLAIN)
 		nbmpi_leave(c);

@@ -2,24 +2,22 @@
 /*
  * mates.c - the ranks of a host: the memory that they share, and whether they still run.
  *
- * Called by the set-up (join.c), and by ranks that wait for long. The memory has no name: nothing
- * is left behind, even if the ranks are killed. Its descriptor goes through a socket, because ranks
- * in different containers may not read each other's /proc.
+ * Called by the set-up (join.c), and by ranks that wait for long. The memory is a file that only
+ * its user can open, and only during the set-up: then the leader unlinks it. No rank receives
+ * anything from a process of another user. If the leader is killed during the set-up, a file of
+ * some KiB stays in the folder until the user removes it or the machine restarts; nobody opens it,
+ * because each set-up draws a new key.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "comm_internal.h"
-
-#define STRANGERS 16 /* messages of other users that a rank skips */
+#include "nbar_hostnic.h"
 
 static size_t size_of(uint32_t nlocal)
 {
@@ -45,127 +43,60 @@ static struct nbmpi_memory *map(int fd, uint32_t nlocal)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-int nbmpi_memory_make(uint32_t nlocal)
+static void path_of(uint64_t key, uint32_t leader, char out[64])
 {
-	int fd = memfd_create("nbar-procs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	struct nbmpi_memory *m;
-
-	if (fd < 0 || ftruncate(fd, (off_t)size_of(nlocal)) != 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-		return failed(fd);
-	m = map(fd, nlocal);
-	if (!m)
-		return failed(fd);
-	errno = -nbar_process_team_init(&m->procs, nlocal);
-	munmap(m, size_of(nlocal));
-	return errno == 0 ? fd : failed(fd);
+	snprintf(out, 64, NBAR_HOSTNIC_DIR "/nbar-%016llx-%u.procs", (unsigned long long)key,
+		 leader);
 }
 
-/* --- its descriptor -------------------------------------------------------------------------- */
-
-/* Makes an abstract address, and no file: valid in one network namespace, as a host is (node.h). */
-static socklen_t address_of(uint64_t key, uint32_t rank, struct sockaddr_un *out)
+int nbmpi_memory_make(uint64_t key, uint32_t leader, uint32_t nlocal)
 {
-	*out = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1) +
-	       (socklen_t)snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "nbar-%016llx-%u",
-				   (unsigned long long)key, rank);
-}
+	struct nbmpi_memory *m = NULL;
+	char path[64];
+	int fd, rc;
 
-int nbmpi_memory_socket(uint64_t key, uint32_t rank)
-{
-	struct sockaddr_un address;
-	socklen_t size = address_of(key, rank, &address);
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
-
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0 ||
-	    bind(fd, (const struct sockaddr *)&address, size) != 0)
-		return failed(fd);
-	return fd;
-}
-
-union rights {
-	struct cmsghdr align;
-	char byte[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
-};
-
-int nbmpi_memory_send(int memory, uint64_t key, uint32_t rank)
-{
-	struct sockaddr_un to;
-	union rights rights = { .byte = { 0 } };
-	struct iovec body = { "m", 1 };
-	struct msghdr msg = {
-		.msg_name = &to,
-		.msg_namelen = address_of(key, rank, &to),
-		.msg_iov = &body,
-		.msg_iovlen = 1,
-		.msg_control = &rights,
-		.msg_controllen = CMSG_SPACE(sizeof(int)),
-	};
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &memory, sizeof(memory));
-	if (fd < 0 || sendmsg(fd, &msg, MSG_NOSIGNAL) < 0)
-		return failed(fd);
-	close(fd);
-	return 0;
-}
-
-/* Returns the received descriptor. *ours: a process of this user has sent it. */
-static int take(struct msghdr *msg, bool *ours)
-{
-	struct ucred who;
-	int fd = -1;
-
-	*ours = false;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		if (c->cmsg_level != SOL_SOCKET)
-			continue;
-		/* Our leader sends one descriptor; a stranger may send more. */
-		for (size_t at = 0;
-		     c->cmsg_type == SCM_RIGHTS && CMSG_LEN(at + sizeof(fd)) <= c->cmsg_len;
-		     at += sizeof(fd)) {
-			if (fd >= 0)
-				close(fd);
-			memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
-		}
-		if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof(who))) {
-			memcpy(&who, CMSG_DATA(c), sizeof(who));
-			*ours = who.uid == geteuid();
-		}
+	path_of(key, leader, path);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -1;
+	/* Without reserved pages, a rank would die of SIGBUS in a full folder. */
+	rc = posix_fallocate(fd, 0, (off_t)size_of(nlocal));
+	if (rc == 0) {
+		m = map(fd, nlocal);
+		rc = m ? -nbar_process_team_init(&m->procs, nlocal) : errno;
 	}
-	return fd;
+	if (m)
+		munmap(m, size_of(nlocal));
+	if (rc == 0)
+		return fd;
+	nbmpi_memory_unlink(key, leader);
+	errno = rc;
+	return failed(fd);
 }
 
-int nbmpi_memory_receive(int socket)
+int nbmpi_memory_open(uint64_t key, uint32_t leader)
 {
-	for (int i = 0; i < STRANGERS; i++) {
-		char byte;
-		union rights rights;
-		struct iovec body = { &byte, 1 };
-		struct msghdr msg = {
-			.msg_iov = &body,
-			.msg_iovlen = 1,
-			.msg_control = &rights,
-			.msg_controllen = sizeof(rights),
-		};
-		bool ours;
-		int fd;
+	struct stat st;
+	char path[64];
+	int fd;
 
-		if (recvmsg(socket, &msg, MSG_CMSG_CLOEXEC) < 0)
-			return -1;
-		fd = take(&msg, &ours);
-		if (ours && fd >= 0)
-			return fd;
-		if (fd >= 0)
-			close(fd);
-	}
+	path_of(key, leader, path);
+	/* Whatever has this name: open() does not wait for it. */
+	fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return failed(fd);
+	if (S_ISREG(st.st_mode) && st.st_uid == geteuid())
+		return fd;
 	errno = EPERM;
-	return -1;
+	return failed(fd);
+}
+
+void nbmpi_memory_unlink(uint64_t key, uint32_t leader)
+{
+	char path[64];
+
+	path_of(key, leader, path);
+	unlink(path);
 }
 
 /* --- who is there ---------------------------------------------------------------------------- */

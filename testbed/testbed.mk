@@ -79,14 +79,14 @@ $(BUILD)/test_glue_config: ALL_LDFLAGS += $(call wrap,dlopen uname)
 RANKS_OBJ := $(BUILD)/test/testbed/unit/glue/ranks.o $(BUILD)/test/testbed/unit/glue/rank_faults.o
 RANKS_BIN := $(patsubst %,$(BUILD)/%,test_join test_join_faults test_glue_wait test_glue_post test_glue_ended test_glue_tuned test_glue_last test_glue_rare)
 $(RANKS_BIN): $(RANKS_OBJ)
-$(RANKS_BIN): ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc free getrandom memfd_create ftruncate fcntl mmap socket setsockopt bind connect sendmsg recvmsg fstat pthread_create pthread_join pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock clock_gettime sched_yield nanosleep)
+$(RANKS_BIN): ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc free getrandom open posix_fallocate mmap socket connect sendmsg recvmsg fstat pthread_create pthread_join pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock clock_gettime sched_yield nanosleep)
 $(BUILD)/test_glue_ended: ALL_LDFLAGS += $(call wrap,nbar_nic_why)
 $(BUILD)/test_glue_post: ALL_LDFLAGS += $(call wrap,nbar_post)
 $(BUILD)/test_glue_last: ALL_LDFLAGS += $(call wrap,nbar_group_stat_sized nbar_wait nbar_process_team_wait)
 $(BUILD)/test_glue_tuned: ALL_LDFLAGS += $(call wrap,dlopen dlsym dlerror)
 $(BUILD)/test_glue_rare: ALL_LDFLAGS += $(call wrap,nbar_group_open nbar_missing_why nbar_error)
 OBJS += $(RANKS_OBJ)
-$(BUILD)/test_mates: ALL_LDFLAGS += $(call wrap,geteuid close sendmsg recvmsg)
+$(BUILD)/test_mates: ALL_LDFLAGS += $(call wrap,geteuid close)
 $(BUILD)/test_mates_ended: ALL_LDFLAGS += $(call wrap,open read)
 $(BUILD)/test_glue_node: ALL_LDFLAGS += $(call wrap,malloc free uname access sched_getaffinity open read stat)
 
@@ -129,14 +129,13 @@ TESTS += $(BUILD)/adversary
 TEST_LIST += $(BUILD)/adversary
 OBJS += $(ADVERSARY_OBJ)
 
-# Two users at one daemon; likewise.
-STRANGERS_OBJ := $(patsubst %.c,$(BUILD)/test/%.o,testbed/e2e/strangers.c testbed/e2e/raw.c)
-$(BUILD)/strangers: $(STRANGERS_OBJ)
+# Two users at one daemon, and clients that misuse their sockets; likewise.
+$(BUILD)/strangers $(BUILD)/clients: $(BUILD)/%: $(BUILD)/test/testbed/e2e/%.o $(BUILD)/test/testbed/e2e/raw.o
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
-TESTS += $(BUILD)/strangers
-TEST_LIST += $(BUILD)/strangers
-OBJS += $(BUILD)/test/testbed/e2e/strangers.o
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -lpthread
+TESTS += $(BUILD)/strangers $(BUILD)/clients
+TEST_LIST += $(BUILD)/strangers $(BUILD)/clients
+OBJS += $(BUILD)/test/testbed/e2e/strangers.o $(BUILD)/test/testbed/e2e/clients.o
 
 # What the firmware may need and include; the script asks for the flags of the units themselves.
 TEST_LIST += testbed/firmware-check.sh

@@ -45,7 +45,7 @@ int control_listen(struct control_nic *at, const struct control_config *config)
 		return rc;
 	/* Nobody can connect before listen(), so the permissions are right from the start. */
 	if ((config->group == (gid_t)-1 || chown(at->socket.path, (uid_t)-1, config->group) == 0) &&
-	    chmod(at->socket.path, config->mode) == 0 && listen(at->fd, SOMAXCONN) == 0)
+	    chmod(at->socket.path, config->mode) == 0 && daemon_listen(at->fd) == 0)
 		return control_watch(at->control, at->fd, at);
 	rc = -errno;
 	log_error("control socket %s: %s", at->socket.path, strerror(errno));
@@ -110,7 +110,7 @@ void control_listen_private(struct control_nic *at)
 		return;
 	remove_left_behind();
 	id = bind_private(fd, &at->socket);
-	if (id != 0 && listen(fd, SOMAXCONN) == 0 && control_watch(at->control, fd, at) == 0) {
+	if (id != 0 && daemon_listen(fd) == 0 && control_watch(at->control, fd, at) == 0) {
 		at->fd = fd;
 		at->socket_id = id;
 		return;

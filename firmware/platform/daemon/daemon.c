@@ -72,6 +72,18 @@ int daemon_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
+int daemon_listen(int fd)
+{
+	const int none = 0;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none));
+	return listen(fd, SOMAXCONN);
+}
+
 bool daemon_send(int to, const void *message, size_t length, int fd)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)message, .iov_len = length };

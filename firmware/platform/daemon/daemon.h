@@ -28,6 +28,10 @@ int daemon_group(const char *text, gid_t *out);
  * inherit the mask. SIGPIPE and SIGHUP are ignored. */
 int daemon_signals(void);
 
+/* Makes a control socket listen. Where the kernel can (Linux 6.16), no client can send descriptors
+ * over its connections: sendmsg fails. 0 or -1. */
+int daemon_listen(int fd);
+
 /* Sends a message to a client, with a descriptor unless fd is -1. Never blocks. False: the client
  * is gone, or does not read. */
 bool daemon_send(int to, const void *message, size_t length, int fd);

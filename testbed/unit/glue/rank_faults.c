@@ -183,14 +183,11 @@ void __wrap_free(void *block)
 		return fails(#name) ? (failed) : __real_##name arguments; \
 	}
 
-WRAP(int, memfd_create, -1, (const char *name, unsigned flags), (name, flags))
-WRAP(int, ftruncate, -1, (int fd, off_t size), (fd, size))
+WRAP(int, open, -1, (const char *path, int flags, mode_t mode), (path, flags, mode))
+WRAP(int, posix_fallocate, fault.error, (int fd, off_t at, off_t size), (fd, at, size))
 WRAP(void *, mmap, MAP_FAILED, (void *at, size_t size, int prot, int flags, int fd, off_t offset),
      (at, size, prot, flags, fd, offset))
 WRAP(int, socket, -1, (int domain, int type, int protocol), (domain, type, protocol))
-WRAP(int, setsockopt, -1, (int fd, int level, int name, const void *value, socklen_t size),
-     (fd, level, name, value, size))
-WRAP(int, bind, -1, (int fd, const struct sockaddr *at, socklen_t size), (fd, at, size))
 WRAP(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))
 /* A rank waits until the kernel has gathered enough randomness. */
 ssize_t __real_getrandom(void *to, size_t size, unsigned flags);
@@ -246,20 +243,6 @@ int __wrap_pthread_join(pthread_t id, void **result)
 {
 	calls.threads--;
 	return __real_pthread_join(id, result);
-}
-
-/* The argument of a command is a number, an address or nothing: libgcov gives an address. */
-int __real_fcntl(int fd, int command, ...);
-int __wrap_fcntl(int fd, int command, ...);
-int __wrap_fcntl(int fd, int command, ...)
-{
-	void *argument;
-	va_list args;
-
-	va_start(args, command);
-	argument = va_arg(args, void *); /* as the C library reads it */
-	va_end(args);
-	return fails("fcntl") ? -1 : __real_fcntl(fd, command, argument);
 }
 
 /* --- locks -------------------------------------------------------------------------------------

@@ -319,7 +319,7 @@ static uint32_t mappings(void)
 	uint32_t n = 0;
 
 	while (f && fgets(text, sizeof(text), f))
-		n += strstr(text, "memfd:nbar-procs") != NULL;
+		n += strstr(text, ".procs") != NULL;
 	if (f)
 		fclose(f);
 	return n;

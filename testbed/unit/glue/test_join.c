@@ -270,13 +270,14 @@ static void without_a_nic(void **state)
 	against(NBMPI_WHY_group, "rank 0: a NIC has no group for it: ");
 }
 
-/* Another job has a socket at the address that this one would have with the key 0. */
+/* Another job has the file that this one would have with the key 0. */
 static void beside_another_job(void)
 {
-	int socket = nbmpi_memory_socket(0, ranks_me);
+	int memory = nbmpi_memory_make(0, ranks_me, 2);
 
 	barriers();
-	close(socket);
+	close(memory);
+	nbmpi_memory_unlink(0, ranks_me);
 }
 
 static void each_set_up_has_a_key(void **state)

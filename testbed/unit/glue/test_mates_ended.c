@@ -65,7 +65,12 @@ static uint32_t descriptors(void)
 static struct nbmpi_comm *five(void)
 {
 	static struct nbmpi_comm c;
-	int memory = nbmpi_memory_make(RANKS);
+	const uint64_t key = (uint64_t)getpid();
+	int error = stat_error, memory;
+
+	stat_error = 0;
+	memory = nbmpi_memory_make(key, 0, RANKS);
+	stat_error = error;
 
 	c = (struct nbmpi_comm){ .nlocal = RANKS };
 	for (uint32_t i = RANKS; i-- > 0;) {
@@ -74,6 +79,7 @@ static struct nbmpi_comm *five(void)
 		c.mate = c.rank = i;
 		assert_int_equal(nbmpi_memory_join(&c, memory), 0);
 	}
+	nbmpi_memory_unlink(key, 0);
 	close(memory);
 	return &c;
 }

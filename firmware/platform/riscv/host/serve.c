@@ -59,7 +59,7 @@ int serve_listen(const struct options *o, struct rundir_socket *out)
 	}
 	/* Nobody can connect before listen(), so the permissions are right from the start. */
 	if ((o->group == (gid_t)-1 || chown(out->path, (uid_t)-1, o->group) == 0) &&
-	    chmod(out->path, o->mode) == 0 && listen(fd, SOMAXCONN) == 0)
+	    chmod(out->path, o->mode) == 0 && daemon_listen(fd) == 0)
 		return fd;
 	rc = -errno;
 	log_error("control socket %s: %s", out->path, strerror(errno));
