@@ -62,6 +62,8 @@ static bool done(struct request *r)
 	r->complete = true;
 	if (rc < 0)
 		r->code = r->barrier.code;
+	/* Lets MPICH receive the messages that were sent before the barrier. */
+	pmpi_progress();
 	PMPI_Grequest_complete(r->handle);
 	return true;
 }

@@ -13,6 +13,7 @@
 struct coll_nbar_request_t {
 	ompi_request_t super;
 	struct nbmpi_request barrier;
+	bool complete; /* the next call of on_progress reports it */
 	struct coll_nbar_request_t *next;
 };
 typedef struct coll_nbar_request_t coll_nbar_request_t;
@@ -26,16 +27,24 @@ static struct {
 	ompi_communicator_t *kept; /* see keep */
 } pending = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Tests a request. 0: not yet; else r->super.req_status has the result. */
-static int test(coll_nbar_request_t *r)
+/*
+ * Tests a request. False: not yet; else r->super.req_status has the result. A complete request is
+ * reported in the next pass of Open MPI's progress: in between, Open MPI receives the messages that
+ * were sent before the barrier.
+ */
+static bool test(coll_nbar_request_t *r)
 {
-	int rc = nbmpi_test(&r->barrier);
+	int rc;
 
+	if (r->complete)
+		return true;
+	rc = nbmpi_test(&r->barrier);
+	r->complete = rc != 0;
 	if (rc < 0) {
 		r->super.req_status.MPI_ERROR = r->barrier.code;
 		r->super.req_type = COLL_NBAR_FAILED;
 	}
-	return rc;
+	return false;
 }
 
 /* Removes complete requests from the list. */
@@ -46,7 +55,7 @@ static coll_nbar_request_t *take_done(void)
 	while (*at) {
 		coll_nbar_request_t *r = *at;
 
-		if (test(r) == 0) {
+		if (!test(r)) {
 			at = &r->next;
 			continue;
 		}
@@ -150,6 +159,7 @@ ompi_request_t *coll_nbar_request_new(ompi_communicator_t *comm)
 
 	if (!r)
 		return NULL;
+	r->complete = false;
 	OMPI_REQUEST_INIT(&r->super, false);
 	r->super.req_type = OMPI_REQUEST_COLL;
 	r->super.req_status.MPI_ERROR = MPI_SUCCESS;

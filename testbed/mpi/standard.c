@@ -328,6 +328,7 @@ static const struct {
 	{ "persistent-among", rule_persistent_among,
 	  "a start has no place among other collectives" },
 #endif
+	{ "probe", rule_probe, "a message from before a barrier is there after it" },
 	{ "freed", rule_freed, "a communicator is freed with barriers under way" },
 	{ "handle-again", rule_handle_again, "a handle that MPI uses again is a new communicator" },
 	{ "requests", rule_requests, "requests of barriers among those of messages" },

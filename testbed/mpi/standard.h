@@ -52,6 +52,9 @@ bool is_child(const char *name);
 /* standard_memory.c: allocations that fail. */
 void rule_memory(void);
 
+/* standard_probe.c: messages from before a barrier. */
+void rule_probe(void);
+
 /* standard_ulfm.c: a communicator that a rank revokes. */
 void rule_revoked(void);
 

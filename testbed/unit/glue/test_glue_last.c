@@ -282,11 +282,12 @@ static void the_other_sleeps(void)
 	expect(nbmpi_barrier(c.nbar) == 0, "a barrier");
 	if (ranks_me == 0)
 		return;
-	expect(waits == *progress, "%u waits", waits);
+	/* The last call into the MPI follows the barrier. */
+	expect(waits == *progress - 1, "%u waits", waits);
 	/* Each twice as long as the one before, up to 3.2 ms. */
 	expect(waited_ns == 50000 * (63 + UINT64_C(64) * (waits - 6)), "%u ns",
 	       (unsigned)waited_ns);
-	expect(calls.yields == waits, "besides the fake MPI, somebody yields");
+	expect(calls.yields == *progress, "besides the fake MPI, somebody yields");
 }
 
 static void ranks_sleep_ever_longer(void **state)
@@ -313,7 +314,8 @@ static void progress(void)
 		nbar_process_team_post(&waiting->memory->procs, NULL, 1, NULL);
 }
 
-/* Calls into the MPI of a rank that waits alone until its n-th call. */
+/* Calls into the MPI of a rank that waits alone until its n-th call; without that which follows the
+ * barrier, so that the MPI receives messages from before it. */
 static uint32_t waits_until(enum nbmpi_wait wait, uint32_t n)
 {
 	static const struct nbmpi_ops ops = { .progress = progress };
@@ -330,7 +332,7 @@ static uint32_t waits_until(enum nbmpi_wait wait, uint32_t n)
 	assert_int_equal(nbmpi_barrier(c), 0);
 	assert_string_equal(said_end(), ""); /* it has not waited for long */
 	two_ranks_close(c);
-	return progresses;
+	return progresses - 1;
 }
 
 static void a_rank_that_waits_calls_the_mpi(void **state)
