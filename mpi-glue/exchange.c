@@ -27,8 +27,11 @@ static uint32_t children_of(uint32_t rank, uint32_t size, uint32_t child[CHILDRE
 }
 
 /* False: the rank is left out, and this rank votes against in its place. */
-static bool takes_part(enum nbmpi_why why, uint32_t rank, struct nbmpi_sum *sum)
+static bool takes_part(const struct nbmpi_channel *at,
+		       enum nbmpi_why (*meet)(void *mpi, uint32_t rank), uint32_t rank,
+		       struct nbmpi_sum *sum)
 {
+	enum nbmpi_why why = meet ? meet(at->mpi, rank) : NBMPI_WHY_none;
 	uint64_t no = nbmpi_vote_no(why, rank);
 
 	if (why == NBMPI_WHY_none)
@@ -48,12 +51,12 @@ int nbmpi_tree_sum(const struct nbmpi_channel *at, uint32_t rank, uint32_t size,
 	int rc;
 
 	for (uint32_t i = 0; i < all; i++)
-		if (takes_part(meet(at->mpi, child[i]), rank, sum)) {
+		if (takes_part(at, meet, child[i], sum)) {
 			message[n] = (struct nbmpi_message){ child[i], sizeof(part[n]), true,
 							     &part[n], NULL };
 			n++;
 		}
-	top = rank == 0 || !takes_part(meet(at->mpi, parent), rank, sum);
+	top = rank == 0 || !takes_part(at, meet, parent, sum);
 	sum->before = 0;
 	rc = at->exchange(at->mpi, at->tag + 1, message, n);
 	for (uint32_t i = 0; i < n && rc == 0; i++) {

@@ -21,7 +21,7 @@ struct nbmpi_channel {
 /*
  * Does nbmpi_ops.sum by messages over a binomial tree. meet: NBMPI_WHY_none if the other rank takes
  * part, and knows that this rank takes part. Otherwise both leave each other out, and all ranks
- * learn the reason.
+ * learn the reason. NULL: all ranks take part.
  */
 int nbmpi_tree_sum(const struct nbmpi_channel *at, uint32_t rank, uint32_t size,
 		   enum nbmpi_why (*meet)(void *mpi, uint32_t rank), struct nbmpi_sum *sum);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "comm.h"
+#include "exchange.h"
 #include "node.h"
 #include "pmpi.h"
 
@@ -41,6 +42,8 @@ static MPI_Comm to_comm(void *mpi)
 {
 	return (MPI_Comm)(uintptr_t)mpi;
 }
+
+static struct nbmpi_start start;
 
 /* --- functions that the core needs from MPI -------------------------------------------------- */
 
@@ -124,26 +127,39 @@ static uint32_t *mpi_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 	return (uint32_t *)rank;
 }
 
-static int mpi_sum(void *mpi, struct nbmpi_sum *sum)
-{
-	return pmpi_sum(to_comm(mpi), sum);
-}
-
 static int mpi_exchange(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n)
 {
 	MPI_Group group;
 	int rc;
 
 	PMPI_Comm_group(to_comm(mpi), &group);
-	for (uint32_t i = 0; i < n; i++) {
-		if (message[i].rank != NBAR_RANK_NONE)
-			message[i].rank = (uint32_t)world_rank(group, (int)message[i].rank);
-	}
+	rc = pmpi_exchange(world.comm, group, (int)tag & world.tags, message, n);
 	PMPI_Group_free(&group);
-	rc = pmpi_exchange(world.comm, (int)tag & world.tags, message, n);
 	if (rc != MPI_SUCCESS) /* call the error handler of the user's communicator */
 		PMPI_Comm_call_errhandler(to_comm(mpi), rc);
 	return rc;
+}
+
+/*
+ * Not by MPICH's own Allreduce: it takes 134 KB of the stack, and a thread may have less.
+ *
+ * Other threads may call this function for other communicators, and all their messages use
+ * world.comm. So rank 0 of this communicator chooses tags that no other sum has.
+ */
+static int mpi_sum(void *mpi, struct nbmpi_sum *sum)
+{
+	static uint32_t sums; /* relaxed: it orders nothing */
+	struct nbmpi_channel at = { .exchange = mpi_exchange, .mpi = mpi };
+	int rank, size, rc;
+
+	PMPI_Comm_rank(to_comm(mpi), &rank);
+	PMPI_Comm_size(to_comm(mpi), &size);
+	at.tag = 2 * (start.rank +
+		      (uint32_t)world.size * __atomic_fetch_add(&sums, 1, __ATOMIC_RELAXED));
+	rc = PMPI_Bcast(&at.tag, 1, MPI_UINT32_T, 0, to_comm(mpi));
+	if (rc != MPI_SUCCESS)
+		return rc;
+	return nbmpi_tree_sum(&at, (uint32_t)rank, (uint32_t)size, NULL, sum);
 }
 
 static int error_code(const char *text)
@@ -365,8 +381,6 @@ static int tag_bits(void)
 	return bits;
 }
 
-static struct nbmpi_start start = { .ops = &ops };
-
 /* Before MPI begins. */
 static void configure(void)
 {
@@ -386,6 +400,7 @@ static int begin(int rc)
 	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &world.size);
 	start.rank = (uint32_t)rank;
+	start.ops = &ops;
 	nbmpi_config_check(&start.config, start.rank);
 	nbmpi_node_self(&start.config, start.rank, &self);
 	node = malloc((size_t)world.size * sizeof(*node));

@@ -25,9 +25,10 @@ int pmpi_request_start(struct nbmpi_comm *c, MPI_Comm comm, MPI_Request *out);
 /* Lets MPI make progress with everything that is pending. */
 void pmpi_progress(void);
 
-/* nbmpi_ops.sum, and .exchange on a communicator that uses this tag for nothing else. */
-int pmpi_sum(MPI_Comm comm, struct nbmpi_sum *sum);
-int pmpi_exchange(MPI_Comm comm, int tag, struct nbmpi_message *message, uint32_t n);
+/* nbmpi_ops.exchange on a communicator that uses this tag for nothing else. The messages have ranks
+ * of `group`. */
+int pmpi_exchange(MPI_Comm comm, MPI_Group group, int tag, struct nbmpi_message *message,
+		  uint32_t n);
 
 /* Names of Fortran's module mpi_f08. */
 void mpi_init_f08_(int *ierror);

@@ -333,6 +333,7 @@ static const struct {
 	{ "handle-again", rule_handle_again, "a handle that MPI uses again is a new communicator" },
 	{ "requests", rule_requests, "requests of barriers among those of messages" },
 	{ "threads", rule_threads, "threads, which complete each other's barriers" },
+	{ "stack", rule_stack, "a thread with a small stack sets a communicator up" },
 	{ "counters", rule_counters, "MPI_T or the library count each barrier once" },
 	{ "inter", rule_inter, "intercommunicators" },
 	{ "spawn", rule_spawn, "barriers with a process that has been spawned" },
@@ -356,8 +357,8 @@ int main(int argc, char **argv)
 	int all = 0, size, level = MPI_THREAD_SINGLE;
 
 	program = argv[0];
-	/* Only for this rule: with MPI_THREAD_MULTIPLE some MPIs lack functions. */
-	if (argc == 2 && strcmp(argv[1], "threads") == 0)
+	/* Only for these rules: with MPI_THREAD_MULTIPLE some MPIs lack functions. */
+	if (argc == 2 && (strcmp(argv[1], "threads") == 0 || strcmp(argv[1], "stack") == 0))
 		level = MPI_THREAD_MULTIPLE;
 	MPI_Init_thread(&argc, &argv, level, &level);
 	/* MPICH 4.2 takes the buffer away, and lines of ranks would mix. */

@@ -55,6 +55,9 @@ void rule_memory(void);
 /* standard_probe.c: messages from before a barrier. */
 void rule_probe(void);
 
+/* standard_stack.c: threads with small stacks. */
+void rule_stack(void);
+
 /* standard_ulfm.c: a communicator that a rank revokes. */
 void rule_revoked(void);
 

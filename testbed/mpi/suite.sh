@@ -272,7 +272,7 @@ suite_long() {
 # Rules of the standard, each in its own run: on two hosts, with NICs in daemons and in-process
 # NICs, and on one host.
 standard_tests="ahead ahead-offloaded receives receives-offloaded receives-ahead status order
-                persistent-crossed persistent-among probe freed handle-again requests threads
+                persistent-crossed persistent-among probe freed handle-again requests threads stack
                 counters inter spawn sessions memory descriptors fails fails-freed handlers
                 wrong-communicator"
 
@@ -300,12 +300,12 @@ standard() {
 	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
 	standard_tests="${STANDARD:+$standard_tests}"
 	standard_tests="${standard_tests:-ahead-offloaded receives-offloaded receives-ahead status
-		probe freed threads inter memory descriptors fails-freed}"
+		probe freed threads stack inter memory descriptors fails-freed}"
 	standard_on "standard, 2 hosts, in-process NICs"
 	unset NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
 	down && up 1
 	standard_tests="ahead ahead-offloaded receives receives-offloaded receives-ahead status order
-		probe freed handle-again requests threads counters inter memory descriptors"
+		probe freed handle-again requests threads stack counters inter memory descriptors"
 	standard_on "standard, 1 host"
 	down
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "comm_internal.h"
+#include "exchange.h"
 #include "pmpi.h"
 
 struct lib {
@@ -63,17 +64,25 @@ static uint64_t host(void *mpi, uint32_t rank)
 	return w->host[rank];
 }
 
-static int sum(void *mpi, struct nbmpi_sum *sum)
-{
-	(void)mpi;
-	return pmpi_sum(MPI_COMM_WORLD, sum);
-}
-
 /* Exchanges messages for the set-up. This program has no other messages in flight. */
 static int exchange(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n)
 {
+	MPI_Group group;
+	int rc;
+
 	(void)mpi;
-	return pmpi_exchange(MPI_COMM_WORLD, tag & 1, message, n);
+	PMPI_Comm_group(MPI_COMM_WORLD, &group);
+	rc = pmpi_exchange(MPI_COMM_WORLD, group, tag & 1, message, n);
+	PMPI_Group_free(&group);
+	return rc;
+}
+
+static int sum(void *mpi, struct nbmpi_sum *sum)
+{
+	const struct nbmpi_channel at = { .exchange = exchange };
+	const struct mpib_world *w = mpi;
+
+	return nbmpi_tree_sum(&at, (uint32_t)w->rank, (uint32_t)w->size, NULL, sum);
 }
 
 static int error(const char *text)
