@@ -37,6 +37,8 @@ OBJS += $(SINGLE_MAPPING_OBJ)
 # Calls that a test replaces. In the first, each of these calls fails once.
 wrap = $(1:%=-Wl$(comma)--wrap=%)
 $(BUILD)/test_hostlib_faults: ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc free pthread_mutex_lock pthread_mutex_unlock socket connect getsockopt sendmsg recvmsg recv mmap sched_getaffinity)
+$(BUILD)/test_file: ALL_LDFLAGS += $(call wrap,read)
+$(BUILD)/test_trace: ALL_LDFLAGS += $(call wrap,fstat)
 $(BUILD)/test_fit: ALL_LDFLAGS += $(call wrap,malloc)
 $(BUILD)/test_flats: ALL_LDFLAGS += $(call wrap,calloc)
 $(BUILD)/test_hostlib_host: ALL_LDFLAGS += $(call wrap,dlopen dlsym connect getsockopt geteuid poll)

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include "nbar_file.h"
 
 struct reader {
 	const char *path;
@@ -343,20 +343,18 @@ int profile_parse(const char *text, size_t length, const char *path, struct prof
 
 int profile_read(const char *path, struct profile **out, char *why, size_t size)
 {
-	const struct reader r = { path, why, size };
-	json_error_t error;
-	struct stat st;
+	char *text, reason[128];
+	size_t length;
+	int rc = nbar_file_read(path, PROFILE_FILE_MAX, &text, &length);
 
-	if (stat(path, &st)) {
-		int rc = -errno;
-
+	if (rc < 0) {
 		snprintf(why, size, "cannot read the profile %s: %s; nbar profile makes one", path,
-			 strerror(errno));
+			 nbar_file_reason(rc, PROFILE_FILE_MAX, reason, sizeof(reason)));
 		return rc;
 	}
-	if (!S_ISREG(st.st_mode) || st.st_size > PROFILE_FILE_MAX)
-		return refuse(&r, "this is no file of at most %ld MiB", PROFILE_FILE_MAX >> 20);
-	return take(&r, json_load_file(path, JSON_REJECT_DUPLICATES, &error), &error, out);
+	rc = profile_parse(text, length, path, out, why, size);
+	free(text);
+	return rc;
 }
 
 int64_t profile_find(const struct profile *p, const char *name)

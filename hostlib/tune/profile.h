@@ -35,7 +35,7 @@
 #define PROFILE_NAME_MAX 256u     /* bytes of a host's name, with its final zero */
 #define PROFILE_COST_MAX_NS 1e12
 #define PROFILE_FLAT_MAX 64u /* measured barriers */
-#define PROFILE_FILE_MAX (1l << 30)
+#define PROFILE_FILE_MAX ((size_t)1 << 30) /* bytes */
 
 /* A measured barrier of all hosts. */
 struct profile_flat {

@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "nbar.h"
+#include "nbar_extra.h"
 #include "nbar_host.h"
 
 /* Reads the first line of a file, without the newline; empty if the file cannot be read. */

@@ -9,9 +9,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#define BYTES_MAX (64l << 20)
+#include "nbar_file.h"
+#include "result.h"
+
 #define COLUMNS_MAX 64u
 
 void report_path(const struct report_options *opt, const char *name, const char *suffix, char *out,
@@ -58,24 +59,24 @@ static const char *check(const json_t *root, struct report_result *out)
 
 enum report_found report_read(const char *path, struct report_result *out, char *why, size_t size)
 {
+	char *text, reason[128];
 	json_error_t error;
-	struct stat st;
+	size_t length;
 	const char *bad;
+	int rc = nbar_file_read(path, RESULT_BYTES_MAX, &text, &length);
 
 	*out = (struct report_result){ 0 };
-	if (stat(path, &st)) {
-		if (errno == ENOENT)
-			return REPORT_NONE;
-		snprintf(why, size, "cannot read %s: %s", path, strerror(errno));
+	if (rc < 0 && rc != -ENOENT) {
+		snprintf(why, size, "cannot read %s: %s", path,
+			 nbar_file_reason(rc, RESULT_BYTES_MAX, reason, sizeof(reason)));
 		return REPORT_BROKEN;
 	}
-	if (S_ISREG(st.st_mode) && st.st_size == 0)
+	if (rc < 0 || length == 0) {
+		free(text);
 		return REPORT_NONE;
-	if (!S_ISREG(st.st_mode) || st.st_size > BYTES_MAX) {
-		snprintf(why, size, "%s is no file of at most %ld MiB", path, BYTES_MAX >> 20);
-		return REPORT_BROKEN;
 	}
-	out->root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	out->root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+	free(text);
 	if (!out->root) {
 		snprintf(why, size, "%s is no JSON: line %d: %s", path, error.line, error.text);
 		return REPORT_BROKEN;

@@ -12,7 +12,9 @@
 
 #include "algs.h"
 #include "compose.h"
+#include "nbar_file.h"
 #include "option.h"
+#include "result.h"
 #include "tool.h"
 #include "tool_hosts.h"
 #include "nbar_tune.h"
@@ -146,23 +148,45 @@ static int find_column(const json_t *root, const char *name)
 	return -1;
 }
 
+/* NULL after a message: the file is not a result. */
+static json_t *load_measured(const char *path)
+{
+	char *text, reason[128];
+	json_error_t error;
+	json_t *root = NULL;
+	size_t length;
+	int rc = nbar_file_read(path, RESULT_BYTES_MAX, &text, &length);
+
+	if (rc < 0) {
+		tool_error("--measured: cannot read %s: %s", path,
+			   nbar_file_reason(rc, RESULT_BYTES_MAX, reason, sizeof(reason)));
+		return NULL;
+	}
+	root = json_loadb(text, length, 0, &error);
+	free(text);
+	if (!root)
+		tool_error("--measured: %s is no result of nbar bench --json: line %d: %s", path,
+			   error.line, error.text);
+	return root;
+}
+
 static int read_measured(struct predict_options *o, uint32_t size)
 {
 	const char *const name[] = { "nodes", "where", "alg", o->figure };
-	json_error_t error;
-	json_t *root = json_load_file(o->measured, 0, &error);
+	json_t *root = load_measured(o->measured);
 	const json_t *row;
 	int at[4];
 	size_t i;
-	bool good = root != NULL;
+	bool good = true;
 
+	if (!root)
+		return TOOL_FAILED;
 	for (size_t k = 0; k < 4 && good; k++) {
 		at[k] = find_column(root, name[k]);
 		good = at[k] >= 0;
 	}
 	if (!good) {
-		tool_error("--measured: %s is no result of nbar bench --json%s%s", o->measured,
-			   root ? "" : ": ", root ? "" : error.text);
+		tool_error("--measured: %s is no result of nbar bench --json", o->measured);
 		json_decref(root);
 		return TOOL_FAILED;
 	}

@@ -4,44 +4,29 @@
  */
 #include "config_file.h"
 
-#include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon.h"
 #include "log.h"
-
-static int refuse(const char *path, const char *why)
-{
-	log_error("--config %s: %s", path, why);
-	return EXIT_USAGE;
-}
+#include "nbar_file.h"
 
 /* Returns the text of the file, which the caller frees; or NULL after log_error(). */
 static char *load(const char *path)
 {
-	char *text = malloc(CONFIG_FILE_BYTES_MAX + 2);
-	FILE *f = text ? fopen(path, "re") : NULL;
+	char *text, reason[128];
 	size_t n;
+	int rc = nbar_file_read(path, CONFIG_FILE_BYTES_MAX, &text, &n);
 
-	if (!f) {
-		refuse(path, strerror(errno));
-		free(text);
-		return NULL;
-	}
-	n = fread(text, 1, CONFIG_FILE_BYTES_MAX + 1, f);
-	if (ferror(f) || n > CONFIG_FILE_BYTES_MAX || memchr(text, '\0', n)) {
-		refuse(path, ferror(f)                   ? strerror(errno)
-			     : n > CONFIG_FILE_BYTES_MAX ? "the file is longer than 64 KB"
-							 : "the file is not text");
+	if (rc < 0) {
+		log_error("--config %s: %s", path,
+			  nbar_file_reason(rc, CONFIG_FILE_BYTES_MAX, reason, sizeof(reason)));
+	} else if (memchr(text, '\0', n)) {
+		log_error("--config %s: the file is not text", path);
 		free(text);
 		text = NULL;
-	} else {
-		text[n] = '\0';
 	}
-	fclose(f);
 	return text;
 }
 

@@ -143,11 +143,11 @@ void trace_ring_note(struct trace_ring *t, const struct nbar_trace_event *e, uin
 	memcpy(word, &stamped, sizeof(word));
 	t->written++;
 	__atomic_store_n(&t->head->begun, t->written, __ATOMIC_RELAXED);
-	/* Pairs with the acquire of each word in trace_file.c of `nbar trace`: a reader that sees a
-	 * word of this event sees `begun` too. */
+	/* Pairs with the second fence of copy_events in trace_file.c of `nbar trace`: a reader that
+	 * sees a word of this event sees `begun` too. */
 	for (size_t i = 0; i < WORDS; i++)
 		__atomic_store_n(&to[i], word[i], __ATOMIC_RELEASE);
-	/* Pairs with the acquire of `written` in trace_file.c: the event is complete. */
+	/* Pairs with the first fence of copy_events in trace_file.c: the event is complete. */
 	__atomic_store_n(&t->head->written, t->written, __ATOMIC_RELEASE);
 }
 

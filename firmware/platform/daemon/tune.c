@@ -4,13 +4,12 @@
  * before use, and refuses a file with a bad line.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "log.h"
+#include "nbar_file.h"
 #include "tune.h"
 
 #define LINE_MAX_BYTES 120u
@@ -131,56 +130,25 @@ int tune_parse(const char *text, size_t n, struct tune *out, struct tune_fault *
 	return 0;
 }
 
-/* Reads a regular file, up to room bytes. 0, or negative errno after log_error(). */
-static int read_file(const char *path, char *text, size_t room, size_t *n)
-{
-	/* O_NONBLOCK: do not wait for a pipe that nobody writes to. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = 0;
-	struct stat st;
-	ssize_t got = 1;
-
-	*n = 0;
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		rc = -errno;
-	} else if (!S_ISREG(st.st_mode)) {
-		log_error("--tune %s: this is no regular file", path);
-		close(fd);
-		return -EINVAL;
-	}
-	while (rc == 0 && got > 0 && *n < room) {
-		got = read(fd, text + *n, room - *n);
-		if (got > 0)
-			*n += (size_t)got;
-		else if (got < 0)
-			rc = -errno;
-	}
-	if (fd >= 0)
-		close(fd);
-	if (rc < 0)
-		log_error("--tune %s: cannot be read: %s", path, strerror(-rc));
-	return rc;
-}
-
 int tune_load(const char *path, struct tune *out)
 {
-	static char text[TUNE_BYTES_MAX + 1];
+	char *text, reason[128];
 	struct tune_fault fault;
 	size_t n;
-	int rc = read_file(path, text, sizeof(text), &n);
+	int rc = nbar_file_read(path, TUNE_BYTES_MAX, &text, &n);
 
-	if (rc < 0)
+	if (rc < 0) {
+		log_error("--tune %s: %s", path,
+			  nbar_file_reason(rc, TUNE_BYTES_MAX, reason, sizeof(reason)));
 		return rc;
-	if (n > TUNE_BYTES_MAX) {
-		log_error("--tune %s: a tune file has at most %u bytes", path, TUNE_BYTES_MAX);
-		return -EFBIG;
 	}
-	if (tune_parse(text, n, out, &fault) == 0)
-		return 0;
-	if (fault.line)
+	rc = tune_parse(text, n, out, &fault);
+	if (rc < 0 && fault.line)
 		log_error("--tune %s: line %u: %s", path, fault.line, fault.why);
-	else
+	else if (rc < 0)
 		log_error("--tune %s: %s", path, fault.why);
-	return -EINVAL;
+	free(text);
+	return rc;
 }
 
 const struct tune_entry *tune_find(const struct tune *t, uint32_t size)

@@ -138,6 +138,41 @@ static void beside_a_writer(void **state)
 	trace_ring_close(w.ring);
 }
 
+/* After the reader's look at its size, a file loses all beyond this length. */
+static off_t cut_to = -1;
+
+int __real_fstat(int fd, struct stat *st);
+int __wrap_fstat(int fd, struct stat *st);
+int __wrap_fstat(int fd, struct stat *st)
+{
+	int rc = __real_fstat(fd, st);
+
+	if (cut_to >= 0)
+		assert_int_equal(truncate(path, cut_to), 0);
+	return rc;
+}
+
+/* A copy that another process cuts is refused; a mapping of it would kill the reader. */
+static void a_file_that_is_cut(void **state)
+{
+	static const off_t at[] = { 0, 100, NBAR_TRACE_HEAD_BYTES,
+				    NBAR_TRACE_HEAD_BYTES + 32 * 1000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		struct trace_ring *t = ring_new(1024);
+		struct trace_log log;
+
+		for (uint32_t n = 0; n < 1500; n++)
+			note(t, n);
+		cut_to = at[i];
+		assert_int_equal(trace_file_read(path, &log), 1);
+		assert_null(log.event);
+		cut_to = -1;
+		trace_ring_close(t);
+	}
+}
+
 static void file_write(const void *bytes, size_t n)
 {
 	FILE *f = fopen(path, "w");
@@ -384,6 +419,7 @@ int main(void)
 		cmocka_unit_test(modes),
 		cmocka_unit_test(beside_a_writer),
 		cmocka_unit_test(broken_files),
+		cmocka_unit_test(a_file_that_is_cut),
 		cmocka_unit_test(two_machines),
 		cmocka_unit_test(clocks),
 		cmocka_unit_test(repeated),
