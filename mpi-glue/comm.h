@@ -18,7 +18,7 @@
 
 #include "config.h"
 
-#define NBMPI_VERSION 5u /* of messages and of the order of collectives */
+#define NBMPI_VERSION 6u /* of messages and of the order of collectives */
 
 /* Number of barriers before the set-up. The set-up takes about as long as this number of barriers
  * of an MPI between hosts. */
@@ -113,11 +113,7 @@ struct nbmpi_start {
 	struct nbmpi_config config;
 	const struct nbmpi_ops *ops;
 	uint32_t rank; /* in the world */
-	bool crowded;  /* this machine has more ranks than processors */
 };
-
-/* Call it if it becomes known only later that this machine has more ranks than processors. */
-void nbmpi_crowded(void);
 
 /* Start and stop the core. stop closes all open communicators; no barrier may be under way. */
 void nbmpi_start(const struct nbmpi_start *start);
@@ -176,9 +172,9 @@ int nbmpi_ibarrier(struct nbmpi_comm *c, struct nbmpi_request *out);
  * waits, so progress functions may call it. */
 int nbmpi_test(struct nbmpi_request *r);
 
-/* Lets other processes run if the policy says so. round: counts from 0 at the beginning of the
- * wait. For callers that wait with nbmpi_test. Never sleeps. */
-void nbmpi_yield(uint32_t round);
+/* Lets other processes run if the policy says so. For callers that wait with nbmpi_test: once after
+ * some tests. Never sleeps. */
+void nbmpi_yield(void);
 
 /* Error code of the failure of this communicator's barriers. */
 int nbmpi_comm_code(const struct nbmpi_comm *c);

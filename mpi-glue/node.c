@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,18 +89,6 @@ static uint64_t host_of(const struct nbmpi_config *config, uint32_t rank, uint64
 	return mix_text(hash, getenv("NBAR_RUN_DIR"));
 }
 
-static void cpus_of(uint64_t out[NBMPI_CPU_WORDS])
-{
-	cpu_set_t set;
-
-	memset(out, 0, NBMPI_CPU_WORDS * sizeof(*out));
-	if (sched_getaffinity(0, sizeof(set), &set) != 0)
-		return;
-	for (uint32_t i = 0; i < 64 * NBMPI_CPU_WORDS && i < CPU_SETSIZE; i++)
-		if (CPU_ISSET(i, &set))
-			out[i / 64] |= UINT64_C(1) << (i % 64);
-}
-
 static char lacks_nic[1280];
 
 const char *nbmpi_node_lacks_nic(void)
@@ -148,30 +135,6 @@ void nbmpi_node_self(const struct nbmpi_config *config, uint32_t rank, struct nb
 	}
 	out->terms = mix_text(mix(FNV_BEGIN, terms, sizeof(terms)), config->alg);
 	out->has_nic = has_nic(config, rank);
-	cpus_of(out->cpu);
-}
-
-void nbmpi_crowd_begin(struct nbmpi_crowd *crowd, const struct nbmpi_node *self)
-{
-	*crowd = (struct nbmpi_crowd){ .boot = { self->boot[0], self->boot[1] } };
-}
-
-void nbmpi_crowd_add(struct nbmpi_crowd *crowd, const struct nbmpi_node *node)
-{
-	if (node->boot[0] != crowd->boot[0] || node->boot[1] != crowd->boot[1])
-		return;
-	crowd->n++;
-	for (uint32_t i = 0; i < NBMPI_CPU_WORDS; i++)
-		crowd->cpu[i] |= node->cpu[i];
-}
-
-bool nbmpi_crowd_full(const struct nbmpi_crowd *crowd)
-{
-	uint32_t cpus = 0;
-
-	for (uint32_t i = 0; i < NBMPI_CPU_WORDS; i++)
-		cpus += (uint32_t)__builtin_popcountll(crowd->cpu[i]);
-	return crowd->n > cpus;
 }
 
 struct place {

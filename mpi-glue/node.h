@@ -14,15 +14,12 @@
 
 #include "config.h"
 
-#define NBMPI_CPU_WORDS 16u
-
 /* What a process tells the others when MPI starts. Plain bytes, compared as such. */
 struct nbmpi_node {
-	uint64_t boot[2];              /* the kernel: all of one boot share the processors */
-	uint64_t host[2];              /* within the kernel: namespaces, host's name, NIC */
-	uint64_t has_nic;              /* 0: the run directory has no socket of the NIC */
-	uint64_t terms;                /* must be equal at all members: version, settings */
-	uint64_t cpu[NBMPI_CPU_WORDS]; /* a bit for each processor that the process may use */
+	uint64_t boot[2]; /* the kernel: all of one boot share memory and clock */
+	uint64_t host[2]; /* within the kernel: namespaces, host's name, NIC */
+	uint64_t has_nic; /* 0: the run directory has no socket of the NIC */
+	uint64_t terms;   /* must be equal at all members: version, settings */
 };
 
 /* Describes this process. rank: in its world, for the NIC's name. */
@@ -36,19 +33,6 @@ static inline bool nbmpi_node_same(const struct nbmpi_node *a, const struct nbmp
 	return a->boot[0] == b->boot[0] && a->boot[1] == b->boot[1] && a->host[0] == b->host[0] &&
 	       a->host[1] == b->host[1];
 }
-
-/* The processes that share the processors of this machine with this process. */
-struct nbmpi_crowd {
-	uint64_t boot[2];
-	uint64_t cpu[NBMPI_CPU_WORDS];
-	uint32_t n;
-};
-
-void nbmpi_crowd_begin(struct nbmpi_crowd *crowd, const struct nbmpi_node *self);
-void nbmpi_crowd_add(struct nbmpi_crowd *crowd, const struct nbmpi_node *node);
-
-/* True if there are more processes than processors. */
-bool nbmpi_crowd_full(const struct nbmpi_crowd *crowd);
 
 /* Returns a number of the host: processes of one host get the same number. Never 0. */
 static inline uint64_t nbmpi_node_host(const struct nbmpi_node *node)

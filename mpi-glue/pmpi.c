@@ -324,23 +324,19 @@ static uint64_t host_of_node(void *node, uint32_t rank)
 }
 
 /* Finds the hosts of the world. False: no memory. world.host stays NULL if the terms differ. */
-static bool number_hosts(struct nbmpi_node *node, const struct nbmpi_node *self, bool *crowded)
+static bool number_hosts(struct nbmpi_node *node, const struct nbmpi_node *self)
 {
 	uint32_t *host = nbmpi_hosts_number(host_of_node, node, (uint32_t)world.size);
-	struct nbmpi_crowd crowd;
 	bool good, same = true;
 
 	world.mates = malloc((size_t)world.size * sizeof(*world.mates));
 	good = host && world.mates;
-	nbmpi_crowd_begin(&crowd, self);
 	for (int r = 0; r < world.size && good; r++) {
 		host[r] = 2 * host[r] + (node[r].has_nic != 0);
 		same = same && node[r].terms == self->terms;
-		nbmpi_crowd_add(&crowd, &node[r]);
 		if (nbmpi_node_same(&node[r], self))
 			world.mates[world.nmate++] = r;
 	}
-	*crowded = nbmpi_crowd_full(&crowd);
 	if (good && same)
 		world.host = host;
 	else
@@ -407,7 +403,7 @@ static int begin(int rc)
 	if (!node)
 		return no_memory(MPI_COMM_WORLD);
 	rc = exchange(&self, node);
-	if (rc == MPI_SUCCESS && !number_hosts(node, &self, &start.crowded))
+	if (rc == MPI_SUCCESS && !number_hosts(node, &self))
 		rc = no_memory(MPI_COMM_WORLD);
 	free(node);
 	if (rc == MPI_SUCCESS)

@@ -75,7 +75,7 @@ static int on_poll(void *state, MPI_Status *status)
 	(void)status;
 	if (!done(r) && ++r->polls % POLLS == 0) {
 		pmpi_progress();
-		nbmpi_yield(r->polls / POLLS);
+		nbmpi_yield();
 	}
 	return MPI_SUCCESS;
 }
@@ -88,9 +88,9 @@ static int on_wait(int count, void **state, double timeout, MPI_Status *status)
 	for (int i = 0; i < count; i++) {
 		struct request *r = state[i];
 
-		for (uint32_t round = 0; !done(r); round++) {
+		while (!done(r)) {
 			pmpi_progress();
-			nbmpi_yield(round);
+			nbmpi_yield();
 		}
 	}
 	return MPI_SUCCESS;

@@ -10,13 +10,14 @@
 #include <time.h>
 
 #include "comm_internal.h"
+#include "nbar_host.h"
+#include "nbar_pace.h"
 
-/* Tests in a row, if every rank has a processor: a call into MPI would delay the next test. */
+/* Tests in a row by a rank that spins: a call into MPI would delay the next test. */
 #define LOOKS 256u
-/* Rounds before the first call into MPI, if some ranks share a processor: a barrier is mostly
- * complete after the next pass, and a call into MPI costs as much as a pass. */
+/* Rounds before the first call into MPI by a rank that yields: a barrier is mostly complete after
+ * the next pass, and a call into MPI costs as much as a pass. */
 #define PASSES 4u
-#define SPINS 25u          /* rounds before "auto" yields, if every rank has a processor */
 #define SLEEP_NS 50000u    /* the first sleep; each sleep is twice as long as the one before, ... */
 #define SLEEP_DOUBLES 6u   /* ... this many times: 3.2 ms at most */
 #define CLOCK_ROUNDS 1024u /* rounds between two looks at the clock */
@@ -31,10 +32,11 @@ double nbmpi_now_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Sleeps until the barrier completes, but at most ns. */
-static void sleep_a_little(struct nbmpi_comm *c, const struct nbmpi_request *r, uint64_t ns)
+/* Sleeps until the barrier completes, but not for long. */
+static void sleep_a_little(struct nbmpi_comm *c, const struct nbmpi_request *r, uint32_t round)
 {
 	const struct nbar_wait_policy sleep = { .block = true };
+	uint64_t ns = (uint64_t)SLEEP_NS << (round < SLEEP_DOUBLES ? round : SLEEP_DOUBLES);
 	struct timespec t = { .tv_nsec = (long)ns };
 	bool posted;
 
@@ -50,62 +52,52 @@ static void sleep_a_little(struct nbmpi_comm *c, const struct nbmpi_request *r, 
 		nanosleep(&t, NULL);
 }
 
-/* Any thread may call it, and the others may see the change late. Relaxed: it orders nothing. */
-void nbmpi_crowded(void)
+/* Whether others want the processor of this thread. */
+static _Thread_local struct nbar_pace pace;
+
+/* Asked once a round. */
+static bool spins(void)
 {
-	__atomic_store_n(&nbmpi_self.start.crowded, true, __ATOMIC_RELAXED);
+	enum nbmpi_wait wait = nbmpi_self.start.config.wait;
+
+	return wait == NBMPI_WAIT_SPIN || (wait == NBMPI_WAIT_AUTO && nbar_pace_spins(&pace));
 }
 
-static bool crowded(void)
+static void yield(void)
 {
-	return __atomic_load_n(&nbmpi_self.start.crowded, __ATOMIC_RELAXED);
+	uint64_t before = nbar_now_ns();
+
+	sched_yield();
+	nbar_pace_yielded(&pace, nbar_now_ns() - before);
 }
 
-void nbmpi_yield(uint32_t round)
+void nbmpi_yield(void)
 {
-	switch (nbmpi_self.start.config.wait) {
-	case NBMPI_WAIT_SPIN:
-		break;
-	case NBMPI_WAIT_AUTO:
-		if (round >= SPINS || crowded())
-			sched_yield();
-		break;
-	case NBMPI_WAIT_YIELD:
-	case NBMPI_WAIT_BLOCK:
-		sched_yield();
-		break;
-	}
-}
-
-/* Called between two tests: yields, sleeps, or does nothing. */
-static void idle(const struct nbmpi_request *r, uint32_t round)
-{
-	uint32_t doubles = round < SLEEP_DOUBLES ? round : SLEEP_DOUBLES;
-
-	if (nbmpi_self.start.config.wait == NBMPI_WAIT_BLOCK)
-		sleep_a_little(r->comm, r, (uint64_t)SLEEP_NS << doubles);
-	else
-		nbmpi_yield(round);
+	if (!spins())
+		yield();
 }
 
 int nbmpi_wait(struct nbmpi_request *r)
 {
-	enum nbmpi_wait wait = nbmpi_self.start.config.wait;
-	uint32_t looks = crowded() || wait >= NBMPI_WAIT_YIELD ? 1 : LOOKS;
-	uint32_t before_mpi = looks == 1 && wait != NBMPI_WAIT_BLOCK ? PASSES : 0;
-	uint32_t rounds = wait == NBMPI_WAIT_BLOCK ? SLEEP_ROUNDS : CLOCK_ROUNDS;
+	bool sleeps = nbmpi_self.start.config.wait == NBMPI_WAIT_BLOCK;
+	uint32_t rounds = sleeps ? SLEEP_ROUNDS : CLOCK_ROUNDS;
 	double since = 0, told = TELL_S;
 
 	for (uint32_t round = 0;; round++) {
-		for (uint32_t i = 0; i < looks; i++) {
+		bool spin = spins();
+
+		for (uint32_t i = 0; i < (spin ? LOOKS : 1); i++) {
 			int rc = nbmpi_test(r);
 
 			if (rc != 0)
 				return rc;
 		}
-		if (round >= before_mpi)
+		if (spin || sleeps || round >= PASSES)
 			nbmpi_self.start.ops->progress();
-		idle(r, round);
+		if (sleeps)
+			sleep_a_little(r->comm, r, round);
+		else if (!spin)
+			yield();
 		if (round % rounds != rounds - 1)
 			continue;
 		if (since == 0)

@@ -36,7 +36,7 @@ OBJS += $(SINGLE_MAPPING_OBJ)
 
 # Calls that a test replaces. In the first, each of these calls fails once.
 wrap = $(1:%=-Wl$(comma)--wrap=%)
-$(BUILD)/test_hostlib_faults: ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc free pthread_mutex_lock pthread_mutex_unlock socket connect getsockopt sendmsg recvmsg recv mmap sched_getaffinity)
+$(BUILD)/test_hostlib_faults: ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc free pthread_mutex_lock pthread_mutex_unlock socket connect getsockopt sendmsg recvmsg recv mmap)
 $(BUILD)/test_file: ALL_LDFLAGS += $(call wrap,read)
 $(BUILD)/test_trace: ALL_LDFLAGS += $(call wrap,fstat)
 $(BUILD)/test_fit: ALL_LDFLAGS += $(call wrap,malloc)
@@ -44,7 +44,7 @@ $(BUILD)/test_flats: ALL_LDFLAGS += $(call wrap,calloc)
 $(BUILD)/test_hostlib_host: ALL_LDFLAGS += $(call wrap,dlopen dlsym connect getsockopt geteuid poll)
 $(BUILD)/test_hostlib_fd $(BUILD)/test_hostlib_late $(BUILD)/test_hostlib_link $(BUILD)/test_hostlib_requests: ALL_LDFLAGS += $(call wrap,recv recvmsg sendmsg)
 $(BUILD)/test_hostlib_link: ALL_LDFLAGS += $(call wrap,nblib_link_start)
-$(BUILD)/test_hostlib_wait: ALL_LDFLAGS += $(call wrap,clock_gettime nanosleep poll shutdown syscall)
+$(BUILD)/test_hostlib_wait: ALL_LDFLAGS += $(call wrap,clock_gettime nanosleep poll sched_yield shutdown syscall)
 
 # With the library that makes tags, if it is there.
 $(BUILD)/test/testbed/unit/wire/test_wire_auth.o: CFLAGS_test += $(if $(SODIUM),-DWIRES_SODIUM -Itestbed/unit/nic)
@@ -90,7 +90,7 @@ $(BUILD)/test_glue_rare: ALL_LDFLAGS += $(call wrap,nbar_group_open nbar_missing
 OBJS += $(RANKS_OBJ)
 $(BUILD)/test_mates: ALL_LDFLAGS += $(call wrap,geteuid close)
 $(BUILD)/test_mates_ended: ALL_LDFLAGS += $(call wrap,open read)
-$(BUILD)/test_glue_node: ALL_LDFLAGS += $(call wrap,malloc free uname access sched_getaffinity open read stat)
+$(BUILD)/test_glue_node: ALL_LDFLAGS += $(call wrap,malloc free uname access open read stat)
 
 TESTS += $(UNIT_BIN)
 TEST_LIST += $(UNIT_BIN)

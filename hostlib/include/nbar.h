@@ -109,7 +109,8 @@ int nbar_group_connect_peers(struct nbar_group *g, const struct nbar_endpoint *e
 void nbar_group_close(struct nbar_group *g);
 
 /* How a thread waits: it spins for spin_us, then yields for yield_us, then sleeps until the NIC
- * wakes it, or still yields if block is 0. With an in-process NIC, the waiting thread runs the NIC,
+ * wakes it, or still yields if block is 0. It yields instead of spinning while other threads want
+ * its processor: it notices that a yield takes longer. With spin_us UINT32_MAX it always spins. With an in-process NIC, the waiting thread runs the NIC,
  * so the NIC cannot wake it: instead of sleeping, the thread polls, every 10 us at first and every
  * 1 ms at last. This struct never grows. */
 struct nbar_wait_policy {
@@ -118,8 +119,7 @@ struct nbar_wait_policy {
 };
 
 /* Copies a policy into a group. The default is from $NBAR_WAIT ("spin", "yield", "block", or
- * "SPIN_US,YIELD_US,BLOCK"), or else 20 us, 200 us, block. With one processor a thread never spins.
- * Call it while no thread waits. */
+ * "SPIN_US,YIELD_US,BLOCK"), or else 20 us, 200 us, block. Call it while no thread waits. */
 void nbar_group_set_wait(struct nbar_group *g, const struct nbar_wait_policy *policy);
 
 /*

@@ -241,7 +241,4 @@ void nbar_group_close(struct nbar_group *g)
 void nbar_group_set_wait(struct nbar_group *g, const struct nbar_wait_policy *policy)
 {
 	g->wait = *policy;
-	/* With one processor, a spinning thread would keep the awaited thread from running. */
-	if (nblib_cpus() == 1)
-		g->wait.spin_us = 0;
 }

@@ -306,8 +306,8 @@ static inline bool nblib_procs_reached(const struct nbar_process_team *procs, ui
 	return nblib_reached(order_procs_done(&procs->done), ticket);
 }
 
-/* Returns the number of processors that this thread may run on. */
-uint32_t nblib_cpus(void);
+/* True if a thread with this policy may begin to wait by testing many times in a row. */
+bool nblib_spins(const struct nbar_wait_policy *policy);
 
 /* Reads $NBAR_WAIT, or takes the default. -EINVAL: $NBAR_WAIT makes no sense. */
 int nblib_wait_default(struct nbar_wait_policy *out);

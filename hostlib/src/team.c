@@ -19,7 +19,7 @@ enum { ANY_THREAD };
 static int begin(struct nbar_team *team, const struct nbar_team_attr *attr)
 {
 	struct nbar_group *group = attr->group;
-	uint32_t epoch = 0, cpus = nblib_cpus();
+	uint32_t epoch = 0;
 	int err;
 
 	/* The library would refuse the post, and the threads would wait for ever. */
@@ -39,9 +39,6 @@ static int begin(struct nbar_team *team, const struct nbar_team_attr *attr)
 		if (err)
 			return err;
 	}
-	/* The awaited thread may need this processor. */
-	if (team->size > cpus || cpus == 1)
-		team->wait.spin_us = 0;
 	team->group = group;
 	team->local = attr->local != 0;
 	nblib_kind_begin(team, epoch);

@@ -165,7 +165,7 @@ static uint64_t *count_word(struct nbar_team *team)
 
 static bool count_wait(struct nbar_team *team, uint32_t ticket)
 {
-	return (team->size == 2 && team->wait.spin_us && count_take(team, ticket)) ||
+	return (team->size == 2 && nblib_spins(&team->wait) && count_take(team, ticket)) ||
 	       wait_word(team, count_word(team), ticket);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wait.c - how a thread waits: it spins, then yields, then sleeps until it is woken.
+ * wait.c - how a thread waits: it spins or yields, then sleeps until it is woken.
  *
  * Called when the first test finds the barrier incomplete. A thread that waits for a group sleeps
  * on the futex of its completion, which the NIC increments on request; a thread that waits for
@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "nbar_pace.h"
 #include "order.h"
 
 #define SPIN_ROUND 64u                      /* tests of the word between two looks at the clock */
@@ -49,15 +50,6 @@ static void futex_sleep(const uint32_t *word, int op, uint32_t seen, uint64_t ns
 	};
 
 	syscall(SYS_futex, word, op, seen, ns == NBAR_FOREVER ? NULL : &t);
-}
-
-uint32_t nblib_cpus(void)
-{
-	cpu_set_t set;
-
-	if (sched_getaffinity(0, sizeof(set), &set) < 0)
-		return 2; /* more processors than a cpu_set_t has bits */
-	return (uint32_t)CPU_COUNT(&set);
 }
 
 int nblib_wait_default(struct nbar_wait_policy *out)
@@ -96,9 +88,18 @@ struct waiter {
 	const struct nblib_link *in_process;   /* of a NIC in this process; else NULL */
 	uint64_t failed; /* bits of the word that show a failure: the ticket will never complete */
 	uint32_t ticket;
+	bool spins; /* even if others want this processor */
 	uint64_t start, now, spin_ns, yield_ns;
 	uint64_t yields, sleeps, nap_ns;
 };
+
+/* Whether others want the processor of this thread. */
+static _Thread_local struct nbar_pace pace;
+
+bool nblib_spins(const struct nbar_wait_policy *policy)
+{
+	return policy->spin_us == UINT32_MAX || (policy->spin_us && nbar_pace_is_alone(&pace));
+}
 
 static bool over(const struct waiter *w)
 {
@@ -128,6 +129,7 @@ static bool spin_round(const struct waiter *w)
 
 static void set_policy(struct waiter *w, const struct nbar_wait_policy *policy)
 {
+	w->spins = policy->spin_us == UINT32_MAX;
 	w->spin_ns = policy->spin_us * UINT64_C(1000);
 	w->yield_ns = policy->block ? policy->yield_us * UINT64_C(1000) : NBAR_FOREVER;
 }
@@ -137,20 +139,25 @@ static struct waiter begin(struct waiter w, const struct nbar_wait_policy *polic
 {
 	set_policy(&w, policy);
 	/* Test first: a look at the clock takes as long as a fast barrier. */
-	if (!w.spin_ns || !spin_round(&w))
+	if (!nblib_spins(policy) || !spin_round(&w))
 		w.start = w.now = nblib_now_ns();
 	return w;
 }
 
-/* Spins or yields for one round. False: it is time to sleep. */
+/* Spins or yields for one round, and looks at the clock. False: it is time to sleep. */
 static bool stay_awake(struct waiter *w)
 {
-	uint64_t waited = w->now - w->start;
+	uint64_t waited = w->now - w->start, before;
+	bool may_spin = waited < w->spin_ns;
 
-	if (waited < w->spin_ns) {
+	if (may_spin && (w->spins || nbar_pace_spins(&pace))) {
 		spin_round(w);
-	} else if (waited - w->spin_ns < w->yield_ns) {
+		w->now = nblib_now_ns();
+	} else if (may_spin || waited - w->spin_ns < w->yield_ns) {
+		before = nblib_now_ns();
 		sched_yield();
+		w->now = nblib_now_ns();
+		nbar_pace_yielded(&pace, w->now - before);
 		w->yields++;
 	} else {
 		return false;
@@ -229,8 +236,8 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 				nap(&w, left);
 			else
 				sleep_group(g, &w, left < SLEEP_NS ? left : SLEEP_NS);
+			w.now = nblib_now_ns();
 		}
-		w.now = nblib_now_ns();
 	}
 	if (w.yields)
 		order_stat_add(&g->yields, w.yields);
@@ -273,7 +280,7 @@ static bool soon(const uint64_t *word, uint32_t ticket)
 
 bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t ticket)
 {
-	if (team->wait.spin_us && soon(word, ticket))
+	if (nblib_spins(&team->wait) && soon(word, ticket))
 		return true;
 	struct waiter w = { .word = word, .ticket = ticket, .start = nblib_now_ns() };
 
@@ -290,8 +297,8 @@ bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t tick
 			if (!nblib_reached(seen, ticket))
 				futex_sleep(epoch_half(word), FUTEX_WAIT_PRIVATE, (uint32_t)seen,
 					    team->group ? SLEEP_NS : NBAR_FOREVER);
+			w.now = nblib_now_ns();
 		}
-		w.now = nblib_now_ns();
 	}
 	return true;
 }
@@ -325,8 +332,8 @@ bool nblib_wait_procs(struct nbar_process_team *procs, const struct nbar_wait_po
 			if (!over(&w))
 				futex_sleep(&procs->wake, FUTEX_WAIT, seen, left);
 			order_procs_sleeps(&procs->sleepers, -1);
+			w.now = nblib_now_ns();
 		}
-		w.now = nblib_now_ns();
 	}
 	return true;
 }

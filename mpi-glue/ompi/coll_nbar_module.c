@@ -20,7 +20,6 @@
 static struct {
 	pthread_mutex_t lock;
 	struct nbmpi_node self;
-	struct nbmpi_crowd crowd;
 	uint32_t nrank;
 	uint8_t *seen; /* by rank: contents of its record; 0: not looked up yet, or no memory */
 } job = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -110,9 +109,6 @@ static enum nbmpi_why look_up(opal_process_name_t name, uint8_t *out)
 	if (!room)
 		return NBMPI_WHY_none;
 	job.seen[name.vpid] = *out;
-	nbmpi_crowd_add(&job.crowd, &node);
-	if (nbmpi_crowd_full(&job.crowd))
-		nbmpi_crowded();
 	return NBMPI_WHY_none;
 }
 
@@ -273,10 +269,8 @@ void coll_nbar_start(const struct nbmpi_config *config)
 		.config = *config,
 		.ops = &ops,
 		.rank = coll_nbar_rank(),
-		.crowded = opal_progress_yield_when_idle,
 	};
 
-	nbmpi_crowd_begin(&job.crowd, &job.self);
 	nbmpi_start(&start);
 }
 

@@ -54,4 +54,7 @@ bench-loss-hosts: all $(BUILD)/bench-loss $(BUILD)/cluster-hold ## the same with
 bench-fair: all $(BUILD)/fair $(BUILD)/rcvbuf.so ## a bystander's barriers, alone and while other clients attack
 	$(Q)BUILD=$(BUILD) $(BUILD)/fair --bench $(FAIR)
 
-.PHONY: bench-fair bench-instructions bench-loop bench-loss bench-loss-hosts bench-observe
+bench-wait: all $(BUILD)/cluster-hold ## barriers by wait policy: "auto" beside "spin" and "yield"
+	$(Q)BUILD=$(BUILD) testbed/bench/wait.sh
+
+.PHONY: bench-fair bench-instructions bench-loop bench-loss bench-loss-hosts bench-observe bench-wait

@@ -74,9 +74,6 @@ extern const char *const mpib_glue_name[];
 /* The settings of nbar in this glue at this rank; enable is false if the glue refuses the NIC. */
 void mpib_glue_config(enum mpib_glue glue, uint32_t rank, struct nbmpi_config *out);
 
-/* True if the glue always yields: the component does so if Open MPI is set to yield. */
-bool mpib_glue_yields(enum mpib_glue glue);
-
 /* The counters of this rank; all 0 without a glue. */
 void mpib_glue_counters(enum mpib_glue glue, struct nbmpi_counters *out);
 

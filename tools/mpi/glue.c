@@ -147,15 +147,3 @@ void mpib_glue_config(enum mpib_glue glue, uint32_t rank, struct nbmpi_config *o
 	out->enable = true;
 	nbmpi_config_check(out, rank);
 }
-
-bool mpib_glue_yields(enum mpib_glue glue)
-{
-	union cvar yields;
-	int threads;
-
-	if (glue != MPIB_COMPONENT || MPI_T_init_thread(MPI_THREAD_SINGLE, &threads) != MPI_SUCCESS)
-		return false;
-	cvar_read("mpi_yield_when_idle", &yields);
-	MPI_T_finalize();
-	return yields.number != 0; /* for any integer type: the bytes after it are 0 */
-}

@@ -29,7 +29,7 @@ static struct nbar_wait_policy policy_of(const struct mpib_world *w)
 
 	switch (w->config.wait) {
 	case NBMPI_WAIT_AUTO:
-		policy.spin_us = w->crowded || mpib_glue_yields(w->glue) ? 0 : 20;
+		policy.spin_us = 20; /* if nobody else wants the processor */
 		break;
 	case NBMPI_WAIT_SPIN:
 		policy.spin_us = UINT32_MAX;

@@ -26,6 +26,7 @@ static struct {
 } fault;
 static int64_t blocks, mutexes; /* atomic */
 double clock_ahead;
+uint64_t yield_takes;
 _Thread_local struct calls calls;
 bool makers_wait;
 uint32_t slept_early;
@@ -299,6 +300,9 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 {
 	int rc = __real_clock_gettime(clock, out);
+
+	if (yield_takes)
+		*out = (struct timespec){ .tv_nsec = (long)(calls.yields * yield_takes) };
 
 	out->tv_sec += (time_t)clock_ahead;
 	return rc;

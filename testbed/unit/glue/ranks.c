@@ -340,7 +340,6 @@ static _Noreturn void rank_main(uint32_t me, void (*body)(void), int said)
 		.config = ranks->config,
 		.ops = &ops,
 		.rank = me / ranks->each,
-		.crowded = ranks->crowded,
 	};
 	uint32_t before;
 	int64_t blocks, mutexes;

@@ -43,8 +43,7 @@ struct rank_shown {
 struct ranks {
 	uint32_t size, each; /* ranks; ranks of a host, in a row */
 	struct nbmpi_config config;
-	bool cannot_revoke; /* this MPI has no nbmpi_ops.revoked */
-	bool crowded;
+	bool cannot_revoke;       /* this MPI has no nbmpi_ops.revoked */
 	bool killed[RANKS_MAX];   /* the rank is to end by a signal */
 	enum nbmpi_why mates_say; /* what nbmpi_ops.mates knows at all ranks */
 	/* Shared by all ranks. */
@@ -120,6 +119,7 @@ void faults_always(const char *name, int error);
 
 /* This much time is added to the clock: seconds. */
 extern double clock_ahead;
+extern uint64_t yield_takes; /* ns; or 0. No other time passes then */
 
 /* Numbers of calls of this thread. */
 struct calls {

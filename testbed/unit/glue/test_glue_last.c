@@ -68,7 +68,7 @@ static void one_is_late(void)
 		if (ranks_me != late)
 			ranks_signal(0);
 		while (nbmpi_test(&r) == 0)
-			nbmpi_yield(0);
+			nbmpi_yield();
 	}
 	ranks_signal(1);
 	ranks_await(1, ranks->size);
@@ -208,37 +208,32 @@ static void lines_have_a_longest(void **state)
 /* --- how a rank waits ---------------------------------------------------------------------------
  */
 
-static uint32_t yields(enum nbmpi_wait wait, bool crowded, uint32_t round)
+/* Yields in n rounds of a wait, each of which takes ns. */
+static uint32_t yields(enum nbmpi_wait wait, uint32_t n, uint64_t ns)
 {
 	struct nbmpi_start start = start_at(0);
 	uint32_t before = calls.yields;
 
 	start.config.wait = wait;
-	start.crowded = crowded;
 	nbmpi_start(&start);
-	nbmpi_yield(round);
+	yield_takes = ns;
+	for (uint32_t i = 0; i < n; i++)
+		nbmpi_yield();
+	yield_takes = 0;
 	return calls.yields - before;
 }
 
 static void ranks_yield_by_policy(void **state)
 {
-	struct nbmpi_start start = start_at(0);
-	uint32_t before;
-
 	(void)state;
-	assert_int_equal(yields(NBMPI_WAIT_SPIN, true, 1000), 0);
-	assert_int_equal(yields(NBMPI_WAIT_AUTO, false, 24), 0);
-	assert_int_equal(yields(NBMPI_WAIT_AUTO, false, 25), 1);
-	assert_int_equal(yields(NBMPI_WAIT_AUTO, true, 0), 1);
-	assert_int_equal(yields(NBMPI_WAIT_YIELD, false, 0), 1);
-	assert_int_equal(yields(NBMPI_WAIT_BLOCK, false, 0), 1);
-	nbmpi_start(&start);
-	before = calls.yields;
-	nbmpi_yield(0);
-	assert_int_equal(calls.yields, before);
-	nbmpi_crowded();
-	nbmpi_yield(0);
-	assert_int_equal(calls.yields, before + 1);
+	assert_int_equal(yields(NBMPI_WAIT_SPIN, 1000, 9000), 0);
+	assert_int_equal(yields(NBMPI_WAIT_YIELD, 1000, 1000), 1000);
+	assert_int_equal(yields(NBMPI_WAIT_BLOCK, 10, 1000), 10);
+	/* "auto": by what the yields tell, again and again. */
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_in_range(yields(NBMPI_WAIT_AUTO, 2000, 9000), 2000 - 16, 2000);
+		assert_in_range(yields(NBMPI_WAIT_AUTO, 2000, 1000), 2000 / 17, 2000 / 17 + 70);
+	}
 }
 
 /* Waits in which the library sleeps. */
@@ -349,6 +344,13 @@ static void a_rank_that_waits_calls_the_mpi(void **state)
 	assert_int_equal(waits_until(NBMPI_WAIT_SPIN, 3), 3);
 	assert_int_equal(yields_before, 0);
 	assert_int_equal(tests_before, 256);
+	yields(NBMPI_WAIT_AUTO, 100, 9000); /* others want the processor */
+	assert_int_equal(waits_until(NBMPI_WAIT_AUTO, 1), 1);
+	assert_int_equal(yields_before, 4);
+	assert_int_equal(tests_before, 5);
+	yields(NBMPI_WAIT_AUTO, 100, 1000);
+	while (yields(NBMPI_WAIT_AUTO, 1, 1000) == 0)
+		; /* until the next rounds spin */
 	assert_int_equal(waits_until(NBMPI_WAIT_AUTO, 3), 3);
 	assert_int_equal(tests_before, 256);
 }

@@ -6,7 +6,6 @@
  * The test decides what the system says: names, namespaces, files, processors.
  */
 #include <errno.h>
-#include <sched.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
@@ -23,7 +22,6 @@ static struct {
 	bool boot_closed;     /* it cannot be read */
 	ino_t pid_ns, net_ns; /* 0: stat fails */
 	dev_t pid_dev;
-	uint32_t cpus;    /* the first ones; 0: the call fails */
 	const char *sock; /* a socket's path that is there, or NULL */
 	int access_error; /* of all others */
 	int poor;         /* mallocs until one fails; -1: none */
@@ -96,16 +94,6 @@ int __wrap_access(const char *path, int mode)
 	return -1;
 }
 
-int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *out);
-int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *out)
-{
-	assert_int_equal(pid, 0);
-	memset(out, has.cpus ? 0 : 0xff, size); /* a failed call may leave anything */
-	for (uint32_t i = 0; i < has.cpus; i++)
-		CPU_SET(i, out);
-	return has.cpus ? 0 : -1;
-}
-
 static int blocks; /* in use */
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
@@ -141,7 +129,6 @@ static int usual(void **state)
 	has.pid_ns = 5;
 	has.net_ns = 6;
 	has.pid_dev = 4;
-	has.cpus = 2;
 	has.access_error = ENOENT;
 	has.sock = "/run/test/n0.sock";
 	has.poor = -1;
@@ -377,60 +364,6 @@ static void the_nic_is_missing(void **state)
 	assert_non_null(strstr(nbmpi_node_lacks_nic(), "no NIC eth12 at /run/test/eth12.sock"));
 }
 
-/* --- processors ------------------------------------------------------------------------------- */
-
-static void processors_are_counted(void **state)
-{
-	struct nbmpi_node node, other;
-	struct nbmpi_crowd crowd;
-
-	(void)state;
-	has.cpus = 66;
-	node = self(0);
-	assert_int_equal(node.cpu[0], UINT64_MAX);
-	assert_int_equal(node.cpu[1], 3);
-	for (uint32_t i = 2; i < NBMPI_CPU_WORDS; i++)
-		assert_int_equal(node.cpu[i], 0);
-	has.cpus = 64 * NBMPI_CPU_WORDS;
-	node = self(0);
-	assert_int_equal(node.cpu[NBMPI_CPU_WORDS - 1], UINT64_MAX);
-	has.cpus = 0;
-	node = self(0);
-	assert_int_equal(node.cpu[0], 0);
-
-	has.cpus = 2;
-	node = self(0);
-	nbmpi_crowd_begin(&crowd, &node);
-	assert_false(nbmpi_crowd_full(&crowd));
-	nbmpi_crowd_add(&crowd, &node);
-	nbmpi_crowd_add(&crowd, &node);
-	assert_false(nbmpi_crowd_full(&crowd));
-	has.boot = "other";
-	other = self(0);
-	nbmpi_crowd_add(&crowd, &other);
-	other = node;
-	other.boot[1]++;
-	nbmpi_crowd_add(&crowd, &other);
-	assert_false(nbmpi_crowd_full(&crowd));
-	/* Another host of the same machine has more processors. */
-	usual(state);
-	has.name = "container";
-	has.cpus = 4;
-	other = self(0);
-	nbmpi_crowd_add(&crowd, &other);
-	nbmpi_crowd_add(&crowd, &other);
-	assert_false(nbmpi_crowd_full(&crowd));
-	nbmpi_crowd_add(&crowd, &node);
-	assert_true(nbmpi_crowd_full(&crowd));
-	/* The last word counts, too. */
-	other.cpu[NBMPI_CPU_WORDS - 1] = UINT64_C(1) << 63;
-	nbmpi_crowd_add(&crowd, &other);
-	assert_true(nbmpi_crowd_full(&crowd));
-	other.cpu[NBMPI_CPU_WORDS - 1] = UINT64_MAX;
-	nbmpi_crowd_add(&crowd, &other);
-	assert_false(nbmpi_crowd_full(&crowd));
-}
-
 /* --- numbers of hosts ------------------------------------------------------------------------- */
 
 static uint64_t host_of(void *arg, uint32_t rank)
@@ -471,7 +404,6 @@ int main(void)
 		cmocka_unit_test_setup(a_system_that_says_little, usual),
 		cmocka_unit_test_setup(terms_are_settings, usual),
 		cmocka_unit_test_setup(the_nic_is_missing, usual),
-		cmocka_unit_test_setup(processors_are_counted, usual),
 		cmocka_unit_test_setup(hosts_are_numbered, usual),
 	};
 

@@ -57,7 +57,7 @@ static void many(void)
 		usleep(100);
 	for (uint32_t i = 0; i < MANY; i++) {
 		while ((rc = nbmpi_test(&r[i])) == 0)
-			nbmpi_yield(0);
+			nbmpi_yield();
 		expect(rc == 1, "request %u: %d", i, rc);
 	}
 	expect(all_posted(c.nbar) && c.nbar->nrequest == 0, "%u requests are left",
@@ -102,7 +102,7 @@ static void blocking(void)
 	expect(ranks_barrier(&c) == 0, "a barrier behind all of them");
 	for (uint32_t i = 0; i < MANY; i++)
 		while (nbmpi_test(&r[i]) == 0)
-			nbmpi_yield(0); /* the thread has the lock */
+			nbmpi_yield(); /* the thread has the lock */
 }
 
 static void a_blocking_barrier_waits_for_room(void **state)
@@ -167,7 +167,7 @@ static void again(void)
 			usleep(100);
 		for (uint32_t i = 0; i < MANY; i++)
 			while (nbmpi_test(&r[i]) == 0)
-				nbmpi_yield(0);
+				nbmpi_yield();
 		usleep(2000); /* mostly enough for the thread to end */
 	}
 	expect(slept_early == 0,
@@ -225,7 +225,7 @@ static void fail_while_waiting(void)
 	ranks_signal(0);
 	for (uint32_t i = MANY; i-- > 0;) {
 		while ((rc = nbmpi_test(&r[i])) == 0)
-			nbmpi_yield(0);
+			nbmpi_yield();
 		expect(rc == NBMPI_FAILED && r[i].code == MPI_TEXT, "request %u: %d", i, rc);
 	}
 	expect(c.nbar->failed == 1, "%u", (unsigned)c.nbar->failed);

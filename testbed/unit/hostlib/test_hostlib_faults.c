@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -126,9 +125,6 @@ WRAP(ssize_t, sendmsg, fault_of(fd), (int fd, const struct msghdr *msg, int flag
 WRAP(ssize_t, recvmsg, fault_of(fd), (int fd, struct msghdr *msg, int flags), (fd, msg, flags))
 WRAP(void *, mmap, MAP_FAILED, (void *at, size_t size, int prot, int flags, int fd, off_t offset),
      (at, size, prot, flags, fd, offset))
-WRAP(int, sched_getaffinity, (memset(set, 0, size), -1), (pid_t pid, size_t size, cpu_set_t *set),
-     (pid, size, set))
-
 static struct inproc *nics;
 
 /* What one run has opened. */
@@ -334,28 +330,6 @@ static void a_daemon_may_number_itself(void **state)
 	assert_int_equal(stat.pid, getpid());
 }
 
-/* The kernel does not say how many processors there are, because they are too many for a cpu_set_t:
- * more than one, so that threads may spin. The library reckons with two. */
-static void more_processors_than_a_set_has_bits(void **state)
-{
-	const struct nbar_wait_policy policy = { .spin_us = 20 };
-	struct nbar_group g = { .size = 1 };
-	struct nbar_team team;
-
-	(void)state;
-	unsetenv("NBAR_WAIT");
-	fault.left = 1;
-	fault.error = EINVAL;
-	nbar_group_set_wait(&g, &policy);
-	assert_int_equal(fault.left, 0);
-	assert_int_equal(g.wait.spin_us, 20);
-	for (uint32_t size = 2; size <= 3; size++) {
-		fault.left = 1;
-		require_ok(nbar_team_init(&team, size, NULL));
-		assert_int_equal(team.wait.spin_us, size == 2 ? 20 : 0);
-	}
-}
-
 /* A fork locks the list of ports, and unlocks it in parent and child. The end of a port frees its
  * groups. */
 static void a_fork_leaves_no_lock(void **state)
@@ -409,7 +383,6 @@ int main(void)
 		cmocka_unit_test(connections_are_reset),
 		cmocka_unit_test(a_process_without_descriptors_is_told),
 		cmocka_unit_test(a_daemon_may_number_itself),
-		cmocka_unit_test(more_processors_than_a_set_has_bits),
 		cmocka_unit_test(a_fork_leaves_no_lock),
 	};
 

@@ -4,7 +4,6 @@
  * in the child of a fork, on a group that is not connected, in a process that is only attached.
  */
 #include <errno.h>
-#include <sched.h>
 
 #include "cluster.h"
 #include "internal.h"
@@ -129,30 +128,6 @@ static void an_attached_process_gets_no_fd(void **state)
 	cluster_end(&c);
 }
 
-/* On one processor a wait does not spin: spinning would keep the NIC, or another thread, from
- * running. */
-static void one_processor_does_not_spin(void **state)
-{
-	cpu_set_t all, one;
-	struct nbar_team team;
-	struct cluster c;
-	size_t cpu = 0;
-
-	(void)state;
-	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
-	while (!CPU_ISSET(cpu, &all))
-		cpu++;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
-	cluster_open(&c, 1, 1, "pairwise");
-	assert_int_equal(c.g[0]->wait.spin_us, 0);
-	require_ok(nbar_team_init(&team, 1, NULL));
-	assert_int_equal(team.wait.spin_us, 0);
-	cluster_end(&c);
-	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
-}
-
 static int setup(void **state)
 {
 	(void)state;
@@ -175,7 +150,6 @@ int main(void)
 		cmocka_unit_test(a_connect_stays_with_the_parent),
 		cmocka_unit_test(a_group_must_be_connected),
 		cmocka_unit_test(an_attached_process_gets_no_fd),
-		cmocka_unit_test(one_processor_does_not_spin),
 	};
 
 	return cmocka_run_group_tests_name("hostlib_rare", tests, setup, teardown);

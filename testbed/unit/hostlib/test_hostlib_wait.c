@@ -28,8 +28,10 @@ static struct nbar_group group;
 
 static struct {
 	uint64_t now, step; /* ns; each look at the clock takes `step` */
-	uint32_t looks;     /* at the control socket */
-	uint32_t passes;    /* of an in-process NIC */
+	uint64_t yield;     /* ns that a yield takes */
+	void (*yielded)(void);
+	uint32_t looks;  /* at the control socket */
+	uint32_t passes; /* of an in-process NIC */
 	uint32_t nsleep;
 	uint64_t sleep[TAKEN_MAX]; /* ns of each sleep */
 	int op;                    /* of the last futex call */
@@ -57,6 +59,15 @@ static void slept(const struct timespec *t)
 	fake.sleep[fake.nsleep++] = ns;
 	if (t)
 		fake.now += ns;
+}
+
+int __wrap_sched_yield(void);
+int __wrap_sched_yield(void)
+{
+	fake.now += fake.yield;
+	if (fake.yielded)
+		fake.yielded();
+	return 0;
 }
 
 int __wrap_nanosleep(const struct timespec *t, struct timespec *left);
@@ -125,6 +136,12 @@ static void count_pass(struct nbar_hostnic *nic)
 	fake.passes++;
 }
 
+static int wait_for(struct nbar_wait_policy policy, uint64_t timeout_ns)
+{
+	group.wait = policy;
+	return nbar_wait(&group, 1, timeout_ns);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -142,13 +159,12 @@ static int setup(void **state)
 		.cell = CELL,
 		.size = 2,
 	};
+	/* Nobody else wants the processor of this thread: a yield takes 1 us. */
+	fake.step = 1 * US;
+	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 200, 1 }, 200 * US), -ETIME);
+	memset(&fake, 0, sizeof(fake));
+	group.yields = 0;
 	return 0;
-}
-
-static int wait_for(struct nbar_wait_policy policy, uint64_t timeout_ns)
-{
-	group.wait = policy;
-	return nbar_wait(&group, 1, timeout_ns);
 }
 
 static void complete(void)
@@ -206,14 +222,57 @@ static void a_thread_looks_once_more_before_it_sleeps(void **state)
 	assert_int_equal(fake.nsleep, 1); /* before the look */
 }
 
+/* A round of tests takes 1 us here, and a yield 2 us. */
 static void a_policy_is_followed(void **state)
 {
+	const struct nbar_wait_policy policy = { 100, 200, 1 };
+
 	(void)state;
-	fake.step = 50 * US;
-	assert_int_equal(wait_for((struct nbar_wait_policy){ 100, 200, 1 }, 400 * US), -ETIME);
-	assert_int_equal(group.yields, 4);
+	fake.step = 1 * US;
+	assert_int_equal(wait_for(policy, 400 * US), -ETIME);
+	assert_in_range(group.yields, 100, 100 + 8);
 	assert_int_equal(fake.nsleep, 1);
-	assert_int_equal(fake.sleep[0], 100 * US);
+	assert_in_range(fake.sleep[0], 95 * US, 100 * US);
+}
+
+static struct nbar_team team;
+
+static void the_team_breaks(void)
+{
+	if (fake.now >= 240 * US)
+		team.broken = UINT64_C(1) << 32 | 1;
+}
+
+/* Somebody else wants this processor, so that each yield takes 9 us more: groups, teams and process
+ * teams do not spin, unless the policy says "always". */
+static void others_want_the_processor(void **state)
+{
+	const struct nbar_wait_policy policy = { 100, 140, 1 };
+	uint32_t arrived[2] = { 1, 0 };
+	struct nbar_process_team *procs = calloc(1, sizeof(*procs) + sizeof(arrived));
+	uint64_t word = 0;
+
+	(void)state;
+	fake.step = 1 * US;
+	fake.yield = 9 * US;
+	wait_for(policy, 400 * US);
+	group.yields = 0;
+	assert_int_equal(wait_for(policy, 240 * US), -ETIME);
+	assert_int_equal(group.yields, 22); /* 9 us, and two looks at the clock */
+	fake.yielded = the_team_breaks;
+	fake.now = 0;
+	team.wait = (struct nbar_wait_policy){ 1000, 0, 1 };
+	assert_false(nblib_wait_team(&team, &word, 1));
+	assert_in_range(fake.now, 240 * US, 253 * US);
+	fake.yielded = NULL;
+	fake.now = 0;
+	procs->size = 2;
+	assert_false(nblib_wait_procs(procs, &team.wait, 1, 240 * US));
+	assert_in_range(fake.now, 240 * US, 253 * US);
+	free(procs);
+	group.yields = 0;
+	assert_int_equal(wait_for((struct nbar_wait_policy){ UINT32_MAX, 0, 1 }, 240 * US), -ETIME);
+	assert_int_equal(group.yields, 0);
 }
 
 /* A NIC without a sign of life for 30 s ends a wait without limit. The first look is after a sleep.
@@ -347,7 +406,8 @@ static void a_thread_of_a_team_follows_its_policy(void **state)
 	fake.wake = release;
 	assert_true(nblib_wait_team(&team, &team_word, 1));
 	assert_int_equal(fake.nsleep, 1);
-	/* The looks at the clock: one at the start, six awake, one after the sleep. */
+	/* Looks at the clock: at the start, after two rounds, before and after two yields, and
+	 * after the sleep. */
 	assert_int_equal(fake.now, 8 * fake.step);
 }
 
@@ -391,7 +451,7 @@ static void a_process_of_a_team_sleeps(void **state)
 	assert_int_equal(fake.nsleep, 2);
 	assert_true(fake.sleep[1] == NBAR_FOREVER);
 	assert_int_equal(procs.sleepers, 0);
-	/* After two yields, a sleep lasts for the rest of the time. */
+	/* After a yield, a sleep lasts for the rest of the time. */
 	fake.step = 10 * US;
 	assert_int_equal(nbar_process_team_post(&procs, NULL, 0, &ticket), 0);
 	assert_int_equal(nbar_process_team_wait(&procs, NULL, ticket, &yield, 70 * MS), -ETIME);
@@ -408,6 +468,7 @@ int main(void)
 		WAIT(a_sleep_is_bounded),
 		WAIT(a_thread_looks_once_more_before_it_sleeps),
 		WAIT(a_policy_is_followed),
+		WAIT(others_want_the_processor),
 		WAIT(a_silent_nic_ends_a_wait),
 		WAIT(an_abort_ends_a_wait),
 		WAIT(naps_grow),
