@@ -1,161 +1,320 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_process_team_sleep.c - stress test of sleeping in a process team without a group: no process
- * keeps sleeping when its barrier is complete.
+ * test_process_team_sleep.c - no process of a process team without a group keeps sleeping when its
+ * barrier is complete.
  *
- * Threads act as processes. After a lost wake-up a thread sleeps for ever. So the main thread
- * watches: if all threads have reached a barrier, and a thread still waits after many looks, the
- * test fails. testbed/mc checks the same protocol in every order of its steps; this test meets only
- * some orders.
+ * One process waits, and one is the last to arrive. Either process is stopped after each of its
+ * instructions in turn (ptrace), the other then runs, and the first goes on. So the test meets
+ * every order with one change of process, in each run. The futex is simulated: a process that would
+ * sleep stops instead, and only a wake that comes later lets it go on. testbed/mc checks the same
+ * protocol with more changes, and on weaker memories.
  */
-#include <linux/futex.h>
+#include <errno.h>
 #include <limits.h>
-#include <pthread.h>
-#include <sched.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "unit/unit.h"
 #include "cluster.h"
-#include "order.h"
 
-#define LOOKS_MAX 100000u /* at the same barrier: 20 seconds at least */
-#define RACERS 2u
-#define STRIDE 500u /* barriers for which the others arrive in advance */
+#define STEPS_MAX 200000u /* instructions of one call of the library */
+#define ASLEEP SIGUSR1    /* a traced process stops with it where it would sleep */
+#define TICKET 1u
 
-static struct nbar_process_team procs;
+/* Memory that the test shares with its children. */
+static struct shared {
+	struct nbar_process_team procs;
+	uint32_t expected; /* by the process that would sleep: the value of its futex */
+	uint32_t wakes;
+	uint32_t woken; /* by the last wake: how many sleepers it may wake */
+} * shared;
 
-struct racer {
-	uint32_t me, nlast; /* me arrives for itself and for nlast others, which never sleep */
-	uint32_t rounds;
-	uint32_t done; /* pairs with the load in look_on; both relaxed: only a count */
-	uint32_t nracer;
-	uint32_t *met;
-	int bad;
-	uint64_t seed;
-	pthread_t id;
-};
+static pid_t arriver;   /* a stopped child that has still to arrive, or 0 */
+static bool waits_here; /* this process waits, and the arriver is stopped */
+static bool lost;       /* it would have slept for ever */
 
-/* All threads begin a barrier together, within nanoseconds where they have a processor each, and
- * then arrive a random moment apart. Atomic accesses to `met` pair with each other; relaxed,
- * because `met` protects no data. */
-static void begin_together(uint32_t *met, uint32_t all, struct rng *r)
+/* The kernel looks at the futex and puts the process to sleep in one step. So it is this process
+ * that looks, while the other is stopped. */
+static bool would_sleep(void)
 {
-	uint32_t goal = __atomic_fetch_add(met, 1, __ATOMIC_RELAXED) / all * all + all;
-
-	for (uint32_t i = 1; (int32_t)(__atomic_load_n(met, __ATOMIC_RELAXED) - goal) < 0; i++)
-		if (i % 4096 == 0)
-			sched_yield();
-	for (volatile uint32_t n = rng_below(r, 512); n > 0; n--)
-		;
+	return shared->procs.wake == shared->expected;
 }
 
-static void *race(void *arg)
+/* Lets a stopped child go on until it sleeps or ends. */
+static bool child_sleeps(pid_t child)
+{
+	int status = 0;
+
+	do {
+		assert_int_equal(ptrace(PTRACE_CONT, child, 0, 0), 0);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		if (WIFEXITED(status)) {
+			require(WEXITSTATUS(status) == 0, "status %x", status);
+			return false;
+		}
+		require(WIFSTOPPED(status) && WSTOPSIG(status) == ASLEEP, "status %x", status);
+	} while (!would_sleep());
+	return true;
+}
+
+/* This process would sleep: now the other one goes on, and must wake it. */
+static void sleeps_here(void)
+{
+	uint32_t wakes = shared->wakes;
+
+	if (arriver) {
+		pid_t child = arriver;
+
+		arriver = 0;
+		assert_false(child_sleeps(child));
+	}
+	lost = shared->wakes == wakes;
+	if (lost) /* let the call return, so that the test can report it */
+		shared->procs.arrived[0] = shared->procs.done = TICKET;
+}
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+	va_list args;
+	uint32_t *word, value;
+	int op;
+
+	va_start(args, number);
+	word = va_arg(args, uint32_t *);
+	op = va_arg(args, int);
+	value = va_arg(args, uint32_t);
+	va_end(args);
+	if (number != SYS_futex || word != &shared->procs.wake)
+		return -1;
+	if (op == FUTEX_WAKE) {
+		shared->wakes++;
+		shared->woken = value;
+		return 0;
+	}
+	shared->expected = value;
+	if (!waits_here)
+		return __real_syscall(SYS_kill, getpid(), ASLEEP);
+	if (would_sleep())
+		sleeps_here();
+	return 0;
+}
+
+/* A clock of few instructions: the test follows each. */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+{
+	(void)clock;
+	*out = (struct timespec){ .tv_sec = 1 };
+	return 0;
+}
+
+static int waits(void)
 {
 	static const struct nbar_wait_policy asleep = { .block = 1 };
-	struct racer *r = arg;
-	struct rng rng = { r->seed };
 
-	for (uint32_t t = 1; t <= r->rounds; t++) {
-		for (uint32_t i = 0; i < r->nlast && t % STRIDE == 1; i++)
-			for (uint32_t k = 0; k < STRIDE; k++)
-				r->bad |=
-					nbar_process_team_post_as(&procs, NULL, RACERS + i, t + k);
-		begin_together(r->met, r->nracer, &rng);
-		r->bad |= nbar_process_team_post_as(&procs, NULL, r->me, t);
-		r->bad |= nbar_process_team_wait(&procs, NULL, t, &asleep, NBAR_FOREVER);
-		__atomic_store_n(&r->done, t, __ATOMIC_RELAXED);
-	}
-	return NULL;
+	return nbar_process_team_wait(&shared->procs, NULL, TICKET, &asleep, NBAR_FOREVER);
 }
 
-/* The lowest barrier that a thread has left. */
-static uint32_t slowest(const struct racer *racer, uint32_t n)
+static int last_arrives(void)
 {
-	uint32_t least = UINT32_MAX;
+	return nbar_process_team_post_as(&shared->procs, NULL, 0, TICKET);
+}
 
+/* A team of which all have arrived but process 0. */
+static void prepare(uint32_t size)
+{
+	memset(shared, 0, sizeof(*shared));
+	require_ok(nbar_process_team_init(&shared->procs, size));
+	for (uint32_t i = 1; i < size; i++)
+		require_ok(nbar_process_team_post_as(&shared->procs, NULL, i, TICKET));
+	arriver = 0;
+	waits_here = lost = false;
+}
+
+/* Starts a traced process that stops before the call. */
+static pid_t start(int (*call)(void))
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (child == 0) {
+		if (ptrace(PTRACE_TRACEME, 0, 0, 0) < 0)
+			_exit(2);
+		raise(SIGSTOP);
+		_exit(call() != 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	require(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP, "status %x", status);
+	/* It ends with this process, even if a test fails. */
+	assert_int_equal(ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_EXITKILL), 0);
+	return child;
+}
+
+enum end { STOPPED, SLEEPS, ENDED };
+
+/* Lets a child execute n instructions, or fewer, if it then would sleep or ends. */
+static enum end step(pid_t child, uint32_t n)
+{
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t done = __atomic_load_n(&racer[i].done, __ATOMIC_RELAXED);
+		int status = 0;
 
-		least = done < least ? done : least;
+		assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, 0, 0), 0);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		if (WIFEXITED(status)) {
+			require(WEXITSTATUS(status) == 0, "status %x", status);
+			return ENDED;
+		}
+		if (WIFSTOPPED(status) && WSTOPSIG(status) == ASLEEP && would_sleep())
+			return SLEEPS;
+		require(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP, "status %x", status);
 	}
-	return least;
+	return STOPPED;
 }
 
-/* Counts the barriers that a thread slept through, and wakes it, so that the test ends. */
-static uint32_t look_on(struct racer *racer, uint32_t n, uint32_t rounds)
+/* The waiting process is stopped after n instructions. Returns where. */
+static enum end waiter_stops(uint32_t size, uint32_t n)
 {
-	uint32_t lost = 0, last = 0, same = 0;
+	pid_t child;
+	enum end at;
 
-	for (uint32_t at; (at = slowest(racer, n)) < rounds; breathe()) {
-		same = at == last ? same + 1 : 0;
-		last = at;
-		if (same < LOOKS_MAX)
-			continue;
-		require(nbar_process_team_test(&procs, NULL, at + 1) == 1, "barrier %u hangs",
-			at + 1);
-		lost++;
-		same = 0;
-		order_procs_wake(&procs.wake);
-		syscall(SYS_futex, &procs.wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-	}
-	return lost;
+	prepare(size);
+	child = start(waits);
+	at = step(child, n);
+	require(at != ENDED, "size %u: a wait ends though one process has not arrived", size);
+	require_ok(last_arrives());
+	require(at != SLEEPS || shared->wakes > 0, "size %u: nobody wakes the sleeper", size);
+	require(!child_sleeps(child),
+		"size %u: a process stops after %u instructions, and then sleeps "
+		"though all have arrived",
+		size, n);
+	require(shared->procs.sleepers == 0, "size %u: %u sleepers", size, shared->procs.sleepers);
+	return at;
 }
 
-static void run(uint32_t size, uint32_t nracer, uint32_t rounds)
+/* The arriving process is stopped after n instructions. */
+static enum end arriver_stops(uint32_t size, uint32_t n)
 {
-	struct racer racer[20] = { 0 };
-	uint64_t seed = unit_seed();
-	uint32_t lost, met = 0;
+	enum end at;
 
-	require_ok(nbar_process_team_init(&procs, size));
-	for (uint32_t i = 0; i < nracer; i++) {
-		racer[i].me = i;
-		racer[i].nlast = i == 0 ? size - nracer : 0;
-		racer[i].rounds = rounds;
-		racer[i].nracer = nracer;
-		racer[i].met = &met;
-		racer[i].seed = seed + i;
-		require(pthread_create(&racer[i].id, NULL, race, &racer[i]) == 0, "thread");
-	}
-	lost = look_on(racer, nracer, rounds);
-	for (uint32_t i = 0; i < nracer; i++) {
-		pthread_join(racer[i].id, NULL);
-		require(racer[i].bad == 0, "thread %u of %u", i, nracer);
-	}
-	require(lost == 0, "size %u: %u of %u barriers slept through, seed %llu", size, lost,
-		rounds, (unsigned long long)seed);
+	prepare(size);
+	arriver = start(last_arrives);
+	at = step(arriver, n);
+	require(at != SLEEPS, "size %u: the last process sleeps", size);
+	if (at == ENDED)
+		arriver = 0;
+	waits_here = true;
+	require_ok(waits());
+	require(!lost,
+		"size %u: the last process stops after %u instructions, and then wakes "
+		"nobody",
+		size, n);
+	if (arriver)
+		require(!child_sleeps(arriver), "size %u: the last process sleeps", size);
+	require(shared->procs.sleepers == 0, "size %u: %u sleepers", size, shared->procs.sleepers);
+	return at;
 }
 
-static uint32_t rounds_of(uint32_t usual)
+/* A sanitizer makes the calls much longer. */
+static uint32_t stride(void)
 {
-	uint64_t wake_seq = unit_rounds();
-
-	return wake_seq ? (uint32_t)wake_seq : unit_sanitized() ? usual / 20 : usual;
+	return unit_counted() ? 5 : unit_sanitized() ? 37 : 1;
 }
 
-/* Two processes race. All other processes of the team have arrived in advance, so there are many
- * races per second. */
-static void two_race(void **state)
+static const uint32_t sizes[] = { 16, 17 }; /* up to 16: in one cache line */
+
+static void waiter_is_stopped(void **state)
 {
 	(void)state;
-	run(17, RACERS, rounds_of(100000)); /* too many for one cache line */
-	run(16, RACERS, rounds_of(20000));
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint32_t n = 0;
+
+		while (waiter_stops(sizes[i], n) == STOPPED) {
+			n += stride();
+			require(n < STEPS_MAX, "%u instructions, and no sleep", n);
+		}
+		require(n > 10 / stride(), "only %u instructions", n);
+	}
 }
 
-static void all_race(void **state)
+static void last_is_stopped(void **state)
 {
 	(void)state;
-	run(17, 17, rounds_of(1000));
-	run(16, 16, rounds_of(1000));
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint32_t n = 0;
+
+		while (arriver_stops(sizes[i], n) == STOPPED) {
+			n += stride();
+			require(n < STEPS_MAX, "%u instructions, and no end", n);
+		}
+		require(n > 10 / stride(), "only %u instructions", n);
+	}
+}
+
+/* Several sleep: one wake is for all. */
+static void all_are_woken(void **state)
+{
+	pid_t child[3];
+
+	(void)state;
+	prepare(17);
+	for (size_t i = 0; i < 3; i++) {
+		child[i] = start(waits);
+		assert_true(child_sleeps(child[i]));
+		assert_int_equal(shared->procs.sleepers, i + 1);
+	}
+	require_ok(last_arrives());
+	assert_true(shared->wakes == 1 && shared->woken == INT_MAX);
+	for (size_t i = 0; i < 3; i++)
+		assert_false(child_sleeps(child[i]));
+	assert_int_equal(shared->procs.sleepers, 0);
+}
+
+/* Nobody sleeps: the last process calls no kernel. */
+static void nobody_to_wake(void **state)
+{
+	(void)state;
+	prepare(2);
+	require_ok(last_arrives());
+	require_ok(waits());
+	assert_int_equal(shared->wakes, 0);
+}
+
+/* Where processes may not be traced, there is nothing to test. */
+static int may_trace(void **state)
+{
+	pid_t child;
+	int status = 0;
+
+	(void)state;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	assert_true(shared != MAP_FAILED);
+	child = fork();
+	if (child == 0)
+		_exit(ptrace(PTRACE_TRACEME, 0, 0, 0) < 0);
+	waitpid(child, &status, 0);
+	if (status == 0)
+		return 0;
+	printf("1..1\nok 1 - processes that wait # SKIP this machine permits no ptrace\n");
+	exit(0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(two_race),
-		cmocka_unit_test(all_race),
+		cmocka_unit_test(waiter_is_stopped),
+		cmocka_unit_test(last_is_stopped),
+		cmocka_unit_test(all_are_woken),
+		cmocka_unit_test(nobody_to_wake),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, may_trace, NULL);
 }
