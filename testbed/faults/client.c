@@ -4,14 +4,18 @@
  * fail.
  *
  * fail-client [-c] NIC NIC: both members of each group are in this process, in one thread. A round
- * opens ports and groups, runs barriers and closes all. When a call of the library fails, the
- * program prints the error, closes its ports and groups, and repeats the round. The repeated round
- * must succeed and leave nothing behind. Calls to libc fail only in the third round, after two
- * rounds that succeed; with -c, in the first round. Exit status 0, or 1 with the reason on stderr.
+ * opens ports and groups, runs barriers and closes all. When a call of the library fails, it must
+ * leave the descriptors, the signal mask and the memory of the program as they were before the
+ * call. The program then prints the error, closes its ports and groups, and repeats the round. The
+ * repeated round must succeed and leave nothing behind. Calls to libc fail only in the third round,
+ * after two rounds that succeed; with -c, in the first round. Exit status 0, or 1 with the reason
+ * on stderr.
  */
 #include <errno.h>
 #include <malloc.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,19 +45,68 @@ struct round {
 	struct nbar_group *group[GROUPS][2];
 };
 
+/* What belongs to the program, and a call that fails must not change. */
+struct state {
+	int fds;
+	sigset_t mask;
+	size_t heap;
+};
+
+static bool in_process; /* a NIC of this process has memory and descriptors of its own */
+static bool cold;       /* the first calls of the library may allocate memory for ever */
+static char left[160];  /* what a failed call has left behind */
+
+static int descriptors(void)
+{
+	struct stat st;
+	int n = 0;
+
+	for (int fd = 0; fd < FDS_MAX; fd++)
+		n += fstat(fd, &st) == 0;
+	return n;
+}
+
+static struct state look(void)
+{
+	struct state s = { .fds = descriptors() };
+
+	pthread_sigmask(SIG_SETMASK, NULL, &s.mask);
+	s.heap = mallinfo2().uordblks;
+	return s;
+}
+
+static void compare(const char *what, const struct state *before)
+{
+	struct state now = look();
+	bool masked = false;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		masked |= sigismember(&now.mask, sig) != sigismember(&before->mask, sig);
+	if (masked)
+		snprintf(left, sizeof(left), "%s has changed the signal mask", what);
+	else if (!in_process && now.fds != before->fds)
+		snprintf(left, sizeof(left), "%s leaves %d descriptors, not %d", what, now.fds,
+			 before->fds);
+	else if (!in_process && !cold && now.heap > before->heap)
+		snprintf(left, sizeof(left), "%s leaves %zu bytes", what, now.heap - before->heap);
+}
+
 static int failed(const char *what, int rc)
 {
 	printf("failed: %s: %s: %s\n", what, strerror(-rc), nbar_error());
 	return rc;
 }
 
-/* Checks a call of the library: it must succeed, or leave an error text. */
+/* Checks a call of the library: it must succeed, or leave an error text and nothing else. */
 #define TRY(call)                                     \
 	do {                                          \
+		struct state try_before = look();     \
 		int try_rc = (call);                  \
                                                       \
-		if (try_rc < 0)                       \
+		if (try_rc < 0) {                     \
+			compare(#call, &try_before);  \
 			return failed(#call, try_rc); \
+		}                                     \
 	} while (0)
 
 static int open_pair(struct round *r, int pair)
@@ -168,16 +221,6 @@ static int whole_round(void)
 	return rc;
 }
 
-static int descriptors(void)
-{
-	struct stat st;
-	int n = 0;
-
-	for (int fd = 0; fd < FDS_MAX; fd++)
-		n += fstat(fd, &st) == 0;
-	return n;
-}
-
 /* A NIC in this process ends a little later than its last port. */
 static bool none_left(int fds)
 {
@@ -195,14 +238,15 @@ static int wrong(const char *what)
 
 int main(int argc, char **argv)
 {
-	bool cold = argc == 4 && strcmp(argv[1], "-c") == 0;
-	int fds = descriptors();
+	struct state before = look();
 	size_t heap;
 
+	cold = argc == 4 && strcmp(argv[1], "-c") == 0;
 	if (argc != (cold ? 4 : 3))
 		return 2;
 	nic[0] = argv[argc - 2];
 	nic[1] = argv[argc - 1];
+	in_process = strncmp(nic[0], "host:", 5) == 0;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("begins\n");
 	for (int i = 0; !cold && i < WARM; i++)
@@ -214,11 +258,22 @@ int main(int argc, char **argv)
 	(void)whole_round();
 	if (fail_end)
 		fail_end();
+	if (*left)
+		return wrong(left);
+	if (!none_left(before.fds))
+		return wrong("the failed round has left a descriptor");
+	if (!cold && mallinfo2().uordblks > heap)
+		return wrong("the failed round has left memory");
 	if (whole_round() < 0)
 		return wrong("the round after the failure has failed, too");
-	if (!cold && !none_left(fds))
+	if (!none_left(before.fds))
 		return wrong("a descriptor is left");
 	if (!cold && mallinfo2().uordblks > heap)
 		return wrong("memory is left");
+	compare("the program", &before);
+	if (strstr(left, "signal mask"))
+		return wrong(left);
+	/* The same program without a failure has as much in the end. */
+	printf("heap: %zu\n", mallinfo2().uordblks);
 	return 0;
 }

@@ -12,6 +12,7 @@ for each scenario and function. Environment, with defaults:
   ONLY="SITE CALL ERROR"   only this case; a failed test prints the settings that repeat it
   V=1             prints what the programs said
 """
+import glob
 import json
 import os
 import re
@@ -124,6 +125,14 @@ class Daemon:
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
+    def masks(self):
+        """The signals that each thread blocks; of two threads that block the same, only one."""
+        found = set()
+        for path in glob.glob(f"/proc/{self.process.pid}/task/*/status"):
+            with open(path, encoding="utf-8") as status:
+                found.update(line.split()[1] for line in status if line.startswith("SigBlk:"))
+        return found
+
     def all_back(self):
         rc, out, err = run([NBAR, "stat", "--run-dir", self.dir])
         if rc != 0:
@@ -190,6 +199,8 @@ def of_daemon(work, settings, wire="udp,bind=127.0.0.1:0"):
         until(daemon.all_back, "ports or groups are not given back")
         until(lambda: daemon.descriptors() <= descriptors_flat(daemon, wire, settings),
               "the daemon keeps descriptors", 20)
+        if daemon.masks() != flat.setdefault((wire, "masks"), daemon.masks()):
+            raise Wrong(f"the daemon's threads block other signals: {daemon.masks()}")
         daemon.stop()
         return said + daemon.error()
     finally:
@@ -206,6 +217,15 @@ def descriptors_flat(daemon, wire, settings):
     return flat[wire]
 
 
+def heap_is_flat(name, out, settings):
+    """A client has as much memory in the end as if no call had failed."""
+    heap = int(re.search(r"^heap: (\d+)", out, re.MULTILINE).group(1))
+    if "FAIL_SITE" not in settings:
+        flat[name] = max(flat.get(name, 0), heap)
+    elif heap > flat[name]:
+        raise Wrong(f"the client keeps {heap - flat[name]} bytes: {out}")
+
+
 def of_library(work, settings, nics=("n0", "n1"), daemon=None, options=()):
     """The calls of a client fail."""
     env = environment(work, "fail-client", **settings)
@@ -216,6 +236,7 @@ def of_library(work, settings, nics=("n0", "n1"), daemon=None, options=()):
         rc, out, err = clients(daemon or own, env, nics, options)
         if rc != 0:
             raise Wrong(f"the client ended with {rc}: {out} {err}")
+        heap_is_flat(("heap", *options), out, settings)
         until((daemon or own).all_back, "ports or groups are not given back")
         return out
     finally:
