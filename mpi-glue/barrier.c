@@ -62,10 +62,13 @@ static int look_at_posted(struct nbmpi_comm *c, uint32_t ticket)
 }
 
 /* Looks at a barrier once. 1: done; 0: not yet; negative: failed. */
-static int look(struct nbmpi_comm *c, uint32_t ticket)
+static int look(struct nbmpi_comm *c, const struct nbmpi_request *r)
 {
+	const uint32_t ticket = r->ticket;
 	int rc;
 
+	if (r->round != c->round)
+		return 1;
 	if ((int32_t)(c->posted - ticket) >= 0)
 		return look_at_posted(c, ticket);
 	if (c->error)
@@ -94,7 +97,7 @@ static int start(struct nbmpi_comm *c, struct nbmpi_request *r)
 	else if (rc != 0)
 		return nbmpi_fail(c, rc);
 	nbmpi_bump(&c->offloaded);
-	*r = (struct nbmpi_request){ .comm = c, .ticket = c->wanted };
+	*r = (struct nbmpi_request){ .comm = c, .ticket = c->wanted, .round = c->round };
 	c->nrequest++;
 	return 0;
 }
@@ -119,19 +122,14 @@ int nbmpi_ibarrier(struct nbmpi_comm *c, struct nbmpi_request *out)
 	return rc;
 }
 
-int nbmpi_barrier(struct nbmpi_comm *c)
+static int run(struct nbmpi_comm *c)
 {
 	struct nbmpi_request r;
-	int rc;
+	double since = c->judge.closed ? 0 : nbmpi_now_s();
+	int rc = nbmpi_ibarrier(c, &r);
 
-	/* All members have called the same number of barriers before, so all decide alike. */
-	if (c->path == NBMPI_OPENING && c->calls >= NBMPI_PAYS && !c->error) {
-		fallback(c, NBMPI_WHY_opening);
-		rc = nbmpi_set_up(c);
-		/* Ranks without this set-up are in the MPI's own barrier: so all ranks call it. */
-		return rc == 0 && c->path == NBMPI_PLAIN ? NBMPI_BY_MPI : rc;
-	}
-	rc = nbmpi_ibarrier(c, &r);
+	if (rc == NBMPI_BY_MPI)
+		c->since = since;
 	if (rc != 0)
 		return rc;
 	rc = nbmpi_wait(&r);
@@ -139,7 +137,29 @@ int nbmpi_barrier(struct nbmpi_comm *c)
 		return rc;
 	/* The barrier sent no message of the MPI: let it receive those sent before the barrier. */
 	nbmpi_self.start.ops->progress();
-	return 0;
+	if (c->judge.closed)
+		return 0;
+	nbmpi_judge_note(&c->judge, NBMPI_WAY_NBAR, nbmpi_now_s() - since);
+	return nbmpi_judge_is_due(&c->judge) ? nbmpi_judge_comm(c) : 0;
+}
+
+int nbmpi_barrier(struct nbmpi_comm *c)
+{
+	int rc;
+
+	/* All members have called the same number of barriers before, so all decide alike. */
+	if (c->path != NBMPI_OPENING || c->calls < NBMPI_PAYS || c->error)
+		return run(c);
+	fallback(c, NBMPI_WHY_opening);
+	rc = nbmpi_set_up(c);
+	/* Ranks without this set-up are in the MPI's own barrier: so all ranks call it. */
+	return rc == 0 && c->path == NBMPI_PLAIN ? NBMPI_BY_MPI : rc;
+}
+
+void nbmpi_barrier_by_mpi(struct nbmpi_comm *c)
+{
+	if (c->path == NBMPI_OPENING && !c->judge.closed)
+		nbmpi_judge_note(&c->judge, NBMPI_WAY_MPI, nbmpi_now_s() - c->since);
 }
 
 int nbmpi_test(struct nbmpi_request *r)
@@ -150,7 +170,7 @@ int nbmpi_test(struct nbmpi_request *r)
 
 	if (pthread_mutex_trylock(&c->lock) != 0)
 		return 0;
-	rc = look(c, r->ticket);
+	rc = look(c, r);
 	r->code = c->code;
 	r->orphan = c->closed;
 	if (rc != 0)

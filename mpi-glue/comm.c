@@ -61,6 +61,7 @@ struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, bool
 	else if (size == 1)
 		c->why = NBMPI_WHY_alone;
 	c->path = c->why == NBMPI_WHY_none ? NBMPI_OPENING : NBMPI_PLAIN;
+	c->judge.closed = nbmpi_self.start.config.where != NBMPI_WHERE_AUTO;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_mutex_lock(&nbmpi_self.lock);
 	c->next = nbmpi_self.comm;

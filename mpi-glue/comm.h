@@ -40,6 +40,7 @@
 	X(memory, 0, "the processes of a host could not share memory")              \
 	X(attach, 0, "a process could not attach to the NIC of its host")           \
 	X(connect, 0, "the NICs could not be connected")                            \
+	X(slow, 1, "it was faster")                                                 \
 	X(opening, 1, "it has called too few barriers yet, or only nonblocking ones")
 
 enum nbmpi_why {
@@ -153,10 +154,13 @@ void nbmpi_comm_close(struct nbmpi_comm *c);
 /* The blocking barrier: 0 when it is complete, or one of the above. */
 int nbmpi_barrier(struct nbmpi_comm *c);
 
+/* Call it when the MPI's own barrier is complete, which NBMPI_BY_MPI has asked for. */
+void nbmpi_barrier_by_mpi(struct nbmpi_comm *c);
+
 /* A barrier under way; plain data. */
 struct nbmpi_request {
 	struct nbmpi_comm *comm; /* held until nbmpi_test has returned other than 0 */
-	uint32_t ticket;
+	uint32_t ticket, round;
 	int code;    /* after a failure: as nbmpi_comm_code() */
 	bool orphan; /* after a failure: the communicator has been freed */
 };

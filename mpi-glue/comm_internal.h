@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "comm.h"
+#include "judge.h"
 
 /* A rank of this host. */
 struct nbmpi_mate {
@@ -18,8 +19,7 @@ struct nbmpi_mate {
 };
 
 /* The three paths of a communicator's barriers. A communicator never returns to an earlier path.
- * The thread that calls a blocking barrier changes the path, while the communicator has no
- * requests. */
+ * The thread that calls a blocking barrier changes the path, while no barrier is under way. */
 enum nbmpi_path { NBMPI_OPENING, NBMPI_OFFLOADED, NBMPI_PLAIN };
 
 struct nbmpi_comm {
@@ -34,6 +34,8 @@ struct nbmpi_comm {
 	struct nbmpi_comm *next, **link; /* list of all communicators of this process */
 
 	uint32_t calls; /* barriers begun on path OPENING */
+	struct nbmpi_judge judge;
+	double since; /* the MPI runs a barrier that began then */
 
 	/* Set by the set-up. */
 	uint32_t nhost, nlocal;
@@ -48,8 +50,9 @@ struct nbmpi_comm {
 	uint32_t vain;               /* unsuccessful tests, and the last check of the mates */
 	double looked_after;
 	uint32_t wanted, posted; /* tickets; those between them wait for room at the NIC */
-	int error;               /* NBMPI_FAILED: final */
-	int code;                /* error code of the MPI for this failure */
+	uint32_t round; /* counts changes of the path: tickets of another round are complete */
+	int error;      /* NBMPI_FAILED: final */
+	int code;       /* error code of the MPI for this failure */
 	uint64_t offloaded, failed, fallback[NBMPI_WHY_END]; /* barriers; by nbmpi_bump */
 };
 
@@ -96,6 +99,12 @@ int nbmpi_set_up(struct nbmpi_comm *c);
 
 /* Frees the group and the memory of c, if any. */
 void nbmpi_leave(struct nbmpi_comm *c);
+
+/* --- judge.c --------------------------------------------------------------------------------- */
+
+/* A collective, after a blocking offloaded barrier: if the NICs are slower than the MPI, all ranks
+ * leave the barriers to the MPI. 0 or NBMPI_MPI_FAILED. The caller holds no lock. */
+int nbmpi_judge_comm(struct nbmpi_comm *c);
 
 /* --- port.c, with nbmpi_self.lock ------------------------------------------------------------ */
 

@@ -61,12 +61,20 @@ bool nbmpi_wait_read(const char *name, const char *text, enum nbmpi_wait *out)
 
 bool nbmpi_where_read(const char *name, const char *text, enum nbmpi_where *out)
 {
-	bool host = strcmp(text, "host") == 0, good = host || strcmp(text, "nic") == 0;
+	static const char *const word[] = {
+		[NBMPI_WHERE_AUTO] = "auto",
+		[NBMPI_WHERE_NIC] = "nic",
+		[NBMPI_WHERE_HOST] = "host",
+	};
 
-	*out = host ? NBMPI_WHERE_HOST : NBMPI_WHERE_NIC;
-	if (!good)
-		nbmpi_say("%s is \"%s\": it must be nic or host", name, text);
-	return good;
+	for (unsigned i = 0; i < sizeof(word) / sizeof(word[0]); i++) {
+		if (strcmp(text, word[i]) == 0) {
+			*out = (enum nbmpi_where)i;
+			return true;
+		}
+	}
+	nbmpi_say("%s is \"%s\": it must be auto, nic or host", name, text);
+	return false;
 }
 
 /* Returns the value of a variable, or NULL if the variable is not set or empty. */

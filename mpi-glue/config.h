@@ -24,9 +24,10 @@ enum nbmpi_wait {
 
 /* Where barriers run. */
 enum nbmpi_where {
-	NBMPI_WHERE_NIC, /* in a daemon's NIC that the ranks of a host share */
-	NBMPI_WHERE_HOST /* in an in-process NIC of one rank of each host; its other ranks share it
-			  */
+	NBMPI_WHERE_AUTO, /* as NBMPI_WHERE_NIC, but by the MPI if the NICs are slower */
+	NBMPI_WHERE_NIC,  /* in a daemon's NIC that the ranks of a host share */
+	NBMPI_WHERE_HOST  /* in an in-process NIC of one rank of each host; its other ranks share it
+			   */
 };
 
 struct nbmpi_config {

@@ -292,9 +292,13 @@ int MPI_Barrier(MPI_Comm comm)
 	rc = nbmpi_barrier(c);
 	if (last.c == c) /* an error handler may have called another barrier */
 		last.fallbacks = nbmpi_comm_fallbacks(c);
-	if (rc == NBMPI_BY_MPI)
-		return PMPI_Barrier(comm);
-	return rc < 0 ? failed(comm, c, rc) : MPI_SUCCESS;
+	if (rc < 0)
+		return failed(comm, c, rc);
+	if (rc == NBMPI_BY_MPI) {
+		rc = PMPI_Barrier(comm);
+		nbmpi_barrier_by_mpi(c);
+	}
+	return rc;
 }
 
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)

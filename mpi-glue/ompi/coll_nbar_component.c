@@ -93,7 +93,7 @@ static int component_register(void)
 	SELF.min_nodes = 1;
 	SELF.algorithm = "auto";
 	SELF.wait = "auto";
-	SELF.where = "nic";
+	SELF.where = "auto";
 	SELF.nic = "";
 	param("enable", "Run barriers by NIC where it can be done (default: 0)",
 	      MCA_BASE_VAR_TYPE_BOOL, &SELF.enable);
@@ -109,7 +109,8 @@ static int component_register(void)
 	param("wait", "How ranks wait: auto, spin, yield or block (default: auto)",
 	      MCA_BASE_VAR_TYPE_STRING, &SELF.wait);
 	param("where",
-	      "nic: in the NIC of each node; host: in one inside a rank of each (default: nic)",
+	      "nic: in the NIC of each node; host: in one inside a rank of each; auto: as nic, if it "
+	      "is not slower than MPI's own barrier (default: auto)",
 	      MCA_BASE_VAR_TYPE_STRING, &SELF.where);
 	param("nic",
 	      "NIC, or path of its socket; %r is the rank, %h the host (default: nbar's own)",

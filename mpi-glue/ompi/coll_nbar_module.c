@@ -304,6 +304,7 @@ static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *base)
 {
 	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
 	struct nbmpi_comm *c;
+	int rc;
 
 	if (module->fallbacks) {
 		nbmpi_bump(module->fallbacks);
@@ -317,7 +318,9 @@ static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *base)
 		return OMPI_SUCCESS;
 	case NBMPI_BY_MPI:
 		module->fallbacks = nbmpi_comm_fallbacks(c);
-		return module->barrier(comm, module->barrier_module);
+		rc = module->barrier(comm, module->barrier_module);
+		nbmpi_barrier_by_mpi(c);
+		return rc;
 	}
 	return nbmpi_comm_code(c);
 }

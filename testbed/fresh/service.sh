@@ -68,7 +68,8 @@ mpirun() {
 		OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mca_base_component_path=SYS_DEFAULT:USER_DEFAULT \
 		PRTE_MCA_plm=ssh PRTE_MCA_plm_ssh_agent="$work/agent" PRTE_MCA_prte_tmpdir_base=/dev/shm \
 		PRTE_MCA_prte_if_include=eth0 PRTE_MCA_hwloc_default_binding_policy=none \
-		timeout 120 mpirun.openmpi -np 2 -H h0,h1 --mca coll_nbar_enable 1 --mca coll_nbar_verbose 1 \
+		timeout 120 mpirun.openmpi -np 2 -H h0,h1 --mca coll_nbar_enable 1 --mca coll_nbar_where nic \
+		--mca coll_nbar_verbose 1 \
 		"$work/app" 2>&1
 }
 

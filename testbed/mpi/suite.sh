@@ -81,7 +81,8 @@ in_process() {
 	ok "$glue, in-process NICs: a NIC of a daemon in NBAR_NIC is refused, too" \
 		told '"n0" does not begin with host:; all barriers are left to MPI' \
 		ranks 4 -- -s "$work/share.4" blocking=3
-	unset NBAR_NIC NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
+	unset NBAR_NIC
+	export NBAR_MPI_WHERE=nic OMPI_MCA_coll_nbar_where=nic
 }
 
 # An invalid setting: a message names it, and the counters say that the MPI runs the barriers.
@@ -154,6 +155,20 @@ daemon_ends() {
 	local rc=$?
 	cat "$work/out" "$work/err"
 	[ $rc = 0 ] && [ "$(grep -c '^# rank [0-3]: nbar: barrier over 4 ranks failed; missing: ' "$work/out")" = 4 ]
+}
+
+# Each frame of the NICs takes 5 ms: the ranks agree to give them up, unless the user wants them.
+slow_nics() {
+	LD_PRELOAD=$bin/libslow.so up 2 --wire udp
+	oracle "2 hosts, slow NICs that are wanted" 2 nic blocking=50
+	export NBAR_MPI_WHERE=auto OMPI_MCA_coll_nbar_where=auto
+	export NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1
+	ok "$glue, 2 hosts: slow NICs are given up" \
+		told "^nbar: communicator of 2 ranks: fallback to MPI's barrier: it was faster: [0-9.]* us by nbar, [0-9.]* us by the MPI" \
+		ranks 2 -- -s "$work/share.2" blocking=50 mixed=50
+	unset NBAR_MPI_VERBOSE OMPI_MCA_coll_nbar_verbose
+	export NBAR_MPI_WHERE=nic OMPI_MCA_coll_nbar_where=nic
+	down
 }
 
 # A rank is killed: the launcher ends the other ranks, and all ports are given back to the NICs.
@@ -302,7 +317,7 @@ standard() {
 	standard_tests="${standard_tests:-ahead-offloaded receives-offloaded receives-ahead status
 		probe freed threads stack inter memory descriptors fails-freed}"
 	standard_on "standard, 2 hosts, in-process NICs"
-	unset NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
+	export NBAR_MPI_WHERE=nic OMPI_MCA_coll_nbar_where=nic
 	down && up 1
 	standard_tests="ahead ahead-offloaded receives receives-offloaded receives-ahead status order
 		probe freed handle-again requests threads stack counters inter memory descriptors"
@@ -344,6 +359,9 @@ suite() {
 	ok "$glue, 1 host: a rank is killed" rank_dies 4 2
 	down && up 4 --wire udp --nicd-args "--idle sleep"
 	ok "$glue, a daemon on each host: one is killed" one_daemon_ends
+	down
+	slow_nics
+	up 4
 	standard
 	bad_network
 }

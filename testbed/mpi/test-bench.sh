@@ -128,7 +128,7 @@ with_glue() { # HOW
 in_process() { # HOW
 	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
 	ok "$glue, $1: in-process NICs" in_process_told "$1" host:
-	unset NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
+	export NBAR_MPI_WHERE=nic OMPI_MCA_coll_nbar_where=nic
 	export NBAR_MPI_NIC=host:wire=udp OMPI_MCA_coll_nbar_nic=host:wire=udp
 	ok "$glue, $1: in-process NICs, selected only by the name host:" in_process_told "$1" host:wire=udp
 	unset NBAR_MPI_NIC OMPI_MCA_coll_nbar_nic
@@ -244,7 +244,7 @@ if [ -x "$bin/nbar-mpi-bench-openmpi" ]; then
 		--method lib
 	unset NBAR_NIC
 	ok "$glue: lib with in-process NICs, without nbar in MPI" table plain 3 "$columns" mpi,lib -i 20 -x 5
-	unset NBAR_MPI_WHERE
+	export NBAR_MPI_WHERE=nic
 	ok "$glue: the other methods need no nbar in MPI" table plain 2 "$columns" \
 		mpi,lib,p2p:linear -i 20 -x 5
 else

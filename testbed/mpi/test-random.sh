@@ -41,7 +41,7 @@ programs() {
 in_process() {
 	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
 	programs "$@"
-	unset NBAR_MPI_WHERE OMPI_MCA_coll_nbar_where
+	export NBAR_MPI_WHERE=nic OMPI_MCA_coll_nbar_where=nic
 }
 
 all_programs() {

@@ -43,9 +43,10 @@ struct rank_shown {
 struct ranks {
 	uint32_t size, each; /* ranks; ranks of a host, in a row */
 	struct nbmpi_config config;
-	bool cannot_revoke;       /* this MPI has no nbmpi_ops.revoked */
-	bool killed[RANKS_MAX];   /* the rank is to end by a signal */
-	enum nbmpi_why mates_say; /* what nbmpi_ops.mates knows at all ranks */
+	double barrier_takes, progress_takes; /* s: calls into this MPI, by the clock of the test */
+	bool cannot_revoke;                   /* this MPI has no nbmpi_ops.revoked */
+	bool killed[RANKS_MAX];               /* the rank is to end by a signal */
+	enum nbmpi_why mates_say;             /* what nbmpi_ops.mates knows at all ranks */
 	/* Shared by all ranks. */
 	int revoked;              /* atomic: the code, or 0 */
 	int broken;               /* atomic: the MPI has failed */

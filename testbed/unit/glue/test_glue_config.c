@@ -55,7 +55,7 @@ static int clean(void **state)
 static void is_default(const struct nbmpi_config *config)
 {
 	assert_true(config->enable);
-	assert_int_equal(config->where, NBMPI_WHERE_NIC);
+	assert_int_equal(config->where, NBMPI_WHERE_AUTO);
 	assert_string_equal(config->alg, "auto");
 	assert_int_equal(config->min_hosts, 1);
 	assert_int_equal(config->wait, NBMPI_WAIT_AUTO);
@@ -142,9 +142,10 @@ static void each_value_is_checked(void **state)
 		{ "NBAR_MPI_WAIT", "yield", NULL },
 		{ "NBAR_MPI_WAIT", "sleep",
 		  "NBAR_MPI_WAIT is \"sleep\": it must be auto, spin, yield or block\n" },
+		{ "NBAR_MPI_WHERE", "auto", NULL },
 		{ "NBAR_MPI_WHERE", "nic", NULL },
 		{ "NBAR_MPI_WHERE", "hosts",
-		  "NBAR_MPI_WHERE is \"hosts\": it must be nic or host\n" },
+		  "NBAR_MPI_WHERE is \"hosts\": it must be auto, nic or host\n" },
 	};
 
 	(void)state;
@@ -200,6 +201,8 @@ static void words_have_their_values(void **state)
 	assert_int_equal(where, NBMPI_WHERE_NIC);
 	assert_true(nbmpi_where_read("x", "host", &where));
 	assert_int_equal(where, NBMPI_WHERE_HOST);
+	assert_true(nbmpi_where_read("x", "auto", &where));
+	assert_int_equal(where, NBMPI_WHERE_AUTO);
 }
 
 /* A text of n times 'a' as the value of a variable. */
@@ -291,7 +294,7 @@ static void nic_and_place_fit(void **state)
 	struct nbmpi_config config;
 
 	(void)state;
-	assert_string_equal(check("", NBMPI_WHERE_NIC, &config), "");
+	assert_string_equal(check("", NBMPI_WHERE_AUTO, &config), "");
 	is_default(&config);
 	assert_string_equal(check("n%r", NBMPI_WHERE_NIC, &config), "");
 	assert_true(config.enable);

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_judge - barriers by NICs that are slower than those of the MPI: the verdict, from durations;
+ * and ranks that give their NICs up together, with a clock of the test.
+ */
+#include "ranks.h"
+
+#define MORE 30u /* barriers after the set-up */
+
+/* --- durations in, verdict out -----------------------------------------------------------------
+ */
+
+static bool slower(uint64_t slowest_mpi, uint64_t slowest_nbar, uint64_t fastest_mpi,
+		   uint64_t fastest_nbar)
+{
+	const struct nbmpi_cost cost = { { slowest_mpi, slowest_nbar },
+					 { fastest_mpi, fastest_nbar } };
+
+	return nbmpi_judge_slower(&cost);
+}
+
+static void a_fifth_is_too_much(void **state)
+{
+	(void)state;
+	assert_false(slower(1000, 1000, 1000, 1000));
+	assert_false(slower(1000, 1200, 1000, 1200));
+	assert_true(slower(1000, 1201, 1000, 1201));
+	assert_false(
+		slower(1000, 1201, 1000, 1200)); /* the slowest may have waited for a late rank */
+	assert_false(slower(1000, 1200, 1000, 1201));
+	assert_false(slower(1000, 100, 1000, 100));
+	assert_false(slower(0, 0, 0, 0));
+	assert_true(slower(0, 1, 0, 1));
+	/* No overflow: 2^61 ns. */
+	assert_true(slower(UINT64_C(1) << 60, UINT64_C(1) << 61, 1, 2));
+	assert_false(slower(UINT64_C(1) << 61, UINT64_C(1) << 60, 1, 2));
+}
+
+static void the_shortest_barriers_count(void **state)
+{
+	struct nbmpi_judge j = { .closed = false };
+
+	(void)state;
+	nbmpi_judge_note(&j, NBMPI_WAY_MPI, 3);
+	nbmpi_judge_note(&j, NBMPI_WAY_MPI, 2);
+	nbmpi_judge_note(&j, NBMPI_WAY_MPI, 4);
+	assert_true(nbmpi_judge_figure(&j, NBMPI_WAY_MPI, 2) == 3.0);
+	assert_true(nbmpi_judge_figure(&j, NBMPI_WAY_MPI, 3) == 2.0);
+	assert_true(nbmpi_judge_figure(&j, NBMPI_WAY_MPI, 1000) == 2.0);
+	for (uint32_t i = 0; i < 3; i++)
+		nbmpi_judge_note(&j, NBMPI_WAY_NBAR, 5 + i);
+	assert_false(nbmpi_judge_is_due(&j)); /* too few by the MPI */
+	nbmpi_judge_note(&j, NBMPI_WAY_MPI, 4);
+	assert_false(nbmpi_judge_is_due(&j)); /* fewer by NICs than by the MPI */
+	nbmpi_judge_note(&j, NBMPI_WAY_NBAR, 5);
+	assert_true(nbmpi_judge_is_due(&j));
+	nbmpi_judge_note(&j, NBMPI_WAY_NBAR, 5);
+	assert_true(nbmpi_judge_is_due(&j));
+	j.closed = true;
+	assert_false(nbmpi_judge_is_due(&j));
+}
+
+/* Ranks arrive in random order: by pigeonhole, the least figure of all ranks contains no wait for a
+ * late rank. */
+static void waits_for_late_ranks_drop_out(void **state)
+{
+	(void)state;
+	for (uint32_t size = 2; size <= 20; size++) {
+		double least = 1000;
+
+		for (uint32_t rank = 0; rank < size; rank++) {
+			struct nbmpi_judge j = { .closed = false };
+
+			for (uint32_t i = 0; i < NBMPI_TIMED_MOST; i++)
+				nbmpi_judge_note(&j, NBMPI_WAY_MPI,
+						 i * 7919 % size == rank ? 1 + 0.1 * i
+									 : 100 + rank);
+			double figure = nbmpi_judge_figure(&j, NBMPI_WAY_MPI, size);
+			least = figure < least ? figure : least;
+		}
+		require(least >= 1 && least < 2, "%u ranks: %f", size, least);
+	}
+}
+
+static void more_are_not_needed(void **state)
+{
+	struct nbmpi_judge j = { .closed = false };
+
+	(void)state;
+	for (uint32_t i = 0; i < 2 * NBMPI_TIMED_MOST; i++)
+		nbmpi_judge_note(&j, NBMPI_WAY_NBAR, 100 - i);
+	assert_int_equal(j.n[NBMPI_WAY_NBAR], NBMPI_TIMED_MOST);
+	assert_true(j.took[NBMPI_WAY_NBAR][0] == 93.0);
+	assert_true(j.took[NBMPI_WAY_NBAR][NBMPI_TIMED_MOST - 1] == 100.0);
+}
+
+/* --- ranks -------------------------------------------------------------------------------------
+ */
+
+static uint32_t timed; /* blocking barriers before the set-up; the others are nonblocking */
+
+/* Runs barriers; note 0: those by NICs or within the host, note 1: those that the MPI runs because
+ * it is faster. */
+static void barriers(void)
+{
+	struct nbmpi_counters n;
+	struct nbmpi_request r[2];
+	struct ranks_comm c;
+
+	ranks_open(&c, 0, 0, ranks->size);
+	for (uint32_t i = timed; i < NBMPI_PAYS; i++)
+		expect(nbmpi_ibarrier(c.nbar, &r[0]) == NBMPI_BY_MPI, "barrier %u", i);
+	for (uint32_t i = 0; i < timed; i++)
+		expect(ranks_barrier(&c) == NBMPI_BY_MPI, "barrier %u", i);
+	expect(ranks_barrier(&c) == 0, "the set-up");
+	/* At the verdict, requests of the program are under way. */
+	for (uint32_t i = 0; i < 2; i++)
+		expect(nbmpi_ibarrier(c.nbar, &r[i]) == 0, "request %u", i);
+	for (uint32_t i = 0; i < MORE; i++)
+		expect(ranks_barrier(&c) >= 0, "barrier %u", i);
+	for (uint32_t i = 0; i < 2; i++)
+		expect(nbmpi_test(&r[i]) == 1, "request %u", i);
+	nbmpi_counters_read(&n);
+	ranks->rank[ranks_me].note[0] = n.by_nic + n.by_host;
+	ranks->rank[ranks_me].note[1] = n.why[NBMPI_WHY_slow];
+	nbmpi_comm_close(c.nbar);
+}
+
+/* Runs ranks that take this long for a barrier of the MPI, and for a call into it, which each
+ * barrier by a NIC makes once at least: in s. */
+static void judged(uint32_t size, uint32_t each, double mpi, double progress)
+{
+	ranks_begin(size, each);
+	ranks->config.where = NBMPI_WHERE_AUTO;
+	ranks->barrier_takes = mpi;
+	ranks->progress_takes = progress;
+	timed = NBMPI_PAYS;
+}
+
+static void require_offloaded(uint64_t by_nbar, uint64_t by_mpi)
+{
+	for (uint32_t r = 0; r < ranks->size; r++)
+		require(ranks->rank[r].note[0] == by_nbar && ranks->rank[r].note[1] == by_mpi,
+			"rank %u: %u and %u: %s", r, (unsigned)ranks->rank[r].note[0],
+			(unsigned)ranks->rank[r].note[1], ranks->rank[r].said);
+}
+
+static void slow_nics_are_given_up(void **state)
+{
+	static const uint32_t shape[][2] = { { 2, 1 }, { 4, 1 }, { 4, 2 }, { 3, 3 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
+		judged(shape[i][0], shape[i][1], 1, 2);
+		ranks_run(barriers);
+		require_offloaded(2 + NBMPI_PAYS, MORE - NBMPI_PAYS);
+		require(strstr(ranks->rank[0].said,
+			       " ranks: fallback to MPI's barrier: it was faster: "),
+			"%s", ranks->rank[0].said);
+		require(strstr(ranks->rank[0].said, " us by nbar, 1000") &&
+				strstr(ranks->rank[0].said,
+				       " us by the MPI: give each daemon a processor"),
+			"%s", ranks->rank[0].said);
+		require(!strstr(ranks->rank[1].said, "faster:"), "%s", ranks->rank[1].said);
+	}
+}
+
+static void fast_nics_are_kept(void **state)
+{
+	(void)state;
+	judged(4, 2, 1000, 0.001);
+	ranks_run(barriers);
+	require_offloaded(2 + MORE, 0);
+	require(!strstr(ranks->rank[0].said, "faster"), "%s", ranks->rank[0].said);
+}
+
+static void a_setting_overrules(void **state)
+{
+	(void)state;
+	judged(2, 1, 1, 2);
+	ranks->config.where = NBMPI_WHERE_NIC;
+	ranks_run(barriers);
+	require_offloaded(2 + MORE, 0);
+}
+
+/* As many barriers by NICs are timed as by the MPI; four at least. */
+static void as_many_are_timed(void **state)
+{
+	(void)state;
+	judged(2, 1, 1, 2);
+	timed = NBMPI_TIMED_LEAST;
+	ranks_run(barriers);
+	require_offloaded(2 + NBMPI_TIMED_LEAST, MORE - NBMPI_TIMED_LEAST);
+	judged(2, 1, 1, 2);
+	timed = NBMPI_TIMED_LEAST - 1;
+	ranks_run(barriers);
+	require_offloaded(2 + MORE, 0);
+}
+
+/* The MPI fails in one of the calls of the vote. */
+static uint32_t failing;
+
+static void fails_in_the_vote(void)
+{
+	struct ranks_comm c;
+	int rc = 0;
+
+	ranks_open(&c, 0, 0, ranks->size);
+	expect(ranks_set_up(&c) == 0, "the set-up");
+	for (uint32_t i = 0; i < NBMPI_PAYS - 1; i++)
+		expect(ranks_barrier(&c) == 0, "barrier %u", i);
+	if (ranks_me == 0)
+		ranks_mpi_fails(failing);
+	rc = nbmpi_barrier(c.nbar);
+	ranks->rank[ranks_me].note[0] = (uint64_t)(rc == 0);
+	expect(rc == 0 || (rc == NBMPI_MPI_FAILED && nbmpi_comm_code(c.nbar) == MPI_BROKEN), "%d",
+	       rc);
+	nbmpi_comm_close(c.nbar);
+}
+
+static void the_mpi_may_fail(void **state)
+{
+	(void)state;
+	for (failing = 1; failing <= 8; failing++) {
+		judged(2, 1, 1, 2);
+		ranks_run(fails_in_the_vote);
+		require(ranks->rank[0].note[0] == 0, "call %u of the vote", failing);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_fifth_is_too_much),
+		cmocka_unit_test(the_shortest_barriers_count),
+		cmocka_unit_test(waits_for_late_ranks_drop_out),
+		cmocka_unit_test(more_are_not_needed),
+		cmocka_unit_test(slow_nics_are_given_up),
+		cmocka_unit_test(fast_nics_are_kept),
+		cmocka_unit_test(a_setting_overrules),
+		cmocka_unit_test(as_many_are_timed),
+		cmocka_unit_test(the_mpi_may_fail),
+	};
+
+	return run_with_ranks(4, tests);
+}
