@@ -52,6 +52,12 @@ early_reason() {
 		planted 'seq 100; echo "# a report"; seq 40; exit 3' && caught '| # a report'
 }
 
+# What a failed command prints may lack a newline at its end, and may have bytes that are no text.
+any_output() {
+	planted '. testbed/lib.sh' make_work 'ok a printf "\\0said"; ok b sh -c "printf \"the reason\\\\0\"; exit 1"' finish &&
+		caught '| # the reason$' && grep -q '| not ok 2 - b$' "$work/ran"
+}
+
 skips() {
 	planted 'echo "ok 1 - a # SKIP no device here"; echo 1..1'
 	passes && echo '# comment' >"$work/skips" && SKIPS=$work/skips caught 'may not skip this here: a' &&
@@ -129,6 +135,7 @@ ok "a test without a plan fails" no_plan
 ok "a test of several plans passes" several_plans
 ok "a test that ends with another status fails" bad_status
 ok "the reason of an early failure is printed" early_reason
+ok "a failure is counted and shown, whatever its command prints" any_output
 ok "with a list of skips, any other skip fails" skips
 ok "a daemon that ends with another status fails its test" daemon_ends_badly
 ok "a report of a sanitizer on a daemon's stderr fails its test" daemon_reports

@@ -79,7 +79,7 @@ ok() {
 	if "$@" >"$work/said" 2>&1; then
 		echo "ok $count - $text"
 	else
-		sed 's/^/# /' "$work/said"
+		tr -d '\000' <"$work/said" | sed -e 's/^/# /' -e '$a\' # ends with a newline
 		failures=$((failures + 1))
 		echo "not ok $count - $text"
 	fi

@@ -355,14 +355,32 @@ static void files_of_a_wire(void)
 	run_dir_remove(dir);
 }
 
+/* False if a folder above the run directory admits only root, as that of some containers. */
+static bool strangers_reach(const char *dir)
+{
+	struct stat st;
+	bool reach = seteuid(STRANGER) == 0 && stat(dir, &st) == 0;
+
+	return seteuid(0) == 0 && reach;
+}
+
 int main(void)
 {
 	if (geteuid() != 0) {
 		printf("ok 1 - two users at one daemon # SKIP this needs root\n1..1\n");
 		return 0;
 	}
-	if (!mkdtemp(run_dir) || chmod(run_dir, 0755) < 0)
+	if (!mkdtemp(run_dir) || chmod(run_dir, 0755) < 0) {
+		printf("Bail out! cannot make the folder %s: %s\n", run_dir, strerror(errno));
 		return 1;
+	}
+	if (!strangers_reach(run_dir)) {
+		printf("ok 1 - two users at one daemon # SKIP only root may enter %s here: "
+		       "chmod 755 / and chmod 1777 /tmp\n1..1\n",
+		       run_dir);
+		rmdir(run_dir);
+		return 0;
+	}
 	quotas();
 	shares();
 	no_new_privileges();

@@ -210,7 +210,7 @@ ok "bench: --alg tuned over udp, with a process per node" runs_over_udp
 ok "predict: beside measured times" predicts
 ok "tune: pictures" pictures
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl=self,vader OMPI_MCA_plm=isolated
+export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_btl=self,vader OMPI_MCA_plm=isolated
 with_mpi openmpi mpirun.openmpi
 with_mpi mpich mpiexec.mpich
 component=$BUILD/components/mca_coll_nbar.so

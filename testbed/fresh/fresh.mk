@@ -7,7 +7,7 @@
 
 check-fresh: ## the README's commands in minimal Debian systems: needs root
 	$(Q)testbed/deps.sh debootstrap
-	$(Q)TEST_TIMEOUT=3600 testbed/run testbed/fresh/test-fresh.sh
+	$(Q)TEST_TIMEOUT=7200 testbed/run testbed/fresh/test-fresh.sh
 
 check-packages: ## Debian packages: built, checked and used in minimal systems: needs root
 	$(Q)testbed/deps.sh debootstrap

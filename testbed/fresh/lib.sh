@@ -17,7 +17,7 @@ ok() {
 	if "$@" >"$work/out" 2>&1; then
 		echo "ok $count - $text ($((SECONDS - start)) s)"
 	else
-		tail -n 40 "$work/out" | sed 's/^/# /'
+		tail -n 40 "$work/out" | tr -d '\000' | sed -e 's/^/# /' -e '$a\'
 		failures=$((failures + 1))
 		echo "not ok $count - $text"
 	fi
@@ -35,7 +35,7 @@ cannot() {
 }
 
 # system RELEASE PACKAGES: makes a bare system in $work/RELEASE. Its user "newcomer" may use sudo,
-# and has a clone of this tree at home. Returns 77 if debootstrap cannot fetch the release, 1 for
+# and has a clone of this tree at home; so has root. Returns 77 if debootstrap cannot fetch the release, 1 for
 # other failures.
 system() {
 	local release=$1 root=$work/$1 bare=${NBAR_FRESH_DIR:-$work}/$1.tar packages=$2
@@ -48,20 +48,28 @@ system() {
 	cp /etc/resolv.conf "$root/etc/resolv.conf"
 	inside "$release" root "useradd -m -s /bin/bash newcomer &&
 		echo 'newcomer ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/newcomer && apt-get update -qq" || return 1
-	git clone -q . "$root/home/newcomer/nbar" && chown -R --reference="$root/home/newcomer" "$root/home/newcomer/nbar"
+	git clone -q . "$root/root/nbar" && git clone -q . "$root/home/newcomer/nbar" && chown -R --reference="$root/home/newcomer" "$root/home/newcomer/nbar"
 }
 
 # inside RELEASE USER COMMAND: runs the command in the system, in new pid and mount namespaces; all
 # processes that it starts end with it. pivot_root makes the system the root of its mounts; under
 # chroot the command could make no user namespaces. The shell remains the first process, because su
 # would reap no orphans.
+#
+# With bare=1 the system is like a container for root alone: other users may enter no folder, and
+# there are no terminals.
 inside() {
-	local root=$work/$1
+	local root=$work/$1 mode=755 devices='mount --rbind /dev dev'
+	if [ -n "${bare:-}" ]; then
+		mode=700 devices='mount -t tmpfs -o mode=755 tmpfs dev && ln -s /proc/self/fd dev/fd && mkdir dev/shm &&
+			for d in null zero full random urandom tty; do touch dev/$d && mount --bind /dev/$d dev/$d; done'
+	fi
+	chmod $mode "$root"
 	# shellcheck disable=SC2016
 	unshare -m -p -f --kill-child --propagation private sh -c '
 		mount --bind "$1" "$1" && cd "$1" &&
 		mount -t proc proc proc && mount -t tmpfs tmpfs tmp && mount -t tmpfs tmpfs run &&
-		mount --rbind /dev dev && mount -t tmpfs tmpfs dev/shm && mount --rbind /sys sys &&
+		'"$devices"' && mount -t tmpfs tmpfs dev/shm && mount --rbind /sys sys &&
 		pivot_root . mnt && umount -l /mnt &&
 		env -i LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive TERM=dumb \
 			su - "$2" -c "cd ~/nbar 2>/dev/null; $3"; exit $?' sh "$root" "$2" "$3" </dev/null

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The README's two commands, `make demo` and `make check`, as a newcomer runs them: in minimal Debian
-# systems with git, make and sudo; then `make` with the development packages of both MPIs.
-# DEMO_ONLY=1: only `make demo`, about two minutes for each system; the rest takes about ten more.
+# systems with git, make and sudo; then `make` with the development packages of both MPIs, and
+# `make check` by root in a container that has no terminals and no place for other users.
+# DEMO_ONLY=1: only `make demo`, about two minutes for each system; the rest takes about 20 more.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/fresh/lib.sh
@@ -16,6 +17,14 @@ demo() {
 
 check() {
 	inside "$1" newcomer "make check"
+	local rc=$?
+	tail -n 1 "$work/out" >"$work/counts"
+	[ $rc = 0 ] && grep -q ' 0 failed' "$work/counts"
+}
+
+# As root at home, where nobody else may look, with both MPIs.
+check_root() {
+	bare=1 inside "$1" root "make check"
 	local rc=$?
 	tail -n 1 "$work/out" >"$work/counts"
 	[ $rc = 0 ] && grep -q ' 0 failed' "$work/counts"
@@ -42,6 +51,8 @@ tests() { # RELEASE
 	[ ! -f "$work/counts" ] || echo "# $(cat "$work/counts")"
 	ok "$1: make, with both MPIs" with_mpi "$1"
 	ok "$1: the component of Open MPI" with_component "$1"
+	ok "$1: make check by root, in a system for root alone" check_root "$1"
+	[ ! -f "$work/counts" ] || echo "# $(cat "$work/counts")"
 }
 
 each_release tests

@@ -148,10 +148,17 @@ static void another_user_is_no_nic_of_ours(void **state)
 	rmdir(dir);
 	unsetenv("NBAR_RUN_DIR");
 	assert_int_equal(seteuid(THIEF), 0);
-	assert_int_equal(mkdir(dir, 0755), 0);
-	fd = socket_at(path, SOCK_SEQPACKET, true);
-	assert_int_equal(chmod(path, 0666), 0);
-	assert_int_equal(seteuid(0), 0);
+	rc = mkdir(dir, 0755) < 0 ? -errno : 0;
+	fd = rc ? -1 : socket_at(path, SOCK_SEQPACKET, true);
+	chmod(path, 0666);
+	assert_int_equal(seteuid(0), 0); /* whatever has failed: other tests need it */
+	if (rc == -EACCES) {
+		print_message("# other users cannot make a folder in /tmp here: chmod 755 / and "
+			      "chmod 1777 /tmp\n");
+		setenv("NBAR_RUN_DIR", inproc_run_dir(nics), 1);
+		skip();
+	}
+	assert_int_equal(rc, 0);
 	assert_int_equal(seteuid(VICTIM), 0);
 	rc = nbar_open("n0", &port);
 	assert_int_equal(seteuid(0), 0);
