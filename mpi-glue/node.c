@@ -16,6 +16,7 @@
 
 #include "comm.h"
 #include "nbar_host.h"
+#include "nbar_hostnic.h"
 #include "node.h"
 
 /* FNV-1a. Two beginnings give two hashes. */
@@ -81,6 +82,7 @@ static uint64_t host_of(const struct nbmpi_config *config, uint32_t rank, uint64
 	uint64_t hash = mix_inode(seed, "/proc/self/ns/pid");
 
 	hash = mix_inode(hash, "/proc/self/ns/net");
+	hash = mix_inode(hash, NBAR_HOSTNIC_DIR); /* the files of mates.c */
 	if (uname(&host) == 0)
 		hash = mix_text(hash, host.nodename);
 	if (nbmpi_nic_name(config, rank, nic, sizeof(nic)))

@@ -296,7 +296,8 @@ int MPI_Barrier(MPI_Comm comm)
 		return failed(comm, c, rc);
 	if (rc == NBMPI_BY_MPI) {
 		rc = PMPI_Barrier(comm);
-		nbmpi_barrier_by_mpi(c);
+		if (rc == MPI_SUCCESS) /* an error handler may have freed the communicator */
+			nbmpi_barrier_by_mpi(c);
 	}
 	return rc;
 }

@@ -319,7 +319,8 @@ static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *base)
 	case NBMPI_BY_MPI:
 		module->fallbacks = nbmpi_comm_fallbacks(c);
 		rc = module->barrier(comm, module->barrier_module);
-		nbmpi_barrier_by_mpi(c);
+		if (rc == OMPI_SUCCESS)
+			nbmpi_barrier_by_mpi(c);
 		return rc;
 	}
 	return nbmpi_comm_code(c);

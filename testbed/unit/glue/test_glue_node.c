@@ -21,7 +21,7 @@ static struct {
 	const char *boot;     /* the file of the kernel's boot; NULL: there is none */
 	bool boot_closed;     /* it cannot be read */
 	ino_t pid_ns, net_ns; /* 0: stat fails */
-	dev_t pid_dev;
+	dev_t pid_dev, shm_dev;
 	const char *sock; /* a socket's path that is there, or NULL */
 	int access_error; /* of all others */
 	int poor;         /* mallocs until one fails; -1: none */
@@ -71,6 +71,11 @@ int __wrap_stat(const char *path, struct stat *out)
 {
 	bool pid = strcmp(path, "/proc/self/ns/pid") == 0;
 
+	if (strcmp(path, "/dev/shm") == 0) {
+		out->st_ino = 1;
+		out->st_dev = has.shm_dev;
+		return 0;
+	}
 	if (!pid && strcmp(path, "/proc/self/ns/net") != 0)
 		return __real_stat(path, out);
 	out->st_ino = pid ? has.pid_ns : has.net_ns;
@@ -129,6 +134,7 @@ static int usual(void **state)
 	has.pid_ns = 5;
 	has.net_ns = 6;
 	has.pid_dev = 4;
+	has.shm_dev = 9;
 	has.access_error = ENOENT;
 	has.sock = "/run/test/n0.sock";
 	has.poor = -1;
@@ -193,6 +199,9 @@ static void other_hosts(void **state)
 	assert_false(same_host(&first));
 	usual(state);
 	has.net_ns = 7;
+	assert_false(same_host(&first));
+	usual(state);
+	has.shm_dev = 8; /* containers that share their network, but no memory */
 	assert_false(same_host(&first));
 	usual(state);
 	strcpy(config.nic, "n1");
