@@ -64,7 +64,7 @@ static uint32_t peers_max(const struct nbar_plan *plan, uint32_t size)
 }
 
 /* A block has these parts, in order of alignment: group, peers, last tokens, state, plan, NICs of
- * the slots, peers of the slots, peers of the sends. */
+ * the slots, peers of the slots, peers of the sends. "signal": group, peers, their order. */
 size_t nbnic_group_size(const struct nbar_plan *plan, uint32_t size)
 {
 	size_t n = sizeof(struct nbnic_group) + peers_max(plan, size) * sizeof(struct nbnic_peer);
@@ -74,6 +74,8 @@ size_t nbnic_group_size(const struct nbar_plan *plan, uint32_t size)
 		     align8((size_t)nbfw_plan_length(plan)) +
 		     plan->nrecv * (sizeof(uint32_t) + sizeof(uint16_t)) +
 		     plan->nsend * sizeof(uint16_t);
+	else
+		n += peers_max(plan, size) * sizeof(uint16_t);
 	return n;
 }
 
@@ -112,7 +114,7 @@ static void peers_install(struct nbnic_group *g)
 	for (uint32_t i = g->npeer; i > 0; i--) {
 		uint32_t r = (uint32_t)key[i - 1];
 
-		g->peer[i - 1] = (struct nbnic_peer){ .rank = r };
+		g->peer[i - 1] = (struct nbnic_peer){ .rank = r, .addr = nbnic_addr_nobody };
 	}
 }
 _Static_assert(sizeof(struct nbnic_peer) >= 2 * sizeof(uint64_t), "keys fit where the peers go");
@@ -198,6 +200,7 @@ struct nbnic_group *nbnic_group_build(const struct nbnic_open *arg, void *block)
 	};
 	for (uint32_t i = 0; i < NBAR_NAME_MAX - 1 && arg->alg[i]; i++)
 		g->alg[i] = arg->alg[i];
+	g->recv_peer = (void *)(g->peer + g->npeer_max);
 	if (arg->plan)
 		plan_install(g, arg->plan);
 	if (arg->plan && g->npeer == 0) /* alone: nobody to connect */
@@ -318,6 +321,36 @@ int nbnic_group_check(const struct nbnic *nic, const struct nbnic_group *g, uint
 	return 0;
 }
 
+/* A peer of a "signal" group, the next in the order of connecting, gets its place in the order of
+ * ranks. */
+static void signal_insert(struct nbnic_group *g, const struct nbnic_peer *p)
+{
+	uint32_t at = nbnic_signal_find(g, p->rank, &p->addr), n = g->nconnected - at;
+
+	__builtin_memmove(g->recv_peer + at + 1, g->recv_peer + at, n * sizeof(*g->recv_peer));
+	g->recv_peer[at] = (uint16_t)g->nconnected;
+}
+
+/* Connects the next peer. Tokens that came before must have come from its NIC: if not, the group
+ * forgets all that have come, and PULLs ask for them again. */
+static void peer_connect(struct nbnic *nic, struct nbnic_group *g,
+			 const struct nbar_endpoint *endpoint)
+{
+	struct nbnic_peer *p = &g->peer[g->nconnected];
+	const struct nbnic_peer before = *p;
+
+	(void)endpoint_refused(nic, g, endpoint, p);
+	if (g->is_signal) {
+		signal_insert(g, p);
+	} else if (!nbnic_addr_same(&before.addr, &p->addr) &&
+		   !nbnic_addr_same(&before.addr, &nbnic_addr_nobody)) {
+		nbnic_count(nic, NBAR_COUNTER_frames_bad);
+		if (g->state->cause == NBAR_STATUS_OK)
+			nbfw_init(g->state, g->plan, g->state->epoch);
+	}
+	g->nconnected++;
+}
+
 int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g,
 			const struct nbar_endpoint *endpoint, uint32_t n, uint64_t now,
 			uint32_t *bad, const char **why)
@@ -327,8 +360,7 @@ int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g,
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < n; i++)
-		(void)endpoint_refused(nic, g, &endpoint[i], &g->peer[g->nconnected + i]);
-	g->nconnected += n;
+		peer_connect(nic, g, &endpoint[i]);
 	if (g->is_signal)
 		g->npeer = g->nconnected;
 	if (g->nconnected == g->npeer)

@@ -153,10 +153,46 @@ bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 	return true;
 }
 
+const struct nbnic_addr nbnic_addr_nobody = { { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff } };
+
+/* The order of a peer and of (rank, addr): below 0, 0, above 0. */
+static int peer_order(const struct nbnic_peer *p, uint32_t rank, const struct nbnic_addr *addr)
+{
+	if (p->rank != rank)
+		return p->rank < rank ? -1 : 1;
+	return __builtin_memcmp(p->addr.byte, addr->byte, NBNIC_ADDR_NAME);
+}
+
+uint32_t nbnic_signal_find(const struct nbnic_group *g, uint32_t rank,
+			   const struct nbnic_addr *addr)
+{
+	uint32_t first = 0, end = g->nconnected;
+
+	while (first < end) {
+		uint32_t middle = (first + end) / 2;
+
+		if (peer_order(&g->peer[g->recv_peer[middle]], rank, addr) < 0)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+/* True if the NIC at this address has the peer of this rank of a "signal" group. */
+static bool is_signal_peer(const struct nbnic_group *g, uint32_t rank,
+			   const struct nbnic_addr *from)
+{
+	uint32_t at = nbnic_signal_find(g, rank, from);
+
+	return at < g->nconnected && peer_order(&g->peer[g->recv_peer[at]], rank, from) == 0;
+}
+
 __attribute__((noinline)) static void receive_signal(struct nbnic *nic, const struct nbnic_group *g,
+						     const struct nbnic_addr *from,
 						     const struct nbfw_token *t)
 {
-	if (t->type != NBFW_SIGNAL || t->src >= g->size)
+	if (t->type != NBFW_SIGNAL || !is_signal_peer(g, t->src, from))
 		nbnic_count(nic, NBAR_COUNTER_frames_bad);
 	else if (nic->ops->deliver(nic->ctx, g->port, g->cell, t->src, t->word))
 		nbnic_count(nic, NBAR_COUNTER_signals_received);
@@ -188,6 +224,48 @@ answer_stranger(struct nbnic *nic, const struct nbnic_addr *from, const struct n
 	nbnic_send_reply(nic, pull->arg, &a, pull, from);
 }
 
+/* A token of a member that is not connected yet, so that its NIC is not known. The first such token
+ * names the NIC, and nbnic_group_connect checks the name. */
+__attribute__((cold, noinline)) static bool take_early(struct nbnic_peer *p,
+						       const struct nbnic_addr *from)
+{
+	if (p->handle != 0 || !nbnic_addr_same(&p->addr, &nbnic_addr_nobody))
+		return false;
+	p->addr = *from;
+	return true;
+}
+
+/* True if a TOKEN comes from the NIC of the member that should fill its slot. */
+static inline bool is_from_source(const struct nbnic_group *g, const struct nbnic_addr *from,
+				  const struct nbfw_token *t)
+{
+	struct nbnic_peer *p;
+
+	if (t->slot >= g->plan->nrecv)
+		return false;
+	p = &g->peer[g->recv_peer[t->slot]];
+	return __builtin_expect(nbnic_addr_same(&p->addr, from), 1) || take_early(p, from);
+}
+
+/* True if a PULL comes from the NIC of the member that it names. If this member is not connected
+ * yet, any NIC may ask: the answer goes there, and nowhere else. */
+static bool is_from_asker(const struct nbnic_group *g, const struct nbnic_addr *from,
+			  const struct nbfw_token *pull)
+{
+	uint32_t first = 0, end = g->npeer;
+
+	while (first < end) {
+		uint32_t middle = (first + end) / 2;
+
+		if (g->peer[middle].rank < pull->src)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first < g->npeer && g->peer[first].rank == pull->src &&
+	       (g->peer[first].handle == 0 || nbnic_addr_same(&g->peer[first].addr, from));
+}
+
 /* Notes that the NIC of the sender is alive, and learns from answers to PULLs (rtt.c). The address
  * identifies the NIC of a PULL. Other frames name a slot, and the group knows the NIC of its
  * source. */
@@ -197,7 +275,7 @@ __attribute__((noinline)) static void note_alive(struct nbnic *nic, struct nbnic
 {
 	if (t->type == NBFW_PULL)
 		nbnic_note_heard(nic, nbnic_addr_hash(from), now);
-	else if (t->slot < g->plan->nrecv)
+	else
 		nbnic_note_heard(nic, g->recv_nic[t->slot], now);
 #if NBNIC_ADAPT
 	if (t->type != NBFW_PULL)
@@ -241,6 +319,16 @@ __attribute__((cold, noinline)) static void receive_rare(struct nbnic *nic, stru
 	};
 	struct nbfw_action a;
 
+	/* A LATER or ABORT of a member that is not connected yet comes again, after a PULL. */
+	if ((t->type == NBFW_LATER || t->type == NBFW_ABORT) && t->slot < g->plan->nrecv &&
+	    g->peer[g->recv_peer[t->slot]].handle == 0) {
+		nbnic_count(nic, NBAR_COUNTER_tokens_stale);
+		return;
+	}
+	if (!(t->type == NBFW_PULL ? is_from_asker(g, from, t) : is_from_source(g, from, t))) {
+		nbnic_count(nic, NBAR_COUNTER_frames_bad);
+		return;
+	}
 	note_alive(nic, g, from, t, now);
 	feed_frame(nic, g, t, &a, now);
 	if (a.verdict != NBFW_USED) {
@@ -267,7 +355,7 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 		return;
 	}
 	if (g->is_signal) {
-		receive_signal(nic, g, t);
+		receive_signal(nic, g, from, t);
 		return;
 	}
 	/* Tokens are many, so the NIC notes their senders only until doubt_end: for a while after a
@@ -275,6 +363,10 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 	 * is long enough to hear a token. */
 	if (t->type != NBFW_TOKEN || now < nic->doubt_end) {
 		receive_rare(nic, g, from, t, now);
+		return;
+	}
+	if (!is_from_source(g, from, t)) {
+		nbnic_count(nic, NBAR_COUNTER_frames_bad);
 		return;
 	}
 	feed_frame(nic, g, t, &a, now);

@@ -26,15 +26,19 @@
 #define NBNIC_ADDR_SIZE 48u
 #define NBNIC_EPROTO NBAR_EPROTO
 
-/* The address of a NIC on its wire; only the wire knows the format. Unused bytes are 0. */
+/* The address of a NIC on its wire; only the wire knows the format. Unused bytes are 0. The first
+ * NBNIC_ADDR_NAME bytes tell the NICs of a wire apart, and the receiver of a frame knows them of
+ * its sender; the others say how to reach the NIC. */
 struct nbnic_addr {
 	uint8_t byte[NBNIC_ADDR_SIZE];
 };
+#define NBNIC_ADDR_NAME 24u
 
 struct nbnic_peer {
 	uint32_t rank;
 	uint32_t handle; /* 0: not connected yet (no handle is 0) */
 	uint64_t cookie;
+	/* Not connected yet: the NIC that tokens have come from, or an address that no NIC has. */
 	struct nbnic_addr addr;
 };
 
@@ -80,7 +84,7 @@ struct nbnic_group {
 	const struct nbar_plan *plan; /* NULL: "signal" */
 	struct nbnic_peer *peer;      /* sorted by rank, but "signal": in connect order */
 	uint16_t *send_peer;          /* peer of each send of the plan */
-	uint32_t *recv_nic;           /* the NIC that each slot is filled from: nbnic_addr_hash */
+	uint16_t *recv_peer;          /* peer of each slot; "signal": the peers in order of rank */
 	uint64_t deadline;            /* of the armed timer, or of the lingering */
 	/* The next 64: what an event needs. */
 	uint32_t port, cell;
@@ -121,7 +125,7 @@ struct nbnic_group {
 	uint16_t pull_left;            /* slots that the job may still ask for */
 	uint16_t pull_span;            /* slots that this round has not looked at */
 	uint16_t pull_at[2];           /* where each round goes on: silent slots, heard slots */
-	uint16_t *recv_peer;           /* peer of each slot */
+	uint32_t *recv_nic;            /* the NIC that each slot is filled from: nbnic_addr_hash */
 	uint32_t linger_unsent;        /* sends that waited when the lingering was prolonged */
 	struct nbnic_link linger;      /* in nic.linger, in the order of closing */
 	struct nbnic_link user_linger; /* in nic.user[user].groups, in the same order */
@@ -334,7 +338,8 @@ void nbnic_doorbell(struct nbnic *nic, struct nbnic_group *g, uint32_t posted, u
 bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 		  const uint32_t word[NBAR_SIGNAL_WORDS]);
 
-/* A frame from the wire. `from` is the sender: answers to PULLs go there. */
+/* A frame from the wire. `from` is the sender, as the wire knows it, and not as the frame says it:
+ * a NIC speaks for its own members alone. Answers to PULLs go there. */
 void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struct nbfw_token *t,
 		   uint64_t now);
 

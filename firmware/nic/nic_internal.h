@@ -174,6 +174,14 @@ void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_even
 uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now);
 #define NBNIC_STARTS_A_CALL 16u
 
+/* An address that no NIC has. */
+extern const struct nbnic_addr nbnic_addr_nobody;
+
+/* Where a peer of a "signal" group is, or would be, in the order of recv_peer: by rank, then by the
+ * address of its NIC. */
+uint32_t nbnic_signal_find(const struct nbnic_group *g, uint32_t rank,
+			   const struct nbnic_addr *addr);
+
 /* group.c */
 
 /* Gives the block of a group back (ops.release) and frees the handle. */
@@ -230,12 +238,29 @@ static inline bool nbnic_may_start(const struct nbnic_group *g)
 	       g->token_at == g->token_end;
 }
 
+static inline uint64_t nbnic_addr_word(const struct nbnic_addr *a, uint32_t i)
+{
+	uint64_t word;
+
+	__builtin_memcpy(&word, a->byte + i * sizeof(word), sizeof(word));
+	return word;
+}
+
+/* True if both addresses are of one NIC. */
+static inline bool nbnic_addr_same(const struct nbnic_addr *a, const struct nbnic_addr *b)
+{
+	return nbnic_addr_word(a, 0) == nbnic_addr_word(b, 0) &&
+	       nbnic_addr_word(a, 1) == nbnic_addr_word(b, 1) &&
+	       nbnic_addr_word(a, 2) == nbnic_addr_word(b, 2);
+}
+_Static_assert(NBNIC_ADDR_NAME == 3 * sizeof(uint64_t), "three words name a NIC");
+
 /* Names a NIC by its address; never 0. FNV-1a, but by words of 32 bits, the upper half mixed in. */
 static inline uint32_t nbnic_addr_hash(const struct nbnic_addr *a)
 {
 	uint32_t hash = UINT32_C(2166136261), word;
 
-	for (size_t i = 0; i < NBNIC_ADDR_SIZE; i += sizeof(word)) {
+	for (size_t i = 0; i < NBNIC_ADDR_NAME; i += sizeof(word)) {
 		__builtin_memcpy(&word, a->byte + i, sizeof(word));
 		hash = (hash ^ word) * UINT32_C(16777619);
 		hash ^= hash >> 15;

@@ -16,6 +16,7 @@
 enum { TOKEN = 1, PULL, LATER, ABORT, SIGNAL };
 
 static struct sockaddr_in target; /* of the wire of n0 */
+static struct sockaddr_in own;    /* of this program */
 static int wire;
 
 static void find_target(struct raw *r)
@@ -30,6 +31,30 @@ static void find_target(struct raw *r)
 		.sin_port = htons((uint16_t)atoi(strchr(stat.address, ':') + 1)),
 	};
 	wire = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	own.sin_family = AF_INET;
+	own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	(void)bind(wire, (const struct sockaddr *)&own, sizeof(own));
+	(void)getsockname(wire, (struct sockaddr *)&own, &(socklen_t){ sizeof(own) });
+}
+
+/* Opens a group of two at n0, whose rank 1 is this program: frames that it sends are those of a
+ * member. */
+static bool member_begin(struct raw *r, uint32_t tag, struct nbar_endpoint *out)
+{
+	struct nbar_rep_group_open rep;
+	struct nbar_endpoint ours;
+
+	dial(r, "n0");
+	if (raw_port_open(r, NBAR_PORT_ANY) != 0 || raw_group_open(r, "pairwise", 0, 2, tag) != 0)
+		return false;
+	memcpy(&rep, r->reply.body, sizeof(rep));
+	*out = ours = rep.endpoint;
+	ours.byte[12] = 1; /* the rank */
+	memset(ours.byte + 32, 0, 48);
+	ours.byte[32] = 4;
+	memcpy(ours.byte + 34, &own.sin_port, 2);
+	memcpy(ours.byte + 36, &own.sin_addr, 4);
+	return raw_group_connect(r, 0, &ours, 1) == 0;
 }
 
 static void throw(const void *bytes, size_t n)
@@ -111,12 +136,34 @@ static void strangers(struct raw *r)
 	ok(others_work(), "all goes on");
 }
 
-/* The attacker knows the cookie, like a bad member. */
-static void insiders(struct raw *r)
+/* The attacker knows the cookie, but is no member: it speaks in the name of rank 1. */
+static void liars(struct raw *r)
 {
-	const struct nbar_endpoint *to = &adversary_endpoint[0];
+	const uint64_t *word = &adversary_good[0].page->completion[0].word;
+	uint32_t epoch = (uint32_t)__atomic_load_n(word, __ATOMIC_RELAXED);
 	uint8_t frame[FRAME];
 
+	raw_post(&adversary_good[0], 0, epoch + 1);
+	for (uint8_t type = TOKEN; type <= SIGNAL; type++) {
+		frame_to(&adversary_endpoint[0], type, 1, epoch + 1, 0, frame);
+		put32(frame + 28, 1);
+		put32(frame + 32, 1);
+		ok(counted(r, NBAR_COUNTER_frames_bad, frame, FRAME, 2),
+		   "frame: in the name of rank 1, type %u", type);
+	}
+	ok(__atomic_load_n(word, __ATOMIC_RELAXED) == epoch, "rank 0 still waits for rank 1");
+	ok(others_work(), "all goes on");
+}
+
+/* The attacker is a bad member. */
+static void insiders(struct raw *r)
+{
+	struct nbar_endpoint endpoint, *to = &endpoint;
+	uint8_t frame[FRAME];
+	struct raw member;
+
+	if (!ok(member_begin(&member, 98, to), "a bad member"))
+		return;
 	frame_to(to, TOKEN, 0, 2, 0, frame);
 	ok(counted(r, NBAR_COUNTER_frames_bad, frame, FRAME, 2),
 	   "frame: of a rank that sends nothing");
@@ -136,6 +183,7 @@ static void insiders(struct raw *r)
 	frame_to(to, SIGNAL, 1, 1, 0, frame);
 	ok(counted(r, NBAR_COUNTER_frames_bad, frame, FRAME, 2),
 	   "frame: a raw message for a barrier");
+	raw_close(&member);
 	ok(others_work(), "all goes on");
 }
 
@@ -143,16 +191,14 @@ static void insiders(struct raw *r)
  * fail. */
 static void frame_noise(struct raw *r)
 {
-	struct nbar_endpoint endpoint[2];
-	struct raw a, b;
+	struct nbar_endpoint endpoint;
+	struct raw a;
 	uint8_t frame[FRAME];
 
-	dial(&a, "n0");
-	dial(&b, "n1");
-	if (!ok(pair(&a, &b, 99, endpoint), "a victim"))
+	if (!ok(member_begin(&a, 99, &endpoint), "a victim"))
 		return;
 	for (int i = 0; i < 20000; i++) {
-		frame_to(&endpoint[0], (uint8_t)(adversary_random() % 7), adversary_random() % 3,
+		frame_to(&endpoint, (uint8_t)(adversary_random() % 7), adversary_random() % 3,
 			 adversary_random() % 4, adversary_random() % 3, frame);
 		frame[28 + adversary_random() % 20] = (uint8_t)adversary_random();
 		if (i % 4 == 0)
@@ -164,7 +210,6 @@ static void frame_noise(struct raw *r)
 	ok(raw_counter(r, NBAR_COUNTER_frames_bad) < UINT64_MAX && others_work(),
 	   "20,000 frames of noise, and all goes on");
 	raw_close(&a);
-	raw_close(&b);
 }
 
 void adversary_frames(void)
@@ -175,6 +220,7 @@ void adversary_frames(void)
 	find_target(&r);
 	no_frames(&r);
 	strangers(&r);
+	liars(&r);
 	insiders(&r);
 	frame_noise(&r);
 	close(wire);

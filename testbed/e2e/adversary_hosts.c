@@ -55,21 +55,23 @@ static void put_entry(struct raw *r, uint32_t i, uint32_t cell, uint32_t peer)
 	__atomic_store_n(&e->seq, i + 1, __ATOMIC_RELEASE);
 }
 
-/* Two signal groups on one port; the first may send to the second. */
+/* Two signal groups on one port, connected to each other. */
 static void send_ring(void)
 {
-	struct nbar_rep_group_open rep;
+	struct nbar_rep_group_open first, rep;
 	struct raw r;
 	uint64_t before;
 
 	dial(&r, "n0");
 	raw_port_open(&r, NBAR_PORT_ANY);
 	raw_group_open(&r, "signal", 0, 2, 0);
+	memcpy(&first, r.reply.body, sizeof(first));
 	raw_group_open(&r, "signal", 1, 2, 0);
 	memcpy(&rep, r.reply.body, sizeof(rep));
 	raw_group_connect(&r, 0, &rep.endpoint, 1);
+	raw_group_connect(&r, 1, &first.endpoint, 1);
 	before = raw_counter(&r, NBAR_COUNTER_entries_bad);
-	put_entry(&r, 0, 1, 0); /* this group has no peer 1 */
+	put_entry(&r, 0, 1, 1); /* this group has no peer 1 */
 	put_entry(&r, 1, 2, 0); /* cell 2 has no group */
 	put_entry(&r, 2, NBAR_GROUPS_MAX, 0);
 	put_entry(&r, 3, 0xffffffff, 0);

@@ -249,15 +249,19 @@ static bool begin_signals(struct fair *f, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct raw *r = fair_client(f, 0), *to = r ? fair_client(f, 1) : NULL;
-		struct nbar_endpoint endpoint;
+		struct nbar_endpoint endpoint, first;
 		uint32_t cell;
 
 		if (!to || raw_group_open(to, "signal", 1, 2, tag) != 0)
 			return to && keep_said(f, to);
 		opened(to, &cell, &endpoint);
-		if (raw_group_open(r, "signal", 0, 2, tag) != 0 ||
-		    raw_group_connect(r, 0, &endpoint, 1) != 0)
+		if (raw_group_open(r, "signal", 0, 2, tag) != 0)
 			return keep_said(f, r);
+		opened(r, &cell, &first);
+		if (raw_group_connect(r, 0, &endpoint, 1) != 0)
+			return keep_said(f, r);
+		if (raw_group_connect(to, 0, &first, 1) != 0)
+			return keep_said(f, to);
 		tag++;
 	}
 	return true;

@@ -41,19 +41,20 @@ enum verbs_mode { VERBS_WRITE = 0, VERBS_UD = 1, VERBS_WRITE_RC = 2, VERBS_WRITE
 
 /* The address of a NIC, as endpoint addresses contain it; WIRE.md. */
 struct verbs_addr {
+	uint8_t gid[16]; /* a datagram tells its receiver GID and queue pair of the sender */
+	uint32_t qpn;
+	uint32_t reserved;
 	uint8_t mode;
 	uint8_t link;     /* IBV_LINK_LAYER_* */
 	uint8_t mtu;      /* enum ibv_mtu */
 	uint8_t gid_type; /* 1 + enum ibv_gid_type */
 	uint16_t lid;
-	uint16_t reserved;
-	uint32_t qpn;
-	uint32_t reserved2;
-	uint8_t gid[16];
+	uint16_t reserved2;
 	uint64_t id; /* random: differs from the id of an earlier NIC with the same number */
 };
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "NICs exchange little-endian structs");
 _Static_assert(sizeof(struct verbs_addr) <= NBNIC_ADDR_SIZE, "an address fits");
+_Static_assert(offsetof(struct verbs_addr, mode) == NBNIC_ADDR_NAME, "GID and QP name a NIC");
 
 /* Modes write-rc and write-uc: the sender writes one slot into the receiver's memory, by one RDMA
  * write. */

@@ -387,7 +387,8 @@ static void test_block(void **state)
 
 		assert_int_equal(g->bytes, nbnic_group_size(g->plan, 33));
 		if (!g->plan) {
-			assert_ptr_equal(g->peer + 32, end);
+			assert_ptr_equal(g->recv_peer, g->peer + 32);
+			assert_ptr_equal(g->recv_peer + 32, end);
 			continue;
 		}
 		assert_ptr_equal(g->send_peer + g->plan->nsend, end);
