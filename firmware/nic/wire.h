@@ -63,8 +63,9 @@ struct wire_ops {
 	/* Takes at most `budget` received frames (budget >= 1), calls nbnic_receive for each, and
 	 * returns their number. */
 	unsigned (*poll)(struct wire_base *w, struct nbnic *nic, uint64_t now, unsigned budget);
-	/* Sends a frame, which may be lost. False: no room now; nothing was sent, and a later call
-	 * may succeed. If a frame can never be sent, counts it in base.errors and returns true. */
+	/* Sends a frame, which may be lost. False: no room now for any frame, to whomever; nothing
+	 * was sent, and a later call may succeed. If this peer alone has no room, or if a frame can
+	 * never be sent, counts it in base.errors and returns true: no peer may stop the others. */
 	bool (*transmit)(struct wire_base *w, const struct nbnic_addr *to,
 			 const struct nbfw_token *t);
 	/*

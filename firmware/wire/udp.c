@@ -6,11 +6,14 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,6 +24,12 @@
 #define BURST 32u
 #define ROOM (WIRE_FRAME_MAX + 8) /* a longer datagram is cut off: it is no frame */
 #define RECEIVE_BUFFER (16 << 20) /* bytes; the kernel may give less */
+/* A frame to a neighbour that does not answer ARP waits in the kernel for 3 s, and in the send
+ * buffer: frames to one such neighbour can fill it. So frames to NICs that were not heard in the
+ * last HEARD_NS may fill half of it, and are dropped beyond. A neighbour that was heard later than
+ * that still has its entry in the kernel's table. */
+#define HEARD_NS UINT64_C(2000000000)
+#define HEARD_MAX 4096u /* NICs in the table; a power of two */
 
 struct udp_wire {
 	struct wire_base base;
@@ -28,6 +37,12 @@ struct udp_wire {
 	uint32_t scope; /* of a link-local address */
 	sa_family_t family;
 	uint32_t dropped; /* datagrams dropped by the receive queue, as the kernel last told */
+	int silent_max;   /* bytes in the send buffer, above which no silent NIC gets a frame */
+	uint64_t now;     /* at the last poll */
+	uint64_t seed;    /* so that nobody can choose two NICs with one entry below */
+	struct udp_heard {
+		uint64_t name, time;
+	} heard[HEARD_MAX];
 	struct mmsghdr msg[BURST];
 	struct iovec iov[BURST];
 	union udp_name from[BURST];
@@ -234,6 +249,8 @@ static int udp_bind(struct udp_wire *w, const char *nic, const char *bind_to, co
 	if (setsockopt(w->fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)) < 0)
 		(void)setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
 	(void)setsockopt(w->fd, SOL_SOCKET, SO_RXQ_OVFL, &one, sizeof(one));
+	(void)getsockopt(w->fd, SOL_SOCKET, SO_SNDBUF, &w->silent_max, &(socklen_t){ sizeof(int) });
+	w->silent_max /= 2;
 	if (address)
 		ip_set(&self, &told);
 	if (w->family == AF_INET6)
@@ -267,6 +284,8 @@ static int udp_open(const char *nic, wire_option *option, void *args, struct wir
 		return -ENOMEM;
 	}
 	w->fd = -1;
+	if (getrandom(&w->seed, sizeof(w->seed), 0) != sizeof(w->seed))
+		w->seed = (uintptr_t)w;
 	rc = udp_bind(w, nic, option(args, "bind"), option(args, "address"));
 	if (rc < 0) {
 		udp_close(&w->base);
@@ -297,6 +316,40 @@ static void count_drops(struct udp_wire *w, struct msghdr *m)
 	w->dropped = dropped;
 }
 
+/* Where the NIC with this address is in the table. *name: what distinguishes it there. */
+static struct udp_heard *heard_at(struct udp_wire *w, const struct nbnic_addr *a, uint64_t *name)
+{
+	uint64_t word, hash = w->seed;
+
+	for (uint32_t i = 0; i < NBNIC_ADDR_NAME; i += sizeof(word)) {
+		memcpy(&word, a->byte + i, sizeof(word));
+		hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 29;
+	}
+	*name = hash;
+	return &w->heard[hash % HEARD_MAX];
+}
+
+static void note_heard(struct udp_wire *w, const struct nbnic_addr *from)
+{
+	uint64_t name;
+	struct udp_heard *h = heard_at(w, from, &name);
+
+	h->name = name;
+	h->time = w->now;
+}
+
+/* True if this NIC was heard lately, or if the send buffer has room for silent NICs. */
+static bool has_room(struct udp_wire *w, const struct nbnic_addr *to)
+{
+	uint64_t name;
+	const struct udp_heard *h = heard_at(w, to, &name);
+	int bytes;
+
+	return (h->name == name && w->now - h->time <= HEARD_NS) ||
+	       ioctl(w->fd, SIOCOUTQ, &bytes) < 0 || bytes < w->silent_max;
+}
+
 /* Takes the datagrams of one system call. */
 static unsigned take_burst(struct udp_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
 {
@@ -313,8 +366,10 @@ static unsigned take_burst(struct udp_wire *w, struct nbnic *nic, uint64_t now, 
 		count_drops(w, &w->msg[n - 1].msg_hdr);
 	for (int i = 0; i < n; i++) {
 		addr_pack(&w->from[i], &from);
-		if (wire_frame_unpack(&w->base, nic, &from, w->frame[i], w->msg[i].msg_len, &t))
+		if (wire_frame_unpack(&w->base, nic, &from, w->frame[i], w->msg[i].msg_len, &t)) {
+			note_heard(w, &from);
 			nbnic_receive(nic, &from, &t, now);
+		}
 	}
 	return n > 0 ? (unsigned)n : 0;
 }
@@ -325,6 +380,7 @@ static unsigned udp_poll(struct wire_base *base, struct nbnic *nic, uint64_t now
 	struct udp_wire *w = (struct udp_wire *)base;
 	unsigned n = 0, most, got;
 
+	w->now = now;
 	do {
 		most = budget - n < BURST ? budget - n : BURST;
 		got = take_burst(w, nic, now, most);
@@ -342,6 +398,8 @@ static bool udp_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	union udp_name name;
 	socklen_t length = addr_unpack(w, to, &name);
 
+	if (length > 0 && !has_room(w, to))
+		length = 0;
 	if (length > 0 && sendto(w->fd, frame, size, MSG_DONTWAIT, &name.any, length) >= 0)
 		return true;
 	if (length > 0 && (errno == EAGAIN || errno == ENOBUFS)) {

@@ -60,7 +60,7 @@ count_of() { # NIC COUNTER
 # Sends a frame again and again until the NIC counts it, because UDP may lose it.
 counts() { # NIC COUNTER FILE
 	local port before _
-	port=$(sed -n 's/.*address 127\.0\.0\.1:\([0-9]*\),.*/\1/p' "$work/$1.out")
+	port=$(sed -n 's/.*address 127\.0\.0\.1:\([0-9]*\)[ ,].*/\1/p' "$work/$1.out")
 	before=$(count_of "$1" "$2")
 	for _ in $(seq 600); do
 		cat "$work/$3" >"/dev/udp/127.0.0.1/$port"
