@@ -50,7 +50,8 @@ $(BUILD)/test_process_team_sleep: ALL_LDFLAGS += $(call wrap,syscall clock_getti
 
 # With the library that makes tags, if it is there.
 $(BUILD)/test/testbed/unit/wire/test_wire_auth.o: CFLAGS_test += $(if $(SODIUM),-DWIRES_SODIUM -Itestbed/unit/nic)
-$(BUILD)/test_wire_auth: ALL_LDFLAGS += -Wl,--no-as-needed $(SODIUM_LIBS)
+$(BUILD)/test/testbed/unit/wire/test_wire_frames.o: CFLAGS_test += $(if $(SODIUM),-DWIRES_SODIUM)
+$(BUILD)/test_wire_auth $(BUILD)/test_wire_frames: ALL_LDFLAGS += -Wl,--no-as-needed $(SODIUM_LIBS)
 
 # NICs over a simulated wire.
 NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o
