@@ -150,7 +150,9 @@ struct nbar_page {
 	uint32_t magic, version; /* NBAR_ABI_MAGIC, NBAR_ABI_VERSION */
 	uint32_t port;
 	uint32_t life; /* the NIC changes it while it runs and the port has groups; never 0 */
-	uint32_t reserved0[28];
+	uint32_t reserved0[12];
+	uint32_t kick; /* NIC: it sleeps; the host sends NBAR_OP_KICK after what it posts */
+	uint32_t reserved3[15];
 	uint32_t sends_taken; /* NIC: entries of send[] consumed so far */
 	uint32_t reserved1[31];
 	uint32_t recvs_taken; /* host: entries of recv[] consumed so far */
@@ -221,7 +223,8 @@ enum nbar_op {
 	NBAR_OP_GROUP_ABORT = 10, /* nbar_req_group_abort -> nothing */
 	NBAR_OP_NIC_LATENCY = 11, /* nothing -> nbar_rep_nic_latency; needs no port */
 	NBAR_OP_GROUP_LATENCY =
-		12 /* nbar_req_group_latency -> nbar_rep_group_latency + nbar_last; no port */
+		12, /* nbar_req_group_latency -> nbar_rep_group_latency + nbar_last; no port */
+	NBAR_OP_KICK = 13 /* nothing, and no reply: wakes a NIC that sleeps; from any client */
 };
 
 struct nbar_request {

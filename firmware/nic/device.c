@@ -165,6 +165,12 @@ uint64_t nbnic_device_next(const struct nbnic_device *d)
 	return nbnic_next(&d->nic);
 }
 
+void nbnic_device_ask_kicks(struct nbnic_device *d, bool wanted)
+{
+	for (uint32_t i = 0; i < d->nbusy; i++)
+		nbnic_page_ask_kicks(d->open[i], wanted);
+}
+
 /* The quota of the wire protects ports from each other. So if only one port has groups, the quota
  * is at least NBNIC_QUOTA. */
 static void set_quota(struct nbnic_device *d)

@@ -37,12 +37,13 @@ struct nbnic_device {
 	/* Owned by the pass. The side of requests uses it only within platform->exclusive. */
 	struct wire_base *wire;
 	uint64_t next_tick;
-	uint32_t nopen;      /* ports in open[] */
-	uint32_t nbusy;      /* ports with groups: open[0 .. nbusy). A pass looks only at these */
-	uint32_t signals_at; /* index in open[] of the port whose signals go first; nbusy: open[0] */
-	uint32_t live_at;    /* index in open[] of the port that is shown a sign of life next */
-	uint64_t look_next;  /* when platform->look may be called again */
-	uint32_t nwaited;    /* passes in which signals had to wait; wraps */
+	uint32_t nopen; /* ports in open[] */
+	uint32_t nbusy; /* ports with groups: open[0 .. nbusy). A pass looks only at these */
+	uint32_t
+		signals_at; /* index in open[] of the port whose signals go first; nbusy: open[0] */
+	uint32_t live_at;   /* index in open[] of the port that is shown a sign of life next */
+	uint64_t look_next; /* when platform->look may be called again */
+	uint32_t nwaited;   /* passes in which signals had to wait; wraps */
 	struct nbnic_port *open[NBNIC_PORTS_MAX];
 	struct nbnic_port *port[NBNIC_PORTS_MAX]; /* by number */
 	struct nbnic_released *released;
@@ -88,6 +89,11 @@ bool nbnic_device_pass(struct nbnic_device *d, uint64_t now);
 /* Pass: returns the time at which nbnic_device_pass has work again, if no frame and no doorbell
  * comes before. 0: now; UINT64_MAX: never. */
 uint64_t nbnic_device_next(const struct nbnic_device *d);
+
+/* Pass: asks the hosts for kicks before the NIC sleeps, or no more. After it has asked, and before
+ * it sleeps, NBNIC_SCAN_PASSES passes must find no work: they look at all doorbells. */
+void nbnic_device_ask_kicks(struct nbnic_device *d, bool wanted);
+#define NBNIC_SCAN_PASSES ((NBNIC_GROUPS_MAX + NBNIC_SCAN_CELLS - 1) / NBNIC_SCAN_CELLS)
 
 /* Pass: fails all groups with NIC_DOWN, and no longer reads doorbells. Peers may still send PULLs
  * for a while: run passes until nbnic_device_next returns UINT64_MAX, or for a limited time. */

@@ -44,6 +44,16 @@ void nbnic_page_live(struct nbnic_port *p)
 	__atomic_store_n(&p->page->life, p->life, __ATOMIC_RELAXED);
 }
 
+void nbnic_page_ask_kicks(struct nbnic_port *p, bool wanted)
+{
+	/* Pairs with the addition in order_kick_wanted: the later of the two operations sees the
+	 * earlier. Either the host sees the request, or the NIC sees what the host has posted. */
+	if (wanted)
+		__atomic_exchange_n(&p->page->kick, 1, __ATOMIC_ACQ_REL);
+	else
+		__atomic_store_n(&p->page->kick, 0, __ATOMIC_RELAXED);
+}
+
 uint32_t nbnic_page_free_cell(const struct nbnic_port *p)
 {
 	uint32_t cell = 0;

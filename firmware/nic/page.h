@@ -49,6 +49,9 @@ void nbnic_page_begin(struct nbnic_port *p);
 /* Shows the host that the NIC runs. */
 void nbnic_page_live(struct nbnic_port *p);
 
+/* Asks the host for kicks, or no more. Scans that follow see what was posted without a kick. */
+void nbnic_page_ask_kicks(struct nbnic_port *p, bool wanted);
+
 /* Index of a cell that has no group and that no attached process holds, or NBNIC_GROUPS_MAX. */
 uint32_t nbnic_page_free_cell(const struct nbnic_port *p);
 

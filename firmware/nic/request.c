@@ -35,6 +35,8 @@ static bool body_fits(enum nbar_op op, size_t length)
 		return NBNIC_LATENCY && length == 0;
 	case NBAR_OP_GROUP_LATENCY:
 		return NBNIC_LATENCY && length == sizeof(struct nbar_req_group_latency);
+	case NBAR_OP_KICK:
+		return false;
 	}
 	return length == sizeof(struct nbar_req_group_abort);
 }
@@ -94,6 +96,7 @@ static int dispatch(struct nbnic_request *r, enum nbar_op op)
 	case NBAR_OP_GROUP_EVENTS:
 		return nbnic_request_group_events(r);
 	case NBAR_OP_GROUP_ABORT:
+	case NBAR_OP_KICK: /* refused before */
 		break;
 	case NBAR_OP_NIC_LATENCY:
 		return NBNIC_LATENCY ? nbnic_request_nic_latency(r) : 0;

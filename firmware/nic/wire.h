@@ -78,6 +78,9 @@ struct wire_ops {
 	void (*peer_end)(struct wire_base *w, const struct nbnic_addr *a);
 	/* Control thread, may be NULL. Called when base.fd is readable. */
 	void (*serve)(struct wire_base *w);
+	/* A descriptor that is readable when poll has frames, so that a NIC may sleep; or -1: only
+	 * passes of this thread bring frames. NULL: the wire wakes nobody. */
+	int (*wakes)(const struct wire_base *w);
 	/* In a child of fork(), where nobody uses the wire: closes the descriptors of the wire, and
 	 * does no more. */
 	void (*forked)(struct wire_base *w);

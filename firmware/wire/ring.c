@@ -152,9 +152,16 @@ static bool ring_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	return true;
 }
 
+static int ring_wakes(const struct wire_base *base)
+{
+	(void)base;
+	return -1; /* all NICs of the ring are in this daemon, and sleep and wake together */
+}
+
 const struct wire_ops wire_ring_ops = {
 	.open = ring_open,
 	.close = ring_close,
 	.poll = ring_poll,
 	.transmit = ring_transmit,
+	.wakes = ring_wakes,
 };

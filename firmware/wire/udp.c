@@ -410,6 +410,11 @@ static bool udp_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	return true;
 }
 
+static int udp_wakes(const struct wire_base *base)
+{
+	return ((const struct udp_wire *)base)->fd;
+}
+
 const struct wire_ops wire_udp_ops = {
 	.quota = 1, /* each frame is a system call */
 	.open = udp_open,
@@ -418,5 +423,6 @@ const struct wire_ops wire_udp_ops = {
 	.transmit = udp_transmit,
 	.peer_begin = wire_auth_peer_begin,
 	.peer_end = wire_auth_peer_end,
+	.wakes = udp_wakes,
 	.forked = udp_forked,
 };

@@ -111,7 +111,7 @@ int nbar_post(struct nbar_group *g, uint32_t *ticket)
 	if (ticket)
 		*ticket = (uint32_t)(posted + 1);
 	order_post(&g->doorbell->posted, (uint32_t)(posted + 1));
-	nblib_poll(g->port);
+	nblib_posted(g->port);
 	return 0;
 }
 

@@ -121,6 +121,9 @@ uint32_t nblib_link_pid(const struct nblib_link *l);
 /* True if the daemon has closed its end, now or in an earlier check. Makes a system call. */
 bool nblib_link_look(struct nblib_link *l);
 
+/* Wakes a NIC that sleeps. */
+void nblib_link_kick(const struct nblib_link *l);
+
 /* -ENETDOWN, and a text with the reason. */
 int nblib_link_lost(const struct nblib_link *l);
 
@@ -153,6 +156,15 @@ static inline void nblib_poll(const struct nbar_port *port)
 {
 	if (port->link.host)
 		nblib_host_poll(&port->link);
+}
+
+/* Called after a post: runs an in-process NIC, and wakes another NIC if it sleeps. */
+static inline void nblib_posted(const struct nbar_port *port)
+{
+	if (port->link.host)
+		nblib_host_poll(&port->link);
+	else if (order_kick_wanted(&port->page->kick))
+		nblib_link_kick(&port->link);
 }
 
 /* --- group.c ------------------------------------------------------------------------------- */

@@ -75,6 +75,21 @@ int nblib_link_lost(const struct nblib_link *l)
 		l->nic, l->path);
 }
 
+/* Without a lock: a message of this kind has no reply, and is whole. If the socket has no room, the
+ * NIC has requests of this process to read, which wake it too. */
+void nblib_link_kick(const struct nblib_link *l)
+{
+	const struct nbar_request kick = {
+		.magic = NBAR_ABI_MAGIC,
+		.version = NBAR_ABI_VERSION,
+		.op = NBAR_OP_KICK,
+		.length = sizeof(kick),
+	};
+
+	if (order_down_read(&l->down) == NBLIB_UP)
+		(void)!send(l->sock, &kick, sizeof(kick), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 bool nblib_link_look(struct nblib_link *l)
 {
 	struct pollfd end = { .fd = l->sock, .events = POLLRDHUP };

@@ -56,7 +56,7 @@ int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group
 	 * harmless: no process arrives at the next barrier before it has finished this barrier. */
 	if (g) {
 		order_post(&g->doorbell->posted, ticket);
-		nblib_poll(g->port);
+		nblib_posted(g->port);
 		return 0;
 	}
 	if (procs->size > NBLIB_PROCS_SMALL)

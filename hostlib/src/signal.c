@@ -56,7 +56,7 @@ int nbar_signal_send(struct nbar_group *g, uint32_t peer, const uint32_t word[NB
 	for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
 		order_signal_put(&e->word[i], word[i]);
 	order_signal_publish(&e->seq, ++port->sends_put);
-	nblib_poll(port);
+	nblib_posted(port);
 	return 0;
 }
 

@@ -305,18 +305,19 @@ void wait_nic_twice(struct mc_model *m)
 /* --- mailbox.c: a call from the control thread to the polling thread, which dozes --------------
  */
 
-enum { BOX_FULL, BOX_ARG, BOX_RESULT };
+enum { BOX_FULL, BOX_ARG, BOX_RESULT, BOX_BELL };
 
 void wait_mailbox(struct mc_model *m)
 {
-	static const char *const words[] = { "full", "arg", "result" };
+	static const char *const words[] = { "full", "arg", "result", "bell" };
 	struct mc_thread *t;
 
 	memcpy(m->word, words, sizeof(words));
 	t = mc_thread(m, "call");
 	mc_store(t, "fn, arg", BOX_ARG, 1, MC_RELAXED);
 	mc_store(t, "mailbox_call, full", BOX_FULL, 1, MC_RELEASE);
-	mc_wake(t, BOX_FULL);
+	mc_change(t, "write of the eventfd", MC_ADD, R, BOX_BELL, 1, MC_SEQ_CST);
+	mc_wake(t, BOX_BELL);
 	mc_set(t, SEEN, 1);
 	mc_label(t, WAIT);
 	mc_load(t, "mailbox_call, full", R, BOX_FULL, MC_ACQUIRE);
@@ -330,7 +331,7 @@ void wait_mailbox(struct mc_model *m)
 	mc_label(t, WAIT);
 	mc_load(t, "mailbox_serve, full", R, BOX_FULL, MC_ACQUIRE);
 	mc_if(t, R, ALL, 1, OVER);
-	mc_sleep(t, BOX_FULL, SEEN, ALL); /* mailbox_doze, without its limit */
+	mc_sleep(t, BOX_BELL, SEEN, ALL); /* sleep_now, without its limit */
 	mc_goto(t, WAIT);
 	mc_label(t, OVER);
 	mc_load(t, "fn, arg", R, BOX_ARG, MC_RELAXED);
@@ -338,6 +339,36 @@ void wait_mailbox(struct mc_model *m)
 	mc_store(t, "what the call did", BOX_RESULT, 1, MC_RELAXED);
 	mc_store(t, "mailbox_serve, full", BOX_FULL, 0, MC_RELEASE);
 	mc_wake(t, BOX_FULL);
+}
+
+/* --- page.c, nicd.c: the NIC sleeps, and a host kicks it ----------------------------------------
+ */
+
+enum { KICK_POSTED, KICK_ASKED, KICK_BELL, KICK_DATA };
+
+void wait_kick(struct mc_model *m)
+{
+	static const char *const words[] = { "posted", "kick", "bell", "data" };
+	struct mc_thread *t;
+
+	memcpy(m->word, words, sizeof(words));
+	t = mc_thread(m, "host");
+	before(t, KICK_DATA, 0);
+	mc_store(t, "order_post", KICK_POSTED, TICKET(0), MC_RELEASE);
+	mc_change(t, "order_kick_wanted", MC_ADD, R, KICK_ASKED, 0, MC_ACQ_REL);
+	mc_if(t, R, ALL, 0, OVER);
+	mc_change(t, "KICK, and write of the eventfd", MC_ADD, R, KICK_BELL, 1, MC_SEQ_CST);
+	mc_wake(t, KICK_BELL);
+	mc_label(t, OVER);
+	t = mc_thread(m, "NIC");
+	mc_change(t, "page_ask_kicks", MC_EXCHANGE, R, KICK_ASKED, 1, MC_ACQ_REL);
+	mc_label(t, WAIT);
+	mc_load(t, "scan_doorbell, posted", R, KICK_POSTED, MC_ACQUIRE);
+	mc_if(t, R, BIT(0), BIT(0), OVER);
+	mc_sleep(t, KICK_BELL, SEEN, ALL); /* sleep_now, without its limit */
+	mc_goto(t, WAIT);
+	mc_label(t, OVER);
+	after(t, KICK_DATA, 1, 0);
 }
 
 /* --- signal rings with one entry: two signals go through the entry --------------------------- */

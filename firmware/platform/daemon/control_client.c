@@ -46,6 +46,12 @@ static void count_fds(struct control_client *c)
 	control_user_count(c, p ? 2 + c->at->nic->nevents[p->number] : 1);
 }
 
+static bool is_kick(const struct nbar_request *q, size_t length)
+{
+	return length == sizeof(*q) && q->length == length && q->op == NBAR_OP_KICK &&
+	       q->magic == NBAR_ABI_MAGIC && q->version == NBAR_ABI_VERSION;
+}
+
 void control_client_read(struct control_client *c)
 {
 	struct control *k = c->at->control;
@@ -61,6 +67,11 @@ void control_client_read(struct control_client *c)
 		return;
 	}
 	c->heard_at = ++k->nheard;
+	/* Whatever it says: a host whose kick finds no room in the socket has said something
+	 * before. */
+	mailbox_ring(&k->nicd->mailbox);
+	if (is_kick(&k->in.head, (size_t)n))
+		return;
 	if (c->user)
 		c->at->nic->fds_left = control_user_fds_left(c->user);
 	nbnic_client_request(&c->client, k->in.byte, (size_t)n, msg.msg_flags & MSG_TRUNC,

@@ -77,7 +77,7 @@ void mailbox_call(struct mailbox *m, mailbox_fn *fn, void *arg)
 	m->arg = arg;
 	/* Pairs with the acquire in mailbox_serve, which sees fn, arg and the data behind them. */
 	__atomic_store_n(&m->full, 1, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &m->full, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	mailbox_ring(m);
 	/* Pairs with the release in mailbox_serve: we see the effects of the call. */
 	while (__atomic_load_n(&m->full, __ATOMIC_ACQUIRE))
 		syscall(SYS_futex, &m->full, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
@@ -95,13 +95,10 @@ bool mailbox_serve(struct mailbox *m, uint64_t now)
 	return true;
 }
 
-void mailbox_doze(struct mailbox *m, uint64_t ns)
+void mailbox_ring(const struct mailbox *m)
 {
-	const struct timespec t = {
-		.tv_sec = (time_t)(ns / 1000000000u),
-		.tv_nsec = (long)(ns % 1000000000u),
-	};
+	const uint64_t one = 1;
 
-	/* Returns at once if a call is there already. */
-	syscall(SYS_futex, &m->full, FUTEX_WAIT_PRIVATE, 0, &t, NULL, 0);
+	if (m->bell >= 0)
+		(void)!write(m->bell, &one, sizeof(one));
 }

@@ -21,6 +21,7 @@ typedef void mailbox_fn(void *arg, uint64_t now);
 
 struct mailbox {
 	uint32_t full; /* futex */
+	int bell;      /* eventfd that wakes a polling thread that sleeps; -1: it never sleeps */
 	mailbox_fn *fn;
 	void *arg;
 	uint64_t (*clock)(void); /* of a shared mailbox; else NULL */
@@ -49,7 +50,7 @@ void mailbox_call(struct mailbox *m, mailbox_fn *fn, void *arg);
 /* Polling thread: runs the call in the slot. False: the slot is empty. */
 bool mailbox_serve(struct mailbox *m, uint64_t now);
 
-/* Polling thread: sleeps for ns, or until a call comes. */
-void mailbox_doze(struct mailbox *m, uint64_t ns);
+/* Any thread: wakes the polling thread, or keeps it from its next sleep. */
+void mailbox_ring(const struct mailbox *m);
 
 #endif

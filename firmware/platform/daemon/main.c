@@ -302,6 +302,8 @@ int main(int argc, char **argv)
 		rc = -EPERM;
 	if (rc == 0)
 		rc = traces_open(&o, &d);
+	if (rc == 0 && o.idle == NICD_IDLE_SLEEP && (rc = nicd_may_sleep(&d)) < 0)
+		log_error("cannot make an eventfd to sleep on: %s; try --idle yield", strerror(-rc));
 	if (rc < 0)
 		rc = rc == -EINVAL ? 2 : 1;
 	else

@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -23,7 +24,9 @@
 #include "nbar_host.h"
 #include "probes.h"
 
-#define YIELD_NS UINT64_C(200000) /* idle policy "sleep": from the last work to the first sleep */
+#define AWAKE_NS UINT64_C(200000) /* idle policy "sleep": from the last work to the first sleep */
+/* The longest sleep. A host doubts a NIC without a sign of life. */
+#define SLEEP_MAX_NS UINT64_C(100000000)
 #define PASSES_A_CALL 16u
 #define DOZE_MIN_NS UINT64_C(10000)
 /* After all groups have failed, peers have some pull intervals to send PULLs, and the NIC sends its
@@ -278,7 +281,7 @@ static const struct nbnic_platform daemon_platform = {
 
 void nicd_init(struct nicd *d, const struct nbnic_config *config)
 {
-	*d = (struct nicd){ .config = *config, .look_fd = -1 };
+	*d = (struct nicd){ .config = *config, .look_fd = -1, .mailbox.bell = -1 };
 }
 
 int nicd_add(struct nicd *d, const char *name, struct wire_base *wire)
@@ -338,15 +341,69 @@ static void look_for_tracers(struct nicd *d, uint64_t now)
 }
 #endif
 
-/* Sleeps. The time grows with the time without work, so a frame that comes soon waits only briefly.
- */
-static void doze(struct nicd *d, uint64_t idle_ns)
+int nicd_may_sleep(struct nicd *d)
 {
-	uint64_t ns = idle_ns / 8;
+	struct mailbox *m = &d->mailbox;
 
-	if (ns < DOZE_MIN_NS)
-		ns = DOZE_MIN_NS;
-	mailbox_doze(&d->mailbox, ns < NICD_DOZE_MAX_NS ? ns : NICD_DOZE_MAX_NS);
+	m->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (m->bell < 0)
+		return -errno;
+	d->wake[0] = (struct pollfd){ .fd = m->bell, .events = POLLIN };
+	for (uint32_t i = 0; i < d->nnic; i++) {
+		struct wire_base *w = d->nic[i]->device.wire;
+		int fd = w->ops->wakes ? w->ops->wakes(w) : -1;
+
+		d->naps |= !w->ops->wakes;
+		d->wake[1 + i] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	}
+	return 0;
+}
+
+static void ask_kicks(struct nicd *d, bool wanted)
+{
+	for (uint32_t i = 0; i < d->nnic; i++)
+		nbnic_device_ask_kicks(&d->nic[i]->device, wanted);
+}
+
+/* Returns when the thread must be awake at the latest. */
+static uint64_t wake_at(const struct nicd *d, uint64_t now, uint64_t idle_ns)
+{
+	uint64_t until = now + SLEEP_MAX_NS, nap = idle_ns / 8, next;
+
+	/* Some wire wakes nobody. The nap grows with the time without work, so a frame that comes
+	 * soon waits only briefly. */
+	if (d->naps && nap < DOZE_MIN_NS)
+		until = now + DOZE_MIN_NS;
+	else if (d->naps)
+		until = now + (nap < NICD_DOZE_MAX_NS ? nap : NICD_DOZE_MAX_NS);
+	for (uint32_t i = 0; i < d->nnic; i++) {
+		next = nbnic_device_next(&d->nic[i]->device);
+		until = next < until ? next : until;
+	}
+	return until;
+}
+
+/* Sleeps until a request, a kick, a frame or a timer. True: there was work before it slept. */
+static bool sleep_now(struct nicd *d, uint64_t now, uint64_t idle_ns)
+{
+	bool work = false;
+	uint64_t until, bells;
+
+	ask_kicks(d, true);
+	for (uint32_t i = 0; i < NBNIC_SCAN_PASSES && !work; i++)
+		work = nicd_pass(d, now);
+	until = wake_at(d, now, idle_ns);
+	if (!work && until > now) {
+		const struct timespec t = {
+			.tv_sec = (time_t)((until - now) / UINT64_C(1000000000)),
+			.tv_nsec = (long)((until - now) % UINT64_C(1000000000)),
+		};
+
+		if (ppoll(d->wake, 1 + d->nnic, &t, NULL) > 0 && d->wake[0].revents)
+			(void)!read(d->mailbox.bell, &bells, sizeof(bells));
+	}
+	ask_kicks(d, false);
+	return work;
 }
 
 /* True: everything is sent, or the time for it has passed. */
@@ -376,10 +433,10 @@ void nicd_run(struct nicd *d, enum nicd_idle idle, uint64_t spin_ns)
 		case NICD_IDLE_SPIN:
 			break;
 		case NICD_IDLE_SLEEP:
-			if (now - work_at < YIELD_NS)
+			if (now - work_at < AWAKE_NS || d->stop_at)
 				sched_yield();
-			else
-				doze(d, now - work_at);
+			else if (sleep_now(d, now, now - work_at))
+				work_at = now;
 			break;
 		case NICD_IDLE_YIELD:
 			sched_yield();
@@ -406,4 +463,6 @@ void nicd_fini(struct nicd *d)
 		free(n);
 	}
 	d->nnic = 0;
+	if (d->mailbox.bell >= 0)
+		close(d->mailbox.bell);
 }

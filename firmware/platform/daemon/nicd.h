@@ -9,6 +9,8 @@
 #ifndef NBAR_DAEMON_NICD_H
 #define NBAR_DAEMON_NICD_H
 
+#include <poll.h>
+
 #include "device.h"
 #include "mailbox.h"
 #include "trace_ring.h"
@@ -40,14 +42,18 @@ struct nicd {
 	uint64_t probes_next; /* polling thread: time of the next look for tracers */
 	int look_fd; /* a pass writes to this eventfd if others wait for a host; -1: none */
 	uint64_t stop_at, stop_latest; /* 0: not asked to stop */
+	/* Set by nicd_may_sleep. */
+	struct pollfd wake[1 + NBAR_NICS_MAX]; /* of the mailbox and of the wires */
+	bool naps;                             /* some wire does not wake the thread */
 };
 
 /* What the polling thread does when there is no work. */
 enum nicd_idle {
 	NICD_IDLE_SPIN,  /* still polls: for a processor of its own */
 	NICD_IDLE_YIELD, /* yields between polls */
-	NICD_IDLE_SLEEP  /* sleeps between polls, for up to NICD_DOZE_MAX_NS */
+	NICD_IDLE_SLEEP  /* sleeps until there is work: call nicd_may_sleep before */
 };
+/* The longest sleep if some wire does not wake the thread. */
 #define NICD_DOZE_MAX_NS UINT64_C(1000000)
 
 /* Makes an empty set of NICs. */
@@ -56,6 +62,9 @@ void nicd_init(struct nicd *d, const struct nbnic_config *config);
 /* Adds a NIC on a wire that is open; the wire then belongs to the set, which closes it. -ENOSPC:
  * NBAR_NICS_MAX are there; -EINVAL: the times of config do not fit each other; -ENOMEM. */
 int nicd_add(struct nicd *d, const char *name, struct wire_base *wire);
+
+/* Call it after the last nicd_add, and before any other thread uses the set. 0 or -errno. */
+int nicd_may_sleep(struct nicd *d);
 
 /* Records the events of NIC i from here on. Call it before the polling thread runs. The NIC does
  * not own the trace. */

@@ -139,7 +139,7 @@ static int finish(struct options *o, const struct given *given)
 		return EXIT_USAGE;
 	}
 	if (!given->idle)
-		o->idle = given->cpu && o->nallowed >= 4 ? NICD_IDLE_SPIN : NICD_IDLE_YIELD;
+		o->idle = given->cpu && o->nallowed >= 4 ? NICD_IDLE_SPIN : NICD_IDLE_SLEEP;
 	if (o->config.user_percent == 0)
 		o->config.user_percent = o->mode & 077 ? USER_PERCENT_SHARED : 100;
 	if (!given->check)

@@ -10,7 +10,9 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 #include <time.h>
 
 #include "unit/unit.h"
@@ -413,6 +415,59 @@ static void a_thread_of_a_team_follows_its_policy(void **state)
 
 static struct nbar_process_team procs;
 
+/* True if the library has sent a KICK to this socket, and nothing else. */
+static bool kicked(int sock)
+{
+	struct nbar_request q[2];
+	ssize_t n = recv(sock, q, sizeof(q), MSG_DONTWAIT);
+
+	if (n < 0)
+		return false;
+	assert_int_equal(n, sizeof(q[0]));
+	assert_int_equal(q[0].op, NBAR_OP_KICK);
+	assert_int_equal(q[0].length, n);
+	assert_int_equal(q[0].magic, NBAR_ABI_MAGIC);
+	assert_int_equal(q[0].version, NBAR_ABI_VERSION);
+	assert_true(recv(sock, q, sizeof(q), MSG_DONTWAIT) < 0);
+	return true;
+}
+
+/* A host kicks a NIC that sleeps, after each post of any kind; else it makes no call. */
+static void a_post_kicks_a_sleeping_nic(void **state)
+{
+	const uint32_t word[NBAR_SIGNAL_WORDS] = { 0 };
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	port.link.sock = pair[0];
+	for (uint32_t sleeps = 0; sleeps < 2; sleeps++) {
+		page.kick = sleeps;
+		assert_int_equal(nbar_post(&group, NULL), 0);
+		assert_int_equal(kicked(pair[1]), sleeps);
+		assert_int_equal(nbar_process_team_init(&procs, 1), 0);
+		group.attached = true;
+		procs.arrived[0] = (uint32_t)group.posted;
+		assert_int_equal(nbar_process_team_post(&procs, &group, 0, NULL), 0);
+		group.attached = false;
+		assert_int_equal(kicked(pair[1]), sleeps);
+		group.is_signal = true;
+		group.npeer = 1;
+		assert_int_equal(nbar_signal_send(&group, 0, word), 0);
+		assert_int_equal(kicked(pair[1]), sleeps);
+		group.is_signal = false;
+		assert_int_equal(page.kick, sleeps);
+	}
+	/* Nobody reads: no post waits for the NIC. */
+	for (uint32_t i = 0; i < 2000; i++) {
+		page.completion[CELL].word = group.posted;
+		assert_int_equal(nbar_post(&group, NULL), 0);
+	}
+	close(pair[0]);
+	close(pair[1]);
+	port.link.sock = NO_SOCKET;
+}
+
 static void last_arrives(void)
 {
 	assert_int_equal(procs.sleepers, 1);
@@ -469,6 +524,7 @@ int main(void)
 		WAIT(a_thread_looks_once_more_before_it_sleeps),
 		WAIT(a_policy_is_followed),
 		WAIT(others_want_the_processor),
+		WAIT(a_post_kicks_a_sleeping_nic),
 		WAIT(a_silent_nic_ends_a_wait),
 		WAIT(an_abort_ends_a_wait),
 		WAIT(naps_grow),

@@ -46,6 +46,23 @@ static bool scan(void)
 	return any;
 }
 
+/* Whatever the host writes there, the NIC only writes the word. */
+static void test_kicks(void **state)
+{
+	(void)state;
+	begin("pairwise", 2, 0);
+	page.kick = 0;
+	nbnic_page_ask_kicks(&port, true);
+	assert_int_equal(page.kick, 1);
+	page.kick = 7;
+	page.doorbell[CELL].posted = 1; /* without a kick */
+	nbnic_page_ask_kicks(&port, true);
+	assert_int_equal(page.kick, 1);
+	assert_true(scan());
+	nbnic_page_ask_kicks(&port, false);
+	assert_int_equal(page.kick, 0);
+}
+
 static void test_cells(void **state)
 {
 	const uint32_t all_set = 0xeeeeeeee;
@@ -256,7 +273,7 @@ int main(void)
 		cmocka_unit_test(test_cells),        cmocka_unit_test(test_doorbells),
 		cmocka_unit_test(test_wakes),        cmocka_unit_test(test_many_cells),
 		cmocka_unit_test(test_stragglers),   cmocka_unit_test(test_send_ring),
-		cmocka_unit_test(test_receive_ring),
+		cmocka_unit_test(test_receive_ring), cmocka_unit_test(test_kicks),
 	};
 
 	return cmocka_run_group_tests_name("page", tests, NULL, NULL);
