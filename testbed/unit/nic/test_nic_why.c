@@ -112,6 +112,36 @@ static void the_age_is_that_of_the_first_question(void **state)
 	world_close(w);
 }
 
+/* A host is late in three barriers, each time for another time: each age is that of its own
+ * barrier, whatever the host did before. */
+static void each_barrier_has_its_own_age(void **state)
+{
+	static const uint64_t late[] = { 20 * SECOND, 3 * SECOND, 9 * SECOND };
+	struct world *w = world_connected(4, "tree:2");
+
+	(void)state;
+	for (uint32_t e = 1; e <= 3; e++) {
+		for (uint32_t i = 0; i < 3; i++)
+			post(w, i, e);
+		for (uint32_t look = 1; look <= 3; look++) {
+			pass_time(w, late[e - 1] / 3);
+			for (uint32_t i = 0; i < 3; i++) {
+				uint64_t age = NBAR_WHY_NS(w->member[i].why[0]);
+
+				assert_true(names_only(&w->member[i], 3, NBAR_WHY_HOST_LATE));
+				assert_in_range(age, look * late[e - 1] / 3 - SECOND,
+						look * late[e - 1] / 3);
+			}
+		}
+		post(w, 3, e);
+		settle(w);
+		for (uint32_t i = 0; i < 4; i++)
+			assert_int_equal(w->member[i].completions, e);
+		pass_time(w, SECOND); /* between two barriers nobody is late */
+	}
+	world_close(w);
+}
+
 /* A host that computes for a day is late, and neither of another kind nor young. */
 static void a_host_may_be_late_for_a_day(void **state)
 {
@@ -303,6 +333,7 @@ int main(void)
 		cmocka_unit_test(a_stopped_and_an_ended_host_are_told_apart),
 		cmocka_unit_test(a_reason_that_changes_is_followed),
 		cmocka_unit_test(the_age_is_that_of_the_first_question),
+		cmocka_unit_test(each_barrier_has_its_own_age),
 		cmocka_unit_test(a_host_may_be_late_for_a_day),
 		cmocka_unit_test(a_silent_nic_is_not_a_late_host),
 		cmocka_unit_test(a_member_that_is_only_asked_is_not_accused),

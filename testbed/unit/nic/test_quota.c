@@ -63,6 +63,71 @@ static void groups_of_a_user(void **state)
 	world_end();
 }
 
+/* Two users at their limits: each has an account of its own, whose text has its own numbers. */
+static void each_user_has_an_account(void **state)
+{
+	const uint32_t most = NBNIC_PORTS_MAX / 4;
+	struct nbnic_client *second = &client[most];
+	char text[80];
+
+	(void)state;
+	world_begin(0, 25);
+	for (uint32_t i = 0; i < most; i++) {
+		assert_int_equal(port_open_as(&client[i], GREEDY), 0);
+		assert_int_equal(port_open_as(&second[i], OTHER), 0);
+	}
+	for (uint32_t uid = GREEDY; uid <= OTHER; uid++) {
+		snprintf(text, sizeof(text), "uid %u has %u ports of n0, and one user may have %u;",
+			 uid, most, most);
+		assert_true(port_open_as(&client[2 * most + uid], uid) < 0 && refused(text));
+		assert_int_equal(w.device.nic.counter[NBAR_COUNTER_quota_refused], uid);
+	}
+	assert_int_equal(w.device.user[second->user].uid, OTHER);
+	assert_int_equal(w.device.user[second->user].nport, most);
+	/* What the second user gives back, the first user does not get. */
+	nbnic_client_end(&second[0], NBAR_STATUS_CLOSED);
+	assert_true(port_open_as(&client[2 * most], GREEDY) < 0);
+	assert_int_equal(port_open_as(&second[0], OTHER), 0);
+	/* The groups of each user count at that user. */
+	for (uint32_t i = 0; i < NBNIC_GROUPS_MAX / 4; i++)
+		assert_int_equal(group_open(&second[i % most], "pairwise", 0, 1), 0);
+	assert_true(group_open(&second[0], "pairwise", 0, 1) < 0 &&
+		    refused("uid 2 has 256 groups"));
+	assert_int_equal(group_open(&client[0], "pairwise", 0, 1), 0);
+	assert_int_equal(w.device.user[client[0].user].ngroup, 1);
+	clients_end(2 * most + OTHER + 1);
+	for (uint32_t i = 0; i < NBNIC_USERS_MAX; i++)
+		assert_int_equal(w.device.user[i].nport + w.device.user[i].ngroup, 0);
+	world_end();
+}
+
+/* A user's part of each resource, in its unit; of a small one, at least 1. */
+static void parts_of_a_user(void **state)
+{
+	static const uint32_t percents[] = { 1, 30, 99 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(percents) / sizeof(percents[0]); i++) {
+		const uint32_t percent = percents[i];
+		const struct nbnic_user *most = &w.device.user_max;
+
+		world_begin(UINT64_C(32) << 20, percent);
+		assert_int_equal(most->nport, NBNIC_PORTS_MAX * percent / 100);
+		assert_int_equal(most->ngroup, NBNIC_GROUPS_MAX * percent / 100);
+		assert_int_equal(most->nattached, NBNIC_ATTACHED_MAX * percent / 100);
+		assert_int_equal(most->bytes,
+				 (w.device.open_bytes_max >> 16) * percent / 100 << 16);
+		w.device.open_bytes_max = 3 << 16;
+		nbnic_users_init(&w.device, percent);
+		assert_int_equal(most->bytes, percent == 99 ? 2 << 16 : 1 << 16);
+		world_end();
+	}
+	world_begin(0, 100);
+	assert_int_equal(w.device.user_max.nport, UINT32_MAX);
+	assert_true(w.device.user_max.bytes == UINT64_MAX);
+	world_end();
+}
+
 /* Many ports, each within the limit of a port. */
 static void memory_of_a_user(void **state)
 {
@@ -247,6 +312,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ports_of_a_user),
 		cmocka_unit_test(groups_of_a_user),
+		cmocka_unit_test(each_user_has_an_account),
+		cmocka_unit_test(parts_of_a_user),
 		cmocka_unit_test(memory_of_a_user),
 		cmocka_unit_test(attachments_of_a_user),
 		cmocka_unit_test(handles_of_another_user_stay),

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_daemon.c - what nbar-nicd and nbar-bared share: values of options, and messages to clients.
+ * test_daemon.c - what nbar-nicd and nbar-bared share: values of options, messages to clients; and
+ * what a service manager is told.
  */
 #include "unit/unit.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "daemon.h"
+#include "service.h"
 
 static void numbers(void **state)
 {
@@ -84,13 +88,95 @@ static void sends(void **state)
 	close(pair[0]);
 }
 
+/* Signs of life come at a third of the time that the service manager allows. */
+static void signs_of_life(void **state)
+{
+	static const struct {
+		const char *us;
+		uint32_t ms;
+	} row[] = { { "300000", 100 },
+		    { "30000000", 10000 },
+		    { "3000", 1 },
+		    { "6000", 2 },
+		    { "1", 1 },
+		    { "0", 0 },
+		    { "nonsense", 0 },
+		    { "6442450941000", INT_MAX },
+		    { "18446744073709551615", INT_MAX } };
+	char pid[16];
+
+	(void)state;
+	unsetenv("WATCHDOG_PID");
+	unsetenv("WATCHDOG_USEC");
+	assert_int_equal(service_alive_ms(), 0);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		setenv("WATCHDOG_USEC", row[i].us, 1);
+		assert_int_equal(service_alive_ms(), row[i].ms);
+	}
+	setenv("WATCHDOG_USEC", "300000", 1);
+	setenv("WATCHDOG_PID", "1", 1); /* the signs of another process */
+	assert_int_equal(service_alive_ms(), 0);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv("WATCHDOG_PID", pid, 1);
+	assert_int_equal(service_alive_ms(), 100);
+	unsetenv("WATCHDOG_PID");
+	unsetenv("WATCHDOG_USEC");
+}
+
+/* Binds a manager's socket to a name of this length: a path, or (@) an abstract name. */
+static int manager(char first, size_t length, char *name)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	snprintf(name, length + 1, "%ctmp/nbar-manager-%d-%0100d", first, (int)getpid(), 0);
+	memcpy(sun.sun_path, name, length);
+	if (first == '@')
+		sun.sun_path[0] = '\0';
+	assert_int_equal(bind(fd, (struct sockaddr *)&sun,
+			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)),
+			 0);
+	setenv("NOTIFY_SOCKET", name, 1);
+	return fd;
+}
+
+static void told_to_the_manager(void **state)
+{
+	static const size_t lengths[] = { 40, sizeof(((struct sockaddr_un *)0)->sun_path) - 1 };
+	char name[128], got[32] = "";
+	int fd;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		fd = manager("/@"[i / 2], lengths[i % 2], name);
+		service_notify("READY=1");
+		assert_int_equal(recv(fd, got, sizeof(got), 0), 7);
+		assert_memory_equal(got, "READY=1", 7);
+		close(fd);
+		service_notify("STOPPING=1");            /* the manager has gone: the call ends */
+		assert_int_equal(dup(STDIN_FILENO), fd); /* and leaves no descriptor */
+		close(fd);
+		if (*name == '/')
+			unlink(name);
+	}
+	/* Names that are none are left alone. */
+	memset(name, 'x', sizeof(name));
+	name[0] = '/';
+	name[108] = '\0';
+	setenv("NOTIFY_SOCKET", name, 1);
+	service_notify("READY=1");
+	setenv("NOTIFY_SOCKET", "relative", 1);
+	service_notify("READY=1");
+	unsetenv("NOTIFY_SOCKET");
+	service_notify("READY=1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers),
-		cmocka_unit_test(texts),
-		cmocka_unit_test(groups),
-		cmocka_unit_test(sends),
+		cmocka_unit_test(numbers),       cmocka_unit_test(texts),
+		cmocka_unit_test(groups),        cmocka_unit_test(sends),
+		cmocka_unit_test(signs_of_life), cmocka_unit_test(told_to_the_manager),
 	};
 
 	return cmocka_run_group_tests_name("daemon", tests, NULL, NULL);

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_spec.c - descriptions of NICs, as in --nic: their limits, and each kind of fault.
+ */
+#include "unit/unit.h"
+
+#include <errno.h>
+
+#include "spec.h"
+
+static const char *const others[] = { "name", "wire", NULL };
+
+static int parse(const char *text, struct spec *s)
+{
+	return spec_parse("--nic", text, s);
+}
+
+static void keys_and_values(void **state)
+{
+	struct spec s;
+
+	(void)state;
+	assert_int_equal(parse("", &s), 0);
+	assert_int_equal(s.n, 0);
+	assert_int_equal(parse("name=n0,bind=10.0.0.1:5,x=", &s), 0);
+	assert_int_equal(s.n, 3);
+	assert_string_equal(spec_value(&s, "name"), "n0");
+	assert_string_equal(spec_value(&s, "bind"), "10.0.0.1:5");
+	assert_string_equal(spec_value(&s, "x"), "");
+	assert_null(spec_value(&s, "nam"));
+	assert_null(spec_value(&s, "n0"));
+	assert_int_equal(parse("a=b=c", &s), 0);
+	assert_string_equal(spec_value(&s, "a"), "b=c");
+}
+
+static void bad_texts(void **state)
+{
+	static const char *const bad[] = { "a", "=b", "a=b,", "a=b,,c=d", ",", "a=b,c" };
+	struct spec s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(parse(bad[i], &s), -EINVAL);
+}
+
+/* The last text and the last key that fit, and the next ones. */
+static void limits(void **state)
+{
+	char text[SPEC_TEXT_MAX + 1] = "a=";
+	struct spec s;
+
+	(void)state;
+	memset(text + 2, 'x', SPEC_TEXT_MAX - 3);
+	assert_int_equal(strlen(text), SPEC_TEXT_MAX - 1);
+	assert_int_equal(parse(text, &s), 0);
+	assert_int_equal(strlen(spec_value(&s, "a")), SPEC_TEXT_MAX - 3);
+	strcat(text, "x");
+	assert_int_equal(parse(text, &s), -EINVAL);
+	*text = '\0';
+	for (uint32_t i = 0; i < SPEC_KEYS_MAX; i++)
+		sprintf(text + strlen(text), "%sk%u=%u", i ? "," : "", i, i);
+	assert_int_equal(parse(text, &s), 0);
+	assert_int_equal(s.n, SPEC_KEYS_MAX);
+	assert_string_equal(spec_value(&s, "k15"), "15");
+	strcat(text, ",k16=16");
+	assert_int_equal(parse(text, &s), -EINVAL);
+}
+
+static int check(const char *text)
+{
+	const struct wire *udp;
+	struct spec s;
+
+	assert_int_equal(wires_find("--nic", "udp", WIRE_IN_PROCESS, &udp), 0);
+	assert_int_equal(parse(text, &s), 0);
+	assert_int_equal(spec_fits(&s, udp, others), !strstr(text, "odd") && !strstr(text, "nam="));
+	return spec_check("--nic", &s, udp, others);
+}
+
+static void known_keys(void **state)
+{
+	(void)state;
+	assert_int_equal(check(""), 0);
+	assert_int_equal(check("name=n0,wire=udp,bind=127.0.0.1:0"), 0);
+	assert_int_equal(check("odd=1"), -EINVAL);
+	assert_int_equal(check("nam=1"), -EINVAL);
+	assert_int_equal(check("name=n0,odd=1"), -EINVAL);
+	assert_int_equal(check("name="), -EINVAL);
+	assert_int_equal(check("name=a,name=b"), -EINVAL);
+	assert_int_equal(check("name=a,wire=udp,name=a"), -EINVAL);
+}
+
+static void names(void **state)
+{
+	char longest[NBAR_NAME_MAX + 1];
+
+	(void)state;
+	memset(longest, 'x', sizeof(longest));
+	longest[NBAR_NAME_MAX] = '\0';
+	assert_int_equal(spec_name("--nic", longest), -EINVAL);
+	longest[NBAR_NAME_MAX - 1] = '\0';
+	assert_int_equal(spec_name("--nic", longest), 0);
+	assert_int_equal(spec_name("--nic", "n"), 0);
+	assert_int_equal(spec_name("--nic", "a.b-C_9"), 0);
+	assert_int_equal(spec_name("--nic", ""), -EINVAL);
+	assert_int_equal(spec_name("--nic", ".a"), -EINVAL);
+	assert_int_equal(spec_name("--nic", "a/b"), -EINVAL);
+	assert_int_equal(spec_name("--nic", "a b"), -EINVAL);
+}
+
+/* -1: refused; and then the old value stays. */
+static uint64_t number(const char *value)
+{
+	char text[64];
+	struct spec s;
+	uint64_t n = 7;
+	int rc;
+
+	snprintf(text, sizeof(text), "n=%s", value);
+	assert_int_equal(parse(text, &s), 0);
+	rc = spec_number("--nic", &s, "n", 10, 2000, &n);
+	if (rc == 0)
+		return n;
+	assert_int_equal(rc, -EINVAL);
+	assert_int_equal(n, 7);
+	return UINT64_MAX;
+}
+
+static void numbers(void **state)
+{
+	static const char *const bad[] = { "9",   "2001", "",    "x",    "10x",
+					   "+10", "-10",  " 10", "0x10", "18446744073709551617" };
+	struct spec s;
+	uint64_t n = 7;
+
+	(void)state;
+	assert_int_equal(number("10"), 10);
+	assert_int_equal(number("2000"), 2000);
+	assert_int_equal(number("0010"), 10);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_true(number(bad[i]) == UINT64_MAX);
+	errno = ERANGE; /* of an earlier call */
+	assert_int_equal(number("11"), 11);
+	assert_int_equal(parse("m=11", &s), 0);
+	assert_int_equal(spec_number("--nic", &s, "n", 10, 2000, &n), 0);
+	assert_int_equal(n, 7); /* the key is missing */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_and_values), cmocka_unit_test(bad_texts),
+		cmocka_unit_test(limits),          cmocka_unit_test(known_keys),
+		cmocka_unit_test(names),           cmocka_unit_test(numbers),
+	};
+
+	return cmocka_run_group_tests_name("spec", tests, NULL, NULL);
+}
