@@ -75,8 +75,8 @@ static void judge_cpus(const struct doctor_facts *f, struct doctor_report *r)
 {
 	if (f->cpus < 2)
 		add(r, DOCTOR_SLOW, "processors",
-		    "1: the NIC and the hosts take turns on it\nstart nbar-nicd with --idle yield, "
-		    "or use in-process NICs (host:wire=udp)");
+		    "1: the NIC and the hosts take turns on it; a NIC in a daemon needs a processor "
+		    "that is free while barriers run\nuse in-process NICs (host:wire=udp)");
 	else if (!f->isolated[0])
 		add(r, DOCTOR_SLOW, "processors",
 		    "%u, none isolated: the scheduler interrupts the thread that polls\nboot with "

@@ -120,7 +120,7 @@ static void slow(void **state)
 
 	(void)state;
 	f.cpus = 1;
-	expect(&f, DOCTOR_SLOW, "processors", "take turns", "--idle yield");
+	expect(&f, DOCTOR_SLOW, "processors", "free while barriers run", "host:wire=udp");
 	f = good();
 	f.isolated[0] = '\0';
 	expect(&f, DOCTOR_SLOW, "processors", "none isolated", "isolcpus=7");
