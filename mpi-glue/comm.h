@@ -62,7 +62,10 @@ struct nbmpi_counters {
 
 /* A vote: the least value of all ranks is the result. A vote against has the reason and the
  * rank. */
-#define NBMPI_VOTE_YES (UINT64_C(1) << 62) /* not bit 63: MPICH takes it for a sign in MPI_MIN */
+#define NBMPI_VOTE_YES (UINT64_C(1) << 62)
+/* Bit of a vote against that may only follow from the failure of another rank: the vote of that
+ * rank is less, and is the result. */
+#define NBMPI_VOTE_FOLLOWS (UINT64_C(1) << 61)
 
 static inline uint64_t nbmpi_vote_no(enum nbmpi_why why, uint32_t rank)
 {

@@ -19,6 +19,8 @@
 #include "node.h"
 #include "tuned.h"
 
+#define TRIAL_S 2.0 /* longest first barrier of the NICs, within the set-up */
+
 #define TAG UINT32_C(0x4d504931) /* of groups of MPI programs: other programs cannot join them */
 
 /* A set-up under way. */
@@ -31,6 +33,7 @@ struct set_up {
 	struct nbmpi_speech *speech;
 	int memory;      /* a descriptor; -1: none */
 	char cause[256]; /* reason of this rank's vote against the set-up */
+	bool follows;    /* this reason may follow from the failure of another rank */
 };
 
 /* Message from a leader to the other ranks of its host. */
@@ -202,6 +205,38 @@ static int join(struct set_up *s, enum nbmpi_why *why)
 	return 0;
 }
 
+/*
+ * The first barrier of the NICs. A NIC may have died since it was connected, or a firewall may drop
+ * its frames: here the ranks can still agree on the barrier of the MPI. If a rank cannot take part,
+ * the others wait in vain.
+ */
+static enum nbmpi_why trial(struct set_up *s)
+{
+	struct nbmpi_comm *c = s->c;
+	double end = nbmpi_now_s() + TRIAL_S;
+	int rc;
+
+	pthread_mutex_lock(&c->lock);
+	c->wanted++;
+	rc = nbmpi_post(c);
+	pthread_mutex_unlock(&c->lock);
+	while (rc == 0) {
+		rc = c->memory ? nbar_process_team_test(&c->memory->procs, c->group, c->wanted)
+			       : nbar_test(c->group, c->wanted);
+		if (rc == 0 && nbmpi_now_s() > end) {
+			snprintf(
+				s->cause, sizeof(s->cause),
+				"a first barrier was not complete after %.0f s: see by `nbar stat` "
+				"whether all NICs run, and whether a firewall drops their frames",
+				TRIAL_S);
+			return NBMPI_WHY_connect;
+		}
+		nbmpi_self.start.ops->progress();
+		nbmpi_yield();
+	}
+	return rc == 1 ? NBMPI_WHY_none : nic_failed(s, NBMPI_WHY_connect);
+}
+
 /* All ranks vote: yes, or a reason against. 0 and the result in c->why, or an error of the MPI. */
 static int vote(struct set_up *s, enum nbmpi_why why, struct nbmpi_sum *sum)
 {
@@ -209,11 +244,11 @@ static int vote(struct set_up *s, enum nbmpi_why why, struct nbmpi_sum *sum)
 	int rc;
 
 	if (why != NBMPI_WHY_none)
-		sum->least = nbmpi_vote_no(why, c->rank);
+		sum->least = nbmpi_vote_no(why, c->rank) | (s->follows ? NBMPI_VOTE_FOLLOWS : 0);
 	rc = nbmpi_self.start.ops->sum(c->mpi, sum);
 	if (rc == 0 && sum->least < NBMPI_VOTE_YES) {
 		c->why = (enum nbmpi_why)(uint32_t)sum->least;
-		c->why_rank = (uint32_t)(sum->least >> 32);
+		c->why_rank = (uint32_t)((sum->least & ~NBMPI_VOTE_FOLLOWS) >> 32);
 	}
 	return rc;
 }
@@ -279,6 +314,10 @@ static int agree(struct set_up *s)
 		rc = join(s, &why);
 	if (rc != 0 || c->why != NBMPI_WHY_none)
 		return rc;
+	if (why == NBMPI_WHY_none && c->group) {
+		why = trial(s);
+		s->follows = true;
+	}
 	return vote(s, why, &(struct nbmpi_sum){ .least = NBMPI_VOTE_YES });
 }
 

@@ -102,9 +102,10 @@ int nbmpi_judge_comm(struct nbmpi_comm *c)
 	}
 	snprintf(
 		cause, sizeof(cause),
-		"%.1f us by nbar, %.1f us by the MPI: give each daemon a processor of its own; or, to "
-		"keep its NICs, set NBAR_MPI_WHERE or coll_nbar_where to nic",
-		1e-3 * (double)cost.most[NBMPI_WAY_NBAR], 1e-3 * (double)cost.most[NBMPI_WAY_MPI]);
+		"%.1f us by nbar, %.1f us by the MPI: %sto keep those of nbar, set NBAR_MPI_WHERE or "
+		"coll_nbar_where to nic",
+		1e-3 * (double)cost.most[NBMPI_WAY_NBAR], 1e-3 * (double)cost.most[NBMPI_WAY_MPI],
+		c->nhost > 1 ? "give each daemon a processor of its own; or, " : "");
 	if (!nbmpi_judge_slower(&cost))
 		return 0;
 	leave_nics(c, NBMPI_WHY_slow);

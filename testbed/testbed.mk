@@ -86,7 +86,7 @@ RANKS_BIN := $(patsubst %,$(BUILD)/%,test_join test_join_faults test_glue_wait t
 $(RANKS_BIN): $(RANKS_OBJ)
 $(RANKS_BIN): ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc free getrandom open posix_fallocate mmap socket connect sendmsg recvmsg fstat pthread_create pthread_join pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock clock_gettime sched_yield nanosleep)
 $(BUILD)/test_glue_ended: ALL_LDFLAGS += $(call wrap,nbar_nic_why)
-$(BUILD)/test_glue_post: ALL_LDFLAGS += $(call wrap,nbar_post)
+$(BUILD)/test_glue_post $(BUILD)/test_judge: ALL_LDFLAGS += $(call wrap,nbar_post)
 $(BUILD)/test_glue_last: ALL_LDFLAGS += $(call wrap,nbar_group_stat_sized nbar_wait nbar_process_team_wait)
 $(BUILD)/test_glue_tuned: ALL_LDFLAGS += $(call wrap,dlopen dlsym dlerror)
 $(BUILD)/test_glue_rare: ALL_LDFLAGS += $(call wrap,nbar_group_open nbar_missing_why nbar_error)

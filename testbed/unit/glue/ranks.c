@@ -36,6 +36,7 @@ struct mail {
 
 struct ranks *ranks;
 uint32_t ranks_me;
+double ranks_progress_takes;
 static struct mail *mail;
 static uint32_t mpi_left, closes_0_left;
 
@@ -275,7 +276,7 @@ static uint32_t *mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 static void progress(void)
 {
 	ranks->rank[ranks_me].progress++;
-	clock_ahead += ranks->progress_takes;
+	clock_ahead += ranks_progress_takes;
 	sched_yield();
 }
 

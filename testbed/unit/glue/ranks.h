@@ -43,10 +43,10 @@ struct rank_shown {
 struct ranks {
 	uint32_t size, each; /* ranks; ranks of a host, in a row */
 	struct nbmpi_config config;
-	double barrier_takes, progress_takes; /* s: calls into this MPI, by the clock of the test */
-	bool cannot_revoke;                   /* this MPI has no nbmpi_ops.revoked */
-	bool killed[RANKS_MAX];               /* the rank is to end by a signal */
-	enum nbmpi_why mates_say;             /* what nbmpi_ops.mates knows at all ranks */
+	double barrier_takes;     /* s: a barrier of this MPI, by the clock of the test */
+	bool cannot_revoke;       /* this MPI has no nbmpi_ops.revoked */
+	bool killed[RANKS_MAX];   /* the rank is to end by a signal */
+	enum nbmpi_why mates_say; /* what nbmpi_ops.mates knows at all ranks */
 	/* Shared by all ranks. */
 	int revoked;              /* atomic: the code, or 0 */
 	int broken;               /* atomic: the MPI has failed */
@@ -56,6 +56,7 @@ struct ranks {
 };
 extern struct ranks *ranks;
 extern uint32_t ranks_me;
+extern double ranks_progress_takes; /* s: a call of nbmpi_ops.progress, by the clock of the test */
 
 /* Prepares a world: usual settings, "each" ranks on each host. */
 void ranks_begin(uint32_t size, uint32_t each);

@@ -52,7 +52,6 @@ static void one_is_late(void)
 	struct nbmpi_request r;
 	struct ranks_comm c;
 	uint64_t sum = 0, most = 0;
-	uint32_t before;
 
 	ranks_open(&c, 0, 0, ranks->size);
 	memset(&all, 0xff, sizeof(all));
@@ -60,7 +59,6 @@ static void one_is_late(void)
 	expect(nbmpi_comm_last(c.nbar, &all, of) == 0, "before the set-up");
 	expect(all.barriers == 0 && all.ns == 0 && all.most_ns == 0 && of[1].barriers == 0, "0");
 	expect(ranks_set_up(&c) == 0, "the set-up");
-	before = blocks_of(&c);
 	for (uint32_t i = 1; i <= BARRIERS; i++) {
 		if (ranks_me == late)
 			ranks_await(0, (ranks->size - 1) * i);
@@ -79,7 +77,8 @@ static void one_is_late(void)
 		expect(all.barriers == 0, "no NIC has counted");
 		return;
 	}
-	expect(all.barriers == BARRIERS, "%u", (unsigned)all.barriers);
+	/* The set-up has run one. */
+	expect(all.barriers == BARRIERS + 1, "%u", (unsigned)all.barriers);
 	for (uint32_t rank = 0; rank < ranks->size; rank++) {
 		uint32_t first = rank / ranks->each * ranks->each;
 
@@ -89,11 +88,10 @@ static void one_is_late(void)
 		most = of[rank].most_ns > most ? of[rank].most_ns : most;
 		expect(of[rank].ns <= all.ns && of[rank].most_ns <= of[rank].ns, "rank %u", rank);
 	}
-	expect(sum == BARRIERS && most == all.most_ns, "%u", (unsigned)sum);
+	expect(sum == BARRIERS + 1 && most == all.most_ns, "%u", (unsigned)sum);
 	ranks->rank[ranks_me].note[0] = of[late].barriers;
 	/* The numbers of the hosts are looked up if ranks share hosts, and only then. */
-	expect(blocks_of(&c) == before + (ranks->each > 1 ? 2 : 0), "%u, before %u", blocks_of(&c),
-	       before);
+	expect(blocks_of(&c) == (ranks->each > 1 ? 3 : 1), "%u", blocks_of(&c));
 	ranks_signal(2);
 	ranks_await(2, ranks->size); /* a lost link ends the port, which others ask about */
 	faults_set(1, "sendmsg", ECONNRESET);
@@ -113,7 +111,7 @@ static void the_late_rank_is_known(void **state)
 			late = 1;
 			ranks_run(one_is_late);
 			if (size == 2 && each == 1)
-				require(ranks->rank[0].note[0] == BARRIERS, "%u",
+				require(ranks->rank[0].note[0] >= BARRIERS, "%u",
 					(unsigned)ranks->rank[0].note[0]);
 		}
 }
@@ -268,21 +266,23 @@ static void the_other_sleeps(void)
 {
 	const uint32_t *progress = &ranks->rank[1].progress;
 	struct ranks_comm c;
+	uint32_t before;
 
 	ranks_open(&c, 0, 0, ranks->size);
 	expect(ranks_set_up(&c) == 0, "the set-up");
-	calls.yields = 0;
-	while (ranks_me == 0 && __atomic_load_n(progress, __ATOMIC_RELAXED) < 20)
+	calls.yields = waits = 0;
+	before = __atomic_load_n(progress, __ATOMIC_RELAXED);
+	while (ranks_me == 0 && __atomic_load_n(progress, __ATOMIC_RELAXED) - before < 20)
 		usleep(100);
 	expect(nbmpi_barrier(c.nbar) == 0, "a barrier");
 	if (ranks_me == 0)
 		return;
 	/* The last call into the MPI follows the barrier. */
-	expect(waits == *progress - 1, "%u waits", waits);
+	expect(waits == *progress - before - 1, "%u waits", waits);
 	/* Each twice as long as the one before, up to 3.2 ms. */
 	expect(waited_ns == 50000 * (63 + UINT64_C(64) * (waits - 6)), "%u ns",
 	       (unsigned)waited_ns);
-	expect(calls.yields == *progress, "besides the fake MPI, somebody yields");
+	expect(calls.yields == *progress - before, "besides the fake MPI, somebody yields");
 }
 
 static void ranks_sleep_ever_longer(void **state)

@@ -7,6 +7,15 @@
 
 #define MORE 30u /* barriers after the set-up */
 
+/* The NIC of this rank does not start barriers any more. */
+static bool dead;
+int __real_nbar_post(struct nbar_group *g, uint32_t *ticket);
+int __wrap_nbar_post(struct nbar_group *g, uint32_t *ticket);
+int __wrap_nbar_post(struct nbar_group *g, uint32_t *ticket)
+{
+	return dead ? 0 : __real_nbar_post(g, ticket);
+}
+
 /* --- durations in, verdict out -----------------------------------------------------------------
  */
 
@@ -97,7 +106,8 @@ static void more_are_not_needed(void **state)
 /* --- ranks -------------------------------------------------------------------------------------
  */
 
-static uint32_t timed; /* blocking barriers before the set-up; the others are nonblocking */
+static double progress_takes; /* after the set-up */
+static uint32_t timed;        /* blocking barriers before the set-up; the others are nonblocking */
 
 /* Runs barriers; note 0: those by NICs or within the host, note 1: those that the MPI runs because
  * it is faster. */
@@ -113,6 +123,7 @@ static void barriers(void)
 	for (uint32_t i = 0; i < timed; i++)
 		expect(ranks_barrier(&c) == NBMPI_BY_MPI, "barrier %u", i);
 	expect(ranks_barrier(&c) == 0, "the set-up");
+	ranks_progress_takes = progress_takes;
 	/* At the verdict, requests of the program are under way. */
 	for (uint32_t i = 0; i < 2; i++)
 		expect(nbmpi_ibarrier(c.nbar, &r[i]) == 0, "request %u", i);
@@ -133,7 +144,7 @@ static void judged(uint32_t size, uint32_t each, double mpi, double progress)
 	ranks_begin(size, each);
 	ranks->config.where = NBMPI_WHERE_AUTO;
 	ranks->barrier_takes = mpi;
-	ranks->progress_takes = progress;
+	progress_takes = progress;
 	timed = NBMPI_PAYS;
 }
 
@@ -159,7 +170,9 @@ static void slow_nics_are_given_up(void **state)
 			"%s", ranks->rank[0].said);
 		require(strstr(ranks->rank[0].said, " us by nbar, 1000") &&
 				strstr(ranks->rank[0].said,
-				       " us by the MPI: give each daemon a processor"),
+				       shape[i][0] == shape[i][1]
+					       ? " us by the MPI: to keep those of nbar"
+					       : " us by the MPI: give each daemon a processor"),
 			"%s", ranks->rank[0].said);
 		require(!strstr(ranks->rank[1].said, "faster:"), "%s", ranks->rank[1].said);
 	}
@@ -228,6 +241,39 @@ static void the_mpi_may_fail(void **state)
 	}
 }
 
+/* --- the trial in the set-up --------------------------------------------------------------------
+ */
+
+/* Nobody takes rank 1's frames or posts: as if its NIC had died after it was connected. */
+static void tries_in_vain(void)
+{
+	struct ranks_comm c;
+
+	ranks_open(&c, 0, 0, ranks->size);
+	for (uint32_t i = 0; i < NBMPI_PAYS; i++)
+		expect(ranks_barrier(&c) == NBMPI_BY_MPI, "barrier %u", i);
+	dead = ranks_me == 1;
+	ranks_progress_takes = ranks_me == 0; /* the clock of rank 0: 2 s pass soon */
+	expect(ranks_barrier(&c) == NBMPI_BY_MPI, "the set-up");
+	expect(nbmpi_comm_fallbacks(c.nbar) && !c.nbar->group, "nothing is left");
+	expect(ranks_barrier(&c) == NBMPI_BY_MPI, "the next barrier");
+	nbmpi_comm_close(c.nbar);
+}
+
+static void a_nic_dies_in_the_set_up(void **state)
+{
+	(void)state;
+	for (uint32_t each = 1; each <= 2; each++) {
+		ranks_begin(2 * each, each);
+		ranks_run(tries_in_vain);
+		/* The rank that knows the cause says it. */
+		require(strstr(ranks->rank[1].said, "rank 1: the NICs could not be connected: ") ||
+				strstr(ranks->rank[0].said, "a first barrier was not complete "
+							    "after 2 s"),
+			"%s%s", ranks->rank[0].said, ranks->rank[1].said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +286,7 @@ int main(void)
 		cmocka_unit_test(a_setting_overrules),
 		cmocka_unit_test(as_many_are_timed),
 		cmocka_unit_test(the_mpi_may_fail),
+		cmocka_unit_test(a_nic_dies_in_the_set_up),
 	};
 
 	return run_with_ranks(4, tests);
