@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "comm_internal.h"
+#include "nbar_file.h"
 #include "nbar_hostnic.h"
 
 static size_t size_of(uint32_t nlocal)
@@ -60,7 +61,7 @@ int nbmpi_memory_make(uint64_t key, uint32_t leader, uint32_t nlocal)
 	if (fd < 0)
 		return -1;
 	/* Without reserved pages, a rank would die of SIGBUS in a full folder. */
-	rc = posix_fallocate(fd, 0, (off_t)size_of(nlocal));
+	rc = -nbar_file_reserve(fd, (off_t)size_of(nlocal));
 	if (rc == 0) {
 		m = map(fd, nlocal);
 		rc = m ? -nbar_process_team_init(&m->procs, nlocal) : errno;

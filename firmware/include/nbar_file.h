@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nbar_file.h - how daemons, libraries and tools read a file that a user names. Needs _GNU_SOURCE;
- * not installed.
+ * nbar_file.h - how daemons, libraries and tools read a file that a user names, and reserve one of
+ * their own. Needs _GNU_SOURCE; not installed.
  *
  * The name may be that of a pipe that nobody writes to, of a device without an end, or of a file
  * that another process extends or cuts meanwhile. So only regular files are read, with read() and
@@ -12,11 +12,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Opens a regular file for reading. Returns a descriptor, and the present size; or negative errno;
@@ -89,6 +91,25 @@ static inline int nbar_file_read(const char *path, size_t max, char **text, size
 	(*text)[n] = '\0';
 	*length = n;
 	return 0;
+}
+
+/* Gives a new file this length, with memory behind it, in a process that is not ours: the kernel
+ * answers a length beyond RLIMIT_FSIZE with SIGXFSZ, which would end the program. Returns 0 or
+ * negative errno; -EFBIG: that limit. */
+static inline int nbar_file_reserve(int fd, off_t bytes)
+{
+	const struct timespec now = { 0, 0 };
+	sigset_t limit, old;
+	int rc;
+
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	sigprocmask(SIG_BLOCK, &limit, &old); /* of this thread alone */
+	rc = -posix_fallocate(fd, 0, bytes);
+	if (rc == -EFBIG && !sigismember(&old, SIGXFSZ))
+		(void)sigtimedwait(&limit, NULL, &now);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return rc;
 }
 
 /* Writes why nbar_file_read has failed with this limit. Returns out. */

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "nbar_file.h"
 #include "wire.h"
 
 #define MAGIC UINT64_C(0x316d68732d72626e) /* "nbr-shm1" */
@@ -398,12 +399,11 @@ static int own_make(struct shm_wire *w)
 	if (getrandom(&w->id, sizeof(w->id), 0) != sizeof(w->id))
 		return -EIO;
 	w->fd = openat(w->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (w->fd < 0 || flock(w->fd, LOCK_EX | LOCK_NB) < 0 ||
-	    ftruncate(w->fd, sizeof(*w->own)) < 0)
+	if (w->fd < 0 || flock(w->fd, LOCK_EX | LOCK_NB) < 0)
 		return -errno;
-	rc = posix_fallocate(w->fd, 0, sizeof(*w->own)); /* does not set errno */
-	if (rc != 0)
-		return -rc;
+	rc = nbar_file_reserve(w->fd, sizeof(*w->own));
+	if (rc < 0)
+		return rc;
 	w->own = mmap(NULL, sizeof(*w->own), PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, 0);
 	if (w->own == MAP_FAILED) {
 		w->own = NULL;

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Names of files that are no files: each command that reads a file refuses a pipe, a device without an
-# end, a folder, and a file that is too long, at once and with a message.
+# Files at the edges. Names of files that are no files: each command that reads a file refuses a pipe,
+# a device without an end, a folder, and a file that is too long, at once and with a message. Outputs
+# that fail: a full disk, a limit of the length. What a killed command leaves.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -22,7 +23,7 @@ echo '{"nbar_profile": 1, "hosts": ["a", "b"], "O_ns": [[1, 1], [1, 1]], "L_ns":
 for kind in pipe zero folder long; do
 	file=$work/$kind
 	ln -sf "$file" "$work/results/bench.json"
-	if [ -z "${SAN:-}" ]; then # a sanitizer reserves more memory than the limit
+	if [ -z "${SAN:-}" ]; then
 		ok "nbar-nicd --config: $kind" refuses 2 "$file" "$BUILD/nbar-nicd" --config "$file" --check-config
 		ok "nbar-nicd --tune: $kind" refuses 2 "$file" "$BUILD/nbar-nicd" --tune "$file" --check-config
 		ok "nbar tune: $kind" refuses 1 "$file" "$nbar" tune "$file"
@@ -30,7 +31,60 @@ for kind in pipe zero folder long; do
 		ok "nbar report: $kind" refuses 1 bench.json "$nbar" report --render-only "$work/results"
 		ok "nbar trace: $kind" refuses 1 "$file" "$nbar" trace "$file" -o "$work/out.json"
 	else
-		skip "files that are no files: $kind" "sanitizers"
+		skip "files that are no files: $kind" "a sanitizer reserves more memory than the limit here"
 	fi
 done
+
+# full WORDS...: with a full disk behind stdout, the command says so and ends with status 1.
+full() {
+	timeout 100 "$@" 2>"$work/err" >/dev/full
+	local rc=$?
+	cat "$work/err"
+	[ $rc = 1 ] && grep -q 'cannot write' "$work/err"
+}
+
+# Each subcommand: its help, and then what those print that need no long run.
+"$nbar" help | sed -nE 's/^  ([a-z-]+( [a-z-]+)?)  .*/\1/p' | grep -vx help >"$work/subcommands"
+while read -r words; do
+	ok "nbar $words --help to a full disk" full "$nbar" $words --help
+done <"$work/subcommands"
+daemon "$work/d" --nics 1 --idle sleep --trace 8 || exit 1
+export NBAR_RUN_DIR=$work/d
+for words in help --version stat "stat --json" "stat --last" "stat --openmetrics" "stat --watch 1" "stat --watch 1 --json" \
+	doctor "doctor --json" trace "tune $work/p" "tune $work/p --emit c" "predict $work/p" "report --list" \
+	"simulate --members 4 --alg pairwise" "simulate --members 4 --alg pairwise --csv -" \
+	"bench --nodes 2 --nic n0 -i 5 -x 1" "bench --nodes 2 --nic n0 -i 5 -x 1 --json -" \
+	"sweep threads --threads 2 -i 10 --kinds pthread" "profile --nodes 2 -i 5 --output $work/profile"; do
+	ok "nbar ${words//$work/DIR} to a full disk" full "$nbar" $words
+done
+for words in --help --version --list-algs --list-wires "--nics 1 --check-config"; do
+	ok "nbar-nicd $words to a full disk" full "$BUILD/nbar-nicd" $words
+done
+ok "nbar trace -o a full disk" full "$nbar" trace -o /dev/full
+ok "nbar tune -o a full disk" full "$nbar" tune "$work/p" --emit c -o /dev/full
+
+# A file that may not become long enough is an error of this file, and kills no process.
+limited() {
+	(ulimit -f 1 && wants 1 'cannot write' "$nbar" simulate --members 64 --alg pairwise --write-goal "$work/goal")
+}
+
+limited_daemon() {
+	(ulimit -f 1 && wants 1 'cannot make .*n0.trace.*: File too large' \
+		"$BUILD/nbar-nicd" --run-dir "$work/limited" --nics 1 --trace 1000)
+}
+mkdir -m 700 "$work/limited"
+ok "nbar: a limit of the length of files" limited
+ok "nbar-nicd: a limit of the length of files" limited_daemon
+
+# Folders of killed commands are removed by the next one; not those of living ones, nor new ones.
+left() {
+	mkdir "$TMPDIR"/nbar-bench-{killed,lives,new} "$TMPDIR/other" &&
+		touch "$TMPDIR/nbar-bench-killed/nicd.log" &&
+		touch -d '2 minutes ago' "$TMPDIR"/nbar-bench-{killed,lives} "$TMPDIR/other" || return 1
+	flock "$TMPDIR/nbar-bench-lives" "$nbar" bench --nodes 2 -i 5 -x 1 --where nic >"$work/out" || return 1
+	ls "$TMPDIR"
+	[ "$(ls "$TMPDIR" | tr '\n' ' ')" = 'nbar-bench-lives nbar-bench-new other ' ] && rm -r "$TMPDIR"/*
+}
+ok "what a killed command left is removed" left
+ok "nothing is left in the temporary folder" nothing_left
 finish

@@ -153,6 +153,7 @@ struct bench_nics {
 	uint32_t n;
 	pid_t pid;                /* of our daemon; 0: none */
 	char dir[BENCH_PATH_MAX]; /* its run directory; empty: none */
+	int dir_fd;               /* while there is one: holds its lock */
 	char text[NBAR_NICS_MAX][BENCH_PATH_MAX + 24];
 };
 

@@ -14,10 +14,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#define FOLDER_PREFIX "nbar-bench-"
 #define START_SECONDS 20u /* hugepages of a busy machine take their time */
 #define STOP_SECONDS 5u
 #define POLL_NS 5000000l
@@ -183,21 +186,85 @@ static int wait_ready(struct bench_nics *nics)
 	return 0;
 }
 
+static void remove_folder(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			(void)unlinkat(dirfd(d), e->d_name, 0);
+	if (d)
+		closedir(d);
+	if (rmdir(dir))
+		tool_error("cannot remove %s: %s", dir, strerror(errno));
+}
+
+/* True if the folder is of a killed process of this user: a living one holds its lock. A folder
+ * that is younger than a minute may not have its lock yet. */
+static bool is_left(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	bool left = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+		    time(NULL) - st.st_mtime > 60 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return left;
+}
+
+/* Removes the folders that killed processes of this user have left: SIGKILL lets them clean up
+ * nothing. */
+static void remove_left(const char *tmp)
+{
+	static const char prefix[] = FOLDER_PREFIX;
+	DIR *d = opendir(tmp);
+	char path[BENCH_PATH_MAX];
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		if (strncmp(e->d_name, prefix, sizeof(prefix) - 1))
+			continue;
+		snprintf(path, sizeof(path), "%.200s/%.40s", tmp, e->d_name);
+		if (is_left(path))
+			remove_folder(path);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* Makes the folder, and holds its lock while this process lives. */
+static int make_folder(struct bench_nics *nics)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	tmp = tmp && *tmp ? tmp : "/tmp";
+	remove_left(tmp);
+	snprintf(nics->dir, sizeof(nics->dir), "%.200s/" FOLDER_PREFIX "XXXXXX", tmp);
+	if (!mkdtemp(nics->dir)) {
+		tool_error("cannot make a folder %s: %s; set TMPDIR to a folder that you can write",
+			   nics->dir, strerror(errno));
+		nics->dir[0] = '\0';
+		return TOOL_FAILED;
+	}
+	nics->dir_fd = open(nics->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (nics->dir_fd >= 0)
+		(void)flock(nics->dir_fd, LOCK_SH | LOCK_NB);
+	return 0;
+}
+
 int bench_nicd_start(struct bench_nics *nics, const struct bench_options *opt,
 		     const struct bench_machine *machine, uint32_t n)
 {
-	const char *tmp = getenv("TMPDIR");
 	char log[BENCH_PATH_MAX + 16];
 	struct command *c = calloc(1, sizeof(*c));
 	pid_t parent = getpid();
 	int r = TOOL_FAILED;
 
-	snprintf(nics->dir, sizeof(nics->dir), "%.200s/nbar-bench-XXXXXX",
-		 tmp && *tmp ? tmp : "/tmp");
-	if (!c || !mkdtemp(nics->dir)) {
-		tool_error("cannot make a folder %s: %s; set TMPDIR to a folder that you can write",
-			   nics->dir, strerror(errno));
-		nics->dir[0] = '\0';
+	if (!c)
+		tool_error("no memory for the command of nbar-nicd: free some, and try again");
+	if (!c || make_folder(nics)) {
 		free(c);
 		return TOOL_FAILED;
 	}
@@ -225,20 +292,6 @@ void bench_nicd_pause(const struct bench_nics *nics, bool pause)
 		kill(nics->pid, pause ? SIGSTOP : SIGCONT);
 }
 
-static void remove_folder(const char *dir)
-{
-	DIR *d = opendir(dir);
-	struct dirent *e;
-
-	while (d && (e = readdir(d)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			(void)unlinkat(dirfd(d), e->d_name, 0);
-	if (d)
-		closedir(d);
-	if (rmdir(dir))
-		tool_error("cannot remove %s: %s", dir, strerror(errno));
-}
-
 void bench_nicd_stop(struct bench_nics *nics)
 {
 	uint64_t end = tool_now_ns() + STOP_SECONDS * UINT64_C(1000000000);
@@ -251,8 +304,10 @@ void bench_nicd_stop(struct bench_nics *nics)
 			nap();
 		}
 	}
-	if (nics->dir[0])
+	if (nics->dir[0]) {
 		remove_folder(nics->dir);
+		close(nics->dir_fd);
+	}
 	nics->pid = 0;
 	nics->dir[0] = '\0';
 }

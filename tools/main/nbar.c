@@ -4,6 +4,7 @@
  */
 #include "tool.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,7 +68,7 @@ static int run(const struct subcommand *s, int argc, char **argv)
 	snprintf(full, sizeof(full), "nbar %s", s->name);
 	tool_begin(full);
 	tool_json_begin();
-	return tool_json_end(s->run(argc, argv));
+	return s->run(argc, argv);
 }
 
 /* The first word is no subcommand. If it is the first word of several subcommands, lists them. */
@@ -103,7 +104,7 @@ static int run_help(int argc, char **argv)
 	return run(s, words + 1, args);
 }
 
-int main(int argc, char **argv)
+static int run_words(int argc, char **argv)
 {
 	const struct subcommand *s;
 	int words;
@@ -120,4 +121,11 @@ int main(int argc, char **argv)
 		return run_help(argc - 2, argv + 2);
 	s = find(argc - 1, argv + 1, &words);
 	return s ? run(s, argc - 1, argv + 1) : help_below(argc - 1, argv + 1, false);
+}
+
+int main(int argc, char **argv)
+{
+	/* A file that becomes longer than RLIMIT_FSIZE permits is an error of that file. */
+	signal(SIGXFSZ, SIG_IGN);
+	return tool_end(run_words(argc, argv));
 }

@@ -40,6 +40,7 @@ void signals_unblock(void)
 
 	sigemptyset(&none);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 

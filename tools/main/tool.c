@@ -34,11 +34,22 @@ void tool_json_begin(void)
 	json_set_alloc_funcs(json_alloc, free);
 }
 
-int tool_json_end(int rc)
+int tool_end(int rc)
 {
-	if (!json_lacks_memory || rc != TOOL_OK)
+	int failed = fflush(stdout) ? errno : 0;
+
+	if (rc != TOOL_OK)
 		return rc;
-	tool_error("no memory for all results: some are missing; run nbar again with more memory");
+	if (json_lacks_memory) {
+		tool_error("no memory for all results: some are missing; run nbar again with more "
+			   "memory");
+		return TOOL_FAILED;
+	}
+	if (!failed && !ferror(stdout))
+		return TOOL_OK;
+	tool_error("cannot write to stdout: %s; some output is missing: make room there, and run "
+		   "nbar again",
+		   failed ? strerror(failed) : "an earlier write failed");
 	return TOOL_FAILED;
 }
 

@@ -27,9 +27,9 @@ void tool_begin(const char *name);
 /* Begins to record failed allocations of Jansson: without memory, it silently leaves out values. */
 void tool_json_begin(void);
 
-/* Returns rc, the exit code of a subcommand; or TOOL_FAILED, after a message, if JSON had no
- * memory. */
-int tool_json_end(int rc);
+/* Returns rc, the exit code of a subcommand; or TOOL_FAILED, after a message, if JSON had no memory
+ * or stdout did not take all output. */
+int tool_end(int rc);
 
 /* on: prints no more messages. In an MPI program, all ranks except one are quiet. */
 void tool_quiet(bool on);

@@ -183,12 +183,12 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[0], "profile")) {
 		r = mpib_profile(argc, argv);
 		MPI_Finalize();
-		return r;
+		return tool_end(r);
 	}
 	r = begin(argc, argv, &opt);
 	if (r == 0)
 		r = run(&rep, &world, argc, argv);
 	mpib_world_end(&world);
 	MPI_Finalize();
-	return r < 0 ? TOOL_OK : tool_json_end(r);
+	return tool_end(r < 0 ? TOOL_OK : r);
 }

@@ -63,6 +63,8 @@ int daemon_signals(void)
 	sigset_t set;
 
 	signal(SIGPIPE, SIG_IGN);
+	/* A log or trace that is longer than RLIMIT_FSIZE permits must not end barriers. */
+	signal(SIGXFSZ, SIG_IGN);
 	/* There is no configuration to reload, and the end of a terminal must not end barriers. */
 	signal(SIGHUP, SIG_IGN);
 	sigemptyset(&set);

@@ -25,7 +25,7 @@ int daemon_text(const char *option, const char *text, char *out, size_t size);
 int daemon_group(const char *text, gid_t *out);
 
 /* SIGTERM and SIGINT come through the descriptor, so no code runs in a signal handler. All threads
- * inherit the mask. SIGPIPE and SIGHUP are ignored. */
+ * inherit the mask. SIGPIPE, SIGHUP and SIGXFSZ are ignored. */
 int daemon_signals(void);
 
 /* Makes a control socket listen. Where the kernel can (Linux 6.16), no client can send descriptors

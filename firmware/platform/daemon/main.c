@@ -279,6 +279,10 @@ int main(int argc, char **argv)
 	static struct nicd d;
 	int rc = options_parse(argc, argv, &o), lock, stop_fd;
 
+	if (rc == 0 && fflush(stdout) != 0) {
+		log_error("cannot write to stdout: %s; make room there", strerror(errno));
+		return 1;
+	}
 	if (rc != -1)
 		return rc;
 	privileges_freeze();

@@ -178,10 +178,10 @@ static void messages(void **state)
 	block = alloc(1);
 	assert_non_null(block);
 	release(block);
-	assert_int_equal(tool_json_end(TOOL_OK), TOOL_OK);
+	assert_int_equal(tool_end(TOOL_OK), TOOL_OK);
 	assert_null(alloc(SIZE_MAX / 2));
-	assert_int_equal(tool_json_end(TOOL_OK), TOOL_FAILED);
-	assert_int_equal(tool_json_end(TOOL_USAGE), TOOL_USAGE);
+	assert_int_equal(tool_end(TOOL_OK), TOOL_FAILED);
+	assert_int_equal(tool_end(TOOL_USAGE), TOOL_USAGE);
 	tool_quiet(false);
 }
 
