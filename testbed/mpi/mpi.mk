@@ -32,7 +32,7 @@ $(BUILD)/mpi-recover.%: $(RECOVER_SRC) testbed/mpi/oracle.h
 $(BUILD)/libslow.so: testbed/mpi/slow.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fPIC -shared $< -o $@ -ldl
+	$(Q)$(CC) -std=c11 -D_DEFAULT_SOURCE $(WARN) $(CFLAGS) -fPIC -shared $< -o $@
 CLUSTER_BIN += $(BUILD)/libslow.so $(MPI_ORACLE) $(MPI_STANDARD) $(MPI_RANDOM) $(MPI_RECOVER)
 MPI_LIST := testbed/mpi/test-pmpi-mpich.sh testbed/mpi/test-component.sh
 CLUSTER_LIST += $(MPI_LIST) testbed/mpi/test-bench.sh testbed/mpi/test-random.sh testbed/mpi/test-languages.sh \
