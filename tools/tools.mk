@@ -72,7 +72,7 @@ $(BUILD)/libexec/nbar/ck-barrier: tools/threads/peers/ck_barrier.c $(PEER_LOOP)
 ALL += $(PEERS)
 
 # What the unit tests of the tools are linked with.
-$(BUILD)/test_doctor: $(BUILD)/tools/tools/doctor/doctor_judge.o
+$(BUILD)/test_doctor: $(addprefix $(BUILD)/tools/tools/doctor/,doctor_facts.o doctor_judge.o)
 $(BUILD)/test_lop: $(addprefix $(BUILD)/tools/tools/,one-to-many/lop.o main/stats.o)
 $(BUILD)/test_report: $(addprefix $(BUILD)/tools/tools/,main/published.o main/tool.o report/html.o \
                       report/report_figure.o report/report_list.o report/report_plot.o report/report_series.o \

@@ -30,6 +30,7 @@ struct doctor_nic {
 };
 
 struct doctor_facts {
+	const char *root;    /* the machine is below this path: "", but for tests */
 	uint32_t cpus;       /* number of processors that this process may use */
 	char isolated[64];   /* isolated processors, as the kernel lists them; empty: none */
 	char governor[32];   /* frequency governor; empty: the kernel has none */
@@ -68,6 +69,9 @@ struct doctor_report {
 
 /* Fills in all facts. A fact that cannot be read counts as absent. */
 void doctor_look(struct doctor_facts *f);
+
+/* Fills in what files below root and the limits of this process say, and nothing of NICs or MPI. */
+void doctor_look_machine(const char *root, struct doctor_facts *f);
 
 /* Makes the findings of these facts, in the order in which a reader should act. */
 void doctor_judge(const struct doctor_facts *f, struct doctor_report *r);

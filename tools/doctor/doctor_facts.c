@@ -7,7 +7,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,20 @@
 
 #include "nbar_extra.h"
 #include "nbar_host.h"
+
+/* The path of a file of the machine, below the root that the facts are read from. */
+static const char *path_of(const struct doctor_facts *f, char out[PATH_MAX], const char *format,
+			   ...)
+{
+	int n = snprintf(out, PATH_MAX, "%s", f->root);
+	va_list args;
+
+	va_start(args, format);
+	if (n >= 0 && n < PATH_MAX)
+		vsnprintf(out + n, (size_t)(PATH_MAX - n), format, args);
+	va_end(args);
+	return out;
+}
 
 /* Reads the first line of a file, without the newline; empty if the file cannot be read. */
 static void read_line(const char *path, char *out, size_t size)
@@ -59,8 +75,9 @@ static void on_huge(struct doctor_facts *f, const char *name)
 
 	if (sscanf(name, "hugepages-%lukB", &kb) != 1)
 		return;
-	snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/%s/free_hugepages", name);
-	f->huge_mb += read_number(path) * kb / 1024;
+	f->huge_mb +=
+		read_number(path_of(f, path, "/sys/kernel/mm/hugepages/%s/free_hugepages", name)) *
+		kb / 1024;
 }
 
 static void on_link(struct doctor_facts *f, const char *name)
@@ -71,14 +88,14 @@ static void on_link(struct doctor_facts *f, const char *name)
 
 	if (f->nlink == DOCTOR_LINKS_MAX || strcmp(name, "lo") == 0)
 		return;
-	snprintf(path, sizeof(path), "/sys/class/net/%s/operstate", name);
+	path_of(f, path, "/sys/class/net/%s/operstate", name);
 	read_line(path, state, sizeof(state));
 	if (strcmp(state, "up") != 0)
 		return;
-	snprintf(l->name, sizeof(l->name), "%s", name);
-	snprintf(path, sizeof(path), "/sys/class/net/%s/mtu", name);
+	snprintf(l->name, sizeof(l->name), "%.31s", name);
+	path_of(f, path, "/sys/class/net/%s/mtu", name);
 	l->mtu = (uint32_t)read_number(path);
-	snprintf(path, sizeof(path), "/sys/class/net/%s/device/driver", name);
+	path_of(f, path, "/sys/class/net/%s/device/driver", name);
 	n = readlink(path, target, sizeof(target) - 1);
 	target[n < 0 ? 0 : n] = '\0';
 	snprintf(l->driver, sizeof(l->driver), "%.31s",
@@ -184,31 +201,53 @@ static void look_mpi(struct doctor_facts *f)
 						"libnbar-mpi-mpich.so", line, sizeof(line));
 }
 
+/* True if this process may pass the limits of sockets: bit CAP_NET_ADMIN of its capabilities. */
+static bool may_admin_net(const struct doctor_facts *f)
+{
+	char line[128], path[PATH_MAX];
+	FILE *status = fopen(path_of(f, path, "/proc/self/status"), "re");
+	bool may = false;
+
+	while (status && fgets(line, sizeof(line), status))
+		if (strncmp(line, "CapEff:", 7) == 0)
+			may = strtoull(line + 7, NULL, 16) >> CAP_NET_ADMIN & 1;
+	if (status)
+		fclose(status);
+	return may;
+}
+
 static void look_limits(struct doctor_facts *f)
 {
 	struct rlimit limit = { 0, 0 };
-	char line[64] = "";
+	char path[PATH_MAX];
 	cpu_set_t set;
 
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)
 		f->cpus = (uint32_t)CPU_COUNT(&set);
-	read_line("/sys/devices/system/cpu/isolated", f->isolated, sizeof(f->isolated));
-	read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", f->governor,
-		  sizeof(f->governor));
+	read_line(path_of(f, path, "/sys/devices/system/cpu/isolated"), f->isolated,
+		  sizeof(f->isolated));
+	read_line(path_of(f, path, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+		  f->governor, sizeof(f->governor));
 	(void)getrlimit(RLIMIT_MEMLOCK, &limit);
 	f->memlock_kb = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur / 1024;
-	f->rmem_max = read_number("/proc/sys/net/core/rmem_max");
-	if (command_prints("cat /proc/self/status", "CapEff:", line, sizeof(line)))
-		f->net_admin = strtoull(line + 7, NULL, 16) >> 12 & 1;
+	f->rmem_max = read_number(path_of(f, path, "/proc/sys/net/core/rmem_max"));
+	f->net_admin = may_admin_net(f);
+}
+
+void doctor_look_machine(const char *root, struct doctor_facts *f)
+{
+	char path[PATH_MAX];
+
+	*f = (struct doctor_facts){ .root = root, .cpus = 1 };
+	look_limits(f);
+	each_entry(path_of(f, path, "/sys/kernel/mm/hugepages"), on_huge, f);
+	each_entry(path_of(f, path, "/sys/class/net"), on_link, f);
+	each_entry(path_of(f, path, "/sys/class/infiniband"), on_rdma, f);
 }
 
 void doctor_look(struct doctor_facts *f)
 {
-	*f = (struct doctor_facts){ .cpus = 1 };
-	look_limits(f);
-	each_entry("/sys/kernel/mm/hugepages", on_huge, f);
-	each_entry("/sys/class/net", on_link, f);
-	each_entry("/sys/class/infiniband", on_rdma, f);
+	doctor_look_machine("", f);
 	(void)nbar_run_dir_find(f->run_dir, sizeof(f->run_dir));
 	f->run_dir_error = each_entry(f->run_dir, on_socket, f);
 	look_in_process(&f->in_process);

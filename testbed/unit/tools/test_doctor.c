@@ -6,7 +6,11 @@
 #include "unit/unit.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "doctor.h"
 
@@ -178,13 +182,122 @@ static void many(void **state)
 	assert_true(r.n > NBAR_NICS_MAX + DOCTOR_LINKS_MAX && r.n <= DOCTOR_FINDINGS_MAX);
 }
 
+/* --- facts of a prepared machine ---------------------------------------------------------- */
+
+static char root[] = "/tmp/nbar-doctor.XXXXXX";
+
+/* Writes a file below the root, and makes its folders. */
+static void put(const char *path, const char *text)
+{
+	char full[300];
+	FILE *f;
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	for (char *c = full + sizeof(root); (c = strchr(c, '/')); *c++ = '/') {
+		*c = '\0';
+		assert_true(mkdir(full, 0700) == 0 || errno == EEXIST);
+	}
+	f = fopen(full, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+/* Each value in its unit, and the second of each kind. */
+static void facts_of_a_machine(void **state)
+{
+	struct rlimit old, limit;
+	struct doctor_facts f;
+	char path[300];
+
+	(void)state;
+	put("/sys/devices/system/cpu/isolated", "2-3,7\n");
+	put("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
+	put("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "5\n");
+	put("/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", "3\n");
+	put("/proc/sys/net/core/rmem_max", "212992\n");
+	put("/proc/self/status",
+	    "Name:\tx\nCapPrm:\t0000000000001000\nCapEff:\t0000000000000fff\n");
+	put("/sys/class/net/lo/operstate", "up\n");
+	put("/sys/class/net/eth0/operstate", "up\n");
+	put("/sys/class/net/eth0/mtu", "1500\n");
+	put("/sys/class/net/eth1/operstate", "down\n");
+	put("/sys/class/net/eth1/mtu", "1400\n");
+	put("/sys/class/net/eth2/operstate", "up\n");
+	put("/sys/class/net/eth2/mtu", "9000\n");
+	put("/sys/class/net/eth2/device/x", "");
+	snprintf(path, sizeof(path), "%s/sys/class/net/eth2/device/driver", root);
+	assert_int_equal(symlink("../../../bus/pci/drivers/mlx5_core", path), 0);
+	put("/sys/class/infiniband/mlx5_0/x", "");
+	put("/sys/class/infiniband/mlx5_1/x", "");
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &old), 0);
+	limit = old;
+	limit.rlim_cur = 65536;
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+	doctor_look_machine(root, &f);
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &old), 0);
+
+	assert_string_equal(f.isolated, "2-3,7");
+	assert_string_equal(f.governor, "powersave");
+	assert_int_equal(f.huge_mb, 5 * 2 + 3 * 1024);
+	assert_int_equal(f.memlock_kb, 64);
+	assert_int_equal(f.rmem_max, 212992);
+	assert_false(f.net_admin); /* effective, not permitted; bit 12, not 11 */
+	assert_int_equal(f.nrdma, 2);
+	assert_int_equal(f.nlink, 2);
+	bool second = strcmp(f.link[1].name, "eth2") == 0; /* in any order */
+
+	assert_string_equal(f.link[second].name, "eth2");
+	assert_int_equal(f.link[second].mtu, 9000);
+	assert_string_equal(f.link[second].driver, "mlx5_core");
+	assert_string_equal(f.link[!second].name, "eth0");
+	assert_int_equal(f.link[!second].mtu, 1500);
+	assert_string_equal(f.link[!second].driver, "");
+
+	put("/proc/self/status", "CapInh:\t0000000000000000\nCapEff:\t0000000000001000\n");
+	doctor_look_machine(root, &f);
+	assert_true(f.net_admin);
+	if (old.rlim_cur == RLIM_INFINITY)
+		assert_true(f.memlock_kb == UINT64_MAX);
+}
+
+/* A machine that shows nothing. */
+static void facts_of_an_empty_machine(void **state)
+{
+	struct doctor_facts f;
+
+	(void)state;
+	doctor_look_machine("/nowhere", &f);
+	assert_true(f.cpus >= 1);
+	assert_string_equal(f.isolated, "");
+	assert_string_equal(f.governor, "");
+	assert_int_equal(f.huge_mb, 0);
+	assert_int_equal(f.rmem_max, 0);
+	assert_int_equal(f.nlink + f.nrdma + f.nnic, 0);
+	assert_false(f.net_admin);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_to_do), cmocka_unit_test(no_nic),
-		cmocka_unit_test(addresses),     cmocka_unit_test(slow),
-		cmocka_unit_test(locked_memory), cmocka_unit_test(many),
+		cmocka_unit_test(nothing_to_do),      cmocka_unit_test(no_nic),
+		cmocka_unit_test(addresses),          cmocka_unit_test(slow),
+		cmocka_unit_test(locked_memory),      cmocka_unit_test(many),
+		cmocka_unit_test(facts_of_a_machine), cmocka_unit_test(facts_of_an_empty_machine),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (!mkdtemp(root))
+		return 1;
+	int rc = cmocka_run_group_tests(tests, NULL, NULL);
+
+	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return rc;
 }
