@@ -3,20 +3,32 @@
  * clients.c - one client cannot stop the others: what a client may do to its own sockets delays no
  * request and no barrier of another client, nor the end of the daemon.
  *
- * Each attack would hold an unprotected daemon longer than raw.c waits for a reply. Asserts order,
- * no times.
+ * A lingering socket would hold an unprotected daemon longer than raw.c waits for a reply. A crowd
+ * of pollers makes each message to a socket slow: the test measures how slow, and expects the least
+ * of some delays of a bystander to be below that. The attacker is another user if the test runs as
+ * root.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "raw.h"
@@ -26,6 +38,10 @@
 #endif
 #define LINGER_S 300
 #define WEAPONS 4
+#define CROWD 40     /* threads that poll one socket ... */
+#define LISTED 15000 /* ... which each of them lists this often */
+#define STRANGER 65534u
+#define ROUNDS 5
 
 static char run_dir[] = "/tmp/nbar-clients-XXXXXX";
 static unsigned ntest, nfailed;
@@ -42,6 +58,31 @@ __attribute__((format(printf, 2, 3))) static bool ok(bool pass, const char *form
 	fflush(stdout);
 	nfailed += !pass;
 	return pass;
+}
+
+/* Connects as the attacker. */
+static bool dial_attacker(struct raw *r)
+{
+	bool root = geteuid() == 0, done;
+
+	if (root && seteuid(STRANGER) < 0)
+		return false;
+	done = raw_dial(r, run_dir, "n0");
+	return (!root || seteuid(0) == 0) && done;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void stop(pid_t pid)
+{
+	kill(pid, SIGSTOP);
+	waitpid(pid, NULL, WUNTRACED);
 }
 
 static void ends_well(pid_t pid)
@@ -123,11 +164,12 @@ static bool served(void)
 	return done;
 }
 
+static const char *const args[] = { "--nics", "1", "--idle", "yield", "--mode", "0666", NULL };
+
 /* how: 0: the daemon reads the message; 1: it closes a connection with unread messages; 2: the
  * same at its end. */
 static void rights(int how, const char *what)
 {
-	static const char *const args[] = { "--nics", "1", "--idle", "sleep", NULL };
 	pid_t pid = raw_daemon_start(run_dir, 1, args);
 	struct raw r[WEAPONS];
 	int far[WEAPONS], refused = 0;
@@ -135,11 +177,9 @@ static void rights(int how, const char *what)
 	if (!ok(pid != 0, "a daemon: %s", what))
 		return;
 	for (int i = 0; i < WEAPONS; i++)
-		if (!raw_dial(&r[i], run_dir, "n0") || raw_ask(&r[i], NBAR_OP_NIC_STAT, NULL, 0))
+		if (!dial_attacker(&r[i]) || raw_ask(&r[i], NBAR_OP_NIC_STAT, NULL, 0))
 			return;
-	/* Otherwise the last close could be that of this process. */
-	kill(pid, SIGSTOP);
-	waitpid(pid, NULL, WUNTRACED);
+	stop(pid); /* otherwise the last close could be that of this process */
 	for (int i = 0; i < WEAPONS; i++) {
 		if (how == 1) /* an empty message ends a connection */
 			send(r[i].fd, "", 0, MSG_NOSIGNAL);
@@ -166,13 +206,250 @@ static void all_rights(void)
 	rights(2, "it ends, and has not read them");
 }
 
+/* --- crowds that wait for a socket --------------------------------------------------------------
+ */
+
+static int crowd_fd;
+static unsigned crowd_in; /* atomic: threads that are about to poll */
+static bool crowd_over;   /* atomic */
+
+static void *poll_main(void *arg)
+{
+	struct pollfd *list = malloc(LISTED * sizeof(*list));
+
+	(void)arg;
+	for (int i = 0; list && i < LISTED; i++)
+		list[i] = (struct pollfd){ .fd = crowd_fd, .events = POLLIN };
+	__atomic_fetch_add(&crowd_in, 1, __ATOMIC_RELAXED);
+	while (list && !__atomic_load_n(&crowd_over, __ATOMIC_RELAXED))
+		if (poll(list, LISTED, 100) > 0)
+			usleep(1000);
+	free(list);
+	return NULL;
+}
+
+static pthread_t crowd[CROWD];
+
+/* Makes a crowd that polls this socket. */
+static void crowd_begin(int fd)
+{
+	crowd_fd = fd;
+	crowd_over = false;
+	crowd_in = 0;
+	for (int i = 0; i < CROWD; i++)
+		if (pthread_create(&crowd[i], NULL, poll_main, NULL) != 0)
+			exit(1);
+	while (__atomic_load_n(&crowd_in, __ATOMIC_RELAXED) < CROWD)
+		usleep(1000);
+	usleep(50000);
+}
+
+static void crowd_end(void)
+{
+	__atomic_store_n(&crowd_over, true, __ATOMIC_RELAXED);
+	for (int i = 0; i < CROWD; i++)
+		pthread_join(crowd[i], NULL);
+}
+
+/* Returns how long a message to a socket with such a crowd takes. */
+static uint64_t price(void)
+{
+	uint64_t least = UINT64_MAX;
+	char byte;
+	int fd[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd) < 0)
+		exit(1);
+	crowd_begin(fd[1]);
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t begin = now_ns(), took;
+
+		if (send(fd[0], "", 1, 0) != 1)
+			exit(1);
+		took = now_ns() - begin;
+		least = took < least ? took : least;
+		if (recv(fd[1], &byte, 1, 0) != 1)
+			exit(1);
+		usleep(300000);
+	}
+	crowd_end();
+	close(fd[0]);
+	close(fd[1]);
+	return least;
+}
+
+/* A reply to a client with a crowd; a bystander asks at the same time. Returns its least delay. */
+static uint64_t beside_slow_replies(pid_t pid)
+{
+	const struct nbar_request ask = { .magic = NBAR_ABI_MAGIC,
+					  .version = NBAR_ABI_VERSION,
+					  .op = NBAR_OP_NIC_STAT,
+					  .length = sizeof(ask) };
+	uint64_t least = UINT64_MAX;
+	struct raw bad, good;
+
+	if (!dial_attacker(&bad) || raw_ask(&bad, NBAR_OP_NIC_STAT, NULL, 0) ||
+	    !raw_dial(&good, run_dir, "n0") || raw_ask(&good, NBAR_OP_NIC_STAT, NULL, 0))
+		return least;
+	crowd_begin(bad.fd);
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t begin;
+
+		stop(pid);
+		if (raw_say(&bad, &ask, sizeof(ask)) || raw_say(&good, &ask, sizeof(ask)))
+			break;
+		kill(pid, SIGCONT);
+		begin = now_ns();
+		if (raw_hear(&good) != 0)
+			break;
+		begin = now_ns() - begin;
+		least = begin < least ? begin : least;
+		raw_hear(&bad);
+		usleep(300000);
+	}
+	crowd_end();
+	raw_close(&bad);
+	raw_close(&good);
+	return least;
+}
+
+/* A port with a group of one member. */
+static bool member(struct raw *r, bool attacker)
+{
+	const struct nbar_req_group_connect connect = { 0 };
+
+	return (attacker ? dial_attacker(r) : raw_dial(r, run_dir, "n0")) &&
+	       raw_port_open(r, NBAR_PORT_ANY) == 0 &&
+	       raw_group_open(r, "pairwise", 0, 1, 0) == 0 &&
+	       raw_ask(r, NBAR_OP_GROUP_CONNECT, &connect, sizeof(connect)) == 0;
+}
+
+/* Returns the socket for a poller of cell 0. */
+static int events_of(struct raw *r)
+{
+	const struct {
+		struct nbar_request head;
+		struct nbar_req_group_events body;
+	} ask = { .head = { .magic = NBAR_ABI_MAGIC,
+			    .version = NBAR_ABI_VERSION,
+			    .op = NBAR_OP_GROUP_EVENTS,
+			    .length = sizeof(ask) } };
+	union {
+		struct cmsghdr align;
+		char byte[CMSG_SPACE(sizeof(int))];
+	} rights = { .byte = { 0 } };
+	struct iovec body = { &r->reply, sizeof(r->reply) };
+	struct msghdr msg = { .msg_iov = &body,
+			      .msg_iovlen = 1,
+			      .msg_control = &rights,
+			      .msg_controllen = sizeof(rights) };
+	int fd = -1;
+
+	if (raw_say(r, &ask, sizeof(ask)) == 0 && recvmsg(r->fd, &msg, MSG_CMSG_CLOEXEC) > 0 &&
+	    CMSG_FIRSTHDR(&msg))
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+	return fd;
+}
+
+/* The NIC wakes a poller with a crowd; a bystander has a barrier at the same time. */
+static uint64_t beside_slow_wakes(pid_t pid)
+{
+	uint64_t least = UINT64_MAX;
+	struct raw bad, good;
+	char byte;
+	int fd;
+
+	if (!member(&bad, true) || !member(&good, false))
+		return least;
+	fd = events_of(&bad);
+	if (fd < 0)
+		return least;
+	crowd_begin(fd);
+	for (uint32_t epoch = 1; epoch <= ROUNDS; epoch++) {
+		uint64_t begin;
+
+		stop(pid);
+		__atomic_fetch_add(&bad.page->doorbell[0].wake_seq, 1, __ATOMIC_RELAXED);
+		raw_post(&bad, 0, epoch);
+		raw_post(&good, 0, epoch);
+		kill(pid, SIGCONT);
+		begin = now_ns();
+		if ((uint32_t)raw_await(&good, 0, epoch) != epoch)
+			break;
+		begin = now_ns() - begin;
+		least = begin < least ? begin : least;
+		/* The wake comes, late or not. */
+		if (poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 20000) != 1)
+			break;
+		while (recv(fd, &byte, 1, MSG_DONTWAIT) == 1)
+			continue;
+		usleep(300000);
+	}
+	crowd_end();
+	close(fd);
+	raw_close(&bad);
+	raw_close(&good);
+	return least;
+}
+
+static void crowds(void)
+{
+	struct rlimit files;
+	pid_t pid;
+	uint64_t cost, delay;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	cost = files.rlim_cur > LISTED ? price() : 0;
+	if (geteuid() != 0 || cost < 20000000) {
+		printf("ok %u - crowds # SKIP this needs root, %u descriptors, and a machine on "
+		       "which they cost something (%.1f ms)\n",
+		       ++ntest, LISTED, (double)cost / 1e6);
+		return;
+	}
+	pid = raw_daemon_start(run_dir, 1, args);
+	if (!ok(pid != 0, "a daemon; a message to a crowd takes %.1f ms", (double)cost / 1e6))
+		return;
+	delay = beside_slow_replies(pid);
+	ok(delay < cost, "a bystander's request beside a reply to a crowd: %.1f ms",
+	   (double)delay / 1e6);
+	delay = beside_slow_wakes(pid);
+	ok(delay < cost, "a bystander's barrier beside a wake of a crowd: %.1f ms",
+	   (double)delay / 1e6);
+	ends_well(pid);
+}
+
+/* From here on, this process and its daemons run as on a kernel that is older than SO_PASSRIGHTS.
+ */
+static bool old_kernel(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_setsockopt, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SO_PASSRIGHTS, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOPROTOOPT),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { .len = sizeof(code) / sizeof(code[0]), .filter = code };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
 int main(void)
 {
 	char lock[128];
 
-	if (!mkdtemp(run_dir))
+	if (!mkdtemp(run_dir) || chmod(run_dir, 0755) < 0)
 		return 1;
 	all_rights();
+	crowds();
+	if (geteuid() == 0 && old_kernel())
+		all_rights();
+	else
+		printf("ok %u - on an older kernel # SKIP this needs root and seccomp\n", ++ntest);
 	snprintf(lock, sizeof(lock), "%s/nicd.lock", run_dir);
 	unlink(lock);
 	rmdir(run_dir);

@@ -25,7 +25,7 @@
 static void on_guest(struct control_client *c)
 {
 	control_client_add(c, (uint32_t)getpid(), geteuid());
-	control_client_read(c);
+	control_client_read(c, &c->at->control->room);
 }
 
 static void on_wire(struct control_wire *at)
@@ -89,6 +89,7 @@ static void stop(struct control *k)
 	for (uint32_t i = 0; i < k->nnic; i++)
 		k->nic[i].nic->device.wire_closed = true;
 	mailbox_call(&k->nicd->mailbox, run_stop, k->nicd);
+	k->over = true;
 }
 
 static void reclaim(struct control *k)
@@ -113,11 +114,8 @@ static bool on_event(struct control *k, void *from)
 	case CONTROL_GUEST:
 		on_guest(from);
 		break;
-	case CONTROL_USER:
-		control_user_serve(from);
-		break;
 	case CONTROL_CLIENT:
-		control_client_read(from);
+		control_client_read(from, &k->room);
 		break;
 	case CONTROL_WIRE:
 		on_wire(from);
@@ -150,12 +148,17 @@ static void *control_main(void *arg)
 	struct control *k = arg;
 	bool more = true;
 
+	control_turn_take(k);
+	if (!k->in_process)
+		k->nobody = control_user_new(k, UINT32_MAX);
+	control_turn_give(k);
 	while (more) {
 		struct epoll_event ev;
 		/* Take one event at a time: an event may free the client to which the next event
 		 * points. */
 		int n = epoll_wait(k->epoll, &ev, 1, wait_ms(k));
 
+		control_turn_take(k);
 		if (n == 0)
 			reclaim(k);
 		if (n > 0)
@@ -164,9 +167,10 @@ static void *control_main(void *arg)
 			more = false;
 		if (more)
 			show_alive(k);
+		control_turn_give(k);
 	}
-	if (k->over)
-		k->over(k->arg);
+	if (k->ended)
+		k->ended(k->arg);
 	return NULL;
 }
 
@@ -214,6 +218,9 @@ void control_free(struct control *k)
 		close(k->epoll);
 	if (k->spare_fd >= 0)
 		close(k->spare_fd);
+	pthread_cond_destroy(&k->turn_changed);
+	pthread_cond_destroy(&k->user_ended);
+	pthread_mutex_destroy(&k->lock);
 	free(k);
 }
 
@@ -254,12 +261,15 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 		return -ENOMEM;
 	}
 	k->source = CONTROL_STOP;
+	pthread_mutex_init(&k->lock, NULL);
+	pthread_cond_init(&k->turn_changed, NULL);
+	pthread_cond_init(&k->user_ended, NULL);
 	k->nicd = d;
 	k->stop_fd = config->stop_fd;
 	k->epoll = epoll_create1(EPOLL_CLOEXEC);
 	k->in_process = !config->run_dir;
 	k->unused = config->unused;
-	k->over = config->over;
+	k->ended = config->over;
 	k->arg = config->arg;
 	k->user_percent = d->config.user_percent;
 	k->fds_own = fds_open();
@@ -295,24 +305,34 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 	return 0;
 }
 
+/* A client without a thread is one of an in-process NIC. */
+static void client_end(struct control_client *c)
+{
+	nbnic_client_abandon(&c->client);
+	if (c->user) {
+		c->user->nclient--;
+		control_user_close(c->user, c);
+		return;
+	}
+	close(c->fd);
+	free(c);
+}
+
 void control_end(struct control *k)
 {
 	pthread_join(k->thread, NULL);
-	for (uint32_t i = 0; i < k->nnic; i++) {
+	control_turn_take(k);
+	for (uint32_t i = 0; i < k->nnic; i++)
 		while (k->nic[i].client) {
 			struct control_client *c = k->nic[i].client;
 
 			k->nic[i].client = c->next;
-			nbnic_client_abandon(&c->client);
-			close(c->fd);
-			free(c);
+			client_end(c);
 		}
-	}
-	while (k->user) {
-		k->user->nclient = 0;
-		control_user_put(k->user);
-	}
-	control_free(k);
+	control_turn_give(k);
+	/* A thread that a client delays ends with the process, which no client delays. */
+	if (control_users_end(k))
+		control_free(k);
 }
 
 void control_unlink(struct control *k)

@@ -2,8 +2,9 @@
 /*
  * control.h - the control sockets of a daemon's NICs, and the control thread that serves them.
  *
- * The control thread does all slow work: sockets, checks, memory, plans. It passes changes of a NIC
- * to the polling thread (mailbox.h). Independent of DPDK.
+ * The control thread accepts clients; in a daemon, each user then has a thread that serves them.
+ * They do all slow work: sockets, checks, memory, plans. They pass changes of a NIC to the polling
+ * thread (mailbox.h), one at a time. Independent of DPDK.
  */
 #ifndef NBAR_DAEMON_CONTROL_H
 #define NBAR_DAEMON_CONTROL_H

@@ -3,18 +3,32 @@
  * control_client.c - the clients of a NIC: how a client begins, requests and ends, and which client
  * the NIC drops to make room for another.
  *
- * Called by the control thread. No client can delay another: nothing here waits for a client, each
- * client gets one reply at a time, and a client that does not read its replies is disconnected. A
+ * A client gets one reply at a time; a client that does not read its replies is disconnected. A
  * client that ends, in any way, loses its port.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "control_internal.h"
 #include "daemon.h"
+
+#define FREE_TRIES 5 /* times a request waits 2 ms for descriptors of dropped clients */
+
+/* Counts the descriptors of a client: its socket, the page of its port, its pollers' sockets. */
+static void count_fds(struct control_client *c)
+{
+	const struct nbnic_port *p = c->client.port;
+
+	control_user_count(c, p ? 2 + wakes_events(c->at->nic->wakes[p->number]) : 1);
+}
 
 void control_client_drop(struct control_client *c)
 {
@@ -25,25 +39,37 @@ void control_client_drop(struct control_client *c)
 		at = &(*at)->next;
 	*at = c->next;
 	c->at->nclient--;
+	if (c->user) {
+		control_user_count(c, 1);
+		c->user->nclient--;
+		control_user_close(c->user, c);
+		return;
+	}
 	/* If a forked child has the socket open, close() alone would leave it in the set. */
-	epoll_ctl(c->user ? c->user->epoll : c->at->control->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	epoll_ctl(c->at->control->epoll, EPOLL_CTL_DEL, c->fd, NULL);
 	/* If a forked child has the socket open, close() alone would not end the connection. */
 	shutdown(c->fd, SHUT_RDWR);
 	close(c->fd);
-	if (c->user) {
-		control_user_count(c, 0);
-		c->user->nclient--;
-		control_user_put(c->user);
-	}
 	free(c);
 }
 
-/* Counts the descriptors of a client: its socket, the page of its port, its pollers' sockets. */
-static void count_fds(struct control_client *c)
+void control_client_refuse(struct control_client *c, int status, const char *text)
 {
-	const struct nbnic_port *p = c->client.port;
+	struct control_user *u = c->user ? c->user : c->at->control->nobody;
 
-	control_user_count(c, p ? 2 + c->at->nic->nevents[p->number] : 1);
+	c->refusal = malloc(sizeof(*c->refusal));
+	if (c->refusal)
+		nbnic_refuse(status, text, c->refusal);
+	if (u) {
+		u->nfd++;
+		control_user_close(u, c);
+		return;
+	}
+	if (c->refusal)
+		daemon_send(c->fd, c->refusal, c->refusal->length, -1);
+	close(c->fd);
+	free(c->refusal);
+	free(c);
 }
 
 static bool is_kick(const struct nbar_request *q, size_t length)
@@ -52,49 +78,152 @@ static bool is_kick(const struct nbar_request *q, size_t length)
 	       q->magic == NBAR_ABI_MAGIC && q->version == NBAR_ABI_VERSION;
 }
 
-void control_client_read(struct control_client *c)
+/* True if the reply to this request would carry a descriptor, and the client has not yet read an
+ * earlier one: descriptors on their way count for the user of this process, who may have only so
+ * many of them. */
+static bool owes(struct control_client *c, const struct control_room *room)
+{
+	int unread = 0;
+
+	if (!c->owes ||
+	    (room->in.head.op != NBAR_OP_PORT_OPEN && room->in.head.op != NBAR_OP_PORT_ATTACH &&
+	     room->in.head.op != NBAR_OP_GROUP_EVENTS))
+		return false;
+	c->owes = ioctl(c->fd, SIOCOUTQ, &unread) < 0 || unread > 0;
+	return c->owes;
+}
+
+/* The whole process has no descriptor left: if a client is idle, waits a little until its user's
+ * thread has closed it. Gives the turn meanwhile. */
+static bool free_descriptors(struct control_client *c)
 {
 	struct control *k = c->at->control;
-	struct iovec iov = { .iov_base = k->in.byte, .iov_len = sizeof(k->in) };
+	bool dropped = c->user && control_user_fds_left(c->user) > 0 && control_drop_idle(k, NULL);
+
+	if (!dropped)
+		return false;
+	control_turn_give(k);
+	nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+	control_turn_take(k);
+	return !c->dropped && !k->over;
+}
+
+/* With the turn. Returns the descriptor that goes with the reply, for the caller to close; -1:
+ * none. */
+static int request(struct control_client *c, struct control_room *room, size_t n, bool truncated)
+{
+	struct nicd_nic *nic = c->at->nic;
+	int fd = -1;
+
+	if (owes(c, room)) {
+		c->client.gives_page = c->client.gives_events = false;
+		nbnic_refuse(-NBAR_EINVAL,
+			     "an earlier reply with a descriptor is unread on this connection; "
+			     "read it before the next such request",
+			     room->out.byte);
+		room->out.head.seq = room->in.head.seq;
+		room->out.head.op = room->in.head.op;
+		return -1;
+	}
+	for (int i = 0; i <= FREE_TRIES; i++) {
+		nic->waker = c->user ? &c->user->waker : NULL;
+		nic->fds_left = c->user ? control_user_fds_left(c->user) : UINT32_MAX;
+		nbnic_client_request(&c->client, room->in.byte, n, truncated, room->out.byte);
+		if (room->out.head.status != -NBAR_EMFILE || !free_descriptors(c))
+			break;
+	}
+	count_fds(c);
+	if (c->client.gives_events)
+		return nic->events_fd;
+	if (!c->client.gives_page)
+		return -1;
+	/* A copy: without the turn, the owner of the port may close it. */
+	fd = fcntl(nic->page_fd[c->client.page_port], F_DUPFD_CLOEXEC, 0);
+	return fd;
+}
+
+/* With the turn. The descriptor of a reply could not be sent: the client has no port. */
+static void take_back(struct control_client *c, struct control_room *room)
+{
+	bool page = c->client.gives_page, attach_only = c->by_socket_id;
+	uint32_t pid = c->client.pid, uid = c->client.uid, seq = room->in.head.seq;
+
+	if (page) {
+		nbnic_client_end(&c->client, NBAR_STATUS_HOST_DIED);
+		nbnic_client_begin(&c->at->nic->device, &c->client, pid, uid, attach_only);
+	}
+	count_fds(c);
+	nbnic_refuse(-NBAR_EMFILE,
+		     "the daemon cannot send a descriptor now: too many are open or unread; try "
+		     "again, or restart it with a higher limit (ulimit -n)",
+		     room->out.byte);
+	room->out.head.seq = seq;
+	room->out.head.op = room->in.head.op;
+}
+
+/* True if the connection is still of use. */
+static bool answer(struct control_client *c, struct control_room *room, int fd)
+{
+	bool gives = c->client.gives_page || c->client.gives_events;
+
+	if (gives && fd >= 0 && daemon_send(c->fd, room->out.byte, room->out.head.length, fd)) {
+		c->owes = true;
+		return true;
+	}
+	if (gives && fd >= 0 && (errno == EAGAIN || errno == EPIPE || errno == ECONNRESET))
+		return false;
+	if (gives) {
+		if (c->user)
+			control_turn_take(c->at->control);
+		if (!c->at->control->over)
+			take_back(c, room);
+		if (c->user)
+			control_turn_give(c->at->control);
+	}
+	return daemon_send(c->fd, room->out.byte, room->out.head.length, -1);
+}
+
+void control_client_read(struct control_client *c, struct control_room *room)
+{
+	struct control *k = c->at->control;
+	struct iovec iov = { .iov_base = room->in.byte, .iov_len = sizeof(room->in) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n = recvmsg(c->fd, &msg, MSG_DONTWAIT);
+	bool good = n > 0 && !c->refusal;
 	int fd = -1;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n <= 0) {
-		control_client_drop(c);
-		return;
-	}
-	c->heard_at = ++k->nheard;
 	/* Whatever it says: a host whose kick finds no room in the socket has said something
 	 * before. */
-	mailbox_ring(&k->nicd->mailbox);
-	if (is_kick(&k->in.head, (size_t)n))
+	if (n > 0)
+		mailbox_ring(&k->nicd->mailbox);
+	if (n > 0 && is_kick(&room->in.head, (size_t)n))
 		return;
 	if (c->user)
-		c->at->nic->fds_left = control_user_fds_left(c->user);
-	nbnic_client_request(&c->client, k->in.byte, (size_t)n, msg.msg_flags & MSG_TRUNC,
-			     k->out.byte);
-	count_fds(c);
-	if (c->client.gives_page)
-		fd = c->at->nic->page_fd[c->client.page_port];
-	else if (c->client.gives_events)
-		fd = c->at->nic->events_fd;
-	bool sent = daemon_send(c->fd, k->out.byte, k->out.head.length, fd);
-
-	if (c->client.gives_events)
-		close(fd);
-	if (!sent)
+		control_turn_take(k);
+	good &= !c->dropped && !k->over;
+	if (good) {
+		c->heard_at = ++k->nheard;
+		c->busy = true;
+		fd = request(c, room, (size_t)n, msg.msg_flags & MSG_TRUNC);
+		c->busy = false;
+		if (c->user)
+			control_turn_give(k);
+		good = answer(c, room, fd);
+		if (fd >= 0)
+			close(fd);
+		if (good)
+			return;
+		if (c->user)
+			control_turn_take(k);
+	}
+	if (!c->dropped && !k->over)
 		control_client_drop(c);
-}
-
-void control_user_serve(struct control_user *u)
-{
-	struct epoll_event ev;
-
-	if (epoll_wait(u->epoll, &ev, 1, 0) > 0)
-		control_client_read(ev.data.ptr);
+	else if (c->user)
+		epoll_ctl(c->user->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	if (c->user)
+		control_turn_give(k);
 }
 
 /* Returns the idle client of a user at a NIC: the client that neither has a port nor is attached to
@@ -106,8 +235,8 @@ static struct control_client *idle_at_nic(const struct control_nic *at,
 	struct control_client *oldest = NULL;
 
 	for (struct control_client *c = at->client; c; c = c->next)
-		if (!c->client.port && !c->client.owner && c->user == u && (u || c->by_socket_id) &&
-		    (!oldest || c->heard_at < oldest->heard_at))
+		if (!c->client.port && !c->client.owner && !c->busy && c->user == u &&
+		    (u || c->by_socket_id) && (!oldest || c->heard_at < oldest->heard_at))
 			oldest = c;
 	return oldest;
 }
@@ -171,7 +300,8 @@ void control_client_add(struct control_client *c, uint32_t pid, uint32_t uid)
 	c->next = c->at->client;
 	c->at->client = c;
 	c->at->nclient++;
-	if (c->user)
-		c->user->nclient++;
+	if (!c->user)
+		return;
+	c->user->nclient++;
 	control_user_count(c, 1);
 }

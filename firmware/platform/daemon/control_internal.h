@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * control_internal.h - what control.c, control_user.c (users), control_client.c (clients) and
- * control_listen.c (listening sockets) share. Everything here belongs to the control thread.
+ * control_listen.c (listening sockets) share.
+ *
+ * A daemon has a thread for each user that has clients. It alone receives, sends and closes on the
+ * sockets of these clients: how long that takes is the choice of the client, who may wait for a
+ * socket in thousands of places, or send descriptors whose last close sleeps. All else belongs to
+ * the thread that has the turn. Threads get the turn in the order in which they ask for it.
  */
 #ifndef NBAR_DAEMON_CONTROL_INTERNAL_H
 #define NBAR_DAEMON_CONTROL_INTERNAL_H
@@ -19,21 +24,40 @@ enum control_source {
 	CONTROL_STOP,
 	CONTROL_LISTENER,
 	CONTROL_GUEST, /* of control_admit: a client that is in no list yet */
-	CONTROL_USER,
 	CONTROL_CLIENT,
 	CONTROL_WIRE,
 	CONTROL_LOOK
 };
 
-/* A user with clients at the NICs of a daemon. */
+/* A user may have this many clients more than its share while its thread closes their sockets. */
+#define CONTROL_CLOSING_MAX 64u
+
+#define CONTROL_BURST 64u /* clients that the control thread takes in one turn */
+
+/* A request and its reply. */
+struct control_room {
+	union {
+		struct nbar_request head;
+		uint8_t byte[NBAR_MESSAGE_MAX];
+	} in;
+	union {
+		struct nbar_reply head;
+		uint8_t byte[NBAR_MESSAGE_MAX];
+	} out;
+};
+
+/* A user with clients at the NICs of a daemon, and its thread. */
 struct control_user {
-	enum control_source source; /* first: an epoll event points to it */
-	int epoll;                  /* the sockets of its clients; a member of control.epoll */
+	int epoll; /* the sockets of its clients, and waker.fd */
 	struct control *control;
 	struct control_user *next;
 	uint32_t uid;
 	uint32_t nclient;
 	uint32_t nfd; /* descriptors of this process that it takes up */
+	uint32_t nclosing;
+	struct control_client *closing; /* dropped clients, for the thread to close */
+	struct waker waker;             /* its thread wakes the hosts of its ports */
+	struct control_room room;       /* of its thread */
 };
 
 struct control_client {
@@ -45,6 +69,10 @@ struct control_client {
 	uint32_t nfd;              /* descriptors that it takes up */
 	bool by_socket_id; /* of another process, at the in-process NIC of this one: it may only
 			      attach */
+	bool busy;         /* its thread has a request of it: it is not idle */
+	bool dropped;      /* only its socket is left */
+	bool owes;         /* it has been sent a descriptor, and may not have read it */
+	struct nbar_reply *refusal; /* to be sent before its socket is closed; NULL: none */
 	struct nbnic_client client;
 	uint64_t heard_at; /* control.nheard at its last request */
 };
@@ -73,9 +101,16 @@ struct control {
 	int epoll, stop_fd;
 	bool in_process; /* in-process NICs: no thread polls them all the time */
 	bool (*unused)(void *arg);
-	void (*over)(void *arg);
+	void (*ended)(void *arg);
 	void *arg;
 	struct control_user *user;
+	struct control_user *nobody; /* closes what no user has, or more than its user may have */
+	uint32_t nnap;               /* for a descriptor of a dropped client */
+	uint32_t nuser;              /* threads of users, `nobody` included */
+	bool over;                   /* the NICs are stopped: threads only close sockets */
+	pthread_mutex_t lock;        /* of the turn */
+	pthread_cond_t turn_changed, user_ended;
+	uint64_t turn, turn_next;
 	uint32_t user_percent; /* of the descriptors: what one user may have; 0: all */
 	uint32_t fds_own;      /* open when the thread started */
 	int spare_fd;          /* closed to answer one more client when no descriptors are left */
@@ -86,15 +121,7 @@ struct control {
 	uint64_t nheard;
 	uint32_t nnic;
 	struct control_nic nic[NBAR_NICS_MAX];
-	/* The current request and its reply. */
-	union {
-		struct nbar_request head;
-		uint8_t byte[NBAR_MESSAGE_MAX];
-	} in;
-	union {
-		struct nbar_reply head;
-		uint8_t byte[NBAR_MESSAGE_MAX];
-	} out;
+	struct control_room room; /* of the control thread */
 };
 
 /* control_user.c, the lowest layer. */
@@ -103,10 +130,23 @@ struct control {
 int control_watch(struct control *k, int fd, void *source);
 int control_watch_in(int epoll, int fd, void *source);
 
-/* Returns the user with this uid, made if it is new; NULL: no memory or no descriptor.
- * control_user_put frees a user that has no client. */
+/* A thread takes the turn before it uses a NIC or a list, and never waits for a client meanwhile.
+ */
+void control_turn_take(struct control *k);
+void control_turn_give(struct control *k);
+
+/* Returns the user with this uid, made with its thread if it is new; NULL: no memory, no thread or
+ * no descriptor. The thread frees a user that has no client. */
 struct control_user *control_user_get(struct control *k, uint32_t uid);
-void control_user_put(struct control_user *u);
+/* The same, in no list. */
+struct control_user *control_user_new(struct control *k, uint32_t uid);
+
+/* Lets the thread of a user close the socket of a client that is in no list, and free it. */
+void control_user_close(struct control_user *u, struct control_client *c);
+
+/* Waits for the end of all threads of users, but not for those that a client delays. False: some
+ * are left. */
+bool control_users_end(struct control *k);
 
 /* Notes that a client now takes up nfd descriptors. */
 void control_user_count(struct control_client *c, uint32_t nfd);
@@ -114,9 +154,6 @@ void control_user_count(struct control_client *c, uint32_t nfd);
 uint32_t control_user_fds_left(const struct control_user *u);
 
 /* control_client.c, above it. */
-
-/* Serves one request of one client of a user. */
-void control_user_serve(struct control_user *u);
 
 /* Drop the idle client of a user: it neither has a port nor is attached to one, and its last
  * request is the oldest. The first function does so for the given user. The second selects the user
@@ -128,7 +165,8 @@ bool control_drop_idle(const struct control *k, const struct control_nic *at);
 /* A client begins (control_make_room has made room in the list), sends a request, and ends. */
 void control_make_room(struct control_nic *at);
 void control_client_add(struct control_client *c, uint32_t pid, uint32_t uid);
-void control_client_read(struct control_client *c);
+void control_client_read(struct control_client *c, struct control_room *room);
+void control_client_refuse(struct control_client *c, int status, const char *text);
 void control_client_drop(struct control_client *c);
 
 /* look.c: looks at the processes of the hosts that others wait for. */

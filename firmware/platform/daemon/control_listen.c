@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,23 +120,37 @@ void control_listen_private(struct control_nic *at)
 	close(fd);
 }
 
+/* Lets another thread close the socket. The kernel closes what is in its queue, too. */
+static void close_elsewhere(struct control *k, int fd)
+{
+	struct control_client *c = k->nobody ? calloc(1, sizeof(*c)) : NULL;
+
+	if (!c) {
+		close(fd);
+		return;
+	}
+	c->fd = fd;
+	k->nobody->nfd++;
+	control_user_close(k->nobody, c);
+}
+
 void control_listeners_close(struct control *k)
 {
 	for (uint32_t i = 0; i < k->nnic; i++) {
 		if (k->nic[i].fd < 0)
 			continue;
 		rundir_remove(&k->nic[i].socket);
-		close(k->nic[i].fd);
+		close_elsewhere(k, k->nic[i].fd);
 		k->nic[i].fd = -1;
 	}
 }
 
-/* Refuses a client that cannot be served. */
-static void refuse(struct control *k, int fd, int status, const char *text)
+/* Waits without the turn. */
+static void nap(struct control *k, long ns)
 {
-	nbnic_refuse(status, text, k->out.byte);
-	daemon_send(fd, k->out.byte, k->out.head.length, -1);
-	close(fd);
+	control_turn_give(k);
+	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
+	control_turn_take(k);
 }
 
 /* Refuses a new client with a message, when no descriptor is left and no client is idle: closes the
@@ -143,113 +158,134 @@ static void refuse(struct control *k, int fd, int status, const char *text)
 static void turn_away(struct control_nic *at)
 {
 	struct control *k = at->control;
+	struct control_client *c = calloc(1, sizeof(*c));
 	char text[NBAR_NAME_MAX + 128];
 	int spare = k->spare_fd, fd;
 
 	k->spare_fd = -1; /* before close(), as a child of fork() closes what spare_fd names */
 	if (spare >= 0)
 		close(spare);
-	fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC);
+	fd = c ? accept4(at->fd, NULL, NULL, SOCK_CLOEXEC) : -1;
 	if (fd < 0) {
 		/* The whole system has no descriptor left. The client waits in the queue; do not
 		 * spin here. */
-		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+		free(c);
+		nap(k, 10000000);
 	} else {
 		snprintf(text, sizeof(text),
 			 "the %s of %s has no file descriptors left; "
 			 "restart it with a higher limit (ulimit -n)",
 			 k->in_process ? "process" : "daemon", at->nic->device.name);
-		refuse(k, fd, -NBAR_EMFILE, text);
+		c->fd = fd;
+		c->at = at;
+		control_client_refuse(c, -NBAR_EMFILE, text);
 	}
 	k->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
+/* Number of sockets that threads of users have still to close. */
+static uint32_t closing(const struct control *k)
+{
+	uint32_t n = k->nobody ? k->nobody->nclosing : 0;
+
+	for (const struct control_user *u = k->user; u; u = u->next)
+		n += u->nclosing;
+	return n;
+}
+
 /* Makes room for a new client of a user: closes an idle client of that user if necessary. False:
  * there is no room, and the client has been refused. */
-static bool user_has_room(struct control_nic *at, struct control_user *u, int fd)
+static bool user_has_room(struct control_nic *at, struct control_client *c)
 {
+	struct control_user *u = c->user;
 	char text[NBAR_NAME_MAX + 192];
 
-	if (control_user_fds_left(u) > 0 || control_user_drop_idle(u))
+	if (control_user_fds_left(u) > 0 ||
+	    (u->nclosing < CONTROL_CLOSING_MAX && control_user_drop_idle(u)))
 		return true;
 	snprintf(text, sizeof(text),
 		 "uid %u has all %u file descriptors that one user may have at the daemon of %s; "
 		 "close ports, or restart it with a larger --user-percent or a higher limit "
 		 "(ulimit -n)",
 		 u->uid, u->nfd, at->nic->device.name);
-	refuse(at->control, fd, -NBAR_EMFILE, text);
+	control_client_refuse(c, -NBAR_EMFILE, text);
 	return false;
 }
 
-/* Takes a client that connects by fd. Closes fd if the client is refused. */
-static void admit(struct control_nic *at, struct control_user *u, int fd, const struct ucred *who)
+/* Takes a client that connects by c->fd, or refuses it. */
+static void admit(struct control_nic *at, struct control_client *c, const struct ucred *who)
+{
+	struct control *k = at->control;
+
+	c->at = at;
+	c->by_socket_id = k->in_process;
+	if (!k->in_process) {
+		c->user = control_user_get(k, who->uid);
+		if (!c->user) {
+			control_client_refuse(
+				c, -NBAR_EMFILE,
+				"the daemon has no file descriptor, no thread or no memory for one "
+				"more user; restart it with higher limits (ulimit -n, ulimit -u)");
+			return;
+		}
+		if (!user_has_room(at, c))
+			return;
+	}
+	control_make_room(at);
+	control_client_add(c, (uint32_t)who->pid, who->uid);
+	if (control_watch_in(c->user ? c->user->epoll : k->epoll, c->fd, c) < 0)
+		control_client_drop(c);
+}
+
+#define NAPS_MAX 50u /* for one dropped client, before the next is dropped */
+
+/* Takes one client. False: there is none, or no descriptor. */
+static bool arrival(struct control_nic *at)
 {
 	struct control *k = at->control;
 	struct control_client *c;
-
-	if (u && !user_has_room(at, u, fd))
-		return;
-	control_make_room(at);
-	c = calloc(1, sizeof(*c));
-	if (!c || control_watch_in(u ? u->epoll : k->epoll, fd, c) < 0) {
-		free(c);
-		refuse(k, fd, -NBAR_ENOMEM,
-		       "there is no memory for one more client; close some, and try again");
-		return;
-	}
-	*c = (struct control_client){
-		.fd = fd,
-		.at = at,
-		.user = u,
-		.by_socket_id = k->in_process,
-	};
-	control_client_add(c, (uint32_t)who->pid, who->uid);
-}
-
-/* Takes a client of a daemon, which counts the descriptors of each user. */
-static void admit_user(struct control_nic *at, int fd, const struct ucred *who)
-{
-	struct control *k = at->control;
-	struct control_user *u = control_user_get(k, who->uid);
-
-	if (!u && control_drop_idle(k, NULL))
-		u = control_user_get(k, who->uid);
-	if (!u) {
-		refuse(k, fd, -NBAR_EMFILE,
-		       "the daemon has no file descriptor or no memory for one more user; "
-		       "restart it with a higher limit (ulimit -n)");
-		return;
-	}
-	u->nclient++; /* so that admit() does not free u if it drops the only client of u */
-	admit(at, u, fd, who);
-	u->nclient--;
-	control_user_put(u);
-}
-
-void control_arrival(struct control_nic *at)
-{
-	struct control *k = at->control;
 	struct ucred who;
 	socklen_t size = sizeof(who);
 	int fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-		if (!control_drop_idle(k, NULL)) {
-			turn_away(at);
-			return;
+		/* A thread closes a dropped client soon, or a client delays it. */
+		if (closing(k) > 0 && ++k->nnap < NAPS_MAX) {
+			nap(k, 1000000);
+			return false;
 		}
-		fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		k->nnap = 0;
+		if (closing(k) >= CONTROL_CLOSING_MAX || !control_drop_idle(k, NULL))
+			turn_away(at);
+		return false;
 	}
 	if (fd < 0)
-		return;
+		return false;
+	c = calloc(1, sizeof(*c));
 	/* Only the user of this process may use its in-process NIC; root can connect, too. */
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
-	    (k->in_process && who.uid != geteuid()))
-		close(fd);
-	else if (k->in_process)
-		admit(at, NULL, fd, &who);
-	else
-		admit_user(at, fd, &who);
+	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
+	    (k->in_process && who.uid != geteuid())) {
+		free(c);
+		close_elsewhere(k, fd);
+		return true;
+	}
+	c->fd = fd;
+	admit(at, c, &who);
+	return true;
+}
+
+/* Without a descriptor, accept() fails even if nobody waits. */
+static bool somebody_waits(const struct control_nic *at)
+{
+	struct pollfd p = { .fd = at->fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+void control_arrival(struct control_nic *at)
+{
+	for (uint32_t i = 1; arrival(at) && i < CONTROL_BURST && somebody_waits(at); i++)
+		continue;
 }
 
 int control_admit(struct control *k, int fd)

@@ -102,3 +102,52 @@ void mailbox_ring(const struct mailbox *m)
 	if (m->bell >= 0)
 		(void)!write(m->bell, &one, sizeof(one));
 }
+
+bool mailbox_add(struct mailbox_list *l, struct mailbox_item *item)
+{
+	struct mailbox_item *head;
+
+	/* Pairs with the exchange in mailbox_release: either this thread adds the item, or the one
+	 * that takes sees after its release what was marked before this call. */
+	if (__atomic_exchange_n(&item->listed, 1, __ATOMIC_ACQ_REL))
+		return false;
+	head = __atomic_load_n(&l->head, __ATOMIC_RELAXED);
+	do
+		item->next = head;
+	/* Pairs with the exchange in mailbox_take, which sees `next` and what was marked. */
+	while (!__atomic_compare_exchange_n(&l->head, &head, item, true, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED));
+	return !head;
+}
+
+struct mailbox_item *mailbox_take(struct mailbox_list *l)
+{
+	/* Pairs with the compare_exchange in mailbox_add. */
+	return __atomic_exchange_n(&l->head, NULL, __ATOMIC_ACQUIRE);
+}
+
+void mailbox_release(struct mailbox_item *item)
+{
+	/* Pairs with the exchange in mailbox_add. */
+	__atomic_exchange_n(&item->listed, 0, __ATOMIC_ACQ_REL);
+}
+
+void mailbox_mark(uint64_t *set, uint32_t n)
+{
+	/* Relaxed: mailbox_add orders memory. */
+	__atomic_fetch_or(&set[n / 64], UINT64_C(1) << n % 64, __ATOMIC_RELAXED);
+}
+
+uint64_t mailbox_marks(uint64_t *word)
+{
+	/* Relaxed: see mailbox_mark. Most words are empty: a load costs less than an exchange. */
+	return __atomic_load_n(word, __ATOMIC_RELAXED)
+		       ? __atomic_exchange_n(word, 0, __ATOMIC_RELAXED)
+		       : 0;
+}
+
+bool mailbox_is_marked(const uint64_t *word)
+{
+	/* Relaxed: see mailbox_mark. */
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mailbox.h - calls from the control thread to the polling thread.
+ * mailbox.h - calls from the control thread, or that of a user, to the polling thread; and lists of
+ * work for other threads.
  *
  * One slot: the control thread puts a call in and waits until it is done; the polling thread looks
  * at the slot once a pass. So all state of a NIC belongs to one thread, without a lock. Independent
@@ -29,6 +30,30 @@ struct mailbox {
 	pthread_mutex_t lock;
 	int cancel; /* cancel state of the holder before it took the lock */
 };
+
+/* A list of things to do: any thread adds to it without waiting, one thread takes from it. An item
+ * is in the list once, however often it is added. */
+struct mailbox_item {
+	struct mailbox_item *next;
+	uint32_t listed;
+};
+
+struct mailbox_list {
+	struct mailbox_item *head;
+};
+
+/* True: the list was empty, so the thread that takes may sleep. */
+bool mailbox_add(struct mailbox_list *l, struct mailbox_item *item);
+
+/* Takes all items. Each can be added again only after mailbox_release. */
+struct mailbox_item *mailbox_take(struct mailbox_list *l);
+void mailbox_release(struct mailbox_item *item);
+
+/* A set of numbers beside an item: marked before mailbox_add; taken, 64 at a time, before
+ * mailbox_release, and looked at after it. */
+void mailbox_mark(uint64_t *set, uint32_t n);
+uint64_t mailbox_marks(uint64_t *word);
+bool mailbox_is_marked(const uint64_t *word);
 
 /* Makes a mailbox shared, before its first use. */
 void mailbox_share(struct mailbox *m, uint64_t (*clock)(void));

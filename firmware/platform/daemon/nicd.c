@@ -7,16 +7,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -112,6 +108,12 @@ static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
 	page = mmap(NULL, sizeof(struct nbar_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)
 		goto fail;
+	n->wakes[port] = wakes_new(n->waker, page);
+	if (!n->wakes[port]) {
+		munmap(page, sizeof(struct nbar_page));
+		errno = ENOMEM;
+		goto fail;
+	}
 	n->page_fd[port] = fd;
 	*out = page;
 	return 0;
@@ -123,96 +125,22 @@ fail:
 _Static_assert(ENOMEM == NBAR_ENOMEM && EMFILE == NBAR_EMFILE && ENOSPC == NBAR_ENOSPC,
 	       "Linux counts its errors as the ABI does");
 
-/* --- sockets of pollers --- */
-
-/* Exchanges the socket of a cell, which the pass reads. fd: before the call the new socket, or -1;
- * after the call the old socket. */
-struct events_call {
-	struct nicd_nic *nic;
-	uint32_t port, cell;
-	int *table; /* a new table for the port, if it has none */
-	int fd;
-};
-
-static void run_events_set(void *arg, uint64_t now)
-{
-	struct events_call *call = arg;
-	int **table = &call->nic->events[call->port], *at, before;
-
-	(void)now;
-	if (!*table)
-		*table = call->table;
-	at = &(*table)[call->cell];
-	before = *at;
-	*at = call->fd;
-	call->fd = before;
-}
-
-static int *events_table(void)
-{
-	int *table = malloc(NBNIC_GROUPS_MAX * sizeof(*table));
-
-	for (uint32_t i = 0; table && i < NBNIC_GROUPS_MAX; i++)
-		table[i] = -1;
-	return table;
-}
-
-/* Makes a socket pair, and no eventfd: the owner of an eventfd could block the write of the NIC. A
- * message without room is lost, but then the socket is readable already. */
 static int on_events_make(void *ctx, uint32_t port, uint32_t cell)
 {
 	struct nicd_nic *n = ctx;
-	struct events_call call = { .nic = n, .port = port, .cell = cell };
-	const int least = 1; /* the kernel raises it to its own minimum */
-	bool is_new = !n->events[port] || n->events[port][cell] < 0;
-	int fd[2];
+	int fd = wakes_events_make(n->wakes[port], &n->nicd->mailbox, cell, n->fds_left);
 
-	if (is_new && n->nevents[port] >= NBAR_EVENTS_MAX)
-		return -ENOSPC;
-	if (is_new && n->fds_left == 0)
-		return -EMFILE;
-	call.table = n->events[port] ? n->events[port] : events_table();
-	if (!call.table)
-		return -ENOMEM;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd) < 0) {
-		int rc = -errno;
-
-		if (!n->events[port])
-			free(call.table);
-		return rc;
-	}
-	setsockopt(fd[0], SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
-	shutdown(fd[0], SHUT_RD);
-	call.fd = fd[0];
-	mailbox_call(&n->nicd->mailbox, run_events_set, &call);
-	if (call.fd >= 0)
-		close(call.fd);
-	n->nevents[port] += is_new;
-	n->events_fd = fd[1];
+	if (fd < 0)
+		return fd;
+	n->events_fd = fd;
 	return 0;
 }
 
 static void on_events_drop(void *ctx, uint32_t port, uint32_t cell)
 {
 	struct nicd_nic *n = ctx;
-	struct events_call call = { .nic = n, .port = port, .cell = cell, .fd = -1 };
 
-	if (!n->events[port] || n->events[port][cell] < 0)
-		return;
-	mailbox_call(&n->nicd->mailbox, run_events_set, &call);
-	close(call.fd);
-	n->nevents[port]--;
-}
-
-/* Closes the sockets of a port that has ended: no pass uses them any more. */
-static void events_end(struct nicd_nic *n, uint32_t port)
-{
-	for (uint32_t cell = 0; n->events[port] && cell < NBNIC_GROUPS_MAX; cell++)
-		if (n->events[port][cell] >= 0)
-			close(n->events[port][cell]);
-	free(n->events[port]);
-	n->events[port] = NULL;
-	n->nevents[port] = 0;
+	wakes_events_drop(n->wakes[port], &n->nicd->mailbox, cell);
 }
 
 /* The client's own mapping stays valid until the client ends. */
@@ -220,7 +148,8 @@ static void on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
 {
 	struct nicd_nic *n = ctx;
 
-	events_end(n, port);
+	wakes_end(n->wakes[port]);
+	n->wakes[port] = NULL;
 	munmap(page, sizeof(*page));
 	close(n->page_fd[port]);
 	n->page_fd[port] = -1;
@@ -230,9 +159,8 @@ static void on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
 {
 	const struct nicd_nic *n = ctx;
 
-	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-	if (n->events[port] && n->events[port][cell] >= 0)
-		(void)!send(n->events[port][cell], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)word;
+	wakes_wake(n->wakes[port], cell);
 }
 
 /* Asks for a look, at most ten times a second. look_fd is an eventfd, so the write never blocks. */

@@ -15,6 +15,7 @@
 #include "mailbox.h"
 #include "trace_ring.h"
 #include "tune.h"
+#include "wakes.h"
 
 struct nicd;
 
@@ -22,15 +23,11 @@ struct nicd_nic {
 	struct nbnic_device device;
 	struct nicd *nicd;
 	int page_fd[NBNIC_PORTS_MAX]; /* control thread: memory of the page of a port */
-	/* Sockets of pollers, by port and cell; -1: none; NULL: the port has none. The control
-	 * thread makes and drops them, never during a pass; the pass sends to them. */
-	int *events[NBNIC_PORTS_MAX];
+	struct wakes *wakes[NBNIC_PORTS_MAX];
+	struct waker *waker; /* requests: of the user of the current request; NULL: see wakes.h */
 	struct trace_ring *trace; /* polling thread; NULL: no event is recorded */
 	int events_fd;            /* control thread: the socket that goes with the current reply */
-	/* Control thread: number of sockets of pollers of a port; number of descriptors that the
-	 * user of the current request may still take. */
-	uint32_t nevents[NBNIC_PORTS_MAX];
-	uint32_t fds_left;
+	uint32_t fds_left;        /* requests: descriptors that the user may still take */
 };
 
 struct nicd {

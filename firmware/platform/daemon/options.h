@@ -37,7 +37,7 @@ struct options {
 	enum option_huge huge;
 	struct tune tune;      /* empty: no tune file was given */
 	struct wire_auth auth; /* auth.hash is NULL: no key was given */
-	uint32_t trace; /* events to keep, by NIC; 0: none */
+	uint32_t trace;        /* events to keep, by NIC; 0: none */
 	uint32_t nnic;
 	struct option_nic nic[NBAR_NICS_MAX];
 	uint32_t eal_argc; /* arguments of configuration files, then those after "--" */
