@@ -4,6 +4,8 @@
  */
 #include "unit/unit.h"
 
+#include <unistd.h>
+
 #include "stat_watch.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -270,12 +272,62 @@ static void latency_as_json(void **state)
 	json_decref(o);
 }
 
+/* What stat_print() writes to stdout. */
+static void prints(const struct stat_options *opt, const char *want)
+{
+	char text[4096];
+	FILE *to = tmpfile();
+	int out = dup(STDOUT_FILENO);
+	size_t n;
+
+	assert_non_null(to);
+	fflush(stdout);
+	dup2(fileno(to), STDOUT_FILENO);
+	stat_print(&t, opt);
+	fflush(stdout);
+	dup2(out, STDOUT_FILENO);
+	close(out);
+	rewind(to);
+	n = fread(text, 1, sizeof(text) - 1, to);
+	text[n] = '\0';
+	fclose(to);
+	require(strstr(text, want), "not in: %s", text);
+}
+
+/* Each value in its column: a running group in its second step, and one that another has closed. */
+static void columns(void **state)
+{
+	const struct stat_options opt = { 0 };
+	struct stat_watch *w = world(1);
+	struct nbar_group_info *g = add(0, 3, 8, 2);
+
+	(void)state;
+	g->port = 5;
+	g->pid = 99;
+	g->posted = 9;
+	g->step = 1;
+	g->nstep = 4;
+	g->nmissing = 3;
+	g->nstragglers = 2;
+	g->straggler[0] = 2;
+	g->straggler[1] = 0;
+	snprintf(g->alg, sizeof(g->alg), "pairwise");
+	prints(&opt, "      3    5       99          1/4 pairwise         connected          8"
+		     "          9     2/4  waits for 2 and 2 more; late: 2, 0\n");
+	g->running = 0;
+	g->status = NBAR_STATUS_CLOSED;
+	g->failed_rank = 3;
+	prints(&opt, "          8          9       -  failed: rank 3: closed\n");
+	stat_watch_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rates),          cmocka_unit_test(waits),
 		cmocka_unit_test(failures),       cmocka_unit_test(screens),
 		cmocka_unit_test(latency_bounds), cmocka_unit_test(latency_as_json),
+		cmocka_unit_test(columns),
 	};
 
 	return cmocka_run_group_tests_name("stat_watch", tests, NULL, NULL);
