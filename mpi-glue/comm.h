@@ -40,6 +40,7 @@
 	X(memory, 0, "the processes of a host could not share memory")              \
 	X(attach, 0, "a process could not attach to the NIC of its host")           \
 	X(connect, 0, "the NICs could not be connected")                            \
+	X(reach, 0, "the NICs of its hosts do not hear each other")                 \
 	X(slow, 1, "it was faster")                                                 \
 	X(opening, 1, "it has called too few barriers yet, or only nonblocking ones")
 

@@ -171,6 +171,10 @@ int nbmpi_fail_ended(struct nbmpi_comm *c, const struct nbmpi_mate *mate);
  * caller frees the array. NULL: not known. Looks up all ranks: for texts and tools. */
 uint32_t *nbmpi_hosts_of(const struct nbmpi_comm *c);
 
+/* A member of the group is a host: if ranks share hosts, a text of libnbar needs "host 3" for
+ * "rank 3". */
+void nbmpi_hosts_for_ranks(char *text);
+
 /* Level 1: names the ranks that a barrier has waited for. */
 void nbmpi_log_missing(const struct nbmpi_comm *c, double seconds);
 

@@ -20,7 +20,9 @@
 #include "tuned.h"
 
 #define TRIAL_S 2.0 /* longest first barrier of the NICs, within the set-up */
-
+/* How long the NICs may take to hear each other. So many PROBEs that 30 % of the frames may be
+ * lost; and a program waits for no longer if a firewall stops them. */
+#define REACH_NS UINT64_C(2000000000)
 #define TAG UINT32_C(0x4d504931) /* of groups of MPI programs: other programs cannot join them */
 
 /* A set-up under way. */
@@ -32,7 +34,7 @@ struct set_up {
 	struct nbmpi_host host; /* of a leader */
 	struct nbmpi_speech *speech;
 	int memory;      /* a descriptor; -1: none */
-	char cause[256]; /* reason of this rank's vote against the set-up */
+	char cause[512]; /* reason of this rank's vote against the set-up */
 	bool follows;    /* this reason may follow from the failure of another rank */
 };
 
@@ -51,6 +53,8 @@ static const char *nic(void)
 static enum nbmpi_why nic_failed(struct set_up *s, enum nbmpi_why why)
 {
 	snprintf(s->cause, sizeof(s->cause), "%s", nbar_error());
+	if (s->c->nhost != s->c->size)
+		nbmpi_hosts_for_ranks(s->cause);
 	return why;
 }
 
@@ -202,6 +206,8 @@ static int join(struct set_up *s, enum nbmpi_why *why)
 	pthread_mutex_lock(&nbmpi_self.lock);
 	*why = group_join(s, &told.share);
 	pthread_mutex_unlock(&nbmpi_self.lock);
+	if (*why == NBMPI_WHY_none && leads && nbar_group_reach(c->group, REACH_NS) != 0)
+		*why = nic_failed(s, NBMPI_WHY_reach);
 	return 0;
 }
 

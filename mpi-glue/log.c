@@ -170,8 +170,7 @@ static int failed(struct nbmpi_comm *c, const char *missing, const char *cause)
 	return nbmpi_fail_code(c, nbmpi_self.start.ops->error(text));
 }
 
-/* A member of the group is a host: if ranks share hosts, the text needs "host 3" for "rank 3". */
-static void hosts_for_ranks(char *text)
+void nbmpi_hosts_for_ranks(char *text)
 {
 	for (char *at = strstr(text, "rank "); at; at = strstr(at, "rank "))
 		memcpy(at, "host", strlen("host"));
@@ -183,7 +182,7 @@ int nbmpi_fail(struct nbmpi_comm *c, int error)
 
 	snprintf(cause, sizeof(cause), "%s", nbar_error());
 	if (c->nhost != c->size)
-		hosts_for_ranks(cause);
+		nbmpi_hosts_for_ranks(cause);
 	/* If our leader has ended, its in-process NIC has ended too, and names no rank. */
 	if (!missing_text(c, missing, sizeof(missing)) && error == -ENETDOWN && c->group &&
 	    c->rank != c->leader && nbmpi_self.start.config.where == NBMPI_WHERE_HOST)

@@ -22,6 +22,8 @@ enum nbfw_type {
 	NBFW_LATER = 3, /* answer to PULL: alive, but this send has not left yet; arg = straggler */
 	NBFW_ABORT = 4, /* this barrier cannot complete; arg = failed rank, info = nbar_status */
 	NBFW_SIGNAL = 5, /* raw message of the signal service */
+	NBFW_PROBE = 6,  /* answer this frame: do the NICs hear each other? */
+	NBFW_ECHO = 7,   /* answer to PROBE */
 	NBFW_TYPE_END
 };
 
@@ -33,13 +35,15 @@ struct nbfw_token {
 	union {
 		struct {
 			uint32_t epoch;
-			uint32_t slot; /* in the plan of the member that waits for the token */
-			uint32_t arg;  /* a rank, or NBAR_RANK_NONE */
+			/* in the plan of the member that waits for the token; PROBE: any number,
+			 * and ECHO repeats it */
+			uint32_t slot;
+			uint32_t arg; /* a rank, or NBAR_RANK_NONE */
 			/* PULL: its time, never 0. TOKEN: info of the PULL that it answers, or 0.
 			 * LATER: step of its sender, and why << 16 (nbar_why, with
 			 * the age). ABORT: nbar_status. */
 			uint32_t info;
-			/* PULL: handle of its sender; reply_cookie is the cookie of its sender. */
+			/* PULL, PROBE: handle of the sender; reply_cookie is its cookie. */
 			uint32_t reply_handle;
 		};
 		uint32_t word[NBAR_SIGNAL_WORDS]; /* SIGNAL */

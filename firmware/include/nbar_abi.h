@@ -221,10 +221,11 @@ enum nbar_op {
 	NBAR_OP_GROUP_ATTACH = 8, /* nbar_req_group_attach -> nothing */
 	NBAR_OP_GROUP_EVENTS = 9, /* nbar_req_group_events -> nothing, a socket as SCM_RIGHTS */
 	NBAR_OP_GROUP_ABORT = 10, /* nbar_req_group_abort -> nothing */
-	NBAR_OP_NIC_LATENCY = 11, /* nothing -> nbar_rep_nic_latency; needs no port */
+	NBAR_OP_GROUP_REACH = 11, /* nbar_req_group_reach -> nbar_rep_group_reach */
+	NBAR_OP_NIC_LATENCY = 12, /* nothing -> nbar_rep_nic_latency; needs no port */
 	NBAR_OP_GROUP_LATENCY =
-		12, /* nbar_req_group_latency -> nbar_rep_group_latency + nbar_last; no port */
-	NBAR_OP_KICK = 13 /* nothing, and no reply: wakes a NIC that sleeps; from any client */
+		13, /* nbar_req_group_latency -> nbar_rep_group_latency + nbar_last; no port */
+	NBAR_OP_KICK = 14 /* nothing, and no reply: wakes a NIC that sleeps; from any client */
 };
 
 struct nbar_request {
@@ -319,6 +320,21 @@ struct nbar_req_group_abort {
 	uint32_t reserved;
 };
 
+/* Do the NICs of the peers hear this NIC, and this NIC them? It asks all that have not answered. If
+ * `rank` is not NBAR_RANK_NONE, it asks none, and the reply is about this peer. */
+struct nbar_req_group_reach {
+	uint32_t cell;
+	uint32_t rank;
+};
+
+struct nbar_rep_group_reach {
+	uint32_t missing;  /* peers that have not answered yet; 0: all NICs hear each other */
+	uint32_t rank;     /* of the first of them, or of the peer; NBAR_RANK_NONE: no such peer */
+	uint32_t is_heard; /* 1: the NIC of this peer was heard; so it does not hear this one */
+	uint32_t reserved;
+	char own[64], peer[64]; /* addresses of this NIC, and of that of the peer; for people */
+};
+
 /* The wire of a daemon's NIC if the description of the NIC (--nic) names no wire. */
 #define NBAR_WIRE_DEFAULT "ring"
 
@@ -355,7 +371,10 @@ struct nbar_req_group_abort {
 	X(quota_refused, "requests refused because a user has its part of the NIC")       \
 	X(frames_untagged, "frames without a tag, which a NIC with a key does not take")  \
 	X(frames_tagged, "frames with a tag, which a NIC without a key cannot check")     \
-	X(frames_forged, "frames with a wrong tag: of another key or address, or forged")
+	X(frames_forged, "frames with a wrong tag: of another key or address, or forged") \
+	X(probes_sent, "frames that ask whether a peer's NIC hears this one")             \
+	X(echoes_sent, "answers to these frames")                                         \
+	X(echoes_received, "answers received: the peer's NIC hears this one")
 
 enum nbar_counter {
 #define NBAR_COUNTER_ID(name, text) NBAR_COUNTER_##name,
@@ -469,6 +488,8 @@ NBAR_ABI_ASSERT(sizeof(struct nbar_rep_group_connect) == 8, "group connected");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_close) == 8, "group close");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_events) == 8, "group events");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_abort) == 8, "group abort");
+NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_reach) == 8, "group reached?");
+NBAR_ABI_ASSERT(sizeof(struct nbar_rep_group_reach) == 144, "group reached");
 NBAR_ABI_ASSERT(sizeof(struct nbar_rep_nic_stat) == 752, "NIC statistics");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_stat) == 8, "group statistics wanted");
 NBAR_ABI_ASSERT(sizeof(struct nbar_rep_group_stat) == 8, "group statistics");

@@ -35,6 +35,7 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
 		nbnic_link_init(&nic->user[i].groups);
 	nbnic_rota_init(&nic->sends, nic->sends_port, &nic->pass);
 	nbnic_rota_init(&nic->pulls, nic->pulls_port, &nic->pass);
+	nbnic_rota_init(&nic->probes, nic->probes_port, &nic->pass);
 	/* Intervals double until they reach an even share of the budget; the last one gets the
 	 * rest. */
 	for (uint32_t i = 0; i < NBFW_WINDOW; i++) {
@@ -64,7 +65,8 @@ static uint32_t peers_max(const struct nbar_plan *plan, uint32_t size)
 }
 
 /* A block has these parts, in order of alignment: group, peers, last tokens, state, plan, NICs of
- * the slots, peers of the slots, peers of the sends. "signal": group, peers, their order. */
+ * the slots, peers of the slots, peers of the sends, and what has reached the peers. "signal":
+ * group, peers, their order. */
 size_t nbnic_group_size(const struct nbar_plan *plan, uint32_t size)
 {
 	size_t n = sizeof(struct nbnic_group) + peers_max(plan, size) * sizeof(struct nbnic_peer);
@@ -73,7 +75,7 @@ size_t nbnic_group_size(const struct nbar_plan *plan, uint32_t size)
 		n += last_size(plan) + align8(nbfw_state_size(plan)) +
 		     align8((size_t)nbfw_plan_length(plan)) +
 		     plan->nrecv * (sizeof(uint32_t) + sizeof(uint16_t)) +
-		     plan->nsend * sizeof(uint16_t);
+		     plan->nsend * sizeof(uint16_t) + peers_max(plan, size);
 	else
 		n += peers_max(plan, size) * sizeof(uint16_t);
 	return n;
@@ -137,6 +139,8 @@ static void plan_install(struct nbnic_group *g, const struct nbar_plan *plan)
 	g->recv_nic = (void *)((uint8_t *)copy + align8(length));
 	g->recv_peer = (void *)(g->recv_nic + plan->nrecv);
 	g->send_peer = g->recv_peer + plan->nrecv;
+	g->reached = (void *)(g->send_peer + plan->nsend);
+	__builtin_memset(g->reached, 0, g->npeer_max);
 	for (uint32_t i = 0; i < plan->nrecv; i++)
 		g->recv_nic[i] = 0; /* not connected yet */
 	nbfw_init(g->state, copy, 0);
@@ -390,6 +394,7 @@ void nbnic_group_release(struct nbnic *nic, uint32_t index)
 	}
 	nbnic_rota_remove(&nic->sends, g->port, &g->send);
 	nbnic_rota_remove(&nic->pulls, g->port, &g->pull);
+	nbnic_rota_remove(&nic->probes, g->port, &g->probe);
 	nic->group[index] = NULL;
 	nic->free[nic->nfree++] = (uint16_t)index;
 	while (nic->high > 0 && !nic->group[nic->high - 1])

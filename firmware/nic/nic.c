@@ -305,8 +305,8 @@ static const uint8_t refused[] = {
 	[NBFW_BAD] = NBAR_COUNTER_frames_bad,
 };
 
-/* Receives a PULL, LATER or ABORT, or a TOKEN before nic->doubt_end. `from` is the sender's
- * address, for the answer. */
+/* Receives any frame of a group with a plan but a TOKEN, or a TOKEN before nic->doubt_end. `from`
+ * is the sender's address, for the answer. */
 __attribute__((cold, noinline)) static void receive_rare(struct nbnic *nic, struct nbnic_group *g,
 							 const struct nbnic_addr *from,
 							 const struct nbfw_token *t, uint64_t now)
@@ -319,6 +319,10 @@ __attribute__((cold, noinline)) static void receive_rare(struct nbnic *nic, stru
 	};
 	struct nbfw_action a;
 
+	if (t->type == NBFW_PROBE || t->type == NBFW_ECHO) {
+		nbnic_probe_receive(nic, g, from, t);
+		return;
+	}
 	/* A LATER or ABORT of a member that is not connected yet comes again, after a PULL. */
 	if ((t->type == NBFW_LATER || t->type == NBFW_ABORT) && t->slot < g->plan->nrecv &&
 	    g->peer[g->recv_peer[t->slot]].handle == 0) {

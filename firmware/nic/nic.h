@@ -126,6 +126,11 @@ struct nbnic_group {
 	uint16_t pull_span;            /* slots that this round has not looked at */
 	uint16_t pull_at[2];           /* where each round goes on: silent slots, heard slots */
 	uint32_t *recv_nic;            /* the NIC that each slot is filled from: nbnic_addr_hash */
+	uint8_t *reached;              /* of each peer: bits of probe.c; NULL: "signal" */
+	struct nbnic_link probe;       /* in nic.probes: peers wait for a PROBE, ... */
+	uint32_t probe_at;             /* ... from this one on */
+	uint32_t nanswered;            /* peers that have answered a PROBE */
+	uint64_t probe_next;           /* when the next round of PROBEs may begin */
 	uint32_t linger_unsent;        /* sends that waited when the lingering was prolonged */
 	struct nbnic_link linger;      /* in nic.linger, in the order of closing */
 	struct nbnic_link user_linger; /* in nic.user[user].groups, in the same order */
@@ -210,6 +215,7 @@ struct nbnic {
 	bool full; /* the wire has refused a frame in this pass: the queues wait for the next */
 	bool sweeping;
 	bool tracing; /* the caller sets it, between passes */
+	bool probing; /* groups may be in probes */
 	uint16_t wire;
 	uint32_t nsignal;    /* open "signal" groups: without one, no send ring is read */
 	uint32_t nlinger;    /* groups in linger */
@@ -226,6 +232,8 @@ struct nbnic {
 	uint32_t pull_left;  /* PULLs that may go out before pull_next */
 	bool pulls_round_up; /* PULLs get the larger half of an odd quota; changes in each such pass
 			      */
+	bool probes_first;   /* PROBEs and PULLs have turns; changes in each pass with PROBEs */
+	struct nbnic_rota probes;
 	uint64_t pull_next;
 	uint64_t pace_ns; /* half of pull_ns */
 #if NBNIC_ADAPT
@@ -245,6 +253,7 @@ struct nbnic {
 	struct nbnic_latency latency;
 #endif
 	struct nbnic_rota_port sends_port[NBNIC_PORTS_MAX], pulls_port[NBNIC_PORTS_MAX];
+	struct nbnic_rota_port probes_port[NBNIC_PORTS_MAX];
 	struct nbnic_share {
 		uint32_t pass; /* left counts for this pass; in any other pass it is the quota */
 		uint32_t left;
@@ -311,6 +320,20 @@ int nbnic_group_check(const struct nbnic *nic, const struct nbnic_group *g, uint
 int nbnic_group_connect(struct nbnic *nic, struct nbnic_group *g,
 			const struct nbar_endpoint *endpoint, uint32_t n, uint64_t now,
 			uint32_t *bad, const char **why);
+
+struct nbnic_reach {
+	uint32_t missing;              /* peers that have not answered a PROBE yet */
+	const struct nbnic_peer *peer; /* the first of them, or that of the rank; NULL: none */
+	bool is_heard;                 /* a PROBE of this peer has arrived here */
+};
+
+/*
+ * Says which peers of a group (with a plan) have not answered. If rank is NBAR_RANK_NONE, sends
+ * PROBEs to these peers, at most one to each in a pull interval; else sends nothing, and finds the
+ * peer of this rank.
+ */
+void nbnic_group_reach(struct nbnic *nic, struct nbnic_group *g, uint32_t rank, uint64_t now,
+		       struct nbnic_reach *out);
 
 /*
  * The host is done with the group (CLOSED), has died (HOST_DIED), or the NIC stops (NIC_DOWN). The

@@ -2,9 +2,9 @@
 /*
  * nic_internal.h - what the files of the NIC loop share; no other file includes it.
  *
- * The files, lowest layer first: send.c sends frames; rtt.c sends PULLs early after a loss; why.c
- * names stragglers; nic.c turns events into actions; group.c makes and ends groups; pass.c is the
- * scheduler. A file calls only files of lower layers.
+ * The files, lowest layer first: send.c sends frames; probe.c asks whether peers hear this NIC;
+ * rtt.c sends PULLs early after a loss; why.c names stragglers; nic.c turns events into actions;
+ * group.c makes and ends groups; pass.c is the scheduler. A file calls only files of lower layers.
  */
 #ifndef NBNIC_INTERNAL_H
 #define NBNIC_INTERNAL_H
@@ -48,6 +48,15 @@ void nbnic_pull_begin(struct nbnic *nic, struct nbnic_group *g, uint32_t first, 
 /* Goes on with the job: asks for at most `limit` slots now. Returns the number of slots; the job
  * has ended when pull_left is 0. */
 uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now);
+
+/* probe.c */
+
+/* Goes on with the rounds of PROBEs: at most `most` frames now. Returns how many were sent. */
+__attribute__((cold)) uint32_t nbnic_probe_serve(struct nbnic *nic, uint32_t most);
+
+/* Takes a PROBE, and answers it; or an ECHO. */
+void nbnic_probe_receive(struct nbnic *nic, struct nbnic_group *g, const struct nbnic_addr *from,
+			 const struct nbfw_token *t);
 
 /* rtt.c */
 

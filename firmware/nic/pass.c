@@ -193,19 +193,25 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Continues the PULL jobs: sends at most `most` PULLs now, and at most NBNIC_PULLS_A_TICK in each
- * pace_ns. Returns the number of PULLs sent. */
+/* Returns how many of `most` PULLs and PROBEs may go out now: at most NBNIC_PULLS_A_TICK in each
+ * pace_ns. */
+static uint32_t paced(struct nbnic *nic, uint32_t most, uint64_t now)
+{
+	if (now >= nic->pull_next) {
+		nic->pull_next = now + nic->pace_ns;
+		nic->pull_left = NBNIC_PULLS_A_TICK;
+	}
+	return smaller(smaller(most, nic->pull_left), nbnic_frames_left(nic));
+}
+
+/* Continues the PULL jobs: sends at most `most` PULLs now. Returns the number of PULLs sent. */
 static uint32_t serve_pulls(struct nbnic *nic, uint32_t most, uint64_t now)
 {
 	uint32_t left, begin;
 
 	if (nbnic_rota_empty(&nic->pulls))
 		return 0;
-	if (now >= nic->pull_next) {
-		nic->pull_next = now + nic->pace_ns;
-		nic->pull_left = NBNIC_PULLS_A_TICK;
-	}
-	begin = left = smaller(smaller(most, nic->pull_left), nbnic_frames_left(nic));
+	begin = left = paced(nic, most, now);
 	while (left > 0 && !nic->full && !nbnic_rota_empty(&nic->pulls)) {
 		bool fresh = !nbnic_link_empty(&nic->pulls.fresh);
 		struct nbnic_group *g = NBNIC_CONTAINER(nbnic_rota_take(&nic->pulls, fresh), pull);
@@ -223,6 +229,20 @@ static uint32_t serve_pulls(struct nbnic *nic, uint32_t most, uint64_t now)
 			nbnic_arm(nic, g, next_deadline(nic, g, now));
 	}
 	return begin - left;
+}
+
+/* Sends PULLs, and PROBEs if hosts have asked for some: the two have turns. */
+static uint32_t serve_asks(struct nbnic *nic, uint32_t most, uint64_t now)
+{
+	uint32_t probed = 0;
+
+	if (__builtin_expect(nic->probing, 0) && most > 0) {
+		nic->probes_first = !nic->probes_first;
+		if (nic->probes_first || nbnic_rota_empty(&nic->pulls))
+			probed = nbnic_probe_serve(nic, paced(nic, most, now));
+		nic->pull_left -= probed;
+	}
+	return probed + serve_pulls(nic, most - probed, now);
 }
 
 /* Visits a group: sends its waiting frames, then starts its posted barriers, with at most `limit`
@@ -272,12 +292,12 @@ static bool serve_sends(struct nbnic *nic, uint32_t left, uint64_t now)
 	return any;
 }
 
-/* PULLs get half of the frames that the pass sends from queues. If this number is odd, PULLs get
- * the larger half and the smaller half in turn. */
+/* PULLs and PROBEs get half of the frames that the pass sends from queues. If this number is odd,
+ * they get the larger half and the smaller half in turn. */
 static bool serve_queues(struct nbnic *nic, uint64_t now)
 {
 	uint32_t quota = queue_quota(nic);
-	uint32_t pulled = serve_pulls(nic, (quota + nic->pulls_round_up) / 2, now);
+	uint32_t pulled = serve_asks(nic, (quota + nic->pulls_round_up) / 2, now);
 	bool any = serve_sends(nic, quota - pulled, now);
 
 	if (quota) {
@@ -290,7 +310,8 @@ static bool serve_queues(struct nbnic *nic, uint64_t now)
 /* True if no work waits, as in most passes. */
 static bool is_idle(const struct nbnic *nic, uint64_t now)
 {
-	return (nic->sends.nport | nic->pulls.nport | nic->nlinger | nic->sweeping) == 0 &&
+	return (nic->sends.nport | nic->pulls.nport | nic->nlinger | nic->sweeping |
+		nic->probing) == 0 &&
 	       (now < nic->due || now < nic->sweep_next);
 }
 
@@ -347,7 +368,7 @@ uint64_t nbnic_next(const struct nbnic *nic)
 		return 0;
 	if (next < nic->sweep_next)
 		next = nic->sweep_next;
-	if (!nbnic_rota_empty(&nic->pulls))
+	if (!nbnic_rota_empty(&nic->pulls) || nic->probing)
 		next = least(next, nic->pull_left > 0 ? 0 : nic->pull_next);
 	if (!nbnic_link_empty(&nic->linger))
 		next = least(next, NBNIC_CONTAINER(nic->linger.next, linger)->deadline);

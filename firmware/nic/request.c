@@ -5,7 +5,7 @@
 #include "request.h"
 
 /* The last op that this NIC knows. */
-#define OP_LAST (NBNIC_LATENCY ? NBAR_OP_GROUP_LATENCY : NBAR_OP_GROUP_ABORT)
+#define OP_LAST (NBNIC_LATENCY ? NBAR_OP_GROUP_LATENCY : NBAR_OP_GROUP_REACH)
 
 /* True if the body of this op may have this length. */
 static bool body_fits(enum nbar_op op, size_t length)
@@ -31,6 +31,8 @@ static bool body_fits(enum nbar_op op, size_t length)
 		return length == sizeof(struct nbar_req_group_events);
 	case NBAR_OP_GROUP_ABORT:
 		break;
+	case NBAR_OP_GROUP_REACH:
+		return length == sizeof(struct nbar_req_group_reach);
 	case NBAR_OP_NIC_LATENCY:
 		return NBNIC_LATENCY && length == 0;
 	case NBAR_OP_GROUP_LATENCY:
@@ -47,10 +49,11 @@ static int check_port(struct nbnic_request *r, enum nbar_op op)
 	const struct nbnic_client *c = r->client;
 	bool needs_port = op == NBAR_OP_GROUP_OPEN || op == NBAR_OP_GROUP_CONNECT ||
 			  op == NBAR_OP_GROUP_CLOSE || op == NBAR_OP_GROUP_EVENTS ||
-			  op == NBAR_OP_GROUP_ABORT;
+			  op == NBAR_OP_GROUP_ABORT || op == NBAR_OP_GROUP_REACH;
 
 	if (!needs_port || c->port ||
-	    (c->owner && (op == NBAR_OP_GROUP_CLOSE || op == NBAR_OP_GROUP_ABORT)))
+	    (c->owner &&
+	     (op == NBAR_OP_GROUP_CLOSE || op == NBAR_OP_GROUP_ABORT || op == NBAR_OP_GROUP_REACH)))
 		return 0;
 	if (c->owner)
 		return nbnic_request_fail(r, -NBAR_EPERM,
@@ -98,6 +101,8 @@ static int dispatch(struct nbnic_request *r, enum nbar_op op)
 	case NBAR_OP_GROUP_ABORT:
 	case NBAR_OP_KICK: /* refused before */
 		break;
+	case NBAR_OP_GROUP_REACH:
+		return nbnic_request_group_reach(r);
 	case NBAR_OP_NIC_LATENCY:
 		return NBNIC_LATENCY ? nbnic_request_nic_latency(r) : 0;
 	case NBAR_OP_GROUP_LATENCY:

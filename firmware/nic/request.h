@@ -41,6 +41,7 @@ int nbnic_request_group_attach(struct nbnic_request *r);
 int nbnic_request_group_detach(struct nbnic_request *r);
 int nbnic_request_group_events(struct nbnic_request *r);
 int nbnic_request_group_abort(struct nbnic_request *r);
+int nbnic_request_group_reach(struct nbnic_request *r);
 int nbnic_request_nic_stat(struct nbnic_request *r);
 int nbnic_request_group_stat(struct nbnic_request *r);
 int nbnic_request_nic_latency(struct nbnic_request *r);

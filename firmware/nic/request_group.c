@@ -431,3 +431,50 @@ int nbnic_request_group_abort(struct nbnic_request *r)
 		nbnic_request_call(r->device, run_abort, &call);
 	return call.found ? 0 : no_such_cell(r, req->cell);
 }
+
+struct reach_call {
+	struct cell_call cell;
+	uint32_t rank;
+	struct nbar_rep_group_reach *rep;
+	struct nbnic_addr peer;
+};
+
+static void run_reach(void *arg, uint64_t now)
+{
+	struct reach_call *call = arg;
+	struct nbnic_group *g = nbnic_cell_group(call->cell.port, call->cell.cell);
+	struct nbnic_reach reach;
+
+	call->cell.found = g && !g->is_signal;
+	if (!call->cell.found)
+		return;
+	nbnic_group_reach(&call->cell.device->nic, g, call->rank, now, &reach);
+	call->rep->missing = reach.missing;
+	call->rep->is_heard = reach.is_heard;
+	call->rep->rank = NBAR_RANK_NONE;
+	if (reach.peer) {
+		call->rep->rank = reach.peer->rank;
+		call->peer = reach.peer->addr;
+	}
+}
+
+int nbnic_request_group_reach(struct nbnic_request *r)
+{
+	const struct nbar_req_group_reach *req = r->body;
+	const struct nbnic_client *c = r->client;
+	const struct wire_base *w = r->device->wire;
+	struct reach_call call = {
+		.cell = { r->device, c->port ? c->port : c->owner->port, req->cell, false },
+		.rank = req->rank,
+		.rep = nbnic_request_reply(r, sizeof(*call.rep)),
+	};
+
+	if (c->port || nbnic_client_holds(c, req->cell))
+		nbnic_request_call(r->device, run_reach, &call);
+	if (!call.cell.found)
+		return no_such_cell(r, req->cell);
+	nbnic_text_copy(call.rep->own, sizeof(call.rep->own), w->text);
+	if (call.rep->rank != NBAR_RANK_NONE && w->ops->show)
+		w->ops->show(w, &call.peer, call.rep->peer, sizeof(call.rep->peer));
+	return 0;
+}

@@ -143,12 +143,15 @@ void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action
 		.arg = a->reply_arg,
 		.info = a->reply_info,
 	};
-	enum nbar_counter counter = a->reply == NBFW_TOKEN   ? NBAR_COUNTER_tokens_sent
-				    : a->reply == NBFW_LATER ? NBAR_COUNTER_laters_sent
-							     : NBAR_COUNTER_aborts_sent;
+	static const uint8_t counter[NBFW_TYPE_END] = {
+		[NBFW_TOKEN] = NBAR_COUNTER_tokens_sent,
+		[NBFW_LATER] = NBAR_COUNTER_laters_sent,
+		[NBFW_ABORT] = NBAR_COUNTER_aborts_sent,
+		[NBFW_ECHO] = NBAR_COUNTER_echoes_sent,
+	};
 
 	if (nic->full || nbnic_frames_left(nic) <= nic->quota ||
-	    !nbnic_transmit(nic, from, &t, counter))
+	    !nbnic_transmit(nic, from, &t, (enum nbar_counter)counter[a->reply]))
 		nbnic_count(nic, NBAR_COUNTER_replies_dropped);
 	else
 		nbnic_trace_frame(nic, pull->handle, rank, pull->src, &t, NBAR_TRACE_OUT);

@@ -76,6 +76,10 @@ struct wire_ops {
 	 */
 	int (*peer_begin)(struct wire_base *w, const struct nbnic_addr *a, const char **why);
 	void (*peer_end)(struct wire_base *w, const struct nbnic_addr *a);
+	/* Control thread, may be NULL. Writes the address of a NIC for people, as far as `size`
+	 * bytes go. */
+	void (*show)(const struct wire_base *w, const struct nbnic_addr *a, char *text,
+		     size_t size);
 	/* Control thread, may be NULL. Called when base.fd is readable. */
 	void (*serve)(struct wire_base *w);
 	/* A descriptor that is readable when poll has frames, so that a NIC may sleep; or -1: only

@@ -317,6 +317,16 @@ static bool dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	return false;
 }
 
+static void dpdk_show(const struct wire_base *base, const struct nbnic_addr *a, char *text,
+		      size_t size)
+{
+	struct rte_ether_addr mac;
+
+	(void)base;
+	memcpy(&mac, a->byte, sizeof(mac));
+	rte_ether_format_addr(text, (uint16_t)size, &mac);
+}
+
 const struct wire_ops wire_dpdk_ops = {
 	.quota = 4, /* each frame is a burst; on some ethdevs a system call */
 	.open = dpdk_open,
@@ -325,4 +335,5 @@ const struct wire_ops wire_dpdk_ops = {
 	.transmit = dpdk_transmit,
 	.peer_begin = wire_auth_peer_begin,
 	.peer_end = wire_auth_peer_end,
+	.show = dpdk_show,
 };

@@ -66,6 +66,13 @@ static void ring_close(struct wire_base *base)
 	}
 }
 
+static void ring_show(const struct wire_base *base, const struct nbnic_addr *a, char *text,
+		      size_t size)
+{
+	(void)base;
+	snprintf(text, size, "ring:%u", addr_of(a).index);
+}
+
 static int ring_open(const char *nic, wire_option *option, void *args, struct wire_base **out)
 {
 	struct ring_wire *w = calloc(1, sizeof(*w));
@@ -95,7 +102,7 @@ static int ring_open(const char *nic, wire_option *option, void *args, struct wi
 	addr.daemon = daemon_id;
 	addr.index = w->index = nwire;
 	memcpy(w->base.addr.byte, &addr, sizeof(addr));
-	snprintf(w->base.text, sizeof(w->base.text), "ring:%u", nwire);
+	ring_show(&w->base, &w->base.addr, w->base.text, sizeof(w->base.text));
 	wires[nwire++] = w;
 	*out = &w->base;
 	return 0;
@@ -164,4 +171,5 @@ const struct wire_ops wire_ring_ops = {
 	.poll = ring_poll,
 	.transmit = ring_transmit,
 	.wakes = ring_wakes,
+	.show = ring_show,
 };

@@ -455,6 +455,17 @@ static int shm_open_wire(const char *nic, wire_option *option, void *args, struc
 	return 0;
 }
 
+/* The folder of the NIC is the same, or the NICs do not meet. */
+static void shm_show(const struct wire_base *base, const struct nbnic_addr *a, char *text,
+		     size_t size)
+{
+	uint64_t id;
+
+	memcpy(&id, a->byte, sizeof(id));
+	snprintf(text, size, "%.*s%016llx", (int)(strrchr(base->text, '/') + 1 - base->text),
+		 base->text, (unsigned long long)id);
+}
+
 const struct wire_ops wire_shm_ops = {
 	.open = shm_open_wire,
 	.close = shm_close,
@@ -462,5 +473,6 @@ const struct wire_ops wire_shm_ops = {
 	.transmit = shm_transmit,
 	.peer_begin = shm_peer_begin,
 	.peer_end = shm_peer_end,
+	.show = shm_show,
 	.forked = shm_forked,
 };

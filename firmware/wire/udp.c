@@ -415,6 +415,16 @@ static int udp_wakes(const struct wire_base *base)
 	return ((const struct udp_wire *)base)->fd;
 }
 
+static void udp_show(const struct wire_base *base, const struct nbnic_addr *a, char *text,
+		     size_t size)
+{
+	union udp_name name;
+
+	text[0] = '\0';
+	if (addr_unpack((const struct udp_wire *)base, a, &name) > 0)
+		name_show(&name, text, size);
+}
+
 const struct wire_ops wire_udp_ops = {
 	.quota = 1, /* each frame is a system call */
 	.open = udp_open,
@@ -424,5 +434,6 @@ const struct wire_ops wire_udp_ops = {
 	.peer_begin = wire_auth_peer_begin,
 	.peer_end = wire_auth_peer_end,
 	.wakes = udp_wakes,
+	.show = udp_show,
 	.forked = udp_forked,
 };

@@ -14,7 +14,7 @@
 
 #define TESTS_A_LOOK 256u /* a thread checks the socket after this many unsuccessful tests */
 
-int nblib_group_failed(const struct nbar_group *g, uint64_t word)
+int nblib_group_failed(struct nbar_group *g, uint64_t word)
 {
 	uint32_t rank = order_failed_rank_read(&g->completion->failed_rank);
 	uint32_t epoch = (uint32_t)word + 1;
@@ -29,9 +29,10 @@ int nblib_group_failed(const struct nbar_group *g, uint64_t word)
 	case NBAR_STATUS_SILENT:
 		return nblib_fail(
 			-EHOSTUNREACH,
-			"barrier %u of the group failed: the NIC of rank %u "
-			"does not answer: look whether its %s runs and the wire to it is up",
-			epoch, rank, g->port->link.host ? "process" : "daemon");
+			"barrier %u of the group failed: the NIC of rank %u%s does not answer: "
+			"look whether its %s runs and the wire to it is up",
+			epoch, rank, nblib_silent_address(g, rank),
+			g->port->link.host ? "process" : "daemon");
 	case NBAR_STATUS_HOST_DIED:
 		return nblib_fail(-ECONNRESET,
 				  "barrier %u of the group failed: the process of rank %u ended "
@@ -71,7 +72,7 @@ int nblib_group_failed(const struct nbar_group *g, uint64_t word)
 		epoch, rank, nic, (uint32_t)(word >> 32));
 }
 
-int nblib_post_refused(const struct nbar_group *g, uint64_t word)
+int nblib_post_refused(struct nbar_group *g, uint64_t word)
 {
 	if (nblib_group_is_over(g, word))
 		return nblib_group_failed(g, word);
@@ -87,7 +88,7 @@ int nblib_post_refused(const struct nbar_group *g, uint64_t word)
 }
 
 /* The error of an nbar_post that cannot post: names the reason. */
-static int post_refused(const struct nbar_group *g, uint64_t word)
+static int post_refused(struct nbar_group *g, uint64_t word)
 {
 	if (g->is_signal)
 		return nblib_fail(-EINVAL, "a \"signal\" group has no barriers: use "

@@ -126,7 +126,7 @@ int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t socket_i
 		return nblib_fail(err, "NIC %s: %s", name, text);
 	l->sock = l->ops->connect(l->host);
 	if (l->sock >= 0) {
-		nblib_link_limit(l);
+		nblib_link_limit(l, 0);
 		return 0;
 	}
 	err = l->sock;

@@ -76,9 +76,10 @@ struct nblib_call {
 	struct iovec fixed;   /* of the reply: the part that must be complete */
 	struct iovec rest;    /* of the reply: room for the variable part, which had nrest bytes */
 	size_t nrest;
-	uint32_t seq;    /* set by the call */
-	bool unanswered; /* no reply came in time; the NIC may still carry out the request */
-	int *fd;         /* NULL, or where a descriptor goes; -1 if none came */
+	uint32_t patience_ms; /* how long the reply may take; 0: as long as any */
+	uint32_t seq;         /* set by the call */
+	bool unanswered;      /* no reply came in time; the NIC may still carry out the request */
+	int *fd;              /* NULL, or where a descriptor goes; -1 if none came */
 };
 
 /* Connects to the NIC of this name (see nbar_open). *port: the port, if the name contains a port.
@@ -106,8 +107,8 @@ int nblib_link_start(struct nblib_link *l, struct nblib_call *call, struct nblib
 int nblib_link_finish(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to);
 void nblib_link_forget(struct nblib_link *l, const struct nblib_answer *to);
 
-/* Sets how long the socket waits for the other end. */
-void nblib_link_limit(const struct nblib_link *l);
+/* Sets how long the socket waits for the other end. 0: as long as any request may. */
+void nblib_link_limit(const struct nblib_link *l, uint32_t ms);
 
 /* Makes the socket, with this time limit, and connects it to the address. 0 or an errno. */
 int nblib_link_reach(struct nblib_link *l, const struct sockaddr_un *to, size_t size);
@@ -192,6 +193,8 @@ struct nbar_group {
 	/* why.c, by order.h: the NIC's sign of life when a thread last looked; the time of this
 	 * look; for how long the sign has not changed while threads looked */
 	uint64_t life, life_looked, life_mute;
+	uint32_t silent_state; /* reach.c: of the next field; by order.h */
+	char silent[72];       /* " (ADDRESS)" of the NIC that has fallen silent */
 };
 
 /* --- connect.c ----------------------------------------------------------------------------- */
@@ -208,10 +211,10 @@ void nblib_signal_drop(struct nbar_port *port, uint32_t cell);
 
 /* Returns the error for tickets beyond the completion word, which cannot complete: the group is
  * aborted, or the word has a status other than OK, or the link is lost. */
-int nblib_group_failed(const struct nbar_group *g, uint64_t word);
+int nblib_group_failed(struct nbar_group *g, uint64_t word);
 
 /* The error of a barrier that cannot be posted: names the reason. */
-int nblib_post_refused(const struct nbar_group *g, uint64_t word);
+int nblib_post_refused(struct nbar_group *g, uint64_t word);
 
 /* True if the group is aborted, or the word has a status other than OK. */
 static inline bool nblib_group_is_over(const struct nbar_group *g, uint64_t word)
@@ -233,6 +236,13 @@ static inline bool nblib_reached(uint64_t word, uint32_t ticket)
 /* The statistic of the group in a cell of a port, and its index. */
 int nblib_stat_group(struct nblib_link *link, uint32_t port, uint32_t cell, uint32_t *index,
 		     struct nbar_group_stat *out);
+
+/* --- reach.c -------------------------------------------------------------------------------- */
+
+/* Returns " (ADDRESS)" of the NIC of the rank that has failed the group, or "" if the NIC of this
+ * host does not know it. The first call asks the NIC, for NBLIB_ADDRESS_MS at most. */
+const char *nblib_silent_address(struct nbar_group *g, uint32_t rank);
+#define NBLIB_ADDRESS_MS 100u
 
 /* --- why.c --------------------------------------------------------------------------------- */
 

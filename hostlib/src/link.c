@@ -15,9 +15,10 @@
 
 #define ANSWER_S 30 /* how long a request waits for its reply */
 
-void nblib_link_limit(const struct nblib_link *l)
+void nblib_link_limit(const struct nblib_link *l, uint32_t ms)
 {
-	const struct timeval limit = { .tv_sec = ANSWER_S };
+	const struct timeval limit = { .tv_sec = ms ? ms / 1000 : ANSWER_S,
+				       .tv_usec = ms % 1000 * 1000 };
 
 	setsockopt(l->sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	setsockopt(l->sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
@@ -28,7 +29,7 @@ int nblib_link_reach(struct nblib_link *l, const struct sockaddr_un *to, size_t 
 	l->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (l->sock < 0)
 		return errno;
-	nblib_link_limit(l); /* limits connect, too: the process that listens may never accept */
+	nblib_link_limit(l, 0); /* limits connect, too: the process that listens may never accept */
 	while (connect(l->sock, (const struct sockaddr *)to, (socklen_t)size) < 0)
 		if (errno != EINTR)
 			return errno;

@@ -354,7 +354,11 @@ int nblib_link_call(struct nblib_link *l, struct nblib_call *call)
 	if (order_down_read(&l->down) == NBLIB_FORKED)
 		return nblib_link_lost(l);
 	pthread_mutex_lock(&l->lock);
+	if (call->patience_ms)
+		nblib_link_limit(l, call->patience_ms);
 	err = call_locked(l, call);
+	if (call->patience_ms)
+		nblib_link_limit(l, 0);
 	pthread_mutex_unlock(&l->lock);
 	return err;
 }

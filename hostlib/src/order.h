@@ -314,6 +314,28 @@ static inline bool order_aborted(const uint32_t *aborted)
 	return __atomic_load_n(aborted, __ATOMIC_RELAXED);
 }
 
+/* A text of a group that one thread writes and all read. The claim is relaxed: it orders nothing,
+ * and only one thread gets it. */
+static inline bool order_text_claim(uint32_t *state)
+{
+	uint32_t none = 0;
+
+	return __atomic_compare_exchange_n(state, &none, 1, false, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED);
+}
+
+/* The text is complete. Release, pairs with the acquire in order_text_read. */
+static inline void order_text_write(uint32_t *state)
+{
+	__atomic_store_n(state, 2, __ATOMIC_RELEASE);
+}
+
+/* True if the text is complete. Acquire, pairs with the release in order_text_write. */
+static inline bool order_text_read(const uint32_t *state)
+{
+	return __atomic_load_n(state, __ATOMIC_ACQUIRE) == 2;
+}
+
 /* Statistics. Relaxed: they order nothing. */
 static inline void order_stat_add(uint64_t *stat, uint64_t n)
 {

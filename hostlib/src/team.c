@@ -154,7 +154,7 @@ static int broken(struct nbar_team *team, uint32_t ticket, int err)
 	return err;
 }
 
-static int group_error(const struct nbar_group *g)
+static int group_error(struct nbar_group *g)
 {
 	return nblib_group_failed(g, order_completion_read(&g->completion->word));
 }

@@ -4,7 +4,7 @@
  * states have the same fingerprint if they differ only in fields without effect. See nics.h.
  *
  * Fields without effect:
- * - counters, latencies, and the number of the pass;
+ * - counters, latencies, and the number of the pass; and PROBEs, for which no host asks here;
  * - the time of day: the NIC only compares times. Each time becomes its distance from now, and
  *   `phase` says where ages in units of 2^20 ns change;
  * - fields that the NIC writes before it reads them again: the deadline of a group without a timer,

@@ -84,7 +84,15 @@ static bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	return true;
 }
 
+static void loop_show(const struct wire_base *w, const struct nbnic_addr *a, char *text,
+		      size_t size)
+{
+	(void)w;
+	snprintf(text, size, "loop:%u", a->byte[0]);
+}
+
 static const struct wire_ops loop_ops = {
+	.show = loop_show,
 	.close = loop_close,
 	.poll = loop_poll,
 	.transmit = loop_transmit,

@@ -15,7 +15,7 @@
 #define PS_PER_NS UINT64_C(1000)
 
 static const char *const type_name[NBFW_TYPE_END] = {
-	"frame", "TOKEN", "PULL", "LATER", "ABORT", "SIGNAL",
+	"frame", "TOKEN", "PULL", "LATER", "ABORT", "SIGNAL", "PROBE", "ECHO",
 };
 
 /* The events of one group at one NIC, in order of time. */

@@ -7,8 +7,10 @@
  * and address handles exist already (device.c, peer.c). Does not send a frame to an unknown peer;
  * the control thread makes this peer.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -270,6 +272,17 @@ static int verbs_open(const char *nic, wire_option *option, void *args, struct w
 	return 0;
 }
 
+static void verbs_show(const struct wire_base *base, const struct nbnic_addr *addr, char *text,
+		       size_t size)
+{
+	struct verbs_addr a = verbs_addr_of(addr);
+	char ip[INET6_ADDRSTRLEN];
+
+	(void)base;
+	inet_ntop(AF_INET6, a.gid, ip, sizeof(ip));
+	snprintf(text, size, "%s:%u", ip, a.qpn);
+}
+
 const struct wire_ops wire_verbs_ops = {
 	.open = verbs_open,
 	.close = verbs_close,
@@ -277,6 +290,7 @@ const struct wire_ops wire_verbs_ops = {
 	.transmit = verbs_transmit,
 	.peer_begin = verbs_peer_begin,
 	.peer_end = verbs_peer_end,
+	.show = verbs_show,
 	.serve = verbs_serve,
 	.forked = verbs_forked,
 };

@@ -116,7 +116,7 @@ static void test_refused(void **state)
 	frame[0] = 1;
 	for (uint32_t v = 0; v < 256; v++) {
 		frame[1] = (uint8_t)v;
-		assert_int_equal(unpacks(frame, NBFW_FRAME_SIZE), v >= 1 && v <= 5);
+		assert_int_equal(unpacks(frame, NBFW_FRAME_SIZE), v >= 1 && v <= 7);
 	}
 	frame[1] = 1;
 	for (uint32_t bit = 0; bit < 16; bit++) {

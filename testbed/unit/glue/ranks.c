@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "exchange.h"
@@ -79,7 +80,7 @@ void ranks_begin(uint32_t size, uint32_t each)
 
 uint32_t ranks_nics;
 static pid_t nics_pid;
-static int nics_pipe[2]; /* the NICs stop when its end for writing is closed */
+static int nics_pipe[2]; /* the NICs stop when the end of the test program is closed */
 
 /* Tells the test program the run directory, and waits until the test program ends. */
 static _Noreturn void nics_main(int tell)
@@ -91,8 +92,13 @@ static _Noreturn void nics_main(int tell)
 	if (write(tell, dir, strlen(dir) + 1) < 0)
 		abort();
 	close(tell);
-	while (read(nics_pipe[0], &byte, 1) < 0 && errno == EINTR)
-		;
+	for (ssize_t n = 1; n > 0 || (n < 0 && errno == EINTR);) {
+		n = read(nics_pipe[0], &byte, 1);
+		if (n <= 0)
+			continue;
+		inproc_set_loss(nics, (uint32_t)byte);
+		n = write(nics_pipe[0], &byte, 1);
+	}
 	inproc_stop(nics);
 	_exit(0);
 }
@@ -104,7 +110,8 @@ int ranks_nics_start(void **state)
 	ssize_t n;
 
 	(void)state;
-	if (pipe2(told, O_CLOEXEC) < 0 || pipe2(nics_pipe, O_CLOEXEC) < 0)
+	if (pipe2(told, O_CLOEXEC) < 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, nics_pipe) < 0)
 		return -1;
 	nics_pid = fork();
 	if (nics_pid == 0) {
@@ -119,6 +126,14 @@ int ranks_nics_start(void **state)
 		return -1;
 	setenv("NBAR_RUN_DIR", dir, 1);
 	return 0;
+}
+
+void ranks_nics_loss(uint32_t percent)
+{
+	char byte = (char)percent;
+
+	assert_int_equal(write(nics_pipe[1], &byte, 1), 1);
+	assert_int_equal(read(nics_pipe[1], &byte, 1), 1);
 }
 
 int ranks_nics_end(void **state)

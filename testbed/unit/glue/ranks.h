@@ -73,6 +73,9 @@ extern uint32_t ranks_nics;
 int ranks_nics_start(void **state);
 int ranks_nics_end(void **state);
 
+/* From now on the wire of the NICs loses this percentage of the frames. */
+void ranks_nics_loss(uint32_t percent);
+
 /* --- within a rank --------------------------------------------------------------------------- */
 
 #define expect(cond, ...)                                                                     \

@@ -268,6 +268,28 @@ static void without_a_nic(void **state)
 	against(NBMPI_WHY_group, "rank 0: a NIC has no group for it: ");
 }
 
+/* No frame arrives: all ranks agree on the MPI's barrier, and one line has the addresses of two
+ * NICs. Where ranks share hosts, the line counts hosts. */
+static void nics_without_a_wire(void **state)
+{
+	(void)state;
+	ranks_begin(3, 1);
+	ranks->config.verbose = 0;
+	ranks_nics_loss(100);
+	against(NBMPI_WHY_reach, "rank 0: the NICs of its hosts do not hear each other: the NIC of "
+				 "rank ");
+	require(says(0, ", loop:") && says(0, "of this host, loop:0, for 2."), "%s",
+		ranks->rank[0].said);
+	ranks_begin(4, 2);
+	against(NBMPI_WHY_reach, "rank 0: the NICs of its hosts do not hear each other: the NIC of "
+				 "host 1, loop:1, has not answered the NIC of this host, loop:0, ");
+	/* Many frames are lost: the NICs hear each other. */
+	ranks_nics_loss(30);
+	ranks_begin(4, 1);
+	ranks_run(barriers);
+	ranks_nics_loss(0);
+}
+
 /* Another job has the file that this one would have with the key 0. */
 static void beside_another_job(void)
 {
@@ -454,6 +476,7 @@ int main(void)
 		cmocka_unit_test(from_the_mpi),
 		cmocka_unit_test(too_few_hosts),
 		cmocka_unit_test(without_a_nic),
+		cmocka_unit_test(nics_without_a_wire),
 		cmocka_unit_test(a_reason_is_printed_once),
 		cmocka_unit_test(levels),
 		cmocka_unit_test(many_communicators),

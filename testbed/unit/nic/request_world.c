@@ -38,7 +38,16 @@ static void on_peer_end(struct wire_base *base, const struct nbnic_addr *a)
 	w.peers--;
 }
 
-static const struct wire_ops wire_ops = { .poll = on_poll,
+static void on_show(const struct wire_base *base, const struct nbnic_addr *a, char *text,
+		    size_t size)
+{
+	(void)base, (void)a;
+	assert_in_range(size, 64, 64);
+	strcpy(text, "there");
+}
+
+static const struct wire_ops wire_ops = { .show = on_show,
+					  .poll = on_poll,
 					  .transmit = on_transmit,
 					  .peer_begin = on_peer_begin,
 					  .peer_end = on_peer_end };

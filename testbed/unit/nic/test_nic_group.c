@@ -391,7 +391,8 @@ static void test_block(void **state)
 			assert_ptr_equal(g->recv_peer + 32, end);
 			continue;
 		}
-		assert_ptr_equal(g->send_peer + g->plan->nsend, end);
+		assert_ptr_equal(g->send_peer + g->plan->nsend, g->reached);
+		assert_ptr_equal(g->reached + g->npeer_max, end);
 		assert_ptr_equal(g->last, g->peer + g->npeer_max);
 		assert_ptr_equal(g->last + 1 + g->plan->nrecv, g->state);
 		assert_int_equal((uintptr_t)g->plan % 8, 0);

@@ -39,8 +39,8 @@ static void test_heads(void **state)
 		  false,
 		  { NBAR_ABI_MAGIC, 1, 0, 16, 5 },
 		  NBAR_EOPNOTSUPP,
-		  "unknown op 0: there are 1 to 12" },
-		{ 16, false, { NBAR_ABI_MAGIC, 1, 13, 16, 5 }, NBAR_EOPNOTSUPP, "unknown op 13" },
+		  "unknown op 0: there are 1 to 13" },
+		{ 16, false, { NBAR_ABI_MAGIC, 1, 14, 16, 5 }, NBAR_EOPNOTSUPP, "unknown op 14" },
 	};
 
 	(void)state;
@@ -73,6 +73,7 @@ static void test_bodies(void **state)
 		{ NBAR_OP_GROUP_ATTACH, 104, false, false },
 		{ NBAR_OP_GROUP_EVENTS, 8, false, true },
 		{ NBAR_OP_GROUP_ABORT, 8, false, true },
+		{ NBAR_OP_GROUP_REACH, 8, false, true },
 		{ NBAR_OP_NIC_LATENCY, 0, false, false },
 		{ NBAR_OP_GROUP_LATENCY, 16, false, false },
 	};

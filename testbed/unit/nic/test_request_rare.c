@@ -156,6 +156,76 @@ static void test_messages_have_no_barrier(void **state)
 		"the group is not in cell 0 of port 3; was");
 }
 
+/* A client asks whether its peers answer: the owner of the port, or a process that has attached to
+ * the group. */
+static void test_reach(void **state)
+{
+	struct nbar_req_group_reach req = { .cell = 0, .rank = NBAR_RANK_NONE };
+	struct nbar_req_port_attach attach = { .port = 3 };
+	struct nbar_req_group_attach hold = { .cell = 0 };
+	const struct nbar_rep_group_reach *rep = body();
+	struct nbar_endpoint peer;
+	struct {
+		struct nbar_req_group_connect head;
+		struct nbar_endpoint endpoint;
+	} connect = { { 0, 1 }, { { 0 } } };
+	struct nbfw_token echo = { .type = NBFW_ECHO, .src = 1 };
+
+	(void)state;
+	port_open(&w.client, 3);
+	peer = group_open("pairwise", 1, 2).endpoint;
+	hold.endpoint = group_open("pairwise", 0, 2).endpoint;
+	req.cell = hold.cell = connect.head.cell = 1;
+	/* Not connected: nobody to ask. */
+	assert_int_equal(request(&w.client, NBAR_OP_GROUP_REACH, &req, sizeof(req)), 0);
+	assert_int_equal(rep->missing, 1);
+	assert_int_equal(rep->rank, NBAR_RANK_NONE);
+	assert_string_equal(rep->own, "a.b.c");
+	assert_string_equal(rep->peer, "");
+	connect.endpoint = peer;
+	assert_int_equal(request(&w.client, NBAR_OP_GROUP_CONNECT, &connect, sizeof(connect)), 0);
+	assert_int_equal(request(&w.client, NBAR_OP_GROUP_REACH, &req, sizeof(req)), 0);
+	assert_int_equal(rep->missing, 1);
+	assert_int_equal(rep->rank, 1);
+	assert_int_equal(rep->is_heard, 0);
+	assert_string_equal(rep->own, "a.b.c");
+	assert_string_equal(rep->peer, "there");
+	assert_true(nbnic_device_pass(&w.device, w.now));
+	assert_int_equal(w.device.nic.counter[NBAR_COUNTER_probes_sent], 1);
+	/* The peer answers. */
+	echo.handle = w.client.port->cell[1].group->handle;
+	echo.cookie = w.client.port->cell[1].group->cookie;
+	nbnic_receive(&w.device.nic, &w.client.port->cell[1].group->peer[0].addr, &echo, w.now);
+	assert_int_equal(request(&w.client, NBAR_OP_GROUP_REACH, &req, sizeof(req)), 0);
+	assert_int_equal(rep->missing, 0);
+	assert_int_equal(rep->rank, NBAR_RANK_NONE);
+	/* The address of a rank. */
+	req.rank = 1;
+	assert_int_equal(request(&w.client, NBAR_OP_GROUP_REACH, &req, sizeof(req)), 0);
+	assert_int_equal(rep->rank, 1);
+	assert_string_equal(rep->peer, "there");
+	req.rank = 9;
+	assert_int_equal(request(&w.client, NBAR_OP_GROUP_REACH, &req, sizeof(req)), 0);
+	assert_int_equal(rep->rank, NBAR_RANK_NONE);
+	req.rank = 1;
+	/* Other clients must hold the group. */
+	memcpy(attach.secret, w.client.secret, sizeof(attach.secret));
+	assert_int_equal(request(&w.other, NBAR_OP_PORT_ATTACH, &attach, sizeof(attach)), 0);
+	refuses(&w.other, NBAR_OP_GROUP_REACH, &req, sizeof(req), NBAR_ENOENT,
+		"there is no group of barriers in cell 1 of this port of n0; was");
+	assert_int_equal(request(&w.other, NBAR_OP_GROUP_ATTACH, &hold, sizeof(hold)), 0);
+	assert_int_equal(request(&w.other, NBAR_OP_GROUP_REACH, &req, sizeof(req)), 0);
+	assert_string_equal(rep->peer, "there");
+	/* No such group, and a group of messages. */
+	group_open("signal", 0, 3);
+	for (req.cell = 2; req.cell < 4; req.cell++)
+		refuses(&w.client, NBAR_OP_GROUP_REACH, &req, sizeof(req), NBAR_ENOENT,
+			"there is no group of barriers in cell");
+	req.cell = UINT32_MAX;
+	refuses(&w.client, NBAR_OP_GROUP_REACH, &req, sizeof(req), NBAR_ENOENT,
+		"there is no group of barriers in cell 4294967295");
+}
+
 /* While tracing is on, the platform gets the events of all groups. */
 static void test_trace(void **state)
 {
@@ -324,6 +394,7 @@ int main(void)
 		REQUEST_TEST(test_most_peers),
 		REQUEST_TEST(test_statistics_with_a_gap),
 		REQUEST_TEST(test_messages_have_no_barrier),
+		REQUEST_TEST(test_reach),
 		REQUEST_TEST(test_trace),
 		REQUEST_TEST(test_user_limits),
 		REQUEST_TEST(test_user_memory),

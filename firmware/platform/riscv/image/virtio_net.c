@@ -221,9 +221,22 @@ static unsigned net_poll(struct wire_base *w, struct nbnic *nic, uint64_t now, u
 	return n;
 }
 
+static void net_show(const struct wire_base *w, const struct nbnic_addr *a, char *text, size_t size)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	(void)w;
+	for (uint32_t i = 0; i < MAC_SIZE && 3 * i + 2 < size; i++) {
+		text[3 * i] = hex[a->byte[i] >> 4];
+		text[3 * i + 1] = hex[a->byte[i] & 15];
+		text[3 * i + 2] = i == MAC_SIZE - 1 ? '\0' : ':';
+	}
+}
+
 static const struct wire_ops net_ops = {
 	.poll = net_poll,
 	.transmit = net_transmit,
+	.show = net_show,
 };
 
 static void write64(uint32_t reg, const void *at)
@@ -275,15 +288,11 @@ static bool feature(uint32_t select, uint32_t wanted)
 
 static void describe(void)
 {
-	static const char hex[] = "0123456789abcdef";
-
 	for (uint32_t i = 0; i < MAC_SIZE; i++) {
 		net.mac[i] = *(const volatile uint8_t *)(net.mmio + REG_CONFIG + i);
 		net.base.addr.byte[i] = net.mac[i];
-		net.base.text[3 * i] = hex[net.mac[i] >> 4];
-		net.base.text[3 * i + 1] = hex[net.mac[i] & 15];
-		net.base.text[3 * i + 2] = i == MAC_SIZE - 1 ? '\0' : ':';
 	}
+	net_show(&net.base, &net.base.addr, net.base.text, sizeof(net.base.text));
 }
 
 struct wire_base *virtio_net_open(const char **why)
