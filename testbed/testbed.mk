@@ -158,10 +158,10 @@ check-mutations: ## breaks the core in many ways and sees the unit tests fail; t
 
 # Mutants by standard operators, drawn from SEED; see testbed/mutate/mutants for the other settings.
 COUNT ?= 60
-check-mutants: $(UNIT_BIN) $(BUILD)/mc-wait ## COUNT=60 random mutants of core, nic, hostlib and mpi-glue, from SEED; fails if the tests kill too few
+check-mutants: all $(UNIT_BIN) $(BUILD)/mc-wait $$(MPI_ORACLE) ## COUNT=60 random mutants of all C files, from SEED; fails if the tests kill too few
 	$(Q)testbed/deps.sh clang
 	+$(Q)$(GCOV_MAKE) $(GCOV_BIN)
-	$(Q)$(MAKE) --no-print-directory -Bn $(UNIT_BIN) >$(BUILD)/mutants.commands
+	$(Q)$(MAKE) --no-print-directory -Bn all $(UNIT_BIN) >$(BUILD)/mutants.commands
 	$(Q)BUILD=$(BUILD) GCOV_BUILD=$(GCOV_BUILD) COUNT=$(COUNT) TEST_TIMEOUT=360000 testbed/run testbed/mutate/mutants; \
 		status=$$?; sed -n '/^# /p' $(BUILD)/log/mutants.log; exit $$status
 

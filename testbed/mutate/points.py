@@ -267,7 +267,9 @@ def callee(node):
 def mutants(unit, flags, files):
     """Returns the mutants of `files` (paths of the tree) in the translation unit `unit`."""
     command = ["clang", *flags, "-w", "-fsyntax-only", "-Xclang", "-ast-dump=json", unit]
-    dump = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    # A compiler that is ccache would answer with the tree of another file.
+    environment = {**os.environ, "CCACHE_DISABLE": "1"}
+    dump = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment).stdout
     tree = json.loads(dump)
     add_files(tree)
     finder = Finder({path: Source(path) for path in files if os.path.exists(path)})

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The component of Open MPI and the PMPI library of MPICH, quickly and without privileges: three ranks of
+# this machine, which take two NICs and so count as two hosts. For make check-mutants; the tests on test
+# hosts are deeper. Skips an MPI that is not installed.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. testbed/e2e/lib.sh
+case $BUILD in
+/*) bin=$BUILD ;;
+*) bin=$PWD/$BUILD ;;
+esac
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export PRTE_MCA_rmaps_default_mapping_policy=node:oversubscribe
+export OMPI_MCA_mca_base_component_path=$bin/components:SYS_DEFAULT OMPI_MCA_coll_nbar_enable=1
+export OMPI_MCA_btl=^openib NBAR_RUN_DIR=$work/d
+quick="blocking=100 nonblocking=50 mixed=50 outstanding=3 persistent=20 split=5 freed=5 order=3 inter=2"
+
+# The NICs of the first two ranks, and of the third.
+here=n0 there=n1
+
+with_openmpi() {
+	timeout -k 5 60 mpirun.openmpi -np 2 -x NBAR_NIC=$here "$bin/mpi-oracle.openmpi" -s "$work/o" "$@" : \
+		-np 1 -x NBAR_NIC=$there "$bin/mpi-oracle.openmpi" -s "$work/o" "$@"
+}
+
+with_mpich() {
+	timeout -k 5 60 mpiexec.mpich -np 2 -env NBAR_NIC $here -env LD_PRELOAD "$bin/libnbar-mpi-mpich.so" \
+		"$bin/mpi-oracle.mpich" -s "$work/m" "$@" : -np 1 -env NBAR_NIC $there -env LD_PRELOAD \
+		"$bin/libnbar-mpi-mpich.so" "$bin/mpi-oracle.mpich" -s "$work/m" "$@"
+}
+
+in_process() {
+	local here=host:wire=udp,bind=127.0.0.1:0 there=host:wire=udp,bind=127.0.0.2:0
+	OMPI_MCA_coll_nbar_where=host NBAR_MPI_WHERE=host with_$1 -e nic blocking=20
+}
+
+off() {
+	OMPI_MCA_coll_nbar_enable=0 NBAR_MPI_ENABLE=0 with_$1 blocking=20
+}
+
+ok "a daemon starts" daemon "$work/d" --nics 2
+for mpi in openmpi mpich; do
+	if [ ! -x "$bin/mpi-oracle.$mpi" ]; then
+		skip "barriers of $mpi" "no $mpi here"
+		continue
+	fi
+	ok "$mpi: barriers by NICs" with_$mpi -e nic $quick
+	ok "$mpi: in-process NICs" in_process $mpi
+	ok "$mpi: switched off" off $mpi
+done
+finish
