@@ -58,11 +58,14 @@ static void show_alive(struct control *k)
 	k->alive_at = now + k->alive_ms * UINT64_C(1000000);
 }
 
-/* Returns how long this thread may wait if no socket has an event. */
+/* With the turn. Returns how long this thread may wait if no socket has an event. */
 static int wait_ms(const struct control *k)
 {
 	int ms = k->alive_ms ? (int)k->alive_ms : -1;
 
+	/* The threads of users may close groups meanwhile. */
+	if (k->user && (ms < 0 || ms > RECLAIM_MS))
+		ms = RECLAIM_MS;
 	for (uint32_t i = 0; i < k->nnic; i++) {
 		const struct nbnic_device *d = &k->nic[i].nic->device;
 
@@ -147,16 +150,18 @@ static void *control_main(void *arg)
 {
 	struct control *k = arg;
 	bool more = true;
+	int ms;
 
 	control_turn_take(k);
 	if (!k->in_process)
 		k->nobody = control_user_new(k, UINT32_MAX);
+	ms = wait_ms(k);
 	control_turn_give(k);
 	while (more) {
 		struct epoll_event ev;
 		/* Take one event at a time: an event may free the client to which the next event
 		 * points. */
-		int n = epoll_wait(k->epoll, &ev, 1, wait_ms(k));
+		int n = epoll_wait(k->epoll, &ev, 1, ms);
 
 		control_turn_take(k);
 		if (n == 0)
@@ -167,6 +172,7 @@ static void *control_main(void *arg)
 			more = false;
 		if (more)
 			show_alive(k);
+		ms = wait_ms(k);
 		control_turn_give(k);
 	}
 	if (k->ended)
