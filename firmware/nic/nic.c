@@ -252,18 +252,9 @@ static inline bool is_from_source(const struct nbnic_group *g, const struct nbni
 static bool is_from_asker(const struct nbnic_group *g, const struct nbnic_addr *from,
 			  const struct nbfw_token *pull)
 {
-	uint32_t first = 0, end = g->npeer;
+	uint32_t i = nbnic_peer_find(g, pull->src);
 
-	while (first < end) {
-		uint32_t middle = (first + end) / 2;
-
-		if (g->peer[middle].rank < pull->src)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	return first < g->npeer && g->peer[first].rank == pull->src &&
-	       (g->peer[first].handle == 0 || nbnic_addr_same(&g->peer[first].addr, from));
+	return i < g->npeer && (g->peer[i].handle == 0 || nbnic_addr_same(&g->peer[i].addr, from));
 }
 
 /* Notes that the NIC of the sender is alive, and learns from answers to PULLs (rtt.c). The address

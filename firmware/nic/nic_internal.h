@@ -51,6 +51,9 @@ uint32_t nbnic_pull_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limi
 
 /* probe.c */
 
+/* Returns the index of the peer with this rank, or npeer. Not for "signal" groups. */
+uint32_t nbnic_peer_find(const struct nbnic_group *g, uint32_t rank);
+
 /* Goes on with the rounds of PROBEs: at most `most` frames now. Returns how many were sent. */
 __attribute__((cold)) uint32_t nbnic_probe_serve(struct nbnic *nic, uint32_t most);
 

@@ -13,8 +13,7 @@
 #define HEARD 1u    /* a PROBE of the peer has arrived */
 #define ANSWERED 2u /* an ECHO of the peer has arrived: frames go both ways */
 
-/* Returns the index of the peer with this rank, or npeer. */
-static uint32_t find(const struct nbnic_group *g, uint32_t rank)
+uint32_t nbnic_peer_find(const struct nbnic_group *g, uint32_t rank)
 {
 	uint32_t first = 0, end = g->npeer;
 
@@ -51,7 +50,7 @@ void nbnic_group_reach(struct nbnic *nic, struct nbnic_group *g, uint32_t rank, 
 		while (i < g->npeer && (g->reached[i] & ANSWERED))
 			i++;
 	} else {
-		i = find(g, rank);
+		i = nbnic_peer_find(g, rank);
 	}
 	if (i == g->npeer || g->peer[i].handle == 0)
 		return;
@@ -120,7 +119,7 @@ void nbnic_probe_receive(struct nbnic *nic, struct nbnic_group *g, const struct 
 			 const struct nbfw_token *t)
 {
 	static const struct nbfw_action echo = { .reply = NBFW_ECHO, .reply_arg = NBAR_RANK_NONE };
-	uint32_t i = find(g, t->src);
+	uint32_t i = nbnic_peer_find(g, t->src);
 
 	nbnic_trace_frame(nic, g->handle, g->rank, t->src, t, NBAR_TRACE_IN);
 	/* The NIC of a peer that is not connected yet is not known. */
