@@ -3,7 +3,7 @@
 # Add a test to CLUSTER_LIST, and the programs that it needs to CLUSTER_BIN.
 
 CLUSTER_BIN += $(BUILD)/cluster-hold
-CLUSTER_LIST += testbed/hosts/test-cluster.sh testbed/hosts/test-late.sh
+CLUSTER_LIST += testbed/hosts/test-cluster.sh testbed/hosts/test-late.sh testbed/hosts/test-networks.sh
 
 HOLD_OBJ := $(BUILD)/test/testbed/hosts/hold.o
 $(BUILD)/cluster-hold: $(HOLD_OBJ)
