@@ -86,7 +86,8 @@ int nbar_group_reach(struct nbar_group *g, uint64_t timeout_ns)
 		return nblib_fail(-EINVAL, "only the process that opened a group of barriers can "
 					   "ask for its peers");
 	if (!g->connected)
-		return nblib_post_refused(g, 0);
+		return nblib_fail(-ENOTCONN, "the group is not connected: call nbar_group_connect "
+					     "first");
 	while ((err = ask(g, NBAR_RANK_NONE, 0, &reply)) == 0 && reply.missing > 0) {
 		passed = nblib_now_ns() - begin;
 		if (passed >= timeout_ns)
