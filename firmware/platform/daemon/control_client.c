@@ -189,7 +189,7 @@ void control_client_read(struct control_client *c, struct control_room *room)
 	struct iovec iov = { .iov_base = room->in.byte, .iov_len = sizeof(room->in) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n = recvmsg(c->fd, &msg, MSG_DONTWAIT);
-	bool good = n > 0 && !c->refusal;
+	bool good = n > 0 && !c->refusal, of_user = c->user;
 	int fd = -1;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -220,9 +220,9 @@ void control_client_read(struct control_client *c, struct control_room *room)
 	}
 	if (!c->dropped && !k->over)
 		control_client_drop(c);
-	else if (c->user)
+	else if (of_user)
 		epoll_ctl(c->user->epoll, EPOLL_CTL_DEL, c->fd, NULL);
-	if (c->user)
+	if (of_user) /* a client without a user is freed by now */
 		control_turn_give(k);
 }
 
