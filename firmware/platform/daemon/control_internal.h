@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control_internal.h - what control.c, control_user.c (users), control_client.c (clients) and
- * control_listen.c (listening sockets) share.
+ * control_internal.h - what control.c, control_user.c (users), control_client.c (clients),
+ * control_thread.c (threads of users) and control_listen.c (listening sockets) share.
  *
  * A daemon has a thread for each user that has clients. It alone receives, sends and closes on the
  * sockets of these clients: how long that takes is the choice of the client, who may wait for a
@@ -135,18 +135,11 @@ int control_watch_in(int epoll, int fd, void *source);
 void control_turn_take(struct control *k);
 void control_turn_give(struct control *k);
 
-/* Returns the user with this uid, made with its thread if it is new; NULL: no memory, no thread or
- * no descriptor. The thread frees a user that has no client. */
-struct control_user *control_user_get(struct control *k, uint32_t uid);
-/* The same, in no list. */
-struct control_user *control_user_new(struct control *k, uint32_t uid);
-
 /* Lets the thread of a user close the socket of a client that is in no list, and free it. */
 void control_user_close(struct control_user *u, struct control_client *c);
 
-/* Waits for the end of all threads of users, but not for those that a client delays. False: some
- * are left. */
-bool control_users_end(struct control *k);
+/* Lets the thread of a user look for wakes to do, and for sockets to close. */
+void control_user_wake(struct control_user *u);
 
 /* Notes that a client now takes up nfd descriptors. */
 void control_user_count(struct control_client *c, uint32_t nfd);
@@ -168,6 +161,18 @@ void control_client_add(struct control_client *c, uint32_t pid, uint32_t uid);
 void control_client_read(struct control_client *c, struct control_room *room);
 void control_client_refuse(struct control_client *c, int status, const char *text);
 void control_client_drop(struct control_client *c);
+
+/* control_thread.c, above it. */
+
+/* Returns the user with this uid, made with its thread if it is new; NULL: no memory, no thread or
+ * no descriptor. The thread frees a user that has no client. */
+struct control_user *control_user_get(struct control *k, uint32_t uid);
+/* The same, in no list. */
+struct control_user *control_user_new(struct control *k, uint32_t uid);
+
+/* Waits for the end of all threads of users, but not for those that a client delays. False: some
+ * are left. */
+bool control_users_end(struct control *k);
 
 /* look.c: looks at the processes of the hosts that others wait for. */
 void control_look(struct control *k);
