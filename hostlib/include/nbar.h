@@ -110,8 +110,8 @@ void nbar_group_close(struct nbar_group *g);
 
 /* How a thread waits: it spins for spin_us, then yields for yield_us, then sleeps until the NIC
  * wakes it, or still yields if block is 0. It yields instead of spinning while other threads want
- * its processor: it notices that a yield takes longer. With spin_us UINT32_MAX it always spins. With
- * an in-process NIC, the waiting thread runs the NIC, so the NIC cannot wake it: instead of
+ * its processor: it notices that a yield takes longer. With spin_us UINT32_MAX it always spins.
+ * With an in-process NIC, the waiting thread runs the NIC, so the NIC cannot wake it: instead of
  * sleeping, the thread polls, every 10 us at first and every 1 ms at last. This struct never
  * grows. */
 struct nbar_wait_policy {
