@@ -236,7 +236,8 @@ static void epochs_of_a_group_may_be_large(void **state)
 	static struct nbar_completion completion;
 	static struct nbar_doorbell doorbell;
 	const uint32_t epoch = UINT32_C(0xfffffff0);
-	struct nbar_port port = { .link = { .sock = -1 } };
+	static struct nbar_page page;
+	struct nbar_port port = { .page = &page, .link = { .sock = -1 } };
 	struct nbar_group g = {
 		.port = &port,
 		.completion = &completion,
