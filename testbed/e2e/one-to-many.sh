@@ -72,7 +72,7 @@ ok "nicd: a file that is no tune file" bad_tune '2 mcs\n' 'line 1: this is no tu
 ok "nicd: a tune file with an unknown algorithm" bad_tune 'nbar-tune 1\n2 fast\n' 'line 2: the algorithm'
 ok "nicd: a tune file out of order" bad_tune 'nbar-tune 1\n4 mcs\n2 mcs\n' 'line 3: sizes must ascend'
 ok "nicd: a tune file that does not exist" \
-	wants 2 'cannot be read' "$nicd" --run-dir "$work/bad.d" --nics 1 --tune "$work/none"
+	wants 2 'No such file or directory' "$nicd" --run-dir "$work/bad.d" --nics 1 --tune "$work/none"
 for wrong in "--peers 1" "--peers 513" "--peers x" "--barriers 0" "--nodes 0" "--what" \
 	"--tune-file $work/t --where host" "--tune-file $work/t --alg linear"; do
 	ok "one-to-many: '${wrong//$work/DIR}' is wrong usage" \
