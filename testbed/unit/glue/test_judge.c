@@ -16,6 +16,16 @@ int __wrap_nbar_post(struct nbar_group *g, uint32_t *ticket)
 	return dead ? 0 : __real_nbar_post(g, ticket);
 }
 
+int __real_nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g,
+				  uint32_t me, uint32_t *ticket);
+int __wrap_nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g,
+				  uint32_t me, uint32_t *ticket);
+int __wrap_nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g,
+				  uint32_t me, uint32_t *ticket)
+{
+	return dead ? 0 : __real_nbar_process_team_post(procs, g, me, ticket);
+}
+
 /* --- durations in, verdict out -----------------------------------------------------------------
  */
 
