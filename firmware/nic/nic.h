@@ -30,7 +30,7 @@
  * NBNIC_ADDR_NAME bytes tell the NICs of a wire apart, and the receiver of a frame knows them of
  * its sender; the others say how to reach the NIC. */
 struct nbnic_addr {
-	uint8_t byte[NBNIC_ADDR_SIZE];
+	_Alignas(uint64_t) uint8_t byte[NBNIC_ADDR_SIZE]; /* compared by words */
 };
 #define NBNIC_ADDR_NAME 24u
 

@@ -254,7 +254,10 @@ static inline uint64_t nbnic_addr_word(const struct nbnic_addr *a, uint32_t i)
 {
 	uint64_t word;
 
-	__builtin_memcpy(&word, a->byte + i * sizeof(word), sizeof(word));
+	__builtin_memcpy(&word,
+			 (const uint8_t *)__builtin_assume_aligned(a, sizeof(word)) +
+				 i * sizeof(word),
+			 sizeof(word));
 	return word;
 }
 

@@ -24,7 +24,7 @@ _Noreturn void image_main(void);
 
 struct frame {
 	uint8_t byte[NBFW_FRAME_SIZE];
-	struct nbnic_addr to;
+	struct nbnic_addr from, to;
 };
 
 static struct {
@@ -119,9 +119,9 @@ static bool wire_transmit(struct wire_base *w, const struct nbnic_addr *to,
 {
 	uint64_t before = counter();
 
-	(void)w;
 	if (world.nframe == QUEUE)
 		return false;
+	world.frame[world.nframe].from = w->addr;
 	world.frame[world.nframe].to = *to;
 	nbfw_token_pack(t, world.frame[world.nframe++].byte);
 	world.inside += counter() - before;
@@ -132,6 +132,7 @@ static bool wire_transmit(struct wire_base *w, const struct nbnic_addr *to,
 static unsigned wire_poll(struct wire_base *w, struct nbnic *nic, uint64_t now, unsigned budget)
 {
 	struct nbfw_token t;
+	struct nbnic_addr from;
 	uint64_t before = counter();
 	uint32_t i = world.nframe;
 
@@ -144,10 +145,11 @@ static unsigned wire_poll(struct wire_base *w, struct nbnic *nic, uint64_t now, 
 		world.inside += counter() - before;
 		return 0;
 	}
+	from = world.frame[i].from;
 	for (world.nframe--; i < world.nframe; i++)
 		world.frame[i] = world.frame[i + 1];
 	world.inside += counter() - before;
-	nbnic_receive(nic, &w->addr, &t, now);
+	nbnic_receive(nic, &from, &t, now);
 	return 1;
 }
 
