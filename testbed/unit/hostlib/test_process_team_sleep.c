@@ -294,6 +294,10 @@ static int may_trace(void **state)
 	int status = 0;
 
 	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	printf("1..1\nok 1 - processes that wait # SKIP a step for each of a sanitizer's instructions\n");
+	exit(0);
+#endif
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	assert_true(shared != MAP_FAILED);
