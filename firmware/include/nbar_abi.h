@@ -151,7 +151,7 @@ struct nbar_page {
 	uint32_t port;
 	uint32_t life; /* the NIC changes it while it runs and the port has groups; never 0 */
 	uint32_t reserved0[12];
-	uint32_t kick; /* NIC: it sleeps; the host sends NBAR_OP_KICK after what it posts */
+	uint32_t kick; /* NIC: not 0 while it sleeps; after a post the host sends NBAR_OP_KICK */
 	uint32_t reserved3[15];
 	uint32_t sends_taken; /* NIC: entries of send[] consumed so far */
 	uint32_t reserved1[31];
