@@ -31,7 +31,7 @@ char adversary_run_dir[108] = "/tmp/nbar-adversary-XXXXXX";
 struct adversary_limits adversary_limits = {
 	.ports = NBAR_PORTS_MAX,
 	.groups = NBAR_GROUPS_MAX,
-	.clients = 692,
+	.clients = 2 * NBAR_PORTS_MAX + NBAR_ATTACHED_MAX,
 	.noise = 5000,
 	.daemon = true,
 };

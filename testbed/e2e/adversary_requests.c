@@ -104,36 +104,57 @@ static void ports(void)
 	raw_close(&extra);
 }
 
-#define NCROWD_MAX 700
+#define NCROWD_MAX (2 * NBAR_PORTS_MAX + NBAR_ATTACHED_MAX + 8)
 
-/* Idle connections must not block new clients. A client that does not read must not stop the
- * daemon. */
+/* True: the daemon has closed the connection, without a message. */
+static bool is_closed(const struct raw *r)
+{
+	char byte;
+
+	return recv(r->fd, &byte, 1, 0) == 0;
+}
+
+/* Idle connections must not block new clients. */
 static void crowds(void)
 {
 	static struct raw r[NCROWD_MAX];
 	const int crowd = (int)adversary_limits.clients + 8; /* more than the NIC accepts */
-	const struct nbar_request q = { NBAR_ABI_MAGIC, NBAR_ABI_VERSION, NBAR_OP_NIC_STAT,
-					sizeof(q), 0 };
+	struct rlimit files;
 	struct raw last;
-	int n = 0, sent = 0;
+	int n = 0;
 
+	getrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_cur < (rlim_t)crowd + 64) {
+		ok(true, "%d idle connections # SKIP a process may have only %llu descriptors",
+		   crowd, (unsigned long long)files.rlim_cur);
+		return;
+	}
 	while (n < crowd && raw_dial(&r[n], adversary_run_dir, "n0"))
 		n++;
 	dial(&last, "n0");
 	ok(n == crowd && raw_ask(&last, NBAR_OP_NIC_STAT, NULL, 0) == 0,
 	   "%d idle connections keep nobody out", n);
-	ok(raw_hear(&r[0]) == RAW_NO_REPLY && raw_ask(&r[n - 1], NBAR_OP_NIC_STAT, NULL, 0) == 0,
+	ok(is_closed(&r[0]) && raw_ask(&r[n - 1], NBAR_OP_NIC_STAT, NULL, 0) == 0,
 	   "the one that was idle longest had to go, the newest not");
 	raw_close(&last);
 	while (n > 0)
 		raw_close(&r[--n]);
+}
 
-	dial(&last, "n0");
-	while (sent < 100000 && raw_say(&last, &q, sizeof(q)) == 0)
+/* A client that does not read must not stop the daemon. */
+static void never_reads(void)
+{
+	const struct nbar_request q = { NBAR_ABI_MAGIC, NBAR_ABI_VERSION, NBAR_OP_NIC_STAT,
+					sizeof(q), 0 };
+	struct raw r;
+	int sent = 0;
+
+	dial(&r, "n0");
+	while (sent < 100000 && raw_say(&r, &q, sizeof(q)) == 0)
 		sent++;
 	ok(sent < 100000, "a client that never reads is dropped (after %d requests)", sent);
 	ok(others_work(), "all goes on");
-	raw_close(&last);
+	raw_close(&r);
 }
 
 #define NFILE 80 /* more descriptors than the daemon itself has open */
@@ -152,8 +173,7 @@ static void no_descriptors(void)
 	prlimit(daemon.pid, RLIMIT_NOFILE, &few, NULL);
 	while (n < NFILE && raw_dial(&r[n], adversary_run_dir, "n0"))
 		n++;
-	ok(n == NFILE && raw_hear(&r[0]) == RAW_NO_REPLY &&
-		   raw_ask(&r[n - 1], NBAR_OP_NIC_STAT, NULL, 0) == 0,
+	ok(n == NFILE && is_closed(&r[0]) && raw_ask(&r[n - 1], NBAR_OP_NIC_STAT, NULL, 0) == 0,
 	   "a daemon without descriptors drops the client that was idle longest");
 	while (n > 0)
 		raw_close(&r[--n]);
@@ -177,6 +197,7 @@ void adversary_requests(void)
 	noise();
 	ports();
 	crowds();
+	never_reads();
 	if (adversary_limits.daemon)
 		no_descriptors();
 }

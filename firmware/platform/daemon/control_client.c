@@ -183,7 +183,7 @@ static bool answer(struct control_client *c, struct control_room *room, int fd)
 	return daemon_send(c->fd, room->out.byte, room->out.head.length, -1);
 }
 
-void control_client_read(struct control_client *c, struct control_room *room)
+bool control_client_read(struct control_client *c, struct control_room *room)
 {
 	struct control *k = c->at->control;
 	struct iovec iov = { .iov_base = room->in.byte, .iov_len = sizeof(room->in) };
@@ -193,13 +193,13 @@ void control_client_read(struct control_client *c, struct control_room *room)
 	int fd = -1;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
+		return true;
 	/* Whatever it says: a host whose kick finds no room in the socket has said something
 	 * before. */
 	if (n > 0)
 		mailbox_ring(&k->nicd->mailbox);
 	if (n > 0 && is_kick(&room->in.head, (size_t)n))
-		return;
+		return true;
 	if (c->user)
 		control_turn_take(k);
 	good &= !c->dropped && !k->over;
@@ -214,7 +214,7 @@ void control_client_read(struct control_client *c, struct control_room *room)
 		if (fd >= 0)
 			close(fd);
 		if (good)
-			return;
+			return true;
 		if (c->user)
 			control_turn_take(k);
 	}
@@ -224,6 +224,7 @@ void control_client_read(struct control_client *c, struct control_room *room)
 		epoll_ctl(c->user->epoll, EPOLL_CTL_DEL, c->fd, NULL);
 	if (of_user) /* a client without a user is freed by now */
 		control_turn_give(k);
+	return false;
 }
 
 /* Returns the idle client of a user at a NIC: the client that neither has a port nor is attached to

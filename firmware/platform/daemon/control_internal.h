@@ -55,6 +55,7 @@ struct control_user {
 	uint32_t nclient;
 	uint32_t nfd; /* descriptors of this process that it takes up */
 	uint32_t nclosing;
+	uint32_t nnap; /* waits of the control thread since nclosing was 0 */
 	struct control_client *closing; /* dropped clients, for the thread to close */
 	struct waker waker;             /* its thread wakes the hosts of its ports */
 	struct control_room room;       /* of its thread */
@@ -155,10 +156,11 @@ uint32_t control_user_fds_left(const struct control_user *u);
 bool control_user_drop_idle(const struct control_user *u);
 bool control_drop_idle(const struct control *k, const struct control_nic *at);
 
-/* A client begins (control_make_room has made room in the list), sends a request, and ends. */
+/* A client begins (control_make_room has made room in the list), sends a request, and ends.
+ * control_client_read returns false if it has dropped the client. */
 void control_make_room(struct control_nic *at);
 void control_client_add(struct control_client *c, uint32_t pid, uint32_t uid);
-void control_client_read(struct control_client *c, struct control_room *room);
+bool control_client_read(struct control_client *c, struct control_room *room);
 void control_client_refuse(struct control_client *c, int status, const char *text);
 void control_client_drop(struct control_client *c);
 

@@ -28,6 +28,9 @@
 
 #define ID_BITS 9u /* low bits of a socket id, random; the other bits are the process id */
 #define NAMES_TRIED 16
+/* Times that the control thread waits 1 ms for sockets that another thread closes: until it drops
+ * the next client, and until it refuses clients of a user whose sockets are still not closed. */
+#define NAPS_MAX 50u
 #define LOOKS_MAX 4096u /* entries of the folder that the search for old sockets reads */
 _Static_assert(NBAR_HOSTNIC_SOCKET_IDS >> ID_BITS >= (1u << 22) - 1, "Linux's highest process");
 
@@ -203,13 +206,33 @@ static bool user_has_room(struct control_nic *at, struct control_client *c)
 	if (control_user_fds_left(u) > 0 ||
 	    (u->nclosing < CONTROL_CLOSING_MAX && control_user_drop_idle(u)))
 		return true;
-	snprintf(text, sizeof(text),
-		 "uid %u has all %u file descriptors that one user may have at the daemon of %s; "
-		 "close ports, or restart it with a larger --user-percent or a higher limit "
-		 "(ulimit -n)",
-		 u->uid, u->nfd, at->nic->device.name);
+	if (u->nclosing >= CONTROL_CLOSING_MAX)
+		snprintf(text, sizeof(text),
+			 "the daemon of %s is still closing %u connections of uid %u, because a "
+			 "process of this user delays it; try again",
+			 at->nic->device.name, u->nclosing, u->uid);
+	else
+		snprintf(text, sizeof(text),
+			 "uid %u has all %u file descriptors that one user may have at the daemon "
+			 "of %s; close ports, or restart it with a larger --user-percent or a "
+			 "higher limit (ulimit -n)",
+			 u->uid, u->nfd, at->nic->device.name);
 	control_client_refuse(c, -NBAR_EMFILE, text);
 	return false;
+}
+
+/* Returns the user of a new client, as control_user_get does. After a burst of clients that end, the
+ * thread of the user has much to close: waits for it a while, without the turn. */
+static struct control_user *user_of(struct control *k, uint32_t uid)
+{
+	struct control_user *u = control_user_get(k, uid);
+
+	while (u && u->nclosing >= CONTROL_CLOSING_MAX && u->nnap < NAPS_MAX) {
+		u->nnap++;
+		nap(k, 1000000);
+		u = control_user_get(k, uid); /* its thread may have freed it */
+	}
+	return u;
 }
 
 /* Takes a client that connects by c->fd, or refuses it. */
@@ -220,7 +243,7 @@ static void admit(struct control_nic *at, struct control_client *c, const struct
 	c->at = at;
 	c->by_socket_id = k->in_process;
 	if (!k->in_process) {
-		c->user = control_user_get(k, who->uid);
+		c->user = user_of(k, who->uid);
 		if (!c->user) {
 			control_client_refuse(
 				c, -NBAR_EMFILE,
@@ -236,8 +259,6 @@ static void admit(struct control_nic *at, struct control_client *c, const struct
 	if (control_watch_in(c->user ? c->user->epoll : k->epoll, c->fd, c) < 0)
 		control_client_drop(c);
 }
-
-#define NAPS_MAX 50u /* for one dropped client, before the next is dropped */
 
 /* Takes one client. False: there is none, or no descriptor. */
 static bool arrival(struct control_nic *at)

@@ -45,6 +45,8 @@ static void close_dropped(struct control_user *u)
 		control_turn_take(u->control);
 		u->nfd -= n;
 		u->nclosing -= n;
+		if (u->nclosing == 0)
+			u->nnap = 0;
 	}
 }
 
@@ -88,11 +90,12 @@ static void *user_main(void *arg)
 		if (epoll_wait(u->epoll, &ev, 1, -1) <= 0)
 			continue;
 		if (ev.data.ptr != u) {
-			control_client_read(ev.data.ptr, &u->room);
-			continue;
+			if (control_client_read(ev.data.ptr, &u->room))
+				continue;
+		} else {
+			(void)!read(u->waker.fd, &n, sizeof(n));
+			waker_serve(&u->waker);
 		}
-		(void)!read(u->waker.fd, &n, sizeof(n));
-		waker_serve(&u->waker);
 		close_dropped(u);
 		over = user_is_over(u);
 		control_turn_give(k);
