@@ -246,7 +246,8 @@ def of_library(work, settings, nics=("n0", "n1"), daemon=None, options=()):
 
 def of_inproc(work, settings):
     """Calls of a client with in-process NICs fail, from the first call on."""
-    nics = ("host:wire=udp,bind=127.0.0.1:0", "host:wire=udp,bind=127.0.0.2:0")
+    # A NIC ends a budget after its last port.
+    nics = [f"host:wire=udp,bind=127.0.0.{i}:0,budget-ms=500" for i in (1, 2)]
     rc, out, err = client(environment(work, "fail-client", **settings), nics, ("-c",))
     if rc != 0:
         raise Wrong(f"the client ended with {rc}: {out} {err}")
