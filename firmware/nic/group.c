@@ -158,13 +158,26 @@ static uint32_t digest_of(const struct nbnic_open *arg)
 	return hash;
 }
 
+static void forget_oldest_of(struct nbnic *nic, const struct nbnic_user_linger *user)
+{
+	const struct nbnic_group *g = NBNIC_CONTAINER(user->groups.next, user_linger);
+
+	nbnic_group_release(nic, nbnic_index(g->handle));
+	nbnic_count(nic, NBAR_COUNTER_linger_cut);
+}
+
+void nbnic_group_forget_user(struct nbnic *nic, uint32_t user)
+{
+	while (nic->user[user].n > 0)
+		forget_oldest_of(nic, &nic->user[user]);
+}
+
 /* Forgets a lingering group to make room for a group of `user`: takes the user with the most
  * lingering groups (or the most bytes, with by_bytes), and of that user the oldest. So a user with
  * no more than an equal part loses no group to another user. A lingering group must exist. */
 static void forget_oldest(struct nbnic *nic, uint32_t user, bool by_bytes)
 {
 	const struct nbnic_user_linger *most = &nic->user[user];
-	const struct nbnic_group *g;
 
 	for (uint32_t i = 0; i < NBNIC_USERS_MAX; i++) {
 		const struct nbnic_user_linger *u = &nic->user[i];
@@ -172,9 +185,7 @@ static void forget_oldest(struct nbnic *nic, uint32_t user, bool by_bytes)
 		if (by_bytes ? u->bytes > most->bytes : u->n > most->n)
 			most = u;
 	}
-	g = NBNIC_CONTAINER(most->groups.next, user_linger);
-	nbnic_group_release(nic, nbnic_index(g->handle));
-	nbnic_count(nic, NBAR_COUNTER_linger_cut);
+	forget_oldest_of(nic, most);
 }
 
 static uint32_t take_index(struct nbnic *nic, uint32_t user)

@@ -341,6 +341,9 @@ void nbnic_group_reach(struct nbnic *nic, struct nbnic_group *g, uint32_t rank, 
  */
 void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, uint64_t now);
 
+/* Ends the lingering of all groups of this account before their time. */
+void nbnic_group_forget_user(struct nbnic *nic, uint32_t user);
+
 /* An attached process of the host has died, or a process has aborted the group: the group fails,
  * the NIC tells all members, and the group stays until its owner closes it. "signal" groups are not
  * affected. */

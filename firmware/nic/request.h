@@ -54,7 +54,7 @@ int nbnic_user_check_attach(struct nbnic_request *r, const struct nbnic_client *
 int nbnic_user_check_group(struct nbnic_request *r, size_t bytes);
 
 /* Returns the index of the user's account, or of a free account, which then belongs to the user.
- * NBNIC_USERS_MAX: no account is free. Only within platform->exclusive. */
+ * NBNIC_USERS_MAX: all accounts have ports. Only within platform->exclusive. */
 uint32_t nbnic_user_find(struct nbnic_device *d, uint32_t uid);
 
 /* Whether an attached client holds a cell. */

@@ -165,9 +165,8 @@ int nbnic_request_port_open(struct nbnic_request *r)
 		port_free(d, call.port);
 		return nbnic_request_fail(
 			r, -NBAR_ENOSPC,
-			"%s has no room for another user: %u have ports or closing "
-			"groups; use another NIC",
-			d->name, NBNIC_USERS_MAX);
+			"%s has no room for another user: %u have ports; use another NIC", d->name,
+			NBNIC_USERS_MAX);
 	}
 	c->user = call.user;
 	d->user[c->user].nport++;

@@ -4,9 +4,12 @@
  * of a NIC, so that no user keeps another user out.
  *
  * Called by the other request*.c. An account is free when its user has no port and no lingering
- * group; the table is bounded by NBNIC_USERS_MAX.
+ * group; the table is bounded by NBNIC_USERS_MAX. If no account is free, one without a port is
+ * freed: users who are gone keep nobody out.
  */
 #include "request.h"
+
+_Static_assert(NBNIC_HANDLES / NBNIC_USERS_MAX <= 64, "groups forgotten in one pass");
 
 /* percent of n, at least 1. n is below 2^25. */
 static uint32_t part(uint32_t n, uint32_t percent)
@@ -34,6 +37,21 @@ void nbnic_users_init(struct nbnic_device *d, uint32_t percent)
 	d->user_max.bytes = (uint64_t)part((uint32_t)(d->open_bytes_max >> 16), percent) << 16;
 }
 
+/* Frees the account without a port that has the fewest lingering groups: at most an equal part of
+ * NBNIC_HANDLES. Returns its index; NBNIC_USERS_MAX: all have ports. */
+static uint32_t forget_gone_user(struct nbnic_device *d)
+{
+	uint32_t least = NBNIC_USERS_MAX;
+
+	for (uint32_t i = 0; i < NBNIC_USERS_MAX; i++)
+		if (d->user[i].nport == 0 &&
+		    (least == NBNIC_USERS_MAX || d->nic.user[i].n < d->nic.user[least].n))
+			least = i;
+	if (least < NBNIC_USERS_MAX)
+		nbnic_group_forget_user(&d->nic, least);
+	return least;
+}
+
 uint32_t nbnic_user_find(struct nbnic_device *d, uint32_t uid)
 {
 	uint32_t found = NBNIC_USERS_MAX;
@@ -46,6 +64,8 @@ uint32_t nbnic_user_find(struct nbnic_device *d, uint32_t uid)
 		if (is_free && found == NBNIC_USERS_MAX)
 			found = i;
 	}
+	if (found == NBNIC_USERS_MAX)
+		found = forget_gone_user(d);
 	if (found < NBNIC_USERS_MAX)
 		d->user[found].uid = uid;
 	return found;

@@ -153,8 +153,6 @@ static void *control_main(void *arg)
 	int ms;
 
 	control_turn_take(k);
-	if (!k->in_process)
-		k->nobody = control_user_new(k, UINT32_MAX);
 	ms = wait_ms(k);
 	control_turn_give(k);
 	while (more) {
@@ -301,10 +299,14 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 		if (rc == 0 && d->nic[i]->device.wire->ops->serve)
 			rc = control_watch(k, d->nic[i]->device.wire->fd, &k->nic[i].from_wire);
 	}
+	/* Without it, the control thread closes such sockets itself. */
+	if (rc == 0 && !k->in_process)
+		k->nobody = control_user_new(k, UINT32_MAX);
 	if (rc == 0)
 		rc = thread_start(k, config->cpus);
 	if (rc < 0) {
-		control_free(k);
+		if (control_users_end(k))
+			control_free(k);
 		return rc;
 	}
 	*out = k;

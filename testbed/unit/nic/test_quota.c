@@ -257,8 +257,7 @@ static void memory_of_another_user_stays(void **state)
 	world_end();
 }
 
-/* The account of a user stays while groups of the user linger; then another user may have the
- * account. */
+/* The account of a user stays while groups of the user linger, unless another user needs it. */
 static void accounts_are_used_again(void **state)
 {
 	(void)state;
@@ -271,15 +270,25 @@ static void accounts_are_used_again(void **state)
 	assert_false(nbnic_device_lingers(&w.device));
 	assert_int_equal(group_open(&client[0], "linear", 0, 2), 0);
 	nbnic_client_end(&client[0], NBAR_STATUS_HOST_DIED);
-	assert_true(port_open_as(&client[0], 99) < 0);
-	nbnic_client_end(&client[0], NBAR_STATUS_CLOSED);
 	assert_int_equal(port_open_as(&client[0], 100), 0); /* its own account */
+	assert_int_equal(client[0].user, 0);
+	assert_int_equal(lingering(&client[0])->n, 1);
 	nbnic_client_end(&client[0], NBAR_STATUS_CLOSED);
-	w.now += 2000 * MS; /* nothing lingers any more */
-	passes(2);
+	/* Of two accounts that only linger, the one with fewer groups goes. */
+	assert_int_equal(group_open(&client[1], "linear", 0, 2), 0);
+	assert_int_equal(group_open(&client[1], "linear", 0, 2), 0);
+	nbnic_client_end(&client[1], NBAR_STATUS_CLOSED);
 	assert_int_equal(port_open_as(&client[0], 99), 0);
 	assert_int_equal(client[0].user, 0);
-	clients_end(NBNIC_USERS_MAX + 1);
+	assert_int_equal(lingering(&client[0])->n, 0);
+	assert_int_equal(w.device.nic.counter[NBAR_COUNTER_linger_cut], 1);
+	assert_int_equal(port_open_as(&client[1], 98), 0);
+	assert_int_equal(client[1].user, 1);
+	assert_int_equal(w.device.nic.counter[NBAR_COUNTER_linger_cut], 3);
+	assert_int_equal(w.device.nic.nlinger, 0);
+	passes(2);
+	assert_true(port_open_as(&client[NBNIC_USERS_MAX + 1], 97) < 0);
+	clients_end(NBNIC_USERS_MAX + 2);
 	world_end();
 }
 
