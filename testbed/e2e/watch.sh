@@ -25,10 +25,11 @@ sys.exit(not (len(lines) == 2 and all(l["nics"][0]["nic"] == "n1" for l in lines
 # ends SIGNAL: nbar stat --watch ends with status 0 after SIGNAL.
 ends() {
 	local i
+	rm -f "$work/ends" # of an earlier call: its text would say that this command is ready
 	$stat --watch 1 >"$work/ends" &
 	local pid=$!
 	pids="$pids $pid"
-	for i in $(seq 100); do
+	for i in $(seq 600); do
 		[ -s "$work/ends" ] && break
 		sleep 0.1
 	done
