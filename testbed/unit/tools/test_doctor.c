@@ -277,6 +277,78 @@ static void facts_of_an_empty_machine(void **state)
 	assert_false(f.net_admin);
 }
 
+static void put_program(const char *path, const char *text)
+{
+	char full[300];
+
+	put(path, text);
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	assert_int_equal(chmod(full, 0700), 0);
+}
+
+static void set_below(const char *variable, const char *path)
+{
+	char full[300];
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	setenv(variable, full, 1);
+}
+
+/* NICs that do not answer, and MPIs by their programs. */
+static void facts_of_programs(void **state)
+{
+	struct doctor_facts f;
+	char told[400];
+
+	(void)state;
+	set_below("NBAR_RUN_DIR", "/run");
+	set_below("HOME", "/home");
+	set_below("PATH", "/bin");
+	put("/run/n7.sock", "");
+	put("/run/nicd.lock", "");
+	put("/run/a-name-that-is-too-long-for-any-nic.sock", "");
+	put("/bin/mpichversion", ""); /* no program */
+	doctor_look(&f);
+	assert_int_equal(f.run_dir_error, 0);
+	assert_int_equal(f.nnic, 1);
+	assert_string_equal(f.nic[0].name, "n7");
+	assert_true(f.nic[0].error < 0);
+	assert_non_null(strstr(f.nic[0].text, "/run/n7.sock"));
+	assert_non_null(
+		strstr(f.in_process.text, f.in_process.error ? "host:wire=udp" : "wire udp"));
+	assert_false(f.openmpi || f.component || f.mpich || f.preload);
+
+	/* The component of nbar is where this Open MPI says, or in the user's folder. */
+	snprintf(told, sizeof(told), "#!/bin/sh\necho path:none:/\necho path:pkglibdir:%s/lib\n",
+		 root);
+	put_program("/bin/ompi_info", told);
+	put_program("/bin/mpichversion", "");
+	doctor_look(&f);
+	assert_true(f.openmpi && f.mpich && !f.component);
+	put("/lib/mca_coll_nbar.so", "");
+	doctor_look(&f);
+	assert_true(f.component);
+	put_program("/bin/ompi_info", "#!/bin/sh\nexit 1\n");
+	doctor_look(&f);
+	assert_true(f.openmpi && !f.component);
+	put("/home/.openmpi/components/mca_coll_nbar.so", "");
+	doctor_look(&f);
+	assert_true(f.component);
+
+	set_below("NBAR_RUN_DIR", "/none");
+	doctor_look(&f);
+	assert_int_equal(f.run_dir_error, ENOENT);
+	assert_int_equal(f.nnic, 0);
+}
+
+static void grades_have_names(void **state)
+{
+	(void)state;
+	assert_string_equal(doctor_grade_name(DOCTOR_GOOD), "ok");
+	assert_string_equal(doctor_grade_name(DOCTOR_SLOW), "slow");
+	assert_string_equal(doctor_grade_name(DOCTOR_BAD), "bad");
+}
+
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
 	(void)st;
@@ -292,6 +364,7 @@ int main(void)
 		cmocka_unit_test(addresses),          cmocka_unit_test(slow),
 		cmocka_unit_test(locked_memory),      cmocka_unit_test(many),
 		cmocka_unit_test(facts_of_a_machine), cmocka_unit_test(facts_of_an_empty_machine),
+		cmocka_unit_test(facts_of_programs),  cmocka_unit_test(grades_have_names),
 	};
 
 	if (!mkdtemp(root))

@@ -356,6 +356,10 @@ int main(void)
 	};
 	int failed;
 
+	if (unit_counted()) {
+		puts("1..1\nok 1 - order of stores # SKIP instrumented code has too many steps");
+		return 0;
+	}
 	if (!mkdtemp(folder))
 		return 1;
 	cmocka_set_message_output(CM_OUTPUT_TAP);
