@@ -57,4 +57,13 @@ bench-fair: all $(BUILD)/fair $(BUILD)/rcvbuf.so ## a bystander's barriers, alon
 bench-wait: all $(BUILD)/cluster-hold ## barriers by wait policy: "auto" beside "spin" and "yield"
 	$(Q)BUILD=$(BUILD) testbed/bench/wait.sh
 
-.PHONY: bench-fair bench-instructions bench-loop bench-loss bench-loss-hosts bench-observe bench-wait
+$(BUILD)/judge.%: testbed/bench/judge.c
+	$(call say,MPICC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(MPICC_$*) -std=c11 -D_DEFAULT_SOURCE $(WARN) $(CFLAGS) $< -o $@
+
+JUDGE_BIN = $(CLUSTER_MPI:%=$(BUILD)/judge.%)
+bench-judge: all $(BUILD)/cluster-hold $$(JUDGE_BIN) ## barriers of MPI programs with nbar and without, where NICs may have no core
+	$(Q)BUILD=$(BUILD) testbed/bench/judge.sh
+
+.PHONY: bench-fair bench-instructions bench-judge bench-loop bench-loss bench-loss-hosts bench-observe bench-wait
