@@ -114,10 +114,11 @@ static bool fails_at(uint32_t each, uint32_t rank, uint32_t n, const char *name,
 static void each_call_fails(uint32_t each, uint32_t mask)
 {
 	static const int errors[] = { ENOMEM, EMFILE, ECONNRESET };
+	const uint32_t stride = unit_sanitized() ? 3 : 1;
 	uint32_t some = 0;
 
 	for (uint32_t rank = 0; rank < RANKS; rank++)
-		for (uint32_t n = 1; mask & 1u << rank && n < MOST; n++) {
+		for (uint32_t n = 1 + rank % stride; mask & 1u << rank && n < MOST; n += stride) {
 			if (!fails_at(each, rank, n, NULL, errors[n % 3]))
 				break;
 			some += ranks->rank[0].note[0] == NBMPI_BY_MPI;
