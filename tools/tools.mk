@@ -90,7 +90,7 @@ $(BUILD)/test_sweep: $(addprefix $(BUILD)/tools/tools/,main/stats.o main/tool.o 
 $(BUILD)/test_trace: $(addprefix $(BUILD)/tools/tools/,trace/trace_draw.o trace/trace_file.o trace/trace_match.o main/timeline.o main/tool.o)
 
 # What simulates; also for programs that run it without the tool.
-SIM_OBJ := $(addprefix $(BUILD)/tools/tools/,sim/engines.o sim/goal.o sim/goal_run.o sim/net.o sim/nics.o sim/plans.o sim/queue.o sim/tally.o \
+SIM_OBJ := $(addprefix $(BUILD)/tools/tools/,sim/engines.o sim/goal.o sim/net.o sim/nics.o sim/plans.o sim/queue.o sim/tally.o \
              sim/topology.o sim/trace.o sim/world.o sim/world_host.o main/stats.o main/timeline.o)
 $(BUILD)/test_sim $(BUILD)/test_compose $(BUILD)/test_nic_loss: $(SIM_OBJ)
 $(BUILD)/test_fit: $(BUILD)/tools/tools/tune/tool_profile_fit.o $(BUILD)/tools/tools/main/stats.o

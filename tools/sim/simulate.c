@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "algs.h"
+#include "goal.h"
 #include "option.h"
 #include "output.h"
 #include "profile.h"
@@ -159,6 +160,20 @@ static int make_plans(const struct sim_net_options *net, const struct simulate_c
 	return LEFT_OUT;
 }
 
+/* Writes the plans as GOAL, unless path is NULL. 0, or an exit code after a message. */
+static int write_goal(const char *path, const struct sim_plans *plans)
+{
+	struct output file;
+	int r = output_open(&file, "--write-goal", path);
+
+	if (r || !path)
+		return r;
+	r = output_begin(&file);
+	if (!r)
+		goal_write(plans, file.file);
+	return r | output_close(&file, r == 0);
+}
+
 static int run_one(struct simulate_options *opt, const struct simulate_costs *costs,
 		   const char *name, uint32_t members, struct result *result)
 {
@@ -167,7 +182,7 @@ static int run_one(struct simulate_options *opt, const struct simulate_costs *co
 
 	if (r)
 		return r == LEFT_OUT ? 0 : r;
-	r = simulate_goal_write(opt->write_goal, &plans);
+	r = write_goal(opt->write_goal, &plans);
 	if (!r)
 		r = run_plans(opt, name, &plans, costs, result);
 	sim_plans_free(&plans);
@@ -192,28 +207,13 @@ static int run_size(struct simulate_options *opt, struct profile *profile, uint3
 	return worst;
 }
 
-static int run_goal(const struct simulate_options *opt, struct result *result)
-{
-	struct sim_report report;
-	uint64_t begin = tool_now_ns();
-	uint32_t ranks = 0;
-	int r = simulate_goal_run(opt->goal, &opt->setup.net, &ranks, &report);
-
-	if (r)
-		return r;
-	r = judge(opt->goal, ranks, &report);
-	if (!r)
-		add_row(result, opt->goal, ranks, &report, (double)(tool_now_ns() - begin) / 1e9);
-	return r;
-}
-
 static int run_all(struct simulate_options *opt, struct result *result)
 {
 	struct profile *profile;
 	int worst = simulate_profile_read(opt->profile, &profile);
 
-	if (worst || opt->goal)
-		return worst ? worst : run_goal(opt, result);
+	if (worst)
+		return worst;
 	for (uint32_t i = 0; i < opt->nmembers && worst != TOOL_USAGE; i++) {
 		int r = run_size(opt, profile, opt->members[i], result);
 

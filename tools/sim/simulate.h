@@ -22,7 +22,6 @@ struct simulate_options {
 	struct sim_setup setup; /* members and plans are set for each run */
 	const char *profile;    /* path of a profile with measured costs, or NULL */
 	const char *trace;      /* path, or NULL */
-	const char *goal;       /* path of a schedule that runs instead of barriers, or NULL */
 	const char *write_goal; /* path, or NULL */
 	struct experiment_options files;
 };
@@ -54,12 +53,5 @@ void simulate_costs_end(struct simulate_costs *c);
 /* The plans that `nbar tune` composes for these hosts. */
 int simulate_compose(const struct profile *p, uint32_t members, struct sim_plans *out);
 #define SIMULATE_TUNED "tuned"
-
-/* Writes the plans as GOAL, unless path is NULL. 0, or an exit code after a message. */
-int simulate_goal_write(const char *path, const struct sim_plans *plans);
-
-/* Runs a schedule. 0, or an exit code after a message. */
-int simulate_goal_run(const char *path, const struct sim_net_options *net, uint32_t *ranks,
-		      struct sim_report *out);
 
 #endif

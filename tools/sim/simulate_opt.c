@@ -46,9 +46,7 @@ void simulate_usage(FILE *to)
 	      "Results:\n"
 	      "  --json FILE, --csv FILE  results; - is stdout, and then there is no table\n"
 	      "  --trace FILE      timeline of one run, for Perfetto or chrome://tracing\n"
-	      "Schedules in GOAL, the language of LogGOPSim:\n"
-	      "  --goal FILE       run this schedule, by the rules of LogGOPSim and --loggp\n"
-	      "  --write-goal FILE  write one barrier of one run as a schedule\n"
+	      "  --write-goal FILE  one barrier of one run in GOAL, the language of LogGOPSim\n"
 	      "Exit status: 0 done, 1 a barrier failed or was wrong, 2 wrong usage.\n",
 	      to);
 	fputs("Algorithms:\n", to);
@@ -263,7 +261,6 @@ static int read_ns(const char *option, const char *text, double unit, uint64_t *
 	VALUE(BUDGET, "budget", read_ns("--budget", value, 1e6, &s->budget_ns))                 \
 	FLAG(CHECK, "check", option_flag(&s->check))                                            \
 	VALUE(TRACE, "trace", option_text(&opt->trace, value))                                  \
-	VALUE(GOAL, "goal", option_text(&opt->goal, value))                                     \
 	VALUE(WRITE_GOAL, "write-goal", option_text(&opt->write_goal, value))
 /* clang-format on */
 
@@ -304,8 +301,8 @@ static int check_together(const struct simulate_options *opt)
 		    opt->setup.net.topology == SIM_FLAT)
 			return tool_usage(
 				"--alg tuned needs --profile, or a --net other than flat");
-	if (opt->profile && (s->net.topology != SIM_FLAT || opt->goal))
-		return tool_usage("--profile has its own network: no --net, no --goal");
+	if (opt->profile && s->net.topology != SIM_FLAT)
+		return tool_usage("--profile has its own network: no --net");
 	if (opt->level == SIMULATE_NIC && most > SIMULATE_NICS_MAX)
 		return tool_usage("--level nic: at most %u members; --level engine takes more",
 				  SIMULATE_NICS_MAX);
@@ -316,8 +313,6 @@ static int check_together(const struct simulate_options *opt)
 	if ((opt->trace || opt->write_goal) && opt->nmembers * opt->nalg != 1)
 		return tool_usage("--trace and --write-goal need a single run: one size and one "
 				  "algorithm");
-	if (opt->goal && (s->net.topology != SIM_FLAT || opt->trace || opt->write_goal))
-		return tool_usage("--goal runs on a flat network, and has no --trace");
 	if (s->budget_ns / 64 < s->pull_ns)
 		return tool_usage("--budget must be at least 64 times --pull");
 	if (s->net.noise_period && s->net.noise >= s->net.noise_period)

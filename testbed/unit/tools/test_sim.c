@@ -345,78 +345,36 @@ static void test_levels(void **state)
 	}
 }
 
-static int read_goal(const char *text, struct goal *g, char why[200])
+/* The schedule of three, with a member that sends only after a receive, and one that receives in
+ * two steps. LogGOPSim reads this text. */
+static void test_goal(void **state)
 {
-	FILE *f = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
-	int r = goal_read(f, g, why, 200);
+	const struct nbfw_alg alg = { NBFW_ALG_PAIRWISE, 0 };
+	char wanted[1024], *text;
+	struct sim_plans plans;
+	size_t size;
+	int n;
 
+	(void)state;
+	n = sprintf(wanted, "num_ranks 3\n\nrank 0 {\n"
+			    "l1: recv 1b from 2 tag 0\nl2: calc 0\nl2 requires l1\n"
+			    "l3: send 1b to 1 tag 0\nl3 requires l2\n"
+			    "l4: recv 1b from 1 tag 1\nl5: calc 0\nl5 requires l4\nl5 requires l2\n"
+			    "l6: send 1b to 2 tag 0\nl6 requires l5\n"
+			    "l7: calc 0\nl7 requires l5\n}\n");
+	for (uint32_t r = 1; r < 3; r++)
+		n += sprintf(wanted + n,
+			     "\nrank %u {\nl1: send 1b to 0 tag %u\nl2: recv 1b from 0 tag 0\n"
+			     "l3: calc 0\nl3 requires l2\n}\n",
+			     r, 2 - r);
+	assert_int_equal(sim_plans_generate(&plans, alg, 3), 0);
+	FILE *f = open_memstream(&text, &size);
+
+	goal_write(&plans, f);
 	fclose(f);
-	return r;
-}
-
-/* Two-way dissemination among four, as Schedgen writes it: receives and sends are ready at the same
- * time. LogGOPSim ends at this time. */
-static void test_goal_order(void **state)
-{
-	const struct sim_net_options net = { .latency = 2500 * SIM_NS,
-					     .overhead = 1500 * SIM_NS,
-					     .gap = 1000 * SIM_NS,
-					     .byte = 6 * SIM_NS };
-	char text[4096], why[200];
-	struct sim_report out;
-	struct goal g;
-	int n = sprintf(text, "num_ranks 4\n");
-
-	(void)state;
-	for (int r = 0; r < 4; r++)
-		n += sprintf(text + n,
-			     "rank %d {\nl1: send 1000b to %d tag 0\nl2: send 1000b to %d tag 0\n"
-			     "l3: recv 1000b from %d tag 0\nl4: recv 1000b from %d tag 0\n"
-			     "l5: send 1000b to %d tag 0\nl6: send 1000b to %d tag 0\n"
-			     "l7: calc 1000\nl7 requires l4\nl7 requires l3\nl8: calc 1000\n"
-			     "l8 requires l3\nl6 requires l7\nl5 requires l8\nl6 requires l8\n"
-			     "l9: recv 1000b from %d tag 0\nl10: recv 1000b from %d tag 0\n}\n",
-			     r, (r + 1) % 4, (r + 2) % 4, (r + 3) % 4, (r + 2) % 4, (r + 3) % 4,
-			     (r + 2) % 4, (r + 1) % 4, (r + 2) % 4);
-	assert_int_equal(read_goal(text, &g, why), 0);
-	goal_run(&g, &net, &out);
-	assert_int_equal(out.end, SIM_END_DONE);
-	assert_int_equal(out.tokens, 16);
-	assert_int_equal((int)out.mean_ns, 45976);
-	goal_free(&g);
-}
-
-/* Files that are cut short or wrong: the reader returns an error that names the line, and keeps
- * nothing. */
-static void test_goal_bad(void **state)
-{
-	static const char *const bad[][2] = {
-		{ "num_ranks 0\n", "line 1: num_ranks" },
-		{ "num_ranks 2000000\n", "line 1: num_ranks" },
-		{ "num_ranks 2\nnum_ranks 2\n", "line 2: num_ranks" },
-		{ "rank 0 {\n}\n", "line 1: there is no rank 0" },
-		{ "num_ranks 2\nrank 2 {\n}\n", "line 2: there is no rank 2" },
-		{ "num_ranks 2\nrank 0 {\nl1: send 1b to 1 tag 0\n", "the file ends too early" },
-		{ "num_ranks 2\nrank 0 {\nl1: send 1b to 2 tag 0\n}\n",
-		  "line 3: there is no rank 2" },
-		{ "num_ranks 2\nrank 0 {\nl1: send 0b to 1 tag 0\n}\n", "line 3: 0 bytes" },
-		{ "num_ranks 2\nrank 0 {\nl1: send 1b from 1\n}\n", "is none of send" },
-		{ "num_ranks 2\nrank 0 {\nl1: calc -1\n}\n", "calc of more than" },
-		{ "num_ranks 2\nrank 0 {\nl1: calc 1\nl1: calc 1\n}\n", "is used twice" },
-		{ "num_ranks 2\nrank 0 {\nl1: calc 1\nl1 requires l2\n}\n",
-		  "no label is called 'l2'" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct goal g;
-		char why[200];
-
-		require(read_goal(bad[i][0], &g, why) < 0, "case %zu", i);
-		require(strstr(why, bad[i][1]) != NULL, "case %zu: %s", i, why);
-		assert_null(g.op);
-		assert_null(g.dep);
-	}
+	assert_string_equal(text, wanted);
+	free(text);
+	sim_plans_free(&plans);
 }
 
 int main(void)
@@ -426,8 +384,7 @@ int main(void)
 		cmocka_unit_test(test_counts),        cmocka_unit_test(test_times),
 		cmocka_unit_test(test_profile_costs), cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_faults),        cmocka_unit_test(test_special),
-		cmocka_unit_test(test_levels),        cmocka_unit_test(test_goal_order),
-		cmocka_unit_test(test_goal_bad),
+		cmocka_unit_test(test_levels),        cmocka_unit_test(test_goal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
