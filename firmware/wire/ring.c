@@ -5,16 +5,13 @@
  *
  * All NICs share the queue: so frames lie next to each other in the order of their use, the queue
  * stays in the nearest cache, and an idle NIC costs nothing. Only the polling thread calls this
- * file: it is the sender and the receiver, so nothing orders memory here. DPDK allocates the
- * memory, from hugepages if there are any.
+ * file: it is the sender and the receiver, so nothing orders memory here.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-
-#include <rte_malloc.h>
 
 #include "log.h"
 #include "wire.h"
@@ -60,7 +57,7 @@ static void ring_close(struct wire_base *base)
 	wires[w->index] = NULL;
 	free(w);
 	if (--nopen == 0) {
-		rte_free(frames);
+		free(frames);
 		frames = NULL;
 		head = tail = 0;
 	}
@@ -90,10 +87,10 @@ static int ring_open(const char *nic, wire_option *option, void *args, struct wi
 		return -EIO;
 	}
 	if (!frames)
-		frames = rte_malloc("wire", RING_SIZE * sizeof(*frames), sizeof(*frames));
+		frames = aligned_alloc(_Alignof(struct ring_frame), RING_SIZE * sizeof(*frames));
 	if (!frames) {
-		log_error("nic %s: no memory for a ring; give DPDK more, for example -- -m 128",
-			  nic);
+		log_error("nic %s: no memory for a ring of %zu KiB", nic,
+			  RING_SIZE * sizeof(*frames) / 1024);
 		free(w);
 		return -ENOMEM;
 	}

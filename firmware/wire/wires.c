@@ -33,10 +33,8 @@ static const struct wire wires[] = {
 		.kind = 1,
 		.reach = WIRE_REACH_DAEMON,
 		.platforms = WIRE_IN_DAEMON,
-		.dpdk = true,
-		.sdk = "DPDK",
 		.help = "NICs of one daemon",
-		.ops = IF_DPDK(&wire_ring_ops),
+		.ops = &wire_ring_ops,
 	},
 	{
 		.name = "udp",

@@ -96,7 +96,7 @@ def until(true, what, limit=LIMIT_S):
 
 
 class Daemon:
-    """nbar-nicd with NICs n0 and n1. Default is the wire udp: ring needs DPDK, which takes long to start."""
+    """nbar-nicd with NICs n0 and n1. The default wire is udp."""
 
     def __init__(self, work, env=None, wire="udp,bind=127.0.0.1:0"):
         self.dir = work + "/run"
