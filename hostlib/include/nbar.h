@@ -88,15 +88,9 @@ int nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
  * library reads only the addresses that the plan needs); the caller keeps the array. In a "signal"
  * group, all other ranks become peers. The index of peer r is r if r is below the own rank, else r
  * - 1. Errors: -EPROTO an endpoint address is of another group, version, wire or algorithm: the
- * text names its rank; -EISCONN, -EALREADY; -ETIME as above, but then close the group.
+ * text names its rank; -EISCONN; -ETIME as above, but then close the group.
  */
 int nbar_group_connect(struct nbar_group *g, const struct nbar_endpoint *endpoints);
-
-/* Connect a group without waiting: start copies the endpoint addresses and returns; test returns 1:
- * connected, 0: not yet. Errors as nbar_group_connect, but without a time limit: to give up, close
- * the group. */
-int nbar_group_connect_start(struct nbar_group *g, const struct nbar_endpoint *endpoints);
-int nbar_group_connect_test(struct nbar_group *g);
 
 /* Gives the ranks whose endpoint addresses nbar_group_connect reads, so that a caller need not
  * gather all: sets *ranks to an array that lives as long as the group, and returns its length. */

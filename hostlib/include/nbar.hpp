@@ -107,14 +107,6 @@ class group {
 	{
 		check(nbar_group_connect(get(), whole(all).data()));
 	}
-	void connect_start(const std::vector<nbar_endpoint> &all)
-	{
-		check(nbar_group_connect_start(get(), whole(all).data()));
-	}
-	bool connect_test()
-	{
-		return check(nbar_group_connect_test(get())) == 1;
-	}
 
 	[[nodiscard]] std::uint32_t post()
 	{

@@ -101,7 +101,7 @@ int nbar_group_abort(struct nbar_group *g)
 	if (order_aborted(&g->abort_sent))
 		return 0;
 	/* Several threads may send an abort at once: after the first, the NIC changes nothing. */
-	err = nblib_link_start(&g->port->link, &call, NULL);
+	err = nblib_link_start(&g->port->link, &call);
 	if (order_down_read(&g->port->link.down) != NBLIB_UP)
 		return 0; /* the other members learn of the abort from their NICs */
 	if (err == 0)

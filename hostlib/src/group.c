@@ -229,7 +229,6 @@ void nbar_group_close(struct nbar_group *g)
 		.body = { { &request, sizeof(request) } },
 	};
 
-	nblib_connect_end(g);
 	/* The NIC closes the group even after an error: either the NIC gets the request, or the
 	 * link has ended, and the NIC closes the port. */
 	if (order_down_read(&g->port->link.down) == NBLIB_UP)

@@ -41,17 +41,9 @@ enum nblib_down { NBLIB_UP, NBLIB_GONE, NBLIB_FORKED };
 struct nblib_late {
 	uint32_t seq;
 	enum nbar_op op;
-	uint32_t cell;           /* GROUP_ATTACH: cell of the group */
-	struct nblib_answer *to; /* receives the reply; or NULL */
+	uint32_t cell; /* GROUP_ATTACH: cell of the group */
 };
 
-/* The reply to a request without a waiting thread: see nblib_link_start. */
-struct nblib_answer {
-	bool came;
-	uint32_t length;
-	struct nbar_reply head;
-	struct nbar_rep_group_connect body;
-};
 #define NBLIB_LATE_MAX 64u
 
 struct nblib_link {
@@ -96,16 +88,9 @@ void nblib_link_end(struct nblib_link *l);
  * library or from the NIC. -ETIME: no reply in time; other requests can still succeed. */
 int nblib_link_call(struct nblib_link *l, struct nblib_call *call);
 
-/*
- * Sends a request and returns at once. The reply goes to *to, which must stay valid until the reply
- * has come, or until nblib_link_forget. If `to` is NULL, the reply is dropped. -EAGAIN: the socket
- * is full, try again.
- */
-int nblib_link_start(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to);
-
-/* 1: the reply has come, without an error; 0: not yet. Other results as nblib_link_call. */
-int nblib_link_finish(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to);
-void nblib_link_forget(struct nblib_link *l, const struct nblib_answer *to);
+/* Sends a request and returns at once; the reply is dropped. -EAGAIN: the socket is full, try
+ * again. */
+int nblib_link_start(struct nblib_link *l, struct nblib_call *call);
 
 /* Sets how long the socket waits for the other end. 0: as long as any request may. */
 void nblib_link_limit(const struct nblib_link *l, uint32_t ms);
@@ -183,7 +168,6 @@ struct nbar_group {
 	uint32_t aborted;    /* by order.h */
 	uint32_t abort_sent; /* the NIC knows of the abort; by order.h */
 	int events;          /* event.c: the NIC writes to this socket with each wake; -1: none */
-	struct nblib_connect *connecting; /* connect.c: the connect under way; or NULL */
 	struct nbar_endpoint endpoint;
 	uint32_t cell, rank, size;
 	uint32_t npeer, nconnected;
@@ -196,11 +180,6 @@ struct nbar_group {
 	uint32_t silent_state; /* reach.c: of the next field; by order.h */
 	char silent[72];       /* " (ADDRESS)" of the NIC that has fallen silent */
 };
-
-/* --- connect.c ----------------------------------------------------------------------------- */
-
-/* Drops an unfinished nbar_group_connect_start. */
-void nblib_connect_end(struct nbar_group *g);
 
 /* --- signal.c ------------------------------------------------------------------------------ */
 

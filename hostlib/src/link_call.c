@@ -190,7 +190,6 @@ static void take_late(struct nblib_link *l, struct nblib_late *late)
 		.op = NBAR_OP_GROUP_CLOSE,
 		.body = { { &request, sizeof(request) } },
 	};
-	struct nblib_answer *to = late->to;
 	enum nbar_op op = late->op;
 	ssize_t n;
 
@@ -198,13 +197,6 @@ static void take_late(struct nblib_link *l, struct nblib_late *late)
 	*late = l->late[--l->nlate];
 	if (n < 0) {
 		lost(l);
-		return;
-	}
-	if (to) {
-		to->came = true;
-		to->length = (uint32_t)n;
-		to->head = reply.head;
-		memcpy(&to->body, &reply.opened, sizeof(to->body));
 		return;
 	}
 	if (reply.head.status != 0)
@@ -365,7 +357,7 @@ int nblib_link_call(struct nblib_link *l, struct nblib_call *call)
 
 /* --- requests without a waiting thread ------------------------------------------------------- */
 
-static int start_locked(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to)
+static int start_locked(struct nblib_link *l, struct nblib_call *call)
 {
 	int err = late_room(l, false);
 
@@ -373,51 +365,18 @@ static int start_locked(struct nblib_link *l, struct nblib_call *call, struct nb
 		err = send_request(l, call, MSG_DONTWAIT);
 	if (err)
 		return err;
-	l->late[l->nlate++] = (struct nblib_late){ .seq = call->seq, .op = call->op, .to = to };
+	l->late[l->nlate++] = (struct nblib_late){ .seq = call->seq, .op = call->op };
 	return 0;
 }
 
-int nblib_link_start(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to)
+int nblib_link_start(struct nblib_link *l, struct nblib_call *call)
 {
 	int err;
 
 	if (order_down_read(&l->down) != NBLIB_UP)
 		return nblib_link_lost(l);
 	pthread_mutex_lock(&l->lock);
-	err = start_locked(l, call, to);
+	err = start_locked(l, call);
 	pthread_mutex_unlock(&l->lock);
 	return err;
-}
-
-int nblib_link_finish(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to)
-{
-	bool came;
-	int err;
-
-	if (order_down_read(&l->down) == NBLIB_FORKED)
-		return nblib_link_lost(l);
-	pthread_mutex_lock(&l->lock);
-	err = take_all_late(l);
-	came = to->came; /* another thread that holds the lock may be filling *to */
-	pthread_mutex_unlock(&l->lock);
-	if (came) {
-		err = check_reply(l, call, &to->head, to->length);
-		if (err == 0)
-			memcpy(call->fixed.iov_base, &to->body, call->fixed.iov_len);
-		return err ? err : 1;
-	}
-	if (err || !nblib_link_look(l))
-		return err;
-	return nblib_link_lost(l);
-}
-
-void nblib_link_forget(struct nblib_link *l, const struct nblib_answer *to)
-{
-	if (order_down_read(&l->down) == NBLIB_FORKED)
-		return;
-	pthread_mutex_lock(&l->lock);
-	for (uint32_t i = 0; i < l->nlate; i++)
-		if (l->late[i].to == to)
-			l->late[i].to = NULL;
-	pthread_mutex_unlock(&l->lock);
 }

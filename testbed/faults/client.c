@@ -112,23 +112,14 @@ static int failed(const char *what, int rc)
 static int open_pair(struct round *r, int pair)
 {
 	struct nbar_endpoint endpoints[2];
-	int rc;
 
 	for (uint32_t i = 0; i < 2; i++) {
 		struct nbar_group_attr attr = { .rank = i, .size = 2 };
 
 		TRY(nbar_group_open(r->port[i], &attr, &r->group[pair][i], &endpoints[i]));
 	}
-	for (int i = 0; i < 2; i++) {
-		if (pair == 0) {
-			TRY(nbar_group_connect(r->group[pair][i], endpoints));
-			continue;
-		}
-		TRY(nbar_group_connect_start(r->group[pair][i], endpoints));
-		while ((rc = nbar_group_connect_test(r->group[pair][i])) == 0)
-			continue;
-		TRY(rc);
-	}
+	for (int i = 0; i < 2; i++)
+		TRY(nbar_group_connect(r->group[pair][i], endpoints));
 	return 0;
 }
 

@@ -27,10 +27,8 @@ static std::vector<nbar::group> pair(const nbar::port &on)
 		g.emplace_back(r == 0 ? on : nbar::port("host:wire=udp,bind=127.0.0.1:0"), r, 2u);
 	for (auto &one : g)
 		all.push_back(one.endpoint());
-	g[0].connect(all);
-	g[1].connect_start(all);
-	while (!g[1].connect_test())
-		;
+	for (auto &one : g)
+		one.connect(all);
 	return g;
 }
 

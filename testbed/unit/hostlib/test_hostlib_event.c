@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostlib_event.c - programs with an event loop, against real NICs: descriptors for poll(),
- * connecting beside other work, aborts; and structs of other versions.
+ * connecting in parts, aborts; and structs of other versions.
  */
 #include <errno.h>
 #include <poll.h>
@@ -163,48 +163,15 @@ static void descriptors_have_a_limit(void **state)
 
 /* --- connecting ------------------------------------------------------------------------------ */
 
-static void connecting_goes_on_beside_other_work(void **state)
-{
-	struct cluster c, other;
-
-	(void)state;
-	cluster_open(&c, 9, NICS, "pairwise");
-	assert_int_equal(nbar_group_connect_test(c.g[0]), -ENOTCONN);
-	for (uint32_t r = 0; r < c.size; r++)
-		require_ok(nbar_group_connect_start(c.g[r], c.endpoint));
-	assert_int_equal(nbar_group_connect_start(c.g[0], c.endpoint), -EALREADY);
-	assert_int_equal(nbar_group_connect(c.g[0], c.endpoint), -EALREADY);
-	/* Meanwhile, other requests use the same ports. */
-	other.size = c.size;
-	for (uint32_t r = 0; r < c.size; r++) {
-		const struct nbar_group_attr attr = { .rank = r, .size = c.size, .tag = 8 };
-
-		require_ok(nbar_group_open(c.port[r], &attr, &other.g[r], &other.endpoint[r]));
-	}
-	for (uint32_t r = 0; r < c.size; r++) {
-		int rc;
-
-		while ((rc = nbar_group_connect_test(c.g[r])) == 0)
-			breathe();
-		require(rc == 1, "%s", nbar_error());
-		require_ok(nbar_post(c.g[r], NULL));
-	}
-	for (uint32_t r = 0; r < c.size; r++)
-		require_ok(nbar_wait(c.g[r], 1, NBAR_FOREVER));
-	assert_int_equal(nbar_group_connect_test(c.g[0]), 1);
-	assert_int_equal(nbar_group_connect_start(c.g[0], c.endpoint), -EISCONN);
-	cluster_end(&c);
-}
-
 /* More peers than one message holds, and a bad endpoint among the last. */
 static void connecting_in_parts_names_the_bad_rank(void **state)
 {
 	enum { SIZE = 1500 };
 	static struct nbar_endpoint all[SIZE];
+	struct nbar_endpoint last;
 	struct nbar_group_attr attr = { .size = SIZE, .alg = "linear" };
 	struct nbar_port *port;
 	struct nbar_group *g, *one;
-	int rc;
 
 	(void)state;
 	require_ok(nbar_open("n0", &port));
@@ -214,19 +181,14 @@ static void connecting_in_parts_names_the_bad_rank(void **state)
 		require_ok(nbar_group_open(port, &attr, &one, &all[r]));
 		nbar_group_close(one);
 	}
+	last = all[SIZE - 1];
 	all[SIZE - 1] = all[5];
-	require_ok(nbar_group_connect_start(g, all));
-	while ((rc = nbar_group_connect_test(g)) == 0)
-		breathe();
-	assert_int_equal(rc, -EPROTO);
+	assert_int_equal(nbar_group_connect(g, all), -EPROTO);
 	assert_non_null(strstr(nbar_error(), "1499"));
-	assert_int_equal(nbar_group_connect_test(g), -ENOTCONN);
-	/* Closes while a request is under way: no thread reads its reply. */
-	all[SIZE - 1] = all[6];
-	require_ok(nbar_group_connect_start(g, all));
-	nbar_group_close(g);
-	attr.rank = 0;
-	require_ok(nbar_group_open(port, &attr, &g, &all[0]));
+	assert_int_equal(nbar_post(g, NULL), -ENOTCONN);
+	/* A second try sends the rest: the NIC has the addresses of the first message. */
+	all[SIZE - 1] = last;
+	require_ok(nbar_group_connect(g, all));
 	nbar_close(port);
 }
 
@@ -424,7 +386,6 @@ static void poll_wakes_when_the_nic_ends(void **state)
 	assert_int_equal(rc, -ENETDOWN);
 	require_ok(nbar_group_abort(g[0]));
 	require_ok(nbar_group_abort(g[0]));
-	assert_true(nbar_group_connect_start(g[1], endpoint) < 0);
 	assert_int_equal(nbar_group_fd(g[1]), -ENETDOWN);
 	nbar_close(port);
 }
@@ -437,7 +398,6 @@ int main(void)
 		cmocka_unit_test(poll_wakes_when_a_member_leaves),
 		cmocka_unit_test(a_descriptor_is_asked_for_first),
 		cmocka_unit_test(descriptors_have_a_limit),
-		cmocka_unit_test(connecting_goes_on_beside_other_work),
 		cmocka_unit_test(connecting_in_parts_names_the_bad_rank),
 		cmocka_unit_test(an_abort_ends_all_waits),
 		cmocka_unit_test(an_abort_wakes_poll),

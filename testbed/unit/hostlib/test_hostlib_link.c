@@ -45,17 +45,15 @@ static void a_reset_hides_no_late_reply(void **state)
 static void a_late_reply_that_is_lost_ends_the_port(void **state)
 {
 	struct nblib_call call = connect_call();
-	struct nblib_answer wanted = { 0 };
 	struct nbar_group *g;
 
 	for (uint32_t starts = 0; starts < 2; starts++) {
-		assert_int_equal(nblib_link_start(&port.link, &call, &wanted), 0);
+		assert_int_equal(nblib_link_start(&port.link, &call), 0);
 		answer(NBAR_OP_GROUP_CONNECT, 1, -EBUSY, 0);
 		fails.reads = 2;
-		assert_int_equal(starts ? nblib_link_start(&port.link, &call, NULL)
-					: nblib_link_finish(&port.link, &call, &wanted),
+		assert_int_equal(starts ? nblib_link_start(&port.link, &call)
+					: nblib_link_call(&port.link, &call),
 				 -ENETDOWN);
-		assert_false(wanted.came);
 		assert_int_equal(fails.reads, 0);
 		assert_int_equal(port.link.nlate, 0);
 		assert_int_equal(open_group(&g), -ENETDOWN);
@@ -101,15 +99,15 @@ static void *abort_main(void *arg)
 	return NULL;
 }
 
-int __real_nblib_link_start(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to);
-int __wrap_nblib_link_start(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to);
-int __wrap_nblib_link_start(struct nblib_link *l, struct nblib_call *call, struct nblib_answer *to)
+int __real_nblib_link_start(struct nblib_link *l, struct nblib_call *call);
+int __wrap_nblib_link_start(struct nblib_link *l, struct nblib_call *call);
+int __wrap_nblib_link_start(struct nblib_link *l, struct nblib_call *call)
 {
 	static bool again;
 	pthread_t thread;
 
 	if (!other_abort.group)
-		return __real_nblib_link_start(l, call, to);
+		return __real_nblib_link_start(l, call);
 	if (!again) {
 		again = true;
 		assert_int_equal(pthread_create(&thread, NULL, abort_main, NULL), 0);
@@ -174,7 +172,7 @@ static void a_socket_that_is_full(void **state)
 	(void)state;
 	fails.sends = 2;
 	fails.send_error = EAGAIN;
-	assert_int_equal(nblib_link_start(&port.link, &call, NULL), -EAGAIN);
+	assert_int_equal(nblib_link_start(&port.link, &call), -EAGAIN);
 	assert_non_null(strstr(nbar_error(), "has not read earlier requests yet"));
 	assert_int_equal(nblib_link_call(&port.link, &call), -ETIME);
 	assert_int_equal(port.link.nlate, 0);
@@ -203,10 +201,10 @@ static void the_longest_request(void **state)
 
 	(void)state;
 	call.body[1] = (struct iovec){ (void *)(uintptr_t)byte, NBAR_MESSAGE_MAX - length };
-	assert_int_equal(nblib_link_start(&port.link, &call, NULL), 0);
+	assert_int_equal(nblib_link_start(&port.link, &call), 0);
 	assert_int_equal(heard(NBAR_OP_GROUP_ABORT, 1).head.length, NBAR_MESSAGE_MAX);
 	call.body[1].iov_len++;
-	assert_int_equal(nblib_link_start(&port.link, &call, NULL), -EINVAL);
+	assert_int_equal(nblib_link_start(&port.link, &call), -EINVAL);
 	assert_non_null(strstr(nbar_error(), "65537 bytes is longer than the 65536"));
 	heard_nothing();
 }
@@ -249,15 +247,12 @@ static void closed_groups_leave_no_memory(void **state)
 static void the_child_of_a_fork_takes_no_lock(void **state)
 {
 	struct nblib_call call = connect_call();
-	struct nblib_answer answer = { 0 };
 
 	(void)state;
 	assert_int_equal(pthread_mutex_trylock(&port.link.lock), 0);
 	order_down_write(&port.link.down, NBLIB_FORKED);
 	assert_int_equal(nblib_link_call(&port.link, &call), -ENETDOWN);
-	assert_int_equal(nblib_link_start(&port.link, &call, &answer), -ENETDOWN);
-	assert_int_equal(nblib_link_finish(&port.link, &call, &answer), -ENETDOWN);
-	nblib_link_forget(&port.link, &answer);
+	assert_int_equal(nblib_link_start(&port.link, &call), -ENETDOWN);
 	assert_true(nblib_link_look(&(struct nblib_link){ .sock = -1, .down = NBLIB_FORKED }));
 	pthread_mutex_unlock(&port.link.lock);
 	heard_nothing();
@@ -327,16 +322,12 @@ static void a_late_reply_that_is_cut_closes_nothing(void **state)
 static void a_reply_is_not_longer_than_its_op_says(void **state)
 {
 	struct nblib_call call = connect_call();
-	struct nblib_answer wanted = { 0 };
 
 	(void)state;
-	assert_int_equal(nblib_link_start(&port.link, &call, &wanted), 0);
 	answer_by(NBAR_OP_GROUP_CONNECT, 1, CONNECTED + 1, NULL, 0);
-	assert_int_equal(nblib_link_finish(&port.link, &call, &wanted), -EPROTO);
-	wanted = (struct nblib_answer){ 0 };
-	assert_int_equal(nblib_link_start(&port.link, &call, &wanted), 0);
+	assert_int_equal(nblib_link_call(&port.link, &call), -EPROTO);
 	answer_by(NBAR_OP_GROUP_CONNECT, 2, CONNECTED, NULL, 0);
-	assert_int_equal(nblib_link_finish(&port.link, &call, &wanted), 1);
+	assert_int_equal(nblib_link_call(&port.link, &call), 0);
 }
 
 static void a_cell_has_one_group(void **state)
@@ -426,28 +417,12 @@ static void an_end_is_not_waited_for_twice(void **state)
 	assert_int_equal(fails.reads, 1);
 }
 
-/* No thread gets the reply to the connect of a closed group. */
-static void a_group_is_closed_while_it_connects(void **state)
-{
-	struct nbar_endpoint endpoint = { .byte = { 0 } };
-	struct nbar_group *g;
-
-	(void)state;
-	open_groups(&g, 1);
-	assert_int_equal(nbar_group_connect_start(g, &endpoint), 0);
-	assert_int_equal(port.link.nlate, 1);
-	assert_non_null(port.link.late[0].to);
-	nbar_group_close(g);
-	assert_int_equal(port.link.late[0].op, NBAR_OP_GROUP_CONNECT);
-	assert_null(port.link.late[0].to);
-}
-
 /* --- many requests --------------------------------------------------------------------------- */
 
 static void fill_the_list(struct nblib_call *call)
 {
 	for (uint32_t i = 0; i < NBLIB_LATE_MAX; i++) {
-		assert_int_equal(nblib_link_start(&port.link, call, NULL), 0);
+		assert_int_equal(nblib_link_start(&port.link, call), 0);
 		heard(NBAR_OP_GROUP_ABORT, i + 1);
 	}
 }
@@ -477,7 +452,7 @@ static void a_full_list_is_waited_for(void **state)
 	assert_int_equal(port.link.nlate, NBLIB_LATE_MAX - 2);
 	heard(NBAR_OP_GROUP_OPEN, NBLIB_LATE_MAX + 1);
 	for (uint32_t i = 0; i < 2; i++)
-		assert_int_equal(nblib_link_start(&port.link, &call, NULL), 0);
+		assert_int_equal(nblib_link_start(&port.link, &call), 0);
 	assert_false(port.link.overdue);
 	for (uint32_t i = 0; i < 2; i++)
 		assert_int_equal(open_group(&g), -ETIME);
@@ -505,26 +480,8 @@ static void an_end_is_no_time_limit(void **state)
 	}
 }
 
-/* The NIC may refuse with any error: -EPERM is -1. */
-static void a_connect_is_refused(void **state)
+static void a_connect_without_memory_is_tried_again(void **state)
 {
-	struct nbar_endpoint endpoint = { .byte = { 0 } };
-	struct nbar_group *g;
-
-	(void)state;
-	open_groups(&g, 1);
-	answer(NBAR_OP_GROUP_CONNECT, 2, -EPERM, 0);
-	assert_int_equal(nbar_group_connect(g, &endpoint), -EPERM);
-	assert_int_equal(nbar_group_connect_start(g, &endpoint), 0);
-	answer(NBAR_OP_GROUP_CONNECT, 3, -EPERM, 0);
-	assert_int_equal(nbar_group_connect_test(g), -EPERM);
-	assert_int_equal(nbar_group_connect_test(g), -ENOTCONN);
-}
-
-/* A connect that does not wait tries again while the list is full, and fails without memory. */
-static void a_connect_that_cannot_be_sent(void **state)
-{
-	struct nblib_call call = abort_call();
 	struct nbar_endpoint endpoint = { .byte = { 0 } };
 	struct nbar_group *g;
 
@@ -532,34 +489,11 @@ static void a_connect_that_cannot_be_sent(void **state)
 	open_groups(&g, 1);
 	fails.sends = 1;
 	fails.send_error = ENOMEM;
-	assert_int_equal(nbar_group_connect_start(g, &endpoint), -ENOMEM);
+	assert_int_equal(nbar_group_connect(g, &endpoint), -ENOMEM);
 	heard_nothing();
-	for (uint32_t i = 0; i < NBLIB_LATE_MAX; i++) {
-		assert_int_equal(nblib_link_start(&port.link, &call, NULL), 0);
-		heard(NBAR_OP_GROUP_ABORT, i + 3);
-	}
-	assert_int_equal(nbar_group_connect_start(g, &endpoint), 0);
-	heard_nothing();
-	answer(NBAR_OP_GROUP_ABORT, 3, 0, 0);
-	assert_int_equal(nbar_group_connect_test(g), 0);
-	heard(NBAR_OP_GROUP_CONNECT, NBLIB_LATE_MAX + 3);
-	answer_by(NBAR_OP_GROUP_CONNECT, NBLIB_LATE_MAX + 3, CONNECTED, NULL, 0);
-	assert_int_equal(nbar_group_connect_test(g), 1);
-}
-
-/* --- a NIC that is gone ---------------------------------------------------------------------- */
-
-static void a_call_that_does_not_wait_notices_the_end(void **state)
-{
-	struct nblib_call call = connect_call();
-	struct nblib_answer wanted = { 0 };
-
-	(void)state;
-	assert_int_equal(nblib_link_start(&port.link, &call, &wanted), 0);
-	close(nic_end);
-	nic_end = -1;
-	assert_int_equal(nblib_link_finish(&port.link, &call, &wanted), -ENETDOWN);
-	assert_int_equal(nblib_link_start(&port.link, &call, &wanted), -ENETDOWN);
+	answer_by(NBAR_OP_GROUP_CONNECT, 3, CONNECTED, NULL, 0);
+	assert_int_equal(nbar_group_connect(g, &endpoint), 0);
+	heard(NBAR_OP_GROUP_CONNECT, 3);
 }
 
 int main(void)
@@ -588,12 +522,9 @@ int main(void)
 		LINK(the_shortest_reply),
 		LINK(a_link_ends_once),
 		LINK(an_end_is_not_waited_for_twice),
-		LINK(a_group_is_closed_while_it_connects),
 		LINK(a_full_list_is_waited_for),
 		LINK(an_end_is_no_time_limit),
-		LINK(a_connect_is_refused),
-		LINK(a_connect_that_cannot_be_sent),
-		LINK(a_call_that_does_not_wait_notices_the_end),
+		LINK(a_connect_without_memory_is_tried_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

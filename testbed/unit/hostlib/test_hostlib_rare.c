@@ -63,19 +63,6 @@ static void a_link_that_is_down_is_told(void **state)
 	}
 }
 
-/* The child of a fork does not take the replies of its parent. */
-static void a_connect_stays_with_the_parent(void **state)
-{
-	struct cluster c;
-
-	(void)state;
-	cluster_open(&c, 2, 1, "pairwise");
-	require_ok(nbar_group_connect_start(c.g[0], c.endpoint));
-	order_down_write(&c.port[0]->link.down, NBLIB_FORKED);
-	require_error(nbar_group_connect_test(c.g[0]), ENETDOWN);
-	cluster_end(&c);
-}
-
 static void a_group_must_be_connected(void **state)
 {
 	struct nbar_process_team procs;
@@ -147,7 +134,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(errors_have_the_numbers_of_this_system),
 		cmocka_unit_test(a_link_that_is_down_is_told),
-		cmocka_unit_test(a_connect_stays_with_the_parent),
 		cmocka_unit_test(a_group_must_be_connected),
 		cmocka_unit_test(an_attached_process_gets_no_fd),
 	};

@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostlib_requests.c - what holds for every request on a control socket: it takes the lock, a
- * refusal reaches the caller, and the reply to a request without a waiting thread counts in full.
+ * test_hostlib_requests.c - what holds for every request on a control socket: it takes the lock,
+ * and a refusal reaches the caller.
  */
 #include "nic_end.h"
 #include "nbar_extra.h"
-
-static struct nblib_call connect_call(void)
-{
-	static struct nbar_req_group_connect peers;
-	static struct nbar_rep_group_connect reply;
-
-	return (struct nblib_call){ .op = NBAR_OP_GROUP_CONNECT,
-				    .body = { { &peers, sizeof(peers) } },
-				    .fixed = { &reply, sizeof(reply) } };
-}
 
 static void *lock_main(void *arg)
 {
@@ -50,8 +40,7 @@ static bool is_locked(void)
 
 static void each_request_takes_the_lock(void **state)
 {
-	struct nblib_call call = abort_call(), late = connect_call();
-	struct nblib_answer answered = { 0 };
+	struct nblib_call call = abort_call();
 	pthread_mutexattr_t attr;
 
 	(void)state;
@@ -59,9 +48,7 @@ static void each_request_takes_the_lock(void **state)
 	assert_int_equal(pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE), 0);
 	assert_int_equal(pthread_mutex_init(&port.link.lock, &attr), 0);
 	pthread_mutexattr_destroy(&attr);
-	BALANCED(assert_int_equal(nblib_link_start(&port.link, &late, &answered), 0));
-	BALANCED(assert_int_equal(nblib_link_finish(&port.link, &late, &answered), 0));
-	BALANCED(nblib_link_forget(&port.link, &answered));
+	BALANCED(assert_int_equal(nblib_link_start(&port.link, &call), 0));
 	answer(NBAR_OP_GROUP_ABORT, 2, 0, 0);
 	BALANCED(assert_int_equal(nblib_link_call(&port.link, &call), 0));
 	answer(NBAR_OP_GROUP_ABORT, 3, -EBUSY, 0);
@@ -97,10 +84,6 @@ static void each_refusal_reaches_the_caller(void **state)
 		assert_int_equal(nbar_group_connect(g, &endpoint), status);
 		answer(NBAR_OP_GROUP_CONNECT, ++seq, status, 0);
 		assert_int_equal(nbar_group_connect_peers(g, &endpoint), status);
-		assert_int_equal(nbar_group_connect_start(g, &endpoint), 0);
-		answer(NBAR_OP_GROUP_CONNECT, ++seq, status, 0);
-		assert_int_equal(nbar_group_connect_test(g), status);
-		assert_int_equal(nbar_group_connect_test(g), -ENOTCONN);
 		assert_int_equal(nbar_post(g, NULL), -ENOTCONN);
 		answer_by(NBAR_OP_GROUP_CONNECT, ++seq,
 			  sizeof(struct nbar_reply) + sizeof(struct nbar_rep_group_connect), NULL,
@@ -109,8 +92,8 @@ static void each_refusal_reaches_the_caller(void **state)
 	}
 }
 
-/* As for a connect that waits: the NIC must miss no peers. */
-static void a_connect_in_parts_that_lacks_peers_is_an_error(void **state)
+/* After the last message, the NIC must miss no peers. */
+static void a_connect_that_lacks_peers_is_an_error(void **state)
 {
 	struct {
 		struct nbar_reply head;
@@ -121,7 +104,6 @@ static void a_connect_in_parts_that_lacks_peers_is_an_error(void **state)
 
 	(void)state;
 	open_groups(&g, 1);
-	assert_int_equal(nbar_group_connect_start(g, &endpoint), 0);
 	reply.head = (struct nbar_reply){
 		.magic = NBAR_ABI_MAGIC,
 		.version = NBAR_ABI_VERSION,
@@ -130,25 +112,9 @@ static void a_connect_in_parts_that_lacks_peers_is_an_error(void **state)
 		.seq = 2,
 	};
 	assert_int_equal(send(nic_end, &reply, sizeof(reply), 0), sizeof(reply));
-	assert_int_equal(nbar_group_connect_test(g), -EPROTO);
+	assert_int_equal(nbar_group_connect(g, &endpoint), -EPROTO);
 	assert_non_null(strstr(nbar_error(), "misses 3 peers"));
 	assert_int_equal(nbar_post(g, NULL), -ENOTCONN);
-}
-
-/* The library looks for a reply and finds the end of the NIC. An errno of an earlier call means
- * nothing. */
-static void an_end_is_no_interruption(void **state)
-{
-	struct nblib_call call = connect_call();
-	struct nblib_answer wanted = { 0 };
-
-	(void)state;
-	assert_int_equal(nblib_link_start(&port.link, &call, &wanted), 0);
-	heard(NBAR_OP_GROUP_CONNECT, 1);
-	close(nic_end);
-	nic_end = -1;
-	errno = EINTR;
-	assert_int_equal(nblib_link_finish(&port.link, &call, &wanted), -ENETDOWN);
 }
 
 /* --- structs --------------------------------------------------------------------------------- */
@@ -179,8 +145,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		REQUEST(each_request_takes_the_lock),
 		REQUEST(each_refusal_reaches_the_caller),
-		REQUEST(a_connect_in_parts_that_lacks_peers_is_an_error),
-		REQUEST(an_end_is_no_interruption),
+		REQUEST(a_connect_that_lacks_peers_is_an_error),
 		cmocka_unit_test(a_short_struct_is_filled_up),
 	};
 
