@@ -157,6 +157,38 @@ static void never_reads(void)
 	raw_close(&r);
 }
 
+/* A descriptor on its way counts for the user of the daemon until it is read: a client may have
+ * one. */
+static void unread_descriptors(void)
+{
+	const struct {
+		struct nbar_request head;
+		struct nbar_req_group_events body;
+	} ask = { .head = { .magic = NBAR_ABI_MAGIC,
+			    .version = NBAR_ABI_VERSION,
+			    .op = NBAR_OP_GROUP_EVENTS,
+			    .length = sizeof(ask) } };
+	const struct nbar_req_group_connect connect = { 0 };
+	struct nbar_page *page;
+	struct raw r;
+
+	dial(&r, "n0");
+	ok(raw_port_open(&r, NBAR_PORT_ANY) == 0 && raw_group_open(&r, "pairwise", 0, 1, 0) == 0 &&
+		   raw_ask(&r, NBAR_OP_GROUP_CONNECT, &connect, sizeof(connect)) == 0,
+	   "a port with a group");
+	page = r.page;
+	for (int i = 0; i < 3; i++)
+		raw_say(&r, &ask, sizeof(ask));
+	ok(raw_hear(&r) == 0, "a descriptor for a poller");
+	for (int i = 0; i < 2; i++)
+		ok(refused(&r, raw_hear(&r), -EINVAL, "is unread on this connection"),
+		   "none while one is unread");
+	ok(raw_say(&r, &ask, sizeof(ask)) == 0 && raw_hear(&r) == 0, "another when it is read");
+	ok(others_work(), "all goes on");
+	r.page = page;
+	raw_close(&r);
+}
+
 #define NFILE 80 /* more descriptors than the daemon itself has open */
 
 static void no_descriptors(void)
@@ -198,6 +230,8 @@ void adversary_requests(void)
 	ports();
 	crowds();
 	never_reads();
-	if (adversary_limits.daemon)
+	if (adversary_limits.daemon) {
+		unread_descriptors();
 		no_descriptors();
+	}
 }
