@@ -29,7 +29,7 @@ check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: tak
 	$(Q)$(MAKE) --no-print-directory check-verbs-nodeps
 
 check-verbs-nodeps: all $$(VERBS_BIN)
-	$(Q)BUILD=$(BUILD) TEST_TIMEOUT=1250 testbed/run $(VERBS_LIST)
+	$(Q)BUILD=$(BUILD) TEST_TIMEOUT=1850 testbed/run $(VERBS_LIST)
 
 # ROUNDS barriers of each plan. TEST_LIMIT and TEST_TIMEOUT, in seconds, are large on purpose.
 check-oracle-verbs: ROUNDS = 1000
