@@ -63,7 +63,7 @@ $(BUILD)/judge.%: testbed/bench/judge.c
 	$(Q)$(MPICC_$*) -std=c11 -D_DEFAULT_SOURCE $(WARN) $(CFLAGS) $< -o $@
 
 JUDGE_BIN = $(CLUSTER_MPI:%=$(BUILD)/judge.%)
-bench-judge: all $(BUILD)/cluster-hold $$(JUDGE_BIN) ## barriers of MPI programs with nbar and without, where NICs may have no core
+bench-judge: all $$(CLUSTER_BIN) $$(JUDGE_BIN) ## barriers of MPI programs with nbar and without, where NICs may have no core
 	$(Q)BUILD=$(BUILD) testbed/bench/judge.sh
 
 .PHONY: bench-fair bench-instructions bench-judge bench-loop bench-loss bench-loss-hosts bench-observe bench-wait
