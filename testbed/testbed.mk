@@ -17,7 +17,7 @@ $(UNIT_BIN): $(BUILD)/%: $$(call unit_obj,$$*) $(BUILD)/libinproc.a $(BUILD)/lib
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %libglue.a,$^) $(filter %.a,$^) $(filter %libnbfw.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
 
-$(BUILD)/test_hostnic $(BUILD)/test_hostnic_owner $(BUILD)/test_hostnic_share: | $(BUILD)/$(HOSTNIC_SO)
+$(BUILD)/test_hostnic $(BUILD)/test_hostnic_owner $(BUILD)/test_hostnic_share $(BUILD)/test_hostlib_reach: | $(BUILD)/$(HOSTNIC_SO)
 
 # A NIC daemon inside a test program.
 INPROC_OBJ := $(BUILD)/test/testbed/unit/inproc.o
