@@ -107,20 +107,20 @@ static void ports(void)
 #define NCROWD_MAX (2 * NBAR_PORTS_MAX + NBAR_ATTACHED_MAX + 8)
 
 /* True: the daemon has closed the connection, without a message. */
-static bool is_closed(const struct raw *r)
+static bool is_closed(int fd)
 {
 	char byte;
 
-	return recv(r->fd, &byte, 1, 0) == 0;
+	return recv(fd, &byte, 1, 0) == 0;
 }
 
 /* Idle connections must not block new clients. */
 static void crowds(void)
 {
-	static struct raw r[NCROWD_MAX];
+	static int fd[NCROWD_MAX];
 	const int crowd = (int)adversary_limits.clients + 8; /* more than the NIC accepts */
 	struct rlimit files;
-	struct raw last;
+	struct raw r, last;
 	int n = 0;
 
 	getrlimit(RLIMIT_NOFILE, &files);
@@ -129,16 +129,16 @@ static void crowds(void)
 		   crowd, (unsigned long long)files.rlim_cur);
 		return;
 	}
-	while (n < crowd && raw_dial(&r[n], adversary_run_dir, "n0"))
-		n++;
+	while (n < crowd && raw_dial(&r, adversary_run_dir, "n0"))
+		fd[n++] = r.fd;
 	dial(&last, "n0");
 	ok(n == crowd && raw_ask(&last, NBAR_OP_NIC_STAT, NULL, 0) == 0,
 	   "%d idle connections keep nobody out", n);
-	ok(is_closed(&r[0]) && raw_ask(&r[n - 1], NBAR_OP_NIC_STAT, NULL, 0) == 0,
+	ok(is_closed(fd[0]) && raw_ask(&r, NBAR_OP_NIC_STAT, NULL, 0) == 0,
 	   "the one that was idle longest had to go, the newest not");
 	raw_close(&last);
 	while (n > 0)
-		raw_close(&r[--n]);
+		close(fd[--n]);
 }
 
 /* A client that does not read must not stop the daemon. */
@@ -161,13 +161,6 @@ static void never_reads(void)
  * one. */
 static void unread_descriptors(void)
 {
-	const struct {
-		struct nbar_request head;
-		struct nbar_req_group_events body;
-	} ask = { .head = { .magic = NBAR_ABI_MAGIC,
-			    .version = NBAR_ABI_VERSION,
-			    .op = NBAR_OP_GROUP_EVENTS,
-			    .length = sizeof(ask) } };
 	const struct nbar_req_group_connect connect = { 0 };
 	struct nbar_page *page;
 	struct raw r;
@@ -178,7 +171,7 @@ static void unread_descriptors(void)
 	   "a port with a group");
 	page = r.page;
 	for (int i = 0; i < 3; i++)
-		raw_say(&r, &ask, sizeof(ask));
+		raw_say_events(&r);
 	/* The thread of a user serves its connections in turns: after these, it has seen all three.
 	 */
 	for (int i = 0; i < 10; i++)
@@ -187,7 +180,7 @@ static void unread_descriptors(void)
 	for (int i = 0; i < 2; i++)
 		ok(refused(&r, raw_hear(&r), -EINVAL, "is unread on this connection"),
 		   "none while one is unread");
-	ok(raw_say(&r, &ask, sizeof(ask)) == 0 && raw_hear(&r) == 0, "another when it is read");
+	ok(raw_say_events(&r) == 0 && raw_hear(&r) == 0, "another when it is read");
 	ok(others_work(), "all goes on");
 	r.page = page;
 	raw_close(&r);
@@ -209,7 +202,7 @@ static void no_descriptors(void)
 	prlimit(daemon.pid, RLIMIT_NOFILE, &few, NULL);
 	while (n < NFILE && raw_dial(&r[n], adversary_run_dir, "n0"))
 		n++;
-	ok(n == NFILE && is_closed(&r[0]) && raw_ask(&r[n - 1], NBAR_OP_NIC_STAT, NULL, 0) == 0,
+	ok(n == NFILE && is_closed(r[0].fd) && raw_ask(&r[n - 1], NBAR_OP_NIC_STAT, NULL, 0) == 0,
 	   "a daemon without descriptors drops the client that was idle longest");
 	while (n > 0)
 		raw_close(&r[--n]);

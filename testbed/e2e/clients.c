@@ -327,13 +327,6 @@ static bool member(struct raw *r, bool attacker)
 /* Returns the socket for a poller of cell 0. */
 static int events_of(struct raw *r)
 {
-	const struct {
-		struct nbar_request head;
-		struct nbar_req_group_events body;
-	} ask = { .head = { .magic = NBAR_ABI_MAGIC,
-			    .version = NBAR_ABI_VERSION,
-			    .op = NBAR_OP_GROUP_EVENTS,
-			    .length = sizeof(ask) } };
 	union {
 		struct cmsghdr align;
 		char byte[CMSG_SPACE(sizeof(int))];
@@ -345,7 +338,7 @@ static int events_of(struct raw *r)
 			      .msg_controllen = sizeof(rights) };
 	int fd = -1;
 
-	if (raw_say(r, &ask, sizeof(ask)) == 0 && recvmsg(r->fd, &msg, MSG_CMSG_CLOEXEC) > 0 &&
+	if (raw_say_events(r) == 0 && recvmsg(r->fd, &msg, MSG_CMSG_CLOEXEC) > 0 &&
 	    CMSG_FIRSTHDR(&msg))
 		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
 	return fd;

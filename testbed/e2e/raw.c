@@ -50,6 +50,19 @@ int raw_say(struct raw *r, const void *bytes, size_t n)
 	return send(r->fd, bytes, n, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+int raw_say_events(struct raw *r)
+{
+	const struct {
+		struct nbar_request head;
+		struct nbar_req_group_events body;
+	} ask = { .head = { .magic = NBAR_ABI_MAGIC,
+			    .version = NBAR_ABI_VERSION,
+			    .op = NBAR_OP_GROUP_EVENTS,
+			    .length = sizeof(ask) } };
+
+	return raw_say(r, &ask, sizeof(ask));
+}
+
 /* Maps the page if the reply carries one. */
 static void take_page(struct raw *r, struct msghdr *msg)
 {

@@ -30,6 +30,8 @@ void raw_close(struct raw *r);
 
 /* Sends these bytes as one message. 0 or negative errno. */
 int raw_say(struct raw *r, const void *bytes, size_t n);
+/* Asks for the socket of a poller of cell 0. */
+int raw_say_events(struct raw *r);
 
 /* Receives a reply and returns its status. RAW_NO_REPLY: there is none, or it is not
  * well-formed. */

@@ -345,8 +345,7 @@ static void test_levels(void **state)
 	}
 }
 
-/* The schedule of three, with a member that sends only after a receive, and one that receives in
- * two steps. LogGOPSim reads this text. */
+/* The schedule of pairwise exchange among three ranks, in the format that LogGOPSim reads. */
 static void test_goal(void **state)
 {
 	const struct nbfw_alg alg = { NBFW_ALG_PAIRWISE, 0 };
