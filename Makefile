@@ -65,12 +65,15 @@ $(foreach u,$(UNITS),$(eval $(call unit_rules,$(u))))
 deps: ## install the Debian packages that are missing (as root or through sudo)
 	$(Q)testbed/deps.sh
 
+# make demo and make check build with every processor, unless -j says how many.
+PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
 demo: deps ## N nodes synchronise through soft NICs: NIC-based against host-based
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) all
 	$(Q)$(BUILD)/nbar bench --nodes 2,4,8,16 --where nic,host --alg pairwise --wire ring -i 2000 -x 200 --launches 3
 
 check: deps ## all tests that need no privileges
-	$(Q)$(MAKE) --no-print-directory check-nodeps
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) check-nodeps
 
 check-nodeps: all $(TESTS)
 	$(Q)BUILD=$(BUILD) SAN=$(SAN) testbed/run $(TEST_LIST)
