@@ -60,6 +60,9 @@ done
 for words in --help --version --list-algs --list-wires "--nics 1 --check-config"; do
 	ok "nbar-nicd $words to a full disk" full "$BUILD/nbar-nicd" $words
 done
+# Each line is a write, and the last flush has nothing to do.
+ok "nbar stat --watch, line by line, to a full disk" full stdbuf -oL "$nbar" stat --watch 1
+ok "nbar-nicd, line by line, to a full disk" full stdbuf -oL "$BUILD/nbar-nicd" --list-algs
 ok "nbar trace -o a full disk" full "$nbar" trace -o /dev/full
 ok "nbar tune -o a full disk" full "$nbar" tune "$work/p" --emit c -o /dev/full
 

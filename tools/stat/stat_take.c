@@ -78,7 +78,7 @@ int stat_take(struct stat_targets *t)
 
 int stat_flush(void)
 {
-	if (!fflush(stdout))
+	if (!fflush(stdout) && !ferror(stdout))
 		return 0;
 	tool_error("cannot write to stdout: %s", strerror(errno));
 	return TOOL_FAILED;

@@ -279,7 +279,7 @@ int main(int argc, char **argv)
 	static struct nicd d;
 	int rc = options_parse(argc, argv, &o), lock, stop_fd;
 
-	if (rc == 0 && fflush(stdout) != 0) {
+	if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
 		log_error("cannot write to stdout: %s; make room there", strerror(errno));
 		return 1;
 	}
