@@ -38,9 +38,6 @@ extern "C" {
 #define NBAR_VERSION_MINOR 1
 #define NBAR_VERSION (NBAR_VERSION_MAJOR << 16 | NBAR_VERSION_MINOR)
 
-/* NBAR_VERSION of the library that the program runs with. Any thread; no errors. */
-uint32_t nbar_version(void);
-
 struct nbar_port;  /* a port of a NIC, opened by this process */
 struct nbar_group; /* this process's member of a group */
 
@@ -202,7 +199,7 @@ struct nbar_team {
 	uint64_t released; /* completion word without a group; not in the cache line of the count */
 	uint64_t reserved1[15];
 	uint32_t size, kind, ways, lines;
-	uint32_t local, joined;
+	uint32_t local, reserved3;
 	uint64_t broken;
 	struct nbar_group *group;
 	struct nbar_wait_policy wait;

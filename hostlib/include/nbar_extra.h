@@ -126,9 +126,6 @@ int nbar_team_size(const char *kind, uint32_t size, size_t *bytes);
  * -EINVAL no such kind, not aligned; -ERANGE beyond NBAR_TEAM_MAX; -ENOSPC length is too small. */
 int nbar_team_setup(struct nbar_team *team, size_t length, const struct nbar_team_attr *attr);
 
-/* Draws a number for a thread that has none: 0, 1, 2, ... -ENOSPC: all numbers are given out. */
-int nbar_team_join(struct nbar_team *team);
-
 /* nbar_team_barrier for any kind. me: the number of the calling thread, 0 to size - 1; two threads
  * must not use the same number at the same time. -ERANGE: there is no such thread. */
 int nbar_team_barrier_as(struct nbar_team *team, uint32_t me);

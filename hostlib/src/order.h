@@ -196,17 +196,6 @@ static inline uint64_t order_team_broken(const uint64_t *broken)
 	return __atomic_load_n(broken, __ATOMIC_RELAXED);
 }
 
-/* Draws the next number below size; returns size if none is left. Relaxed: it orders nothing. */
-static inline uint32_t order_team_join(uint32_t *joined, uint32_t size)
-{
-	uint32_t n = __atomic_load_n(joined, __ATOMIC_RELAXED);
-
-	while (n < size && !__atomic_compare_exchange_n(joined, &n, n + 1, true, __ATOMIC_RELAXED,
-							__ATOMIC_RELAXED))
-		;
-	return n;
-}
-
 /* --- processes of this node ------------------------------------------------------------------ */
 
 /*

@@ -113,18 +113,6 @@ int nbar_team_init(struct nbar_team *team, uint32_t size, struct nbar_group *gro
 	return setup(team, sizeof(*team), &attr);
 }
 
-int nbar_team_join(struct nbar_team *team)
-{
-	uint32_t me = order_team_join(&team->joined, team->size);
-
-	if (me < team->size)
-		return (int)me;
-	return nblib_fail(-ENOSPC,
-			  "all %u threads of the team have joined: it was prepared for no "
-			  "more",
-			  team->size);
-}
-
 static int no_such_thread(const struct nbar_team *team, uint32_t me)
 {
 	return nblib_fail(-ERANGE, "thread %u: a team of %u has threads 0 to %u", me, team->size,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * version.c - versions of the library and of its API structs: reads a struct of another version.
+ * version.c - reads an API struct of another version of the library.
  *
  * Called when something is opened, never on the path of a barrier.
  */
@@ -8,11 +8,6 @@
 #include <string.h>
 
 #include "internal.h"
-
-uint32_t nbar_version(void)
-{
-	return NBAR_VERSION;
-}
 
 int nblib_struct_read(const char *name, void *to, size_t ours, size_t least, const void *from,
 		      uint32_t theirs)

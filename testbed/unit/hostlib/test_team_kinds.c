@@ -332,22 +332,6 @@ static void bad_teams_are_refused(void **state)
 	free(team);
 }
 
-static void threads_draw_numbers(void **state)
-{
-	(void)state;
-	for (size_t k = 0; k < NKIND; k++) {
-		struct nbar_team *team = team_new(kinds[k], 16);
-
-		for (int i = 0; i < 16; i++)
-			assert_int_equal(nbar_team_join(team), i);
-		for (int i = 0; i < 3; i++)
-			assert_int_equal(nbar_team_join(team), -ENOSPC);
-		assert_int_equal(team->joined, 16);
-		assert_non_null(strstr(nbar_error(), "16"));
-		free(team);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,7 +344,6 @@ int main(void)
 		cmocka_unit_test(memory_is_what_it_says),
 		cmocka_unit_test(a_power_needs_no_round_more),
 		cmocka_unit_test(bad_teams_are_refused),
-		cmocka_unit_test(threads_draw_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
