@@ -405,12 +405,12 @@ void nbfw_step(struct nbfw_state *s, const struct nbar_plan *p, const struct nbf
 	a->verdict = NBFW_BAD;
 }
 
-/* I1..I8 as in PROTOCOL.md. */
 int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p)
 {
 	uint32_t now = s->epoch & 1;
 	bool is_idle = !s->running && s->cause == NBAR_STATUS_OK;
 
+	/* I1: `running` is 0 or 1, and the sets have the length of the plan. */
 	if (s->running > 1 || s->words != (uint8_t)((p->nrecv + 31) / 32))
 		return 1;
 	/* I2: a running member is in a step, and the token of slot `want` is missing. */

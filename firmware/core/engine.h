@@ -132,7 +132,7 @@ uint32_t nbfw_missing_count(const struct nbfw_state *s, const struct nbar_plan *
 /* Tells the engine that the source of this slot is alive: it is not silent in this window. */
 void nbfw_hear(struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot);
 
-/* Number of the first invariant of PROTOCOL.md that does not hold, or 0. */
+/* Number of the first of the invariants I1 to I8 that does not hold, or 0. */
 int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p);
 
 #endif

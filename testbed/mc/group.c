@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * group.c - model checking of the engine: tries all interleavings of hosts, timers and a bad
- * network in a small group. group.h has the world; PROTOCOL.md, "Model checking", has the results.
+ * network in a small group. group.h has the world; PROTOCOL.md, "Model checking", the properties.
  *
  * Speaks TAP: each configuration is a test. A bad run is printed as a message sequence chart.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * nics.c - model checking of the NIC loop: groups that open, connect, close and linger, in every
- * order of events. nics.h has the world; PROTOCOL.md, "Model checking", has the results.
+ * order of events. nics.h has the world; PROTOCOL.md, "Model checking", the properties.
  *
  * Speaks TAP: each configuration is a test. A bad run is printed as a message sequence chart.
  */

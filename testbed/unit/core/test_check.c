@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_check.c - nbfw_check finds each violation of the invariants of PROTOCOL.md: the test takes a
+ * test_check.c - nbfw_check finds each violation of the invariants I1 to I8: the test takes a
  * valid state and violates each invariant in it.
  */
 #include "engine.h"
