@@ -9,8 +9,9 @@
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include <nbar_extra.h>
+#include <nbar.h>
 
 #define TEAM 4u
 #define ROUNDS 1000u
@@ -20,7 +21,7 @@ static struct nbar_port *port[2];
 static struct nbar_group *group[2];
 
 /* Two members in one process pass their endpoint addresses in memory. */
-static int meet(const char *nic)
+static int connect_both(const char *nic)
 {
 	struct nbar_endpoint endpoint[2];
 
@@ -48,7 +49,21 @@ static int prepare(unsigned i, const char *kind)
 	team[i] = aligned_alloc(128, bytes);
 	if (!team[i])
 		return -1;
-	return nbar_team_setup(team[i], bytes, &attr);
+	return nbar_team_init(team[i], bytes, &attr);
+}
+
+/* A barrier in phases: the thread could compute until test returns 1. */
+static int meet_later(struct nbar_team *mine, const char *kind, unsigned me)
+{
+	uint32_t ticket;
+	int rc;
+
+	if (strcmp(kind, "sense-reverse") != 0)
+		return nbar_team_barrier(mine, me);
+	rc = nbar_team_post(mine, me, &ticket);
+	if (rc == 0)
+		rc = nbar_team_test(mine, ticket);
+	return rc == 0 ? nbar_team_wait(mine, ticket) : rc;
 }
 
 int main(int argc, char **argv)
@@ -58,7 +73,7 @@ int main(int argc, char **argv)
 	unsigned long at[2 * TEAM] = { 0 }, early = 0;
 	double start, took = 0;
 
-	if (argc > 2 && meet(argv[2]) < 0) {
+	if (argc > 2 && connect_both(argv[2]) < 0) {
 		fprintf(stderr, "openmp: %s\n", nbar_error());
 		return 1;
 	}
@@ -77,11 +92,11 @@ int main(int argc, char **argv)
 
 		for (unsigned i = 1; i <= ROUNDS && !failed; i++) {
 			at[me] = i;
-			failed += nbar_team_barrier_as(mine, me % TEAM) < 0;
+			failed += nbar_team_barrier(mine, me % TEAM) < 0;
 			for (unsigned t = 0; t < nteam * TEAM; t++)
 				early += at[t] < i;
 			/* No thread goes on before all threads have looked. */
-			failed += nbar_team_barrier_as(mine, me % TEAM) < 0;
+			failed += meet_later(mine, kind, me % TEAM) < 0;
 		}
 		if (failed)
 			fprintf(stderr, "openmp: %s\n", nbar_error());

@@ -210,22 +210,37 @@ __attribute__((aligned(128)))
 #endif
 ;
 
-/* Prepares a team of size threads over group (or NULL). While a team uses a group, nothing else may
- * post on the group. -EINVAL: size 0. -ERANGE: beyond NBAR_TEAM_MAX. -EBUSY: the group has a
- * barrier under way. -EPERM: this process is only attached to the group. */
-int nbar_team_init(struct nbar_team *team, uint32_t size, struct nbar_group *group);
+struct nbar_team_attr {
+	uint32_t struct_size;     /* see above */
+	uint32_t size;            /* threads */
+	const char *kind;         /* how they meet: see nbar_extra.h. NULL: "sense-reverse" */
+	struct nbar_group *group; /* or NULL */
+	int local; /* with a group, not 0: one thread polls for it and then wakes the others */
+};
 
-/* Waits for all threads of the team, and for all members of the group. 0, or an error as nbar_wait
+/* Computes the bytes of a team of a kind: struct nbar_team and the memory behind it. For kind NULL
+ * it is sizeof(struct nbar_team). */
+int nbar_team_size(const char *kind, uint32_t size, size_t *bytes);
+
+/* Prepares a team in length bytes at team, aligned to 128. While a team uses a group, nothing else
+ * may post on the group. -EINVAL: size 0, no such kind, not aligned. -ERANGE: beyond NBAR_TEAM_MAX.
+ * -ENOSPC: length is too small. -EBUSY: the group has a barrier under way. -EPERM: this process is
+ * only attached to the group. */
+int nbar_team_init(struct nbar_team *team, size_t length, const struct nbar_team_attr *attr);
+
+/* Waits for all threads of the team, and for all members of the group. Exactly `size` threads must
+ * call it. me: the number of the calling thread, 0 to size - 1; two threads must not use the same
+ * number at the same time, except in a team of kind "sense-reverse". 0, or an error as nbar_wait
  * (final, for every thread), but never -ETIME: the threads also wait for a NIC that does not run.
- * Exactly `size` threads must call it. -EINVAL: the kind (see nbar_extra.h) needs the number of the
- * thread: call nbar_team_barrier_as. */
-int nbar_team_barrier(struct nbar_team *team);
+ * -ERANGE: there is no such thread. */
+int nbar_team_barrier(struct nbar_team *team, uint32_t me);
 
-/* The barrier in phases: a thread calls post, computes, and then calls test until it returns 1, or
- * finish, which waits. Then the thread may call post again. Errors as nbar_team_barrier. */
-int nbar_team_post(struct nbar_team *team, uint32_t *ticket);
+/* The same in phases: a thread calls post, computes, and then calls test until it returns 1, or
+ * wait. Then the thread may call post again. Errors as nbar_team_barrier; -EINVAL: the kind is not
+ * "sense-reverse", or `local` is set. */
+int nbar_team_post(struct nbar_team *team, uint32_t me, uint32_t *ticket);
 int nbar_team_test(struct nbar_team *team, uint32_t ticket);
-int nbar_team_finish(struct nbar_team *team, uint32_t ticket);
+int nbar_team_wait(struct nbar_team *team, uint32_t ticket);
 
 #ifdef __cplusplus
 }

@@ -89,7 +89,7 @@ struct nbar_signal_in {
 int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out);
 
 /*
- * Teams of all kinds: struct nbar_team of nbar.h, and memory behind it.
+ * The kinds of a team (nbar.h): how its threads meet.
  *
  * "sense-reverse"
  *     Each thread counts down by one fetch-and-sub; the last thread releases all. The epoch, in the
@@ -111,34 +111,15 @@ int nbar_signal_recv(struct nbar_port *port, struct nbar_signal_in *out);
  */
 #define NBAR_TEAM_WAYS_MAX 16u
 
-struct nbar_team_attr {
-	uint32_t struct_size; /* as in nbar.h */
-	uint32_t size;
-	const char *kind; /* NULL: "sense-reverse" */
-	struct nbar_group *group;
-	int local; /* with a group, not 0: one thread polls for it and then wakes the others */
-};
-
-/* Computes the bytes of a team of a kind: struct nbar_team and the memory behind it. */
-int nbar_team_size(const char *kind, uint32_t size, size_t *bytes);
-
-/* Prepares a team of any kind in length bytes at team, aligned to 128. Errors: as nbar_team_init;
- * -EINVAL no such kind, not aligned; -ERANGE beyond NBAR_TEAM_MAX; -ENOSPC length is too small. */
-int nbar_team_setup(struct nbar_team *team, size_t length, const struct nbar_team_attr *attr);
-
-/* nbar_team_barrier for any kind. me: the number of the calling thread, 0 to size - 1; two threads
- * must not use the same number at the same time. -ERANGE: there is no such thread. */
-int nbar_team_barrier_as(struct nbar_team *team, uint32_t me);
-
 /*
  * The barrier in two halves, for a team without a group; the caller does its own work between them.
  * All threads call arrive. In one thread, arrive returns 1 after all have arrived: this thread does
- * the work, and then must call release. In the other threads, arrive returns 0: they must call wait
- * at once. ticket: as arrive has set it in the same thread.
+ * the work, and then must call release. In the other threads, arrive returns 0: they must call
+ * await at once. ticket: as arrive has set it in the same thread.
  */
 int nbar_team_arrive(struct nbar_team *team, uint32_t me, uint32_t *ticket);
 int nbar_team_release(struct nbar_team *team, uint32_t me, uint32_t ticket);
-int nbar_team_wait(struct nbar_team *team, uint32_t me, uint32_t ticket);
+int nbar_team_await(struct nbar_team *team, uint32_t me, uint32_t ticket);
 
 /*
  * Several processes of a node may share one member of a group: one process opens port and group,

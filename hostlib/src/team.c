@@ -12,9 +12,6 @@
 #include "internal.h"
 #include "order.h"
 
-/* In a sense-reverse team, a thread has no number. */
-enum { ANY_THREAD };
-
 /* Takes the settings from the group or from the environment. */
 static int begin(struct nbar_team *team, const struct nbar_team_attr *attr)
 {
@@ -75,11 +72,16 @@ int nbar_team_size(const char *kind, uint32_t size, size_t *bytes)
 	return 0;
 }
 
-static int setup(struct nbar_team *team, size_t length, const struct nbar_team_attr *attr)
+int nbar_team_init(struct nbar_team *team, size_t length, const struct nbar_team_attr *attr)
 {
+	const size_t least = offsetof(struct nbar_team_attr, local) + sizeof(attr->local);
+	struct nbar_team_attr ours;
 	struct nbar_team made;
-	int err = describe(&made, attr->kind, attr->size);
+	int err = nblib_struct_read("nbar_team_attr", &ours, sizeof(ours), least, attr,
+				    attr->struct_size);
 
+	if (err == 0)
+		err = describe(&made, ours.kind, ours.size);
 	if (err)
 		return err;
 	if ((uintptr_t)team % _Alignof(struct nbar_team) != 0)
@@ -89,28 +91,11 @@ static int setup(struct nbar_team *team, size_t length, const struct nbar_team_a
 		return nblib_fail(-ENOSPC,
 				  "a team of %u threads of kind %s takes %llu bytes, and it got "
 				  "%llu: ask nbar_team_size",
-				  attr->size, attr->kind ? attr->kind : "sense-reverse",
+				  ours.size, ours.kind ? ours.kind : "sense-reverse",
 				  (unsigned long long)nblib_kind_bytes(&made),
 				  (unsigned long long)length);
 	*team = made;
-	return begin(team, attr);
-}
-
-int nbar_team_setup(struct nbar_team *team, size_t length, const struct nbar_team_attr *attr)
-{
-	const size_t least = offsetof(struct nbar_team_attr, local) + sizeof(attr->local);
-	struct nbar_team_attr ours;
-	int err = nblib_struct_read("nbar_team_attr", &ours, sizeof(ours), least, attr,
-				    attr->struct_size);
-
-	return err ? err : setup(team, length, &ours);
-}
-
-int nbar_team_init(struct nbar_team *team, uint32_t size, struct nbar_group *group)
-{
-	const struct nbar_team_attr attr = { .size = size, .group = group };
-
-	return setup(team, sizeof(*team), &attr);
+	return begin(team, &ours);
 }
 
 static int no_such_thread(const struct nbar_team *team, uint32_t me)
@@ -204,15 +189,7 @@ static int barrier_group(struct nbar_team *team, uint32_t me)
 	return err;
 }
 
-int nbar_team_barrier(struct nbar_team *team)
-{
-	if (team->kind != NBLIB_SENSE_REVERSE)
-		return nblib_fail(-EINVAL, "threads of this kind of team have numbers: call "
-					   "nbar_team_barrier_as");
-	return team->group ? barrier_group(team, ANY_THREAD) : barrier_alone(team, ANY_THREAD);
-}
-
-int nbar_team_barrier_as(struct nbar_team *team, uint32_t me)
+int nbar_team_barrier(struct nbar_team *team, uint32_t me)
 {
 	if (me >= team->size)
 		return no_such_thread(team, me);
@@ -225,20 +202,21 @@ static int check_phases(const struct nbar_team *team)
 {
 	if (team->kind == NBLIB_SENSE_REVERSE && !team->local)
 		return 0;
-	return nblib_fail(-EINVAL, "a team in phases must be of kind sense-reverse, and all of its "
-				   "threads must poll: call nbar_team_init");
+	return nblib_fail(-EINVAL, "only a team of kind sense-reverse can post, test and wait, and "
+				   "only if its attribute local is 0: call nbar_team_barrier");
 }
 
-int nbar_team_post(struct nbar_team *team, uint32_t *ticket)
+int nbar_team_post(struct nbar_team *team, uint32_t me, uint32_t *ticket)
 {
 	int last = check_phases(team);
 
 	if (last)
 		return last;
-	last = team->group ? post_group(team, ANY_THREAD, ticket)
-			   : nblib_kind_arrive(team, ANY_THREAD, ticket);
+	if (me >= team->size)
+		return no_such_thread(team, me);
+	last = team->group ? post_group(team, me, ticket) : nblib_kind_arrive(team, me, ticket);
 	if (last > 0 && !team->group)
-		nblib_kind_release(team, ANY_THREAD, *ticket);
+		nblib_kind_release(team, me, *ticket);
 	return last < 0 ? last : 0;
 }
 
@@ -261,7 +239,7 @@ int nbar_team_test(struct nbar_team *team, uint32_t ticket)
 	return 0;
 }
 
-int nbar_team_finish(struct nbar_team *team, uint32_t ticket)
+int nbar_team_wait(struct nbar_team *team, uint32_t ticket)
 {
 	int rc = check_phases(team);
 
@@ -269,7 +247,7 @@ int nbar_team_finish(struct nbar_team *team, uint32_t ticket)
 		return rc;
 	if (team->group)
 		return wait_nic(team, ticket);
-	nblib_kind_wait(team, ANY_THREAD, ticket);
+	nblib_kind_wait(team, 0, ticket);
 	return 0;
 }
 
@@ -281,7 +259,7 @@ static int check_half(const struct nbar_team *team, uint32_t me)
 		return no_such_thread(team, me);
 	if (team->group)
 		return nblib_fail(-EINVAL, "this team posts the barrier of a group itself: call "
-					   "nbar_team_barrier_as");
+					   "nbar_team_barrier");
 	return 0;
 }
 
@@ -301,7 +279,7 @@ int nbar_team_release(struct nbar_team *team, uint32_t me, uint32_t ticket)
 	return err;
 }
 
-int nbar_team_wait(struct nbar_team *team, uint32_t me, uint32_t ticket)
+int nbar_team_await(struct nbar_team *team, uint32_t me, uint32_t ticket)
 {
 	int err = check_half(team, me);
 

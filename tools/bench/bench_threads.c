@@ -38,7 +38,7 @@ static struct nbar_team *make_team(const struct bench_host *h, const struct benc
 	size_t bytes;
 
 	if (nbar_team_size(c->kind, c->threads, &bytes) ||
-	    posix_memalign((void **)&team, 128, bytes) || nbar_team_setup(team, bytes, &attr)) {
+	    posix_memalign((void **)&team, 128, bytes) || nbar_team_init(team, bytes, &attr)) {
 		free(team);
 		return NULL;
 	}
@@ -69,12 +69,12 @@ static int barrier(const struct thread *t)
 	int last, r;
 
 	if (t->m->group)
-		return nbar_team_barrier_as(t->team, t->me);
+		return nbar_team_barrier(t->team, t->me);
 	last = nbar_team_arrive(t->team, t->me, &ticket);
 	if (last < 0)
 		return last;
 	if (!last)
-		return nbar_team_wait(t->team, t->me, ticket);
+		return nbar_team_await(t->team, t->me, ticket);
 	r = cross(t);
 	return r ? r : nbar_team_release(t->team, t->me, ticket);
 }

@@ -35,7 +35,7 @@ static struct line {
 static void run_team(void *arg, uint32_t me)
 {
 	(void)arg;
-	nbar_team_barrier_as(team, me);
+	nbar_team_barrier(team, me);
 }
 
 static void run_posix(void *arg, uint32_t me)
@@ -146,7 +146,7 @@ static int prepare_team(const char *kind)
 
 	if (nbar_team_size(kind, loop.threads, &bytes) == 0) {
 		team = aligned_alloc(128, bytes);
-		if (team && nbar_team_setup(team, bytes, &attr) == 0)
+		if (team && nbar_team_init(team, bytes, &attr) == 0)
 			return 0;
 	}
 	tool_error("%s", team ? nbar_error() : "no memory for the team");

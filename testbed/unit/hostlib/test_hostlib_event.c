@@ -12,6 +12,7 @@
 #include "cluster.h"
 #include "unit/nics.h"
 #include "unit/unit.h"
+#include "unit/hostlib/team.h"
 
 #define NICS 3u
 
@@ -205,7 +206,7 @@ static void *wait_main(void *arg)
 {
 	struct waiter *w = arg;
 
-	w->rc = w->team ? nbar_team_barrier(w->team) : nbar_wait(w->g, w->ticket, NBAR_FOREVER);
+	w->rc = w->team ? nbar_team_barrier(w->team, 0) : nbar_wait(w->g, w->ticket, NBAR_FOREVER);
 	return NULL;
 }
 
@@ -296,7 +297,7 @@ static void an_abort_frees_a_team(void **state)
 
 	(void)state;
 	cluster_start(&c, 2, NICS, "pairwise");
-	require_ok(nbar_team_init(&team, 3, c.g[0])); /* the third thread never arrives */
+	require_ok(team_init(&team, 3, c.g[0])); /* the third thread never arrives */
 	for (uint32_t i = 0; i < 2; i++) {
 		w[i] = (struct waiter){ .team = &team };
 		assert_int_equal(pthread_create(&thread[i], NULL, wait_main, &w[i]), 0);

@@ -12,6 +12,7 @@
 
 #include "unit/unit.h"
 #include "internal.h"
+#include "unit/hostlib/team.h"
 
 #define CELL 5u
 
@@ -289,7 +290,7 @@ static void a_nic_that_goes_on_is_waited_for(void **state)
 
 static void *team_main(void *arg)
 {
-	return (void *)(intptr_t)nbar_team_barrier(arg);
+	return (void *)(intptr_t)nbar_team_barrier(arg, 0);
 }
 
 /* No thread can wait for the barrier of a team again, so a team keeps waiting for a NIC that stands
@@ -301,7 +302,7 @@ static void a_team_waits_for_a_nic_that_stands_still(void **state)
 	void *rc;
 
 	(void)state;
-	assert_int_equal(nbar_team_init(&team, 1, &group), 0);
+	assert_int_equal(team_init(&team, 1, &group), 0);
 	page.life = 7;
 	nblib_life_look(&group, nblib_now_ns());
 	group.life_mute = NBLIB_MUTE_NS;

@@ -9,6 +9,7 @@
 #include "cluster.h"
 #include "unit/nics.h"
 #include "unit/unit.h"
+#include "unit/hostlib/team.h"
 
 #define NICS 3u
 
@@ -29,12 +30,12 @@ static void *phases_main(void *arg)
 
 	for (uint32_t i = 1; i <= ROUNDS && p->rc >= 0; i++) {
 		__atomic_store_n(&p->seen[p->me], i, __ATOMIC_RELAXED);
-		p->rc = nbar_team_post(p->team, &ticket);
+		p->rc = nbar_team_post(p->team, p->me, &ticket);
 		if (p->rc == 0 && (i + p->me) % 2)
 			while ((p->rc = nbar_team_test(p->team, ticket)) == 0)
 				breathe();
 		else if (p->rc == 0)
-			p->rc = nbar_team_finish(p->team, ticket);
+			p->rc = nbar_team_wait(p->team, ticket);
 		for (uint32_t t = 0; p->rc >= 0 && t < THREADS; t++)
 			if (__atomic_load_n(&p->seen[t], __ATOMIC_RELAXED) - i > 1)
 				p->rc = -EBADMSG;
@@ -51,7 +52,7 @@ static void run_phases(struct nbar_group *const g[2], uint32_t nteam)
 
 	for (uint32_t i = 0; i < nteam * THREADS; i++) {
 		if (i % THREADS == 0)
-			require_ok(nbar_team_init(&team[i / THREADS], THREADS, g[i / THREADS]));
+			require_ok(team_init(&team[i / THREADS], THREADS, g[i / THREADS]));
 		p[i] = (struct phases){ &team[i / THREADS], i % THREADS, seen[i / THREADS], 0 };
 	}
 	for (uint32_t i = 0; i < nteam * THREADS; i++)
@@ -83,16 +84,16 @@ static void a_team_in_phases_sees_a_failure(void **state)
 
 	(void)state;
 	cluster_start(&c, 2, NICS, "pairwise");
-	require_ok(nbar_team_init(&team, 2, c.g[0]));
-	require_ok(nbar_team_post(&team, &ticket));
+	require_ok(team_init(&team, 2, c.g[0]));
+	require_ok(nbar_team_post(&team, 0, &ticket));
 	assert_int_equal(nbar_team_test(&team, ticket), 0);
 	nbar_group_close(c.g[1]);
 	/* The last thread of the team may find the failure before or after its post. */
-	rc = nbar_team_post(&team, &ticket);
+	rc = nbar_team_post(&team, 0, &ticket);
 	while (rc == 0)
 		rc = nbar_team_test(&team, ticket);
 	assert_int_equal(rc, -ESHUTDOWN);
-	assert_int_equal(nbar_team_finish(&team, 1), -ESHUTDOWN);
+	assert_int_equal(nbar_team_wait(&team, 1), -ESHUTDOWN);
 	cluster_end(&c);
 }
 
@@ -106,10 +107,10 @@ static void only_one_kind_has_phases(void **state)
 	(void)state;
 	require_ok(nbar_team_size("mcs", 2, &bytes));
 	team = aligned_alloc(128, bytes);
-	require_ok(nbar_team_setup(team, bytes, &attr));
-	assert_int_equal(nbar_team_post(team, &ticket), -EINVAL);
+	require_ok(nbar_team_init(team, bytes, &attr));
+	assert_int_equal(nbar_team_post(team, 0, &ticket), -EINVAL);
 	assert_int_equal(nbar_team_test(team, 1), -EINVAL);
-	assert_int_equal(nbar_team_finish(team, 1), -EINVAL);
+	assert_int_equal(nbar_team_wait(team, 1), -EINVAL);
 	free(team);
 }
 

@@ -51,7 +51,7 @@ static int halves(struct run *run, uint32_t me, uint64_t i)
 	if (last < 0)
 		return last;
 	if (!last)
-		return nbar_team_wait(run->team, me, ticket);
+		return nbar_team_await(run->team, me, ticket);
 	for (uint32_t n = 0; n < run->size; n++)
 		if (run->entered[i % 2][n] != i)
 			return -EINVAL;
@@ -77,9 +77,9 @@ static void *thread_main(void *arg)
 		if (run->split) {
 			t->bad += halves(run, t->me, i) != 0;
 			t->bad += run->alone != i;
-			t->bad += nbar_team_barrier_as(run->team, t->me) != 0;
+			t->bad += nbar_team_barrier(run->team, t->me) != 0;
 		} else {
-			t->bad += nbar_team_barrier_as(run->team, t->me) != 0;
+			t->bad += nbar_team_barrier(run->team, t->me) != 0;
 		}
 		for (uint32_t n = 0; n < run->size; n++)
 			t->bad += entered[n] != i;
@@ -101,7 +101,7 @@ static struct nbar_team *team_new(const char *kind, uint32_t size)
 	team = aligned_alloc(_Alignof(struct nbar_team), bytes);
 	assert_non_null(team);
 	memset(team, 0xa5, bytes);
-	require(nbar_team_setup(team, bytes, &attr) == 0, "%s", nbar_error());
+	require(nbar_team_init(team, bytes, &attr) == 0, "%s", nbar_error());
 	return team;
 }
 
@@ -248,13 +248,13 @@ static void memory_is_what_it_says(void **state)
 			memory = aligned_alloc(128, bytes + 128);
 			memset(memory, 0xa5, bytes + 128);
 			run.team = (struct nbar_team *)memory;
-			require(nbar_team_setup(run.team, bytes, &attr) == 0, "%s", nbar_error());
+			require(nbar_team_init(run.team, bytes, &attr) == 0, "%s", nbar_error());
 			run_threads(&run, kinds[k]);
 			for (size_t i = bytes; i < bytes + 128; i++)
 				require(memory[i] == 0xa5, "%s of %u writes beyond its end",
 					kinds[k], size);
 			if (bytes > sizeof(struct nbar_team)) {
-				assert_int_equal(nbar_team_setup(run.team, bytes - 1, &attr),
+				assert_int_equal(nbar_team_init(run.team, bytes - 1, &attr),
 						 -ENOSPC);
 				assert_non_null(strstr(nbar_error(), kinds[k]));
 			}
@@ -287,7 +287,7 @@ static void setup_refused(int err, uint32_t size, const char *kind, const char *
 	static struct nbar_team team[64];
 	size_t bytes = 77;
 
-	assert_int_equal(nbar_team_setup(team, sizeof(team), &attr), err);
+	assert_int_equal(nbar_team_init(team, sizeof(team), &attr), err);
 	require(strstr(nbar_error(), word) != NULL, "\"%s\" does not say \"%s\"", nbar_error(),
 		word);
 	assert_int_equal(nbar_team_size(kind, size, &bytes), err);
@@ -316,19 +316,16 @@ static void bad_teams_are_refused(void **state)
 	setup_refused(-EINVAL, 4, "dissemination:4294967297", "dissemination:1");
 
 	team = team_new("mcs", 4);
-	assert_int_equal(nbar_team_setup((struct nbar_team *)((char *)team + 64), 4096, &attr),
+	assert_int_equal(nbar_team_init((struct nbar_team *)((char *)team + 64), 4096, &attr),
 			 -EINVAL);
 	assert_non_null(strstr(nbar_error(), "128"));
-	/* A thread without a number gets an error that says so; a number beyond the size is
-	 * refused. */
-	assert_int_equal(nbar_team_barrier(team), -EINVAL);
-	assert_non_null(strstr(nbar_error(), "nbar_team_barrier_as"));
-	assert_int_equal(nbar_team_barrier_as(team, 4), -ERANGE);
-	assert_int_equal(nbar_team_barrier_as(team, 5), -ERANGE);
+	/* A number beyond the size is refused. */
+	assert_int_equal(nbar_team_barrier(team, 4), -ERANGE);
+	assert_int_equal(nbar_team_barrier(team, 5), -ERANGE);
 	assert_string_equal(nbar_error(), "thread 5: a team of 4 has threads 0 to 3");
 	assert_int_equal(nbar_team_arrive(team, 4, &ticket), -ERANGE);
 	assert_int_equal(nbar_team_release(team, 4, 1), -ERANGE);
-	assert_int_equal(nbar_team_wait(team, 4, 1), -ERANGE);
+	assert_int_equal(nbar_team_await(team, 4, 1), -ERANGE);
 	free(team);
 }
 

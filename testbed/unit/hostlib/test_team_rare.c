@@ -10,6 +10,7 @@
 #include "internal.h"
 #include "order.h"
 #include "unit/nics.h"
+#include "unit/hostlib/team.h"
 
 /* Before they sleep, two threads spin in their own loop. The loop ends, even if the barrier is
  * complete at once, or never completes. */
@@ -20,13 +21,13 @@ static void two_threads_spin_for_a_while(void **state)
 	uint32_t ticket;
 
 	(void)state;
-	require_ok(nbar_team_init(&team, 2, NULL));
+	require_ok(team_init(&team, 2, NULL));
 	team.wait.spin_us = 20; /* also on one processor */
 	assert_int_equal(nbar_team_arrive(&team, 0, &ticket), 0);
 	assert_int_equal(ticket, 1);
 	assert_int_equal(nbar_team_arrive(&team, 1, &ticket), 1);
 	require_ok(nbar_team_release(&team, 1, ticket));
-	require_ok(nbar_team_wait(&team, 0, ticket));
+	require_ok(nbar_team_await(&team, 0, ticket));
 	team.group = &aborted;
 	assert_false(nblib_kind_wait(&team, 0, ticket + 1));
 }
@@ -40,7 +41,7 @@ static void a_release_ends_the_barrier(void **state)
 
 	(void)state;
 	for (uint32_t size = 1; size <= 6; size++) {
-		require_ok(nbar_team_init(&team, size, NULL));
+		require_ok(team_init(&team, size, NULL));
 		team.wait.spin_us = 20;
 		for (uint32_t i = 1; i <= size; i++)
 			assert_int_equal(nbar_team_arrive(&team, 0, &ticket), i == size);
@@ -51,10 +52,10 @@ static void a_release_ends_the_barrier(void **state)
 		require_ok(nbar_team_release(&team, 0, ticket));
 		assert_true(nblib_kind_reached(&team, ticket));
 		for (uint32_t i = 1; i <= size; i++) {
-			require_ok(nbar_team_post(&team, &ticket));
+			require_ok(nbar_team_post(&team, 0, &ticket));
 			assert_int_equal(nbar_team_test(&team, ticket), i == size);
 		}
-		assert_int_equal(nbar_team_finish(&team, ticket), 0);
+		assert_int_equal(nbar_team_wait(&team, ticket), 0);
 	}
 }
 
@@ -67,7 +68,7 @@ static struct nbar_team *team_new(const char *kind, uint32_t size)
 	require_ok(nbar_team_size(kind, size, &bytes));
 	team = aligned_alloc(_Alignof(struct nbar_team), bytes);
 	assert_non_null(team);
-	require_ok(nbar_team_setup(team, bytes, &attr));
+	require_ok(nbar_team_init(team, bytes, &attr));
 	return team;
 }
 
@@ -82,7 +83,7 @@ static void a_team_of_one(void **state)
 		struct nbar_team *team = team_new(kinds[k], 1);
 
 		assert_int_equal(nbar_team_arrive(team, 0, &ticket), 1);
-		require_ok(nbar_team_barrier_as(team, 0));
+		require_ok(nbar_team_barrier(team, 0));
 		assert_int_equal(team->released, 0); /* nobody waits for it */
 		free(team);
 	}
@@ -121,9 +122,9 @@ static void an_abort_ends_each_kind_of_wait(void **state)
 		require_ok(nbar_team_size(kinds[k], 2, &bytes));
 		team = aligned_alloc(_Alignof(struct nbar_team), bytes);
 		assert_non_null(team);
-		require_ok(nbar_team_setup(team, bytes, &attr));
+		require_ok(nbar_team_init(team, bytes, &attr));
 		c.g[0]->aborted = 1;
-		assert_int_equal(nbar_team_barrier_as(team, 0), -ECANCELED);
+		assert_int_equal(nbar_team_barrier(team, 0), -ECANCELED);
 		c.g[0]->aborted = 0;
 		free(team);
 	}
@@ -139,20 +140,20 @@ static void a_team_that_is_broken_stays_so(void **state)
 
 	(void)state;
 	cluster_start(&c, 1, 1, NULL);
-	require_ok(nbar_team_init(&team, 2, c.g[0]));
-	require_ok(nbar_team_post(&team, &ticket));
+	require_ok(team_init(&team, 2, c.g[0]));
+	require_ok(nbar_team_post(&team, 0, &ticket));
 	assert_int_equal(ticket, 1);
 	assert_int_equal(nbar_team_test(&team, ticket), 0);
 	order_team_break(&team.broken, ticket);
 	assert_true(nbar_team_test(&team, ticket) < 0);
-	assert_true(nbar_team_barrier(&team) < 0);
-	require_ok(nbar_team_init(&team, 2, c.g[0]));
-	require_ok(nbar_team_post(&team, &ticket));
+	assert_true(nbar_team_barrier(&team, 0) < 0);
+	require_ok(team_init(&team, 2, c.g[0]));
+	require_ok(nbar_team_post(&team, 0, &ticket));
 	order_runs_write(&c.g[0]->runs, false);
 	assert_true(nbar_team_test(&team, ticket) < 0);
 	order_runs_write(&c.g[0]->runs, true);
-	require_ok(nbar_team_init(&team, 2, c.g[0]));
-	require_ok(nbar_team_post(&team, &ticket));
+	require_ok(team_init(&team, 2, c.g[0]));
+	require_ok(nbar_team_post(&team, 0, &ticket));
 	assert_int_equal(nbar_team_test(&team, ticket), 0);
 	order_down_write(&c.port[0]->link.down, NBLIB_GONE);
 	assert_int_equal(nbar_team_test(&team, ticket), -ENETDOWN);
@@ -170,7 +171,7 @@ static void a_failed_barrier_ends_waits(void **state)
 		struct nbar_team team;
 		uint64_t word = ticket[i] - 1;
 
-		require_ok(nbar_team_init(&team, 2, NULL));
+		require_ok(team_init(&team, 2, NULL));
 		order_team_break(&team.broken, ticket[i]);
 		assert_false(nblib_wait_team(&team, &word, ticket[i]));
 		assert_false(nblib_wait_team(&team, &word, ticket[i] + 1));
@@ -251,29 +252,29 @@ static void epochs_of_a_group_may_be_large(void **state)
 
 	(void)state;
 	completion.word = epoch;
-	require_ok(nbar_team_init(&team, 2, &g));
+	require_ok(team_init(&team, 2, &g));
 	assert_int_equal(team.released, epoch); /* 0 would count as a later barrier */
-	require_ok(nbar_team_post(&team, &ticket));
+	require_ok(nbar_team_post(&team, 0, &ticket));
 	assert_int_equal(ticket, epoch + 1);
 	assert_int_equal(doorbell.posted, 0);
-	require_ok(nbar_team_post(&team, &ticket));
+	require_ok(nbar_team_post(&team, 0, &ticket));
 	assert_int_equal(doorbell.posted, epoch + 1);
 	assert_int_equal(nbar_team_test(&team, ticket), 0);
 	completion.word = epoch + 1;
 	assert_int_equal(nbar_team_test(&team, ticket), 1);
 	/* The next barrier has failed. */
 	completion.word |= (uint64_t)NBAR_STATUS_SILENT << 32;
-	assert_int_equal(nbar_team_post(&team, &ticket), -EHOSTUNREACH);
+	assert_int_equal(nbar_team_post(&team, 0, &ticket), -EHOSTUNREACH);
 	assert_int_equal((uint32_t)order_team_broken(&team.broken), epoch + 2);
 	/* Whatever the number of the error: -EPERM is -1. */
 	completion.word = epoch + 1;
-	require_ok(nbar_team_init(&team, 1, &g));
+	require_ok(team_init(&team, 1, &g));
 	g.attached = true;
-	assert_int_equal(nbar_team_barrier(&team), -EPERM);
+	assert_int_equal(nbar_team_barrier(&team, 0), -EPERM);
 	g.attached = false;
-	require_ok(nbar_team_init(&team, 1, &g));
+	require_ok(team_init(&team, 1, &g));
 	g.attached = true;
-	assert_int_equal(nbar_team_post(&team, &ticket), -EPERM);
+	assert_int_equal(nbar_team_post(&team, 0, &ticket), -EPERM);
 }
 
 static void what_a_team_cannot_do_is_told(void **state)
@@ -286,23 +287,23 @@ static void what_a_team_cannot_do_is_told(void **state)
 
 	(void)state;
 	cluster_start(&c, 1, 1, NULL);
-	assert_int_equal(nbar_team_setup(&team, sizeof(team), &attr), -ENOSPC);
+	assert_int_equal(nbar_team_init(&team, sizeof(team), &attr), -ENOSPC);
 	assert_non_null(strstr(nbar_error(), "a team of 2 threads of kind mcs takes 1152 bytes, "
 					     "and it got 384"));
 	attr = (struct nbar_team_attr){ .size = 2 };
-	assert_int_equal(nbar_team_setup(&team, sizeof(team) - 1, &attr), -ENOSPC);
+	assert_int_equal(nbar_team_init(&team, sizeof(team) - 1, &attr), -ENOSPC);
 	assert_non_null(strstr(nbar_error(), "of kind sense-reverse"));
 	attr.struct_size = 1;
-	assert_int_equal(nbar_team_setup(&team, sizeof(team), &attr), -EINVAL);
+	assert_int_equal(nbar_team_init(&team, sizeof(team), &attr), -EINVAL);
 	/* In phases, all threads must poll. */
 	attr = (struct nbar_team_attr){ .size = 2, .group = c.g[0], .local = 1 };
-	require_ok(nbar_team_setup(&team, sizeof(team), &attr));
-	assert_int_equal(nbar_team_post(&team, &ticket), -EINVAL);
+	require_ok(nbar_team_init(&team, sizeof(team), &attr));
+	assert_int_equal(nbar_team_post(&team, 0, &ticket), -EINVAL);
 	assert_int_equal(nbar_team_test(&team, 1), -EINVAL);
-	assert_int_equal(nbar_team_finish(&team, 1), -EINVAL);
+	assert_int_equal(nbar_team_wait(&team, 1), -EINVAL);
 	/* The settings of a wait in the environment. */
 	setenv("NBAR_WAIT", "sometimes", 1);
-	assert_int_equal(nbar_team_init(&team, 2, NULL), -EINVAL);
+	assert_int_equal(team_init(&team, 2, NULL), -EINVAL);
 	require_ok(nbar_process_team_init(&procs, 1));
 	assert_int_equal(nbar_process_team_wait(&procs, NULL, 1, NULL, 0), -EINVAL);
 	assert_non_null(strstr(nbar_error(), "NBAR_WAIT"));
