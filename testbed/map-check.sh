@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Compares the map in CONTRIBUTING.md with the tree: each folder has a row, and each row a folder. A file
 # includes only headers that the row of its folder allows. Each source file begins with a sentence about
-# itself. Speaks TAP; run by make check. Builds nothing.
+# itself. Each public function has a caller. Speaks TAP; run by make check. Builds nothing.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . testbed/lib.sh
@@ -104,6 +104,24 @@ check_sentences() { # FILE...
 	awk -f testbed/files.awk "$@" | awk '/:$/ { print $0 " begin it with a comment: NAME - what it does"; bad = 1 } END { exit bad }'
 }
 
+# Each public function has a caller in the glue, the tools or an example, maybe through a macro of a header, and a line in
+# a manual page. $1: FUNCTION...
+check_callers() {
+	local f names bad=0
+	for f in $1; do
+		names=$(sed -nE "s/^#define (nbar_[a-z_]+)\\(.*\\<$f\\>.*/\\1/p" hostlib/include/*.h)
+		names=$(printf '%s\n' $names "$f" | paste -sd'|')
+		if ! grep -rqwE --include='*.[ch]' "$names" mpi-glue tools hostlib/examples; then
+			echo "$f: nobody calls it: remove it, or add the example that does"
+			bad=1
+		elif ! grep -rqwE --include='*.3' "$names" hostlib; then
+			echo "$f: no manual page has it"
+			bad=1
+		fi
+	done
+	return $bad
+}
+
 # An unpacked archive has no repository.
 without_git() {
 	GIT_DIR=$work/none make -s files >"$work/sentences" && grep '^firmware/core/engine.c: .' "$work/sentences" &&
@@ -120,8 +138,11 @@ mapfile -t sources < <(testbed/files --sources)
 ok "each source file says what it does" check_sentences "${sources[@]}"
 
 ok "make files needs no git" without_git
+functions=$(sed -nE 's/^ (nbar_[a-z0-9_]+)@NBAR_0\..*/\1/p' debian/libnbar0.symbols) # those of libnbar itself
+ok "each public function has a caller and a manual page" check_callers "$functions"
 
 # The checks find faults.
+ok "a function without a caller is found" fails_with "nbar_unheard: nobody calls it" check_callers nbar_unheard
 (cat "$work/folders" && echo tools/unheard) >"$work/more"
 ok "a folder without a row is found" fails_with "tools/unheard: no row" check_folders "$work/rows" "$work/more"
 grep -v '^mpi-glue$' "$work/folders" >"$work/fewer"

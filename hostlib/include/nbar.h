@@ -175,16 +175,6 @@ int nbar_group_abort(struct nbar_group *g);
  */
 int nbar_missing(const struct nbar_group *g, uint32_t *ranks, uint32_t n);
 
-/* What this process has done on a group. The library writes `size` bytes: its struct, cut off or
- * filled up with 0. The macro gives the size that the program was compiled with. */
-struct nbar_group_stats {
-	uint64_t posted, completed;
-	uint64_t yields, sleeps; /* of waiting threads */
-};
-void nbar_group_get_stats_sized(const struct nbar_group *g, struct nbar_group_stats *out,
-				size_t size);
-#define nbar_group_get_stats(g, out) nbar_group_get_stats_sized(g, out, sizeof(*(out)))
-
 /*
  * Team: threads of one process that arrive together, alone or in front of a group. In front of a
  * group, the last thread posts the start token, and all threads poll the completion word, so there

@@ -177,10 +177,6 @@ int nbar_process_team_init(struct nbar_process_team *procs, uint32_t size);
 int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
 			   uint32_t *ticket);
 
-/* As nbar_process_team_post, for a caller that counts its barriers: ticket is 1, 2, 3, ... */
-int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
-			      uint32_t ticket);
-
 /* As nbar_test and nbar_wait. policy NULL: the policy of the group; without a group, the
  * default. */
 int nbar_process_team_test(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket);

@@ -192,20 +192,3 @@ int nbar_barrier(struct nbar_group *g)
 
 	return err ? err : nbar_wait(g, ticket, NBAR_FOREVER);
 }
-
-void nbar_group_get_stats_sized(const struct nbar_group *g, struct nbar_group_stats *out,
-				size_t size)
-{
-	uint64_t word = order_completion_read(&g->completion->word);
-	uint64_t posted = order_posted_read(&g->posted);
-
-	const struct nbar_group_stats stats = {
-		.posted = posted,
-		.completed = posted - ((uint32_t)posted - (uint32_t)word),
-		.yields = order_stat_read(&g->yields),
-		.sleeps = order_stat_read(&g->sleeps),
-	};
-
-	memset(out, 0, size);
-	memcpy(out, &stats, size < sizeof(stats) ? size : sizeof(stats));
-}

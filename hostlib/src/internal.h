@@ -289,6 +289,10 @@ bool nblib_wait_procs(struct nbar_process_team *procs, const struct nbar_wait_po
 		      uint32_t ticket, uint64_t timeout_ns);
 void nblib_wake_procs(struct nbar_process_team *procs);
 
+/* As nbar_process_team_post, for a caller that counts its barriers: ticket is 1, 2, 3, ... */
+int nblib_procs_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+		     uint32_t ticket);
+
 /* True if all processes have arrived. */
 static inline bool nblib_procs_arrived(const struct nbar_process_team *procs, uint32_t ticket)
 {

@@ -36,8 +36,8 @@ static int group_refuses(struct nbar_group *g, uint32_t ticket)
 	return nblib_post_refused(g, word);
 }
 
-int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
-			      uint32_t ticket)
+int nblib_procs_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+		     uint32_t ticket)
 {
 	int err;
 
@@ -69,9 +69,10 @@ int nbar_process_team_post_as(struct nbar_process_team *procs, struct nbar_group
 int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
 			   uint32_t *ticket)
 {
-	/* Only this process writes the word. If me is out of range, post_as ignores the ticket. */
+	/* Only this process writes the word. If me is out of range, nblib_procs_post ignores the
+	 * ticket. */
 	uint32_t next = me < procs->size ? order_procs_read(&procs->arrived[me]) + 1 : 0;
-	int err = nbar_process_team_post_as(procs, g, me, next);
+	int err = nblib_procs_post(procs, g, me, next);
 
 	if (err == 0 && ticket)
 		*ticket = next;

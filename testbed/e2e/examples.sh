@@ -26,6 +26,13 @@ no_daemon() { # without a NIC, the message names the next step
 		grep -q 'nbar-nicd --nic name=n9' "$work/told"
 }
 
+events() {
+	"$BUILD/examples/events" n0 >"$work/told" || return 1
+	cat "$work/told"
+	grep -q '^waiting for rank 1$' "$work/told" && grep -q '^complete$' "$work/told" &&
+		grep -q '^given up: .*aborted' "$work/told"
+}
+
 bad_kind() {
 	! "$BUILD/examples/openmp" senseless >"$work/told" 2>&1 && grep -q '"senseless"' "$work/told"
 }
@@ -33,6 +40,7 @@ bad_kind() {
 ok "a daemon starts" daemon "$NBAR_RUN_DIR" --nics 3
 ok "hello: barriers of three processes" hello
 ok "hello: without its NIC, the message says what to do" no_daemon
+ok "events: the late rank is named in an event loop, then the group is aborted" events
 if [ ! -x "$BUILD/examples/openmp" ]; then
 	skip "openmp: the threads of a process" "this compiler has no OpenMP"
 elif [[ ${SAN:-} == *thread* ]]; then

@@ -13,6 +13,7 @@
 #include "unit/unit.h"
 #include "cluster.h"
 #include "unit/nics.h"
+#include "unit/hostlib/stats.h"
 
 #define NICS 4u
 
@@ -84,10 +85,10 @@ static void run_members(uint32_t size, const char *alg, const struct nbar_wait_p
 		require(pthread_create(&thread[r], NULL, member_main, &m[r]) == 0, "thread %u", r);
 	}
 	for (uint32_t r = 0; r < size; r++) {
-		struct nbar_group_stats stats;
+		struct group_stats stats;
 
 		pthread_join(thread[r], NULL);
-		nbar_group_get_stats(c.g[r], &stats);
+		stats = stats_of(c.g[r]);
 		require(m[r].bad == 0, "rank %u: %u bad", r, (unsigned)m[r].bad);
 		require(stats.posted == rounds && stats.completed == rounds, "rank %u: %u of %u", r,
 			(unsigned)stats.completed, (unsigned)stats.posted);
@@ -189,7 +190,7 @@ static void sleeps_until_the_nic_wakes(void **state)
 {
 	const struct nbar_wait_policy block = { 0, 0, 1 };
 	struct nbar_rep_nic_stat before, after;
-	struct nbar_group_stats stats;
+	struct group_stats stats;
 	struct cluster c;
 
 	(void)state;
@@ -200,24 +201,24 @@ static void sleeps_until_the_nic_wakes(void **state)
 		void *rc;
 
 		require_ok(nbar_nic_stat("n0", &before));
-		nbar_group_get_stats(c.g[0], &stats);
+		stats = stats_of(c.g[0]);
 		uint64_t sleeps = stats.sleeps;
 
 		require(pthread_create(&thread, NULL, barrier_main, c.g[0]) == 0, "thread");
 		do {
 			breathe();
-			nbar_group_get_stats(c.g[0], &stats);
+			stats = stats_of(c.g[0]);
 		} while (stats.posted != i);
 		require_ok(nbar_barrier(c.g[1]));
 		pthread_join(thread, &rc);
 		assert_ptr_equal(rc, NULL);
-		nbar_group_get_stats(c.g[0], &stats);
+		stats = stats_of(c.g[0]);
 		require_ok(nbar_nic_stat("n0", &after));
 		if (stats.sleeps > sleeps)
 			assert_true(after.counter[NBAR_COUNTER_wakes] >
 				    before.counter[NBAR_COUNTER_wakes]);
 	}
-	nbar_group_get_stats(c.g[0], &stats);
+	stats = stats_of(c.g[0]);
 	assert_true(stats.sleeps > 0);
 	assert_int_equal(stats.yields, 0);
 	cluster_end(&c);

@@ -13,6 +13,7 @@
 #include "unit/unit.h"
 #include "internal.h"
 #include "unit/hostlib/team.h"
+#include "unit/hostlib/stats.h"
 
 #define CELL 5u
 
@@ -128,7 +129,7 @@ static void a_status_is_told_in_words(void **state)
 static void epochs_wrap(void **state)
 {
 	const uint64_t start = (UINT64_C(7) << 32) - 3;
-	struct nbar_group_stats stats;
+	struct group_stats stats;
 	uint32_t ticket, who;
 
 	(void)state;
@@ -147,11 +148,11 @@ static void epochs_wrap(void **state)
 		assert_int_equal(nbar_test(&group, ticket - 1), 1);
 		assert_int_equal(nbar_wait(&group, ticket, 0), 0);
 	}
-	nbar_group_get_stats(&group, &stats);
+	stats = stats_of(&group);
 	assert_int_equal(stats.posted, start + 6);
 	assert_int_equal(stats.completed, start + 6);
 	assert_int_equal(nbar_post(&group, NULL), 0);
-	nbar_group_get_stats(&group, &stats);
+	stats = stats_of(&group);
 	assert_int_equal(stats.completed, start + 6);
 }
 

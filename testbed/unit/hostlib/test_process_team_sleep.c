@@ -22,6 +22,7 @@
 
 #include "unit/unit.h"
 #include "cluster.h"
+#include "internal.h"
 
 #define STEPS_MAX 200000u /* instructions of one call of the library */
 #define ASLEEP SIGUSR1    /* a traced process stops with it where it would sleep */
@@ -125,7 +126,7 @@ static int waits(void)
 
 static int last_arrives(void)
 {
-	return nbar_process_team_post_as(&shared->procs, NULL, 0, TICKET);
+	return nblib_procs_post(&shared->procs, NULL, 0, TICKET);
 }
 
 /* A team of which all have arrived but process 0. */
@@ -134,7 +135,7 @@ static void prepare(uint32_t size)
 	memset(shared, 0, sizeof(*shared));
 	require_ok(nbar_process_team_init(&shared->procs, size));
 	for (uint32_t i = 1; i < size; i++)
-		require_ok(nbar_process_team_post_as(&shared->procs, NULL, i, TICKET));
+		require_ok(nblib_procs_post(&shared->procs, NULL, i, TICKET));
 	arriver = 0;
 	waits_here = lost = false;
 }

@@ -15,6 +15,7 @@
 #include "cluster.h"
 #include "unit/nics.h"
 #include "unit/hostlib/team.h"
+#include "unit/hostlib/stats.h"
 
 #define NICS 4u
 #define THREADS 16u
@@ -155,9 +156,9 @@ static void run_group(const char *kind, bool local, uint32_t members, uint32_t s
 	}
 	run_teams(team, members, size, rounds);
 	for (uint32_t r = 0; r < members; r++) {
-		struct nbar_group_stats stats;
+		struct group_stats stats;
 
-		nbar_group_get_stats(c.g[r], &stats);
+		stats = stats_of(c.g[r]);
 		assert_int_equal(stats.posted, rounds);
 		assert_int_equal(stats.completed, rounds);
 		free(team[r]);

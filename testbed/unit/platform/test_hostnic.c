@@ -4,6 +4,7 @@
  * kinds.
  */
 #include "members.h"
+#include "unit/hostlib/stats.h"
 
 /* A checked barrier: no member leaves before all have entered. */
 static int barrier(uint32_t i)
@@ -40,7 +41,7 @@ static void barriers_of_processes(void **state)
 static void block_policy(void)
 {
 	const struct nbar_wait_policy block = { .block = 1 };
-	struct nbar_group_stats stats;
+	struct group_stats stats;
 	uint32_t ticket;
 
 	join(QUICK);
@@ -50,7 +51,7 @@ static void block_policy(void)
 			nap_ms(20);
 		want_ok(barrier(i));
 	}
-	nbar_group_get_stats(group, &stats);
+	stats = stats_of(group);
 	want(stats.sleeps > 0, "nobody has slept");
 	if (rank == 0) {
 		want_ok(nbar_post(group, &ticket));
@@ -96,13 +97,13 @@ static void late_host_is_not_dead(void **state)
 /* No thread polls, but the barrier still goes on. */
 static void posts_and_computes(void)
 {
-	struct nbar_group_stats stats = { .posted = 0 };
+	struct group_stats stats = { .posted = 0 };
 
 	join(ANY);
 	want_ok(nbar_post(group, NULL));
 	while (stats.completed == 0) {
 		nap_ms(5);
-		nbar_group_get_stats(group, &stats);
+		stats = stats_of(group);
 	}
 	leave();
 }
