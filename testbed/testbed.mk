@@ -153,6 +153,9 @@ TEST_LIST += testbed/map-check.sh
 TEST_LIST += testbed/gates.sh
 export CFLAGS_FW = $(CFLAGS_fw)
 export CFLAGS_LIB = $(CFLAGS_lib)
+count: ## lines of product and tests, words of documents
+	$(Q)testbed/count.sh
+.PHONY: count
 check-firmware: ## the firmware without libc, for five machines; and which folder may include which
 	$(Q)BUILD=$(BUILD) CC="$(CC)" testbed/run testbed/firmware-check.sh
 
