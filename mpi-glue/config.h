@@ -16,7 +16,7 @@
 
 /* What a rank does between two tests of a barrier that is not complete. */
 enum nbmpi_wait {
-	NBMPI_WAIT_AUTO,  /* spin if there is a processor for every rank, else yield */
+	NBMPI_WAIT_AUTO,  /* spin while nobody else wants the processor, else yield */
 	NBMPI_WAIT_SPIN,  /* test again */
 	NBMPI_WAIT_YIELD, /* let other processes run */
 	NBMPI_WAIT_BLOCK  /* sleep until the NIC wakes it, with breaks for MPI's progress */
