@@ -58,9 +58,10 @@ json() {
 	done
 }
 
+# $work may be longer than the 47 characters that a wire with its keys may have.
 udp() {
 	"$nbar" bench $run --nodes 2 --wire udp --check && "$nbar" bench $run --nodes 2 --wire udp,bind=127.0.0.1:0 --check &&
-		"$nbar" bench $run --nodes 2,4 --wire "shm,dir=$work/meet" --check
+		(nbar=$(realpath "$nbar") && cd "$work" && "$nbar" bench $run --nodes 2,4 --wire shm,dir=meet --check)
 }
 
 # start_long WHERE: starts a bench in the background that would run for hours; $bench is its pid.
