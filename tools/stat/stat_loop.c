@@ -14,17 +14,16 @@
 #include "tool.h"
 
 /* Asks the NICs once, and shows the replies. */
-static int look(struct stat_watch *w, struct stat_targets *t, const struct stat_options *opt,
-		bool first)
+static int look(struct stat_watch *w, struct stat_targets *t, const struct stat_options *opt)
 {
-	struct winsize size = { 0 };
+	struct winsize size;
 	char text[32] = "";
 	time_t now = time(NULL);
 	int r = stat_take(t);
 
 	if (r)
 		return r;
-	if (stat_watch_look(w, t, first) < 0) {
+	if (stat_watch_look(w, t)) {
 		tool_error("no memory: free some, and try again");
 		return TOOL_FAILED;
 	}
@@ -54,7 +53,7 @@ int stat_watch_run(struct stat_targets *t, const struct stat_options *opt)
 	for (uint32_t n = 0; !r && (!opt->count || n < opt->count); n++) {
 		if (n && signals_wait_until(next))
 			break;
-		r = look(w, t, opt, n == 0);
+		r = look(w, t, opt);
 		next += opt->watch * UINT64_C(1000000000);
 	}
 	stat_watch_free(w);

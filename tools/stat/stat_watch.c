@@ -35,7 +35,6 @@ struct nic_watch {
 };
 
 struct stat_watch {
-	bool first; /* the first look: no rates yet */
 	struct nic_watch nic[NBAR_NICS_MAX];
 	struct waiting *waiting; /* the longest first */
 	uint32_t n, room;
@@ -133,11 +132,10 @@ static int by_time(const void *a, const void *b)
 	return (x->group->index > y->group->index) - (x->group->index < y->group->index);
 }
 
-int stat_watch_look(struct stat_watch *w, const struct stat_targets *t, bool first)
+int stat_watch_look(struct stat_watch *w, const struct stat_targets *t)
 {
 	int r = 0;
 
-	w->first = first;
 	w->n = 0;
 	for (uint32_t i = 0; i < t->n; i++) {
 		const struct stat_nic *s = &t->now[i];
@@ -153,13 +151,13 @@ int stat_watch_look(struct stat_watch *w, const struct stat_targets *t, bool fir
 }
 
 /* The rate of the sum of these counters, as text; "-" without an earlier reply of this daemon. */
-static const char *rate(const struct stat_watch *w, const struct stat_targets *t, uint32_t i,
-			const enum nbar_counter *counter, uint32_t n, char out[24])
+static const char *rate(const struct stat_targets *t, uint32_t i, const enum nbar_counter *counter,
+			uint32_t n, char out[24])
 {
 	const struct stat_nic *now = &t->now[i], *before = &t->before[i];
 	uint64_t sum = 0;
 
-	if (w->first || now->nic.pid != before->nic.pid || now->at <= before->at)
+	if (now->nic.pid != before->nic.pid || now->at <= before->at)
 		return strcpy(out, "-");
 	for (uint32_t k = 0; k < n; k++)
 		sum += now->nic.counter[counter[k]] - before->nic.counter[counter[k]];
@@ -209,7 +207,7 @@ void stat_watch_lines(const struct stat_watch *w, const struct stat_targets *t, 
 
 		fprintf(to, "%s %s:", time, t->now[i].nic.nic);
 		for (uint32_t c = 0; c < COLUMNS; c++)
-			fprintf(to, " %s %s,", rate(w, t, i, column[c].counter, column[c].n, text),
+			fprintf(to, " %s %s,", rate(t, i, column[c].counter, column[c].n, text),
 				column[c].name);
 		fprintf(to, " groups %u, waiting %u, failed %u", t->now[i].nic.ngroup,
 			w->nic[i].nwaiting, w->nic[i].nfailed);
@@ -235,7 +233,7 @@ static void nic_row(const struct stat_watch *w, const struct stat_targets *t, ui
 
 	for (uint32_t c = 0; c < COLUMNS; c++)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, " %11s",
-			      rate(w, t, i, column[c].counter, column[c].n, text));
+			      rate(t, i, column[c].counter, column[c].n, text));
 	snprintf(line + n, sizeof(line) - (size_t)n, " %6u %7u %6u", t->now[i].nic.ngroup,
 		 w->nic[i].nwaiting, w->nic[i].nfailed);
 	row(to, columns, line);

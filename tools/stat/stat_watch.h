@@ -16,13 +16,12 @@ int stat_watch_run(struct stat_targets *t, const struct stat_options *opt);
 
 struct stat_watch;
 
-/* Makes the state of --watch. NULL: no memory. */
+/* Makes the state of --watch. */
 struct stat_watch *stat_watch_new(void);
 void stat_watch_free(struct stat_watch *w);
 
-/* Takes the replies in t->now. first: t->before has no replies yet, so there are no rates. 0 or
- * -ENOMEM. */
-int stat_watch_look(struct stat_watch *w, const struct stat_targets *t, bool first);
+/* Takes the replies in t->now. 0 or -ENOMEM. */
+int stat_watch_look(struct stat_watch *w, const struct stat_targets *t);
 
 /* Prints a line per NIC. Each line begins with `time`. */
 void stat_watch_lines(const struct stat_watch *w, const struct stat_targets *t, const char *time,

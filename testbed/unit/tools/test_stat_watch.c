@@ -46,9 +46,9 @@ static struct nbar_group_info *add(uint32_t nic, uint32_t index, uint32_t epoch,
 	return g;
 }
 
-static void look(struct stat_watch *w, bool first)
+static void look(struct stat_watch *w)
 {
-	assert_int_equal(stat_watch_look(w, &t, first), 0);
+	assert_int_equal(stat_watch_look(w, &t), 0);
 }
 
 /* Time passes, and the present replies become the earlier replies. */
@@ -89,7 +89,7 @@ static void rates(void **state)
 	struct stat_watch *w = world(1);
 
 	(void)state;
-	look(w, true);
+	look(w);
 	line_is(w,
 		"T n0: - barriers/s, - tokens/s, - pulls/s, - drops/s, groups 0, waiting 0, failed 0\n");
 	pass(2 * SECOND);
@@ -97,7 +97,7 @@ static void rates(void **state)
 	t.now[0].nic.counter[NBAR_COUNTER_tokens_received] = 1000000;
 	t.now[0].nic.counter[NBAR_COUNTER_wire_drops] = 1;
 	t.now[0].nic.counter[NBAR_COUNTER_replies_dropped] = 4;
-	look(w, false);
+	look(w);
 	line_is(w,
 		"T n0: 1.5 barriers/s, 500000.0 tokens/s, 0.0 pulls/s, 2.5 drops/s, groups 0, waiting 0, "
 		"failed 0\n");
@@ -105,12 +105,13 @@ static void rates(void **state)
 	pass(SECOND);
 	t.now[0].nic.pid = 8;
 	t.now[0].nic.counter[NBAR_COUNTER_barriers_completed] = 0;
-	look(w, false);
+	look(w);
 	line_is(w,
 		"T n0: - barriers/s, - tokens/s, - pulls/s, - drops/s, groups 0, waiting 0, failed 0\n");
 	stat_watch_free(w);
 }
 
+#define NO_RATES "- barriers/s, - tokens/s, - pulls/s, - drops/s"
 #define RATES "0.0 barriers/s, 0.0 tokens/s, 0.0 pulls/s, 0.0 drops/s"
 
 /* A barrier that runs at one look is not reported. A barrier that runs at two looks counts as
@@ -121,32 +122,92 @@ static void waits(void **state)
 	struct nbar_group_info *g = add(0, 3, 7, 2);
 
 	(void)state;
-	look(w, true);
+	look(w);
 	pass(SECOND);
 	g->epoch = 8;
-	look(w, false);
+	look(w);
 	line_is(w, "T n0: " RATES ", groups 1, waiting 0, failed 0\n");
 	pass(12 * SECOND);
 	g->nmissing = 2;
 	g->nstragglers = 2;
 	g->straggler[0] = 2;
 	g->straggler[1] = 3;
-	look(w, false);
+	look(w);
 	line_is(w, "T n0: " RATES
 		   ", groups 1, waiting 1, failed 0; n0 group 3, rank 1/4, epoch 8: 12 s, "
 		   "waits for 2 and 1 more; late: 2, 3\n");
 	pass(SECOND);
 	g->running = 0;
-	look(w, false);
+	look(w);
 	line_is(w, "T n0: " RATES ", groups 1, waiting 0, failed 0\n");
 	/* The same epoch again, in a group that has got the index of the last group. */
 	pass(SECOND);
 	t.now[0].ngroup = 0;
-	look(w, false);
+	look(w);
 	pass(SECOND);
 	add(0, 3, 8, 2);
-	look(w, false);
+	look(w);
 	line_is(w, "T n0: " RATES ", groups 2, waiting 0, failed 0\n");
+	stat_watch_free(w);
+}
+
+/* A group of the same epoch at the index of one that has gone does not wait. */
+static void groups_that_come_again(void **state)
+{
+	static const uint32_t index[] = { 0, 2, 5 };
+
+	(void)state;
+	for (uint32_t gone = 0; gone < 3; gone++) {
+		struct stat_watch *w = world(1);
+		char *text;
+
+		for (uint32_t round = 0; round < 3; round++) {
+			t.now[0].ngroup = t.now[0].nic.ngroup = 0;
+			for (uint32_t i = 0; i < 3; i++)
+				if (i != gone || round != 1)
+					add(0, index[i], 8, 2);
+			look(w);
+			pass(SECOND);
+		}
+		text = text_of(w, 0, 0);
+		assert_non_null(strstr(text, ", groups 3, waiting 2, failed 0; "));
+		free(text);
+		stat_watch_free(w);
+	}
+}
+
+/* At the first look no barrier is known, whatever its epoch. */
+static void first_look(void **state)
+{
+	struct stat_watch *w = world(1);
+
+	(void)state;
+	add(0, 1, UINT32_C(0x01010101), 2);
+	look(w);
+	line_is(w, "T n0: " NO_RATES ", groups 1, waiting 0, failed 0\n");
+	stat_watch_free(w);
+}
+
+/* Groups that wait equally long stand in the order of their NICs, then of their indices. */
+static void order_of_groups(void **state)
+{
+	struct stat_watch *w = world(2);
+	char *text, *at;
+
+	(void)state;
+	add(0, 5, 1, 2);
+	add(0, 7, 1, 2);
+	add(1, 3, 1, 2);
+	look(w);
+	pass(SECOND);
+	look(w);
+	text = text_of(w, 24, 80);
+	at = strstr(text, "first:\033[K\r\nn0 group 5, ");
+	assert_non_null(at);
+	at = strstr(at, "\r\nn0 group 7, ");
+	assert_non_null(at);
+	assert_non_null(strstr(at, "\r\nn1 group 3, "));
+	free(text);
 	stat_watch_free(w);
 }
 
@@ -158,10 +219,11 @@ static void failures(void **state)
 	add(0, 0, 1, 2)->status = NBAR_STATUS_HOST_DIED;
 	add(0, 5, 1, 2)->status = NBAR_STATUS_CLOSED;
 	group[0][1].life = NBAR_LIFE_LINGER;
-	look(w, true);
+	add(0, 6, 1, 2)->status = NBAR_STATUS_HOST_DIED;
+	look(w);
 	pass(SECOND);
-	look(w, false);
-	line_is(w, "T n0: " RATES ", groups 2, waiting 0, failed 1\n");
+	look(w);
+	line_is(w, "T n0: " RATES ", groups 3, waiting 0, failed 2\n");
 	stat_watch_free(w);
 }
 
@@ -191,15 +253,15 @@ static void screens(void **state)
 	for (uint32_t i = 0; i < 40; i++)
 		for (uint32_t k = 0; k < 3; k++)
 			add(i, 2 * k, 1, 2);
-	look(w, true);
+	look(w);
 	pass(SECOND);
 	/* The group of n7 has waited longest. */
 	for (uint32_t i = 0; i < 40; i++)
 		for (uint32_t k = 0; k < 3; k++)
 			group[i][k].epoch += i != 7 || k != 1;
-	look(w, false);
+	look(w);
 	pass(SECOND);
-	look(w, false);
+	look(w);
 	text = screen(w, 24, 80);
 	assert_non_null(strstr(text, "\r\n... and 32 more NICs\033[K\r\n"));
 	assert_non_null(
@@ -211,11 +273,101 @@ static void screens(void **state)
 		free(screen(w, rows, rows));
 	t.n = 2;
 	t.now[0].ngroup = t.now[1].ngroup = 0;
-	look(w, false);
+	look(w);
 	text = screen(w, 24, 80);
 	assert_non_null(strstr(text, "No group waits."));
 	assert_null(strstr(text, "more"));
 	free(text);
+	stat_watch_free(w);
+}
+
+static void screen_is(struct stat_watch *w, uint32_t rows, const char *want)
+{
+	char *text = text_of(w, rows, 200);
+
+	assert_string_equal(text, want);
+	free(text);
+}
+
+#define ROW "\033[K\r\n"
+#define SCREEN_HEAD                                                    \
+	"\033[Hnbar stat  T  2 NICs, 1 groups wait  (Ctrl-C ends)" ROW \
+	"NIC           barriers/s    tokens/s     pulls/s     drops/s groups waiting failed" ROW
+#define SCREEN_GROUPS ROW "Groups that wait, the longest first:" ROW
+#define SCREEN_N0 \
+	"n0                   1.5         0.0         0.0         0.0      3       1      1" ROW
+#define SCREEN_N1 \
+	"n1                   0.0         0.0         0.0         0.0      0       0      0" ROW
+#define SCREEN_GROUP "n0 group 4, rank 1/4, epoch 1: 2 s, waits for 2" ROW
+#define SCREEN_END "\033[J"
+
+/* Each row of a screen, for screens of few rows. */
+static void rows(void **state)
+{
+	struct stat_watch *w = world(2);
+
+	(void)state;
+	add(0, 4, 1, 2);
+	add(0, 5, 1, 2)->running = 0;
+	add(0, 6, 1, 2)->status = NBAR_STATUS_HOST_DIED;
+	look(w);
+	pass(2 * SECOND);
+	t.now[0].nic.counter[NBAR_COUNTER_barriers_completed] = 3;
+	look(w);
+	for (uint32_t n = 1; n < 6; n++)
+		screen_is(w, n, SCREEN_HEAD SCREEN_GROUPS SCREEN_END);
+	screen_is(w, 6, SCREEN_HEAD SCREEN_GROUPS SCREEN_GROUP SCREEN_END);
+	screen_is(w, 7,
+		  SCREEN_HEAD "... and 2 more NICs" ROW SCREEN_GROUPS SCREEN_GROUP SCREEN_END);
+	screen_is(w, 9, SCREEN_HEAD SCREEN_N0 SCREEN_N1 SCREEN_GROUPS SCREEN_GROUP SCREEN_END);
+	screen_is(w, 24, SCREEN_HEAD SCREEN_N0 SCREEN_N1 SCREEN_GROUPS SCREEN_GROUP SCREEN_END);
+	stat_watch_free(w);
+}
+
+/* NICs take at most half of the rows, and leave the rows that they do not need. */
+static void rows_for_nics(void **state)
+{
+	static const struct {
+		uint32_t n;
+		const char *groups, *nics;
+	} of[] = { { 8, "... and 6 more groups", NULL },
+		   { 9, "... and 9 more groups", NULL },
+		   { 12, "... and 15 more groups", "... and 4 more NICs" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct stat_watch *w = world(of[i].n);
+		char *text;
+
+		for (uint32_t k = 0; k < 2 * of[i].n; k++)
+			add(k / 2, k % 2, 1, 2);
+		look(w);
+		pass(SECOND);
+		look(w);
+		text = text_of(w, 24, 80);
+		assert_non_null(strstr(text, of[i].groups));
+		if (of[i].nics)
+			assert_non_null(strstr(text, of[i].nics));
+		else
+			assert_null(strstr(text, "more NICs"));
+		free(text);
+		stat_watch_free(w);
+	}
+}
+
+/* A rate with more digits than its column is cut. */
+static void rate_that_is_too_long(void **state)
+{
+	struct stat_watch *w = world(1);
+
+	(void)state;
+	look(w);
+	pass(1);
+	t.now[0].nic.counter[NBAR_COUNTER_barriers_completed] = UINT64_MAX;
+	look(w);
+	line_is(w,
+		"T n0: 18446744073709551616000 barriers/s, 0.0 tokens/s, 0.0 pulls/s, 0.0 drops/s, "
+		"groups 0, waiting 0, failed 0\n");
 	stat_watch_free(w);
 }
 
@@ -324,9 +476,18 @@ static void columns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rates),          cmocka_unit_test(waits),
-		cmocka_unit_test(failures),       cmocka_unit_test(screens),
-		cmocka_unit_test(latency_bounds), cmocka_unit_test(latency_as_json),
+		cmocka_unit_test(rates),
+		cmocka_unit_test(waits),
+		cmocka_unit_test(failures),
+		cmocka_unit_test(screens),
+		cmocka_unit_test(groups_that_come_again),
+		cmocka_unit_test(first_look),
+		cmocka_unit_test(order_of_groups),
+		cmocka_unit_test(rows),
+		cmocka_unit_test(rows_for_nics),
+		cmocka_unit_test(rate_that_is_too_long),
+		cmocka_unit_test(latency_bounds),
+		cmocka_unit_test(latency_as_json),
 		cmocka_unit_test(columns),
 	};
 
