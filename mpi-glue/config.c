@@ -189,7 +189,7 @@ void nbmpi_config_check(struct nbmpi_config *config, uint32_t rank)
 	}
 	if (nbmpi_nic_name(config, rank, nic, sizeof(nic)))
 		return;
-	nbmpi_say("\"%s\" is no name of a NIC: after %% comes r (rank) or h (host's "
+	nbmpi_say("\"%s\" is not a NIC name: after %% comes r (rank) or h (host's "
 		  "name), and it has at most %u characters; all barriers are left to MPI",
 		  config->nic, NBMPI_NIC_SIZE - 1);
 	config->enable = false;

@@ -12,7 +12,7 @@
 static int check_head(const struct nbar_plan *p, size_t length, const char **why)
 {
 	if (length < sizeof(*p) || p->magic != NBAR_PLAN_MAGIC) {
-		*why = "this is no plan: it is too short or its magic number is wrong";
+		*why = "not a plan: it is too short or its magic number is wrong";
 		return -NBFW_EINVAL;
 	}
 	if (p->size > NBAR_SIZE_MAX || p->nstep > NBAR_STEPS_MAX || p->nsend > NBAR_SENDS_MAX ||

@@ -297,7 +297,7 @@ static const char *endpoint_refused(const struct nbnic *nic, const struct nbnic_
 	const uint8_t *b = endpoint->byte;
 
 	if (get32(b) != ENDPOINT_MAGIC || get32(b + 8) == 0)
-		return "this is no endpoint address of a NIC";
+		return "not the endpoint address of a NIC";
 	if ((get32(b + 4) & 0xffff) != NBFW_FRAME_VERSION)
 		return "its NIC speaks another version of the protocol";
 	if (get32(b + 4) >> 16 != nic->wire)

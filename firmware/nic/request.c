@@ -121,7 +121,7 @@ static int check_head(struct nbnic_request *r, const struct nbar_request *q, siz
 					  (uint32_t)length, (uint32_t)sizeof(*q));
 	if (q->magic != NBAR_ABI_MAGIC)
 		return nbnic_request_fail(r, -NBAR_EPROTO,
-					  "this is no request of nbar (it begins with 0x%x, "
+					  "not an nbar request (it begins with 0x%x, "
 					  "not 0x%x); use libnbar to talk to a NIC",
 					  q->magic, NBAR_ABI_MAGIC);
 	if (q->version != NBAR_ABI_VERSION)

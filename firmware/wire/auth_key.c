@@ -45,7 +45,7 @@ static ssize_t text_read(const char *what, const char *path, char text[TEXT_MAX]
 		n = -errno;
 		log_error("%s %s: cannot be read: %s", what, path, strerror((int)-n));
 	} else if (!S_ISREG(st.st_mode)) {
-		log_error("%s %s: this is no regular file", what, path);
+		log_error("%s %s: not a regular file", what, path);
 	} else if (!is_private(&st)) {
 		log_error("%s %s: other users may read or change this key; it must belong to the "
 			  "user that starts the NIC (chmod 600), or to root (chmod 600, or 640 for "

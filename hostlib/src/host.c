@@ -38,7 +38,7 @@ static int load(const char *nic, const struct nbar_hostnic_ops **out)
 			nic, dlerror());
 	ops = dlsym(library, NBAR_HOSTNIC_SYMBOL);
 	if (!ops)
-		return nblib_fail(-ELIBBAD, "NIC %s: %s is no library of nbar", nic, file);
+		return nblib_fail(-ELIBBAD, "NIC %s: %s is not an nbar library", nic, file);
 	if (ops->version != NBAR_HOSTNIC_VERSION)
 		return nblib_fail(-ELIBBAD,
 				  "NIC %s: %s is of version %u, this program knows version %u: "

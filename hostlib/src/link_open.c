@@ -49,7 +49,7 @@ static int parse_name(struct nblib_link *l, const char *name, uint32_t *port)
 	} else {
 		if (length == 0 || length >= sizeof(l->nic))
 			return nblib_fail(-EINVAL,
-					  "\"%s\" is no name of a NIC: it has 1 to %zu characters, "
+					  "\"%s\" is not a NIC name: it has 1 to %zu characters, "
 					  "as in n0",
 					  name, sizeof(l->nic) - 1);
 		if (name[length] && parse_port(name, name + length + 1, port))

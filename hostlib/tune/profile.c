@@ -178,7 +178,7 @@ static int read_classes(const struct reader *r, const json_t *root, struct profi
 		json_int_t c = json_integer_value(value);
 
 		if (!json_is_integer(value) || c < 0 || c >= (json_int_t)p->classes)
-			return refuse(r, "the class of host %zu is no number below %u", i,
+			return refuse(r, "the class of host %zu is not a number below %u", i,
 				      p->classes);
 		if (p->class_of)
 			p->class_of[i] = (uint32_t)c;
@@ -214,13 +214,13 @@ static int read_processors(const struct reader *r, const json_t *root, struct pr
 		return -ENOMEM;
 	value = json_object_get(root, "step_ns");
 	if (value && !read_cost(value, &p->step))
-		return refuse(r, "\"step_ns\" is no number of ns");
+		return refuse(r, "\"step_ns\" is not a number of ns");
 	json_array_foreach(list, i, value)
 	{
 		json_int_t number = json_integer_value(value);
 
 		if (!json_is_integer(value) || number < 0 || number >= (json_int_t)p->hosts)
-			return refuse(r, "the processor of host %zu is no number below %u", i,
+			return refuse(r, "the processor of host %zu is not a number below %u", i,
 				      p->hosts);
 		p->processor[i] = (uint32_t)number;
 	}
@@ -234,7 +234,7 @@ static int read_flat(const struct reader *r, json_t *root, struct profile *p)
 	const char *name;
 
 	if (list && !json_is_object(list))
-		return refuse(r, "\"flat_ns\" is no list of algorithms and times");
+		return refuse(r, "\"flat_ns\" is not a list of algorithms and times");
 	if (json_object_size(list) > PROFILE_FLAT_MAX)
 		return refuse(r, "\"flat_ns\" has more than %u algorithms", PROFILE_FLAT_MAX);
 	p->flat = calloc(PROFILE_FLAT_MAX, sizeof(*p->flat));
@@ -260,7 +260,7 @@ static int read_texts(const struct reader *r, const json_t *root, struct profile
 		const json_t *value = json_object_get(root, key[i]);
 
 		if (value && !json_is_string(value))
-			return refuse(r, "\"%s\" is no text", key[i]);
+			return refuse(r, "\"%s\" is not a text", key[i]);
 		*out[i] = strdup(value ? json_string_value(value) : "");
 		if (!*out[i])
 			return -ENOMEM;
@@ -279,7 +279,7 @@ static int read_all(const struct reader *r, json_t *root, struct profile **out)
 	int rc;
 
 	if (!json_is_integer(version))
-		return refuse(r, "this is no profile: it has no \"nbar_profile\"");
+		return refuse(r, "not a profile: it has no \"nbar_profile\"");
 	if (json_integer_value(version) != PROFILE_VERSION)
 		return refuse(r,
 			      "this is a profile of version %" JSON_INTEGER_FORMAT

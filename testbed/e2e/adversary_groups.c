@@ -113,7 +113,7 @@ static void bad_endpoints(void)
 	memcpy(&other, b.reply.body, sizeof(other));
 #define CONNECT(cell, n) raw_group_connect(&a, cell, endpoint, n)
 	memset(endpoint, 0x5a, sizeof(endpoint));
-	ok(refused(&a, CONNECT(0, 1), -EPROTO, "rank 1 is refused: this is no endpoint address"),
+	ok(refused(&a, CONNECT(0, 1), -EPROTO, "rank 1 is refused: not the endpoint address"),
 	   "endpoint address: garbage");
 	ok(refused(&a, CONNECT(NBAR_GROUPS_MAX, 1), -ENOENT, "no group"),
 	   "endpoint address: for a cell beyond");

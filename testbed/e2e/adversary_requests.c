@@ -21,7 +21,7 @@ static void bad_heads(void)
 
 #define SAY(change) (x = q, change, raw_say(&r, &x, sizeof(x)), raw_hear(&r))
 	dial(&r, "n0");
-	ok(refused(&r, SAY(x.magic = 0x47455420), -EPROTO, "no request of nbar"), "wrong magic");
+	ok(refused(&r, SAY(x.magic = 0x47455420), -EPROTO, "not an nbar request"), "wrong magic");
 	ok(refused(&r, SAY(x.version = 99), -EPROTO, "version 99"), "another ABI version");
 	ok(refused(&r, SAY(x.op = 77), -EOPNOTSUPP, "unknown op 77"), "unknown op");
 	ok(refused(&r, SAY(x.length = 999), -EBADMSG, "999"), "a length that is not its own");

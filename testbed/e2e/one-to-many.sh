@@ -68,7 +68,7 @@ ok "one-to-many: tunes, and writes a tune file" tuned
 ok "nicd: auto selects the algorithm of the tune file" auto_is
 ok "nicd: members whose NICs do not agree on auto are refused" disagree
 ok "nicd: an empty tune file" bad_tune '' 'it is empty'
-ok "nicd: a file that is no tune file" bad_tune '2 mcs\n' 'line 1: this is no tune file'
+ok "nicd: a file that is no tune file" bad_tune '2 mcs\n' 'line 1: not a tune file'
 ok "nicd: a tune file with an unknown algorithm" bad_tune 'nbar-tune 1\n2 fast\n' 'line 2: the algorithm'
 ok "nicd: a tune file out of order" bad_tune 'nbar-tune 1\n4 mcs\n2 mcs\n' 'line 3: sizes must ascend'
 ok "nicd: a tune file that does not exist" \

@@ -179,7 +179,7 @@ class Test(unittest.TestCase):
         """a NIC that does not exist, and invalid names"""
         self.refused(errno.ENOENT, "nbar-nicd --nic name=n9", nbar.open, "n9")
         self.refused(errno.ECONNREFUSED, "nobody listens", nbar.open, Path(__file__).resolve())
-        self.refused(errno.EINVAL, "is no name of a NIC", nbar.open, "")
+        self.refused(errno.EINVAL, "is not a NIC name", nbar.open, "")
         self.refused(errno.EINVAL, "", nbar.open, "n" * 100)
         self.refused(errno.EINVAL, "", nbar.open, "host:wire=pigeon")
         self.assertRaises(ValueError, nbar.open, "n0\0more")

@@ -113,7 +113,7 @@ ok "too many threads are refused" refuses "'257'" --threads 257
 ok "0 iterations are refused" refuses "'0'" -i 0
 ok "0 repetitions are refused" refuses "'0'" --launches 0
 ok "an unknown option is refused" refuses "--nodes" --nodes 2
-ok "an argument is refused" refuses "is no option" 16
+ok "an argument is refused" refuses "is not an option" 16
 ok "a result that cannot be written is refused before the work" unwritable
 ok "--help lists the options" grep -q -- --limit <("$nbar" sweep threads --help)
 finish

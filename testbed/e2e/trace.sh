@@ -109,7 +109,7 @@ ok "only the slowest barrier" slowest
 ok "traces named by their files" timeline 4 30 0 'NICs: 4' "$work"/d/n{0,1,2,3}.trace
 ok "no such NIC" wants 1 'start the daemon with --trace' "$nbar" trace --run-dir "$work/d" n9
 ok "no such run directory" wants 1 'start nbar-nicd with --trace' "$nbar" trace --run-dir "$work/none"
-ok "a file that is no trace" wants 1 'no trace of a daemon' "$nbar" trace "$work/d/nicd.lock" ./Makefile
+ok "a file that is not a trace" wants 1 'not a trace of a daemon' "$nbar" trace "$work/d/nicd.lock" ./Makefile
 ok "a wrong number" wants 2 'not a number' "$BUILD/nbar-nicd" --nics 1 --trace 0
 ok "a daemon with a configuration file, over UDP" eval \
 	'printf "nic wire=udp,bind=127.0.0.1:0\nnic wire=udp,bind=127.0.0.1:0\ntrace 8192\nidle sleep\n" >"$work/conf" &&

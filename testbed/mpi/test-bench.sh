@@ -184,7 +184,7 @@ no_name() { # HOW: several ranks may print the message before the first of them 
 	bench "$1" 2 --method lib2 --nic2 n%z
 	local rc=$?
 	cat "$work/err"
-	[ $rc = 1 ] && grep -q "is no name of a NIC" "$work/err"
+	[ $rc = 1 ] && grep -q "is not a NIC name" "$work/err"
 }
 
 # Tests that run once.

@@ -37,7 +37,8 @@ int option_all(int argc, char **argv, int first, const char *brief, const struct
 	int r = option_each(argc, argv, first, brief, all, read, arg, help);
 
 	if (!r && !*help && optind < argc)
-		return tool_usage("'%s' is no option; all arguments must be options", argv[optind]);
+		return tool_usage("'%s' is not an option; all arguments must be options",
+				  argv[optind]);
 	return r;
 }
 

@@ -32,7 +32,7 @@ static void usage(FILE *to)
 	      "  --why GROUP      why the barrier of the group (its index) is not complete: the\n"
 	      "                   ranks that have not arrived; late, stopped, ended, or silent\n"
 	      "  --watch SEC      every SEC seconds: rates, and the groups that wait longest;\n"
-	      "                   a line per NIC if stdout is no terminal; Ctrl-C ends it\n"
+	      "                   a line per NIC if stdout is not a terminal; Ctrl-C ends it\n"
 	      "  -n, --count N    with --watch: end after N displays\n"
 	      "  --run-dir DIR    run directory of the daemon ($NBAR_RUN_DIR, or else /run/nbar\n"
 	      "                   for root, $XDG_RUNTIME_DIR/nbar or /tmp/nbar-UID; if that\n"

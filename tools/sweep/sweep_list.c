@@ -61,7 +61,7 @@ int sweep_range_read(const char *option, const char *text, double min, double ma
 	}
 	if (range[0] < range[1] && end.n == 1 && !strchr(from, ','))
 		return 0;
-	return tool_usage("%s: '%s' is no range", option, text);
+	return tool_usage("%s: '%s' is not a range", option, text);
 }
 
 void sweep_list_spread(struct sweep_list *out, double first, double last, uint32_t n)

@@ -126,7 +126,7 @@ static int read_trace(const char *path, int fd, uint64_t size, struct trace_log 
 	int rc = read_at(fd, &head, sizeof(head), 0);
 
 	if (rc == -ENODATA || (rc == 0 && head.magic != NBAR_TRACE_MAGIC))
-		return refuse(path, "this is no trace of a daemon");
+		return refuse(path, "not a trace of a daemon");
 	if (rc < 0)
 		return refuse(path, strerror(-rc));
 	if (head.version != NBAR_TRACE_VERSION)
@@ -157,7 +157,7 @@ int trace_file_read(const char *path, struct trace_log *log)
 		return TOOL_FAILED;
 	}
 	if (fd < 0)
-		return refuse(path, fd == -EINVAL ? "this is no trace of a daemon" : strerror(-fd));
+		return refuse(path, fd == -EINVAL ? "not a trace of a daemon" : strerror(-fd));
 	r = read_trace(path, fd, size, log);
 	close(fd);
 	if (r) {

@@ -165,7 +165,7 @@ static json_t *load_measured(const char *path)
 	root = json_loadb(text, length, 0, &error);
 	free(text);
 	if (!root)
-		tool_error("--measured: %s is no result of nbar bench --json: line %d: %s", path,
+		tool_error("--measured: %s is not a result of nbar bench --json: line %d: %s", path,
 			   error.line, error.text);
 	return root;
 }
@@ -186,7 +186,7 @@ static int read_measured(struct predict_options *o, uint32_t size)
 		good = at[k] >= 0;
 	}
 	if (!good) {
-		tool_error("--measured: %s is no result of nbar bench --json", o->measured);
+		tool_error("--measured: %s is not a result of nbar bench --json", o->measured);
 		json_decref(root);
 		return TOOL_FAILED;
 	}

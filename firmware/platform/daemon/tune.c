@@ -82,7 +82,7 @@ static const char *take_line(struct tune *t, const char *text, size_t n, bool *b
 
 	for (size_t i = 0; i < n && text[i] != '#'; i++) {
 		if ((text[i] < ' ' || text[i] > '~') && !is_blank(text[i]))
-			return "it has bytes that are no text";
+			return "it has bytes that are not text";
 		if (i == LINE_MAX_BYTES)
 			return "the line is too long";
 		line[i] = text[i];
@@ -96,7 +96,7 @@ static const char *take_line(struct tune *t, const char *text, size_t n, bool *b
 	char *version = next_word(&rest);
 
 	if (strcmp(word, "nbar-tune") != 0 || !version || next_word(&rest))
-		return "this is no tune file: it must begin with the line \"nbar-tune 1\"";
+		return "not a tune file: it must begin with the line \"nbar-tune 1\"";
 	if (strcmp(version, "1") != 0)
 		return "it is of another version; this daemon reads version 1";
 	*begun = true;

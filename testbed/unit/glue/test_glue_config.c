@@ -344,7 +344,7 @@ static void a_bad_name_is_refused(void **state)
 	(void)state;
 	assert_non_null(
 		strstr(check("n%q", NBMPI_WHERE_NIC, &config),
-		       "\"n%q\" is no name of a NIC: after % comes r (rank) or h (host's name), "
+		       "\"n%q\" is not a NIC name: after % comes r (rank) or h (host's name), "
 		       "and it has at most 319 characters"));
 	assert_false(config.enable);
 }

@@ -188,7 +188,7 @@ static void refused_endpoints_change_nothing(void **state)
 		uint8_t flip;
 		const char *why;
 	} wrong[] = {
-		{ 0, 1, "this is no endpoint address of a NIC" },
+		{ 0, 1, "not the endpoint address of a NIC" },
 		{ 4, 2, "its NIC speaks another version of the protocol" },
 		{ 6, 4, "its NIC is on another kind of wire" },
 		{ 16, 1, "it was opened with another size, algorithm or tag" },

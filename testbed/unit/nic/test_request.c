@@ -22,7 +22,7 @@ static void test_heads(void **state)
 		  false,
 		  { 1, 1, 5, 16, 5 },
 		  NBAR_EPROTO,
-		  "this is no request of nbar (it begins with 0x1, not 0x7261626e); use" },
+		  "not an nbar request (it begins with 0x1, not 0x7261626e); use" },
 		{ 16,
 		  false,
 		  { NBAR_ABI_MAGIC, 9, 5, 16, 5 },
@@ -297,7 +297,7 @@ static void test_connect(void **state)
 	q.req.nendpoint = 2;
 	q.endpoint[0] = a;
 	refuses(&w.client, NBAR_OP_GROUP_CONNECT, &q, sizeof(q.req) + 192, NBAR_EPROTO,
-		"the endpoint address of rank 2 is refused: this is no endpoint address of a NIC; ");
+		"the endpoint address of rank 2 is refused: not the endpoint address of a NIC; ");
 	assert_int_equal(w.peers, 0);
 	q.endpoint[1] = b;
 	w.peers_left = 1;

@@ -273,7 +273,7 @@ static void refuses(void)
 	setenv("NBAR_HOSTNIC", "/none/such.so", 1);
 	want_error(nbar_open(ANY, &port), -ELIBACC, "NBAR_HOSTNIC");
 	setenv("NBAR_HOSTNIC", "libc.so.6", 1);
-	want_error(nbar_open(ANY, &port), -ELIBBAD, "libc.so.6 is no library of nbar");
+	want_error(nbar_open(ANY, &port), -ELIBBAD, "libc.so.6 is not an nbar library");
 }
 
 static void what_is_wrong_is_told(void **state)

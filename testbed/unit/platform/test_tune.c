@@ -114,7 +114,7 @@ static void limits(void **state)
 	memset(text + n + 2, 'x', 300);
 	assert_int_equal(tune_parse(text, (size_t)n + 302, &t, &fault), 0);
 	assert_int_not_equal(tune_parse("nbar-tune 1\n2 mcs\0", 18, &t, &fault), 0);
-	assert_string_equal(fault.why, "it has bytes that are no text");
+	assert_string_equal(fault.why, "it has bytes that are not text");
 
 	n = sprintf(text, "nbar-tune 1\n");
 	for (int size = 1; size <= (int)TUNE_LINES_MAX; size++)

@@ -111,7 +111,7 @@ static void key_is_private(void **state)
 		assert_int_equal(unlink(path), 0);
 	}
 	assert_int_equal(wire_auth_load("--key-file", folder, &a), -EINVAL);
-	assert_non_null(strstr(said, "no regular file"));
+	assert_non_null(strstr(said, "not a regular file"));
 	assert_int_equal(wire_auth_load("--key-file", "/nowhere/key", &a), -ENOENT);
 	assert_non_null(strstr(said, "/nowhere/key: cannot be read: No such file"));
 }
