@@ -41,10 +41,10 @@
 	    "time of all steps of the application, at the slowest rank")                           \
 	ROW(WAIT, "wait", "us", 2, GIVEN, 0, MEDIAN, METRIC_BUSY,                                  \
 	    "mean time in the barrier, over ranks that do not compute")                            \
-	ROW(LOW, "low", "us", 2, FIRST, 0, LOW, METRIC_BENCH | METRIC_APP,                         \
-	    "interval that covers the median of mean or execution")                                \
-	ROW(HIGH, "high", "us", 2, FIRST, 0, HIGH, METRIC_BENCH | METRIC_APP,                      \
-	    "interval that covers the median of mean or execution")                                \
+	ROW(LOW, "low", "us", 2, FIRST, 0, LOW, METRIC_BENCH | METRIC_BARRIER | METRIC_APP,        \
+	    "interval that covers the median of mean, avg or execution")                           \
+	ROW(HIGH, "high", "us", 2, FIRST, 0, HIGH, METRIC_BENCH | METRIC_BARRIER | METRIC_APP,      \
+	    "interval that covers the median of mean, avg or execution")                           \
 	ROW(EFFICIENCY, "efficiency", "", 3, GIVEN, 0, MEDIAN, METRIC_APP,                         \
 	    "compute / execution")                                                                 \
 	ROW(P50, "p50", "us", 2, QUANTILE, 0.50, MEDIAN,                                           \
