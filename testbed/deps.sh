@@ -4,7 +4,7 @@
 # those named.
 set -eu
 
-want="gcc g++ make pkg-config libc6-dev libdpdk-dev libcmocka-dev libjansson-dev libck-dev libsodium-dev iproute2 nftables gnuplot-nox python3 $*"
+want="gcc g++ make pkg-config libc6-dev libdpdk-dev libcmocka-dev libjansson-dev libck-dev libsodium-dev iproute2 nftables python3 $*"
 missing=
 for package in $want; do
 	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)

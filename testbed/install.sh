@@ -83,6 +83,7 @@ ok "each function has the page that describes it" page_of_each_function
 ok "the module of Python loads the installed library" env NBAR_LIBRARY="$libdir/libnbar.so.0" \
 	PYTHONPATH="$(dirname "$(find "$root" -name nbar.py)")" python3 -c 'import nbar; nbar.open("'$alone'").close()'
 BUILD=$prefix/bin
+ok "the installed report finds its module" "$BUILD/nbar" report --list
 ok "the installed daemon starts" daemon "$work/run" --nics 3
 ok "three processes of the example meet" run_example meet "$work"/run/n{0,1,2}.sock
 ok "the installed tool shows the NICs" "$prefix/bin/nbar" stat "$work/run/n0.sock"

@@ -4,21 +4,11 @@
 UNITS += tools
 CFLAGS_tools = -D_GNU_SOURCE -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ihostlib/include -Ifirmware/include \
                -Ifirmware/core -Ifirmware/nic $(TOOLS_INC)
-# Templates of the report, each a text in the program: page.html is template_page_html.
-TEMPLATE := $(wildcard tools/report/*.html tools/report/*.css tools/report/*.gp)
-TEMPLATE_OBJ := $(TEMPLATE:%=$(BUILD)/tools/%.o)
-$(TEMPLATE:%=$(BUILD)/tools/%.c): $(BUILD)/tools/%.c: %
-	$(Q)mkdir -p $(@D)
-	$(Q)(echo 'const char template_$(subst .,_,$(notdir $<))[] = {'; \
-		od -An -v -tu1 $< | sed 's/  */,/g; s/^,//; s/$$/,/'; echo '0 };') >$@
-$(TEMPLATE_OBJ): %.o: %.c
-	$(call say,CC,$@)
-	$(Q)$(CC) -std=c11 $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -c $< -o $@
 # A folder each subcommand, and main/ for what several share. Of mpi/, `nbar` itself has two files.
 TOOLS_DIRS := $(addprefix tools/,main bench one-to-many sweep app threads report stat trace doctor sim tune)
 TOOLS_INC := $(TOOLS_DIRS:%=-I%) -Ihostlib/tune
 TOOLS_SRC := $(filter-out %/metric_man.c,$(wildcard $(TOOLS_DIRS:%=%/*.c))) tools/mpi/mpi_bench.c tools/mpi/options.c
-TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o) $(TEMPLATE_OBJ)
+TOOLS_OBJ := $(TOOLS_SRC:%.c=$(BUILD)/tools/%.o)
 $(BUILD)/nbar: $(TOOLS_OBJ) $(BUILD)/libnbtune.a $(BUILD)/libnbar.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) $^ -o $@ -ljansson -lm -lpthread
@@ -71,13 +61,15 @@ $(BUILD)/libexec/nbar/ck-barrier: tools/threads/peers/ck_barrier.c $(PEER_LOOP)
 
 ALL += $(PEERS)
 
+# What `nbar report` becomes: in a build folder, the source.
+REPORT := tools/report/report.py
+$(BUILD)/libexec/nbar/report.py: $(REPORT)
+	$(Q)mkdir -p $(@D); ln -sf $(CURDIR)/$< $@
+ALL += $(BUILD)/libexec/nbar/report.py
+
 # What the unit tests of the tools are linked with.
 $(BUILD)/test_doctor: $(addprefix $(BUILD)/tools/tools/doctor/,doctor_facts.o doctor_judge.o)
 $(BUILD)/test_lop: $(addprefix $(BUILD)/tools/tools/,one-to-many/lop.o main/stats.o)
-$(BUILD)/test_report: $(addprefix $(BUILD)/tools/tools/,main/published.o main/tool.o report/html.o \
-                      report/report_figure.o report/report_list.o report/report_plot.o report/report_series.o \
-                      main/signals.o report/report_points.o report/report_read.o report/template.o \
-                      report/figure.gp.o)
 $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,bench/bench_opt.o main/algs.o main/hist.o main/metric.o main/option.o \
                      main/stats.o main/tool.o)
 $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/main/,experiment.o journal.o machine.o \
@@ -105,7 +97,8 @@ install-tools: $(BUILD)/nbar $(PEERS) $(TOOLS_MAN_OUT)
 	$(Q)for f in $(PEERS); do \
 		install -D -m 755 $$f $(DESTDIR)$(PREFIX)/libexec/nbar/$$(basename $$f) || exit; \
 	done
-	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/libexec/nbar
+	$(Q)install -m 644 $(wildcard tools/report/*.py tools/report/*.css) $(DESTDIR)$(PREFIX)/libexec/nbar
 	$(Q)install -m 644 $(TOOLS_MAN_OUT) $(DESTDIR)$(PREFIX)/share/man/man1
 .PHONY: install-tools
 

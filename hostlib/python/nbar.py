@@ -224,8 +224,13 @@ class Results(list):
         try:
             self.about: dict[str, Any] = json.loads(text)
             names = [column["name"] for column in self.about["columns"]]
+            if not names or not all(isinstance(name, str) for name in names):
+                raise ValueError("a column has no name")
+            for row in self.about["rows"]:
+                if not isinstance(row, list) or len(row) != len(names) or any(isinstance(v, (list, dict)) for v in row):
+                    raise ValueError(f"a row has not one value for each of the {len(names)} columns")
             super().__init__(dict(zip(names, row)) for row in self.about.pop("rows"))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"{source} has no results as nbar's --json writes them: {error!r}") from None
 
     def frame(self) -> Any:

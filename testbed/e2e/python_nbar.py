@@ -311,7 +311,9 @@ class Test(unittest.TestCase):
             self.assertEqual(rows, [{"nodes": 2, "mean": 4.5}, {"nodes": 4, "mean": None}])
             self.assertEqual(rows.about["notes"], ["a"])
             for bad in b"", b"{", b"[]", b"7", b"{}", b'{"columns": 5, "rows": []}', b"\xff\xfe\x00", \
-                    b'{"columns": [], "rows": [7]}', os.urandom(100):
+                    b'{"columns": [], "rows": []}', b'{"columns": [{"name": 1}], "rows": []}', \
+                    b'{"columns": [{"name": "a"}], "rows": [[1, 2]]}', b'{"columns": [{"name": "a"}], "rows": [7]}', \
+                    b'{"columns": [{"name": "a"}], "rows": [[[]]]}', b"[" * 100000, os.urandom(100):
                 file.write_bytes(bad)
                 with self.assertRaisesRegex(ValueError, "result.json has no results"):
                     nbar.load(file)

@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# nbar report: a page from real runs. No failure may lose results.
+# nbar report: a page from real runs, and from prepared results. No failure may lose results.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 nbar=$BUILD/nbar
 dir=$work/report
 own_tmpdir
+if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
+	skip "nbar report" "there is no python3 of version 3.9 or later: apt-get install python3"
+	finish
+fi
 
 measured() {
 	"$nbar" report --quick --only bench "$dir" >"$work/out" 2>"$work/err" || {
@@ -85,11 +89,14 @@ hostile() {
 		! grep -qi '<script' "$work/hostile/index.html"
 }
 
-no_gnuplot() {
-	changed plain '' && wants 0 'gnuplot is not installed' \
-		env PATH=/nowhere "$nbar" report --render-only "$work/plain" &&
-		grep -q 'There are no figures' "$work/plain/index.html" &&
-		! grep -q '<svg' "$work/plain/index.html"
+# A package that is missing is named.
+no_python() {
+	wants 1 'cannot run python3: .*install the package python3' env PATH=/nowhere "$nbar" report --list
+}
+
+no_module() {
+	mkdir "$work/alone" && cp tools/report/*.py "$work/alone" || return 1
+	wants 1 'install the package python3-nbar' env -u PYTHONPATH python3 -BS "$work/alone/report.py" "$nbar" --list
 }
 
 # A report interrupted in the middle keeps the measured points, and writes a complete page of them.
@@ -136,8 +143,9 @@ mpi() {
 }
 
 no_mpi() {
+	mkdir -p "$work/bin" && ln -sf "$(python3 -c 'import sys; print(sys.executable)')" "$work/bin/python3" || return 1
 	wants 0 'mpi-app is left out: there is no mpirun here' \
-		env PATH=/nowhere "$nbar" report --quick --only mpi-app --resume "$dir"
+		env PATH="$work/bin" "$nbar" report --quick --only mpi-app --resume "$dir"
 }
 
 ok "report: three lengths" lengths
@@ -149,11 +157,7 @@ if command -v xmllint >/dev/null; then
 else
 	skip "report: the page is well-formed" "no xmllint"
 fi
-if command -v gnuplot >/dev/null; then
-	ok "report: the page has its figure, for wide and narrow screens" figures
-else
-	skip "report: the page has its figure" "no gnuplot"
-fi
+ok "report: the page has its figures, for wide and narrow screens" figures
 ok "report: existing results are not measured again without --resume" \
 	keeps "$dir/bench.json" 1 '--resume' "$nbar" report --quick --only bench "$dir"
 ok "report: --resume has nothing left to do" \
@@ -169,15 +173,18 @@ ok "report: results of another machine are refused" \
 	"$nbar" report --quick --only bench --resume "$work/foreign"
 changed broken '5,$d'
 ok "report: a broken result is named, and remains" \
-	keeps "$work/broken/bench.json" 1 'broken/bench.json is no JSON: line' \
+	keeps "$work/broken/bench.json" 1 'broken/bench.json has no results.*line' \
 	"$nbar" report --quick --only bench --resume "$work/broken"
 ok "report: no page is made of a broken result" \
-	keeps "$work/broken/bench.json" 1 'is no JSON' "$nbar" report --render-only "$work/broken"
+	keeps "$work/broken/bench.json" 1 'has no results' "$nbar" report --render-only "$work/broken"
 ok "report: no text of a result is taken for HTML" hostile
-ok "report: without gnuplot, the page has no figures" no_gnuplot
+for part in headline noise figures numbers hostile refused tables; do
+	ok "report: prepared results: $part" python3 -B testbed/e2e/report_page.py "$nbar" "$work/prepared" $part
+done
+ok "report: no python3" no_python
+ok "report: no module nbar" no_module
 if command -v xmllint >/dev/null; then
 	ok "report: the page with hostile text is well-formed" well_formed "$work/hostile"
-	ok "report: the page without figures is well-formed" well_formed "$work/plain"
 fi
 ok "report: experiments over MPI are left out where there is none" no_mpi
 components=$(realpath "$BUILD")/components

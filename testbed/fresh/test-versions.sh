@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/fresh/lib.sh
 packages="gcc g++ clang llvm pkg-config libc6-dev libdpdk-dev libcmocka-dev libjansson-dev libck-dev libsodium-dev
-	iproute2 nftables iputils-ping procps gnuplot-nox python3 xz-utils
+	iproute2 nftables iputils-ping procps python3 xz-utils
 	openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libpmix-dev
 	qemu-system-x86 cpio busybox-static kmod libibverbs-dev ibverbs-providers rdma-core strace"
 

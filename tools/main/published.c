@@ -68,32 +68,6 @@ const struct published published[] = {
 };
 const uint32_t npublished = sizeof(published) / sizeof(published[0]);
 
-const struct published_point published_points[] = {
-	{ "bench", "nodes", "mean", "NIC", { 8, 46.41 } },
-	{ "bench", "nodes", "mean", "NIC", { 16, 105.37 } },
-	{ "bench", "nodes", "mean", "host", { 8, 102.86 } },
-	{ "bench", "nodes", "mean", "host", { 16, 216.70 } },
-	{ "bench", "nodes", "mean", "MPI, MCS tree", { 2, 0.5 } },
-	{ "bench", "nodes", "mean", "MPI, MCS tree", { 10, 3.5 } },
-	{ "bench", "nodes", "mean", "MPI, dissemination", { 2, 0.43 } },
-	{ "bench", "nodes", "mean", "MPI, dissemination", { 12, 4.3 } },
-	{ "bench", "nodes", "speedup", "host / NIC", { 8, 2.22 } },
-	{ "bench", "nodes", "speedup", "host / NIC", { 16, 2.09 } },
-	{ "efficiency", "efficiency", "total", "NIC, 16 nodes", { 0.50, 204.76 } },
-	{ "efficiency", "efficiency", "total", "NIC, 16 nodes", { 0.90, 1023.82 } },
-	{ "efficiency", "efficiency", "total", "host, 16 nodes", { 0.50, 366.40 } },
-	{ "efficiency", "efficiency", "total", "host, 16 nodes", { 0.90, 1831.98 } },
-	{ "efficiency", "efficiency", "total", "NIC, 8 nodes", { 0.50, 120.62 } },
-	{ "efficiency", "efficiency", "total", "NIC, 8 nodes", { 0.90, 603.11 } },
-	{ "efficiency", "efficiency", "total", "host, 8 nodes", { 0.50, 179.18 } },
-	{ "efficiency", "efficiency", "total", "host, 8 nodes", { 0.90, 895.91 } },
-	{ "threads", "threads", "time", "sense-reverse", { 2, 0.25 } },
-	{ "threads", "threads", "time", "sense-reverse", { 8, 6.20 } },
-	{ "threads", "threads", "time", "MCS tree", { 2, 1.02 } },
-	{ "threads", "threads", "time", "MCS tree", { 8, 64.3 } },
-};
-const uint32_t npublished_points = sizeof(published_points) / sizeof(published_points[0]);
-
 bool published_of(const char *list, const char *experiment)
 {
 	size_t n = strlen(experiment);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "libexec.h"
 #include "nbar_extra.h"
 #include "signals.h"
 
@@ -83,25 +84,6 @@ static const struct peer *find_peer(const char *kind)
 	return NULL;
 }
 
-/* Finds a program in libexec/nbar beside this program, or one folder up, where it is installed. */
-static bool find_program(const char *name, char *out)
-{
-	static const char *const where[] = { "libexec/nbar", "../libexec/nbar" };
-	char self[PATH_SIZE / 2];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	if (n <= 0)
-		return false;
-	self[n] = '\0';
-	*strrchr(self, '/') = '\0';
-	for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++) {
-		snprintf(out, PATH_SIZE, "%s/%s/%s", self, where[i], name);
-		if (!access(out, X_OK))
-			return true;
-	}
-	return false;
-}
-
 bool thread_kind_own(const char *kind)
 {
 	size_t bytes;
@@ -119,7 +101,7 @@ bool thread_kind_built(const char *kind)
 	const struct peer *peer = find_peer(kind);
 	char path[PATH_SIZE];
 
-	return !peer || find_program(peer->program, path);
+	return !peer || libexec_find(peer->program, path, sizeof(path));
 }
 
 /* --- in the child ---------------------------------------------------------------------------- */
@@ -188,7 +170,7 @@ static int run_peer(const struct peer *peer)
 	char *argv[7];
 	uint32_t n = 0;
 
-	if (!find_program(peer->program, path)) {
+	if (!libexec_find(peer->program, path, sizeof(path))) {
 		tool_error("%s has not been built: its library was not found", peer->program);
 		return TOOL_FAILED;
 	}
