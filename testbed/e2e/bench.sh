@@ -107,7 +107,7 @@ daemon_killed() {
 		ends 1 'nbar-nicd was killed by signal 9'
 }
 
-# A bench ended by SIGKILL leaves its folder and journal. But its daemon ends, and removes its
+# A bench ended by SIGKILL leaves its folder. But its daemon ends, and removes its
 # sockets.
 bench_killed() {
 	local i

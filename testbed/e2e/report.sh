@@ -18,8 +18,7 @@ measured() {
 		return 1
 	}
 	[ "$(cat "$work/out")" = "$dir/index.html" ] && grep -q '1 of 1: bench' "$work/err" &&
-		[ -s "$dir/bench.json" ] && [ -s "$dir/bench.csv" ] && [ -s "$dir/bench.txt" ] &&
-		[ ! -e "$dir/bench.json.journal" ]
+		[ -s "$dir/bench.json" ] && [ -s "$dir/bench.csv" ] && [ -s "$dir/bench.txt" ]
 }
 
 page() {
@@ -56,7 +55,7 @@ lengths() {
 	[ "$seconds" -gt 1800 ]
 }
 
-# --resume accepts a result whose command begins with the experiment's command. So no command may be the
+# A result is that of an experiment if its command begins with the experiment's. So no command may be the
 # beginning of another.
 no_command_begins_another() {
 	commands '[a-z-]+' | cut -d ' ' -f 2- | LC_ALL=C sort -u | awk '
@@ -99,37 +98,27 @@ no_module() {
 	wants 1 'install the package python3-nbar' env -u PYTHONPATH python3 -BS "$work/alone/report.py" "$nbar" --list
 }
 
-# A report interrupted in the middle keeps the measured points, and writes a complete page of them.
+# interrupted: the results of bench are there, and threads is interrupted. The page has bench.
 interrupted() {
-	local journal=$work/cut/bench.json.journal i
-	"$nbar" report --only bench "$work/cut" >"$work/out" 2>"$work/cut.err" &
+	local i
+	changed cut '' || return 1
+	"$nbar" report --quick --only bench,threads "$work/cut" >"$work/out" 2>"$work/cut.err" &
 	local report=$!
 	pids="$pids $report"
-	for i in $(seq 1200); do
-		[ -e "$journal" ] && [ "$(wc -l <"$journal")" -ge 3 ] && break
+	for i in $(seq 600); do
+		grep -q '^1 of 1: threads' "$work/cut.err" && break
 		sleep 0.1
 	done
 	kill -INT $report
 	wait $report
-	[ $? = 1 ] && cat "$work/cut.err" && grep -q 'again with --resume' "$work/cut.err" &&
-		[ "$(wc -l <"$journal")" -ge 3 ] && [ ! -s "$work/cut/bench.json" ]
+	[ $? = 1 ] && cat "$work/cut.err" && grep -q 'run this command again' "$work/cut.err" &&
+		[ ! -s "$work/cut/threads.json" ] && ! grep -q 'Barriers of threads' "$work/cut/index.html" &&
+		grep -q 'Latency over size' "$work/cut/index.html"
 }
 
 goes_on() {
-	local journal=$work/cut/bench.json.journal before
-	before=$(head -n 3 "$journal" | cksum)
-	"$nbar" report --only bench --resume "$work/cut" >"$work/out" 2>"$work/cut.err" &
-	local report=$! i
-	pids="$pids $report"
-	local lines=$(wc -l <"$journal")
-	for i in $(seq 1200); do
-		[ "$(wc -l <"$journal")" -gt "$lines" ] && break
-		sleep 0.1
-	done
-	kill -TERM $report
-	wait $report
-	cat "$work/cut.err"
-	[ "$(wc -l <"$journal")" -gt "$lines" ] && [ "$before" = "$(head -n 3 "$journal" | cksum)" ]
+	keeps "$work/cut/bench.json" 0 '1 of 1: threads' "$nbar" report --quick --only bench,threads "$work/cut" &&
+		[ -s "$work/cut/threads.json" ] && grep -q 'Barriers of threads' "$work/cut/index.html"
 }
 
 # mpi LAUNCHER: the experiments over MPI, started by this launcher.
@@ -145,7 +134,7 @@ mpi() {
 no_mpi() {
 	mkdir -p "$work/bin" && ln -sf "$(python3 -c 'import sys; print(sys.executable)')" "$work/bin/python3" || return 1
 	wants 0 'mpi-app is left out: there is no mpirun here' \
-		env PATH="$work/bin" "$nbar" report --quick --only mpi-app --resume "$dir"
+		env PATH="$work/bin" "$nbar" report --quick --only mpi-app "$dir"
 }
 
 ok "report: three lengths" lengths
@@ -158,23 +147,21 @@ else
 	skip "report: the page is well-formed" "no xmllint"
 fi
 ok "report: the page has its figures, for wide and narrow screens" figures
-ok "report: existing results are not measured again without --resume" \
-	keeps "$dir/bench.json" 1 '--resume' "$nbar" report --quick --only bench "$dir"
-ok "report: --resume has nothing left to do" \
-	keeps "$dir/bench.json" 0 '' "$nbar" report --quick --only bench --resume "$dir"
-ok "report: --resume with other runs is refused" \
-	keeps "$dir/bench.json" 1 'another command' "$nbar" report --only bench --resume "$dir"
-ok "report: --thorough --resume refuses results of short runs" \
-	keeps "$dir/bench.json" 1 'another command' "$nbar" report --thorough --only bench --resume "$dir"
+ok "report: an experiment that has its results is not run again" \
+	keeps "$dir/bench.json" 0 'not run again' "$nbar" report --quick --only bench "$dir"
+ok "report: results of other runs are refused" \
+	keeps "$dir/bench.json" 1 'another command' "$nbar" report --only bench "$dir"
+ok "report: --thorough refuses results of short runs" \
+	keeps "$dir/bench.json" 1 'another command' "$nbar" report --thorough --only bench "$dir"
 ok "report: --render-only" keeps "$dir/bench.json" 0 '' "$nbar" report --render-only "$dir"
 changed foreign 's/"host": "[^"]*"/"host": "elsewhere"/'
 ok "report: results of another machine are refused" \
 	keeps "$work/foreign/bench.json" 1 'another machine (elsewhere)' \
-	"$nbar" report --quick --only bench --resume "$work/foreign"
+	"$nbar" report --quick --only bench "$work/foreign"
 changed broken '5,$d'
 ok "report: a broken result is named, and remains" \
 	keeps "$work/broken/bench.json" 1 'broken/bench.json has no results.*line' \
-	"$nbar" report --quick --only bench --resume "$work/broken"
+	"$nbar" report --quick --only bench "$work/broken"
 ok "report: no page is made of a broken result" \
 	keeps "$work/broken/bench.json" 1 'has no results' "$nbar" report --render-only "$work/broken"
 ok "report: no text of a result is taken for HTML" hostile
@@ -194,8 +181,8 @@ if [ -z "${SAN:-}" ] && command -v mpirun.openmpi >/dev/null && [ -e "$component
 else
 	skip "report: experiments over MPI" "no Open MPI here, or sanitizers"
 fi
-ok "report: SIGINT keeps the measured points" interrupted
-ok "report: --resume continues the interrupted report" goes_on
+ok "report: SIGINT keeps the results of completed experiments" interrupted
+ok "report: the same command continues the interrupted report" goes_on
 mkdir "$work/empty"
 touch "$work/file"
 ok "report: no results" wants 1 'no result' "$nbar" report --render-only "$work/empty"

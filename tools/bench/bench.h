@@ -4,7 +4,7 @@
  *
  * bench.c       the command: options in, runs in random order, results out
  * bench_opt.c   options, also those of the sweeps
- * bench_session.c  what all experiments with nodes share: daemon, runs, journal, results
+ * bench_session.c  what all experiments with nodes share: daemon, runs, results
  * bench_nicd.c  starts the daemon in its own folder
  * bench_run.c   one run: starts the hosts, watches them, collects their measurements
  * bench_host.c  the host processes of a run
@@ -222,9 +222,9 @@ int bench_session_begin(struct bench_session *s, struct bench_options *opt, stru
 double bench_session_cost(const struct bench_config *c);
 
 /*
- * Does one run, or takes its results from the journal. Two runs with the same nodes, where,
- * algorithm and repetition need different names. Seed, number of nodes and repetition determine the
- * ranks of the nodes, so nic and host have the same ranks. 0, or an exit code after a message.
+ * Does one run. In --raw, its point is name, nodes, where, algorithm and repetition. Seed, number
+ * of nodes and repetition determine the ranks of the nodes, so nic and host have the same ranks. 0,
+ * or an exit code after a message.
  */
 int bench_session_run(struct bench_session *s, const struct bench_config *config, const char *name,
 		      struct bench_figures *out);

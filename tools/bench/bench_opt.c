@@ -21,7 +21,6 @@ void bench_usage_common(FILE *to)
 	      "  --ranks ORDER       in which nodes get ranks: random or sorted (random)\n"
 	      "  --seed N            seed of all random choices (1)\n"
 	      "  --json FILE, --csv FILE  results; - is stdout, and then there is no table\n"
-	      "  --resume            continue an interrupted bench, from FILE.journal\n"
 	      "  --raw FILE          write the times of single barriers of each node, as CSV\n"
 	      "The daemon that is started for the runs:\n"
 	      "  --wire WIRE[,KEYS]  see nbar-nicd --list-wires (" NBAR_WIRE_DEFAULT ")\n"
@@ -221,7 +220,6 @@ _Static_assert(OPT_END <= BENCH_OPT_MORE, "options of experiments come after the
 static const struct option long_options[] = {
 	OPTION_OF_ALL,
 	{ "full", no_argument, NULL, 'f' },
-	{ "resume", no_argument, NULL, OPTION_RESUME },
 	OPTIONS(OPTION_VALUE, OPTION_FLAG){ 0 },
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_session.c - what all experiments with nodes share: NICs, runs, journal, results; see
+ * bench_session.c - what all experiments with nodes share: NICs, runs, results; see
  * bench.h. bench, the sweeps and app call this file; it must not know any of them.
  */
 #include "bench.h"
@@ -94,7 +94,7 @@ int bench_session_begin(struct bench_session *s, struct bench_options *opt, stru
 	return r;
 }
 
-/* Starts the daemon before the first run, not earlier: after --resume no run may be left. */
+/* Starts the daemon before the first run that needs one. */
 static int start_nics(struct bench_session *s)
 {
 	uint32_t most = most_nodes(s->opt);
@@ -138,15 +138,12 @@ int bench_session_run(struct bench_session *s, const struct bench_config *config
 		      struct bench_figures *out)
 {
 	struct bench_config c = *config;
-	double part = bench_session_cost(&c);
 	uint32_t rank[BENCH_NODES_MAX];
 	char key[160];
 	int r;
 
 	snprintf(key, sizeof(key), "%s%s%u nodes %s %s %u launch %u", name, *name ? " " : "",
 		 c.nodes, c.alg, bench_where_name[c.where], c.iters, c.repetition);
-	if (experiment_known(&s->e, key, part, (double *)out, BENCH_NFIGURES))
-		return 0;
 	const struct bench_raw raw = { .to = experiment_raw(&s->e), .point = key };
 
 	progress_show(&s->e.progress, "%s%s%u nodes, %s, %s", name, *name ? ", " : "", c.nodes,
@@ -161,7 +158,7 @@ int bench_session_run(struct bench_session *s, const struct bench_config *config
 	if (bench_in_process(c.where))
 		bench_nicd_pause(&s->nics, false);
 	if (!r)
-		r = experiment_keep(&s->e, key, part, (double *)out, BENCH_NFIGURES);
+		experiment_add(&s->e, bench_session_cost(&c));
 	return !r && signals_interrupted() ? TOOL_FAILED : r;
 }
 

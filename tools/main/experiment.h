@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * experiment.h - what every experiment does: it opens the outputs first, keeps each point as soon
- * as it is measured, and writes the results last.
+ * experiment.h - what every experiment does: it opens the outputs first, and writes the results
+ *last.
  *
  *	result = result_new(...); settings
  *	experiment_begin(&e, &options, result, amount)
- *	for each point, in any order that depends on nothing but the settings:
- *		if (!experiment_known(&e, key, value, n))
- *			measure; experiment_keep(&e, key, value, n)
+ *	for each point: measure; experiment_add(&e, part)
  *	rows into the result
  *	return experiment_end(&e, status)
  */
 #ifndef NBAR_TOOLS_EXPERIMENT_H
 #define NBAR_TOOLS_EXPERIMENT_H
 
-#include "journal.h"
 #include "output.h"
 #include "progress.h"
 #include "result.h"
@@ -22,41 +19,32 @@
 struct experiment_options {
 	const char *json, *csv; /* path, "-", or NULL */
 	const char *raw;        /* path or NULL */
-	bool resume;
-	bool once; /* true: the experiment has no journal, so it cannot be resumed */
 };
 
 struct experiment {
 	const struct experiment_options *opt;
 	struct result *result;
-	struct journal *journal;
 	struct output json, csv, raw;
-	bool raw_begun;
+	bool raw_begun, any; /* any: a point was measured */
 	struct progress progress;
 };
 
 /*
  * Takes ownership of the result, which has machine and settings but no rows yet. amount: see
- * progress.h. The journal is beside the JSON file, or else the CSV file, or else in memory. 0, or
- * an exit code after a message: then do not call experiment_end.
+ * progress.h. 0, or an exit code after a message: then do not call experiment_end.
  */
 int experiment_begin(struct experiment *e, const struct experiment_options *opt,
 		     struct result *result, double amount);
 
-/* True, and sets the values, if the journal has the point. part: the point's part of `amount`. */
-bool experiment_known(struct experiment *e, const char *point, double part, double *value,
-		      uint32_t n);
-
-/* Keeps a point. 0, or an exit code after a message. */
-int experiment_keep(struct experiment *e, const char *point, double part, const double *value,
-		    uint32_t n);
+/* A point was measured. part: its part of `amount`. */
+void experiment_add(struct experiment *e, double part);
 
 /* The file of --raw, for lines of CSV: point,rank,index,ns. NULL: no --raw. */
 FILE *experiment_raw(struct experiment *e);
 
 /*
  * Ends the experiment. status 0: writes the complete rows. Else prints the existing rows, writes no
- * file of results, and keeps the journal. Returns the exit code.
+ * file of results. Returns the exit code.
  */
 int experiment_end(struct experiment *e, int status);
 

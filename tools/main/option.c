@@ -98,9 +98,6 @@ int option_common(int c, const char *value, uint64_t *seed, struct experiment_op
 	case OPTION_RAW:
 		files->raw = value;
 		return 0;
-	case OPTION_RESUME:
-		files->resume = true;
-		return 0;
 	}
 	return tool_usage("it cannot be read");
 }

@@ -14,7 +14,7 @@
 #include "experiment.h"
 
 /* Long options that subcommands share. A subcommand's own options begin at OPTION_SUBCOMMAND. */
-enum { OPTION_SEED = 256, OPTION_JSON, OPTION_CSV, OPTION_RAW, OPTION_RESUME, OPTION_SUBCOMMAND };
+enum { OPTION_SEED = 256, OPTION_JSON, OPTION_CSV, OPTION_RAW, OPTION_SUBCOMMAND };
 
 /* clang-format off */
 #define OPTION_OF_ALL                                     \
@@ -79,7 +79,7 @@ int option_u32(const char *option, const char *text, uint32_t min, uint32_t max,
 int option_word(const char *option, const char *text, const char *const *word, uint32_t n,
 		uint32_t *out);
 
-/* Reads the options from OPTION_SEED to OPTION_RESUME. */
+/* Reads the options from OPTION_SEED to OPTION_RAW. */
 int option_common(int c, const char *value, uint64_t *seed, struct experiment_options *files);
 
 /* Checks that at most one file is stdout. */

@@ -41,21 +41,19 @@ void progress_show(struct progress *p, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	if (p->measured > 0 && p->done < p->all) {
+	if (p->done > 0 && p->done < p->all) {
 		double seconds = (double)(tool_now_ns() - p->started) / 1e9;
 
-		progress_time(seconds / p->measured * (p->all - p->done), left, sizeof(left));
+		progress_time(seconds / p->done * (p->all - p->done), left, sizeof(left));
 	}
 	fprintf(stderr, "\r\033[K[%.*s%*s] %.0f %%%s%s%s  %s", full, "########################",
 		WIDTH - full, "", 100 * part, *left ? ", " : "", left, *left ? " left" : "", what);
 	fflush(stderr);
 }
 
-void progress_add(struct progress *p, double part, bool known)
+void progress_add(struct progress *p, double part)
 {
 	p->done += part;
-	if (!known)
-		p->measured += part;
 }
 
 void progress_end(struct progress *p)

@@ -11,7 +11,6 @@
 struct progress {
 	bool on;
 	double all, done; /* in any unit that is roughly proportional to time */
-	double measured;  /* done in this run, not read from a journal */
 	uint64_t started; /* time of progress_begin */
 };
 
@@ -22,8 +21,8 @@ void progress_begin(struct progress *p, double all);
 __attribute__((format(printf, 2, 3))) void progress_show(struct progress *p, const char *format,
 							 ...);
 
-/* Adds a part that is done. known: the part was in the journal, so it took no time. */
-void progress_add(struct progress *p, double part, bool known);
+/* Adds a part that is done. */
+void progress_add(struct progress *p, double part);
 
 /* Removes the line from the terminal. */
 void progress_end(struct progress *p);

@@ -201,13 +201,3 @@ void result_incomplete(struct result *r)
 {
 	set(r->root, "complete", json_false());
 }
-
-json_t *result_identity(const struct result *r)
-{
-	json_t *o = json_object();
-	static const char *const key[] = { "experiment", "version", "machine", "settings" };
-
-	for (size_t i = 0; i < sizeof(key) / sizeof(key[0]); i++)
-		set(o, key[i], json_deep_copy(json_object_get(r->root, key[i])));
-	return o;
-}

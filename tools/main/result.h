@@ -43,8 +43,7 @@ void result_free(struct result *r);
 /* Sets the command line to "nbar" and the arguments. */
 void result_command(struct result *r, int argc, char **argv);
 
-/* Adds facts about the machine (wire, idle policy, cores), and settings of the run. A run may be
- * resumed only with the same facts and settings. */
+/* Adds facts about the machine (wire, idle policy, cores), and settings of the run. */
 void result_machine_text(struct result *r, const char *key, const char *text);
 void result_machine_number(struct result *r, const char *key, int64_t value);
 void result_setting_text(struct result *r, const char *key, const char *text);
@@ -62,9 +61,6 @@ __attribute__((format(printf, 2, 3))) void result_note(struct result *r, const c
 
 /* Notes that the run was interrupted: the existing rows are valid, and other rows are missing. */
 void result_incomplete(struct result *r);
-
-/* For the journal: { experiment, version, machine, settings }. The caller owns the reference. */
-json_t *result_identity(const struct result *r);
 
 void result_write_table(const struct result *r, FILE *to);
 void result_write_csv(const struct result *r, FILE *to);

@@ -9,7 +9,7 @@ CFLAGS_bench-mpich = $(CFLAGS_mpich) $(MPIB_FLAGS)
 MPIB_SRC := $(filter-out tools/mpi/mpi_bench.c,$(wildcard tools/mpi/*.c)) mpi-glue/pmpi_exchange.c
 MPIB_OPENMPI_OBJ := $(MPIB_SRC:%.c=$(BUILD)/bench-openmpi/%.o)
 MPIB_MPICH_OBJ := $(MPIB_SRC:%.c=$(BUILD)/bench-mpich/%.o)
-MPIB_TOOL_OBJ := $(patsubst %,$(BUILD)/tools/tools/main/%.o,algs experiment hist journal machine metric option \
+MPIB_TOOL_OBJ := $(patsubst %,$(BUILD)/tools/tools/main/%.o,algs experiment hist machine metric option \
                    output progress published result result_out stats tool work) \
                  $(patsubst %,$(BUILD)/tools/tools/%.o,app/app_set app/app_set_result sweep/sweep_list)
 $(BUILD)/nbar-mpi-bench-openmpi: $(MPIB_OPENMPI_OBJ)

@@ -240,7 +240,6 @@ int mpib_options_parse(int argc, char **argv, struct mpib_options *opt, bool *he
 		.warmup = UINT32_MAX,
 		.blocks = 10,
 		.app_set = app_set_default(),
-		.out.once = true,
 		.busy_rank = -1,
 		.seed = 1,
 	};

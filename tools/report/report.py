@@ -31,15 +31,14 @@ with tables, figures, and published values.
   --quick         short runs: under three minutes in all
   --thorough      long runs: more sizes and repetitions, over an hour in all
   --only LIST     run only these experiments (all)
-  --resume        continue in a folder that has results: measure missing ones
   --render-only   measure nothing; draw the page again from the results in DIR
   --mpirun WORDS  start MPI programs with these words (Open MPI's mpirun, with
                   one rank per processor)
   --list          list the experiments and their commands
 
-DIR gets NAME.json, NAME.csv and NAME.txt for each experiment. An interrupted
-report keeps its measurements there, and --resume continues it. Exit status:
-0 done, 1 failed or interrupted, 2 wrong usage.
+DIR gets NAME.json, NAME.csv and NAME.txt for each experiment. An experiment
+that has its results there is not run again: the same command continues an
+interrupted report. Exit status: 0 done, 1 failed or interrupted, 2 wrong usage.
 """
 LENGTHS = ("default", "--quick", "--thorough")
 BYTES_MAX = 64 << 20  # of a file of results
@@ -72,7 +71,7 @@ class Parser(argparse.ArgumentParser):
 def parse(words):
     parser = Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("dir", nargs="?", type=Path)
-    for name in ("--quick", "--thorough", "--resume", "--render-only", "--list", "--help", "-h"):
+    for name in ("--quick", "--thorough", "--render-only", "--list", "--help", "-h"):
         parser.add_argument(name, action="store_true")
     parser.add_argument("--only", type=lambda text: text.split(","))
     parser.add_argument("--mpirun", type=str.split)
@@ -86,8 +85,8 @@ def parse(words):
         parser.error("give only one of --quick and --thorough")
     if given.mpirun == []:
         parser.error("--mpirun: no words")
-    if given.render_only and (given.quick or given.thorough or given.resume or given.only or given.mpirun):
-        parser.error("--render-only measures nothing: no --quick, --thorough, --only, --resume or --mpirun")
+    if given.render_only and (given.quick or given.thorough or given.only or given.mpirun):
+        parser.error("--render-only measures nothing: no --quick, --thorough, --only or --mpirun")
     if not given.dir:
         parser.error("name the folder for the report")
     given.length = 1 if given.quick else 2 if given.thorough else 0
@@ -148,8 +147,8 @@ def check_old(given, name, result, path):
                       f"{os.uname().nodename}: a report cannot have results of two machines; name another folder")
     command = str(result.about.get("command"))
     if command.startswith("nbar ") and not f"{command} ".startswith(f"nbar {command_of(name, given.length)[0]} "):
-        raise Failure(f"{path} was measured by another command ({command}): resume with the --quick or --thorough of "
-                      "that report, or without both if it had none; or name another folder")
+        raise Failure(f"{path} was measured by another command ({command}): run the report with the --quick or "
+                      "--thorough that it had, or without both if it had none; or name another folder")
 
 
 def beside(program, *names):
@@ -220,8 +219,6 @@ def run_one(given, program, name, stop):
     if "file" in experiment:
         words += [*experiment["file"][:-1], str(given.dir / experiment["file"][-1])]
     words += ["--json", file["json"], "--csv", file["csv"]]
-    if given.resume and os.path.exists(f"{file['json']}.journal"):
-        words.append("--resume")
     try:
         with open(file["txt"], "wb") as table:
             status = stop.wait(subprocess.Popen(words, stdout=table, env=environment, preexec_fn=die_with_parent))
@@ -242,7 +239,7 @@ def duration(seconds):
 
 def to_run(given, program):
     """The wanted experiments that have no result yet."""
-    todo = []
+    todo, there = [], 0
     for name in [name for name in EXPERIMENTS if not given.only or name in given.only]:
         path = given.dir / f"{name}.json"
         try:
@@ -250,15 +247,16 @@ def to_run(given, program):
         except Failure as failure:
             raise Failure(f"{failure}; nbar did not change it: move it away, or name another folder") from None
         missing = EXPERIMENTS[name].get("mpi") and not given.mpirun and mpi_missing(program)
-        if result is not None and not given.resume:
-            raise Failure(f"{path} exists: --resume measures only missing results, --render-only draws the page again; "
-                          "or name another folder")
         if result is not None:
             check_old(given, name, result, path)
+            there += 1
         elif missing:
             warn(f"{name} is left out: {missing}; --mpirun says how to start it")
         else:
             todo.append(name)
+    if there:
+        warn(f"{given.dir} has the results of {there} of these experiments: they are not run again; to do so, remove "
+             "their files NAME.json")
     return todo
 
 
@@ -331,7 +329,7 @@ def main(program, *words):
         stop = None if given.render_only else Stop()
         good = not stop or run(given, program, stop)
         if stop and stop.seen:
-            warn(f"interrupted; {given.dir} keeps the measurements: to continue, run this command again with --resume")
+            warn(f"interrupted; {given.dir} keeps the results of completed experiments: to continue, run this command again")
         return 0 if render(given, program, bool(stop and stop.seen)) and good else FAILED
     except Failure as failure:
         warn(failure)

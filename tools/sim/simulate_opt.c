@@ -327,7 +327,6 @@ int simulate_options_parse(int argc, char **argv, struct simulate_options *opt, 
 		.nmembers = 3,
 		.alg = { ALGS_BENCH },
 		.nalg = 1,
-		.files = { .once = true },
 		.setup = {
 			.net = {
 				.latency = 1000 * SIM_NS,

@@ -47,36 +47,27 @@ static int measure(struct experiment *e, const struct sweep_threads_options *opt
 {
 	static struct thread_loop loop;
 	bool transfer = !strcmp(p->kind, THREAD_TRANSFER);
-	double value[2];
-	char key[80];
 	int r;
 
-	snprintf(key, sizeof(key), "%s/%u/%u", p->kind, p->threads, repetition);
-	if (!experiment_known(e, key, 1, value, 2)) {
-		loop = (struct thread_loop){
-			.threads = p->threads,
-			.warmup = opt->warmup,
-			.iterations = opt->iterations,
-			.limit_ns = opt->limit_ms * UINT64_C(1000000),
-		};
-		progress_show(&e->progress, "%s, %u threads", p->kind, p->threads);
-		r = thread_run(p->kind, &loop);
-		if (r)
-			return r;
-		/* The loop measures round trips: a transfer is half a round trip. */
-		for (uint32_t i = 0; i < p->threads; i++)
-			loop.mean_ns[i] /= transfer ? 2 : 1;
-		for (uint32_t i = 0; experiment_raw(e) && i < p->threads; i++)
-			fprintf(experiment_raw(e), "%s/%u,%u,%u,%.3f\n", p->kind, p->threads, i,
-				repetition, loop.mean_ns[i]);
-		value[0] = mean(loop.mean_ns, p->threads);
-		value[1] = (double)loop.measured;
-		r = experiment_keep(e, key, 1, value, 2);
-		if (r)
-			return r;
-	}
-	p->ns[p->n] = value[0];
-	p->iterations[p->n++] = value[1];
+	loop = (struct thread_loop){
+		.threads = p->threads,
+		.warmup = opt->warmup,
+		.iterations = opt->iterations,
+		.limit_ns = opt->limit_ms * UINT64_C(1000000),
+	};
+	progress_show(&e->progress, "%s, %u threads", p->kind, p->threads);
+	r = thread_run(p->kind, &loop);
+	if (r)
+		return r;
+	/* The loop measures round trips: a transfer is half a round trip. */
+	for (uint32_t i = 0; i < p->threads; i++)
+		loop.mean_ns[i] /= transfer ? 2 : 1;
+	for (uint32_t i = 0; experiment_raw(e) && i < p->threads; i++)
+		fprintf(experiment_raw(e), "%s/%u,%u,%u,%.3f\n", p->kind, p->threads, i, repetition,
+			loop.mean_ns[i]);
+	experiment_add(e, 1);
+	p->ns[p->n] = mean(loop.mean_ns, p->threads);
+	p->iterations[p->n++] = (double)loop.measured;
 	return 0;
 }
 

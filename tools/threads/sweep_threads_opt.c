@@ -40,7 +40,6 @@ static void usage(FILE *to)
 	      "  --json FILE         results as JSON; - is stdout, and then there is no table\n"
 	      "  --csv FILE          results as CSV\n"
 	      "  --raw FILE          the mean of each thread in each repetition, in ns, as CSV\n"
-	      "  --resume            continue an interrupted run\n"
 	      "\nIf there are enough processors, each thread is bound to its own. best: time /\n"
 	      "time of the fastest nbar_team of as many threads. Exit status: 0 done, 1 failed,\n"
 	      "2 wrong usage.\n",
@@ -92,7 +91,6 @@ enum { OPT_BEFORE = OPTION_SUBCOMMAND - 1, OPTIONS(OPTION_ID, OPTION_ID) };
 
 static const struct option long_options[] = {
 	OPTION_OF_ALL,
-	{ "resume", no_argument, NULL, OPTION_RESUME },
 	OPTIONS(OPTION_VALUE, OPTION_FLAG){ 0 },
 };
 

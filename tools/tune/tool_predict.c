@@ -329,7 +329,7 @@ static void add_rows(const struct predict_options *o, const struct tool_hosts *h
 
 int tool_predict(int argc, char **argv)
 {
-	struct predict_options o = { .where = "nic", .figure = "mean", .files = { .once = true } };
+	struct predict_options o = { .where = "nic", .figure = "mean" };
 	struct experiment e;
 	struct result *result;
 	struct tool_hosts h;

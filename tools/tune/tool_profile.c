@@ -324,7 +324,6 @@ int tool_profile(int argc, char **argv)
 		return tool_usage("--hosts: %u names for %u nodes", named, opt.nodes[0]);
 	if (!own.output)
 		return tool_usage("name a file for the profile: --output FILE");
-	opt.out.once = true;
 	tool_measure = measure_new(opt.nodes[0], &opt);
 	if (!tool_measure)
 		return TOOL_FAILED;

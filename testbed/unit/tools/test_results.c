@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_results.c - results and their journal: written results can be read, measured points are not
- * lost, and the journal of another run is refused.
+ * test_results.c - results: written results can be read, and an interrupted run keeps the old ones.
  */
 #include "unit/unit.h"
 
 #include <math.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "experiment.h"
-#include "journal.h"
 #include "result.h"
 #include "tool.h"
 
@@ -22,7 +19,7 @@ static const struct result_column columns[] = {
 };
 
 static char folder[] = "/tmp/nbar-results-XXXXXX";
-static char path[64], journal_path[80];
+static char path[64];
 
 static int make_folder(void **state)
 {
@@ -30,7 +27,6 @@ static int make_folder(void **state)
 	if (!mkdtemp(folder))
 		return -1;
 	snprintf(path, sizeof(path), "%s/x.json", folder);
-	snprintf(journal_path, sizeof(journal_path), "%s.journal", path);
 	return 0;
 }
 
@@ -38,7 +34,6 @@ static int remove_folder(void **state)
 {
 	(void)state;
 	unlink(path);
-	unlink(journal_path);
 	return rmdir(folder);
 }
 
@@ -188,148 +183,12 @@ static void result_as_table(void **state)
 	result_free(r);
 }
 
-static int open_journal(struct journal **j, const struct result *r, bool resume)
-{
-	json_t *identity = result_identity(r);
-	int status;
-
-	hold_stderr();
-	status = journal_open(j, journal_path, identity, resume);
-	release_stderr();
-	json_decref(identity);
-	return status;
-}
-
-static void journal_resumes(void **state)
-{
-	struct result *r = sample();
-	struct journal *j;
-	double v[2] = { 1.5, 1.0 / 3 }, got[2] = { 0 };
-
-	(void)state;
-	assert_int_equal(open_journal(&j, r, false), 0);
-	assert_false(journal_find(j, "a", got, 2));
-	assert_int_equal(journal_add(j, "a", v, 2), 0);
-	assert_int_equal(journal_add(j, "b", v, 1), 0);
-	journal_close(j, false);
-	assert_int_equal(open_journal(&j, r, false), TOOL_FAILED);
-	assert_non_null(strstr(said, "--resume"));
-	assert_int_equal(open_journal(&j, r, true), 0);
-	assert_int_equal(journal_count(j), 2);
-	assert_false(journal_find(j, "a", got, 1));
-	assert_false(journal_find(j, "c", got, 1));
-	assert_true(journal_find(j, "a", got, 2));
-	assert_true(got[0] == 1.5 && fabs(got[1] - v[1]) < 1e-11);
-	assert_int_equal(journal_add(j, "c", v, 2), 0);
-	journal_close(j, false);
-	assert_int_equal(open_journal(&j, r, true), 0);
-	assert_int_equal(journal_count(j), 3);
-	journal_close(j, true);
-	assert_int_equal(access(journal_path, F_OK), -1);
-	result_free(r);
-}
-
-/* A run is killed in the middle of a line: the earlier points are valid, and the next point is
- * complete. */
-static void journal_survives_a_torn_line(void **state)
-{
-	static const char *const torn[] = { "{\"poi", "{\"point\":\"b\",\"values\":[1.0]}",
-					    "\0\0\0" };
-	struct result *r = sample();
-	struct journal *j;
-	double v = 7;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(torn) / sizeof(torn[0]); i++) {
-		assert_int_equal(open_journal(&j, r, false), 0);
-		assert_int_equal(journal_add(j, "a", &v, 1), 0);
-		journal_close(j, false);
-		FILE *f = fopen(journal_path, "a");
-
-		fwrite(torn[i], 1, i == 2 ? 3 : strlen(torn[i]), f);
-		fclose(f);
-		assert_int_equal(open_journal(&j, r, true), 0);
-		assert_int_equal(journal_count(j), 1);
-		assert_int_equal(journal_add(j, "b", &v, 1), 0);
-		journal_close(j, false);
-		assert_int_equal(open_journal(&j, r, true), 0);
-		assert_int_equal(journal_count(j), 2);
-		journal_close(j, true);
-	}
-	result_free(r);
-}
-
-static void refused(const struct result *other, const char *word)
-{
-	struct journal *j;
-	struct stat before, after;
-
-	assert_int_equal(stat(journal_path, &before), 0);
-	assert_int_equal(open_journal(&j, other, true), TOOL_FAILED);
-	if (!strstr(said, word))
-		fail_msg("no '%s' in: %s", word, said);
-	assert_int_equal(stat(journal_path, &after), 0);
-	assert_int_equal(before.st_size, after.st_size);
-}
-
-static void journal_refuses_another_run(void **state)
-{
-	struct result *r = sample(), *other = sample();
-	struct journal *j;
-	double v = 7;
-
-	(void)state;
-	assert_int_equal(open_journal(&j, r, false), 0);
-	assert_int_equal(journal_add(j, "a", &v, 1), 0);
-	journal_close(j, false);
-	result_machine_text(other, "cpu", "another");
-	refused(other, "its machine cpu is ");
-	result_free(other);
-	other = sample();
-	result_setting_number(other, "launches", 4);
-	refused(other, "its settings launches is 3, and here it is 4");
-	result_free(other);
-	other = sample();
-	result_setting_number(other, "new", 4);
-	refused(other, "its settings new is not set");
-	result_setting_number(r, "new", 4);
-	result_free(other);
-	other = result_new("other", columns, 4);
-	refused(other, "its experiment is \"test\"");
-	result_free(other);
-	other = result_new("test", columns, 4);
-	refused(other, "settings that this run has not");
-	result_free(other);
-	result_free(r);
-	assert_int_equal(unlink(journal_path), 0);
-}
-
-static void journal_refuses_what_is_none(void **state)
-{
-	struct result *r = sample();
-	FILE *f;
-
-	(void)state;
-	struct journal *j;
-
-	assert_int_equal(open_journal(&j, r, true), TOOL_FAILED);
-	assert_non_null(strstr(said, "there is no"));
-	f = fopen(journal_path, "w");
-	fputs("my thesis\n", f);
-	fclose(f);
-	refused(r, "is no journal");
-	result_free(r);
-	assert_int_equal(unlink(journal_path), 0);
-}
-
 /* Runs an experiment of three points, but ends it after `until` points. */
-static int experiment(const char *json, bool resume, uint32_t until, uint32_t *measured)
+static int experiment(const char *json, uint32_t until, uint32_t *measured)
 {
-	const struct experiment_options opt = { .json = json, .resume = resume };
+	const struct experiment_options opt = { .json = json };
 	struct experiment e;
 	struct result *r = sample();
-	uint32_t n = 0;
-	double v;
 	int status;
 
 	*measured = 0;
@@ -339,19 +198,12 @@ static int experiment(const char *json, bool resume, uint32_t until, uint32_t *m
 
 	assert_non_null(freopen("/dev/null", "w", stdout));
 	status = experiment_begin(&e, &opt, r, 3);
-	for (; !status && n < 3 && n < until; n++) {
-		char key[8];
-
-		snprintf(key, sizeof(key), "p%u", n);
-		if (!experiment_known(&e, key, 1, &v, 1)) {
-			v = n;
-			++*measured;
-			status = experiment_keep(&e, key, 1, &v, 1);
-		}
-		add_row(r, n, "nic", v);
+	for (; !status && *measured < 3 && *measured < until; ++*measured) {
+		experiment_add(&e, 1);
+		add_row(r, *measured, "nic", 1);
 	}
-	if (n)
-		status = experiment_end(&e, status ? status : n < 3 ? TOOL_FAILED : 0);
+	if (*measured)
+		status = experiment_end(&e, *measured < 3 ? TOOL_FAILED : 0);
 	fflush(stdout);
 	dup2(out, STDOUT_FILENO);
 	close(out);
@@ -359,7 +211,7 @@ static int experiment(const char *json, bool resume, uint32_t until, uint32_t *m
 	return status;
 }
 
-static void experiment_is_resumed(void **state)
+static void experiment_keeps_the_old_file(void **state)
 {
 	uint32_t measured;
 	FILE *f = fopen(path, "w");
@@ -368,19 +220,16 @@ static void experiment_is_resumed(void **state)
 	(void)state;
 	fputs("old\n", f);
 	fclose(f);
-	assert_int_equal(experiment(path, false, 2, &measured), TOOL_FAILED);
+	assert_int_equal(experiment(path, 2, &measured), TOOL_FAILED);
 	assert_int_equal(measured, 2);
-	assert_non_null(strstr(said, "2 points are kept"));
 	f = fopen(path, "r");
 	assert_non_null(fgets(text, sizeof(text), f));
 	assert_string_equal(text, "old\n");
 	fclose(f);
-	assert_int_equal(experiment(path, true, 3, &measured), 0);
-	assert_int_equal(measured, 1);
+	assert_int_equal(experiment(path, 3, &measured), 0);
 	o = json_load_file(path, 0, NULL);
 	assert_int_equal(json_array_size(json_object_get(o, "rows")), 3);
 	json_decref(o);
-	assert_int_equal(access(journal_path, F_OK), -1);
 }
 
 static void experiment_refuses_first(void **state)
@@ -388,10 +237,8 @@ static void experiment_refuses_first(void **state)
 	uint32_t measured;
 
 	(void)state;
-	assert_int_equal(experiment("/nowhere/at/all.json", false, 3, &measured), TOOL_FAILED);
+	assert_int_equal(experiment("/nowhere/at/all.json", 3, &measured), TOOL_FAILED);
 	assert_non_null(strstr(said, "cannot write /nowhere/at/all.json"));
-	assert_int_equal(measured, 0);
-	assert_int_equal(experiment(NULL, true, 3, &measured), TOOL_USAGE);
 	assert_int_equal(measured, 0);
 }
 
@@ -402,11 +249,7 @@ int main(void)
 		cmocka_unit_test(result_has_the_published),
 		cmocka_unit_test(result_as_csv),
 		cmocka_unit_test(result_as_table),
-		cmocka_unit_test(journal_resumes),
-		cmocka_unit_test(journal_survives_a_torn_line),
-		cmocka_unit_test(journal_refuses_another_run),
-		cmocka_unit_test(journal_refuses_what_is_none),
-		cmocka_unit_test(experiment_is_resumed),
+		cmocka_unit_test(experiment_keeps_the_old_file),
 		cmocka_unit_test(experiment_refuses_first),
 	};
 

@@ -269,12 +269,12 @@ static void options_all(void **state)
 		parse("-i 5 -x 0 -f --nodes 3,64 --where host --alg "
 		      "pairwise,dissemination:16 --wire udp --launches 7 --drivers 1 "
 		      "--json - --csv file --idle sleep --cpu 1 --nicd /x --seed 9 --check "
-		      "--ranks sorted --raw r --resume",
+		      "--ranks sorted --raw r",
 		      &opt),
 		0);
 	assert_int_equal(opt.iters, 5);
 	assert_int_equal(opt.warmup, 0);
-	assert_true(opt.full && opt.check && opt.out.resume && opt.sorted);
+	assert_true(opt.full && opt.check && opt.sorted);
 	assert_int_equal(opt.drivers, BENCH_DRIVERS_ONE);
 	assert_string_equal(opt.out.raw, "r");
 	assert_int_equal(opt.nnodes, 2);
