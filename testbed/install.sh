@@ -63,7 +63,7 @@ page_of_each_function() {
 		done
 	done
 	echo "$n functions"
-	[ $n -gt 50 ]
+	[ $n -gt 40 ]
 }
 
 ok "make install into a folder" make -s install BUILD="$BUILD" PREFIX=/usr DESTDIR="$root"
