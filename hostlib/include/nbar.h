@@ -8,7 +8,7 @@
  *
  * Errors: functions return 0 or a positive answer, or a negative errno; then nbar_error() says in
  * words what went wrong, where, and what to do next. Outputs are set only on success. Only -ETIME
- * means "not in time": nothing is broken, call again. (No call returns -ETIMEDOUT any more.)
+ * means "not in time": nothing is broken, call again.
  *
  * Threads: calls on different ports may run at once. Post, test, wait, arm, missing and abort on
  * different groups of one port may run at once, too. On one group, one thread at a time posts, and
