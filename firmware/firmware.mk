@@ -26,7 +26,7 @@ CFLAGS_nicd = -D_GNU_SOURCE -fPIC -fvisibility=hidden -DNBAR_VERSION_TEXT='"$(VE
 # The unit dpdk: sources that are linked with DPDK, whose headers need fewer warnings. All other sources make
 # libnbnicd.a: the daemon without main.c, options*.c and the wire dpdk, for tests that run it in their own
 # threads, and for in-process NICs. Both have the registry of wires; that of libnbnicd.a has only wires without DPDK.
-NICD_DPDK_SRC := $(addprefix firmware/,platform/daemon/main.c platform/daemon/options.c platform/daemon/privileges.c platform/daemon/options_list.c wire/dpdk.c wire/wires.c)
+NICD_DPDK_SRC := $(addprefix firmware/,platform/daemon/main.c platform/daemon/options.c platform/daemon/privileges.c platform/daemon/options_list.c wire/dpdk/dpdk.c wire/wires.c)
 CFLAGS_dpdk = $(CFLAGS_nicd) -DWIRES_DPDK $(subst -I/,-isystem /,$(DPDK_CFLAGS))
 # The wire "verbs" is built where libibverbs is; VERBS= leaves it out.
 VERBS ?= $(shell pkg-config --exists libibverbs 2>/dev/null && echo yes)
