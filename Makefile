@@ -23,7 +23,7 @@ CFLAGS   ?= $(if $(DEBUG),-O0,-O2) -g
 WARN     := -Wall -Wextra -Wpedantic -Wconversion -Wmissing-prototypes -Wstrict-prototypes -Wvla
 ALL_CFLAGS = -std=c11 $(WARN) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
              -MMD -MP
-# Where programs of ours find libnbar-hostnic.so: beside them, or where they are installed. With a
+# Where programs of ours find objects that they load: beside them, or where they are installed. With a
 # sanitizer it is that which calls dlopen(): so the program's own path must count for all.
 RPATH    ?= $$ORIGIN:$$ORIGIN/..:$$ORIGIN/../lib
 ALL_LDFLAGS = $(LDFLAGS) $(if $(RPATH),-Wl$(comma)-rpath$(comma)'$(RPATH)') \

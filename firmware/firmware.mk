@@ -23,11 +23,13 @@ DPDK_CFLAGS = $(shell pkg-config --cflags libdpdk 2>/dev/null)
 DPDK_LIBS = $(shell pkg-config --libs libdpdk 2>/dev/null)
 CFLAGS_nicd = -D_GNU_SOURCE -fPIC -fvisibility=hidden -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/include -Ifirmware/core \
               -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon
-# The unit dpdk: sources that are linked with DPDK, whose headers need fewer warnings. All other sources make
-# libnbnicd.a: the daemon without main.c, options*.c and the wire dpdk, for tests that run it in their own
-# threads, and for in-process NICs. Both have the registry of wires; that of libnbnicd.a has only wires without DPDK.
-NICD_DPDK_SRC := $(addprefix firmware/,platform/daemon/main.c platform/daemon/options.c platform/daemon/privileges.c platform/daemon/options_list.c wire/dpdk/dpdk.c wire/wires.c)
-CFLAGS_dpdk = $(CFLAGS_nicd) -DWIRES_DPDK $(subst -I/,-isystem /,$(DPDK_CFLAGS))
+# The daemon alone. All other sources make libnbnicd.a, for tests that run the NICs in their own threads, and for
+# in-process NICs.
+NICD_MAIN_SRC := $(addprefix firmware/platform/daemon/,main.c options.c options_list.c privileges.c)
+# The wire "dpdk": an object that the daemon loads. It is built where libdpdk is; DPDK= leaves it out. DPDK's headers need
+# fewer warnings.
+DPDK ?= $(shell pkg-config --exists libdpdk 2>/dev/null && echo yes)
+CFLAGS_dpdk = $(CFLAGS_nicd) $(subst -I/,-isystem /,$(DPDK_CFLAGS))
 # The wire "verbs" is built where libibverbs is; VERBS= leaves it out.
 VERBS ?= $(shell pkg-config --exists libibverbs 2>/dev/null && echo yes)
 CFLAGS_nicd += $(if $(VERBS),-DWIRES_VERBS)
@@ -44,23 +46,25 @@ endif
 CFLAGS_nicd += $(if $(SDT),-DNBAR_SDT $(SDT_CFLAGS))
 NICD_LEFT_OUT := $(if $(VERBS),,$(VERBS_SRC))
 NICD_LIBS = $(if $(VERBS),$(shell pkg-config --libs libibverbs)) $(SODIUM_LIBS)
-NICD_DPDK_OBJ := $(NICD_DPDK_SRC:%.c=$(BUILD)/dpdk/%.o)
+NICD_MAIN_OBJ := $(NICD_MAIN_SRC:%.c=$(BUILD)/nicd/%.o)
+WIRE_DPDK_SO := libnbar-wire-dpdk.so.$(firstword $(subst ., ,$(VERSION)))
+WIRE_DPDK_OBJ := $(patsubst %.c,$(BUILD)/dpdk/%.o,$(wildcard firmware/wire/dpdk/*.c))
 # libnbar-hostnic.so: the same NIC in the process of its host.
 HOSTNIC_SO := libnbar-hostnic.so.$(firstword $(subst ., ,$(VERSION)))
 HOSTNIC_SRC := $(wildcard firmware/platform/inproc/*.c)
 HOSTNIC_OBJ := $(HOSTNIC_SRC:%.c=$(BUILD)/nicd/%.o)
-NICD_LIB_SRC := $(filter-out $(filter-out %/wires.c,$(NICD_DPDK_SRC)) $(NICD_LEFT_OUT),$(wildcard firmware/platform/daemon/*.c firmware/wire/*.c firmware/wire/verbs/*.c))
+NICD_LIB_SRC := $(filter-out $(NICD_MAIN_SRC) $(NICD_LEFT_OUT),$(wildcard firmware/platform/daemon/*.c firmware/wire/*.c firmware/wire/verbs/*.c))
 NICD_LIB_OBJ := $(NICD_LIB_SRC:%.c=$(BUILD)/nicd/%.o)
-NICD_OBJ := $(NICD_DPDK_OBJ) $(NICD_LIB_OBJ)
+NICD_OBJ := $(NICD_MAIN_OBJ) $(NICD_LIB_OBJ) $(WIRE_DPDK_OBJ)
 $(BUILD)/libnbnicd.a: $(NICD_LIB_OBJ)
 $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/libnbnicd.a:
 	$(call say,AR,$@)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
-$(BUILD)/nbar-nicd: $(NICD_DPDK_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
+$(BUILD)/nbar-nicd: $(NICD_MAIN_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) $^ -o $@ $(DPDK_LIBS) $(NICD_LIBS) -lpthread
+	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) $^ -o $@ $(NICD_LIBS) -lpthread
 
 # Never unloaded: its thread may still be in it.
 $(BUILD)/$(HOSTNIC_SO): $(HOSTNIC_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
@@ -68,10 +72,17 @@ $(BUILD)/$(HOSTNIC_SO): $(HOSTNIC_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a 
 	$(Q)$(CC) -shared $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) -Wl,-soname,$(HOSTNIC_SO) -Wl,-z,nodelete $^ -o $@ \
 		$(NICD_LIBS) -lpthread
 
-ALL += $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/nbar-nicd $(BUILD)/$(HOSTNIC_SO) nicd-left-out
+$(BUILD)/$(WIRE_DPDK_SO): $(WIRE_DPDK_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) -Wl,-soname,$(WIRE_DPDK_SO) $^ -o $@ $(DPDK_LIBS)
+
+NICD_BIN := $(addprefix $(BUILD)/,nbar-nicd $(HOSTNIC_SO) $(if $(DPDK),$(WIRE_DPDK_SO)))
+ALL += $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(NICD_BIN) nicd-left-out
 OBJS += $(FW_OBJ) $(NICD_OBJ) $(HOSTNIC_OBJ)
 
 nicd-left-out:
+	@$(if $(DPDK),:,echo "  no libdpdk: the wire dpdk is left out; for it: apt-get install libdpdk-dev")
+	@$(if $(VERBS),:,echo "  no libibverbs: the wire verbs is left out; for it: apt-get install libibverbs-dev")
 	@$(if $(SDT),:,echo "  no <sys/sdt.h>: nbar-nicd has no probes for tracers; for them: apt-get install systemtap-sdt-dev")
 	@$(if $(SODIUM),:,echo "  no libsodium: nbar-nicd has no --key-file; for it: apt-get install libsodium-dev")
 .PHONY: nicd-left-out
@@ -83,8 +94,9 @@ NICD_UNITS := $(SYSTEMD_DIR)/nbar-nicd@.service $(BUILD)/nbar-nicd.service
 $(BUILD)/nbar-nicd.service: $(SYSTEMD_DIR)/nbar-nicd@.service
 	$(Q)mkdir -p $(@D); sed 's|, configuration %i||; s|%i\.conf|nicd.conf|; s|nbar-%i|nbar|' $< >$@
 ALL += $(BUILD)/nbar-nicd.service
-install-nicd: $(BUILD)/nbar-nicd $(BUILD)/$(HOSTNIC_SO) $(NICD_UNITS)
-	$(Q)install -D -m 755 $(BUILD)/$(HOSTNIC_SO) $(DESTDIR)$(LIBDIR)/$(HOSTNIC_SO)
+install-nicd: $(NICD_BIN) $(NICD_UNITS)
+	$(Q)install -d $(DESTDIR)$(LIBDIR)
+	$(Q)install -m 755 $(filter-out %/nbar-nicd,$(NICD_BIN)) $(DESTDIR)$(LIBDIR)
 	$(Q)install -D -m 755 $(BUILD)/nbar-nicd $(DESTDIR)$(PREFIX)/bin/nbar-nicd
 	$(Q)install -D -m 644 firmware/platform/daemon/nbar-nicd.8 $(DESTDIR)$(PREFIX)/share/man/man8/nbar-nicd.8
 	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d \

@@ -174,6 +174,7 @@ circles() {
 circles firmware/core fw
 circles firmware/nic fw
 circles firmware/wire nicd
+circles firmware/wire/dpdk dpdk
 circles firmware/wire/verbs nicd
 circles firmware/platform/daemon nicd
 circles firmware/platform/inproc nicd

@@ -39,10 +39,14 @@ run_example() { # FOLDER NIC NIC NIC
 	done
 }
 
-hostnic_symbols() {
-	nm -D --defined-only "$libdir"/libnbar-hostnic.so.* | awk '{print $3}' >"$work/symbols"
+one_symbol() { # LIBRARY SYMBOL
+	nm -D --defined-only "$libdir/$1".so.* | awk '{print $3}' >"$work/symbols"
 	cat "$work/symbols"
-	[ "$(cat "$work/symbols")" = nbar_hostnic ]
+	[ "$(cat "$work/symbols")" = "$2" ]
+}
+
+only_object_needs_dpdk() {
+	! readelf -d "$prefix/bin/nbar-nicd" | grep librte && readelf -d "$libdir/libnbar-wire-dpdk.so.0" | grep librte_eal
 }
 
 alone=host:wire=udp,bind=127.0.0.1:0
@@ -76,7 +80,7 @@ ok "nbar.h compiles as C++, too" g++ -std=c++17 -Wall -Wextra -Werror -fsyntax-o
 	-x c++ /dev/null
 ok "the library needs libc alone" needs_libc_alone
 ok "the library exports nbar_ names alone" only_our_symbols
-ok "the library of NICs in a process exports one name" hostnic_symbols
+ok "the library of NICs in a process exports one name" one_symbol libnbar-hostnic nbar_hostnic
 ok "three processes of the example meet without a daemon" run_example alone $alone $alone $alone
 ok "man pages are there" man_pages
 ok "each function has the page that describes it" page_of_each_function
@@ -84,6 +88,12 @@ ok "the module of Python loads the installed library" env NBAR_LIBRARY="$libdir/
 	PYTHONPATH="$(dirname "$(find "$root" -name nbar.py)")" python3 -c 'import nbar; nbar.open("'$alone'").close()'
 BUILD=$prefix/bin
 ok "the installed report finds its module" "$BUILD/nbar" report --list
+if has_wire dpdk; then
+	ok "the object of the wire dpdk exports one name" one_symbol libnbar-wire-dpdk nbar_wire
+	ok "the daemon is not linked with DPDK, the object is" only_object_needs_dpdk
+else
+	skip "the wire dpdk" "this build has no wire dpdk: apt-get install libdpdk-dev"
+fi
 ok "the installed daemon starts" daemon "$work/run" --nics 3
 ok "three processes of the example meet" run_example meet "$work"/run/n{0,1,2}.sock
 ok "the installed tool shows the NICs" "$prefix/bin/nbar" stat "$work/run/n0.sock"

@@ -122,6 +122,11 @@ check_callers() {
 	return $bad
 }
 
+# Headers of DPDK and rdma-core are in the folders of their wires, and in tests.
+check_sdks() { # FILE...
+	! grep -nE '#[[:space:]]*include <(rte_|infiniband/)' "$@" | grep -vE '^(firmware/wire/(dpdk|verbs)|testbed)/'
+}
+
 # An unpacked archive has no repository.
 without_git() {
 	GIT_DIR=$work/none make -s files >"$work/sentences" && grep '^firmware/core/engine.c: .' "$work/sentences" &&
@@ -135,6 +140,7 @@ includes >"$work/includes"
 ok "each folder has a row in CONTRIBUTING.md, each row a folder" check_folders "$work/rows" "$work/folders"
 ok "files include what their row allows" check_includes "$work/rows" "$work/files" "$work/includes"
 mapfile -t sources < <(testbed/files --sources)
+ok "the folder of a wire alone includes its SDK" check_sdks "${sources[@]}"
 ok "each source file says what it does" check_sentences "${sources[@]}"
 
 ok "make files needs no git" without_git
@@ -150,6 +156,8 @@ ok "a row without a folder is found" fails_with "mpi-glue: a row" check_folders 
 echo "firmware/core/engine.c nbar.h" >"$work/wrong"
 ok "an include from the wrong folder is found" fails_with "engine.c includes nbar.h" \
 	check_includes "$work/rows" "$work/files" "$work/wrong"
+echo '#include <rte_eal.h>' >"$work/sdk.c"
+ok "an include of an SDK elsewhere is found" fails_with "sdk.c:1:#include <rte_eal.h>" check_sdks "$work/sdk.c" /dev/null
 printf '/* SPDX */\n\nint x;\n' >"$work/silent.c"
 ok "a file that does not say what it does is found" fails_with "silent.c: begin it" check_sentences "$work/silent.c"
 finish

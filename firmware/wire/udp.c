@@ -2,7 +2,7 @@
 /*
  * udp.c - frames in UDP datagrams, by plain sockets: for machines on which no other wire runs.
  *
- * Called by the polling thread. Never blocks. Knows no DPDK.
+ * Called by the polling thread. Never blocks.
  */
 #include <arpa/inet.h>
 #include <errno.h>

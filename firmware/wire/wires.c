@@ -2,9 +2,10 @@
 /*
  * wires.c - the registry of wires: a wire is one file or folder, and one row here.
  *
- * Called when options are read and when a NIC is opened. Compiled twice: with WIRES_DPDK for the
- * daemon, which is linked with DPDK, and without WIRES_DPDK for in-process NICs.
+ * Called when options are read and when a NIC is opened. A wire of daemons may be a shared object,
+ * which is loaded when a NIC names the wire.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,22 +13,16 @@
 #include "log.h"
 #include "wires.h"
 
-#ifdef WIRES_DPDK
-#define IF_DPDK(ops) ops
-#else
-#define IF_DPDK(ops) NULL
-#endif
 #ifdef WIRES_VERBS
 #define IF_VERBS(ops) ops
 #else
 #define IF_VERBS(ops) NULL
 #endif
 
-extern const struct wire_ops wire_ring_ops, wire_udp_ops, wire_dpdk_ops, wire_verbs_ops,
-	wire_shm_ops;
+extern const struct wire_ops wire_ring_ops, wire_udp_ops, wire_verbs_ops, wire_shm_ops;
 
 /* An in-process NIC without wire= takes the last row that fits. */
-static const struct wire wires[] = {
+static struct wire wires[] = {
 	{
 		.name = "ring",
 		.kind = 1,
@@ -54,16 +49,15 @@ static const struct wire wires[] = {
 		.kind = 2,
 		.reach = WIRE_REACH_NETWORK,
 		.platforms = WIRE_IN_DAEMON,
-		.dpdk = true,
-		.dpdk_mb = 24,
-		.sdk = "DPDK",
+		.sdk = "libdpdk-dev",
+		.file = "libnbar-wire-dpdk.so.0",
+		.package = "nbar-nicd-dpdk",
 		.tags = true,
 		.help = "Ethernet, by any ethdev of DPDK that the EAL arguments name",
 		.key = {
 			{ "dev", "NAME of the ethdev, for example net_af_packet0" },
 			{ "port", "or its INDEX" },
 		},
-		.ops = IF_DPDK(&wire_dpdk_ops),
 	},
 	{
 		.name = "shm",
@@ -98,11 +92,32 @@ static const struct wire wires[] = {
 };
 #define NWIRE (sizeof(wires) / sizeof(wires[0]))
 
+/* Loads the file of a wire. Returns NULL, or the reason why it cannot. */
+static const char *load(struct wire *row)
+{
+	/* If the file is loaded already, dlopen returns it again. */
+	void *file = dlopen(row->file, RTLD_NOW | RTLD_LOCAL);
+	const struct wire_object *o = file ? dlsym(file, WIRE_OBJECT_SYMBOL) : NULL;
+
+	if (!o)
+		return dlerror();
+	if (strcmp(o->version, NBAR_VERSION_TEXT) != 0 || o->nic_size != sizeof(struct nbnic))
+		return "its object is of another build of nbar";
+	row->object = o;
+	row->ops = o->ops;
+	return NULL;
+}
+
+static bool is_here(struct wire *row, unsigned platform)
+{
+	return (row->platforms & platform) && (row->ops || (row->file && !load(row)));
+}
+
 const struct wire *wires_next(const struct wire *row, unsigned platform)
 {
-	for (row = row ? row + 1 : wires; row < wires + NWIRE; row++)
-		if (row->ops && (row->platforms & platform))
-			return row;
+	for (size_t i = row ? (size_t)(row - wires) + 1 : 0; i < NWIRE; i++)
+		if (is_here(&wires[i], platform))
+			return &wires[i];
 	return NULL;
 }
 
@@ -117,16 +132,22 @@ const struct wire *wires_default(void)
 
 int wires_find(const char *what, const char *name, unsigned platform, const struct wire **out)
 {
-	const struct wire *found = NULL;
+	struct wire *found = NULL;
 	char names[96] = "", hint[96] = "";
 	size_t used = 0;
 
 	for (size_t i = 0; i < NWIRE; i++)
 		if (strcmp(name, wires[i].name) == 0)
 			found = &wires[i];
-	if (found && found->ops && (found->platforms & platform)) {
+	if (found && is_here(found, platform)) {
 		*out = found;
 		return 0;
+	}
+	if (found && found->file && (found->platforms & platform)) {
+		log_error(
+			"%s wire=%s: %s; install the Debian package %s, or install %s and build nbar again",
+			what, name, load(found), found->package, found->sdk);
+		return -EINVAL;
 	}
 	for (const struct wire *w = wires_next(NULL, platform); w && used < sizeof(names);
 	     w = wires_next(w, platform))

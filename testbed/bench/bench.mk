@@ -16,11 +16,9 @@ OBJS += $(FAIR_OBJ)
 
 # The cost of a token in the pass of a NIC. loop_nics.c uses internals of the daemon.
 BENCH_LOOP_OBJ := $(addprefix $(BUILD)/test/testbed/,bench/loop.o bench/loop_nics.o e2e/raw.o)
-$(BUILD)/test/testbed/bench/loop_nics.o: CFLAGS_test += $(subst -I/,-isystem /,$(DPDK_CFLAGS))
-$(BUILD)/bench-loop: $(BENCH_LOOP_OBJ) $(filter-out %/main.o %/options.o,$(NICD_DPDK_OBJ)) \
-                     $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
+$(BUILD)/bench-loop: $(BENCH_LOOP_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(DPDK_LIBS) $(NICD_LIBS) -lpthread
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(NICD_LIBS) -lpthread
 OBJS += $(BENCH_LOOP_OBJ)
 
 bench-loop: $(BUILD)/bench-loop ## ns a token in the whole pass of a NIC, by parts

@@ -348,7 +348,7 @@ static void drop_sockets(uint32_t nnic)
 	}
 }
 
-/* In a new process, because DPDK can start only once in a process. */
+/* In a new process, because the NICs can start only once in a process. */
 static struct result point_measure(const struct point *p)
 {
 	struct result r = { 0, 0 };

@@ -2,27 +2,19 @@
 /*
  * loop_nics.c - the soft NICs of loop.c. The only file here that uses internals of nbar-nicd.
  */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include <rte_eal.h>
-
 #include "control.h"
+#include "log.h"
 #include "loop_nics.h"
 #include "nicd.h"
-
-#ifdef LOOP_OLD /* a tree without firmware/nic/device.h */
-#define WIRE(i) (set.nic[i]->wire)
-#define POLL(w, i, n) ((w)->ops->poll(w, &set.nic[i]->nic, 0))
-#define OPEN(name, dev, wire) ((void)(dev), wire_ring_ops.open(name, no_option, NULL, wire))
-#else
 #include "wires.h"
-#define OPEN(name, dev, wire) (open_wire(name, dev, wire))
+
 #define WIRE(i) (set.nic[i]->device.wire)
-#define POLL(w, i, n) ((w)->ops->poll(w, &set.nic[i]->device.nic, 0, n))
-#endif
 
 static struct nicd set;
 static uint64_t stopped; /* the time at which the clock was stopped; 0: it runs */
@@ -40,38 +32,65 @@ static const char *no_option(void *args, const char *key)
 	return NULL;
 }
 
-#ifndef LOOP_OLD
 static const char *dev_option(void *args, const char *key)
 {
 	return strcmp(key, "dev") == 0 ? args : NULL;
 }
 
-static int open_wire(const char *name, char *dev, struct wire_base **out)
+#ifdef LOOP_OLD /* a tree that is linked with DPDK, from which its wire ring may take memory */
+int rte_eal_init(int argc, char **argv);
+
+static const struct wire *wire_start(char *const iface[], unsigned cpu)
 {
+	static char name[] = "bench-loop", level[] = "--log-level=3", huge[] = "--no-huge",
+		    conf[] = "--no-shconf", pci[] = "--no-pci", m[] = "-m", mb[] = "64";
+	char *argv[] = { name, level, huge, conf, pci, m, mb, NULL };
+
+	(void)cpu;
+	if (iface || rte_eal_init(7, argv) < 0)
+		give_up("DPDK does not start");
+	return wires_default();
+}
+#else
+static const struct wire *wire_start(char *const iface[], unsigned cpu)
+{
+	static char vdev[2][64];
+	char *arg[] = { vdev[0], vdev[1] };
+	const struct wire_start s = {
+		.log = log_error,
+		.cpu = cpu,
+		.huge = "no",
+		.nnic = 2,
+		.argc = 2,
+		.argv = arg,
+	};
 	const struct wire *row;
 
-	if (!dev)
-		return wires_open(wires_default(), name, no_option, NULL, out);
-	if (wires_find("bench-loop", "dpdk", WIRE_IN_DAEMON, &row) < 0)
-		give_up("there is no wire dpdk");
-	return wires_open(row, name, dev_option, dev, out);
+	if (!iface)
+		return wires_default();
+	for (uint32_t i = 0; i < 2; i++)
+		snprintf(vdev[i], sizeof(vdev[i]), "--vdev=net_af_packet%u,iface=%s", i, iface[i]);
+	if (wires_find("bench-loop", "dpdk", WIRE_IN_DAEMON, &row) < 0 ||
+	    row->object->start(&s) < 0)
+		give_up("DPDK does not start");
+	return row;
 }
 #endif
 
-static void eal_start(uint32_t nnic, char *const iface[])
+/* This thread and those that it starts stay on one processor: the first that they may use. */
+static unsigned cpu_take(void)
 {
-	static char name[] = "bench-loop", level[] = "--log-level=3", huge[] = "--no-huge",
-		    conf[] = "--no-shconf", pci[] = "--no-pci", telemetry[] = "--no-telemetry",
-		    m[] = "-m", mb[] = "64", vdev[2][64];
-	char *argv[11] = { name, level, huge, conf, pci, telemetry, m, mb };
-	int argc = 8;
+	cpu_set_t set;
+	unsigned cpu = 0;
 
-	for (uint32_t i = 0; iface && i < nnic && i < 2; i++) {
-		snprintf(vdev[i], sizeof(vdev[i]), "--vdev=net_af_packet%u,iface=%s", i, iface[i]);
-		argv[argc++] = vdev[i];
-	}
-	if (rte_eal_init(argc, argv) < 0)
-		give_up("DPDK does not start");
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		while (cpu < CPU_SETSIZE - 1 && !CPU_ISSET(cpu, &set))
+			cpu++;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) < 0)
+		give_up("no processor");
+	return cpu;
 }
 
 void loop_nics_start(uint32_t nnic, const char *run_dir, char *const iface[])
@@ -84,17 +103,18 @@ void loop_nics_start(uint32_t nnic, const char *run_dir, char *const iface[])
 		.group = (gid_t)-1,
 		.stop_fd = eventfd(0, EFD_CLOEXEC),
 	};
+	const struct wire *row = wire_start(iface, cpu_take());
 	struct control *control;
 	char name[16], dev[32];
 
-	eal_start(nnic, iface);
 	nicd_init(&set, &usual);
 	for (uint32_t i = 0; i < nnic; i++) {
 		struct wire_base *wire;
 
 		snprintf(name, sizeof(name), "n%u", i);
 		snprintf(dev, sizeof(dev), "net_af_packet%u", i);
-		if (OPEN(name, iface ? dev : NULL, &wire) < 0 || nicd_add(&set, name, wire) < 0)
+		if (wires_open(row, name, iface ? dev_option : no_option, dev, &wire) < 0 ||
+		    nicd_add(&set, name, wire) < 0)
 			give_up("a NIC does not start");
 	}
 	if (control_start(&set, &config, &control) < 0)
@@ -125,6 +145,5 @@ uint32_t loop_nics_take(uint32_t n)
 {
 	struct wire_base *w = WIRE(1);
 
-	(void)n; /* an old poll() has no budget */
-	return POLL(w, 1, n);
+	return w->ops->poll(w, &set.nic[1]->device.nic, 0, n);
 }

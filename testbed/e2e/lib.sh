@@ -31,6 +31,10 @@ daemon() {
 	return 1
 }
 
+has_wire() { # NAME: in this build
+	"$BUILD/nbar-nicd" --list-wires | grep -q "^$1 "
+}
+
 # Runs the script again in its own namespaces, where it may make interfaces. They vanish when it
 # ends. Returns 1 where namespaces are not permitted.
 in_namespaces() {

@@ -37,7 +37,10 @@ first_nic=n2 ok "shm: another daemon with one NIC" daemon "$work/shm-b" --nic "n
 every shm "$work"/shm-a/n{0,1}.sock "$work/shm-b/n2.sock"
 end_daemons
 
-if [ $may != 0 ]; then
+if ! has_wire dpdk; then
+	skip "dpdk" "this build has no wire dpdk: apt-get install libdpdk-dev"
+	finish
+elif [ $may != 0 ]; then
 	skip "dpdk" "network namespaces are not permitted here (run as root)"
 	finish
 fi

@@ -7,7 +7,10 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
-if ! in_namespaces; then
+if ! has_wire dpdk; then
+	skip "dpdk over veth" "this build has no wire dpdk: apt-get install libdpdk-dev"
+	finish
+elif ! in_namespaces; then
 	skip "dpdk over veth" "network namespaces are not permitted here (run as root)"
 	finish
 fi

@@ -88,31 +88,61 @@ shm() {
 }
 
 # Options of a NIC that a daemon refuses.
-refuses() { # STATUS TEXT OPTIONS
-	timeout 60 "$BUILD/nbar-nicd" --run-dir "$work" --nic "name=n0,$3" -- --no-pci --no-huge -m 64 >"$work/out" 2>&1
+refuses() { # STATUS TEXT OPTIONS [EAL...]
+	timeout 60 "$BUILD/nbar-nicd" --run-dir "$work" --nic "name=n0,$3" "${@:4}" >"$work/out" 2>&1
 	local rc=$?
 	cat "$work/out"
 	[ $rc = "$1" ] && grep -q "$2" "$work/out"
 }
 
 dpdk() {
-	ok "dpdk: no device" refuses 2 'needs port=INDEX or dev=NAME' wire=dpdk
-	ok "dpdk: two devices" refuses 2 'needs port=INDEX or dev=NAME' wire=dpdk,port=0,dev=eth1
-	ok "dpdk: a number without a device" refuses 1 'has no ethdev 7' wire=dpdk,port=7
-	ok "dpdk: a name without a device" refuses 1 'has no ethdev eth1' wire=dpdk,dev=eth1
+	local eal="-- --no-pci --no-huge -m 64"
+	if ! has_wire dpdk; then
+		skip "dpdk: what it refuses" "this build has no wire dpdk: apt-get install libdpdk-dev"
+		return
+	fi
+	ok "dpdk: no device" refuses 2 'needs port=INDEX or dev=NAME' wire=dpdk $eal
+	ok "dpdk: two devices" refuses 2 'needs port=INDEX or dev=NAME' wire=dpdk,port=0,dev=eth1 $eal
+	ok "dpdk: a number without a device" refuses 1 'has no ethdev 7' wire=dpdk,port=7 $eal
+	ok "dpdk: a name without a device" refuses 1 'has no ethdev eth1' wire=dpdk,dev=eth1 $eal
+	ok "dpdk: a processor for the EAL" refuses 2 'chosen by --cpu' wire=dpdk,port=0 -- -l 0
+}
+
+lists() { # WIRE...: the daemon has these wires, and no dpdk
+	local wire
+	for wire; do
+		has_wire "$wire" || return 1
+	done
+	! has_wire dpdk
+}
+
+# A daemon that is alone in its folder.
+no_object() {
+	local built=$BUILD BUILD=$work/bin
+	mkdir "$BUILD" && cp "$built/nbar-nicd" "$BUILD"
+	ok "no object of dpdk: the daemon lists the other wires" lists ring udp shm
+	ok "no object of dpdk: wire=dpdk is refused" refuses 2 \
+		'libnbar-wire-dpdk.so.0: cannot open .* install the Debian package nbar-nicd-dpdk, or install libdpdk-dev' wire=dpdk,port=0
+	ok "no object of dpdk: EAL arguments are refused" refuses 2 'for DPDK, and no NIC here uses it' wire=ring -- --no-pci
+	ok "no object of dpdk: NICs on the wire ring start" daemon "$work/no-object" --nics 2
+	ok "no object of dpdk: 1,000 barriers of 2" "$oracle" -i 1000 "$work"/no-object/n{0,1}.sock
+	cp "$built/libnbar-hostnic.so.0" "$BUILD/libnbar-wire-dpdk.so.0"
+	ok "another file in its place: wire=dpdk is refused" refuses 2 'libnbar-wire-dpdk.so.0: undefined symbol' wire=dpdk,port=0
 }
 
 # Errors that do not depend on the machine are reported before the daemon looks for devices.
 verbs() {
-	case "$("$BUILD/nbar-nicd" --version)" in
-	*verbs*) ok "verbs: a mode that does not exist" refuses 2 'mode=fast: it is ud, write' wire=verbs,mode=fast ;;
-	*) skip "verbs: a mode that does not exist" "this build has no wire verbs" ;;
-	esac
+	if has_wire verbs; then
+		ok "verbs: a mode that does not exist" refuses 2 'mode=fast: it is ud, write' wire=verbs,mode=fast
+	else
+		skip "verbs: a mode that does not exist" "this build has no wire verbs"
+	fi
 }
 
 ring
 udp
 shm
 dpdk
+no_object
 verbs
 finish

@@ -12,7 +12,7 @@ $(FUZZ_BIN): $(BUILD)/%: $(BUILD)/test/testbed/fuzz/%.o $(BUILD)/libnbtune.a $(B
              $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer $(filter %.o,$^) $(filter %.a,$^) $(BUILD)/libnbfw.a -o $@ -ljansson -lm -lpthread $(SODIUM_LIBS)
-$(BUILD)/fuzz_config: $(addprefix $(BUILD)/dpdk/firmware/platform/daemon/,options.o options_list.o)
+$(BUILD)/fuzz_config: $(addprefix $(BUILD)/nicd/firmware/platform/daemon/,options.o options_list.o)
 OBJS += $(FUZZ_OBJ)
 
 # With T, each target runs for T seconds; without T, it runs RUNS inputs, from a fixed seed.

@@ -11,10 +11,9 @@ $(BUILD)/lossy.so: testbed/soak/lossy.c
 # Eight real NICs and their hosts, in one thread.
 CAMPAIGN_OBJ := $(BUILD)/test/testbed/soak/campaign.o
 $(BUILD)/campaign: $(CAMPAIGN_OBJ) $(filter-out %/loop.o,$(BENCH_LOOP_OBJ)) \
-                   $(filter-out %/main.o %/options.o,$(NICD_DPDK_OBJ)) \
                    $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(DPDK_LIBS) $(NICD_LIBS) -lpthread
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(NICD_LIBS) -lpthread
 TESTS += $(BUILD)/campaign
 TEST_LIST += $(BUILD)/campaign
 OBJS += $(CAMPAIGN_OBJ)

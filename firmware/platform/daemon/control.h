@@ -4,7 +4,7 @@
  *
  * The control thread accepts clients; in a daemon, each user then has a thread that serves them.
  * They do all slow work: sockets, checks, memory, plans. They pass changes of a NIC to the polling
- * thread (mailbox.h), one at a time. Independent of DPDK.
+ * thread (mailbox.h), one at a time.
  */
 #ifndef NBAR_DAEMON_CONTROL_H
 #define NBAR_DAEMON_CONTROL_H

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * main.c - nbar-nicd, the soft NIC daemon: DPDK, wires, one polled processor.
+ * main.c - nbar-nicd, the soft NIC daemon: wires, one polled processor.
  *
- * main() reads the command line, takes the run directory, starts DPDK, opens the wires, drops the
- * rights that it no longer needs, and then is the polling thread until a signal stops it. nicd.c
- * runs the NICs, and control.c serves clients.
+ * main() reads the command line, takes the run directory, opens the wires, drops the rights that it
+ * no longer needs, and then is the polling thread until a signal stops it. nicd.c runs the NICs,
+ * and control.c serves clients.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
@@ -17,9 +16,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <rte_eal.h>
-#include <rte_errno.h>
-
 #include "control.h"
 #include "daemon.h"
 #include "log.h"
@@ -27,126 +23,31 @@
 #include "privileges.h"
 #include "service.h"
 
-#define EAL_ARGS_MAX (OPTION_EAL_MAX + 16) /* arguments of the user, and ours */
-/* Memory for DPDK, besides the memory of each NIC's wire. Without hugepages, unused memory is not
- * resident. */
-#define MEMORY_MB 32u
 #define KEEP_BYTES (8 << 20)   /* free memory at the end of the heap that the daemon keeps */
 #define MAPPED_BYTES (1 << 20) /* a block of this size or more has a mapping of its own */
 
-static uint32_t memory_mb(const struct options *o)
+/* Starts DPDK if a NIC has the wire that needs it; *out is the object of that wire, or NULL. */
+static int object_start(const struct options *o, const struct wire_object **out)
 {
-	uint32_t mb = MEMORY_MB;
+	struct wire_start s = {
+		.log = log_error,
+		.cpu = o->cpu,
+		.huge = o->huge,
+		.argc = o->eal_argc,
+		.argv = o->eal_argv,
+	};
 
-	for (uint32_t i = 0; i < o->nnic; i++)
-		mb += o->nic[i].wire->dpdk_mb;
-	return mb;
-}
-
-/* Megabytes of free hugepages of all sizes. */
-static uint64_t huge_free_mb(void)
-{
-	DIR *d = opendir("/sys/kernel/mm/hugepages");
-	uint64_t mb = 0;
-
-	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
-		char path[512];
-		unsigned long kb = 0, n = 0;
-		FILE *f;
-
-		if (sscanf(e->d_name, "hugepages-%lukB", &kb) != 1)
+	*out = NULL;
+	for (uint32_t i = 0; i < o->nnic; i++) {
+		if (!o->nic[i].wire->object)
 			continue;
-		snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/%s/free_hugepages",
-			 e->d_name);
-		f = fopen(path, "r");
-		if (f && fscanf(f, "%lu", &n) == 1)
-			mb += (uint64_t)n * kb / 1024;
-		if (f)
-			fclose(f);
+		*out = o->nic[i].wire->object;
+		s.nnic++;
 	}
-	if (d)
-		closedir(d);
-	return mb;
+	return *out ? (*out)->start(&s) : 0;
 }
 
-static bool starts_with_any(const char *text, const char *const *word)
-{
-	for (; *word; word++)
-		if (strncmp(text, *word, strlen(*word)) == 0)
-			return true;
-	return false;
-}
-
-/* True if an EAL argument of the user begins with one of these words. */
-static bool user_gave(const struct options *o, const char *const *word)
-{
-	for (uint32_t i = 0; i < o->eal_argc; i++)
-		if (starts_with_any(o->eal_argv[i], word))
-			return true;
-	return false;
-}
-
-/* Starts the EAL with our arguments, except those that the user replaces, and then the arguments of
- * the user. */
-static int eal_start(const struct options *o)
-{
-	static const char *const cores[] = { "-l", "-c", "--lcores", NULL };
-	static const char *const pci[] = { "-a", "--allow", "-b", "--block", NULL };
-	static const char *const memory[] = { "-m", "--socket-mem", NULL };
-	static char name[] = "nbar-nicd", no_telemetry[] = "--no-telemetry",
-		    level[] = "--log-level=3", no_pci[] = "--no-pci", no_huge[] = "--no-huge",
-		    no_shconf[] = "--no-shconf", in_memory[] = "--in-memory", m[] = "-m";
-	static char lcores[32], mb[16];
-	static char *argv[EAL_ARGS_MAX + 1];
-	int argc = 0;
-	bool huge = o->huge == OPTION_HUGE_YES ||
-		    (o->huge == OPTION_HUGE_AUTO && huge_free_mb() >= memory_mb(o));
-
-	if (user_gave(o, cores)) {
-		log_error(
-			"EAL arguments: the polled processor is chosen by --cpu, not by -l, -c or "
-			"--lcores");
-		return 2;
-	}
-	snprintf(lcores, sizeof(lcores), "--lcores=0@%u", o->cpu);
-	snprintf(mb, sizeof(mb), "%u", memory_mb(o));
-	argv[argc++] = name;
-	argv[argc++] = lcores;
-	argv[argc++] = no_telemetry;
-	argv[argc++] = level;
-	if (!user_gave(o, pci))
-		argv[argc++] = no_pci;
-	if (huge) {
-		argv[argc++] = in_memory;
-	} else {
-		argv[argc++] = no_huge;
-		argv[argc++] = no_shconf;
-	}
-	if (!user_gave(o, memory)) {
-		argv[argc++] = m;
-		argv[argc++] = mb;
-	}
-	for (uint32_t i = 0; i < o->eal_argc; i++)
-		argv[argc++] = o->eal_argv[i];
-	if (rte_eal_init(argc, argv) >= 0)
-		return 0;
-	log_error("DPDK does not start: %s; %s", rte_strerror(rte_errno),
-		  o->eal_argc ? "check the EAL arguments behind \"--\""
-			      : "try --huge no, or another --cpu");
-	return 1;
-}
-
-/* True if DPDK must start: a wire needs it, or the user gave EAL arguments. */
-static bool wants_eal(const struct options *o)
-{
-	bool wanted = o->eal_argc > 0;
-
-	for (uint32_t i = 0; i < o->nnic; i++)
-		wanted |= o->nic[i].wire->dpdk;
-	return wanted;
-}
-
-/* Binds this thread, which becomes the polling thread, to its processor, as the EAL would. */
+/* Binds this thread, which becomes the polling thread, to its processor. */
 static int cpu_take(unsigned cpu)
 {
 	cpu_set_t set;
@@ -156,7 +57,7 @@ static int cpu_take(unsigned cpu)
 	if (sched_setaffinity(0, sizeof(set), &set) == 0)
 		return 0;
 	log_error("--cpu %u: %s; try another --cpu", cpu, strerror(errno));
-	return 1;
+	return -EINVAL;
 }
 
 static int nics_open(const struct options *o, struct nicd *d)
@@ -277,6 +178,7 @@ int main(int argc, char **argv)
 {
 	static struct options o;
 	static struct nicd d;
+	const struct wire_object *object;
 	int rc = options_parse(argc, argv, &o), lock, stop_fd;
 
 	if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
@@ -296,9 +198,11 @@ int main(int argc, char **argv)
 	}
 	limits_raise();
 	memory_keep();
-	rc = wants_eal(&o) ? eal_start(&o) : cpu_take(o.cpu);
-	if (rc)
-		return rc;
+	rc = object_start(&o, &object);
+	if (rc == 0)
+		rc = cpu_take(o.cpu); /* after the EAL, whose threads may run elsewhere */
+	if (rc < 0)
+		return rc == -EINVAL ? EXIT_USAGE : 1;
 	nicd_init(&d, &o.config);
 	d.tune = &o.tune;
 	rc = nics_open(&o, &d);
@@ -307,15 +211,16 @@ int main(int argc, char **argv)
 	if (rc == 0)
 		rc = traces_open(&o, &d);
 	if (rc == 0 && o.idle == NICD_IDLE_SLEEP && (rc = nicd_may_sleep(&d)) < 0)
-		log_error("cannot make an eventfd to sleep on: %s; try --idle yield", strerror(-rc));
+		log_error("cannot make an eventfd to sleep on: %s; try --idle yield",
+			  strerror(-rc));
 	if (rc < 0)
-		rc = rc == -EINVAL ? 2 : 1;
+		rc = rc == -EINVAL ? EXIT_USAGE : 1;
 	else
 		rc = serve(&o, &d, stop_fd);
 	traces_close(&d);
 	nicd_fini(&d);
-	if (wants_eal(&o))
-		rte_eal_cleanup();
+	if (object)
+		object->end();
 	close(stop_fd);
 	close(lock);
 	return rc;

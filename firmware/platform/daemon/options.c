@@ -120,11 +120,17 @@ struct given {
 /* Checks options that depend on each other, and sets their defaults. */
 static int finish(struct options *o, const struct given *given)
 {
+	bool takes_arguments = false;
+
 	if (o->nnic == 0)
 		return usage("no NIC to run; name some with --nic name=n0, or --nics 4");
-	for (uint32_t i = 0; i < o->nnic; i++)
+	for (uint32_t i = 0; i < o->nnic; i++) {
+		takes_arguments |= o->nic[i].wire->object != NULL;
 		if (wires_auth_check(o->nic[i].wire, o->nic[i].name, &o->auth) < 0)
 			return EXIT_USAGE;
+	}
+	if (o->eal_argc > 0 && !takes_arguments)
+		return usage("EAL arguments are for DPDK, and no NIC here uses it");
 	if (o->config.budget_ns < NBFW_WINDOW * o->config.pull_ns) {
 		log_error("--budget-ms must be at least %u times --pull-us", NBFW_WINDOW);
 		return EXIT_USAGE;
@@ -202,8 +208,8 @@ static const struct option long_options[] = {
 /* Adds an argument of the EAL, DPDK's start-up. */
 static int eal_add(struct options *o, const char *arg)
 {
-	if (o->eal_argc == OPTION_EAL_MAX) {
-		log_error("%s: there are at most %u EAL arguments", arg, OPTION_EAL_MAX);
+	if (o->eal_argc == WIRE_ARGS_MAX) {
+		log_error("%s: there are at most %u EAL arguments", arg, WIRE_ARGS_MAX);
 		return EXIT_USAGE;
 	}
 	o->eal_argv[o->eal_argc] = strdup(arg);
@@ -273,7 +279,7 @@ static int option_take(struct options *o, int which, const char *arg, struct giv
 		return user_parse(arg, o);
 	case OPT_HUGE:
 		rc = choice("huge", arg, huges, 3, &i);
-		o->huge = (enum option_huge)i;
+		o->huge = huges[i];
 		return rc;
 	case OPT_TUNE:
 		return tune_load(arg, &o->tune) < 0 ? EXIT_USAGE : -1;
@@ -330,6 +336,7 @@ int options_parse(int argc, char **argv, struct options *o)
 			    .memory_bytes = NBNIC_MEMORY_BYTES },
 		.mode = 0600,
 		.group = (gid_t)-1,
+		.huge = "auto",
 	};
 	if (sched_getaffinity(0, sizeof(o->allowed), &o->allowed) < 0)
 		CPU_SET(0, &o->allowed);

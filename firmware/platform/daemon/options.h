@@ -12,10 +12,6 @@
 #include "spec.h"
 #include "tune.h"
 
-enum option_huge { OPTION_HUGE_AUTO, OPTION_HUGE_YES, OPTION_HUGE_NO };
-
-#define OPTION_EAL_MAX 240u
-
 struct option_nic {
 	char name[NBAR_NAME_MAX];
 	const struct wire *wire;
@@ -34,14 +30,14 @@ struct options {
 	bool has_user; /* --user is given: uid and gid of the process after its start */
 	uid_t uid;
 	gid_t gid;
-	enum option_huge huge;
+	const char *huge;      /* "auto", "yes" or "no" */
 	struct tune tune;      /* empty: no tune file was given */
 	struct wire_auth auth; /* auth.hash is NULL: no key was given */
 	uint32_t trace;        /* events to keep, by NIC; 0: none */
 	uint32_t nnic;
 	struct option_nic nic[NBAR_NICS_MAX];
 	uint32_t eal_argc; /* arguments of configuration files, then those after "--" */
-	char *eal_argv[OPTION_EAL_MAX];
+	char *eal_argv[WIRE_ARGS_MAX];
 };
 
 /* Reads the command line. -1: continue; else the exit status. Reports wrong use. */

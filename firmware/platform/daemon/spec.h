@@ -3,7 +3,7 @@
  * spec.h - the description of a NIC: name=n0,wire=udp,bind=192.0.2.1:7000.
  *
  * Read for --nic of the daemon, and for "host:" of an in-process NIC. Messages name each wrong key
- * and the right form. Independent of DPDK.
+ * and the right form.
  */
 #ifndef NBAR_DAEMON_SPEC_H
 #define NBAR_DAEMON_SPEC_H

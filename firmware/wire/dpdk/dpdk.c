@@ -3,7 +3,8 @@
  * dpdk.c - frames on Ethernet, through any ethdev of DPDK: one receive queue, one transmit queue,
  * our own EtherType. Each frame is sent at once.
  *
- * Called by the polling thread. The EAL arguments say which devices exist.
+ * libnbar-wire-dpdk.so, which the daemon loads. Called by the polling thread. The EAL arguments say
+ * which devices exist.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <rte_mbuf.h>
 
 #include "auth.h"
+#include "eal.h"
 #include "log.h"
 
 #define ETHER_TYPE 0x88B5u /* IEEE 802: for local experiments */
@@ -327,7 +329,7 @@ static void dpdk_show(const struct wire_base *base, const struct nbnic_addr *a, 
 	rte_ether_format_addr(text, (uint16_t)size, &mac);
 }
 
-const struct wire_ops wire_dpdk_ops = {
+static const struct wire_ops dpdk_ops = {
 	.quota = 4, /* each frame is a burst; on some ethdevs a system call */
 	.open = dpdk_open,
 	.close = dpdk_close,
@@ -336,4 +338,12 @@ const struct wire_ops wire_dpdk_ops = {
 	.peer_begin = wire_auth_peer_begin,
 	.peer_end = wire_auth_peer_end,
 	.show = dpdk_show,
+};
+
+__attribute__((visibility("default"))) const struct wire_object nbar_wire = {
+	.version = NBAR_VERSION_TEXT,
+	.nic_size = sizeof(struct nbnic),
+	.ops = &dpdk_ops,
+	.start = eal_start,
+	.end = eal_end,
 };

@@ -66,6 +66,20 @@ static void limits(void **state)
 	assert_int_equal(parse(text, &s), -EINVAL);
 }
 
+/* A wire that is loaded has its object; a wire that is not here is not in the list. */
+static void loaded_wires(void **state)
+{
+	const struct wire *dpdk = NULL, *w = wires_next(NULL, WIRE_IN_DAEMON);
+	int rc = wires_find("--nic", "dpdk", WIRE_IN_DAEMON, &dpdk);
+
+	(void)state;
+	assert_true(rc == 0 ? dpdk->object && dpdk->ops == dpdk->object->ops : rc == -EINVAL);
+	for (; w && strcmp(w->name, "dpdk") != 0; w = wires_next(w, WIRE_IN_DAEMON))
+		assert_true(w->ops && !w->object);
+	assert_ptr_equal(w, dpdk);
+	assert_int_equal(wires_find("--nic", "dpdk", WIRE_IN_PROCESS, &dpdk), -EINVAL);
+}
+
 static int check(const char *text)
 {
 	const struct wire *udp;
@@ -150,8 +164,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_and_values), cmocka_unit_test(bad_texts),
-		cmocka_unit_test(limits),          cmocka_unit_test(known_keys),
-		cmocka_unit_test(names),           cmocka_unit_test(numbers),
+		cmocka_unit_test(limits),          cmocka_unit_test(loaded_wires),
+		cmocka_unit_test(known_keys),      cmocka_unit_test(names),
+		cmocka_unit_test(numbers),
 	};
 
 	return cmocka_run_group_tests_name("spec", tests, NULL, NULL);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * object.h - what the daemon and the shared object of a wire share. The daemon loads the object
+ * when a NIC names the wire: so only users of the wire need its SDK.
+ *
+ * The object has its own copy of the code of core and nic, which have no state of their own. Both
+ * copies use the same structures, so object and daemon must be of the same build.
+ */
+#ifndef NBAR_WIRE_OBJECT_H
+#define NBAR_WIRE_OBJECT_H
+
+#include "wire.h"
+
+#define WIRE_ARGS_MAX 240u
+
+struct wire_start {
+	/* The daemon's log_error. */
+	__attribute__((format(printf, 1, 2))) void (*log)(const char *format, ...);
+	unsigned cpu;     /* of the polling thread, which calls start */
+	const char *huge; /* hugepages: "auto", "yes" or "no" */
+	uint32_t nnic;    /* NICs that have the wire */
+	uint32_t argc;    /* arguments of the user for the SDK, at most WIRE_ARGS_MAX */
+	char *const *argv;
+};
+
+struct wire_object {
+	const char *version; /* NBAR_VERSION_TEXT */
+	size_t nic_size;     /* of struct nbnic */
+	const struct wire_ops *ops;
+	/* Starts the SDK, before NICs are opened and rights are dropped. 0, or negative errno after
+	 * a message: -EINVAL if an argument is wrong. */
+	int (*start)(const struct wire_start *s);
+	/* Ends the SDK, after all NICs are closed. */
+	void (*end)(void);
+};
+
+/* The one symbol of the object. */
+#define WIRE_OBJECT_SYMBOL "nbar_wire"
+extern const struct wire_object nbar_wire;
+
+#endif
