@@ -68,7 +68,8 @@ deps: ## install the Debian packages that are missing (as root or through sudo)
 # make demo and make check build with every processor, unless -j says how many.
 PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-demo: deps ## N nodes synchronise through soft NICs: NIC-based against host-based
+demo: ## N nodes synchronise through soft NICs: NIC-based against host-based
+	$(Q)testbed/deps.sh --demo
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) all
 	$(Q)$(BUILD)/nbar bench --nodes 2,4,8,16 --where nic,host --alg pairwise --wire ring -i 2000 -x 200 --launches 3
 

@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # deps.sh [PACKAGE...]: installs the missing Debian packages: those that build and tests need, and
-# those named.
+# those named. deps.sh --demo: only those that `make demo` needs.
 set -eu
 
-want="gcc g++ make pkg-config libc6-dev libdpdk-dev libcmocka-dev libjansson-dev libck-dev libsodium-dev iproute2 nftables python3 $*"
+want="gcc make pkg-config libc6-dev libjansson-dev"
+[ "${1:-}" = --demo ] ||
+	want="$want g++ libdpdk-dev libcmocka-dev libck-dev libsodium-dev iproute2 nftables python3 $*"
 missing=
 for package in $want; do
 	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
