@@ -90,8 +90,8 @@ static void test_bad_heads(void **state)
 {
 	(void)state;
 	refuses("", "no JSON");
-	refuses("[]", "no profile");
-	refuses("{}", "no profile");
+	refuses("[]", "not a profile");
+	refuses("{}", "not a profile");
 	refuses("{\"nbar_profile\": 2}", "version 2");
 	refuses("{\"nbar_profile\": 1}", "has 0 names");
 	refuses("{\"nbar_profile\": 1, \"hosts\": []}", "has 0 names");
@@ -166,7 +166,7 @@ static void test_options(void **state)
 	refuses(MORE("\"processor\": [0, 2]"), "the processor of host 1");
 	refuses(MORE("\"processor\": [-1, 0]"), "the processor of host 0");
 	refuses(MORE("\"processor\": [0.5, 0]"), "the processor of host 0");
-	refuses(MORE("\"flat_ns\": [1]"), "no list of algorithms");
+	refuses(MORE("\"flat_ns\": [1]"), "not a list of algorithms");
 	refuses(MORE("\"flat_ns\": {\"mcs\": -1}"), "no time above 0 for 'mcs'");
 	refuses(MORE("\"flat_ns\": {\"mcs\": 0}"), "no time above 0 for 'mcs'");
 	refuses(MORE("\"flat_ns\": {\"mcs\": \"7\"}"), "no time above 0 for 'mcs'");
