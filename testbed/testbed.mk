@@ -49,6 +49,8 @@ $(BUILD)/test_hostlib_wait: ALL_LDFLAGS += $(call wrap,clock_gettime nanosleep p
 # Its calls are followed instruction by instruction: those of the dynamic linker are no part of them.
 $(BUILD)/test_process_team_sleep: ALL_LDFLAGS += $(call wrap,syscall clock_gettime) -Wl,-z,now
 $(BUILD)/test_wire_ring: ALL_LDFLAGS += $(call wrap,calloc)
+$(BUILD)/test_options: $(filter %/daemon/options.o,$(NICD_OBJ))
+$(BUILD)/test_options: ALL_LDFLAGS += $(call wrap,sched_getaffinity strdup getpwnam getpwuid tune_load wire_auth_load)
 $(BUILD)/test_control_user: ALL_LDFLAGS += $(call wrap,getrlimit nanosleep accept4)
 
 # With the library that makes tags, if it is there.

@@ -1,0 +1,648 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_options.c - the options of nbar-nicd, on the command line and in a file: the value that each
+ * sets, its bounds, the defaults, and the message for each error.
+ */
+#include "unit/unit.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <malloc.h>
+#include <pwd.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config_file.h"
+#include "daemon.h"
+#include "log.h"
+#include "options.h"
+#include "rundir.h"
+
+#define LIST_STATUS 42 /* of what prints a list: parsing ends with it */
+
+static struct options o;
+static char said[4096]; /* messages, a line each */
+static cpu_set_t allowed;
+static int affinity_error, load_error, auth_error;
+static char loaded[64]; /* what was loaded last */
+static uint32_t nauth, nlist;
+static bool no_memory;
+
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+struct passwd *__wrap_getpwnam(const char *name);
+struct passwd *__wrap_getpwuid(uid_t uid);
+int __wrap_tune_load(const char *path, struct tune *out);
+int __wrap_wire_auth_load(const char *what, const char *path, struct wire_auth *out);
+
+void log_error(const char *format, ...)
+{
+	size_t used = strlen(said);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(said + used, sizeof(said) - used, format, args);
+	va_end(args);
+	used = strlen(said);
+	snprintf(said + used, sizeof(said) - used, "\n");
+}
+
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+	assert_true(pid == 0 && size == sizeof(*set));
+	if (affinity_error)
+		return -1;
+	*set = allowed;
+	return 0;
+}
+
+char *__wrap_strdup(const char *text)
+{
+	return no_memory ? NULL : __real_strdup(text);
+}
+
+static struct passwd *alice(bool known)
+{
+	static struct passwd user = { .pw_name = (char *)"alice", .pw_uid = 1001, .pw_gid = 1002 };
+
+	return known ? &user : NULL;
+}
+
+struct passwd *__wrap_getpwnam(const char *name)
+{
+	return alice(strcmp(name, "alice") == 0);
+}
+
+struct passwd *__wrap_getpwuid(uid_t uid)
+{
+	return alice(uid == 1001);
+}
+
+int __wrap_tune_load(const char *path, struct tune *out)
+{
+	assert_ptr_equal(out, &o.tune);
+	snprintf(loaded, sizeof(loaded), "tune %s", path);
+	return load_error;
+}
+
+int __wrap_wire_auth_load(const char *what, const char *path, struct wire_auth *out)
+{
+	assert_ptr_equal(out, &o.auth);
+	snprintf(loaded, sizeof(loaded), "%s %s", what, path);
+	return load_error;
+}
+
+static const struct wire wires[] = { { .name = "ring" },
+				     { .name = "udp", .key = { { "bind", "an address" } } } };
+
+const struct wire *wires_default(void)
+{
+	return &wires[0];
+}
+
+int wires_find(const char *what, const char *name, unsigned platform, const struct wire **out)
+{
+	assert_string_equal(what, "--nic");
+	assert_int_equal(platform, WIRE_IN_DAEMON);
+	for (uint32_t i = 0; i < 2; i++) {
+		if (strcmp(wires[i].name, name) == 0) {
+			*out = &wires[i];
+			return 0;
+		}
+	}
+	log_error("no such wire");
+	return -1;
+}
+
+bool wires_has_key(const struct wire *row, const char *key)
+{
+	return row->key[0].name && strcmp(row->key[0].name, key) == 0;
+}
+
+int wires_auth_check(const struct wire *row, const char *nic, const struct wire_auth *auth)
+{
+	(void)nic;
+	assert_true(row && auth == &o.auth);
+	nauth++;
+	return auth_error;
+}
+
+int options_help(void)
+{
+	return LIST_STATUS;
+}
+
+int options_version(void)
+{
+	return LIST_STATUS + 1;
+}
+
+int options_list_algs(void)
+{
+	return LIST_STATUS + 2;
+}
+
+void options_list_wires(void)
+{
+	nlist++;
+}
+
+/* Parses a command line of words with one blank between them. */
+static int parse(const char *line)
+{
+	static char text[4096];
+	char *argv[256] = { (char *)"nbar-nicd" }, *save = NULL;
+	int argc = 1;
+
+	snprintf(text, sizeof(text), "%s", line);
+	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		argv[argc++] = word;
+	said[0] = loaded[0] = '\0';
+	nauth = 0;
+	optind = 0;
+	opterr = 0;
+	return options_parse(argc, argv, &o);
+}
+
+/* Processors 3 and 5. */
+static int begin(void **state)
+{
+	(void)state;
+	CPU_ZERO(&allowed);
+	CPU_SET(3, &allowed);
+	CPU_SET(5, &allowed);
+	affinity_error = load_error = auth_error = 0;
+	no_memory = false;
+	setenv("NBAR_RUN_DIR", "/run/default", 1);
+	return 0;
+}
+
+static void accepted(const char *line)
+{
+	require(parse(line) == -1, "%s: %s", line, said);
+	assert_string_equal(said, "");
+}
+
+static void refused(const char *line, const char *message)
+{
+	require(parse(line) == EXIT_USAGE, "%s", line);
+	require(strcmp(said, message) == 0, "%s: %s", line, said);
+}
+
+static uint32_t lines_of(const char *text)
+{
+	uint32_t n = 0;
+
+	for (; (text = strchr(text, '\n')); text++)
+		n++;
+	return n;
+}
+
+static void defaults(void **state)
+{
+	(void)state;
+	accepted("--nics 1");
+	assert_string_equal(o.run_dir, "/run/default");
+	assert_true(o.cpu == 3 && o.nallowed == 2 && o.idle == NICD_IDLE_SLEEP);
+	assert_true(o.config.pull_ns == NBNIC_PULL_NS_DEFAULT);
+	assert_true(o.config.budget_ns == NBNIC_BUDGET_NS_DEFAULT);
+	assert_true(o.config.memory_bytes == NBNIC_MEMORY_BYTES);
+	assert_int_equal(o.config.user_percent, 100);
+	assert_true(o.mode == 0600 && o.group == (gid_t)-1 && !o.has_user);
+	assert_true(o.trace == 0 && o.eal_argc == 0 && !o.auth.hash);
+	assert_true(o.nnic == 1 && nauth == 1);
+	assert_string_equal(o.nic[0].name, "n0");
+	assert_ptr_equal(o.nic[0].wire, wires_default());
+	assert_int_equal(o.nic[0].spec.n, 0);
+}
+
+static uint64_t pull(void)
+{
+	return o.config.pull_ns;
+}
+
+static uint64_t budget(void)
+{
+	return o.config.budget_ns;
+}
+
+static uint64_t memory(void)
+{
+	return o.config.memory_bytes;
+}
+
+static uint64_t percent(void)
+{
+	return o.config.user_percent;
+}
+
+static uint64_t trace(void)
+{
+	return o.trace;
+}
+
+static uint64_t nics(void)
+{
+	return o.nnic;
+}
+
+static void numbers(void **state)
+{
+	static const struct {
+		const char *name, *others;
+		uint64_t low, high, unit;
+		uint64_t (*value)(void);
+	} row[] = {
+		{ "pull-us", "--nics 1 --budget-ms 86400000", 1, 60000000, 1000, pull },
+		{ "budget-ms", "--nics 1 --pull-us 1", 1, 86400000, 1000000, budget },
+		{ "memory-mb", "--nics 1", 1, 1048576, 1 << 20, memory },
+		{ "user-percent", "--nics 1", 1, 100, 1, percent },
+		{ "trace", "--nics 1", 1, NBAR_TRACE_EVENTS_MAX, 1, trace },
+		{ "nics", "--mode 0600", 1, NBAR_NICS_MAX, 1, nics },
+	};
+	char line[160];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		for (uint64_t n = row[i].low; n <= row[i].high; n += row[i].high - row[i].low) {
+			snprintf(line, sizeof(line), "--%s %llu %s", row[i].name,
+				 (unsigned long long)n, row[i].others);
+			accepted(line);
+			require(row[i].value() == n * row[i].unit, "%s", line);
+		}
+		for (uint64_t n = row[i].low - 1; n <= row[i].high + 1;
+		     n += row[i].high - row[i].low + 2) {
+			snprintf(line, sizeof(line), "--%s %llu %s", row[i].name,
+				 (unsigned long long)n, row[i].others);
+			require(parse(line) == EXIT_USAGE, "%s", line);
+			*strchr(strchr(line, ' ') + 1, ' ') = '\0';
+			require(strncmp(said, line, strlen(line)) == 0, "%s", said);
+		}
+	}
+}
+
+static void modes(void **state)
+{
+	(void)state;
+	accepted("--nics 1 --mode 0777");
+	assert_int_equal(o.mode, 0777);
+	assert_int_equal(o.config.user_percent, 50); /* others may connect */
+	accepted("--nics 1 --mode 0");
+	assert_true(o.mode == 0 && o.config.user_percent == 100);
+	accepted("--nics 1 --mode 0700");
+	assert_int_equal(o.config.user_percent, 100);
+	accepted("--nics 1 --mode 0620");
+	assert_int_equal(o.config.user_percent, 50);
+	accepted("--nics 1 --mode 0601");
+	assert_int_equal(o.config.user_percent, 50);
+	accepted("--nics 1 --mode 0666 --user-percent 7");
+	assert_int_equal(o.config.user_percent, 7);
+	assert_int_equal(parse("--nics 1 --mode 1000"), EXIT_USAGE);
+}
+
+static void processors(void **state)
+{
+	(void)state;
+	accepted("--nics 1 --cpu 5");
+	assert_int_equal(o.cpu, 5);
+	refused("--nics 1 --cpu 4",
+		"--cpu 4: this process may not use that processor (see taskset -p $$)\n");
+	accepted("--nics 1 --cpu 3");
+	assert_int_equal(o.cpu, 3);
+	CPU_ZERO(&allowed);
+	CPU_SET(CPU_SETSIZE - 1, &allowed);
+	accepted("--nics 1");
+	assert_int_equal(o.cpu, CPU_SETSIZE - 1);
+	accepted("--nics 1 --cpu 1023");
+	assert_int_equal(parse("--nics 1 --cpu 1024"), EXIT_USAGE);
+	assert_null(strstr(said, "taskset"));
+	CPU_ZERO(&allowed);
+	refused("--nics 1",
+		"--cpu 1023: this process may not use that processor (see taskset -p $$)\n");
+	CPU_SET(0, &allowed);
+	accepted("--nics 1 --cpu 0");
+	affinity_error = 1; /* a processor is there */
+	accepted("--nics 1");
+	assert_true(o.cpu == 0 && o.nallowed == 1);
+}
+
+/* With a processor of its own, on a machine with others, the daemon spins. */
+static void idle(void **state)
+{
+	(void)state;
+	CPU_SET(6, &allowed);
+	accepted("--nics 1 --cpu 5");
+	assert_int_equal(o.idle, NICD_IDLE_SLEEP);
+	CPU_SET(7, &allowed);
+	accepted("--nics 1 --cpu 5");
+	assert_int_equal(o.idle, NICD_IDLE_SPIN);
+	accepted("--nics 1");
+	assert_int_equal(o.idle, NICD_IDLE_SLEEP);
+	accepted("--nics 1 --cpu 5 --idle sleep");
+	assert_int_equal(o.idle, NICD_IDLE_SLEEP);
+	accepted("--nics 1 --idle yield");
+	assert_int_equal(o.idle, NICD_IDLE_YIELD);
+	accepted("--nics 1 --idle spin");
+	assert_int_equal(o.idle, NICD_IDLE_SPIN);
+	refused("--nics 1 --idle fast", "--idle fast: it is one of spin, yield, sleep\n");
+	accepted("--nics 1 --huge no");
+	refused("--nics 1 --huge sleep", "--huge sleep: it is one of auto, yes, no\n");
+}
+
+static void users(void **state)
+{
+	(void)state;
+	accepted("--nics 1 --user alice");
+	assert_true(o.has_user && o.uid == 1001 && o.gid == 1002);
+	accepted("--nics 1 --user 1001");
+	assert_true(o.has_user && o.uid == 1001 && o.gid == 1002);
+	accepted("--nics 1 --user 1003"); /* a number without a name */
+	assert_true(o.has_user && o.uid == 1003 && o.gid == 1003);
+	accepted("--nics 1 --user 0");
+	assert_true(o.has_user && o.uid == 0 && o.gid == 0);
+	accepted("--nics 1 --user 4294967294");
+	assert_int_equal(o.uid, 4294967294u);
+	assert_int_equal(parse("--nics 1 --user 4294967295"), EXIT_USAGE); /* "no change" */
+	assert_false(o.has_user);
+	assert_int_equal(parse("--nics 1 --user 9x"), EXIT_USAGE);
+	refused("--nics 1 --user bob", "--user bob: there is no such user\n");
+	refused("--nics 1 --user :1", "--user :1: there is no such user\n");
+	refused("--nics 1 --user /1", "--user /1: there is no such user\n");
+	accepted("--nics 1 --group 77");
+	assert_int_equal(o.group, 77);
+	assert_int_equal(parse("--nics 1 --group no-such-group"), EXIT_USAGE);
+}
+
+static void names_of_nics(void **state)
+{
+	(void)state;
+	accepted("--nic name=a --nic wire=ring --nics 2 --nic name=b,wire=udp,bind=127.0.0.1:0");
+	assert_int_equal(o.nnic, 5);
+	assert_int_equal(nauth, 5);
+	assert_string_equal(o.nic[0].name, "a");
+	assert_string_equal(o.nic[1].name, "n1");
+	assert_string_equal(o.nic[2].name, "n2");
+	assert_string_equal(o.nic[3].name, "n3");
+	assert_string_equal(o.nic[4].name, "b");
+	assert_string_equal(o.nic[1].wire->name, "ring");
+	assert_string_equal(o.nic[4].wire->name, "udp");
+	assert_string_equal(spec_value(&o.nic[4].spec, "bind"), "127.0.0.1:0");
+	refused("--nic name=a --nic name=b --nic name=a",
+		"--nic name=a: two NICs have this name\n");
+	refused("--nic name=n1 --nics 1", "--nic name=n1: two NICs have this name\n");
+	assert_int_equal(o.nnic, 1);
+	assert_int_equal(parse("--nic name=.a"), EXIT_USAGE);
+	assert_int_equal(parse("--nic name"), EXIT_USAGE);
+	assert_int_equal(parse("--nic wire=none"), EXIT_USAGE);
+	assert_string_equal(said, "no such wire\n");
+	assert_int_equal(parse("--nic wire=ring,bind=127.0.0.1:0"), EXIT_USAGE);
+	assert_non_null(strstr(said, "unknown key \"bind\"; a NIC on wire ring has: name, wire\n"));
+	accepted("--nics 63 --nic name=last");
+	refused("--nics 64 --nic name=x", "--nic name=x: one daemon has at most 64 NICs; start "
+					  "another with its own --run-dir\n");
+	refused("--nics 64 --nics 1", "--nic : one daemon has at most 64 NICs; start another with "
+				      "its own --run-dir\n");
+}
+
+static void options_that_depend(void **state)
+{
+	char line[96];
+
+	(void)state;
+	refused("--mode 0600", "no NIC to run; name some with --nic name=n0, or --nics 4; see "
+			       "nbar-nicd --help\n");
+	snprintf(line, sizeof(line), "--nics 1 --budget-ms %u --pull-us 1000", NBFW_WINDOW);
+	accepted(line);
+	snprintf(line, sizeof(line), "--nics 1 --budget-ms %u --pull-us 1001", NBFW_WINDOW);
+	assert_int_equal(parse(line), EXIT_USAGE);
+	snprintf(line, sizeof(line), "--budget-ms must be at least %u times --pull-us\n",
+		 NBFW_WINDOW);
+	assert_string_equal(said, line);
+	auth_error = -1;
+	refused("--nics 2", "");
+	assert_int_equal(nauth, 1);
+}
+
+static void run_directories(void **state)
+{
+	char line[256] = "--nics 1 --run-dir ";
+	size_t n = strlen(line);
+
+	(void)state;
+	memset(line + n, 'd', sizeof(o.run_dir) - 1);
+	setenv("NBAR_RUN_DIR", line + n, 1);
+	accepted("--nics 1");
+	assert_string_equal(o.run_dir, line + n);
+	accepted(line);
+	assert_string_equal(o.run_dir, line + n);
+	line[strlen(line)] = 'd';
+	assert_int_equal(parse(line), EXIT_USAGE);
+	setenv("NBAR_RUN_DIR", line + n, 1);
+	refused("--nics 1", "the default run directory has too long a name; give --run-dir; see "
+			    "nbar-nicd --help\n");
+	accepted("--nics 1 --run-dir d");
+	assert_string_equal(o.run_dir, "d");
+	accepted("--nics 1 --run-dir /run/other");
+	assert_string_equal(o.run_dir, "/run/other");
+}
+
+static void files_that_are_loaded(void **state)
+{
+	(void)state;
+	accepted("--nics 1 --tune /a");
+	assert_string_equal(loaded, "tune /a");
+	accepted("--nics 1 --key-file /b");
+	assert_string_equal(loaded, "--key-file /b");
+	load_error = -1;
+	refused("--nics 1 --tune /a", "");
+	refused("--nics 1 --key-file /b", "");
+}
+
+/* What stdout gets of a parse. */
+static int parse_to(const char *line, char *text, size_t size)
+{
+	FILE *to = tmpfile();
+	int out = dup(STDOUT_FILENO), rc;
+
+	assert_non_null(to);
+	fflush(stdout);
+	dup2(fileno(to), STDOUT_FILENO);
+	rc = parse(line);
+	fflush(stdout);
+	dup2(out, STDOUT_FILENO);
+	close(out);
+	rewind(to);
+	text[fread(text, 1, size - 1, to)] = '\0';
+	fclose(to);
+	return rc;
+}
+
+static void options_that_end(void **state)
+{
+	char text[128];
+
+	(void)state;
+	assert_int_equal(parse("--help --nics 0"), LIST_STATUS);
+	assert_int_equal(parse("--version"), LIST_STATUS + 1);
+	assert_int_equal(parse("--list-algs"), LIST_STATUS + 2);
+	nlist = 0;
+	assert_int_equal(parse("--list-wires"), EXIT_SUCCESS);
+	assert_int_equal(nlist, 1);
+	assert_int_equal(parse("--nonsense"), EXIT_USAGE);
+	refused("--nics 1 word",
+		"unexpected argument \"word\"; EAL arguments stand behind \"--\"\n");
+	accepted("--nics 1 --");
+	assert_int_equal(parse_to("--check-config --nics 2", text, sizeof(text)), EXIT_SUCCESS);
+	assert_string_equal(text, "The configuration is valid; number of NICs: 2.\n");
+	assert_int_equal(parse_to("--check-config", text, sizeof(text)), EXIT_USAGE);
+	assert_string_equal(text, "");
+}
+
+static char path[] = "/tmp/nbar-options-XXXXXX";
+
+static void file_is(const char *text, size_t n)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(text, 1, n, f), n);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void file_gives(const char *text, const char *message, unsigned line)
+{
+	char command[96], want[512];
+
+	file_is(text, strlen(text));
+	snprintf(command, sizeof(command), "--config %s", path);
+	snprintf(want, sizeof(want),
+		 "%s%s, line %u: correct this line, then try nbar-nicd --config %s "
+		 "--check-config\n",
+		 message, path, line, path);
+	refused(command, want);
+}
+
+static void configuration_files(void **state)
+{
+	static const char good[] = "# a comment\n\n  \t\r\nnics\t 2\r\n\tcpu 5  \n  # another\n"
+				   "nic  name=last\nmode 0660\ntune /a b";
+	char line[96], want[128];
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	file_is(good, strlen(good));
+	snprintf(line, sizeof(line), "--config %s --mode 0600", path);
+	accepted(line);
+	assert_true(o.nnic == 3 && o.cpu == 5 && o.mode == 0600);
+	assert_string_equal(o.nic[2].name, "last");
+	assert_string_equal(loaded, "tune /a b"); /* a value may have blanks */
+	snprintf(line, sizeof(line), "--mode 0600 --config %s", path);
+	accepted(line);
+	assert_int_equal(o.mode, 0660);
+	CPU_SET(6, &allowed);
+	CPU_SET(7, &allowed);
+	accepted(line); /* the file has said --cpu */
+	assert_int_equal(o.idle, NICD_IDLE_SPIN);
+	file_gives("nics 1\n\nnothing 7\nnics 0\n",
+		   "nothing: no such option; it is one of those of nbar-nicd --help, without "
+		   "dashes, or eal\n",
+		   3);
+	file_gives(
+		"config /etc/other",
+		"config: no such option; it is one of those of nbar-nicd --help, without dashes, "
+		"or eal\n",
+		1);
+	file_gives(
+		"help me",
+		"help: no such option; it is one of those of nbar-nicd --help, without dashes, or "
+		"eal\n",
+		1);
+	file_gives("#\ncpu",
+		   "cpu has no value; a line is an option without its dashes, then its value\n", 2);
+	file_gives("idle fast\nnics 0\n", "--idle fast: it is one of spin, yield, sleep\n", 1);
+	/* Arguments of the EAL come before those of the command line. */
+	file_is("eal -l 0,1\neal b", 16);
+	snprintf(line, sizeof(line), "--config %s -- c", path);
+	assert_int_equal(parse(line), EXIT_USAGE); /* no NIC */
+	assert_int_equal(o.eal_argc, 3);
+	assert_string_equal(o.eal_argv[0], "-l 0,1");
+	assert_string_equal(o.eal_argv[1], "b");
+	assert_string_equal(o.eal_argv[2], "c");
+	for (uint32_t i = 0; i < 3; i++)
+		free(o.eal_argv[i]);
+	file_is("nics 1\0", 7);
+	snprintf(line, sizeof(line), "--nics 1 --config %s", path);
+	snprintf(want, sizeof(want), "--config %s: the file is not text\n", path);
+	refused(line, want);
+	unlink(path);
+	snprintf(want, sizeof(want), "--config %s: No such file or directory\n", path);
+	refused(line, want);
+}
+
+/* Files leave no memory. */
+static void many_configuration_files(void **state)
+{
+	static const char text[] = "# a file that is longer than a small block of the allocator\n";
+	size_t used = 0;
+	char line[96];
+
+	(void)state;
+	for (uint32_t n = 0; n < 80; n++) {
+		if (n == 16)
+			used = mallinfo2().uordblks;
+		file_is(text, sizeof(text) - (n % 2 == 0)); /* every second is not text */
+		snprintf(line, sizeof(line), "--config %s", path);
+		assert_int_equal(parse(line), EXIT_USAGE);
+	}
+	if (!unit_sanitized() || unit_counted())
+		assert_true(mallinfo2().uordblks < used + 2048);
+	unlink(path);
+}
+
+static void arguments_of_dpdk(void **state)
+{
+	const uint32_t most = sizeof(o.eal_argv) / sizeof(o.eal_argv[0]);
+	char line[1024] = "--";
+
+	(void)state;
+	for (uint32_t n = 0; n <= most; n++)
+		strcat(line, " a");
+	assert_int_equal(parse(line), EXIT_USAGE);
+	assert_int_equal(strncmp(said, "a: there are at most ", 21), 0);
+	assert_int_equal(lines_of(said), 1);
+	assert_int_equal(o.eal_argc, most);
+	for (uint32_t n = 0; n < most; n++) {
+		assert_string_equal(o.eal_argv[n], "a");
+		free(o.eal_argv[n]);
+	}
+	no_memory = true;
+	assert_int_equal(parse("-- b c"), EXIT_FAILURE);
+	assert_string_equal(said, "b: no memory\n");
+	assert_int_equal(o.eal_argc, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(defaults, begin),
+		cmocka_unit_test_setup(numbers, begin),
+		cmocka_unit_test_setup(modes, begin),
+		cmocka_unit_test_setup(processors, begin),
+		cmocka_unit_test_setup(idle, begin),
+		cmocka_unit_test_setup(users, begin),
+		cmocka_unit_test_setup(names_of_nics, begin),
+		cmocka_unit_test_setup(options_that_depend, begin),
+		cmocka_unit_test_setup(run_directories, begin),
+		cmocka_unit_test_setup(files_that_are_loaded, begin),
+		cmocka_unit_test_setup(options_that_end, begin),
+		cmocka_unit_test_setup(configuration_files, begin),
+		cmocka_unit_test_setup(many_configuration_files, begin),
+		cmocka_unit_test_setup(arguments_of_dpdk, begin),
+	};
+
+	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
+}
