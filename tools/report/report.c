@@ -22,11 +22,13 @@ int tool_report(int argc, char **argv)
 	words[3] = realpath("/proc/self/exe", NULL);
 	for (int i = 1; i < argc; i++)
 		words[3 + i] = argv[i];
-	if (!words[3] || !libexec_find("report.py", script, sizeof(script))) {
+	if (words[3] && libexec_find("report.py", script, sizeof(script))) {
+		execvp(python, words);
+		tool_error("cannot run python3: %s; install the package python3", strerror(errno));
+	} else {
 		tool_error("there is no report.py in libexec/nbar: install nbar again");
-		return TOOL_FAILED;
 	}
-	execvp(python, words);
-	tool_error("cannot run python3: %s; install the package python3", strerror(errno));
+	free(words[3]);
+	free(words);
 	return TOOL_FAILED;
 }
