@@ -51,6 +51,9 @@ $(BUILD)/test_process_team_sleep: ALL_LDFLAGS += $(call wrap,syscall clock_getti
 $(BUILD)/test_wire_ring: ALL_LDFLAGS += $(call wrap,calloc)
 $(BUILD)/test_options: $(filter %/daemon/options.o,$(NICD_OBJ))
 $(BUILD)/test_options: ALL_LDFLAGS += $(call wrap,sched_getaffinity strdup getpwnam getpwuid tune_load wire_auth_load)
+$(BUILD)/test_privileges: $(filter %/daemon/privileges.o,$(NICD_OBJ))
+$(BUILD)/test_privileges: ALL_LDFLAGS += $(call wrap,prctl geteuid getuid getgid seteuid setegid setgroups setresgid setresuid mkdir open fchown close rundir_take)
+$(BUILD)/test_trace_ring: ALL_LDFLAGS += $(call wrap,calloc unlink posix_fallocate fchown fchmod mmap munmap close fclose)
 $(BUILD)/test_control_user: ALL_LDFLAGS += $(call wrap,getrlimit nanosleep accept4)
 
 # With the library that makes tags, if it is there.
