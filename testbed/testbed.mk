@@ -54,6 +54,7 @@ $(BUILD)/test_options: ALL_LDFLAGS += $(call wrap,sched_getaffinity strdup getpw
 $(BUILD)/test_privileges: $(filter %/daemon/privileges.o,$(NICD_OBJ))
 $(BUILD)/test_privileges: ALL_LDFLAGS += $(call wrap,prctl geteuid getuid getgid seteuid setegid setgroups setresgid setresuid mkdir open fchown close rundir_take)
 $(BUILD)/test_trace_ring: ALL_LDFLAGS += $(call wrap,calloc unlink posix_fallocate fchown fchmod mmap munmap close fclose)
+$(BUILD)/test_rundir: ALL_LDFLAGS += $(call wrap,geteuid fstat fchmod ftruncate pwrite)
 $(BUILD)/test_control_user: ALL_LDFLAGS += $(call wrap,getrlimit nanosleep accept4)
 
 # With the library that makes tags, if it is there.

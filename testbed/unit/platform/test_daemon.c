@@ -7,11 +7,14 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "daemon.h"
+#include "logged.h"
 #include "service.h"
 
 static void numbers(void **state)
@@ -29,7 +32,14 @@ static void numbers(void **state)
 	n = 5;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(daemon_number("n", bad[i], 10, 10, 20, &n), EXIT_USAGE);
+	logged[0] = '\0';
+	assert_int_equal(daemon_number("n", "21", 10, 10, 20, &n), EXIT_USAGE);
+	logged_is("--n 21: not a number from 10 to 20\n");
+	assert_int_equal(daemon_number("n", "", 10, 0, 20, &n), EXIT_USAGE);
+	assert_int_equal(daemon_number("n", "-1", 10, 0, ULONG_MAX, &n), EXIT_USAGE);
+	logged[0] = '\0';
 	assert_int_equal(daemon_number("mode", "0668", 8, 0, 0777, &n), EXIT_USAGE);
+	logged_is("--mode 0668: not an octal number from 0 to 777\n");
 	assert_int_equal(n, 5);
 }
 
@@ -41,6 +51,7 @@ static void texts(void **state)
 	assert_int_equal(daemon_text("t", "", out, sizeof(out)), EXIT_USAGE);
 	assert_int_equal(daemon_text("t", "four", out, sizeof(out)), EXIT_USAGE);
 	assert_string_equal(out, "old");
+	logged_is("--t: the value must have 1 to 3 bytes\n--t: the value must have 1 to 3 bytes\n");
 	assert_int_equal(daemon_text("t", "new", out, sizeof(out)), -1);
 	assert_string_equal(out, "new");
 }
@@ -54,10 +65,66 @@ static void groups(void **state)
 	assert_int_equal(daemon_group("", &g), EXIT_USAGE);
 	assert_int_equal(daemon_group("4294967295", &g), EXIT_USAGE); /* it means: no change */
 	assert_int_equal(g, 7);
+	logged[0] = '\0';
+	assert_int_equal(daemon_group("/1", &g), EXIT_USAGE);
+	assert_int_equal(daemon_group(":1", &g), EXIT_USAGE);
+	logged_is("--group /1: there is no such group\n--group :1: there is no such group\n");
+	assert_int_equal(daemon_group("4294967294", &g), -1);
+	assert_int_equal(g, 4294967294u);
+	assert_int_equal(daemon_group("00", &g), -1);
+	assert_int_equal(g, 0);
 	assert_int_equal(daemon_group("root", &g), -1);
 	assert_int_equal(g, 0);
 	assert_int_equal(daemon_group("54321", &g), -1);
 	assert_int_equal(g, 54321);
+}
+
+/* SIGTERM and SIGINT are read; those that would end barriers are ignored. */
+static void signals(void **state)
+{
+	static const int ignored[] = { SIGPIPE, SIGXFSZ, SIGHUP }, read_as[] = { SIGTERM, SIGINT };
+	struct signalfd_siginfo info;
+	struct sigaction action;
+	sigset_t none;
+	int fd;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		signal(ignored[i], SIG_DFL);
+	fd = daemon_signals();
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(sigaction(ignored[i], NULL, &action), 0);
+		assert_true(action.sa_handler == SIG_IGN);
+	}
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(raise(read_as[i]), 0);
+		assert_int_equal(read(fd, &info, sizeof(info)), sizeof(info));
+		assert_int_equal(info.ssi_signo, read_as[i]);
+	}
+	assert_int_equal(read(fd, &info, sizeof(info)), -1);
+	close(fd);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void listens(void **state)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	socklen_t size = sizeof(sun);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	/* An abstract name that the kernel chooses. */
+	assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof(sa_family_t)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&sun, &size), 0);
+	assert_int_equal(daemon_listen(fd), 0);
+	assert_int_equal(connect(client, (struct sockaddr *)&sun, size), 0);
+	close(client);
+	close(fd);
+	assert_int_equal(daemon_listen(-1), -1);
 }
 
 static void sends(void **state)
@@ -175,7 +242,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers),       cmocka_unit_test(texts),
-		cmocka_unit_test(groups),        cmocka_unit_test(sends),
+		cmocka_unit_test(groups),        cmocka_unit_test(signals),
+		cmocka_unit_test(listens),       cmocka_unit_test(sends),
 		cmocka_unit_test(signs_of_life), cmocka_unit_test(told_to_the_manager),
 	};
 

@@ -15,14 +15,13 @@
 
 #include "config_file.h"
 #include "daemon.h"
-#include "log.h"
+#include "logged.h"
 #include "options.h"
 #include "rundir.h"
 
 #define LIST_STATUS 42 /* of what prints a list: parsing ends with it */
 
 static struct options o;
-static char said[4096]; /* messages, a line each */
 static cpu_set_t allowed;
 static int affinity_error, load_error, auth_error;
 static char loaded[64]; /* what was loaded last */
@@ -36,18 +35,6 @@ struct passwd *__wrap_getpwnam(const char *name);
 struct passwd *__wrap_getpwuid(uid_t uid);
 int __wrap_tune_load(const char *path, struct tune *out);
 int __wrap_wire_auth_load(const char *what, const char *path, struct wire_auth *out);
-
-void log_error(const char *format, ...)
-{
-	size_t used = strlen(said);
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(said + used, sizeof(said) - used, format, args);
-	va_end(args);
-	used = strlen(said);
-	snprintf(said + used, sizeof(said) - used, "\n");
-}
 
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 {
@@ -159,7 +146,7 @@ static int parse(const char *line)
 	snprintf(text, sizeof(text), "%s", line);
 	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
 		argv[argc++] = word;
-	said[0] = loaded[0] = '\0';
+	logged[0] = loaded[0] = '\0';
 	nauth = 0;
 	optind = 0;
 	opterr = 0;
@@ -181,14 +168,14 @@ static int begin(void **state)
 
 static void accepted(const char *line)
 {
-	require(parse(line) == -1, "%s: %s", line, said);
-	assert_string_equal(said, "");
+	require(parse(line) == -1, "%s: %s", line, logged);
+	assert_string_equal(logged, "");
 }
 
 static void refused(const char *line, const char *message)
 {
 	require(parse(line) == EXIT_USAGE, "%s", line);
-	require(strcmp(said, message) == 0, "%s: %s", line, said);
+	require(strcmp(logged, message) == 0, "%s: %s", line, logged);
 }
 
 static uint32_t lines_of(const char *text)
@@ -278,7 +265,7 @@ static void numbers(void **state)
 				 (unsigned long long)n, row[i].others);
 			require(parse(line) == EXIT_USAGE, "%s", line);
 			*strchr(strchr(line, ' ') + 1, ' ') = '\0';
-			require(strncmp(said, line, strlen(line)) == 0, "%s", said);
+			require(strncmp(logged, line, strlen(line)) == 0, "%s", logged);
 		}
 	}
 }
@@ -317,7 +304,7 @@ static void processors(void **state)
 	assert_int_equal(o.cpu, CPU_SETSIZE - 1);
 	accepted("--nics 1 --cpu 1023");
 	assert_int_equal(parse("--nics 1 --cpu 1024"), EXIT_USAGE);
-	assert_null(strstr(said, "taskset"));
+	assert_null(strstr(logged, "taskset"));
 	CPU_ZERO(&allowed);
 	refused("--nics 1",
 		"--cpu 1023: this process may not use that processor (see taskset -p $$)\n");
@@ -396,9 +383,10 @@ static void names_of_nics(void **state)
 	assert_int_equal(parse("--nic name=.a"), EXIT_USAGE);
 	assert_int_equal(parse("--nic name"), EXIT_USAGE);
 	assert_int_equal(parse("--nic wire=none"), EXIT_USAGE);
-	assert_string_equal(said, "no such wire\n");
+	assert_string_equal(logged, "no such wire\n");
 	assert_int_equal(parse("--nic wire=ring,bind=127.0.0.1:0"), EXIT_USAGE);
-	assert_non_null(strstr(said, "unknown key \"bind\"; a NIC on wire ring has: name, wire\n"));
+	assert_non_null(
+		strstr(logged, "unknown key \"bind\"; a NIC on wire ring has: name, wire\n"));
 	accepted("--nics 63 --nic name=last");
 	refused("--nics 64 --nic name=x", "--nic name=x: one daemon has at most 64 NICs; start "
 					  "another with its own --run-dir\n");
@@ -419,7 +407,7 @@ static void options_that_depend(void **state)
 	assert_int_equal(parse(line), EXIT_USAGE);
 	snprintf(line, sizeof(line), "--budget-ms must be at least %u times --pull-us\n",
 		 NBFW_WINDOW);
-	assert_string_equal(said, line);
+	assert_string_equal(logged, line);
 	auth_error = -1;
 	refused("--nics 2", "");
 	assert_int_equal(nauth, 1);
@@ -545,7 +533,7 @@ static void configuration_files(void **state)
 	assert_int_equal(o.mode, 0660);
 	CPU_SET(6, &allowed);
 	CPU_SET(7, &allowed);
-	accepted(line); /* the file has said --cpu */
+	accepted(line); /* the file has logged --cpu */
 	assert_int_equal(o.idle, NICD_IDLE_SPIN);
 	file_gives("nics 1\n\nnothing 7\nnics 0\n",
 		   "nothing: no such option; it is one of those of nbar-nicd --help, without "
@@ -612,8 +600,8 @@ static void arguments_of_dpdk(void **state)
 	for (uint32_t n = 0; n <= most; n++)
 		strcat(line, " a");
 	assert_int_equal(parse(line), EXIT_USAGE);
-	assert_int_equal(strncmp(said, "a: there are at most ", 21), 0);
-	assert_int_equal(lines_of(said), 1);
+	assert_int_equal(strncmp(logged, "a: there are at most ", 21), 0);
+	assert_int_equal(lines_of(logged), 1);
 	assert_int_equal(o.eal_argc, most);
 	for (uint32_t n = 0; n < most; n++) {
 		assert_string_equal(o.eal_argv[n], "a");
@@ -621,7 +609,7 @@ static void arguments_of_dpdk(void **state)
 	}
 	no_memory = true;
 	assert_int_equal(parse("-- b c"), EXIT_FAILURE);
-	assert_string_equal(said, "b: no memory\n");
+	assert_string_equal(logged, "b: no memory\n");
 	assert_int_equal(o.eal_argc, 0);
 }
 

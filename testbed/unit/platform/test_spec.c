@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "logged.h"
 #include "spec.h"
 
 static const char *const others[] = { "name", "wire", NULL };
@@ -41,12 +42,15 @@ static void bad_texts(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(parse(bad[i], &s), -EINVAL);
+	logged[0] = '\0';
+	assert_int_equal(parse("a=b,,", &s), -EINVAL);
+	logged_is("--nic a=b,,: not a list of KEY=VALUE, such as name=n0,wire=WIRE\n");
 }
 
 /* The last text and the last key that fit, and the next ones. */
 static void limits(void **state)
 {
-	char text[SPEC_TEXT_MAX + 1] = "a=";
+	char text[SPEC_TEXT_MAX + 1] = "a=", message[128];
 	struct spec s;
 
 	(void)state;
@@ -55,7 +59,11 @@ static void limits(void **state)
 	assert_int_equal(parse(text, &s), 0);
 	assert_int_equal(strlen(spec_value(&s, "a")), SPEC_TEXT_MAX - 3);
 	strcat(text, "x");
+	logged[0] = '\0';
 	assert_int_equal(parse(text, &s), -EINVAL);
+	snprintf(message, sizeof(message), "--nic %.40s...: it has more than %u characters\n", text,
+		 SPEC_TEXT_MAX - 1);
+	logged_is(message);
 	*text = '\0';
 	for (uint32_t i = 0; i < SPEC_KEYS_MAX; i++)
 		sprintf(text + strlen(text), "%sk%u=%u", i ? "," : "", i, i);
@@ -102,6 +110,11 @@ static void known_keys(void **state)
 	assert_int_equal(check("name="), -EINVAL);
 	assert_int_equal(check("name=a,name=b"), -EINVAL);
 	assert_int_equal(check("name=a,wire=udp,name=a"), -EINVAL);
+	logged[0] = '\0';
+	assert_int_equal(check("odd=1"), -EINVAL);
+	logged_is("--nic: unknown key \"odd\"; a NIC on wire udp has: name, wire, bind, address\n");
+	assert_int_equal(check("name="), -EINVAL);
+	logged_is("--nic: key \"name\" needs one value: name=VALUE\n");
 }
 
 static void names(void **state)
@@ -119,13 +132,18 @@ static void names(void **state)
 	assert_int_equal(spec_name("--nic", ""), -EINVAL);
 	assert_int_equal(spec_name("--nic", ".a"), -EINVAL);
 	assert_int_equal(spec_name("--nic", "a/b"), -EINVAL);
+	logged[0] = '\0';
 	assert_int_equal(spec_name("--nic", "a b"), -EINVAL);
+	snprintf(longest, sizeof(longest), "%u", NBAR_NAME_MAX - 1);
+	assert_non_null(strstr(logged, longest));
+	assert_int_equal(strncmp(logged, "--nic name=a b: a name has 1 to ", 32), 0);
+	logged[0] = '\0';
 }
 
 /* -1: refused; and then the old value stays. */
 static uint64_t number(const char *value)
 {
-	char text[64];
+	char text[128];
 	struct spec s;
 	uint64_t n = 7;
 	int rc;
@@ -137,6 +155,8 @@ static uint64_t number(const char *value)
 		return n;
 	assert_int_equal(rc, -EINVAL);
 	assert_int_equal(n, 7);
+	snprintf(text, sizeof(text), "--nic: n=%s: not a number from 10 to 2000\n", value);
+	logged_is(text);
 	return UINT64_MAX;
 }
 
