@@ -326,6 +326,7 @@ static void modes_of_directories(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		snprintf(path, sizeof(path), "%s%s/sub", i ? "/" : "", dir);
+		errno = EPERM; /* of an earlier call */
 		close(rundir_take(path));
 		assert_int_equal(stat(path, &st), 0);
 		assert_int_equal(st.st_mode & 07777, i ? 0755 : 0700);
@@ -464,6 +465,52 @@ static void bad_sockets(void **state)
 	logged_is("");
 }
 
+/* A socket on which somebody listens is not stale, whatever its kind. */
+static void live_sockets(void **state)
+{
+	static const int types[] = { SOCK_SEQPACKET, SOCK_STREAM };
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+
+	(void)state;
+	strcpy(sun.sun_path, in_dir("n0.sock"));
+	for (uint32_t i = 0; i < 2; i++) {
+		int fd = socket(AF_UNIX, types[i] | SOCK_CLOEXEC, 0);
+
+		assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+		assert_int_equal(listen(fd, 1), 0);
+		errno = ECONNREFUSED; /* of an earlier call */
+		assert_false(rundir_socket_is_stale(sun.sun_path, 0));
+		close(fd);
+		unlink(sun.sun_path);
+	}
+}
+
+/* Descriptor 0 is as good as any. */
+static void closed_stdin(void **state)
+{
+	int saved = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10), lock, fd;
+	struct rundir_socket s;
+	char want[256];
+
+	(void)state;
+	lock = rundir_take(dir);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	close(STDIN_FILENO);
+	assert_int_equal(rundir_bind(dir, "n0", fd, &s), 0);
+	snprintf(want, sizeof(want), "%d\nn0.sock %020llu\n", (int)getpid(),
+		 (unsigned long long)s.inode);
+	lock_is(lock, want);
+	assert_true(rundir_socket_is_stale(s.path, s.inode));
+	close(fd);
+	close(lock);
+	lock = rundir_take(dir);
+	assert_true(lock > 0 && !exists("n0.sock"));
+	close(lock);
+	assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO); /* 0 was free again */
+	close(saved);
+	logged_is("");
+}
+
 static void default_directory(void **state)
 {
 	char path[8];
@@ -493,6 +540,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bad_lock_files, dir_begin, dir_end),
 		cmocka_unit_test_setup_teardown(list_of_sockets, dir_begin, dir_end),
 		cmocka_unit_test_setup_teardown(bad_sockets, dir_begin, dir_end),
+		cmocka_unit_test_setup_teardown(live_sockets, dir_begin, dir_end),
+		cmocka_unit_test_setup_teardown(closed_stdin, dir_begin, dir_end),
 		cmocka_unit_test_setup_teardown(default_directory, dir_begin, dir_end),
 		cmocka_unit_test_setup_teardown(another_user_cannot_hold_the_lock, dir_begin,
 						dir_end),
