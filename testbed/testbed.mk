@@ -153,12 +153,9 @@ TESTS += $(BUILD)/strangers $(BUILD)/clients
 TEST_LIST += $(BUILD)/strangers $(BUILD)/clients
 OBJS += $(BUILD)/test/testbed/e2e/strangers.o $(BUILD)/test/testbed/e2e/clients.o
 
-# What the firmware may need and include; the script asks for the flags of the units themselves.
-TEST_LIST += testbed/firmware-check.sh
-# The map in CONTRIBUTING.md and the tree agree.
-TEST_LIST += testbed/map-check.sh
-# What runs the tests finds faults.
-TEST_LIST += testbed/gates.sh
+# What the firmware may need and include; the script asks for the flags of the units themselves. The map in
+# CONTRIBUTING.md and the tree agree. What runs the tests finds faults. A sanitizer changes none of this.
+TEST_LIST += $(if $(SAN),,testbed/firmware-check.sh testbed/map-check.sh testbed/gates.sh)
 export CFLAGS_FW = $(CFLAGS_fw)
 export CFLAGS_LIB = $(CFLAGS_lib)
 count: ## lines of product and tests, words of documents
@@ -185,10 +182,12 @@ check-thread-mutations: ## the same with the thread barriers; takes minutes
 check-unit: $(UNIT_BIN) ## the unit tests alone
 	$(Q)BUILD=$(BUILD) testbed/run $(UNIT_BIN)
 
-# Also what needs more descriptors than a user has at first, and programs that users start.
+# Unit tests of what depends on the user, what needs more descriptors than a user has at first, and programs that users start.
+USER_BIN = $(filter-out %/test_join_faults %/test_team_kinds,\
+             $(patsubst %.c,$(BUILD)/%,$(notdir $(foreach f,glue hostlib platform wire,$(wildcard testbed/unit/$f/test_*.c)))))
 USER_LIST := $(BUILD)/adversary testbed/e2e/examples.sh testbed/e2e/python.sh
-check-user: all $(UNIT_BIN) $(BUILD)/adversary ## the unit tests and some others as an ordinary user; root runs them as nobody
-	$(Q)BUILD=$(BUILD) testbed/as-user testbed/run $(UNIT_BIN:$(BUILD)/%=build/%) $(USER_LIST:$(BUILD)/%=build/%)
+check-user: all $$(USER_BIN) $(BUILD)/adversary ## unit tests and some others as an ordinary user; root runs them as nobody
+	$(Q)BUILD=$(BUILD) testbed/as-user testbed/run $(patsubst $(BUILD)/%,build/%,$(USER_BIN) $(USER_LIST))
 .PHONY: check-user
 
 # Composed barriers of random profiles: some in every run of the unit tests, PROFILES here.

@@ -21,7 +21,7 @@ $(BUILD)/mc-nics: $(call mc_obj,nics nics_world nics_events nics_save chart sear
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
 
 TESTS += $(BUILD)/mc-wait $(BUILD)/mc-group $(BUILD)/mc-nics
-TEST_LIST += $(BUILD)/mc-wait $(BUILD)/mc-group $(BUILD)/mc-nics testbed/mc/table.sh $(if $(SAN),,testbed/mc/bugs.sh)
+TEST_LIST += $(BUILD)/mc-group $(BUILD)/mc-nics $(if $(SAN),,$(BUILD)/mc-wait testbed/mc/table.sh testbed/mc/bugs.sh)
 
 mc-wait: $(BUILD)/mc-wait ## all waits of host and NIC, on x86's memory and on C11's; and each seeded bug
 	$(Q)$(BUILD)/mc-wait hostlib/src/order.h -v
