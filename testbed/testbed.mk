@@ -49,6 +49,9 @@ $(BUILD)/test_hostlib_wait: ALL_LDFLAGS += $(call wrap,clock_gettime nanosleep p
 # Its calls are followed instruction by instruction: those of the dynamic linker are no part of them.
 $(BUILD)/test_process_team_sleep: ALL_LDFLAGS += $(call wrap,syscall clock_gettime) -Wl,-z,now
 $(BUILD)/test_wire_ring: ALL_LDFLAGS += $(call wrap,calloc)
+$(BUILD)/test/testbed/unit/platform/test_hostnic_spec.o: CFLAGS_test += -Ifirmware/platform/inproc
+$(BUILD)/test_hostnic_spec: $(filter %/hostnic_spec.o %/hostnic_log.o,$(HOSTNIC_OBJ))
+$(BUILD)/test_hostnic_spec: ALL_LDFLAGS += $(call wrap,sched_getaffinity sched_setaffinity tune_load wire_auth_load)
 $(BUILD)/test_options: $(filter %/daemon/options.o,$(NICD_OBJ))
 $(BUILD)/test_options: ALL_LDFLAGS += $(call wrap,sched_getaffinity strdup getpwnam getpwuid tune_load wire_auth_load)
 $(BUILD)/test_privileges: $(filter %/daemon/privileges.o,$(NICD_OBJ))
