@@ -357,9 +357,145 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
+/* All findings, a line each: grade, subject, text, and the next step after "|". */
+static void findings_are(const struct doctor_facts *f, const char *want)
+{
+	static char text[8192];
+	struct doctor_report r;
+
+	text[0] = '\0';
+	doctor_judge(f, &r);
+	for (uint32_t i = 0; i < r.n; i++) {
+		const struct doctor_finding *x = &r.finding[i];
+		size_t n = strlen(text);
+
+		snprintf(text + n, sizeof(text) - n, "%s %s: %s%s%s\n", doctor_grade_name(x->grade),
+			 x->subject, x->text, *x->next ? "|" : "", x->next);
+	}
+	assert_string_equal(text, want);
+}
+
+static void all_that_is_good(void **state)
+{
+	struct doctor_facts f = good();
+
+	(void)state;
+	f.nrdma = 2;
+	strcpy(f.nic[0].text, "udp");
+	strcpy(f.in_process.name, "host");
+	strcpy(f.in_process.text, "shm");
+	f.link[0].driver[0] = '\0';
+	findings_are(&f,
+		     "ok NIC: n0 answers, and is of this version: udp\n"
+		     "ok NIC: in-process NIC host: shm\n"
+		     "ok network: eth0: up, driver unknown, MTU 1500\n"
+		     "ok RDMA: 2 devices: wire=verbs can use them\n"
+		     "ok processors: 8, isolated: 7\n"
+		     "ok hugepages: 1024 MB free\n"
+		     "ok receive queue: large enough for bursts of large groups\n"
+		     "ok Open MPI: has the component coll/nbar: mpirun --mca coll_nbar_enable 1\n"
+		     "ok MPICH: LD_PRELOAD=libnbar-mpi-mpich.so offloads its barriers\n");
+}
+
+static void all_that_is_bad(void **state)
+{
+	struct doctor_facts f = {
+		.cpus = 4,
+		.governor = "powersave",
+		.huge_mb = 63,
+		.memlock_kb = 65535,
+		.rmem_max = (4 << 20) - 1,
+		.nrdma = 1,
+		.nlink = 1,
+		.link = { { "eth0", "ixgbe", 575 } },
+		.run_dir = "/run/nbar",
+		.nnic = 1,
+		.nic = { { "n0", 1, "no reply" } },
+		.in_process = { "host", 1, "no wire" },
+		.openmpi = true,
+		.mpich = true,
+	};
+
+	(void)state;
+	findings_are(&f,
+		     "bad NIC: n0 does not answer as expected: no reply\n"
+		     "slow NIC: programs have no in-process NIC: no wire\n"
+		     "bad network: eth0: MTU 575 is too small for a frame|ip link set eth0 mtu "
+		     "1500\n"
+		     "ok RDMA: 1 devices: wire=verbs can use them\n"
+		     "slow processors: 4, none isolated: the scheduler interrupts the thread that "
+		     "polls|boot with isolcpus=3 nohz_full=3, then nbar-nicd --cpu 3 --idle spin\n"
+		     "slow frequency: governor powersave: a processor that wakes runs slowly at "
+		     "first|cpupower frequency-set -g performance\n"
+		     "slow hugepages: 63 MB free: the wire dpdk then uses small pages, and drivers "
+		     "of devices do not start|sysctl vm.nr_hugepages=32\n"
+		     "slow locked memory: limit 65535 KB: the wire verbs may fail to register "
+		     "memory|raise memlock in /etc/security/limits.conf, or LimitMEMLOCK of the "
+		     "service\n"
+		     "slow receive queue: at most 4194303 bytes: bursts of large groups overflow "
+		     "it, and cost retransmissions|sysctl net.core.rmem_max=4194304, or give the "
+		     "daemon CAP_NET_ADMIN\n"
+		     "slow Open MPI: has no component coll/nbar: its barriers are not "
+		     "offloaded|make install, or make install-component-user, or apt install "
+		     "libnbar-mpi\n"
+		     "slow MPICH: libnbar-mpi-mpich.so is not installed: its barriers are not "
+		     "offloaded|make install && ldconfig, or apt install libnbar-mpi\n");
+	f = good();
+	f.nnic = 0;
+	f.nlink = 0;
+	f.cpus = 1;
+	f.isolated[0] = '\0';
+	f.openmpi = f.mpich = false;
+	findings_are(
+		&f, "bad run directory: /run/nbar has no NIC|start a daemon (nbar-nicd --nics 4 to "
+		    "try), or name its directory by NBAR_RUN_DIR\n"
+		    "ok NIC: in-process NIC : \n"
+		    "slow network: no interface is up: only NICs of this machine meet|ip link set "
+		    "DEV up\n"
+		    "slow processors: 1: the NIC and the hosts take turns on it; a NIC in a daemon "
+		    "needs a processor that is free while barriers run|use in-process NICs "
+		    "(host:wire=udp)\n"
+		    "ok hugepages: 1024 MB free\n"
+		    "ok receive queue: large enough for bursts of large groups\n");
+	f = good();
+	f.nnic = f.nlink = 0;
+	f.openmpi = f.mpich = false;
+	f.run_dir_error = EACCES;
+	f.net_admin = true;
+	f.rmem_max = 0;
+	f.cpus = 2;
+	f.link[0].mtu = 576;
+	f.nlink = 1;
+	f.huge_mb = 64;
+	f.nrdma = 1;
+	f.memlock_kb = 65536;
+	f.governor[0] = '\0';
+	findings_are(&f, "bad run directory: no permission for /run/nbar|ask its owner to start "
+			 "nbar-nicd with --mode 0660 --group GROUP, and join that group\n"
+			 "ok NIC: in-process NIC : \n"
+			 "ok network: eth0: up, driver ixgbe, MTU 576\n"
+			 "ok RDMA: 1 devices: wire=verbs can use them\n"
+			 "ok processors: 2, isolated: 7\n"
+			 "ok hugepages: 64 MB free\n"
+			 "ok receive queue: large enough for bursts of large groups\n");
+	f.run_dir_error = ENOENT;
+	f.rmem_max = 4 << 20;
+	f.net_admin = false;
+	f.nrdma = 0;
+	f.memlock_kb = 0;
+	findings_are(&f, "bad run directory: /run/nbar: No such file or directory|start a daemon "
+			 "(nbar-nicd --nics 4 to try), or name its directory by NBAR_RUN_DIR\n"
+			 "ok NIC: in-process NIC : \n"
+			 "ok network: eth0: up, driver ixgbe, MTU 576\n"
+			 "ok processors: 2, isolated: 7\n"
+			 "ok hugepages: 64 MB free\n"
+			 "ok receive queue: large enough for bursts of large groups\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_that_is_good),   cmocka_unit_test(all_that_is_bad),
 		cmocka_unit_test(nothing_to_do),      cmocka_unit_test(no_nic),
 		cmocka_unit_test(addresses),          cmocka_unit_test(slow),
 		cmocka_unit_test(locked_memory),      cmocka_unit_test(many),
