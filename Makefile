@@ -66,7 +66,7 @@ deps: ## install the Debian packages that are missing (as root or through sudo)
 	$(Q)testbed/deps.sh
 
 # make demo and make check build with every processor, unless -j says how many.
-PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 demo: ## N nodes synchronise through soft NICs: NIC-based against host-based
 	$(Q)testbed/deps.sh --demo

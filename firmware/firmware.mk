@@ -62,9 +62,23 @@ $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/libnbnicd.a:
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
+# Daemon and object share structures: the sum of the headers tells whether both are of one build.
+WIRE_BUILD_H := $(BUILD)/wire_build/wire_build.h
+WIRE_HEADER := $(sort $(wildcard firmware/include/*.h firmware/core/*.h firmware/nic/*.h firmware/wire/*.h))
+$(WIRE_BUILD_H): wire-build-always
+	$(Q)mkdir -p $(@D); { echo '#define WIRE_BUILD "$(VERSION)-'"$$(cat $(WIRE_HEADER) | cksum | tr ' ' -)"'"'; \
+	 echo '#define WIRE_DPDK_FILE "$(WIRE_DPDK_SO)"'; } >$@.new; \
+	 if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+$(BUILD)/nicd/firmware/wire/wires.o $(BUILD)/dpdk/firmware/wire/dpdk/dpdk.o: $(WIRE_BUILD_H)
+CFLAGS_nicd += -I$(dir $(WIRE_BUILD_H))
+.PHONY: wire-build-always
+
+# The daemon may have privileges: it loads nothing from the folder above its own.
+$(BUILD)/nbar-nicd: private RPATH := $$ORIGIN:$$ORIGIN/../lib
 $(BUILD)/nbar-nicd: $(NICD_MAIN_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) $^ -o $@ $(NICD_LIBS) -lpthread
+	$(Q)$(if $(DPDK),:,rm -f $(BUILD)/$(WIRE_DPDK_SO))
 
 # Never unloaded: its thread may still be in it.
 $(BUILD)/$(HOSTNIC_SO): $(HOSTNIC_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a

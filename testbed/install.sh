@@ -39,6 +39,12 @@ run_example() { # FOLDER NIC NIC NIC
 	done
 }
 
+# The list of symbols in debian/ is that of the library.
+listed_symbols() {
+	sed -nE '/^libnbar\.so/,/^lib[^.]*-/s/^ (nbar_[a-z0-9_]+)@.*/\1/p' debian/libnbar0.symbols | sort >"$work/listed"
+	grep '^nbar_' "$work/symbols" | sed 's/@.*//' | sort | diff "$work/listed" - && [ -s "$work/listed" ]
+}
+
 one_symbol() { # LIBRARY SYMBOL
 	nm -D --defined-only "$libdir/$1".so.* | awk '{print $3}' >"$work/symbols"
 	cat "$work/symbols"
@@ -80,6 +86,7 @@ ok "nbar.h compiles as C++, too" g++ -std=c++17 -Wall -Wextra -Werror -fsyntax-o
 	-x c++ /dev/null
 ok "the library needs libc alone" needs_libc_alone
 ok "the library exports nbar_ names alone" only_our_symbols
+ok "debian/libnbar0.symbols lists what the library exports" listed_symbols
 ok "the library of NICs in a process exports one name" one_symbol libnbar-hostnic nbar_hostnic
 ok "three processes of the example meet without a daemon" run_example alone $alone $alone $alone
 ok "man pages are there" man_pages

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * object.h - what the daemon and the shared object of a wire share. The daemon loads the object
- * when a NIC names the wire: so only users of the wire need its SDK.
+ * when it lists its wires or a NIC names the wire: so only users of the wire need its SDK.
  *
  * The object has its own copy of the code of core and nic, which have no state of their own. Both
  * copies use the same structures, so object and daemon must be of the same build.
@@ -24,8 +24,8 @@ struct wire_start {
 };
 
 struct wire_object {
-	const char *version; /* NBAR_VERSION_TEXT */
-	size_t nic_size;     /* of struct nbnic */
+	const char *build; /* WIRE_BUILD: version, and sum of the headers */
+	size_t nic_size;   /* of struct nbnic */
 	const struct wire_ops *ops;
 	/* Starts the SDK, before NICs are opened and rights are dropped. 0, or negative errno after
 	 * a message: -EINVAL if an argument is wrong. */

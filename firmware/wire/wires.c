@@ -3,7 +3,7 @@
  * wires.c - the registry of wires: a wire is one file or folder, and one row here.
  *
  * Called when options are read and when a NIC is opened. A wire of daemons may be a shared object,
- * which is loaded when a NIC names the wire.
+ * which is loaded when the wires are listed or a NIC names the wire.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "wire_build.h"
 #include "wires.h"
 
 #ifdef WIRES_VERBS
@@ -50,7 +51,7 @@ static struct wire wires[] = {
 		.reach = WIRE_REACH_NETWORK,
 		.platforms = WIRE_IN_DAEMON,
 		.sdk = "libdpdk-dev",
-		.file = "libnbar-wire-dpdk.so.0",
+		.file = WIRE_DPDK_FILE,
 		.package = "nbar-nicd-dpdk",
 		.tags = true,
 		.help = "Ethernet, by any ethdev of DPDK that the EAL arguments name",
@@ -98,11 +99,17 @@ static const char *load(struct wire *row)
 	/* If the file is loaded already, dlopen returns it again. */
 	void *file = dlopen(row->file, RTLD_NOW | RTLD_LOCAL);
 	const struct wire_object *o = file ? dlsym(file, WIRE_OBJECT_SYMBOL) : NULL;
+	static char why[300];
+	Dl_info found = { 0 };
 
 	if (!o)
 		return dlerror();
-	if (strcmp(o->version, NBAR_VERSION_TEXT) != 0 || o->nic_size != sizeof(struct nbnic))
-		return "its object is of another build of nbar";
+	if (strcmp(o->build, WIRE_BUILD) != 0 || o->nic_size != sizeof(struct nbnic)) {
+		dladdr(o, &found);
+		snprintf(why, sizeof(why), "%s is of another build of nbar",
+			 found.dli_fname ? found.dli_fname : row->file);
+		return why;
+	}
 	row->object = o;
 	row->ops = o->ops;
 	return NULL;

@@ -226,8 +226,8 @@ int nbar_team_init(struct nbar_team *team, size_t length, const struct nbar_team
 int nbar_team_barrier(struct nbar_team *team, uint32_t me);
 
 /* The same in phases: a thread calls post, computes, and then calls test until it returns 1, or
- * wait. Then the thread may call post again. Errors as nbar_team_barrier; -EINVAL: the kind is not
- * "sense-reverse", or `local` is set. */
+ * wait. Then the thread may call post again. ticket may be NULL. Errors as nbar_team_barrier;
+ * -EINVAL: the kind is not "sense-reverse", or `local` is set. */
 int nbar_team_post(struct nbar_team *team, uint32_t me, uint32_t *ticket);
 int nbar_team_test(struct nbar_team *team, uint32_t ticket);
 int nbar_team_wait(struct nbar_team *team, uint32_t ticket);

@@ -236,7 +236,7 @@ class Results(list):
     def frame(self) -> Any:
         """The same as a pandas.DataFrame; attrs["units"] has the unit of each column."""
         import pandas  # python3-pandas; all else here works without it
-        units = {column["name"]: column["unit"] for column in self.about["columns"]}
+        units = {column["name"]: column.get("unit", "") for column in self.about["columns"]}
         frame = pandas.DataFrame(list(self), columns=list(units))
         frame.attrs["units"] = units
         return frame

@@ -209,15 +209,20 @@ static int check_phases(const struct nbar_team *team)
 int nbar_team_post(struct nbar_team *team, uint32_t me, uint32_t *ticket)
 {
 	int last = check_phases(team);
+	uint32_t mine;
 
 	if (last)
 		return last;
 	if (me >= team->size)
 		return no_such_thread(team, me);
-	last = team->group ? post_group(team, me, ticket) : nblib_kind_arrive(team, me, ticket);
+	last = team->group ? post_group(team, me, &mine) : nblib_kind_arrive(team, me, &mine);
+	if (last < 0)
+		return last;
 	if (last > 0 && !team->group)
-		nblib_kind_release(team, me, *ticket);
-	return last < 0 ? last : 0;
+		nblib_kind_release(team, me, mine);
+	if (ticket)
+		*ticket = mine;
+	return 0;
 }
 
 int nbar_team_test(struct nbar_team *team, uint32_t ticket)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * experiment.h - what every experiment does: it opens the outputs first, and writes the results
- *last.
+ * experiment.h - what every experiment does: it opens the outputs first, and writes the results at
+ * its end.
  *
  *	result = result_new(...); settings
  *	experiment_begin(&e, &options, result, amount)

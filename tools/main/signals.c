@@ -16,12 +16,16 @@ static bool interrupted;
 
 static sigset_t ending_signals(void)
 {
+	struct sigaction hangup;
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	/* nohup ignores it, and a signal that is blocked is not ignored. */
+	sigaction(SIGHUP, NULL, &hangup);
+	if (hangup.sa_handler != SIG_IGN)
+		sigaddset(&set, SIGHUP);
 	return set;
 }
 

@@ -119,7 +119,7 @@ def published(result):
 def pairs(values):
     def text(value):
         if isinstance(value, list):
-            return ", ".join(text(one) for one in value)
+            return ", ".join(map(text_of, value))
         return f"{value:g}" if isinstance(value, float) else text_of(value) or "-"
     return "<dl>\n" + "".join(f"<div><dt>{esc(key.replace('_', ' '))}</dt><dd>{esc(text(value))}</dd></div>\n"
                               for key, value in values.items()) + "</dl>\n"

@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]  # the source tree, or the prefix of the installation
-sys.path[1:1] = [str(path) for path in (ROOT / "hostlib/python", *ROOT.glob("lib/python3*/dist-packages"))]
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(ROOT / "hostlib/python")]
+sys.path += map(str, ROOT.glob("lib/python3*/dist-packages"))  # behind the standard library
 try:
     import nbar
 except ImportError as reason:
@@ -51,6 +52,8 @@ class Failure(Exception):
 
 
 def warn(text):
+    # A text from a file of results must not steer the terminal.
+    text = "".join(c if c.isprintable() or c == "\n" else "?" for c in str(text))
     print(f"nbar report: {text}", file=sys.stderr)
 
 
@@ -189,7 +192,8 @@ class Stop:
     def __init__(self):
         self.seen, self.child = False, None
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self)
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores it
+                signal.signal(number, self)
 
     def __call__(self, *_):
         self.seen = True
@@ -306,7 +310,10 @@ def render(given, program, may_be_none):
     path, new = given.dir / "index.html", given.dir / "index.html.new"
     version = subprocess.run([program, "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
     try:
-        new.write_text(make_page(results, version), encoding="utf-8")
+        page = make_page(results, version)
+        new.unlink(missing_ok=True)
+        with open(new, "x", encoding="utf-8") as file:  # follows no link
+            file.write(page)
         new.rename(path)
     except OSError as error:
         new.unlink(missing_ok=True)
@@ -338,4 +345,7 @@ def main(program, *words):
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.stdout is None:
+        sys.exit("nbar report: stdout is closed; redirect it, for example to /dev/null")
+    sys.stdout.reconfigure(errors="surrogateescape")
     sys.exit(main(*sys.argv[1:]))

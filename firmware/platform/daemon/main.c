@@ -199,10 +199,14 @@ int main(int argc, char **argv)
 	limits_raise();
 	memory_keep();
 	rc = object_start(&o, &object);
-	if (rc == 0)
-		rc = cpu_take(o.cpu); /* after the EAL, whose threads may run elsewhere */
 	if (rc < 0)
 		return rc == -EINVAL ? EXIT_USAGE : 1;
+	rc = cpu_take(o.cpu); /* after the EAL, whose threads may run elsewhere */
+	if (rc < 0) {
+		if (object)
+			object->end();
+		return EXIT_USAGE;
+	}
 	nicd_init(&d, &o.config);
 	d.tune = &o.tune;
 	rc = nics_open(&o, &d);

@@ -26,7 +26,7 @@ static const char help[] =
 	"                     (default: 50 if --mode lets other users in, else 100)\n"
 	"  --user USER        whom the daemon becomes after its start, where root starts it\n"
 	"  --mode MODE        permissions of the sockets (default 0600);  --group GROUP: their group\n"
-	"  --huge auto|yes|no hugepages (default auto: where enough are free)\n"
+	"  --huge auto|yes|no hugepages of DPDK (auto: where enough are free)\n"
 	"  --config FILE      options, one per line, without dashes;  --check-config: only check them\n"
 	"  --tune FILE        what the algorithm auto is by the size of a group (see the man page)\n"
 	"  --key-file FILE    frames that leave the machine have tags by this key (man page)\n"

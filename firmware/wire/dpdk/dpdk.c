@@ -19,6 +19,7 @@
 #include "auth.h"
 #include "eal.h"
 #include "log.h"
+#include "wire_build.h"
 
 #define ETHER_TYPE 0x88B5u /* IEEE 802: for local experiments */
 #define BURST 32u
@@ -341,7 +342,7 @@ static const struct wire_ops dpdk_ops = {
 };
 
 __attribute__((visibility("default"))) const struct wire_object nbar_wire = {
-	.version = NBAR_VERSION_TEXT,
+	.build = WIRE_BUILD,
 	.nic_size = sizeof(struct nbnic),
 	.ops = &dpdk_ops,
 	.start = eal_start,

@@ -56,6 +56,9 @@ static void a_release_ends_the_barrier(void **state)
 			assert_int_equal(nbar_team_test(&team, ticket), i == size);
 		}
 		assert_int_equal(nbar_team_wait(&team, ticket), 0);
+		for (uint32_t i = 1; i <= size; i++)
+			require_ok(nbar_team_post(&team, 0, NULL));
+		assert_int_equal(nbar_team_test(&team, ticket + 1), 1);
 	}
 }
 
