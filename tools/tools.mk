@@ -75,6 +75,7 @@ $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,bench/bench_opt.o main/al
 $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/main/,experiment.o machine.o \
                        output.o progress.o published.o result.o result_out.o stats.o tool.o)
 $(BUILD)/test_metric: $(addprefix $(BUILD)/tools/tools/main/,hist.o metric.o stats.o)
+$(BUILD)/test_stat: $(addprefix $(BUILD)/tools/tools/,stat/stat.o main/option.o main/tool.o)
 $(BUILD)/test_stat_loop: $(addprefix $(BUILD)/tools/tools/,stat/stat_latency.o stat/stat_loop.o stat/stat_out.o stat/stat_take.o \
                          stat/stat_watch.o main/tool.o)
 $(BUILD)/test_stat_out: $(addprefix $(BUILD)/tools/tools/,stat/stat_latency.o stat/stat_openmetrics.o stat/stat_out.o)
