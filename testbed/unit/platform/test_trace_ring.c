@@ -16,7 +16,8 @@
 
 static char dir[32], path[64];
 static char said[512];
-static enum { NOTHING, CALLOC, UNLINK, FALLOCATE, FCHOWN, FCHMOD, MMAP } fails;
+enum { NOTHING, CALLOC, UNLINK, FALLOCATE, FCHOWN, FCHMOD, MMAP };
+static int fails; /* one of these */
 static gid_t group;
 static uint32_t nunmapped, nclosed, nfclosed;
 static size_t unmapped;
