@@ -219,13 +219,22 @@ static void told_to_the_manager(void **state)
 		service_notify("READY=1");
 		assert_int_equal(recv(fd, got, sizeof(got), 0), 7);
 		assert_memory_equal(got, "READY=1", 7);
+		logged_is("");
 		close(fd);
 		service_notify("STOPPING=1");            /* the manager has gone: the call ends */
 		assert_int_equal(dup(STDIN_FILENO), fd); /* and leaves no descriptor */
+		logged_is("cannot tell the service manager STOPPING=1: Connection refused\n");
 		close(fd);
 		if (*name == '/')
 			unlink(name);
 	}
+	logged[0] = '\0';
+	setenv("NOTIFY_SOCKET", "@x", 1); /* the shortest name: nobody is there */
+	service_notify("READY=1");
+	logged_is("cannot tell the service manager READY=1: Connection refused\n");
+	setenv("NOTIFY_SOCKET", "@", 1);
+	service_notify("READY=1");
+	logged_is("");
 	/* Names that are none are left alone. */
 	memset(name, 'x', sizeof(name));
 	name[0] = '/';
@@ -234,6 +243,7 @@ static void told_to_the_manager(void **state)
 	service_notify("READY=1");
 	setenv("NOTIFY_SOCKET", "relative", 1);
 	service_notify("READY=1");
+	logged_is("");
 	unsetenv("NOTIFY_SOCKET");
 	service_notify("READY=1");
 }
