@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * alg.h - the table of algorithms. Nothing else knows their names.
+ * alg.h - the table of algorithms. No other code of the NIC knows their names.
  *
  * Names, ranges, limits, generators, help texts, tests and `--alg all` come from the rows below. A
  * new algorithm is one row here and, if no function of plan.c fits, one new function there. Used
