@@ -412,18 +412,127 @@ static int end(void **state)
 	return rmdir(dir);
 }
 
+static void drawing_is(const struct trace_set *s, const struct trace_window *w, const char *want)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *to = open_memstream(&text, &length);
+
+	assert_non_null(to);
+	assert_int_equal(trace_draw(s, w, to), 0);
+	assert_int_equal(fclose(to), 0);
+	assert_string_equal(text, want);
+	free(text);
+}
+
+/* All that is drawn of two NICs, whose clocks differ by 50 ns: a barrier, and one that fails. */
+static void drawn_times(void **state)
+{
+	static struct nbar_trace_event first[] = {
+		{ .time = 1000, .handle = 5, .epoch = 1, .what = NBAR_TRACE_DOORBELL },
+		{ .time = 1010, .handle = 5, .epoch = 1, .what = NBAR_TRACE_START },
+		{ .time = 1100, .handle = 5, .epoch = 1, .peer = 1, .what = NBAR_TRACE_OUT,
+		  .type = NBFW_TOKEN },
+		{ .time = 1300, .handle = 5, .epoch = 1, .peer = 1, .what = NBAR_TRACE_IN,
+		  .type = NBFW_TOKEN },
+		{ .time = 1350, .handle = 5, .epoch = 1, .what = NBAR_TRACE_COMPLETE },
+		{ .time = 2000, .handle = 5, .epoch = 2, .what = NBAR_TRACE_START },
+		{ .time = 3000, .handle = 5, .epoch = 2, .peer = 1, .what = NBAR_TRACE_LATE },
+		{ .time = 4000, .handle = 5, .epoch = 2, .peer = 1, .what = NBAR_TRACE_SILENT },
+		{ .time = 5000, .handle = 5, .epoch = 2, .peer = 1, .what = NBAR_TRACE_FAIL },
+	}, second[] = {
+		{ .time = 940, .handle = 6, .rank = 1, .epoch = 1, .what = NBAR_TRACE_START },
+		{ .time = 1150, .handle = 6, .rank = 1, .epoch = 1, .what = NBAR_TRACE_IN,
+		  .type = NBFW_TOKEN },
+	};
+	static struct trace_frame frame = { 0, 2, 1, 1 };
+	static struct trace_set s = { .nlog = 2, .nclock = 2, .frame = &frame, .nframe = 1 };
+	const struct trace_window all = { .all = true };
+	struct trace_window part = { .begin = 1300, .end = 1400 };
+
+	(void)state;
+	s.log[0] = (struct trace_log){ .nic = "n0", .host = "a", .event = first, .n = 9 };
+	s.log[1] =
+		(struct trace_log){ .nic = "n1", .host = "b", .event = second, .n = 2, .clock = 1 };
+	s.clock[1].offset = 50;
+	drawing_is(
+		&s, &all,
+		"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+		"{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\","
+		"\"args\":{\"name\":\"nbar trace\"}},\n"
+		"{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\","
+		"\"args\":{\"name\":\"n0 at a\"}},\n"
+		"{\"ph\":\"M\",\"pid\":1,\"tid\":5,\"name\":\"thread_name\","
+		"\"args\":{\"name\":\"group 5, rank 0\"}},\n"
+		"{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":5,\"name\":\"host posts barrier 1\","
+		"\"ts\":0.010000},\n"
+		"{\"ph\":\"X\",\"pid\":1,\"tid\":5,\"name\":\"TOKEN to 1\",\"ts\":0.110000,"
+		"\"dur\":0.200000},\n"
+		"{\"ph\":\"X\",\"pid\":1,\"tid\":5,\"name\":\"TOKEN of 1\",\"ts\":0.310000,"
+		"\"dur\":0.050000},\n"
+		"{\"ph\":\"X\",\"pid\":1,\"tid\":5,\"name\":\"barrier 1: last token from rank 1\","
+		"\"ts\":0.020000,\"dur\":0.340000},\n"
+		"{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":5,\"name\":\"rank 1 is late\","
+		"\"ts\":2.010000},\n"
+		"{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":5,"
+		"\"name\":\"the NIC of rank 1 is silent\",\"ts\":3.010000},\n"
+		"{\"ph\":\"X\",\"pid\":1,\"tid\":5,\"name\":\"barrier 2: failed\",\"ts\":1.010000,"
+		"\"dur\":3.000000},\n"
+		"{\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":5,\"name\":\"failed: rank 1\","
+		"\"ts\":4.010000},\n"
+		"{\"ph\":\"M\",\"pid\":2,\"name\":\"process_name\","
+		"\"args\":{\"name\":\"n1 at b\"}},\n"
+		"{\"ph\":\"M\",\"pid\":2,\"tid\":6,\"name\":\"thread_name\","
+		"\"args\":{\"name\":\"group 6, rank 1\"}},\n"
+		"{\"ph\":\"X\",\"pid\":2,\"tid\":6,\"name\":\"TOKEN of 0\",\"ts\":0.210000,"
+		"\"dur\":0.200000},\n"
+		"{\"ph\":\"s\",\"cat\":\"frame\",\"id\":1,\"pid\":1,\"tid\":5,\"name\":\"TOKEN\","
+		"\"ts\":0.110000},\n"
+		"{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"frame\",\"id\":1,\"pid\":2,\"tid\":6,"
+		"\"name\":\"TOKEN\",\"ts\":0.210000}\n"
+		"]}\n");
+	drawing_is(
+		&s, &part,
+		"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+		"{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\","
+		"\"args\":{\"name\":\"nbar trace\"}},\n"
+		"{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\","
+		"\"args\":{\"name\":\"n0 at a\"}},\n"
+		"{\"ph\":\"M\",\"pid\":1,\"tid\":5,\"name\":\"thread_name\","
+		"\"args\":{\"name\":\"group 5, rank 0\"}},\n"
+		"{\"ph\":\"X\",\"pid\":1,\"tid\":5,\"name\":\"TOKEN of 1\",\"ts\":0.000000,"
+		"\"dur\":0.050000},\n"
+		"{\"ph\":\"X\",\"pid\":1,\"tid\":5,\"name\":\"barrier 1: last token from rank 1\","
+		"\"ts\":0.000000,\"dur\":0.050000},\n"
+		"{\"ph\":\"M\",\"pid\":2,\"name\":\"process_name\","
+		"\"args\":{\"name\":\"n1 at b\"}},\n"
+		"{\"ph\":\"M\",\"pid\":2,\"tid\":6,\"name\":\"thread_name\","
+		"\"args\":{\"name\":\"group 6, rank 1\"}}\n"
+		"]}\n");
+	part.begin = part.end = 5001;
+	drawing_is(&s, &part,
+		   "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+		   "{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\","
+		   "\"args\":{\"name\":\"nbar trace\"}},\n"
+		   "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\","
+		   "\"args\":{\"name\":\"n0 at a\"}},\n"
+		   "{\"ph\":\"M\",\"pid\":1,\"tid\":5,\"name\":\"thread_name\","
+		   "\"args\":{\"name\":\"group 5, rank 0\"}},\n"
+		   "{\"ph\":\"M\",\"pid\":2,\"name\":\"process_name\","
+		   "\"args\":{\"name\":\"n1 at b\"}},\n"
+		   "{\"ph\":\"M\",\"pid\":2,\"tid\":6,\"name\":\"thread_name\","
+		   "\"args\":{\"name\":\"group 6, rank 1\"}}\n"
+		   "]}\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ring),
-		cmocka_unit_test(modes),
-		cmocka_unit_test(beside_a_writer),
-		cmocka_unit_test(broken_files),
-		cmocka_unit_test(a_file_that_is_cut),
-		cmocka_unit_test(two_machines),
-		cmocka_unit_test(clocks),
-		cmocka_unit_test(repeated),
-		cmocka_unit_test(timeline),
+		cmocka_unit_test(drawn_times),  cmocka_unit_test(ring),
+		cmocka_unit_test(modes),        cmocka_unit_test(beside_a_writer),
+		cmocka_unit_test(broken_files), cmocka_unit_test(a_file_that_is_cut),
+		cmocka_unit_test(two_machines), cmocka_unit_test(clocks),
+		cmocka_unit_test(repeated),     cmocka_unit_test(timeline),
 	};
 
 	return cmocka_run_group_tests_name("trace", tests, begin, end);
