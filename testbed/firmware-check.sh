@@ -164,7 +164,7 @@ circles() {
 		object=${BUILD:-build}/$2/${source%.c}.o
 		[ ! -f "$object" ] || objects+=("$object")
 	done
-	if [ ${#objects[@]} -gt 1 ]; then
+	if [ ${#objects[@]} -gt 0 ]; then
 		ok "no circle between files of $1" no_circle "${objects[@]}"
 	else
 		skip "no circle between files of $1" "it is not built: make all"

@@ -125,8 +125,8 @@ struct nbar_doorbell {
 };
 
 struct nbar_completion {
-	uint64_t word;        /* nbar_status << 32 | last epoch completed: one store, cannot tear */
-	uint32_t wake;        /* futex: on request the NIC increments it and wakes all */
+	uint64_t word; /* nbar_status << 32 | last epoch completed; never a mixture of two stores */
+	uint32_t wake; /* futex: on request the NIC increments it and wakes all */
 	uint32_t failed_rank; /* rank that a status other than OK names; written before word */
 	uint32_t nstragglers; /* ranks known to be missing from the running barrier; advisory */
 	uint32_t straggler[7];
