@@ -70,6 +70,8 @@ static void names_are_checked(void **state)
 
 static void the_run_directory_has_a_rule(void **state)
 {
+	/* Here no user has a run directory of his own; a service of this machine may have one. */
+	const bool of_system = geteuid() == 0 || access("/run/nbar", F_OK) == 0;
 	char text[64];
 	struct nbar_port *port;
 
@@ -79,14 +81,12 @@ static void the_run_directory_has_a_rule(void **state)
 	expect(nbar_open("q7:3", &port), -ENOENT, "`nbar-nicd --nic name=q7`");
 	setenv("NBAR_RUN_DIR", "", 1);
 	setenv("XDG_RUNTIME_DIR", "/tmp/none-here", 1);
-	if (geteuid() == 0)
-		expect(nbar_open("q7", &port), -ENOENT, " /run/nbar/q7.sock");
-	else
-		expect(nbar_open("q7", &port), -ENOENT, " /tmp/none-here/nbar/q7.sock");
+	expect(nbar_open("q7", &port), -ENOENT,
+	       of_system ? " /run/nbar/q7.sock" : " /tmp/none-here/nbar/q7.sock");
 	unsetenv("XDG_RUNTIME_DIR");
 	unsetenv("NBAR_RUN_DIR");
 	snprintf(text, sizeof(text), " /tmp/nbar-%u/q7.sock", (unsigned)geteuid());
-	expect(nbar_open("q7", &port), -ENOENT, geteuid() == 0 ? " /run/nbar/q7.sock" : text);
+	expect(nbar_open("q7", &port), -ENOENT, of_system ? " /run/nbar/q7.sock" : text);
 	setenv("NBAR_NIC", "q9", 1);
 	expect(nbar_open(NULL, &port), -ENOENT, "no NIC q9 ");
 	unsetenv("NBAR_NIC");
