@@ -73,6 +73,14 @@ $(BUILD)/nicd/firmware/wire/wires.o $(BUILD)/dpdk/firmware/wire/dpdk/dpdk.o: $(W
 CFLAGS_nicd += -I$(dir $(WIRE_BUILD_H))
 .PHONY: wire-build-always
 
+# Objects are compiled again if the build has other parts than before: make check installs more than make demo.
+NICD_PARTS := $(BUILD)/parts
+$(NICD_PARTS): parts-always
+	$(Q)mkdir -p $(@D); echo "verbs=$(VERBS) sodium=$(SODIUM) probes=$(SDT)" >$@.new; \
+	 if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+$(NICD_OBJ) $(HOSTNIC_OBJ): $(NICD_PARTS)
+.PHONY: parts-always
+
 # The daemon may have privileges: it loads nothing from the folder above its own.
 $(BUILD)/nbar-nicd: private RPATH := $$ORIGIN:$$ORIGIN/../lib
 $(BUILD)/nbar-nicd: $(NICD_MAIN_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a

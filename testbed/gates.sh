@@ -130,6 +130,13 @@ mutations_apply() {
 	return $stale
 }
 
+# `make demo` builds without some parts. `make check` installs what they need, and builds in the same folder.
+parts() {
+	local object=$work/parts/nicd/firmware/wire/wires.o
+	make -s BUILD="$work/parts" VERBS= "$object" && ! nm "$object" | grep wire_verbs_ops &&
+		make -s BUILD="$work/parts" VERBS=yes "$object" && nm "$object" | grep wire_verbs_ops
+}
+
 ok "a test that ends early with status 0 fails" ends_early
 ok "a test without a plan fails" no_plan
 ok "a test of several plans passes" several_plans
@@ -147,4 +154,5 @@ else
 fi
 ok "a set of CI that ends with another status fails" set_with_status
 ok "each mutation changes its file" mutations_apply
+ok "what is installed later is compiled in" parts
 finish

@@ -111,6 +111,7 @@ $(BUILD)/test_mates: ALL_LDFLAGS += $(call wrap,geteuid close)
 $(BUILD)/test_mates_ended: ALL_LDFLAGS += $(call wrap,open read)
 $(BUILD)/test_glue_node: ALL_LDFLAGS += $(call wrap,malloc free uname access open read stat)
 
+$(UNIT_OBJ): $(NICD_PARTS)
 TESTS += $(UNIT_BIN)
 TEST_LIST += $(UNIT_BIN)
 OBJS += $(UNIT_OBJ)
