@@ -78,8 +78,11 @@ int stat_take(struct stat_targets *t)
 
 int stat_flush(void)
 {
-	if (!fflush(stdout) && !ferror(stdout))
+	int failed = fflush(stdout) ? errno : 0;
+
+	if (!failed && !ferror(stdout))
 		return 0;
-	tool_error("cannot write to stdout: %s", strerror(errno));
+	tool_error("cannot write to stdout: %s",
+		   failed ? strerror(failed) : "an earlier write failed");
 	return TOOL_FAILED;
 }

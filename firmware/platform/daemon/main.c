@@ -182,7 +182,7 @@ int main(int argc, char **argv)
 	int rc = options_parse(argc, argv, &o), lock, stop_fd;
 
 	if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
-		log_error("cannot write to stdout: %s; make room there", strerror(errno));
+		log_error("cannot write to stdout; make room there");
 		return 1;
 	}
 	if (rc != -1)
