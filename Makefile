@@ -4,14 +4,25 @@
 # V=1             show the commands
 # SAN=LIST        build with -fsanitize=LIST (address,undefined or thread), in a folder of its own
 # CC=clang        any C11 compiler; DEBUG=1 for -O0 -g
-# PREFIX= DESTDIR= for install
+# prefix= libdir= sysconfdir= DESTDIR= ...: where make install puts things, as in the GNU coding standards
 
 VERSION  := 0.1.0
-PREFIX   ?= /usr/local
 DESTDIR  ?=
 SAN      ?=
 DEBUG    ?=
 comma    := ,
+
+prefix        = /usr/local
+bindir        = $(prefix)/bin
+libdir        = $(prefix)/lib
+libexecdir    = $(prefix)/libexec
+includedir    = $(prefix)/include
+sysconfdir    = /etc
+mandir        = $(prefix)/share/man
+docdir        = $(prefix)/share/doc/nbar
+unitdir       = $(prefix)/lib/systemd/system
+sysusersdir   = $(prefix)/lib/sysusers.d
+
 BUILD    ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(DEBUG),-debug)
 
 ifeq ($(origin CC),default)
@@ -25,7 +36,7 @@ ALL_CFLAGS = -std=c11 $(WARN) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-sanit
              -MMD -MP
 # Where programs of ours find objects that they load: beside them, or where they are installed. With a
 # sanitizer it is that which calls dlopen(): so the program's own path must count for all.
-RPATH    ?= $$ORIGIN:$$ORIGIN/..:$$ORIGIN/../lib
+RPATH    ?= $$ORIGIN:$$ORIGIN/..:$$ORIGIN/..$(patsubst $(prefix)/%,/%,$(filter $(prefix)/%,$(libdir)))
 ALL_LDFLAGS = $(LDFLAGS) $(if $(RPATH),-Wl$(comma)-rpath$(comma)'$(RPATH)') \
               $(if $(SAN),-Wl$(comma)--disable-new-dtags) $(if $(SAN),-fsanitize=$(SAN))
 V        ?=
@@ -82,7 +93,7 @@ check-nodeps: all $(TESTS)
 bench: all ## latency of barriers, NIC-based against host-based, sizes 2 to 32, five repetitions
 	$(Q)$(BUILD)/nbar bench --nodes 2,4,8,16,32 --where nic,host --alg pairwise,dissemination:1,dissemination:3 --wire ring -i 10000 -x 1000 --launches 5
 
-install: $(INSTALL) ## install into $(DESTDIR)$(PREFIX)
+install: $(INSTALL) ## install into $(DESTDIR)$(prefix)
 
 format: ## clang-format all sources
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i

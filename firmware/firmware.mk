@@ -117,19 +117,19 @@ $(BUILD)/nbar-nicd.service: $(SYSTEMD_DIR)/nbar-nicd@.service
 	$(Q)mkdir -p $(@D); sed 's|, configuration %i||; s|%i\.conf|nicd.conf|; s|nbar-%i|nbar|' $< >$@
 ALL += $(BUILD)/nbar-nicd.service
 install-nicd: $(NICD_BIN) $(NICD_UNITS)
-	$(Q)install -d $(DESTDIR)$(LIBDIR)
-	$(Q)install -m 755 $(filter-out %/nbar-nicd,$(NICD_BIN)) $(DESTDIR)$(LIBDIR)
-	$(Q)install -D -m 755 $(BUILD)/nbar-nicd $(DESTDIR)$(PREFIX)/bin/nbar-nicd
-	$(Q)install -D -m 644 firmware/platform/daemon/nbar-nicd.8 $(DESTDIR)$(PREFIX)/share/man/man8/nbar-nicd.8
-	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d \
-		$(DESTDIR)$(PREFIX)/share/doc/nbar/examples
+	$(Q)install -d $(DESTDIR)$(libdir)
+	$(Q)install -m 755 $(filter-out %/nbar-nicd,$(NICD_BIN)) $(DESTDIR)$(libdir)
+	$(Q)install -D -m 755 $(BUILD)/nbar-nicd $(DESTDIR)$(bindir)/nbar-nicd
+	$(Q)install -D -m 644 firmware/platform/daemon/nbar-nicd.8 $(DESTDIR)$(mandir)/man8/nbar-nicd.8
+	$(Q)install -d $(DESTDIR)$(unitdir) $(DESTDIR)$(sysusersdir) \
+		$(DESTDIR)$(docdir)/examples
 	$(Q)for unit in $(NICD_UNITS); do \
-		sed 's|/usr/bin/|$(PREFIX)/bin/|' $$unit >$(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; \
+		sed 's|/usr/bin/|$(bindir)/|; s|/etc/nbar/|$(sysconfdir)/nbar/|' $$unit >$(DESTDIR)$(unitdir)/$${unit##*/}; \
 	done
-	$(Q)install -m 644 $(SYSTEMD_DIR)/nbar.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/nbar.conf
+	$(Q)install -m 644 $(SYSTEMD_DIR)/nbar.sysusers $(DESTDIR)$(sysusersdir)/nbar.conf
 	$(Q)install -m 644 $(addprefix $(SYSTEMD_DIR)/,nicd.conf dpdk.conf verbs.conf nbar-metrics.socket nbar-metrics@.service) \
 		firmware/platform/daemon/grafana.json \
-		$(DESTDIR)$(PREFIX)/share/doc/nbar/examples
+		$(DESTDIR)$(docdir)/examples
 .PHONY: install-nicd
 
 include firmware/platform/riscv/riscv.mk

@@ -39,28 +39,27 @@ $(BUILD)/example/hostlib/examples/openmp.o: CFLAGS_example += -fopenmp
 ALL += $(EXAMPLES)
 OBJS += $(EXAMPLE_OBJ)
 
-LIBDIR ?= $(PREFIX)/lib
-# Where Python looks for modules: as Debian's python3 has it. For another PREFIX, set PYTHONPATH.
-PYTHON_VERSION = $(if $(filter /usr,$(PREFIX)),3,$(shell python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo 3))
-PYTHON_DIR ?= $(PREFIX)/lib/python$(PYTHON_VERSION)/dist-packages
+# Where Python looks for modules: as Debian's python3 has it. For another prefix, set PYTHONPATH.
+PYTHON_VERSION = $(if $(filter /usr,$(prefix)),3,$(shell python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo 3))
+pythondir = $(prefix)/lib/python$(PYTHON_VERSION)/dist-packages
 LIB_HEADER := $(wildcard hostlib/include/*.h hostlib/include/*.hpp) firmware/include/nbar_abi.h
 # `man FUNCTION` shows the page whose synopsis has the function. $(1): pages.
 man3_links = $(Q)for page in $(1); do \
 	for f in $$(sed -n '/^\.SH SYNOPSIS/,/^\.SH DESCRIPTION/s/.*[ *]\(nbar_[a-z_]*\)(.*/\1/p' $$page); do \
-		ln -sf $${page\#\#*/} $(DESTDIR)$(PREFIX)/share/man/man3/$$f.3; \
+		ln -sf $${page\#\#*/} $(DESTDIR)$(mandir)/man3/$$f.3; \
 	done; \
 done
 INSTALL += install-lib
 install-lib: $(BUILD)/libnbar.a $(BUILD)/$(LIB_SO)
-	$(Q)install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig \
-		$(DESTDIR)$(PREFIX)/share/man/man3 $(DESTDIR)$(PYTHON_DIR)
-	$(Q)install -m 644 hostlib/python/nbar.py $(DESTDIR)$(PYTHON_DIR)
-	$(Q)install -m 644 $(LIB_HEADER) $(DESTDIR)$(PREFIX)/include
-	$(Q)install -m 644 $(BUILD)/libnbar.a $(DESTDIR)$(LIBDIR)
-	$(Q)install -m 755 $(BUILD)/$(LIB_SO) $(DESTDIR)$(LIBDIR)
-	$(Q)ln -sf $(LIB_SO) $(DESTDIR)$(LIBDIR)/libnbar.so
-	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-		hostlib/nbar.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/nbar.pc
-	$(Q)install -m 644 hostlib/man/*.3 $(DESTDIR)$(PREFIX)/share/man/man3
+	$(Q)install -d $(DESTDIR)$(includedir) $(DESTDIR)$(libdir)/pkgconfig \
+		$(DESTDIR)$(mandir)/man3 $(DESTDIR)$(pythondir)
+	$(Q)install -m 644 hostlib/python/nbar.py $(DESTDIR)$(pythondir)
+	$(Q)install -m 644 $(LIB_HEADER) $(DESTDIR)$(includedir)
+	$(Q)install -m 644 $(BUILD)/libnbar.a $(DESTDIR)$(libdir)
+	$(Q)install -m 755 $(BUILD)/$(LIB_SO) $(DESTDIR)$(libdir)
+	$(Q)ln -sf $(LIB_SO) $(DESTDIR)$(libdir)/libnbar.so
+	$(Q)sed -e 's|@prefix@|$(prefix)|' -e 's|@libdir@|$(libdir)|' -e 's|@VERSION@|$(VERSION)|' \
+		hostlib/nbar.pc.in >$(DESTDIR)$(libdir)/pkgconfig/nbar.pc
+	$(Q)install -m 644 hostlib/man/*.3 $(DESTDIR)$(mandir)/man3
 	$(call man3_links,$(wildcard hostlib/man/*.3))
 .PHONY: install-lib

@@ -64,12 +64,12 @@ OBJS += $(GLUE_OBJ) $(if $(HAVE_MPICH),$(MPICH_OBJ)) $(if $(HAVE_OMPI),$(OMPI_OB
 # Where mpirun looks for components: in Open MPI's own folder, if that is where things are installed
 # to; and always in ~/.openmpi/components.
 OMPI_FOLDER = $(shell ompi_info --path pkglibdir --parsable 2>/dev/null | cut -d : -f 3)
-OMPI_COMPONENTS ?= $(if $(filter /usr /usr/local,$(PREFIX)),$(OMPI_FOLDER),$(LIBDIR)/openmpi)
+OMPI_COMPONENTS ?= $(if $(filter /usr /usr/local,$(prefix)),$(OMPI_FOLDER),$(libdir)/openmpi)
 
 INSTALL += install-glue
 install-glue: $(GLUE_SO) $(if $(HAVE_OMPI),install-component)
-	$(Q)install -d $(DESTDIR)$(LIBDIR)
-	$(Q)$(if $(strip $(GLUE_SO)),install -m 755 $(GLUE_SO) $(DESTDIR)$(LIBDIR))
+	$(Q)install -d $(DESTDIR)$(libdir)
+	$(Q)$(if $(strip $(GLUE_SO)),install -m 755 $(GLUE_SO) $(DESTDIR)$(libdir))
 
 install-component: $(COMPONENT)
 	$(Q)install -D -m 755 $< $(DESTDIR)$(OMPI_COMPONENTS)/$(<F)

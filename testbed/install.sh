@@ -76,7 +76,7 @@ page_of_each_function() {
 	[ $n -gt 40 ]
 }
 
-ok "make install into a folder" make -s install BUILD="$BUILD" PREFIX=/usr DESTDIR="$root"
+ok "make install into a folder" make -s install BUILD="$BUILD" prefix=/usr DESTDIR="$root"
 libdir=$(dirname "$(find "$root" -name libnbar.so)")
 PKG_CONFIG_PATH=$libdir/pkgconfig
 ok "pkg-config knows nbar" flags --cflags --libs

@@ -95,13 +95,13 @@ $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,bench/hostbar.o main/st
 
 INSTALL += install-tools
 install-tools: $(BUILD)/nbar $(PEERS) $(TOOLS_MAN_OUT)
-	$(Q)install -D -m 755 $(BUILD)/nbar $(DESTDIR)$(PREFIX)/bin/nbar
+	$(Q)install -D -m 755 $(BUILD)/nbar $(DESTDIR)$(bindir)/nbar
 	$(Q)for f in $(PEERS); do \
-		install -D -m 755 $$f $(DESTDIR)$(PREFIX)/libexec/nbar/$$(basename $$f) || exit; \
+		install -D -m 755 $$f $(DESTDIR)$(libexecdir)/nbar/$$(basename $$f) || exit; \
 	done
-	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/libexec/nbar
-	$(Q)install -m 644 $(wildcard tools/report/*.py tools/report/*.css) $(DESTDIR)$(PREFIX)/libexec/nbar
-	$(Q)install -m 644 $(TOOLS_MAN_OUT) $(DESTDIR)$(PREFIX)/share/man/man1
+	$(Q)install -d $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(libexecdir)/nbar
+	$(Q)install -m 644 $(wildcard tools/report/*.py tools/report/*.css) $(DESTDIR)$(libexecdir)/nbar
+	$(Q)install -m 644 $(TOOLS_MAN_OUT) $(DESTDIR)$(mandir)/man1
 .PHONY: install-tools
 
 include tools/mpi/mpi.mk

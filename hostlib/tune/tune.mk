@@ -23,13 +23,13 @@ ALL += $(BUILD)/$(TUNE_SO)
 
 INSTALL += install-tune
 install-tune: $(BUILD)/$(TUNE_SO)
-	$(Q)install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR) \
-		$(DESTDIR)$(PREFIX)/share/man/man3
-	$(Q)install -m 644 hostlib/tune/nbar_tune.3 $(DESTDIR)$(PREFIX)/share/man/man3
+	$(Q)install -d $(DESTDIR)$(includedir) $(DESTDIR)$(libdir) \
+		$(DESTDIR)$(mandir)/man3
+	$(Q)install -m 644 hostlib/tune/nbar_tune.3 $(DESTDIR)$(mandir)/man3
 	$(call man3_links,hostlib/tune/nbar_tune.3)
-	$(Q)install -m 644 hostlib/tune/nbar_tune.h $(DESTDIR)$(PREFIX)/include
-	$(Q)install -m 755 $(BUILD)/$(TUNE_SO) $(DESTDIR)$(LIBDIR)
-	$(Q)ln -sf $(TUNE_SO) $(DESTDIR)$(LIBDIR)/libnbar-tune.so
+	$(Q)install -m 644 hostlib/tune/nbar_tune.h $(DESTDIR)$(includedir)
+	$(Q)install -m 755 $(BUILD)/$(TUNE_SO) $(DESTDIR)$(libdir)
+	$(Q)ln -sf $(TUNE_SO) $(DESTDIR)$(libdir)/libnbar-tune.so
 .PHONY: install-tune
 
 $(BUILD)/test_compose $(BUILD)/test_fit $(BUILD)/test_flats $(BUILD)/test_predict $(BUILD)/test_profile $(BUILD)/test_rounds: $(BUILD)/libnbtune.a

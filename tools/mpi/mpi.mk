@@ -29,6 +29,6 @@ OBJS += $(if $(HAVE_OPENMPI),$(MPIB_OPENMPI_OBJ)) $(if $(HAVE_MPICH),$(MPIB_MPIC
 
 INSTALL += install-mpi-bench
 install-mpi-bench: $(MPIB_BIN)
-	$(Q)install -d $(DESTDIR)$(PREFIX)/libexec/nbar
-	$(Q)$(if $(strip $(MPIB_BIN)),install -m 755 $(MPIB_BIN) $(DESTDIR)$(PREFIX)/libexec/nbar)
+	$(Q)install -d $(DESTDIR)$(libexecdir)/nbar
+	$(Q)$(if $(strip $(MPIB_BIN)),install -m 755 $(MPIB_BIN) $(DESTDIR)$(libexecdir)/nbar)
 .PHONY: install-mpi-bench

@@ -73,8 +73,8 @@ OBJS += $(BARED_OBJ)
 
 INSTALL += install-bared
 install-bared: $(BUILD)/nbar-bared $(BARED_IMAGE)
-	$(Q)install -D -m 755 $(BUILD)/nbar-bared $(DESTDIR)$(PREFIX)/bin/nbar-bared
-	$(Q)install -D -m 644 $(BARED)/nbar-bared.8 $(DESTDIR)$(PREFIX)/share/man/man8/nbar-bared.8
-	$(if $(BARED_IMAGE),$(Q)install -d $(DESTDIR)$(PREFIX)/lib/nbar)
-	$(if $(BARED_IMAGE),$(Q)install -m 644 $(BARED_IMAGE) $(DESTDIR)$(PREFIX)/lib/nbar)
+	$(Q)install -D -m 755 $(BUILD)/nbar-bared $(DESTDIR)$(bindir)/nbar-bared
+	$(Q)install -D -m 644 $(BARED)/nbar-bared.8 $(DESTDIR)$(mandir)/man8/nbar-bared.8
+	$(if $(BARED_IMAGE),$(Q)install -d $(DESTDIR)$(prefix)/lib/nbar)
+	$(if $(BARED_IMAGE),$(Q)install -m 644 $(BARED_IMAGE) $(DESTDIR)$(prefix)/lib/nbar)
 .PHONY: install-bared
