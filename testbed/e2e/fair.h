@@ -63,7 +63,6 @@ struct fair_attack {
 	 * answer. */
 	bool (*begin)(struct fair *f, uint32_t n);
 	void (*pass)(struct fair *f); /* a part of the attack; never blocks. NULL: none */
-	bool is_wrong;                /* the NIC must refuse the plan of the attack */
 	/* The attack is under way when the counter `sign` of both NICs (NBAR_COUNTER_END: the
 	 * number of replies) has risen by `least`. */
 	uint64_t least;

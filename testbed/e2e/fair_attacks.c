@@ -164,27 +164,6 @@ uint64_t fair_sent(const struct fair *f)
 	return n;
 }
 
-static bool begin_one_way(struct fair *f, uint32_t n)
-{
-	static struct plan_request p[2];
-	struct raw *r[2] = { fair_client(f, 0), fair_client(f, 1) };
-
-	plan_begin(&p[0], 0, 2, WIDE, 0);
-	for (uint32_t i = 0; i < WIDE; i++)
-		plan_send(&p[0], i, 1, i);
-	wide_plan(&p[1], 0);
-	for (uint32_t i = 0; i < n; i++) {
-		plan_begin(&p[1], 1, 2, 1, 1);
-		plan_send(&p[1], 0, 0, 0);
-		plan_receive(&p[1], 0, 0);
-		p[0].open.tag = tag;
-		if (!pair_open(f, r, p))
-			return false;
-		raw_post(r[0], f->pair[i].cell[0], NBAR_POSTED_MAX);
-	}
-	return true;
-}
-
 static bool begin_wide(struct fair *f, uint32_t n)
 {
 	struct raw *receiver = fair_client(f, 1), *sender = fair_client(f, 0);
@@ -411,39 +390,33 @@ static void pass_falling(struct fair *f)
 #define REPLIES NBAR_COUNTER_END
 
 const struct fair_attack fair_attacks[] = {
-	{ "one-way-1", "a plan of 4,096 sends that waits for nobody", FAIR_UDP, FAIR_PAIR, 1, 1,
-	  begin_one_way, NULL, true, 1, NBAR_COUNTER_tokens_sent },
-	{ "one-way-16", "16 of them", FAIR_UDP, FAIR_PAIR, 16, 16, begin_one_way, NULL, true, 1,
-	  NBAR_COUNTER_tokens_sent },
-	{ "one-way-ring", "one, on the wire ring", FAIR_RING, FAIR_RING, 1, 1, begin_one_way, NULL,
-	  true, 1, NBAR_COUNTER_tokens_sent },
 	{ "wide-1", "a pair of plans with 4,096 sends and as many slots", FAIR_UDP, FAIR_PAIR, 1, 1,
-	  begin_wide, fair_pass_pairs, false, WIDE, NBAR_COUNTER_tokens_sent },
+	  begin_wide, fair_pass_pairs, WIDE, NBAR_COUNTER_tokens_sent },
 	{ "wide-16", "16 such pairs", FAIR_UDP, FAIR_PAIR, 16, 16, begin_wide, fair_pass_pairs,
-	  false, WIDE, NBAR_COUNTER_tokens_sent },
+	  WIDE, NBAR_COUNTER_tokens_sent },
 	{ "wide-64", "64 such pairs", FAIR_UDP, FAIR_PAIR, 64, 64, begin_wide, fair_pass_pairs,
-	  false, WIDE, NBAR_COUNTER_tokens_sent },
+	  WIDE, NBAR_COUNTER_tokens_sent },
 	{ "wide-ring", "16 such pairs, on the wire ring", FAIR_RING, FAIR_RING, 16, 16, begin_wide,
-	  fair_pass_pairs, false, WIDE, NBAR_COUNTER_tokens_sent },
+	  fair_pass_pairs, WIDE, NBAR_COUNTER_tokens_sent },
 	{ "signals-1", "one port sends signals without a pause", FAIR_UDP, FAIR_SMALL, 1, 1,
-	  begin_signals, pass_signals, false, 1000, NBAR_COUNTER_signals_sent },
+	  begin_signals, pass_signals, 1000, NBAR_COUNTER_signals_sent },
 	{ "signals-4", "four ports do", FAIR_UDP, FAIR_SMALL, 4, 4, begin_signals, pass_signals,
-	  false, 1000, NBAR_COUNTER_signals_sent },
+	  1000, NBAR_COUNTER_signals_sent },
 	{ "signals-ring", "four ports do, on the wire ring", FAIR_RING, FAIR_RING, 4, 4,
-	  begin_signals, pass_signals, false, 1000, NBAR_COUNTER_signals_sent },
+	  begin_signals, pass_signals, 1000, NBAR_COUNTER_signals_sent },
 	{ "high-cells-34", "34 ports, each with one group in a high cell", FAIR_RING, FAIR_RING, 34,
-	  8, begin_high_cells, NULL, false, 0, REPLIES },
+	  8, begin_high_cells, NULL, 0, REPLIES },
 	{ "high-cells-61", "61 ports, likewise", FAIR_RING, FAIR_RING, 61, 8, begin_high_cells,
-	  NULL, false, 0, REPLIES },
+	  NULL, 0, REPLIES },
 	{ "stat-1", "one client asks for the state of groups that wait for 4,096 slots", FAIR_RING,
-	  FAIR_RING, 1, 1, begin_stat, pass_stat, false, 10, REPLIES },
-	{ "stat-4", "four clients do", FAIR_RING, FAIR_RING, 4, 4, begin_stat, pass_stat, false, 10,
+	  FAIR_RING, 1, 1, begin_stat, pass_stat, 10, REPLIES },
+	{ "stat-4", "four clients do", FAIR_RING, FAIR_RING, 4, 4, begin_stat, pass_stat, 10,
 	  REPLIES },
 	{ "falling", "a client opens groups whose 4,096 peers come in falling order", FAIR_RING,
-	  FAIR_RING, 1, 1, begin_falling, pass_falling, false, 2, REPLIES },
+	  FAIR_RING, 1, 1, begin_falling, pass_falling, 2, REPLIES },
 	{ "linear-udp", "32 linear groups of 4,097, of which one member arrives", FAIR_UDP,
-	  FAIR_PAIR, 32, 32, begin_linear, NULL, false, 1000, NBAR_COUNTER_pulls_sent },
+	  FAIR_PAIR, 32, 32, begin_linear, NULL, 1000, NBAR_COUNTER_pulls_sent },
 	{ "linear-ring", "the same on the wire ring", FAIR_RING, FAIR_RING, 32, 32, begin_linear,
-	  NULL, false, 1000, NBAR_COUNTER_pulls_sent },
+	  NULL, 1000, NBAR_COUNTER_pulls_sent },
 };
 const uint32_t fair_nattack = sizeof(fair_attacks) / sizeof(fair_attacks[0]);
