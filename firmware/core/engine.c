@@ -11,25 +11,26 @@
 
 enum { SET_HEARD = 2 };
 
-static uint32_t *set_of(struct nbfw_state *s, uint32_t set)
+/* Word i of a set. */
+static uint32_t *word_of(const struct nbfw_state *s, uint32_t set, uint32_t i)
 {
-	return s->bits + set * s->words;
+	return (uint32_t *)&s->bits[NBFW_INDEX(set * s->words + i, NBFW_FIXED_WORDS)];
 }
 
 static bool has(const struct nbfw_state *s, uint32_t set, uint32_t slot)
 {
-	return s->bits[set * s->words + slot / 32] >> (slot % 32) & 1;
+	return *word_of(s, set, slot / 32) >> (slot % 32) & 1;
 }
 
 static void put(struct nbfw_state *s, uint32_t set, uint32_t slot)
 {
-	set_of(s, set)[slot / 32] |= UINT32_C(1) << (slot % 32);
+	*word_of(s, set, slot / 32) |= UINT32_C(1) << (slot % 32);
 }
 
 static void clear(struct nbfw_state *s, uint32_t set)
 {
-	for (uint32_t i = 0; i < s->words; i++)
-		set_of(s, set)[i] = 0;
+	for (uint32_t i = 0; i < NBFW_AT_MOST(s->words, NBFW_FIXED_SLOTS / 32); i++)
+		*word_of(s, set, i) = 0;
 }
 
 void nbfw_init(struct nbfw_state *s, const struct nbar_plan *p, uint32_t epoch)
@@ -46,7 +47,7 @@ void nbfw_init(struct nbfw_state *s, const struct nbar_plan *p, uint32_t epoch)
 
 static uint32_t step_end(const struct nbfw_state *s, const struct nbar_plan *p)
 {
-	const struct nbar_step *st = &nbfw_plan_steps(p)[s->step];
+	const struct nbar_step *st = nbfw_plan_step(p, s->step);
 
 	return st->first_slot + st->nslot;
 }
@@ -61,7 +62,7 @@ static uint32_t sends_released(const struct nbfw_state *s, const struct nbar_pla
 		return 0;
 	if (ahead < 0 || !s->running)
 		return p->nsend;
-	const struct nbar_step *st = &nbfw_plan_steps(p)[s->step];
+	const struct nbar_step *st = nbfw_plan_step(p, s->step);
 
 	return st->first_send + st->nsend;
 }
@@ -88,24 +89,7 @@ static uint32_t word_range(uint32_t i, uint32_t first, uint32_t end)
 /* Word i of a set, with the bits of all slots in [first, end) that lack the token of this epoch. */
 static uint32_t word_missing(const struct nbfw_state *s, uint32_t i, uint32_t first, uint32_t end)
 {
-	return ~s->bits[(s->epoch & 1) * s->words + i] & word_range(i, first, end);
-}
-
-uint32_t nbfw_missing_next(const struct nbfw_state *s, uint32_t first, uint32_t end, bool heard)
-{
-	for (uint32_t i = first / 32; 32 * i < end; i++) {
-		uint32_t spoke = s->bits[SET_HEARD * s->words + i];
-		uint32_t bits = word_missing(s, i, first, end) & (heard ? spoke : ~spoke);
-
-		if (bits) {
-			uint32_t slot = 32 * i;
-
-			for (; !(bits & 1); bits >>= 1)
-				slot++;
-			return slot;
-		}
-	}
-	return end;
+	return ~*word_of(s, s->epoch & 1, i) & word_range(i, first, end);
 }
 
 static uint32_t bits_count(uint32_t v)
@@ -113,6 +97,19 @@ static uint32_t bits_count(uint32_t v)
 	v -= v >> 1 & 0x55555555;
 	v = (v & 0x33333333) + (v >> 2 & 0x33333333);
 	return ((v + (v >> 4)) & 0x0f0f0f0f) * 0x01010101 >> 24;
+}
+
+uint32_t nbfw_missing_next(const struct nbfw_state *s, uint32_t first, uint32_t end, bool heard)
+{
+	end = NBFW_AT_MOST(end, NBFW_FIXED_SLOTS);
+	for (uint32_t i = first / 32; 32 * i < end; i++) {
+		uint32_t spoke = *word_of(s, SET_HEARD, i);
+		uint32_t bits = word_missing(s, i, first, end) & (heard ? spoke : ~spoke);
+
+		if (bits)
+			return 32 * i + bits_count((bits & -bits) - 1);
+	}
+	return end;
 }
 
 uint32_t nbfw_missing_count(const struct nbfw_state *s, const struct nbar_plan *p)
@@ -137,14 +134,17 @@ void nbfw_hear(struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot)
 static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a)
 {
 	const struct nbar_step *steps = nbfw_plan_steps(p);
-	const uint32_t *set = set_of(s, s->epoch & 1);
+	const uint32_t *set = word_of(s, s->epoch & 1, 0);
 	uint32_t want = s->want, step = s->step;
 
-	while (step < p->nstep) {
-		uint32_t end = steps[step].first_slot + steps[step].nslot;
+	while (step < NBFW_AT_MOST(p->nstep, NBFW_FIXED_STEPS)) {
+		const struct nbar_step *st = &steps[NBFW_INDEX(step, NBFW_FIXED_STEPS)];
+		uint32_t end = NBFW_AT_MOST(st->first_slot + st->nslot, NBFW_FIXED_SLOTS);
 
-		while (want < end && set[want / 32] >> (want % 32) & 1)
+		while (want < end &&
+		       set[NBFW_INDEX(want / 32, NBFW_FIXED_SLOTS / 32)] >> (want % 32) & 1)
 			want++;
+		NBFW_FORGET(want, s->want);
 		if (want < end)
 			break;
 		step++;
@@ -152,7 +152,8 @@ static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw
 		s->straggler = NBAR_RANK_NONE;
 		a->timer = NBFW_ARM;
 		if (step < p->nstep)
-			a->send_end = steps[step].first_send + steps[step].nsend;
+			a->send_end = steps[NBFW_INDEX(step, NBFW_FIXED_STEPS)].first_send +
+				      steps[NBFW_INDEX(step, NBFW_FIXED_STEPS)].nsend;
 	}
 	s->want = (uint16_t)want;
 	s->step = (uint16_t)step;
@@ -198,14 +199,14 @@ static void on_start(struct nbfw_state *s, const struct nbar_plan *p, struct nbf
 	clear(s, SET_HEARD);
 	a->timer = NBFW_ARM;
 	a->send_epoch = s->epoch;
-	a->send_end = p->nstep ? nbfw_plan_steps(p)[0].nsend : 0;
+	a->send_end = p->nstep ? nbfw_plan_step(p, 0)->nsend : 0;
 	advance(s, p, a);
 }
 
 /* True if the sender of t is the source of slot t->slot. */
 static bool from_source(const struct nbar_plan *p, const struct nbfw_token *t)
 {
-	return t->slot < p->nrecv && nbfw_plan_recvs(p)[t->slot].src == t->src;
+	return t->slot < p->nrecv && nbfw_plan_recv(p, t->slot)->src == t->src;
 }
 
 static void on_token(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_token *t,
@@ -222,7 +223,7 @@ static void on_token(struct nbfw_state *s, const struct nbar_plan *p, const stru
 		a->verdict = (int32_t)ahead > 1 ? NBFW_BAD : NBFW_STALE;
 		return;
 	}
-	uint32_t *word = set_of(s, t->epoch & 1) + t->slot / 32;
+	uint32_t *word = word_of(s, t->epoch & 1, t->slot / 32);
 	uint32_t bit = UINT32_C(1) << (t->slot % 32);
 
 	if (*word & bit) {
@@ -231,7 +232,7 @@ static void on_token(struct nbfw_state *s, const struct nbar_plan *p, const stru
 	}
 	*word |= bit;
 	if (ahead == 0 && t->slot == s->want) {
-		const struct nbar_step *st = &nbfw_plan_steps(p)[s->step];
+		const struct nbar_step *st = nbfw_plan_step(p, s->step);
 
 		a->send_first = a->send_end = st->first_send + st->nsend;
 		a->send_epoch = s->epoch;
@@ -243,10 +244,10 @@ static void on_token(struct nbfw_state *s, const struct nbar_plan *p, const stru
 /* The send that fills slot t->slot of rank t->src, or nsend. Rare path: a linear search. */
 static uint32_t send_to(const struct nbar_plan *p, const struct nbfw_token *t)
 {
-	const struct nbar_send *send = nbfw_plan_sends(p);
 	uint32_t i = 0;
 
-	while (i < p->nsend && (send[i].dst != t->src || send[i].slot != t->slot))
+	while (i < NBFW_AT_MOST(p->nsend, NBFW_FIXED_SENDS) &&
+	       (nbfw_plan_send(p, i)->dst != t->src || nbfw_plan_send(p, i)->slot != t->slot))
 		i++;
 	return i;
 }
@@ -278,7 +279,7 @@ static void on_pull(struct nbfw_state *s, const struct nbar_plan *p, const struc
 		else if (s->straggler != NBAR_RANK_NONE)
 			a->reply_arg = s->straggler;
 		else
-			a->reply_arg = nbfw_plan_recvs(p)[s->want].src;
+			a->reply_arg = nbfw_plan_recv(p, s->want)->src;
 	}
 }
 
@@ -329,7 +330,7 @@ static void on_timeout(struct nbfw_state *s, const struct nbar_plan *p, struct n
 		uint32_t silent = nbfw_missing_next(s, s->want, end, false);
 
 		if (silent < end) {
-			fail(s, p, a, NBAR_STATUS_SILENT, nbfw_plan_recvs(p)[silent].src);
+			fail(s, p, a, NBAR_STATUS_SILENT, nbfw_plan_recv(p, silent)->src);
 			return;
 		}
 		clear(s, SET_HEARD);
@@ -415,7 +416,7 @@ int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p)
 		return 1;
 	/* I2: a running member is in a step, and the token of slot `want` is missing. */
 	if (s->running &&
-	    (s->step >= p->nstep || s->want < nbfw_plan_steps(p)[s->step].first_slot ||
+	    (s->step >= p->nstep || s->want < nbfw_plan_step(p, s->step)->first_slot ||
 	     s->want >= step_end(s, p) || has(s, now, s->want)))
 		return 2;
 	/* I3: a running member has the tokens of all slots before `want`. */
@@ -424,7 +425,7 @@ int nbfw_check(const struct nbfw_state *s, const struct nbar_plan *p)
 			return 3;
 	/* I4: a completed epoch leaves no token behind. */
 	for (uint32_t i = 0; !s->running && i < s->words; i++)
-		if (s->bits[now * s->words + i])
+		if (*word_of(s, now, i))
 			return 4;
 	/* I5: no bit is set for a slot that the plan does not have. */
 	for (uint32_t slot = p->nrecv; slot < 32u * s->words; slot++)

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bound.h"
 #include "nbar_abi.h"
 #include "token.h"
 
@@ -33,7 +34,11 @@ struct nbfw_state {
 	uint8_t words;        /* length of each of the three bit sets */
 	/* Three sets of slots. The token was received: in an even epoch; in an odd epoch. The
 	 * source was heard in this window. */
+#ifdef __bpf__
+	uint32_t bits[NBFW_FIXED_WORDS];
+#else
 	uint32_t bits[];
+#endif
 };
 
 enum nbfw_event_type {

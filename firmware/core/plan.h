@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "alg.h"
+#include "bound.h"
 #include "nbar_abi.h"
 
 #define NBFW_EINVAL NBAR_EINVAL
@@ -58,6 +59,11 @@ static inline uint64_t nbfw_plan_length(const struct nbar_plan *p)
 	       (uint64_t)p->nrecv * sizeof(struct nbar_recv);
 }
 
+#ifdef __bpf__
+#define nbfw_plan_steps(p) (((const struct nbfw_fixed_plan *)(p))->step)
+#define nbfw_plan_sends(p) (((const struct nbfw_fixed_plan *)(p))->send)
+#define nbfw_plan_recvs(p) (((const struct nbfw_fixed_plan *)(p))->recv)
+#else
 static inline const struct nbar_step *nbfw_plan_steps(const struct nbar_plan *p)
 {
 	return (const struct nbar_step *)(p + 1);
@@ -71,6 +77,23 @@ static inline const struct nbar_send *nbfw_plan_sends(const struct nbar_plan *p)
 static inline const struct nbar_recv *nbfw_plan_recvs(const struct nbar_plan *p)
 {
 	return (const struct nbar_recv *)(nbfw_plan_sends(p) + p->nsend);
+}
+#endif
+
+/* One element each; the caller has checked the index. */
+static inline const struct nbar_step *nbfw_plan_step(const struct nbar_plan *p, uint32_t i)
+{
+	return &nbfw_plan_steps(p)[NBFW_INDEX(i, NBFW_FIXED_STEPS)];
+}
+
+static inline const struct nbar_send *nbfw_plan_send(const struct nbar_plan *p, uint32_t i)
+{
+	return &nbfw_plan_sends(p)[NBFW_INDEX(i, NBFW_FIXED_SENDS)];
+}
+
+static inline const struct nbar_recv *nbfw_plan_recv(const struct nbar_plan *p, uint32_t i)
+{
+	return &nbfw_plan_recvs(p)[NBFW_INDEX(i, NBFW_FIXED_SLOTS)];
 }
 
 #endif
