@@ -54,7 +54,7 @@ INSTALL :=
 
 include firmware/firmware.mk
 include hostlib/hostlib.mk
-include hostlib/tune/tune.mk
+include tools/lab/compose/tune.mk
 include mpi-glue/mpi-glue.mk
 include tools/tools.mk
 include testbed/testbed.mk

@@ -8,7 +8,7 @@ HAVE_MPICH := $(shell command -v $(MPICC_MPICH) 2>/dev/null)
 HAVE_OPENMPI := $(shell command -v $(MPICC_OPENMPI) 2>/dev/null)
 
 UNITS += glue mpich ompi
-GLUE_FLAGS := -D_GNU_SOURCE -fPIC -Impi-glue -Ihostlib/include -Ifirmware/include -Ihostlib/tune
+GLUE_FLAGS := -D_GNU_SOURCE -fPIC -Impi-glue -Ihostlib/include -Ifirmware/include
 CFLAGS_glue = $(GLUE_FLAGS)
 # Headers of an MPI are not as strict as ours.
 MPI_SYSTEM = $(subst -I,-isystem ,$(filter -I%,$(1)))

@@ -46,7 +46,7 @@ spelled_once() {
 	words=$(echo "$plans" | sed 's/:.*//' | paste -sd '|')
 	! grep -rnE "\"([^\"]*[^a-zA-Z-])?($words)([^a-zA-Z-]|\")" --include=*.c --include=*.h \
 		firmware hostlib mpi-glue tools | grep -vE '^[^:]*:[0-9]+: \*|n-way (dissemination|"dissemination)' |
-		grep -vE '^(firmware/core/alg.h|tools/main/(algs.h|published.c)|hostlib/src/team_kind.c|hostlib/include/nbar[_a-z]*.h|hostlib/examples/openmp.c|tools/threads/.*|tools/sweep/sweep_combined.c):'
+		grep -vE '^(firmware/core/alg.h|tools/main/(algs.h|published.c)|hostlib/src/team_kind.c|hostlib/include/nbar[_a-z]*.h|hostlib/examples/openmp.c|tools/lab/threads/.*|tools/lab/sweep/sweep_combined.c):'
 }
 
 ok "the manual page of nbar-nicd has the table" page_has_table

@@ -94,7 +94,7 @@ no_python() {
 }
 
 no_module() {
-	mkdir "$work/alone" && cp tools/report/*.py "$work/alone" || return 1
+	mkdir "$work/alone" && cp tools/lab/report/*.py "$work/alone" || return 1
 	wants 1 'install the package python3-nbar' env -u PYTHONPATH python3 -BS "$work/alone/report.py" "$nbar" --list
 }
 

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as tree
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[2] / "tools"
-sys.path.insert(0, str(SOURCES / "report"))
+sys.path.insert(0, str(SOURCES / "lab/report"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "hostlib/python"))
 from experiments import EXPERIMENTS, POINTS  # noqa: E402
 from figure import Axis, number  # noqa: E402

@@ -2,16 +2,15 @@
 # The programs that `nbar mpi-bench` and `mpirun nbar profile` become: one for each MPI there is. See mpi-glue/mpi-glue.mk.
 
 UNITS += bench-openmpi bench-mpich
-MPIB_FLAGS = -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/core -Itools/main -Itools/sweep -Itools/app -Ihostlib/tune
+MPIB_FLAGS = -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/core -Itools/main -Itools/lab/compose
 CFLAGS_bench-openmpi = $(CFLAGS_openmpi) $(MPIB_FLAGS)
 CFLAGS_bench-mpich = $(CFLAGS_mpich) $(MPIB_FLAGS)
 
 MPIB_SRC := $(filter-out tools/mpi/mpi_bench.c,$(wildcard tools/mpi/*.c)) mpi-glue/pmpi_exchange.c
 MPIB_OPENMPI_OBJ := $(MPIB_SRC:%.c=$(BUILD)/bench-openmpi/%.o)
 MPIB_MPICH_OBJ := $(MPIB_SRC:%.c=$(BUILD)/bench-mpich/%.o)
-MPIB_TOOL_OBJ := $(patsubst %,$(BUILD)/tools/tools/main/%.o,algs experiment hist machine metric option \
-                   output progress published result result_out stats tool work) \
-                 $(patsubst %,$(BUILD)/tools/tools/%.o,app/app_set app/app_set_result sweep/sweep_list)
+MPIB_TOOL_OBJ := $(patsubst %,$(BUILD)/tools/tools/main/%.o,algs app_set app_set_result experiment hist machine metric \
+                   option output progress published result result_out stats sweep_list tool work)
 $(BUILD)/nbar-mpi-bench-openmpi: $(MPIB_OPENMPI_OBJ)
 $(BUILD)/nbar-mpi-bench-openmpi: MPI_LIBS = $(OPENMPI_LIBS)
 $(BUILD)/nbar-mpi-bench-mpich: $(MPIB_MPICH_OBJ)

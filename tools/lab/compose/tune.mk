@@ -2,8 +2,8 @@
 # Barriers fitted to a cluster: libnbtune.a is what programs share, tool_*.c are the subcommands.
 
 UNITS += tune
-CFLAGS_tune = -D_GNU_SOURCE -fPIC -ffp-contract=off -Ihostlib/tune -Ihostlib/include -Ifirmware/include -Ifirmware/core
-TUNE_SRC := $(wildcard hostlib/tune/*.c)
+CFLAGS_tune = -D_GNU_SOURCE -fPIC -ffp-contract=off -Itools/lab/compose -Ihostlib/include -Ifirmware/include -Ifirmware/core
+TUNE_SRC := $(wildcard tools/lab/compose/*.c)
 TUNE_OBJ := $(TUNE_SRC:%.c=$(BUILD)/tune/%.o)
 $(BUILD)/libnbtune.a: $(TUNE_OBJ)
 	$(call say,AR,$@)
@@ -13,21 +13,20 @@ OBJS += $(TUNE_OBJ)
 
 # What programs link or load to make plans by a profile.
 TUNE_SO := libnbar-tune.so.$(firstword $(subst ., ,$(VERSION)))
-$(BUILD)/$(TUNE_SO): $(TUNE_OBJ) $(BUILD)/libnbfw.a hostlib/tune/libnbar-tune.map
+$(BUILD)/$(TUNE_SO): $(TUNE_OBJ) $(BUILD)/libnbfw.a tools/lab/compose/libnbar-tune.map
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) -Wl,-soname,$(TUNE_SO) \
-		-Wl,--version-script=hostlib/tune/libnbar-tune.map $(TUNE_OBJ) $(BUILD)/libnbfw.a -o $@ \
+		-Wl,--version-script=tools/lab/compose/libnbar-tune.map $(TUNE_OBJ) $(BUILD)/libnbfw.a -o $@ \
 		-ljansson -lm
 	$(Q)ln -sf $(TUNE_SO) $(BUILD)/libnbar-tune.so
 ALL += $(BUILD)/$(TUNE_SO)
 
 INSTALL += install-tune
 install-tune: $(BUILD)/$(TUNE_SO)
-	$(Q)install -d $(DESTDIR)$(includedir) $(DESTDIR)$(libdir) \
+	$(Q)install -d $(DESTDIR)$(libdir) \
 		$(DESTDIR)$(mandir)/man3
-	$(Q)install -m 644 hostlib/tune/nbar_tune.3 $(DESTDIR)$(mandir)/man3
-	$(call man3_links,hostlib/tune/nbar_tune.3)
-	$(Q)install -m 644 hostlib/tune/nbar_tune.h $(DESTDIR)$(includedir)
+	$(Q)install -m 644 tools/lab/compose/nbar_tune.3 $(DESTDIR)$(mandir)/man3
+	$(call man3_links,tools/lab/compose/nbar_tune.3)
 	$(Q)install -m 755 $(BUILD)/$(TUNE_SO) $(DESTDIR)$(libdir)
 	$(Q)ln -sf $(TUNE_SO) $(DESTDIR)$(libdir)/libnbar-tune.so
 .PHONY: install-tune

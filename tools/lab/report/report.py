@@ -14,9 +14,9 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]  # the source tree, or the prefix of the installation
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(ROOT / "hostlib/python")]
-sys.path += map(str, ROOT.glob("lib/python3*/dist-packages"))  # behind the standard library
+ABOVE = Path(__file__).resolve().parents  # [3]: the source tree; [2]: the prefix of the installation
+sys.path[:0] = [str(ABOVE[0]), str(ABOVE[3] / "hostlib/python")]
+sys.path += map(str, ABOVE[2].glob("lib/python3*/dist-packages"))  # behind the standard library
 try:
     import nbar
 except ImportError as reason:
