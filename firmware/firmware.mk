@@ -22,7 +22,7 @@ $(BUILD)/libnbnic.a: $(FW_NIC_OBJ)
 DPDK_CFLAGS = $(shell pkg-config --cflags libdpdk 2>/dev/null)
 DPDK_LIBS = $(shell pkg-config --libs libdpdk 2>/dev/null)
 CFLAGS_nicd = -D_GNU_SOURCE -fPIC -fvisibility=hidden -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/include -Ifirmware/core \
-              -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon
+              -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon -Ifirmware/platform/riscv
 # The daemon alone. All other sources make libnbnicd.a, for tests that run the NICs in their own threads, and for
 # in-process NICs.
 NICD_MAIN_SRC := $(addprefix firmware/platform/daemon/,main.c options.c options_list.c privileges.c)

@@ -13,13 +13,16 @@
 
 #define WIRE_ARGS_MAX 240u
 
+/* Hugepages of the SDK: if enough are free, always, or never. */
+enum wire_huge { WIRE_HUGE_AUTO, WIRE_HUGE_YES, WIRE_HUGE_NO };
+
 struct wire_start {
 	/* The daemon's log_error. */
 	__attribute__((format(printf, 1, 2))) void (*log)(const char *format, ...);
-	unsigned cpu;     /* of the polling thread, which calls start */
-	const char *huge; /* hugepages: "auto", "yes" or "no" */
-	uint32_t nnic;    /* NICs that have the wire */
-	uint32_t argc;    /* arguments of the user for the SDK, at most WIRE_ARGS_MAX */
+	unsigned cpu; /* of the polling thread, which calls start */
+	enum wire_huge huge;
+	uint32_t nnic; /* NICs that have the wire */
+	uint32_t argc; /* arguments of the user for the SDK, at most WIRE_ARGS_MAX */
 	char *const *argv;
 };
 

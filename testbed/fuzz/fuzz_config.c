@@ -39,7 +39,7 @@ static void check_accepted(const struct options *o)
 		for (uint32_t k = 0; k < i; k++)
 			fuzz_require(strcmp(n->name, o->nic[k].name) != 0);
 	}
-	fuzz_require(o->config.pull_ns > 0 && o->config.pull_ns <= o->config.budget_ns);
+	fuzz_require(o->set.config.pull_ns > 0 && o->set.config.pull_ns <= o->set.config.budget_ns);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -54,10 +54,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	optind = 0;
 	rc = options_parse(4, argv, &o);
 	close(fd);
-	if (rc == 0)
+	if (rc == 1)
 		check_accepted(&o);
 	else
-		fuzz_require(rc > 0 && messages > 0);
+		fuzz_require(rc < 0 && messages > 0);
 	for (uint32_t i = 0; i < o.eal_argc; i++)
 		free(o.eal_argv[i]);
 	return 0;

@@ -4,11 +4,11 @@
  */
 #include "config_file.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon.h"
 #include "log.h"
 #include "nbar_file.h"
 
@@ -54,22 +54,22 @@ static bool split(char *line, char **word, char **value)
 int config_file_read(const char *path, config_file_take *take, void *arg)
 {
 	char *text = load(path), *next = text, *line, *word, *value;
-	int rc = -1;
+	int rc = 0;
 
 	if (!next)
-		return EXIT_USAGE;
-	for (unsigned n = 1; rc == -1 && (line = strsep(&next, "\n")); n++) {
+		return -EINVAL;
+	for (unsigned n = 1; rc == 0 && (line = strsep(&next, "\n")); n++) {
 		if (!split(line, &word, &value))
 			continue;
 		if (*value == '\0') {
 			log_error("%s has no value; a line is an option without its dashes, then "
 				  "its value",
 				  word);
-			rc = EXIT_USAGE;
+			rc = -EINVAL;
 		} else {
 			rc = take(arg, word, value);
 		}
-		if (rc != -1)
+		if (rc < 0)
 			log_error("%s, line %u: correct this line, then try nbar-nicd --config %s "
 				  "--check-config",
 				  path, n, path);

@@ -9,12 +9,12 @@
 
 #define CONFIG_FILE_BYTES_MAX 65536u
 
-/* Interprets one line; the strings are valid during the call. Returns -1 to go on, or else the exit
- * status of the daemon. */
+/* Interprets one line; the strings are valid during the call. Returns 0, or
+ * negative errno after log_error(). */
 typedef int config_file_take(void *arg, const char *word, const char *value);
 
 /* Reads the file and calls take(arg, word, value) for each line that is no comment. A fault is
- * reported with file and line. Returns -1 to go on, or else the exit status. */
+ * reported with file and line. 0, or negative errno after log_error(). */
 int config_file_read(const char *path, config_file_take *take, void *arg);
 
 #endif

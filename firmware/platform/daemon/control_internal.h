@@ -55,7 +55,7 @@ struct control_user {
 	uint32_t nclient;
 	uint32_t nfd; /* descriptors of this process that it takes up */
 	uint32_t nclosing;
-	uint32_t nnap; /* waits of the control thread since nclosing was 0 */
+	uint32_t nnap;                  /* waits of the control thread since nclosing was 0 */
 	struct control_client *closing; /* dropped clients, for the thread to close */
 	struct waker waker;             /* its thread wakes the hosts of its ports */
 	struct control_room room;       /* of its thread */

@@ -221,8 +221,8 @@ static bool user_has_room(struct control_nic *at, struct control_client *c)
 	return false;
 }
 
-/* Returns the user of a new client, as control_user_get does. After a burst of clients that end, the
- * thread of the user has much to close: waits for it a while, without the turn. */
+/* Returns the user of a new client, as control_user_get does. After a burst of clients that end,
+ * the thread of the user has much to close: waits for it a while, without the turn. */
 static struct control_user *user_of(struct control *k, uint32_t uid)
 {
 	struct control_user *u = control_user_get(k, uid);

@@ -4,59 +4,11 @@
  */
 #include "daemon.h"
 
-#include <errno.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-
-#include "log.h"
-
-int daemon_number(const char *option, const char *text, int base, unsigned long low,
-		  unsigned long high, unsigned long *out)
-{
-	char *end;
-	unsigned long n;
-
-	errno = 0;
-	n = strtoul(text, &end, base);
-	if (errno || end == text || *end || *text == '-' || n < low || n > high) {
-		log_error(base == 8 ? "--%s %s: not an octal number from %lo to %lo"
-				    : "--%s %s: not a number from %lu to %lu",
-			  option, text, low, high);
-		return EXIT_USAGE;
-	}
-	*out = n;
-	return -1;
-}
-
-int daemon_text(const char *option, const char *text, char *out, size_t size)
-{
-	if (*text && strlen(text) < size) {
-		strcpy(out, text);
-		return -1;
-	}
-	log_error("--%s: the value must have 1 to %zu bytes", option, size - 1);
-	return EXIT_USAGE;
-}
-
-int daemon_group(const char *text, gid_t *out)
-{
-	const struct group *g = getgrnam(text);
-	unsigned long n = g ? g->gr_gid : 0;
-
-	if (!g && (*text < '0' || *text > '9')) {
-		log_error("--group %s: there is no such group", text);
-		return EXIT_USAGE;
-	}
-	if (!g && daemon_number("group", text, 10, 0, 0xfffffffeul, &n) != -1)
-		return EXIT_USAGE;
-	*out = (gid_t)n;
-	return -1;
-}
 
 int daemon_signals(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * daemon.h - what nbar-nicd and nbar-bared share: values of options, signals, replies.
+ * daemon.h - what nbar-nicd and nbar-bared share: signals, replies.
  */
 #ifndef NBAR_DAEMON_DAEMON_H
 #define NBAR_DAEMON_DAEMON_H
@@ -9,20 +9,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-enum { EXIT_USAGE = 2 };
-
-/* Values of options. Each function returns -1 if the value is valid, else EXIT_USAGE after a
- * message. */
-
-/* A whole number in [low, high]. */
-int daemon_number(const char *option, const char *text, int base, unsigned long low,
-		  unsigned long high, unsigned long *out);
-
-/* A text that is not empty and fits. */
-int daemon_text(const char *option, const char *text, char *out, size_t size);
-
-/* A group, by name or number. */
-int daemon_group(const char *text, gid_t *out);
+enum { EXIT_USAGE = 2 }; /* for main() alone */
 
 /* SIGTERM and SIGINT come through the descriptor, so no code runs in a signal handler. All threads
  * inherit the mask. SIGPIPE, SIGHUP and SIGXFSZ are ignored. */

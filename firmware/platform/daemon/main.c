@@ -31,8 +31,8 @@ static int object_start(const struct options *o, const struct wire_object **out)
 {
 	struct wire_start s = {
 		.log = log_error,
-		.cpu = o->cpu,
-		.huge = o->huge,
+		.cpu = o->set.cpu,
+		.huge = o->set.huge,
 		.argc = o->eal_argc,
 		.argv = o->eal_argv,
 	};
@@ -123,11 +123,11 @@ static int traces_open(const struct options *o, struct nicd *d)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; o->trace && i < d->nnic && rc == 0; i++) {
+	for (uint32_t i = 0; o->set.trace && i < d->nnic && rc == 0; i++) {
 		struct trace_ring *t;
 
-		rc = trace_ring_open(o->run_dir, d->nic[i]->device.name, o->trace, o->mode,
-				     o->group, &t);
+		rc = trace_ring_open(o->set.run_dir, d->nic[i]->device.name, o->set.trace,
+				     o->set.mode, o->set.group, &t);
 		if (rc == 0)
 			nicd_trace(d, i, t);
 	}
@@ -143,9 +143,9 @@ static void traces_close(struct nicd *d)
 static int serve(const struct options *o, struct nicd *d, int stop_fd)
 {
 	struct control_config config = {
-		.run_dir = o->run_dir,
-		.mode = o->mode,
-		.group = o->group,
+		.run_dir = o->set.run_dir,
+		.mode = o->set.mode,
+		.group = o->set.group,
 		.stop_fd = stop_fd,
 		.alive_ms = service_alive_ms(),
 		.alive = show_alive,
@@ -153,7 +153,7 @@ static int serve(const struct options *o, struct nicd *d, int stop_fd)
 	cpu_set_t others = o->allowed;
 	struct control *control;
 
-	CPU_CLR(o->cpu, &others);
+	CPU_CLR(o->set.cpu, &others);
 	config.cpus = CPU_COUNT(&others) > 0 ? &others : &o->allowed;
 	if (control_start(d, &config, &control) < 0)
 		return 1;
@@ -168,7 +168,7 @@ static int serve(const struct options *o, struct nicd *d, int stop_fd)
 		log_error("cannot write to stdout: %s; the NICs are ready all the same",
 			  strerror(errno));
 	service_notify("READY=1");
-	nicd_run(d, o->idle, o->nallowed > 1 ? NICD_SPIN_NS_DEFAULT : 0);
+	nicd_run(d, o->set.idle, o->nallowed > 1 ? NICD_SPIN_NS_DEFAULT : 0);
 	service_notify("STOPPING=1");
 	control_end(control);
 	return 0;
@@ -181,12 +181,14 @@ int main(int argc, char **argv)
 	const struct wire_object *object;
 	int rc = options_parse(argc, argv, &o), lock, stop_fd;
 
-	if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
+	if (rc > 0 && (fflush(stdout) != 0 || ferror(stdout))) {
 		log_error("cannot write to stdout; make room there");
-		return 1;
+		return EXIT_FAILURE;
 	}
-	if (rc != -1)
-		return rc;
+	if (rc > 0)
+		return EXIT_SUCCESS;
+	if (rc < 0)
+		return rc == -ENOMEM ? EXIT_FAILURE : EXIT_USAGE;
 	privileges_freeze();
 	lock = privileges_take_run_dir(&o);
 	if (lock < 0)
@@ -201,20 +203,20 @@ int main(int argc, char **argv)
 	rc = object_start(&o, &object);
 	if (rc < 0)
 		return rc == -EINVAL ? EXIT_USAGE : 1;
-	rc = cpu_take(o.cpu); /* after the EAL, whose threads may run elsewhere */
+	rc = cpu_take(o.set.cpu); /* after the EAL, whose threads may run elsewhere */
 	if (rc < 0) {
 		if (object)
 			object->end();
 		return EXIT_USAGE;
 	}
-	nicd_init(&d, &o.config);
+	nicd_init(&d, &o.set.config);
 	d.tune = &o.tune;
 	rc = nics_open(&o, &d);
 	if (rc == 0 && privileges_drop(&o) < 0)
 		rc = -EPERM;
 	if (rc == 0)
 		rc = traces_open(&o, &d);
-	if (rc == 0 && o.idle == NICD_IDLE_SLEEP && (rc = nicd_may_sleep(&d)) < 0)
+	if (rc == 0 && o.set.idle == NICD_IDLE_SLEEP && (rc = nicd_may_sleep(&d)) < 0)
 		log_error("cannot make an eventfd to sleep on: %s; try --idle yield",
 			  strerror(-rc));
 	if (rc < 0)

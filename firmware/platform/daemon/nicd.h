@@ -3,8 +3,8 @@
  * nicd.h - the NICs of one daemon: nic/device.h on Linux, and the loop of the thread that polls.
  *
  * This is the daemon without its main(): tests run it in their own threads. The polling thread runs
- * the passes, and the control thread the requests (nic/platform.h); the mailbox keeps a request from
- * running during a pass.
+ * the passes, and the control thread the requests (nic/platform.h); the mailbox keeps a request
+ * from running during a pass.
  */
 #ifndef NBAR_DAEMON_NICD_H
 #define NBAR_DAEMON_NICD_H

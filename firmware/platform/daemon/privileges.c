@@ -26,13 +26,13 @@ void privileges_freeze(void)
 
 static bool changes_user(const struct options *o)
 {
-	return o->has_user && o->uid != geteuid();
+	return o->set.has_user && o->set.uid != geteuid();
 }
 
 static int failed(const struct options *o, const char *what)
 {
 	log_error("--user: cannot %s uid %u: %s; start the daemon as root or as that user", what,
-		  (unsigned)o->uid, strerror(errno));
+		  (unsigned)o->set.uid, strerror(errno));
 	return -1;
 }
 
@@ -41,15 +41,15 @@ static int run_dir_make(const struct options *o)
 {
 	int dir, rc;
 
-	rc = mkdir(o->run_dir, 0755);
+	rc = mkdir(o->set.run_dir, 0755);
 	if (rc < 0 && errno == EEXIST)
 		return 0;
-	dir = rc < 0 ? -1 : open(o->run_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	rc = dir < 0 ? -1 : fchown(dir, o->uid, o->gid);
+	dir = rc < 0 ? -1 : open(o->set.run_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	rc = dir < 0 ? -1 : fchown(dir, o->set.uid, o->set.gid);
 	if (rc < 0)
 		log_error("run directory %s: cannot make it for uid %u: %s; make it yourself, as "
 			  "that user, or give another one with --run-dir",
-			  o->run_dir, (unsigned)o->uid, strerror(errno));
+			  o->set.run_dir, (unsigned)o->set.uid, strerror(errno));
 	if (dir >= 0)
 		close(dir);
 	return rc;
@@ -57,7 +57,7 @@ static int run_dir_make(const struct options *o)
 
 int privileges_lend(const struct options *o)
 {
-	if (!changes_user(o) || (setegid(o->gid) == 0 && seteuid(o->uid) == 0))
+	if (!changes_user(o) || (setegid(o->set.gid) == 0 && seteuid(o->set.uid) == 0))
 		return 0;
 	return failed(o, "become");
 }
@@ -65,7 +65,7 @@ int privileges_lend(const struct options *o)
 int privileges_return(const struct options *o)
 {
 	/* The real user and group are still those that started the daemon. */
-	if (!o->has_user || (seteuid(getuid()) == 0 && setegid(getgid()) == 0))
+	if (!o->set.has_user || (seteuid(getuid()) == 0 && setegid(getgid()) == 0))
 		return 0;
 	return failed(o, "return from");
 }
@@ -75,27 +75,27 @@ int privileges_take_run_dir(const struct options *o)
 	int lock;
 
 	if (!changes_user(o))
-		return rundir_take(o->run_dir);
+		return rundir_take(o->set.run_dir);
 	if (geteuid() != 0) {
 		errno = EPERM;
 		return failed(o, "become");
 	}
 	if (run_dir_make(o) < 0 || privileges_lend(o) < 0)
 		return -1;
-	lock = rundir_take(o->run_dir);
+	lock = rundir_take(o->set.run_dir);
 	return privileges_return(o) < 0 ? -1 : lock;
 }
 
 int privileges_drop(const struct options *o)
 {
 	/* To give the sockets to --group, the daemon must be a member. */
-	gid_t groups[] = { o->gid, o->group };
-	size_t n = o->group == (gid_t)-1 ? 1 : 2;
+	gid_t groups[] = { o->set.gid, o->set.group };
+	size_t n = o->set.group == (gid_t)-1 ? 1 : 2;
 
 	if (!changes_user(o))
 		return 0;
-	if (setgroups(n, groups) < 0 || setresgid(o->gid, o->gid, o->gid) < 0 ||
-	    setresuid(o->uid, o->uid, o->uid) < 0)
+	if (setgroups(n, groups) < 0 || setresgid(o->set.gid, o->set.gid, o->set.gid) < 0 ||
+	    setresuid(o->set.uid, o->set.uid, o->set.uid) < 0)
 		return failed(o, "become");
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "settings.h"
 #include "spec.h"
 
 int spec_parse(const char *what, const char *text, struct spec *out)
@@ -52,22 +53,15 @@ const char *spec_value(void *args, const char *key)
 	return NULL;
 }
 
-static bool in_list(const char *key, const char *const *list)
+static bool knows(const struct wire *wire, unsigned where, const char *key)
 {
-	while (*list && strcmp(*list, key) != 0)
-		list++;
-	return *list;
+	return settings_find(where, key) || wires_has_key(wire, key);
 }
 
-static bool knows(const struct wire *wire, const char *const *others, const char *key)
-{
-	return in_list(key, others) || wires_has_key(wire, key);
-}
-
-bool spec_fits(const struct spec *s, const struct wire *wire, const char *const *others)
+bool spec_fits(const struct spec *s, const struct wire *wire, unsigned where)
 {
 	for (uint32_t i = 0; i < s->n; i++)
-		if (!knows(wire, others, s->text + s->pair[i].key))
+		if (!knows(wire, where, s->text + s->pair[i].key))
 			return false;
 	return true;
 }
@@ -79,19 +73,19 @@ static void add_word(char *out, size_t size, const char *word)
 	snprintf(out + used, size - used, "%s%s", used ? ", " : "", word);
 }
 
-int spec_check(const char *what, const struct spec *s, const struct wire *wire,
-	       const char *const *others)
+int spec_check(const char *what, const struct spec *s, const struct wire *wire, unsigned where)
 {
 	char known[160] = "";
 
-	for (const char *const *other = others; *other; other++)
-		add_word(known, sizeof(known), *other);
+	for (const struct setting *other = settings_table; other->name; other++)
+		if (other->where & where)
+			add_word(known, sizeof(known), other->name);
 	for (uint32_t i = 0; i < WIRE_KEYS_MAX && wire->key[i].name; i++)
 		add_word(known, sizeof(known), wire->key[i].name);
 	for (uint32_t i = 0; i < s->n; i++) {
 		const char *key = s->text + s->pair[i].key, *value = s->text + s->pair[i].value;
 
-		if (!knows(wire, others, key)) {
+		if (!knows(wire, where, key)) {
 			log_error("%s: unknown key \"%s\"; a NIC on wire %s has: %s", what, key,
 				  wire->name, known);
 			return -EINVAL;
@@ -101,39 +95,5 @@ int spec_check(const char *what, const struct spec *s, const struct wire *wire,
 			return -EINVAL;
 		}
 	}
-	return 0;
-}
-
-int spec_name(const char *what, const char *name)
-{
-	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				      "0123456789_.-";
-	size_t n = strlen(name);
-
-	if (n > 0 && n < NBAR_NAME_MAX && strspn(name, allowed) == n && name[0] != '.')
-		return 0;
-	log_error("%s name=%s: a name has 1 to %u letters, digits, '_', '.' or '-', and does not "
-		  "begin with '.'",
-		  what, name, NBAR_NAME_MAX - 1);
-	return -EINVAL;
-}
-
-int spec_number(const char *what, const struct spec *s, const char *key, uint64_t low,
-		uint64_t high, uint64_t *out)
-{
-	const char *text = spec_value((void *)(uintptr_t)s, key);
-	unsigned long long n;
-	char *end;
-
-	if (!text)
-		return 0;
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || n < low || n > high) {
-		log_error("%s: %s=%s: not a number from %llu to %llu", what, key, text,
-			  (unsigned long long)low, (unsigned long long)high);
-		return -EINVAL;
-	}
-	*out = n;
 	return 0;
 }

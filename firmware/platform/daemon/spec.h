@@ -28,20 +28,12 @@ struct spec {
 /* Splits a text, which may be empty, into keys and values. */
 int spec_parse(const char *what, const char *text, struct spec *out);
 
-/* Checks that each key is known to the wire or in the list (ends with NULL), has a value, and comes
+/* Checks that each key is known to the wire or in this place (SETTING_...), has a value, and comes
  * once. */
-int spec_check(const char *what, const struct spec *s, const struct wire *wire,
-	       const char *const *others);
+int spec_check(const char *what, const struct spec *s, const struct wire *wire, unsigned where);
 
-/* True if the wire or the list knows every key. */
-bool spec_fits(const struct spec *s, const struct wire *wire, const char *const *others);
-
-/* Checks the name of a NIC. */
-int spec_name(const char *what, const char *name);
-
-/* Reads a whole number in [low, high]; *out does not change if the key is missing. */
-int spec_number(const char *what, const struct spec *s, const char *key, uint64_t low,
-		uint64_t high, uint64_t *out);
+/* True if the wire or the place knows every key. */
+bool spec_fits(const struct spec *s, const struct wire *wire, unsigned where);
 
 /* Value of a key, or NULL. Wires call it for their options; args is a struct spec. */
 const char *spec_value(void *args, const char *key);

@@ -130,7 +130,7 @@ int tune_parse(const char *text, size_t n, struct tune *out, struct tune_fault *
 	return 0;
 }
 
-int tune_load(const char *path, struct tune *out)
+int tune_load(const char *what, const char *path, struct tune *out)
 {
 	char *text, reason[128];
 	struct tune_fault fault;
@@ -138,15 +138,15 @@ int tune_load(const char *path, struct tune *out)
 	int rc = nbar_file_read(path, TUNE_BYTES_MAX, &text, &n);
 
 	if (rc < 0) {
-		log_error("--tune %s: %s", path,
+		log_error("%s %s: %s", what, path,
 			  nbar_file_reason(rc, TUNE_BYTES_MAX, reason, sizeof(reason)));
 		return rc;
 	}
 	rc = tune_parse(text, n, out, &fault);
 	if (rc < 0 && fault.line)
-		log_error("--tune %s: line %u: %s", path, fault.line, fault.why);
+		log_error("%s %s: line %u: %s", what, path, fault.line, fault.why);
 	else if (rc < 0)
-		log_error("--tune %s: %s", path, fault.why);
+		log_error("%s %s: %s", what, path, fault.why);
 	free(text);
 	return rc;
 }

@@ -39,8 +39,8 @@ struct tune_fault {
 /* Reads n bytes that may be anything. 0; or -EINVAL: *fault says why, and *out does not change. */
 int tune_parse(const char *text, size_t n, struct tune *out, struct tune_fault *fault);
 
-/* Reads a file. 0, or negative errno after log_error(). */
-int tune_load(const char *path, struct tune *out);
+/* Reads a file. 0, or negative errno after a message (log_error) that begins with `what`. */
+int tune_load(const char *what, const char *path, struct tune *out);
 
 /* Returns the entry for groups of this size. NULL: all entries are for larger groups. */
 const struct tune_entry *tune_find(const struct tune *t, uint32_t size);

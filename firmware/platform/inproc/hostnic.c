@@ -97,7 +97,7 @@ static int start(struct nbar_hostnic *n)
 {
 	const struct control_config config = {
 		.stop_fd = n->look_fd,
-		.cpus = n->spec.has_cpu ? &n->spec.cpu : NULL,
+		.cpus = n->spec.set.cpu != SETTINGS_UNSET ? &n->spec.cpu : NULL,
 		.unused = unused,
 		.over = over,
 		.arg = n,
@@ -126,11 +126,11 @@ static int make(const char *text, struct nbar_hostnic **out)
 		hostnic_free(n);
 		return rc;
 	}
-	nicd_init(&n->nicd, &n->spec.config);
+	nicd_init(&n->nicd, &n->spec.set.config);
 	n->nicd.tune = &n->spec.tune;
 	mailbox_share(&n->nicd.mailbox, nicd_clock);
 	n->look_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	rc = n->look_fd < 0 ? -errno : nicd_add(&n->nicd, n->spec.name, wire);
+	rc = n->look_fd < 0 ? -errno : nicd_add(&n->nicd, n->spec.set.name, wire);
 	if (rc < 0)
 		wire->ops->close(wire);
 	else

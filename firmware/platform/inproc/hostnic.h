@@ -7,16 +7,15 @@
 
 #include <sched.h>
 
-#include "tune.h"
 #include "auth.h"
+#include "settings.h"
+#include "tune.h"
 
 struct hostnic_spec {
-	char name[NBAR_NAME_MAX];
-	struct nbnic_config config;
+	struct settings set;
 	struct tune tune;
 	struct wire_auth auth; /* auth.hash is NULL: no key */
-	bool has_cpu;          /* true: the control thread runs on `cpu` only */
-	cpu_set_t cpu;
+	cpu_set_t cpu;         /* with set.cpu: the control thread runs on it only */
 };
 
 /* hostnic_spec.c: reads a text and opens the wire that it names. 0, or negative errno after

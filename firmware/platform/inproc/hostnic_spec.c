@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hostnic_spec.c - the description of an in-process NIC: the keys of --nic, keys for options of the
- * daemon, and the defaults.
+ * hostnic_spec.c - the description of an in-process NIC: settings, and keys of the wire.
  *
  * Called when a NIC is opened.
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "hostnic.h"
@@ -16,84 +14,71 @@
 #include "wires.h"
 
 #define WHAT "host"
-/* The control thread runs a pass every CONTROL_PASS_MS: a budget must be many times as long. */
-#define BUDGET_MIN_MS 200u
 #define WIRES_TRIED_MAX 8u
 
-static int times(const struct spec *s, struct nbnic_config *out)
+/* This thread must be permitted to run where the control thread will. */
+static int check_cpu(struct hostnic_spec *out)
 {
-	uint64_t pull_us = NBNIC_PULL_NS_DEFAULT / 1000,
-		 budget_ms = NBNIC_BUDGET_NS_DEFAULT / 1000000;
-
-	if (spec_number(WHAT, s, "pull-us", 1, 60000000, &pull_us) < 0 ||
-	    spec_number(WHAT, s, "budget-ms", BUDGET_MIN_MS, 86400000, &budget_ms) < 0)
-		return -EINVAL;
-	out->pull_ns = pull_us * UINT64_C(1000);
-	out->budget_ns = budget_ms * UINT64_C(1000000);
-	if (out->budget_ns >= NBFW_WINDOW * out->pull_ns)
-		return 0;
-	log_error(WHAT " budget-ms must be at least %u times pull-us", NBFW_WINDOW);
-	return -EINVAL;
-}
-
-/* Reads the processor of the control thread. This thread must be permitted to run there. */
-static int read_cpu(const struct spec *s, struct hostnic_spec *out)
-{
-	uint64_t cpu = CPU_SETSIZE;
+	const uint32_t cpu = out->set.cpu;
 	cpu_set_t before;
-	int rc = spec_number(WHAT, s, "cpu", 0, CPU_SETSIZE - 1, &cpu);
+	int rc;
 
-	if (rc < 0 || cpu == CPU_SETSIZE)
-		return rc;
 	CPU_ZERO(&out->cpu);
-	CPU_SET((size_t)cpu, &out->cpu);
-	out->has_cpu = true;
+	if (cpu == SETTINGS_UNSET)
+		return 0;
+	CPU_SET(cpu, &out->cpu);
 	/* Binds this thread to the core for a moment: the kernel says whether that is permitted. */
 	if (sched_getaffinity(0, sizeof(before), &before) < 0)
 		return 0;
 	rc = sched_setaffinity(0, sizeof(out->cpu), &out->cpu) < 0 ? -errno : 0;
 	sched_setaffinity(0, sizeof(before), &before);
 	if (rc < 0)
-		log_error(WHAT " cpu=%u: this process cannot use that processor: %s", (unsigned)cpu,
+		log_error(WHAT " cpu=%u: this process cannot use that processor: %s", cpu,
 			  strerror(-rc));
 	return rc;
 }
 
-/* Reads everything but the wire. */
-static int read_spec(const char *text, struct spec *s, struct hostnic_spec *out)
+/* settings_reader.own */
+static int own_take(void *arg, const struct setting *s, const char *text)
 {
-	const char *name, *tune, *key_file;
-	int rc = spec_parse(WHAT, text, s);
+	struct hostnic_spec *out = arg;
 
-	if (rc == 0)
-		rc = times(s, &out->config);
-	if (rc == 0)
-		rc = read_cpu(s, out);
-	if (rc < 0)
-		return rc;
-	name = spec_value(s, "name");
-	tune = spec_value(s, "tune");
-	rc = name ? spec_name(WHAT, name) : 0;
-	if (rc < 0)
-		return rc;
-	snprintf(out->name, sizeof(out->name), "%s", name ? name : "host");
-	key_file = spec_value(s, "key-file");
-	rc = tune ? tune_load(tune, &out->tune) : 0;
-	return rc == 0 && key_file ? wire_auth_load(WHAT " key-file", key_file, &out->auth) : rc;
+	if (s->type == SETTING_TUNE)
+		return tune_load(WHAT " tune", text, &out->tune);
+	if (s->type == SETTING_KEY_FILE)
+		return wire_auth_load(WHAT " key-file", text, &out->auth);
+	return 0; /* wire: see hostnic_spec_open */
 }
 
-static const char *const keys[] = { "name", "wire", "pull-us",  "budget-ms",
-				    "tune", "cpu",  "key-file", NULL };
+/* Reads everything but the wire and its keys. */
+static int read_spec(const char *text, struct spec *s, struct hostnic_spec *out)
+{
+	const struct settings_reader r = { SETTING_PROCESS, &out->set, own_take, out };
+	char label[SPEC_TEXT_MAX + sizeof(WHAT)];
+	int rc = spec_parse(WHAT, text, s);
+
+	settings_default(SETTING_PROCESS, &out->set);
+	for (uint32_t i = 0; i < s->n && rc == 0; i++) {
+		const char *key = s->text + s->pair[i].key, *value = s->text + s->pair[i].value;
+		const struct setting *row = settings_find(SETTING_PROCESS, key);
+
+		snprintf(label, sizeof(label), WHAT " %s=%s", key, value);
+		rc = row ? settings_read(&r, row, label, value) : 0;
+	}
+	if (rc == 0)
+		rc = settings_check(&out->set);
+	return rc == 0 ? check_cpu(out) : rc;
+}
 
 static int open_wire(const struct wire *wire, struct spec *s, const struct hostnic_spec *nic,
 		     struct wire_base **out)
 {
-	int rc = spec_check(WHAT, s, wire, keys);
+	int rc = spec_check(WHAT, s, wire, SETTING_PROCESS);
 
 	if (rc == 0)
-		rc = wires_auth_check(wire, nic->name, &nic->auth);
+		rc = wires_auth_check(wire, nic->set.name, &nic->auth);
 	if (rc == 0)
-		rc = wires_open(wire, nic->name, spec_value, s, out);
+		rc = wires_open(wire, nic->set.name, spec_value, s, out);
 	if (rc == 0)
 		wires_auth(wire, &nic->auth, *out);
 	return rc;
@@ -112,11 +97,11 @@ static int open_best(struct spec *s, const struct hostnic_spec *nic, struct wire
 		if (w->reach != WIRE_REACH_NETWORK)
 			continue;
 		any = w;
-		if (n < WIRES_TRIED_MAX && spec_fits(s, w, keys))
+		if (n < WIRES_TRIED_MAX && spec_fits(s, w, SETTING_PROCESS))
 			fits[n++] = w;
 	}
 	if (n == 0)
-		return spec_check(WHAT, s, any, keys);
+		return spec_check(WHAT, s, any, SETTING_PROCESS);
 	while (n > 0 && rc < 0)
 		rc = open_wire(fits[--n], s, nic, out);
 	return rc;

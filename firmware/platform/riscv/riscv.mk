@@ -64,7 +64,7 @@ $(eval $(call riscv_image,32,rv32imac,ilp32,-Wno-format))
 CFLAGS_bared = -D_GNU_SOURCE -DNBAR_VERSION_TEXT='"$(VERSION)"' $(BARED_INCLUDE) -Ifirmware/platform/daemon
 BARED_SRC := $(wildcard $(BARED)/host/*.c)
 BARED_OBJ := $(BARED_SRC:%.c=$(BUILD)/bared/%.o)
-$(BUILD)/nbar-bared: $(BARED_OBJ) $(addprefix $(BUILD)/nicd/firmware/platform/daemon/,daemon.o log.o rundir.o trace_ring.o)
+$(BUILD)/nbar-bared: $(BARED_OBJ) $(addprefix $(BUILD)/nicd/firmware/platform/daemon/,daemon.o log.o rundir.o settings.o trace_ring.o)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
 

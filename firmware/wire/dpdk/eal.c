@@ -107,8 +107,7 @@ int eal_start(const struct wire_start *s)
 	argv[argc++] = level;
 	if (!user_gave(s, pci))
 		argv[argc++] = no_pci;
-	if (strcmp(s->huge, "yes") == 0 ||
-	    (strcmp(s->huge, "auto") == 0 && huge_free_mb() >= need_mb)) {
+	if (s->huge == WIRE_HUGE_YES || (s->huge == WIRE_HUGE_AUTO && huge_free_mb() >= need_mb)) {
 		argv[argc++] = in_memory;
 	} else {
 		argv[argc++] = no_huge;

@@ -59,9 +59,9 @@ static int take_lock(const char *path)
 int options_parse(int argc, char **argv, struct options *o)
 {
 	(void)argc, (void)argv;
-	snprintf(o->run_dir, sizeof(o->run_dir), "%s", dir);
-	snprintf(o->name, sizeof(o->name), "n0");
-	return -1;
+	snprintf(o->set.run_dir, sizeof(o->set.run_dir), "%s", dir);
+	snprintf(o->set.name, sizeof(o->set.name), "n0");
+	return 0;
 }
 
 int nic_memory(struct nic *n, const struct options *o)

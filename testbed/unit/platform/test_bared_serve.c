@@ -10,7 +10,7 @@
 #include "unit/unit.h"
 
 static struct bared_control control;
-static const struct options options = { .name = "n0", .nport = 2 };
+static const struct options options = { .set = { .name = "n0", .nport = 2 } };
 static struct nic machine = { .options = &options, .control = &control };
 static struct serve s;
 static uint32_t page; /* 1 + port; 0: none */
@@ -75,7 +75,7 @@ static int setup(void **state)
 	s.nic = &machine;
 	for (uint32_t i = 0; i < BARED_CLIENTS_MAX; i++)
 		s.client[i].fd = host[i] = -1;
-	for (uint32_t i = 0; i < options.nport; i++)
+	for (uint32_t i = 0; i < options.set.nport; i++)
 		machine.page_fd[i] = STDERR_FILENO;
 	return 0;
 }

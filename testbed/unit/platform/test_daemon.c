@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_daemon.c - what nbar-nicd and nbar-bared share: values of options, messages to clients; and
- * what a service manager is told.
+ * test_daemon.c - what nbar-nicd and nbar-bared share: signals, messages to clients; and what a
+ * service manager is told.
  */
 #include "unit/unit.h"
 
@@ -16,68 +16,6 @@
 #include "daemon.h"
 #include "logged.h"
 #include "service.h"
-
-static void numbers(void **state)
-{
-	static const char *const bad[] = { "", "x", "1x", "-1", "9", "21", "99999999999999999999" };
-	unsigned long n = 0;
-
-	(void)state;
-	assert_int_equal(daemon_number("n", "10", 10, 10, 20, &n), -1);
-	assert_int_equal(n, 10);
-	assert_int_equal(daemon_number("n", "20", 10, 10, 20, &n), -1);
-	assert_int_equal(n, 20);
-	assert_int_equal(daemon_number("mode", "0660", 8, 0, 0777, &n), -1);
-	assert_int_equal(n, 0660);
-	n = 5;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(daemon_number("n", bad[i], 10, 10, 20, &n), EXIT_USAGE);
-	logged[0] = '\0';
-	assert_int_equal(daemon_number("n", "21", 10, 10, 20, &n), EXIT_USAGE);
-	logged_is("--n 21: not a number from 10 to 20\n");
-	assert_int_equal(daemon_number("n", "", 10, 0, 20, &n), EXIT_USAGE);
-	assert_int_equal(daemon_number("n", "-1", 10, 0, ULONG_MAX, &n), EXIT_USAGE);
-	logged[0] = '\0';
-	assert_int_equal(daemon_number("mode", "0668", 8, 0, 0777, &n), EXIT_USAGE);
-	logged_is("--mode 0668: not an octal number from 0 to 777\n");
-	assert_int_equal(n, 5);
-}
-
-static void texts(void **state)
-{
-	char out[4] = "old";
-
-	(void)state;
-	assert_int_equal(daemon_text("t", "", out, sizeof(out)), EXIT_USAGE);
-	assert_int_equal(daemon_text("t", "four", out, sizeof(out)), EXIT_USAGE);
-	assert_string_equal(out, "old");
-	logged_is("--t: the value must have 1 to 3 bytes\n--t: the value must have 1 to 3 bytes\n");
-	assert_int_equal(daemon_text("t", "new", out, sizeof(out)), -1);
-	assert_string_equal(out, "new");
-}
-
-static void groups(void **state)
-{
-	gid_t g = 7;
-
-	(void)state;
-	assert_int_equal(daemon_group("no-such-group", &g), EXIT_USAGE);
-	assert_int_equal(daemon_group("", &g), EXIT_USAGE);
-	assert_int_equal(daemon_group("4294967295", &g), EXIT_USAGE); /* it means: no change */
-	assert_int_equal(g, 7);
-	logged[0] = '\0';
-	assert_int_equal(daemon_group("/1", &g), EXIT_USAGE);
-	assert_int_equal(daemon_group(":1", &g), EXIT_USAGE);
-	logged_is("--group /1: there is no such group\n--group :1: there is no such group\n");
-	assert_int_equal(daemon_group("4294967294", &g), -1);
-	assert_int_equal(g, 4294967294u);
-	assert_int_equal(daemon_group("00", &g), -1);
-	assert_int_equal(g, 0);
-	assert_int_equal(daemon_group("root", &g), -1);
-	assert_int_equal(g, 0);
-	assert_int_equal(daemon_group("54321", &g), -1);
-	assert_int_equal(g, 54321);
-}
 
 /* SIGTERM and SIGINT are read; those that would end barriers are ignored. */
 static void signals(void **state)
@@ -251,10 +189,11 @@ static void told_to_the_manager(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers),       cmocka_unit_test(texts),
-		cmocka_unit_test(groups),        cmocka_unit_test(signals),
-		cmocka_unit_test(listens),       cmocka_unit_test(sends),
-		cmocka_unit_test(signs_of_life), cmocka_unit_test(told_to_the_manager),
+		cmocka_unit_test(signals),
+		cmocka_unit_test(listens),
+		cmocka_unit_test(sends),
+		cmocka_unit_test(signs_of_life),
+		cmocka_unit_test(told_to_the_manager),
 	};
 
 	return cmocka_run_group_tests_name("daemon", tests, NULL, NULL);

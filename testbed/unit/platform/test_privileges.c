@@ -145,11 +145,11 @@ static int begin(void **state)
 {
 	(void)state;
 	memset(&o, 0, sizeof(o));
-	strcpy(o.run_dir, "/run/x");
-	o.has_user = true;
-	o.uid = 21;
-	o.gid = 22;
-	o.group = (gid_t)-1;
+	strcpy(o.set.run_dir, "/run/x");
+	o.set.has_user = true;
+	o.set.uid = 21;
+	o.set.gid = 22;
+	o.set.group = (gid_t)-1;
 	euid = 0;
 	fails = NULL;
 	error = EPERM;
@@ -212,7 +212,7 @@ static void drops(void **state)
 	failure(privileges_drop, "setresuid",
 		"setgroups 1 22 0; setresgid 22 22 22; setresuid 21 21 21; ",
 		BECOME EPERM_TEXT HINT);
-	o.group = 33;
+	o.set.group = 33;
 	calls(privileges_drop, 0, "setgroups 2 22 33; setresgid 22 22 22; setresuid 21 21 21; ");
 }
 
@@ -224,7 +224,7 @@ static void the_same_user(void **state)
 	calls(privileges_lend, 0, "");
 	calls(privileges_drop, 0, "");
 	calls(privileges_take_run_dir, LOCK_FD, "take /run/x; ");
-	o.has_user = false;
+	o.set.has_user = false;
 	euid = 0;
 	calls(privileges_lend, 0, "");
 	calls(privileges_return, 0, "");

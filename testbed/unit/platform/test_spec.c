@@ -7,9 +7,8 @@
 #include <errno.h>
 
 #include "logged.h"
+#include "settings.h"
 #include "spec.h"
-
-static const char *const others[] = { "name", "wire", NULL };
 
 static int parse(const char *text, struct spec *s)
 {
@@ -95,8 +94,9 @@ static int check(const char *text)
 
 	assert_int_equal(wires_find("--nic", "udp", WIRE_IN_PROCESS, &udp), 0);
 	assert_int_equal(parse(text, &s), 0);
-	assert_int_equal(spec_fits(&s, udp, others), !strstr(text, "odd") && !strstr(text, "nam="));
-	return spec_check("--nic", &s, udp, others);
+	assert_int_equal(spec_fits(&s, udp, SETTING_KEY),
+			 !strstr(text, "odd") && !strstr(text, "nam="));
+	return spec_check("--nic", &s, udp, SETTING_KEY);
 }
 
 static void known_keys(void **state)
@@ -117,76 +117,12 @@ static void known_keys(void **state)
 	logged_is("--nic: key \"name\" needs one value: name=VALUE\n");
 }
 
-static void names(void **state)
-{
-	char longest[NBAR_NAME_MAX + 1];
-
-	(void)state;
-	memset(longest, 'x', sizeof(longest));
-	longest[NBAR_NAME_MAX] = '\0';
-	assert_int_equal(spec_name("--nic", longest), -EINVAL);
-	longest[NBAR_NAME_MAX - 1] = '\0';
-	assert_int_equal(spec_name("--nic", longest), 0);
-	assert_int_equal(spec_name("--nic", "n"), 0);
-	assert_int_equal(spec_name("--nic", "a.b-C_9"), 0);
-	assert_int_equal(spec_name("--nic", ""), -EINVAL);
-	assert_int_equal(spec_name("--nic", ".a"), -EINVAL);
-	assert_int_equal(spec_name("--nic", "a/b"), -EINVAL);
-	logged[0] = '\0';
-	assert_int_equal(spec_name("--nic", "a b"), -EINVAL);
-	snprintf(longest, sizeof(longest), "%u", NBAR_NAME_MAX - 1);
-	assert_non_null(strstr(logged, longest));
-	assert_int_equal(strncmp(logged, "--nic name=a b: a name has 1 to ", 32), 0);
-	logged[0] = '\0';
-}
-
-/* -1: refused; and then the old value stays. */
-static uint64_t number(const char *value)
-{
-	char text[128];
-	struct spec s;
-	uint64_t n = 7;
-	int rc;
-
-	snprintf(text, sizeof(text), "n=%s", value);
-	assert_int_equal(parse(text, &s), 0);
-	rc = spec_number("--nic", &s, "n", 10, 2000, &n);
-	if (rc == 0)
-		return n;
-	assert_int_equal(rc, -EINVAL);
-	assert_int_equal(n, 7);
-	snprintf(text, sizeof(text), "--nic: n=%s: not a number from 10 to 2000\n", value);
-	logged_is(text);
-	return UINT64_MAX;
-}
-
-static void numbers(void **state)
-{
-	static const char *const bad[] = { "9",   "2001", "",    "x",    "10x",
-					   "+10", "-10",  " 10", "0x10", "18446744073709551617" };
-	struct spec s;
-	uint64_t n = 7;
-
-	(void)state;
-	assert_int_equal(number("10"), 10);
-	assert_int_equal(number("2000"), 2000);
-	assert_int_equal(number("0010"), 10);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_true(number(bad[i]) == UINT64_MAX);
-	errno = ERANGE; /* of an earlier call */
-	assert_int_equal(number("11"), 11);
-	assert_int_equal(parse("m=11", &s), 0);
-	assert_int_equal(spec_number("--nic", &s, "n", 10, 2000, &n), 0);
-	assert_int_equal(n, 7); /* the key is missing */
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_and_values), cmocka_unit_test(bad_texts),
 		cmocka_unit_test(limits),          cmocka_unit_test(loaded_wires),
-		cmocka_unit_test(known_keys),      cmocka_unit_test(names),
-		cmocka_unit_test(numbers),
+		cmocka_unit_test(known_keys),
 	};
 
 	return cmocka_run_group_tests_name("spec", tests, NULL, NULL);

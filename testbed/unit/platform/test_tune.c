@@ -161,20 +161,20 @@ static void from_disk(void **state)
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/tune", dir);
 	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
-	assert_int_equal(tune_load(path, &t), -2);
+	assert_int_equal(tune_load("--tune", path, &t), -2);
 	f = fopen(path, "w");
 	fputs("nbar-tune 1\n2 pairwise\n", f);
 	fclose(f);
-	assert_int_equal(tune_load(path, &t), 0);
+	assert_int_equal(tune_load("--tune", path, &t), 0);
 	assert_string_equal(t.entry[0].name, "pairwise");
 	f = fopen(path, "w");
 	for (int i = 0; i < 20000; i++)
 		fputs("#\n", f);
 	fclose(f);
-	assert_true(tune_load(path, &t) < 0);
-	assert_true(tune_load(dir, &t) < 0);
+	assert_true(tune_load("--tune", path, &t) < 0);
+	assert_true(tune_load("--tune", dir, &t) < 0);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
-	assert_true(tune_load(fifo, &t) < 0);
+	assert_true(tune_load("--tune", fifo, &t) < 0);
 	unlink(fifo);
 	unlink(path);
 	rmdir(dir);

@@ -29,7 +29,7 @@ static int serve(struct nic *n, int stop_fd)
 	if (fd < 0)
 		return fd;
 	n->control->text[sizeof(n->control->text) - 1] = '\0';
-	printf("nic %s ready: wire virtio, address %s, socket %s\n", n->options->name,
+	printf("nic %s ready: wire virtio, address %s, socket %s\n", n->options->set.name,
 	       n->control->text, socket.path);
 	fflush(stdout);
 	rc = serve_run(n, fd, stop_fd);
@@ -44,10 +44,10 @@ int main(int argc, char **argv)
 	static struct nic n = { .control_fd = -1, .bell = -1 };
 	int rc = options_parse(argc, argv, &o), lock, stop_fd;
 
-	if (rc != -1)
-		return rc;
+	if (rc != 0)
+		return rc > 0 ? 0 : EXIT_USAGE;
 	memset(n.page_fd, -1, sizeof(n.page_fd));
-	lock = rundir_take(o.run_dir);
+	lock = rundir_take(o.set.run_dir);
 	if (lock < 0)
 		return 1;
 	stop_fd = daemon_signals();

@@ -55,7 +55,7 @@ int nic_memory(struct nic *n, const struct options *o)
 	if (rc < 0)
 		return rc;
 	n->control = c = at;
-	for (uint32_t i = 0; i < o->nport; i++) {
+	for (uint32_t i = 0; i < o->set.nport; i++) {
 		rc = bar_make("nbar-port", BARED_PAGE_BYTES, &n->page_fd[i], &at);
 		if (rc < 0)
 			return rc;
@@ -63,11 +63,11 @@ int nic_memory(struct nic *n, const struct options *o)
 	}
 	c->magic = BARED_MAGIC;
 	c->version = BARED_VERSION;
-	c->nport = o->nport;
+	c->nport = o->set.nport;
 	c->pid = (uint32_t)getpid();
-	c->pull_ns = o->pull_ns;
-	c->budget_ns = o->budget_ns;
-	memcpy(c->name, o->name, sizeof(c->name));
+	c->pull_ns = o->set.config.pull_ns;
+	c->budget_ns = o->set.config.budget_ns;
+	memcpy(c->name, o->set.name, sizeof(c->name));
 	return 0;
 }
 
@@ -79,7 +79,7 @@ static enum bared_state nic_state(const struct nic *n)
 
 static void nic_wakes(struct nic *n)
 {
-	for (uint32_t port = 0; port < n->options->nport; port++)
+	for (uint32_t port = 0; port < n->options->set.nport; port++)
 		for (uint32_t cell = 0; cell < BARED_CELLS; cell++) {
 			/* Pairs with the release in on_wake: the word that sleepers wait on has
 			 * been incremented. */
@@ -97,7 +97,7 @@ static void nic_wakes(struct nic *n)
 static bool fail(struct nic *n, const char *what, const char *more)
 {
 	if (!n->failed)
-		log_error("nic %s: %s%s", n->options->name, what, more);
+		log_error("nic %s: %s%s", n->options->set.name, what, more);
 	n->failed = true;
 	return false;
 }

@@ -3,24 +3,19 @@
 #ifndef BARED_OPTIONS_H
 #define BARED_OPTIONS_H
 
-#include <sys/types.h>
-
 #include "bared.h"
+#include "settings.h"
 
 struct options {
-	char run_dir[108];
-	char name[NBAR_NAME_MAX];
+	struct settings set;
 	char netdev[512]; /* the value of QEMU's -netdev */
 	char mac[18];
 	char qemu[4096];
 	char image[4096];
-	uint32_t nport;
-	uint64_t pull_ns, budget_ns;
-	mode_t mode;
-	gid_t group; /* (gid_t)-1: that of the process */
 };
 
-/* Reads the command line. -1: go on; else this is the exit status. Wrong use is reported. */
+/* Reads the command line. 0: run the NIC; 1: what the user asked for is printed; or negative errno
+ * after log_error(). */
 int options_parse(int argc, char **argv, struct options *o);
 
 #endif

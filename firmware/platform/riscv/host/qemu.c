@@ -80,7 +80,7 @@ static void command_make(struct command *c, const struct nic *n, int bell)
 	add(c, "-device");
 	addf(c, "virtio-net-device,netdev=w,mac=%s", n->options->mac);
 	add_bar(c, "control", n->control_fd, BARED_CONTROL_BYTES, BARED_PCI_CONTROL);
-	for (uint32_t i = 0; i < n->options->nport; i++) {
+	for (uint32_t i = 0; i < n->options->set.nport; i++) {
 		snprintf(id, sizeof(id), "page%u", i);
 		add_bar(c, id, n->page_fd[i], BARED_PAGE_BYTES, BARED_PCI_PAGE + i);
 	}
@@ -106,7 +106,7 @@ static void run(const struct nic *n, struct command *c, int bell, pid_t parent)
 	setpgid(0, 0); /* Ctrl-C is for us: we end the machine in good order */
 	keep_over_exec(bell);
 	keep_over_exec(n->control_fd);
-	for (uint32_t i = 0; i < n->options->nport; i++)
+	for (uint32_t i = 0; i < n->options->set.nport; i++)
 		keep_over_exec(n->page_fd[i]);
 	execvp(c->argv[0], c->argv);
 }

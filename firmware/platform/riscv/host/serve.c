@@ -49,17 +49,17 @@ int serve_listen(const struct options *o, struct rundir_socket *out)
 
 	if (fd < 0) {
 		rc = -errno;
-		log_error("control socket of %s: %s", o->name, strerror(-rc));
+		log_error("control socket of %s: %s", o->set.name, strerror(-rc));
 		return rc;
 	}
-	rc = rundir_bind(o->run_dir, o->name, fd, out);
+	rc = rundir_bind(o->set.run_dir, o->set.name, fd, out);
 	if (rc < 0) {
 		close(fd);
 		return rc;
 	}
 	/* Nobody can connect before listen(), so the permissions are right from the start. */
-	if ((o->group == (gid_t)-1 || chown(out->path, (uid_t)-1, o->group) == 0) &&
-	    chmod(out->path, o->mode) == 0 && daemon_listen(fd) == 0)
+	if ((o->set.group == (gid_t)-1 || chown(out->path, (uid_t)-1, o->set.group) == 0) &&
+	    chmod(out->path, o->set.mode) == 0 && daemon_listen(fd) == 0)
 		return fd;
 	rc = -errno;
 	log_error("control socket %s: %s", out->path, strerror(errno));
@@ -168,7 +168,7 @@ static void on_arrival(struct serve *s, int listen_fd)
 		refuse(&fresh, NULL, NBAR_EMFILE,
 		       "%s has %u connections, which all have ports: end "
 		       "a process, or use another NIC",
-		       s->nic->options->name, BARED_CLIENTS_MAX);
+		       s->nic->options->set.name, BARED_CLIENTS_MAX);
 		disconnect(&fresh);
 		return;
 	}
@@ -178,7 +178,7 @@ static void on_arrival(struct serve *s, int listen_fd)
 		refuse(c, NULL, NBAR_ENOMEM,
 		       "the memory of %s is full: close a group or end a "
 		       "process that uses it",
-		       s->nic->options->name);
+		       s->nic->options->set.name);
 		disconnect(c);
 	}
 }
@@ -196,8 +196,8 @@ static bool port_choose(struct serve *s, const struct client *c, struct nbar_req
 			bool *alive)
 {
 	struct nbar_req_port_open *req = (void *)(q + 1);
-	uint32_t nport = s->nic->options->nport, others = 0;
-	const char *name = s->nic->options->name;
+	uint32_t nport = s->nic->options->set.nport, others = 0;
+	const char *name = s->nic->options->set.name;
 
 	if (c->port != NO_PORT || c->attached != NO_PORT)
 		return true; /* the firmware refuses the request with the reason */
@@ -259,7 +259,7 @@ static bool forward(struct serve *s, struct client *c, size_t length, bool trunc
 	    k->answer.length > NBAR_MESSAGE_MAX)
 		return false;
 	page = k->answer.page;
-	if (page == 0 || page > s->nic->options->nport)
+	if (page == 0 || page > s->nic->options->set.nport)
 		return daemon_send(c->fd, k->out, k->answer.length, -1);
 	page--;
 	if (opens) {
