@@ -148,18 +148,25 @@ int nbmpi_barrier(struct nbmpi_comm *c)
 	int rc;
 
 	/* All members have called the same number of barriers before, so all decide alike. */
-	if (c->path != NBMPI_OPENING || c->calls < NBMPI_PAYS || c->error)
+	if (c->path != NBMPI_OPENING || c->calls < c->asks || c->error)
 		return run(c);
+	c->calls++;
 	fallback(c, NBMPI_WHY_opening);
 	rc = nbmpi_set_up(c);
+	c->since = nbmpi_now_s();
 	/* Ranks without this set-up are in the MPI's own barrier: so all ranks call it. */
-	return rc == 0 && c->path == NBMPI_PLAIN ? NBMPI_BY_MPI : rc;
+	return rc == 0 && c->path != NBMPI_OFFLOADED ? NBMPI_BY_MPI : rc;
 }
 
 void nbmpi_barrier_by_mpi(struct nbmpi_comm *c)
 {
-	if (c->path == NBMPI_OPENING && !c->judge.closed)
-		nbmpi_judge_note(&c->judge, NBMPI_WAY_MPI, nbmpi_now_s() - c->since);
+	double seconds;
+
+	if (c->path != NBMPI_OPENING || c->judge.closed)
+		return;
+	seconds = nbmpi_now_s() - c->since;
+	nbmpi_judge_note(&c->judge, NBMPI_WAY_MPI, seconds);
+	c->judge.spent += seconds;
 }
 
 int nbmpi_test(struct nbmpi_request *r)

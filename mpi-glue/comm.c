@@ -54,6 +54,7 @@ struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, bool
 	c->rank = rank;
 	c->size = size;
 	c->why_rank = NBAR_RANK_NONE;
+	c->asks = NBMPI_PAYS;
 	if (!nbmpi_self.start.config.enable)
 		c->why = NBMPI_WHY_disabled;
 	else if (inter)

@@ -2,10 +2,12 @@
 /*
  * comm.h - barriers of a communicator, offloaded or fallback: what both glues share.
  *
- * The MPI runs the first NBMPI_PAYS barriers of a communicator; nbar only counts them. The first
- * blocking barrier after these is the set-up: the ranks of each host find each other, their leaders
- * join a group, and a vote tells every rank whether all have joined. From then on all barriers of
- * the communicator are either offloaded or the MPI's own. README.md explains the reasons.
+ * The MPI runs the first NBMPI_PAYS barriers of a communicator; nbar only counts them. Between
+ * hosts, and unless a setting asks for NICs, it runs them until they have taken NBMPI_PAYS_NS
+ * (judge.h). The next blocking barrier is the set-up: the ranks of each host find each other, their
+ * leaders join a group, and a vote tells every rank whether all have joined. From then on all
+ * barriers of the communicator are either offloaded or the MPI's own. README.md explains the
+ * reasons.
  *
  * Knows no MPI: struct nbmpi_ops hides it. As MPI requires, one thread at a time calls barriers of
  * a communicator; different communicators may run at the same time.
@@ -18,10 +20,9 @@
 
 #include "config.h"
 
-#define NBMPI_VERSION 6u /* of messages and of the order of collectives */
+#define NBMPI_VERSION 7u /* of messages and of the order of collectives */
 
-/* Number of barriers before the set-up. The set-up takes about as long as this number of barriers
- * of an MPI between hosts. */
+/* The least number of barriers before the set-up. */
 #define NBMPI_PAYS 8u
 
 /* Reasons for the fallback of a communicator. X(name, level, text). level: the verbosity from which
@@ -42,7 +43,7 @@
 	X(connect, 0, "the NICs could not be connected")                            \
 	X(reach, 0, "the NICs of its hosts do not hear each other")                 \
 	X(slow, 1, "it was faster")                                                 \
-	X(opening, 1, "it has called too few barriers yet, or only nonblocking ones")
+	X(opening, 1, "its barriers have taken too little time yet, or are nonblocking")
 
 enum nbmpi_why {
 #define NBMPI_WHY_ID(name, level, text) NBMPI_WHY_##name,
@@ -75,9 +76,10 @@ static inline uint64_t nbmpi_vote_no(enum nbmpi_why why, uint32_t rank)
 
 /* Values that all ranks of a communicator combine. */
 struct nbmpi_sum {
-	uint64_t least;  /* least value of all ranks */
-	uint32_t before; /* sum of the totals of all lower ranks */
-	uint32_t total;  /* sum of the totals of all ranks */
+	uint64_t least;   /* least value of all ranks */
+	uint64_t also[4]; /* four further least values */
+	uint32_t before;  /* sum of the totals of all lower ranks */
+	uint32_t total;   /* sum of the totals of all ranks */
 };
 
 /* A message between two ranks of a communicator. */

@@ -34,6 +34,7 @@ struct nbmpi_comm {
 	struct nbmpi_comm *next, **link; /* list of all communicators of this process */
 
 	uint32_t calls; /* barriers begun on path OPENING */
+	uint32_t asks;  /* the number of them before the next try to set up */
 	struct nbmpi_judge judge;
 	double since; /* the MPI runs a barrier that began then */
 
@@ -93,14 +94,24 @@ void nbmpi_post_stop(void);
 
 /* --- join.c ---------------------------------------------------------------------------------- */
 
-/* A collective: sets up the communicator and decides its path. 0, NBMPI_FAILED or
- * NBMPI_MPI_FAILED. The caller holds no lock. */
+/* A collective: sets up the communicator and decides its path, unless a set-up would not pay yet.
+ * 0, NBMPI_FAILED or NBMPI_MPI_FAILED. The caller holds no lock. */
 int nbmpi_set_up(struct nbmpi_comm *c);
 
 /* Frees the group and the memory of c, if any. */
 void nbmpi_leave(struct nbmpi_comm *c);
 
 /* --- judge.c --------------------------------------------------------------------------------- */
+
+/* A collective: would a set-up with NICs pay by now? If not, sets the next time to ask. 0, or an
+ * error code of the MPI. */
+int nbmpi_judge_pays(struct nbmpi_comm *c, bool *pays);
+
+/* Puts the figures of this rank into a sum. True: by the sum over all ranks, the NICs are too slow.
+ * cause: gets the figures as text. */
+void nbmpi_judge_give(const struct nbmpi_comm *c, struct nbmpi_sum *sum);
+bool nbmpi_judge_take(const struct nbmpi_comm *c, const struct nbmpi_sum *sum, char *cause,
+		      size_t size);
 
 /* A collective, after a blocking offloaded barrier: if the NICs are slower than the MPI, all ranks
  * leave the barriers to the MPI. 0 or NBMPI_MPI_FAILED. The caller holds no lock. */

@@ -61,6 +61,9 @@ int nbmpi_tree_sum(const struct nbmpi_channel *at, uint32_t rank, uint32_t size,
 	rc = at->exchange(at->mpi, at->tag + 1, message, n);
 	for (uint32_t i = 0; i < n && rc == 0; i++) {
 		sum->least = part[i].least < sum->least ? part[i].least : sum->least;
+		for (uint32_t k = 0; k < sizeof(sum->also) / sizeof(sum->also[0]); k++)
+			if (part[i].also[k] < sum->also[k])
+				sum->also[k] = part[i].also[k];
 		sum->total += part[i].total;
 	}
 	if (!top && rc == 0) {
@@ -75,7 +78,8 @@ int nbmpi_tree_sum(const struct nbmpi_channel *at, uint32_t rank, uint32_t size,
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t below = part[i].total;
 
-		part[i] = (struct nbmpi_sum){ sum->least, before, sum->total };
+		part[i] = *sum;
+		part[i].before = before;
 		before += below;
 		message[i].in = false;
 	}

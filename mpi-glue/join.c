@@ -19,7 +19,8 @@
 #include "node.h"
 #include "tuned.h"
 
-#define TRIAL_S 2.0 /* longest first barrier of the NICs, within the set-up */
+#define TRIAL_S 2.0     /* longest time for the first barriers of the NICs, within the set-up */
+#define TRIAL_ROUNDS 4u /* tests between two calls into the MPI */
 /* How long the NICs may take to hear each other. So many PROBEs that 30 % of the frames may be
  * lost; and a program waits for no longer if a firewall stops them. */
 #define REACH_NS UINT64_C(2000000000)
@@ -35,6 +36,7 @@ struct set_up {
 	struct nbmpi_speech *speech;
 	int memory;      /* a descriptor; -1: none */
 	char cause[512]; /* reason of this rank's vote against the set-up */
+	bool pays;       /* false: the ranks try again later */
 	bool follows;    /* this reason may follow from the failure of another rank */
 };
 
@@ -211,36 +213,55 @@ static int join(struct set_up *s, enum nbmpi_why *why)
 	return 0;
 }
 
-/*
- * The first barrier of the NICs. A NIC may have died since it was connected, or a firewall may drop
- * its frames: here the ranks can still agree on the barrier of the MPI. If a rank cannot take part,
- * the others wait in vain.
- */
-static enum nbmpi_why trial(struct set_up *s)
+/* One barrier of the NICs. 1: complete; 0: not until `end`; or an error of the library. */
+static int try_once(struct nbmpi_comm *c, double end)
 {
-	struct nbmpi_comm *c = s->c;
-	double end = nbmpi_now_s() + TRIAL_S;
 	int rc;
 
 	pthread_mutex_lock(&c->lock);
 	c->wanted++;
 	rc = nbmpi_post(c);
 	pthread_mutex_unlock(&c->lock);
-	while (rc == 0) {
+	for (uint32_t round = 1; rc == 0; round++) {
 		rc = c->memory ? nbar_process_team_test(&c->memory->procs, c->group, c->wanted)
 			       : nbar_test(c->group, c->wanted);
-		if (rc == 0 && nbmpi_now_s() > end) {
-			snprintf(
-				s->cause, sizeof(s->cause),
-				"a first barrier was not complete after %.0f s: see by `nbar stat` "
-				"whether all NICs run, and whether a firewall drops their frames",
-				TRIAL_S);
-			return NBMPI_WHY_connect;
-		}
-		nbmpi_self.start.ops->progress();
+		if (rc != 0 || nbmpi_now_s() > end)
+			break;
+		if (round % TRIAL_ROUNDS == 0)
+			nbmpi_self.start.ops->progress();
 		nbmpi_yield();
 	}
-	return rc == 1 ? NBMPI_WHY_none : nic_failed(s, NBMPI_WHY_connect);
+	return rc;
+}
+
+/*
+ * The first barriers of the NICs. A NIC may have died since it was connected, or a firewall may
+ * drop its frames: here the ranks can still agree on the barrier of the MPI. If a rank cannot take
+ * part, the others wait in vain. Those after the first are timed as barriers of the program are.
+ */
+static enum nbmpi_why trial(struct set_up *s)
+{
+	struct nbmpi_comm *c = s->c;
+	double end = nbmpi_now_s() + TRIAL_S, since;
+	int rc = 1;
+
+	for (uint32_t i = 0; i <= (c->judge.closed ? 0 : NBMPI_TRIALS) && rc == 1; i++) {
+		since = nbmpi_now_s();
+		rc = try_once(c, end);
+		nbmpi_self.start.ops->progress();
+		if (i > 0)
+			nbmpi_judge_note(&c->judge, NBMPI_WAY_NBAR, nbmpi_now_s() - since);
+	}
+	if (rc < 0)
+		return nic_failed(s, NBMPI_WHY_connect);
+	if (rc == 1)
+		return NBMPI_WHY_none;
+	snprintf(
+		s->cause, sizeof(s->cause),
+		"a first barrier was not complete after %.0f s: see by `nbar stat` whether all NICs "
+		"run, and whether a firewall drops their frames",
+		TRIAL_S);
+	return NBMPI_WHY_connect;
 }
 
 /* All ranks vote: yes, or a reason against. 0 and the result in c->why, or an error of the MPI. */
@@ -275,8 +296,8 @@ static void find_mates(struct set_up *s, enum nbmpi_why *why)
 	c->leader = s->local && c->nlocal > 0 ? s->local[0] : c->rank;
 }
 
-/* Holds three votes: the number of hosts; have all ranks opened; have all ranks joined? Returns as
- * vote. */
+/* Holds three votes, if a set-up pays: the number of hosts; have all ranks opened; have all ranks
+ * joined? Returns as vote. */
 static int agree(struct set_up *s)
 {
 	struct nbmpi_comm *c = s->c;
@@ -295,6 +316,11 @@ static int agree(struct set_up *s)
 	}
 	if (c->why != NBMPI_WHY_none)
 		return 0;
+	if (c->nlocal < c->size && !c->judge.closed) {
+		rc = nbmpi_judge_pays(c, &s->pays);
+		if (rc != 0 || !s->pays)
+			return rc;
+	}
 	if (getrandom(&sum.least, sizeof(sum.least), 0) != sizeof(sum.least))
 		why = memory_failed(s, "draw a number for it");
 	sum.least = sum.least >> 2 | NBMPI_VOTE_YES;
@@ -324,7 +350,15 @@ static int agree(struct set_up *s)
 		why = trial(s);
 		s->follows = true;
 	}
-	return vote(s, why, &(struct nbmpi_sum){ .least = NBMPI_VOTE_YES });
+	sum = (struct nbmpi_sum){ .least = NBMPI_VOTE_YES };
+	nbmpi_judge_give(c, &sum);
+	rc = vote(s, why, &sum);
+	if (rc == 0 && c->why == NBMPI_WHY_none && c->group &&
+	    c->judge.n[NBMPI_WAY_MPI] >= NBMPI_TIMED_LEAST &&
+	    nbmpi_judge_take(c, &sum, s->cause, sizeof(s->cause)))
+		c->why = NBMPI_WHY_slow;
+	c->judge.n[NBMPI_WAY_NBAR] = 0;
+	return rc;
 }
 
 int nbmpi_set_up(struct nbmpi_comm *c)
@@ -334,6 +368,7 @@ int nbmpi_set_up(struct nbmpi_comm *c)
 		.c = c,
 		.channel = { .exchange = ops->exchange, .mpi = c->mpi },
 		.memory = -1,
+		.pays = true,
 	};
 	int rc = agree(&s);
 
@@ -347,6 +382,8 @@ int nbmpi_set_up(struct nbmpi_comm *c)
 			nbmpi_memory_unlink(s.key, c->leader);
 		close(s.memory);
 	}
+	if (rc == 0 && !s.pays)
+		return 0;
 	c->path = rc == 0 && c->why == NBMPI_WHY_none ? NBMPI_OFFLOADED : NBMPI_PLAIN;
 	if (c->path == NBMPI_PLAIN)
 		nbmpi_leave(c);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * judge.c - are the offloaded barriers of a communicator as fast as those of the MPI? If not, all
- * ranks leave the barriers to the MPI.
+ * judge.c - does a set-up pay, and are the offloaded barriers of a communicator as fast as those of
+ * the MPI? If not, all ranks leave the barriers to the MPI.
  *
- * Called by barrier.c within a blocking barrier: so all ranks judge after the same barrier, and
- * vote by a few messages, once for each communicator.
+ * Called by barrier.c and join.c within a blocking barrier: so all ranks judge after the same
+ * barrier, and vote by a few messages.
  */
 #include <stdio.h>
 
@@ -28,6 +28,8 @@ void nbmpi_judge_note(struct nbmpi_judge *j, enum nbmpi_way way, double seconds)
 
 double nbmpi_judge_figure(const struct nbmpi_judge *j, enum nbmpi_way way, uint32_t size)
 {
+	if (j->n[way] == 0)
+		return 0;
 	return j->took[way][(j->n[way] - 1) / size];
 }
 
@@ -55,21 +57,45 @@ static uint64_t ns_of(double seconds)
 	return seconds > 0 ? (uint64_t)(1e9 * seconds) : 0;
 }
 
-/* Combines the figures of all ranks. 0, or an error code of the MPI. */
-static int gather(struct nbmpi_comm *c, struct nbmpi_cost *cost)
+void nbmpi_judge_give(const struct nbmpi_comm *c, struct nbmpi_sum *sum)
 {
-	int rc = 0;
-
-	for (enum nbmpi_way way = NBMPI_WAY_MPI; way < NBMPI_WAYS && rc == 0; way++) {
-		uint64_t mine = ns_of(nbmpi_judge_figure(&c->judge, way, c->size));
-		struct nbmpi_sum least = { .least = mine }, most = { .least = NS_MAX - mine };
-
-		rc = nbmpi_self.start.ops->sum(c->mpi, &least);
-		if (rc == 0)
-			rc = nbmpi_self.start.ops->sum(c->mpi, &most);
-		cost->least[way] = least.least;
-		cost->most[way] = NS_MAX - most.least;
+	for (enum nbmpi_way way = NBMPI_WAY_MPI; way < NBMPI_WAYS; way++) {
+		sum->also[way] = ns_of(nbmpi_judge_figure(&c->judge, way, c->size));
+		sum->also[NBMPI_WAYS + way] = NS_MAX - sum->also[way];
 	}
+}
+
+bool nbmpi_judge_take(const struct nbmpi_comm *c, const struct nbmpi_sum *sum, char *cause,
+		      size_t size)
+{
+	struct nbmpi_cost cost;
+
+	for (enum nbmpi_way way = NBMPI_WAY_MPI; way < NBMPI_WAYS; way++) {
+		cost.least[way] = sum->also[way];
+		cost.most[way] = NS_MAX - sum->also[NBMPI_WAYS + way];
+	}
+	snprintf(
+		cause, size,
+		"%.1f us by nbar, %.1f us by the MPI: %sto keep those of nbar, set NBAR_MPI_WHERE or "
+		"coll_nbar_where to nic",
+		1e-3 * (double)cost.most[NBMPI_WAY_NBAR], 1e-3 * (double)cost.most[NBMPI_WAY_MPI],
+		c->nhost > 1 ? "give each daemon a processor of its own; or, " : "");
+	return nbmpi_judge_slower(&cost);
+}
+
+int nbmpi_judge_pays(struct nbmpi_comm *c, bool *pays)
+{
+	struct nbmpi_sum sum = { .least = ns_of(c->judge.spent) };
+	int rc;
+
+	*pays = false;
+	c->asks = c->calls < NBMPI_ASK ? NBMPI_ASK : 2 * c->calls;
+	if (c->calls < NBMPI_ASK)
+		return 0;
+	sum.least = NBMPI_VOTE_YES | (sum.least < NBMPI_PAYS_NS ? sum.least : NBMPI_PAYS_NS);
+	rc = nbmpi_self.start.ops->sum(c->mpi, &sum);
+	/* If a rank cannot take part, the set-up says why. */
+	*pays = sum.least < NBMPI_VOTE_YES || sum.least == (NBMPI_VOTE_YES | NBMPI_PAYS_NS);
 	return rc;
 }
 
@@ -88,10 +114,12 @@ static void leave_nics(struct nbmpi_comm *c, enum nbmpi_why why)
 
 int nbmpi_judge_comm(struct nbmpi_comm *c)
 {
-	struct nbmpi_cost cost;
+	struct nbmpi_sum sum = { .least = NBMPI_VOTE_YES };
 	char cause[256];
-	int rc = gather(c, &cost);
+	int rc;
 
+	nbmpi_judge_give(c, &sum);
+	rc = nbmpi_self.start.ops->sum(c->mpi, &sum);
 	c->judge.closed = true;
 	if (rc != 0) {
 		pthread_mutex_lock(&c->lock);
@@ -100,13 +128,7 @@ int nbmpi_judge_comm(struct nbmpi_comm *c)
 		pthread_mutex_unlock(&c->lock);
 		return NBMPI_MPI_FAILED;
 	}
-	snprintf(
-		cause, sizeof(cause),
-		"%.1f us by nbar, %.1f us by the MPI: %sto keep those of nbar, set NBAR_MPI_WHERE or "
-		"coll_nbar_where to nic",
-		1e-3 * (double)cost.most[NBMPI_WAY_NBAR], 1e-3 * (double)cost.most[NBMPI_WAY_MPI],
-		c->nhost > 1 ? "give each daemon a processor of its own; or, " : "");
-	if (!nbmpi_judge_slower(&cost))
+	if (!nbmpi_judge_take(c, &sum, cause, sizeof(cause)))
 		return 0;
 	leave_nics(c, NBMPI_WHY_slow);
 	nbmpi_log_path(c, cause);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * judge.h - are the offloaded barriers of a communicator as fast as those of the MPI?
+ * judge.h - does a set-up pay, and are the offloaded barriers of a communicator as fast as those of
+ * the MPI?
  *
- * Each rank times the barriers that the MPI runs before the set-up, and as many offloaded ones
- * after it: barriers of the program, with its pauses and its load. Pure: the caller reads the
- * clock, and combines the figures of all ranks.
+ * Each rank times the barriers that the MPI runs before the set-up, a few by NICs within it, and as
+ * many offloaded ones after it: barriers of the program, with its pauses and its load. Pure: the
+ * caller reads the clock, and combines the figures of all ranks.
  */
 #ifndef NBMPI_JUDGE_H
 #define NBMPI_JUDGE_H
@@ -12,6 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A set-up with NICs, and the end of NICs that are too slow, take some milliseconds. It pays when
+ * the barriers of the MPI have taken several times as long. */
+#define NBMPI_PAYS_NS UINT64_C(50000000)
+#define NBMPI_ASK 32u           /* barriers before the ranks ask whether it pays; then doubled */
+#define NBMPI_TRIALS 3u         /* timed barriers by NICs within the set-up */
 #define NBMPI_TIMED_LEAST 4u    /* timed barriers of the MPI, without which nobody judges */
 #define NBMPI_TIMED_MOST 8u     /* more are not needed */
 #define NBMPI_SLOWER_PERCENT 20 /* NICs that are slower by this much are given up */
@@ -22,6 +28,7 @@ enum nbmpi_way { NBMPI_WAY_MPI, NBMPI_WAY_NBAR, NBMPI_WAYS };
 struct nbmpi_judge {
 	uint32_t n[NBMPI_WAYS];
 	double took[NBMPI_WAYS][NBMPI_TIMED_MOST]; /* s, in ascending order */
+	double spent;                              /* s, in all barriers of the MPI */
 	bool closed;                               /* there is a verdict, or nobody asks for one */
 };
 

@@ -157,15 +157,16 @@ daemon_ends() {
 	[ $rc = 0 ] && [ "$(grep -c '^# rank [0-3]: nbar: barrier over 4 ranks failed; missing: ' "$work/out")" = 4 ]
 }
 
-# Each frame of the NICs takes 5 ms: the ranks agree to give them up, unless the user wants them.
+# Each frame of the NICs takes 5 ms: the ranks agree to give them up, unless the user wants them. One of
+# the MPI takes 1 ms, so that a set-up soon pays.
 slow_nics() {
-	LD_PRELOAD=$bin/libslow.so up 2 --wire udp
+	LD_PRELOAD=$bin/libslow.so up 2 --wire udp --delay 1000
 	oracle "2 hosts, slow NICs that are wanted" 2 nic blocking=50
 	export NBAR_MPI_WHERE=auto OMPI_MCA_coll_nbar_where=auto
 	export NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1
 	ok "$glue, 2 hosts: slow NICs are given up" \
 		told "^nbar: communicator of 2 ranks: fallback to MPI's barrier: it was faster: [0-9.]* us by nbar, [0-9.]* us by the MPI" \
-		ranks 2 -- -s "$work/share.2" blocking=50 mixed=50
+		ranks 2 -- -s "$work/share.2" blocking=200 mixed=50
 	unset NBAR_MPI_VERBOSE OMPI_MCA_coll_nbar_verbose
 	export NBAR_MPI_WHERE=nic OMPI_MCA_coll_nbar_where=nic
 	down

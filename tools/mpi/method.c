@@ -112,7 +112,7 @@ static const char *why_not(const struct nbmpi_counters *before, const struct nbm
 {
 	if (after->comms == before->comms)
 		return "nbar is not enabled (Open MPI: --mca coll_nbar_enable 1)";
-	for (int why = NBMPI_WHY_none + 1; why < NBMPI_WHY_opening; why++)
+	for (int why = NBMPI_WHY_none + 1; why < NBMPI_WHY_END; why++)
 		if (after->why[why] != before->why[why])
 			return nbmpi_why_text((enum nbmpi_why)why);
 	return "no counter shows the reason";

@@ -304,7 +304,10 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 	if (yield_takes)
 		*out = (struct timespec){ .tv_nsec = (long)(calls.yields * yield_takes) };
 
-	out->tv_sec += (time_t)clock_ahead;
+	long ns = out->tv_nsec + (long)((clock_ahead - (double)(time_t)clock_ahead) * 1e9);
+
+	out->tv_sec += (time_t)clock_ahead + ns / 1000000000;
+	out->tv_nsec = ns % 1000000000;
 	return rc;
 }
 

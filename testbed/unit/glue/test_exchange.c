@@ -157,6 +157,8 @@ static void *rank_main(void *arg)
 	sum.least -= me;
 	sum.total = leads;
 	sum.before = 77; /* only an output */
+	for (uint32_t k = 0; k < 4; k++)
+		sum.also[k] = 100 * k + (k % 2 ? me : post.size - me);
 	assert_int_equal(
 		nbmpi_tree_sum(&at, me, post.size, post.absent == RANKS_MAX ? NULL : meet, &sum),
 		0);
@@ -166,6 +168,8 @@ static void *rank_main(void *arg)
 		return NULL;
 	}
 	require(sum.least == NBMPI_VOTE_YES + 101 - post.size, "rank %u", me);
+	for (uint32_t k = 0; k < 4; k++)
+		require(sum.also[k] == 100 * k + (k % 2 ? 0 : 1), "rank %u, %u", me, k);
 	require(sum.total == nhost, "rank %u: %u", me, sum.total);
 	require(sum.before == leaders_below(me, post.each), "rank %u: %u", me, sum.before);
 	struct nbmpi_host host = { sum.before, address_of(sum.before), peer,
@@ -313,7 +317,7 @@ static void one_rank(uint32_t rank)
 	me = rank;
 	count.messages = count.bytes = count.memory = 0;
 	for (int i = 0; i < 3; i++) {
-		sum = (struct nbmpi_sum){ NBMPI_VOTE_YES, 0, leads };
+		sum = (struct nbmpi_sum){ .least = NBMPI_VOTE_YES, .total = leads };
 		assert_int_equal(nbmpi_tree_sum(&at, rank, count.size, meet_all, &sum), 0);
 		require(sum.total == nhost && sum.before == leaders_below(rank, count.each),
 			"rank %u of %u: %u, %u", rank, count.size, sum.before, sum.total);

@@ -283,8 +283,8 @@ static void counters(void **state)
 		"nbar: 8 barriers by fallback: \n"
 		"nbar: 4 barriers by fallback: nbar is not enabled, or refused its settings at the "
 		"start\n"
-		"nbar: 6 barriers by fallback: it has called too few barriers yet, or only nonblocking "
-		"ones\n");
+		"nbar: 6 barriers by fallback: its barriers have taken too little time yet, or are "
+		"nonblocking\n");
 	nbmpi_self.start.config.verbose = 0;
 	said_begin();
 	nbmpi_log_counters();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_judge - barriers by NICs that are slower than those of the MPI: the verdict, from durations;
- * and ranks that give their NICs up together, with a clock of the test.
+ * ranks that set up together when it pays, and give their NICs up together, with a clock of the
+ * test.
  */
 #include "ranks.h"
 
@@ -9,10 +10,12 @@
 
 /* The NIC of this rank does not start barriers any more. */
 static bool dead;
+static double post_takes; /* s: the start of a barrier by a NIC, by the clock of the test */
 int __real_nbar_post(struct nbar_group *g, uint32_t *ticket);
 int __wrap_nbar_post(struct nbar_group *g, uint32_t *ticket);
 int __wrap_nbar_post(struct nbar_group *g, uint32_t *ticket)
 {
+	clock_ahead += post_takes;
 	return dead ? 0 : __real_nbar_post(g, ticket);
 }
 
@@ -23,6 +26,7 @@ int __wrap_nbar_process_team_post(struct nbar_process_team *procs, struct nbar_g
 int __wrap_nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g,
 				  uint32_t me, uint32_t *ticket)
 {
+	clock_ahead += post_takes;
 	return dead ? 0 : __real_nbar_process_team_post(procs, g, me, ticket);
 }
 
@@ -119,6 +123,14 @@ static void more_are_not_needed(void **state)
 static double progress_takes; /* after the set-up */
 static uint32_t timed;        /* blocking barriers before the set-up; the others are nonblocking */
 
+/* Barriers before a set-up whose barriers by the MPI have taken long enough. */
+static uint32_t before(void)
+{
+	bool asks = ranks->config.where == NBMPI_WHERE_AUTO && ranks->each < ranks->size;
+
+	return asks ? NBMPI_ASK : NBMPI_PAYS;
+}
+
 /* Runs barriers; note 0: those by NICs or within the host, note 1: those that the MPI runs because
  * it is faster. */
 static void barriers(void)
@@ -128,12 +140,16 @@ static void barriers(void)
 	struct ranks_comm c;
 
 	ranks_open(&c, 0, 0, ranks->size);
-	for (uint32_t i = timed; i < NBMPI_PAYS; i++)
+	for (uint32_t i = timed; i < before(); i++)
 		expect(nbmpi_ibarrier(c.nbar, &r[0]) == NBMPI_BY_MPI, "barrier %u", i);
 	for (uint32_t i = 0; i < timed; i++)
 		expect(ranks_barrier(&c) == NBMPI_BY_MPI, "barrier %u", i);
-	expect(ranks_barrier(&c) == 0, "the set-up");
+	expect(ranks_barrier(&c) == (post_takes > 0 ? NBMPI_BY_MPI : 0), "the set-up");
 	ranks_progress_takes = progress_takes;
+	if (post_takes > 0) {
+		expect(nbmpi_comm_fallbacks(c.nbar) && !c.nbar->group, "nothing is left");
+		return;
+	}
 	/* At the verdict, requests of the program are under way. */
 	for (uint32_t i = 0; i < 2; i++)
 		expect(nbmpi_ibarrier(c.nbar, &r[i]) == 0, "request %u", i);
@@ -155,7 +171,8 @@ static void judged(uint32_t size, uint32_t each, double mpi, double progress)
 	ranks->config.where = NBMPI_WHERE_AUTO;
 	ranks->barrier_takes = mpi;
 	progress_takes = progress;
-	timed = NBMPI_PAYS;
+	post_takes = 0;
+	timed = NBMPI_TIMED_MOST;
 }
 
 static void require_offloaded(uint64_t by_nbar, uint64_t by_mpi)
@@ -174,7 +191,7 @@ static void slow_nics_are_given_up(void **state)
 	for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
 		judged(shape[i][0], shape[i][1], 1, 2);
 		ranks_run(barriers);
-		require_offloaded(2 + NBMPI_PAYS, MORE - NBMPI_PAYS);
+		require_offloaded(2 + NBMPI_TIMED_MOST, MORE - NBMPI_TIMED_MOST);
 		require(strstr(ranks->rank[0].said,
 			       " ranks: fallback to MPI's barrier: it was faster: "),
 			"%s", ranks->rank[0].said);
@@ -185,6 +202,18 @@ static void slow_nics_are_given_up(void **state)
 					       : " us by the MPI: give each daemon a processor"),
 			"%s", ranks->rank[0].said);
 		require(!strstr(ranks->rank[1].said, "faster:"), "%s", ranks->rank[1].said);
+	}
+}
+
+/* The barriers within the set-up show it already. */
+static void slow_nics_are_not_begun_with(void **state)
+{
+	(void)state;
+	for (uint32_t each = 1; each <= 2; each++) {
+		judged(4, each, 0.01, 0);
+		post_takes = 0.1;
+		ranks_run(barriers);
+		require(strstr(ranks->rank[0].said, "it was faster: 1"), "%s", ranks->rank[0].said);
 	}
 }
 
@@ -229,8 +258,10 @@ static void fails_in_the_vote(void)
 	int rc = 0;
 
 	ranks_open(&c, 0, 0, ranks->size);
-	expect(ranks_set_up(&c) == 0, "the set-up");
-	for (uint32_t i = 0; i < NBMPI_PAYS - 1; i++)
+	for (uint32_t i = 0; i < NBMPI_ASK; i++)
+		expect(ranks_barrier(&c) == NBMPI_BY_MPI, "barrier %u", i);
+	expect(ranks_barrier(&c) == 0, "the set-up");
+	for (uint32_t i = 0; i < NBMPI_TIMED_MOST - 1; i++)
 		expect(ranks_barrier(&c) == 0, "barrier %u", i);
 	if (ranks_me == 0)
 		ranks_mpi_fails(failing);
@@ -244,11 +275,126 @@ static void fails_in_the_vote(void)
 static void the_mpi_may_fail(void **state)
 {
 	(void)state;
-	for (failing = 1; failing <= 8; failing++) {
+	for (failing = 1; failing <= 2; failing++) {
 		judged(2, 1, 1, 2);
 		ranks_run(fails_in_the_vote);
 		require(ranks->rank[0].note[0] == 0, "call %u of the vote", failing);
 	}
+}
+
+/* --- when a set-up pays -------------------------------------------------------------------------
+ */
+
+static uint64_t others_least; /* of the other ranks' votes */
+static uint32_t sums;
+
+static int sum_with_others(void *mpi, struct nbmpi_sum *sum)
+{
+	(void)mpi;
+	sums++;
+	if (others_least < sum->least)
+		sum->least = others_least;
+	return 0;
+}
+
+static bool pays(struct nbmpi_comm *c, uint32_t calls, double spent, uint64_t others)
+{
+	bool out = true;
+
+	c->calls = calls;
+	c->judge.spent = spent;
+	others_least = others;
+	assert_int_equal(nbmpi_judge_pays(c, &out), 0);
+	return out;
+}
+
+static void all_ranks_must_have_spent_enough(void **state)
+{
+	static const struct nbmpi_ops ops = { .sum = sum_with_others };
+	const struct nbmpi_start start = { .ops = &ops };
+	const uint64_t most = NBMPI_VOTE_YES | NBMPI_PAYS_NS;
+	struct nbmpi_comm c = { .size = 2 };
+
+	(void)state;
+	nbmpi_start(&start);
+	assert_false(pays(&c, NBMPI_PAYS + 1, 1000, UINT64_MAX));
+	assert_int_equal(c.asks, NBMPI_ASK);
+	assert_int_equal(sums, 0); /* too few barriers for a message */
+	assert_false(pays(&c, NBMPI_ASK - 1, 1000, UINT64_MAX));
+	assert_int_equal(sums, 0);
+	assert_false(pays(&c, NBMPI_ASK, 0.0499, UINT64_MAX));
+	assert_int_equal(c.asks, 2 * NBMPI_ASK);
+	assert_true(pays(&c, NBMPI_ASK, 0.0501, UINT64_MAX));
+	assert_true(pays(&c, 1000, 1e9, most));
+	assert_false(pays(&c, 1000, 1e9, most - 1));
+	assert_int_equal(c.asks, 2000);
+	/* A rank that cannot take part: the set-up says why. */
+	assert_true(pays(&c, 1000, 0, nbmpi_vote_no(NBMPI_WHY_terms, 1)));
+}
+
+/* Runs barriers until the set-up; note 0: their number. */
+static void set_up_in_time(void)
+{
+	struct ranks_comm c;
+	uint32_t n = 0;
+
+	yield_takes = 1; /* the clock of the test alone */
+	ranks_open(&c, 0, 0, ranks->size);
+	for (; c.nbar->path == NBMPI_OPENING && n < 1000; n++) {
+		/* Rank 1 waits for the others in each barrier. */
+		c.nbar->judge.spent += ranks_me == 1;
+		ranks_barrier(&c);
+	}
+	ranks->rank[ranks_me].note[0] = n;
+	nbmpi_comm_close(c.nbar);
+}
+
+static void a_set_up_waits_until_it_pays(void **state)
+{
+	static const struct {
+		uint32_t each;
+		enum nbmpi_where where;
+		double takes;
+		uint32_t calls;
+	} of[] = {
+		{ 1, NBMPI_WHERE_AUTO, 0.0015, 67 }, /* asked at 33: 48 ms */
+		{ 1, NBMPI_WHERE_AUTO, 0.0016, 33 },
+		{ 2, NBMPI_WHERE_AUTO, 0.01, 33 },
+		{ 1, NBMPI_WHERE_NIC, 0, 9 },
+		{ 4, NBMPI_WHERE_AUTO, 0, 9 }, /* without NICs */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		judged(4, of[i].each, of[i].takes, 0);
+		ranks->config.where = of[i].where;
+		ranks_run(set_up_in_time);
+		for (uint32_t r = 0; r < 4; r++)
+			require(ranks->rank[r].note[0] == of[i].calls, "case %zu: %u", i,
+				(unsigned)ranks->rank[r].note[0]);
+	}
+}
+
+static void fails_when_it_asks(void)
+{
+	struct ranks_comm c;
+	int rc;
+
+	ranks_open(&c, 0, 0, ranks->size);
+	for (uint32_t i = 0; i < NBMPI_ASK; i++)
+		expect(ranks_barrier(&c) == NBMPI_BY_MPI, "barrier %u", i);
+	if (ranks_me == 0)
+		ranks_mpi_fails(1);
+	rc = nbmpi_barrier(c.nbar);
+	expect(rc == NBMPI_MPI_FAILED && nbmpi_comm_code(c.nbar) == MPI_BROKEN, "%d", rc);
+	nbmpi_comm_close(c.nbar);
+}
+
+static void the_mpi_may_fail_when_they_ask(void **state)
+{
+	(void)state;
+	judged(2, 1, 0, 0);
+	ranks_run(fails_when_it_asks);
 }
 
 /* --- the trial in the set-up --------------------------------------------------------------------
@@ -292,10 +438,14 @@ int main(void)
 		cmocka_unit_test(waits_for_late_ranks_drop_out),
 		cmocka_unit_test(more_are_not_needed),
 		cmocka_unit_test(slow_nics_are_given_up),
+		cmocka_unit_test(slow_nics_are_not_begun_with),
 		cmocka_unit_test(fast_nics_are_kept),
 		cmocka_unit_test(a_setting_overrules),
 		cmocka_unit_test(as_many_are_timed),
 		cmocka_unit_test(the_mpi_may_fail),
+		cmocka_unit_test(all_ranks_must_have_spent_enough),
+		cmocka_unit_test(a_set_up_waits_until_it_pays),
+		cmocka_unit_test(the_mpi_may_fail_when_they_ask),
 		cmocka_unit_test(a_nic_dies_in_the_set_up),
 	};
 
