@@ -2,7 +2,7 @@
 # libnbfw.a: the core (plans, engine). libnbnic.a: the NIC loop. Both freestanding. nbar-nicd: the
 # soft NIC around them.
 
-UNITS += fw nicd dpdk
+UNITS += fw nicd dpdk verbs
 # Only the compiler's own headers, the ABI, and the firmware's: whatever else is included fails.
 FW_SYSTEM_INCLUDE := -nostdinc -isystem $(shell $(CC) -print-file-name=include)
 CFLAGS_fw = -ffreestanding $(FW_SYSTEM_INCLUDE) -Ifirmware/include -Ifirmware/core -Ifirmware/nic
@@ -26,14 +26,13 @@ CFLAGS_nicd = -D_GNU_SOURCE -fPIC -fvisibility=hidden -DNBAR_VERSION_TEXT='"$(VE
 # The daemon alone. All other sources make libnbnicd.a, for tests that run the NICs in their own threads, and for
 # in-process NICs.
 NICD_MAIN_SRC := $(addprefix firmware/platform/daemon/,main.c options.c options_list.c privileges.c)
-# The wire "dpdk": an object that the daemon loads. It is built where libdpdk is; DPDK= leaves it out. DPDK's headers need
-# fewer warnings.
+# Wires with an SDK are objects that NICs load. They are built where libdpdk and libibverbs are; DPDK= and VERBS= leave them
+# out. DPDK's headers need fewer warnings.
 DPDK ?= $(shell pkg-config --exists libdpdk 2>/dev/null && echo yes)
 CFLAGS_dpdk = $(CFLAGS_nicd) $(subst -I/,-isystem /,$(DPDK_CFLAGS))
-# The wire "verbs" is built where libibverbs is; VERBS= leaves it out.
 VERBS ?= $(shell pkg-config --exists libibverbs 2>/dev/null && echo yes)
-CFLAGS_nicd += $(if $(VERBS),-DWIRES_VERBS)
-VERBS_SRC := $(wildcard firmware/wire/verbs/*.c)
+VERBS_LIBS = $(shell pkg-config --libs libibverbs 2>/dev/null)
+CFLAGS_verbs = $(CFLAGS_nicd)
 # Tags of frames are built where libsodium is; SODIUM= leaves them out.
 SODIUM ?= $(shell pkg-config --exists libsodium 2>/dev/null && echo yes)
 CFLAGS_nicd += $(if $(SODIUM),-DWIRES_SODIUM $(shell pkg-config --cflags libsodium))
@@ -44,32 +43,33 @@ ifeq ($(origin SDT),undefined)
 SDT := $(shell $(CC) $(SDT_CFLAGS) -include sys/sdt.h -fsyntax-only -x c /dev/null 2>/dev/null && echo yes)
 endif
 CFLAGS_nicd += $(if $(SDT),-DNBAR_SDT $(SDT_CFLAGS))
-NICD_LEFT_OUT := $(if $(VERBS),,$(VERBS_SRC))
-NICD_LIBS = $(if $(VERBS),$(shell pkg-config --libs libibverbs)) $(SODIUM_LIBS)
 NICD_MAIN_OBJ := $(NICD_MAIN_SRC:%.c=$(BUILD)/nicd/%.o)
-WIRE_DPDK_SO := libnbar-wire-dpdk.so.$(firstword $(subst ., ,$(VERSION)))
-WIRE_DPDK_OBJ := $(patsubst %.c,$(BUILD)/dpdk/%.o,$(wildcard firmware/wire/dpdk/*.c))
+wire_so = libnbar-wire-$(1).so.$(firstword $(subst ., ,$(VERSION)))
+wire_obj = $(patsubst %.c,$(BUILD)/$(1)/%.o,$(wildcard firmware/wire/$(1)/*.c))
+WIRE_SO := $(foreach w,$(if $(DPDK),dpdk) $(if $(VERBS),verbs),$(call wire_so,$(w)))
 # libnbar-hostnic.so: the same NIC in the process of its host.
 HOSTNIC_SO := libnbar-hostnic.so.$(firstword $(subst ., ,$(VERSION)))
 HOSTNIC_SRC := $(wildcard firmware/platform/inproc/*.c)
 HOSTNIC_OBJ := $(HOSTNIC_SRC:%.c=$(BUILD)/nicd/%.o)
-NICD_LIB_SRC := $(filter-out $(NICD_MAIN_SRC) $(NICD_LEFT_OUT),$(wildcard firmware/platform/daemon/*.c firmware/wire/*.c firmware/wire/verbs/*.c))
+# The log of an object that is loaded.
+WIRE_LOG_OBJ := $(BUILD)/nicd/firmware/wire/object.o
+NICD_LIB_SRC := $(filter-out $(NICD_MAIN_SRC) firmware/wire/object.c,$(wildcard firmware/platform/daemon/*.c firmware/wire/*.c))
 NICD_LIB_OBJ := $(NICD_LIB_SRC:%.c=$(BUILD)/nicd/%.o)
-NICD_OBJ := $(NICD_MAIN_OBJ) $(NICD_LIB_OBJ) $(WIRE_DPDK_OBJ)
+NICD_OBJ := $(NICD_MAIN_OBJ) $(NICD_LIB_OBJ) $(WIRE_LOG_OBJ) $(call wire_obj,dpdk) $(call wire_obj,verbs)
 $(BUILD)/libnbnicd.a: $(NICD_LIB_OBJ)
 $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/libnbnicd.a:
 	$(call say,AR,$@)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
-# Daemon and object share structures: the sum of the headers tells whether both are of one build.
+# Program and object share structures: the sum of the headers tells whether both are of one build.
 WIRE_BUILD_H := $(BUILD)/wire_build/wire_build.h
 WIRE_HEADER := $(sort $(wildcard firmware/include/*.h firmware/core/*.h firmware/nic/*.h firmware/wire/*.h))
 $(WIRE_BUILD_H): wire-build-always
 	$(Q)mkdir -p $(@D); { echo '#define WIRE_BUILD "$(VERSION)-'"$$(cat $(WIRE_HEADER) | cksum | tr ' ' -)"'"'; \
-	 echo '#define WIRE_DPDK_FILE "$(WIRE_DPDK_SO)"'; } >$@.new; \
+	 echo '#define WIRE_FILE(wire) "libnbar-wire-" wire ".so.$(firstword $(subst ., ,$(VERSION)))"'; } >$@.new; \
 	 if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
-$(BUILD)/nicd/firmware/wire/wires.o $(BUILD)/dpdk/firmware/wire/dpdk/dpdk.o: $(WIRE_BUILD_H)
+$(BUILD)/nicd/firmware/wire/wires.o $(BUILD)/dpdk/firmware/wire/dpdk/dpdk.o $(BUILD)/verbs/firmware/wire/verbs/object.o: $(WIRE_BUILD_H)
 CFLAGS_nicd += -I$(dir $(WIRE_BUILD_H))
 .PHONY: wire-build-always
 
@@ -85,20 +85,25 @@ $(NICD_OBJ) $(HOSTNIC_OBJ): $(NICD_PARTS)
 $(BUILD)/nbar-nicd: private RPATH := $$ORIGIN:$$ORIGIN/../lib
 $(BUILD)/nbar-nicd: $(NICD_MAIN_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) $^ -o $@ $(NICD_LIBS) -lpthread
-	$(Q)$(if $(DPDK),:,rm -f $(BUILD)/$(WIRE_DPDK_SO))
+	$(Q)$(CC) $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) $^ -o $@ $(SODIUM_LIBS) -lpthread
+	$(Q)rm -f $(filter-out $(WIRE_SO:%=$(BUILD)/%),$(wildcard $(BUILD)/libnbar-wire-*.so.*))
 
 # Never unloaded: its thread may still be in it.
 $(BUILD)/$(HOSTNIC_SO): $(HOSTNIC_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) -Wl,-soname,$(HOSTNIC_SO) -Wl,-z,nodelete $^ -o $@ \
-		$(NICD_LIBS) -lpthread
+		$(SODIUM_LIBS) -lpthread
 
-$(BUILD)/$(WIRE_DPDK_SO): $(WIRE_DPDK_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
-	$(call say,LD,$@)
-	$(Q)$(CC) -shared $(ALL_LDFLAGS) $(if $(FW_LTO),-O2 $(FW_LTO)) -Wl,-soname,$(WIRE_DPDK_SO) $^ -o $@ $(DPDK_LIBS)
+$(BUILD)/$(call wire_so,dpdk): WIRE_LIBS = $(DPDK_LIBS)
+$(BUILD)/$(call wire_so,verbs): WIRE_LIBS = $(VERBS_LIBS)
+define wire_rules
+$(BUILD)/$(call wire_so,$(1)): $(call wire_obj,$(1)) $(WIRE_LOG_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) -shared $$(ALL_LDFLAGS) $$(if $$(FW_LTO),-O2 $$(FW_LTO)) -Wl,-soname,$$(@F) $$^ -o $$@ $$(WIRE_LIBS)
+endef
+$(foreach w,dpdk verbs,$(eval $(call wire_rules,$(w))))
 
-NICD_BIN := $(addprefix $(BUILD)/,nbar-nicd $(HOSTNIC_SO) $(if $(DPDK),$(WIRE_DPDK_SO)))
+NICD_BIN := $(addprefix $(BUILD)/,nbar-nicd $(HOSTNIC_SO) $(WIRE_SO))
 ALL += $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(NICD_BIN) nicd-left-out
 OBJS += $(FW_OBJ) $(NICD_OBJ) $(HOSTNIC_OBJ)
 

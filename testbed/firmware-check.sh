@@ -202,7 +202,7 @@ circles firmware/core fw
 circles firmware/nic fw
 circles firmware/wire nicd
 circles firmware/wire/dpdk dpdk
-circles firmware/wire/verbs nicd
+circles firmware/wire/verbs verbs
 circles firmware/platform/daemon nicd
 circles firmware/platform/inproc nicd
 circles hostlib/src lib

@@ -51,8 +51,9 @@ one_symbol() { # LIBRARY SYMBOL
 	[ "$(cat "$work/symbols")" = "$2" ]
 }
 
-only_object_needs_dpdk() {
-	! readelf -d "$prefix/bin/nbar-nicd" | grep librte && readelf -d "$libdir/libnbar-wire-dpdk.so.0" | grep librte_eal
+only_object_needs() { # WIRE LIBRARY
+	! readelf -d "$prefix/bin/nbar-nicd" "$libdir"/libnbar-hostnic.so.* | grep "$2" &&
+		readelf -d "$libdir/libnbar-wire-$1.so.0" | grep "$2"
 }
 
 alone=host:wire=udp,bind=127.0.0.1:0
@@ -95,12 +96,14 @@ ok "the module of Python loads the installed library" env NBAR_LIBRARY="$libdir/
 	PYTHONPATH="$(dirname "$(find "$root" -name nbar.py)")" python3 -c 'import nbar; nbar.open("'$alone'").close()'
 BUILD=$prefix/bin
 ok "the installed report finds its module" "$BUILD/nbar" report --list
-if has_wire dpdk; then
-	ok "the object of the wire dpdk exports one name" one_symbol libnbar-wire-dpdk nbar_wire
-	ok "the daemon is not linked with DPDK, the object is" only_object_needs_dpdk
-else
-	skip "the wire dpdk" "this build has no wire dpdk: apt-get install libdpdk-dev"
-fi
+for sdk in dpdk=librte_eal verbs=libibverbs; do
+	if has_wire ${sdk%=*}; then
+		ok "the object of the wire ${sdk%=*} exports one name" one_symbol libnbar-wire-${sdk%=*} nbar_wire
+		ok "no other program is linked with ${sdk#*=}" only_object_needs ${sdk%=*} ${sdk#*=}
+	else
+		skip "the wire ${sdk%=*}" "this build has no wire ${sdk%=*}: make deps"
+	fi
+done
 ok "the installed daemon starts" daemon "$work/run" --nics 3
 ok "three processes of the example meet" run_example meet "$work"/run/n{0,1,2}.sock
 ok "the installed tool shows the NICs" "$prefix/bin/nbar" stat "$work/run/n0.sock"

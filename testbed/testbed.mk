@@ -15,7 +15,7 @@ unit_obj = $(filter %/$(1).o,$(UNIT_OBJ))
 $(UNIT_BIN): $(BUILD)/%: $$(call unit_obj,$$*) $(BUILD)/libinproc.a $(BUILD)/libnbnicd.a \
              $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a $(BUILD)/libnbar.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %libglue.a,$^) $(filter %.a,$^) $(filter %libnbfw.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
+	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %libglue.a %libverbs.a,$^) $(filter %.a,$^) $(filter %libnbfw.a,$^) -o $@ -lcmocka -ljansson -lm -lpthread
 
 $(BUILD)/test_hostnic $(BUILD)/test_hostnic_owner $(BUILD)/test_hostnic_share $(BUILD)/test_hostlib_reach: | $(BUILD)/$(HOSTNIC_SO)
 

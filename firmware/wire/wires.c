@@ -2,7 +2,7 @@
 /*
  * wires.c - the registry of wires: a wire is one file or folder, and one row here.
  *
- * Called when options are read and when a NIC is opened. A wire of daemons may be a shared object,
+ * Called when options are read and when a NIC is opened. A wire with an SDK is a shared object,
  * which is loaded when the wires are listed or a NIC names the wire.
  */
 #include <dlfcn.h>
@@ -14,13 +14,7 @@
 #include "wire_build.h"
 #include "wires.h"
 
-#ifdef WIRES_VERBS
-#define IF_VERBS(ops) ops
-#else
-#define IF_VERBS(ops) NULL
-#endif
-
-extern const struct wire_ops wire_ring_ops, wire_udp_ops, wire_verbs_ops, wire_shm_ops;
+extern const struct wire_ops wire_ring_ops, wire_udp_ops, wire_shm_ops;
 
 /* An in-process NIC without wire= takes the last row that fits. */
 static struct wire wires[] = {
@@ -51,7 +45,7 @@ static struct wire wires[] = {
 		.reach = WIRE_REACH_NETWORK,
 		.platforms = WIRE_IN_DAEMON,
 		.sdk = "libdpdk-dev",
-		.file = WIRE_DPDK_FILE,
+		.file = WIRE_FILE("dpdk"),
 		.package = "nbar-nicd-dpdk",
 		.tags = true,
 		.help = "Ethernet, by any ethdev of DPDK that the EAL arguments name",
@@ -77,7 +71,9 @@ static struct wire wires[] = {
 		.kind = 4,
 		.reach = WIRE_REACH_NETWORK,
 		.platforms = WIRE_IN_DAEMON | WIRE_IN_PROCESS,
-		.sdk = "libibverbs",
+		.sdk = "libibverbs-dev",
+		.file = WIRE_FILE("verbs"),
+		.package = "nbar-nicd-verbs",
 		.help = "InfiniBand and RoCE",
 		.key = {
 			{ "mode", "ud, write, write-rc or write-uc (ud)" },
@@ -88,7 +84,6 @@ static struct wire wires[] = {
 			{ "mtu", "BYTES, a path MTU below the port's" },
 			{ "inline", "yes, or no: for devices without inline sends (yes)" },
 		},
-		.ops = IF_VERBS(&wire_verbs_ops),
 	},
 };
 #define NWIRE (sizeof(wires) / sizeof(wires[0]))
@@ -110,6 +105,7 @@ static const char *load(struct wire *row)
 			 found.dli_fname ? found.dli_fname : row->file);
 		return why;
 	}
+	*o->log = log_error;
 	row->object = o;
 	row->ops = o->ops;
 	return NULL;
@@ -160,12 +156,10 @@ int wires_find(const char *what, const char *name, unsigned platform, const stru
 	     w = wires_next(w, platform))
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
 					 used ? ", " : "", w->name);
-	if (found && !(found->platforms & platform))
+	if (found)
 		snprintf(hint, sizeof(hint), "; %s is for NICs of %s", name,
 			 platform == WIRE_IN_PROCESS ? "a daemon, nbar-nicd"
 						     : "a program, named host:...");
-	else if (found)
-		snprintf(hint, sizeof(hint), "; nbar was built without %s", found->sdk);
 	log_error("%s wire=%s: there is no such wire here, but: %s%s", what, name, names, hint);
 	return -EINVAL;
 }

@@ -30,16 +30,17 @@ struct wire {
 	const char *name;
 	uint16_t kind; /* endpoint addresses contain it: never reuse a number */
 	enum wire_reach reach;
-	unsigned platforms;  /* WIRE_IN_* */
-	bool tags;           /* the wire leads to other machines: frames may have tags */
-	bool of_user;        /* its files belong to --user: opened with the rights of that user */
-	const char *sdk;     /* library that the wire needs; named in the error if it is missing */
+	unsigned platforms; /* WIRE_IN_* */
+	bool tags;          /* the wire leads to other machines: frames may have tags */
+	bool of_user;       /* its files belong to --user: opened with the rights of that user */
+	const char
+		*sdk; /* library that the wire needs; named in the error if the file is missing */
 	const char *file;    /* shared object that has the wire; NULL: the wire is in the program */
 	const char *package; /* Debian package of the file */
 	const char *help;    /* one line */
 	struct wire_key key[WIRE_KEYS_MAX];
 	const struct wire_object *object; /* of the file; NULL: not loaded */
-	const struct wire_ops *ops;       /* NULL: not in this build, or not loaded */
+	const struct wire_ops *ops;       /* NULL: not loaded */
 };
 
 /* Returns the row after `row` (NULL: the first row) whose wire is here and fits this platform;

@@ -18,7 +18,7 @@ OBJS += $(FAIR_OBJ)
 BENCH_LOOP_OBJ := $(addprefix $(BUILD)/test/testbed/,bench/loop.o bench/loop_nics.o e2e/raw.o)
 $(BUILD)/bench-loop: $(BENCH_LOOP_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(NICD_LIBS) -lpthread
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(SODIUM_LIBS) -lpthread
 OBJS += $(BENCH_LOOP_OBJ)
 
 bench-loop: $(BUILD)/bench-loop ## ns a token in the whole pass of a NIC, by parts

@@ -184,7 +184,7 @@ ok "bench: JSON" json
 ok "bench: over udp, and over shm" udp
 ok "bench: in-process NICs, with and without a daemon beside them" in_process
 ok "bench: an RDMA device that does not exist" \
-	wants 1 'device=none: there is no such RDMA device\|no such wire here' \
+	wants 1 'device=none: there is no such RDMA device\|package nbar-nicd-verbs' \
 	"$nbar" bench $run --where host-verbs --host-keys device=none
 ok "bench: a wire that does not exist" wants 1 "no such wire here, but: $("$BUILD/nbar-nicd" --list-wires | awk "NR == 1 { print \$1 }")" \
 	"$nbar" bench $run --nodes 2 --wire nowhere

@@ -108,28 +108,29 @@ dpdk() {
 	ok "dpdk: a processor for the EAL" refuses 2 'chosen by --cpu' wire=dpdk,port=0 -- -l 0
 }
 
-lists() { # WIRE...: the daemon has these wires, and no dpdk
-	local wire
-	for wire; do
-		has_wire "$wire" || return 1
-	done
-	! has_wire dpdk
+lists() { # WIRE...: the daemon has these wires alone
+	[ "$("$BUILD/nbar-nicd" --list-wires | awk '/^[a-z]/ { print $1 }' | sort | xargs)" = "$*" ]
 }
 
 # A daemon that is alone in its folder.
 no_object() {
-	local built=$BUILD BUILD=$work/bin
-	if ldconfig -p 2>/dev/null | grep -q libnbar-wire-dpdk; then
-		skip "no object of dpdk" "the object is installed on this machine"
+	local built=$BUILD BUILD=$work/bin host
+	if ldconfig -p 2>/dev/null | grep -q libnbar-wire-; then
+		skip "no object of a wire" "an object is installed on this machine"
 		return
 	fi
-	mkdir "$BUILD" && cp "$built/nbar-nicd" "$BUILD"
-	ok "no object of dpdk: the daemon lists the other wires" lists ring udp shm
+	mkdir "$BUILD" && cp "$built"/{nbar-nicd,oracle,libnbar-hostnic.so.0} "$BUILD"
+	ok "no object: the daemon lists the other wires" lists ring shm udp
 	ok "no object of dpdk: wire=dpdk is refused" refuses 2 \
 		'libnbar-wire-dpdk.so.0: cannot open .* install the Debian package nbar-nicd-dpdk, or install libdpdk-dev' wire=dpdk,port=0
-	ok "no object of dpdk: EAL arguments are refused" refuses 2 'for DPDK, and no NIC here uses it' wire=ring -- --no-pci
-	ok "no object of dpdk: NICs on the wire ring start" daemon "$work/no-object" --nics 2
-	ok "no object of dpdk: 1,000 barriers of 2" "$oracle" -i 1000 "$work"/no-object/n{0,1}.sock
+	ok "no object of verbs: wire=verbs is refused" refuses 2 \
+		'libnbar-wire-verbs.so.0: cannot open .* install the Debian package nbar-nicd-verbs, or install libibverbs-dev' wire=verbs
+	host=host:wire=verbs
+	ok "no object of verbs: an in-process NIC is refused" wants 1 'libnbar-wire-verbs.so.0: cannot open .* package nbar-nicd-verbs' \
+		env NBAR_HOSTNIC="$BUILD/libnbar-hostnic.so.0" "$BUILD/oracle" -i 1 $host
+	ok "no object: EAL arguments are refused" refuses 2 'for DPDK, and no NIC here uses it' wire=ring -- --no-pci
+	ok "no object: NICs on the wire ring start" daemon "$work/no-object" --nics 2
+	ok "no object: 1,000 barriers of 2" "$oracle" -i 1000 "$work"/no-object/n{0,1}.sock
 	cp "$built/libnbar-hostnic.so.0" "$BUILD/libnbar-wire-dpdk.so.0"
 	ok "another file in its place: wire=dpdk is refused" refuses 2 'libnbar-wire-dpdk.so.0: undefined symbol' wire=dpdk,port=0
 }
@@ -138,6 +139,7 @@ no_object() {
 verbs() {
 	if has_wire verbs; then
 		ok "verbs: a mode that does not exist" refuses 2 'mode=fast: it is ud, write' wire=verbs,mode=fast
+		ok "verbs: EAL arguments are refused" refuses 2 'for DPDK, and no NIC here uses it' wire=verbs -- --no-pci
 	else
 		skip "verbs: a mode that does not exist" "this build has no wire verbs"
 	fi

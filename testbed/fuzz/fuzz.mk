@@ -21,6 +21,6 @@ RUNS ?= 20000
 fuzz: ## fuzzes frames, pages, requests, plans, profiles and configuration files: T=60 seconds each
 	$(Q)testbed/deps.sh clang libclang-rt-dev
 	+$(Q)$(MAKE) --no-print-directory BUILD=$(FUZZ_BUILD) CC="$(FUZZ_CC)" SAN=fuzzer-no-link,address,undefined \
-		VERBS= $(FUZZ_NAME:%=$(FUZZ_BUILD)/%)
+		$(FUZZ_NAME:%=$(FUZZ_BUILD)/%)
 	$(Q)T=$(T) RUNS=$(RUNS) BUILD=$(FUZZ_BUILD) TEST_TIMEOUT=360000 testbed/run testbed/fuzz/run
 .PHONY: fuzz

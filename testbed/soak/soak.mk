@@ -13,7 +13,7 @@ CAMPAIGN_OBJ := $(BUILD)/test/testbed/soak/campaign.o
 $(BUILD)/campaign: $(CAMPAIGN_OBJ) $(filter-out %/loop.o,$(BENCH_LOOP_OBJ)) \
                    $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(NICD_LIBS) -lpthread
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(SODIUM_LIBS) -lpthread
 TESTS += $(BUILD)/campaign
 TEST_LIST += $(BUILD)/campaign
 OBJS += $(CAMPAIGN_OBJ)

@@ -22,7 +22,13 @@ OBJS += $(BUILD)/test/testbed/guests/add.o
 
 # The unit tests of the wire, which need no device.
 $(BUILD)/test/testbed/unit/wire/test_wire_verbs%: CFLAGS_test += $(if $(VERBS),-DWIRES_VERBS)
-$(BUILD)/test_wire_verbs $(BUILD)/test_wire_verbs_events $(BUILD)/test_spec: ALL_LDFLAGS += -Wl,--no-as-needed $(NICD_LIBS)
+$(BUILD)/libverbs.a: $(call wire_obj,verbs)
+	$(call say,AR,$@)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+VERBS_TESTS := $(filter $(BUILD)/test_wire_verbs%,$(UNIT_BIN))
+$(VERBS_TESTS): $(if $(VERBS),$(BUILD)/libverbs.a)
+$(VERBS_TESTS): ALL_LDFLAGS += -Wl,--no-as-needed $(if $(VERBS),$(VERBS_LIBS))
 
 check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: takes minutes
 	$(Q)testbed/deps.sh $(VERBS_DEPS)

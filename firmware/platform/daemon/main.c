@@ -30,7 +30,6 @@
 static int object_start(const struct options *o, const struct wire_object **out)
 {
 	struct wire_start s = {
-		.log = log_error,
 		.cpu = o->set.cpu,
 		.huge = o->set.huge,
 		.argc = o->eal_argc,
@@ -39,7 +38,7 @@ static int object_start(const struct options *o, const struct wire_object **out)
 
 	*out = NULL;
 	for (uint32_t i = 0; i < o->nnic; i++) {
-		if (!o->nic[i].wire->object)
+		if (!o->nic[i].wire->object || !o->nic[i].wire->object->start)
 			continue;
 		*out = o->nic[i].wire->object;
 		s.nnic++;

@@ -148,7 +148,7 @@ static int finish(struct options *o)
 	if (o->nnic == 0)
 		return usage("no NIC to run; name some with --nic name=n0, or --nics 4");
 	for (uint32_t i = 0; i < o->nnic; i++) {
-		takes_arguments |= o->nic[i].wire->object != NULL;
+		takes_arguments |= o->nic[i].wire->object && o->nic[i].wire->object->start;
 		if (wires_auth_check(o->nic[i].wire, o->nic[i].name, &o->auth) < 0)
 			return -EINVAL;
 	}

@@ -345,6 +345,7 @@ __attribute__((visibility("default"))) const struct wire_object nbar_wire = {
 	.build = WIRE_BUILD,
 	.nic_size = sizeof(struct nbnic),
 	.ops = &dpdk_ops,
+	.log = &wire_object_log,
 	.start = eal_start,
 	.end = eal_end,
 };

@@ -6,7 +6,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,19 +19,6 @@
 /* Memory for DPDK, and for each NIC. Without hugepages, unused memory is not resident. */
 #define MEMORY_MB 32u
 #define NIC_MB 24u
-
-static void (*log_to)(const char *format, ...);
-
-void log_error(const char *format, ...)
-{
-	char text[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	log_to("%s", text);
-}
 
 /* Megabytes of free hugepages of all sizes. */
 static uint64_t huge_free_mb(void)
@@ -92,7 +78,6 @@ int eal_start(const struct wire_start *s)
 	const unsigned need_mb = MEMORY_MB + s->nnic * NIC_MB;
 	int argc = 0;
 
-	log_to = s->log;
 	if (user_gave(s, cores)) {
 		log_error(
 			"EAL arguments: the polled processor is chosen by --cpu, not by -l, -c or "

@@ -270,4 +270,6 @@ static inline struct verbs_addr verbs_addr_of(const struct nbnic_addr *a)
 	return v;
 }
 
+extern const struct wire_ops wire_verbs_ops;
+
 #endif

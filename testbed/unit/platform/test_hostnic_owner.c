@@ -267,7 +267,7 @@ static void refuses(void)
 	}
 	want(nbar_open("host:wire=verbs,mode=fast", &port) < 0 &&
 		     (strstr(nbar_error(), "mode=fast: it is ud, write") ||
-		      strstr(nbar_error(), "no such wire here")),
+		      strstr(nbar_error(), "package nbar-nicd-verbs")),
 	     "%s", nbar_error());
 	want_error(nbar_attach(ANY, &share, &port), -ENOENT, "only the process that has opened");
 	setenv("NBAR_HOSTNIC", "/none/such.so", 1);
