@@ -7,53 +7,49 @@
 /* The last op that this NIC knows. */
 #define OP_LAST (NBNIC_LATENCY ? NBAR_OP_GROUP_LATENCY : NBAR_OP_GROUP_REACH)
 
-/* True if the body of this op may have this length. */
-static bool body_fits(enum nbar_op op, size_t length)
-{
-	switch (op) {
-	case NBAR_OP_PORT_OPEN:
-		return length == sizeof(struct nbar_req_port_open);
-	case NBAR_OP_GROUP_OPEN:
-		return length >= sizeof(struct nbar_req_group_open);
-	case NBAR_OP_GROUP_CONNECT:
-		return length >= sizeof(struct nbar_req_group_connect);
-	case NBAR_OP_GROUP_CLOSE:
-		return length == sizeof(struct nbar_req_group_close);
-	case NBAR_OP_NIC_STAT:
-		return length == 0;
-	case NBAR_OP_GROUP_STAT:
-		return length == sizeof(struct nbar_req_group_stat);
-	case NBAR_OP_PORT_ATTACH:
-		return length == sizeof(struct nbar_req_port_attach);
-	case NBAR_OP_GROUP_ATTACH:
-		return length == sizeof(struct nbar_req_group_attach);
-	case NBAR_OP_GROUP_EVENTS:
-		return length == sizeof(struct nbar_req_group_events);
-	case NBAR_OP_GROUP_ABORT:
-		break;
-	case NBAR_OP_GROUP_REACH:
-		return length == sizeof(struct nbar_req_group_reach);
-	case NBAR_OP_NIC_LATENCY:
-		return NBNIC_LATENCY && length == 0;
-	case NBAR_OP_GROUP_LATENCY:
-		return NBNIC_LATENCY && length == sizeof(struct nbar_req_group_latency);
-	case NBAR_OP_KICK:
-		return false;
-	}
-	return length == sizeof(struct nbar_req_group_abort);
-}
+/* Who may ask for an op. */
+enum op_for { FOR_ALL, FOR_PORT, FOR_ATTACHED /* or for the port */ };
+
+/* NULL, 0: an op that no client may ask for. */
+static const struct op {
+	int (*run)(struct nbnic_request *r);
+	enum op_for whom;
+	uint32_t length; /* of the body */
+	bool longer;     /* the body may be longer */
+} ops[] = {
+	[NBAR_OP_PORT_OPEN] = { nbnic_request_port_open, FOR_ALL, sizeof(struct nbar_req_port_open),
+				false },
+	[NBAR_OP_GROUP_OPEN] = { nbnic_request_group_open, FOR_PORT,
+				 sizeof(struct nbar_req_group_open), true },
+	[NBAR_OP_GROUP_CONNECT] = { nbnic_request_group_connect, FOR_PORT,
+				    sizeof(struct nbar_req_group_connect), true },
+	[NBAR_OP_GROUP_CLOSE] = { nbnic_request_group_close, FOR_ATTACHED,
+				  sizeof(struct nbar_req_group_close), false },
+	[NBAR_OP_NIC_STAT] = { nbnic_request_nic_stat, FOR_ALL, 0, false },
+	[NBAR_OP_GROUP_STAT] = { nbnic_request_group_stat, FOR_ALL,
+				 sizeof(struct nbar_req_group_stat), false },
+	[NBAR_OP_PORT_ATTACH] = { nbnic_request_port_attach, FOR_ALL,
+				  sizeof(struct nbar_req_port_attach), false },
+	[NBAR_OP_GROUP_ATTACH] = { nbnic_request_group_attach, FOR_ALL,
+				   sizeof(struct nbar_req_group_attach), false },
+	[NBAR_OP_GROUP_EVENTS] = { nbnic_request_group_events, FOR_PORT,
+				   sizeof(struct nbar_req_group_events), false },
+	[NBAR_OP_GROUP_ABORT] = { nbnic_request_group_abort, FOR_ATTACHED,
+				  sizeof(struct nbar_req_group_abort), false },
+	[NBAR_OP_GROUP_REACH] = { nbnic_request_group_reach, FOR_ATTACHED,
+				  sizeof(struct nbar_req_group_reach), false },
+	[NBAR_OP_NIC_LATENCY] = { NBNIC_LATENCY ? nbnic_request_nic_latency : NULL, FOR_ALL, 0,
+				  false },
+	[NBAR_OP_GROUP_LATENCY] = { NBNIC_LATENCY ? nbnic_request_group_latency : NULL, FOR_ALL,
+				    sizeof(struct nbar_req_group_latency), false },
+};
 
 /* 0 if the client has the port that the op needs; otherwise the refusal. */
-static int check_port(struct nbnic_request *r, enum nbar_op op)
+static int check_port(struct nbnic_request *r, const struct op *op)
 {
 	const struct nbnic_client *c = r->client;
-	bool needs_port = op == NBAR_OP_GROUP_OPEN || op == NBAR_OP_GROUP_CONNECT ||
-			  op == NBAR_OP_GROUP_CLOSE || op == NBAR_OP_GROUP_EVENTS ||
-			  op == NBAR_OP_GROUP_ABORT || op == NBAR_OP_GROUP_REACH;
 
-	if (!needs_port || c->port ||
-	    (c->owner &&
-	     (op == NBAR_OP_GROUP_CLOSE || op == NBAR_OP_GROUP_ABORT || op == NBAR_OP_GROUP_REACH)))
+	if (op->whom == FOR_ALL || c->port || (c->owner && op->whom == FOR_ATTACHED))
 		return 0;
 	if (c->owner)
 		return nbnic_request_fail(r, -NBAR_EPERM,
@@ -66,49 +62,18 @@ static int check_port(struct nbnic_request *r, enum nbar_op op)
 				  r->device->name);
 }
 
-static int dispatch(struct nbnic_request *r, enum nbar_op op)
+static int dispatch(struct nbnic_request *r, uint32_t number)
 {
+	const struct op *op = &ops[number];
 	int rc;
 
-	if (!body_fits(op, r->length))
+	if (!op->run || r->length < op->length || (r->length > op->length && !op->longer))
 		return nbnic_request_fail(r, -NBAR_EBADMSG,
 					  "op %u with a body of %u bytes: that is not its "
 					  "length; is the client of another version?",
-					  op, r->length);
+					  number, r->length);
 	rc = check_port(r, op);
-	if (rc)
-		return rc;
-	switch (op) {
-	case NBAR_OP_PORT_OPEN:
-		return nbnic_request_port_open(r);
-	case NBAR_OP_GROUP_OPEN:
-		return nbnic_request_group_open(r);
-	case NBAR_OP_GROUP_CONNECT:
-		return nbnic_request_group_connect(r);
-	case NBAR_OP_GROUP_CLOSE:
-		return r->client->owner ? nbnic_request_group_detach(r)
-					: nbnic_request_group_close(r);
-	case NBAR_OP_NIC_STAT:
-		return nbnic_request_nic_stat(r);
-	case NBAR_OP_GROUP_STAT:
-		return nbnic_request_group_stat(r);
-	case NBAR_OP_PORT_ATTACH:
-		return nbnic_request_port_attach(r);
-	case NBAR_OP_GROUP_ATTACH:
-		return nbnic_request_group_attach(r);
-	case NBAR_OP_GROUP_EVENTS:
-		return nbnic_request_group_events(r);
-	case NBAR_OP_GROUP_ABORT:
-	case NBAR_OP_KICK: /* refused before */
-		break;
-	case NBAR_OP_GROUP_REACH:
-		return nbnic_request_group_reach(r);
-	case NBAR_OP_NIC_LATENCY:
-		return NBNIC_LATENCY ? nbnic_request_nic_latency(r) : 0;
-	case NBAR_OP_GROUP_LATENCY:
-		return NBNIC_LATENCY ? nbnic_request_group_latency(r) : 0;
-	}
-	return nbnic_request_group_abort(r);
+	return rc ? rc : op->run(r);
 }
 
 static int check_head(struct nbnic_request *r, const struct nbar_request *q, size_t length,

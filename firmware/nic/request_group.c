@@ -349,6 +349,8 @@ int nbnic_request_group_close(struct nbnic_request *r)
 	struct nbnic_client *c = r->client;
 	struct close_call call = { .device = r->device, .port = c->port, .cell = req->cell };
 
+	if (c->owner)
+		return nbnic_request_group_detach(r);
 	nbnic_request_call(r->device, run_group_close, &call);
 	if (call.bytes == 0)
 		return nbnic_request_fail(r, -NBAR_ENOENT,
