@@ -126,7 +126,7 @@ mutations_apply() {
 		sed "$expression" "$path" | cmp -s - "$path" || continue
 		echo "mutation $name changes nothing in $file"
 		stale=1
-	done < <(cat testbed/mutate/mutations.list testbed/mutate/threads.list)
+	done < <(sed 's/ [^ ]*//' testbed/mutate/bugs.list; cat testbed/mutate/threads.list)
 	return $stale
 }
 

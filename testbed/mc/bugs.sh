@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Shows that the model checkers of engine and NIC loop find bugs. For each bug in bugs.list of this folder, the script
-# links the checkers with one patched object of the firmware, and expects a bad run. Speaks TAP; run by make check.
-# Arguments: names of bugs (default: all). -v prints each bad run; --dot prints it as a graph.
+# Shows that the model checkers of engine and NIC loop find bugs. For each bug in mutate/bugs.list with a configuration
+# of the checkers, the script links them with one patched object of the firmware, and expects a bad run. Speaks TAP; run
+# by make check. Arguments: names of bugs (default: all). -v prints each bad run; --dot prints it as a graph.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top" || exit 1
@@ -23,13 +23,12 @@ objects() { # NAME...
 group_obj=$(objects group group_world group_events group_probe group_same chart search states)
 nics_obj=$(objects nics nics_world nics_events nics_save chart search states)
 
-bugs=$(grep '^[a-z]' testbed/mc/bugs.list)
-[ $# = 0 ] || bugs=$(for name in "$@"; do grep "^$name " testbed/mc/bugs.list; done)
+bugs=$(grep '^[a-z][^ ]* [^-]' testbed/mutate/bugs.list)
+[ $# = 0 ] || bugs=$(for name in "$@"; do grep "^$name " <<<"$bugs"; done)
 echo "1..$(echo "$bugs" | wc -l)"
 n=0 bad=0
 while read -r name config file expression; do
 	n=$((n + 1))
-	[ -n "$file" ] || read -r _ file expression <<<"$(grep "^$name " testbed/mutate/mutations.list)"
 	folder=firmware/core
 	sources=$group_obj
 	[ -e "$folder/$file" ] || { folder=firmware/nic && sources=$nics_obj; }
