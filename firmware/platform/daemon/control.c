@@ -296,8 +296,11 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 		rc = k->in_process ? 0 : control_listen(&k->nic[i], config);
 		if (k->in_process)
 			control_listen_private(&k->nic[i]);
-		if (rc == 0 && d->nic[i]->device.wire->ops->serve)
-			rc = control_watch(k, d->nic[i]->device.wire->fd, &k->nic[i].from_wire);
+		if (rc < 0 || !d->nic[i]->device.wire->ops->serve)
+			continue;
+		rc = control_watch(k, d->nic[i]->device.wire->fd, &k->nic[i].from_wire);
+		if (rc < 0)
+			log_error("wire of %s: %s", d->nic[i]->device.name, strerror(-rc));
 	}
 	/* Without it, the control thread closes such sockets itself. */
 	if (rc == 0 && !k->in_process)

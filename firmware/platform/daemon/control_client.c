@@ -125,11 +125,12 @@ static int request(struct control_client *c, struct control_room *room, size_t n
 		room->out.head.op = room->in.head.op;
 		return -1;
 	}
-	for (int i = 0; i <= FREE_TRIES; i++) {
+	for (int i = 0;; i++) {
 		nic->waker = c->user ? &c->user->waker : NULL;
 		nic->fds_left = c->user ? control_user_fds_left(c->user) : UINT32_MAX;
 		nbnic_client_request(&c->client, room->in.byte, n, truncated, room->out.byte);
-		if (room->out.head.status != -NBAR_EMFILE || !free_descriptors(c))
+		if (room->out.head.status != -NBAR_EMFILE || i == FREE_TRIES ||
+		    !free_descriptors(c))
 			break;
 	}
 	count_fds(c);

@@ -49,8 +49,9 @@ int control_listen(struct control_nic *at, const struct control_config *config)
 		return rc;
 	/* Nobody can connect before listen(), so the permissions are right from the start. */
 	if ((config->group == (gid_t)-1 || chown(at->socket.path, (uid_t)-1, config->group) == 0) &&
-	    chmod(at->socket.path, config->mode) == 0 && daemon_listen(at->fd) == 0)
-		return control_watch(at->control, at->fd, at);
+	    chmod(at->socket.path, config->mode) == 0 && daemon_listen(at->fd) == 0 &&
+	    control_watch(at->control, at->fd, at) == 0)
+		return 0;
 	rc = -errno;
 	log_error("control socket %s: %s", at->socket.path, strerror(errno));
 	return rc;

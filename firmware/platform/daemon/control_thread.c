@@ -52,10 +52,8 @@ static void close_dropped(struct control_user *u)
 
 static void user_free(struct control_user *u)
 {
-	if (u->waker.fd >= 0)
-		close(u->waker.fd);
-	if (u->epoll >= 0)
-		close(u->epoll);
+	close(u->waker.fd);
+	close(u->epoll);
 	free(u);
 }
 
@@ -137,8 +135,7 @@ struct control_user *control_user_new(struct control *k, uint32_t uid)
 	u->nfd = 2;
 	u->waker.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	u->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (u->epoll < 0 || u->waker.fd < 0 || control_watch_in(u->epoll, u->waker.fd, u) < 0 ||
-	    thread_start(u) < 0) {
+	if (control_watch_in(u->epoll, u->waker.fd, u) < 0 || thread_start(u) < 0) {
 		user_free(u);
 		return NULL;
 	}
@@ -171,8 +168,7 @@ bool control_users_end(struct control *k)
 
 	control_turn_take(k);
 	k->over = true;
-	for (struct control_user *u = k->user; u; u = u->next)
-		control_user_wake(u);
+	/* All others have been woken: their last client has ended. */
 	if (k->nobody)
 		control_user_wake(k->nobody);
 	control_turn_give(k);
