@@ -47,10 +47,10 @@ say       = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(2)')
 .SECONDEXPANSION:
 .DELETE_ON_ERROR:
 
-# Each folder appends: ALL (things to build), OBJS (for dependencies), INSTALL (targets), CLEAN.
+# Each folder appends: ALL (things to build), OBJS (for dependencies), INSTALLS (targets), CLEAN.
 ALL :=
 OBJS :=
-INSTALL :=
+INSTALLS :=
 
 include firmware/firmware.mk
 include hostlib/hostlib.mk
@@ -93,7 +93,12 @@ check-nodeps: all $(TESTS)
 bench: all ## latency of barriers, NIC-based against host-based, sizes 2 to 32, five repetitions
 	$(Q)$(BUILD)/nbar bench --nodes 2,4,8,16,32 --where nic,host --alg pairwise,dissemination:1,dissemination:3 --wire ring -i 10000 -x 1000 --launches 5
 
-install: $(INSTALL) ## install into $(DESTDIR)$(prefix)
+install: $(INSTALLS) ## install into $(DESTDIR)$(prefix)
+
+DIST := $(BUILD)/nbar-$(VERSION).tar.gz
+dist: ## the sources as $(BUILD)/nbar-VERSION.tar.gz
+	$(Q)mkdir -p $(BUILD)
+	$(Q)testbed/files | tar -czf $(DIST) --owner=0 --group=0 --transform='s,^,nbar-$(VERSION)/,' -T -
 
 format: ## clang-format all sources
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
@@ -119,4 +124,4 @@ clean: ## remove what was built
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: all deps demo check check-nodeps bench install format tags hooks clean help
+.PHONY: all deps demo check check-nodeps bench install dist format tags hooks clean help

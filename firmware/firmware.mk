@@ -115,7 +115,7 @@ nicd-left-out:
 .PHONY: nicd-left-out
 
 SYSTEMD_DIR := firmware/platform/daemon/systemd
-INSTALL += install-nicd
+INSTALLS += install-nicd
 # nbar-nicd@NAME.service reads NAME.conf; nbar-nicd.service is the same with nicd.conf and /run/nbar.
 NICD_UNITS := $(SYSTEMD_DIR)/nbar-nicd@.service $(BUILD)/nbar-nicd.service
 $(BUILD)/nbar-nicd.service: $(SYSTEMD_DIR)/nbar-nicd@.service

@@ -43,23 +43,34 @@ OBJS += $(EXAMPLE_OBJ)
 PYTHON_VERSION = $(if $(filter /usr,$(prefix)),3,$(shell python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo 3))
 pythondir = $(prefix)/lib/python$(PYTHON_VERSION)/dist-packages
 LIB_HEADER := $(wildcard hostlib/include/*.h hostlib/include/*.hpp) firmware/include/nbar_abi.h
+cmakedir = $(libdir)/cmake/nbar
+moduledir = $(prefix)/share/modulefiles/nbar
+# The way from one folder to another, so that what is installed can be moved.
+from = $(shell realpath -ms --relative-to=$(1) $(2))
 # `man FUNCTION` shows the page whose synopsis has the function. $(1): pages.
 man3_links = $(Q)for page in $(1); do \
 	for f in $$(sed -n '/^\.SH SYNOPSIS/,/^\.SH DESCRIPTION/s/.*[ *]\(nbar_[a-z_]*\)(.*/\1/p' $$page); do \
 		ln -sf $${page\#\#*/} $(DESTDIR)$(mandir)/man3/$$f.3; \
 	done; \
 done
-INSTALL += install-lib
+INSTALLS += install-lib
 install-lib: $(BUILD)/libnbar.a $(BUILD)/$(LIB_SO)
-	$(Q)install -d $(DESTDIR)$(includedir) $(DESTDIR)$(libdir)/pkgconfig \
+	$(Q)install -d $(DESTDIR)$(includedir) $(DESTDIR)$(libdir)/pkgconfig $(DESTDIR)$(cmakedir) $(DESTDIR)$(moduledir) \
 		$(DESTDIR)$(mandir)/man3 $(DESTDIR)$(pythondir)
 	$(Q)install -m 644 hostlib/python/nbar.py $(DESTDIR)$(pythondir)
 	$(Q)install -m 644 $(LIB_HEADER) $(DESTDIR)$(includedir)
 	$(Q)install -m 644 $(BUILD)/libnbar.a $(DESTDIR)$(libdir)
 	$(Q)install -m 755 $(BUILD)/$(LIB_SO) $(DESTDIR)$(libdir)
 	$(Q)ln -sf $(LIB_SO) $(DESTDIR)$(libdir)/libnbar.so
-	$(Q)sed -e 's|@prefix@|$(prefix)|' -e 's|@libdir@|$(libdir)|' -e 's|@VERSION@|$(VERSION)|' \
-		hostlib/nbar.pc.in >$(DESTDIR)$(libdir)/pkgconfig/nbar.pc
+	$(Q)sed -e 's|@prefix@|$(prefix)|' -e 's|@libdir@|$(libdir)|' -e 's|@includedir@|$(includedir)|' \
+		-e 's|@VERSION@|$(VERSION)|' hostlib/nbar.pc.in >$(DESTDIR)$(libdir)/pkgconfig/nbar.pc
+	$(Q)for f in nbar-config nbar-config-version; do \
+		sed -e 's|@includedir@|$(call from,$(cmakedir),$(includedir))|' -e 's|@VERSION@|$(VERSION)|' \
+			hostlib/$$f.cmake.in >$(DESTDIR)$(cmakedir)/$$f.cmake || exit; \
+	done
+	$(Q)sed -e 's|@prefix@|$(call from,$(moduledir),$(prefix))|' -e 's|@libdir@|$(call from,$(prefix),$(libdir))|' \
+		-e 's|@pythondir@|$(call from,$(prefix),$(pythondir))|' \
+		-e 's|@components@|$(call from,$(prefix),$(or $(OMPI_COMPONENTS),$(libdir)/openmpi))|' packaging/nbar.module >$(DESTDIR)$(moduledir)/$(VERSION)
 	$(Q)install -m 644 hostlib/man/*.3 $(DESTDIR)$(mandir)/man3
 	$(call man3_links,$(wildcard hostlib/man/*.3))
 .PHONY: install-lib

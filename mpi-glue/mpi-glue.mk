@@ -66,7 +66,7 @@ OBJS += $(GLUE_OBJ) $(if $(HAVE_MPICH),$(MPICH_OBJ)) $(if $(HAVE_OMPI),$(OMPI_OB
 OMPI_FOLDER = $(shell ompi_info --path pkglibdir --parsable 2>/dev/null | cut -d : -f 3)
 OMPI_COMPONENTS ?= $(if $(filter /usr /usr/local,$(prefix)),$(OMPI_FOLDER),$(libdir)/openmpi)
 
-INSTALL += install-glue
+INSTALLS += install-glue
 install-glue: $(GLUE_SO) $(if $(HAVE_OMPI),install-component)
 	$(Q)install -d $(DESTDIR)$(libdir)
 	$(Q)$(if $(strip $(GLUE_SO)),install -m 755 $(GLUE_SO) $(DESTDIR)$(libdir))

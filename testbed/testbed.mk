@@ -215,7 +215,7 @@ check-oracle: all $(BUILD)/oracle $(BUILD)/test_team $(BUILD)/test_team_kinds ##
 		$(BUILD)/test_team_kinds $(BUILD)/test_team
 
 check-install: all ## install into a folder, and build and run the example from there
-	$(Q)BUILD=$(BUILD) testbed/run testbed/install.sh
+	$(Q)BUILD=$(BUILD) testbed/run testbed/install.sh testbed/packaging.sh
 
 BENCH_ENGINE_OBJ := $(BUILD)/test/testbed/bench/engine.o
 $(BUILD)/bench-engine: $(BENCH_ENGINE_OBJ) $(BUILD)/libnbfw.a

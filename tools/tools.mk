@@ -93,7 +93,7 @@ $(BUILD)/test_fit: $(BUILD)/tools/tools/lab/tune/tool_profile_fit.o $(BUILD)/too
 $(BUILD)/test_flats: $(addprefix $(BUILD)/tools/tools/,lab/tune/tool_profile_flat.o main/stats.o)
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,bench/hostbar.o main/stats.o)
 
-INSTALL += install-tools
+INSTALLS += install-tools
 install-tools: $(BUILD)/nbar $(PEERS) $(TOOLS_MAN_OUT)
 	$(Q)install -D -m 755 $(BUILD)/nbar $(DESTDIR)$(bindir)/nbar
 	$(Q)for f in $(PEERS); do \

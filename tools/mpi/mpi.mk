@@ -26,7 +26,7 @@ MPIB_BIN := $(if $(HAVE_OPENMPI),$(BUILD)/nbar-mpi-bench-openmpi) \
 ALL += $(MPIB_BIN)
 OBJS += $(if $(HAVE_OPENMPI),$(MPIB_OPENMPI_OBJ)) $(if $(HAVE_MPICH),$(MPIB_MPICH_OBJ))
 
-INSTALL += install-mpi-bench
+INSTALLS += install-mpi-bench
 install-mpi-bench: $(MPIB_BIN)
 	$(Q)install -d $(DESTDIR)$(libexecdir)/nbar
 	$(Q)$(if $(strip $(MPIB_BIN)),install -m 755 $(MPIB_BIN) $(DESTDIR)$(libexecdir)/nbar)

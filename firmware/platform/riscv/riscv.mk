@@ -71,7 +71,7 @@ $(BUILD)/nbar-bared: $(BARED_OBJ) $(addprefix $(BUILD)/nicd/firmware/platform/da
 ALL += $(BUILD)/nbar-bared $(BARED_IMAGE)
 OBJS += $(BARED_OBJ)
 
-INSTALL += install-bared
+INSTALLS += install-bared
 install-bared: $(BUILD)/nbar-bared $(BARED_IMAGE)
 	$(Q)install -D -m 755 $(BUILD)/nbar-bared $(DESTDIR)$(bindir)/nbar-bared
 	$(Q)install -D -m 644 $(BARED)/nbar-bared.8 $(DESTDIR)$(mandir)/man8/nbar-bared.8

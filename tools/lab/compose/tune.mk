@@ -21,7 +21,7 @@ $(BUILD)/$(TUNE_SO): $(TUNE_OBJ) $(BUILD)/libnbfw.a tools/lab/compose/libnbar-tu
 	$(Q)ln -sf $(TUNE_SO) $(BUILD)/libnbar-tune.so
 ALL += $(BUILD)/$(TUNE_SO)
 
-INSTALL += install-tune
+INSTALLS += install-tune
 install-tune: $(BUILD)/$(TUNE_SO)
 	$(Q)install -d $(DESTDIR)$(libdir) \
 		$(DESTDIR)$(mandir)/man3
