@@ -15,7 +15,7 @@ enum {
 	AT_COOKIE = 8,
 	AT_SRC = 16,
 	AT_WORD = 20, /* five words; in all types except SIGNAL: epoch, slot, arg, info,
-			 reply_handle */
+			 sender */
 	AT_REPLY_COOKIE = 40
 };
 

@@ -14,7 +14,7 @@
 #include "nbar_abi.h"
 
 #define NBFW_FRAME_SIZE 48u
-#define NBFW_FRAME_VERSION 1u
+#define NBFW_FRAME_VERSION 2u
 
 enum nbfw_type {
 	NBFW_TOKEN = 1, /* the signal of one slot */
@@ -43,12 +43,11 @@ struct nbfw_token {
 			 * LATER: step of its sender, and why << 16 (nbar_why, with
 			 * the age). ABORT: nbar_status. */
 			uint32_t info;
-			/* PULL, PROBE: handle of the sender; reply_cookie is its cookie. */
-			uint32_t reply_handle;
+			uint32_t sender; /* handle of the sending member, at its NIC */
 		};
 		uint32_t word[NBAR_SIGNAL_WORDS]; /* SIGNAL */
 	};
-	uint64_t reply_cookie;
+	uint64_t reply_cookie; /* PULL, PROBE: of the sender. SIGNAL: handle of the sender */
 };
 
 /* Writes the NBFW_FRAME_SIZE bytes of t. */

@@ -340,13 +340,13 @@ int nbnic_group_check(const struct nbnic *nic, const struct nbnic_group *g, uint
  * ranks. */
 static void signal_insert(struct nbnic_group *g, const struct nbnic_peer *p)
 {
-	uint32_t at = nbnic_signal_find(g, p->rank, &p->addr), n = g->nconnected - at;
+	uint32_t at = nbnic_signal_find(g, p->rank, p->handle, &p->addr), n = g->nconnected - at;
 
 	__builtin_memmove(g->recv_peer + at + 1, g->recv_peer + at, n * sizeof(*g->recv_peer));
 	g->recv_peer[at] = (uint16_t)g->nconnected;
 }
 
-/* Connects the next peer. Tokens that came before must have come from its NIC: if not, the group
+/* Connects the next peer. Tokens that came before must have come from this peer: if not, the group
  * forgets all that have come, and PULLs ask for them again. */
 static void peer_connect(struct nbnic *nic, struct nbnic_group *g,
 			 const struct nbar_endpoint *endpoint)
@@ -357,7 +357,7 @@ static void peer_connect(struct nbnic *nic, struct nbnic_group *g,
 	(void)endpoint_refused(nic, g, endpoint, p);
 	if (g->is_signal) {
 		signal_insert(g, p);
-	} else if (!nbnic_addr_same(&before.addr, &p->addr) &&
+	} else if ((before.cookie != p->handle || !nbnic_addr_same(&before.addr, &p->addr)) &&
 		   !nbnic_addr_same(&before.addr, &nbnic_addr_nobody)) {
 		nbnic_count(nic, NBAR_COUNTER_frames_bad);
 		if (g->state->cause == NBAR_STATUS_OK)

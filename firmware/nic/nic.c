@@ -140,6 +140,7 @@ bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 		.handle = g->peer[peer].handle,
 		.cookie = g->peer[peer].cookie,
 		.src = g->rank,
+		.reply_cookie = g->handle,
 	};
 
 	for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
@@ -155,15 +156,18 @@ bool nbnic_signal(struct nbnic *nic, struct nbnic_group *g, uint32_t peer,
 
 const struct nbnic_addr nbnic_addr_nobody = { { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff } };
 
-/* The order of a peer and of (rank, addr): below 0, 0, above 0. */
-static int peer_order(const struct nbnic_peer *p, uint32_t rank, const struct nbnic_addr *addr)
+/* The order of a peer and of (rank, handle, addr): below 0, 0, above 0. */
+static int peer_order(const struct nbnic_peer *p, uint32_t rank, uint64_t handle,
+		      const struct nbnic_addr *addr)
 {
 	if (p->rank != rank)
 		return p->rank < rank ? -1 : 1;
+	if (p->handle != handle)
+		return p->handle < handle ? -1 : 1;
 	return __builtin_memcmp(p->addr.byte, addr->byte, NBNIC_ADDR_NAME);
 }
 
-uint32_t nbnic_signal_find(const struct nbnic_group *g, uint32_t rank,
+uint32_t nbnic_signal_find(const struct nbnic_group *g, uint32_t rank, uint64_t handle,
 			   const struct nbnic_addr *addr)
 {
 	uint32_t first = 0, end = g->nconnected;
@@ -171,7 +175,7 @@ uint32_t nbnic_signal_find(const struct nbnic_group *g, uint32_t rank,
 	while (first < end) {
 		uint32_t middle = (first + end) / 2;
 
-		if (peer_order(&g->peer[g->recv_peer[middle]], rank, addr) < 0)
+		if (peer_order(&g->peer[g->recv_peer[middle]], rank, handle, addr) < 0)
 			first = middle + 1;
 		else
 			end = middle;
@@ -179,20 +183,21 @@ uint32_t nbnic_signal_find(const struct nbnic_group *g, uint32_t rank,
 	return first;
 }
 
-/* True if the NIC at this address has the peer of this rank of a "signal" group. */
-static bool is_signal_peer(const struct nbnic_group *g, uint32_t rank,
-			   const struct nbnic_addr *from)
+/* True if a SIGNAL comes from the peer of a "signal" group that it names. */
+static bool is_signal_peer(const struct nbnic_group *g, const struct nbnic_addr *from,
+			   const struct nbfw_token *t)
 {
-	uint32_t at = nbnic_signal_find(g, rank, from);
+	uint32_t at = nbnic_signal_find(g, t->src, t->reply_cookie, from);
 
-	return at < g->nconnected && peer_order(&g->peer[g->recv_peer[at]], rank, from) == 0;
+	return at < g->nconnected &&
+	       peer_order(&g->peer[g->recv_peer[at]], t->src, t->reply_cookie, from) == 0;
 }
 
 __attribute__((noinline)) static void receive_signal(struct nbnic *nic, const struct nbnic_group *g,
 						     const struct nbnic_addr *from,
 						     const struct nbfw_token *t)
 {
-	if (t->type != NBFW_SIGNAL || !is_signal_peer(g, t->src, from))
+	if (t->type != NBFW_SIGNAL || !is_signal_peer(g, from, t))
 		nbnic_count(nic, NBAR_COUNTER_frames_bad);
 	else if (nic->ops->deliver(nic->ctx, g->port, g->cell, t->src, t->word))
 		nbnic_count(nic, NBAR_COUNTER_signals_received);
@@ -225,17 +230,21 @@ answer_stranger(struct nbnic *nic, const struct nbnic_addr *from, const struct n
 }
 
 /* A token of a member that is not connected yet, so that its NIC is not known. The first such token
- * names the NIC, and nbnic_group_connect checks the name. */
-__attribute__((cold, noinline)) static bool take_early(struct nbnic_peer *p,
-						       const struct nbnic_addr *from)
+ * names NIC and handle, and nbnic_group_connect checks them. */
+__attribute__((cold, noinline)) static bool
+take_early(struct nbnic_peer *p, const struct nbnic_addr *from, uint32_t sender)
 {
-	if (p->handle != 0 || !nbnic_addr_same(&p->addr, &nbnic_addr_nobody))
+	if (p->handle != 0)
 		return false;
-	p->addr = *from;
-	return true;
+	if (nbnic_addr_same(&p->addr, &nbnic_addr_nobody)) {
+		p->addr = *from;
+		p->cookie = sender;
+	}
+	return p->cookie == sender && nbnic_addr_same(&p->addr, from);
 }
 
-/* True if a TOKEN comes from the NIC of the member that should fill its slot. */
+/* True if a TOKEN comes from the member that should fill its slot: from its NIC, which says for
+ * which of its members it speaks. */
 static inline bool is_from_source(const struct nbnic_group *g, const struct nbnic_addr *from,
 				  const struct nbfw_token *t)
 {
@@ -244,17 +253,17 @@ static inline bool is_from_source(const struct nbnic_group *g, const struct nbni
 	if (t->slot >= g->plan->nrecv)
 		return false;
 	p = &g->peer[g->recv_peer[t->slot]];
-	return __builtin_expect(nbnic_addr_same(&p->addr, from), 1) || take_early(p, from);
+	return __builtin_expect(nbnic_is_of(p, from, t), 1) || take_early(p, from, t->sender);
 }
 
-/* True if a PULL comes from the NIC of the member that it names. If this member is not connected
+/* True if a PULL comes from the member that it names. If this member is not connected
  * yet, any NIC may ask: the answer goes there, and nowhere else. */
 static bool is_from_asker(const struct nbnic_group *g, const struct nbnic_addr *from,
 			  const struct nbfw_token *pull)
 {
 	uint32_t i = nbnic_peer_find(g, pull->src);
 
-	return i < g->npeer && (g->peer[i].handle == 0 || nbnic_addr_same(&g->peer[i].addr, from));
+	return i < g->npeer && (g->peer[i].handle == 0 || nbnic_is_of(&g->peer[i], from, pull));
 }
 
 /* Notes that the NIC of the sender is alive, and learns from answers to PULLs (rtt.c). The address

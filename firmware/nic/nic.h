@@ -38,7 +38,8 @@ struct nbnic_peer {
 	uint32_t rank;
 	uint32_t handle; /* 0: not connected yet (no handle is 0) */
 	uint64_t cookie;
-	/* Not connected yet: the NIC that tokens have come from, or an address that no NIC has. */
+	/* Not connected yet: the NIC that tokens have come from, and cookie is the handle of their
+	 * sender; or an address that no NIC has. */
 	struct nbnic_addr addr;
 };
 

@@ -189,9 +189,9 @@ uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 /* An address that no NIC has. */
 extern const struct nbnic_addr nbnic_addr_nobody;
 
-/* Where a peer of a "signal" group is, or would be, in the order of recv_peer: by rank, then by the
- * address of its NIC. */
-uint32_t nbnic_signal_find(const struct nbnic_group *g, uint32_t rank,
+/* Where a peer of a "signal" group is, or would be, in the order of recv_peer: by rank, then by
+ * handle, then by the address of its NIC. */
+uint32_t nbnic_signal_find(const struct nbnic_group *g, uint32_t rank, uint64_t handle,
 			   const struct nbnic_addr *addr);
 
 /* group.c */
@@ -269,6 +269,14 @@ static inline bool nbnic_addr_same(const struct nbnic_addr *a, const struct nbni
 	       nbnic_addr_word(a, 2) == nbnic_addr_word(b, 2);
 }
 _Static_assert(NBNIC_ADDR_NAME == 3 * sizeof(uint64_t), "three words name a NIC");
+
+/* True if a frame (no SIGNAL) comes from this connected peer. The wire tells the NIC of the sender,
+ * and the NIC tells for which of its members it speaks. */
+static inline bool nbnic_is_of(const struct nbnic_peer *p, const struct nbnic_addr *from,
+			       const struct nbfw_token *t)
+{
+	return t->sender == p->handle && nbnic_addr_same(&p->addr, from);
+}
 
 /* Names a NIC by its address; never 0. FNV-1a, but by words of 32 bits, the upper half mixed in. */
 static inline uint32_t nbnic_addr_hash(const struct nbnic_addr *a)

@@ -72,7 +72,7 @@ static uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t lim
 			.src = g->rank,
 			.slot = g->probe_at,
 			.arg = peer->rank,
-			.reply_handle = g->handle,
+			.sender = g->handle,
 			.reply_cookie = g->cookie,
 		};
 
@@ -124,7 +124,7 @@ void nbnic_probe_receive(struct nbnic *nic, struct nbnic_group *g, const struct 
 	nbnic_trace_frame(nic, g->handle, g->rank, t->src, t, NBAR_TRACE_IN);
 	/* The NIC of a peer that is not connected yet is not known. */
 	if (i == g->npeer || (g->peer[i].handle == 0 && t->type == NBFW_ECHO) ||
-	    (g->peer[i].handle != 0 && !nbnic_addr_same(&g->peer[i].addr, from))) {
+	    (g->peer[i].handle != 0 && !nbnic_is_of(&g->peer[i], from, t))) {
 		nbnic_count(nic, NBAR_COUNTER_frames_bad);
 		return;
 	}

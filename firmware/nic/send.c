@@ -58,6 +58,7 @@ static uint32_t send_aborts(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 		.epoch = s->running ? s->epoch : s->epoch + 1, /* the barrier that failed */
 		.arg = s->failed_rank,
 		.info = s->cause,
+		.sender = g->handle,
 	};
 
 	return send_range(nic, g, &t, &g->abort_at, g->abort_end, limit);
@@ -74,6 +75,7 @@ static inline uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint3
 			.src = g->rank,
 			.epoch = g->state->epoch, /* the next epoch starts after these sends */
 			.arg = NBAR_RANK_NONE,
+			.sender = g->handle,
 		};
 
 		done = send_range(nic, g, &t, &g->token_at, g->token_end, limit);
@@ -135,13 +137,14 @@ void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action
 {
 	const struct nbfw_token t = {
 		.type = a->reply,
-		.handle = pull->reply_handle,
+		.handle = pull->sender,
 		.cookie = pull->reply_cookie,
 		.src = rank,
 		.epoch = pull->epoch,
 		.slot = pull->slot,
 		.arg = a->reply_arg,
 		.info = a->reply_info,
+		.sender = pull->handle,
 	};
 	static const uint8_t counter[NBFW_TYPE_END] = {
 		[NBFW_TOKEN] = NBAR_COUNTER_tokens_sent,
@@ -170,7 +173,7 @@ static bool send_pull(struct nbnic *nic, const struct nbnic_group *g, uint32_t s
 		.slot = slot,
 		.arg = peer->rank,
 		.info = nbnic_stamp(now),
-		.reply_handle = g->handle,
+		.sender = g->handle,
 		.reply_cookie = g->cookie,
 	};
 

@@ -90,13 +90,14 @@ static void frame_to(const struct nbar_endpoint *endpoint, uint8_t type, uint32_
 		     uint32_t epoch, uint32_t slot, uint8_t frame[FRAME])
 {
 	memset(frame, 0, FRAME);
-	frame[0] = 1;
+	frame[0] = 2;
 	frame[1] = type;
 	memcpy(frame + 4, endpoint->byte + 8, 4);  /* handle */
 	memcpy(frame + 8, endpoint->byte + 24, 8); /* cookie */
 	put32(frame + 16, src);
 	put32(frame + 20, epoch);
 	put32(frame + 24, slot);
+	memcpy(frame + 36, endpoint->byte + 8, 4); /* the sender's: see member_begin */
 }
 
 static void no_frames(struct raw *r)
@@ -110,9 +111,9 @@ static void no_frames(struct raw *r)
 	ok(counted(r, NBAR_COUNTER_frames_malformed, big, 0, 2), "frame: empty");
 	ok(counted(r, NBAR_COUNTER_frames_malformed, frame, FRAME - 1, 2), "frame: cut off");
 	ok(counted(r, NBAR_COUNTER_frames_malformed, big, sizeof(big), 2), "frame: long garbage");
-	frame[0] = 2;
-	ok(counted(r, NBAR_COUNTER_frames_malformed, frame, FRAME, 2), "frame: another version");
 	frame[0] = 1;
+	ok(counted(r, NBAR_COUNTER_frames_malformed, frame, FRAME, 2), "frame: another version");
+	frame[0] = 2;
 	frame[1] = 99;
 	ok(counted(r, NBAR_COUNTER_frames_malformed, frame, FRAME, 2), "frame: unknown type");
 	frame[1] = TOKEN;

@@ -235,8 +235,36 @@ static void full_memory(void)
 	raw_close(&r);
 }
 
+/* Another client of the NIC of rank 1 knows the endpoint address of rank 0, and speaks as rank 1.
+ */
+static void impostors(void)
+{
+	struct nbar_endpoint endpoint[2];
+	struct raw r[3];
+	uint64_t bad;
+
+	for (int i = 0; i < 3; i++)
+		dial(&r[i], i ? "n1" : "n0");
+	if (!ok(pair(&r[0], &r[1], 11, endpoint) && raw_port_open(&r[2], NBAR_PORT_ANY) == 0 &&
+			raw_group_open(&r[2], "pairwise", 1, 2, 11) == 0 &&
+			raw_group_connect(&r[2], 0, endpoint, 1) == 0,
+		"an impostor"))
+		return;
+	bad = raw_counter(&r[0], NBAR_COUNTER_frames_bad) + 1;
+	raw_post(&r[0], 0, 1);
+	raw_post(&r[2], 0, 1);
+	ok(raw_await_counter(&r[0], NBAR_COUNTER_frames_bad, bad) >= bad &&
+		   __atomic_load_n(&r[0].page->completion[0].word, __ATOMIC_RELAXED) == 0,
+	   "its token is refused, and rank 0 still waits for rank 1");
+	raw_post(&r[1], 0, 1);
+	ok(raw_await(&r[0], 0, 1) == 1 && raw_await(&r[1], 0, 1) == 1, "the barrier completes");
+	for (int i = 0; i < 3; i++)
+		raw_close(&r[i]);
+}
+
 void adversary_groups(void)
 {
+	impostors();
 	bad_groups();
 	bad_plans();
 	bad_endpoints();

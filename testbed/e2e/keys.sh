@@ -76,8 +76,8 @@ nothing_else() { # NIC: it has counted no stranger and no malformed frame
 }
 
 # Two PULLs for the handle 0: one without a tag, one with a wrong tag.
-{ printf '\1\2' && head -c 46 /dev/zero; } >"$work/plain"
-{ printf '\101\2' && head -c 54 /dev/zero; } >"$work/tagged"
+{ printf '\2\2' && head -c 46 /dev/zero; } >"$work/plain"
+{ printf '\102\2' && head -c 54 /dev/zero; } >"$work/tagged"
 
 ok "a key file may be named in a configuration file" from_a_file
 ok "a key file that other users may read is refused" open_to_all

@@ -224,8 +224,10 @@ static void aimed_frame(struct fuzz_input *in)
 	t.slot = fuzz_u8(in) & 0x80 ? fuzz_u32(in) : fuzz_u8(in) % 9;
 	t.arg = fuzz_u8(in) & 0x80 ? NBAR_RANK_NONE : fuzz_u8(in) % 9;
 	t.info = fuzz_u8(in);
-	t.reply_handle = g->handle;
-	t.reply_cookie = g->cookie;
+	t.sender = g->handle;
+	if (g->plan && t.slot < g->plan->nrecv)
+		t.sender = g->peer[g->recv_peer[t.slot]].handle;
+	t.reply_cookie = g->is_signal && g->nconnected ? g->peer[0].handle : g->cookie;
 	nbnic_receive(&w.device.nic, &w.wire.base.addr, &t, w.now);
 }
 

@@ -56,7 +56,7 @@ static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbf
 	f.token.slot = t->slot;
 	f.token.arg = t->arg;
 	f.token.info = t->info;
-	f.token.reply_handle = t->reply_handle;
+	f.token.sender = t->sender;
 	f.token.reply_cookie = t->reply_cookie;
 	while (i > 0 && memcmp(&s->frame[i - 1], &f, sizeof(f)) > 0)
 		i--;

@@ -141,7 +141,7 @@ static void shoot_frames(struct play *p, const struct blow *b)
 			.slot = rng_below(r, 8),
 			.arg = rng_below(r, 16),
 			.info = rng_below(r, 8),
-			.reply_handle = rng_below(r, 3) << 16 | rng_below(r, 8),
+			.sender = rng_below(r, 3) << 16 | rng_below(r, 8),
 			.reply_cookie = rng_next(r),
 		};
 

@@ -95,7 +95,7 @@ static void take(struct hostbar *hb, const struct nbar_signal_in *in)
 		.slot = in->word[1],
 		.arg = in->word[2],
 		.info = in->word[3],
-		.reply_handle = hb->member->handle,
+		.sender = hb->member->handle,
 		.reply_cookie = hb->member->cookie,
 	};
 

@@ -16,11 +16,11 @@ static const struct nbfw_token known = {
 	.slot = 0x53525150,
 	.arg = 0x63626160,
 	.info = 0x73727170,
-	.reply_handle = 0x83828180,
+	.sender = 0x83828180,
 	.reply_cookie = UINT64_C(0x9796959493929190),
 };
 static const uint8_t known_frame[NBFW_FRAME_SIZE] = {
-	0x01, 0x02, 0x00, 0x00, 0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23,
+	0x02, 0x02, 0x00, 0x00, 0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23,
 	0x24, 0x25, 0x26, 0x27, 0x30, 0x31, 0x32, 0x33, 0x40, 0x41, 0x42, 0x43,
 	0x50, 0x51, 0x52, 0x53, 0x60, 0x61, 0x62, 0x63, 0x70, 0x71, 0x72, 0x73,
 	0x80, 0x81, 0x82, 0x83, 0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97,
@@ -51,7 +51,7 @@ static void test_known_bytes(void **state)
 	require_same(&t, &known);
 }
 
-/* The five words of a raw message are the same bytes as epoch .. reply_handle. */
+/* The five words of a raw message are the same bytes as epoch .. sender. */
 static void test_signal_words(void **state)
 {
 	struct nbfw_token t = known;
@@ -77,7 +77,7 @@ static void test_there_and_back(void **state)
 
 		for (uint32_t j = 4; j < NBFW_FRAME_SIZE; j++)
 			frame[j] = (uint8_t)rng_next(&rng);
-		frame[0] = 1;
+		frame[0] = NBFW_FRAME_VERSION;
 		frame[1] = (uint8_t)(1 + rng_below(&rng, 5));
 		frame[2] = frame[3] = 0;
 		assert_true(nbfw_token_unpack(frame, sizeof(frame), &t));
@@ -111,9 +111,9 @@ static void test_refused(void **state)
 		assert_true(unpacks(frame, length)); /* Ethernet pads short frames */
 	for (uint32_t v = 0; v < 256; v++) {
 		frame[0] = (uint8_t)v;
-		assert_int_equal(unpacks(frame, NBFW_FRAME_SIZE), v == 1);
+		assert_int_equal(unpacks(frame, NBFW_FRAME_SIZE), v == 2);
 	}
-	frame[0] = 1;
+	frame[0] = NBFW_FRAME_VERSION;
 	for (uint32_t v = 0; v < 256; v++) {
 		frame[1] = (uint8_t)v;
 		assert_int_equal(unpacks(frame, NBFW_FRAME_SIZE), v >= 1 && v <= 7);

@@ -46,9 +46,10 @@ static void note_plan_frame(const struct nbfw_token *t, uint32_t to)
 		     NBAR_WHY_KIND(t->info >> 16));
 	if (t->type == NBFW_ABORT)
 		note(" rank %u cause %u", t->arg, t->info);
+	if (t->sender != trace.group->handle)
+		note(" of handle %+d", (int)(t->sender - trace.group->handle));
 	if (t->type == NBFW_PULL) {
 		assert_int_equal(t->arg, to);
-		assert_int_equal(t->reply_handle, trace.group->handle);
 		assert_true(t->reply_cookie == trace.group->cookie);
 	}
 }
@@ -67,6 +68,8 @@ static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbf
 	assert_true(t->cookie == trace_cookie(rank));
 	if (trace.group)
 		assert_int_equal(t->src, trace.group->rank);
+	if (t->type == NBFW_SIGNAL && trace.group)
+		assert_true(t->reply_cookie == trace.group->handle);
 	if (t->type == NBFW_SIGNAL)
 		note("signal to %u: %u %u %u %u %u", rank, t->word[0], t->word[1], t->word[2],
 		     t->word[3], t->word[4]);
@@ -229,8 +232,9 @@ void trace_hear(uint8_t type, uint32_t rank, uint32_t epoch, uint32_t slot, uint
 				      .slot = slot,
 				      .arg = arg,
 				      .info = info,
-				      .reply_handle = trace_handle(rank),
-				      .reply_cookie = trace_cookie(rank) };
+				      .sender = trace_handle(rank),
+				      .reply_cookie = type == NBFW_SIGNAL ? trace_handle(rank)
+									  : trace_cookie(rank) };
 
 	nbnic_receive(&trace.nic, &from, &t, trace.now);
 }

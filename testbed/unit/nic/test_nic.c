@@ -341,7 +341,8 @@ static void a_later_without_a_reason_is_not_traced(void **state)
 					      .src = 1,
 					      .epoch = 1,
 					      .arg = later[i].rank,
-					      .info = later[i].kind << 29 };
+					      .info = later[i].kind << 29,
+					      .sender = m->group->peer[0].handle };
 
 		nbnic_receive(&m->nic, &from, &t, w->now);
 		noted_is(later[i].noted);

@@ -88,7 +88,8 @@ static void strangers_are_dropped(void **state)
 				   .handle = m->group->handle,
 				   .cookie = m->group->cookie,
 				   .src = 1,
-				   .epoch = 1 };
+				   .epoch = 1,
+				   .sender = m->group->peer[0].handle };
 	struct nbfw_token t = good;
 
 	(void)state;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_nic_forged.c - a NIC speaks for its own members alone: frames in the name of a member count
- * only if they come from the member's NIC, even if handle, cookie and rank are right.
+ * only if they come from the member's NIC, and if this NIC says that they come from the member,
+ * even if handle, cookie and rank are right. Other groups of the member's NIC may be another
+ * user's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,8 +30,10 @@ static struct nbfw_token frame_of(const struct world *w, uint8_t type)
 				    .info = type == NBFW_ABORT   ? NBAR_STATUS_CLOSED
 					    : type == NBFW_LATER ? NBAR_WHY_HOST_LATE << 29
 								 : 0,
-				    .reply_handle = w->member[1].group->handle,
-				    .reply_cookie = w->member[1].group->cookie };
+				    .sender = w->member[1].group->handle,
+				    .reply_cookie = type == NBFW_SIGNAL
+							    ? w->member[1].group->handle
+							    : w->member[1].group->cookie };
 }
 
 static uint64_t bad(const struct world *w)
@@ -37,27 +41,39 @@ static uint64_t bad(const struct world *w)
 	return w->member[0].nic.counter[NBAR_COUNTER_frames_bad];
 }
 
-static void say(struct world *w, const struct nbnic_addr *from, uint8_t type)
+/* `other` is added to the handle of the sender: not 0 means another group of the same NIC. */
+static void say_of(struct world *w, const struct nbnic_addr *from, uint32_t other, uint8_t type)
 {
-	const struct nbfw_token t = frame_of(w, type);
+	struct nbfw_token t = frame_of(w, type);
 
+	t.sender += other;
 	nbnic_receive(&w->member[0].nic, from, &t, w->now);
 }
 
-static void is_refused(struct world *w, const struct nbnic_addr *from)
+static void say(struct world *w, const struct nbnic_addr *from, uint8_t type)
+{
+	say_of(w, from, 0, type);
+}
+
+static void is_refused_of(struct world *w, const struct nbnic_addr *from, uint32_t other)
 {
 	struct member *m = &w->member[0];
 	uint32_t sent = w->sent;
 	uint64_t before = bad(w);
 
 	for (uint8_t type = NBFW_TOKEN; type < NBFW_TYPE_END; type++)
-		say(w, from, type);
+		say_of(w, from, other, type);
 	assert_int_equal(bad(w), before + NBFW_TYPE_END - 1);
 	assert_int_equal(w->sent, sent); /* a PULL gets no answer */
 	assert_int_equal(m->completions, 0);
 	assert_int_equal(m->status, NBAR_STATUS_OK);
 	assert_int_equal(m->nstragglers, 0);
 	assert_int_equal(m->group->state->tries, 0);
+}
+
+static void is_refused(struct world *w, const struct nbnic_addr *from)
+{
+	is_refused_of(w, from, 0);
 }
 
 /* In a barrier under way, both in doubt, when the NIC looks at tokens, and without a doubt. */
@@ -74,6 +90,8 @@ static void test_all_types(void **state)
 		if (doubt)
 			m->nic.doubt_end = UINT64_MAX;
 		is_refused(w, &liar);
+		for (uint32_t bit = 0; bit < 32; bit++)
+			is_refused_of(w, &own, UINT32_C(1) << bit);
 		for (uint32_t i = 0; i < NBNIC_HEARD_MAX; i++)
 			assert_int_equal(m->nic.heard[i].nic, 0);
 		say(w, &own, NBFW_LATER);
@@ -137,28 +155,34 @@ static void test_of_another_member(void **state)
 }
 
 /* Tokens that come before the member connects its peers: kept if the endpoint address then names
- * their NIC, without a PULL; else forgotten, and a PULL brings the true ones. A second NIC does not
- * speak for the same member. */
+ * their NIC and handle, without a PULL; else forgotten, and a PULL brings the true ones. A second
+ * NIC, or another group of the same NIC, does not speak for the same member. */
 static void test_before_connect(void **state)
 {
 	const struct nbnic_addr own = { { 1 } };
 
 	(void)state;
-	for (uint32_t lie = 0; lie < 2; lie++) {
+	for (uint32_t i = 0; i < 4; i++) {
 		struct world *w = world_open(2, "pairwise");
 		struct member *m = &w->member[0];
+		const uint32_t other = i / 2; /* a liar of the same NIC */
+		const struct nbnic_addr from = other ? own : liar;
+		const bool lie = i % 2;
 
 		connect_member(w, 1);
-		say(w, &liar, NBFW_ABORT);
-		say(w, &liar, NBFW_LATER);
+		say_of(w, &from, other, NBFW_ABORT);
+		say_of(w, &from, other, NBFW_LATER);
 		if (lie)
-			say(w, &liar, NBFW_TOKEN);
+			say_of(w, &from, other, NBFW_TOKEN);
 		post(w, 1, 1);
 		settle(w); /* the true token */
 		if (!lie)
-			say(w, &liar, NBFW_TOKEN);
-		assert_int_equal(bad(w), 1);            /* the second NIC */
-		say(w, lie ? &liar : &own, NBFW_ABORT); /* from the NIC that tokens come from */
+			say_of(w, &from, other, NBFW_TOKEN);
+		assert_int_equal(bad(w), 1); /* the second one */
+		if (lie)                     /* from the one that tokens come from */
+			say_of(w, &from, other, NBFW_ABORT);
+		else
+			say(w, &own, NBFW_ABORT);
 		assert_int_equal(m->status, NBAR_STATUS_OK);
 		assert_int_equal(m->nic.counter[NBAR_COUNTER_tokens_stale], 3);
 		connect_member(w, 0);
@@ -198,6 +222,7 @@ static void test_signals(void **state)
 	static const uint8_t order[] = { 3, 1, 4 }; /* rank 2 is not connected */
 	struct nbar_endpoint endpoint[4], moved;
 	struct nbfw_token t = frame_of(w, NBFW_SIGNAL);
+	const uint32_t handle = w->member[1].group->handle;
 	uint32_t bad_at;
 	const char *why;
 
@@ -219,9 +244,12 @@ static void test_signals(void **state)
 			uint64_t before = bad(w);
 
 			t.src = src;
-			nbnic_receive(&m->nic, &from, &t, w->now);
+			for (uint32_t other = 2; other > 0; other--) {
+				t.reply_cookie = handle + ((other - 1) << (src + at));
+				nbnic_receive(&m->nic, &from, &t, w->now);
+			}
 			assert_int_equal(m->signals, got + right);
-			assert_int_equal(bad(w), before + !right);
+			assert_int_equal(bad(w), before + 1 + !right);
 			if (right)
 				assert_int_equal(m->signal_src, src);
 		}

@@ -419,10 +419,14 @@ static void test_block(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_endpoint),       cmocka_unit_test(test_digests),
-		cmocka_unit_test(test_handles),        cmocka_unit_test(test_connect),
-		cmocka_unit_test(test_info),           cmocka_unit_test(test_linger),
-		cmocka_unit_test(test_a_stop_is_told), cmocka_unit_test(test_block),
+		cmocka_unit_test(test_endpoint),
+		cmocka_unit_test(test_digests),
+		cmocka_unit_test(test_handles),
+		cmocka_unit_test(test_connect),
+		cmocka_unit_test(test_info),
+		cmocka_unit_test(test_linger),
+		cmocka_unit_test(test_a_stop_is_told),
+		cmocka_unit_test(test_block),
 		cmocka_unit_test(test_linger_limit),
 		cmocka_unit_test(test_a_cut_group_sends_no_more),
 		cmocka_unit_test(test_lingering_ends_in_parts),

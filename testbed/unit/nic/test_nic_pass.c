@@ -126,7 +126,8 @@ static void test_linear_roots_on_a_full_wire(void **state)
 						      .cookie = g->cookie,
 						      .src = nbfw_plan_recvs(g->plan)[s].src,
 						      .epoch = 1,
-						      .slot = s };
+						      .slot = s,
+						      .sender = g->peer[g->recv_peer[s]].handle };
 
 			nbnic_receive(&w->n[0].nic, &from, &t, w->now);
 		}

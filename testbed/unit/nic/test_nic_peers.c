@@ -210,7 +210,8 @@ static void test_answers_leave_room(void **state)
 				      .handle = n->host[0][0].group->handle,
 				      .cookie = n->host[0][0].group->cookie,
 				      .src = 1,
-				      .epoch = 1 };
+				      .epoch = 1,
+				      .sender = n->host[0][0].group->peer[0].handle };
 
 	for (uint32_t i = 0; i < NET_BURST; i++)
 		nbnic_receive(&n->nic, &from, &t, w->now);

@@ -226,7 +226,7 @@ static void test_strangers(void **state)
 		.cookie = g->cookie,
 		.src = 1,
 		.arg = 0,
-		.reply_handle = group_of(w, 1)->handle,
+		.sender = group_of(w, 1)->handle,
 		.reply_cookie = group_of(w, 1)->cookie,
 	};
 	const struct {
@@ -250,6 +250,8 @@ static void test_strangers(void **state)
 		{ &peer, NBFW_ECHO, good.handle, good.cookie, NBAR_RANK_NONE,
 		  NBAR_COUNTER_frames_bad },
 		{ &other, NBFW_ECHO, good.handle, good.cookie, 1, NBAR_COUNTER_frames_bad },
+		{ &peer, NBFW_PROBE, good.handle, good.cookie, 1, NBAR_COUNTER_frames_bad },
+		{ &peer, NBFW_ECHO, good.handle, good.cookie, 1, NBAR_COUNTER_frames_bad },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -260,6 +262,7 @@ static void test_strangers(void **state)
 		t.handle = bad[i].handle;
 		t.cookie = bad[i].cookie;
 		t.src = bad[i].src;
+		t.sender += i + 2 >= sizeof(bad) / sizeof(bad[0]); /* another group of that NIC */
 		nbnic_receive(&w->n[0].nic, bad[i].from, &t, w->now);
 		require(counter(w, 0, bad[i].counted) == before + 1, "frame %zu", i);
 		require(w->n[0].sent_pass == 0 && !reach(w, 0, 1).is_heard &&
@@ -378,7 +381,8 @@ static void test_answers_have_a_bound(void **state)
 	const struct nbfw_token t = { .type = NBFW_PROBE,
 				      .handle = group_of(w, 0)->handle,
 				      .cookie = group_of(w, 0)->cookie,
-				      .src = 1 };
+				      .src = 1,
+				      .sender = group_of(w, 1)->handle };
 
 	for (uint32_t i = 0; i < NET_BURST; i++)
 		nbnic_receive(&w->n[0].nic, &from, &t, w->now);

@@ -23,7 +23,7 @@ static void see_pulls(struct net *w, uint32_t from, uint32_t to, const struct nb
 	pull[npull].at = w->now;
 	pull[npull].slot = t->slot;
 	pull[npull].arg = t->arg;
-	pull[npull].handle = t->reply_handle;
+	pull[npull].handle = t->sender;
 	npull++;
 }
 
@@ -46,7 +46,8 @@ static void say(struct net *w, const struct nbnic_group *g, uint8_t type, uint32
 				      .src = nbfw_plan_recvs(g->plan)[slot].src,
 				      .epoch = g->state->epoch,
 				      .slot = slot,
-				      .arg = 0 };
+				      .arg = 0,
+				      .sender = g->peer[g->recv_peer[slot]].handle };
 
 	nbnic_receive(&w->n[0].nic, &from, &t, w->now);
 }

@@ -140,7 +140,8 @@ static void test_an_answer_without_a_question(void **state)
 				      .cookie = g->cookie,
 				      .src = 1,
 				      .epoch = 21,
-				      .info = 1 };
+				      .info = 1,
+				      .sender = g->peer[0].handle };
 
 	nbnic_receive(&w->n[0].nic, &from, &t, w->now);
 	assert_int_equal(w->n[0].host[0][0].completions, 21);
@@ -166,7 +167,8 @@ static void test_other_answers_do_not_count(void **state)
 					  .cookie = g->cookie,
 					  .src = 1,
 					  .epoch = 21,
-					  .info = 1 };
+					  .info = 1,
+					  .sender = g->peer[0].handle };
 	struct nbfw_token wrong[] = { right, right, right, right };
 	uint64_t rtt = g->rtt.smooth, first = g->first;
 
@@ -213,7 +215,8 @@ static void test_sweeps_follow_at_once(void **state)
 					      .cookie = g->cookie,
 					      .src = 1,
 					      .epoch = 1,
-					      .info = (uint32_t)(w->now >> NBNIC_STAMP_SHIFT) | 1 };
+					      .info = (uint32_t)(w->now >> NBNIC_STAMP_SHIFT) | 1,
+					      .sender = g->peer[0].handle };
 
 		w->now += one[i].rtt;
 		w->n[0].nic.doubt_end = w->now + 1; /* else the NIC does not look at this token */

@@ -177,7 +177,8 @@ static void test_what_a_later_changes(void **state)
 					    .cookie = g->cookie,
 					    .src = 1,
 					    .epoch = 21,
-					    .arg = named };
+					    .arg = named,
+					    .sender = g->peer[0].handle };
 
 		for (uint32_t i = 0; i < 4; i++) {
 			if (i == 2)

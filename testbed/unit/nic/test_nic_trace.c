@@ -341,8 +341,8 @@ static void test_silent_nics_without_an_entry(void **state)
 	trace_end();
 }
 
-/* Addresses that differ in one of the bytes that name a NIC, except the last one, have different entries in the table of
- * live NICs: most of 256 such NICs are remembered. */
+/* Addresses that differ in one of the bytes that name a NIC, except the last one, have different
+ * entries in the table of live NICs: most of 256 such NICs are remembered. */
 static void test_entries_of_nics(void **state)
 {
 	(void)state;

@@ -223,20 +223,20 @@ static void test_strangers(void **state)
 	from.byte[0] = 0xa0;
 	from.byte[1] = 1;
 	from.byte[NBNIC_ADDR_SIZE - 1] = 0x55;
-	t.reply_handle = trace_handle(1);
+	t.sender = trace_handle(1);
 	t.reply_cookie = trace_cookie(1);
 	t.handle = trace.group->handle; /* not its cookie: it was restarted */
 	nbnic_receive(&trace.nic, &from, &t, trace.now);
 	trace_expect("abort @4 slot 6 to 1 rank 3 cause 4; ");
 	t.handle = trace.group->handle + 0x10000;
 	nbnic_receive(&trace.nic, &from, &t, trace.now);
-	trace_expect("abort @4 slot 6 to 1 rank 3 cause 4; ");
+	trace_expect("abort @4 slot 6 to 1 rank 3 cause 4 of handle +65536; ");
 	t.handle = 0xffff;
 	nbnic_receive(&trace.nic, &from, &t, trace.now);
-	trace_expect("abort @4 slot 6 to 1 rank 3 cause 4; ");
+	trace_expect("abort @4 slot 6 to 1 rank 3 cause 4 of handle -1; ");
 	t.handle = trace.group->handle & 0xffff; /* an older generation */
 	nbnic_receive(&trace.nic, &from, &t, trace.now);
-	trace_expect("abort @4 slot 6 to 1 rank 3 cause 3; ");
+	trace_expect("abort @4 slot 6 to 1 rank 3 cause 3 of handle -65536; ");
 	t.arg = NBAR_RANK_NONE;
 	nbnic_receive(&trace.nic, &from, &t, trace.now);
 	t.arg = 3;
@@ -253,13 +253,13 @@ static void test_strangers(void **state)
 	trace_expect("");
 	trace_work(1);
 	nbnic_receive(&trace.nic, &from, &t, trace.now);
-	trace_expect("abort @4 slot 6 to 1 rank 3 cause 3; ");
+	trace_expect("abort @4 slot 6 to 1 rank 3 cause 3 of handle -65536; ");
 	g = trace_group("signal", 2, 0, 0, 1); /* the newest generation, closed */
 	t.handle = g->handle;
 	nbnic_group_close(&trace.nic, g, NBAR_STATUS_CLOSED, trace.now);
 	trace_expect("released; ");
 	nbnic_receive(&trace.nic, &from, &t, trace.now);
-	trace_expect("abort @4 slot 6 to 1 rank 3 cause 3; ");
+	trace_expect("abort @4 slot 6 to 1 rank 3 cause 3 of handle +1; ");
 	trace_end();
 }
 

@@ -195,6 +195,7 @@ static void test_reach(void **state)
 	/* The peer answers. */
 	echo.handle = w.client.port->cell[1].group->handle;
 	echo.cookie = w.client.port->cell[1].group->cookie;
+	echo.sender = w.client.port->cell[1].group->peer[0].handle;
 	nbnic_receive(&w.device.nic, &w.client.port->cell[1].group->peer[0].addr, &echo, w.now);
 	assert_int_equal(request(&w.client, NBAR_OP_GROUP_REACH, &req, sizeof(req)), 0);
 	assert_int_equal(rep->missing, 0);
@@ -340,6 +341,7 @@ static void test_peers_ask(void **state)
 	c = &w.client.port->page->completion[0];
 	t.handle = g->handle;
 	t.cookie = g->cookie;
+	t.sender = g->peer[0].handle;
 	t.type = NBFW_PULL;
 	w.now = UINT64_C(5000) << NBAR_WHY_SHIFT;
 	assert_false(w.client.port->asked);

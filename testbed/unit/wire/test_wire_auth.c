@@ -178,10 +178,10 @@ static void tag_is_over_addresses_and_frame(void **state)
 	(void)state;
 	assert_int_equal(wire_frame_pack(&a, &b.addr, &token, frame), 56);
 	nbfw_token_pack(&token, text + 80);
-	assert_int_equal(frame[0], 0x41);
+	assert_int_equal(frame[0], 0x42);
 	assert_memory_equal(frame + 1, text + 81, 47);
 	text[40] = 2;
-	text[80] = 0x41;
+	text[80] = 0x42;
 	key.hash(tag, text, sizeof(text), key.key);
 	assert_memory_equal(frame + 48, tag, sizeof(tag));
 	assert_true(takes(&b, a.addr, frame, 56));
