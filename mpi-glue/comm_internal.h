@@ -136,7 +136,7 @@ void nbmpi_ports_close(void);
 
 /* The memory that the ranks of a host share. The leader makes it (a descriptor), and each other
  * rank opens it; key is different for each set-up. Each rank maps the memory by the descriptor.
- * Then the leader removes the name. Negative: failed, see errno. */
+ * Then the leader removes the name. Negative: an errno. */
 int nbmpi_memory_make(uint64_t key, uint32_t leader, uint32_t nlocal);
 int nbmpi_memory_open(uint64_t key, uint32_t leader);
 void nbmpi_memory_unlink(uint64_t key, uint32_t leader);

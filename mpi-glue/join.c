@@ -60,15 +60,16 @@ static enum nbmpi_why nic_failed(struct set_up *s, enum nbmpi_why why)
 	return why;
 }
 
-static enum nbmpi_why memory_failed(struct set_up *s, const char *what)
+static enum nbmpi_why memory_failed(struct set_up *s, const char *what, int err)
 {
-	snprintf(s->cause, sizeof(s->cause), "cannot %s: %s", what, strerror(errno));
+	snprintf(s->cause, sizeof(s->cause), "cannot %s: %s", what, strerror(err));
 	return NBMPI_WHY_memory;
 }
 
 static enum nbmpi_why port_failed(struct set_up *s, enum nbmpi_why why)
 {
-	return why == NBMPI_WHY_memory ? memory_failed(s, "keep a port") : nic_failed(s, why);
+	return why == NBMPI_WHY_memory ? memory_failed(s, "keep a port", errno)
+				       : nic_failed(s, why);
 }
 
 /* --- port and group, with nbmpi_self.lock ---------------------------------------------------- */
@@ -95,7 +96,7 @@ static enum nbmpi_why group_open(struct set_up *s)
 	nbar_group_set_wait(c->group, &sleep);
 	s->host.npeer = (uint32_t)nbar_group_peers(c->group, &s->host.peer);
 	s->host.address = calloc(s->host.npeer + 1, sizeof(*s->host.address));
-	return s->host.address ? NBMPI_WHY_none : memory_failed(s, "keep addresses");
+	return s->host.address ? NBMPI_WHY_none : memory_failed(s, "keep addresses", errno);
 }
 
 /* --- the set-up ------------------------------------------------------------------------------ */
@@ -111,8 +112,8 @@ static enum nbmpi_why open_all(struct set_up *s)
 	if (c->nlocal > 1) {
 		s->memory = nbmpi_memory_make(s->key, c->leader, c->nlocal);
 		if (s->memory < 0)
-			return errno == ERANGE ? nic_failed(s, NBMPI_WHY_memory)
-					       : memory_failed(s, "make it");
+			return s->memory == -ERANGE ? nic_failed(s, NBMPI_WHY_memory)
+						    : memory_failed(s, "make it", -s->memory);
 	}
 	if (c->nhost > 1) {
 		pthread_mutex_lock(&nbmpi_self.lock);
@@ -134,7 +135,7 @@ static int prepare(struct set_up *s, enum nbmpi_why *why)
 	rc = nbmpi_exchange_begin(&s->channel, c->rank, c->nhost,
 				  c->rank == c->leader ? &s->host : NULL, &s->speech);
 	if (rc == 0 && c->rank < c->nhost && !s->speech && *why == NBMPI_WHY_none)
-		*why = memory_failed(s, "exchange addresses");
+		*why = memory_failed(s, "exchange addresses", errno);
 	return rc;
 }
 
@@ -171,7 +172,7 @@ static int hear_leader(struct set_up *s, struct told *told, enum nbmpi_why *why)
 		return 0;
 	s->memory = nbmpi_memory_open(s->key, c->leader);
 	if (s->memory < 0)
-		*why = memory_failed(s, "open that of the first rank of this host");
+		*why = memory_failed(s, "open that of the first rank of this host", -s->memory);
 	return 0;
 }
 
@@ -201,8 +202,11 @@ static int join(struct set_up *s, enum nbmpi_why *why)
 					      s->speech);
 	if (rc != 0)
 		return rc;
-	if (*why == NBMPI_WHY_none && s->memory >= 0 && nbmpi_memory_join(c, s->memory) < 0)
-		*why = memory_failed(s, "map it");
+	if (*why == NBMPI_WHY_none && s->memory >= 0) {
+		rc = nbmpi_memory_join(c, s->memory);
+		if (rc < 0)
+			*why = memory_failed(s, "map it", -rc);
+	}
 	if (*why != NBMPI_WHY_none || c->nhost == 1)
 		return 0;
 	pthread_mutex_lock(&nbmpi_self.lock);
@@ -286,10 +290,8 @@ static void find_mates(struct set_up *s, enum nbmpi_why *why)
 	struct nbmpi_comm *c = s->c;
 
 	s->local = nbmpi_self.start.ops->mates(c->mpi, &c->nlocal, why);
-	if (*why == NBMPI_WHY_memory || (!s->local && *why == NBMPI_WHY_none)) {
-		errno = ENOMEM;
-		*why = memory_failed(s, "list its ranks");
-	}
+	if (*why == NBMPI_WHY_memory || (!s->local && *why == NBMPI_WHY_none))
+		*why = memory_failed(s, "list its ranks", ENOMEM);
 	for (c->mate = 0; s->local && c->mate < c->nlocal && s->local[c->mate] != c->rank;)
 		c->mate++;
 	/* If processes have different settings, mates() returns an empty list. */
@@ -322,7 +324,7 @@ static int agree(struct set_up *s)
 			return rc;
 	}
 	if (getrandom(&sum.least, sizeof(sum.least), 0) != sizeof(sum.least))
-		why = memory_failed(s, "draw a number for it");
+		why = memory_failed(s, "draw a number for it", errno);
 	sum.least = sum.least >> 2 | NBMPI_VOTE_YES;
 	sum.total = c->rank == c->leader;
 	rc = vote(s, why, &sum);

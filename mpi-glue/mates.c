@@ -25,16 +25,6 @@ static size_t size_of(uint32_t nlocal)
 	return sizeof(struct nbmpi_memory) + nlocal * sizeof(struct nbmpi_mate);
 }
 
-static int failed(int fd)
-{
-	int err = errno;
-
-	if (fd >= 0)
-		close(fd);
-	errno = err;
-	return -1;
-}
-
 /* --- memory ---------------------------------------------------------------------------------- */
 
 static struct nbmpi_memory *map(int fd, uint32_t nlocal)
@@ -59,37 +49,39 @@ int nbmpi_memory_make(uint64_t key, uint32_t leader, uint32_t nlocal)
 	path_of(key, leader, path);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return -1;
+		return -errno;
 	/* Without reserved pages, a rank would die of SIGBUS in a full folder. */
-	rc = -nbar_file_reserve(fd, (off_t)size_of(nlocal));
+	rc = nbar_file_reserve(fd, (off_t)size_of(nlocal));
 	if (rc == 0) {
 		m = map(fd, nlocal);
-		rc = m ? -nbar_process_team_init(&m->procs, nlocal) : errno;
+		rc = m ? nbar_process_team_init(&m->procs, nlocal) : -errno;
 	}
 	if (m)
 		munmap(m, size_of(nlocal));
 	if (rc == 0)
 		return fd;
 	nbmpi_memory_unlink(key, leader);
-	errno = rc;
-	return failed(fd);
+	close(fd);
+	return rc;
 }
 
 int nbmpi_memory_open(uint64_t key, uint32_t leader)
 {
 	struct stat st;
 	char path[64];
-	int fd;
+	int fd, rc = -EPERM;
 
 	path_of(key, leader, path);
 	/* Whatever has this name: open() does not wait for it. */
 	fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return failed(fd);
-	if (S_ISREG(st.st_mode) && st.st_uid == geteuid())
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		rc = -errno;
+	else if (S_ISREG(st.st_mode) && st.st_uid == geteuid())
 		return fd;
-	errno = EPERM;
-	return failed(fd);
+	close(fd);
+	return rc;
 }
 
 void nbmpi_memory_unlink(uint64_t key, uint32_t leader)
@@ -143,11 +135,12 @@ int nbmpi_memory_join(struct nbmpi_comm *c, int memory)
 	struct stat st;
 
 	if (fstat(memory, &st) < 0)
-		return -1;
-	errno = ESTALE;
-	c->memory = st.st_size == (off_t)size_of(c->nlocal) ? map(memory, c->nlocal) : NULL;
+		return -errno;
+	if (st.st_size != (off_t)size_of(c->nlocal))
+		return -ESTALE;
+	c->memory = map(memory, c->nlocal);
 	if (!c->memory)
-		return -1;
+		return -errno;
 	me = &c->memory->mate[c->mate];
 	me->rank = c->rank;
 	me->pid = (int32_t)getpid();

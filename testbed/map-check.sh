@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Compares the map in CONTRIBUTING.md with the tree: each folder has a row, and each row a folder. A file
 # includes only headers that the row of its folder allows. Each source file begins with a sentence about
-# itself. Each public function has a caller. Speaks TAP; run by make check. Builds nothing.
+# itself. Each public function has a caller. Errors keep to one convention. Speaks TAP; run by make check.
+# Builds nothing.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . testbed/lib.sh
@@ -127,6 +128,29 @@ check_sdks() { # FILE...
 	! grep -nE '#[[:space:]]*include <(rte_|infiniband/)' "$@" | grep -vE '^(firmware/wire/(dpdk|verbs)|testbed)/'
 }
 
+# Errors are 0 or negative errno: a -1 has a comment that says what else it is. Exit codes are in files with a main(), or
+# after a fork (_exit). A NIC refuses a request with a text.
+check_errors() { # FILE...
+	awk '
+		function wrong(what) {
+			print FILENAME ":" FNR ": " what ": " $0
+			bad = 1
+		}
+		FNR == 1 { main = 0 }
+		/^int main\(/ { main = 1 }
+		/return -1;$/ && !main { wrong("an errno is missing, or a comment") }
+		/(EXIT_[A-Z]+|[^_a-z]exit\(.*\));/ { exits[FILENAME] = FNR }
+		main { delete exits[FILENAME] }
+		FILENAME ~ /request[a-z_]*\.c$/ && /return -NBAR_E/ { wrong("call nbnic_request_fail, with a text") }
+		END {
+			for (f in exits) {
+				print f ":" exits[f] ": an exit code outside of main()"
+				bad = 1
+			}
+			exit bad
+		}' "$@"
+}
+
 # An unpacked archive has no repository.
 without_git() {
 	GIT_DIR=$work/none make -s files >"$work/sentences" && grep '^firmware/core/engine.c: .' "$work/sentences" &&
@@ -143,6 +167,8 @@ mapfile -t sources < <(testbed/files --sources)
 ok "the folder of a wire alone includes its SDK" check_sdks "${sources[@]}"
 ok "each source file says what it does" check_sentences "${sources[@]}"
 
+mapfile -t layers < <(grep -E '^(firmware|hostlib/(src|python|tune)|mpi-glue)/.*\.[ch]$' "$work/files")
+ok "errors are negative errno, exit codes are of main(), refusals have a text" check_errors "${layers[@]}"
 ok "make files needs no git" without_git
 functions=$(sed -nE 's/^ (nbar_[a-z0-9_]+)@NBAR_0\..*/\1/p' debian/libnbar0.symbols) # those of libnbar itself
 ok "each public function has a caller and a manual page" check_callers "$functions"
@@ -158,6 +184,12 @@ ok "an include from the wrong folder is found" fails_with "engine.c includes nba
 	check_includes "$work/rows" "$work/files" "$work/wrong"
 echo '#include <rte_eal.h>' >"$work/sdk.c"
 ok "an include of an SDK elsewhere is found" fails_with "sdk.c:1:#include <rte_eal.h>" check_sdks "$work/sdk.c" /dev/null
+printf 'int f(void)\n{\n\treturn -1;\n}\n' >"$work/minus.c"
+ok "an error that is no errno is found" fails_with "minus.c:3: an errno is missing" check_errors "$work/minus.c"
+printf 'void f(void)\n{\n\texit(2);\n}\n' >"$work/exits.c"
+ok "an exit code outside of main() is found" fails_with "exits.c:3: an exit code" check_errors "$work/exits.c"
+printf 'int f(void)\n{\n\treturn -NBAR_ENOENT;\n}\n' >"$work/request_mute.c"
+ok "a refusal without a text is found" fails_with "request_mute.c:3: call" check_errors "$work/request_mute.c"
 printf '/* SPDX */\n\nint x;\n' >"$work/silent.c"
 ok "a file that does not say what it does is found" fails_with "silent.c: begin it" check_sentences "$work/silent.c"
 finish

@@ -251,8 +251,8 @@ uint64_t nblib_kind_bytes(const struct nbar_team *team);
 /* Prepares all words of a team for the barrier that follows epoch. */
 void nblib_kind_begin(struct nbar_team *team, uint32_t epoch);
 
-/* 1: all have arrived, and this thread must post or release; 0: another thread must do so; -1: the
- * team's group has failed. */
+/* 1: all have arrived, and this thread must post or release; 0: another thread must do so;
+ * -ECANCELED: the team's group has failed. */
 int nblib_kind_arrive(struct nbar_team *team, uint32_t me, uint32_t *ticket);
 
 /* "sense-reverse": true if this barrier of the team, or only of its threads, is complete. */

@@ -206,7 +206,7 @@ static int tree_arrive(struct nbar_team *team, uint32_t me, uint32_t ticket)
 
 	for (uint32_t k = 0; (child = child_up(team, me, k)) != NBAR_TEAM_MAX; k++)
 		if (!wait_word(team, line_of(team, child, LINE_UP), ticket))
-			return -1;
+			return -ECANCELED;
 	if (me == 0)
 		return 1;
 	signal_word(line_of(team, me, LINE_UP), ticket);
@@ -253,7 +253,7 @@ static int rounds_arrive(struct nbar_team *team, uint32_t me, uint32_t ticket)
 				    ticket);
 		for (uint32_t i = 1; i <= team->ways && i * step < size; i++)
 			if (!wait_word(team, line_of(team, me, line + i - 1), ticket))
-				return -1;
+				return -ECANCELED;
 	}
 	return me == 0;
 }

@@ -123,7 +123,7 @@ static int request(struct control_client *c, struct control_room *room, size_t n
 			     room->out.byte);
 		room->out.head.seq = room->in.head.seq;
 		room->out.head.op = room->in.head.op;
-		return -1;
+		return -1; /* no descriptor */
 	}
 	for (int i = 0;; i++) {
 		nic->waker = c->user ? &c->user->waker : NULL;
@@ -137,7 +137,7 @@ static int request(struct control_client *c, struct control_room *room, size_t n
 	if (c->client.gives_events)
 		return nic->events_fd;
 	if (!c->client.gives_page)
-		return -1;
+		return -1; /* no descriptor */
 	/* A copy: without the turn, the owner of the port may close it. */
 	fd = fcntl(nic->page_fd[c->client.page_port], F_DUPFD_CLOEXEC, 0);
 	return fd;

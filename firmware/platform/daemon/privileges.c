@@ -31,28 +31,31 @@ static bool changes_user(const struct options *o)
 
 static int failed(const struct options *o, const char *what)
 {
+	int err = errno;
+
 	log_error("--user: cannot %s uid %u: %s; start the daemon as root or as that user", what,
-		  (unsigned)o->set.uid, strerror(errno));
-	return -1;
+		  (unsigned)o->set.uid, strerror(err));
+	return -err;
 }
 
 /* Makes the run directory for the user. An existing directory is not changed. */
 static int run_dir_make(const struct options *o)
 {
-	int dir, rc;
+	int dir = -1, err = mkdir(o->set.run_dir, 0755) < 0 ? errno : 0;
 
-	rc = mkdir(o->set.run_dir, 0755);
-	if (rc < 0 && errno == EEXIST)
+	if (err == EEXIST)
 		return 0;
-	dir = rc < 0 ? -1 : open(o->set.run_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	rc = dir < 0 ? -1 : fchown(dir, o->set.uid, o->set.gid);
-	if (rc < 0)
+	if (err == 0) {
+		dir = open(o->set.run_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		err = dir < 0 || fchown(dir, o->set.uid, o->set.gid) < 0 ? errno : 0;
+	}
+	if (err != 0)
 		log_error("run directory %s: cannot make it for uid %u: %s; make it yourself, as "
 			  "that user, or give another one with --run-dir",
-			  o->set.run_dir, (unsigned)o->set.uid, strerror(errno));
+			  o->set.run_dir, (unsigned)o->set.uid, strerror(err));
 	if (dir >= 0)
 		close(dir);
-	return rc;
+	return -err;
 }
 
 int privileges_lend(const struct options *o)
@@ -72,7 +75,7 @@ int privileges_return(const struct options *o)
 
 int privileges_take_run_dir(const struct options *o)
 {
-	int lock;
+	int lock, rc;
 
 	if (!changes_user(o))
 		return rundir_take(o->set.run_dir);
@@ -80,10 +83,14 @@ int privileges_take_run_dir(const struct options *o)
 		errno = EPERM;
 		return failed(o, "become");
 	}
-	if (run_dir_make(o) < 0 || privileges_lend(o) < 0)
-		return -1;
+	rc = run_dir_make(o);
+	if (rc == 0)
+		rc = privileges_lend(o);
+	if (rc < 0)
+		return rc;
 	lock = rundir_take(o->set.run_dir);
-	return privileges_return(o) < 0 ? -1 : lock;
+	rc = privileges_return(o);
+	return rc < 0 ? rc : lock;
 }
 
 int privileges_drop(const struct options *o)

@@ -11,15 +11,15 @@
 void privileges_freeze(void);
 
 /* Calls rundir_take() with the rights of --user, if given. Makes a missing directory for that
- * user. */
+ * user. A descriptor, or negative errno after log_error(). */
 int privileges_take_run_dir(const struct options *o);
 
-/* Takes the rights of --user, if given, for a while; then takes the earlier rights back. 0, or -1
- * after log_error(). */
+/* Takes the rights of --user, if given, for a while; then takes the earlier rights back. 0, or
+ * negative errno after log_error(). */
 int privileges_lend(const struct options *o);
 int privileges_return(const struct options *o);
 
-/* Becomes --user, if given, for ever. 0, or -1 after log_error(). */
+/* Becomes --user, if given, for ever. 0, or negative errno after log_error(). */
 int privileges_drop(const struct options *o);
 
 #endif

@@ -95,8 +95,7 @@ static void memory_is_shared(void **state)
 	nbmpi_memory_unlink(KEY, 3);
 	assert_int_equal(fstat(memory, &st), 0);
 	assert_int_equal(st.st_nlink, 0);
-	assert_int_equal(nbmpi_memory_open(KEY, 3), -1);
-	assert_int_equal(errno, ENOENT);
+	assert_int_equal(nbmpi_memory_open(KEY, 3), -ENOENT);
 	assert_int_equal(nbmpi_memory_join(&leader, memory), 0);
 	assert_int_equal(nbmpi_memory_join(&other, got), 0);
 	/* Both see the same bytes. */
@@ -109,8 +108,7 @@ static void memory_is_shared(void **state)
 	/* Another number of ranks. */
 	struct nbmpi_comm wrong = { .rank = 7, .nlocal = 3 };
 
-	assert_int_equal(nbmpi_memory_join(&wrong, got), -1);
-	assert_int_equal(errno, ESTALE);
+	assert_int_equal(nbmpi_memory_join(&wrong, got), -ESTALE);
 	assert_null(wrong.memory);
 	nbmpi_memory_leave(&leader);
 	nbmpi_memory_leave(&other);
@@ -129,10 +127,8 @@ static void memories_have_an_owner(void **state)
 
 	(void)state;
 	/* The same name again; another leader; another set-up. */
-	assert_int_equal(nbmpi_memory_make(KEY, 1, 2), -1);
-	assert_int_equal(errno, EEXIST);
-	assert_int_equal(nbmpi_memory_open(KEY, 2), -1);
-	assert_int_equal(errno, ENOENT);
+	assert_int_equal(nbmpi_memory_make(KEY, 1, 2), -EEXIST);
+	assert_int_equal(nbmpi_memory_open(KEY, 2), -ENOENT);
 	two = nbmpi_memory_make(KEY, 2, 2);
 	other = nbmpi_memory_make(KEY + 1, 1, 2);
 	assert_true(one >= 0 && two >= 0 && other >= 0);
@@ -151,19 +147,16 @@ static void too_many_ranks(void **state)
 	int memory;
 
 	(void)state;
-	assert_int_equal(nbmpi_memory_make(KEY, 0, NBAR_PROCESS_TEAM_MAX + 1), -1);
-	assert_int_equal(errno, ERANGE);
+	assert_int_equal(nbmpi_memory_make(KEY, 0, NBAR_PROCESS_TEAM_MAX + 1), -ERANGE);
 	/* The file of the failed attempt is gone. */
 	memory = nbmpi_memory_make(KEY, 0, NBAR_PROCESS_TEAM_MAX);
 	assert_true(memory >= 0);
 	nbmpi_memory_unlink(KEY, 0);
 	close(memory);
-	assert_int_equal(nbmpi_memory_join(&(struct nbmpi_comm){ .nlocal = 2 }, -1), -1);
-	assert_int_equal(errno, EBADF);
+	assert_int_equal(nbmpi_memory_join(&(struct nbmpi_comm){ .nlocal = 2 }, -1), -EBADF);
 	assert_int_equal(descriptors(), before);
 }
 
-/* The text of the reason comes from errno. */
 static void no_free_descriptor(void **state)
 {
 	struct rlimit usual_limit, none;
@@ -173,9 +166,8 @@ static void no_free_descriptor(void **state)
 	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = usual_limit.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	for (int i = 0; i < 2; i++) {
-		errno = 0;
-		assert_int_equal(i ? nbmpi_memory_make(KEY, 1, 2) : nbmpi_memory_open(KEY, 1), -1);
-		assert_int_equal(errno, EMFILE);
+		assert_int_equal(i ? nbmpi_memory_make(KEY, 1, 2) : nbmpi_memory_open(KEY, 1),
+				 -EMFILE);
 	}
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual_limit), 0);
 }
@@ -192,20 +184,16 @@ static void files_of_strangers(void **state)
 
 	(void)state;
 	user = 4242;
-	assert_int_equal(nbmpi_memory_open(KEY, 1), -1);
-	assert_int_equal(errno, EPERM);
+	assert_int_equal(nbmpi_memory_open(KEY, 1), -EPERM);
 	user = (uid_t)-1;
 	path_of(KEY, 1, to);
 	path_of(KEY, 2, path);
 	assert_int_equal(symlink(to, path), 0);
-	assert_int_equal(nbmpi_memory_open(KEY, 2), -1);
-	assert_int_equal(errno, ELOOP);
-	assert_int_equal(nbmpi_memory_make(KEY, 2, 2), -1);
-	assert_int_equal(errno, EEXIST);
+	assert_int_equal(nbmpi_memory_open(KEY, 2), -ELOOP);
+	assert_int_equal(nbmpi_memory_make(KEY, 2, 2), -EEXIST);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(nbmpi_memory_open(KEY, 2), -1);
-	assert_int_equal(errno, EPERM);
+	assert_int_equal(nbmpi_memory_open(KEY, 2), -EPERM);
 	nbmpi_memory_unlink(KEY, 2);
 	nbmpi_memory_unlink(KEY, 1);
 	close(memory);
@@ -225,8 +213,8 @@ static void descriptor_0_is_as_good(void **state)
 	close(0);
 	/* It is closed after a failure. */
 	user = 4242;
-	assert_int_equal(nbmpi_memory_open(KEY, 7), -1);
-	assert_int_equal(nbmpi_memory_make(KEY, 8, NBAR_PROCESS_TEAM_MAX + 1), -1);
+	assert_int_equal(nbmpi_memory_open(KEY, 7), -EPERM);
+	assert_int_equal(nbmpi_memory_make(KEY, 8, NBAR_PROCESS_TEAM_MAX + 1), -ERANGE);
 	assert_int_equal(fcntl(0, F_GETFD), -1);
 	nbmpi_memory_unlink(KEY, 7);
 	if (kept >= 0)

@@ -101,7 +101,7 @@ static void no_thread_signals_itself(void **state)
 
 	(void)state;
 	order_team_break(&team->broken, 1);
-	assert_int_equal(nblib_kind_arrive(team, 0, &ticket), -1);
+	assert_int_equal(nblib_kind_arrive(team, 0, &ticket), -ECANCELED);
 	assert_int_equal(line[(team->lines + 1) * 16], 1);
 	for (uint32_t way = 1; way <= 3; way++)
 		assert_int_equal(line[way * 16], 0);

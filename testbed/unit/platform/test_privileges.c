@@ -168,7 +168,7 @@ static void failure(int (*function)(const struct options *), const char *call_th
 		    const char *want, const char *message)
 {
 	fails = call_that_fails;
-	calls(function, -1, want);
+	calls(function, -error, want);
 	assert_string_equal(said, message);
 	fails = NULL;
 }
@@ -261,7 +261,7 @@ static void run_directory(void **state)
 	/* Another user than root cannot become --user. */
 	fails = NULL;
 	euid = 1;
-	calls(privileges_take_run_dir, -1, "");
+	calls(privileges_take_run_dir, -EPERM, "");
 	assert_string_equal(said, BECOME EPERM_TEXT HINT);
 }
 
