@@ -63,18 +63,21 @@ static bool spins(void)
 	return wait == NBMPI_WAIT_SPIN || (wait == NBMPI_WAIT_AUTO && nbar_pace_spins(&pace));
 }
 
-static void yield(void)
+/* threads: ranks of this host that wait for each other. */
+static void yield(uint32_t threads)
 {
 	uint64_t before = nbar_now_ns();
 
 	sched_yield();
-	nbar_pace_yielded(&pace, nbar_now_ns() - before);
+	if (nbar_pace_yielded(&pace, nbar_now_ns() - before) &&
+	    nbmpi_self.start.config.wait == NBMPI_WAIT_AUTO)
+		pace.home = nbar_move(pace.returns ? pace.home : -1, threads);
 }
 
 void nbmpi_yield(void)
 {
 	if (!spins())
-		yield();
+		yield(1);
 }
 
 int nbmpi_wait(struct nbmpi_request *r)
@@ -97,7 +100,7 @@ int nbmpi_wait(struct nbmpi_request *r)
 		if (sleeps)
 			sleep_a_little(r->comm, r, round);
 		else if (!spin)
-			yield();
+			yield(r->comm->nlocal);
 		if (round % rounds != rounds - 1)
 			continue;
 		if (since == 0)

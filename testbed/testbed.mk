@@ -47,6 +47,7 @@ $(BUILD)/test_hostlib_host: ALL_LDFLAGS += $(call wrap,dlopen dlsym connect gets
 $(BUILD)/test_hostlib_fd $(BUILD)/test_hostlib_late $(BUILD)/test_hostlib_link $(BUILD)/test_hostlib_requests: ALL_LDFLAGS += $(call wrap,recv recvmsg sendmsg)
 $(BUILD)/test_hostlib_link: ALL_LDFLAGS += $(call wrap,nblib_link_start)
 $(BUILD)/test_hostlib_wait: ALL_LDFLAGS += $(call wrap,clock_gettime nanosleep poll sched_yield shutdown syscall)
+$(BUILD)/test_hostlib_wait $(BUILD)/test_glue_last: ALL_LDFLAGS += $(call wrap,sched_getcpu sched_getaffinity sched_setaffinity)
 # Its calls are followed instruction by instruction: those of the dynamic linker are no part of them.
 $(BUILD)/test_process_team_sleep: ALL_LDFLAGS += $(call wrap,syscall clock_gettime) -Wl,-z,now
 $(BUILD)/test_wire_ring: ALL_LDFLAGS += $(call wrap,calloc)

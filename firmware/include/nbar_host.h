@@ -7,6 +7,7 @@
 #define NBAR_HOST_H
 
 #include <errno.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +74,30 @@ static inline uint64_t nbar_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* Moves one of `threads` threads that wait for each other to a processor; negative: to the next one
+ * that it may use. The thread keeps the choice of all of them. Returns the processor before.
+ * Nothing happens if it may not use that processor, if there are fewer than threads, or more than
+ * 1,024. */
+static inline int nbar_move(int to, uint32_t threads)
+{
+	size_t here = (size_t)sched_getcpu(), next = (size_t)to;
+	cpu_set_t may, one;
+
+	if (threads < 2 || sched_getaffinity(0, sizeof(may), &may) < 0 ||
+	    (uint32_t)CPU_COUNT(&may) < threads)
+		return (int)here;
+	for (size_t i = CPU_SETSIZE - 1; to < 0 && i > 0; i--)
+		if (CPU_ISSET((here + i) % CPU_SETSIZE, &may))
+			next = (here + i) % CPU_SETSIZE;
+	if (!CPU_ISSET(next, &may))
+		return (int)here;
+	CPU_ZERO(&one);
+	CPU_SET(next, &one);
+	if (sched_setaffinity(0, sizeof(one), &one) == 0)
+		sched_setaffinity(0, sizeof(may), &may);
+	return (int)here;
 }
 
 #endif

@@ -9,6 +9,11 @@
  * still right. Bursts double while yields are prompt. If a yield is late before the bursts are
  * long, spinning was wrong: next time the thread waits for twice as many prompt yields.
  *
+ * Threads that wait for each other on one processor hand it to each other by late yields, and the
+ * scheduler may leave them there for long, although another processor is idle. So after many late
+ * yields a thread tries another processor, and returns if yields are late there, too; each time it
+ * waits longer before it tries. A random part of that wait keeps two threads from trying together.
+ *
  * Pure: the caller yields and has the clock. One struct for each thread, all zero at the beginning.
  * For libnbar and the glue; not installed.
  */
@@ -27,6 +32,8 @@
 #define NBAR_PACE_BURST_MAX 16u    /* rounds of tests between two yields; 1 at first */
 #define NBAR_PACE_PATIENCE_MIN 4u  /* prompt yields in a row before the thread spins again, ... */
 #define NBAR_PACE_PATIENCE_MAX 64u /* ... doubled up to this number */
+#define NBAR_PACE_TRY_LATE 128u    /* late yields before the thread tries another processor, ... */
+#define NBAR_PACE_TRY_STEPS 6u     /* ... times four after each try, so many times: about 1 s */
 
 struct nbar_pace {
 	uint32_t spins;    /* rounds of tests until the next yield */
@@ -34,6 +41,11 @@ struct nbar_pace {
 	uint32_t yields;   /* prompt yields that are missing until the thread spins */
 	uint32_t patience; /* their number after the last late yield */
 	uint32_t fastest_ns;
+	uint32_t stays; /* late yields until it tries; 0: not known yet */
+	uint32_t tries; /* up to the limit */
+	uint32_t guest; /* prompt yields that are missing until it stays where it tries */
+	bool returns;   /* to `home`; else it goes to any other processor */
+	int home;       /* before the last try; the caller's own */
 };
 
 /* True if the last yields say that nobody else wants this processor. */
@@ -62,8 +74,27 @@ static inline bool nbar_pace_is_late(struct nbar_pace *p, uint64_t took_ns)
 	return took_ns > NBAR_PACE_LATE * (uint64_t)fastest;
 }
 
-/* The thread has yielded, and was back after took_ns. */
-static inline void nbar_pace_yielded(struct nbar_pace *p, uint64_t took_ns)
+/* After a late yield. True: move. */
+static inline bool nbar_pace_moves(struct nbar_pace *p, uint64_t took_ns)
+{
+	uint32_t n = NBAR_PACE_TRY_LATE << 2 * p->tries;
+
+	p->returns = p->guest > 0;
+	p->guest = 0;
+	if (p->returns)
+		return true;
+	if (p->stays == 0)
+		p->stays = n + (uint32_t)took_ns * UINT32_C(2654435761) % n;
+	if (--p->stays > 0)
+		return false;
+	if (p->tries < NBAR_PACE_TRY_STEPS)
+		p->tries++;
+	p->guest = NBAR_PACE_PATIENCE_MIN;
+	return true;
+}
+
+/* The thread has yielded, and was back after took_ns. True: move. */
+static inline bool nbar_pace_yielded(struct nbar_pace *p, uint64_t took_ns)
 {
 	if (nbar_pace_is_late(p, took_ns)) {
 		if (p->burst > 0 && p->burst < NBAR_PACE_BURST_MAX &&
@@ -73,16 +104,19 @@ static inline void nbar_pace_yielded(struct nbar_pace *p, uint64_t took_ns)
 			p->patience = NBAR_PACE_PATIENCE_MIN;
 		p->yields = p->patience;
 		p->burst = p->spins = 0;
-		return;
+		return nbar_pace_moves(p, took_ns);
 	}
+	if (p->guest > 0)
+		p->guest--;
 	if (p->yields > 0 && --p->yields > 0)
-		return;
+		return false;
 	if (p->burst == NBAR_PACE_BURST_MAX)
 		p->patience /= 2;
 	p->burst = p->burst == 0 ? 1 : 2 * p->burst;
 	if (p->burst > NBAR_PACE_BURST_MAX)
 		p->burst = NBAR_PACE_BURST_MAX;
 	p->spins = p->burst;
+	return false;
 }
 
 #endif

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "nbar_host.h"
 #include "nbar_pace.h"
 #include "order.h"
 
@@ -88,7 +89,8 @@ struct waiter {
 	const struct nblib_link *in_process;   /* of a NIC in this process; else NULL */
 	uint64_t failed; /* bits of the word that show a failure: the ticket will never complete */
 	uint32_t ticket;
-	bool spins; /* even if others want this processor */
+	uint32_t threads; /* that wait for each other on this host */
+	bool spins;       /* even if others want this processor */
 	uint64_t start, now, spin_ns, yield_ns;
 	uint64_t yields, sleeps, nap_ns;
 };
@@ -157,7 +159,8 @@ static bool stay_awake(struct waiter *w)
 		before = nblib_now_ns();
 		sched_yield();
 		w->now = nblib_now_ns();
-		nbar_pace_yielded(&pace, w->now - before);
+		if (nbar_pace_yielded(&pace, w->now - before) && w->spin_ns > 0)
+			pace.home = nbar_move(pace.returns ? pace.home : -1, w->threads);
 		w->yields++;
 	} else {
 		return false;
@@ -282,7 +285,9 @@ bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t tick
 {
 	if (nblib_spins(&team->wait) && soon(word, ticket))
 		return true;
-	struct waiter w = { .word = word, .ticket = ticket, .start = nblib_now_ns() };
+	struct waiter w = {
+		.word = word, .ticket = ticket, .threads = team->size, .start = nblib_now_ns()
+	};
 
 	w.now = w.start;
 	set_policy(&w, &team->wait);
@@ -316,7 +321,9 @@ void nblib_wake_team(uint64_t *word)
 bool nblib_wait_procs(struct nbar_process_team *procs, const struct nbar_wait_policy *policy,
 		      uint32_t ticket, uint64_t timeout_ns)
 {
-	struct waiter w = begin((struct waiter){ .procs = procs, .ticket = ticket }, policy);
+	struct waiter w =
+		begin((struct waiter){ .procs = procs, .ticket = ticket, .threads = procs->size },
+		      policy);
 
 	while (!over(&w)) {
 		uint64_t waited = w.now - w.start;

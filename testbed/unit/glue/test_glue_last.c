@@ -9,6 +9,7 @@
 #include "ranks.h"
 #include "said.h"
 #include "two_ranks.h"
+#include "unit/moves.h"
 
 #define BARRIERS 30u
 
@@ -363,6 +364,23 @@ static void a_rank_that_waits_calls_the_mpi(void **state)
 	assert_int_equal(tests_before, 256);
 }
 
+/* With "auto", ranks of a host try another processor while their yields are late. */
+static void ranks_of_a_host_may_part(void **state)
+{
+	static const enum nbmpi_wait policy[] = { NBMPI_WAIT_AUTO, NBMPI_WAIT_YIELD };
+
+	(void)state;
+	yield_takes = 9000;
+	for (uint32_t i = 0; i < 2; i++) {
+		moves_end();
+		assert_int_equal(waits_until(policy[i], 20000), 20000);
+		assert_in_range(moves_end(), i == 0 ? 2 : 0, i == 0 ? 30 : 0);
+	}
+	/* A caller that waits for itself does not say for whom. */
+	yields(NBMPI_WAIT_AUTO, 200000, 9000);
+	assert_int_equal(moves_end(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -374,6 +392,7 @@ int main(void)
 		cmocka_unit_test(ranks_yield_by_policy),
 		cmocka_unit_test(ranks_sleep_ever_longer),
 		cmocka_unit_test(a_rank_that_waits_calls_the_mpi),
+		cmocka_unit_test(ranks_of_a_host_may_part),
 	};
 
 	return run_with_ranks(4, tests);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A thread that waits yields while others want its processor, and spins while nobody does. A fake
- * scheduler says how long each yield takes. */
+/* A thread that waits yields while others want its processor, and spins while nobody does; after
+ * many late yields it tries another processor. A fake scheduler says how long each yield takes. */
 #include "unit/unit.h"
 #include "nbar_pace.h"
 
@@ -109,6 +109,110 @@ static void it_forgets_a_chance(void **state)
 	assert_in_range(yields, 1, ROUNDS / 10);
 }
 
+/* Counts the tries of n late yields, and how many of them ended with a return. */
+static uint32_t tries_in(struct nbar_pace *p, uint32_t n, uint32_t *returns)
+{
+	uint32_t tries = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (nbar_pace_yielded(p, 5000 + i % 7)) {
+			tries += !p->returns;
+			*returns += p->returns;
+		}
+	return tries;
+}
+
+/* Yields are late everywhere: the thread returns at its next yield, and tries ever less often. */
+static void it_returns_where_others_run_too(void **state)
+{
+	struct nbar_pace p = { 0 };
+	uint32_t returns = 0;
+
+	(void)state;
+	for (uint32_t step = 0; step <= NBAR_PACE_TRY_STEPS + 2; step++) {
+		uint32_t power = step < NBAR_PACE_TRY_STEPS ? step : NBAR_PACE_TRY_STEPS;
+		uint32_t n = NBAR_PACE_TRY_LATE << 2 * power, at = 0;
+
+		while (tries_in(&p, 1, &returns) == 0)
+			at++;
+		assert_in_range(at, n - 1, 2 * n);
+		assert_int_equal(returns, step);
+	}
+}
+
+/* An idle processor: after a few prompt yields the thread stays there. */
+static void it_stays_where_it_is_alone(void **state)
+{
+	for (uint32_t prompt = 0; prompt <= NBAR_PACE_PATIENCE_MIN; prompt++) {
+		struct nbar_pace p = { 0 };
+		uint32_t returns = 0;
+
+		(void)state;
+		while (tries_in(&p, 1, &returns) == 0)
+			;
+		for (uint32_t i = 0; i < prompt; i++)
+			assert_false(nbar_pace_yielded(&p, 1000));
+		assert_int_equal(nbar_pace_yielded(&p, 5000), prompt < NBAR_PACE_PATIENCE_MIN);
+		assert_int_equal(p.returns, prompt < NBAR_PACE_PATIENCE_MIN);
+	}
+}
+
+/* Prompt yields never move a thread. */
+static void alone_it_stays(void **state)
+{
+	struct nbar_pace p = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 100 * ROUNDS; i++)
+		if (!nbar_pace_spins(&p))
+			assert_false(nbar_pace_yielded(&p, 1200));
+}
+
+/* Threads on processors; a yield is late if another thread of the processor runs. */
+struct place {
+	struct nbar_pace pace;
+	uint32_t cpu, tries;
+};
+
+static void yields_there(struct place *all, uint32_t n, struct place *of, uint32_t cpus)
+{
+	uint32_t others = 0;
+	uint64_t noise = of->pace.stays * 31 + (uint64_t)(of - all) * 17;
+
+	for (uint32_t i = 0; i < n; i++)
+		others += all + i != of && all[i].cpu == of->cpu;
+	if (nbar_pace_spins(&of->pace) ||
+	    !nbar_pace_yielded(&of->pace, 1200 + 1500 * others + noise % 97))
+		return;
+	of->tries += !of->pace.returns;
+	if (of->pace.returns) {
+		of->cpu = (uint32_t)of->pace.home;
+	} else {
+		of->pace.home = (int)of->cpu;
+		of->cpu = (of->cpu + 1) % cpus;
+	}
+}
+
+/* All threads begin on one processor of two. Two threads part, and stay apart; four times as many
+ * as processors move seldom. */
+static void threads_of_one_processor_part(void **state)
+{
+	for (uint32_t n = 2; n <= 8; n *= 4) {
+		struct place all[8] = { 0 };
+		uint32_t tries = 0;
+
+		(void)state;
+		for (uint32_t i = 0; i < 100 * NBAR_PACE_TRY_LATE; i++)
+			for (uint32_t k = 0; k < n; k++)
+				yields_there(all, n, &all[k], 2);
+		for (uint32_t k = 0; k < n; k++)
+			tries += all[k].tries;
+		if (n == 2)
+			assert_int_not_equal(all[0].cpu, all[1].cpu);
+		assert_in_range(tries, 1, n == 2 ? 3 : 4 * n);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +222,10 @@ int main(void)
 		cmocka_unit_test(it_follows),
 		cmocka_unit_test(it_learns_that_some_are_prompt),
 		cmocka_unit_test(it_forgets_a_chance),
+		cmocka_unit_test(it_returns_where_others_run_too),
+		cmocka_unit_test(it_stays_where_it_is_alone),
+		cmocka_unit_test(alone_it_stays),
+		cmocka_unit_test(threads_of_one_processor_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

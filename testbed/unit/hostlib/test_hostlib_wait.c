@@ -17,6 +17,7 @@
 
 #include "unit/unit.h"
 #include "internal.h"
+#include "unit/moves.h"
 
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
@@ -245,6 +246,12 @@ static void the_team_breaks(void)
 		team.broken = UINT64_C(1) << 32 | 1;
 }
 
+static void the_team_breaks_late(void)
+{
+	if (fake.now >= 30000 * MS)
+		team.broken = UINT64_C(1) << 32 | 1;
+}
+
 /* Somebody else wants this processor, so that each yield takes 9 us more: groups, teams and process
  * teams do not spin, unless the policy says "always". */
 static void others_want_the_processor(void **state)
@@ -275,6 +282,48 @@ static void others_want_the_processor(void **state)
 	group.yields = 0;
 	assert_int_equal(wait_for((struct nbar_wait_policy){ UINT32_MAX, 0, 1 }, 240 * US), -ETIME);
 	assert_int_equal(group.yields, 0);
+}
+
+/* Moves while `size` processes wait for each other for 30 s. Each yield is late. */
+static uint32_t moves_of(uint32_t size, const struct nbar_wait_policy *policy)
+{
+	struct nbar_process_team *procs = calloc(1, sizeof(*procs) + size * sizeof(uint32_t));
+
+	fake.yield = 9 * US;
+	fake.now = 0;
+	procs->size = size;
+	assert_false(nblib_wait_procs(procs, policy, 1, 30000 * MS));
+	free(procs);
+	return moves_end();
+}
+
+/* They try the other processor, if it has room for all of them. The policy says whether they may.
+ */
+static void those_who_wait_try_another_processor(void **state)
+{
+	const struct nbar_wait_policy spin = { 40000000, 0, 0 }, yield = { 0, 40000000, 0 };
+
+	(void)state;
+	assert_in_range(moves_of(2, &spin), 6, 30);
+	assert_int_equal(moves_of(3, &spin), 0);
+	assert_int_equal(moves_of(2, &yield), 0);
+	moves.refused = true;
+	assert_int_equal(moves_of(2, &spin), 0);
+	moves.refused = false;
+	/* A member of a group has nobody to part from. */
+	fake.now = 0;
+	assert_int_equal(wait_for(spin, 9000 * MS), -ETIME);
+	assert_int_equal(moves_end(), 0);
+	/* Threads of a team. */
+	fake.yielded = the_team_breaks_late;
+	fake.now = 0;
+	team.broken = 0;
+	team.size = 2;
+	team.wait = spin;
+	assert_false(nblib_wait_team(&team, &(uint64_t){ 0 }, 1));
+	assert_in_range(moves_end(), 2, 30);
+	fake.yielded = NULL;
+	team.broken = 0;
 }
 
 /* A NIC without a sign of life for 30 s ends a wait without limit. The first look is after a sleep.
@@ -523,6 +572,7 @@ int main(void)
 		WAIT(a_sleep_is_bounded),
 		WAIT(a_thread_looks_once_more_before_it_sleeps),
 		WAIT(a_policy_is_followed),
+		WAIT(those_who_wait_try_another_processor),
 		WAIT(others_want_the_processor),
 		WAIT(a_post_kicks_a_sleeping_nic),
 		WAIT(a_silent_nic_ends_a_wait),
