@@ -28,7 +28,7 @@ class Build:
                     self.add(shlex.split(line))
                 except ValueError:
                     continue
-        self.includers = collections.defaultdict(list)  # header -> objects
+        self.includers = collections.defaultdict(list)  # header, or source that another includes -> objects
         for object in self.compile:
             for header in self.headers(object):
                 self.includers[header].append(object)
@@ -56,7 +56,7 @@ class Build:
                 rule = f.read().replace("\\\n", " ").splitlines()[0]
         except OSError:
             return []
-        return {os.path.normpath(w) for w in rule.split()[2:] if w.endswith(".h") and w[0] != "/"}
+        return {os.path.normpath(w) for w in rule.split()[2:] if w.endswith((".h", ".c")) and w[0] != "/"}
 
     def flags(self, object):
         """Returns the compiler's command and the flags, without the flags that concern the object file."""
