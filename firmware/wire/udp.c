@@ -30,8 +30,8 @@
  * that still has its entry in the kernel's table. */
 #define HEARD_NS UINT64_C(2000000000)
 #define HEARD_MAX 4096u /* NICs in the table; a power of two */
-/* Beyond that half, up to seven eighths, a NIC that was not heard gets a few frames in this time: if
- * few neighbours are dead, two NICs can still begin to hear each other. */
+/* Up to seven eighths, a NIC that was not heard gets a few frames in this time: if few neighbours
+ * are dead, two NICs can still begin to hear each other. */
 #define QUIET_NS UINT64_C(4000000000)
 #define QUIET_FRAMES 4u
 
@@ -46,8 +46,8 @@ struct udp_wire {
 	uint64_t seed;    /* so that nobody can choose two NICs with one entry below */
 	struct udp_heard {
 		uint64_t name, time;
-		uint64_t quiet_at; /* begin of the last QUIET_NS, ... */
-		uint32_t quiet;    /* ... and frames in it, of all NICs with this entry */
+		uint64_t quiet_at; /* begin of the last QUIET_NS */
+		uint32_t quiet;    /* frames in it, to all NICs with this entry */
 	} heard[HEARD_MAX];
 	struct mmsghdr msg[BURST];
 	struct iovec iov[BURST];

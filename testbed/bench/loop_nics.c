@@ -57,9 +57,8 @@ static const struct wire *wire_start(char *const iface[], unsigned cpu)
 	static char vdev[2][64];
 	char *arg[] = { vdev[0], vdev[1] };
 	const struct wire_start s = {
-		.log = log_error,
 		.cpu = cpu,
-		.huge = "no",
+		.huge = WIRE_HUGE_NO,
 		.nnic = 2,
 		.argc = 2,
 		.argv = arg,
